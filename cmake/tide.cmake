@@ -1,0 +1,42 @@
+# Build helpers: one call makes a floor of the house, one a test.
+
+add_library(tide_flags INTERFACE)
+target_include_directories(tide_flags INTERFACE "${PROJECT_SOURCE_DIR}")
+target_compile_definitions(tide_flags INTERFACE _GNU_SOURCE)
+target_compile_options(tide_flags INTERFACE
+  -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wcast-qual -Wundef -Wformat=2
+  -Wwrite-strings -Wvla -fno-common -ffp-contract=off)
+if(TIDE_WERROR)
+  target_compile_options(tide_flags INTERFACE -Werror)
+endif()
+if(TIDE_SANITIZE)
+  target_compile_options(tide_flags INTERFACE -fsanitize=${TIDE_SANITIZE} -fno-omit-frame-pointer
+    -fno-sanitize-recover=all)
+  target_link_options(tide_flags INTERFACE -fsanitize=${TIDE_SANITIZE})
+endif()
+
+# tide_floor(NAME [DIR dir] [DEPS …]): every .c file of the folder becomes the static library tide_NAME. A floor knows
+# only what DEPS names; tests/house checks the includes. A new file needs no entry here.
+function(tide_floor name)
+  cmake_parse_arguments(ARG "" "DIR" "DEPS" ${ARGN})
+  if(NOT ARG_DIR)
+    set(ARG_DIR "${CMAKE_CURRENT_SOURCE_DIR}/${name}")
+  endif()
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${ARG_DIR}/*.c")
+  if(NOT sources)
+    add_library(tide_${name} INTERFACE)
+    target_link_libraries(tide_${name} INTERFACE tide_flags ${ARG_DEPS})
+    return()
+  endif()
+  add_library(tide_${name} STATIC ${sources})
+  target_link_libraries(tide_${name} PUBLIC tide_flags ${ARG_DEPS})
+endfunction()
+
+# tide_test(NAME FLOOR): tests/…/test_NAME.c, a cmocka program linked to the floor under test, as ctest NAME.
+function(tide_test name)
+  add_executable(test_${name} test_${name}.c)
+  target_link_libraries(test_${name} PRIVATE ${ARGN} tide_testing PkgConfig::CMOCKA)
+  add_test(NAME ${name} COMMAND test_${name})
+  set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600
+    ENVIRONMENT "TIDE_SHARED_DIR=${TIDE_SHARED_DIR};TIDE_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
+endfunction()

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+//
+// host_alloc: counted memory for our own bookkeeping. See host_alloc.h.
+#include "core/base/host_alloc.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/checked.h"
+
+enum { HEADER_BYTES = 16 }; // keeps the user pointer at malloc's own alignment
+
+static _Atomic uint64_t live_bytes, peak_bytes, n_allocs, n_frees, n_live;
+static _Atomic int64_t fail_after = -1;
+
+static bool planted_failure(void) {
+    if (atomic_load_explicit(&fail_after, memory_order_relaxed) < 0) return false;
+    return atomic_fetch_sub(&fail_after, 1) == 0;
+}
+
+static void count_in(size_t size_bytes) {
+    const uint64_t live = atomic_fetch_add(&live_bytes, size_bytes) + size_bytes;
+    uint64_t peak = atomic_load(&peak_bytes);
+    while (live > peak && !atomic_compare_exchange_weak(&peak_bytes, &peak, live)) {}
+    atomic_fetch_add(&n_allocs, 1);
+    atomic_fetch_add(&n_live, 1);
+}
+
+static void count_out(size_t size_bytes) {
+    atomic_fetch_sub(&live_bytes, size_bytes);
+    atomic_fetch_add(&n_frees, 1);
+    atomic_fetch_sub(&n_live, 1);
+}
+
+static size_t *header_of(void *ptr) { return (size_t *)(void *)((char *)ptr - HEADER_BYTES); }
+
+void *tide_host_alloc(size_t size_bytes) {
+    size_t total;
+    if (!tide_add_size(size_bytes, HEADER_BYTES, &total) || planted_failure()) return NULL;
+    char *raw = malloc(total);
+    if (raw == NULL) return NULL;
+    void *ptr = raw + HEADER_BYTES;
+    *header_of(ptr) = size_bytes;
+    count_in(size_bytes);
+    return ptr;
+}
+
+void *tide_host_calloc(size_t n, size_t size_bytes) {
+    size_t total;
+    if (!tide_mul_size(n, size_bytes, &total)) return NULL;
+    void *ptr = tide_host_alloc(total);
+    if (ptr != NULL) memset(ptr, 0, total);
+    return ptr;
+}
+
+void *tide_host_realloc(void *ptr, size_t size_bytes) {
+    if (ptr == NULL) return tide_host_alloc(size_bytes);
+    size_t total;
+    if (!tide_add_size(size_bytes, HEADER_BYTES, &total) || planted_failure()) return NULL;
+    const size_t old_bytes = *header_of(ptr);
+    char *raw = realloc(header_of(ptr), total);
+    if (raw == NULL) return NULL;
+    void *fresh = raw + HEADER_BYTES;
+    *header_of(fresh) = size_bytes;
+    count_out(old_bytes);
+    count_in(size_bytes);
+    return fresh;
+}
+
+char *tide_host_strndup(const char *text, size_t n) {
+    size_t room;
+    if (!tide_add_size(n, 1, &room)) return NULL;
+    char *copy = tide_host_alloc(room);
+    if (copy == NULL) return NULL;
+    memcpy(copy, text, n);
+    copy[n] = '\0';
+    return copy;
+}
+
+char *tide_host_strdup(const char *text) { return tide_host_strndup(text, strlen(text)); }
+
+void tide_host_free(void *ptr) {
+    if (ptr == NULL) return;
+    count_out(*header_of(ptr));
+    free(header_of(ptr));
+}
+
+tide_status tide_host_grow(void *array, size_t *cap, size_t need, size_t elem_bytes) {
+    if (need <= *cap) return TIDE_OK;
+    size_t fresh_cap = *cap < 8 ? 8 : *cap;
+    while (fresh_cap < need) {
+        if (!tide_mul_size(fresh_cap, 2, &fresh_cap)) return TIDE_ERR_NOMEM;
+    }
+    size_t bytes;
+    if (!tide_mul_size(fresh_cap, elem_bytes, &bytes)) return TIDE_ERR_NOMEM;
+    void *old;
+    memcpy(&old, array, sizeof old); // `array` is a pointer to some T*; read it without naming T
+    void *fresh = tide_host_realloc(old, bytes);
+    if (fresh == NULL) return TIDE_ERR_NOMEM;
+    memcpy(array, &fresh, sizeof fresh);
+    *cap = fresh_cap;
+    return TIDE_OK;
+}
+
+void tide_host_get_stats(tide_host_stats *out) {
+    *out = (tide_host_stats){.live_bytes = atomic_load(&live_bytes),
+                             .peak_bytes = atomic_load(&peak_bytes),
+                             .n_allocs = atomic_load(&n_allocs),
+                             .n_frees = atomic_load(&n_frees),
+                             .n_live = atomic_load(&n_live)};
+}
+
+void tide_host_reset_peak(void) {
+    atomic_store(&peak_bytes, atomic_load(&live_bytes));
+    atomic_store(&n_allocs, 0);
+    atomic_store(&n_frees, 0);
+}
+
+void tide_host_fail_after(int64_t n) { atomic_store(&fail_after, n); }

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT
+//
+// Growing strings, name maps, byte counts, files. See text.h.
+#include "core/base/text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/base/checked.h"
+#include "core/base/host_alloc.h"
+
+// ---- growing string ----
+
+void tide_text_add_n(tide_text *t, const char *bytes, size_t n) {
+    if (t->failed) return;
+    size_t need;
+    if (!tide_add_size(t->len, n, &need) || !tide_add_size(need, 1, &need) ||
+        tide_host_grow(&t->data, &t->cap, need, 1) != TIDE_OK) {
+        t->failed = true;
+        return;
+    }
+    if (n > 0) memcpy(t->data + t->len, bytes, n);
+    t->len += n;
+    t->data[t->len] = '\0';
+}
+
+void tide_text_add(tide_text *t, const char *text) { tide_text_add_n(t, text, strlen(text)); }
+
+void tide_text_addf(tide_text *t, const char *fmt, ...) {
+    if (t->failed) return;
+    va_list ap, again;
+    va_start(ap, fmt);
+    va_copy(again, ap);
+    const int n = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    size_t need;
+    if (n < 0 || !tide_add_size(t->len, (size_t)n + 1, &need) ||
+        tide_host_grow(&t->data, &t->cap, need, 1) != TIDE_OK) {
+        t->failed = true;
+    } else {
+        vsnprintf(t->data + t->len, (size_t)n + 1, fmt, again);
+        t->len += (size_t)n;
+    }
+    va_end(again);
+}
+
+void tide_text_deinit(tide_text *t) {
+    tide_host_free(t->data);
+    *t = (tide_text){0};
+}
+
+const char *tide_text_str(const tide_text *t) { return t->data != NULL ? t->data : ""; }
+
+// ---- name map ----
+
+struct tide_strmap_slot {
+    char *key; // owned; NULL: free
+    uint64_t hash;
+    uint64_t value;
+};
+
+static uint64_t hash_text(const char *key) {
+    uint64_t h = 14695981039346656037ULL;
+    for (const unsigned char *p = (const unsigned char *)key; *p != '\0'; p++) h = (h ^ *p) * 1099511628211ULL;
+    return h;
+}
+
+/// The slot that holds `key`, or the free one where it belongs. The map is never full.
+static struct tide_strmap_slot *find_slot(struct tide_strmap_slot *slots, size_t cap, const char *key, uint64_t hash) {
+    size_t i = (size_t)hash & (cap - 1);
+    while (slots[i].key != NULL && !(slots[i].hash == hash && strcmp(slots[i].key, key) == 0)) i = (i + 1) & (cap - 1);
+    return &slots[i];
+}
+
+static tide_status strmap_rehash(tide_strmap *m, size_t cap) {
+    struct tide_strmap_slot *slots = tide_host_calloc(cap, sizeof *slots);
+    if (slots == NULL) return TIDE_ERR_NOMEM;
+    for (size_t i = 0; i < m->cap; i++) {
+        if (m->slots[i].key != NULL) *find_slot(slots, cap, m->slots[i].key, m->slots[i].hash) = m->slots[i];
+    }
+    tide_host_free(m->slots);
+    m->slots = slots;
+    m->cap = cap;
+    return TIDE_OK;
+}
+
+tide_status tide_strmap_put(tide_strmap *m, const char *key, uint64_t value) {
+    if (2 * (m->n + 1) > m->cap) TIDE_TRY(strmap_rehash(m, m->cap == 0 ? 16 : 2 * m->cap));
+    const uint64_t hash = hash_text(key);
+    struct tide_strmap_slot *slot = find_slot(m->slots, m->cap, key, hash);
+    if (slot->key == NULL) {
+        char *copy = tide_host_strdup(key);
+        if (copy == NULL) return TIDE_ERR_NOMEM;
+        slot->key = copy;
+        slot->hash = hash;
+        m->n++;
+    }
+    slot->value = value;
+    return TIDE_OK;
+}
+
+bool tide_strmap_get(const tide_strmap *m, const char *key, uint64_t *value) {
+    if (m->n == 0) return false;
+    const struct tide_strmap_slot *slot = find_slot(m->slots, m->cap, key, hash_text(key));
+    if (slot->key == NULL) return false;
+    if (value != NULL) *value = slot->value;
+    return true;
+}
+
+void tide_strmap_deinit(tide_strmap *m) {
+    for (size_t i = 0; i < m->cap; i++) tide_host_free(m->slots[i].key);
+    tide_host_free(m->slots);
+    *m = (tide_strmap){0};
+}
+
+// ---- byte counts ----
+
+char *tide_format_bytes(uint64_t bytes, char *buf, size_t buf_bytes) {
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    size_t unit_i = 0;
+    double value = (double)bytes;
+    while (value >= 1024.0 && unit_i + 1 < sizeof units / sizeof units[0]) {
+        value /= 1024.0;
+        unit_i++;
+    }
+    if (unit_i == 0) {
+        snprintf(buf, buf_bytes, "%" PRIu64 " B", bytes);
+    } else {
+        snprintf(buf, buf_bytes, "%.2f %s", value, units[unit_i]);
+    }
+    return buf;
+}
+
+/// The factor of a unit as people write it; 0 when it is none.
+static double unit_factor(const char *unit) {
+    if (*unit == '\0' || strcasecmp(unit, "B") == 0) return 1.0;
+    static const char letters[] = "KMGT";
+    for (size_t i = 0; letters[i] != '\0'; i++) {
+        if ((unit[0] | 0x20) != (letters[i] | 0x20)) continue;
+        const double power = (double)i + 1.0;
+        if (unit[1] == '\0' || strcasecmp(unit + 1, "iB") == 0) return pow(1024.0, power);
+        if (strcasecmp(unit + 1, "B") == 0) return pow(1000.0, power);
+    }
+    return 0.0;
+}
+
+tide_status tide_parse_bytes(const char *text, uint64_t *out, tide_error *err) {
+    char *end = NULL;
+    errno = 0;
+    const double value = strtod(text, &end);
+    while (end != NULL && *end == ' ') end++;
+    const double factor = end == text || end == NULL ? 0.0 : unit_factor(end);
+    if (factor == 0.0 || !isfinite(value) || value < 0.0 || value * factor >= 18446744073709551616.0) {
+        const tide_status st = TIDE_FAIL(err, TIDE_ERR_INVALID, "'%s' is not a size", text);
+        tide_error_hint(err, "write bytes with an optional unit: 4096, 64KiB, 1.5GiB, 10MB");
+        return st;
+    }
+    *out = (uint64_t)(value * factor);
+    return TIDE_OK;
+}
+
+// ---- files ----
+
+tide_status tide_read_file(const char *path, size_t max_bytes, char **data, size_t *len, tide_error *err) {
+    const bool is_stdin = strcmp(path, "-") == 0;
+    FILE *f = is_stdin ? stdin : fopen(path, "rb");
+    if (f == NULL) return TIDE_FAIL(err, TIDE_ERR_IO, "cannot open '%s': %s", path, strerror(errno));
+    tide_text content = {0};
+    tide_status st = TIDE_OK;
+    char chunk[65536];
+    size_t n;
+    while (st == TIDE_OK && (n = fread(chunk, 1, sizeof chunk, f)) > 0) {
+        tide_text_add_n(&content, chunk, n);
+        if (content.failed) {
+            st = TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to read '%s' (%zu bytes so far)", path, content.len);
+        } else if (max_bytes != 0 && content.len > max_bytes) {
+            st = TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "'%s' is longer than %zu bytes", path, max_bytes);
+        }
+    }
+    if (st == TIDE_OK && ferror(f)) st = TIDE_FAIL(err, TIDE_ERR_IO, "cannot read '%s': %s", path, strerror(errno));
+    if (!is_stdin) fclose(f);
+    if (st == TIDE_OK && content.data == NULL) {
+        tide_text_add(&content, "");
+        if (content.failed) st = TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to read '%s'", path);
+    }
+    if (st != TIDE_OK) {
+        tide_text_deinit(&content);
+        return st;
+    }
+    *data = content.data;
+    *len = content.len;
+    return TIDE_OK;
+}
+
+tide_status tide_write_file(const char *path, const char *data, size_t len, tide_error *err) {
+    if (strcmp(path, "-") == 0) {
+        if (fwrite(data, 1, len, stdout) != len || fflush(stdout) != 0)
+            return TIDE_FAIL(err, TIDE_ERR_IO, "cannot write to standard output: %s", strerror(errno));
+        return TIDE_OK;
+    }
+    tide_text tmp = {0};
+    tide_text_addf(&tmp, "%s.tmp-%ld", path, (long)getpid());
+    if (tmp.failed) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the name of '%s'", path);
+    FILE *f = fopen(tmp.data, "wb");
+    bool good = f != NULL;
+    if (good) good = fwrite(data, 1, len, f) == len;
+    if (good) good = fflush(f) == 0;
+    int saved = errno;
+    if (f != NULL && fclose(f) != 0 && good) {
+        good = false;
+        saved = errno;
+    }
+    if (good && rename(tmp.data, path) != 0) {
+        good = false;
+        saved = errno;
+    }
+    tide_status st = TIDE_OK;
+    if (!good) {
+        if (f != NULL) remove(tmp.data);
+        st = TIDE_FAIL(err, TIDE_ERR_IO, "cannot write '%s': %s", path, strerror(saved));
+    }
+    tide_text_deinit(&tmp);
+    return st;
+}
+
+// ---- time and chance ----
+
+uint64_t tide_now_ns(void) {
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t tide_rng_u64(tide_rng *rng) {
+    uint64_t z = (rng->state += 0x9E3779B97F4A7C15ULL);
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
+    return z ^ (z >> 31);
+}
+
+double tide_rng_f64(tide_rng *rng) { return (double)(tide_rng_u64(rng) >> 11) * 0x1.0p-53; }
+
+uint64_t tide_rng_below(tide_rng *rng, uint64_t n) { return tide_rng_u64(rng) % n; }

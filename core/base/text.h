@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+//
+// Text: a string that grows, a map from names to numbers, byte counts for people, and safe writing of files.
+#ifndef TIDE_CORE_BASE_TEXT_H
+#define TIDE_CORE_BASE_TEXT_H
+
+#include <stdint.h>
+
+#include "core/base/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// A string that grows. Zero-initialise, then append; a failed append sets `failed` and later ones do nothing, so
+/// that a writer may check once at its end. `data` is always NUL-terminated once anything was appended.
+typedef struct tide_text {
+    char *data; ///< owned; NULL while empty
+    size_t len;
+    size_t cap;
+    bool failed; ///< an append ran out of memory: the content is cut
+} tide_text;
+
+void tide_text_add(tide_text *t, const char *text);
+void tide_text_add_n(tide_text *t, const char *bytes, size_t n);
+void tide_text_addf(tide_text *t, const char *fmt, ...) TIDE_PRINTF(2, 3);
+void tide_text_deinit(tide_text *t);
+/// The string, never NULL ("" while empty); borrowed until the next append.
+const char *tide_text_str(const tide_text *t);
+
+/// A map from a name to an index; open addressing, FNV-1a. Zero-initialise. Keys are copied.
+typedef struct tide_strmap {
+    struct tide_strmap_slot *slots; ///< [cap], owned
+    size_t cap;                     ///< 0 or a power of two
+    size_t n;
+} tide_strmap;
+
+/// Put or overwrite. @return TIDE_OK, TIDE_ERR_NOMEM (map unchanged)
+tide_status tide_strmap_put(tide_strmap *m, const char *key, uint64_t value) TIDE_NODISCARD;
+/// @return false when `key` is absent (then *value is untouched); `value` may be NULL
+bool tide_strmap_get(const tide_strmap *m, const char *key, uint64_t *value);
+void tide_strmap_deinit(tide_strmap *m);
+
+/// "512 B", "1.50 KiB", "3.25 MiB", "2.00 GiB" into `buf`; returns `buf`. 24 bytes always suffice.
+char *tide_format_bytes(uint64_t bytes, char *buf, size_t buf_bytes);
+/**
+ * Read a size as people write it: "4096", "64KiB", "1.5 GiB", "10MB" (K/M/G/T: decimal with B, binary with iB;
+ * a bare K/M/G/T is binary).
+ *
+ * @return TIDE_OK; TIDE_ERR_INVALID for anything else, negative or not fitting into 64 bits
+ */
+tide_status tide_parse_bytes(const char *text, uint64_t *out, tide_error *err) TIDE_NODISCARD;
+
+/**
+ * Read a whole file ("-" is standard input) into host memory, NUL-terminated one byte past `len`.
+ *
+ * @param max_bytes  refuse anything longer; 0: no limit
+ * @param data  out, owned by the caller (tide_host_free)
+ * @return TIDE_OK; TIDE_ERR_IO with the path and the system's words; TIDE_ERR_NOMEM; TIDE_ERR_BAD_INPUT if longer
+ */
+tide_status tide_read_file(const char *path, size_t max_bytes, char **data, size_t *len, tide_error *err) TIDE_NODISCARD;
+/**
+ * Write a file so that it is either whole or untouched: to `path`.tmp-<pid>, flushed, then renamed; "-" goes
+ * straight to standard output. On failure the temporary file is removed.
+ */
+tide_status tide_write_file(const char *path, const char *data, size_t len, tide_error *err) TIDE_NODISCARD;
+
+/// Nanoseconds of CLOCK_MONOTONIC.
+uint64_t tide_now_ns(void);
+
+/// A small, seeded generator (splitmix64) for tests, fills and initialisers: same seed, same numbers, everywhere.
+typedef struct tide_rng { uint64_t state; } tide_rng;
+uint64_t tide_rng_u64(tide_rng *rng);
+/// Uniform in [0, 1).
+double tide_rng_f64(tide_rng *rng);
+/// Uniform in [0, n); n > 0.
+uint64_t tide_rng_below(tide_rng *rng, uint64_t n);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

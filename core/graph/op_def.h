@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+//
+// The type of an operator: what the graph's passes and the runtime need to know of one. core/ops fills the table;
+// this header lets core/graph infer and fold without knowing any operator by name.
+#ifndef TIDE_CORE_GRAPH_OP_DEF_H
+#define TIDE_CORE_GRAPH_OP_DEF_H
+
+#include "core/graph/graph.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// One operand as a kernel sees it: row-major and dense. Borrowed for the call.
+typedef struct tide_operand {
+    tide_dtype dtype;   ///< TIDE_DTYPE_UNDEFINED: an omitted optional operand
+    tide_shape shape;   ///< all extents known
+    size_t size_bytes;
+    void *data;         ///< NULL when not (yet) known, omitted or of 0 bytes; inputs are read only
+} tide_operand;
+
+static inline bool tide_operand_present(const tide_operand *o) { return o->dtype != TIDE_DTYPE_UNDEFINED; }
+
+/// Shape inference: what goes in and where the answer goes. All input shapes are known; `in[i].data` is non-NULL
+/// when that input's content is known too (a constant), which is how Reshape or Slice learn their operands.
+typedef struct tide_infer {
+    const tide_node *node;
+    const tide_operand *in; ///< [n_in]
+    size_t n_in;
+    tide_operand *out;      ///< [n_out]; fill dtype and shape; size_bytes and data are ignored
+    size_t n_out;
+} tide_infer;
+
+typedef struct tide_kernel {
+    const tide_op_def *def;
+    const tide_node *node;
+    void *state;            ///< of the operator; immutable once prepared, shared by all contexts
+    size_t workspace_bytes; ///< scratch that one run needs; 0: none
+} tide_kernel;
+
+/// Preparation: shapes are final, constant inputs have data (valid as long as the kernel).
+typedef struct tide_prepare {
+    const tide_node *node;
+    const tide_operand *in;  ///< [n_in]
+    size_t n_in;
+    const tide_operand *out; ///< [n_out]; data NULL
+    size_t n_out;
+} tide_prepare;
+
+/// One run of a kernel.
+typedef struct tide_kernel_args {
+    const tide_operand *in;  ///< [n_in]
+    size_t n_in;
+    const tide_operand *out; ///< [n_out]; data to be written; omitted ones have dtype UNDEFINED
+    size_t n_out;
+    void *exec;              ///< from exec_create; NULL when the operator has none
+    void *workspace;         ///< workspace_bytes, aligned to 64; NULL when 0
+} tide_kernel_args;
+
+enum {
+    TIDE_OP_VIEW = 1u << 0,       ///< output 0 has the bytes of input 0, unchanged: may be an alias of it
+    TIDE_OP_FUSES_ACT = 1u << 1,  ///< honours node->activation
+    TIDE_OP_SHAPE_ONLY = 1u << 2, ///< reads its inputs' shapes and never their data: foldable without constants
+    TIDE_OP_PLAN_ONLY = 1u << 3,  ///< has no kernel: sizes can be planned, the graph cannot run
+    TIDE_OP_NO_FOLD = 1u << 4,    ///< never folded (random, stateful)
+};
+
+/// One row of the operator registry. Functions without "optional" must be there unless TIDE_OP_PLAN_ONLY.
+struct tide_op_def {
+    const char *domain; ///< "" is the standard one
+    const char *name;
+    int since, until;   ///< opset versions this row serves, both inclusive; until 0: no end
+    uint32_t flags;
+    uint32_t inplace_inputs; ///< bit i: output 0 may overwrite input i when that dies here and has the same bytes
+    size_t min_inputs, max_inputs;   ///< checked before infer; max 0: any number
+    size_t min_outputs, max_outputs;
+    tide_status (*infer)(const tide_infer *x, tide_error *err);
+    tide_status (*prepare)(const tide_prepare *x, tide_kernel *k, tide_error *err); ///< optional: no state, no scratch
+    void (*destroy)(tide_kernel *k);                                                ///< optional: frees k->state
+    /// optional: what one context needs for itself (memory descriptors of a library …), made once per context so
+    /// that running allocates nothing
+    tide_status (*exec_create)(const tide_kernel *k, void **exec, tide_error *err);
+    void (*exec_destroy)(const tide_kernel *k, void *exec); ///< optional
+    tide_status (*run)(const tide_kernel *k, const tide_kernel_args *args, tide_error *err);
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+//
+// What an observer of memory events hears.
+//
+// This header is one of the two inversions of the house: the runtime reports to an observer and knows nobody who
+// listens. profiler/ is one observer; a runtime that is not ours can feed the same interface.
+#ifndef TIDE_CORE_MEMORY_OBSERVER_H
+#define TIDE_CORE_MEMORY_OBSERVER_H
+
+#include <stdint.h>
+
+#include "core/memory/kind.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// Values are stable: trace files hold them.
+#define TIDE_MEMORY_OP_MAP(XX)                                                                                         \
+    XX(ALLOC, 1, "alloc")                                                                                              \
+    XX(FREE_REQUESTED, 2, "free_requested")                                                                            \
+    XX(FREE_COMPLETED, 3, "free_completed")                                                                            \
+    XX(SEGMENT_ALLOC, 4, "segment_alloc")                                                                              \
+    XX(SEGMENT_FREE, 5, "segment_free")                                                                                \
+    XX(OOM, 6, "oom")
+
+typedef enum tide_memory_op {
+#define XX(name, value, text) TIDE_MEM_##name = (value),
+    TIDE_MEMORY_OP_MAP(XX)
+#undef XX
+} tide_memory_op;
+
+const char *tide_memory_op_name(tide_memory_op op);
+
+typedef enum tide_scope_kind { TIDE_SCOPE_REGION, TIDE_SCOPE_RUN, TIDE_SCOPE_OPERATOR } tide_scope_kind;
+
+/// A named stretch of work. Scopes nest per thread; the innermost one owns what is allocated inside it. The struct
+/// belongs to whoever enters the scope and must live until it is left; `name` must outlive the observer's call.
+typedef struct tide_scope {
+    const char *name;
+    tide_scope_kind kind;
+    int32_t index; ///< step of an operator, number of a run; -1: none
+    const struct tide_scope *parent; ///< set by tide_scope_enter
+} tide_scope;
+
+struct tide_observer;
+/// Push / pop on the calling thread's stack; `obs` (may be NULL) is told of both. Allocate nothing.
+void tide_scope_enter(tide_scope *scope, const struct tide_observer *obs);
+void tide_scope_leave(tide_scope *scope, const struct tide_observer *obs);
+/// The calling thread's innermost scope; NULL outside every scope.
+const tide_scope *tide_scope_current(void);
+/// A small number that names the calling thread for as long as the process lives; the first caller is 1.
+uint32_t tide_thread_id(void);
+
+typedef struct tide_memory_event {
+    tide_memory_op op;
+    uint64_t t_ns;            ///< CLOCK_MONOTONIC
+    uint64_t block_id;        ///< unique within the process, never reused; 0 for oom
+    tide_device device;
+    tide_memory_kind kind;
+    tide_stream_id stream;
+    uint64_t requested_bytes; ///< what the caller asked for
+    uint64_t reserved_bytes;  ///< what the allocator set aside for it
+    uint64_t address;         ///< 0 for oom
+    uint32_t thread;
+    const char *allocator;    ///< name of the allocator that owns the block
+    const char *tag;          ///< who asked: tensor or buffer name; may be NULL
+    const tide_scope *scope;  ///< innermost scope of the thread; NULL: none
+} tide_memory_event;
+
+typedef struct tide_scope_event {
+    bool enter;
+    uint64_t t_ns;
+    uint32_t thread;
+    const tide_scope *scope;
+} tide_scope_event;
+
+/// Callbacks may come from several threads at once; they must not allocate from an observed allocator, and what
+/// the event points to is borrowed until they return.
+typedef struct tide_observer {
+    void *self;
+    void (*on_memory)(void *self, const tide_memory_event *event);
+    void (*on_scope)(void *self, const tide_scope_event *event); ///< optional; NULL: not interested
+} tide_observer;
+
+/// Tells `a`, then `b`; either may be NULL. The struct is the caller's and must outlive the returned observer.
+typedef struct tide_observer_pair { const tide_observer *a, *b; } tide_observer_pair;
+tide_observer tide_observer_both(const tide_observer_pair *pair);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

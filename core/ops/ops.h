@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+//
+// The operator registry: one table, one row per operator and range of opset versions.
+#ifndef TIDE_CORE_OPS_OPS_H
+#define TIDE_CORE_OPS_OPS_H
+
+#include "core/graph/op_def.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// The row that serves (domain, name) at `opset`; NULL when there is none.
+const tide_op_def *tide_op_find(const char *domain, const char *name, int opset);
+/// All rows in table order. @return their number
+size_t tide_op_table(const tide_op_def *const **out);
+/**
+ * Set node->def of every live node.
+ *
+ * @return TIDE_ERR_NOT_IMPLEMENTED naming operator, node and opset, with the nearest known name or the versions that
+ *         are served as a hint; TIDE_ERR_BAD_INPUT for a wrong number of inputs or outputs
+ */
+tide_status tide_ops_resolve(tide_graph *g, tide_error *err) TIDE_NODISCARD;
+
+/// Scratch alignment that every kernel may count on, in bytes.
+enum { TIDE_WORKSPACE_ALIGN = 64 };
+
+#ifdef __cplusplus
+}
+#endif
+#endif

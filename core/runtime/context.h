@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+//
+// context: what belongs to one request: the buffer, the tensors bound into it, inputs and outputs.
+#ifndef TIDE_CORE_RUNTIME_CONTEXT_H
+#define TIDE_CORE_RUNTIME_CONTEXT_H
+
+#include "core/memory/observer.h"
+#include "core/runtime/inference_plan.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tide_context tide_context;
+
+typedef enum tide_run_mode {
+    TIDE_RUN_NAIVE,   ///< every tensor is allocated when born and freed when dead
+    TIDE_RUN_PLANNED, ///< every tensor is bound into one buffer, nothing is allocated while running
+} tide_run_mode;
+
+typedef enum tide_fill { TIDE_FILL_ZERO, TIDE_FILL_NONE, TIDE_FILL_POISON } tide_fill;
+
+/// What binding a tensor to the buffer ended in (S27-10).
+typedef enum tide_bind_result { TIDE_BIND_NOT_TRIED, TIDE_BIND_BOUND, TIDE_BIND_FAILED } tide_bind_result;
+
+typedef struct tide_context_options {
+    tide_run_mode mode;
+    tide_fill fill;                 ///< content of fresh memory; planned: at creation; naive: at each birth
+    const tide_observer *observer;  ///< hears run and operator scopes; borrowed, outlives the context; may be NULL
+} tide_context_options;
+
+/**
+ * Make a context; takes a reference to the plan. Planned mode takes the one buffer (kind Workspace, exactly the
+ * planned bytes) and binds every tensor; graph outputs get blocks of their own (kind Default) in both modes.
+ *
+ * @return TIDE_ERR_INVALID (planned mode of a plan without a memory plan), TIDE_ERR_NOMEM, TIDE_ERR_RUNTIME; nothing
+ *         is leaked on any of them
+ */
+tide_status tide_context_create(tide_inference_plan *plan, const tide_context_options *opt, tide_context **out,
+                                tide_error *err) TIDE_NODISCARD;
+/// Takes NULL. Output tensors that somebody still holds stay readable (S27-9).
+void tide_context_destroy(tide_context *c);
+
+/**
+ * Set the graph inputs. Tensors are referenced, not copied (zero copy), until replaced.
+ *
+ * @return TIDE_ERR_INVALID for a missing or unknown name, a wrong count (both counts in the message), dtype or shape;
+ *         nothing is changed then
+ */
+tide_status tide_context_set_inputs(tide_context *c, tide_tensor *const *tensors, size_t n, tide_error *err)
+    TIDE_NODISCARD;
+tide_status tide_context_set_inputs_by_name(tide_context *c, const char *const *names, tide_tensor *const *tensors,
+                                            size_t n, tide_error *err) TIDE_NODISCARD;
+
+/// Run all steps once. Not for two threads at once on one context. TIDE_ERR_INVALID when inputs are not set.
+tide_status tide_context_run(tide_context *c, tide_error *err) TIDE_NODISCARD;
+
+/// Graph outputs in file order / by name; borrowed, valid until the context is destroyed (take a reference to keep
+/// one longer); content is of the last run and is overwritten by the next. Before the first run: content undefined.
+size_t tide_context_n_outputs(const tide_context *c);
+tide_tensor *tide_context_output(const tide_context *c, size_t i);
+tide_tensor *tide_context_output_by_name(const tide_context *c, const char *name); ///< NULL: no such output
+
+typedef struct tide_context_stats {
+    tide_run_mode mode;
+    uint64_t buffer_bytes; ///< the planned buffer; 0 in naive mode
+    size_t n_bound, n_failed, n_not_tried; ///< tensors by bind result
+    uint64_t n_runs;
+    uint64_t n_copied_bytes; ///< bytes copied between tensors by the runtime itself (not by operators)
+} tide_context_stats;
+void tide_context_get_stats(const tide_context *c, tide_context_stats *out);
+/// Address of the planned buffer and the tensor of a value (NULL: none now), for tests and views.
+const void *tide_context_buffer(const tide_context *c);
+tide_tensor *tide_context_value(const tide_context *c, uint32_t value_i);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+//
+// program: a graph made ready to run, short of its memory: optimised, sorted, sized, with its kernels prepared.
+//
+//     graph --(1 resolve, 2 sort, 3 bind inputs, 4 infer + fold, 5 fuse, 6 fix sizes, 7 prepare kernels)--> program
+//     program + memory plan --(8 check plan, 9 preload weights)--> inference plan --> contexts
+//
+// The planner reads a program (graph, order, workspace) and makes the memory plan; the runtime is handed both.
+#ifndef TIDE_CORE_RUNTIME_PROGRAM_H
+#define TIDE_CORE_RUNTIME_PROGRAM_H
+
+#include "core/graph/passes.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tide_program_options {
+    bool no_fuse;                        ///< leave operators unfused
+    const tide_shape_binding *shapes;    ///< [n_shapes] for open extents; borrowed for the call
+    size_t n_shapes;
+} tide_program_options;
+
+typedef struct tide_program_step {
+    uint32_t node;      ///< index in the graph
+    tide_kernel kernel; ///< prepared
+} tide_program_step;
+
+/// Immutable after build; reference-counted; shared by inference plans and their contexts.
+typedef struct tide_program {
+    _Atomic uint32_t refs;
+    tide_graph *graph;        ///< owned
+    tide_order order;
+    tide_program_step *steps; ///< [n_steps], in order of execution
+    size_t n_steps;
+    bool runnable;            ///< false: some operator is TIDE_OP_PLAN_ONLY
+    tide_fuse_stats fused;
+    size_t n_folded;          ///< nodes evaluated at build
+    size_t n_nodes_before;    ///< live nodes of the file
+} tide_program;
+
+/**
+ * Build a program. `graph` is taken, also on failure.
+ *
+ * @return the status of the first stage that fails; the message begins with the stage's name
+ */
+tide_status tide_program_build(tide_graph *graph, const tide_program_options *opt, tide_program **out, tide_error *err)
+    TIDE_NODISCARD;
+tide_program *tide_program_ref(tide_program *p);
+void tide_program_unref(tide_program *p);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

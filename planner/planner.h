@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+//
+// planner: lifetimes in, memory plan out. Pure: no allocation of tensor memory, no kernel, no file but plan and
+// lifetime files.
+//
+//     program | lifetimes file -> liveness -> (interference graph) -> strategy -> memory plan -> verifier
+#ifndef TIDE_PLANNER_PLANNER_H
+#define TIDE_PLANNER_PLANNER_H
+
+#include "core/runtime/memory_plan.h"
+#include "core/runtime/program.h"
+#include "core/base/text.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { TIDE_DEFAULT_ALIGN = 256 };
+
+// ---- 1 liveness ----
+
+/**
+ * Lifetimes of everything a program touches, in this order: graph inputs, constants that a live node or output uses
+ * (weights), then per step its outputs and its scratch. Inputs, outputs and weights are persistent and live for all
+ * steps; an output of a node nobody uses lives for one step. Kinds: inputs and outputs Default, weights Persistent,
+ * intermediates and scratch Workspace.
+ *
+ * @param align_bytes  of every item, a power of two (0 and others: TIDE_ERR_INVALID)
+ * @param out          filled on success; tide_lifetimes_deinit
+ * @return TIDE_ERR_UNKNOWN_SIZE naming the tensor (S23-19); TIDE_ERR_OVERFLOW; TIDE_ERR_NOMEM
+ * Cost O(values + uses).
+ */
+tide_status tide_liveness(const tide_program *program, uint64_t align_bytes, tide_lifetimes *out, tide_error *err)
+    TIDE_NODISCARD;
+
+// ---- 2 interference graph (S23-7, S23-8) ----
+
+typedef struct tide_interference tide_interference;
+/// Undirected, over the non-persistent lifetimes; built by a sweep, O(n log n + edges).
+tide_status tide_interference_build(const tide_lifetimes *lt, tide_interference **out, tide_error *err) TIDE_NODISCARD;
+void tide_interference_destroy(tide_interference *g);
+bool tide_interference_has_edge(const tide_interference *g, size_t a, size_t b);
+size_t tide_interference_n_edges(const tide_interference *g);
+/// Neighbours of lifetime `a` in ascending order, borrowed. @return their number
+size_t tide_interference_neighbours(const tide_interference *g, size_t a, const uint32_t **out);
+/// Whether two lifetimes conflict: both non-persistent and their half-open intervals meet.
+bool tide_lifetimes_conflict(const tide_lifetime *a, const tide_lifetime *b);
+
+// ---- 3 strategies ----
+
+typedef struct tide_strategy_options {
+    uint64_t seed;         ///< for strategies that draw; 0 is a seed like any other
+    uint64_t time_limit_ns; ///< 0: the strategy's default
+} tide_strategy_options;
+
+typedef struct tide_strategy {
+    const char *name;   ///< as on the command line
+    const char *what;   ///< one phrase
+    const char *source; ///< paper or text it follows
+    tide_plan_form form;
+    /**
+     * Place the non-persistent lifetimes. In: `plan` with lifetimes, offsets all TIDE_NO_OFFSET, pools all
+     * TIDE_NO_POOL. Out: offsets (and pools, pool_list, n_pools for TIDE_PLAN_POOLS) and bytes.
+     */
+    tide_status (*place)(tide_memory_plan *plan, const tide_strategy_options *opt, tide_error *err);
+} tide_strategy;
+
+/// Every strategy there is, in the order in which tables print them: naive first.
+size_t tide_strategies(const tide_strategy *const **out);
+/// By name; unknown: TIDE_ERR_INVALID listing all, the nearest as a hint.
+tide_status tide_strategy_find(const char *name, const tide_strategy **out, tide_error *err) TIDE_NODISCARD;
+/// The one that is used where none is named.
+const tide_strategy *tide_strategy_default(void);
+
+/**
+ * Make a plan: copy the lifetimes, run the strategy under a clock, compute naive bytes and the lower bound, and verify.
+ *
+ * @return TIDE_ERR_VERIFY when the verifier refuses what the strategy made (then there is no plan); the strategy's own
+ */
+tide_status tide_plan_make(const tide_lifetimes *lt, const tide_strategy *strategy, const tide_strategy_options *opt,
+                           tide_memory_plan **out, tide_error *err) TIDE_NODISCARD;
+/// Largest sum of aligned bytes of non-persistent tensors live at one step, and (may be NULL) the first such step.
+/// The sum of all that is live at `step` cannot overflow: TIDE_ERR_OVERFLOW otherwise. O(n log n).
+tide_status tide_lower_bound(const tide_lifetimes *lt, uint64_t *bytes, int64_t *step, tide_error *err) TIDE_NODISCARD;
+/// The same plan laid end to end: a pool plan as an offset plan of the same bytes.
+tide_status tide_plan_pools_to_offsets(const tide_memory_plan *plan, tide_memory_plan **out, tide_error *err)
+    TIDE_NODISCARD;
+
+// ---- 4 verifier: shares no code with any strategy ----
+
+#define TIDE_VERIFY_MAP(XX)                                                                                            \
+    XX(OK, "ok")                                                                                                       \
+    XX(MISSING, "a tensor has no place")                                                                               \
+    XX(MISALIGNED, "an offset is not a multiple of its alignment")                                                     \
+    XX(OUT_OF_BUFFER, "a tensor ends outside the buffer")                                                              \
+    XX(OVERLAP, "two live tensors share bytes")                                                                        \
+    XX(PERSISTENT, "a persistent tensor was given a reused place")                                                     \
+    XX(POOL_CONFLICT, "two live tensors share a pool")                                                                 \
+    XX(POOL_SIZE, "a pool is smaller than a member or the pools do not add up")                                        \
+    XX(TOTAL, "the plan's totals are wrong")
+typedef enum tide_verify_code {
+#define XX(name, text) TIDE_VERIFY_##name,
+    TIDE_VERIFY_MAP(XX)
+#undef XX
+} tide_verify_code;
+
+typedef struct tide_verify_result {
+    tide_verify_code code;
+    size_t a, b; ///< lifetimes concerned; SIZE_MAX: none
+} tide_verify_result;
+const char *tide_verify_text(tide_verify_code code);
+/// TIDE_OK and code OK for a sound plan; TIDE_ERR_VERIFY with code, tensors and offsets in words otherwise. `result`
+/// may be NULL. Sweep over steps, O(n log n).
+tide_status tide_plan_verify(const tide_memory_plan *plan, tide_verify_result *result, tide_error *err) TIDE_NODISCARD;
+
+// ---- words and files ----
+
+typedef enum tide_stage { TIDE_STAGE_LIVENESS, TIDE_STAGE_GRAPH, TIDE_STAGE_COLOUR, TIDE_STAGE_PLAN } tide_stage;
+/// Print one of the four stages of seed 23 as text, for `plan --dump-stage` (S23-2).
+tide_status tide_plan_dump_stage(const tide_memory_plan *plan, tide_stage stage, tide_text *out, tide_error *err)
+    TIDE_NODISCARD;
+/// The boxed report of S23-16.
+void tide_plan_report(const tide_memory_plan *plan, tide_text *out);
+/// `plan --all`: one row per plan: strategy, form, bytes, gap to the lower bound, saving, pools, time.
+void tide_plan_table(const tide_memory_plan *const *plans, size_t n, tide_text *out);
+
+/// The `tidemark.plan` document (keys: docs/plan-format.md) over plans of the same lifetimes; `fits` may be NULL,
+/// else "yes", "no" or "unknown". Ends with a newline.
+tide_status tide_plan_to_json(const tide_memory_plan *const *plans, size_t n, const char *fits, tide_text *out,
+                              tide_error *err) TIDE_NODISCARD;
+/// Read such a document back: the plan of `strategy`, or its first one for NULL. Recomputes totals and verifies.
+tide_status tide_plan_from_json(const char *data, size_t len, const char *path, const char *strategy,
+                                tide_memory_plan **out, tide_error *err) TIDE_NODISCARD;
+/// Lifetimes from a CSV in MiniMalloc's form: id, lower|begin|start, upper (half-open) or end (inclusive), size,
+/// optional alignment; columns in any order. Columns that change the problem and are not served yet (gaps, offset) are
+/// refused when a row uses them. TIDE_ERR_BAD_INPUT with line and column.
+tide_status tide_lifetimes_from_csv(const char *data, size_t len, const char *path, uint64_t align_bytes,
+                                    tide_lifetimes *out, tide_error *err) TIDE_NODISCARD;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
