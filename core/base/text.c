@@ -5,11 +5,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -139,30 +139,46 @@ char *tide_format_bytes(uint64_t bytes, char *buf, size_t buf_bytes) {
 }
 
 /// The factor of a unit as people write it; 0 when it is none.
-static double unit_factor(const char *unit) {
-    if (*unit == '\0' || strcasecmp(unit, "B") == 0) return 1.0;
+static uint64_t unit_factor(const char *unit) {
+    if (*unit == '\0' || strcasecmp(unit, "B") == 0) return 1;
     static const char letters[] = "KMGT";
+    uint64_t binary = 1, decimal = 1;
     for (size_t i = 0; letters[i] != '\0'; i++) {
-        if ((unit[0] | 0x20) != (letters[i] | 0x20)) continue;
-        const double power = (double)i + 1.0;
-        if (unit[1] == '\0' || strcasecmp(unit + 1, "iB") == 0) return pow(1024.0, power);
-        if (strcasecmp(unit + 1, "B") == 0) return pow(1000.0, power);
+        binary *= 1024;
+        decimal *= 1000;
+        if ((unit[0] & ~0x20) != letters[i]) continue;
+        if (unit[1] == '\0' || strcasecmp(unit + 1, "iB") == 0) return binary;
+        if (strcasecmp(unit + 1, "B") == 0) return decimal;
     }
-    return 0.0;
+    return 0;
+}
+
+/// Digits, an optional point with digits, blanks, a unit. By hand and not with strtod: exact up to 2^64, the same in
+/// every locale, and no "0x10", "1e3" or "nan". A part of a byte is rounded to the nearest.
+static bool parse_size(const char *p, uint64_t *out) {
+    uint64_t whole = 0;
+    double part = 0.0, place = 1.0;
+    bool has_digits = false;
+    for (; *p >= '0' && *p <= '9'; p++, has_digits = true) {
+        if (!tide_mul_u64(whole, 10, &whole) || !tide_add_u64(whole, (uint64_t)(*p - '0'), &whole)) return false;
+    }
+    if (*p == '.') {
+        for (p++; *p >= '0' && *p <= '9'; p++, has_digits = true) part += (*p - '0') * (place /= 10.0);
+    }
+    while (*p == ' ') p++;
+    const uint64_t factor = unit_factor(p);
+    if (!has_digits || factor == 0 || !tide_mul_u64(whole, factor, &whole)) return false;
+    return tide_add_u64(whole, (uint64_t)(part * (double)factor + 0.5), out);
 }
 
 tide_status tide_parse_bytes(const char *text, uint64_t *out, tide_error *err) {
-    char *end = NULL;
-    errno = 0;
-    const double value = strtod(text, &end);
-    while (end != NULL && *end == ' ') end++;
-    const double factor = end == text || end == NULL ? 0.0 : unit_factor(end);
-    if (factor == 0.0 || !isfinite(value) || value < 0.0 || value * factor >= 18446744073709551616.0) {
+    uint64_t bytes;
+    if (!parse_size(text, &bytes)) {
         const tide_status st = TIDE_FAIL(err, TIDE_ERR_INVALID, "'%s' is not a size", text);
         tide_error_hint(err, "write bytes with an optional unit: 4096, 64KiB, 1.5GiB, 10MB");
         return st;
     }
-    *out = (uint64_t)(value * factor);
+    *out = bytes;
     return TIDE_OK;
 }
 
@@ -199,35 +215,53 @@ tide_status tide_read_file(const char *path, size_t max_bytes, char **data, size
     return TIDE_OK;
 }
 
+/// Write and flush all of it; false with errno set.
+static bool write_all(FILE *f, const char *data, size_t len) {
+    return fwrite(data, 1, len, f) == len && fflush(f) == 0;
+}
+
+/// Create `path`, write, close; 0 or the errno of the first step that failed. Leaves no half-written file behind
+/// when `is_temporary`.
+static int write_new(const char *path, const char *data, size_t len, bool is_temporary) {
+    FILE *f = fopen(path, "wb");
+    if (f == NULL) return errno;
+    int saved = write_all(f, data, len) ? 0 : errno;
+    if (fclose(f) != 0 && saved == 0) saved = errno;
+    if (saved != 0 && is_temporary) remove(path);
+    return saved;
+}
+
+/// A pipe, a terminal or /dev/null: written to as it is, since a rename would put a plain file in its place.
+static bool is_special(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0 && !S_ISREG(info.st_mode);
+}
+
 tide_status tide_write_file(const char *path, const char *data, size_t len, tide_error *err) {
     if (strcmp(path, "-") == 0) {
-        if (fwrite(data, 1, len, stdout) != len || fflush(stdout) != 0)
+        if (!write_all(stdout, data, len))
             return TIDE_FAIL(err, TIDE_ERR_IO, "cannot write to standard output: %s", strerror(errno));
         return TIDE_OK;
     }
-    tide_text tmp = {0};
-    tide_text_addf(&tmp, "%s.tmp-%ld", path, (long)getpid());
-    if (tmp.failed) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the name of '%s'", path);
-    FILE *f = fopen(tmp.data, "wb");
-    bool good = f != NULL;
-    if (good) good = fwrite(data, 1, len, f) == len;
-    if (good) good = fflush(f) == 0;
-    int saved = errno;
-    if (f != NULL && fclose(f) != 0 && good) {
-        good = false;
-        saved = errno;
+    int failed;
+    if (is_special(path)) {
+        failed = write_new(path, data, len, false);
+    } else {
+        tide_text tmp = {0};
+        tide_text_addf(&tmp, "%s.tmp-%ld", path, (long)getpid());
+        if (tmp.failed) {
+            tide_text_deinit(&tmp);
+            return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the name of '%s'", path);
+        }
+        failed = write_new(tmp.data, data, len, true);
+        if (failed == 0 && rename(tmp.data, path) != 0) {
+            failed = errno;
+            remove(tmp.data);
+        }
+        tide_text_deinit(&tmp);
     }
-    if (good && rename(tmp.data, path) != 0) {
-        good = false;
-        saved = errno;
-    }
-    tide_status st = TIDE_OK;
-    if (!good) {
-        if (f != NULL) remove(tmp.data);
-        st = TIDE_FAIL(err, TIDE_ERR_IO, "cannot write '%s': %s", path, strerror(saved));
-    }
-    tide_text_deinit(&tmp);
-    return st;
+    if (failed != 0) return TIDE_FAIL(err, TIDE_ERR_IO, "cannot write '%s': %s", path, strerror(failed));
+    return TIDE_OK;
 }
 
 // ---- time and chance ----

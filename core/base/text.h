@@ -45,7 +45,7 @@ void tide_strmap_deinit(tide_strmap *m);
 char *tide_format_bytes(uint64_t bytes, char *buf, size_t buf_bytes);
 /**
  * Read a size as people write it: "4096", "64KiB", "1.5 GiB", "10MB" (K/M/G/T: decimal with B, binary with iB;
- * a bare K/M/G/T is binary).
+ * a bare K/M/G/T is binary). Exact up to 2^64 - 1, in every locale; a part of a byte is rounded to the nearest.
  *
  * @return TIDE_OK; TIDE_ERR_INVALID for anything else, negative or not fitting into 64 bits
  */
@@ -61,7 +61,8 @@ tide_status tide_parse_bytes(const char *text, uint64_t *out, tide_error *err) T
 tide_status tide_read_file(const char *path, size_t max_bytes, char **data, size_t *len, tide_error *err) TIDE_NODISCARD;
 /**
  * Write a file so that it is either whole or untouched: to `path`.tmp-<pid>, flushed, then renamed; "-" goes
- * straight to standard output. On failure the temporary file is removed.
+ * straight to standard output, and what is no plain file (/dev/null, a pipe) is written to as it is. On failure the
+ * temporary file is removed.
  */
 tide_status tide_write_file(const char *path, const char *data, size_t len, tide_error *err) TIDE_NODISCARD;
 

@@ -31,6 +31,9 @@ tide_status tide_registry_add(tide_registry *r, tide_memory_kind kind, tide_allo
 /// The allocator for (device, kind), borrowed as long as it stays registered; no such entry: TIDE_ERR_NOT_FOUND.
 tide_status tide_registry_get(tide_registry *r, tide_device device, tide_memory_kind kind, tide_allocator **out,
                               tide_error *err) TIDE_NODISCARD;
+/// The same with a reference of the caller's own: for threads beside which the row may be replaced.
+tide_status tide_registry_acquire(tide_registry *r, tide_device device, tide_memory_kind kind, tide_allocator **out,
+                                  tide_error *err) TIDE_NODISCARD;
 
 typedef struct tide_registry_row {
     tide_device device;

@@ -22,6 +22,8 @@ tide_status tide_cpu_caching_allocator_create(tide_allocator **out, tide_error *
  *
  * @param backing         borrowed; the arena takes its own reference
  * @param capacity_bytes  taken at once; > 0
+ * @param align_bytes     of every block at the least, a power of two; 0: the rule of (device, Workspace)
+ * Until reset a released span stays active, so stats.peak_active_bytes is the high-water mark: the capacity needed.
  * A request that does not fit is TIDE_ERR_NO_SPACE and changes nothing. Reset while memory is out is TIDE_ERR_BUSY.
  */
 tide_status tide_arena_create(tide_allocator *backing, size_t capacity_bytes, size_t align_bytes, tide_allocator **out,

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+//
+// The one place where tensor memory comes from the operating system.
+#include <stdlib.h>
+
+#include "core/base/checked.h"
+#include "core/memory/allocator_internal.h"
+
+void *tide__system_alloc(size_t size_bytes, size_t align_bytes) {
+    // C17 7.22.3.1 wanted the size to be a multiple of the alignment until DR 460; rounding keeps to both.
+    uint64_t rounded;
+    if (!tide_align_up(size_bytes, align_bytes, &rounded) || rounded > PTRDIFF_MAX) return NULL;
+    return aligned_alloc(align_bytes, (size_t)rounded);
+}
+
+void tide__system_free(void *ptr) { free(ptr); }
