@@ -22,6 +22,7 @@ typedef struct tide_op_def tide_op_def; // op_def.h
 
 typedef enum tide_attr_type {
     TIDE_ATTR_INT, TIDE_ATTR_FLOAT, TIDE_ATTR_STRING, TIDE_ATTR_INTS, TIDE_ATTR_FLOATS, TIDE_ATTR_TENSOR,
+    TIDE_ATTR_STRINGS,
 } tide_attr_type;
 
 typedef struct tide_attr {
@@ -30,9 +31,10 @@ typedef struct tide_attr {
     int64_t i;
     float f;
     char *s;            ///< owned
-    size_t n;           ///< elements of ints / floats
+    size_t n;           ///< elements of ints / floats / strings
     int64_t *ints;      ///< [n], owned
-    float *floats;      ///< [n], owned
+    float *floats;      ///< [n], owned; graph text fills it beside `ints`, since JSON writes 2.0 as 2
+    char **strings;     ///< [n], owned
     tide_tensor *tensor; ///< referenced
 } tide_attr;
 
@@ -130,11 +132,12 @@ size_t tide_graph_count_uses(const tide_graph *g, uint32_t value_i);
 
 const tide_attr *tide_node_attr(const tide_node *n, const char *name); ///< NULL when absent
 int64_t tide_node_attr_int(const tide_node *n, const char *name, int64_t absent);
-float tide_node_attr_float(const tide_node *n, const char *name, float absent);
+float tide_node_attr_float(const tide_node *n, const char *name, float absent); ///< an integer reads as a float
 const char *tide_node_attr_string(const tide_node *n, const char *name, const char *absent);
 /// The list, or NULL with *len = 0 when absent; borrowed.
 const int64_t *tide_node_attr_ints(const tide_node *n, const char *name, size_t *len);
 const float *tide_node_attr_floats(const tide_node *n, const char *name, size_t *len);
+const char *const *tide_node_attr_strings(const tide_node *n, const char *name, size_t *len);
 
 #ifdef __cplusplus
 }

@@ -16,7 +16,8 @@ typedef struct tide_operand {
     tide_dtype dtype;   ///< TIDE_DTYPE_UNDEFINED: an omitted optional operand
     tide_shape shape;   ///< all extents known
     size_t size_bytes;
-    void *data;         ///< NULL when not (yet) known, omitted or of 0 bytes; inputs are read only
+    void *data;         ///< NULL when not (yet) known, omitted or of 0 bytes; inputs are read only. For inference a
+                        ///< known input of 0 bytes has some address too: the shape operand [] of a scalar is known
 } tide_operand;
 
 static inline bool tide_operand_present(const tide_operand *o) { return o->dtype != TIDE_DTYPE_UNDEFINED; }

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+//
+// What the files of core/graph share and nobody else sees.
+#ifndef TIDE_CORE_GRAPH_GRAPH_INTERNAL_H
+#define TIDE_CORE_GRAPH_GRAPH_INTERNAL_H
+
+#include "core/base/host_alloc.h"
+#include "core/graph/op_def.h"
+
+/// "no memory for <what>" as a status.
+#define TIDE__NOMEM(err, what) TIDE_FAIL((err), TIDE_ERR_NOMEM, "no memory for %s", (what))
+
+// ---- names.c ----
+
+/// `base`, or `base_2`, `base_3` … : the first that no value of `g` has. Owned by the caller; NULL: no memory.
+char *tide__value_name_unique(const tide_graph *g, const char *base);
+/// `<op_type>_<node_i>`, with `_2`, `_3` … behind where `taken` has that already, into `out` (empty) and into `taken`.
+tide_status tide__node_name_make(const char *op_type, size_t node_i, tide_strmap *taken, tide_text *out,
+                                 tide_error *err) TIDE_NODISCARD;
+/// The one of `known` [n] that `word` was most likely meant to be; NULL when none is near.
+const char *tide__nearest_word(const char *word, const char *const *known, size_t n);
+/// The last part of a path; "graph" for standard input and for none. Borrowed from `path`.
+const char *tide__path_leaf(const char *path);
+
+// ---- number.c ----
+
+/// A tensor for a constant: CPU, HostPageable, from the registry of the process, content undefined.
+tide_status tide__constant_create(tide_dtype dtype, const tide_shape *shape, const char *tag, tide_tensor **out,
+                                  tide_error *err) TIDE_NODISCARD;
+/// Write element `i` of an array of `dtype`; reals are rounded to nearest even. False: `v` is outside the type (an
+/// integer type wants a whole number), nothing is written.
+bool tide__number_store_real(void *array, tide_dtype dtype, size_t i, double v) TIDE_NODISCARD;
+bool tide__number_store_int(void *array, tide_dtype dtype, size_t i, int64_t v) TIDE_NODISCARD;
+
+// ---- eval.c ----
+
+/**
+ * Run a node once on known operands.
+ *
+ * @param in, out  as the kernel sees them; out[i].data is ignored
+ * @param results  out [n_out], owned by the caller; NULL entries for omitted outputs; untouched on error
+ * @return what the operator returns, TIDE_ERR_NOMEM
+ */
+tide_status tide__node_eval(const tide_node *node, const tide_operand *in, size_t n_in, const tide_operand *out,
+                            size_t n_out, tide_tensor **results, tide_error *err) TIDE_NODISCARD;
+
+// ---- fuse_conv_bn.c, fuse_activation.c ----
+
+/// Uses per value over the live nodes, a graph output counting as one more. [n_values], owned; NULL: no memory.
+size_t *tide__graph_use_table(const tide_graph *g);
+/// Try to fuse node `node_i` into the producer of its first input; *done says whether.
+tide_status tide__fuse_batch_norm(tide_graph *g, uint32_t node_i, const size_t *uses, bool *done,
+                                  tide_error *err) TIDE_NODISCARD;
+void tide__fuse_activation(tide_graph *g, uint32_t node_i, const size_t *uses, bool *done);
+/// Let `producer_i` produce what `node_i` produced; `node_i` dies.
+void tide__fuse_take_output(tide_graph *g, uint32_t producer_i, uint32_t node_i);
+
+#endif

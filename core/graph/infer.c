@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: MIT
+//
+// Shape inference and constant folding in one walk along the order: a folded Shape feeds the Reshape behind it.
+//
+// Sizes are never guessed. What an operator cannot know without data is an error that names the tensor (S23-19).
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/host_alloc.h"
+#include "core/graph/graph_internal.h"
+#include "core/graph/passes.h"
+
+typedef struct infer_pass {
+    tide_graph *g;
+    bool fold;
+    tide_tensor **known; // [n_values] contents found while folding is off; dropped after the last use
+    size_t *n_uses;      // [n_values] uses still to come; only while folding is off
+    tide_operand *in;    // [cap_in], operands of the node at hand
+    size_t cap_in;
+    tide_operand *out; // [cap_out]
+    size_t cap_out;
+    tide_tensor **result; // [cap_result]
+    size_t cap_result;
+} infer_pass;
+
+// ---- graph inputs must be known ----
+
+static bool input_known(const tide_value *v) {
+    return v->dtype != TIDE_DTYPE_UNDEFINED && v->has_shape && tide_shape_known(&v->shape);
+}
+
+static void describe_open(const tide_value *v, tide_text *text) {
+    if (!v->has_shape) {
+        tide_text_addf(text, "'%s' has no shape at all", v->name);
+        return;
+    }
+    char shape[192];
+    tide_text_addf(text, "'%s' is %s", v->name, tide_shape_format(&v->shape, shape, sizeof shape));
+    const char *sep = " with ";
+    for (int32_t d = 0; v->dim_names != NULL && d < v->shape.rank; d++) {
+        if (v->dim_names[d] == NULL || v->shape.dims[d] != TIDE_DIM_UNKNOWN) continue;
+        tide_text_addf(text, "%sextent %d = \"%s\"", sep, d, v->dim_names[d]);
+        sep = ", ";
+    }
+}
+
+/// "--shape NAME=1x3x?x?": the user puts numbers for the question marks.
+static void hint_shape(const tide_value *v, tide_error *err) {
+    if (!v->has_shape) {
+        tide_error_hint(err, "give it: --shape %s=1x3x224x224", v->name);
+        return;
+    }
+    char shape[192];
+    tide_shape_format(&v->shape, shape, sizeof shape); // "[1x3x?x?]"
+    tide_error_hint(err, "give a number for each ?: --shape %s=%.*s", v->name, (int)strlen(shape) - 2, shape + 1);
+}
+
+static tide_status check_graph_inputs(const tide_graph *g, tide_error *err) {
+    enum { MAX_NAMED = 4 };
+    const tide_value *first = NULL;
+    tide_text note = {0};
+    size_t n_open = 0;
+    for (size_t i = 0; i < g->n_inputs; i++) {
+        const tide_value *v = &g->values[g->inputs[i]];
+        if (input_known(v)) continue;
+        if (v->dtype == TIDE_DTYPE_UNDEFINED) {
+            tide_text_deinit(&note);
+            const tide_status st =
+                TIDE_FAIL(err, TIDE_ERR_UNKNOWN_SIZE, "graph input '%s' has no element type", v->name);
+            tide_error_where(err, "%s", g->source);
+            return st;
+        }
+        if (first == NULL) first = v;
+        if (n_open++ >= MAX_NAMED) continue;
+        if (n_open > 1) tide_text_add(&note, "; ");
+        describe_open(v, &note);
+    }
+    if (first == NULL) return TIDE_OK;
+    if (n_open > MAX_NAMED) tide_text_addf(&note, "; and %zu more", n_open - MAX_NAMED);
+    const tide_status st = TIDE_FAIL(err, TIDE_ERR_UNKNOWN_SIZE, "the size of graph input '%s' is not known%s",
+                                     first->name, n_open > 1 ? " (nor that of others)" : "");
+    tide_error_where(err, "%s", g->source);
+    tide_error_note(err, "%s", tide_text_str(&note));
+    hint_shape(first, err);
+    tide_text_deinit(&note);
+    return st;
+}
+
+// ---- operands ----
+
+/// Constants of 0 bytes have no address, yet operators tell a known operand by its data.
+static unsigned char empty_content[1];
+
+static tide_tensor *content_of(const infer_pass *p, uint32_t value_i) {
+    tide_tensor *constant = p->g->values[value_i].constant;
+    if (constant != NULL) return constant;
+    return p->known != NULL ? p->known[value_i] : NULL;
+}
+
+static tide_status named_bytes(const tide_value *v, const tide_operand *o, size_t *bytes, tide_error *err) {
+    const tide_status st = tide_shape_bytes(&o->shape, o->dtype, bytes, err);
+    if (st != TIDE_OK) tide_error_prefix(err, "tensor '%s'", v->name);
+    return st;
+}
+
+static tide_status load_input(const infer_pass *p, const tide_node *n, size_t k, tide_operand *o, tide_error *err) {
+    *o = (tide_operand){0};
+    if (n->inputs[k] == TIDE_NO_VALUE) return TIDE_OK;
+    const tide_value *v = &p->g->values[n->inputs[k]];
+    if (!input_known(v)) return TIDE_FAIL(err, TIDE_ERR_UNKNOWN_SIZE, "input %zu, '%s', has no known size", k, v->name);
+    o->dtype = v->dtype;
+    o->shape = v->shape;
+    TIDE_TRY(named_bytes(v, o, &o->size_bytes, err));
+    tide_tensor *content = content_of(p, n->inputs[k]);
+    if (content != NULL) o->data = o->size_bytes > 0 ? tide_tensor_data(content) : empty_content;
+    return TIDE_OK;
+}
+
+static tide_status load_operands(infer_pass *p, const tide_node *n, tide_error *err) {
+    if (tide_host_grow(&p->in, &p->cap_in, n->n_inputs, sizeof *p->in) != TIDE_OK ||
+        tide_host_grow(&p->out, &p->cap_out, n->n_outputs, sizeof *p->out) != TIDE_OK ||
+        tide_host_grow(&p->result, &p->cap_result, n->n_outputs, sizeof *p->result) != TIDE_OK)
+        return TIDE__NOMEM(err, "shape inference");
+    for (size_t k = 0; k < n->n_inputs; k++) TIDE_TRY(load_input(p, n, k, &p->in[k], err));
+    for (size_t k = 0; k < n->n_outputs; k++) {
+        p->out[k] = (tide_operand){0};
+        p->result[k] = NULL;
+    }
+    return TIDE_OK;
+}
+
+// ---- what an operator answered ----
+
+/// The file may state what an operator computes; fixed extents must agree.
+static bool agrees(const tide_value *v, const tide_operand *o) {
+    if (v->dtype != TIDE_DTYPE_UNDEFINED && v->dtype != o->dtype) return false;
+    if (!v->has_shape) return true;
+    if (v->shape.rank != o->shape.rank) return false;
+    for (int32_t d = 0; d < o->shape.rank; d++) {
+        if (v->shape.dims[d] != TIDE_DIM_UNKNOWN && v->shape.dims[d] != o->shape.dims[d]) return false;
+    }
+    return true;
+}
+
+static tide_status check_answer(const tide_value *v, const tide_operand *o, tide_error *err) {
+    if (o->dtype == TIDE_DTYPE_UNDEFINED || o->shape.rank < 0 || o->shape.rank > TIDE_MAX_RANK)
+        return TIDE_FAIL(err, TIDE_ERR_RUNTIME, "shape inference left output '%s' without a type or shape", v->name);
+    if (!tide_shape_known(&o->shape)) {
+        const tide_status st = TIDE_FAIL(err, TIDE_ERR_UNKNOWN_SIZE, "the size of '%s' depends on data", v->name);
+        tide_error_note(err, "memory is planned before the run; a size that is known only while running has no plan");
+        return st;
+    }
+    size_t bytes;
+    TIDE_TRY(named_bytes(v, o, &bytes, err));
+    if (agrees(v, o)) return TIDE_OK;
+    char computed[192], file[192] = "";
+    tide_shape_format(&o->shape, computed, sizeof computed);
+    if (v->has_shape) tide_shape_format(&v->shape, file, sizeof file);
+    const tide_dtype file_dtype = v->dtype != TIDE_DTYPE_UNDEFINED ? v->dtype : o->dtype;
+    return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "output '%s' comes out as %s %s, the file says %s %s", v->name,
+                     tide_dtype_name(o->dtype), computed, tide_dtype_name(file_dtype), file);
+}
+
+static tide_status store_answer(infer_pass *p, const tide_node *n, tide_error *err) {
+    for (size_t k = 0; k < n->n_outputs; k++) {
+        if (n->outputs[k] == TIDE_NO_VALUE) {
+            p->out[k] = (tide_operand){0};
+            continue;
+        }
+        tide_value *v = &p->g->values[n->outputs[k]];
+        tide_operand *o = &p->out[k];
+        TIDE_TRY(check_answer(v, o, err));
+        TIDE_TRY(tide_shape_bytes(&o->shape, o->dtype, &o->size_bytes, err));
+        v->dtype = o->dtype;
+        // Symbol names stay beside extents that are now numbers: rank is the same, messages no longer need them.
+        v->shape = o->shape;
+        v->has_shape = true;
+    }
+    return TIDE_OK;
+}
+
+// ---- folding ----
+
+static bool can_evaluate(const infer_pass *p, const tide_node *n) {
+    const uint32_t flags = n->def->flags;
+    if ((flags & (TIDE_OP_NO_FOLD | TIDE_OP_PLAN_ONLY)) != 0 || n->def->run == NULL) return false;
+    if ((flags & TIDE_OP_SHAPE_ONLY) != 0) return true;
+    for (size_t k = 0; k < n->n_inputs; k++) {
+        if (n->inputs[k] != TIDE_NO_VALUE && content_of(p, n->inputs[k]) == NULL) return false;
+    }
+    return true;
+}
+
+static void keep_results(infer_pass *p, tide_node *n) {
+    for (size_t k = 0; k < n->n_outputs; k++) {
+        if (n->outputs[k] == TIDE_NO_VALUE) continue;
+        const uint32_t value_i = n->outputs[k];
+        if (p->fold) {
+            tide_graph_set_constant(p->g, value_i, p->result[k]);
+            p->g->values[value_i].producer = TIDE_NO_NODE;
+        } else if (p->n_uses[value_i] > 0) {
+            p->known[value_i] = tide_tensor_ref(p->result[k]);
+        }
+    }
+    n->dead = p->fold;
+}
+
+static void drop_used(infer_pass *p, const tide_node *n) {
+    for (size_t k = 0; !p->fold && k < n->n_inputs; k++) {
+        const uint32_t value_i = n->inputs[k];
+        if (value_i == TIDE_NO_VALUE || --p->n_uses[value_i] > 0) continue;
+        tide_tensor_unref(p->known[value_i]);
+        p->known[value_i] = NULL;
+    }
+}
+
+static tide_status infer_node(infer_pass *p, tide_node *n, tide_error *err) {
+    if (n->def == NULL) return TIDE_FAIL(err, TIDE_ERR_INVALID, "the operator is not resolved");
+    TIDE_TRY(load_operands(p, n, err));
+    const tide_infer x = {.node = n, .in = p->in, .n_in = n->n_inputs, .out = p->out, .n_out = n->n_outputs};
+    TIDE_TRY(n->def->infer(&x, err));
+    TIDE_TRY(store_answer(p, n, err));
+    if (can_evaluate(p, n)) {
+        TIDE_TRY(tide__node_eval(n, p->in, n->n_inputs, p->out, n->n_outputs, p->result, err));
+        keep_results(p, n);
+        for (size_t k = 0; k < n->n_outputs; k++) tide_tensor_unref(p->result[k]);
+    }
+    drop_used(p, n);
+    return TIDE_OK;
+}
+
+static tide_status pass_init(infer_pass *p, tide_error *err) {
+    if (p->fold) return TIDE_OK;
+    p->known = tide_host_calloc(p->g->n_values, sizeof *p->known);
+    p->n_uses = tide__graph_use_table(p->g);
+    return p->known != NULL && p->n_uses != NULL ? TIDE_OK : TIDE__NOMEM(err, "shape inference");
+}
+
+static void pass_deinit(infer_pass *p) {
+    for (size_t i = 0; p->known != NULL && i < p->g->n_values; i++) tide_tensor_unref(p->known[i]);
+    tide_host_free(p->known);
+    tide_host_free(p->n_uses);
+    tide_host_free(p->in);
+    tide_host_free(p->out);
+    tide_host_free(p->result);
+}
+
+/// Operators mostly name the node themselves; the errors of this file do not.
+static void name_node(const tide_graph *g, const tide_node *n, tide_error *err) {
+    if (err == NULL) return;
+    char quoted[128];
+    snprintf(quoted, sizeof quoted, "'%s'", n->name);
+    if (strstr(err->msg, quoted) == NULL) tide_error_prefix(err, "%s '%s'", n->op_type, n->name);
+    tide_error_where(err, "%s: node '%s'", g->source, n->name);
+}
+
+tide_status tide_graph_infer(tide_graph *g, const tide_order *order, bool fold, tide_error *err) {
+    TIDE_TRY(check_graph_inputs(g, err));
+    infer_pass p = {.g = g, .fold = fold};
+    tide_status st = pass_init(&p, err);
+    for (size_t i = 0; st == TIDE_OK && i < order->n; i++) {
+        tide_node *n = &g->nodes[order->nodes[i]];
+        if (n->dead) continue;
+        st = infer_node(&p, n, err);
+        if (st != TIDE_OK) name_node(g, n, err);
+    }
+    pass_deinit(&p);
+    return st;
+}

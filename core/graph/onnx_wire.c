@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+//
+// The protobuf layer of the ONNX import. protobuf-c answers a broken file with a bare NULL and recurses as deep as
+// the file tells it to, so the bytes are walked here first: an error then knows its place, and nesting has an end.
+//
+// Encoding: https://protobuf.dev/programming-guides/encoding/ (tag = field number << 3 | wire type).
+#include <inttypes.h>
+#include <string.h>
+
+#include "core/graph/onnx_internal.h"
+
+enum { MAX_DEPTH = 100, MAX_FIELDS = 32, WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
+
+/// A message being walked and the way up from it.
+typedef struct frame {
+    const struct frame *up;
+    const ProtobufCMessageDescriptor *type;
+    const ProtobufCFieldDescriptor *field; // at hand in this message; NULL: none yet
+    uint32_t seen[MAX_FIELDS];             // occurrences so far, per field of the descriptor
+    const char *name;                      // content of the field "name", once it went by; not terminated
+    size_t name_len;
+    int depth;
+} frame;
+
+typedef struct walk {
+    const char *data;
+    const char *path;
+    tide_error *err;
+} walk;
+
+/// "graph.node[3] 'conv1'.attribute[0]" from the outside in.
+static void format_place(const frame *f, tide_text *text) {
+    if (f->up != NULL) {
+        format_place(f->up, text);
+        if (f->name != NULL) tide_text_addf(text, " '%.*s'", (int)(f->name_len < 64 ? f->name_len : 64), f->name);
+    }
+    if (f->field == NULL) return;
+    tide_text_addf(text, "%s%s", f->up != NULL ? "." : "", f->field->name);
+    const uint32_t seen = f->seen[f->field - f->type->fields];
+    if (f->field->label == PROTOBUF_C_LABEL_REPEATED && seen > 0) tide_text_addf(text, "[%u]", seen - 1);
+}
+
+static tide_status broken(const walk *w, const frame *f, const char *at, const char *why) {
+    const frame *top = f;
+    while (top->up != NULL) top = top->up;
+    const char *what = strcmp(top->type->short_name, "TensorProto") == 0 ? "tensor" : "model";
+    const tide_status st = TIDE_FAIL(w->err, TIDE_ERR_BAD_INPUT, "not an ONNX %s: %s", what, why);
+    tide_text place = {0};
+    format_place(f, &place);
+    tide_error_where(w->err, "%s: byte %zu%s%s", w->path, (size_t)(at - w->data), place.len > 0 ? ", in " : "",
+                     tide_text_str(&place));
+    tide_text_deinit(&place);
+    return st;
+}
+
+/// Bytes of the varint at `at`; 0 when it does not end within `max` bytes or before `end`.
+static size_t read_varint(const char *at, const char *end, size_t max, uint64_t *out) {
+    uint64_t v = 0;
+    for (size_t i = 0; i < max && at + i < end; i++) {
+        const unsigned char byte = (unsigned char)at[i];
+        if (7 * i < 64) v |= (uint64_t)(byte & 0x7Fu) << (7 * i);
+        if ((byte & 0x80u) != 0) continue;
+        *out = v;
+        return i + 1;
+    }
+    return 0;
+}
+
+static int wire_of(const ProtobufCFieldDescriptor *field) {
+    switch (field->type) {
+    case PROTOBUF_C_TYPE_STRING:
+    case PROTOBUF_C_TYPE_BYTES:
+    case PROTOBUF_C_TYPE_MESSAGE:
+        return WIRE_BYTES;
+    case PROTOBUF_C_TYPE_FLOAT:
+    case PROTOBUF_C_TYPE_FIXED32:
+    case PROTOBUF_C_TYPE_SFIXED32:
+        return WIRE_32;
+    case PROTOBUF_C_TYPE_DOUBLE:
+    case PROTOBUF_C_TYPE_FIXED64:
+    case PROTOBUF_C_TYPE_SFIXED64:
+        return WIRE_64;
+    default:
+        return WIRE_VARINT;
+    }
+}
+
+/// A repeated number may stand packed: many of them in one run of bytes.
+static bool packed_is_whole(const ProtobufCFieldDescriptor *field, const char *at, const char *end) {
+    const int wire = wire_of(field);
+    if (wire == WIRE_32) return (end - at) % 4 == 0;
+    if (wire == WIRE_64) return (end - at) % 8 == 0;
+    while (at < end) {
+        uint64_t ignored;
+        const size_t n = read_varint(at, end, 10, &ignored);
+        if (n == 0) return false;
+        at += n;
+    }
+    return true;
+}
+
+static tide_status walk_message(const walk *w, frame *f, const char *at, const char *end);
+
+/// The content of a length-delimited field that the schema knows.
+static tide_status walk_bytes(const walk *w, frame *f, const char *at, const char *end) {
+    const ProtobufCFieldDescriptor *field = f->field;
+    if (field->type == PROTOBUF_C_TYPE_MESSAGE) {
+        if (field->label != PROTOBUF_C_LABEL_REPEATED && f->seen[field - f->type->fields] > 1)
+            return broken(w, f, at, "a field that may occur once occurs again");
+        if (f->depth + 1 >= MAX_DEPTH) return broken(w, f, at, "messages are nested too deep");
+        frame inner = {.up = f, .type = field->descriptor, .depth = f->depth + 1};
+        return walk_message(w, &inner, at, end);
+    }
+    if (field->type == PROTOBUF_C_TYPE_STRING && strcmp(field->name, "name") == 0) {
+        f->name = at;
+        f->name_len = (size_t)(end - at);
+    }
+    if (wire_of(field) != WIRE_BYTES && !packed_is_whole(field, at, end))
+        return broken(w, f, at, "a packed list ends in the middle of a number");
+    return TIDE_OK;
+}
+
+/// Bytes of the field's content at `at`, its length prefix included in *prefix; false: it runs past the end.
+static bool measure(int wire, const char *at, const char *end, size_t *prefix, size_t *len) {
+    uint64_t v;
+    *prefix = 0;
+    *len = wire == WIRE_32 ? 4 : 8;
+    if (wire == WIRE_VARINT) {
+        *len = read_varint(at, end, 10, &v);
+        return *len > 0;
+    }
+    if (wire == WIRE_BYTES) {
+        *prefix = read_varint(at, end, 10, &v);
+        if (*prefix == 0 || v > (uint64_t)(end - at - (ptrdiff_t)*prefix)) return false;
+        *len = (size_t)v;
+    }
+    return *prefix + *len <= (size_t)(end - at);
+}
+
+static tide_status walk_message(const walk *w, frame *f, const char *at, const char *end) {
+    if (f->type->n_fields > MAX_FIELDS) return broken(w, f, at, "the schema has more fields than this reader");
+    while (at < end) {
+        const char *begin = at;
+        f->field = NULL;
+        uint64_t tag;
+        const size_t tag_len = read_varint(at, end, 5, &tag);
+        const int wire = (int)(tag_len > 0 ? tag & 7u : 7u);
+        if (tag_len == 0 || tag >> 3 == 0 || tag >> 3 > 0x1FFFFFFFu ||
+            !(wire == WIRE_VARINT || wire == WIRE_64 || wire == WIRE_BYTES || wire == WIRE_32))
+            return broken(w, f, begin, "there is no protobuf field here");
+        f->field = protobuf_c_message_descriptor_get_field(f->type, (unsigned)(tag >> 3));
+        at += tag_len;
+        if (f->field != NULL) f->seen[f->field - f->type->fields]++;
+        size_t prefix, len;
+        if (!measure(wire, at, end, &prefix, &len))
+            return broken(w, f, begin, "the file is truncated: a field runs past the end of what it is in");
+        at += prefix;
+        if (f->field != NULL) {
+            const bool packed = wire == WIRE_BYTES && f->field->label == PROTOBUF_C_LABEL_REPEATED;
+            if (wire != wire_of(f->field) && !packed) return broken(w, f, begin, "a field has the wrong wire type");
+            if (wire == WIRE_BYTES) TIDE_TRY(walk_bytes(w, f, at, at + len));
+        }
+        at += len;
+    }
+    return TIDE_OK;
+}
+
+tide_status tide__onnx_check_wire(const ProtobufCMessageDescriptor *type, const char *data, size_t len,
+                                  const char *path, tide_error *err) {
+    const walk w = {.data = data, .path = path, .err = err};
+    frame top = {.type = type};
+    return walk_message(&w, &top, data, data + len);
+}
+
+// ---- unpacking through our own memory ----
+
+static void *unpack_alloc(void *failed, size_t size) {
+    void *p = tide_host_alloc(size);
+    if (p == NULL) *(bool *)failed = true;
+    return p;
+}
+
+static void unpack_free(void *failed, void *p) {
+    (void)failed;
+    tide_host_free(p);
+}
+
+tide_status tide__onnx_unpack(const ProtobufCMessageDescriptor *type, const char *data, size_t len, const char *path,
+                              ProtobufCMessage **out, tide_error *err) {
+    TIDE_TRY(tide__onnx_check_wire(type, data, len, path, err));
+    bool failed = false;
+    ProtobufCAllocator allocator = {.alloc = unpack_alloc, .free = unpack_free, .allocator_data = &failed};
+    *out = protobuf_c_message_unpack(type, &allocator, len, (const uint8_t *)data);
+    if (*out != NULL) return TIDE_OK;
+    const tide_status st = failed ? TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to unpack %zu bytes of ONNX", len)
+                                  : TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "not an ONNX file");
+    tide_error_where(err, "%s", path);
+    return st;
+}
+
+void tide__onnx_free(ProtobufCMessage *message) {
+    if (message == NULL) return;
+    bool failed = false;
+    ProtobufCAllocator allocator = {.alloc = unpack_alloc, .free = unpack_free, .allocator_data = &failed};
+    protobuf_c_message_free_unpacked(message, &allocator);
+}
