@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+//
+// Activations of one float32 operand: Relu, LeakyRelu, Elu, Sigmoid, Tanh, HardSwish, Softplus, Gelu on oneDNN's
+// eltwise; HardSigmoid, which oneDNN 2.6 does not have, as a loop. All may work in place.
+#include <string.h>
+
+#include "core/ops/dnnl_prim.h"
+#include "core/ops/op_list.h"
+#include "core/ops/op_util.h"
+
+static tide_status infer_f32(const tide_infer *x, tide_error *err) {
+    TIDE_TRY(tide_op_require_dtype(x->node, &x->in[0], "X", TIDE_F32, err));
+    return tide_op_infer_same(x, err);
+}
+
+static tide_status prepare_eltwise(const tide_prepare *x, dnnl_alg_kind_t alg, float alpha, tide_kernel *k,
+                                   tide_error *err) {
+    const int64_t n = tide_op_numel(&x->in[0].shape);
+    if (n == 0) return TIDE_OK;
+    dnnl_memory_desc_t md;
+    TIDE_TRY(tide_dnnl_md(x->node, 1, &n, NULL, &md, err));
+    dnnl_eltwise_desc_t d;
+    const dnnl_status_t ds = dnnl_eltwise_forward_desc_init(&d, dnnl_forward_inference, alg, &md, alpha, 0.0f);
+    if (ds != dnnl_success) return tide_dnnl_fail(err, x->node, ds, "eltwise");
+    static const tide_dnnl_bind binds[] = {{DNNL_ARG_SRC, false, 0}, {DNNL_ARG_DST, true, 0}};
+    tide_dnnl_prim *p;
+    TIDE_TRY(tide_dnnl_prim_create(x->node, &d, NULL, binds, 2, &p, err));
+    tide_dnnl_kernel_set(k, p);
+    return TIDE_OK;
+}
+
+// XX(row, ONNX name, since, until, oneDNN algorithm, its alpha)
+#define ACTIVATIONS(XX)                                                                                                \
+    XX(relu, "Relu", 1, 0, dnnl_eltwise_relu, 0.0f)                                                                    \
+    XX(leaky_relu, "LeakyRelu", 1, 0, dnnl_eltwise_relu, tide_node_attr_float(x->node, "alpha", 0.01f))                \
+    XX(elu, "Elu", 1, 0, dnnl_eltwise_elu, tide_node_attr_float(x->node, "alpha", 1.0f))                               \
+    XX(sigmoid, "Sigmoid", 1, 0, dnnl_eltwise_logistic, 0.0f)                                                          \
+    XX(tanh, "Tanh", 1, 0, dnnl_eltwise_tanh, 0.0f)                                                                    \
+    XX(hard_swish, "HardSwish", 14, 0, dnnl_eltwise_hardswish, 0.0f)                                                   \
+    XX(softplus, "Softplus", 1, 0, dnnl_eltwise_soft_relu, 0.0f)
+
+#define XX(row, name_, since_, until_, alg, alpha)                                                                     \
+    static tide_status prepare_##row(const tide_prepare *x, tide_kernel *k, tide_error *err) {                         \
+        return prepare_eltwise(x, alg, alpha, k, err);                                                                 \
+    }                                                                                                                  \
+    const tide_op_def tide_op_##row = {                                                                                \
+        .domain = "",                                                                                                  \
+        .name = name_,                                                                                                 \
+        .since = since_,                                                                                               \
+        .until = until_,                                                                                               \
+        .inplace_inputs = 1u << 0,                                                                                     \
+        .min_inputs = 1,                                                                                               \
+        .max_inputs = 1,                                                                                               \
+        .min_outputs = 1,                                                                                              \
+        .max_outputs = 1,                                                                                              \
+        .infer = infer_f32,                                                                                            \
+        .prepare = prepare_##row,                                                                                      \
+        .destroy = tide_dnnl_kernel_destroy,                                                                           \
+        .exec_create = tide_dnnl_kernel_exec_create,                                                                   \
+        .exec_destroy = tide_dnnl_kernel_exec_destroy,                                                                 \
+        .run = tide_dnnl_kernel_run,                                                                                   \
+    };
+ACTIVATIONS(XX)
+#undef XX
+
+// ---- Gelu: the algorithm is an attribute ----
+
+static tide_status gelu_kind(const tide_node *node, dnnl_alg_kind_t *out, tide_error *err) {
+    const char *s = tide_node_attr_string(node, "approximate", "none");
+    if (strcmp(s, "none") != 0 && strcmp(s, "tanh") != 0)
+        return TIDE_OP_FAIL(err, node, TIDE_ERR_BAD_INPUT, "approximate is '%s', must be none or tanh", s);
+    *out = s[0] == 't' ? dnnl_eltwise_gelu_tanh : dnnl_eltwise_gelu_erf;
+    return TIDE_OK;
+}
+
+static tide_status infer_gelu(const tide_infer *x, tide_error *err) {
+    dnnl_alg_kind_t alg = dnnl_alg_kind_undef;
+    TIDE_TRY(gelu_kind(x->node, &alg, err));
+    return infer_f32(x, err);
+}
+
+static tide_status prepare_gelu(const tide_prepare *x, tide_kernel *k, tide_error *err) {
+    dnnl_alg_kind_t alg = dnnl_alg_kind_undef;
+    TIDE_TRY(gelu_kind(x->node, &alg, err));
+    return prepare_eltwise(x, alg, 0.0f, k, err);
+}
+
+const tide_op_def tide_op_gelu = {
+    .domain = "",
+    .name = "Gelu",
+    .since = 20,
+    .inplace_inputs = 1u << 0,
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .min_outputs = 1,
+    .max_outputs = 1,
+    .infer = infer_gelu,
+    .prepare = prepare_gelu,
+    .destroy = tide_dnnl_kernel_destroy,
+    .exec_create = tide_dnnl_kernel_exec_create,
+    .exec_destroy = tide_dnnl_kernel_exec_destroy,
+    .run = tide_dnnl_kernel_run,
+};
+
+// ---- HardSigmoid ----
+
+static tide_status run_hard_sigmoid(const tide_kernel *k, const tide_kernel_args *args, tide_error *err) {
+    (void)err;
+    const float alpha = tide_node_attr_float(k->node, "alpha", 0.2f),
+                beta = tide_node_attr_float(k->node, "beta", 0.5f);
+    const int64_t n = tide_op_numel(&args->in[0].shape);
+    const float *x = args->in[0].data;
+    float *y = args->out[0].data;
+    for (int64_t i = 0; i < n; i++) {
+        const float v = alpha * x[i] + beta, low = v > 0.0f ? v : 0.0f;
+        y[i] = low < 1.0f ? low : 1.0f;
+    }
+    return TIDE_OK;
+}
+
+const tide_op_def tide_op_hard_sigmoid = {
+    .domain = "",
+    .name = "HardSigmoid",
+    .since = 1,
+    .inplace_inputs = 1u << 0,
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .min_outputs = 1,
+    .max_outputs = 1,
+    .infer = infer_f32,
+    .run = run_hard_sigmoid,
+};

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: MIT
+//
+// One oneDNN primitive as a kernel. See dnnl_prim.h.
+#include "core/ops/dnnl_prim.h"
+
+#include <dlfcn.h>
+#include <oneapi/dnnl/dnnl_debug.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "core/base/host_alloc.h"
+#include "core/ops/op_util.h"
+
+tide_status tide_dnnl_fail(tide_error *err, const tide_node *node, dnnl_status_t st, const char *what) {
+    const tide_status ours = st == dnnl_out_of_memory ? TIDE_ERR_NOMEM : TIDE_ERR_BACKEND;
+    return TIDE_OP_FAIL(err, node, ours, "oneDNN %s: %s", what, dnnl_status2str(st));
+}
+
+#define DNNL_TRY(expr, what)                                                                                           \
+    do {                                                                                                               \
+        const dnnl_status_t dnnl_st_ = (expr);                                                                         \
+        if (dnnl_st_ != dnnl_success) return tide_dnnl_fail(err, node, dnnl_st_, what);                                \
+    } while (0)
+
+// ---- threads ----
+//
+// One thread per kernel, unless the user says otherwise with OMP_NUM_THREADS: contexts are what runs in parallel. With
+// oneDNN's default of one thread per core, scratchpads grow with the cores (conv 1x64x56x56 3x3: 295 KB with one
+// thread, 613 KB with two), so that a plan would depend on the machine that made it, and so would the last bits of the
+// results; and where cores are shared, its spinning barriers made a model of 0.14 ms take 140 ms.
+
+static void (*omp_set)(int);
+static int (*omp_get)(void);
+
+// By name at run time: libgomp comes with libdnnl and is no dependency of ours. Another threading runtime: no cap.
+static void cap_find(void) {
+    const char *wish = getenv("OMP_NUM_THREADS");
+    if (wish != NULL && wish[0] != '\0') return;
+    *(void **)&omp_set = dlsym(RTLD_DEFAULT, "omp_set_num_threads");
+    *(void **)&omp_get = dlsym(RTLD_DEFAULT, "omp_get_max_threads");
+    if (omp_set == NULL || omp_get == NULL) omp_set = NULL;
+}
+
+// Both around every creation and execution; the setting is the calling thread's own and is given back.
+static int cap_begin(void) {
+    if (omp_set == NULL) return 0;
+    const int before = omp_get();
+    omp_set(1);
+    return before;
+}
+
+static void cap_end(int before) {
+    if (omp_set != NULL) omp_set(before);
+}
+
+// ---- engine ----
+
+static pthread_once_t engine_once = PTHREAD_ONCE_INIT;
+static dnnl_engine_t engine;
+static dnnl_status_t engine_status;
+
+static void engine_make(void) {
+    cap_find();
+    engine_status = dnnl_engine_create(&engine, dnnl_cpu, 0);
+}
+
+tide_status tide_dnnl_engine(const tide_node *node, dnnl_engine_t *out, tide_error *err) {
+    pthread_once(&engine_once, engine_make);
+    DNNL_TRY(engine_status, "engine");
+    *out = engine;
+    return TIDE_OK;
+}
+
+// ---- descriptors ----
+
+tide_status tide_dnnl_md(const tide_node *node, int n, const int64_t *dims, const int64_t *strides,
+                         dnnl_memory_desc_t *out, tide_error *err) {
+    dnnl_dims_t d = {0}, s = {0};
+    int64_t step = 1;
+    for (int i = n - 1; i >= 0; i--) {
+        d[i] = dims[i];
+        s[i] = strides != NULL ? strides[i] : step;
+        step *= dims[i];
+    }
+    DNNL_TRY(dnnl_memory_desc_init_by_strides(out, n, d, dnnl_f32, s), "memory descriptor");
+    return TIDE_OK;
+}
+
+static dnnl_status_t append_activation(dnnl_post_ops_t ops, const tide_activation *act) {
+    switch (act->kind) {
+    case TIDE_ACT_NONE:
+        return dnnl_success;
+    case TIDE_ACT_RELU:
+        return dnnl_post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_relu, 0.0f, 0.0f);
+    case TIDE_ACT_CLIP:
+        return dnnl_post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_clip, act->alpha, act->beta);
+    case TIDE_ACT_SIGMOID:
+        return dnnl_post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_logistic, 0.0f, 0.0f);
+    case TIDE_ACT_TANH:
+        return dnnl_post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_tanh, 0.0f, 0.0f);
+    case TIDE_ACT_LEAKY_RELU:
+        return dnnl_post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_relu, act->alpha, 0.0f);
+    }
+    return dnnl_invalid_arguments;
+}
+
+static tide_status set_attr(const tide_node *node, dnnl_primitive_attr_t attr, dnnl_post_ops_t ops,
+                            const tide_dnnl_post *post, tide_error *err) {
+    DNNL_TRY(dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user), "scratchpad mode");
+    if (post == NULL) return TIDE_OK;
+    if (post->scale != 1.0f) DNNL_TRY(dnnl_primitive_attr_set_output_scales(attr, 1, 0, &post->scale), "output scale");
+    if (post->sum) DNNL_TRY(dnnl_post_ops_append_sum(ops, 1.0f), "sum");
+    DNNL_TRY(append_activation(ops, &post->act), "activation");
+    DNNL_TRY(dnnl_primitive_attr_set_post_ops(attr, ops), "post-operations");
+    return TIDE_OK;
+}
+
+// ---- primitive ----
+
+static tide_status describe(const tide_node *node, const_dnnl_op_desc_t op_desc, const tide_dnnl_post *post,
+                            dnnl_primitive_desc_t *out, tide_error *err) {
+    dnnl_engine_t eng;
+    TIDE_TRY(tide_dnnl_engine(node, &eng, err));
+    dnnl_primitive_attr_t attr;
+    DNNL_TRY(dnnl_primitive_attr_create(&attr), "attributes");
+    dnnl_post_ops_t ops = NULL;
+    dnnl_status_t ds = dnnl_post_ops_create(&ops);
+    tide_status st =
+        ds == dnnl_success ? set_attr(node, attr, ops, post, err) : tide_dnnl_fail(err, node, ds, "post-operations");
+    if (st == TIDE_OK) {
+        const int threads = cap_begin();
+        ds = dnnl_primitive_desc_create(out, op_desc, attr, eng, NULL);
+        cap_end(threads);
+        if (ds != dnnl_success) st = tide_dnnl_fail(err, node, ds, "primitive descriptor");
+    }
+    if (ops != NULL) dnnl_post_ops_destroy(ops);
+    dnnl_primitive_attr_destroy(attr);
+    return st;
+}
+
+tide_status tide_dnnl_prim_create(const tide_node *node, const_dnnl_op_desc_t op_desc, const tide_dnnl_post *post,
+                                  const tide_dnnl_bind *binds, size_t n_binds, tide_dnnl_prim **out, tide_error *err) {
+    dnnl_primitive_desc_t pd;
+    TIDE_TRY(describe(node, op_desc, post, &pd, err));
+    tide_dnnl_prim *p = tide_host_calloc(1, sizeof *p);
+    if (p == NULL) {
+        dnnl_primitive_desc_destroy(pd);
+        return TIDE_OP_FAIL(err, node, TIDE_ERR_NOMEM, "no memory for a kernel");
+    }
+    for (size_t i = 0; i < n_binds; i++) p->binds[i] = binds[i];
+    p->n_binds = n_binds;
+    p->scratch_bytes = dnnl_memory_desc_get_size(dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0));
+    p->impl = "?";
+    (void)dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, (void *)&p->impl);
+    const int threads = cap_begin();
+    const dnnl_status_t ds = dnnl_primitive_create(&p->prim, pd);
+    cap_end(threads);
+    dnnl_primitive_desc_destroy(pd);
+    if (ds != dnnl_success) {
+        tide_host_free(p);
+        return tide_dnnl_fail(err, node, ds, "primitive");
+    }
+    *out = p;
+    return TIDE_OK;
+}
+
+void tide_dnnl_prim_destroy(tide_dnnl_prim *p) {
+    if (p == NULL) return;
+    dnnl_primitive_destroy(p->prim);
+    tide_host_free(p);
+}
+
+// ---- execution ----
+
+typedef struct dnnl_exec {
+    dnnl_stream_t stream;
+    dnnl_exec_arg_t args[TIDE_DNNL_MAX_BINDS + 1]; // the binds in order, then the scratchpad if there is one
+    int n_args;
+} dnnl_exec;
+
+static tide_status exec_fill(const tide_node *node, const tide_dnnl_prim *p, dnnl_exec *e, tide_error *err) {
+    dnnl_engine_t eng;
+    TIDE_TRY(tide_dnnl_engine(node, &eng, err));
+    const_dnnl_primitive_desc_t pd;
+    DNNL_TRY(dnnl_primitive_get_primitive_desc(p->prim, &pd), "primitive descriptor");
+    DNNL_TRY(dnnl_stream_create(&e->stream, eng, dnnl_stream_default_flags), "stream");
+    const size_t n = p->n_binds + (p->scratch_bytes > 0 ? 1 : 0);
+    for (size_t i = 0; i < n; i++) {
+        const int arg = i < p->n_binds ? p->binds[i].arg : DNNL_ARG_SCRATCHPAD;
+        const dnnl_memory_desc_t *md = dnnl_primitive_desc_query_md(pd, dnnl_query_exec_arg_md, arg);
+        e->args[i].arg = arg;
+        DNNL_TRY(dnnl_memory_create(&e->args[i].memory, md, eng, DNNL_MEMORY_NONE), "memory object");
+        e->n_args++;
+    }
+    return TIDE_OK;
+}
+
+tide_status tide_dnnl_exec_make(const tide_node *node, const tide_dnnl_prim *p, void **exec, tide_error *err) {
+    dnnl_exec *e = tide_host_calloc(1, sizeof *e);
+    if (e == NULL) return TIDE_OP_FAIL(err, node, TIDE_ERR_NOMEM, "no memory for the kernel of a context");
+    const tide_status st = exec_fill(node, p, e, err);
+    if (st != TIDE_OK) {
+        tide_dnnl_exec_free(e);
+        return st;
+    }
+    *exec = e;
+    return TIDE_OK;
+}
+
+void tide_dnnl_exec_free(void *exec) {
+    dnnl_exec *e = exec;
+    if (e == NULL) return;
+    for (int i = 0; i < e->n_args; i++) dnnl_memory_destroy(e->args[i].memory);
+    if (e->stream != NULL) dnnl_stream_destroy(e->stream);
+    tide_host_free(e);
+}
+
+tide_status tide_dnnl_exec_run(const tide_node *node, const tide_dnnl_prim *p, const tide_kernel_args *args,
+                               size_t scratch_offset, tide_error *err) {
+    dnnl_exec *e = args->exec;
+    for (size_t i = 0; i < p->n_binds; i++) {
+        const tide_operand *o =
+            p->binds[i].is_output ? &args->out[p->binds[i].operand] : &args->in[p->binds[i].operand];
+        DNNL_TRY(dnnl_memory_set_data_handle(e->args[i].memory, o->data), "data handle");
+    }
+    if (p->scratch_bytes > 0)
+        DNNL_TRY(dnnl_memory_set_data_handle(e->args[p->n_binds].memory, (char *)args->workspace + scratch_offset),
+                 "scratchpad handle");
+    const int threads = cap_begin();
+    dnnl_status_t ds = dnnl_primitive_execute(p->prim, e->stream, e->n_args, e->args);
+    if (ds == dnnl_success) ds = dnnl_stream_wait(e->stream);
+    cap_end(threads);
+    DNNL_TRY(ds, "execution");
+    return TIDE_OK;
+}
+
+// ---- kernels that are one primitive ----
+
+void tide_dnnl_kernel_set(tide_kernel *k, tide_dnnl_prim *p) {
+    k->state = p;
+    k->workspace_bytes = p->scratch_bytes;
+}
+
+void tide_dnnl_kernel_destroy(tide_kernel *k) {
+    tide_dnnl_prim_destroy(k->state);
+    k->state = NULL;
+}
+
+tide_status tide_dnnl_kernel_exec_create(const tide_kernel *k, void **exec, tide_error *err) {
+    *exec = NULL;
+    return k->state == NULL ? TIDE_OK : tide_dnnl_exec_make(k->node, k->state, exec, err);
+}
+
+void tide_dnnl_kernel_exec_destroy(const tide_kernel *k, void *exec) {
+    (void)k;
+    tide_dnnl_exec_free(exec);
+}
+
+tide_status tide_dnnl_kernel_run(const tide_kernel *k, const tide_kernel_args *args, tide_error *err) {
+    return k->state == NULL ? TIDE_OK : tide_dnnl_exec_run(k->node, k->state, args, 0, err);
+}

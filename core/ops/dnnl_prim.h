@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+//
+// dnnl_prim: one oneDNN primitive as a kernel of ours. Used by Conv, ConvTranspose, MatMul, Gemm, Softmax and the
+// smooth activations.
+//
+// What oneDNN needs is split by who may share it:
+//
+//     tide_dnnl_prim   primitive + where its arguments come from     kernel->state, immutable, shared by contexts
+//     exec             stream + one memory object per argument       one per context; a run only sets data handles
+//     scratchpad       kernel->workspace_bytes                       the runtime's, so that it is in the memory plan
+//
+// Layouts are always plain (row-major, with strides for transposed operands): operands are graph tensors, and a blocked
+// copy of the weights would be memory that no plan sees. Measured with oneDNN 2.6.3 on an AVX-512 machine, plain
+// layouts run as "gemm:jit" (convolution, deconvolution), "brg:avx512_core" (matmul) and "jit:avx512_core" (eltwise,
+// softmax over the last axis), never as the reference; convolution takes 1.1 to 2 times what blocked weights would.
+#ifndef TIDE_CORE_OPS_DNNL_PRIM_H
+#define TIDE_CORE_OPS_DNNL_PRIM_H
+
+#include <oneapi/dnnl/dnnl.h>
+
+#include "core/graph/op_def.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// TIDE_ERR_BACKEND with oneDNN's name for the status; TIDE_ERR_NOMEM for its out of memory. `what`: "convolution".
+tide_status tide_dnnl_fail(tide_error *err, const tide_node *node, dnnl_status_t st, const char *what);
+
+/// The one CPU engine of the process, made at the first call, never destroyed. Thread-safe.
+tide_status tide_dnnl_engine(const tide_node *node, dnnl_engine_t *out, tide_error *err) TIDE_NODISCARD;
+
+/// A float32 memory descriptor: row-major when `strides` is NULL.
+tide_status tide_dnnl_md(const tide_node *node, int n, const int64_t *dims, const int64_t *strides,
+                         dnnl_memory_desc_t *out, tide_error *err) TIDE_NODISCARD;
+
+/// What happens to the result after the primitive: dst = act(scale * result + (sum ? dst : 0)).
+typedef struct tide_dnnl_post {
+    float scale; ///< 1: none
+    bool sum;    ///< add to what is in dst already
+    tide_activation act;
+} tide_dnnl_post;
+
+/// Where an argument of a primitive comes from: input or output `operand` of the kernel.
+typedef struct tide_dnnl_bind {
+    int arg; ///< DNNL_ARG_…
+    bool is_output;
+    uint32_t operand;
+} tide_dnnl_bind;
+
+enum { TIDE_DNNL_MAX_BINDS = 4 };
+
+typedef struct tide_dnnl_prim {
+    dnnl_primitive_t prim; ///< owned
+    tide_dnnl_bind binds[TIDE_DNNL_MAX_BINDS];
+    size_t n_binds;
+    size_t scratch_bytes;
+    const char *impl; ///< oneDNN's name of the chosen implementation; its text
+} tide_dnnl_prim;
+
+/**
+ * Make a primitive from an operation descriptor, with its scratchpad left to the caller.
+ *
+ * @param op_desc  a dnnl_…_desc_t; borrowed for the call
+ * @return TIDE_ERR_BACKEND, TIDE_ERR_NOMEM; *out untouched then
+ */
+tide_status tide_dnnl_prim_create(const tide_node *node, const_dnnl_op_desc_t op_desc, const tide_dnnl_post *post,
+                                  const tide_dnnl_bind *binds, size_t n_binds, tide_dnnl_prim **out,
+                                  tide_error *err) TIDE_NODISCARD;
+/// Takes NULL.
+void tide_dnnl_prim_destroy(tide_dnnl_prim *p);
+
+/// What one context needs to run `p`; freed with tide_dnnl_exec_free (takes NULL).
+tide_status tide_dnnl_exec_make(const tide_node *node, const tide_dnnl_prim *p, void **exec,
+                                tide_error *err) TIDE_NODISCARD;
+void tide_dnnl_exec_free(void *exec);
+/// Run on the operands of `args`; scratch is args->workspace + `scratch_offset`. Allocates nothing of ours.
+tide_status tide_dnnl_exec_run(const tide_node *node, const tide_dnnl_prim *p, const tide_kernel_args *args,
+                               size_t scratch_offset, tide_error *err) TIDE_NODISCARD;
+
+// The functions of a tide_op_def whose whole state is one tide_dnnl_prim; NULL state: the output has no elements.
+void tide_dnnl_kernel_destroy(tide_kernel *k);
+tide_status tide_dnnl_kernel_exec_create(const tide_kernel *k, void **exec, tide_error *err);
+void tide_dnnl_kernel_exec_destroy(const tide_kernel *k, void *exec);
+tide_status tide_dnnl_kernel_run(const tide_kernel *k, const tide_kernel_args *args, tide_error *err);
+/// Hand `p` to a kernel of that kind: state and workspace.
+void tide_dnnl_kernel_set(tide_kernel *k, tide_dnnl_prim *p);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

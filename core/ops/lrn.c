@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+//
+// LRN across channels (Krizhevsky et al. 2012, section 3.3): y = x / (bias + alpha / size * sum of squares)^beta, over
+// the channels c - floor((size - 1) / 2) … c + ceil((size - 1) / 2). float32.
+//
+// A loop of ours: oneDNN takes odd sizes only. The usual beta of 0.75 needs no pow: x^-3/4 = 1 / (sqrt(x)
+// sqrt(sqrt(x))).
+#include <inttypes.h>
+#include <math.h>
+
+#include "core/ops/op_list.h"
+#include "core/ops/op_util.h"
+
+enum { CHUNK = 256 }; // elements summed at a time, on the stack
+
+static tide_status infer(const tide_infer *x, tide_error *err) {
+    TIDE_TRY(tide_op_require_dtype(x->node, &x->in[0], "X", TIDE_F32, err));
+    TIDE_TRY(tide_op_require_rank(x->node, &x->in[0], "X", 2, TIDE_MAX_RANK, err));
+    const int64_t size = tide_node_attr_int(x->node, "size", 0);
+    if (size < 1)
+        return TIDE_OP_FAIL(err, x->node, TIDE_ERR_BAD_INPUT, "attribute 'size' is %" PRId64 ", must be at least 1",
+                            size);
+    return tide_op_infer_same(x, err);
+}
+
+typedef struct lrn_params {
+    int64_t channels, len, size;
+    float alpha, beta, bias;
+} lrn_params;
+
+// Normalise elements [begin, begin + n) of channel c; `x` and `y` are the item's first channel.
+static void chunk(const lrn_params *p, const float *x, float *y, int64_t c, int64_t begin, int64_t n) {
+    float sum[CHUNK] = {0};
+    const int64_t before = (p->size - 1) / 2, after = p->size - 1 - before;
+    const int64_t first = c > before ? c - before : 0, last = c < p->channels - 1 - after ? c + after : p->channels - 1;
+    for (int64_t o = first; o <= last; o++) {
+        const float *v = x + o * p->len + begin;
+        for (int64_t i = 0; i < n; i++) sum[i] += v[i] * v[i];
+    }
+    const float *v = x + c * p->len + begin;
+    float *out = y + c * p->len + begin;
+    const float factor = p->alpha / (float)p->size;
+    if (p->beta == 0.75f) {
+        for (int64_t i = 0; i < n; i++) {
+            const float root = sqrtf(p->bias + factor * sum[i]);
+            out[i] = v[i] / (root * sqrtf(root));
+        }
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) out[i] = v[i] / powf(p->bias + factor * sum[i], p->beta);
+}
+
+static tide_status run(const tide_kernel *k, const tide_kernel_args *args, tide_error *err) {
+    (void)err;
+    const tide_shape *s = &args->in[0].shape;
+    const lrn_params p = {
+        .channels = s->dims[1],
+        .len = tide_op_count(s, 2, s->rank),
+        .size = tide_node_attr_int(k->node, "size", 0),
+        .alpha = tide_node_attr_float(k->node, "alpha", 1e-4f),
+        .beta = tide_node_attr_float(k->node, "beta", 0.75f),
+        .bias = tide_node_attr_float(k->node, "bias", 1.0f),
+    };
+    const float *x = args->in[0].data;
+    float *y = args->out[0].data;
+    for (int64_t b = 0; b < s->dims[0]; b++, x += p.channels * p.len, y += p.channels * p.len)
+        for (int64_t c = 0; c < p.channels; c++)
+            for (int64_t i = 0; i < p.len; i += CHUNK) chunk(&p, x, y, c, i, p.len - i < CHUNK ? p.len - i : CHUNK);
+    return TIDE_OK;
+}
+
+const tide_op_def tide_op_lrn = {
+    .domain = "",
+    .name = "LRN",
+    .since = 1,
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .min_outputs = 1,
+    .max_outputs = 1,
+    .infer = infer,
+    .run = run,
+};

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+//
+// MatMul with numpy's rules: vectors are promoted, batch extents broadcast. float32, fused activation. Runs on
+// oneDNN's matmul in the smallest rank that says the same: a shared right operand is one 2-D product.
+#include <string.h>
+
+#include "core/base/host_alloc.h"
+#include "core/ops/act.h"
+#include "core/ops/dnnl_prim.h"
+#include "core/ops/op_list.h"
+#include "core/ops/op_util.h"
+
+/// The product in terms of matrices: [batch…, m, k] x [batch…, k, n].
+typedef struct product {
+    int64_t m, k, n;
+    tide_shape a, b, out; ///< batch extents only; of equal rank, those of a and b are 1 or out's
+    bool a_vector, b_vector;
+} product;
+
+static tide_shape batch_of(const tide_shape *s) {
+    tide_shape r = {.rank = s->rank > 2 ? s->rank - 2 : 0};
+    for (int32_t i = 0; i < r.rank; i++) r.dims[i] = s->dims[i];
+    return r;
+}
+
+static tide_shape lead_with_ones(const tide_shape *s, int32_t rank) {
+    tide_shape r = {.rank = rank};
+    for (int32_t i = 0; i < rank; i++) r.dims[i] = i < rank - s->rank ? 1 : s->dims[i - (rank - s->rank)];
+    return r;
+}
+
+static tide_status analyse(const tide_node *node, const tide_shape *a, const tide_shape *b, product *p,
+                           tide_error *err) {
+    p->a_vector = a->rank == 1;
+    p->b_vector = b->rank == 1;
+    p->m = p->a_vector ? 1 : a->dims[a->rank - 2];
+    p->k = a->dims[a->rank - 1];
+    p->n = p->b_vector ? 1 : b->dims[b->rank - 1];
+    const int64_t b_k = b->dims[p->b_vector ? 0 : b->rank - 2];
+    if (p->k != b_k) {
+        char as[192], bs[192];
+        return TIDE_OP_FAIL(err, node, TIDE_ERR_BAD_INPUT, "A is %s, B is %s: the inner extents must be equal",
+                            tide_shape_format(a, as, sizeof as), tide_shape_format(b, bs, sizeof bs));
+    }
+    const tide_shape ab = batch_of(a), bb = batch_of(b);
+    TIDE_TRY(tide_op_broadcast(node, &ab, &bb, &p->out, err));
+    p->a = lead_with_ones(&ab, p->out.rank);
+    p->b = lead_with_ones(&bb, p->out.rank);
+    return TIDE_OK;
+}
+
+static tide_status infer(const tide_infer *x, tide_error *err) {
+    TIDE_TRY(tide_op_require_dtype(x->node, &x->in[0], "A", TIDE_F32, err));
+    TIDE_TRY(tide_op_require_dtype(x->node, &x->in[1], "B", TIDE_F32, err));
+    TIDE_TRY(tide_op_require_rank(x->node, &x->in[0], "A", 1, TIDE_MAX_RANK, err));
+    TIDE_TRY(tide_op_require_rank(x->node, &x->in[1], "B", 1, TIDE_MAX_RANK, err));
+    product p;
+    TIDE_TRY(analyse(x->node, &x->in[0].shape, &x->in[1].shape, &p, err));
+    tide_shape s = p.out;
+    if (!p.a_vector) s.dims[s.rank++] = p.m;
+    if (!p.b_vector) s.dims[s.rank++] = p.n;
+    return tide_op_set_out(x, 0, TIDE_F32, s.rank, s.dims, err);
+}
+
+// Join neighbouring batch extents that broadcast the same way, drop those of 1, and fold a's batch into its rows when
+// b has none: [8, 12, 128, 64] x [64, 64] is [12288, 64] x [64, 64].
+static void collapse(product *p) {
+    tide_shape a = {0}, b = {0}, out = {0};
+    for (int32_t i = 0; i < p->out.rank; i++) {
+        if (p->out.dims[i] == 1) continue;
+        const int32_t last = out.rank - 1;
+        const bool a_one = p->a.dims[i] == 1, b_one = p->b.dims[i] == 1;
+        if (last >= 0 && a_one == (a.dims[last] == 1) && b_one == (b.dims[last] == 1)) {
+            a.dims[last] *= p->a.dims[i];
+            b.dims[last] *= p->b.dims[i];
+            out.dims[last] *= p->out.dims[i];
+            continue;
+        }
+        a.dims[out.rank] = p->a.dims[i];
+        b.dims[out.rank] = p->b.dims[i];
+        out.dims[out.rank++] = p->out.dims[i];
+    }
+    if (out.rank == 1 && b.dims[0] == 1) {
+        p->m *= out.dims[0];
+        out.rank = 0;
+    }
+    a.rank = b.rank = out.rank;
+    p->a = a;
+    p->b = b;
+    p->out = out;
+}
+
+static tide_status matrix_md(const tide_node *node, const tide_shape *batch, int64_t rows, int64_t cols,
+                             dnnl_memory_desc_t *md, tide_error *err) {
+    int64_t dims[TIDE_MAX_RANK + 2];
+    for (int32_t i = 0; i < batch->rank; i++) dims[i] = batch->dims[i];
+    dims[batch->rank] = rows;
+    dims[batch->rank + 1] = cols;
+    return tide_dnnl_md(node, batch->rank + 2, dims, NULL, md, err);
+}
+
+static tide_status prepare(const tide_prepare *x, tide_kernel *k, tide_error *err) {
+    product p;
+    TIDE_TRY(analyse(x->node, &x->in[0].shape, &x->in[1].shape, &p, err));
+    if (tide_op_numel(&x->out[0].shape) == 0 || p.k == 0) return TIDE_OK;
+    collapse(&p);
+    dnnl_memory_desc_t src, wei, dst;
+    TIDE_TRY(matrix_md(x->node, &p.a, p.m, p.k, &src, err));
+    TIDE_TRY(matrix_md(x->node, &p.b, p.k, p.n, &wei, err));
+    TIDE_TRY(matrix_md(x->node, &p.out, p.m, p.n, &dst, err));
+    dnnl_matmul_desc_t d;
+    const dnnl_status_t ds = dnnl_matmul_desc_init(&d, &src, &wei, NULL, &dst);
+    if (ds != dnnl_success) return tide_dnnl_fail(err, x->node, ds, "matmul");
+    static const tide_dnnl_bind binds[] = {
+        {DNNL_ARG_SRC, false, 0}, {DNNL_ARG_WEIGHTS, false, 1}, {DNNL_ARG_DST, true, 0}};
+    const tide_dnnl_post post = {.scale = 1.0f, .act = x->node->activation};
+    tide_dnnl_prim *prim;
+    TIDE_TRY(tide_dnnl_prim_create(x->node, &d, &post, binds, 3, &prim, err));
+    tide_dnnl_kernel_set(k, prim);
+    return TIDE_OK;
+}
+
+static tide_status run(const tide_kernel *k, const tide_kernel_args *args, tide_error *err) {
+    if (k->state != NULL) return tide_dnnl_exec_run(k->node, k->state, args, 0, err);
+    // An inner extent of 0: every element is the empty sum.
+    const int64_t n = tide_op_numel(&args->out[0].shape);
+    if (n == 0) return TIDE_OK;
+    memset(args->out[0].data, 0, (size_t)n * sizeof(float));
+    tide_act_apply(&k->node->activation, args->out[0].data, n);
+    return TIDE_OK;
+}
+
+const tide_op_def tide_op_matmul = {
+    .domain = "",
+    .name = "MatMul",
+    .since = 1,
+    .flags = TIDE_OP_FUSES_ACT,
+    .min_inputs = 2,
+    .max_inputs = 2,
+    .min_outputs = 1,
+    .max_outputs = 1,
+    .infer = infer,
+    .prepare = prepare,
+    .destroy = tide_dnnl_kernel_destroy,
+    .exec_create = tide_dnnl_kernel_exec_create,
+    .exec_destroy = tide_dnnl_kernel_exec_destroy,
+    .run = run,
+};

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+//
+// The operator registry: finds the row for a node, and says in words why there is none. See ops.h.
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/text.h"
+#include "core/ops/op_list.h"
+#include "core/ops/ops.h"
+
+// NULL-terminated, so that it stays a legal array while the lists are empty.
+static const tide_op_def *const table[] = {
+#define XX(name) &tide_op_##name,
+    TIDE_OP_LIST(XX)
+#undef XX
+        NULL,
+};
+enum { N_ROWS = sizeof table / sizeof table[0] - 1 };
+
+static bool same_name(const tide_op_def *d, const char *domain, const char *name) {
+    return strcmp(d->name, name) == 0 && strcmp(d->domain, domain) == 0;
+}
+
+const tide_op_def *tide_op_find(const char *domain, const char *name, int opset) {
+    if (domain == NULL) domain = "";
+    // A scan: it runs once per node at build, never while running, and the table has some hundred rows.
+    for (size_t i = 0; i < N_ROWS; i++) {
+        const tide_op_def *d = table[i];
+        if (opset >= d->since && (d->until == 0 || opset <= d->until) && same_name(d, domain, name)) return d;
+    }
+    return NULL;
+}
+
+size_t tide_op_table(const tide_op_def *const **out) {
+    *out = table;
+    return N_ROWS;
+}
+
+// ---- why not ----
+
+enum { NAME_MAX_LEN = 63 };
+
+static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
+
+// Edits (insert, delete, replace one letter) between two names; case is ignored, since it is what people get wrong.
+// Wagner and Fischer 1974, doi 10.1145/321796.321811, one row at a time.
+static size_t edit_distance(const char *a, const char *b) {
+    const size_t n = strlen(a), m = strlen(b);
+    if (n > NAME_MAX_LEN || m > NAME_MAX_LEN) return SIZE_MAX;
+    size_t row[NAME_MAX_LEN + 1];
+    for (size_t j = 0; j <= m; j++) row[j] = j;
+    for (size_t i = 1; i <= n; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= m; j++) {
+            const size_t replace = diagonal + ((a[i - 1] | 32) == (b[j - 1] | 32) ? 0 : 1);
+            diagonal = row[j];
+            row[j] = smaller(replace, smaller(row[j], row[j - 1]) + 1);
+        }
+    }
+    return row[m];
+}
+
+static const tide_op_def *nearest(const char *name) {
+    const tide_op_def *best = NULL;
+    size_t best_distance = strlen(name) / 3 + 1; // farther away is no help
+    for (size_t i = 0; i < N_ROWS; i++) {
+        const size_t d = edit_distance(name, table[i]->name);
+        if (d > best_distance || (d == best_distance && best != NULL)) continue;
+        best = table[i];
+        best_distance = d;
+    }
+    return best;
+}
+
+// "7 to 12, 14 and later" for the rows of that name; false when there is none.
+static bool versions(const char *domain, const char *name, char *buf, size_t buf_bytes) {
+    size_t len = 0;
+    for (size_t i = 0; i < N_ROWS && len < buf_bytes; i++) {
+        const tide_op_def *d = table[i];
+        if (!same_name(d, domain, name)) continue;
+        const char *sep = len > 0 ? ", " : "";
+        const int n = d->until == 0 ? snprintf(buf + len, buf_bytes - len, "%s%d and later", sep, d->since)
+                                    : snprintf(buf + len, buf_bytes - len, "%s%d to %d", sep, d->since, d->until);
+        len += n > 0 ? (size_t)n : 0;
+    }
+    return len > 0;
+}
+
+static tide_status fail_missing(const tide_node *n, tide_error *err) {
+    const char *dot = n->domain[0] != '\0' ? "." : "";
+    TIDE_FAIL(err, TIDE_ERR_NOT_IMPLEMENTED, "operator '%s%s%s' of node '%s' is not implemented for opset %d",
+              n->domain, dot, n->op_type, n->name, n->opset);
+    char served[160];
+    const tide_op_def *near = NULL;
+    if (versions(n->domain, n->op_type, served, sizeof served))
+        tide_error_hint(err, "%s is served for opset %s", n->op_type, served);
+    else if ((near = nearest(n->op_type)) != NULL)
+        tide_error_hint(err, "the nearest known operator is '%s%s%s'", near->domain, near->domain[0] != '\0' ? "." : "",
+                        near->name);
+    return TIDE_ERR_NOT_IMPLEMENTED;
+}
+
+// ---- arity ----
+
+// Positions up to the last one that is not left out: exporters pad with empty names.
+static size_t n_used(const uint32_t *values, size_t n) {
+    while (n > 0 && values[n - 1] == TIDE_NO_VALUE) n--;
+    return n;
+}
+
+static tide_status fail_arity(const tide_node *n, const char *what, size_t have, size_t min, size_t max,
+                              tide_error *err) {
+    char takes[64];
+    if (max == 0)
+        snprintf(takes, sizeof takes, "at least %zu", min);
+    else if (min == max)
+        snprintf(takes, sizeof takes, "%zu", min);
+    else
+        snprintf(takes, sizeof takes, "%zu to %zu", min, max);
+    return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "%s '%s' has %zu %s%s, the operator takes %s", n->op_type, n->name, have,
+                     what, have == 1 ? "" : "s", takes);
+}
+
+static tide_status check_arity(const tide_node *n, const tide_op_def *d, tide_error *err) {
+    const size_t n_in = n_used(n->inputs, n->n_inputs), n_out = n_used(n->outputs, n->n_outputs);
+    if (n_in < d->min_inputs || (d->max_inputs != 0 && n_in > d->max_inputs))
+        return fail_arity(n, "input", n_in, d->min_inputs, d->max_inputs, err);
+    if (n_out < d->min_outputs || (d->max_outputs != 0 && n_out > d->max_outputs))
+        return fail_arity(n, "output", n_out, d->min_outputs, d->max_outputs, err);
+    for (size_t i = 0; i < d->min_inputs; i++)
+        if (n->inputs[i] == TIDE_NO_VALUE)
+            return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "%s '%s': input %zu is left out, the operator needs it",
+                             n->op_type, n->name, i);
+    return TIDE_OK;
+}
+
+tide_status tide_ops_resolve(tide_graph *g, tide_error *err) {
+    for (size_t i = 0; i < g->n_nodes; i++) {
+        tide_node *n = &g->nodes[i];
+        if (n->dead) continue;
+        const tide_op_def *d = tide_op_find(n->domain, n->op_type, n->opset);
+        if (d == NULL) return fail_missing(n, err);
+        TIDE_TRY(check_arity(n, d, err));
+        n->def = d;
+    }
+    return TIDE_OK;
+}

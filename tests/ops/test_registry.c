@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+//
+// The operator registry: rows are well-formed and disjoint, nodes find theirs, and a node that finds none is told why.
+#include "core/ops/ops.h"
+#include "tests/tide_test.h"
+
+/// Two rows of one name never serve the same opset, and every row can be called.
+static void test_table_is_sound(void **state) {
+    (void)state;
+    const tide_op_def *const *t;
+    const size_t n = tide_op_table(&t);
+    assert_true(n > 20);
+    for (size_t i = 0; i < n; i++) {
+        assert_non_null(t[i]->domain);
+        assert_non_null(t[i]->infer);
+        assert_true(t[i]->since >= 1);
+        assert_true(t[i]->until == 0 || t[i]->until >= t[i]->since);
+        assert_true(t[i]->max_inputs == 0 || t[i]->max_inputs >= t[i]->min_inputs);
+        assert_true(t[i]->max_outputs == 0 || t[i]->max_outputs >= t[i]->min_outputs);
+        if ((t[i]->flags & TIDE_OP_PLAN_ONLY) == 0 && t[i]->run == NULL) fail_msg("%s has no kernel", t[i]->name);
+        if (t[i]->exec_create != NULL && t[i]->exec_destroy == NULL) fail_msg("%s leaks its exec", t[i]->name);
+        for (size_t j = 0; j < i; j++) {
+            if (strcmp(t[i]->name, t[j]->name) != 0 || strcmp(t[i]->domain, t[j]->domain) != 0) continue;
+            const bool before = t[i]->until != 0 && t[i]->until < t[j]->since;
+            const bool after = t[j]->until != 0 && t[j]->until < t[i]->since;
+            if (!before && !after) fail_msg("%s has two rows for one opset", t[i]->name);
+        }
+    }
+}
+
+static void test_find_by_opset(void **state) {
+    (void)state;
+    assert_string_equal(tide_op_find("", "Softmax", 12)->name, "Softmax");
+    assert_int_equal(tide_op_find("", "Softmax", 12)->until, 12);
+    assert_int_equal(tide_op_find("", "Softmax", 13)->since, 13);
+    assert_int_equal(tide_op_find("", "Clip", 10)->max_inputs, 1);
+    assert_int_equal(tide_op_find("", "Clip", 11)->max_inputs, 3);
+    assert_ptr_equal(tide_op_find(NULL, "Conv", 11), tide_op_find("", "Conv", 7));
+    assert_null(tide_op_find("", "LayerNormalization", 16));
+    assert_null(tide_op_find("com.example", "Conv", 11));
+    assert_null(tide_op_find("", "conv", 11));
+}
+
+// A graph of one node with `n_in` inputs.
+static tide_graph *one_node(const char *op, const char *domain, int opset, size_t n_in, size_t n_out) {
+    tide_error err = TIDE_ERROR_INIT;
+    tide_graph *g;
+    assert_tide_ok(tide_graph_create("one", "", &g, &err), &err);
+    uint32_t in[8], out[8], node;
+    char name[32];
+    for (size_t i = 0; i < n_in; i++) {
+        snprintf(name, sizeof name, "in%zu", i);
+        assert_tide_ok(tide_graph_add_value(g, name, &in[i], &err), &err);
+        assert_tide_ok(tide_graph_add_input(g, in[i], &err), &err);
+    }
+    for (size_t i = 0; i < n_out; i++) {
+        snprintf(name, sizeof name, "out%zu", i);
+        assert_tide_ok(tide_graph_add_value(g, name, &out[i], &err), &err);
+    }
+    assert_tide_ok(tide_graph_add_node(g, "the_node", op, domain, opset, in, n_in, out, n_out, &node, &err), &err);
+    return g;
+}
+
+typedef struct miss {
+    const char *op, *domain;
+    int opset;
+    size_t n_in, n_out;
+    tide_status want;
+    const char *msg, *hint;
+} miss;
+
+/// S27-20: a missing operator fails the build, with what to do about it.
+static void test_resolve_says_why(void **state) {
+    (void)state;
+    static const miss rows[] = {
+        {"Convv", "", 11, 2, 1, TIDE_ERR_NOT_IMPLEMENTED, "operator 'Convv' of node 'the_node'", "'Conv'"},
+        {"relu", "", 11, 1, 1, TIDE_ERR_NOT_IMPLEMENTED, "'relu'", "'Relu'"},
+        {"LayerNormalization", "", 16, 2, 1, TIDE_ERR_NOT_IMPLEMENTED, "for opset 16", "served for opset 17 and later"},
+        {"Clip", "", 5, 1, 1, TIDE_ERR_NOT_IMPLEMENTED, "for opset 5", "6 to 10, 11 and later"},
+        {"Zzyzx", "", 11, 1, 1, TIDE_ERR_NOT_IMPLEMENTED, "'Zzyzx'", ""},
+        {"Conv", "com.example", 1, 2, 1, TIDE_ERR_NOT_IMPLEMENTED, "'com.example.Conv'", "'Conv'"},
+        {"Conv", "", 11, 4, 1, TIDE_ERR_BAD_INPUT, "Conv 'the_node' has 4 inputs, the operator takes 2 to 3", ""},
+        {"Relu", "", 11, 1, 2, TIDE_ERR_BAD_INPUT, "Relu 'the_node' has 2 outputs, the operator takes 1", ""},
+        {"MatMul", "", 11, 1, 1, TIDE_ERR_BAD_INPUT, "MatMul 'the_node' has 1 input, the operator takes 2", ""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        tide_graph *g = one_node(rows[i].op, rows[i].domain, rows[i].opset, rows[i].n_in, rows[i].n_out);
+        tide_error err = TIDE_ERROR_INIT;
+        assert_tide_status(tide_ops_resolve(g, &err), rows[i].want);
+        assert_text_has(err.msg, rows[i].msg);
+        assert_text_has(err.hint, rows[i].hint);
+        assert_null(g->nodes[0].def);
+        tide_graph_destroy(g);
+    }
+}
+
+static void test_resolve_sets_def(void **state) {
+    (void)state;
+    tide_error err = TIDE_ERROR_INIT;
+    tide_graph *g = one_node("Conv", "", 11, 3, 1);
+    assert_tide_ok(tide_ops_resolve(g, &err), &err);
+    assert_ptr_equal(g->nodes[0].def, tide_op_find("", "Conv", 11));
+    // Left out at the end is fine, left out where the operator needs it is not.
+    g->nodes[0].inputs[2] = TIDE_NO_VALUE;
+    assert_tide_ok(tide_ops_resolve(g, &err), &err);
+    g->nodes[0].inputs[0] = TIDE_NO_VALUE;
+    assert_tide_status(tide_ops_resolve(g, &err), TIDE_ERR_BAD_INPUT);
+    assert_text_has(err.msg, "input 0 is left out");
+    // Dead nodes are nobody's business.
+    g->nodes[0].dead = true;
+    assert_tide_ok(tide_ops_resolve(g, &err), &err);
+    tide_graph_destroy(g);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        tide_unit_test(test_table_is_sound),
+        tide_unit_test(test_find_by_opset),
+        tide_unit_test(test_resolve_says_why),
+        tide_unit_test(test_resolve_sets_def),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
