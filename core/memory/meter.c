@@ -15,7 +15,7 @@ typedef struct meter_cell {
     _Atomic uint64_t live_bytes, peak_bytes;
     _Atomic uint64_t reserved_bytes, reserved_peak_bytes;
     _Atomic uint64_t requested_bytes;
-    _Atomic uint64_t n_allocs, n_frees;
+    _Atomic uint64_t n_live, n_allocs, n_frees;
 } meter_cell;
 
 enum { ALL_KINDS = TIDE_N_KINDS };
@@ -44,12 +44,14 @@ static void count_alloc(meter_cell *c, const tide_memory_event *e) {
     add_live(&c->live_bytes, &c->peak_bytes, e->requested_bytes);
     add_live(&c->reserved_bytes, &c->reserved_peak_bytes, e->reserved_bytes);
     atomic_fetch_add(&c->requested_bytes, e->requested_bytes);
+    atomic_fetch_add(&c->n_live, 1);
     atomic_fetch_add(&c->n_allocs, 1);
 }
 
 static void count_free(meter_cell *c, const tide_memory_event *e) {
     atomic_fetch_sub(&c->live_bytes, e->requested_bytes);
     atomic_fetch_sub(&c->reserved_bytes, e->reserved_bytes);
+    atomic_fetch_sub(&c->n_live, 1);
     atomic_fetch_add(&c->n_frees, 1);
 }
 
@@ -74,6 +76,7 @@ static void read_cell(const meter_cell *c, tide_meter_kind *out) {
                              .reserved_bytes = atomic_load(&c->reserved_bytes),
                              .reserved_peak_bytes = atomic_load(&c->reserved_peak_bytes),
                              .requested_bytes = atomic_load(&c->requested_bytes),
+                             .n_live = atomic_load(&c->n_live),
                              .n_allocs = atomic_load(&c->n_allocs),
                              .n_frees = atomic_load(&c->n_frees)};
 }

@@ -44,19 +44,21 @@ void tide_context_destroy(tide_context *c);
 /**
  * Set the graph inputs. Tensors are referenced, not copied (zero copy), until replaced.
  *
- * @return TIDE_ERR_INVALID for a missing or unknown name, a wrong count (both counts in the message), dtype or shape;
- *         nothing is changed then
+ * @return TIDE_ERR_INVALID for a missing or unknown name, a wrong count (both counts in the message), dtype, shape or
+ *         device, a tensor that is not contiguous, or one that lies in memory this context writes (its buffer or one of
+ *         its outputs: clone those); nothing is changed then
  */
 tide_status tide_context_set_inputs(tide_context *c, tide_tensor *const *tensors, size_t n, tide_error *err)
     TIDE_NODISCARD;
 tide_status tide_context_set_inputs_by_name(tide_context *c, const char *const *names, tide_tensor *const *tensors,
                                             size_t n, tide_error *err) TIDE_NODISCARD;
 
-/// Run all steps once. Not for two threads at once on one context. TIDE_ERR_INVALID when inputs are not set.
+/// Run all steps once. Not for two threads at once on one context. TIDE_ERR_INVALID when inputs are not set; an
+/// operator's own failure names node and operator, and the context can run again after it.
 tide_status tide_context_run(tide_context *c, tide_error *err) TIDE_NODISCARD;
 
 /// Graph outputs in file order / by name; borrowed, valid until the context is destroyed (take a reference to keep
-/// one longer); content is of the last run and is overwritten by the next. Before the first run: content undefined.
+/// one longer); content is of the last run and is overwritten by the next. Before the first run: content as `fill` says.
 size_t tide_context_n_outputs(const tide_context *c);
 tide_tensor *tide_context_output(const tide_context *c, size_t i);
 tide_tensor *tide_context_output_by_name(const tide_context *c, const char *name); ///< NULL: no such output
@@ -64,9 +66,9 @@ tide_tensor *tide_context_output_by_name(const tide_context *c, const char *name
 typedef struct tide_context_stats {
     tide_run_mode mode;
     uint64_t buffer_bytes; ///< the planned buffer; 0 in naive mode
-    size_t n_bound, n_failed, n_not_tried; ///< tensors by bind result
+    size_t n_bound, n_failed, n_not_tried; ///< node outputs by bind result; graph outputs are not tried (X-5)
     uint64_t n_runs;
-    uint64_t n_copied_bytes; ///< bytes copied between tensors by the runtime itself (not by operators)
+    uint64_t n_copied_bytes; ///< bytes copied by the runtime itself (not by operators): outputs that are inputs or constants
 } tide_context_stats;
 void tide_context_get_stats(const tide_context *c, tide_context_stats *out);
 /// Address of the planned buffer and the tensor of a value (NULL: none now), for tests and views.

@@ -17,17 +17,20 @@ typedef struct tide_inference_plan_options {
     tide_device device;      ///< must be one this build has (S27-4)
     tide_registry *registry; ///< where weights and contexts allocate; borrowed, outlives the plan; NULL: the process's
     const tide_memory_plan *memory_plan; ///< borrowed for the call (copied); NULL: contexts can run naive only
-    size_t align_bytes;      ///< of buffers; 0: 256
+    size_t align_bytes;      ///< of weights, outputs and naive blocks; 0: the smallest in the memory plan, or 256 without one
 } tide_inference_plan_options;
 
 /**
  * Check the memory plan against the program and copy weights into Persistent blocks, one each.
  *
  * Strict rule (S27-13): every non-constant value a node writes, and every kernel's scratch, must have an entry of
- * enough bytes at a valid place inside the buffer; a missing one fails here, at build, naming node and port.
+ * enough bytes at a valid place inside the buffer, for at least the steps in which the program needs it; a missing one
+ * fails here, at build, naming node and port. Entries are found by name (a value's name; "<node>.scratch", with ".2",
+ * ".3" … after it where that name is taken), so that a plan read from a file serves; whether live entries overlap is the verifier's to say and not asked again here.
  *
- * @return TIDE_ERR_RUNTIME (strict rule), TIDE_ERR_NO_SPACE (entry too small or outside), TIDE_ERR_NOT_IMPLEMENTED
- *         (device, or an operator without a kernel), TIDE_ERR_NOMEM
+ * @return TIDE_ERR_RUNTIME (strict rule: missing, misaligned, too short a life), TIDE_ERR_NO_SPACE (entry too small or
+ *         outside the buffer), TIDE_ERR_NOT_IMPLEMENTED (device, or an operator without a kernel), TIDE_ERR_INVALID
+ *         (alignment), TIDE_ERR_NOMEM
  */
 tide_status tide_inference_plan_create(tide_program *program, const tide_inference_plan_options *opt,
                                        tide_inference_plan **out, tide_error *err) TIDE_NODISCARD;
@@ -36,7 +39,7 @@ tide_inference_plan *tide_inference_plan_ref(tide_inference_plan *p);
 void tide_inference_plan_unref(tide_inference_plan *p);
 
 const tide_program *tide_inference_plan_program(const tide_inference_plan *p);
-/// NULL when the plan was made without one.
+/// The plan's own copy; NULL when it was made without one.
 const tide_memory_plan *tide_inference_plan_memory(const tide_inference_plan *p);
 /// Weights preloaded: their number and requested bytes (S27-31).
 void tide_inference_plan_weights(const tide_inference_plan *p, size_t *n, uint64_t *bytes);

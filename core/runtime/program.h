@@ -2,8 +2,9 @@
 //
 // program: a graph made ready to run, short of its memory: optimised, sorted, sized, with its kernels prepared.
 //
-//     graph --(1 resolve, 2 sort, 3 bind inputs, 4 infer + fold, 5 fuse, 6 fix sizes, 7 prepare kernels)--> program
-//     program + memory plan --(8 check plan, 9 preload weights)--> inference plan --> contexts
+//     graph --(validate, resolve operators, bind inputs, sort, infer shapes, fuse, prune, sort again, fix sizes,
+//              place weights, prepare kernels)--> program
+//     program + memory plan --(check memory plan, preload weights)--> inference plan --> contexts
 //
 // The planner reads a program (graph, order, workspace) and makes the memory plan; the runtime is handed both.
 #ifndef TIDE_CORE_RUNTIME_PROGRAM_H
@@ -19,6 +20,12 @@ typedef struct tide_program_options {
     bool no_fuse;                        ///< leave operators unfused
     const tide_shape_binding *shapes;    ///< [n_shapes] for open extents; borrowed for the call
     size_t n_shapes;
+    /// Move the weights into the Persistent memory of this registry while building: the graph's own copies are freed one
+    /// by one and an inference plan with the same registry and alignment shares what it finds, so that a weight is held
+    /// once. NULL: the graph keeps its constants, and every inference plan copies them (weights are then held twice).
+    /// Borrowed, outlives the program.
+    tide_registry *weights_registry;
+    size_t weights_align_bytes;          ///< of those blocks; 0: 256
 } tide_program_options;
 
 typedef struct tide_program_step {
@@ -37,6 +44,8 @@ typedef struct tide_program {
     tide_fuse_stats fused;
     size_t n_folded;          ///< nodes evaluated at build
     size_t n_nodes_before;    ///< live nodes of the file
+    size_t n_weights;         ///< constants that a step reads or that are graph outputs
+    uint64_t weight_bytes;    ///< of these, as their shapes say
 } tide_program;
 
 /**

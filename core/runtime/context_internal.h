@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+//
+// context, inside (private to core/runtime and its tests).
+//
+// Every value has one row in two tables of n_values: its tensor and the address its data has now. Tensors of
+// intermediates are made once, without memory; planned mode binds them at creation, naive mode binds each when its step
+// begins and unbinds it after its last use, so that the two modes differ in nothing else.
+#ifndef TIDE_CORE_RUNTIME_CONTEXT_INTERNAL_H
+#define TIDE_CORE_RUNTIME_CONTEXT_INTERNAL_H
+
+#include "core/runtime/context.h"
+#include "core/runtime/inference_plan_internal.h"
+
+typedef struct tide__context_step {
+    tide_kernel_args args; ///< `in` and `out` are the two arrays below
+    tide_operand *in;      ///< [node->n_inputs], part of context.operands
+    tide_operand *out;     ///< [node->n_outputs], part of context.operands
+    tide_scope scope;
+    char *scratch_tag; ///< owned; NULL without scratch
+} tide__context_step;
+
+struct tide_context {
+    tide_inference_plan *plan; ///< referenced
+    tide_run_mode mode;
+    tide_fill fill;
+    const tide_observer *observer; ///< borrowed; may be NULL
+    tide_allocator *workspace;     ///< referenced: serves naive births while running
+    tide_block *buffer;            ///< referenced; NULL in naive mode and when nothing is planned
+    tide_block *scratch;           ///< naive mode: of the step that runs now
+    tide_tensor **values;          ///< [n_values], referenced; NULL: fed or constant
+    void **data;                   ///< [n_values]; NULL: none now
+    tide_tensor **inputs;          ///< [n_inputs], referenced; NULL until set
+    tide_tensor **next_inputs;     ///< [n_inputs], borrowed: candidates while they are checked
+    tide_tensor **outputs;         ///< [n_outputs], referenced
+    tide__context_step *steps;     ///< [n_steps]
+    tide_operand *operands;        ///< operands of all steps, one behind the other
+    bool inputs_set;
+    tide_scope run_scope;
+    tide_context_stats stats;
+};
+
+// context_memory.c
+
+/// Make the tensors and give them the memory they have from the start (buffer, outputs).
+tide_status tide__context_take_memory(tide_context *c, tide_error *err) TIDE_NODISCARD;
+void tide__context_drop_memory(tide_context *c);
+/// Bind the tensor of a value into the planned buffer (S27-10); FAILED fills err.
+tide_bind_result tide__context_bind(tide_context *c, uint32_t value_i, tide_error *err);
+/// Naive mode: memory for what step `step_i` writes, and for its scratch. On error some may have been given.
+tide_status tide__context_births(tide_context *c, size_t step_i, tide_error *err) TIDE_NODISCARD;
+/// Naive mode: free the scratch and all whose last step is `step_i`.
+void tide__context_deaths(tide_context *c, size_t step_i);
+/// Naive mode, after a failed step: free whatever is still there.
+void tide__context_bury_all(tide_context *c);
+
+#endif

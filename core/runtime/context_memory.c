@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: MIT
+//
+// The memory of a context: the planned buffer and what is bound into it, the outputs, and in naive mode births and
+// deaths while running. See context_internal.h.
+//
+//     planned   buffer  | x | y | scratch of conv | ... |     one block, Workspace, exactly the planned bytes
+//     both      output 0 | output 1 | ...                     one block each, Default: no later step may reuse them
+//     naive     x | y | scratch | ...                         one block each, Workspace, as long as somebody
+//     needs it
+#include <inttypes.h>
+#include <string.h>
+
+#include "core/base/checked.h"
+#include "core/base/host_alloc.h"
+#include "core/base/log.h"
+#include "core/ops/ops.h"
+#include "core/runtime/context_internal.h"
+
+enum { POISON_BYTE = 0xFF }; // a NaN in every float type, and no plausible index or size
+
+static const tide_graph *graph_of(const tide_context *c) { return c->plan->program->graph; }
+
+static void fill_memory(tide_fill fill, void *data, size_t n) {
+    if (fill == TIDE_FILL_NONE || data == NULL) return;
+    memset(data, fill == TIDE_FILL_ZERO ? 0 : POISON_BYTE, n);
+}
+
+// ---- planned: one buffer ----
+
+static tide_status take_buffer(tide_context *c, tide_error *err) {
+    const tide_memory_plan *m = c->plan->memory;
+    if (c->mode != TIDE_RUN_PLANNED || m->bytes == 0) return TIDE_OK; // nothing to place needs no buffer
+    const size_t align = m->align_bytes > TIDE_WORKSPACE_ALIGN ? (size_t)m->align_bytes : TIDE_WORKSPACE_ALIGN;
+    const tide_status st =
+        tide_block_create(c->workspace, m->bytes, align, TIDE_KIND_WORKSPACE, 0, "plan buffer", &c->buffer, err);
+    if (st != TIDE_OK) {
+        tide_error_prefix(err, "plan buffer of %" PRIu64 " B", m->bytes);
+        return st;
+    }
+    fill_memory(c->fill, c->buffer->mem.data, m->bytes);
+    c->stats.buffer_bytes = m->bytes;
+    return TIDE_OK;
+}
+
+tide_bind_result tide__context_bind(tide_context *c, uint32_t value_i, tide_error *err) {
+    if (c->mode != TIDE_RUN_PLANNED || c->plan->places[value_i].offset_bytes == TIDE_NO_OFFSET)
+        return TIDE_BIND_NOT_TRIED;
+    const tide__place *place = &c->plan->places[value_i];
+    const char *name = graph_of(c)->values[value_i].name;
+    if (c->buffer == NULL) {
+        TIDE_FAIL(err, TIDE_ERR_RUNTIME, "tensor '%s' has a place at offset %" PRIu64 " and there is no buffer", name,
+                  place->offset_bytes);
+        return TIDE_BIND_FAILED;
+    }
+    tide_storage whole = tide_storage_of_block(c->buffer);
+    tide_storage slot = {.device = c->plan->device};
+    tide_status st = tide_storage_slice(&whole, place->offset_bytes, place->slot_bytes, &slot, err);
+    if (st == TIDE_OK) st = tide_tensor_bind(c->values[value_i], &slot, 0, err);
+    if (st != TIDE_OK) tide_error_prefix(err, "tensor '%s'", name);
+    tide_storage_deinit(&slot);
+    tide_storage_deinit(&whole);
+    return st == TIDE_OK ? TIDE_BIND_BOUND : TIDE_BIND_FAILED;
+}
+
+static tide_status bind_value(tide_context *c, uint32_t value_i, tide_error *err) {
+    switch (tide__context_bind(c, value_i, err)) {
+    case TIDE_BIND_NOT_TRIED:
+        c->stats.n_not_tried++;
+        break;
+    case TIDE_BIND_BOUND:
+        c->stats.n_bound++;
+        c->data[value_i] = tide_tensor_data(c->values[value_i]);
+        break;
+    case TIDE_BIND_FAILED:
+        c->stats.n_failed++;
+        if (err != NULL) tide_log(TIDE_LOG_ERROR, "context: %s", err->msg);
+        return TIDE_ERR_RUNTIME;
+    }
+    return TIDE_OK;
+}
+
+static void bind_scratch(tide_context *c) {
+    if (c->mode != TIDE_RUN_PLANNED) return;
+    for (size_t i = 0; i < c->plan->program->n_steps; i++) {
+        const tide__place *place = &c->plan->scratch[i];
+        if (place->offset_bytes != TIDE_NO_OFFSET)
+            c->steps[i].args.workspace = (char *)c->buffer->mem.data + place->offset_bytes;
+    }
+}
+
+// ---- tensors of node outputs ----
+
+static tide_tensor_spec output_spec(const tide_context *c, uint32_t value_i) {
+    const tide_value *v = &graph_of(c)->values[value_i];
+    return (tide_tensor_spec){.dtype = v->dtype,
+                              .shape = v->shape,
+                              .device = c->plan->device,
+                              .kind = TIDE_KIND_DEFAULT,
+                              .align_bytes = c->plan->align_bytes,
+                              .registry = c->plan->registry,
+                              .tag = v->name};
+}
+
+static tide_status make_output(tide_context *c, uint32_t value_i, tide_tensor **out, tide_error *err) {
+    const tide_tensor_spec spec = output_spec(c, value_i);
+    const tide_status st = tide_tensor_create(&spec, out, err);
+    if (st != TIDE_OK) {
+        tide_error_prefix(err, "output '%s'", spec.tag);
+        return st;
+    }
+    fill_memory(c->fill, tide_tensor_data(*out), tide_tensor_size_bytes(*out));
+    return TIDE_OK;
+}
+
+static tide_status make_intermediate(tide_context *c, uint32_t value_i, tide_error *err) {
+    const tide_value *v = &graph_of(c)->values[value_i];
+    TIDE_TRY(tide_tensor_create_unbound(v->dtype, &v->shape, c->plan->device, &c->values[value_i], err));
+    return bind_value(c, value_i, err);
+}
+
+static tide_status make_values(tide_context *c, tide_error *err) {
+    const tide_graph *g = graph_of(c);
+    for (uint32_t v = 0; v < g->n_values; v++) {
+        const tide_tensor *weight = c->plan->weights[v];
+        if (weight != NULL) c->data[v] = (void *)(uintptr_t)tide_tensor_const_data(weight);
+        if (c->plan->needs[v].birth_step < 0) continue; // fed, constant or unused
+        if (c->plan->needs[v].intermediate) {
+            TIDE_TRY(make_intermediate(c, v, err));
+            continue;
+        }
+        TIDE_TRY(make_output(c, v, &c->values[v], err));
+        c->data[v] = tide_tensor_data(c->values[v]);
+        c->stats.n_not_tried++;
+    }
+    return TIDE_OK;
+}
+
+/// A graph output that no step writes (an input or a constant handed through) gets a tensor to be copied into.
+static tide_status make_outputs(tide_context *c, tide_error *err) {
+    const tide_graph *g = graph_of(c);
+    for (size_t i = 0; i < g->n_outputs; i++) {
+        const uint32_t v = g->outputs[i];
+        if (c->values[v] != NULL) {
+            c->outputs[i] = tide_tensor_ref(c->values[v]);
+        } else {
+            TIDE_TRY(make_output(c, v, &c->outputs[i], err));
+        }
+    }
+    return TIDE_OK;
+}
+
+tide_status tide__context_take_memory(tide_context *c, tide_error *err) {
+    TIDE_TRY(take_buffer(c, err));
+    TIDE_TRY(make_values(c, err));
+    TIDE_TRY(make_outputs(c, err));
+    bind_scratch(c);
+    return TIDE_OK;
+}
+
+static void unref_all(tide_tensor **tensors, size_t n) {
+    if (tensors == NULL) return;
+    for (size_t i = 0; i < n; i++) tide_tensor_unref(tensors[i]);
+    tide_host_free(tensors);
+}
+
+void tide__context_drop_memory(tide_context *c) {
+    const tide_graph *g = graph_of(c);
+    tide_block_unref(c->scratch);
+    unref_all(c->outputs, g->n_outputs);
+    unref_all(c->inputs, g->n_inputs);
+    unref_all(c->values, g->n_values);
+    tide_host_free(c->data);
+    tide_block_unref(c->buffer);
+}
+
+// ---- naive: births and deaths while running ----
+
+static tide_status take_block(tide_context *c, uint64_t size_bytes, size_t align_bytes, const char *tag,
+                              tide_block **out, tide_error *err) {
+    uint64_t rounded;
+    if (!tide_align_up(size_bytes, align_bytes, &rounded))
+        return TIDE_FAIL(err, TIDE_ERR_OVERFLOW, "'%s': %" PRIu64 " B rounded up to %zu B", tag, size_bytes,
+                         align_bytes);
+    TIDE_TRY(tide_block_create(c->workspace, rounded, align_bytes, TIDE_KIND_WORKSPACE, 0, tag, out, err));
+    fill_memory(c->fill, (*out)->mem.data, rounded);
+    return TIDE_OK;
+}
+
+static tide_status birth(tide_context *c, uint32_t value_i, tide_error *err) {
+    const tide__need *need = &c->plan->needs[value_i];
+    if (!need->intermediate || need->size_bytes == 0) return TIDE_OK;
+    tide_block *block;
+    TIDE_TRY(take_block(c, need->size_bytes, c->plan->align_bytes, graph_of(c)->values[value_i].name, &block, err));
+    tide_storage whole = tide_storage_of_block(block);
+    const tide_status st = tide_tensor_bind(c->values[value_i], &whole, 0, err);
+    tide_storage_deinit(&whole);
+    tide_block_unref(block); // the tensor holds it now
+    if (st == TIDE_OK) c->data[value_i] = tide_tensor_data(c->values[value_i]);
+    return st;
+}
+
+tide_status tide__context_births(tide_context *c, size_t step_i, tide_error *err) {
+    const tide_kernel *k = &c->plan->program->steps[step_i].kernel;
+    for (size_t port = 0; port < k->node->n_outputs; port++) {
+        if (k->node->outputs[port] != TIDE_NO_VALUE) TIDE_TRY(birth(c, k->node->outputs[port], err));
+    }
+    if (k->workspace_bytes == 0) return TIDE_OK;
+    const size_t align = c->plan->align_bytes > TIDE_WORKSPACE_ALIGN ? c->plan->align_bytes : TIDE_WORKSPACE_ALIGN;
+    TIDE_TRY(take_block(c, k->workspace_bytes, align, c->steps[step_i].scratch_tag, &c->scratch, err));
+    c->steps[step_i].args.workspace = c->scratch->mem.data;
+    return TIDE_OK;
+}
+
+static void death(tide_context *c, uint32_t value_i) {
+    tide_tensor_unbind(c->values[value_i]);
+    c->data[value_i] = NULL;
+}
+
+static void death_if_last(tide_context *c, uint32_t value_i, size_t step_i) {
+    if (value_i == TIDE_NO_VALUE) return;
+    const tide__need *need = &c->plan->needs[value_i];
+    if (need->intermediate && need->last_step == (int64_t)step_i) death(c, value_i);
+}
+
+static void drop_scratch(tide_context *c, size_t step_i) {
+    tide_block_unref(c->scratch);
+    c->scratch = NULL;
+    c->steps[step_i].args.workspace = NULL;
+}
+
+void tide__context_deaths(tide_context *c, size_t step_i) {
+    const tide_node *node = c->plan->program->steps[step_i].kernel.node;
+    drop_scratch(c, step_i);
+    for (size_t k = 0; k < node->n_inputs; k++) death_if_last(c, node->inputs[k], step_i);
+    for (size_t k = 0; k < node->n_outputs; k++) death_if_last(c, node->outputs[k], step_i);
+}
+
+void tide__context_bury_all(tide_context *c) {
+    for (size_t i = 0; i < c->plan->program->n_steps; i++) drop_scratch(c, i);
+    for (uint32_t v = 0; v < graph_of(c)->n_values; v++) {
+        if (c->plan->needs[v].intermediate) death(c, v);
+    }
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+//
+// inference plan: program, memory plan and weights, checked against each other once and never changed again. See
+// inference_plan.h.
+#include "core/runtime/inference_plan.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "core/base/checked.h"
+#include "core/base/host_alloc.h"
+#include "core/base/log.h"
+#include "core/runtime/inference_plan_internal.h"
+
+enum { DEFAULT_ALIGN_BYTES = 256 };
+
+// ---- a copy of the memory plan ----
+
+/// @return false without memory; 0 elements copy to NULL
+static bool copy_array(void *out, const void *from, size_t n, size_t elem_bytes) {
+    if (n == 0 || from == NULL) return true;
+    void *copy = tide_host_calloc(n, elem_bytes);
+    if (copy == NULL) return false;
+    memcpy(copy, from, n * elem_bytes);
+    memcpy(out, &copy, sizeof copy); // `out` points to some T*
+    return true;
+}
+
+static tide_status copy_memory_plan(const tide_memory_plan *from, tide_memory_plan **out, tide_error *err) {
+    tide_memory_plan *to = tide_host_calloc(1, sizeof *to);
+    if (to == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a memory plan");
+    *to = *from;
+    to->strategy = NULL;
+    to->lifetimes = (tide_lifetimes){0};
+    to->offsets = NULL;
+    to->pools = NULL;
+    to->pool_list = NULL;
+    tide_status st = tide_lifetimes_copy(&from->lifetimes, &to->lifetimes, err);
+    if (st != TIDE_OK) goto fail;
+    to->strategy = tide_host_strdup(from->strategy != NULL ? from->strategy : "");
+    if (to->strategy == NULL || !copy_array(&to->offsets, from->offsets, from->lifetimes.n, sizeof *to->offsets) ||
+        !copy_array(&to->pools, from->pools, from->lifetimes.n, sizeof *to->pools) ||
+        !copy_array(&to->pool_list, from->pool_list, from->n_pools, sizeof *to->pool_list)) {
+        st = TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a memory plan of %zu entries", from->lifetimes.n);
+        goto fail;
+    }
+    *out = to;
+    return TIDE_OK;
+fail:
+    tide_memory_plan_destroy(to);
+    return st;
+}
+
+// ---- stages ----
+
+static tide_status check_runnable(const tide_program *program, tide_error *err) {
+    for (size_t i = 0; i < program->n_steps; i++) {
+        const tide_kernel *k = &program->steps[i].kernel;
+        if ((k->def->flags & TIDE_OP_PLAN_ONLY) == 0 && k->def->run != NULL) continue;
+        return TIDE_FAIL(err, TIDE_ERR_NOT_IMPLEMENTED,
+                         "node '%s': operator %s has no kernel, the program can be planned but not run", k->node->name,
+                         k->node->op_type);
+    }
+    return TIDE_OK;
+}
+
+static tide_status check_request(const tide_program *program, const tide_inference_plan_options *opt, tide_error *err) {
+    TIDE_TRY(tide_device_require(opt->device, err));
+    if (opt->align_bytes != 0 && !tide_is_pow2(opt->align_bytes))
+        return TIDE_FAIL(err, TIDE_ERR_INVALID, "alignment of %zu B is no power of two", opt->align_bytes);
+    if (opt->memory_plan != NULL && !tide_is_pow2(opt->memory_plan->align_bytes))
+        return TIDE_FAIL(err, TIDE_ERR_INVALID, "memory plan '%s': alignment of %" PRIu64 " B is no power of two",
+                         opt->memory_plan->strategy, opt->memory_plan->align_bytes);
+    return check_runnable(program, err);
+}
+
+/// The smallest of a memory plan's alignments is the one it was asked for: scratch and wide elements only raise it.
+static size_t choose_alignment(const tide_inference_plan_options *opt) {
+    if (opt->align_bytes != 0) return opt->align_bytes;
+    if (opt->memory_plan == NULL || opt->memory_plan->lifetimes.n == 0) return DEFAULT_ALIGN_BYTES;
+    uint64_t align = opt->memory_plan->lifetimes.items[0].align_bytes;
+    for (size_t i = 1; i < opt->memory_plan->lifetimes.n; i++) {
+        const uint64_t x = opt->memory_plan->lifetimes.items[i].align_bytes;
+        if (x < align) align = x;
+    }
+    return (size_t)align;
+}
+
+static tide_status take_memory_plan(tide_inference_plan *p, const tide_memory_plan *plan, tide_error *err) {
+    if (plan == NULL) return TIDE_OK;
+    p->places = tide_host_calloc(p->program->graph->n_values + 1, sizeof *p->places);
+    p->scratch = tide_host_calloc(p->program->n_steps + 1, sizeof *p->scratch);
+    if (p->places == NULL || p->scratch == NULL)
+        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu values", p->program->graph->n_values);
+    TIDE_TRY(tide__places_find(p->program, p->needs, plan, p->places, p->scratch, err));
+    TIDE_TRY(copy_memory_plan(plan, &p->memory, err));
+    tide_log(TIDE_LOG_INFO, "inference plan '%s': check memory plan: '%s', %zu entries, buffer of %" PRIu64 " B",
+             p->program->graph->name, plan->strategy, plan->lifetimes.n, plan->bytes);
+    return TIDE_OK;
+}
+
+static tide_status fill_plan(tide_inference_plan *p, const tide_inference_plan_options *opt, tide_error *err) {
+    p->needs = tide_host_calloc(p->program->graph->n_values + 1, sizeof *p->needs);
+    if (p->needs == NULL)
+        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu values", p->program->graph->n_values);
+    TIDE_TRY(tide__needs_of(p->program, p->needs, err));
+    tide_status st = take_memory_plan(p, opt->memory_plan, err);
+    if (st != TIDE_OK) {
+        tide_error_prefix(err, "inference plan: check memory plan");
+        return st;
+    }
+    st = tide__weights_preload(p, err);
+    if (st != TIDE_OK) tide_error_prefix(err, "inference plan: preload weights");
+    return st;
+}
+
+tide_status tide_inference_plan_create(tide_program *program, const tide_inference_plan_options *opt,
+                                       tide_inference_plan **out, tide_error *err) {
+    static const tide_inference_plan_options defaults = {.device = {TIDE_DEVICE_CPU, 0}};
+    if (opt == NULL) opt = &defaults;
+    TIDE_TRY(check_request(program, opt, err));
+    tide_registry *registry = opt->registry != NULL ? opt->registry : tide_registry_default();
+    if (registry == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "inference plan: no memory for the registry");
+    tide_inference_plan *p = tide_host_calloc(1, sizeof *p);
+    if (p == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "inference plan: no memory");
+    atomic_init(&p->refs, 1);
+    p->program = tide_program_ref(program);
+    p->device = opt->device;
+    p->registry = registry;
+    p->align_bytes = choose_alignment(opt);
+    const tide_status st = fill_plan(p, opt, err);
+    if (st != TIDE_OK) {
+        tide_inference_plan_unref(p);
+        return st;
+    }
+    *out = p;
+    return TIDE_OK;
+}
+
+tide_inference_plan *tide_inference_plan_ref(tide_inference_plan *p) {
+    atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
+    return p;
+}
+
+void tide_inference_plan_unref(tide_inference_plan *p) {
+    if (p == NULL || atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) != 1) return;
+    tide__weights_drop(p);
+    tide_memory_plan_destroy(p->memory);
+    tide_host_free(p->places);
+    tide_host_free(p->scratch);
+    tide_host_free(p->needs);
+    tide_program_unref(p->program);
+    tide_host_free(p);
+}
+
+const tide_program *tide_inference_plan_program(const tide_inference_plan *p) { return p->program; }
+
+const tide_memory_plan *tide_inference_plan_memory(const tide_inference_plan *p) { return p->memory; }
+
+void tide_inference_plan_weights(const tide_inference_plan *p, size_t *n, uint64_t *bytes) {
+    if (n != NULL) *n = p->n_weights;
+    if (bytes != NULL) *bytes = p->weight_bytes;
+}
+
+// ---- hash (FNV-1a, 64 bits) ----
+
+static uint64_t hash_bytes(uint64_t h, const void *data, size_t n) {
+    const unsigned char *p = data;
+    for (size_t i = 0; i < n; i++) h = (h ^ p[i]) * 1099511628211ULL;
+    return h;
+}
+
+static uint64_t hash_u64(uint64_t h, uint64_t x) { return hash_bytes(h, &x, sizeof x); }
+
+static uint64_t hash_value(const tide_inference_plan *p, uint32_t v, uint64_t h) {
+    const tide_value *value = &p->program->graph->values[v];
+    h = hash_u64(h, (uint64_t)value->dtype);
+    h = hash_u64(h, (uint64_t)value->shape.rank);
+    for (int32_t d = 0; d < value->shape.rank; d++) h = hash_u64(h, (uint64_t)value->shape.dims[d]);
+    if (p->places != NULL) h = hash_u64(h, p->places[v].offset_bytes);
+    const tide_tensor *w = p->weights[v];
+    if (w != NULL && tide_tensor_size_bytes(w) > 0)
+        h = hash_bytes(h, tide_tensor_const_data(w), tide_tensor_size_bytes(w));
+    return h;
+}
+
+uint64_t tide_inference_plan_hash(const tide_inference_plan *p) {
+    uint64_t h = 14695981039346656037ULL;
+    h = hash_u64(h, p->align_bytes);
+    h = hash_u64(h, p->memory != NULL ? p->memory->bytes : 0);
+    for (size_t i = 0; i < p->program->n_steps; i++) {
+        h = hash_u64(h, p->program->steps[i].node);
+        h = hash_u64(h, p->program->steps[i].kernel.workspace_bytes);
+        if (p->scratch != NULL) h = hash_u64(h, p->scratch[i].offset_bytes);
+    }
+    for (uint32_t v = 0; v < p->program->graph->n_values; v++) h = hash_value(p, v, h);
+    return h;
+}

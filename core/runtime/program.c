@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: MIT
+//
+// Building a program: one function per stage, run in the order of one table, so that the first failure stops the build
+// with the stage's name before its message, and every stage that passes leaves one log line (S27-31). See program.h.
+#include "core/runtime/program.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "core/base/checked.h"
+#include "core/base/host_alloc.h"
+#include "core/base/log.h"
+#include "core/ops/ops.h"
+#include "core/runtime/value_operand.h"
+
+enum { DEFAULT_ALIGN_BYTES = 256 };
+
+typedef struct build {
+    tide_program *p;
+    const tide_program_options *opt;
+    char detail[160]; ///< what the stage did, for its log line
+} build;
+
+#define DETAIL(b, ...) snprintf((b)->detail, sizeof(b)->detail, __VA_ARGS__)
+
+static size_t count_live(const tide_graph *g) {
+    size_t n = 0;
+    for (size_t i = 0; i < g->n_nodes; i++) n += !g->nodes[i].dead;
+    return n;
+}
+
+// ---- stages on the graph ----
+
+static tide_status validate(build *b, tide_error *err) {
+    TIDE_TRY(tide_graph_validate(b->p->graph, err));
+    b->p->n_nodes_before = count_live(b->p->graph);
+    DETAIL(b, "%zu nodes, %zu values", b->p->n_nodes_before, b->p->graph->n_values);
+    return TIDE_OK;
+}
+
+static tide_status resolve(build *b, tide_error *err) { return tide_ops_resolve(b->p->graph, err); }
+
+static tide_status bind_inputs(build *b, tide_error *err) {
+    DETAIL(b, "%zu bindings, %zu inputs", b->opt->n_shapes, b->p->graph->n_inputs);
+    return tide_graph_bind_shapes(b->p->graph, b->opt->shapes, b->opt->n_shapes, err);
+}
+
+static tide_status sort(build *b, tide_error *err) {
+    tide_order_deinit(&b->p->order);
+    TIDE_TRY(tide_graph_sort(b->p->graph, &b->p->order, err));
+    DETAIL(b, "%zu steps", b->p->order.n);
+    return TIDE_OK;
+}
+
+static tide_status infer(build *b, tide_error *err) {
+    const size_t before = count_live(b->p->graph);
+    TIDE_TRY(tide_graph_infer(b->p->graph, &b->p->order, true, err));
+    b->p->n_folded = before - count_live(b->p->graph);
+    DETAIL(b, "%zu nodes folded", b->p->n_folded);
+    return TIDE_OK;
+}
+
+static tide_status fuse(build *b, tide_error *err) {
+    if (b->opt->no_fuse) {
+        DETAIL(b, "switched off");
+        return TIDE_OK;
+    }
+    TIDE_TRY(tide_graph_fuse(b->p->graph, &b->p->fused, err));
+    DETAIL(b, "%zu Conv + BatchNormalization, %zu activations", b->p->fused.n_conv_bn, b->p->fused.n_activation);
+    return TIDE_OK;
+}
+
+static tide_status prune(build *b, tide_error *err) {
+    size_t n_killed = 0;
+    TIDE_TRY(tide_graph_prune(b->p->graph, &n_killed, err));
+    DETAIL(b, "%zu nodes removed", n_killed);
+    return TIDE_OK;
+}
+
+// ---- sizes and weights ----
+
+static tide_status fix_size(const tide_graph *g, uint32_t value_i, tide_error *err) {
+    tide_operand unused;
+    return tide__value_operand(g, value_i, &unused, err);
+}
+
+static tide_status fix_node_sizes(const tide_graph *g, const tide_node *node, tide_error *err) {
+    for (size_t i = 0; i < node->n_inputs; i++) TIDE_TRY(fix_size(g, node->inputs[i], err));
+    for (size_t i = 0; i < node->n_outputs; i++) TIDE_TRY(fix_size(g, node->outputs[i], err));
+    return TIDE_OK;
+}
+
+static tide_status fix_sizes(build *b, tide_error *err) {
+    const tide_graph *g = b->p->graph;
+    for (size_t i = 0; i < g->n_inputs; i++) TIDE_TRY(fix_size(g, g->inputs[i], err));
+    for (size_t i = 0; i < g->n_outputs; i++) TIDE_TRY(fix_size(g, g->outputs[i], err));
+    for (size_t i = 0; i < b->p->order.n; i++) {
+        const tide_node *node = &g->nodes[b->p->order.nodes[i]];
+        const tide_status st = fix_node_sizes(g, node, err);
+        if (st != TIDE_OK) {
+            tide_error_prefix(err, "node '%s' (%s)", node->name, node->op_type);
+            return st;
+        }
+    }
+    return TIDE_OK;
+}
+
+static tide_status move_weight(build *b, uint32_t value_i, tide_error *err) {
+    const tide_value *v = &b->p->graph->values[value_i];
+    const size_t align = b->opt->weights_align_bytes != 0 ? b->opt->weights_align_bytes : DEFAULT_ALIGN_BYTES;
+    const tide_tensor_spec where = {.dtype = v->dtype,
+                                    .shape = v->shape,
+                                    .device = TIDE_CPU,
+                                    .kind = TIDE_KIND_PERSISTENT,
+                                    .align_bytes = align,
+                                    .registry = b->opt->weights_registry,
+                                    .tag = v->name};
+    tide_tensor *moved;
+    const tide_status st = tide_tensor_clone(v->constant, &where, &moved, err);
+    if (st != TIDE_OK) {
+        tide_error_prefix(err, "weight '%s'", v->name);
+        return st;
+    }
+    tide_graph_set_constant(b->p->graph, value_i, moved);
+    tide_tensor_unref(moved);
+    return TIDE_OK;
+}
+
+static tide_status place_marked(build *b, const bool *is_weight, tide_error *err) {
+    const tide_graph *g = b->p->graph;
+    for (uint32_t v = 0; v < g->n_values; v++) {
+        if (!is_weight[v]) continue;
+        if (!tide_add_u64(b->p->weight_bytes, tide_tensor_size_bytes(g->values[v].constant), &b->p->weight_bytes))
+            return TIDE_FAIL(err, TIDE_ERR_OVERFLOW, "the weights together have more than 2^64 bytes");
+        if (b->opt->weights_registry != NULL) TIDE_TRY(move_weight(b, v, err));
+    }
+    return TIDE_OK;
+}
+
+/// Comes before the kernels are prepared: a kernel may keep the address of a constant for as long as it lives.
+static tide_status place_weights(build *b, tide_error *err) {
+    bool *is_weight = tide_host_calloc(b->p->graph->n_values + 1, sizeof *is_weight);
+    if (is_weight == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu values", b->p->graph->n_values);
+    b->p->n_weights = tide__mark_weights(b->p->graph, &b->p->order, is_weight);
+    const tide_status st = place_marked(b, is_weight, err);
+    tide_host_free(is_weight);
+    DETAIL(b, "%zu weights, %" PRIu64 " B, %s", b->p->n_weights, b->p->weight_bytes,
+           b->opt->weights_registry != NULL ? "moved into Persistent memory" : "left in the graph");
+    return st;
+}
+
+// ---- kernels ----
+
+static tide_status call_prepare(const tide_graph *g, const tide_node *node, tide_kernel *k, tide_error *err) {
+    tide_operand *ops = tide_host_calloc(node->n_inputs + node->n_outputs + 1, sizeof *ops);
+    if (ops == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the operands");
+    tide_operand *out = ops + node->n_inputs;
+    tide_status st;
+    TIDE_TRY_OR(done, st, tide__value_operands(g, node->inputs, node->n_inputs, ops, err));
+    TIDE_TRY_OR(done, st, tide__value_operands(g, node->outputs, node->n_outputs, out, err));
+    for (size_t i = 0; i < node->n_outputs; i++) out[i].data = NULL;
+    const tide_prepare x = {.node = node, .in = ops, .n_in = node->n_inputs, .out = out, .n_out = node->n_outputs};
+    st = node->def->prepare(&x, k, err);
+done:
+    tide_host_free(ops);
+    return st;
+}
+
+static tide_status prepare_step(tide_program *p, uint32_t node_i, tide_error *err) {
+    const tide_node *node = &p->graph->nodes[node_i];
+    tide_program_step *step = &p->steps[p->n_steps];
+    *step = (tide_program_step){.node = node_i, .kernel = {.def = node->def, .node = node}};
+    if ((node->def->flags & TIDE_OP_PLAN_ONLY) != 0) p->runnable = false;
+    if (node->def->prepare != NULL) {
+        const tide_status st = call_prepare(p->graph, node, &step->kernel, err);
+        if (st != TIDE_OK) {
+            tide_error_prefix(err, "node '%s' (%s)", node->name, node->op_type);
+            return st;
+        }
+    }
+    p->n_steps++; // counted once it is whole: only whole kernels are destroyed
+    return TIDE_OK;
+}
+
+static tide_status prepare(build *b, tide_error *err) {
+    tide_program *p = b->p;
+    p->steps = tide_host_calloc(p->order.n + 1, sizeof *p->steps);
+    if (p->steps == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu steps", p->order.n);
+    p->runnable = true;
+    for (size_t i = 0; i < p->order.n; i++) TIDE_TRY(prepare_step(p, p->order.nodes[i], err));
+    DETAIL(b, "%zu kernels%s", p->n_steps, p->runnable ? "" : ", some operators can only be planned");
+    return TIDE_OK;
+}
+
+// ---- the whole ----
+
+typedef struct stage {
+    const char *name;
+    tide_status (*run)(build *b, tide_error *err);
+} stage;
+
+static const stage stages[] = {
+    {"validate", validate},
+    {"resolve operators", resolve},
+    {"bind inputs", bind_inputs},
+    {"sort", sort},
+    {"infer shapes", infer},
+    {"fuse", fuse},
+    {"prune", prune},
+    {"sort again", sort},
+    {"fix sizes", fix_sizes},
+    {"place weights", place_weights},
+    {"prepare kernels", prepare},
+};
+
+static tide_status run_stages(build *b, tide_error *err) {
+    for (size_t i = 0; i < sizeof stages / sizeof stages[0]; i++) {
+        b->detail[0] = '\0';
+        const tide_status st = stages[i].run(b, err);
+        if (st != TIDE_OK) {
+            tide_error_prefix(err, "program: %s", stages[i].name);
+            return st;
+        }
+        tide_log(TIDE_LOG_INFO, "program '%s': %s%s%s", b->p->graph->name, stages[i].name,
+                 b->detail[0] != '\0' ? ": " : "", b->detail);
+    }
+    return TIDE_OK;
+}
+
+tide_status tide_program_build(tide_graph *graph, const tide_program_options *opt, tide_program **out,
+                               tide_error *err) {
+    static const tide_program_options defaults = {0};
+    tide_program *p = tide_host_calloc(1, sizeof *p);
+    if (p == NULL) {
+        tide_graph_destroy(graph);
+        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "program: no memory");
+    }
+    atomic_init(&p->refs, 1);
+    p->graph = graph;
+    build b = {.p = p, .opt = opt != NULL ? opt : &defaults};
+    const tide_status st = run_stages(&b, err);
+    if (st != TIDE_OK) {
+        tide_program_unref(p);
+        return st;
+    }
+    *out = p;
+    return TIDE_OK;
+}
+
+tide_program *tide_program_ref(tide_program *p) {
+    atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
+    return p;
+}
+
+void tide_program_unref(tide_program *p) {
+    if (p == NULL || atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) != 1) return;
+    for (size_t i = 0; i < p->n_steps; i++) {
+        tide_kernel *k = &p->steps[i].kernel;
+        if (k->def->destroy != NULL) k->def->destroy(k);
+    }
+    tide_host_free(p->steps);
+    tide_order_deinit(&p->order);
+    tide_graph_destroy(p->graph);
+    tide_host_free(p);
+}

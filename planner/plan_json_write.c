@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT
+//
+// Writer of the `tidemark.plan` document: one plan, pool and tensor a line, so that `diff` shows what changed.
+// Keys keep their order; numbers are integers but for the saving (docs/plan-format.md).
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/host_alloc.h"
+#include "planner/grid.h"
+#include "planner/plan_json.h"
+#include "planner/planner.h"
+
+/// Length of the UTF-8 sequence at `p`, 0 if it is not well-formed (overlong, surrogate, cut).
+static size_t utf8_len(const unsigned char *p) {
+    size_t n = 0;
+    if (p[0] >= 0xC2 && p[0] <= 0xDF) n = 2;
+    if (p[0] >= 0xE0 && p[0] <= 0xEF) n = 3;
+    if (p[0] >= 0xF0 && p[0] <= 0xF4) n = 4;
+    for (size_t i = 1; i < n; i++) {
+        if ((p[i] & 0xC0) != 0x80) return 0;
+    }
+    if (p[0] == 0xE0 && p[1] < 0xA0) return 0;
+    if (p[0] == 0xED && p[1] > 0x9F) return 0;
+    if (p[0] == 0xF0 && p[1] < 0x90) return 0;
+    if (p[0] == 0xF4 && p[1] > 0x8F) return 0;
+    return n;
+}
+
+/// A JSON string; bytes that are no UTF-8 become U+FFFD, for a document must be text.
+static void add_string(tide_text *out, const char *text) {
+    tide_text_add(out, "\"");
+    const unsigned char *p = (const unsigned char *)text;
+    while (*p != '\0') {
+        const size_t n = *p < 0x80 ? 1 : utf8_len(p);
+        if (n == 0) {
+            tide_text_add(out, "\xEF\xBF\xBD");
+        } else if (*p == '"' || *p == '\\') {
+            tide_text_addf(out, "\\%c", *p);
+        } else if (*p < 0x20 || *p == 0x7F) {
+            tide_text_addf(out, "\\u%04x", *p);
+        } else {
+            tide_text_add_n(out, (const char *)p, n);
+        }
+        p += n == 0 ? 1 : n;
+    }
+    tide_text_add(out, "\"");
+}
+
+static void add_key_string(tide_text *out, const char *key, const char *text) {
+    tide_text_addf(out, "\"%s\": ", key);
+    add_string(out, text);
+}
+
+static const char *bool_word(bool b) { return b ? "true" : "false"; }
+
+// ---- pools ----
+
+typedef struct pooled {
+    int32_t pool;
+    size_t i;
+} pooled;
+
+/// Members in table order.
+static int compare_pooled(const void *a, const void *b) {
+    const pooled *x = a, *y = b;
+    if (x->pool != y->pool) return x->pool < y->pool ? -1 : 1;
+    return (x->i > y->i) - (x->i < y->i);
+}
+
+static void add_pool(tide_text *out, const tide_memory_plan *plan, size_t p, const pooled *members, size_t n) {
+    tide_text_addf(out,
+                   "\n      {\"id\": %zu, \"size_bytes\": %" PRIu64 ", \"offset_bytes\": %" PRIu64 ", \"members\": [",
+                   p, plan->pool_list[p].size_bytes, plan->pool_list[p].offset_bytes);
+    for (size_t k = 0; k < n; k++) {
+        if (k > 0) tide_text_add(out, ", ");
+        add_string(out, plan->lifetimes.items[members[k].i].name);
+    }
+    tide_text_add(out, "]}");
+}
+
+static void add_pools(tide_text *out, const tide_memory_plan *plan) {
+    tide_text_add(out, "\"pools\": [");
+    pooled *members = tide_host_calloc(plan->lifetimes.n, sizeof *members);
+    if (members == NULL) {
+        out->failed = true;
+        return;
+    }
+    size_t n = 0;
+    for (size_t i = 0; i < plan->lifetimes.n; i++) {
+        if (plan->pools[i] != TIDE_NO_POOL) members[n++] = (pooled){plan->pools[i], i};
+    }
+    qsort(members, n, sizeof *members, compare_pooled);
+    for (size_t p = 0, k = 0; p < plan->n_pools; p++) {
+        const size_t first = k;
+        while (k < n && (size_t)members[k].pool == p) k++;
+        if (p > 0) tide_text_add(out, ",");
+        add_pool(out, plan, p, members + first, k - first);
+    }
+    tide_host_free(members);
+    tide_text_add(out, plan->n_pools > 0 ? "\n    ]" : "]");
+}
+
+// ---- document ----
+
+static void add_plan(tide_text *out, const tide_memory_plan *plan) {
+    char saving[32];
+    tide_text_add(out, "\n    {");
+    add_key_string(out, "strategy", plan->strategy);
+    tide_text_addf(out, ", \"form\": \"%s\"",
+                   plan->form == TIDE_PLAN_POOLS ? TIDE_PLAN_FORM_POOLS : TIDE_PLAN_FORM_OFFSETS);
+    tide_text_addf(out, ", \"bytes\": %" PRIu64 ", \"naive_bytes\": %" PRIu64 ", \"lower_bound_bytes\": %" PRIu64,
+                   plan->bytes, plan->naive_bytes, plan->lower_bound_bytes);
+    tide_text_addf(out, ", \"saving\": %s, \"proven\": %s, \"verified\": %s, \"time_ns\": %" PRIu64,
+                   tide__format_fixed(tide_memory_plan_saving(plan), 6, saving, sizeof saving), bool_word(plan->proven),
+                   bool_word(plan->verified), plan->time_ns);
+    tide_text_addf(out, ", \"n_pools\": %zu, ", plan->n_pools);
+    add_pools(out, plan);
+    tide_text_add(out, "}");
+}
+
+static void add_index(tide_text *out, const char *key, uint32_t index) {
+    if (index == TIDE_NO_INDEX) {
+        tide_text_addf(out, ", \"%s\": null", key);
+    } else {
+        tide_text_addf(out, ", \"%s\": %" PRIu32, key, index);
+    }
+}
+
+static void add_place(tide_text *out, const tide_memory_plan *plan, size_t i) {
+    tide_text_addf(out, "{\"pool\": %" PRId32 ", \"offset\": ", plan->pools[i]);
+    if (plan->offsets[i] == TIDE_NO_OFFSET) {
+        tide_text_add(out, "null}");
+    } else {
+        tide_text_addf(out, "%" PRIu64 "}", plan->offsets[i]);
+    }
+}
+
+static void add_tensor(tide_text *out, const tide_memory_plan *const *plans, size_t n, size_t i) {
+    const tide_lifetime *item = &plans[0]->lifetimes.items[i];
+    char device[16];
+    tide_text_add(out, "\n    {");
+    add_key_string(out, "name", item->name);
+    tide_text_addf(out, ", \"size_bytes\": %" PRIu64 ", \"begin\": %" PRId64 ", \"end\": %" PRId64, item->size_bytes,
+                   item->begin_step, item->end_step);
+    tide_text_addf(out, ", \"birth\": %" PRId64 ", \"death\": %" PRId64, item->begin_step, item->end_step - 1);
+    tide_text_addf(out, ", \"kind\": \"%s\", \"persistent\": %s, \"role\": \"%s\"", tide_memory_kind_name(item->kind),
+                   bool_word(item->persistent), tide_role_name(item->role));
+    tide_text_addf(out, ", \"device\": \"%s\"", tide_device_format(item->device, device, sizeof device));
+    tide_text_addf(out, ", \"align_bytes\": %" PRIu64 ", \"aligned_bytes\": %" PRIu64, item->align_bytes,
+                   tide_lifetime_aligned_bytes(item));
+    add_index(out, "node", item->node);
+    add_index(out, "port", item->port);
+    add_index(out, "value", item->value);
+    tide_text_add(out, ", \"places\": [");
+    for (size_t k = 0; k < n; k++) {
+        if (k > 0) tide_text_add(out, ", ");
+        add_place(out, plans[k], i);
+    }
+    tide_text_add(out, "]}");
+}
+
+static void add_document(tide_text *out, const tide_memory_plan *const *plans, size_t n, const char *fits) {
+    const tide_lifetimes *lt = &plans[0]->lifetimes;
+    tide_text_addf(out, "{\n  \"schema\": \"%s\",\n  \"version\": %d,\n  ", TIDE_PLAN_SCHEMA, TIDE_PLAN_SCHEMA_VERSION);
+    add_key_string(out, "model", lt->model != NULL ? lt->model : "");
+    tide_text_addf(out, ",\n  \"n_steps\": %" PRId64 ",\n  \"align_bytes\": %" PRIu64 ",\n", lt->n_steps,
+                   plans[0]->align_bytes);
+    if (fits != NULL) {
+        tide_text_add(out, "  ");
+        add_key_string(out, "fits", fits);
+        tide_text_add(out, ",\n");
+    }
+    tide_text_add(out, "  \"plans\": [");
+    for (size_t k = 0; k < n; k++) {
+        if (k > 0) tide_text_add(out, ",");
+        add_plan(out, plans[k]);
+    }
+    tide_text_add(out, "\n  ],\n  \"order\": [");
+    for (size_t i = 0; i < lt->n_step_names; i++) {
+        tide_text_add(out, i == 0 ? "\n    " : ",\n    ");
+        add_string(out, lt->step_names[i]);
+    }
+    tide_text_add(out, lt->n_step_names > 0 ? "\n  ],\n  \"tensors\": [" : "],\n  \"tensors\": [");
+    for (size_t i = 0; i < lt->n; i++) {
+        if (i > 0) tide_text_add(out, ",");
+        add_tensor(out, plans, n, i);
+    }
+    tide_text_add(out, lt->n > 0 ? "\n  ]\n}\n" : "]\n}\n");
+}
+
+static tide_status check_same_tensors(const tide_memory_plan *const *plans, size_t n, tide_error *err) {
+    if (n == 0) return TIDE_FAIL(err, TIDE_ERR_INVALID, "a plan document needs at least one plan");
+    const tide_lifetimes *first = &plans[0]->lifetimes;
+    for (size_t k = 1; k < n; k++) {
+        const tide_lifetimes *lt = &plans[k]->lifetimes;
+        bool same = lt->n == first->n;
+        for (size_t i = 0; same && i < lt->n; i++) same = strcmp(lt->items[i].name, first->items[i].name) == 0;
+        if (!same)
+            return TIDE_FAIL(err, TIDE_ERR_INVALID, "plans '%s' and '%s' are of different tensors", plans[0]->strategy,
+                             plans[k]->strategy);
+    }
+    return TIDE_OK;
+}
+
+tide_status tide_plan_to_json(const tide_memory_plan *const *plans, size_t n, const char *fits, tide_text *out,
+                              tide_error *err) {
+    TIDE_TRY(check_same_tensors(plans, n, err));
+    tide_text document = {0};
+    add_document(&document, plans, n, fits);
+    if (!document.failed) tide_text_add_n(out, document.data, document.len);
+    const bool failed = document.failed || out->failed;
+    tide_text_deinit(&document);
+    return failed ? TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a plan document") : TIDE_OK;
+}

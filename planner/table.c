@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+//
+// table: plans of the same lifetimes side by side, for `plan --all`.
+#include <inttypes.h>
+
+#include "planner/grid.h"
+#include "planner/planner.h"
+
+static void add_row(tide_grid *g, const tide_memory_plan *p) {
+    char buf[32];
+    tide__grid_cell(g, "%s", p->strategy);
+    tide__grid_cell(g, "%s", p->form == TIDE_PLAN_POOLS ? "pools" : "offsets");
+    tide__grid_cell(g, "%" PRIu64, p->bytes);
+    if (p->proven) {
+        tide__grid_cell(g, "proven");
+    } else {
+        const double gap = (double)p->bytes / (double)p->lower_bound_bytes - 1;
+        tide__grid_cell(g, "+%s%%", tide__format_fixed(100 * gap, 2, buf, sizeof buf));
+    }
+    tide__grid_cell(g, "%s%%", tide__format_fixed(100 * tide_memory_plan_saving(p), 2, buf, sizeof buf));
+    if (p->form == TIDE_PLAN_POOLS) {
+        tide__grid_cell(g, "%zu", p->n_pools);
+    } else {
+        tide__grid_cell(g, "-");
+    }
+    tide__grid_cell(g, "%s ms", tide__format_fixed((double)p->time_ns / 1e6, 3, buf, sizeof buf));
+}
+
+void tide_plan_table(const tide_memory_plan *const *plans, size_t n, tide_text *out) {
+    static const char *const heads[] = {"strategy", "form", "bytes", "gap", "saving", "pools", "time"};
+    tide_grid g = {.columns = "llrrrrr"};
+    for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) tide__grid_cell(&g, "%s", heads[i]);
+    for (size_t i = 0; i < n; i++) add_row(&g, plans[i]);
+    tide__grid_finish(&g, out);
+}
