@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+//
+// Real graphs through the real runtime into a trace: naive and planned, and back out. Predicted equals measured for
+// every kind that the plan speaks of, the planned tensors are where the plan put them (S28-19), and nothing is
+// left alive.
+#include "core/base/text.h"
+#include "core/graph/import.h"
+#include "core/memory/allocators/allocators.h"
+#include "core/memory/registry.h"
+#include "core/runtime/context.h"
+#include "planner/planner.h"
+#include "profiler/timeline.h"
+#include "tests/profiler/trace_fixture.h"
+
+static tide_program *load_program(const char *below) {
+    char path[512];
+    char *data;
+    size_t len;
+    tide_error err = TIDE_ERROR_INIT;
+    tide_graph *graph;
+    tide_program *program;
+    assert_tide_ok(tide_read_file(tide_source_path(below, path, sizeof path), 0, &data, &len, &err), &err);
+    assert_tide_ok(tide_graph_from_json(data, len, path, &graph, &err), &err);
+    tide_host_free(data);
+    assert_tide_ok(tide_program_build(graph, NULL, &program, &err), &err);
+    return program;
+}
+
+static tide_memory_plan *make_plan(const tide_program *program) {
+    tide_error err = TIDE_ERROR_INIT;
+    tide_lifetimes lt = {0};
+    tide_memory_plan *plan;
+    assert_tide_ok(tide_liveness(program, TIDE_DEFAULT_ALIGN, &lt, &err), &err);
+    assert_tide_ok(tide_plan_make(&lt, tide_strategy_default(), NULL, &plan, &err), &err);
+    tide_lifetimes_deinit(&lt);
+    return plan;
+}
+
+static tide_registry *observed_registry(const tide_observer *obs) {
+    tide_error err = TIDE_ERROR_INIT;
+    tide_registry *registry;
+    assert_tide_ok(tide_registry_create(&registry, &err), &err);
+    for (int kind = 0; kind < TIDE_N_KINDS; kind++) {
+        tide_allocator *plain, *observed;
+        assert_tide_ok(tide_cpu_allocator_create(&plain, &err), &err);
+        assert_tide_ok(tide_instrumented_create(plain, obs, &observed, &err), &err);
+        assert_tide_ok(tide_registry_add(registry, (tide_memory_kind)kind, observed, 0, &err), &err);
+        tide_allocator_unref(plain);
+        tide_allocator_unref(observed);
+    }
+    return registry;
+}
+
+static void set_inputs(tide_context *c, const tide_program *program, tide_registry *registry) {
+    const tide_graph *g = program->graph;
+    tide_tensor *inputs[8];
+    assert_true(g->n_inputs <= 8);
+    tide_error err = TIDE_ERROR_INIT;
+    for (size_t i = 0; i < g->n_inputs; i++) {
+        const tide_value *v = &g->values[g->inputs[i]];
+        const tide_tensor_spec spec = {.dtype = v->dtype,
+                                       .shape = v->shape,
+                                       .device = TIDE_CPU,
+                                       .kind = TIDE_KIND_DEFAULT,
+                                       .registry = registry,
+                                       .tag = v->name};
+        assert_tide_ok(tide_tensor_create(&spec, &inputs[i], &err), &err);
+    }
+    assert_tide_ok(tide_context_set_inputs(c, inputs, g->n_inputs, &err), &err);
+    for (size_t i = 0; i < g->n_inputs; i++) tide_tensor_unref(inputs[i]);
+}
+
+static void record_mode(tide_recorder *rec, tide_program *program, const tide_memory_plan *plan, tide_run_mode mode) {
+    tide_error err = TIDE_ERROR_INIT;
+    int64_t run_id;
+    const tide_run_info info = {.model = program->graph->name,
+                                .mode = mode == TIDE_RUN_NAIVE ? "naive" : "planned",
+                                .strategy = mode == TIDE_RUN_NAIVE ? NULL : plan->strategy,
+                                .device = "cpu"};
+    assert_tide_ok(tide_recorder_begin_run(rec, &info, plan, &run_id, &err), &err);
+    const tide_observer obs = tide_recorder_observer(rec);
+    tide_registry *registry = observed_registry(&obs);
+    const tide_inference_plan_options opt = {.device = TIDE_CPU, .registry = registry, .memory_plan = plan};
+    tide_inference_plan *ip;
+    assert_tide_ok(tide_inference_plan_create(program, &opt, &ip, &err), &err);
+    const tide_context_options copt = {.mode = mode, .observer = &obs};
+    tide_context *c;
+    assert_tide_ok(tide_context_create(ip, &copt, &c, &err), &err);
+    set_inputs(c, program, registry);
+    for (int i = 0; i < 3; i++) assert_tide_ok(tide_context_run(c, &err), &err);
+    tide_context_destroy(c);
+    tide_inference_plan_unref(ip);
+    tide_registry_destroy(registry);
+    assert_tide_ok(tide_recorder_end_run(rec, &err), &err);
+}
+
+static void check_kinds(tide_trace *t, int64_t run_id, const tide_memory_plan *plan) {
+    tide_error err = TIDE_ERROR_INIT;
+    tide_trace_kind *k;
+    size_t n;
+    bool has_workspace = false;
+    assert_tide_ok(tide_trace_kinds(t, run_id, &k, &n, &err), &err);
+    for (size_t i = 0; i < n; i++) {
+        if (k[i].predicted_bytes != k[i].peak_bytes)
+            fail_msg("%s, run %" PRId64 ", %s: predicted %" PRIu64 ", measured %" PRIu64, plan->lifetimes.model, run_id,
+                     tide_memory_kind_name(k[i].kind), k[i].predicted_bytes, k[i].peak_bytes);
+        assert_int_equal(k[i].live_at_end_bytes, 0);
+        if (k[i].kind != TIDE_KIND_WORKSPACE) continue;
+        has_workspace = true;
+        assert_int_equal(k[i].peak_bytes, run_id == 1 ? plan->lower_bound_bytes : plan->bytes);
+    }
+    assert_true(has_workspace);
+    tide_host_free(k);
+}
+
+/// In a planned run each planned tensor is an item at its offset; no two that live at one time share a byte.
+static void check_planned_timeline(tide_trace *t, const tide_memory_plan *plan) {
+    tide_error err = TIDE_ERROR_INIT;
+    tide_timeline *tl;
+    assert_tide_ok(tide_timeline_from_trace(t, 2, &tl, &err), &err);
+    size_t n_planned = 0, n_want = 0;
+    for (size_t i = 0; i < plan->lifetimes.n; i++) n_want += !plan->lifetimes.items[i].persistent;
+    for (size_t i = 0; i < tl->n_items; i++) {
+        const tide_timeline_item *a = &tl->items[i];
+        if (!a->is_planned) continue;
+        n_planned++;
+        assert_int_equal(a->offset_bytes, plan->offsets[a->id]);
+        assert_string_equal(a->name, plan->lifetimes.items[a->id].name);
+        assert_string_not_equal(a->owner, "");
+        for (size_t j = 0; j < i; j++) {
+            const tide_timeline_item *b = &tl->items[j];
+            const bool in_time = b->is_planned && a->begin < b->end && b->begin < a->end;
+            if (in_time)
+                assert_true(a->offset_bytes + a->size_bytes <= b->offset_bytes ||
+                            b->offset_bytes + b->size_bytes <= a->offset_bytes);
+        }
+    }
+    assert_int_equal(n_planned, n_want);
+    assert_int_equal(tl->n_steps, plan->lifetimes.n_steps);
+    tide_timeline_destroy(tl);
+}
+
+static void run_graph(const char *below) {
+    tmp_dir d;
+    tmp_dir_make(&d);
+    tide_error err = TIDE_ERROR_INIT;
+    tide_program *program = load_program(below);
+    tide_memory_plan *plan = make_plan(program);
+    tide_recorder *rec;
+    assert_tide_ok(tide_recorder_open(d.file, NULL, &rec, &err), &err);
+    record_mode(rec, program, plan, TIDE_RUN_NAIVE);
+    record_mode(rec, program, plan, TIDE_RUN_PLANNED);
+    assert_tide_ok(tide_recorder_close(rec, &err), &err);
+    tide_trace *t;
+    assert_tide_ok(tide_trace_open(d.file, &t, &err), &err);
+    check_kinds(t, 1, plan);
+    check_kinds(t, 2, plan);
+    check_planned_timeline(t, plan);
+    tide_trace_close(t);
+    assert_sql(d.file, "SELECT count(*) FROM leaks", "0\n");
+    assert_sql(d.file, "SELECT count(*) FROM predicted_vs_measured WHERE difference_bytes <> 0", "0\n");
+    assert_sql(d.file, "SELECT count(*) FROM blocks WHERE name = ''", "0\n"); // PT-26: everybody says who asks
+    // A planned run allocates nothing inside an operator.
+    assert_sql(d.file, "SELECT count(*) FROM blocks WHERE run_id = 2 AND scope <> '' AND step IS NOT NULL", "0\n");
+    tide_memory_plan_destroy(plan);
+    tide_program_unref(program);
+    tmp_dir_remove(&d);
+}
+
+static void test_teaching_graphs(void **state) {
+    (void)state;
+    run_graph("sample_graphs/diamond.json");
+    run_graph("sample_graphs/long_skip.json");
+    run_graph("sample_graphs/early_output.json");
+}
+
+static void test_lenet(void **state) {
+    (void)state;
+    run_graph("sample_graphs/lenet5.json");
+}
+
+static void test_squeezenet(void **state) {
+    (void)state;
+    run_graph("sample_graphs/squeezenet1_1.json");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_teaching_graphs),
+        cmocka_unit_test(test_lenet),
+        cmocka_unit_test(test_squeezenet),
+    };
+    return cmocka_run_group_tests(tests, tide_leak_setup, tide_leak_teardown);
+}

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: MIT
+//
+// Files that are no traces, traces of other versions, and traces that somebody cut, changed or built to mislead: each
+// is refused with the file's name and the reason, or answered without harm; nothing crashes and nothing leaks.
+#include "profiler/query.h"
+#include "profiler/timeline.h"
+#include "tests/profiler/trace_fixture.h"
+
+static void write_file(const char *path, const void *data, size_t n) {
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(data, 1, n, f), n);
+    fclose(f);
+}
+
+/// Refused as bad input; the message names the file, the note has `words`.
+static void expect_refused(const char *path, const char *words) {
+    tide_trace *t = NULL;
+    tide_error err = TIDE_ERROR_INIT;
+    assert_tide_status(tide_trace_open(path, &t, &err), TIDE_ERR_BAD_INPUT);
+    assert_null(t);
+    assert_text_has(err.msg, path);
+    assert_text_has(err.note, words);
+}
+
+/// Ask everything. @return the first error
+static tide_status ask_all(const char *path, tide_error *err) {
+    tide_trace *t;
+    TIDE_TRY(tide_trace_open(path, &t, err));
+    tide_status first = TIDE_OK;
+    for (int64_t run = 0; run <= 2; run++) {
+        tide_trace_run *runs = NULL;
+        tide_trace_kind *kinds = NULL;
+        tide_trace_block *blocks = NULL;
+        tide_trace_step *steps = NULL;
+        tide_memory_plan *plan = NULL;
+        tide_timeline *tl = NULL;
+        size_t n, n_blocks = 0, n_steps = 0;
+        uint64_t bytes, t_ns;
+        tide_error errs[8] = {TIDE_ERROR_INIT};
+        const tide_status all[8] = {
+            tide_trace_runs(t, &runs, &n, &errs[0]),
+            tide_trace_kinds(t, run, &kinds, &n, &errs[1]),
+            tide_trace_blocks(t, run, &blocks, &n_blocks, &errs[2]),
+            tide_trace_steps(t, run, &steps, &n_steps, &errs[3]),
+            run == 0 ? TIDE_OK : tide_trace_plan(t, run, &plan, &errs[4]),
+            tide_trace_peak(t, run, -1, &bytes, &t_ns, &errs[5]),
+            tide_trace_live_at(t, -1, 1320, &bytes, &errs[6]),
+            tide_timeline_from_trace(t, run, &tl, &errs[7]),
+        };
+        for (size_t i = 0; i < 8; i++) {
+            assert_int_equal(errs[i].status, all[i]); // said in words, and nothing said without need
+            if (all[i] == TIDE_OK || first != TIDE_OK) continue;
+            first = all[i];
+            *err = errs[i];
+        }
+        tide_timeline_destroy(tl);
+        tide_memory_plan_destroy(plan);
+        tide_trace_steps_free(steps, n_steps);
+        tide_trace_blocks_free(blocks, n_blocks);
+        tide_host_free(kinds);
+        tide_host_free(runs);
+    }
+    tide_trace_close(t);
+    return first;
+}
+
+// ---- other files ----
+
+static void test_files_that_are_no_traces(void **state) {
+    (void)state;
+    tmp_dir d;
+    tmp_dir_make(&d);
+    tide_trace *t = NULL;
+    tide_error err = TIDE_ERROR_INIT;
+    assert_tide_status(tide_trace_open(d.file, &t, &err), TIDE_ERR_IO); // not there
+    assert_text_has(err.msg, "No such file");
+    assert_tide_status(tide_trace_open(d.path, &t, &err), TIDE_ERR_IO);
+    assert_text_has(err.msg, "is a directory");
+    assert_tide_status(tide_trace_open("/dev/null", &t, &err), TIDE_ERR_IO);
+    assert_text_has(err.msg, "not a regular file");
+    write_file(d.file, "", 0);
+    expect_refused(d.file, "empty");
+    write_file(d.file, "{\"schema\": \"tidemark.plan\"}\n", 27);
+    expect_refused(d.file, "no SQLite database");
+    write_file(d.file, "SQLite format 3", 16); // and nothing behind it
+    expect_refused(d.file, "no SQLite database");
+    remove(d.file);
+    sqlite3 *db = NULL;
+    assert_int_equal(sqlite3_open(d.file, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "CREATE TABLE event(id)", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+    expect_refused(d.file, "another program");
+    tmp_dir_remove(&d);
+}
+
+static void test_other_versions(void **state) {
+    (void)state;
+    tmp_dir d;
+    tmp_dir_make(&d);
+    demo_record(d.file, 0);
+    sql_exec(d.file, "PRAGMA user_version = 2");
+    expect_refused(d.file, "reads version 1");
+    tide_trace *t;
+    tide_error err = TIDE_ERROR_INIT;
+    assert_tide_status(tide_trace_open(d.file, &t, &err), TIDE_ERR_BAD_INPUT);
+    assert_text_has(err.msg, "version 2");
+    assert_text_has(err.hint, "newer tidemark");
+    sql_exec(d.file, "PRAGMA user_version = 0");
+    expect_refused(d.file, "reads version 1");
+    tmp_dir_remove(&d);
+}
+
+// ---- changed rows ----
+
+/// The demo trace in a fresh folder; recorded once, since each recording waits for the disk.
+static void demo_copy(tmp_dir *d) {
+    static char *data;
+    static size_t len;
+    tmp_dir_make(d);
+    if (data == NULL) {
+        demo_record(d->file, 0);
+        tide_error err = TIDE_ERROR_INIT;
+        char *read;
+        assert_tide_ok(tide_read_file(d->file, 0, &read, &len, &err), &err);
+        data = malloc(len); // outlives the test that counts
+        assert_non_null(data);
+        memcpy(data, read, len);
+        tide_host_free(read);
+    }
+    write_file(d->file, data, len);
+}
+
+static void expect_after(const char *change, const char *words) {
+    tmp_dir d;
+    demo_copy(&d);
+    sql_exec(d.file, change);
+    expect_refused(d.file, words);
+    tmp_dir_remove(&d);
+}
+
+/// A dropped event is noticed.
+static void test_missing_and_added_rows(void **state) {
+    (void)state;
+    expect_after("DELETE FROM event WHERE id = 17", "damaged: 38 events recorded, 37 found");
+    expect_after("DELETE FROM scope_event WHERE id = 30", "damaged: 30 scope events recorded, 29 found");
+    expect_after("DELETE FROM block WHERE id = 15", "damaged: 13 blocks recorded, 12 found");
+    expect_after("DELETE FROM run WHERE id = 2", "damaged: 2 runs recorded, 1 found");
+    expect_after("DELETE FROM name WHERE id = 1", "names recorded");
+    expect_after("INSERT INTO scope VALUES(99, 1, 'run', NULL, NULL)", "damaged: 10 scopes recorded, 11 found");
+    expect_after("UPDATE block SET requested_bytes = requested_bytes + 1 WHERE id = 15", "requested bytes recorded");
+    expect_after("UPDATE block SET free_event = NULL WHERE id = 14", "freed bytes recorded");
+    expect_after("DELETE FROM meta WHERE key = 'n_events'", "no number 'n_events'");
+    expect_after("UPDATE meta SET value = '38 ' WHERE key = 'n_events'", "no number 'n_events'");
+    expect_after("UPDATE meta SET value = '99999999999999999999999999' WHERE key = 'n_events'", "no number 'n_events'");
+    expect_after("UPDATE meta SET value = 'tidemark.plan' WHERE key = 'schema'", "tidemark.trace");
+    expect_after("UPDATE block SET requested_bytes = 9223372036854775807", "damaged");
+}
+
+/// A table of another make, and a view in the place of a table that would compute for ever.
+static void test_tables_of_another_make(void **state) {
+    (void)state;
+    expect_after("DROP VIEW blocks; DROP VIEW live_bytes; DROP TABLE plan_pool", "table plan_pool is missing");
+    expect_after("ALTER TABLE run ADD COLUMN more INTEGER", "table run is not the one of this version");
+    expect_after("ALTER TABLE event RENAME TO was; CREATE VIEW event AS WITH RECURSIVE r(id) AS (SELECT 1 UNION ALL "
+                 "SELECT id + 1 FROM r) SELECT id FROM r",
+                 "table event is missing");
+    expect_after("DROP TABLE event; CREATE TABLE event(id INTEGER PRIMARY KEY, requested_bytes ANY)",
+                 "table event is not the one");
+}
+
+/// What people add for themselves does not disturb.
+static void test_own_tables_beside_ours(void **state) {
+    (void)state;
+    tmp_dir d;
+    tmp_dir_make(&d);
+    demo_record(d.file, 0);
+    sql_exec(d.file, "CREATE TABLE note(text); INSERT INTO note VALUES('mine'); CREATE INDEX by_time ON event(t_ns); "
+                     "DROP VIEW leaks; CREATE VIEW leaks AS SELECT 1");
+    tide_error err = TIDE_ERROR_INIT;
+    assert_tide_ok(ask_all(d.file, &err), &err);
+    tmp_dir_remove(&d);
+}
+
+/// Values no recorder writes, at places that the totals do not see.
+static void test_values_out_of_range(void **state) {
+    (void)state;
+    static const char *const changes[] = {
+        "UPDATE block SET kind = 6 WHERE id = 3",
+        "UPDATE block SET kind = -1 WHERE id = 3",
+        "UPDATE block SET device = 0 WHERE id = 3",
+        "UPDATE block SET device = 7 WHERE id = 3",
+        "UPDATE block SET reserved_bytes = -5 WHERE id = 3",
+        "UPDATE block SET alloc_event = 0 WHERE id = 3",
+        "UPDATE block SET free_event = alloc_event WHERE id = 3",
+        "UPDATE block SET free_ns = alloc_ns - 1 WHERE id = 3",
+        "UPDATE block SET alloc_ns = -1 WHERE id = 3",
+        "UPDATE block SET alloc_ns = 1400 WHERE id = 3",
+        "UPDATE block SET alloc_ns = 1, free_ns = 2 WHERE id = 3",
+        "UPDATE block SET thread = -1 WHERE id = 3",
+        "UPDATE block SET thread = 4294967296 WHERE id = 3",
+        "UPDATE block SET run_id = -1 WHERE id = 3",
+        "UPDATE scope SET step = -4 WHERE id = 2",
+        "UPDATE run SET end_ns = NULL WHERE id = 1",
+        "UPDATE run SET end_ns = begin_ns - 1 WHERE id = 1",
+        "UPDATE run SET first_event = 0 WHERE id = 1",
+        "UPDATE run SET last_event = NULL WHERE id = 1",
+        "UPDATE run SET plan_bytes = -1 WHERE id = 1",
+        "UPDATE run SET id = -7 WHERE id = 1",
+        "UPDATE scope_event SET t_ns = -9 WHERE enter = 1 AND scope_id = 2",
+        "UPDATE scope_event SET t_ns = 0 WHERE enter = 0 AND scope_id = 2",
+        "UPDATE plan SET form = 'both' WHERE run_id = 1",
+        "UPDATE plan SET bytes = -1 WHERE run_id = 1",
+        "UPDATE plan SET bytes = 0 WHERE run_id = 1",
+        "UPDATE plan SET n_tensors = 4611686018427387904 WHERE run_id = 1",
+        "UPDATE plan SET n_pools = 4611686018427387904 WHERE run_id = 1",
+        "UPDATE plan SET n_steps = 3 WHERE run_id = 1",
+        "DELETE FROM plan_tensor WHERE run_id = 1 AND idx = 4",
+        "UPDATE plan_tensor SET idx = 70 WHERE run_id = 1 AND idx = 4",
+        "UPDATE plan_tensor SET kind = 6 WHERE run_id = 1 AND idx = 4",
+        "UPDATE plan_tensor SET role = 'guest' WHERE run_id = 1 AND idx = 4",
+        "UPDATE plan_tensor SET device = 'abacus' WHERE run_id = 1 AND idx = 4",
+        "UPDATE plan_tensor SET name = '' WHERE run_id = 1 AND idx = 4",
+        "UPDATE plan_tensor SET align_bytes = 3 WHERE run_id = 1 AND idx = 4",
+        "UPDATE plan_tensor SET aligned_bytes = 1 WHERE run_id = 1 AND idx = 4",
+        "UPDATE plan_tensor SET size_bytes = 9223372036854775807 WHERE run_id = 1 AND idx = 4",
+        "UPDATE plan_tensor SET begin_step = end_step WHERE run_id = 1 AND idx = 4",
+        "UPDATE plan_tensor SET end_step = 9223372036854775807 WHERE run_id = 1 AND idx = 4",
+        "UPDATE plan_tensor SET offset_bytes = 2304 WHERE run_id = 1 AND idx = 4",
+        "UPDATE plan_tensor SET offset_bytes = 9223372036854775807 WHERE run_id = 1 AND idx = 4",
+        "UPDATE plan_tensor SET pool = 0 WHERE run_id = 1 AND idx = 4",
+        "UPDATE plan_tensor SET node = 4294967295 WHERE run_id = 1 AND idx = 4",
+        "INSERT INTO plan_pool VALUES(1, 0, 5, 0, 1)",
+        "DELETE FROM plan_step WHERE run_id = 1 AND step = 0",
+    };
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+        tmp_dir d;
+        demo_copy(&d);
+        sql_exec(d.file, changes[i]);
+        tide_error err = TIDE_ERROR_INIT;
+        const tide_status st = ask_all(d.file, &err);
+        // A run that is not there any more may also be said to be not found.
+        if (st != TIDE_ERR_BAD_INPUT && !(st == TIDE_ERR_NOT_FOUND && strstr(changes[i], "id = -7") != NULL))
+            fail_msg("%s: %s: %s", changes[i], tide_status_name(st), err.msg);
+        assert_text_has(err.msg, d.file);
+        tmp_dir_remove(&d);
+    }
+}
+
+// ---- changed bytes ----
+
+/// Cut at every length of a grid and around each page: always refused.
+static void test_truncated_files(void **state) {
+    (void)state;
+    tmp_dir d;
+    tmp_dir_make(&d);
+    demo_record(d.file, 0);
+    char *data;
+    size_t len;
+    tide_error err = TIDE_ERROR_INIT;
+    assert_tide_ok(tide_read_file(d.file, 0, &data, &len, &err), &err);
+    for (size_t n = 0; n < len; n += n % 8192 < 2 || n % 8192 > 8189 ? 1 : 911) {
+        write_file(d.file, data, n);
+        tide_error own = TIDE_ERROR_INIT;
+        const tide_status st = ask_all(d.file, &own);
+        if (st != TIDE_ERR_BAD_INPUT) fail_msg("cut at %zu of %zu: %s", n, len, tide_status_name(st));
+        assert_text_has(own.msg, d.file);
+    }
+    tide_host_free(data);
+    tmp_dir_remove(&d);
+}
+
+/// Random bytes at random places: refused, or answered with numbers that are in range; never a crash.
+static void test_random_damage(void **state) {
+    (void)state;
+    tmp_dir d;
+    tmp_dir_make(&d);
+    demo_record(d.file, 0);
+    char *data;
+    size_t len;
+    tide_error err = TIDE_ERROR_INIT;
+    assert_tide_ok(tide_read_file(d.file, 0, &data, &len, &err), &err);
+    char *copy = tide_host_alloc(len);
+    assert_non_null(copy);
+    int n_refused = 0;
+    tide_rng rng = {20240229};
+    print_message("seed %" PRIu64 "\n", rng.state);
+    for (int round = 0; round < 300; round++) {
+        memcpy(copy, data, len);
+        const uint64_t n_changes = 1 + tide_rng_below(&rng, 40);
+        for (uint64_t i = 0; i < n_changes; i++) {
+            // Half of them where the headers of the pages are.
+            size_t at = (size_t)tide_rng_below(&rng, len);
+            if (tide_rng_below(&rng, 2) == 0) at = at / 8192 * 8192 + (size_t)tide_rng_below(&rng, 120);
+            if (at < len) copy[at] = (char)tide_rng_u64(&rng);
+        }
+        write_file(d.file, copy, len);
+        tide_error own = TIDE_ERROR_INIT;
+        n_refused += ask_all(d.file, &own) != TIDE_OK;
+    }
+    assert_true(n_refused > 100);
+    tide_host_free(copy);
+    tide_host_free(data);
+    tmp_dir_remove(&d);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        tide_unit_test(test_files_that_are_no_traces), tide_unit_test(test_other_versions),
+        tide_unit_test(test_missing_and_added_rows),   tide_unit_test(test_tables_of_another_make),
+        tide_unit_test(test_own_tables_beside_ours),   tide_unit_test(test_values_out_of_range),
+        tide_unit_test(test_truncated_files),          tide_unit_test(test_random_damage),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
