@@ -189,18 +189,11 @@ static tide_status name_devices(const tide_trace *t, kind_table *k, tide_error *
     return st;
 }
 
-/// What the plan says of a kind. A naive run frees each tensor at its last use and has no buffer: its workspace peaks
-/// at the plan's lower bound.
-static uint64_t predicted_bytes(const tide_memory_plan *plan, tide_memory_kind kind, bool is_naive) {
-    const uint64_t planned = tide_memory_plan_predicted(plan, kind);
-    if (kind != TIDE_KIND_WORKSPACE || !is_naive || planned < plan->bytes) return planned;
-    return planned - plan->bytes + plan->lower_bound_bytes;
-}
-
 static tide_status fill_predicted(const tide_trace *t, const tide_memory_plan *plan, const char *device, bool is_naive,
-                                  kind_table *k, tide_error *err) {
+                                  uint64_t n_contexts, kind_table *k, tide_error *err) {
     for (int kind = 0; kind < TIDE_N_KINDS; kind++) {
-        const uint64_t bytes = predicted_bytes(plan, (tide_memory_kind)kind, is_naive);
+        const uint64_t bytes =
+            tide_memory_plan_predicted_run(plan, (tide_memory_kind)kind, is_naive, n_contexts);
         bool found = false;
         for (size_t i = 0; i < k->n; i++) {
             if ((int)k->rows[i].kind != kind || strcmp(k->rows[i].device, device) != 0) continue;
@@ -224,13 +217,16 @@ static tide_status add_predictions(tide_trace *t, int64_t run_id, kind_table *k,
     sqlite3_stmt *stmt = NULL;
     char device[16] = "", mode[16] = "";
     bool has_row;
-    tide_status st = tide__sql_prepare(&t->sql, "SELECT device, mode FROM run WHERE id = ?", &stmt, err);
+    tide_status st = tide__sql_prepare(&t->sql, "SELECT device, mode, contexts FROM run WHERE id = ?", &stmt, err);
     if (st == TIDE_OK) sqlite3_bind_int64(stmt, 1, run_id);
     if (st == TIDE_OK) st = tide__sql_step(&t->sql, stmt, &has_row, err);
     if (st == TIDE_OK) {
         tide__trace_copy_text(device, sizeof device, tide__sql_text(stmt, 0));
         tide__trace_copy_text(mode, sizeof mode, tide__sql_text(stmt, 1));
-        st = fill_predicted(t, plan, device, strcmp(mode, "naive") == 0, k, err);
+        uint64_t n_contexts;
+        st = tide__sql_u64(stmt, 2, &n_contexts) && n_contexts > 0
+                 ? fill_predicted(t, plan, device, strcmp(mode, "naive") == 0, n_contexts, k, err)
+                 : tide__trace_bad_row(t, "run", run_id, err);
     }
     sqlite3_finalize(stmt);
     tide_memory_plan_destroy(plan);

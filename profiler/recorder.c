@@ -287,8 +287,8 @@ static tide_status insert_run(tide_recorder *r, const tide_run_info *info, const
     sqlite3_stmt *stmt;
     TIDE_TRY(tide__sql_prepare(s,
                                "INSERT INTO run(id, model, source, mode, strategy, device, begin_ns, first_event, "
-                               "plan_bytes, plan_naive_bytes, plan_lower_bound_bytes) "
-                               "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                               "plan_bytes, plan_naive_bytes, plan_lower_bound_bytes, contexts) "
+                               "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                                &stmt, err));
     sqlite3_bind_int64(stmt, 1, r->n_runs + 1);
     tide__sql_bind_text(stmt, 2, info->model != NULL ? info->model : "");
@@ -304,6 +304,7 @@ static tide_status insert_run(tide_recorder *r, const tide_run_info *info, const
         tide__sql_bind_u64(stmt, 10, plan->naive_bytes);
         tide__sql_bind_u64(stmt, 11, plan->lower_bound_bytes);
     }
+    sqlite3_bind_int64(stmt, 12, info->n_contexts > 0 ? info->n_contexts : 1);
     const tide_status st = tide__sql_run(s, stmt, err);
     sqlite3_finalize(stmt);
     return st;

@@ -63,6 +63,7 @@ typedef struct tide_run_info {
     const char *mode;     ///< "naive" or "planned"
     const char *strategy; ///< of the plan; NULL in naive mode
     const char *device;   ///< "cpu"
+    uint32_t n_contexts;  ///< that run at the same time, each with a buffer and outputs of its own; 0 means 1
 } tide_run_info;
 
 /// Begin a run: events from now on belong to it. *run_id counts from 1. `plan` (may be NULL) is stored with it: also

@@ -28,6 +28,7 @@ static const tide__schema_item tables[] = {
             "  mode TEXT NOT NULL,\n"
             "  strategy TEXT,\n"
             "  device TEXT NOT NULL,\n"
+            "  contexts INTEGER NOT NULL,\n"
             "  begin_ns INTEGER NOT NULL,\n"
             "  end_ns INTEGER,\n"
             "  first_event INTEGER NOT NULL,\n"
@@ -236,19 +237,21 @@ static const tide__schema_item views[] = {
      "       t.begin_step, t.end_step, t.pool, t.offset_bytes, s.name AS begin_step_name\n"
      "FROM plan_tensor t JOIN kind k ON k.id = t.kind\n"
      "LEFT JOIN plan_step s ON s.run_id = t.run_id AND s.step = t.begin_step"},
-    // A naive run frees at the last use, so that its workspace peaks at the plan's lower bound.
+    // A naive run frees at the last use, so that its workspace peaks at the plan's lower bound; when the peaks of several
+    // naive contexts meet is not planned (NULL).
     {"predicted_vs_measured",
      "CREATE VIEW predicted_vs_measured AS\n"
      "WITH predicted AS (\n"
      "  SELECT r.id AS run_id, r.model, r.mode, r.device, k.name AS kind,\n"
-     "         CASE WHEN k.id <> 2 THEN 0 WHEN r.mode = 'naive' THEN p.lower_bound_bytes ELSE p.bytes END +\n"
-     "         coalesce((SELECT sum(t.aligned_bytes) FROM plan_tensor t\n"
+     "         CASE WHEN k.id <> 2 THEN 0 WHEN r.mode <> 'naive' THEN p.bytes * r.contexts\n"
+     "              WHEN r.contexts = 1 THEN p.lower_bound_bytes END +\n"
+     "         coalesce((SELECT sum(t.aligned_bytes * iif(t.role = 'output', r.contexts, 1)) FROM plan_tensor t\n"
      "                   WHERE t.run_id = r.id AND t.kind = k.id AND t.persistent), 0) AS bytes\n"
      "  FROM run r JOIN plan p ON p.run_id = r.id JOIN kind k)\n"
      "SELECT p.run_id, p.model, p.mode, p.kind, p.device, p.bytes AS predicted_bytes,\n"
      "       coalesce(m.peak_bytes, 0) AS measured_bytes, p.bytes - coalesce(m.peak_bytes, 0) AS difference_bytes\n"
      "FROM predicted p LEFT JOIN bytes_by_kind m ON m.run_id = p.run_id AND m.kind = p.kind AND m.device = p.device\n"
-     "WHERE p.bytes > 0 OR m.peak_bytes > 0"},
+     "WHERE coalesce(p.bytes, 1) > 0 OR m.peak_bytes > 0"},
     {"oom_attempts", "CREATE VIEW oom_attempts AS\n"
                      "SELECT e.event_id, e.run_id, e.t_ns, e.requested_bytes, e.kind, e.device, e.allocator, e.name,\n"
                      "       e.scope, e.thread\n"

@@ -141,12 +141,21 @@ double tide_memory_plan_saving(const tide_memory_plan *p) {
     return 1.0 - (double)p->bytes / (double)p->naive_bytes;
 }
 
-uint64_t tide_memory_plan_predicted(const tide_memory_plan *p, tide_memory_kind kind) {
-    uint64_t sum = kind == TIDE_KIND_WORKSPACE ? p->bytes : 0;
+uint64_t tide_memory_plan_predicted_run(const tide_memory_plan *p, tide_memory_kind kind, bool naive,
+                                        uint64_t n_contexts) {
+    if (kind == TIDE_KIND_WORKSPACE && naive && n_contexts > 1) return TIDE_UNKNOWN_BYTES;
+    uint64_t once = 0, each = 0;
+    if (kind == TIDE_KIND_WORKSPACE) each = naive ? p->lower_bound_bytes : p->bytes;
     for (size_t i = 0; i < p->lifetimes.n; i++) {
         const tide_lifetime *item = &p->lifetimes.items[i];
         if (!item->persistent || item->kind != kind) continue;
-        if (!tide_add_u64(sum, tide_lifetime_aligned_bytes(item), &sum)) return UINT64_MAX;
+        uint64_t *sum = item->role == TIDE_ROLE_OUTPUT ? &each : &once;
+        if (!tide_add_u64(*sum, tide_lifetime_aligned_bytes(item), sum)) return UINT64_MAX;
     }
-    return sum;
+    uint64_t all;
+    return tide_mul_u64(each, n_contexts, &all) && tide_add_u64(all, once, &all) ? all : UINT64_MAX;
+}
+
+uint64_t tide_memory_plan_predicted(const tide_memory_plan *p, tide_memory_kind kind) {
+    return tide_memory_plan_predicted_run(p, kind, false, 1);
 }

@@ -7,7 +7,7 @@
 #ifndef TIDE_CORE_RUNTIME_MEMORY_PLAN_H
 #define TIDE_CORE_RUNTIME_MEMORY_PLAN_H
 
-#include "core/memory/kind.h"
+#include "core/memory/allocator.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -99,6 +99,11 @@ double tide_memory_plan_saving(const tide_memory_plan *p);
 /// Requested bytes the plan says a run of `planned` mode holds at its peak, per kind: the buffer counts as Workspace;
 /// persistent tensors by their own kind, rounded up.
 uint64_t tide_memory_plan_predicted(const tide_memory_plan *p, tide_memory_kind kind);
+/// The same for any run: weights and inputs once, the rest per context. A naive run has no buffer and frees at the last
+/// use, so its Workspace peaks at the lower bound; when those peaks of several naive contexts meet is not planned:
+/// TIDE_UNKNOWN_BYTES then.
+uint64_t tide_memory_plan_predicted_run(const tide_memory_plan *p, tide_memory_kind kind, bool naive,
+                                        uint64_t n_contexts);
 
 #ifdef __cplusplus
 }

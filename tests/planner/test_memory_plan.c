@@ -106,6 +106,11 @@ static void predicted_bytes_per_kind(void **state) {
     assert_int_equal(tide_memory_plan_predicted(plan, TIDE_KIND_DEFAULT), 128);
     assert_int_equal(tide_memory_plan_predicted(plan, TIDE_KIND_PERSISTENT), 1024);
     assert_int_equal(tide_memory_plan_predicted(plan, TIDE_KIND_KV_CACHE), 0);
+    // S27-28: three contexts hold the weights once, and three buffers.
+    assert_int_equal(tide_memory_plan_predicted_run(plan, TIDE_KIND_PERSISTENT, false, 3), 1024);
+    assert_int_equal(tide_memory_plan_predicted_run(plan, TIDE_KIND_WORKSPACE, false, 3), 3 * 128);
+    assert_true(tide_memory_plan_predicted_run(plan, TIDE_KIND_WORKSPACE, true, 1) == plan->lower_bound_bytes);
+    assert_true(tide_memory_plan_predicted_run(plan, TIDE_KIND_WORKSPACE, true, 3) == TIDE_UNKNOWN_BYTES);
     tide_memory_plan_destroy(plan);
     tide_lifetimes_deinit(&lt);
 }
