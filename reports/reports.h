@@ -17,8 +17,8 @@ typedef enum tide_report_format { TIDE_REPORT_HTML, TIDE_REPORT_CSV, TIDE_REPORT
 tide_status tide_report_format_of_path(const char *path, tide_report_format *out, tide_error *err) TIDE_NODISCARD;
 
 /// Render into `out`. Byte-stable for equal input: no clock, no path of this machine. Names are escaped for the format.
-tide_status tide_report_render(const tide_timeline *tl, tide_report_format format, tide_text *out, tide_error *err)
-    TIDE_NODISCARD;
+tide_status tide_report_render(const tide_timeline *tl, tide_report_format format, tide_text *out,
+                               tide_error *err) TIDE_NODISCARD;
 
 #ifdef __cplusplus
 }

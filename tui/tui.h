@@ -13,8 +13,8 @@ extern "C" {
 #endif
 
 typedef struct tide_tui_options {
-    bool ascii;      ///< ASCII glyphs only; set when the locale is not UTF-8
-    bool no_colour;  ///< NO_COLOR or asked
+    bool ascii;     ///< ASCII glyphs only; set when the locale is not UTF-8
+    bool no_colour; ///< NO_COLOR or asked
 } tide_tui_options;
 
 /// Draw one frame of `width` x `height` cells as text (no escapes), lines ending in '\n': `tui --once`.

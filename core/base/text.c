@@ -138,6 +138,19 @@ char *tide_format_bytes(uint64_t bytes, char *buf, size_t buf_bytes) {
     return buf;
 }
 
+char *tide_format_ns(uint64_t ns, const char *us, char *buf, size_t buf_bytes) {
+    if (ns < 1000) {
+        snprintf(buf, buf_bytes, "%" PRIu64 " ns", ns);
+    } else if (ns < 1000000) {
+        snprintf(buf, buf_bytes, "%.4g %s", (double)ns / 1e3, us);
+    } else if (ns < 1000000000) {
+        snprintf(buf, buf_bytes, "%.4g ms", (double)ns / 1e6);
+    } else {
+        snprintf(buf, buf_bytes, ns < UINT64_C(99999500000000) ? "%.5g s" : "%.0f s", (double)ns / 1e9);
+    }
+    return buf;
+}
+
 /// The factor of a unit as people write it; 0 when it is none.
 static uint64_t unit_factor(const char *unit) {
     if (*unit == '\0' || strcasecmp(unit, "B") == 0) return 1;

@@ -187,6 +187,20 @@ static void sizes_for_people(void **state) {
     assert_string_equal(tide_format_bytes(UINT64_MAX, buf, sizeof buf), "16.00 EiB");
 }
 
+static void times_are_shown_with_four_digits(void **state) {
+    (void)state;
+    static const struct {
+        uint64_t ns;
+        const char *text;
+    } cases[] = {
+        {0, "0 ns"},           {999, "999 ns"},        {1000, "1 us"},        {12345, "12.35 us"},
+        {4506000, "4.506 ms"}, {999999999, "1000 ms"}, {1500000000, "1.5 s"}, {UINT64_C(98765) << 30, "106048 s"}};
+    char buf[24];
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_string_equal(tide_format_ns(cases[i].ns, "us", buf, sizeof buf), cases[i].text);
+    assert_string_equal(tide_format_ns(1500, "\xC2\xB5s", buf, sizeof buf), "1.5 \xC2\xB5s");
+}
+
 // ---- files ----
 
 /// A fresh folder below /tmp; the test removes it with drop_folder.
@@ -367,6 +381,7 @@ int main(void) {
         tide_unit_test(map_against_a_plain_list),
         tide_unit_test(map_is_unchanged_when_memory_ends),
         tide_unit_test(sizes_as_people_write_them),
+        tide_unit_test(times_are_shown_with_four_digits),
         tide_unit_test(sizes_for_people),
         tide_unit_test(file_round_trip),
         tide_unit_test(reading_what_is_not_there),

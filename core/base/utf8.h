@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+//
+// utf8: one decoder for all who read foreign names. What is well-formed is Table 3-7 of the Unicode Standard (16.0,
+// section 3.9): no overlong forms, no surrogates, nothing above U+10FFFF.
+#ifndef TIDE_CORE_BASE_UTF8_H
+#define TIDE_CORE_BASE_UTF8_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// In place of a code point: a byte that begins no well-formed character.
+#define TIDE_UTF8_BAD UINT32_MAX
+/// U+FFFD, what such a byte is shown as.
+#define TIDE_UTF8_REPLACEMENT "\xEF\xBF\xBD"
+
+/**
+ * Read the character at `text`, which ends with NUL; never reads past the NUL.
+ *
+ * @param cp  out: its code point, or TIDE_UTF8_BAD
+ * @return bytes to move on: 1 to 4, and 1 for a bad byte, so that each byte of a broken sequence is bad by itself; at
+ *         the end of `text` 0, with *cp 0
+ */
+size_t tide_utf8_decode(const char *text, uint32_t *cp);
+/// Bytes of `cp` into `out`, without a NUL; U+FFFD for what is no character. @return 1 to 4
+size_t tide_utf8_encode(uint32_t cp, char out[4]);
+/// C0 and C1 controls and DEL.
+bool tide_utf8_is_control(uint32_t cp);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+//
+// Foreign text for HTML, CSV and JSON. See escape.h.
+#include "reports/escape.h"
+
+#include <string.h>
+
+#include "core/base/utf8.h"
+
+/// The character at *p as HTML; *p moves on.
+static void add_html_char(tide_text *out, const char **p) {
+    uint32_t cp;
+    const size_t n = tide_utf8_decode(*p, &cp);
+    const char *reference = NULL;
+    switch (cp) {
+    case '&':
+        reference = "&amp;";
+        break;
+    case '<':
+        reference = "&lt;";
+        break;
+    case '>':
+        reference = "&gt;";
+        break;
+    case '"':
+        reference = "&quot;";
+        break;
+    case '\'':
+        reference = "&#39;";
+        break;
+    default:
+        if (cp == TIDE_UTF8_BAD || tide_utf8_is_control(cp)) reference = TIDE_UTF8_REPLACEMENT;
+        break;
+    }
+    if (reference != NULL) {
+        tide_text_add(out, reference);
+    } else {
+        tide_text_add_n(out, *p, n);
+    }
+    *p += n;
+}
+
+void tide_report_add_html(tide_text *out, const char *text) {
+    for (const char *p = text; *p != '\0';) add_html_char(out, &p);
+}
+
+static void skip_char(const char **p) {
+    uint32_t cp;
+    *p += tide_utf8_decode(*p, &cp);
+}
+
+void tide_report_add_html_cut(tide_text *out, const char *text, size_t max_chars) {
+    size_t total = 0;
+    for (const char *p = text; *p != '\0'; total++) skip_char(&p);
+    const bool cut = total > max_chars;
+    const size_t head = cut ? max_chars / 2 : total, tail = cut ? max_chars - head - 1 : 0;
+    size_t i = 0;
+    for (const char *p = text; *p != '\0'; i++) {
+        if (cut && i == head) tide_text_add(out, "\xE2\x80\xA6");
+        if (i < head || i >= total - tail) {
+            add_html_char(out, &p);
+        } else {
+            skip_char(&p);
+        }
+    }
+}
+
+void tide_report_add_csv(tide_text *out, const char *text) {
+    // A field that a spreadsheet could take for a formula is quoted too: harmless, and it shows that it is text.
+    const bool quoted = strpbrk(text, ",\"\r\n\t") != NULL || (text[0] != '\0' && strchr("=+-@ ", text[0]) != NULL);
+    if (quoted) tide_text_add_n(out, "\"", 1);
+    uint32_t cp;
+    for (const char *p = text; *p != '\0';) {
+        const size_t n = tide_utf8_decode(p, &cp);
+        const bool kept = cp != TIDE_UTF8_BAD && (!tide_utf8_is_control(cp) || cp == '\n' || cp == '\r' || cp == '\t');
+        if (cp == '"') tide_text_add_n(out, "\"", 1);
+        if (kept) {
+            tide_text_add_n(out, p, n);
+        } else {
+            tide_text_add(out, TIDE_UTF8_REPLACEMENT);
+        }
+        p += n;
+    }
+    if (quoted) tide_text_add_n(out, "\"", 1);
+}
+
+void tide_report_add_utf8(tide_text *out, const char *text) {
+    uint32_t cp;
+    for (const char *p = text; *p != '\0';) {
+        const size_t n = tide_utf8_decode(p, &cp);
+        if (cp == TIDE_UTF8_BAD) {
+            tide_text_add(out, TIDE_UTF8_REPLACEMENT);
+        } else {
+            tide_text_add_n(out, p, n);
+        }
+        p += n;
+    }
+}
+
+void tide_report_add_json_for_html(tide_text *out, const char *json, size_t len) {
+    size_t from = 0;
+    for (size_t i = 0; i < len; i++) {
+        const char *escape = json[i] == '<'   ? "\\u003c"
+                             : json[i] == '>' ? "\\u003e"
+                             : json[i] == '&' ? "\\u0026"
+                                              : NULL;
+        if (escape == NULL) continue;
+        tide_text_add_n(out, json + from, i - from);
+        tide_text_add(out, escape);
+        from = i + 1;
+    }
+    tide_text_add_n(out, json + from, len - from);
+}

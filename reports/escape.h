@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+//
+// escape: foreign text made safe for each format. Bytes that are not UTF-8 become U+FFFD everywhere, so that every
+// report is valid UTF-8 whatever the names were.
+#ifndef TIDE_REPORTS_ESCAPE_H
+#define TIDE_REPORTS_ESCAPE_H
+
+#include "core/base/text.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// For element content and quoted attributes: & < > " ' as references, control characters as U+FFFD.
+void tide_report_add_html(tide_text *out, const char *text);
+/// At most `max_chars` characters of it, the middle replaced by an ellipsis where it is longer.
+void tide_report_add_html_cut(tide_text *out, const char *text, size_t max_chars);
+/// One CSV field (RFC 4180, section 2): quoted where it must be, quotes doubled; line breaks and tabs stay, other
+/// control characters become U+FFFD.
+void tide_report_add_csv(tide_text *out, const char *text);
+/// Valid UTF-8 for a JSON string; jansson escapes the rest.
+void tide_report_add_utf8(tide_text *out, const char *text);
+/// A JSON document inside <script>: no '<', '>' or '&' stays, so no name can end the element or open a comment.
+void tide_report_add_json_for_html(tide_text *out, const char *json, size_t len);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+//
+// Heights of plan and bound. See levels.h.
+#include "tui/levels.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/checked.h"
+#include "core/memory/allocator.h"
+
+/// Sums up what lies below and notes its kinds as bits; false: a part of it is unknown.
+static bool add_below(const tide_timeline *tl, uint64_t *below, unsigned *kinds) {
+    if (tl->axis == TIDE_AXIS_STEPS) {
+        for (size_t i = 0; i < tl->n_items; i++) {
+            if (!tl->items[i].persistent || tl->items[i].size_bytes == 0) continue;
+            *kinds |= 1u << tl->items[i].kind;
+            if (!tide_add_u64(*below, tl->items[i].size_bytes, below)) return false;
+        }
+        return true;
+    }
+    for (size_t i = 0; i < tl->n_kinds; i++) {
+        const uint64_t bytes = tl->kinds[i].predicted_bytes;
+        if (tl->kinds[i].kind == TIDE_KIND_WORKSPACE || bytes == 0) continue;
+        *kinds |= 1u << tl->kinds[i].kind;
+        if (bytes == TIDE_UNKNOWN_BYTES || !tide_add_u64(*below, bytes, below)) return false;
+    }
+    return true;
+}
+
+static void name_kinds(unsigned kinds, char *buf, size_t buf_bytes) {
+    static const struct {
+        unsigned kinds;
+        const char *words;
+    } names[] = {{1u << TIDE_KIND_PERSISTENT, "weights"},
+                 {1u << TIDE_KIND_DEFAULT, "inputs, outputs"},
+                 {1u << TIDE_KIND_KV_CACHE, "KV cache"},
+                 {1u << TIDE_KIND_HOST_PINNED | 1u << TIDE_KIND_HOST_PAGEABLE, "host memory"},
+                 {1u << TIDE_KIND_WORKSPACE, "persistent workspace"}};
+    buf[0] = '\0';
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const size_t len = strlen(buf);
+        if ((kinds & names[i].kinds) != 0)
+            snprintf(buf + len, buf_bytes - len, "%s%s", len > 0 ? ", " : "", names[i].words);
+    }
+}
+
+tide_tui_levels tide_tui_levels_of(const tide_timeline *tl) {
+    tide_tui_levels l = {0};
+    unsigned kinds = 0;
+    if (!tl->has_plan || !add_below(tl, &l.below, &kinds) || !tide_add_u64(l.below, tl->plan_bytes, &l.plan) ||
+        !tide_add_u64(l.below, tl->lower_bound_bytes, &l.bound))
+        return (tide_tui_levels){0};
+    l.known = true;
+    name_kinds(kinds, l.words, sizeof l.words);
+    return l;
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+//
+// terminal_guard: whatever ends the program while the screen is ours, the terminal comes back. TERM, INT and HUP end it
+// with 128 + n; ABRT, SEGV and their like only restore the screen and then go their way, so that a core dump or a
+// sanitizer's report still happens. One terminal per process, hence static state.
+#ifndef TIDE_TUI_TERMINAL_GUARD_H
+#define TIDE_TUI_TERMINAL_GUARD_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// Keep the terminal's modes and the signal actions of now, before the screen is taken.
+void tide_tui_guard_prepare(int fd);
+/// Add a control string that the reset must send; padding ("$<5>") is left out. Takes NULL.
+void tide_tui_guard_add_reset(const char *control);
+/// Install the handlers, after the screen was taken.
+void tide_tui_guard_arm(void);
+/// Put the actions back, after the screen was given back.
+void tide_tui_guard_disarm(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
