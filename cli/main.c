@@ -1,2 +1,92 @@
 // SPDX-License-Identifier: MIT
-int main(void) { return 0; }
+//
+// tidemark: the program. Finds the command and hands over.
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "core/base/log.h"
+
+static const cli_command *const commands[] = {
+    &cli_command_plan,   &cli_command_run,   &cli_command_compare,    &cli_command_tui,
+    &cli_command_report, &cli_command_check, &cli_command_allocators, &cli_command_devices,
+};
+enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
+
+static void print_commands(FILE *to) {
+    fputs("usage: tidemark COMMAND [OPTION…] FILE…\n\n"
+          "Plan a tensor program's memory, run it under instrumented allocators, and look where it went.\n"
+          "FILE is an ONNX model, graph text, a lifetimes CSV, a plan or a trace: found by content, not by name.\n\n",
+          to);
+    for (size_t i = 0; i < N_COMMANDS; i++) fprintf(to, "  %-11s %s\n", commands[i]->name, commands[i]->what);
+    fputs("\n  tidemark COMMAND --help    options of one command\n"
+          "  tidemark --version [--json]\n\n"
+          "exit codes: 0 ok, 1 a check failed, 2 usage, 3 bad input, 4 baseline missing or not comparable, 5 internal\n",
+          to);
+}
+
+static const cli_command *find_command(const char *name) {
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        if (strcmp(commands[i]->name, name) == 0) return commands[i];
+    }
+    return NULL;
+}
+
+static int print_version(bool as_json) {
+    if (!as_json) {
+        puts("tidemark " TIDE_VERSION);
+        return CLI_EXIT_OK;
+    }
+    json_t *doc = cli_json_document("version");
+    json_object_set_new(doc, "tidemark", json_string(TIDE_VERSION));
+    json_t *schemas = json_object();
+    static const char *const names[] = {"graph", "plan", "run", "compare", "check", "report", "trace"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        json_object_set_new(schemas, names[i], json_integer(1));
+    json_object_set_new(doc, "schemas", schemas);
+    return cli_json_print(doc);
+}
+
+static void log_to_stderr(void *ctx, tide_log_level level, const char *line) {
+    (void)ctx;
+    static const char *const words[] = {"error", "warning", "note", "debug"};
+    fprintf(stderr, "%s: %s\n", words[level], line);
+}
+
+int main(int argc, char **argv) {
+    setlocale(LC_CTYPE, ""); // wide characters in the TUI; numbers stay in the C locale
+    signal(SIGPIPE, SIG_IGN);
+    const char *log = getenv("TIDEMARK_LOG");
+    tide_log_set(log_to_stderr, NULL,
+                 log == NULL                  ? TIDE_LOG_WARN
+                 : strcmp(log, "debug") == 0  ? TIDE_LOG_DEBUG
+                                              : TIDE_LOG_INFO);
+    if (argc < 2) {
+        print_commands(stderr);
+        return CLI_EXIT_USAGE;
+    }
+    const char *first = argv[1];
+    if (strcmp(first, "--version") == 0) return print_version(argc > 2 && strcmp(argv[2], "--json") == 0);
+    if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0 || strcmp(first, "help") == 0) {
+        const cli_command *cmd = argc > 2 ? find_command(argv[2]) : NULL;
+        if (cmd != NULL) cli_print_help(cmd);
+        else print_commands(stdout);
+        return CLI_EXIT_OK;
+    }
+    const cli_command *cmd = find_command(first);
+    if (cmd == NULL) {
+        fprintf(stderr, "error: there is no command '%s'\nhint: the commands are", first);
+        for (size_t i = 0; i < N_COMMANDS; i++) fprintf(stderr, "%s %s", i == 0 ? "" : ",", commands[i]->name);
+        fputc('\n', stderr);
+        return CLI_EXIT_USAGE;
+    }
+    const int code = cmd->run(argc - 1, argv + 1);
+    if (fflush(stdout) != 0 && code == CLI_EXIT_OK) {
+        fputs("error: cannot write to standard output\n", stderr);
+        return CLI_EXIT_INTERNAL;
+    }
+    return code;
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+//
+// What the commands share. See cli.h.
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/host_alloc.h"
+
+void cli_print_error(const tide_error *err) {
+    fprintf(stderr, "error: %s\n", err->msg[0] != '\0' ? err->msg : tide_status_text(err->status));
+    if (err->where[0] != '\0') fprintf(stderr, "  --> %s\n", err->where);
+    if (err->note[0] != '\0') fprintf(stderr, "note: %s\n", err->note);
+    if (err->hint[0] != '\0') fprintf(stderr, "hint: %s\n", err->hint);
+}
+
+void cli_note(const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    fputs("note: ", stderr);
+    vfprintf(stderr, fmt, ap);
+    fputc('\n', stderr);
+    va_end(ap);
+}
+
+int cli_usage(const cli_command *cmd, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    fputs("error: ", stderr);
+    vfprintf(stderr, fmt, ap);
+    fprintf(stderr, "\nhint: tidemark %s --help\n", cmd->name);
+    va_end(ap);
+    return CLI_EXIT_USAGE;
+}
+
+void cli_print_help(const cli_command *cmd) {
+    printf("usage: tidemark %s %s\n\n%s.\n\n%s", cmd->name, cmd->args, cmd->what, cmd->help);
+}
+
+int cli_exit_code(tide_status st) {
+    switch (st) {
+    case TIDE_OK:
+        return CLI_EXIT_OK;
+    case TIDE_ERR_INVALID:
+    case TIDE_ERR_NOT_IMPLEMENTED:
+    case TIDE_ERR_BAD_INPUT:
+    case TIDE_ERR_IO:
+    case TIDE_ERR_NOT_FOUND:
+    case TIDE_ERR_OVERFLOW:
+    case TIDE_ERR_NO_SPACE:
+    case TIDE_ERR_UNKNOWN_SIZE:
+    case TIDE_ERR_CYCLE:
+    case TIDE_ERR_RUNTIME: // an operator met data it cannot work on: the input's fault, named in the message
+    case TIDE_ERR_EXISTS:
+        return CLI_EXIT_BAD_INPUT;
+    case TIDE_ERR_INCOMPARABLE:
+        return CLI_EXIT_NO_BASELINE;
+    case TIDE_ERR_NOMEM:
+    case TIDE_ERR_BACKEND:
+    case TIDE_ERR_UNKNOWN:
+    case TIDE_ERR_VERIFY:
+    case TIDE_ERR_BUSY:
+        break;
+    }
+    return CLI_EXIT_INTERNAL;
+}
+
+int cli_fail(const tide_error *err) {
+    cli_print_error(err);
+    return cli_exit_code(err->status);
+}
+
+int cli_next_option(const cli_command *cmd, int argc, char **argv, const struct option *options) {
+    opterr = 0;
+    // The leading ':' makes a missing argument distinguishable. One-letter options are those the table knows.
+    char shorts[32] = ":h";
+    size_t n = 2;
+    for (const struct option *o = options; o->name != NULL && n + 3 < sizeof shorts; o++) {
+        if (o->val != 'n' && o->val != 'o') continue;
+        shorts[n++] = (char)o->val;
+        shorts[n++] = ':';
+    }
+    const int c = getopt_long(argc, argv, shorts, options, NULL);
+    if (c == 'h') {
+        cli_print_help(cmd);
+        return 'h';
+    }
+    if (c == ':') {
+        cli_usage(cmd, "%s wants a value", argv[optind - 1]);
+        return '?';
+    }
+    if (c == '?') {
+        cli_usage(cmd, "'%s' is not an option of %s", argv[optind - 1], cmd->name);
+        return '?';
+    }
+    return c;
+}
+
+bool cli_parse_size(const cli_command *cmd, const char *option, const char *text, uint64_t *out) {
+    tide_error err = TIDE_ERROR_INIT;
+    if (tide_parse_bytes(text, out, &err) == TIDE_OK) return true;
+    cli_usage(cmd, "%s: %s", option, err.msg);
+    return false;
+}
+
+bool cli_parse_count(const cli_command *cmd, const char *option, const char *text, uint64_t max, uint64_t *out) {
+    char *end = NULL;
+    errno = 0;
+    const unsigned long long value = strtoull(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 || value > max) {
+        cli_usage(cmd, "%s: '%s' is not a whole number from 0 to %" PRIu64, option, text, max);
+        return false;
+    }
+    *out = value;
+    return true;
+}
+
+bool cli_parse_real(const cli_command *cmd, const char *option, const char *text, double *out) {
+    char *end = NULL;
+    const double value = strtod(text, &end);
+    if (end == text || *end != '\0' || !isfinite(value) || value < 0.0) {
+        cli_usage(cmd, "%s: '%s' is not a number of 0 or more", option, text);
+        return false;
+    }
+    *out = value;
+    return true;
+}
+
+bool cli_shapes_add(const cli_command *cmd, cli_shapes *shapes, const char *text) {
+    const char *eq = strrchr(text, '=');
+    tide_error err = TIDE_ERROR_INIT;
+    tide_shape shape;
+    if (eq == NULL || eq == text) {
+        cli_usage(cmd, "--shape: '%s' is not of the form NAME=1x3x224x224", text);
+        return false;
+    }
+    if (tide_shape_parse(eq + 1, &shape, &err) != TIDE_OK) {
+        cli_usage(cmd, "--shape: %s", err.msg);
+        return false;
+    }
+    char *name = tide_host_strndup(text, (size_t)(eq - text));
+    if (name == NULL || tide_host_grow(&shapes->items, &shapes->cap, shapes->n + 1, sizeof *shapes->items) != TIDE_OK ||
+        tide_host_grow(&shapes->names, &shapes->cap_names, shapes->n + 1, sizeof *shapes->names) != TIDE_OK) {
+        tide_host_free(name);
+        cli_usage(cmd, "--shape: out of memory");
+        return false;
+    }
+    shapes->names[shapes->n] = name;
+    shapes->items[shapes->n++] = (tide_shape_binding){.name = name, .shape = shape};
+    return true;
+}
+
+void cli_shapes_deinit(cli_shapes *shapes) {
+    for (size_t i = 0; i < shapes->n; i++) tide_host_free(shapes->names[i]);
+    tide_host_free(shapes->names);
+    tide_host_free(shapes->items);
+    *shapes = (cli_shapes){0};
+}
+
+json_t *cli_json_document(const char *name) {
+    char schema[64];
+    snprintf(schema, sizeof schema, "tidemark.%s", name);
+    json_t *doc = json_object();
+    json_object_set_new(doc, "schema", json_string(schema));
+    json_object_set_new(doc, "version", json_integer(1));
+    return doc;
+}
+
+json_t *cli_json_real(double value) { return isfinite(value) ? json_real(value) : json_null(); }
+
+json_t *cli_json_bytes(uint64_t bytes) { return json_integer((json_int_t)bytes); }
+
+int cli_json_print(json_t *doc) {
+    char *text = doc != NULL ? json_dumps(doc, JSON_INDENT(2) | JSON_REAL_PRECISION(12)) : NULL;
+    json_decref(doc);
+    if (text == NULL) {
+        fputs("error: no memory for the JSON document\n", stderr);
+        return CLI_EXIT_INTERNAL;
+    }
+    puts(text);
+    free(text); // jansson's own allocation
+    return CLI_EXIT_OK;
+}

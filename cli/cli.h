@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+//
+// What the commands share: the table of commands, exit codes, messages, option values.
+#ifndef TIDE_CLI_CLI_H
+#define TIDE_CLI_CLI_H
+
+#include <getopt.h>
+#include <jansson.h>
+
+#include "core/base/text.h"
+#include "core/graph/passes.h"
+
+/// Exit codes: a contract with users' scripts.
+enum {
+    CLI_EXIT_OK = 0,
+    CLI_EXIT_CHECK_FAILED = 1,
+    CLI_EXIT_USAGE = 2,
+    CLI_EXIT_BAD_INPUT = 3,
+    CLI_EXIT_NO_BASELINE = 4,
+    CLI_EXIT_INTERNAL = 5,
+};
+
+typedef struct cli_command {
+    const char *name;
+    const char *args; ///< after the name in the usage line
+    const char *what; ///< one phrase for the list of commands
+    const char *help; ///< the options, ready to print
+    int (*run)(int argc, char **argv); ///< argv[0] is the command's name; returns an exit code
+} cli_command;
+
+extern const cli_command cli_command_plan, cli_command_run, cli_command_compare, cli_command_tui, cli_command_report,
+    cli_command_check, cli_command_allocators, cli_command_devices;
+
+/// Print `error:`, `  -->`, `note:` and `hint:` to stderr.
+void cli_print_error(const tide_error *err);
+void cli_note(const char *fmt, ...) TIDE_PRINTF(1, 2);
+/// Print an error of use and the way to the help; returns CLI_EXIT_USAGE.
+int cli_usage(const cli_command *cmd, const char *fmt, ...) TIDE_PRINTF(2, 3);
+void cli_print_help(const cli_command *cmd);
+/// Which exit code a status of the library means.
+int cli_exit_code(tide_status st);
+/// cli_print_error and cli_exit_code in one.
+int cli_fail(const tide_error *err);
+
+/// Next option of `argv`, as getopt_long but with our words for an unknown one or a missing argument: those return
+/// '?' after the message was printed. `--help` prints and returns 'h'. End: -1; operands start at optind.
+int cli_next_option(const cli_command *cmd, int argc, char **argv, const struct option *options);
+
+/// Values of options; on failure they print through cli_usage and return false.
+bool cli_parse_size(const cli_command *cmd, const char *option, const char *text, uint64_t *out);
+bool cli_parse_count(const cli_command *cmd, const char *option, const char *text, uint64_t max, uint64_t *out);
+bool cli_parse_real(const cli_command *cmd, const char *option, const char *text, double *out);
+
+/// --shape NAME=1x3x224x224, any number of times.
+typedef struct cli_shapes {
+    tide_shape_binding *items; ///< [n]
+    char **names;              ///< [n], owned: what items[].name points to
+    size_t n, cap, cap_names;
+} cli_shapes;
+bool cli_shapes_add(const cli_command *cmd, cli_shapes *shapes, const char *text);
+void cli_shapes_deinit(cli_shapes *shapes);
+
+/// A document that begins with "schema": "tidemark.<name>", "version": 1.
+json_t *cli_json_document(const char *name);
+/// A number that JSON can hold, or null for NaN and infinities.
+json_t *cli_json_real(double value);
+json_t *cli_json_bytes(uint64_t bytes);
+/// Print to stdout with a newline and drop it; CLI_EXIT_OK or CLI_EXIT_INTERNAL.
+int cli_json_print(json_t *doc);
+
+#endif

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: MIT
+//
+// tidemark compare: run a model naive and planned, hold prediction against measurement and outputs against each other.
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/planning.h"
+#include "cli/session.h"
+#include "core/base/host_alloc.h"
+#include "core/graph/import.h"
+#include "core/tensor/compare.h"
+
+enum { OPT_REFERENCE = CLI_OPT_FIRST_OWN, OPT_RTOL, OPT_ATOL, OPT_ALLOCATOR };
+
+static const char help[] = CLI_PLANNING_HELP
+    "  --reference DIR     ONNX's layout: inputs from DIR/input_0.pb …, outputs compared with DIR/output_0.pb …\n"
+    "  --rtol R, --atol A  tolerances for the reference (default 1e-3 and 1e-4)\n"
+    "  -n RUNS             runs in each mode (default 3)\n"
+    "  --allocator A       cpu (default) or cpu_caching\n"
+    "  -o FILE             record both runs into one trace\n"
+    "  --json              print numbers as JSON\n\n"
+    "Exit 1 when outputs differ, the prediction is off by a byte, or the reference is missed.\n"
+    "Example: tidemark compare sample_graphs/lenet5.json\n";
+
+static int run(int argc, char **argv);
+const cli_command cli_command_compare = {"compare", "[OPTION…] FILE", "Run naive and planned and compare everything",
+                                         help, run};
+
+enum { NAIVE, PLANNED, N_MODES };
+static const char *const mode_names[N_MODES] = {"naive", "planned"};
+
+typedef struct options {
+    cli_planning planning;
+    const char *trace;
+    const char *allocator;
+    double rtol, atol;
+    size_t runs;
+    bool json;
+} options;
+
+/// Everything a comparison found.
+typedef struct comparison {
+    cli_plans plans;
+    cli_session_result modes[N_MODES];
+    bool bitwise_equal;
+    char **output_names;         ///< [n_names], owned: they outlive the program
+    size_t n_names;
+    tide_tensor_diff *reference; ///< [n_reference], owned
+    size_t n_reference;
+    bool exact;          ///< predicted - measured == 0 for every kind, in both modes
+    bool reference_pass;
+} comparison;
+
+static const tide_memory_plan *plan_of(const comparison *c) { return c->plans.plans[0]; }
+
+static uint64_t predicted(const comparison *c, int mode, int kind) {
+    return tide_memory_plan_predicted_run(plan_of(c), (tide_memory_kind)kind, mode == NAIVE, 1);
+}
+
+/// The naive side without reuse at all would hold naive_bytes; what the run held is in kinds[Workspace].
+static bool prediction_is_exact(const comparison *c) {
+    for (int mode = 0; mode < N_MODES; mode++) {
+        for (int k = 0; k < TIDE_N_KINDS; k++) {
+            if (predicted(c, mode, k) != c->modes[mode].kinds[k].peak_bytes) return false;
+        }
+    }
+    return true;
+}
+
+// ---- work ----
+
+static tide_status run_mode(const options *o, comparison *c, int mode, cli_session *session, const char *path,
+                            tide_error *err) {
+    const cli_session_spec spec = {.program = c->plans.program,
+                                   .plan = plan_of(c),
+                                   .mode = mode == PLANNED ? TIDE_RUN_PLANNED : TIDE_RUN_NAIVE,
+                                   .device = TIDE_CPU,
+                                   .runs = o->runs,
+                                   .contexts = 1,
+                                   .input_dir = o->planning.input_dir,
+                                   .seed = o->planning.seed,
+                                   .source = path,
+                                   .keep_outputs = true};
+    const tide_status st = cli_session_run(session, &spec, &c->modes[mode], err);
+    if (st != TIDE_OK) tide_error_prefix(err, "%s run", mode_names[mode]);
+    return st;
+}
+
+static tide_status compare_modes(comparison *c, tide_error *err) {
+    c->bitwise_equal = true;
+    for (size_t i = 0; i < c->modes[PLANNED].n_outputs; i++) {
+        tide_tensor_diff diff;
+        TIDE_TRY(tide_tensor_compare(c->modes[PLANNED].outputs[i], c->modes[NAIVE].outputs[i], 0.0, 0.0, &diff, err));
+        c->bitwise_equal = c->bitwise_equal && diff.bitwise_equal;
+    }
+    return TIDE_OK;
+}
+
+static tide_status compare_reference(const options *o, comparison *c, tide_error *err) {
+    c->reference_pass = true;
+    const char *dir = o->planning.input_dir;
+    if (dir == NULL) return TIDE_OK;
+    const size_t n = c->modes[PLANNED].n_outputs;
+    c->reference = tide_host_calloc(n + 1, sizeof *c->reference);
+    if (c->reference == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu outputs", n);
+    for (size_t i = 0; i < n; i++) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s/output_%zu.pb", dir, i);
+        tide_tensor *want = NULL;
+        TIDE_TRY(tide_tensor_from_pb_file(path, NULL, TIDE_KIND_HOST_PAGEABLE, &want, NULL, err));
+        const tide_status st =
+            tide_tensor_compare(c->modes[PLANNED].outputs[i], want, o->rtol, o->atol, &c->reference[i], err);
+        tide_tensor_unref(want);
+        if (st != TIDE_OK) {
+            tide_error_where(err, "%s", path);
+            return st;
+        }
+        c->n_reference = i + 1;
+        c->reference_pass = c->reference_pass && c->reference[i].pass;
+    }
+    return TIDE_OK;
+}
+
+static tide_status copy_output_names(comparison *c, tide_error *err) {
+    const tide_graph *g = c->plans.program->graph;
+    c->output_names = tide_host_calloc(g->n_outputs + 1, sizeof(char *));
+    for (size_t i = 0; c->output_names != NULL && i < g->n_outputs; i++) {
+        c->output_names[i] = tide_host_strdup(g->values[g->outputs[i]].name);
+        if (c->output_names[i] == NULL) break;
+        c->n_names = i + 1;
+    }
+    if (c->n_names < g->n_outputs) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu names", g->n_outputs);
+    return TIDE_OK;
+}
+
+static tide_status compare_in_session(const char *path, const options *o, cli_session *session, comparison *c,
+                                      tide_error *err) {
+    cli_input in;
+    TIDE_TRY(cli_input_open(path, &in, err));
+    tide_status st = TIDE_OK;
+    if (in.kind != CLI_INPUT_ONNX && in.kind != CLI_INPUT_GRAPH)
+        st = TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "'%s' is %s and cannot run; give a model or graph text", path,
+                       cli_input_kind_name(in.kind));
+    cli_planning planning = o->planning;
+    planning.weights_registry = cli_session_registry(session);
+    if (st == TIDE_OK) st = cli_plans_make(&in, &planning, &c->plans, err);
+    cli_input_close(&in);
+    if (st == TIDE_OK) st = copy_output_names(c, err);
+    for (int mode = 0; mode < N_MODES && st == TIDE_OK; mode++) st = run_mode(o, c, mode, session, path, err);
+    if (st == TIDE_OK) st = compare_modes(c, err);
+    if (st == TIDE_OK) st = compare_reference(o, c, err);
+    if (st == TIDE_OK) c->exact = prediction_is_exact(c);
+    return st;
+}
+
+/// The program and what it holds in the session's memory; plans, results and names stay.
+static void release_program(comparison *c) {
+    tide_program_unref(c->plans.program);
+    c->plans.program = NULL;
+}
+
+static void comparison_deinit(comparison *c) {
+    for (size_t i = 0; i < c->n_names; i++) tide_host_free(c->output_names[i]);
+    tide_host_free(c->output_names);
+    for (int mode = 0; mode < N_MODES; mode++) cli_session_result_deinit(&c->modes[mode]);
+    tide_host_free(c->reference);
+    cli_plans_deinit(&c->plans);
+}
+
+// ---- output ----
+
+static json_t *modes_json(const comparison *c) {
+    json_t *modes = json_array();
+    for (int mode = 0; mode < N_MODES; mode++) {
+        json_t *row = json_object();
+        json_object_set_new(row, "mode", json_string(mode_names[mode]));
+        json_object_set_new(row, "strategy", mode == PLANNED ? json_string(plan_of(c)->strategy) : json_null());
+        json_object_set_new(row, "peak_bytes", cli_json_bytes(c->modes[mode].total_peak_bytes));
+        json_object_set_new(row, "time_ns", cli_json_bytes(c->modes[mode].time_median_ns));
+        json_object_set_new(row, "warm_allocations", cli_json_bytes(c->modes[mode].warm_allocations));
+        json_array_append_new(modes, row);
+    }
+    return modes;
+}
+
+static json_t *kinds_json(const comparison *c, int mode) {
+    json_t *kinds = json_array();
+    for (int k = 0; k < TIDE_N_KINDS; k++) {
+        const uint64_t measured = c->modes[mode].kinds[k].peak_bytes, said = predicted(c, mode, k);
+        if (measured == 0 && said == 0) continue;
+        json_t *row = json_object();
+        json_object_set_new(row, "kind", json_string(tide_memory_kind_name((tide_memory_kind)k)));
+        json_object_set_new(row, "predicted_bytes", cli_json_bytes(said));
+        json_object_set_new(row, "measured_bytes", cli_json_bytes(measured));
+        json_object_set_new(row, "difference_bytes", json_integer((json_int_t)said - (json_int_t)measured));
+        json_array_append_new(kinds, row);
+    }
+    return kinds;
+}
+
+static json_t *outputs_json(const comparison *c) {
+    json_t *outputs = json_object();
+    json_object_set_new(outputs, "bitwise_equal", json_boolean(c->bitwise_equal));
+    json_t *reference = json_array();
+    for (size_t i = 0; i < c->n_reference; i++) {
+        json_t *row = json_object();
+        json_object_set_new(row, "name", json_string(c->output_names[i]));
+        json_object_set_new(row, "max_abs_diff", cli_json_real(c->reference[i].max_abs));
+        json_object_set_new(row, "max_rel_diff", cli_json_real(c->reference[i].max_rel));
+        json_object_set_new(row, "pass", json_boolean(c->reference[i].pass));
+        json_array_append_new(reference, row);
+    }
+    json_object_set_new(outputs, "reference", reference);
+    return outputs;
+}
+
+static int print_json(const comparison *c) {
+    const tide_memory_plan *plan = plan_of(c);
+    json_t *doc = cli_json_document("compare");
+    json_object_set_new(doc, "model", json_string(plan_of(c)->lifetimes.model));
+    json_object_set_new(doc, "modes", modes_json(c));
+    json_object_set_new(doc, "kinds", kinds_json(c, PLANNED));
+    json_object_set_new(doc, "naive_kinds", kinds_json(c, NAIVE));
+    json_object_set_new(doc, "bytes", cli_json_bytes(plan->bytes));
+    json_object_set_new(doc, "naive_bytes", cli_json_bytes(plan->naive_bytes));
+    json_object_set_new(doc, "lower_bound_bytes", cli_json_bytes(plan->lower_bound_bytes));
+    json_object_set_new(doc, "saving", cli_json_real(tide_memory_plan_saving(plan)));
+    json_object_set_new(doc, "outputs", outputs_json(c));
+    json_object_set_new(doc, "verified", json_boolean(plan->verified));
+    return cli_json_print(doc);
+}
+
+static void print_kinds(const comparison *c, int mode) {
+    printf("%s run%s%s: peak per memory kind, in bytes\n", mode_names[mode], mode == PLANNED ? ", " : "",
+           mode == PLANNED ? plan_of(c)->strategy : "");
+    printf("  %-13s %14s %14s %11s %12s\n", "kind", "predicted", "measured", "difference", "allocations");
+    for (int k = 0; k < TIDE_N_KINDS; k++) {
+        const tide_meter_kind *m = &c->modes[mode].kinds[k];
+        const uint64_t said = predicted(c, mode, k);
+        if (m->peak_bytes == 0 && said == 0) continue;
+        printf("  %-13s %14" PRIu64 " %14" PRIu64 " %+11" PRId64 " %12" PRIu64 "\n",
+               tide_memory_kind_name((tide_memory_kind)k), said, m->peak_bytes,
+               (int64_t)(said - m->peak_bytes), m->n_allocs);
+    }
+    printf("  together %*s %14" PRIu64 "   median %.3f ms, %" PRIu64 " allocations in warm runs\n\n", 19, "",
+           c->modes[mode].total_peak_bytes, (double)c->modes[mode].time_median_ns / 1e6,
+           c->modes[mode].warm_allocations);
+}
+
+static void print_text(const comparison *c, const options *o) {
+    const tide_memory_plan *plan = plan_of(c);
+    char a[24], b[24], lb[24];
+    printf("%s: %" PRId64 " steps, %zu tensors\n\n", plan->lifetimes.model, plan->lifetimes.n_steps,
+           plan->lifetimes.n);
+    for (int mode = 0; mode < N_MODES; mode++) print_kinds(c, mode);
+    const double gap = plan->lower_bound_bytes == 0
+                           ? 0.0
+                           : 100.0 * ((double)plan->bytes / (double)plan->lower_bound_bytes - 1.0);
+    printf("every tensor its own memory  %12s\n"
+           "planned, one buffer          %12s   saves %.2f %%\n"
+           "lower bound                  %12s   gap %.2f %%%s\n\n",
+           tide_format_bytes(plan->naive_bytes, a, sizeof a), tide_format_bytes(plan->bytes, b, sizeof b),
+           100.0 * tide_memory_plan_saving(plan), tide_format_bytes(plan->lower_bound_bytes, lb, sizeof lb), gap,
+           plan->proven ? ": no plan of these lifetimes is smaller" : "");
+    printf("outputs naive = planned: %s\n", c->bitwise_equal ? "bit for bit" : "NO");
+    for (size_t i = 0; i < c->n_reference; i++)
+        printf("reference %-30s max abs %.3g, max rel %.3g: %s\n", c->output_names[i], c->reference[i].max_abs,
+               c->reference[i].max_rel, c->reference[i].pass ? "ok" : "MISSED");
+    printf("plan verified: %s\npredicted = measured: %s\n", plan->verified ? "yes" : "NO",
+           c->exact ? "to the byte" : "NO");
+    if (o->trace != NULL) printf("trace: %s\n", o->trace);
+}
+
+static int take_option(options *o, int c) {
+    const cli_command *cmd = &cli_command_compare;
+    uint64_t n;
+    switch (c) {
+    case OPT_REFERENCE:
+        o->planning.input_dir = optarg;
+        return CLI_EXIT_OK;
+    case OPT_RTOL:
+        return cli_parse_real(cmd, "--rtol", optarg, &o->rtol) ? CLI_EXIT_OK : CLI_EXIT_USAGE;
+    case OPT_ATOL:
+        return cli_parse_real(cmd, "--atol", optarg, &o->atol) ? CLI_EXIT_OK : CLI_EXIT_USAGE;
+    case OPT_ALLOCATOR:
+        if (strcmp(optarg, "cpu") != 0 && strcmp(optarg, "cpu_caching") != 0)
+            return cli_usage(cmd, "--allocator: '%s' is neither cpu nor cpu_caching", optarg);
+        o->allocator = optarg;
+        return CLI_EXIT_OK;
+    case 'n':
+        if (!cli_parse_count(cmd, "-n", optarg, 100000000, &n)) return CLI_EXIT_USAGE;
+        if (n == 0) return cli_usage(cmd, "-n: at least 1 is needed");
+        o->runs = (size_t)n;
+        return CLI_EXIT_OK;
+    case 'o':
+        o->trace = optarg;
+        return CLI_EXIT_OK;
+    case CLI_OPT_JSON:
+        o->json = true;
+        return CLI_EXIT_OK;
+    default:
+        return CLI_EXIT_USAGE;
+    }
+}
+
+/// Print what was found. @return the exit code
+static int tell(const comparison *c, const options *o) {
+    int code = CLI_EXIT_OK;
+    if (o->json) code = print_json(c);
+    else print_text(c, o);
+    const bool good = c->bitwise_equal && c->exact && c->reference_pass && plan_of(c)->verified;
+    return code == CLI_EXIT_OK && !good ? CLI_EXIT_CHECK_FAILED : code;
+}
+
+/// Recorder around session around model: each is given back before the one it lives in; the answer is printed last,
+/// when the trace is safely there.
+static int compare_file(const char *path, const options *o) {
+    tide_error err = TIDE_ERROR_INIT;
+    tide_recorder *recorder = NULL;
+    if (o->trace != NULL && tide_recorder_open(o->trace, NULL, &recorder, &err) != TIDE_OK) return cli_fail(&err);
+    cli_session *session = NULL;
+    comparison c = {0};
+    tide_status st = cli_session_open(o->allocator, recorder, &session, &err);
+    if (st == TIDE_OK) st = compare_in_session(path, o, session, &c, &err);
+    release_program(&c);
+    cli_session_close(session, NULL);
+    if (recorder != NULL) {
+        if (st == TIDE_OK) st = tide_recorder_close(recorder, &err);
+        else tide_recorder_abandon(recorder);
+    }
+    const int code = st == TIDE_OK ? tell(&c, o) : cli_fail(&err);
+    comparison_deinit(&c);
+    return code;
+}
+
+static int run(int argc, char **argv) {
+    static const struct option table[] = {CLI_PLANNING_OPTIONS,
+                                          {"reference", required_argument, NULL, OPT_REFERENCE},
+                                          {"rtol", required_argument, NULL, OPT_RTOL},
+                                          {"atol", required_argument, NULL, OPT_ATOL},
+                                          {"allocator", required_argument, NULL, OPT_ALLOCATOR},
+                                          {"runs", required_argument, NULL, 'n'},
+                                          {"output", required_argument, NULL, 'o'},
+                                          {"json", no_argument, NULL, CLI_OPT_JSON},
+                                          {NULL, 0, NULL, 0}};
+    options o = {.rtol = 1e-3, .atol = 1e-4, .runs = 3, .allocator = "cpu"};
+    int c, code = CLI_EXIT_OK;
+    while (code == CLI_EXIT_OK && (c = cli_next_option(&cli_command_compare, argc, argv, table)) != -1) {
+        if (c == 'h') {
+            cli_planning_deinit(&o.planning);
+            return CLI_EXIT_OK;
+        }
+        const int taken = cli_planning_option(&cli_command_compare, &o.planning, c);
+        if (taken != 0) code = taken > 0 ? CLI_EXIT_OK : CLI_EXIT_USAGE;
+        else code = take_option(&o, c);
+    }
+    if (code == CLI_EXIT_OK && optind + 1 != argc)
+        code = cli_usage(&cli_command_compare, "one FILE is needed, %d given", argc - optind);
+    if (code == CLI_EXIT_OK) code = compare_file(argv[optind], &o);
+    cli_planning_deinit(&o.planning);
+    return code;
+}

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: MIT
+//
+// tidemark run: run a model for real and see what it held, per memory kind.
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/planning.h"
+#include "cli/session.h"
+#include "core/base/host_alloc.h"
+
+enum { OPT_PLAN = CLI_OPT_FIRST_OWN, OPT_NAIVE, OPT_CONTEXTS, OPT_DEVICE, OPT_LEAK_CHECK, OPT_FILL, OPT_ALLOCATOR };
+
+static const char help[] = CLI_PLANNING_HELP
+    "  --plan FILE         run with this plan (JSON of `tidemark plan -o`) instead of making one\n"
+    "  --naive             no plan: every tensor is allocated when born and freed when dead\n"
+    "  -n RUNS             runs per context (default 10)\n"
+    "  --contexts N        contexts that run at the same time, one thread each (default 1)\n"
+    "  --device D          cpu (default)\n"
+    "  --allocator A       cpu (default) or cpu_caching\n"
+    "  --input-dir DIR     input_0.pb, input_1.pb … in ONNX's layout; also fixes open extents\n"
+    "  --fill F            fresh memory is set to zero (default), none or poison\n"
+    "  --leak-check        exit 1 when a block is still alive at the end\n"
+    "  -o FILE             record a trace\n"
+    "  --json              print numbers as JSON\n\n"
+    "Example: tidemark run -n 100 -o lenet.db sample_graphs/lenet5.json\n";
+
+static int run(int argc, char **argv);
+const cli_command cli_command_run = {"run", "[OPTION…] FILE", "Run a model under instrumented allocators", help, run};
+
+typedef struct options {
+    cli_planning planning;
+    cli_session_spec spec;
+    const char *allocator;
+    const char *plan_path;
+    const char *trace;
+    bool naive, leak_check, json;
+} options;
+
+// ---- output ----
+
+static json_t *kinds_json(const options *o, const cli_session_result *r) {
+    char device[16];
+    json_t *kinds = json_array();
+    for (int k = 0; k < TIDE_N_KINDS; k++) {
+        const tide_meter_kind *m = &r->kinds[k];
+        if (m->peak_bytes == 0) continue;
+        json_t *row = json_object();
+        json_object_set_new(row, "kind", json_string(tide_memory_kind_name((tide_memory_kind)k)));
+        json_object_set_new(row, "device",
+                            json_string(tide_device_format(o->spec.device, device, sizeof device)));
+        json_object_set_new(row, "requested_bytes", cli_json_bytes(m->requested_bytes));
+        json_object_set_new(row, "peak_bytes", cli_json_bytes(m->peak_bytes));
+        json_object_set_new(row, "reserved_peak_bytes", cli_json_bytes(m->reserved_peak_bytes));
+        json_object_set_new(row, "allocations", cli_json_bytes(m->n_allocs));
+        json_array_append_new(kinds, row);
+    }
+    return kinds;
+}
+
+static json_t *leaks_json(const cli_leaks *leaks) {
+    json_t *list = json_array();
+    for (int k = 0; k < TIDE_N_KINDS; k++) {
+        if (leaks->blocks[k] == 0) continue;
+        json_t *row = json_object();
+        json_object_set_new(row, "kind", json_string(tide_memory_kind_name((tide_memory_kind)k)));
+        json_object_set_new(row, "blocks", cli_json_bytes(leaks->blocks[k]));
+        json_object_set_new(row, "bytes", cli_json_bytes(leaks->bytes[k]));
+        json_array_append_new(list, row);
+    }
+    return list;
+}
+
+/// What a run found, kept beyond the session and the model.
+typedef struct findings {
+    char *model;    // owned
+    char *strategy; // owned; NULL in naive mode
+    cli_session_result result;
+    cli_leaks leaks;
+} findings;
+
+static uint64_t n_leaks(const cli_leaks *leaks) {
+    uint64_t n = 0;
+    for (int k = 0; k < TIDE_N_KINDS; k++) n += leaks->blocks[k];
+    return n;
+}
+
+static int print_json(const options *o, const findings *f) {
+    const cli_session_result *r = &f->result;
+    json_t *doc = cli_json_document("run");
+    json_object_set_new(doc, "model", json_string(f->model));
+    json_object_set_new(doc, "mode", json_string(o->naive ? "naive" : "planned"));
+    json_object_set_new(doc, "strategy", f->strategy != NULL ? json_string(f->strategy) : json_null());
+    json_object_set_new(doc, "runs", json_integer((json_int_t)o->spec.runs));
+    json_object_set_new(doc, "contexts", json_integer((json_int_t)o->spec.contexts));
+    json_t *time = json_object();
+    json_object_set_new(time, "median", cli_json_bytes(r->time_median_ns));
+    json_object_set_new(time, "min", cli_json_bytes(r->time_min_ns));
+    json_object_set_new(time, "max", cli_json_bytes(r->time_max_ns));
+    json_object_set_new(doc, "time_ns", time);
+    json_object_set_new(doc, "trace", o->trace != NULL ? json_string(o->trace) : json_null());
+    json_object_set_new(doc, "kinds", kinds_json(o, r));
+    json_object_set_new(doc, "warm_allocations", cli_json_bytes(r->warm_allocations));
+    json_object_set_new(doc, "leaks", leaks_json(&f->leaks));
+    return cli_json_print(doc);
+}
+
+static void print_text(const options *o, const findings *f) {
+    const cli_session_result *r = &f->result;
+    printf("%s: %s%s%s, %zu run%s x %zu context%s, median %.3f ms\n\n", f->model, o->naive ? "naive" : "planned",
+           o->naive ? "" : ", ", o->naive ? "" : f->strategy, o->spec.runs, o->spec.runs == 1 ? "" : "s",
+           o->spec.contexts, o->spec.contexts == 1 ? "" : "s", (double)r->time_median_ns / 1e6);
+    printf("%-13s %14s %14s %14s %12s\n", "kind", "peak", "reserved", "requested", "allocations");
+    for (int k = 0; k < TIDE_N_KINDS; k++) {
+        const tide_meter_kind *m = &r->kinds[k];
+        if (m->peak_bytes == 0) continue;
+        char a[24], b[24], c[24];
+        printf("%-13s %14s %14s %14s %12" PRIu64 "\n", tide_memory_kind_name((tide_memory_kind)k),
+               tide_format_bytes(m->peak_bytes, a, sizeof a), tide_format_bytes(m->reserved_peak_bytes, b, sizeof b),
+               tide_format_bytes(m->requested_bytes, c, sizeof c), m->n_allocs);
+    }
+    char total[24];
+    printf("%-13s %14s\n\n", "together", tide_format_bytes(r->total_peak_bytes, total, sizeof total));
+    printf("allocations in warm runs: %" PRIu64 "\n", r->warm_allocations);
+    for (int k = 0; k < TIDE_N_KINDS; k++) {
+        if (f->leaks.blocks[k] == 0) continue;
+        printf("leak: %" PRIu64 " block%s of kind %s, %" PRIu64 " bytes\n", f->leaks.blocks[k],
+               f->leaks.blocks[k] == 1 ? "" : "s", tide_memory_kind_name((tide_memory_kind)k), f->leaks.bytes[k]);
+    }
+    if (o->leak_check && n_leaks(&f->leaks) == 0) puts("leaks: none");
+    if (o->trace != NULL) printf("trace: %s\n", o->trace);
+}
+
+// ---- work ----
+
+static tide_status load(const char *path, options *o, cli_plans *plans, tide_error *err) {
+    cli_input in;
+    TIDE_TRY(cli_input_open(path, &in, err));
+    tide_status st = TIDE_OK;
+    if (in.kind != CLI_INPUT_ONNX && in.kind != CLI_INPUT_GRAPH)
+        st = TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "'%s' is %s and cannot run; give a model or graph text", path,
+                       cli_input_kind_name(in.kind));
+    if (st == TIDE_OK) st = cli_plans_make(&in, &o->planning, plans, err);
+    cli_input_close(&in);
+    if (st != TIDE_OK || o->plan_path == NULL) return st;
+    // A plan from a file replaces the one that was just made.
+    tide_memory_plan *given = NULL;
+    st = cli_plan_of_file(o->plan_path, &o->planning, &given, err);
+    if (st == TIDE_OK) {
+        tide_memory_plan_destroy(plans->plans[0]);
+        plans->plans[0] = given;
+    }
+    return st;
+}
+
+static tide_status run_in_session(const char *path, options *o, cli_session *session, findings *f, tide_error *err) {
+    cli_plans plans = {0};
+    o->planning.weights_registry = cli_session_registry(session);
+    tide_status st = load(path, o, &plans, err);
+    if (st == TIDE_OK) {
+        o->spec.program = plans.program;
+        // A naive run carries the plan too: its lifetimes and lower bound belong to the trace.
+        o->spec.plan = plans.plans[0];
+        o->spec.mode = o->naive ? TIDE_RUN_NAIVE : TIDE_RUN_PLANNED;
+        o->spec.source = path;
+        o->spec.input_dir = o->planning.input_dir;
+        o->spec.seed = o->planning.seed;
+        st = cli_session_run(session, &o->spec, &f->result, err);
+    }
+    if (st == TIDE_OK) {
+        f->model = tide_host_strdup(plans.program->graph->name);
+        if (!o->naive) f->strategy = tide_host_strdup(plans.plans[0]->strategy);
+        if (f->model == NULL || (!o->naive && f->strategy == NULL))
+            st = TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the names of '%s'", path);
+    }
+    cli_plans_deinit(&plans);
+    return st;
+}
+
+/// Recorder around session around model: each is given back before the one it lives in.
+static tide_status run_recorded(const char *path, options *o, findings *f, tide_error *err) {
+    tide_recorder *recorder = NULL;
+    if (o->trace != NULL) TIDE_TRY(tide_recorder_open(o->trace, NULL, &recorder, err));
+    cli_session *session = NULL;
+    tide_status st = cli_session_open(o->allocator, recorder, &session, err);
+    if (st == TIDE_OK) st = run_in_session(path, o, session, f, err);
+    cli_session_close(session, &f->leaks);
+    if (recorder == NULL) return st;
+    if (st == TIDE_OK) return tide_recorder_close(recorder, err);
+    tide_recorder_abandon(recorder);
+    return st;
+}
+
+static int run_file(const char *path, options *o) {
+    tide_error err = TIDE_ERROR_INIT;
+    findings f = {0};
+    int code;
+    if (run_recorded(path, o, &f, &err) != TIDE_OK) {
+        code = cli_fail(&err);
+    } else {
+        code = CLI_EXIT_OK;
+        if (o->json) code = print_json(o, &f);
+        else print_text(o, &f);
+        if (o->leak_check && n_leaks(&f.leaks) > 0) code = CLI_EXIT_CHECK_FAILED;
+    }
+    cli_session_result_deinit(&f.result);
+    tide_host_free(f.model);
+    tide_host_free(f.strategy);
+    return code;
+}
+
+static bool parse_fill(const char *text, tide_fill *out) {
+    static const char *const names[] = {"zero", "none", "poison"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(text, names[i]) != 0) continue;
+        *out = (tide_fill)i;
+        return true;
+    }
+    return false;
+}
+
+/// One option of `run` itself. @return CLI_EXIT_OK or CLI_EXIT_USAGE
+static int take_option(options *o, int c) {
+    const cli_command *cmd = &cli_command_run;
+    tide_error err = TIDE_ERROR_INIT;
+    uint64_t n;
+    switch (c) {
+    case OPT_PLAN:
+        o->plan_path = optarg;
+        return CLI_EXIT_OK;
+    case OPT_NAIVE:
+        o->naive = true;
+        return CLI_EXIT_OK;
+    case 'n':
+    case OPT_CONTEXTS:
+        if (!cli_parse_count(cmd, c == 'n' ? "-n" : "--contexts", optarg, c == 'n' ? 100000000 : 1024, &n))
+            return CLI_EXIT_USAGE;
+        if (n == 0) return cli_usage(cmd, "%s: at least 1 is needed", c == 'n' ? "-n" : "--contexts");
+        *(c == 'n' ? &o->spec.runs : &o->spec.contexts) = (size_t)n;
+        return CLI_EXIT_OK;
+    case OPT_DEVICE:
+        if (tide_device_parse(optarg, &o->spec.device, &err) != TIDE_OK)
+            return cli_usage(cmd, "--device: %s", err.msg);
+        return CLI_EXIT_OK;
+    case OPT_ALLOCATOR:
+        if (strcmp(optarg, "cpu") != 0 && strcmp(optarg, "cpu_caching") != 0)
+            return cli_usage(cmd, "--allocator: '%s' is neither cpu nor cpu_caching", optarg);
+        o->allocator = optarg;
+        return CLI_EXIT_OK;
+    case OPT_FILL:
+        if (!parse_fill(optarg, &o->spec.fill))
+            return cli_usage(cmd, "--fill: '%s' is none of zero, none, poison", optarg);
+        return CLI_EXIT_OK;
+    case CLI_OPT_INPUT_DIR:
+        o->planning.input_dir = optarg;
+        return CLI_EXIT_OK;
+    case OPT_LEAK_CHECK:
+        o->leak_check = true;
+        return CLI_EXIT_OK;
+    case 'o':
+        o->trace = optarg;
+        return CLI_EXIT_OK;
+    case CLI_OPT_JSON:
+        o->json = true;
+        return CLI_EXIT_OK;
+    default:
+        return CLI_EXIT_USAGE;
+    }
+}
+
+static int run(int argc, char **argv) {
+    static const struct option table[] = {CLI_PLANNING_OPTIONS,
+                                          {"plan", required_argument, NULL, OPT_PLAN},
+                                          {"naive", no_argument, NULL, OPT_NAIVE},
+                                          {"runs", required_argument, NULL, 'n'},
+                                          {"contexts", required_argument, NULL, OPT_CONTEXTS},
+                                          {"device", required_argument, NULL, OPT_DEVICE},
+                                          {"allocator", required_argument, NULL, OPT_ALLOCATOR},
+                                          {"input-dir", required_argument, NULL, CLI_OPT_INPUT_DIR},
+                                          {"fill", required_argument, NULL, OPT_FILL},
+                                          {"leak-check", no_argument, NULL, OPT_LEAK_CHECK},
+                                          {"output", required_argument, NULL, 'o'},
+                                          {"json", no_argument, NULL, CLI_OPT_JSON},
+                                          {NULL, 0, NULL, 0}};
+    options o = {.spec = {.runs = 10, .contexts = 1, .device = TIDE_CPU}, .allocator = "cpu"};
+    int c, code = CLI_EXIT_OK;
+    while (code == CLI_EXIT_OK && (c = cli_next_option(&cli_command_run, argc, argv, table)) != -1) {
+        if (c == 'h') {
+            cli_planning_deinit(&o.planning);
+            return CLI_EXIT_OK;
+        }
+        const int taken = cli_planning_option(&cli_command_run, &o.planning, c);
+        if (taken != 0) code = taken > 0 ? CLI_EXIT_OK : CLI_EXIT_USAGE;
+        else code = take_option(&o, c);
+    }
+    if (code == CLI_EXIT_OK && optind + 1 != argc)
+        code = cli_usage(&cli_command_run, "one FILE is needed, %d given", argc - optind);
+    if (code == CLI_EXIT_OK && o.naive && (o.plan_path != NULL || o.planning.strategy != NULL))
+        code = cli_usage(&cli_command_run, "--naive runs without a plan: leave --plan and --strategy out");
+    if (code == CLI_EXIT_OK) code = run_file(argv[optind], &o);
+    cli_planning_deinit(&o.planning);
+    return code;
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+//
+// FILE on the command line. See input.h.
+#include "cli/input.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/host_alloc.h"
+#include "core/graph/import.h"
+
+static const char sqlite_magic[16] = "SQLite format 3";
+
+const char *cli_input_kind_name(cli_input_kind kind) {
+    switch (kind) {
+    case CLI_INPUT_ONNX:
+        return "an ONNX model";
+    case CLI_INPUT_GRAPH:
+        return "graph text";
+    case CLI_INPUT_PLAN:
+        return "a plan";
+    case CLI_INPUT_LIFETIMES:
+        return "a lifetimes CSV";
+    case CLI_INPUT_TRACE:
+        return "a trace";
+    }
+    return "?";
+}
+
+static bool is_trace(const char *path) {
+    if (strcmp(path, "-") == 0) return false;
+    FILE *f = fopen(path, "rb");
+    if (f == NULL) return false;
+    char head[sizeof sqlite_magic];
+    const bool found = fread(head, 1, sizeof head, f) == sizeof head && memcmp(head, sqlite_magic, sizeof head) == 0;
+    fclose(f);
+    return found;
+}
+
+static size_t skip_blank(const char *data, size_t len) {
+    size_t i = 0;
+    if (len >= 3 && memcmp(data, "\xEF\xBB\xBF", 3) == 0) i = 3; // byte order mark
+    while (i < len && strchr(" \t\r\n", data[i]) != NULL && data[i] != '\0') i++;
+    return i;
+}
+
+/// A first line of comma-separated words, one of them "size": the header of a lifetimes file.
+static bool looks_like_csv(const char *data, size_t len) {
+    const char *end = memchr(data, '\n', len);
+    const size_t n = end != NULL ? (size_t)(end - data) : len;
+    if (n == 0 || n > 4096 || memchr(data, ',', n) == NULL) return false;
+    for (size_t i = 0; i < n; i++) {
+        const unsigned char c = (unsigned char)data[i];
+        if (c < 0x20 && c != '\t' && c != '\r') return false;
+    }
+    for (size_t i = 0; i + 4 <= n; i++) {
+        if (memcmp(data + i, "size", 4) == 0) return true;
+    }
+    return false;
+}
+
+static tide_status classify(cli_input *in, tide_error *err) {
+    const size_t start = skip_blank(in->data, in->len);
+    const char *head = in->data + start;
+    const size_t left = in->len - start;
+    if (left == 0) return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "'%s' is empty", in->path);
+    if (*head == '{') {
+        // The full parsers report what is wrong inside; here only which of them to ask.
+        in->kind = strstr(head, "\"tidemark.plan\"") != NULL ? CLI_INPUT_PLAN : CLI_INPUT_GRAPH;
+        return TIDE_OK;
+    }
+    in->kind = looks_like_csv(head, left) ? CLI_INPUT_LIFETIMES : CLI_INPUT_ONNX;
+    return TIDE_OK;
+}
+
+tide_status cli_input_open(const char *path, cli_input *out, tide_error *err) {
+    *out = (cli_input){.path = path};
+    if (is_trace(path)) {
+        out->kind = CLI_INPUT_TRACE;
+        return TIDE_OK;
+    }
+    TIDE_TRY(tide_read_file(path, 0, &out->data, &out->len, err));
+    const tide_status st = classify(out, err);
+    if (st != TIDE_OK) cli_input_close(out);
+    return st;
+}
+
+void cli_input_close(cli_input *in) {
+    tide_host_free(in->data);
+    in->data = NULL;
+    in->len = 0;
+}
+
+tide_status cli_input_graph(cli_input *in, tide_graph **out, tide_error *err) {
+    tide_status st;
+    if (in->kind == CLI_INPUT_ONNX) {
+        st = tide_graph_from_onnx(in->data, in->len, in->path, out, err);
+    } else if (in->kind == CLI_INPUT_GRAPH) {
+        st = tide_graph_from_json(in->data, in->len, in->path, out, err);
+    } else {
+        return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "'%s' is %s; a model or graph text is needed here", in->path,
+                         cli_input_kind_name(in->kind));
+    }
+    cli_input_close(in); // the graph holds its own copies: do not keep the file's bytes beside them
+    return st;
+}
+
+tide_status cli_input_program(cli_input *in, const tide_program_options *opt, tide_program **out, tide_error *err) {
+    tide_graph *graph = NULL;
+    TIDE_TRY(cli_input_graph(in, &graph, err));
+    return tide_program_build(graph, opt, out, err);
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+//
+// FILE on the command line: found by its content, read once, turned into what the command needs.
+#ifndef TIDE_CLI_INPUT_H
+#define TIDE_CLI_INPUT_H
+
+#include "core/runtime/program.h"
+#include "planner/planner.h"
+#include "profiler/query.h"
+
+typedef enum cli_input_kind {
+    CLI_INPUT_ONNX,
+    CLI_INPUT_GRAPH,
+    CLI_INPUT_PLAN,
+    CLI_INPUT_LIFETIMES,
+    CLI_INPUT_TRACE,
+} cli_input_kind;
+const char *cli_input_kind_name(cli_input_kind kind);
+
+typedef struct cli_input {
+    const char *path; ///< borrowed
+    cli_input_kind kind;
+    char *data;       ///< owned; NULL for a trace (SQLite opens it itself)
+    size_t len;
+} cli_input;
+
+/// Read and classify. TIDE_ERR_IO, TIDE_ERR_BAD_INPUT (empty, or nothing we know).
+tide_status cli_input_open(const char *path, cli_input *out, tide_error *err) TIDE_NODISCARD;
+void cli_input_close(cli_input *in);
+
+/// ONNX or graph text -> graph -> program. Others: TIDE_ERR_BAD_INPUT saying what the file is instead.
+tide_status cli_input_program(cli_input *in, const tide_program_options *opt, tide_program **out,
+                              tide_error *err) TIDE_NODISCARD;
+/// The graph alone, before shapes are bound.
+tide_status cli_input_graph(cli_input *in, tide_graph **out, tide_error *err) TIDE_NODISCARD;
+
+#endif

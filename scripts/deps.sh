@@ -1,0 +1,51 @@
+#!/bin/sh
+# Install what tidemark needs and this machine lacks, from Debian's packages.
+#
+#   scripts/deps.sh          what building and running needs
+#   scripts/deps.sh test     the same and what the test suite needs
+#   scripts/deps.sh list     print the names of all of them and do nothing (for other distributions and for images)
+set -eu
+
+# One line per package: what it is for stands in docs/dependencies.md.
+build="gcc libc6-dev cmake ninja-build pkg-config protobuf-c-compiler libprotobuf-c-dev libonnx-dev libdnnl-dev
+libjansson-dev libsqlite3-dev libncurses-dev"
+tests="libcmocka-dev libonnx-testdata sqlite3 tmux python3"
+
+case "${1:-build}" in
+build) wanted=$build ;;
+test) wanted="$build $tests" ;;
+list)
+    echo $build $tests
+    exit 0
+    ;;
+*)
+    echo "usage: scripts/deps.sh [build|test|list]" >&2
+    exit 2
+    ;;
+esac
+
+if ! command -v dpkg-query >/dev/null 2>&1 || ! command -v apt-get >/dev/null 2>&1; then
+    echo "tidemark: this is not a Debian-like system; please install what corresponds to these Debian packages:" >&2
+    echo "    "$wanted >&2
+    exit 1
+fi
+
+missing=""
+for package in $wanted; do
+    state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
+    [ "$state" = installed ] || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
+echo "tidemark: installing$missing"
+as_root=""
+if [ "$(id -u)" -ne 0 ]; then
+    if ! command -v sudo >/dev/null 2>&1; then
+        echo "tidemark: not root and no sudo here; please install these packages:$missing" >&2
+        exit 1
+    fi
+    as_root=sudo
+fi
+$as_root apt-get update -qq
+# shellcheck disable=SC2086 # the list is meant to be split
+DEBIAN_FRONTEND=noninteractive $as_root apt-get install -y -qq --no-install-recommends $missing >/dev/null

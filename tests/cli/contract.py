@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: MIT
+"""The command line's contract: commands, exit codes, JSON keys, files, the gate."""
+import csv
+import json
+import sqlite3
+import unittest
+
+import tidemark
+from tidemark import SAMPLES, Case, run
+
+LENET = SAMPLES / "lenet5.json"
+PLAN_KEYS = ["strategy", "form", "bytes", "naive_bytes", "lower_bound_bytes", "saving", "proven", "verified", "time_ns"]
+TENSOR_KEYS = ["name", "size_bytes", "begin", "end", "kind", "persistent"]
+
+
+class Commands(Case):
+    def test_usage_and_version(self):
+        self.assertEqual(run().returncode, 2)
+        self.assertIn("tidemark ", self.ok("--version").stdout)
+        self.assertEqual(self.json("--version")["schema"], "tidemark.version")
+        for name in ("plan", "run", "compare", "tui", "report", "check", "allocators", "devices"):
+            self.assertIn(f"usage: tidemark {name}", self.ok(name, "--help").stdout)
+            self.refused(2, name, "--no-such-option", says=["no-such-option", f"tidemark {name} --help"])
+        self.refused(2, "plna", says=["plan"])
+        self.refused(2, "plan")
+        self.refused(2, "plan", LENET, "--strategy", "gredy_color", says=["greedy_color"])
+        self.refused(2, "plan", LENET, "--align", 48, says=["power of two"])
+        self.refused(2, "run", LENET, "-n", 0)
+        self.refused(2, "run", LENET, "-n", "-3")
+
+    def test_plan_json(self):
+        """S23-3, S23-14: every field for every tensor, keys and order of the contract."""
+        doc = self.json("plan", LENET, "--all")
+        self.assertEqual(list(doc)[:2], ["schema", "version"])
+        self.assertEqual((doc["schema"], doc["version"]), ("tidemark.plan", 1))
+        self.assertGreaterEqual(len(doc["plans"]), 6)
+        self.assertEqual(doc["plans"][0]["strategy"], "naive")
+        for plan in doc["plans"]:
+            self.assertTrue(set(PLAN_KEYS) <= set(plan), plan)
+            self.assertTrue(plan["verified"])
+            self.assertGreaterEqual(plan["bytes"], plan["lower_bound_bytes"])
+        for tensor in doc["tensors"]:
+            self.assertTrue(set(TENSOR_KEYS) <= set(tensor), tensor)
+            self.assertLess(tensor["begin"], tensor["end"])
+        self.assertIn("conv1", doc["order"])
+
+    def test_plan_file_round_trip_and_run(self):
+        """S23-14: a saved plan runs; its bytes are what the run holds."""
+        path = self.dir / "plan.json"
+        self.ok("plan", LENET, "-o", path)
+        bytes_ = json.loads(path.read_text())["plans"][0]["bytes"]
+        doc = self.json("run", LENET, "--plan", path, "-n", 3)
+        work = next(k for k in doc["kinds"] if k["kind"] == "Workspace")
+        self.assertEqual(work["peak_bytes"], bytes_)
+        self.assertEqual(work["allocations"], 1)
+
+    def test_stages_and_report_text(self):
+        """S23-2, S23-16: four stages, each alone; the boxed report."""
+        seen = set()
+        for stage in ("liveness", "graph", "colour", "plan"):
+            out = self.ok("plan", LENET, "--dump-stage", stage, "--strategy", "greedy_color").stdout
+            self.assertTrue(out.strip())
+            seen.add(out)
+        self.assertEqual(len(seen), 4)
+        report = self.ok("plan", LENET, "--strategy", "greedy_color").stdout
+        for words in ("Memory Pools:", "Pool 0:", "Original Memory:", "Optimized Memory:", "Memory Saving:"):
+            self.assertIn(words, report)
+
+    def test_fits(self):
+        big = self.json("plan", LENET, "--budget", "1GiB")
+        self.assertEqual(big["fits"], "yes")
+        small = self.json("plan", LENET, "--budget", "1KiB", code=1)
+        self.assertEqual(small["fits"], "no")
+        doc = self.json("plan", LENET)
+        exact = doc["plans"][0]["bytes"]
+        self.assertEqual(self.json("plan", LENET, "--capacity", exact)["fits"], "yes")
+        self.assertEqual(self.json("plan", LENET, "--capacity", doc["plans"][0]["lower_bound_bytes"] - 1, code=1)["fits"],
+                         "no")
+
+    def test_lifetimes_csv(self):
+        path = self.dir / "a.csv"
+        path.write_text("id,lower,upper,size\na,0,2,10\nb,1,3,20\nc,2,4,10\n")
+        doc = self.json("plan", path)
+        self.assertEqual(doc["plans"][0]["bytes"], 30)
+        self.assertEqual(doc["plans"][0]["lower_bound_bytes"], 30)
+        self.refused(3, "run", path, says=["lifetimes CSV"])
+
+    def test_run_json(self):
+        """LT-32, S27-14: bytes by kind, no allocation in warm planned runs, no leak."""
+        doc = self.json("run", LENET, "-n", 5, "--leak-check")
+        self.assertEqual(doc["schema"], "tidemark.run")
+        for key in ("model", "runs", "contexts", "time_ns", "trace", "kinds", "warm_allocations", "leaks"):
+            self.assertIn(key, doc)
+        self.assertEqual(doc["warm_allocations"], 0)
+        self.assertEqual(doc["leaks"], [])
+        naive = self.json("run", LENET, "-n", 5, "--naive")
+        self.assertGreater(naive["warm_allocations"], 0)
+
+    def test_contexts_share_weights(self):
+        """S27-28: K contexts cost the weights once and the buffer K times; the trace predicts just that."""
+        one, four = (self.json("run", LENET, "-n", 3, "--contexts", k, "-o", self.dir / f"{k}.db") for k in (1, 4))
+        peak = lambda doc, kind: next(k["peak_bytes"] for k in doc["kinds"] if k["kind"] == kind)
+        self.assertEqual(peak(one, "Persistent"), peak(four, "Persistent"))
+        self.assertEqual(4 * peak(one, "Workspace"), peak(four, "Workspace"))
+        for k in (1, 4):
+            db = sqlite3.connect(self.dir / f"{k}.db")
+            rows = db.execute("SELECT kind, difference_bytes FROM predicted_vs_measured ORDER BY kind").fetchall()
+            db.close()
+            self.assertEqual(rows, [("Default", 0), ("Persistent", 0), ("Workspace", 0)])
+
+    def test_tables(self):
+        """LT-17, PT-15: the allocator table."""
+        doc = self.json("allocators")
+        self.assertIn(("cpu", "Workspace"), [(r["device"], r["kind"]) for r in doc["allocators"]])
+        self.assertEqual(self.json("devices")["devices"][0], {"device": "cpu", "available": True, "reason": None})
+        self.assertIn("HostPinned", self.ok("allocators").stdout)
+
+    def test_cuda_is_refused_not_replaced(self):
+        """S27-4: a device the build lacks is refused."""
+        self.refused(3, "run", LENET, "--device", "cuda:0", says=["cuda"])
+
+
+class Files(Case):
+    def setUp(self):
+        super().setUp()
+        self.trace = self.dir / "lenet.db"
+        self.compare = self.json("compare", LENET, "-n", 2, "-o", self.trace)
+
+    def test_trace_opens_in_sqlite(self):
+        """S28-19: the trace shows buffer and runs; plain SQL finds what the program printed."""
+        db = sqlite3.connect(self.trace)
+        self.assertEqual(db.execute("PRAGMA integrity_check").fetchone(), ("ok",))
+        runs = db.execute("SELECT mode FROM run ORDER BY id").fetchall()
+        self.assertEqual(runs, [("naive",), ("planned",)])
+        want = next(k for k in self.compare["kinds"] if k["kind"] == "Workspace")["measured_bytes"]
+        got = db.execute("SELECT max(requested_bytes) FROM event WHERE run_id = 2 AND kind = 2 AND op = 1").fetchone()[0]
+        self.assertEqual(got, want)
+        db.close()
+        self.assertEqual([p.name for p in self.dir.iterdir()], ["lenet.db"])
+
+    def test_report_files(self):
+        for ending in ("html", "csv", "json"):
+            out = self.dir / f"r.{ending}"
+            self.ok("report", self.trace, "-o", out)
+            first = out.read_bytes()
+            self.ok("report", self.trace, "-o", out)
+            self.assertEqual(first, out.read_bytes(), f"{ending} is not byte-stable")
+        rows = list(csv.DictReader((self.dir / "r.csv").read_text().splitlines()))
+        self.assertGreater(len(rows), 5)
+        self.assertEqual(json.loads((self.dir / "r.json").read_text())["schema"], "tidemark.report")
+        page = (self.dir / "r.html").read_text()
+        self.assertIn("<svg", page)
+        self.assertIn("lenet5", page)
+        self.refused(2, "report", self.trace, "-o", self.dir / "r.docx", says=[".html"])
+        self.refused(3, "report", self.trace, "-o", self.dir / "no" / "folder.html", says=["folder.html"])
+
+    def test_frame_of_every_input(self):
+        for file in (self.trace, LENET):
+            frame = self.ok("tui", file, "--once", "--size", "100x30").stdout
+            lines = frame.splitlines()
+            self.assertEqual(len(lines), 30)
+            self.assertIn("lenet5", frame)
+        self.ok("tui", self.trace, "--once", "--run", 1)
+        self.refused(3, "tui", self.trace, "--once", "--run", 9, says=["9"])
+
+
+class Gate(Case):
+    def setUp(self):
+        super().setUp()
+        self.base = self.dir / "base.json"
+        self.ok("plan", LENET, "-o", self.base)
+
+    def edited(self, change):
+        doc = json.loads(LENET.read_text())
+        change(doc)
+        path = self.dir / "changed.json"
+        path.write_text(json.dumps(doc))
+        return path
+
+    def test_same_passes(self):
+        doc = self.json("check", LENET, "--baseline", self.base)
+        self.assertEqual((doc["verdict"], doc["exit_code"]), ("pass", 0))
+        for rule in doc["rules"]:
+            self.assertEqual(rule["delta"], 0)
+            self.assertLessEqual({"id", "model", "metric", "baseline", "current", "delta", "verdict", "causes"}, set(rule))
+
+    def test_worse_fails_and_names_the_tensor(self):
+        worse = self.edited(lambda d: d["inputs"][0].__setitem__("shape", [4, 1, 28, 28]))
+        doc = self.json("check", worse, "--baseline", self.base, code=1)
+        self.assertEqual(doc["verdict"], "fail")
+        rule = next(r for r in doc["rules"] if r["metric"] == "planned_bytes")
+        self.assertEqual(rule["verdict"], "fail")
+        self.assertTrue(any("conv1" in c["tensor"] or "relu1" in c["tensor"] for c in rule["causes"]), rule)
+
+    def test_no_baseline_is_not_a_pass(self):
+        self.refused(4, "check", LENET, "--baseline", self.dir / "none.json", says=["none.json", "tidemark plan"])
+        (self.dir / "broken.json").write_text("{")
+        self.refused(4, "check", LENET, "--baseline", self.dir / "broken.json")
+        self.refused(4, "check", SAMPLES / "diamond.json", "--baseline", self.base, says=["lenet5", "diamond"])
+        doc = self.json("check", SAMPLES / "diamond.json", "--baseline", self.base, code=4)
+        self.assertEqual(doc["verdict"], "not_comparable")
+        self.refused(2, "check", LENET, says=["--baseline"])
+
+
+if __name__ == "__main__":
+    tidemark.main()
