@@ -175,14 +175,27 @@ json_t *cli_json_real(double value) { return isfinite(value) ? json_real(value) 
 
 json_t *cli_json_bytes(uint64_t bytes) { return json_integer((json_int_t)bytes); }
 
+json_t *cli_json_own_memory(void) {
+    tide_host_stats stats;
+    tide_host_get_stats(&stats);
+    json_t *own = json_object();
+    json_object_set_new(own, "peak_bytes", cli_json_bytes(stats.peak_bytes));
+    json_object_set_new(own, "allocations", cli_json_bytes(stats.n_allocs));
+    return own;
+}
+
+static int add_chunk(const char *chunk, size_t n, void *text) {
+    tide_text_add_n(text, chunk, n);
+    return ((tide_text *)text)->failed ? -1 : 0;
+}
+
 int cli_json_print(json_t *doc) {
-    char *text = doc != NULL ? json_dumps(doc, JSON_INDENT(2) | JSON_REAL_PRECISION(12)) : NULL;
+    tide_text text = {0};
+    const int failed =
+        doc == NULL ? -1 : json_dump_callback(doc, add_chunk, &text, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
     json_decref(doc);
-    if (text == NULL) {
-        fputs("error: no memory for the JSON document\n", stderr);
-        return CLI_EXIT_INTERNAL;
-    }
-    puts(text);
-    free(text); // jansson's own allocation
-    return CLI_EXIT_OK;
+    if (failed != 0) fputs("error: no memory for the JSON document\n", stderr);
+    else puts(tide_text_str(&text));
+    tide_text_deinit(&text);
+    return failed != 0 ? CLI_EXIT_INTERNAL : CLI_EXIT_OK;
 }

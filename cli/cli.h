@@ -65,6 +65,8 @@ json_t *cli_json_document(const char *name);
 /// A number that JSON can hold, or null for NaN and infinities.
 json_t *cli_json_real(double value);
 json_t *cli_json_bytes(uint64_t bytes);
+/// tidemark's own bookkeeping so far: peak bytes and allocations of host_alloc.
+json_t *cli_json_own_memory(void);
 /// Print to stdout with a newline and drop it; CLI_EXIT_OK or CLI_EXIT_INTERNAL.
 int cli_json_print(json_t *doc);
 

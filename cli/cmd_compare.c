@@ -229,6 +229,7 @@ static int print_json(const comparison *c) {
     json_object_set_new(doc, "saving", cli_json_real(tide_memory_plan_saving(plan)));
     json_object_set_new(doc, "outputs", outputs_json(c));
     json_object_set_new(doc, "verified", json_boolean(plan->verified));
+    json_object_set_new(doc, "own_memory", cli_json_own_memory());
     return cli_json_print(doc);
 }
 

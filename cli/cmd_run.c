@@ -102,6 +102,7 @@ static int print_json(const options *o, const findings *f) {
     json_object_set_new(doc, "kinds", kinds_json(o, r));
     json_object_set_new(doc, "warm_allocations", cli_json_bytes(r->warm_allocations));
     json_object_set_new(doc, "leaks", leaks_json(&f->leaks));
+    json_object_set_new(doc, "own_memory", cli_json_own_memory());
     return cli_json_print(doc);
 }
 

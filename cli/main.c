@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "core/base/host_alloc.h"
 #include "core/base/log.h"
 
 static const cli_command *const commands[] = {
@@ -56,7 +57,11 @@ static void log_to_stderr(void *ctx, tide_log_level level, const char *line) {
     fprintf(stderr, "%s: %s\n", words[level], line);
 }
 
+/// tide_host_alloc without the attribute that its type would lose.
+static void *json_alloc(size_t size_bytes) { return tide_host_alloc(size_bytes); }
+
 int main(int argc, char **argv) {
+    json_set_alloc_funcs(json_alloc, tide_host_free); // jansson's memory is our bookkeeping too
     setlocale(LC_CTYPE, ""); // wide characters in the TUI; numbers stay in the C locale
     signal(SIGPIPE, SIG_IGN);
     const char *log = getenv("TIDEMARK_LOG");
