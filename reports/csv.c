@@ -21,7 +21,7 @@ static void add_row(const tide_timeline *tl, const tide_timeline_item *item, tid
     if (item->pool != TIDE_NO_POOL) tide_text_addf(out, "%" PRId32, item->pool);
     tide_text_add(out, ",");
     if (item->offset_bytes != TIDE_NO_OFFSET) tide_text_addf(out, "%" PRIu64, item->offset_bytes);
-    tide_text_addf(out, ",%d\r\n", tide_report_alive_at(item, tl->peak_t));
+    tide_text_addf(out, ",%d\r\n", tide_timeline_alive_at(item, tl->peak_t));
 }
 
 tide_status tide_report_csv(const tide_timeline *tl, tide_text *out, tide_error *err) {

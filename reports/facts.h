@@ -4,28 +4,11 @@
 #ifndef TIDE_REPORTS_FACTS_H
 #define TIDE_REPORTS_FACTS_H
 
-#include "profiler/timeline.h"
+#include "profiler/timeline_facts.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/// How a bar is drawn: colour and hatch; class names of the style sheet.
-#define TIDE_REPORT_FILL_MAP(XX)                                                                                       \
-    XX(INTERMEDIATE, "intermediate")                                                                                   \
-    XX(SCRATCH, "scratch")                                                                                             \
-    XX(INOUT, "input, output, default")                                                                                \
-    XX(WEIGHT, "weight, persistent")                                                                                   \
-    XX(KV_CACHE, "KV cache")                                                                                           \
-    XX(HOST, "host memory")
-typedef enum tide_report_fill {
-#define XX(name, text) TIDE_REPORT_FILL_##name,
-    TIDE_REPORT_FILL_MAP(XX)
-#undef XX
-        TIDE_REPORT_N_FILLS
-} tide_report_fill;
-tide_report_fill tide_report_fill_of(const tide_timeline_item *item);
-const char *tide_report_fill_text(tide_report_fill fill);
 
 /// Whether the role is known: a trace that does not tell says INTERMEDIATE.
 bool tide_report_knows_role(const tide_timeline *tl, const tide_timeline_item *item);
@@ -34,17 +17,6 @@ bool tide_report_knows_role(const tide_timeline *tl, const tide_timeline_item *i
 bool tide_report_gap(const tide_timeline *tl, double *out);
 /// 1 - plan / naive; false: unknown.
 bool tide_report_saving(const tide_timeline *tl, double *out);
-/// How high plan and lower bound stand beside the curve: on top of what it holds and no plan places.
-typedef struct tide_report_levels {
-    bool known;           ///< false: no plan, or nobody knows what lies below it; all else is 0 then
-    uint64_t below;       ///< persistent tensors of a plan, the predicted bytes of all but Workspace in a run
-    uint64_t plan, bound; ///< heights: `below` and the bytes of each
-    char words[64];       ///< what `below` is: "weights, inputs, outputs"; "" when it is nothing
-} tide_report_levels;
-tide_report_levels tide_report_levels_of(const tide_timeline *tl);
-/// Weights, inputs and outputs: what is there for the whole run and would stand above everything else.
-bool tide_report_persists(const tide_timeline_item *item);
-bool tide_report_alive_at(const tide_timeline_item *item, int64_t t);
 
 /// Position on the axis for people: steps as they are, nanoseconds after the axis' begin.
 uint64_t tide_report_time(const tide_timeline *tl, int64_t t);

@@ -96,7 +96,7 @@ static bool peak_is_right(const tide_timeline *tl) {
 
 /// A labelled line for the plan or the bound of `bytes`. The label says what the height is made of, and stands on the
 /// side where the peak's is not.
-static void add_level(const tide_timeline *tl, const scale *s, const tide_report_levels *l, bool planned,
+static void add_level(const tide_timeline *tl, const scale *s, const tide_timeline_levels *l, bool planned,
                       tide_text *out) {
     char size[24];
     const double y = y_of(s, planned ? l->plan : l->bound);
@@ -126,7 +126,7 @@ static void add_peak(const tide_timeline *tl, const scale *s, tide_text *out) {
 }
 
 void tide_report_html_curve(const tide_timeline *tl, tide_text *out) {
-    const tide_report_levels levels = tide_report_levels_of(tl);
+    const tide_timeline_levels levels = tide_timeline_levels_of(tl);
     scale s = {.top = tl->peak_bytes > 0 ? tl->peak_bytes : 1};
     if (levels.plan > s.top) s.top = levels.plan;
     if (levels.bound > s.top) s.top = levels.bound;

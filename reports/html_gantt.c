@@ -46,15 +46,15 @@ static const char hatches[] =
 
 /// Only the fills that occur.
 static void add_legend(const tide_timeline *tl, const size_t *items, size_t n, tide_text *out) {
-    bool seen[TIDE_REPORT_N_FILLS] = {false};
-    for (size_t i = 0; i < n; i++) seen[tide_report_fill_of(&tl->items[items[i]])] = true;
+    bool seen[TIDE_TIMELINE_N_FILLS] = {false};
+    for (size_t i = 0; i < n; i++) seen[tide_timeline_fill_of(&tl->items[items[i]])] = true;
     tide_text_add(out, "<ul class=\"legend\">\n");
-    for (int f = 0; f < TIDE_REPORT_N_FILLS; f++) {
+    for (int f = 0; f < TIDE_TIMELINE_N_FILLS; f++) {
         if (!seen[f]) continue;
         tide_text_addf(out,
                        "<li><svg width=\"28\" height=\"12\" aria-hidden=\"true\"><rect class=\"k%d\" width=\"28\" "
                        "height=\"12\"/></svg>%s</li>\n",
-                       f, tide_report_fill_text((tide_report_fill)f));
+                       f, tide_timeline_fill_text((tide_timeline_fill)f));
     }
     tide_text_add(out, "</ul>\n");
 }
@@ -91,11 +91,11 @@ static tide_status make_rows(const tide_timeline *tl, rows *r, tide_error *err) 
     }
     size_t row = 0;
     for (size_t i = 0; i < r->n; i++) {
-        if (!tide_report_persists(&tl->items[largest[i]])) r->items[row++] = largest[i];
+        if (!tide_timeline_persists(&tl->items[largest[i]])) r->items[row++] = largest[i];
     }
     r->n_persistent = r->n - row;
     for (size_t i = 0; i < r->n; i++) {
-        if (tide_report_persists(&tl->items[largest[i]])) r->items[row++] = largest[i];
+        if (tide_timeline_persists(&tl->items[largest[i]])) r->items[row++] = largest[i];
     }
     tide_host_free(largest);
     const int h = r->n > 0 ? AIM_HEIGHT / (int)r->n : MAX_ROW;
@@ -117,12 +117,12 @@ static void add_names(const tide_timeline *tl, const rows *r, tide_text *out) {
 }
 
 /// A bar is a thick line: one group per fill holds what all its bars share, and each says only where it is.
-static void add_bars(const tide_timeline *tl, const rows *r, tide_report_fill fill, tide_text *out) {
+static void add_bars(const tide_timeline *tl, const rows *r, tide_timeline_fill fill, tide_text *out) {
     const int bar_h = r->height > 4 ? r->height - 3 : r->height > 2 ? r->height - 1 : r->height;
     bool any = false;
     for (size_t i = 0; i < r->n; i++) {
         const tide_timeline_item *item = &tl->items[r->items[i]];
-        if (tide_report_fill_of(item) != fill) continue;
+        if (tide_timeline_fill_of(item) != fill) continue;
         if (!any) tide_text_addf(out, "<g class=\"b%d\" stroke-width=\"%d\">\n", (int)fill, bar_h);
         any = true;
         const double x0 = tide_plot_x(tl, item->begin), x1 = tide_plot_x(tl, item->end);
@@ -199,7 +199,7 @@ tide_status tide_report_html_gantt(const tide_timeline *tl, tide_text *out, tide
     tide_plot_ticks(tl, TOP - 6, bottom, TOP - 10, out);
     if (with_operators) add_operators(tl, TOP + OPERATORS_HEIGHT / 2 - 1, out);
     add_names(tl, &r, out);
-    for (int f = 0; f < TIDE_REPORT_N_FILLS; f++) add_bars(tl, &r, (tide_report_fill)f, out);
+    for (int f = 0; f < TIDE_TIMELINE_N_FILLS; f++) add_bars(tl, &r, (tide_timeline_fill)f, out);
     tide_plot_peak_line(tl, TOP - 6, bottom, out);
     tide_text_add(out, "</svg>\n</div>\n</section>\n");
     tide_host_free(r.items);

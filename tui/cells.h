@@ -27,8 +27,8 @@ typedef enum tide_tui_role {
     TIDE_TUI_ROLE_BOUND,
     TIDE_TUI_ROLE_PLAN,
     TIDE_TUI_ROLE_CURSOR,
-    TIDE_TUI_ROLE_BAR, ///< first of TIDE_TUI_N_FILLS roles, one per fill
-    TIDE_TUI_N_ROLES = TIDE_TUI_ROLE_BAR + TIDE_TUI_N_FILLS
+    TIDE_TUI_ROLE_BAR, ///< first of TIDE_TIMELINE_N_FILLS roles, one per fill
+    TIDE_TUI_N_ROLES = TIDE_TUI_ROLE_BAR + TIDE_TIMELINE_N_FILLS
 } tide_tui_role;
 
 enum { TIDE_TUI_MARK_SELECTED = 1 };

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tui/levels.h"
 
 int tide_tui_text(const tide_tui_view *v, int x, int y, int w, const char *text, tide_tui_cut cut, tide_tui_role role) {
     return tide_tui_put_text(v->grid, v->glyphs, x, y, w, text, cut, role);
@@ -69,7 +68,7 @@ void tide_tui_draw_summary(const tide_tui_view *v) {
         x = add_fact(v, x, text, TIDE_TUI_ROLE_PLAN);
         snprintf(text, sizeof text, "lower bound %s", tide_format_bytes(tl->lower_bound_bytes, size, sizeof size));
         x = add_fact(v, x, text, TIDE_TUI_ROLE_BOUND);
-        const tide_tui_levels levels = tide_tui_levels_of(tl);
+        const tide_timeline_levels levels = tide_timeline_levels_of(tl);
         if (levels.below > 0) {
             snprintf(text, sizeof text, "+ %s %s", tide_format_bytes(levels.below, size, sizeof size), levels.words);
             x = add_fact(v, x, text, TIDE_TUI_ROLE_TEXT);

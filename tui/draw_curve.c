@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "tui/draw.h"
-#include "tui/levels.h"
 
 /// `bytes` as eighths of a cell in a pane of `h` rows whose top is `top`; more than nothing is at least one eighth.
 static int eighths(uint64_t bytes, uint64_t top, int h) {
@@ -80,7 +79,7 @@ static void label_level(const tide_tui_view *v, int y, const char *const names[N
     label_row(v, y, text, role);
 }
 
-static void draw_levels(const tide_tui_view *v, const tide_tui_levels *l, uint64_t top) {
+static void draw_levels(const tide_tui_view *v, const tide_timeline_levels *l, uint64_t top) {
     const tide_timeline *tl = v->model->tl;
     const tide_tui_rect r = v->layout->curve;
     const int plan_y = row_of_level(r, l->plan, top), bound_y = row_of_level(r, l->bound, top);
@@ -95,7 +94,7 @@ static void draw_levels(const tide_tui_view *v, const tide_tui_levels *l, uint64
 void tide_tui_draw_curve(const tide_tui_view *v) {
     const tide_timeline *tl = v->model->tl;
     const tide_tui_rect r = v->layout->curve;
-    const tide_tui_levels levels = tide_tui_levels_of(tl);
+    const tide_timeline_levels levels = tide_timeline_levels_of(tl);
     uint64_t top = tl->peak_bytes;
     if (levels.plan > top) top = levels.plan;
     if (levels.bound > top) top = levels.bound;

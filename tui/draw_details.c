@@ -53,7 +53,7 @@ static void add_place(fields *f, const tide_timeline_item *item) {
 static void collect(const tide_tui_model *m, const tide_timeline_item *item, fields *f) {
     const tide_timeline *tl = m->tl;
     char size[24];
-    const bool at_peak = tide_tui_alive_at(item, tl->peak_t);
+    const bool at_peak = tide_timeline_alive_at(item, tl->peak_t);
     add(f, "size", "%s", tide_format_bytes(item->size_bytes, size, sizeof size));
     add_life(f, tl, item);
     add(f, "at peak", "%s", at_peak ? "alive" : "not alive");
@@ -67,7 +67,7 @@ static void collect(const tide_tui_model *m, const tide_timeline_item *item, fie
     add_place(f, item);
     if (item->reserved_bytes != item->size_bytes)
         add(f, "reserved", "%s", tide_format_bytes(item->reserved_bytes, size, sizeof size));
-    add(f, "at cursor", "%s", tide_tui_alive_at(item, m->cursor) ? "alive" : "not alive");
+    add(f, "at cursor", "%s", tide_timeline_alive_at(item, m->cursor) ? "alive" : "not alive");
     add(f, "id", "%" PRIu64, item->id);
 }
 
@@ -90,7 +90,7 @@ static void draw_one_line(const tide_tui_view *v, const tide_timeline_item *item
     char text[128], size[24], a[32], b[32];
     snprintf(text, sizeof text, "%s %s..%s %s%s", tide_format_bytes(item->size_bytes, size, sizeof size),
              tide_tui_format_time(tl, item->begin, a, sizeof a), tide_tui_format_time(tl, item->end, b, sizeof b),
-             tide_memory_kind_name(item->kind), tide_tui_alive_at(item, tl->peak_t) ? ", at peak" : "");
+             tide_memory_kind_name(item->kind), tide_timeline_alive_at(item, tl->peak_t) ? ", at peak" : "");
     tide_tui_text(v, r.x + 1, r.y, r.w - 2, text, TIDE_TUI_CUT_END, TIDE_TUI_ROLE_TEXT);
 }
 

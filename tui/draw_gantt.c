@@ -34,7 +34,7 @@ static void draw_header(const tide_tui_view *v) {
 
 static void draw_bar(const tide_tui_view *v, int y, const tide_timeline_item *item) {
     const tide_tui_rect r = v->layout->bars;
-    const tide_tui_fill fill = tide_tui_fill_of(item);
+    const tide_timeline_fill fill = tide_timeline_fill_of(item);
     int from, to;
     const int side = tide_tui_columns_of(v->model->window, r.w, item->begin, item->end, &from, &to);
     if (side == 0) {

@@ -55,7 +55,7 @@ static uint32_t legend_glyph(const tide_tui_glyphs *g, legend l, tide_tui_role *
 
 int tide_tui_help_lines(void) {
     const tide_tui_binding *b;
-    return 1 + (int)tide_tui_bindings(&b) + 2 + TIDE_TUI_N_FILLS + 2 + N_LEGENDS;
+    return 1 + (int)tide_tui_bindings(&b) + 2 + TIDE_TIMELINE_N_FILLS + 2 + N_LEGENDS;
 }
 
 static void draw_line(const tide_tui_view *v, int line, int y, int w) {
@@ -77,13 +77,13 @@ static void draw_line(const tide_tui_view *v, int line, int y, int w) {
     if (line == 0) tide_tui_text(v, r.x + 1, y, w, "Bars", TIDE_TUI_CUT_END, TIDE_TUI_ROLE_TITLE);
     if (line <= 0) return;
     line -= 1;
-    if (line < TIDE_TUI_N_FILLS) {
+    if (line < TIDE_TIMELINE_N_FILLS) {
         tide_tui_fill_row(v->grid, x, y, 3, v->glyphs->bar[line], (tide_tui_role)(TIDE_TUI_ROLE_BAR + line));
-        tide_tui_text(v, x + 11, y, w - 11, tide_tui_fill_text((tide_tui_fill)line), TIDE_TUI_CUT_END,
+        tide_tui_text(v, x + 11, y, w - 11, tide_timeline_fill_text((tide_timeline_fill)line), TIDE_TUI_CUT_END,
                       TIDE_TUI_ROLE_TEXT);
         return;
     }
-    line -= TIDE_TUI_N_FILLS + 1;
+    line -= TIDE_TIMELINE_N_FILLS + 1;
     if (line == 0) tide_tui_text(v, r.x + 1, y, w, "Curve and axis", TIDE_TUI_CUT_END, TIDE_TUI_ROLE_TITLE);
     if (line <= 0) return;
     line -= 1;

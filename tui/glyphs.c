@@ -18,8 +18,8 @@ static const tide_tui_glyphs unicode_tier = {
     .after = 0x203A,
     .cut = 0x2026,
     .bad = 0xFFFD,
-#define XX(name, unicode, ascii, text) [TIDE_TUI_FILL_##name] = (unicode),
-    .bar = {TIDE_TUI_FILL_MAP(XX)},
+#define XX(name, unicode, ascii) [TIDE_TIMELINE_FILL_##name] = (unicode),
+    .bar = {TIDE_TUI_BAR_MAP(XX)},
 #undef XX
 };
 
@@ -38,43 +38,9 @@ static const tide_tui_glyphs ascii_tier = {
     .after = '>',
     .cut = '~',
     .bad = '?',
-#define XX(name, unicode, ascii, text) [TIDE_TUI_FILL_##name] = (ascii),
-    .bar = {TIDE_TUI_FILL_MAP(XX)},
+#define XX(name, unicode, ascii) [TIDE_TIMELINE_FILL_##name] = (ascii),
+    .bar = {TIDE_TUI_BAR_MAP(XX)},
 #undef XX
 };
 
 const tide_tui_glyphs *tide_tui_glyphs_of(bool ascii) { return ascii ? &ascii_tier : &unicode_tier; }
-
-tide_tui_fill tide_tui_fill_of(const tide_timeline_item *item) {
-    switch (item->kind) {
-    case TIDE_KIND_KV_CACHE:
-        return TIDE_TUI_FILL_KV_CACHE;
-    case TIDE_KIND_HOST_PINNED:
-    case TIDE_KIND_HOST_PAGEABLE:
-        return TIDE_TUI_FILL_HOST;
-    case TIDE_KIND_PERSISTENT:
-        return TIDE_TUI_FILL_WEIGHT;
-    default:
-        break;
-    }
-    switch (item->role) {
-    case TIDE_ROLE_SCRATCH:
-        return TIDE_TUI_FILL_SCRATCH;
-    case TIDE_ROLE_WEIGHT:
-        return TIDE_TUI_FILL_WEIGHT;
-    case TIDE_ROLE_INPUT:
-    case TIDE_ROLE_OUTPUT:
-        return TIDE_TUI_FILL_INOUT;
-    default:
-        return item->kind == TIDE_KIND_DEFAULT ? TIDE_TUI_FILL_INOUT : TIDE_TUI_FILL_INTERMEDIATE;
-    }
-}
-
-const char *tide_tui_fill_text(tide_tui_fill fill) {
-    static const char *const texts[] = {
-#define XX(name, unicode, ascii, text) text,
-        TIDE_TUI_FILL_MAP(XX)
-#undef XX
-    };
-    return fill < TIDE_TUI_N_FILLS ? texts[fill] : "";
-}

@@ -8,30 +8,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "profiler/timeline.h"
+#include "profiler/timeline_facts.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 /// How a bar is filled: the twin of its colour, so that nothing is told by colour alone.
-#define TIDE_TUI_FILL_MAP(XX)                                                                                          \
-    XX(INTERMEDIATE, 0x2588, '=', "intermediate")                                                                      \
-    XX(SCRATCH, 0x2592, '~', "scratch")                                                                                \
-    XX(INOUT, 0x2593, '+', "input, output, default")                                                                   \
-    XX(WEIGHT, 0x2591, '-', "weight, persistent")                                                                      \
-    XX(KV_CACHE, 0x2261, 'k', "KV cache")                                                                              \
-    XX(HOST, 0x2584, 'h', "host memory")
-
-typedef enum tide_tui_fill {
-#define XX(name, unicode, ascii, text) TIDE_TUI_FILL_##name,
-    TIDE_TUI_FILL_MAP(XX)
-#undef XX
-        TIDE_TUI_N_FILLS
-} tide_tui_fill;
-
-tide_tui_fill tide_tui_fill_of(const tide_timeline_item *item);
-const char *tide_tui_fill_text(tide_tui_fill fill);
+#define TIDE_TUI_BAR_MAP(XX)                                                                                           \
+    XX(INTERMEDIATE, 0x2588, '=')                                                                                      \
+    XX(SCRATCH, 0x2592, '~')                                                                                           \
+    XX(INOUT, 0x2593, '+')                                                                                             \
+    XX(WEIGHT, 0x2591, '-')                                                                                            \
+    XX(KV_CACHE, 0x2261, 'k')                                                                                          \
+    XX(HOST, 0x2584, 'h')
 
 typedef struct tide_tui_glyphs {
     bool ascii;
@@ -47,7 +37,7 @@ typedef struct tide_tui_glyphs {
     uint32_t before, after; ///< a bar that lies outside the window, to the left or right
     uint32_t cut;           ///< text left out
     uint32_t bad;           ///< a character that cannot be shown
-    uint32_t bar[TIDE_TUI_N_FILLS];
+    uint32_t bar[TIDE_TIMELINE_N_FILLS];
 } tide_tui_glyphs;
 
 const tide_tui_glyphs *tide_tui_glyphs_of(bool ascii);

@@ -25,9 +25,9 @@ static uint64_t life_of(const tide_timeline_item *item) {
 
 static bool goes_before(const tide_tui_model *m, size_t a, size_t b) {
     const tide_timeline_item *x = &m->tl->items[a], *y = &m->tl->items[b];
-    const bool x_persists = tide_tui_persists(x);
+    const bool x_persists = tide_timeline_persists(x);
     int by_name;
-    if (m->hides_persistent && x_persists != tide_tui_persists(y)) return !x_persists;
+    if (m->hides_persistent && x_persists != tide_timeline_persists(y)) return !x_persists;
     switch (m->sort) {
     case TIDE_TUI_SORT_SIZE:
         if (x->size_bytes != y->size_bytes) return x->size_bytes > y->size_bytes;
@@ -40,7 +40,7 @@ static bool goes_before(const tide_tui_model *m, size_t a, size_t b) {
         if (life_of(x) != life_of(y)) return life_of(x) > life_of(y);
         break;
     default:
-        if (x_persists != tide_tui_persists(y)) return !x_persists;
+        if (x_persists != tide_timeline_persists(y)) return !x_persists;
         break;
     }
     return a < b; // the timeline's own order: by begin
@@ -76,7 +76,7 @@ tide_status tide_tui_model_init(tide_tui_model *m, const tide_timeline *tl, tide
     if (m->order == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu rows", tl->n_items);
     for (size_t i = 0; i < tl->n_items; i++) {
         m->order[i] = i;
-        m->n_persistent += tide_tui_persists(&tl->items[i]);
+        m->n_persistent += tide_timeline_persists(&tl->items[i]);
     }
     m->n_rows = tl->n_items;
     sort_rows(m);
@@ -90,13 +90,6 @@ void tide_tui_model_deinit(tide_tui_model *m) {
 
 const tide_timeline_item *tide_tui_selected(const tide_tui_model *m) {
     return m->row < m->n_rows ? &m->tl->items[m->order[m->row]] : NULL;
-}
-
-bool tide_tui_alive_at(const tide_timeline_item *item, int64_t t) { return item->begin <= t && t < item->end; }
-
-bool tide_tui_persists(const tide_timeline_item *item) {
-    return item->persistent || item->kind == TIDE_KIND_PERSISTENT || item->role == TIDE_ROLE_WEIGHT ||
-           item->role == TIDE_ROLE_INPUT || item->role == TIDE_ROLE_OUTPUT;
 }
 
 size_t tide_tui_n_hidden(const tide_tui_model *m) { return m->tl->n_items - m->n_rows; }
@@ -156,7 +149,7 @@ static void fit(tide_tui_model *m) {
     const int64_t begin = tide_tui_move_time(item->begin, -by, whole.begin, whole.end - 1);
     const int64_t end = tide_tui_move_time(item->end, by, begin + 1, whole.end);
     m->window = place_window(m, begin, (uint64_t)end - (uint64_t)begin);
-    if (!tide_tui_alive_at(item, m->cursor)) m->cursor = item->begin;
+    if (!tide_timeline_alive_at(item, m->cursor)) m->cursor = item->begin;
     hold_cursor(m);
 }
 
@@ -193,7 +186,7 @@ static void next_sort(tide_tui_model *m) {
 /// Where the selected row goes away, the next one that stays is selected, or the last.
 static void toggle_persistent(tide_tui_model *m) {
     size_t n_before = 0;
-    for (size_t i = 0; i < m->row; i++) n_before += !tide_tui_persists(&m->tl->items[m->order[i]]);
+    for (size_t i = 0; i < m->row; i++) n_before += !tide_timeline_persists(&m->tl->items[m->order[i]]);
     m->hides_persistent = !m->hides_persistent;
     m->n_rows = m->tl->n_items - (m->hides_persistent ? m->n_persistent : 0);
     sort_and_follow(m);

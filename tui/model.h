@@ -60,9 +60,6 @@ unsigned tide_tui_press(tide_tui_model *m, const tide_tui_layout *layout, uint32
 void tide_tui_settle(tide_tui_model *m, const tide_tui_layout *layout);
 /// The selected item; NULL when there is none.
 const tide_timeline_item *tide_tui_selected(const tide_tui_model *m);
-bool tide_tui_alive_at(const tide_timeline_item *item, int64_t t);
-/// Weights, inputs and outputs: what is there for the whole run and would stand above everything else.
-bool tide_tui_persists(const tide_timeline_item *item);
 /// Rows that are not shown now.
 size_t tide_tui_n_hidden(const tide_tui_model *m);
 

@@ -49,7 +49,7 @@ static void check_state(const tide_tui_model *m, const tide_tui_layout *l) {
     if (m->n_rows == 0) return;
     assert_true(m->row < m->n_rows && m->top <= m->row);
     for (size_t i = 0; i < m->n_rows && m->hides_persistent; i++)
-        assert_false(tide_tui_persists(&m->tl->items[m->order[i]]));
+        assert_false(tide_timeline_persists(&m->tl->items[m->order[i]]));
     if (!l->too_small) assert_true(m->row < m->top + (size_t)l->bars.h);
 }
 

@@ -103,8 +103,8 @@ static void every_sort_is_in_order_and_whole(void **state) {
             if (f.m.sort == TIDE_TUI_SORT_NAME) assert_true(strcmp(a->name, b->name) <= 0);
             if (f.m.sort == TIDE_TUI_SORT_LIFE) assert_true(a->end - a->begin >= b->end - b->begin);
             if (f.m.sort != TIDE_TUI_SORT_BEGIN) continue;
-            assert_true(tide_tui_persists(a) <= tide_tui_persists(b));
-            if (tide_tui_persists(a) == tide_tui_persists(b)) assert_true(a->begin <= b->begin);
+            assert_true(tide_timeline_persists(a) <= tide_timeline_persists(b));
+            if (tide_timeline_persists(a) == tide_timeline_persists(b)) assert_true(a->begin <= b->begin);
         }
         assert_int_equal(seen_sum, f.tl->n_items * (f.tl->n_items - 1) / 2);
     }
@@ -184,7 +184,7 @@ static void fit_shows_the_whole_lifetime(void **state) {
         const tide_timeline_item *item = tide_tui_selected(&f.m);
         assert_true(f.m.window.begin <= item->begin && f.m.window.end >= item->end);
         assert_true(tide_tui_window_span(f.m.window) <= 2 * (uint64_t)(item->end - item->begin) + 4);
-        assert_true(tide_tui_alive_at(item, f.m.cursor));
+        assert_true(tide_timeline_alive_at(item, f.m.cursor));
     }
     close_it(&f);
 }
@@ -271,7 +271,7 @@ static void what_persists(void **state) {
         {{.kind = TIDE_KIND_DEFAULT, .role = TIDE_ROLE_OUTPUT}, true},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        assert_int_equal(tide_tui_persists(&cases[i].item), cases[i].persists);
+        assert_int_equal(tide_timeline_persists(&cases[i].item), cases[i].persists);
 }
 
 static void w_hides_and_shows_persistent_rows_in_every_sort(void **state) {
@@ -282,7 +282,7 @@ static void w_hides_and_shows_persistent_rows_in_every_sort(void **state) {
         press(&f, 'w');
         assert_int_equal(f.m.n_rows, 3);
         assert_int_equal(tide_tui_n_hidden(&f.m), 4);
-        for (size_t i = 0; i < 3; i++) assert_false(tide_tui_persists(&f.tl->items[f.m.order[i]]));
+        for (size_t i = 0; i < 3; i++) assert_false(tide_timeline_persists(&f.tl->items[f.m.order[i]]));
         press(&f, 'G');
         assert_int_equal(f.m.row, 2);
         const char *name = selected_name(&f);

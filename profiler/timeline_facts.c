@@ -1,13 +1,54 @@
 // SPDX-License-Identifier: MIT
 //
-// Heights of plan and bound. See levels.h.
-#include "tui/levels.h"
+// Timeline facts. See timeline_facts.h.
+#include "profiler/timeline_facts.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "core/base/checked.h"
 #include "core/memory/allocator.h"
+
+tide_timeline_fill tide_timeline_fill_of(const tide_timeline_item *item) {
+    switch (item->kind) {
+    case TIDE_KIND_KV_CACHE:
+        return TIDE_TIMELINE_FILL_KV_CACHE;
+    case TIDE_KIND_HOST_PINNED:
+    case TIDE_KIND_HOST_PAGEABLE:
+        return TIDE_TIMELINE_FILL_HOST;
+    case TIDE_KIND_PERSISTENT:
+        return TIDE_TIMELINE_FILL_WEIGHT;
+    default:
+        break;
+    }
+    switch (item->role) {
+    case TIDE_ROLE_SCRATCH:
+        return TIDE_TIMELINE_FILL_SCRATCH;
+    case TIDE_ROLE_WEIGHT:
+        return TIDE_TIMELINE_FILL_WEIGHT;
+    case TIDE_ROLE_INPUT:
+    case TIDE_ROLE_OUTPUT:
+        return TIDE_TIMELINE_FILL_INOUT;
+    default:
+        return item->kind == TIDE_KIND_DEFAULT ? TIDE_TIMELINE_FILL_INOUT : TIDE_TIMELINE_FILL_INTERMEDIATE;
+    }
+}
+
+const char *tide_timeline_fill_text(tide_timeline_fill fill) {
+    static const char *const texts[] = {
+#define XX(name, text) text,
+        TIDE_TIMELINE_FILL_MAP(XX)
+#undef XX
+    };
+    return fill < TIDE_TIMELINE_N_FILLS ? texts[fill] : "";
+}
+
+bool tide_timeline_persists(const tide_timeline_item *item) {
+    return item->persistent || item->kind == TIDE_KIND_PERSISTENT || item->role == TIDE_ROLE_WEIGHT ||
+           item->role == TIDE_ROLE_INPUT || item->role == TIDE_ROLE_OUTPUT;
+}
+
+// ---- heights of plan and bound ----
 
 /// Sums up what lies below and notes its kinds as bits; false: a part of it is unknown.
 static bool add_below(const tide_timeline *tl, uint64_t *below, unsigned *kinds) {
@@ -45,13 +86,15 @@ static void name_kinds(unsigned kinds, char *buf, size_t buf_bytes) {
     }
 }
 
-tide_tui_levels tide_tui_levels_of(const tide_timeline *tl) {
-    tide_tui_levels l = {0};
+tide_timeline_levels tide_timeline_levels_of(const tide_timeline *tl) {
+    tide_timeline_levels l = {0};
     unsigned kinds = 0;
     if (!tl->has_plan || !add_below(tl, &l.below, &kinds) || !tide_add_u64(l.below, tl->plan_bytes, &l.plan) ||
         !tide_add_u64(l.below, tl->lower_bound_bytes, &l.bound))
-        return (tide_tui_levels){0};
+        return (tide_timeline_levels){0};
     l.known = true;
     name_kinds(kinds, l.words, sizeof l.words);
     return l;
 }
+
+bool tide_timeline_alive_at(const tide_timeline_item *item, int64_t t) { return item->begin <= t && t < item->end; }
