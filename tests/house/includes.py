@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: MIT
+"""Each floor knows only those below it.
+
+No file includes a header of a higher floor, the two views do not know each other, SQLite is profiler/'s alone, and nobody
+calls a banned function. Usage: includes.py SOURCE_DIR
+"""
+import pathlib
+import re
+import sys
+
+FLOORS = ["core/base", "core/device", "core/memory", "core/tensor", "core/graph", "core/ops", "core/runtime", "planner",
+          "profiler", "tui reports", "cli"]
+RANK = {folder: rank for rank, folders in enumerate(FLOORS) for folder in folders.split()}
+INCLUDE = re.compile(r'^#include "([a-z]+/[^"]*)"', re.M)
+BANNED = re.compile(r"\b(?:sprintf|strcpy|strcat|gets|atoi|strtok)\(")
+
+
+def floor(path):
+    return next((f for f in RANK if path.startswith(f + "/")), None)
+
+
+def faults(path, text):
+    mine = floor(path)
+    for header in INCLUDE.findall(text):
+        theirs = floor(header)
+        if theirs is None or RANK[theirs] > RANK[mine]:
+            yield f"includes {header}, which is not below it"
+        elif {mine, theirs} == {"tui", "reports"}:
+            yield f"includes {header}: the two views do not know each other"
+    if mine != "profiler" and "<sqlite3.h>" in text:
+        yield "includes SQLite, which is profiler/'s alone"
+    for call in BANNED.findall(text):
+        yield f"calls {call} which is banned"
+
+
+def main():
+    root = pathlib.Path(sys.argv[1])
+    n_files = n_includes = n_faults = 0
+    for top in ("core", "planner", "profiler", "tui", "reports", "cli"):
+        for file in sorted((root / top).rglob("*.[ch]")):
+            path, text = file.relative_to(root).as_posix(), file.read_text(encoding="utf-8")
+            n_files += 1
+            n_includes += len(INCLUDE.findall(text))
+            for fault in faults(path, text):
+                print(f"{path} {fault}")
+                n_faults += 1
+    print(f"{n_files} files, {n_includes} includes, {n_faults} faults")
+    # A check that reads nothing must not pass.
+    return 1 if n_faults or n_files < 100 or n_includes < 300 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
