@@ -3,15 +3,21 @@
 // colouring: assign pools, then lay the pools end to end. See coloring.h.
 #include "planner/coloring.h"
 
-#include <string.h>
-
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
-#include "planner/planner.h"
+#include "planner/placed_index.h"
+
+typedef struct member {
+    int64_t begin_step, end_step;
+    int32_t pool;
+} member;
 
 typedef struct coloring {
     tide_memory_plan *plan;
-    const tide_interference *graph;
+    const tide_worklist *work;
+    tide_placed_index placed;
+    uint32_t *neighbours; // [few_of(work->n)] scratch
+    member *members;      // [work->n] those that have a pool, in the order of work
     tide_pool_rule rule;
     size_t cap_pools;
     uint64_t *aligns; // [n_pools] strictest member
@@ -20,13 +26,20 @@ typedef struct coloring {
     size_t cap_taken;
 } coloring;
 
-/// Mark every pool in which a neighbour of lifetime `i` lies already.
-static void mark_taken(coloring *c, size_t i, uint32_t mark) {
-    const uint32_t *neighbours;
-    const size_t n = tide_interference_neighbours(c->graph, i, &neighbours);
-    for (size_t k = 0; k < n; k++) {
-        const int32_t pool = c->plan->pools[neighbours[k]];
-        if (pool != TIDE_NO_POOL) c->taken_by[pool] = mark;
+/// As many neighbours as the index finds in the time of a walk over `n` members.
+static size_t few_of(size_t n) { return 32 + n / 16; }
+
+/// Mark every pool in which a tensor lies that conflicts with the one at position `work_i`: all before it have a pool.
+static void mark_taken(coloring *c, size_t work_i, uint32_t mark) {
+    const tide_lifetime *item = c->work->items[work_i];
+    const size_t few = few_of(work_i), n = tide__placed_index_find(&c->placed, item, c->neighbours, few);
+    if (n <= few) {
+        for (size_t k = 0; k < n; k++) c->taken_by[c->members[c->neighbours[k]].pool] = mark;
+        return;
+    }
+    for (size_t k = 0; k < work_i; k++) {
+        const member *m = &c->members[k];
+        if (m->begin_step < item->end_step && item->begin_step < m->end_step) c->taken_by[m->pool] = mark;
     }
 }
 
@@ -61,25 +74,26 @@ static tide_status add_pool(coloring *c, int32_t *out) {
     return TIDE_OK;
 }
 
-static void join(coloring *c, size_t i, int32_t pool) {
-    const tide_lifetime *item = &c->plan->lifetimes.items[i];
+static void join(coloring *c, size_t work_i, int32_t pool) {
+    const tide_lifetime *item = c->work->items[work_i];
     tide_plan_pool *p = &c->plan->pool_list[pool];
     const uint64_t bytes = tide_lifetime_aligned_bytes(item);
     if (bytes > p->size_bytes) p->size_bytes = bytes;
     if (item->align_bytes > c->aligns[pool]) c->aligns[pool] = item->align_bytes;
     p->n_members++;
-    c->plan->pools[i] = pool;
+    c->plan->pools[item - c->plan->lifetimes.items] = pool;
+    c->members[work_i] = (member){item->begin_step, item->end_step, pool};
+    tide__placed_index_add(&c->placed, c->work, work_i);
 }
 
-static tide_status assign_pools(coloring *c, const tide_worklist *work, tide_error *err) {
-    for (size_t k = 0; k < work->n; k++) {
-        const size_t i = (size_t)(work->items[k] - c->plan->lifetimes.items);
+static tide_status assign_pools(coloring *c, tide_error *err) {
+    for (size_t k = 0; k < c->work->n; k++) {
         const uint32_t mark = (uint32_t)k + 1;
-        mark_taken(c, i, mark);
-        int32_t pool = choose_pool(c, tide_lifetime_aligned_bytes(work->items[k]), mark);
+        mark_taken(c, k, mark);
+        int32_t pool = choose_pool(c, tide_lifetime_aligned_bytes(c->work->items[k]), mark);
         if (pool == TIDE_NO_POOL && add_pool(c, &pool) != TIDE_OK)
-            return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a pool of tensor '%s'", work->items[k]->name);
-        join(c, i, pool);
+            return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a pool of tensor '%s'", c->work->items[k]->name);
+        join(c, k, pool);
     }
     return TIDE_OK;
 }
@@ -107,17 +121,25 @@ static tide_status lay_out(coloring *c, tide_error *err) {
     return TIDE_OK;
 }
 
+static tide_status color(coloring *c, tide_error *err) {
+    c->neighbours = tide_host_calloc(few_of(c->work->n), sizeof *c->neighbours);
+    c->members = tide_host_calloc(c->work->n, sizeof *c->members);
+    if (c->neighbours == NULL || c->members == NULL || tide__placed_index_init(&c->placed, c->work) != TIDE_OK)
+        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to colour %zu tensors", c->work->n);
+    TIDE_TRY(assign_pools(c, err));
+    return lay_out(c, err);
+}
+
 tide_status tide__plan_color(tide_memory_plan *plan, tide_worklist_order *order, tide_pool_rule rule, tide_error *err) {
-    tide_interference *graph;
-    TIDE_TRY(tide_interference_build(&plan->lifetimes, &graph, err));
-    tide_worklist work = {0};
-    coloring c = {.plan = plan, .graph = graph, .rule = rule};
-    tide_status st = tide__worklist_make(&plan->lifetimes, order, &work, err);
-    if (st == TIDE_OK) st = assign_pools(&c, &work, err);
-    if (st == TIDE_OK) st = lay_out(&c, err);
+    tide_worklist work;
+    TIDE_TRY(tide__worklist_make(&plan->lifetimes, order, &work, err));
+    coloring c = {.plan = plan, .work = &work, .rule = rule};
+    const tide_status st = color(&c, err);
+    tide__placed_index_deinit(&c.placed);
+    tide_host_free(c.neighbours);
+    tide_host_free(c.members);
     tide_host_free(c.aligns);
     tide_host_free(c.taken_by);
     tide__worklist_deinit(&work);
-    tide_interference_destroy(graph);
     return st;
 }

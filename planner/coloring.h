@@ -18,11 +18,11 @@ typedef enum tide_pool_rule {
 
 /**
  * Colour the interference graph of the plan's lifetimes, taken in `order`; sets pools, pool_list, n_pools, offsets
- * and bytes.
+ * and bytes. The graph is asked edge by edge (placed_index) and never built: 100,000 tensors may have 5 * 10^9 edges.
  *
  * A pool is as large as its largest aligned member and grows when a larger one joins. Where members differ in
  * alignment the pool has the strictest, and its size is a multiple of that.
- * Cost O(n log n + edges + n pools) time, O(n + edges) memory.
+ * Cost O((n + edges) log n + n pools) time where conflicts are few, O(n^2) where they are many; O(n) memory.
  */
 tide_status tide__plan_color(tide_memory_plan *plan, tide_worklist_order *order, tide_pool_rule rule,
                              tide_error *err) TIDE_NODISCARD;

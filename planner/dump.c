@@ -21,14 +21,16 @@ static void add_heads(tide_grid *g, const char *const *heads, size_t n) {
 static void dump_liveness(const tide_lifetimes *lt, tide_text *out) {
     static const char *const heads[] = {"tensor", "bytes", "aligned", "birth",      "death",
                                         "kind",   "role",  "device",  "persistent", "made by"};
-    tide_text_addf(out, "1 liveness: %s, %zu tensors, %" PRId64 " steps; birth and death are steps, both included\n",
-                   lt->model != NULL ? lt->model : "", lt->n, lt->n_steps);
+    tide_text_add(out, "1 liveness: ");
+    tide__add_name(out, lt->model != NULL ? lt->model : "");
+    tide_text_addf(out, ", %zu tensors, %" PRId64 " steps; birth and death are steps, both included\n", lt->n,
+                   lt->n_steps);
     tide_grid g = {.columns = "lrrrrlllll"};
     add_heads(&g, heads, sizeof heads / sizeof heads[0]);
     for (size_t i = 0; i < lt->n; i++) {
         const tide_lifetime *item = &lt->items[i];
         char device[16];
-        tide__grid_cell(&g, "%s", item->name);
+        tide__grid_name(&g, item->name);
         tide__grid_cell(&g, "%" PRIu64, item->size_bytes);
         tide__grid_cell(&g, "%" PRIu64, tide_lifetime_aligned_bytes(item));
         tide__grid_cell(&g, "%" PRId64, item->begin_step);
@@ -37,7 +39,7 @@ static void dump_liveness(const tide_lifetimes *lt, tide_text *out) {
         tide__grid_cell(&g, "%s", tide_role_name(item->role));
         tide__grid_cell(&g, "%s", tide_device_format(item->device, device, sizeof device));
         tide__grid_cell(&g, "%s", yes_no(item->persistent));
-        tide__grid_cell(&g, "%s", item->persistent ? "" : step_name(lt, item->begin_step));
+        tide__grid_name(&g, item->persistent ? "" : step_name(lt, item->begin_step));
     }
     tide__grid_finish(&g, out);
 }
@@ -53,8 +55,12 @@ static tide_status dump_graph(const tide_lifetimes *lt, tide_text *out, tide_err
         if (lt->items[i].persistent) continue;
         const uint32_t *neighbours;
         const size_t n = tide_interference_neighbours(graph, i, &neighbours);
-        tide_text_addf(out, "%s:", lt->items[i].name);
-        for (size_t k = 0; k < n; k++) tide_text_addf(out, " %s", lt->items[neighbours[k]].name);
+        tide__add_name(out, lt->items[i].name);
+        tide_text_add(out, ":");
+        for (size_t k = 0; k < n; k++) {
+            tide_text_add(out, " ");
+            tide__add_name(out, lt->items[neighbours[k]].name);
+        }
         tide_text_add(out, "\n");
     }
     tide_interference_destroy(graph);
@@ -63,13 +69,15 @@ static tide_status dump_graph(const tide_lifetimes *lt, tide_text *out, tide_err
 
 static void dump_pools(const tide_memory_plan *plan, tide_text *out) {
     const tide_lifetimes *lt = &plan->lifetimes;
-    tide_text_addf(out, "3 colouring by %s: %zu pools\n", plan->strategy, plan->n_pools);
+    tide_text_add(out, "3 colouring by ");
+    tide__add_name(out, plan->strategy);
+    tide_text_addf(out, ": %zu pools\n", plan->n_pools);
     static const char *const heads[] = {"tensor", "aligned", "birth", "death", "pool"};
     tide_grid g = {.columns = "lrrrr"};
     add_heads(&g, heads, sizeof heads / sizeof heads[0]);
     for (size_t i = 0; i < lt->n; i++) {
         if (lt->items[i].persistent) continue;
-        tide__grid_cell(&g, "%s", lt->items[i].name);
+        tide__grid_name(&g, lt->items[i].name);
         tide__grid_cell(&g, "%" PRIu64, tide_lifetime_aligned_bytes(&lt->items[i]));
         tide__grid_cell(&g, "%" PRId64, lt->items[i].begin_step);
         tide__grid_cell(&g, "%" PRId64, lt->items[i].end_step - 1);
@@ -88,8 +96,8 @@ static tide_status dump_color(const tide_memory_plan *plan, tide_text *out, tide
     TIDE_TRY(tide_strategy_find("greedy_color", &strategy, err));
     tide_memory_plan *colored;
     TIDE_TRY(tide_plan_make(&plan->lifetimes, strategy, NULL, &colored, err));
-    tide_text_addf(out, "%s places by offset and has no colours; this is what colouring makes of the same tensors:\n",
-                   plan->strategy);
+    tide__add_name(out, plan->strategy);
+    tide_text_add(out, " places by offset and has no colours; this is what colouring makes of the same tensors:\n");
     dump_pools(colored, out);
     tide_memory_plan_destroy(colored);
     return TIDE_OK;
@@ -97,15 +105,16 @@ static tide_status dump_color(const tide_memory_plan *plan, tide_text *out, tide
 
 static void dump_plan(const tide_memory_plan *plan, tide_text *out) {
     const tide_lifetimes *lt = &plan->lifetimes;
-    tide_text_addf(out, "4 plan by %s: %" PRIu64 " bytes (naive %" PRIu64 ", lower bound %" PRIu64 "), %s\n",
-                   plan->strategy, plan->bytes, plan->naive_bytes, plan->lower_bound_bytes,
-                   plan->verified ? "verified" : "not verified");
+    tide_text_add(out, "4 plan by ");
+    tide__add_name(out, plan->strategy);
+    tide_text_addf(out, ": %" PRIu64 " bytes (naive %" PRIu64 ", lower bound %" PRIu64 "), %s\n", plan->bytes,
+                   plan->naive_bytes, plan->lower_bound_bytes, plan->verified ? "verified" : "not verified");
     static const char *const heads[] = {"tensor", "offset", "end", "birth", "death", "pool"};
     tide_grid g = {.columns = "lrrrrr"};
     add_heads(&g, heads, sizeof heads / sizeof heads[0]);
     for (size_t i = 0; i < lt->n; i++) {
         if (lt->items[i].persistent) continue;
-        tide__grid_cell(&g, "%s", lt->items[i].name);
+        tide__grid_name(&g, lt->items[i].name);
         tide__grid_cell(&g, "%" PRIu64, plan->offsets[i]);
         tide__grid_cell(&g, "%" PRIu64, plan->offsets[i] + tide_lifetime_aligned_bytes(&lt->items[i]));
         tide__grid_cell(&g, "%" PRId64, lt->items[i].begin_step);

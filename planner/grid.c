@@ -9,21 +9,45 @@
 #include <string.h>
 
 #include "core/base/host_alloc.h"
+#include "core/base/utf8.h"
 
-void tide__grid_cell(tide_grid *g, const char *fmt, ...) {
-    if (g->failed) return;
-    va_list ap;
-    va_start(ap, fmt);
-    char buf[512];
-    const int n = vsnprintf(buf, sizeof buf, fmt, ap);
-    va_end(ap);
-    char *cell = n < 0 ? NULL : tide_host_strdup(buf);
+/// Takes `cell`; NULL: there was no memory for it.
+static void add_cell(tide_grid *g, char *cell) {
     if (cell == NULL || tide_host_grow(&g->cells, &g->cap, g->n + 1, sizeof *g->cells) != TIDE_OK) {
         tide_host_free(cell);
         g->failed = true;
         return;
     }
     g->cells[g->n++] = cell;
+}
+
+void tide__grid_cell(tide_grid *g, const char *fmt, ...) {
+    if (g->failed) return;
+    va_list ap;
+    va_start(ap, fmt);
+    char buf[128];
+    const int n = vsnprintf(buf, sizeof buf, fmt, ap);
+    va_end(ap);
+    add_cell(g, n < 0 || (size_t)n >= sizeof buf ? NULL : tide_host_strdup(buf));
+}
+
+void tide__grid_name(tide_grid *g, const char *name) {
+    if (g->failed) return;
+    tide_text cell = {0};
+    tide__add_name(&cell, name);
+    add_cell(g, cell.failed ? NULL : tide_host_strdup(tide_text_str(&cell)));
+    tide_text_deinit(&cell);
+}
+
+void tide__add_name(tide_text *out, const char *name) {
+    uint32_t cp;
+    for (size_t n; (n = tide_utf8_decode(name, &cp)) > 0; name += n) {
+        if (cp == TIDE_UTF8_BAD || tide_utf8_is_control(cp)) {
+            tide_text_add(out, TIDE_UTF8_REPLACEMENT);
+        } else {
+            tide_text_add_n(out, name, n);
+        }
+    }
 }
 
 /// Characters on screen: UTF-8 continuation bytes take no place.

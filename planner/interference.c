@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
 // interference graph, stage 2 of 4: which tensors are alive together and so must not share memory (S23-7, S23-8).
-// Colouring walks it; `plan --dump-stage graph` prints it.
+// `plan --dump-stage graph` prints it. Strategies ask for the same relation without building it (placed_index), since
+// it grows with the square of the number of tensors; that is also why its size has a limit.
 //
 // Kept as compressed rows: the neighbours of lifetime a are neighbours[start[a] … start[a + 1]), ascending.
 //
 //     start:      | 0 | 2 | 3 | 3 | 4 |          4 lifetimes
 //     neighbours: | 1 3 | 0 |  | 0 |             edges 0-1, 0-3; number 2 is persistent or alone
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "core/base/checked.h"
@@ -70,6 +72,36 @@ static int compare_u32(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+static int compare_i64(const void *a, const void *b) {
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/// Number of edges without visiting them: each tensor meets those that were born before it and are still alive.
+/// `deaths` is scratch [by_birth->n].
+static uint64_t count_conflicts(const tide_worklist *by_birth, int64_t *deaths) {
+    for (size_t k = 0; k < by_birth->n; k++) deaths[k] = by_birth->items[k]->end_step;
+    qsort(deaths, by_birth->n, sizeof *deaths, compare_i64);
+    uint64_t n_edges = 0;
+    size_t n_dead = 0;
+    for (size_t k = 0; k < by_birth->n; k++) {
+        while (deaths[n_dead] <= by_birth->items[k]->begin_step) n_dead++; // ends at the tensor's own death
+        n_edges += k - n_dead;
+    }
+    return n_edges;
+}
+
+static tide_status check_size(const tide_worklist *by_birth, tide_error *err) {
+    int64_t *deaths = tide_host_calloc(by_birth->n, sizeof *deaths);
+    if (deaths == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu lifetimes", by_birth->n);
+    const uint64_t n_edges = count_conflicts(by_birth, deaths);
+    tide_host_free(deaths);
+    if (n_edges <= TIDE_INTERFERENCE_MAX_EDGES) return TIDE_OK;
+    return TIDE_FAIL(err, TIDE_ERR_NO_SPACE,
+                     "the interference graph of %zu lifetimes has %" PRIu64 " edges, more than the %d that are built",
+                     by_birth->n, n_edges, (int)TIDE_INTERFERENCE_MAX_EDGES);
+}
+
 /// Count degrees, make room, fill, sort the rows. `live` and `next` are scratch [n].
 static tide_status build(tide_interference *g, const tide_lifetimes *lt, const tide_worklist *by_birth, uint32_t *live,
                          size_t *next) {
@@ -91,6 +123,11 @@ tide_status tide_interference_build(const tide_lifetimes *lt, tide_interference 
         return TIDE_FAIL(err, TIDE_ERR_OVERFLOW, "%zu lifetimes are more than an interference graph can number", lt->n);
     tide_worklist by_birth;
     TIDE_TRY(tide__worklist_make(lt, tide__by_birth, &by_birth, err));
+    const tide_status fits = check_size(&by_birth, err);
+    if (fits != TIDE_OK) {
+        tide__worklist_deinit(&by_birth);
+        return fits;
+    }
     tide_interference *g = tide_host_calloc(1, sizeof *g);
     uint32_t *live = tide_host_calloc(lt->n, sizeof *live);
     size_t *next = tide_host_calloc(lt->n, sizeof *next);

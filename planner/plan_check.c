@@ -73,10 +73,12 @@ static void find_causes(const tide_memory_plan *baseline, const tide_strmap *by_
     }
 }
 
+static const char *model_of(const tide_memory_plan *p) { return p->lifetimes.model != NULL ? p->lifetimes.model : ""; }
+
 static tide_status comparable(const tide_memory_plan *a, const tide_memory_plan *b, tide_error *err) {
-    if (strcmp(a->lifetimes.model, b->lifetimes.model) != 0)
-        return TIDE_FAIL(err, TIDE_ERR_INCOMPARABLE, "the baseline is of '%s', this plan of '%s'", a->lifetimes.model,
-                         b->lifetimes.model);
+    if (strcmp(model_of(a), model_of(b)) != 0)
+        return TIDE_FAIL(err, TIDE_ERR_INCOMPARABLE, "the baseline is of '%s', this plan of '%s'", model_of(a),
+                         model_of(b));
     if (strcmp(a->strategy, b->strategy) != 0)
         return TIDE_FAIL(err, TIDE_ERR_INCOMPARABLE, "the baseline was made by %s, this plan by %s", a->strategy,
                          b->strategy);

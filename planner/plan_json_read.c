@@ -80,7 +80,7 @@ static tide_status get_count(reader *r, const json_t *object, const char *key, i
 }
 
 static tide_status get_bytes(reader *r, const json_t *object, const char *key, uint64_t *out) {
-    int64_t v;
+    int64_t v = 0;
     TIDE_TRY(get_count(r, object, key, &v));
     *out = (uint64_t)v;
     return TIDE_OK;
@@ -208,13 +208,11 @@ static tide_status read_n_steps(reader *r) {
 
 // ---- tensors ----
 
-/// Words of `st` (an argument error of the core) as an input error at `key`.
+/// What the core or the verifier refuses is the document's fault here: the same words as an input error at `key`.
 static tide_status as_bad_input(reader *r, const char *key, tide_status st) {
-    if (st != TIDE_ERR_INVALID) return st;
-    if (r->err == NULL) return TIDE_ERR_BAD_INPUT;
-    char msg[sizeof r->err->msg];
-    snprintf(msg, sizeof msg, "%s", r->err->msg);
-    return BAD(r, key, "%s", msg);
+    if (st == TIDE_OK || st == TIDE_ERR_NOMEM) return st;
+    if (r->err != NULL) r->err->status = TIDE_ERR_BAD_INPUT;
+    return bad_at(r, key, TIDE_ERR_BAD_INPUT);
 }
 
 static tide_status read_words(reader *r, const json_t *t, tide_lifetime *item) {
@@ -238,7 +236,7 @@ static tide_status read_words(reader *r, const json_t *t, tide_lifetime *item) {
         TIDE_TRY(get_string(r, t, "device", &word));
         TIDE_TRY(as_bad_input(r, "device", tide_device_parse(word, &item->device, r->err)));
     }
-    return TIDE_OK;
+    return as_bad_input(r, "kind", tide_memory_kind_check(item->kind, item->device, r->err));
 }
 
 static tide_status read_tensor(reader *r, const json_t *t) {
@@ -370,13 +368,11 @@ static tide_status fill_plan(reader *r, const json_t *tensors, tide_memory_plan 
     snprintf(r->at, sizeof r->at, "plans[%zu]", r->plan_i);
     TIDE_TRY(get_bytes(r, r->plan, "bytes", &plan->bytes));
     if (json_object_get(r->plan, "time_ns") != NULL) TIDE_TRY(get_bytes(r, r->plan, "time_ns", &plan->time_ns));
-    tide_status st = tide__plan_settle(plan, r->err);
-    if (st != TIDE_OK) return bad_at(r, "", st);
+    TIDE_TRY(as_bad_input(r, "", tide__plan_settle(plan, r->err)));
     TIDE_TRY(check_total(r, "naive_bytes", plan->naive_bytes));
     TIDE_TRY(check_total(r, "lower_bound_bytes", plan->lower_bound_bytes));
     plan->proven = plan->bytes == plan->lower_bound_bytes;
-    st = tide_plan_verify(plan, NULL, r->err);
-    if (st != TIDE_OK) return bad_at(r, "", st);
+    TIDE_TRY(as_bad_input(r, "", tide_plan_verify(plan, NULL, r->err)));
     plan->verified = true;
     return TIDE_OK;
 }

@@ -7,42 +7,25 @@
 #include <string.h>
 
 #include "core/base/host_alloc.h"
+#include "core/base/utf8.h"
 #include "planner/grid.h"
 #include "planner/plan_json.h"
 #include "planner/planner.h"
 
-/// Length of the UTF-8 sequence at `p`, 0 if it is not well-formed (overlong, surrogate, cut).
-static size_t utf8_len(const unsigned char *p) {
-    size_t n = 0;
-    if (p[0] >= 0xC2 && p[0] <= 0xDF) n = 2;
-    if (p[0] >= 0xE0 && p[0] <= 0xEF) n = 3;
-    if (p[0] >= 0xF0 && p[0] <= 0xF4) n = 4;
-    for (size_t i = 1; i < n; i++) {
-        if ((p[i] & 0xC0) != 0x80) return 0;
-    }
-    if (p[0] == 0xE0 && p[1] < 0xA0) return 0;
-    if (p[0] == 0xED && p[1] > 0x9F) return 0;
-    if (p[0] == 0xF0 && p[1] < 0x90) return 0;
-    if (p[0] == 0xF4 && p[1] > 0x8F) return 0;
-    return n;
-}
-
 /// A JSON string; bytes that are no UTF-8 become U+FFFD, for a document must be text.
 static void add_string(tide_text *out, const char *text) {
     tide_text_add(out, "\"");
-    const unsigned char *p = (const unsigned char *)text;
-    while (*p != '\0') {
-        const size_t n = *p < 0x80 ? 1 : utf8_len(p);
-        if (n == 0) {
-            tide_text_add(out, "\xEF\xBF\xBD");
-        } else if (*p == '"' || *p == '\\') {
-            tide_text_addf(out, "\\%c", *p);
-        } else if (*p < 0x20 || *p == 0x7F) {
-            tide_text_addf(out, "\\u%04x", *p);
+    uint32_t cp;
+    for (size_t n; (n = tide_utf8_decode(text, &cp)) > 0; text += n) {
+        if (cp == TIDE_UTF8_BAD) {
+            tide_text_add(out, TIDE_UTF8_REPLACEMENT);
+        } else if (cp == '"' || cp == '\\') {
+            tide_text_addf(out, "\\%c", (char)cp);
+        } else if (tide_utf8_is_control(cp)) {
+            tide_text_addf(out, "\\u%04x", (unsigned)cp);
         } else {
-            tide_text_add_n(out, (const char *)p, n);
+            tide_text_add_n(out, text, n);
         }
-        p += n == 0 ? 1 : n;
     }
     tide_text_add(out, "\"");
 }

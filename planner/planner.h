@@ -7,9 +7,9 @@
 #ifndef TIDE_PLANNER_PLANNER_H
 #define TIDE_PLANNER_PLANNER_H
 
+#include "core/base/text.h"
 #include "core/runtime/memory_plan.h"
 #include "core/runtime/program.h"
-#include "core/base/text.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -30,13 +30,16 @@ enum { TIDE_DEFAULT_ALIGN = 256 };
  * @return TIDE_ERR_UNKNOWN_SIZE naming the tensor (S23-19); TIDE_ERR_OVERFLOW; TIDE_ERR_NOMEM
  * Cost O(values + uses).
  */
-tide_status tide_liveness(const tide_program *program, uint64_t align_bytes, tide_lifetimes *out, tide_error *err)
-    TIDE_NODISCARD;
+tide_status tide_liveness(const tide_program *program, uint64_t align_bytes, tide_lifetimes *out,
+                          tide_error *err) TIDE_NODISCARD;
 
 // ---- 2 interference graph (S23-7, S23-8) ----
 
 typedef struct tide_interference tide_interference;
-/// Undirected, over the non-persistent lifetimes; built by a sweep, O(n log n + edges).
+/// Every pair of 11,000 tensors, or half a GiB: the graph is for looking at, and grows with the square of its tensors.
+enum { TIDE_INTERFERENCE_MAX_EDGES = 1 << 26 };
+/// Undirected, over the non-persistent lifetimes; built by a sweep, O(n log n + edges). TIDE_ERR_NO_SPACE when there
+/// are more than TIDE_INTERFERENCE_MAX_EDGES; plans can be made all the same: no strategy builds the graph.
 tide_status tide_interference_build(const tide_lifetimes *lt, tide_interference **out, tide_error *err) TIDE_NODISCARD;
 void tide_interference_destroy(tide_interference *g);
 bool tide_interference_has_edge(const tide_interference *g, size_t a, size_t b);
@@ -49,7 +52,7 @@ bool tide_lifetimes_conflict(const tide_lifetime *a, const tide_lifetime *b);
 // ---- 3 strategies ----
 
 typedef struct tide_strategy_options {
-    uint64_t seed;         ///< for strategies that draw; 0 is a seed like any other
+    uint64_t seed;          ///< for strategies that draw; 0 is a seed like any other
     uint64_t time_limit_ns; ///< 0: the strategy's default
 } tide_strategy_options;
 
@@ -83,8 +86,8 @@ tide_status tide_plan_make(const tide_lifetimes *lt, const tide_strategy *strate
 /// The sum of all that is live at `step` cannot overflow: TIDE_ERR_OVERFLOW otherwise. O(n log n).
 tide_status tide_lower_bound(const tide_lifetimes *lt, uint64_t *bytes, int64_t *step, tide_error *err) TIDE_NODISCARD;
 /// The same plan laid end to end: a pool plan as an offset plan of the same bytes.
-tide_status tide_plan_pools_to_offsets(const tide_memory_plan *plan, tide_memory_plan **out, tide_error *err)
-    TIDE_NODISCARD;
+tide_status tide_plan_pools_to_offsets(const tide_memory_plan *plan, tide_memory_plan **out,
+                                       tide_error *err) TIDE_NODISCARD;
 
 // ---- 4 verifier: shares no code with any strategy ----
 
@@ -117,8 +120,8 @@ tide_status tide_plan_verify(const tide_memory_plan *plan, tide_verify_result *r
 
 typedef enum tide_stage { TIDE_STAGE_LIVENESS, TIDE_STAGE_GRAPH, TIDE_STAGE_COLOUR, TIDE_STAGE_PLAN } tide_stage;
 /// Print one of the four stages of seed 23 as text, for `plan --dump-stage` (S23-2).
-tide_status tide_plan_dump_stage(const tide_memory_plan *plan, tide_stage stage, tide_text *out, tide_error *err)
-    TIDE_NODISCARD;
+tide_status tide_plan_dump_stage(const tide_memory_plan *plan, tide_stage stage, tide_text *out,
+                                 tide_error *err) TIDE_NODISCARD;
 /// The boxed report of S23-16.
 void tide_plan_report(const tide_memory_plan *plan, tide_text *out);
 /// `plan --all`: one row per plan: strategy, form, bytes, gap to the lower bound, saving, pools, time.
@@ -128,7 +131,8 @@ void tide_plan_table(const tide_memory_plan *const *plans, size_t n, tide_text *
 /// else "yes", "no" or "unknown". Ends with a newline.
 tide_status tide_plan_to_json(const tide_memory_plan *const *plans, size_t n, const char *fits, tide_text *out,
                               tide_error *err) TIDE_NODISCARD;
-/// Read such a document back: the plan of `strategy`, or its first one for NULL. Recomputes totals and verifies.
+/// Read such a document back: the plan of `strategy`, or its first one for NULL (TIDE_ERR_NOT_FOUND: none of that
+/// name). Recomputes totals and verifies: what does not hold is TIDE_ERR_BAD_INPUT, with the place in the document.
 tide_status tide_plan_from_json(const char *data, size_t len, const char *path, const char *strategy,
                                 tide_memory_plan **out, tide_error *err) TIDE_NODISCARD;
 /// Lifetimes from a CSV in MiniMalloc's form: id, lower|begin|start, upper (half-open) or end (inclusive), size,

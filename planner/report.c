@@ -64,7 +64,11 @@ static void add_pools(const tide_memory_plan *plan, const entry *entries, size_t
         char kb[32];
         tide_text_addf(out, "Pool %zu: %s KB\n", p, tide__format_kb(plan->pool_list[p].size_bytes, kb, sizeof kb));
         tide_text_addf(out, "  Tensors (%zu):\n", plan->pool_list[p].n_members);
-        for (; k < n && entries[k].group == p; k++) tide_text_addf(out, "    - %s\n", entries[k].item->name);
+        for (; k < n && entries[k].group == p; k++) {
+            tide_text_add(out, "    - ");
+            tide__add_name(out, entries[k].item->name);
+            tide_text_add(out, "\n");
+        }
         tide_text_add(out, "\n");
     }
 }
@@ -75,9 +79,11 @@ static void add_offsets(const tide_memory_plan *plan, const entry *entries, size
     tide_text_addf(out, "  Tensors (%zu):\n", n);
     for (size_t k = 0; k < n; k++) {
         const tide_lifetime *item = entries[k].item;
-        tide_text_addf(out, "    - %s: offset %" PRIu64 ", %s KB, steps %" PRId64 " to %" PRId64 "\n", item->name,
-                       entries[k].group, tide__format_kb(tide_lifetime_aligned_bytes(item), kb, sizeof kb),
-                       item->begin_step, item->end_step - 1);
+        tide_text_add(out, "    - ");
+        tide__add_name(out, item->name);
+        tide_text_addf(out, ": offset %" PRIu64 ", %s KB, steps %" PRId64 " to %" PRId64 "\n", entries[k].group,
+                       tide__format_kb(tide_lifetime_aligned_bytes(item), kb, sizeof kb), item->begin_step,
+                       item->end_step - 1);
     }
     tide_text_add(out, "\n");
 }

@@ -5,7 +5,7 @@
 // Source: Pisarchyk & Lee 2020, "Efficient Memory Management for Deep Neural Net Inference" (Greedy by Size for offset
 // calculation), which takes the smallest gap that fits (greedy_by_size_best here); TensorFlow Lite Micro takes the
 // first. First fit is the default: on the MiniMalloc instances it is the better one. Ties of size go by name (S23-11).
-// Cost O(n^2) time in the worst case, O(n) memory: no table of pairs.
+// Cost O(n log n) where few tensors are alive together, O(n^2) where many are; O(n) memory: no table of pairs.
 #include "planner/placed_list.h"
 #include "planner/strategies.h"
 

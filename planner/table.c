@@ -8,7 +8,7 @@
 
 static void add_row(tide_grid *g, const tide_memory_plan *p) {
     char buf[32];
-    tide__grid_cell(g, "%s", p->strategy);
+    tide__grid_name(g, p->strategy);
     tide__grid_cell(g, "%s", p->form == TIDE_PLAN_POOLS ? "pools" : "offsets");
     tide__grid_cell(g, "%" PRIu64, p->bytes);
     if (p->proven) {

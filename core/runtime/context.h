@@ -58,7 +58,8 @@ tide_status tide_context_set_inputs_by_name(tide_context *c, const char *const *
 tide_status tide_context_run(tide_context *c, tide_error *err) TIDE_NODISCARD;
 
 /// Graph outputs in file order / by name; borrowed, valid until the context is destroyed (take a reference to keep
-/// one longer); content is of the last run and is overwritten by the next. Before the first run: content as `fill` says.
+/// one longer); content is of the last run and is overwritten by the next. Before the first run: content as `fill`
+/// says.
 size_t tide_context_n_outputs(const tide_context *c);
 tide_tensor *tide_context_output(const tide_context *c, size_t i);
 tide_tensor *tide_context_output_by_name(const tide_context *c, const char *name); ///< NULL: no such output
@@ -68,7 +69,7 @@ typedef struct tide_context_stats {
     uint64_t buffer_bytes; ///< the planned buffer; 0 in naive mode
     size_t n_bound, n_failed, n_not_tried; ///< node outputs by bind result; graph outputs are not tried (X-5)
     uint64_t n_runs;
-    uint64_t n_copied_bytes; ///< bytes copied by the runtime itself (not by operators): outputs that are inputs or constants
+    uint64_t n_copied_bytes; ///< copied by the runtime itself, not by operators: outputs that are inputs or constants
 } tide_context_stats;
 void tide_context_get_stats(const tide_context *c, tide_context_stats *out);
 /// Address of the planned buffer and the tensor of a value (NULL: none now), for tests and views.

@@ -3,10 +3,9 @@
 // The memory of a context: the planned buffer and what is bound into it, the outputs, and in naive mode births and
 // deaths while running. See context_internal.h.
 //
-//     planned   buffer  | x | y | scratch of conv | ... |     one block, Workspace, exactly the planned bytes
-//     both      output 0 | output 1 | ...                     one block each, Default: no later step may reuse them
-//     naive     x | y | scratch | ...                         one block each, Workspace, as long as somebody
-//     needs it
+//     planned   buffer  | x | y | scratch of conv | ... |   one block, Workspace, exactly the planned bytes
+//     naive     x | y | scratch | ...                       one block each, Workspace, as long as somebody needs it
+//     both      output 0 | output 1 | ...                   one block each, Default: no later step may reuse them
 #include <inttypes.h>
 #include <string.h>
 

@@ -15,43 +15,6 @@
 
 enum { DEFAULT_ALIGN_BYTES = 256 };
 
-// ---- a copy of the memory plan ----
-
-/// @return false without memory; 0 elements copy to NULL
-static bool copy_array(void *out, const void *from, size_t n, size_t elem_bytes) {
-    if (n == 0 || from == NULL) return true;
-    void *copy = tide_host_calloc(n, elem_bytes);
-    if (copy == NULL) return false;
-    memcpy(copy, from, n * elem_bytes);
-    memcpy(out, &copy, sizeof copy); // `out` points to some T*
-    return true;
-}
-
-static tide_status copy_memory_plan(const tide_memory_plan *from, tide_memory_plan **out, tide_error *err) {
-    tide_memory_plan *to = tide_host_calloc(1, sizeof *to);
-    if (to == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a memory plan");
-    *to = *from;
-    to->strategy = NULL;
-    to->lifetimes = (tide_lifetimes){0};
-    to->offsets = NULL;
-    to->pools = NULL;
-    to->pool_list = NULL;
-    tide_status st = tide_lifetimes_copy(&from->lifetimes, &to->lifetimes, err);
-    if (st != TIDE_OK) goto fail;
-    to->strategy = tide_host_strdup(from->strategy != NULL ? from->strategy : "");
-    if (to->strategy == NULL || !copy_array(&to->offsets, from->offsets, from->lifetimes.n, sizeof *to->offsets) ||
-        !copy_array(&to->pools, from->pools, from->lifetimes.n, sizeof *to->pools) ||
-        !copy_array(&to->pool_list, from->pool_list, from->n_pools, sizeof *to->pool_list)) {
-        st = TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a memory plan of %zu entries", from->lifetimes.n);
-        goto fail;
-    }
-    *out = to;
-    return TIDE_OK;
-fail:
-    tide_memory_plan_destroy(to);
-    return st;
-}
-
 // ---- stages ----
 
 static tide_status check_runnable(const tide_program *program, tide_error *err) {
@@ -69,6 +32,8 @@ static tide_status check_request(const tide_program *program, const tide_inferen
     TIDE_TRY(tide_device_require(opt->device, err));
     if (opt->align_bytes != 0 && !tide_is_pow2(opt->align_bytes))
         return TIDE_FAIL(err, TIDE_ERR_INVALID, "alignment of %zu B is no power of two", opt->align_bytes);
+    if (opt->memory_plan != NULL && !opt->memory_plan->verified)
+        return TIDE_FAIL(err, TIDE_ERR_INVALID, "memory plan '%s' has not been verified", opt->memory_plan->strategy);
     if (opt->memory_plan != NULL && !tide_is_pow2(opt->memory_plan->align_bytes))
         return TIDE_FAIL(err, TIDE_ERR_INVALID, "memory plan '%s': alignment of %" PRIu64 " B is no power of two",
                          opt->memory_plan->strategy, opt->memory_plan->align_bytes);
@@ -93,8 +58,8 @@ static tide_status take_memory_plan(tide_inference_plan *p, const tide_memory_pl
     p->scratch = tide_host_calloc(p->program->n_steps + 1, sizeof *p->scratch);
     if (p->places == NULL || p->scratch == NULL)
         return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu values", p->program->graph->n_values);
-    TIDE_TRY(tide__places_find(p->program, p->needs, plan, p->places, p->scratch, err));
-    TIDE_TRY(copy_memory_plan(plan, &p->memory, err));
+    TIDE_TRY(tide__places_find(p->program, p->needs, plan, p->device, p->places, p->scratch, err));
+    TIDE_TRY(tide_memory_plan_copy(plan, &p->memory, err));
     tide_log(TIDE_LOG_INFO, "inference plan '%s': check memory plan: '%s', %zu entries, buffer of %" PRIu64 " B",
              p->program->graph->name, plan->strategy, plan->lifetimes.n, plan->bytes);
     return TIDE_OK;

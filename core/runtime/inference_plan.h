@@ -17,20 +17,23 @@ typedef struct tide_inference_plan_options {
     tide_device device;      ///< must be one this build has (S27-4)
     tide_registry *registry; ///< where weights and contexts allocate; borrowed, outlives the plan; NULL: the process's
     const tide_memory_plan *memory_plan; ///< borrowed for the call (copied); NULL: contexts can run naive only
-    size_t align_bytes;      ///< of weights, outputs and naive blocks; 0: the smallest in the memory plan, or 256 without one
+    size_t align_bytes; ///< of weights, outputs, naive blocks; 0: the smallest in the memory plan, or 256 without one
 } tide_inference_plan_options;
 
 /**
- * Check the memory plan against the program and copy weights into Persistent blocks, one each.
+ * Check the memory plan against the program and hold the weights in Persistent blocks, one each: copies, or the
+ * program's own where it has moved them there (tide_program_options.weights_registry).
  *
  * Strict rule (S27-13): every non-constant value a node writes, and every kernel's scratch, must have an entry of
- * enough bytes at a valid place inside the buffer, for at least the steps in which the program needs it; a missing one
- * fails here, at build, naming node and port. Entries are found by name (a value's name; "<node>.scratch", with ".2",
- * ".3" … after it where that name is taken), so that a plan read from a file serves; whether live entries overlap is the verifier's to say and not asked again here.
+ * enough bytes at a valid place inside the buffer, on the device of the run and for at least the steps in which the
+ * program needs it; a missing one fails here, at build, naming node and port. Entries are found by name (a value's
+ * name; "<node>.scratch", with ".2", ".3" … after it where that name is taken), so that a plan read from a file serves.
+ * Whether live entries overlap is the verifier's to say and not asked again here: a plan that is not marked as verified
+ * is refused.
  *
- * @return TIDE_ERR_RUNTIME (strict rule: missing, misaligned, too short a life), TIDE_ERR_NO_SPACE (entry too small or
- *         outside the buffer), TIDE_ERR_NOT_IMPLEMENTED (device, or an operator without a kernel), TIDE_ERR_INVALID
- *         (alignment), TIDE_ERR_NOMEM
+ * @return TIDE_ERR_RUNTIME (strict rule: missing, misaligned, on another device, too short a life), TIDE_ERR_NO_SPACE
+ *         (entry too small or outside the buffer), TIDE_ERR_NOT_IMPLEMENTED (device, or an operator without a kernel),
+ *         TIDE_ERR_INVALID (alignment, plan not verified), TIDE_ERR_NOMEM
  */
 tide_status tide_inference_plan_create(tide_program *program, const tide_inference_plan_options *opt,
                                        tide_inference_plan **out, tide_error *err) TIDE_NODISCARD;

@@ -126,6 +126,42 @@ uint64_t tide_lifetime_aligned_bytes(const tide_lifetime *item) {
 
 // ---- plan ----
 
+/// @return false without memory; where there is nothing, nothing is copied
+static bool copy_array(void *out, const void *from, size_t n, size_t elem_bytes) {
+    if (n == 0 || from == NULL) return true;
+    void *copy = tide_host_calloc(n, elem_bytes);
+    if (copy == NULL) return false;
+    memcpy(copy, from, n * elem_bytes);
+    memcpy(out, &copy, sizeof copy); // `out` points to some T*
+    return true;
+}
+
+tide_status tide_memory_plan_copy(const tide_memory_plan *plan, tide_memory_plan **out, tide_error *err) {
+    tide_memory_plan *copy = tide_host_calloc(1, sizeof *copy);
+    if (copy == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a memory plan");
+    *copy = *plan;
+    copy->strategy = NULL;
+    copy->lifetimes = (tide_lifetimes){0};
+    copy->offsets = NULL;
+    copy->pools = NULL;
+    copy->pool_list = NULL;
+    tide_status st = tide_lifetimes_copy(&plan->lifetimes, &copy->lifetimes, err);
+    if (st != TIDE_OK) goto fail;
+    copy->strategy = tide_host_strdup(plan->strategy != NULL ? plan->strategy : "");
+    if (copy->strategy == NULL ||
+        !copy_array(&copy->offsets, plan->offsets, plan->lifetimes.n, sizeof *copy->offsets) ||
+        !copy_array(&copy->pools, plan->pools, plan->lifetimes.n, sizeof *copy->pools) ||
+        !copy_array(&copy->pool_list, plan->pool_list, plan->n_pools, sizeof *copy->pool_list)) {
+        st = TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a memory plan of %zu entries", plan->lifetimes.n);
+        goto fail;
+    }
+    *out = copy;
+    return TIDE_OK;
+fail:
+    tide_memory_plan_destroy(copy);
+    return st;
+}
+
 void tide_memory_plan_destroy(tide_memory_plan *p) {
     if (p == NULL) return;
     tide_lifetimes_deinit(&p->lifetimes);

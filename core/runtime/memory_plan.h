@@ -89,10 +89,13 @@ typedef struct tide_memory_plan {
     uint64_t naive_bytes;      ///< sum of aligned non-persistent sizes
     uint64_t lower_bound_bytes;
     bool proven;               ///< bytes == lower_bound_bytes: no plan of these lifetimes is smaller
-    bool verified;             ///< passed the independent verifier
+    bool verified;             ///< passed the independent verifier; the runtime takes no other
     uint64_t time_ns;          ///< the strategy's own time
 } tide_memory_plan;
 
+/// A copy of all there is; `plan` is as it was. @return TIDE_OK, TIDE_ERR_NOMEM
+tide_status tide_memory_plan_copy(const tide_memory_plan *plan, tide_memory_plan **out, tide_error *err) TIDE_NODISCARD;
+/// Takes NULL.
 void tide_memory_plan_destroy(tide_memory_plan *p);
 /// 1 - bytes / naive_bytes; 0 when nothing is planned.
 double tide_memory_plan_saving(const tide_memory_plan *p);

@@ -52,6 +52,7 @@ typedef struct finder {
     const tide_program *p;
     const tide__need *needs;
     const tide_memory_plan *plan;
+    tide_device device;
     tide_strmap entries; ///< lifetime name -> index in the plan
     tide_strmap taken;   ///< names of values and of the scratch seen so far
 } finder;
@@ -97,9 +98,22 @@ static tide_status check_life(const asker *a, const tide_memory_plan *plan, size
                      lt->end_step - 1);
 }
 
-static tide_status check_place(const asker *a, const tide_memory_plan *plan, size_t entry, tide_error *err) {
+static tide_status check_device(const asker *a, const tide_memory_plan *plan, size_t entry, tide_device device,
+                                tide_error *err) {
+    const tide_lifetime *lt = &plan->lifetimes.items[entry];
+    if (tide_device_equal(lt->device, device)) return TIDE_OK;
+    char there[16], here[16];
+    return TIDE_FAIL(err, TIDE_ERR_RUNTIME,
+                     "node '%s' %s: needs %" PRIu64 " B on %s, but plan '%s' has its entry on %s", a->node->name,
+                     a->what, a->size_bytes, tide_device_format(device, here, sizeof here), plan->strategy,
+                     tide_device_format(lt->device, there, sizeof there));
+}
+
+static tide_status check_place(const asker *a, const tide_memory_plan *plan, size_t entry, tide_device device,
+                               tide_error *err) {
     const tide_lifetime *lt = &plan->lifetimes.items[entry];
     const uint64_t offset = plan->offsets[entry];
+    TIDE_TRY(check_device(a, plan, entry, device, err));
     if (offset == TIDE_NO_OFFSET)
         return TIDE_FAIL(err, TIDE_ERR_RUNTIME,
                          "node '%s' %s: needs %" PRIu64
@@ -144,7 +158,7 @@ static tide_status find_place(const finder *f, const asker *a, size_t entry, tid
                        "buffer of %" PRIu64 " B)",
                        a->node->name, a->what, a->size_bytes, f->plan->strategy, f->plan->lifetimes.n, f->plan->bytes);
     else
-        st = check_place(a, f->plan, entry, e);
+        st = check_place(a, f->plan, entry, f->device, e);
     if (st != TIDE_OK) {
         tide_log(TIDE_LOG_ERROR, "memory plan: %s", e->msg);
         return st;
@@ -205,11 +219,11 @@ static tide_status find_all(finder *f, tide__place *values, tide__place *scratch
 }
 
 tide_status tide__places_find(const tide_program *p, const tide__need *needs, const tide_memory_plan *plan,
-                              tide__place *values, tide__place *scratch, tide_error *err) {
+                              tide_device device, tide__place *values, tide__place *scratch, tide_error *err) {
     const tide__place nowhere = {.offset_bytes = TIDE_NO_OFFSET};
     for (size_t v = 0; v < p->graph->n_values; v++) values[v] = nowhere;
     for (size_t i = 0; i < p->n_steps; i++) scratch[i] = nowhere;
-    finder f = {.p = p, .needs = needs, .plan = plan};
+    finder f = {.p = p, .needs = needs, .plan = plan, .device = device};
     tide_status st = index_entries(&f, err);
     if (st == TIDE_OK) st = find_all(&f, values, scratch, err);
     tide_strmap_deinit(&f.entries);

@@ -31,12 +31,14 @@ typedef struct tide__place {
 /**
  * Find the place of every intermediate and of every kernel's scratch; the strict rule of tide_inference_plan_create.
  *
+ * @param device   where the buffer will be
  * @param values   out [n_values]; the place of each intermediate of more than 0 bytes, no place for the rest
  * @param scratch  out [n_steps]
  * @return TIDE_ERR_RUNTIME, TIDE_ERR_NO_SPACE, both logged too (S27-11); TIDE_ERR_NOMEM
  * Cost O(values + steps + entries) look-ups by name.
  */
 tide_status tide__places_find(const tide_program *p, const tide__need *needs, const tide_memory_plan *plan,
-                              tide__place *values, tide__place *scratch, tide_error *err) TIDE_NODISCARD;
+                              tide_device device, tide__place *values, tide__place *scratch,
+                              tide_error *err) TIDE_NODISCARD;
 
 #endif

@@ -20,10 +20,10 @@ typedef struct tide_program_options {
     bool no_fuse;                        ///< leave operators unfused
     const tide_shape_binding *shapes;    ///< [n_shapes] for open extents; borrowed for the call
     size_t n_shapes;
-    /// Move the weights into the Persistent memory of this registry while building: the graph's own copies are freed one
-    /// by one and an inference plan with the same registry and alignment shares what it finds, so that a weight is held
-    /// once. NULL: the graph keeps its constants, and every inference plan copies them (weights are then held twice).
-    /// Borrowed, outlives the program.
+    /// Move the weights into the Persistent memory of this registry while building: the graph's own copies are freed
+    /// one by one and an inference plan with the same registry and alignment shares what it finds, so that a weight is
+    /// held once. NULL: the graph keeps its constants, and every inference plan copies them (weights are then held
+    /// twice). Borrowed, outlives the program.
     tide_registry *weights_registry;
     size_t weights_align_bytes;          ///< of those blocks; 0: 256
 } tide_program_options;

@@ -14,7 +14,7 @@ typedef struct tide_tensor_diff {
     bool bitwise_equal;
     double max_abs;       ///< largest |got - want|
     double max_rel;       ///< largest |got - want| / |want| where want is not 0
-    bool pass;            ///< every element: |got - want| <= atol + rtol * |want|; NaN equals NaN, infinities themselves
+    bool pass;            ///< every element: |got - want| <= atol + rtol * |want|; NaN equals NaN, infinity itself
     int64_t n_failed;     ///< elements outside the tolerance
     int64_t first_failed; ///< flat index; -1: none
 } tide_tensor_diff;

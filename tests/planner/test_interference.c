@@ -114,6 +114,30 @@ static void ten_thousand_tensors(void **state) {
     tide_lifetimes_deinit(&lt);
 }
 
+/// All alive at once, the edges are every pair: past the limit nothing is built, and no memory is asked for.
+static void too_many_edges_are_refused(void **state) {
+    (void)state;
+    enum { N = 11600 }; // 67,274,200 pairs
+    assert_true((uint64_t)N * (N - 1) / 2 > TIDE_INTERFERENCE_MAX_EDGES);
+    tide_lifetimes lt = {0};
+    for (int i = 0; i < N; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "t%d", i);
+        put(&lt, name, 1, i, N + i);
+    }
+    tide_host_stats before, after;
+    tide_host_reset_peak();
+    tide_host_get_stats(&before);
+    tide_interference *g = NULL;
+    tide_error err = TIDE_ERROR_INIT;
+    assert_tide_status(tide_interference_build(&lt, &g, &err), TIDE_ERR_NO_SPACE);
+    assert_text_has(err.msg, "67274200 edges");
+    assert_null(g);
+    tide_host_get_stats(&after);
+    assert_true(after.peak_bytes - before.live_bytes < 1 << 20);
+    tide_lifetimes_deinit(&lt);
+}
+
 static void no_memory_leaves_nothing(void **state) {
     (void)state;
     tide_lifetimes lt = {0};
@@ -144,6 +168,7 @@ int main(void) {
         tide_unit_test(the_graph_is_the_relation),
         tide_unit_test(out_of_range_has_no_edges),
         tide_unit_test(ten_thousand_tensors),
+        tide_unit_test(too_many_edges_are_refused),
         tide_unit_test(no_memory_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

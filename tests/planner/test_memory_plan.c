@@ -77,6 +77,42 @@ static void a_copy_is_whole_or_nothing(void **state) {
     tide_lifetimes_deinit(&lt);
 }
 
+/// A whole plan too: pools, offsets and lifetimes are the copy's own.
+static void a_plans_copy_is_whole_or_nothing(void **state) {
+    (void)state;
+    tide_lifetimes lt = {0};
+    put(&lt, "a", 4, 0, 2);
+    put(&lt, "b", 8, 1, 3);
+    put_persistent(&lt, "w", 1000, TIDE_ROLE_WEIGHT, TIDE_KIND_PERSISTENT, 3);
+    tide_memory_plan *plan = make_plan(&lt, "greedy_color"), *copy = NULL;
+    tide_status st = TIDE_ERR_NOMEM;
+    int n_failed = 0;
+    for (; st != TIDE_OK; n_failed++) {
+        tide_host_stats before, after;
+        tide_host_get_stats(&before);
+        tide_host_fail_after(n_failed);
+        st = tide_memory_plan_copy(plan, &copy, NULL);
+        tide_host_fail_after(-1);
+        tide_host_get_stats(&after);
+        if (st == TIDE_OK) break;
+        assert_tide_status(st, TIDE_ERR_NOMEM);
+        assert_int_equal(after.n_live, before.n_live);
+        assert_null(copy);
+    }
+    assert_true(n_failed >= 8);
+    assert_ptr_not_equal(copy->offsets, plan->offsets);
+    assert_ptr_not_equal(copy->lifetimes.items, plan->lifetimes.items);
+    assert_memory_equal(copy->offsets, plan->offsets, 3 * sizeof *plan->offsets);
+    assert_memory_equal(copy->pools, plan->pools, 3 * sizeof *plan->pools);
+    assert_int_equal(copy->n_pools, 2);
+    assert_memory_equal(copy->pool_list, plan->pool_list, 2 * sizeof *plan->pool_list);
+    assert_string_equal(copy->strategy, "greedy_color");
+    tide_memory_plan_destroy(plan);
+    assert_tide_status(tide_plan_verify(copy, NULL, NULL), TIDE_OK);
+    tide_memory_plan_destroy(copy);
+    tide_lifetimes_deinit(&lt);
+}
+
 static void roles_have_names(void **state) {
     (void)state;
     for (int r = TIDE_ROLE_INTERMEDIATE; r <= TIDE_ROLE_WEIGHT; r++) {
@@ -128,9 +164,13 @@ static void the_seeds_arithmetic(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        tide_unit_test(add_refuses_what_is_no_lifetime), tide_unit_test(sizes_are_rounded_up),
-        tide_unit_test(a_copy_is_whole_or_nothing),      tide_unit_test(roles_have_names),
-        tide_unit_test(predicted_bytes_per_kind),        tide_unit_test(the_seeds_arithmetic),
+        tide_unit_test(add_refuses_what_is_no_lifetime),
+        tide_unit_test(sizes_are_rounded_up),
+        tide_unit_test(a_copy_is_whole_or_nothing),
+        tide_unit_test(a_plans_copy_is_whole_or_nothing),
+        tide_unit_test(roles_have_names),
+        tide_unit_test(predicted_bytes_per_kind),
+        tide_unit_test(the_seeds_arithmetic),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

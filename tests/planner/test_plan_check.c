@@ -48,6 +48,22 @@ static void same_and_better_pass(void **state) {
     tide_memory_plan_destroy(better);
 }
 
+/// A plan that was made in memory may have no model's name.
+static void plans_without_a_name(void **state) {
+    (void)state;
+    tide_error err = TIDE_ERROR_INIT;
+    tide_check_result r;
+    tide_memory_plan *named = small_plan(100, 50, 30, "m", "greedy_by_size");
+    tide_memory_plan *plan = small_plan(100, 50, 30, "", "greedy_by_size");
+    tide_host_free(plan->lifetimes.model);
+    plan->lifetimes.model = NULL;
+    assert_tide_ok(tide_plan_check(plan, plan, &r, &err), &err);
+    assert_true(r.pass);
+    assert_tide_status(tide_plan_check(named, plan, &r, &err), TIDE_ERR_INCOMPARABLE);
+    tide_memory_plan_destroy(named);
+    tide_memory_plan_destroy(plan);
+}
+
 static void one_byte_more_fails_and_names_the_tensor(void **state) {
     (void)state;
     tide_error err = TIDE_ERROR_INIT;
@@ -132,6 +148,7 @@ static void others_are_not_comparable(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(same_and_better_pass),
+        tide_unit_test(plans_without_a_name),
         tide_unit_test(one_byte_more_fails_and_names_the_tensor),
         tide_unit_test(weights_are_a_rule_of_their_own),
         tide_unit_test(largest_causes_first),

@@ -246,18 +246,18 @@ static const struct refusal {
     {"\"conv\",", "17,", TIDE_ERR_BAD_INPUT, "order[0]", "p.json: order"},
     {"\"plans\"", "\"planes\"", TIDE_ERR_BAD_INPUT, "'plans' is missing", "p.json: plans"},
     {"\"form\": \"pools\"", "\"form\": \"heap\"", TIDE_ERR_BAD_INPUT, "heap", "p.json: plans[0].form"},
-    {"\"form\": \"pools\"", "\"form\": \"offsets\"", TIDE_ERR_VERIFY, "without pools", "p.json: plans[0]"},
+    {"\"form\": \"pools\"", "\"form\": \"offsets\"", TIDE_ERR_BAD_INPUT, "without pools", "p.json: plans[0]"},
     {"\"strategy\": \"greedy_color\"", "\"strategy\": null", TIDE_ERR_BAD_INPUT, "null", "p.json: plans[0].strategy"},
     {"\"bytes\": 2560", "\"bytes\": -1", TIDE_ERR_BAD_INPUT, "-1", "p.json: plans[0].bytes"},
-    {"\"bytes\": 2560", "\"bytes\": 2304", TIDE_ERR_VERIFY, "outside the buffer", "p.json: plans[0]"},
+    {"\"bytes\": 2560", "\"bytes\": 2304", TIDE_ERR_BAD_INPUT, "outside the buffer", "p.json: plans[0]"},
     {"\"bytes\": 2560", "\"bytes\": 99999999999999999999", TIDE_ERR_BAD_INPUT, "too big", "p.json:8:"},
     {"\"naive_bytes\": 3072", "\"naive_bytes\": 9999", TIDE_ERR_BAD_INPUT, "3072", "p.json: plans[0].naive_bytes"},
     {"\"lower_bound_bytes\": 2560", "\"lower_bound_bytes\": 1", TIDE_ERR_BAD_INPUT, "2560",
      "p.json: plans[0].lower_bound_bytes"},
     {"\"pools\": [", "\"ponds\": [", TIDE_ERR_BAD_INPUT, "'pools' is missing", "p.json: plans[0].pools"},
     {"\"id\": 1", "\"id\": 0", TIDE_ERR_BAD_INPUT, "ids count", "p.json: plans[].pools[1].id"},
-    {"\"size_bytes\": 1536, \"offset_bytes\": 0", "\"size_bytes\": 1280, \"offset_bytes\": 0", TIDE_ERR_VERIFY, "'b'",
-     "p.json: plans[0]"},
+    {"\"size_bytes\": 1536, \"offset_bytes\": 0", "\"size_bytes\": 1280, \"offset_bytes\": 0", TIDE_ERR_BAD_INPUT,
+     "'b'", "p.json: plans[0]"},
     {"\"members\": [\"b\"]", "\"members\": [\"zz\"]", TIDE_ERR_BAD_INPUT, "'zz'", "p.json: plans[].pools[0].members"},
     {"\"members\": [\"b\"]", "\"members\": [\"a\"]", TIDE_ERR_BAD_INPUT, "member of pool 0",
      "p.json: plans[].pools[0].members"},
@@ -269,12 +269,15 @@ static const struct refusal {
     {"\"size_bytes\": 1500", "\"size_bytes\": -4", TIDE_ERR_BAD_INPUT, "-4", "p.json: tensors[1].size_bytes"},
     {"\"size_bytes\": 1500", "\"size_bytes\": 1500.5", TIDE_ERR_BAD_INPUT, "fraction", "p.json: tensors[1].size_bytes"},
     {"\"size_bytes\": 1500", "\"size_bytes\": 9223372036854775807", TIDE_ERR_BAD_INPUT, "2^63", "p.json: tensors[1]"},
-    {"\"size_bytes\": 1500", "\"size_bytes\": 9223372036854775552", TIDE_ERR_OVERFLOW, "add up", "p.json: plans[0]"},
+    {"\"size_bytes\": 1500", "\"size_bytes\": 9223372036854775552", TIDE_ERR_BAD_INPUT, "add up", "p.json: plans[0]"},
     {"\"begin\": 1, ", "", TIDE_ERR_BAD_INPUT, "'begin' is missing", "p.json: tensors[1].begin"},
     {"\"begin\": 1,", "\"begin\": 3,", TIDE_ERR_BAD_INPUT, "begin < end", "p.json: tensors[1]"},
     {"\"begin\": 1,", "\"begin\": -1,", TIDE_ERR_BAD_INPUT, "-1", "p.json: tensors[1].begin"},
     {"\"kind\": \"Workspace\"", "\"kind\": \"Heap\"", TIDE_ERR_BAD_INPUT, "Heap", "p.json: tensors[0].kind"},
     {"\"role\": \"weight\"", "\"role\": \"wait\"", TIDE_ERR_BAD_INPUT, "wait", "p.json: tensors[3].role"},
+    {"\"kind\": \"Workspace\", \"persistent\": false, \"role\": \"intermediate\", \"device\": \"cpu\"",
+     "\"kind\": \"HostPinned\", \"persistent\": false, \"role\": \"intermediate\", \"device\": \"cuda:0\"",
+     TIDE_ERR_BAD_INPUT, "not on cuda:0", "p.json: tensors[0].kind"},
     {"\"device\": \"cpu\"", "\"device\": \"tpu\"", TIDE_ERR_BAD_INPUT, "tpu", "p.json: tensors[0].device"},
     {"\"persistent\": false", "\"persistent\": 0", TIDE_ERR_BAD_INPUT, "true or false",
      "p.json: tensors[0].persistent"},
@@ -283,7 +286,7 @@ static const struct refusal {
     {"\"node\": 7", "\"node\": 4294967295", TIDE_ERR_BAD_INPUT, "no such index", "p.json: tensors[0].node"},
     {"\"places\": [{\"pool\": 1, \"offset\": 1536}", "\"places\": [7", TIDE_ERR_BAD_INPUT, "no place for plans[0]",
      "p.json: tensors[0].places"},
-    {"{\"pool\": 1, \"offset\": 1536}", "{\"pool\": 1, \"offset\": null}", TIDE_ERR_VERIFY, "no offset",
+    {"{\"pool\": 1, \"offset\": 1536}", "{\"pool\": 1, \"offset\": null}", TIDE_ERR_BAD_INPUT, "no offset",
      "p.json: plans[0]"},
     {"{\"pool\": 1, \"offset\": 1536}", "{\"pool\": 1, \"offset\": \"x\"}", TIDE_ERR_BAD_INPUT, "a string",
      "p.json: tensors[0].offset"},
@@ -308,6 +311,7 @@ static void bad_documents_are_refused(void **state) {
         if (st != refusals[i].status)
             fail_msg("%s -> %s: %s, '%s'", refusals[i].find, refusals[i].put_in, tide_status_name(st), err.msg);
         assert_null(plan);
+        assert_int_equal(err.status, st);
         assert_text_has(err.msg, refusals[i].words);
         assert_text_has(err.where, refusals[i].where);
         assert_tide_status(tide_plan_from_json(bad, strlen(bad), "p.json", NULL, &plan, NULL), st);

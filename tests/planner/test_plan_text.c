@@ -54,6 +54,40 @@ static void the_seeds_report(void **state) {
     tide_lifetimes_deinit(&lt);
 }
 
+/// Names come from files: none steers the terminal or breaks a line, and a long one is printed to its end.
+static void names_are_made_fit_to_be_shown(void **state) {
+    (void)state;
+    char longest[701];
+    memset(longest, 'n', sizeof longest - 1);
+    longest[sizeof longest - 1] = '\0';
+    tide_lifetimes lt = {0};
+    put(&lt, "red\x1b[31m", 4, 0, 2);
+    put(&lt, "two\nlines", 4, 1, 2);
+    put(&lt, "no utf8 \xff", 4, 1, 2);
+    put(&lt, "größe", 4, 1, 2);
+    put(&lt, longest, 4, 0, 2);
+    static const char *const strategies[] = {"greedy_color", "greedy_by_size"};
+    for (size_t s = 0; s < 2; s++) {
+        tide_memory_plan *plan = make_plan(&lt, strategies[s]);
+        tide_text out = {0};
+        tide_error err = TIDE_ERROR_INIT;
+        tide_plan_report(plan, &out);
+        for (int stage = 0; stage <= (int)TIDE_STAGE_PLAN; stage++)
+            assert_tide_ok(tide_plan_dump_stage(plan, (tide_stage)stage, &out, &err), &err);
+        const char *text = tide_text_str(&out);
+        assert_null(strchr(text, '\x1b'));
+        assert_null(strchr(text, '\xff'));
+        assert_null(strstr(text, "two\nlines"));
+        assert_text_has(text, "red\xEF\xBF\xBD[31m");
+        assert_text_has(text, "two\xEF\xBF\xBDlines");
+        assert_text_has(text, "größe");
+        assert_text_has(text, longest);
+        tide_text_deinit(&out);
+        tide_memory_plan_destroy(plan);
+    }
+    tide_lifetimes_deinit(&lt);
+}
+
 static void an_offset_plans_report(void **state) {
     (void)state;
     tide_lifetimes lt = {0};
@@ -195,8 +229,12 @@ static void no_memory_leaves_nothing(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        tide_unit_test(the_seeds_report), tide_unit_test(an_offset_plans_report),   tide_unit_test(the_table_of_plans),
-        tide_unit_test(the_four_stages),  tide_unit_test(no_memory_leaves_nothing),
+        tide_unit_test(the_seeds_report),
+        tide_unit_test(an_offset_plans_report),
+        tide_unit_test(names_are_made_fit_to_be_shown),
+        tide_unit_test(the_table_of_plans),
+        tide_unit_test(the_four_stages),
+        tide_unit_test(no_memory_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -235,6 +235,119 @@ static void every_plan_is_sound(void **state) {
     }
 }
 
+// ---- the algorithms as their sources tell them ----
+
+typedef struct plain_item {
+    const tide_lifetime *item;
+    uint64_t begin, end; // bytes
+    int32_t pool;
+} plain_item;
+
+static int by_begin(const void *a, const void *b) {
+    const plain_item *x = a, *y = b;
+    return (x->begin > y->begin) - (x->begin < y->begin);
+}
+
+/// The gap for `item`: all that is alive beside it in order of offset, then one look at each gap.
+static uint64_t plain_gap(const plain_item *placed, size_t n, const tide_lifetime *item, bool best_fit) {
+    plain_item *beside = tide_host_calloc(n + 1, sizeof *beside);
+    assert_non_null(beside);
+    size_t n_beside = 0;
+    for (size_t k = 0; k < n; k++) {
+        if (tide_lifetimes_conflict(placed[k].item, item)) beside[n_beside++] = placed[k];
+    }
+    qsort(beside, n_beside, sizeof *beside, by_begin);
+    uint64_t top = 0, best = UINT64_MAX, best_gap = UINT64_MAX;
+    for (size_t k = 0; k < n_beside; k++) {
+        const uint64_t at = (top + item->align_bytes - 1) / item->align_bytes * item->align_bytes;
+        const uint64_t bytes = tide_lifetime_aligned_bytes(item);
+        const bool fits = at + bytes <= beside[k].begin && beside[k].begin - at < best_gap;
+        if (fits && (best_fit || best == UINT64_MAX)) {
+            best = at;
+            best_gap = beside[k].begin - at;
+        }
+        if (beside[k].end > top) top = beside[k].end;
+    }
+    tide_host_free(beside);
+    return best != UINT64_MAX ? best : (top + item->align_bytes - 1) / item->align_bytes * item->align_bytes;
+}
+
+/// The lowest pool that holds nothing that is alive beside `item`.
+static int32_t plain_pool(const plain_item *placed, size_t n, const tide_lifetime *item) {
+    for (int32_t pool = 0;; pool++) {
+        bool taken = false;
+        for (size_t k = 0; k < n && !taken; k++)
+            taken = placed[k].pool == pool && tide_lifetimes_conflict(placed[k].item, item);
+        if (!taken) return pool;
+    }
+}
+
+static void check_against_the_plain_ones(const tide_lifetimes *lt) {
+    tide_memory_plan *first = make_plan(lt, "greedy_by_size"), *best = make_plan(lt, "greedy_by_size_best"),
+                     *pools = make_plan(lt, "greedy_color");
+    tide_worklist work;
+    tide_error err = TIDE_ERROR_INIT;
+    assert_tide_ok(tide__worklist_make(lt, tide__by_size_desc, &work, &err), &err);
+    plain_item *a = tide_host_calloc(work.n + 1, sizeof *a), *b = tide_host_calloc(work.n + 1, sizeof *b);
+    for (size_t k = 0; k < work.n; k++) {
+        const tide_lifetime *item = work.items[k];
+        const size_t i = (size_t)(item - lt->items);
+        const uint64_t bytes = tide_lifetime_aligned_bytes(item);
+        const uint64_t at_first = plain_gap(a, k, item, false), at_best = plain_gap(b, k, item, true);
+        assert_int_equal(first->offsets[i], at_first);
+        assert_int_equal(best->offsets[i], at_best);
+        assert_int_equal(pools->pools[i], plain_pool(a, k, item));
+        a[k] = (plain_item){item, at_first, at_first + bytes, pools->pools[i]};
+        b[k] = (plain_item){item, at_best, at_best + bytes, 0};
+    }
+    tide_host_free(a);
+    tide_host_free(b);
+    tide__worklist_deinit(&work);
+    tide_memory_plan_destroy(first);
+    tide_memory_plan_destroy(best);
+    tide_memory_plan_destroy(pools);
+}
+
+/// The short cuts (an index by time where few are alive together, a walk where many are) change no place.
+static void short_cuts_change_no_place(void **state) {
+    (void)state;
+    for (uint64_t seed = 0; seed < 12; seed++) {
+        tide_rng rng = {seed};
+        tide_lifetimes lt = {0};
+        // From a few neighbours each to some hundred.
+        put_random(&lt, &rng, 500, 4 + 40 * (int64_t)(seed % 4), 4000, seed % 2 == 1);
+        check_against_the_plain_ones(&lt);
+        tide_lifetimes_deinit(&lt);
+    }
+}
+
+/// 8,000 tensors that are all alive at once have 32 million conflicts: no strategy keeps a table of them.
+static void many_conflicts_take_little_memory(void **state) {
+    (void)state;
+    tide_lifetimes lt = {0};
+    for (int i = 0; i < 8000; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "t%d", i);
+        put(&lt, name, (uint64_t)(1 + i % 1000), 0, 1);
+    }
+    const tide_strategy *const *all;
+    const size_t n = tide_strategies(&all);
+    for (size_t s = 0; s < n; s++) {
+        tide_host_stats before, after;
+        tide_host_reset_peak();
+        tide_host_get_stats(&before);
+        const uint64_t t0 = tide_now_ns();
+        tide_memory_plan *plan = make_plan(&lt, all[s]->name);
+        tide_host_get_stats(&after);
+        print_message("%-20s %8.1f ms, %.1f MB\n", all[s]->name, (double)(tide_now_ns() - t0) / 1e6,
+                      (double)(after.peak_bytes - before.live_bytes) / 1e6);
+        assert_int_equal(plan->bytes, plan->naive_bytes);
+        assert_true(after.peak_bytes - before.live_bytes < 8000 * 1000); // 1000 bytes a tensor
+        tide_memory_plan_destroy(plan);
+    }
+    tide_lifetimes_deinit(&lt);
+}
+
 static void nothing_to_place(void **state) {
     (void)state;
     tide_lifetimes lt = {0};
@@ -382,6 +495,8 @@ int main(void) {
         tide_unit_test(linear_scan_grows_from_the_free_end),
         tide_unit_test(breadth_goes_before_size),
         tide_unit_test(every_plan_is_sound),
+        tide_unit_test(short_cuts_change_no_place),
+        tide_unit_test(many_conflicts_take_little_memory),
         tide_unit_test(nothing_to_place),
         tide_unit_test(sizes_that_do_not_add_up_are_refused),
         tide_unit_test(no_memory_leaves_nothing),

@@ -150,6 +150,32 @@ static void test_stale_plan(void **state) {
     close_refused(&b, TIDE_ERR_RUNTIME, "'top'", "port 0", "another program");
 }
 
+/// The buffer of a run on the CPU holds nothing that was planned for another device.
+static void test_other_device(void **state) {
+    (void)state;
+    broken b;
+    open_case(&b, rt_graph_diamond());
+    b.m->lifetimes.items[entry_of(b.m, "b")].device = (tide_device){TIDE_DEVICE_CUDA, 1};
+    close_refused(&b, TIDE_ERR_RUNTIME, "'left'", "port 0", "cuda:1");
+}
+
+/// Overlaps are not looked for here, so what the verifier has not seen is not run.
+static void test_not_verified(void **state) {
+    (void)state;
+    broken b;
+    open_case(&b, rt_graph_diamond());
+    b.m->verified = false;
+    tide_error err = TIDE_ERROR_INIT;
+    const tide_inference_plan_options opt = {.device = TIDE_CPU, .registry = b.rig.registry, .memory_plan = b.m};
+    tide_inference_plan *ip = NULL;
+    assert_tide_status(tide_inference_plan_create(b.p, &opt, &ip, &err), TIDE_ERR_INVALID);
+    assert_text_has(err.msg, "not been verified");
+    assert_null(ip);
+    tide_memory_plan_destroy(b.m);
+    tide_program_unref(b.p);
+    rt_rig_close(&b.rig);
+}
+
 /// S27-26: a tensor's capacity is its own slot, and binding says which of three things happened (S27-10).
 static void test_slots_and_results_S27_10_S27_26(void **state) {
     (void)state;
@@ -239,6 +265,8 @@ int main(void) {
         tide_unit_test(test_too_small_S27_11),
         tide_unit_test(test_misaligned),
         tide_unit_test(test_stale_plan),
+        tide_unit_test(test_other_device),
+        tide_unit_test(test_not_verified),
         tide_unit_test(test_slots_and_results_S27_10_S27_26),
         tide_unit_test(test_same_names),
     };
