@@ -8,6 +8,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
+#include "planner/planner.h"
 
 static tide_status too_large(const tide__sql *s, const char *what, tide_error *err) {
     return TIDE_FAIL(err, TIDE_ERR_OVERFLOW, "cannot store the plan in '%s': %s passes 2^63 - 1", s->path, what);
@@ -309,12 +310,27 @@ static tide_status read_parts(const tide__sql *s, int64_t run_id, tide_memory_pl
     return read_rows(s, "SELECT step, name FROM plan_step WHERE run_id = ? ORDER BY step", run_id, take_step, p, err);
 }
 
+/// A plan that says it was verified must be: whoever runs it relies on that.
+static tide_status check_verified(const tide__sql *s, const tide_memory_plan *p, tide_error *err) {
+    if (!p->verified) return TIDE_OK;
+    tide_error own = TIDE_ERROR_INIT;
+    tide_status st = tide_plan_verify(p, NULL, &own);
+    if (st == TIDE_ERR_VERIFY) {
+        st = bad_row(s, "plan", 0, err);
+        tide_error_note(err, "damaged: marked as verified, but %s", own.msg);
+    } else if (st != TIDE_OK && err != NULL) {
+        *err = own;
+    }
+    return st;
+}
+
 tide_status tide__plan_rows_read(const tide__sql *s, int64_t run_id, tide_memory_plan **out, tide_error *err) {
     tide_memory_plan *p = tide_host_calloc(1, sizeof *p);
     if (p == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a plan");
     plan_head head;
     tide_status st = read_head(s, run_id, p, &head, err);
     if (st == TIDE_OK) st = read_parts(s, run_id, p, &head, err);
+    if (st == TIDE_OK) st = check_verified(s, p, err);
     if (st != TIDE_OK) {
         tide_memory_plan_destroy(p);
         return st;

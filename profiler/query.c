@@ -143,17 +143,20 @@ tide_status tide_trace_live_at(tide_trace *t, int kind, uint64_t t_ns, uint64_t 
 
 // ---- steps ----
 
-// The same choice as view `steps`, which people query: docs/trace-format.md.
+// The same choice as view `steps`, which people query: docs/trace-format.md. What follows the entering of a scope on
+// its thread is its leaving, or it was not left: one pass, whatever the file holds.
 static const char steps_query[] =
-    "WITH began AS ("
-    "  SELECT e.id, e.t_ns, e.thread, e.scope_id, s.step, s.name_id,"
-    "         first_value(e.thread) OVER (ORDER BY e.id) AS lead"
+    "WITH told AS ("
+    "  SELECT e.id, e.t_ns, e.enter, e.thread, s.step, s.name_id,"
+    "         lead(e.enter) OVER turn AS next_enter, lead(e.t_ns) OVER turn AS next_ns"
     "  FROM scope_event e JOIN scope s ON s.id = e.scope_id"
-    "  WHERE e.run_id = ?1 AND e.enter = 1 AND s.kind = 'operator' AND s.step IS NOT NULL),"
+    "  WHERE e.run_id = ?1 AND s.kind = 'operator' AND s.step IS NOT NULL"
+    "  WINDOW turn AS (PARTITION BY e.thread, e.scope_id ORDER BY e.id)),"
+    "began AS ("
+    "  SELECT *, first_value(thread) OVER (ORDER BY id) AS first_thread FROM told WHERE enter = 1),"
     "placed AS ("
-    "  SELECT *, row_number() OVER (PARTITION BY step ORDER BY thread <> lead, id) AS place FROM began)"
-    "SELECT p.step, n.text, p.t_ns, coalesce((SELECT l.t_ns FROM scope_event l WHERE l.id > p.id AND l.enter = 0"
-    "         AND l.scope_id = p.scope_id AND l.thread = p.thread ORDER BY l.id LIMIT 1), ?2) "
+    "  SELECT *, row_number() OVER (PARTITION BY step ORDER BY thread <> first_thread, id) AS place FROM began)"
+    "SELECT p.step, n.text, p.t_ns, CASE WHEN p.next_enter = 0 THEN p.next_ns ELSE ?2 END "
     "FROM placed p LEFT JOIN name n ON n.id = p.name_id WHERE place = 1 ORDER BY p.step";
 
 static tide_status take_step(const tide_trace *t, sqlite3_stmt *stmt, tide_trace_step *step, tide_error *err) {

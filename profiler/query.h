@@ -91,7 +91,8 @@ tide_status tide_trace_live_at(tide_trace *t, int kind, uint64_t t_ns, uint64_t 
 /// before. `kind` -1: of all kinds together. `t_ns` may be NULL.
 tide_status tide_trace_peak(tide_trace *t, int64_t run_id, int kind, uint64_t *bytes, uint64_t *t_ns,
                             tide_error *err) TIDE_NODISCARD;
-/// The plan stored with a run, as a memory plan; TIDE_ERR_NOT_FOUND when it has none.
+/// The plan stored with a run, as a memory plan; TIDE_ERR_NOT_FOUND when it has none. One that is marked as verified
+/// has passed the verifier again: TIDE_ERR_BAD_INPUT otherwise.
 tide_status tide_trace_plan(tide_trace *t, int64_t run_id, tide_memory_plan **out, tide_error *err) TIDE_NODISCARD;
 
 typedef struct tide_trace_step {

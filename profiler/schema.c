@@ -218,27 +218,29 @@ static const tide__schema_item views[] = {
                "       s.step, e.thread\n"
                "FROM scope_event e JOIN scope s ON s.id = e.scope_id JOIN name n ON n.id = s.name_id"},
     // First execution of each step, on the thread that began the first operator when it executed the step at all.
-    {"steps",
-     "CREATE VIEW steps AS\n"
-     "WITH began AS (\n"
-     "  SELECT *, first_value(thread) OVER (PARTITION BY run_id ORDER BY scope_event_id) AS lead\n"
-     "  FROM scopes WHERE enter = 1 AND scope_kind = 'operator' AND run_id IS NOT NULL AND step IS NOT NULL),\n"
-     "placed AS (\n"
-     "  SELECT *, row_number() OVER (PARTITION BY run_id, step ORDER BY thread <> lead, scope_event_id) AS place\n"
-     "  FROM began)\n"
-     "SELECT run_id, step, scope AS name, t_ns AS begin_ns,\n"
-     "       (SELECT l.t_ns FROM scope_event l JOIN scope_event b ON b.id = p.scope_event_id\n"
-     "        WHERE l.id > b.id AND l.enter = 0 AND l.scope_id = b.scope_id AND l.thread = b.thread\n"
-     "        ORDER BY l.id LIMIT 1) AS end_ns\n"
-     "FROM placed p WHERE place = 1 ORDER BY run_id, step"},
+    {"steps", "CREATE VIEW steps AS\n"
+              "WITH told AS (\n"
+              "  SELECT e.id, e.run_id, e.t_ns, e.enter, e.thread, s.step, n.text AS name,\n"
+              "         lead(e.enter) OVER turn AS next_enter, lead(e.t_ns) OVER turn AS next_ns\n"
+              "  FROM scope_event e JOIN scope s ON s.id = e.scope_id JOIN name n ON n.id = s.name_id\n"
+              "  WHERE e.run_id IS NOT NULL AND s.kind = 'operator' AND s.step IS NOT NULL\n"
+              "  WINDOW turn AS (PARTITION BY e.run_id, e.thread, e.scope_id ORDER BY e.id)),\n"
+              "began AS (\n"
+              "  SELECT *, first_value(thread) OVER (PARTITION BY run_id ORDER BY id) AS first_thread\n"
+              "  FROM told WHERE enter = 1),\n"
+              "placed AS (\n"
+              "  SELECT *, row_number() OVER (PARTITION BY run_id, step ORDER BY thread <> first_thread, id) AS place\n"
+              "  FROM began)\n"
+              "SELECT run_id, step, name, t_ns AS begin_ns, CASE WHEN next_enter = 0 THEN next_ns END AS end_ns\n"
+              "FROM placed WHERE place = 1 ORDER BY run_id, step"},
     {"plan_tensors",
      "CREATE VIEW plan_tensors AS\n"
      "SELECT t.run_id, t.idx, t.name, k.name AS kind, t.role, t.persistent, t.size_bytes, t.aligned_bytes,\n"
      "       t.begin_step, t.end_step, t.pool, t.offset_bytes, s.name AS begin_step_name\n"
      "FROM plan_tensor t JOIN kind k ON k.id = t.kind\n"
      "LEFT JOIN plan_step s ON s.run_id = t.run_id AND s.step = t.begin_step"},
-    // A naive run frees at the last use, so that its workspace peaks at the plan's lower bound; when the peaks of several
-    // naive contexts meet is not planned (NULL).
+    // A naive run frees at the last use, so that its workspace peaks at the plan's lower bound; when the peaks of
+    // several naive contexts meet is not planned (NULL).
     {"predicted_vs_measured",
      "CREATE VIEW predicted_vs_measured AS\n"
      "WITH predicted AS (\n"

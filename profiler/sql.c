@@ -29,6 +29,11 @@ tide_status tide__sql_fail(const tide__sql *s, int rc, const char *what, tide_er
         s->db != NULL && sqlite3_errcode(s->db) != SQLITE_OK ? sqlite3_errmsg(s->db) : sqlite3_errstr(rc);
     const tide_status st = TIDE_FAIL(err, status_of(rc), "cannot %s '%s': %s", what, s->path, words);
     if (st == TIDE_ERR_BAD_INPUT) tide_error_note(err, "the file is damaged or is not a tidemark trace");
+    // SQLite knows the system's reason where a file cannot be opened; it says "readonly" of a file that is gone.
+    const int why = s->db != NULL && (rc & 0xff) == SQLITE_CANTOPEN ? sqlite3_system_errno(s->db) : 0;
+    if (why != 0) tide_error_note(err, "%s", strerror(why));
+    if (s->db != NULL && sqlite3_extended_errcode(s->db) == SQLITE_READONLY_DBMOVED)
+        tide_error_note(err, "the file, or its folder, was moved or removed while it was written");
     return st;
 }
 

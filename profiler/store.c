@@ -24,10 +24,11 @@ static tide_status check_path(const char *path, tide_error *err) {
         tide_error_hint(err, "name a file, for example trace.db");
         return st;
     }
+    // The finished file takes the place of whatever has its name: that must not be a device, a pipe or a directory.
     struct stat info;
-    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
-        return TIDE_FAIL(err, TIDE_ERR_IO, "cannot record into '%s': it is a directory", path);
-    return TIDE_OK;
+    if (stat(path, &info) != 0 || S_ISREG(info.st_mode)) return TIDE_OK;
+    return TIDE_FAIL(err, TIDE_ERR_IO, "cannot record into '%s': it is %s", path,
+                     S_ISDIR(info.st_mode) ? "a directory" : "not a regular file");
 }
 
 /// The temporary file and what SQLite puts beside it. The names are made at the start: removing must not need memory.
@@ -164,11 +165,7 @@ tide_status tide__store_open(tide__store *s, const char *path, tide_error *err) 
         remove_tmp(s); // of a process that died with our number
         const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
         const int rc = sqlite3_open_v2(s->tmp_paths[0], &s->sql.db, flags, NULL);
-        if (rc != SQLITE_OK) {
-            const int why = s->sql.db != NULL ? sqlite3_system_errno(s->sql.db) : 0;
-            st = tide__sql_fail(&s->sql, rc, "record into", err);
-            if (why != 0) tide_error_note(err, "%s", strerror(why));
-        }
+        if (rc != SQLITE_OK) st = tide__sql_fail(&s->sql, rc, "record into", err);
     }
     if (st == TIDE_OK) st = create_schema(s, err);
     if (st != TIDE_OK) tide__store_discard(s);
@@ -273,9 +270,9 @@ static tide_status leave_wal(tide__store *s, tide_error *err) {
     if (rc != SQLITE_OK) return tide__sql_fail(&s->sql, rc, "write", err);
     sqlite3_stmt *stmt;
     TIDE_TRY(tide__sql_prepare(&s->sql, "PRAGMA journal_mode = DELETE", &stmt, err));
-    bool has_row;
-    tide_status st = tide__sql_step(&s->sql, stmt, &has_row, err);
-    if (st == TIDE_OK && (!has_row || strcmp(tide__sql_text(stmt, 0), "delete") != 0))
+    rc = sqlite3_step(stmt);
+    tide_status st = rc == SQLITE_ROW ? TIDE_OK : tide__sql_fail(&s->sql, rc, "write", err);
+    if (st == TIDE_OK && strcmp(tide__sql_text(stmt, 0), "delete") != 0)
         st = TIDE_FAIL(err, TIDE_ERR_IO, "cannot write '%s': its write-ahead log is in use", s->path);
     sqlite3_finalize(stmt);
     return st;

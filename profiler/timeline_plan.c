@@ -1,41 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
 // A timeline from a memory plan: its tensors over the steps of the execution order. See timeline.h.
-#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "core/memory/allocator.h"
 #include "profiler/timeline_internal.h"
-
-static void *copy_array(const void *from, size_t n, size_t elem_bytes) {
-    void *copy = tide_host_calloc(n, elem_bytes);
-    if (copy != NULL && n > 0) memcpy(copy, from, n * elem_bytes);
-    return copy;
-}
-
-static tide_status copy_plan(const tide_memory_plan *plan, tide_memory_plan **out, tide_error *err) {
-    tide_memory_plan *copy = tide_host_calloc(1, sizeof *copy);
-    if (copy == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a timeline");
-    *copy = *plan;
-    copy->lifetimes = (tide_lifetimes){0};
-    copy->strategy = tide_host_strdup(plan->strategy != NULL ? plan->strategy : "");
-    copy->offsets = copy_array(plan->offsets, plan->lifetimes.n, sizeof *plan->offsets);
-    copy->pools = copy_array(plan->pools, plan->lifetimes.n, sizeof *plan->pools);
-    copy->pool_list = copy_array(plan->pool_list, plan->n_pools, sizeof *plan->pool_list);
-    tide_status st = TIDE_OK;
-    if (copy->strategy == NULL || copy->offsets == NULL || copy->pools == NULL || copy->pool_list == NULL)
-        st = TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a timeline");
-    if (st == TIDE_OK) st = tide_lifetimes_copy(&plan->lifetimes, &copy->lifetimes, err);
-    if (st != TIDE_OK) {
-        tide_memory_plan_destroy(copy);
-        return st;
-    }
-    *out = copy;
-    return TIDE_OK;
-}
 
 static tide_status add_items(tide__timeline_builder *b, const tide_memory_plan *plan, bool include_persistent,
                              tide_error *err) {
@@ -164,7 +135,7 @@ tide_status tide_timeline_from_plan(const tide_memory_plan *plan, bool include_p
     b.tl->begin = 0;
     b.tl->end = plan->lifetimes.n_steps;
     tide_memory_plan *copy = NULL;
-    tide_status st = copy_plan(plan, &copy, err);
+    tide_status st = tide_memory_plan_copy(plan, &copy, err);
     if (st == TIDE_OK) {
         tide__timeline_set_plan(&b, copy);
         st = add_items(&b, copy, include_persistent, err);

@@ -359,7 +359,14 @@ static void test_places_that_cannot_be_written(void **state) {
     snprintf(path, sizeof path, "%s/file/trace.db", d.path);
     expect_no_open(path, TIDE_ERR_IO, "unable to open");
     expect_no_open("/proc/trace.db", TIDE_ERR_IO, "unable to open");
-    assert_int_equal(tmp_dir_count(&d), 1);
+    // The finished file would take the place of a device or a pipe.
+    expect_no_open("/dev/null", TIDE_ERR_IO, "not a regular file");
+    snprintf(path, sizeof path, "%s/pipe", d.path);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    expect_no_open(path, TIDE_ERR_IO, "not a regular file");
+    struct stat info;
+    assert_true(stat(path, &info) == 0 && S_ISFIFO(info.st_mode));
+    assert_int_equal(tmp_dir_count(&d), 2);
     tmp_dir_remove(&d);
 }
 
@@ -399,6 +406,31 @@ static void test_target_turns_into_a_directory(void **state) {
     assert_text_has(err.msg, d.file);
     assert_int_equal(tmp_dir_count(&d), 1);
     rmdir(d.file);
+    tmp_dir_remove(&d);
+}
+
+/// The folder goes away while recording: the close fails and says so.
+static void test_folder_is_removed_while_recording(void **state) {
+    (void)state;
+    tmp_dir d;
+    tmp_dir_make(&d);
+    char folder[600], path[700], moved[600];
+    snprintf(folder, sizeof folder, "%s/in", d.path);
+    snprintf(moved, sizeof moved, "%s/out", d.path);
+    snprintf(path, sizeof path, "%s/trace.db", folder);
+    assert_int_equal(mkdir(folder, 0700), 0);
+    feeder f;
+    feeder_open(&f, path, 0, false);
+    feed(&f, 100, TIDE_MEM_ALLOC, 1, TIDE_KIND_DEFAULT, 8, NULL);
+    assert_int_equal(rename(folder, moved), 0);
+    tide_error err = TIDE_ERROR_INIT;
+    assert_tide_status(tide_recorder_close(f.rec, &err), TIDE_ERR_IO);
+    assert_text_has(err.msg, "cannot write");
+    assert_text_has(err.note, "moved or removed");
+    assert_int_equal(tmp_dir_count(&d), 1);
+    char command[800];
+    snprintf(command, sizeof command, "rm -rf '%s'", moved);
+    assert_int_equal(system(command), 0);
     tmp_dir_remove(&d);
 }
 
@@ -519,6 +551,7 @@ int main(void) {
         tide_unit_test(test_places_that_cannot_be_written),
         tide_unit_test(test_names_that_mean_something_to_sqlite),
         tide_unit_test(test_target_turns_into_a_directory),
+        tide_unit_test(test_folder_is_removed_while_recording),
         tide_unit_test(test_disk_full_leaves_nothing_and_harms_nobody),
         tide_unit_test(test_lost_rows_are_noticed_at_close),
         tide_unit_test(test_out_of_memory_everywhere),

@@ -226,6 +226,8 @@ static void test_values_out_of_range(void **state) {
         "UPDATE plan_tensor SET size_bytes = 9223372036854775807 WHERE run_id = 1 AND idx = 4",
         "UPDATE plan_tensor SET begin_step = end_step WHERE run_id = 1 AND idx = 4",
         "UPDATE plan_tensor SET end_step = 9223372036854775807 WHERE run_id = 1 AND idx = 4",
+        "UPDATE plan_tensor SET offset_bytes = 0 WHERE run_id = 1 AND idx = 4", // on a tensor that lives then
+        "UPDATE plan SET proven = 0 WHERE run_id = 1",
         "UPDATE plan_tensor SET offset_bytes = 2304 WHERE run_id = 1 AND idx = 4",
         "UPDATE plan_tensor SET offset_bytes = 9223372036854775807 WHERE run_id = 1 AND idx = 4",
         "UPDATE plan_tensor SET pool = 0 WHERE run_id = 1 AND idx = 4",
@@ -245,6 +247,32 @@ static void test_values_out_of_range(void **state) {
         assert_text_has(err.msg, d.file);
         tmp_dir_remove(&d);
     }
+}
+
+/// Operators that are entered and never left: each ends with the run, and looking for its end costs no pass over the
+/// file of its own (20,000 of them would take many seconds then).
+static void test_many_steps_that_never_end(void **state) {
+    (void)state;
+    tmp_dir d;
+    demo_copy(&d);
+    sql_exec(d.file, "WITH RECURSIVE r(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r WHERE i < 20000) "
+                     "INSERT INTO scope SELECT 1000 + i, 1, 'operator', 1000 + i, NULL FROM r");
+    sql_exec(d.file, "INSERT INTO scope_event SELECT id, 1, 1550, 1, id, 1 FROM scope WHERE id > 1000");
+    sql_exec(d.file, "UPDATE meta SET value = value + 20000 WHERE key IN ('n_scopes', 'n_scope_events')");
+    tide_error err = TIDE_ERROR_INIT;
+    tide_trace *t;
+    tide_trace_step *s;
+    size_t n;
+    assert_tide_ok(tide_trace_open(d.file, &t, &err), &err);
+    const uint64_t t0 = tide_now_ns();
+    assert_tide_ok(tide_trace_steps(t, 1, &s, &n, &err), &err);
+    print_message("20,000 steps: %.1f ms\n", (double)(tide_now_ns() - t0) / 1e6);
+    assert_int_equal(n, N_DEMO_STEPS + 20000);
+    assert_int_equal(s[n - 1].begin_ns, 1550);
+    assert_int_equal(s[n - 1].end_ns, 1600);
+    tide_trace_steps_free(s, n);
+    tide_trace_close(t);
+    tmp_dir_remove(&d);
 }
 
 // ---- changed bytes ----
@@ -306,10 +334,15 @@ static void test_random_damage(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        tide_unit_test(test_files_that_are_no_traces), tide_unit_test(test_other_versions),
-        tide_unit_test(test_missing_and_added_rows),   tide_unit_test(test_tables_of_another_make),
-        tide_unit_test(test_own_tables_beside_ours),   tide_unit_test(test_values_out_of_range),
-        tide_unit_test(test_truncated_files),          tide_unit_test(test_random_damage),
+        tide_unit_test(test_files_that_are_no_traces),
+        tide_unit_test(test_other_versions),
+        tide_unit_test(test_missing_and_added_rows),
+        tide_unit_test(test_tables_of_another_make),
+        tide_unit_test(test_own_tables_beside_ours),
+        tide_unit_test(test_values_out_of_range),
+        tide_unit_test(test_many_steps_that_never_end),
+        tide_unit_test(test_truncated_files),
+        tide_unit_test(test_random_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

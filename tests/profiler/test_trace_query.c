@@ -102,7 +102,8 @@ static void test_predicted_but_never_allocated(void **state) {
     feeder f;
     feeder_open(&f, d.file, 0, false);
     tide_memory_plan *plan = demo_plan_make();
-    plan->bytes = 3072;
+    plan->bytes = 3072; // more than its tensors need: no verifier would pass it
+    plan->proven = plan->verified = false;
     const char *const modes[] = {"naive", "planned"};
     for (size_t i = 0; i < 2; i++) {
         const tide_run_info info = {.model = "demo", .mode = modes[i], .device = "cpu"};
@@ -219,6 +220,7 @@ static void test_steps_of_threads_and_unfinished_ones(void **state) {
     f.thread = 1, feed_scope(&f, 30, false, &a);
     f.thread = 1, feed_scope(&f, 31, true, &nameless);
     f.thread = 1, feed_scope(&f, 40, true, &b);
+    f.thread = 1, feed_scope(&f, 45, true, &b); // again, without having left it
     feed_end_run(&f, 50);
     feeder_close(&f);
     tide_trace *t = open_trace(d.file);
