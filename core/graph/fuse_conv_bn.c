@@ -39,6 +39,7 @@ static const float *per_channel(const tide_graph *g, const tide_node *n, size_t 
 /// Inference form: one output, statistics given, per channel (`spatial` was an attribute up to opset 8).
 static bool is_inference_bn(const tide_node *n) {
     if (n->domain[0] != '\0' || strcmp(n->op_type, "BatchNormalization") != 0) return false;
+    if (n->activation.kind != TIDE_ACT_NONE) return false;
     if (n->opset < 7 || n->n_inputs != 5 || n->n_outputs < 1 || n->outputs[0] == TIDE_NO_VALUE) return false;
     for (size_t k = 1; k < n->n_outputs; k++) {
         if (n->outputs[k] != TIDE_NO_VALUE) return false;

@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/checked.h"
 #include "core/base/host_alloc.h"
+#include "core/base/log.h"
 #include "core/graph/graph_internal.h"
 #include "core/graph/passes.h"
 
@@ -21,6 +23,9 @@ typedef struct infer_pass {
     size_t cap_out;
     tide_tensor **result; // [cap_result]
     size_t cap_result;
+    size_t fold_bytes; // that folding may still take
+    double fold_work;  // multiply-adds or elements that it may still do
+    size_t n_unfolded; // nodes that could have been folded but for these two
 } infer_pass;
 
 // ---- graph inputs must be known ----
@@ -97,10 +102,26 @@ static tide_tensor *content_of(const infer_pass *p, uint32_t value_i) {
     return p->known != NULL ? p->known[value_i] : NULL;
 }
 
+/// Operators multiply extents and may leave out the one that is 0: the others must not wrap by themselves.
+static bool fits_without_zeros(const tide_operand *o) {
+    tide_shape rest = o->shape;
+    size_t bytes;
+    for (int32_t d = 0; d < rest.rank; d++) {
+        if (rest.dims[d] == 0) rest.dims[d] = 1;
+    }
+    return tide_shape_bytes(&rest, o->dtype, &bytes, NULL) == TIDE_OK;
+}
+
 static tide_status named_bytes(const tide_value *v, const tide_operand *o, size_t *bytes, tide_error *err) {
     const tide_status st = tide_shape_bytes(&o->shape, o->dtype, bytes, err);
-    if (st != TIDE_OK) tide_error_prefix(err, "tensor '%s'", v->name);
-    return st;
+    if (st != TIDE_OK) {
+        tide_error_prefix(err, "tensor '%s'", v->name);
+        return st;
+    }
+    if (*bytes > 0 || fits_without_zeros(o)) return TIDE_OK;
+    char shape[192];
+    return TIDE_FAIL(err, TIDE_ERR_OVERFLOW, "tensor '%s' is empty, but the other extents of %s pass 2^63-1 bytes",
+                     v->name, tide_shape_format(&o->shape, shape, sizeof shape));
 }
 
 static tide_status load_input(const infer_pass *p, const tide_node *n, size_t k, tide_operand *o, tide_error *err) {
@@ -191,6 +212,33 @@ static bool can_evaluate(const infer_pass *p, const tide_node *n) {
     return true;
 }
 
+static double elements_of(const tide_operand *o, size_t n) {
+    double sum = 0;
+    for (size_t k = 0; k < n; k++) {
+        if (tide_operand_present(&o[k])) sum += (double)(o[k].size_bytes / tide_dtype_size(o[k].dtype));
+    }
+    return sum;
+}
+
+/// Take what evaluating the node costs from the budget; false when that is more than is left.
+static bool afford(infer_pass *p, const tide_infer *x) {
+    size_t bytes = 0;
+    bool fits = true;
+    for (size_t k = 0; k < x->n_out; k++) fits = fits && tide_add_size(bytes, x->out[k].size_bytes, &bytes);
+    double work = elements_of(x->in, x->n_in) + elements_of(x->out, x->n_out);
+    if (x->node->def->work != NULL) work += x->node->def->work(x);
+    if (fits && bytes <= p->fold_bytes && work <= p->fold_work) {
+        p->fold_bytes -= bytes;
+        p->fold_work -= work;
+        return true;
+    }
+    tide_log(p->n_unfolded++ == 0 ? TIDE_LOG_WARN : TIDE_LOG_INFO,
+             "%s: node '%s' (%s) is not folded, though its inputs are constants: that would take %zu bytes and %.3g "
+             "steps of calculation",
+             p->g->source, x->node->name, x->node->op_type, bytes, work);
+    return false;
+}
+
 static void keep_results(infer_pass *p, tide_node *n) {
     for (size_t k = 0; k < n->n_outputs; k++) {
         if (n->outputs[k] == TIDE_NO_VALUE) continue;
@@ -220,7 +268,7 @@ static tide_status infer_node(infer_pass *p, tide_node *n, tide_error *err) {
     const tide_infer x = {.node = n, .in = p->in, .n_in = n->n_inputs, .out = p->out, .n_out = n->n_outputs};
     TIDE_TRY(n->def->infer(&x, err));
     TIDE_TRY(store_answer(p, n, err));
-    if (can_evaluate(p, n)) {
+    if (can_evaluate(p, n) && afford(p, &x)) {
         TIDE_TRY(tide__node_eval(n, p->in, n->n_inputs, p->out, n->n_outputs, p->result, err));
         keep_results(p, n);
         for (size_t k = 0; k < n->n_outputs; k++) tide_tensor_unref(p->result[k]);
@@ -230,6 +278,12 @@ static tide_status infer_node(infer_pass *p, tide_node *n, tide_error *err) {
 }
 
 static tide_status pass_init(infer_pass *p, tide_error *err) {
+    p->fold_bytes = (size_t)1 << 30;
+    p->fold_work = 0x1p34;
+    for (size_t i = 0; i < p->g->n_values; i++) {
+        const tide_tensor *constant = p->g->values[i].constant;
+        if (constant != NULL) p->fold_bytes += 2 * tide_tensor_size_bytes(constant);
+    }
     if (p->fold) return TIDE_OK;
     p->known = tide_host_calloc(p->g->n_values, sizeof *p->known);
     p->n_uses = tide__graph_use_table(p->g);

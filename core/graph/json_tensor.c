@@ -94,7 +94,12 @@ static tide_status write_fill(const json_t *fill, const char *what, size_t n, ti
     if (n == 0) return TIDE_OK;
     if (!store(t, 0, fill)) return not_a_number(what, 0, tide_tensor_dtype(t), err);
     char *data = tide_tensor_data(t);
-    for (size_t i = 1; i < n; i++) memcpy(data + i * size, data, size);
+    // What is there is copied behind itself: a fill of 4 GiB is 32 calls at most, not one per element.
+    for (size_t done = size; done < n * size;) {
+        const size_t more = done < n * size - done ? done : n * size - done;
+        memcpy(data + done, data, more);
+        done += more;
+    }
     return TIDE_OK;
 }
 

@@ -92,7 +92,7 @@ static tide_status open_beside(const char *model, const char *label, const char 
         st = TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "external data of '%s' lies outside the model's folder: '%s' is a link",
                        label, location);
     } else {
-        *fd = open(path.data, O_RDONLY | O_CLOEXEC);
+        *fd = open(path.data, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a named pipe must not block: it is refused below
         if (*fd < 0)
             st = TIDE_FAIL(err, TIDE_ERR_IO, "external data of '%s': cannot open '%s': %s", label, path.data,
                            strerror(errno));

@@ -76,6 +76,9 @@ struct tide_op_def {
     size_t min_inputs, max_inputs;   ///< checked before infer; max 0: any number
     size_t min_outputs, max_outputs;
     tide_status (*infer)(const tide_infer *x, tide_error *err);
+    /// optional: multiply-adds of one run, about; for operators that do far more than read and write each element once.
+    /// `x` as infer has filled it. Folding has a budget of them.
+    double (*work)(const tide_infer *x);
     tide_status (*prepare)(const tide_prepare *x, tide_kernel *k, tide_error *err); ///< optional: no state, no scratch
     void (*destroy)(tide_kernel *k);                                                ///< optional: frees k->state
     /// optional: what one context needs for itself (memory descriptors of a library …), made once per context so

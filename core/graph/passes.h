@@ -44,11 +44,16 @@ tide_status tide_graph_bind_shapes(tide_graph *g, const tide_shape_binding *bind
  * Infer dtype and shape of every value in order, and fold: a node whose inputs are all constants (or that reads only
  * shapes) is run once now, its outputs become constants and the node dies. Node->def must be set (tide_ops_resolve).
  *
+ * Folding may take 1 GiB and twice the bytes of the constants that came with the graph, and 2^34 multiply-adds or
+ * elements: a small file must not cost much memory or time before anything is planned. A node past that stays a node,
+ * with a warning in the log.
+ *
  * @param fold  false: infer only what can be inferred without folding nodes away; constants are still evaluated
  *              where a shape depends on them, but every node stays alive
  * @return TIDE_ERR_UNKNOWN_SIZE naming the tensor when a graph input has an open extent (hint: --shape), or an
  *         operator's output size depends on data; what the operator's infer returns, with the node named
- * Unknown sizes are never guessed (S23-19).
+ * Unknown sizes are never guessed (S23-19). Extents whose product passes 2^63-1 are TIDE_ERR_OVERFLOW even beside an
+ * extent of 0: operators multiply some of them without the 0.
  */
 tide_status tide_graph_infer(tide_graph *g, const tide_order *order, bool fold, tide_error *err) TIDE_NODISCARD;
 

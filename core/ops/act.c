@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Fused activations in plain loops. See act.h.
+// Activations in plain loops. See act.h. Comparisons are written so that a NaN falls through them.
 #include "core/ops/act.h"
 
 #include <math.h>
@@ -11,12 +11,12 @@ void tide_act_apply(const tide_activation *act, float *y, int64_t n) {
     case TIDE_ACT_NONE:
         return;
     case TIDE_ACT_RELU:
-        for (int64_t i = 0; i < n; i++) y[i] = y[i] > 0.0f ? y[i] : 0.0f;
+        for (int64_t i = 0; i < n; i++) y[i] = y[i] < 0.0f ? 0.0f : y[i];
         return;
     case TIDE_ACT_CLIP:
         for (int64_t i = 0; i < n; i++) {
-            const float low = y[i] > a ? y[i] : a;
-            y[i] = low < b ? low : b;
+            const float low = y[i] < a ? a : y[i];
+            y[i] = low > b ? b : low; // where the bounds cross, the upper one wins
         }
         return;
     case TIDE_ACT_SIGMOID:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// act: a fused activation in plain loops, for kernels of ours that honour node->activation without oneDNN.
+// act: activations in plain loops, fused or by themselves. A NaN stays one in all of them, as in numpy and in ONNX's
+// reference: an operator and its fused form then agree on every input.
 #ifndef TIDE_CORE_OPS_ACT_H
 #define TIDE_CORE_OPS_ACT_H
 

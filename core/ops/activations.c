@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Activations of one float32 operand: Relu, LeakyRelu, Elu, Sigmoid, Tanh, HardSwish, Softplus, Gelu on oneDNN's
-// eltwise; HardSigmoid, which oneDNN 2.6 does not have, as a loop. All may work in place.
+// Activations of one float32 operand: LeakyRelu, Elu, Sigmoid, Tanh, HardSwish, Softplus, Gelu on oneDNN's eltwise;
+// Relu, whose NaN oneDNN makes 0, and HardSigmoid, which oneDNN 2.6 does not have, as loops. All may work in place.
 #include <string.h>
 
+#include "core/ops/data_util.h"
 #include "core/ops/dnnl_prim.h"
 #include "core/ops/op_list.h"
 #include "core/ops/op_util.h"
@@ -31,7 +32,6 @@ static tide_status prepare_eltwise(const tide_prepare *x, dnnl_alg_kind_t alg, f
 
 // XX(row, ONNX name, since, until, oneDNN algorithm, its alpha)
 #define ACTIVATIONS(XX)                                                                                                \
-    XX(relu, "Relu", 1, 0, dnnl_eltwise_relu, 0.0f)                                                                    \
     XX(leaky_relu, "LeakyRelu", 1, 0, dnnl_eltwise_relu, tide_node_attr_float(x->node, "alpha", 0.01f))                \
     XX(elu, "Elu", 1, 0, dnnl_eltwise_elu, tide_node_attr_float(x->node, "alpha", 1.0f))                               \
     XX(sigmoid, "Sigmoid", 1, 0, dnnl_eltwise_logistic, 0.0f)                                                          \
@@ -102,7 +102,30 @@ const tide_op_def tide_op_gelu = {
     .run = tide_dnnl_kernel_run,
 };
 
-// ---- HardSigmoid ----
+// ---- Relu and HardSigmoid ----
+
+static tide_status run_relu(const tide_kernel *k, const tide_kernel_args *args, tide_error *err) {
+    (void)k, (void)err;
+    const int64_t n = tide_op_numel(&args->in[0].shape);
+    const float *x = args->in[0].data;
+    float *y = args->out[0].data;
+    TIDE_IVDEP
+    for (int64_t i = 0; i < n; i++) y[i] = x[i] < 0.0f ? 0.0f : x[i];
+    return TIDE_OK;
+}
+
+const tide_op_def tide_op_relu = {
+    .domain = "",
+    .name = "Relu",
+    .since = 1,
+    .inplace_inputs = 1u << 0,
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .min_outputs = 1,
+    .max_outputs = 1,
+    .infer = infer_f32,
+    .run = run_relu,
+};
 
 static tide_status run_hard_sigmoid(const tide_kernel *k, const tide_kernel_args *args, tide_error *err) {
     (void)err;
@@ -112,8 +135,8 @@ static tide_status run_hard_sigmoid(const tide_kernel *k, const tide_kernel_args
     const float *x = args->in[0].data;
     float *y = args->out[0].data;
     for (int64_t i = 0; i < n; i++) {
-        const float v = alpha * x[i] + beta, low = v > 0.0f ? v : 0.0f;
-        y[i] = low < 1.0f ? low : 1.0f;
+        const float v = alpha * x[i] + beta, low = v < 0.0f ? 0.0f : v;
+        y[i] = low > 1.0f ? 1.0f : low;
     }
     return TIDE_OK;
 }

@@ -72,6 +72,7 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *a, tide_err
                       .extent = in->shape.rank == 0 ? 1 : in->shape.dims[axis],
                       .stride = inner};
     int64_t *const out = a->out[0].data;
+    if (a->out[0].size_bytes == 0) return TIDE_OK;
     for (int64_t o = 0; o < tide_data_extent(&in->shape, 0, axis); o++)
         for (int64_t i = 0; i < inner; i += BLOCK)
             finds[in->dtype](&s, tide_data_const_at(in->data, o * s.extent * inner + i, elem),

@@ -47,6 +47,7 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *args, tide_
     const float *mean = args->in[3].data, *var = args->in[4].data;
     float *y = args->out[0].data;
     const float epsilon = tide_node_attr_float(k->node, "epsilon", 1e-5f);
+    if (args->out[0].size_bytes == 0) return TIDE_OK;
     for (int64_t b = 0; b < s->dims[0]; b++) {
         for (int64_t c = 0; c < channels; c++, x += len, y += len) {
             const float factor = scale[c] / sqrtf(var[c] + epsilon), m = mean[c], shift = bias[c];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Clip on every numeric type of the list. Bounds are attributes up to opset 10, optional operands (which need not be
-// constants) from 11 on. Where the bounds cross, the upper one wins, as in numpy.
+// constants) from 11 on. Where the bounds cross, the upper one wins, and a NaN stays one, as in numpy.
 #include <float.h>
 
 #include "core/ops/op_list.h"
@@ -63,8 +63,8 @@ static tide_status infer_6(const tide_infer *x, tide_error *err) {
     static void clip_##name(const type *x, type *y, int64_t n, const type *min, const type *max) {                     \
         const type low = min != NULL ? *min : (type)(lowest), high = max != NULL ? *max : (type)(highest);             \
         for (int64_t i = 0; i < n; i++) {                                                                              \
-            const type v = x[i] > low ? x[i] : low;                                                                    \
-            y[i] = v < high ? v : high;                                                                                \
+            const type v = x[i] < low ? low : x[i];                                                                    \
+            y[i] = v > high ? high : v;                                                                                \
         }                                                                                                              \
     }
 CLIP_TYPES(XX)

@@ -47,6 +47,7 @@ static tide_status concat_run(const tide_kernel *k, const tide_kernel_args *a, t
     const int64_t outer = tide_data_extent(&a->out[0].shape, 0, axis);
     const size_t out_row = row_bytes_of(&a->out[0], axis);
     size_t at = 0;
+    if (a->out[0].size_bytes == 0) return TIDE_OK;
     for (size_t i = 0; i < a->n_in; i++) {
         const size_t row = row_bytes_of(&a->in[i], axis);
         if (row != 0) copy_rows((char *)a->out[0].data + at, out_row, a->in[i].data, row, row, outer);
@@ -91,10 +92,11 @@ static tide_status equal_parts(const tide_infer *x, int64_t extent, int64_t *par
     if (x->node->opset < 18 && extent % n != 0)
         return TIDE_OP_FAIL(err, x->node, TIDE_ERR_BAD_INPUT, "%lld elements do not split into %lld equal parts",
                             (long long)extent, (long long)n);
-    const int64_t part = (extent + n - 1) / n;
+    const int64_t part = extent / n + (extent % n != 0); // rounded up without leaving 63 bits
+    int64_t left = extent;
     for (int64_t i = 0; i < n; i++) {
-        const int64_t left = extent - i * part;
-        parts[i] = left < 0 ? 0 : left < part ? left : part;
+        parts[i] = left < part ? left : part;
+        left -= parts[i];
     }
     return TIDE_OK;
 }
@@ -145,6 +147,7 @@ static tide_status split_run(const tide_kernel *k, const tide_kernel_args *a, ti
     const size_t in_row = row_bytes_of(in, axis);
     const size_t step = (size_t)tide_data_extent(&in->shape, axis + 1, in->shape.rank) * tide_dtype_size(in->dtype);
     size_t at = 0;
+    if (in->size_bytes == 0) return TIDE_OK;
     for (size_t i = 0; i < a->n_out; i++) {
         const size_t row = (size_t)parts[i] * step;
         if (row != 0 && tide_operand_present(&a->out[i]))

@@ -64,6 +64,11 @@ static tide_status infer(const tide_infer *x, tide_error *err) {
     return tide_op_set_out(x, 0, TIDE_F32, in->rank, dims, err);
 }
 
+static double work(const tide_infer *x) {
+    const tide_shape *w = &x->in[1].shape;
+    return (double)tide_op_numel(&x->out[0].shape) * (double)tide_op_count(w, 1, w->rank);
+}
+
 // W as oneDNN wants it: [g, M/g, C/g, ...] when there are groups.
 static tide_status weights_md(const tide_prepare *x, int64_t group, dnnl_memory_desc_t *md, tide_error *err) {
     const tide_shape *w = &x->in[1].shape;
@@ -160,6 +165,7 @@ const tide_op_def tide_op_conv = {
     .min_outputs = 1,
     .max_outputs = 1,
     .infer = infer,
+    .work = work,
     .prepare = prepare,
     .destroy = destroy,
     .exec_create = exec_create,

@@ -39,15 +39,14 @@ static tide_status extents(const tide_node *node, const tide_shape *x, const tid
     const bool same = auto_pad == TIDE_AUTO_PAD_SAME_UPPER || auto_pad == TIDE_AUTO_PAD_SAME_LOWER;
     for (int32_t i = 0; i < s->n; i++) {
         const int64_t in = x->dims[i + 2], k = w->dims[i + 2];
-        int64_t steps, span;
+        const int64_t all[] = {in, k, s->stride[i], s->dilation[i], extra[i], shape[i], pads[i], pads[(size_t)i + n]};
         if (k < 1 || in < 1)
             return TIDE_OP_FAIL(err, node, TIDE_ERR_BAD_INPUT,
                                 "spatial dimension %d: input %" PRId64 ", kernel %" PRId64 ", both must be at least 1",
                                 (int)i, in, k);
-        if (!tide_mul_i64(in - 1, s->stride[i], &steps) || !tide_mul_i64(k - 1, s->dilation[i], &span) ||
-            !tide_add_i64(steps, span, &s->full[i]) || s->full[i] > INT64_MAX / 4 || extra[i] > INT64_MAX / 4)
-            return TIDE_OP_FAIL(err, node, TIDE_ERR_OVERFLOW, "spatial dimension %d is too large", (int)i);
-        s->full[i] += 1;
+        TIDE_TRY(tide_op_window_limits(node, all, sizeof all / sizeof all[0], i, err));
+        s->full[i] = (in - 1) * s->stride[i] + (k - 1) * s->dilation[i] + 1;
+        TIDE_TRY(tide_op_window_limits(node, &s->full[i], 1, i, err));
         const int64_t padded_full = s->full[i] + extra[i];
         if (shape[i] > 0 || same) {
             s->out[i] = shape[i] > 0 ? shape[i] : in * s->stride[i];
@@ -112,6 +111,11 @@ static tide_status infer(const tide_infer *x, tide_error *err) {
     return tide_op_set_out(x, 0, TIDE_F32, in->rank, dims, err);
 }
 
+static double work(const tide_infer *x) {
+    const tide_shape *w = &x->in[1].shape;
+    return (double)tide_op_numel(&x->in[0].shape) * (double)tide_op_count(w, 1, w->rank);
+}
+
 // ONNX [C, M/g, k...] as oneDNN's (g,) M/g, C/g, k...
 static tide_status weights_md(const tide_prepare *x, int64_t group, dnnl_memory_desc_t *md, tide_error *err) {
     const tide_shape *w = &x->in[1].shape;
@@ -174,6 +178,7 @@ const tide_op_def tide_op_conv_transpose = {
     .min_outputs = 1,
     .max_outputs = 1,
     .infer = infer,
+    .work = work,
     .prepare = prepare,
     .destroy = tide_dnnl_kernel_destroy,
     .exec_create = tide_dnnl_kernel_exec_create,

@@ -4,11 +4,13 @@
 #include "core/ops/dnnl_prim.h"
 
 #include <dlfcn.h>
+#include <inttypes.h>
 #include <oneapi/dnnl/dnnl_debug.h>
 #include <pthread.h>
 #include <stdlib.h>
 
 #include "core/base/host_alloc.h"
+#include "core/ops/act.h"
 #include "core/ops/op_util.h"
 
 tide_status tide_dnnl_fail(tide_error *err, const tide_node *node, dnnl_status_t st, const char *what) {
@@ -78,6 +80,10 @@ tide_status tide_dnnl_md(const tide_node *node, int n, const int64_t *dims, cons
     dnnl_dims_t d = {0}, s = {0};
     int64_t step = 1;
     for (int i = n - 1; i >= 0; i--) {
+        // Inside, oneDNN counts in int and divides by what is left of a longer number: 2^32 rows are a division by 0.
+        if (dims[i] > INT32_MAX && n > 1)
+            return TIDE_OP_FAIL(err, node, TIDE_ERR_NOT_IMPLEMENTED,
+                                "an extent of %" PRId64 " is past the 2^31-1 that this kernel can count", dims[i]);
         d[i] = dims[i];
         s[i] = strides != NULL ? strides[i] : step;
         step *= dims[i];
@@ -86,31 +92,24 @@ tide_status tide_dnnl_md(const tide_node *node, int n, const int64_t *dims, cons
     return TIDE_OK;
 }
 
-static dnnl_status_t append_activation(dnnl_post_ops_t ops, const tide_activation *act) {
-    switch (act->kind) {
-    case TIDE_ACT_NONE:
-        return dnnl_success;
-    case TIDE_ACT_RELU:
-        return dnnl_post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_relu, 0.0f, 0.0f);
-    case TIDE_ACT_CLIP:
-        return dnnl_post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_clip, act->alpha, act->beta);
-    case TIDE_ACT_SIGMOID:
-        return dnnl_post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_logistic, 0.0f, 0.0f);
-    case TIDE_ACT_TANH:
-        return dnnl_post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_tanh, 0.0f, 0.0f);
-    case TIDE_ACT_LEAKY_RELU:
-        return dnnl_post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_relu, act->alpha, 0.0f);
-    }
-    return dnnl_invalid_arguments;
+/// Whether oneDNN does the activation: dnnl_prim.h says which and why. Every operation descriptor begins with its kind.
+static bool left_to_dnnl(const_dnnl_op_desc_t op_desc, const tide_activation *act) {
+    if (act->kind == TIDE_ACT_SIGMOID) return *(const dnnl_primitive_kind_t *)op_desc == dnnl_matmul;
+    return act->kind == TIDE_ACT_TANH;
 }
 
-static tide_status set_attr(const tide_node *node, dnnl_primitive_attr_t attr, dnnl_post_ops_t ops,
-                            const tide_dnnl_post *post, tide_error *err) {
+static dnnl_status_t append_activation(dnnl_post_ops_t ops, const tide_activation *act) {
+    const dnnl_alg_kind_t alg = act->kind == TIDE_ACT_TANH ? dnnl_eltwise_tanh : dnnl_eltwise_logistic;
+    return dnnl_post_ops_append_eltwise(ops, 1.0f, alg, 0.0f, 0.0f);
+}
+
+static tide_status set_attr(const tide_node *node, const_dnnl_op_desc_t op_desc, dnnl_primitive_attr_t attr,
+                            dnnl_post_ops_t ops, const tide_dnnl_post *post, tide_error *err) {
     DNNL_TRY(dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user), "scratchpad mode");
     if (post == NULL) return TIDE_OK;
     if (post->scale != 1.0f) DNNL_TRY(dnnl_primitive_attr_set_output_scales(attr, 1, 0, &post->scale), "output scale");
     if (post->sum) DNNL_TRY(dnnl_post_ops_append_sum(ops, 1.0f), "sum");
-    DNNL_TRY(append_activation(ops, &post->act), "activation");
+    if (left_to_dnnl(op_desc, &post->act)) DNNL_TRY(append_activation(ops, &post->act), "activation");
     DNNL_TRY(dnnl_primitive_attr_set_post_ops(attr, ops), "post-operations");
     return TIDE_OK;
 }
@@ -125,8 +124,8 @@ static tide_status describe(const tide_node *node, const_dnnl_op_desc_t op_desc,
     DNNL_TRY(dnnl_primitive_attr_create(&attr), "attributes");
     dnnl_post_ops_t ops = NULL;
     dnnl_status_t ds = dnnl_post_ops_create(&ops);
-    tide_status st =
-        ds == dnnl_success ? set_attr(node, attr, ops, post, err) : tide_dnnl_fail(err, node, ds, "post-operations");
+    tide_status st = ds == dnnl_success ? set_attr(node, op_desc, attr, ops, post, err)
+                                        : tide_dnnl_fail(err, node, ds, "post-operations");
     if (st == TIDE_OK) {
         const int threads = cap_begin();
         ds = dnnl_primitive_desc_create(out, op_desc, attr, eng, NULL);
@@ -149,6 +148,7 @@ tide_status tide_dnnl_prim_create(const tide_node *node, const_dnnl_op_desc_t op
     }
     for (size_t i = 0; i < n_binds; i++) p->binds[i] = binds[i];
     p->n_binds = n_binds;
+    if (post != NULL && !left_to_dnnl(op_desc, &post->act)) p->act = post->act;
     p->scratch_bytes = dnnl_memory_desc_get_size(dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0));
     p->impl = "?";
     (void)dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, (void *)&p->impl);
@@ -231,6 +231,7 @@ tide_status tide_dnnl_exec_run(const tide_node *node, const tide_dnnl_prim *p, c
     if (ds == dnnl_success) ds = dnnl_stream_wait(e->stream);
     cap_end(threads);
     DNNL_TRY(ds, "execution");
+    if (p->act.kind != TIDE_ACT_NONE) tide_act_apply(&p->act, args->out[0].data, tide_op_numel(&args->out[0].shape));
     return TIDE_OK;
 }
 

@@ -30,11 +30,16 @@ tide_status tide_dnnl_fail(tide_error *err, const tide_node *node, dnnl_status_t
 /// The one CPU engine of the process, made at the first call, never destroyed. Thread-safe.
 tide_status tide_dnnl_engine(const tide_node *node, dnnl_engine_t *out, tide_error *err) TIDE_NODISCARD;
 
-/// A float32 memory descriptor: row-major when `strides` is NULL.
+/// A float32 memory descriptor: row-major when `strides` is NULL. Extents past 2^31-1 are refused
+/// (TIDE_ERR_NOT_IMPLEMENTED), except where there is only one.
 tide_status tide_dnnl_md(const tide_node *node, int n, const int64_t *dims, const int64_t *strides,
                          dnnl_memory_desc_t *out, tide_error *err) TIDE_NODISCARD;
 
 /// What happens to the result after the primitive: dst = act(scale * result + (sum ? dst : 0)).
+///
+/// Only Tanh, and Sigmoid of matmul, are handed to oneDNN. Its Relu makes 0 out of a NaN in one primitive and keeps it
+/// in another, its Clip makes the lower bound out of it and refuses crossed bounds, its Sigmoid after a convolution
+/// gives 0. These run here, over what has just been written, as oneDNN's plain-layout convolution does too.
 typedef struct tide_dnnl_post {
     float scale; ///< 1: none
     bool sum;    ///< add to what is in dst already
@@ -55,7 +60,8 @@ typedef struct tide_dnnl_prim {
     tide_dnnl_bind binds[TIDE_DNNL_MAX_BINDS];
     size_t n_binds;
     size_t scratch_bytes;
-    const char *impl; ///< oneDNN's name of the chosen implementation; its text
+    tide_activation act; ///< still to be done once the primitive has run; NONE: it does all
+    const char *impl;    ///< oneDNN's name of the chosen implementation; its text
 } tide_dnnl_prim;
 
 /**

@@ -64,6 +64,11 @@ static tide_status infer(const tide_infer *x, tide_error *err) {
     return tide_op_set_out(x, 0, TIDE_F32, 2, (const int64_t[]){s.m, s.n}, err);
 }
 
+static double work(const tide_infer *x) {
+    const bool trans_a = tide_node_attr_int(x->node, "transA", 0) != 0;
+    return (double)tide_op_numel(&x->out[0].shape) * (double)x->in[0].shape.dims[trans_a ? 0 : 1];
+}
+
 static tide_status matrix_md(const tide_node *node, int64_t rows, int64_t cols, bool trans, dnnl_memory_desc_t *md,
                              tide_error *err) {
     const int64_t strides[] = {trans ? 1 : cols, trans ? rows : 1};
@@ -145,6 +150,7 @@ const tide_op_def tide_op_gemm = {
     .min_outputs = 1,
     .max_outputs = 1,
     .infer = infer,
+    .work = work,
     .prepare = prepare,
     .destroy = destroy,
     .exec_create = exec_create,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Identity and Dropout. Dropout is what it is at inference: output 0 is the input, the optional mask is all true.
+// Identity and Dropout. Dropout is what it is at inference: output 0 is the input. The optional mask is all true since
+// opset 12; what it holds before is not in the text, and ONNX Runtime's zeros are taken.
 // A node that asks for training (random) is refused, never run quietly without its noise.
 #include "core/ops/data_util.h"
 #include "core/ops/op_util.h"
@@ -53,8 +54,8 @@ static tide_status dropout_run(const tide_kernel *k, const tide_kernel_args *a, 
     TIDE_TRY(refuse_training(k->node, a->in, a->n_in, err));
     TIDE_TRY(tide_data_run_view(k, a, err));
     if (a->n_out < 2 || !tide_operand_present(&a->out[1])) return TIDE_OK;
-    const int64_t n = tide_data_numel(&a->out[1].shape);
-    for (int64_t i = 0; i < n; i++) tide_data_store_f64(a->out[1].dtype, a->out[1].data, i, 1);
+    // All ones occur for bool only, where an element is a byte.
+    if (a->out[1].size_bytes != 0) memset(a->out[1].data, k->node->opset >= 12 ? 1 : 0, a->out[1].size_bytes);
     return TIDE_OK;
 }
 

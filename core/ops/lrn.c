@@ -23,6 +23,11 @@ static tide_status infer(const tide_infer *x, tide_error *err) {
     return tide_op_infer_same(x, err);
 }
 
+static double work(const tide_infer *x) {
+    const int64_t size = tide_node_attr_int(x->node, "size", 0), channels = x->in[0].shape.dims[1];
+    return (double)tide_op_numel(&x->in[0].shape) * (double)(size < channels ? size : channels);
+}
+
 typedef struct lrn_params {
     int64_t channels, len, size;
     float alpha, beta, bias;
@@ -63,6 +68,7 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *args, tide_
     };
     const float *x = args->in[0].data;
     float *y = args->out[0].data;
+    if (args->out[0].size_bytes == 0) return TIDE_OK;
     for (int64_t b = 0; b < s->dims[0]; b++, x += p.channels * p.len, y += p.channels * p.len)
         for (int64_t c = 0; c < p.channels; c++)
             for (int64_t i = 0; i < p.len; i += CHUNK) chunk(&p, x, y, c, i, p.len - i < CHUNK ? p.len - i : CHUNK);
@@ -78,5 +84,6 @@ const tide_op_def tide_op_lrn = {
     .min_outputs = 1,
     .max_outputs = 1,
     .infer = infer,
+    .work = work,
     .run = run,
 };

@@ -62,6 +62,11 @@ static tide_status infer(const tide_infer *x, tide_error *err) {
     return tide_op_set_out(x, 0, TIDE_F32, s.rank, s.dims, err);
 }
 
+static double work(const tide_infer *x) {
+    const tide_shape *a = &x->in[0].shape;
+    return (double)tide_op_numel(&x->out[0].shape) * (double)a->dims[a->rank - 1];
+}
+
 // Join neighbouring batch extents that broadcast the same way, drop those of 1, and fold a's batch into its rows when
 // b has none: [8, 12, 128, 64] x [64, 64] is [12288, 64] x [64, 64].
 static void collapse(product *p) {
@@ -80,7 +85,7 @@ static void collapse(product *p) {
         b.dims[out.rank] = p->b.dims[i];
         out.dims[out.rank++] = p->out.dims[i];
     }
-    if (out.rank == 1 && b.dims[0] == 1) {
+    if (out.rank == 1 && b.dims[0] == 1 && out.dims[0] <= INT32_MAX / p->m) {
         p->m *= out.dims[0];
         out.rank = 0;
     }
@@ -140,6 +145,7 @@ const tide_op_def tide_op_matmul = {
     .min_outputs = 1,
     .max_outputs = 1,
     .infer = infer,
+    .work = work,
     .prepare = prepare,
     .destroy = tide_dnnl_kernel_destroy,
     .exec_create = tide_dnnl_kernel_exec_create,

@@ -79,7 +79,12 @@ void tide_op_broadcast_strides(const tide_shape *in, const tide_shape *out, int6
 
 // ---- sliding windows ----
 
-enum { TIDE_WINDOW_MAX = 3 };
+enum {
+    TIDE_WINDOW_MAX = 3,
+    /// Extents, strides, dilations and pads go up to here: their sums and products stay within 63 bits, and sums of a
+    /// few of them within the int that oneDNN counts in.
+    TIDE_WINDOW_LIMIT = 1 << 28,
+};
 
 /// A window over the spatial extents, all pads explicit. Extents are in elements.
 typedef struct tide_window {
@@ -99,13 +104,16 @@ typedef struct tide_window {
  * @param x_shape   [N, C, spatial …], rank 3 … 5, checked by the caller
  * @param kernel    [rank - 2] extents of the window
  * @return TIDE_ERR_BAD_INPUT naming attribute and value: a list of wrong length, stride or dilation < 1, negative pad,
- *         unknown auto_pad, a window larger than the padded input; TIDE_ERR_OVERFLOW
+ *         unknown auto_pad, a window larger than the padded input; TIDE_ERR_OVERFLOW past TIDE_WINDOW_LIMIT
  *
  * ceil_mode: a last window that would start in the end padding is dropped (the rule of PyTorch, in ONNX's words since
  * opset 19; no older text contradicts it).
  */
 tide_status tide_op_window(const tide_node *node, const tide_shape *x_shape, const int64_t *kernel, tide_window *out,
                            tide_error *err) TIDE_NODISCARD;
+/// TIDE_ERR_OVERFLOW when one of `all` [n], which belong to spatial dimension `i`, is past TIDE_WINDOW_LIMIT.
+tide_status tide_op_window_limits(const tide_node *node, const int64_t *all, size_t n, int32_t i,
+                                  tide_error *err) TIDE_NODISCARD;
 /// The window's extent with dilation: (kernel - 1) * dilation + 1.
 static inline int64_t tide_window_span(const tide_window *w, int32_t i) {
     return (w->kernel[i] - 1) * w->dilation[i] + 1;

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "core/base/checked.h"
 #include "core/ops/op_util.h"
 
 tide_status tide_op_ints_attr(const tide_node *node, const char *name, size_t n, int64_t absent, int64_t least,
@@ -40,17 +39,18 @@ tide_status tide_op_auto_pad(const tide_node *node, tide_auto_pad *out, tide_err
                         "auto_pad is '%s', must be NOTSET, SAME_UPPER, SAME_LOWER or VALID", s);
 }
 
-// Everything a window is computed from stays below this, so that no later sum or product of a few of them wraps.
-static const int64_t extent_limit = INT64_C(1) << 40;
+tide_status tide_op_window_limits(const tide_node *node, const int64_t *all, size_t n, int32_t i, tide_error *err) {
+    for (size_t k = 0; k < n; k++)
+        if (all[k] > TIDE_WINDOW_LIMIT)
+            return TIDE_OP_FAIL(err, node, TIDE_ERR_OVERFLOW, "window of dimension %d: %" PRId64 " is too large",
+                                (int)i, all[k]);
+    return TIDE_OK;
+}
 
 static tide_status check_limits(const tide_node *node, const tide_window *w, int32_t i, tide_error *err) {
     const int64_t all[] = {w->in[i], w->kernel[i], w->stride[i], w->dilation[i], w->pad_begin[i], w->pad_end[i]};
-    for (size_t k = 0; k < sizeof all / sizeof all[0]; k++)
-        if (all[k] > extent_limit)
-            return TIDE_OP_FAIL(err, node, TIDE_ERR_OVERFLOW, "window of dimension %d: %" PRId64 " is too large",
-                                (int)i, all[k]);
-    int64_t span;
-    if (!tide_mul_i64(w->kernel[i] - 1, w->dilation[i], &span) || span > extent_limit)
+    TIDE_TRY(tide_op_window_limits(node, all, sizeof all / sizeof all[0], i, err));
+    if ((w->kernel[i] - 1) * w->dilation[i] > TIDE_WINDOW_LIMIT)
         return TIDE_OP_FAIL(err, node, TIDE_ERR_OVERFLOW,
                             "window of dimension %d: kernel %" PRId64 " with dilation %" PRId64 " is too large", (int)i,
                             w->kernel[i], w->dilation[i]);

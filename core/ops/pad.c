@@ -38,6 +38,9 @@ static tide_status read_amounts(const tide_infer *x, int64_t pads[2 * TIDE_MAX_R
     return TIDE_OK;
 }
 
+/// No tensor is longer; and amounts within the limit can be negated and added up.
+static bool countable(int64_t amount) { return amount >= -(INT64_MAX / 4) && amount <= INT64_MAX / 4; }
+
 static tide_status read_spec(const tide_infer *x, pad_spec *spec, tide_error *err) {
     const int32_t rank = x->in[0].shape.rank;
     int64_t pads[2 * TIDE_MAX_RANK], axes[TIDE_MAX_RANK];
@@ -57,6 +60,9 @@ static tide_status read_spec(const tide_infer *x, pad_spec *spec, tide_error *er
         TIDE_TRY(tide_op_axis(x->node, axes[i], rank, &axis, err));
         spec->begin[axis] = pads[i];
         spec->end[axis] = pads[n_axes + i];
+        if (!countable(pads[i]) || !countable(pads[n_axes + i]))
+            return TIDE_OP_FAIL(err, x->node, TIDE_ERR_BAD_INPUT, "axis %d cannot be padded by %lld and %lld", axis,
+                                (long long)pads[i], (long long)pads[n_axes + i]);
     }
     return TIDE_OK;
 }

@@ -59,6 +59,17 @@ static tide_status infer_average(const tide_infer *x, tide_error *err) {
     return infer(x, err);
 }
 
+static double work(const tide_infer *x) {
+    size_t n;
+    const int64_t *kernel = tide_node_attr_ints(x->node, "kernel_shape", &n);
+    double taps = 1;
+    for (size_t i = 0; i < n; i++) { // the rest of a window lies in the padding
+        const int64_t in = x->in[0].shape.dims[i + 2];
+        taps *= (double)(kernel[i] < in ? kernel[i] : in);
+    }
+    return (double)tide_op_numel(&x->out[0].shape) * taps;
+}
+
 static tide_status prepare(const tide_prepare *x, tide_kernel *k, tide_error *err) {
     if (tide_op_numel(&x->out[0].shape) == 0) return TIDE_OK;
     tide_window w;
@@ -187,19 +198,20 @@ static void fold_sum(const tide_window *w, const float *x, int64_t od, int64_t o
     }
 }
 
-static float edge_average(const pool_state *s, const float *row, int64_t above, int64_t ow) {
+static float edge_average(const pool_state *s, const float *row, double above, int64_t ow) {
     const tide_window *w = &s->window;
     const tap_span t = taps_inside(w, 2, ow);
     float sum = 0.0f;
     for (int64_t k = t.begin; k < t.end; k++) sum += row[t.first + k * w->dilation[2]];
-    const int64_t n = above * taps_counted(w, 2, ow, s->include_pad);
+    const double n = above * (double)taps_counted(w, 2, ow, s->include_pad);
     return n > 0 ? sum / (float)n : 0.0f; // 0: a window wholly inside the padding
 }
 
-// `above`: rows that the sum in `row` counts for.
-static void slide_average(const pool_state *s, const float *restrict row, int64_t above, float *restrict y) {
+// `above`: rows that the sum in `row` counts for; a whole number, in double since three huge extents do not multiply in
+// 63 bits.
+static void slide_average(const pool_state *s, const float *restrict row, double above, float *restrict y) {
     const tide_window *w = &s->window;
-    const float count = (float)(above * w->kernel[2]);
+    const float count = (float)(above * (double)w->kernel[2]);
     int64_t begin, end;
     whole_windows(w, &begin, &end);
     if (above == 0) begin = end = 0;
@@ -224,7 +236,8 @@ static tide_status run_average(const tide_kernel *k, const tide_kernel_args *arg
         for (int64_t od = 0; od < w->out[0]; od++) {
             for (int64_t oh = 0; oh < w->out[1]; oh++, y += w->out[2]) {
                 fold_sum(w, x, od, oh, args->workspace);
-                const int64_t above = taps_counted(w, 0, od, s->include_pad) * taps_counted(w, 1, oh, s->include_pad);
+                const double above =
+                    (double)taps_counted(w, 0, od, s->include_pad) * (double)taps_counted(w, 1, oh, s->include_pad);
                 slide_average(s, args->workspace, above, y);
             }
         }
@@ -241,6 +254,7 @@ const tide_op_def tide_op_max_pool = {
     .min_outputs = 1,
     .max_outputs = 2,
     .infer = infer_max,
+    .work = work,
     .prepare = prepare,
     .destroy = destroy,
     .run = run_max,
@@ -254,6 +268,7 @@ const tide_op_def tide_op_average_pool = {
     .min_outputs = 1,
     .max_outputs = 1,
     .infer = infer_average,
+    .work = work,
     .prepare = prepare,
     .destroy = destroy,
     .run = run_average,

@@ -13,6 +13,9 @@
 #include "core/ops/ops.h"
 #include "core/ops/resize_map.h"
 
+/// Positions are floats, as in the runtimes that exporters test with: from here on they miss elements.
+enum { EXTENT_LIMIT = 1 << 24 };
+
 typedef struct pass {
     tide_resize_axis axis;
     int64_t outer, inner; ///< extents around the axis when this pass runs
@@ -30,11 +33,24 @@ typedef struct resize_state {
     int64_t tables[];       ///< all passes' at, then all weights, then all outside flags
 } resize_state;
 
+/// Rules by which a scale of 1 leaves every position where it is, without looking at them all.
+static bool keeps_place(const tide_resize_spec *s, const tide_resize_axis *a) {
+    return a->in == a->out && a->scale == 1.0f && s->rule.coord != TIDE_RESIZE_TF_HALF_PIXEL_FOR_NN &&
+           s->rule.coord != TIDE_RESIZE_TF_CROP_AND_RESIZE;
+}
+
 static tide_status infer(const tide_infer *x, tide_error *err) {
     tide_resize_spec s;
     TIDE_TRY(tide_resize_read_spec(x, &s, err));
     int64_t dims[TIDE_MAX_RANK];
-    for (int32_t d = 0; d < x->in[0].shape.rank; d++) dims[d] = s.axes[d].out;
+    for (int32_t d = 0; d < x->in[0].shape.rank; d++) {
+        const tide_resize_axis *const a = &s.axes[d];
+        if (!keeps_place(&s, a) && (a->in > EXTENT_LIMIT || a->out > EXTENT_LIMIT))
+            return TIDE_OP_FAIL(err, x->node, TIDE_ERR_NOT_IMPLEMENTED,
+                                "axis %d goes from %lld to %lld: float positions end at %d", d, (long long)a->in,
+                                (long long)a->out, EXTENT_LIMIT);
+        dims[d] = a->out;
+    }
     return tide_op_set_out(x, 0, x->in[0].dtype, x->in[0].shape.rank, dims, err);
 }
 
@@ -43,6 +59,7 @@ static tide_status infer(const tide_infer *x, tide_error *err) {
 /// Same extent and every position on its own element.
 static bool untouched(const tide_resize_spec *s, const tide_resize_axis *a) {
     if (a->in != a->out) return false;
+    if (keeps_place(s, a)) return true;
     for (int64_t i = 0; i < a->out; i++) {
         tide_resize_tap tap;
         tide_resize_tap_at(&s->rule, a, i, &tap);

@@ -98,7 +98,8 @@ static void keep_aspect(tide_resize_spec *s, const int32_t *axes, size_t n, bool
     for (size_t i = 0; i < n; i++) {
         tide_resize_axis *const a = &s->axes[axes[i]];
         a->scale = scale;
-        a->out = (int64_t)roundf(scale * (float)a->in);
+        const float extent = roundf(scale * (float)a->in);
+        a->out = extent < 0x1p62f ? (int64_t)extent : INT64_MAX; // which is refused as an extent
     }
 }
 

@@ -119,6 +119,16 @@ FIXTURE tide_status fake_infer_open(const tide_infer *x, tide_error *err) {
     return TIDE_OK;
 }
 
+/// Of a large result nobody needs the content: its pages are never touched.
+FIXTURE tide_status fake_run_nothing(const tide_kernel *k, const tide_kernel_args *a, tide_error *err) {
+    (void)k, (void)a, (void)err;
+    fake_calls.run++;
+    return TIDE_OK;
+}
+
+/// A million multiply-adds per element.
+FIXTURE double fake_work(const tide_infer *x) { return 1e6 * (double)fake_count(&x->out[0]); }
+
 static const tide_op_def fake_table[] = {
     {.domain = "", .name = "Double", .since = 1, .infer = fake_infer_same, .run = fake_run_double},
     {.domain = "", .name = "Sum", .since = 1, .infer = fake_infer_same, .run = fake_run_sum},
@@ -138,6 +148,8 @@ static const tide_op_def fake_table[] = {
      .infer = fake_infer_shape,
      .run = fake_run_shape},
     {.domain = "", .name = "Fill", .since = 1, .infer = fake_infer_fill, .run = fake_run_fill},
+    {.domain = "", .name = "Blank", .since = 1, .infer = fake_infer_fill, .run = fake_run_nothing},
+    {.domain = "", .name = "Heavy", .since = 1, .infer = fake_infer_same, .work = fake_work, .run = fake_run_double},
     {.domain = "",
      .name = "Random",
      .since = 1,

@@ -124,6 +124,7 @@ static void spoil_channels(tide_graph *g) {
 static void spoil_training(tide_graph *g) { add_attr_int(g, 1, "training_mode", 1); }
 static void spoil_not_spatial(tide_graph *g) { add_attr_int(g, 1, "spatial", 0); }
 static void spoil_old_opset(tide_graph *g) { g->nodes[1].opset = 6; }
+static void spoil_fused_already(tide_graph *g) { g->nodes[1].activation.kind = TIDE_ACT_RELU; }
 static void spoil_other_domain(tide_graph *g) {
     tide_host_free(g->nodes[0].domain);
     g->nodes[0].domain = tide_host_strdup("com.example");
@@ -133,7 +134,7 @@ static void test_conv_bn_left_alone(void **state) {
     (void)state;
     static const spoil_fn spoils[] = {spoil_second_use,   spoil_graph_output, spoil_variable_scale, spoil_variable_bias,
                                       spoil_half_weights, spoil_channels,     spoil_training,       spoil_not_spatial,
-                                      spoil_old_opset,    spoil_other_domain};
+                                      spoil_old_opset,    spoil_other_domain, spoil_fused_already};
     for (size_t i = 0; i < sizeof spoils / sizeof spoils[0]; i++) {
         tide_graph *g = conv_bn_relu(true);
         spoils[i](g);

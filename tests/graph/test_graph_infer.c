@@ -254,6 +254,79 @@ static void test_size_that_overflows(void **state) {
     tide_graph_destroy(g);
 }
 
+/// Operators multiply some of the extents: beside a 0, too, all others must stay within 63 bits.
+static void test_extents_beside_a_zero_that_overflow(void **state) {
+    (void)state;
+    tide_error err = TIDE_ERROR_INIT;
+    const int64_t empty[] = {INT64_C(1) << 40, 0, INT64_C(1) << 40};
+    tide_graph *g = new_graph();
+    add_input_f32(g, "x", 3, empty);
+    add_op(g, "Double", "d", "x", "y");
+    assert_tide_status(sort_and_infer(g, true, &err), TIDE_ERR_OVERFLOW);
+    assert_text_has(err.msg, "tensor 'x' is empty");
+    tide_graph_destroy(g);
+
+    g = new_graph(); // the same as an output
+    add_constant_of(g, "s", TIDE_I64, 1, (const int64_t[]){3}, empty);
+    add_op(g, "Fill", "f", "s", "y");
+    assert_tide_status(sort_and_infer(g, true, &err), TIDE_ERR_OVERFLOW);
+    assert_text_has(err.msg, "tensor 'y' is empty");
+    tide_graph_destroy(g);
+}
+
+// ---- the budget of folding ----
+
+/// Twelve bytes of file ask for 16 GiB: the node stays one, and memory for it is the plan's business.
+static void test_large_results_are_not_folded(void **state) {
+    (void)state;
+    const int64_t extents[] = {65536, 65536}, n = 2;
+    for (int fold = 0; fold < 2; fold++) {
+        tide_graph *g = new_graph();
+        tide_error err = TIDE_ERROR_INIT;
+        add_constant_of(g, "s", TIDE_I64, 1, &n, extents);
+        add_op(g, "Fill", "fill", "s", "f");
+        add_op(g, "Double", "double", "f", "y");
+        add_op(g, "Shape", "shape", "y", "z"); // goes on: it reads no content
+        assert_tide_ok(sort_and_infer(g, fold, &err), &err);
+        assert_shape(g, "y", "[65536x65536]");
+        assert_int_equal(n_live(g), fold ? 2 : 3);
+        assert_int_equal(fake_calls.run, 1);
+        assert_null(g->values[value_of(g, "f")].constant);
+        tide_graph_destroy(g);
+    }
+}
+
+/// Results that would each fit are counted together.
+static void test_folding_has_one_budget(void **state) {
+    (void)state;
+    const int64_t extents[] = {150, 1024, 1024}, n = 3; // 600 MiB; the second does not fit into 1 GiB
+    tide_graph *g = new_graph();
+    tide_error err = TIDE_ERROR_INIT;
+    add_constant_of(g, "s", TIDE_I64, 1, &n, extents);
+    add_op(g, "Blank", "first", "s", "a");
+    add_op(g, "Blank", "second", "s", "b");
+    assert_tide_ok(sort_and_infer(g, true, &err), &err);
+    assert_int_equal(n_live(g), 1);
+    assert_non_null(g->values[value_of(g, "a")].constant);
+    assert_null(g->values[value_of(g, "b")].constant);
+    tide_graph_destroy(g);
+}
+
+static void test_heavy_nodes_are_not_folded(void **state) {
+    (void)state;
+    float data[20000] = {0}; // 2e10 steps at a million each; the budget is 2^34
+    for (int n = 2; n <= 20000; n *= 100) {
+        const int64_t extent = n;
+        tide_graph *g = new_graph();
+        tide_error err = TIDE_ERROR_INIT;
+        add_constant_of(g, "c", TIDE_F32, 1, &extent, data);
+        add_op(g, "Heavy", "heavy", "c", "y");
+        assert_tide_ok(sort_and_infer(g, true, &err), &err);
+        assert_int_equal(n_live(g), n == 20000);
+        tide_graph_destroy(g);
+    }
+}
+
 static void test_unresolved_operator(void **state) {
     (void)state;
     tide_graph *g = new_graph();
@@ -333,6 +406,10 @@ int main(void) {
         tide_unit_test(test_operator_that_answers_nothing),
         tide_unit_test(test_file_contradicts_operator),
         tide_unit_test(test_size_that_overflows),
+        tide_unit_test(test_extents_beside_a_zero_that_overflow),
+        tide_unit_test(test_large_results_are_not_folded),
+        tide_unit_test(test_folding_has_one_budget),
+        tide_unit_test(test_heavy_nodes_are_not_folded),
         tide_unit_test(test_unresolved_operator),
         tide_unit_test(test_bind_shapes),
         tide_unit_test(test_symbols_spread_to_other_inputs),

@@ -192,6 +192,8 @@ static void external_init(external *e) {
     write_bytes(e->model, floats, sizeof floats);
     snprintf(e->model, sizeof e->model, "%s/inner/link.bin", e->folder);
     assert_int_equal(symlink("../secret.bin", e->model), 0);
+    snprintf(e->model, sizeof e->model, "%s/inner/pipe", e->folder);
+    assert_int_equal(mkfifo(e->model, 0600), 0);
     snprintf(e->model, sizeof e->model, "%s/inner/model.onnx", e->folder);
     model_init(&e->m);
     e->m.tensor[0].has_raw_data = 0;
@@ -200,7 +202,7 @@ static void external_init(external *e) {
 }
 
 static void external_deinit(const external *e) {
-    static const char *const files[] = {"inner/weights.bin", "inner/link.bin", "secret.bin", "inner", ""};
+    static const char *const files[] = {"inner/weights.bin", "inner/link.bin", "inner/pipe", "secret.bin", "inner", ""};
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         char path[192];
         snprintf(path, sizeof path, "%s/%s", e->folder, files[i]);
@@ -248,6 +250,7 @@ static void test_external_data_refused(void **state) {
         {"link.bin", "8", NULL, TIDE_ERR_BAD_INPUT, "'link.bin' is a link"},
         {"missing.bin", "0", NULL, TIDE_ERR_IO, "missing.bin"},
         {".", "0", NULL, TIDE_ERR_BAD_INPUT, "'w'"},
+        {"pipe", "0", NULL, TIDE_ERR_IO, "'pipe' is not a file"}, // and nobody waits for its other end
         {"weights.bin", "9", NULL, TIDE_ERR_BAD_INPUT, "needs 16 bytes from byte 9 of 'weights.bin', which has 24"},
         {"weights.bin", "18446744073709551615", NULL, TIDE_ERR_BAD_INPUT, "which has 24"},
         {"weights.bin", "18446744073709551616", NULL, TIDE_ERR_BAD_INPUT, "is no number"},

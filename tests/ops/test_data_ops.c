@@ -261,6 +261,14 @@ static void test_dropout_is_identity(void **state) {
     assert_tide_ok(case_try(&c, 2), &c.err);
     assert_int_equal(case_out(&c, 1)->dtype, TIDE_F32);
     assert_memory_equal(tide_tensor_const_data(case_out(&c, 0)->constant), data, sizeof data);
+    assert_memory_equal(tide_tensor_const_data(case_out(&c, 1)->constant), ((const float[3]){0}), sizeof data);
+    case_end(&c);
+
+    c = case_begin("Dropout", 12); // its mask is bool, and true
+    case_in(&c, TIDE_F32, DIMS(3), data);
+    assert_tide_ok(case_try(&c, 2), &c.err);
+    assert_int_equal(case_out(&c, 1)->dtype, TIDE_BOOL);
+    assert_memory_equal(tide_tensor_const_data(case_out(&c, 1)->constant), ((const uint8_t[3]){1, 1, 1}), 3);
     case_end(&c);
 
     c = case_begin("Dropout", 13);

@@ -47,12 +47,15 @@ static const row conv_rows[] = {
     {"Conv", 11, "1x16x6x6 32x16x1x1 -", "strides=[2,2]", "1x32x3x3"},
     {"Conv", 11, "1x1x12x12 1x1x5x5 1", "pads=[2,2,2,2]", "1x1x12x12"},
     {"Conv", 11, "0x3x8x8 4x3x3x3 4", "", "0x4x6x6"},
+    {"Conv", 11, "1x3x0x0 8x3x3x3 8", "pads=[2,2,2,2]", "1x8x2x2"}, // nothing but padding: the bias
+    {"Conv", 11, "2x3x0x4 8x3x1x3", "pads=[1,0,1,0]", "2x8x2x2"},
     // depthwise: the loop of our own
     {"Conv", 11, "2x6x9x9 6x1x3x3 6", "group=6 pads=[1,1,1,1]", "2x6x9x9"},
     {"Conv", 11, "1x6x9x10 6x1x3x3", "group=6 pads=[1,1,1,1] strides=[2,2]", "1x6x5x5"},
     {"Conv", 11, "1x4x9x10 8x1x5x5 8", "group=4 pads=[2,2,2,2] strides=[1,2]", "1x8x9x5"},
     {"Conv", 11, "1x4x9x16 4x1x3x4 4", "group=4 pads=[0,3,1,2] strides=[3,3] dilations=[1,2]", "1x4x3x5"},
     {"Conv", 11, "1x4x9x3 4x1x3x7 4", "group=4 auto_pad=SAME_UPPER", "1x4x9x3"},
+    {"Conv", 11, "1x4x0x0 4x1x3x3 4", "group=4 pads=[2,2,2,2]", "1x4x2x2"},
     {"Conv", 11, "1x4x13 4x1x3", "group=4 dilations=[4] pads=[4,4]", "1x4x13"},
     {"Conv", 11, "1x3x4x5x6 3x1x2x2x3 3", "group=3 pads=[1,0,1,0,1,1]", "1x3x4x5x6"},
     {"Conv", 11, "1x1x300 1x1x100", "strides=[2]", "1x1x101"},
@@ -363,6 +366,71 @@ static void test_fused_activation(void **state) {
         for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) run_row(&rows[r].r, rows[r].oracle, &acts[a]);
 }
 
+typedef struct act_pair {
+    tide_activation act;
+    const char *op; ///< the same as a node of its own
+    int opset;
+    const char *attrs;
+} act_pair;
+
+static const act_pair act_pairs[] = {
+    {{TIDE_ACT_RELU, 0, 0}, "Relu", 14, ""},
+    {{TIDE_ACT_CLIP, -0.1f, 0.2f}, "Clip", 6, "min=-0.1 max=0.2"},
+    {{TIDE_ACT_CLIP, 0.2f, -0.1f}, "Clip", 6, "min=0.2 max=-0.1"}, // crossed: the upper one wins
+    {{TIDE_ACT_SIGMOID, 0, 0}, "Sigmoid", 13, ""},
+    {{TIDE_ACT_TANH, 0, 0}, "Tanh", 13, ""},
+    {{TIDE_ACT_LEAKY_RELU, 0.3f, 0}, "LeakyRelu", 6, "alpha=0.3"},
+};
+
+/// A producer whose results hold NaN, both infinities and ordinary numbers.
+static void run_spoilt(nn_case *c, const row *r, const tide_activation *act) {
+    nn_make(c, r->op, r->opset, r->in, r->attrs, 1);
+    if (act != NULL) c->node->activation = *act;
+    float *x = nn_f32(&c->in[0]);
+    x[0] = NAN;
+    x[tide_op_numel(&c->in[0].shape) / 2] = INFINITY;
+    if (c->n_in == 5)
+        for (int64_t i = 0; i < tide_op_numel(&c->in[4].shape); i++) nn_f32(&c->in[4])[i] += 1.5f; // a variance
+    nn_run(c);
+}
+
+static void check_pair(const row *r, const act_pair *a) {
+    nn_case plain, fused, alone;
+    run_spoilt(&plain, r, NULL);
+    run_spoilt(&fused, r, &a->act);
+    nn_make(&alone, a->op, a->opset, r->want, a->attrs, 1);
+    memcpy(alone.in[0].data, plain.out[0].data, plain.out[0].size_bytes);
+    nn_run(&alone);
+    int64_t n_nan = 0;
+    for (int64_t i = 0; i < tide_op_numel(&alone.out[0].shape); i++) {
+        const float f = nn_f32(&fused.out[0])[i], u = nn_f32(&alone.out[0])[i], v = nn_f32(&plain.out[0])[i];
+        n_nan += isnan(v);
+        const bool same = isnan(v) ? isnan(f) && isnan(u) : f == u || fabsf(f - u) <= 1e-5f;
+        if (!same) fail_msg("%s + %s of %g: fused %g, by itself %g", r->op, a->op, (double)v, (double)f, (double)u);
+    }
+    assert_true(n_nan > 0);
+    nn_done(&plain);
+    nn_done(&fused);
+    nn_done(&alone);
+}
+
+/// Fusing changes no result: not that of a NaN, which stays one, nor that of crossed bounds.
+static void test_fused_is_unfused(void **state) {
+    (void)state;
+    static const row rows[] = {
+        {"Conv", 11, "1x3x8x9 16x3x3x3 16", "pads=[1,1,1,1]", "1x16x8x9"},
+        {"Conv", 11, "1x4x8x9 4x1x3x3 4", "group=4 strides=[2,1]", "1x4x3x7"},
+        {"ConvTranspose", 11, "1x2x4x4 2x3x3x3 3", "strides=[2,2]", "1x3x9x9"},
+        {"MatMul", 13, "2x7x33 2x33x19", "", "2x7x19"},
+        {"Gemm", 11, "7x33 33x19 19", "", "7x19"},
+        {"Gemm", 11, "7x33 33x19 7x1", "alpha=0.5 beta=2.0", "7x19"},
+        {"BatchNormalization", 15, "2x3x4x5 3 3 3 3", "", "2x3x4x5"},
+        {"Add", 13, "7x33 33", "", "7x33"},
+    };
+    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++)
+        for (size_t a = 0; a < sizeof act_pairs / sizeof act_pairs[0]; a++) check_pair(&rows[r], &act_pairs[a]);
+}
+
 /// One kernel, two execs, two threads (S27: the plan is shared, contexts are not).
 static void test_threads_share_kernel(void **state) {
     (void)state;
@@ -408,6 +476,10 @@ static void test_errors(void **state) {
         {"Conv", 11, "1x3x8x8 4x3x3x3", "auto_pad=SAME", 1, TIDE_ERR_BAD_INPUT, "auto_pad is 'SAME'"},
         {"Conv", 11, "1x3x8x8 4x3x3x3", "dilations=[9223372036854775807,1]", 1, TIDE_ERR_OVERFLOW, "too large"},
         {"Conv", 11, "1x3x8x8 4x3x3x3", "pads=[9223372036854775807,1,1,1]", 1, TIDE_ERR_OVERFLOW, "too large"},
+        {"Conv", 11, "1x3x8x8 4x3x3x3", "strides=[4294967296,1]", 1, TIDE_ERR_OVERFLOW, "4294967296 is too large"},
+        {"Conv", 11, "1x3x8x8 4x3x1x1", "dilations=[4294967296,1]", 1, TIDE_ERR_OVERFLOW, "too large"},
+        {"AveragePool", 11, "1x1x8", "kernel_shape=[1099511627776] pads=[1099511627776,0]", 1, TIDE_ERR_OVERFLOW,
+         "too large"},
         {"Conv", 11, "i8:1x3x8x8 4x3x3x3", "", 1, TIDE_ERR_NOT_IMPLEMENTED, "X is int8"},
         {"Conv", 11, "3x8 4x3", "", 1, TIDE_ERR_BAD_INPUT, "must have rank 3 to 5"},
         {"Conv", 11, "1x3x8x8 4x3x3", "", 1, TIDE_ERR_BAD_INPUT, "W is [4x3x3], must have rank 4"},
@@ -416,6 +488,8 @@ static void test_errors(void **state) {
         {"ConvTranspose", 11, "1x2x3x3 2x4x3x3", "pads=[3,0,3,0]", 1, TIDE_ERR_BAD_INPUT, "leave nothing"},
         {"ConvTranspose", 11, "1x2x3x3 2x4x3x3", "output_shape=[50,5]", 1, TIDE_ERR_NOT_IMPLEMENTED, "past the"},
         {"ConvTranspose", 11, "1x2x3x3 2x4x3x3", "strides=[9223372036854775807,1]", 1, TIDE_ERR_OVERFLOW, "too large"},
+        {"ConvTranspose", 11, "1x2x1x1 2x4x3x3", "strides=[4294967296,1]", 1, TIDE_ERR_OVERFLOW, "too large"},
+        {"ConvTranspose", 11, "1x2x1x1 2x4x1x1", "dilations=[4294967296,1]", 1, TIDE_ERR_OVERFLOW, "too large"},
         {"MaxPool", 12, "1x2x5x5", "", 1, TIDE_ERR_BAD_INPUT, "'kernel_shape' is missing"},
         {"MaxPool", 12, "1x2x5x5", "kernel_shape=[0,1]", 1, TIDE_ERR_BAD_INPUT, "'kernel_shape'[0] is 0"},
         {"MaxPool", 12, "1x2x5x5", "kernel_shape=[2,2]", 2, TIDE_ERR_NOT_IMPLEMENTED, "Indices"},
@@ -552,6 +626,7 @@ int main(void) {
         tide_unit_test(test_activations),
         tide_unit_test(test_clip),
         tide_unit_test(test_fused_activation),
+        tide_unit_test(test_fused_is_unfused),
         tide_unit_test(test_threads_share_kernel),
         tide_unit_test(test_errors),
         tide_unit_test(test_out_of_memory),
