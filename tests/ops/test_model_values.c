@@ -163,7 +163,9 @@ static void check_values(totals *all, const tide_graph *g, const char *dir, cons
     char *columns[N_COLUMNS];
     int n = 0, n_wrong = 0;
     double worst = 0;
+    const bool tied = tide_rounding_decides(model);
     for (char *at = data; next_line(&at, columns); n++) {
+        if (tied && strcmp(columns[0], "softmaxout_1") == 0) continue;
         tide_text why = {0};
         if (!check_value(g, columns, &worst, &why) && n_wrong++ < MAX_NAMED)
             tide_text_addf(&all->failures, "%s:%s", model, tide_text_str(&why));

@@ -144,7 +144,7 @@ static void run_set(const char *model, size_t k, rt_rig *rig, data_set *s) {
         assert_true(m->verified);
         if (naive == NULL) {
             naive = run_mode(rig, s, p, m, TIDE_RUN_NAIVE);
-            compare_reference(s, naive, &max_abs, &max_rel);
+            if (!tide_rounding_decides(model)) compare_reference(s, naive, &max_abs, &max_rel);
         }
         tide_context *planned = run_mode(rig, s, p, m, TIDE_RUN_PLANNED);
         rt_assert_same_outputs(planned, naive);
