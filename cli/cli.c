@@ -9,14 +9,36 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "core/base/host_alloc.h"
+#include "core/base/utf8.h"
+
+char *cli_clean(const char *text, char *buf, size_t buf_bytes) {
+    size_t n = 0;
+    uint32_t cp;
+    for (size_t step; (step = tide_utf8_decode(text, &cp)) > 0; text += step) {
+        char bytes[4];
+        const bool bad = cp == TIDE_UTF8_BAD || tide_utf8_is_control(cp);
+        const size_t len = tide_utf8_encode(bad ? '?' : cp, bytes);
+        if (n + len + 1 > buf_bytes) break;
+        memcpy(buf + n, bytes, len);
+        n += len;
+    }
+    buf[n] = '\0';
+    return buf;
+}
+
+static void print_part(const char *head, const char *text) {
+    char clean[1024];
+    if (text[0] != '\0') fprintf(stderr, "%s%s\n", head, cli_clean(text, clean, sizeof clean));
+}
 
 void cli_print_error(const tide_error *err) {
-    fprintf(stderr, "error: %s\n", err->msg[0] != '\0' ? err->msg : tide_status_text(err->status));
-    if (err->where[0] != '\0') fprintf(stderr, "  --> %s\n", err->where);
-    if (err->note[0] != '\0') fprintf(stderr, "note: %s\n", err->note);
-    if (err->hint[0] != '\0') fprintf(stderr, "hint: %s\n", err->hint);
+    print_part("error: ", err->msg[0] != '\0' ? err->msg : tide_status_text(err->status));
+    print_part("  --> ", err->where);
+    print_part("note: ", err->note);
+    print_part("hint: ", err->hint);
 }
 
 void cli_note(const char *fmt, ...) {
@@ -95,7 +117,8 @@ int cli_next_option(const cli_command *cmd, int argc, char **argv, const struct 
         return '?';
     }
     if (c == '?') {
-        cli_usage(cmd, "'%s' is not an option of %s", argv[optind - 1], cmd->name);
+        if (optopt > 0 && optopt < 128) cli_usage(cmd, "'-%c' is not an option of %s", optopt, cmd->name);
+        else cli_usage(cmd, "'%s' is not an option of %s", argv[optind - 1], cmd->name);
         return '?';
     }
     return c;
@@ -129,6 +152,12 @@ bool cli_parse_real(const cli_command *cmd, const char *option, const char *text
     }
     *out = value;
     return true;
+}
+
+bool cli_same_file(const char *a, const char *b) {
+    struct stat x, y;
+    if (a == NULL || b == NULL || strcmp(a, "-") == 0 || strcmp(b, "-") == 0) return false;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
 bool cli_shapes_add(const cli_command *cmd, cli_shapes *shapes, const char *text) {
@@ -169,6 +198,19 @@ json_t *cli_json_document(const char *name) {
     json_object_set_new(doc, "schema", json_string(schema));
     json_object_set_new(doc, "version", json_integer(1));
     return doc;
+}
+
+json_t *cli_json_text(const char *text) {
+    if (text == NULL) return json_null();
+    tide_text clean = {0};
+    uint32_t cp;
+    for (size_t step; (step = tide_utf8_decode(text, &cp)) > 0; text += step) {
+        if (cp == TIDE_UTF8_BAD) tide_text_add(&clean, TIDE_UTF8_REPLACEMENT);
+        else tide_text_add_n(&clean, text, step);
+    }
+    json_t *value = clean.failed ? NULL : json_string(tide_text_str(&clean));
+    tide_text_deinit(&clean);
+    return value;
 }
 
 json_t *cli_json_real(double value) { return isfinite(value) ? json_real(value) : json_null(); }

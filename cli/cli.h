@@ -31,7 +31,7 @@ typedef struct cli_command {
 extern const cli_command cli_command_plan, cli_command_run, cli_command_compare, cli_command_tui, cli_command_report,
     cli_command_check, cli_command_allocators, cli_command_devices;
 
-/// Print `error:`, `  -->`, `note:` and `hint:` to stderr.
+/// Print `error:`, `  -->`, `note:` and `hint:` to stderr, without the control characters that names may hold.
 void cli_print_error(const tide_error *err);
 void cli_note(const char *fmt, ...) TIDE_PRINTF(1, 2);
 /// Print an error of use and the way to the help; returns CLI_EXIT_USAGE.
@@ -51,6 +51,9 @@ bool cli_parse_size(const cli_command *cmd, const char *option, const char *text
 bool cli_parse_count(const cli_command *cmd, const char *option, const char *text, uint64_t max, uint64_t *out);
 bool cli_parse_real(const cli_command *cmd, const char *option, const char *text, double *out);
 
+/// Whether both are paths of one file that is there; false for NULL and "-".
+bool cli_same_file(const char *a, const char *b);
+
 /// --shape NAME=1x3x224x224, any number of times.
 typedef struct cli_shapes {
     tide_shape_binding *items; ///< [n]
@@ -60,6 +63,12 @@ typedef struct cli_shapes {
 bool cli_shapes_add(const cli_command *cmd, cli_shapes *shapes, const char *text);
 void cli_shapes_deinit(cli_shapes *shapes);
 
+/// `text` as it can be shown: control characters and bytes that are no UTF-8 replaced. For names out of files.
+/// @return `buf`, cut at a whole character
+char *cli_clean(const char *text, char *buf, size_t buf_bytes);
+
+/// A string value; bytes that are no UTF-8 are replaced (JSON has no other strings). NULL gives null.
+json_t *cli_json_text(const char *text);
 /// A document that begins with "schema": "tidemark.<name>", "version": 1.
 json_t *cli_json_document(const char *name);
 /// A number that JSON can hold, or null for NaN and infinities.

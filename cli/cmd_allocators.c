@@ -91,7 +91,7 @@ static int run_devices(int argc, char **argv) {
         tide_error err = TIDE_ERROR_INIT;
         const bool here = tide_device_require(known[i], &err) == TIDE_OK;
         tide_device_format(known[i], name, sizeof name);
-        if (!as_json) printf("%-8s %s%s\n", name, here ? "available" : "not available: ", here ? "" : err.msg);
+        if (!as_json) printf("%-8s %s%s\n", name, here ? "available" : "", here ? "" : err.msg);
         json_t *row = json_object();
         json_object_set_new(row, "device", json_string(name));
         json_object_set_new(row, "available", json_boolean(here));

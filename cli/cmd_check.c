@@ -34,7 +34,7 @@ static json_t *rules_json(const tide_check_result *result, const char *model) {
         const tide_check_rule *r = &result->rules[i];
         json_t *row = json_object();
         json_object_set_new(row, "id", json_string(tide_check_metric_name(r->metric)));
-        json_object_set_new(row, "model", json_string(model));
+        json_object_set_new(row, "model", cli_json_text(model));
         json_object_set_new(row, "metric", json_string(tide_check_metric_name(r->metric)));
         json_object_set_new(row, "baseline", cli_json_bytes(r->baseline));
         json_object_set_new(row, "current", cli_json_bytes(r->current));
@@ -43,7 +43,7 @@ static json_t *rules_json(const tide_check_result *result, const char *model) {
         json_t *causes = json_array();
         for (size_t k = 0; k < r->n_causes; k++) {
             json_t *cause = json_object();
-            json_object_set_new(cause, "tensor", json_string(r->causes[k].name));
+            json_object_set_new(cause, "tensor", cli_json_text(r->causes[k].name));
             json_object_set_new(cause, "baseline_bytes", cli_json_bytes(r->causes[k].baseline_bytes));
             json_object_set_new(cause, "current_bytes", cli_json_bytes(r->causes[k].current_bytes));
             json_array_append_new(causes, cause);
@@ -60,19 +60,20 @@ static void print_verdict_json(const char *verdict, int code, const tide_check_r
     json_object_set_new(doc, "verdict", json_string(verdict));
     json_object_set_new(doc, "exit_code", json_integer(code));
     json_object_set_new(doc, "rules", result != NULL ? rules_json(result, model) : json_array());
-    if (why != NULL) json_object_set_new(doc, "reason", json_string(why->msg));
+    if (why != NULL) json_object_set_new(doc, "reason", cli_json_text(why->msg));
     cli_json_print(doc);
 }
 
 static void print_text(const tide_check_result *result, const char *model) {
-    printf("%s: %s\n\n%-18s %16s %16s %16s\n", model, result->pass ? "pass" : "FAIL", "bytes", "baseline", "current",
+    char name[256];
+    printf("%s: %s\n\n%-18s %16s %16s %16s\n", cli_clean(model, name, sizeof name), result->pass ? "pass" : "FAIL", "bytes", "baseline", "current",
            "change");
     for (size_t i = 0; i < TIDE_N_CHECK_METRICS; i++) {
         const tide_check_rule *r = &result->rules[i];
         printf("%-18s %16" PRIu64 " %16" PRIu64 " %+16" PRId64 "%s\n", tide_check_metric_name(r->metric), r->baseline,
                r->current, (int64_t)(r->current - r->baseline), r->pass ? "" : "  worse");
         for (size_t k = 0; k < r->n_causes; k++)
-            printf("    %s: %" PRIu64 " -> %" PRIu64 "%s\n", r->causes[k].name, r->causes[k].baseline_bytes,
+            printf("    %s: %" PRIu64 " -> %" PRIu64 "%s\n", cli_clean(r->causes[k].name, name, sizeof name), r->causes[k].baseline_bytes,
                    r->causes[k].current_bytes, r->causes[k].baseline_bytes == 0 ? " (new)" : "");
     }
 }
@@ -100,7 +101,7 @@ static int check_plans(const tide_memory_plan *baseline, const tide_memory_plan 
 
 static int check_file(const char *path, const options *o) {
     tide_error err = TIDE_ERROR_INIT;
-    if (access(o->baseline, F_OK) != 0) {
+    if (strcmp(o->baseline, "-") != 0 && access(o->baseline, F_OK) != 0) {
         TIDE_FAIL(&err, TIDE_ERR_INCOMPARABLE, "there is no baseline '%s'", o->baseline);
         tide_error_hint(&err, "make one: tidemark plan %s -o %s", path, o->baseline);
         return not_comparable(o, &err);

@@ -176,7 +176,7 @@ static json_t *modes_json(const comparison *c) {
     for (int mode = 0; mode < N_MODES; mode++) {
         json_t *row = json_object();
         json_object_set_new(row, "mode", json_string(mode_names[mode]));
-        json_object_set_new(row, "strategy", mode == PLANNED ? json_string(plan_of(c)->strategy) : json_null());
+        json_object_set_new(row, "strategy", mode == PLANNED ? cli_json_text(plan_of(c)->strategy) : json_null());
         json_object_set_new(row, "peak_bytes", cli_json_bytes(c->modes[mode].total_peak_bytes));
         json_object_set_new(row, "time_ns", cli_json_bytes(c->modes[mode].time_median_ns));
         json_object_set_new(row, "warm_allocations", cli_json_bytes(c->modes[mode].warm_allocations));
@@ -206,7 +206,7 @@ static json_t *outputs_json(const comparison *c) {
     json_t *reference = json_array();
     for (size_t i = 0; i < c->n_reference; i++) {
         json_t *row = json_object();
-        json_object_set_new(row, "name", json_string(c->output_names[i]));
+        json_object_set_new(row, "name", cli_json_text(c->output_names[i]));
         json_object_set_new(row, "max_abs_diff", cli_json_real(c->reference[i].max_abs));
         json_object_set_new(row, "max_rel_diff", cli_json_real(c->reference[i].max_rel));
         json_object_set_new(row, "pass", json_boolean(c->reference[i].pass));
@@ -219,7 +219,7 @@ static json_t *outputs_json(const comparison *c) {
 static int print_json(const comparison *c) {
     const tide_memory_plan *plan = plan_of(c);
     json_t *doc = cli_json_document("compare");
-    json_object_set_new(doc, "model", json_string(plan_of(c)->lifetimes.model));
+    json_object_set_new(doc, "model", cli_json_text(plan_of(c)->lifetimes.model));
     json_object_set_new(doc, "modes", modes_json(c));
     json_object_set_new(doc, "kinds", kinds_json(c, PLANNED));
     json_object_set_new(doc, "naive_kinds", kinds_json(c, NAIVE));
@@ -252,8 +252,8 @@ static void print_kinds(const comparison *c, int mode) {
 
 static void print_text(const comparison *c, const options *o) {
     const tide_memory_plan *plan = plan_of(c);
-    char a[24], b[24], lb[24];
-    printf("%s: %" PRId64 " steps, %zu tensors\n\n", plan->lifetimes.model, plan->lifetimes.n_steps,
+    char a[24], b[24], lb[24], name[256];
+    printf("%s: %" PRId64 " steps, %zu tensors\n\n", cli_clean(plan->lifetimes.model, name, sizeof name), plan->lifetimes.n_steps,
            plan->lifetimes.n);
     for (int mode = 0; mode < N_MODES; mode++) print_kinds(c, mode);
     const double gap = plan->lower_bound_bytes == 0
@@ -267,7 +267,7 @@ static void print_text(const comparison *c, const options *o) {
            plan->proven ? ": no plan of these lifetimes is smaller" : "");
     printf("outputs naive = planned: %s\n", c->bitwise_equal ? "bit for bit" : "NO");
     for (size_t i = 0; i < c->n_reference; i++)
-        printf("reference %-30s max abs %.3g, max rel %.3g: %s\n", c->output_names[i], c->reference[i].max_abs,
+        printf("reference %-30s max abs %.3g, max rel %.3g: %s\n", cli_clean(c->output_names[i], name, sizeof name), c->reference[i].max_abs,
                c->reference[i].max_rel, c->reference[i].pass ? "ok" : "MISSED");
     printf("plan verified: %s\npredicted = measured: %s\n", plan->verified ? "yes" : "NO",
            c->exact ? "to the byte" : "NO");
@@ -318,6 +318,8 @@ static int tell(const comparison *c, const options *o) {
 /// Recorder around session around model: each is given back before the one it lives in; the answer is printed last,
 /// when the trace is safely there.
 static int compare_file(const char *path, const options *o) {
+    if (cli_same_file(path, o->trace))
+        return cli_usage(&cli_command_compare, "-o: '%s' is the input; it would be replaced", o->trace);
     tide_error err = TIDE_ERROR_INIT;
     tide_recorder *recorder = NULL;
     if (o->trace != NULL && tide_recorder_open(o->trace, NULL, &recorder, &err) != TIDE_OK) return cli_fail(&err);

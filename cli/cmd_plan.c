@@ -97,10 +97,12 @@ static tide_status emit(const options *o, const cli_plans *plans, const char *fi
 static int plan_file(const char *path, const options *o) {
     tide_error err = TIDE_ERROR_INIT;
     cli_input in;
+    if (cli_same_file(path, o->out))
+        return cli_usage(&cli_command_plan, "-o: '%s' is the input; it would be replaced", o->out);
     if (cli_input_open(path, &in, &err) != TIDE_OK) return cli_fail(&err);
     cli_plans plans = {0};
     tide_status st;
-    if (in.kind == CLI_INPUT_PLAN) {
+    if (in.kind == CLI_INPUT_PLAN && !o->planning.all) {
         plans.plans = tide_host_calloc(1, sizeof(tide_memory_plan *));
         st = plans.plans == NULL
                  ? TIDE_FAIL(&err, TIDE_ERR_NOMEM, "no memory for a plan")

@@ -24,6 +24,8 @@ typedef struct options {
 } options;
 
 static int write_report(const char *path, const options *o) {
+    if (cli_same_file(path, o->out))
+        return cli_usage(&cli_command_report, "-o: '%s' is the input; it would be replaced", o->out);
     tide_error err = TIDE_ERROR_INIT;
     tide_report_format format;
     if (tide_report_format_of_path(o->out, &format, &err) != TIDE_OK) {

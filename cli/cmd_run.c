@@ -88,9 +88,9 @@ static uint64_t n_leaks(const cli_leaks *leaks) {
 static int print_json(const options *o, const findings *f) {
     const cli_session_result *r = &f->result;
     json_t *doc = cli_json_document("run");
-    json_object_set_new(doc, "model", json_string(f->model));
+    json_object_set_new(doc, "model", cli_json_text(f->model));
     json_object_set_new(doc, "mode", json_string(o->naive ? "naive" : "planned"));
-    json_object_set_new(doc, "strategy", f->strategy != NULL ? json_string(f->strategy) : json_null());
+    json_object_set_new(doc, "strategy", cli_json_text(f->strategy));
     json_object_set_new(doc, "runs", json_integer((json_int_t)o->spec.runs));
     json_object_set_new(doc, "contexts", json_integer((json_int_t)o->spec.contexts));
     json_t *time = json_object();
@@ -98,7 +98,7 @@ static int print_json(const options *o, const findings *f) {
     json_object_set_new(time, "min", cli_json_bytes(r->time_min_ns));
     json_object_set_new(time, "max", cli_json_bytes(r->time_max_ns));
     json_object_set_new(doc, "time_ns", time);
-    json_object_set_new(doc, "trace", o->trace != NULL ? json_string(o->trace) : json_null());
+    json_object_set_new(doc, "trace", cli_json_text(o->trace));
     json_object_set_new(doc, "kinds", kinds_json(o, r));
     json_object_set_new(doc, "warm_allocations", cli_json_bytes(r->warm_allocations));
     json_object_set_new(doc, "leaks", leaks_json(&f->leaks));
@@ -108,7 +108,8 @@ static int print_json(const options *o, const findings *f) {
 
 static void print_text(const options *o, const findings *f) {
     const cli_session_result *r = &f->result;
-    printf("%s: %s%s%s, %zu run%s x %zu context%s, median %.3f ms\n\n", f->model, o->naive ? "naive" : "planned",
+    char model[256];
+    printf("%s: %s%s%s, %zu run%s x %zu context%s, median %.3f ms\n\n", cli_clean(f->model, model, sizeof model), o->naive ? "naive" : "planned",
            o->naive ? "" : ", ", o->naive ? "" : f->strategy, o->spec.runs, o->spec.runs == 1 ? "" : "s",
            o->spec.contexts, o->spec.contexts == 1 ? "" : "s", (double)r->time_median_ns / 1e6);
     printf("%-13s %14s %14s %14s %12s\n", "kind", "peak", "reserved", "requested", "allocations");
@@ -193,6 +194,8 @@ static tide_status run_recorded(const char *path, options *o, findings *f, tide_
 }
 
 static int run_file(const char *path, options *o) {
+    if (cli_same_file(path, o->trace))
+        return cli_usage(&cli_command_run, "-o: '%s' is the input; it would be replaced", o->trace);
     tide_error err = TIDE_ERROR_INIT;
     findings f = {0};
     int code;

@@ -45,19 +45,26 @@ static size_t skip_blank(const char *data, size_t len) {
     return i;
 }
 
-/// A first line of comma-separated words, one of them "size": the header of a lifetimes file.
-static bool looks_like_csv(const char *data, size_t len) {
-    const char *end = memchr(data, '\n', len);
-    const size_t n = end != NULL ? (size_t)(end - data) : len;
-    if (n == 0 || n > 4096 || memchr(data, ',', n) == NULL) return false;
+/// Text from its first byte on, as a protobuf never is: its first byte is a field tag, a control character.
+static bool looks_like_text(const char *data, size_t len) {
+    const size_t n = len < 256 ? len : 256;
     for (size_t i = 0; i < n; i++) {
         const unsigned char c = (unsigned char)data[i];
-        if (c < 0x20 && c != '\t' && c != '\r') return false;
+        if (c < 0x20 && c != '\t' && c != '\r' && c != '\n') return false;
     }
-    for (size_t i = 0; i + 4 <= n; i++) {
-        if (memcmp(data + i, "size", 4) == 0) return true;
-    }
-    return false;
+    return n > 0 && memchr(data, ',', len < 4096 ? len : 4096) != NULL;
+}
+
+/// Whether the first key "schema" of a JSON document has this value; by contract it comes first.
+static bool schema_is(const char *json, const char *value) {
+    const char *at = strstr(json, "\"schema\"");
+    if (at == NULL) return false;
+    at += strlen("\"schema\"");
+    at += strspn(at, " \t\r\n");
+    if (*at++ != ':') return false;
+    at += strspn(at, " \t\r\n");
+    const size_t n = strlen(value);
+    return at[0] == '"' && strncmp(at + 1, value, n) == 0 && at[1 + n] == '"';
 }
 
 static tide_status classify(cli_input *in, tide_error *err) {
@@ -65,12 +72,9 @@ static tide_status classify(cli_input *in, tide_error *err) {
     const char *head = in->data + start;
     const size_t left = in->len - start;
     if (left == 0) return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "'%s' is empty", in->path);
-    if (*head == '{') {
-        // The full parsers report what is wrong inside; here only which of them to ask.
-        in->kind = strstr(head, "\"tidemark.plan\"") != NULL ? CLI_INPUT_PLAN : CLI_INPUT_GRAPH;
-        return TIDE_OK;
-    }
-    in->kind = looks_like_csv(head, left) ? CLI_INPUT_LIFETIMES : CLI_INPUT_ONNX;
+    // The full parsers report what is wrong inside; here only which of them to ask.
+    if (*head == '{') in->kind = schema_is(head, "tidemark.plan") ? CLI_INPUT_PLAN : CLI_INPUT_GRAPH;
+    else in->kind = looks_like_text(head, left) ? CLI_INPUT_LIFETIMES : CLI_INPUT_ONNX;
     return TIDE_OK;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // tidemark: the program. Finds the command and hands over.
+#include <errno.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdio.h>
@@ -52,7 +53,8 @@ static int print_version(bool as_json) {
 }
 
 static void log_to_stderr(void *ctx, tide_log_level level, const char *line) {
-    (void)ctx;
+    // Errors come back as a status too, and the command prints them: once is enough unless a log was asked for.
+    if (level == TIDE_LOG_ERROR && ctx == NULL) return;
     static const char *const words[] = {"error", "warning", "note", "debug"};
     fprintf(stderr, "%s: %s\n", words[level], line);
 }
@@ -60,15 +62,8 @@ static void log_to_stderr(void *ctx, tide_log_level level, const char *line) {
 /// tide_host_alloc without the attribute that its type would lose.
 static void *json_alloc(size_t size_bytes) { return tide_host_alloc(size_bytes); }
 
-int main(int argc, char **argv) {
-    json_set_alloc_funcs(json_alloc, tide_host_free); // jansson's memory is our bookkeeping too
-    setlocale(LC_CTYPE, ""); // wide characters in the TUI; numbers stay in the C locale
-    signal(SIGPIPE, SIG_IGN);
-    const char *log = getenv("TIDEMARK_LOG");
-    tide_log_set(log_to_stderr, NULL,
-                 log == NULL                  ? TIDE_LOG_WARN
-                 : strcmp(log, "debug") == 0  ? TIDE_LOG_DEBUG
-                                              : TIDE_LOG_INFO);
+/// The command's exit code, or that of a word that is no command.
+static int dispatch(int argc, char **argv) {
     if (argc < 2) {
         print_commands(stderr);
         return CLI_EXIT_USAGE;
@@ -82,16 +77,27 @@ int main(int argc, char **argv) {
         return CLI_EXIT_OK;
     }
     const cli_command *cmd = find_command(first);
-    if (cmd == NULL) {
-        fprintf(stderr, "error: there is no command '%s'\nhint: the commands are", first);
-        for (size_t i = 0; i < N_COMMANDS; i++) fprintf(stderr, "%s %s", i == 0 ? "" : ",", commands[i]->name);
-        fputc('\n', stderr);
-        return CLI_EXIT_USAGE;
-    }
-    const int code = cmd->run(argc - 1, argv + 1);
-    if (fflush(stdout) != 0 && code == CLI_EXIT_OK) {
-        fputs("error: cannot write to standard output\n", stderr);
-        return CLI_EXIT_INTERNAL;
-    }
-    return code;
+    if (cmd != NULL) return cmd->run(argc - 1, argv + 1);
+    char clean[64];
+    fprintf(stderr, "error: there is no command '%s'\nhint: the commands are", cli_clean(first, clean, sizeof clean));
+    for (size_t i = 0; i < N_COMMANDS; i++) fprintf(stderr, "%s %s", i == 0 ? "" : ",", commands[i]->name);
+    fputc('\n', stderr);
+    return CLI_EXIT_USAGE;
+}
+
+int main(int argc, char **argv) {
+    json_set_alloc_funcs(json_alloc, tide_host_free); // jansson's memory is our bookkeeping too
+    setlocale(LC_CTYPE, "");                          // wide characters in the TUI; numbers stay in the C locale
+    signal(SIGPIPE, SIG_IGN);                         // writing fails instead, and is told
+    signal(SIGXFSZ, SIG_IGN); // a file-size limit too: temporary files are removed then
+    char *log = getenv("TIDEMARK_LOG");
+    tide_log_set(log_to_stderr, log,
+                 log == NULL                 ? TIDE_LOG_WARN
+                 : strcmp(log, "debug") == 0 ? TIDE_LOG_DEBUG
+                                             : TIDE_LOG_INFO);
+    const int code = dispatch(argc, argv);
+    if (fflush(stdout) == 0 && !ferror(stdout)) return code;
+    // Whoever closed the pipe has seen what it wanted; everybody else should know that output is missing.
+    if (errno != EPIPE) fputs("error: cannot write to standard output\n", stderr);
+    return code == CLI_EXIT_OK ? CLI_EXIT_INTERNAL : code;
 }

@@ -32,6 +32,10 @@ int cli_planning_option(const cli_command *cmd, cli_planning *p, int c) {
         return cli_parse_count(cmd, "--seed", optarg, UINT64_MAX, &p->seed) ? 1 : -1;
     case CLI_OPT_TIME_LIMIT:
         if (!cli_parse_real(cmd, "--time-limit", optarg, &seconds)) return -1;
+        if (seconds > 1e9) {
+            cli_usage(cmd, "--time-limit: %s seconds are more than 30 years", optarg);
+            return -1;
+        }
         p->time_limit_ns = (uint64_t)(seconds * 1e9);
         return 1;
     case CLI_OPT_SHAPE:
@@ -83,7 +87,16 @@ static tide_status make_program(cli_input *in, const cli_planning *p, tide_progr
     return st;
 }
 
+static tide_status lifetimes_of_plan(const cli_input *in, tide_lifetimes *out, tide_error *err) {
+    tide_memory_plan *plan = NULL;
+    TIDE_TRY(tide_plan_from_json(in->data, in->len, in->path, NULL, &plan, err));
+    const tide_status st = tide_lifetimes_copy(&plan->lifetimes, out, err);
+    tide_memory_plan_destroy(plan);
+    return st;
+}
+
 static tide_status make_lifetimes(cli_input *in, const cli_planning *p, cli_plans *out, tide_error *err) {
+    if (in->kind == CLI_INPUT_PLAN) return lifetimes_of_plan(in, &out->lifetimes, err);
     if (in->kind == CLI_INPUT_LIFETIMES) {
         // A bare list says itself how things are aligned: bytes count as they stand unless --align asks for more.
         return tide_lifetimes_from_csv(in->data, in->len, in->path, p->align_bytes != 0 ? p->align_bytes : 1,
@@ -141,23 +154,21 @@ static tide_status plan_of_trace(const char *path, tide_memory_plan **out, tide_
     return st;
 }
 
+tide_status cli_plan_of_input(cli_input *in, const cli_planning *p, tide_memory_plan **out, tide_error *err) {
+    if (in->kind == CLI_INPUT_TRACE) return plan_of_trace(in->path, out, err);
+    if (in->kind == CLI_INPUT_PLAN) return tide_plan_from_json(in->data, in->len, in->path, p->strategy, out, err);
+    cli_plans plans;
+    TIDE_TRY(cli_plans_make(in, p, &plans, err));
+    *out = plans.plans[0];
+    plans.plans[0] = NULL; // moved out; destroy takes NULL
+    cli_plans_deinit(&plans);
+    return TIDE_OK;
+}
+
 tide_status cli_plan_of_file(const char *path, const cli_planning *p, tide_memory_plan **out, tide_error *err) {
     cli_input in;
     TIDE_TRY(cli_input_open(path, &in, err));
-    tide_status st;
-    if (in.kind == CLI_INPUT_TRACE) {
-        st = plan_of_trace(path, out, err);
-    } else if (in.kind == CLI_INPUT_PLAN) {
-        st = tide_plan_from_json(in.data, in.len, path, p->strategy, out, err);
-    } else {
-        cli_plans plans;
-        st = cli_plans_make(&in, p, &plans, err);
-        if (st == TIDE_OK) {
-            *out = plans.plans[0];
-            plans.plans[0] = NULL; // moved out; destroy takes NULL
-            cli_plans_deinit(&plans);
-        }
-    }
+    const tide_status st = cli_plan_of_input(&in, p, out, err);
     cli_input_close(&in);
     return st;
 }

@@ -50,10 +50,12 @@ enum {
 int cli_planning_option(const cli_command *cmd, cli_planning *p, int c);
 void cli_planning_deinit(cli_planning *p);
 
-/// Program, lifetimes and plan(s) of a model, graph text or lifetimes file.
+/// Program, lifetimes and plan(s) of a model, graph text or lifetimes file; of a plan file, new plans of its lifetimes.
 tide_status cli_plans_make(cli_input *in, const cli_planning *p, cli_plans *out, tide_error *err) TIDE_NODISCARD;
 void cli_plans_deinit(cli_plans *plans);
 /// One plan of any FILE that has one: model, graph text, lifetimes CSV, plan JSON, or a trace's last run.
+tide_status cli_plan_of_input(cli_input *in, const cli_planning *p, tide_memory_plan **out,
+                              tide_error *err) TIDE_NODISCARD;
 tide_status cli_plan_of_file(const char *path, const cli_planning *p, tide_memory_plan **out,
                              tide_error *err) TIDE_NODISCARD;
 

@@ -14,12 +14,15 @@ static tide_status of_trace(const char *path, const cli_view *view, tide_timelin
 tide_status cli_timeline_of_file(const char *path, const cli_view *view, tide_timeline **out, tide_error *err) {
     cli_input in;
     TIDE_TRY(cli_input_open(path, &in, err));
-    const bool is_trace = in.kind == CLI_INPUT_TRACE;
-    cli_input_close(&in);
-    if (is_trace) return of_trace(path, view, out, err);
     tide_memory_plan *plan = NULL;
-    TIDE_TRY(cli_plan_of_file(path, &view->planning, &plan, err));
-    const tide_status st = tide_timeline_from_plan(plan, view->persistent, out, err);
+    tide_status st;
+    if (in.kind == CLI_INPUT_TRACE) {
+        st = of_trace(path, view, out, err);
+    } else {
+        st = cli_plan_of_input(&in, &view->planning, &plan, err);
+        if (st == TIDE_OK) st = tide_timeline_from_plan(plan, view->persistent, out, err);
+    }
     tide_memory_plan_destroy(plan);
+    cli_input_close(&in);
     return st;
 }

@@ -2,7 +2,9 @@
 """The command line's contract: commands, exit codes, JSON keys, files, the gate."""
 import csv
 import json
+import re
 import sqlite3
+import subprocess
 import unittest
 
 import tidemark
@@ -53,6 +55,22 @@ class Commands(Case):
         work = next(k for k in doc["kinds"] if k["kind"] == "Workspace")
         self.assertEqual(work["peak_bytes"], bytes_)
         self.assertEqual(work["allocations"], 1)
+
+    def test_plan_with_a_gap_is_refused_before_anything_runs(self):
+        """S27-13: the strict rule, through the program: a plan that lacks a tensor names it and nothing is allocated."""
+        doc = {"schema": "tidemark.graph", "version": 1, "name": "chain", "opset": 13,
+               "inputs": [{"name": "x", "dtype": "float32", "shape": [64]}], "initializers": [], "outputs": ["c"],
+               "nodes": [{"op": op, "name": op.lower(), "inputs": [i], "outputs": [o]}
+                         for op, i, o in (("Tanh", "x", "a"), ("Sigmoid", "a", "b"), ("Abs", "b", "c"))]}
+        whole, part = self.dir / "whole.json", self.dir / "part.json"
+        whole.write_text(json.dumps(doc))
+        doc["nodes"] = [doc["nodes"][0], dict(doc["nodes"][2], inputs=["a"])]
+        part.write_text(json.dumps(doc))
+        plan = self.dir / "plan.json"
+        self.ok("plan", part, "-o", plan)
+        self.ok("run", part, "--plan", plan)
+        self.refused(3, "run", whole, "--plan", plan, "-o", self.dir / "t.db", says=["sigmoid", "port 0", "'b'"])
+        self.assertFalse((self.dir / "t.db").exists())
 
     def test_stages_and_report_text(self):
         """S23-2, S23-16: four stages, each alone; the boxed report."""
@@ -118,6 +136,75 @@ class Commands(Case):
     def test_cuda_is_refused_not_replaced(self):
         """S27-4: a device the build lacks is refused."""
         self.refused(3, "run", LENET, "--device", "cuda:0", says=["cuda"])
+
+
+class Odd(Case):
+    """Legal but unusual use."""
+
+    def test_standard_input(self):
+        text = LENET.read_text()
+        self.assertIn("lenet5", self.ok("tui", "-", "--once", "--size", "80x24", stdin=text).stdout)
+        self.ok("report", "-", "-o", self.dir / "r.html", stdin=text)
+        self.ok("check", LENET, "--baseline", "-", stdin=self.ok("plan", LENET, "-o", "-").stdout)
+
+    def test_input_is_never_replaced(self):
+        path = self.dir / "g.json"
+        path.write_text(LENET.read_text())
+        for command in ("plan", "run", "compare"):
+            self.refused(2, command, path, "-o", path, says=["replaced"])
+        self.assertEqual(path.read_text(), LENET.read_text())
+
+    def test_plan_file_can_be_planned_anew(self):
+        path = self.dir / "p.json"
+        self.ok("plan", LENET, "-o", path)
+        anew, direct = self.json("plan", "--all", path), self.json("plan", "--all", LENET)
+        self.assertEqual([p["bytes"] for p in anew["plans"]], [p["bytes"] for p in direct["plans"]])
+
+    def test_lost_output_is_told(self):
+        with open("/dev/full", "w") as full:
+            for args in (["plan", "--all", LENET], ["plan", "--json", SAMPLES / "resnet50.json"], ["--version"]):
+                p = subprocess.run([tidemark.PROGRAM, *map(str, args)], stdout=full, stderr=subprocess.PIPE, text=True)
+                self.assertEqual(p.returncode, 5, args)
+                self.assertIn("standard output", p.stderr)
+
+    def test_file_size_limit_leaves_nothing(self):
+        p = subprocess.run(["sh", "-c", f'ulimit -f 1; exec "$0" run "$1" -o "{self.dir}/t.db"', tidemark.PROGRAM,
+                            str(LENET)], capture_output=True, text=True)
+        self.assertEqual(p.returncode, 3, p.stderr)
+        self.assertEqual(list(self.dir.iterdir()), [])
+
+    def test_names_with_control_characters(self):
+        doc = json.loads((SAMPLES / "diamond.json").read_text())
+        doc["name"] = "red\x1b[31m\nline"
+        doc["nodes"][0]["op"] = "No\x1b]0;such\x07"
+        path = self.dir / "g.json"
+        path.write_text(json.dumps(doc))
+        p = self.refused(3, "plan", path, says=["No"])
+        self.assertNotIn("\x1b", p.stderr)
+        doc["nodes"][0]["op"] = "Relu"
+        path.write_text(json.dumps(doc))
+        for args in (["plan"], ["compare"], ["run"], ["plan", "--all"], ["plan", "--dump-stage", "liveness"],
+                     ["tui", "--once"]):
+            self.assertNotIn("\x1b", self.ok(*args, path).stdout, args)
+        self.assertEqual(self.json("compare", path)["model"], "red\x1b[31m\nline")
+
+    def test_a_csv_without_its_columns_is_no_onnx_model(self):
+        path = self.dir / "a.csv"
+        path.write_text("id,lower,upper\na,1,2\n")
+        self.refused(3, "plan", path, says=["size", "a.csv:1"])
+
+
+class Readme(Case):
+    def test_numbers_in_the_readme_are_the_programs(self):
+        """Every line of the README's example is what the program prints today, but for times and paths."""
+        graph = SAMPLES / "squeezenet1_1.json"
+        plain = lambda text: [re.sub(r"[\d.]+ ms", "T ms", " ".join(line.split())) for line in text.splitlines()]
+        printed = set(plain(self.ok("plan", "--all", graph).stdout + self.ok("compare", graph).stdout))
+        example = (tidemark.SOURCE / "README.md").read_text().split("```")[1]
+        lines = [line for line in plain(example) if line and not re.match("==|trace|report|table|look", line)]
+        self.assertGreater(len(lines), 25)
+        for line in lines:
+            self.assertIn(line, printed)
 
 
 class Files(Case):
