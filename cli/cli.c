@@ -117,8 +117,10 @@ int cli_next_option(const cli_command *cmd, int argc, char **argv, const struct 
         return '?';
     }
     if (c == '?') {
-        if (optopt > 0 && optopt < 128) cli_usage(cmd, "'-%c' is not an option of %s", optopt, cmd->name);
-        else cli_usage(cmd, "'%s' is not an option of %s", argv[optind - 1], cmd->name);
+        if (optopt > 0 && optopt < 128)
+            cli_usage(cmd, "'-%c' is not an option of %s", optopt, cmd->name);
+        else
+            cli_usage(cmd, "'%s' is not an option of %s", argv[optind - 1], cmd->name);
         return '?';
     }
     return c;
@@ -205,8 +207,10 @@ json_t *cli_json_text(const char *text) {
     tide_text clean = {0};
     uint32_t cp;
     for (size_t step; (step = tide_utf8_decode(text, &cp)) > 0; text += step) {
-        if (cp == TIDE_UTF8_BAD) tide_text_add(&clean, TIDE_UTF8_REPLACEMENT);
-        else tide_text_add_n(&clean, text, step);
+        if (cp == TIDE_UTF8_BAD)
+            tide_text_add(&clean, TIDE_UTF8_REPLACEMENT);
+        else
+            tide_text_add_n(&clean, text, step);
     }
     json_t *value = clean.failed ? NULL : json_string(tide_text_str(&clean));
     tide_text_deinit(&clean);
@@ -236,8 +240,10 @@ int cli_json_print(json_t *doc) {
     const int failed =
         doc == NULL ? -1 : json_dump_callback(doc, add_chunk, &text, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
     json_decref(doc);
-    if (failed != 0) fputs("error: no memory for the JSON document\n", stderr);
-    else puts(tide_text_str(&text));
+    if (failed != 0)
+        fputs("error: no memory for the JSON document\n", stderr);
+    else
+        puts(tide_text_str(&text));
     tide_text_deinit(&text);
     return failed != 0 ? CLI_EXIT_INTERNAL : CLI_EXIT_OK;
 }

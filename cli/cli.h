@@ -22,9 +22,9 @@ enum {
 
 typedef struct cli_command {
     const char *name;
-    const char *args; ///< after the name in the usage line
-    const char *what; ///< one phrase for the list of commands
-    const char *help; ///< the options, ready to print
+    const char *args;                  ///< after the name in the usage line
+    const char *what;                  ///< one phrase for the list of commands
+    const char *help;                  ///< the options, ready to print
     int (*run)(int argc, char **argv); ///< argv[0] is the command's name; returns an exit code
 } cli_command;
 

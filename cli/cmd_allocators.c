@@ -44,9 +44,8 @@ static int print_rows_json(const tide_registry_row *rows, size_t n) {
         json_object_set_new(row, "kind", json_string(tide_memory_kind_name(rows[i].kind)));
         json_object_set_new(row, "allocator", json_string(tide_allocator_name(rows[i].allocator)));
         json_object_set_new(row, "priority", json_integer(rows[i].priority));
-        json_object_set_new(
-            row, "align_bytes",
-            json_integer((json_int_t)tide_memory_kind_alignment(rows[i].kind, rows[i].device)));
+        json_object_set_new(row, "align_bytes",
+                            json_integer((json_int_t)tide_memory_kind_alignment(rows[i].kind, rows[i].device)));
         json_object_set_new(row, "requested_bytes", cli_json_bytes(s.requested_bytes));
         json_object_set_new(row, "active_bytes", cli_json_bytes(s.active_bytes));
         json_object_set_new(row, "cached_bytes", cli_json_bytes(s.cached_bytes));

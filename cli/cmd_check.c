@@ -66,15 +66,16 @@ static void print_verdict_json(const char *verdict, int code, const tide_check_r
 
 static void print_text(const tide_check_result *result, const char *model) {
     char name[256];
-    printf("%s: %s\n\n%-18s %16s %16s %16s\n", cli_clean(model, name, sizeof name), result->pass ? "pass" : "FAIL", "bytes", "baseline", "current",
-           "change");
+    printf("%s: %s\n\n%-18s %16s %16s %16s\n", cli_clean(model, name, sizeof name), result->pass ? "pass" : "FAIL",
+           "bytes", "baseline", "current", "change");
     for (size_t i = 0; i < TIDE_N_CHECK_METRICS; i++) {
         const tide_check_rule *r = &result->rules[i];
         printf("%-18s %16" PRIu64 " %16" PRIu64 " %+16" PRId64 "%s\n", tide_check_metric_name(r->metric), r->baseline,
                r->current, (int64_t)(r->current - r->baseline), r->pass ? "" : "  worse");
         for (size_t k = 0; k < r->n_causes; k++)
-            printf("    %s: %" PRIu64 " -> %" PRIu64 "%s\n", cli_clean(r->causes[k].name, name, sizeof name), r->causes[k].baseline_bytes,
-                   r->causes[k].current_bytes, r->causes[k].baseline_bytes == 0 ? " (new)" : "");
+            printf("    %s: %" PRIu64 " -> %" PRIu64 "%s\n", cli_clean(r->causes[k].name, name, sizeof name),
+                   r->causes[k].baseline_bytes, r->causes[k].current_bytes,
+                   r->causes[k].baseline_bytes == 0 ? " (new)" : "");
     }
 }
 
@@ -94,8 +95,10 @@ static int check_plans(const tide_memory_plan *baseline, const tide_memory_plan 
     if (st != TIDE_OK) return cli_fail(&err);
     const int code = result.pass ? CLI_EXIT_OK : CLI_EXIT_CHECK_FAILED;
     const char *model = current->lifetimes.model;
-    if (o->json) print_verdict_json(result.pass ? "pass" : "fail", code, &result, model, NULL);
-    else print_text(&result, model);
+    if (o->json)
+        print_verdict_json(result.pass ? "pass" : "fail", code, &result, model, NULL);
+    else
+        print_text(&result, model);
     return code;
 }
 
@@ -120,29 +123,27 @@ static int check_file(const char *path, const options *o) {
     return code;
 }
 
+static int take_option(void *ctx, int c) {
+    options *o = ctx;
+    if (c == OPT_BASELINE)
+        o->baseline = optarg;
+    else if (c == CLI_OPT_JSON)
+        o->json = true;
+    else
+        return CLI_EXIT_USAGE;
+    return CLI_EXIT_OK;
+}
+
 static int run(int argc, char **argv) {
     static const struct option table[] = {CLI_PLANNING_OPTIONS,
                                           {"baseline", required_argument, NULL, OPT_BASELINE},
                                           {"json", no_argument, NULL, CLI_OPT_JSON},
                                           {NULL, 0, NULL, 0}};
     options o = {0};
-    int c, code = CLI_EXIT_OK;
-    while (code == CLI_EXIT_OK && (c = cli_next_option(&cli_command_check, argc, argv, table)) != -1) {
-        if (c == 'h') {
-            cli_planning_deinit(&o.planning);
-            return CLI_EXIT_OK;
-        }
-        const int taken = cli_planning_option(&cli_command_check, &o.planning, c);
-        if (taken != 0) code = taken > 0 ? CLI_EXIT_OK : CLI_EXIT_USAGE;
-        else if (c == OPT_BASELINE) o.baseline = optarg;
-        else if (c == CLI_OPT_JSON) o.json = true;
-        else code = CLI_EXIT_USAGE;
-    }
-    if (code == CLI_EXIT_OK && optind + 1 != argc)
-        code = cli_usage(&cli_command_check, "one FILE is needed, %d given", argc - optind);
-    if (code == CLI_EXIT_OK && o.baseline == NULL)
+    int code = cli_parse_options(&cli_command_check, argc, argv, table, &o.planning, take_option, &o);
+    if (code == CLI_GO_ON && o.baseline == NULL)
         code = cli_usage(&cli_command_check, "--baseline is needed: what to hold FILE against");
-    if (code == CLI_EXIT_OK) code = check_file(argv[optind], &o);
+    if (code == CLI_GO_ON) code = check_file(argv[optind], &o);
     cli_planning_deinit(&o.planning);
     return code;
 }

@@ -45,11 +45,11 @@ typedef struct comparison {
     cli_plans plans;
     cli_session_result modes[N_MODES];
     bool bitwise_equal;
-    char **output_names;         ///< [n_names], owned: they outlive the program
+    char **output_names; ///< [n_names], owned: they outlive the program
     size_t n_names;
     tide_tensor_diff *reference; ///< [n_reference], owned
     size_t n_reference;
-    bool exact;          ///< predicted - measured == 0 for every kind, in both modes
+    bool exact; ///< predicted - measured == 0 for every kind, in both modes
     bool reference_pass;
 } comparison;
 
@@ -242,8 +242,8 @@ static void print_kinds(const comparison *c, int mode) {
         const uint64_t said = predicted(c, mode, k);
         if (m->peak_bytes == 0 && said == 0) continue;
         printf("  %-13s %14" PRIu64 " %14" PRIu64 " %+11" PRId64 " %12" PRIu64 "\n",
-               tide_memory_kind_name((tide_memory_kind)k), said, m->peak_bytes,
-               (int64_t)(said - m->peak_bytes), m->n_allocs);
+               tide_memory_kind_name((tide_memory_kind)k), said, m->peak_bytes, (int64_t)(said - m->peak_bytes),
+               m->n_allocs);
     }
     printf("  together %*s %14" PRIu64 "   median %.3f ms, %" PRIu64 " allocations in warm runs\n\n", 19, "",
            c->modes[mode].total_peak_bytes, (double)c->modes[mode].time_median_ns / 1e6,
@@ -253,12 +253,11 @@ static void print_kinds(const comparison *c, int mode) {
 static void print_text(const comparison *c, const options *o) {
     const tide_memory_plan *plan = plan_of(c);
     char a[24], b[24], lb[24], name[256];
-    printf("%s: %" PRId64 " steps, %zu tensors\n\n", cli_clean(plan->lifetimes.model, name, sizeof name), plan->lifetimes.n_steps,
-           plan->lifetimes.n);
+    printf("%s: %" PRId64 " steps, %zu tensors\n\n", cli_clean(plan->lifetimes.model, name, sizeof name),
+           plan->lifetimes.n_steps, plan->lifetimes.n);
     for (int mode = 0; mode < N_MODES; mode++) print_kinds(c, mode);
-    const double gap = plan->lower_bound_bytes == 0
-                           ? 0.0
-                           : 100.0 * ((double)plan->bytes / (double)plan->lower_bound_bytes - 1.0);
+    const double gap =
+        plan->lower_bound_bytes == 0 ? 0.0 : 100.0 * ((double)plan->bytes / (double)plan->lower_bound_bytes - 1.0);
     printf("every tensor its own memory  %12s\n"
            "planned, one buffer          %12s   saves %.2f %%\n"
            "lower bound                  %12s   gap %.2f %%%s\n\n",
@@ -267,14 +266,15 @@ static void print_text(const comparison *c, const options *o) {
            plan->proven ? ": no plan of these lifetimes is smaller" : "");
     printf("outputs naive = planned: %s\n", c->bitwise_equal ? "bit for bit" : "NO");
     for (size_t i = 0; i < c->n_reference; i++)
-        printf("reference %-30s max abs %.3g, max rel %.3g: %s\n", cli_clean(c->output_names[i], name, sizeof name), c->reference[i].max_abs,
-               c->reference[i].max_rel, c->reference[i].pass ? "ok" : "MISSED");
+        printf("reference %-30s max abs %.3g, max rel %.3g: %s\n", cli_clean(c->output_names[i], name, sizeof name),
+               c->reference[i].max_abs, c->reference[i].max_rel, c->reference[i].pass ? "ok" : "MISSED");
     printf("plan verified: %s\npredicted = measured: %s\n", plan->verified ? "yes" : "NO",
            c->exact ? "to the byte" : "NO");
     if (o->trace != NULL) printf("trace: %s\n", o->trace);
 }
 
-static int take_option(options *o, int c) {
+static int take_option(void *ctx, int c) {
+    options *o = ctx;
     const cli_command *cmd = &cli_command_compare;
     uint64_t n;
     switch (c) {
@@ -309,8 +309,10 @@ static int take_option(options *o, int c) {
 /// Print what was found. @return the exit code
 static int tell(const comparison *c, const options *o) {
     int code = CLI_EXIT_OK;
-    if (o->json) code = print_json(c);
-    else print_text(c, o);
+    if (o->json)
+        code = print_json(c);
+    else
+        print_text(c, o);
     const bool good = c->bitwise_equal && c->exact && c->reference_pass && plan_of(c)->verified;
     return code == CLI_EXIT_OK && !good ? CLI_EXIT_CHECK_FAILED : code;
 }
@@ -330,8 +332,10 @@ static int compare_file(const char *path, const options *o) {
     release_program(&c);
     cli_session_close(session, NULL);
     if (recorder != NULL) {
-        if (st == TIDE_OK) st = tide_recorder_close(recorder, &err);
-        else tide_recorder_abandon(recorder);
+        if (st == TIDE_OK)
+            st = tide_recorder_close(recorder, &err);
+        else
+            tide_recorder_abandon(recorder);
     }
     const int code = st == TIDE_OK ? tell(&c, o) : cli_fail(&err);
     comparison_deinit(&c);
@@ -349,19 +353,8 @@ static int run(int argc, char **argv) {
                                           {"json", no_argument, NULL, CLI_OPT_JSON},
                                           {NULL, 0, NULL, 0}};
     options o = {.rtol = 1e-3, .atol = 1e-4, .runs = 3, .allocator = "cpu"};
-    int c, code = CLI_EXIT_OK;
-    while (code == CLI_EXIT_OK && (c = cli_next_option(&cli_command_compare, argc, argv, table)) != -1) {
-        if (c == 'h') {
-            cli_planning_deinit(&o.planning);
-            return CLI_EXIT_OK;
-        }
-        const int taken = cli_planning_option(&cli_command_compare, &o.planning, c);
-        if (taken != 0) code = taken > 0 ? CLI_EXIT_OK : CLI_EXIT_USAGE;
-        else code = take_option(&o, c);
-    }
-    if (code == CLI_EXIT_OK && optind + 1 != argc)
-        code = cli_usage(&cli_command_compare, "one FILE is needed, %d given", argc - optind);
-    if (code == CLI_EXIT_OK) code = compare_file(argv[optind], &o);
+    int code = cli_parse_options(&cli_command_compare, argc, argv, table, &o.planning, take_option, &o);
+    if (code == CLI_GO_ON) code = compare_file(argv[optind], &o);
     cli_planning_deinit(&o.planning);
     return code;
 }

@@ -10,14 +10,14 @@
 
 enum { OPT_BUDGET = CLI_OPT_FIRST_OWN, OPT_CAPACITY, OPT_DUMP };
 
-static const char help[] = CLI_PLANNING_HELP
-    "  --all               every strategy there is, one row each\n"
-    "  --budget SIZE       will everything fit (buffer, weights, inputs, outputs)? exit 1 if not\n"
-    "  --capacity SIZE     will the planned buffer alone fit? exit 1 if not\n"
-    "  --dump-stage STAGE  print liveness, graph, colour or plan, and nothing else\n"
-    "  -o FILE             write the plan as JSON (\"-\": standard output)\n"
-    "  --json              print the plan as JSON\n\n"
-    "Example: tidemark plan --all sample_graphs/lenet5.json\n";
+static const char help[] =
+    CLI_PLANNING_HELP "  --all               every strategy there is, one row each\n"
+                      "  --budget SIZE       will everything fit (buffer, weights, inputs, outputs)? exit 1 if not\n"
+                      "  --capacity SIZE     will the planned buffer alone fit? exit 1 if not\n"
+                      "  --dump-stage STAGE  print liveness, graph, colour or plan, and nothing else\n"
+                      "  -o FILE             write the plan as JSON (\"-\": standard output)\n"
+                      "  --json              print the plan as JSON\n\n"
+                      "Example: tidemark plan --all sample_graphs/lenet5.json\n";
 
 static int run(int argc, char **argv);
 const cli_command cli_command_plan = {"plan", "[OPTION…] FILE", "Plan the memory of a model, graph or lifetimes file",
@@ -68,8 +68,10 @@ static tide_status render_text(const options *o, const cli_plans *plans, const c
         if (!parse_stage(o->stage, &stage)) return TIDE_FAIL(err, TIDE_ERR_INVALID, "no stage '%s'", o->stage);
         return tide_plan_dump_stage(list[0], stage, out, err);
     }
-    if (o->planning.all) tide_plan_table(list, plans->n, out);
-    else tide_plan_report(list[0], out);
+    if (o->planning.all)
+        tide_plan_table(list, plans->n, out);
+    else
+        tide_plan_report(list[0], out);
     if (fits != NULL) {
         char a[24], b[24];
         tide_text_addf(out, "\nfits: %s (needs %s of %s)\n", fits, tide_format_bytes(needs, a, sizeof a),
@@ -121,13 +123,44 @@ static int plan_file(const char *path, const options *o) {
         st = emit(o, &plans, fits, needs, limit, &err);
     }
     int code = CLI_EXIT_OK;
-    if (st != TIDE_OK) code = cli_fail(&err);
-    else if (fits != NULL && strcmp(fits, "yes") != 0) code = CLI_EXIT_CHECK_FAILED;
+    if (st != TIDE_OK)
+        code = cli_fail(&err);
+    else if (fits != NULL && strcmp(fits, "yes") != 0)
+        code = CLI_EXIT_CHECK_FAILED;
     cli_plans_deinit(&plans);
     return code;
 }
 
-static int parse(int argc, char **argv, options *o) {
+static int take_option(void *ctx, int c) {
+    options *o = ctx;
+    tide_stage stage;
+    switch (c) {
+    case CLI_OPT_ALL:
+        o->planning.all = true;
+        return CLI_EXIT_OK;
+    case OPT_BUDGET:
+        o->has_budget = true;
+        return cli_parse_size(&cli_command_plan, "--budget", optarg, &o->budget) ? CLI_EXIT_OK : CLI_EXIT_USAGE;
+    case OPT_CAPACITY:
+        o->has_capacity = true;
+        return cli_parse_size(&cli_command_plan, "--capacity", optarg, &o->capacity) ? CLI_EXIT_OK : CLI_EXIT_USAGE;
+    case OPT_DUMP:
+        if (!parse_stage(optarg, &stage))
+            return cli_usage(&cli_command_plan, "--dump-stage: '%s' is none of liveness, graph, colour, plan", optarg);
+        o->stage = optarg;
+        return CLI_EXIT_OK;
+    case 'o':
+        o->out = optarg;
+        return CLI_EXIT_OK;
+    case CLI_OPT_JSON:
+        o->json = true;
+        return CLI_EXIT_OK;
+    default:
+        return CLI_EXIT_USAGE;
+    }
+}
+
+static int run(int argc, char **argv) {
     static const struct option table[] = {CLI_PLANNING_OPTIONS,
                                           {"all", no_argument, NULL, CLI_OPT_ALL},
                                           {"budget", required_argument, NULL, OPT_BUDGET},
@@ -136,55 +169,13 @@ static int parse(int argc, char **argv, options *o) {
                                           {"output", required_argument, NULL, 'o'},
                                           {"json", no_argument, NULL, CLI_OPT_JSON},
                                           {NULL, 0, NULL, 0}};
-    tide_stage stage;
-    int c;
-    while ((c = cli_next_option(&cli_command_plan, argc, argv, table)) != -1) {
-        const int taken = cli_planning_option(&cli_command_plan, &o->planning, c);
-        if (taken < 0) return CLI_EXIT_USAGE;
-        if (taken > 0) continue;
-        switch (c) {
-        case CLI_OPT_ALL:
-            o->planning.all = true;
-            break;
-        case OPT_BUDGET:
-            if (!cli_parse_size(&cli_command_plan, "--budget", optarg, &o->budget)) return CLI_EXIT_USAGE;
-            o->has_budget = true;
-            break;
-        case OPT_CAPACITY:
-            if (!cli_parse_size(&cli_command_plan, "--capacity", optarg, &o->capacity)) return CLI_EXIT_USAGE;
-            o->has_capacity = true;
-            break;
-        case OPT_DUMP:
-            if (!parse_stage(optarg, &stage))
-                return cli_usage(&cli_command_plan, "--dump-stage: '%s' is none of liveness, graph, colour, plan",
-                                 optarg);
-            o->stage = optarg;
-            break;
-        case 'o':
-            o->out = optarg;
-            break;
-        case CLI_OPT_JSON:
-            o->json = true;
-            break;
-        case 'h':
-            return -2;
-        default:
-            return CLI_EXIT_USAGE;
-        }
-    }
-    if (optind + 1 != argc) return cli_usage(&cli_command_plan, "one FILE is needed, %d given", argc - optind);
-    if (o->has_budget && o->has_capacity)
-        return cli_usage(&cli_command_plan, "--budget and --capacity ask different questions: give one");
-    if (o->planning.all && o->stage != NULL)
-        return cli_usage(&cli_command_plan, "--dump-stage shows one strategy: leave --all out");
-    return -1;
-}
-
-static int run(int argc, char **argv) {
     options o = {0};
-    int code = parse(argc, argv, &o);
-    if (code == -1) code = plan_file(argv[optind], &o);
-    if (code == -2) code = CLI_EXIT_OK;
+    int code = cli_parse_options(&cli_command_plan, argc, argv, table, &o.planning, take_option, &o);
+    if (code == CLI_GO_ON && o.has_budget && o.has_capacity)
+        code = cli_usage(&cli_command_plan, "--budget and --capacity ask different questions: give one");
+    if (code == CLI_GO_ON && o.planning.all && o.stage != NULL)
+        code = cli_usage(&cli_command_plan, "--dump-stage shows one strategy: leave --all out");
+    if (code == CLI_GO_ON) code = plan_file(argv[optind], &o);
     cli_planning_deinit(&o.planning);
     return code;
 }

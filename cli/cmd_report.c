@@ -8,11 +8,11 @@
 
 enum { OPT_RUN = CLI_OPT_FIRST_OWN, OPT_PERSISTENT };
 
-static const char help[] = CLI_PLANNING_HELP
-    "  -o FILE             .html, .csv or .json: the ending says what is written; needed\n"
-    "  --run N             run N of a trace (default: the last)\n"
-    "  --persistent        of a plan or model: show weights, inputs and outputs too\n\n"
-    "Example: tidemark report lenet.db -o lenet.html\n";
+static const char help[] =
+    CLI_PLANNING_HELP "  -o FILE             .html, .csv or .json: the ending says what is written; needed\n"
+                      "  --run N             run N of a trace (default: the last)\n"
+                      "  --persistent        of a plan or model: show weights, inputs and outputs too\n\n"
+                      "Example: tidemark report lenet.db -o lenet.html\n";
 
 static int run(int argc, char **argv);
 const cli_command cli_command_report = {"report", "[OPTION…] FILE -o OUT", "Write an HTML, CSV or JSON report", help,
@@ -43,7 +43,8 @@ static int write_report(const char *path, const options *o) {
     return st == TIDE_OK ? CLI_EXIT_OK : cli_fail(&err);
 }
 
-static int take_option(options *o, int c) {
+static int take_option(void *ctx, int c) {
+    options *o = ctx;
     switch (c) {
     case 'o':
         o->out = optarg;
@@ -66,21 +67,10 @@ static int run(int argc, char **argv) {
                                           {"output", required_argument, NULL, 'o'},
                                           {NULL, 0, NULL, 0}};
     options o = {0};
-    int c, code = CLI_EXIT_OK;
-    while (code == CLI_EXIT_OK && (c = cli_next_option(&cli_command_report, argc, argv, table)) != -1) {
-        if (c == 'h') {
-            cli_planning_deinit(&o.view.planning);
-            return CLI_EXIT_OK;
-        }
-        const int taken = cli_planning_option(&cli_command_report, &o.view.planning, c);
-        if (taken != 0) code = taken > 0 ? CLI_EXIT_OK : CLI_EXIT_USAGE;
-        else code = take_option(&o, c);
-    }
-    if (code == CLI_EXIT_OK && optind + 1 != argc)
-        code = cli_usage(&cli_command_report, "one FILE is needed, %d given", argc - optind);
-    if (code == CLI_EXIT_OK && o.out == NULL)
+    int code = cli_parse_options(&cli_command_report, argc, argv, table, &o.view.planning, take_option, &o);
+    if (code == CLI_GO_ON && o.out == NULL)
         code = cli_usage(&cli_command_report, "-o is needed: where to write the report");
-    if (code == CLI_EXIT_OK) code = write_report(argv[optind], &o);
+    if (code == CLI_GO_ON) code = write_report(argv[optind], &o);
     cli_planning_deinit(&o.view.planning);
     return code;
 }

@@ -11,19 +11,19 @@
 
 enum { OPT_PLAN = CLI_OPT_FIRST_OWN, OPT_NAIVE, OPT_CONTEXTS, OPT_DEVICE, OPT_LEAK_CHECK, OPT_FILL, OPT_ALLOCATOR };
 
-static const char help[] = CLI_PLANNING_HELP
-    "  --plan FILE         run with this plan (JSON of `tidemark plan -o`) instead of making one\n"
-    "  --naive             no plan: every tensor is allocated when born and freed when dead\n"
-    "  -n RUNS             runs per context (default 10)\n"
-    "  --contexts N        contexts that run at the same time, one thread each (default 1)\n"
-    "  --device D          cpu (default)\n"
-    "  --allocator A       cpu (default) or cpu_caching\n"
-    "  --input-dir DIR     input_0.pb, input_1.pb … in ONNX's layout; also fixes open extents\n"
-    "  --fill F            fresh memory is set to zero (default), none or poison\n"
-    "  --leak-check        exit 1 when a block is still alive at the end\n"
-    "  -o FILE             record a trace\n"
-    "  --json              print numbers as JSON\n\n"
-    "Example: tidemark run -n 100 -o lenet.db sample_graphs/lenet5.json\n";
+static const char help[] =
+    CLI_PLANNING_HELP "  --plan FILE         run with this plan (JSON of `tidemark plan -o`) instead of making one\n"
+                      "  --naive             no plan: every tensor is allocated when born and freed when dead\n"
+                      "  -n RUNS             runs per context (default 10)\n"
+                      "  --contexts N        contexts that run at the same time, one thread each (default 1)\n"
+                      "  --device D          cpu (default)\n"
+                      "  --allocator A       cpu (default) or cpu_caching\n"
+                      "  --input-dir DIR     input_0.pb, input_1.pb … in ONNX's layout; also fixes open extents\n"
+                      "  --fill F            fresh memory is set to zero (default), none or poison\n"
+                      "  --leak-check        exit 1 when a block is still alive at the end\n"
+                      "  -o FILE             record a trace\n"
+                      "  --json              print numbers as JSON\n\n"
+                      "Example: tidemark run -n 100 -o lenet.db sample_graphs/lenet5.json\n";
 
 static int run(int argc, char **argv);
 const cli_command cli_command_run = {"run", "[OPTION…] FILE", "Run a model under instrumented allocators", help, run};
@@ -47,8 +47,7 @@ static json_t *kinds_json(const options *o, const cli_session_result *r) {
         if (m->peak_bytes == 0) continue;
         json_t *row = json_object();
         json_object_set_new(row, "kind", json_string(tide_memory_kind_name((tide_memory_kind)k)));
-        json_object_set_new(row, "device",
-                            json_string(tide_device_format(o->spec.device, device, sizeof device)));
+        json_object_set_new(row, "device", json_string(tide_device_format(o->spec.device, device, sizeof device)));
         json_object_set_new(row, "requested_bytes", cli_json_bytes(m->requested_bytes));
         json_object_set_new(row, "peak_bytes", cli_json_bytes(m->peak_bytes));
         json_object_set_new(row, "reserved_peak_bytes", cli_json_bytes(m->reserved_peak_bytes));
@@ -109,9 +108,10 @@ static int print_json(const options *o, const findings *f) {
 static void print_text(const options *o, const findings *f) {
     const cli_session_result *r = &f->result;
     char model[256];
-    printf("%s: %s%s%s, %zu run%s x %zu context%s, median %.3f ms\n\n", cli_clean(f->model, model, sizeof model), o->naive ? "naive" : "planned",
-           o->naive ? "" : ", ", o->naive ? "" : f->strategy, o->spec.runs, o->spec.runs == 1 ? "" : "s",
-           o->spec.contexts, o->spec.contexts == 1 ? "" : "s", (double)r->time_median_ns / 1e6);
+    printf("%s: %s%s%s, %zu run%s x %zu context%s, median %.3f ms\n\n", cli_clean(f->model, model, sizeof model),
+           o->naive ? "naive" : "planned", o->naive ? "" : ", ", o->naive ? "" : f->strategy, o->spec.runs,
+           o->spec.runs == 1 ? "" : "s", o->spec.contexts, o->spec.contexts == 1 ? "" : "s",
+           (double)r->time_median_ns / 1e6);
     printf("%-13s %14s %14s %14s %12s\n", "kind", "peak", "reserved", "requested", "allocations");
     for (int k = 0; k < TIDE_N_KINDS; k++) {
         const tide_meter_kind *m = &r->kinds[k];
@@ -203,8 +203,10 @@ static int run_file(const char *path, options *o) {
         code = cli_fail(&err);
     } else {
         code = CLI_EXIT_OK;
-        if (o->json) code = print_json(o, &f);
-        else print_text(o, &f);
+        if (o->json)
+            code = print_json(o, &f);
+        else
+            print_text(o, &f);
         if (o->leak_check && n_leaks(&f.leaks) > 0) code = CLI_EXIT_CHECK_FAILED;
     }
     cli_session_result_deinit(&f.result);
@@ -224,7 +226,8 @@ static bool parse_fill(const char *text, tide_fill *out) {
 }
 
 /// One option of `run` itself. @return CLI_EXIT_OK or CLI_EXIT_USAGE
-static int take_option(options *o, int c) {
+static int take_option(void *ctx, int c) {
+    options *o = ctx;
     const cli_command *cmd = &cli_command_run;
     tide_error err = TIDE_ERROR_INIT;
     uint64_t n;
@@ -243,8 +246,7 @@ static int take_option(options *o, int c) {
         *(c == 'n' ? &o->spec.runs : &o->spec.contexts) = (size_t)n;
         return CLI_EXIT_OK;
     case OPT_DEVICE:
-        if (tide_device_parse(optarg, &o->spec.device, &err) != TIDE_OK)
-            return cli_usage(cmd, "--device: %s", err.msg);
+        if (tide_device_parse(optarg, &o->spec.device, &err) != TIDE_OK) return cli_usage(cmd, "--device: %s", err.msg);
         return CLI_EXIT_OK;
     case OPT_ALLOCATOR:
         if (strcmp(optarg, "cpu") != 0 && strcmp(optarg, "cpu_caching") != 0)
@@ -287,21 +289,10 @@ static int run(int argc, char **argv) {
                                           {"json", no_argument, NULL, CLI_OPT_JSON},
                                           {NULL, 0, NULL, 0}};
     options o = {.spec = {.runs = 10, .contexts = 1, .device = TIDE_CPU}, .allocator = "cpu"};
-    int c, code = CLI_EXIT_OK;
-    while (code == CLI_EXIT_OK && (c = cli_next_option(&cli_command_run, argc, argv, table)) != -1) {
-        if (c == 'h') {
-            cli_planning_deinit(&o.planning);
-            return CLI_EXIT_OK;
-        }
-        const int taken = cli_planning_option(&cli_command_run, &o.planning, c);
-        if (taken != 0) code = taken > 0 ? CLI_EXIT_OK : CLI_EXIT_USAGE;
-        else code = take_option(&o, c);
-    }
-    if (code == CLI_EXIT_OK && optind + 1 != argc)
-        code = cli_usage(&cli_command_run, "one FILE is needed, %d given", argc - optind);
-    if (code == CLI_EXIT_OK && o.naive && (o.plan_path != NULL || o.planning.strategy != NULL))
+    int code = cli_parse_options(&cli_command_run, argc, argv, table, &o.planning, take_option, &o);
+    if (code == CLI_GO_ON && o.naive && (o.plan_path != NULL || o.planning.strategy != NULL))
         code = cli_usage(&cli_command_run, "--naive runs without a plan: leave --plan and --strategy out");
-    if (code == CLI_EXIT_OK) code = run_file(argv[optind], &o);
+    if (code == CLI_GO_ON) code = run_file(argv[optind], &o);
     cli_planning_deinit(&o.planning);
     return code;
 }

@@ -11,14 +11,14 @@
 
 enum { OPT_ONCE = CLI_OPT_FIRST_OWN, OPT_SIZE, OPT_ASCII, OPT_RUN, OPT_PERSISTENT };
 
-static const char help[] = CLI_PLANNING_HELP
-    "  --run N             run N of a trace (default: the last)\n"
-    "  --persistent        of a plan or model: show weights, inputs and outputs too\n"
-    "  --once              print one frame and end\n"
-    "  --size WxH          of that frame (default 120x40)\n"
-    "  --ascii             no characters beyond ASCII\n\n"
-    "Colours follow NO_COLOR; glyphs follow the locale. Keys: press ? inside.\n"
-    "Example: tidemark tui sample_graphs/lenet5.json\n";
+static const char help[] =
+    CLI_PLANNING_HELP "  --run N             run N of a trace (default: the last)\n"
+                      "  --persistent        of a plan or model: show weights, inputs and outputs too\n"
+                      "  --once              print one frame and end\n"
+                      "  --size WxH          of that frame (default 120x40)\n"
+                      "  --ascii             no characters beyond ASCII\n\n"
+                      "Colours follow NO_COLOR; glyphs follow the locale. Keys: press ? inside.\n"
+                      "Example: tidemark tui sample_graphs/lenet5.json\n";
 
 static int run(int argc, char **argv);
 const cli_command cli_command_tui = {"tui", "[OPTION…] FILE", "Look at tensor lifetimes in the terminal", help, run};
@@ -59,7 +59,8 @@ static bool parse_frame_size(const char *text, int *width, int *height) {
     return true;
 }
 
-static int take_option(options *o, int c) {
+static int take_option(void *ctx, int c) {
+    options *o = ctx;
     const cli_command *cmd = &cli_command_tui;
     switch (c) {
     case OPT_ONCE:
@@ -94,19 +95,8 @@ static int run(int argc, char **argv) {
                  .height = 40,
                  .tui = {.ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0,
                          .no_colour = no_colour != NULL && *no_colour != '\0'}};
-    int c, code = CLI_EXIT_OK;
-    while (code == CLI_EXIT_OK && (c = cli_next_option(&cli_command_tui, argc, argv, table)) != -1) {
-        if (c == 'h') {
-            cli_planning_deinit(&o.view.planning);
-            return CLI_EXIT_OK;
-        }
-        const int taken = cli_planning_option(&cli_command_tui, &o.view.planning, c);
-        if (taken != 0) code = taken > 0 ? CLI_EXIT_OK : CLI_EXIT_USAGE;
-        else code = take_option(&o, c);
-    }
-    if (code == CLI_EXIT_OK && optind + 1 != argc)
-        code = cli_usage(&cli_command_tui, "one FILE is needed, %d given", argc - optind);
-    if (code == CLI_EXIT_OK) code = show(argv[optind], &o);
+    int code = cli_parse_options(&cli_command_tui, argc, argv, table, &o.view.planning, take_option, &o);
+    if (code == CLI_GO_ON) code = show(argv[optind], &o);
     cli_planning_deinit(&o.view.planning);
     return code;
 }

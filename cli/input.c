@@ -73,8 +73,10 @@ static tide_status classify(cli_input *in, tide_error *err) {
     const size_t left = in->len - start;
     if (left == 0) return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "'%s' is empty", in->path);
     // The full parsers report what is wrong inside; here only which of them to ask.
-    if (*head == '{') in->kind = schema_is(head, "tidemark.plan") ? CLI_INPUT_PLAN : CLI_INPUT_GRAPH;
-    else in->kind = looks_like_text(head, left) ? CLI_INPUT_LIFETIMES : CLI_INPUT_ONNX;
+    if (*head == '{')
+        in->kind = schema_is(head, "tidemark.plan") ? CLI_INPUT_PLAN : CLI_INPUT_GRAPH;
+    else
+        in->kind = looks_like_text(head, left) ? CLI_INPUT_LIFETIMES : CLI_INPUT_ONNX;
     return TIDE_OK;
 }
 

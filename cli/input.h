@@ -20,7 +20,7 @@ const char *cli_input_kind_name(cli_input_kind kind);
 typedef struct cli_input {
     const char *path; ///< borrowed
     cli_input_kind kind;
-    char *data;       ///< owned; NULL for a trace (SQLite opens it itself)
+    char *data; ///< owned; NULL for a trace (SQLite opens it itself)
     size_t len;
 } cli_input;
 

@@ -24,10 +24,11 @@ static void print_commands(FILE *to) {
           "FILE is an ONNX model, graph text, a lifetimes CSV, a plan or a trace: found by content, not by name.\n\n",
           to);
     for (size_t i = 0; i < N_COMMANDS; i++) fprintf(to, "  %-11s %s\n", commands[i]->name, commands[i]->what);
-    fputs("\n  tidemark COMMAND --help    options of one command\n"
-          "  tidemark --version [--json]\n\n"
-          "exit codes: 0 ok, 1 a check failed, 2 usage, 3 bad input, 4 baseline missing or not comparable, 5 internal\n",
-          to);
+    fputs(
+        "\n  tidemark COMMAND --help    options of one command\n"
+        "  tidemark --version [--json]\n\n"
+        "exit codes: 0 ok, 1 a check failed, 2 usage, 3 bad input, 4 baseline missing or not comparable, 5 internal\n",
+        to);
 }
 
 static const cli_command *find_command(const char *name) {
@@ -46,8 +47,7 @@ static int print_version(bool as_json) {
     json_object_set_new(doc, "tidemark", json_string(TIDE_VERSION));
     json_t *schemas = json_object();
     static const char *const names[] = {"graph", "plan", "run", "compare", "check", "report", "trace"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        json_object_set_new(schemas, names[i], json_integer(1));
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) json_object_set_new(schemas, names[i], json_integer(1));
     json_object_set_new(doc, "schemas", schemas);
     return cli_json_print(doc);
 }
@@ -72,8 +72,10 @@ static int dispatch(int argc, char **argv) {
     if (strcmp(first, "--version") == 0) return print_version(argc > 2 && strcmp(argv[2], "--json") == 0);
     if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0 || strcmp(first, "help") == 0) {
         const cli_command *cmd = argc > 2 ? find_command(argv[2]) : NULL;
-        if (cmd != NULL) cli_print_help(cmd);
-        else print_commands(stdout);
+        if (cmd != NULL)
+            cli_print_help(cmd);
+        else
+            print_commands(stdout);
         return CLI_EXIT_OK;
     }
     const cli_command *cmd = find_command(first);
@@ -89,7 +91,7 @@ int main(int argc, char **argv) {
     json_set_alloc_funcs(json_alloc, tide_host_free); // jansson's memory is our bookkeeping too
     setlocale(LC_CTYPE, "");                          // wide characters in the TUI; numbers stay in the C locale
     signal(SIGPIPE, SIG_IGN);                         // writing fails instead, and is told
-    signal(SIGXFSZ, SIG_IGN); // a file-size limit too: temporary files are removed then
+    signal(SIGXFSZ, SIG_IGN);                         // a file-size limit too: temporary files are removed then
     char *log = getenv("TIDEMARK_LOG");
     tide_log_set(log_to_stderr, log,
                  log == NULL                 ? TIDE_LOG_WARN

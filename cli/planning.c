@@ -45,6 +45,18 @@ int cli_planning_option(const cli_command *cmd, cli_planning *p, int c) {
     }
 }
 
+int cli_parse_options(const cli_command *cmd, int argc, char **argv, const struct option *table, cli_planning *p,
+                      int (*take)(void *ctx, int c), void *ctx) {
+    int c;
+    while ((c = cli_next_option(cmd, argc, argv, table)) != -1) {
+        if (c == 'h') return CLI_EXIT_OK;
+        const int taken = cli_planning_option(cmd, p, c);
+        if (taken < 0 || (taken == 0 && take(ctx, c) != CLI_EXIT_OK)) return CLI_EXIT_USAGE;
+    }
+    if (optind + 1 != argc) return cli_usage(cmd, "one FILE is needed, %d given", argc - optind);
+    return CLI_GO_ON;
+}
+
 void cli_planning_deinit(cli_planning *p) { cli_shapes_deinit(&p->shapes); }
 
 /// --shape wins over what the input files say.
@@ -103,8 +115,7 @@ static tide_status make_lifetimes(cli_input *in, const cli_planning *p, cli_plan
                                        &out->lifetimes, err);
     }
     TIDE_TRY(make_program(in, p, &out->program, err));
-    return tide_liveness(out->program, p->align_bytes != 0 ? p->align_bytes : TIDE_DEFAULT_ALIGN, &out->lifetimes,
-                         err);
+    return tide_liveness(out->program, p->align_bytes != 0 ? p->align_bytes : TIDE_DEFAULT_ALIGN, &out->lifetimes, err);
 }
 
 static tide_status make_plans(const cli_planning *p, cli_plans *out, tide_error *err) {

@@ -316,8 +316,8 @@ tide_status cli_session_shapes_of_dir(const char *input_dir, const tide_graph *g
         tide_tensor *t = NULL;
         st = tide_tensor_from_pb_file(path, NULL, TIDE_KIND_HOST_PAGEABLE, &t, NULL, err);
         if (st == TIDE_OK) {
-            items[count++] = (tide_shape_binding){.name = graph->values[graph->inputs[i]].name,
-                                                  .shape = *tide_tensor_shape(t)};
+            items[count++] =
+                (tide_shape_binding){.name = graph->values[graph->inputs[i]].name, .shape = *tide_tensor_shape(t)};
             tide_tensor_unref(t);
         }
     }

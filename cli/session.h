@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// session: measured runs of a program, as `run` and `compare` need them: a registry of instrumented allocators, a meter,
-// perhaps a recorder. The program's weights live in it, contexts and inputs are made for each run and given back.
+// session: measured runs of a program, as `run` and `compare` need them: a registry of instrumented allocators, a
+// meter, perhaps a recorder. The program's weights live in it, contexts and inputs are made for each run and given
+// back.
 #ifndef TIDE_CLI_SESSION_H
 #define TIDE_CLI_SESSION_H
 
@@ -37,22 +38,22 @@ typedef struct cli_session_spec {
     tide_run_mode mode;
     tide_fill fill;
     tide_device device;
-    size_t runs;                  ///< per context, >= 1
-    size_t contexts;              ///< threads, one context each, >= 1
-    const char *input_dir;        ///< ONNX layout: input_0.pb …; NULL: inputs are drawn from `seed`
+    size_t runs;           ///< per context, >= 1
+    size_t contexts;       ///< threads, one context each, >= 1
+    const char *input_dir; ///< ONNX layout: input_0.pb …; NULL: inputs are drawn from `seed`
     uint64_t seed;
-    const char *source;           ///< file, for the trace
-    bool keep_outputs;            ///< copy the outputs of context 0, last run, out of the measured memory
+    const char *source; ///< file, for the trace
+    bool keep_outputs;  ///< copy the outputs of context 0, last run, out of the measured memory
 } cli_session_spec;
 
 typedef struct cli_session_result {
     tide_meter_kind kinds[TIDE_N_KINDS]; ///< since the session was opened, or since the run before this one ended
     uint64_t total_peak_bytes;           ///< peak of the sum over kinds
     uint64_t time_min_ns, time_median_ns, time_max_ns; ///< of one run
-    uint64_t warm_allocations;           ///< block allocations in all runs but the first of each context
+    uint64_t warm_allocations;                         ///< block allocations in all runs but the first of each context
     uint64_t buffer_bytes;
     size_t n_bound;
-    tide_tensor **outputs;               ///< [n_outputs] with keep_outputs; owned
+    tide_tensor **outputs; ///< [n_outputs] with keep_outputs; owned
     size_t n_outputs;
 } cli_session_result;
 
@@ -61,7 +62,8 @@ tide_status cli_session_run(cli_session *s, const cli_session_spec *spec, cli_se
                             tide_error *err) TIDE_NODISCARD;
 void cli_session_result_deinit(cli_session_result *r);
 
-/// Shapes of the inputs that `input_dir` holds, one per graph input, for open extents; names are borrowed from the graph.
+/// Shapes of the inputs that `input_dir` holds, one per graph input, for open extents; names are borrowed from the
+/// graph.
 tide_status cli_session_shapes_of_dir(const char *input_dir, const tide_graph *graph, tide_shape_binding **bindings,
                                       size_t *n, tide_error *err) TIDE_NODISCARD;
 
