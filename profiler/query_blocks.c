@@ -192,8 +192,7 @@ static tide_status name_devices(const tide_trace *t, kind_table *k, tide_error *
 static tide_status fill_predicted(const tide_trace *t, const tide_memory_plan *plan, const char *device, bool is_naive,
                                   uint64_t n_contexts, kind_table *k, tide_error *err) {
     for (int kind = 0; kind < TIDE_N_KINDS; kind++) {
-        const uint64_t bytes =
-            tide_memory_plan_predicted_run(plan, (tide_memory_kind)kind, is_naive, n_contexts);
+        const uint64_t bytes = tide_memory_plan_predicted_run(plan, (tide_memory_kind)kind, is_naive, n_contexts);
         bool found = false;
         for (size_t i = 0; i < k->n; i++) {
             if ((int)k->rows[i].kind != kind || strcmp(k->rows[i].device, device) != 0) continue;

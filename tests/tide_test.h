@@ -22,15 +22,13 @@
 #define assert_tide_ok(expr, err)                                                                                      \
     do {                                                                                                               \
         const tide_status got_ = (expr);                                                                               \
-        if (got_ != TIDE_OK)                                                                                           \
-            fail_msg("%s: %s: %s [%s]", #expr, tide_status_name(got_), (err)->msg, (err)->where);                      \
+        if (got_ != TIDE_OK) fail_msg("%s: %s: %s [%s]", #expr, tide_status_name(got_), (err)->msg, (err)->where);     \
     } while (0)
 
 #define assert_tide_status(expr, want)                                                                                 \
     do {                                                                                                               \
         const tide_status got_ = (expr);                                                                               \
-        if (got_ != (want))                                                                                            \
-            fail_msg("%s: got %s, want %s", #expr, tide_status_name(got_), tide_status_name(want));                    \
+        if (got_ != (want)) fail_msg("%s: got %s, want %s", #expr, tide_status_name(got_), tide_status_name(want));    \
     } while (0)
 
 /// `needle` occurs in `text`.
@@ -59,9 +57,9 @@ static inline const char *tide_source_path(const char *below, char *buf, size_t 
     return buf;
 }
 
-/// light-squeezenet ends in a softmax over a thousand equal numbers near 9.5e9, where neighbouring floats are 1024 apart:
-/// the reference holds only where all channels are rounded alike. oneDNN's AVX2 matrix product rounds the last channels
-/// in another order than the rest, its AVX-512 and SSE4.1 ones do not.
+/// light-squeezenet ends in a softmax over a thousand equal numbers near 9.5e9, where neighbouring floats are 1024
+/// apart: the reference holds only where all channels are rounded alike. oneDNN's AVX2 matrix product rounds the last
+/// channels in another order than the rest, its AVX-512 and SSE4.1 ones do not.
 static inline bool tide_rounding_decides(const char *model) {
 #if defined(__x86_64__)
     if (strcmp(model, "light-squeezenet") != 0 || __builtin_cpu_supports("avx512f")) return false;

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-
 int tide_tui_text(const tide_tui_view *v, int x, int y, int w, const char *text, tide_tui_cut cut, tide_tui_role role) {
     return tide_tui_put_text(v->grid, v->glyphs, x, y, w, text, cut, role);
 }

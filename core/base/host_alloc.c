@@ -22,7 +22,8 @@ static bool planted_failure(void) {
 static void count_in(size_t size_bytes) {
     const uint64_t live = atomic_fetch_add(&live_bytes, size_bytes) + size_bytes;
     uint64_t peak = atomic_load(&peak_bytes);
-    while (live > peak && !atomic_compare_exchange_weak(&peak_bytes, &peak, live)) {}
+    while (live > peak && !atomic_compare_exchange_weak(&peak_bytes, &peak, live)) {
+    }
     atomic_fetch_add(&n_allocs, 1);
     atomic_fetch_add(&n_live, 1);
 }

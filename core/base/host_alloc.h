@@ -47,7 +47,7 @@ typedef struct tide_host_stats {
     uint64_t peak_bytes; ///< highest live_bytes since the last reset
     uint64_t n_allocs;   ///< calls that returned memory, reallocs included
     uint64_t n_frees;
-    uint64_t n_live;     ///< blocks held now
+    uint64_t n_live; ///< blocks held now
 } tide_host_stats;
 
 void tide_host_get_stats(tide_host_stats *out);

@@ -69,7 +69,8 @@ typedef struct tide_error {
     char hint[256];   ///< what to do; may be empty
 } tide_error;
 
-#define TIDE_ERROR_INIT {0}
+#define TIDE_ERROR_INIT                                                                                                \
+    { 0 }
 
 /// Fill `err` (if not NULL; clears where, note and hint) and return `st`. Use through TIDE_FAIL.
 tide_status tide_fail_at(tide_error *err, tide_status st, const char *file, int line, const char *fmt, ...)

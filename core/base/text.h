@@ -61,7 +61,8 @@ tide_status tide_parse_bytes(const char *text, uint64_t *out, tide_error *err) T
  * @param data  out, owned by the caller (tide_host_free)
  * @return TIDE_OK; TIDE_ERR_IO with the path and the system's words; TIDE_ERR_NOMEM; TIDE_ERR_BAD_INPUT if longer
  */
-tide_status tide_read_file(const char *path, size_t max_bytes, char **data, size_t *len, tide_error *err) TIDE_NODISCARD;
+tide_status tide_read_file(const char *path, size_t max_bytes, char **data, size_t *len,
+                           tide_error *err) TIDE_NODISCARD;
 /**
  * Write a file so that it is either whole or untouched: to `path`.tmp-<pid>, flushed, then renamed; "-" goes
  * straight to standard output, and what is no plain file (/dev/null, a pipe) is written to as it is. On failure the
@@ -73,7 +74,9 @@ tide_status tide_write_file(const char *path, const char *data, size_t len, tide
 uint64_t tide_now_ns(void);
 
 /// A small, seeded generator (splitmix64) for tests, fills and initialisers: same seed, same numbers, everywhere.
-typedef struct tide_rng { uint64_t state; } tide_rng;
+typedef struct tide_rng {
+    uint64_t state;
+} tide_rng;
 uint64_t tide_rng_u64(tide_rng *rng);
 /// Uniform in [0, 1).
 double tide_rng_f64(tide_rng *rng);

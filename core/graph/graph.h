@@ -21,7 +21,12 @@ extern "C" {
 typedef struct tide_op_def tide_op_def; // op_def.h
 
 typedef enum tide_attr_type {
-    TIDE_ATTR_INT, TIDE_ATTR_FLOAT, TIDE_ATTR_STRING, TIDE_ATTR_INTS, TIDE_ATTR_FLOATS, TIDE_ATTR_TENSOR,
+    TIDE_ATTR_INT,
+    TIDE_ATTR_FLOAT,
+    TIDE_ATTR_STRING,
+    TIDE_ATTR_INTS,
+    TIDE_ATTR_FLOATS,
+    TIDE_ATTR_TENSOR,
     TIDE_ATTR_STRINGS,
 } tide_attr_type;
 
@@ -30,17 +35,22 @@ typedef struct tide_attr {
     tide_attr_type type;
     int64_t i;
     float f;
-    char *s;            ///< owned
-    size_t n;           ///< elements of ints / floats / strings
-    int64_t *ints;      ///< [n], owned
-    float *floats;      ///< [n], owned; graph text fills it beside `ints`, since JSON writes 2.0 as 2
-    char **strings;     ///< [n], owned
+    char *s;             ///< owned
+    size_t n;            ///< elements of ints / floats / strings
+    int64_t *ints;       ///< [n], owned
+    float *floats;       ///< [n], owned; graph text fills it beside `ints`, since JSON writes 2.0 as 2
+    char **strings;      ///< [n], owned
     tide_tensor *tensor; ///< referenced
 } tide_attr;
 
 /// An activation that a fusion pass has moved into the node that produces its input.
 typedef enum tide_activation_kind {
-    TIDE_ACT_NONE, TIDE_ACT_RELU, TIDE_ACT_CLIP, TIDE_ACT_SIGMOID, TIDE_ACT_TANH, TIDE_ACT_LEAKY_RELU,
+    TIDE_ACT_NONE,
+    TIDE_ACT_RELU,
+    TIDE_ACT_CLIP,
+    TIDE_ACT_SIGMOID,
+    TIDE_ACT_TANH,
+    TIDE_ACT_LEAKY_RELU,
 } tide_activation_kind;
 typedef struct tide_activation {
     tide_activation_kind kind;
@@ -58,19 +68,19 @@ typedef struct tide_value {
     uint32_t producer_port; ///< which output of it
     bool is_input;          ///< a graph input that the caller feeds (constants that are also listed are not)
     bool is_output;
-    tide_tensor *constant;  ///< referenced; non-NULL: the value is known before any run
+    tide_tensor *constant; ///< referenced; non-NULL: the value is known before any run
 } tide_value;
 
 typedef struct tide_node {
-    char *name;             ///< never empty; made up as "<op>_<index>" where the file has none
+    char *name; ///< never empty; made up as "<op>_<index>" where the file has none
     char *op_type;
-    char *domain;           ///< "" for the standard one ("ai.onnx" is read as "")
-    int opset;              ///< version of its domain
-    tide_attr *attrs;       ///< [n_attrs], owned
+    char *domain;     ///< "" for the standard one ("ai.onnx" is read as "")
+    int opset;        ///< version of its domain
+    tide_attr *attrs; ///< [n_attrs], owned
     size_t n_attrs;
-    uint32_t *inputs;       ///< [n_inputs] value indices or TIDE_NO_VALUE
+    uint32_t *inputs; ///< [n_inputs] value indices or TIDE_NO_VALUE
     size_t n_inputs;
-    uint32_t *outputs;      ///< [n_outputs] value indices or TIDE_NO_VALUE
+    uint32_t *outputs; ///< [n_outputs] value indices or TIDE_NO_VALUE
     size_t n_outputs;
     tide_activation activation;
     const tide_op_def *def; ///< set by the operator registry (core/ops); NULL until then
@@ -78,9 +88,9 @@ typedef struct tide_node {
 } tide_node;
 
 typedef struct tide_graph {
-    char *name;       ///< of the model; never empty
-    char *source;     ///< file it came from, for messages; "" when built in memory
-    char *comment;    ///< what it shows (graph text) or the producer (ONNX); may be NULL
+    char *name;    ///< of the model; never empty
+    char *source;  ///< file it came from, for messages; "" when built in memory
+    char *comment; ///< what it shows (graph text) or the producer (ONNX); may be NULL
     tide_value *values;
     size_t n_values, cap_values;
     tide_node *nodes;

@@ -19,12 +19,12 @@ extern "C" {
  *         …) or TIDE_ERR_NOT_IMPLEMENTED (dtype), with file and node or tensor named; TIDE_ERR_NOMEM
  * Constants are CPU tensors outside every instrumented allocator. The graph need not be sorted.
  */
-tide_status tide_graph_from_onnx(const char *data, size_t len, const char *path, tide_graph **out, tide_error *err)
-    TIDE_NODISCARD;
+tide_status tide_graph_from_onnx(const char *data, size_t len, const char *path, tide_graph **out,
+                                 tide_error *err) TIDE_NODISCARD;
 
 /// The same for graph text. Errors name line and column, or the node and key.
-tide_status tide_graph_from_json(const char *data, size_t len, const char *path, tide_graph **out, tide_error *err)
-    TIDE_NODISCARD;
+tide_status tide_graph_from_json(const char *data, size_t len, const char *path, tide_graph **out,
+                                 tide_error *err) TIDE_NODISCARD;
 
 /// One TensorProto in a file of its own (input_0.pb of ONNX's test layout) as a tensor of kind `kind` out of
 /// `registry` (NULL: the process's). `name` (may be NULL) gets the name in the file, owned by the caller.

@@ -13,11 +13,11 @@ extern "C" {
 
 /// One operand as a kernel sees it: row-major and dense. Borrowed for the call.
 typedef struct tide_operand {
-    tide_dtype dtype;   ///< TIDE_DTYPE_UNDEFINED: an omitted optional operand
-    tide_shape shape;   ///< all extents known
+    tide_dtype dtype; ///< TIDE_DTYPE_UNDEFINED: an omitted optional operand
+    tide_shape shape; ///< all extents known
     size_t size_bytes;
-    void *data;         ///< NULL when not (yet) known, omitted or of 0 bytes; inputs are read only. For inference a
-                        ///< known input of 0 bytes has some address too: the shape operand [] of a scalar is known
+    void *data; ///< NULL when not (yet) known, omitted or of 0 bytes; inputs are read only. For inference a
+                ///< known input of 0 bytes has some address too: the shape operand [] of a scalar is known
 } tide_operand;
 
 static inline bool tide_operand_present(const tide_operand *o) { return o->dtype != TIDE_DTYPE_UNDEFINED; }
@@ -28,7 +28,7 @@ typedef struct tide_infer {
     const tide_node *node;
     const tide_operand *in; ///< [n_in]
     size_t n_in;
-    tide_operand *out;      ///< [n_out]; fill dtype and shape; size_bytes and data are ignored
+    tide_operand *out; ///< [n_out]; fill dtype and shape; size_bytes and data are ignored
     size_t n_out;
 } tide_infer;
 
@@ -42,7 +42,7 @@ typedef struct tide_kernel {
 /// Preparation: shapes are final, constant inputs have data (valid as long as the kernel).
 typedef struct tide_prepare {
     const tide_node *node;
-    const tide_operand *in;  ///< [n_in]
+    const tide_operand *in; ///< [n_in]
     size_t n_in;
     const tide_operand *out; ///< [n_out]; data NULL
     size_t n_out;
@@ -50,12 +50,12 @@ typedef struct tide_prepare {
 
 /// One run of a kernel.
 typedef struct tide_kernel_args {
-    const tide_operand *in;  ///< [n_in]
+    const tide_operand *in; ///< [n_in]
     size_t n_in;
     const tide_operand *out; ///< [n_out]; data to be written; omitted ones have dtype UNDEFINED
     size_t n_out;
-    void *exec;              ///< from exec_create; NULL when the operator has none
-    void *workspace;         ///< workspace_bytes, aligned to 64; NULL when 0
+    void *exec;      ///< from exec_create; NULL when the operator has none
+    void *workspace; ///< workspace_bytes, aligned to 64; NULL when 0
 } tide_kernel_args;
 
 enum {
@@ -70,10 +70,10 @@ enum {
 struct tide_op_def {
     const char *domain; ///< "" is the standard one
     const char *name;
-    int since, until;   ///< opset versions this row serves, both inclusive; until 0: no end
+    int since, until; ///< opset versions this row serves, both inclusive; until 0: no end
     uint32_t flags;
-    uint32_t inplace_inputs; ///< bit i: output 0 may overwrite input i when that dies here and has the same bytes
-    size_t min_inputs, max_inputs;   ///< checked before infer; max 0: any number
+    uint32_t inplace_inputs;       ///< bit i: output 0 may overwrite input i when that dies here and has the same bytes
+    size_t min_inputs, max_inputs; ///< checked before infer; max 0: any number
     size_t min_outputs, max_outputs;
     tide_status (*infer)(const tide_infer *x, tide_error *err);
     /// optional: multiply-adds of one run, about; for operators that do far more than read and write each element once.

@@ -37,8 +37,8 @@ typedef struct tide_shape_binding {
  *
  * @return TIDE_ERR_NOT_FOUND naming the unknown input and listing the known ones; TIDE_ERR_INVALID on a contradiction
  */
-tide_status tide_graph_bind_shapes(tide_graph *g, const tide_shape_binding *bindings, size_t n, tide_error *err)
-    TIDE_NODISCARD;
+tide_status tide_graph_bind_shapes(tide_graph *g, const tide_shape_binding *bindings, size_t n,
+                                   tide_error *err) TIDE_NODISCARD;
 
 /**
  * Infer dtype and shape of every value in order, and fold: a node whose inputs are all constants (or that reads only
@@ -58,7 +58,9 @@ tide_status tide_graph_bind_shapes(tide_graph *g, const tide_shape_binding *bind
 tide_status tide_graph_infer(tide_graph *g, const tide_order *order, bool fold, tide_error *err) TIDE_NODISCARD;
 
 /// Which rewrites tide_graph_fuse did.
-typedef struct tide_fuse_stats { size_t n_conv_bn, n_activation; } tide_fuse_stats;
+typedef struct tide_fuse_stats {
+    size_t n_conv_bn, n_activation;
+} tide_fuse_stats;
 /**
  * Fuse Conv + BatchNormalization (weights are rewritten) and {operator that honours it} + activation. Only where the
  * value between has one use and is no graph output; the fused node keeps the name of the first node and produces the

@@ -50,11 +50,11 @@ typedef struct tide_allocator_stats {
     uint64_t reserved_bytes;     ///< taken from the system; >= active + cached
     uint64_t largest_free_bytes; ///< largest block that could be given without asking the system
     uint64_t peak_requested_bytes, peak_active_bytes, peak_reserved_bytes;
-    uint64_t n_allocs;  ///< successful allocations so far
+    uint64_t n_allocs; ///< successful allocations so far
     uint64_t n_frees;
-    uint64_t n_failed;  ///< requests that could not be met
-    uint64_t n_system;  ///< calls to the system or the backing allocator that took memory
-    uint64_t n_hits;    ///< allocations served from the cache
+    uint64_t n_failed; ///< requests that could not be met
+    uint64_t n_system; ///< calls to the system or the backing allocator that took memory
+    uint64_t n_hits;   ///< allocations served from the cache
 } tide_allocator_stats;
 
 typedef struct tide_allocator_ops {
@@ -88,8 +88,8 @@ tide_device tide_allocator_device(const tide_allocator *a);
 void *tide_allocator_self(const tide_allocator *a);
 
 /// Raw calls, without a block. A size of 0 or an alignment that is no power of two is TIDE_ERR_INVALID.
-tide_status tide_allocator_alloc(tide_allocator *a, const tide_alloc_request *req, tide_memory *out, tide_error *err)
-    TIDE_NODISCARD;
+tide_status tide_allocator_alloc(tide_allocator *a, const tide_alloc_request *req, tide_memory *out,
+                                 tide_error *err) TIDE_NODISCARD;
 void tide_allocator_release(tide_allocator *a, const tide_memory *mem, tide_stream_id last_stream);
 void tide_allocator_get_stats(const tide_allocator *a, tide_allocator_stats *out);
 /// TIDE_ERR_NOT_IMPLEMENTED where the allocator cannot be reset.

@@ -14,15 +14,15 @@ extern "C" {
 /// Reference-counted; the count lives in the object. Fields are read-only outside core/memory.
 typedef struct tide_block {
     _Atomic uint32_t refs;
-    uint64_t id;                 ///< unique in the process, never reused, > 0
-    tide_memory mem;             ///< data, requested and reserved bytes
+    uint64_t id;     ///< unique in the process, never reused, > 0
+    tide_memory mem; ///< data, requested and reserved bytes
     tide_device device;
     tide_memory_kind kind;
-    tide_allocator *owner;       ///< referenced; NULL: borrowed memory
+    tide_allocator *owner; ///< referenced; NULL: borrowed memory
     tide_stream_id last_stream;
-    void (*release)(void *ctx);  ///< for borrowed memory: called once with `release_ctx`; may be NULL
+    void (*release)(void *ctx); ///< for borrowed memory: called once with `release_ctx`; may be NULL
     void *release_ctx;
-    char *tag;                   ///< who asked; owned; may be NULL
+    char *tag; ///< who asked; owned; may be NULL
 } tide_block;
 
 /**

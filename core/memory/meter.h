@@ -11,12 +11,12 @@ extern "C" {
 #endif
 
 typedef struct tide_meter_kind {
-    uint64_t live_bytes;          ///< requested bytes alive now
-    uint64_t peak_bytes;          ///< highest live_bytes
-    uint64_t reserved_bytes;      ///< the same for reserved bytes
+    uint64_t live_bytes;     ///< requested bytes alive now
+    uint64_t peak_bytes;     ///< highest live_bytes
+    uint64_t reserved_bytes; ///< the same for reserved bytes
     uint64_t reserved_peak_bytes;
-    uint64_t requested_bytes;     ///< sum of all requests so far
-    uint64_t n_live;              ///< blocks alive now
+    uint64_t requested_bytes; ///< sum of all requests so far
+    uint64_t n_live;          ///< blocks alive now
     uint64_t n_allocs, n_frees;
 } tide_meter_kind;
 

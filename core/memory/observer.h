@@ -39,7 +39,7 @@ typedef enum tide_scope_kind { TIDE_SCOPE_REGION, TIDE_SCOPE_RUN, TIDE_SCOPE_OPE
 typedef struct tide_scope {
     const char *name;
     tide_scope_kind kind;
-    int32_t index; ///< step of an operator, number of a run; -1: none
+    int32_t index;                   ///< step of an operator, number of a run; -1: none
     const struct tide_scope *parent; ///< set by tide_scope_enter
 } tide_scope;
 
@@ -54,8 +54,8 @@ uint32_t tide_thread_id(void);
 
 typedef struct tide_memory_event {
     tide_memory_op op;
-    uint64_t t_ns;            ///< CLOCK_MONOTONIC
-    uint64_t block_id;        ///< unique within the process, never reused; 0 for oom
+    uint64_t t_ns;     ///< CLOCK_MONOTONIC
+    uint64_t block_id; ///< unique within the process, never reused; 0 for oom
     tide_device device;
     tide_memory_kind kind;
     tide_stream_id stream;
@@ -63,9 +63,9 @@ typedef struct tide_memory_event {
     uint64_t reserved_bytes;  ///< what the allocator set aside for it
     uint64_t address;         ///< 0 for oom
     uint32_t thread;
-    const char *allocator;    ///< name of the allocator that owns the block
-    const char *tag;          ///< who asked: tensor or buffer name; may be NULL
-    const tide_scope *scope;  ///< innermost scope of the thread; NULL: none
+    const char *allocator;   ///< name of the allocator that owns the block
+    const char *tag;         ///< who asked: tensor or buffer name; may be NULL
+    const tide_scope *scope; ///< innermost scope of the thread; NULL: none
 } tide_memory_event;
 
 typedef struct tide_scope_event {
@@ -84,7 +84,9 @@ typedef struct tide_observer {
 } tide_observer;
 
 /// Tells `a`, then `b`; either may be NULL. The struct is the caller's and must outlive the returned observer.
-typedef struct tide_observer_pair { const tide_observer *a, *b; } tide_observer_pair;
+typedef struct tide_observer_pair {
+    const tide_observer *a, *b;
+} tide_observer_pair;
 tide_observer tide_observer_both(const tide_observer_pair *pair);
 
 #ifdef __cplusplus

@@ -25,8 +25,8 @@ typedef enum tide_bind_result { TIDE_BIND_NOT_TRIED, TIDE_BIND_BOUND, TIDE_BIND_
 
 typedef struct tide_context_options {
     tide_run_mode mode;
-    tide_fill fill;                 ///< content of fresh memory; planned: at creation; naive: at each birth
-    const tide_observer *observer;  ///< hears run and operator scopes; borrowed, outlives the context; may be NULL
+    tide_fill fill;                ///< content of fresh memory; planned: at creation; naive: at each birth
+    const tide_observer *observer; ///< hears run and operator scopes; borrowed, outlives the context; may be NULL
 } tide_context_options;
 
 /**
@@ -48,8 +48,8 @@ void tide_context_destroy(tide_context *c);
  *         device, a tensor that is not contiguous, or one that lies in memory this context writes (its buffer or one of
  *         its outputs: clone those); nothing is changed then
  */
-tide_status tide_context_set_inputs(tide_context *c, tide_tensor *const *tensors, size_t n, tide_error *err)
-    TIDE_NODISCARD;
+tide_status tide_context_set_inputs(tide_context *c, tide_tensor *const *tensors, size_t n,
+                                    tide_error *err) TIDE_NODISCARD;
 tide_status tide_context_set_inputs_by_name(tide_context *c, const char *const *names, tide_tensor *const *tensors,
                                             size_t n, tide_error *err) TIDE_NODISCARD;
 
@@ -66,7 +66,7 @@ tide_tensor *tide_context_output_by_name(const tide_context *c, const char *name
 
 typedef struct tide_context_stats {
     tide_run_mode mode;
-    uint64_t buffer_bytes; ///< the planned buffer; 0 in naive mode
+    uint64_t buffer_bytes;                 ///< the planned buffer; 0 in naive mode
     size_t n_bound, n_failed, n_not_tried; ///< node outputs by bind result; graph outputs are not tried (X-5)
     uint64_t n_runs;
     uint64_t n_copied_bytes; ///< copied by the runtime itself, not by operators: outputs that are inputs or constants

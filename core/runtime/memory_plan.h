@@ -40,19 +40,19 @@ typedef struct tide_lifetime {
     tide_memory_kind kind;
     tide_device device;
     tide_role role;
-    bool persistent;      ///< takes no part in reuse: graph inputs, outputs, weights (S23-6)
-    uint32_t node;        ///< producer's node index in the graph; TIDE_NO_INDEX: none
-    uint32_t port;        ///< which output of it; for scratch TIDE_NO_INDEX
-    uint32_t value;       ///< value index in the graph; TIDE_NO_INDEX: scratch or no graph
+    bool persistent; ///< takes no part in reuse: graph inputs, outputs, weights (S23-6)
+    uint32_t node;   ///< producer's node index in the graph; TIDE_NO_INDEX: none
+    uint32_t port;   ///< which output of it; for scratch TIDE_NO_INDEX
+    uint32_t value;  ///< value index in the graph; TIDE_NO_INDEX: scratch or no graph
 } tide_lifetime;
 
 typedef struct tide_lifetimes {
-    char *model;           ///< name for reports; owned
-    tide_lifetime *items;  ///< [n]
+    char *model;          ///< name for reports; owned
+    tide_lifetime *items; ///< [n]
     size_t n, cap;
-    int64_t n_steps;       ///< steps are 0 … n_steps-1
-    char **step_names;     ///< [n_step_names], owned: what runs at each step
-    size_t n_step_names;   ///< n_steps, or 0 when a bare list has no names
+    int64_t n_steps;     ///< steps are 0 … n_steps-1
+    char **step_names;   ///< [n_step_names], owned: what runs at each step
+    size_t n_step_names; ///< n_steps, or 0 when a bare list has no names
 } tide_lifetimes;
 
 /// Append one; the name is copied. TIDE_ERR_INVALID naming it for begin >= end, an alignment that is no power of two,
@@ -77,20 +77,20 @@ typedef struct tide_plan_pool {
 /// A memory plan: where every non-persistent tensor lives in one buffer. Immutable once made; contains its lifetimes,
 /// so that it can be saved, verified and shown alone.
 typedef struct tide_memory_plan {
-    char *strategy;            ///< "greedy_color", "greedy_by_size", …; owned
+    char *strategy; ///< "greedy_color", "greedy_by_size", …; owned
     tide_plan_form form;
     tide_lifetimes lifetimes;  ///< owned copy
     uint64_t *offsets;         ///< [lifetimes.n] bytes from the buffer's start; TIDE_NO_OFFSET for persistent ones
     int32_t *pools;            ///< [lifetimes.n]; TIDE_NO_POOL in an offset plan and for persistent ones
     tide_plan_pool *pool_list; ///< [n_pools]; empty in an offset plan
     size_t n_pools;
-    uint64_t align_bytes;      ///< of the buffer: the strictest of the lifetimes'
-    uint64_t bytes;            ///< size of the buffer
-    uint64_t naive_bytes;      ///< sum of aligned non-persistent sizes
+    uint64_t align_bytes; ///< of the buffer: the strictest of the lifetimes'
+    uint64_t bytes;       ///< size of the buffer
+    uint64_t naive_bytes; ///< sum of aligned non-persistent sizes
     uint64_t lower_bound_bytes;
-    bool proven;               ///< bytes == lower_bound_bytes: no plan of these lifetimes is smaller
-    bool verified;             ///< passed the independent verifier; the runtime takes no other
-    uint64_t time_ns;          ///< the strategy's own time
+    bool proven;      ///< bytes == lower_bound_bytes: no plan of these lifetimes is smaller
+    bool verified;    ///< passed the independent verifier; the runtime takes no other
+    uint64_t time_ns; ///< the strategy's own time
 } tide_memory_plan;
 
 /// A copy of all there is; `plan` is as it was. @return TIDE_OK, TIDE_ERR_NOMEM

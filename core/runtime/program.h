@@ -17,15 +17,15 @@ extern "C" {
 #endif
 
 typedef struct tide_program_options {
-    bool no_fuse;                        ///< leave operators unfused
-    const tide_shape_binding *shapes;    ///< [n_shapes] for open extents; borrowed for the call
+    bool no_fuse;                     ///< leave operators unfused
+    const tide_shape_binding *shapes; ///< [n_shapes] for open extents; borrowed for the call
     size_t n_shapes;
     /// Move the weights into the Persistent memory of this registry while building: the graph's own copies are freed
     /// one by one and an inference plan with the same registry and alignment shares what it finds, so that a weight is
     /// held once. NULL: the graph keeps its constants, and every inference plan copies them (weights are then held
     /// twice). Borrowed, outlives the program.
     tide_registry *weights_registry;
-    size_t weights_align_bytes;          ///< of those blocks; 0: 256
+    size_t weights_align_bytes; ///< of those blocks; 0: 256
 } tide_program_options;
 
 typedef struct tide_program_step {
@@ -36,16 +36,16 @@ typedef struct tide_program_step {
 /// Immutable after build; reference-counted; shared by inference plans and their contexts.
 typedef struct tide_program {
     _Atomic uint32_t refs;
-    tide_graph *graph;        ///< owned
+    tide_graph *graph; ///< owned
     tide_order order;
     tide_program_step *steps; ///< [n_steps], in order of execution
     size_t n_steps;
-    bool runnable;            ///< false: some operator is TIDE_OP_PLAN_ONLY
+    bool runnable; ///< false: some operator is TIDE_OP_PLAN_ONLY
     tide_fuse_stats fused;
-    size_t n_folded;          ///< nodes evaluated at build
-    size_t n_nodes_before;    ///< live nodes of the file
-    size_t n_weights;         ///< constants that a step reads or that are graph outputs
-    uint64_t weight_bytes;    ///< of these, as their shapes say
+    size_t n_folded;       ///< nodes evaluated at build
+    size_t n_nodes_before; ///< live nodes of the file
+    size_t n_weights;      ///< constants that a step reads or that are graph outputs
+    uint64_t weight_bytes; ///< of these, as their shapes say
 } tide_program;
 
 /**
@@ -53,8 +53,8 @@ typedef struct tide_program {
  *
  * @return the status of the first stage that fails; the message begins with the stage's name
  */
-tide_status tide_program_build(tide_graph *graph, const tide_program_options *opt, tide_program **out, tide_error *err)
-    TIDE_NODISCARD;
+tide_status tide_program_build(tide_graph *graph, const tide_program_options *opt, tide_program **out,
+                               tide_error *err) TIDE_NODISCARD;
 tide_program *tide_program_ref(tide_program *p);
 void tide_program_unref(tide_program *p);
 

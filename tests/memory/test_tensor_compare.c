@@ -12,9 +12,9 @@ static tide_tensor *over(void *data, tide_dtype dtype, int64_t n) {
     const tide_shape shape = {.rank = 1, .dims = {n}};
     tide_tensor *t = NULL;
     tide_error err = TIDE_ERROR_INIT;
-    assert_tide_ok(tide_tensor_borrow(data, (size_t)n * tide_dtype_size(dtype), dtype, &shape, TIDE_KIND_HOST_PAGEABLE,
-                                      &t, &err),
-                   &err);
+    assert_tide_ok(
+        tide_tensor_borrow(data, (size_t)n * tide_dtype_size(dtype), dtype, &shape, TIDE_KIND_HOST_PAGEABLE, &t, &err),
+        &err);
     return t;
 }
 

@@ -44,8 +44,8 @@ static void levels_of_a_plan(void **state) {
         {.kind = TIDE_KIND_PERSISTENT, .size_bytes = 30, .persistent = true},
         {.kind = TIDE_KIND_DEFAULT, .size_bytes = 4, .persistent = true},
     };
-    tide_timeline tl = {.axis = TIDE_AXIS_STEPS, .items = items, .n_items = 3, .plan_bytes = 600,
-                        .lower_bound_bytes = 550};
+    tide_timeline tl = {
+        .axis = TIDE_AXIS_STEPS, .items = items, .n_items = 3, .plan_bytes = 600, .lower_bound_bytes = 550};
     assert_false(tide_timeline_levels_of(&tl).known);
     tl.has_plan = true;
     tide_timeline_levels l = tide_timeline_levels_of(&tl);
@@ -62,7 +62,8 @@ static void levels_of_a_plan(void **state) {
 static void levels_of_a_run(void **state) {
     (void)state;
     tide_trace_kind kinds[TIDE_N_KINDS];
-    tide_timeline tl = {.axis = TIDE_AXIS_NS, .kinds = kinds, .has_plan = true, .plan_bytes = 7, .lower_bound_bytes = 5};
+    tide_timeline tl = {
+        .axis = TIDE_AXIS_NS, .kinds = kinds, .has_plan = true, .plan_bytes = 7, .lower_bound_bytes = 5};
     for (unsigned mask = 0; mask < 1u << TIDE_N_KINDS; mask++) {
         tl.n_kinds = 0;
         uint64_t below = 0;
