@@ -41,15 +41,6 @@ void cli_print_error(const tide_error *err) {
     print_part("hint: ", err->hint);
 }
 
-void cli_note(const char *fmt, ...) {
-    va_list ap;
-    va_start(ap, fmt);
-    fputs("note: ", stderr);
-    vfprintf(stderr, fmt, ap);
-    fputc('\n', stderr);
-    va_end(ap);
-}
-
 int cli_usage(const cli_command *cmd, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);

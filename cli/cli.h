@@ -33,7 +33,6 @@ extern const cli_command cli_command_plan, cli_command_run, cli_command_compare,
 
 /// Print `error:`, `  -->`, `note:` and `hint:` to stderr, without the control characters that names may hold.
 void cli_print_error(const tide_error *err);
-void cli_note(const char *fmt, ...) TIDE_PRINTF(1, 2);
 /// Print an error of use and the way to the help; returns CLI_EXIT_USAGE.
 int cli_usage(const cli_command *cmd, const char *fmt, ...) TIDE_PRINTF(2, 3);
 void cli_print_help(const cli_command *cmd);

@@ -59,7 +59,6 @@ static uint64_t predicted(const comparison *c, int mode, int kind) {
     return tide_memory_plan_predicted_run(plan_of(c), (tide_memory_kind)kind, mode == NAIVE, 1);
 }
 
-/// The naive side without reuse at all would hold naive_bytes; what the run held is in kinds[Workspace].
 static bool prediction_is_exact(const comparison *c) {
     for (int mode = 0; mode < N_MODES; mode++) {
         for (int k = 0; k < TIDE_N_KINDS; k++) {
@@ -139,10 +138,7 @@ static tide_status compare_in_session(const char *path, const options *o, cli_se
                                       tide_error *err) {
     cli_input in;
     TIDE_TRY(cli_input_open(path, &in, err));
-    tide_status st = TIDE_OK;
-    if (in.kind != CLI_INPUT_ONNX && in.kind != CLI_INPUT_GRAPH)
-        st = TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "'%s' is %s and cannot run; give a model or graph text", path,
-                       cli_input_kind_name(in.kind));
+    tide_status st = cli_input_require_graph(&in, err);
     cli_planning planning = o->planning;
     planning.weights_registry = cli_session_registry(session);
     if (st == TIDE_OK) st = cli_plans_make(&in, &planning, &c->plans, err);

@@ -138,10 +138,7 @@ static void print_text(const options *o, const findings *f) {
 static tide_status load(const char *path, options *o, cli_plans *plans, tide_error *err) {
     cli_input in;
     TIDE_TRY(cli_input_open(path, &in, err));
-    tide_status st = TIDE_OK;
-    if (in.kind != CLI_INPUT_ONNX && in.kind != CLI_INPUT_GRAPH)
-        st = TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "'%s' is %s and cannot run; give a model or graph text", path,
-                       cli_input_kind_name(in.kind));
+    tide_status st = cli_input_require_graph(&in, err);
     if (st == TIDE_OK) st = cli_plans_make(&in, &o->planning, plans, err);
     cli_input_close(&in);
     if (st != TIDE_OK || o->plan_path == NULL) return st;

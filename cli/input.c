@@ -98,22 +98,16 @@ void cli_input_close(cli_input *in) {
     in->len = 0;
 }
 
-tide_status cli_input_graph(cli_input *in, tide_graph **out, tide_error *err) {
-    tide_status st;
-    if (in->kind == CLI_INPUT_ONNX) {
-        st = tide_graph_from_onnx(in->data, in->len, in->path, out, err);
-    } else if (in->kind == CLI_INPUT_GRAPH) {
-        st = tide_graph_from_json(in->data, in->len, in->path, out, err);
-    } else {
-        return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "'%s' is %s; a model or graph text is needed here", in->path,
-                         cli_input_kind_name(in->kind));
-    }
-    cli_input_close(in); // the graph holds its own copies: do not keep the file's bytes beside them
-    return st;
+tide_status cli_input_require_graph(const cli_input *in, tide_error *err) {
+    if (in->kind == CLI_INPUT_ONNX || in->kind == CLI_INPUT_GRAPH) return TIDE_OK;
+    return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "'%s' is %s; a model or graph text is needed here", in->path,
+                     cli_input_kind_name(in->kind));
 }
 
-tide_status cli_input_program(cli_input *in, const tide_program_options *opt, tide_program **out, tide_error *err) {
-    tide_graph *graph = NULL;
-    TIDE_TRY(cli_input_graph(in, &graph, err));
-    return tide_program_build(graph, opt, out, err);
+tide_status cli_input_graph(cli_input *in, tide_graph **out, tide_error *err) {
+    TIDE_TRY(cli_input_require_graph(in, err));
+    const tide_status st = in->kind == CLI_INPUT_ONNX ? tide_graph_from_onnx(in->data, in->len, in->path, out, err)
+                                                      : tide_graph_from_json(in->data, in->len, in->path, out, err);
+    cli_input_close(in); // the graph holds its own copies: do not keep the file's bytes beside them
+    return st;
 }

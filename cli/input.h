@@ -28,10 +28,9 @@ typedef struct cli_input {
 tide_status cli_input_open(const char *path, cli_input *out, tide_error *err) TIDE_NODISCARD;
 void cli_input_close(cli_input *in);
 
-/// ONNX or graph text -> graph -> program. Others: TIDE_ERR_BAD_INPUT saying what the file is instead.
-tide_status cli_input_program(cli_input *in, const tide_program_options *opt, tide_program **out,
-                              tide_error *err) TIDE_NODISCARD;
-/// The graph alone, before shapes are bound.
+/// TIDE_ERR_BAD_INPUT saying what the file is instead, unless it is an ONNX model or graph text.
+tide_status cli_input_require_graph(const cli_input *in, tide_error *err) TIDE_NODISCARD;
+/// The graph of an ONNX model or graph text, before shapes are bound; lets go of the file's bytes.
 tide_status cli_input_graph(cli_input *in, tide_graph **out, tide_error *err) TIDE_NODISCARD;
 
 #endif

@@ -237,10 +237,6 @@ static tide_status run_contexts(job *j, cli_session_result *out, tide_error *err
         for (size_t i = 0; i < n; i++)
             mark = workers[i].allocs_after_first > mark ? workers[i].allocs_after_first : mark;
         out->warm_allocations = blocks_allocated(j->s) - mark;
-        tide_context_stats stats;
-        tide_context_get_stats(workers[0].context, &stats);
-        out->buffer_bytes = stats.buffer_bytes;
-        out->n_bound = stats.n_bound;
         if (j->spec->keep_outputs) st = copy_outputs(workers[0].context, out, err);
     }
     for (size_t i = 0; workers != NULL && i < n; i++) tide_context_destroy(workers[i].context);

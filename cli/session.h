@@ -50,10 +50,8 @@ typedef struct cli_session_result {
     tide_meter_kind kinds[TIDE_N_KINDS]; ///< since the session was opened, or since the run before this one ended
     uint64_t total_peak_bytes;           ///< peak of the sum over kinds
     uint64_t time_min_ns, time_median_ns, time_max_ns; ///< of one run
-    uint64_t warm_allocations;                         ///< block allocations in all runs but the first of each context
-    uint64_t buffer_bytes;
-    size_t n_bound;
-    tide_tensor **outputs; ///< [n_outputs] with keep_outputs; owned
+    uint64_t warm_allocations; ///< block allocations after the first run of every context was over
+    tide_tensor **outputs;     ///< [n_outputs] with keep_outputs; owned
     size_t n_outputs;
 } cli_session_result;
 
