@@ -2,26 +2,16 @@
 //
 // CSV and JSON reports, and what holds for every format: names of formats, stable bytes, memory that runs out. Goldens
 // are recorded anew with TIDE_UPDATE_GOLDEN=1 in the environment.
+#include "tests/golden.h"
 #include "tests/reports/sample_reports.h"
 
 #include <jansson.h>
 #include <locale.h>
 
-static void compare_with_golden(const char *name, const tide_text *got) {
-    char below[128], path[512];
+static void compare_golden(const char *name, const tide_text *got) {
+    char below[128];
     snprintf(below, sizeof below, "tests/reports/golden/%s", name);
-    tide_source_path(below, path, sizeof path);
-    tide_error err = TIDE_ERROR_INIT;
-    if (getenv("TIDE_UPDATE_GOLDEN") != NULL) {
-        assert_tide_ok(tide_write_file(path, got->data, got->len, &err), &err);
-        return;
-    }
-    char *want = NULL;
-    size_t len = 0;
-    assert_tide_ok(tide_read_file(path, 0, &want, &len, &err), &err);
-    if (len != got->len || memcmp(want, got->data, len) != 0)
-        fail_msg("%s differs.\n--- golden\n%s--- got\n%s", name, want, got->data);
-    tide_host_free(want);
+    compare_with_golden(below, got);
 }
 
 static void goldens(void **state) {
@@ -41,7 +31,7 @@ static void goldens(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         tide_timeline *tl = cases[i].sample();
         tide_text got = report_of(tl, cases[i].format);
-        compare_with_golden(cases[i].name, &got);
+        compare_golden(cases[i].name, &got);
         tide_text_deinit(&got);
         sample_destroy(tl);
     }

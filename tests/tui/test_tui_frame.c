@@ -2,6 +2,7 @@
 //
 // Frames of the terminal view: golden texts, rectangles, foreign names, numbers. Goldens are recorded anew with
 // TIDE_UPDATE_GOLDEN=1 in the environment; look at the difference before keeping it.
+#include "tests/golden.h"
 #include "tests/tide_test.h"
 
 #include "tests/tui/timeline_sample.h"
@@ -26,21 +27,10 @@ static void render(const tide_timeline *tl, int width, int height, bool ascii, c
     tide_tui_model_deinit(&m);
 }
 
-static void compare_with_golden(const char *name, const tide_text *got) {
-    char below[128], path[512];
+static void compare_golden(const char *name, const tide_text *got) {
+    char below[128];
     snprintf(below, sizeof below, "tests/tui/golden/%s.txt", name);
-    tide_source_path(below, path, sizeof path);
-    tide_error err = TIDE_ERROR_INIT;
-    if (getenv("TIDE_UPDATE_GOLDEN") != NULL) {
-        assert_tide_ok(tide_write_file(path, got->data, got->len, &err), &err);
-        return;
-    }
-    char *want = NULL;
-    size_t len = 0;
-    assert_tide_ok(tide_read_file(path, 0, &want, &len, &err), &err);
-    if (len != got->len || memcmp(want, got->data, len) != 0)
-        fail_msg("%s differs.\n--- golden\n%s--- got\n%s", name, want, got->data);
-    tide_host_free(want);
+    compare_with_golden(below, got);
 }
 
 static void golden_frames(void **state) {
@@ -60,7 +50,7 @@ static void golden_frames(void **state) {
             tide_text got = {0};
             render(tl, frames[i].width, frames[i].height, ascii, frames[i].keys, &got);
             snprintf(name, sizeof name, "%s_%s", frames[i].name, ascii ? "ascii" : "utf8");
-            compare_with_golden(name, &got);
+            compare_golden(name, &got);
             tide_text_deinit(&got);
         }
     }
@@ -72,10 +62,10 @@ static void golden_run_and_empty(void **state) {
     tide_timeline *run = sample_many(60, 4), *empty = sample_empty();
     tide_text got = {0};
     render(run, 80, 24, false, "j", &got);
-    compare_with_golden("run_80x24_utf8", &got);
+    compare_golden("run_80x24_utf8", &got);
     tide_text_deinit(&got);
     render(empty, 80, 24, false, "", &got);
-    compare_with_golden("empty_80x24_utf8", &got);
+    compare_golden("empty_80x24_utf8", &got);
     tide_text_deinit(&got);
     sample_destroy(run);
     sample_destroy(empty);
@@ -97,7 +87,7 @@ static void golden_weights(void **state) {
         tide_text got = {0};
         render(tl, frames[i].width, frames[i].height, false, frames[i].keys, &got);
         snprintf(name, sizeof name, "%s_utf8", frames[i].name);
-        compare_with_golden(name, &got);
+        compare_golden(name, &got);
         tide_text_deinit(&got);
     }
     sample_destroy(tl);
