@@ -1,5 +1,5 @@
 # A thin front door over CMake presets. `cmake --preset release && cmake --build --preset release` works alone.
-.PHONY: all build demo test asan tsan clean
+.PHONY: all build demo test asan tsan valgrind clean
 
 all: build
 
@@ -12,15 +12,20 @@ build:
 demo: build
 	@scripts/demo.sh build/release/cli/tidemark
 
-# Warnings are errors; the whole suite; ctest's closing line comes last.
+# The unit tests under AddressSanitizer and UBSan, then the whole suite in Release with warnings as errors; ctest's
+# closing line comes last.
 test:
 	@scripts/deps.sh test
+	@cmake --preset asan
+	@cmake --build --preset asan
+	@ctest --preset asan-unit
 	@cmake --preset test
 	@cmake --build --preset test
 	@ctest --preset test
 
-asan tsan:
-	@scripts/deps.sh test
+# The suite under other eyes: asan and tsan everything, valgrind the unit tests (half an hour).
+asan tsan valgrind:
+	@scripts/deps.sh $(if $(filter valgrind,$@),valgrind,test)
 	@cmake --preset $@
 	@cmake --build --preset $@
 	@ctest --preset $@

@@ -32,11 +32,21 @@ function(tide_floor name)
   target_link_libraries(tide_${name} PUBLIC tide_flags ${ARG_DEPS})
 endfunction()
 
-# tide_test(NAME FLOOR): tests/…/test_NAME.c, a cmocka program linked to the floor under test, as ctest NAME.
+# tide_test(NAME FLOOR): tests/…/test_NAME.c, a cmocka program linked to the floor under test, as ctest NAME with the
+# label unit. TIDE_TEST_LAUNCHER stands before its command (valgrind and its options).
 function(tide_test name)
   add_executable(test_${name} test_${name}.c)
   target_link_libraries(test_${name} PRIVATE ${ARGN} tide_testing PkgConfig::CMOCKA)
-  add_test(NAME ${name} COMMAND test_${name})
-  set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600
+  add_test(NAME ${name} COMMAND ${TIDE_TEST_LAUNCHER} $<TARGET_FILE:test_${name}>)
+  set_tests_properties(${name} PROPERTIES LABELS unit SKIP_RETURN_CODE 77 TIMEOUT ${TIDE_TEST_TIMEOUT}
     ENVIRONMENT "TIDE_SHARED_DIR=${TIDE_SHARED_DIR};TIDE_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
+endfunction()
+
+# tide_tests(FLOOR): every test_*.c of the folder is such a test. A new file needs no entry.
+function(tide_tests)
+  file(GLOB files RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" CONFIGURE_DEPENDS test_*.c)
+  foreach(file IN LISTS files)
+    string(REGEX REPLACE "^test_(.*)\\.c$" "\\1" name "${file}")
+    tide_test(${name} ${ARGN})
+  endforeach()
 endfunction()

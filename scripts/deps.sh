@@ -3,6 +3,7 @@
 #
 #   scripts/deps.sh          what building and running needs
 #   scripts/deps.sh test     the same and what the test suite needs
+#   scripts/deps.sh valgrind the same and valgrind, for make valgrind
 #   scripts/deps.sh list     print the names of all of them and do nothing (for other distributions and for images)
 set -eu
 
@@ -14,12 +15,13 @@ tests="libcmocka-dev libonnx-testdata sqlite3 tmux python3"
 case "${1:-build}" in
 build) wanted=$build ;;
 test) wanted="$build $tests" ;;
+valgrind) wanted="$build $tests valgrind" ;;
 list)
     echo $build $tests
     exit 0
     ;;
 *)
-    echo "usage: scripts/deps.sh [build|test|list]" >&2
+    echo "usage: scripts/deps.sh [build|test|valgrind|list]" >&2
     exit 2
     ;;
 esac

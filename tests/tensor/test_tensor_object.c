@@ -4,7 +4,7 @@
 #include "core/tensor/tensor.h"
 
 #include "core/memory/meter.h"
-#include "memory_test.h"
+#include "tests/memory/memory_test.h"
 
 // ---- a registry of the test's own, with a meter in it ----
 
