@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Fill the column `shown by` of docs/requirements.md from the tests that name a row, or check that it is filled.
 
-A test names a row by its id (S23-7, LT-36, X-5 …) in its name's comment or body. Usage:
+A test names a row by its id (S23-7, LT-36, X-5 …; in identifiers S23_7, LT_36, X_5) in its name, a comment before it or
+its body. A row, or a part of one, that has no meaning in C says so in SENTENCES. Usage:
     scripts/requirements.py            rewrite the column
     scripts/requirements.py --check    exit 1 and say what differs when the column is not what the tests say
 """
@@ -12,9 +13,18 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DOC = ROOT / "docs" / "requirements.md"
-ROW_ID = re.compile(r"\b(?:S23|S27|S28|LT|PT|X)-\d+\b")
+ROW_ID = re.compile(r"(?<![A-Za-z0-9])(S23|S27|S28|LT|PT|X)[-_](\d+)(?![A-Za-z0-9])")
+SENTENCES = {
+    "PT-4": "Out of scope: the foreign-process flag and the language-binding slot, which have no meaning in C (PT-26).",
+    "PT-26": "Out of scope in C, and only these: symbolic sizes (unresolved extents stand for them), the foreign-process "
+             "flag, the binding slot.",
+}
 FUNCTION = re.compile(r"^static void (\w+)\(void \*\*")
 METHOD = re.compile(r"^    def (test_\w+)\(")
+
+
+def ids(line):
+    return [f"{seed}-{number}" for seed, number in ROW_ID.findall(line)]
 
 
 def add(found, row, where):
@@ -29,14 +39,18 @@ def add_python(found, name, lines):
     for line in lines:
         started = METHOD.match(line)
         method = started.group(1) if started else method
-        for row in ROW_ID.findall(line) if method else []:
+        for row in ids(line) if method else []:
             add(found, row, f"{name}: {method}")
+    # A script without methods is one test; what it shows stands in its own docstring.
+    for line in lines if method is None else []:
+        for row in ids(line):
+            add(found, row, name)
 
 
 def tests_by_row():
     found = {}
     for path in sorted((ROOT / "tests").rglob("*")):
-        if path.suffix not in (".c", ".sh", ".py"):
+        if path.suffix not in (".c", ".h", ".sh", ".py"):
             continue
         lines = path.read_text(encoding="utf-8").splitlines()
         name = path.stem
@@ -46,10 +60,10 @@ def tests_by_row():
         pending = []  # ids seen since the last test function ended
         function = None
         for line in lines:
-            started = FUNCTION.match(line) if path.suffix == ".c" else None
+            started = FUNCTION.match(line) if path.suffix in (".c", ".h") else None
             if started:
                 function = started.group(1)
-            pending += ROW_ID.findall(line)
+            pending += ids(line)
             if path.suffix == ".sh" or line == "}":
                 where = f"{name}: {function}" if function else name
                 if path.suffix == ".sh" or function:
@@ -69,6 +83,8 @@ def filled(text, found):
             cells[5] = " " + "; ".join(shown[:4]) + (f"; +{len(shown) - 4} more" if len(shown) > 4 else "") + " "
             if not shown:
                 cells[5] = " "
+            if cells[1].strip() in SENTENCES:
+                cells[5] += SENTENCES[cells[1].strip()] + " "
             line = "|".join(cells)
         out.append(line)
     return "\n".join(out) + "\n"

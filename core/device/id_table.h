@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+//
+// A map from the ids of streams, events and captures to their objects. Not thread-safe; whoever owns it has the lock.
+#ifndef TIDE_CORE_DEVICE_ID_TABLE_H
+#define TIDE_CORE_DEVICE_ID_TABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/status.h"
+
+/// Zero-initialise. Holds no memory while it is empty.
+typedef struct tide__id_table {
+    struct tide__id_row *rows; ///< [cap], owned
+    size_t cap;                ///< 0 or a power of two
+    size_t n;
+} tide__id_table;
+
+/// @param id  not 0 and not in the table. @return TIDE_OK, TIDE_ERR_NOMEM (table unchanged)
+tide_status tide__id_table_put(tide__id_table *t, uint64_t id, void *object) TIDE_NODISCARD;
+/// NULL when `id` is not there.
+void *tide__id_table_get(const tide__id_table *t, uint64_t id);
+/// Take `id` out. @return its object, NULL when it is not there
+void *tide__id_table_remove(tide__id_table *t, uint64_t id);
+
+#endif
