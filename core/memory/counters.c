@@ -40,11 +40,15 @@ tide_status tide__counters_check(const tide_allocator_stats *s, const char *name
     TIDE_TRY(at_least(name, "active", s->active_bytes, "requested", s->requested_bytes, err));
     TIDE_TRY(at_least(name, "reserved", s->reserved_bytes, "active + cached", s->active_bytes + s->cached_bytes, err));
     TIDE_TRY(at_least(name, "cached", s->cached_bytes, "largest free", s->largest_free_bytes, err));
+    TIDE_TRY(at_least(name, "active", s->active_bytes, "pending", s->pending_bytes, err));
     TIDE_TRY(at_least(name, "peak requested", s->peak_requested_bytes, "requested", s->requested_bytes, err));
     TIDE_TRY(at_least(name, "peak active", s->peak_active_bytes, "active", s->active_bytes, err));
     TIDE_TRY(at_least(name, "peak reserved", s->peak_reserved_bytes, "reserved", s->reserved_bytes, err));
     TIDE_TRY(at_least(name, "allocations", s->n_allocs, "frees", s->n_frees, err));
     TIDE_TRY(at_least(name, "allocations", s->n_allocs, "hits", s->n_hits, err));
+    if ((s->pending_bytes == 0) != (s->n_pending == 0))
+        return TIDE_FAIL(err, TIDE_ERR_RUNTIME, "allocator '%s': %" PRIu64 " bytes pending in %" PRIu64 " blocks", name,
+                         s->pending_bytes, s->n_pending);
     if (s->n_allocs == s->n_frees && s->requested_bytes != 0)
         return TIDE_FAIL(err, TIDE_ERR_RUNTIME, "allocator '%s': %" PRIu64 " bytes requested, yet nothing is out", name,
                          s->requested_bytes);

@@ -3,11 +3,12 @@
 // Memory kinds: names, legality and the alignment table. See kind.h.
 #include "core/memory/kind.h"
 
+#include <assert.h>
 #include <strings.h>
 
 const char *tide_memory_kind_name(tide_memory_kind kind) {
     switch (kind) {
-#define XX(name, value, text, what)                                                                                    \
+#define XX(name, value, text, place, what)                                                                             \
     case TIDE_KIND_##name:                                                                                             \
         return text;
         TIDE_MEMORY_KIND_MAP(XX)
@@ -18,7 +19,7 @@ const char *tide_memory_kind_name(tide_memory_kind kind) {
 
 const char *tide_memory_kind_purpose(tide_memory_kind kind) {
     switch (kind) {
-#define XX(name, value, text, what)                                                                                    \
+#define XX(name, value, text, place, what)                                                                             \
     case TIDE_KIND_##name:                                                                                             \
         return what;
         TIDE_MEMORY_KIND_MAP(XX)
@@ -29,7 +30,7 @@ const char *tide_memory_kind_purpose(tide_memory_kind kind) {
 
 tide_status tide_memory_kind_parse(const char *text, tide_memory_kind *out, tide_error *err) {
     static const tide_memory_kind kinds[] = {
-#define XX(name, value, text, what) TIDE_KIND_##name,
+#define XX(name, value, text, place, what) TIDE_KIND_##name,
         TIDE_MEMORY_KIND_MAP(XX)
 #undef XX
     };
@@ -40,22 +41,34 @@ tide_status tide_memory_kind_parse(const char *text, tide_memory_kind *out, tide
     }
     const tide_status st = TIDE_FAIL(err, TIDE_ERR_INVALID, "'%s' is not a memory kind", text);
     tide_error_hint(err, "kinds: "
-#define XX(name, value, name_text, what) name_text " "
+#define XX(name, value, name_text, place, what) name_text " "
                     TIDE_MEMORY_KIND_MAP(XX)
 #undef XX
     );
     return st;
 }
 
+#define XX(name, value, text, place, what)                                                                             \
+    static_assert((value) >= 0 && (value) < TIDE_N_KINDS, "values of memory kinds go on from the last one: " text);
+TIDE_MEMORY_KIND_MAP(XX)
+#undef XX
+
+/// Legal on the CPU device only (LT-18).
 static bool is_host_kind(tide_memory_kind kind) {
-    return kind == TIDE_KIND_HOST_PINNED || kind == TIDE_KIND_HOST_PAGEABLE;
+    enum { ANY_DEVICE, CPU_ONLY };
+    static const int places[TIDE_N_KINDS] = {
+#define XX(name, value, text, place, what) [TIDE_KIND_##name] = place,
+        TIDE_MEMORY_KIND_MAP(XX)
+#undef XX
+    };
+    return (int)kind >= 0 && (int)kind < TIDE_N_KINDS && places[kind] == CPU_ONLY;
 }
 
 tide_status tide_memory_kind_check(tide_memory_kind kind, tide_device device, tide_error *err) {
     if ((int)kind < 0 || (int)kind >= TIDE_N_KINDS)
         return TIDE_FAIL(err, TIDE_ERR_INVALID, "memory kind %d is outside the list", (int)kind);
     if (is_host_kind(kind) && device.type != TIDE_DEVICE_CPU) {
-        char name[16];
+        char name[32];
         const tide_status st = TIDE_FAIL(err, TIDE_ERR_INVALID, "memory kind %s is legal on the CPU only, not on %s",
                                          tide_memory_kind_name(kind), tide_device_format(device, name, sizeof name));
         tide_error_note(err, "host memory belongs to the CPU device even when a GPU copies from it");

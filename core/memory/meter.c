@@ -1,27 +1,48 @@
 // SPDX-License-Identifier: MIT
 //
-// meter: counts per memory kind, without a lock. See meter.h.
+// meter: counts per memory kind, by thread. See meter.h.
 //
-// One cell per kind and one for all of them, so that the peak of the sum is seen as it happens:
+// One cell per kind and one for all of them, so that the peak of the sum is seen as it happens; and such a row of cells
+// for every eighth thread, so that threads seldom want the same lock:
 //
-//     cells: [Default][Persistent][Workspace][KVCache][HostPinned][HostPageable][all]
+//     shard 0 (lock)   [Default][Persistent][Workspace]...[all]
+//     shard 1 (lock)   [Default][Persistent][Workspace]...[all]
+//     ...
+//     peaks (gate)     [Default][Persistent][Workspace]...[all]      exact, by escrow: core/memory/escrow_internal.h
+//
+// What is asked for is the sum over the shards. A block may be freed in another shard than it came from.
 #include "core/memory/meter.h"
 
-#include <stdatomic.h>
-
 #include "core/base/host_alloc.h"
+#include "core/memory/allocator_internal.h"
+#include "core/memory/escrow_internal.h"
+#include "core/memory/short_lock_internal.h"
+#include "core/memory/thread_number_internal.h"
+
+enum { ALL_KINDS = TIDE_N_KINDS, N_CELLS = TIDE_N_KINDS + 1, N_SHARDS = 8 };
 
 typedef struct meter_cell {
-    _Atomic uint64_t live_bytes, peak_bytes;
-    _Atomic uint64_t reserved_bytes, reserved_peak_bytes;
-    _Atomic uint64_t requested_bytes;
-    _Atomic uint64_t n_live, n_allocs, n_frees;
+    tide__part live, reserved; // bytes
+    uint64_t requested_bytes;
+    uint64_t n_allocs, n_frees;
+    int64_t n_live;
 } meter_cell;
 
-enum { ALL_KINDS = TIDE_N_KINDS };
+typedef struct meter_shard {
+    tide__lock lock; // guards everything below
+    bool is_used;    // counted among the first n_used
+    meter_cell cells[N_CELLS];
+} meter_shard;
+
+typedef struct meter_peak {
+    uint64_t live_bytes, reserved_bytes;
+} meter_peak;
 
 struct tide_meter {
-    meter_cell cells[TIDE_N_KINDS + 1];
+    tide__lock gate; // with it and the locks of all shards in use the rest changes; with either it may be read
+    unsigned n_used;
+    meter_peak peaks[N_CELLS];
+    meter_shard shards[N_SHARDS];
 };
 
 tide_status tide_meter_create(tide_meter **out, tide_error *err) {
@@ -33,68 +54,146 @@ tide_status tide_meter_create(tide_meter **out, tide_error *err) {
 
 void tide_meter_destroy(tide_meter *m) { tide_host_free(m); }
 
-static void add_live(_Atomic uint64_t *live, _Atomic uint64_t *peak, uint64_t bytes) {
-    const uint64_t now = atomic_fetch_add(live, bytes) + bytes;
-    uint64_t seen = atomic_load(peak);
-    while (now > seen && !atomic_compare_exchange_weak(peak, &seen, now)) {
+// ---- all shards at once ----
+
+static void lock_all(tide_meter *m) {
+    tide__lock_take(&m->gate);
+    for (unsigned i = 0; i < m->n_used; i++) tide__lock_take(&m->shards[i].lock);
+}
+
+static void unlock_all(tide_meter *m) {
+    for (unsigned i = m->n_used; i-- > 0;) tide__lock_give(&m->shards[i].lock);
+    tide__lock_give(&m->gate);
+}
+
+/// The same, with shard `s` in use afterwards.
+static void lock_all_with(tide_meter *m, meter_shard *s) {
+    lock_all(m);
+    while (!s->is_used) {
+        meter_shard *next = &m->shards[m->n_used++];
+        tide__lock_take(&next->lock);
+        next->is_used = true;
     }
+}
+
+static void settle(tide_meter *m, int cell_i, unsigned own_i) {
+    meter_cell *first = &m->shards[0].cells[cell_i];
+    tide__escrow_settle(&first->live, sizeof m->shards[0], m->n_used, own_i, &m->peaks[cell_i].live_bytes);
+    tide__escrow_settle(&first->reserved, sizeof m->shards[0], m->n_used, own_i, &m->peaks[cell_i].reserved_bytes);
+}
+
+// ---- events ----
+
+static bool has_room(const meter_cell *c, const tide_memory_event *e) {
+    return tide__part_has_room(&c->live, e->requested_bytes) && tide__part_has_room(&c->reserved, e->reserved_bytes);
 }
 
 static void count_alloc(meter_cell *c, const tide_memory_event *e) {
-    add_live(&c->live_bytes, &c->peak_bytes, e->requested_bytes);
-    add_live(&c->reserved_bytes, &c->reserved_peak_bytes, e->reserved_bytes);
-    atomic_fetch_add(&c->requested_bytes, e->requested_bytes);
-    atomic_fetch_add(&c->n_live, 1);
-    atomic_fetch_add(&c->n_allocs, 1);
+    c->live.now += (int64_t)e->requested_bytes;
+    c->reserved.now += (int64_t)e->reserved_bytes;
+    c->requested_bytes += e->requested_bytes;
+    c->n_live++;
+    c->n_allocs++;
 }
 
 static void count_free(meter_cell *c, const tide_memory_event *e) {
-    atomic_fetch_sub(&c->live_bytes, e->requested_bytes);
-    atomic_fetch_sub(&c->reserved_bytes, e->reserved_bytes);
-    atomic_fetch_sub(&c->n_live, 1);
-    atomic_fetch_add(&c->n_frees, 1);
+    c->live.now -= (int64_t)e->requested_bytes;
+    c->reserved.now -= (int64_t)e->reserved_bytes;
+    c->n_live--;
+    c->n_frees++;
 }
 
-static void on_memory(void *self, const tide_memory_event *event) {
-    tide_meter *m = self;
-    if ((int)event->kind < 0 || (int)event->kind >= TIDE_N_KINDS) return;
-    // A free counts when it is complete: until then the bytes cannot serve anybody else.
-    if (event->op == TIDE_MEM_ALLOC) {
-        count_alloc(&m->cells[event->kind], event);
-        count_alloc(&m->cells[ALL_KINDS], event);
-    } else if (event->op == TIDE_MEM_FREE_COMPLETED) {
-        count_free(&m->cells[event->kind], event);
-        count_free(&m->cells[ALL_KINDS], event);
+static void on_alloc(tide_meter *m, const tide_memory_event *e) {
+    meter_shard *s = &m->shards[(tide__thread_number() - 1) % N_SHARDS];
+    meter_cell *cell = &s->cells[e->kind], *all = &s->cells[ALL_KINDS];
+    tide__lock_take(&s->lock);
+    const bool is_quiet = has_room(cell, e) && has_room(all, e);
+    if (is_quiet) {
+        count_alloc(cell, e);
+        count_alloc(all, e);
+    }
+    tide__lock_give(&s->lock);
+    if (is_quiet) return;
+    lock_all_with(m, s);
+    count_alloc(cell, e);
+    count_alloc(all, e);
+    settle(m, (int)e->kind, (unsigned)(s - m->shards));
+    settle(m, ALL_KINDS, (unsigned)(s - m->shards));
+    unlock_all(m);
+}
+
+static void on_free(tide_meter *m, const tide_memory_event *e) {
+    meter_shard *s = &m->shards[(tide__thread_number() - 1) % N_SHARDS];
+    tide__lock_take(&s->lock);
+    const bool is_used = s->is_used;
+    if (__builtin_expect(!is_used, 0)) {
+        tide__lock_give(&s->lock);
+        lock_all_with(m, s);
+    }
+    count_free(&s->cells[e->kind], e);
+    count_free(&s->cells[ALL_KINDS], e);
+    if (is_used) {
+        tide__lock_give(&s->lock);
+    } else {
+        unlock_all(m);
     }
 }
 
-tide_observer tide_meter_observer(tide_meter *m) { return (tide_observer){.self = m, .on_memory = on_memory}; }
+static void on_memory(void *self, const tide_memory_event *event) {
+    if ((int)event->kind < 0 || (int)event->kind >= TIDE_N_KINDS) return;
+    // A free counts when it is complete: until then the bytes cannot serve anybody else.
+    if (event->op == TIDE_MEM_ALLOC) {
+        on_alloc(self, event);
+    } else if (event->op == TIDE_MEM_FREE_COMPLETED) {
+        on_free(self, event);
+    }
+}
 
-static void read_cell(const meter_cell *c, tide_meter_kind *out) {
-    *out = (tide_meter_kind){.live_bytes = atomic_load(&c->live_bytes),
-                             .peak_bytes = atomic_load(&c->peak_bytes),
-                             .reserved_bytes = atomic_load(&c->reserved_bytes),
-                             .reserved_peak_bytes = atomic_load(&c->reserved_peak_bytes),
-                             .requested_bytes = atomic_load(&c->requested_bytes),
-                             .n_live = atomic_load(&c->n_live),
-                             .n_allocs = atomic_load(&c->n_allocs),
-                             .n_frees = atomic_load(&c->n_frees)};
+tide_observer tide_meter_observer(tide_meter *m) {
+    return (tide_observer){.self = m, .on_memory = on_memory, .no_time = true};
+}
+
+// ---- looking ----
+
+static void read_cells(const tide_meter *meter, int cell_i, tide_meter_kind *out) {
+    tide_meter *m = tide__mutable(meter);
+    *out = (tide_meter_kind){0};
+    int64_t live = 0, reserved = 0, n_live = 0;
+    lock_all(m);
+    for (unsigned i = 0; i < m->n_used; i++) {
+        const meter_cell *c = &m->shards[i].cells[cell_i];
+        live += c->live.now;
+        reserved += c->reserved.now;
+        n_live += c->n_live;
+        out->requested_bytes += c->requested_bytes;
+        out->n_allocs += c->n_allocs;
+        out->n_frees += c->n_frees;
+    }
+    out->peak_bytes = m->peaks[cell_i].live_bytes;
+    out->reserved_peak_bytes = m->peaks[cell_i].reserved_bytes;
+    unlock_all(m);
+    out->live_bytes = (uint64_t)live;
+    out->reserved_bytes = (uint64_t)reserved;
+    out->n_live = (uint64_t)n_live;
 }
 
 void tide_meter_get(const tide_meter *m, tide_memory_kind kind, tide_meter_kind *out) {
     *out = (tide_meter_kind){0};
-    if ((int)kind >= 0 && (int)kind < TIDE_N_KINDS) read_cell(&m->cells[kind], out);
+    if ((int)kind >= 0 && (int)kind < TIDE_N_KINDS) read_cells(m, (int)kind, out);
 }
 
-void tide_meter_total(const tide_meter *m, tide_meter_kind *out) { read_cell(&m->cells[ALL_KINDS], out); }
+void tide_meter_total(const tide_meter *m, tide_meter_kind *out) { read_cells(m, ALL_KINDS, out); }
 
 void tide_meter_reset_peaks(tide_meter *m) {
-    for (int i = 0; i <= ALL_KINDS; i++) {
-        meter_cell *c = &m->cells[i];
-        atomic_store(&c->peak_bytes, atomic_load(&c->live_bytes));
-        atomic_store(&c->reserved_peak_bytes, atomic_load(&c->reserved_bytes));
-        atomic_store(&c->requested_bytes, 0);
-        atomic_store(&c->n_allocs, 0);
-        atomic_store(&c->n_frees, 0);
+    lock_all(m);
+    for (int i = 0; i < N_CELLS; i++) {
+        meter_cell *first = &m->shards[0].cells[i];
+        tide__escrow_reset(&first->live, sizeof m->shards[0], m->n_used, &m->peaks[i].live_bytes);
+        tide__escrow_reset(&first->reserved, sizeof m->shards[0], m->n_used, &m->peaks[i].reserved_bytes);
+        for (unsigned k = 0; k < m->n_used; k++) {
+            meter_cell *c = &m->shards[k].cells[i];
+            c->requested_bytes = c->n_allocs = c->n_frees = 0;
+        }
     }
+    unlock_all(m);
 }

@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 
 #include "core/base/text.h"
+#include "core/memory/thread_number_internal.h"
 
 const char *tide_memory_op_name(tide_memory_op op) {
     switch (op) {
@@ -28,7 +29,8 @@ static _Thread_local const tide_scope *innermost;
 
 static void tell_scope(const tide_observer *obs, const tide_scope *scope, bool enter) {
     if (obs == NULL || obs->on_scope == NULL) return;
-    const tide_scope_event event = {.enter = enter, .t_ns = tide_now_ns(), .thread = tide_thread_id(), .scope = scope};
+    const tide_scope_event event = {
+        .enter = enter, .t_ns = obs->no_time ? 0 : tide_now_ns(), .thread = tide_thread_id(), .scope = scope};
     obs->on_scope(obs->self, &event);
 }
 
@@ -58,11 +60,13 @@ void tide_scope_leave(tide_scope *scope, const tide_observer *obs) {
 
 const tide_scope *tide_scope_current(void) { return innermost; }
 
+_Thread_local uint32_t tide__thread_number_cache __attribute__((tls_model("initial-exec")));
+
 uint32_t tide_thread_id(void) {
     static _Atomic uint32_t n_threads;
-    static _Thread_local uint32_t mine;
-    if (mine == 0) mine = atomic_fetch_add(&n_threads, 1) + 1;
-    return mine;
+    uint32_t *mine = &tide__thread_number_cache;
+    if (*mine == 0) *mine = atomic_fetch_add(&n_threads, 1) + 1;
+    return *mine;
 }
 
 // ---- two observers as one ----
@@ -80,6 +84,11 @@ static void both_on_scope(void *self, const tide_scope_event *event) {
 }
 
 tide_observer tide_observer_both(const tide_observer_pair *pair) {
+    const tide_observer *a = pair->a, *b = pair->b;
+    const bool scopes = (a != NULL && a->on_scope != NULL) || (b != NULL && b->on_scope != NULL);
     // `self` is void * for everybody; the two callbacks above only read through it.
-    return (tide_observer){.self = (void *)(uintptr_t)pair, .on_memory = both_on_memory, .on_scope = both_on_scope};
+    return (tide_observer){.self = (void *)(uintptr_t)pair,
+                           .on_memory = both_on_memory,
+                           .on_scope = scopes ? both_on_scope : NULL,
+                           .no_time = (a == NULL || a->no_time) && (b == NULL || b->no_time)};
 }

@@ -54,7 +54,7 @@ uint32_t tide_thread_id(void);
 
 typedef struct tide_memory_event {
     tide_memory_op op;
-    uint64_t t_ns;     ///< CLOCK_MONOTONIC
+    uint64_t t_ns;     ///< CLOCK_MONOTONIC; 0 when no observer asked for the time
     uint64_t block_id; ///< unique within the process, never reused; 0 for oom
     tide_device device;
     tide_memory_kind kind;
@@ -66,6 +66,9 @@ typedef struct tide_memory_event {
     const char *allocator;   ///< name of the allocator that owns the block
     const char *tag;         ///< who asked: tensor or buffer name; may be NULL
     const tide_scope *scope; ///< innermost scope of the thread; NULL: none
+    /// Numbers of the allocator at an oom, read before anybody cleans up; NULL for other events.
+    const struct tide_allocator_stats *stats;
+    uint64_t align_bytes; ///< asked for, at an oom; else 0
 } tide_memory_event;
 
 typedef struct tide_scope_event {
@@ -81,9 +84,11 @@ typedef struct tide_observer {
     void *self;
     void (*on_memory)(void *self, const tide_memory_event *event);
     void (*on_scope)(void *self, const tide_scope_event *event); ///< optional; NULL: not interested
+    bool no_time; ///< the observer does not look at t_ns: reading the clock would cost more than all the rest
 } tide_observer;
 
-/// Tells `a`, then `b`; either may be NULL. The struct is the caller's and must outlive the returned observer.
+/// Tells `a`, then `b`; either may be NULL. The struct is the caller's, complete before tide_observer_both is called,
+/// and must outlive the returned observer, which wants the time when one of them does.
 typedef struct tide_observer_pair {
     const tide_observer *a, *b;
 } tide_observer_pair;

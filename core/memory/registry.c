@@ -6,27 +6,26 @@
 // object itself: the registry of the process is static and takes no host memory as long as it stays small.
 #include "core/memory/registry.h"
 
-#include <pthread.h>
+#include <assert.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "core/base/host_alloc.h"
 #include "core/memory/allocator_internal.h"
+#include "core/memory/registry_internal.h"
 
-enum { INLINE_ROWS = 4 * TIDE_N_KINDS };
-
-struct tide_registry {
-    pthread_mutex_t lock;
-    tide_registry_row *rows; ///< [n], sorted by device, then kind; `few` at first
-    size_t n, cap;
-    tide_registry_row few[INLINE_ROWS];
-};
+static void use_inline_arrays(tide_registry *r) {
+    r->rows = r->few;
+    r->cap = TIDE__INLINE_ROWS;
+    r->devices = r->few_devices;
+    r->cap_devices = TIDE__INLINE_DEVICES;
+}
 
 tide_status tide_registry_create(tide_registry **out, tide_error *err) {
     tide_registry *r = tide_host_calloc(1, sizeof *r);
     if (r == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for an allocator registry");
     pthread_mutex_init(&r->lock, NULL);
-    r->rows = r->few;
-    r->cap = INLINE_ROWS;
+    use_inline_arrays(r);
     *out = r;
     return TIDE_OK;
 }
@@ -34,7 +33,9 @@ tide_status tide_registry_create(tide_registry **out, tide_error *err) {
 void tide_registry_destroy(tide_registry *r) {
     if (r == NULL) return;
     for (size_t i = 0; i < r->n; i++) tide_allocator_unref(r->rows[i].allocator);
+    for (size_t i = 0; i < r->n_devices; i++) tide_allocator_unref(r->devices[i].allocator);
     if (r->rows != r->few) tide_host_free(r->rows);
+    if (r->devices != r->few_devices) tide_host_free(r->devices);
     pthread_mutex_destroy(&r->lock);
     tide_host_free(r);
 }
@@ -43,19 +44,22 @@ void tide_registry_destroy(tide_registry *r) {
 
 static tide_registry the_default = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+static_assert((int)TIDE_N_KINDS <= (int)TIDE__INLINE_ROWS, "the first rows of the process's registry need no memory");
+
 static void fill_default(void) {
-    the_default.rows = the_default.few;
-    the_default.cap = INLINE_ROWS;
-    tide_allocator *cpu = tide__cpu_allocator_shared();
+    use_inline_arrays(&the_default);
+    tide_allocator *cpu = tide__cpu_allocator_shared(), *none = NULL;
     for (int kind = 0; kind < TIDE_N_KINDS; kind++) {
-        the_default.few[the_default.n++] = (tide_registry_row){
-            .device = TIDE_CPU, .kind = (tide_memory_kind)kind, .allocator = tide_allocator_ref(cpu)};
+        const tide_registry_row row = {.device = TIDE_CPU, .kind = (tide_memory_kind)kind, .allocator = cpu};
+        tide__registry_put_row(&the_default, &row, &none);
     }
+    tide__registry_put_device(tide__registry_device(&the_default, TIDE_CPU), cpu, 0, &none);
 }
 
 tide_registry *tide_registry_default(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    return pthread_once(&once, fill_default) == 0 ? &the_default : NULL;
+    pthread_once(&once, fill_default);
+    return &the_default;
 }
 
 // ---- rows; the caller holds the lock ----
@@ -81,7 +85,13 @@ static size_t lower_bound(const tide_registry *r, tide_device device, tide_memor
     return lo;
 }
 
-static bool make_room(tide_registry *r) {
+/// NULL when there is none.
+static tide_registry_row *find_row(const tide_registry *r, tide_device device, tide_memory_kind kind) {
+    const size_t i = lower_bound(r, device, kind);
+    return i < r->n && row_order(&r->rows[i], device, kind) == 0 ? &r->rows[i] : NULL;
+}
+
+bool tide__registry_make_room(tide_registry *r) {
     if (r->n < r->cap) return true;
     tide_registry_row *grown = tide_host_alloc(2 * r->cap * sizeof *grown);
     if (grown == NULL) return false;
@@ -92,23 +102,32 @@ static bool make_room(tide_registry *r) {
     return true;
 }
 
-/// @param dropped  out: the allocator that lost its row; its reference now belongs to the caller
-static bool put_row(tide_registry *r, const tide_registry_row *row, tide_allocator **dropped) {
+void tide__registry_put_row(tide_registry *r, const tide_registry_row *row, tide_allocator **dropped) {
     const size_t i = lower_bound(r, row->device, row->kind);
     if (i < r->n && row_order(&r->rows[i], row->device, row->kind) == 0) {
-        if (r->rows[i].priority > row->priority) return true;
+        if (r->rows[i].priority > row->priority) return;
         *dropped = r->rows[i].allocator;
     } else {
-        if (!make_room(r)) return false;
         memmove(&r->rows[i + 1], &r->rows[i], (r->n - i) * sizeof r->rows[0]);
         r->n++;
     }
     r->rows[i] = *row;
     tide_allocator_ref(row->allocator);
-    return true;
+}
+
+static void cut_row(tide_registry *r, tide_registry_row *row) {
+    const size_t i = (size_t)(row - r->rows);
+    r->n--;
+    memmove(row, row + 1, (r->n - i) * sizeof *row);
 }
 
 // ---- calls ----
+
+static tide_status no_row(tide_device device, tide_memory_kind kind, tide_error *err) {
+    char name[32];
+    return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "no allocator is registered for kind %s on %s",
+                     tide_memory_kind_name(kind), tide_device_format(device, name, sizeof name));
+}
 
 tide_status tide_registry_add(tide_registry *r, tide_memory_kind kind, tide_allocator *a, int priority,
                               tide_error *err) {
@@ -117,9 +136,9 @@ tide_status tide_registry_add(tide_registry *r, tide_memory_kind kind, tide_allo
     TIDE_TRY(tide_memory_kind_check(kind, row.device, err));
     tide_allocator *dropped = NULL;
     pthread_mutex_lock(&r->lock);
-    const bool good = put_row(r, &row, &dropped);
+    const bool good = find_row(r, row.device, kind) != NULL || tide__registry_make_room(r);
+    if (good) tide__registry_put_row(r, &row, &dropped);
     pthread_mutex_unlock(&r->lock);
-    // Outside the lock: dropping may destroy the allocator, and that may take other locks.
     tide_allocator_unref(dropped);
     if (!good) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to register allocator '%s'", tide_allocator_name(a));
     return TIDE_OK;
@@ -127,17 +146,12 @@ tide_status tide_registry_add(tide_registry *r, tide_memory_kind kind, tide_allo
 
 static tide_status find(tide_registry *r, tide_device device, tide_memory_kind kind, bool ref, tide_allocator **out,
                         tide_error *err) {
-    tide_allocator *found = NULL;
     pthread_mutex_lock(&r->lock);
-    const size_t i = lower_bound(r, device, kind);
-    if (i < r->n && row_order(&r->rows[i], device, kind) == 0) found = r->rows[i].allocator;
+    const tide_registry_row *row = find_row(r, device, kind);
+    tide_allocator *found = row != NULL ? row->allocator : NULL;
     if (found != NULL && ref) tide_allocator_ref(found);
     pthread_mutex_unlock(&r->lock);
-    if (found == NULL) {
-        char name[16];
-        return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "no allocator is registered for kind %s on %s",
-                         tide_memory_kind_name(kind), tide_device_format(device, name, sizeof name));
-    }
+    if (found == NULL) return no_row(device, kind, err);
     *out = found;
     return TIDE_OK;
 }
@@ -152,10 +166,61 @@ tide_status tide_registry_acquire(tide_registry *r, tide_device device, tide_mem
     return find(r, device, kind, true, out, err);
 }
 
+/// Blocks of `a` that somebody holds, and those that a stream may still use.
+static tide_status require_idle(const tide_allocator *a, tide_memory_kind kind, tide_error *err) {
+    tide_allocator_stats s;
+    tide_allocator_get_stats(a, &s);
+    const uint64_t n_out = s.n_allocs - s.n_frees;
+    if (n_out == 0 && s.n_pending == 0) return TIDE_OK;
+    char name[32];
+    const tide_status st =
+        TIDE_FAIL(err, TIDE_ERR_BUSY,
+                  "allocator '%s' cannot leave kind %s on %s: it has %" PRIu64 " blocks out, %" PRIu64 " bytes",
+                  tide_allocator_name(a), tide_memory_kind_name(kind),
+                  tide_device_format(tide_allocator_device(a), name, sizeof name), n_out, s.requested_bytes);
+    if (s.n_pending > 0)
+        tide_error_note(err, "%" PRIu64 " blocks were released, but a stream may still use them", s.n_pending);
+    return st;
+}
+
+static tide_status remove_row(tide_registry *r, tide_device device, tide_memory_kind kind, bool even_if_busy,
+                              tide_allocator *dropped[2], tide_error *err) {
+    tide_registry_row *row = find_row(r, device, kind);
+    if (row == NULL) return no_row(device, kind, err);
+    if (!even_if_busy) TIDE_TRY(require_idle(row->allocator, kind, err));
+    dropped[0] = row->allocator;
+    cut_row(r, row);
+    tide__device_entry *e = tide__registry_find_device(r, device);
+    if (kind == TIDE_KIND_DEFAULT && e != NULL && e->allocator == dropped[0]) {
+        dropped[1] = e->allocator;
+        e->allocator = NULL;
+    }
+    return TIDE_OK;
+}
+
+tide_status tide_registry_remove(tide_registry *r, tide_device device, tide_memory_kind kind, bool even_if_busy,
+                                 tide_error *err) {
+    tide_allocator *dropped[2] = {NULL, NULL};
+    pthread_mutex_lock(&r->lock);
+    const tide_status st = remove_row(r, device, kind, even_if_busy, dropped, err);
+    pthread_mutex_unlock(&r->lock);
+    for (int i = 0; i < 2; i++) tide_allocator_unref(dropped[i]);
+    return st;
+}
+
 size_t tide_registry_rows(tide_registry *r, tide_registry_row *out, size_t n_max) {
     pthread_mutex_lock(&r->lock);
     const size_t n = r->n;
     for (size_t i = 0; i < n && i < n_max; i++) out[i] = r->rows[i];
     pthread_mutex_unlock(&r->lock);
     return n;
+}
+
+tide_status tide_registry_stats(tide_registry *r, tide_device device, tide_memory_kind kind, tide_allocator_stats *out,
+                                tide_error *err) {
+    tide_allocator *a = NULL;
+    TIDE_TRY(tide_registry_acquire(r, device, kind, &a, err));
+    tide_allocator_get_stats(a, out);
+    tide_allocator_unref(a);
+    return TIDE_OK;
 }

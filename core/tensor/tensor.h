@@ -11,6 +11,7 @@
 
 #include "core/memory/block.h"
 #include "core/memory/registry.h"
+#include "core/memory/storage.h"
 #include "core/tensor/dtype.h"
 
 #ifdef __cplusplus

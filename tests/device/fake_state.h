@@ -169,7 +169,7 @@ static TIDE_UNUSED tide_status fake_failed(fake_call_kind call, tide_error *err)
 
 static TIDE_UNUSED tide_status fake_take(int32_t index, size_t size_bytes, size_t align_bytes, bool pinned, void **out,
                                          tide_error *err) {
-    uint64_t rounded;
+    uint64_t rounded = 0;
     if (size_bytes == 0 || !tide_is_pow2(align_bytes)) {
         return TIDE_FAIL(err, TIDE_ERR_INVALID, "fake: %zu bytes aligned to %zu", size_bytes, align_bytes);
     }

@@ -138,7 +138,6 @@ static void wrong_arguments_and_a_backing_that_fails(void **state) {
     tide_error err = TIDE_ERROR_INIT;
     tide_allocator *cpu = make_cpu();
     tide_allocator *arena = NULL;
-    assert_tide_status(tide_arena_create(cpu, 0, 64, &arena, &err), TIDE_ERR_INVALID);
     assert_tide_status(tide_arena_create(cpu, 100, 65, &arena, &err), TIDE_ERR_INVALID);
     assert_tide_status(tide_arena_create(cpu, SIZE_MAX, 64, &arena, &err), TIDE_ERR_NOMEM);
     assert_text_has(err.msg, "arena");
@@ -178,6 +177,84 @@ static void blocks_live_inside_the_one_block(void **state) {
     tide_allocator_unref(cpu);
 }
 
+// LT-28: nothing is taken before reserve; a reserve that has enough does nothing; a larger one gives the old block
+// back.
+static void reserve_makes_room(void **state) {
+    (void)state;
+    tide_error err = TIDE_ERROR_INIT;
+    tide_allocator *cpu = make_cpu();
+    tide_allocator *arena = make_arena(cpu, 0, 64);
+    tide_memory mem = {0};
+    const tide_alloc_request req = {.size_bytes = 1, .tag = "conv1"};
+    assert_true(stats_of(cpu).n_system == 0 && stats_of(arena).reserved_bytes == 0);
+    assert_tide_status(tide_allocator_alloc(arena, &req, &mem, &err), TIDE_ERR_NO_SPACE);
+    assert_text_has(err.msg, "0 B left of 0");
+    assert_sound(arena);
+
+    assert_tide_ok(tide_arena_reserve(arena, 1000, &err), &err);
+    assert_tide_ok(tide_arena_reserve(arena, 1000, &err), &err);
+    assert_tide_ok(tide_arena_reserve(arena, 10, &err), &err);
+    assert_true(stats_of(cpu).n_system == 1 && stats_of(arena).n_system == 1);
+    assert_true(stats_of(arena).largest_free_bytes == 1000 && stats_of(arena).headroom_bytes == 0);
+    mem = take(arena, 1000, 0);
+    memset(mem.data, 1, 1000);
+    assert_tide_status(tide_arena_reserve(arena, 2000, &err), TIDE_ERR_BUSY);
+    assert_text_has(err.msg, "1 blocks are out");
+    assert_tide_ok(tide_arena_reserve(arena, 500, &err), &err); // it has that much, whoever uses it
+    give(arena, &mem);
+    assert_tide_status(tide_arena_reserve(arena, 2000, &err), TIDE_ERR_BUSY); // a cursor in mid-air
+    assert_text_has(err.msg, "cursor is at 1000 of 1000");
+    assert_tide_ok(tide_allocator_reset(arena, &err), &err);
+    assert_tide_ok(tide_arena_reserve(arena, 2000, &err), &err);
+    assert_true(stats_of(cpu).n_system == 2 && stats_of(cpu).n_frees == 1);
+    assert_true(stats_of(arena).n_system == 2 && stats_of(arena).reserved_bytes == 2048 - 2048 % 64);
+    assert_true(stats_of(arena).peak_active_bytes == 1000); // the mark survives
+    mem = take(arena, 2000, 0);
+    memset(mem.data, 2, 2000);
+    give(arena, &mem);
+    assert_sound(arena);
+
+    // A backing that fails leaves the arena as it was.
+    assert_tide_ok(tide_allocator_reset(arena, &err), &err);
+    assert_tide_status(tide_arena_reserve(arena, SIZE_MAX, &err), TIDE_ERR_NOMEM);
+    assert_true(stats_of(arena).largest_free_bytes == 2000);
+    assert_tide_status(tide_arena_reserve(cpu, 10, &err), TIDE_ERR_INVALID);
+    assert_text_has(err.msg, "no arena");
+    assert_sound(arena);
+    tide_allocator_unref(arena);
+    assert_true(stats_of(cpu).active_bytes == 0);
+    tide_allocator_unref(cpu);
+}
+
+static void host_memory_may_end(void **state) {
+    (void)state;
+    tide_error err = TIDE_ERROR_INIT;
+    tide_allocator *cpu = make_cpu(), *arena = NULL;
+    int n = 0;
+    for (;; n++) {
+        tide_host_fail_after(n);
+        const tide_status st = tide_arena_create(cpu, 1000, 64, &arena, &err);
+        tide_host_fail_after(-1);
+        if (st == TIDE_OK) break;
+        assert_tide_status(st, TIDE_ERR_NOMEM);
+        assert_true(stats_of(cpu).active_bytes == 0);
+    }
+    assert_true(n >= 3); // state, block, object
+    tide_allocator_unref(arena);
+    tide_allocator_unref(cpu);
+}
+
+static void props_tell(void **state) {
+    (void)state;
+    tide_allocator *cpu = make_cpu();
+    tide_allocator *arena = make_arena(cpu, 4096, 128);
+    tide_allocator_props p;
+    tide_allocator_get_props(arena, &p);
+    assert_true(p.align_bytes == 128 && p.needs_reset && !p.keeps_freed);
+    tide_allocator_unref(arena);
+    tide_allocator_unref(cpu);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(one_backing_call_over_1000_steps),
@@ -187,6 +264,9 @@ int main(void) {
         tide_unit_test(reset_is_refused_while_memory_is_out),
         tide_unit_test(wrong_arguments_and_a_backing_that_fails),
         tide_unit_test(blocks_live_inside_the_one_block),
+        tide_unit_test(reserve_makes_room),
+        tide_unit_test(host_memory_may_end),
+        tide_unit_test(props_tell),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

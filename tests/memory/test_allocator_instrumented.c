@@ -60,11 +60,27 @@ static void every_field_of_every_event(void **state) {
     tide_allocator_unref(cpu);
 }
 
+/// Looks at the numbers of an oom while they are there.
+typedef struct oom_reader {
+    listener *to;
+    tide_allocator_stats stats;
+    bool has_stats;
+} oom_reader;
+
+static void read_oom(void *self, const tide_memory_event *event) {
+    oom_reader *r = self;
+    r->has_stats = event->stats != NULL;
+    if (r->has_stats) r->stats = *event->stats;
+    listener_on_memory(r->to, event);
+}
+
 static void failed_attempts_are_events_too(void **state) {
     (void)state;
     static listener l;
     tide_error err = TIDE_ERROR_INIT;
-    const tide_observer obs = listener_observer(&l);
+    (void)listener_observer(&l);
+    oom_reader reader = {.to = &l};
+    const tide_observer obs = {.self = &reader, .on_memory = read_oom};
     tide_allocator *cpu = make_cpu(), *arena = NULL;
     assert_tide_ok(tide_arena_create(cpu, 4096, 64, &arena, &err), &err);
     tide_allocator *a = wrap(arena, &obs);
@@ -79,6 +95,12 @@ static void failed_attempts_are_events_too(void **state) {
     assert_true(h->event.block_id == 0 && h->event.address == 0 && h->event.reserved_bytes == 0);
     assert_string_equal(h->allocator, "arena");
     assert_string_equal(h->tag, "greedy");
+    assert_true(h->event.align_bytes == tide_memory_kind_alignment(TIDE_KIND_KV_CACHE, TIDE_CPU));
+    assert_true(reader.has_stats && reader.stats.n_failed == 1 && reader.stats.largest_free_bytes == 4096);
+    tide_memory small = take(a, 100, 64);
+    assert_false(reader.has_stats); // for an oom only
+    give(a, &small);
+    l.n = 1;
     // A request that makes no sense never reached the allocator: no event.
     const tide_alloc_request nothing = {.size_bytes = 0};
     tide_memory mem;
@@ -194,6 +216,7 @@ static void log_char(order_log *log, char what) {
 
 static tide_status logging_alloc(void *self, const tide_alloc_request *req, tide_memory *out, tide_error *err) {
     log_char(self, 'A');
+    if (req->align_bytes > 4096) return TIDE_FAIL(err, TIDE_ERR_INVALID, "no such alignment");
     if (req->size_bytes > 64) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "too much");
     out->data = ((order_log *)self)->bytes;
     return TIDE_OK;
@@ -240,8 +263,40 @@ static void told_in_the_order_that_threads_need(void **state) {
     tide_memory none;
     assert_tide_status(tide_allocator_alloc(a, &greedy, &none, &err), TIDE_ERR_NOMEM);
     assert_string_equal(log.text, "AaqcRAo");
+    // What the inner allocator finds senseless is no lack of memory: no event.
+    const tide_alloc_request odd = {.size_bytes = 8, .align_bytes = 8192};
+    assert_tide_status(tide_allocator_alloc(a, &odd, &none, &err), TIDE_ERR_INVALID);
+    assert_string_equal(log.text, "AaqcRAoA");
     tide_allocator_unref(a);
-    assert_string_equal(log.text, "AaqcRAoD");
+    assert_string_equal(log.text, "AaqcRAoAD");
+}
+
+/// Reading the clock costs more than all the rest: who does not want the time does not pay for it.
+static void no_clock_for_who_wants_no_time(void **state) {
+    (void)state;
+    static listener l;
+    tide_observer obs = listener_observer(&l);
+    obs.no_time = true;
+    tide_allocator *cpu = make_cpu(), *a = wrap(cpu, &obs);
+    tide_memory mem = take(a, 10, 1);
+    give(a, &mem);
+    assert_int_equal(l.n, 3);
+    for (int i = 0; i < 3; i++) assert_true(l.events[i].event.t_ns == 0);
+    tide_allocator_unref(a);
+
+    // Two as one: one of them is enough.
+    static listener other;
+    const tide_observer wants = listener_observer(&other);
+    const tide_observer_pair pair = {&obs, &wants}, pair_without = {&obs, NULL};
+    const tide_observer both = tide_observer_both(&pair), without = tide_observer_both(&pair_without);
+    assert_false(both.no_time);
+    assert_true(without.no_time);
+    a = wrap(cpu, &both);
+    mem = take(a, 10, 1);
+    give(a, &mem);
+    assert_true(other.n == 3 && other.events[0].event.t_ns > 0);
+    tide_allocator_unref(a);
+    tide_allocator_unref(cpu);
 }
 
 // ---- eight threads ----
@@ -325,9 +380,10 @@ static void order_holds_under_eight_threads(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        tide_unit_test(every_field_of_every_event),          tide_unit_test(failed_attempts_are_events_too),
-        tide_unit_test(the_rest_is_the_inner_allocators),    tide_unit_test(the_stream_tells_what_is_out),
-        tide_unit_test(told_in_the_order_that_threads_need), tide_unit_test(order_holds_under_eight_threads),
+        tide_unit_test(no_clock_for_who_wants_no_time),  tide_unit_test(every_field_of_every_event),
+        tide_unit_test(failed_attempts_are_events_too),  tide_unit_test(the_rest_is_the_inner_allocators),
+        tide_unit_test(the_stream_tells_what_is_out),    tide_unit_test(told_in_the_order_that_threads_need),
+        tide_unit_test(order_holds_under_eight_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

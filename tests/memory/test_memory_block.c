@@ -1,64 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Blocks and storages: who frees what, once; slices and their bounds.
-#include "memory_test.h"
+// core/memory/block (PT-1: the layer over allocators and data pointers): who frees what, once, and what a block knows.
+// Memory of somebody else is in test_block_foreign.c, guards in test_block_guard.c, copy-on-write in test_block_cow.c.
+#include <inttypes.h>
 
-// ---- an allocator that only writes down what is asked of it ----
+#include "mock_allocator.h"
 
-typedef struct mock {
-    int n_allocs, n_releases;
-    tide_alloc_request asked;
-    tide_memory released;
-    tide_stream_id released_stream;
-    bool fails;
-    char order[8]; ///< 'r' release, 'd' destroy, as they come
-    _Alignas(256) char bytes[1024];
-} mock;
-
-static void note(mock *m, char what) {
-    const size_t n = strlen(m->order);
-    if (n + 1 < sizeof m->order) m->order[n] = what;
-}
-
-static tide_status mock_alloc(void *self, const tide_alloc_request *req, tide_memory *out, tide_error *err) {
-    mock *m = self;
-    if (m->fails) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "mock has nothing");
-    m->n_allocs++;
-    m->asked = *req;
-    out->data = m->bytes;
-    out->reserved_bytes = sizeof m->bytes;
-    out->context = m;
-    return TIDE_OK;
-}
-static void mock_release(void *self, const tide_memory *mem, tide_stream_id last_stream) {
-    mock *m = self;
-    m->n_releases++;
-    m->released = *mem;
-    m->released_stream = last_stream;
-    note(m, 'r');
-}
-static void mock_stats(const void *self, tide_allocator_stats *out) {
-    (void)self;
-    *out = (tide_allocator_stats){0};
-}
-static void mock_destroy(void *self) { note(self, 'd'); }
-
-static const tide_allocator_ops mock_ops = {.abi = TIDE_ALLOCATOR_ABI,
-                                            .name = "mock",
-                                            .alloc = mock_alloc,
-                                            .release = mock_release,
-                                            .stats = mock_stats,
-                                            .destroy = mock_destroy};
-
-static tide_allocator *make_mock(mock *m, tide_device device) {
-    tide_error err = TIDE_ERROR_INIT;
-    tide_allocator *a = NULL;
-    memset(m, 0, sizeof *m);
-    assert_tide_ok(tide_allocator_create(&mock_ops, m, device, &a, &err), &err);
-    return a;
-}
-
-// ---- blocks ----
+// ---- owned ----
 
 // LT-8, LT-9, LT-3: what a block knows, and that its owner hears of its end once, before the owner goes.
 static void owned_block_is_given_back_once(void **state) {
@@ -79,20 +27,22 @@ static void owned_block_is_given_back_once(void **state) {
     assert_true(b->mem.block_id == b->id && b->mem.kind == TIDE_KIND_WORKSPACE && b->mem.tag == b->tag);
     assert_int_equal(b->mem.requested_bytes, 100);
     assert_int_equal(b->mem.reserved_bytes, 1024);
+    assert_int_equal(b->align_bytes, 256);
     assert_ptr_equal(b->owner, a);
     assert_int_equal(b->last_stream, 5);
     tide_allocator_unref(a); // the block keeps it (LT-34)
-    assert_string_equal(m.order, "");
+    assert_string_equal(m.order, "a");
     assert_ptr_equal(tide_block_ref(b), b);
+    assert_int_equal(tide_block_use_count(b), 2);
     tide_block_unref(b);
     assert_int_equal(m.n_releases, 0);
     tide_block_unref(b);
     assert_int_equal(m.n_releases, 1);
     assert_int_equal(m.released_stream, 5);
-    assert_ptr_equal(m.released.data, m.bytes);
-    assert_ptr_equal(m.released.context, &m);
+    assert_ptr_equal(m.released.data, m.given);
     assert_int_equal(m.released.requested_bytes, 100);
-    assert_string_equal(m.order, "rd");
+    assert_string_equal(m.released_tag, "conv1.out");
+    assert_string_equal(m.order, "ard");
     tide_block_unref(NULL);
 }
 
@@ -121,148 +71,123 @@ static void impossible_blocks_are_refused(void **state) {
     tide_block *b = NULL;
     assert_tide_status(tide_block_create(NULL, 10, 0, TIDE_KIND_DEFAULT, 0, "w", &b, &err), TIDE_ERR_INVALID);
     assert_text_has(err.msg, "'w'");
+    assert_text_has(err.msg, "no allocator");
     tide_allocator *a = make_mock(&m, (tide_device){TIDE_DEVICE_CUDA, 0});
     assert_tide_status(tide_block_create(a, 0, 0, TIDE_KIND_DEFAULT, 0, NULL, &b, &err), TIDE_ERR_INVALID);
     assert_tide_status(tide_block_create(a, 10, 48, TIDE_KIND_DEFAULT, 0, NULL, &b, &err), TIDE_ERR_INVALID);
     assert_tide_status(tide_block_create(a, 10, 0, TIDE_KIND_HOST_PINNED, 0, NULL, &b, &err), TIDE_ERR_INVALID);
     assert_tide_status(tide_block_create(a, 10, 0, (tide_memory_kind)77, 0, NULL, &b, &err), TIDE_ERR_INVALID);
-    m.fails = true;
+    m.fail_after = 0;
     assert_tide_status(tide_block_create(a, 10, 0, TIDE_KIND_DEFAULT, 0, NULL, &b, &err), TIDE_ERR_NOMEM);
-    m.fails = false;
     tide_host_fail_after(0);
     assert_tide_status(tide_block_create(a, 10, 0, TIDE_KIND_DEFAULT, 0, NULL, &b, &err), TIDE_ERR_NOMEM);
     assert_null(b);
     assert_int_equal(m.n_allocs, 0);
     assert_int_equal(m.n_releases, 0);
     tide_allocator_unref(a);
-    assert_string_equal(m.order, "d");
+    assert_string_equal(m.order, "fd");
 }
 
-static void count_release(void *ctx) { ++*(int *)ctx; }
+// ---- looking ----
 
-// LT-9, LT-12, PT-11: borrowed memory is never freed by us; its release routine runs once, or there is none.
-static void borrowed_block_is_never_freed(void **state) {
-    (void)state;
-    tide_error err = TIDE_ERROR_INIT;
-    char bytes[64] = "theirs";
-    int n_released = 0;
-    tide_block *b = NULL;
-    assert_tide_ok(tide_block_borrow(bytes, sizeof bytes, TIDE_CPU, TIDE_KIND_PERSISTENT, count_release, &n_released,
-                                     "weights", &b, &err),
-                   &err);
-    assert_null(b->owner);
-    assert_ptr_equal(b->mem.data, bytes);
-    assert_int_equal(b->kind, TIDE_KIND_PERSISTENT);
-    assert_true(b->id > 0);
-    tide_block_ref(b);
-    tide_block_unref(b);
-    assert_int_equal(n_released, 0);
-    tide_block_unref(b);
-    assert_int_equal(n_released, 1);
-
-    assert_tide_ok(
-        tide_block_borrow(bytes, sizeof bytes, TIDE_CPU, TIDE_KIND_HOST_PAGEABLE, NULL, NULL, NULL, &b, &err), &err);
-    assert_int_equal(b->kind, TIDE_KIND_HOST_PAGEABLE);
-    tide_block_unref(b);
-    assert_string_equal(bytes, "theirs");
-
-    // A refused borrow leaves the memory with its owner: the routine does not run.
-    assert_tide_status(
-        tide_block_borrow(NULL, 5, TIDE_CPU, TIDE_KIND_DEFAULT, count_release, &n_released, NULL, &b, &err),
-        TIDE_ERR_INVALID);
-    assert_tide_status(tide_block_borrow(bytes, 5, (tide_device){TIDE_DEVICE_CUDA, 0}, TIDE_KIND_HOST_PINNED,
-                                         count_release, &n_released, NULL, &b, &err),
-                       TIDE_ERR_INVALID);
-    assert_int_equal(n_released, 1);
-}
-
-// ---- storages ----
-
-// LT-7, LT-13: slices share the block, change offset and length, and keep it alive.
-static void slices_share_the_block(void **state) {
+// LT-8: the block dump: pointer, bytes, device, kind, owner, last stream.
+static void dump_names_every_fact(void **state) {
     (void)state;
     static mock m;
     tide_error err = TIDE_ERROR_INIT;
     tide_allocator *a = make_mock(&m, TIDE_CPU);
     tide_block *b = NULL;
-    assert_tide_ok(tide_block_create(a, 1000, 0, TIDE_KIND_DEFAULT, 0, NULL, &b, &err), &err);
-    tide_storage whole = tide_storage_of_block(b), part, deeper;
+    assert_tide_ok(tide_block_create(a, 100, 0, TIDE_KIND_WORKSPACE, 5, "conv1.out", &b, &err), &err);
+    tide_block_ref(b);
+    tide_text text = {0};
+    tide_block_describe(b, &text);
+    char want[320];
+    snprintf(want, sizeof want,
+             "block %" PRIu64
+             " at %p: requested 100 B, reserved 1024 B, cpu, kind Workspace, owner mock, last stream 5, "
+             "2 references, normal, 'conv1.out'",
+             b->id, m.given);
+    assert_string_equal(tide_text_str(&text), want);
+    tide_text_deinit(&text);
+    tide_block_record_use(b, 9);
+    assert_int_equal(b->last_stream, 9);
+    assert_int_equal(m.used_stream, 9);
     tide_block_unref(b);
-    assert_int_equal(whole.size_bytes, 1000);
-    assert_tide_ok(tide_storage_slice(&whole, 256, 512, &part, &err), &err);
-    assert_tide_ok(tide_storage_slice(&part, 64, 448, &deeper, &err), &err);
-    assert_ptr_equal(part.block, deeper.block);
-    assert_true(whole.block->id == deeper.block->id);
-    assert_int_equal(deeper.offset_bytes, 320);
-    assert_int_equal(deeper.size_bytes, 448);
-    assert_ptr_equal(tide_storage_data(&deeper), m.bytes + 320);
-    tide_storage_deinit(&whole); // base first
-    tide_storage_deinit(&part);
-    assert_int_equal(m.n_releases, 0);
-    memset(tide_storage_data(&deeper), 1, 448); // still there
-    tide_storage again = tide_storage_ref(&deeper);
-    tide_storage_deinit(&deeper);
-    assert_int_equal(m.n_releases, 0);
-    tide_storage_deinit(&again);
-    assert_int_equal(m.n_releases, 1);
+    tide_block_unref(b);
+    assert_int_equal(m.released_stream, 9);
     tide_allocator_unref(a);
 }
 
-// LT-36: off by one, overflow, the empty slice at the end; a refused slice writes nothing.
-static void slices_stay_inside(void **state) {
-    (void)state;
-    tide_error err = TIDE_ERROR_INIT;
-    char bytes[100];
-    tide_block *b = NULL;
-    assert_tide_ok(tide_block_borrow(bytes, 100, TIDE_CPU, TIDE_KIND_DEFAULT, NULL, NULL, "base", &b, &err), &err);
-    tide_storage whole = tide_storage_of_block(b), base, out = {.offset_bytes = 777};
-    tide_block_unref(b);
-    // Not the whole block: what lies behind the slice is there, but not ours.
-    assert_tide_ok(tide_storage_slice(&whole, 10, 50, &base, &err), &err);
-    static const struct {
-        size_t offset, size;
-        bool fits;
-    } rows[] = {{0, 50, true},
-                {0, 51, false},
-                {1, 50, false},
-                {49, 1, true},
-                {50, 0, true},
-                {50, 1, false},
-                {51, 0, false},
-                {SIZE_MAX, 0, false},
-                {SIZE_MAX, 2, false},
-                {2, SIZE_MAX, false},
-                {SIZE_MAX, SIZE_MAX, false},
-                {1, SIZE_MAX - 9, false},
-                {SIZE_MAX - 9, 20, false}};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        tide_storage got = out;
-        const tide_status st = tide_storage_slice(&base, rows[i].offset, rows[i].size, &got, &err);
-        assert_int_equal(st, rows[i].fits ? TIDE_OK : TIDE_ERR_INVALID);
-        if (rows[i].fits) {
-            assert_int_equal(got.offset_bytes, 10 + rows[i].offset);
-            tide_storage_deinit(&got);
-        } else {
-            assert_memory_equal(&got, &out, sizeof got);
-            assert_text_has(err.msg, "50 B");
-        }
-    }
-    tide_storage_deinit(&base);
-    tide_storage_deinit(&whole);
+// ---- factory ----
+
+typedef struct workshop {
+    int n_made;
+    tide_block_request last;
+    bool makes_nothing, makes_less;
+} workshop;
+
+static tide_status make_in_workshop(void *self, const tide_block_request *req, tide_block **out, tide_error *err) {
+    workshop *w = self;
+    w->n_made++;
+    w->last = *req;
+    if (w->makes_nothing) return TIDE_OK;
+    const size_t bytes = w->makes_less ? req->size_bytes - 1 : req->size_bytes;
+    return tide_block_create(req->owner, bytes, req->align_bytes, req->kind, req->stream, "from the workshop", out,
+                             err);
 }
 
-// LT-10: empty, yet with a device.
-static void empty_storage_knows_its_device(void **state) {
+// PT-23: a fake device with its own factory; other devices keep the default, and NULL brings it back.
+static void device_type_may_have_a_factory(void **state) {
     (void)state;
-    const tide_device cuda1 = {TIDE_DEVICE_CUDA, 1};
-    tide_storage s = {.device = cuda1};
-    assert_null(tide_storage_data(&s));
-    tide_storage same = tide_storage_ref(&s), part;
-    assert_tide_status(tide_storage_slice(&s, 0, 0, &part, NULL), TIDE_OK);
-    assert_tide_status(tide_storage_slice(&s, 0, 1, &part, NULL), TIDE_ERR_INVALID);
-    tide_storage_deinit(&s);
-    assert_true(tide_device_equal(s.device, cuda1) && tide_device_equal(same.device, cuda1));
+    static mock on_fake, on_cpu;
+    tide_error err = TIDE_ERROR_INIT;
+    fake_setup(2);
+    const tide_device fake1 = fake_at(1);
+    tide_allocator *far = make_mock(&on_fake, fake1), *cpu = make_mock(&on_cpu, TIDE_CPU);
+    workshop w = {0};
+    assert_tide_ok(tide_block_set_factory(fake1.type, make_in_workshop, &w, &err), &err);
+    const tide_block_request on_fake_req = {
+        .owner = far, .size_bytes = 64, .align_bytes = 128, .kind = TIDE_KIND_DEFAULT, .stream = 3, .tag = "x"};
+    tide_block_request on_cpu_req = on_fake_req;
+    on_cpu_req.owner = cpu;
+    tide_block *b = NULL;
+    assert_tide_ok(tide_block_make(&on_fake_req, &b, &err), &err);
+    assert_int_equal(w.n_made, 1);
+    assert_ptr_equal(w.last.owner, far);
+    assert_int_equal(w.last.size_bytes, 64);
+    assert_int_equal(w.last.align_bytes, 128);
+    assert_int_equal(w.last.stream, 3);
+    assert_string_equal(b->tag, "from the workshop");
+    tide_block_unref(b);
+    assert_tide_ok(tide_block_make(&on_cpu_req, &b, &err), &err);
+    assert_int_equal(w.n_made, 1);
+    assert_string_equal(b->tag, "x");
+    tide_block_unref(b);
+
+    // A factory that says OK and makes nothing, or too little, is found out.
+    b = NULL;
+    w.makes_nothing = true;
+    assert_tide_status(tide_block_make(&on_fake_req, &b, &err), TIDE_ERR_BACKEND);
+    w = (workshop){.makes_less = true};
+    assert_tide_status(tide_block_make(&on_fake_req, &b, &err), TIDE_ERR_BACKEND);
+    assert_text_has(err.msg, "fake:1");
+    assert_null(b);
+
+    assert_tide_ok(tide_block_set_factory(fake1.type, NULL, NULL, &err), &err);
+    assert_tide_ok(tide_block_make(&on_fake_req, &b, &err), &err);
+    assert_string_equal(b->tag, "x");
+    tide_block_unref(b);
+    assert_tide_status(tide_block_set_factory((tide_device_type)-1, make_in_workshop, &w, &err), TIDE_ERR_INVALID);
+    assert_tide_status(tide_block_set_factory((tide_device_type)TIDE_MAX_DEVICE_TYPES, make_in_workshop, &w, &err),
+                       TIDE_ERR_INVALID);
+    const tide_block_request nobody = {.size_bytes = 4};
+    assert_tide_status(tide_block_make(&nobody, &b, &err), TIDE_ERR_INVALID);
+    tide_allocator_unref(far);
+    tide_allocator_unref(cpu);
+    fake_teardown();
 }
+
+// ---- threads ----
 
 static void *ref_and_unref(void *block) {
     for (int i = 0; i < 20000; i++) tide_block_unref(tide_block_ref(block));
@@ -289,9 +214,8 @@ static void references_hold_under_threads(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(owned_block_is_given_back_once), tide_unit_test(ids_are_never_used_twice),
-        tide_unit_test(impossible_blocks_are_refused),  tide_unit_test(borrowed_block_is_never_freed),
-        tide_unit_test(slices_share_the_block),         tide_unit_test(slices_stay_inside),
-        tide_unit_test(empty_storage_knows_its_device), tide_unit_test(references_hold_under_threads),
+        tide_unit_test(impossible_blocks_are_refused),  tide_unit_test(dump_names_every_fact),
+        tide_unit_test(device_type_may_have_a_factory), tide_unit_test(references_hold_under_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,8 @@
 // The meter: its arithmetic by hand and against a plain sum, and under threads.
 #include "core/memory/meter.h"
 
+#include <stdatomic.h>
+
 #include "memory_test.h"
 
 static tide_meter *make(void) {
@@ -132,6 +134,15 @@ static void agrees_with_the_allocator(void **state) {
     tide_meter_destroy(m);
 }
 
+/// It does not look at the clock, and nobody has to for its sake.
+static void wants_no_time(void **state) {
+    (void)state;
+    tide_meter *m = make();
+    const tide_observer obs = tide_meter_observer(m);
+    assert_true(obs.no_time && obs.on_scope == NULL);
+    tide_meter_destroy(m);
+}
+
 static void *tell_for_ever(void *obs) {
     for (int i = 0; i < 5000; i++) {
         tell(obs, TIDE_MEM_ALLOC, TIDE_KIND_WORKSPACE, 10, 16);
@@ -155,13 +166,113 @@ static void adds_up_under_threads(void **state) {
     tide_meter_destroy(m);
 }
 
+// ---- blocks that wander: threads one after the other, so that a plain count is the truth ----
+
+typedef struct wander {
+    tide_observer obs;
+    tide_meter *m;
+    tide_rng rng;
+    uint64_t sizes[64];
+    tide_memory_kind kinds[64];
+    uint64_t live[TIDE_N_KINDS + 1], peak[TIDE_N_KINDS + 1];
+    int n_wrong;
+} wander;
+
+static void *walk(void *arg) {
+    wander *w = arg;
+    for (int step = 0; step < 400; step++) {
+        const size_t i = (size_t)tide_rng_below(&w->rng, 64);
+        if (w->sizes[i] != 0) {
+            give_back(&w->obs, w->kinds[i], w->sizes[i], w->sizes[i] + 64);
+            w->live[w->kinds[i]] -= w->sizes[i];
+            w->live[TIDE_N_KINDS] -= w->sizes[i];
+            w->sizes[i] = 0;
+            continue;
+        }
+        w->sizes[i] = 1 + tide_rng_below(&w->rng, 5000);
+        w->kinds[i] = (tide_memory_kind)tide_rng_below(&w->rng, TIDE_N_KINDS);
+        tell(&w->obs, TIDE_MEM_ALLOC, w->kinds[i], w->sizes[i], w->sizes[i] + 64);
+        const int both[2] = {(int)w->kinds[i], TIDE_N_KINDS};
+        for (int k = 0; k < 2; k++) {
+            w->live[both[k]] += w->sizes[i];
+            if (w->live[both[k]] > w->peak[both[k]]) w->peak[both[k]] = w->live[both[k]];
+        }
+    }
+    for (int k = 0; k <= TIDE_N_KINDS; k++) {
+        tide_meter_kind got;
+        if (k < TIDE_N_KINDS) {
+            tide_meter_get(w->m, (tide_memory_kind)k, &got);
+        } else {
+            tide_meter_total(w->m, &got);
+        }
+        if (got.live_bytes != w->live[k] || got.peak_bytes != w->peak[k]) w->n_wrong++;
+    }
+    return NULL;
+}
+
+static void peaks_are_exact_over_threads(void **state) {
+    (void)state;
+    wander w = {.m = make(), .rng = {11}};
+    w.obs = tide_meter_observer(w.m);
+    for (int t = 0; t < 40; t++) {
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, walk, &w), 0);
+        pthread_join(thread, NULL);
+        assert_int_equal(w.n_wrong, 0);
+        if (t != 20) continue;
+        tide_meter_reset_peaks(w.m);
+        memcpy(w.peak, w.live, sizeof w.peak);
+    }
+    tide_meter_destroy(w.m);
+}
+
+typedef struct stand {
+    tide_observer obs;
+    pthread_barrier_t barrier;
+    _Atomic int n;
+} stand;
+
+static void *stand_still(void *arg) {
+    stand *s = arg;
+    const tide_memory_kind kind = (tide_memory_kind)(atomic_fetch_add(&s->n, 1) % 2);
+    for (int round = 0; round < 100; round++) {
+        for (int i = 0; i < 20; i++) tell(&s->obs, TIDE_MEM_ALLOC, kind, 100, 128);
+        if (round == 50) pthread_barrier_wait(&s->barrier);
+        for (int i = 0; i < 20; i++) give_back(&s->obs, kind, 100, 128);
+    }
+    return NULL;
+}
+
+/// Eight threads of two kinds stand still with all they ever have: peaks are known to the byte.
+static void the_peak_of_all_threads_is_exact(void **state) {
+    (void)state;
+    tide_meter *m = make();
+    stand s = {.obs = tide_meter_observer(m)};
+    pthread_t threads[8];
+    pthread_barrier_init(&s.barrier, NULL, 8);
+    for (int i = 0; i < 8; i++) assert_int_equal(pthread_create(&threads[i], NULL, stand_still, &s), 0);
+    for (int i = 0; i < 8; i++) pthread_join(threads[i], NULL);
+    pthread_barrier_destroy(&s.barrier);
+    tide_meter_kind k;
+    for (int kind = 0; kind < 2; kind++) {
+        tide_meter_get(m, (tide_memory_kind)kind, &k);
+        assert_true(k.peak_bytes == 4 * 20 * 100 && k.reserved_peak_bytes == 4 * 20 * 128 && k.n_live == 0);
+    }
+    tide_meter_total(m, &k);
+    assert_true(k.peak_bytes == 8 * 20 * 100 && k.reserved_peak_bytes == 8 * 20 * 128 && k.live_bytes == 0);
+    tide_meter_destroy(m);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(peak_of_the_sum_is_not_the_sum_of_peaks),
         tide_unit_test(only_completed_frees_count),
         tide_unit_test(reset_keeps_what_is_alive),
         tide_unit_test(agrees_with_the_allocator),
+        tide_unit_test(wants_no_time),
         tide_unit_test(adds_up_under_threads),
+        tide_unit_test(the_peak_of_all_threads_is_exact),
+        tide_unit_test(peaks_are_exact_over_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

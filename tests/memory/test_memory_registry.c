@@ -3,6 +3,7 @@
 // The registry: priorities, replacement, the registry of the process.
 #include "core/memory/registry.h"
 
+#include "core/memory/storage.h"
 #include "memory_test.h"
 
 static tide_allocator *make_cpu(void) {
@@ -155,6 +156,135 @@ static void swapping_needs_no_other_change(void **state) {
     tide_allocator_unref(fresh);
 }
 
+/// The program of LT-20: it names a kind and knows no allocator.
+static tide_storage keep_keys_and_values(tide_registry *r) {
+    tide_error err = TIDE_ERROR_INIT;
+    const tide_storage_spec spec = {.device = TIDE_CPU, .kind = TIDE_KIND_KV_CACHE, .registry = r, .tag = "kv"};
+    tide_storage s = {0};
+    assert_tide_ok(tide_storage_create(&spec, 1000, &s, &err), &err);
+    return s;
+}
+
+// LT-20: another allocator for the KV cache, the same program, different stats.
+static void the_program_does_not_know_the_allocator(void **state) {
+    (void)state;
+    tide_error err = TIDE_ERROR_INIT;
+    tide_registry *r = make();
+    tide_allocator *plain = make_cpu(), *caching = NULL;
+    tide_allocator_stats stats;
+    assert_tide_ok(tide_cpu_caching_allocator_create(&caching, &err), &err);
+    assert_tide_ok(tide_registry_add(r, TIDE_KIND_KV_CACHE, plain, 0, &err), &err);
+    tide_storage s = keep_keys_and_values(r);
+    assert_tide_ok(tide_registry_stats(r, TIDE_CPU, TIDE_KIND_KV_CACHE, &stats, &err), &err);
+    assert_true(stats.n_allocs == 1 && stats.requested_bytes == 1024);
+    tide_storage_deinit(&s);
+    assert_tide_ok(tide_registry_stats(r, TIDE_CPU, TIDE_KIND_KV_CACHE, &stats, &err), &err);
+    assert_true(stats.n_frees == 1 && stats.cached_bytes == 0);
+
+    assert_tide_ok(tide_registry_add(r, TIDE_KIND_KV_CACHE, caching, 0, &err), &err);
+    s = keep_keys_and_values(r);
+    tide_storage_deinit(&s);
+    assert_tide_ok(tide_registry_stats(r, TIDE_CPU, TIDE_KIND_KV_CACHE, &stats, &err), &err);
+    assert_true(stats.n_allocs == 1 && stats.cached_bytes >= 1024); // the other one's numbers
+    assert_true(stats_of(plain).n_allocs == 1);
+    assert_tide_status(tide_registry_stats(r, TIDE_CPU, TIDE_KIND_WORKSPACE, &stats, &err), TIDE_ERR_NOT_FOUND);
+    tide_registry_destroy(r);
+    tide_allocator_unref(plain);
+    tide_allocator_unref(caching);
+}
+
+/// An allocator that gives one buffer and says when it is destroyed.
+typedef struct one_buffer {
+    char bytes[256];
+    uint64_t n_allocs, n_frees, n_pending;
+    int n_destroyed;
+} one_buffer;
+
+static tide_status one_alloc(void *self, const tide_alloc_request *req, tide_memory *out, tide_error *err) {
+    one_buffer *o = self;
+    if (req->size_bytes > sizeof o->bytes) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "too much");
+    out->data = o->bytes;
+    o->n_allocs++;
+    return TIDE_OK;
+}
+static void one_release(void *self, const tide_memory *mem, tide_stream_id last_stream) {
+    (void)mem;
+    (void)last_stream;
+    ((one_buffer *)self)->n_frees++;
+}
+static void one_stats(const void *self, tide_allocator_stats *out) {
+    const one_buffer *o = self;
+    out->n_allocs = o->n_allocs;
+    out->n_frees = o->n_frees;
+    out->n_pending = o->n_pending;
+    out->requested_bytes = (o->n_allocs - o->n_frees) * 100;
+}
+static void one_destroy(void *self) { ((one_buffer *)self)->n_destroyed++; }
+static const tide_allocator_ops one_ops = {.abi = TIDE_ALLOCATOR_ABI,
+                                           .name = "one_buffer",
+                                           .alloc = one_alloc,
+                                           .release = one_release,
+                                           .stats = one_stats,
+                                           .destroy = one_destroy};
+
+// LT-34: unregistering with live blocks is refused with the numbers, and nothing changes; forced, the row goes and the
+// allocator lives until its last block is given back.
+static void leaving_with_live_blocks_LT_34(void **state) {
+    (void)state;
+    tide_error err = TIDE_ERROR_INIT;
+    tide_registry *r = make();
+    one_buffer o = {.n_allocs = 0};
+    tide_allocator *a = NULL, *got = NULL;
+    assert_tide_ok(tide_allocator_create(&one_ops, &o, TIDE_CPU, &a, &err), &err);
+    assert_tide_status(tide_registry_remove(r, TIDE_CPU, TIDE_KIND_DEFAULT, true, &err), TIDE_ERR_NOT_FOUND);
+    assert_tide_ok(tide_registry_add_device(r, a, 0, &err), &err);
+    tide_block *b = NULL;
+    assert_tide_ok(tide_block_create(a, 100, 0, TIDE_KIND_DEFAULT, 0, "held", &b, &err), &err);
+    tide_allocator_unref(a); // the registry's and the block's now
+
+    assert_tide_status(tide_registry_remove(r, TIDE_CPU, TIDE_KIND_DEFAULT, false, &err), TIDE_ERR_BUSY);
+    assert_text_has(err.msg, "1 blocks");
+    assert_text_has(err.msg, "100 bytes");
+    assert_text_has(err.msg, "one_buffer");
+    assert_tide_ok(tide_registry_get(r, TIDE_CPU, TIDE_KIND_DEFAULT, &got, &err), &err);
+    assert_ptr_equal(got, a);
+
+    assert_tide_ok(tide_registry_remove(r, TIDE_CPU, TIDE_KIND_DEFAULT, true, &err), &err);
+    assert_tide_status(tide_registry_get(r, TIDE_CPU, TIDE_KIND_DEFAULT, &got, &err), TIDE_ERR_NOT_FOUND);
+    assert_tide_status(tide_registry_acquire_device(r, TIDE_CPU, &got, &err), TIDE_ERR_NOT_FOUND);
+    assert_int_equal(tide_registry_rows(r, NULL, 0), 0);
+    assert_int_equal(o.n_destroyed, 0);
+    memset(b->mem.data, 1, 100);
+    tide_block_unref(b);
+    assert_int_equal(o.n_frees, 1);
+    assert_int_equal(o.n_destroyed, 1);
+    tide_registry_destroy(r);
+    assert_int_equal(o.n_destroyed, 1);
+}
+
+static void leaving_idle(void **state) {
+    (void)state;
+    tide_error err = TIDE_ERROR_INIT;
+    tide_registry *r = make();
+    one_buffer o = {.n_allocs = 3, .n_frees = 3, .n_pending = 1};
+    tide_allocator *a = NULL, *got = NULL;
+    assert_tide_ok(tide_allocator_create(&one_ops, &o, TIDE_CPU, &a, &err), &err);
+    assert_tide_ok(tide_registry_add(r, TIDE_KIND_WORKSPACE, a, 0, &err), &err);
+    assert_tide_ok(tide_registry_add(r, TIDE_KIND_KV_CACHE, a, 0, &err), &err);
+    tide_allocator_unref(a);
+    // Released, but a stream may still use it: not idle yet.
+    assert_tide_status(tide_registry_remove(r, TIDE_CPU, TIDE_KIND_WORKSPACE, false, &err), TIDE_ERR_BUSY);
+    assert_text_has(err.note, "stream");
+    o.n_pending = 0;
+    assert_tide_ok(tide_registry_remove(r, TIDE_CPU, TIDE_KIND_WORKSPACE, false, &err), &err);
+    assert_tide_status(tide_registry_get(r, TIDE_CPU, TIDE_KIND_WORKSPACE, &got, &err), TIDE_ERR_NOT_FOUND);
+    assert_tide_ok(tide_registry_get(r, TIDE_CPU, TIDE_KIND_KV_CACHE, &got, &err), &err);
+    assert_int_equal(o.n_destroyed, 0);
+    assert_tide_ok(tide_registry_remove(r, TIDE_CPU, TIDE_KIND_KV_CACHE, false, &err), &err);
+    assert_int_equal(o.n_destroyed, 1);
+    tide_registry_destroy(r);
+}
+
 static void host_memory_ends_while_adding(void **state) {
     (void)state;
     tide_error err = TIDE_ERROR_INIT;
@@ -182,12 +312,29 @@ static void host_memory_ends_while_adding(void **state) {
     assert_int_equal(n_destroyed, n_added + 1);
 }
 
+static void *ask_for_the_default(void *arg) {
+    (void)arg;
+    return tide_registry_default();
+}
+
+// what LT calls ExecutionContext is this one object for the whole process; the word "context" is kept for the
+// object of one request (core/runtime/context.h). It takes no host memory and cannot fail.
 static void the_registry_of_the_process(void **state) {
     (void)state;
     tide_error err = TIDE_ERROR_INIT;
+    tide_host_fail_after(0);
     tide_registry *r = tide_registry_default();
+    tide_host_fail_after(-1);
     assert_non_null(r);
-    assert_ptr_equal(tide_registry_default(), r);
+    pthread_t other;
+    void *seen = NULL;
+    assert_int_equal(pthread_create(&other, NULL, ask_for_the_default, NULL), 0);
+    pthread_join(other, &seen);
+    assert_ptr_equal(seen, r);
+    tide_allocator *device = NULL;
+    assert_tide_ok(tide_registry_acquire_device(r, TIDE_CPU, &device, &err), &err);
+    assert_string_equal(tide_allocator_name(device), "cpu");
+    tide_allocator_unref(device);
     for (int kind = 0; kind < TIDE_N_KINDS; kind++) {
         tide_allocator *a = NULL;
         assert_tide_ok(tide_registry_get(r, TIDE_CPU, (tide_memory_kind)kind, &a, &err), &err);
@@ -242,6 +389,9 @@ int main(void) {
         tide_unit_test(what_is_not_there_is_said),
         tide_unit_test(rows_are_ordered_by_device_and_kind),
         tide_unit_test(swapping_needs_no_other_change),
+        tide_unit_test(the_program_does_not_know_the_allocator),
+        tide_unit_test(leaving_with_live_blocks_LT_34),
+        tide_unit_test(leaving_idle),
         tide_unit_test(host_memory_ends_while_adding),
         tide_unit_test(the_registry_of_the_process),
         tide_unit_test(swapped_while_in_use),

@@ -131,11 +131,29 @@ static void two_observers_as_one(void **state) {
 
     const tide_observer_pair one = {NULL, &b}, none = {NULL, NULL};
     const tide_observer right = tide_observer_both(&one), nobody = tide_observer_both(&none);
+    assert_null(right.on_scope); // nobody listens to scopes: no clock is read for them
+    assert_true(nobody.no_time && !right.no_time);
     right.on_memory(right.self, &event);
     nobody.on_memory(nobody.self, &event);
     tide_scope_enter(&s, &nobody);
     tide_scope_leave(&s, &nobody);
     assert_true(first.n == 1 && second.n == 2);
+}
+
+static void scopes_have_no_time_for_who_wants_none(void **state) {
+    (void)state;
+    scope_log log = {.in_order = true};
+    const tide_observer timeless = {.self = &log, .on_memory = hear_nothing, .on_scope = write_down, .no_time = true};
+    tide_scope s = {.name = "s"};
+    tide_scope_enter(&s, &timeless);
+    tide_scope_leave(&s, &timeless);
+    assert_string_equal(log.text, "+s -s ");
+    assert_true(log.last_ns == 0);
+    const tide_observer_pair pair = {&timeless, NULL};
+    const tide_observer both = tide_observer_both(&pair);
+    tide_scope_enter(&s, &both);
+    tide_scope_leave(&s, &both);
+    assert_true(log.last_ns == 0);
 }
 
 static void ops_have_names(void **state) {
@@ -153,6 +171,7 @@ int main(void) {
         tide_unit_test(leaving_out_of_order_heals),
         tide_unit_test(every_thread_has_its_own),
         tide_unit_test(two_observers_as_one),
+        tide_unit_test(scopes_have_no_time_for_who_wants_none),
         tide_unit_test(ops_have_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,43 +7,58 @@
 //     |<--- 128 -->| active            |<--------- 8192 --------->| active
 //     ^ multiple of 64                 ^ multiple of 4096
 //
-// The numbers: active is each request rounded up to its alignment (64 at the least), reserved is the same as
-// active, cached and largest free are 0. What the system's own heap adds around it is not ours and not counted.
-#include <pthread.h>
-
+// Raw memory, which its address alone suffices to free (PT-13), has a header before the data that remembers the rest:
+//
+//     |........| state, size |<- 100 ->|..|
+//     |<------- 64 --------->|<--- 128 -->|   192 active
+//     ^ from the system      ^ returned
+//
+// The state counts the raw pieces that are out and lives until the last of them, even when the allocator object is gone
+// by then.
+//
+// The numbers: active is each request rounded up to its alignment (the minimum of the allocator at the least: 64 B, or
+// 256 B) and the header of a raw one; reserved is the same as active, cached and largest free are 0. What the system's
+// own heap adds around it is not ours and not counted.
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "core/memory/allocator_internal.h"
 #include "core/memory/allocators/allocators.h"
-
-enum { CPU_ALIGN_BYTES = 64 };
+#include "core/memory/short_lock_internal.h"
 
 typedef struct cpu_state {
-    pthread_mutex_t lock; // guards stats
+    size_t min_align_bytes;
+    tide__lock lock; // guards everything below
     tide_allocator_stats stats;
+    uint64_t n_raw; // raw pieces that are out
+    bool is_orphan; // the allocator object is gone
 } cpu_state;
 
-static tide_status fail_alloc(cpu_state *c, const tide_alloc_request *req, tide_error *err) {
-    pthread_mutex_lock(&c->lock);
+typedef struct raw_header {
+    cpu_state *state;
+    size_t size_bytes;
+} raw_header;
+
+static tide_status fail_alloc(cpu_state *c, size_t size_bytes, size_t align_bytes, const char *tag, tide_error *err) {
+    tide__lock_take(&c->lock);
     c->stats.n_failed++;
-    pthread_mutex_unlock(&c->lock);
+    tide__lock_give(&c->lock);
     return TIDE_FAIL(err, TIDE_ERR_NOMEM, "allocator 'cpu': the system has no %zu B (alignment %zu) for '%s'",
-                     req->size_bytes, req->align_bytes, req->tag != NULL ? req->tag : "(no name)");
+                     size_bytes, align_bytes, tag != NULL ? tag : "(no name)");
 }
 
 static tide_status cpu_alloc(void *self, const tide_alloc_request *req, tide_memory *out, tide_error *err) {
     cpu_state *c = self;
-    const size_t align = req->align_bytes > CPU_ALIGN_BYTES ? req->align_bytes : CPU_ALIGN_BYTES;
+    const size_t align = req->align_bytes > c->min_align_bytes ? req->align_bytes : c->min_align_bytes;
     uint64_t rounded;
-    if (!tide_align_up(req->size_bytes, align, &rounded)) return fail_alloc(c, req, err);
-    void *data = tide__system_alloc((size_t)rounded, align);
-    if (data == NULL) return fail_alloc(c, req, err);
+    void *data = NULL;
+    if (tide_align_up(req->size_bytes, align, &rounded)) data = tide__system_alloc((size_t)rounded, align);
+    if (data == NULL) return fail_alloc(c, req->size_bytes, align, req->tag, err);
     out->data = data;
     out->reserved_bytes = (size_t)rounded;
-    pthread_mutex_lock(&c->lock);
+    tide__lock_take(&c->lock);
     tide__count_reserve(&c->stats, out->reserved_bytes);
     tide__count_alloc(&c->stats, req->size_bytes, out->reserved_bytes);
-    pthread_mutex_unlock(&c->lock);
+    tide__lock_give(&c->lock);
     return TIDE_OK;
 }
 
@@ -51,17 +66,62 @@ static void cpu_release(void *self, const tide_memory *mem, tide_stream_id last_
     (void)last_stream; // the calling thread is the CPU's stream: what it did to the memory is done
     cpu_state *c = self;
     tide__system_free(mem->data);
-    pthread_mutex_lock(&c->lock);
+    tide__lock_take(&c->lock);
     tide__count_free(&c->stats, mem->requested_bytes, mem->reserved_bytes);
     c->stats.reserved_bytes -= mem->reserved_bytes;
-    pthread_mutex_unlock(&c->lock);
+    tide__lock_give(&c->lock);
+}
+
+/// What a raw piece takes, header included; 0: more than there can be.
+static size_t raw_bytes(const cpu_state *c, size_t size_bytes) {
+    uint64_t rounded;
+    size_t total;
+    if (!tide_align_up(size_bytes, c->min_align_bytes, &rounded)) return 0;
+    return tide_add_size((size_t)rounded, c->min_align_bytes, &total) ? total : 0;
+}
+
+static tide_status cpu_raw_alloc(void *self, size_t size_bytes, void **out, tide_error *err) {
+    cpu_state *c = self;
+    const size_t total = raw_bytes(c, size_bytes);
+    char *const base = total != 0 ? tide__system_alloc(total, c->min_align_bytes) : NULL;
+    if (base == NULL) return fail_alloc(c, size_bytes, c->min_align_bytes, "raw memory", err);
+    char *const data = base + c->min_align_bytes;
+    *((raw_header *)(void *)data - 1) = (raw_header){.state = c, .size_bytes = size_bytes};
+    tide__lock_take(&c->lock);
+    tide__count_reserve(&c->stats, total);
+    tide__count_alloc(&c->stats, size_bytes, total);
+    c->n_raw++;
+    tide__lock_give(&c->lock);
+    *out = data;
+    return TIDE_OK;
+}
+
+static void cpu_raw_free(void *data) {
+    if (data == NULL) return;
+    const raw_header header = *((raw_header *)data - 1);
+    cpu_state *c = header.state;
+    tide__system_free((char *)data - c->min_align_bytes);
+    const size_t total = raw_bytes(c, header.size_bytes);
+    tide__lock_take(&c->lock);
+    tide__count_free(&c->stats, header.size_bytes, total);
+    c->stats.reserved_bytes -= total;
+    const bool was_last = --c->n_raw == 0 && c->is_orphan;
+    tide__lock_give(&c->lock);
+    if (was_last) tide_host_free(c);
 }
 
 static void cpu_stats(const void *self, tide_allocator_stats *out) {
     cpu_state *c = tide__mutable(self);
-    pthread_mutex_lock(&c->lock);
+    tide__lock_take(&c->lock);
     *out = c->stats;
-    pthread_mutex_unlock(&c->lock);
+    tide__lock_give(&c->lock);
+    out->headroom_bytes = TIDE_UNKNOWN_BYTES;
+}
+
+static void cpu_props(const void *self, tide_allocator_props *out) {
+    const cpu_state *c = self;
+    out->what = "aligned host memory straight from the system";
+    out->align_bytes = c->min_align_bytes;
 }
 
 static tide_status cpu_check(const void *self, tide_error *err) {
@@ -75,8 +135,11 @@ static tide_status cpu_check(const void *self, tide_error *err) {
 
 static void cpu_destroy(void *self) {
     cpu_state *c = self;
-    pthread_mutex_destroy(&c->lock);
-    tide_host_free(c);
+    tide__lock_take(&c->lock);
+    c->is_orphan = true;
+    const bool is_alone = c->n_raw == 0;
+    tide__lock_give(&c->lock);
+    if (is_alone) tide_host_free(c);
 }
 
 static const tide_allocator_ops cpu_ops = {.abi = TIDE_ALLOCATOR_ABI,
@@ -84,19 +147,33 @@ static const tide_allocator_ops cpu_ops = {.abi = TIDE_ALLOCATOR_ABI,
                                            .alloc = cpu_alloc,
                                            .release = cpu_release,
                                            .stats = cpu_stats,
+                                           .props = cpu_props,
                                            .destroy = cpu_destroy,
-                                           .check = cpu_check};
+                                           .check = cpu_check,
+                                           .raw_alloc = cpu_raw_alloc,
+                                           .raw_free = cpu_raw_free};
 
-tide_status tide_cpu_allocator_create(tide_allocator **out, tide_error *err) {
+tide_status tide_cpu_allocator_create_aligned(size_t min_align_bytes, tide_allocator **out, tide_error *err) {
+    if (min_align_bytes != 64 && min_align_bytes != 256)
+        return TIDE_FAIL(err, TIDE_ERR_INVALID, "allocator 'cpu': a minimum alignment of %zu B; 64 and 256 are known",
+                         min_align_bytes);
     cpu_state *c = tide_host_calloc(1, sizeof *c);
     if (c == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the state of allocator 'cpu'");
-    pthread_mutex_init(&c->lock, NULL);
+    c->min_align_bytes = min_align_bytes;
     return tide_allocator_create(&cpu_ops, c, TIDE_CPU, out, err);
 }
 
+tide_status tide_cpu_allocator_create(tide_allocator **out, tide_error *err) {
+    return tide_cpu_allocator_create_aligned(TIDE__CPU_ALIGN_BYTES, out, err);
+}
+
 tide_allocator *tide__cpu_allocator_shared(void) {
-    static cpu_state state = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    static cpu_state state = {.min_align_bytes = TIDE__CPU_ALIGN_BYTES};
     // The one reference of the start is never dropped, so destroy is never called on static memory.
-    static tide_allocator shared = {.refs = 1, .ops = &cpu_ops, .self = &state, .device = {TIDE_DEVICE_CPU, 0}};
+    static tide_allocator shared = {.refs = 1,
+                                    .ops = &cpu_ops,
+                                    .self = &state,
+                                    .device = {TIDE_DEVICE_CPU, 0},
+                                    .max_align_bytes = (uint64_t)1 << 63};
     return &shared;
 }
