@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: MIT
+//
+// Segments of stream_caching: taking one from the source, giving idle ones back, and what is tried before a request
+// fails (rules 7 and 8).
+//
+//     no idle piece fits
+//       -> a pending piece that fits, behind its events (rule 3)
+//       -> a new segment                                          the source is asked without the lock
+//       -> out of memory: take back what is done, look again
+//       -> wait for all pending uses, look again                  the only places where the host waits
+//       -> give back the segments that are idle as a whole
+//       -> a new segment once more
+//       -> an idle piece of another stream, behind an event there
+//       -> fail, with the numbers
+//
+// An idle piece may still be touched by work of its own stream. So a segment goes back only when the host has waited
+// for that work; the moment is kept per stream, and a piece that became idle later counts as not waited for.
+#include <inttypes.h>
+#include <stdatomic.h>
+
+#include "core/base/host_alloc.h"
+#include "core/base/text.h"
+#include "core/memory/allocator_internal.h"
+#include "core/memory/allocators/stream_caching_internal.h"
+#include "core/memory/poison.h"
+
+static uint64_t new_segment_id(void) {
+    static _Atomic uint64_t last;
+    return atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+}
+
+// ---- taking ----
+
+/// The taken memory becomes a segment with one idle piece, for whoever the plan's stream allocates from by now.
+static tide__piece *link_segment(tide__sc *a, const tide__sc_plan *plan, tide__segment *seg, tide__piece *p) {
+    tide__sc_stream *s = tide__sc_find_stream(a, plan->stream); // it may have gone meanwhile
+    seg->id = new_segment_id();
+    seg->pool = s != NULL ? s->pool : NULL;
+    seg->first = p;
+    seg->next = a->segments;
+    if (seg->next != NULL) seg->next->prev = seg;
+    a->segments = seg;
+    p->addr = seg->base;
+    p->size_bytes = seg->size_bytes;
+    p->segment = seg;
+    p->home = s != NULL ? tide__sc_shelf_of(s) : &a->shared;
+    tide__count_reserve(&a->stats, seg->size_bytes);
+    a->stats.cached_bytes += seg->size_bytes;
+    if (a->source.host_memory) tide_asan_poison(seg->base, seg->size_bytes);
+    if (a->listener.on_segment != NULL)
+        a->listener.on_segment(a->listener.self, true, seg->id, seg->base, seg->size_bytes);
+    return tide__sc_shelve(a, p);
+}
+
+/// Ask the source, with the lock open.
+static tide_status take(tide__sc *a, const tide__sc_plan *plan, tide__segment *seg, tide_error *err) {
+    void *base = NULL;
+    pthread_mutex_unlock(&a->lock);
+    const tide_status st = a->source.take(a->device, plan->segment_bytes, &base, err);
+    pthread_mutex_lock(&a->lock);
+    seg->base = base;
+    return st;
+}
+
+// ---- giving back ----
+
+static bool is_quiet(const tide__piece *p) {
+    const tide__sc_stream *s = p->home->stream;
+    return s == NULL || p->idle_since <= s->quiet_until;
+}
+
+static bool is_spare(const tide__segment *seg) { return seg->n_busy == 0 && seg->pool == NULL; }
+
+/// A stream to wait for before spare segments can go; NULL: none is left in this round.
+static tide__sc_stream *next_unquiet(const tide__sc *a, uint64_t round) {
+    for (const tide__segment *seg = a->segments; seg != NULL; seg = seg->next) {
+        if (!is_spare(seg)) continue;
+        for (const tide__piece *p = seg->first; p != NULL; p = p->after) {
+            if (!is_quiet(p) && p->home->stream->round != round) return p->home->stream;
+        }
+    }
+    return NULL;
+}
+
+/// Wait for the work of every stream that orders a piece of a spare segment.
+static void sync_homes(tide__sc *a) {
+    const uint64_t round = ++a->rounds;
+    for (tide__sc_stream *s; (s = next_unquiet(a, round)) != NULL;) {
+        const tide_stream_id id = s->id;
+        const uint64_t now = a->clock;
+        s->round = round;
+        pthread_mutex_unlock(&a->lock);
+        const tide_status st = tide_stream_sync(a->device, id, NULL);
+        pthread_mutex_lock(&a->lock);
+        s = tide__sc_find_stream(a, id); // it may have gone meanwhile
+        if (s != NULL && (st == TIDE_OK || st == TIDE_ERR_NOT_IMPLEMENTED)) s->quiet_until = now;
+    }
+}
+
+/// Take a segment out of everything; its header remains.
+static void unlink_segment(tide__sc *a, tide__segment *seg) {
+    for (tide__piece *p = seg->first, *after; p != NULL; p = after) {
+        after = p->after;
+        if (p->state == TIDE__PIECE_IDLE) {
+            tide__tree_remove(&p->home->idle[seg->large], p);
+            a->stats.cached_bytes -= p->size_bytes;
+        } else {
+            a->stats.active_bytes -= p->size_bytes;
+        }
+        tide__sc_drop_piece(a, p);
+    }
+    if (seg->prev != NULL) {
+        seg->prev->next = seg->next;
+    } else {
+        a->segments = seg->next;
+    }
+    if (seg->next != NULL) seg->next->prev = seg->prev;
+    a->stats.reserved_bytes -= seg->size_bytes;
+    if (a->source.host_memory) tide_asan_unpoison(seg->base, seg->size_bytes);
+    if (a->listener.on_segment != NULL)
+        a->listener.on_segment(a->listener.self, false, seg->id, seg->base, seg->size_bytes);
+}
+
+/// Give back the segments that `gone` says, with the lock open: giving back may wait for the device.
+static void give_back_where(tide__sc *a, bool (*gone)(const tide__segment *seg)) {
+    tide__segment *list = NULL;
+    for (tide__segment *seg = a->segments, *next; seg != NULL; seg = next) {
+        next = seg->next;
+        if (!gone(seg)) continue;
+        unlink_segment(a, seg);
+        seg->next = list;
+        list = seg;
+    }
+    pthread_mutex_unlock(&a->lock);
+    for (tide__segment *seg = list, *next; seg != NULL; seg = next) {
+        next = seg->next;
+        a->source.give_back(a->device, seg->base);
+        tide_host_free(seg);
+    }
+    pthread_mutex_lock(&a->lock);
+}
+
+static bool can_go(const tide__segment *seg) {
+    if (!is_spare(seg)) return false;
+    for (const tide__piece *p = seg->first; p != NULL; p = p->after) {
+        if (!is_quiet(p)) return false;
+    }
+    return true;
+}
+
+static bool must_go(const tide__segment *seg) {
+    (void)seg;
+    return true;
+}
+
+void tide__sc_give_back_idle(tide__sc *a) {
+    sync_homes(a);
+    give_back_where(a, can_go);
+}
+
+void tide__sc_give_back_all(tide__sc *a) { give_back_where(a, must_go); }
+
+// ---- nothing left ----
+
+static void raise(uint64_t *largest, const tide__shelf *shelf) {
+    for (int i = 0; i < 2; i++) {
+        const tide__piece *p = tide__tree_last(shelf->idle[i]);
+        if (p != NULL && p->size_bytes > *largest) *largest = p->size_bytes;
+    }
+}
+
+uint64_t tide__sc_largest_free(const tide__sc *a) {
+    uint64_t largest = 0;
+    raise(&largest, &a->shared);
+    for (const tide__sc_pool *pool = a->pools; pool != NULL; pool = pool->next) raise(&largest, &pool->shelf);
+    for (int i = 0; i < TIDE__SC_N_CHAINS; i++) {
+        for (const tide__sc_stream *s = a->streams[i]; s != NULL; s = s->chain) raise(&largest, &s->shelf);
+    }
+    return largest;
+}
+
+typedef struct tally {
+    uint64_t n_segments, reserved_bytes, cached_bytes;
+} tally;
+
+/// Numbers per pool: small segments, large ones, those kept for captured work.
+static void tally_segments(const tide__sc *a, tally out[3]) {
+    for (const tide__segment *seg = a->segments; seg != NULL; seg = seg->next) {
+        tally *t = &out[seg->pool != NULL ? 2 : seg->large];
+        t->n_segments++;
+        t->reserved_bytes += seg->size_bytes;
+        for (const tide__piece *p = seg->first; p != NULL; p = p->after) {
+            if (p->state == TIDE__PIECE_IDLE) t->cached_bytes += p->size_bytes;
+        }
+    }
+}
+
+static tide_status fail_with_numbers(const tide__sc *a, const tide__sc_plan *plan, const tide_alloc_request *req,
+                                     const char *source_words, tide_error *err) {
+    const tide_allocator_stats *s = &a->stats;
+    tally t[3] = {{0}};
+    tally_segments(a, t);
+    char device[32], asked[24], active[24], pending[24], cached[24], reserved[24], largest[24];
+#define BYTES(value, buf) tide_format_bytes((value), (buf), sizeof(buf))
+    (void)!TIDE_FAIL(err, TIDE_ERR_NOMEM,
+                     "%s on %s: no memory for '%.80s': asked %s (%zu B, alignment %zu) on stream %" PRIu64
+                     "; active %s, of these pending %s in %" PRIu64 " block%s; cached %s, reserved %s, largest free %s",
+                     a->name, tide_device_format(a->device, device, sizeof device),
+                     req->tag != NULL ? req->tag : "(no name)", BYTES(req->size_bytes, asked), req->size_bytes,
+                     plan->align_bytes, req->stream, BYTES(s->active_bytes, active), BYTES(s->pending_bytes, pending),
+                     s->n_pending, s->n_pending == 1 ? "" : "s", BYTES(s->cached_bytes, cached),
+                     BYTES(s->reserved_bytes, reserved), BYTES(tide__sc_largest_free(a), largest));
+    char bytes[6][24];
+    tide_error_note(err,
+                    "small: %" PRIu64 " segments, %s, cached %s; large: %" PRIu64 ", %s, cached %s; kept for "
+                    "captured work: %" PRIu64 ", %s, cached %s; %s",
+                    t[0].n_segments, BYTES(t[0].reserved_bytes, bytes[0]), BYTES(t[0].cached_bytes, bytes[1]),
+                    t[1].n_segments, BYTES(t[1].reserved_bytes, bytes[2]), BYTES(t[1].cached_bytes, bytes[3]),
+                    t[2].n_segments, BYTES(t[2].reserved_bytes, bytes[4]), BYTES(t[2].cached_bytes, bytes[5]),
+                    source_words);
+#undef BYTES
+    return TIDE_ERR_NOMEM;
+}
+
+/// Everything that may bring memory, short of failing: an idle piece in *out, or memory for the segment.
+static tide_status climb(tide__sc *a, const tide__sc_plan *plan, tide__segment *seg, tide__piece **out,
+                         tide_error *err) {
+    tide__sc_reclaim(a);
+    if ((*out = tide__sc_find_idle(a, plan)) != NULL) return TIDE_OK;
+    tide__sc_sync_uses(a);
+    if ((*out = tide__sc_find_idle(a, plan)) != NULL) return TIDE_OK;
+    tide__sc_give_back_idle(a);
+    const tide_status st = take(a, plan, seg, err);
+    if (st != TIDE_ERR_NOMEM) return st;
+    *out = tide__sc_take_idle(a, plan);
+    return *out != NULL ? TIDE_OK : st;
+}
+
+tide_status tide__sc_refill(tide__sc *a, const tide__sc_plan *plan, const tide_alloc_request *req, tide__piece **out,
+                            bool *taken, tide_error *err) {
+    *taken = false;
+    if ((*out = tide__sc_take_over(a, plan)) != NULL) return TIDE_OK;
+    tide__segment *seg = tide_host_calloc(1, sizeof *seg);
+    tide__piece *whole = seg != NULL ? tide__sc_new_piece(a) : NULL;
+    if (whole == NULL) {
+        tide_host_free(seg);
+        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "%s: no host memory for a segment", a->name);
+    }
+    seg->size_bytes = plan->segment_bytes;
+    seg->large = plan->large;
+    tide_error why = TIDE_ERROR_INIT;
+    tide_status st = take(a, plan, seg, &why);
+    if (st == TIDE_ERR_NOMEM) st = climb(a, plan, seg, out, &why);
+    if (st == TIDE_OK && seg->base != NULL) {
+        *taken = true;
+        *out = link_segment(a, plan, seg, whole);
+        return TIDE_OK;
+    }
+    tide__sc_drop_piece(a, whole);
+    tide_host_free(seg);
+    if (st == TIDE_ERR_NOMEM) return fail_with_numbers(a, plan, req, why.msg, err);
+    if (st != TIDE_OK && err != NULL) *err = why;
+    return st;
+}

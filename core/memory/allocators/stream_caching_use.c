@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: MIT
+//
+// Uses of stream_caching: who else touches a piece, and when that is over (rules 2, 3 and 5).
+//
+//     piece P, allocated on stream a, also used by b and c; released
+//
+//     queue of b:  [use of O, event 7 done] -> [use of P, event 9] -> ...       looked at from the front; the first one
+//     queue of c:  [use of P, event 8]                                          that is not done ends the look
+//                                  \_ P is pending until both are gone
+//
+// While a stream is captured no event can be put into it: such a use waits in the same queue without an event until the
+// capture has ended. Events of a queue are in stream order, or, where one came late, later than they need be.
+#include "core/base/host_alloc.h"
+#include "core/memory/allocators/stream_caching_internal.h"
+
+// ---- records ----
+
+static tide__use *new_use(tide__sc *a, tide__sc_stream *by) {
+    tide__use *u = a->spare_uses;
+    if (u != NULL) {
+        a->spare_uses = u->next;
+    } else {
+        u = tide_host_alloc(sizeof *u);
+        if (u == NULL) return NULL;
+        u->event = 0;
+    }
+    *u = (tide__use){.by = by, .event = u->event};
+    return u;
+}
+
+static void drop_use(tide__sc *a, tide__use *u) {
+    u->next = a->spare_uses;
+    a->spare_uses = u;
+}
+
+static void unlink_from_piece(tide__use *u) {
+    tide__use **at = &u->piece->uses;
+    while (*at != u) at = &(*at)->sibling;
+    *at = u->sibling;
+}
+
+bool tide__sc_declare(tide__sc *a, tide__piece *p, tide_stream_id stream) {
+    if (tide__sc_is_host(a, stream)) return true;
+    for (const tide__use *u = p->uses; u != NULL; u = u->sibling) {
+        if (u->by->id == stream) return true;
+    }
+    tide__sc_stream *by = tide__sc_stream_of(a, stream);
+    tide__use *u = by != NULL ? new_use(a, by) : NULL;
+    if (u == NULL) return false;
+    u->piece = p;
+    u->sibling = p->uses;
+    p->uses = u;
+    p->n_uses++;
+    return true;
+}
+
+void tide__sc_undeclare(tide__sc *a, tide__piece *p, const tide__sc_stream *by) {
+    for (tide__use *u = p->uses, *next; u != NULL; u = next) {
+        next = u->sibling;
+        if (by != NULL && u->by != by) continue;
+        unlink_from_piece(u);
+        p->n_uses--;
+        drop_use(a, u);
+    }
+}
+
+// ---- events ----
+
+typedef enum progress { ON_ITS_WAY, LATER, GONE } progress;
+
+/// Put the use's event into its stream. LATER: not now (a capture, no events left); GONE: there is no such stream.
+static progress record(const tide__sc *a, tide__use *u) {
+    if (u->event == 0 && tide_event_create(a->device, &u->event, NULL) != TIDE_OK) {
+        u->event = 0;
+        return LATER;
+    }
+    const tide_status st = tide_event_record(a->device, u->event, u->by->id, NULL);
+    if (st == TIDE_ERR_NOT_IMPLEMENTED) return GONE; // there is no such device any more
+    // A known stream that the device denies is just being destroyed, its last work may still run: its end will be told.
+    if (st == TIDE_ERR_INVALID || st == TIDE_ERR_NOT_FOUND) return u->by->known ? LATER : GONE;
+    if (st != TIDE_OK) return LATER;
+    u->by->known = true;
+    u->recorded = true;
+    return ON_ITS_WAY;
+}
+
+/// Append to the queue of its stream and record; the queue keeps it when that must wait.
+static progress enqueue(tide__sc *a, tide__use *u) {
+    tide__sc_stream *by = u->by;
+    if (by->first == NULL) {
+        by->first = u;
+        by->next_waiting = a->waiting;
+        a->waiting = by;
+    } else {
+        by->last->next = u;
+    }
+    by->last = u;
+    const progress got = record(a, u);
+    if (got != ON_ITS_WAY) by->n_unrecorded++;
+    return got;
+}
+
+/// Events for those that got none when they were released.
+static progress record_late(const tide__sc *a, tide__sc_stream *by) {
+    for (tide__use *u = by->first; by->n_unrecorded > 0 && u != NULL; u = u->next) {
+        if (u->recorded) continue;
+        const progress got = record(a, u);
+        if (got != ON_ITS_WAY) return got;
+        by->n_unrecorded--;
+    }
+    return ON_ITS_WAY;
+}
+
+/// The first use of the queue is over.
+static void finish_first(tide__sc *a, tide__sc_stream *by) {
+    tide__use *u = by->first;
+    by->first = u->next;
+    if (!u->recorded) by->n_unrecorded--;
+    tide__piece *p = u->piece;
+    if (p != NULL) {
+        unlink_from_piece(u);
+        if (--p->n_uses == 0) tide__sc_complete(a, p);
+    }
+    drop_use(a, u);
+}
+
+void tide__sc_finish_uses(tide__sc *a, tide__sc_stream *by) {
+    if (by->first == NULL) return;
+    while (by->first != NULL) finish_first(a, by);
+    tide__sc_stream **at = &a->waiting;
+    while (*at != by) at = &(*at)->next_waiting;
+    *at = by->next_waiting;
+}
+
+// ---- deferring and taking back ----
+
+void tide__sc_defer(tide__sc *a, tide__piece *p) {
+    p->state = TIDE__PIECE_PENDING;
+    a->stats.pending_bytes += p->size_bytes;
+    a->stats.n_pending++;
+    if (p->segment->pool == NULL && !p->unsure) tide__tree_insert(&a->pending[p->segment->large], p);
+    p->n_uses++; // ours: a stream that turns out to be gone must not complete the piece under our hands
+    for (tide__use *u = p->uses, *next; u != NULL; u = next) {
+        next = u->sibling;
+        if (enqueue(a, u) == GONE) tide__sc_forget_stream(a, u->by);
+    }
+    if (--p->n_uses == 0) tide__sc_complete(a, p);
+}
+
+/// Take back what is done at the front of one queue. LATER: the device does not answer now.
+static progress settle(tide__sc *a, tide__sc_stream *by) {
+    if (by->n_unrecorded > 0 && record_late(a, by) == GONE) return GONE;
+    while (by->first != NULL && by->first->recorded) {
+        bool done = false;
+        const tide_status st = tide_event_query(a->device, by->first->event, &done, NULL);
+        if (st == TIDE_ERR_BUSY) return LATER;
+        if (st != TIDE_OK || !done) break;
+        finish_first(a, by);
+    }
+    return ON_ITS_WAY;
+}
+
+void tide__sc_reclaim(tide__sc *a) {
+    tide__sc_stream **at = &a->waiting;
+    while (*at != NULL) {
+        tide__sc_stream *by = *at;
+        const progress got = settle(a, by);
+        if (got == GONE) {
+            tide__sc_forget_stream(a, by); // takes it off the list, too
+        } else if (by->first == NULL) {
+            *at = by->next_waiting;
+        } else {
+            at = &by->next_waiting;
+        }
+        if (got == LATER) return; // a capture somewhere: no event may be asked about
+    }
+}
+
+// ---- under pressure ----
+
+/// Make `to` wait for all that may still touch the piece. False: it cannot, or not now; no harm is done then.
+static bool follow(tide__sc *a, tide__piece *p, const tide__sc_stream *to) {
+    for (const tide__use *u = p->uses; u != NULL; u = u->sibling) {
+        if (!u->recorded) return false;
+    }
+    tide__sc_stream *home = p->home->stream;
+    if (home != NULL && home != to && !tide__sc_is_host(a, home->id)) {
+        // The stream of the allocation needs no event for itself; the new one must wait for its work as well.
+        tide__use *mark = home->n_unrecorded == 0 ? new_use(a, home) : NULL; // else it takes no events at present
+        if (mark == NULL) return false;
+        const progress got = enqueue(a, mark);
+        if (got == GONE) tide__sc_forget_stream(a, home);
+        if (got != ON_ITS_WAY) return false;
+        if (tide_stream_wait_event(a->device, to->id, mark->event, NULL) != TIDE_OK) return false;
+    }
+    for (const tide__use *u = p->uses; u != NULL; u = u->sibling) {
+        if (u->by != to && tide_stream_wait_event(a->device, to->id, u->event, NULL) != TIDE_OK) return false;
+    }
+    return true;
+}
+
+/// The stream that asks, when it is one that can be made to wait: the host must not wait here, and captured work cannot
+/// wait for what is outside.
+static tide__sc_stream *patient_stream(const tide__sc *a, const tide__sc_plan *plan) {
+    tide__sc_stream *s = tide__sc_find_stream(a, plan->stream);
+    return s != NULL && s->pool == NULL && !tide__sc_is_host(a, s->id) ? s : NULL;
+}
+
+tide__piece *tide__sc_take_over(tide__sc *a, const tide__sc_plan *plan) {
+    tide__sc_stream *s = patient_stream(a, plan);
+    tide__piece *p = s != NULL ? tide__sc_fit(a->pending[plan->large], plan) : NULL;
+    if (p == NULL || !follow(a, p, s)) return NULL;
+    for (tide__use *u = p->uses; u != NULL; u = u->sibling) u->piece = NULL;
+    p->uses = NULL;
+    p->n_uses = 0;
+    p->home = &s->shelf;
+    return tide__sc_complete(a, p);
+}
+
+/// The best fit on the shelves of all streams.
+static tide__piece *fit_anywhere(const tide__sc *a, const tide__sc_plan *plan) {
+    tide__piece *best = NULL;
+    for (int i = 0; i < TIDE__SC_N_CHAINS; i++) {
+        for (const tide__sc_stream *s = a->streams[i]; s != NULL; s = s->chain) {
+            tide__piece *p = tide__sc_fit(s->shelf.idle[plan->large], plan);
+            if (p == NULL) continue;
+            const bool tie = best != NULL && p->size_bytes == best->size_bytes;
+            if (best == NULL || p->size_bytes < best->size_bytes || (tie && (uintptr_t)p->addr < (uintptr_t)best->addr))
+                best = p;
+        }
+    }
+    return best;
+}
+
+tide__piece *tide__sc_take_idle(tide__sc *a, const tide__sc_plan *plan) {
+    tide__sc_stream *s = patient_stream(a, plan);
+    tide__piece *p = s != NULL ? fit_anywhere(a, plan) : NULL;
+    if (p == NULL || !follow(a, p, s)) return NULL;
+    p->idle_since = ++a->clock; // whoever has waited for s before has not waited for the stream it comes from
+    return tide__sc_move_idle(a, p, &s->shelf);
+}
+
+/// The next stream with a queue that had no turn in this round.
+static tide__sc_stream *next_waiting(const tide__sc *a, uint64_t round) {
+    tide__sc_stream *s = a->waiting;
+    while (s != NULL && s->round == round) s = s->next_waiting;
+    return s;
+}
+
+/// The youngest event in the stream: those before it are done when it is. 0: none.
+static tide_event_id last_event(const tide__sc_stream *s) {
+    tide_event_id event = 0;
+    for (const tide__use *u = s->first; u != NULL; u = u->next) {
+        if (u->recorded) event = u->event;
+    }
+    return event;
+}
+
+void tide__sc_sync_uses(tide__sc *a) {
+    const uint64_t round = ++a->rounds;
+    for (tide__sc_stream *s; (s = next_waiting(a, round)) != NULL;) {
+        s->round = round;
+        if (record_late(a, s) == GONE) {
+            tide__sc_forget_stream(a, s);
+            continue;
+        }
+        const tide_event_id event = last_event(s);
+        if (event == 0) continue;
+        // The record may serve another use meanwhile: then we wait for a younger event, which does no harm.
+        pthread_mutex_unlock(&a->lock);
+        (void)!tide_event_sync(a->device, event, NULL);
+        pthread_mutex_lock(&a->lock);
+    }
+    tide__sc_reclaim(a);
+}
