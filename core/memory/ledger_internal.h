@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+//
+// The two tables of the ledger: live blocks by id (ledger_blocks.c) and texts, each once (ledger_texts.c). Neither
+// locks: the ledger does. Included by the ledger's files only.
+#ifndef TIDE_CORE_MEMORY_LEDGER_INTERNAL_H
+#define TIDE_CORE_MEMORY_LEDGER_INTERNAL_H
+
+#include "core/memory/ledger.h"
+
+// ---- texts ----
+
+/// Number of a text: 0 is no text at all, 1 stands for one that found no memory.
+typedef uint32_t tide__text_id;
+
+typedef struct tide__ledger_text {
+    char *text; ///< owned; never moves
+    uint64_t hash;
+} tide__ledger_text;
+
+/// Zero-initialise.
+typedef struct tide__ledger_texts {
+    tide__ledger_text *items; ///< [n]; the text with number i + 2
+    size_t n, cap;
+    tide__text_id *slots; ///< [n_slots], open addressing; 0: free
+    size_t n_slots;       ///< 0 or a power of two, more than n
+} tide__ledger_texts;
+
+/// The number of `text`, which is copied when it is new. Never fails: without memory it is 1.
+tide__text_id tide__ledger_text_put(tide__ledger_texts *t, const char *text);
+/// NULL for 0.
+const char *tide__ledger_text_get(const tide__ledger_texts *t, tide__text_id id);
+void tide__ledger_texts_deinit(tide__ledger_texts *t);
+
+// ---- live blocks ----
+
+/// 56 bytes.
+typedef struct tide__ledger_entry {
+    uint64_t id; ///< 0: free slot
+    uint64_t requested_bytes, reserved_bytes;
+    uint64_t t_ns;
+    tide__text_id tag, op, allocator;
+    int32_t device_index;
+    uint8_t device_type, kind;
+    bool pending; ///< free requested, not completed
+} tide__ledger_entry;
+
+/// Zero-initialise.
+typedef struct tide__ledger_blocks {
+    tide__ledger_entry *slots; ///< [cap]
+    size_t cap;                ///< 0 or a power of two
+    size_t n;
+} tide__ledger_blocks;
+
+/// NULL when there is no such block; valid until the next put or take.
+tide__ledger_entry *tide__ledger_blocks_find(const tide__ledger_blocks *m, uint64_t id);
+/// Put a block that is not there; id > 0. False: no memory, nothing changed.
+bool tide__ledger_blocks_put(tide__ledger_blocks *m, const tide__ledger_entry *entry);
+/// Take out what find returned.
+void tide__ledger_blocks_take(tide__ledger_blocks *m, tide__ledger_entry *entry);
+void tide__ledger_blocks_deinit(tide__ledger_blocks *m);
+
+// ---- the report ----
+
+/// The largest request that would have been met, from the allocator's own numbers; see tide_oom_report.
+uint64_t tide__oom_would_fit(const tide_allocator_stats *s, uint64_t asked_bytes, uint64_t align_bytes);
+
+#endif
