@@ -133,7 +133,9 @@ static tide_status load_input(const infer_pass *p, const tide_node *n, size_t k,
     o->shape = v->shape;
     TIDE_TRY(named_bytes(v, o, &o->size_bytes, err));
     tide_tensor *content = content_of(p, n->inputs[k]);
-    if (content != NULL) o->data = o->size_bytes > 0 ? tide_tensor_data(content) : empty_content;
+    // Read only: an operand has one pointer for inputs and outputs, and the bytes may be a file's.
+    if (content != NULL)
+        o->data = o->size_bytes > 0 ? (void *)(uintptr_t)tide_tensor_const_data(content) : empty_content;
     return TIDE_OK;
 }
 

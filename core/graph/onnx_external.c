@@ -4,6 +4,10 @@
 // absolute path, no "..", and no symbolic link that leads out.
 //
 // Keys: "location" (relative path), "offset" and "length" in bytes, optional (ONNX ExternalData.md).
+//
+// Large weights are not read but mapped, so that planning a model of many gigabytes touches none of them. The mapping
+// holds the file that was opened: replacing it by another does no harm, cutting it short while the graph lives does, as
+// with every mapped file.
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -70,7 +74,9 @@ static bool lies_below(const char *folder, const char *path) {
     return below;
 }
 
-static tide_status open_beside(const char *model, const char *label, const char *location, int *fd, tide_error *err) {
+/// Where the file is, once it is known to be allowed. @param path  out, also when this fails: the caller's to drop
+static tide_status path_beside(const char *model, const char *label, const char *location, tide_text *path,
+                               tide_error *err) {
     if (location[0] == '/' || has_dotdot(location))
         return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "external data of '%s' lies outside the model's folder: '%s'", label,
                          location);
@@ -82,22 +88,28 @@ static tide_status open_beside(const char *model, const char *label, const char 
         return st;
     }
     const char *slash = strrchr(model, '/');
-    tide_text folder = {0}, path = {0};
+    tide_text folder = {0};
     tide_text_add_n(&folder, slash != NULL ? model : ".", slash != NULL ? (size_t)(slash - model) + 1 : 1);
-    tide_text_addf(&path, "%s/%s", tide_text_str(&folder), location);
+    tide_text_addf(path, "%s/%s", tide_text_str(&folder), location);
     tide_status st = TIDE_OK;
-    if (folder.failed || path.failed) {
+    if (folder.failed || path->failed)
         st = TIDE__NOMEM(err, "a path");
-    } else if (access(path.data, F_OK) == 0 && !lies_below(folder.data, path.data)) {
+    else if (access(path->data, F_OK) == 0 && !lies_below(folder.data, path->data))
         st = TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "external data of '%s' lies outside the model's folder: '%s' is a link",
                        label, location);
-    } else {
+    tide_text_deinit(&folder);
+    return st;
+}
+
+static tide_status open_beside(const char *model, const char *label, const char *location, int *fd, tide_error *err) {
+    tide_text path = {0};
+    tide_status st = path_beside(model, label, location, &path, err);
+    if (st == TIDE_OK) {
         *fd = open(path.data, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a named pipe must not block: it is refused below
         if (*fd < 0)
             st = TIDE_FAIL(err, TIDE_ERR_IO, "external data of '%s': cannot open '%s': %s", label, path.data,
                            strerror(errno));
     }
-    tide_text_deinit(&folder);
     tide_text_deinit(&path);
     return st;
 }
@@ -138,4 +150,20 @@ tide_status tide__onnx_read_external(const Onnx__TensorProto *t, const char *lab
     }
     close(fd);
     return st;
+}
+
+/// Smaller ones are read: a mapping takes whole pages, and a process may have some 65,000 of them.
+enum { MAP_FROM_BYTES = 1 << 16 };
+
+tide_block *tide__onnx_map_external(const Onnx__TensorProto *t, const char *label, const char *path, size_t size_bytes,
+                                    size_t elem_bytes) {
+    place p;
+    if (size_bytes < MAP_FROM_BYTES || read_keys(t, label, &p, NULL) != TIDE_OK || p.offset % elem_bytes != 0)
+        return NULL;
+    tide_text file = {0};
+    tide_block *block = NULL;
+    tide_status st = path_beside(path, label, p.location, &file, NULL);
+    if (st == TIDE_OK) st = tide_block_map_file(file.data, p.offset, size_bytes, TIDE_KIND_HOST_PAGEABLE, &block, NULL);
+    tide_text_deinit(&file);
+    return st == TIDE_OK ? block : NULL;
 }

@@ -50,6 +50,10 @@ tide_status tide__onnx_tensor_take(Onnx__TensorProto *t, const char *label, cons
 /// Read `size_bytes` of external data into `dst`.
 tide_status tide__onnx_read_external(const Onnx__TensorProto *t, const char *label, const char *path, size_t size_bytes,
                                      void *dst, tide_error *err) TIDE_NODISCARD;
+/// External data as a read-only block over the file itself, one reference; NULL when it is to be read instead: small,
+/// at an address its elements may not have, or not to be mapped. Checked before by tide__onnx_read_external.
+tide_block *tide__onnx_map_external(const Onnx__TensorProto *t, const char *label, const char *path, size_t size_bytes,
+                                    size_t elem_bytes);
 /// TIDE_DTYPE_UNDEFINED with TIDE_ERR_NOT_IMPLEMENTED naming `label` for a type outside tide_dtype.
 tide_status tide__onnx_dtype(int32_t data_type, const char *label, tide_dtype *out, tide_error *err) TIDE_NODISCARD;
 

@@ -161,20 +161,24 @@ static void *detach_bytes(Onnx__TensorProto *t, tide_dtype dtype) {
     return bytes;
 }
 
+/// A tensor over the whole of `block`, whose reference is taken (also when this fails).
+static tide_status over_block(tide_block *block, tide_dtype dtype, const tide_shape *shape, tide_tensor **out,
+                              tide_error *err) {
+    tide_storage storage = tide_storage_of_block(block);
+    const tide_status st = tide_tensor_create_on(&storage, 0, dtype, shape, out, err);
+    tide_storage_deinit(&storage);
+    tide_block_unref(block);
+    return st;
+}
+
 /// A tensor around `bytes` of host memory, which are freed with its last reference (also when this fails).
 static tide_status adopt_bytes(void *bytes, size_t size_bytes, const char *label, tide_dtype dtype,
                                const tide_shape *shape, tide_tensor **out, tide_error *err) {
     tide_block *block = NULL;
-    tide_status st = tide_block_borrow(bytes, size_bytes, TIDE_CPU, TIDE_KIND_HOST_PAGEABLE, tide_host_free, bytes,
-                                       label, &block, err);
-    if (st != TIDE_OK) {
-        tide_host_free(bytes);
-        return st;
-    }
-    tide_storage storage = tide_storage_of_block(block);
-    st = tide_tensor_create_on(&storage, 0, dtype, shape, out, err);
-    tide_storage_deinit(&storage);
-    tide_block_unref(block);
+    const tide_status st = tide_block_borrow(bytes, size_bytes, TIDE_CPU, TIDE_KIND_HOST_PAGEABLE, tide_host_free,
+                                             bytes, label, &block, err);
+    if (st == TIDE_OK) return over_block(block, dtype, shape, out, err);
+    tide_host_free(bytes);
     return st;
 }
 
@@ -187,8 +191,11 @@ tide_status tide__onnx_tensor_take(Onnx__TensorProto *t, const char *label, cons
     TIDE_TRY(tide__onnx_tensor_check(t, label, dtype, &shape, size_bytes, err));
     void *bytes = size_bytes > 0 ? detach_bytes(t, dtype) : NULL;
     if (bytes != NULL) return adopt_bytes(bytes, size_bytes, label, dtype, &shape, out, err);
-    if (is_external(t) && size_bytes > 0)
+    if (is_external(t) && size_bytes > 0) {
         TIDE_TRY(tide__onnx_read_external(t, label, path, size_bytes, NULL, err)); // is it there?
+        tide_block *mapped = tide__onnx_map_external(t, label, path, size_bytes, tide_dtype_size(dtype));
+        if (mapped != NULL) return over_block(mapped, dtype, &shape, out, err);
+    }
     tide_tensor *made = NULL;
     TIDE_TRY(tide__constant_create(dtype, &shape, label, &made, err));
     const tide_status st = tide__onnx_tensor_fill(t, label, path, dtype, size_bytes, tide_tensor_data(made), err);

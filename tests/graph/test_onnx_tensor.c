@@ -236,6 +236,47 @@ static void test_external_data(void **state) {
     external_deinit(&e);
 }
 
+/// Large weights are the file itself, read-only: no allocator is asked, and they stay when the file's name goes. Small
+/// ones, and those at an odd offset, are read.
+static void test_external_data_is_mapped(void **state) {
+    (void)state;
+    enum { N = 1 << 15 }; // 128 KiB
+    static float floats[N + 2];
+    static const struct {
+        const char *offset;
+        int64_t n;
+        bool mapped;
+    } rows[] = {{"8", N, true}, {"6", N, false}, {"8", 100, false}, {"0", N, true}};
+    tide_allocator *cpu = NULL;
+    tide_allocator_stats before, after;
+    tide_error err = TIDE_ERROR_INIT;
+    assert_tide_ok(tide_registry_get(tide_registry_default(), TIDE_CPU, TIDE_KIND_HOST_PAGEABLE, &cpu, &err), &err);
+    for (int i = 0; i < N + 2; i++) floats[i] = (float)i;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        external e;
+        char path[192];
+        tide_graph *g = NULL;
+        external_init(&e);
+        snprintf(path, sizeof path, "%s/inner/weights.bin", e.folder);
+        write_bytes(path, floats, sizeof floats);
+        external_set(&e, 0, "location", "weights.bin");
+        external_set(&e, 1, "offset", rows[i].offset);
+        e.m.tensor_dims[0][0] = rows[i].n / 4; // n/4 x 4
+        tide_allocator_get_stats(cpu, &before);
+        assert_tide_ok(import_external(&e, e.model, &g, &err), &err);
+        tide_allocator_get_stats(cpu, &after);
+        tide_tensor *w = g->values[tide_graph_find_value(g, "w")].constant;
+        external_deinit(&e); // the name is gone
+        assert_int_equal(after.n_allocs - before.n_allocs, rows[i].mapped ? 0 : 1);
+        assert_true((tide_tensor_storage(w)->block->owner == NULL) == rows[i].mapped);
+        assert_memory_equal(tide_tensor_const_data(w), (const char *)floats + strtoul(rows[i].offset, NULL, 10),
+                            (size_t)rows[i].n * sizeof(float));
+        void *unused;
+        assert_tide_status(tide_tensor_write(w, &unused, &err), rows[i].mapped ? TIDE_ERR_BUSY : TIDE_OK);
+        tide_graph_destroy(g);
+    }
+}
+
 static void test_external_data_refused(void **state) {
     (void)state;
     static const struct {
@@ -312,6 +353,7 @@ int main(void) {
         tide_unit_test(test_typed_data_outside_its_type),
         tide_unit_test(test_scalars_and_empty_tensors),
         tide_unit_test(test_external_data),
+        tide_unit_test(test_external_data_is_mapped),
         tide_unit_test(test_external_data_refused),
         tide_unit_test(test_external_data_that_is_claimed_but_not_there),
         tide_unit_test(test_external_data_of_standard_input),
