@@ -89,10 +89,11 @@ static tide_status take_tables(tide_context *c, tide_error *err) {
     c->inputs = tide_host_calloc(g->n_inputs + 1, sizeof *c->inputs);
     c->next_inputs = tide_host_calloc(g->n_inputs + 1, sizeof *c->next_inputs);
     c->outputs = tide_host_calloc(g->n_outputs + 1, sizeof *c->outputs);
+    c->output_blocks = tide_host_calloc(g->n_outputs + 1, sizeof *c->output_blocks);
     c->steps = tide_host_calloc(c->plan->program->n_steps + 1, sizeof *c->steps);
     c->operands = tide_host_calloc(count_operands(c->plan->program) + 1, sizeof *c->operands);
     if (c->values == NULL || c->data == NULL || c->inputs == NULL || c->next_inputs == NULL || c->outputs == NULL ||
-        c->steps == NULL || c->operands == NULL)
+        c->output_blocks == NULL || c->steps == NULL || c->operands == NULL)
         return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the tables of %zu values", g->n_values);
     return TIDE_OK;
 }

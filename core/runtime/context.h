@@ -18,14 +18,23 @@ typedef enum tide_run_mode {
     TIDE_RUN_PLANNED, ///< every tensor is bound into one buffer, nothing is allocated while running
 } tide_run_mode;
 
-typedef enum tide_fill { TIDE_FILL_ZERO, TIDE_FILL_NONE, TIDE_FILL_POISON } tide_fill;
+/// What memory holds that nobody has written yet. A correct program gives the same bytes under all three.
+typedef enum tide_fill {
+    TIDE_FILL_ZERO, ///< zeroed once: planned: at creation; naive: at each birth
+    TIDE_FILL_NONE, ///< as the allocator gave it
+    /// Every place is poison (core/memory/poison.h) from end to end whenever nobody owns it, in both modes: before the
+    /// first write of a run, after the last use, behind a tensor's last byte. Runs check that it still is and name the
+    /// tensor where it is not; results that hold the poison are refused too. Outputs are poisoned when a run begins.
+    /// Under AddressSanitizer what nobody owns is off limits. Costs some passes over each tensor's bytes per run.
+    TIDE_FILL_POISON,
+} tide_fill;
 
 /// What binding a tensor to the buffer ended in (S27-10).
 typedef enum tide_bind_result { TIDE_BIND_NOT_TRIED, TIDE_BIND_BOUND, TIDE_BIND_FAILED } tide_bind_result;
 
 typedef struct tide_context_options {
     tide_run_mode mode;
-    tide_fill fill;                ///< content of fresh memory; planned: at creation; naive: at each birth
+    tide_fill fill;
     const tide_observer *observer; ///< hears run and operator scopes; borrowed, outlives the context; may be NULL
 } tide_context_options;
 
@@ -45,21 +54,31 @@ void tide_context_destroy(tide_context *c);
  * Set the graph inputs. Tensors are referenced, not copied (zero copy), until replaced.
  *
  * @return TIDE_ERR_INVALID for a missing or unknown name, a wrong count (both counts in the message), dtype, shape or
- *         device, a tensor that is not contiguous, or one that lies in memory this context writes (its buffer or one of
- *         its outputs: clone those); nothing is changed then
+ *         device, a tensor that is strided (LT-6), or one that lies in memory this context writes (its buffer or one of
+ *         its outputs: clone those, lazily will do); TIDE_ERR_BUSY when a guard forbids reading it; nothing is changed
+ *         then
  */
 tide_status tide_context_set_inputs(tide_context *c, tide_tensor *const *tensors, size_t n,
                                     tide_error *err) TIDE_NODISCARD;
 tide_status tide_context_set_inputs_by_name(tide_context *c, const char *const *names, tide_tensor *const *tensors,
                                             size_t n, tide_error *err) TIDE_NODISCARD;
 
-/// Run all steps once. Not for two threads at once on one context. TIDE_ERR_INVALID when inputs are not set; an
-/// operator's own failure names node and operator, and the context can run again after it.
+/**
+ * Run all steps once. Not for two threads at once on one context.
+ *
+ * Before the first step every output is taken for writing and every input for reading: a lazy clone of an output that
+ * somebody holds keeps its bytes (the output gets memory of its own), and an input that was written since is seen.
+ *
+ * @return TIDE_ERR_INVALID (inputs not set, or an input or output that was changed so that it no longer fits the
+ *         graph), TIDE_ERR_BUSY (a guard forbids access), TIDE_ERR_NOMEM (a copy by write; a naive birth): all name the
+ *         tensor. An operator's own failure names node and operator. TIDE_ERR_RUNTIME under TIDE_FILL_POISON: memory
+ *         was touched by somebody who does not own it. The context can run again after any of them.
+ */
 tide_status tide_context_run(tide_context *c, tide_error *err) TIDE_NODISCARD;
 
 /// Graph outputs in file order / by name; borrowed, valid until the context is destroyed (take a reference to keep
-/// one longer); content is of the last run and is overwritten by the next. Before the first run: content as `fill`
-/// says.
+/// one longer; take a lazy clone to keep its bytes past the next run); content is of the last run and is overwritten by
+/// the next. Before the first run: content as `fill` says.
 size_t tide_context_n_outputs(const tide_context *c);
 tide_tensor *tide_context_output(const tide_context *c, size_t i);
 tide_tensor *tide_context_output_by_name(const tide_context *c, const char *name); ///< NULL: no such output
@@ -72,7 +91,8 @@ typedef struct tide_context_stats {
     uint64_t n_copied_bytes; ///< copied by the runtime itself, not by operators: outputs that are inputs or constants
 } tide_context_stats;
 void tide_context_get_stats(const tide_context *c, tide_context_stats *out);
-/// Address of the planned buffer and the tensor of a value (NULL: none now), for tests and views.
+/// Address of the planned buffer and the tensor of a value (NULL: none now), for tests and views. The buffer never
+/// moves: a lazy clone of a tensor in it is a copy. Under TIDE_FILL_POISON there is nothing to see between runs.
 const void *tide_context_buffer(const tide_context *c);
 tide_tensor *tide_context_value(const tide_context *c, uint32_t value_i);
 

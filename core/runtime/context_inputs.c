@@ -15,7 +15,8 @@ static bool shares_block(const tide_tensor *a, const tide_block *block) {
     return block != NULL && tide_tensor_storage(a)->block == block;
 }
 
-/// A run writes its buffer and its outputs before it may have read an input that lies there.
+/// A run writes its buffer and its outputs before it may have read an input that lies there. A lazy clone of an output
+/// is a block of its own: the output leaves it behind when the run begins.
 static bool is_written_by_run(const tide_context *c, const tide_tensor *t) {
     if (shares_block(t, c->buffer)) return true;
     for (size_t i = 0; i < graph_of(c)->n_outputs; i++) {
@@ -24,7 +25,23 @@ static bool is_written_by_run(const tide_context *c, const tide_tensor *t) {
     return false;
 }
 
-static tide_status check_input(const tide_context *c, size_t i, const tide_tensor *t, tide_error *err) {
+/// Kernels read row-major bytes without gaps (LT-6): the limit is theirs, so a strided tensor is refused here and never
+/// misread.
+static tide_status refuse_strided(const tide_value *v, const tide_tensor *t, tide_error *err) {
+    char shape[192], strides[192];
+    tide_shape steps = tide_shape_make(tide_tensor_shape(t)->rank, tide_tensor_strides(t));
+    const tide_status st =
+        TIDE_FAIL(err, TIDE_ERR_INVALID,
+                  "input '%s' is not contiguous: shape %s with strides %s, and kernels read rows without gaps", v->name,
+                  tide_shape_format(tide_tensor_shape(t), shape, sizeof shape),
+                  tide_shape_format(&steps, strides, sizeof strides));
+    tide_error_hint(err, "tide_tensor_contiguous makes a tensor without gaps of it");
+    return st;
+}
+
+/// @param data  out: where the bytes are now
+static tide_status check_input(const tide_context *c, size_t i, const tide_tensor *t, const void **data,
+                               tide_error *err) {
     const tide_value *v = input_value(c, i);
     if (t == NULL) return TIDE_FAIL(err, TIDE_ERR_INVALID, "input '%s' is missing", v->name);
     if (tide_tensor_dtype(t) != v->dtype)
@@ -36,22 +53,24 @@ static tide_status check_input(const tide_context *c, size_t i, const tide_tenso
                          tide_shape_format(&v->shape, want, sizeof want),
                          tide_shape_format(tide_tensor_shape(t), got, sizeof got));
     }
-    if (!tide_tensor_is_contiguous(t)) return TIDE_FAIL(err, TIDE_ERR_INVALID, "input '%s' is not contiguous", v->name);
+    if (!tide_tensor_is_contiguous(t)) return refuse_strided(v, t, err);
     if (!tide_device_equal(tide_tensor_device(t), c->plan->device)) {
-        char want[16], got[16];
+        char want[32], got[32];
         return TIDE_FAIL(err, TIDE_ERR_INVALID, "input '%s' is wanted on %s, got it on %s", v->name,
                          tide_device_format(c->plan->device, want, sizeof want),
                          tide_device_format(tide_tensor_device(t), got, sizeof got));
     }
-    if (tide_tensor_size_bytes(t) > 0 && tide_tensor_const_data(t) == NULL)
-        return TIDE_FAIL(err, TIDE_ERR_INVALID, "input '%s' has no memory", v->name);
-    if (is_written_by_run(c, t)) {
-        const tide_status st =
-            TIDE_FAIL(err, TIDE_ERR_INVALID, "input '%s' lies in memory that the same context writes", v->name);
-        tide_error_hint(err, "clone the tensor first");
+    const tide_status st = tide_tensor_read(t, data, err);
+    if (st != TIDE_OK) {
+        tide_error_prefix(err, "input '%s'", v->name);
         return st;
     }
-    return TIDE_OK;
+    if (tide_tensor_size_bytes(t) > 0 && *data == NULL)
+        return TIDE_FAIL(err, TIDE_ERR_INVALID, "input '%s' has no memory", v->name);
+    if (!is_written_by_run(c, t)) return TIDE_OK;
+    TIDE_FAIL(err, TIDE_ERR_INVALID, "input '%s' lies in memory that the same context writes", v->name);
+    tide_error_hint(err, "clone the tensor first");
+    return TIDE_ERR_INVALID;
 }
 
 static tide_status check_count(const tide_context *c, size_t n, tide_error *err) {
@@ -60,15 +79,28 @@ static tide_status check_count(const tide_context *c, size_t n, tide_error *err)
                      graph_of(c)->n_inputs, n);
 }
 
-/// Check the candidates and take them: after the checks nothing can fail.
+/// Between two runs an input may have been written, lazily cloned or changed by whoever shares it.
+tide_status tide__context_read_inputs(tide_context *c, tide_error *err) {
+    const tide_graph *g = graph_of(c);
+    for (size_t i = 0; i < g->n_inputs; i++) {
+        const void *data;
+        TIDE_TRY(check_input(c, i, c->inputs[i], &data, err));
+        c->data[g->inputs[i]] = (void *)(uintptr_t)data;
+    }
+    return TIDE_OK;
+}
+
+/// Check the candidates and take them: after the checks nothing can fail. Addresses are taken when a run begins.
 static tide_status take_candidates(tide_context *c, tide_error *err) {
     const tide_graph *g = graph_of(c);
-    for (size_t i = 0; i < g->n_inputs; i++) TIDE_TRY(check_input(c, i, c->next_inputs[i], err));
+    for (size_t i = 0; i < g->n_inputs; i++) {
+        const void *unused;
+        TIDE_TRY(check_input(c, i, c->next_inputs[i], &unused, err));
+    }
     for (size_t i = 0; i < g->n_inputs; i++) {
         tide_tensor *old = c->inputs[i];
         c->inputs[i] = tide_tensor_ref(c->next_inputs[i]); // before the old one goes: they may be the same
         tide_tensor_unref(old);
-        c->data[g->inputs[i]] = (void *)(uintptr_t)tide_tensor_const_data(c->inputs[i]);
     }
     c->inputs_set = true;
     return TIDE_OK;

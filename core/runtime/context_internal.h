@@ -32,12 +32,50 @@ struct tide_context {
     tide_tensor **inputs;          ///< [n_inputs], referenced; NULL until set
     tide_tensor **next_inputs;     ///< [n_inputs], borrowed: candidates while they are checked
     tide_tensor **outputs;         ///< [n_outputs], referenced
+    uint64_t *output_blocks;       ///< [n_outputs] ids of the blocks the runtime made, as it last knew them
     tide__context_step *steps;     ///< [n_steps]
     tide_operand *operands;        ///< operands of all steps, one behind the other
     bool inputs_set;
     tide_scope run_scope;
     tide_context_stats stats;
 };
+
+// context_inputs.c
+
+/// Check the inputs again and take their present addresses.
+tide_status tide__context_read_inputs(tide_context *c, tide_error *err) TIDE_NODISCARD;
+
+// context_outputs.c
+
+/// Make the tensors of all graph outputs that no step writes, once those of the steps are there.
+tide_status tide__context_make_outputs(tide_context *c, tide_error *err) TIDE_NODISCARD;
+/// A block of its own for a graph output.
+tide_status tide__context_make_output(tide_context *c, uint32_t value_i, tide_tensor **out,
+                                      tide_error *err) TIDE_NODISCARD;
+/// Take all outputs for writing: settle what they share with lazy clones, and take their present addresses. Under
+/// poison their old content goes.
+tide_status tide__context_write_outputs(tide_context *c, tide_error *err) TIDE_NODISCARD;
+/// Copy what no step writes.
+tide_status tide__context_copy_outputs(tide_context *c, tide_error *err) TIDE_NODISCARD;
+
+// context_poison.c: all of these do nothing unless the fill mode is poison
+
+/// Once the buffer is there.
+void tide__poison_open(tide_context *c);
+/// Before step `step_i`, after naive births: what it will write must be untouched; from now on it is in use.
+tide_status tide__poison_births(tide_context *c, size_t step_i, tide_error *err) TIDE_NODISCARD;
+/// After step `step_i`: its results are its own, nothing was written behind them or behind what dies here.
+tide_status tide__poison_deaths(tide_context *c, size_t step_i, tide_error *err) TIDE_NODISCARD;
+/// poison_results.c: no result of step `step_i` holds the pattern as a number.
+tide_status tide__poison_results(const tide_context *c, size_t step_i, tide_error *err) TIDE_NODISCARD;
+/// Before the first step: the outputs' old content goes.
+void tide__poison_begin(tide_context *c);
+/// After the last step.
+tide_status tide__poison_end(tide_context *c, tide_error *err) TIDE_NODISCARD;
+/// After a failed run, before naive burials: all is poison again.
+void tide__poison_abandon(tide_context *c);
+/// Before memory is given back: nothing is off limits.
+void tide__poison_close(tide_context *c);
 
 // context_memory.c
 
@@ -48,6 +86,8 @@ void tide__context_drop_memory(tide_context *c);
 tide_bind_result tide__context_bind(tide_context *c, uint32_t value_i, tide_error *err);
 /// Naive mode: memory for what step `step_i` writes, and for its scratch. On error some may have been given.
 tide_status tide__context_births(tide_context *c, size_t step_i, tide_error *err) TIDE_NODISCARD;
+/// Set fresh memory to what `fill` says.
+void tide__fill_memory(tide_fill fill, void *data, size_t n);
 /// Naive mode: free the scratch and all whose last step is `step_i`.
 void tide__context_deaths(tide_context *c, size_t step_i);
 /// Naive mode, after a failed step: free whatever is still there.

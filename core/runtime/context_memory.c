@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// The memory of a context: the planned buffer and what is bound into it, the outputs, and in naive mode births and
-// deaths while running. See context_internal.h.
+// The memory of a context: the planned buffer and what is bound into it, and in naive mode births and deaths while
+// running; the outputs are in context_outputs.c. See context_internal.h.
 //
-//     planned   buffer  | x | y | scratch of conv | ... |   one block, Workspace, exactly the planned bytes
+//     planned   buffer  | x | y | scratch of conv | ... |   one block, Workspace, exactly the planned bytes, fixed
 //     naive     x | y | scratch | ...                       one block each, Workspace, as long as somebody needs it
 //     both      output 0 | output 1 | ...                   one block each, Default: no later step may reuse them
 #include <inttypes.h>
@@ -12,16 +12,18 @@
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "core/base/log.h"
+#include "core/memory/poison.h"
 #include "core/ops/ops.h"
 #include "core/runtime/context_internal.h"
 
-enum { POISON_BYTE = 0xFF }; // a NaN in every float type, and no plausible index or size
-
 static const tide_graph *graph_of(const tide_context *c) { return c->plan->program->graph; }
 
-static void fill_memory(tide_fill fill, void *data, size_t n) {
-    if (fill == TIDE_FILL_NONE || data == NULL) return;
-    memset(data, fill == TIDE_FILL_ZERO ? 0 : POISON_BYTE, n);
+void tide__fill_memory(tide_fill fill, void *data, size_t n) {
+    if (fill == TIDE_FILL_NONE || data == NULL || n == 0) return;
+    if (fill == TIDE_FILL_ZERO)
+        memset(data, 0, n);
+    else
+        tide_poison_fill(data, n);
 }
 
 // ---- planned: one buffer ----
@@ -30,13 +32,14 @@ static tide_status take_buffer(tide_context *c, tide_error *err) {
     const tide_memory_plan *m = c->plan->memory;
     if (c->mode != TIDE_RUN_PLANNED || m->bytes == 0) return TIDE_OK; // nothing to place needs no buffer
     const size_t align = m->align_bytes > TIDE_WORKSPACE_ALIGN ? (size_t)m->align_bytes : TIDE_WORKSPACE_ALIGN;
-    const tide_status st =
+    tide_status st =
         tide_block_create(c->workspace, m->bytes, align, TIDE_KIND_WORKSPACE, 0, "plan buffer", &c->buffer, err);
+    if (st == TIDE_OK) st = tide_block_fix(c->buffer, err); // every tensor in it is reached by a kept address
     if (st != TIDE_OK) {
         tide_error_prefix(err, "plan buffer of %" PRIu64 " B", m->bytes);
         return st;
     }
-    fill_memory(c->fill, c->buffer->mem.data, m->bytes);
+    tide__fill_memory(c->fill, c->buffer->mem.data, m->bytes);
     c->stats.buffer_bytes = m->bytes;
     return TIDE_OK;
 }
@@ -89,61 +92,33 @@ static void bind_scratch(tide_context *c) {
 
 // ---- tensors of node outputs ----
 
-static tide_tensor_spec output_spec(const tide_context *c, uint32_t value_i) {
-    const tide_value *v = &graph_of(c)->values[value_i];
-    return (tide_tensor_spec){.dtype = v->dtype,
-                              .shape = v->shape,
-                              .device = c->plan->device,
-                              .kind = TIDE_KIND_DEFAULT,
-                              .align_bytes = c->plan->align_bytes,
-                              .registry = c->plan->registry,
-                              .tag = v->name};
-}
-
-static tide_status make_output(tide_context *c, uint32_t value_i, tide_tensor **out, tide_error *err) {
-    const tide_tensor_spec spec = output_spec(c, value_i);
-    const tide_status st = tide_tensor_create(&spec, out, err);
-    if (st != TIDE_OK) {
-        tide_error_prefix(err, "output '%s'", spec.tag);
-        return st;
-    }
-    fill_memory(c->fill, tide_tensor_data(*out), tide_tensor_size_bytes(*out));
-    return TIDE_OK;
-}
-
 static tide_status make_intermediate(tide_context *c, uint32_t value_i, tide_error *err) {
     const tide_value *v = &graph_of(c)->values[value_i];
     TIDE_TRY(tide_tensor_create_unbound(v->dtype, &v->shape, c->plan->device, &c->values[value_i], err));
     return bind_value(c, value_i, err);
 }
 
+/// Weights are fixed when they are loaded: one look at the address is enough.
+static tide_status read_weight(tide_context *c, uint32_t value_i, tide_error *err) {
+    if (c->plan->weights[value_i] == NULL) return TIDE_OK;
+    const void *data;
+    const tide_status st = tide_tensor_read(c->plan->weights[value_i], &data, err);
+    if (st != TIDE_OK) tide_error_prefix(err, "weight '%s'", graph_of(c)->values[value_i].name);
+    if (st == TIDE_OK) c->data[value_i] = (void *)(uintptr_t)data;
+    return st;
+}
+
 static tide_status make_values(tide_context *c, tide_error *err) {
     const tide_graph *g = graph_of(c);
     for (uint32_t v = 0; v < g->n_values; v++) {
-        const tide_tensor *weight = c->plan->weights[v];
-        if (weight != NULL) c->data[v] = (void *)(uintptr_t)tide_tensor_const_data(weight);
+        TIDE_TRY(read_weight(c, v, err));
         if (c->plan->needs[v].birth_step < 0) continue; // fed, constant or unused
         if (c->plan->needs[v].intermediate) {
             TIDE_TRY(make_intermediate(c, v, err));
             continue;
         }
-        TIDE_TRY(make_output(c, v, &c->values[v], err));
-        c->data[v] = tide_tensor_data(c->values[v]);
+        TIDE_TRY(tide__context_make_output(c, v, &c->values[v], err));
         c->stats.n_not_tried++;
-    }
-    return TIDE_OK;
-}
-
-/// A graph output that no step writes (an input or a constant handed through) gets a tensor to be copied into.
-static tide_status make_outputs(tide_context *c, tide_error *err) {
-    const tide_graph *g = graph_of(c);
-    for (size_t i = 0; i < g->n_outputs; i++) {
-        const uint32_t v = g->outputs[i];
-        if (c->values[v] != NULL) {
-            c->outputs[i] = tide_tensor_ref(c->values[v]);
-        } else {
-            TIDE_TRY(make_output(c, v, &c->outputs[i], err));
-        }
     }
     return TIDE_OK;
 }
@@ -151,8 +126,9 @@ static tide_status make_outputs(tide_context *c, tide_error *err) {
 tide_status tide__context_take_memory(tide_context *c, tide_error *err) {
     TIDE_TRY(take_buffer(c, err));
     TIDE_TRY(make_values(c, err));
-    TIDE_TRY(make_outputs(c, err));
+    TIDE_TRY(tide__context_make_outputs(c, err));
     bind_scratch(c);
+    tide__poison_open(c);
     return TIDE_OK;
 }
 
@@ -164,10 +140,12 @@ static void unref_all(tide_tensor **tensors, size_t n) {
 
 void tide__context_drop_memory(tide_context *c) {
     const tide_graph *g = graph_of(c);
+    tide__poison_close(c);
     tide_block_unref(c->scratch);
     unref_all(c->outputs, g->n_outputs);
     unref_all(c->inputs, g->n_inputs);
     unref_all(c->values, g->n_values);
+    tide_host_free(c->output_blocks);
     tide_host_free(c->data);
     tide_block_unref(c->buffer);
 }
@@ -181,7 +159,7 @@ static tide_status take_block(tide_context *c, uint64_t size_bytes, size_t align
         return TIDE_FAIL(err, TIDE_ERR_OVERFLOW, "'%s': %" PRIu64 " B rounded up to %zu B", tag, size_bytes,
                          align_bytes);
     TIDE_TRY(tide_block_create(c->workspace, rounded, align_bytes, TIDE_KIND_WORKSPACE, 0, tag, out, err));
-    fill_memory(c->fill, (*out)->mem.data, rounded);
+    tide__fill_memory(c->fill, (*out)->mem.data, rounded);
     return TIDE_OK;
 }
 

@@ -32,8 +32,22 @@ static size_t count_live(const tide_graph *g) {
 
 // ---- stages on the graph ----
 
+/// Kernels and folding read constants as rows without gaps (LT-6).
+static tide_status check_constants(const tide_graph *g, tide_error *err) {
+    for (size_t v = 0; v < g->n_values; v++) {
+        const tide_tensor *t = g->values[v].constant;
+        if (t == NULL || tide_tensor_is_contiguous(t)) continue;
+        TIDE_FAIL(err, TIDE_ERR_INVALID, "constant '%s' is not contiguous: kernels read rows without gaps",
+                  g->values[v].name);
+        tide_error_hint(err, "tide_tensor_contiguous makes a tensor without gaps of it");
+        return TIDE_ERR_INVALID;
+    }
+    return TIDE_OK;
+}
+
 static tide_status validate(build *b, tide_error *err) {
     TIDE_TRY(tide_graph_validate(b->p->graph, err));
+    TIDE_TRY(check_constants(b->p->graph, err));
     b->p->n_nodes_before = count_live(b->p->graph);
     DETAIL(b, "%zu nodes, %zu values", b->p->n_nodes_before, b->p->graph->n_values);
     return TIDE_OK;
@@ -134,6 +148,7 @@ static tide_status place_marked(build *b, const bool *is_weight, tide_error *err
         if (!tide_add_u64(b->p->weight_bytes, tide_tensor_size_bytes(g->values[v].constant), &b->p->weight_bytes))
             return TIDE_FAIL(err, TIDE_ERR_OVERFLOW, "the weights together have more than 2^64 bytes");
         if (b->opt->weights_registry != NULL) TIDE_TRY(move_weight(b, v, err));
+        TIDE_TRY(tide__fix_constant(g->values[v].constant, g->values[v].name, err));
     }
     return TIDE_OK;
 }

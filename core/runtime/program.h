@@ -49,7 +49,8 @@ typedef struct tide_program {
 } tide_program;
 
 /**
- * Build a program. `graph` is taken, also on failure.
+ * Build a program. `graph` is taken, also on failure. Constants that a step reads get memory that nobody can move any
+ * more (tide_block_fix): kernels keep its address.
  *
  * @return the status of the first stage that fails; the message begins with the stage's name
  */

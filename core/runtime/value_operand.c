@@ -16,9 +16,24 @@ tide_status tide__value_operand(const tide_graph *g, uint32_t value_i, tide_oper
         tide_error_prefix(err, "tensor '%s'", v->name);
         return st;
     }
-    // Kernels take inputs through the same non-const field as outputs and only read them.
-    if (v->constant != NULL) out->data = (void *)(uintptr_t)tide_tensor_const_data(v->constant);
+    if (v->constant == NULL) return TIDE_OK;
+    const void *data;
+    const tide_status read = tide_tensor_read(v->constant, &data, err);
+    if (read != TIDE_OK) {
+        tide_error_prefix(err, "constant '%s'", v->name);
+        return read;
+    }
+    out->data = (void *)(uintptr_t)data; // kernels take inputs through the same field as outputs and only read them
     return TIDE_OK;
+}
+
+tide_status tide__fix_constant(tide_tensor *constant, const char *name, tide_error *err) {
+    tide_block *block = tide_tensor_storage(constant)->block;
+    if (block == NULL || block->fixed) return TIDE_OK; // without elements there is nothing to hold
+    tide_status st = tide_block_materialize(block, err);
+    if (st == TIDE_OK) st = tide_block_fix(block, err);
+    if (st != TIDE_OK) tide_error_prefix(err, "constant '%s'", name);
+    return st;
 }
 
 tide_status tide__value_operands(const tide_graph *g, const uint32_t *values, size_t n, tide_operand *out,

@@ -17,6 +17,9 @@ tide_status tide__value_operand(const tide_graph *g, uint32_t value_i, tide_oper
 /// The same for a list of `n` values.
 tide_status tide__value_operands(const tide_graph *g, const uint32_t *values, size_t n, tide_operand *out,
                                  tide_error *err) TIDE_NODISCARD;
+/// Hold the address of a constant for good: kernels and contexts keep it. The constant gets memory of its own first
+/// where it shares it with lazy clones. @return TIDE_ERR_NOMEM, TIDE_ERR_BUSY (a guard), naming the constant
+tide_status tide__fix_constant(tide_tensor *constant, const char *name, tide_error *err) TIDE_NODISCARD;
 /// Set is_weight[v] for every constant that a node of `order` reads or that is a graph output. @return their number
 size_t tide__mark_weights(const tide_graph *g, const tide_order *order, bool *is_weight);
 

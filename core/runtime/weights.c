@@ -46,6 +46,7 @@ static tide_status load_one(tide_inference_plan *p, uint32_t value_i, const tide
     } else {
         TIDE_TRY(copy_weight(p, value_i, err));
     }
+    TIDE_TRY(tide__fix_constant(p->weights[value_i], p->program->graph->values[value_i].name, err));
     p->n_weights++;
     const tide_block *block = tide_tensor_storage(p->weights[value_i])->block;
     if (block != NULL) p->weight_bytes += block->mem.requested_bytes; // what is allocated cannot overflow

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Running: the two modes give the same bytes, predicted is measured, nothing is allocated while warm, and a failing
-// operator is named (S27-14, S27-16, S27-17, X-5, X-7, X-8).
+// operator is named (S27-14, S27-16, S27-17, X-5, X-7, X-8). What poison finds is in test_context_poison.c.
 #include <inttypes.h>
 #include <math.h>
 
@@ -265,45 +265,6 @@ static void test_failing_operator(void **state) {
     }
 }
 
-/// An accumulator that trusts fresh memory to be 0: the bug that zero filling hides.
-static tide_status run_stale(const tide_kernel *k, const tide_kernel_args *args, tide_error *err) {
-    (void)k;
-    (void)err;
-    float *y = args->out[0].data;
-    const float *x = args->in[0].data;
-    for (size_t i = 0; i < args->out[0].size_bytes / sizeof *y; i++) y[i] += x[i];
-    return TIDE_OK;
-}
-
-/// a stale read gives one result under zero and another under poison, so that comparing the two finds it.
-static void test_stale_read_found_by_poison_X8(void **state) {
-    (void)state;
-    rt_rig rig;
-    rt_rig_open(&rig);
-    tide_program *p = rt_build(rt_graph_diamond());
-    const tide_op_def *def = p->steps[1].kernel.def;
-    tide_op_def stale = {.domain = def->domain, .name = def->name, .run = run_stale};
-    p->steps[1].kernel.def = &stale;
-    tide_inference_plan *ip = rt_inference(&rig, p, NULL);
-    size_t n[2];
-    char *bytes[2];
-    for (size_t i = 0; i < 2; i++) {
-        tide_context *c = rt_context(ip, TIDE_RUN_NAIVE, i == 0 ? TIDE_FILL_ZERO : TIDE_FILL_POISON);
-        rt_feed(c, p, &rig, 4);
-        rt_run(c);
-        bytes[i] = rt_output_bytes(c, &n[i]);
-        tide_context_destroy(c);
-    }
-    assert_memory_not_equal(bytes[0], bytes[1], n[0]);
-    assert_true(isnan(((const float *)(const void *)bytes[1])[0]));
-    tide_host_free(bytes[0]);
-    tide_host_free(bytes[1]);
-    tide_inference_plan_unref(ip);
-    p->steps[1].kernel.def = def;
-    tide_program_unref(p);
-    rt_rig_close(&rig);
-}
-
 // ---- scopes ----
 
 typedef struct heard {
@@ -369,7 +330,6 @@ int main(void) {
         tide_unit_test(test_permuted_and_repeated_S27_16),
         tide_unit_test(test_weights_in_slots_S27_17),
         tide_unit_test(test_failing_operator),
-        tide_unit_test(test_stale_read_found_by_poison_X8),
         tide_unit_test(test_scopes),
     };
     return tide_registry_default() == NULL ? 1 : cmocka_run_group_tests(tests, NULL, NULL);

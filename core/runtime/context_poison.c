@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: MIT
+//
+// Fill mode poison: who may touch which byte of a context's memory, and when. Used by context_run.c.
+//
+//     buffer    | x: its bytes | red zone | dead: poison | nobody's: poison |
+//                 ^ open while it lives
+//
+//     created          all poison, all barred
+//     birth of x       its place must be poison from end to end, else somebody wrote where nobody owned; opened
+//     death of x       its red zone (from its last byte to the end of its place) must be poison; all poison again,
+//     barred end of a run     the whole buffer must be poison: nobody is alive
+//
+// "Barred" is AddressSanitizer's doing and nothing in other builds. Naive births have blocks of their own and go the
+// same way; graph outputs too, from the begin of a run, but are never barred: they are in other hands. What kernels
+// make of poison is in poison_results.c.
+#include "core/memory/poison.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/runtime/context_internal.h"
+
+static const tide_graph *graph_of(const tide_context *c) { return c->plan->program->graph; }
+static const tide_node *node_of(const tide_context *c, size_t step_i) {
+    return c->plan->program->steps[step_i].kernel.node;
+}
+
+// ---- slots ----
+
+/// The place of one tensor or of one step's scratch.
+typedef struct slot {
+    const char *what, *name; ///< "tensor", "output", "scratch" and whose
+    unsigned char *data;
+    size_t size_bytes; ///< of the tensor; the rest of the slot is its red zone
+    size_t slot_bytes;
+    uint64_t offset_bytes; ///< in the plan buffer; TIDE_NO_OFFSET: a block of its own
+} slot;
+
+static bool slot_in_buffer(const tide_context *c, const tide__place *place, slot *out) {
+    if (c->buffer == NULL || place->offset_bytes == TIDE_NO_OFFSET) return false;
+    out->data = (unsigned char *)c->buffer->mem.data + place->offset_bytes;
+    out->slot_bytes = (size_t)place->slot_bytes;
+    out->offset_bytes = place->offset_bytes;
+    return true;
+}
+
+static bool slot_in_block(const tide_block *block, slot *out) {
+    if (block == NULL) return false;
+    out->data = block->mem.data;
+    out->slot_bytes = block->mem.requested_bytes;
+    return true;
+}
+
+static bool slot_of_intermediate(const tide_context *c, uint32_t value_i, slot *out) {
+    *out = (slot){.what = "tensor",
+                  .name = graph_of(c)->values[value_i].name,
+                  .size_bytes = (size_t)c->plan->needs[value_i].size_bytes,
+                  .offset_bytes = TIDE_NO_OFFSET};
+    if (c->mode == TIDE_RUN_PLANNED) return slot_in_buffer(c, &c->plan->places[value_i], out);
+    return slot_in_block(tide_tensor_storage(c->values[value_i])->block, out);
+}
+
+static bool slot_of_scratch(const tide_context *c, size_t step_i, slot *out) {
+    *out = (slot){.what = "scratch",
+                  .name = c->steps[step_i].scratch_tag,
+                  .size_bytes = c->plan->program->steps[step_i].kernel.workspace_bytes,
+                  .offset_bytes = TIDE_NO_OFFSET};
+    if (out->size_bytes == 0) return false;
+    if (c->mode == TIDE_RUN_PLANNED) return slot_in_buffer(c, &c->plan->scratch[step_i], out);
+    return slot_in_block(c->scratch, out);
+}
+
+/// A graph output; its block's padding is a red zone as long as the block is the one the runtime made.
+static bool slot_of_output(const tide_context *c, size_t i, slot *out) {
+    const tide_storage *s = tide_tensor_storage(c->outputs[i]);
+    *out = (slot){.what = "output",
+                  .name = graph_of(c)->values[graph_of(c)->outputs[i]].name,
+                  .size_bytes = tide_tensor_size_bytes(c->outputs[i]),
+                  .offset_bytes = TIDE_NO_OFFSET};
+    if (out->size_bytes == 0) return false;
+    out->data = tide_tensor_data(c->outputs[i]);
+    const bool ours = s->block->id == c->output_blocks[i];
+    out->slot_bytes = ours ? tide_tensor_capacity_bytes(c->outputs[i]) : out->size_bytes;
+    return out->data != NULL;
+}
+
+static bool slot_of_value(const tide_context *c, uint32_t value_i, slot *out) {
+    if (c->plan->needs[value_i].intermediate) return slot_of_intermediate(c, value_i, out);
+    for (size_t i = 0; i < graph_of(c)->n_outputs; i++) {
+        if (graph_of(c)->outputs[i] == value_i) return slot_of_output(c, i, out);
+    }
+    return false;
+}
+
+static const char *place_text(const slot *s, char *buf, size_t buf_bytes) {
+    if (s->offset_bytes == TIDE_NO_OFFSET)
+        snprintf(buf, buf_bytes, "a block of %zu B", s->slot_bytes);
+    else
+        snprintf(buf, buf_bytes, "%zu B at offset %" PRIu64 " of the plan buffer", s->slot_bytes, s->offset_bytes);
+    return buf;
+}
+
+/// All poison: nobody owns it. What stays ours is barred; a block that is given back must be its allocator's to touch.
+static void close_slot(const slot *s) {
+    tide_asan_unpoison(s->data, s->slot_bytes);
+    tide_poison_fill(s->data, s->slot_bytes);
+    if (s->offset_bytes != TIDE_NO_OFFSET) tide_asan_poison(s->data, s->slot_bytes);
+}
+
+// ---- birth ----
+
+static tide_status open_slot(const slot *s, bool barred, size_t step_i, tide_error *err) {
+    tide_asan_unpoison(s->data, s->slot_bytes);
+    const size_t at = tide_poison_find(s->data, s->slot_bytes);
+    if (at < s->slot_bytes) {
+        char place[96];
+        return TIDE_FAIL(err, TIDE_ERR_RUNTIME,
+                         "%s '%s': byte %zu of its place (%s) was written while nobody owned it: found before step %zu",
+                         s->what, s->name, at, place_text(s, place, sizeof place), step_i);
+    }
+    if (barred) tide_asan_poison(s->data + s->size_bytes, s->slot_bytes - s->size_bytes);
+    return TIDE_OK;
+}
+
+tide_status tide__poison_births(tide_context *c, size_t step_i, tide_error *err) {
+    if (c->fill != TIDE_FILL_POISON) return TIDE_OK;
+    const tide_node *node = node_of(c, step_i);
+    slot s;
+    for (size_t k = 0; k < node->n_outputs; k++) {
+        const uint32_t v = node->outputs[k];
+        if (v != TIDE_NO_VALUE && slot_of_value(c, v, &s))
+            TIDE_TRY(open_slot(&s, c->plan->needs[v].intermediate, step_i, err));
+    }
+    return slot_of_scratch(c, step_i, &s) ? open_slot(&s, true, step_i, err) : TIDE_OK;
+}
+
+// ---- death ----
+
+static tide_status check_red_zone(const slot *s, const char *when, tide_error *err) {
+    tide_asan_unpoison(s->data, s->slot_bytes);
+    const size_t zone = s->slot_bytes - s->size_bytes;
+    const size_t at = tide_poison_find(s->data + s->size_bytes, zone);
+    if (at == zone) return TIDE_OK;
+    char place[96];
+    return TIDE_FAIL(err, TIDE_ERR_RUNTIME,
+                     "%s '%s' of %zu B: byte %zu behind its end was written, in a red zone of %zu B (its place: %s): "
+                     "found %s",
+                     s->what, s->name, s->size_bytes, at, zone, place_text(s, place, sizeof place), when);
+}
+
+static tide_status bury(const slot *s, size_t step_i, tide_error *err) {
+    char when[48];
+    snprintf(when, sizeof when, "after step %zu", step_i);
+    TIDE_TRY(check_red_zone(s, when, err));
+    close_slot(s);
+    return TIDE_OK;
+}
+
+static tide_status bury_if_last(tide_context *c, uint32_t value_i, size_t step_i, tide_error *err) {
+    slot s;
+    if (value_i == TIDE_NO_VALUE) return TIDE_OK;
+    const tide__need *need = &c->plan->needs[value_i];
+    if (!need->intermediate || need->last_step != (int64_t)step_i) return TIDE_OK;
+    return slot_of_intermediate(c, value_i, &s) ? bury(&s, step_i, err) : TIDE_OK;
+}
+
+tide_status tide__poison_deaths(tide_context *c, size_t step_i, tide_error *err) {
+    if (c->fill != TIDE_FILL_POISON) return TIDE_OK;
+    const tide_node *node = node_of(c, step_i);
+    slot s;
+    // Overruns first: what they hit may be what a result was made from.
+    if (slot_of_scratch(c, step_i, &s)) TIDE_TRY(bury(&s, step_i, err));
+    TIDE_TRY(tide__poison_results(c, step_i, err));
+    for (size_t k = 0; k < node->n_inputs; k++) TIDE_TRY(bury_if_last(c, node->inputs[k], step_i, err));
+    for (size_t k = 0; k < node->n_outputs; k++) TIDE_TRY(bury_if_last(c, node->outputs[k], step_i, err));
+    return TIDE_OK;
+}
+
+// ---- whole runs ----
+
+void tide__poison_open(tide_context *c) {
+    if (c->fill == TIDE_FILL_POISON && c->buffer != NULL) tide_asan_poison(c->buffer->mem.data, c->stats.buffer_bytes);
+}
+
+void tide__poison_close(tide_context *c) {
+    if (c->fill == TIDE_FILL_POISON && c->buffer != NULL)
+        tide_asan_unpoison(c->buffer->mem.data, c->stats.buffer_bytes);
+}
+
+void tide__poison_begin(tide_context *c) {
+    slot s;
+    for (size_t i = 0; c->fill == TIDE_FILL_POISON && i < graph_of(c)->n_outputs; i++) {
+        if (slot_of_output(c, i, &s)) close_slot(&s);
+    }
+}
+
+/// Whose place byte `at` of the buffer is, for the message; NULL: nobody's.
+static const char *name_at(const tide_context *c, size_t at) {
+    for (uint32_t v = 0; v < graph_of(c)->n_values; v++) {
+        const tide__place *p = &c->plan->places[v];
+        if (p->offset_bytes != TIDE_NO_OFFSET && p->offset_bytes <= at && at - p->offset_bytes < p->slot_bytes)
+            return graph_of(c)->values[v].name;
+    }
+    return NULL;
+}
+
+static tide_status check_buffer(tide_context *c, tide_error *err) {
+    const size_t n = (size_t)c->stats.buffer_bytes;
+    tide_asan_unpoison(c->buffer->mem.data, n);
+    const size_t at = tide_poison_find(c->buffer->mem.data, n);
+    if (at == n) {
+        tide_asan_poison(c->buffer->mem.data, n);
+        return TIDE_OK;
+    }
+    const char *name = name_at(c, at);
+    return TIDE_FAIL(err, TIDE_ERR_RUNTIME,
+                     "plan buffer of %zu B: byte %zu was written while nobody owned it (the place of %s%s%s): found at "
+                     "the end of the run",
+                     n, at, name != NULL ? "tensor '" : "", name != NULL ? name : "no tensor", name != NULL ? "'" : "");
+}
+
+static tide_status check_end(tide_context *c, tide_error *err) {
+    slot s;
+    for (size_t i = 0; i < graph_of(c)->n_outputs; i++) {
+        if (slot_of_output(c, i, &s)) TIDE_TRY(check_red_zone(&s, "at the end of the run", err));
+    }
+    return c->buffer != NULL ? check_buffer(c, err) : TIDE_OK;
+}
+
+tide_status tide__poison_end(tide_context *c, tide_error *err) {
+    if (c->fill != TIDE_FILL_POISON) return TIDE_OK;
+    const tide_status st = check_end(c, err);
+    if (st != TIDE_OK) tide__poison_abandon(c);
+    return st;
+}
+
+void tide__poison_abandon(tide_context *c) {
+    if (c->fill != TIDE_FILL_POISON) return;
+    if (c->buffer != NULL) {
+        const slot all = {.data = c->buffer->mem.data, .slot_bytes = (size_t)c->stats.buffer_bytes};
+        close_slot(&all);
+        return;
+    }
+    slot s;
+    for (uint32_t v = 0; c->mode == TIDE_RUN_NAIVE && v < graph_of(c)->n_values; v++) {
+        if (c->plan->needs[v].intermediate && slot_of_intermediate(c, v, &s)) close_slot(&s);
+    }
+    s = (slot){.offset_bytes = TIDE_NO_OFFSET};
+    if (slot_in_block(c->scratch, &s)) close_slot(&s);
+}
