@@ -6,19 +6,21 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/memory_report.h"
 #include "cli/planning.h"
 #include "cli/session.h"
 #include "core/base/host_alloc.h"
 #include "core/graph/import.h"
 #include "core/tensor/compare.h"
 
-enum { OPT_REFERENCE = CLI_OPT_FIRST_OWN, OPT_RTOL, OPT_ATOL, OPT_ALLOCATOR };
+enum { OPT_REFERENCE = CLI_OPT_FIRST_OWN, OPT_RTOL, OPT_ATOL, OPT_ALLOCATOR, OPT_LIMIT };
 
 static const char help[] = CLI_PLANNING_HELP
     "  --reference DIR     ONNX's layout: inputs from DIR/input_0.pb …, outputs compared with DIR/output_0.pb …\n"
     "  --rtol R, --atol A  tolerances for the reference (default 1e-3 and 1e-4)\n"
     "  -n RUNS             runs in each mode (default 3)\n"
-    "  --allocator A       cpu (default) or cpu_caching\n"
+    "  --allocator A       cpu (default) or another that `tidemark allocators` can name\n"
+    "  --limit SIZE        all kinds together may hold so much; what does not fit is reported\n"
     "  -o FILE             record both runs into one trace\n"
     "  --json              print numbers as JSON\n\n"
     "Exit 1 when outputs differ, the prediction is off by a byte, or the reference is missed.\n"
@@ -34,7 +36,7 @@ static const char *const mode_names[N_MODES] = {"naive", "planned"};
 typedef struct options {
     cli_planning planning;
     const char *trace;
-    const char *allocator;
+    cli_session_options session;
     double rtol, atol;
     size_t runs;
     bool json;
@@ -282,10 +284,11 @@ static int take_option(void *ctx, int c) {
     case OPT_ATOL:
         return cli_parse_real(cmd, "--atol", optarg, &o->atol) ? CLI_EXIT_OK : CLI_EXIT_USAGE;
     case OPT_ALLOCATOR:
-        if (strcmp(optarg, "cpu") != 0 && strcmp(optarg, "cpu_caching") != 0)
-            return cli_usage(cmd, "--allocator: '%s' is neither cpu nor cpu_caching", optarg);
-        o->allocator = optarg;
+        if (!cli_parse_allocator(cmd, optarg)) return CLI_EXIT_USAGE;
+        o->session.allocator = optarg;
         return CLI_EXIT_OK;
+    case OPT_LIMIT:
+        return cli_parse_limit(cmd, optarg, &o->session.limit_bytes) ? CLI_EXIT_OK : CLI_EXIT_USAGE;
     case 'n':
         if (!cli_parse_count(cmd, "-n", optarg, 100000000, &n)) return CLI_EXIT_USAGE;
         if (n == 0) return cli_usage(cmd, "-n: at least 1 is needed");
@@ -323,17 +326,22 @@ static int compare_file(const char *path, const options *o) {
     if (o->trace != NULL && tide_recorder_open(o->trace, NULL, &recorder, &err) != TIDE_OK) return cli_fail(&err);
     cli_session *session = NULL;
     comparison c = {0};
-    tide_status st = cli_session_open(o->allocator, recorder, &session, &err);
+    cli_session_options opt = o->session;
+    opt.recorder = recorder;
+    tide_status st = cli_session_open(&opt, &session, &err);
     if (st == TIDE_OK) st = compare_in_session(path, o, session, &c, &err);
     release_program(&c);
-    cli_session_close(session, NULL);
+    cli_session_end(session);
     if (recorder != NULL) {
         if (st == TIDE_OK)
             st = tide_recorder_close(recorder, &err);
         else
             tide_recorder_abandon(recorder);
     }
-    const int code = st == TIDE_OK ? tell(&c, o) : cli_fail(&err);
+    const int code = st == TIDE_OK
+                         ? tell(&c, o)
+                         : cli_fail_in_session(session, o->json ? "compare" : NULL, o->session.limit_bytes, &err);
+    cli_session_close(session);
     comparison_deinit(&c);
     return code;
 }
@@ -344,11 +352,12 @@ static int run(int argc, char **argv) {
                                           {"rtol", required_argument, NULL, OPT_RTOL},
                                           {"atol", required_argument, NULL, OPT_ATOL},
                                           {"allocator", required_argument, NULL, OPT_ALLOCATOR},
+                                          {"limit", required_argument, NULL, OPT_LIMIT},
                                           {"runs", required_argument, NULL, 'n'},
                                           {"output", required_argument, NULL, 'o'},
                                           {"json", no_argument, NULL, CLI_OPT_JSON},
                                           {NULL, 0, NULL, 0}};
-    options o = {.rtol = 1e-3, .atol = 1e-4, .runs = 3, .allocator = "cpu"};
+    options o = {.rtol = 1e-3, .atol = 1e-4, .runs = 3, .session = {.allocator = "cpu"}};
     int code = cli_parse_options(&cli_command_compare, argc, argv, table, &o.planning, take_option, &o);
     if (code == CLI_GO_ON) code = compare_file(argv[optind], &o);
     cli_planning_deinit(&o.planning);

@@ -5,11 +5,24 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/decode.h"
+#include "cli/memory_report.h"
 #include "cli/planning.h"
 #include "cli/session.h"
 #include "core/base/host_alloc.h"
 
-enum { OPT_PLAN = CLI_OPT_FIRST_OWN, OPT_NAIVE, OPT_CONTEXTS, OPT_DEVICE, OPT_LEAK_CHECK, OPT_FILL, OPT_ALLOCATOR };
+enum {
+    OPT_PLAN = CLI_OPT_FIRST_OWN,
+    OPT_NAIVE,
+    OPT_CONTEXTS,
+    OPT_DEVICE,
+    OPT_LEAK_CHECK,
+    OPT_FILL,
+    OPT_ALLOCATOR,
+    OPT_LIMIT,
+    OPT_DECODE,
+    OPT_PAGE_TOKENS,
+};
 
 static const char help[] =
     CLI_PLANNING_HELP "  --plan FILE         run with this plan (JSON of `tidemark plan -o`) instead of making one\n"
@@ -17,10 +30,13 @@ static const char help[] =
                       "  -n RUNS             runs per context (default 10)\n"
                       "  --contexts N        contexts that run at the same time, one thread each (default 1)\n"
                       "  --device D          cpu (default)\n"
-                      "  --allocator A       cpu (default) or cpu_caching\n"
+                      "  --allocator A       cpu (default) or another that `tidemark allocators` can name\n"
+                      "  --limit SIZE        all kinds together may hold so much; what does not fit is reported\n"
                       "  --input-dir DIR     input_0.pb, input_1.pb … in ONNX's layout; also fixes open extents\n"
                       "  --fill F            fresh memory is set to zero (default), none or poison\n"
-                      "  --leak-check        exit 1 when a block is still alive at the end\n"
+                      "  --leak-check        list every block still alive at the end; exit 1 when there is one\n"
+                      "  --decode N          FILE is one step of a decoder: run N of them over a paged KV cache\n"
+                      "  --page-tokens N     with --decode: tokens in one page of the cache (default 16)\n"
                       "  -o FILE             record a trace\n"
                       "  --json              print numbers as JSON\n\n"
                       "Example: tidemark run -n 100 -o lenet.db sample_graphs/lenet5.json\n";
@@ -31,9 +47,12 @@ const cli_command cli_command_run = {"run", "[OPTION…] FILE", "Run a model und
 typedef struct options {
     cli_planning planning;
     cli_session_spec spec;
-    const char *allocator;
+    cli_session_options session;
     const char *plan_path;
     const char *trace;
+    const char *plain_only; // an option that --decode has no use for
+    uint64_t decode;        // steps; 0: plain runs
+    uint64_t page_tokens;   // 0: the default
     bool naive, leak_check, json;
 } options;
 
@@ -57,32 +76,14 @@ static json_t *kinds_json(const options *o, const cli_session_result *r) {
     return kinds;
 }
 
-static json_t *leaks_json(const cli_leaks *leaks) {
-    json_t *list = json_array();
-    for (int k = 0; k < TIDE_N_KINDS; k++) {
-        if (leaks->blocks[k] == 0) continue;
-        json_t *row = json_object();
-        json_object_set_new(row, "kind", json_string(tide_memory_kind_name((tide_memory_kind)k)));
-        json_object_set_new(row, "blocks", cli_json_bytes(leaks->blocks[k]));
-        json_object_set_new(row, "bytes", cli_json_bytes(leaks->bytes[k]));
-        json_array_append_new(list, row);
-    }
-    return list;
-}
-
-/// What a run found, kept beyond the session and the model.
+/// What a run found, kept beyond the model; leaks are the session's.
 typedef struct findings {
     char *model;    // owned
     char *strategy; // owned; NULL in naive mode
     cli_session_result result;
+    cli_decode_result decode; // with --decode
     cli_leaks leaks;
 } findings;
-
-static uint64_t n_leaks(const cli_leaks *leaks) {
-    uint64_t n = 0;
-    for (int k = 0; k < TIDE_N_KINDS; k++) n += leaks->blocks[k];
-    return n;
-}
 
 static int print_json(const options *o, const findings *f) {
     const cli_session_result *r = &f->result;
@@ -98,9 +99,12 @@ static int print_json(const options *o, const findings *f) {
     json_object_set_new(time, "max", cli_json_bytes(r->time_max_ns));
     json_object_set_new(doc, "time_ns", time);
     json_object_set_new(doc, "trace", cli_json_text(o->trace));
+    const uint64_t limit = o->session.limit_bytes;
+    json_object_set_new(doc, "limit_bytes", limit > 0 ? cli_json_bytes(limit) : json_null());
     json_object_set_new(doc, "kinds", kinds_json(o, r));
     json_object_set_new(doc, "warm_allocations", cli_json_bytes(r->warm_allocations));
-    json_object_set_new(doc, "leaks", leaks_json(&f->leaks));
+    if (o->decode > 0) json_object_set_new(doc, "decode", cli_decode_json(&f->decode));
+    json_object_set_new(doc, "leaks", cli_leaks_json(&f->leaks));
     json_object_set_new(doc, "own_memory", cli_json_own_memory());
     return cli_json_print(doc);
 }
@@ -123,13 +127,10 @@ static void print_text(const options *o, const findings *f) {
     }
     char total[24];
     printf("%-13s %14s\n\n", "together", tide_format_bytes(r->total_peak_bytes, total, sizeof total));
+    if (o->decode > 0) cli_decode_print(&f->decode);
     printf("allocations in warm runs: %" PRIu64 "\n", r->warm_allocations);
-    for (int k = 0; k < TIDE_N_KINDS; k++) {
-        if (f->leaks.blocks[k] == 0) continue;
-        printf("leak: %" PRIu64 " block%s of kind %s, %" PRIu64 " bytes\n", f->leaks.blocks[k],
-               f->leaks.blocks[k] == 1 ? "" : "s", tide_memory_kind_name((tide_memory_kind)k), f->leaks.bytes[k]);
-    }
-    if (o->leak_check && n_leaks(&f->leaks) == 0) puts("leaks: none");
+    cli_leaks_print(&f->leaks, stdout);
+    if (o->leak_check && f->leaks.n_blocks == 0) puts("leaks: none");
     if (o->trace != NULL) printf("trace: %s\n", o->trace);
 }
 
@@ -152,6 +153,17 @@ static tide_status load(const char *path, options *o, cli_plans *plans, tide_err
     return st;
 }
 
+static tide_status run_steps(options *o, cli_session *session, findings *f, tide_error *err) {
+    o->spec.runs = (size_t)o->decode;
+    const cli_decode_spec spec = {.run = &o->spec,
+                                  .n_tokens = (size_t)o->decode,
+                                  .page_tokens = o->page_tokens > 0 ? (size_t)o->page_tokens : CLI_DECODE_PAGE_TOKENS,
+                                  .allocator = o->session.allocator};
+    const tide_status st = cli_decode_run(session, &spec, &f->decode, err);
+    f->result = f->decode.session;
+    return st;
+}
+
 static tide_status run_in_session(const char *path, options *o, cli_session *session, findings *f, tide_error *err) {
     cli_plans plans = {0};
     o->planning.weights_registry = cli_session_registry(session);
@@ -164,7 +176,7 @@ static tide_status run_in_session(const char *path, options *o, cli_session *ses
         o->spec.source = path;
         o->spec.input_dir = o->planning.input_dir;
         o->spec.seed = o->planning.seed;
-        st = cli_session_run(session, &o->spec, &f->result, err);
+        st = o->decode > 0 ? run_steps(o, session, f, err) : cli_session_run(session, &o->spec, &f->result, err);
     }
     if (st == TIDE_OK) {
         f->model = tide_host_strdup(plans.program->graph->name);
@@ -177,13 +189,12 @@ static tide_status run_in_session(const char *path, options *o, cli_session *ses
 }
 
 /// Recorder around session around model: each is given back before the one it lives in.
-static tide_status run_recorded(const char *path, options *o, findings *f, tide_error *err) {
-    tide_recorder *recorder = NULL;
-    if (o->trace != NULL) TIDE_TRY(tide_recorder_open(o->trace, NULL, &recorder, err));
-    cli_session *session = NULL;
-    tide_status st = cli_session_open(o->allocator, recorder, &session, err);
-    if (st == TIDE_OK) st = run_in_session(path, o, session, f, err);
-    cli_session_close(session, &f->leaks);
+static tide_status run_recorded(const char *path, options *o, cli_session **session, findings *f, tide_error *err) {
+    if (o->trace != NULL) TIDE_TRY(tide_recorder_open(o->trace, NULL, &o->session.recorder, err));
+    tide_recorder *recorder = o->session.recorder;
+    tide_status st = cli_session_open(&o->session, session, err);
+    if (st == TIDE_OK) st = run_in_session(path, o, *session, f, err);
+    cli_session_end(*session);
     if (recorder == NULL) return st;
     if (st == TIDE_OK) return tide_recorder_close(recorder, err);
     tide_recorder_abandon(recorder);
@@ -194,19 +205,23 @@ static int run_file(const char *path, options *o) {
     if (cli_same_file(path, o->trace))
         return cli_usage(&cli_command_run, "-o: '%s' is the input; it would be replaced", o->trace);
     tide_error err = TIDE_ERROR_INIT;
+    cli_session *session = NULL;
     findings f = {0};
     int code;
-    if (run_recorded(path, o, &f, &err) != TIDE_OK) {
-        code = cli_fail(&err);
+    if (run_recorded(path, o, &session, &f, &err) != TIDE_OK) {
+        code = cli_fail_in_session(session, o->json ? "run" : NULL, o->session.limit_bytes, &err);
     } else {
         code = CLI_EXIT_OK;
+        cli_session_get_leaks(session, &f.leaks);
         if (o->json)
             code = print_json(o, &f);
         else
             print_text(o, &f);
-        if (o->leak_check && n_leaks(&f.leaks) > 0) code = CLI_EXIT_CHECK_FAILED;
+        if (o->leak_check && f.leaks.n_blocks > 0) code = CLI_EXIT_CHECK_FAILED;
     }
+    cli_session_close(session);
     cli_session_result_deinit(&f.result);
+    cli_decode_result_deinit(&f.decode);
     tide_host_free(f.model);
     tide_host_free(f.strategy);
     return code;
@@ -241,21 +256,31 @@ static int take_option(void *ctx, int c) {
             return CLI_EXIT_USAGE;
         if (n == 0) return cli_usage(cmd, "%s: at least 1 is needed", c == 'n' ? "-n" : "--contexts");
         *(c == 'n' ? &o->spec.runs : &o->spec.contexts) = (size_t)n;
+        o->plain_only = c == 'n' ? "-n" : "--contexts";
+        return CLI_EXIT_OK;
+    case OPT_DECODE:
+    case OPT_PAGE_TOKENS:
+        if (!cli_parse_count(cmd, c == OPT_DECODE ? "--decode" : "--page-tokens", optarg, 1000000, &n))
+            return CLI_EXIT_USAGE;
+        if (n == 0) return cli_usage(cmd, "%s: at least 1 is needed", c == OPT_DECODE ? "--decode" : "--page-tokens");
+        *(c == OPT_DECODE ? &o->decode : &o->page_tokens) = n;
         return CLI_EXIT_OK;
     case OPT_DEVICE:
         if (tide_device_parse(optarg, &o->spec.device, &err) != TIDE_OK) return cli_usage(cmd, "--device: %s", err.msg);
         return CLI_EXIT_OK;
     case OPT_ALLOCATOR:
-        if (strcmp(optarg, "cpu") != 0 && strcmp(optarg, "cpu_caching") != 0)
-            return cli_usage(cmd, "--allocator: '%s' is neither cpu nor cpu_caching", optarg);
-        o->allocator = optarg;
+        if (!cli_parse_allocator(cmd, optarg)) return CLI_EXIT_USAGE;
+        o->session.allocator = optarg;
         return CLI_EXIT_OK;
+    case OPT_LIMIT:
+        return cli_parse_limit(cmd, optarg, &o->session.limit_bytes) ? CLI_EXIT_OK : CLI_EXIT_USAGE;
     case OPT_FILL:
         if (!parse_fill(optarg, &o->spec.fill))
             return cli_usage(cmd, "--fill: '%s' is none of zero, none, poison", optarg);
         return CLI_EXIT_OK;
     case CLI_OPT_INPUT_DIR:
         o->planning.input_dir = optarg;
+        o->plain_only = "--input-dir";
         return CLI_EXIT_OK;
     case OPT_LEAK_CHECK:
         o->leak_check = true;
@@ -279,16 +304,24 @@ static int run(int argc, char **argv) {
                                           {"contexts", required_argument, NULL, OPT_CONTEXTS},
                                           {"device", required_argument, NULL, OPT_DEVICE},
                                           {"allocator", required_argument, NULL, OPT_ALLOCATOR},
+                                          {"limit", required_argument, NULL, OPT_LIMIT},
+                                          {"decode", required_argument, NULL, OPT_DECODE},
+                                          {"page-tokens", required_argument, NULL, OPT_PAGE_TOKENS},
                                           {"input-dir", required_argument, NULL, CLI_OPT_INPUT_DIR},
                                           {"fill", required_argument, NULL, OPT_FILL},
                                           {"leak-check", no_argument, NULL, OPT_LEAK_CHECK},
                                           {"output", required_argument, NULL, 'o'},
                                           {"json", no_argument, NULL, CLI_OPT_JSON},
                                           {NULL, 0, NULL, 0}};
-    options o = {.spec = {.runs = 10, .contexts = 1, .device = TIDE_CPU}, .allocator = "cpu"};
+    options o = {.spec = {.runs = 10, .contexts = 1, .device = TIDE_CPU}, .session = {.allocator = "cpu"}};
     int code = cli_parse_options(&cli_command_run, argc, argv, table, &o.planning, take_option, &o);
     if (code == CLI_GO_ON && o.naive && (o.plan_path != NULL || o.planning.strategy != NULL))
         code = cli_usage(&cli_command_run, "--naive runs without a plan: leave --plan and --strategy out");
+    if (code == CLI_GO_ON && o.decode > 0 && o.plain_only != NULL)
+        code = cli_usage(&cli_command_run, "--decode N runs N steps in one context and feeds itself: leave %s out",
+                         o.plain_only);
+    if (code == CLI_GO_ON && o.decode == 0 && o.page_tokens > 0)
+        code = cli_usage(&cli_command_run, "--page-tokens is of use with --decode only");
     if (code == CLI_GO_ON) code = run_file(argv[optind], &o);
     cli_planning_deinit(&o.planning);
     return code;

@@ -1,82 +1,74 @@
 // SPDX-License-Identifier: MIT
 //
-// Measured runs of a program. See session.h.
+// A session's life: its allocators, who watches them, and what was not given back. See session.h.
+//
+//     meter, ledger, recorder  <- observers of ->  instrumented -> (limit ->) plain      one such chain per kind
 #include "cli/session.h"
 
-#include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "cli/session_internal.h"
 #include "core/base/host_alloc.h"
-#include "core/graph/import.h"
 #include "core/memory/allocators/allocators.h"
 
-struct cli_session {
-    tide_meter *meter;
-    tide_observer meter_obs, recorder_obs, both;
-    tide_observer_pair pair;
-    tide_recorder *recorder; // borrowed; may be NULL
-    tide_registry *registry;
-    bool ran; // a run has ended: peaks are counted anew from there
-};
+/// `plain` within the budget, or itself when there is none; a reference of the caller's own.
+static tide_status within_limit(cli_session *s, tide_allocator *plain, tide_allocator **out, tide_error *err) {
+    if (s->limit_bytes == 0) {
+        *out = tide_allocator_ref(plain);
+        return TIDE_OK;
+    }
+    if (s->limit != NULL) return tide_limit_create_shared(plain, s->limit, out, err);
+    TIDE_TRY(tide_limit_create(plain, s->limit_bytes, out, err));
+    s->limit = tide_allocator_ref(*out);
+    return TIDE_OK;
+}
 
-/// What one run makes; given back in reverse.
-typedef struct job {
-    cli_session *s;
-    const cli_session_spec *spec;
-    tide_inference_plan *plan;
-    tide_tensor **inputs; // [n_inputs]
-    size_t n_inputs;
-    uint64_t *times; // [contexts * runs]
-    bool in_run;     // between begin_run and end_run of the recorder
-} job;
-
-/// One thread of a run: a context of its own, all its turns after each other.
-typedef struct worker {
-    job *j;
-    size_t index;
-    tide_context *context;
-    uint64_t allocs_after_first; // meter's count once the first turn is over
-    tide_status st;
-    tide_error err;
-} worker;
-
-// ---- the session ----
-
-static tide_status add_kind(cli_session *s, const char *allocator, tide_memory_kind kind, tide_error *err) {
-    tide_allocator *plain = NULL, *observed = NULL;
-    TIDE_TRY(tide_allocator_create_by_name(allocator, &plain, err));
-    tide_status st = tide_instrumented_create(plain, &s->both, &observed, err);
-    tide_allocator_unref(plain);
+tide_status cli_session_serve(cli_session *s, tide_memory_kind kind, tide_allocator *a, tide_error *err) {
+    tide_allocator *limited = NULL, *observed = NULL;
+    TIDE_TRY(within_limit(s, a, &limited, err));
+    tide_status st = tide_instrumented_create(limited, &s->all, &observed, err);
+    tide_allocator_unref(limited);
     if (st != TIDE_OK) return st;
     st = tide_registry_add(s->registry, kind, observed, 0, err);
     tide_allocator_unref(observed);
     return st;
 }
 
-static tide_status open_parts(cli_session *s, const char *allocator, tide_error *err) {
+static tide_status serve_by_name(cli_session *s, tide_memory_kind kind, const char *name, tide_error *err) {
+    tide_allocator *plain = NULL;
+    TIDE_TRY(tide_allocator_create_by_name(name, &plain, err));
+    const tide_status st = cli_session_serve(s, kind, plain, err);
+    tide_allocator_unref(plain);
+    return st;
+}
+
+static tide_status open_parts(cli_session *s, const cli_session_options *opt, tide_error *err) {
     TIDE_TRY(tide_meter_create(&s->meter, err));
+    TIDE_TRY(tide_ledger_create(&s->ledger, err));
     s->meter_obs = tide_meter_observer(s->meter);
-    s->pair.a = &s->meter_obs;
+    s->ledger_obs = tide_ledger_observer(s->ledger);
+    s->named_pair.a = &s->ledger_obs;
     if (s->recorder != NULL) {
         s->recorder_obs = tide_recorder_observer(s->recorder);
-        s->pair.b = &s->recorder_obs;
+        s->named_pair.b = &s->recorder_obs;
     }
-    s->both = tide_observer_both(&s->pair);
+    s->named = tide_observer_both(&s->named_pair);
+    s->all_pair = (tide_observer_pair){.a = &s->meter_obs, .b = &s->named};
+    s->all = tide_observer_both(&s->all_pair);
     if (s->recorder != NULL) TIDE_TRY(tide_recorder_put_meta(s->recorder, "tool_version", TIDE_VERSION, err));
     TIDE_TRY(tide_registry_create(&s->registry, err));
-    for (int k = 0; k < TIDE_N_KINDS; k++) TIDE_TRY(add_kind(s, allocator, (tide_memory_kind)k, err));
+    for (int k = 0; k < TIDE_N_KINDS; k++) TIDE_TRY(serve_by_name(s, (tide_memory_kind)k, opt->allocator, err));
     return TIDE_OK;
 }
 
-tide_status cli_session_open(const char *allocator, tide_recorder *recorder, cli_session **out, tide_error *err) {
+tide_status cli_session_open(const cli_session_options *opt, cli_session **out, tide_error *err) {
     cli_session *s = tide_host_calloc(1, sizeof *s);
     if (s == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a session");
-    s->recorder = recorder;
-    const tide_status st = open_parts(s, allocator, err);
+    s->recorder = opt->recorder;
+    s->limit_bytes = opt->limit_bytes;
+    const tide_status st = open_parts(s, opt, err);
     if (st != TIDE_OK) {
-        cli_session_close(s, NULL);
+        cli_session_close(s);
         return st;
     }
     *out = s;
@@ -84,244 +76,81 @@ tide_status cli_session_open(const char *allocator, tide_recorder *recorder, cli
 }
 
 tide_registry *cli_session_registry(cli_session *s) { return s->registry; }
+const tide_observer *cli_session_observer(const cli_session *s) { return &s->all; }
 
-void cli_session_close(cli_session *s, cli_leaks *leaks) {
-    if (leaks != NULL) *leaks = (cli_leaks){0};
-    if (s == NULL) return;
-    tide_registry_destroy(s->registry);
-    for (int k = 0; leaks != NULL && k < TIDE_N_KINDS; k++) {
-        tide_meter_kind m;
-        tide_meter_get(s->meter, (tide_memory_kind)k, &m);
-        leaks->blocks[k] = m.n_live;
-        leaks->bytes[k] = m.live_bytes;
-    }
-    tide_meter_destroy(s->meter);
-    tide_host_free(s);
+// ---- what was not given back ----
+
+/// Append the live blocks born after `after_id`. @return how many are missing for want of memory
+static size_t list_live(cli_session *s, uint64_t after_id, block_list *list) {
+    const size_t n = tide_ledger_largest(s->ledger, after_id, NULL, 0);
+    if (n == 0 || tide_host_grow(&list->items, &list->cap, list->n + n, sizeof *list->items) != TIDE_OK) return n;
+    const size_t found = tide_ledger_largest(s->ledger, after_id, list->items + list->n, n);
+    list->n += found < n ? found : n;
+    return 0;
 }
 
-// ---- inputs ----
+void cli__session_note_late(cli_session *s, uint64_t after_id) { s->n_leaked += list_live(s, after_id, &s->late); }
 
-/// Floats uniform in [0, 1), everything else 0: indices stay in range whatever the model does with them.
-static void draw_input(tide_tensor *t, tide_rng *rng) {
-    void *data = tide_tensor_data(t);
-    const size_t bytes = tide_tensor_size_bytes(t);
-    if (bytes == 0) return;
-    if (tide_tensor_dtype(t) == TIDE_F32) {
-        float *values = data;
-        for (size_t i = 0; i < bytes / sizeof *values; i++) values[i] = (float)tide_rng_f64(rng);
-    } else if (tide_tensor_dtype(t) == TIDE_F64) {
-        double *values = data;
-        for (size_t i = 0; i < bytes / sizeof *values; i++) values[i] = tide_rng_f64(rng);
-    } else {
-        memset(data, 0, bytes);
-    }
-}
-
-static tide_status make_input(job *j, size_t i, tide_rng *rng, tide_error *err) {
-    const tide_graph *g = j->spec->program->graph;
-    const tide_value *value = &g->values[g->inputs[i]];
-    if (j->spec->input_dir != NULL) {
-        char path[4096];
-        snprintf(path, sizeof path, "%s/input_%zu.pb", j->spec->input_dir, i);
-        return tide_tensor_from_pb_file(path, j->s->registry, TIDE_KIND_DEFAULT, &j->inputs[i], NULL, err);
-    }
-    const tide_tensor_spec spec = {.dtype = value->dtype,
-                                   .shape = value->shape,
-                                   .device = j->spec->device,
-                                   .kind = TIDE_KIND_DEFAULT,
-                                   .registry = j->s->registry,
-                                   .tag = value->name};
-    TIDE_TRY(tide_tensor_create(&spec, &j->inputs[i], err));
-    draw_input(j->inputs[i], rng);
-    return TIDE_OK;
-}
-
-static tide_status make_inputs(job *j, tide_error *err) {
-    j->n_inputs = j->spec->program->graph->n_inputs;
-    j->inputs = tide_host_calloc(j->n_inputs + 1, sizeof(tide_tensor *));
-    if (j->inputs == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu inputs", j->n_inputs);
-    tide_rng rng = {j->spec->seed};
-    for (size_t i = 0; i < j->n_inputs; i++) TIDE_TRY(make_input(j, i, &rng, err));
-    return TIDE_OK;
-}
-
-// ---- running ----
-
-static uint64_t blocks_allocated(const cli_session *s) {
-    tide_meter_kind total;
-    tide_meter_total(s->meter, &total);
-    return total.n_allocs;
-}
-
-static tide_status make_context(worker *w, tide_error *err) {
-    const job *j = w->j;
-    const tide_context_options opt = {.mode = j->spec->mode, .fill = j->spec->fill, .observer = &j->s->both};
-    TIDE_TRY(tide_context_create(j->plan, &opt, &w->context, err));
-    return tide_context_set_inputs(w->context, j->inputs, j->n_inputs, err);
-}
-
-static void *work(void *arg) {
-    worker *w = arg;
-    const size_t runs = w->j->spec->runs;
-    for (size_t r = 0; r < runs && w->st == TIDE_OK; r++) {
-        const uint64_t begin = tide_now_ns();
-        w->st = tide_context_run(w->context, &w->err);
-        w->j->times[w->index * runs + r] = tide_now_ns() - begin;
-        if (r == 0) w->allocs_after_first = blocks_allocated(w->j->s);
-    }
-    return NULL;
-}
-
-/// Run all workers; with one context on the calling thread, so that a trace has one thread.
-static tide_status run_workers(worker *workers, size_t n, tide_error *err) {
-    if (n == 1) {
-        work(&workers[0]);
-    } else {
-        pthread_t *threads = tide_host_calloc(n, sizeof *threads);
-        if (threads == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu threads", n);
-        size_t started = 0;
-        while (started < n && pthread_create(&threads[started], NULL, work, &workers[started]) == 0) started++;
-        for (size_t i = 0; i < started; i++) pthread_join(threads[i], NULL);
-        tide_host_free(threads);
-        if (started < n) return TIDE_FAIL(err, TIDE_ERR_RUNTIME, "the system gave %zu of %zu threads", started, n);
-    }
-    for (size_t i = 0; i < n; i++) {
-        if (workers[i].st == TIDE_OK) continue;
-        if (err != NULL) *err = workers[i].err;
-        return workers[i].st;
-    }
-    return TIDE_OK;
-}
-
-static int by_time(const void *a, const void *b) {
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+static int by_id(const void *a, const void *b) {
+    const uint64_t x = ((const tide_live_block *)a)->block_id, y = ((const tide_live_block *)b)->block_id;
     return (x > y) - (x < y);
 }
 
-static void read_times(job *j, cli_session_result *out) {
-    const size_t n = j->spec->runs * j->spec->contexts;
-    qsort(j->times, n, sizeof *j->times, by_time);
-    out->time_min_ns = j->times[0];
-    out->time_median_ns = j->times[n / 2];
-    out->time_max_ns = j->times[n - 1];
+static int by_size(const void *a, const void *b) {
+    const uint64_t x = ((const tide_live_block *)a)->requested_bytes, y = ((const tide_live_block *)b)->requested_bytes;
+    return x != y ? (x < y) - (x > y) : by_id(a, b);
 }
 
-static tide_status copy_outputs(const tide_context *c, cli_session_result *out, tide_error *err) {
-    const size_t n = tide_context_n_outputs(c);
-    out->outputs = tide_host_calloc(n + 1, sizeof(tide_tensor *));
-    if (out->outputs == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu outputs", n);
-    out->n_outputs = n;
-    for (size_t i = 0; i < n; i++) {
-        const tide_tensor_spec where = {.device = TIDE_CPU, .kind = TIDE_KIND_HOST_PAGEABLE};
-        TIDE_TRY(tide_tensor_clone(tide_context_output(c, i), &where, &out->outputs[i], err));
+/// Each late block once, and none that is still there: that one is in the other list.
+static void settle_late(cli_session *s) {
+    block_list *late = &s->late, *end = &s->at_end;
+    if (late->n == 0) return;
+    if (end->n > 0) qsort(end->items, end->n, sizeof *end->items, by_id);
+    qsort(late->items, late->n, sizeof *late->items, by_id);
+    size_t kept = 0;
+    for (size_t i = 0; i < late->n; i++) {
+        const tide_live_block *b = &late->items[i];
+        const bool again = kept > 0 && late->items[kept - 1].block_id == b->block_id;
+        const bool still = end->n > 0 && bsearch(b, end->items, end->n, sizeof *b, by_id) != NULL;
+        if (!again && !still) late->items[kept++] = *b;
     }
-    return TIDE_OK;
+    late->n = kept;
+    if (kept > 0) qsort(late->items, kept, sizeof *late->items, by_size);
+    if (end->n > 0) qsort(end->items, end->n, sizeof *end->items, by_size);
 }
 
-static tide_status run_contexts(job *j, cli_session_result *out, tide_error *err) {
-    const size_t n = j->spec->contexts;
-    worker *workers = tide_host_calloc(n, sizeof *workers);
-    j->times = tide_host_calloc(n * j->spec->runs, sizeof *j->times);
-    tide_status st = TIDE_OK;
-    if (workers == NULL || j->times == NULL) st = TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu contexts", n);
-    for (size_t i = 0; i < n && st == TIDE_OK; i++) {
-        workers[i].j = j;
-        workers[i].index = i;
-        st = make_context(&workers[i], err);
-    }
-    if (st == TIDE_OK) st = run_workers(workers, n, err);
-    if (st == TIDE_OK) {
-        read_times(j, out);
-        // With several contexts first turns overlap warm ones: only the last of the firsts is a safe mark.
-        uint64_t mark = 0;
-        for (size_t i = 0; i < n; i++)
-            mark = workers[i].allocs_after_first > mark ? workers[i].allocs_after_first : mark;
-        out->warm_allocations = blocks_allocated(j->s) - mark;
-        if (j->spec->keep_outputs) st = copy_outputs(workers[0].context, out, err);
-    }
-    for (size_t i = 0; workers != NULL && i < n; i++) tide_context_destroy(workers[i].context);
-    tide_host_free(workers);
-    return st;
-}
-
-static tide_status begin(job *j, tide_error *err) {
-    const cli_session_spec *spec = j->spec;
-    if (j->s->ran) tide_meter_reset_peaks(j->s->meter);
-    if (j->s->recorder != NULL) {
-        const bool planned = spec->mode == TIDE_RUN_PLANNED;
-        char device[16];
-        const tide_run_info info = {
-            .model = spec->program->graph->name,
-            .source = spec->source,
-            .mode = planned ? "planned" : "naive",
-            .strategy = planned && spec->plan != NULL ? spec->plan->strategy : NULL,
-            .device = tide_device_format(spec->device, device, sizeof device),
-            .n_contexts = (uint32_t)spec->contexts,
-        };
-        int64_t run_id;
-        TIDE_TRY(tide_recorder_begin_run(j->s->recorder, &info, spec->plan, &run_id, err));
-        j->in_run = true;
-    }
-    const tide_inference_plan_options opt = {
-        .device = spec->device, .registry = j->s->registry, .memory_plan = spec->plan};
-    TIDE_TRY(tide_inference_plan_create(spec->program, &opt, &j->plan, err));
-    return make_inputs(j, err);
-}
-
-/// Give back what the run made, then read what it held at most.
-static tide_status end(job *j, cli_session_result *out, tide_error *err) {
-    for (size_t i = 0; i < j->n_inputs && j->inputs != NULL; i++) tide_tensor_unref(j->inputs[i]);
-    tide_host_free(j->inputs);
-    tide_inference_plan_unref(j->plan);
-    tide_host_free(j->times);
-    for (int k = 0; k < TIDE_N_KINDS; k++) tide_meter_get(j->s->meter, (tide_memory_kind)k, &out->kinds[k]);
+void cli_session_end(cli_session *s) {
+    if (s == NULL || s->registry == NULL) return;
+    tide_registry_destroy(s->registry);
+    s->registry = NULL;
+    tide_allocator_unref(s->limit);
+    s->limit = NULL;
+    s->end_ns = tide_now_ns();
+    (void)list_live(s, 0, &s->at_end); // the meter counts what is missing
+    settle_late(s);
     tide_meter_kind total;
-    tide_meter_total(j->s->meter, &total);
-    out->total_peak_bytes = total.peak_bytes;
-    j->s->ran = true;
-    return j->in_run ? tide_recorder_end_run(j->s->recorder, err) : TIDE_OK;
+    tide_meter_total(s->meter, &total);
+    s->n_leaked += total.n_live + s->late.n;
 }
 
-tide_status cli_session_run(cli_session *s, const cli_session_spec *spec, cli_session_result *out, tide_error *err) {
-    *out = (cli_session_result){0};
-    job j = {.s = s, .spec = spec};
-    tide_status st = begin(&j, err);
-    if (st == TIDE_OK) st = run_contexts(&j, out, err);
-    const tide_status ended = end(&j, out, st == TIDE_OK ? err : NULL);
-    if (st == TIDE_OK) st = ended;
-    if (st != TIDE_OK) cli_session_result_deinit(out);
-    return st;
+void cli_session_get_leaks(const cli_session *s, cli_leaks *out) {
+    *out = (cli_leaks){.at_end = s->at_end.items,
+                       .n_at_end = s->at_end.n,
+                       .late = s->late.items,
+                       .n_late = s->late.n,
+                       .n_blocks = s->n_leaked,
+                       .now_ns = s->end_ns};
 }
 
-void cli_session_result_deinit(cli_session_result *r) {
-    for (size_t i = 0; i < r->n_outputs; i++) tide_tensor_unref(r->outputs[i]);
-    tide_host_free(r->outputs);
-    r->outputs = NULL;
-    r->n_outputs = 0;
-}
+bool cli_session_oom(const cli_session *s, tide_oom_report *out) { return tide_ledger_oom(s->ledger, out); }
 
-tide_status cli_session_shapes_of_dir(const char *input_dir, const tide_graph *graph, tide_shape_binding **bindings,
-                                      size_t *n, tide_error *err) {
-    tide_shape_binding *items = tide_host_calloc(graph->n_inputs + 1, sizeof *items);
-    if (items == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu shapes", graph->n_inputs);
-    tide_status st = TIDE_OK;
-    size_t count = 0;
-    for (size_t i = 0; i < graph->n_inputs && st == TIDE_OK; i++) {
-        char path[4096];
-        snprintf(path, sizeof path, "%s/input_%zu.pb", input_dir, i);
-        tide_tensor *t = NULL;
-        st = tide_tensor_from_pb_file(path, NULL, TIDE_KIND_HOST_PAGEABLE, &t, NULL, err);
-        if (st == TIDE_OK) {
-            items[count++] =
-                (tide_shape_binding){.name = graph->values[graph->inputs[i]].name, .shape = *tide_tensor_shape(t)};
-            tide_tensor_unref(t);
-        }
-    }
-    if (st != TIDE_OK) {
-        tide_host_free(items);
-        return st;
-    }
-    *bindings = items;
-    *n = count;
-    return TIDE_OK;
+void cli_session_close(cli_session *s) {
+    if (s == NULL) return;
+    cli_session_end(s);
+    tide_allocator_unref(s->limit);
+    tide_host_free(s->at_end.items);
+    tide_host_free(s->late.items);
+    tide_meter_destroy(s->meter);
+    tide_ledger_destroy(s->ledger);
+    tide_host_free(s);
 }

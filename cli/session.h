@@ -1,36 +1,54 @@
 // SPDX-License-Identifier: MIT
 //
 // session: measured runs of a program, as `run` and `compare` need them: a registry of instrumented allocators, a
-// meter, perhaps a recorder. The program's weights live in it, contexts and inputs are made for each run and given
-// back.
+// meter that counts, a ledger that knows each live block by name, perhaps a recorder. The program's weights live in it,
+// contexts and inputs are made for each run and given back.
 #ifndef TIDE_CLI_SESSION_H
 #define TIDE_CLI_SESSION_H
 
+#include "core/memory/ledger.h"
 #include "core/memory/meter.h"
 #include "core/runtime/context.h"
 #include "profiler/recorder.h"
 
 typedef struct cli_session cli_session;
 
-/**
- * Open a session: its registry serves every kind of the CPU with instrumented allocators.
- *
- * @param allocator  "cpu" or "cpu_caching"
- * @param recorder   borrowed, outlives the session; may be NULL
- */
-tide_status cli_session_open(const char *allocator, tide_recorder *recorder, cli_session **out,
-                             tide_error *err) TIDE_NODISCARD;
+typedef struct cli_session_options {
+    const char *allocator;   ///< as for tide_allocator_create_by_name
+    uint64_t limit_bytes;    ///< what all kinds together may hold, one budget; 0: no limit
+    tide_recorder *recorder; ///< borrowed, outlives the session; may be NULL
+} cli_session_options;
+
+/// Open a session: its registry serves every kind of the CPU with instrumented allocators.
+tide_status cli_session_open(const cli_session_options *opt, cli_session **out, tide_error *err) TIDE_NODISCARD;
 /// Where a program puts its weights, so that they are held once and measured (tide_program_options.weights_registry).
 tide_registry *cli_session_registry(cli_session *s);
+/// Let `a` (of the CPU) serve `kind` from now on in place of what was there: observed like all others, within the limit
+/// when there is one.
+tide_status cli_session_serve(cli_session *s, tide_memory_kind kind, tide_allocator *a, tide_error *err) TIDE_NODISCARD;
+/// For contexts that run in the session: hears their scopes. Valid until close.
+const tide_observer *cli_session_observer(const cli_session *s);
+/// No more runs; what was made inside must be given back before, or it counts as leaked. May be called twice. Takes
+/// NULL.
+void cli_session_end(cli_session *s);
+/// End, and forget what was found. What is still alive then must not be given back any more: its owner would tell a
+/// session that is gone. Takes NULL.
+void cli_session_close(cli_session *s);
 
-/// What a session still held when it was closed; all 0 is as it should be.
+/// What was not given back; all 0 is as it should be. Largest first; both lists and their texts are the session's.
 typedef struct cli_leaks {
-    uint64_t blocks[TIDE_N_KINDS];
-    uint64_t bytes[TIDE_N_KINDS];
+    const tide_live_block *at_end; ///< [n_at_end], alive when the session ended
+    size_t n_at_end;
+    const tide_live_block *late; ///< [n_late], born in a run and alive when its contexts, inputs and outputs were
+                                 ///< gone, but given back before the session ended
+    size_t n_late;
+    uint64_t n_blocks; ///< all of them, also those for whose names there was no memory
+    uint64_t now_ns;   ///< when the session ended
 } cli_leaks;
-/// Close: everything that was made inside must be given back before, or it counts as leaked. Takes NULL; `leaks` may
-/// be NULL.
-void cli_session_close(cli_session *s, cli_leaks *leaks);
+/// After cli_session_end.
+void cli_session_get_leaks(const cli_session *s, cli_leaks *out);
+/// The first allocation that failed, if one did.
+bool cli_session_oom(const cli_session *s, tide_oom_report *out);
 
 typedef struct cli_session_spec {
     tide_program *program;        ///< borrowed; its weights are in the session's registry
@@ -59,6 +77,22 @@ typedef struct cli_session_result {
 tide_status cli_session_run(cli_session *s, const cli_session_spec *spec, cli_session_result *out,
                             tide_error *err) TIDE_NODISCARD;
 void cli_session_result_deinit(cli_session_result *r);
+
+// For whoever makes the contexts of a run itself: begin, run, give all of it back, finish.
+
+/// Where a run began. Zero-initialise: finishing what never began does nothing.
+typedef struct cli_session_mark {
+    bool begun, recorded;
+    uint64_t last_id; ///< of the blocks that were there before
+} cli_session_mark;
+tide_status cli_session_begin(cli_session *s, const cli_session_spec *spec, cli_session_mark *mark,
+                              tide_error *err) TIDE_NODISCARD;
+/// What the kinds held until now, into kinds and total_peak_bytes.
+void cli_session_read(const cli_session *s, cli_session_result *out);
+/// The run is over and what it made was given back: what is still alive of it is noted as a leak; then as
+/// cli_session_read.
+tide_status cli_session_finish(cli_session *s, const cli_session_mark *mark, cli_session_result *out,
+                               tide_error *err) TIDE_NODISCARD;
 
 /// Shapes of the inputs that `input_dir` holds, one per graph input, for open extents; names are borrowed from the
 /// graph.

@@ -297,6 +297,47 @@ def decoder_kv():
     return g
 
 
+def decoder_step():
+    vocab, d, h, t, layers = 96, 32, 2, 64, 2
+    dh = d // h
+    g = Graph("decoder_step", "One step of a two-layer decoder over a cache of at most 64 tokens: made for `run --decode N` "
+              "(docs/graph-text.md).", 20)
+    token, position = g.input("token", [1], "int64"), g.input("position", [1], "int64")
+    g.const("split_shape", [1, 1, h, dh])
+    g.const("merge_shape", [1, 1, d])
+    g.const("flat_shape", [1, d])
+    g.const("scale", [round(1 / math.sqrt(dh), 6)], "float32", [])
+    # Places of the cache, and -1 for the new token, which comes last: what lies before `position` is there.
+    g.const("slots", list(range(t)) + [-1])
+    g.const("open", [0], "float32", [])
+    g.const("shut", [-1e9], "float32", [])
+    mask = g.node("Where", [g.node("Less", ["slots", position], "is_there"), "open", "shut"], "mask")
+    x = g.node("Add", [g.node("Gather", [g.weight("words", [vocab, d], -1, 1), token], "word"),
+                       g.node("Gather", [g.weight("places", [t, d], -1, 1), position], "place")], "embed")
+    x = g.node("Reshape", [x, "merge_shape"], "tokens")
+    new = []
+    for i in range(1, layers + 1):
+        n = layer_norm(g, x, d)
+        q = heads(g, g.matmul_bias(n, d, d, f"query{i}"), "split_shape")
+        kv = []
+        for word in ("key", "value"):
+            cache = g.input(f"cache.{word}{i}", [1, h, t, dh])
+            one = g.node("Reshape", [g.matmul_bias(n, d, d, f"{word}{i}"), "split_shape"])
+            new.append(g.node("Transpose", [one], perm=[0, 2, 1, 3], outputs=[f"new.{word}{i}"]))
+            kv.append(g.node("Concat", [cache, new[-1]], f"all_{word}s{i}", axis=2))
+        scores = g.node("MatMul", [q, g.node("Transpose", [kv[0]], perm=[0, 1, 3, 2])], f"scores{i}")
+        scores = g.node("Add", [g.node("Mul", [scores, "scale"]), mask])
+        mixed = g.node("MatMul", [g.node("Softmax", [scores], axis=-1), kv[1]], f"mix{i}")
+        mixed = g.node("Reshape", [g.node("Transpose", [mixed], perm=[0, 2, 1, 3]), "merge_shape"])
+        y = g.node("Add", [x, g.matmul_bias(mixed, d, d, f"project{i}")])
+        f = g.node("Gelu", [g.matmul_bias(layer_norm(g, y, d), d, 4 * d, f"widen{i}")])
+        x = g.node("Add", [y, g.matmul_bias(f, 4 * d, d, f"narrow{i}")])
+    x = g.node("Reshape", [layer_norm(g, x, d), "flat_shape"])
+    logits = g.node("MatMul", [x, g.weight("head.w", [d, vocab], -0.3, 0.3)], "head", outputs=["logits"])
+    g.output(g.node("ArgMax", [logits], "choose", axis=1, keepdims=0, outputs=["next"]), logits, *new)
+    return g
+
+
 # ---- teaching graphs ----
 
 def diamond():
@@ -362,8 +403,8 @@ def dynamic_batch():
 def main():
     folder = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(__file__), "..", "sample_graphs")
     for g in [lenet5(), squeezenet1_1(), resnet(18), resnet(50), mobilenet_v2(), inception_block(), densenet_block(), unet(),
-              transformer_encoder(), decoder_kv(), diamond(), long_skip(), split_two_outputs(), view_chain(), early_output(),
-              dynamic_batch()]:
+              transformer_encoder(), decoder_kv(), decoder_step(), diamond(), long_skip(), split_two_outputs(),
+              view_chain(), early_output(), dynamic_batch()]:
         g.write(folder)
 
 

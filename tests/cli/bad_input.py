@@ -148,6 +148,20 @@ class BadInput(Case):
         self.refused(3, "run", SAMPLES / "diamond.json", "--input-dir", self.dir / "nothing", says=["input_0.pb"])
         self.refused(3, "plan", self.dir / "missing.onnx", says=["missing.onnx"])
 
+    def test_limits_and_allocators_that_are_none(self):
+        graph_file = SAMPLES / "diamond.json"
+        for command in ("run", "compare"):
+            for limit in ("0", "-1", "much", "1e400", "99999999999999999999", ""):
+                self.refused(2, command, graph_file, "--limit", limit, says=["--limit"])
+            self.refused(2, command, graph_file, "--limit", says=["--limit"])
+            for name in ("", "cpuu", "cpu:", "cpu:align=3", "cpu_caching:sizes=pow3", "arena", "pinned:x=1", "limit"):
+                self.refused(2, command, graph_file, "--allocator", name, says=["--allocator", "cpu_caching"])
+            p = self.refused(2, command, graph_file, "--allocator", "\x1b[31mred", says=["red"])
+            self.assertNotIn("\x1b", p.stderr)
+        p = self.refused(5, "run", graph_file, "--limit", "1", "-o", self.dir / "t.db", says=["1 B", "out of memory"])
+        self.assertEqual(p.stdout, "")
+        self.assertEqual(list(self.dir.iterdir()), [], "a trace of a failed run was left")
+
     def test_failed_run_leaves_no_trace(self):
         """A run that fails half way removes what it had recorded."""
         path = self.dir / "g.json"

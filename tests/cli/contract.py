@@ -126,10 +126,91 @@ class Commands(Case):
             db.close()
             self.assertEqual(rows, [("Default", 0), ("Persistent", 0), ("Workspace", 0)])
 
+    def test_limit(self):
+        """LT-32: below its peak a run says what was asked, what would have fitted and who holds the memory."""
+        whole = self.json("run", LENET, "--naive", "-n", 2)
+        held = sum(k["reserved_peak_bytes"] for k in whole["kinds"])  # not all at the same moment: at least the peak
+        self.assertEqual(whole["limit_bytes"], None)
+        above = self.json("run", LENET, "--naive", "-n", 2, "--limit", held)
+        self.assertEqual(above["limit_bytes"], held)
+        self.assertEqual(above["kinds"], whole["kinds"])
+
+        peak = self.json("compare", LENET)["modes"][0]["peak_bytes"]
+        p = run("run", LENET, "--naive", "--limit", peak - 1, "--json")
+        self.assertEqual(p.returncode, 5, p.stderr)
+        doc = json.loads(p.stdout)
+        self.assertEqual((doc["schema"], doc["limit_bytes"]), ("tidemark.run", peak - 1))
+        oom = doc["oom"]
+        self.assertIn(oom["tag"], doc["error"])
+        self.assertLess(oom["would_fit_bytes"], oom["asked_bytes"])
+        self.assertGreater(oom["live_bytes"] + oom["asked_bytes"], peak - 1)
+        self.assertGreater(oom["live_blocks"], 10)
+        self.assertEqual(len(oom["blocks"]), 10)
+        sizes = [b["bytes"] for b in oom["blocks"]]
+        self.assertEqual(sizes, sorted(sizes, reverse=True))
+        self.assertEqual({b["kind"] for b in oom["blocks"]}, {"Persistent", "Workspace", "Default"})
+        made = {b["tag"]: b["operator"] for b in oom["blocks"] if b["kind"] == "Workspace"}
+        self.assertTrue(made)
+        self.assertTrue(all(made.values()), made)  # every one says in which operator it was born
+        for key in ("requested_bytes", "active_bytes", "cached_bytes", "reserved_bytes", "largest_free_bytes",
+                    "pending_bytes", "pending_frees", "headroom_bytes"):
+            self.assertIn(key, oom)
+        # The same for people; every block of the document is in the text.
+        self.assertIn(f"budget of {peak - 1} B", p.stderr)
+        for b in oom["blocks"]:
+            self.assertRegex(p.stderr, rf"(?m)^ +{b['bytes']} +{b['kind']} +{b['tag']} +{b['operator'] or '-'}$")
+        self.assertIn("would have fit", p.stderr)
+        self.refused(5, "compare", LENET, "--limit", "100KiB", says=["out of memory on cpu", "fc1.w"])
+
+    def test_every_named_allocator_runs(self):
+        """LT-20: what serves the memory is one option; the program is the same and holds the same."""
+        plain = self.json("run", LENET, "-n", 2)
+        for row in self.json("allocators")["named"]:
+            doc = self.json("run", LENET, "-n", 2, "--leak-check", "--allocator", row["name"])
+            for kind, other in zip(doc["kinds"], plain["kinds"]):
+                self.assertEqual(kind["peak_bytes"], other["peak_bytes"], row["name"])
+                self.assertGreaterEqual(kind["reserved_peak_bytes"], kind["peak_bytes"])
+            self.assertEqual(doc["leaks"], [])
+        self.refused(5, "run", LENET, "--allocator", "stream_caching", "--limit", "100KiB", says=["largest free block"])
+
+    def test_recorded_frees_of_a_stream_aware_allocator(self):
+        """Frees that the allocator completes itself: the trace holds each block once, and every one is complete."""
+        self.json("run", LENET, "-n", 2, "--naive", "--allocator", "stream_caching", "-o", self.dir / "t.db")
+        db = sqlite3.connect(self.dir / "t.db")
+        n = dict(db.execute("SELECT op, count(*) FROM events GROUP BY op").fetchall())
+        self.assertEqual(n["alloc"], n["free_requested"])
+        self.assertEqual(n["alloc"], n["free_completed"])
+        self.assertGreater(n["segment_alloc"], 0)
+        self.assertEqual(db.execute("SELECT count(*) FROM leaks").fetchone(), (0,))
+        self.assertEqual(db.execute("SELECT count(*) FROM block").fetchone(), (n["alloc"],))
+        rows = db.execute("SELECT difference_bytes FROM predicted_vs_measured").fetchall()
+        db.close()
+        self.assertEqual(set(rows), {(0,)})
+
     def test_tables(self):
-        """LT-17, PT-15: the allocator table."""
+        """LT-17, PT-15, LT-27, X-3: the allocator table, who can be named, and what alignment holds for what."""
         doc = self.json("allocators")
         self.assertIn(("cpu", "Workspace"), [(r["device"], r["kind"]) for r in doc["allocators"]])
+        keys = [(r["device"], r["kind"]) for r in doc["allocators"]]
+        self.assertEqual(len(keys), len(set(keys)))  # the key is (device, kind)
+        for row in doc["allocators"] + doc["named"]:
+            for key in ("what", "min_align_bytes", "max_bytes", "keeps_freed", "stream_aware", "page_locked"):
+                self.assertIn(key, row)
+        for row in doc["allocators"]:
+            for key in ("requested_bytes", "active_bytes", "cached_bytes", "reserved_bytes", "largest_free_bytes"):
+                self.assertIn(key, row)
+        named = {r["name"]: r for r in doc["named"]}
+        self.assertTrue({"cpu", "cpu_caching", "stream_caching", "pinned"} <= set(named))
+        self.assertTrue(named["cpu_caching"]["keeps_freed"] and not named["cpu"]["keeps_freed"])
+        self.assertTrue(named["stream_caching"]["stream_aware"] and not named["cpu_caching"]["stream_aware"])
+        self.assertEqual(named["cpu:align=256"]["min_align_bytes"], 256)
+        self.assertFalse(named["pinned"]["page_locked"])  # the CPU device has no page-locked memory to give
+        rules = {(r["kind"], r["device"]): r["align_bytes"] for r in doc["alignment"]}
+        self.assertEqual((rules["Workspace", "cpu"], rules["HostPageable", "cpu"]), (256, 64))
+        self.assertNotIn(("HostPinned", "cuda:0"), rules)
+        text = self.ok("allocators").stdout
+        for word in [*named, *(kind for kind, _ in rules), *(r["what"] for r in doc["named"])]:
+            self.assertIn(word, text)
         self.assertEqual(self.json("devices")["devices"][0], {"device": "cpu", "available": True, "reason": None})
         self.assertIn("HostPinned", self.ok("allocators").stdout)
 

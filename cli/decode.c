@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: MIT
+//
+// Running a decoder step token by token. See decode.h.
+//
+//     pages (KVCache)  --gather-->  staging (HostPinned)  --spread-->  cache.X (Default)  --step-->  new.X (Default)
+//           ^                            one token behind the others  <--collect--------------------------+
+//           +----------- append ---------+
+//
+// The kernels want each cache as one row-major tensor, so every step puts the pages together again. That costs a copy
+// of the cache per token; the demonstration is of memory, not of speed.
+#include "cli/decode.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/checked.h"
+#include "core/base/host_alloc.h"
+#include "core/memory/allocators/allocators.h"
+
+enum { PAGES_PER_SLAB = 4 };
+
+typedef struct job {
+    cli_session *s;
+    const cli_decode_spec *spec;
+    const cli_session_spec *run; // spec->run
+    const tide_graph *g;
+    cli_decode_names names;
+    tide_inference_plan *plan;
+    tide_context *context;
+    tide_tensor **inputs; // [g->n_inputs], Default
+    tide_tensor *staging; // HostPinned: all tokens of the cache, one behind the other
+    tide_kv_cache *cache;
+    tide_kv_sequence sequence;
+    uint64_t *times; // [n_tokens]
+    cli_session_mark mark;
+} job;
+
+// ---- what it takes ----
+
+/// Pages of whole tokens over slabs of a plain allocator; what is observed is each page. They become the session's
+/// allocator for keys and values, as a serving program would have it.
+static tide_status make_pages(job *j, size_t page_bytes, tide_error *err) {
+    tide_allocator *plain = NULL, *paged = NULL;
+    TIDE_TRY(tide_allocator_create_by_name(j->spec->allocator, &plain, err));
+    tide_status st = tide_paged_create(plain, page_bytes, PAGES_PER_SLAB, &paged, err);
+    tide_allocator_unref(plain);
+    if (st != TIDE_OK) return st;
+    st = cli_session_serve(j->s, TIDE_KIND_KV_CACHE, paged, err);
+    tide_allocator_unref(paged);
+    return st;
+}
+
+static tide_status make_cache(job *j, tide_error *err) {
+    size_t tokens;
+    uint64_t page_bytes;
+    if (!tide_mul_size(j->names.token_bytes, j->spec->page_tokens, &tokens) ||
+        !tide_align_up(tokens, tide_memory_kind_alignment(TIDE_KIND_KV_CACHE, j->run->device), &page_bytes))
+        return TIDE_FAIL(err, TIDE_ERR_OVERFLOW, "a page of %zu tokens of %zu B has too many bytes",
+                         j->spec->page_tokens, j->names.token_bytes);
+    TIDE_TRY(make_pages(j, (size_t)page_bytes, err));
+    tide_allocator *pages;
+    TIDE_TRY(tide_registry_acquire(cli_session_registry(j->s), j->run->device, TIDE_KIND_KV_CACHE, &pages, err));
+    const tide_kv_cache_options opt = {
+        .token_bytes = j->names.token_bytes, .tokens_per_page = j->spec->page_tokens, .tag = "kv page"};
+    tide_status st = tide_kv_cache_create(pages, &opt, &j->cache, err);
+    tide_allocator_unref(pages);
+    return st == TIDE_OK ? tide_kv_cache_add(j->cache, &j->sequence, err) : st;
+}
+
+static tide_status make_tensor(job *j, const tide_value *v, tide_memory_kind kind, tide_tensor **out, tide_error *err) {
+    const tide_tensor_spec spec = {.dtype = v->dtype,
+                                   .shape = v->shape,
+                                   .device = j->run->device,
+                                   .kind = kind,
+                                   .registry = cli_session_registry(j->s),
+                                   .tag = v->name};
+    TIDE_TRY(tide_tensor_create(&spec, out, err));
+    void *data;
+    TIDE_TRY(tide_tensor_write(*out, &data, err));
+    // Places that hold no token yet are masked, and 0 times whatever lies there must be 0.
+    if (data != NULL) memset(data, 0, tide_tensor_size_bytes(*out));
+    return TIDE_OK;
+}
+
+/// The first token: 0, or numbers of the seed where a token is no integer.
+static tide_status draw_token(job *j, tide_error *err) {
+    tide_tensor *t = j->inputs[j->names.token];
+    void *data;
+    TIDE_TRY(tide_tensor_write(t, &data, err));
+    tide_rng rng = {j->run->seed};
+    const size_t n = tide_tensor_size_bytes(t);
+    if (tide_tensor_dtype(t) == TIDE_F32) {
+        for (size_t i = 0; i < n / sizeof(float); i++) ((float *)data)[i] = (float)tide_rng_f64(&rng);
+    } else if (tide_tensor_dtype(t) == TIDE_F64) {
+        for (size_t i = 0; i < n / sizeof(double); i++) ((double *)data)[i] = tide_rng_f64(&rng);
+    }
+    return TIDE_OK;
+}
+
+static tide_status make_inputs(job *j, tide_error *err) {
+    j->inputs = tide_host_calloc(j->g->n_inputs + 1, sizeof(tide_tensor *));
+    if (j->inputs == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu inputs", j->g->n_inputs);
+    for (size_t i = 0; i < j->g->n_inputs; i++)
+        TIDE_TRY(make_tensor(j, &j->g->values[j->g->inputs[i]], TIDE_KIND_DEFAULT, &j->inputs[i], err));
+    TIDE_TRY(draw_token(j, err));
+    size_t bytes;
+    if (!tide_mul_size(j->names.max_tokens, j->names.token_bytes, &bytes) || bytes > INT64_MAX)
+        return TIDE_FAIL(err, TIDE_ERR_OVERFLOW, "%zu tokens of %zu B have too many bytes", j->names.max_tokens,
+                         j->names.token_bytes);
+    char name[] = "kv staging";
+    const int64_t dim = (int64_t)bytes;
+    const tide_value staging = {.name = name, .dtype = TIDE_U8, .shape = tide_shape_make(1, &dim)};
+    return make_tensor(j, &staging, TIDE_KIND_HOST_PINNED, &j->staging, err);
+}
+
+static tide_status make_all(job *j, tide_error *err) {
+    j->times = tide_host_calloc(j->spec->n_tokens, sizeof *j->times);
+    if (j->times == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu steps", j->spec->n_tokens);
+    TIDE_TRY(cli_session_begin(j->s, j->run, &j->mark, err));
+    const tide_inference_plan_options plan_opt = {
+        .device = j->run->device, .registry = cli_session_registry(j->s), .memory_plan = j->run->plan};
+    TIDE_TRY(tide_inference_plan_create(j->run->program, &plan_opt, &j->plan, err));
+    TIDE_TRY(make_inputs(j, err));
+    TIDE_TRY(make_cache(j, err));
+    const tide_context_options opt = {
+        .mode = j->run->mode, .fill = j->run->fill, .observer = cli_session_observer(j->s)};
+    TIDE_TRY(tide_context_create(j->plan, &opt, &j->context, err));
+    return tide_context_set_inputs(j->context, j->inputs, j->g->n_inputs, err);
+}
+
+static void drop_all(job *j) {
+    tide_context_destroy(j->context);
+    tide_kv_cache_destroy(j->cache);
+    tide_tensor_unref(j->staging);
+    for (size_t i = 0; j->inputs != NULL && i < j->g->n_inputs; i++) tide_tensor_unref(j->inputs[i]);
+    tide_host_free(j->inputs);
+    tide_inference_plan_unref(j->plan);
+    tide_host_free(j->times);
+    cli_decode_names_deinit(&j->names);
+}
+
+// ---- one step ----
+
+/// Pages -> staging -> the inputs cache.X. What lies behind token n is 0 from the beginning.
+static tide_status assemble(job *j, size_t n, tide_error *err) {
+    if (n == 0) return TIDE_OK;
+    void *staging;
+    TIDE_TRY(tide_tensor_write(j->staging, &staging, err));
+    TIDE_TRY(tide_kv_cache_gather(j->cache, j->sequence, 0, n, staging, err));
+    for (size_t k = 0; k < j->names.n_pairs; k++) {
+        const cli_decode_pair *p = &j->names.pairs[k];
+        void *to;
+        TIDE_TRY(tide_tensor_write(j->inputs[p->input], &to, err));
+        for (size_t t = 0; t < n; t++) {
+            const char *from = (const char *)staging + t * j->names.token_bytes + p->offset_bytes;
+            for (size_t o = 0; o < p->n_outer; o++)
+                memcpy((char *)to + (o * j->names.max_tokens + t) * p->inner_bytes, from + o * p->inner_bytes,
+                       p->inner_bytes);
+        }
+    }
+    return TIDE_OK;
+}
+
+/// The outputs new.X -> staging, behind the tokens that are there -> pages.
+static tide_status append(job *j, size_t n, tide_error *err) {
+    void *staging;
+    TIDE_TRY(tide_tensor_write(j->staging, &staging, err));
+    char *token = (char *)staging + n * j->names.token_bytes;
+    for (size_t k = 0; k < j->names.n_pairs; k++) {
+        const cli_decode_pair *p = &j->names.pairs[k];
+        const void *from;
+        TIDE_TRY(tide_tensor_read(tide_context_output(j->context, p->output), &from, err));
+        memcpy(token + p->offset_bytes, from, p->n_outer * p->inner_bytes);
+    }
+    return tide_kv_cache_append(j->cache, j->sequence, token, 1, err);
+}
+
+static tide_status feed_back(job *j, tide_error *err) {
+    const void *from;
+    void *to;
+    TIDE_TRY(tide_tensor_read(tide_context_output(j->context, j->names.next), &from, err));
+    TIDE_TRY(tide_tensor_write(j->inputs[j->names.token], &to, err));
+    if (to != NULL) memcpy(to, from, tide_tensor_size_bytes(j->inputs[j->names.token]));
+    return TIDE_OK;
+}
+
+static tide_status hash_outputs(const job *j, uint64_t *hash, tide_error *err) {
+    for (size_t i = 0; i < j->g->n_outputs; i++) {
+        const tide_tensor *t = tide_context_output(j->context, i);
+        const void *data;
+        TIDE_TRY(tide_tensor_read(t, &data, err));
+        const unsigned char *bytes = data;
+        for (size_t b = 0; b < tide_tensor_size_bytes(t); b++) *hash = (*hash ^ bytes[b]) * UINT64_C(1099511628211);
+    }
+    return TIDE_OK;
+}
+
+static tide_status set_position(job *j, size_t n, tide_error *err) {
+    void *data;
+    TIDE_TRY(tide_tensor_write(j->inputs[j->names.position], &data, err));
+    *(int64_t *)data = (int64_t)n;
+    return TIDE_OK;
+}
+
+static tide_status step(job *j, size_t n, cli_decode_result *out, tide_error *err) {
+    TIDE_TRY(assemble(j, n, err));
+    TIDE_TRY(set_position(j, n, err));
+    const uint64_t begin = tide_now_ns();
+    TIDE_TRY(tide_context_run(j->context, err));
+    j->times[n] = tide_now_ns() - begin;
+    TIDE_TRY(append(j, n, err));
+    TIDE_TRY(hash_outputs(j, &out->hash, err));
+    TIDE_TRY(feed_back(j, err));
+    if (out->has_tokens) {
+        const void *data;
+        TIDE_TRY(tide_tensor_read(j->inputs[j->names.token], &data, err));
+        out->steps[n].token = *(const int64_t *)data;
+    }
+    tide_kv_cache_get_stats(j->cache, &out->steps[n].kv);
+    return TIDE_OK;
+}
+
+/// Block allocations so far, pages of the cache aside: those are meant to come while it runs.
+static uint64_t allocations(job *j) {
+    cli_session_result r = {0};
+    cli_session_read(j->s, &r);
+    uint64_t n = 0;
+    for (int k = 0; k < TIDE_N_KINDS; k++) n += k == TIDE_KIND_KV_CACHE ? 0 : r.kinds[k].n_allocs;
+    return n;
+}
+
+static int by_time(const void *a, const void *b) {
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static tide_status run_steps(job *j, cli_decode_result *out, tide_error *err) {
+    const tide_tensor *token = j->inputs[j->names.token];
+    out->has_tokens = tide_tensor_dtype(token) == TIDE_I64 && tide_tensor_size_bytes(token) == sizeof(int64_t);
+    const uint64_t begin = tide_now_ns();
+    uint64_t mark = 0;
+    for (size_t n = 0; n < j->spec->n_tokens; n++) {
+        const tide_status st = step(j, n, out, err);
+        if (st != TIDE_OK) {
+            tide_error_prefix(err, "token %zu of %zu", n + 1, j->spec->n_tokens);
+            return st;
+        }
+        if (n == 0) mark = allocations(j);
+        out->n_steps = n + 1;
+    }
+    out->total_ns = tide_now_ns() - begin;
+    out->session.warm_allocations = allocations(j) - mark;
+    qsort(j->times, out->n_steps, sizeof *j->times, by_time);
+    out->session.time_min_ns = j->times[0];
+    out->session.time_median_ns = j->times[out->n_steps / 2];
+    out->session.time_max_ns = j->times[out->n_steps - 1];
+    return tide_kv_cache_check(j->cache, err);
+}
+
+// ---- the whole ----
+
+static tide_status check_request(const job *j, tide_error *err) {
+    if (j->spec->n_tokens <= j->names.max_tokens) return TIDE_OK;
+    const tide_status st = TIDE_FAIL(err, TIDE_ERR_INVALID, "'%s': %zu tokens do not fit its cache of %zu", j->g->name,
+                                     j->spec->n_tokens, j->names.max_tokens);
+    tide_error_hint(err, "--decode %zu at most", j->names.max_tokens);
+    return st;
+}
+
+static tide_status decode(job *j, cli_decode_result *out, tide_error *err) {
+    TIDE_TRY(cli_decode_names_of(j->g, &j->names, err));
+    TIDE_TRY(check_request(j, err));
+    out->max_tokens = j->names.max_tokens;
+    out->token_bytes = j->names.token_bytes;
+    out->page_tokens = j->spec->page_tokens;
+    out->steps = tide_host_calloc(j->spec->n_tokens, sizeof *out->steps);
+    if (out->steps == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu steps", j->spec->n_tokens);
+    TIDE_TRY(make_all(j, err));
+    return run_steps(j, out, err);
+}
+
+tide_status cli_decode_run(cli_session *s, const cli_decode_spec *spec, cli_decode_result *out, tide_error *err) {
+    *out = (cli_decode_result){.hash = UINT64_C(14695981039346656037)};
+    job j = {.s = s, .spec = spec, .run = spec->run, .g = spec->run->program->graph};
+    tide_status st = decode(&j, out, err);
+    drop_all(&j);
+    const tide_status ended = cli_session_finish(s, &j.mark, &out->session, st == TIDE_OK ? err : NULL);
+    if (st == TIDE_OK) st = ended;
+    if (st != TIDE_OK) cli_decode_result_deinit(out);
+    return st;
+}
+
+void cli_decode_result_deinit(cli_decode_result *r) {
+    tide_host_free(r->steps);
+    *r = (cli_decode_result){0};
+}

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: MIT
+//
+// A session sees what is not given back, by name; and `run` tells it, with its exit code. The program's own parts are
+// linked in, all but main.c.
+//
+// The linker hands every tide_tensor_unref of the command line to us (CMakeLists.txt), so that one can be forgotten.
+#include <getopt.h>
+#include <unistd.h>
+
+#include "cli/memory_report.h"
+#include "cli/planning.h"
+#include "core/memory/allocators/allocators.h"
+#include "tests/tide_test.h"
+
+// ---- the planted leak ----
+
+/// Forget to give back the tensor of this name, once; NULL: forget nothing.
+static const char *to_forget;
+static tide_tensor *forgotten;
+
+void __real_tide_tensor_unref(tide_tensor *t);
+void __wrap_tide_tensor_unref(tide_tensor *t);
+void __wrap_tide_tensor_unref(tide_tensor *t) {
+    const tide_block *b = t != NULL ? tide_tensor_storage(t)->block : NULL;
+    if (to_forget != NULL && b != NULL && b->tag != NULL && strcmp(b->tag, to_forget) == 0) {
+        forgotten = t;
+        to_forget = NULL;
+        return;
+    }
+    __real_tide_tensor_unref(t);
+}
+
+// ---- shorthands ----
+
+static cli_session *open_session(const char *allocator, uint64_t limit_bytes) {
+    tide_error err = TIDE_ERROR_INIT;
+    cli_session *s = NULL;
+    const cli_session_options opt = {.allocator = allocator, .limit_bytes = limit_bytes};
+    assert_tide_ok(cli_session_open(&opt, &s, &err), &err);
+    return s;
+}
+
+static tide_tensor *make_tensor(cli_session *s, int64_t n, tide_memory_kind kind, const char *tag) {
+    tide_error err = TIDE_ERROR_INIT;
+    const tide_tensor_spec spec = {.dtype = TIDE_U8,
+                                   .shape = tide_shape_make(1, &n),
+                                   .device = TIDE_CPU,
+                                   .kind = kind,
+                                   .registry = cli_session_registry(s),
+                                   .tag = tag};
+    tide_tensor *t = NULL;
+    assert_tide_ok(tide_tensor_create(&spec, &t, &err), &err);
+    return t;
+}
+
+/// What cli_leaks_print says, into `buf`.
+static const char *text_of(const cli_leaks *leaks, char *buf, size_t buf_bytes) {
+    memset(buf, 0, buf_bytes);
+    FILE *f = fmemopen(buf, buf_bytes - 1, "w");
+    assert_non_null(f);
+    cli_leaks_print(leaks, f);
+    fclose(f);
+    return buf;
+}
+
+static const char *str_of(const json_t *row, const char *key) { return json_string_value(json_object_get(row, key)); }
+static json_int_t int_of(const json_t *row, const char *key) { return json_integer_value(json_object_get(row, key)); }
+
+// ---- leaks ----
+
+static void nothing_left_is_no_leak(void **state) {
+    (void)state;
+    cli_session *s = open_session("cpu", 0);
+    tide_tensor *t = make_tensor(s, 1000, TIDE_KIND_WORKSPACE, "t");
+    tide_tensor_unref(t);
+    cli_session_end(s);
+    cli_session_end(s);
+    cli_leaks leaks;
+    char buf[512];
+    cli_session_get_leaks(s, &leaks);
+    assert_true(leaks.n_at_end == 0 && leaks.n_late == 0 && leaks.n_blocks == 0);
+    assert_string_equal(text_of(&leaks, buf, sizeof buf), "");
+    json_t *list = cli_leaks_json(&leaks);
+    assert_int_equal(json_array_size(list), 0);
+    json_decref(list);
+    cli_session_close(s);
+    cli_session_close(NULL);
+}
+
+static void every_live_block_is_listed(void **state) {
+    (void)state;
+    cli_session *s = open_session("cpu", 0);
+    const uint64_t before_ns = tide_now_ns();
+    tide_scope conv = {.name = "conv1", .kind = TIDE_SCOPE_OPERATOR, .index = 0};
+    tide_scope_enter(&conv, cli_session_observer(s));
+    tide_tensor *small = make_tensor(s, 300, TIDE_KIND_KV_CACHE, "keys"),
+                *large = make_tensor(s, 5000, TIDE_KIND_WORKSPACE, "conv1.out"),
+                *good = make_tensor(s, 9000, TIDE_KIND_WORKSPACE, "given back");
+    tide_scope_leave(&conv, cli_session_observer(s));
+    tide_tensor_unref(good);
+    cli_session_end(s);
+    const uint64_t after_ns = tide_now_ns();
+
+    cli_leaks leaks;
+    cli_session_get_leaks(s, &leaks);
+    assert_int_equal(leaks.n_at_end, 2);
+    assert_int_equal(leaks.n_late, 0);
+    assert_true(leaks.n_blocks == 2);
+    json_t *list = cli_leaks_json(&leaks);
+    assert_int_equal(json_array_size(list), 2);
+    const json_t *row = json_array_get(list, 0); // the largest first
+    assert_string_equal(str_of(row, "tag"), "conv1.out");
+    assert_string_equal(str_of(row, "kind"), "Workspace");
+    assert_string_equal(str_of(row, "device"), "cpu");
+    assert_string_equal(str_of(row, "operator"), "conv1");
+    assert_string_equal(str_of(row, "found"), "session");
+    assert_int_equal(int_of(row, "bytes"), 5120);
+    assert_int_equal(int_of(row, "block_id"), tide_tensor_storage(large)->block->id);
+    assert_true(int_of(row, "age_ns") > 0 && (uint64_t)int_of(row, "age_ns") <= after_ns - before_ns);
+    assert_string_equal(str_of(json_array_get(list, 1), "tag"), "keys");
+    json_decref(list);
+    char buf[1024];
+    text_of(&leaks, buf, sizeof buf);
+    assert_text_has(buf, "leak: 2 blocks, 5632 bytes, alive when the session ended\n");
+    assert_text_has(buf, "conv1.out");
+    assert_text_has(buf, "KVCache");
+    assert_null(strstr(buf, "given back"));
+
+    // Between end and close they may still go.
+    tide_tensor_unref(small);
+    tide_tensor_unref(large);
+    cli_session_close(s);
+}
+
+/// Alive when its run was over, but given back before the session ended: told too. A block that stays to the end is in
+/// one list only, however many runs it outlived.
+static void blocks_that_outlive_their_run(void **state) {
+    (void)state;
+    tide_error err = TIDE_ERROR_INIT;
+    cli_session *s = open_session("cpu_caching", 0);
+    tide_tensor *weight = make_tensor(s, 100, TIDE_KIND_PERSISTENT, "weight");
+    const cli_session_spec spec = {.runs = 1, .contexts = 1};
+    cli_session_result r = {0};
+    tide_tensor *late = NULL, *ever = NULL;
+    for (int run = 0; run < 2; run++) {
+        cli_session_mark mark;
+        assert_tide_ok(cli_session_begin(s, &spec, &mark, &err), &err);
+        tide_tensor *good = make_tensor(s, 50, TIDE_KIND_WORKSPACE, "good");
+        if (run == 0) {
+            late = make_tensor(s, 2000, TIDE_KIND_WORKSPACE, "late");
+            ever = make_tensor(s, 3000, TIDE_KIND_DEFAULT, "ever");
+        }
+        tide_tensor_unref(good);
+        assert_tide_ok(cli_session_finish(s, &mark, &r, &err), &err);
+        if (run == 0) assert_true(r.kinds[TIDE_KIND_DEFAULT].peak_bytes == 3072);
+    }
+    tide_tensor_unref(late);
+    tide_tensor_unref(weight);
+    cli_session_end(s);
+    cli_leaks leaks;
+    cli_session_get_leaks(s, &leaks);
+    assert_int_equal(leaks.n_at_end, 1);
+    assert_string_equal(leaks.at_end[0].tag, "ever");
+    assert_int_equal(leaks.n_late, 1);
+    assert_string_equal(leaks.late[0].tag, "late");
+    assert_true(leaks.n_blocks == 2);
+    json_t *list = cli_leaks_json(&leaks);
+    assert_int_equal(json_array_size(list), 2);
+    assert_string_equal(str_of(json_array_get(list, 1), "found"), "run");
+    json_decref(list);
+    char buf[1024];
+    assert_text_has(text_of(&leaks, buf, sizeof buf), "leak: 1 block, 2048 bytes, alive after the run's contexts");
+    tide_tensor_unref(ever);
+    cli_session_close(s);
+}
+
+/// Without host memory for names and lists the blocks are still counted.
+static void without_memory_leaks_are_counted(void **state) {
+    (void)state;
+    cli_session *s = open_session("cpu", 0);
+    tide_tensor *t[3];
+    for (int i = 0; i < 3; i++) t[i] = make_tensor(s, 10, TIDE_KIND_DEFAULT, "t");
+    tide_host_fail_after(0);
+    cli_session_end(s);
+    tide_host_fail_after(-1);
+    cli_leaks leaks;
+    char buf[512];
+    cli_session_get_leaks(s, &leaks);
+    assert_int_equal(leaks.n_at_end, 0);
+    assert_true(leaks.n_blocks == 3);
+    assert_string_equal(text_of(&leaks, buf, sizeof buf), "leak: 3 more, not listed for want of memory\n");
+    for (int i = 0; i < 3; i++) tide_tensor_unref(t[i]);
+    cli_session_close(s);
+}
+
+// ---- real runs ----
+
+static void plan_sample(cli_session *s, const char *below, cli_plans *plans) {
+    tide_error err = TIDE_ERROR_INIT;
+    char path[1024];
+    cli_input in;
+    const cli_planning planning = {.weights_registry = cli_session_registry(s)};
+    assert_tide_ok(cli_input_open(tide_source_path(below, path, sizeof path), &in, &err), &err);
+    assert_tide_ok(cli_plans_make(&in, &planning, plans, &err), &err);
+    cli_input_close(&in);
+}
+
+static tide_status run_sample(cli_session *s, const cli_plans *plans, tide_run_mode mode, cli_session_result *r,
+                              tide_error *err) {
+    const cli_session_spec spec = {.program = plans->program,
+                                   .plan = plans->plans[0],
+                                   .mode = mode,
+                                   .device = TIDE_CPU,
+                                   .runs = 2,
+                                   .contexts = 2,
+                                   .source = "sample"};
+    return cli_session_run(s, &spec, r, err);
+}
+
+/// Whatever serves the memory, both modes give all of it back; a model that is forgotten is seen, weight by weight.
+static void runs_give_back_what_they_take(void **state) {
+    (void)state;
+    tide_error err = TIDE_ERROR_INIT;
+    static const char *const allocators[] = {"cpu", "cpu_caching", "stream_caching", "pinned"};
+    for (size_t i = 0; i < 4; i++) {
+        cli_session *s = open_session(allocators[i], 0);
+        cli_plans plans = {0};
+        cli_session_result r;
+        plan_sample(s, "sample_graphs/lenet5.json", &plans);
+        for (int mode = TIDE_RUN_NAIVE; mode <= TIDE_RUN_PLANNED; mode++) {
+            assert_tide_ok(run_sample(s, &plans, (tide_run_mode)mode, &r, &err), &err);
+            assert_true(r.kinds[TIDE_KIND_WORKSPACE].n_allocs > 0 && r.kinds[TIDE_KIND_WORKSPACE].n_live == 0);
+            cli_session_result_deinit(&r);
+        }
+        cli_leaks leaks;
+        if (i == 0) {
+            cli_session_end(s); // the program still holds its weights
+            cli_session_get_leaks(s, &leaks);
+            assert_int_equal(leaks.n_at_end, 10);
+            assert_string_equal(leaks.at_end[0].tag, "fc1.w");
+            for (size_t k = 0; k < 10; k++) assert_int_equal(leaks.at_end[k].kind, TIDE_KIND_PERSISTENT);
+            cli_plans_deinit(&plans);
+        } else {
+            cli_plans_deinit(&plans);
+            cli_session_end(s);
+            cli_session_get_leaks(s, &leaks);
+            assert_true(leaks.n_blocks == 0 && leaks.n_at_end == 0 && leaks.n_late == 0);
+        }
+        cli_session_close(s);
+    }
+}
+
+/// One budget for all kinds: a byte under what a run holds is too little, and what there was is told.
+static void one_budget_for_all_kinds(void **state) {
+    (void)state;
+    tide_error err = TIDE_ERROR_INIT;
+    uint64_t need = 0;
+    for (int with = 0; with < 3; with++) {
+        cli_session *s = open_session("cpu", with == 0 ? 0 : with == 1 ? need : need - 1);
+        cli_plans plans = {0};
+        cli_session_result r;
+        tide_oom_report report;
+        plan_sample(s, "sample_graphs/lenet5.json", &plans);
+        const tide_status st = run_sample(s, &plans, TIDE_RUN_PLANNED, &r, &err);
+        if (with < 2) {
+            assert_tide_ok(st, &err);
+            assert_false(cli_session_oom(s, &report));
+            if (with == 0) need = r.total_peak_bytes; // sizes of this model are whole units: nothing is rounded up
+            assert_true(r.total_peak_bytes == need);
+        } else {
+            assert_tide_status(st, TIDE_ERR_NOMEM);
+            assert_true(cli_session_oom(s, &report));
+            assert_string_equal(report.allocator, "limit");
+            assert_true(report.n_live >= 10 && report.n_blocks == 10);
+            assert_true(report.live_bytes + report.asked_bytes > need - 1);
+            assert_true(report.would_fit_bytes < report.asked_bytes);
+        }
+        cli_session_result_deinit(&r);
+        cli_plans_deinit(&plans);
+        cli_session_close(s);
+    }
+}
+
+// ---- the command ----
+
+/// `tidemark run …` in this process; its standard output into `out`.
+static int run_command(const char *const *args, int n, char *out, size_t out_bytes) {
+    char copies[8][1024], *argv[9] = {NULL};
+    for (int i = 0; i < n; i++) {
+        snprintf(copies[i], sizeof copies[i], "%s", args[i]);
+        argv[i] = copies[i];
+    }
+    fflush(stdout);
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    const int terminal = dup(STDOUT_FILENO);
+    dup2(fileno(file), STDOUT_FILENO);
+    optind = 0;
+    const int code = cli_command_run.run(n, argv);
+    fflush(stdout);
+    dup2(terminal, STDOUT_FILENO);
+    close(terminal);
+    rewind(file);
+    out[fread(out, 1, out_bytes - 1, file)] = '\0';
+    fclose(file);
+    return code;
+}
+
+/// A leak planted into a real run: one of its inputs is never given back.
+static void a_planted_leak_is_told_and_fails(void **state) {
+    (void)state;
+    char path[1024];
+    static char out[65536];
+    tide_source_path("sample_graphs/lenet5.json", path, sizeof path);
+    const char *const checked[] = {"run", "--leak-check", "-n", "2", path};
+    const char *const as_json[] = {"run", "--leak-check", "-n", "2", path, "--json"};
+    const char *const unchecked[] = {"run", "-n", "2", path};
+
+    assert_int_equal(run_command(checked, 5, out, sizeof out), CLI_EXIT_OK);
+    assert_text_has(out, "leaks: none\n");
+
+    // What is forgotten here stays forgotten: its session is gone.
+    static tide_tensor *kept[3];
+    to_forget = "image";
+    assert_int_equal(run_command(checked, 5, out, sizeof out), CLI_EXIT_CHECK_FAILED);
+    kept[0] = forgotten;
+    assert_non_null(kept[0]);
+    assert_text_has(out, "leak: 1 block, 3328 bytes, alive when the session ended\n");
+    assert_text_has(out, "  image  ");
+    assert_null(strstr(out, "leaks: none"));
+
+    to_forget = "image";
+    assert_int_equal(run_command(as_json, 6, out, sizeof out), CLI_EXIT_CHECK_FAILED);
+    kept[1] = forgotten;
+    json_t *doc = json_loads(out, 0, NULL);
+    assert_non_null(doc);
+    const json_t *leaks = json_object_get(doc, "leaks");
+    assert_int_equal(json_array_size(leaks), 1);
+    assert_string_equal(str_of(json_array_get(leaks, 0), "tag"), "image");
+    assert_string_equal(str_of(json_array_get(leaks, 0), "kind"), "Default");
+    assert_int_equal(int_of(json_array_get(leaks, 0), "bytes"), 3328);
+    json_decref(doc);
+
+    to_forget = "image";
+    assert_int_equal(run_command(unchecked, 4, out, sizeof out), CLI_EXIT_OK); // nobody asked
+    kept[2] = forgotten;
+    assert_text_has(out, "leak: 1 block");
+    assert_true(kept[0] != kept[1] && kept[1] != kept[2]);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        tide_unit_test(nothing_left_is_no_leak),
+        tide_unit_test(every_live_block_is_listed),
+        tide_unit_test(blocks_that_outlive_their_run),
+        tide_unit_test(without_memory_leaks_are_counted),
+        tide_unit_test(runs_give_back_what_they_take),
+        tide_unit_test(one_budget_for_all_kinds),
+        cmocka_unit_test(a_planted_leak_is_told_and_fails),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
