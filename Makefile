@@ -1,5 +1,5 @@
 # A thin front door over CMake presets. `cmake --preset release && cmake --build --preset release` works alone.
-.PHONY: all build demo test asan tsan valgrind clean
+.PHONY: all build demo test asan tsan valgrind bench clean
 
 all: build
 
@@ -29,6 +29,13 @@ asan tsan valgrind:
 	@cmake --preset $@
 	@cmake --build --preset $@
 	@ctest --preset $@
+
+# Allocators of the house beside glibc, mimalloc and jemalloc: prints, never passes or fails.
+bench:
+	@scripts/deps.sh bench
+	@cmake --preset bench
+	@cmake --build --preset bench
+	@build/bench/bench/bench_allocators
 
 clean:
 	rm -rf build demo-out

@@ -4,6 +4,7 @@
 #   scripts/deps.sh          what building and running needs
 #   scripts/deps.sh test     the same and what the test suite needs
 #   scripts/deps.sh valgrind the same and valgrind, for make valgrind
+#   scripts/deps.sh bench    the same as the first and what the measurements of bench/ compare with
 #   scripts/deps.sh list     print the names of all of them and do nothing (for other distributions and for images)
 set -eu
 
@@ -11,17 +12,19 @@ set -eu
 build="gcc libc6-dev cmake ninja-build pkg-config protobuf-c-compiler libprotobuf-c-dev libonnx-dev libdnnl-dev
 libjansson-dev libsqlite3-dev libncurses-dev"
 tests="libcmocka-dev libonnx-testdata sqlite3 tmux python3"
+bench="libmimalloc-dev libjemalloc-dev"
 
 case "${1:-build}" in
 build) wanted=$build ;;
 test) wanted="$build $tests" ;;
+bench) wanted="$build $bench" ;;
 valgrind) wanted="$build $tests valgrind" ;;
 list)
-    echo $build $tests
+    echo $build $tests $bench
     exit 0
     ;;
 *)
-    echo "usage: scripts/deps.sh [build|test|valgrind|list]" >&2
+    echo "usage: scripts/deps.sh [build|test|valgrind|bench|list]" >&2
     exit 2
     ;;
 esac
