@@ -12,8 +12,8 @@
 
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
+#include "core/base/id_map.h"
 #include "core/base/text.h"
-#include "profiler/live_blocks.h"
 #include "profiler/plan_rows.h"
 #include "profiler/store.h"
 
@@ -25,12 +25,22 @@ typedef struct kind_total {
     int64_t requested_bytes, freed_bytes;
 } kind_total;
 
+/// A block that was allocated and is not gone yet: how a free without an alloc is noticed, and what the file's sums are
+/// held against at close.
+typedef struct live_block {
+    uint64_t id;
+    int64_t requested_bytes;
+    uint16_t device; ///< id in table device
+    uint8_t kind;
+    bool free_requested; ///< waits for free_completed
+} live_block;
+
 struct tide_recorder {
     pthread_mutex_t lock; // guards all below
     tide__store store;
     tide__names names;
-    tide__live_blocks live;
-    tide_error err; // the first error while recording; with it the observer is quiet
+    tide_id_map live; // of live_block
+    tide_error err;   // the first error while recording; with it the observer is quiet
     bool attached_late;
     uint64_t (*now)(void *ctx);
     void *now_ctx;
@@ -97,12 +107,12 @@ static kind_total *total_of(tide_recorder *r, int64_t device, int kind) {
 
 static tide_status count_alloc(tide_recorder *r, const tide_memory_event *e, int64_t device) {
     if (e->block_id == 0) return refuse(r, e, "a block has no number");
-    if (tide__live_blocks_find(&r->live, e->block_id) != NULL) return refuse(r, e, "it is already allocated");
-    const tide__live_block block = {.id = e->block_id,
-                                    .requested_bytes = (int64_t)e->requested_bytes,
-                                    .device = (uint16_t)device,
-                                    .kind = (uint8_t)e->kind};
-    if (tide__live_blocks_put(&r->live, &block) != TIDE_OK)
+    if (tide_id_map_find(&r->live, e->block_id) != NULL) return refuse(r, e, "it is already allocated");
+    const live_block block = {.id = e->block_id,
+                              .requested_bytes = (int64_t)e->requested_bytes,
+                              .device = (uint16_t)device,
+                              .kind = (uint8_t)e->kind};
+    if (!tide_id_map_put(&r->live, &block))
         return TIDE_FAIL(&r->err, TIDE_ERR_NOMEM, "no memory to record block %" PRIu64, e->block_id);
     kind_total *total = total_of(r, device, (int)e->kind);
     total->n_allocs++;
@@ -112,7 +122,7 @@ static tide_status count_alloc(tide_recorder *r, const tide_memory_event *e, int
 
 /// A block is live until its free is complete; a request to free is only noted.
 static tide_status count_free(tide_recorder *r, const tide_memory_event *e) {
-    tide__live_block *block = tide__live_blocks_find(&r->live, e->block_id);
+    live_block *block = tide_id_map_find(&r->live, e->block_id);
     if (block == NULL) {
         if (!r->attached_late) return refuse(r, e, "it is not allocated");
         r->n_orphan_frees++;
@@ -126,7 +136,7 @@ static tide_status count_free(tide_recorder *r, const tide_memory_event *e) {
     kind_total *total = total_of(r, block->device, block->kind);
     total->n_frees++;
     total->freed_bytes += block->requested_bytes; // a part of what was added to requested_bytes
-    tide__live_blocks_take(&r->live, block);
+    tide_id_map_take(&r->live, block);
     return TIDE_OK;
 }
 
@@ -235,7 +245,7 @@ static uint64_t monotonic_now(void *ctx) {
 static void destroy(tide_recorder *r) {
     tide__store_discard(&r->store);
     tide__names_deinit(&r->names);
-    tide__live_blocks_deinit(&r->live);
+    tide_id_map_deinit(&r->live);
     tide_host_free(r->events);
     tide_host_free(r->scope_events);
     tide_host_free(r->totals);
@@ -250,6 +260,7 @@ tide_status tide_recorder_open(const char *path, const tide_recorder_options *op
     tide_recorder *r = tide_host_calloc(1, sizeof *r);
     if (r == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to record into '%s'", path);
     pthread_mutex_init(&r->lock, NULL);
+    r->live = (tide_id_map)TIDE_ID_MAP(live_block);
     r->attached_late = opt->attached_late;
     r->now = opt->now != NULL ? opt->now : monotonic_now;
     r->now_ctx = opt->now_ctx;

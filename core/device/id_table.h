@@ -4,16 +4,12 @@
 #ifndef TIDE_CORE_DEVICE_ID_TABLE_H
 #define TIDE_CORE_DEVICE_ID_TABLE_H
 
-#include <stddef.h>
-#include <stdint.h>
-
+#include "core/base/id_map.h"
 #include "core/base/status.h"
 
 /// Zero-initialise. Holds no memory while it is empty.
 typedef struct tide__id_table {
-    struct tide__id_row *rows; ///< [cap], owned
-    size_t cap;                ///< 0 or a power of two
-    size_t n;
+    tide_id_map map;
 } tide__id_table;
 
 /// @param id  not 0 and not in the table. @return TIDE_OK, TIDE_ERR_NOMEM (table unchanged)

@@ -10,11 +10,12 @@
 #include <pthread.h>
 
 #include "core/base/host_alloc.h"
+#include "core/base/id_map.h"
 #include "core/memory/ledger_internal.h"
 
 struct tide_ledger {
     pthread_mutex_t lock; // guards all below
-    tide__ledger_blocks blocks;
+    tide_id_map blocks;   // of tide__ledger_entry
     tide__ledger_texts texts;
     uint64_t last_id, n_lost;
     bool has_oom;
@@ -25,13 +26,14 @@ tide_status tide_ledger_create(tide_ledger **out, tide_error *err) {
     tide_ledger *l = tide_host_calloc(1, sizeof *l);
     if (l == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a ledger of live blocks");
     pthread_mutex_init(&l->lock, NULL);
+    l->blocks = (tide_id_map)TIDE_ID_MAP(tide__ledger_entry);
     *out = l;
     return TIDE_OK;
 }
 
 void tide_ledger_destroy(tide_ledger *l) {
     if (l == NULL) return;
-    tide__ledger_blocks_deinit(&l->blocks);
+    tide_id_map_deinit(&l->blocks);
     tide__ledger_texts_deinit(&l->texts);
     pthread_mutex_destroy(&l->lock);
     tide_host_free(l);
@@ -45,7 +47,7 @@ typedef struct filter {
 } filter;
 
 static bool passes(const filter *f, const tide__ledger_entry *e) {
-    if (e->id == 0 || e->id <= f->after_id) return false;
+    if (e->id <= f->after_id) return false;
     return f->device == NULL || ((int)e->device_type == (int)f->device->type && e->device_index == f->device->index);
 }
 
@@ -97,8 +99,8 @@ static size_t select_largest(const tide_ledger *l, const filter *f, tide_live_bl
                              uint64_t *sum_bytes) {
     size_t n_all = 0, n = 0;
     for (size_t i = 0; i < l->blocks.cap; i++) {
-        const tide__ledger_entry *e = &l->blocks.slots[i];
-        if (!passes(f, e)) continue;
+        const tide__ledger_entry *e = tide_id_map_at(&l->blocks, i);
+        if (e == NULL || !passes(f, e)) continue;
         n_all++;
         *sum_bytes += e->requested_bytes;
         if (n_max == 0) continue;
@@ -141,8 +143,8 @@ static void enter_block(tide_ledger *l, const tide_memory_event *e) {
                                       .device_type = (uint8_t)e->device.type,
                                       .kind = (uint8_t)e->kind};
     // No number, or one that is out already: the table could not tell the two apart.
-    const bool unknown = e->block_id != 0 && tide__ledger_blocks_find(&l->blocks, e->block_id) == NULL;
-    if (!unknown || !tide__ledger_blocks_put(&l->blocks, &entry)) l->n_lost++;
+    const bool unknown = e->block_id != 0 && tide_id_map_find(&l->blocks, e->block_id) == NULL;
+    if (!unknown || !tide_id_map_put(&l->blocks, &entry)) l->n_lost++;
 }
 
 static void note_oom(tide_ledger *l, const tide_memory_event *e) {
@@ -175,13 +177,13 @@ static void take_event(tide_ledger *l, const tide_memory_event *e) {
         enter_block(l, e);
         return;
     case TIDE_MEM_FREE_REQUESTED:
-        entry = tide__ledger_blocks_find(&l->blocks, e->block_id);
+        entry = tide_id_map_find(&l->blocks, e->block_id);
         if (entry != NULL) entry->pending = true;
         return;
     case TIDE_MEM_FREE_COMPLETED:
         // A block that is not there was lost, or allocated before the ledger began to listen.
-        entry = tide__ledger_blocks_find(&l->blocks, e->block_id);
-        if (entry != NULL) tide__ledger_blocks_take(&l->blocks, entry);
+        entry = tide_id_map_find(&l->blocks, e->block_id);
+        if (entry != NULL) tide_id_map_take(&l->blocks, entry);
         return;
     case TIDE_MEM_OOM:
         note_oom(l, e);

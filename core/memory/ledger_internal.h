@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The two tables of the ledger: live blocks by id (ledger_blocks.c) and texts, each once (ledger_texts.c). Neither
-// locks: the ledger does. Included by the ledger's files only.
+// What the ledger keeps of a live block, and its table of texts, each once (ledger_texts.c), which does not lock: the
+// ledger does. Included by the ledger's files only.
 #ifndef TIDE_CORE_MEMORY_LEDGER_INTERNAL_H
 #define TIDE_CORE_MEMORY_LEDGER_INTERNAL_H
 
@@ -31,11 +31,11 @@ tide__text_id tide__ledger_text_put(tide__ledger_texts *t, const char *text);
 const char *tide__ledger_text_get(const tide__ledger_texts *t, tide__text_id id);
 void tide__ledger_texts_deinit(tide__ledger_texts *t);
 
-// ---- live blocks ----
+// ---- live blocks: an id map of these ----
 
 /// 56 bytes.
 typedef struct tide__ledger_entry {
-    uint64_t id; ///< 0: free slot
+    uint64_t id; ///< of the block
     uint64_t requested_bytes, reserved_bytes;
     uint64_t t_ns;
     tide__text_id tag, op, allocator;
@@ -44,24 +44,9 @@ typedef struct tide__ledger_entry {
     bool pending; ///< free requested, not completed
 } tide__ledger_entry;
 
-/// Zero-initialise.
-typedef struct tide__ledger_blocks {
-    tide__ledger_entry *slots; ///< [cap]
-    size_t cap;                ///< 0 or a power of two
-    size_t n;
-} tide__ledger_blocks;
-
-/// NULL when there is no such block; valid until the next put or take.
-tide__ledger_entry *tide__ledger_blocks_find(const tide__ledger_blocks *m, uint64_t id);
-/// Put a block that is not there; id > 0. False: no memory, nothing changed.
-bool tide__ledger_blocks_put(tide__ledger_blocks *m, const tide__ledger_entry *entry);
-/// Take out what find returned.
-void tide__ledger_blocks_take(tide__ledger_blocks *m, tide__ledger_entry *entry);
-void tide__ledger_blocks_deinit(tide__ledger_blocks *m);
-
 // ---- the report ----
 
-/// The largest request that would have been met, from the allocator's own numbers; see tide_oom_report.
+/// What would have been met at most, from the allocator's own numbers; see tide_oom_report.
 uint64_t tide__oom_would_fit(const tide_allocator_stats *s, uint64_t asked_bytes, uint64_t align_bytes);
 
 #endif

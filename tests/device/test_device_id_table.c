@@ -35,13 +35,13 @@ static void agrees_with_an_array(void **state) {
             for (size_t x = 0; x < N_IDS; x++) {
                 assert_ptr_equal(tide__id_table_get(&t, (x + 1) * strides[k]), in[x] ? (void *)&objects[x] : NULL);
             }
-            assert_int_equal(t.n, n_in);
+            assert_int_equal(t.map.n, n_in);
         }
         for (size_t i = 0; i < N_IDS; i++) {
             if (in[i]) assert_ptr_equal(tide__id_table_remove(&t, (i + 1) * strides[k]), &objects[i]);
             in[i] = false;
         }
-        assert_null(t.rows); // an empty table holds nothing
+        assert_null(t.map.slots); // an empty table holds nothing
         assert_null(tide__id_table_get(&t, 1));
         assert_null(tide__id_table_get(&t, 0));
     }
@@ -53,7 +53,7 @@ static void without_memory_it_stays_as_it_was(void **state) {
     int object;
     tide_host_fail_after(0);
     assert_tide_status(tide__id_table_put(&t, 1, &object), TIDE_ERR_NOMEM);
-    assert_null(t.rows);
+    assert_null(t.map.slots);
     uint64_t n = 0;
     for (tide_status st = TIDE_OK; st == TIDE_OK;) {
         tide_host_fail_after(n == 0 ? -1 : 0);
@@ -62,7 +62,7 @@ static void without_memory_it_stays_as_it_was(void **state) {
     }
     tide_host_fail_after(-1);
     assert_true(n > 1);
-    assert_int_equal(t.n, n);
+    assert_int_equal(t.map.n, n);
     assert_null(tide__id_table_get(&t, n + 1));
     for (uint64_t id = 1; id <= n; id++) assert_ptr_equal(tide__id_table_remove(&t, id), &object);
 }
