@@ -50,7 +50,7 @@ static tide_status record(tide_event_id event, tide_stream_id stream, tide_error
         *at = (tide__cpu_point){0};
         return TIDE_OK;
     }
-    const tide__cpu_stream *s = tide__cpu_find_live_stream(stream, "record an event", &st, err);
+    const tide__cpu_stream *s = tide__cpu_find_moving_stream(stream, "record an event", &st, err);
     if (s == NULL) return st;
     *at = (tide__cpu_point){.stream = stream, .n = s->n_queued};
     return TIDE_OK;

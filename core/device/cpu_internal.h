@@ -63,7 +63,7 @@ typedef struct tide__cpu_stream {
     uint64_t n_queued;          ///< work put on the stream so far
     uint64_t n_done;            ///< of these, finished
     uint32_t n_waiters;         ///< threads in tide__cpu_reach for this stream
-    bool closing;               ///< takes no more work
+    bool closing;               ///< takes no more work; not captured
     tide__cpu_capture *capture; ///< owned; not NULL while the stream is captured
 } tide__cpu_stream;
 
@@ -85,6 +85,8 @@ void tide__cpu_do(const tide__cpu_work *work);
 tide__cpu_stream *tide__cpu_find_stream(tide_stream_id id, tide_status *st, tide_error *err);
 /// The same, but TIDE_ERR_BUSY while the stream is captured. `what` completes "… while it is captured".
 tide__cpu_stream *tide__cpu_find_live_stream(tide_stream_id id, const char *what, tide_status *st, tide_error *err);
+/// The same, and one that is being destroyed as well: its last work can be waited for.
+tide__cpu_stream *tide__cpu_find_moving_stream(tide_stream_id id, const char *what, tide_status *st, tide_error *err);
 /// Put [n] pieces of work on the stream: all of them, or none with TIDE_ERR_NOMEM.
 tide_status tide__cpu_queue(tide__cpu_stream *s, const tide__cpu_work *work, size_t n, tide_error *err);
 bool tide__cpu_is_reached(tide__cpu_point point);

@@ -64,7 +64,6 @@ static int start_thread(tide__cpu_stream *s) {
 static void free_stream(tide__cpu_stream *s) {
     pthread_cond_destroy(&s->moved);
     pthread_cond_destroy(&s->has_work);
-    tide__cpu_capture_unref(s->capture);
     tide_host_free(s->ring);
     tide_host_free(s);
 }
@@ -110,16 +109,25 @@ tide_status tide__cpu_stream_create(void *self, int32_t index, tide_stream_id *o
     return TIDE_OK;
 }
 
+static void drop_capture(tide__cpu_stream *s) {
+    if (s->capture == NULL) return;
+    tide__cpu_capture_unref(s->capture);
+    s->capture = NULL;
+    tide__cpu_state.n_captured--;
+}
+
 void tide__cpu_stream_destroy(void *self, int32_t index, tide_stream_id stream) {
     (void)self, (void)index;
     pthread_mutex_lock(lock);
     tide__cpu_stream *s = tide__id_table_get(&tide__cpu_state.streams, stream);
     if (s == NULL || s->closing) {
+        // Somebody else is ending it: who hears "destroyed" from us may rely on its work being done, too.
+        if (s != NULL) tide__cpu_reach((tide__cpu_point){.stream = stream, .n = s->n_queued});
         pthread_mutex_unlock(lock);
         return;
     }
     s->closing = true;
-    if (s->capture != NULL) tide__cpu_state.n_captured--;
+    drop_capture(s);
     pthread_cond_signal(&s->has_work);
     pthread_mutex_unlock(lock);
     pthread_join(s->thread, NULL);
@@ -133,18 +141,29 @@ void tide__cpu_stream_destroy(void *self, int32_t index, tide_stream_id stream) 
 
 // Work.
 
-tide__cpu_stream *tide__cpu_find_stream(tide_stream_id id, tide_status *st, tide_error *err) {
+static tide__cpu_stream *find(tide_stream_id id, bool even_closing, tide_status *st, tide_error *err) {
     tide__cpu_stream *s = tide__id_table_get(&tide__cpu_state.streams, id);
-    if (s != NULL && !s->closing) return s;
+    if (s != NULL && (even_closing || !s->closing)) return s;
     *st = TIDE_FAIL(err, TIDE_ERR_INVALID, "the cpu has no stream %" PRIu64, id);
     return NULL;
 }
 
-tide__cpu_stream *tide__cpu_find_live_stream(tide_stream_id id, const char *what, tide_status *st, tide_error *err) {
-    tide__cpu_stream *s = tide__cpu_find_stream(id, st, err);
+static tide__cpu_stream *unless_captured(tide__cpu_stream *s, const char *what, tide_status *st, tide_error *err) {
     if (s == NULL || s->capture == NULL) return s;
-    *st = TIDE_FAIL(err, TIDE_ERR_BUSY, "stream %" PRIu64 " of the cpu cannot %s while it is captured", id, what);
+    *st = TIDE_FAIL(err, TIDE_ERR_BUSY, "stream %" PRIu64 " of the cpu cannot %s while it is captured", s->id, what);
     return NULL;
+}
+
+tide__cpu_stream *tide__cpu_find_stream(tide_stream_id id, tide_status *st, tide_error *err) {
+    return find(id, false, st, err);
+}
+
+tide__cpu_stream *tide__cpu_find_live_stream(tide_stream_id id, const char *what, tide_status *st, tide_error *err) {
+    return unless_captured(find(id, false, st, err), what, st, err);
+}
+
+tide__cpu_stream *tide__cpu_find_moving_stream(tide_stream_id id, const char *what, tide_status *st, tide_error *err) {
+    return unless_captured(find(id, true, st, err), what, st, err);
 }
 
 /// Room for `n` pieces behind those that wait.
@@ -201,7 +220,7 @@ tide_status tide__cpu_stream_sync(void *self, int32_t index, tide_stream_id stre
     if (stream == 0) return TIDE_OK;
     tide_status st = TIDE_OK;
     pthread_mutex_lock(lock);
-    const tide__cpu_stream *s = tide__cpu_find_live_stream(stream, "be waited for", &st, err);
+    const tide__cpu_stream *s = tide__cpu_find_moving_stream(stream, "be waited for", &st, err);
     if (s != NULL) tide__cpu_reach((tide__cpu_point){.stream = stream, .n = s->n_queued});
     pthread_mutex_unlock(lock);
     return st;

@@ -54,7 +54,8 @@ typedef struct tide_device_ops {
 
     // streams
     tide_status (*stream_create)(void *self, int32_t index, tide_stream_id *out, tide_error *err);
-    /// Waits for the stream's work. The id is never used again.
+    /// Waits for the stream's work. The id is never used again. Meanwhile stream_sync and event_record take the stream
+    /// as before: a stream that they do not know (TIDE_ERR_INVALID) has no work left.
     void (*stream_destroy)(void *self, int32_t index, tide_stream_id stream);
     tide_status (*stream_sync)(void *self, int32_t index, tide_stream_id stream, tide_error *err);
     /// Later work of `stream` waits for `event`; the host does not.

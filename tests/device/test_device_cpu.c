@@ -39,6 +39,7 @@ static void the_cpu_costs_nothing_until_a_stream_is_made(void **state) {
     assert_int_equal(n_threads(), threads_before);
 }
 
+/// PT-1: physical memory, below every allocator.
 static void memory_is_aligned_as_asked(void **state) {
     (void)state;
     tide_error err = TIDE_ERROR_INIT;

@@ -16,6 +16,14 @@ static tide_status streams(tide_allocator **out, tide_error *err) {
 static tide_status limit(tide_allocator *inner, tide_allocator **out, tide_error *err) {
     return tide_limit_create(inner, (uint64_t)8 << 30, out, err);
 }
+/// The second sharer of a budget whose first is idle.
+static tide_status limit_shared(tide_allocator *inner, tide_allocator **out, tide_error *err) {
+    tide_allocator *first = NULL;
+    TIDE_TRY(limit(inner, &first, err));
+    const tide_status st = tide_limit_create_shared(inner, first, out, err);
+    tide_allocator_unref(first);
+    return st;
+}
 static tide_status fail_nth(tide_allocator *inner, tide_allocator **out, tide_error *err) {
     return tide_fail_nth_create(inner, -1, out, err);
 }
@@ -37,7 +45,9 @@ static tide_status instrumented(tide_allocator *inner, tide_allocator **out, tid
     }
 XX(limit, cpu)
 XX(limit, streams)
+XX(limit_shared, cpu)
 XX(fail_nth, cpu)
+XX(fail_nth, streams)
 XX(poison, cpu)
 XX(poison, streams)
 XX(instrumented, cpu)
@@ -50,7 +60,9 @@ int main(void) {
     static conf_maker makers[] = {
         {.name = "limit(cpu)", .allocator = "limit", .create = limit_cpu},
         {.name = "limit(stream_caching)", .allocator = "limit", .create = limit_streams},
+        {.name = "limit, shared(cpu)", .allocator = "limit", .create = limit_shared_cpu},
         {.name = "fail_nth(cpu)", .allocator = "fail_nth", .create = fail_nth_cpu},
+        {.name = "fail_nth(stream_caching)", .allocator = "fail_nth", .create = fail_nth_streams},
         {.name = "poison(cpu)", .allocator = "poison", .create = poison_cpu, .top_bytes = 2 * MIB},
         {.name = "poison(stream_caching)", .allocator = "poison", .create = poison_streams, .top_bytes = 2 * MIB},
         {.name = "instrumented(cpu)", .allocator = "instrumented", .create = instrumented_cpu},

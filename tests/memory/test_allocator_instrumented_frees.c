@@ -259,12 +259,34 @@ static void whoever_wraps_it_hears_the_same(void **state) {
     tide_allocator_unref(a);
 }
 
+/// The one in between passes the listening on, and so it must end it: nobody may call a wrapper that is gone.
+static void a_chain_of_wrappers_that_goes_is_not_called(void **state) {
+    (void)state;
+    static listener l;
+    static waiting w;
+    bool gone;
+    tide_error err = TIDE_ERROR_INIT;
+    const tide_observer obs = listener_observer(&l);
+    tide_allocator *inner = make_waiting(&w, &gone), *between = NULL;
+    assert_tide_ok(tide_fail_nth_create(inner, -1, &between, &err), &err);
+    tide_allocator *a = wrap(between, &obs);
+    tide_allocator_unref(between);
+    assert_non_null(w.listener.on_free_completed);
+    const tide_memory mem = take(a, 64, 1);
+    give(a, &mem);
+    tide_allocator_unref(a); // the last of both; `inner` is still ours
+    assert_null(w.listener.on_free_completed);
+    complete(&w);
+    assert_int_equal(count_of(&l, TIDE_MEM_FREE_COMPLETED), 0);
+    tide_allocator_unref(inner);
+    assert_true(gone);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        tide_unit_test(completed_when_the_streams_are_done),
-        tide_unit_test(pending_blocks_outlive_the_wrapper),
-        tide_unit_test(a_stream_that_works_keeps_its_block),
-        tide_unit_test(whoever_wraps_it_hears_the_same),
+        tide_unit_test(completed_when_the_streams_are_done),         tide_unit_test(pending_blocks_outlive_the_wrapper),
+        tide_unit_test(a_stream_that_works_keeps_its_block),         tide_unit_test(whoever_wraps_it_hears_the_same),
+        tide_unit_test(a_chain_of_wrappers_that_goes_is_not_called),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -60,7 +60,6 @@ static tide_status serve(tide__sc *a, const tide__sc_plan *plan, const tide_allo
     if (a->waiting != NULL) tide__sc_reclaim(a);
     tide__sc_stream *s = tide__sc_stream_of(a, plan->stream);
     if (s == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "%s: no host memory for a stream", a->name);
-    s->known = true;
     bool taken = false;
     tide__piece *from = tide__sc_find_idle(a, plan);
     if (from == NULL) TIDE_TRY(tide__sc_refill(a, plan, req, &from, &taken, err));
@@ -99,7 +98,7 @@ static void declare(tide__sc *a, tide__piece *p, tide_stream_id stream) {
     pthread_mutex_unlock(&a->lock);
     const tide_status st = tide_stream_sync(a->device, stream, NULL);
     pthread_mutex_lock(&a->lock);
-    if (st != TIDE_OK && st != TIDE_ERR_NOT_IMPLEMENTED) p->unsure = true;
+    if (st != TIDE_OK && !tide__sc_is_gone(st)) p->unsure = true;
 }
 
 static void sc_record_use(void *self, const tide_memory *mem, tide_stream_id stream) {
@@ -222,6 +221,7 @@ static void sc_destroy(void *self) {
     tide__sc_give_back_all(a);
     pthread_mutex_unlock(&a->lock);
     free_records(a);
+    pthread_cond_destroy(&a->asked);
     pthread_mutex_destroy(&a->lock);
     tide_host_free(a);
 }
@@ -245,6 +245,7 @@ tide_status tide__sc_create(bool pinned, tide_device streams_of, const tide__sc_
     tide__sc *a = tide_host_calloc(1, sizeof *a);
     if (a == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the state of allocator '%s'", ops->name);
     pthread_mutex_init(&a->lock, NULL);
+    pthread_cond_init(&a->asked, NULL);
     a->name = ops->name;
     a->device = streams_of;
     a->source = *source;

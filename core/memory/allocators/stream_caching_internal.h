@@ -78,7 +78,7 @@ typedef struct tide__use {
 /// A stream that the allocator has heard of.
 typedef struct tide__sc_stream {
     tide_stream_id id;
-    bool known; ///< it was alive when we heard of it: its end will be told
+    uint64_t number; ///< of tide__sc.n_streams: they are walked in this order, whatever comes and goes meanwhile
     struct tide__sc_stream *chain;
     tide__shelf shelf;
     struct tide__sc_pool *pool; ///< allocations go there; NULL: everybody's
@@ -86,7 +86,6 @@ typedef struct tide__sc_stream {
     size_t n_unrecorded;        ///< of these, without an event in the stream yet
     struct tide__sc_stream *next_waiting;
     uint64_t quiet_until; ///< the host has waited for all its work on pieces idle since then or earlier
-    uint64_t round;       ///< of tide__sc.rounds: it had its turn
 } tide__sc_stream;
 
 /// Memory for captured work. shelf.stream is the stream it was begun on, NULL once that is gone.
@@ -122,8 +121,11 @@ typedef struct tide__sc {
     uint64_t n_pools; ///< begun so far
     tide__piece *spare_pieces;
     tide__use *spare_uses;
-    uint64_t clock;  ///< counts pieces that became idle
-    uint64_t rounds; ///< counts walks over the streams
+    uint64_t clock;       ///< counts pieces that became idle
+    uint64_t n_streams;   ///< heard of so far
+    size_t n_asking;      ///< threads that take from the source or give back to it just now
+    uint64_t n_asked;     ///< so often one came back with something changed
+    pthread_cond_t asked; ///< one came back
     tide_allocator_stats stats;
 } tide__sc;
 
@@ -189,6 +191,10 @@ tide__piece *tide__sc_take_over(tide__sc *a, const tide__sc_plan *plan);
 tide__piece *tide__sc_take_idle(tide__sc *a, const tide__sc_plan *plan);
 /// Wait for every pending use. Opens the lock meanwhile.
 void tide__sc_sync_uses(tide__sc *a);
+/// What the device answers for a stream that has no work left because it, or the device itself, is not there.
+static inline bool tide__sc_is_gone(tide_status st) {
+    return st == TIDE_ERR_INVALID || st == TIDE_ERR_NOT_FOUND || st == TIDE_ERR_NOT_IMPLEMENTED;
+}
 /// The work of `stream` is done when the call returns: the host itself.
 static inline bool tide__sc_is_host(const tide__sc *a, tide_stream_id stream) {
     return stream == 0 && a->device.type == TIDE_DEVICE_CPU;

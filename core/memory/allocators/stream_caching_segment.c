@@ -11,7 +11,10 @@
 //       -> give back the segments that are idle as a whole
 //       -> a new segment once more
 //       -> an idle piece of another stream, behind an event there
+//       -> other threads are at the source: wait for the first that changes something, and from the top again
 //       -> fail, with the numbers
+//
+// What is on its way to or from the source is in nobody's count: a thread that failed because of it must look again.
 //
 // An idle piece may still be touched by work of its own stream. So a segment goes back only when the host has waited
 // for that work; the moment is kept per stream, and a piece that became idle later counts as not waited for.
@@ -52,12 +55,31 @@ static tide__piece *link_segment(tide__sc *a, const tide__sc_plan *plan, tide__s
     return tide__sc_shelve(a, p);
 }
 
-/// Ask the source, with the lock open.
+/// To the source: the lock is open from here on.
+static void leave(tide__sc *a) {
+    a->n_asking++;
+    pthread_mutex_unlock(&a->lock);
+}
+
+/// And back. `changed`: there is more memory now, or a segment that the caller links before it opens the lock again.
+static void come_back(tide__sc *a, bool changed) {
+    pthread_mutex_lock(&a->lock);
+    a->n_asking--;
+    if (changed) a->n_asked++;
+    pthread_cond_broadcast(&a->asked);
+}
+
+/// Another thread changed something since `seen`, or one that is at the source does so now.
+static bool others_changed(tide__sc *a, uint64_t seen) {
+    while (a->n_asked == seen && a->n_asking > 0) pthread_cond_wait(&a->asked, &a->lock);
+    return a->n_asked != seen;
+}
+
 static tide_status take(tide__sc *a, const tide__sc_plan *plan, tide__segment *seg, tide_error *err) {
     void *base = NULL;
-    pthread_mutex_unlock(&a->lock);
+    leave(a);
     const tide_status st = a->source.take(a->device, plan->segment_bytes, &base, err);
-    pthread_mutex_lock(&a->lock);
+    come_back(a, st == TIDE_OK);
     seg->base = base;
     return st;
 }
@@ -71,29 +93,31 @@ static bool is_quiet(const tide__piece *p) {
 
 static bool is_spare(const tide__segment *seg) { return seg->n_busy == 0 && seg->pool == NULL; }
 
-/// A stream to wait for before spare segments can go; NULL: none is left in this round.
-static tide__sc_stream *next_unquiet(const tide__sc *a, uint64_t round) {
+/// The next stream after number `after` to wait for before spare segments can go.
+static tide__sc_stream *next_unquiet(const tide__sc *a, uint64_t after) {
+    tide__sc_stream *next = NULL;
     for (const tide__segment *seg = a->segments; seg != NULL; seg = seg->next) {
         if (!is_spare(seg)) continue;
         for (const tide__piece *p = seg->first; p != NULL; p = p->after) {
-            if (!is_quiet(p) && p->home->stream->round != round) return p->home->stream;
+            if (is_quiet(p) || p->home->stream->number <= after) continue;
+            if (next == NULL || p->home->stream->number < next->number) next = p->home->stream;
         }
     }
-    return NULL;
+    return next;
 }
 
 /// Wait for the work of every stream that orders a piece of a spare segment.
 static void sync_homes(tide__sc *a) {
-    const uint64_t round = ++a->rounds;
-    for (tide__sc_stream *s; (s = next_unquiet(a, round)) != NULL;) {
+    uint64_t at = 0;
+    for (tide__sc_stream *s; (s = next_unquiet(a, at)) != NULL;) {
         const tide_stream_id id = s->id;
         const uint64_t now = a->clock;
-        s->round = round;
+        at = s->number;
         pthread_mutex_unlock(&a->lock);
         const tide_status st = tide_stream_sync(a->device, id, NULL);
         pthread_mutex_lock(&a->lock);
         s = tide__sc_find_stream(a, id); // it may have gone meanwhile
-        if (s != NULL && (st == TIDE_OK || st == TIDE_ERR_NOT_IMPLEMENTED)) s->quiet_until = now;
+        if (s != NULL && (st == TIDE_OK || tide__sc_is_gone(st))) s->quiet_until = now;
     }
 }
 
@@ -131,13 +155,14 @@ static void give_back_where(tide__sc *a, bool (*gone)(const tide__segment *seg))
         seg->next = list;
         list = seg;
     }
-    pthread_mutex_unlock(&a->lock);
+    if (list == NULL) return;
+    leave(a);
     for (tide__segment *seg = list, *next; seg != NULL; seg = next) {
         next = seg->next;
         a->source.give_back(a->device, seg->base);
         tide_host_free(seg);
     }
-    pthread_mutex_lock(&a->lock);
+    come_back(a, true);
 }
 
 static bool can_go(const tide__segment *seg) {
@@ -225,15 +250,20 @@ static tide_status fail_with_numbers(const tide__sc *a, const tide__sc_plan *pla
 /// Everything that may bring memory, short of failing: an idle piece in *out, or memory for the segment.
 static tide_status climb(tide__sc *a, const tide__sc_plan *plan, tide__segment *seg, tide__piece **out,
                          tide_error *err) {
-    tide__sc_reclaim(a);
-    if ((*out = tide__sc_find_idle(a, plan)) != NULL) return TIDE_OK;
-    tide__sc_sync_uses(a);
-    if ((*out = tide__sc_find_idle(a, plan)) != NULL) return TIDE_OK;
-    tide__sc_give_back_idle(a);
-    const tide_status st = take(a, plan, seg, err);
-    if (st != TIDE_ERR_NOMEM) return st;
-    *out = tide__sc_take_idle(a, plan);
-    return *out != NULL ? TIDE_OK : st;
+    for (;;) {
+        tide__sc_reclaim(a);
+        if ((*out = tide__sc_find_idle(a, plan)) != NULL) return TIDE_OK;
+        tide__sc_sync_uses(a);
+        if ((*out = tide__sc_find_idle(a, plan)) != NULL) return TIDE_OK;
+        tide__sc_give_back_idle(a);
+        const uint64_t seen = a->n_asked;
+        const tide_status st = take(a, plan, seg, err);
+        if (st != TIDE_ERR_NOMEM) return st;
+        *out = tide__sc_take_idle(a, plan);
+        if (*out == NULL) *out = tide__sc_find_idle(a, plan); // the stream it lay on may have turned out to be gone
+        if (*out != NULL) return TIDE_OK;
+        if (!others_changed(a, seen)) return st;
+    }
 }
 
 tide_status tide__sc_refill(tide__sc *a, const tide__sc_plan *plan, const tide_alloc_request *req, tide__piece **out,

@@ -28,6 +28,7 @@ tide__sc_stream *tide__sc_stream_of(tide__sc *a, tide_stream_id id) {
         s = tide_host_calloc(1, sizeof *s);
         if (s == NULL) return NULL;
         s->id = id;
+        s->number = ++a->n_streams;
         s->shelf.stream = s;
         s->chain = *chain_of(a, id);
         *chain_of(a, id) = s;

@@ -75,11 +75,8 @@ static progress record(const tide__sc *a, tide__use *u) {
         return LATER;
     }
     const tide_status st = tide_event_record(a->device, u->event, u->by->id, NULL);
-    if (st == TIDE_ERR_NOT_IMPLEMENTED) return GONE; // there is no such device any more
-    // A known stream that the device denies is just being destroyed, its last work may still run: its end will be told.
-    if (st == TIDE_ERR_INVALID || st == TIDE_ERR_NOT_FOUND) return u->by->known ? LATER : GONE;
+    if (tide__sc_is_gone(st)) return GONE;
     if (st != TIDE_OK) return LATER;
-    u->by->known = true;
     u->recorded = true;
     return ON_ITS_WAY;
 }
@@ -240,11 +237,13 @@ tide__piece *tide__sc_take_idle(tide__sc *a, const tide__sc_plan *plan) {
     return tide__sc_move_idle(a, p, &s->shelf);
 }
 
-/// The next stream with a queue that had no turn in this round.
-static tide__sc_stream *next_waiting(const tide__sc *a, uint64_t round) {
-    tide__sc_stream *s = a->waiting;
-    while (s != NULL && s->round == round) s = s->next_waiting;
-    return s;
+/// The next stream with a queue after number `after`.
+static tide__sc_stream *next_waiting(const tide__sc *a, uint64_t after) {
+    tide__sc_stream *next = NULL;
+    for (tide__sc_stream *s = a->waiting; s != NULL; s = s->next_waiting) {
+        if (s->number > after && (next == NULL || s->number < next->number)) next = s;
+    }
+    return next;
 }
 
 /// The youngest event in the stream: those before it are done when it is. 0: none.
@@ -257,9 +256,9 @@ static tide_event_id last_event(const tide__sc_stream *s) {
 }
 
 void tide__sc_sync_uses(tide__sc *a) {
-    const uint64_t round = ++a->rounds;
-    for (tide__sc_stream *s; (s = next_waiting(a, round)) != NULL;) {
-        s->round = round;
+    uint64_t at = 0;
+    for (tide__sc_stream *s; (s = next_waiting(a, at)) != NULL;) {
+        at = s->number;
         if (record_late(a, s) == GONE) {
             tide__sc_forget_stream(a, s);
             continue;

@@ -44,5 +44,7 @@ void tide__wrap_record_use(void *self, const tide_memory *mem, tide_stream_id st
 }
 
 void tide__wrap_listen(void *self, const tide_allocator_listener *listener) {
-    tide_allocator_listen(((tide__wrap *)self)->inner, listener);
+    tide__wrap *w = self;
+    w->listening = listener != NULL; // from now on through us: we end it when we go
+    tide_allocator_listen(w->inner, listener);
 }
