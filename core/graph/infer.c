@@ -124,6 +124,22 @@ static tide_status named_bytes(const tide_value *v, const tide_operand *o, size_
                      v->name, tide_shape_format(&o->shape, shape, sizeof shape));
 }
 
+/// Read only: an operand has one pointer for inputs and outputs, and the bytes may be a file's.
+static tide_status load_content(const tide_value *v, const tide_tensor *content, tide_operand *o, tide_error *err) {
+    const void *data;
+    const tide_status st = tide_tensor_read(content, &data, err);
+    if (st != TIDE_OK) {
+        tide_error_prefix(err, "constant '%s'", v->name);
+        return st;
+    }
+    // The tensor may be in other hands too.
+    if (tide_tensor_size_bytes(content) != o->size_bytes || (o->size_bytes > 0 && data == NULL) ||
+        !tide_tensor_is_contiguous(content))
+        return TIDE_FAIL(err, TIDE_ERR_INVALID, "constant '%s' is not %zu B without gaps", v->name, o->size_bytes);
+    o->data = o->size_bytes > 0 ? (void *)(uintptr_t)data : empty_content;
+    return TIDE_OK;
+}
+
 static tide_status load_input(const infer_pass *p, const tide_node *n, size_t k, tide_operand *o, tide_error *err) {
     *o = (tide_operand){0};
     if (n->inputs[k] == TIDE_NO_VALUE) return TIDE_OK;
@@ -132,11 +148,8 @@ static tide_status load_input(const infer_pass *p, const tide_node *n, size_t k,
     o->dtype = v->dtype;
     o->shape = v->shape;
     TIDE_TRY(named_bytes(v, o, &o->size_bytes, err));
-    tide_tensor *content = content_of(p, n->inputs[k]);
-    // Read only: an operand has one pointer for inputs and outputs, and the bytes may be a file's.
-    if (content != NULL)
-        o->data = o->size_bytes > 0 ? (void *)(uintptr_t)tide_tensor_const_data(content) : empty_content;
-    return TIDE_OK;
+    const tide_tensor *content = content_of(p, n->inputs[k]);
+    return content != NULL ? load_content(v, content, o, err) : TIDE_OK;
 }
 
 static tide_status load_operands(infer_pass *p, const tide_node *n, tide_error *err) {

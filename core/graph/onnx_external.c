@@ -5,9 +5,10 @@
 //
 // Keys: "location" (relative path), "offset" and "length" in bytes, optional (ONNX ExternalData.md).
 //
-// Large weights are not read but mapped, so that planning a model of many gigabytes touches none of them. The mapping
-// holds the file that was opened: replacing it by another does no harm, cutting it short while the graph lives does, as
-// with every mapped file.
+// Weights are copied, so that nothing that happens to the file later can reach the graph. Files too large for that are
+// mapped instead: planning a model of many gigabytes must touch none of them. Replacing such a file by another does no
+// harm; cutting it short while the graph lives ends the process (SIGBUS), as with every mapping. A run moves its
+// weights into Persistent memory while the program is built (tide_program_options.weights_registry).
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -152,8 +153,15 @@ tide_status tide__onnx_read_external(const Onnx__TensorProto *t, const char *lab
     return st;
 }
 
-/// Smaller ones are read: a mapping takes whole pages, and a process may have some 65,000 of them.
-enum { MAP_FROM_BYTES = 1 << 16 };
+enum {
+    MAP_FROM_FILE_BYTES = 1 << 28, ///< of the file: what is smaller is read in a fraction of a second
+    MAP_FROM_BYTES = 1 << 16, ///< of the tensor: a mapping takes whole pages, a process may have some 65,000 of them
+};
+
+static bool is_large_file(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0 && info.st_size >= MAP_FROM_FILE_BYTES;
+}
 
 tide_block *tide__onnx_map_external(const Onnx__TensorProto *t, const char *label, const char *path, size_t size_bytes,
                                     size_t elem_bytes) {
@@ -163,7 +171,8 @@ tide_block *tide__onnx_map_external(const Onnx__TensorProto *t, const char *labe
     tide_text file = {0};
     tide_block *block = NULL;
     tide_status st = path_beside(path, label, p.location, &file, NULL);
-    if (st == TIDE_OK) st = tide_block_map_file(file.data, p.offset, size_bytes, TIDE_KIND_HOST_PAGEABLE, &block, NULL);
+    if (st == TIDE_OK && is_large_file(file.data))
+        st = tide_block_map_file(file.data, p.offset, size_bytes, TIDE_KIND_HOST_PAGEABLE, &block, NULL);
     tide_text_deinit(&file);
     return st == TIDE_OK ? block : NULL;
 }

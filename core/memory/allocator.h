@@ -113,7 +113,8 @@ typedef struct tide_allocator_ops {
  * Make an allocator object around a table and its state.
  *
  * @param ops   borrowed, static
- * @param self  taken: ops->destroy(self) is called with the last reference (also when this call fails)
+ * @param self  taken: ops->destroy(self) is called with the last reference, and when this call fails; not for a table
+ *              of another ABI, which nobody here can read
  * @return TIDE_OK with one reference in *out; TIDE_ERR_INVALID for another ABI or a missing entry; TIDE_ERR_NOMEM
  */
 tide_status tide_allocator_create(const tide_allocator_ops *ops, void *self, tide_device device, tide_allocator **out,

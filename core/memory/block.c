@@ -97,6 +97,7 @@ tide_status tide_block_adopt(tide_data_ptr *ptr, size_t size_bytes, tide_memory_
         return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no host memory for the record of block '%s'",
                          tag != NULL ? tag : "(no name)");
     b->id = tide__block_next_id();
+    if (tide_data_ptr_is_read_only(ptr)) b->flags = TIDE_BLOCK_READ_ONLY;
     b->foreign = tide_data_ptr_take(ptr);
     b->mem = (tide_memory){.data = b->foreign.data,
                            .requested_bytes = size_bytes,
@@ -123,15 +124,9 @@ tide_status tide_block_map_file(const char *path, uint64_t offset_bytes, size_t 
     tide_data_ptr ptr = TIDE_DATA_PTR_INIT;
     size_t mapped_bytes = 0;
     TIDE_TRY(tide_data_ptr_map_file(path, offset_bytes, size_bytes, &ptr, &mapped_bytes, err));
-    tide_block *b = NULL;
-    const tide_status st = tide_block_adopt(&ptr, mapped_bytes, kind, path, &b, err);
-    if (st != TIDE_OK) {
-        tide_data_ptr_reset(&ptr);
-        return st;
-    }
-    b->flags = TIDE_BLOCK_READ_ONLY;
-    *out = b;
-    return TIDE_OK;
+    const tide_status st = tide_block_adopt(&ptr, mapped_bytes, kind, path, out, err);
+    tide_data_ptr_reset(&ptr); // empty when it was taken
+    return st;
 }
 
 // ---- references ----

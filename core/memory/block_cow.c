@@ -94,8 +94,10 @@ bool tide_block_is_alias(const tide_block *a, const tide_block *b) {
 
 static tide_status check_clone(const tide_block *b, tide_stream_id stream, tide_error *err) {
     const tide_stream_id own = __atomic_load_n(&b->last_stream, __ATOMIC_RELAXED);
-    const void *unused;
-    TIDE_TRY(tide_block_read(b, &unused, err));
+    if ((__atomic_load_n(&b->flags, __ATOMIC_RELAXED) & TIDE_BLOCK_FAIL_ACCESS) != 0) {
+        const void *unused;
+        TIDE_TRY(tide_block_read_slow(b, &unused, err));
+    }
     if (stream != own) {
         const tide_status st =
             TIDE_FAIL(err, TIDE_ERR_INVALID, "block '%s': a lazy clone for stream %llu of memory in use on stream %llu",
@@ -134,27 +136,37 @@ static void share(tide_block *b, tide_block *twin, cow **spare) {
     __atomic_fetch_or(&b->flags, TIDE_BLOCK_COW, __ATOMIC_RELEASE);
 }
 
+/// Nobody has seen it yet.
+static void drop_twin(tide_block *twin) {
+    if (twin != NULL) tide_allocator_unref(twin->owner);
+    tide_host_free(twin);
+}
+
 tide_status tide_block_lazy_clone(tide_block *b, tide_stream_id stream, tide_block **out, tide_error *err) {
     TIDE_TRY(check_clone(b, stream, err));
-    if (!tide_block_is_simple(b)) {
+    lock_block(b); // whose memory it has may be changing
+    const bool simple = tide_block_is_simple(b), shared = b->cow != NULL;
+    unlock_block(b);
+    if (!simple) {
         *out = NULL;
         return TIDE_OK;
     }
-    // All host memory is taken before anything is shared. Whether the spare context is needed is known under the lock.
+    // All host memory is taken before anything is shared, and without the lock.
     tide_block *twin = twin_of(b);
-    cow *spare = twin != NULL && cow_of(b) == NULL ? cow_create() : NULL;
+    cow *spare = twin != NULL && !shared ? cow_create() : NULL;
     lock_block(b);
-    const bool good = twin != NULL && (b->cow != NULL || spare != NULL);
-    if (good) share(b, twin, &spare);
+    const bool changed = !tide_block_is_simple(b) || (shared && b->cow == NULL); // fixed or settled since
+    const bool enough = twin != NULL && (b->cow != NULL || spare != NULL);
+    if (!changed && enough) share(b, twin, &spare);
     unlock_block(b);
     cow_destroy(spare);
-    if (!good) {
-        if (twin != NULL) tide_allocator_unref(twin->owner);
-        tide_host_free(twin);
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no host memory for a lazy clone of block '%s'", tide__block_name(b));
+    if (!changed && enough) {
+        *out = twin;
+        return TIDE_OK;
     }
-    *out = twin;
-    return TIDE_OK;
+    drop_twin(twin);
+    if (changed) return tide_block_lazy_clone(b, stream, out, err);
+    return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no host memory for a lazy clone of block '%s'", tide__block_name(b));
 }
 
 // ---- parting ----

@@ -80,6 +80,8 @@ static void unmap(void *context) {
     tide_host_free(m);
 }
 
+bool tide_data_ptr_is_read_only(const tide_data_ptr *p) { return p->release == unmap; }
+
 /// How many bytes of the open file are asked for: TIDE_ERR_INVALID when they are not there.
 static tide_status check_range(int fd, const char *path, uint64_t offset_bytes, size_t *size_bytes, tide_error *err) {
     struct stat info;

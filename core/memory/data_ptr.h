@@ -7,8 +7,7 @@
 //     foreign buffer    data -> their bytes                   context -> their object
 //     bare pointer      data -> somebody's bytes              no release: never freed
 //
-// When data is all there is to know (context is data, or there is none to keep) the pointer is *simple*, and
-// copy-on-write may pass the memory from one owner to another.
+// When context is data, the address is all there is to know: the pointer is *simple*.
 #ifndef TIDE_CORE_MEMORY_DATA_PTR_H
 #define TIDE_CORE_MEMORY_DATA_PTR_H
 
@@ -18,7 +17,7 @@
 extern "C" {
 #endif
 
-/// Called once, with the context, never with NULL in between.
+/// Called once, with the context.
 typedef void (*tide_release_fn)(void *context);
 
 /// Owns what release would free. A value: move it with tide_data_ptr_take, do not copy the struct.
@@ -41,6 +40,8 @@ static inline tide_release_fn tide_data_ptr_release_fn(const tide_data_ptr *p) {
 static inline tide_device tide_data_ptr_device(const tide_data_ptr *p) { return p->device; }
 /// The context is the data itself: whoever has the address can release it.
 static inline bool tide_data_ptr_is_simple(const tide_data_ptr *p) { return p->context == p->data; }
+/// A file mapping: its bytes cannot be written, and a block over it says so.
+bool tide_data_ptr_is_read_only(const tide_data_ptr *p);
 /// Move: returns *p and leaves NULL on the same device.
 tide_data_ptr tide_data_ptr_take(tide_data_ptr *p);
 /// Release what is owned, once; *p is NULL on the same device then. Harmless on a NULL pointer.
@@ -55,9 +56,12 @@ tide_status tide_data_ptr_with_closure(void *data, tide_device device, tide_rele
 
 /**
  * Map `size_bytes` of a file from `offset_bytes` on, read only; 0: up to its end. Data need not begin at a page, the
- * context keeps the mapping and unmaps it once.
+ * context keeps the mapping and unmaps it once. As with every mapping: cutting the file short meanwhile makes reading
+ * what is gone a fatal signal (SIGBUS), and writing into the file may show. For files that nobody else writes.
  *
- * @return TIDE_ERR_IO (cannot be opened or mapped), TIDE_ERR_INVALID (range outside the file; the file is empty)
+ * @param mapped_bytes  out: how many; may be NULL
+ * @return TIDE_ERR_IO (cannot be opened or mapped), TIDE_ERR_INVALID (range outside the file; the file is empty),
+ *         TIDE_ERR_NOMEM
  */
 tide_status tide_data_ptr_map_file(const char *path, uint64_t offset_bytes, size_t size_bytes, tide_data_ptr *out,
                                    size_t *mapped_bytes, tide_error *err) TIDE_NODISCARD;

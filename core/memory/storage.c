@@ -77,11 +77,21 @@ tide_status tide_storage_adopt(tide_data_ptr *ptr, size_t size_bytes, tide_memor
 
 // ---- bytes ----
 
+/// Work queued on the block's last stream may still use it, or, on fresh memory, whoever had it before. A stream that
+/// is gone has no work left, so a failure says nothing here; one that matters comes back from the copy itself.
+static void wait_for(const tide_block *b) {
+    const tide_stream_id stream = __atomic_load_n(&b->last_stream, __ATOMIC_RELAXED);
+    if (b->device.type == TIDE_DEVICE_CPU && stream == 0) return; // work of the calling thread: done
+    const tide_status st = tide_stream_sync(b->device, stream, NULL);
+    (void)st;
+}
+
 /// Zero `size_bytes` of fresh memory from `offset_bytes` on; they are there when this returns.
 static tide_status zero(const tide_storage *s, size_t offset_bytes, size_t size_bytes, tide_error *err) {
     if (size_bytes == 0) return TIDE_OK;
     char *const at = (char *)tide_storage_data(s) + offset_bytes;
     if (s->device.type == TIDE_DEVICE_CPU) {
+        wait_for(s->block);
         memset(at, 0, size_bytes);
         return TIDE_OK;
     }
@@ -95,6 +105,8 @@ static tide_status copy_all(const tide_storage *to, const tide_storage *from, ti
     TIDE_TRY(tide_storage_read(from, &src, err));
     if (from->size_bytes == 0) return TIDE_OK;
     void *const dst = tide_storage_data(to);
+    wait_for(from->block);
+    wait_for(to->block);
     if (to->device.type == TIDE_DEVICE_CPU && from->device.type == TIDE_DEVICE_CPU) {
         memcpy(dst, src, from->size_bytes);
         return TIDE_OK;

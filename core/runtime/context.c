@@ -99,9 +99,7 @@ static tide_status take_tables(tide_context *c, tide_error *err) {
 }
 
 static tide_status fill_context(tide_context *c, tide_error *err) {
-    tide_allocator *workspace;
-    TIDE_TRY(tide_registry_get(c->plan->registry, c->plan->device, TIDE_KIND_WORKSPACE, &workspace, err));
-    c->workspace = tide_allocator_ref(workspace);
+    TIDE_TRY(tide_registry_acquire(c->plan->registry, c->plan->device, TIDE_KIND_WORKSPACE, &c->workspace, err));
     TIDE_TRY(take_tables(c, err));
     TIDE_TRY(make_steps(c, err));
     TIDE_TRY(tide__context_take_memory(c, err));

@@ -7,8 +7,9 @@
 //
 //     created          all poison, all barred
 //     birth of x       its place must be poison from end to end, else somebody wrote where nobody owned; opened
-//     death of x       its red zone (from its last byte to the end of its place) must be poison; all poison again,
-//     barred end of a run     the whole buffer must be poison: nobody is alive
+//     death of x       its red zone (from its last byte to the end of its place) must be poison; all poison and
+//                      barred again
+//     end of a run     the whole buffer must be poison: nobody is alive
 //
 // "Barred" is AddressSanitizer's doing and nothing in other builds. Naive births have blocks of their own and go the
 // same way; graph outputs too, from the begin of a run, but are never barred: they are in other hands. What kernels

@@ -32,15 +32,35 @@ static size_t count_live(const tide_graph *g) {
 
 // ---- stages on the graph ----
 
-/// Kernels and folding read constants as rows without gaps (LT-6).
-static tide_status check_constants(const tide_graph *g, tide_error *err) {
-    for (size_t v = 0; v < g->n_values; v++) {
-        const tide_tensor *t = g->values[v].constant;
-        if (t == NULL || tide_tensor_is_contiguous(t)) continue;
-        TIDE_FAIL(err, TIDE_ERR_INVALID, "constant '%s' is not contiguous: kernels read rows without gaps",
-                  g->values[v].name);
+/// A constant may be in other hands too, and be another one by now than the graph took.
+static tide_status check_constant(const tide_value *v, tide_error *err) {
+    const tide_tensor *t = v->constant;
+    if (tide_tensor_dtype(t) != v->dtype || !tide_shape_equal(tide_tensor_shape(t), &v->shape)) {
+        char took[192], is[192];
+        return TIDE_FAIL(err, TIDE_ERR_INVALID, "constant '%s' was changed: the graph has %s %s, it is %s %s", v->name,
+                         tide_dtype_name(v->dtype), tide_shape_format(&v->shape, took, sizeof took),
+                         tide_dtype_name(tide_tensor_dtype(t)), tide_shape_format(tide_tensor_shape(t), is, sizeof is));
+    }
+    // Kernels and folding read rows without gaps (LT-6).
+    if (!tide_tensor_is_contiguous(t)) {
+        TIDE_FAIL(err, TIDE_ERR_INVALID, "constant '%s' is not contiguous: kernels read rows without gaps", v->name);
         tide_error_hint(err, "tide_tensor_contiguous makes a tensor without gaps of it");
         return TIDE_ERR_INVALID;
+    }
+    const void *data;
+    const tide_status st = tide_tensor_read(t, &data, err);
+    if (st != TIDE_OK) {
+        tide_error_prefix(err, "constant '%s'", v->name);
+        return st;
+    }
+    if (data == NULL && tide_tensor_size_bytes(t) > 0)
+        return TIDE_FAIL(err, TIDE_ERR_INVALID, "constant '%s' has no memory", v->name);
+    return TIDE_OK;
+}
+
+static tide_status check_constants(const tide_graph *g, tide_error *err) {
+    for (size_t v = 0; v < g->n_values; v++) {
+        if (g->values[v].constant != NULL) TIDE_TRY(check_constant(&g->values[v], err));
     }
     return TIDE_OK;
 }
@@ -141,13 +161,29 @@ static tide_status move_weight(build *b, uint32_t value_i, tide_error *err) {
     return TIDE_OK;
 }
 
+/// A tensor of the program's own over the same memory: whoever holds the constant too may give his tensor another shape
+/// or other memory, and kernels keep the address.
+static tide_status own_weight(build *b, uint32_t value_i, tide_error *err) {
+    const tide_value *v = &b->p->graph->values[value_i];
+    if (tide_tensor_use_count(v->constant) == 1) return TIDE_OK;
+    tide_tensor *own;
+    const tide_status st = tide_tensor_view(v->constant, &v->shape, &own, err);
+    if (st != TIDE_OK) {
+        tide_error_prefix(err, "weight '%s'", v->name);
+        return st;
+    }
+    tide_graph_set_constant(b->p->graph, value_i, own);
+    tide_tensor_unref(own);
+    return TIDE_OK;
+}
+
 static tide_status place_marked(build *b, const bool *is_weight, tide_error *err) {
     const tide_graph *g = b->p->graph;
     for (uint32_t v = 0; v < g->n_values; v++) {
         if (!is_weight[v]) continue;
         if (!tide_add_u64(b->p->weight_bytes, tide_tensor_size_bytes(g->values[v].constant), &b->p->weight_bytes))
             return TIDE_FAIL(err, TIDE_ERR_OVERFLOW, "the weights together have more than 2^64 bytes");
-        if (b->opt->weights_registry != NULL) TIDE_TRY(move_weight(b, v, err));
+        TIDE_TRY(b->opt->weights_registry != NULL ? move_weight(b, v, err) : own_weight(b, v, err));
         TIDE_TRY(tide__fix_constant(g->values[v].constant, g->values[v].name, err));
     }
     return TIDE_OK;

@@ -29,7 +29,7 @@ tide_status tide__value_operand(const tide_graph *g, uint32_t value_i, tide_oper
 
 tide_status tide__fix_constant(tide_tensor *constant, const char *name, tide_error *err) {
     tide_block *block = tide_tensor_storage(constant)->block;
-    if (block == NULL || block->fixed) return TIDE_OK; // without elements there is nothing to hold
+    if (block == NULL) return TIDE_OK; // without elements there is nothing to hold
     tide_status st = tide_block_materialize(block, err);
     if (st == TIDE_OK) st = tide_block_fix(block, err);
     if (st != TIDE_OK) tide_error_prefix(err, "constant '%s'", name);

@@ -56,7 +56,7 @@ static tide_status load_one(tide_inference_plan *p, uint32_t value_i, const tide
 tide_status tide__weights_preload(tide_inference_plan *p, tide_error *err) {
     const tide_graph *g = p->program->graph;
     tide_allocator *persistent;
-    TIDE_TRY(tide_registry_get(p->registry, p->device, TIDE_KIND_PERSISTENT, &persistent, err));
+    TIDE_TRY(tide_registry_acquire(p->registry, p->device, TIDE_KIND_PERSISTENT, &persistent, err));
     p->weights = tide_host_calloc(g->n_values + 1, sizeof *p->weights);
     bool *is_weight = tide_host_calloc(g->n_values + 1, sizeof *is_weight);
     tide_status st = TIDE_OK;
@@ -72,6 +72,7 @@ tide_status tide__weights_preload(tide_inference_plan *p, tide_error *err) {
              "inference plan '%s': preload weights: %zu weights, %" PRIu64 " B, %zu of them shared with the program",
              g->name, p->n_weights, p->weight_bytes, p->n_shared_weights);
 done:
+    tide_allocator_unref(persistent);
     tide_host_free(is_weight);
     return st;
 }

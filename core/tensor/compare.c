@@ -48,6 +48,10 @@ static void compare_element(tide_tensor_diff *d, int64_t i, double got, double w
     if (d->n_failed++ == 0) d->first_failed = i;
 }
 
+static bool is_readable(const tide_tensor *t, const void *data) {
+    return data != NULL && tide_tensor_is_contiguous(t) && tide_tensor_device(t).type == TIDE_DEVICE_CPU;
+}
+
 tide_status tide_tensor_compare(const tide_tensor *got, const tide_tensor *want, double rtol, double atol,
                                 tide_tensor_diff *out, tide_error *err) {
     const tide_dtype dtype = tide_tensor_dtype(got);
@@ -62,9 +66,11 @@ tide_status tide_tensor_compare(const tide_tensor *got, const tide_tensor *want,
         return TIDE_FAIL(err, TIDE_ERR_NOT_IMPLEMENTED, "cannot compare %s tensors", tide_dtype_name(dtype));
     int64_t n;
     TIDE_TRY(tide_shape_numel(tide_tensor_shape(got), &n, err));
-    const void *a = tide_tensor_const_data(got), *b = tide_tensor_const_data(want);
-    if (n > 0 && (a == NULL || b == NULL || !tide_tensor_is_contiguous(got) || !tide_tensor_is_contiguous(want)))
-        return TIDE_FAIL(err, TIDE_ERR_INVALID, "only contiguous tensors with memory can be compared");
+    const void *a, *b;
+    TIDE_TRY(tide_tensor_read(got, &a, err));
+    TIDE_TRY(tide_tensor_read(want, &b, err));
+    if (n > 0 && (!is_readable(got, a) || !is_readable(want, b)))
+        return TIDE_FAIL(err, TIDE_ERR_INVALID, "only contiguous tensors with memory of the CPU can be compared");
     tide_tensor_diff d = {.first_failed = -1, .bitwise_equal = true};
     if (n > 0) d.bitwise_equal = memcmp(a, b, tide_tensor_size_bytes(got)) == 0;
     if (!d.bitwise_equal) {

@@ -116,8 +116,8 @@ tide_status tide_tensor_set_dtype(tide_tensor *t, tide_dtype dtype, tide_error *
  * either way.
  *
  * @param where  how to take memory; dtype and shape in it are ignored; NULL: as the present block was made
- * @return TIDE_ERR_INVALID (a strided view; memory that no allocator gave and `where` NULL), as tide_tensor_create; `t`
- * is unchanged then
+ * @return TIDE_ERR_INVALID (a strided view; memory that no allocator gave and `where` NULL), TIDE_ERR_BUSY (a guard, or
+ * a mapping with room left), as tide_tensor_create; `t` is unchanged then
  */
 tide_status tide_tensor_resize(tide_tensor *t, const tide_shape *shape, const struct tide_tensor_spec *where,
                                tide_error *err) TIDE_NODISCARD;

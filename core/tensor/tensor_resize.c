@@ -6,6 +6,8 @@
 //     no more than the old bytes   shape only                     shape only
 //     up to the capacity           shape, new tail zeroed         fresh memory: the rest is not ours to write
 //     more                         fresh memory                   fresh memory
+//
+// A tensor of no elements may stand at any byte: where its first element may not, it takes fresh memory too.
 #include "core/tensor/tensor_internal.h"
 
 /// Fresh memory with the old bytes and zeros behind them.
@@ -41,7 +43,8 @@ tide_status tide_tensor_resize(tide_tensor *t, const tide_shape *shape, const ti
     }
     const size_t have_bytes = tide_tensor_is_bound(t) ? t->layout.size_bytes : 0;
     if (want_bytes > have_bytes) {
-        if (want_bytes <= tide_tensor_capacity_bytes(t) && tide_storage_is_unique(&t->storage)) {
+        if (tide_storage_is_unique(&t->storage) &&
+            tide__layout_check_place(t->dtype, &want, &t->storage, t->offset_bytes, NULL) == TIDE_OK) {
             TIDE_TRY(tide__storage_zero(&t->storage, t->offset_bytes + have_bytes, want_bytes - have_bytes, err));
         } else {
             tide_storage fresh;

@@ -74,10 +74,10 @@ tide_status tide_tensor_slice(tide_tensor *t, int32_t dim, int64_t begin, int64_
     int64_t strides[TIDE_MAX_RANK];
     for (int32_t i = 0; i < shape.rank; i++) strides[i] = t->layout.strides[i];
     shape.dims[dim] = end > begin ? 1 + (end - begin - 1) / step : 0;
-    // Nothing here overflows: with two elements or more, all that is counted lies inside the base.
-    if (shape.dims[dim] > 1) strides[dim] *= step;
-    // A view without elements begins where its base does: its first element might lie behind the end.
+    // A view without elements begins where its base does (its first element might lie behind the end) and its strides
+    // mean nothing. Of others nothing overflows: with two elements or more, all that is counted lies inside the base.
     const bool has_elements = t->layout.size_bytes > 0 && shape.dims[dim] > 0;
+    if (has_elements && shape.dims[dim] > 1) strides[dim] *= step;
     const size_t skipped =
         has_elements ? (size_t)(begin * t->layout.strides[dim]) * tide_dtype_size(t->dtype) : (size_t)0;
     return make_view(t, &shape, strides, t->offset_bytes + skipped, out, err);

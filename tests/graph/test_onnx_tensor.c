@@ -236,17 +236,18 @@ static void test_external_data(void **state) {
     external_deinit(&e);
 }
 
-/// Large weights are the file itself, read-only: no allocator is asked, and they stay when the file's name goes. Small
-/// ones, and those at an odd offset, are read.
+/// Large weights of large files are the file itself, read-only: no allocator is asked, and they stay when the file's
+/// name goes. Others, and those at an odd offset, are read: they stay when the file is cut short, too.
 static void test_external_data_is_mapped(void **state) {
     (void)state;
     enum { N = 1 << 15 }; // 128 KiB
     static float floats[N + 2];
     static const struct {
         const char *offset;
-        int64_t n;
+        int64_t n, file_bytes; // the rest of the file is a hole
         bool mapped;
-    } rows[] = {{"8", N, true}, {"6", N, false}, {"8", 100, false}, {"0", N, true}};
+    } rows[] = {{"8", N, 1 << 28, true}, {"6", N, 1 << 28, false},       {"8", 100, 1 << 28, false},
+                {"0", N, 1 << 28, true}, {"0", N, (1 << 28) - 1, false}, {"8", N, sizeof floats, false}};
     tide_allocator *cpu = NULL;
     tide_allocator_stats before, after;
     tide_error err = TIDE_ERROR_INIT;
@@ -259,6 +260,7 @@ static void test_external_data_is_mapped(void **state) {
         external_init(&e);
         snprintf(path, sizeof path, "%s/inner/weights.bin", e.folder);
         write_bytes(path, floats, sizeof floats);
+        assert_int_equal(truncate(path, rows[i].file_bytes), 0);
         external_set(&e, 0, "location", "weights.bin");
         external_set(&e, 1, "offset", rows[i].offset);
         e.m.tensor_dims[0][0] = rows[i].n / 4; // n/4 x 4
@@ -266,6 +268,7 @@ static void test_external_data_is_mapped(void **state) {
         assert_tide_ok(import_external(&e, e.model, &g, &err), &err);
         tide_allocator_get_stats(cpu, &after);
         tide_tensor *w = g->values[tide_graph_find_value(g, "w")].constant;
+        if (!rows[i].mapped) assert_int_equal(truncate(path, 0), 0);
         external_deinit(&e); // the name is gone
         assert_int_equal(after.n_allocs - before.n_allocs, rows[i].mapped ? 0 : 1);
         assert_true((tide_tensor_storage(w)->block->owner == NULL) == rows[i].mapped);

@@ -43,6 +43,7 @@ static const tide_allocator_ops least = {.abi = TIDE_ALLOCATOR_ABI,
                                          .stats = mock_stats,
                                          .destroy = mock_destroy};
 
+// PT-1: the layer between data pointers and a device's memory.
 static void references_are_counted(void **state) {
     (void)state;
     mock m = {0};

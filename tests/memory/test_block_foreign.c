@@ -175,6 +175,27 @@ static void mapped_file_is_a_block(void **state) {
     unlink(path);
 }
 
+// A mapping cannot be written whichever way it came into the block.
+static void adopted_mapping_is_read_only(void **state) {
+    (void)state;
+    tide_error err = TIDE_ERROR_INIT;
+    char path[] = "/tmp/tide_block_XXXXXX";
+    const int fd = mkstemp(path);
+    assert_int_equal(write(fd, "0123456789", 10), 10);
+    close(fd);
+    tide_data_ptr p = TIDE_DATA_PTR_INIT;
+    tide_block *b = NULL;
+    void *unused;
+    assert_tide_ok(tide_data_ptr_map_file(path, 0, 0, &p, NULL, &err), &err);
+    unlink(path);
+    assert_true(tide_data_ptr_is_read_only(&p));
+    assert_tide_ok(tide_block_adopt(&p, 10, TIDE_KIND_DEFAULT, "file", &b, &err), &err);
+    assert_false(tide_data_ptr_is_read_only(&p)); // taken
+    assert_tide_status(tide_block_write(b, &unused, &err), TIDE_ERR_BUSY);
+    assert_text_has(err.msg, "'file': its memory is read-only");
+    tide_block_unref(b);
+}
+
 // A failed adoption leaves the pointer with the caller, to release or to try again.
 static void failed_adoption_takes_nothing(void **state) {
     (void)state;
@@ -202,6 +223,7 @@ int main(void) {
         tide_unit_test(foreign_bytes_are_counted_by_kind),
         tide_unit_test(caller_keeps_borrowed_memory_alive),
         tide_unit_test(mapped_file_is_a_block),
+        tide_unit_test(adopted_mapping_is_read_only),
         tide_unit_test(failed_adoption_takes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

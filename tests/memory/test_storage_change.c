@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // A storage that changes what it holds: reset, external memory, growing. Whatever fails, nothing is lost or half done.
+#include <time.h>
+
+#include "core/device/backend.h"
+#include "core/memory/allocators/allocators.h"
 #include "storage_test.h"
 
 // ---- reset ----
@@ -135,6 +139,56 @@ static void external_memory_can_be_set(void **state) {
     tide_allocator_unref(a);
 }
 
+typedef enum { OWNED, EXTERNAL, EMPTY, N_SORTS } sort;
+
+static tide_storage make_sort(sort what, tide_registry *r, char *bytes, int *n_released) {
+    tide_error err = TIDE_ERROR_INIT;
+    tide_storage s = {.device = TIDE_CPU};
+    if (what == OWNED) s = create(r, 100);
+    tide_data_ptr p = tide_data_ptr_make(bytes, n_released, count_release, TIDE_CPU);
+    if (what == EXTERNAL) assert_tide_ok(tide_storage_adopt(&p, 64, TIDE_KIND_DEFAULT, "first", &s, &err), &err);
+    return s;
+}
+
+// S28-2: both calls that change, on an owned, an external and an empty storage: what it held is let go once, in its own
+// way, and not before the new is there.
+static void every_sort_takes_either_memory(void **state) {
+    (void)state;
+    for (sort from = OWNED; from < N_SORTS; from++) {
+        for (sort to = OWNED; to < N_SORTS; to++) {
+            static mock m;
+            tide_error err = TIDE_ERROR_INIT;
+            tide_allocator *a = make_mock(&m, TIDE_CPU);
+            tide_registry *r = registry_of(a);
+            char first[64], second[32];
+            int n_first = 0, n_second = 0;
+            tide_storage s = make_sort(from, r, first, &n_first);
+            const tide_storage_spec spec = spec_for(r, TIDE_CPU, "w");
+            tide_data_ptr p = tide_data_ptr_make(second, &n_second, count_release, TIDE_CPU);
+            if (to == EXTERNAL)
+                assert_tide_ok(tide_storage_set_external(&s, &p, 32, TIDE_KIND_DEFAULT, "second", &err), &err);
+            else
+                assert_tide_ok(tide_storage_reset(&s, &spec, to == OWNED ? 300 : 0, &err), &err);
+            const size_t size = to == OWNED ? 512 : to == EXTERNAL ? 32 : 0;
+            assert_int_equal(s.size_bytes, size);
+            assert_true(tide_storage_is_empty(&s) == (to == EMPTY));
+            assert_ptr_equal(tide_storage_data(&s), to == OWNED ? m.given : to == EXTERNAL ? second : NULL);
+            assert_true(tide_device_equal(s.device, TIDE_CPU));
+            if (to == OWNED) assert_bytes(&s, 0, size, 0);
+            assert_int_equal(n_first, from == EXTERNAL ? 1 : 0);
+            assert_int_equal(n_second, 0);
+            static const char *const orders[N_SORTS][N_SORTS] = {{"aar", "ar", "ar"}, {"a", "", ""}, {"a", "", ""}};
+            assert_string_equal(m.order, orders[from][to]);
+            tide_storage_deinit(&s);
+            assert_int_equal(n_first, from == EXTERNAL ? 1 : 0);
+            assert_int_equal(n_second, to == EXTERNAL ? 1 : 0);
+            assert_int_equal(m.n_allocs, m.n_releases);
+            tide_registry_destroy(r);
+            tide_allocator_unref(a);
+        }
+    }
+}
+
 // ---- growing ----
 
 // PT-2: it grows on resize: old bytes kept, the rest zero; within the capacity nothing happens; other users keep
@@ -265,12 +319,64 @@ static void failed_resize_changes_nothing(void **state) {
     tide_allocator_unref(a);
 }
 
+/// Takes its time, so that whoever does not wait comes first.
+static void set_later(void *arg) {
+    const struct timespec a_while = {.tv_nsec = 30 * 1000 * 1000};
+    nanosleep(&a_while, NULL);
+    memset(arg, 7, 256);
+}
+
+// S28-3, S28-11: the CPU's streams are threads: bytes that are still to be written there are waited for, before they
+// are copied and before fresh memory (which may have been somebody's on that stream) is zeroed.
+static void streams_are_waited_for(void **state) {
+    (void)state;
+    tide_error err = TIDE_ERROR_INIT;
+    tide_allocator *a = NULL;
+    tide_stream_id stream = 0;
+    assert_tide_ok(tide_stream_create(TIDE_CPU, &stream, &err), &err);
+    assert_tide_ok(tide_cpu_allocator_create(&a, &err), &err);
+    tide_registry *r = registry_of(a);
+    tide_storage_spec spec = spec_for(r, TIDE_CPU, "w");
+    spec.stream = stream;
+    tide_storage s;
+    assert_tide_ok(tide_storage_create(&spec, 256, &s, &err), &err);
+    assert_tide_ok(tide_device_call(TIDE_CPU, stream, set_later, tide_storage_data(&s), &err), &err);
+    assert_tide_ok(tide_storage_resize(&s, NULL, 512, &err), &err);
+    assert_bytes(&s, 0, 256, 7);
+    assert_bytes(&s, 256, 512, 0);
+    tide_storage_deinit(&s);
+    tide_registry_destroy(r);
+    tide_allocator_unref(a);
+
+    // Freed memory serves again at once on its own stream, before the work that is queued there is done.
+    assert_tide_ok(tide_stream_caching_create(TIDE_CPU, NULL, &a, &err), &err);
+    r = registry_of(a);
+    spec.registry = r;
+    assert_tide_ok(tide_storage_create(&spec, 256, &s, &err), &err);
+    void *const at = tide_storage_data(&s);
+    assert_tide_ok(tide_device_call(TIDE_CPU, stream, set_later, at, &err), &err);
+    tide_storage_deinit(&s);
+    assert_tide_ok(tide_storage_reset(&s, &spec, 256, &err), &err);
+    assert_ptr_equal(tide_storage_data(&s), at);
+    assert_tide_ok(tide_stream_sync(TIDE_CPU, stream, &err), &err);
+    assert_bytes(&s, 0, 256, 0);
+    tide_storage_deinit(&s);
+    tide_registry_destroy(r);
+    tide_allocator_unref(a);
+    tide_stream_destroy(TIDE_CPU, stream);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        tide_unit_test(reset_gives_zeroed_memory),     tide_unit_test(failed_reset_leaves_an_empty_storage),
-        tide_unit_test(external_memory_can_be_set),    tide_unit_test(resize_keeps_the_bytes),
-        tide_unit_test(resize_crosses_devices),        tide_unit_test(foreign_memory_cannot_grow_by_itself),
+        tide_unit_test(reset_gives_zeroed_memory),
+        tide_unit_test(failed_reset_leaves_an_empty_storage),
+        tide_unit_test(external_memory_can_be_set),
+        tide_unit_test(every_sort_takes_either_memory),
+        tide_unit_test(resize_keeps_the_bytes),
+        tide_unit_test(resize_crosses_devices),
+        tide_unit_test(foreign_memory_cannot_grow_by_itself),
         tide_unit_test(failed_resize_changes_nothing),
+        tide_unit_test(streams_are_waited_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

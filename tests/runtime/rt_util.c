@@ -4,6 +4,7 @@
 #include "rt_util.h"
 
 #include "core/base/text.h"
+#include "core/graph/import.h"
 
 // ---- rig ----
 
@@ -239,6 +240,18 @@ tide_graph *rt_graph_long(void) {
 tide_graph *rt_graph_nth(size_t i) {
     static tide_graph *(*const all[])(void) = {rt_graph_diamond, rt_graph_early_output, rt_graph_conv, rt_graph_long};
     return i < sizeof all / sizeof all[0] ? all[i]() : NULL;
+}
+
+tide_graph *rt_graph_sample(const char *name) {
+    tide_error err = TIDE_ERROR_INIT;
+    char below[100], path[512], *data;
+    size_t len;
+    tide_graph *g;
+    snprintf(below, sizeof below, "sample_graphs/%s.json", name);
+    assert_tide_ok(tide_read_file(tide_source_path(below, path, sizeof path), 0, &data, &len, &err), &err);
+    assert_tide_ok(tide_graph_from_json(data, len, path, &g, &err), &err);
+    tide_host_free(data);
+    return g;
 }
 
 // ---- from graph to context ----

@@ -43,6 +43,8 @@ tide_graph *rt_graph_conv(void);         ///< two convolutions, pooling, an inne
 tide_graph *rt_graph_long(void);         ///< 12 steps of different sizes with long skips
 /// The four above by number, NULL past the end: for tests that hold on any graph.
 tide_graph *rt_graph_nth(size_t i);
+/// sample_graphs/NAME.json
+tide_graph *rt_graph_sample(const char *name);
 
 // ---- from graph to context ----
 

@@ -44,8 +44,8 @@ static void test_buffer_S27_7_S27_8(void **state) {
         assert_int_equal(after.live_bytes - before.live_bytes, s.m->bytes);
         const unsigned char *base = tide_context_buffer(c);
         assert_non_null(base);
-        tide_asan_unpoison(base, s.m->bytes);       // we look where nobody owns
-        assert_int_equal((uintptr_t)base % 256, 0); // S28-17
+        tide_asan_unpoison(base, s.m->bytes); // we look where nobody owns
+        assert_int_equal((uintptr_t)base % 256, 0);
         for (uint64_t i = 0; i < s.m->bytes && fill != TIDE_FILL_NONE; i++)
             assert_int_equal(base[i], fill == TIDE_FILL_ZERO ? 0x00 : 0xFF);
         tide_context_stats st;
@@ -60,8 +60,33 @@ static void test_buffer_S27_7_S27_8(void **state) {
     close_set(&s);
 }
 
+/// a context is of one request: several live at once, each with a buffer of its own. The registry is one for all,
+/// and neither makes nor keeps them.
+static void test_two_names_two_objects_X1(void **state) {
+    (void)state;
+    set s;
+    open_set(&s, rt_graph_long());
+    tide_registry *const registry = tide_registry_default();
+    tide_context *one = rt_context(s.ip, TIDE_RUN_PLANNED, TIDE_FILL_ZERO);
+    tide_context *two = rt_context(s.ip, TIDE_RUN_PLANNED, TIDE_FILL_ZERO);
+    assert_ptr_not_equal(one, two);
+    assert_ptr_not_equal(tide_context_buffer(one), tide_context_buffer(two));
+    assert_int_equal(rt_live(&s.rig, TIDE_KIND_WORKSPACE), 2 * s.m->bytes);
+    assert_ptr_equal(tide_registry_default(), registry);
+    tide_context_destroy(one);
+    assert_int_equal(rt_live(&s.rig, TIDE_KIND_WORKSPACE), s.m->bytes);
+    rt_feed(two, s.p, &s.rig, 1);
+    rt_run(two);
+    tide_context_destroy(two);
+    assert_int_equal(rt_live(&s.rig, TIDE_KIND_WORKSPACE), 0);
+    assert_ptr_equal(tide_registry_default(), registry);
+    tide_allocator *a = NULL;
+    assert_tide_status(tide_registry_get(registry, TIDE_CPU, TIDE_KIND_WORKSPACE, &a, NULL), TIDE_OK);
+    close_set(&s);
+}
+
 /// S27-12, S28-19: the plan gives offsets, the context takes one buffer, every tensor is bound at base + offset, also
-/// while running, and nothing is copied.
+/// while running, and nothing is copied. S28-17: each of these addresses is a multiple of 256.
 static void test_zero_copy_S27_12(void **state) {
     (void)state;
     for (size_t k = 0;; k++) {
@@ -364,6 +389,7 @@ static void test_no_elements(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(test_buffer_S27_7_S27_8),
+        tide_unit_test(test_two_names_two_objects_X1),
         tide_unit_test(test_zero_copy_S27_12),
         tide_unit_test(test_planned_needs_plan),
         tide_unit_test(test_nothing_to_place),

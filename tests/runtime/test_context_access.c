@@ -3,6 +3,7 @@
 // What a run asks of the tensors before its first step: guards, tensors that others changed meanwhile, strided ones;
 // and that its kernels take no memory. Lazy clones are in test_context_cow.c.
 #include "context_test.h"
+#include "core/runtime/value_operand.h"
 
 // ---- guards ----
 
@@ -149,10 +150,91 @@ static void test_strided_constant_is_refused_LT_6(void **state) {
     tide_tensor_unref(tall);
 }
 
+// ---- constants in other hands ----
+
+/// x (4x3) * w (3x2); `w` stays in the caller's hands too.
+static tide_graph *one_product(tide_tensor *w) {
+    tide_error err = TIDE_ERROR_INIT;
+    tide_graph *g = rt_graph("product");
+    rt_input(g, "x", "4x3");
+    uint32_t w_i;
+    assert_tide_ok(tide_graph_add_value(g, "w", &w_i, &err), &err);
+    tide_graph_set_constant(g, w_i, w);
+    rt_node(g, "MatMul", "m", "x,w", "y");
+    rt_output(g, "y");
+    return g;
+}
+
+/// A constant that its holder changed after the graph took it, or guards, is refused while the program is built.
+static void test_changed_constants_are_refused(void **state) {
+    (void)state;
+    tide_error err = TIDE_ERROR_INIT;
+    static const int64_t less[] = {2, 2};
+    const tide_shape smaller = tide_shape_make(2, less);
+    static const char *const says[] = {"constant 'w' was changed: the graph has float32 [3x2], it is float32 [2x2]",
+                                       "constant 'w' was changed: the graph has float32 [3x2], it is int32 [3x2]",
+                                       "constant 'w' has no memory", "constant 'w': block"};
+    for (int i = 0; i < 4; i++) {
+        tide_tensor *w = rt_tensor("3x2", 1);
+        tide_graph *g = one_product(w);
+        if (i == 0) assert_tide_ok(tide_tensor_set_shape(w, &smaller, &err), &err);
+        if (i == 1) assert_tide_ok(tide_tensor_set_dtype(w, TIDE_I32, &err), &err);
+        if (i == 2) tide_tensor_unbind(w);
+        if (i == 3) tide_block_set_guard(block_of(w), TIDE_BLOCK_FAIL_ACCESS, 0);
+        tide_program *p = NULL;
+        assert_tide_status(tide_program_build(g, NULL, &p, &err), i < 3 ? TIDE_ERR_INVALID : TIDE_ERR_BUSY);
+        assert_text_has(err.msg, says[i]);
+        tide_tensor_unref(w);
+    }
+}
+
+/// Once the program is built its constants are its own: whoever made one may give it other memory. X-6: what a run
+/// reads stays where it is.
+static void test_constants_stay_where_they_are(void **state) {
+    (void)state;
+    tide_error err = TIDE_ERROR_INIT;
+    static const int64_t more[] = {300, 200};
+    const tide_shape larger = tide_shape_make(2, more);
+    tide_tensor *w = rt_tensor("3x2", 1), *was;
+    assert_tide_ok(tide_tensor_clone(w, NULL, &was, &err), &err);
+    const void *const before = floats(w);
+    tide_program *p = NULL;
+    for (int64_t n = 0; p == NULL; n++) { // and each piece of memory that this takes may be missing
+        tide_graph *fresh = one_product(w);
+        tide_host_fail_after(n);
+        const tide_status st = tide_program_build(fresh, NULL, &p, &err);
+        tide_host_fail_after(-1);
+        assert_true(st == TIDE_OK ? n > 3 : st == TIDE_ERR_NOMEM);
+    }
+    assert_tide_ok(tide_tensor_resize(w, &larger, NULL, &err), &err); // moves to other memory
+    assert_ptr_not_equal(floats(w), before);
+    tide_tensor_unref(w);
+    tide_operand at;
+    assert_tide_ok(tide__value_operand(p->graph, tide_graph_find_value(p->graph, "w"), &at, &err), &err);
+    assert_ptr_equal(at.data, before);
+    assert_memory_equal(at.data, floats(was), tide_tensor_size_bytes(was));
+    tide_tensor_unref(was);
+    tide_program_unref(p);
+}
+
+/// What is hashed is the weights, whoever guards them meanwhile.
+static void test_hash_of_guarded_weights(void **state) {
+    (void)state;
+    set s;
+    open_set(&s, rt_graph_conv(), TIDE_RUN_PLANNED);
+    const uint64_t hash = tide_inference_plan_hash(s.ip);
+    for (uint32_t v = 0; v < s.p->graph->n_values; v++) {
+        if (s.ip->weights[v] != NULL) tide_block_set_guard(block_of(s.ip->weights[v]), TIDE_BLOCK_FAIL_ACCESS, 0);
+    }
+    assert_true(tide_inference_plan_hash(s.ip) == hash);
+    close_set(&s);
+}
+
 // ---- LT-31 ----
 
+enum { MAX_HOOKED = 128 };
 static struct {
-    const tide_op_def *real[32];
+    const tide_op_def *real[MAX_HOOKED];
     const set *s;
     size_t n_calls;
 } hook;
@@ -172,35 +254,45 @@ static tide_status run_hooked(const tide_kernel *k, const tide_kernel_args *args
     return st;
 }
 
-/// LT-31: kernels never choose memory: they write what the plan, a birth or the caller gives them.
+/// Every kernel of `g` under the hook, twice in both modes.
+static void assert_kernels_take_no_memory(tide_graph *g) {
+    static tide_op_def hooked[MAX_HOOKED];
+    set s;
+    open_set(&s, g, TIDE_RUN_PLANNED);
+    assert_true(s.p->n_steps <= MAX_HOOKED);
+    for (size_t k = 0; k < s.p->n_steps; k++) {
+        hook.real[k] = s.p->steps[k].kernel.def;
+        hooked[k] = *hook.real[k];
+        hooked[k].run = run_hooked;
+        s.p->steps[k].kernel.def = &hooked[k];
+    }
+    hook.s = &s;
+    hook.n_calls = 0;
+    for (int mode = 0; mode < 2; mode++) {
+        tide_context *c = rt_context(s.ip, modes[mode], TIDE_FILL_ZERO);
+        rt_feed(c, s.p, &s.rig, 1);
+        rt_run(c);
+        rt_run(c);
+        tide_context_destroy(c);
+    }
+    assert_int_equal(hook.n_calls, 4 * s.p->n_steps);
+    for (size_t k = 0; k < s.p->n_steps; k++) s.p->steps[k].kernel.def = hook.real[k];
+    close_set(&s);
+}
+
+/// LT-31: kernels never choose memory: they write what the plan, a birth or the caller gives them. Hand-made graphs and
+/// models with convolutions, attention, normalisation, pooling and joins.
 static void test_kernels_take_no_memory_LT_31(void **state) {
     (void)state;
     for (size_t i = 0;; i++) {
         tide_graph *g = rt_graph_nth(i);
         if (g == NULL) break;
-        set s;
-        open_set(&s, g, TIDE_RUN_PLANNED);
-        static tide_op_def hooked[32];
-        assert_true(s.p->n_steps <= 32);
-        for (size_t k = 0; k < s.p->n_steps; k++) {
-            hook.real[k] = s.p->steps[k].kernel.def;
-            hooked[k] = *hook.real[k];
-            hooked[k].run = run_hooked;
-            s.p->steps[k].kernel.def = &hooked[k];
-        }
-        hook.s = &s;
-        hook.n_calls = 0;
-        for (int mode = 0; mode < 2; mode++) {
-            tide_context *c = rt_context(s.ip, modes[mode], TIDE_FILL_ZERO);
-            rt_feed(c, s.p, &s.rig, 1);
-            rt_run(c);
-            rt_run(c);
-            tide_context_destroy(c);
-        }
-        assert_int_equal(hook.n_calls, 4 * s.p->n_steps);
-        for (size_t k = 0; k < s.p->n_steps; k++) s.p->steps[k].kernel.def = hook.real[k];
-        close_set(&s);
+        assert_kernels_take_no_memory(g);
     }
+    static const char *const models[] = {"lenet5", "transformer_encoder", "inception_block", "split_two_outputs",
+                                         "view_chain"};
+    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++)
+        assert_kernels_take_no_memory(rt_graph_sample(models[i]));
 }
 
 int main(void) {
@@ -209,6 +301,9 @@ int main(void) {
         tide_unit_test(test_changed_tensors_are_refused),
         tide_unit_test(test_strided_input_is_refused_LT_6),
         tide_unit_test(test_strided_constant_is_refused_LT_6),
+        tide_unit_test(test_changed_constants_are_refused),
+        tide_unit_test(test_constants_stay_where_they_are),
+        tide_unit_test(test_hash_of_guarded_weights),
         tide_unit_test(test_kernels_take_no_memory_LT_31),
     };
     return tide_registry_default() == NULL ? 1 : cmocka_run_group_tests(tests, NULL, NULL);

@@ -97,6 +97,9 @@ static void refusals(void **state) {
     assert_tide_status(tide_tensor_compare(h, h, 0, 0, &d, &err), TIDE_ERR_NOT_IMPLEMENTED);
     assert_tide_ok(tide_tensor_compare(empty, empty, 0, 0, &d, &err), &err);
     assert_true(d.pass);
+    tide_block_set_guard(tide_tensor_storage(f2)->block, TIDE_BLOCK_FAIL_ACCESS, 0);
+    assert_tide_status(tide_tensor_compare(f2, f2, 0, 0, &d, &err), TIDE_ERR_BUSY);
+    assert_text_has(err.msg, "a guard forbids all access");
     tide_tensor_unref(f4);
     tide_tensor_unref(f2);
     tide_tensor_unref(i4);

@@ -208,6 +208,29 @@ static void no_path_without_a_kind_LT_33(void **state) {
     tide_host_free(text);
 }
 
+// S28-8: a tensor cannot be copied by an assignment: the header keeps what it is to itself, and every call hands out a
+// handle. So references (ref) and moves (take) are all there is, besides the clones that say so.
+static void tensors_are_opaque_S28_8(void **state) {
+    (void)state;
+    char path[512];
+    char *text = NULL;
+    size_t len = 0;
+    tide_error err = TIDE_ERROR_INIT;
+    assert_tide_ok(tide_read_file(tide_source_path("core/tensor/tensor.h", path, sizeof path), 0, &text, &len, &err),
+                   &err);
+    assert_text_has(text, "\ntypedef struct tide_tensor tide_tensor;\n");
+    assert_null(strstr(text, "struct tide_tensor {"));
+    int n_handles = 0;
+    for (const char *at = text; (at = strstr(at, "tide_tensor *")) != NULL; at++) n_handles++;
+    assert_true(n_handles > 30); // it did look
+    for (const char *at = text; (at = strstr(at, "tide_tensor ")) != NULL; at++) {
+        const char after = at[strlen("tide_tensor ")];
+        const bool is_typedef = strncmp(at, "tide_tensor tide_tensor;", 24) == 0;
+        if (after != '*' && !is_typedef && isalpha((unsigned char)after)) fail_msg("by value: %.60s", at);
+    }
+    tide_host_free(text);
+}
+
 // ---- failures, one after another ----
 
 /// A scenario on a bench; must leave nothing behind when it fails.
@@ -337,9 +360,9 @@ static void every_piece_of_memory_fails_once(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        tide_unit_test(chain_of_creation_LT_14_LT_3),     tide_unit_test(outlives_its_registry_S28_20),
-        tide_unit_test(pieces_per_tensor_LT_30),          tide_unit_test(no_path_without_a_kind_LT_33),
-        tide_unit_test(every_piece_of_memory_fails_once),
+        tide_unit_test(chain_of_creation_LT_14_LT_3), tide_unit_test(outlives_its_registry_S28_20),
+        tide_unit_test(pieces_per_tensor_LT_30),      tide_unit_test(no_path_without_a_kind_LT_33),
+        tide_unit_test(tensors_are_opaque_S28_8),     tide_unit_test(every_piece_of_memory_fails_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -187,6 +187,39 @@ static void lazy_clones_on_a_device(void **state) {
     far_close(&b);
 }
 
+// S28-14: what is bound brings its device along, and takes it away again with the next: bound to memory of an
+// allocator there, and to memory of somebody else there.
+static void binding_sets_the_device_S28_14(void **state) {
+    (void)state;
+    far_bench b;
+    far_open(&b);
+    tide_error err = TIDE_ERROR_INIT;
+    const tide_shape shape = tide_shape_make(2, DIMS(3, 4)), room = tide_shape_make(1, DIMS(200));
+    const tide_tensor_spec there = far_spec(&b, TIDE_U8, 1, room.dims);
+    tide_tensor *t = NULL, *far = make(&there), *here = make_counting(&b.near, TIDE_U8, 1, DIMS(200));
+    assert_tide_ok(tide_tensor_create_unbound(TIDE_F32, &shape, TIDE_CPU, &t, &err), &err);
+    assert_tide_ok(tide_tensor_bind(t, tide_tensor_storage(far), 16, &err), &err);
+    assert_true(tide_device_equal(tide_tensor_device(t), b.far));
+    assert_ptr_equal(tide_tensor_const_data(t), (const char *)tide_tensor_const_data(far) + 16);
+    assert_tide_ok(tide_tensor_bind(t, tide_tensor_storage(here), 64, &err), &err);
+    assert_true(tide_device_equal(tide_tensor_device(t), TIDE_CPU));
+    void *theirs = NULL;
+    const tide_device fake0 = fake_at(0);
+    assert_tide_ok(tide_device_mem_alloc(fake0, 64, 64, &theirs, &err), &err);
+    tide_data_ptr ptr = tide_data_ptr_bare(theirs, fake0);
+    assert_tide_ok(tide_tensor_bind_external(t, &ptr, 64, TIDE_KIND_DEFAULT, "theirs", &err), &err);
+    assert_true(tide_device_equal(tide_tensor_device(t), fake0));
+    assert_ptr_equal(tide_tensor_const_data(t), theirs);
+    assert_int_equal(tide_tensor_offset_bytes(t), 0);
+    assert_int_equal(tide_tensor_strides(t)[0], 4);
+    assert_int_equal(tide_tensor_strides(t)[1], 1);
+    tide_tensor_unref(t);
+    tide_device_mem_free(fake0, theirs);
+    tide_tensor_unref(far);
+    tide_tensor_unref(here);
+    far_close(&b);
+}
+
 // S28-23: the device allocator behind the same interface gives the alignment that was asked for, or refuses.
 static void alignment_on_a_device_S28_23(void **state) {
     (void)state;
@@ -213,9 +246,13 @@ static void alignment_on_a_device_S28_23(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        tide_unit_test(round_trip_S28_21),       tide_unit_test(strided_elements),
-        tide_unit_test(resize_on_a_device),      tide_unit_test(a_copy_that_fails),
-        tide_unit_test(lazy_clones_on_a_device), tide_unit_test(alignment_on_a_device_S28_23),
+        tide_unit_test(round_trip_S28_21),
+        tide_unit_test(strided_elements),
+        tide_unit_test(resize_on_a_device),
+        tide_unit_test(a_copy_that_fails),
+        tide_unit_test(lazy_clones_on_a_device),
+        tide_unit_test(binding_sets_the_device_S28_14),
+        tide_unit_test(alignment_on_a_device_S28_23),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

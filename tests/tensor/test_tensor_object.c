@@ -148,7 +148,8 @@ static void default_registry_serves(void **state) {
 
 // ---- references ----
 
-// LT-1, LT-2, S28-8: the handle is one pointer; ref shares, take moves; data is never copied.
+// LT-1, LT-2, S28-8: the handle is one pointer; ref shares, take moves; data is never copied. Without a tensor it is
+// undefined, and asking looks at the pointer alone.
 static void handles_share_and_move(void **state) {
     (void)state;
     bench b;
@@ -156,16 +157,22 @@ static void handles_share_and_move(void **state) {
     const tide_tensor_spec spec = spec_of(&b, TIDE_F32, 1, DIMS(10));
     tide_tensor *t = make(&spec);
     assert_int_equal(sizeof t, sizeof(void *));
+    assert_int_equal(tide_tensor_use_count(t), 1);
     const void *data = tide_tensor_data(t);
     tide_tensor *shared = tide_tensor_ref(t);
     assert_ptr_equal(shared, t);
+    assert_int_equal(tide_tensor_use_count(t), 2);
     tide_tensor *operands[2] = {t, shared}; // arrays of handles are plain arrays
     assert_ptr_equal(tide_tensor_data(operands[1]), data);
+    assert_int_equal(tide_tensor_use_count(t), 2);
     tide_tensor *moved = tide_tensor_take(&shared);
     assert_null(shared);
+    assert_false(tide_tensor_is_defined(shared));
     assert_ptr_equal(moved, t);
+    assert_int_equal(tide_tensor_use_count(t), 2); // handed over, not shared
     assert_null(tide_tensor_take(&shared));
     tide_tensor_unref(t);
+    assert_int_equal(tide_tensor_use_count(moved), 1);
     assert_true(bench_live_bytes(&b) > 0);
     assert_ptr_equal(tide_tensor_data(moved), data);
     tide_tensor_unref(moved);
@@ -177,24 +184,41 @@ static void handles_share_and_move(void **state) {
 
 // ---- views and shapes ----
 
-// S28-13: {2,3,4} as {6,4} and {24}: storage, offset, device shared; row-major strides; writes seen by all three.
+// S28-13, S28-10: {2,3,4} as {6,4} and {24}: storage, offset, device, alignment shared; row-major strides; writes seen
+// by all three. Another count of elements is refused.
 static void views_share_everything(void **state) {
     (void)state;
     bench b;
     bench_open(&b);
     tide_error err = TIDE_ERROR_INIT;
-    const tide_tensor_spec spec = spec_of(&b, TIDE_F32, 3, DIMS(2, 3, 4));
-    const tide_shape two = tide_shape_make(2, DIMS(6, 4)), one = tide_shape_make(1, DIMS(24));
-    tide_tensor *t = make(&spec), *v2 = NULL, *v1 = NULL;
+    tide_tensor_spec spec = spec_of(&b, TIDE_F32, 4, DIMS(2, 2, 3, 4));
+    spec.align_bytes = 1024;
+    const tide_shape three = tide_shape_make(3, DIMS(2, 3, 4)), two = tide_shape_make(2, DIMS(6, 4)),
+                     one = tide_shape_make(1, DIMS(24));
+    tide_tensor *whole = make(&spec), *t = NULL, *v2 = NULL, *v1 = NULL;
+    // The base begins inside its storage, so that sharing the offset shows.
+    assert_tide_ok(tide_tensor_create_on(tide_tensor_storage(whole), 96, TIDE_F32, &three, &t, &err), &err);
+    tide_tensor_unref(whole);
     assert_tide_ok(tide_tensor_view(t, &two, &v2, &err), &err);
     assert_tide_ok(tide_tensor_view(v2, &one, &v1, &err), &err);
     assert_true(tide_shape_equal(tide_tensor_shape(v2), &two) && tide_shape_equal(tide_tensor_shape(v1), &one));
     assert_int_equal(tide_tensor_strides(v2)[0], 4);
     assert_int_equal(tide_tensor_strides(v2)[1], 1);
     assert_int_equal(tide_tensor_strides(v1)[0], 1);
-    assert_ptr_equal(tide_tensor_data(v2), tide_tensor_data(t));
-    assert_ptr_equal(tide_tensor_data(v1), tide_tensor_data(t));
-    assert_ptr_equal(tide_tensor_storage(v1)->block, tide_tensor_storage(t)->block);
+    const tide_tensor *views[2] = {v2, v1};
+    for (int i = 0; i < 2; i++) {
+        const tide_storage *own = tide_tensor_storage(views[i]), *theirs = tide_tensor_storage(t);
+        assert_ptr_equal(tide_tensor_const_data(views[i]), tide_tensor_const_data(t));
+        assert_ptr_equal(own->block, theirs->block);
+        assert_true(own->offset_bytes == theirs->offset_bytes && own->size_bytes == theirs->size_bytes);
+        assert_int_equal(tide_tensor_offset_bytes(views[i]), 96);
+        assert_int_equal(tide_tensor_capacity_bytes(views[i]), tide_tensor_capacity_bytes(t));
+        assert_true(tide_device_equal(tide_tensor_device(views[i]), TIDE_CPU));
+        assert_int_equal(tide_tensor_dtype(views[i]), TIDE_F32);
+        assert_int_equal(own->block->align_bytes, 1024);
+        assert_true(tide_tensor_is_contiguous(views[i]));
+    }
+    assert_int_equal(tide_storage_use_count(tide_tensor_storage(t)), 3);
     ((float *)tide_tensor_data(t))[0] = 1.0f;
     ((float *)tide_tensor_data(v2))[5] = 2.0f;
     ((float *)tide_tensor_data(v1))[23] = 3.0f;

@@ -275,12 +275,31 @@ static void random_sequences_S28_6(void **state) {
     bench_close(&b);
 }
 
+// S28-11, S28-15: an empty tensor may stand at any byte; the elements that a resize gives it may not.
+static void empty_tensor_at_an_odd_byte_S28_15(void **state) {
+    (void)state;
+    tide_error err = TIDE_ERROR_INIT;
+    bench b;
+    bench_open(&b);
+    tide_storage s = storage_of(&b, 256);
+    const tide_shape none = tide_shape_make(1, DIMS(0));
+    tide_tensor *t = NULL;
+    assert_tide_ok(tide_tensor_create_on(&s, 1, TIDE_F32, &none, &t, &err), &err);
+    tide_storage_deinit(&s); // nobody else: the capacity is the tensor's to grow into
+    resize(t, 4, NULL);
+    const void *data = tide_tensor_const_data(t);
+    assert_int_equal((uintptr_t)data % sizeof(float), 0);
+    for (size_t i = 0; i < 4; i++) assert_int_equal(element_at(data, 4, i), 0);
+    tide_tensor_unref(t);
+    bench_close(&b);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(unique_storage_S28_11),       tide_unit_test(shared_storage_S28_11),
         tide_unit_test(bound_storage_S28_11_S28_14), tide_unit_test(binding_resets_the_layout),
         tide_unit_test(what_cannot_be_resized),      tide_unit_test(resize_of_a_lazy_clone),
-        tide_unit_test(random_sequences_S28_6),
+        tide_unit_test(random_sequences_S28_6),      tide_unit_test(empty_tensor_at_an_odd_byte_S28_15),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

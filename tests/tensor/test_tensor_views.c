@@ -425,12 +425,41 @@ static void random_layouts_stay_inside(void **state) {
     bench_close(&b);
 }
 
+// without elements strides mean nothing, however large: no view of such a tensor counts with them.
+static void strides_without_elements_X_2(void **state) {
+    (void)state;
+    static const int32_t swap[] = {1, 0};
+    const tide_shape none = tide_shape_make(2, DIMS(8, 0)), more = tide_shape_make(3, DIMS(3, 8, 0));
+    tide_error err = TIDE_ERROR_INIT;
+    bench b;
+    bench_open(&b);
+    tide_tensor *base = make_counting(&b, TIDE_F32, 1, DIMS(16)), *t, *made[3];
+    assert_tide_ok(tide_tensor_as_strided(base, &none, DIMS(INT64_MAX, INT64_MAX), 4, &t, &err), &err);
+    assert_tide_ok(tide_tensor_slice(t, 0, 1, 8, 3, &made[0], &err), &err);
+    assert_tide_ok(tide_tensor_permute(t, swap, &made[1], &err), &err);
+    assert_tide_ok(tide_tensor_expand(t, &more, &made[2], &err), &err);
+    assert_int_equal(tide_tensor_shape(made[0])->dims[0], 3);
+    for (size_t i = 0; i < 3; i++) {
+        tide_tensor *copy;
+        assert_int_equal(tide_tensor_size_bytes(made[i]), 0);
+        assert_int_equal(tide_tensor_offset_bytes(made[i]), 16);
+        assert_tide_ok(tide_tensor_clone(made[i], NULL, &copy, &err), &err);
+        tide_tensor_unref(copy);
+        assert_tide_ok(tide_tensor_lazy_clone(made[i], NULL, &copy, NULL, &err), &err);
+        tide_tensor_unref(copy);
+        tide_tensor_unref(made[i]);
+    }
+    tide_tensor_unref(t);
+    tide_tensor_unref(base);
+    bench_close(&b);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(one_view_two_ways_X_2),           tide_unit_test(views_that_overlap_LT_5),
         tide_unit_test(contiguous_on_demand_LT_6),       tide_unit_test(views_stay_inside),
         tide_unit_test(repeated_elements_are_read_only), tide_unit_test(random_chains_of_views),
-        tide_unit_test(random_layouts_stay_inside),
+        tide_unit_test(random_layouts_stay_inside),      tide_unit_test(strides_without_elements_X_2),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
