@@ -119,8 +119,13 @@ int cli_next_option(const cli_command *cmd, int argc, char **argv, const struct 
 
 bool cli_parse_size(const cli_command *cmd, const char *option, const char *text, uint64_t *out) {
     tide_error err = TIDE_ERROR_INIT;
-    if (tide_parse_bytes(text, out, &err) == TIDE_OK) return true;
-    cli_usage(cmd, "%s: %s", option, err.msg);
+    if (tide_parse_bytes(text, out, &err) != TIDE_OK) {
+        cli_usage(cmd, "%s: %s", option, err.msg);
+        return false;
+    }
+    if (*out <= INT64_MAX) return true;
+    cli_usage(cmd, "%s: '%s' is more than the %" PRId64 " bytes that JSON and traces can hold", option, text,
+              INT64_MAX);
     return false;
 }
 

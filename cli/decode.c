@@ -17,7 +17,8 @@
 #include "core/base/host_alloc.h"
 #include "core/memory/allocators/allocators.h"
 
-enum { PAGES_PER_SLAB = 4 };
+// One page a slab: what is taken is what is shown and counted, and a limit ends the run at the page that does not fit.
+enum { PAGES_PER_SLAB = 1 };
 
 typedef struct job {
     cli_session *s;
@@ -37,13 +38,16 @@ typedef struct job {
 
 // ---- what it takes ----
 
-/// Pages of whole tokens over slabs of a plain allocator; what is observed is each page. They become the session's
-/// allocator for keys and values, as a serving program would have it.
+/// Pages of whole tokens over slabs of a plain allocator, which is what a limit is put around; what is observed is each
+/// page. They become the session's allocator for keys and values, as a serving program would have it.
 static tide_status make_pages(job *j, size_t page_bytes, tide_error *err) {
-    tide_allocator *plain = NULL, *paged = NULL;
+    tide_allocator *plain = NULL, *limited = NULL, *paged = NULL;
     TIDE_TRY(tide_allocator_create_by_name(j->spec->allocator, &plain, err));
-    tide_status st = tide_paged_create(plain, page_bytes, PAGES_PER_SLAB, &paged, err);
+    tide_status st = cli_session_within_limit(j->s, plain, &limited, err);
     tide_allocator_unref(plain);
+    if (st != TIDE_OK) return st;
+    st = tide_paged_create(limited, page_bytes, PAGES_PER_SLAB, &paged, err);
+    tide_allocator_unref(limited);
     if (st != TIDE_OK) return st;
     st = cli_session_serve(j->s, TIDE_KIND_KV_CACHE, paged, err);
     tide_allocator_unref(paged);

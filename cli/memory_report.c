@@ -59,7 +59,7 @@ static void print_leaks(const char *when, const tide_live_block *blocks, size_t 
     for (size_t i = 0; i < n; i++) bytes += blocks[i].requested_bytes;
     tide_text t = {0};
     tide_text_addf(&t, "leak: %zu block%s, %" PRIu64 " bytes, %s\n", n, n == 1 ? "" : "s", bytes, when);
-    tide_live_blocks_text(blocks, n, n, now_ns, &t);
+    tide_live_blocks_text(blocks, n, now_ns, &t);
     print_text(&t, to);
 }
 

@@ -3,6 +3,9 @@
 // A session's life: its allocators, who watches them, and what was not given back. See session.h.
 //
 //     meter, ledger, recorder  <- observers of ->  instrumented -> (limit ->) plain      one such chain per kind
+//
+// The limits share one budget and lie next to what takes memory: pages of a KV cache come between (decode.c), so that
+// what they are cut from is counted.
 #include "cli/session.h"
 
 #include <stdlib.h>
@@ -11,8 +14,7 @@
 #include "core/base/host_alloc.h"
 #include "core/memory/allocators/allocators.h"
 
-/// `plain` within the budget, or itself when there is none; a reference of the caller's own.
-static tide_status within_limit(cli_session *s, tide_allocator *plain, tide_allocator **out, tide_error *err) {
+tide_status cli_session_within_limit(cli_session *s, tide_allocator *plain, tide_allocator **out, tide_error *err) {
     if (s->limit_bytes == 0) {
         *out = tide_allocator_ref(plain);
         return TIDE_OK;
@@ -24,21 +26,21 @@ static tide_status within_limit(cli_session *s, tide_allocator *plain, tide_allo
 }
 
 tide_status cli_session_serve(cli_session *s, tide_memory_kind kind, tide_allocator *a, tide_error *err) {
-    tide_allocator *limited = NULL, *observed = NULL;
-    TIDE_TRY(within_limit(s, a, &limited, err));
-    tide_status st = tide_instrumented_create(limited, &s->all, &observed, err);
-    tide_allocator_unref(limited);
-    if (st != TIDE_OK) return st;
-    st = tide_registry_add(s->registry, kind, observed, 0, err);
+    tide_allocator *observed = NULL;
+    TIDE_TRY(tide_instrumented_create(a, &s->all, &observed, err));
+    const tide_status st = tide_registry_add(s->registry, kind, observed, 0, err);
     tide_allocator_unref(observed);
     return st;
 }
 
 static tide_status serve_by_name(cli_session *s, tide_memory_kind kind, const char *name, tide_error *err) {
-    tide_allocator *plain = NULL;
+    tide_allocator *plain = NULL, *limited = NULL;
     TIDE_TRY(tide_allocator_create_by_name(name, &plain, err));
-    const tide_status st = cli_session_serve(s, kind, plain, err);
+    tide_status st = cli_session_within_limit(s, plain, &limited, err);
     tide_allocator_unref(plain);
+    if (st != TIDE_OK) return st;
+    st = cli_session_serve(s, kind, limited, err);
+    tide_allocator_unref(limited);
     return st;
 }
 

@@ -23,8 +23,11 @@ typedef struct cli_session_options {
 tide_status cli_session_open(const cli_session_options *opt, cli_session **out, tide_error *err) TIDE_NODISCARD;
 /// Where a program puts its weights, so that they are held once and measured (tide_program_options.weights_registry).
 tide_registry *cli_session_registry(cli_session *s);
-/// Let `a` (of the CPU) serve `kind` from now on in place of what was there: observed like all others, within the limit
-/// when there is one.
+/// `plain` within the session's limit, or itself when there is none; a reference of the caller's own. For what takes
+/// memory from the system: whatever is built over *out is within the limit then, with all it keeps.
+tide_status cli_session_within_limit(cli_session *s, tide_allocator *plain, tide_allocator **out,
+                                     tide_error *err) TIDE_NODISCARD;
+/// Let `a` (of the CPU) serve `kind` from now on in place of what was there, observed like all others.
 tide_status cli_session_serve(cli_session *s, tide_memory_kind kind, tide_allocator *a, tide_error *err) TIDE_NODISCARD;
 /// For contexts that run in the session: hears their scopes. Valid until close.
 const tide_observer *cli_session_observer(const cli_session *s);

@@ -85,8 +85,8 @@ static void add_kind_row(const tide_trace_kind *k, tide_text *out) {
     if (k->predicted_bytes == TIDE_UNKNOWN_BYTES || k->peak_bytes == TIDE_UNKNOWN_BYTES) {
         tide_text_add(out, "<td>unknown</td>");
     } else {
-        const int64_t more = (int64_t)(k->peak_bytes - k->predicted_bytes);
-        tide_text_addf(out, "<td>%s%" PRId64 "</td>", more > 0 ? "+" : "", more);
+        const int64_t difference = (int64_t)(k->predicted_bytes - k->peak_bytes);
+        tide_text_addf(out, "<td>%s%" PRId64 "</td>", difference > 0 ? "+" : "", difference);
     }
     add_bytes_cell(out, k->peak_reserved_bytes);
     tide_text_add(out, "</tr>\n");

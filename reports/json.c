@@ -76,7 +76,7 @@ static json_t *kinds_part(const tide_timeline *tl, bool *ok) {
         set(o, "device", text_value(k->device), ok);
         set(o, "predicted_bytes", bytes_or_null(k->predicted_bytes, TIDE_UNKNOWN_BYTES), ok);
         set(o, "measured_bytes", bytes_or_null(k->peak_bytes, TIDE_UNKNOWN_BYTES), ok);
-        set(o, "difference_bytes", both ? json_integer((json_int_t)(k->peak_bytes - k->predicted_bytes)) : json_null(),
+        set(o, "difference_bytes", both ? json_integer((json_int_t)(k->predicted_bytes - k->peak_bytes)) : json_null(),
             ok);
         set(o, "reserved_peak_bytes", bytes_or_null(k->peak_reserved_bytes, TIDE_UNKNOWN_BYTES), ok);
         append(list, o, ok);

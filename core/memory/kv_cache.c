@@ -132,6 +132,7 @@ tide_status tide_kv_cache_create(tide_allocator *pages, const tide_kv_cache_opti
     c->page_bytes = page_bytes;
     c->stream = opt->stream;
     c->tag = tag;
+    c->first_free = TIDE__KV_NO_NUMBER;
     *out = c;
     return TIDE_OK;
 }
@@ -158,18 +159,24 @@ static tide_status no_such(tide_kv_sequence s, tide_error *err) {
     return TIDE_FAIL(err, TIDE_ERR_INVALID, "KV cache: there is no sequence %" PRIu32, s);
 }
 
-/// An unused number, with what room its table had; not yet in use.
+/// The first free number, with what room its table has; it stays free until use_number. O(1).
 static tide_status free_number(tide_kv_cache *c, tide_kv_sequence *out, tide_error *err) {
-    size_t i = c->first_free;
-    while (i < c->n_tables && c->tables[i].used) i++;
-    c->first_free = i;
-    if (i == c->n_tables) {
+    if (c->first_free == TIDE__KV_NO_NUMBER) {
+        const size_t i = c->n_tables;
         if (i == UINT32_MAX || tide_host_grow(&c->tables, &c->cap, i + 1, sizeof c->tables[0]) != TIDE_OK)
             return TIDE_FAIL(err, TIDE_ERR_NOMEM, "KV cache: no host memory for sequence %zu", i);
-        c->tables[c->n_tables++] = (tide__kv_table){0};
+        c->tables[c->n_tables++] = (tide__kv_table){.next_free = TIDE__KV_NO_NUMBER};
+        c->first_free = i;
     }
-    *out = (tide_kv_sequence)i;
+    *out = (tide_kv_sequence)c->first_free;
     return TIDE_OK;
+}
+
+/// `s` is what free_number said last.
+static void use_number(tide_kv_cache *c, tide_kv_sequence s) {
+    c->first_free = c->tables[s].next_free;
+    c->tables[s].used = true;
+    c->n_sequences++;
 }
 
 static tide_status make_room(tide__kv_table *t, tide_kv_sequence s, size_t n_pages, tide_error *err) {
@@ -180,8 +187,7 @@ static tide_status make_room(tide__kv_table *t, tide_kv_sequence s, size_t n_pag
 
 tide_status tide_kv_cache_add(tide_kv_cache *c, tide_kv_sequence *out, tide_error *err) {
     TIDE_TRY(free_number(c, out, err));
-    c->tables[*out].used = true;
-    c->n_sequences++;
+    use_number(c, *out);
     return TIDE_OK;
 }
 
@@ -198,8 +204,7 @@ tide_status tide_kv_cache_fork(tide_kv_cache *c, tide_kv_sequence from, tide_kv_
     }
     t->n_pages = base->n_pages;
     t->n_tokens = base->n_tokens;
-    t->used = true;
-    c->n_sequences++;
+    use_number(c, s);
     *out = s;
     return TIDE_OK;
 }
@@ -259,7 +264,8 @@ tide_status tide_kv_cache_append(tide_kv_cache *c, tide_kv_sequence s, const voi
             t->pages[n_pages_before - 1] = shared;
             drop_page(c, own);
         }
-        tide_error_prefix(err, "KV cache: %zu tokens more for sequence %" PRIu32 " of %zu", n_tokens, s, t->n_tokens);
+        tide_error_prefix(err, "KV cache: %zu token%s more for sequence %" PRIu32 " of %zu", n_tokens,
+                          n_tokens == 1 ? "" : "s", s, t->n_tokens);
         return st;
     }
     if (own != NULL) {
@@ -287,8 +293,8 @@ tide_status tide_kv_cache_free(tide_kv_cache *c, tide_kv_sequence s, tide_error 
     if (t == NULL) return no_such(s, err);
     cut_table(c, t, 0);
     tide_host_free(t->pages);
-    *t = (tide__kv_table){0};
-    if (s < c->first_free) c->first_free = s;
+    *t = (tide__kv_table){.next_free = c->first_free};
+    c->first_free = s;
     c->n_sequences--;
     return TIDE_OK;
 }

@@ -14,12 +14,15 @@ typedef struct tide__kv_page {
     size_t seen;       ///< scratch of whoever walks the tables
 } tide__kv_page;
 
+#define TIDE__KV_NO_NUMBER SIZE_MAX
+
 /// n_pages is n_tokens / tokens_per_page, rounded up: a page that is in a table holds a token.
 typedef struct tide__kv_table {
     tide__kv_page **pages; ///< [n_pages], room for cap
     size_t n_pages, cap;
     size_t n_tokens;
-    bool used; ///< false: the number is free
+    bool used;        ///< false: the number is free
+    size_t next_free; ///< of a free number: the next one; TIDE__KV_NO_NUMBER: the last
 } tide__kv_table;
 
 struct tide_kv_cache {
@@ -31,7 +34,7 @@ struct tide_kv_cache {
     char *tag; ///< owned; may be NULL
     tide__kv_table *tables;
     size_t n_tables, cap; ///< tables ever used, and room for more
-    size_t first_free;    ///< no number below it is free
+    size_t first_free;    ///< the number freed last; TIDE__KV_NO_NUMBER: none is free
     tide__kv_page *pages; ///< all of them
     size_t n_pages;       ///< in that list
     size_t n_sequences;   ///< used tables

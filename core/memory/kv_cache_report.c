@@ -65,6 +65,18 @@ static tide_status check_pages(const tide_kv_cache *c, tide_error *err) {
     return TIDE_OK;
 }
 
+/// Every free number is in the list of them once: the next sequence gets one that nobody has.
+static tide_status check_free(const tide_kv_cache *c, tide_error *err) {
+    const size_t n_free = c->n_tables - c->n_sequences;
+    size_t n = 0;
+    for (size_t i = c->first_free; i != TIDE__KV_NO_NUMBER && n <= n_free; i = c->tables[i].next_free, n++) {
+        if (i >= c->n_tables || c->tables[i].used)
+            return TIDE_FAIL(err, TIDE_ERR_RUNTIME, "KV cache: sequence %zu is free and in use", i);
+    }
+    if (n == n_free) return TIDE_OK;
+    return TIDE_FAIL(err, TIDE_ERR_RUNTIME, "KV cache: %zu numbers are free, the list of them does not say so", n_free);
+}
+
 tide_status tide_kv_cache_check(const tide_kv_cache *c, tide_error *err) {
     size_t n_used = 0;
     for (tide__kv_page *p = c->pages; p != NULL; p = p->next) p->seen = 0;
@@ -75,5 +87,6 @@ tide_status tide_kv_cache_check(const tide_kv_cache *c, tide_error *err) {
     if (n_used != c->n_sequences)
         return TIDE_FAIL(err, TIDE_ERR_RUNTIME, "KV cache: %zu sequences are there, %zu are counted", n_used,
                          c->n_sequences);
+    TIDE_TRY(check_free(c, err));
     return check_pages(c, err);
 }

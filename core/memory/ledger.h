@@ -58,7 +58,8 @@ typedef struct tide_oom_report {
     tide_memory_kind kind;
     const char *allocator, *tag, *op; ///< who was asked, by whom; NULL: nobody said
     tide_allocator_stats stats;       ///< of the allocator, at that moment
-    uint64_t would_fit_bytes;         ///< the largest request that would have been met; TIDE_UNKNOWN_BYTES: not known
+    uint64_t would_fit_bytes;         ///< no larger request would have been met, and this one too unless the allocator
+                                      ///< rounds up beyond the alignment; TIDE_UNKNOWN_BYTES: not known
     tide_live_block blocks[TIDE_OOM_N_BLOCKS]; ///< the largest live ones on that device, of any kind
     size_t n_blocks;                           ///< in `blocks`
     size_t n_live;                             ///< in all
@@ -70,10 +71,11 @@ typedef struct tide_oom_report {
 bool tide_ledger_oom(tide_ledger *l, tide_oom_report *out);
 void tide_ledger_clear_oom(tide_ledger *l);
 
-/// The report for people: several lines, each block with its bytes, kind, operator, tag.
+/// The report for people: several lines, each block with its bytes, kind, tag, operator; the bytes of those listed and
+/// of the rest add up to live_bytes.
 void tide_oom_report_text(const tide_oom_report *r, tide_text *out);
 /// Live blocks for people, one line each: bytes, kind, tag, operator, age at `now_ns`.
-void tide_live_blocks_text(const tide_live_block *blocks, size_t n, size_t n_all, uint64_t now_ns, tide_text *out);
+void tide_live_blocks_text(const tide_live_block *blocks, size_t n, uint64_t now_ns, tide_text *out);
 
 #ifdef __cplusplus
 }

@@ -14,7 +14,8 @@
 ///                           what is left of its budget
 ///     headroom unknown      the system decides, and it has just refused: what less it would have given nobody knows
 ///
-/// Rounded down to the alignment asked for, because whatever is given is rounded up at least to that. When the answer
+/// Rounded down to the alignment asked for, because whatever is given is rounded up at least to that; an allocator that
+/// rounds up further (cpu_caching under a limit) gives less, how much less only it knows. When the answer
 /// would be at least what was asked, somebody below said no for a reason of their own: not known either.
 uint64_t tide__oom_would_fit(const tide_allocator_stats *s, uint64_t asked_bytes, uint64_t align_bytes) {
     if (s->headroom_bytes == TIDE_UNKNOWN_BYTES) return TIDE_UNKNOWN_BYTES;
@@ -69,18 +70,19 @@ static void add_block(tide_text *out, const tide_live_block *b, const char *age)
     tide_text_add(out, "\n");
 }
 
-static void add_rest(tide_text *out, size_t n, size_t n_all) {
-    if (n_all > n) tide_text_addf(out, "  %14s  and %zu more\n", "...", n_all - n);
+/// What is not listed, in the column of bytes, so that the column adds up to what is live.
+static void add_rest(tide_text *out, const tide_live_block *blocks, size_t n, size_t n_all, uint64_t live_bytes) {
+    for (size_t i = 0; i < n; i++) live_bytes -= blocks[i].requested_bytes;
+    if (n_all > n) tide_text_addf(out, "  %14" PRIu64 "  in %zu more\n", live_bytes, n_all - n);
 }
 
-void tide_live_blocks_text(const tide_live_block *blocks, size_t n, size_t n_all, uint64_t now_ns, tide_text *out) {
+void tide_live_blocks_text(const tide_live_block *blocks, size_t n, uint64_t now_ns, tide_text *out) {
     if (n > 0) add_head(out, true);
     for (size_t i = 0; i < n; i++) {
         char age[24];
         const uint64_t born = blocks[i].t_ns;
         add_block(out, &blocks[i], tide_format_ns(now_ns > born ? now_ns - born : 0, "us", age, sizeof age));
     }
-    add_rest(out, n, n_all);
 }
 
 // ---- out of memory ----
@@ -104,10 +106,14 @@ static void add_asked(const tide_oom_report *r, tide_text *out) {
 
 static void add_numbers(const tide_oom_report *r, tide_text *out) {
     const tide_allocator_stats *s = &r->stats;
-    if (r->would_fit_bytes == TIDE_UNKNOWN_BYTES)
+    if (r->would_fit_bytes == 0)
+        tide_text_add(out, "  would have fit  nothing");
+    else if (r->would_fit_bytes != TIDE_UNKNOWN_BYTES)
+        add_fact(out, "  would have fit  at most ", r->would_fit_bytes);
+    else if (s->headroom_bytes == TIDE_UNKNOWN_BYTES)
         add_fact(out, "  would have fit  not known: the system decides; without it ", s->largest_free_bytes);
-    else
-        add_fact(out, "  would have fit  ", r->would_fit_bytes);
+    else // enough for what was asked
+        tide_text_add(out, "  would have fit  not known: there is room, but rounding or the system refused");
     add_fact(out, "\n  its numbers     requested ", s->requested_bytes);
     add_fact(out, ", active ", s->active_bytes);
     add_fact(out, ", cached ", s->cached_bytes);
@@ -129,5 +135,5 @@ void tide_oom_report_text(const tide_oom_report *r, tide_text *out) {
     tide_text_add(out, "\n");
     if (r->n_blocks > 0) add_head(out, false);
     for (size_t i = 0; i < r->n_blocks; i++) add_block(out, &r->blocks[i], NULL);
-    add_rest(out, r->n_blocks, r->n_live);
+    add_rest(out, r->blocks, r->n_blocks, r->n_live, r->live_bytes);
 }

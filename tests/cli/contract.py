@@ -114,6 +114,41 @@ class Commands(Case):
         naive = self.json("run", LENET, "-n", 5, "--naive")
         self.assertGreater(naive["warm_allocations"], 0)
 
+    def test_bytes_by_kind_LT_32(self):
+        """LT-32: `report` prints bytes by kind; together they are what the allocators held: a budget of just that serves
+        the run, of a byte less does not. PT-26: every block's tag, and who made it, is in each of the three reports."""
+        for mode in ([], ["--naive"]):
+            with self.subTest(mode=mode):
+                trace = self.dir / "t.db"
+                run_doc = self.json("run", LENET, "-n", 3, *mode, "-o", trace)
+                for ending in ("html", "csv", "json"):
+                    self.ok("report", trace, "-o", self.dir / f"r.{ending}")
+                doc = json.loads((self.dir / "r.json").read_text())
+                page = (self.dir / "r.html").read_text()
+                rows = list(csv.DictReader((self.dir / "r.csv").read_text().splitlines()))
+                kinds = {k["kind"]: k["measured_bytes"] for k in doc["kinds"]}
+                self.assertEqual(kinds, {k["kind"]: k["peak_bytes"] for k in run_doc["kinds"]})
+                self.assertEqual(set(kinds), {"Default", "Persistent", "Workspace"})
+                for kind, bytes_ in kinds.items():
+                    row = rf">{kind}</th><td[^>]*>cpu</td><td>\d+</td><td>{bytes_}</td>"
+                    self.assertIsNotNone(re.search(row, page), f"no row for {kind} of {bytes_} bytes")
+                if mode:
+                    # Bytes of a kind at the one moment at which all together are the most.
+                    at_peak = [r for r in rows if r["alive_at_peak"] == "1"]
+                    total = sum(int(r["size_bytes"]) for r in at_peak)
+                    for kind, bytes_ in kinds.items():
+                        self.assertLessEqual(sum(int(r["size_bytes"]) for r in at_peak if r["kind"] == kind), bytes_)
+                else:
+                    total = sum(kinds.values())  # a planned run holds all of it at once
+                self.assertEqual(doc["peak"]["bytes"], total)
+                self.ok("run", LENET, "-n", 3, *mode, "--limit", total)
+                self.refused(5, "run", LENET, "-n", 3, *mode, "--limit", total - 1)
+                owners = {i["name"]: i["owner"] for i in doc["items"]}
+                self.assertEqual([owners[n] for n in ("fc1.w", "image", "fc1.scratch")], [None, None, "fc1"])
+                self.assertEqual({r["name"]: r["owner"] or None for r in rows}, owners)
+                for name in owners:
+                    self.assertTrue(f">{name}<" in page, name)
+
     def test_contexts_share_weights(self):
         """S27-28: K contexts cost the weights once and the buffer K times; the trace predicts just that."""
         one, four = (self.json("run", LENET, "-n", 3, "--contexts", k, "-o", self.dir / f"{k}.db") for k in (1, 4))
@@ -160,7 +195,25 @@ class Commands(Case):
         for b in oom["blocks"]:
             self.assertRegex(p.stderr, rf"(?m)^ +{b['bytes']} +{b['kind']} +{b['tag']} +{b['operator'] or '-'}$")
         self.assertIn("would have fit", p.stderr)
+        rest = re.search(r"(?m)^ +(\d+)  in (\d+) more$", p.stderr)
+        self.assertEqual(sum(sizes) + int(rest[1]), oom["live_bytes"])  # the column adds up
+        self.assertEqual(10 + int(rest[2]), oom["live_blocks"])
+        # The very first block: nothing is live, and nothing would have fitted.
+        p = self.refused(5, "run", LENET, "--limit", 1, "--json", says=["conv1.w", "0 blocks, 0 B requested", "fit  nothing"])
+        self.assertEqual(json.loads(p.stdout)["oom"]["blocks"], [])
+        # What rounding refuses is not put down to the system.
+        p = self.refused(5, "run", LENET, "--naive", "--allocator", "cpu_caching", "--limit", 500000,
+                         says=["a block of allocator 'cpu_caching' takes 131072 B", "not known: there is room, but rounding"])
         self.refused(5, "compare", LENET, "--limit", "100KiB", says=["out of memory on cpu", "fc1.w"])
+
+    def test_sizes_that_no_number_holds(self):
+        """A budget is printed as JSON's integer: what does not fit one is refused, not shown as something negative."""
+        most = (1 << 63) - 1
+        self.assertEqual(self.json("run", LENET, "-n", 1, "--limit", most)["limit_bytes"], most)
+        for command, option in (("run", "--limit"), ("compare", "--limit"), ("plan", "--budget")):
+            for size in (most + 1, (1 << 64) - 1, 1 << 64, "99999999999GiB", "-1", "", "much"):
+                self.refused(2, command, LENET, option, size, says=[option])
+        self.refused(2, "run", LENET, "--limit", 0, says=["at least 1 byte"])
 
     def test_every_named_allocator_runs(self):
         """LT-20: what serves the memory is one option; the program is the same and holds the same."""
@@ -187,10 +240,25 @@ class Commands(Case):
         db.close()
         self.assertEqual(set(rows), {(0,)})
 
+    def test_compare_prints_predicted_and_measured(self):
+        """X-7: for people too: predicted, measured and difference of each kind, in both modes, and the difference is 0."""
+        text = self.ok("compare", LENET).stdout
+        self.assertEqual(len(re.findall(r"(?m)^ +kind +predicted +measured +difference", text)), 2)
+        for kinds in (self.json("compare", LENET)[k] for k in ("naive_kinds", "kinds")):
+            self.assertGreaterEqual(len(kinds), 3)
+            for k in kinds:
+                self.assertEqual(k["predicted_bytes"], k["measured_bytes"])
+                self.assertRegex(text, rf"(?m)^ +{k['kind']} +{k['predicted_bytes']} +{k['measured_bytes']} +\+0 ")
+
     def test_tables(self):
         """LT-17, PT-15, LT-27, X-3: the allocator table, who can be named, and what alignment holds for what."""
         doc = self.json("allocators")
-        self.assertIn(("cpu", "Workspace"), [(r["device"], r["kind"]) for r in doc["allocators"]])
+        kinds = ["Default", "Persistent", "Workspace", "KVCache", "HostPinned", "HostPageable"]
+        cpu = {r["kind"]: r for r in doc["allocators"] if r["device"] == "cpu"}
+        self.assertEqual(list(cpu)[: len(kinds)], kinds)  # a build may have more (docs/extending.md)
+        table = self.ok("allocators").stdout
+        for kind, row in cpu.items():
+            self.assertRegex(table, rf"(?m)^cpu +{kind} +{row['allocator']} ")
         keys = [(r["device"], r["kind"]) for r in doc["allocators"]]
         self.assertEqual(len(keys), len(set(keys)))  # the key is (device, kind)
         for row in doc["allocators"] + doc["named"]:

@@ -128,15 +128,21 @@ class Decode(Case):
         text = self.ok("run", STEP, "--decode", 40, "--leak-check").stdout
         for word in ("KVCache", "HostPinned", "a page is 16 tokens", "leaks: none"):
             self.assertIn(word, text)
+        lines = [line.split() for line in text.splitlines()]
+        table = lines[[line[:1] for line in lines].index(["kind"]) + 1:][:6]  # five kinds, and together
+        self.assertEqual({line[0] for line in table}, set(got) | {"together"})
+        printed = {line[0]: float(line[1]) * {"B": 1, "KiB": 1024}[line[2]] for line in table}
+        for kind, bytes_ in {**got, "together": sum(got.values())}.items():
+            self.assertAlmostEqual(printed[kind], bytes_, delta=0.005 * 1024)
         rows = [line.split() for line in text.splitlines() if line.strip()[:1].isdigit()]
         self.assertEqual([row[:2] for row in rows[:4]], [["1", "1"], ["17", "2"], ["33", "3"], ["40", "3"]])
 
     def test_growth_by_whole_pages_LT_40(self):
-        """LT-40: the cache grows by whole pages; what is unused is the end of the last one and the page's rounding."""
+        """LT-40: the cache grows by whole pages; what is unused is the end of the last one."""
         for page_tokens in (1, 3, 16, 64, 100):
             with self.subTest(page_tokens=page_tokens):
                 decode = self.decode(MAX_TOKENS, "--page-tokens", page_tokens)["decode"]
-                page_bytes = -(-page_tokens * TOKEN_BYTES // 256) * 256
+                page_bytes = page_tokens * TOKEN_BYTES
                 self.assertEqual(decode["page_bytes"], page_bytes)
                 self.assertEqual(decode["token_bytes"], TOKEN_BYTES)
                 self.assertEqual(len(decode["steps"]), MAX_TOKENS)
@@ -162,6 +168,11 @@ class Decode(Case):
         kinds = {k["kind"]: k for k in json.loads((self.dir / "decode.json").read_text())["kinds"]}
         for kind, peak in self.peaks(doc).items():
             self.assertEqual(kinds[kind]["measured_bytes"], peak)
+        # No plan knows pages and staging; predicted - measured is the same sign in every view.
+        differences = dict(db.execute("SELECT kind, difference_bytes FROM predicted_vs_measured").fetchall())
+        self.assertEqual(differences, {k: kinds[k]["difference_bytes"] for k in kinds})
+        self.assertEqual(differences["KVCache"], -3 * 16 * TOKEN_BYTES)
+        self.assertIn(f"<td>{differences['KVCache']}</td>", (self.dir / "decode.html").read_text())
 
     # ---- numbers ----
 
@@ -285,8 +296,22 @@ class Decode(Case):
         """A page that does not fit the budget ends the run: the token, the page and the numbers are in the message."""
         whole = sum(self.peaks(self.decode(40)).values())
         self.assertEqual(self.decode(40, "--limit", whole)["limit_bytes"], whole)
-        p = self.refused(5, "run", STEP, "--decode", 40, "--limit", whole - 1, says=["token 33 of 40", "kv page", "KVCache"])
+        p = self.refused(5, "run", STEP, "--decode", 40, "--limit", whole - 1,
+                         says=["token 33 of 40", "kv page", "KVCache", "would have fit  nothing"])  # no half pages
         self.assertNotIn("leak", p.stderr)
+        self.assertIn("1 token more for sequence 0 of 32", p.stderr)
+
+    def test_budget_counts_what_pages_are_cut_from(self):
+        """Will it fit: pages of 1536 B take 2048 B each of an allocator that rounds up to powers of two."""
+        args = ["--page-tokens", 3, "--allocator", "cpu_caching"]
+        held = sum(k["reserved_peak_bytes"] for k in self.decode(30, *args)["kinds"])  # its pages as the cache has them
+        whole = held + 10 * (2048 - 1536)
+        self.decode(30, *args, "--limit", whole)
+        p = self.refused(5, "run", STEP, "--decode", 30, *args, "--limit", whole - 1, "--json",
+                         says=["token 28 of 30", "kv page", "takes 2048 B", "not known: there is room, but rounding"])
+        oom = json.loads(p.stdout)["oom"]
+        self.assertEqual((oom["allocator"], oom["would_fit_bytes"]), ("paged", None))
+        self.assertEqual((oom["active_bytes"], oom["reserved_bytes"]), (9 * 1536, 9 * 2048))
 
 
 if __name__ == "__main__":

@@ -174,6 +174,32 @@ static void pending_blocks_count(void **state) {
     tide_allocator_unref(streams);
 }
 
+/// The same when only the rounding lacks room: what is pending is waited for before that is refused, too.
+static void rounding_waits_for_pending_blocks(void **state) {
+    (void)state;
+    tide_error err = TIDE_ERROR_INIT;
+    tide_allocator *streams = NULL;
+    assert_tide_ok(tide_stream_caching_create(TIDE_CPU, NULL, &streams, &err), &err);
+    tide_allocator *a = make_limit(streams, 1024 + 100); // blocks of 512
+    tide_stream_id stream = 0;
+    assert_tide_ok(tide_stream_create(TIDE_CPU, &stream, &err), &err);
+    const tide_memory mem = take(a, 1000, 0);
+    assert_true(left(a) == 100);
+    atomic_bool go = false;
+    assert_tide_ok(tide_device_call(TIDE_CPU, stream, wait_for_the_flag, &go, &err), &err);
+    tide_allocator_record_use(a, &mem, stream);
+    give(a, &mem);
+    assert_true(stats_of(a).n_pending == 1 && left(a) == 100);
+    atomic_store(&go, true);
+    const tide_memory next = take(a, 100, 0); // 100 are left, 512 are taken
+    assert_true(next.reserved_bytes == 512 && left(a) == 1024 + 100 - 512);
+    give(a, &next);
+    assert_true(left(a) == 1024 + 100);
+    tide_stream_destroy(TIDE_CPU, stream);
+    tide_allocator_unref(a);
+    tide_allocator_unref(streams);
+}
+
 enum { N_THREADS = 8, N_ROUNDS = 60000, BUDGET = 64 * 40 };
 
 typedef struct race {
@@ -237,6 +263,7 @@ int main(void) {
         tide_unit_test(one_budget_for_two),
         tide_unit_test(limits_nest),
         tide_unit_test(pending_blocks_count),
+        tide_unit_test(rounding_waits_for_pending_blocks),
         tide_unit_test(threads_never_pass_the_budget),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -111,6 +111,63 @@ static void truncate_and_free(void **state) {
     tide_allocator_unref(pages);
 }
 
+enum { MANY = 10000 };
+
+/// A server's day: ten thousand forks of one prompt, each with a token of its own, come and go in any order. Nothing
+/// here costs more with more sequences (LT-16, LT-40): with a search for a free number it was O(sequences) each.
+static void many_sequences(void **state) {
+    (void)state;
+    tide_allocator *pages = make_pages_of(TIDE_CPU);
+    tide_kv_cache *c = make_cache(pages, 0);
+    static tide_kv_sequence live[MANY];
+    tide_rng rng = {7};
+    const tide_kv_sequence prompt = add(c);
+    append(c, prompt, 0, 2 * PER_PAGE);
+    for (size_t i = 0; i < MANY; i++) append(c, live[i] = fork_of(c, prompt), (unsigned)i, 1);
+    tide_kv_cache_stats n = numbers(c);
+    assert_true(n.n_sequences == MANY + 1 && n.n_pages == MANY + 2 && n.n_shared_pages == 2 && n.n_copied == 0);
+    assert_true(n.saved_bytes == (uint64_t)2 * MANY * PAGE && n.waste_bytes == (uint64_t)MANY * 3 * TOKEN);
+    for (size_t i = 0; i < 10 * MANY; i++) {
+        tide_kv_sequence *const s = &live[tide_rng_u64(&rng) % MANY];
+        free_sequence(c, *s);
+        append(c, *s = fork_of(c, prompt), (unsigned)i, 1);
+        assert_true(*s <= MANY); // numbers are given again
+    }
+    assert_cache_sound(c);
+    n = numbers(c);
+    assert_true(n.n_sequences == MANY + 1 && n.n_pages == MANY + 2);
+    free_sequence(c, prompt);
+    for (size_t i = 0; i < MANY; i++) free_sequence(c, live[i]);
+    assert_true(numbers(c).n_pages == 0 && numbers(c).saved_bytes == 0);
+    assert_cache_sound(c);
+    tide_kv_cache_destroy(c);
+    tide_allocator_unref(pages);
+}
+
+/// Pages of one token: every page is full, so nothing is wasted, and no sharer ever has to copy.
+static void pages_of_one_token(void **state) {
+    (void)state;
+    tide_error err = TIDE_ERROR_INIT;
+    tide_allocator *pages = make_pages_of(TIDE_CPU);
+    const tide_kv_cache_options opt = {.token_bytes = TOKEN, .tokens_per_page = 1, .tag = "kv"};
+    tide_kv_cache *c = NULL;
+    assert_tide_ok(tide_kv_cache_create(pages, &opt, &c, &err), &err);
+    const tide_kv_sequence a = add(c);
+    append(c, a, 0, 5);
+    const tide_kv_sequence b = fork_of(c, a);
+    truncate_to(c, b, 3);
+    append(c, b, 50, 2);
+    append(c, a, 60, 1);
+    const tide_kv_cache_stats n = numbers(c);
+    assert_true(n.n_pages == 8 && n.n_shared_pages == 3 && n.n_copied == 0);
+    assert_true(n.waste_bytes == 0 && n.used_bytes == 8 * TOKEN && n.saved_bytes == 3 * TOKEN);
+    assert_int_equal(*(const unsigned char *)tide_kv_cache_token(c, a, 3), 3);
+    assert_int_equal(*(const unsigned char *)tide_kv_cache_token(c, b, 3), 50);
+    assert_cache_sound(c);
+    tide_kv_cache_destroy(c);
+    tide_allocator_unref(pages);
+}
+
 // ---- against plain arrays ----
 
 enum { N_PLAIN = 12, MAX_TOKENS = 200 };
@@ -216,6 +273,8 @@ int main(void) {
         tide_unit_test(it_grows_by_whole_pages),
         tide_unit_test(forks_share_until_one_appends),
         tide_unit_test(truncate_and_free),
+        tide_unit_test(many_sequences),
+        tide_unit_test(pages_of_one_token),
         tide_unit_test(random_work_against_plain_arrays),
         tide_unit_test(random_work_through_a_device),
     };

@@ -206,6 +206,7 @@ static void check_finds_damage(void **state) {
     FINDS(c->tables[1].used = false, c->tables[1].used = true, "sequence 1 is free and has 8 pages");
     FINDS(c->n_sequences++, c->n_sequences--, "2 sequences are there, 3 are counted");
     FINDS(c->n_pages--, c->n_pages++, "8 pages are there, 7 are counted");
+    FINDS(c->first_free = 1, c->first_free = TIDE__KV_NO_NUMBER, "sequence 1 is free and in use");
     FINDS(tide_block_ref(page->block), tide_block_unref(page->block), "2 owners");
 #undef FINDS
     tide_kv_cache_destroy(c);

@@ -70,14 +70,14 @@ static void a_report_word_for_word(void **state) {
         "out of memory on cpu: asked 4.00 MiB (4194304 bytes, alignment 256) of kind Workspace\n"
         "  for             conv2.out, operator conv2\n"
         "  allocator       limit\n"
-        "  would have fit  2.00 KiB\n"
+        "  would have fit  at most 2.00 KiB\n"
         "  its numbers     requested 2.93 KiB, active 3.00 KiB, cached 1.00 KiB, reserved 8.00 KiB\n"
         "                  largest free block 512 B, may still take 2.00 KiB, pending frees 2 (256 B)\n"
         "  live on cpu: 7 blocks, 1.50 MiB requested; the 2 largest:\n"
         "           bytes  kind          tag                       operator\n"
         "         1048576  Persistent    w                         -\n"
         "            1000  Workspace     conv1.out                 conv1  (released, but a stream may still use it)\n"
-        "             ...  and 5 more\n");
+        "          523288  in 5 more\n");
     tide_text_deinit(&t);
 }
 
@@ -98,6 +98,17 @@ static void what_nobody_knows_is_said(void **state) {
     assert_text_has(tide_text_str(&t), "live on cpu: 0 blocks, 0 B requested\n");
     assert_null(strstr(tide_text_str(&t), "operator"));
     tide_text_deinit(&t);
+    r.would_fit_bytes = 0;
+    tide_oom_report_text(&r, &t);
+    assert_text_has(tide_text_str(&t), "would have fit  nothing\n");
+    tide_text_deinit(&t);
+    r.would_fit_bytes = TIDE_UNKNOWN_BYTES;
+    // A budget had room for the request, but not for the block that the allocator below makes of it.
+    r.stats.headroom_bytes = 5 << 20;
+    tide_oom_report_text(&r, &t);
+    assert_text_has(tide_text_str(&t),
+                    "would have fit  not known: there is room, but rounding or the system refused\n");
+    tide_text_deinit(&t);
 }
 
 static void live_blocks_word_for_word(void **state) {
@@ -107,15 +118,14 @@ static void live_blocks_word_for_word(void **state) {
         {.block_id = 4, .kind = TIDE_KIND_DEFAULT, .requested_bytes = 1, .t_ns = 9000, .tag = "s\xC3\xA4ule"},
     };
     tide_text t = {0};
-    tide_live_blocks_text(blocks, 2, 3, 6000, &t);
+    tide_live_blocks_text(blocks, 2, 6000, &t);
     assert_string_equal(
         tide_text_str(&t),
         "           bytes  kind          tag                       operator                  age\n"
         "          123456  KVCache       kv                        attn                      5 us\n"
-        "               1  Default       s\xC3\xA4ule                     -                         0 ns\n"
-        "             ...  and 1 more\n");
+        "               1  Default       s\xC3\xA4ule                     -                         0 ns\n");
     tide_text_deinit(&t);
-    tide_live_blocks_text(NULL, 0, 0, 6000, &t);
+    tide_live_blocks_text(NULL, 0, 6000, &t);
     assert_string_equal(tide_text_str(&t), "");
     tide_text_deinit(&t);
 }

@@ -12,7 +12,8 @@
 // asked and uncharged after inner has the memory back, so at no moment more than the budget is out. What inner will
 // round up to is known only when it has answered: a request whose rounding alone goes past the budget is given back at
 // once. A block that a stream-aware inner allocator keeps back is uncharged when the streams are done with it; these
-// are waited for before a request is refused, as before any end of memory.
+// are waited for before a request is refused, as before any end of memory. What other sharers of the budget keep back
+// is not: to give that up is their owners' affair.
 //
 // The numbers are inner's, with the requests refused here in n_failed; headroom is what is left, and the largest free
 // block is no larger than that.
@@ -106,7 +107,8 @@ static tide_status limit_alloc(void *self, const tide_alloc_request *req, tide_m
         uncharge(s->budget, req->size_bytes);
         return st;
     }
-    if (!charge(s->budget, mem.reserved_bytes - mem.requested_bytes)) {
+    const size_t rounding = mem.reserved_bytes - mem.requested_bytes;
+    if (!charge(s->budget, rounding) && !(settle_pending(s) && charge(s->budget, rounding))) {
         give_back(s, &mem, req->stream);
         return refuse(s, req, mem.reserved_bytes, err);
     }

@@ -202,7 +202,9 @@ static void fill_stats(const paged_state *p, tide_allocator_stats *out) {
     out->largest_free_bytes = p->n_free > 0 ? p->page_bytes : 0;
     tide_allocator_stats backing;
     tide_allocator_get_stats(p->backing, &backing);
-    out->headroom_bytes = backing.headroom_bytes;
+    // Less than a slab of the backing's room serves nobody here.
+    const uint64_t slab_bytes = (uint64_t)p->page_bytes * p->pages_per_slab, room = backing.headroom_bytes;
+    out->headroom_bytes = room == TIDE_UNKNOWN_BYTES ? room : room - room % slab_bytes;
 }
 
 static void paged_stats(const void *self, tide_allocator_stats *out) {
