@@ -3,6 +3,7 @@
 // Timeline facts. See timeline_facts.h.
 #include "profiler/timeline_facts.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -69,6 +70,11 @@ static bool add_below(const tide_timeline *tl, uint64_t *below, unsigned *kinds)
     return true;
 }
 
+static void add_words(const char *words, char *buf, size_t buf_bytes) {
+    const size_t len = strlen(buf);
+    snprintf(buf + len, buf_bytes - len, "%s%s", len > 0 ? ", " : "", words);
+}
+
 static void name_kinds(unsigned kinds, char *buf, size_t buf_bytes) {
     static const struct {
         unsigned kinds;
@@ -80,9 +86,13 @@ static void name_kinds(unsigned kinds, char *buf, size_t buf_bytes) {
                  {1u << TIDE_KIND_WORKSPACE, "persistent workspace"}};
     buf[0] = '\0';
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const size_t len = strlen(buf);
-        if ((kinds & names[i].kinds) != 0)
-            snprintf(buf + len, buf_bytes - len, "%s%s", len > 0 ? ", " : "", names[i].words);
+        if ((kinds & names[i].kinds) != 0) add_words(names[i].words, buf, buf_bytes);
+        kinds &= ~names[i].kinds;
+    }
+    // Kinds that a build has added (docs/extending.md) go by their names.
+    static_assert((int)TIDE_N_KINDS <= 32, "one bit each");
+    for (int kind = 0; kind < TIDE_N_KINDS; kind++) {
+        if ((kinds & 1u << kind) != 0) add_words(tide_memory_kind_name((tide_memory_kind)kind), buf, buf_bytes);
     }
 }
 

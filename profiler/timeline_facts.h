@@ -38,7 +38,7 @@ typedef struct tide_timeline_levels {
     bool known;           ///< false: no plan, or nobody knows what lies below it; all else is 0 then
     uint64_t below;       ///< persistent tensors of a plan, the predicted bytes of all but Workspace in a run
     uint64_t plan, bound; ///< heights: `below` and the bytes of each
-    char words[64];       ///< what `below` is: "weights, inputs, outputs"; "" when it is nothing
+    char words[128];      ///< what `below` is: "weights, inputs, outputs"; "" when it is nothing
 } tide_timeline_levels;
 tide_timeline_levels tide_timeline_levels_of(const tide_timeline *tl);
 

@@ -52,7 +52,7 @@ void tide_tui_draw_summary(const tide_tui_view *v) {
     const tide_timeline *tl = v->model->tl;
     const tide_tui_rect r = v->layout->summary;
     if (r.h == 0) return;
-    char text[96], size[24], when[32];
+    char text[160], size[24], when[32];
     int x = r.x + 1;
     if (tl->n_items == 0) return;
     if (tide_tui_n_hidden(v->model) > 0) {

@@ -8,17 +8,22 @@
 
 static const tide_device CUDA0 = {TIDE_DEVICE_CUDA, 0};
 
+/// The kinds of the house; a build may have more (docs/extending.md).
+enum { N_OWN = TIDE_KIND_HOST_PAGEABLE + 1 };
+
 // LT-16: six kinds, each with a name that reads back.
 static void names_round_trip(void **state) {
     (void)state;
-    static const char *const names[TIDE_N_KINDS] = {"Default", "Persistent", "Workspace",
-                                                    "KVCache", "HostPinned", "HostPageable"};
+    static const char *const names[N_OWN] = {"Default", "Persistent", "Workspace",
+                                             "KVCache", "HostPinned", "HostPageable"};
+    assert_int_equal(N_OWN, 6);
     for (int i = 0; i < TIDE_N_KINDS; i++) {
         tide_error err = TIDE_ERROR_INIT;
         tide_memory_kind kind = TIDE_KIND_DEFAULT;
-        assert_string_equal(tide_memory_kind_name((tide_memory_kind)i), names[i]);
+        const char *name = tide_memory_kind_name((tide_memory_kind)i);
+        if (i < N_OWN) assert_string_equal(name, names[i]);
         assert_true(strlen(tide_memory_kind_purpose((tide_memory_kind)i)) > 10);
-        assert_tide_ok(tide_memory_kind_parse(names[i], &kind, &err), &err);
+        assert_tide_ok(tide_memory_kind_parse(name, &kind, &err), &err);
         assert_int_equal(kind, i);
     }
     tide_memory_kind kind = TIDE_KIND_WORKSPACE;
@@ -35,7 +40,7 @@ static void names_round_trip(void **state) {
 static void host_kinds_are_legal_on_the_cpu_only(void **state) {
     (void)state;
     tide_error err = TIDE_ERROR_INIT;
-    for (int i = 0; i < TIDE_N_KINDS; i++) {
+    for (int i = 0; i < N_OWN; i++) {
         const tide_memory_kind kind = (tide_memory_kind)i;
         const bool host = kind == TIDE_KIND_HOST_PINNED || kind == TIDE_KIND_HOST_PAGEABLE;
         assert_tide_ok(tide_memory_kind_check(kind, TIDE_CPU, &err), &err);
@@ -46,15 +51,15 @@ static void host_kinds_are_legal_on_the_cpu_only(void **state) {
             assert_true(strlen(err.note) > 0);
         }
     }
-    assert_tide_status(tide_memory_kind_check((tide_memory_kind)6, TIDE_CPU, &err), TIDE_ERR_INVALID);
+    assert_tide_status(tide_memory_kind_check((tide_memory_kind)TIDE_N_KINDS, TIDE_CPU, &err), TIDE_ERR_INVALID);
     assert_tide_status(tide_memory_kind_check((tide_memory_kind)-1, TIDE_CPU, &err), TIDE_ERR_INVALID);
 }
 
 // S28-17, X-3: 256 where tensors live, 64 for host kinds; always a power of two.
 static void the_strictest_rule_wins(void **state) {
     (void)state;
-    static const size_t on_cpu[TIDE_N_KINDS] = {256, 256, 256, 256, 64, 64};
-    for (int i = 0; i < TIDE_N_KINDS; i++) {
+    static const size_t on_cpu[N_OWN] = {256, 256, 256, 256, 64, 64};
+    for (int i = 0; i < N_OWN; i++) {
         assert_int_equal(tide_memory_kind_alignment((tide_memory_kind)i, TIDE_CPU), on_cpu[i]);
         assert_int_equal(tide_memory_kind_alignment((tide_memory_kind)i, CUDA0), 256);
         assert_true(tide_is_pow2(on_cpu[i]));

@@ -221,7 +221,7 @@ static void test_untrue_events_are_refused(void **state) {
     expect_refused(bad, 3, "it is not allocated");
     bad[1].op = bad[2].op = TIDE_MEM_FREE_REQUESTED;
     expect_refused(bad, 3, "requested before");
-    bad[0].kind = (tide_memory_kind)6;
+    bad[0].kind = (tide_memory_kind)TIDE_N_KINDS;
     expect_refused(bad, 1, "kind");
     bad[0] = good;
     bad[0].op = (tide_memory_op)9;

@@ -81,6 +81,9 @@ static void levels_of_a_run(void **state) {
         assert_int_equal(l.words[0] != '\0', below > 0);
         assert_int_equal(strstr(l.words, "weights") != NULL, (mask & 1u << TIDE_KIND_PERSISTENT) != 0);
         assert_int_equal(strstr(l.words, "KV cache") != NULL, (mask & 1u << TIDE_KIND_KV_CACHE) != 0);
+        for (int kind = TIDE_KIND_HOST_PAGEABLE + 1; kind < TIDE_N_KINDS; kind++) // that a build has added
+            assert_int_equal(strstr(l.words, tide_memory_kind_name((tide_memory_kind)kind)) != NULL,
+                             (mask & 1u << kind) != 0);
     }
     kinds[0].predicted_bytes = TIDE_UNKNOWN_BYTES;
     assert_false(tide_timeline_levels_of(&tl).known);

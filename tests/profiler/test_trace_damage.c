@@ -186,7 +186,7 @@ static void test_own_tables_beside_ours(void **state) {
 static void test_values_out_of_range(void **state) {
     (void)state;
     static const char *const changes[] = {
-        "UPDATE block SET kind = 6 WHERE id = 3",
+        "UPDATE block SET kind = 200 WHERE id = 3",
         "UPDATE block SET kind = -1 WHERE id = 3",
         "UPDATE block SET device = 0 WHERE id = 3",
         "UPDATE block SET device = 7 WHERE id = 3",
@@ -217,7 +217,7 @@ static void test_values_out_of_range(void **state) {
         "UPDATE plan SET n_steps = 3 WHERE run_id = 1",
         "DELETE FROM plan_tensor WHERE run_id = 1 AND idx = 4",
         "UPDATE plan_tensor SET idx = 70 WHERE run_id = 1 AND idx = 4",
-        "UPDATE plan_tensor SET kind = 6 WHERE run_id = 1 AND idx = 4",
+        "UPDATE plan_tensor SET kind = 200 WHERE run_id = 1 AND idx = 4",
         "UPDATE plan_tensor SET role = 'guest' WHERE run_id = 1 AND idx = 4",
         "UPDATE plan_tensor SET device = 'abacus' WHERE run_id = 1 AND idx = 4",
         "UPDATE plan_tensor SET name = '' WHERE run_id = 1 AND idx = 4",

@@ -199,7 +199,7 @@ static inline tide_timeline *sample_many(size_t n, uint64_t seed) {
             .begin = begin,
             .end = stop,
             .open_ended = open,
-            .kind = (tide_memory_kind)tide_rng_below(&rng, TIDE_N_KINDS),
+            .kind = (tide_memory_kind)tide_rng_below(&rng, TIDE_KIND_HOST_PAGEABLE + 1), // of every build
             .role = TIDE_ROLE_INTERMEDIATE,
             .pool = TIDE_NO_POOL,
             .offset_bytes = TIDE_NO_OFFSET,
