@@ -3,7 +3,8 @@
 """Fill the column `shown by` of docs/requirements.md from the tests that name a row, or check that it is filled.
 
 A test names a row by its id (S23-7, LT-36, X-5 …; in identifiers S23_7, LT_36, X_5) in its name, a comment before it or
-its body. A row, or a part of one, that has no meaning in C says so in SENTENCES. Usage:
+its body. What a file's opening paragraph names belongs to the file, and counts where no test of its own names the row. A
+row, or a part of one, that has no meaning in C says so in SENTENCES. Usage:
     scripts/requirements.py            rewrite the column
     scripts/requirements.py --check    exit 1 and say what differs when the column is not what the tests say
 """
@@ -48,7 +49,7 @@ def add_python(found, name, lines):
 
 
 def tests_by_row():
-    found = {}
+    found, by_file = {}, {}
     for path in sorted((ROOT / "tests").rglob("*")):
         if path.suffix not in (".c", ".h", ".sh", ".py"):
             continue
@@ -60,6 +61,10 @@ def tests_by_row():
         pending = []  # ids seen since the last test function ended
         function = None
         for line in lines:
+            if line.startswith("#include") and path.suffix in (".c", ".h"):
+                for row in pending:
+                    add(by_file, row, name)
+                pending = []
             started = FUNCTION.match(line) if path.suffix in (".c", ".h") else None
             if started:
                 function = started.group(1)
@@ -71,7 +76,7 @@ def tests_by_row():
                         add(found, row, where)
                     pending = []
                 function = None
-    return found
+    return {**by_file, **found}
 
 
 def filled(text, found):

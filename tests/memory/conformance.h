@@ -34,7 +34,7 @@ typedef struct conf_maker {
     const char *name;      ///< of this row
     const char *allocator; ///< what it calls itself
     tide_status (*create)(tide_allocator **out, tide_error *err);
-    size_t top_bytes;     ///< largest size that is tried; 0: TOP_BYTES
+    size_t top_bytes;     ///< up to here all magnitudes are tried, and then TOP_BYTES once; 0: TOP_BYTES
     void (*before)(void); ///< optional, around each test
     void (*after)(void);
 } conf_maker;

@@ -5,6 +5,9 @@
 #ifndef TIDE_TESTS_CONFORMANCE_STEPS_H
 #define TIDE_TESTS_CONFORMANCE_STEPS_H
 
+#include <sched.h>
+#include <stdatomic.h>
+
 /// Sizes over all magnitudes alike, from 1 B to about `top`.
 static size_t any_size(tide_rng *rng, size_t top) {
     size_t magnitude = 1;
@@ -223,6 +226,7 @@ typedef struct stress {
     uint64_t max_align_bytes;
     uint64_t n_allocs;
     bool good;
+    _Atomic int *n_working; ///< threads that are not through yet
 } stress;
 
 static bool stress_free(tide_allocator *a, oracle_row *slot) {
@@ -256,25 +260,30 @@ static void *stress_run(void *arg) {
     for (int i = 0; i < N_SLOTS; i++) {
         if (!stress_free(s->a, &slots[i])) s->good = false;
     }
+    atomic_fetch_sub(s->n_working, 1);
     return NULL;
 }
 
 static void eight_threads(void **state) { // LT-39
     tide_allocator *a = conf_make(*state);
     static stress all[N_THREADS];
+    static _Atomic int n_working;
     pthread_t threads[N_THREADS];
+    n_working = N_THREADS;
     for (int i = 0; i < N_THREADS; i++) {
         all[i] = (stress){.a = a,
                           .seed = (uint64_t)i + 1,
                           .top_bytes = size_within(a, 6000),
                           .max_align_bytes = props_of(a).max_align_bytes,
-                          .good = true};
+                          .good = true,
+                          .n_working = &n_working};
         assert_int_equal(pthread_create(&threads[i], NULL, stress_run, &all[i]), 0);
     }
-    // Numbers are read and checked while the others work.
-    for (int i = 0; i < 50; i++) {
+    // Numbers are read and checked as long as the others work.
+    while (n_working > 0) {
         assert_invariants(a);
         assert_sound(a);
+        sched_yield();
     }
     uint64_t n_allocs = 0;
     for (int i = 0; i < N_THREADS; i++) {

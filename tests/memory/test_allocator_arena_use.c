@@ -3,12 +3,11 @@
 // The arena behind blocks and storages: what may be touched and when, and by several threads.
 #include <sched.h>
 #include <stdatomic.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "core/memory/poison.h"
 #include "core/memory/storage.h"
 #include "memory_test.h"
+#include "survives.h"
 
 static tide_allocator *make_cpu(void) {
     tide_error err = TIDE_ERROR_INIT;
@@ -22,21 +21,6 @@ static tide_allocator *make_arena(tide_allocator *backing, size_t capacity_bytes
     tide_allocator *a = NULL;
     assert_tide_ok(tide_arena_create(backing, capacity_bytes, align_bytes, &a, &err), &err);
     return a;
-}
-
-/// How a child ends that reads one byte: true when it lived.
-static bool survives_reading(const volatile unsigned char *byte) {
-    fflush(NULL);
-    const pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        if (freopen("/dev/null", "w", stderr) == NULL) _exit(3);
-        (void)*byte;
-        _exit(0);
-    }
-    int how = 0;
-    assert_int_equal(waitpid(child, &how, 0), child);
-    return WIFEXITED(how) && WEXITSTATUS(how) == 0;
 }
 
 // LT-37: a pointer that outlives its block or a reset is caught: AddressSanitizer traps, a debug build shows the

@@ -118,12 +118,51 @@ static void anything_else_is_refused(void **state) {
     assert_tide_status(tide_allocator_create_by_name("buddy", NULL, NULL), TIDE_ERR_INVALID);
 }
 
+/// `word` stands in `text`, and not as the beginning of a longer one.
+static bool names(const char *text, const char *word) {
+    for (const char *at = text; (at = strstr(at, word)) != NULL; at++) {
+        if (strchr("(,}; ", at[strlen(word)]) != NULL) return true;
+    }
+    return false;
+}
+
+// LT-21, LT-39: whatever allocators.h can make stands in a table of the conformance suite, so that none goes untested.
+static void every_allocator_is_in_the_suite(void **state) {
+    (void)state;
+    static const char *const tables[] = {"tests/memory/test_allocator_conformance.c",
+                                         "tests/memory/test_allocator_conformance_streams.c",
+                                         "tests/memory/test_allocator_conformance_wrapped.c"};
+    tide_error err = TIDE_ERROR_INIT;
+    char path[512], *header, *rows[3];
+    size_t len;
+    assert_tide_ok(tide_read_file(tide_source_path("core/memory/allocators/allocators.h", path, sizeof path), 0,
+                                  &header, &len, &err),
+                   &err);
+    for (int i = 0; i < 3; i++)
+        assert_tide_ok(tide_read_file(tide_source_path(tables[i], path, sizeof path), 0, &rows[i], &len, &err), &err);
+    int n_makers = 0;
+    for (const char *at = header; (at = strstr(at, "\ntide_status tide_")) != NULL;) {
+        at += strlen("\ntide_status ");
+        char call[64];
+        snprintf(call, sizeof call, "%.*s", (int)strcspn(at, "("), at);
+        // By name none is made that has no maker of its own.
+        if (strstr(call, "_create") == NULL || strcmp(call, "tide_allocator_create_by_name") == 0) continue;
+        n_makers++;
+        if (!names(rows[0], call) && !names(rows[1], call) && !names(rows[2], call))
+            fail_msg("%s stands in no table of the conformance suite", call);
+    }
+    assert_true(n_makers >= 13);
+    for (int i = 0; i < 3; i++) tide_host_free(rows[i]);
+    tide_host_free(header);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(every_form),
         tide_unit_test(every_listed_name_can_be_made),
         tide_unit_test(size_classes_are_as_named),
         tide_unit_test(anything_else_is_refused),
+        tide_unit_test(every_allocator_is_in_the_suite),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // The caching allocator: hits, buckets, what caching costs.
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "core/memory/allocator_internal.h"
 #include "core/memory/poison.h"
 #include "memory_test.h"
+#include "survives.h"
 
 const char *__asan_default_options(void);
 const char *__asan_default_options(void) { return "allocator_may_return_null=1"; }
@@ -257,21 +255,6 @@ static void sizes_past_every_class_are_refused(void **state) {
     tide_host_fail_after(0);
     assert_tide_status(tide_cpu_caching_allocator_create(&a, &err), TIDE_ERR_NOMEM);
     assert_null(a);
-}
-
-/// How a child ends that reads one byte: true when it lived.
-static bool survives_reading(const volatile unsigned char *byte) {
-    fflush(NULL);
-    const pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        if (freopen("/dev/null", "w", stderr) == NULL) _exit(3);
-        (void)*byte;
-        _exit(0);
-    }
-    int how = 0;
-    assert_int_equal(waitpid(child, &how, 0), child);
-    return WIFEXITED(how) && WEXITSTATUS(how) == 0;
 }
 
 /// A cached block is off limits where a sanitizer can see it, and usable to its last byte when it is out again.

@@ -1,48 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The registry's state per device: the allocator of a device, current streams, the default device.
-#include "core/memory/registry.h"
-
-#include "memory_test.h"
-
-static tide_allocator *make_cpu(void) {
-    tide_error err = TIDE_ERROR_INIT;
-    tide_allocator *a = NULL;
-    assert_tide_ok(tide_cpu_allocator_create(&a, &err), &err);
-    return a;
-}
-
-static tide_registry *make(void) {
-    tide_error err = TIDE_ERROR_INIT;
-    tide_registry *r = NULL;
-    assert_tide_ok(tide_registry_create(&r, &err), &err);
-    return r;
-}
-
-/// An allocator that only has a device.
-static tide_status no_alloc(void *self, const tide_alloc_request *req, tide_memory *out, tide_error *err) {
-    (void)self;
-    (void)req;
-    (void)out;
-    return TIDE_FAIL(err, TIDE_ERR_NOMEM, "has nothing");
-}
-static void no_release(void *self, const tide_memory *mem, tide_stream_id last_stream) {
-    (void)self;
-    (void)mem;
-    (void)last_stream;
-}
-static void no_stats(const void *self, tide_allocator_stats *out) {
-    (void)self;
-    *out = (tide_allocator_stats){0};
-}
-static void count_destroy(void *self) { ++*(int *)self; }
-
-static const tide_allocator_ops named_only = {.abi = TIDE_ALLOCATOR_ABI,
-                                              .name = "named_only",
-                                              .alloc = no_alloc,
-                                              .release = no_release,
-                                              .stats = no_stats,
-                                              .destroy = count_destroy};
+#include "registry_test.h"
 
 // LT-19, LT-20: without a kind, an allocator becomes its device's and serves Default; with one, that kind alone.
 static void without_a_kind_it_serves_default(void **state) {

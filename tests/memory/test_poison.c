@@ -2,10 +2,9 @@
 //
 // core/memory/poison: the pattern, and what AddressSanitizer is told.
 #include <math.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "core/memory/poison.h"
+#include "survives.h"
 #include "tests/tide_test.h"
 
 // a poisoned number is a NaN, whoever reads it, and no plausible index.
@@ -41,21 +40,6 @@ static void first_changed_byte_is_found(void **state) {
     assert_int_equal(tide_poison_find(bytes, 1), 0);
     assert_int_equal(tide_poison_find(bytes, 0), 0);
     assert_int_equal(tide_poison_find(NULL, 0), 0);
-}
-
-/// How a child ends that reads one byte: true when it lived.
-static bool survives_reading(const volatile unsigned char *byte) {
-    fflush(NULL);
-    const pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        if (freopen("/dev/null", "w", stderr) == NULL) _exit(3);
-        const unsigned char got = *byte;
-        _exit(got == 0 ? 0 : 4);
-    }
-    int how = 0;
-    assert_int_equal(waitpid(child, &how, 0), child);
-    return WIFEXITED(how) && WEXITSTATUS(how) == 0;
 }
 
 // under AddressSanitizer a touch of barred memory ends the process, next to it and afterwards it does not; in

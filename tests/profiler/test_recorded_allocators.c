@@ -4,6 +4,7 @@
 // statistics agree, from one thread and from several (LT-32, PT-26).
 #include <pthread.h>
 
+#include "core/device/backend.h"
 #include "core/memory/allocators/allocators.h"
 #include "core/memory/block.h"
 #include "core/memory/meter.h"
@@ -165,10 +166,41 @@ static void test_several_threads(void **state) {
     run_workers(N_WORKERS);
 }
 
+/// LT-8: every fact of a block stands in the trace that reports are made from: pointer, bytes, device, kind, owner, and
+/// with its free the stream that used it last.
+static void test_a_block_in_the_trace_LT_8(void **state) {
+    (void)state;
+    bench b;
+    bench_open(&b);
+    tide_error err = TIDE_ERROR_INIT;
+    int64_t run_id;
+    tide_stream_id stream;
+    const tide_run_info info = {.model = "allocators", .mode = "naive", .device = "cpu"};
+    assert_tide_ok(tide_recorder_begin_run(b.rec, &info, NULL, &run_id, &err), &err);
+    assert_tide_ok(tide_stream_create(TIDE_CPU, &stream, &err), &err);
+    tide_block *block = NULL;
+    assert_tide_ok(tide_block_create(b.outer, 1000, 0, TIDE_KIND_KV_CACHE, 0, "keys", &block, &err), &err);
+    tide_block_record_use(block, stream);
+    char blocks[128], frees[64];
+    snprintf(blocks, sizeof blocks, "keys|%" PRIu64 "|1000|1024|cpu|KVCache|cpu_caching\n",
+             (uint64_t)(uintptr_t)block->mem.data);
+    snprintf(frees, sizeof frees, "%" PRIu64 "|%" PRIu64 "\n", block->id, (uint64_t)stream);
+    tide_block_unref(block);
+    tide_stream_destroy(TIDE_CPU, stream);
+    assert_tide_ok(tide_recorder_end_run(b.rec, &err), &err);
+    assert_tide_ok(tide_recorder_close(b.rec, &err), &err);
+    b.rec = NULL;
+    assert_sql(b.dir.file, "SELECT name, address, requested_bytes, reserved_bytes, device, kind, allocator FROM blocks",
+               blocks);
+    assert_sql(b.dir.file, "SELECT block_id, stream FROM events WHERE op = 'free_requested'", frees);
+    bench_close(&b);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(test_one_thread),
         tide_unit_test(test_several_threads),
+        tide_unit_test(test_a_block_in_the_trace_LT_8),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -70,7 +70,20 @@ static void set_inputs(tide_context *c, const tide_program *program, tide_regist
     for (size_t i = 0; i < g->n_inputs; i++) tide_tensor_unref(inputs[i]);
 }
 
-static void record_mode(tide_recorder *rec, tide_program *program, const tide_memory_plan *plan, tide_run_mode mode) {
+/// The third step of S28-19 where it happens. @return address of the one buffer; 0 in a naive run
+static uint64_t assert_bound(const tide_context *c, const tide_memory_plan *plan) {
+    const char *base = tide_context_buffer(c);
+    for (size_t i = 0; base != NULL && i < plan->lifetimes.n; i++) {
+        const tide_lifetime *lt = &plan->lifetimes.items[i];
+        if (lt->role == TIDE_ROLE_INTERMEDIATE)
+            assert_ptr_equal(tide_tensor_const_data(tide_context_value(c, lt->value)), base + plan->offsets[i]);
+    }
+    return (uint64_t)(uintptr_t)base;
+}
+
+/// @return address of the buffer; 0 in a naive run
+static uint64_t record_mode(tide_recorder *rec, tide_program *program, const tide_memory_plan *plan,
+                            tide_run_mode mode) {
     tide_error err = TIDE_ERROR_INIT;
     int64_t run_id;
     const tide_run_info info = {.model = program->graph->name,
@@ -88,12 +101,15 @@ static void record_mode(tide_recorder *rec, tide_program *program, const tide_me
     assert_tide_ok(tide_context_create(ip, &copt, &c, &err), &err);
     set_inputs(c, program, registry);
     for (int i = 0; i < 3; i++) assert_tide_ok(tide_context_run(c, &err), &err);
+    const uint64_t base = assert_bound(c, plan);
     tide_context_destroy(c);
     tide_inference_plan_unref(ip);
     tide_registry_destroy(registry);
     assert_tide_ok(tide_recorder_end_run(rec, &err), &err);
+    return base;
 }
 
+/// what the plan predicts for a kind is what the trace measured.
 static void check_kinds(tide_trace *t, int64_t run_id, const tide_memory_plan *plan) {
     tide_error err = TIDE_ERROR_INIT;
     tide_trace_kind *k;
@@ -111,6 +127,27 @@ static void check_kinds(tide_trace *t, int64_t run_id, const tide_memory_plan *p
     }
     assert_true(has_workspace);
     tide_host_free(k);
+}
+
+/// S28-19: the trace of one run shows the three steps: the offsets of the plan, one buffer for them, taken before the
+/// first operator begins, and (check_planned_timeline) every tensor at its offset.
+static void check_three_steps(const char *file, const tide_memory_plan *plan, uint64_t base) {
+    tide_text want = {0};
+    for (size_t i = 0; i < plan->lifetimes.n; i++) {
+        if (plan->lifetimes.items[i].persistent) continue;
+        tide_text_addf(&want, "%s|%" PRIu64 "\n", plan->lifetimes.items[i].name, plan->offsets[i]);
+    }
+    assert_sql(file, "SELECT name, offset_bytes FROM plan_tensor WHERE run_id = 2 AND NOT persistent ORDER BY idx",
+               tide_text_str(&want));
+    tide_text_deinit(&want);
+    char line[96];
+    snprintf(line, sizeof line, "%" PRIu64 "|%" PRIu64 "\n", base, plan->bytes);
+    assert_sql(file, "SELECT address, requested_bytes FROM blocks WHERE run_id = 2 AND kind = 'Workspace'", line);
+    assert_sql(file,
+               "SELECT count(*) FROM blocks b JOIN scopes s ON s.run_id = 2 AND s.scope_kind = 'operator' AND "
+               "s.t_ns < b.alloc_ns WHERE b.run_id = 2 AND b.kind = 'Workspace'",
+               "0\n");
+    assert_sql(file, "SELECT count(*) > 0 FROM scopes WHERE run_id = 2 AND scope_kind = 'operator'", "1\n");
 }
 
 /// In a planned run each planned tensor is an item at its offset; no two that live at one time share a byte.
@@ -148,8 +185,8 @@ static void run_graph(const char *below) {
     tide_memory_plan *plan = make_plan(program);
     tide_recorder *rec;
     assert_tide_ok(tide_recorder_open(d.file, NULL, &rec, &err), &err);
-    record_mode(rec, program, plan, TIDE_RUN_NAIVE);
-    record_mode(rec, program, plan, TIDE_RUN_PLANNED);
+    assert_int_equal(record_mode(rec, program, plan, TIDE_RUN_NAIVE), 0);
+    const uint64_t base = record_mode(rec, program, plan, TIDE_RUN_PLANNED);
     assert_tide_ok(tide_recorder_close(rec, &err), &err);
     tide_trace *t;
     assert_tide_ok(tide_trace_open(d.file, &t, &err), &err);
@@ -157,6 +194,7 @@ static void run_graph(const char *below) {
     check_kinds(t, 2, plan);
     check_planned_timeline(t, plan);
     tide_trace_close(t);
+    check_three_steps(d.file, plan, base);
     assert_sql(d.file, "SELECT count(*) FROM leaks", "0\n");
     assert_sql(d.file, "SELECT count(*) FROM predicted_vs_measured WHERE difference_bytes <> 0", "0\n");
     assert_sql(d.file, "SELECT count(*) FROM blocks WHERE name = ''", "0\n"); // PT-26: everybody says who asks
