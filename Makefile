@@ -23,7 +23,7 @@ test:
 	@cmake --build --preset test
 	@ctest --preset test
 
-# The suite under other eyes: asan and tsan everything, valgrind the unit tests (half an hour).
+# The suite under other eyes: asan and tsan everything, valgrind the unit tests (five minutes).
 asan tsan valgrind:
 	@scripts/deps.sh $(if $(filter valgrind,$@),valgrind,test)
 	@cmake --preset $@
