@@ -130,4 +130,18 @@ static inline void assert_sound(const tide_allocator *a) {
     assert_tide_ok(tide_allocator_check(a, &err), &err);
 }
 
+static inline tide_allocator *make_cpu(void) {
+    tide_error err = TIDE_ERROR_INIT;
+    tide_allocator *a = NULL;
+    assert_tide_ok(tide_cpu_allocator_create(&a, &err), &err);
+    return a;
+}
+
+static inline tide_allocator *make_arena(tide_allocator *backing, size_t capacity_bytes, size_t align_bytes) {
+    tide_error err = TIDE_ERROR_INIT;
+    tide_allocator *a = NULL;
+    assert_tide_ok(tide_arena_create(backing, capacity_bytes, align_bytes, &a, &err), &err);
+    return a;
+}
+
 #endif

@@ -7,13 +7,6 @@
 #include "core/memory/registry.h"
 #include "memory_test.h"
 
-static inline tide_allocator *make_cpu(void) {
-    tide_error err = TIDE_ERROR_INIT;
-    tide_allocator *a = NULL;
-    assert_tide_ok(tide_cpu_allocator_create(&a, &err), &err);
-    return a;
-}
-
 static inline tide_registry *make(void) {
     tide_error err = TIDE_ERROR_INIT;
     tide_registry *r = NULL;

@@ -3,20 +3,6 @@
 // The arena: one backing call, a cursor, reset.
 #include "memory_test.h"
 
-static tide_allocator *make_cpu(void) {
-    tide_error err = TIDE_ERROR_INIT;
-    tide_allocator *a = NULL;
-    assert_tide_ok(tide_cpu_allocator_create(&a, &err), &err);
-    return a;
-}
-
-static tide_allocator *make_arena(tide_allocator *backing, size_t capacity_bytes, size_t align_bytes) {
-    tide_error err = TIDE_ERROR_INIT;
-    tide_allocator *a = NULL;
-    assert_tide_ok(tide_arena_create(backing, capacity_bytes, align_bytes, &a, &err), &err);
-    return a;
-}
-
 // LT-28: one backing call over 1,000 steps, the block is freed once.
 static void one_backing_call_over_1000_steps(void **state) {
     (void)state;

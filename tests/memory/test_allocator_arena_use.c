@@ -9,20 +9,6 @@
 #include "memory_test.h"
 #include "survives.h"
 
-static tide_allocator *make_cpu(void) {
-    tide_error err = TIDE_ERROR_INIT;
-    tide_allocator *a = NULL;
-    assert_tide_ok(tide_cpu_allocator_create(&a, &err), &err);
-    return a;
-}
-
-static tide_allocator *make_arena(tide_allocator *backing, size_t capacity_bytes, size_t align_bytes) {
-    tide_error err = TIDE_ERROR_INIT;
-    tide_allocator *a = NULL;
-    assert_tide_ok(tide_arena_create(backing, capacity_bytes, align_bytes, &a, &err), &err);
-    return a;
-}
-
 // LT-37: a pointer that outlives its block or a reset is caught: AddressSanitizer traps, a debug build shows the
 // pattern. Only what is handed out may be touched, to its last byte.
 static void stale_use_is_caught(void **state) {

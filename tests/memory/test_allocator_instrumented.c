@@ -3,13 +3,6 @@
 // The instrumented allocator: every event, with everything in it, in the right order, with one thread and with eight.
 #include "memory_test.h"
 
-static tide_allocator *make_cpu(void) {
-    tide_error err = TIDE_ERROR_INIT;
-    tide_allocator *a = NULL;
-    assert_tide_ok(tide_cpu_allocator_create(&a, &err), &err);
-    return a;
-}
-
 static tide_allocator *wrap(tide_allocator *inner, const tide_observer *obs) {
     tide_error err = TIDE_ERROR_INIT;
     tide_allocator *a = NULL;

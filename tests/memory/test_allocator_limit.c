@@ -7,13 +7,6 @@
 #include "core/device/backend.h"
 #include "memory_test.h"
 
-static tide_allocator *make_cpu(void) {
-    tide_error err = TIDE_ERROR_INIT;
-    tide_allocator *a = NULL;
-    assert_tide_ok(tide_cpu_allocator_create(&a, &err), &err);
-    return a;
-}
-
 static tide_allocator *make_limit(tide_allocator *inner, uint64_t budget_bytes) {
     tide_error err = TIDE_ERROR_INIT;
     tide_allocator *a = NULL;
