@@ -66,16 +66,39 @@ enum {
     TIDE_OP_NO_FOLD = 1u << 4,    ///< never folded (random, stateful)
 };
 
+/// Whether an operand may lie inside another one, so that the kernel has nothing to copy.
+typedef enum tide_op_alias_kind {
+    TIDE_OP_ALIAS_NONE,
+    TIDE_OP_ALIAS_VIEW,  ///< the output has the input's bytes, all of them (TIDE_OP_VIEW, output 0 and input 0)
+    TIDE_OP_ALIAS_PART,  ///< the input is a stretch of the output without gaps: Concat
+    TIDE_OP_ALIAS_SLICE, ///< the output is a stretch of the input without gaps: Split, Slice
+} tide_op_alias_kind;
+typedef struct tide_op_alias {
+    tide_op_alias_kind kind;
+    uint64_t offset_bytes; ///< where the stretch begins in the whole
+} tide_op_alias;
+
 /// One row of the operator registry. Functions without "optional" must be there unless TIDE_OP_PLAN_ONLY.
 struct tide_op_def {
     const char *domain; ///< "" is the standard one
     const char *name;
     int since, until; ///< opset versions this row serves, both inclusive; until 0: no end
     uint32_t flags;
-    uint32_t inplace_inputs;       ///< bit i: output 0 may overwrite input i when that dies here and has the same bytes
+    uint32_t inplace_inputs; ///< bit i: output 0 may overwrite input i when that dies here, has as many elements of the
+                             ///< same size, and no other input lies there but such whose bit is set too
     size_t min_inputs, max_inputs; ///< checked before infer; max 0: any number
     size_t min_outputs, max_outputs;
     tide_status (*infer)(const tide_infer *x, tide_error *err);
+    /**
+     * optional: how input `in_i` and output `out_i` may share bytes; without it, what TIDE_OP_VIEW says. `x` as infer
+     * has filled it. Where the answer is PART or SLICE the kernel must find out by the addresses and then leave those
+     * bytes alone: run() is called with in[in_i].data and out[out_i].data offset_bytes apart. Ask tide_op_alias_of.
+     */
+    tide_op_alias (*alias)(const tide_infer *x, size_t in_i, size_t out_i);
+    /// optional: decides of the inputs in inplace_inputs, instead of the rule that there are as many elements of the
+    /// same size: output 0 has at most the input's bytes, is written from its first byte on, and what a run has written
+    /// never reaches what it will still read. Ask tide_op_may_overwrite.
+    bool (*overwrites)(const tide_infer *x, size_t in_i);
     /// optional: multiply-adds of one run, about; for operators that do far more than read and write each element once.
     /// `x` as infer has filled it. Folding has a budget of them.
     double (*work)(const tide_infer *x);
@@ -87,6 +110,13 @@ struct tide_op_def {
     void (*exec_destroy)(const tide_kernel *k, void *exec); ///< optional
     tide_status (*run)(const tide_kernel *k, const tide_kernel_args *args, tide_error *err);
 };
+
+/// How input `in_i` and output `out_i` of a node may share bytes: its row's alias(), else TIDE_OP_VIEW. All shapes of
+/// `x` are known, those of the outputs too. NONE where either is absent or has no bytes.
+tide_op_alias tide_op_alias_of(const tide_op_def *def, const tide_infer *x, size_t in_i, size_t out_i);
+/// Whether output 0 may overwrite input `in_i` from its first byte on: the row says so, and both have as many elements
+/// of the same size, or the row's overwrites() knows better.
+bool tide_op_may_overwrite(const tide_op_def *def, const tide_infer *x, size_t in_i);
 
 #ifdef __cplusplus
 }

@@ -15,9 +15,10 @@ typedef void (*cast_fn)(void *out, const void *in, int64_t n);
 #define FROM_INTS(XX, DT, sfx, S, C)                                                                                   \
     XX(DT, sfx, S, C, I8, i8, int8_t)                                                                                  \
     XX(DT, sfx, S, C, I16, i16, int16_t)                                                                               \
-    XX(DT, sfx, S, C, I32, i32, int32_t) XX(DT, sfx, S, C, I64, i64, int64_t) XX(DT, sfx, S, C, U8, u8, uint8_t)       \
-        XX(DT, sfx, S, C, U16, u16, uint16_t) XX(DT, sfx, S, C, U32, u32, uint32_t)                                    \
-            XX(DT, sfx, S, C, U64, u64, uint64_t) XX(DT, sfx, S, C, BOOL, b, uint8_t)
+    XX(DT, sfx, S, C, I32, i32, int32_t)                                                                               \
+    XX(DT, sfx, S, C, I64, i64, int64_t) XX(DT, sfx, S, C, U8, u8, uint8_t) XX(DT, sfx, S, C, U16, u16, uint16_t)      \
+        XX(DT, sfx, S, C, U32, u32, uint32_t) XX(DT, sfx, S, C, U64, u64, uint64_t)                                    \
+            XX(DT, sfx, S, C, BOOL, b, uint8_t)
 
 #define DEFINE_CAST(fn, SO, SI, CI, sfx_in, EXPR)                                                                      \
     static void fn(void *out, const void *in, int64_t n) {                                                             \
@@ -102,6 +103,12 @@ static tide_status cast_infer(const tide_infer *x, tide_error *err) {
 
 static tide_status cast_like_infer(const tide_infer *x, tide_error *err) { return cast_to(x, x->in[1].dtype, err); }
 
+/// To the same type: the bytes stay what they are.
+static tide_op_alias alias(const tide_infer *x, size_t in_i, size_t out_i) {
+    const bool same = in_i == 0 && out_i == 0 && x->in[0].dtype == x->out[0].dtype;
+    return (tide_op_alias){same ? TIDE_OP_ALIAS_VIEW : TIDE_OP_ALIAS_NONE, 0};
+}
+
 static tide_status cast_run(const tide_kernel *k, const tide_kernel_args *a, tide_error *err) {
     (void)k, (void)err;
     const int64_t n = tide_data_numel(&a->in[0].shape);
@@ -120,6 +127,7 @@ const tide_op_def tide_op_cast = {.name = "Cast",
                                   .min_outputs = 1,
                                   .max_outputs = 1,
                                   .infer = cast_infer,
+                                  .alias = alias,
                                   .run = cast_run};
 const tide_op_def tide_op_cast_like = {.name = "CastLike",
                                        .domain = "",
@@ -130,4 +138,5 @@ const tide_op_def tide_op_cast_like = {.name = "CastLike",
                                        .min_outputs = 1,
                                        .max_outputs = 1,
                                        .infer = cast_like_infer,
+                                       .alias = alias,
                                        .run = cast_run};

@@ -3,11 +3,15 @@
 // Concat and Split: rows of `axis` put together, and taken apart again.
 //
 //     outer | axis: a a a | b b | c c c c |     one copy per input or output: outer rows of (extent * inner) elements
+//
+// With one outer row the parts are stretches of the whole without gaps: where they lie in it already, nothing is
+// copied.
 #include "core/ops/data_util.h"
 #include "core/ops/op_util.h"
 
-/// Copy `n` outer rows of `row_bytes` between two strides.
+/// Copy `n` outer rows of `row_bytes` between two strides; a part that lies in its whole is there already.
 static void copy_rows(void *dst, size_t dst_stride, const void *src, size_t src_stride, size_t row_bytes, int64_t n) {
+    if (dst == src) return;
     for (int64_t i = 0; i < n; i++)
         memcpy((char *)dst + (size_t)i * dst_stride, (const char *)src + (size_t)i * src_stride, row_bytes);
 }
@@ -41,6 +45,19 @@ static tide_status concat_infer(const tide_infer *x, tide_error *err) {
     return tide_op_set_out(x, 0, x->in[0].dtype, out.rank, out.dims, err);
 }
 
+static tide_op_alias concat_alias(const tide_infer *x, size_t in_i, size_t out_i) {
+    const tide_shape *const out = &x->out[out_i].shape;
+    tide_op_alias a = {TIDE_OP_ALIAS_NONE, 0};
+    int32_t axis;
+    if (tide_op_axis(x->node, tide_node_attr_int(x->node, "axis", 0), out->rank, &axis, NULL) != TIDE_OK) return a;
+    for (size_t i = 0; i < in_i; i++) a.offset_bytes += row_bytes_of(&x->in[i], axis);
+    if (row_bytes_of(&x->in[in_i], axis) == row_bytes_of(&x->out[out_i], axis))
+        a.kind = TIDE_OP_ALIAS_VIEW; // the others are empty
+    else if (tide_data_extent(out, 0, axis) == 1)
+        a.kind = TIDE_OP_ALIAS_PART;
+    return a;
+}
+
 static tide_status concat_run(const tide_kernel *k, const tide_kernel_args *a, tide_error *err) {
     int32_t axis;
     TIDE_TRY(tide_op_axis(k->node, tide_node_attr_int(k->node, "axis", 0), a->out[0].shape.rank, &axis, err));
@@ -64,6 +81,7 @@ const tide_op_def tide_op_concat = {.name = "Concat",
                                     .min_outputs = 1,
                                     .max_outputs = 1,
                                     .infer = concat_infer,
+                                    .alias = concat_alias,
                                     .run = concat_run};
 
 // ---- Split ----
@@ -136,6 +154,21 @@ static tide_status split_infer(const tide_infer *x, tide_error *err) {
     return TIDE_OK;
 }
 
+static tide_op_alias split_alias(const tide_infer *x, size_t in_i, size_t out_i) {
+    const tide_shape *const in = &x->in[0].shape;
+    tide_op_alias a = {TIDE_OP_ALIAS_NONE, 0};
+    int64_t parts[MAX_PARTS];
+    int32_t axis;
+    if (in_i != 0 || split_parts(x, &axis, parts, NULL) != TIDE_OK) return a;
+    const size_t step = (size_t)tide_data_extent(in, axis + 1, in->rank) * tide_dtype_size(x->in[0].dtype);
+    for (size_t i = 0; i < out_i; i++) a.offset_bytes += (size_t)parts[i] * step;
+    if (parts[out_i] == in->dims[axis])
+        a.kind = TIDE_OP_ALIAS_VIEW; // the others are empty
+    else if (tide_data_extent(in, 0, axis) == 1)
+        a.kind = TIDE_OP_ALIAS_SLICE;
+    return a;
+}
+
 /// An output that nobody wants still has its place in the input: the parts are worked out again from the node.
 static tide_status split_run(const tide_kernel *k, const tide_kernel_args *a, tide_error *err) {
     int64_t parts[MAX_PARTS];
@@ -167,6 +200,7 @@ static tide_status split_run(const tide_kernel *k, const tide_kernel_args *a, ti
                                             .min_outputs = 1,                                                          \
                                             .max_outputs = 0,                                                          \
                                             .infer = split_infer,                                                      \
+                                            .alias = split_alias,                                                      \
                                             .run = split_run};
 OP_DEF(split_2, 2, 12, 1)
 OP_DEF(split_13, 13, 0, 2)

@@ -99,7 +99,7 @@ static tide_status unary_run(const unary_family *f, const tide_kernel *k, const 
     XX(neg, "Neg", 6, -v, WRAP_NEG(v), WRAP_NEG(v))                                                                    \
     XX(sign, "Sign", 9, (float)((v > 0) - (v < 0)), (v > 0) - (v < 0), v != 0)
 
-#define OP_DEF(op, text, since_version, n_until)                                                                       \
+#define OP_DEF(op, text, since_version, inplace)                                                                       \
     static tide_status op##_infer(const tide_infer *x, tide_error *err) { return unary_infer(&op##_family, x, err); }  \
     static tide_status op##_run(const tide_kernel *k, const tide_kernel_args *args, tide_error *err) {                 \
         (void)err;                                                                                                     \
@@ -108,8 +108,7 @@ static tide_status unary_run(const unary_family *f, const tide_kernel *k, const 
     const tide_op_def tide_op_##op = {.name = text,                                                                    \
                                       .domain = "",                                                                    \
                                       .since = since_version,                                                          \
-                                      .until = n_until,                                                                \
-                                      .inplace_inputs = 1u << 0,                                                       \
+                                      .inplace_inputs = inplace,                                                       \
                                       .min_inputs = 1,                                                                 \
                                       .max_inputs = 1,                                                                 \
                                       .min_outputs = 1,                                                                \
@@ -128,7 +127,7 @@ static tide_status unary_run(const unary_family *f, const tide_kernel *k, const 
 #define XX(name, text, since, EXPR)                                                                                    \
     FLOAT_LOOPS(name, EXPR)                                                                                            \
     static const unary_family name##_family = {.rows = {FLOAT_ROWS(name)}};                                            \
-    OP_DEF(name, text, since, 0)
+    OP_DEF(name, text, since, 1u)
 FLOAT_OPS(XX)
 #undef XX
 
@@ -136,7 +135,7 @@ FLOAT_OPS(XX)
     FLOAT_LOOPS(name, EXPR)                                                                                            \
     static const unary_family name##_family = {                                                                        \
         .rows = {FLOAT_ROWS(name)}, .alpha_name = a_name, .alpha = a_value, .beta_name = b_name, .beta = b_value};     \
-    OP_DEF(name, text, since, 0)
+    OP_DEF(name, text, since, 1u)
 FLOAT_ATTR_OPS(XX)
 #undef XX
 
@@ -157,15 +156,15 @@ FLOAT_ATTR_OPS(XX)
     FLOAT_LOOPS(name, F_EXPR)                                                                                          \
     INT_LOOPS(name, S_EXPR, U_EXPR)                                                                                    \
     static const unary_family name##_family = {.rows = {FLOAT_ROWS(name), INT_ROWS(name)}};                            \
-    OP_DEF(name, text, since, 0)
+    OP_DEF(name, text, since, 1u)
 NUMERIC_OPS(XX)
 #undef XX
 
-// ---- to bool ----
+// ---- to bool: from floats the elements shrink, so that nothing is written in place ----
 
 DEFINE_LOOP(logical_not_b, uint8_t, TIDE_LOAD_b, uint8_t, TIDE_STORE_b, uint8_t, v == 0)
 static const unary_family logical_not_family = {.rows = {[TIDE_BOOL] = logical_not_b}, .to_bool = true};
-OP_DEF(logical_not, "Not", 1, 0)
+OP_DEF(logical_not, "Not", 1, 1u)
 
 /// name, operator, since, expression; attributes (integers used as switches)
 #define TEST_OPS(XX)                                                                                                   \
@@ -182,6 +181,6 @@ OP_DEF(logical_not, "Not", 1, 0)
                                                .alpha = 1,                                                             \
                                                .beta_name = b_name,                                                    \
                                                .beta = 1};                                                             \
-    OP_DEF(name, text, since, 0)
+    OP_DEF(name, text, since, 0u)
 TEST_OPS(XX)
 #undef XX

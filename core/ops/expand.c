@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// Expand and Tile: repetition, by broadcasting and by counts.
+// Expand and Tile: repetition, by broadcasting and by counts. Where nothing is repeated the output is a view.
 #include "core/ops/data_util.h"
 #include "core/ops/op_util.h"
 #include "core/ops/strided_copy.h"
+
+static tide_op_alias alias(const tide_infer *x, size_t in_i, size_t out_i) {
+    const bool once = tide_data_numel(&x->in[0].shape) == tide_data_numel(&x->out[0].shape);
+    return (tide_op_alias){in_i == 0 && out_i == 0 && once ? TIDE_OP_ALIAS_VIEW : TIDE_OP_ALIAS_NONE, 0};
+}
 
 /// The broadcast goes both ways: extents of 1 in 'shape' keep what the input has.
 static tide_status expand_infer(const tide_infer *x, tide_error *err) {
@@ -23,6 +28,7 @@ static tide_status expand_infer(const tide_infer *x, tide_error *err) {
 static tide_status expand_run(const tide_kernel *k, const tide_kernel_args *a, tide_error *err) {
     (void)k, (void)err;
     const tide_shape *const out = &a->out[0].shape;
+    if (a->out[0].data == a->in[0].data) return TIDE_OK; // a view of it
     int64_t src[TIDE_MAX_RANK], dst[TIDE_MAX_RANK];
     tide_op_broadcast_strides(&a->in[0].shape, out, src);
     tide_shape_strides(out, dst);
@@ -38,6 +44,7 @@ const tide_op_def tide_op_expand = {.name = "Expand",
                                     .min_outputs = 1,
                                     .max_outputs = 1,
                                     .infer = expand_infer,
+                                    .alias = alias,
                                     .run = expand_run};
 
 static tide_status tile_infer(const tide_infer *x, tide_error *err) {
@@ -59,7 +66,7 @@ static tide_status tile_run(const tide_kernel *k, const tide_kernel_args *a, tid
     (void)k, (void)err;
     const tide_shape *const in = &a->in[0].shape;
     const tide_shape *const out = &a->out[0].shape;
-    if (tide_data_numel(out) == 0) return TIDE_OK;
+    if (tide_data_numel(out) == 0 || a->out[0].data == a->in[0].data) return TIDE_OK; // empty, or a view of it
     int64_t in_strides[TIDE_MAX_RANK], out_strides[TIDE_MAX_RANK];
     tide_shape_strides(in, in_strides);
     tide_shape_strides(out, out_strides);
@@ -84,4 +91,5 @@ const tide_op_def tide_op_tile = {.name = "Tile",
                                   .min_outputs = 1,
                                   .max_outputs = 1,
                                   .infer = tile_infer,
+                                  .alias = alias,
                                   .run = tile_run};

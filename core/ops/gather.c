@@ -26,6 +26,26 @@ static tide_status gather_infer(const tide_infer *x, tide_error *err) {
     return tide_op_set_out(x, 0, x->in[0].dtype, rank, dims, err);
 }
 
+/// One outer row, and constant indices that count upwards one by one: a stretch of the data.
+static tide_op_alias gather_alias(const tide_infer *x, size_t in_i, size_t out_i) {
+    const tide_op_alias none = {TIDE_OP_ALIAS_NONE, 0};
+    const tide_operand *const data = &x->in[0], *const indices = &x->in[1];
+    int32_t axis;
+    if (in_i != 0 || out_i != 0 || indices->data == NULL) return none;
+    if (read_axis(x->node, data->shape.rank, &axis, NULL) != TIDE_OK || tide_data_extent(&data->shape, 0, axis) != 1)
+        return none;
+    const int64_t extent = data->shape.dims[axis], n = tide_data_numel(&indices->shape);
+    int64_t first = 0, at;
+    for (int64_t i = 0; i < n; i++) {
+        if (tide_data_index(x->node, indices, i, extent, &at, NULL) != TIDE_OK) return none;
+        if (i == 0) first = at;
+        if (at != first + i) return none;
+    }
+    const uint64_t row =
+        (uint64_t)tide_data_extent(&data->shape, axis + 1, data->shape.rank) * tide_dtype_size(data->dtype);
+    return (tide_op_alias){n == extent ? TIDE_OP_ALIAS_VIEW : TIDE_OP_ALIAS_SLICE, (uint64_t)first * row};
+}
+
 static tide_status gather_run(const tide_kernel *k, const tide_kernel_args *a, tide_error *err) {
     const tide_operand *const data = &a->in[0];
     int32_t axis;
@@ -40,8 +60,9 @@ static tide_status gather_run(const tide_kernel *k, const tide_kernel_args *a, t
         for (int64_t i = 0; i < n; i++) {
             int64_t at;
             TIDE_TRY(tide_data_index(k->node, &a->in[1], i, extent, &at, err));
-            memcpy(tide_data_at(a->out[0].data, o * n + i, row), tide_data_const_at(data->data, o * extent + at, row),
-                   row);
+            void *const to = tide_data_at(a->out[0].data, o * n + i, row);
+            const void *const from = tide_data_const_at(data->data, o * extent + at, row);
+            if (to != from) memcpy(to, from, row); // the plan may have put the output there
         }
     return TIDE_OK;
 }
@@ -54,6 +75,7 @@ const tide_op_def tide_op_gather = {.name = "Gather",
                                     .min_outputs = 1,
                                     .max_outputs = 1,
                                     .infer = gather_infer,
+                                    .alias = gather_alias,
                                     .run = gather_run};
 
 // ---- GatherElements: out[i, j, k] = data[i, indices[i, j, k], k] ----

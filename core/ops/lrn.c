@@ -4,10 +4,16 @@
 // the channels c - floor((size - 1) / 2) … c + ceil((size - 1) / 2). float32.
 //
 // A loop of ours: oneDNN takes odd sizes only. The usual beta of 0.75 needs no pow: x^-3/4 = 1 / (sqrt(x)
-// sqrt(sqrt(x))).
+// sqrt(sqrt(x))). May work in place: of a chunk of positions it goes through all channels and keeps those that later
+// ones still look back at, before they are overwritten:
+//
+//     channels  0 1 2 | 3 4 | 5 | 6 7 ...
+//               done    kept  now  read where they are
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
+#include "core/base/checked.h"
 #include "core/ops/op_list.h"
 #include "core/ops/op_util.h"
 
@@ -30,19 +36,44 @@ static double work(const tide_infer *x) {
 
 typedef struct lrn_params {
     int64_t channels, len, size;
+    int64_t n_kept; ///< channels that are looked back at
     float alpha, beta, bias;
 } lrn_params;
 
-// Normalise elements [begin, begin + n) of channel c; `x` and `y` are the item's first channel.
-static void chunk(const lrn_params *p, const float *x, float *y, int64_t c, int64_t begin, int64_t n) {
+static int64_t min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
+
+static lrn_params params_of(const tide_node *node, const tide_shape *s) {
+    lrn_params p = {.channels = s->dims[1],
+                    .len = tide_op_count(s, 2, s->rank),
+                    .size = tide_node_attr_int(node, "size", 0),
+                    .alpha = tide_node_attr_float(node, "alpha", 1e-4f),
+                    .beta = tide_node_attr_float(node, "beta", 0.75f),
+                    .bias = tide_node_attr_float(node, "bias", 1.0f)};
+    p.n_kept = min_i64((p.size - 1) / 2, p.channels - 1);
+    return p;
+}
+
+static tide_status prepare(const tide_prepare *x, tide_kernel *k, tide_error *err) {
+    if (tide_op_numel(&x->out[0].shape) == 0) return TIDE_OK;
+    const lrn_params p = params_of(x->node, &x->in[0].shape);
+    const size_t row = (size_t)min_i64(p.len, CHUNK) * sizeof(float);
+    if (!tide_mul_size((size_t)p.n_kept, row, &k->workspace_bytes))
+        return TIDE_OP_FAIL(err, x->node, TIDE_ERR_OVERFLOW, "%" PRId64 " channels to look back at", p.n_kept);
+    return TIDE_OK;
+}
+
+// Normalise elements [begin, begin + n) of channel c; `x` and `y` are the item's first channel. kept[o % n_kept] is
+// channel o as it was, for those before c.
+static void chunk(const lrn_params *p, const float *x, float *y, float *kept, int64_t c, int64_t begin, int64_t n) {
     float sum[CHUNK] = {0};
     const int64_t before = (p->size - 1) / 2, after = p->size - 1 - before;
     const int64_t first = c > before ? c - before : 0, last = c < p->channels - 1 - after ? c + after : p->channels - 1;
     for (int64_t o = first; o <= last; o++) {
-        const float *v = x + o * p->len + begin;
+        const float *v = o < c ? kept + o % p->n_kept * n : x + o * p->len + begin;
         for (int64_t i = 0; i < n; i++) sum[i] += v[i] * v[i];
     }
     const float *v = x + c * p->len + begin;
+    if (p->n_kept > 0) memcpy(kept + c % p->n_kept * n, v, (size_t)n * sizeof *v);
     float *out = y + c * p->len + begin;
     const float factor = p->alpha / (float)p->size;
     if (p->beta == 0.75f) {
@@ -58,20 +89,13 @@ static void chunk(const lrn_params *p, const float *x, float *y, int64_t c, int6
 static tide_status run(const tide_kernel *k, const tide_kernel_args *args, tide_error *err) {
     (void)err;
     const tide_shape *s = &args->in[0].shape;
-    const lrn_params p = {
-        .channels = s->dims[1],
-        .len = tide_op_count(s, 2, s->rank),
-        .size = tide_node_attr_int(k->node, "size", 0),
-        .alpha = tide_node_attr_float(k->node, "alpha", 1e-4f),
-        .beta = tide_node_attr_float(k->node, "beta", 0.75f),
-        .bias = tide_node_attr_float(k->node, "bias", 1.0f),
-    };
+    const lrn_params p = params_of(k->node, s);
     const float *x = args->in[0].data;
     float *y = args->out[0].data;
     if (args->out[0].size_bytes == 0) return TIDE_OK;
     for (int64_t b = 0; b < s->dims[0]; b++, x += p.channels * p.len, y += p.channels * p.len)
-        for (int64_t c = 0; c < p.channels; c++)
-            for (int64_t i = 0; i < p.len; i += CHUNK) chunk(&p, x, y, c, i, p.len - i < CHUNK ? p.len - i : CHUNK);
+        for (int64_t i = 0; i < p.len; i += CHUNK)
+            for (int64_t c = 0; c < p.channels; c++) chunk(&p, x, y, args->workspace, c, i, min_i64(p.len - i, CHUNK));
     return TIDE_OK;
 }
 
@@ -79,11 +103,13 @@ const tide_op_def tide_op_lrn = {
     .domain = "",
     .name = "LRN",
     .since = 1,
+    .inplace_inputs = 1u << 0,
     .min_inputs = 1,
     .max_inputs = 1,
     .min_outputs = 1,
     .max_outputs = 1,
     .infer = infer,
     .work = work,
+    .prepare = prepare,
     .run = run,
 };

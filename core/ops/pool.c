@@ -10,8 +10,10 @@
 //
 // oneDNN's pooling of plain layouts transposes through a scratchpad three quarters the size of its input (2.4 MB for
 // [1, 64, 112, 112], where conv models have their memory peak) and falls to its reference for dilations; this one needs
-// a row, for twice the time of one thread of oneDNN. Averages divide by what lies inside the padded input, as PyTorch
-// and ONNX do since opset 19: not by the overhang that ceil_mode leaves at the end, which oneDNN would count.
+// a row, for twice the time of one thread of oneDNN. All that a row of the output is made of is in the scratch before
+// that row is written, so that a pool whose windows move on may write over its own input from the front. Averages
+// divide by what lies inside the padded input, as PyTorch and ONNX do since opset 19: not by the overhang that
+// ceil_mode leaves at the end, which oneDNN would count.
 #include <float.h>
 #include <inttypes.h>
 
@@ -57,6 +59,19 @@ static tide_status infer_max(const tide_infer *x, tide_error *err) {
 static tide_status infer_average(const tide_infer *x, tide_error *err) {
     TIDE_TRY(tide_op_require_dtype(x->node, &x->in[0], "X", TIDE_F32, err));
     return infer(x, err);
+}
+
+/// Rows and planes of the output are behind what is still to be read: a window starts where at least as many rows have
+/// been left behind as are written. The padding lets the first windows start late, by less than one stride.
+static bool overwrites(const tide_infer *x, size_t in_i) {
+    tide_window w;
+    if (in_i != 0 || read_window(x->node, &x->in[0].shape, &w, NULL) != TIDE_OK) return false;
+    const tide_window v = tide_window_widen(&w);
+    for (int32_t d = 0; d < 2; d++) {
+        if (v.out[d] > 1 && v.pad_begin[d] >= v.stride[d]) return false;
+    }
+    return v.out[2] <= v.in[2] && v.out[1] * v.out[2] <= v.in[1] * v.in[2] &&
+           tide_op_numel(&x->out[0].shape) <= tide_op_numel(&x->in[0].shape);
 }
 
 static double work(const tide_infer *x) {
@@ -249,11 +264,13 @@ const tide_op_def tide_op_max_pool = {
     .domain = "",
     .name = "MaxPool",
     .since = 1,
+    .inplace_inputs = 1u << 0,
     .min_inputs = 1,
     .max_inputs = 1,
     .min_outputs = 1,
     .max_outputs = 2,
     .infer = infer_max,
+    .overwrites = overwrites,
     .work = work,
     .prepare = prepare,
     .destroy = destroy,
@@ -263,11 +280,13 @@ const tide_op_def tide_op_average_pool = {
     .domain = "",
     .name = "AveragePool",
     .since = 1,
+    .inplace_inputs = 1u << 0,
     .min_inputs = 1,
     .max_inputs = 1,
     .min_outputs = 1,
     .max_outputs = 1,
     .infer = infer_average,
+    .overwrites = overwrites,
     .work = work,
     .prepare = prepare,
     .destroy = destroy,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // ScatterND and ScatterElements (Scatter before opset 11): a copy of `data` with elements or rows replaced, or
-// combined by `reduction`. An index outside its axis is an error of the run. Never in place: `updates` may be the
-// same bytes as `data`.
+// combined by `reduction`. An index outside its axis is an error of the run. Output 0 may overwrite `data` as long as
+// neither of the other two lies there.
 #include "core/ops/data_util.h"
 #include "core/ops/op_util.h"
 
@@ -59,7 +59,8 @@ static tide_status check_common(const tide_infer *x, tide_error *err) {
 }
 
 static void copy_data(const tide_kernel_args *a) {
-    if (a->out[0].size_bytes != 0) memcpy(a->out[0].data, a->in[0].data, a->out[0].size_bytes);
+    if (a->out[0].size_bytes != 0 && a->out[0].data != a->in[0].data)
+        memcpy(a->out[0].data, a->in[0].data, a->out[0].size_bytes);
 }
 
 // ---- ScatterND ----
@@ -111,6 +112,7 @@ static tide_status scatter_nd_run(const tide_kernel *k, const tide_kernel_args *
 const tide_op_def tide_op_scatter_nd = {.name = "ScatterND",
                                         .domain = "",
                                         .since = 11,
+                                        .inplace_inputs = 1u << 0,
                                         .min_inputs = 3,
                                         .max_inputs = 3,
                                         .min_outputs = 1,
@@ -166,6 +168,7 @@ static tide_status scatter_elements_run(const tide_kernel *k, const tide_kernel_
                                             .domain = "",                                                              \
                                             .since = since_version,                                                    \
                                             .until = until_version,                                                    \
+                                            .inplace_inputs = 1u << 0,                                                 \
                                             .min_inputs = 3,                                                           \
                                             .max_inputs = 3,                                                           \
                                             .min_outputs = 1,                                                          \

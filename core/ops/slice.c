@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Slice: a window with steps over any axes; a negative step walks back. Bounds are attributes before opset 10, then
-// operands.
+// operands. A window without gaps is a stretch of the input: where the output lies there already, nothing is copied.
 #include "core/ops/data_util.h"
 #include "core/ops/op_util.h"
 #include "core/ops/strided_copy.h"
@@ -101,6 +101,34 @@ static tide_status infer(const tide_infer *x, tide_error *err) {
     return tide_op_set_out(x, 0, x->in[0].dtype, x->in[0].shape.rank, w.count, err);
 }
 
+/// First element of the window, counted in the input.
+static int64_t first_of(const window *w, const tide_shape *in, const int64_t *strides) {
+    int64_t first = 0;
+    for (int32_t d = 0; d < in->rank; d++) first += w->start[d] * strides[d];
+    return first;
+}
+
+/// No gaps: from the last axis on whole ones, then one that is cut, then a single turn of each that is left.
+static bool is_dense(const window *w, const tide_shape *in) {
+    int32_t d = in->rank - 1;
+    while (d >= 0 && w->step[d] == 1 && w->count[d] == in->dims[d]) d--;
+    if (d >= 0 && w->step[d] == 1) d--;
+    while (d >= 0 && w->count[d] == 1) d--;
+    return d < 0;
+}
+
+static tide_op_alias alias(const tide_infer *x, size_t in_i, size_t out_i) {
+    const tide_shape *const in = &x->in[0].shape;
+    tide_op_alias a = {TIDE_OP_ALIAS_NONE, 0};
+    window w;
+    if (in_i != 0 || out_i != 0 || read_window(x, &w, NULL) != TIDE_OK || !is_dense(&w, in)) return a;
+    int64_t strides[TIDE_MAX_RANK];
+    tide_shape_strides(in, strides);
+    a.offset_bytes = (uint64_t)first_of(&w, in, strides) * tide_dtype_size(x->in[0].dtype);
+    a.kind = tide_data_numel(in) == tide_data_numel(&x->out[0].shape) ? TIDE_OP_ALIAS_VIEW : TIDE_OP_ALIAS_SLICE;
+    return a;
+}
+
 static tide_status run(const tide_kernel *k, const tide_kernel_args *a, tide_error *err) {
     const tide_operand *const in = &a->in[0];
     const tide_infer again = {.node = k->node, .in = a->in, .n_in = a->n_in};
@@ -109,15 +137,12 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *a, tide_err
     if (tide_data_numel(&a->out[0].shape) == 0) return TIDE_OK;
     const size_t elem = tide_dtype_size(in->dtype);
     int64_t src[TIDE_MAX_RANK], dst[TIDE_MAX_RANK];
-    int64_t first = 0;
     tide_shape_strides(&in->shape, src);
     tide_shape_strides(&a->out[0].shape, dst);
-    for (int32_t d = 0; d < in->shape.rank; d++) {
-        first += w.start[d] * src[d];
-        src[d] *= w.step[d];
-    }
-    tide_strided_copy(elem, in->shape.rank, w.count, a->out[0].data, dst, tide_data_const_at(in->data, first, elem),
-                      src);
+    const void *const first = tide_data_const_at(in->data, first_of(&w, &in->shape, src), elem);
+    if (a->out[0].data == first) return TIDE_OK; // the plan has put it there: then the window is dense
+    for (int32_t d = 0; d < in->shape.rank; d++) src[d] *= w.step[d];
+    tide_strided_copy(elem, in->shape.rank, w.count, a->out[0].data, dst, first, src);
     return TIDE_OK;
 }
 
@@ -130,6 +155,7 @@ const tide_op_def tide_op_slice_1 = {.name = "Slice",
                                      .min_outputs = 1,
                                      .max_outputs = 1,
                                      .infer = infer,
+                                     .alias = alias,
                                      .run = run};
 const tide_op_def tide_op_slice_10 = {.name = "Slice",
                                       .domain = "",
@@ -139,4 +165,5 @@ const tide_op_def tide_op_slice_10 = {.name = "Slice",
                                       .min_outputs = 1,
                                       .max_outputs = 1,
                                       .infer = infer,
+                                      .alias = alias,
                                       .run = run};

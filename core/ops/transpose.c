@@ -37,9 +37,23 @@ static tide_status infer(const tide_infer *x, tide_error *err) {
     return tide_op_set_out(x, 0, x->in[0].dtype, in->rank, dims, err);
 }
 
+/// Only extents of 1 move: the others keep their order, and with it all bytes.
+static tide_op_alias alias(const tide_infer *x, size_t in_i, size_t out_i) {
+    const tide_shape *const in = &x->in[0].shape;
+    int32_t perm[TIDE_MAX_RANK], last = -1;
+    read_perm(x->node, in->rank, perm);
+    for (int32_t d = 0; d < in->rank; d++) {
+        if (in->dims[perm[d]] == 1) continue;
+        if (perm[d] < last) return (tide_op_alias){TIDE_OP_ALIAS_NONE, 0};
+        last = perm[d];
+    }
+    return (tide_op_alias){in_i == 0 && out_i == 0 ? TIDE_OP_ALIAS_VIEW : TIDE_OP_ALIAS_NONE, 0};
+}
+
 static tide_status run(const tide_kernel *k, const tide_kernel_args *a, tide_error *err) {
     (void)err;
     const tide_shape *const out = &a->out[0].shape;
+    if (a->out[0].data == a->in[0].data) return TIDE_OK; // a view of it
     int32_t perm[TIDE_MAX_RANK];
     int64_t in_strides[TIDE_MAX_RANK], src[TIDE_MAX_RANK], dst[TIDE_MAX_RANK];
     read_perm(k->node, out->rank, perm);
@@ -58,4 +72,5 @@ const tide_op_def tide_op_transpose = {.name = "Transpose",
                                        .min_outputs = 1,
                                        .max_outputs = 1,
                                        .infer = infer,
+                                       .alias = alias,
                                        .run = run};

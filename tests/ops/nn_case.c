@@ -235,13 +235,18 @@ static void exec_drop(const tide_kernel *k, void *exec) {
     if (k->def->exec_destroy != NULL) k->def->exec_destroy(k, exec);
 }
 
+static bool may_run_in_place(nn_case *c) {
+    const tide_infer x = {c->node, c->in, c->n_in, c->out, c->n_out};
+    return tide_op_may_overwrite(c->node->def, &x, 0);
+}
+
 void nn_run(nn_case *c) {
     tide_kernel k;
     prepare(c, &k);
     void *exec[2] = {exec_make(c, &k), exec_make(c, &k)};
     for (int turn = 0; turn < 4; turn++) {
         const bool in_place = turn == 3;
-        if (in_place && ((k.def->inplace_inputs & 1) == 0 || c->in[0].size_bytes != c->out[0].size_bytes)) continue;
+        if (in_place && !may_run_in_place(c)) continue;
         run_place p;
         place_make(c, &k, turn % 2 == 1, in_place, &p);
         assert_tide_ok(place_run(c, &k, exec[turn % 2], &p, &c->err), &c->err);

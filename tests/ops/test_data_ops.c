@@ -688,6 +688,7 @@ static void test_inplace_flags_are_true(void **state) {
             const tide_op_def *const def = table[r];
             const size_t n_in = def->max_inputs == 0 || def->max_inputs > 3 ? 3 : def->max_inputs;
             if (def->inplace_inputs == 0 || def->run == NULL || n_in > 3) continue;
+            if (strncmp(def->name, "Scatter", 7) == 0) continue; // wants indices: see test_inplace
             for (size_t i = 0; i < n_in; i++) {
                 if ((def->inplace_inputs >> i & 1u) == 0) continue;
                 trial_init(&plain, def, dtypes[d]);
