@@ -2,8 +2,6 @@
 //
 // Building a program: one function per stage, run in the order of one table, so that the first failure stops the build
 // with the stage's name before its message, and every stage that passes leaves one log line (S27-31). See program.h.
-#include "core/runtime/program.h"
-
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -12,6 +10,7 @@
 #include "core/base/host_alloc.h"
 #include "core/base/log.h"
 #include "core/ops/ops.h"
+#include "core/runtime/program_internal.h"
 #include "core/runtime/value_operand.h"
 
 enum { DEFAULT_ALIGN_BYTES = 256 };
@@ -218,18 +217,19 @@ done:
     return st;
 }
 
+tide_status tide__program_prepare_kernel(const tide_graph *g, const tide_node *node, tide_kernel *k, tide_error *err) {
+    if (node->def->prepare == NULL) return TIDE_OK;
+    const tide_status st = call_prepare(g, node, k, err);
+    if (st != TIDE_OK) tide_error_prefix(err, "node '%s' (%s)", node->name, node->op_type);
+    return st;
+}
+
 static tide_status prepare_step(tide_program *p, uint32_t node_i, tide_error *err) {
     const tide_node *node = &p->graph->nodes[node_i];
     tide_program_step *step = &p->steps[p->n_steps];
     *step = (tide_program_step){.node = node_i, .kernel = {.def = node->def, .node = node}};
     if ((node->def->flags & TIDE_OP_PLAN_ONLY) != 0) p->runnable = false;
-    if (node->def->prepare != NULL) {
-        const tide_status st = call_prepare(p->graph, node, &step->kernel, err);
-        if (st != TIDE_OK) {
-            tide_error_prefix(err, "node '%s' (%s)", node->name, node->op_type);
-            return st;
-        }
-    }
+    TIDE_TRY(tide__program_prepare_kernel(p->graph, node, &step->kernel, err));
     p->n_steps++; // counted once it is whole: only whole kernels are destroyed
     return TIDE_OK;
 }
@@ -311,6 +311,7 @@ void tide_program_unref(tide_program *p) {
         if (k->def->destroy != NULL) k->def->destroy(k);
     }
     tide_host_free(p->steps);
+    tide_host_free(p->twins);
     tide_order_deinit(&p->order);
     tide_graph_destroy(p->graph);
     tide_host_free(p);

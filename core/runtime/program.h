@@ -33,7 +33,13 @@ typedef struct tide_program_step {
     tide_kernel kernel; ///< prepared
 } tide_program_step;
 
-/// Immutable after build; reference-counted; shared by inference plans and their contexts.
+/// A node that runs twice, and the node that is its second run.
+typedef struct tide_program_twin {
+    uint32_t first, again; ///< indices in the graph
+} tide_program_twin;
+
+/// Immutable after build, but for reorder, repeat and follow, which want it for themselves; reference-counted; shared
+/// by inference plans and their contexts.
 typedef struct tide_program {
     _Atomic uint32_t refs;
     tide_graph *graph; ///< owned
@@ -42,10 +48,12 @@ typedef struct tide_program {
     size_t n_steps;
     bool runnable; ///< false: some operator is TIDE_OP_PLAN_ONLY
     tide_fuse_stats fused;
-    size_t n_folded;       ///< nodes evaluated at build
-    size_t n_nodes_before; ///< live nodes of the file
-    size_t n_weights;      ///< constants that a step reads or that are graph outputs
-    uint64_t weight_bytes; ///< of these, as their shapes say
+    size_t n_folded;          ///< nodes evaluated at build
+    size_t n_nodes_before;    ///< live nodes of the file
+    size_t n_weights;         ///< constants that a step reads or that are graph outputs
+    uint64_t weight_bytes;    ///< of these, as their shapes say
+    tide_program_twin *twins; ///< [n_twins] in the order in which they were repeated
+    size_t n_twins;
 } tide_program;
 
 /**
@@ -56,6 +64,31 @@ typedef struct tide_program {
  */
 tide_status tide_program_build(tide_graph *graph, const tide_program_options *opt, tide_program **out,
                                tide_error *err) TIDE_NODISCARD;
+/**
+ * Run the steps in another order: step k is what was step order[k]. Before the program is shared. What a repeated node
+ * makes is read from its last run before the reader, so readers may change from one run to the other.
+ *
+ * @param order  [n_steps] a permutation
+ * @return TIDE_ERR_INVALID, naming both nodes, when a step would run before one that makes what it reads, when it is no
+ *         permutation, when a second run would stand before the first or have no reader, or when somebody else holds
+ *         the program; then nothing has changed
+ */
+tide_status tide_program_reorder(tide_program *p, const uint32_t *order, tide_error *err) TIDE_NODISCARD;
+/**
+ * Run the node of step `step` a second time, as a new step "<name>.again" before present step `before`; every reader
+ * from there on reads what the second run makes. Before the program is shared.
+ *
+ * @return TIDE_ERR_INVALID when it has a graph output, when it has been repeated already or has no name of its own,
+ * when two runs may differ (TIDE_OP_NO_FOLD), when nobody reads it there or its inputs are not there; then nothing has
+ * changed
+ */
+tide_status tide_program_repeat(tide_program *p, uint32_t step, uint32_t before, tide_error *err) TIDE_NODISCARD;
+/// Bring the program into the order of `names` ([n], as lifetimes.step_names), after repeating the nodes in
+/// `recomputed`: what a plan file says about the program it was made for. Second runs that the program has and `names`
+/// does not are dropped, which is how repeats are undone. TIDE_ERR_INCOMPARABLE naming what differs; nothing has
+/// changed then.
+tide_status tide_program_follow(tide_program *p, char *const *names, size_t n, char *const *recomputed,
+                                size_t n_recomputed, tide_error *err) TIDE_NODISCARD;
 tide_program *tide_program_ref(tide_program *p);
 void tide_program_unref(tide_program *p);
 
