@@ -94,9 +94,9 @@ int cli_next_option(const cli_command *cmd, int argc, char **argv, const struct 
     char shorts[32] = ":h";
     size_t n = 2;
     for (const struct option *o = options; o->name != NULL && n + 3 < sizeof shorts; o++) {
-        if (o->val != 'n' && o->val != 'o') continue;
+        if (o->val != 'n' && o->val != 'o' && o->val != 'v') continue;
         shorts[n++] = (char)o->val;
-        shorts[n++] = ':';
+        if (o->has_arg == required_argument) shorts[n++] = ':';
     }
     const int c = getopt_long(argc, argv, shorts, options, NULL);
     if (c == 'h') {
@@ -187,6 +187,14 @@ void cli_shapes_deinit(cli_shapes *shapes) {
     tide_host_free(shapes->names);
     tide_host_free(shapes->items);
     *shapes = (cli_shapes){0};
+}
+
+char *cli_shape_text(const tide_shape *shape, char *buf, size_t buf_bytes) {
+    size_t n = 0;
+    buf[0] = '\0';
+    for (int d = 0; d < shape->rank && n < buf_bytes; d++)
+        n += (size_t)snprintf(buf + n, buf_bytes - n, "%s%" PRId64, d > 0 ? "x" : "", shape->dims[d]);
+    return buf;
 }
 
 json_t *cli_json_document(const char *name) {

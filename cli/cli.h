@@ -29,7 +29,7 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command cli_command_plan, cli_command_run, cli_command_compare, cli_command_tui, cli_command_report,
-    cli_command_check, cli_command_allocators, cli_command_devices;
+    cli_command_check, cli_command_export, cli_command_allocators, cli_command_devices;
 
 /// Print `error:`, `  -->`, `note:` and `hint:` to stderr, without the control characters that names may hold.
 void cli_print_error(const tide_error *err);
@@ -61,6 +61,8 @@ typedef struct cli_shapes {
 } cli_shapes;
 bool cli_shapes_add(const cli_command *cmd, cli_shapes *shapes, const char *text);
 void cli_shapes_deinit(cli_shapes *shapes);
+/// As --shape takes it: "1x3x224x224". @return `buf`
+char *cli_shape_text(const tide_shape *shape, char *buf, size_t buf_bytes);
 
 /// `text` as it can be shown: control characters and bytes that are no UTF-8 replaced. For names out of files.
 /// @return `buf`, cut at a whole character

@@ -75,7 +75,11 @@ static void print_text(const tide_check_result *result, const char *model) {
         for (size_t k = 0; k < r->n_causes; k++)
             printf("    %s: %" PRIu64 " -> %" PRIu64 "%s\n", cli_clean(r->causes[k].name, name, sizeof name),
                    r->causes[k].baseline_bytes, r->causes[k].current_bytes,
-                   r->causes[k].baseline_bytes == 0 ? " (new)" : "");
+                   r->causes[k].is_new                ? " (new)"
+                   : r->causes[k].baseline_bytes == 0 ? " (shared memory before)"
+                                                      : "");
+        if (!r->pass && r->n_causes == 0)
+            printf("    no tensor takes more than before: more of them are alive together\n");
     }
 }
 

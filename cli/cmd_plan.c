@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// tidemark plan: plan a model's memory before it runs, and say whether it fits.
+// tidemark plan: plan a model's memory before it runs, and say whether it fits and, if not, what would make it fit.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,16 +8,20 @@
 #include "cli/planning.h"
 #include "core/base/host_alloc.h"
 
-enum { OPT_BUDGET = CLI_OPT_FIRST_OWN, OPT_CAPACITY, OPT_DUMP };
+enum { OPT_BUDGET = CLI_OPT_FIRST_OWN, OPT_CAPACITY, OPT_DUMP, OPT_PROFILE };
 
-static const char help[] =
-    CLI_PLANNING_HELP "  --all               every strategy there is, one row each\n"
-                      "  --budget SIZE       will everything fit (buffer, weights, inputs, outputs)? exit 1 if not\n"
-                      "  --capacity SIZE     will the planned buffer alone fit? exit 1 if not\n"
-                      "  --dump-stage STAGE  print liveness, graph, colour or plan, and nothing else\n"
-                      "  -o FILE             write the plan as JSON (\"-\": standard output)\n"
-                      "  --json              print the plan as JSON\n\n"
-                      "Example: tidemark plan --all sample_graphs/lenet5.json\n";
+static const char help[] = CLI_PLANNING_HELP
+    "  --all               every strategy there is, one row each\n"
+    "  --profile NAME=MIN:OPT:MAX   one plan for several extents of a graph input, or a list NAME=DIMS,DIMS,…\n"
+    "  --budget SIZE       will everything fit (buffer, weights, inputs, outputs)? exit 1 if not, with who is alive "
+    "at\n"
+    "                      the peak and the smallest change that would make it fit\n"
+    "  --capacity SIZE     will the planned buffer alone fit? exit 1 if not, or if that could not be settled\n"
+    "  -v                  say who is alive at the peak in any case\n"
+    "  --dump-stage STAGE  print liveness, graph, colour or plan, and nothing else\n"
+    "  -o FILE             write the plan as JSON (\"-\": standard output)\n"
+    "  --json              print the plan as JSON\n\n"
+    "Example: tidemark plan --all sample_graphs/lenet5.json\n";
 
 static int run(int argc, char **argv);
 const cli_command cli_command_plan = {"plan", "[OPTION…] FILE", "Plan the memory of a model, graph or lifetimes file",
@@ -25,30 +29,58 @@ const cli_command cli_command_plan = {"plan", "[OPTION…] FILE", "Plan the memo
 
 typedef struct options {
     cli_planning planning;
-    bool has_budget, has_capacity, json;
+    bool has_budget, has_capacity, json, verbose;
     uint64_t budget, capacity;
     const char *out;
     const char *stage;
 } options;
 
-/// Whether `bytes` (with nothing smaller possible than `floor`) fits into `limit`.
-static const char *fits_word(uint64_t bytes, uint64_t floor_bytes, uint64_t limit) {
-    if (bytes <= limit) return "yes";
-    return floor_bytes > limit ? "no" : "unknown";
+/// What is said beside the plans.
+typedef struct answer {
+    const char *fits; // NULL: nothing was asked
+    uint64_t needs, limit;
+    const tide_memory_plan *best; // the smallest at hand
+    bool has_peaks, has_advice;
+    tide_peaks peaks;
+    tide_advice advice;
+} answer;
+
+// ---- does it fit ----
+
+/// The smallest plan answers; what any of them proves holds for all.
+static void find_fit(const options *o, const cli_plans *plans, answer *a) {
+    a->best = plans->plans[0];
+    uint64_t proved = 0;
+    for (size_t i = 0; i < plans->n; i++) {
+        if (plans->plans[i]->bytes < a->best->bytes) a->best = plans->plans[i];
+        if (plans->plans[i]->proved_bytes > proved) proved = plans->plans[i]->proved_bytes;
+    }
+    if (!o->has_budget && !o->has_capacity) return;
+    const uint64_t rest = o->has_budget ? cli_plan_total_bytes(a->best) - a->best->bytes : 0;
+    a->needs = a->best->bytes + rest;
+    a->limit = o->has_budget ? o->budget : o->capacity;
+    a->fits = a->needs <= a->limit ? "yes" : proved + rest > a->limit ? "no" : "unknown";
 }
 
-/// The answer for the smallest plan at hand; NULL when nothing was asked.
-static const char *answer_fits(const options *o, const cli_plans *plans, uint64_t *needs, uint64_t *limit) {
-    if (!o->has_budget && !o->has_capacity) return NULL;
-    const tide_memory_plan *best = plans->plans[0];
-    for (size_t i = 1; i < plans->n; i++) {
-        if (plans->plans[i]->bytes < best->bytes) best = plans->plans[i];
+static tide_status find_answer(cli_input *in, const options *o, const cli_plans *plans, answer *a, tide_error *err) {
+    find_fit(o, plans, a);
+    const bool misses = a->fits != NULL && strcmp(a->fits, "yes") != 0;
+    if (o->verbose || (o->has_budget && misses)) {
+        TIDE_TRY(tide_peaks_find(&a->best->lifetimes, &a->peaks, err));
+        a->has_peaks = true;
     }
-    const uint64_t rest = o->has_budget ? cli_plan_total_bytes(best) - best->bytes : 0;
-    *needs = best->bytes + rest;
-    *limit = o->has_budget ? o->budget : o->capacity;
-    return fits_word(*needs, best->lower_bound_bytes + rest, *limit);
+    if (!o->has_budget || !misses) return TIDE_OK;
+    TIDE_TRY(cli_advise(in, &o->planning, a->best, o->budget, &a->advice, err));
+    a->has_advice = true;
+    return TIDE_OK;
 }
+
+static void answer_deinit(answer *a) {
+    tide_peaks_deinit(&a->peaks);
+    tide_advice_deinit(&a->advice);
+}
+
+// ---- output ----
 
 static bool parse_stage(const char *text, tide_stage *out) {
     static const char *const names[] = {"liveness", "graph", "colour", "plan"};
@@ -60,8 +92,34 @@ static bool parse_stage(const char *text, tide_stage *out) {
     return false;
 }
 
-static tide_status render_text(const options *o, const cli_plans *plans, const char *fits, uint64_t needs,
-                               uint64_t limit, tide_text *out, tide_error *err) {
+static void print_points(const cli_plans *plans, const tide_memory_plan *best, tide_text *out) {
+    char alone[24], bound[24], all[24];
+    tide_text_add(out, "\nProfile points, each planned alone beside the one plan for all:\n");
+    for (size_t k = 0; k < plans->n_points; k++) {
+        const tide_point_need *need = &plans->points[k];
+        char name[512];
+        tide_text_addf(
+            out, "  %s: lower bound %s, planned %s, in the one plan %s\n", cli_clean(need->name, name, sizeof name),
+            tide_format_bytes(need->lower_bound_bytes, bound, sizeof bound),
+            tide_format_bytes(need->bytes, alone, sizeof alone), tide_format_bytes(best->bytes, all, sizeof all));
+    }
+}
+
+/// Rounded sizes may look alike: what is too much is said as well.
+static void print_fit(const answer *a, tide_text *out) {
+    char needs[24], limit[24], over[24];
+    tide_text_addf(out, "\nfits: %s (needs %s of %s", a->fits, tide_format_bytes(a->needs, needs, sizeof needs),
+                   tide_format_bytes(a->limit, limit, sizeof limit));
+    if (a->needs > a->limit)
+        tide_text_addf(out, ", %s too much", tide_format_bytes(a->needs - a->limit, over, sizeof over));
+    if (strcmp(a->fits, "unknown") == 0)
+        tide_text_add(out,
+                      "; nothing proves that no plan fits: strategy search may settle it, the longer the likelier");
+    tide_text_add(out, ")\n");
+}
+
+static tide_status render_text(const options *o, const cli_plans *plans, const tide_plan_extras *extras,
+                               const answer *a, tide_text *out, tide_error *err) {
     const tide_memory_plan *const *list = (const tide_memory_plan *const *)plans->plans;
     if (o->stage != NULL) {
         tide_stage stage;
@@ -69,24 +127,31 @@ static tide_status render_text(const options *o, const cli_plans *plans, const c
         return tide_plan_dump_stage(list[0], stage, out, err);
     }
     if (o->planning.all)
-        tide_plan_table(list, plans->n, out);
+        tide_plan_table_with(list, plans->n, extras, out);
     else
         tide_plan_report(list[0], out);
-    if (fits != NULL) {
-        char a[24], b[24];
-        tide_text_addf(out, "\nfits: %s (needs %s of %s)\n", fits, tide_format_bytes(needs, a, sizeof a),
-                       tide_format_bytes(limit, b, sizeof b));
-    }
+    if (plans->has_passes) tide_pass_report_print(&plans->passes, out);
+    if (plans->n_points > 0) print_points(plans, a->best, out);
+    if (a->has_peaks) tide_peaks_print(&a->peaks, &a->best->lifetimes, out);
+    if (a->has_advice) tide_advice_print(&a->advice, out);
+    if (a->fits != NULL) print_fit(a, out);
     return TIDE_OK;
 }
 
-static tide_status emit(const options *o, const cli_plans *plans, const char *fits, uint64_t needs, uint64_t limit,
-                        tide_error *err) {
+static tide_status emit(const options *o, const cli_plans *plans, const answer *a, tide_error *err) {
     const tide_memory_plan *const *list = (const tide_memory_plan *const *)plans->plans;
+    const tide_plan_extras extras = {.fits = a->fits,
+                                     .passes = plans->has_passes ? &plans->passes : NULL,
+                                     .refused = plans->refused,
+                                     .n_refused = plans->n_refused,
+                                     .peaks = a->has_peaks ? &a->peaks : NULL,
+                                     .advice = a->has_advice ? &a->advice : NULL,
+                                     .points = plans->points,
+                                     .n_points = plans->n_points};
     tide_text text = {0}, json = {0};
     tide_status st = TIDE_OK;
-    if (o->json || o->out != NULL) st = tide_plan_to_json(list, plans->n, fits, &json, err);
-    if (st == TIDE_OK && !o->json) st = render_text(o, plans, fits, needs, limit, &text, err);
+    if (o->json || o->out != NULL) st = tide_plan_to_json_with(list, plans->n, &extras, &json, err);
+    if (st == TIDE_OK && !o->json) st = render_text(o, plans, &extras, a, &text, err);
     if (st == TIDE_OK && (json.failed || text.failed)) st = TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the report");
     if (st == TIDE_OK && o->out != NULL) st = tide_write_file(o->out, json.data, json.len, err);
     const bool out_is_stdout = o->out != NULL && strcmp(o->out, "-") == 0;
@@ -96,43 +161,48 @@ static tide_status emit(const options *o, const cli_plans *plans, const char *fi
     return st;
 }
 
+// ---- work ----
+
+static tide_status make_plans(cli_input *in, const options *o, cli_plans *plans, tide_error *err) {
+    if (in->kind == CLI_INPUT_TRACE)
+        return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "'%s' is a trace; look at it with 'tidemark tui' or 'report'",
+                         in->path);
+    if (o->planning.profile.n_points > 0) TIDE_TRY(cli_input_require_graph(in, err));
+    if (in->kind != CLI_INPUT_PLAN || o->planning.all) return cli_plans_make(in, &o->planning, plans, err);
+    // A plan file shows the plan it has.
+    plans->plans = tide_host_calloc(1, sizeof(tide_memory_plan *));
+    if (plans->plans == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a plan");
+    TIDE_TRY(tide_plan_from_json(in->data, in->len, in->path, o->planning.strategy, &plans->plans[0], err));
+    plans->n = 1;
+    return TIDE_OK;
+}
+
 static int plan_file(const char *path, const options *o) {
     tide_error err = TIDE_ERROR_INIT;
     cli_input in;
     if (cli_same_file(path, o->out))
         return cli_usage(&cli_command_plan, "-o: '%s' is the input; it would be replaced", o->out);
     if (cli_input_open(path, &in, &err) != TIDE_OK) return cli_fail(&err);
+    in.keep = o->has_budget || o->planning.profile.n_points > 0; // the program may be made several times
     cli_plans plans = {0};
-    tide_status st;
-    if (in.kind == CLI_INPUT_PLAN && !o->planning.all) {
-        plans.plans = tide_host_calloc(1, sizeof(tide_memory_plan *));
-        st = plans.plans == NULL
-                 ? TIDE_FAIL(&err, TIDE_ERR_NOMEM, "no memory for a plan")
-                 : tide_plan_from_json(in.data, in.len, path, o->planning.strategy, &plans.plans[0], &err);
-        if (st == TIDE_OK) plans.n = 1;
-    } else if (in.kind == CLI_INPUT_TRACE) {
-        st = TIDE_FAIL(&err, TIDE_ERR_BAD_INPUT, "'%s' is a trace; look at it with 'tidemark tui' or 'report'", path);
-    } else {
-        st = cli_plans_make(&in, &o->planning, &plans, &err);
-    }
-    cli_input_close(&in);
-    uint64_t needs = 0, limit = 0;
-    const char *fits = NULL;
-    if (st == TIDE_OK) {
-        fits = answer_fits(o, &plans, &needs, &limit);
-        st = emit(o, &plans, fits, needs, limit, &err);
-    }
+    answer a = {0};
+    tide_status st = make_plans(&in, o, &plans, &err);
+    if (st == TIDE_OK) st = find_answer(&in, o, &plans, &a, &err);
+    if (st == TIDE_OK) st = emit(o, &plans, &a, &err);
     int code = CLI_EXIT_OK;
     if (st != TIDE_OK)
         code = cli_fail(&err);
-    else if (fits != NULL && strcmp(fits, "yes") != 0)
+    else if (a.fits != NULL && strcmp(a.fits, "yes") != 0)
         code = CLI_EXIT_CHECK_FAILED;
+    answer_deinit(&a);
     cli_plans_deinit(&plans);
+    cli_input_close(&in);
     return code;
 }
 
 static int take_option(void *ctx, int c) {
     options *o = ctx;
+    const cli_command *cmd = &cli_command_plan;
     tide_stage stage;
     switch (c) {
     case CLI_OPT_ALL:
@@ -140,17 +210,24 @@ static int take_option(void *ctx, int c) {
         return CLI_EXIT_OK;
     case OPT_BUDGET:
         o->has_budget = true;
-        return cli_parse_size(&cli_command_plan, "--budget", optarg, &o->budget) ? CLI_EXIT_OK : CLI_EXIT_USAGE;
+        return cli_parse_size(cmd, "--budget", optarg, &o->budget) ? CLI_EXIT_OK : CLI_EXIT_USAGE;
     case OPT_CAPACITY:
         o->has_capacity = true;
-        return cli_parse_size(&cli_command_plan, "--capacity", optarg, &o->capacity) ? CLI_EXIT_OK : CLI_EXIT_USAGE;
+        if (!cli_parse_size(cmd, "--capacity", optarg, &o->capacity)) return CLI_EXIT_USAGE;
+        o->planning.capacity_bytes = o->capacity;
+        return CLI_EXIT_OK;
+    case OPT_PROFILE:
+        return cli_profile_add(cmd, &o->planning.profile, optarg) ? CLI_EXIT_OK : CLI_EXIT_USAGE;
     case OPT_DUMP:
         if (!parse_stage(optarg, &stage))
-            return cli_usage(&cli_command_plan, "--dump-stage: '%s' is none of liveness, graph, colour, plan", optarg);
+            return cli_usage(cmd, "--dump-stage: '%s' is none of liveness, graph, colour, plan", optarg);
         o->stage = optarg;
         return CLI_EXIT_OK;
     case 'o':
         o->out = optarg;
+        return CLI_EXIT_OK;
+    case 'v':
+        o->verbose = true;
         return CLI_EXIT_OK;
     case CLI_OPT_JSON:
         o->json = true;
@@ -166,7 +243,9 @@ static int run(int argc, char **argv) {
                                           {"budget", required_argument, NULL, OPT_BUDGET},
                                           {"capacity", required_argument, NULL, OPT_CAPACITY},
                                           {"dump-stage", required_argument, NULL, OPT_DUMP},
+                                          {"profile", required_argument, NULL, OPT_PROFILE},
                                           {"output", required_argument, NULL, 'o'},
+                                          {"verbose", no_argument, NULL, 'v'},
                                           {"json", no_argument, NULL, CLI_OPT_JSON},
                                           {NULL, 0, NULL, 0}};
     options o = {0};

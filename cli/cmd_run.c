@@ -140,16 +140,10 @@ static tide_status load(const char *path, options *o, cli_plans *plans, tide_err
     cli_input in;
     TIDE_TRY(cli_input_open(path, &in, err));
     tide_status st = cli_input_require_graph(&in, err);
-    if (st == TIDE_OK) st = cli_plans_make(&in, &o->planning, plans, err);
+    if (st == TIDE_OK)
+        st = o->plan_path != NULL ? cli_plans_follow(&in, o->plan_path, &o->planning, plans, err)
+                                  : cli_plans_make(&in, &o->planning, plans, err);
     cli_input_close(&in);
-    if (st != TIDE_OK || o->plan_path == NULL) return st;
-    // A plan from a file replaces the one that was just made.
-    tide_memory_plan *given = NULL;
-    st = cli_plan_of_file(o->plan_path, &o->planning, &given, err);
-    if (st == TIDE_OK) {
-        tide_memory_plan_destroy(plans->plans[0]);
-        plans->plans[0] = given;
-    }
     return st;
 }
 

@@ -22,6 +22,8 @@ const char *cli_input_kind_name(cli_input_kind kind) {
         return "a plan";
     case CLI_INPUT_LIFETIMES:
         return "a lifetimes CSV";
+    case CLI_INPUT_LIFETIMES_JSON:
+        return "a list of lifetimes";
     case CLI_INPUT_TRACE:
         return "a trace";
     }
@@ -74,7 +76,9 @@ static tide_status classify(cli_input *in, tide_error *err) {
     if (left == 0) return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "'%s' is empty", in->path);
     // The full parsers report what is wrong inside; here only which of them to ask.
     if (*head == '{')
-        in->kind = schema_is(head, "tidemark.plan") ? CLI_INPUT_PLAN : CLI_INPUT_GRAPH;
+        in->kind = schema_is(head, "tidemark.plan")        ? CLI_INPUT_PLAN
+                   : schema_is(head, "tidemark.lifetimes") ? CLI_INPUT_LIFETIMES_JSON
+                                                           : CLI_INPUT_GRAPH;
     else
         in->kind = looks_like_text(head, left) ? CLI_INPUT_LIFETIMES : CLI_INPUT_ONNX;
     return TIDE_OK;
@@ -108,6 +112,6 @@ tide_status cli_input_graph(cli_input *in, tide_graph **out, tide_error *err) {
     TIDE_TRY(cli_input_require_graph(in, err));
     const tide_status st = in->kind == CLI_INPUT_ONNX ? tide_graph_from_onnx(in->data, in->len, in->path, out, err)
                                                       : tide_graph_from_json(in->data, in->len, in->path, out, err);
-    cli_input_close(in); // the graph holds its own copies: do not keep the file's bytes beside them
+    if (!in->keep) cli_input_close(in); // the graph holds its own copies: do not keep the file's bytes beside them
     return st;
 }

@@ -12,7 +12,8 @@ typedef enum cli_input_kind {
     CLI_INPUT_ONNX,
     CLI_INPUT_GRAPH,
     CLI_INPUT_PLAN,
-    CLI_INPUT_LIFETIMES,
+    CLI_INPUT_LIFETIMES,      ///< CSV
+    CLI_INPUT_LIFETIMES_JSON, ///< `tidemark.lifetimes`
     CLI_INPUT_TRACE,
 } cli_input_kind;
 const char *cli_input_kind_name(cli_input_kind kind);
@@ -22,6 +23,7 @@ typedef struct cli_input {
     cli_input_kind kind;
     char *data; ///< owned; NULL for a trace (SQLite opens it itself)
     size_t len;
+    bool keep; ///< cli_input_graph leaves the bytes: the graph will be read again
 } cli_input;
 
 /// Read and classify. TIDE_ERR_IO, TIDE_ERR_BAD_INPUT (empty, or nothing we know).
@@ -30,7 +32,7 @@ void cli_input_close(cli_input *in);
 
 /// TIDE_ERR_BAD_INPUT saying what the file is instead, unless it is an ONNX model or graph text.
 tide_status cli_input_require_graph(const cli_input *in, tide_error *err) TIDE_NODISCARD;
-/// The graph of an ONNX model or graph text, before shapes are bound; lets go of the file's bytes.
+/// The graph of an ONNX model or graph text, before shapes are bound; lets go of the file's bytes, unless `keep`.
 tide_status cli_input_graph(cli_input *in, tide_graph **out, tide_error *err) TIDE_NODISCARD;
 
 #endif

@@ -11,18 +11,20 @@
 #include "cli/cli.h"
 #include "core/base/host_alloc.h"
 #include "core/base/log.h"
+#include "profiler/query.h"
 
 static const cli_command *const commands[] = {
-    &cli_command_plan,   &cli_command_run,   &cli_command_compare,    &cli_command_tui,
-    &cli_command_report, &cli_command_check, &cli_command_allocators, &cli_command_devices,
+    &cli_command_plan,  &cli_command_run,    &cli_command_compare,    &cli_command_tui,     &cli_command_report,
+    &cli_command_check, &cli_command_export, &cli_command_allocators, &cli_command_devices,
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
 static void print_commands(FILE *to) {
-    fputs("usage: tidemark COMMAND [OPTION…] FILE…\n\n"
-          "Plan a tensor program's memory, run it under instrumented allocators, and look where it went.\n"
-          "FILE is an ONNX model, graph text, a lifetimes CSV, a plan or a trace: found by content, not by name.\n\n",
-          to);
+    fputs(
+        "usage: tidemark COMMAND [OPTION…] FILE…\n\n"
+        "Plan a tensor program's memory, run it under instrumented allocators, and look where it went.\n"
+        "FILE is an ONNX model, graph text, a list of lifetimes, a plan or a trace: found by content, not by name.\n\n",
+        to);
     for (size_t i = 0; i < N_COMMANDS; i++) fprintf(to, "  %-11s %s\n", commands[i]->name, commands[i]->what);
     fputs(
         "\n  tidemark COMMAND --help    options of one command\n"
@@ -46,8 +48,13 @@ static int print_version(bool as_json) {
     json_t *doc = cli_json_document("version");
     json_object_set_new(doc, "tidemark", json_string(TIDE_VERSION));
     json_t *schemas = json_object();
-    static const char *const names[] = {"graph", "plan", "run", "compare", "check", "report", "trace"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) json_object_set_new(schemas, names[i], json_integer(1));
+    static const struct {
+        const char *name;
+        int version;
+    } known[] = {{"graph", 1},   {"plan", 1},  {"lifetimes", 1}, {"run", 1},
+                 {"compare", 1}, {"check", 1}, {"report", 1},    {"trace", TIDE_TRACE_VERSION}};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        json_object_set_new(schemas, known[i].name, json_integer(known[i].version));
     json_object_set_new(doc, "schemas", schemas);
     return cli_json_print(doc);
 }

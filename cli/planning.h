@@ -1,31 +1,57 @@
 // SPDX-License-Identifier: MIT
 //
-// planning: from FILE to plans, as plan, run, compare, tui, report and check need it.
+// planning: from FILE to plans, as plan, run, compare, tui, report, check and export need it.
 #ifndef TIDE_CLI_PLANNING_H
 #define TIDE_CLI_PLANNING_H
 
 #include "cli/cli.h"
 #include "cli/input.h"
+#include "planner/plan_json.h"
+
+/// --profile NAME=DIMS:DIMS:DIMS, any number of times: sizes of open extents for which one plan is made.
+typedef struct cli_profile_input {
+    char *name;         ///< of a graph input; owned
+    tide_shape *shapes; ///< [n_points], owned
+} cli_profile_input;
+typedef struct cli_profile {
+    cli_profile_input *inputs; ///< [n]
+    size_t n, cap;
+    size_t n_points; ///< the same for all inputs; 0: no profile
+} cli_profile;
+/// Takes one value of the option; false after the message was printed.
+bool cli_profile_add(const cli_command *cmd, cli_profile *profile, const char *text);
+void cli_profile_deinit(cli_profile *profile);
 
 /// The options that several commands share; zero-initialise.
 typedef struct cli_planning {
     const char *strategy; ///< NULL: the default
     bool all;             ///< every strategy
     bool no_fuse;
-    uint64_t align_bytes; ///< 0: the default
+    bool no_pass[TIDE_N_PASSES];
+    double recompute_share; ///< extra work that is allowed: 0.1 is 10 %
+    uint64_t align_bytes;   ///< 0: the default
     uint64_t seed;
-    uint64_t time_limit_ns;
+    uint64_t time_limit_ns, node_limit;
+    uint32_t n_threads;
+    uint64_t capacity_bytes; ///< 0: none; else what strategies aim at
     cli_shapes shapes;
+    cli_profile profile;
     const char *input_dir;           ///< shapes of open extents come from here; NULL: only --shape
     tide_registry *weights_registry; ///< where a program that will run puts its weights; NULL: it will not run
 } cli_planning;
 
 /// What planning gave; owned.
 typedef struct cli_plans {
-    tide_program *program; ///< NULL when FILE was no graph
+    tide_program *program; ///< NULL when FILE was no graph, and with a profile
     tide_lifetimes lifetimes;
     tide_memory_plan **plans; ///< [n]
     size_t n;
+    tide_plan_refusal *refused; ///< [n_refused] strategies that cannot serve the table, with --all
+    size_t n_refused;
+    bool has_passes;
+    tide_pass_report passes; ///< with has_passes
+    tide_point_need *points; ///< [lifetimes.n_points] with a profile; names are the table's
+    size_t n_points;
 } cli_plans;
 
 /// Long options of planning, for the tables of the commands; values from 1000 on.
@@ -36,25 +62,43 @@ enum {
     CLI_OPT_ALIGN,
     CLI_OPT_SEED,
     CLI_OPT_TIME_LIMIT,
+    CLI_OPT_NODE_LIMIT,
+    CLI_OPT_THREADS,
     CLI_OPT_SHAPE,
     CLI_OPT_INPUT_DIR,
     CLI_OPT_JSON,
+    CLI_OPT_NO_PASSES,
+    CLI_OPT_ALLOW_RECOMPUTE,
+    CLI_OPT_NO_PASS, ///< and one for each pass behind it
     CLI_OPT_FIRST_OWN = 2000,
 };
 #define CLI_PLANNING_OPTIONS                                                                                           \
     {"strategy", required_argument, NULL, CLI_OPT_STRATEGY}, {"no-fuse", no_argument, NULL, CLI_OPT_NO_FUSE},          \
         {"align", required_argument, NULL, CLI_OPT_ALIGN}, {"seed", required_argument, NULL, CLI_OPT_SEED},            \
         {"time-limit", required_argument, NULL, CLI_OPT_TIME_LIMIT},                                                   \
-        {"shape", required_argument, NULL, CLI_OPT_SHAPE}, {                                                           \
+        {"node-limit", required_argument, NULL, CLI_OPT_NODE_LIMIT},                                                   \
+        {"threads", required_argument, NULL, CLI_OPT_THREADS}, {"shape", required_argument, NULL, CLI_OPT_SHAPE},      \
+        {"no-passes", no_argument, NULL, CLI_OPT_NO_PASSES},                                                           \
+        {"no-views", no_argument, NULL, CLI_OPT_NO_PASS + TIDE_PASS_VIEWS},                                            \
+        {"no-slices", no_argument, NULL, CLI_OPT_NO_PASS + TIDE_PASS_SLICES},                                          \
+        {"no-in-place", no_argument, NULL, CLI_OPT_NO_PASS + TIDE_PASS_IN_PLACE},                                      \
+        {"no-parts", no_argument, NULL, CLI_OPT_NO_PASS + TIDE_PASS_PARTS},                                            \
+        {"no-order", no_argument, NULL, CLI_OPT_NO_PASS + TIDE_PASS_ORDER},                                            \
+        {"allow-recompute", required_argument, NULL, CLI_OPT_ALLOW_RECOMPUTE}, {                                       \
         "help", no_argument, NULL, 'h'                                                                                 \
     }
 #define CLI_PLANNING_HELP                                                                                              \
-    "  --strategy S        how to plan (default greedy_by_size; a wrong name lists them all)\n"                        \
+    "  --strategy S        how to plan (default search; a wrong name lists them all)\n"                                \
     "  --shape NAME=DIMS   extents of a graph input, 1x3x224x224; may be repeated\n"                                   \
     "  --align N           alignment of every tensor, a power of two (default 256)\n"                                  \
     "  --no-fuse           leave operators unfused\n"                                                                  \
+    "  --no-passes         give every tensor its own life, in the order given; or leave out one pass:\n"               \
+    "  --no-views, --no-slices, --no-in-place, --no-parts, --no-order\n"                                               \
+    "  --allow-recompute P compute tensors twice where that saves memory: up to P % more work\n"                       \
     "  --seed N            for strategies and inputs that draw (default 0)\n"                                          \
-    "  --time-limit S      seconds a searching strategy may take\n"
+    "  --time-limit S      seconds that strategy search may take (default 1)\n"                                        \
+    "  --node-limit N      steps that it may take: with no time limit, plans depend on nothing else\n"                 \
+    "  --threads N         that it may use (default: one for each processor)\n"
 
 /// Take option `c` if it is one of planning. @return 1 taken, 0 not one of ours, -1 bad value (message printed)
 int cli_planning_option(const cli_command *cmd, cli_planning *p, int c);
@@ -68,14 +112,40 @@ enum { CLI_GO_ON = -1 };
 int cli_parse_options(const cli_command *cmd, int argc, char **argv, const struct option *table, cli_planning *p,
                       int (*take)(void *ctx, int c), void *ctx);
 
+/// Options of strategies and passes as they follow from those of the command line.
+tide_strategy_options cli_strategy_options(const cli_planning *p);
+tide_pass_options cli_pass_options(const cli_planning *p);
+/// The strategy that was asked for, or the default.
+tide_status cli_strategy(const cli_planning *p, const tide_strategy **out, tide_error *err) TIDE_NODISCARD;
+
 /// Program, lifetimes and plan(s) of a model, graph text or lifetimes file; of a plan file, new plans of its lifetimes.
 tide_status cli_plans_make(cli_input *in, const cli_planning *p, cli_plans *out, tide_error *err) TIDE_NODISCARD;
+/// The program of a model in the order of a plan that was made before, with that plan (of a plan file or a trace's last
+/// run). TIDE_ERR_INCOMPARABLE when the plan is of another program.
+tide_status cli_plans_follow(cli_input *in, const char *plan_path, const cli_planning *p, cli_plans *out,
+                             tide_error *err) TIDE_NODISCARD;
 void cli_plans_deinit(cli_plans *plans);
-/// One plan of any FILE that has one: model, graph text, lifetimes CSV, plan JSON, or a trace's last run.
+
+/// The lifetimes alone, of any FILE that has some; `plan` (may be NULL) gets the plan they came with, if they did.
+tide_status cli_lifetimes_of_input(cli_input *in, const cli_planning *p, tide_lifetimes *out,
+                                   tide_error *err) TIDE_NODISCARD;
+/// One plan of any FILE that has one: model, graph text, lifetimes, plan JSON, or a trace's last run.
 tide_status cli_plan_of_input(cli_input *in, const cli_planning *p, tide_memory_plan **out,
                               tide_error *err) TIDE_NODISCARD;
 tide_status cli_plan_of_file(const char *path, const cli_planning *p, tide_memory_plan **out,
                              tide_error *err) TIDE_NODISCARD;
+
+// ---- for the parts of planning ----
+
+/// The program of a model with `shapes` ([n_shapes], borrowed for the call) on top of those that `p` has.
+tide_status cli__program_make(cli_input *in, const cli_planning *p, const tide_shape_binding *shapes, size_t n_shapes,
+                              tide_program **out, tide_error *err) TIDE_NODISCARD;
+/// Lifetimes and needs at all points of the profile, merged into out->lifetimes.
+tide_status cli__points_make(cli_input *in, const cli_planning *p, cli_plans *out, tide_error *err) TIDE_NODISCARD;
+
+/// What to change so that `plan` fits `budget_bytes` (everything counts). `in` keeps its bytes (cli_input_keep).
+tide_status cli_advise(cli_input *in, const cli_planning *p, const tide_memory_plan *plan, uint64_t budget_bytes,
+                       tide_advice *out, tide_error *err) TIDE_NODISCARD;
 
 /// Bytes of everything a planned run holds: buffer, weights, inputs, outputs.
 uint64_t cli_plan_total_bytes(const tide_memory_plan *plan);

@@ -18,6 +18,18 @@ static void add_heads(tide_grid *g, const char *const *heads, size_t n) {
     for (size_t i = 0; i < n; i++) tide__grid_cell(g, "%s", heads[i]);
 }
 
+/// In what an alias lies: "view in x + 64".
+static void add_inside(tide_grid *g, const tide_lifetimes *lt, const tide_lifetime *item) {
+    tide_text words = {0};
+    if (item->alias != TIDE_ALIAS_NONE)
+        tide_text_addf(&words, "%s in %s", tide_alias_kind_name(item->alias), lt->items[item->alias_of].name);
+    if (item->alias != TIDE_ALIAS_NONE && item->alias_offset_bytes > 0)
+        tide_text_addf(&words, " + %" PRIu64, item->alias_offset_bytes);
+    if (words.failed) g->failed = true;
+    tide__grid_name(g, tide_text_str(&words));
+    tide_text_deinit(&words);
+}
+
 static void dump_liveness(const tide_lifetimes *lt, tide_text *out) {
     static const char *const heads[] = {"tensor", "bytes", "aligned", "birth",      "death",
                                         "kind",   "role",  "device",  "persistent", "made by"};
@@ -25,8 +37,11 @@ static void dump_liveness(const tide_lifetimes *lt, tide_text *out) {
     tide__add_name(out, lt->model != NULL ? lt->model : "");
     tide_text_addf(out, ", %zu tensors, %" PRId64 " steps; birth and death are steps, both included\n", lt->n,
                    lt->n_steps);
-    tide_grid g = {.columns = "lrrrrlllll"};
+    bool aliases = false;
+    for (size_t i = 0; i < lt->n; i++) aliases = aliases || lt->items[i].alias != TIDE_ALIAS_NONE;
+    tide_grid g = {.columns = aliases ? "lrrrrllllll" : "lrrrrlllll"};
     add_heads(&g, heads, sizeof heads / sizeof heads[0]);
+    if (aliases) tide__grid_cell(&g, "inside");
     for (size_t i = 0; i < lt->n; i++) {
         const tide_lifetime *item = &lt->items[i];
         char device[16];
@@ -40,6 +55,7 @@ static void dump_liveness(const tide_lifetimes *lt, tide_text *out) {
         tide__grid_cell(&g, "%s", tide_device_format(item->device, device, sizeof device));
         tide__grid_cell(&g, "%s", yes_no(item->persistent));
         tide__grid_name(&g, item->persistent ? "" : step_name(lt, item->begin_step));
+        if (aliases) add_inside(&g, lt, item);
     }
     tide__grid_finish(&g, out);
 }

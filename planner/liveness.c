@@ -10,7 +10,7 @@
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "core/ops/ops.h"
-#include "planner/planner.h"
+#include "planner/plan_internal.h"
 
 #define NO_STEP UINT32_MAX
 
@@ -246,6 +246,19 @@ static tide_status name_steps(analysis *a) {
     return TIDE_OK;
 }
 
+static tide_status name_recomputed(analysis *a) {
+    const size_t n = a->program->n_twins;
+    if (n == 0) return TIDE_OK;
+    a->out.recomputed = tide_host_calloc(n, sizeof *a->out.recomputed);
+    if (a->out.recomputed == NULL) return TIDE_ERR_NOMEM;
+    for (size_t i = 0; i < n; i++) {
+        a->out.recomputed[i] = tide_host_strdup(a->graph->nodes[a->program->twins[i].first].name);
+        if (a->out.recomputed[i] == NULL) return TIDE_ERR_NOMEM;
+        a->out.n_recomputed = i + 1;
+    }
+    return TIDE_OK;
+}
+
 static tide_status prepare(analysis *a, tide_error *err) {
     const size_t n = a->graph->n_values;
     a->out.n_steps = a->n_steps;
@@ -258,6 +271,7 @@ static tide_status prepare(analysis *a, tide_error *err) {
         st = tide_strmap_put(&a->names, a->graph->values[v].name, v);
     }
     if (st == TIDE_OK) st = name_steps(a);
+    if (st == TIDE_OK) st = name_recomputed(a);
     return st == TIDE_OK ? st : TIDE_FAIL(err, st, "no memory to analyse %zu values", n);
 }
 
@@ -275,6 +289,7 @@ tide_status tide_liveness(const tide_program *program, uint64_t align_bytes, tid
     if (!tide_is_pow2(align_bytes))
         return TIDE_FAIL(err, TIDE_ERR_INVALID, "alignment of %llu bytes: want a power of two",
                          (unsigned long long)align_bytes);
+    tide__planner_entered();
     analysis a = {.program = program,
                   .graph = program->graph,
                   .align_bytes = align_bytes,

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// plan, stage 4 of 4: run a strategy under a clock, compute what every plan is measured by, and let the verifier see
-// it before anybody else does.
-#include <string.h>
+// plan, stage 4 of 4: split the table into problems, run a strategy on each under a clock, put the answers together,
+// and let the verifier see the plan before anybody else does.
+#include <stdatomic.h>
 
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "planner/plan_internal.h"
+
+static _Atomic uint64_t n_entries;
+
+void tide__planner_entered(void) { atomic_fetch_add_explicit(&n_entries, 1, memory_order_relaxed); }
+
+uint64_t tide_planner_entries(void) { return atomic_load_explicit(&n_entries, memory_order_relaxed); }
 
 tide_status tide__plan_new(const tide_lifetimes *lt, const char *strategy, tide_plan_form form, tide_memory_plan **out,
                            tide_error *err) {
@@ -35,52 +41,137 @@ tide_status tide__plan_new(const tide_lifetimes *lt, const char *strategy, tide_
     return TIDE_OK;
 }
 
-/// An empty tensor needs an entry, so that the runtime's strict rule holds, and no bytes.
-static void settle_empty(tide_memory_plan *plan) {
-    for (size_t i = 0; i < plan->lifetimes.n; i++) {
-        const tide_lifetime *item = &plan->lifetimes.items[i];
-        if (!item->persistent && item->size_bytes == 0) plan->offsets[i] = 0;
+// ---- buffers and totals ----
+
+tide_status tide__plan_add_buffers(tide_memory_plan *plan, const tide_problems *problems, tide_error *err) {
+    if (problems->n == 0) return TIDE_OK;
+    plan->buffers = tide_host_calloc(problems->n, sizeof *plan->buffers);
+    if (plan->buffers == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu buffers", problems->n);
+    plan->n_buffers = problems->n;
+    for (size_t b = 0; b < problems->n; b++) {
+        const tide_problem *p = &problems->list[b];
+        plan->buffers[b] = (tide_plan_buffer){.device = p->device,
+                                              .kind = p->kind,
+                                              .align_bytes = p->align_bytes,
+                                              .naive_bytes = p->naive_bytes,
+                                              .naive_peak_bytes = p->naive_peak_bytes,
+                                              .lower_bound_bytes = p->lower_bound_bytes,
+                                              .proved_bytes = p->proved_bytes,
+                                              .proof = p->proof};
     }
+    return TIDE_OK;
 }
 
 tide_status tide__plan_settle(tide_memory_plan *plan, tide_error *err) {
-    plan->naive_bytes = 0;
-    plan->align_bytes = 1;
-    for (size_t i = 0; i < plan->lifetimes.n; i++) {
-        const tide_lifetime *item = &plan->lifetimes.items[i];
-        if (item->persistent) continue;
-        if (item->align_bytes > plan->align_bytes) plan->align_bytes = item->align_bytes;
-        // Files hold sizes as signed 64-bit numbers.
-        if (!tide_add_u64(plan->naive_bytes, tide_lifetime_aligned_bytes(item), &plan->naive_bytes) ||
-            plan->naive_bytes > INT64_MAX)
-            return TIDE_FAIL(err, TIDE_ERR_OVERFLOW, "the sizes up to tensor '%s' add up to more than 2^63 - 1 bytes",
-                             item->name);
+    tide_problems problems;
+    TIDE_TRY(tide__problems_make(&plan->lifetimes, &problems, err));
+    const tide_status st = tide__plan_add_buffers(plan, &problems, err);
+    tide__problems_deinit(&problems);
+    return st;
+}
+
+/// An empty tensor needs an entry, so that the runtime's strict rule holds, and no bytes.
+static void place_the_rest(tide_memory_plan *plan) {
+    const tide_lifetimes *lt = &plan->lifetimes;
+    for (uint32_t i = 0; i < lt->n; i++) {
+        if (!lt->items[i].persistent && lt->items[i].alias == TIDE_ALIAS_NONE && lt->items[i].size_bytes == 0)
+            plan->offsets[i] = lt->items[i].fixed ? lt->items[i].fixed_offset_bytes : 0;
     }
-    TIDE_TRY(tide_lower_bound(&plan->lifetimes, &plan->lower_bound_bytes, NULL, err));
+    for (uint32_t i = 0; i < lt->n; i++) {
+        if (lt->items[i].alias == TIDE_ALIAS_NONE) continue;
+        uint64_t at;
+        const uint32_t root = tide_lifetimes_root(lt, i, &at);
+        if (plan->offsets[root] != TIDE_NO_OFFSET) plan->offsets[i] = plan->offsets[root] + at;
+    }
+}
+
+static bool add_to(uint64_t *sum, uint64_t bytes) { return tide_add_u64(*sum, bytes, sum) && *sum <= INT64_MAX; }
+
+tide_status tide__plan_close(tide_memory_plan *plan, tide_error *err) {
+    place_the_rest(plan);
+    plan->align_bytes = 1;
+    plan->bytes = plan->naive_bytes = plan->naive_peak_bytes = plan->lower_bound_bytes = plan->proved_bytes = 0;
+    for (size_t b = 0; b < plan->n_buffers; b++) {
+        const tide_plan_buffer *buffer = &plan->buffers[b];
+        if (buffer->align_bytes > plan->align_bytes) plan->align_bytes = buffer->align_bytes;
+        if (!add_to(&plan->bytes, buffer->bytes) || !add_to(&plan->naive_bytes, buffer->naive_bytes) ||
+            !add_to(&plan->naive_peak_bytes, buffer->naive_peak_bytes) ||
+            !add_to(&plan->lower_bound_bytes, buffer->lower_bound_bytes) ||
+            !add_to(&plan->proved_bytes, buffer->proved_bytes))
+            return TIDE_FAIL(err, TIDE_ERR_OVERFLOW, "the %zu buffers together pass 2^63 - 1 bytes", plan->n_buffers);
+    }
+    plan->proven = plan->bytes == plan->proved_bytes;
     return TIDE_OK;
+}
+
+// ---- running a strategy ----
+
+static tide_status adopt_pools(tide_memory_plan *plan, const tide_placement *pl, uint32_t buffer, tide_error *err) {
+    if (pl->n_pools == 0) return TIDE_OK;
+    size_t cap = plan->n_pools;
+    if (tide_host_grow(&plan->pool_list, &cap, plan->n_pools + pl->n_pools, sizeof *plan->pool_list) != TIDE_OK)
+        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu pools", plan->n_pools + pl->n_pools);
+    for (size_t k = 0; k < pl->n_pools; k++) {
+        plan->pool_list[plan->n_pools + k] = pl->pool_list[k];
+        plan->pool_list[plan->n_pools + k].buffer = buffer;
+    }
+    return TIDE_OK;
+}
+
+/// The answer for one buffer into the plan.
+static tide_status adopt(tide_memory_plan *plan, const tide_problem *p, const tide_placement *pl, uint32_t buffer,
+                         tide_error *err) {
+    TIDE_TRY(adopt_pools(plan, pl, buffer, err));
+    for (size_t i = 0; i < p->n; i++) {
+        const uint32_t lifetime = p->items[i].lifetime;
+        plan->offsets[lifetime] = pl->offsets[i];
+        if (pl->pools[i] != TIDE_NO_POOL) plan->pools[lifetime] = (int32_t)plan->n_pools + pl->pools[i];
+    }
+    plan->n_pools += pl->n_pools;
+    plan->buffers[buffer].bytes = pl->bytes;
+    plan->buffers[buffer].proved_bytes = pl->proved_bytes;
+    plan->buffers[buffer].proof = pl->proof;
+    return TIDE_OK;
+}
+
+static tide_status place_buffer(tide_memory_plan *plan, const tide_problem *p, uint32_t buffer,
+                                const tide_strategy *strategy, const tide_strategy_options *opt, tide_error *err) {
+    tide_placement pl;
+    TIDE_TRY(tide__placement_init(&pl, p, err));
+    const uint64_t t0 = tide_now_ns();
+    tide_status st = strategy->place(p, opt, &pl, err);
+    plan->time_ns += tide_now_ns() - t0;
+    if (st == TIDE_OK) st = adopt(plan, p, &pl, buffer, err);
+    tide__placement_deinit(&pl);
+    return st;
+}
+
+static tide_status place_all(tide_memory_plan *plan, const tide_problems *problems, const tide_strategy *strategy,
+                             const tide_strategy_options *opt, tide_error *err) {
+    static const tide_strategy_options none = {0};
+    TIDE_TRY(tide__plan_add_buffers(plan, problems, err));
+    for (uint32_t b = 0; b < problems->n; b++)
+        TIDE_TRY(place_buffer(plan, &problems->list[b], b, strategy, opt != NULL ? opt : &none, err));
+    return tide__plan_close(plan, err);
 }
 
 static tide_status make(tide_memory_plan *plan, const tide_strategy *strategy, const tide_strategy_options *opt,
                         tide_error *err) {
-    static const tide_strategy_options none = {0};
-    // Sizes that add up keep every strategy's arithmetic inside 64 bits.
-    TIDE_TRY(tide__plan_settle(plan, err));
-    const uint64_t t0 = tide_now_ns();
-    TIDE_TRY(strategy->place(plan, opt != NULL ? opt : &none, err));
-    plan->time_ns = tide_now_ns() - t0;
-    settle_empty(plan);
-    plan->proven = plan->bytes == plan->lower_bound_bytes;
-    const tide_status st = tide_plan_verify(plan, NULL, err);
-    if (st != TIDE_OK) {
-        tide_error_prefix(err, "strategy '%s'", strategy->name);
-        return st;
+    tide_problems problems;
+    TIDE_TRY(tide__problems_make(&plan->lifetimes, &problems, err));
+    tide_status st = place_all(plan, &problems, strategy, opt, err);
+    tide__problems_deinit(&problems);
+    if (st == TIDE_OK) {
+        st = tide_plan_verify(plan, NULL, err);
+        if (st != TIDE_OK) tide_error_prefix(err, "strategy '%s'", strategy->name);
     }
-    plan->verified = true;
-    return TIDE_OK;
+    plan->verified = st == TIDE_OK;
+    return st;
 }
 
 tide_status tide_plan_make(const tide_lifetimes *lt, const tide_strategy *strategy, const tide_strategy_options *opt,
                            tide_memory_plan **out, tide_error *err) {
+    tide__planner_entered();
     tide_memory_plan *plan;
     TIDE_TRY(tide__plan_new(lt, strategy->name, strategy->form, &plan, err));
     const tide_status st = make(plan, strategy, opt, err);
@@ -92,20 +183,21 @@ tide_status tide_plan_make(const tide_lifetimes *lt, const tide_strategy *strate
     return TIDE_OK;
 }
 
+// ---- pools laid end to end ----
+
 tide_status tide_plan_pools_to_offsets(const tide_memory_plan *plan, tide_memory_plan **out, tide_error *err) {
     tide_memory_plan *flat;
-    TIDE_TRY(tide__plan_new(&plan->lifetimes, plan->strategy, TIDE_PLAN_OFFSETS, &flat, err));
-    if (plan->lifetimes.n > 0) memcpy(flat->offsets, plan->offsets, plan->lifetimes.n * sizeof *flat->offsets);
-    flat->bytes = plan->bytes;
-    flat->time_ns = plan->time_ns;
-    tide_status st = tide__plan_settle(flat, err);
-    flat->proven = flat->bytes == flat->lower_bound_bytes;
-    if (st == TIDE_OK) st = tide_plan_verify(flat, NULL, err);
+    TIDE_TRY(tide_memory_plan_copy(plan, &flat, err));
+    flat->form = TIDE_PLAN_OFFSETS;
+    for (size_t i = 0; i < flat->lifetimes.n; i++) flat->pools[i] = TIDE_NO_POOL;
+    tide_host_free(flat->pool_list);
+    flat->pool_list = NULL;
+    flat->n_pools = 0;
+    const tide_status st = tide_plan_verify(flat, NULL, err);
     if (st != TIDE_OK) {
         tide_memory_plan_destroy(flat);
         return st;
     }
-    flat->verified = true;
     *out = flat;
     return TIDE_OK;
 }

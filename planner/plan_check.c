@@ -32,6 +32,11 @@ static uint64_t metric_of(const tide_memory_plan *p, tide_check_metric m) {
     return 0;
 }
 
+/// What a tensor takes of its own: an alias takes nothing.
+static uint64_t own_bytes(const tide_lifetime *item) {
+    return item->alias == TIDE_ALIAS_NONE ? tide_lifetime_aligned_bytes(item) : 0;
+}
+
 /// Whether a tensor counts towards the metric.
 static bool counts(const tide_lifetime *item, tide_check_metric m) {
     switch (m) {
@@ -65,10 +70,11 @@ static void find_causes(const tide_memory_plan *baseline, const tide_strmap *by_
         uint64_t before_i;
         const tide_lifetime *before =
             tide_strmap_get(by_name, now->name, &before_i) ? &baseline->lifetimes.items[before_i] : NULL;
-        const tide_check_cause cause = {
-            .name = now->name,
-            .baseline_bytes = before != NULL && counts(before, rule->metric) ? tide_lifetime_aligned_bytes(before) : 0,
-            .current_bytes = tide_lifetime_aligned_bytes(now)};
+        const tide_check_cause cause = {.name = now->name,
+                                        .baseline_bytes =
+                                            before != NULL && counts(before, rule->metric) ? own_bytes(before) : 0,
+                                        .current_bytes = own_bytes(now),
+                                        .is_new = before == NULL};
         if (cause.current_bytes > cause.baseline_bytes) add_cause(rule, cause);
     }
 }

@@ -27,7 +27,8 @@ const char *tide_check_metric_name(tide_check_metric m);
 enum { TIDE_CHECK_MAX_CAUSES = 5 };
 typedef struct tide_check_cause {
     const char *name;                       ///< of the tensor; borrowed from the plan that has it
-    uint64_t baseline_bytes, current_bytes; ///< aligned; 0: not there
+    uint64_t baseline_bytes, current_bytes; ///< aligned; 0: not there, or inside another tensor
+    bool is_new;                            ///< the baseline has no tensor of that name
 } tide_check_cause;
 
 typedef struct tide_check_rule {

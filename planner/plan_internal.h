@@ -5,11 +5,21 @@
 #define TIDE_PLANNER_PLAN_INTERNAL_H
 
 #include "planner/planner.h"
+#include "planner/problem.h"
 
+/// Count an entry into the planner.
+void tide__planner_entered(void);
 /// A plan with a copy of the lifetimes and no place for any of them.
 tide_status tide__plan_new(const tide_lifetimes *lt, const char *strategy, tide_plan_form form, tide_memory_plan **out,
                            tide_error *err) TIDE_NODISCARD;
-/// Compute from the lifetimes what does not depend on the placement: align_bytes, naive_bytes, lower_bound_bytes.
+/// Give the plan its buffers, one for each of `problems`, with all that does not depend on the placement: bytes are 0,
+/// proved_bytes what the problem's bounds say.
+tide_status tide__plan_add_buffers(tide_memory_plan *plan, const tide_problems *problems,
+                                   tide_error *err) TIDE_NODISCARD;
+/// The same from the plan's own lifetimes, for a plan that was read and not made.
 tide_status tide__plan_settle(tide_memory_plan *plan, tide_error *err) TIDE_NODISCARD;
+/// Once roots have their offsets: place aliases where their targets are, and empty tensors at 0; then sum up the
+/// buffers into the plan's totals and `proven`. TIDE_ERR_OVERFLOW when the buffers together pass 2^63 - 1.
+tide_status tide__plan_close(tide_memory_plan *plan, tide_error *err) TIDE_NODISCARD;
 
 #endif

@@ -1,39 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
-// Writer of the `tidemark.plan` document: one plan, pool and tensor a line, so that `diff` shows what changed.
-// Keys keep their order; numbers are integers but for the saving (docs/plan-format.md).
+// Writer of the `tidemark.plan` document: one plan, buffer, pool and tensor a line, so that `diff` shows what changed.
+// Keys keep their order; numbers are integers but for shares (docs/plan-format.md).
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/host_alloc.h"
-#include "core/base/utf8.h"
 #include "planner/grid.h"
+#include "planner/lifetimes_json.h"
 #include "planner/plan_json.h"
+#include "planner/plan_json_internal.h"
 #include "planner/planner.h"
-
-/// A JSON string; bytes that are no UTF-8 become U+FFFD, for a document must be text.
-static void add_string(tide_text *out, const char *text) {
-    tide_text_add(out, "\"");
-    uint32_t cp;
-    for (size_t n; (n = tide_utf8_decode(text, &cp)) > 0; text += n) {
-        if (cp == TIDE_UTF8_BAD) {
-            tide_text_add(out, TIDE_UTF8_REPLACEMENT);
-        } else if (cp == '"' || cp == '\\') {
-            tide_text_addf(out, "\\%c", (char)cp);
-        } else if (tide_utf8_is_control(cp)) {
-            tide_text_addf(out, "\\u%04x", (unsigned)cp);
-        } else {
-            tide_text_add_n(out, text, n);
-        }
-    }
-    tide_text_add(out, "\"");
-}
-
-static void add_key_string(tide_text *out, const char *key, const char *text) {
-    tide_text_addf(out, "\"%s\": ", key);
-    add_string(out, text);
-}
 
 static const char *bool_word(bool b) { return b ? "true" : "false"; }
 
@@ -52,12 +30,13 @@ static int compare_pooled(const void *a, const void *b) {
 }
 
 static void add_pool(tide_text *out, const tide_memory_plan *plan, size_t p, const pooled *members, size_t n) {
-    tide_text_addf(out,
-                   "\n      {\"id\": %zu, \"size_bytes\": %" PRIu64 ", \"offset_bytes\": %" PRIu64 ", \"members\": [",
-                   p, plan->pool_list[p].size_bytes, plan->pool_list[p].offset_bytes);
+    tide_text_addf(out, "\n      {\"id\": %zu, \"size_bytes\": %" PRIu64 ", \"offset_bytes\": %" PRIu64, p,
+                   plan->pool_list[p].size_bytes, plan->pool_list[p].offset_bytes);
+    if (plan->n_buffers > 1) tide_text_addf(out, ", \"buffer\": %" PRIu32, plan->pool_list[p].buffer);
+    tide_text_add(out, ", \"members\": [");
     for (size_t k = 0; k < n; k++) {
         if (k > 0) tide_text_add(out, ", ");
-        add_string(out, plan->lifetimes.items[members[k].i].name);
+        tide__doc_add_string(out, plan->lifetimes.items[members[k].i].name);
     }
     tide_text_add(out, "]}");
 }
@@ -84,12 +63,32 @@ static void add_pools(tide_text *out, const tide_memory_plan *plan) {
     tide_text_add(out, plan->n_pools > 0 ? "\n    ]" : "]");
 }
 
-// ---- document ----
+// ---- plans ----
+
+tide_proof tide__plan_proof(const tide_memory_plan *plan) {
+    tide_proof hardest = TIDE_PROOF_LIVE_SUM;
+    for (size_t b = 0; b < plan->n_buffers; b++) {
+        if (plan->buffers[b].proof > hardest) hardest = plan->buffers[b].proof;
+    }
+    return hardest;
+}
+
+static void add_buffer(tide_text *out, const tide_plan_buffer *b) {
+    char device[16];
+    tide_text_addf(out, "\n      {\"device\": \"%s\", \"kind\": \"%s\"",
+                   tide_device_format(b->device, device, sizeof device), tide_memory_kind_name(b->kind));
+    tide_text_addf(out, ", \"bytes\": %" PRIu64 ", \"naive_bytes\": %" PRIu64 ", \"naive_peak_bytes\": %" PRIu64,
+                   b->bytes, b->naive_bytes, b->naive_peak_bytes);
+    tide_text_addf(out, ", \"lower_bound_bytes\": %" PRIu64 ", \"proved_bytes\": %" PRIu64 ", \"proof\": \"%s\"",
+                   b->lower_bound_bytes, b->proved_bytes, tide_proof_name(b->proof));
+    tide_text_addf(out, ", \"proven\": %s, \"align_bytes\": %" PRIu64 "}", bool_word(b->bytes == b->proved_bytes),
+                   b->align_bytes);
+}
 
 static void add_plan(tide_text *out, const tide_memory_plan *plan) {
     char saving[32];
     tide_text_add(out, "\n    {");
-    add_key_string(out, "strategy", plan->strategy);
+    tide__doc_add_key_string(out, "strategy", plan->strategy);
     tide_text_addf(out, ", \"form\": \"%s\"",
                    plan->form == TIDE_PLAN_POOLS ? TIDE_PLAN_FORM_POOLS : TIDE_PLAN_FORM_OFFSETS);
     tide_text_addf(out, ", \"bytes\": %" PRIu64 ", \"naive_bytes\": %" PRIu64 ", \"lower_bound_bytes\": %" PRIu64,
@@ -97,18 +96,19 @@ static void add_plan(tide_text *out, const tide_memory_plan *plan) {
     tide_text_addf(out, ", \"saving\": %s, \"proven\": %s, \"verified\": %s, \"time_ns\": %" PRIu64,
                    tide__format_fixed(tide_memory_plan_saving(plan), 6, saving, sizeof saving), bool_word(plan->proven),
                    bool_word(plan->verified), plan->time_ns);
-    tide_text_addf(out, ", \"n_pools\": %zu, ", plan->n_pools);
+    tide_text_addf(out, ", \"naive_peak_bytes\": %" PRIu64 ", \"proved_bytes\": %" PRIu64 ", \"proof\": \"%s\"",
+                   plan->naive_peak_bytes, plan->proved_bytes, tide_proof_name(tide__plan_proof(plan)));
+    tide_text_add(out, ", \"buffers\": [");
+    for (size_t b = 0; b < plan->n_buffers; b++) {
+        if (b > 0) tide_text_add(out, ",");
+        add_buffer(out, &plan->buffers[b]);
+    }
+    tide_text_addf(out, "%s], \"n_pools\": %zu, ", plan->n_buffers > 0 ? "\n    " : "", plan->n_pools);
     add_pools(out, plan);
     tide_text_add(out, "}");
 }
 
-static void add_index(tide_text *out, const char *key, uint32_t index) {
-    if (index == TIDE_NO_INDEX) {
-        tide_text_addf(out, ", \"%s\": null", key);
-    } else {
-        tide_text_addf(out, ", \"%s\": %" PRIu32, key, index);
-    }
-}
+// ---- places ----
 
 static void add_place(tide_text *out, const tide_memory_plan *plan, size_t i) {
     tide_text_addf(out, "{\"pool\": %" PRId32 ", \"offset\": ", plan->pools[i]);
@@ -121,20 +121,8 @@ static void add_place(tide_text *out, const tide_memory_plan *plan, size_t i) {
 
 static void add_tensor(tide_text *out, const tide_memory_plan *const *plans, size_t n, size_t i) {
     const tide_lifetime *item = &plans[0]->lifetimes.items[i];
-    char device[16];
-    tide_text_add(out, "\n    {");
-    add_key_string(out, "name", item->name);
-    tide_text_addf(out, ", \"size_bytes\": %" PRIu64 ", \"begin\": %" PRId64 ", \"end\": %" PRId64, item->size_bytes,
-                   item->begin_step, item->end_step);
-    tide_text_addf(out, ", \"birth\": %" PRId64 ", \"death\": %" PRId64, item->begin_step, item->end_step - 1);
-    tide_text_addf(out, ", \"kind\": \"%s\", \"persistent\": %s, \"role\": \"%s\"", tide_memory_kind_name(item->kind),
-                   bool_word(item->persistent), tide_role_name(item->role));
-    tide_text_addf(out, ", \"device\": \"%s\"", tide_device_format(item->device, device, sizeof device));
-    tide_text_addf(out, ", \"align_bytes\": %" PRIu64 ", \"aligned_bytes\": %" PRIu64, item->align_bytes,
-                   tide_lifetime_aligned_bytes(item));
-    add_index(out, "node", item->node);
-    add_index(out, "port", item->port);
-    add_index(out, "value", item->value);
+    tide__lifetimes_json_add_tensor(out, &plans[0]->lifetimes, i,
+                                    item->fixed ? item->fixed_offset_bytes : TIDE_NO_OFFSET);
     tide_text_add(out, ", \"places\": [");
     for (size_t k = 0; k < n; k++) {
         if (k > 0) tide_text_add(out, ", ");
@@ -143,28 +131,24 @@ static void add_tensor(tide_text *out, const tide_memory_plan *const *plans, siz
     tide_text_add(out, "]}");
 }
 
-static void add_document(tide_text *out, const tide_memory_plan *const *plans, size_t n, const char *fits) {
+// ---- document ----
+
+static void add_document(tide_text *out, const tide_memory_plan *const *plans, size_t n,
+                         const tide_plan_extras *extras) {
     const tide_lifetimes *lt = &plans[0]->lifetimes;
     tide_text_addf(out, "{\n  \"schema\": \"%s\",\n  \"version\": %d,\n  ", TIDE_PLAN_SCHEMA, TIDE_PLAN_SCHEMA_VERSION);
-    add_key_string(out, "model", lt->model != NULL ? lt->model : "");
+    tide__doc_add_key_string(out, "model", lt->model != NULL ? lt->model : "");
     tide_text_addf(out, ",\n  \"n_steps\": %" PRId64 ",\n  \"align_bytes\": %" PRIu64 ",\n", lt->n_steps,
                    plans[0]->align_bytes);
-    if (fits != NULL) {
-        tide_text_add(out, "  ");
-        add_key_string(out, "fits", fits);
-        tide_text_add(out, ",\n");
-    }
+    tide__plan_json_add_extras(out, lt, extras);
     tide_text_add(out, "  \"plans\": [");
     for (size_t k = 0; k < n; k++) {
         if (k > 0) tide_text_add(out, ",");
         add_plan(out, plans[k]);
     }
-    tide_text_add(out, "\n  ],\n  \"order\": [");
-    for (size_t i = 0; i < lt->n_step_names; i++) {
-        tide_text_add(out, i == 0 ? "\n    " : ",\n    ");
-        add_string(out, lt->step_names[i]);
-    }
-    tide_text_add(out, lt->n_step_names > 0 ? "\n  ],\n  \"tensors\": [" : "],\n  \"tensors\": [");
+    tide_text_add(out, "\n  ],\n");
+    tide__lifetimes_json_add_names(out, lt);
+    tide_text_add(out, "  \"tensors\": [");
     for (size_t i = 0; i < lt->n; i++) {
         if (i > 0) tide_text_add(out, ",");
         add_tensor(out, plans, n, i);
@@ -186,13 +170,19 @@ static tide_status check_same_tensors(const tide_memory_plan *const *plans, size
     return TIDE_OK;
 }
 
-tide_status tide_plan_to_json(const tide_memory_plan *const *plans, size_t n, const char *fits, tide_text *out,
-                              tide_error *err) {
+tide_status tide_plan_to_json_with(const tide_memory_plan *const *plans, size_t n, const tide_plan_extras *extras,
+                                   tide_text *out, tide_error *err) {
     TIDE_TRY(check_same_tensors(plans, n, err));
     tide_text document = {0};
-    add_document(&document, plans, n, fits);
+    add_document(&document, plans, n, extras);
     if (!document.failed) tide_text_add_n(out, document.data, document.len);
     const bool failed = document.failed || out->failed;
     tide_text_deinit(&document);
     return failed ? TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a plan document") : TIDE_OK;
+}
+
+tide_status tide_plan_to_json(const tide_memory_plan *const *plans, size_t n, const char *fits, tide_text *out,
+                              tide_error *err) {
+    const tide_plan_extras extras = {.fits = fits};
+    return tide_plan_to_json_with(plans, n, &extras, out, err);
 }

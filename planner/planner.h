@@ -38,23 +38,37 @@ tide_status tide_liveness(const tide_program *program, uint64_t align_bytes, tid
 typedef struct tide_interference tide_interference;
 /// Every pair of 11,000 tensors, or half a GiB: the graph is for looking at, and grows with the square of its tensors.
 enum { TIDE_INTERFERENCE_MAX_EDGES = 1 << 26 };
-/// Undirected, over the non-persistent lifetimes; built by a sweep, O(n log n + edges). TIDE_ERR_NO_SPACE when there
-/// are more than TIDE_INTERFERENCE_MAX_EDGES; plans can be made all the same: no strategy builds the graph.
+/// Undirected, over the non-persistent lifetimes; built by a sweep, O(n log n + meetings). TIDE_ERR_NO_SPACE when there
+/// are more meetings (aliases of one tensor, which have no edge, meet too) than TIDE_INTERFERENCE_MAX_EDGES; plans can
+/// be made all the same: no strategy builds the graph.
 tide_status tide_interference_build(const tide_lifetimes *lt, tide_interference **out, tide_error *err) TIDE_NODISCARD;
 void tide_interference_destroy(tide_interference *g);
 bool tide_interference_has_edge(const tide_interference *g, size_t a, size_t b);
 size_t tide_interference_n_edges(const tide_interference *g);
 /// Neighbours of lifetime `a` in ascending order, borrowed. @return their number
 size_t tide_interference_neighbours(const tide_interference *g, size_t a, const uint32_t **out);
-/// Whether two lifetimes conflict: both non-persistent and their half-open intervals meet.
+/// Whether two lifetimes conflict: both non-persistent, of one device and kind, and needed at one step: their half-open
+/// intervals meet outside of gaps that keep nothing.
 bool tide_lifetimes_conflict(const tide_lifetime *a, const tide_lifetime *b);
+/// Whether items a and b of a table may not share bytes, which is what an edge means: they conflict or what they lie in
+/// is to be kept apart, and they do not lie in the same item. O(length of the chains of aliases).
+bool tide_lifetimes_may_not_share(const tide_lifetimes *lt, size_t a, size_t b);
 
 // ---- 3 strategies ----
 
+/// Limits of strategies that search; the others ignore them.
 typedef struct tide_strategy_options {
-    uint64_t seed;          ///< for strategies that draw; 0 is a seed like any other
-    uint64_t time_limit_ns; ///< 0: the strategy's default
+    uint64_t seed;           ///< for strategies that draw; 0 is a seed like any other
+    uint64_t time_limit_ns;  ///< 0: the strategy's default, or none when node_limit is given
+    uint64_t node_limit;     ///< steps of search; 0: only the clock ends it. With a node limit and no time limit the
+                             ///< plan depends on nothing but lifetimes, seed and limit: not on clock or threads
+    uint64_t capacity_bytes; ///< 0: look for the smallest plan. Else: a plan of at most this, or a proof that there
+                             ///< is none (proved_bytes > capacity); the plan is the best found either way
+    uint32_t n_threads;      ///< 0: as many as there are processors
 } tide_strategy_options;
+
+struct tide_problem;
+struct tide_placement;
 
 typedef struct tide_strategy {
     const char *name;   ///< as on the command line
@@ -62,10 +76,12 @@ typedef struct tide_strategy {
     const char *source; ///< paper or text it follows
     tide_plan_form form;
     /**
-     * Place the non-persistent lifetimes. In: `plan` with lifetimes, offsets all TIDE_NO_OFFSET, pools all
-     * TIDE_NO_POOL. Out: offsets (and pools, pool_list, n_pools for TIDE_PLAN_POOLS) and bytes.
+     * Place the items of one problem (planner/problem.h). In: `out` without places. Out: offsets (and pools, pool_list,
+     * n_pools for TIDE_PLAN_POOLS) and bytes. Fixed items lie where they must: strategies that cannot say
+     * TIDE_ERR_NOT_IMPLEMENTED.
      */
-    tide_status (*place)(tide_memory_plan *plan, const tide_strategy_options *opt, tide_error *err);
+    tide_status (*place)(const struct tide_problem *problem, const tide_strategy_options *opt,
+                         struct tide_placement *out, tide_error *err);
 } tide_strategy;
 
 /// Every strategy there is, in the order in which tables print them: naive first.
@@ -76,15 +92,30 @@ tide_status tide_strategy_find(const char *name, const tide_strategy **out, tide
 const tide_strategy *tide_strategy_default(void);
 
 /**
- * Make a plan: copy the lifetimes, run the strategy under a clock, compute naive bytes and the lower bound, and verify.
+ * Make a plan: copy the lifetimes, run the strategy on each buffer's problem under a clock, place the aliases, and
+ * verify.
  *
  * @return TIDE_ERR_VERIFY when the verifier refuses what the strategy made (then there is no plan); the strategy's own
  */
 tide_status tide_plan_make(const tide_lifetimes *lt, const tide_strategy *strategy, const tide_strategy_options *opt,
                            tide_memory_plan **out, tide_error *err) TIDE_NODISCARD;
-/// Largest sum of aligned bytes of non-persistent tensors live at one step, and (may be NULL) the first such step.
-/// The sum of all that is live at `step` cannot overflow: TIDE_ERR_OVERFLOW otherwise. O(n log n).
+/// How often this process has made a plan (tide_plan_make, tide_liveness): running makes none (S23-1).
+uint64_t tide_planner_entries(void);
+/// Largest sum of aligned bytes of non-persistent tensors live at one step, what aliases share counted once, and (may
+/// be NULL) the first such step; over several buffers the sum of each one's, and the step of the largest.
+/// TIDE_ERR_OVERFLOW when the sizes of one buffer pass 2^63 - 1. O(n log n).
 tide_status tide_lower_bound(const tide_lifetimes *lt, uint64_t *bytes, int64_t *step, tide_error *err) TIDE_NODISCARD;
+/// Bytes [lo_bytes, hi_bytes) of item `root`, which is no alias, are needed in steps [begin_step, end_step): by it, by
+/// aliases inside it, or by several of them.
+typedef struct tide_occupied {
+    uint32_t root;
+    int64_t begin_step, end_step;
+    uint64_t lo_bytes, hi_bytes;
+} tide_occupied;
+/// What the non-persistent items occupy, as disjoint rectangles; *out [*n], tide_host_free. Their sum at a step is what
+/// is alive there. O(n log n).
+tide_status tide_lifetimes_occupied(const tide_lifetimes *lt, tide_occupied **out, size_t *n,
+                                    tide_error *err) TIDE_NODISCARD;
 /// The same plan laid end to end: a pool plan as an offset plan of the same bytes.
 tide_status tide_plan_pools_to_offsets(const tide_memory_plan *plan, tide_memory_plan **out,
                                        tide_error *err) TIDE_NODISCARD;
@@ -95,12 +126,18 @@ tide_status tide_plan_pools_to_offsets(const tide_memory_plan *plan, tide_memory
     XX(OK, "ok")                                                                                                       \
     XX(MISSING, "a tensor has no place")                                                                               \
     XX(MISALIGNED, "an offset is not a multiple of its alignment")                                                     \
-    XX(OUT_OF_BUFFER, "a tensor ends outside the buffer")                                                              \
+    XX(OUT_OF_BUFFER, "a tensor ends outside its buffer")                                                              \
     XX(OVERLAP, "two live tensors share bytes")                                                                        \
     XX(PERSISTENT, "a persistent tensor was given a reused place")                                                     \
     XX(POOL_CONFLICT, "two live tensors share a pool")                                                                 \
-    XX(POOL_SIZE, "a pool is smaller than a member or the pools do not add up")                                        \
-    XX(TOTAL, "the plan's totals are wrong")
+    XX(POOL_SIZE, "a pool does not fit its members or the pools do not fill the buffer")                               \
+    XX(TOTAL, "the plan's totals are wrong")                                                                           \
+    XX(ALIAS, "an alias does not lie where it should in its target")                                                   \
+    XX(FIXED, "a tensor does not lie at the offset that was given for it")                                             \
+    XX(APART, "two tensors that must be kept apart share bytes")                                                       \
+    XX(BUFFER, "the buffers are not those of the tensors, or do not add up to the plan")                               \
+    XX(PROOF, "what the plan says is proved contradicts it")                                                           \
+    XX(SPAN, "a lifetime, a gap or a size lies outside of what it belongs to")
 typedef enum tide_verify_code {
 #define XX(name, text) TIDE_VERIFY_##name,
     TIDE_VERIFY_MAP(XX)
@@ -113,7 +150,7 @@ typedef struct tide_verify_result {
 } tide_verify_result;
 const char *tide_verify_text(tide_verify_code code);
 /// TIDE_OK and code OK for a sound plan; TIDE_ERR_VERIFY with code, tensors and offsets in words otherwise. `result`
-/// may be NULL. Sweep over steps, O(n log n).
+/// may be NULL. Sweep over steps, O(n log n) time, O(n) memory.
 tide_status tide_plan_verify(const tide_memory_plan *plan, tide_verify_result *result, tide_error *err) TIDE_NODISCARD;
 
 // ---- words and files ----
@@ -135,11 +172,26 @@ tide_status tide_plan_to_json(const tide_memory_plan *const *plans, size_t n, co
 /// name). Recomputes totals and verifies: what does not hold is TIDE_ERR_BAD_INPUT, with the place in the document.
 tide_status tide_plan_from_json(const char *data, size_t len, const char *path, const char *strategy,
                                 tide_memory_plan **out, tide_error *err) TIDE_NODISCARD;
-/// Lifetimes from a CSV in MiniMalloc's form: id, lower|begin|start, upper (half-open) or end (inclusive), size,
-/// optional alignment; columns in any order. Columns that change the problem and are not served yet (gaps, offset) are
-/// refused when a row uses them. TIDE_ERR_BAD_INPUT with line and column.
+/// Lifetimes from a CSV in MiniMalloc's form, with columns of ours for the rest (docs/lifetimes-format.md).
+/// `align_bytes` 0 or 1: bytes count as they stand and an alignment constrains offsets alone; else sizes are rounded up
+/// to their alignment, which is `align_bytes` where a line has none. TIDE_ERR_BAD_INPUT with line and column.
 tide_status tide_lifetimes_from_csv(const char *data, size_t len, const char *path, uint64_t align_bytes,
                                     tide_lifetimes *out, tide_error *err) TIDE_NODISCARD;
+/// The same back, columns as they are needed. With `plan` (of these lifetimes; may be NULL) column offset holds its
+/// answer. TIDE_ERR_INVALID naming a tensor whose name no such file can hold.
+tide_status tide_lifetimes_to_csv(const tide_lifetimes *lt, const tide_memory_plan *plan, tide_text *out,
+                                  tide_error *err) TIDE_NODISCARD;
+/// For MiniMalloc itself: its own columns alone. Aliases are merged into what they lie in, sizes are what is taken,
+/// persistent tensors are left out. TIDE_ERR_INVALID when there is more than one buffer to plan.
+tide_status tide_lifetimes_to_minimalloc(const tide_lifetimes *lt, const tide_memory_plan *plan, tide_text *out,
+                                         tide_error *err) TIDE_NODISCARD;
+/// The `tidemark.lifetimes` document (docs/lifetimes-format.md): everything that a table holds. With `plan` each
+/// tensor's place in it is its fixed_offset.
+tide_status tide_lifetimes_to_json(const tide_lifetimes *lt, const tide_memory_plan *plan, tide_text *out,
+                                   tide_error *err) TIDE_NODISCARD;
+/// TIDE_ERR_BAD_INPUT with the place in the document.
+tide_status tide_lifetimes_from_json(const char *data, size_t len, const char *path, tide_lifetimes *out,
+                                     tide_error *err) TIDE_NODISCARD;
 
 #ifdef __cplusplus
 }

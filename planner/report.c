@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
 // report: the boxed report of seed 23 (S23-16): pools with their tensors, then what was saved; for an offset plan the
-// tensors by their place. KB are 1024 bytes, as in the seed.
+// tensors by their place, each buffer for itself. Below it what the bound is proved by, the buffers where there are
+// several, and what each pass gained. KB are 1024 bytes, as in the seed.
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/host_alloc.h"
 #include "planner/grid.h"
+#include "planner/plan_json_internal.h"
 #include "planner/planner.h"
 
 enum { BOX_INNER = 68 };
@@ -29,63 +31,128 @@ static void add_box(tide_text *out) {
     tide_text_add(out, "\n");
 }
 
+/// A list is read by people: what is longer is cut, `--dump-stage plan` has all of it.
+enum { MAX_LISTED = 200 };
+
 /// A planned tensor and where it is listed.
 typedef struct entry {
-    uint64_t group; // pool, or offset
+    uint64_t list, place; // buffer and offset; of a pool plan the pool and in which order the tensor comes to it
+    uint32_t root;        // an alias stands behind what it lies in
     const tide_lifetime *item;
-    size_t i;
 } entry;
 
-/// By group, then in the order in which they are born.
+/// By list and place, then in the order in which they are born.
 static int compare_entries(const void *a, const void *b) {
     const entry *x = a, *y = b;
-    if (x->group != y->group) return x->group < y->group ? -1 : 1;
+    if (x->list != y->list) return x->list < y->list ? -1 : 1;
+    if (x->place != y->place) return x->place < y->place ? -1 : 1;
     if (x->item->begin_step != y->item->begin_step) return x->item->begin_step < y->item->begin_step ? -1 : 1;
     return strcmp(x->item->name, y->item->name);
 }
 
+static size_t buffer_of(const tide_memory_plan *plan, const tide_lifetime *item) {
+    size_t b = 0;
+    while (b + 1 < plan->n_buffers &&
+           (plan->buffers[b].kind != item->kind || !tide_device_equal(plan->buffers[b].device, item->device)))
+        b++;
+    return b;
+}
+
+static int compare_pooled(const void *a, const void *b) {
+    const entry *x = a, *y = b;
+    if (x->list != y->list) return x->list < y->list ? -1 : 1;
+    if (x->place != y->place) return x->place < y->place ? -1 : 1;
+    if (x->root != y->root) return x->root < y->root ? -1 : 1;
+    const bool x_inside = x->item->alias != TIDE_ALIAS_NONE, y_inside = y->item->alias != TIDE_ALIAS_NONE;
+    if (x_inside != y_inside) return x_inside ? 1 : -1;
+    return compare_entries(a, b);
+}
+
 static size_t list_entries(const tide_memory_plan *plan, entry *entries) {
+    const tide_lifetimes *lt = &plan->lifetimes;
+    const bool is_pools = plan->form == TIDE_PLAN_POOLS;
     size_t n = 0;
-    for (size_t i = 0; i < plan->lifetimes.n; i++) {
-        const tide_lifetime *item = &plan->lifetimes.items[i];
+    for (uint32_t i = 0; i < lt->n; i++) {
+        const tide_lifetime *item = &lt->items[i];
+        const uint32_t root = tide_lifetimes_root(lt, i, NULL);
         if (item->persistent) continue;
-        if (plan->form == TIDE_PLAN_POOLS && plan->pools[i] == TIDE_NO_POOL) continue; // empty: in no pool
-        const uint64_t group = plan->form == TIDE_PLAN_POOLS ? (uint64_t)plan->pools[i] : plan->offsets[i];
-        entries[n++] = (entry){group, item, i};
+        if (is_pools && plan->pools[root] == TIDE_NO_POOL) continue; // empty: in no pool
+        entries[n++] = (entry){.list = is_pools ? (uint64_t)plan->pools[root] : buffer_of(plan, &lt->items[root]),
+                               .place = is_pools ? (uint64_t)lt->items[root].begin_step : plan->offsets[i],
+                               .root = root,
+                               .item = item};
     }
-    qsort(entries, n, sizeof *entries, compare_entries);
+    qsort(entries, n, sizeof *entries, is_pools ? compare_pooled : compare_entries);
     return n;
+}
+
+static void add_buffer_name(const tide_plan_buffer *buffer, tide_text *out) {
+    char device[16];
+    tide_text_addf(out, "%s %s", tide_device_format(buffer->device, device, sizeof device),
+                   tide_memory_kind_name(buffer->kind));
+}
+
+static void add_alias(const tide_lifetimes *lt, const tide_lifetime *item, tide_text *out) {
+    if (item->alias == TIDE_ALIAS_NONE) return;
+    tide_text_addf(out, ", %s in ", tide_alias_kind_name(item->alias));
+    tide__add_name(out, lt->items[item->alias_of].name);
+}
+
+static void add_entry(const tide_memory_plan *plan, const entry *e, tide_text *out) {
+    char kb[32];
+    tide_text_add(out, "    - ");
+    tide__add_name(out, e->item->name);
+    if (plan->form == TIDE_PLAN_OFFSETS)
+        tide_text_addf(out, ": offset %" PRIu64 ", %s KB, steps %" PRId64 " to %" PRId64, e->place,
+                       tide__format_kb(tide_lifetime_aligned_bytes(e->item), kb, sizeof kb), e->item->begin_step,
+                       e->item->end_step - 1);
+    add_alias(&plan->lifetimes, e->item, out);
+    tide_text_add(out, "\n");
+}
+
+/// The entries of `list`, of which `entries` are the next; *n_left of all are still to come. @return those behind it
+static const entry *add_list(const tide_memory_plan *plan, const entry *entries, size_t *n_left, uint64_t list,
+                             tide_text *out) {
+    size_t n = 0;
+    while (n < *n_left && entries[n].list == list) n++;
+    tide_text_addf(out, "  Tensors (%zu):\n", n);
+    for (size_t k = 0; k < n && k < MAX_LISTED; k++) add_entry(plan, &entries[k], out);
+    if (n > MAX_LISTED) tide_text_addf(out, "    … and %zu more (--dump-stage plan lists all)\n", n - MAX_LISTED);
+    tide_text_add(out, "\n");
+    *n_left -= n;
+    return entries + n;
 }
 
 static void add_pools(const tide_memory_plan *plan, const entry *entries, size_t n, tide_text *out) {
     tide_text_addf(out, "Memory Pools: %zu\n%s", plan->n_pools, rule);
-    size_t k = 0;
     for (size_t p = 0; p < plan->n_pools; p++) {
+        const tide_plan_pool *pool = &plan->pool_list[p];
         char kb[32];
-        tide_text_addf(out, "Pool %zu: %s KB\n", p, tide__format_kb(plan->pool_list[p].size_bytes, kb, sizeof kb));
-        tide_text_addf(out, "  Tensors (%zu):\n", plan->pool_list[p].n_members);
-        for (; k < n && entries[k].group == p; k++) {
-            tide_text_add(out, "    - ");
-            tide__add_name(out, entries[k].item->name);
-            tide_text_add(out, "\n");
+        tide_text_addf(out, "Pool %zu: %s KB", p, tide__format_kb(pool->size_bytes, kb, sizeof kb));
+        if (plan->n_buffers > 1) {
+            tide_text_add(out, " of ");
+            add_buffer_name(&plan->buffers[pool->buffer], out);
         }
         tide_text_add(out, "\n");
+        entries = add_list(plan, entries, &n, p, out);
     }
 }
 
 static void add_offsets(const tide_memory_plan *plan, const entry *entries, size_t n, tide_text *out) {
     char kb[32];
-    tide_text_addf(out, "Memory Buffer: %s KB\n%s", tide__format_kb(plan->bytes, kb, sizeof kb), rule);
-    tide_text_addf(out, "  Tensors (%zu):\n", n);
-    for (size_t k = 0; k < n; k++) {
-        const tide_lifetime *item = entries[k].item;
-        tide_text_add(out, "    - ");
-        tide__add_name(out, item->name);
-        tide_text_addf(out, ": offset %" PRIu64 ", %s KB, steps %" PRId64 " to %" PRId64 "\n", entries[k].group,
-                       tide__format_kb(tide_lifetime_aligned_bytes(item), kb, sizeof kb), item->begin_step,
-                       item->end_step - 1);
+    tide__format_kb(plan->bytes, kb, sizeof kb);
+    if (plan->n_buffers <= 1) {
+        tide_text_addf(out, "Memory Buffer: %s KB\n%s", kb, rule);
+        add_list(plan, entries, &n, 0, out);
+        return;
     }
-    tide_text_add(out, "\n");
+    tide_text_addf(out, "Memory Buffers: %zu, %s KB\n%s", plan->n_buffers, kb, rule);
+    for (size_t b = 0; b < plan->n_buffers; b++) {
+        tide_text_add(out, "Buffer ");
+        add_buffer_name(&plan->buffers[b], out);
+        tide_text_addf(out, ": %s KB\n", tide__format_kb(plan->buffers[b].bytes, kb, sizeof kb));
+        entries = add_list(plan, entries, &n, b, out);
+    }
 }
 
 static void add_totals(const tide_memory_plan *plan, tide_text *out) {
@@ -96,12 +163,32 @@ static void add_totals(const tide_memory_plan *plan, tide_text *out) {
     tide_text_addf(out, "Memory Saving: %s%%\n",
                    tide__format_fixed(100 * tide_memory_plan_saving(plan), 2, kb, sizeof kb));
     tide_text_addf(out, "Lower Bound: %s KB", tide__format_kb(plan->lower_bound_bytes, kb, sizeof kb));
-    if (plan->proven) {
+    if (plan->bytes == plan->lower_bound_bytes) {
         tide_text_add(out, " (reached: no plan is smaller)\n");
         return;
     }
     const double gap = (double)plan->bytes / (double)plan->lower_bound_bytes - 1;
     tide_text_addf(out, " (gap %s%%)\n", tide__format_fixed(100 * gap, 2, kb, sizeof kb));
+    if (plan->proved_bytes == plan->lower_bound_bytes) return;
+    tide_text_addf(out, "Proved Bound: %s KB, by %s (", tide__format_kb(plan->proved_bytes, kb, sizeof kb),
+                   tide_proof_name(tide__plan_proof(plan)));
+    if (plan->proven) {
+        tide_text_add(out, "reached: no plan is smaller)\n");
+    } else {
+        const double left = (double)plan->bytes / (double)plan->proved_bytes - 1;
+        tide_text_addf(out, "gap %s%%)\n", tide__format_fixed(100 * left, 2, kb, sizeof kb));
+    }
+}
+
+static void add_buffers(const tide_memory_plan *plan, tide_text *out) {
+    for (size_t b = 0; b < plan->n_buffers && plan->n_buffers > 1; b++) {
+        const tide_plan_buffer *buffer = &plan->buffers[b];
+        char kb[32], bound[32];
+        tide_text_add(out, "Buffer ");
+        add_buffer_name(buffer, out);
+        tide_text_addf(out, ": %s KB (lower bound %s KB)\n", tide__format_kb(buffer->bytes, kb, sizeof kb),
+                       tide__format_kb(buffer->lower_bound_bytes, bound, sizeof bound));
+    }
 }
 
 void tide_plan_report(const tide_memory_plan *plan, tide_text *out) {
@@ -118,5 +205,47 @@ void tide_plan_report(const tide_memory_plan *plan, tide_text *out) {
         add_offsets(plan, entries, n, out);
     }
     add_totals(plan, out);
+    add_buffers(plan, out);
     tide_host_free(entries);
+}
+
+// ---- passes ----
+
+static void add_gain(const tide_pass_report *r, tide_pass pass, tide_grid *g) {
+    const tide_pass_gain *gain = &r->gains[pass];
+    static const char *const what[TIDE_N_PASSES] = {
+        [TIDE_PASS_VIEWS] = "tensors", [TIDE_PASS_SLICES] = "tensors",    [TIDE_PASS_IN_PLACE] = "tensors",
+        [TIDE_PASS_PARTS] = "tensors", [TIDE_PASS_ORDER] = "steps moved", [TIDE_PASS_RECOMPUTE] = "nodes run twice"};
+    char before[24], after[24], share[32];
+    tide__grid_cell(g, "%s", tide_pass_name(pass));
+    tide__grid_cell(g, "%s", tide_format_bytes(gain->before_bytes, before, sizeof before));
+    tide__grid_cell(g, "%s", tide_format_bytes(gain->after_bytes, after, sizeof after));
+    const double saved = gain->before_bytes > 0 ? 1 - (double)gain->after_bytes / (double)gain->before_bytes : 0;
+    tide__grid_cell(g, "%s%%", tide__format_fixed(-100 * saved, 2, share, sizeof share));
+    if (pass == TIDE_PASS_RECOMPUTE && r->work > 0)
+        tide__grid_cell(g, "%s: %zu, +%s%% work", what[pass], gain->n,
+                        tide__format_fixed(100 * r->extra_work / r->work, 2, share, sizeof share));
+    else
+        tide__grid_cell(g, "%s: %zu", what[pass], gain->n);
+}
+
+void tide_pass_report_print(const tide_pass_report *report, tide_text *out) {
+    static const char *const heads[] = {"pass", "bound before", "after", "", ""};
+    tide_grid g = {.columns = "lrrrl"};
+    bool any = false;
+    for (size_t k = 0; k < sizeof heads / sizeof heads[0]; k++) tide__grid_cell(&g, "%s", heads[k]);
+    for (int p = 0; p < TIDE_N_PASSES; p++) {
+        if (!report->gains[p].ran) continue;
+        any = true;
+        add_gain(report, (tide_pass)p, &g);
+    }
+    tide_text rows = {0};
+    tide__grid_finish(&g, &rows);
+    if (rows.failed) out->failed = true;
+    char given[24], final[24];
+    if (any)
+        tide_text_addf(out, "\nPasses: lower bound %s -> %s\n%s",
+                       tide_format_bytes(report->given_bytes, given, sizeof given),
+                       tide_format_bytes(report->final_bytes, final, sizeof final), tide_text_str(&rows));
+    tide_text_deinit(&rows);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// schema: the tables and views of a trace file, version 1. The recorder creates them, the query side compares what it
+// schema: the tables and views of a trace file, version 2. The recorder creates them, the query side compares what it
 // finds with them, docs/trace-format.md explains them. Private to profiler/.
 //
 // A change to a table or to the meaning of a column is a new version; a new view is not.
@@ -10,9 +10,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "profiler/query.h"
+
 enum {
-    TIDE__TRACE_APPLICATION_ID = 0x74696465, ///< 'tide', at byte 68 of the file
-    TIDE__TRACE_VERSION = 1,                 ///< PRAGMA user_version and meta.version
+    TIDE__TRACE_APPLICATION_ID = 0x74696465,  ///< 'tide', at byte 68 of the file
+    TIDE__TRACE_VERSION = TIDE_TRACE_VERSION, ///< PRAGMA user_version and meta.version
 };
 #define TIDE__TRACE_SCHEMA "tidemark.trace"
 

@@ -138,6 +138,11 @@ static size_t points_before(const tide_timeline *tl, int64_t t) {
     return lo;
 }
 
+const char *tide_timeline_inside(const tide_timeline *t, const tide_timeline_item *item) {
+    if (item->alias == TIDE_ALIAS_NONE || t->plan == NULL || item->alias_of >= t->plan->lifetimes.n) return NULL;
+    return t->plan->lifetimes.items[item->alias_of].name;
+}
+
 uint64_t tide_timeline_at(const tide_timeline *t, int64_t at) {
     const size_t n = at == INT64_MAX ? t->n_points : points_before(t, at + 1);
     return n > 0 ? t->curve[n - 1].bytes : 0;

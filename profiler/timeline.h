@@ -6,7 +6,8 @@
 // What is drawn for which source:
 //
 //     source            items                                           curve
-//     plan              its tensors                                     sum of the drawn ones at each step
+//     plan              its tensors                                     what the drawn ones occupy at each step: bytes
+//                                                                       that aliases share count once
 //     run without plan  blocks that lived during the run                requested bytes of all these blocks
 //     run, naive        blocks; roles from the plan if names agree      the same
 //     run, planned      blocks, but not the plan's buffer; instead      the same, the buffer included: what the
@@ -37,6 +38,8 @@ typedef struct tide_timeline_item {
     int32_t pool;          ///< TIDE_NO_POOL: none
     uint64_t offset_bytes; ///< place in the planned buffer; TIDE_NO_OFFSET: none
     bool is_planned;       ///< a tensor of the plan; false: a block of the trace
+    tide_alias_kind alias; ///< of a planned tensor that lies inside another one
+    uint64_t alias_of;     ///< that one's id
     uint64_t id;           ///< index in the plan or block id
 } tide_timeline_item;
 
@@ -84,6 +87,8 @@ void tide_timeline_columns(const tide_timeline *t, int64_t begin, int64_t end, s
                            uint64_t *max_bytes);
 /// Value of the curve at `t`.
 uint64_t tide_timeline_at(const tide_timeline *t, int64_t at);
+/// The name of what `item` lies inside, borrowed; NULL when it is no alias, or the timeline has no plan.
+const char *tide_timeline_inside(const tide_timeline *t, const tide_timeline_item *item);
 
 #ifdef __cplusplus
 }

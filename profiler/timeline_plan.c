@@ -6,6 +6,7 @@
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "core/memory/allocator.h"
+#include "planner/planner.h"
 #include "profiler/timeline_internal.h"
 
 static tide_status add_items(tide__timeline_builder *b, const tide_memory_plan *plan, bool include_persistent,
@@ -14,7 +15,7 @@ static tide_status add_items(tide__timeline_builder *b, const tide_memory_plan *
     for (size_t i = 0; i < lt->n; i++) {
         const tide_lifetime *l = &lt->items[i];
         if (l->persistent && !include_persistent) continue;
-        const uint64_t bytes = tide_lifetime_aligned_bytes(l);
+        const uint64_t bytes = l->alias == TIDE_ALIAS_NONE ? tide_lifetime_aligned_bytes(l) : l->size_bytes;
         // Persistent ones live for all steps: their first step says nothing about who made them.
         const bool has_owner = !l->persistent && (uint64_t)l->begin_step < lt->n_step_names;
         char none[] = "";
@@ -30,6 +31,8 @@ static tide_status add_items(tide__timeline_builder *b, const tide_memory_plan *
                                          .pool = plan->pools[i],
                                          .offset_bytes = plan->offsets[i],
                                          .is_planned = true,
+                                         .alias = l->alias,
+                                         .alias_of = l->alias_of,
                                          .id = i};
         TIDE_TRY(tide__timeline_add_item(b, &item, err));
     }
@@ -70,22 +73,34 @@ static tide_status add_points(tide__timeline_builder *b, const step_change *chan
     return TIDE_OK;
 }
 
-static tide_status add_curve(tide__timeline_builder *b, tide_error *err) {
+static void add_change(step_change *changes, size_t *n, int64_t begin, int64_t end, uint64_t bytes) {
+    changes[(*n)++] = (step_change){begin, bytes, true};
+    changes[(*n)++] = (step_change){end, bytes, false};
+}
+
+/// Persistent items that are drawn have memory of their own; the rest is what the buffer holds.
+static tide_status add_curve(tide__timeline_builder *b, const tide_memory_plan *plan, tide_error *err) {
     const tide_timeline *tl = b->tl;
-    step_change *changes = tide_host_calloc(2 * tl->n_items, sizeof *changes);
-    if (changes == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a timeline");
-    uint64_t sum = 0;
-    tide_status st = TIDE_OK;
+    tide_occupied *occupied;
+    size_t n_occupied, n = 0;
+    TIDE_TRY(tide_lifetimes_occupied(&plan->lifetimes, &occupied, &n_occupied, err));
+    step_change *changes = tide_host_calloc(2 * (tl->n_items + n_occupied), sizeof *changes);
+    tide_status st = changes != NULL ? TIDE_OK : TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a timeline");
+    uint64_t sum = plan->naive_bytes;
+    for (size_t i = 0; st == TIDE_OK && i < n_occupied; i++)
+        add_change(changes, &n, occupied[i].begin_step, occupied[i].end_step,
+                   occupied[i].hi_bytes - occupied[i].lo_bytes);
     for (size_t i = 0; st == TIDE_OK && i < tl->n_items; i++) {
         const tide_timeline_item *item = &tl->items[i];
-        changes[2 * i] = (step_change){item->begin, item->size_bytes, true};
-        changes[2 * i + 1] = (step_change){item->end, item->size_bytes, false};
+        if (!item->persistent) continue;
+        add_change(changes, &n, item->begin, item->end, item->size_bytes);
         if (!tide_add_u64(sum, item->size_bytes, &sum))
             st = TIDE_FAIL(err, TIDE_ERR_OVERFLOW, "the tensors of '%s' add up to more than 2^64 bytes", tl->model);
     }
-    if (st == TIDE_OK && tl->n_items > 0) qsort(changes, 2 * tl->n_items, sizeof *changes, by_step);
-    if (st == TIDE_OK) st = add_points(b, changes, 2 * tl->n_items, err);
+    if (st == TIDE_OK && n > 0) qsort(changes, n, sizeof *changes, by_step);
+    if (st == TIDE_OK) st = add_points(b, changes, n, err);
     tide_host_free(changes);
+    tide_host_free(occupied);
     return st;
 }
 
@@ -140,7 +155,7 @@ tide_status tide_timeline_from_plan(const tide_memory_plan *plan, bool include_p
         tide__timeline_set_plan(&b, copy);
         st = add_items(&b, copy, include_persistent, err);
     }
-    if (st == TIDE_OK) st = add_curve(&b, err);
+    if (st == TIDE_OK) st = add_curve(&b, copy, err);
     if (st == TIDE_OK) st = add_steps(&b, &copy->lifetimes, err);
     if (st == TIDE_OK) st = add_kinds(&b, copy, err);
     if (st != TIDE_OK) {

@@ -95,13 +95,16 @@ static tide_status add_block(tide__timeline_builder *b, const source *s, const t
     return tide__timeline_add_item(b, &item, err);
 }
 
-/// The block that is the plan's buffer: the first Workspace block of exactly its size that the run allocated. Further
-/// contexts have buffers of their own, which stay blocks.
-static size_t find_buffer(const source *s) {
-    if (s->plan == NULL || s->plan->bytes == 0 || s->n_steps == 0 || strcmp(s->run.mode, "naive") == 0) return SIZE_MAX;
+/// The block that is the buffer of the plan's run: the first Workspace block of exactly the size that the plan has for
+/// its device. Further contexts have buffers of their own, which stay blocks. *buffer: the plan's entry for it.
+static size_t find_buffer(const source *s, const tide_plan_buffer **buffer) {
+    if (s->plan == NULL || s->n_steps == 0 || strcmp(s->run.mode, "naive") == 0) return SIZE_MAX;
     for (size_t i = 0; i < s->n_blocks; i++) {
         const tide_trace_block *block = &s->blocks[i];
-        if (block->kind == TIDE_KIND_WORKSPACE && block->requested_bytes == s->plan->bytes) return i;
+        tide_device device;
+        if (block->kind != TIDE_KIND_WORKSPACE || tide_device_parse(block->device, &device, NULL) != TIDE_OK) continue;
+        *buffer = tide_memory_plan_buffer(s->plan, device, block->kind);
+        if (*buffer != NULL && (*buffer)->bytes == block->requested_bytes && block->requested_bytes > 0) return i;
     }
     return SIZE_MAX;
 }
@@ -125,7 +128,7 @@ static tide_status add_tensor(tide__timeline_builder *b, const source *s, size_t
     const tide_lifetime *l = &s->plan->lifetimes.items[tensor_i];
     const size_t first = first_step_from(s, l->begin_step), end = first_step_from(s, l->end_step);
     if (first >= end) return TIDE_OK;
-    const uint64_t bytes = tide_lifetime_aligned_bytes(l);
+    const uint64_t bytes = l->alias == TIDE_ALIAS_NONE ? tide_lifetime_aligned_bytes(l) : l->size_bytes;
     tide_timeline_item item = {.name = l->name,
                                .owner = s->steps[first].name,
                                .size_bytes = bytes,
@@ -137,19 +140,24 @@ static tide_status add_tensor(tide__timeline_builder *b, const source *s, size_t
                                .pool = s->plan->pools[tensor_i],
                                .offset_bytes = s->plan->offsets[tensor_i],
                                .is_planned = true,
+                               .alias = l->alias,
+                               .alias_of = l->alias_of,
                                .id = tensor_i};
     if (item.end < item.begin) item.end = item.begin; // steps that ran side by side on several threads
     return tide__timeline_add_item(b, &item, err);
 }
 
 static tide_status add_items(tide__timeline_builder *b, const source *s, tide_error *err) {
-    const size_t buffer_i = find_buffer(s);
+    const tide_plan_buffer *buffer = NULL;
+    const size_t buffer_i = find_buffer(s, &buffer);
     for (size_t i = 0; i < s->n_blocks; i++) {
         if (i != buffer_i) TIDE_TRY(add_block(b, s, &s->blocks[i], err));
     }
     if (buffer_i == SIZE_MAX) return TIDE_OK;
     for (size_t i = 0; i < s->plan->lifetimes.n; i++) {
-        if (!s->plan->lifetimes.items[i].persistent) TIDE_TRY(add_tensor(b, s, i, err));
+        const tide_lifetime *l = &s->plan->lifetimes.items[i];
+        if (!l->persistent && l->kind == buffer->kind && tide_device_equal(l->device, buffer->device))
+            TIDE_TRY(add_tensor(b, s, i, err));
     }
     return TIDE_OK;
 }

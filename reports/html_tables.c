@@ -144,8 +144,14 @@ void tide_report_html_pools(const tide_timeline *tl, tide_text *out) {
 
 /// Without end tags, which HTML does not need here (section 13.1.2.4 of the standard): a third of the table's bytes.
 static void add_item_row(const tide_timeline *tl, const tide_timeline_item *item, bool with_pool, tide_text *out) {
+    const char *inside = tide_timeline_inside(tl, item);
     tide_text_add(out, "<tr><td>");
     tide_report_add_html(out, item->name);
+    if (inside != NULL) {
+        tide_text_addf(out, " <small>%s in ", tide_alias_kind_name(item->alias));
+        tide_report_add_html(out, inside);
+        tide_text_add(out, "</small>");
+    }
     tide_text_add(out, "<td>");
     tide_report_add_html(out, item->owner);
     tide_text_addf(out, "<td>%s<td>%s", tide_memory_kind_name(item->kind),

@@ -148,6 +148,9 @@ static json_t *items_part(const tide_timeline *tl, bool *ok) {
 #undef TIME
 #undef WORD
 #undef FLAG
+        const char *inside = tide_timeline_inside(tl, item);
+        set(o, "alias", inside != NULL ? text_value(tide_alias_kind_name(item->alias)) : json_null(), ok);
+        set(o, "inside", text_or_null(inside), ok);
         append(list, o, ok);
     }
     return list;

@@ -57,8 +57,13 @@ static void collect(const tide_tui_model *m, const tide_timeline_item *item, fie
     add(f, "size", "%s", tide_format_bytes(item->size_bytes, size, sizeof size));
     add_life(f, tl, item);
     add(f, "at peak", "%s", at_peak ? "alive" : "not alive");
-    if (at_peak && tl->peak_bytes > 0)
+    const char *inside = tide_timeline_inside(tl, item);
+    if (inside != NULL) { // its bytes are those of the other: no share of its own
+        add(f, "inside", "%s", "");
+        f->list[f->n - 1].foreign = inside;
+    } else if (at_peak && tl->peak_bytes > 0) {
         add(f, "of peak", "%.1f %%", 100.0 * (double)item->size_bytes / (double)tl->peak_bytes);
+    }
     add(f, "op", "%s", "none");
     if (item->owner[0] != '\0') f->list[f->n - 1].foreign = item->owner;
     add(f, "kind", "%s", tide_memory_kind_name(item->kind));

@@ -89,6 +89,9 @@ typedef struct tide_context_stats {
     size_t n_bound, n_failed, n_not_tried; ///< node outputs by bind result; graph outputs are not tried (X-5)
     uint64_t n_runs;
     uint64_t n_copied_bytes; ///< copied by the runtime itself, not by operators: outputs that are inputs or constants
+    /// Copied by operators only because their operands have places of their own: views, contiguous slices, and parts of
+    /// a Concat that could be made in it. A plan with aliases brings it down, to 0 for a view of an intermediate.
+    uint64_t n_view_bytes;
 } tide_context_stats;
 void tide_context_get_stats(const tide_context *c, tide_context_stats *out);
 /// Address of the planned buffer and the tensor of a value (NULL: none now), for tests and views. The buffer never

@@ -17,6 +17,8 @@ typedef struct tide__context_step {
     tide_operand *out;     ///< [node->n_outputs], part of context.operands
     tide_scope scope;
     char *scratch_tag; ///< owned; NULL without scratch
+    bool overwrites;   ///< under poison: an input may be gone once the kernel has run …
+    bool had_nan;      ///< … so this is what the inputs were asked before
 } tide__context_step;
 
 struct tide_context {
@@ -66,7 +68,9 @@ void tide__poison_open(tide_context *c);
 tide_status tide__poison_births(tide_context *c, size_t step_i, tide_error *err) TIDE_NODISCARD;
 /// After step `step_i`: its results are its own, nothing was written behind them or behind what dies here.
 tide_status tide__poison_deaths(tide_context *c, size_t step_i, tide_error *err) TIDE_NODISCARD;
-/// poison_results.c: no result of step `step_i` holds the pattern as a number.
+/// poison_results.c: before a step that overwrites an input: what tide__poison_results will want to know of it.
+void tide__poison_look(tide_context *c, size_t step_i);
+/// No result of step `step_i` holds the pattern as a number.
 tide_status tide__poison_results(const tide_context *c, size_t step_i, tide_error *err) TIDE_NODISCARD;
 /// Before the first step: the outputs' old content goes.
 void tide__poison_begin(tide_context *c);

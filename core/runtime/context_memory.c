@@ -29,8 +29,8 @@ void tide__fill_memory(tide_fill fill, void *data, size_t n) {
 // ---- planned: one buffer ----
 
 static tide_status take_buffer(tide_context *c, tide_error *err) {
-    const tide_memory_plan *m = c->plan->memory;
-    if (c->mode != TIDE_RUN_PLANNED || m->bytes == 0) return TIDE_OK; // nothing to place needs no buffer
+    const tide_plan_buffer *m = c->plan->buffer;
+    if (c->mode != TIDE_RUN_PLANNED || m == NULL || m->bytes == 0) return TIDE_OK; // nothing to place needs no buffer
     const size_t align = m->align_bytes > TIDE_WORKSPACE_ALIGN ? (size_t)m->align_bytes : TIDE_WORKSPACE_ALIGN;
     tide_status st =
         tide_block_create(c->workspace, m->bytes, align, TIDE_KIND_WORKSPACE, 0, "plan buffer", &c->buffer, err);

@@ -14,6 +14,9 @@
 // "Barred" is AddressSanitizer's doing and nothing in other builds. Naive births have blocks of their own and go the
 // same way; graph outputs too, from the begin of a run, but are never barred: they are in other hands. What kernels
 // make of poison is in poison_results.c.
+//
+// Where tensors lie on each other's bytes (sharing.h) these rules hold for what no relative of theirs owns: a view is
+// born into bytes that are in use, and what dies leaves the bytes to those that still live there.
 #include "core/memory/poison.h"
 
 #include <inttypes.h>
@@ -35,7 +38,9 @@ typedef struct slot {
     unsigned char *data;
     size_t size_bytes; ///< of the tensor; the rest of the slot is its red zone
     size_t slot_bytes;
-    uint64_t offset_bytes; ///< in the plan buffer; TIDE_NO_OFFSET: a block of its own
+    uint64_t offset_bytes;     ///< in the plan buffer; TIDE_NO_OFFSET: a block of its own
+    const uint32_t *relatives; ///< [n_relatives] values that lie on some of its bytes
+    size_t n_relatives;
 } slot;
 
 static bool slot_in_buffer(const tide_context *c, const tide__place *place, slot *out) {
@@ -58,7 +63,12 @@ static bool slot_of_intermediate(const tide_context *c, uint32_t value_i, slot *
                   .name = graph_of(c)->values[value_i].name,
                   .size_bytes = (size_t)c->plan->needs[value_i].size_bytes,
                   .offset_bytes = TIDE_NO_OFFSET};
-    if (c->mode == TIDE_RUN_PLANNED) return slot_in_buffer(c, &c->plan->places[value_i], out);
+    if (c->mode == TIDE_RUN_PLANNED) {
+        const tide__sharing *s = &c->plan->sharing;
+        out->relatives = s->list + s->first[value_i];
+        out->n_relatives = s->first[value_i + 1] - s->first[value_i];
+        return slot_in_buffer(c, &c->plan->places[value_i], out);
+    }
     return slot_in_block(tide_tensor_storage(c->values[value_i])->block, out);
 }
 
@@ -103,22 +113,69 @@ static const char *place_text(const slot *s, char *buf, size_t buf_bytes) {
 }
 
 /// All poison: nobody owns it. What stays ours is barred; a block that is given back must be its allocator's to touch.
-static void close_slot(const slot *s) {
-    tide_asan_unpoison(s->data, s->slot_bytes);
-    tide_poison_fill(s->data, s->slot_bytes);
-    if (s->offset_bytes != TIDE_NO_OFFSET) tide_asan_poison(s->data, s->slot_bytes);
+static void close_bytes(const slot *s, size_t from, size_t n) {
+    tide_asan_unpoison(s->data + from, n);
+    tide_poison_fill(s->data + from, n);
+    if (s->offset_bytes != TIDE_NO_OFFSET) tide_asan_poison(s->data + from, n);
+}
+
+static void close_slot(const slot *s) { close_bytes(s, 0, s->slot_bytes); }
+
+// ---- bytes that no relative owns ----
+
+/// When relatives are asked: before a step those that it does not make, after it those that it is not the last to need.
+typedef struct moment {
+    int64_t step;
+    bool after;
+} moment;
+
+static bool is_alive(const tide__need *need, moment t) {
+    return t.after ? need->birth_step <= t.step && need->last_step > t.step
+                   : need->birth_step < t.step && need->last_step >= t.step;
+}
+
+/// Where the relatives of `s` that live at `t` let go of the byte at `at`; `at` when none has it.
+static uint64_t owned_until(const tide_context *c, const slot *s, moment t, uint64_t at) {
+    for (size_t i = 0; i < s->n_relatives; i++) {
+        const tide__place *p = &c->plan->places[s->relatives[i]];
+        if (is_alive(&c->plan->needs[s->relatives[i]], t) && p->offset_bytes <= at &&
+            at - p->offset_bytes < p->slot_bytes)
+            return p->offset_bytes + p->slot_bytes;
+    }
+    return at;
+}
+
+/// Where the next of them begins behind `at`; `end` when none does.
+static uint64_t free_until(const tide_context *c, const slot *s, moment t, uint64_t at, uint64_t end) {
+    for (size_t i = 0; i < s->n_relatives; i++) {
+        const uint64_t begin = c->plan->places[s->relatives[i]].offset_bytes;
+        if (is_alive(&c->plan->needs[s->relatives[i]], t) && at < begin && begin < end) end = begin;
+    }
+    return end;
+}
+
+/// The next bytes of the slot, from *begin on, that no living relative owns: [*begin, *end). @return false: none
+static bool next_free(const tide_context *c, const slot *s, moment t, size_t *begin, size_t *end) {
+    *end = s->slot_bytes;
+    if (s->n_relatives == 0) return *begin < *end; // also a block of its own, which has no offset
+    uint64_t at = s->offset_bytes + *begin;
+    for (uint64_t next; (next = owned_until(c, s, t, at)) != at;) at = next;
+    *end = (size_t)(free_until(c, s, t, at, s->offset_bytes + s->slot_bytes) - s->offset_bytes);
+    *begin = (size_t)(at - s->offset_bytes);
+    return *begin < *end;
 }
 
 // ---- birth ----
 
-static tide_status open_slot(const slot *s, bool barred, size_t step_i, tide_error *err) {
+static tide_status open_slot(const tide_context *c, const slot *s, bool barred, size_t step_i, tide_error *err) {
     tide_asan_unpoison(s->data, s->slot_bytes);
-    const size_t at = tide_poison_find(s->data, s->slot_bytes);
-    if (at < s->slot_bytes) {
+    for (size_t at = 0, end; next_free(c, s, (moment){(int64_t)step_i, false}, &at, &end); at = end) {
+        const size_t n = tide_poison_find(s->data + at, end - at);
+        if (n == end - at) continue;
         char place[96];
         return TIDE_FAIL(err, TIDE_ERR_RUNTIME,
                          "%s '%s': byte %zu of its place (%s) was written while nobody owned it: found before step %zu",
-                         s->what, s->name, at, place_text(s, place, sizeof place), step_i);
+                         s->what, s->name, at + n, place_text(s, place, sizeof place), step_i);
     }
     if (barred) tide_asan_poison(s->data + s->size_bytes, s->slot_bytes - s->size_bytes);
     return TIDE_OK;
@@ -131,9 +188,10 @@ tide_status tide__poison_births(tide_context *c, size_t step_i, tide_error *err)
     for (size_t k = 0; k < node->n_outputs; k++) {
         const uint32_t v = node->outputs[k];
         if (v != TIDE_NO_VALUE && slot_of_value(c, v, &s))
-            TIDE_TRY(open_slot(&s, c->plan->needs[v].intermediate, step_i, err));
+            TIDE_TRY(open_slot(c, &s, c->plan->needs[v].intermediate, step_i, err));
     }
-    return slot_of_scratch(c, step_i, &s) ? open_slot(&s, true, step_i, err) : TIDE_OK;
+    tide__poison_look(c, step_i);
+    return slot_of_scratch(c, step_i, &s) ? open_slot(c, &s, true, step_i, err) : TIDE_OK;
 }
 
 // ---- death ----
@@ -150,11 +208,12 @@ static tide_status check_red_zone(const slot *s, const char *when, tide_error *e
                      s->what, s->name, s->size_bytes, at, zone, place_text(s, place, sizeof place), when);
 }
 
-static tide_status bury(const slot *s, size_t step_i, tide_error *err) {
+static tide_status bury(const tide_context *c, const slot *s, size_t step_i, tide_error *err) {
     char when[48];
     snprintf(when, sizeof when, "after step %zu", step_i);
     TIDE_TRY(check_red_zone(s, when, err));
-    close_slot(s);
+    for (size_t at = 0, end; next_free(c, s, (moment){(int64_t)step_i, true}, &at, &end); at = end)
+        close_bytes(s, at, end - at);
     return TIDE_OK;
 }
 
@@ -163,7 +222,7 @@ static tide_status bury_if_last(tide_context *c, uint32_t value_i, size_t step_i
     if (value_i == TIDE_NO_VALUE) return TIDE_OK;
     const tide__need *need = &c->plan->needs[value_i];
     if (!need->intermediate || need->last_step != (int64_t)step_i) return TIDE_OK;
-    return slot_of_intermediate(c, value_i, &s) ? bury(&s, step_i, err) : TIDE_OK;
+    return slot_of_intermediate(c, value_i, &s) ? bury(c, &s, step_i, err) : TIDE_OK;
 }
 
 tide_status tide__poison_deaths(tide_context *c, size_t step_i, tide_error *err) {
@@ -171,7 +230,7 @@ tide_status tide__poison_deaths(tide_context *c, size_t step_i, tide_error *err)
     const tide_node *node = node_of(c, step_i);
     slot s;
     // Overruns first: what they hit may be what a result was made from.
-    if (slot_of_scratch(c, step_i, &s)) TIDE_TRY(bury(&s, step_i, err));
+    if (slot_of_scratch(c, step_i, &s)) TIDE_TRY(bury(c, &s, step_i, err));
     TIDE_TRY(tide__poison_results(c, step_i, err));
     for (size_t k = 0; k < node->n_inputs; k++) TIDE_TRY(bury_if_last(c, node->inputs[k], step_i, err));
     for (size_t k = 0; k < node->n_outputs; k++) TIDE_TRY(bury_if_last(c, node->outputs[k], step_i, err));

@@ -77,6 +77,9 @@ tide_status tide_context_run(tide_context *c, tide_error *err) {
     tide_scope_enter(&c->run_scope, c->observer);
     const tide_status st = run_inside_scope(c, err);
     tide_scope_leave(&c->run_scope, c->observer);
-    if (st == TIDE_OK) c->stats.n_runs++;
+    if (st != TIDE_OK) return st;
+    c->stats.n_runs++;
+    const tide__sharing *s = &c->plan->sharing;
+    c->stats.n_view_bytes += c->mode == TIDE_RUN_PLANNED ? s->copied_bytes : s->naive_copied_bytes;
     return st;
 }

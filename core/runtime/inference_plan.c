@@ -53,15 +53,17 @@ static size_t choose_alignment(const tide_inference_plan_options *opt) {
 }
 
 static tide_status take_memory_plan(tide_inference_plan *p, const tide_memory_plan *plan, tide_error *err) {
-    if (plan == NULL) return TIDE_OK;
+    if (plan == NULL) return tide__sharing_check(p->program, p->needs, NULL, NULL, &p->sharing, err);
     p->places = tide_host_calloc(p->program->graph->n_values + 1, sizeof *p->places);
     p->scratch = tide_host_calloc(p->program->n_steps + 1, sizeof *p->scratch);
     if (p->places == NULL || p->scratch == NULL)
         return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu values", p->program->graph->n_values);
     TIDE_TRY(tide__places_find(p->program, p->needs, plan, p->device, p->places, p->scratch, err));
+    TIDE_TRY(tide__sharing_check(p->program, p->needs, p->places, p->scratch, &p->sharing, err));
     TIDE_TRY(tide_memory_plan_copy(plan, &p->memory, err));
+    p->buffer = tide_memory_plan_buffer(p->memory, p->device, TIDE_KIND_WORKSPACE);
     tide_log(TIDE_LOG_INFO, "inference plan '%s': check memory plan: '%s', %zu entries, buffer of %" PRIu64 " B",
-             p->program->graph->name, plan->strategy, plan->lifetimes.n, plan->bytes);
+             p->program->graph->name, plan->strategy, plan->lifetimes.n, p->buffer != NULL ? p->buffer->bytes : 0);
     return TIDE_OK;
 }
 
@@ -114,6 +116,7 @@ void tide_inference_plan_unref(tide_inference_plan *p) {
     tide_memory_plan_destroy(p->memory);
     tide_host_free(p->places);
     tide_host_free(p->scratch);
+    tide__sharing_deinit(&p->sharing);
     tide_host_free(p->needs);
     tide_program_unref(p->program);
     tide_host_free(p);
@@ -154,7 +157,7 @@ static uint64_t hash_value(const tide_inference_plan *p, uint32_t v, uint64_t h)
 uint64_t tide_inference_plan_hash(const tide_inference_plan *p) {
     uint64_t h = 14695981039346656037ULL;
     h = hash_u64(h, p->align_bytes);
-    h = hash_u64(h, p->memory != NULL ? p->memory->bytes : 0);
+    h = hash_u64(h, p->buffer != NULL ? p->buffer->bytes : 0);
     for (size_t i = 0; i < p->program->n_steps; i++) {
         h = hash_u64(h, p->program->steps[i].node);
         h = hash_u64(h, p->program->steps[i].kernel.workspace_bytes);

@@ -28,10 +28,11 @@ typedef struct tide_inference_plan_options {
  * enough bytes at a valid place inside the buffer, on the device of the run and for at least the steps in which the
  * program needs it; a missing one fails here, at build, naming node and port. Entries are found by name (a value's
  * name; "<node>.scratch", with ".2", ".3" … after it where that name is taken), so that a plan read from a file serves.
- * Whether live entries overlap is the verifier's to say and not asked again here: a plan that is not marked as verified
- * is refused.
+ * A plan that is not marked as verified is refused. Whether live entries overlap only where the operators allow it
+ * (views, slices, parts of a Concat, in place) is found out here all the same, by bytes and steps: see sharing.h.
  *
- * @return TIDE_ERR_RUNTIME (strict rule: missing, misaligned, on another device, too short a life), TIDE_ERR_NO_SPACE
+ * @return TIDE_ERR_RUNTIME (strict rule: missing, misaligned, on another device, of another kind, too short a life, not
+ *         where the plan says that an alias lies; or a step would overwrite what somebody needs), TIDE_ERR_NO_SPACE
  *         (entry too small or outside the buffer), TIDE_ERR_NOT_IMPLEMENTED (device, or an operator without a kernel),
  *         TIDE_ERR_INVALID (alignment, plan not verified), TIDE_ERR_NOMEM
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// memory plan: the table of lifetimes and the helpers of a finished plan. The planner fills them; the runtime, the
-// profiler and the reports read them. Nothing here places anything.
+// memory plan: names of what plans are made of, and the helpers of a finished plan. The planner makes it; the runtime,
+// the profiler and the reports read it. Nothing here places anything.
 #include "core/runtime/memory_plan.h"
 
 #include <string.h>
@@ -9,6 +9,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
+#include "core/runtime/memory_plan_internal.h"
 
 // ---- roles ----
 
@@ -36,98 +37,59 @@ tide_status tide_role_parse(const char *text, tide_role *out, tide_error *err) {
     return st;
 }
 
-// ---- lifetimes ----
+// ---- names of aliases and proofs ----
 
-static tide_status check_item(const tide_lifetime *item, tide_error *err) {
-    if (item->name == NULL || item->name[0] == '\0') return TIDE_FAIL(err, TIDE_ERR_INVALID, "a lifetime has no name");
-    if (item->begin_step < 0 || item->begin_step >= item->end_step)
-        return TIDE_FAIL(err, TIDE_ERR_INVALID, "tensor '%s' lives from step %lld to %lld: want 0 <= begin < end",
-                         item->name, (long long)item->begin_step, (long long)item->end_step);
-    if (!tide_is_pow2(item->align_bytes))
-        return TIDE_FAIL(err, TIDE_ERR_INVALID, "tensor '%s' is aligned to %llu bytes: want a power of two", item->name,
-                         (unsigned long long)item->align_bytes);
-    uint64_t aligned_bytes;
-    if (!tide_align_up(item->size_bytes, item->align_bytes, &aligned_bytes) || aligned_bytes > INT64_MAX)
-        return TIDE_FAIL(err, TIDE_ERR_INVALID, "tensor '%s' of %llu bytes, rounded up to %llu, passes 2^63 - 1",
-                         item->name, (unsigned long long)item->size_bytes, (unsigned long long)item->align_bytes);
-    return TIDE_OK;
-}
-
-tide_status tide_lifetimes_add(tide_lifetimes *lt, const tide_lifetime *item, tide_error *err) {
-    TIDE_TRY(check_item(item, err));
-    char *name = tide_host_strdup(item->name);
-    if (name == NULL || tide_host_grow(&lt->items, &lt->cap, lt->n + 1, sizeof *lt->items) != TIDE_OK) {
-        tide_host_free(name);
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the lifetime of tensor '%s'", item->name);
+const char *tide_alias_kind_name(tide_alias_kind kind) {
+    switch (kind) {
+#define XX(name, text)                                                                                                 \
+    case TIDE_ALIAS_##name:                                                                                            \
+        return text;
+        TIDE_ALIAS_MAP(XX)
+#undef XX
     }
-    lt->items[lt->n] = *item;
-    lt->items[lt->n].name = name;
-    lt->n++;
-    // A lifetime past the last step would make every per-step view wrong.
-    if (lt->n_steps < item->end_step) lt->n_steps = item->end_step;
-    return TIDE_OK;
+    return "alias ?";
 }
 
-static tide_status copy_step_names(const tide_lifetimes *lt, tide_lifetimes *out) {
-    if (lt->n_step_names == 0) return TIDE_OK;
-    out->step_names = tide_host_calloc(lt->n_step_names, sizeof *out->step_names);
-    if (out->step_names == NULL) return TIDE_ERR_NOMEM;
-    for (size_t i = 0; i < lt->n_step_names; i++) {
-        out->step_names[i] = tide_host_strdup(lt->step_names[i]);
-        if (out->step_names[i] == NULL) return TIDE_ERR_NOMEM;
-        out->n_step_names = i + 1;
+tide_status tide_alias_kind_parse(const char *text, tide_alias_kind *out, tide_error *err) {
+#define XX(name, word)                                                                                                 \
+    if (strcasecmp(text, word) == 0) {                                                                                 \
+        *out = TIDE_ALIAS_##name;                                                                                      \
+        return TIDE_OK;                                                                                                \
     }
-    return TIDE_OK;
+    TIDE_ALIAS_MAP(XX)
+#undef XX
+    const tide_status st = TIDE_FAIL(err, TIDE_ERR_INVALID, "'%s' is no kind of alias", text);
+    tide_error_hint(err, "kinds are view, in-place, part, slice, given");
+    return st;
 }
 
-static tide_status copy_items(const tide_lifetimes *lt, tide_lifetimes *out) {
-    if (lt->n == 0) return TIDE_OK;
-    out->items = tide_host_calloc(lt->n, sizeof *out->items);
-    if (out->items == NULL) return TIDE_ERR_NOMEM;
-    out->cap = lt->n;
-    for (size_t i = 0; i < lt->n; i++) {
-        out->items[i] = lt->items[i];
-        out->items[i].name = tide_host_strdup(lt->items[i].name);
-        if (out->items[i].name == NULL) return TIDE_ERR_NOMEM;
-        out->n = i + 1;
+const char *tide_proof_name(tide_proof proof) {
+    switch (proof) {
+#define XX(name, text)                                                                                                 \
+    case TIDE_PROOF_##name:                                                                                            \
+        return text;
+        TIDE_PROOF_MAP(XX)
+#undef XX
     }
-    return TIDE_OK;
+    return "proof ?";
 }
 
-tide_status tide_lifetimes_copy(const tide_lifetimes *lt, tide_lifetimes *out, tide_error *err) {
-    tide_lifetimes copy = {.n_steps = lt->n_steps};
-    tide_status st = copy_items(lt, &copy);
-    if (st == TIDE_OK) st = copy_step_names(lt, &copy);
-    if (st == TIDE_OK && lt->model != NULL) {
-        copy.model = tide_host_strdup(lt->model);
-        if (copy.model == NULL) st = TIDE_ERR_NOMEM;
+tide_status tide_proof_parse(const char *text, tide_proof *out, tide_error *err) {
+#define XX(name, word)                                                                                                 \
+    if (strcasecmp(text, word) == 0) {                                                                                 \
+        *out = TIDE_PROOF_##name;                                                                                      \
+        return TIDE_OK;                                                                                                \
     }
-    if (st != TIDE_OK) {
-        tide_lifetimes_deinit(&copy);
-        return TIDE_FAIL(err, st, "no memory for a copy of %zu lifetimes", lt->n);
-    }
-    *out = copy;
-    return TIDE_OK;
-}
-
-void tide_lifetimes_deinit(tide_lifetimes *lt) {
-    for (size_t i = 0; i < lt->n; i++) tide_host_free(lt->items[i].name);
-    for (size_t i = 0; i < lt->n_step_names; i++) tide_host_free(lt->step_names[i]);
-    tide_host_free(lt->items);
-    tide_host_free(lt->step_names);
-    tide_host_free(lt->model);
-    *lt = (tide_lifetimes){0};
-}
-
-uint64_t tide_lifetime_aligned_bytes(const tide_lifetime *item) {
-    uint64_t aligned_bytes;
-    return tide_align_up(item->size_bytes, item->align_bytes, &aligned_bytes) ? aligned_bytes : item->size_bytes;
+    TIDE_PROOF_MAP(XX)
+#undef XX
+    const tide_status st = TIDE_FAIL(err, TIDE_ERR_INVALID, "'%s' proves nothing", text);
+    tide_error_hint(err, "proofs are live sum, alignment, fixed offset, kept apart, search");
+    return st;
 }
 
 // ---- plan ----
 
-/// @return false without memory; where there is nothing, nothing is copied
-static bool copy_array(void *out, const void *from, size_t n, size_t elem_bytes) {
+bool tide__copy_array(void *out, const void *from, size_t n, size_t elem_bytes) {
     if (n == 0 || from == NULL) return true;
     void *copy = tide_host_calloc(n, elem_bytes);
     if (copy == NULL) return false;
@@ -145,13 +107,15 @@ tide_status tide_memory_plan_copy(const tide_memory_plan *plan, tide_memory_plan
     copy->offsets = NULL;
     copy->pools = NULL;
     copy->pool_list = NULL;
+    copy->buffers = NULL;
     tide_status st = tide_lifetimes_copy(&plan->lifetimes, &copy->lifetimes, err);
     if (st != TIDE_OK) goto fail;
     copy->strategy = tide_host_strdup(plan->strategy != NULL ? plan->strategy : "");
     if (copy->strategy == NULL ||
-        !copy_array(&copy->offsets, plan->offsets, plan->lifetimes.n, sizeof *copy->offsets) ||
-        !copy_array(&copy->pools, plan->pools, plan->lifetimes.n, sizeof *copy->pools) ||
-        !copy_array(&copy->pool_list, plan->pool_list, plan->n_pools, sizeof *copy->pool_list)) {
+        !tide__copy_array(&copy->offsets, plan->offsets, plan->lifetimes.n, sizeof *copy->offsets) ||
+        !tide__copy_array(&copy->pools, plan->pools, plan->lifetimes.n, sizeof *copy->pools) ||
+        !tide__copy_array(&copy->pool_list, plan->pool_list, plan->n_pools, sizeof *copy->pool_list) ||
+        !tide__copy_array(&copy->buffers, plan->buffers, plan->n_buffers, sizeof *copy->buffers)) {
         st = TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a memory plan of %zu entries", plan->lifetimes.n);
         goto fail;
     }
@@ -169,7 +133,15 @@ void tide_memory_plan_destroy(tide_memory_plan *p) {
     tide_host_free(p->offsets);
     tide_host_free(p->pools);
     tide_host_free(p->pool_list);
+    tide_host_free(p->buffers);
     tide_host_free(p);
+}
+
+const tide_plan_buffer *tide_memory_plan_buffer(const tide_memory_plan *p, tide_device device, tide_memory_kind kind) {
+    for (size_t b = 0; b < p->n_buffers; b++) {
+        if (p->buffers[b].kind == kind && tide_device_equal(p->buffers[b].device, device)) return &p->buffers[b];
+    }
+    return NULL;
 }
 
 double tide_memory_plan_saving(const tide_memory_plan *p) {
@@ -179,9 +151,14 @@ double tide_memory_plan_saving(const tide_memory_plan *p) {
 
 uint64_t tide_memory_plan_predicted_run(const tide_memory_plan *p, tide_memory_kind kind, bool naive,
                                         uint64_t n_contexts) {
-    if (kind == TIDE_KIND_WORKSPACE && naive && n_contexts > 1) return TIDE_UNKNOWN_BYTES;
     uint64_t once = 0, each = 0;
-    if (kind == TIDE_KIND_WORKSPACE) each = naive ? p->lower_bound_bytes : p->bytes;
+    for (size_t b = 0; b < p->n_buffers; b++) {
+        const tide_plan_buffer *buffer = &p->buffers[b];
+        if (buffer->kind != kind) continue;
+        if (naive && n_contexts > 1) return TIDE_UNKNOWN_BYTES;
+        if (!tide_add_u64(each, naive ? buffer->naive_peak_bytes : buffer->bytes, &each)) return UINT64_MAX;
+    }
+    if (kind == TIDE_KIND_WORKSPACE && naive && n_contexts > 1) return TIDE_UNKNOWN_BYTES;
     for (size_t i = 0; i < p->lifetimes.n; i++) {
         const tide_lifetime *item = &p->lifetimes.items[i];
         if (!item->persistent || item->kind != kind) continue;

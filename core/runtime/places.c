@@ -53,8 +53,9 @@ typedef struct finder {
     const tide__need *needs;
     const tide_memory_plan *plan;
     tide_device device;
-    tide_strmap entries; ///< lifetime name -> index in the plan
-    tide_strmap taken;   ///< names of values and of the scratch seen so far
+    uint64_t buffer_bytes; ///< of the plan's Workspace buffer on that device: the one buffer of a run
+    tide_strmap entries;   ///< lifetime name -> index in the plan
+    tide_strmap taken;     ///< names of values and of the scratch seen so far
 } finder;
 
 static tide_status index_entries(finder *f, tide_error *err) {
@@ -109,42 +110,83 @@ static tide_status check_device(const asker *a, const tide_memory_plan *plan, si
                      tide_device_format(lt->device, there, sizeof there));
 }
 
-static tide_status check_place(const asker *a, const tide_memory_plan *plan, size_t entry, tide_device device,
-                               tide_error *err) {
+static tide_status check_kind(const asker *a, const tide_memory_plan *plan, size_t entry, tide_error *err) {
     const tide_lifetime *lt = &plan->lifetimes.items[entry];
-    const uint64_t offset = plan->offsets[entry];
-    TIDE_TRY(check_device(a, plan, entry, device, err));
+    if (lt->kind == TIDE_KIND_WORKSPACE) return TIDE_OK;
+    return TIDE_FAIL(err, TIDE_ERR_RUNTIME,
+                     "node '%s' %s: needs %" PRIu64 " B of kind %s, but its entry in plan '%s' is of kind %s: its "
+                     "offset belongs to another buffer",
+                     a->node->name, a->what, a->size_bytes, tide_memory_kind_name(TIDE_KIND_WORKSPACE), plan->strategy,
+                     tide_memory_kind_name(lt->kind));
+}
+
+/// Where the plan says that an alias lies and where it puts it must be the same.
+static tide_status check_alias(const asker *a, const tide_memory_plan *plan, size_t entry, tide_error *err) {
+    const tide_lifetime *lt = &plan->lifetimes.items[entry];
+    if (lt->alias == TIDE_ALIAS_NONE) return TIDE_OK;
+    if (lt->alias_of >= plan->lifetimes.n)
+        return TIDE_FAIL(err, TIDE_ERR_RUNTIME,
+                         "node '%s' %s: plan '%s' has it inside entry %" PRIu32 ", and there are %zu entries",
+                         a->node->name, a->what, plan->strategy, lt->alias_of, plan->lifetimes.n);
+    const tide_lifetime *of = &plan->lifetimes.items[lt->alias_of];
+    const uint64_t there = plan->offsets[lt->alias_of], here = plan->offsets[entry];
+    if (there <= here && here - there == lt->alias_offset_bytes && lt->size_bytes <= of->size_bytes &&
+        lt->alias_offset_bytes <= of->size_bytes - lt->size_bytes)
+        return TIDE_OK;
+    return TIDE_FAIL(err, TIDE_ERR_RUNTIME,
+                     "node '%s' %s: plan '%s' has its %" PRIu64 " B %" PRIu64 " B inside '%s', which has %" PRIu64
+                     " B at offset %" PRIu64 ", but puts them at offset %" PRIu64,
+                     a->node->name, a->what, plan->strategy, lt->size_bytes, lt->alias_offset_bytes, of->name,
+                     of->size_bytes, there, here);
+}
+
+/// An alias is as aligned as its place in the other makes it; what kernels count on it is all the same.
+static uint64_t wanted_align(const tide_lifetime *lt) {
+    enum { ALIAS_ALIGN = 64 };
+    return lt->alias != TIDE_ALIAS_NONE && lt->align_bytes > ALIAS_ALIGN ? ALIAS_ALIGN : lt->align_bytes;
+}
+
+static tide_status check_place(const finder *f, const asker *a, size_t entry, tide_error *err) {
+    const tide_memory_plan *plan = f->plan;
+    const tide_lifetime *lt = &plan->lifetimes.items[entry];
+    const uint64_t offset = plan->offsets[entry], align = wanted_align(lt);
+    TIDE_TRY(check_device(a, plan, entry, f->device, err));
+    TIDE_TRY(check_kind(a, plan, entry, err));
     if (offset == TIDE_NO_OFFSET)
         return TIDE_FAIL(err, TIDE_ERR_RUNTIME,
                          "node '%s' %s: needs %" PRIu64
                          " B, but its entry in plan '%s' has no offset (buffer of %" PRIu64 " B)",
-                         a->node->name, a->what, a->size_bytes, plan->strategy, plan->bytes);
+                         a->node->name, a->what, a->size_bytes, plan->strategy, f->buffer_bytes);
     if (lt->size_bytes < a->size_bytes)
         return TIDE_FAIL(err, TIDE_ERR_NO_SPACE,
                          "node '%s' %s: needs %" PRIu64 " B, but its entry in plan '%s' has %" PRIu64 " B at offset "
                          "%" PRIu64 " (buffer of %" PRIu64 " B)",
-                         a->node->name, a->what, a->size_bytes, plan->strategy, lt->size_bytes, offset, plan->bytes);
+                         a->node->name, a->what, a->size_bytes, plan->strategy, lt->size_bytes, offset,
+                         f->buffer_bytes);
     // Said without adding, so that a huge offset cannot wrap around into the buffer.
-    if (offset > plan->bytes || lt->size_bytes > plan->bytes - offset)
+    if (offset > f->buffer_bytes || lt->size_bytes > f->buffer_bytes - offset)
         return TIDE_FAIL(err, TIDE_ERR_NO_SPACE,
                          "node '%s' %s: needs %" PRIu64 " B, but plan '%s' puts %" PRIu64 " B at offset %" PRIu64
                          ", outside its buffer of %" PRIu64 " B",
-                         a->node->name, a->what, a->size_bytes, plan->strategy, lt->size_bytes, offset, plan->bytes);
-    if (offset % lt->align_bytes != 0 || offset % a->align_bytes != 0)
+                         a->node->name, a->what, a->size_bytes, plan->strategy, lt->size_bytes, offset,
+                         f->buffer_bytes);
+    if (offset % align != 0 || offset % a->align_bytes != 0)
         return TIDE_FAIL(err, TIDE_ERR_RUNTIME,
                          "node '%s' %s: needs %" PRIu64 " B at a multiple of %" PRIu64 " B, but plan '%s' puts it at "
                          "offset %" PRIu64 " (buffer of %" PRIu64 " B)",
-                         a->node->name, a->what, a->size_bytes,
-                         lt->align_bytes > a->align_bytes ? lt->align_bytes : a->align_bytes, plan->strategy, offset,
-                         plan->bytes);
+                         a->node->name, a->what, a->size_bytes, align > a->align_bytes ? align : a->align_bytes,
+                         plan->strategy, offset, f->buffer_bytes);
+    TIDE_TRY(check_alias(a, plan, entry, err));
     return check_life(a, plan, entry, err);
 }
 
-/// The slot: the entry's bytes rounded up, cut at the end of the buffer.
-static tide__place place_of(const tide_memory_plan *plan, size_t entry) {
-    const uint64_t offset = plan->offsets[entry];
-    const uint64_t aligned = tide_lifetime_aligned_bytes(&plan->lifetimes.items[entry]);
-    const uint64_t left = plan->bytes - offset;
+/// The slot: the entry's bytes rounded up, cut at the end of the buffer; of an alias just the bytes that are asked for,
+/// fewer than the entry's where the plan is for larger sizes too.
+static tide__place place_of(const finder *f, const asker *a, size_t entry) {
+    const tide_lifetime *lt = &f->plan->lifetimes.items[entry];
+    const uint64_t offset = f->plan->offsets[entry];
+    const uint64_t aligned = lt->alias != TIDE_ALIAS_NONE ? a->size_bytes : tide_lifetime_aligned_bytes(lt);
+    const uint64_t left = f->buffer_bytes - offset;
     return (tide__place){.offset_bytes = offset, .slot_bytes = aligned < left ? aligned : left};
 }
 
@@ -156,14 +198,14 @@ static tide_status find_place(const finder *f, const asker *a, size_t entry, tid
         st = TIDE_FAIL(e, TIDE_ERR_RUNTIME,
                        "strict rule: node '%s' %s: needs %" PRIu64 " B and has no entry in plan '%s' (%zu entries, "
                        "buffer of %" PRIu64 " B)",
-                       a->node->name, a->what, a->size_bytes, f->plan->strategy, f->plan->lifetimes.n, f->plan->bytes);
+                       a->node->name, a->what, a->size_bytes, f->plan->strategy, f->plan->lifetimes.n, f->buffer_bytes);
     else
-        st = check_place(a, f->plan, entry, f->device, e);
+        st = check_place(f, a, entry, e);
     if (st != TIDE_OK) {
         tide_log(TIDE_LOG_ERROR, "memory plan: %s", e->msg);
         return st;
     }
-    *out = place_of(f->plan, entry);
+    *out = place_of(f, a, entry);
     return TIDE_OK;
 }
 
@@ -223,7 +265,9 @@ tide_status tide__places_find(const tide_program *p, const tide__need *needs, co
     const tide__place nowhere = {.offset_bytes = TIDE_NO_OFFSET};
     for (size_t v = 0; v < p->graph->n_values; v++) values[v] = nowhere;
     for (size_t i = 0; i < p->n_steps; i++) scratch[i] = nowhere;
-    finder f = {.p = p, .needs = needs, .plan = plan, .device = device};
+    const tide_plan_buffer *buffer = tide_memory_plan_buffer(plan, device, TIDE_KIND_WORKSPACE);
+    finder f = {
+        .p = p, .needs = needs, .plan = plan, .device = device, .buffer_bytes = buffer != NULL ? buffer->bytes : 0};
     tide_status st = index_entries(&f, err);
     if (st == TIDE_OK) st = find_all(&f, values, scratch, err);
     tide_strmap_deinit(&f.entries);

@@ -61,6 +61,35 @@ static bool has_nan(const tide_operand *o) {
     return o->data != NULL && float_type_of(o->dtype, &f) && find_nan(o, &f, false) < o->size_bytes / f.size_bytes;
 }
 
+static bool inputs_have_nan(const tide_context *c, size_t step_i) {
+    const tide_node *node = c->plan->program->steps[step_i].kernel.node;
+    for (size_t k = 0; k < node->n_inputs; k++) {
+        tide_operand now = c->steps[step_i].in[k];
+        if (node->inputs[k] != TIDE_NO_VALUE) now.data = c->data[node->inputs[k]];
+        if (has_nan(&now)) return true;
+    }
+    return false;
+}
+
+/// An input that dies here and lies where the output goes.
+static bool overwrites(const tide_context *c, size_t step_i) {
+    if (c->mode != TIDE_RUN_PLANNED) return false;
+    const uint32_t out = c->plan->program->steps[step_i].kernel.node->outputs[0];
+    if (out == TIDE_NO_VALUE) return false;
+    const tide__sharing *s = &c->plan->sharing;
+    for (uint32_t i = s->first[out]; i < s->first[out + 1]; i++) {
+        const tide__need *need = &c->plan->needs[s->list[i]];
+        if (need->birth_step < (int64_t)step_i && need->last_step == (int64_t)step_i) return true;
+    }
+    return false;
+}
+
+void tide__poison_look(tide_context *c, size_t step_i) {
+    tide__context_step *s = &c->steps[step_i];
+    s->overwrites = overwrites(c, step_i);
+    s->had_nan = s->overwrites && inputs_have_nan(c, step_i);
+}
+
 /// A NaN with every bit set is what arithmetic on poison gives (the payload is kept) and what an element holds that
 /// was never written. Where an operand has a NaN of its own it may have come from there: then nothing is said.
 static tide_status check_result(const tide_context *c, size_t step_i, size_t port, tide_error *err) {
@@ -70,9 +99,7 @@ static tide_status check_result(const tide_context *c, size_t step_i, size_t por
     if (o->data == NULL || !float_type_of(o->dtype, &f)) return TIDE_OK;
     const size_t at = find_nan(o, &f, true), n = o->size_bytes / f.size_bytes;
     if (at == n) return TIDE_OK;
-    for (size_t k = 0; k < node->n_inputs; k++) {
-        if (has_nan(&c->steps[step_i].in[k])) return TIDE_OK;
-    }
+    if (c->steps[step_i].overwrites ? c->steps[step_i].had_nan : inputs_have_nan(c, step_i)) return TIDE_OK;
     return TIDE_FAIL(err, TIDE_ERR_RUNTIME,
                      "tensor '%s': element %zu of %zu holds the poison pattern after step %zu: it was not written, or "
                      "made from memory that nobody had written",

@@ -136,6 +136,27 @@ class BadInput(Case):
         self.bad(graph(nodez=[]), "nodez")
         self.bad('{"schema": "tidemark.plan", "version": 1}', "bad.bin")
 
+    def test_bad_lists_of_lifetimes(self):
+        """Line and column, or file and key; nothing of the file is taken and nothing is written."""
+        head = "id,lower,upper,size"
+        for text, *says in ((head, "lists no buffer"), (f"{head},colour\na,0,1,2,red\n", "bad.bin:1:21", "docs/lifetimes"),
+                            (f"{head}\na,0,1\n", "bad.bin:2:1"), (f"{head}\na,0,1,x\n", "bad.bin:2:7", "'x'"),
+                            (f"{head},gaps\na,0,9,8,3-\n", "bad.bin:2:11"), (f"{head},alias\na,0,9,8,b\n", "bad.bin:2:9"),
+                            (f"{head},offset\na,0,9,8,64\nb,1,2,8,68\n", "'a'", "'b'"),
+                            (f"{head}\na,0,1,9223372036854775807\nb,0,1,9223372036854775807\n", "2^63")):
+            for args in (("plan",), ("export", "--to", "json", "--with-offsets")):
+                self.bad(text, *says, args=args)
+        doc = {"schema": "tidemark.lifetimes", "version": 1, "tensors": [
+            {"name": "a", "size_bytes": 8, "begin": 0, "end": 4, "gaps": [{"begin": 1, "end": 2}]}]}
+        self.bad(json.dumps(dict(doc, version=9)), "version 9")
+        self.bad(json.dumps(doc)[:-9], "bad.bin:1:")
+        for key, value, says in (("gaps", 3, "tensors[0].gaps"), ("gaps", [{"begin": 2, "end": 9}], "tensors[0]"),
+                                 ("alias", {"of": "nobody"}, "nobody"), ("apart", -1, "tensors[0].apart"),
+                                 ("fixed_offset", 1.5, "fraction"), ("point_bytes", [8], "tensors[0].point_bytes"),
+                                 ("size_bytes", -8, "-8"), ("align_bytes", 3, "power of two"), ("kind", "Heap", "Heap")):
+            with self.subTest(key=key):
+                self.bad(json.dumps(dict(doc, tensors=[{**doc["tensors"][0], key: value}])), says)
+
     def test_trace_that_is_none(self):
         path = self.dir / "x.db"
         path.write_bytes(b"SQLite format 3\0" + b"\0" * 4096)

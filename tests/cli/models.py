@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Real models through the whole house: outputs naive = planned = reference, predicted = measured to the byte."""
+import json
 import pathlib
 import unittest
 
@@ -14,7 +15,7 @@ CPU = pathlib.Path("/proc/cpuinfo").read_text() if pathlib.Path("/proc/cpuinfo")
 
 
 class Models(Case):
-    def check(self, doc, n_reference):
+    def check(self, doc, n_reference, may_exceed_naive=False):
         self.assertTrue(doc["verified"])
         self.assertTrue(doc["outputs"]["bitwise_equal"])
         self.assertEqual(len(doc["outputs"]["reference"]), n_reference)
@@ -28,7 +29,8 @@ class Models(Case):
         self.assertEqual(planned["mode"], "planned")
         self.assertEqual(planned["warm_allocations"], 0)
         self.assertGreaterEqual(doc["bytes"], doc["lower_bound_bytes"])
-        self.assertLessEqual(doc["bytes"], doc["naive_bytes"])
+        if not may_exceed_naive:
+            self.assertLessEqual(doc["bytes"], doc["naive_bytes"])
 
     def row(self, name, doc):
         worst = max([o["max_abs_diff"] for o in doc["outputs"]["reference"]], default=0.0)
@@ -53,20 +55,69 @@ class Models(Case):
                     self.row(f"{name} {data.name[-1]}", doc)
 
     def test_both_plan_forms_run(self):
-        """X-4: a pool plan laid end to end and an offset plan both run, with equal outputs."""
-        for strategy in ("greedy_color", "greedy_by_size", "linear_scan", "naive"):
-            with self.subTest(strategy=strategy):
-                doc = self.json("compare", SAMPLES / "split_two_outputs.json", "--strategy", strategy)
-                self.check(doc, 0)
+        """X-4, X-5, S23-20: a pool plan laid end to end and an offset plan run, of every strategy, with the passes and
+        without; an output that is made early, and two live outputs of one node, are right at the end in all of them."""
+        for graph in ("early_output", "split_two_outputs"):
+            path = SAMPLES / f"{graph}.json"
+            plans = self.json("plan", path, "--all")["plans"]
+            self.assertEqual({p["form"] for p in plans}, {"pools", "offsets"})
+            for strategy in (p["strategy"] for p in plans):
+                for passes in ([], ["--no-passes"]):
+                    with self.subTest(graph=graph, strategy=strategy, passes=passes):
+                        reserves = strategy.startswith("sim:")  # as much as an allocator would, which may be more
+                        self.check(self.json("compare", path, "-n", 2, "--strategy", strategy, *passes), 0, reserves)
 
     def test_sample_graphs(self):
-        """S23-18: the published networks; S23-20: two live outputs; X-5: an output made early."""
+        """X-7: prediction equals measurement for every sample, with the passes and without; S23-20, X-5: the samples that
+        have two live outputs, an output made early."""
+        for path in sorted(SAMPLES.glob("*.json")):
+            shape = ["--shape", "x=8x64"] if path.stem == "dynamic_batch" else []
+            for passes in ([], ["--no-passes"]):
+                with self.subTest(graph=path.stem, passes=passes):
+                    doc = self.json("compare", path, "-n", 1 if passes else 2, *shape, *passes)
+                    self.check(doc, 0)
+                    if not passes:
+                        self.row(path.stem, doc)
+
+    def test_the_seeds_claim_S23_18(self):
+        """S23-18: that usual networks save 50 to 80 % of their intermediate memory, marked met or not: as the seed plans
+        (pools, no passes) and as we do, with the kernels' scratch, which is ours to plan, and without."""
+        for name in ("lenet5", "resnet18", "resnet50", "mobilenet_v2", "squeezenet1_1"):
+            for strategy, passes in (("greedy_color", ["--no-passes"]), ("search", [])):
+                listed = self.dir / "l.json"
+                self.ok("export", SAMPLES / f"{name}.json", *passes, "--to", "json", "-o", listed)
+                for scratch in ("with", "without"):
+                    doc = self.json("plan", listed, "--strategy", strategy, "--node-limit", 20000)
+                    plan = doc["plans"][0]
+                    self.assertTrue(plan["verified"])
+                    self.assertEqual(plan["naive_bytes"],
+                                     sum(t["aligned_bytes"] for t in doc["tensors"] if not t["persistent"]))
+                    saving = 1 - plan["bytes"] / plan["naive_bytes"]
+                    self.assertAlmostEqual(saving, plan["saving"], places=6)
+                    mark = "not met" if saving < 0.5 else "met" if saving <= 0.8 else "met, and more"
+                    print(f"{name:14} {strategy:12} {scratch:7} scratch: original {plan['naive_bytes']:>9} planned "
+                          f"{plan['bytes']:>8} bound {plan['lower_bound_bytes']:>8} saving {100 * saving:5.2f} %: "
+                          f"50-80 % {mark}", flush=True)
+                    # LeNet-5 has little but its first two tensors once activations are fused: there it is not met.
+                    if name != "lenet5":
+                        self.assertNotEqual(mark, "not met")
+                    lists = json.loads(listed.read_text())
+                    lists["tensors"] = [t for t in lists["tensors"] if t["role"] != "scratch"]
+                    self.assertTrue(all(isinstance(t["alias"]["of"], str) for t in lists["tensors"] if "alias" in t))
+                    listed.write_text(json.dumps(lists))
+
+    def test_pools_offsets_and_the_bound_S23_21(self):
+        """S23-21: on every sample the offsets found are never larger than any strategy's pools, nor below the bound."""
         for path in sorted(SAMPLES.glob("*.json")):
             shape = ["--shape", "x=8x64"] if path.stem == "dynamic_batch" else []
             with self.subTest(graph=path.stem):
-                doc = self.json("compare", path, "-n", 2, *shape)
-                self.check(doc, 0)
-                self.row(path.stem, doc)
+                plans = self.json("plan", path, "--all", "--node-limit", 3000, *shape)["plans"]
+                pools = min(p["bytes"] for p in plans if p["form"] == "pools")
+                offsets = next(p for p in plans if p["strategy"] == "search")
+                print(f"{path.stem:20} pools {pools:>9} offsets {offsets['bytes']:>9} bound "
+                      f"{offsets['lower_bound_bytes']:>9}", flush=True)
+                self.assertLessEqual(offsets["bytes"], pools)
+                self.assertGreaterEqual(offsets["bytes"], offsets["lower_bound_bytes"])
 
     def test_fusion_keeps_the_outputs(self):
         """S23-22: fewer operators after fusion, outputs within the tolerance of the reference either way."""

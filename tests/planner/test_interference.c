@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// planner/interference: which tensors conflict (S23-7) and the graph of it (S23-8).
-#include "tests/planner/plan_test.h"
+// planner/interference: which tensors conflict (S23-7) and the graph of it (S23-8), with all that a table can hold.
+#include "tests/planner/verify_test.h"
 
 /// Whether some step sees both alive: the brute-force timeline.
 static bool meet_on_timeline(const tide_lifetime *a, const tide_lifetime *b, int64_t n_steps) {
@@ -45,6 +45,18 @@ static void no_conflict_with_the_persistent_the_empty_and_oneself(void **state) 
     b.persistent = true;
     assert_false(tide_lifetimes_conflict(&a, &b));
     b.persistent = false;
+    b.device.index = 1;
+    assert_false(tide_lifetimes_conflict(&a, &b));
+    b.device.index = 0;
+    b.kind = TIDE_KIND_KV_CACHE;
+    assert_false(tide_lifetimes_conflict(&a, &b));
+    b.kind = a.kind;
+    tide_gap gap = {1, 2, 0, 0}; // all of the other's life
+    a.gaps = &gap;
+    a.n_gaps = 1;
+    assert_false(tide_lifetimes_conflict(&a, &b));
+    gap.hi_bytes = 1;
+    assert_true(tide_lifetimes_conflict(&a, &b));
     b.size_bytes = 0;
     assert_false(tide_lifetimes_conflict(&a, &b));
 }
@@ -78,6 +90,118 @@ static void the_graph_is_the_relation(void **state) {
         tide_interference_destroy(g);
         tide_lifetimes_deinit(&lt);
     }
+}
+
+// ---- gaps, aliases, apart sets ----
+
+/// Steps at which some byte is needed.
+static bool def_is_needed(const tide_lifetime *item, int64_t step) {
+    for (uint64_t x = 0; x < item->size_bytes; x++) {
+        if (def_needs(item, step, x)) return true;
+    }
+    return false;
+}
+
+static bool def_may_not_share(const tide_lifetimes *lt, size_t a, size_t b) {
+    const tide_lifetime *x = &lt->items[a], *y = &lt->items[b];
+    uint64_t inside;
+    const size_t a_root = def_root(lt, a, &inside), b_root = def_root(lt, b, &inside);
+    if (x->persistent || y->persistent || x->size_bytes == 0 || y->size_bytes == 0) return false;
+    if (a_root == b_root || x->kind != y->kind || x->device.type != y->device.type) return false;
+    const uint32_t set = lt->items[a_root].apart_set;
+    if (set != 0 && set == lt->items[b_root].apart_set) return true;
+    for (int64_t step = 0; step < lt->n_steps; step++) {
+        if (def_is_needed(x, step) && def_is_needed(y, step)) return true;
+    }
+    return false;
+}
+
+// S23-7, S23-8: an edge where two tensors may not share bytes, and nowhere else.
+static void the_graph_knows_gaps_aliases_and_apart_sets(void **state) {
+    (void)state;
+    size_t n_edges = 0, n_pairs = 0;
+    for (uint64_t seed = 0; seed < 1000; seed++) {
+        tide_rng rng = {seed};
+        tide_lifetimes lt = {0};
+        put_all_features(&lt, &rng, 1 + tide_rng_below(&rng, 30), 9, 12);
+        tide_interference *g;
+        tide_error err = TIDE_ERROR_INIT;
+        assert_tide_ok(tide_interference_build(&lt, &g, &err), &err);
+        size_t n_ends = 0;
+        for (size_t a = 0; a < lt.n; a++) {
+            for (size_t b = 0; b < lt.n; b++) {
+                const bool want = def_may_not_share(&lt, a, b);
+                if (tide_interference_has_edge(g, a, b) != want || tide_lifetimes_may_not_share(&lt, a, b) != want)
+                    fail_msg("seed %" PRIu64 ": '%s' and '%s' %s", seed, lt.items[a].name, lt.items[b].name,
+                             want ? "may not share" : "may share");
+                n_ends += want;
+                n_pairs++;
+            }
+        }
+        // Each edge once, though two with gaps may meet many times.
+        assert_int_equal(tide_interference_n_edges(g) * 2, n_ends);
+        n_edges += n_ends / 2;
+        tide_interference_destroy(g);
+        tide_lifetimes_deinit(&lt);
+    }
+    print_message("%zu pairs, %zu edges\n", n_pairs, n_edges);
+    assert_true(n_edges > 10000 && n_edges * 4 < n_pairs);
+}
+
+/// What has no edge may lie in one place, and what has one may not: the verifier says so too.
+static void no_edge_means_one_place(void **state) {
+    (void)state;
+    size_t n_shared = 0;
+    for (uint64_t seed = 0; seed < 4000; seed++) {
+        tide_rng rng = {seed};
+        tide_lifetimes lt = {0};
+        put_featured(&lt, &rng, 0, 9, 12);
+        put_featured(&lt, &rng, 1, 9, 12);
+        for (size_t i = 0; i < 2; i++) {
+            lt.items[i].fixed = false;
+            for (uint32_t k = 0; k < lt.items[i].n_gaps; k++) { // nothing or everything: no halves
+                tide_gap *gap = &lt.items[i].gaps[k];
+                gap->hi_bytes = gap->lo_bytes == 0 ? lt.items[i].size_bytes : gap->lo_bytes;
+                if (gap->hi_bytes != gap->lo_bytes) gap->lo_bytes = 0;
+            }
+            if (!def_ever_needs(&lt.items[i])) lt.items[i].n_gaps = 0;
+        }
+        tide_memory_plan *p = bare_plan(&lt, "one place", TIDE_PLAN_OFFSETS);
+        for (size_t i = 0; i < 2; i++) {
+            if (!lt.items[i].persistent) p->offsets[i] = 0;
+        }
+        settle(p);
+        const bool same = def_buffer_of(p, 0) == def_buffer_of(p, 1);
+        const bool sound = tide_plan_verify(p, NULL, NULL) == TIDE_OK;
+        assert_int_equal(sound, !tide_lifetimes_may_not_share(&lt, 0, 1));
+        n_shared += sound && same;
+        tide_memory_plan_destroy(p);
+        tide_lifetimes_deinit(&lt);
+    }
+    assert_true(n_shared > 200);
+}
+
+static void many_aliases_of_one_tensor_have_no_edges(void **state) {
+    (void)state;
+    tide_lifetimes lt = {0};
+    put(&lt, "whole", 8, 0, 4);
+    tide_error err = TIDE_ERROR_INIT;
+    for (uint32_t i = 1; i < 1000; i++) { // a chain
+        char name[16];
+        snprintf(name, sizeof name, "v%u", i);
+        put(&lt, name, 8, 0, 4);
+        assert_tide_ok(tide_lifetimes_alias(&lt, i, TIDE_ALIAS_VIEW, i - 1, 0, &err), &err);
+    }
+    put(&lt, "other", 8, 3, 4);
+    tide_interference *g;
+    assert_tide_ok(tide_interference_build(&lt, &g, &err), &err);
+    assert_int_equal(tide_interference_n_edges(g), 1000);
+    const uint32_t *neighbours;
+    assert_int_equal(tide_interference_neighbours(g, 1000, &neighbours), 1000);
+    assert_int_equal(tide_interference_neighbours(g, 500, &neighbours), 1);
+    assert_int_equal(neighbours[0], 1000);
+    tide_interference_destroy(g);
+    tide_lifetimes_deinit(&lt);
 }
 
 static void out_of_range_has_no_edges(void **state) {
@@ -166,6 +290,9 @@ int main(void) {
         tide_unit_test(conflict_is_meeting_on_the_timeline),
         tide_unit_test(no_conflict_with_the_persistent_the_empty_and_oneself),
         tide_unit_test(the_graph_is_the_relation),
+        tide_unit_test(the_graph_knows_gaps_aliases_and_apart_sets),
+        tide_unit_test(no_edge_means_one_place),
+        tide_unit_test(many_aliases_of_one_tensor_have_no_edges),
         tide_unit_test(out_of_range_has_no_edges),
         tide_unit_test(ten_thousand_tensors),
         tide_unit_test(too_many_edges_are_refused),

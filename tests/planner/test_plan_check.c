@@ -99,6 +99,32 @@ static void weights_are_a_rule_of_their_own(void **state) {
     tide_memory_plan_destroy(worse);
 }
 
+/// A tensor that lay inside another one and has memory of its own now is a cause; one that still does is none.
+static void a_lost_alias_is_a_cause(void **state) {
+    (void)state;
+    tide_error err = TIDE_ERROR_INIT;
+    tide_check_result r;
+    tide_memory_plan *plans[2];
+    for (int k = 0; k < 2; k++) {
+        tide_lifetimes lt = {0};
+        put(&lt, "x", 100, 0, 3);
+        put(&lt, "view", 100, 1, 3);
+        put(&lt, "other", 60, 1, 3);
+        if (k == 0) assert_tide_ok(tide_lifetimes_alias(&lt, 1, TIDE_ALIAS_VIEW, 0, 0, &err), &err);
+        plans[k] = plan_of(&lt, "m", "greedy_by_size");
+    }
+    assert_tide_ok(tide_plan_check(plans[0], plans[1], &r, &err), &err);
+    const tide_check_rule *buffer = rule_of(&r, TIDE_CHECK_BUFFER);
+    assert_int_equal(buffer->baseline, 160);
+    assert_int_equal(buffer->current, 260);
+    assert_int_equal(buffer->n_causes, 1);
+    assert_string_equal(buffer->causes[0].name, "view");
+    assert_false(buffer->causes[0].is_new);
+    assert_int_equal(buffer->causes[0].baseline_bytes, 0);
+    tide_memory_plan_destroy(plans[0]);
+    tide_memory_plan_destroy(plans[1]);
+}
+
 /// More grown tensors than there is room for: the largest stay, largest first; a new one counts from 0.
 static void largest_causes_first(void **state) {
     (void)state;
@@ -117,7 +143,10 @@ static void largest_causes_first(void **state) {
     const tide_check_rule *buffer = rule_of(&r, TIDE_CHECK_BUFFER);
     assert_int_equal(buffer->n_causes, TIDE_CHECK_MAX_CAUSES);
     static const char *const want[] = {"new", "t5", "t2", "t7", "t4"};
-    for (size_t i = 0; i < TIDE_CHECK_MAX_CAUSES; i++) assert_string_equal(buffer->causes[i].name, want[i]);
+    for (size_t i = 0; i < TIDE_CHECK_MAX_CAUSES; i++) {
+        assert_string_equal(buffer->causes[i].name, want[i]);
+        assert_int_equal(buffer->causes[i].is_new, i == 0);
+    }
     tide_memory_plan_destroy(a);
     tide_memory_plan_destroy(b);
 }
@@ -151,6 +180,7 @@ int main(void) {
         tide_unit_test(plans_without_a_name),
         tide_unit_test(one_byte_more_fails_and_names_the_tensor),
         tide_unit_test(weights_are_a_rule_of_their_own),
+        tide_unit_test(a_lost_alias_is_a_cause),
         tide_unit_test(largest_causes_first),
         tide_unit_test(others_are_not_comparable),
     };

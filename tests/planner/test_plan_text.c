@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // planner/report, table and dump: golden texts.
+#include "planner/plan_json.h"
 #include "tests/planner/plan_test.h"
 
 #define KB UINT64_C(1024)
@@ -88,6 +89,7 @@ static void names_are_made_fit_to_be_shown(void **state) {
     tide_lifetimes_deinit(&lt);
 }
 
+// S23-10: what there is to gain still, as the gap to the largest live sum.
 static void an_offset_plans_report(void **state) {
     (void)state;
     tide_lifetimes lt = {0};
@@ -133,6 +135,156 @@ static void the_table_of_plans(void **state) {
                         "greedy_by_size  offsets  1572864    proven  72.81%      -  2.469 ms\n");
     tide_text_deinit(&out);
     for (int i = 0; i < 3; i++) tide_memory_plan_destroy(plans[i]);
+    tide_lifetimes_deinit(&lt);
+}
+
+/// What the seed's report has no line for stands below it: several buffers, aliases, a bound that is proved otherwise.
+static void lines_below_the_report(void **state) {
+    (void)state;
+    tide_lifetimes lt = {0};
+    tide_error err = TIDE_ERROR_INIT;
+    put_aligned(&lt, "a", 1024, 256, 0, 2);
+    put_aligned(&lt, "b", 1024, 256, 2, 3);
+    put_aligned(&lt, "part", 512, 256, 1, 2);
+    tide_lifetime kv = an_item("kv", 2048, 256, 0, 3);
+    kv.kind = TIDE_KIND_KV_CACHE;
+    assert_tide_ok(tide_lifetimes_add(&lt, &kv, &err), &err);
+    assert_tide_ok(tide_lifetimes_alias(&lt, 2, TIDE_ALIAS_SLICE, 0, 512, &err), &err);
+    tide_memory_plan *plan = make_plan(&lt, "greedy_by_size");
+    plan->bytes = 4096; // a plan at some distance from its bounds
+    plan->buffers[0].bytes = 2048;
+    plan->buffers[0].proved_bytes = 1280;
+    plan->buffers[0].proof = TIDE_PROOF_SEARCH;
+    plan->proved_bytes = 3328;
+    plan->proven = false;
+    tide_text out = {0};
+    tide_plan_report(plan, &out);
+    const char *text = tide_text_str(&out);
+    assert_text_has(text, "    - part: offset 512, 0.50 KB, steps 1 to 1, slice in a\n");
+    assert_text_has(text, "Lower Bound: 3.00 KB (gap 33.33%)\n"
+                          "Proved Bound: 3.25 KB, by search (gap 23.08%)\n"
+                          "Buffer cpu Workspace: 2.00 KB (lower bound 1.00 KB)\n"
+                          "Buffer cpu KVCache: 2.00 KB (lower bound 2.00 KB)\n");
+    tide_text_deinit(&out);
+    plan->proved_bytes = plan->bytes;
+    plan->proven = true;
+    tide_plan_report(plan, &out);
+    assert_text_has(tide_text_str(&out), "Proved Bound: 4.00 KB, by search (reached: no plan is smaller)\n");
+    tide_text_deinit(&out);
+    tide_memory_plan_destroy(plan);
+    tide_lifetimes_deinit(&lt);
+}
+
+/// Places count from the start of a buffer: each buffer lists its own tensors, and each pool the aliases in its
+/// members.
+static void tensors_stand_where_they_lie(void **state) {
+    (void)state;
+    tide_lifetimes lt = {0};
+    tide_error err = TIDE_ERROR_INIT;
+    tide_lifetime kv = an_item("kv", 2048, 256, 0, 3);
+    kv.kind = TIDE_KIND_KV_CACHE;
+    put_aligned(&lt, "view", 512, 256, 1, 2);
+    put_aligned(&lt, "a", 1024, 256, 0, 2);
+    assert_tide_ok(tide_lifetimes_add(&lt, &kv, &err), &err);
+    put_aligned(&lt, "b", 1024, 256, 2, 3);
+    assert_tide_ok(tide_lifetimes_alias(&lt, 0, TIDE_ALIAS_VIEW, 1, 512, &err), &err);
+    tide_memory_plan *plan = make_plan(&lt, "greedy_by_size");
+    tide_text out = {0};
+    tide_plan_report(plan, &out);
+    assert_text_has(tide_text_str(&out), "Memory Buffers: 2, 3.00 KB\n"
+                                         "----------------------------------------\n"
+                                         "Buffer cpu Workspace: 1.00 KB\n"
+                                         "  Tensors (3):\n"
+                                         "    - a: offset 0, 1.00 KB, steps 0 to 1\n"
+                                         "    - b: offset 0, 1.00 KB, steps 2 to 2\n"
+                                         "    - view: offset 512, 0.50 KB, steps 1 to 1, view in a\n"
+                                         "\n"
+                                         "Buffer cpu KVCache: 2.00 KB\n"
+                                         "  Tensors (1):\n"
+                                         "    - kv: offset 0, 2.00 KB, steps 0 to 2\n"
+                                         "\n");
+    tide_text_deinit(&out);
+    tide_memory_plan_destroy(plan);
+    plan = make_plan(&lt, "greedy_color");
+    tide_plan_report(plan, &out);
+    assert_text_has(tide_text_str(&out), "Memory Pools: 2\n"
+                                         "----------------------------------------\n"
+                                         "Pool 0: 1.00 KB of cpu Workspace\n"
+                                         "  Tensors (3):\n"
+                                         "    - a\n"
+                                         "    - view, view in a\n"
+                                         "    - b\n"
+                                         "\n"
+                                         "Pool 1: 2.00 KB of cpu KVCache\n"
+                                         "  Tensors (1):\n"
+                                         "    - kv\n"
+                                         "\n");
+    tide_text_deinit(&out);
+    tide_memory_plan_destroy(plan);
+    tide_lifetimes_deinit(&lt);
+}
+
+/// A list of thousands is no help: it is cut, and says how much is not there.
+static void long_lists_are_cut(void **state) {
+    (void)state;
+    tide_lifetimes lt = {0};
+    for (int i = 0; i < 203; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "t%03d", i);
+        put(&lt, name, 4, i, i + 1);
+    }
+    static const char *const strategies[] = {"greedy_by_size", "greedy_color"};
+    for (size_t s = 0; s < 2; s++) {
+        tide_memory_plan *plan = make_plan(&lt, strategies[s]);
+        tide_text out = {0};
+        tide_plan_report(plan, &out);
+        const char *text = tide_text_str(&out);
+        assert_text_has(text, "  Tensors (203):\n");
+        assert_text_has(text, "    - t199");
+        assert_text_has(text, "    … and 3 more (--dump-stage plan lists all)\n\n");
+        assert_null(strstr(text, "t200"));
+        tide_text_deinit(&out);
+        tide_memory_plan_destroy(plan);
+    }
+    tide_lifetimes_deinit(&lt);
+}
+
+static void what_the_passes_gained(void **state) {
+    (void)state;
+    tide_pass_report r = {.given_bytes = 4096, .final_bytes = 2048, .work = 200, .extra_work = 30};
+    tide_text out = {0};
+    tide_pass_report_print(&r, &out);
+    assert_string_equal(tide_text_str(&out), ""); // none ran
+    r.gains[TIDE_PASS_VIEWS] = (tide_pass_gain){.ran = true, .before_bytes = 4096, .after_bytes = 3072, .n = 3};
+    r.gains[TIDE_PASS_RECOMPUTE] = (tide_pass_gain){.ran = true, .before_bytes = 3072, .after_bytes = 2048, .n = 1};
+    tide_pass_report_print(&r, &out);
+    assert_string_equal(tide_text_str(&out),
+                        "\nPasses: lower bound 4.00 KiB -> 2.00 KiB\n"
+                        "pass       bound before     after\n"
+                        "views          4.00 KiB  3.00 KiB  -25.00%  tensors: 3\n"
+                        "recompute      3.00 KiB  2.00 KiB  -33.33%  nodes run twice: 1, +15.00% work\n");
+    tide_text_deinit(&out);
+}
+
+/// A strategy that cannot serve the table has a row that says why.
+static void refused_strategies_have_a_row(void **state) {
+    (void)state;
+    tide_lifetimes lt = {0};
+    put_seed_chain(&lt);
+    tide_memory_plan *plan = make_plan(&lt, "greedy_by_size");
+    plan->time_ns = 1000000;
+    char why[] = "pools have no fixed places";
+    const tide_plan_refusal refused = {"greedy_color", why};
+    const tide_plan_extras extras = {.refused = &refused, .n_refused = 1};
+    tide_text out = {0};
+    tide_plan_table_with((const tide_memory_plan *const *)&plan, 1, &extras, &out);
+    assert_string_equal(
+        tide_text_str(&out),
+        "strategy        form       bytes     gap  saving  pools      time\n"
+        "greedy_by_size  offsets  1572864  proven  72.81%      -  1.000 ms\n"
+        "greedy_color    -              -       -       -      -         -  pools have no fixed places\n");
+    tide_text_deinit(&out);
+    tide_memory_plan_destroy(plan);
     tide_lifetimes_deinit(&lt);
 }
 
@@ -233,6 +385,11 @@ int main(void) {
         tide_unit_test(an_offset_plans_report),
         tide_unit_test(names_are_made_fit_to_be_shown),
         tide_unit_test(the_table_of_plans),
+        tide_unit_test(lines_below_the_report),
+        tide_unit_test(tensors_stand_where_they_lie),
+        tide_unit_test(long_lists_are_cut),
+        tide_unit_test(what_the_passes_gained),
+        tide_unit_test(refused_strategies_have_a_row),
         tide_unit_test(the_four_stages),
         tide_unit_test(no_memory_leaves_nothing),
     };

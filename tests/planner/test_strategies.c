@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// planner/strategies: what each places, that every plan of every strategy is sound, and that plans do not depend on
-// the order in which tensors were listed.
-#include "planner/coloring.h"
-#include "tests/planner/plan_test.h"
+// planner/strategies: the table of strategies, and golden places that show what each of them does.
+#include "planner/strategies/coloring.h"
+#include "tests/planner/problem_test.h"
 
 static int32_t pool_of(const tide_memory_plan *p, const char *name) { return p->pools[index_of(&p->lifetimes, name)]; }
 static uint64_t offset_of(const tide_memory_plan *p, const char *name) {
@@ -16,7 +15,7 @@ static void names_are_found_and_slips_are_told(void **state) {
     (void)state;
     const tide_strategy *const *all;
     const size_t n = tide_strategies(&all);
-    assert_true(n >= 7);
+    assert_true(n >= 13);
     assert_string_equal(all[0]->name, "naive");
     for (size_t i = 0; i < n; i++) {
         const tide_strategy *found;
@@ -24,7 +23,7 @@ static void names_are_found_and_slips_are_told(void **state) {
         assert_ptr_equal(found, all[i]);
         assert_true(all[i]->what[0] != '\0' && all[i]->source[0] != '\0');
     }
-    assert_string_equal(tide_strategy_default()->name, "greedy_by_size");
+    assert_string_equal(tide_strategy_default()->name, "search");
 
     const tide_strategy *found;
     tide_error err = TIDE_ERROR_INIT;
@@ -82,10 +81,20 @@ static void first_pool_and_best_pool_differ(void **state) {
     tide_lifetimes_deinit(&lt);
 }
 
-static int by_size_asc(const void *a, const void *b) { return -tide__by_size_desc(a, b); }
-static tide_status place_ascending(tide_memory_plan *plan, const tide_strategy_options *opt, tide_error *err) {
+/// Smallest first, which no strategy does.
+static tide_status place_ascending(const tide_problem *problem, const tide_strategy_options *opt, tide_placement *out,
+                                   tide_error *err) {
     (void)opt;
-    return tide__plan_color(plan, by_size_asc, TIDE_POOL_RULE_FIRST, err);
+    uint32_t *order;
+    TIDE_TRY(tide__order_make(problem, TIDE_ORDER_SIZE, &order, err));
+    for (size_t k = 0; k < problem->n / 2; k++) {
+        const uint32_t t = order[k];
+        order[k] = order[problem->n - 1 - k];
+        order[problem->n - 1 - k] = t;
+    }
+    const tide_status st = tide__color(problem, order, TIDE_POOL_RULE_FIRST, out, err);
+    tide_host_free(order);
+    return st;
 }
 
 // S23-13: a pool is enlarged when a bigger tensor joins, which only another order than largest-first can show.
@@ -199,290 +208,82 @@ static void breadth_goes_before_size(void **state) {
     tide_lifetimes_deinit(&lt);
 }
 
-// ---- every plan is sound ----
-
-static void check_all(const tide_lifetimes *lt) {
-    const tide_strategy *const *all;
-    const size_t n = tide_strategies(&all);
-    for (size_t s = 0; s < n; s++) {
-        tide_memory_plan *plan;
-        tide_error err = TIDE_ERROR_INIT;
-        assert_tide_ok(tide_plan_make(lt, all[s], NULL, &plan, &err), &err);
-        assert_sound(plan);
-        assert_true(plan->verified);
-        assert_true(plan->bytes >= plan->lower_bound_bytes);
-        assert_int_equal(plan->proven, plan->bytes == plan->lower_bound_bytes);
-        assert_int_equal(plan->form, all[s]->form);
-        if (s == 0) assert_int_equal(plan->bytes, plan->naive_bytes);
-        if (plan->form == TIDE_PLAN_POOLS) { // S23-17: the listed pools add up to the total
-            uint64_t sum = 0;
-            for (size_t p = 0; p < plan->n_pools; p++) sum += plan->pool_list[p].size_bytes;
-            assert_int_equal(sum, plan->bytes);
-        }
-        tide_memory_plan_destroy(plan);
-    }
-}
-
-// S23-9 for pools, and the same for offsets.
-static void every_plan_is_sound(void **state) {
-    (void)state;
-    for (uint64_t seed = 0; seed < 400; seed++) {
-        tide_rng rng = {seed};
-        tide_lifetimes lt = {0};
-        put_random(&lt, &rng, tide_rng_below(&rng, 60), 1 + (int64_t)tide_rng_below(&rng, 25), 500, seed % 2 == 1);
-        check_all(&lt);
-        tide_lifetimes_deinit(&lt);
-    }
-}
-
-// ---- the algorithms as their sources tell them ----
-
-typedef struct plain_item {
-    const tide_lifetime *item;
-    uint64_t begin, end; // bytes
-    int32_t pool;
-} plain_item;
-
-static int by_begin(const void *a, const void *b) {
-    const plain_item *x = a, *y = b;
-    return (x->begin > y->begin) - (x->begin < y->begin);
-}
-
-/// The gap for `item`: all that is alive beside it in order of offset, then one look at each gap.
-static uint64_t plain_gap(const plain_item *placed, size_t n, const tide_lifetime *item, bool best_fit) {
-    plain_item *beside = tide_host_calloc(n + 1, sizeof *beside);
-    assert_non_null(beside);
-    size_t n_beside = 0;
-    for (size_t k = 0; k < n; k++) {
-        if (tide_lifetimes_conflict(placed[k].item, item)) beside[n_beside++] = placed[k];
-    }
-    qsort(beside, n_beside, sizeof *beside, by_begin);
-    uint64_t top = 0, best = UINT64_MAX, best_gap = UINT64_MAX;
-    for (size_t k = 0; k < n_beside; k++) {
-        const uint64_t at = (top + item->align_bytes - 1) / item->align_bytes * item->align_bytes;
-        const uint64_t bytes = tide_lifetime_aligned_bytes(item);
-        const bool fits = at + bytes <= beside[k].begin && beside[k].begin - at < best_gap;
-        if (fits && (best_fit || best == UINT64_MAX)) {
-            best = at;
-            best_gap = beside[k].begin - at;
-        }
-        if (beside[k].end > top) top = beside[k].end;
-    }
-    tide_host_free(beside);
-    return best != UINT64_MAX ? best : (top + item->align_bytes - 1) / item->align_bytes * item->align_bytes;
-}
-
-/// The lowest pool that holds nothing that is alive beside `item`.
-static int32_t plain_pool(const plain_item *placed, size_t n, const tide_lifetime *item) {
-    for (int32_t pool = 0;; pool++) {
-        bool taken = false;
-        for (size_t k = 0; k < n && !taken; k++)
-            taken = placed[k].pool == pool && tide_lifetimes_conflict(placed[k].item, item);
-        if (!taken) return pool;
-    }
-}
-
-static void check_against_the_plain_ones(const tide_lifetimes *lt) {
-    tide_memory_plan *first = make_plan(lt, "greedy_by_size"), *best = make_plan(lt, "greedy_by_size_best"),
-                     *pools = make_plan(lt, "greedy_color");
-    tide_worklist work;
-    tide_error err = TIDE_ERROR_INIT;
-    assert_tide_ok(tide__worklist_make(lt, tide__by_size_desc, &work, &err), &err);
-    plain_item *a = tide_host_calloc(work.n + 1, sizeof *a), *b = tide_host_calloc(work.n + 1, sizeof *b);
-    for (size_t k = 0; k < work.n; k++) {
-        const tide_lifetime *item = work.items[k];
-        const size_t i = (size_t)(item - lt->items);
-        const uint64_t bytes = tide_lifetime_aligned_bytes(item);
-        const uint64_t at_first = plain_gap(a, k, item, false), at_best = plain_gap(b, k, item, true);
-        assert_int_equal(first->offsets[i], at_first);
-        assert_int_equal(best->offsets[i], at_best);
-        assert_int_equal(pools->pools[i], plain_pool(a, k, item));
-        a[k] = (plain_item){item, at_first, at_first + bytes, pools->pools[i]};
-        b[k] = (plain_item){item, at_best, at_best + bytes, 0};
-    }
-    tide_host_free(a);
-    tide_host_free(b);
-    tide__worklist_deinit(&work);
-    tide_memory_plan_destroy(first);
-    tide_memory_plan_destroy(best);
-    tide_memory_plan_destroy(pools);
-}
-
-/// The short cuts (an index by time where few are alive together, a walk where many are) change no place.
-static void short_cuts_change_no_place(void **state) {
-    (void)state;
-    for (uint64_t seed = 0; seed < 12; seed++) {
-        tide_rng rng = {seed};
-        tide_lifetimes lt = {0};
-        // From a few neighbours each to some hundred.
-        put_random(&lt, &rng, 500, 4 + 40 * (int64_t)(seed % 4), 4000, seed % 2 == 1);
-        check_against_the_plain_ones(&lt);
-        tide_lifetimes_deinit(&lt);
-    }
-}
-
-/// 8,000 tensors that are all alive at once have 32 million conflicts: no strategy keeps a table of them.
-static void many_conflicts_take_little_memory(void **state) {
+/*
+ * S23-13 by a strategy of the table: pools in the order in which the program makes the tensors.
+ *
+ *   step      0  1  2  3
+ *   pool 0    [c 5      ]
+ *   pool 1       a  b  d         10, then 20, then 40
+ */
+static void given_order_lets_pools_grow(void **state) {
     (void)state;
     tide_lifetimes lt = {0};
-    for (int i = 0; i < 8000; i++) {
-        char name[16];
-        snprintf(name, sizeof name, "t%d", i);
-        put(&lt, name, (uint64_t)(1 + i % 1000), 0, 1);
-    }
-    const tide_strategy *const *all;
-    const size_t n = tide_strategies(&all);
-    for (size_t s = 0; s < n; s++) {
-        tide_host_stats before, after;
-        tide_host_reset_peak();
-        tide_host_get_stats(&before);
-        const uint64_t t0 = tide_now_ns();
-        tide_memory_plan *plan = make_plan(&lt, all[s]->name);
-        tide_host_get_stats(&after);
-        print_message("%-20s %8.1f ms, %.1f MB\n", all[s]->name, (double)(tide_now_ns() - t0) / 1e6,
-                      (double)(after.peak_bytes - before.live_bytes) / 1e6);
-        assert_int_equal(plan->bytes, plan->naive_bytes);
-        assert_true(after.peak_bytes - before.live_bytes < 8000 * 1000); // 1000 bytes a tensor
-        tide_memory_plan_destroy(plan);
-    }
-    tide_lifetimes_deinit(&lt);
-}
-
-static void nothing_to_place(void **state) {
-    (void)state;
-    tide_lifetimes lt = {0};
-    check_all(&lt);
-    put_persistent(&lt, "w", 10, TIDE_ROLE_WEIGHT, TIDE_KIND_PERSISTENT, 1);
-    put(&lt, "empty", 0, 0, 1);
-    check_all(&lt);
-    tide_memory_plan *plan = make_plan(&lt, "greedy_color");
-    assert_int_equal(plan->bytes, 0);
-    assert_int_equal(plan->n_pools, 0);
-    assert_int_equal(plan->offsets[1], 0);
-    assert_true(plan->proven);
+    put(&lt, "d", 40, 3, 4);
+    put(&lt, "c", 5, 0, 4);
+    put(&lt, "b", 20, 2, 3);
+    put(&lt, "a", 10, 1, 2);
+    tide_memory_plan *plan = make_plan(&lt, "greedy_color_given");
+    assert_int_equal(pool_of(plan, "c"), 0);
+    assert_int_equal(pool_of(plan, "a"), 1);
+    assert_int_equal(pool_of(plan, "b"), 1);
+    assert_int_equal(pool_of(plan, "d"), 1);
+    assert_int_equal(plan->pool_list[1].size_bytes, 40);
+    assert_int_equal(plan->bytes, 45);
+    tide_memory_plan_destroy(plan);
+    plan = make_plan(&lt, "greedy_color");
+    assert_int_equal(pool_of(plan, "d"), 0);
+    assert_int_equal(pool_of(plan, "c"), 1);
     tide_memory_plan_destroy(plan);
     tide_lifetimes_deinit(&lt);
 }
 
-static void sizes_that_do_not_add_up_are_refused(void **state) {
+/// greedy_by_conflicts takes what has most neighbours first, however small.
+static void conflicts_go_before_size(void **state) {
     (void)state;
     tide_lifetimes lt = {0};
-    put(&lt, "a", INT64_MAX - 10, 0, 1);
-    put(&lt, "b", 11, 1, 2);
-    const tide_strategy *const *all;
-    const size_t n = tide_strategies(&all);
-    for (size_t s = 0; s < n; s++) {
+    put(&lt, "long", 5, 0, 6);
+    put(&lt, "x", 50, 0, 2);
+    put(&lt, "y", 40, 2, 4);
+    put(&lt, "z", 30, 4, 6);
+    tide_memory_plan *plan = make_plan(&lt, "greedy_by_conflicts");
+    assert_int_equal(offset_of(plan, "long"), 0);
+    assert_int_equal(offset_of(plan, "x"), 5);
+    assert_int_equal(offset_of(plan, "z"), 5);
+    tide_memory_plan_destroy(plan);
+    tide_lifetimes_deinit(&lt);
+}
+
+/// Offset strategies place around what the user has fixed; pools and simulated allocators say that they cannot.
+static void given_offsets_are_kept_or_refused(void **state) {
+    (void)state;
+    tide_lifetimes lt = {0};
+    tide_error err = TIDE_ERROR_INIT;
+    put(&lt, "a", 60, 0, 4);
+    put(&lt, "b", 30, 1, 3);
+    tide_lifetime item = an_item("fixed", 20, 1, 2, 4);
+    item.fixed = true;
+    item.fixed_offset_bytes = 40;
+    assert_tide_ok(tide_lifetimes_add(&lt, &item, &err), &err);
+    static const char *const keep[] = {
+        "naive", "linear_scan", "greedy_by_size", "greedy_by_size_best", "greedy_by_breadth", "greedy_by_conflicts",
+        "search"};
+    for (size_t k = 0; k < sizeof keep / sizeof *keep; k++) {
+        tide_memory_plan *plan = make_plan(&lt, keep[k]);
+        assert_int_equal(offset_of(plan, "fixed"), 40);
+        tide_memory_plan_destroy(plan);
+    }
+    static const char *const refuse[] = {"greedy_color", "greedy_color_best", "greedy_color_given",
+                                         "sim:caching",  "sim:bfc",           "sim:arena"};
+    for (size_t k = 0; k < sizeof refuse / sizeof *refuse; k++) {
+        const tide_strategy *s;
         tide_memory_plan *plan = NULL;
-        tide_error err = TIDE_ERROR_INIT;
-        assert_tide_status(tide_plan_make(&lt, all[s], NULL, &plan, &err), TIDE_ERR_OVERFLOW);
-        assert_text_has(err.msg, "'b'");
+        assert_tide_ok(tide_strategy_find(refuse[k], &s, &err), &err);
+        assert_tide_status(tide_plan_make(&lt, s, NULL, &plan, &err), TIDE_ERR_NOT_IMPLEMENTED);
+        assert_text_has(err.msg, "cannot keep given offsets, and 1 of 3 tensors have one");
+        assert_text_has(err.hint, "greedy_by_size");
         assert_null(plan);
     }
-    lt.items[1].size_bytes = 10;
-    check_all(&lt);
     tide_lifetimes_deinit(&lt);
-}
-
-static void no_memory_leaves_nothing(void **state) {
-    (void)state;
-    tide_lifetimes lt = {0};
-    tide_rng rng = {4};
-    put_random(&lt, &rng, 12, 8, 100, false);
-    const tide_strategy *const *all;
-    const size_t n_strategies = tide_strategies(&all);
-    for (size_t s = 0; s < n_strategies; s++) {
-        tide_status st = TIDE_ERR_NOMEM;
-        for (int64_t n = 0; st != TIDE_OK; n++) {
-            tide_host_stats before, after;
-            tide_memory_plan *plan = NULL;
-            tide_host_get_stats(&before);
-            tide_host_fail_after(n);
-            st = tide_plan_make(&lt, all[s], NULL, &plan, NULL);
-            tide_host_fail_after(-1);
-            tide_memory_plan_destroy(plan);
-            tide_host_get_stats(&after);
-            assert_int_equal(before.n_live, after.n_live);
-            if (st != TIDE_OK) assert_tide_status(st, TIDE_ERR_NOMEM);
-        }
-    }
-    tide_lifetimes_deinit(&lt);
-}
-
-// ---- determinism ----
-
-static void shuffle(tide_lifetimes *lt, tide_rng *rng) {
-    for (size_t i = lt->n; i > 1; i--) {
-        const size_t j = tide_rng_below(rng, i);
-        const tide_lifetime t = lt->items[i - 1];
-        lt->items[i - 1] = lt->items[j];
-        lt->items[j] = t;
-    }
-}
-
-/// Many equal sizes, so that ties decide.
-static void put_ties(tide_lifetimes *lt, tide_rng *rng) {
-    for (int i = 0; i < 60; i++) {
-        char name[16];
-        snprintf(name, sizeof name, "t%d", i);
-        const int64_t begin = (int64_t)tide_rng_below(rng, 20);
-        put(lt, name, 100 * (1 + tide_rng_below(rng, 3)), begin, begin + 1 + (int64_t)tide_rng_below(rng, 4));
-    }
-}
-
-// S23-11: 100 runs, each with the tensors listed in another order: the same place for every name.
-static void the_order_of_listing_changes_nothing(void **state) {
-    (void)state;
-    tide_rng rng = {11};
-    tide_lifetimes lt = {0};
-    put_ties(&lt, &rng);
-    const tide_strategy *const *all;
-    const size_t n = tide_strategies(&all);
-    for (size_t s = 0; s < n; s++) {
-        tide_memory_plan *want = make_plan(&lt, all[s]->name);
-        for (int run = 0; run < 100; run++) {
-            tide_lifetimes other;
-            assert_tide_status(tide_lifetimes_copy(&lt, &other, NULL), TIDE_OK);
-            if (run > 0) shuffle(&other, &rng);
-            tide_memory_plan *plan = make_plan(&other, all[s]->name);
-            assert_int_equal(plan->bytes, want->bytes);
-            assert_int_equal(plan->n_pools, want->n_pools);
-            for (size_t i = 0; i < lt.n; i++) {
-                assert_int_equal(offset_of(plan, lt.items[i].name), want->offsets[i]);
-                assert_int_equal(pool_of(plan, lt.items[i].name), want->pools[i]);
-            }
-            tide_memory_plan_destroy(plan);
-            tide_lifetimes_deinit(&other);
-        }
-        tide_memory_plan_destroy(want);
-    }
-    tide_lifetimes_deinit(&lt);
-}
-
-// ---- pools as offsets ----
-
-// a pool plan laid end to end passes the same checker and has the same bytes.
-static void a_pool_plan_becomes_an_offset_plan(void **state) {
-    (void)state;
-    for (uint64_t seed = 0; seed < 200; seed++) {
-        tide_rng rng = {seed};
-        tide_lifetimes lt = {0};
-        put_random(&lt, &rng, 40, 15, 300, seed % 2 == 1);
-        tide_memory_plan *pools = make_plan(&lt, "greedy_color"), *flat;
-        tide_error err = TIDE_ERROR_INIT;
-        assert_tide_ok(tide_plan_pools_to_offsets(pools, &flat, &err), &err);
-        assert_int_equal(flat->form, TIDE_PLAN_OFFSETS);
-        assert_int_equal(flat->bytes, pools->bytes);
-        assert_int_equal(flat->n_pools, 0);
-        assert_true(flat->verified);
-        assert_sound(flat);
-        for (size_t i = 0; i < lt.n; i++) {
-            assert_int_equal(flat->offsets[i], pools->offsets[i]);
-            assert_int_equal(flat->pools[i], TIDE_NO_POOL);
-        }
-        tide_memory_plan_destroy(flat);
-        tide_memory_plan_destroy(pools);
-        tide_lifetimes_deinit(&lt);
-    }
 }
 
 int main(void) {
@@ -490,18 +291,13 @@ int main(void) {
         tide_unit_test(names_are_found_and_slips_are_told),
         tide_unit_test(first_pool_and_best_pool_differ),
         tide_unit_test(a_pool_grows_in_ascending_order),
+        tide_unit_test(given_order_lets_pools_grow),
         tide_unit_test(first_gap_and_best_gap_differ),
         tide_unit_test(linear_scan_merges_neighbours),
         tide_unit_test(linear_scan_grows_from_the_free_end),
         tide_unit_test(breadth_goes_before_size),
-        tide_unit_test(every_plan_is_sound),
-        tide_unit_test(short_cuts_change_no_place),
-        tide_unit_test(many_conflicts_take_little_memory),
-        tide_unit_test(nothing_to_place),
-        tide_unit_test(sizes_that_do_not_add_up_are_refused),
-        tide_unit_test(no_memory_leaves_nothing),
-        tide_unit_test(the_order_of_listing_changes_nothing),
-        tide_unit_test(a_pool_plan_becomes_an_offset_plan),
+        tide_unit_test(conflicts_go_before_size),
+        tide_unit_test(given_offsets_are_kept_or_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,17 +66,17 @@ static void test_file_is_recognised_by_content(void **state) {
     tmp_dir d;
     tmp_dir_make(&d);
     demo_record(d.file, 0);
-    assert_sql(d.file, "PRAGMA user_version", "1\n");
+    assert_sql(d.file, "PRAGMA user_version", "2\n");
     assert_sql(d.file, "PRAGMA application_id", "1953064037\n"); // 'tide'
     assert_sql(d.file, "PRAGMA page_size", "8192\n");
     assert_sql(d.file, "PRAGMA journal_mode", "delete\n");
     assert_sql(d.file, "PRAGMA integrity_check", "ok\n");
     assert_sql(d.file, "SELECT count(*) FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND strict",
-               "14\n");
+               "19\n");
     assert_sql(d.file, "SELECT key, value FROM meta WHERE key <> 'created_utc' ORDER BY key",
                "clock|CLOCK_MONOTONIC, ns\ncreated_by|tidemark\nfreed_bytes|11008\nn_blocks|13\nn_events|38\n"
                "n_names|17\nn_orphan_frees|0\nn_runs|2\nn_scope_events|30\nn_scopes|10\nrequested_bytes|11048\n"
-               "schema|tidemark.trace\nversion|1\n");
+               "schema|tidemark.trace\nversion|2\n");
     unsigned char head[TIDE_TRACE_HEAD_BYTES];
     FILE *f = fopen(d.file, "rb");
     assert_non_null(f);

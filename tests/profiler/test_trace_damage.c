@@ -99,15 +99,15 @@ static void test_other_versions(void **state) {
     tmp_dir d;
     tmp_dir_make(&d);
     demo_record(d.file, 0);
-    sql_exec(d.file, "PRAGMA user_version = 2");
-    expect_refused(d.file, "reads version 1");
+    sql_exec(d.file, "PRAGMA user_version = 3");
+    expect_refused(d.file, "reads version 2");
     tide_trace *t;
     tide_error err = TIDE_ERROR_INIT;
     assert_tide_status(tide_trace_open(d.file, &t, &err), TIDE_ERR_BAD_INPUT);
-    assert_text_has(err.msg, "version 2");
+    assert_text_has(err.msg, "version 3");
     assert_text_has(err.hint, "newer tidemark");
     sql_exec(d.file, "PRAGMA user_version = 0");
-    expect_refused(d.file, "reads version 1");
+    expect_refused(d.file, "reads version 2");
     tmp_dir_remove(&d);
 }
 
@@ -232,7 +232,37 @@ static void test_values_out_of_range(void **state) {
         "UPDATE plan_tensor SET offset_bytes = 9223372036854775807 WHERE run_id = 1 AND idx = 4",
         "UPDATE plan_tensor SET pool = 0 WHERE run_id = 1 AND idx = 4",
         "UPDATE plan_tensor SET node = 4294967295 WHERE run_id = 1 AND idx = 4",
-        "INSERT INTO plan_pool VALUES(1, 0, 5, 0, 1)",
+        "INSERT INTO plan_pool VALUES(1, 0, 5, 0, 1, 0)",
+        "UPDATE plan SET naive_peak_bytes = -1 WHERE run_id = 1",
+        "UPDATE plan SET naive_peak_bytes = naive_peak_bytes + 1 WHERE run_id = 1",
+        "UPDATE plan SET proved_bytes = proved_bytes + 1 WHERE run_id = 1",
+        "UPDATE plan SET n_buffers = 0 WHERE run_id = 1",
+        "DELETE FROM plan_buffer WHERE run_id = 1",
+        "INSERT INTO plan_buffer SELECT run_id, 1, device, kind, 0, 1, 0, 0, 0, 0, proof FROM plan_buffer WHERE run_id "
+        "= 1",
+        "UPDATE plan_buffer SET buffer = 1 WHERE run_id = 1",
+        "UPDATE plan_buffer SET bytes = bytes + 256 WHERE run_id = 1",
+        "UPDATE plan_buffer SET kind = 77 WHERE run_id = 1",
+        "UPDATE plan_buffer SET device = 'abacus' WHERE run_id = 1",
+        "UPDATE plan_buffer SET proof = 'hope' WHERE run_id = 1",
+        "UPDATE plan_tensor SET fixed_offset_bytes = 1 WHERE run_id = 1 AND idx = 4",
+        "UPDATE plan_tensor SET fixed_offset_bytes = 256 WHERE run_id = 1 AND idx = 4",
+        "UPDATE plan_tensor SET fixed_offset_bytes = -256 WHERE run_id = 1 AND idx = 4",
+        "UPDATE plan_tensor SET apart_set = 0 WHERE run_id = 1 AND idx = 4",
+        "UPDATE plan_tensor SET apart_set = 4294967296 WHERE run_id = 1 AND idx = 4",
+        "UPDATE plan_tensor SET alias = 'twin', alias_of = 2, alias_offset_bytes = 0 WHERE run_id = 1 AND idx = 4",
+        "UPDATE plan_tensor SET alias = 'view' WHERE run_id = 1 AND idx = 4",
+        "UPDATE plan_tensor SET alias = 'view', alias_of = 4, alias_offset_bytes = 0 WHERE run_id = 1 AND idx = 4",
+        "UPDATE plan_tensor SET alias = 'view', alias_of = 99, alias_offset_bytes = 0 WHERE run_id = 1 AND idx = 4",
+        "UPDATE plan_tensor SET alias = 'view', alias_of = 2, alias_offset_bytes = 900 WHERE run_id = 1 AND idx = 4",
+        "UPDATE plan_tensor SET alias = 'view', alias_of = 2, alias_offset_bytes = 0 WHERE run_id = 1 AND idx = 4",
+        "INSERT INTO plan_gap VALUES(1, 4, 1, 1, 2, 0, 0)",
+        "INSERT INTO plan_gap VALUES(1, 4, 0, 1, 1, 0, 0)",
+        "INSERT INTO plan_gap VALUES(1, 4, 0, 0, 9, 0, 0)",
+        "INSERT INTO plan_gap VALUES(1, 99, 0, 1, 2, 0, 0)",
+        "INSERT INTO plan_point_size VALUES(1, 4, 0, 500)",
+        "INSERT INTO plan_point VALUES(1, 1, 'p')",
+        "INSERT INTO plan_recomputed VALUES(1, 1, 'conv')",
         "DELETE FROM plan_step WHERE run_id = 1 AND step = 0",
     };
     for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {

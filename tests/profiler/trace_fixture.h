@@ -195,7 +195,21 @@ static inline tide_memory_plan *demo_plan_make(void) {
     p->align_bytes = 256;
     p->bytes = DEMO_BYTES;
     p->naive_bytes = DEMO_NAIVE_BYTES;
+    p->naive_peak_bytes = DEMO_BYTES;
     p->lower_bound_bytes = DEMO_BYTES;
+    p->proved_bytes = DEMO_BYTES;
+    p->n_buffers = 1;
+    p->buffers = tide_host_calloc(1, sizeof *p->buffers);
+    assert_non_null(p->buffers);
+    p->buffers[0] = (tide_plan_buffer){.device = TIDE_CPU,
+                                       .kind = TIDE_KIND_WORKSPACE,
+                                       .align_bytes = 256,
+                                       .bytes = DEMO_BYTES,
+                                       .naive_bytes = DEMO_NAIVE_BYTES,
+                                       .naive_peak_bytes = DEMO_BYTES,
+                                       .lower_bound_bytes = DEMO_BYTES,
+                                       .proved_bytes = DEMO_BYTES,
+                                       .proof = TIDE_PROOF_LIVE_SUM};
     p->proven = true;
     p->verified = true;
     p->time_ns = 4321;

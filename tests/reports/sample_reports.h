@@ -63,9 +63,9 @@ static inline tide_timeline *sample_pools(void) {
     tl->plan->form = TIDE_PLAN_POOLS;
     tl->plan->n_pools = 3;
     tl->plan->pool_list = tide_host_calloc(3, sizeof *tl->plan->pool_list);
-    tl->plan->pool_list[0] = (tide_plan_pool){196608, 0, 4};
-    tl->plan->pool_list[1] = (tide_plan_pool){262144, 196608, 3};
-    tl->plan->pool_list[2] = (tide_plan_pool){196608, 458752, 2};
+    tl->plan->pool_list[0] = (tide_plan_pool){196608, 0, 4, 0};
+    tl->plan->pool_list[1] = (tide_plan_pool){262144, 196608, 3, 0};
+    tl->plan->pool_list[2] = (tide_plan_pool){196608, 458752, 2, 0};
     return tl;
 }
 

@@ -19,13 +19,15 @@ typedef struct set {
 
 static const tide_run_mode modes[] = {TIDE_RUN_NAIVE, TIDE_RUN_PLANNED};
 
-static inline void open_set(set *s, tide_graph *g, tide_run_mode mode) {
+static inline void open_set_aliased(set *s, tide_graph *g, tide_run_mode mode, unsigned passes) {
     rt_rig_open(&s->rig);
     s->p = rt_build(g);
-    s->m = rt_plan(s->p, "greedy_by_size");
+    s->m = rt_plan_aliased(s->p, "greedy_by_size", passes, NULL);
     s->ip = rt_inference(&s->rig, s->p, s->m);
     s->c = rt_context(s->ip, mode, TIDE_FILL_POISON);
 }
+
+static inline void open_set(set *s, tide_graph *g, tide_run_mode mode) { open_set_aliased(s, g, mode, 0); }
 
 static inline void close_set(set *s) {
     tide_context_destroy(s->c);

@@ -263,10 +263,19 @@ tide_program *rt_build(tide_graph *g) {
     return p;
 }
 
-tide_memory_plan *rt_plan(const tide_program *p, const char *strategy) {
+tide_memory_plan *rt_plan(const tide_program *p, const char *strategy) { return rt_plan_aliased(p, strategy, 0, NULL); }
+
+tide_memory_plan *rt_plan_aliased(const tide_program *p, const char *strategy, unsigned passes, size_t *n_aliases) {
     tide_error err = TIDE_ERROR_INIT;
     tide_lifetimes lt;
     assert_tide_ok(tide_liveness(p, TIDE_DEFAULT_ALIGN, &lt, &err), &err);
+    size_t n, sum = 0;
+    for (unsigned pass = 0; pass < TIDE_N_PASSES; pass++) {
+        if ((passes >> pass & 1u) == 0) continue;
+        assert_tide_ok(tide_pass_alias(p, (tide_pass)pass, &lt, &n, &err), &err);
+        sum += n;
+    }
+    if (n_aliases != NULL) *n_aliases = sum;
     const tide_strategy *s;
     assert_tide_ok(tide_strategy_find(strategy, &s, &err), &err);
     const tide_strategy_options opt = {0};
@@ -274,6 +283,14 @@ tide_memory_plan *rt_plan(const tide_program *p, const char *strategy) {
     assert_tide_ok(tide_plan_make(&lt, s, &opt, &m, &err), &err);
     tide_lifetimes_deinit(&lt);
     return m;
+}
+
+size_t rt_entry(const tide_memory_plan *m, const char *name) {
+    for (size_t i = 0; i < m->lifetimes.n; i++) {
+        if (strcmp(m->lifetimes.items[i].name, name) == 0) return i;
+    }
+    fail_msg("no entry '%s'", name);
+    return 0;
 }
 
 tide_inference_plan *rt_inference(rt_rig *r, tide_program *p, const tide_memory_plan *m) {

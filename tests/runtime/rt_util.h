@@ -8,7 +8,7 @@
 #include "core/memory/allocators/allocators.h"
 #include "core/memory/meter.h"
 #include "core/runtime/context.h"
-#include "planner/planner.h"
+#include "planner/passes.h"
 #include "tests/tide_test.h"
 
 // ---- rig: every allocation of weights, outputs, buffers and births goes through one metered allocator ----
@@ -50,6 +50,13 @@ tide_graph *rt_graph_sample(const char *name);
 
 tide_program *rt_build(tide_graph *g);
 tide_memory_plan *rt_plan(const tide_program *p, const char *strategy);
+/// A plan with the alias passes whose bits are set (1u << TIDE_PASS_VIEWS, …). *n_aliases may be NULL.
+tide_memory_plan *rt_plan_aliased(const tide_program *p, const char *strategy, unsigned passes, size_t *n_aliases);
+enum {
+    RT_ALL_ALIASES = (1 << TIDE_PASS_VIEWS | 1 << TIDE_PASS_SLICES | 1 << TIDE_PASS_IN_PLACE | 1 << TIDE_PASS_PARTS)
+};
+/// Entry of that name in the plan; fails the test when there is none.
+size_t rt_entry(const tide_memory_plan *m, const char *name);
 tide_inference_plan *rt_inference(rt_rig *r, tide_program *p, const tide_memory_plan *m);
 tide_context *rt_context(tide_inference_plan *ip, tide_run_mode mode, tide_fill fill);
 /// A float tensor of the default registry, filled with numbers that depend on `seed`.

@@ -46,7 +46,7 @@ static void run_graph(tide_graph *g) {
     rt_rig rig;
     rt_rig_open(&rig);
     tide_program *p = rt_build(g);
-    tide_memory_plan *m = rt_plan(p, "greedy_by_size");
+    tide_memory_plan *m = rt_plan_aliased(p, "greedy_by_size", RT_ALL_ALIASES, NULL);
     tide_inference_plan *ip = rt_inference(&rig, p, m);
     worker workers[N_THREADS];
     pthread_t threads[N_THREADS];

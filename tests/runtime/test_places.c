@@ -48,11 +48,16 @@ static void close_refused(broken *b, tide_status want, const char *node, const c
     assert_text_has(err.msg, node);
     assert_text_has(err.msg, port);
     assert_text_has(err.msg, word);
+    // Needs, offset where there is one, and size of the buffer, in the message and in the log line.
     char buffer[40];
-    snprintf(buffer, sizeof buffer, "buffer of %" PRIu64 " B", b->m->bytes);
-    if (want == TIDE_ERR_NO_SPACE) assert_text_has(err.msg, buffer);
+    const tide_plan_buffer *work = tide_memory_plan_buffer(b->m, TIDE_CPU, TIDE_KIND_WORKSPACE);
+    snprintf(buffer, sizeof buffer, "buffer of %" PRIu64 " B", work->bytes);
     assert_text_has(tide_text_str(&log), node);
     assert_text_has(tide_text_str(&log), port);
+    assert_text_has(tide_text_str(&log), word);
+    assert_text_has(tide_text_str(&log), want == TIDE_ERR_NO_SPACE ? buffer : "");
+    assert_text_has(tide_text_str(&log), want == TIDE_ERR_NO_SPACE ? "offset" : "");
+    assert_text_has(err.msg, want == TIDE_ERR_NO_SPACE ? buffer : "");
     tide_text_deinit(&log);
     // Also without anybody to tell: the same refusal.
     assert_tide_status(tide_inference_plan_create(b->p, &opt, &ip, NULL), want);
@@ -136,7 +141,7 @@ static void test_misaligned(void **state) {
     (void)state;
     broken b;
     open_case(&b, rt_graph_diamond());
-    b.m->bytes += 512;
+    b.m->buffers[0].bytes += 512;
     b.m->offsets[entry_of(b.m, "b")] += 8;
     close_refused(&b, TIDE_ERR_RUNTIME, "'left'", "port 0", "multiple of 256");
 }
@@ -157,6 +162,52 @@ static void test_other_device(void **state) {
     open_case(&b, rt_graph_diamond());
     b.m->lifetimes.items[entry_of(b.m, "b")].device = (tide_device){TIDE_DEVICE_CUDA, 1};
     close_refused(&b, TIDE_ERR_RUNTIME, "'left'", "port 0", "cuda:1");
+}
+
+/// A plan with a second buffer, of a kind that is not this program's.
+static void open_two_buffers(broken *b) {
+    rt_rig_open(&b->rig);
+    b->p = rt_build(rt_graph_diamond());
+    tide_error err = TIDE_ERROR_INIT;
+    tide_lifetimes lt;
+    assert_tide_ok(tide_liveness(b->p, TIDE_DEFAULT_ALIGN, &lt, &err), &err);
+    char name[] = "cache";
+    const tide_lifetime cache = {.name = name,
+                                 .size_bytes = 100000,
+                                 .align_bytes = 4096,
+                                 .begin_step = 0,
+                                 .end_step = 1,
+                                 .kind = TIDE_KIND_KV_CACHE,
+                                 .device = TIDE_CPU,
+                                 .node = TIDE_NO_INDEX,
+                                 .port = TIDE_NO_INDEX,
+                                 .value = TIDE_NO_INDEX};
+    assert_tide_ok(tide_lifetimes_add(&lt, &cache, &err), &err);
+    assert_tide_ok(tide_plan_make(&lt, tide_strategy_default(), NULL, &b->m, &err), &err);
+    tide_lifetimes_deinit(&lt);
+    assert_int_equal(b->m->n_buffers, 2);
+}
+
+/// S27-11, X-7: a run takes the Workspace buffer, not the sum of all; what ends behind it is outside.
+static void test_one_of_two_buffers_S27_11_X7(void **state) {
+    (void)state;
+    broken b;
+    open_two_buffers(&b);
+    const uint64_t work = tide_memory_plan_predicted(b.m, TIDE_KIND_WORKSPACE);
+    assert_true(work > 0 && work + 100000 <= b.m->bytes);
+    tide_inference_plan *ip = rt_inference(&b.rig, b.p, b.m);
+    tide_context *c = rt_context(ip, TIDE_RUN_PLANNED, TIDE_FILL_POISON);
+    tide_context_stats s;
+    tide_context_get_stats(c, &s);
+    assert_int_equal(s.buffer_bytes, work);
+    assert_int_equal(rt_live(&b.rig, TIDE_KIND_WORKSPACE), work);
+    rt_feed(c, b.p, &b.rig, 1);
+    rt_run(c);
+    assert_int_equal(rt_peak(&b.rig, TIDE_KIND_WORKSPACE), work);
+    tide_context_destroy(c);
+    tide_inference_plan_unref(ip);
+    b.m->offsets[entry_of(b.m, "b")] = work;
+    close_refused(&b, TIDE_ERR_NO_SPACE, "'left'", "port 0", "outside");
 }
 
 /// Overlaps are not looked for here, so what the verifier has not seen is not run.
@@ -257,17 +308,12 @@ static void test_same_names(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        tide_unit_test(test_missing_entry_S27_13),
-        tide_unit_test(test_missing_scratch_S27_13),
-        tide_unit_test(test_no_offset_S27_11),
-        tide_unit_test(test_outside_S27_11),
-        tide_unit_test(test_wrap_around_S27_11),
-        tide_unit_test(test_too_small_S27_11),
-        tide_unit_test(test_misaligned),
-        tide_unit_test(test_stale_plan),
-        tide_unit_test(test_other_device),
-        tide_unit_test(test_not_verified),
-        tide_unit_test(test_slots_and_results_S27_10_S27_26),
+        tide_unit_test(test_missing_entry_S27_13), tide_unit_test(test_missing_scratch_S27_13),
+        tide_unit_test(test_no_offset_S27_11),     tide_unit_test(test_outside_S27_11),
+        tide_unit_test(test_wrap_around_S27_11),   tide_unit_test(test_too_small_S27_11),
+        tide_unit_test(test_misaligned),           tide_unit_test(test_stale_plan),
+        tide_unit_test(test_other_device),         tide_unit_test(test_one_of_two_buffers_S27_11_X7),
+        tide_unit_test(test_not_verified),         tide_unit_test(test_slots_and_results_S27_10_S27_26),
         tide_unit_test(test_same_names),
     };
     return tide_registry_default() == NULL ? 1 : cmocka_run_group_tests(tests, NULL, NULL);

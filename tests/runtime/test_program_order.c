@@ -15,10 +15,10 @@ static tide_graph *sample_nth(size_t i) { return rt_graph_sample(samples[i]); }
 // ---- running ----
 
 /// Output bytes of a run with poison in all memory that nobody owns.
-static char *outputs_of(tide_program *p, tide_run_mode mode, size_t *n) {
+static char *outputs_of(tide_program *p, tide_run_mode mode, unsigned aliases, size_t *n) {
     rt_rig rig;
     rt_rig_open(&rig);
-    tide_memory_plan *m = rt_plan(p, "greedy_by_size");
+    tide_memory_plan *m = rt_plan_aliased(p, "greedy_by_size", aliases, NULL);
     tide_inference_plan *ip = rt_inference(&rig, p, m);
     tide_context *c = rt_context(ip, mode, TIDE_FILL_POISON);
     rt_feed(c, p, &rig, 42);
@@ -33,9 +33,9 @@ static char *outputs_of(tide_program *p, tide_run_mode mode, size_t *n) {
 }
 
 static void assert_runs_alike(tide_program *p, const char *want, size_t n_want) {
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < 3; k++) {
         size_t n;
-        char *got = outputs_of(p, k == 0 ? TIDE_RUN_NAIVE : TIDE_RUN_PLANNED, &n);
+        char *got = outputs_of(p, k == 0 ? TIDE_RUN_NAIVE : TIDE_RUN_PLANNED, k == 2 ? RT_ALL_ALIASES : 0, &n);
         assert_int_equal(n, n_want);
         assert_memory_equal(got, want, n);
         tide_host_free(got);
@@ -116,7 +116,7 @@ static void random_order(const tide_program *p, tide_rng *rng, uint32_t *out) {
 static void try_orders(tide_graph *(*make)(size_t), size_t i, int n_orders) {
     tide_program *p = rt_build(make(i));
     size_t n;
-    char *want = outputs_of(p, TIDE_RUN_NAIVE, &n);
+    char *want = outputs_of(p, TIDE_RUN_NAIVE, 0, &n);
     tide_rng rng = {i + 1};
     uint32_t order[128];
     for (int k = 0; k < n_orders; k++) {
@@ -167,7 +167,7 @@ static void test_bad_orders_are_refused(void **state) {
 static size_t try_repeats(tide_graph *(*make)(size_t), size_t i, size_t stride) {
     size_t n_done = 0, n;
     tide_program *p = rt_build(make(i));
-    char *want = outputs_of(p, TIDE_RUN_NAIVE, &n), *given = describe(p);
+    char *want = outputs_of(p, TIDE_RUN_NAIVE, 0, &n), *given = describe(p);
     const uint32_t n_steps = (uint32_t)p->n_steps;
     tide_program_unref(p);
     for (uint32_t k = 0; k < n_steps * (n_steps + 1); k += (uint32_t)stride) {
@@ -326,7 +326,7 @@ static void test_follow(void **state) {
         tide_program *p = disordered(make(nth), i + 7), *q = rt_build(make(nth));
         char *want = describe(p), *fresh = describe(q);
         size_t n;
-        char *bytes = outputs_of(q, TIDE_RUN_NAIVE, &n);
+        char *bytes = outputs_of(q, TIDE_RUN_NAIVE, 0, &n);
         const names s = names_of(p), own = names_of(q);
         n_twins += s.n_twice;
         assert_tide_ok(tide_program_follow(q, s.steps, s.n, s.twice, s.n_twice, &err), &err);
@@ -426,7 +426,7 @@ static void test_no_memory_changes_nothing(void **state) {
     for (int which = 0; which < 3; which++) {
         size_t n;
         tide_program *p = rt_build(rt_graph_long());
-        char *was = describe(p), *bytes = outputs_of(p, TIDE_RUN_NAIVE, &n);
+        char *was = describe(p), *bytes = outputs_of(p, TIDE_RUN_NAIVE, 0, &n);
         p->graph->cap_nodes = p->graph->n_nodes; // both must grow: the nodes have moved when the values cannot
         p->graph->cap_values = p->graph->n_values;
         tide_status st = TIDE_ERR_NOMEM;

@@ -192,7 +192,7 @@ typedef struct set {
 static void open_set(set *x, tide_graph *g, tide_run_mode mode) {
     open_scarce(&x->s, -1);
     x->p = rt_build(g);
-    x->m = rt_plan(x->p, "greedy_by_size");
+    x->m = rt_plan_aliased(x->p, "greedy_by_size", RT_ALL_ALIASES, NULL);
     x->ip = rt_inference(&x->s.rig, x->p, x->m);
     x->c = rt_context(x->ip, mode, TIDE_FILL_POISON);
     rt_feed(x->c, x->p, &x->s.rig, 7);

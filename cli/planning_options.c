@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT
+//
+// The options of planning. See planning.h.
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/planning.h"
+#include "core/base/host_alloc.h"
+
+// ---- one option ----
+
+/// "25%" or "25": a share of 0.25.
+static bool parse_percent(const cli_command *cmd, const char *option, const char *text, double *share) {
+    char digits[32];
+    const size_t len = strlen(text);
+    const size_t n = len > 0 && text[len - 1] == '%' ? len - 1 : len;
+    double percent;
+    if (n >= sizeof digits) {
+        cli_usage(cmd, "%s: '%s' is no percentage", option, text);
+        return false;
+    }
+    memcpy(digits, text, n);
+    digits[n] = '\0';
+    if (!cli_parse_real(cmd, option, digits, &percent)) return false;
+    if (percent > 1e6) {
+        cli_usage(cmd, "%s: %s is more than ten thousand times the work", option, text);
+        return false;
+    }
+    *share = percent / 100;
+    return true;
+}
+
+static int take_strategy(cli_planning *p) {
+    tide_error err = TIDE_ERROR_INIT;
+    const tide_strategy *strategy;
+    if (tide_strategy_find(optarg, &strategy, &err) != TIDE_OK) {
+        cli_print_error(&err);
+        return -1;
+    }
+    p->strategy = optarg;
+    return 1;
+}
+
+static int take_limit(const cli_command *cmd, cli_planning *p, int c) {
+    double seconds;
+    uint64_t n;
+    if (c == CLI_OPT_NODE_LIMIT)
+        return cli_parse_count(cmd, "--node-limit", optarg, UINT64_MAX, &p->node_limit) ? 1 : -1;
+    if (c == CLI_OPT_THREADS) {
+        if (!cli_parse_count(cmd, "--threads", optarg, 1024, &n)) return -1;
+        p->n_threads = (uint32_t)n;
+        return 1;
+    }
+    if (!cli_parse_real(cmd, "--time-limit", optarg, &seconds)) return -1;
+    if (seconds > 1e9) {
+        cli_usage(cmd, "--time-limit: %s seconds are more than 30 years", optarg);
+        return -1;
+    }
+    p->time_limit_ns = (uint64_t)(seconds * 1e9);
+    if (p->time_limit_ns > 0) return 1;
+    cli_usage(cmd, "--time-limit: %s seconds are no time at all", optarg);
+    return -1;
+}
+
+int cli_planning_option(const cli_command *cmd, cli_planning *p, int c) {
+    if (c >= CLI_OPT_NO_PASS && c < CLI_OPT_NO_PASS + TIDE_N_PASSES) {
+        p->no_pass[c - CLI_OPT_NO_PASS] = true;
+        return 1;
+    }
+    switch (c) {
+    case CLI_OPT_STRATEGY:
+        return take_strategy(p);
+    case CLI_OPT_NO_FUSE:
+        p->no_fuse = true;
+        return 1;
+    case CLI_OPT_NO_PASSES:
+        for (int k = 0; k < TIDE_N_PASSES; k++) p->no_pass[k] = k != TIDE_PASS_RECOMPUTE || p->no_pass[k];
+        return 1;
+    case CLI_OPT_ALLOW_RECOMPUTE:
+        return parse_percent(cmd, "--allow-recompute", optarg, &p->recompute_share) ? 1 : -1;
+    case CLI_OPT_ALIGN:
+        if (!cli_parse_size(cmd, "--align", optarg, &p->align_bytes)) return -1;
+        if (p->align_bytes != 0 && (p->align_bytes & (p->align_bytes - 1)) == 0) return 1;
+        cli_usage(cmd, "--align: %s is not a power of two", optarg);
+        return -1;
+    case CLI_OPT_SEED:
+        return cli_parse_count(cmd, "--seed", optarg, UINT64_MAX, &p->seed) ? 1 : -1;
+    case CLI_OPT_TIME_LIMIT:
+    case CLI_OPT_NODE_LIMIT:
+    case CLI_OPT_THREADS:
+        return take_limit(cmd, p, c);
+    case CLI_OPT_SHAPE:
+        return cli_shapes_add(cmd, &p->shapes, optarg) ? 1 : -1;
+    default:
+        return 0;
+    }
+}
+
+int cli_parse_options(const cli_command *cmd, int argc, char **argv, const struct option *table, cli_planning *p,
+                      int (*take)(void *ctx, int c), void *ctx) {
+    int c;
+    while ((c = cli_next_option(cmd, argc, argv, table)) != -1) {
+        if (c == 'h') return CLI_EXIT_OK;
+        const int taken = cli_planning_option(cmd, p, c);
+        if (taken < 0 || (taken == 0 && take(ctx, c) != CLI_EXIT_OK)) return CLI_EXIT_USAGE;
+    }
+    if (optind + 1 != argc) return cli_usage(cmd, "one FILE is needed, %d given", argc - optind);
+    return CLI_GO_ON;
+}
+
+void cli_planning_deinit(cli_planning *p) {
+    cli_shapes_deinit(&p->shapes);
+    cli_profile_deinit(&p->profile);
+}
+
+tide_strategy_options cli_strategy_options(const cli_planning *p) {
+    return (tide_strategy_options){.seed = p->seed,
+                                   .time_limit_ns = p->time_limit_ns,
+                                   .node_limit = p->node_limit,
+                                   .capacity_bytes = p->capacity_bytes,
+                                   .n_threads = p->n_threads};
+}
+
+tide_pass_options cli_pass_options(const cli_planning *p) {
+    tide_pass_options opt = {.recompute_share = p->recompute_share,
+                             .align_bytes = p->align_bytes != 0 ? p->align_bytes : TIDE_DEFAULT_ALIGN};
+    memcpy(opt.off, p->no_pass, sizeof opt.off);
+    return opt;
+}
+
+tide_status cli_strategy(const cli_planning *p, const tide_strategy **out, tide_error *err) {
+    *out = tide_strategy_default();
+    return p->strategy != NULL ? tide_strategy_find(p->strategy, out, err) : TIDE_OK;
+}
+
+// ---- profiles ----
+
+static size_t count_points(const char *text, char separator) {
+    size_t n = 1;
+    for (; *text != '\0'; text++) n += *text == separator;
+    return n;
+}
+
+static bool parse_points(const cli_command *cmd, const char *text, char separator, tide_shape *out, size_t n) {
+    for (size_t k = 0; k < n; k++) {
+        const char *end = strchr(text, separator);
+        char *one = end != NULL ? tide_host_strndup(text, (size_t)(end - text)) : tide_host_strdup(text);
+        tide_error err = TIDE_ERROR_INIT;
+        if (one == NULL) TIDE_FAIL(&err, TIDE_ERR_NOMEM, "out of memory");
+        // A scalar has no extents to choose.
+        if (one != NULL && one[0] == '\0') TIDE_FAIL(&err, TIDE_ERR_INVALID, "a size is empty");
+        const bool good = one != NULL && one[0] != '\0' && tide_shape_parse(one, &out[k], &err) == TIDE_OK;
+        tide_host_free(one);
+        if (!good) {
+            cli_usage(cmd, "--profile: %s", err.msg);
+            return false;
+        }
+        if (end != NULL) text = end + 1;
+    }
+    return true;
+}
+
+static bool add_input(const cli_command *cmd, cli_profile *profile, const char *text, const char *eq) {
+    const char separator = strchr(eq, ':') != NULL ? ':' : ',';
+    const size_t n = count_points(eq + 1, separator);
+    if (n < 2 || n > 64 || (separator == ':' && n > 3)) {
+        cli_usage(cmd, "--profile: '%s' is not of the form NAME=MIN:OPT:MAX, nor a list NAME=DIMS,DIMS,…", text);
+        return false;
+    }
+    if (profile->n > 0 && n != profile->n_points) {
+        cli_usage(cmd, "--profile: '%s' has %zu sizes, the one before it %zu", text, n, profile->n_points);
+        return false;
+    }
+    cli_profile_input input = {.name = tide_host_strndup(text, (size_t)(eq - text)),
+                               .shapes = tide_host_calloc(n, sizeof *input.shapes)};
+    bool good = input.name != NULL && input.shapes != NULL &&
+                tide_host_grow(&profile->inputs, &profile->cap, profile->n + 1, sizeof input) == TIDE_OK;
+    if (!good)
+        cli_usage(cmd, "--profile: out of memory");
+    else
+        good = parse_points(cmd, eq + 1, separator, input.shapes, n);
+    if (!good) {
+        tide_host_free(input.name);
+        tide_host_free(input.shapes);
+        return false;
+    }
+    profile->inputs[profile->n++] = input;
+    profile->n_points = n;
+    return true;
+}
+
+bool cli_profile_add(const cli_command *cmd, cli_profile *profile, const char *text) {
+    const char *eq = strrchr(text, '=');
+    if (eq == NULL || eq == text) {
+        cli_usage(cmd, "--profile: '%s' is not of the form NAME=1x3x32x32:1x3x64x64:1x3x224x224", text);
+        return false;
+    }
+    for (size_t i = 0; i < profile->n; i++) {
+        if (strlen(profile->inputs[i].name) != (size_t)(eq - text) ||
+            strncmp(profile->inputs[i].name, text, (size_t)(eq - text)) != 0)
+            continue;
+        cli_usage(cmd, "--profile: '%s' is there twice", profile->inputs[i].name);
+        return false;
+    }
+    return add_input(cmd, profile, text, eq);
+}
+
+void cli_profile_deinit(cli_profile *profile) {
+    for (size_t i = 0; i < profile->n; i++) {
+        tide_host_free(profile->inputs[i].name);
+        tide_host_free(profile->inputs[i].shapes);
+    }
+    tide_host_free(profile->inputs);
+    *profile = (cli_profile){0};
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+//
+// Every pair of operands of every step is put to the operator's row. See alias_facts.h.
+#include "core/runtime/alias_facts.h"
+
+#include "core/base/host_alloc.h"
+#include "core/runtime/value_operand.h"
+
+static bool is_variable(const tide_graph *g, uint32_t value_i) {
+    return value_i != TIDE_NO_VALUE && g->values[value_i].constant == NULL;
+}
+
+static tide_status add(tide_alias_facts *f, const tide_alias_fact *fact, tide_error *err) {
+    if (tide_host_grow(&f->list, &f->cap, f->n + 1, sizeof *f->list) != TIDE_OK)
+        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu alias facts", f->n + 1);
+    f->list[f->n++] = *fact;
+    return TIDE_OK;
+}
+
+static tide_status ask_pair(const tide_graph *g, uint32_t step, const tide_infer *x, size_t in_i, size_t out_i,
+                            tide_alias_facts *f, tide_error *err) {
+    const tide_node *node = x->node;
+    if (!is_variable(g, node->inputs[in_i]) || !is_variable(g, node->outputs[out_i])) return TIDE_OK;
+    tide_alias_fact fact = {.step = step,
+                            .in_i = (uint32_t)in_i,
+                            .out_i = (uint32_t)out_i,
+                            .in_value = node->inputs[in_i],
+                            .out_value = node->outputs[out_i],
+                            .alias = tide_op_alias_of(node->def, x, in_i, out_i),
+                            .may_overwrite = out_i == 0 && tide_op_may_overwrite(node->def, x, in_i)};
+    if (fact.alias.kind == TIDE_OP_ALIAS_NONE && !fact.may_overwrite) return TIDE_OK;
+    fact.bytes = fact.alias.kind == TIDE_OP_ALIAS_PART ? x->in[in_i].size_bytes : x->out[out_i].size_bytes;
+    return add(f, &fact, err);
+}
+
+static tide_status ask_step(const tide_graph *g, uint32_t step, const tide_node *node, tide_operand *operands,
+                            tide_alias_facts *f, tide_error *err) {
+    tide_operand *out = operands + node->n_inputs;
+    TIDE_TRY(tide__value_operands(g, node->inputs, node->n_inputs, operands, err));
+    TIDE_TRY(tide__value_operands(g, node->outputs, node->n_outputs, out, err));
+    const tide_infer x = {.node = node, .in = operands, .n_in = node->n_inputs, .out = out, .n_out = node->n_outputs};
+    for (size_t out_i = 0; out_i < node->n_outputs; out_i++) {
+        for (size_t in_i = 0; in_i < node->n_inputs; in_i++) TIDE_TRY(ask_pair(g, step, &x, in_i, out_i, f, err));
+    }
+    return TIDE_OK;
+}
+
+static bool says_nothing(const tide_op_def *def) {
+    return def->alias == NULL && def->inplace_inputs == 0 && (def->flags & TIDE_OP_VIEW) == 0;
+}
+
+static tide_status ask_all(const tide_program *p, tide_alias_facts *f, tide_error *err) {
+    for (uint32_t step = 0; step < p->n_steps; step++) {
+        f->first[step] = f->n;
+        const tide_node *node = &p->graph->nodes[p->steps[step].node];
+        if (says_nothing(node->def)) continue;
+        tide_operand *operands = tide_host_calloc(node->n_inputs + node->n_outputs + 1, sizeof *operands);
+        if (operands == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the operands of '%s'", node->name);
+        const tide_status st = ask_step(p->graph, step, node, operands, f, err);
+        tide_host_free(operands);
+        TIDE_TRY(st);
+    }
+    f->first[p->n_steps] = f->n;
+    return TIDE_OK;
+}
+
+tide_status tide_alias_facts_make(const tide_program *p, tide_alias_facts *out, tide_error *err) {
+    tide_alias_facts f = {.n_steps = p->n_steps};
+    f.first = tide_host_calloc(p->n_steps + 1, sizeof *f.first);
+    tide_status st = f.first != NULL
+                         ? ask_all(p, &f, err)
+                         : TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the facts of %zu steps", p->n_steps);
+    if (st != TIDE_OK) {
+        tide_alias_facts_deinit(&f);
+        return st;
+    }
+    *out = f;
+    return TIDE_OK;
+}
+
+/// What `f` says of the same operands of the same step; NULL: nothing.
+static const tide_alias_fact *same_operands(const tide_alias_facts *f, const tide_alias_fact *as) {
+    for (size_t k = f->first[as->step]; k < f->first[as->step + 1]; k++) {
+        if (f->list[k].in_i == as->in_i && f->list[k].out_i == as->out_i) return &f->list[k];
+    }
+    return NULL;
+}
+
+tide_status tide_alias_facts_narrow(tide_alias_facts *f, const tide_alias_facts *other, tide_error *err) {
+    if (f->n_steps != other->n_steps)
+        return TIDE_FAIL(err, TIDE_ERR_INCOMPARABLE, "alias facts of %zu steps and of %zu", f->n_steps, other->n_steps);
+    for (size_t k = 0; k < f->n; k++) {
+        tide_alias_fact *a = &f->list[k];
+        const tide_alias_fact *b = same_operands(other, a);
+        if (b == NULL || a->alias.kind != b->alias.kind || a->alias.offset_bytes != b->alias.offset_bytes)
+            a->alias = (tide_op_alias){TIDE_OP_ALIAS_NONE, 0};
+        a->may_overwrite = a->may_overwrite && b != NULL && b->may_overwrite;
+    }
+    return TIDE_OK;
+}
+
+void tide_alias_facts_deinit(tide_alias_facts *f) {
+    tide_host_free(f->list);
+    tide_host_free(f->first);
+    *f = (tide_alias_facts){0};
+}

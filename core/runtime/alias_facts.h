@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+//
+// alias facts: what the operators of a program say about operands that may share bytes. One table, from which the
+// planner's alias passes choose, and against which the runtime checks whatever plan it is handed.
+#ifndef TIDE_CORE_RUNTIME_ALIAS_FACTS_H
+#define TIDE_CORE_RUNTIME_ALIAS_FACTS_H
+
+#include "core/graph/op_def.h"
+#include "core/runtime/program.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// One input and one output of one step that may share bytes; neither is a constant.
+typedef struct tide_alias_fact {
+    uint32_t step;
+    uint32_t in_i, out_i;         ///< which input and output of its node
+    uint32_t in_value, out_value; ///< in the graph
+    tide_op_alias alias;          ///< kind NONE when only the next is true
+    bool may_overwrite;           ///< out_i is 0 and may overwrite the input
+    uint64_t bytes;               ///< of the operand that lies inside the other, or overwrites it
+} tide_alias_fact;
+
+typedef struct tide_alias_facts {
+    tide_alias_fact *list; ///< [n] by step, then output, then input
+    size_t n, cap;
+    size_t *first; ///< [n_steps + 1] those of step s are list[first[s]] … list[first[s + 1] - 1]
+    size_t n_steps;
+} tide_alias_facts;
+
+/// @return TIDE_ERR_UNKNOWN_SIZE or TIDE_ERR_OVERFLOW naming a tensor, TIDE_ERR_BUSY (a guarded constant),
+/// TIDE_ERR_NOMEM
+tide_status tide_alias_facts_make(const tide_program *p, tide_alias_facts *out, tide_error *err) TIDE_NODISCARD;
+/// Keep what both say: the same alias, at the same offset, and overwriting that both allow. For one program at several
+/// sizes, its steps in the same order each time. @return TIDE_ERR_INCOMPARABLE when the numbers of steps differ
+tide_status tide_alias_facts_narrow(tide_alias_facts *f, const tide_alias_facts *other, tide_error *err) TIDE_NODISCARD;
+void tide_alias_facts_deinit(tide_alias_facts *f);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

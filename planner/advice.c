@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: MIT
+//
+// advice: which single change would make a plan fit. See advice.h.
+//
+// A change is made to the table, the table is bounded anew, and where the bound says that it may fit a plan is made:
+// only a plan says that it does.
+#include "planner/advice.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/checked.h"
+#include "core/base/host_alloc.h"
+#include "planner/problem.h"
+
+/// Tensors at the peak that are tried one by one, and plans that are made to see whether a change is enough.
+enum { MAX_TENSORS = 24, MAX_TENSORS_LARGE = 4, LARGE_TABLE = 50000 };
+#define PLAN_TIME_NS UINT64_C(300000000)
+
+const char *tide_change_name(tide_change_kind kind) {
+    static const char *const names[] = {
+#define XX(name, text) text,
+        TIDE_CHANGE_MAP(XX)
+#undef XX
+    };
+    return (unsigned)kind < TIDE_N_CHANGES ? names[kind] : "change ?";
+}
+
+typedef struct adviser {
+    const tide_advice_question *q;
+    const tide_lifetimes *lt;
+    tide_advice *out;
+    size_t cap;
+    uint64_t bound_bytes; // of the table as it is, with all that is persistent: what a bare bound is held against
+    tide_error *err;
+} adviser;
+
+static uint64_t sum_of(uint64_t a, uint64_t b) { return tide_add_u64(a, b, &a) ? a : UINT64_MAX; }
+
+/// What every kind holds beside the buffers.
+static uint64_t persistent_bytes(const tide_lifetimes *lt) {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < lt->n; i++) {
+        if (lt->items[i].persistent) sum = sum_of(sum, tide_lifetime_aligned_bytes(&lt->items[i]));
+    }
+    return sum;
+}
+
+// ---- measuring a changed table ----
+
+/// The best bound on the buffers' bytes that needs no search.
+static tide_status bound(const tide_lifetimes *lt, uint64_t *bytes, tide_error *err) {
+    tide_problems problems;
+    *bytes = 0;
+    TIDE_TRY(tide__problems_make(lt, &problems, err));
+    for (size_t b = 0; b < problems.n; b++) *bytes = sum_of(*bytes, problems.list[b].proved_bytes);
+    tide__problems_deinit(&problems);
+    return TIDE_OK;
+}
+
+/// Plan the table where the bound says that it may fit. *planned: row->need_bytes is a plan's, not the bound.
+static tide_status try_plan(const adviser *a, const tide_lifetimes *lt, tide_advice_row *row, bool *planned) {
+    const uint64_t rest = persistent_bytes(lt);
+    if (a->q->strategy == NULL || row->need_bytes > a->q->budget_bytes) return TIDE_OK;
+    const tide_strategy_options opt = {.time_limit_ns = PLAN_TIME_NS, .n_threads = 1};
+    tide_memory_plan *plan = NULL;
+    tide_error own = TIDE_ERROR_INIT;
+    const tide_status st = tide_plan_make(lt, a->q->strategy, &opt, &plan, &own);
+    if (st == TIDE_ERR_NOMEM) return TIDE_FAIL(a->err, st, "no memory to see what would fit");
+    if (st != TIDE_OK) return TIDE_OK;
+    row->need_bytes = sum_of(plan->bytes, rest);
+    row->fits = row->need_bytes <= a->q->budget_bytes;
+    *planned = true;
+    tide_memory_plan_destroy(plan);
+    return TIDE_OK;
+}
+
+/// Take `what`; a change that saves nothing against `now_bytes` is dropped.
+static tide_status add_row(adviser *a, tide_advice_row row, uint64_t now_bytes) {
+    row.saves_bytes = row.need_bytes < now_bytes ? now_bytes - row.need_bytes : 0;
+    if (row.saves_bytes == 0 || row.what == NULL ||
+        tide_host_grow(&a->out->rows, &a->cap, a->out->n + 1, sizeof row) != TIDE_OK) {
+        const bool failed = row.saves_bytes > 0;
+        tide_host_free(row.what);
+        return failed ? TIDE_FAIL(a->err, TIDE_ERR_NOMEM, "no memory for advice") : TIDE_OK;
+    }
+    a->out->rows[a->out->n++] = row;
+    return TIDE_OK;
+}
+
+static tide_status measure(adviser *a, const tide_lifetimes *lt, const tide_change *change, char *what) {
+    tide_advice_row row = {.change = *change, .what = what};
+    tide_error own = TIDE_ERROR_INIT;
+    bool planned = false;
+    tide_status st = bound(lt, &row.need_bytes, &own);
+    if (st == TIDE_OK) {
+        row.need_bytes = sum_of(row.need_bytes, persistent_bytes(lt));
+        st = try_plan(a, lt, &row, &planned);
+    }
+    // A bound is held against the bound: the gap of today's plan is not what the change would save.
+    if (st == TIDE_OK) return add_row(a, row, planned ? a->out->need_bytes : a->bound_bytes);
+    tide_host_free(what);
+    return st == TIDE_ERR_NOMEM ? TIDE_FAIL(a->err, st, "no memory for advice") : TIDE_OK;
+}
+
+// ---- changes that need the program ----
+
+static char *usual_words(const tide_change *c) {
+    tide_text words = {0};
+    switch (c->kind) {
+    case TIDE_CHANGE_PASS:
+        tide_text_addf(&words, "turn the pass '%s' on", tide_pass_name(c->pass));
+        break;
+    case TIDE_CHANGE_PASSES:
+        tide_text_add(&words, "turn all passes on");
+        break;
+    case TIDE_CHANGE_FUSE:
+        tide_text_add(&words, "fuse operators (leave --no-fuse out)");
+        break;
+    case TIDE_CHANGE_ALIGN:
+        tide_text_addf(&words, "--align %" PRIu64, c->align_bytes);
+        break;
+    case TIDE_CHANGE_RECOMPUTE:
+        tide_text_addf(&words, "--allow-recompute %.0f%%", 100 * c->recompute_share);
+        break;
+    default:
+        tide_text_add(&words, "open extents of the inputs half as large");
+        break;
+    }
+    return words.failed ? NULL : words.data;
+}
+
+static tide_status try_remake(adviser *a, const tide_change *change) {
+    tide_lifetimes lt = {0};
+    char *what = NULL;
+    tide_error own = TIDE_ERROR_INIT;
+    tide_status st = a->q->remake(a->q->ctx, change, &lt, &what, &own);
+    if (st == TIDE_ERR_NOMEM) return TIDE_FAIL(a->err, st, "no memory to see what would fit");
+    if (st != TIDE_OK) return TIDE_OK; // nothing to change, or not possible: no advice
+    if (what == NULL) what = usual_words(change);
+    st = measure(a, &lt, change, what);
+    tide_lifetimes_deinit(&lt);
+    return st;
+}
+
+static tide_status try_program(adviser *a) {
+    const tide_advice_question *q = a->q;
+    if (q->remake == NULL) return TIDE_OK;
+    size_t n_off = 0;
+    for (int p = 0; p < TIDE_N_PASSES; p++) {
+        if (p == TIDE_PASS_RECOMPUTE || !q->passes.off[p]) continue;
+        TIDE_TRY(try_remake(a, &(tide_change){.kind = TIDE_CHANGE_PASS, .pass = (tide_pass)p}));
+        n_off++;
+    }
+    if (n_off > 1) TIDE_TRY(try_remake(a, &(tide_change){.kind = TIDE_CHANGE_PASSES}));
+    if (q->no_fuse) TIDE_TRY(try_remake(a, &(tide_change){.kind = TIDE_CHANGE_FUSE}));
+    static const uint64_t aligns[] = {64, 16};
+    for (size_t k = 0; k < sizeof aligns / sizeof aligns[0]; k++) {
+        if (aligns[k] >= q->passes.align_bytes) continue;
+        TIDE_TRY(try_remake(a, &(tide_change){.kind = TIDE_CHANGE_ALIGN, .align_bytes = aligns[k]}));
+    }
+    static const double shares[] = {0.10, 0.25, 0.50};
+    for (size_t k = 0; k < sizeof shares / sizeof shares[0]; k++) {
+        if (shares[k] <= q->passes.recompute_share) continue;
+        TIDE_TRY(try_remake(a, &(tide_change){.kind = TIDE_CHANGE_RECOMPUTE, .recompute_share = shares[k]}));
+    }
+    return try_remake(a, &(tide_change){.kind = TIDE_CHANGE_EXTENTS});
+}
+
+// ---- changes to one tensor ----
+
+/// The tensor and all that lies in it, taking nothing or half. @return how many lie in it
+static size_t shrink(tide_lifetimes *lt, uint32_t root, bool gone) {
+    size_t n_inside = 0;
+    for (uint32_t i = 0; i < lt->n; i++) {
+        tide_lifetime *item = &lt->items[i];
+        if (tide_lifetimes_root(lt, i, NULL) != root) continue;
+        n_inside += i != root;
+        // Half of a whole holds the halves of its parts: all are rounded down alike.
+        item->size_bytes = gone ? 0 : i == root ? item->size_bytes - item->size_bytes / 2 : item->size_bytes / 2;
+        item->alias_offset_bytes = gone ? 0 : item->alias_offset_bytes / 2;
+        for (uint32_t g = 0; g < item->n_gaps; g++) {
+            item->gaps[g].lo_bytes = gone ? 0 : item->gaps[g].lo_bytes / 2;
+            item->gaps[g].hi_bytes = gone ? 0 : item->gaps[g].hi_bytes / 2;
+        }
+    }
+    return n_inside;
+}
+
+static tide_status try_tensor(adviser *a, uint32_t root, bool gone) {
+    tide_lifetimes copy;
+    TIDE_TRY(tide_lifetimes_copy(a->lt, &copy, a->err));
+    const size_t n_inside = shrink(&copy, root, gone);
+    char with[64] = "";
+    if (n_inside > 0) snprintf(with, sizeof with, " and the %zu in it", n_inside);
+    tide_text what = {0};
+    if (gone)
+        tide_text_addf(&what, "without '%s'%s", a->lt->items[root].name, with);
+    else
+        tide_text_addf(&what, "'%s'%s at half %s size (16-bit)", a->lt->items[root].name, with,
+                       n_inside > 0 ? "their" : "its");
+    const tide_change change = {.kind = gone ? TIDE_CHANGE_GONE : TIDE_CHANGE_HALF, .item = root};
+    if (what.failed) {
+        tide_text_deinit(&what);
+        what.data = NULL;
+    }
+    const tide_status st = measure(a, &copy, &change, what.data);
+    tide_lifetimes_deinit(&copy);
+    return st;
+}
+
+/// Of the rows from `first` on the one to show: the smallest tensor that is enough, else the one that saves most.
+static void keep_best(adviser *a, size_t first) {
+    size_t best = first;
+    for (size_t k = first; k < a->out->n; k++) {
+        const tide_advice_row *x = &a->out->rows[k], *y = &a->out->rows[best];
+        const uint64_t size = a->lt->items[x->change.item].size_bytes, other = a->lt->items[y->change.item].size_bytes;
+        if (x->fits != y->fits ? x->fits : x->fits ? size < other : x->saves_bytes > y->saves_bytes) best = k;
+    }
+    for (size_t k = first; k < a->out->n; k++) {
+        if (k != best) tide_host_free(a->out->rows[k].what);
+    }
+    if (first >= a->out->n) return;
+    a->out->rows[first] = a->out->rows[best];
+    a->out->n = first + 1;
+}
+
+static tide_status try_tensors(adviser *a, const tide_peaks *peaks, bool gone) {
+    const size_t first = a->out->n;
+    size_t left = a->lt->n > LARGE_TABLE ? MAX_TENSORS_LARGE : MAX_TENSORS;
+    for (size_t b = 0; b < peaks->n; b++) {
+        for (size_t k = 0; k < peaks->list[b].n && left > 0; k++) {
+            const tide_peak_entry *e = &peaks->list[b].entries[k];
+            // Scratch is what a kernel asks for: it has no narrower type.
+            if (e->inside || (!gone && a->lt->items[e->item].role == TIDE_ROLE_SCRATCH)) continue;
+            TIDE_TRY(try_tensor(a, e->item, gone));
+            left--;
+        }
+    }
+    keep_best(a, first);
+    return TIDE_OK;
+}
+
+static tide_status try_weights(adviser *a) {
+    tide_lifetimes copy;
+    TIDE_TRY(tide_lifetimes_copy(a->lt, &copy, a->err));
+    for (size_t i = 0; i < copy.n; i++) {
+        if (copy.items[i].role == TIDE_ROLE_WEIGHT) copy.items[i].size_bytes -= copy.items[i].size_bytes / 2;
+    }
+    const tide_status st = measure(a, &copy, &(tide_change){.kind = TIDE_CHANGE_WEIGHTS},
+                                   tide_host_strdup("weights at half their size (16-bit)"));
+    tide_lifetimes_deinit(&copy);
+    return st;
+}
+
+/// The bound leaves room that no plan has used: nothing need change but the search.
+static tide_status try_search(adviser *a) {
+    const uint64_t proved = sum_of(a->q->plan->proved_bytes, a->out->persistent_bytes);
+    const uint64_t need = a->bound_bytes < proved ? proved : a->bound_bytes;
+    if (need > a->q->budget_bytes) return TIDE_OK;
+    const tide_advice_row row = {.change = {.kind = TIDE_CHANGE_SEARCH},
+                                 .what = tide_host_strdup("search longer (--time-limit): a smaller plan may exist, "
+                                                          "none was found"),
+                                 .need_bytes = need};
+    return add_row(a, row, a->out->need_bytes);
+}
+
+// ---- the whole ----
+
+static int compare_rows(const void *a, const void *b) {
+    const tide_advice_row *x = a, *y = b;
+    if (x->fits != y->fits) return x->fits ? -1 : 1;
+    if (x->fits && x->change.kind != y->change.kind) return x->change.kind < y->change.kind ? -1 : 1;
+    if (x->fits && x->change.kind == TIDE_CHANGE_RECOMPUTE)
+        return (x->change.recompute_share > y->change.recompute_share) -
+               (x->change.recompute_share < y->change.recompute_share);
+    if (x->fits && x->change.kind == TIDE_CHANGE_ALIGN) return x->change.align_bytes > y->change.align_bytes ? -1 : 1;
+    if (x->saves_bytes != y->saves_bytes) return x->saves_bytes > y->saves_bytes ? -1 : 1;
+    return strcmp(x->what, y->what);
+}
+
+static tide_status advise(adviser *a) {
+    tide_peaks peaks;
+    TIDE_TRY(bound(a->lt, &a->bound_bytes, a->err));
+    a->bound_bytes = sum_of(a->bound_bytes, a->out->persistent_bytes);
+    TIDE_TRY(tide_peaks_find(a->lt, &peaks, a->err));
+    tide_status st = try_search(a);
+    if (st == TIDE_OK) st = try_program(a);
+    if (st == TIDE_OK) st = try_tensors(a, &peaks, false);
+    if (st == TIDE_OK) st = try_tensors(a, &peaks, true);
+    if (st == TIDE_OK) st = try_weights(a);
+    tide_peaks_deinit(&peaks);
+    return st;
+}
+
+tide_status tide_advice_make(const tide_advice_question *q, tide_advice *out, tide_error *err) {
+    *out = (tide_advice){.budget_bytes = q->budget_bytes, .persistent_bytes = persistent_bytes(&q->plan->lifetimes)};
+    out->need_bytes = sum_of(q->plan->bytes, out->persistent_bytes);
+    adviser a = {.q = q, .lt = &q->plan->lifetimes, .out = out, .err = err};
+    const tide_status st = advise(&a);
+    if (st != TIDE_OK) {
+        tide_advice_deinit(out);
+        return st;
+    }
+    if (out->n > 1) qsort(out->rows, out->n, sizeof *out->rows, compare_rows);
+    return TIDE_OK;
+}
+
+void tide_advice_deinit(tide_advice *a) {
+    for (size_t k = 0; k < a->n; k++) tide_host_free(a->rows[k].what);
+    tide_host_free(a->rows);
+    *a = (tide_advice){0};
+}

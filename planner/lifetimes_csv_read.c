@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: MIT
+//
+// Lifetimes from a CSV in MiniMalloc's form and with columns of ours (docs/lifetimes-format.md): one buffer a line,
+// columns found by their heads.
+//
+//     id,lower,upper,size
+//     0,995328,1000448,656384
+//
+// Aliases name other lines, which may come later: they are made when all lines are read.
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/checked.h"
+#include "core/base/host_alloc.h"
+#include "planner/lifetimes_csv.h"
+#include "planner/planner.h"
+
+/// An alias that waits for its target.
+typedef struct pending {
+    uint32_t item;
+    size_t line;
+    tide_csv_field target; // as the field has it: NAME or NAME+OFFSET
+    tide_alias_kind kind;
+    tide_csv_field offset; // of column offset; len 0: not given
+} pending;
+
+typedef struct csv {
+    tide_csv_scan scan;
+    uint64_t align_bytes;                        // where a line has none
+    bool rounded;                                // sizes are rounded up where a line says nothing
+    tide_csv_column columns[TIDE_N_CSV_COLUMNS]; // what stands at each position
+    size_t n_columns;
+    bool has[TIDE_N_CSV_COLUMNS];
+    tide_strmap items; // id -> index
+    size_t *lines;     // [out.n] where each item stands, for "is there twice"
+    size_t cap_lines;
+    pending *aliases; // [n_aliases]
+    size_t n_aliases, cap_aliases;
+    tide_strmap sets;  // apart: name -> number by first appearance
+    uint32_t *numbers; // [sets.n] what the names say as numbers
+    size_t cap_numbers;
+    bool named_sets; // some name is no number: numbers are given in order of appearance
+    tide_lifetimes out;
+    tide_error *err;
+} csv;
+
+#define BAD(c, f, ...) tide__csv_bad_at(&(c)->scan, (f), TIDE_FAIL((c)->err, TIDE_ERR_BAD_INPUT, __VA_ARGS__))
+
+static tide_status no_memory(csv *c) { return TIDE_FAIL(c->err, TIDE_ERR_NOMEM, "no memory to read %s", c->scan.path); }
+
+/// What others refuse is the file's fault here: the same words as an input error at `f`.
+static tide_status as_bad_input(csv *c, tide_csv_field f, tide_status st) {
+    if (st == TIDE_OK || st == TIDE_ERR_NOMEM) return st;
+    if (c->err != NULL) c->err->status = TIDE_ERR_BAD_INPUT;
+    return tide__csv_bad_at(&c->scan, f, TIDE_ERR_BAD_INPUT);
+}
+
+// ---- head line ----
+
+static tide_status read_head(csv *c) {
+    tide_csv_field line, fields[TIDE_N_CSV_COLUMNS];
+    const tide_csv_field all = tide__csv_whole_line();
+    if (!tide__csv_next_line(&c->scan, &line)) return BAD(c, all, "the file is empty: want a line of column heads");
+    TIDE_TRY(tide__csv_split(&c->scan, line, fields, &c->n_columns));
+    for (size_t i = 0; i < c->n_columns; i++) {
+        TIDE_TRY(tide__csv_find_column(&c->scan, fields[i], &c->columns[i]));
+        if (c->has[c->columns[i]])
+            return BAD(c, fields[i], "column '%.*s' is there twice", tide__csv_shown(fields[i]), fields[i].text);
+        c->has[c->columns[i]] = true;
+    }
+    const bool *has = c->has;
+    if (has[TIDE_CSV_COLUMN_END] && has[TIDE_CSV_COLUMN_LAST])
+        return BAD(c, all, "both 'upper' and 'end' are there: one says where a lifetime ends");
+    if (!has[TIDE_CSV_COLUMN_ID]) return BAD(c, all, "the column 'id' is missing");
+    if (!has[TIDE_CSV_COLUMN_BEGIN]) return BAD(c, all, "the column 'lower' is missing");
+    if (!has[TIDE_CSV_COLUMN_END] && !has[TIDE_CSV_COLUMN_LAST]) return BAD(c, all, "the column 'upper' is missing");
+    if (!has[TIDE_CSV_COLUMN_SIZE]) return BAD(c, all, "the column 'size' is missing");
+    if (has[TIDE_CSV_COLUMN_ALIAS_KIND] && !has[TIDE_CSV_COLUMN_ALIAS])
+        return BAD(c, all, "the column 'alias_kind' is there without 'alias'");
+    return TIDE_OK;
+}
+
+// ---- fields of a row ----
+
+/// A line as it is read: the item, and what has to wait until all of its fields are there.
+typedef struct row {
+    tide_lifetime item;
+    tide_csv_field fields[TIDE_N_CSV_COLUMNS]; // by column; text NULL: not there
+    char word[128];                            // a short field as a C string
+} row;
+
+static bool given(const row *r, tide_csv_column column) {
+    return r->fields[column].text != NULL && r->fields[column].len > 0;
+}
+
+/// A short field as a C string; what is too long for any of our words stays wrong when it is cut.
+static const char *word_of(row *r, tide_csv_column column) {
+    const tide_csv_field f = r->fields[column];
+    snprintf(r->word, sizeof r->word, "%.*s", (int)(f.len < sizeof r->word ? f.len : sizeof r->word - 1), f.text);
+    return r->word;
+}
+
+static tide_status read_end(csv *c, row *r) {
+    if (c->has[TIDE_CSV_COLUMN_END])
+        return tide__csv_count(&c->scan, r->fields[TIDE_CSV_COLUMN_END], "the end step", &r->item.end_step);
+    int64_t last;
+    const tide_csv_field f = r->fields[TIDE_CSV_COLUMN_LAST];
+    TIDE_TRY(tide__csv_count(&c->scan, f, "the last step", &last));
+    if (!tide_add_i64(last, 1, &r->item.end_step)) return BAD(c, f, "the last step passes 2^63 - 2");
+    return TIDE_OK;
+}
+
+static tide_status read_numbers(csv *c, row *r) {
+    int64_t v = 0;
+    TIDE_TRY(tide__csv_count(&c->scan, r->fields[TIDE_CSV_COLUMN_BEGIN], "the first step", &r->item.begin_step));
+    TIDE_TRY(read_end(c, r));
+    TIDE_TRY(tide__csv_count(&c->scan, r->fields[TIDE_CSV_COLUMN_SIZE], "the size", &v));
+    r->item.size_bytes = (uint64_t)v;
+    if (given(r, TIDE_CSV_COLUMN_ALIGNMENT)) {
+        const tide_csv_field f = r->fields[TIDE_CSV_COLUMN_ALIGNMENT];
+        TIDE_TRY(tide__csv_count(&c->scan, f, "the alignment", &v));
+        if (!tide_is_pow2((uint64_t)v)) return BAD(c, f, "the alignment is %" PRId64 ": want a power of two", v);
+        r->item.align_bytes = (uint64_t)v;
+    }
+    const tide_csv_field hint = r->fields[TIDE_CSV_COLUMN_HINT];
+    const bool no_hint = hint.len == 2 && memcmp(hint.text, "-1", 2) == 0;
+    if (given(r, TIDE_CSV_COLUMN_HINT) && !no_hint) TIDE_TRY(tide__csv_count(&c->scan, hint, "the hint", &v));
+    // An alias has its place through its target: its offset is checked there.
+    if (given(r, TIDE_CSV_COLUMN_OFFSET)) {
+        TIDE_TRY(tide__csv_count(&c->scan, r->fields[TIDE_CSV_COLUMN_OFFSET], "the offset", &v));
+        r->item.fixed = !given(r, TIDE_CSV_COLUMN_ALIAS);
+        r->item.fixed_offset_bytes = r->item.fixed ? (uint64_t)v : 0;
+    }
+    return TIDE_OK;
+}
+
+static tide_status read_flag(csv *c, row *r, tide_csv_column column, bool *out) {
+    if (!given(r, column)) return TIDE_OK;
+    const tide_csv_field f = r->fields[column];
+    if (f.len != 1 || (f.text[0] != '0' && f.text[0] != '1'))
+        return BAD(c, f, "'%s' is '%.*s': want 0 or 1", tide__csv_heads[column], tide__csv_shown(f), f.text);
+    *out = f.text[0] == '1';
+    return TIDE_OK;
+}
+
+static tide_status read_words(csv *c, row *r) {
+    tide_lifetime *item = &r->item;
+    bool rounded = c->rounded;
+    TIDE_TRY(read_flag(c, r, TIDE_CSV_COLUMN_PERSISTENT, &item->persistent));
+    TIDE_TRY(read_flag(c, r, TIDE_CSV_COLUMN_ROUNDED, &rounded));
+    item->unrounded = !rounded;
+    item->kind = item->persistent ? TIDE_KIND_DEFAULT : TIDE_KIND_WORKSPACE;
+    if (given(r, TIDE_CSV_COLUMN_KIND))
+        TIDE_TRY(as_bad_input(c, r->fields[TIDE_CSV_COLUMN_KIND],
+                              tide_memory_kind_parse(word_of(r, TIDE_CSV_COLUMN_KIND), &item->kind, c->err)));
+    if (given(r, TIDE_CSV_COLUMN_DEVICE))
+        TIDE_TRY(as_bad_input(c, r->fields[TIDE_CSV_COLUMN_DEVICE],
+                              tide_device_parse(word_of(r, TIDE_CSV_COLUMN_DEVICE), &item->device, c->err)));
+    if (given(r, TIDE_CSV_COLUMN_ROLE))
+        TIDE_TRY(as_bad_input(c, r->fields[TIDE_CSV_COLUMN_ROLE],
+                              tide_role_parse(word_of(r, TIDE_CSV_COLUMN_ROLE), &item->role, c->err)));
+    return as_bad_input(c, tide__csv_whole_line(), tide_memory_kind_check(item->kind, item->device, c->err));
+}
+
+/// The number that a set's name is, 0 when it is none.
+static uint32_t number_of(const char *name) {
+    uint64_t v = 0;
+    for (const char *p = name; *p != '\0'; p++) {
+        if (*p < '0' || *p > '9' || (p == name && *p == '0')) return 0;
+        v = v * 10 + (uint64_t)(*p - '0');
+        if (v >= UINT32_MAX) return 0;
+    }
+    return (uint32_t)v;
+}
+
+static tide_status read_set(csv *c, row *r) {
+    if (!given(r, TIDE_CSV_COLUMN_APART)) return TIDE_OK;
+    const tide_csv_field f = r->fields[TIDE_CSV_COLUMN_APART];
+    char *name = tide_host_strndup(f.text, f.len);
+    if (name == NULL) return no_memory(c);
+    uint64_t set;
+    tide_status st = TIDE_OK;
+    if (!tide_strmap_get(&c->sets, name, &set)) {
+        set = c->sets.n + 1;
+        st = tide_host_grow(&c->numbers, &c->cap_numbers, c->sets.n + 1, sizeof *c->numbers);
+        if (st == TIDE_OK) st = tide_strmap_put(&c->sets, name, set);
+        if (st == TIDE_OK) {
+            c->numbers[set - 1] = number_of(name);
+            c->named_sets = c->named_sets || c->numbers[set - 1] == 0;
+        }
+    }
+    tide_host_free(name);
+    r->item.apart_set = (uint32_t)set;
+    return st == TIDE_OK ? st : no_memory(c);
+}
+
+static tide_status note_alias(csv *c, row *r, uint32_t item) {
+    pending p = {.item = item,
+                 .line = c->scan.line,
+                 .target = r->fields[TIDE_CSV_COLUMN_ALIAS],
+                 .offset = r->fields[TIDE_CSV_COLUMN_OFFSET],
+                 .kind = TIDE_ALIAS_GIVEN};
+    const tide_csv_field kind = r->fields[TIDE_CSV_COLUMN_ALIAS_KIND];
+    if (given(r, TIDE_CSV_COLUMN_ALIAS_KIND)) {
+        TIDE_TRY(as_bad_input(c, kind, tide_alias_kind_parse(word_of(r, TIDE_CSV_COLUMN_ALIAS_KIND), &p.kind, c->err)));
+        if (p.kind == TIDE_ALIAS_NONE && given(r, TIDE_CSV_COLUMN_ALIAS))
+            return BAD(c, kind, "the kind of an alias is 'none'");
+    }
+    if (!given(r, TIDE_CSV_COLUMN_ALIAS)) return TIDE_OK;
+    if (tide_host_grow(&c->aliases, &c->cap_aliases, c->n_aliases + 1, sizeof *c->aliases) != TIDE_OK)
+        return no_memory(c);
+    c->aliases[c->n_aliases++] = p;
+    return TIDE_OK;
+}
+
+// ---- rows ----
+
+static tide_status add_item(csv *c, row *r) {
+    const tide_csv_field id = r->fields[TIDE_CSV_COLUMN_ID];
+    uint64_t other;
+    if (tide_strmap_get(&c->items, r->item.name, &other))
+        return BAD(c, id, "buffer '%s' is there twice: line %zu has it too", r->item.name, c->lines[other]);
+    const uint32_t index = (uint32_t)c->out.n;
+    if (tide_host_grow(&c->lines, &c->cap_lines, c->out.n + 1, sizeof *c->lines) != TIDE_OK) return no_memory(c);
+    TIDE_TRY(as_bad_input(c, tide__csv_whole_line(), tide_lifetimes_add(&c->out, &r->item, c->err)));
+    c->lines[index] = c->scan.line;
+    if (tide_strmap_put(&c->items, r->item.name, index) != TIDE_OK) return no_memory(c);
+    return note_alias(c, r, index);
+}
+
+static tide_status read_named(csv *c, row *r) {
+    TIDE_TRY(read_numbers(c, r));
+    TIDE_TRY(read_words(c, r));
+    TIDE_TRY(read_set(c, r));
+    const int64_t shift = c->has[TIDE_CSV_COLUMN_LAST] ? 1 : 0;
+    if (given(r, TIDE_CSV_COLUMN_GAPS))
+        TIDE_TRY(tide__csv_gaps(&c->scan, r->fields[TIDE_CSV_COLUMN_GAPS], shift, &r->item.gaps, &r->item.n_gaps));
+    const tide_status st = add_item(c, r);
+    tide_host_free(r->item.gaps); // the table has its copy
+    return st;
+}
+
+static tide_status read_row(csv *c, tide_csv_field line) {
+    tide_csv_field fields[TIDE_N_CSV_COLUMNS];
+    size_t n;
+    TIDE_TRY(tide__csv_split(&c->scan, line, fields, &n));
+    if (n != c->n_columns)
+        return BAD(c, tide__csv_whole_line(), "the line has %zu fields, the head line %zu", n, c->n_columns);
+    if (c->out.n >= TIDE_NO_INDEX)
+        return BAD(c, tide__csv_whole_line(), "there are more than %" PRIu32 " buffers", TIDE_NO_INDEX - 1);
+    row r = {.item = {.align_bytes = c->align_bytes,
+                      .device = TIDE_CPU,
+                      .role = TIDE_ROLE_INTERMEDIATE,
+                      .node = TIDE_NO_INDEX,
+                      .port = TIDE_NO_INDEX,
+                      .value = TIDE_NO_INDEX}};
+    for (size_t i = 0; i < n; i++) r.fields[c->columns[i]] = fields[i];
+    const tide_csv_field id = r.fields[TIDE_CSV_COLUMN_ID];
+    if (id.len == 0) return BAD(c, id, "the id is missing");
+    if (memchr(line.text, '\0', line.len) != NULL)
+        return BAD(c, tide__csv_whole_line(), "the line contains a zero byte");
+    r.item.name = tide_host_strndup(id.text, id.len);
+    if (r.item.name == NULL) return no_memory(c);
+    const tide_status st = read_named(c, &r);
+    tide_host_free(r.item.name);
+    return st;
+}
+
+// ---- aliases ----
+
+/// `text` up to `len` as the name of an item.
+static bool find_item(csv *c, const char *text, size_t len, uint64_t *item, tide_status *st) {
+    char *name = tide_host_strndup(text, len);
+    if (name == NULL) *st = no_memory(c);
+    const bool found = name != NULL && tide_strmap_get(&c->items, name, item);
+    tide_host_free(name);
+    return found;
+}
+
+/// NAME+OFFSET; where there is no such NAME, the whole of it as a name.
+static tide_status find_target(csv *c, tide_csv_field f, uint64_t *item, int64_t *offset) {
+    size_t plus = f.len;
+    while (plus > 0 && f.text[plus - 1] >= '0' && f.text[plus - 1] <= '9') plus--;
+    tide_status st = TIDE_OK;
+    *offset = 0;
+    if (plus > 1 && plus < f.len && f.text[plus - 1] == '+' && find_item(c, f.text, plus - 1, item, &st))
+        return tide__csv_count(&c->scan, (tide_csv_field){f.text + plus, f.len - plus, f.at + plus},
+                               "the offset of an alias", offset);
+    if (st != TIDE_OK || find_item(c, f.text, f.len, item, &st) || st != TIDE_OK) return st;
+    return BAD(c, f, "there is no buffer '%.*s' to lie in", tide__csv_shown(f), f.text);
+}
+
+/// The place of an alias follows from its target: what the line says must be the same.
+static tide_status check_offset(csv *c, const pending *p) {
+    if (p->offset.text == NULL || p->offset.len == 0) return TIDE_OK;
+    int64_t said;
+    uint64_t at, is;
+    TIDE_TRY(tide__csv_count(&c->scan, p->offset, "the offset", &said));
+    const tide_lifetime *root = &c->out.items[tide_lifetimes_root(&c->out, p->item, &at)];
+    if (!root->fixed)
+        return BAD(c, p->offset, "an alias has an offset, but '%s', in which it lies, has none", root->name);
+    if (tide_add_u64(root->fixed_offset_bytes, at, &is) && is == (uint64_t)said) return TIDE_OK;
+    return BAD(c, p->offset, "the offset is %" PRId64 ", but '%s', in which it lies, makes it %" PRIu64, said,
+               root->name, is);
+}
+
+static tide_status make_aliases(csv *c) {
+    for (size_t k = 0; k < c->n_aliases; k++) {
+        const pending *p = &c->aliases[k];
+        uint64_t target = 0;
+        int64_t offset = 0;
+        c->scan.line = p->line;
+        TIDE_TRY(find_target(c, p->target, &target, &offset));
+        TIDE_TRY(as_bad_input(
+            c, p->target, tide_lifetimes_alias(&c->out, p->item, p->kind, (uint32_t)target, (uint64_t)offset, c->err)));
+    }
+    for (size_t k = 0; k < c->n_aliases; k++) {
+        c->scan.line = c->aliases[k].line;
+        TIDE_TRY(check_offset(c, &c->aliases[k]));
+    }
+    return TIDE_OK;
+}
+
+// ---- the whole ----
+
+static tide_status read_rows(csv *c) {
+    tide_csv_field line;
+    while (tide__csv_next_line(&c->scan, &line)) {
+        if (tide__csv_trim(line).len > 0) TIDE_TRY(read_row(c, line));
+    }
+    if (c->out.n == 0) return BAD(c, tide__csv_whole_line(), "the file lists no buffer");
+    for (size_t i = 0; i < c->out.n && !c->named_sets; i++) {
+        uint32_t *set = &c->out.items[i].apart_set;
+        if (*set != 0) *set = c->numbers[*set - 1];
+    }
+    return make_aliases(c);
+}
+
+/// The file's name without folders and ending.
+static tide_status name_model(csv *c) {
+    const char *slash = strrchr(c->scan.path, '/');
+    const char *base = slash != NULL ? slash + 1 : c->scan.path;
+    const char *dot = strrchr(base, '.');
+    const size_t len = dot != NULL && dot != base ? (size_t)(dot - base) : strlen(base);
+    c->out.model = tide_host_strndup(base, len);
+    return c->out.model != NULL ? TIDE_OK : no_memory(c);
+}
+
+tide_status tide_lifetimes_from_csv(const char *data, size_t len, const char *path, uint64_t align_bytes,
+                                    tide_lifetimes *out, tide_error *err) {
+    if (align_bytes != 0 && !tide_is_pow2(align_bytes))
+        return TIDE_FAIL(err, TIDE_ERR_INVALID, "alignment of %" PRIu64 " bytes: want a power of two", align_bytes);
+    csv c = {.scan = {.path = path, .next = data, .end = data + len, .err = err},
+             .align_bytes = align_bytes > 1 ? align_bytes : 1,
+             .rounded = align_bytes > 1,
+             .err = err};
+    tide_status st = name_model(&c);
+    if (st == TIDE_OK) st = read_head(&c);
+    if (st == TIDE_OK) st = read_rows(&c);
+    if (st == TIDE_OK) {
+        *out = c.out;
+    } else {
+        tide_lifetimes_deinit(&c.out);
+    }
+    tide_strmap_deinit(&c.items);
+    tide_strmap_deinit(&c.sets);
+    tide_host_free(c.numbers);
+    tide_host_free(c.lines);
+    tide_host_free(c.aliases);
+    return st;
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+//
+// probes: which capacities are tried with which orders, and how long. See search_internal.h.
+//
+// Run times are heavy-tailed: most instances fall at once to some rule and order and never to others. So there are many
+// short probes with ever other rules and orders, in batches of a few; now and then one gets more nodes (Luby, Sinclair
+// & Zuckerman 1993). Each slot of a batch has a memory of its own of where its probes met dead ends, which the next one
+// fades and goes by. Half of the slots ask at the bound; the others between it and the best plan, so that there is soon
+// a better plan also where the bound is out of reach.
+#include <string.h>
+
+#include "core/base/host_alloc.h"
+#include "core/base/text.h"
+#include "planner/search/search_internal.h"
+
+static const struct {
+    tide_sky_rule rule;
+    tide_sky_snug snug;
+    tide_sky_trait key[TIDE_SKY_KEY_LENGTH];
+} FIRST[] = {
+    {TIDE_SKY_LOWEST, TIDE_SKY_SNUG_NONE, {TIDE_SKY_TOTAL, TIDE_SKY_STEPS, TIDE_SKY_AREA}},
+    {TIDE_SKY_FEWEST, TIDE_SKY_SNUG_EDGES, {TIDE_SKY_SIZE, TIDE_SKY_AREA, TIDE_SKY_CONFLICTS}},
+    {TIDE_SKY_LEARN, TIDE_SKY_SNUG_NONE, {TIDE_SKY_TOTAL, TIDE_SKY_STEPS, TIDE_SKY_SIZE}},
+    {TIDE_SKY_KEY, TIDE_SKY_SNUG_NONE, {TIDE_SKY_TOTAL, TIDE_SKY_STEPS, TIDE_SKY_AREA}},
+    {TIDE_SKY_LOWEST, TIDE_SKY_SNUG_EDGES, {TIDE_SKY_CONFLICTS, TIDE_SKY_TOTAL, TIDE_SKY_AREA}},
+    {TIDE_SKY_FEWEST, TIDE_SKY_SNUG_NONE, {TIDE_SKY_SIZE, TIDE_SKY_AREA, TIDE_SKY_CONFLICTS}},
+    {TIDE_SKY_LEARN, TIDE_SKY_SNUG_EDGES, {TIDE_SKY_AREA, TIDE_SKY_CONFLICTS, TIDE_SKY_TICKS}},
+    {TIDE_SKY_KEY_LOW, TIDE_SKY_SNUG_EDGES, {TIDE_SKY_TOTAL, TIDE_SKY_STEPS, TIDE_SKY_CONFLICTS}},
+};
+enum { N_FIRST = sizeof FIRST / sizeof *FIRST };
+
+/// The rule and order of probe number `k`: first those that have turned out well, then drawn ones.
+static void configure(uint64_t seed, uint32_t k, tide_sky_probe *out) {
+    tide_rng rng = {seed ^ (UINT64_C(0x9e3779b97f4a7c15) * (k + UINT64_C(1)))};
+    out->seed = tide_rng_u64(&rng);
+    if (k < N_FIRST) {
+        out->rule = FIRST[k].rule;
+        out->snug = FIRST[k].snug;
+        memcpy(out->key, FIRST[k].key, sizeof out->key);
+        return;
+    }
+    // The rule that learns is the best where the first dive fails; the others see to it that all is tried.
+    out->rule = tide_rng_below(&rng, 4) == 0 ? (tide_sky_rule)tide_rng_below(&rng, TIDE_SKY_N_RULES) : TIDE_SKY_LEARN;
+    out->snug = (tide_sky_snug)tide_rng_below(&rng, TIDE_SKY_N_SNUGS);
+    for (int i = 0; i < TIDE_SKY_KEY_LENGTH; i++) {
+        out->key[i] = (tide_sky_trait)tide_rng_below(&rng, TIDE_SKY_N_TRAITS);
+    }
+}
+
+/// The sequence 1 1 2 1 1 2 4 1 1 2 1 1 2 4 8 …: within a factor of log of the best restarts for any tree.
+static uint64_t luby(uint32_t i) {
+    for (uint32_t size = 1;; size = 2 * size + 1) {
+        if (i == size - 1) return (size + UINT64_C(1)) / 2;
+        if (i < size) return luby(i - size / 2);
+    }
+}
+
+typedef struct batch_plan {
+    search_part *part;
+    uint32_t low, high; ///< grains: the first that may be possible, and what is known to be
+    uint32_t goal;      ///< what is asked for, low <= goal < high
+} batch_plan;
+
+enum { AT_BOUND_ONLY = 4 }; ///< batches before the first that asks in between
+
+/// Where slot `k` asks. The first slot that has an answer counts, so the tightest comes first; once the tree has shown
+/// that it can be exhausted, the middle does: either answer halves what is open.
+static uint32_t capacity_of(const batch_plan *plan, uint32_t k, tide_rng *rng) {
+    const uint32_t gap = plan->high - plan->low;
+    if (plan->part->has_exhausted && k < SEARCH_SLOTS / 2) return plan->low + (gap >> (2 * k + 1));
+    if (k == 0 && plan->goal > plan->low) return plan->low;
+    const uint32_t above = plan->high - plan->goal - 1;
+    if (k < SEARCH_SLOTS / 2 || plan->part->n_batches < AT_BOUND_ONLY || above == 0) return plan->goal;
+    // Slot by slot nearer to the best plan: within a half, a quarter, … of the way below it.
+    const uint32_t below = (uint32_t)(tide_rng_f64(rng) * (above >> (k - SEARCH_SLOTS / 2 + 1)));
+    return plan->high - 1 - below;
+}
+
+static uint32_t plan_jobs(const tide_search *s, const batch_plan *plan, search_job *jobs) {
+    const search_part *part = plan->part;
+    const uint64_t budget = (2 * (uint64_t)part->n + 64) * luby(part->n_batches);
+    uint64_t left = s->node_limit - s->n_nodes;
+    uint32_t n = 0;
+    for (; n < SEARCH_SLOTS && left > 0; n++) {
+        tide_sky_probe *probe = &jobs[n].probe;
+        configure(s->seed, part->n_batches * SEARCH_SLOTS + n, probe);
+        tide_rng rng = {probe->seed};
+        probe->capacity = capacity_of(plan, n, &rng);
+        probe->dead_ends = part->dead_ends + (size_t)n * part->sky->n_sections;
+        probe->node_limit = budget < left ? budget : left;
+        probe->deadline_ns = s->deadline_ns;
+        left -= probe->node_limit;
+    }
+    return n;
+}
+
+/// What slots remember fades. Those that were stopped half-way forget all: what they saw depends on the clock.
+static void fade(search_part *part, uint32_t n_jobs, uint32_t winner) {
+    for (uint32_t k = 0; k < n_jobs; k++) {
+        uint32_t *dead_ends = part->dead_ends + (size_t)k * part->sky->n_sections;
+        for (uint32_t s = 0; s < part->sky->n_sections; s++) dead_ends[s] = k <= winner ? dead_ends[s] * 3 / 4 : 0;
+    }
+}
+
+/// A plan of the part has been found.
+static void take(tide_search *s, search_part *part, const uint32_t *offsets) {
+    const uint64_t grain = part->sky->grain_bytes;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < part->n; i++) {
+        const uint64_t end = offsets[i] * grain + s->problem->items[part->items[i]].size_bytes;
+        if (end > bytes) bytes = end;
+    }
+    if (bytes >= part->bytes) return;
+    part->bytes = bytes;
+    for (uint32_t i = 0; i < part->n; i++) s->best->offsets[part->items[i]] = offsets[i] * grain;
+}
+
+static void learn(tide_search *s, search_part *part, const search_job *won) {
+    if (won->result == TIDE_SKY_FOUND) {
+        take(s, part, won->offsets);
+        return;
+    }
+    part->has_exhausted = true;
+    const uint64_t above = (won->probe.capacity + UINT64_C(1)) * part->sky->grain_bytes;
+    // In coarser grains than the sizes are, no plan means nothing.
+    if (part->sky->exact && above > part->proved_bytes) part->proved_bytes = above;
+    if (won->probe.capacity + UINT64_C(1) > part->lowest) part->lowest = won->probe.capacity + UINT64_C(1);
+}
+
+static tide_status run_batch(tide_search *s, const batch_plan *plan, tide_error *err) {
+    search_part *part = plan->part;
+    search_job jobs[SEARCH_SLOTS];
+    memset(jobs, 0, sizeof jobs);
+    for (uint32_t k = 0; k < SEARCH_SLOTS; k++) jobs[k].offsets = part->offsets + (size_t)k * part->n;
+    const uint32_t n_jobs = plan_jobs(s, plan, jobs);
+    uint32_t winner;
+    TIDE_TRY(tide__search_batch(part->sky, jobs, n_jobs, s->n_threads, &winner, err));
+    part->n_batches++;
+    for (uint32_t k = 0; k < n_jobs && k <= winner; k++) s->n_nodes += jobs[k].n_nodes;
+    fade(part, n_jobs, winner);
+    if (winner < n_jobs) learn(s, part, &jobs[winner]);
+    tide__search_measure(s);
+    return TIDE_OK;
+}
+
+/// The highest part that the skyline can take.
+static search_part *highest_part(tide_search *s) {
+    search_part *highest = NULL;
+    for (size_t k = 0; k < s->n_parts; k++) {
+        search_part *part = &s->parts[k];
+        if (part->is_closed || part->n > TIDE_SKY_MAX_ITEMS) continue;
+        if (highest == NULL || part->bytes > highest->bytes) highest = part;
+    }
+    return highest;
+}
+
+static tide_status open_part(const tide_search *s, search_part *part, tide_error *err) {
+    if (part->sky != NULL) return TIDE_OK;
+    tide_sky_part *sky = tide_host_calloc(1, sizeof *sky);
+    if (sky == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "search: no memory for %u tensors", part->n);
+    const tide_status st = tide__sky_part_make(s->problem, part->items, part->n, sky, err);
+    if (st != TIDE_OK) {
+        tide_host_free(sky);
+        return st;
+    }
+    part->sky = sky;
+    part->dead_ends = tide_host_calloc((size_t)SEARCH_SLOTS * sky->n_sections, sizeof *part->dead_ends);
+    part->offsets = tide_host_calloc((size_t)SEARCH_SLOTS * part->n, sizeof *part->offsets);
+    if (part->dead_ends != NULL && part->offsets != NULL) return TIDE_OK;
+    return TIDE_FAIL(err, TIDE_ERR_NOMEM, "search: no memory for %u tensors", part->n);
+}
+
+/// What the whole plan cannot go below, no part need go below.
+static tide_status probe_part(tide_search *s, search_part *part, tide_error *err) {
+    const tide_status st = open_part(s, part, err);
+    if (st == TIDE_ERR_NO_SPACE) {
+        part->is_closed = true;
+        return TIDE_OK;
+    }
+    TIDE_TRY(st);
+    const uint64_t grain = part->sky->grain_bytes;
+    const uint64_t high = (part->bytes + grain - 1) / grain;
+    uint64_t low = s->best->proved_bytes / grain;
+    if (part->sky->bound > low) low = part->sky->bound;
+    if (part->lowest > low) low = part->lowest;
+    if (low >= high || high > UINT32_MAX) {
+        part->is_closed = true;
+        return TIDE_OK;
+    }
+    const uint64_t goal = s->capacity_bytes / grain > low ? s->capacity_bytes / grain : low;
+    const batch_plan plan = {part, (uint32_t)low, (uint32_t)high, goal < high ? (uint32_t)goal : (uint32_t)low};
+    return run_batch(s, &plan, err);
+}
+
+tide_status tide__search_probe(tide_search *s, tide_error *err) {
+    while (!tide__search_is_done(s) && !tide__search_is_over(s)) {
+        search_part *part = highest_part(s);
+        // Nobody can make a closed part lower: it is as high as the plan will be.
+        if (part == NULL || part->bytes < s->best->bytes) break;
+        TIDE_TRY(probe_part(s, part, err));
+    }
+    return TIDE_OK;
+}

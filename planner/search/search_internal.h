@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+//
+// What the files of the strategy `search` share: what it works on, its limits and the best plan so far. Private to
+// planner/search.
+#ifndef TIDE_PLANNER_SEARCH_SEARCH_INTERNAL_H
+#define TIDE_PLANNER_SEARCH_SEARCH_INTERNAL_H
+
+#include "planner/planner.h"
+#include "planner/search/skyline.h"
+
+enum { SEARCH_SLOTS = 8 }; ///< probes that run as one batch
+
+/// Items that share no tick with any other: the plan is as high as the highest part.
+typedef struct search_part {
+    uint32_t *items; ///< [n] ascending; borrowed from tide_search.by_part
+    uint32_t n;
+    uint64_t bytes;       ///< height of the best places so far
+    uint64_t bound_bytes; ///< its own: largest live sum
+    uint64_t proved_bytes;
+    tide_sky_part *sky;  ///< owned, made on first use; NULL
+    uint32_t *dead_ends; ///< [SEARCH_SLOTS x sections] owned: what each slot's probes remember
+    uint32_t *offsets;   ///< [SEARCH_SLOTS x n] owned
+    uint32_t n_batches;  ///< how far the sequence of probes has come
+    bool has_exhausted;  ///< some tree was searched to its end
+    uint64_t lowest;     ///< grains that no tree has ruled out
+    bool is_closed;      ///< the skyline can do no more for it
+} search_part;
+
+typedef struct tide_search {
+    const tide_problem *problem;
+    uint64_t seed, capacity_bytes;
+    uint64_t deadline_ns;         ///< of tide_now_ns(); 0: none
+    uint64_t n_nodes, node_limit; ///< UINT64_MAX: none
+    uint32_t n_threads;
+    tide_placement *best;
+    uint32_t *by_part;  ///< [problem->n] items by part
+    uint32_t *part_of;  ///< [problem->n]
+    search_part *parts; ///< [n_parts]
+    size_t n_parts;
+    uint64_t *trial; ///< [problem->n] offsets of one try
+} tide_search;
+
+/// No node and no time is left.
+bool tide__search_is_over(const tide_search *s);
+/// The best plan is as good as asked, or it is proved that none is.
+bool tide__search_is_done(const tide_search *s);
+/// Set bytes and proved_bytes of the plan from its parts.
+void tide__search_measure(tide_search *s);
+
+/// Cut the problem at the ticks that no item crosses. @return TIDE_ERR_NOMEM
+tide_status tide__search_make_parts(tide_search *s, tide_error *err) TIDE_NODISCARD;
+void tide__search_free_parts(tide_search *s);
+
+/// Greedy orders, one after the other; each part keeps the best it has seen. The first one always runs to its end.
+tide_status tide__search_portfolio(tide_search *s, tide_error *err) TIDE_NODISCARD;
+
+/// Skyline probes over all parts until done or over, or until no part is left that it can take.
+tide_status tide__search_probe(tide_search *s, tide_error *err) TIDE_NODISCARD;
+
+// ---- batches of probes ----
+
+typedef struct search_job {
+    tide_sky_probe probe;
+    tide_sky_result result;
+    uint64_t n_nodes;
+    uint32_t *offsets; ///< [n items of the part], with TIDE_SKY_FOUND
+    atomic_bool stop;
+} search_job;
+
+/**
+ * Run probes of one part on up to `n_threads`, in order.
+ *
+ * @param winner  out: the first job that did not end at its limit, n_jobs when there is none; those after it are
+ *                undefined, those before it have run to their limits
+ */
+tide_status tide__search_batch(const tide_sky_part *part, search_job *jobs, uint32_t n_jobs, uint32_t n_threads,
+                               uint32_t *winner, tide_error *err) TIDE_NODISCARD;
+
+#endif

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+//
+// What the files of the skyline share: one tree and the frames of its path. Private to planner/search.
+#ifndef TIDE_PLANNER_SEARCH_SKYLINE_INTERNAL_H
+#define TIDE_PLANNER_SEARCH_SKYLINE_INTERNAL_H
+
+#include "planner/search/skyline.h"
+
+/// What is left to place at one node, in sections [first, first + n_sections). Arrays live in the tree's stack.
+typedef struct sky_frame {
+    uint32_t *id;        ///< [n] items in static order, ascending
+    uint32_t *at;        ///< [n] lowest offset each may have; at least the highest floor under it
+    uint32_t *floor;     ///< [n_sections] by section - first
+    uint32_t *rest;      ///< [n_sections] sum of sizes not placed yet
+    uint32_t *below;     ///< [n_sections] the item on which the floor lies; UINT32_MAX: none, or raised above it
+    uint32_t *from, *to; ///< [n_sections] sections on which the height of the floor depends, where it was raised
+    uint32_t n, first, n_sections;
+    uint32_t raised; ///< the height to which floors were raised last
+} sky_frame;
+
+/// A growing stack of memory in blocks that never move.
+typedef struct sky_block {
+    struct sky_block *next;
+    size_t size, used;
+    uint64_t data[];
+} sky_block;
+
+typedef struct sky_mark {
+    sky_block *block;
+    size_t used;
+} sky_mark;
+
+/// Sections, of the part, half-open. A dead end has one: whatever is placed outside, it stays one.
+typedef struct sky_window {
+    uint32_t begin, end;
+} sky_window;
+
+/// An item in the probe's static order.
+typedef struct sky_item {
+    uint32_t begin, end; ///< sections
+    uint32_t size;
+    uint32_t twin; ///< the item before, when it is the same; else UINT32_MAX
+} sky_item;
+
+struct tide_sky_tree {
+    const tide_sky_part *part;
+    sky_item *items;  ///< [n]
+    uint32_t *order;  ///< [n] index in the part of each
+    uint32_t *offset; ///< [n] where each was put last
+    // The survey of one node: sections by index in the frame, [n_sections + 1] each.
+    uint32_t *run_begin, *run_end; ///< the run of equal floors a section is in
+    uint32_t *wall;                ///< the lower of the two floors beside the run
+    uint32_t *ways;                ///< items that can be placed on it now
+    uint32_t *inside;              ///< sum of sizes of all that fit its run
+    uint32_t *above;               ///< sum of sizes of all that cannot start below frame->raised
+    uint32_t *dead_ends;           ///< [n_sections of the part] the probe's, or own_dead_ends
+    uint32_t *own_dead_ends;
+    sky_block *stack, *blocks; ///< the block in use and the first one
+    const tide_sky_probe *probe;
+    sky_window why; ///< of the last dead end
+    uint64_t n_nodes;
+    tide_sky_result cut; ///< why it was cut short
+    bool is_cut;
+};
+
+/// Count a node. @return whether the probe is at its end; tree->cut says why
+bool tide__sky_is_over(tide_sky_tree *tree);
+/// The tree of a part that has shapes, from an empty stack.
+tide_sky_result tide__sky_drop(tide_sky_tree *tree);
+
+typedef enum sky_survey { SKY_DEAD, SKY_OPEN } sky_survey;
+
+/// What is to be decided at a node.
+typedef struct sky_choice {
+    uint32_t section;    ///< index in the frame
+    uint32_t floor;      ///< of its valley
+    uint32_t begin, end; ///< the valley, indices in the frame
+    bool may_waste;      ///< perhaps nothing starts there
+} sky_choice;
+
+/// Look at all valleys: raise floors on which nothing can start, find dead ends, choose where to branch.
+sky_survey tide__sky_survey(tide_sky_tree *tree, sky_frame *frame, sky_choice *choice);
+
+/// The sections of all items left that lie on section `s` of the frame.
+sky_window tide__sky_window_of(const tide_sky_tree *tree, const sky_frame *frame, uint32_t s);
+static inline sky_window tide__sky_join(sky_window a, sky_window b) {
+    return (sky_window){a.begin < b.begin ? a.begin : b.begin, a.end > b.end ? a.end : b.end};
+}
+
+enum { SKY_ARRAYS = 5 }; ///< of a frame: floor, rest, below, from, to, one after the other
+/// An empty frame with room for that much; false: no memory.
+bool tide__sky_push_frame(tide_sky_tree *tree, uint32_t n, uint32_t n_sections, sky_frame *out);
+/// Place what is left in `frame`. With TIDE_SKY_EXHAUSTED tree->why says on which sections that depends.
+tide_sky_result tide__sky_solve(tide_sky_tree *tree, sky_frame *frame);
+
+/// NULL when there is no memory (tree->cut says so then).
+void *tide__sky_push(tide_sky_tree *tree, size_t size_bytes);
+sky_mark tide__sky_mark(const tide_sky_tree *tree);
+void tide__sky_pop(tide_sky_tree *tree, sky_mark mark);
+
+#endif

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+//
+// search: the best plan that a time or node budget finds, with a certificate: what no plan can go below.
+//
+//     bounds -> greedy portfolio -> parts in time -> skyline probes at the bound, then between it and the best plan
+//
+// It stops where the plan meets the bound. See skyline.h for the tree and its sources. With a node limit and no time
+// limit the plan depends on nothing but problem, seed and limit.
+#include <unistd.h>
+
+#include "core/base/text.h"
+#include "planner/search/local_search.h"
+#include "planner/search/pairs.h"
+#include "planner/search/search_internal.h"
+#include "planner/search/strategy_search.h"
+#include "planner/strategies/strategies.h"
+
+/// A second, and for large problems as much again as the first greedy order takes.
+static const uint64_t DEFAULT_TIME_NS = 1000 * 1000 * 1000, DEFAULT_TIME_NS_PER_ITEM = 6500;
+
+bool tide__search_is_over(const tide_search *s) {
+    if (s->n_nodes >= s->node_limit) return true;
+    return s->deadline_ns != 0 && tide_now_ns() >= s->deadline_ns;
+}
+
+bool tide__search_is_done(const tide_search *s) {
+    if (s->best->bytes <= s->best->proved_bytes) return true;
+    if (s->capacity_bytes == 0) return false;
+    return s->best->bytes <= s->capacity_bytes || s->best->proved_bytes > s->capacity_bytes;
+}
+
+void tide__search_measure(tide_search *s) {
+    s->best->bytes = 0;
+    for (size_t k = 0; k < s->n_parts; k++) {
+        const search_part *part = &s->parts[k];
+        if (part->bytes > s->best->bytes) s->best->bytes = part->bytes;
+        if (part->proved_bytes > s->best->proved_bytes) {
+            s->best->proved_bytes = part->proved_bytes;
+            s->best->proof = TIDE_PROOF_SEARCH;
+        }
+    }
+}
+
+/// Tell the parts what the places of the best plan, which somebody else has found, mean for them.
+static void split_best(tide_search *s) {
+    for (size_t k = 0; k < s->n_parts; k++) {
+        search_part *part = &s->parts[k];
+        part->bytes = 0;
+        for (uint32_t i = 0; i < part->n; i++) {
+            const uint64_t end = s->best->offsets[part->items[i]] + s->problem->items[part->items[i]].size_bytes;
+            if (end > part->bytes) part->bytes = end;
+        }
+    }
+}
+
+/// What the skyline cannot take is left to local search, with all that is left of the limits.
+static tide_status search_locally(tide_search *s, tide_error *err) {
+    if (tide__search_is_done(s) || tide__search_is_over(s)) return TIDE_OK;
+    const tide_local_search_options opt = {
+        .seed = s->seed,
+        .deadline_ns = s->deadline_ns,
+        .node_limit = s->node_limit == UINT64_MAX ? 0 : s->node_limit - s->n_nodes,
+        .target_bytes = s->capacity_bytes > s->best->proved_bytes ? s->capacity_bytes : s->best->proved_bytes,
+    };
+    uint64_t n_nodes = 0;
+    const tide_status st = tide__local_search(s->problem, &opt, s->best, &n_nodes, err);
+    s->n_nodes += n_nodes;
+    return st;
+}
+
+/// Whether an exhausted skyline proves nothing: shapes of several rectangles, given offsets, sizes that do not suit the
+/// alignments.
+static bool is_crooked(const tide_problem *p) { return !p->plain || p->grain_bytes % p->align_bytes != 0; }
+
+/// Small crooked problems are searched pair by pair, which is exact for them: before the skyline with a share of the
+/// limits, after everything else with what is left.
+static tide_status search_pairs(tide_search *s, uint64_t share, tide_error *err) {
+    if (!is_crooked(s->problem) || s->problem->n > TIDE_PAIRS_MAX_ITEMS) return TIDE_OK;
+    if (tide__search_is_done(s) || tide__search_is_over(s)) return TIDE_OK;
+    const uint64_t now_ns = tide_now_ns(), left = s->node_limit - s->n_nodes;
+    const uint64_t deadline_ns = s->deadline_ns == 0 ? 0 : now_ns + (s->deadline_ns - now_ns) / share;
+    const uint64_t before = s->best->bytes;
+    uint64_t n_nodes = 0;
+    const tide_status st =
+        tide__pairs_improve(s->problem, s->capacity_bytes, left / share, deadline_ns, s->best, &n_nodes, err);
+    s->n_nodes += n_nodes;
+    if (st == TIDE_OK && s->best->bytes < before) split_best(s);
+    return st;
+}
+
+/// A first plan. Of very large problems greedy orders take all the time there is: boxes are as good and fast, and leave
+/// it to local search.
+static tide_status search_greedily(tide_search *s, tide_error *err) {
+    enum { VERY_LARGE = 200000 };
+    if (s->problem->n < VERY_LARGE) return tide__search_portfolio(s, err);
+    TIDE_TRY(tide__strategy_boxed.place(s->problem, NULL, s->best, err));
+    s->n_nodes += s->problem->n;
+    split_best(s);
+    return TIDE_OK;
+}
+
+static uint32_t count_processors(void) {
+    const long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n > 0 ? (uint32_t)n : 1;
+}
+
+static tide_status place(const tide_problem *problem, const tide_strategy_options *opt, tide_placement *out,
+                         tide_error *err) {
+    static const tide_strategy_options none = {0};
+    const uint64_t begin_ns = tide_now_ns();
+    if (opt == NULL) opt = &none;
+    const bool is_default = opt->time_limit_ns == 0 && opt->node_limit == 0;
+    const uint64_t time_ns = is_default ? DEFAULT_TIME_NS + DEFAULT_TIME_NS_PER_ITEM * problem->n : opt->time_limit_ns;
+    tide_search s = {
+        .problem = problem,
+        .seed = opt->seed,
+        .capacity_bytes = opt->capacity_bytes,
+        .deadline_ns = time_ns == 0 ? 0 : begin_ns + time_ns,
+        .node_limit = opt->node_limit == 0 ? UINT64_MAX : opt->node_limit,
+        .n_threads = opt->n_threads == 0 ? count_processors() : opt->n_threads,
+        .best = out,
+    };
+    if (time_ns > UINT64_MAX - begin_ns) s.deadline_ns = 0;
+    out->bytes = UINT64_MAX;
+    tide_status st = tide__search_make_parts(&s, err);
+    if (st == TIDE_OK) st = search_greedily(&s, err);
+    if (st == TIDE_OK) st = search_pairs(&s, 4, err);
+    if (st == TIDE_OK) st = tide__search_probe(&s, err);
+    if (st == TIDE_OK) st = search_pairs(&s, 2, err);
+    if (st == TIDE_OK) st = search_locally(&s, err);
+    tide__search_free_parts(&s);
+    return st;
+}
+
+const tide_strategy tide__strategy_search = {
+    .name = "search",
+    .what = "offsets, tree search within a budget, with a proof where there is one",
+    .source = "skylines as in Moffitt 2024 (MiniMalloc) and Côté, Dell'Amico & Iori 2014, after a greedy portfolio",
+    .form = TIDE_PLAN_OFFSETS,
+    .place = place,
+};

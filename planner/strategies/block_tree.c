@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+//
+// block tree: see block_tree.h.
+#include "planner/strategies/block_tree.h"
+
+#include "core/base/checked.h"
+#include "core/base/host_alloc.h"
+
+void tide__block_tree_deinit(tide_block_tree *t) {
+    tide_host_free(t->nodes);
+    *t = (tide_block_tree){.by_size = t->by_size};
+}
+
+/// Whether `a` stands before `b`.
+static bool before(const tide_block_tree *t, tide_block_span a, tide_block_span b) {
+    if (t->by_size && a.bytes != b.bytes) return a.bytes < b.bytes;
+    return a.begin < b.begin;
+}
+
+static uint64_t largest_of(const tide_block_tree *t, uint32_t i) { return i == 0 ? 0 : t->nodes[i].largest; }
+
+static void measure(tide_block_tree *t, uint32_t i) {
+    tide_block_node *n = &t->nodes[i];
+    const uint64_t left = largest_of(t, n->left), right = largest_of(t, n->right);
+    n->largest = n->block.bytes;
+    if (left > n->largest) n->largest = left;
+    if (right > n->largest) n->largest = right;
+}
+
+/// Tree `i` into those before `key` and the others.
+static void split(tide_block_tree *t, uint32_t i, tide_block_span key, uint32_t *left, uint32_t *right) {
+    if (i == 0) {
+        *left = *right = 0;
+        return;
+    }
+    uint32_t part;
+    if (before(t, t->nodes[i].block, key)) {
+        split(t, t->nodes[i].right, key, &part, right);
+        t->nodes[i].right = part;
+        *left = i;
+    } else {
+        split(t, t->nodes[i].left, key, left, &part);
+        t->nodes[i].left = part;
+        *right = i;
+    }
+    measure(t, i);
+}
+
+/// All of `left` stand before all of `right`.
+static uint32_t join(tide_block_tree *t, uint32_t left, uint32_t right) {
+    if (left == 0 || right == 0) return left + right;
+    uint32_t top;
+    if (t->nodes[left].priority > t->nodes[right].priority) {
+        top = left;
+        t->nodes[left].right = join(t, t->nodes[left].right, right);
+    } else {
+        top = right;
+        t->nodes[right].left = join(t, left, t->nodes[right].left);
+    }
+    measure(t, top);
+    return top;
+}
+
+static uint32_t new_node(tide_block_tree *t) {
+    if (t->free_node != 0) {
+        const uint32_t i = t->free_node;
+        t->free_node = t->nodes[i].left;
+        return i;
+    }
+    const size_t need = t->n_nodes == 0 ? 2 : t->n_nodes + 1; // the first one stands for none
+    if (need > UINT32_MAX || tide_host_grow(&t->nodes, &t->cap, need, sizeof *t->nodes) != TIDE_OK) return 0;
+    t->n_nodes = need;
+    return (uint32_t)need - 1;
+}
+
+tide_status tide__block_tree_insert(tide_block_tree *t, tide_block_span block) {
+    const uint32_t i = new_node(t);
+    if (i == 0) return TIDE_ERR_NOMEM;
+    t->nodes[i] =
+        (tide_block_node){.block = block, .largest = block.bytes, .priority = (uint32_t)tide_rng_u64(&t->rng)};
+    uint32_t left, right;
+    split(t, t->root, block, &left, &right);
+    t->root = join(t, join(t, left, i), right);
+    return TIDE_OK;
+}
+
+void tide__block_tree_remove(tide_block_tree *t, tide_block_span block) {
+    const tide_block_span behind = {.begin = block.begin + 1, .bytes = block.bytes};
+    uint32_t left, middle, right;
+    split(t, t->root, block, &left, &middle);
+    split(t, middle, behind, &middle, &right);
+    t->nodes[middle].left = t->free_node;
+    t->free_node = middle;
+    t->root = join(t, left, right);
+}
+
+bool tide__block_tree_at_least(const tide_block_tree *t, tide_block_span key, tide_block_span *out) {
+    bool found = false;
+    for (uint32_t i = t->root; i != 0;) {
+        const tide_block_node *n = &t->nodes[i];
+        if (before(t, n->block, key)) {
+            i = n->right;
+            continue;
+        }
+        *out = n->block;
+        found = true;
+        i = n->left;
+    }
+    return found;
+}
+
+bool tide__block_tree_before(const tide_block_tree *t, tide_block_span key, tide_block_span *out) {
+    bool found = false;
+    for (uint32_t i = t->root; i != 0;) {
+        const tide_block_node *n = &t->nodes[i];
+        if (!before(t, n->block, key)) {
+            i = n->left;
+            continue;
+        }
+        *out = n->block;
+        found = true;
+        i = n->right;
+    }
+    return found;
+}
+
+static bool holds(tide_block_span block, uint64_t bytes, uint64_t align) {
+    uint64_t at, end;
+    return tide_align_up(block.begin, align, &at) && tide_add_u64(at, bytes, &end) && end <= block.begin + block.bytes;
+}
+
+static bool lowest_fit(const tide_block_tree *t, uint32_t i, uint64_t bytes, uint64_t align, tide_block_span *out) {
+    if (largest_of(t, i) < bytes || i == 0) return false;
+    const tide_block_node *n = &t->nodes[i];
+    if (lowest_fit(t, n->left, bytes, align, out)) return true;
+    if (holds(n->block, bytes, align)) {
+        *out = n->block;
+        return true;
+    }
+    return lowest_fit(t, n->right, bytes, align, out);
+}
+
+bool tide__block_tree_lowest_fit(const tide_block_tree *t, uint64_t bytes, uint64_t align, tide_block_span *out) {
+    return lowest_fit(t, t->root, bytes, align, out);
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+//
+// linear_scan: offsets by walking through time once with a free list, as an allocator would see the run.
+//
+// At each tick the items that died give their bytes back first (lifetimes are half-open), neighbouring free blocks
+// merge, then the tick's new items take the lowest free block that holds them, larger ones first; when none does, the
+// buffer grows, beginning with the free block at its end. Items with given offsets keep their bytes for all of time.
+//
+//     |  free 0..512  | a | b |  free  ]<- end of buffer
+//
+// Source: linear scan register allocation, Poletto & Sarkar 1999, with sized blocks instead of registers.
+// Cost O(n log n).
+#include <stdlib.h>
+
+#include "core/base/checked.h"
+#include "core/base/host_alloc.h"
+#include "planner/strategies/block_tree.h"
+#include "planner/strategies/strategies.h"
+#include "planner/strategies/timeline.h"
+
+typedef struct scan {
+    const tide_problem *problem;
+    uint64_t *offsets;
+    tide_block_tree free; // by address; never touching each other
+    uint64_t end;         // of the buffer so far
+} scan;
+
+/// Enter [begin, end) and merge it with the free blocks it touches.
+static tide_status give_back(scan *s, uint64_t begin, uint64_t end) {
+    if (begin == end) return TIDE_OK;
+    tide_block_span other;
+    if (tide__block_tree_before(&s->free, (tide_block_span){.begin = begin}, &other) &&
+        other.begin + other.bytes == begin) {
+        tide__block_tree_remove(&s->free, other);
+        begin = other.begin;
+    }
+    if (tide__block_tree_at_least(&s->free, (tide_block_span){.begin = end}, &other) && other.begin == end) {
+        tide__block_tree_remove(&s->free, other);
+        end += other.bytes;
+    }
+    return tide__block_tree_insert(&s->free, (tide_block_span){.begin = begin, .bytes = end - begin});
+}
+
+/// Grow the buffer so that its end holds the item; a free block there is used up first.
+static tide_status grow(scan *s, const tide_item *item, uint64_t *out, tide_error *err) {
+    tide_block_span last;
+    uint64_t from = s->end, end;
+    if (tide__block_tree_before(&s->free, (tide_block_span){.begin = s->end}, &last) &&
+        last.begin + last.bytes == s->end) {
+        tide__block_tree_remove(&s->free, last);
+        from = last.begin;
+    }
+    if (!tide_align_up(from, item->align_bytes, out) || !tide_add_u64(*out, item->size_bytes, &end))
+        return TIDE_FAIL(err, TIDE_ERR_OVERFLOW, "no offset below 2^64 is left for a tensor of %llu bytes",
+                         (unsigned long long)item->size_bytes);
+    s->end = end;
+    return give_back(s, from, *out);
+}
+
+static tide_status take(scan *s, const tide_item *item, uint64_t *out, tide_error *err) {
+    tide_block_span block;
+    if (!tide__block_tree_lowest_fit(&s->free, item->size_bytes, item->align_bytes, &block))
+        return grow(s, item, out, err);
+    tide__block_tree_remove(&s->free, block);
+    *out = (block.begin + item->align_bytes - 1) & ~(item->align_bytes - 1);
+    TIDE_TRY(give_back(s, block.begin, *out));
+    return give_back(s, *out + item->size_bytes, block.begin + block.bytes);
+}
+
+static tide_status no_memory(const scan *s, tide_error *err) {
+    return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to place %zu tensors", s->problem->n);
+}
+
+static tide_status born(void *self, uint32_t item_i, tide_error *err) {
+    scan *s = self;
+    const tide_item *item = &s->problem->items[item_i];
+    if (item->fixed_offset != TIDE_NO_OFFSET) return TIDE_OK;
+    const tide_status st = take(s, item, &s->offsets[item_i], err);
+    return st == TIDE_ERR_NOMEM ? no_memory(s, err) : st;
+}
+
+static tide_status died(void *self, uint32_t item_i, tide_error *err) {
+    scan *s = self;
+    const tide_item *item = &s->problem->items[item_i];
+    if (item->fixed_offset != TIDE_NO_OFFSET) return TIDE_OK;
+    const uint64_t at = s->offsets[item_i];
+    return give_back(s, at, at + item->size_bytes) == TIDE_OK ? TIDE_OK : no_memory(s, err);
+}
+
+static int by_offset(const void *a, const void *b) {
+    const tide_item *x = *(const tide_item *const *)a, *y = *(const tide_item *const *)b;
+    return (x->fixed_offset > y->fixed_offset) - (x->fixed_offset < y->fixed_offset);
+}
+
+/// The buffer begins with the items that have given offsets and what is free between them.
+static tide_status keep_fixed(scan *s) {
+    if (!s->problem->has_fixed) return TIDE_OK;
+    const tide_item **fixed = tide_host_calloc(s->problem->n, sizeof *fixed);
+    if (fixed == NULL) return TIDE_ERR_NOMEM;
+    size_t n = 0;
+    for (size_t i = 0; i < s->problem->n; i++) {
+        if (s->problem->items[i].fixed_offset != TIDE_NO_OFFSET) fixed[n++] = &s->problem->items[i];
+    }
+    qsort(fixed, n, sizeof *fixed, by_offset);
+    tide_status st = TIDE_OK;
+    for (size_t k = 0; k < n && st == TIDE_OK; k++) {
+        const uint64_t begin = fixed[k]->fixed_offset, end = begin + fixed[k]->size_bytes;
+        if (begin > s->end) st = give_back(s, s->end, begin);
+        if (end > s->end) s->end = end;
+        s->offsets[fixed[k] - s->problem->items] = begin;
+    }
+    tide_host_free(fixed);
+    return st;
+}
+
+static tide_status place(const tide_problem *problem, const tide_strategy_options *opt, tide_placement *out,
+                         tide_error *err) {
+    (void)opt;
+    scan s = {.problem = problem, .offsets = out->offsets};
+    tide_status st = keep_fixed(&s);
+    st = st == TIDE_OK ? tide__timeline_walk(problem, TIDE_ORDER_BIRTH, born, died, &s, err) : no_memory(&s, err);
+    out->bytes = s.end;
+    tide__block_tree_deinit(&s.free);
+    return st;
+}
+
+const tide_strategy tide__strategy_linear_scan = {
+    .name = "linear_scan",
+    .what = "offsets, in order of birth, from a free list that merges neighbours",
+    .source = "Poletto & Sarkar 1999, with sized blocks for registers",
+    .form = TIDE_PLAN_OFFSETS,
+    .place = place,
+};
