@@ -30,12 +30,14 @@ asan tsan valgrind:
 	@cmake --build --preset $@
 	@ctest --preset $@
 
-# Allocators of the house beside glibc, mimalloc and jemalloc: prints, never passes or fails.
+# Allocators of the house beside glibc, mimalloc and jemalloc, then the planner on instances, models and sizes (about
+# ten minutes; bench_planner SECTION runs one part): prints, never passes or fails.
 bench:
 	@scripts/deps.sh bench
 	@cmake --preset bench
 	@cmake --build --preset bench
 	@build/bench/bench/bench_allocators
+	@build/bench/bench/bench_planner
 
 clean:
 	rm -rf build demo-out
