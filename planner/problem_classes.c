@@ -206,9 +206,9 @@ static tide_status shape(const tide_lifetimes *lt, tide_classes *c, tide_class *
         room->n = 0;
         for (size_t k = 0; k < of->n; k++) TIDE_TRY(add_member(lt, c->members[of->first + k], room));
         TIDE_TRY(unite_members(room, &c->rects, MOST_RECTS + RECTS_PER_MEMBER * of->n));
-        qsort(c->rects.list + of->first_rect, c->rects.n - of->first_rect, sizeof *c->rects.list, compare_rects);
     }
     of->n_rects = c->rects.n - of->first_rect;
+    if (of->n_rects > 1) qsort(c->rects.list + of->first_rect, of->n_rects, sizeof *c->rects.list, compare_rects);
     return TIDE_OK;
 }
 

@@ -41,15 +41,16 @@ static tide_status check_request(const tide_program *program, const tide_inferen
 }
 
 /// The smallest of a memory plan's alignments is the one it was asked for: scratch and wide elements only raise it.
+/// What lies in buffers that a run does not take has no say.
 static size_t choose_alignment(const tide_inference_plan_options *opt) {
     if (opt->align_bytes != 0) return opt->align_bytes;
-    if (opt->memory_plan == NULL || opt->memory_plan->lifetimes.n == 0) return DEFAULT_ALIGN_BYTES;
-    uint64_t align = opt->memory_plan->lifetimes.items[0].align_bytes;
-    for (size_t i = 1; i < opt->memory_plan->lifetimes.n; i++) {
-        const uint64_t x = opt->memory_plan->lifetimes.items[i].align_bytes;
-        if (x < align) align = x;
+    uint64_t align = 0;
+    for (size_t i = 0; opt->memory_plan != NULL && i < opt->memory_plan->lifetimes.n; i++) {
+        const tide_lifetime *x = &opt->memory_plan->lifetimes.items[i];
+        const bool is_here = x->kind == TIDE_KIND_WORKSPACE && tide_device_equal(x->device, opt->device);
+        if ((x->persistent || is_here) && (align == 0 || x->align_bytes < align)) align = x->align_bytes;
     }
-    return (size_t)align;
+    return align != 0 ? (size_t)align : DEFAULT_ALIGN_BYTES;
 }
 
 static tide_status take_memory_plan(tide_inference_plan *p, const tide_memory_plan *plan, tide_error *err) {

@@ -43,7 +43,7 @@ static tide_status list_forbidden(lister *l, const tide_item *a, const tide_item
                                           (int64_t)s->hi_bytes - (int64_t)r->lo_bytes - 1};
         }
     }
-    qsort(l->list, l->n, sizeof *l->list, compare_forbidden);
+    if (l->n > 1) qsort(l->list, l->n, sizeof *l->list, compare_forbidden);
     return TIDE_OK;
 }
 

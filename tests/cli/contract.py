@@ -125,6 +125,25 @@ class Commands(Case):
                 inside = {t["name"] for t in doc["tensors"] if "alias" in t}
                 self.assertEqual(set(re.findall(r"(?m)^    - (.*), [\w-]+ in .*$", text)), inside)
 
+    def test_a_plan_with_a_second_buffer_runs_X7(self):
+        """X-7, S23-14: what a plan has in other buffers is no part of a run, nor of the picture of its buffer."""
+        lists = json.loads(self.ok("export", LENET, "--to", "json").stdout)
+        lists["tensors"].append({"name": "cache", "size_bytes": 500000, "begin": 0, "end": 2, "kind": "KVCache"})
+        plan, trace, report = (self.dir / name for name in ("p.json", "t.db", "r.json"))
+        self.ok("plan", "-", "-o", plan, stdin=json.dumps(lists))
+        buffers = {b["kind"]: b["bytes"] for b in json.loads(plan.read_text())["plans"][0]["buffers"]}
+        self.assertEqual(set(buffers), {"Workspace", "KVCache"})
+        self.ok("run", LENET, "--plan", plan, "-n", 2, "-o", trace)
+        self.ok("report", trace, "-o", report)
+        doc = json.loads(report.read_text())
+        kinds = {k["kind"]: k for k in doc["kinds"]}
+        self.assertEqual(kinds["Workspace"]["measured_bytes"], buffers["Workspace"])
+        for kind in ("Default", "Persistent", "Workspace"):
+            self.assertEqual(kinds[kind]["difference_bytes"], 0, kind)
+        placed = {i["name"] for i in doc["items"] if i["offset_bytes"] is not None}
+        self.assertIn("relu1.out", placed)
+        self.assertNotIn("cache", {i["name"] for i in doc["items"]})
+
     def test_off_verbose_and_aligned_S23_22(self):
         """S23-22: planning can be switched off, made verbose, and given an alignment, for the plan and for the run."""
         off, on = self.json("run", LENET, "-n", 2, "--naive"), self.json("run", LENET, "-n", 2)

@@ -344,9 +344,81 @@ static void test_planned_runs_are_the_naive_ones_X6_X8(void **state) {
     assert_true(n_persistent > 4000);
 }
 
+// ---- plans that nobody would make ----
+
+/// Two entries with places that are needed at the same time; they may be the same where there are no two.
+static void pick_two(const tide_memory_plan *m, tide_rng *rng, size_t *i, size_t *j) {
+    for (size_t tries = 0; tries < 100; tries++) {
+        *i = (size_t)tide_rng_below(rng, m->lifetimes.n);
+        *j = (size_t)tide_rng_below(rng, m->lifetimes.n);
+        const tide_lifetime *a = &m->lifetimes.items[*i], *b = &m->lifetimes.items[*j];
+        if (*i != *j && m->offsets[*i] != TIDE_NO_OFFSET && m->offsets[*j] != TIDE_NO_OFFSET &&
+            a->begin_step < b->end_step && b->begin_step < a->end_step)
+            return;
+    }
+    *i = *j = 0;
+}
+
+/// Lay one entry on another that lives with it, said or not. @return false: there are no two
+static bool spoil(tide_memory_plan *m, tide_rng *rng) {
+    size_t i, j;
+    pick_two(m, rng, &i, &j);
+    if (i == j) return false;
+    tide_lifetime *lt = &m->lifetimes.items[i];
+    const uint64_t room = m->lifetimes.items[j].size_bytes / 64 + 1, at = 64 * tide_rng_below(rng, room);
+    const bool front = tide_rng_below(rng, 2) == 0;
+    // Inside an alias it would have to be said of the root, or there might be a ring.
+    const bool said = m->lifetimes.items[j].alias == TIDE_ALIAS_NONE && tide_rng_below(rng, 2) != 0;
+    lt->alias = said ? TIDE_ALIAS_GIVEN : TIDE_ALIAS_NONE;
+    lt->alias_of = (uint32_t)j;
+    lt->alias_offset_bytes = front ? 0 : at;
+    lt->align_bytes = 64;
+    m->offsets[i] = m->offsets[j] + lt->alias_offset_bytes;
+    return true;
+}
+
+/// Whatever a plan says: it is refused, or gives the naive run's bits, and touches nothing that it does not own.
+static void test_spoilt_plans_are_refused_or_right(void **state) {
+    (void)state;
+    enum { N_SPOILT_GRAPHS = 200, N_TRIES = 20 };
+    size_t n_refused = 0, n_right = 0;
+    for (uint64_t seed = 0; seed < N_SPOILT_GRAPHS; seed++) {
+        rt_rig rig;
+        rt_rig_open(&rig);
+        tide_rng rng = {seed};
+        tide_program *p = rt_build(random_graph(seed));
+        tide_memory_plan *m = rt_plan_aliased(p, "greedy_by_size", seed % 2 != 0 ? RT_ALL_ALIASES : 0, NULL);
+        for (size_t k = 0; k < N_TRIES; k++) {
+            tide_error err = TIDE_ERROR_INIT;
+            tide_memory_plan *bad;
+            tide_inference_plan *ip;
+            assert_tide_ok(tide_memory_plan_copy(m, &bad, &err), &err);
+            const tide_inference_plan_options opt = {.device = TIDE_CPU, .registry = rig.registry, .memory_plan = bad};
+            if (spoil(bad, &rng)) {
+                const tide_status st = tide_inference_plan_create(p, &opt, &ip, &err);
+                if (st == TIDE_OK) {
+                    tide_inference_plan_unref(ip);
+                    compare(&rig, p, bad, TIDE_FILL_POISON, seed);
+                    n_right++;
+                } else {
+                    assert_true(st == TIDE_ERR_RUNTIME || st == TIDE_ERR_NO_SPACE);
+                    n_refused++;
+                }
+            }
+            tide_memory_plan_destroy(bad);
+        }
+        tide_memory_plan_destroy(m);
+        tide_program_unref(p);
+        rt_rig_close(&rig);
+    }
+    print_message("%zu spoilt plans refused, %zu right all the same\n", n_refused, n_right);
+    assert_true(n_refused > 500 && n_right > 50);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(test_planned_runs_are_the_naive_ones_X6_X8),
+        tide_unit_test(test_spoilt_plans_are_refused_or_right),
     };
     return tide_registry_default() == NULL ? 1 : cmocka_run_group_tests_name("alias_graphs", tests, NULL, NULL);
 }

@@ -174,7 +174,7 @@ static void open_two_buffers(broken *b) {
     char name[] = "cache";
     const tide_lifetime cache = {.name = name,
                                  .size_bytes = 100000,
-                                 .align_bytes = 4096,
+                                 .align_bytes = 8,
                                  .begin_step = 0,
                                  .end_step = 1,
                                  .kind = TIDE_KIND_KV_CACHE,
@@ -188,7 +188,8 @@ static void open_two_buffers(broken *b) {
     assert_int_equal(b->m->n_buffers, 2);
 }
 
-/// S27-11, X-7: a run takes the Workspace buffer, not the sum of all; what ends behind it is outside.
+/// S27-11, X-7: a run takes the Workspace buffer, not the sum of all, and its tensors' alignment, not that of others;
+/// what ends behind that buffer is outside.
 static void test_one_of_two_buffers_S27_11_X7(void **state) {
     (void)state;
     broken b;
@@ -201,6 +202,7 @@ static void test_one_of_two_buffers_S27_11_X7(void **state) {
     tide_context_get_stats(c, &s);
     assert_int_equal(s.buffer_bytes, work);
     assert_int_equal(rt_live(&b.rig, TIDE_KIND_WORKSPACE), work);
+    assert_int_equal(ip->align_bytes, TIDE_DEFAULT_ALIGN);
     rt_feed(c, b.p, &b.rig, 1);
     rt_run(c);
     assert_int_equal(rt_peak(&b.rig, TIDE_KIND_WORKSPACE), work);
