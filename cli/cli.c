@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "core/base/host_alloc.h"
+#include "core/base/log.h"
 #include "core/base/utf8.h"
 
 char *cli_clean(const char *text, char *buf, size_t buf_bytes) {
@@ -27,6 +28,22 @@ char *cli_clean(const char *text, char *buf, size_t buf_bytes) {
     }
     buf[n] = '\0';
     return buf;
+}
+
+static void log_to_stderr(void *ctx, tide_log_level level, const char *line) {
+    // Errors come back as a status too, and the command prints them: once is enough unless a log was asked for.
+    if (level == TIDE_LOG_ERROR && ctx == NULL) return;
+    static const char *const words[] = {"error", "warning", "note", "debug"};
+    char clean[1024];
+    fprintf(stderr, "%s: %s\n", words[level], cli_clean(line, clean, sizeof clean));
+}
+
+void cli_log_notes(bool notes) {
+    char *log = getenv("TIDEMARK_LOG");
+    const tide_log_level level = log == NULL                 ? TIDE_LOG_WARN
+                                 : strcmp(log, "debug") == 0 ? TIDE_LOG_DEBUG
+                                                             : TIDE_LOG_INFO;
+    tide_log_set(log_to_stderr, log, notes && level < TIDE_LOG_INFO ? TIDE_LOG_INFO : level);
 }
 
 static void print_part(const char *head, const char *text) {
@@ -88,16 +105,18 @@ int cli_fail(const tide_error *err) {
     return cli_exit_code(err->status);
 }
 
-int cli_next_option(const cli_command *cmd, int argc, char **argv, const struct option *options) {
+/// @param order  "+": the first operand ends the options; "": they may stand behind operands too
+static int next_option(const cli_command *cmd, int argc, char **argv, const struct option *options, const char *order) {
     opterr = 0;
-    // The leading ':' makes a missing argument distinguishable. One-letter options are those the table knows.
-    char shorts[32] = ":h";
-    size_t n = 2;
+    // The ':' makes a missing argument distinguishable. One-letter options are those the table knows.
+    char shorts[32];
+    size_t n = (size_t)snprintf(shorts, sizeof shorts, "%s:h", order);
     for (const struct option *o = options; o->name != NULL && n + 3 < sizeof shorts; o++) {
         if (o->val != 'n' && o->val != 'o' && o->val != 'v') continue;
         shorts[n++] = (char)o->val;
         if (o->has_arg == required_argument) shorts[n++] = ':';
     }
+    shorts[n] = '\0';
     const int c = getopt_long(argc, argv, shorts, options, NULL);
     if (c == 'h') {
         cli_print_help(cmd);
@@ -115,6 +134,14 @@ int cli_next_option(const cli_command *cmd, int argc, char **argv, const struct 
         return '?';
     }
     return c;
+}
+
+int cli_next_option(const cli_command *cmd, int argc, char **argv, const struct option *options) {
+    return next_option(cmd, argc, argv, options, "");
+}
+
+int cli_next_own_option(const cli_command *cmd, int argc, char **argv, const struct option *options) {
+    return next_option(cmd, argc, argv, options, "+");
 }
 
 bool cli_parse_size(const cli_command *cmd, const char *option, const char *text, uint64_t *out) {

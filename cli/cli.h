@@ -29,8 +29,12 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command cli_command_plan, cli_command_run, cli_command_compare, cli_command_tui, cli_command_report,
-    cli_command_check, cli_command_export, cli_command_allocators, cli_command_devices;
+    cli_command_check, cli_command_export, cli_command_allocators, cli_command_devices, cli_command_record,
+    cli_command_trace, cli_command_collect;
 
+/// Log lines go to stderr: warnings, with `notes` also notes, and what $TIDEMARK_LOG asks for. While no other thread
+/// runs.
+void cli_log_notes(bool notes);
 /// Print `error:`, `  -->`, `note:` and `hint:` to stderr, without the control characters that names may hold.
 void cli_print_error(const tide_error *err);
 /// Print an error of use and the way to the help; returns CLI_EXIT_USAGE.
@@ -44,6 +48,8 @@ int cli_fail(const tide_error *err);
 /// Next option of `argv`, as getopt_long but with our words for an unknown one or a missing argument: those return
 /// '?' after the message was printed. `--help` prints and returns 'h'. End: -1; operands start at optind.
 int cli_next_option(const cli_command *cmd, int argc, char **argv, const struct option *options);
+/// The same, but the first operand ends the options: what follows belongs to another program.
+int cli_next_own_option(const cli_command *cmd, int argc, char **argv, const struct option *options);
 
 /// Values of options; on failure they print through cli_usage and return false.
 bool cli_parse_size(const cli_command *cmd, const char *option, const char *text, uint64_t *out);

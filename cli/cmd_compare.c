@@ -8,6 +8,7 @@
 
 #include "cli/memory_report.h"
 #include "cli/planning.h"
+#include "cli/recording.h"
 #include "cli/session.h"
 #include "core/base/host_alloc.h"
 #include "core/graph/import.h"
@@ -21,7 +22,7 @@ static const char help[] = CLI_PLANNING_HELP
     "  -n RUNS             runs in each mode (default 3)\n"
     "  --allocator A       cpu (default) or another that `tidemark allocators` can name\n"
     "  --limit SIZE        all kinds together may hold so much; what does not fit is reported\n"
-    "  -o FILE             record both runs into one trace\n"
+    "  -o FILE             record both runs into one trace\n" CLI_RECORDER_HELP CLI_RECORDING_HELP
     "  --json              print numbers as JSON\n\n"
     "Exit 1 when outputs differ, the prediction is off by a byte, or the reference is missed.\n"
     "Example: tidemark compare sample_graphs/lenet5.json\n";
@@ -35,8 +36,8 @@ static const char *const mode_names[N_MODES] = {"naive", "planned"};
 
 typedef struct options {
     cli_planning planning;
-    const char *trace;
     cli_session_options session;
+    cli_recording_options recording;
     double rtol, atol;
     size_t runs;
     bool json;
@@ -53,6 +54,7 @@ typedef struct comparison {
     size_t n_reference;
     bool exact; ///< predicted - measured == 0 for every kind, in both modes
     bool reference_pass;
+    cli_recording recording;
 } comparison;
 
 static const tide_memory_plan *plan_of(const comparison *c) { return c->plans.plans[0]; }
@@ -227,6 +229,8 @@ static int print_json(const comparison *c) {
     json_object_set_new(doc, "saving", cli_json_real(tide_memory_plan_saving(plan)));
     json_object_set_new(doc, "outputs", outputs_json(c));
     json_object_set_new(doc, "verified", json_boolean(plan->verified));
+    json_object_set_new(doc, "trace", cli_recording_trace_json(&c->recording));
+    json_object_set_new(doc, "recorder", cli_recording_json(&c->recording));
     json_object_set_new(doc, "own_memory", cli_json_own_memory());
     return cli_json_print(doc);
 }
@@ -248,7 +252,7 @@ static void print_kinds(const comparison *c, int mode) {
            c->modes[mode].warm_allocations);
 }
 
-static void print_text(const comparison *c, const options *o) {
+static void print_text(const comparison *c) {
     const tide_memory_plan *plan = plan_of(c);
     char a[24], b[24], lb[24], name[256];
     printf("%s: %" PRId64 " steps, %zu tensors\n\n", cli_clean(plan->lifetimes.model, name, sizeof name),
@@ -268,7 +272,7 @@ static void print_text(const comparison *c, const options *o) {
                c->reference[i].max_abs, c->reference[i].max_rel, c->reference[i].pass ? "ok" : "MISSED");
     printf("plan verified: %s\npredicted = measured: %s\n", plan->verified ? "yes" : "NO",
            c->exact ? "to the byte" : "NO");
-    if (o->trace != NULL) printf("trace: %s\n", o->trace);
+    cli_recording_print(&c->recording);
 }
 
 static int take_option(void *ctx, int c) {
@@ -295,13 +299,13 @@ static int take_option(void *ctx, int c) {
         o->runs = (size_t)n;
         return CLI_EXIT_OK;
     case 'o':
-        o->trace = optarg;
+        o->recording.path = optarg;
         return CLI_EXIT_OK;
     case CLI_OPT_JSON:
         o->json = true;
         return CLI_EXIT_OK;
     default:
-        return CLI_EXIT_USAGE;
+        return cli_recording_option(cmd, &o->recording, c) > 0 ? CLI_EXIT_OK : CLI_EXIT_USAGE;
     }
 }
 
@@ -311,7 +315,7 @@ static int tell(const comparison *c, const options *o) {
     if (o->json)
         code = print_json(c);
     else
-        print_text(c, o);
+        print_text(c);
     const bool good = c->bitwise_equal && c->exact && c->reference_pass && plan_of(c)->verified;
     return code == CLI_EXIT_OK && !good ? CLI_EXIT_CHECK_FAILED : code;
 }
@@ -319,28 +323,22 @@ static int tell(const comparison *c, const options *o) {
 /// Recorder around session around model: each is given back before the one it lives in; the answer is printed last,
 /// when the trace is safely there.
 static int compare_file(const char *path, const options *o) {
-    if (cli_same_file(path, o->trace))
-        return cli_usage(&cli_command_compare, "-o: '%s' is the input; it would be replaced", o->trace);
+    if (cli_same_file(path, o->recording.path))
+        return cli_usage(&cli_command_compare, "-o: '%s' is the input; it would be replaced", o->recording.path);
     tide_error err = TIDE_ERROR_INIT;
-    tide_recorder *recorder = NULL;
-    if (o->trace != NULL && tide_recorder_open(o->trace, NULL, &recorder, &err) != TIDE_OK) return cli_fail(&err);
     cli_session *session = NULL;
     comparison c = {0};
+    if (cli_recording_open(&o->recording, &c.recording, &err) != TIDE_OK) return cli_fail(&err);
     cli_session_options opt = o->session;
-    opt.recorder = recorder;
+    opt.recorder = c.recording.recorder;
     tide_status st = cli_session_open(&opt, &session, &err);
     if (st == TIDE_OK) st = compare_in_session(path, o, session, &c, &err);
     release_program(&c);
     cli_session_end(session);
-    if (recorder != NULL) {
-        if (st == TIDE_OK)
-            st = tide_recorder_close(recorder, &err);
-        else
-            tide_recorder_abandon(recorder);
-    }
-    const int code = st == TIDE_OK
-                         ? tell(&c, o)
-                         : cli_fail_in_session(session, o->json ? "compare" : NULL, o->session.limit_bytes, &err);
+    cli_recording_end(&c.recording, st, session != NULL ? cli_session_record_error(session) : NULL);
+    int code = st == TIDE_OK ? tell(&c, o)
+                             : cli_fail_in_session(session, o->json ? "compare" : NULL, o->session.limit_bytes, &err);
+    code = cli_recording_tell(&c.recording, code);
     cli_session_close(session);
     comparison_deinit(&c);
     return code;
@@ -355,10 +353,17 @@ static int run(int argc, char **argv) {
                                           {"limit", required_argument, NULL, OPT_LIMIT},
                                           {"runs", required_argument, NULL, 'n'},
                                           {"output", required_argument, NULL, 'o'},
+                                          CLI_RECORDER_OPTION,
+                                          CLI_RECORDING_OPTIONS,
                                           {"json", no_argument, NULL, CLI_OPT_JSON},
                                           {NULL, 0, NULL, 0}};
-    options o = {.rtol = 1e-3, .atol = 1e-4, .runs = 3, .session = {.allocator = "cpu"}};
+    options o = {.rtol = 1e-3,
+                 .atol = 1e-4,
+                 .runs = 3,
+                 .session = {.allocator = "cpu"},
+                 .recording = {.recorder = {.drain = TIDE_RECORD_PROCESS, .rank = -1}}};
     int code = cli_parse_options(&cli_command_compare, argc, argv, table, &o.planning, take_option, &o);
+    if (code == CLI_GO_ON && !cli_recording_settle(&cli_command_compare, &o.recording)) code = CLI_EXIT_USAGE;
     if (code == CLI_GO_ON) code = compare_file(argv[optind], &o);
     cli_planning_deinit(&o.planning);
     return code;

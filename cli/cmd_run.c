@@ -8,6 +8,7 @@
 #include "cli/decode.h"
 #include "cli/memory_report.h"
 #include "cli/planning.h"
+#include "cli/recording.h"
 #include "cli/session.h"
 #include "core/base/host_alloc.h"
 
@@ -37,7 +38,7 @@ static const char help[] =
                       "  --leak-check        list every block still alive at the end; exit 1 when there is one\n"
                       "  --decode N          FILE is one step of a decoder: run N of them over a paged KV cache\n"
                       "  --page-tokens N     with --decode: tokens in one page of the cache (default 16)\n"
-                      "  -o FILE             record a trace\n"
+                      "  -o FILE             record a trace\n" CLI_RECORDER_HELP CLI_RECORDING_HELP
                       "  --json              print numbers as JSON\n\n"
                       "Example: tidemark run -n 100 -o lenet.db sample_graphs/lenet5.json\n";
 
@@ -48,8 +49,8 @@ typedef struct options {
     cli_planning planning;
     cli_session_spec spec;
     cli_session_options session;
+    cli_recording_options recording;
     const char *plan_path;
-    const char *trace;
     const char *plain_only; // an option that --decode has no use for
     uint64_t decode;        // steps; 0: plain runs
     uint64_t page_tokens;   // 0: the default
@@ -83,6 +84,7 @@ typedef struct findings {
     cli_session_result result;
     cli_decode_result decode; // with --decode
     cli_leaks leaks;
+    cli_recording recording;
 } findings;
 
 static int print_json(const options *o, const findings *f) {
@@ -98,7 +100,8 @@ static int print_json(const options *o, const findings *f) {
     json_object_set_new(time, "min", cli_json_bytes(r->time_min_ns));
     json_object_set_new(time, "max", cli_json_bytes(r->time_max_ns));
     json_object_set_new(doc, "time_ns", time);
-    json_object_set_new(doc, "trace", cli_json_text(o->trace));
+    json_object_set_new(doc, "trace", cli_recording_trace_json(&f->recording));
+    json_object_set_new(doc, "recorder", cli_recording_json(&f->recording));
     const uint64_t limit = o->session.limit_bytes;
     json_object_set_new(doc, "limit_bytes", limit > 0 ? cli_json_bytes(limit) : json_null());
     json_object_set_new(doc, "kinds", kinds_json(o, r));
@@ -131,7 +134,7 @@ static void print_text(const options *o, const findings *f) {
     printf("allocations in warm runs: %" PRIu64 "\n", r->warm_allocations);
     cli_leaks_print(&f->leaks, stdout);
     if (o->leak_check && f->leaks.n_blocks == 0) puts("leaks: none");
-    if (o->trace != NULL) printf("trace: %s\n", o->trace);
+    cli_recording_print(&f->recording);
 }
 
 // ---- work ----
@@ -184,20 +187,18 @@ static tide_status run_in_session(const char *path, options *o, cli_session *ses
 
 /// Recorder around session around model: each is given back before the one it lives in.
 static tide_status run_recorded(const char *path, options *o, cli_session **session, findings *f, tide_error *err) {
-    if (o->trace != NULL) TIDE_TRY(tide_recorder_open(o->trace, NULL, &o->session.recorder, err));
-    tide_recorder *recorder = o->session.recorder;
+    TIDE_TRY(cli_recording_open(&o->recording, &f->recording, err));
+    o->session.recorder = f->recording.recorder;
     tide_status st = cli_session_open(&o->session, session, err);
     if (st == TIDE_OK) st = run_in_session(path, o, *session, f, err);
     cli_session_end(*session);
-    if (recorder == NULL) return st;
-    if (st == TIDE_OK) return tide_recorder_close(recorder, err);
-    tide_recorder_abandon(recorder);
+    cli_recording_end(&f->recording, st, *session != NULL ? cli_session_record_error(*session) : NULL);
     return st;
 }
 
 static int run_file(const char *path, options *o) {
-    if (cli_same_file(path, o->trace))
-        return cli_usage(&cli_command_run, "-o: '%s' is the input; it would be replaced", o->trace);
+    if (cli_same_file(path, o->recording.path))
+        return cli_usage(&cli_command_run, "-o: '%s' is the input; it would be replaced", o->recording.path);
     tide_error err = TIDE_ERROR_INIT;
     cli_session *session = NULL;
     findings f = {0};
@@ -213,6 +214,7 @@ static int run_file(const char *path, options *o) {
             print_text(o, &f);
         if (o->leak_check && f.leaks.n_blocks > 0) code = CLI_EXIT_CHECK_FAILED;
     }
+    code = cli_recording_tell(&f.recording, code);
     cli_session_close(session);
     cli_session_result_deinit(&f.result);
     cli_decode_result_deinit(&f.decode);
@@ -280,13 +282,13 @@ static int take_option(void *ctx, int c) {
         o->leak_check = true;
         return CLI_EXIT_OK;
     case 'o':
-        o->trace = optarg;
+        o->recording.path = optarg;
         return CLI_EXIT_OK;
     case CLI_OPT_JSON:
         o->json = true;
         return CLI_EXIT_OK;
     default:
-        return CLI_EXIT_USAGE;
+        return cli_recording_option(cmd, &o->recording, c) > 0 ? CLI_EXIT_OK : CLI_EXIT_USAGE;
     }
 }
 
@@ -305,9 +307,13 @@ static int run(int argc, char **argv) {
                                           {"fill", required_argument, NULL, OPT_FILL},
                                           {"leak-check", no_argument, NULL, OPT_LEAK_CHECK},
                                           {"output", required_argument, NULL, 'o'},
+                                          CLI_RECORDER_OPTION,
+                                          CLI_RECORDING_OPTIONS,
                                           {"json", no_argument, NULL, CLI_OPT_JSON},
                                           {NULL, 0, NULL, 0}};
-    options o = {.spec = {.runs = 10, .contexts = 1, .device = TIDE_CPU}, .session = {.allocator = "cpu"}};
+    options o = {.spec = {.runs = 10, .contexts = 1, .device = TIDE_CPU},
+                 .session = {.allocator = "cpu"},
+                 .recording = {.recorder = {.drain = TIDE_RECORD_PROCESS, .rank = -1}}};
     int code = cli_parse_options(&cli_command_run, argc, argv, table, &o.planning, take_option, &o);
     if (code == CLI_GO_ON && o.naive && (o.plan_path != NULL || o.planning.strategy != NULL))
         code = cli_usage(&cli_command_run, "--naive runs without a plan: leave --plan and --strategy out");
@@ -316,6 +322,7 @@ static int run(int argc, char **argv) {
                          o.plain_only);
     if (code == CLI_GO_ON && o.decode == 0 && o.page_tokens > 0)
         code = cli_usage(&cli_command_run, "--page-tokens is of use with --decode only");
+    if (code == CLI_GO_ON && !cli_recording_settle(&cli_command_run, &o.recording)) code = CLI_EXIT_USAGE;
     if (code == CLI_GO_ON) code = run_file(argv[optind], &o);
     cli_planning_deinit(&o.planning);
     return code;

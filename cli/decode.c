@@ -120,7 +120,7 @@ static tide_status make_inputs(job *j, tide_error *err) {
 static tide_status make_all(job *j, tide_error *err) {
     j->times = tide_host_calloc(j->spec->n_tokens, sizeof *j->times);
     if (j->times == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu steps", j->spec->n_tokens);
-    TIDE_TRY(cli_session_begin(j->s, j->run, &j->mark, err));
+    cli_session_begin(j->s, j->run, &j->mark);
     const tide_inference_plan_options plan_opt = {
         .device = j->run->device, .registry = cli_session_registry(j->s), .memory_plan = j->run->plan};
     TIDE_TRY(tide_inference_plan_create(j->run->program, &plan_opt, &j->plan, err));
@@ -250,6 +250,7 @@ static tide_status run_steps(job *j, cli_decode_result *out, tide_error *err) {
             return st;
         }
         if (n == 0) mark = allocations(j);
+        if (n == 0 && j->spec->n_tokens > 1) cli_session_mark_warm(j->s);
         out->n_steps = n + 1;
     }
     out->total_ns = tide_now_ns() - begin;
@@ -288,8 +289,7 @@ tide_status cli_decode_run(cli_session *s, const cli_decode_spec *spec, cli_deco
     job j = {.s = s, .spec = spec, .run = spec->run, .g = spec->run->program->graph};
     tide_status st = decode(&j, out, err);
     drop_all(&j);
-    const tide_status ended = cli_session_finish(s, &j.mark, &out->session, st == TIDE_OK ? err : NULL);
-    if (st == TIDE_OK) st = ended;
+    cli_session_finish(s, &j.mark, &out->session);
     if (st != TIDE_OK) cli_decode_result_deinit(out);
     return st;
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/cli.h"
 #include "core/base/host_alloc.h"
 #include "core/graph/import.h"
 
@@ -100,6 +101,13 @@ void cli_input_close(cli_input *in) {
     tide_host_free(in->data);
     in->data = NULL;
     in->len = 0;
+}
+
+tide_status cli_trace_open(const char *path, tide_trace **out, tide_error *err) {
+    cli_log_notes(true);
+    const tide_status st = tide_trace_open(path, out, err);
+    cli_log_notes(false);
+    return st;
 }
 
 tide_status cli_input_require_graph(const cli_input *in, tide_error *err) {

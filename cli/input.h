@@ -30,6 +30,8 @@ typedef struct cli_input {
 tide_status cli_input_open(const char *path, cli_input *out, tide_error *err) TIDE_NODISCARD;
 void cli_input_close(cli_input *in);
 
+/// As tide_trace_open; when it finishes what a killed program left, a note says so.
+tide_status cli_trace_open(const char *path, tide_trace **out, tide_error *err) TIDE_NODISCARD;
 /// TIDE_ERR_BAD_INPUT saying what the file is instead, unless it is an ONNX model or graph text.
 tide_status cli_input_require_graph(const cli_input *in, tide_error *err) TIDE_NODISCARD;
 /// The graph of an ONNX model or graph text, before shapes are bound; lets go of the file's bytes, unless `keep`.

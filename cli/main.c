@@ -10,12 +10,12 @@
 
 #include "cli/cli.h"
 #include "core/base/host_alloc.h"
-#include "core/base/log.h"
 #include "profiler/query.h"
 
 static const cli_command *const commands[] = {
-    &cli_command_plan,  &cli_command_run,    &cli_command_compare,    &cli_command_tui,     &cli_command_report,
-    &cli_command_check, &cli_command_export, &cli_command_allocators, &cli_command_devices,
+    &cli_command_plan,   &cli_command_run,        &cli_command_compare, &cli_command_record,
+    &cli_command_trace,  &cli_command_tui,        &cli_command_report,  &cli_command_check,
+    &cli_command_export, &cli_command_allocators, &cli_command_devices, &cli_command_collect,
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
@@ -59,13 +59,6 @@ static int print_version(bool as_json) {
     return cli_json_print(doc);
 }
 
-static void log_to_stderr(void *ctx, tide_log_level level, const char *line) {
-    // Errors come back as a status too, and the command prints them: once is enough unless a log was asked for.
-    if (level == TIDE_LOG_ERROR && ctx == NULL) return;
-    static const char *const words[] = {"error", "warning", "note", "debug"};
-    fprintf(stderr, "%s: %s\n", words[level], line);
-}
-
 /// tide_host_alloc without the attribute that its type would lose.
 static void *json_alloc(size_t size_bytes) { return tide_host_alloc(size_bytes); }
 
@@ -99,11 +92,7 @@ int main(int argc, char **argv) {
     setlocale(LC_CTYPE, "");                          // wide characters in the TUI; numbers stay in the C locale
     signal(SIGPIPE, SIG_IGN);                         // writing fails instead, and is told
     signal(SIGXFSZ, SIG_IGN);                         // a file-size limit too: temporary files are removed then
-    char *log = getenv("TIDEMARK_LOG");
-    tide_log_set(log_to_stderr, log,
-                 log == NULL                 ? TIDE_LOG_WARN
-                 : strcmp(log, "debug") == 0 ? TIDE_LOG_DEBUG
-                                             : TIDE_LOG_INFO);
+    cli_log_notes(false);
     const int code = dispatch(argc, argv);
     if (fflush(stdout) == 0 && !ferror(stdout)) return code;
     // Whoever closed the pipe has seen what it wanted; everybody else should know that output is missing.

@@ -63,7 +63,7 @@ tide_status cli__program_make(cli_input *in, const cli_planning *p, const tide_s
 
 static tide_status plan_of_trace(const char *path, tide_memory_plan **out, tide_error *err) {
     tide_trace *trace = NULL;
-    TIDE_TRY(tide_trace_open(path, &trace, err));
+    TIDE_TRY(cli_trace_open(path, &trace, err));
     tide_trace_run *runs = NULL;
     size_t n = 0;
     tide_status st = tide_trace_runs(trace, &runs, &n, err);

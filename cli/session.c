@@ -79,6 +79,11 @@ tide_status cli_session_open(const cli_session_options *opt, cli_session **out, 
 
 tide_registry *cli_session_registry(cli_session *s) { return s->registry; }
 const tide_observer *cli_session_observer(const cli_session *s) { return &s->all; }
+const tide_error *cli_session_record_error(const cli_session *s) { return &s->record_err; }
+
+void cli_session_mark_warm(cli_session *s) {
+    if (s->recorder != NULL) tide_recorder_mark(s->recorder, "warm");
+}
 
 // ---- what was not given back ----
 

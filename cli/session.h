@@ -31,6 +31,10 @@ tide_status cli_session_within_limit(cli_session *s, tide_allocator *plain, tide
 tide_status cli_session_serve(cli_session *s, tide_memory_kind kind, tide_allocator *a, tide_error *err) TIDE_NODISCARD;
 /// For contexts that run in the session: hears their scopes. Valid until close.
 const tide_observer *cli_session_observer(const cli_session *s);
+/// A trace that can no longer be written ends no run: the first error that said so; status TIDE_OK when there is none.
+const tide_error *cli_session_record_error(const cli_session *s);
+/// The first turn of every context is over: a moment of the trace, with the name "warm".
+void cli_session_mark_warm(cli_session *s);
 /// No more runs; what was made inside must be given back before, or it counts as leaked. May be called twice. Takes
 /// NULL.
 void cli_session_end(cli_session *s);
@@ -88,14 +92,12 @@ typedef struct cli_session_mark {
     bool begun, recorded;
     uint64_t last_id; ///< of the blocks that were there before
 } cli_session_mark;
-tide_status cli_session_begin(cli_session *s, const cli_session_spec *spec, cli_session_mark *mark,
-                              tide_error *err) TIDE_NODISCARD;
+void cli_session_begin(cli_session *s, const cli_session_spec *spec, cli_session_mark *mark);
 /// What the kinds held until now, into kinds and total_peak_bytes.
 void cli_session_read(const cli_session *s, cli_session_result *out);
 /// The run is over and what it made was given back: what is still alive of it is noted as a leak; then as
 /// cli_session_read.
-tide_status cli_session_finish(cli_session *s, const cli_session_mark *mark, cli_session_result *out,
-                               tide_error *err) TIDE_NODISCARD;
+void cli_session_finish(cli_session *s, const cli_session_mark *mark, cli_session_result *out);
 
 /// Shapes of the inputs that `input_dir` holds, one per graph input, for open extents; names are borrowed from the
 /// graph.

@@ -18,6 +18,7 @@ struct cli_session {
     tide_observer meter_obs, ledger_obs, recorder_obs, named, all; // named: ledger and recorder
     tide_observer_pair named_pair, all_pair;
     tide_recorder *recorder; // borrowed; may be NULL
+    tide_error record_err;   // the first of its errors in a run
     tide_registry *registry; // NULL: the session has ended
     uint64_t limit_bytes;    // 0: none
     tide_allocator *limit;   // the first of those that share one budget; NULL: none

@@ -2,6 +2,7 @@
 //
 // Measured runs of a program in a session: inputs, contexts, threads, times. See session.h.
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,8 @@ typedef struct job {
     cli_session_mark mark;
     tide_tensor **inputs; // [n_inputs]
     size_t n_inputs;
-    uint64_t *times; // [contexts * runs]
+    uint64_t *times;      // [contexts * runs]
+    atomic_size_t n_warm; // contexts whose first turn is over
 } job;
 
 /// One thread of a run: a context of its own, all its turns after each other.
@@ -92,6 +94,13 @@ static tide_status make_context(worker *w, tide_error *err) {
     return tide_context_set_inputs(w->context, j->inputs, j->n_inputs, err);
 }
 
+/// The mark stands behind the first turns of all contexts; with several of them warm turns may come before it.
+static void first_turn_is_over(worker *w) {
+    const cli_session_spec *spec = w->j->spec;
+    w->allocs_after_first = blocks_allocated(w->j->s);
+    if (atomic_fetch_add(&w->j->n_warm, 1) + 1 == spec->contexts && spec->runs > 1) cli_session_mark_warm(w->j->s);
+}
+
 static void *work(void *arg) {
     worker *w = arg;
     const size_t runs = w->j->spec->runs;
@@ -99,7 +108,7 @@ static void *work(void *arg) {
         const uint64_t begin = tide_now_ns();
         w->st = tide_context_run(w->context, &w->err);
         w->j->times[w->index * runs + r] = tide_now_ns() - begin;
-        if (r == 0) w->allocs_after_first = blocks_allocated(w->j->s);
+        if (r == 0) first_turn_is_over(w);
     }
     return NULL;
 }
@@ -176,6 +185,12 @@ static tide_status run_contexts(job *j, cli_session_result *out, tide_error *err
     return st;
 }
 
+/// The run goes on without its trace; what was wrong with it is kept.
+static bool recorded(cli_session *s, tide_status st, const tide_error *err) {
+    if (st != TIDE_OK && s->record_err.status == TIDE_OK) s->record_err = *err;
+    return st == TIDE_OK;
+}
+
 static tide_status record_begin(cli_session *s, const cli_session_spec *spec, tide_error *err) {
     const bool planned = spec->mode == TIDE_RUN_PLANNED;
     char device[32];
@@ -191,13 +206,12 @@ static tide_status record_begin(cli_session *s, const cli_session_spec *spec, ti
     return tide_recorder_begin_run(s->recorder, &info, spec->plan, &run_id, err);
 }
 
-tide_status cli_session_begin(cli_session *s, const cli_session_spec *spec, cli_session_mark *mark, tide_error *err) {
+void cli_session_begin(cli_session *s, const cli_session_spec *spec, cli_session_mark *mark) {
     if (s->ran) tide_meter_reset_peaks(s->meter);
     *mark = (cli_session_mark){.begun = true, .last_id = tide_ledger_last_id(s->ledger)};
-    if (s->recorder == NULL) return TIDE_OK;
-    TIDE_TRY(record_begin(s, spec, err));
-    mark->recorded = true;
-    return TIDE_OK;
+    if (s->recorder == NULL) return;
+    tide_error record_err = TIDE_ERROR_INIT;
+    mark->recorded = recorded(s, record_begin(s, spec, &record_err), &record_err);
 }
 
 void cli_session_read(const cli_session *s, cli_session_result *out) {
@@ -207,16 +221,17 @@ void cli_session_read(const cli_session *s, cli_session_result *out) {
     out->total_peak_bytes = total.peak_bytes;
 }
 
-tide_status cli_session_finish(cli_session *s, const cli_session_mark *mark, cli_session_result *out, tide_error *err) {
-    if (!mark->begun) return TIDE_OK;
+void cli_session_finish(cli_session *s, const cli_session_mark *mark, cli_session_result *out) {
+    if (!mark->begun) return;
     cli__session_note_late(s, mark->last_id);
     cli_session_read(s, out);
     s->ran = true;
-    return mark->recorded ? tide_recorder_end_run(s->recorder, err) : TIDE_OK;
+    tide_error record_err = TIDE_ERROR_INIT;
+    if (mark->recorded) (void)recorded(s, tide_recorder_end_run(s->recorder, &record_err), &record_err);
 }
 
 static tide_status begin(job *j, tide_error *err) {
-    TIDE_TRY(cli_session_begin(j->s, j->spec, &j->mark, err));
+    cli_session_begin(j->s, j->spec, &j->mark);
     const tide_inference_plan_options opt = {
         .device = j->spec->device, .registry = j->s->registry, .memory_plan = j->spec->plan};
     TIDE_TRY(tide_inference_plan_create(j->spec->program, &opt, &j->plan, err));
@@ -224,12 +239,12 @@ static tide_status begin(job *j, tide_error *err) {
 }
 
 /// Give back what the run made, then read what it held at most.
-static tide_status end(job *j, cli_session_result *out, tide_error *err) {
+static void end(job *j, cli_session_result *out) {
     for (size_t i = 0; i < j->n_inputs && j->inputs != NULL; i++) tide_tensor_unref(j->inputs[i]);
     tide_host_free(j->inputs);
     tide_inference_plan_unref(j->plan);
     tide_host_free(j->times);
-    return cli_session_finish(j->s, &j->mark, out, err);
+    cli_session_finish(j->s, &j->mark, out);
 }
 
 tide_status cli_session_run(cli_session *s, const cli_session_spec *spec, cli_session_result *out, tide_error *err) {
@@ -237,8 +252,7 @@ tide_status cli_session_run(cli_session *s, const cli_session_spec *spec, cli_se
     job j = {.s = s, .spec = spec};
     tide_status st = begin(&j, err);
     if (st == TIDE_OK) st = run_contexts(&j, out, err);
-    const tide_status ended = end(&j, out, st == TIDE_OK ? err : NULL);
-    if (st == TIDE_OK) st = ended;
+    end(&j, out);
     if (st != TIDE_OK) cli_session_result_deinit(out);
     return st;
 }

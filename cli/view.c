@@ -5,7 +5,7 @@
 
 static tide_status of_trace(const char *path, const cli_view *view, tide_timeline **out, tide_error *err) {
     tide_trace *trace = NULL;
-    TIDE_TRY(tide_trace_open(path, &trace, err));
+    TIDE_TRY(cli_trace_open(path, &trace, err));
     const tide_status st = tide_timeline_from_trace(trace, (int64_t)view->run_id, out, err);
     tide_trace_close(trace);
     return st;

@@ -18,22 +18,68 @@ typedef struct tide_trace tide_trace;
 /// First bytes of a file that tide_trace_recognise wants to see.
 enum { TIDE_TRACE_HEAD_BYTES = 100 };
 /// Of the trace format that is written and read here (docs/trace-format.md).
-enum { TIDE_TRACE_VERSION = 2 };
+enum { TIDE_TRACE_VERSION = 3 };
 /// Whether a file that begins with `head` is a trace, of whatever version: by content, not by name.
 bool tide_trace_recognise(const void *head, size_t n_bytes);
 
 /**
- * Open read-only and check that all is there: rows of each table and the sums of bytes against what the recorder
- * counted.
+ * Open for reading and check what is there: tables, counts and sums against what the recorder noted (row by row up to a
+ * million events, by their ends beyond that; tide_trace_check always looks at all).
  *
- * @return TIDE_ERR_IO; TIDE_ERR_BAD_INPUT for another format, another schema version or a damaged file, with a note
+ * A trace that is being recorded shows what had been committed when it was opened (tide_trace_refresh). One that was
+ * left unfinished by a killed program, with nobody recording, is finished first from the feeds beside it, which writes
+ * to it; where the folder cannot be written the tables of the end are made in memory, and feeds stay unread: the log
+ * says so.
+ *
+ * @return TIDE_ERR_IO; TIDE_ERR_BAD_INPUT for another format, another schema version (with the command that converts an
+ * older one) or a damaged file, with a note
  */
 tide_status tide_trace_open(const char *path, tide_trace **out, tide_error *err) TIDE_NODISCARD;
+/// Of a trace that is being recorded: take in what was committed since; *grew may be NULL. Everything got from the
+/// trace before stays the caller's; names borrowed from it stay valid until close.
+tide_status tide_trace_refresh(tide_trace *t, bool *grew, tide_error *err) TIDE_NODISCARD;
+/// All rows, all sums, every chunk, SQLite's own integrity check. TIDE_ERR_BAD_INPUT with what is wrong and where.
+tide_status tide_trace_check(tide_trace *t, tide_error *err) TIDE_NODISCARD;
+/// Copy what can be read of a damaged trace (or of one of an older version) at `path` into a new one at `out_path`,
+/// whose meta says what is missing ("recovered_from", "recovered_lost"). *n_lost: events that could not be read, as far
+/// as that is known.
+tide_status tide_trace_recover(const char *path, const char *out_path, uint64_t *n_lost,
+                               tide_error *err) TIDE_NODISCARD;
+/// Write a trace of an older version as one of this version at `out_path`. TIDE_ERR_BAD_INPUT, TIDE_ERR_IO.
+tide_status tide_trace_convert(const char *path, const char *out_path, tide_error *err) TIDE_NODISCARD;
+/// Turn the chunks of the trace at `path` into rows, which every SQLite shell reads; in place. TIDE_ERR_BAD_INPUT,
+/// TIDE_ERR_IO, also when somebody records into it.
+tide_status tide_trace_expand(const char *path, tide_error *err) TIDE_NODISCARD;
+/// Run one SELECT of the user's, read-only, views allowed, `all_events` among the tables; rows as text with the names
+/// of the columns first, cells separated by `separator`, NULL as empty. Stops after max_rows (0: all). TIDE_ERR_INVALID
+/// for what SQLite refuses, with its words.
+tide_status tide_trace_sql(tide_trace *t, const char *query, const char *separator, size_t max_rows, tide_text *out,
+                           tide_error *err) TIDE_NODISCARD;
 /// Takes NULL.
 void tide_trace_close(tide_trace *t);
 /// A value of table meta, cut to fit into `buf`. TIDE_ERR_NOT_FOUND.
 tide_status tide_trace_meta(tide_trace *t, const char *key, char *buf, size_t buf_bytes,
                             tide_error *err) TIDE_NODISCARD;
+
+typedef enum tide_trace_state {
+    TIDE_TRACE_COMPLETE,  ///< closed by its recorder, or finished from what a killed program left
+    TIDE_TRACE_CUT_SHORT, ///< recording ended before the program did: disk full, ...; `reason`
+    TIDE_TRACE_RECORDING, ///< somebody records into it now, or nobody could finish it
+} tide_trace_state;
+typedef struct tide_trace_info {
+    tide_trace_state state;
+    char reason[256];
+    uint64_t n_events;         ///< recorded, dropped detail included
+    uint64_t n_rows, n_chunks; ///< how they are kept: events as rows, number of chunks
+    uint64_t first_kept_event; ///< 1, or what thinning left
+    uint64_t begin_ns, end_ns;
+    uint64_t n_lost;     ///< dropped on full rings
+    uint64_t n_problems; ///< events that contradict each other
+    uint64_t n_blocks, n_leaked;
+    uint64_t file_bytes;
+    uint32_t n_processes, n_threads, n_runs;
+} tide_trace_info;
+tide_status tide_trace_get_info(tide_trace *t, tide_trace_info *out, tide_error *err) TIDE_NODISCARD;
 
 typedef struct tide_trace_run {
     int64_t id;

@@ -7,13 +7,13 @@
 
 #include "core/base/host_alloc.h"
 #include "core/base/text.h"
-#include "profiler/sweep.h"
+#include "profiler/read/moments_internal.h"
 #include "profiler/timeline_internal.h"
 
 /// What is read of the trace before the timeline is put together.
 typedef struct source {
     tide_trace_run run; // id 0: the whole of a trace without runs
-    tide__sweep sweep;
+    tide__span span;
     tide_trace_block *blocks;
     size_t n_blocks;
     tide_trace_step *steps;
@@ -23,7 +23,6 @@ typedef struct source {
 } source;
 
 static void source_deinit(source *s) {
-    tide__sweep_deinit(&s->sweep);
     tide_trace_blocks_free(s->blocks, s->n_blocks);
     tide_trace_steps_free(s->steps, s->n_steps);
     tide_memory_plan_destroy(s->plan);
@@ -59,7 +58,7 @@ static tide_status read_plan(tide_trace *trace, source *s, tide_error *err) {
 
 static tide_status read_source(tide_trace *trace, int64_t run_id, source *s, tide_error *err) {
     TIDE_TRY(find_run(trace, run_id, &s->run, err));
-    TIDE_TRY(tide__sweep_make(trace, s->run.id, &s->sweep, err));
+    TIDE_TRY(tide__trace_span(trace, s->run.id, &s->span, err));
     TIDE_TRY(tide_trace_blocks(trace, s->run.id, &s->blocks, &s->n_blocks, err));
     if (s->run.id == 0) return TIDE_OK;
     TIDE_TRY(tide_trace_steps(trace, s->run.id, &s->steps, &s->n_steps, err));
@@ -164,16 +163,15 @@ static tide_status add_items(tide__timeline_builder *b, const source *s, tide_er
 
 // ---- curve and steps ----
 
-static tide_status add_curve(tide__timeline_builder *b, const tide__sweep *sweep, tide_error *err) {
-    uint64_t live = 0;
-    for (size_t i = 0; i < sweep->n_before; i++) live += sweep->changes[i].requested_bytes;
-    TIDE_TRY(tide__timeline_add_point(b, b->tl->begin, live, err));
-    for (size_t i = sweep->n_before; i < sweep->n; i++) {
-        const tide__change *c = &sweep->changes[i];
-        live = c->is_alloc ? live + c->requested_bytes : live - c->requested_bytes;
-        TIDE_TRY(tide__timeline_add_point(b, (int64_t)c->t_ns, live, err));
-    }
-    return TIDE_OK;
+static tide_status begin_curve(void *ctx, const tide__replay *r) {
+    tide__timeline_builder *b = ctx;
+    return tide__timeline_add_point(b, b->tl->begin, (uint64_t)r->series[0].live_bytes, NULL);
+}
+
+static tide_status add_change(void *ctx, const tide__replay *r, const tide__event *e, size_t series) {
+    tide__timeline_builder *b = ctx;
+    if (series == 0) return TIDE_OK;
+    return tide__timeline_add_point(b, cut_to_axis(b->tl, (uint64_t)e->t_ns), (uint64_t)r->series[0].live_bytes, NULL);
 }
 
 static tide_status add_steps(tide__timeline_builder *b, const source *s, tide_error *err) {
@@ -186,11 +184,12 @@ static tide_status add_steps(tide__timeline_builder *b, const source *s, tide_er
 static tide_status build(tide_trace *trace, source *s, tide_timeline **out, tide_error *err) {
     tide__timeline_builder b;
     TIDE_TRY(tide__timeline_begin(&b, TIDE_AXIS_NS, s->run.model, s->run.mode, s->run.strategy, err));
-    b.tl->begin = (int64_t)s->sweep.span.begin_ns;
-    b.tl->end = (int64_t)s->sweep.span.end_ns;
+    b.tl->begin = (int64_t)s->span.begin_ns;
+    b.tl->end = (int64_t)s->span.end_ns;
     if (b.tl->end == b.tl->begin && b.tl->end < INT64_MAX) b.tl->end++; // an axis has a length
     tide_status st = add_items(&b, s, err);
-    if (st == TIDE_OK) st = add_curve(&b, &s->sweep, err);
+    if (st == TIDE_OK)
+        st = tide__trace_walk(trace, s->span.first_event, s->span.last_event, begin_curve, add_change, &b, err);
     if (st == TIDE_OK) st = add_steps(&b, s, err);
     if (st == TIDE_OK) st = tide_trace_kinds(trace, s->run.id, &b.tl->kinds, &b.tl->n_kinds, err);
     if (st != TIDE_OK) {

@@ -2,7 +2,7 @@
 //
 // ledger: every live block by name, under one mutex. See ledger.h.
 //
-// Per event: a lock, a probe or two in a table of 56-byte entries, and for an alloc two or three texts that are looked
+// Per event: a lock, a probe or two in a table of 64-byte entries, and for an alloc two or three texts that are looked
 // up by hash. Whoever asks for the largest blocks pays for sorting, not who allocates.
 #include "core/memory/ledger.h"
 
@@ -136,6 +136,7 @@ static void enter_block(tide_ledger *l, const tide_memory_event *e) {
                                       .requested_bytes = e->requested_bytes,
                                       .reserved_bytes = e->reserved_bytes,
                                       .t_ns = e->t_ns,
+                                      .address = e->address,
                                       .tag = tide__ledger_text_put(&l->texts, e->tag),
                                       .op = tide__ledger_text_put(&l->texts, op_of(e)),
                                       .allocator = tide__ledger_text_put(&l->texts, e->allocator),
@@ -170,6 +171,20 @@ static void note_oom(tide_ledger *l, const tide_memory_event *e) {
     r->n_blocks = r->n_live < TIDE_OOM_N_BLOCKS ? r->n_live : TIDE_OOM_N_BLOCKS;
 }
 
+/// Blocks that lie in a pool go with it. Taking one out moves others towards its slot: the slot is looked at again.
+static void forget_pool(tide_ledger *l, const tide_memory_event *e) {
+    const filter f = {.device = &e->device};
+    for (size_t i = 0; i < l->blocks.cap;) {
+        tide__ledger_entry *entry = tide_id_map_at(&l->blocks, i);
+        if (entry != NULL && passes(&f, entry) && entry->address >= e->address &&
+            entry->address - e->address < e->reserved_bytes) {
+            tide_id_map_take(&l->blocks, entry);
+        } else {
+            i++;
+        }
+    }
+}
+
 static void take_event(tide_ledger *l, const tide_memory_event *e) {
     tide__ledger_entry *entry;
     switch (e->op) {
@@ -188,9 +203,13 @@ static void take_event(tide_ledger *l, const tide_memory_event *e) {
     case TIDE_MEM_OOM:
         note_oom(l, e);
         return;
+    case TIDE_MEM_POOL_DISCARD:
+        forget_pool(l, e);
+        return;
     case TIDE_MEM_SEGMENT_ALLOC:
     case TIDE_MEM_SEGMENT_FREE:
-        return; // memory of the allocator, no block
+    case TIDE_MEM_SNAPSHOT:
+        return; // memory of the allocator, a moment: no block
     }
 }
 

@@ -18,7 +18,7 @@ typedef struct tide_ledger tide_ledger;
 tide_status tide_ledger_create(tide_ledger **out, tide_error *err) TIDE_NODISCARD;
 void tide_ledger_destroy(tide_ledger *l);
 /// Valid as long as the ledger. Thread-safe. A block for whose entry there is no host memory is counted as lost, not
-/// forgotten: see tide_ledger_n_lost.
+/// forgotten: see tide_ledger_n_lost. A pool_discard ends the blocks of its device whose address lies in the pool.
 tide_observer tide_ledger_observer(tide_ledger *l);
 
 /// A live block. Texts are the ledger's, valid as long as it lives.

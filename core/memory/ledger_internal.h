@@ -33,11 +33,12 @@ void tide__ledger_texts_deinit(tide__ledger_texts *t);
 
 // ---- live blocks: an id map of these ----
 
-/// 56 bytes.
+/// 64 bytes.
 typedef struct tide__ledger_entry {
     uint64_t id; ///< of the block
     uint64_t requested_bytes, reserved_bytes;
     uint64_t t_ns;
+    uint64_t address;
     tide__text_id tag, op, allocator;
     int32_t device_index;
     uint8_t device_type, kind;

@@ -26,6 +26,7 @@ const char *tide_memory_op_name(tide_memory_op op) {
 // ---- scopes ----
 
 static _Thread_local const tide_scope *innermost;
+static _Thread_local uint64_t n_entered;
 
 static void tell_scope(const tide_observer *obs, const tide_scope *scope, bool enter) {
     if (obs == NULL || obs->on_scope == NULL) return;
@@ -36,6 +37,7 @@ static void tell_scope(const tide_observer *obs, const tide_scope *scope, bool e
 
 void tide_scope_enter(tide_scope *scope, const tide_observer *obs) {
     scope->parent = innermost;
+    scope->entry = ++n_entered;
     innermost = scope;
     tell_scope(obs, scope, true);
 }

@@ -22,7 +22,9 @@ extern "C" {
     XX(FREE_COMPLETED, 3, "free_completed")                                                                            \
     XX(SEGMENT_ALLOC, 4, "segment_alloc")                                                                              \
     XX(SEGMENT_FREE, 5, "segment_free")                                                                                \
-    XX(OOM, 6, "oom")
+    XX(OOM, 6, "oom")                                                                                                  \
+    XX(POOL_DISCARD, 7, "pool_discard") /* all blocks in [address, address + reserved_bytes) go at once */             \
+    XX(SNAPSHOT, 8, "snapshot")         /* a moment with a name (tag); no block, no bytes */
 
 typedef enum tide_memory_op {
 #define XX(name, value, text) TIDE_MEM_##name = (value),
@@ -41,6 +43,8 @@ typedef struct tide_scope {
     tide_scope_kind kind;
     int32_t index;                   ///< step of an operator, number of a run; -1: none
     const struct tide_scope *parent; ///< set by tide_scope_enter
+    uint64_t entry;                  ///< set by tide_scope_enter: number of this entering on its thread, never 0; an
+                                     ///< observer knows a scope again by it. 0: made by hand, compare all fields
 } tide_scope;
 
 struct tide_observer;
@@ -55,7 +59,7 @@ uint32_t tide_thread_id(void);
 typedef struct tide_memory_event {
     tide_memory_op op;
     uint64_t t_ns;     ///< CLOCK_MONOTONIC; 0 when no observer asked for the time
-    uint64_t block_id; ///< unique within the process, never reused; 0 for oom
+    uint64_t block_id; ///< unique within the process, never reused, below 2^48; 0 for oom, pool_discard and snapshot
     tide_device device;
     tide_memory_kind kind;
     tide_stream_id stream;

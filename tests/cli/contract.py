@@ -21,7 +21,8 @@ class Commands(Case):
         self.assertEqual(run().returncode, 2)
         self.assertIn("tidemark ", self.ok("--version").stdout)
         self.assertEqual(self.json("--version")["schema"], "tidemark.version")
-        for name in ("plan", "run", "compare", "tui", "report", "check", "export", "allocators", "devices"):
+        for name in ("plan", "run", "compare", "record", "trace", "tui", "report", "check", "export", "allocators", "devices",
+                     "collect"):
             self.assertIn(f"usage: tidemark {name}", self.ok(name, "--help").stdout)
             self.refused(2, name, "--no-such-option", says=["no-such-option", f"tidemark {name} --help"])
         self.refused(2, "plna", says=["plan"])
@@ -196,7 +197,7 @@ class Commands(Case):
         """LT-32, S27-14: bytes by kind, no allocation in warm planned runs, no leak."""
         doc = self.json("run", LENET, "-n", 5, "--leak-check")
         self.assertEqual(doc["schema"], "tidemark.run")
-        for key in ("model", "runs", "contexts", "time_ns", "trace", "kinds", "warm_allocations", "leaks"):
+        for key in ("model", "runs", "contexts", "time_ns", "trace", "recorder", "kinds", "warm_allocations", "leaks"):
             self.assertIn(key, doc)
         self.assertEqual(doc["warm_allocations"], 0)
         self.assertEqual(doc["leaks"], [])
@@ -443,6 +444,16 @@ class Readme(Case):
         self.assertGreater(len(lines), 25)
         for line in lines:
             self.assertIn(line, printed)
+
+
+    def test_the_trace_in_the_readme(self):
+        """Who is live at the peak of its example, as the README shows it, but for times."""
+        example = (tidemark.SOURCE / "README.md").read_text().split("## Recording")[1].split("```")[1].strip().splitlines()
+        self.ok("compare", SAMPLES / "squeezenet1_1.json", "-o", self.dir / "squeezenet1_1.db")
+        command = example[0].removeprefix("$ tidemark ").split()
+        text = self.ok(*command, cwd=self.dir).stdout
+        plain = lambda lines: [re.sub(r"[\d.]+ ([mun]?s\b|%)", r"T", " ".join(line.split())) for line in lines]
+        self.assertEqual(plain(example[1:]), plain(text.splitlines()))
 
 
 class Files(Case):

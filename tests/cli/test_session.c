@@ -5,10 +5,12 @@
 //
 // The linker hands every tide_tensor_unref of the command line to us (CMakeLists.txt), so that one can be forgotten.
 #include <getopt.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "cli/memory_report.h"
 #include "cli/planning.h"
+#include "cli/recording.h"
 #include "core/memory/allocators/allocators.h"
 #include "tests/tide_test.h"
 
@@ -136,7 +138,6 @@ static void every_live_block_is_listed(void **state) {
 /// one list only, however many runs it outlived.
 static void blocks_that_outlive_their_run(void **state) {
     (void)state;
-    tide_error err = TIDE_ERROR_INIT;
     cli_session *s = open_session("cpu_caching", 0);
     tide_tensor *weight = make_tensor(s, 100, TIDE_KIND_PERSISTENT, "weight");
     const cli_session_spec spec = {.runs = 1, .contexts = 1};
@@ -144,14 +145,14 @@ static void blocks_that_outlive_their_run(void **state) {
     tide_tensor *late = NULL, *ever = NULL;
     for (int run = 0; run < 2; run++) {
         cli_session_mark mark;
-        assert_tide_ok(cli_session_begin(s, &spec, &mark, &err), &err);
+        cli_session_begin(s, &spec, &mark);
         tide_tensor *good = make_tensor(s, 50, TIDE_KIND_WORKSPACE, "good");
         if (run == 0) {
             late = make_tensor(s, 2000, TIDE_KIND_WORKSPACE, "late");
             ever = make_tensor(s, 3000, TIDE_KIND_DEFAULT, "ever");
         }
         tide_tensor_unref(good);
-        assert_tide_ok(cli_session_finish(s, &mark, &r, &err), &err);
+        cli_session_finish(s, &mark, &r);
         if (run == 0) assert_true(r.kinds[TIDE_KIND_DEFAULT].peak_bytes == 3072);
     }
     tide_tensor_unref(late);
@@ -281,6 +282,64 @@ static void one_budget_for_all_kinds(void **state) {
     }
 }
 
+/// What goes wrong with the trace in the middle of a session is kept for its end; runs and leaks are as without it.
+static void a_run_outlives_its_recording(void **state) {
+    (void)state;
+    tide_error err = TIDE_ERROR_INIT;
+    char folder[] = "/tmp/tide-session-XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/t.db", folder);
+    cli_recording_options opt = {.path = path, .recorder = {.drain = TIDE_RECORD_THREAD}};
+    cli_recording recording;
+    assert_tide_ok(cli_recording_open(&opt, &recording, &err), &err);
+    const cli_session_options with = {.allocator = "cpu", .recorder = recording.recorder};
+    cli_session *s = NULL;
+    assert_tide_ok(cli_session_open(&with, &s, &err), &err);
+    cli_plans plans = {0};
+    cli_session_result r;
+    plan_sample(s, "sample_graphs/lenet5.json", &plans);
+    int64_t run_id;
+    const tide_run_info in_the_way = {.model = "another", .mode = "naive", .device = "cpu"};
+    assert_tide_ok(tide_recorder_begin_run(recording.recorder, &in_the_way, NULL, &run_id, &err), &err);
+    assert_int_equal(cli_session_record_error(s)->status, TIDE_OK);
+    for (int i = 0; i < 2; i++) {
+        assert_tide_ok(run_sample(s, &plans, TIDE_RUN_NAIVE, &r, &err), &err);
+        assert_true(r.kinds[TIDE_KIND_WORKSPACE].peak_bytes > 0);
+        cli_session_result_deinit(&r);
+        assert_int_equal(cli_session_record_error(s)->status, TIDE_ERR_INVALID); // a run is open
+    }
+    cli_plans_deinit(&plans);
+    cli_session_end(s);
+    cli_recording_end(&recording, TIDE_OK, cli_session_record_error(s));
+    assert_null(recording.recorder);
+    assert_true(recording.stats.n_events > 100);
+    json_t *doc = cli_recording_json(&recording);
+    assert_string_equal(str_of(doc, "state"), "cut short");
+    assert_text_has(str_of(doc, "reason"), "run");
+    json_decref(doc);
+    assert_int_equal(cli_recording_tell(&recording, CLI_EXIT_CHECK_FAILED), CLI_EXIT_INTERNAL);
+    cli_session_close(s);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(folder), 0); // nothing else was left
+}
+
+/// Nothing is said of a recording that there was not.
+static void no_recording_no_words(void **state) {
+    (void)state;
+    tide_error err = TIDE_ERROR_INIT;
+    const cli_recording_options opt = {0};
+    cli_recording recording;
+    assert_tide_ok(cli_recording_open(&opt, &recording, &err), &err);
+    assert_null(recording.recorder);
+    cli_recording_end(&recording, TIDE_ERR_IO, NULL);
+    for (int code = CLI_EXIT_OK; code <= CLI_EXIT_INTERNAL; code++)
+        assert_int_equal(cli_recording_tell(&recording, code), code);
+    json_t *trace = cli_recording_trace_json(&recording), *doc = cli_recording_json(&recording);
+    assert_true(json_is_null(trace) && json_is_null(doc));
+    json_decref(trace);
+    json_decref(doc);
+}
+
 // ---- the command ----
 
 /// `tidemark run …` in this process; its standard output into `out`.
@@ -356,6 +415,8 @@ int main(void) {
         tide_unit_test(without_memory_leaks_are_counted),
         tide_unit_test(runs_give_back_what_they_take),
         tide_unit_test(one_budget_for_all_kinds),
+        tide_unit_test(a_run_outlives_its_recording),
+        tide_unit_test(no_recording_no_words),
         cmocka_unit_test(a_planted_leak_is_told_and_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

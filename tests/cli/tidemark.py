@@ -4,22 +4,49 @@ import json
 import os
 import pathlib
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
-PROGRAM = os.environ.get("TIDEMARK", "build/test/cli/tidemark")
+PROGRAM = os.path.abspath(os.environ.get("TIDEMARK", "build/test/cli/tidemark"))
 SOURCE = pathlib.Path(os.environ.get("TIDE_SOURCE_DIR", "."))
 SHARED = pathlib.Path(os.environ.get("TIDE_SHARED_DIR", "../shared"))
 SAMPLES = SOURCE / "sample_graphs"
 
 
-def run(*args, stdin=None, env=None, timeout=300):
+def run(*args, stdin=None, env=None, timeout=300, preexec_fn=None, cwd=None):
     """The finished process; output as text, undecodable bytes replaced."""
-    full = {**os.environ, "LC_ALL": "C.UTF-8", **(env or {})}
     return subprocess.run([PROGRAM, *map(str, args)], input=stdin, capture_output=True, text=True, errors="replace",
-                          env=full, timeout=timeout)
+                          env=environment(env), timeout=timeout, preexec_fn=preexec_fn, cwd=cwd)
+
+
+def environment(more=None):
+    """Ours, less what would make the program behave otherwise; a value of None takes a name away."""
+    full = {**os.environ, "LC_ALL": "C.UTF-8", "TIDEMARK_COLLECT": None, "COLUMNS": None, **(more or {})}
+    return {name: value for name, value in full.items() if value is not None}
+
+
+def until(what, why="it never came to that", seconds=120):
+    """Wait for a state, never for a time. @return what `what` returned at last"""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        found = what()
+        if found:
+            return found
+        time.sleep(0.01)
+    raise AssertionError(why)
+
+
+def ask(path, query, *values):
+    """Plain SQL on a finished trace."""
+    db = sqlite3.connect(path)
+    try:
+        return db.execute(query, values).fetchall()
+    finally:
+        db.close()
 
 
 class Case(unittest.TestCase):
@@ -28,6 +55,16 @@ class Case(unittest.TestCase):
     def setUp(self):
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="tidemark-test-"))
         self.addCleanup(shutil.rmtree, self.dir, True)
+
+    def start(self, *args, env=None, preexec_fn=None):
+        """The running process; killed at the end of the test when it still runs."""
+        p = subprocess.Popen([PROGRAM, *map(str, args)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                             env=environment(env), preexec_fn=preexec_fn)
+        self.addCleanup(p.stdout.close)
+        self.addCleanup(p.stderr.close)
+        self.addCleanup(p.wait)
+        self.addCleanup(lambda: p.poll() is None and p.kill())
+        return p
 
     def ok(self, *args, code=0, **kw):
         p = run(*args, **kw)

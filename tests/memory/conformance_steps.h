@@ -156,6 +156,9 @@ static void tally_on_memory(void *self, const tide_memory_event *event) {
     case TIDE_MEM_OOM:
         t->n_oom++;
         break;
+    case TIDE_MEM_POOL_DISCARD:
+    case TIDE_MEM_SNAPSHOT:
+        break; // no allocator of ours tells these
     }
 }
 

@@ -176,6 +176,66 @@ static void a_released_block_stays_until_its_free_is_complete(void **state) {
     tide_ledger_destroy(l);
 }
 
+// ---- pools ----
+
+static void tell_placed(tide_ledger *l, uint64_t id, int32_t device, uint64_t address) {
+    tell(l, &(tide_memory_event){.op = TIDE_MEM_ALLOC,
+                                 .block_id = id,
+                                 .device = {.type = TIDE_DEVICE_CPU, .index = device},
+                                 .requested_bytes = 8,
+                                 .reserved_bytes = 8,
+                                 .address = address,
+                                 .allocator = "test"});
+}
+
+static void discard(tide_ledger *l, int32_t device, uint64_t address, uint64_t bytes) {
+    tell(l, &(tide_memory_event){.op = TIDE_MEM_POOL_DISCARD,
+                                 .device = {.type = TIDE_DEVICE_CPU, .index = device},
+                                 .address = address,
+                                 .reserved_bytes = bytes});
+}
+
+static uint64_t n_live(tide_ledger *l) { return tide_ledger_largest(l, 0, NULL, 0); }
+
+/// All that begins in the pool goes, on its device, and nothing else; a moment with a name is nothing at all.
+static void a_discarded_pool_takes_its_blocks(void **state) {
+    (void)state;
+    tide_ledger *l = make();
+    tell_placed(l, 1, 0, 999);
+    tell_placed(l, 2, 0, 1000); // first byte of the pool
+    tell_placed(l, 3, 0, 1999); // last one
+    tell_placed(l, 4, 0, 2000);
+    tell_placed(l, 5, 1, 1500); // on another device
+    tell_placed(l, 6, 0, UINT64_MAX);
+    discard(l, 0, 1000, 0); // an empty pool
+    tell(l, &(tide_memory_event){.op = TIDE_MEM_SNAPSHOT, .address = 1000, .reserved_bytes = 1000, .tag = "now"});
+    assert_int_equal(n_live(l), 6);
+    discard(l, 0, 1000, 1000);
+    assert_int_equal(n_live(l), 4);
+    tell_free(l, 2); // told once more, by somebody who does not know of the pool
+    tide_live_block out[4];
+    assert_int_equal(tide_ledger_largest(l, 0, out, 4), 4);
+    const uint64_t left[] = {1, 4, 5, 6};
+    for (int i = 0; i < 4; i++) assert_int_equal(out[i].block_id, left[i]);
+    discard(l, 0, 2000, UINT64_MAX); // to the end of all addresses: the sum would wrap
+    assert_int_equal(n_live(l), 2);
+    assert_true(tide_ledger_n_lost(l) == 0);
+    tide_ledger_destroy(l);
+}
+
+/// In a table where taking one out moves others, none of them is passed by.
+static void a_large_pool_goes_as_a_whole(void **state) {
+    (void)state;
+    enum { N = 5000 };
+    tide_ledger *l = make();
+    for (uint64_t id = 1; id <= N; id++) tell_placed(l, id * 7919, 0, id % 3 == 0 ? 1 << 20 : 16 * id);
+    discard(l, 0, 0, 1 << 20);
+    assert_int_equal(n_live(l), N / 3);
+    discard(l, 0, 1 << 20, 1);
+    assert_int_equal(n_live(l), 0);
+    tide_ledger_destroy(l);
+}
+
 static void texts_are_kept_once_and_never_move(void **state) {
     (void)state;
     tide_ledger *l = make();
@@ -424,6 +484,8 @@ int main(void) {
         tide_unit_test(the_largest_are_those_of_a_plain_list),
         tide_unit_test(every_field_of_a_live_block),
         tide_unit_test(a_released_block_stays_until_its_free_is_complete),
+        tide_unit_test(a_discarded_pool_takes_its_blocks),
+        tide_unit_test(a_large_pool_goes_as_a_whole),
         tide_unit_test(texts_are_kept_once_and_never_move),
         tide_unit_test(host_memory_ends),
         tide_unit_test(a_full_table_loses_only_what_does_not_fit),

@@ -72,6 +72,25 @@ static void leaving_out_of_order_heals(void **state) {
     assert_null(tide_scope_current());
 }
 
+/// The number by which an observer knows a scope again: another one each time it is entered, none for one made by hand.
+static void every_entering_has_a_number(void **state) {
+    (void)state;
+    tide_scope a = {.name = "a"}, b = {.name = "b"};
+    assert_true(a.entry == 0);
+    tide_scope_enter(&a, NULL);
+    const uint64_t first = a.entry;
+    assert_true(first != 0);
+    tide_scope_enter(&b, NULL);
+    assert_true(b.entry > first);
+    tide_scope_leave(&b, NULL);
+    assert_true(a.entry == first); // what happens inside does not change it
+    tide_scope_leave(&a, NULL);
+    const uint64_t second = b.entry;
+    tide_scope_enter(&a, NULL);
+    assert_true(a.entry > second);
+    tide_scope_leave(&a, NULL);
+}
+
 typedef struct thread_view {
     const tide_scope *at_start, *inside;
     uint32_t id;
@@ -162,6 +181,8 @@ static void ops_have_names(void **state) {
     assert_string_equal(tide_memory_op_name(TIDE_MEM_FREE_REQUESTED), "free_requested");
     assert_string_equal(tide_memory_op_name(TIDE_MEM_FREE_COMPLETED), "free_completed");
     assert_string_equal(tide_memory_op_name(TIDE_MEM_OOM), "oom");
+    assert_string_equal(tide_memory_op_name(TIDE_MEM_POOL_DISCARD), "pool_discard");
+    assert_string_equal(tide_memory_op_name(TIDE_MEM_SNAPSHOT), "snapshot");
     assert_string_equal(tide_memory_op_name((tide_memory_op)99), "op ?");
 }
 
@@ -169,6 +190,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(scopes_nest),
         tide_unit_test(leaving_out_of_order_heals),
+        tide_unit_test(every_entering_has_a_number),
         tide_unit_test(every_thread_has_its_own),
         tide_unit_test(two_observers_as_one),
         tide_unit_test(scopes_have_no_time_for_who_wants_none),

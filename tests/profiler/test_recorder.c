@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// The recorder: what is in the file is what was heard, in one file of its own name, or no file at all.
-#include <errno.h>
+// The recorder: what is in the file is what was heard, while it records and afterwards, in one file of its own name.
 #include <pthread.h>
-#include <signal.h>
-#include <sys/resource.h>
-
-#include "tests/profiler/trace_fixture.h"
 
 #include "profiler/query.h"
+#include "profiler/store/finish.h"
+#include "tests/profiler/trace_fixture.h"
 
 static int64_t sql_number(const char *path, const char *query) {
     sqlite3 *db = sql_open(path);
@@ -23,6 +20,36 @@ static int64_t sql_number(const char *path, const char *query) {
 
 // ---- what is in the file ----
 
+static void check_demo(const tmp_dir *d) {
+    assert_int_equal(tmp_dir_count(d), 1); // one file: no -wal, no -shm, no feed
+    assert_int_equal(sql_number(d->file, "SELECT count(*) FROM event"), N_DEMO_EVENTS + N_DEMO_SCOPE_EVENTS);
+    assert_int_equal(sql_number(d->file, "SELECT count(*) FROM scope_event"), N_DEMO_SCOPE_EVENTS);
+    assert_int_equal(sql_number(d->file, "SELECT count(*) FROM block"), N_DEMO_BLOCKS);
+    assert_sql(d->file,
+               "SELECT e.run_id, t_ns, o.name, block_id, k.name, d.name, stream, requested_bytes, reserved_bytes, "
+               "address, thread, a.text, t.text, scope_id FROM event e JOIN op o ON o.id = e.op "
+               "JOIN kind k ON k.id = e.kind JOIN device d ON d.id = e.device JOIN name a ON a.id = allocator_id "
+               "JOIN name t ON t.id = tag_id WHERE e.id IN (1, 6, 8, 9, 58) ORDER BY e.id",
+               "1|1010|alloc|1|Default|cpu|0|1024|1024|139637976731648|1|cpu|x|\n"
+               "1|1110|alloc|4|Workspace|cpu|0|1024|1024|139637976743936|1|cpu|a|2\n"
+               "1|1179|free_requested|5|Workspace|cpu|0|768|768|139637976748032|1|cpu|conv.scratch|2\n"
+               "1|1180|free_completed|5|Workspace|cpu|0|768|768|139637976748032|1|cpu|conv.scratch|2\n"
+               "2|2670|oom||Workspace|cpu|0|1000000|||1|cpu|too much|10\n");
+    assert_sql(d->file,
+               "SELECT s.id, n.text, s.kind, s.step, s.parent_id FROM scope s JOIN name n ON n.id = s.name_id "
+               "WHERE s.id IN (1, 2, 6, 10)",
+               "1|demo|run|0|\n2|conv|operator|0|1\n6|demo|run|1|\n10|add|operator|3|6\n");
+    assert_sql(d->file,
+               "SELECT id, process_id, model, source, mode, strategy, device, begin_ns, end_ns, first_event, "
+               "last_event, plan_bytes, plan_naive_bytes, plan_lower_bound_bytes FROM run",
+               "1|1|demo|demo.json|naive||cpu|1000|1600|1|34|2560|3328|2560\n"
+               "2|1|demo|demo.json|planned|by_hand|cpu|2000|2900|35|68|2560|3328|2560\n");
+    assert_sql(d->file,
+               "SELECT id, run_id, alloc_event, free_event, alloc_ns, free_requested_ns, free_ns FROM block "
+               "WHERE id IN (5, 15)",
+               "5|1|7|9|1120|1179|1180\n15|2|57||2660||\n");
+}
+
 static void test_demo_is_written_as_heard(void **state) {
     (void)state;
     const size_t batches[] = {1, 7, 8192, SIZE_MAX};
@@ -30,33 +57,7 @@ static void test_demo_is_written_as_heard(void **state) {
         tmp_dir d;
         tmp_dir_make(&d);
         demo_record(d.file, batches[i]);
-        assert_int_equal(tmp_dir_count(&d), 1); // one file: no -wal, no -shm, nothing temporary
-        assert_int_equal(sql_number(d.file, "SELECT count(*) FROM event"), N_DEMO_EVENTS);
-        assert_int_equal(sql_number(d.file, "SELECT count(*) FROM scope_event"), N_DEMO_SCOPE_EVENTS);
-        assert_int_equal(sql_number(d.file, "SELECT count(*) FROM block"), N_DEMO_BLOCKS);
-        assert_sql(d.file,
-                   "SELECT e.run_id, t_ns, o.name, block_id, k.name, d.name, stream, requested_bytes, reserved_bytes, "
-                   "address, thread, a.text, t.text, scope_id FROM event e JOIN op o ON o.id = e.op "
-                   "JOIN kind k ON k.id = e.kind JOIN device d ON d.id = e.device JOIN name a ON a.id = allocator_id "
-                   "JOIN name t ON t.id = tag_id WHERE e.id IN (1, 4, 6, 7, 30) ORDER BY e.id",
-                   "1|1010|alloc|1|Default|cpu|0|1024|1024|139637976731648|1|cpu|x|\n"
-                   "1|1110|alloc|4|Workspace|cpu|0|1024|1024|139637976743936|1|cpu|a|2\n"
-                   "1|1179|free_requested|5|Workspace|cpu|0|768|768|139637976748032|1|cpu|conv.scratch|2\n"
-                   "1|1180|free_completed|5|Workspace|cpu|0|768|768|139637976748032|1|cpu|conv.scratch|2\n"
-                   "2|2670|oom|0|Workspace|cpu|0|1000000|0|0|1|cpu|too much|10\n");
-        assert_sql(d.file,
-                   "SELECT s.id, n.text, s.kind, s.step, s.parent_id FROM scope s JOIN name n ON n.id = s.name_id "
-                   "WHERE s.id IN (1, 2, 6, 10)",
-                   "1|demo|run|0|\n2|conv|operator|0|1\n6|demo|run|1|\n10|add|operator|3|6\n");
-        assert_sql(d.file,
-                   "SELECT id, model, source, mode, strategy, device, begin_ns, end_ns, first_event, last_event, "
-                   "plan_bytes, plan_naive_bytes, plan_lower_bound_bytes FROM run",
-                   "1|demo|demo.json|naive||cpu|1000|1600|1|24|2560|3328|2560\n"
-                   "2|demo|demo.json|planned|by_hand|cpu|2000|2900|25|38|2560|3328|2560\n");
-        assert_sql(d.file,
-                   "SELECT id, run_id, alloc_event, free_event, alloc_ns, free_requested_ns, free_ns FROM block "
-                   "WHERE id IN (5, 15)",
-                   "5|1|5|7|1120|1179|1180\n15|2|29||2660||\n");
+        check_demo(&d);
         tmp_dir_remove(&d);
     }
 }
@@ -66,17 +67,29 @@ static void test_file_is_recognised_by_content(void **state) {
     tmp_dir d;
     tmp_dir_make(&d);
     demo_record(d.file, 0);
-    assert_sql(d.file, "PRAGMA user_version", "2\n");
+    assert_sql(d.file, "PRAGMA user_version", "3\n");
     assert_sql(d.file, "PRAGMA application_id", "1953064037\n"); // 'tide'
     assert_sql(d.file, "PRAGMA page_size", "8192\n");
     assert_sql(d.file, "PRAGMA journal_mode", "delete\n");
     assert_sql(d.file, "PRAGMA integrity_check", "ok\n");
-    assert_sql(d.file, "SELECT count(*) FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND strict",
-               "19\n");
-    assert_sql(d.file, "SELECT key, value FROM meta WHERE key <> 'created_utc' ORDER BY key",
-               "clock|CLOCK_MONOTONIC, ns\ncreated_by|tidemark\nfreed_bytes|11008\nn_blocks|13\nn_events|38\n"
-               "n_names|17\nn_orphan_frees|0\nn_runs|2\nn_scope_events|30\nn_scopes|10\nrequested_bytes|11048\n"
-               "schema|tidemark.trace\nversion|2\n");
+    assert_sql(d.file,
+               "SELECT count(*) FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND NOT strict AND "
+               "name NOT LIKE 'sqlite_%'",
+               "0\n");
+    assert_sql(d.file,
+               "SELECT key, value FROM meta WHERE key NOT IN ('created_utc', 'feed_bytes', 'own_peak_bytes', "
+               "'blocked_ns') ORDER BY key",
+               "clock|CLOCK_MONOTONIC, ns\ncreated_by|tidemark\nfirst_kept_event|1\nfreed_bytes|11008\nn_blocks|13\n"
+               "n_events|68\nn_lost|0\nn_names|17\nn_orphan_frees|0\nn_problems|0\nn_runs|2\nn_scope_events|30\n"
+               "n_scopes|10\nrequested_bytes|11048\nschema|tidemark.trace\nstate|complete\ntotals|equal\nversion|3\n");
+    assert_sql(d.file,
+               "SELECT count(*) FROM meta WHERE key IN ('feed_bytes', 'own_peak_bytes') AND CAST(value AS INTEGER) > "
+               "0",
+               "2\n");
+    assert_sql(d.file,
+               "SELECT pid > 0, rank, length(command) > 0, feed LIKE 'trace.db.feed-%', end_ns >= 0, how "
+               "FROM process",
+               "1||1|1|1|closed\n");
     unsigned char head[TIDE_TRACE_HEAD_BYTES];
     FILE *f = fopen(d.file, "rb");
     assert_non_null(f);
@@ -89,7 +102,7 @@ static void test_file_is_recognised_by_content(void **state) {
     tmp_dir_remove(&d);
 }
 
-static void test_existing_file_is_replaced_only_at_close(void **state) {
+static void test_existing_file_is_replaced_at_open(void **state) {
     (void)state;
     tmp_dir d;
     tmp_dir_make(&d);
@@ -98,18 +111,83 @@ static void test_existing_file_is_replaced_only_at_close(void **state) {
     fclose(f);
     feeder feed_;
     feeder_open(&feed_, d.file, 0, false);
-    struct stat info;
-    assert_int_equal(stat(d.file, &info), 0);
-    assert_int_equal(info.st_size, 3);
+    assert_sql(d.file, "SELECT value FROM meta WHERE key = 'state'", "recording\n");
+    feed(&feed_, 5, TIDE_MEM_ALLOC, 1, TIDE_KIND_DEFAULT, 8, "a");
     tide_recorder_abandon(feed_.rec);
-    assert_int_equal(tmp_dir_count(&d), 1); // the old one; nothing of ours
-    assert_int_equal(stat(d.file, &info), 0);
-    assert_int_equal(info.st_size, 3);
+    assert_int_equal(tmp_dir_count(&d), 0); // neither the old one nor ours
     demo_record(d.file, 0);
-    assert_int_equal(tmp_dir_count(&d), 1);
-    assert_sql(d.file, "SELECT count(*) FROM run", "2\n");
+    demo_record(d.file, 0);
+    check_demo(&d);
     tide_recorder_abandon(NULL);
     tmp_dir_remove(&d);
+}
+
+/// Whoever looks while it records sees what was flushed: rows, leaves, names, an open run.
+static void test_file_can_be_read_while_it_grows(void **state) {
+    (void)state;
+    tmp_dir d;
+    tmp_dir_make(&d);
+    feeder f;
+    feeder_open(&f, d.file, 0, false);
+    const tide_run_info info = {.model = "m", .mode = "naive", .device = "cpu"};
+    assert_int_equal(feed_begin_run(&f, 10, &info, NULL), 1);
+    tide_error err = TIDE_ERROR_INIT;
+    for (uint64_t i = 1; i <= 20; i++) {
+        feed(&f, 10 + i, TIDE_MEM_ALLOC, i, TIDE_KIND_DEFAULT, 8, "grown");
+        assert_tide_ok(tide_recorder_flush(f.rec, &err), &err);
+        assert_int_equal(sql_number(d.file, "SELECT count(*) FROM event WHERE run_id = 1"), i);
+    }
+    assert_sql(d.file, "SELECT first_event, last_event, end_ns FROM run", "1||\n");
+    assert_sql(d.file, "SELECT DISTINCT n.text FROM event e JOIN name n ON n.id = e.tag_id", "grown\n");
+    assert_sql(d.file, "SELECT value FROM meta WHERE key = 'state'", "recording\n");
+    feeder_close(&f);
+    assert_sql(d.file, "SELECT first_event, last_event, end_ns FROM run", "1|20|30\n");
+    assert_sql(d.file, "SELECT value FROM meta WHERE key = 'state'", "complete\n");
+    tmp_dir_remove(&d);
+}
+
+static void test_marks(void **state) {
+    (void)state;
+    tmp_dir d;
+    tmp_dir_make(&d);
+    feeder f;
+    feeder_open(&f, d.file, 0, false);
+    feed(&f, 100, TIDE_MEM_ALLOC, 1, TIDE_KIND_DEFAULT, 8, "a");
+    f.now = 150;
+    tide_recorder_mark(f.rec, "before");
+    feed_free(&f, 200, 1, TIDE_KIND_DEFAULT, 8, "a");
+    tide_recorder_mark(f.rec, "after");
+    feeder_close(&f);
+    assert_sql(d.file,
+               "SELECT e.id, e.t_ns, e.block_id, n.text FROM event e JOIN op o ON o.id = e.op JOIN name n ON n.id = "
+               "e.tag_id WHERE o.name = 'snapshot'",
+               "2|150||before\n5|200||after\n");
+    tmp_dir_remove(&d);
+}
+
+static void test_ranks(void **state) {
+    (void)state;
+    static const struct {
+        tide_recorder_options opt;
+        const char *launcher, *want;
+    } cases[] = {
+        {{.rank = 0}, NULL, "\n"},     {{.rank = 0, .has_rank = true}, NULL, "0\n"},
+        {{.rank = 3}, NULL, "3\n"},    {{.rank = -1}, NULL, "\n"},
+        {{.rank = -1}, "7", "7\n"},    {{.rank = 2}, "7", "2\n"},
+        {{.rank = -1}, "seven", "\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tmp_dir d;
+        tmp_dir_make(&d);
+        if (cases[i].launcher != NULL) setenv("PMI_RANK", cases[i].launcher, 1);
+        tide_recorder *r;
+        tide_error err = TIDE_ERROR_INIT;
+        assert_tide_ok(tide_recorder_open(d.file, &cases[i].opt, &r, &err), &err);
+        unsetenv("PMI_RANK");
+        assert_tide_ok(tide_recorder_close(r, &err), &err);
+        assert_sql(d.file, "SELECT rank FROM process", cases[i].want);
+        tmp_dir_remove(&d);
+    }
 }
 
 static void test_meta(void **state) {
@@ -139,15 +217,17 @@ static void test_two_recorders_aim_at_one_name(void **state) {
     (void)state;
     tmp_dir d;
     tmp_dir_make(&d);
-    feeder a, b;
+    feeder a;
     feeder_open(&a, d.file, 0, false);
-    feeder_open(&b, d.file, 0, false);
+    tide_recorder *b = NULL;
+    tide_error err = TIDE_ERROR_INIT;
+    assert_tide_status(tide_recorder_open(d.file, NULL, &b, &err), TIDE_ERR_BUSY);
+    assert_null(b);
+    assert_text_has(err.msg, d.file);
     feed(&a, 5, TIDE_MEM_ALLOC, 1, TIDE_KIND_DEFAULT, 8, "a");
-    feed(&b, 5, TIDE_MEM_ALLOC, 1, TIDE_KIND_DEFAULT, 9, "b");
     feeder_close(&a);
-    feeder_close(&b);
     assert_int_equal(tmp_dir_count(&d), 1);
-    assert_sql(d.file, "SELECT requested_bytes FROM block", "9\n"); // the later one, whole
+    assert_sql(d.file, "SELECT requested_bytes FROM block", "8\n");
     tmp_dir_remove(&d);
 }
 
@@ -187,83 +267,9 @@ static void test_runs_open_and_close(void **state) {
     tmp_dir_remove(&d);
 }
 
-// ---- events that cannot be true ----
-
-static void expect_refused(const tide_memory_event *events, size_t n, const char *words) {
-    tmp_dir d;
-    tmp_dir_make(&d);
-    feeder f;
-    feeder_open(&f, d.file, 0, false);
-    for (size_t i = 0; i < n; i++) f.obs.on_memory(f.obs.self, &events[i]);
-    tide_error err = TIDE_ERROR_INIT;
-    assert_tide_status(tide_recorder_put_meta(f.rec, "k", "v", &err), TIDE_ERR_INVALID); // kept until close
-    assert_text_has(err.msg, words);
-    feed(&f, 1, TIDE_MEM_ALLOC, 77, TIDE_KIND_DEFAULT, 8, NULL); // quiet
-    tide_error_clear(&err);
-    assert_tide_status(tide_recorder_close(f.rec, &err), TIDE_ERR_INVALID);
-    assert_text_has(err.msg, words);
-    assert_int_equal(tmp_dir_count(&d), 0);
-    tmp_dir_remove(&d);
-}
-
-static void test_untrue_events_are_refused(void **state) {
-    (void)state;
-    const tide_memory_event good = {.op = TIDE_MEM_ALLOC, .block_id = 1, .requested_bytes = 8, .reserved_bytes = 8};
-    tide_memory_event bad[3] = {good, good, good};
-    expect_refused(bad, 2, "it is already allocated");
-    bad[0].block_id = 0;
-    expect_refused(bad, 1, "no number");
-    bad[0] = good;
-    bad[0].op = TIDE_MEM_FREE_COMPLETED;
-    expect_refused(bad, 1, "it is not allocated");
-    bad[0] = good;
-    bad[1].op = bad[2].op = TIDE_MEM_FREE_COMPLETED;
-    expect_refused(bad, 3, "it is not allocated");
-    bad[1].op = bad[2].op = TIDE_MEM_FREE_REQUESTED;
-    expect_refused(bad, 3, "requested before");
-    bad[0].kind = (tide_memory_kind)TIDE_N_KINDS;
-    expect_refused(bad, 1, "kind");
-    bad[0] = good;
-    bad[0].op = (tide_memory_op)9;
-    expect_refused(bad, 1, "no such operation");
-    bad[0] = good;
-    bad[0].requested_bytes = UINT64_MAX;
-    expect_refused(bad, 1, "passes 2^63");
-    bad[0] = good;
-    bad[0].t_ns = (uint64_t)INT64_MAX + 1;
-    expect_refused(bad, 1, "time");
-    bad[0] = bad[1] = good;
-    bad[1].block_id = 2;
-    bad[0].requested_bytes = bad[1].requested_bytes = INT64_MAX;
-    expect_refused(bad, 2, "all requests pass");
-}
-
-static void test_circle_of_scopes_is_refused(void **state) {
-    (void)state;
-    tide_scope a = {.name = "a"}, b = {.name = "b", .parent = &a};
-    a.parent = &b;
-    const tide_memory_event event = {.op = TIDE_MEM_ALLOC, .block_id = 1, .requested_bytes = 8, .scope = &a};
-    expect_refused(&event, 1, "cannot record event 1");
-}
-
-static void test_attached_late_keeps_orphan_frees(void **state) {
-    (void)state;
-    tmp_dir d;
-    tmp_dir_make(&d);
-    feeder f;
-    feeder_open(&f, d.file, 0, true);
-    feed_free(&f, 100, 7, TIDE_KIND_DEFAULT, 64, "before us");
-    feed(&f, 110, TIDE_MEM_ALLOC, 8, TIDE_KIND_DEFAULT, 8, "after");
-    feeder_close(&f);
-    assert_sql(d.file, "SELECT value FROM meta WHERE key = 'n_orphan_frees'", "2\n");
-    assert_sql(d.file, "SELECT count(*) FROM event", "3\n");
-    assert_sql(d.file, "SELECT kind, peak_bytes FROM bytes_by_kind", "Default|8\n");
-    tmp_dir_remove(&d);
-}
-
 // ---- threads ----
 
-enum { N_THREADS = 4, N_PER_THREAD = 3000 };
+enum { MAX_THREADS = 8, N_PER_THREAD = 3000 };
 
 typedef struct worker {
     feeder *f;
@@ -300,36 +306,44 @@ static void *work(void *arg) {
     return NULL;
 }
 
-static void test_threads(void **state) {
-    (void)state;
+static void record_threads(uint32_t n_threads, tide_record_form form) {
     tmp_dir d;
     tmp_dir_make(&d);
-    feeder f;
-    feeder_open(&f, d.file, 64, false);
-    worker workers[N_THREADS];
-    pthread_t threads[N_THREADS];
-    for (uint32_t i = 0; i < N_THREADS; i++) {
+    feeder f = {.thread = 1};
+    const tide_recorder_options opt = {.form = form, .ring_events = 256, .batch_events = 1000};
+    tide_error err = TIDE_ERROR_INIT;
+    assert_tide_ok(tide_recorder_open(d.file, &opt, &f.rec, &err), &err);
+    f.obs = tide_recorder_observer(f.rec);
+    worker workers[MAX_THREADS];
+    pthread_t threads[MAX_THREADS];
+    for (uint32_t i = 0; i < n_threads; i++) {
         workers[i] = (worker){.f = &f, .thread = i + 1};
         assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
     }
     int64_t requested = 0;
-    for (int i = 0; i < N_THREADS; i++) {
+    for (uint32_t i = 0; i < n_threads; i++) {
         pthread_join(threads[i], NULL);
         requested += (int64_t)workers[i].requested;
     }
-    f.now = tide_now_ns();
     feeder_close(&f);
+    if (form == TIDE_RECORD_CHUNKS) assert_tide_ok(tide__finish_expand(d.file, &err), &err);
     assert_int_equal(sql_number(d.file, "SELECT sum(requested_bytes) FROM event WHERE op = 1"), requested);
-    assert_int_equal(sql_number(d.file, "SELECT count(*) FROM scope_event"), 2 * N_THREADS);
-    assert_int_equal(sql_number(d.file, "SELECT count(DISTINCT thread) FROM block"), N_THREADS);
+    assert_int_equal(sql_number(d.file, "SELECT count(*) FROM scope_event"), 2 * n_threads);
+    assert_int_equal(sql_number(d.file, "SELECT count(DISTINCT thread) FROM block"), n_threads);
     // Each block was allocated inside the scope of its own thread.
     assert_sql(d.file, "SELECT count(*) FROM blocks WHERE scope <> 'worker ' || thread OR name <> scope", "0\n");
     assert_sql(d.file, "SELECT count(*) FROM event a JOIN event b ON b.id = a.id + 1 WHERE b.t_ns < a.t_ns", "0\n");
-    tide_error err = TIDE_ERROR_INIT;
-    tide_trace *t;
-    assert_tide_ok(tide_trace_open(d.file, &t, &err), &err);
-    tide_trace_close(t);
+    assert_sql(d.file, "SELECT count(*) FROM problem", "0\n");
+    assert_sql(d.file, "SELECT value FROM meta WHERE key = 'totals'", "equal\n");
     tmp_dir_remove(&d);
+}
+
+static void test_threads(void **state) {
+    (void)state;
+    record_threads(1, TIDE_RECORD_ROWS);
+    record_threads(2, TIDE_RECORD_AUTO);
+    record_threads(8, TIDE_RECORD_ROWS);
+    record_threads(8, TIDE_RECORD_CHUNKS);
 }
 
 // ---- disks ----
@@ -352,13 +366,13 @@ static void test_places_that_cannot_be_written(void **state) {
     expect_no_open(d.path, TIDE_ERR_IO, "directory");
     char path[600];
     snprintf(path, sizeof path, "%s/none/trace.db", d.path);
-    expect_no_open(path, TIDE_ERR_IO, "unable to open");
+    expect_no_open(path, TIDE_ERR_IO, "No such file");
     snprintf(path, sizeof path, "%s/file", d.path);
     FILE *f = fopen(path, "w");
     fclose(f);
     snprintf(path, sizeof path, "%s/file/trace.db", d.path);
-    expect_no_open(path, TIDE_ERR_IO, "unable to open");
-    expect_no_open("/proc/trace.db", TIDE_ERR_IO, "unable to open");
+    expect_no_open(path, TIDE_ERR_IO, "Not a directory");
+    expect_no_open("/proc/trace.db", TIDE_ERR_IO, "No such file");
     // The finished file would take the place of a device or a pipe.
     expect_no_open("/dev/null", TIDE_ERR_IO, "not a regular file");
     snprintf(path, sizeof path, "%s/pipe", d.path);
@@ -392,169 +406,21 @@ static void test_names_that_mean_something_to_sqlite(void **state) {
     tmp_dir_remove(&d);
 }
 
-/// The place becomes a directory while recording: the close fails, and nothing is left.
-static void test_target_turns_into_a_directory(void **state) {
-    (void)state;
-    tmp_dir d;
-    tmp_dir_make(&d);
-    feeder f;
-    feeder_open(&f, d.file, 0, false);
-    feed(&f, 100, TIDE_MEM_ALLOC, 1, TIDE_KIND_DEFAULT, 8, NULL);
-    assert_int_equal(mkdir(d.file, 0700), 0);
-    tide_error err = TIDE_ERROR_INIT;
-    assert_tide_status(tide_recorder_close(f.rec, &err), TIDE_ERR_IO);
-    assert_text_has(err.msg, d.file);
-    assert_int_equal(tmp_dir_count(&d), 1);
-    rmdir(d.file);
-    tmp_dir_remove(&d);
-}
-
-/// The folder goes away while recording: the close fails and says so.
-static void test_folder_is_removed_while_recording(void **state) {
-    (void)state;
-    tmp_dir d;
-    tmp_dir_make(&d);
-    char folder[600], path[700], moved[600];
-    snprintf(folder, sizeof folder, "%s/in", d.path);
-    snprintf(moved, sizeof moved, "%s/out", d.path);
-    snprintf(path, sizeof path, "%s/trace.db", folder);
-    assert_int_equal(mkdir(folder, 0700), 0);
-    feeder f;
-    feeder_open(&f, path, 0, false);
-    feed(&f, 100, TIDE_MEM_ALLOC, 1, TIDE_KIND_DEFAULT, 8, NULL);
-    assert_int_equal(rename(folder, moved), 0);
-    tide_error err = TIDE_ERROR_INIT;
-    assert_tide_status(tide_recorder_close(f.rec, &err), TIDE_ERR_IO);
-    assert_text_has(err.msg, "cannot write");
-    assert_text_has(err.note, "moved or removed");
-    assert_int_equal(tmp_dir_count(&d), 1);
-    char command[800];
-    snprintf(command, sizeof command, "rm -rf '%s'", moved);
-    assert_int_equal(system(command), 0);
-    tmp_dir_remove(&d);
-}
-
-/// A limit on the size of files stands for a full disk: SQLite gets EFBIG from write.
-static void test_disk_full_leaves_nothing_and_harms_nobody(void **state) {
-    (void)state;
-    tmp_dir d;
-    tmp_dir_make(&d);
-    struct rlimit before;
-    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
-    void (*const old_handler)(int) = signal(SIGXFSZ, SIG_IGN);
-    feeder f;
-    feeder_open(&f, d.file, 100, false);
-    const struct rlimit limit = {.rlim_cur = 400000, .rlim_max = before.rlim_max};
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
-    for (uint64_t i = 1; i <= 50000; i++) feed(&f, i, TIDE_MEM_ALLOC, i, TIDE_KIND_DEFAULT, 8, "block");
-    tide_error err = TIDE_ERROR_INIT;
-    const tide_status st = tide_recorder_close(f.rec, &err);
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
-    signal(SIGXFSZ, old_handler);
-    assert_tide_status(st, TIDE_ERR_IO);
-    assert_text_has(err.msg, d.file);
-    assert_int_equal(tmp_dir_count(&d), 0);
-    tmp_dir_remove(&d);
-}
-
-/// Rows that get lost between hearing and closing are noticed: here by another hand on the growing file.
-static void test_lost_rows_are_noticed_at_close(void **state) {
-    (void)state;
-    static const struct {
-        const char *change, *words;
-    } cases[] = {
-        {"DELETE FROM event WHERE id = 5", "events: 24 heard, 23 in the file"},
-        {"UPDATE event SET requested_bytes = 1 WHERE id = 1", "requested bytes: 2048 heard, 1025 in the file"},
-        {"UPDATE event SET op = 4 WHERE id = 7", "frees: 5 heard, 4 in the file"},
-        {"DELETE FROM scope_event WHERE id = 5", "scope events: 10 heard, 9 in the file"},
-        {"DELETE FROM name WHERE id = 1", "names: "},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        tmp_dir d;
-        tmp_dir_make(&d);
-        feeder f;
-        feeder_open(&f, d.file, 1, false);
-        demo_naive_run(&f, NULL);
-        char growing[600] = "";
-        DIR *dir = opendir(d.path);
-        assert_non_null(dir);
-        for (const struct dirent *e; (e = readdir(dir)) != NULL;) {
-            if (strncmp(e->d_name, "trace.db.tmp-", 13) == 0 && strchr(e->d_name + 13, 'w') == NULL &&
-                strchr(e->d_name + 13, 'h') == NULL)
-                snprintf(growing, sizeof growing, "%s/%s", d.path, e->d_name);
-        }
-        closedir(dir);
-        sql_exec(growing, cases[i].change);
-        tide_error err = TIDE_ERROR_INIT;
-        assert_tide_status(tide_recorder_close(f.rec, &err), TIDE_ERR_RUNTIME);
-        assert_text_has(err.msg, "does not hold what was recorded");
-        assert_text_has(err.note, cases[i].words);
-        assert_int_equal(tmp_dir_count(&d), 0);
-        tmp_dir_remove(&d);
-    }
-}
-
-// ---- memory ----
-
-/// Every allocation of ours fails once: the right status, no leak (the fixture counts), no file.
-static void test_out_of_memory_everywhere(void **state) {
-    (void)state;
-    tmp_dir d;
-    tmp_dir_make(&d);
-    bool done = false;
-    int64_t n = 0;
-    for (; !done && n < 1000; n++) {
-        tide_memory_plan *plan = demo_plan_make();
-        tide_error err = TIDE_ERROR_INIT;
-        tide_recorder *rec = NULL;
-        tide_host_fail_after(n);
-        feeder f = {.thread = 1};
-        const tide_recorder_options opt = {.batch_events = 4, .now = feeder_now, .now_ctx = &f};
-        tide_status st = tide_recorder_open(d.file, &opt, &rec, &err);
-        if (st == TIDE_OK) {
-            f.rec = rec;
-            f.obs = tide_recorder_observer(rec);
-            const tide_run_info info = {.model = "demo", .mode = "planned", .device = "cpu"};
-            int64_t run_id;
-            const tide_status begun = tide_recorder_begin_run(rec, &info, plan, &run_id, &err);
-            const tide_scope scope = {.name = "op", .kind = TIDE_SCOPE_OPERATOR, .index = 0};
-            feed_scope(&f, 10, true, &scope);
-            for (uint64_t i = 1; i <= 40; i++) feed(&f, 10 + i, TIDE_MEM_ALLOC, i, TIDE_KIND_DEFAULT, 8, "block");
-            feed_scope(&f, 60, false, &scope);
-            st = tide_recorder_close(rec, &err);
-            if (st == TIDE_OK) st = begun;
-        }
-        tide_host_fail_after(-1);
-        tide_memory_plan_destroy(plan);
-        done = st == TIDE_OK;
-        if (!done) assert_tide_status(st, TIDE_ERR_NOMEM);
-        assert_int_equal(tmp_dir_count(&d), done ? 1 : 0);
-    }
-    assert_true(done);
-    assert_true(n > 15); // the loop did reach the inside
-    tmp_dir_remove(&d);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(test_demo_is_written_as_heard),
         tide_unit_test(test_file_is_recognised_by_content),
-        tide_unit_test(test_existing_file_is_replaced_only_at_close),
+        tide_unit_test(test_existing_file_is_replaced_at_open),
+        tide_unit_test(test_file_can_be_read_while_it_grows),
+        tide_unit_test(test_marks),
+        tide_unit_test(test_ranks),
         tide_unit_test(test_meta),
         tide_unit_test(test_two_recorders_aim_at_one_name),
         tide_unit_test(test_time_never_runs_backwards),
         tide_unit_test(test_runs_open_and_close),
-        tide_unit_test(test_untrue_events_are_refused),
-        tide_unit_test(test_circle_of_scopes_is_refused),
-        tide_unit_test(test_attached_late_keeps_orphan_frees),
         tide_unit_test(test_threads),
         tide_unit_test(test_places_that_cannot_be_written),
         tide_unit_test(test_names_that_mean_something_to_sqlite),
-        tide_unit_test(test_target_turns_into_a_directory),
-        tide_unit_test(test_folder_is_removed_while_recording),
-        tide_unit_test(test_disk_full_leaves_nothing_and_harms_nobody),
-        tide_unit_test(test_lost_rows_are_noticed_at_close),
-        tide_unit_test(test_out_of_memory_everywhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

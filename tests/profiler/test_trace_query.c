@@ -664,14 +664,14 @@ static void test_wide_numbers_and_devices(void **state) {
     for (int i = 0; i < 3; i++) {
         const tide_memory_event event = {.op = TIDE_MEM_ALLOC,
                                          .t_ns = 10 + (uint64_t)i,
-                                         .block_id = (uint64_t)INT64_MAX - (uint64_t)i,
+                                         .block_id = (UINT64_C(1) << 48) - 1 - (uint64_t)i,
                                          .device = {TIDE_DEVICE_CUDA, i},
                                          .kind = TIDE_KIND_WORKSPACE,
                                          .stream = UINT64_MAX - (uint64_t)i,
                                          .requested_bytes = 1ull << 60,
                                          .reserved_bytes = 1ull << 61,
                                          .address = UINT64_MAX - 4095,
-                                         .thread = UINT32_MAX};
+                                         .thread = INT32_MAX};
         f.obs.on_memory(f.obs.self, &event);
     }
     feeder_close(&f);
@@ -681,8 +681,8 @@ static void test_wide_numbers_and_devices(void **state) {
     size_t n;
     assert_tide_ok(tide_trace_blocks(t, 0, &b, &n, &err), &err);
     assert_int_equal(n, 3);
-    assert_true(b[1].id == (uint64_t)INT64_MAX - 1 && b[1].stream == UINT64_MAX - 1);
-    assert_true(b[1].address == UINT64_MAX - 4095 && b[1].thread == UINT32_MAX);
+    assert_true(b[1].id == (UINT64_C(1) << 48) - 2 && b[1].stream == UINT64_MAX - 1);
+    assert_true(b[1].address == UINT64_MAX - 4095 && b[1].thread == INT32_MAX);
     assert_string_equal(b[1].device, "cuda:1");
     assert_string_equal(b[1].name, "");
     tide_trace_blocks_free(b, n);

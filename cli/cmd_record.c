@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: MIT
+//
+// tidemark record: any command, whose programs all record into one trace. This process writes it.
+//
+//     record ---- fork, held at a pipe ----> CMD ---- fork ----> programs that record
+//       |  TIDEMARK_COLLECT=trace ............................ they make feeds beside it
+//       +- collect: takes the feeds, frees CMD once it does, ends when CMD and all feeds have ended
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/planning.h"
+#include "cli/recording.h"
+
+enum { OPT_QUIET = CLI_OPT_FIRST_OWN };
+
+static const char help[] =
+    "  -o FILE             the trace; needed\n" CLI_RECORDING_HELP
+    "  --quiet             say nothing at the end, but for what went wrong\n\n"
+    "CMD and whatever it starts finds the trace through $" TIDE_COLLECTOR_ENV ": tidemark run and compare without -o,\n"
+    "and programs that link tidemark. Signals are passed on. Exit code: that of CMD (128 + n when signal n ended it);\n"
+    "127 or 126 when it cannot be run; 5 when recording failed.\n"
+    "Example: tidemark record -o both.db -- sh -c 'tidemark run a.onnx & tidemark run b.onnx & wait'\n";
+
+static int run(int argc, char **argv);
+const cli_command cli_command_record = {"record", "[OPTION…] -o FILE -- CMD [ARG…]",
+                                        "Run a command, with all that record in it, into one trace", help, run};
+
+enum { EXIT_CANNOT_RUN = 126, EXIT_NO_COMMAND = 127, NEVER_STARTED = -1 };
+
+typedef struct command {
+    char **argv;
+    pid_t pid;
+    pthread_t watcher; // passes signals on and waits for the end
+    atomic_bool ended;
+    int status;      // as of waitpid, once it has ended
+    int failure;     // errno of exec, NEVER_STARTED, or 0
+    int go, tidings; // write end: a byte lets it start; read end: `failure`
+    sigset_t passed; // signals for it, held back here
+    sigset_t before; // mask of this process at the beginning
+} command;
+
+// ---- signals ----
+
+static const int passed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD};
+
+static void hold_signals(command *c) {
+    sigemptyset(&c->passed);
+    for (size_t i = 0; i < sizeof passed_on / sizeof passed_on[0]; i++) sigaddset(&c->passed, passed_on[i]);
+    sigprocmask(SIG_BLOCK, &c->passed, &c->before);
+}
+
+/// Whether it has ended.
+static bool reap(command *c) {
+    pid_t got;
+    do got = waitpid(c->pid, &c->status, WNOHANG);
+    while (got < 0 && errno == EINTR);
+    if (got < 0) c->status = 0; // nobody's child: somebody else has waited for it
+    return got != 0;
+}
+
+static void *watch(void *ctx) {
+    command *c = ctx;
+    siginfo_t info;
+    while (!reap(c)) {
+        const int number = sigwaitinfo(&c->passed, &info);
+        // What the terminal sends, it sends to the whole group: the command has it already.
+        if (number > 0 && number != SIGCHLD && info.si_code != SI_KERNEL) kill(c->pid, number);
+    }
+    c->ended = true;
+    return NULL;
+}
+
+/// Asked by the collector between its rounds.
+static bool is_over(void *ctx) { return ((command *)ctx)->ended; }
+
+// ---- the command ----
+
+/// In the child: wait until the collector takes feeds, then become the command.
+static _Noreturn void become(const command *c, int go, int tidings) {
+    char byte;
+    ssize_t n;
+    do n = read(go, &byte, 1);
+    while (n < 0 && errno == EINTR);
+    int failure = NEVER_STARTED;
+    if (n == 1) {
+        signal(SIGPIPE, SIG_DFL); // ignored in this program, which is nothing to hand on
+        signal(SIGXFSZ, SIG_DFL);
+        sigprocmask(SIG_SETMASK, &c->before, NULL);
+        execvp(c->argv[0], c->argv);
+        failure = errno;
+    }
+    n = write(tidings, &failure, sizeof failure);
+    _exit(n > 0 && failure == ENOENT ? EXIT_NO_COMMAND : EXIT_CANNOT_RUN);
+}
+
+static tide_status start(command *c, tide_error *err) {
+    int go[2], tidings[2];
+    if (pipe2(go, O_CLOEXEC) != 0) return TIDE_FAIL(err, TIDE_ERR_BACKEND, "cannot make a pipe: %s", strerror(errno));
+    if (pipe2(tidings, O_CLOEXEC) != 0) {
+        const int why = errno;
+        close(go[0]);
+        close(go[1]);
+        return TIDE_FAIL(err, TIDE_ERR_BACKEND, "cannot make a pipe: %s", strerror(why));
+    }
+    hold_signals(c);
+    fflush(NULL);
+    c->pid = fork();
+    if (c->pid == 0) {
+        close(go[1]);
+        close(tidings[0]);
+        become(c, go[0], tidings[1]);
+    }
+    const int why = errno;
+    close(go[0]);
+    close(tidings[1]);
+    c->go = go[1];
+    c->tidings = tidings[0];
+    if (c->pid > 0 && pthread_create(&c->watcher, NULL, watch, c) == 0) return TIDE_OK;
+    close(c->go); // a child that waits there ends
+    close(c->tidings);
+    if (c->pid > 0) waitpid(c->pid, NULL, 0);
+    sigprocmask(SIG_SETMASK, &c->before, NULL);
+    return TIDE_FAIL(err, TIDE_ERR_BACKEND, "cannot start a process: %s", strerror(c->pid > 0 ? EAGAIN : why));
+}
+
+/// 0, or errno: whether a command of this name can be run at all. Asked before an older trace is replaced.
+static int look_for(const char *name) {
+    const char *path = getenv("PATH");
+    const bool has_place = strchr(name, '/') != NULL;
+    int why = ENOENT;
+    if (has_place || path == NULL) path = ""; // as execvp: without PATH its own default
+    for (const char *at = path;; at++) {
+        const int n = (int)strcspn(at, ":");
+        char file[4096];
+        struct stat s;
+        const int len = has_place ? snprintf(file, sizeof file, "%s", name)
+                                  : snprintf(file, sizeof file, "%.*s%s%s", n, at, n > 0 ? "/" : "", name);
+        if (len < (int)sizeof file && stat(file, &s) == 0) {
+            if (S_ISREG(s.st_mode) && access(file, X_OK) == 0) return 0;
+            why = EACCES;
+        }
+        at += n;
+        if (*at == '\0') return getenv("PATH") == NULL && !has_place ? 0 : why;
+    }
+}
+
+static int cannot_run(const char *name, int why) {
+    char clean[512];
+    fprintf(stderr, "error: cannot run '%s': %s\n", cli_clean(name, clean, sizeof clean), strerror(why));
+    return why == ENOENT ? EXIT_NO_COMMAND : EXIT_CANNOT_RUN;
+}
+
+// ---- the whole ----
+
+typedef struct options {
+    cli_recording_options recording;
+    bool quiet;
+} options;
+
+/// For what the command starts. The path must hold wherever its programs go to.
+static tide_status set_environment(const options *o, tide_error *err) {
+    char path[8192], number[24];
+    char here[4096];
+    const char *trace = o->recording.path;
+    if (trace[0] == '/')
+        snprintf(path, sizeof path, "%s", trace);
+    else if (getcwd(here, sizeof here) != NULL)
+        snprintf(path, sizeof path, "%s/%s", here, trace);
+    else
+        return TIDE_FAIL(err, TIDE_ERR_IO, "cannot tell the current folder: %s", strerror(errno));
+    snprintf(number, sizeof number, "%zu", o->recording.recorder.ring_events);
+    bool good = setenv(TIDE_COLLECTOR_ENV, path, 1) == 0;
+    if (o->recording.recorder.ring_events > 0) good = good && setenv(CLI_RING_EVENTS_ENV, number, 1) == 0;
+    if (o->recording.on_full != NULL) good = good && setenv(CLI_ON_FULL_ENV, o->recording.on_full, 1) == 0;
+    return good ? TIDE_OK : TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the command's environment");
+}
+
+/// One line: what is in the trace.
+static tide_status print_summary(const char *path, tide_error *err) {
+    tide_trace *t = NULL;
+    tide_trace_info info;
+    uint64_t peak;
+    char bytes[24], name[4096];
+    TIDE_TRY(cli_trace_open(path, &t, err));
+    tide_status st = tide_trace_get_info(t, &info, err);
+    if (st == TIDE_OK) st = tide_trace_peak(t, 0, -1, &peak, NULL, err);
+    if (st == TIDE_OK)
+        fprintf(stderr, "trace: %s: %" PRIu64 " event%s of %u process%s, %" PRIu64 " lost, peak %s\n",
+                cli_clean(path, name, sizeof name), info.n_events, info.n_events == 1 ? "" : "s", info.n_processes,
+                info.n_processes == 1 ? "" : "es", info.n_lost, tide_format_bytes(peak, bytes, sizeof bytes));
+    tide_trace_close(t);
+    return st;
+}
+
+static int code_of(const command *c) {
+    return WIFSIGNALED(c->status) ? 128 + WTERMSIG(c->status) : WEXITSTATUS(c->status);
+}
+
+/// The collector has returned: what became of the command? Waits for its end.
+static void settle(command *c) {
+    // Held open, the pipe would keep a command waiting that nobody collects for.
+    if (fcntl(c->go, F_GETFD) >= 0) close(c->go);
+    pthread_join(c->watcher, NULL);
+    if (read(c->tidings, &c->failure, sizeof c->failure) != (ssize_t)sizeof c->failure) c->failure = 0;
+    close(c->tidings);
+    sigprocmask(SIG_SETMASK, &c->before, NULL);
+}
+
+static int record(const options *o, char **argv) {
+    tide_error err = TIDE_ERROR_INIT;
+    command c = {.argv = argv};
+    const int why = look_for(argv[0]);
+    if (why != 0) return cannot_run(argv[0], why);
+    if (set_environment(o, &err) != TIDE_OK || start(&c, &err) != TIDE_OK) return cli_fail(&err);
+    const tide_collector_options opt = {.path = o->recording.path,
+                                        .create = true,
+                                        .form = o->recording.recorder.form,
+                                        .max_bytes = o->recording.recorder.max_bytes,
+                                        .ready_fd = c.go,
+                                        .is_over = is_over,
+                                        .ctx = &c};
+    tide_status st = tide_collect(&opt, &err);
+    settle(&c);
+    if (c.failure == NEVER_STARTED) {
+        cli_print_error(&err);
+        // A trace that another records into is a wrong name, no fault of ours.
+        return st == TIDE_ERR_BUSY ? CLI_EXIT_BAD_INPUT : cli_exit_code(st);
+    }
+    if (c.failure > 0) {
+        unlink(o->recording.path); // of nothing
+        return cannot_run(argv[0], c.failure);
+    }
+    if (st == TIDE_OK && !o->quiet) st = print_summary(o->recording.path, &err);
+    if (st == TIDE_OK) return code_of(&c);
+    cli_print_error(&err);
+    fprintf(stderr, "note: the command itself ended with code %d\n", code_of(&c));
+    return CLI_EXIT_INTERNAL;
+}
+
+static int run(int argc, char **argv) {
+    static const struct option table[] = {{"output", required_argument, NULL, 'o'},
+                                          CLI_RECORDING_OPTIONS,
+                                          {"quiet", no_argument, NULL, OPT_QUIET},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {NULL, 0, NULL, 0}};
+    const cli_command *cmd = &cli_command_record;
+    options o = {0};
+    int c;
+    while ((c = cli_next_own_option(cmd, argc, argv, table)) != -1) {
+        if (c == 'h') return CLI_EXIT_OK;
+        if (c == 'o')
+            o.recording.path = optarg;
+        else if (c == OPT_QUIET)
+            o.quiet = true;
+        else if (cli_recording_option(cmd, &o.recording, c) <= 0)
+            return CLI_EXIT_USAGE;
+    }
+    if (o.recording.path == NULL) return cli_usage(cmd, "-o FILE is needed: where the trace goes");
+    if (optind == argc) return cli_usage(cmd, "a command is needed: what to run");
+    return record(&o, argv + optind);
+}

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT
+//
+// tidemark trace: what is in a trace, who was live when, what changed; and what makes a bad trace a good one.
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/planning.h"
+#include "cli/trace_view.h"
+
+enum {
+    OPT_CHECK = CLI_OPT_FIRST_OWN,
+    OPT_RECOVER,
+    OPT_CONVERT,
+    OPT_EXPAND,
+    OPT_SQL,
+    OPT_AT,
+    OPT_AND,
+    OPT_COMPARE,
+    OPT_BY,
+    OPT_RUN,
+    OPT_ROWS,
+    OPT_JSON,
+};
+
+static const char help[] =
+    "Without one of these: state, events, processes, runs, what was lost, peak, bytes by kind.\n"
+    "  --at TIME           who was live then, block by block, the largest first\n"
+    "  --at A --and B      what changed between two moments\n"
+    "  --compare OTHER     what OTHER holds more or less, at the peak of each (or --at TIME)\n"
+    "  --by KEY            in groups: kind, device, scope, name, allocator, size, age, thread, run\n"
+    "                      (changes are by name unless this says otherwise)\n"
+    "  --run N             times, peak and kinds are those of run N\n"
+    "  --sql QUERY         one SELECT, read-only; tab separated\n"
+    "  --rows N            so many lines at most, 0 for all (default 30; all with --sql and --json)\n"
+    "  --check             look at everything: exit 0 whole, 1 events are missing or contradict, 3 damaged\n"
+    "  --recover -o OUT    copy what can be read of a damaged trace into a new one\n"
+    "  --convert -o OUT    write a trace of an older version as one of this version\n"
+    "  --expand            turn chunks into rows, which every SQLite shell reads; in place\n"
+    "  --json              print numbers as JSON\n\n"
+    "TIME: begin, end, peak, 50%, 12.5ms (from the begin), #17 (after event 17) or the name of a mark, as warm:\n"
+    "the runs' first turns are over.\n"
+    "Example: tidemark trace lenet.db --at peak --by kind\n";
+
+static int run(int argc, char **argv);
+const cli_command cli_command_trace = {"trace", "[OPTION…] FILE", "What a trace holds, at any moment of it", help, run};
+
+typedef struct options {
+    cli_trace_options view;
+    const char *query, *out;
+    const char *verb; // --check, --recover, --convert, --expand, --sql, --compare or --and; NULL: facts or --at
+    int verb_code;    // its number
+    bool rows_given;
+} options;
+
+// ---- files out of files ----
+
+static int copy_trace(const options *o) {
+    tide_error err = TIDE_ERROR_INIT;
+    uint64_t lost = 0;
+    const bool recover = o->verb_code == OPT_RECOVER;
+    const tide_status st = recover ? tide_trace_recover(o->view.path, o->out, &lost, &err)
+                                   : tide_trace_convert(o->view.path, o->out, &err);
+    if (st != TIDE_OK) return cli_fail(&err);
+    tide_trace *t = NULL;
+    tide_trace_info info;
+    if (cli_trace_open(o->out, &t, &err) != TIDE_OK) return cli_fail(&err);
+    const bool good = tide_trace_get_info(t, &info, &err) == TIDE_OK;
+    tide_trace_close(t);
+    if (!good) return cli_fail(&err);
+    if (o->view.json) {
+        json_t *doc = cli_json_document(recover ? "trace_recover" : "trace_convert");
+        json_object_set_new(doc, "file", cli_json_text(o->out));
+        json_object_set_new(doc, "events", cli_json_bytes(info.n_events));
+        json_object_set_new(doc, "lost", cli_json_bytes(lost));
+        return cli_json_print(doc);
+    }
+    char path[4096];
+    printf("%s: %" PRIu64 " event%s", cli_clean(o->out, path, sizeof path), info.n_events,
+           info.n_events == 1 ? "" : "s");
+    if (recover) printf(", %" PRIu64 " could not be read", lost);
+    putchar('\n');
+    return CLI_EXIT_OK;
+}
+
+static int expand(const options *o) {
+    tide_error err = TIDE_ERROR_INIT;
+    cli_log_notes(true); // it may have to finish the trace
+    if (tide_trace_expand(o->view.path, &err) != TIDE_OK) return cli_fail(&err);
+    tide_trace *t = NULL;
+    tide_trace_info info;
+    if (cli_trace_open(o->view.path, &t, &err) != TIDE_OK) return cli_fail(&err);
+    const bool good = tide_trace_get_info(t, &info, &err) == TIDE_OK;
+    tide_trace_close(t);
+    if (!good) return cli_fail(&err);
+    if (o->view.json) {
+        json_t *doc = cli_json_document("trace_expand");
+        json_object_set_new(doc, "file", cli_json_text(o->view.path));
+        json_object_set_new(doc, "rows", cli_json_bytes(info.n_rows));
+        json_object_set_new(doc, "chunks", cli_json_bytes(info.n_chunks));
+        return cli_json_print(doc);
+    }
+    char path[4096];
+    printf("%s: %" PRIu64 " rows, no chunks\n", cli_clean(o->view.path, path, sizeof path), info.n_rows);
+    return CLI_EXIT_OK;
+}
+
+// ---- options ----
+
+/// One of the things that are done one at a time. False after the message was printed.
+static bool take_verb(options *o, const char *name, int code) {
+    if (o->verb != NULL && strcmp(o->verb, name) != 0) {
+        cli_usage(&cli_command_trace, "%s and %s: one at a time", o->verb, name);
+        return false;
+    }
+    o->verb = name;
+    o->verb_code = code;
+    return true;
+}
+
+/// One option. False after the message was printed.
+static bool take(options *o, int c) {
+    const cli_command *cmd = &cli_command_trace;
+    uint64_t n;
+    switch (c) {
+    case OPT_CHECK:
+        return take_verb(o, "--check", c);
+    case OPT_RECOVER:
+        return take_verb(o, "--recover", c);
+    case OPT_CONVERT:
+        return take_verb(o, "--convert", c);
+    case OPT_EXPAND:
+        return take_verb(o, "--expand", c);
+    case OPT_SQL:
+        o->query = optarg;
+        return take_verb(o, "--sql", c);
+    case OPT_COMPARE:
+        o->view.other = optarg;
+        return true;
+    case OPT_AT:
+        o->view.at = optarg;
+        return true;
+    case OPT_AND:
+        o->view.and_at = optarg;
+        return true;
+    case OPT_BY:
+        o->view.grouped = true;
+        if (cli_group_by_of(optarg, &o->view.by)) return true;
+        cli_usage(cmd, "--by: '%s' is none of kind, device, scope, name, allocator, size, age, thread, run", optarg);
+        return false;
+    case OPT_RUN:
+        if (!cli_parse_count(cmd, "--run", optarg, INT64_MAX, &n)) return false;
+        o->view.run_id = (int64_t)n;
+        return true;
+    case OPT_ROWS:
+        o->rows_given = true;
+        return cli_parse_count(cmd, "--rows", optarg, UINT32_MAX, &o->view.max_rows);
+    case 'o':
+        o->out = optarg;
+        return true;
+    case OPT_JSON:
+        o->view.json = true;
+        return true;
+    default:
+        return false; // getopt's own message
+    }
+}
+
+/// Whether the options make sense together; CLI_EXIT_OK or CLI_EXIT_USAGE.
+static int settle(options *o) {
+    const cli_command *cmd = &cli_command_trace;
+    cli_trace_options *v = &o->view;
+    const bool copies = o->verb_code == OPT_RECOVER || o->verb_code == OPT_CONVERT;
+    const char *idle = v->at != NULL       ? "--at"
+                       : v->and_at != NULL ? "--and"
+                       : v->other != NULL  ? "--compare"
+                       : v->grouped        ? "--by"
+                                           : NULL;
+    if (o->verb != NULL && idle != NULL) return cli_usage(cmd, "%s and %s: one at a time", o->verb, idle);
+    if (copies && o->out == NULL) return cli_usage(cmd, "%s: -o OUT is needed: where to write the new trace", o->verb);
+    if (!copies && o->out != NULL) return cli_usage(cmd, "-o is of use with --recover and --convert");
+    if (v->and_at != NULL && v->at == NULL) return cli_usage(cmd, "--and B: --at A is needed too");
+    if (v->grouped && v->at == NULL && v->other == NULL) return cli_usage(cmd, "--by is of use with --at or --compare");
+    if (copies && cli_same_file(v->path, o->out))
+        return cli_usage(cmd, "-o: '%s' is the input; it would be replaced", o->out);
+    if (!v->grouped && (v->other != NULL || v->and_at != NULL)) v->by = TIDE_BY_NAME;
+    if (!o->rows_given) v->max_rows = v->json || o->verb_code == OPT_SQL ? 0 : 30;
+    return CLI_EXIT_OK;
+}
+
+static int show(const options *o) {
+    if (o->verb_code == OPT_RECOVER || o->verb_code == OPT_CONVERT) return copy_trace(o);
+    if (o->verb_code == OPT_EXPAND) return expand(o);
+    tide_error err = TIDE_ERROR_INIT;
+    tide_trace *t = NULL;
+    if (cli_trace_open(o->view.path, &t, &err) != TIDE_OK) return cli_fail(&err);
+    int code;
+    if (o->verb_code == OPT_CHECK)
+        code = cli_trace_check(t, &o->view);
+    else if (o->verb_code == OPT_SQL)
+        code = cli_trace_answer(t, &o->view, o->query);
+    else if (o->view.other != NULL || o->view.and_at != NULL)
+        code = cli_trace_changes(t, &o->view);
+    else
+        code = o->view.at != NULL ? cli_trace_live(t, &o->view) : cli_trace_facts(t, &o->view);
+    tide_trace_close(t);
+    return code;
+}
+
+static int run(int argc, char **argv) {
+    static const struct option table[] = {{"check", no_argument, NULL, OPT_CHECK},
+                                          {"recover", no_argument, NULL, OPT_RECOVER},
+                                          {"convert", no_argument, NULL, OPT_CONVERT},
+                                          {"expand", no_argument, NULL, OPT_EXPAND},
+                                          {"sql", required_argument, NULL, OPT_SQL},
+                                          {"at", required_argument, NULL, OPT_AT},
+                                          {"and", required_argument, NULL, OPT_AND},
+                                          {"compare", required_argument, NULL, OPT_COMPARE},
+                                          {"by", required_argument, NULL, OPT_BY},
+                                          {"run", required_argument, NULL, OPT_RUN},
+                                          {"rows", required_argument, NULL, OPT_ROWS},
+                                          {"output", required_argument, NULL, 'o'},
+                                          {"json", no_argument, NULL, OPT_JSON},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {NULL, 0, NULL, 0}};
+    options o = {0};
+    int c;
+    while ((c = cli_next_option(&cli_command_trace, argc, argv, table)) != -1) {
+        if (c == 'h') return CLI_EXIT_OK;
+        if (!take(&o, c)) return CLI_EXIT_USAGE;
+    }
+    if (optind + 1 != argc) return cli_usage(&cli_command_trace, "one FILE is needed, %d given", argc - optind);
+    o.view.path = argv[optind];
+    const int code = settle(&o);
+    return code == CLI_EXIT_OK ? show(&o) : code;
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+//
+// What becomes of the trace of `run` and `compare`. See recording.h.
+#include "cli/recording.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// ---- options ----
+
+static int pick(const char *text, const char *const *names, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(text, names[i]) == 0) return (int)i;
+    }
+    return -1;
+}
+
+static int take_recorder(const cli_command *cmd, cli_recording_options *o) {
+    static const char *const names[] = {"thread", "process"};
+    const int found = pick(optarg, names, 2);
+    o->of_trace = "--recorder";
+    if (found < 0) {
+        cli_usage(cmd, "--recorder: '%s' is none of process, thread", optarg);
+        return -1;
+    }
+    o->recorder.drain = found == 0 ? TIDE_RECORD_THREAD : TIDE_RECORD_PROCESS;
+    return 1;
+}
+
+static int take_form(const cli_command *cmd, cli_recording_options *o) {
+    static const char *const names[] = {"auto", "rows", "chunks"};
+    static const tide_record_form forms[] = {TIDE_RECORD_AUTO, TIDE_RECORD_ROWS, TIDE_RECORD_CHUNKS};
+    const int found = pick(optarg, names, 3);
+    o->of_trace = "--form";
+    if (found < 0) {
+        cli_usage(cmd, "--form: '%s' is none of auto, rows, chunks", optarg);
+        return -1;
+    }
+    o->recorder.form = forms[found];
+    return 1;
+}
+
+/// The value of --on-full, of the option or of the environment.
+static bool parse_on_full(const cli_command *cmd, const char *where, const char *text, cli_recording_options *o) {
+    static const char *const names[] = {"wait", "drop"};
+    const int found = pick(text, names, 2);
+    o->on_full = text;
+    o->recorder.drop_when_full = found == 1;
+    if (found >= 0) return true;
+    cli_usage(cmd, "%s: '%s' is none of wait, drop", where, text);
+    return false;
+}
+
+enum {
+    MIN_RING_EVENTS = 16,
+    MAX_RING_EVENTS = 1 << 26, // 4 GiB
+    MIN_TRACE_BYTES = 8 << 20, // some batches of detail, a snapshot, and what is never left out
+};
+
+static bool parse_ring(const cli_command *cmd, const char *where, const char *text, cli_recording_options *o) {
+    uint64_t n;
+    if (!cli_parse_count(cmd, where, text, MAX_RING_EVENTS, &n)) return false;
+    if (n < MIN_RING_EVENTS) {
+        cli_usage(cmd, "%s: at least %d events are needed", where, MIN_RING_EVENTS);
+        return false;
+    }
+    o->recorder.ring_events = (size_t)n;
+    return true;
+}
+
+int cli_recording_option(const cli_command *cmd, cli_recording_options *o, int c) {
+    switch (c) {
+    case CLI_OPT_RECORDER:
+        return take_recorder(cmd, o);
+    case CLI_OPT_FORM:
+        return take_form(cmd, o);
+    case CLI_OPT_RING_EVENTS:
+        o->of_ring = "--ring-events";
+        return parse_ring(cmd, "--ring-events", optarg, o) ? 1 : -1;
+    case CLI_OPT_ON_FULL:
+        o->of_ring = "--on-full";
+        return parse_on_full(cmd, "--on-full", optarg, o) ? 1 : -1;
+    case CLI_OPT_MAX_TRACE:
+        o->of_trace = "--max-trace";
+        if (!cli_parse_size(cmd, "--max-trace", optarg, &o->recorder.max_bytes)) return -1;
+        if (o->recorder.max_bytes >= MIN_TRACE_BYTES) return 1;
+        cli_usage(cmd, "--max-trace: at least 8MiB are needed");
+        return -1;
+    default:
+        return 0;
+    }
+}
+
+static const char *environment(const char *name) {
+    const char *value = getenv(name);
+    return value != NULL && value[0] != '\0' ? value : NULL;
+}
+
+bool cli_recording_settle(const cli_command *cmd, cli_recording_options *o) {
+    if (o->path != NULL) return true;
+    const char *above = environment(TIDE_COLLECTOR_ENV);
+    const char *idle = o->of_trace != NULL ? o->of_trace : above == NULL ? o->of_ring : NULL;
+    if (idle != NULL) {
+        cli_usage(cmd, "%s is about a trace: -o says where it goes", idle);
+        return false;
+    }
+    if (above == NULL) return true;
+    o->recorder.drain = TIDE_RECORD_ATTACH;
+    o->path = above;
+    const char *ring = environment(CLI_RING_EVENTS_ENV), *on_full = environment(CLI_ON_FULL_ENV);
+    if (ring != NULL && o->recorder.ring_events == 0 && !parse_ring(cmd, CLI_RING_EVENTS_ENV, ring, o)) return false;
+    return on_full == NULL || o->on_full != NULL || parse_on_full(cmd, CLI_ON_FULL_ENV, on_full, o);
+}
+
+// ---- its life ----
+
+tide_status cli_recording_open(const cli_recording_options *o, cli_recording *out, tide_error *err) {
+    *out = (cli_recording){0};
+    if (o->path == NULL) return TIDE_OK;
+    const tide_status st = tide_recorder_open(o->path, &o->recorder, &out->recorder, err);
+    // A trace that another recorder writes is a wrong name on the command line, no fault of ours.
+    if (st == TIDE_ERR_BUSY && err != NULL) err->status = TIDE_ERR_IO;
+    if (st != TIDE_OK) return st == TIDE_ERR_BUSY ? TIDE_ERR_IO : st;
+    out->path = o->path;
+    out->attached = o->recorder.drain == TIDE_RECORD_ATTACH;
+    return TIDE_OK;
+}
+
+static void close_recorder(cli_recording *r, const tide_error *earlier) {
+    tide_recorder_get_stats(r->recorder, &r->stats);
+    tide_error err = TIDE_ERROR_INIT;
+    const tide_status st = tide_recorder_close(r->recorder, &err);
+    r->recorder = NULL;
+    if (st != TIDE_OK)
+        r->err = err; // the first that happened
+    else if (earlier != NULL && earlier->status != TIDE_OK)
+        r->err = *earlier;
+}
+
+void cli_recording_end(cli_recording *r, tide_status st, const tide_error *earlier) {
+    if (r->recorder == NULL) return;
+    // What others recorded beside us is not ours to take away.
+    if (st == TIDE_OK || r->attached || st == TIDE_ERR_NOMEM || st == TIDE_ERR_NO_SPACE) {
+        r->of_failure = st != TIDE_OK;
+        close_recorder(r, earlier);
+        return;
+    }
+    tide_recorder_abandon(r->recorder);
+    *r = (cli_recording){0};
+}
+
+// ---- what is said about it ----
+
+json_t *cli_recording_trace_json(const cli_recording *r) { return cli_json_text(r->path); }
+
+json_t *cli_recording_json(const cli_recording *r) {
+    if (r->path == NULL) return json_null();
+    const bool failed = r->err.status != TIDE_OK;
+    json_t *doc = json_object();
+    json_object_set_new(doc, "state", json_string(failed ? "cut short" : r->attached ? "attached" : "complete"));
+    json_object_set_new(doc, "reason", failed ? cli_json_text(r->err.msg) : json_null());
+    json_object_set_new(doc, "events", cli_json_bytes(r->stats.n_events));
+    json_object_set_new(doc, "lost", cli_json_bytes(r->stats.n_lost));
+    json_object_set_new(doc, "refused", cli_json_bytes(r->stats.n_refused));
+    json_object_set_new(doc, "blocked_ns", cli_json_bytes(r->stats.blocked_ns));
+    json_object_set_new(doc, "feed_bytes", cli_json_bytes(r->stats.feed_bytes));
+    return doc;
+}
+
+void cli_recording_print(const cli_recording *r) {
+    if (r->path == NULL) return;
+    char path[4096];
+    printf("trace: %s%s\n", cli_clean(r->path, path, sizeof path), r->err.status != TIDE_OK ? " (cut short)" : "");
+}
+
+int cli_recording_tell(const cli_recording *r, int code) {
+    if (r->path == NULL) return code;
+    char path[4096];
+    if (r->of_failure) fprintf(stderr, "note: recorded until then: %s\n", cli_clean(r->path, path, sizeof path));
+    // What came after the recording had ended is no fault of the rings; that it ended was said when it did.
+    if (r->stats.n_lost > 0 && r->err.status == TIDE_OK)
+        fprintf(stderr,
+                "warning: %" PRIu64 " of %" PRIu64
+                " events were dropped on full rings; --ring-events gives more room\n",
+                r->stats.n_lost, r->stats.n_events);
+    if (r->stats.n_refused > 0)
+        fprintf(stderr, "warning: %" PRIu64 " events were refused: they cannot be true of any program\n",
+                r->stats.n_refused);
+    if (r->err.status == TIDE_OK) return code;
+    cli_print_error(&r->err);
+    return CLI_EXIT_INTERNAL;
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+//
+// recording: what `run`, `compare` and `record` share about the trace they leave: its options, where it goes, and what
+// is said about it at the end. The program that is recorded goes on whatever becomes of its trace.
+#ifndef TIDE_CLI_RECORDING_H
+#define TIDE_CLI_RECORDING_H
+
+#include "cli/cli.h"
+#include "profiler/collector.h"
+
+/// How `record` hands its options for rings to the programs that it starts.
+#define CLI_RING_EVENTS_ENV "TIDEMARK_RING_EVENTS"
+#define CLI_ON_FULL_ENV "TIDEMARK_ON_FULL"
+
+typedef struct cli_recording_options {
+    const char *path; ///< -o; NULL: to the collector that runs already, if one does
+    tide_recorder_options recorder;
+    const char *of_trace; ///< an option was given that is about a trace of one's own: its name
+    const char *of_ring;  ///< an option was given that is about being recorded at all
+    const char *on_full;  ///< as it was given; NULL: not
+} cli_recording_options;
+
+enum {
+    CLI_OPT_RECORDER = 1500,
+    CLI_OPT_FORM,
+    CLI_OPT_RING_EVENTS,
+    CLI_OPT_ON_FULL,
+    CLI_OPT_MAX_TRACE,
+};
+/// Those of run, compare and record; the first is of run and compare alone.
+#define CLI_RECORDER_OPTION                                                                                            \
+    { "recorder", required_argument, NULL, CLI_OPT_RECORDER }
+#define CLI_RECORDING_OPTIONS                                                                                          \
+    {"form", required_argument, NULL, CLI_OPT_FORM}, {"ring-events", required_argument, NULL, CLI_OPT_RING_EVENTS},    \
+        {"on-full", required_argument, NULL, CLI_OPT_ON_FULL}, {                                                       \
+        "max-trace", required_argument, NULL, CLI_OPT_MAX_TRACE                                                        \
+    }
+#define CLI_RECORDER_HELP                                                                                              \
+    "  --recorder R        who writes the trace: a process of its own (default) or a thread of this one\n"
+#define CLI_RECORDING_HELP                                                                                             \
+    "  --form F            how the trace keeps events: rows, chunks (a third of the bytes) or auto (default)\n"        \
+    "  --ring-events N     room for each thread, in events of 64 bytes (default 65536)\n"                              \
+    "  --on-full F         a thread whose ring is full shall wait (default) or drop events; those are counted\n"       \
+    "  --max-trace SIZE    of the file, 8MiB or more: the oldest events go first, totals stay exact (default: all)\n"
+
+/// Take option `c` if it is one of recording. @return 1 taken, 0 not one of ours, -1 bad value (message printed)
+int cli_recording_option(const cli_command *cmd, cli_recording_options *o, int c);
+/// All options are known: look who will write the trace. False after a message was printed: an option that has nothing
+/// to act on, or a value in the environment that is none.
+bool cli_recording_settle(const cli_command *cmd, cli_recording_options *o);
+
+/// A recording while it goes on, and what is known of it afterwards. Zero: nothing is recorded.
+typedef struct cli_recording {
+    tide_recorder *recorder; ///< NULL: nothing is recorded, or it is over
+    const char *path;        ///< of the trace, borrowed; NULL: nothing is recorded
+    bool attached;           ///< somebody else's collector writes it
+    bool of_failure;         ///< the runs failed, and this is what was recorded until then
+    tide_recorder_stats stats;
+    tide_error err; ///< what ended it early
+} cli_recording;
+
+/// Open what `o` asks for; nothing without -o and without a collector.
+tide_status cli_recording_open(const cli_recording_options *o, cli_recording *out, tide_error *err) TIDE_NODISCARD;
+/// The runs are over, with `st`: all that was heard goes into the file. When they failed the trace is kept only if it
+/// shows what led to a failed allocation. `earlier`: an error of recording met before (may be NULL or no error).
+void cli_recording_end(cli_recording *r, tide_status st, const tide_error *earlier);
+
+/// Values of the keys "trace" and "recorder": null when nothing was recorded.
+json_t *cli_recording_trace_json(const cli_recording *r);
+json_t *cli_recording_json(const cli_recording *r);
+/// The line about the trace; nothing when nothing was recorded.
+void cli_recording_print(const cli_recording *r);
+/// Last of all: say on stderr what the trace lacks. @return `code`, or CLI_EXIT_INTERNAL when recording failed
+int cli_recording_tell(const cli_recording *r, int code);
+
+#endif

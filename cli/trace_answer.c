@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+//
+// The answer to a question in SQL: tab separated, or as JSON with the types that the columns have. See trace_view.h.
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/trace_view.h"
+#include "core/base/host_alloc.h"
+#include "core/base/utf8.h"
+
+/// What a terminal would take as a command becomes '?'; tabs and line ends are the table's.
+static void print_clean(const char *text, size_t len) {
+    for (size_t i = 0; i < len; i++) {
+        const unsigned char c = (unsigned char)text[i];
+        // U+0080 to U+009F, the other controls, are C2 80 to C2 9F.
+        const bool c1 = c >= 0x80 && c <= 0x9F && i > 0 && (unsigned char)text[i - 1] == 0xC2;
+        putchar((c < 0x20 && c != '\t' && c != '\n') || c == 0x7F || c1 ? '?' : text[i]);
+    }
+}
+
+/// The query as a table of its own, `n` columns c0, c1, …, each row as one JSON array.
+static void wrap(const char *query, size_t n, tide_text *out) {
+    size_t len = strlen(query);
+    while (len > 0 && strchr("; \t\r\n", query[len - 1]) != NULL) len--;
+    tide_text_add(out, "WITH q(");
+    for (size_t i = 0; i < n; i++) tide_text_addf(out, "%sc%zu", i > 0 ? "," : "", i);
+    tide_text_add(out, ") AS (");
+    tide_text_add_n(out, query, len);
+    tide_text_add(out, "\n) SELECT json_array("); // the line end: the query may end with a comment
+    // JSON knows no bytes: they become hexadecimal digits; nor infinities.
+    for (size_t i = 0; i < n; i++) {
+        tide_text_addf(out, "%sCASE WHEN typeof(c%zu) = 'blob' THEN hex(c%zu) WHEN c%zu IN (9e999, -9e999) THEN NULL ",
+                       i > 0 ? "," : "", i, i, i);
+        tide_text_addf(out, "ELSE c%zu END", i);
+    }
+    tide_text_add(out, ") FROM q");
+}
+
+/// The words of `line`, which ends at a line end, between `separator`s. NULL: no memory.
+static json_t *words_json(const char *line, char separator) {
+    json_t *list = json_array();
+    const char *end = line + strcspn(line, "\n");
+    for (;;) {
+        const char *stop = memchr(line, separator, (size_t)(end - line));
+        if (stop == NULL) stop = end;
+        char *word = tide_host_strndup(line, (size_t)(stop - line));
+        const bool failed = word == NULL || json_array_append_new(list, cli_json_text(word)) != 0;
+        tide_host_free(word);
+        if (failed) {
+            json_decref(list);
+            return NULL;
+        }
+        if (stop == end) return list;
+        line = stop + 1;
+    }
+}
+
+/// Bytes that are no UTF-8 are replaced: JSON has no other strings.
+static void clean_utf8(const char *text, tide_text *out) {
+    uint32_t cp;
+    for (size_t step; (step = tide_utf8_decode(text, &cp)) > 0; text += step) {
+        if (cp == TIDE_UTF8_BAD)
+            tide_text_add(out, TIDE_UTF8_REPLACEMENT);
+        else
+            tide_text_add_n(out, text, step);
+    }
+}
+
+/// One JSON value per line, behind the line of names.
+static tide_status rows_json(const char *text, json_t *list, tide_error *err) {
+    const char *at = strchr(text, '\n');
+    for (at = at != NULL ? at + 1 : ""; *at != '\0';) {
+        const size_t len = strcspn(at, "\n");
+        // SQLite's own JSON, in clean UTF-8: there is nothing else that could be wrong with it.
+        json_t *row = json_loadb(at, len, JSON_ALLOW_NUL, NULL);
+        if (json_array_append_new(list, row) != 0) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the rows");
+        at += len + (at[len] == '\n');
+    }
+    return TIDE_OK;
+}
+
+static const char unit_separator[] = "\x1F";
+
+/// The names of the columns of `query`.
+static tide_status ask_columns(tide_trace *t, const char *query, json_t **out, tide_error *err) {
+    tide_text names = {0};
+    tide_status st = tide_trace_sql(t, query, unit_separator, 1, &names, err);
+    if (st == TIDE_OK) {
+        *out = words_json(tide_text_str(&names), unit_separator[0]);
+        if (*out == NULL) st = TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the columns");
+    }
+    tide_text_deinit(&names);
+    return st;
+}
+
+/// The rows of `query`, which has `n` columns.
+static tide_status ask_rows(tide_trace *t, const char *query, size_t n, size_t max_rows, json_t *list,
+                            tide_error *err) {
+    tide_text wrapped = {0}, rows = {0}, clean = {0};
+    wrap(query, n, &wrapped);
+    tide_status st = wrapped.failed ? TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the query")
+                                    : tide_trace_sql(t, tide_text_str(&wrapped), unit_separator, max_rows, &rows, err);
+    clean_utf8(tide_text_str(&rows), &clean);
+    if (st == TIDE_OK && (rows.failed || clean.failed)) st = TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the rows");
+    if (st == TIDE_OK) st = rows_json(tide_text_str(&clean), list, err);
+    tide_text_deinit(&wrapped);
+    tide_text_deinit(&rows);
+    tide_text_deinit(&clean);
+    return st;
+}
+
+static tide_status answer_json(tide_trace *t, const char *query, size_t max_rows, tide_error *err) {
+    json_t *columns = NULL, *list = json_array();
+    tide_status st =
+        list != NULL ? ask_columns(t, query, &columns, err) : TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the rows");
+    if (st == TIDE_OK) st = ask_rows(t, query, json_array_size(columns), max_rows, list, err);
+    if (st != TIDE_OK) {
+        json_decref(columns);
+        json_decref(list);
+        return st;
+    }
+    json_t *doc = cli_json_document("trace_rows");
+    json_object_set_new(doc, "columns", columns);
+    json_object_set_new(doc, "rows", list);
+    return cli_json_print(doc) == CLI_EXIT_OK ? TIDE_OK : TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the rows");
+}
+
+static tide_status answer_text(tide_trace *t, const char *query, size_t max_rows, tide_error *err) {
+    tide_text rows = {0};
+    tide_status st = tide_trace_sql(t, query, "\t", max_rows, &rows, err);
+    if (st == TIDE_OK && rows.failed) st = TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the rows");
+    if (st == TIDE_OK) print_clean(tide_text_str(&rows), rows.len);
+    tide_text_deinit(&rows);
+    return st;
+}
+
+int cli_trace_answer(tide_trace *t, const cli_trace_options *o, const char *query) {
+    tide_error err = TIDE_ERROR_INIT;
+    const tide_status st =
+        o->json ? answer_json(t, query, (size_t)o->max_rows, &err) : answer_text(t, query, (size_t)o->max_rows, &err);
+    if (st == TIDE_OK) return CLI_EXIT_OK;
+    cli_print_error(&err);
+    return st == TIDE_ERR_INVALID ? CLI_EXIT_USAGE : cli_exit_code(st);
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+//
+// trace_view: what `tidemark trace` shows of a trace: its facts, who was live at a moment, what changed between two.
+#ifndef TIDE_CLI_TRACE_VIEW_H
+#define TIDE_CLI_TRACE_VIEW_H
+
+#include "cli/cli.h"
+#include "profiler/moments.h"
+
+// ---- moments (trace_moment.c) ----
+
+/// A stretch of the trace that times are counted in: the whole of it, or one run.
+typedef struct cli_span {
+    int64_t run_id; ///< 0: the whole trace
+    uint64_t begin_ns, end_ns;
+} cli_span;
+/// TIDE_ERR_NOT_FOUND for a run that is not there.
+tide_status cli_trace_span(tide_trace *t, int64_t run_id, cli_span *out, tide_error *err) TIDE_NODISCARD;
+
+typedef struct cli_moment {
+    const char *text; ///< as it was given, borrowed
+    uint64_t t_ns, event;
+    bool by_event; ///< `event` says it, not the time: many events can share a nanosecond
+} cli_moment;
+/**
+ * What people call a moment: "peak", "begin", "end", "50%", "12.5ms" from the span's begin, "#123" (an event), or the
+ * name of a mark, the first one in the span ("mark:50%" when the name looks like something else).
+ *
+ * @return TIDE_ERR_INVALID for what is none, with the marks that there are
+ */
+tide_status cli_moment_of(tide_trace *t, const cli_span *span, const char *text, cli_moment *out,
+                          tide_error *err) TIDE_NODISCARD;
+/// "2.5 ms from the begin (50.0 %), event 17", into `buf`.
+char *cli_moment_place(const cli_moment *m, const cli_span *span, char *buf, size_t buf_bytes);
+/// Who is live just after it. out->t_ns and out->event_id are settled with it.
+tide_status cli_moment_live(tide_trace *t, const cli_moment *m, tide_live_set *out, tide_error *err) TIDE_NODISCARD;
+
+// ---- views: text and JSON alike; each returns an exit code ----
+
+typedef struct cli_trace_options {
+    const char *path;
+    int64_t run_id;
+    const char *at, *and_at; ///< NULL: not asked for
+    const char *other;       ///< --compare; NULL
+    bool grouped;
+    tide_group_by by;
+    uint64_t max_rows; ///< of live blocks, groups and answers; 0: all
+    bool json;
+} cli_trace_options;
+
+int cli_trace_facts(tide_trace *t, const cli_trace_options *o);
+/// Who was live at o->at, block by block or in groups.
+int cli_trace_live(tide_trace *t, const cli_trace_options *o);
+/// o->at against o->and_at, or `t` against o->other.
+int cli_trace_changes(tide_trace *t, const cli_trace_options *o);
+int cli_trace_answer(tide_trace *t, const cli_trace_options *o, const char *query);
+/// Everything looked at. 1 when the file is sound but what it holds is not whole.
+int cli_trace_check(tide_trace *t, const cli_trace_options *o);
+
+/// "kind", "scope", …; false for a word that is none.
+bool cli_group_by_of(const char *text, tide_group_by *out);
+const char *cli_group_by_name(tide_group_by by);
+
+#endif

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+//
+// collector: the process that writes a trace for one or several others (tidemark collect, tidemark record). It shares a
+// file with them and nothing else, so that whatever ends them leaves it whole.
+#ifndef TIDE_PROFILER_COLLECTOR_H
+#define TIDE_PROFILER_COLLECTOR_H
+
+#include "profiler/recorder.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// Name of the environment variable through which processes find a running collector: the trace's absolute path.
+#define TIDE_COLLECTOR_ENV "TIDEMARK_COLLECT"
+
+typedef struct tide_collector_options {
+    const char *path;
+    bool create; ///< make the trace (tidemark record); false: it is there (started by tide_recorder_open)
+    tide_record_form form;
+    uint64_t max_bytes;
+    size_t batch_events;
+    bool attached_late, quiet;
+    int ready_fd; ///< one byte 1 is written there once feeds are taken, then it is closed; -1: nobody waits
+    /// Asked between rounds: nobody new will come. NULL: true once a feed has been seen. The collector ends when this
+    /// is true and all feeds have ended.
+    bool (*is_over)(void *ctx);
+    void *ctx;
+} tide_collector_options;
+
+/// Collect until all have ended, then finish the trace. Signals INT and TERM are held back: a Ctrl-C that ends the
+/// recorded program must not end the collector before it. @return what ended the recording early, TIDE_OK otherwise
+tide_status tide_collect(const tide_collector_options *opt, tide_error *err) TIDE_NODISCARD;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: MIT
+//
+// Which feeds there are, what their logs define, how far their rings go. A feed that lies is not an error of the
+// recording: the trace says that it is damaged, its producer is told, and what can be read of it is read.
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/host_alloc.h"
+#include "core/base/log.h"
+#include "profiler/drain/drain_internal.h"
+
+enum {
+    PROBLEM_DAMAGED = 100, ///< of table problem: what is not the program's but the feed's
+    LIST_AGAIN_NS = 1000 * 1000 * 1000,
+};
+
+static tide_status no_memory(const tide__drain *d, tide_error *err) {
+    return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to record into '%s'", d->path);
+}
+
+// ---- damage ----
+
+static tide_status insert_problem(tide__drain *d, const char *what, tide_error *err) {
+    const tide__sql *s = tide__store_sql(d->store);
+    sqlite3_stmt *stmt;
+    TIDE_TRY(tide__sql_prepare(s, "INSERT INTO problem(event_id, problem, what) VALUES(?, ?, ?)", &stmt, err));
+    sqlite3_bind_int64(stmt, 1, d->last_event);
+    sqlite3_bind_int(stmt, 2, PROBLEM_DAMAGED);
+    tide__sql_bind_text(stmt, 3, what);
+    const tide_status st = tide__sql_run(s, stmt, err);
+    sqlite3_finalize(stmt);
+    return st;
+}
+
+tide_status tide__drain_damage(tide__drain *d, tide__drain_feed *f, tide__drain_ring *ring, const char *what,
+                               tide_error *err) {
+    if (ring != NULL) ring->is_broken = true;
+    if (f->is_damaged) return TIDE_OK; // one line per feed
+    f->is_damaged = true;
+    const char *name = strrchr(f->path, '/');
+    char text[512];
+    const int n =
+        snprintf(text, sizeof text, "the feed '%.200s' is damaged: %s", name != NULL ? name + 1 : f->path, what);
+    if (ring != NULL && n > 0 && (size_t)n < sizeof text)
+        snprintf(text + n, sizeof text - (size_t)n, " (ring %zu, position %" PRIu64 ")", ring->index, ring->position);
+    if (f->head != NULL && f->is_alive) {
+        snprintf(f->head->error, sizeof f->head->error, "%s", text);
+        atomic_store_explicit(&f->head->drain, TIDE__DRAIN_FAILED, memory_order_release);
+    }
+    if (!d->opt.quiet) tide_log(TIDE_LOG_WARN, "recording into '%s': %s", d->path, text);
+    return insert_problem(d, text, err);
+}
+
+// ---- life of a feed ----
+
+void tide__drain_feed_destroy(tide__drain_feed *f, bool remove) {
+    if (f == NULL) return;
+    tide__feed_reader_close(f->reader, remove);
+    for (size_t i = 0; i < f->n_rings; i++) tide_host_free(f->rings[i]);
+    tide_host_free(f->rings);
+    tide_host_free(f->texts);
+    tide_host_free(f->scopes);
+    tide_host_free(f->path);
+    tide_host_free(f);
+}
+
+static bool is_known(const tide__drain *d, const char *path) {
+    for (size_t i = 0; i < d->n_feeds; i++)
+        if (strcmp(d->feeds[i]->path, path) == 0) return true;
+    for (size_t i = 0; i < d->n_foreign; i++)
+        if (strcmp(d->foreign[i], path) == 0) return true;
+    return false;
+}
+
+static tide_status add_foreign(tide__drain *d, const char *path, tide_error *err) {
+    if (tide_host_grow(&d->foreign, &d->cap_foreign, d->n_foreign + 1, sizeof(char *)) != TIDE_OK)
+        return no_memory(d, err);
+    char *copy = tide_host_strdup(path);
+    if (copy == NULL) return no_memory(d, err);
+    d->foreign[d->n_foreign++] = copy;
+    return TIDE_OK;
+}
+
+/// Whether the trace has a process of that number that no other feed speaks for.
+static tide_status is_of_this_trace(tide__drain *d, int64_t process_id, bool *is, tide_error *err) {
+    *is = false;
+    if (process_id < 1 || process_id > TIDE__DRAIN_MAX_PROCESSES) return TIDE_OK;
+    for (size_t i = 0; i < d->n_feeds; i++)
+        if (d->feeds[i]->process_id == process_id) return TIDE_OK;
+    char query[80];
+    snprintf(query, sizeof query, "SELECT 1 FROM process WHERE id = %" PRId64, process_id);
+    int64_t found;
+    TIDE_TRY(tide__sql_int(tide__store_sql(d->store), query, 0, &found, err));
+    *is = found == 1;
+    return TIDE_OK;
+}
+
+/// What is no feed, or another trace's, is left as it is, with a line in the file.
+static tide_status refuse_feed(tide__drain *d, const char *path, const char *why, tide_error *err) {
+    TIDE_TRY(add_foreign(d, path, err));
+    char text[512];
+    snprintf(text, sizeof text, "'%.200s' is no feed of this trace: %.250s", path, why);
+    if (!d->opt.quiet) tide_log(TIDE_LOG_WARN, "recording into '%s': %s", d->path, text);
+    TIDE_TRY(tide__store_begin(d->store, err));
+    return tide__store_end(d->store, insert_problem(d, text, err), err);
+}
+
+static tide_status make_feed(tide__drain *d, const char *path, tide__feed_reader *reader, tide_error *err) {
+    if (tide_host_grow(&d->feeds, &d->cap_feeds, d->n_feeds + 1, sizeof(tide__drain_feed *)) != TIDE_OK)
+        return no_memory(d, err);
+    tide__drain_feed *f = tide_host_calloc(1, sizeof *f);
+    char *copy = tide_host_strdup(path);
+    if (f == NULL || copy == NULL) {
+        tide_host_free(f);
+        tide_host_free(copy);
+        return no_memory(d, err);
+    }
+    f->path = copy;
+    f->head = tide__feed_reader_head(reader);
+    f->process_id = f->head->process_id;
+    const tide_status st = tide__drain_open_run(d, f->process_id, &f->run_id, err);
+    if (st != TIDE_OK) {
+        tide__drain_feed_destroy(f, false);
+        return st;
+    }
+    f->reader = reader;
+    tide__drain_clock_init(&f->clock, f->head);
+    if (d->reason[0] == '\0' && atomic_load_explicit(&f->head->drain, memory_order_acquire) == TIDE__DRAIN_FAILED) {
+        memcpy(d->reason, f->head->error, sizeof d->reason);
+        d->reason[sizeof d->reason - 1] = '\0';
+    } else {
+        atomic_store_explicit(&f->head->drain_pid, (uint32_t)getpid(), memory_order_relaxed);
+        atomic_store_explicit(&f->head->drain, TIDE__DRAIN_RUNNING, memory_order_release);
+    }
+    d->feeds[d->n_feeds++] = f;
+    d->has_seen_feed = true;
+    return TIDE_OK;
+}
+
+static tide_status open_feed(tide__drain *d, const char *path, tide_error *err) {
+    tide__feed_reader *reader;
+    tide_error why = TIDE_ERROR_INIT;
+    tide_status st = tide__feed_reader_open(path, false, &reader, &why);
+    if (st == TIDE_ERR_NOMEM) {
+        if (err != NULL) *err = why;
+        return st;
+    }
+    if (st != TIDE_OK && access(path, F_OK) != 0) return TIDE_OK; // gone between the two looks
+    if (st != TIDE_OK) return refuse_feed(d, path, why.msg, err);
+    bool is_mine;
+    st = is_of_this_trace(d, tide__feed_reader_head(reader)->process_id, &is_mine, err);
+    if (st == TIDE_OK && !is_mine) {
+        tide__feed_reader_close(reader, false);
+        return refuse_feed(d, path, "its process is not in the trace", err);
+    }
+    if (st == TIDE_OK) st = make_feed(d, path, reader, err);
+    if (st != TIDE_OK) tide__feed_reader_close(reader, false);
+    return st;
+}
+
+/// A file that was made since shows in the time of its folder. Clocks of files tick slowly: a folder that changed just
+/// before it was listed may have changed after it too.
+static bool folder_changed(tide__drain *d) {
+    const uint64_t now = tide_now_ns();
+    if (d->listed_ns == 0 || now - d->listed_ns > LIST_AGAIN_NS) return true;
+    const char *slash = strrchr(d->path, '/');
+    char folder[4096] = ".";
+    if (slash != NULL && (size_t)(slash - d->path) + 1 < sizeof folder)
+        snprintf(folder, sizeof folder, "%.*s", (int)(slash - d->path) + 1, d->path);
+    struct stat info;
+    if (stat(folder, &info) != 0) return true;
+    const bool changed = info.st_mtim.tv_sec != d->dir_changed.tv_sec || info.st_mtim.tv_nsec != d->dir_changed.tv_nsec;
+    d->dir_changed = info.st_mtim;
+    return changed;
+}
+
+tide_status tide__drain_list(tide__drain *d, bool now, tide_error *err) {
+    const bool changed = folder_changed(d);
+    if (!changed && !now) return TIDE_OK;
+    d->listed_ns = tide_now_ns();
+    char **paths;
+    size_t n;
+    TIDE_TRY(tide__feed_list(d->path, &paths, &n, err));
+    tide_status st = TIDE_OK;
+    for (size_t i = 0; i < n; i++) {
+        if (st == TIDE_OK && !is_known(d, paths[i])) st = open_feed(d, paths[i], err);
+        tide_host_free(paths[i]);
+    }
+    tide_host_free(paths);
+    return st;
+}
+
+// ---- the log ----
+
+static tide_status map_number(int64_t **map, size_t *n, size_t *cap, int64_t value) {
+    TIDE_TRY(tide_host_grow(map, cap, *n + 1, sizeof **map));
+    (*map)[(*n)++] = value;
+    return TIDE_OK;
+}
+
+static tide_status take_text(tide__drain *d, const void *payload, size_t bytes, int64_t *id) {
+    d->scratch.len = 0;
+    d->scratch.failed = false;
+    tide_text_add_n(&d->scratch, payload, bytes);
+    if (d->scratch.failed) return TIDE_ERR_NOMEM;
+    return tide__names_text(&d->names, tide_text_str(&d->scratch), id);
+}
+
+static tide_status take_scope(tide__drain *d, tide__drain_feed *f, const tide__log_record *r) {
+    tide__log_scope s;
+    if (r->payload_bytes != sizeof s || r->id != f->n_scopes + 1) return TIDE_ERR_BAD_INPUT;
+    memcpy(&s, r + 1, sizeof s);
+    if (s.text_id < 1 || s.text_id > f->n_texts || s.parent_id > f->n_scopes) return TIDE_ERR_BAD_INPUT;
+    const tide__scope_row row = {.name_id = f->texts[s.text_id - 1],
+                                 .parent_id = s.parent_id == 0 ? 0 : f->scopes[s.parent_id - 1],
+                                 .kind = s.kind,
+                                 .step = s.step};
+    int64_t id;
+    TIDE_TRY(tide__names_scope_row(&d->names, &row, &id));
+    return map_number(&f->scopes, &f->n_scopes, &f->cap_scopes, id);
+}
+
+static tide_status take_device(tide__drain *d, tide__drain_feed *f, const tide__log_record *r) {
+    tide__log_device device;
+    if (r->payload_bytes != sizeof device || r->id != f->n_devices + 1 || f->n_devices == TIDE__FEED_MAX_DEVICES)
+        return TIDE_ERR_BAD_INPUT;
+    memcpy(&device, r + 1, sizeof device);
+    if (device.type < 0 || device.type >= TIDE_MAX_DEVICE_TYPES || device.index < 0) return TIDE_ERR_BAD_INPUT;
+    int64_t id;
+    TIDE_TRY(tide__names_device(&d->names, (tide_device){(tide_device_type)device.type, device.index}, &id));
+    f->devices[f->n_devices++] = id < TIDE__MAX_DEVICES ? id : 0;
+    return TIDE_OK;
+}
+
+static tide_status take_allocator(tide__drain_feed *f, const tide__log_record *r) {
+    uint32_t text;
+    if (r->payload_bytes != sizeof text || r->id != f->n_allocators + 1 || f->n_allocators == TIDE__FEED_MAX_ALLOCATORS)
+        return TIDE_ERR_BAD_INPUT;
+    memcpy(&text, r + 1, sizeof text);
+    if (text < 1 || text > f->n_texts) return TIDE_ERR_BAD_INPUT;
+    f->allocators[f->n_allocators++] = f->texts[text - 1];
+    return TIDE_OK;
+}
+
+static tide_status take_thread(tide__drain *d, const tide__drain_feed *f, const tide__log_record *r) {
+    if (r->id < 1 || r->id > INT32_MAX) return TIDE_ERR_BAD_INPUT;
+    d->scratch.len = 0;
+    d->scratch.failed = false;
+    tide_text_add_n(&d->scratch, (const char *)(r + 1), r->payload_bytes);
+    if (d->scratch.failed) return TIDE_ERR_NOMEM;
+    int64_t id;
+    return tide__names_thread(&d->names, f->process_id, r->id, tide_text_str(&d->scratch), &id);
+}
+
+/// @return TIDE_OK, TIDE_ERR_NOMEM, anything else: no producer wrote this record
+static tide_status take_record(tide__drain *d, tide__drain_feed *f, const tide__log_record *r) {
+    int64_t id;
+    switch (r->type) {
+    case TIDE__LOG_TEXT:
+        if (r->id != f->n_texts + 1) return TIDE_ERR_BAD_INPUT;
+        TIDE_TRY(take_text(d, r + 1, r->payload_bytes, &id));
+        return map_number(&f->texts, &f->n_texts, &f->cap_texts, id);
+    case TIDE__LOG_SCOPE:
+        return take_scope(d, f, r);
+    case TIDE__LOG_DEVICE:
+        return take_device(d, f, r);
+    case TIDE__LOG_ALLOCATOR:
+        return take_allocator(f, r);
+    case TIDE__LOG_THREAD:
+        return take_thread(d, f, r);
+    default:
+        return TIDE_ERR_BAD_INPUT;
+    }
+}
+
+/// A problem is a row, and a row wants a transaction: it is noted by the batch that follows.
+static tide_status damage_later(tide__drain *d, tide__drain_feed *f, const char *what, tide_error *err) {
+    if (f->is_damaged) return TIDE_OK;
+    TIDE_TRY(tide__store_begin(d->store, err));
+    return tide__store_end(d->store, tide__drain_damage(d, f, NULL, what, err), err);
+}
+
+static tide_status read_log(tide__drain *d, tide__drain_feed *f, tide_error *err) {
+    bool bad = false;
+    const tide__log_record *r;
+    while ((r = tide__feed_reader_next_record(f->reader, &bad)) != NULL) {
+        const tide_status st = take_record(d, f, r);
+        if (st == TIDE_ERR_NOMEM) return no_memory(d, err);
+        if (st != TIDE_OK) TIDE_TRY(damage_later(d, f, "its log defines what cannot be", err));
+    }
+    return bad ? damage_later(d, f, "its log", err) : TIDE_OK;
+}
+
+// ---- rings ----
+
+static const tide__position *position_of(const tide__drain *d, int64_t process_id, size_t ring) {
+    for (size_t i = 0; i < d->n_positions; i++)
+        if (d->positions[i].process_id == process_id && d->positions[i].ring == (int64_t)ring) return &d->positions[i];
+    return NULL;
+}
+
+static tide_status add_ring(tide__drain *d, tide__drain_feed *f, tide_error *err) {
+    if (tide_host_grow(&f->rings, &f->cap_rings, f->n_rings + 1, sizeof(tide__drain_ring *)) != TIDE_OK)
+        return no_memory(d, err);
+    tide__drain_ring *r = tide_host_calloc(1, sizeof *r);
+    if (r == NULL) return no_memory(d, err);
+    r->feed = f;
+    r->index = f->n_rings;
+    r->head = tide__feed_reader_ring(f->reader, r->index);
+    r->slots = (const tide__slot *)((const char *)r->head + TIDE__RING_HEADER_BYTES);
+    r->mask = tide__feed_reader_n_slots(f->reader, r->index) - 1; // a power of two, checked
+    f->rings[f->n_rings++] = r;
+    const tide__position *p = position_of(d, f->process_id, r->index);
+    if (p == NULL) return TIDE_OK;
+    r->position = (uint64_t)p->position;
+    r->committed = r->position;
+    r->thread = p->thread;
+    r->n_gap = p->n_lost;
+    r->is_stored = true;
+    // What the file has, the ring need not keep; a drain that was killed behind its COMMIT did not come to say so.
+    if (atomic_load_explicit(&r->head->tail, memory_order_relaxed) < r->position)
+        atomic_store_explicit(&r->head->tail, r->position, memory_order_release);
+    return TIDE_OK;
+}
+
+static tide_status refresh(tide__drain *d, tide__drain_feed *f, tide_error *err) {
+    tide_error why = TIDE_ERROR_INIT;
+    const tide_status st = tide__feed_reader_refresh(f->reader, &why);
+    if (st == TIDE_ERR_NOMEM) return no_memory(d, err);
+    if (st != TIDE_OK) TIDE_TRY(damage_later(d, f, why.msg, err));
+    while (f->n_rings < tide__feed_reader_n_rings(f->reader)) TIDE_TRY(add_ring(d, f, err));
+    return TIDE_OK;
+}
+
+static tide_status read_heads(tide__drain *d, tide__drain_feed *f, bool first, tide_error *err) {
+    TIDE_TRY(refresh(d, f, err));
+    f->loses = false;
+    for (size_t i = 0; i < f->n_rings; i++) {
+        tide__drain_ring *r = f->rings[i];
+        if (atomic_load_explicit(&r->head->n_lost, memory_order_relaxed) > 0) f->loses = true;
+        if (r->is_broken) continue;
+        const uint64_t end = tide__feed_reader_end(f->reader, i, r->position, !f->is_alive);
+        if (end < r->position) {
+            r->is_broken = true;
+            TIDE_TRY(damage_later(d, f, "a ring ends before what was taken from it", err));
+        } else if (first) {
+            r->sure_end = end;
+        } else {
+            r->end = end;
+            if (r->sure_end < r->position) r->sure_end = r->position; // a ring that came in between
+        }
+    }
+    return TIDE_OK;
+}
+
+tide_status tide__drain_look_at_feeds(tide__drain *d, tide_error *err) {
+    // Whether a producer lives comes first: what is there after its end is all there is.
+    for (size_t i = 0; i < d->n_feeds; i++) {
+        tide__drain_feed *f = d->feeds[i];
+        if (f->is_ended) continue;
+        f->is_alive = tide__feed_reader_producer_lives(f->reader);
+        TIDE_TRY(read_heads(d, f, true, err));
+    }
+    for (size_t i = 0; i < d->n_feeds; i++) {
+        if (!d->feeds[i]->is_ended) TIDE_TRY(read_heads(d, d->feeds[i], false, err));
+    }
+    for (size_t i = 0; i < d->n_feeds; i++) {
+        tide__drain_feed *f = d->feeds[i];
+        if (f->is_ended) continue;
+        TIDE_TRY(read_log(d, f, err));
+        tide__drain_clock_read(&f->clock, f->head);
+    }
+    return TIDE_OK;
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT
+//
+// What the parts of the drain share. Private to profiler/drain/.
+//
+//     drain.c          open, close, the round, failures
+//     drain_state.c    where the file stands: at open, and again after a failed batch
+//     drain_feeds.c    which feeds there are, their log, how far their rings go
+//     drain_clock.c    ticks to ns
+//     drain_event.c    slot to event
+//     drain_merge.c    the next event of all rings, numbered, replayed, kept for the file
+//     drain_batch.c    one transaction
+//     drain_finish.c   the end of the trace; what a killed process left
+//     drain_lock.c     one drain per trace
+//     drain_thread.c   rounds in a thread
+#ifndef TIDE_PROFILER_DRAIN_DRAIN_INTERNAL_H
+#define TIDE_PROFILER_DRAIN_DRAIN_INTERNAL_H
+
+#include <sys/stat.h>
+#include <time.h>
+
+#include "profiler/drain/drain.h"
+#include "profiler/drain/replay.h"
+#include "profiler/feed/mapped_file.h"
+#include "profiler/feed/reader.h"
+#include "profiler/store/store.h"
+
+enum {
+    TIDE__DRAIN_BATCH_EVENTS = 32768,
+    TIDE__DRAIN_BATCH_MS = 50,
+    TIDE__DRAIN_BUFFER_EVENTS = 4096, ///< go to the store together: one chunk
+    TIDE__DRAIN_CLOCK_PAIRS = 64,
+    TIDE__DRAIN_MAX_PROCESSES = 1 << 15, ///< block numbers of process p are shifted by (p - 1) << 48
+};
+
+// ---- clock ----
+
+/// The counter as a line from pair to pair: what was read while the feed was drained, a tenth of a second apart.
+typedef struct tide__drain_clock {
+    tide__tick_pair pairs[TIDE__DRAIN_CLOCK_PAIRS]; ///< [n], oldest first
+    size_t n;
+    tide__tick_pair now; ///< of this round
+    bool has_ticks, is_this_boot;
+    // The stretch of ticks that was asked last: [lo, hi) begins at ns and grows by rate / 2^60 per tick.
+    uint64_t lo, hi, ns, rate;
+    tide__tick_pair line[2]; ///< of the stretch; used where its rate fits into no such fraction
+} tide__drain_clock;
+
+/// What the header of a feed knows.
+void tide__drain_clock_init(tide__drain_clock *c, const tide__feed_header *head);
+/// Read both clocks now, and leave word in the header for whoever takes over.
+void tide__drain_clock_read(tide__drain_clock *c, tide__feed_header *head);
+/// Time of a slot in ns; > INT64_MAX: no time that a producer gives.
+uint64_t tide__drain_clock_ns(tide__drain_clock *c, uint64_t ticks);
+
+// ---- feeds ----
+
+typedef struct tide__drain_feed tide__drain_feed;
+
+typedef struct tide__drain_ring {
+    tide__drain_feed *feed;
+    size_t index;
+    tide__ring_header *head; ///< mapped
+    const tide__slot *slots; ///< [mask + 1]
+    uint64_t mask;
+    uint64_t position;  ///< next slot to take
+    uint64_t committed; ///< next slot that is not in the file
+    uint64_t sure_end;  ///< of this round: behind what was there when the round began
+    uint64_t end;       ///< of this round: behind what was there a moment later
+    bool has_next;      ///< what follows is of the slot at position
+    uint8_t op;         ///< as the slot has it
+    bool is_good;       ///< an event, or a word of the feed itself
+    uint64_t number;    ///< block, thread or run, as the slot has it
+    int64_t t_ns;       ///< no smaller than those of the slots before it
+    tide__event event;  ///< all but its number, time, thread and run
+    int64_t thread;     ///< row of table thread; 0: not told
+    int64_t n_gap;      ///< events that were lost by what the gaps say
+    bool is_broken;     ///< nothing more is taken from it
+    bool is_stored;     ///< the file has a position of it
+} tide__drain_ring;
+
+struct tide__drain_feed {
+    tide__feed_reader *reader;
+    tide__feed_header *head; ///< mapped
+    char *path;              ///< owned
+    int64_t process_id;
+    int64_t run_id; ///< open run of the process; 0: none
+    bool is_alive;  ///< its producer may still write
+    bool is_damaged;
+    bool is_ended; ///< all is in the file; only of a damaged one, which stays where it is
+    bool loses;    ///< its rings dropped events: a free may be heard without its alloc
+    tide__drain_clock clock;
+    int64_t *texts;  ///< [n_texts] number in the feed - 1 to number in the file
+    int64_t *scopes; ///< [n_scopes]
+    size_t n_texts, cap_texts, n_scopes, cap_scopes;
+    int64_t devices[TIDE__FEED_MAX_DEVICES];       ///< [n_devices]
+    int64_t allocators[TIDE__FEED_MAX_ALLOCATORS]; ///< [n_allocators], numbers of texts in the file
+    size_t n_devices, n_allocators;
+    tide__drain_ring **rings; ///< [n_rings], each owned
+    size_t n_rings, cap_rings;
+};
+
+/// What says that a drain is at work; gone with the process that holds it.
+typedef struct tide__drain_lock_file {
+    tide__mapped_file file; ///< fd -1: not locked. Open, not mapped; a forked child does not keep it
+    char *name;             ///< owned: letting go must not need memory
+} tide__drain_lock_file;
+
+struct tide__drain {
+    tide__drain_options opt; ///< its path is ours
+    char *path;
+    tide__drain_lock_file lock;
+    tide__store *store;
+    dev_t file_dev; ///< of the trace when it was opened: it is gone when its name means another file
+    ino_t file_ino;
+    uint64_t looked_ns;
+
+    tide__names names;
+    tide__replay replay;
+    tide__leaves leaves;
+    int64_t last_event, last_ns, last_snapshot;
+    int64_t n_orphans, n_orphans_stored;
+    tide__position *positions; ///< [n_positions] as the file had them at open
+    size_t n_positions;
+
+    tide__drain_feed **feeds; ///< [n_feeds], each owned
+    size_t n_feeds, cap_feeds;
+    char **foreign; ///< [n_foreign], owned: names that are no feeds of this trace
+    size_t n_foreign, cap_foreign;
+    struct timespec dir_changed; ///< of the folder when its feeds were listed
+    uint64_t listed_ns;
+
+    tide__drain_ring **active; ///< [n_active] of this round: rings with something to take
+    size_t n_active, cap_active;
+    tide__event *events; ///< [n_events] taken, not yet with the store
+    size_t n_events;
+    bool as_chunks;
+    tide_text scratch;
+
+    uint64_t feed_bytes, blocked_ns; ///< of feeds that have ended
+    bool has_seen_feed;
+    uint64_t batch_began_ns, busy_since_ns;
+    tide_error failure; ///< what ended the recording
+    bool is_removed;    ///< the trace is gone: there is nothing to finish
+    char reason[512];   ///< of an earlier drain that failed; empty: none
+};
+
+/// Look for feeds beside the trace; `now`: also when the folder did not change.
+tide_status tide__drain_list(tide__drain *d, bool now, tide_error *err) TIDE_NODISCARD;
+/// How far each feed goes, and all names that what lies before it needs.
+tide_status tide__drain_look_at_feeds(tide__drain *d, tide_error *err) TIDE_NODISCARD;
+/// Say in the file and to the producer that nothing is taken from this feed (`ring` NULL) or ring any more.
+tide_status tide__drain_damage(tide__drain *d, tide__drain_feed *f, tide__drain_ring *ring, const char *what,
+                               tide_error *err) TIDE_NODISCARD;
+void tide__drain_feed_destroy(tide__drain_feed *f, bool remove);
+
+// ---- state ----
+
+/// Names, live blocks, open leaves and numbers as they are in the file; what the drain had of them is forgotten.
+tide_status tide__drain_load(tide__drain *d, tide_error *err) TIDE_NODISCARD;
+void tide__drain_unload(tide__drain *d);
+/// The run that process `process_id` has open in the file; 0: none.
+tide_status tide__drain_open_run(const tide__drain *d, int64_t process_id, int64_t *run_id,
+                                 tide_error *err) TIDE_NODISCARD;
+/// Whether the file has run `run_id`, of that process.
+tide_status tide__drain_has_run(const tide__drain *d, int64_t process_id, int64_t run_id, bool *is_there,
+                                tide_error *err) TIDE_NODISCARD;
+/// TIDE_ERR_IO once the name of the trace is not the file's any more. Looks now and then unless `now`.
+tide_status tide__drain_check_file(tide__drain *d, bool now, tide_error *err) TIDE_NODISCARD;
+
+// ---- events ----
+
+/// Whether the slot is a word of the feed itself: a thread, a run.
+static inline bool tide__drain_is_control(int op) { return op >= TIDE__SLOT_THREAD && op <= TIDE__SLOT_RUN_END; }
+/// Read the slot at the ring's position into the ring. Reads each field of the slot once.
+tide_status tide__drain_next(tide__drain *d, tide__drain_ring *r, tide_error *err) TIDE_NODISCARD;
+/// The slot at `position`, below the ring's end; NULL when it is another one's.
+static inline const tide__slot *tide__drain_slot(const tide__drain_ring *r, uint64_t position) {
+    const tide__slot *s = &r->slots[position & r->mask];
+    return atomic_load_explicit(&s->sequence, memory_order_acquire) == (uint32_t)(position + 1) ? s : NULL;
+}
+/// Its time in ns; > INT64_MAX: none that a producer gives.
+uint64_t tide__drain_slot_ns(tide__drain_feed *f, const tide__slot *slot);
+/// Take up to `limit` events in the order of time; inside a transaction. *n: taken, control slots not counted.
+tide_status tide__drain_merge(tide__drain *d, size_t limit, size_t *n, tide_error *err) TIDE_NODISCARD;
+/// Number `e`, replay it, keep it for the file. Its time is raised to that of the event before.
+tide_status tide__drain_take(tide__drain *d, const tide__drain_feed *f, tide__event *e, tide_error *err) TIDE_NODISCARD;
+/// Hand the events that wait to the store.
+tide_status tide__drain_write_events(tide__drain *d, tide_error *err) TIDE_NODISCARD;
+/// One transaction; *n: events in it.
+tide_status tide__drain_batch(tide__drain *d, size_t *n, tide_error *err) TIDE_NODISCARD;
+/// Whether there is something for a transaction.
+bool tide__drain_has_work(const tide__drain *d);
+
+// ---- lock ----
+
+/// TIDE_ERR_BUSY: another drain is at it; TIDE_ERR_IO; TIDE_ERR_NOMEM.
+tide_status tide__drain_lock(const char *trace_path, tide__drain_lock_file *lock, tide_error *err) TIDE_NODISCARD;
+/// Takes one that was never locked.
+void tide__drain_unlock(tide__drain_lock_file *lock);
+
+#endif

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+//
+// One drain per trace, whoever it is: a lock on "<trace>.drain", which goes with the process that holds it. The name is
+// taken away by its holder, so a lock counts only while the name still means the file that was locked.
+//
+// SQLite's own locks do not serve: they are held for the length of a transaction.
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/base/host_alloc.h"
+#include "profiler/drain/drain_internal.h"
+
+static char *lock_name(const char *trace_path) {
+    tide_text name = {0};
+    tide_text_addf(&name, "%s.drain", trace_path);
+    if (!name.failed) return name.data;
+    tide_text_deinit(&name);
+    return NULL;
+}
+
+static bool try_lock(int fd) {
+    const struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+    return fcntl(fd, F_OFD_SETLK, &lock) == 0;
+}
+
+static bool is_still(int fd, const char *name) {
+    struct stat mine, there;
+    return fstat(fd, &mine) == 0 && stat(name, &there) == 0 && mine.st_dev == there.st_dev &&
+           mine.st_ino == there.st_ino;
+}
+
+static tide_status lock_file(const char *trace_path, tide__drain_lock_file *lock, tide_error *err) {
+    for (int i = 0; i < 100; i++) {
+        const int e = tide__mapped_file_open(&lock->file, lock->name, O_RDWR | O_CREAT);
+        if (e != 0) return TIDE_FAIL(err, TIDE_ERR_IO, "cannot lock '%s': %s", trace_path, strerror(e));
+        if (!try_lock(lock->file.fd)) {
+            const int why = errno;
+            if (why != EAGAIN && why != EACCES)
+                return TIDE_FAIL(err, TIDE_ERR_IO, "cannot lock '%s': %s", trace_path, strerror(why));
+            return TIDE_FAIL(err, TIDE_ERR_BUSY, "cannot write '%s': somebody else records into it", trace_path);
+        }
+        if (is_still(lock->file.fd, lock->name)) return TIDE_OK;
+        tide__mapped_file_close(&lock->file); // its holder took the name away between our two calls
+    }
+    return TIDE_FAIL(err, TIDE_ERR_BUSY, "cannot lock '%s': others take and leave the lock all the time", trace_path);
+}
+
+tide_status tide__drain_lock(const char *trace_path, tide__drain_lock_file *lock, tide_error *err) {
+    lock->file.fd = -1;
+    lock->name = lock_name(trace_path);
+    if (lock->name == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to lock '%s'", trace_path);
+    const tide_status st = lock_file(trace_path, lock, err);
+    if (st == TIDE_OK) return st;
+    tide__mapped_file_close(&lock->file);
+    tide_host_free(lock->name);
+    lock->name = NULL;
+    return st;
+}
+
+void tide__drain_unlock(tide__drain_lock_file *lock) {
+    if (lock->name == NULL) return;
+    if (is_still(lock->file.fd, lock->name)) unlink(lock->name);
+    tide__mapped_file_close(&lock->file);
+    tide_host_free(lock->name);
+    lock->name = NULL;
+}
+
+bool tide__drain_is_locked(const char *trace_path) {
+    char *name = lock_name(trace_path);
+    if (name == NULL) return false;
+    const int fd = open(name, O_RDWR | O_CLOEXEC);
+    tide_host_free(name);
+    if (fd < 0) return false;
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+    const bool is_locked = fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+    close(fd);
+    return is_locked;
+}
+
+// ---- writing where files may not grow ----
+
+void tide__hold_xfsz(tide__signal_hold *h) {
+    sigset_t mine, before;
+    sigemptyset(&mine);
+    sigaddset(&mine, SIGXFSZ);
+    h->was_blocked = pthread_sigmask(SIG_BLOCK, &mine, &before) != 0 || sigismember(&before, SIGXFSZ) == 1;
+}
+
+void tide__release_xfsz(const tide__signal_hold *h) {
+    if (h->was_blocked) return;
+    sigset_t mine, pending;
+    sigemptyset(&mine);
+    sigaddset(&mine, SIGXFSZ);
+    // A write beyond the limit sends the signal to the thread that writes, so what waits here is ours.
+    if (sigpending(&pending) == 0 && sigismember(&pending, SIGXFSZ) == 1) {
+        const struct timespec now = {0};
+        (void)sigtimedwait(&mine, NULL, &now);
+    }
+    pthread_sigmask(SIG_UNBLOCK, &mine, NULL);
+}

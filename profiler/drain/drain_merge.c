@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: MIT
+//
+// The events of all rings in one order.
+//
+// Heads are read twice. What lies below the first reading was there when the round began; what lies between the two
+// counts only up to the time T of the youngest of those:
+//
+//     ring 0   | a  b  c | d            first heads: c, x        T: time of c
+//     ring 1   | x       | y   z        between: d, y, z         taken: a x b c, and of y z d what is not younger than
+//     c
+//
+// So what is taken is closed: an event that another one follows from was put in before the other's time was read, so
+// it lies below the second heads, with a smaller time. Clocks of two cores may differ by some tens of ns, though: when
+// the event that is next by its time would end a block that nobody has allocated, the rings are searched a little way
+// ahead, and the one that allocates it goes first.
+#include "core/base/host_alloc.h"
+#include "profiler/drain/drain_internal.h"
+#include "profiler/store/snapshot.h"
+
+enum {
+    AHEAD_NS = 100 * 1000, ///< what clocks of two cores may differ by, generously
+    AHEAD_SLOTS = 4096,    ///< of a ring, at most
+    PROBLEM_ROWS = 1 << 16,
+};
+
+// ---- one event ----
+
+/// A free whose alloc was not heard contradicts nothing where not everything was heard.
+static bool is_orphan(const tide__drain *d, const tide__drain_feed *f, tide__problem problem) {
+    return (problem == TIDE__PROBLEM_FREE_UNKNOWN || problem == TIDE__PROBLEM_REQUESTED_UNKNOWN) &&
+           (d->opt.attached_late || f->loses);
+}
+
+static tide_status note_problem(tide__drain *d, const tide__drain_feed *f, const tide__event *e, tide__problem problem,
+                                tide_error *err) {
+    if (is_orphan(d, f, problem)) {
+        d->n_orphans++;
+        return TIDE_OK;
+    }
+    // A program that does it all the time is told by the first tens of thousands.
+    if (d->replay.n_problems > PROBLEM_ROWS) return TIDE_OK;
+    return tide__store_write_problem(d->store, e, problem, err);
+}
+
+/// A snapshot is due where a stretch of leaves ends, once enough events have passed.
+static tide_status snapshot_if_due(tide__drain *d, tide_error *err) {
+    if (d->last_event % TIDE__LEAF_EVENTS != 0) return TIDE_OK;
+    const int64_t by_live = (int64_t)tide__replay_n_live(&d->replay) * TIDE__SNAPSHOT_FACTOR;
+    const int64_t distance = by_live > TIDE__SNAPSHOT_EVENTS ? by_live : TIDE__SNAPSHOT_EVENTS;
+    if (d->last_event - d->last_snapshot < distance) return TIDE_OK;
+    TIDE_TRY(tide__store_write_snapshot(d->store, &d->replay, err));
+    d->last_snapshot = d->last_event;
+    return TIDE_OK;
+}
+
+tide_status tide__drain_write_events(tide__drain *d, tide_error *err) {
+    if (d->n_events == 0) return TIDE_OK;
+    TIDE_TRY(tide__store_write_events(d->store, d->events, d->n_events, d->as_chunks, err));
+    d->n_events = 0;
+    return TIDE_OK;
+}
+
+tide_status tide__drain_take(tide__drain *d, const tide__drain_feed *f, tide__event *e, tide_error *err) {
+    if (e->t_ns < d->last_ns) e->t_ns = d->last_ns;
+    e->id = d->last_event + 1;
+    tide__problem problem;
+    size_t series;
+    tide_status st = tide__replay_apply(&d->replay, e, &problem, &series);
+    if (st == TIDE_OK) st = tide__leaves_add(&d->leaves, &d->replay, e, series);
+    if (st != TIDE_OK)
+        return TIDE_FAIL(err, st, "cannot record event %lld into '%s': %s", (long long)e->id, d->path,
+                         tide_status_text(st));
+    d->last_event = e->id;
+    d->last_ns = e->t_ns;
+    d->events[d->n_events++] = *e;
+    if (problem != TIDE__PROBLEM_NONE) TIDE_TRY(note_problem(d, f, e, problem, err));
+    TIDE_TRY(snapshot_if_due(d, err));
+    return d->n_events == TIDE__DRAIN_BUFFER_EVENTS ? tide__drain_write_events(d, err) : TIDE_OK;
+}
+
+// ---- control slots ----
+
+static tide_status no_memory(const tide__drain *d, tide_error *err) {
+    return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to record into '%s'", d->path);
+}
+
+/// Numbers are the caller's: 0, or one that the file has no room for, is nobody's.
+static tide_status take_thread(tide__drain *d, tide__drain_ring *r, uint64_t number, tide_error *err) {
+    if (number > UINT32_MAX) return tide__drain_damage(d, r->feed, r, "a thread has no number", err);
+    r->thread = 0;
+    if (number < 1 || number > INT32_MAX) return TIDE_OK;
+    const tide_status st = tide__names_thread(&d->names, r->feed->process_id, (int64_t)number, NULL, &r->thread);
+    return st == TIDE_OK ? TIDE_OK : no_memory(d, err);
+}
+
+static tide_status take_run(tide__drain *d, tide__drain_ring *r, bool begin, uint64_t run_id, tide_error *err) {
+    tide__drain_feed *f = r->feed;
+    bool is_mine = false;
+    if (run_id >= 1 && run_id <= INT32_MAX)
+        TIDE_TRY(tide__drain_has_run(d, f->process_id, (int64_t)run_id, &is_mine, err));
+    if (!is_mine) return tide__drain_damage(d, f, r, "a run is none of the process", err);
+    if (!begin && f->run_id != (int64_t)run_id) return TIDE_OK; // another one has begun since
+    const int64_t t_ns = r->t_ns > d->last_ns ? r->t_ns : d->last_ns;
+    TIDE_TRY(tide__store_run(d->store, begin, (int64_t)run_id, d->last_event, t_ns, err));
+    f->run_id = begin ? (int64_t)run_id : 0;
+    return TIDE_OK;
+}
+
+static tide_status take_control(tide__drain *d, tide__drain_ring *r, tide_error *err) {
+    if (r->op == TIDE__SLOT_THREAD) return take_thread(d, r, r->number, err);
+    return take_run(d, r, r->op == TIDE__SLOT_RUN_BEGIN, r->number, err);
+}
+
+// ---- which ring is next ----
+
+/// *until: the time of the next one of the others.
+static tide__drain_ring *earliest(const tide__drain *d, int64_t *until) {
+    tide__drain_ring *best = NULL;
+    *until = INT64_MAX;
+    for (size_t i = 0; i < d->n_active; i++) {
+        tide__drain_ring *r = d->active[i];
+        if (!r->has_next) continue;
+        if (best == NULL || r->t_ns < best->t_ns) {
+            if (best != NULL && best->t_ns < *until) *until = best->t_ns;
+            best = r;
+        } else if (r->t_ns < *until) {
+            *until = r->t_ns;
+        }
+    }
+    return best;
+}
+
+/// Whether ring `r` allocates the block a little way ahead.
+static bool allocates_soon(tide__drain_ring *r, uint64_t block_id, int64_t until_ns) {
+    const uint64_t end = r->end - r->position > AHEAD_SLOTS ? r->position + AHEAD_SLOTS : r->end;
+    for (uint64_t at = r->position; at < end; at++) {
+        const tide__slot *s = tide__drain_slot(r, at);
+        if (s == NULL) return false;
+        if (s->op == TIDE_MEM_ALLOC && s->block_id == block_id) return true;
+        if (tide__drain_slot_ns(r->feed, s) > (uint64_t)until_ns) return false;
+    }
+    return false;
+}
+
+/// The ring whose next event must stand before that of `r`, which ends a block that is not live; NULL: none.
+static tide__drain_ring *cause_of(const tide__drain *d, const tide__drain_ring *r) {
+    if (!r->is_good || !tide__replay_is_early(&d->replay, &r->event)) return NULL;
+    const int64_t until_ns = r->t_ns < INT64_MAX - AHEAD_NS ? r->t_ns + AHEAD_NS : INT64_MAX;
+    for (size_t i = 0; i < d->n_active; i++) {
+        tide__drain_ring *other = d->active[i];
+        if (other != r && other->has_next && other->feed == r->feed && other->t_ns <= until_ns &&
+            allocates_soon(other, r->number, until_ns))
+            return other;
+    }
+    return NULL;
+}
+
+static bool is_free(const tide__drain_ring *r) {
+    return r->op == TIDE_MEM_FREE_REQUESTED || r->op == TIDE_MEM_FREE_COMPLETED;
+}
+
+/// Take the slot at the ring's position, whatever it is.
+static tide_status take_slot(tide__drain *d, tide__drain_ring *r, size_t *n, tide_error *err) {
+    if (!r->is_good) {
+        TIDE_TRY(tide__drain_damage(d, r->feed, r, "a slot holds no event", err));
+    } else if (tide__drain_is_control(r->op)) {
+        TIDE_TRY(take_control(d, r, err));
+    } else {
+        r->event.t_ns = r->t_ns;
+        r->event.thread = (int32_t)r->thread;
+        r->event.run_id = (int32_t)r->feed->run_id;
+        if (r->op == TIDE__OP_GAP) r->n_gap += r->event.requested_bytes;
+        TIDE_TRY(tide__drain_take(d, r->feed, &r->event, err));
+        ++*n;
+    }
+    if (!r->is_broken) r->position++;
+    return tide__drain_next(d, r, err);
+}
+
+// ---- a batch ----
+
+/// Rings with something to take, each at its next slot. *t_ns: time of the youngest event that was there when the round
+/// began.
+static tide_status begin(tide__drain *d, int64_t *t_ns, tide_error *err) {
+    d->n_active = 0;
+    *t_ns = INT64_MIN;
+    for (size_t i = 0; i < d->n_feeds; i++) {
+        const tide__drain_feed *f = d->feeds[i];
+        for (size_t k = 0; k < f->n_rings; k++) {
+            tide__drain_ring *r = f->rings[k];
+            if (f->is_ended || r->is_broken || r->position >= r->end) continue;
+            if (tide_host_grow(&d->active, &d->cap_active, d->n_active + 1, sizeof(tide__drain_ring *)) != TIDE_OK)
+                return no_memory(d, err);
+            TIDE_TRY(tide__drain_next(d, r, err));
+            if (!r->has_next) continue;
+            d->active[d->n_active++] = r;
+            if (r->position >= r->sure_end) continue;
+            if (r->t_ns > *t_ns) *t_ns = r->t_ns;
+            const tide__slot *last = tide__drain_slot(r, r->sure_end - 1);
+            const uint64_t last_ns = last != NULL ? tide__drain_slot_ns(r->feed, last) : UINT64_MAX;
+            if (last_ns <= INT64_MAX && (int64_t)last_ns > *t_ns) *t_ns = (int64_t)last_ns;
+        }
+    }
+    return TIDE_OK;
+}
+
+/// Take from `r` as long as it comes before the others.
+static tide_status take_run_of(tide__drain *d, tide__drain_ring *r, int64_t until, int64_t t_ns, size_t limit,
+                               size_t *n, tide_error *err) {
+    do {
+        if (r->position >= r->sure_end && r->t_ns > t_ns) return TIDE_OK;
+        tide__drain_ring *next = r;
+        for (size_t hops = 0; d->n_active > 1 && is_free(next) && hops < d->n_active; hops++) {
+            tide__drain_ring *cause = cause_of(d, next);
+            if (cause == NULL) break;
+            next = cause;
+        }
+        TIDE_TRY(take_slot(d, next, n, err));
+        if (next != r) return TIDE_OK;
+    } while (r->has_next && r->t_ns < until && *n < limit);
+    return TIDE_OK;
+}
+
+tide_status tide__drain_merge(tide__drain *d, size_t limit, size_t *n, tide_error *err) {
+    *n = 0;
+    int64_t t_ns, until;
+    TIDE_TRY(begin(d, &t_ns, err));
+    for (size_t seen = 0; *n < limit;) {
+        // Look at the clock now and then: what waits elsewhere must not wait longer than a batch may take.
+        if (*n - seen >= TIDE__DRAIN_BUFFER_EVENTS) {
+            seen = *n;
+            if (tide_now_ns() - d->batch_began_ns > (uint64_t)d->opt.batch_ms * 1000000) break;
+        }
+        tide__drain_ring *r = earliest(d, &until);
+        if (r == NULL || (r->position >= r->sure_end && r->t_ns > t_ns)) break;
+        const size_t stop = limit - *n > TIDE__DRAIN_BUFFER_EVENTS ? *n + TIDE__DRAIN_BUFFER_EVENTS : limit;
+        TIDE_TRY(take_run_of(d, r, until, t_ns, stop, n, err));
+    }
+    return TIDE_OK;
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+//
+// Life of a feed, its statistics, its first error. See feed.h.
+#include "profiler/feed/feed.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "core/base/host_alloc.h"
+#include "profiler/feed/feed_internal.h"
+
+tide__aside tide__step_aside(void) {
+    tide__aside a = {.saved_errno = errno};
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &a.cancel_state);
+    return a;
+}
+
+void tide__step_back(tide__aside a) {
+    int unused;
+    pthread_setcancelstate(a.cancel_state, &unused);
+    errno = a.saved_errno;
+}
+
+static uint64_t round_up_slots(size_t asked) {
+    if (asked == 0) return TIDE__FEED_DEFAULT_SLOTS;
+    uint64_t n = TIDE__FEED_MIN_SLOTS;
+    while (n < asked && n < TIDE__FEED_MAX_SLOTS) n *= 2;
+    return n;
+}
+
+static void free_feed(tide__feed *f, bool remove) {
+    tide__feed_file_close(f, remove);
+    tide__feed_names_deinit(f);
+    while (f->producers != NULL) {
+        tide__producer *p = f->producers;
+        f->producers = p->next;
+        tide_host_free(p);
+    }
+    if (!f->file.is_child) { // there the locks may be held for ever
+        pthread_mutex_destroy(&f->lock);
+        pthread_mutex_destroy(&f->watch_lock);
+    }
+    tide_host_free(f);
+}
+
+tide_status tide__feed_create(const tide__feed_options *opt, tide__feed **out, tide_error *err) {
+    tide__feed *f = tide_host_calloc(1, sizeof *f);
+    if (f == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a feed beside '%s'", opt->trace_path);
+    pthread_mutex_init(&f->lock, NULL);
+    pthread_mutex_init(&f->watch_lock, NULL);
+    f->file.fd = -1;
+    f->drops = opt->drop_when_full;
+    f->ring_slots = round_up_slots(opt->ring_slots);
+    tide_status st;
+    TIDE_TRY_OR(fail, st, tide__feed_names_init(f, err));
+    TIDE_TRY_OR(fail, st, tide__feed_file_create(f, opt, err));
+    TIDE_TRY_OR(fail, st, tide__feed_names_begin(f, err));
+    TIDE_TRY_OR(fail, st, tide__feed_file_publish(f, err));
+    TIDE_TRY_OR(fail, st, tide__feed_enter(f, err));
+    *out = f;
+    return TIDE_OK;
+fail:
+    free_feed(f, true);
+    return st;
+}
+
+const char *tide__feed_path(const tide__feed *f) { return f->path; }
+tide__feed_header *tide__feed_head(tide__feed *f) { return f->head; }
+bool tide__feed_is_child(const tide__feed *f) { return f->file.is_child; }
+
+void tide__feed_set_watch(tide__feed *f, bool (*drain_lives)(void *ctx), void *ctx) {
+    f->watch = drain_lives;
+    f->watch_ctx = ctx;
+}
+
+void tide__feed_refuse(tide__feed *f, tide_status st, const char *what) {
+    if (atomic_fetch_add_explicit(&f->n_refused, 1, memory_order_relaxed) != 0) return;
+    pthread_mutex_lock(&f->lock);
+    const tide_status kept = TIDE_FAIL(&f->error, st, "cannot record an event: %s", what);
+    (void)kept;
+    pthread_mutex_unlock(&f->lock);
+}
+
+/// The drain's words end with a zero byte or with the field.
+static tide_status drain_error(const tide__feed_header *h, tide_error *err) {
+    return TIDE_FAIL(err, TIDE_ERR_IO, "%.*s", (int)strnlen(h->error, sizeof h->error), h->error);
+}
+
+tide_status tide__feed_error(const tide__feed *feed, tide_error *err) {
+    tide__feed *f = (tide__feed *)(uintptr_t)feed; // a lock is no change
+    if (f->file.is_child) return TIDE_OK;
+    pthread_mutex_lock(&f->lock);
+    const tide_error kept = f->error;
+    pthread_mutex_unlock(&f->lock);
+    if (kept.status != TIDE_OK) {
+        if (err != NULL) *err = kept;
+        return kept.status;
+    }
+    if (atomic_load_explicit(&f->head->drain, memory_order_acquire) == TIDE__DRAIN_FAILED)
+        return drain_error(f->head, err);
+    return TIDE_OK;
+}
+
+void tide__feed_get_stats(const tide__feed *feed, tide__feed_stats *out) {
+    tide__feed *f = (tide__feed *)(uintptr_t)feed; // a lock is no change
+    *out = (tide__feed_stats){0};
+    if (f->file.is_child) return;
+    pthread_mutex_lock(&f->lock);
+    out->n_refused = atomic_load_explicit(&f->n_refused, memory_order_relaxed);
+    out->file_bytes = f->file_bytes;
+    out->n_rings = f->n_producers;
+    for (const tide__producer *p = f->producers; p != NULL; p = p->next) {
+        out->n_events += atomic_load_explicit(&p->ring->n_events, memory_order_relaxed);
+        out->n_lost += atomic_load_explicit(&p->ring->n_lost, memory_order_relaxed);
+        out->blocked_ns += atomic_load_explicit(&p->ring->blocked_ns, memory_order_relaxed);
+    }
+    pthread_mutex_unlock(&f->lock);
+}
+
+void tide__feed_end(tide__feed *f) {
+    if (f->file.is_child || atomic_exchange(&f->is_ended, true)) return;
+    atomic_store_explicit(&f->serial, 0, memory_order_relaxed); // no thread finds its ring by that
+    for (tide__producer *p = f->producers; p != NULL; p = p->next) tide__feed_put_gap(f, p);
+    atomic_store_explicit(&f->head->state, TIDE__FEED_CLOSED, memory_order_release);
+}
+
+void tide__feed_destroy(tide__feed *f, bool remove) {
+    if (f == NULL) return;
+    tide__feed_leave(f);
+    free_feed(f, remove && !f->file.is_child);
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+//
+// feed: the producer's side of a feed file (format.h): made beside the trace, one ring per recording thread, events put
+// in without a lock, a system call or an allocation. Private to profiler/.
+#ifndef TIDE_PROFILER_FEED_FEED_H
+#define TIDE_PROFILER_FEED_FEED_H
+
+#include "core/memory/observer.h"
+#include "profiler/feed/format.h"
+
+typedef struct tide__feed tide__feed;
+
+typedef struct tide__feed_options {
+    const char *trace_path; ///< the feed lies beside it
+    int64_t process_id;     ///< row of table process
+    int32_t rank;           ///< -1: none
+    size_t ring_slots;      ///< per thread, rounded up to a power of two; 0: TIDE__FEED_DEFAULT_SLOTS
+    bool drop_when_full;    ///< false: wait for room
+} tide__feed_options;
+
+/// The trace's path should be absolute: the feed is removed by its path, too. TIDE_ERR_IO (with the system's words: a
+/// full disk, a read-only one, a size limit), TIDE_ERR_NOMEM. A limit on file sizes sends no signal to the program
+/// (SIGXFSZ is held back).
+tide_status tide__feed_create(const tide__feed_options *opt, tide__feed **out, tide_error *err) TIDE_NODISCARD;
+const char *tide__feed_path(const tide__feed *f);
+tide__feed_header *tide__feed_head(tide__feed *f);
+/// Whether this process was forked from the one that made the feed: the mapped file, its name and its drain are the
+/// parent's, and end and destroy leave them alone.
+bool tide__feed_is_child(const tide__feed *f);
+
+/// Put an event in. Any thread, any time between create and close. An event with t_ns 0 gets the time of now. What
+/// cannot be true of any event (no such kind or operation, a size beyond 2^63 - 1, a block number beyond 2^48, more
+/// than 32 devices or 255 allocators, no memory for a new name, no disk for a thread's ring) is refused and counted;
+/// the first refusal is kept for tide__feed_error. After TIDE__DRAIN_FAILED, and in a forked child, nothing is put in.
+void tide__feed_memory(tide__feed *f, const tide_memory_event *e);
+void tide__feed_scope(tide__feed *f, const tide_scope_event *e);
+/// A run begins or ends for every event that is put in after this returned, on whatever thread. `t_ns` 0: now.
+void tide__feed_run(tide__feed *f, bool begin, int64_t run_id, uint64_t t_ns);
+
+/// Called when a ring is full and nothing moves, and by tide__feed_check: whether a drain is still there. Returns false
+/// when it is known to be gone for good. Set before the first event; NULL: believed.
+void tide__feed_set_watch(tide__feed *f, bool (*drain_lives)(void *ctx), void *ctx);
+/// Ask the watch now; when the drain is gone, producers go quiet as after TIDE__DRAIN_FAILED.
+void tide__feed_check(tide__feed *f);
+
+/// The first refusal, or the drain's failure; TIDE_OK when there is none.
+tide_status tide__feed_error(const tide__feed *f, tide_error *err);
+
+typedef struct tide__feed_stats {
+    uint64_t n_events, n_lost, n_refused, blocked_ns; ///< over all threads
+    uint64_t file_bytes;                              ///< of the feed
+    size_t n_rings;
+} tide__feed_stats;
+void tide__feed_get_stats(const tide__feed *f, tide__feed_stats *out);
+
+/// No event follows: say so in the file, and note what was dropped last (a second without a reader, and only the ring's
+/// header says it). The file stays for the drain.
+void tide__feed_end(tide__feed *f);
+/// Unmap and forget, after tide__feed_end; `remove`: take the file away too. Takes NULL.
+void tide__feed_destroy(tide__feed *f, bool remove);
+
+#endif

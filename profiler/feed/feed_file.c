@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT
+//
+// The file of a feed: made, grown, mapped, named, locked. See feed_internal.h.
+//
+// Blocks are allocated and pages touched before anybody writes events there: a store to a mapped page for which there
+// is no disk would kill the program with SIGBUS.
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/base/host_alloc.h"
+#include "core/base/text.h"
+#include "profiler/feed/feed_internal.h"
+#include "profiler/feed/process_stat.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 // Linux 5.14
+#endif
+
+static tide_status io_error(const tide__feed *f, int e, tide_error *err) {
+    const tide_status st = TIDE_FAIL(err, TIDE_ERR_IO, "cannot write '%s': %s", f->path, strerror(e));
+    if (e == EFBIG) tide_error_note(err, "the file would pass the limit on the size of files (ulimit -f)");
+    return st;
+}
+
+// ---- room ----
+
+/// Blocks on disk for [at, at + bytes). Passing the limit on file sizes raises SIGXFSZ in this thread, whose default is
+/// to end the program: it is held back and eaten, unless one was waiting before. @return 0 or an errno
+static int allocate_blocks(int fd, uint64_t at, uint64_t bytes) {
+    sigset_t xfsz, before, pending;
+    sigemptyset(&xfsz);
+    sigaddset(&xfsz, SIGXFSZ);
+    sigemptyset(&pending);
+    pthread_sigmask(SIG_BLOCK, &xfsz, &before);
+    sigpending(&pending);
+    int e;
+    do e = posix_fallocate(fd, (off_t)at, (off_t)bytes);
+    while (e == EINTR);
+    if (e != 0 && sigismember(&pending, SIGXFSZ) == 0) {
+        while (sigtimedwait(&xfsz, NULL, &(struct timespec){0}) < 0 && errno == EINTR) {
+        }
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return e;
+}
+
+/// Make every page of it present and writable. @return 0 or an errno
+static int touch_pages(void *data, uint64_t bytes) {
+    const size_t skip = (uintptr_t)data % (size_t)sysconf(_SC_PAGESIZE);
+    char *base = (char *)data - skip;
+    if (madvise(base, bytes + skip, MADV_POPULATE_WRITE) == 0) return 0;
+    if (errno == EFAULT || errno == EHWPOISON) return ENOSPC; // the file system has no room after all
+    if (errno != EINVAL) return errno;
+    for (uint64_t at = 0; at < bytes; at += 4096)
+        ((volatile char *)data)[at] = 0; // an older kernel; the blocks are new
+    return 0;
+}
+
+/// Blocks, a map and pages for [at, at + bytes).
+static int extend(tide__feed *f, uint64_t at, uint64_t bytes, void **out) {
+    int e = allocate_blocks(f->file.fd, at, bytes);
+    if (e != 0) return e;
+    *out = tide__mapped_file_map(&f->file, at, bytes);
+    if (*out == NULL) return errno;
+    e = touch_pages(*out, bytes);
+    if (e != 0) tide__mapped_file_unmap(&f->file, *out);
+    return e;
+}
+
+static tide_status check_n_chunks(const tide__feed *f, tide_error *err) {
+    if (atomic_load_explicit(&f->head->n_chunks, memory_order_relaxed) < TIDE__FEED_MAX_CHUNKS) return TIDE_OK;
+    return TIDE_FAIL(err, TIDE_ERR_NO_SPACE, "'%s' has %d chunks, more than threads or names should need", f->path,
+                     TIDE__FEED_MAX_CHUNKS);
+}
+
+tide_status tide__feed_file_reserve(tide__feed *f, uint64_t bytes, uint64_t *at, tide_error *err) {
+    TIDE_TRY(check_n_chunks(f, err));
+    *at = f->file_bytes;
+    f->file_bytes += bytes;
+    return TIDE_OK;
+}
+
+tide_status tide__feed_file_make(tide__feed *f, uint64_t at, uint64_t bytes, void **out, tide_error *err) {
+    const int e = extend(f, at, bytes, out);
+    return e == 0 ? TIDE_OK : io_error(f, e, err);
+}
+
+void tide__feed_file_drop(tide__feed *f, uint64_t at, uint64_t bytes) {
+    if (f->file_bytes != at + bytes) return; // others lie behind it: a hole stays
+    f->file_bytes = at;
+    if (ftruncate(f->file.fd, (off_t)at) != 0) return; // what lies behind the last chunk means nothing
+}
+
+tide_status tide__feed_file_add(tide__feed *f, tide__chunk_kind kind, uint64_t at, uint64_t bytes, void *chunk,
+                                tide_error *err) {
+    const tide_status st = check_n_chunks(f, err); // others may have been added since
+    if (st != TIDE_OK) {
+        tide__mapped_file_unmap(&f->file, chunk);
+        return st;
+    }
+    const uint32_t n = atomic_load_explicit(&f->head->n_chunks, memory_order_relaxed);
+    f->head->chunks[n] = (tide__chunk_entry){.offset = at, .bytes = bytes, .kind = (uint32_t)kind};
+    atomic_store_explicit(&f->head->n_chunks, n + 1, memory_order_release);
+    return TIDE_OK;
+}
+
+// ---- whose ----
+
+static void read_boot_id(char out[40]) {
+    char *text;
+    size_t len;
+    if (tide_read_file("/proc/sys/kernel/random/boot_id", 0, &text, &len, NULL) != TIDE_OK) return;
+    snprintf(out, 40, "%.*s", (int)strcspn(text, "\n"), text);
+    tide_host_free(text);
+}
+
+static void fill_header(tide__feed_header *h, const tide__feed_options *opt, uint64_t ring_slots) {
+    *h = (tide__feed_header){.magic = TIDE__FEED_MAGIC,
+                             .version = TIDE__FEED_VERSION,
+                             .header_bytes = TIDE__FEED_HEADER_BYTES,
+                             .slot_bytes = sizeof(tide__slot),
+                             .max_chunks = TIDE__FEED_MAX_CHUNKS,
+                             .pid = (uint32_t)getpid(),
+                             .rank = opt->rank,
+                             .process_id = opt->process_id,
+                             .has_ticks = tide__clock_has_ticks(),
+                             .ring_slots = (uint32_t)ring_slots};
+    char process_state;
+    if (!tide__process_stat("/proc/self/stat", &process_state, &h->start_ticks)) h->start_ticks = 0;
+    read_boot_id(h->boot_id);
+    struct stat st;
+    if (stat("/proc/self/ns/pid", &st) == 0) h->pid_namespace = (uint64_t)st.st_ino;
+    tide__clock_two_pairs(&h->first[0], &h->first[1]);
+    h->last[0] = h->first[0];
+    h->last[1] = h->first[1];
+    atomic_store_explicit(&h->state, TIDE__FEED_OPEN, memory_order_relaxed);
+}
+
+// ---- made, named, gone ----
+
+/// Goes with the process, however that ends. A file system without locks: the pid must do.
+static void lock_file(int fd) {
+    struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = TIDE__FEED_LOCK_PRODUCER, .l_len = 1};
+    if (fcntl(fd, F_OFD_SETLK, &l) != 0) return;
+}
+
+static char *path_of(const char *trace_path, unsigned n, const char *end) {
+    tide_text t = {0};
+    tide_text_addf(&t, "%s" TIDE__FEED_INFIX "%ld-%u%s", trace_path, (long)getpid(), n, end);
+    if (!t.failed) return t.data;
+    tide_text_deinit(&t);
+    return NULL;
+}
+
+/// The first name that neither a feed nor one in the making has. f->path is the name in the making.
+static tide_status make_file(tide__feed *f, const char *trace_path, tide_error *err) {
+    for (unsigned n = 1;; n++) {
+        char *path = path_of(trace_path, n, ""), *in_making = path_of(trace_path, n, ".new");
+        const bool has_paths = path != NULL && in_making != NULL;
+        const bool is_taken = has_paths && access(path, F_OK) == 0;
+        const int e =
+            has_paths && !is_taken ? tide__mapped_file_open(&f->file, in_making, O_RDWR | O_CREAT | O_EXCL) : 0;
+        tide_host_free(path);
+        if (!has_paths) {
+            tide_host_free(in_making);
+            return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a feed beside '%s'", trace_path);
+        }
+        if (!is_taken && e == 0) {
+            f->path = in_making;
+            return TIDE_OK;
+        }
+        if (!is_taken && e != EEXIST) {
+            const tide_status st = TIDE_FAIL(err, TIDE_ERR_IO, "cannot create '%s': %s", in_making, strerror(e));
+            tide_host_free(in_making);
+            return st;
+        }
+        tide_host_free(in_making);
+    }
+}
+
+tide_status tide__feed_file_create(tide__feed *f, const tide__feed_options *opt, tide_error *err) {
+    TIDE_TRY(make_file(f, opt->trace_path, err));
+    lock_file(f->file.fd);
+    void *head;
+    const int e = extend(f, 0, TIDE__FEED_HEADER_BYTES, &head);
+    if (e != 0) return io_error(f, e, err);
+    f->file_bytes = TIDE__FEED_HEADER_BYTES;
+    f->head = head;
+    fill_header(f->head, opt, f->ring_slots);
+    f->has_ticks = f->head->has_ticks != 0;
+    return TIDE_OK;
+}
+
+tide_status tide__feed_file_publish(tide__feed *f, tide_error *err) {
+    char *path = tide_host_strndup(f->path, strlen(f->path) - strlen(".new"));
+    if (path == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a feed");
+    // A process of the same number in another container may make feeds of the same name here.
+    int rc = renameat2(AT_FDCWD, f->path, AT_FDCWD, path, RENAME_NOREPLACE);
+    if (rc != 0 && (errno == EINVAL || errno == ENOSYS)) rc = rename(f->path, path); // not on this file system
+    if (rc != 0) {
+        const int e = errno;
+        tide_host_free(path);
+        return TIDE_FAIL(err, TIDE_ERR_IO, "cannot rename '%s': %s", f->path, strerror(e));
+    }
+    tide_host_free(f->path);
+    f->path = path;
+    return TIDE_OK;
+}
+
+void tide__feed_file_close(tide__feed *f, bool remove) {
+    if (remove && f->path != NULL) unlink(f->path); // gone already: as wished
+    tide__mapped_file_close(&f->file);
+    tide_host_free(f->path);
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT
+//
+// What the producer's files share. Included by profiler/feed/ only.
+//
+//     feed.c          life of a feed, statistics, the first error
+//     feed_file.c     the file: chunks on disk, maps, locks, whose process it is
+//     feed_names.c    the log: each text, scope, device and allocator once
+//     feed_thread.c   which ring belongs to the calling thread; threads that end, processes that fork
+//     feed_scope.c    scopes to numbers
+//     feed_put.c      an event into a slot
+//     feed_full.c     a ring without room: wait, drop, or find that nobody drains any more
+#ifndef TIDE_PROFILER_FEED_FEED_INTERNAL_H
+#define TIDE_PROFILER_FEED_FEED_INTERNAL_H
+
+#include <pthread.h>
+
+#include "core/base/status.h"
+#include "profiler/feed/feed.h"
+#include "profiler/feed/mapped_file.h"
+#include "profiler/feed/text_match.h"
+
+enum {
+    TIDE__TEXT_WAYS = 4,   ///< places that an address may have
+    TIDE__TEXT_SETS = 512, ///< powers of two, this and what follows
+    TIDE__SCOPE_CACHE = 64,
+    TIDE__ALLOCATOR_CACHE = 16,
+    TIDE__MAX_SCOPE_DEPTH = 1024,
+};
+
+// ---- names that a thread used lately ----
+
+static inline size_t tide__address_hash(const void *address) {
+    return (size_t)((uintptr_t)address * UINT64_C(0x9E3779B97F4A7C15) >> 40);
+}
+
+/// A scope by its address; the same entering when `entry` is the same.
+typedef struct tide__scope_entry {
+    const tide_scope *key;
+    uint64_t entry;
+    const char *name; ///< in the log
+    uint32_t parent, number;
+    int32_t kind, step;
+} tide__scope_entry;
+
+/// The scope of the last event, also in `scopes`.
+typedef struct tide__last_scope {
+    const tide_scope *key;
+    uint64_t entry;
+    uint32_t number;
+} tide__last_scope;
+
+// ---- a ring from its producer's side ----
+
+/// When an event or a control slot was heard.
+typedef struct tide__put_time {
+    uint64_t time;
+    uint32_t flags; ///< TIDE__SLOT_NS or 0
+} tide__put_time;
+
+typedef struct tide__producer {
+    uint64_t head;
+    uint64_t limit; ///< position that must not be written yet; == head: ask (feed_full.c), there may be room
+    uint64_t mask;
+    tide__slot *slots;
+    tide__ring_header *ring;
+    uint64_t thread; ///< whose events follow in the ring; UINT64_MAX: nobody's yet
+    uint64_t n_events;
+    tide_device device;       ///< the last one used
+    uint32_t device_number;   ///< 0: none yet
+    tide__ring_total *totals; ///< [TIDE__FEED_MAX_KINDS], of that device
+    tide__last_scope scope;
+    uint64_t n_lost, n_gap;  ///< dropped; of them not yet noted in the ring
+    tide__put_time gap_when; ///< of the first of these
+    uint64_t scopes_of;      ///< thread whose scopes are in here: enterings are numbered by thread
+    tide__scope_entry scopes[TIDE__SCOPE_CACHE];
+    struct tide__producer *next; ///< list of the feed
+    bool is_taken;               ///< some thread puts into it
+    tide__text_match allocators[TIDE__ALLOCATOR_CACHE];
+    tide__text_match texts[TIDE__TEXT_SETS][TIDE__TEXT_WAYS]; ///< of tags and scopes
+} tide__producer;
+
+// ---- everything that has a number, by content ----
+
+/// Open addressing over records of the log, which never move and never change. Read without the lock; a table that
+/// became too small stays where it is until the feed goes.
+typedef struct tide__name_table {
+    struct tide__name_table *smaller;
+    size_t cap; ///< a power of two, more than twice the entries
+    _Atomic(const tide__log_record *) slots[];
+} tide__name_table;
+
+// ---- the feed ----
+
+struct tide__feed {
+    _Atomic uint64_t serial; ///< never used twice in a process; what a thread knows its ring by
+    tide__feed_header *head;
+    bool has_ticks, drops;
+    _Atomic bool is_ended; ///< no event follows
+    struct tide__feed *next;
+
+    bool (*watch)(void *ctx);
+    void *watch_ctx;
+    pthread_mutex_t watch_lock; ///< one thread asks at a time
+
+    _Atomic uint64_t n_refused;
+    pthread_mutex_t lock; ///< guards all below, and writing to the log
+    tide_error error;     ///< the first refusal
+    tide__producer *producers;
+    size_t n_producers;
+    tide__log_header *log; ///< the last piece
+    size_t log_bytes;      ///< of it
+    _Atomic(tide__name_table *) names;
+    size_t n_names;                         ///< in it
+    uint32_t n_of[TIDE__LOG_ALLOCATOR + 1]; ///< numbers given, by tide__log_type
+    uint64_t ring_slots;
+
+    char *path;
+    tide__mapped_file file; ///< is_child: of a forked process, whose it is not
+    uint64_t file_bytes;
+};
+
+// ---- feed.c ----
+
+/// What is long and seldom happens inside some call of the recorded program, which may look at errno afterwards and
+/// must not be cancelled there: locks would stay held, and an allocation is no cancellation point.
+typedef struct tide__aside {
+    int saved_errno, cancel_state;
+} tide__aside;
+tide__aside tide__step_aside(void);
+void tide__step_back(tide__aside a);
+
+/// Count something that was not taken; the first one's words are kept.
+void tide__feed_refuse(tide__feed *f, tide_status st, const char *what);
+
+// ---- feed_file.c ----
+
+tide_status tide__feed_file_create(tide__feed *f, const tide__feed_options *opt, tide_error *err) TIDE_NODISCARD;
+/// The header is whole: give the file its name.
+tide_status tide__feed_file_publish(tide__feed *f, tide_error *err) TIDE_NODISCARD;
+/// A chunk is made in three steps, of which the second takes long and needs no lock:
+/// a place in the file (with the lock held),
+tide_status tide__feed_file_reserve(tide__feed *f, uint64_t bytes, uint64_t *at, tide_error *err) TIDE_NODISCARD;
+/// room on disk and in memory for it, zeroed; or the place is given back (with the lock held),
+tide_status tide__feed_file_make(tide__feed *f, uint64_t at, uint64_t bytes, void **out,
+                                 tide_error *err) TIDE_NODISCARD;
+void tide__feed_file_drop(tide__feed *f, uint64_t at, uint64_t bytes);
+/// and, once it holds what a reader must find, a line in the header's table (with the lock held). Unmaps `chunk` when
+/// there is none.
+tide_status tide__feed_file_add(tide__feed *f, tide__chunk_kind kind, uint64_t at, uint64_t bytes, void *chunk,
+                                tide_error *err) TIDE_NODISCARD;
+/// Takes the file away, too, when it was not published or `remove` is set.
+void tide__feed_file_close(tide__feed *f, bool remove);
+
+// ---- feed_names.c ----
+
+/// The record of (type, payload): found, or made and put into the log. NULL: refused.
+const tide__log_record *tide__feed_intern(tide__feed *f, tide__log_type type, const void *payload, size_t bytes);
+/// Tell the name of the calling thread.
+void tide__feed_log_thread(tide__feed *f, uint32_t number);
+tide_status tide__feed_names_init(tide__feed *f, tide_error *err) TIDE_NODISCARD;
+/// The first piece of the log.
+tide_status tide__feed_names_begin(tide__feed *f, tide_error *err) TIDE_NODISCARD;
+void tide__feed_names_deinit(tide__feed *f);
+
+static inline const char *tide__record_text(const tide__log_record *r) { return (const char *)(r + 1); }
+
+// ---- feed_thread.c ----
+
+typedef struct tide__thread_feed {
+    uint64_t serial;
+    tide__producer *producer; ///< NULL: this thread found no room for a ring
+} tide__thread_feed;
+/// The feed that the calling thread used last.
+extern _Thread_local tide__thread_feed tide__thread_feed_hot __attribute__((tls_model("initial-exec")));
+
+/// The calling thread's ring, the long way; NULL: nothing can be put in.
+tide__producer *tide__feed_find_producer(tide__feed *f);
+static inline tide__producer *tide__feed_producer(tide__feed *f) {
+    const tide__thread_feed *hot = &tide__thread_feed_hot;
+    if (__builtin_expect(hot->serial == atomic_load_explicit(&f->serial, memory_order_relaxed) && hot->producer != NULL,
+                         1))
+        return hot->producer;
+    return tide__feed_find_producer(f);
+}
+/// The feed gets its serial number, and loses it.
+tide_status tide__feed_enter(tide__feed *f, tide_error *err) TIDE_NODISCARD;
+void tide__feed_leave(tide__feed *f);
+
+// ---- feed_scope.c ----
+
+/// A text, not NULL, if it is among those used lately; NULL: it is not.
+static inline const tide__text_match *tide__text_cached(const tide__producer *p, const char *text) {
+    const tide__text_match *set = p->texts[tide__address_hash(text) & (TIDE__TEXT_SETS - 1)];
+    for (int i = 0; i < TIDE__TEXT_WAYS; i++) {
+        if (tide__text_match_is(&set[i], text)) return &set[i];
+    }
+    return NULL;
+}
+/// A text, not NULL, the long way; used lately from now on, and where it is until the next call. NULL: refused.
+const tide__text_match *tide__feed_text(tide__feed *f, tide__producer *p, const char *text);
+/// Number of a scope, not NULL, of a thread. False: refused.
+bool tide__feed_scope_number(tide__feed *f, tide__producer *p, uint64_t thread, const tide_scope *scope,
+                             uint32_t *number);
+
+// ---- feed_full.c ----
+
+/// Put in what must stand before the next slot (a gap, whose events follow), and make sure that there is room for it.
+/// `must`: wait, also where full rings drop. False: there is none, and there will be none.
+bool tide__feed_make_room(tide__feed *f, tide__producer *p, uint64_t thread, tide__put_time when, bool must);
+/// Note a pending gap, at the end, if there will be room for it soon.
+void tide__feed_put_gap(tide__feed *f, tide__producer *p);
+
+/// The slot at p->head, whose fields but `sequence` the caller has stored, is there for the reader.
+static inline void tide__producer_publish(tide__producer *p, tide__slot *s) {
+    atomic_store_explicit(&s->sequence, (uint32_t)(p->head + 1), memory_order_release);
+    p->head++;
+    atomic_store_explicit(&p->ring->head, p->head, memory_order_release);
+}
+
+/// A slot that is about no memory, into the room that there is.
+static inline void tide__producer_put_plain(tide__producer *p, tide__put_time when, uint8_t op, uint64_t block_id,
+                                            uint64_t n, uint32_t scope) {
+    tide__slot *s = &p->slots[p->head & p->mask];
+    s->time = when.time;
+    s->block_id = block_id;
+    s->requested_bytes = n;
+    s->reserved_bytes = s->address = s->stream = 0;
+    s->tag = 0;
+    s->scope = scope;
+    s->op = op;
+    s->kind_flags = (uint8_t)(TIDE__SLOT_NO_KIND | when.flags << TIDE__SLOT_FLAG_SHIFT);
+    s->device = s->allocator = 0;
+    tide__producer_publish(p, s);
+}
+
+/// For fields of the file that one thread writes and others look at: no locked instruction.
+static inline void tide__add_alone(_Atomic uint64_t *field, uint64_t n) {
+    atomic_store_explicit(field, atomic_load_explicit(field, memory_order_relaxed) + n, memory_order_relaxed);
+}
+
+#endif

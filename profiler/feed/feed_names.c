@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+//
+// The log of a feed, and the table through which producers find what is in it already. See feed_internal.h.
+//
+//     table   [ . ][ * ][ . ][ . ][ * ][ . ][ * ][ . ]        slots point into the log
+//                    |              |         |
+//     log     | TEXT 1 "conv1" | TEXT 2 "relu" | SCOPE 1 {text 1, ...} | ...
+//
+// A record is whole before a slot points to it, and neither moves: looking takes no lock. Adding does; so does making
+// the table larger, which leaves the old one to those who still look into it (they miss, and look again with the lock).
+#include <string.h>
+
+#include "core/base/host_alloc.h"
+#include "profiler/feed/feed_internal.h"
+
+enum { FIRST_CAP = 1024 };
+
+static uint64_t load_u64(const char *bytes, size_t n) {
+    uint64_t v = 0;
+    memcpy(&v, bytes, n);
+    return v;
+}
+
+static uint64_t hash_of(uint32_t type, const void *payload, size_t bytes) {
+    const char *at = payload;
+    uint64_t h = (uint64_t)type << 32 ^ bytes;
+    for (; bytes >= 8; bytes -= 8, at += 8) h = (h ^ load_u64(at, 8)) * UINT64_C(0x9E3779B97F4A7C15), h ^= h >> 32;
+    h = (h ^ load_u64(at, bytes)) * UINT64_C(0x9E3779B97F4A7C15);
+    return h ^ h >> 29;
+}
+
+static bool is_record(const tide__log_record *r, uint32_t type, const void *payload, size_t bytes) {
+    return r->type == type && r->payload_bytes == bytes && memcmp(r + 1, payload, bytes) == 0;
+}
+
+/// The slot that holds the record, or the free one where it belongs. The table is never full.
+static _Atomic(const tide__log_record *) *slot_of(tide__name_table *t, uint32_t type, const void *payload, size_t bytes,
+                                                  const tide__log_record **found) {
+    for (size_t i = (size_t)hash_of(type, payload, bytes);; i++) {
+        _Atomic(const tide__log_record *) *slot = &t->slots[i & (t->cap - 1)];
+        *found = atomic_load_explicit(slot, memory_order_acquire);
+        if (*found == NULL || is_record(*found, type, payload, bytes)) return slot;
+    }
+}
+
+static tide__name_table *new_table(size_t cap) {
+    tide__name_table *t = tide_host_calloc(1, sizeof *t + cap * sizeof t->slots[0]);
+    if (t != NULL) t->cap = cap;
+    return t;
+}
+
+tide_status tide__feed_names_init(tide__feed *f, tide_error *err) {
+    tide__name_table *t = new_table(FIRST_CAP);
+    if (t == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the names of a feed");
+    atomic_init(&f->names, t);
+    return TIDE_OK;
+}
+
+void tide__feed_names_deinit(tide__feed *f) {
+    tide__name_table *t = atomic_load_explicit(&f->names, memory_order_relaxed);
+    while (t != NULL) {
+        tide__name_table *smaller = t->smaller;
+        tide_host_free(t);
+        t = smaller;
+    }
+}
+
+/// A larger table that holds the same. False: no memory; the old one may fill up further, but for its last slot.
+static bool make_larger(tide__feed *f, tide__name_table *old) {
+    tide__name_table *t = new_table(2 * old->cap);
+    if (t == NULL) return f->n_names + 1 < old->cap;
+    for (size_t i = 0; i < old->cap; i++) {
+        const tide__log_record *r = atomic_load_explicit(&old->slots[i], memory_order_relaxed), *none;
+        if (r == NULL) continue;
+        atomic_store_explicit(slot_of(t, r->type, r + 1, r->payload_bytes, &none), r, memory_order_relaxed);
+    }
+    t->smaller = old;
+    atomic_store_explicit(&f->names, t, memory_order_release);
+    return true;
+}
+
+// ---- the log ----
+
+/// A further piece, large enough for a record of `bytes`.
+static tide_status add_piece(tide__feed *f, size_t bytes, tide_error *err) {
+    uint64_t piece_bytes = TIDE__FEED_LOG_BYTES;
+    if (sizeof *f->log + bytes > piece_bytes) piece_bytes = (sizeof *f->log + bytes + 4095) / 4096 * 4096;
+    uint64_t at;
+    void *piece;
+    TIDE_TRY(tide__feed_file_reserve(f, piece_bytes, &at, err));
+    tide_status st = tide__feed_file_make(f, at, piece_bytes, &piece, err);
+    if (st == TIDE_OK) st = tide__feed_file_add(f, TIDE__CHUNK_LOG, at, piece_bytes, piece, err);
+    if (st != TIDE_OK) {
+        tide__feed_file_drop(f, at, piece_bytes);
+        return st;
+    }
+    f->log = piece;
+    f->log_bytes = piece_bytes;
+    return TIDE_OK;
+}
+
+tide_status tide__feed_names_begin(tide__feed *f, tide_error *err) { return add_piece(f, 0, err); }
+
+/// Texts are followed by a zero byte at least, so that they can be compared where they lie.
+static tide_status append(tide__feed *f, tide__log_type type, uint32_t id, const void *payload, size_t bytes,
+                          const tide__log_record **out, tide_error *err) {
+    const size_t record_bytes = (sizeof(tide__log_record) + bytes + 1 + 7) / 8 * 8;
+    uint64_t used = atomic_load_explicit(&f->log->used_bytes, memory_order_relaxed);
+    if (sizeof *f->log + used + record_bytes > f->log_bytes) {
+        TIDE_TRY(add_piece(f, record_bytes, err));
+        used = 0;
+    }
+    tide__log_record *r = (tide__log_record *)((char *)(f->log + 1) + used);
+    *r = (tide__log_record){
+        .bytes = (uint32_t)record_bytes, .type = (uint32_t)type, .id = id, .payload_bytes = (uint32_t)bytes};
+    memcpy(r + 1, payload, bytes);
+    atomic_store_explicit(&f->log->used_bytes, used + record_bytes, memory_order_release);
+    *out = r;
+    return TIDE_OK;
+}
+
+static uint32_t most_of(tide__log_type type) {
+    if (type == TIDE__LOG_DEVICE) return TIDE__FEED_MAX_DEVICES;
+    if (type == TIDE__LOG_ALLOCATOR) return TIDE__FEED_MAX_ALLOCATORS;
+    return UINT32_MAX;
+}
+
+/// With the lock held: found meanwhile, or new.
+static tide_status find_or_add(tide__feed *f, tide__log_type type, const void *payload, size_t bytes,
+                               const tide__log_record **out, tide_error *err) {
+    tide__name_table *t = atomic_load_explicit(&f->names, memory_order_relaxed);
+    slot_of(t, (uint32_t)type, payload, bytes, out);
+    if (*out != NULL) return TIDE_OK;
+    if (f->n_of[type] >= most_of(type))
+        return TIDE_FAIL(err, TIDE_ERR_INVALID, "%s",
+                         type == TIDE__LOG_DEVICE ? "more than 32 devices" : "more than 255 allocators");
+    if (bytes > TIDE__FEED_MAX_TEXT) return TIDE_FAIL(err, TIDE_ERR_INVALID, "a name of it is longer than 16 MiB");
+    if (2 * (f->n_names + 1) > t->cap && !make_larger(f, t))
+        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a new name");
+    const tide__log_record *r;
+    TIDE_TRY(append(f, type, f->n_of[type] + 1, payload, bytes, &r, err));
+    f->n_of[type]++;
+    f->n_names++;
+    t = atomic_load_explicit(&f->names, memory_order_relaxed);
+    atomic_store_explicit(slot_of(t, (uint32_t)type, payload, bytes, out), r, memory_order_release);
+    *out = r;
+    return TIDE_OK;
+}
+
+const tide__log_record *tide__feed_intern(tide__feed *f, tide__log_type type, const void *payload, size_t bytes) {
+    const tide__log_record *r;
+    slot_of(atomic_load_explicit(&f->names, memory_order_acquire), (uint32_t)type, payload, bytes, &r);
+    if (r != NULL) return r;
+    tide_error err = TIDE_ERROR_INIT;
+    const tide__aside aside = tide__step_aside();
+    pthread_mutex_lock(&f->lock);
+    const tide_status st = find_or_add(f, type, payload, bytes, &r, &err);
+    pthread_mutex_unlock(&f->lock);
+    if (st != TIDE_OK) tide__feed_refuse(f, st, err.msg);
+    tide__step_back(aside);
+    return st == TIDE_OK ? r : NULL;
+}
+
+void tide__feed_log_thread(tide__feed *f, uint32_t number) {
+    char name[32] = "";
+    if (pthread_getname_np(pthread_self(), name, sizeof name) != 0) name[0] = '\0';
+    const tide__log_record *r;
+    pthread_mutex_lock(&f->lock);
+    // A name is no event: a thread without one is recorded all the same.
+    const tide_status st = append(f, TIDE__LOG_THREAD, number, name, strlen(name), &r, NULL);
+    (void)st;
+    pthread_mutex_unlock(&f->lock);
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+//
+// Which ring belongs to the calling thread. See feed_internal.h.
+//
+//     thread        hot [serial 7, ring]     mine [serial 7, ring][serial 9, ring][ ]...     what it may use
+//     process       feeds  (serial 7) -> (serial 9) -> NULL                                  what there is
+//
+// A feed may go before the threads that used it, and another one may be made where it was: threads know feeds by serial
+// number, which no two of a process share, and look it up among the living before they touch one. A thread that ends
+// gives its rings back. In a forked child all serial numbers are changed: the mapped file is still the parent's.
+#include "core/base/host_alloc.h"
+#include "core/memory/thread_number_internal.h"
+#include "profiler/feed/feed_internal.h"
+
+enum { MAX_FEEDS_OF_THREAD = 8 };
+
+_Thread_local tide__thread_feed tide__thread_feed_hot __attribute__((tls_model("initial-exec")));
+static _Thread_local tide__thread_feed mine[MAX_FEEDS_OF_THREAD];
+static _Thread_local unsigned next_victim;
+
+static struct {
+    pthread_mutex_t lock; // guards the rest; taken before the lock of a feed
+    tide__feed *feeds;
+    uint64_t last_serial;
+    pthread_once_t once;
+    pthread_key_t key; // its destructor hears that a thread ends
+    int error;         // of making it
+} process = {.lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT};
+
+static uint64_t serial_of(const tide__feed *f) { return atomic_load_explicit(&f->serial, memory_order_relaxed); }
+
+/// With the process's lock held; NULL: no such feed any more.
+static tide__feed *living(uint64_t serial) {
+    tide__feed *f = process.feeds;
+    while (f != NULL && serial_of(f) != serial) f = f->next;
+    return f;
+}
+
+// ---- give back ----
+
+static void give_back(tide__thread_feed *t) {
+    if (t->serial == 0) return;
+    pthread_mutex_lock(&process.lock);
+    tide__feed *f = living(t->serial);
+    if (f != NULL && t->producer != NULL) {
+        pthread_mutex_lock(&f->lock);
+        t->producer->is_taken = false;
+        atomic_store_explicit(&t->producer->ring->owner, 0, memory_order_release);
+        pthread_mutex_unlock(&f->lock);
+    }
+    pthread_mutex_unlock(&process.lock);
+    *t = (tide__thread_feed){0};
+}
+
+/// An event that comes later still, from another destructor, takes a ring anew and has this called again.
+static void on_thread_end(void *unused) {
+    (void)unused;
+    tide__thread_feed_hot = (tide__thread_feed){0};
+    for (int i = 0; i < MAX_FEEDS_OF_THREAD; i++) give_back(&mine[i]);
+}
+
+// ---- fork ----
+
+static void before_fork(void) { pthread_mutex_lock(&process.lock); }
+
+static void after_fork_in_parent(void) { pthread_mutex_unlock(&process.lock); }
+
+/// Only this thread is left; a feed's lock may be held by one that is not, and is not taken again.
+static void after_fork_in_child(void) {
+    for (tide__feed *f = process.feeds; f != NULL; f = f->next)
+        atomic_store_explicit(&f->serial, ++process.last_serial, memory_order_relaxed);
+    pthread_mutex_unlock(&process.lock);
+}
+
+static void prepare_process(void) {
+    process.error = tide__mapped_file_prepare(); // its lock is taken after those of this file, before a fork, too
+    if (process.error == 0) process.error = pthread_key_create(&process.key, on_thread_end);
+    if (process.error == 0) process.error = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+// ---- feeds ----
+
+tide_status tide__feed_enter(tide__feed *f, tide_error *err) {
+    pthread_once(&process.once, prepare_process);
+    if (process.error != 0) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to watch for the end of threads");
+    pthread_mutex_lock(&process.lock);
+    atomic_store_explicit(&f->serial, ++process.last_serial, memory_order_relaxed);
+    f->next = process.feeds;
+    process.feeds = f;
+    pthread_mutex_unlock(&process.lock);
+    return TIDE_OK;
+}
+
+void tide__feed_leave(tide__feed *f) {
+    pthread_mutex_lock(&process.lock);
+    tide__feed **at = &process.feeds;
+    while (*at != NULL && *at != f) at = &(*at)->next;
+    if (*at == f) *at = f->next;
+    pthread_mutex_unlock(&process.lock);
+}
+
+// ---- rings ----
+
+/// Written before the file's table says that it is there.
+static tide_status make_ring(tide__feed *f, tide__producer *p, uint64_t at, uint64_t bytes, tide_error *err) {
+    void *chunk;
+    tide_status st = tide__feed_file_make(f, at, bytes, &chunk, err);
+    if (st == TIDE_OK) {
+        p->ring = chunk;
+        p->ring->n_slots = f->ring_slots;
+        atomic_store_explicit(&p->ring->owner, tide__thread_number(), memory_order_relaxed);
+        p->slots = (tide__slot *)((char *)chunk + TIDE__RING_HEADER_BYTES);
+        p->mask = f->ring_slots - 1;
+    }
+    pthread_mutex_lock(&f->lock);
+    if (st == TIDE_OK) st = tide__feed_file_add(f, TIDE__CHUNK_RING, at, bytes, chunk, err);
+    if (st == TIDE_OK) {
+        p->next = f->producers;
+        f->producers = p;
+        f->n_producers++;
+    } else {
+        tide__feed_file_drop(f, at, bytes);
+    }
+    pthread_mutex_unlock(&f->lock);
+    return st;
+}
+
+/// Others go on meanwhile: the disk may take its time. The new ring is taken already.
+static tide_status new_ring(tide__feed *f, tide__producer **out, tide_error *err) {
+    const uint64_t bytes = TIDE__RING_HEADER_BYTES + f->ring_slots * sizeof(tide__slot);
+    tide__producer *p = tide_host_calloc(1, sizeof *p);
+    if (p == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a thread's ring");
+    p->is_taken = true;
+    p->thread = p->scopes_of = UINT64_MAX;
+    uint64_t at;
+    pthread_mutex_lock(&f->lock);
+    tide_status st = tide__feed_file_reserve(f, bytes, &at, err);
+    pthread_mutex_unlock(&f->lock);
+    if (st == TIDE_OK) st = make_ring(f, p, at, bytes, err);
+    if (st != TIDE_OK) tide_host_free(p);
+    *out = p;
+    return st;
+}
+
+/// One that another thread gave back; NULL: there is none.
+static tide__producer *take_free_ring(tide__feed *f) {
+    pthread_mutex_lock(&f->lock);
+    tide__producer *p = f->producers;
+    while (p != NULL && p->is_taken) p = p->next;
+    if (p != NULL) {
+        p->is_taken = true;
+        p->thread = p->scopes_of = UINT64_MAX; // says who it is before its first event; the other's scopes are strange
+        atomic_store_explicit(&p->ring->owner, tide__thread_number(), memory_order_release);
+    }
+    pthread_mutex_unlock(&f->lock);
+    return p;
+}
+
+static tide__producer *take_ring(tide__feed *f) {
+    tide_error err = TIDE_ERROR_INIT;
+    tide__producer *p = take_free_ring(f);
+    if (p != NULL) return p;
+    const tide_status st = new_ring(f, &p, &err);
+    if (st == TIDE_OK) return p;
+    tide__feed_refuse(f, st, err.msg);
+    return NULL;
+}
+
+/// A free place among the thread's feeds; that of a feed that is gone; or that of one that is given up for now.
+static tide__thread_feed *free_place(void) {
+    for (int i = 0; i < MAX_FEEDS_OF_THREAD; i++) {
+        if (mine[i].serial == 0) return &mine[i];
+    }
+    pthread_mutex_lock(&process.lock);
+    tide__thread_feed *gone = NULL;
+    for (int i = 0; i < MAX_FEEDS_OF_THREAD && gone == NULL; i++) {
+        if (living(mine[i].serial) == NULL) gone = &mine[i];
+    }
+    pthread_mutex_unlock(&process.lock);
+    if (gone == NULL) {
+        gone = &mine[next_victim++ % MAX_FEEDS_OF_THREAD];
+        give_back(gone);
+    }
+    *gone = (tide__thread_feed){0};
+    return gone;
+}
+
+/// The first event of a thread for this feed.
+static tide__thread_feed *enter_thread(tide__feed *f, uint64_t serial) {
+    const tide__aside aside = tide__step_aside();
+    tide__thread_feed *place = free_place();
+    *place = (tide__thread_feed){.serial = serial, .producer = take_ring(f)};
+    if (place->producer != NULL) tide__feed_log_thread(f, tide__thread_number());
+    // Without memory for that the ring is not given back when the thread ends: it stays taken.
+    pthread_setspecific(process.key, &process);
+    tide__step_back(aside);
+    return place;
+}
+
+tide__producer *tide__feed_find_producer(tide__feed *f) {
+    if (f->file.is_child || atomic_load_explicit(&f->is_ended, memory_order_relaxed)) return NULL;
+    const uint64_t serial = serial_of(f);
+    tide__thread_feed *place = NULL;
+    for (int i = 0; i < MAX_FEEDS_OF_THREAD && place == NULL; i++) {
+        if (mine[i].serial == serial) place = &mine[i];
+    }
+    if (place == NULL) {
+        place = enter_thread(f, serial);
+    } else if (place->producer == NULL) { // no room for it once, and the thread has been quiet since
+        atomic_fetch_add_explicit(&f->n_refused, 1, memory_order_relaxed);
+    }
+    tide__thread_feed_hot = *place;
+    return place->producer;
+}

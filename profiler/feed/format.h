@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+//
+// format: what a feed file holds. A feed is how events leave a recorded process: a mapped file beside the trace, so
+// that what was put into it is there for whoever comes, also when the process is killed the next moment.
+//
+//     header (32 KiB)   who records, state, table of chunks
+//     chunk 0           log: texts, scopes, devices, allocators in order of first use, each with its small number
+//     chunk 1           ring of the first thread that recorded: header (16 KiB), then n_slots slots of 64 bytes
+//     chunk 2, 3, ...   further rings, further pieces of the log
+//
+// The file grows by whole chunks, each allocated on disk before it is used: a full disk refuses a chunk and never
+// kills a write to memory. Chunks are found through the header's table only; n_chunks is stored last.
+//
+// Order of a producer: names into the log, log size, slot, sequence of the slot, head of the ring. Order of a reader:
+// heads, then log size, then names, then slots: every number in a slot is known then.
+//
+// One writer per ring, one writer per field unless said. A reader trusts nothing here: sizes and offsets are checked
+// against the file, numbers against what the log defined. Private to profiler/.
+#ifndef TIDE_PROFILER_FEED_FORMAT_H
+#define TIDE_PROFILER_FEED_FORMAT_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "core/memory/kind.h"
+#include "profiler/clock.h"
+
+#define TIDE__FEED_MAGIC                                                                                               \
+    UINT64_C(0x6465656665646974) // "tidefeed", little-endian: a feed of another byte order is foreign
+
+enum {
+    TIDE__FEED_VERSION = 1,
+    TIDE__FEED_HEADER_BYTES = 32768,
+    TIDE__FEED_MAX_CHUNKS = 1024,
+    TIDE__FEED_MAX_DEVICES = 32,
+    TIDE__FEED_MAX_ALLOCATORS = 255,
+    TIDE__FEED_MAX_KINDS = 15,      ///< what four bits hold beside "none"; the same in builds with more kinds
+    TIDE__FEED_MAX_TEXT = 1 << 24,  ///< bytes of a name
+    TIDE__FEED_LOG_BYTES = 1 << 20, ///< of a piece of the log, header included; larger when one record needs it
+    TIDE__FEED_MIN_SLOTS = 64,
+    TIDE__FEED_MAX_SLOTS = 1 << 24,
+    TIDE__FEED_DEFAULT_SLOTS = 1 << 16, ///< 4 MiB per thread
+    TIDE__RING_HEADER_BYTES = 16384,
+};
+
+typedef enum tide__chunk_kind { TIDE__CHUNK_LOG = 1, TIDE__CHUNK_RING = 2 } tide__chunk_kind;
+typedef struct tide__chunk_entry {
+    uint64_t offset, bytes; ///< multiples of 4096
+    uint32_t kind, zero;
+} tide__chunk_entry;
+
+/// Of the recorded process.
+typedef enum tide__feed_state {
+    TIDE__FEED_OPEN = 1,   ///< or the process was killed: see who holds the lock
+    TIDE__FEED_CLOSED = 2, ///< no event follows; stored after the last one
+} tide__feed_state;
+/// Of whoever reads.
+typedef enum tide__feed_drain {
+    TIDE__DRAIN_NONE = 0,
+    TIDE__DRAIN_RUNNING = 1,
+    TIDE__DRAIN_FAILED = 2, ///< nothing is taken any more, `error` says why: producers go quiet and only count
+    TIDE__DRAIN_DONE = 3,   ///< all is in the trace, and the trace is finished
+} tide__feed_drain;
+
+/// Locks of the file (open file description locks, so that they go with the process however it ends).
+enum { TIDE__FEED_LOCK_PRODUCER = 0, TIDE__FEED_LOCK_DRAIN = 1 }; ///< offsets of the byte that is locked
+
+typedef struct tide__feed_header {
+    uint64_t magic;
+    uint32_t version, header_bytes, slot_bytes, max_chunks;
+    uint32_t pid;
+    int32_t rank;           ///< -1: none
+    int64_t process_id;     ///< row of table process
+    uint64_t start_ticks;   ///< of the process, /proc/PID/stat field 22: a later process of the same pid is another one
+    uint64_t pid_namespace; ///< inode of /proc/self/ns/pid, 0: not known; in another one the pid says nothing
+    char boot_id[40];       ///< /proc/sys/kernel/random/boot_id: another boot has another clock
+    uint32_t has_ticks;     ///< slots without TIDE__SLOT_NS hold ticks
+    uint32_t ring_slots;
+    tide__tick_pair first[2]; ///< when the feed was made
+    tide__tick_pair last[2];  ///< the drain's last two, for whoever takes over; both written before last_n is odd->even
+    _Atomic uint32_t last_n;  ///< a sequence lock: even is quiet
+    _Atomic uint32_t state;   ///< tide__feed_state
+    _Atomic uint32_t drain;   ///< tide__feed_drain
+    _Atomic uint32_t drain_pid;
+    _Atomic uint32_t desk_waits; ///< writers of the trace other than the drain that wait for their turn
+    _Atomic uint32_t n_chunks;
+    char error[512]; ///< of the drain, stored before FAILED
+    tide__chunk_entry chunks[TIDE__FEED_MAX_CHUNKS];
+} tide__feed_header;
+_Static_assert(sizeof(tide__feed_header) <= TIDE__FEED_HEADER_BYTES, "the first chunk follows");
+
+/// First 64 bytes of a piece of the log.
+typedef struct tide__log_header {
+    _Atomic uint64_t used_bytes; ///< behind this header; records never span pieces
+    uint64_t zero[7];
+} tide__log_header;
+
+typedef enum tide__log_type {
+    TIDE__LOG_TEXT = 1,      ///< id; the payload is the text, without a zero byte
+    TIDE__LOG_SCOPE = 2,     ///< id; payload tide__log_scope
+    TIDE__LOG_DEVICE = 3,    ///< id; payload tide__log_device
+    TIDE__LOG_ALLOCATOR = 4, ///< id; payload: uint32_t text id
+    TIDE__LOG_THREAD = 5,    ///< id: number of the thread; payload: its name, may be empty
+} tide__log_type;
+/// Ids of each type count 1, 2, ... but for threads.
+typedef struct tide__log_record {
+    uint32_t bytes; ///< of the record with this head, a multiple of 8
+    uint32_t type;
+    uint32_t id;
+    uint32_t payload_bytes;
+} tide__log_record;
+typedef struct tide__log_scope {
+    uint32_t text_id, parent_id; ///< parent 0: outermost; a parent is defined before
+    int32_t kind, step;          ///< tide_scope_kind; step -1: none
+} tide__log_scope;
+typedef struct tide__log_device {
+    int32_t type, index; ///< of tide_device
+} tide__log_device;
+
+/// What a slot says that is no event of the file.
+enum {
+    TIDE__SLOT_THREAD = 200,    ///< block_id: number of the thread whose events follow in this ring
+    TIDE__SLOT_RUN_BEGIN = 201, ///< block_id: run
+    TIDE__SLOT_RUN_END = 202,   ///< block_id: run
+};
+enum { TIDE__SLOT_NS = 1 }; ///< flag: `time` is in ns as given by the caller, not ticks
+enum { TIDE__SLOT_NO_KIND = 15, TIDE__SLOT_FLAG_SHIFT = 4 }; ///< of kind_flags
+
+typedef struct tide__slot {
+    uint64_t time;
+    uint64_t block_id;
+    uint64_t requested_bytes, reserved_bytes;
+    uint64_t address, stream;
+    uint32_t tag, scope;       ///< numbers of the log; 0: none
+    uint8_t op;                ///< tide_memory_op, TIDE__OP_..., TIDE__SLOT_...
+    uint8_t kind_flags;        ///< kind in the low four bits (15: none), flags above
+    uint8_t device;            ///< number of the log; 0: none
+    uint8_t allocator;         ///< number of the log; 0: none
+    _Atomic uint32_t sequence; ///< low 32 bits of (position + 1), stored last
+} tide__slot;
+_Static_assert(sizeof(tide__slot) == 64, "a slot is a cache line");
+
+/// What a thread did to one (device, kind), by events heard, dropped ones too: the shadow of what the file must hold.
+typedef struct tide__ring_total {
+    _Atomic uint64_t n_allocs, n_frees; ///< frees by free_completed
+    _Atomic uint64_t requested_bytes, freed_bytes;
+} tide__ring_total;
+
+typedef struct tide__ring_header {
+    // the producer's line
+    _Atomic uint64_t head; ///< next position to write; stored after the slot's sequence
+    uint64_t pad0[7];
+    // the reader's line
+    _Atomic uint64_t tail; ///< next position that is not yet in the trace, stored after COMMIT
+    uint64_t pad1[7];
+    // seldom written
+    uint64_t n_slots;       ///< power of two
+    _Atomic uint32_t owner; ///< number of the thread that writes; 0: free for another thread
+    uint32_t zero;
+    _Atomic uint64_t n_lost;     ///< events dropped so far
+    _Atomic uint64_t blocked_ns; ///< time the thread waited for room
+    _Atomic uint64_t n_events;   ///< events heard, dropped ones too, control slots not
+    uint64_t pad2[2];
+    tide__ring_total totals[TIDE__FEED_MAX_DEVICES][TIDE__FEED_MAX_KINDS]; ///< [device number - 1][kind]
+} tide__ring_header;
+_Static_assert(sizeof(tide__ring_header) <= TIDE__RING_HEADER_BYTES, "the slots follow");
+_Static_assert((int)TIDE_N_KINDS <= TIDE__FEED_MAX_KINDS, "a slot has four bits for the kind");
+
+/// Name of a feed: "<trace>.feed-<pid>-<n>". Made as "<trace>.feed-<pid>-<n>.new" and renamed when its header is whole.
+#define TIDE__FEED_INFIX ".feed-"
+
+#endif

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+//
+// reader: the other side of a feed file: whoever drains it, or finds it left behind. Trusts nothing in it. Private to
+// profiler/.
+#ifndef TIDE_PROFILER_FEED_READER_H
+#define TIDE_PROFILER_FEED_READER_H
+
+#include "core/base/status.h"
+#include "profiler/feed/format.h"
+
+typedef struct tide__feed_reader tide__feed_reader;
+
+/// Feed files of a trace, by name, owned (free each, then the array, with tide_host_free). None is no error.
+tide_status tide__feed_list(const char *trace_path, char ***paths, size_t *n, tide_error *err) TIDE_NODISCARD;
+
+/// Map a feed for draining and take the drain's lock on it. TIDE_ERR_BUSY: somebody else drains it; TIDE_ERR_BAD_INPUT:
+/// no feed, another version, sizes that cannot be; TIDE_ERR_IO. `look_only`: neither lock nor write.
+tide_status tide__feed_reader_open(const char *path, bool look_only, tide__feed_reader **out,
+                                   tide_error *err) TIDE_NODISCARD;
+/// Unmap, let go of the lock; `remove`: the file is no longer needed. Takes NULL.
+void tide__feed_reader_close(tide__feed_reader *r, bool remove);
+const char *tide__feed_reader_path(const tide__feed_reader *r);
+tide__feed_header *tide__feed_reader_head(tide__feed_reader *r);
+
+/// Whether events may still come: the producer lives (its lock is held and its pid is the same process) and has not
+/// closed.
+bool tide__feed_reader_producer_lives(const tide__feed_reader *r);
+/// Of a file that the caller does not have open: whether somebody drains it or records into it.
+bool tide__feed_is_in_use(const char *path);
+
+/// Map chunks that were added since. TIDE_ERR_BAD_INPUT when they cannot be.
+tide_status tide__feed_reader_refresh(tide__feed_reader *r, tide_error *err) TIDE_NODISCARD;
+size_t tide__feed_reader_n_rings(const tide__feed_reader *r);
+tide__ring_header *tide__feed_reader_ring(tide__feed_reader *r, size_t ring);
+/// Number of slots that the file has room for; what the ring's own header says is checked against it at refresh.
+uint64_t tide__feed_reader_n_slots(const tide__feed_reader *r, size_t ring);
+
+/// First position behind what is published. `all`: the producer is gone, also count slots whose sequence was stored
+/// and whose head was not. Never more than n_slots past `tail`.
+uint64_t tide__feed_reader_end(const tide__feed_reader *r, size_t ring, uint64_t tail, bool all);
+/// The slot at `position`, below tide__feed_reader_end; NULL when its sequence is not the one of that position (torn or
+/// hostile).
+const tide__slot *tide__feed_reader_slot(const tide__feed_reader *r, size_t ring, uint64_t position);
+
+/// Records of the log that were not yet given, in order; NULL: no more at present. *bad: the log is damaged there, and
+/// nothing of this piece follows. The payload follows the record, payload_bytes long, within the file.
+const tide__log_record *tide__feed_reader_next_record(tide__feed_reader *r, bool *bad);
+
+#endif

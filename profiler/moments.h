@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+//
+// moments: the questions that are asked while somebody looks at a trace: who was live then, how high was it between
+// here and there, what is the difference. Answered from leaves and snapshots (docs/trace-format.md), so that ten
+// million events take a millisecond, and exactly: what a whole replay would say.
+//
+// `kind` is a tide_memory_kind or -1 for all, `device` a name or NULL for all.
+#ifndef TIDE_PROFILER_MOMENTS_H
+#define TIDE_PROFILER_MOMENTS_H
+
+#include "profiler/query.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tide_live {
+    uint64_t block_id;
+    const char *name;    ///< tag, or "" ; borrowed from the trace, like all texts here
+    const char *scope;   ///< innermost scope it was allocated in, or ""
+    int64_t scope_index; ///< step of that operator, number of that run; -1: none
+    const char *device, *allocator;
+    tide_memory_kind kind;
+    uint32_t thread;
+    int64_t run_id; ///< 0: outside all runs
+    uint64_t requested_bytes, reserved_bytes, address, stream;
+    uint64_t alloc_event, alloc_ns;
+    bool free_requested; ///< given up by its owner, still held (another stream)
+} tide_live;
+typedef struct tide_live_set {
+    uint64_t t_ns, event_id; ///< the last event that counts
+    tide_live *items;        ///< [n] by block number; owned
+    size_t n;
+    uint64_t requested_bytes, reserved_bytes; ///< sums
+} tide_live_set;
+
+/// Blocks alive just after `t_ns`: what happened at `t_ns` has happened. TIDE_ERR_NOT_FOUND before the first event that
+/// thinning left.
+tide_status tide_trace_live_set(tide_trace *t, uint64_t t_ns, tide_live_set *out, tide_error *err) TIDE_NODISCARD;
+/// The same after event number `event_id` (a peak is an event, and many can share a nanosecond).
+tide_status tide_trace_live_set_after(tide_trace *t, uint64_t event_id, tide_live_set *out,
+                                      tide_error *err) TIDE_NODISCARD;
+/// Blocks that were alive at any moment of [t0, t1]; sums are over these blocks.
+tide_status tide_trace_alive_between(tide_trace *t, uint64_t t0, uint64_t t1, tide_live_set *out,
+                                     tide_error *err) TIDE_NODISCARD;
+void tide_live_set_deinit(tide_live_set *s);
+
+/// Highest live requested bytes within [t0, t1] and the first event and moment that reached them; what was live at t0
+/// counts (then *event is the last one before).
+tide_status tide_trace_peak_between(tide_trace *t, int kind, const char *device, uint64_t t0, uint64_t t1,
+                                    uint64_t *bytes, uint64_t *event, uint64_t *t_ns, tide_error *err) TIDE_NODISCARD;
+
+typedef enum tide_columns_mode {
+    TIDE_COLUMNS_FAST,  ///< a spike may also show in the next column: edges fall on leaves (1024 events)
+    TIDE_COLUMNS_EXACT, ///< as a replay of every event would say
+} tide_columns_mode;
+/// Smallest and largest live requested bytes in each of `n` equal columns of [t0, t1); no spike is lost. Column i is
+/// [t0 + i * len / n, t0 + (i + 1) * len / n), at least 1 ns wide.
+tide_status tide_trace_columns(tide_trace *t, int kind, const char *device, uint64_t t0, uint64_t t1, size_t n,
+                               tide_columns_mode mode, uint64_t *min_bytes, uint64_t *max_bytes,
+                               tide_error *err) TIDE_NODISCARD;
+
+typedef enum tide_group_by {
+    TIDE_BY_KIND,
+    TIDE_BY_DEVICE,
+    TIDE_BY_SCOPE, ///< name and step of the innermost scope
+    TIDE_BY_NAME,
+    TIDE_BY_ALLOCATOR,
+    TIDE_BY_SIZE, ///< powers of two: "[1 KiB, 2 KiB)"
+    TIDE_BY_AGE,  ///< decades up to the set's moment: "< 1 us", "[1 us, 10 us)", ...
+    TIDE_BY_THREAD,
+    TIDE_BY_RUN,
+} tide_group_by;
+typedef struct tide_group {
+    char *key; ///< owned by the array
+    uint64_t n_blocks, requested_bytes, reserved_bytes;
+} tide_group;
+/// Groups of a live set, largest first (sizes and ages in their order). Their sums are the set's.
+tide_status tide_live_set_group(const tide_live_set *s, tide_group_by by, tide_group **out, size_t *n,
+                                tide_error *err) TIDE_NODISCARD;
+void tide_groups_free(tide_group *groups, size_t n);
+
+typedef struct tide_group_change {
+    char *key;                                     ///< owned by the array
+    uint64_t a_blocks, b_blocks, a_bytes, b_bytes; ///< requested
+} tide_group_change;
+/// Two sets, of one trace or of two, by the same grouping; largest change first, unchanged groups included. The changes
+/// sum to the change of the sums.
+tide_status tide_live_set_compare(const tide_live_set *a, const tide_live_set *b, tide_group_by by,
+                                  tide_group_change **out, size_t *n, tide_error *err) TIDE_NODISCARD;
+void tide_group_changes_free(tide_group_change *changes, size_t n);
+
+typedef struct tide_trace_event {
+    uint64_t id, t_ns;
+    const char *op; ///< static text: tide_memory_op_name, or "scope_enter", "scope_leave", "gap"
+    uint64_t block_id, requested_bytes, reserved_bytes, address, stream;
+    const char *kind, *device, *allocator, *name, *scope; ///< "" for none; borrowed
+    int64_t scope_index, run_id;                          ///< -1, 0: none
+    uint32_t thread;
+} tide_trace_event;
+/// Up to `max` events from number `from` on, into an array of the caller's. *n 0: behind the last.
+tide_status tide_trace_events(tide_trace *t, uint64_t from, tide_trace_event *events, size_t max, size_t *n,
+                              tide_error *err) TIDE_NODISCARD;
+/// Number of the last event at or before `t_ns`; 0: none.
+tide_status tide_trace_event_at(tide_trace *t, uint64_t t_ns, uint64_t *event_id, tide_error *err) TIDE_NODISCARD;
+/// Moments named by tide_recorder_mark, in order.
+typedef struct tide_trace_mark {
+    const char *name; ///< borrowed
+    uint64_t event_id, t_ns;
+} tide_trace_mark;
+tide_status tide_trace_marks(tide_trace *t, tide_trace_mark **out, size_t *n, tide_error *err) TIDE_NODISCARD;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

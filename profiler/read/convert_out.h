@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+//
+// convert_out: a trace that is made out of another one. Events are told again, one after the other, and everything that
+// follows from them (leaves, snapshots, problems, blocks) is made anew; the file gets its name when it is whole.
+// Private to profiler/read.
+//
+//     create -> names, rows, events ... -> finish (renamed) | close (unfinished, for a drain) -> replace (renamed)
+//                                       \-> discard
+#ifndef TIDE_PROFILER_READ_CONVERT_OUT_H
+#define TIDE_PROFILER_READ_CONVERT_OUT_H
+
+#include "profiler/store/store.h"
+
+/// Zero-initialise.
+typedef struct tide__out {
+    char *path;         ///< the name that the file gets
+    char *tmp_path;     ///< where it is made, beside it
+    tide__store *store; ///< NULL once it is finished
+    tide__names names;
+    tide__replay replay;
+    tide__leaves leaves;
+    tide__event *batch; ///< [n_batch] not yet written, consecutive
+    size_t n_batch;
+    bool batch_is_chunk;
+    bool in_transaction;
+    size_t n_in_transaction;
+    int64_t last_event, last_ns;
+    int64_t first_ns; ///< time of the first event
+    int64_t snapshot_event;
+    bool forgive;           ///< an end of a block that is not live is counted and is no problem: its alloc is missing
+    int64_t n_orphan_frees; ///< so counted
+} tide__out;
+
+/// TIDE_ERR_INVALID for "" and "-"; TIDE_ERR_IO when `path` is there and no regular file, or cannot be made;
+/// TIDE_ERR_BUSY when somebody records into it.
+tide_status tide__out_create(tide__out *o, const char *path, tide_error *err) TIDE_NODISCARD;
+/// The connection, inside a transaction: for rows that are copied as they are.
+tide_status tide__out_sql(tide__out *o, const tide__sql **s, tide_error *err) TIDE_NODISCARD;
+tide_status tide__out_meta(tide__out *o, const char *key, const char *value, tide_error *err) TIDE_NODISCARD;
+tide_status tide__out_meta_int(tide__out *o, const char *key, int64_t value, tide_error *err) TIDE_NODISCARD;
+
+/// Numbers go on behind `last_event`, where `blocks` (an empty replay when nothing was live) were live. Before the
+/// first event; `blocks` is taken.
+tide_status tide__out_begin_at(tide__out *o, int64_t last_event, int64_t last_ns, tide__replay *blocks,
+                               tide_error *err) TIDE_NODISCARD;
+/// The next event: gets the next number, and at least the time of the one before. Its other numbers are of this file.
+tide_status tide__out_event(tide__out *o, const tide__event *e, bool as_chunk, tide_error *err) TIDE_NODISCARD;
+
+/// Everything is in: make the tables of the end and give the file its name. `reason`: NULL, or why the recording was
+/// cut short.
+tide_status tide__out_finish(tide__out *o, const char *reason, tide_error *err) TIDE_NODISCARD;
+/// Write what there is and close the file at tmp_path, unfinished, as a killed drain would have left it.
+tide_status tide__out_close(tide__out *o, tide_error *err) TIDE_NODISCARD;
+/// Give the closed file its name.
+tide_status tide__out_replace(tide__out *o, tide_error *err) TIDE_NODISCARD;
+/// Give back all memory; what has not got its name is removed. Takes an all-zero struct.
+void tide__out_deinit(tide__out *o);
+
+/// Remove a database with the files that SQLite and recorders put beside it.
+void tide__out_remove(const char *path);
+
+#endif

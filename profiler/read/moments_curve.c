@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: MIT
+//
+// Curves of live bytes, made of leaves. See moments_internal.h.
+//
+// The peak of a sum is not the sum of the peaks. So where several series are asked for together, a leaf in which more
+// than one of them changed has bounds only, until somebody settles it by reading its events:
+//
+//     A      [2 ... 8]  [8 ... 9]             A + B   [3 ... 9] exact, as B holds 1   [8 ... 14] bounds: both changed
+//     B   1             [0 ... 5]
+#include <string.h>
+
+#include "core/base/checked.h"
+#include "core/base/host_alloc.h"
+#include "profiler/read/moments_internal.h"
+
+enum { BOUNDS_ONLY = -1 };
+
+static void curve_destroy(tide__curve *c) {
+    tide_host_free(c->members);
+    tide_host_free(c->own);
+    tide_host_free(c->points);
+    tide_host_free(c);
+}
+
+void tide__trace_curves_deinit(tide_trace *t) {
+    for (size_t i = 0; i < t->n_curves; i++) curve_destroy(t->curves[i]);
+    tide_host_free(t->curves);
+    t->curves = NULL;
+    t->n_curves = t->cap_curves = 0;
+}
+
+// ---- several series as one ----
+
+typedef struct merge {
+    size_t *at;    // [n_members] next leaf of each
+    int64_t *held; // [n_members] value of each before it
+} merge;
+
+/// The next leaf of the sum: all leaves of the members that meet. False: none is left.
+static bool next_group(const tide_trace *t, const tide__curve *c, const merge *m, int64_t *first, int64_t *last) {
+    *first = INT64_MAX;
+    for (size_t i = 0; i < c->n_members; i++) {
+        const tide__trace_series *s = &t->series[c->members[i]];
+        if (m->at[i] < s->n_leaves && s->leaves[m->at[i]].first_event < *first) {
+            *first = s->leaves[m->at[i]].first_event;
+            *last = s->leaves[m->at[i]].last_event;
+        }
+    }
+    if (*first == INT64_MAX) return false;
+    for (bool grew = true; grew;) {
+        grew = false;
+        for (size_t i = 0; i < c->n_members; i++) {
+            const tide__trace_series *s = &t->series[c->members[i]];
+            for (size_t k = m->at[i]; k < s->n_leaves && s->leaves[k].first_event <= *last; k++) {
+                if (s->leaves[k].last_event <= *last) continue;
+                *last = s->leaves[k].last_event;
+                grew = true;
+            }
+        }
+    }
+    return true;
+}
+
+typedef struct member_sum {
+    int64_t low, high, last; // bounds and end of one member within a group
+    const tide__leaf *only;  // its leaf when there is one
+    size_t n;
+} member_sum;
+
+static member_sum take_member(const tide__trace_series *s, merge *m, size_t i, int64_t last, tide__leaf *out) {
+    member_sum sum = {.low = m->held[i], .high = m->held[i], .last = m->held[i]};
+    for (; m->at[i] < s->n_leaves && s->leaves[m->at[i]].first_event <= last; m->at[i]++) {
+        const tide__leaf *l = &s->leaves[m->at[i]];
+        if (l->min_bytes < sum.low) sum.low = l->min_bytes;
+        if (l->max_bytes > sum.high) sum.high = l->max_bytes;
+        if (l->begin_ns < out->begin_ns) out->begin_ns = l->begin_ns;
+        if (l->end_ns > out->end_ns) out->end_ns = l->end_ns;
+        sum.last = l->last_bytes;
+        sum.only = l;
+        sum.n++;
+    }
+    m->held[i] = sum.last;
+    return sum;
+}
+
+/// One leaf of the sum. False: the sums pass the largest number.
+static bool add_group(const tide_trace *t, tide__curve *c, merge *m, int64_t first, int64_t last) {
+    tide__leaf *out = &c->own[c->n];
+    *out = (tide__leaf){
+        .series = BOUNDS_ONLY, .first_event = first, .last_event = last, .begin_ns = INT64_MAX, .max_event = first};
+    size_t n_changed = 0;
+    const tide__leaf *only = NULL;
+    int64_t others = 0; // of those that did not change
+    for (size_t i = 0; i < c->n_members; i++) {
+        const member_sum sum = take_member(&t->series[c->members[i]], m, i, last, out);
+        if (!tide_add_i64(out->min_bytes, sum.low, &out->min_bytes) ||
+            !tide_add_i64(out->max_bytes, sum.high, &out->max_bytes) ||
+            !tide_add_i64(out->last_bytes, sum.last, &out->last_bytes))
+            return false;
+        if (sum.n == 0) others += sum.last;
+        if (sum.n > 0) n_changed += sum.n;
+        if (sum.n > 0) only = sum.only;
+    }
+    if (n_changed == 1) {
+        out->series = 0;
+        out->min_bytes = only->min_bytes + others;
+        out->max_bytes = only->max_bytes + others;
+        out->max_event = only->max_event;
+        out->max_ns = only->max_ns;
+    }
+    c->leaves = c->own;
+    c->n++;
+    return true;
+}
+
+static tide_status merge_members(tide_trace *t, tide__curve *c, merge *m, tide_error *err) {
+    size_t n = 0;
+    for (size_t i = 0; i < c->n_members; i++) n += t->series[c->members[i]].n_leaves;
+    m->at = tide_host_calloc(c->n_members, sizeof *m->at);
+    m->held = tide_host_calloc(c->n_members, sizeof *m->held);
+    c->own = tide_host_calloc(n, sizeof *c->own);
+    if (m->at == NULL || m->held == NULL || c->own == NULL) return tide__trace_no_memory(t, "leaves", err);
+    int64_t first, last;
+    while (next_group(t, c, m, &first, &last))
+        if (!add_group(t, c, m, first, last)) return tide__trace_bad_row(t, "leaf", first, err);
+    return TIDE_OK;
+}
+
+// ---- the curve that was asked for ----
+
+static tide_status add_member(tide_trace *t, tide__curve *c, size_t *cap, size_t place, tide_error *err) {
+    TIDE_TRY(tide__trace_series_load(t, &t->series[place], err));
+    if (tide_host_grow(&c->members, cap, c->n_members + 1, sizeof *c->members) != TIDE_OK)
+        return tide__trace_no_memory(t, "leaves", err);
+    c->members[c->n_members++] = (int32_t)place;
+    return TIDE_OK;
+}
+
+static tide_status find_members(tide_trace *t, tide__curve *c, tide_error *err) {
+    size_t cap = 0, n_match = 0;
+    for (size_t i = 1; i < t->n_series; i++)
+        n_match += (c->kind < 0 || t->series[i].kind == c->kind) && (c->device < 0 || t->series[i].device == c->device);
+    if (n_match == t->n_series - 1) return add_member(t, c, &cap, 0, err);
+    for (size_t i = 1; i < t->n_series; i++) {
+        if ((c->kind < 0 || t->series[i].kind == c->kind) && (c->device < 0 || t->series[i].device == c->device))
+            TIDE_TRY(add_member(t, c, &cap, i, err));
+    }
+    return TIDE_OK;
+}
+
+static tide_status fill(tide_trace *t, tide__curve *c, tide_error *err) {
+    TIDE_TRY(find_members(t, c, err));
+    if (c->n_members == 1) {
+        c->leaves = t->series[c->members[0]].leaves;
+        c->n = t->series[c->members[0]].n_leaves;
+    }
+    if (c->n_members < 2) return TIDE_OK;
+    merge m = {0};
+    const tide_status st = merge_members(t, c, &m, err);
+    tide_host_free(m.at);
+    tide_host_free(m.held);
+    return st;
+}
+
+tide_status tide__trace_curve_of(tide_trace *t, int kind, int64_t device, tide__curve **out, tide_error *err) {
+    for (size_t i = 0; i < t->n_curves; i++) {
+        if (t->curves[i]->kind != kind || t->curves[i]->device != device) continue;
+        *out = t->curves[i];
+        return TIDE_OK;
+    }
+    if (tide_host_grow(&t->curves, &t->cap_curves, t->n_curves + 1, sizeof(tide__curve *)) != TIDE_OK)
+        return tide__trace_no_memory(t, "leaves", err);
+    tide__curve *c = tide_host_calloc(1, sizeof *c);
+    if (c == NULL) return tide__trace_no_memory(t, "leaves", err);
+    *c = (tide__curve){.kind = kind, .device = device, .points_of = SIZE_MAX};
+    const tide_status st = fill(t, c, err);
+    if (st != TIDE_OK) {
+        curve_destroy(c);
+        return st;
+    }
+    t->curves[t->n_curves++] = c;
+    *out = c;
+    return TIDE_OK;
+}
+
+tide_status tide__trace_curve(tide_trace *t, int kind, const char *device, tide__curve **out, tide_error *err) {
+    int64_t number = -1;
+    if (kind >= TIDE_N_KINDS || kind < -1) return TIDE_FAIL(err, TIDE_ERR_INVALID, "there is no memory kind %d", kind);
+    if (device != NULL) number = tide__trace_device_find(t, device);
+    if (number == 0) return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "'%s' has no device '%s'", t->path, device);
+    return tide__trace_curve_of(t, kind, number, out, err);
+}
+
+// ---- inside of a leaf ----
+
+static bool is_member(const tide__curve *c, int32_t place) {
+    if (c->members[0] == 0) return true; // the sum
+    for (size_t i = 0; i < c->n_members; i++)
+        if (c->members[i] == place) return true;
+    return false;
+}
+
+static tide_status make_points(const tide_trace *t, tide__curve *c, size_t leaf_i, const tide__stretch *s,
+                               tide_error *err) {
+    int64_t live = tide__curve_before(c, leaf_i);
+    c->points_of = SIZE_MAX;
+    c->n_points = 0;
+    if (tide_host_grow(&c->points, &c->cap_points, s->n + 1, sizeof *c->points) != TIDE_OK)
+        return tide__trace_no_memory(t, "leaves", err);
+    for (size_t i = 0; i < s->n; i++) {
+        const tide__delta *d = &s->deltas[i];
+        if (!is_member(c, d->series)) continue;
+        if (!tide_add_i64(live, d->bytes, &live)) return tide__trace_bad_row(t, "event", d->event, err);
+        if (c->n_points > 0 && c->points[c->n_points - 1].event == d->event) c->n_points--; // a discard of several
+        c->points[c->n_points++] = (tide__point){d->event, d->t_ns, live};
+    }
+    return TIDE_OK;
+}
+
+/// Whether the points say what the leaf says. Where the leaf has bounds only, they are made exact.
+static bool points_fit(tide__curve *c, size_t leaf_i) {
+    const tide__leaf *leaf = &c->leaves[leaf_i];
+    int64_t low = INT64_MAX;
+    const tide__point *high = NULL;
+    for (size_t i = 0; i < c->n_points; i++) {
+        if (c->points[i].bytes < low) low = c->points[i].bytes;
+        if (high == NULL || c->points[i].bytes > high->bytes) high = &c->points[i];
+    }
+    if (high == NULL || low < 0 || c->points[c->n_points - 1].bytes != leaf->last_bytes) return false;
+    if (tide__curve_is_settled(c, leaf_i))
+        return low == leaf->min_bytes && high->bytes == leaf->max_bytes && high->event == leaf->max_event;
+    if (low < leaf->min_bytes || high->bytes > leaf->max_bytes) return false;
+    tide__leaf *own = &c->own[leaf_i];
+    own->series = 0;
+    own->min_bytes = low;
+    own->max_bytes = high->bytes;
+    own->max_event = high->event;
+    own->max_ns = high->t_ns;
+    return true;
+}
+
+tide_status tide__curve_points(tide_trace *t, tide__curve *c, size_t leaf_i, tide_error *err) {
+    if (c->points_of == leaf_i) return TIDE_OK;
+    const tide__stretch *s;
+    for (bool replay = false;; replay = true) {
+        TIDE_TRY(tide__trace_stretch(t, &c->leaves[leaf_i], replay, &s, err));
+        TIDE_TRY(make_points(t, c, leaf_i, s, err));
+        if (points_fit(c, leaf_i)) break;
+        if (s->is_replayed) return tide__trace_bad_row(t, "leaf", c->leaves[leaf_i].first_event, err);
+    }
+    c->points_of = leaf_i;
+    return TIDE_OK;
+}
+
+tide_status tide__curve_settle(tide_trace *t, tide__curve *c, size_t leaf_i, tide_error *err) {
+    return tide__curve_is_settled(c, leaf_i) ? TIDE_OK : tide__curve_points(t, c, leaf_i, err);
+}
+
+// ---- by event ----
+
+size_t tide__curve_find(const tide__curve *c, int64_t event) {
+    size_t lo = 0, hi = c->n;
+    while (lo < hi) {
+        const size_t mid = lo + (hi - lo) / 2;
+        if (c->leaves[mid].last_event < event) {
+            lo = mid + 1;
+        } else {
+            hi = mid;
+        }
+    }
+    return lo;
+}
+
+tide_status tide__curve_value(tide_trace *t, tide__curve *c, int64_t event, int64_t *bytes, tide_error *err) {
+    const size_t i = tide__curve_find(c, event);
+    *bytes = tide__curve_before(c, i);
+    if (i == c->n || c->leaves[i].first_event > event) return TIDE_OK;
+    if (c->leaves[i].last_event == event) {
+        *bytes = c->leaves[i].last_bytes;
+        return TIDE_OK;
+    }
+    TIDE_TRY(tide__curve_points(t, c, i, err));
+    for (size_t k = 0; k < c->n_points && c->points[k].event <= event; k++) *bytes = c->points[k].bytes;
+    return TIDE_OK;
+}
+
+typedef struct best {
+    int64_t bytes, event, t_ns;
+} best;
+
+/// Leaf `leaf_i`, of which events first to last count.
+static tide_status look_into(tide_trace *t, tide__curve *c, size_t leaf_i, int64_t first, int64_t last, best *b,
+                             tide_error *err) {
+    const tide__leaf *l = &c->leaves[leaf_i];
+    if (l->max_bytes <= b->bytes) return TIDE_OK;
+    if (l->first_event >= first && l->last_event <= last) {
+        TIDE_TRY(tide__curve_settle(t, c, leaf_i, err));
+        if (l->max_bytes > b->bytes) *b = (best){l->max_bytes, l->max_event, l->max_ns};
+        return TIDE_OK;
+    }
+    TIDE_TRY(tide__curve_points(t, c, leaf_i, err));
+    for (size_t k = 0; k < c->n_points; k++) {
+        const tide__point *p = &c->points[k];
+        if (p->event >= first && p->event <= last && p->bytes > b->bytes) *b = (best){p->bytes, p->event, p->t_ns};
+    }
+    return TIDE_OK;
+}
+
+tide_status tide__curve_peak(tide_trace *t, tide__curve *c, int64_t first, int64_t last, int64_t *bytes, int64_t *event,
+                             int64_t *t_ns, tide_error *err) {
+    best b = {.event = first - 1};
+    TIDE_TRY(tide__curve_value(t, c, first - 1, &b.bytes, err));
+    // What is reached for certain: leaves with bounds below it need not be settled.
+    int64_t floor_bytes = b.bytes;
+    const size_t begin = tide__curve_find(c, first);
+    for (size_t i = begin; i < c->n && c->leaves[i].last_event <= last; i++) {
+        const tide__leaf *l = &c->leaves[i];
+        if (l->first_event < first) continue;
+        const int64_t reached = tide__curve_is_settled(c, i) ? l->max_bytes : l->last_bytes;
+        if (reached > floor_bytes) floor_bytes = reached;
+    }
+    for (size_t i = begin; i < c->n && c->leaves[i].first_event <= last; i++)
+        if (c->leaves[i].max_bytes >= floor_bytes) TIDE_TRY(look_into(t, c, i, first, last, &b, err));
+    *bytes = b.bytes;
+    *event = b.event;
+    if (b.event >= first && t_ns != NULL) *t_ns = b.t_ns;
+    return TIDE_OK;
+}

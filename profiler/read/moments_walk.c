@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: MIT
+//
+// Events read in order, and the state after any of them: the nearest snapshot and a replay from there. See
+// moments_internal.h.
+//
+//     snapshot  s -------> s -------> s ------->
+//     asked                    ^ x: replayed from the snapshot before it, or from the moment that was asked for last
+#include "core/base/host_alloc.h"
+#include "profiler/read/moments_internal.h"
+#include "profiler/store/snapshot.h"
+
+// ---- events ----
+
+/// Events `event` and behind are not there: dropped since the trace was opened, or never there.
+static tide_status missing(const tide_trace *t, int64_t event, tide_error *err) {
+    if (t->first_event > event || t->state == TIDE_TRACE_RECORDING) return tide__trace_dropped(t, err);
+    return tide__trace_bad_row(t, "event", event, err);
+}
+
+static tide_status each(tide_trace *t, int64_t first, int64_t last,
+                        tide_status (*on_events)(void *ctx, const tide__event *events, size_t n), void *ctx,
+                        tide_error *err) {
+    const tide__event *events;
+    size_t n;
+    for (int64_t next = first; next <= last; next += (int64_t)n) {
+        TIDE_TRY(tide__cursor_next(t->cursor, &events, &n, err));
+        if (n == 0 || events[0].id != next) return missing(t, next, err);
+        const tide_status st = on_events(ctx, events, n);
+        if (st == TIDE_ERR_NOMEM) return tide__trace_no_memory(t, "blocks", err);
+        if (st != TIDE_OK) return tide__trace_bad_row(t, "event", next, err);
+    }
+    return TIDE_OK;
+}
+
+tide_status tide__trace_each(tide_trace *t, tide__read what, int64_t first, int64_t last,
+                             tide_status (*on_events)(void *ctx, const tide__event *events, size_t n), void *ctx,
+                             tide_error *err) {
+    if (last < first) return TIDE_OK;
+    int64_t next;
+    TIDE_TRY(tide__trace_rows(t, what, first, last, on_events, ctx, &next, err));
+    if (next > last) return TIDE_OK;
+    if (t->cursor == NULL) {
+        TIDE_TRY(tide__cursor_open(&t->sql, next, last, &t->cursor, err));
+    } else {
+        TIDE_TRY(tide__cursor_seek(t->cursor, next, last, err));
+    }
+    const tide_status st = each(t, next, last, on_events, ctx, err);
+    const tide_status rest = tide__cursor_seek(t->cursor, 1, 0, NULL); // no statement stays open
+    return st != TIDE_OK ? st : rest;
+}
+
+// ---- snapshots ----
+
+/// Number of snapshots at or before `event_id`.
+static size_t snapshots_to(const tide_trace *t, int64_t event_id) {
+    size_t lo = 0, hi = t->n_snapshots;
+    while (lo < hi) {
+        const size_t mid = lo + (hi - lo) / 2;
+        if (t->snapshots[mid].event_id <= event_id) {
+            lo = mid + 1;
+        } else {
+            hi = mid;
+        }
+    }
+    return lo;
+}
+
+/// The bytes of a snapshot, without the copies of a statement.
+static tide_status read_bytes(tide_trace *t, int64_t event_id, tide_error *err) {
+    sqlite3_blob *blob = NULL;
+    int rc = sqlite3_blob_open(t->sql.db, "main", "snapshot", "data", event_id, 0, &blob);
+    const int n = rc == SQLITE_OK ? sqlite3_blob_bytes(blob) : 0;
+    t->snapshot.len = 0;
+    tide_status st = TIDE_OK;
+    if (rc == SQLITE_OK && (size_t)n + 1 > t->snapshot.cap &&
+        tide_host_grow(&t->snapshot.data, &t->snapshot.cap, (size_t)n + 1, 1) != TIDE_OK)
+        st = tide__trace_no_memory(t, "blocks", err);
+    if (rc == SQLITE_OK && st == TIDE_OK) rc = sqlite3_blob_read(blob, t->snapshot.data, n, 0);
+    if (rc == SQLITE_OK) t->snapshot.len = (size_t)n;
+    if (rc != SQLITE_OK) st = tide__sql_fail(&t->sql, rc, "read", err);
+    sqlite3_blob_close(blob);
+    return st;
+}
+
+static tide_status take_snapshot(tide_trace *t, sqlite3_stmt *stmt, const tide__snapshot_place *place, tide__replay *r,
+                                 tide_error *err) {
+    TIDE_TRY(read_bytes(t, place->event_id, err));
+    const tide_status st = tide__snapshot_decode(t->snapshot.data, t->snapshot.len, r);
+    if (st == TIDE_ERR_NOMEM) return tide__trace_no_memory(t, "blocks", err);
+    const bool fits = st == TIDE_OK && sqlite3_column_int64(stmt, 0) == (int64_t)tide__replay_n_live(r) &&
+                      sqlite3_column_int64(stmt, 1) == r->series[0].live_bytes;
+    if (!fits) return tide__trace_bad_row(t, "snapshot", place->event_id, err);
+    r->last_event = place->event_id;
+    r->last_ns = place->t_ns;
+    return TIDE_OK;
+}
+
+tide_status tide__trace_read_snapshot(tide_trace *t, int64_t event_id, tide__replay *r, tide_error *err) {
+    const size_t n = snapshots_to(t, event_id);
+    if (n == 0) return TIDE_OK; // when the first events are gone, reading them says so
+    const tide__snapshot_place *place = &t->snapshots[n - 1];
+    sqlite3_stmt *stmt;
+    TIDE_TRY(
+        tide__sql_prepare(&t->sql, "SELECT blocks, requested_bytes FROM main.snapshot WHERE event_id = ?", &stmt, err));
+    sqlite3_bind_int64(stmt, 1, place->event_id);
+    bool has_row;
+    tide_status st = tide__sql_step(&t->sql, stmt, &has_row, err);
+    if (st == TIDE_OK) st = has_row ? take_snapshot(t, stmt, place, r, err) : tide__trace_dropped(t, err);
+    sqlite3_finalize(stmt);
+    return st;
+}
+
+// ---- the state after an event ----
+
+static void leave(tide_trace *t) { t->at.is_on = false; }
+
+void tide__trace_walk_deinit(tide_trace *t) {
+    if (t->at.has_memory) tide__replay_deinit(&t->at.replay);
+    t->at.has_memory = t->at.is_on = false;
+    tide_text_deinit(&t->snapshot);
+    tide__trace_rows_deinit(t);
+    tide__cursor_close(t->cursor);
+    t->cursor = NULL;
+}
+
+static tide_status apply_all(void *ctx, const tide__event *events, size_t n) {
+    tide__replay *r = ctx;
+    for (size_t i = 0; i < n; i++) {
+        tide__problem problem;
+        size_t series;
+        TIDE_TRY(tide__replay_apply(r, &events[i], &problem, &series));
+    }
+    return TIDE_OK;
+}
+
+static tide_status begin_near(tide_trace *t, int64_t event_id, tide_error *err) {
+    if (t->at.has_memory) {
+        tide__replay_reset(&t->at.replay);
+    } else if (tide__replay_init(&t->at.replay) != TIDE_OK) {
+        return tide__trace_no_memory(t, "blocks", err);
+    }
+    t->at.has_memory = t->at.is_on = true;
+    return tide__trace_read_snapshot(t, event_id, &t->at.replay, err);
+}
+
+/// Bring t->at to `event_id`; on failure there is none.
+static tide_status go_to(tide_trace *t, int64_t event_id, tide_error *err) {
+    const size_t n = snapshots_to(t, event_id);
+    const int64_t snapshot = n > 0 ? t->snapshots[n - 1].event_id : 0;
+    const int64_t at = t->at.is_on ? t->at.replay.last_event : -1;
+    tide_status st = at >= snapshot && at <= event_id ? TIDE_OK : begin_near(t, event_id, err);
+    if (st == TIDE_OK)
+        st = tide__trace_each(t, TIDE__READ_REPLAY, t->at.replay.last_event + 1, event_id, apply_all, &t->at.replay,
+                              err);
+    if (st != TIDE_OK) leave(t);
+    return st;
+}
+
+tide_status tide__trace_state_after(tide_trace *t, int64_t event_id, const tide__replay **out, tide_error *err) {
+    if (t->tail.is_on && t->tail.replay.last_event == event_id) {
+        *out = &t->tail.replay;
+        return TIDE_OK;
+    }
+    TIDE_TRY(go_to(t, event_id, err));
+    *out = &t->at.replay;
+    return TIDE_OK;
+}
+
+typedef struct walk {
+    tide__replay *replay;
+    tide__walk_fn on_event;
+    void *ctx;
+} walk;
+
+static tide_status walk_events(void *ctx, const tide__event *events, size_t n) {
+    const walk *w = ctx;
+    for (size_t i = 0; i < n; i++) {
+        tide__problem problem;
+        size_t series;
+        TIDE_TRY(tide__replay_apply(w->replay, &events[i], &problem, &series));
+        TIDE_TRY(w->on_event(w->ctx, w->replay, &events[i], series));
+    }
+    return TIDE_OK;
+}
+
+tide_status tide__trace_walk(tide_trace *t, int64_t first, int64_t last,
+                             tide_status (*begin)(void *ctx, const tide__replay *r), tide__walk_fn on_event, void *ctx,
+                             tide_error *err) {
+    TIDE_TRY(go_to(t, first - 1, err));
+    if (begin != NULL && begin(ctx, &t->at.replay) != TIDE_OK) return tide__trace_no_memory(t, "blocks", err);
+    walk w = {&t->at.replay, on_event, ctx};
+    const tide_status st = tide__trace_each(t, TIDE__READ_REPLAY, first, last, walk_events, &w, err);
+    if (st != TIDE_OK) leave(t);
+    return st;
+}
+
+// ---- events by time ----
+
+/// Last event at or before a moment of which the events are gone: known where it lies between two leaves.
+static tide_status dropped_event_at(const tide_trace *t, int64_t t_ns, int64_t *event_id, tide_error *err) {
+    const tide__trace_series *sum = &t->series[0];
+    *event_id = 0;
+    for (size_t i = 0; i < sum->n_leaves && sum->leaves[i].begin_ns <= t_ns; i++) {
+        if (sum->leaves[i].end_ns > t_ns) return tide__trace_dropped(t, err);
+        *event_id = sum->leaves[i].last_event;
+    }
+    return TIDE_OK;
+}
+
+tide_status tide__trace_event_at(tide_trace *t, uint64_t t_ns, int64_t *event_id, tide_error *err) {
+    const int64_t at = t_ns > INT64_MAX ? INT64_MAX : (int64_t)t_ns;
+    *event_id = t->last_event;
+    if (at >= t->end_ns) return TIDE_OK;
+    if (t->first_event > 1) {
+        const bool has_base = t->n_snapshots > 0 && t->snapshots[0].event_id == t->first_event - 1;
+        if (at < t->begin_ns && has_base && at >= t->snapshots[0].t_ns) {
+            *event_id = t->snapshots[0].event_id;
+            return TIDE_OK;
+        }
+        if (at < t->begin_ns) return dropped_event_at(t, at, event_id, err);
+    }
+    TIDE_TRY(tide__cursor_event_at(&t->sql, at, event_id, err));
+    if (*event_id > t->last_event) *event_id = t->last_event;
+    return TIDE_OK;
+}
+
+tide_status tide__trace_event_before(tide_trace *t, uint64_t t_ns, int64_t *event_id, tide_error *err) {
+    *event_id = 0;
+    return t_ns > 0 ? tide__trace_event_at(t, t_ns - 1, event_id, err) : TIDE_OK;
+}

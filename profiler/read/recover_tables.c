@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: MIT
+//
+// Small tables of a damaged trace, row by row. See recover_tables.h.
+#include "profiler/read/recover_tables.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "core/base/host_alloc.h"
+#include "profiler/store/snapshot.h"
+
+/// A table that is copied as it is: numbers that must be in range, and texts.
+typedef struct copied {
+    tide__in *in;
+    const tide__sql *out;
+    sqlite3_stmt *insert;
+    const int64_t (*ranges)[2]; ///< of the first n_numbers columns; the others are texts
+    int n_numbers, n_columns;
+    int n_required; ///< the first ones must not be NULL
+} copied;
+
+static tide_status take_row(void *ctx, sqlite3_stmt *row, tide_error *err) {
+    copied *c = ctx;
+    for (int i = 0; i < c->n_columns; i++) {
+        const int type = sqlite3_column_type(row, i);
+        int64_t value;
+        const bool good = i < c->n_numbers ? tide__in_int(row, i, c->ranges[i][0], c->ranges[i][1], 0, &value) &&
+                                                 (i >= c->n_required || type == SQLITE_INTEGER)
+                                           : type == SQLITE_TEXT || type == SQLITE_NULL;
+        if (!good) return TIDE_ERR_BAD_INPUT;
+        if (type == SQLITE_INTEGER) sqlite3_bind_int64(c->insert, i + 1, value);
+        if (type == SQLITE_TEXT) tide__sql_bind_text(c->insert, i + 1, tide__sql_text(row, i));
+    }
+    return tide__sql_run(c->out, c->insert, err);
+}
+
+static tide_status copy_table(copied *c, const char *insert, const char *table, const char *order, const char *columns,
+                              bool by_number, tide_error *err) {
+    TIDE_TRY(tide__sql_prepare(c->out, insert, &c->insert, err));
+    const tide_status st = by_number ? tide__in_each(c->in, table, order, columns, take_row, c, err)
+                                     : tide__in_each_by_key(c->in, table, order, columns, take_row, c, err);
+    sqlite3_finalize(c->insert);
+    return st;
+}
+
+#define ID                                                                                                             \
+    { 1, INT32_MAX }
+#define COUNT                                                                                                          \
+    { 0, INT64_MAX }
+
+tide_status tide__recover_processes(tide__in *in, tide__out *out, tide_error *err) {
+    static const int64_t processes[][2] = {ID, COUNT, COUNT, COUNT, {0, INT32_MAX}};
+    static const int64_t positions[][2] = {ID, {0, INT32_MAX}, COUNT, {0, INT32_MAX}, COUNT};
+    static const int64_t totals[][2] = {ID,   {1, TIDE__MAX_DEVICES - 1}, {0, TIDE_N_KINDS - 1}, COUNT, COUNT, COUNT,
+                                        COUNT};
+    copied c = {.in = in};
+    TIDE_TRY(tide__out_sql(out, &c.out, err));
+    c.ranges = processes;
+    c.n_numbers = 5;
+    c.n_columns = 8;
+    c.n_required = 3;
+    TIDE_TRY(copy_table(&c,
+                        "INSERT OR IGNORE INTO process(id, pid, begin_ns, end_ns, rank, command, feed, how) "
+                        "VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
+                        "process", "id", "id, pid, begin_ns, end_ns, rank, command, feed, how", true, err));
+    c.ranges = positions;
+    c.n_numbers = c.n_columns = c.n_required = 5;
+    TIDE_TRY(copy_table(&c,
+                        "INSERT OR IGNORE INTO position(process_id, ring, position, thread, n_lost) "
+                        "VALUES(?, ?, ?, ?, ?)",
+                        "position", "process_id, ring", "process_id, ring, position, thread, n_lost", false, err));
+    c.ranges = totals;
+    c.n_numbers = c.n_columns = c.n_required = 7;
+    return copy_table(&c,
+                      "INSERT OR IGNORE INTO total(process_id, device, kind, n_allocs, n_frees, requested_bytes, "
+                      "freed_bytes) VALUES(?, ?, ?, ?, ?, ?, ?)",
+                      "total", "process_id, device, kind",
+                      "process_id, device, kind, n_allocs, n_frees, requested_bytes, freed_bytes", false, err);
+}
+
+// ---- what others refer to ----
+
+static tide_status insert_lost_devices(tide__in *in, const tide__sql *s, tide_error *err) {
+    sqlite3_stmt *stmt;
+    TIDE_TRY(tide__sql_prepare(s, "INSERT OR IGNORE INTO device(id, name) VALUES(?, ?)", &stmt, err));
+    tide_status st = TIDE_OK;
+    for (int64_t id = 1; st == TIDE_OK && id < TIDE__MAX_DEVICES; id++) {
+        if (tide__in_renamed(&in->devices, id) == 0) continue;
+        char name[32];
+        snprintf(name, sizeof name, "cuda:%" PRId64, 1000 + id); // nobody has so many: a number that says so
+        sqlite3_bind_int64(stmt, 1, id);
+        tide__sql_bind_text(stmt, 2, name);
+        st = tide__sql_run(s, stmt, err);
+        if (sqlite3_changes(s->db) > 0) in->n_lost_rows++;
+    }
+    sqlite3_finalize(stmt);
+    return st;
+}
+
+tide_status tide__recover_lost_rows(tide__in *in, tide__out *out, tide_error *err) {
+    const tide__sql *s;
+    TIDE_TRY(tide__out_sql(out, &s, err));
+    TIDE_TRY(insert_lost_devices(in, s, err));
+    sqlite3_stmt *stmt;
+    TIDE_TRY(tide__sql_prepare(s,
+                               "INSERT OR IGNORE INTO process(id, pid, begin_ns, end_ns, how) "
+                               "SELECT id, 0, ?1, ?2, 'killed' FROM (SELECT 1 AS id UNION SELECT process_id FROM run "
+                               "UNION SELECT process_id FROM thread UNION SELECT process_id FROM position "
+                               "UNION SELECT process_id FROM total)",
+                               &stmt, err));
+    sqlite3_bind_int64(stmt, 1, out->first_ns);
+    sqlite3_bind_int64(stmt, 2, out->last_ns);
+    const tide_status st = tide__sql_run(s, stmt, err);
+    if (sqlite3_changes(s->db) > 0) in->n_lost_rows += (uint64_t)sqlite3_changes(s->db);
+    sqlite3_finalize(stmt);
+    return st;
+}
+
+// ---- what is not there any more ----
+
+typedef struct series_reader {
+    const tide__in *in;
+    tide__replay *replay;
+    tide_id_map *numbers; ///< of tide__renamed: number in the file that is read -> index; NULL: nobody asks
+} series_reader;
+
+static tide_status take_series(void *ctx, sqlite3_stmt *row, tide_error *err) {
+    series_reader *r = ctx;
+    int64_t id, device, kind;
+    if (!tide__in_number(row, 0, 0, INT32_MAX, &id)) return TIDE_ERR_BAD_INPUT;
+    if (id == 0) return TIDE_OK;
+    if (!tide__in_number(row, 1, 1, TIDE__MAX_DEVICES - 1, &device) ||
+        !tide__in_number(row, 2, 0, TIDE_N_KINDS - 1, &kind))
+        return TIDE_ERR_BAD_INPUT;
+    const size_t series = tide__replay_series(r->replay, (int16_t)device, (uint8_t)kind);
+    if (series == 0) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to recover '%s'", r->in->path);
+    return r->numbers != NULL ? tide__in_rename(r->numbers, id, (int64_t)series, err) : TIDE_OK;
+}
+
+/// Series get the numbers that they have in the file that is read, as far as it says.
+static tide_status read_series(tide__in *in, tide__replay *replay, tide_id_map *numbers, tide_error *err) {
+    series_reader r = {.in = in, .replay = replay, .numbers = numbers};
+    return tide__in_each(in, "series", "id", "id, device, kind", take_series, &r, err);
+}
+
+typedef struct snapshot_reader {
+    tide__in *in;
+    tide__names *names;
+    int64_t hi;
+    tide__replay *out; ///< of the last one that is good
+    int64_t event_id, t_ns;
+} snapshot_reader;
+
+/// The blocks of `from`, with names of the new file. TIDE_ERR_BAD_INPUT when one makes no sense.
+static tide_status rename_blocks(const snapshot_reader *r, const tide__replay *from, tide__replay *to,
+                                 tide_error *err) {
+    const tide__live_block *b;
+    for (size_t i = 0; (b = tide__replay_next(from, &i)) != NULL;) {
+        tide__live_block block = *b;
+        tide__event e = {.op = TIDE_MEM_ALLOC,
+                         .thread = b->thread,
+                         .scope_id = b->scope_id,
+                         .tag_id = b->tag_id,
+                         .allocator_id = b->allocator_id,
+                         .device = b->device,
+                         .kind = b->kind};
+        TIDE_TRY(tide__in_rename_event(r->in, r->names, &e, err));
+        block.thread = e.thread;
+        block.scope_id = e.scope_id;
+        block.tag_id = e.tag_id;
+        block.allocator_id = e.allocator_id;
+        TIDE_TRY(tide__replay_put(to, &block));
+    }
+    return TIDE_OK;
+}
+
+static tide_status take_snapshot(void *ctx, sqlite3_stmt *row, tide_error *err) {
+    snapshot_reader *r = ctx;
+    int64_t id, t_ns;
+    if (!tide__in_number(row, 0, 1, INT64_MAX - 1, &id) || !tide__in_number(row, 1, 0, INT64_MAX, &t_ns) ||
+        sqlite3_column_type(row, 2) != SQLITE_BLOB)
+        return TIDE_ERR_BAD_INPUT;
+    if (id > r->hi) return TIDE_OK;
+    tide__replay *both = tide_host_calloc(2, sizeof *both);
+    if (both == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to recover '%s'", r->in->path);
+    tide__replay *from = &both[0], *to = &both[1];
+    tide_status st = tide__replay_init(from);
+    if (st == TIDE_OK) st = tide__replay_init(to);
+    const void *data = sqlite3_column_blob(row, 2);
+    if (st == TIDE_OK) st = tide__snapshot_decode(data, (size_t)sqlite3_column_bytes(row, 2), from);
+    if (st == TIDE_OK) st = read_series(r->in, to, NULL, err);
+    if (st == TIDE_OK) st = rename_blocks(r, from, to, err);
+    if (st == TIDE_OK) {
+        const tide__replay old = *r->out;
+        *r->out = *to;
+        *to = old;
+        r->event_id = id;
+        r->t_ns = t_ns;
+    }
+    tide__replay_deinit(from);
+    tide__replay_deinit(to);
+    tide_host_free(both);
+    return st == TIDE_ERR_NOMEM ? TIDE_FAIL(err, st, "no memory to recover '%s'", r->in->path) : st;
+}
+
+tide_status tide__recover_snapshot(tide__in *in, tide__names *names, int64_t lo, int64_t hi, tide__replay *out,
+                                   int64_t *event_id, int64_t *t_ns, tide_error *err) {
+    snapshot_reader r = {.in = in, .names = names, .hi = hi, .out = out};
+    if (tide__replay_init(out) != TIDE_OK) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to recover '%s'", in->path);
+    const tide__in before = *in; // snapshots are made anew
+    tide_status st = tide__in_each(in, "snapshot", "event_id", "event_id, t_ns, data", take_snapshot, &r, err);
+    in->n_lost_rows = before.n_lost_rows;
+    in->n_lost_spots = before.n_lost_spots;
+    *event_id = r.event_id >= lo ? r.event_id : 0;
+    *t_ns = r.t_ns;
+    return st;
+}
+
+// ---- leaves ----
+
+typedef struct leaf_reader {
+    tide__in *in;
+    tide__out *out;
+    int64_t last_event;
+    tide_id_map series; ///< of tide__renamed: number in the file that is read -> index in the replay
+} leaf_reader;
+
+static tide_status take_leaf(void *ctx, sqlite3_stmt *row, tide_error *err) {
+    leaf_reader *r = ctx;
+    int64_t v[12];
+    for (int i = 0; i < 12; i++)
+        if (!tide__in_number(row, i, 0, INT64_MAX, &v[i])) return TIDE_ERR_BAD_INPUT;
+    if (v[2] > r->last_event) return TIDE_OK;
+    const int64_t series = v[0] == 0 ? 0 : tide__in_renamed(&r->series, v[0]);
+    const bool good = (v[0] == 0 || series > 0) && v[1] >= 1 && v[2] >= v[1] && v[4] >= v[3] && v[5] <= v[6] &&
+                      v[7] >= v[1] && v[7] <= v[2] && v[8] >= v[3] && v[8] <= v[4] && v[10] >= v[5] && v[10] <= v[6] &&
+                      v[11] <= v[9];
+    if (!good) return TIDE_ERR_BAD_INPUT;
+    const tide__leaf leaf = {.series = (int32_t)series,
+                             .first_event = v[1],
+                             .last_event = v[2],
+                             .begin_ns = v[3],
+                             .end_ns = v[4],
+                             .min_bytes = v[5],
+                             .max_bytes = v[6],
+                             .max_event = v[7],
+                             .max_ns = v[8],
+                             .max_reserved_bytes = v[9],
+                             .last_bytes = v[10],
+                             .last_reserved_bytes = v[11]};
+    const tide__sql *s;
+    TIDE_TRY(tide__out_sql(r->out, &s, err));
+    return tide__store_write_leaves(r->out->store, &r->out->replay, &leaf, 1, err);
+}
+
+tide_status tide__recover_past(tide__in *in, tide__out *out, int64_t last_event, tide_error *err) {
+    leaf_reader r = {.in = in, .out = out, .last_event = last_event, .series = TIDE_ID_MAP(tide__renamed)};
+    tide_status st = read_series(in, &out->replay, &r.series, err);
+    if (st == TIDE_OK)
+        st = tide__in_each_by_key(in, "leaf", "series, first_event",
+                                  "series, first_event, last_event, begin_ns, end_ns, min_bytes, max_bytes, max_event, "
+                                  "max_ns, max_reserved_bytes, last_bytes, last_reserved_bytes",
+                                  take_leaf, &r, err);
+    tide_id_map_deinit(&r.series);
+    return st;
+}
+
+// ---- problems ----
+
+enum { PROBLEM_OF_FEED = 100 }; ///< problems of table problem from here on are not those of an event
+
+typedef struct problem_reader {
+    tide__in *in;
+    tide__out *out;
+    int64_t last_event; ///< of those that are not there any more
+    sqlite3_stmt *insert;
+} problem_reader;
+
+static tide_status take_problem(void *ctx, sqlite3_stmt *row, tide_error *err) {
+    problem_reader *r = ctx;
+    int64_t event, problem;
+    if (!tide__in_number(row, 1, 0, INT64_MAX, &event) || !tide__in_number(row, 2, 1, INT32_MAX, &problem) ||
+        sqlite3_column_type(row, 3) != SQLITE_TEXT)
+        return TIDE_ERR_BAD_INPUT;
+    if (event > r->last_event && problem < PROBLEM_OF_FEED) return TIDE_OK; // found again when the event was told
+    sqlite3_bind_int64(r->insert, 1, event < r->out->last_event ? event : r->out->last_event);
+    sqlite3_bind_int64(r->insert, 2, problem);
+    tide__sql_bind_text(r->insert, 3, tide__sql_text(row, 3));
+    return tide__sql_run(tide__store_sql(r->out->store), r->insert, err);
+}
+
+tide_status tide__recover_problems(tide__in *in, tide__out *out, int64_t last_event, tide_error *err) {
+    problem_reader r = {.in = in, .out = out, .last_event = last_event};
+    const tide__sql *s;
+    TIDE_TRY(tide__out_sql(out, &s, err));
+    TIDE_TRY(tide__sql_prepare(s, "INSERT INTO problem(event_id, problem, what) VALUES(?, ?, ?)", &r.insert, err));
+    const tide_status st = tide__in_each(in, "problem", "id", "id, event_id, problem, what", take_problem, &r, err);
+    sqlite3_finalize(r.insert);
+    return st;
+}

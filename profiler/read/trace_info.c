@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+//
+// A trace in numbers. See tide_trace_get_info in query.h.
+#include <string.h>
+#include <sys/stat.h>
+
+#include "core/base/text.h"
+#include "profiler/read/moments_internal.h"
+
+static tide_status count(const tide_trace *t, const char *query, uint64_t *out, tide_error *err) {
+    int64_t n;
+    TIDE_TRY(tide__sql_int(&t->sql, query, 0, &n, err));
+    if (n < 0) return tide__trace_bad_row(t, "meta", n, err);
+    *out = (uint64_t)n;
+    return TIDE_OK;
+}
+
+/// The file and its write-ahead log.
+static tide_status file_bytes(const tide_trace *t, uint64_t *out, tide_error *err) {
+    tide_text log = {0};
+    struct stat info;
+    *out = stat(t->path, &info) == 0 ? (uint64_t)info.st_size : 0;
+    tide_text_addf(&log, "%s-wal", t->path);
+    if (log.failed) return tide__trace_no_memory(t, "name", err);
+    if (stat(tide_text_str(&log), &info) == 0) *out += (uint64_t)info.st_size;
+    tide_text_deinit(&log);
+    return TIDE_OK;
+}
+
+static tide_status count_events(tide_trace *t, tide_trace_info *out, tide_error *err) {
+    uint64_t in_chunks = 0;
+    const uint64_t kept = (uint64_t)(t->last_event - t->first_event + 1);
+    TIDE_TRY(count(t, "SELECT sum(1) FROM main.event_chunk", &out->n_chunks, err));
+    TIDE_TRY(count(t, "SELECT sum(last_event - first_event + 1) FROM main.event_chunk", &in_chunks, err));
+    out->n_events = (uint64_t)t->last_event;
+    out->n_rows = in_chunks < kept ? kept - in_chunks : 0;
+    out->first_kept_event = (uint64_t)t->first_event;
+    out->begin_ns = (uint64_t)t->begin_ns;
+    out->end_ns = (uint64_t)t->end_ns;
+    if (t->first_event > 1 && t->series[0].n_leaves > 0) out->begin_ns = (uint64_t)t->series[0].leaves[0].begin_ns;
+    return TIDE_OK;
+}
+
+/// Blocks by the table of the end; while that is not there, or events were dropped, by what the producers counted.
+static tide_status count_blocks(tide_trace *t, tide_trace_info *out, tide_error *err) {
+    const bool counted = t->state != TIDE_TRACE_RECORDING && t->first_event == 1;
+    if (counted) {
+        int64_t n;
+        TIDE_TRY(tide__trace_meta_number(t, "n_blocks", &n, err));
+        out->n_blocks = n > 0 ? (uint64_t)n : 0;
+    } else {
+        TIDE_TRY(count(t, "SELECT sum(n_allocs) FROM main.total", &out->n_blocks, err));
+    }
+    const tide__replay *r;
+    TIDE_TRY(tide__trace_state_after(t, t->last_event, &r, err));
+    out->n_leaked = tide__replay_n_live(r);
+    return TIDE_OK;
+}
+
+tide_status tide_trace_get_info(tide_trace *t, tide_trace_info *out, tide_error *err) {
+    tide_trace_info info = {.state = t->state};
+    uint64_t n_processes = 0, n_threads = 0, n_runs = 0;
+    if (t->state != TIDE_TRACE_COMPLETE) {
+        const tide_status st = tide_trace_meta(t, "reason", info.reason, sizeof info.reason, err);
+        if (st != TIDE_OK && st != TIDE_ERR_NOT_FOUND) return st;
+        if (st == TIDE_ERR_NOT_FOUND && err != NULL) tide_error_clear(err);
+    }
+    TIDE_TRY(count_events(t, &info, err));
+    TIDE_TRY(count_blocks(t, &info, err));
+    TIDE_TRY(file_bytes(t, &info.file_bytes, err));
+    TIDE_TRY(count(t, "SELECT sum(n_lost) FROM main.position", &info.n_lost, err));
+    TIDE_TRY(count(t, "SELECT sum(1) FROM main.problem", &info.n_problems, err));
+    TIDE_TRY(count(t, "SELECT sum(1) FROM main.process", &n_processes, err));
+    TIDE_TRY(count(t, "SELECT sum(1) FROM main.thread", &n_threads, err));
+    TIDE_TRY(count(t, "SELECT sum(1) FROM main.run", &n_runs, err));
+    info.n_processes = (uint32_t)n_processes;
+    info.n_threads = (uint32_t)n_threads;
+    info.n_runs = (uint32_t)n_runs;
+    *out = info;
+    return TIDE_OK;
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+//
+// The inside of an open trace, shared by the files of the query side. Private to profiler/.
+//
+//     events   1 ......... first_event ............ leaf_event ..... last_event
+//              dropped      kept: rows or chunks                      what came later is not seen until refresh
+//     leaves   |-----------|-----|-----|-----|-----|  of the file    |--|  of the tail, made here by replay
+//     snapshots            s           s       s
+//
+// A statement never stays open between two questions: an open one would keep the write-ahead log of a trace that grows
+// from being folded in. What belongs together is read in one transaction, and last_event bounds everything else.
+#ifndef TIDE_PROFILER_TRACE_INTERNAL_H
+#define TIDE_PROFILER_TRACE_INTERNAL_H
+
+#include "core/base/text.h"
+#include "profiler/drain/replay.h"
+#include "profiler/query.h"
+#include "profiler/store/cursor.h"
+#include "profiler/store/leaf.h"
+#include "profiler/store/sql.h"
+
+typedef struct tide__trace_scope {
+    const char *name; ///< borrowed from the texts; "" for none
+    int64_t step;     ///< -1: none
+} tide__trace_scope;
+
+/// The small tables of the file by their numbers. They only grow, and a text stays where it is until close.
+typedef struct tide__trace_names {
+    const char **texts; ///< [n_texts], index = number; [0] and numbers that are not there are ""
+    size_t n_texts, cap_texts;
+    tide__trace_scope *scopes; ///< [n_scopes], the same
+    size_t n_scopes, cap_scopes;
+    const char **devices; ///< [n_devices], the same
+    size_t n_devices, cap_devices;
+    struct tide__text_page *pages; ///< the texts themselves; owned
+} tide__trace_names;
+
+/// One (device, kind), or the sum of all (place 0).
+typedef struct tide__trace_series {
+    int64_t id; ///< in the file; -1: met in the tail only
+    int16_t device;
+    uint8_t kind;
+    bool is_loaded;
+    tide__leaf *leaves; ///< [n_leaves], owned: n_fixed of the file, then those of the tail
+    size_t n_leaves, cap_leaves, n_fixed;
+} tide__trace_series;
+
+/// What happens behind the last leaf of the file.
+typedef struct tide__trace_tail {
+    bool is_on;          ///< false: the leaves of the file reach to the end
+    tide__replay replay; ///< after last_event
+    tide__leaves leaves;
+} tide__trace_tail;
+
+/// The part of a trace that a run covers; run 0 is the whole of it.
+typedef struct tide__span {
+    int64_t first_event, last_event; ///< last < first: nothing happened
+    uint64_t begin_ns, end_ns;
+} tide__span;
+
+typedef struct tide__row_reader tide__row_reader;
+
+typedef struct tide__snapshot_place {
+    int64_t event_id, t_ns;
+} tide__snapshot_place;
+
+struct tide_trace {
+    tide__sql sql; ///< path as the caller gave it
+    char *path;    ///< owned, the same
+    tide_trace_state state;
+    bool was_recorded;    ///< while it was open
+    bool has_temp_tables; ///< tables block and step of an unfinished trace, made as TEMP tables of this connection
+    bool has_problem_events;
+    int64_t first_event, last_event; ///< kept events; 1, 0: none
+    int64_t begin_ns, end_ns;        ///< of the first kept and the last event; 0, 0: none
+    int64_t leaf_event;              ///< where the leaves of the file end
+    tide__trace_names names;
+
+    tide__trace_series *series; ///< [n_series], owned; [0] is the sum
+    size_t n_series, cap_series;
+    tide__trace_tail tail;
+    struct tide__curve **curves; ///< [n_curves] that were asked for, owned
+    size_t n_curves, cap_curves;
+
+    tide__snapshot_place *snapshots; ///< [n_snapshots], owned, by event
+    size_t n_snapshots, cap_snapshots;
+    int64_t *problem_events; ///< [n_problem_events], owned, in order; read with has_problem_events
+    size_t n_problem_events, cap_problem_events;
+
+    tide__cursor *cursor;   ///< NULL until somebody reads events
+    tide__row_reader *rows; ///< the same
+    struct {
+        bool has_memory; ///< `replay` was made
+        bool is_on;      ///< it stands at an event
+        tide__replay replay;
+    } at;                              ///< the last moment that was asked for: the next one is often near
+    tide_text snapshot;                ///< bytes of the last one that was read
+    struct tide__stretch_cache *cache; ///< decoded stretches; NULL until there is one
+};
+
+// ---- trace_open.c ----
+
+/// A read-only connection that trusts nothing in the file.
+tide_status tide__trace_connect(const char *path, sqlite3 **db, tide_error *err) TIDE_NODISCARD;
+/// TIDE_ERR_BAD_INPUT: "cannot read 'path'", with the file as the place; the caller adds a note.
+tide_status tide__trace_damaged(const tide_trace *t, tide_error *err);
+/// TIDE_ERR_BAD_INPUT: a row of `table` that no recorder wrote.
+tide_status tide__trace_bad_row(const tide_trace *t, const char *table, int64_t id, tide_error *err);
+tide_status tide__trace_no_memory(const tide_trace *t, const char *what, tide_error *err);
+/// TIDE_ERR_NOT_FOUND: the events that would tell were dropped to keep the file small.
+tide_status tide__trace_dropped(const tide_trace *t, tide_error *err);
+
+// ---- trace_content.c ----
+
+/// The tables are those of this version.
+tide_status tide__trace_check_tables(const tide_trace *t, tide_error *err) TIDE_NODISCARD;
+/// What meta says and what is there; see tide_trace_open. `every`: row by row however many there are.
+tide_status tide__trace_check_content(tide_trace *t, bool every, tide_error *err) TIDE_NODISCARD;
+/// A number of table meta; absent or no number: damaged.
+tide_status tide__trace_meta_number(tide_trace *t, const char *key, int64_t *out, tide_error *err) TIDE_NODISCARD;
+
+// ---- trace_load.c ----
+
+/// Read what the questions need; again after a change. In one transaction. *grew may be NULL.
+tide_status tide__trace_load(tide_trace *t, bool *grew, tide_error *err) TIDE_NODISCARD;
+/// Gives everything back that tide__trace_load made.
+void tide__trace_unload(tide_trace *t);
+/// Put the last snapshot at or before `event_id` into the empty replay `r`, whose last_event becomes that of the
+/// snapshot; none and nothing dropped: the empty state before event 1. TIDE_ERR_NOT_FOUND when it was dropped.
+tide_status tide__trace_read_snapshot(tide_trace *t, int64_t event_id, tide__replay *r, tide_error *err) TIDE_NODISCARD;
+/// Leaves of a series, from the file when nobody has asked before.
+tide_status tide__trace_series_load(tide_trace *t, tide__trace_series *s, tide_error *err) TIDE_NODISCARD;
+/// The place of (device, kind) in t->series; SIZE_MAX: there is none.
+size_t tide__trace_series_find(const tide_trace *t, int16_t device, uint8_t kind);
+/// Make sure that tables block and step can be asked.
+tide_status tide__trace_need_tables(tide_trace *t, tide_error *err) TIDE_NODISCARD;
+
+// ---- trace_names.c ----
+
+/// Take in what is new in tables name, scope and device.
+tide_status tide__trace_names_load(tide_trace *t, tide_error *err) TIDE_NODISCARD;
+void tide__trace_names_deinit(tide__trace_names *n);
+/// "" for 0 and for numbers that are not there.
+const char *tide__trace_text(const tide_trace *t, int64_t id);
+const char *tide__trace_device(const tide_trace *t, int64_t id);
+/// The number of a device's name; 0: there is none.
+int64_t tide__trace_device_find(const tide_trace *t, const char *name);
+tide__trace_scope tide__trace_scope_of(const tide_trace *t, int64_t id);
+
+// ---- query.c ----
+
+/// TIDE_ERR_NOT_FOUND for a run that is not there. A run whose beginning was dropped begins with the first event that
+/// is left.
+tide_status tide__trace_span(tide_trace *t, int64_t run_id, tide__span *out, tide_error *err) TIDE_NODISCARD;
+/// The plan of a run, NULL when it has none.
+tide_status tide__trace_plan_or_null(tide_trace *t, int64_t run_id, tide_memory_plan **out,
+                                     tide_error *err) TIDE_NODISCARD;
+/// Copy text into a fixed field, cut between two characters when it is too long.
+void tide__trace_copy_text(char *out, size_t out_bytes, const char *text);
+
+#endif

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+//
+// Names of an open trace: texts, scopes and devices by their numbers. See trace_internal.h.
+//
+// Texts lie in pages that never move, so that whoever was given one may keep it while the trace grows:
+//
+//     page -> | next | used, size | a l l o c 0 c o n v 0 ... |
+#include <string.h>
+
+#include "core/base/host_alloc.h"
+#include "profiler/read/trace_internal.h"
+
+enum {
+    PAGE_BYTES = 65536,
+    MAX_HOLE = 1 << 16, // numbers that may be left out before the next one: a recovered trace has holes
+};
+
+typedef struct tide__text_page {
+    struct tide__text_page *next;
+    size_t used, size;
+    char bytes[];
+} text_page;
+
+/// A copy that lives as long as the trace; NULL without memory.
+static const char *keep_text(tide__trace_names *n, const char *text) {
+    const size_t len = strlen(text) + 1;
+    if (len == 1) return "";
+    text_page *page = n->pages;
+    if (page == NULL || page->size - page->used < len) {
+        const size_t size = len > PAGE_BYTES ? len : PAGE_BYTES;
+        page = tide_host_alloc(sizeof *page + size);
+        if (page == NULL) return NULL;
+        *page = (text_page){.next = n->pages, .size = size};
+        n->pages = page;
+    }
+    char *copy = memcpy(page->bytes + page->used, text, len);
+    page->used += len;
+    return copy;
+}
+
+void tide__trace_names_deinit(tide__trace_names *n) {
+    for (text_page *page = n->pages, *next; page != NULL; page = next) {
+        next = page->next;
+        tide_host_free(page);
+    }
+    tide_host_free(n->texts);
+    tide_host_free(n->scopes);
+    tide_host_free(n->devices);
+    *n = (tide__trace_names){0};
+}
+
+// ---- one table ----
+
+/// Take a row whose number is `id`; false: no memory.
+typedef bool (*take_row_fn)(tide__trace_names *n, sqlite3_stmt *stmt, size_t id);
+
+static bool take_text(tide__trace_names *n, sqlite3_stmt *stmt, size_t id) {
+    if (tide_host_grow(&n->texts, &n->cap_texts, id + 1, sizeof *n->texts) != TIDE_OK) return false;
+    const char *text = keep_text(n, tide__sql_text(stmt, 1));
+    if (text == NULL) return false;
+    while (n->n_texts < id) n->texts[n->n_texts++] = "";
+    n->texts[n->n_texts++] = text;
+    return true;
+}
+
+static bool take_device(tide__trace_names *n, sqlite3_stmt *stmt, size_t id) {
+    if (tide_host_grow(&n->devices, &n->cap_devices, id + 1, sizeof *n->devices) != TIDE_OK) return false;
+    const char *text = keep_text(n, tide__sql_text(stmt, 1));
+    if (text == NULL) return false;
+    while (n->n_devices < id) n->devices[n->n_devices++] = "";
+    n->devices[n->n_devices++] = text;
+    return true;
+}
+
+static bool take_scope(tide__trace_names *n, sqlite3_stmt *stmt, size_t id) {
+    if (tide_host_grow(&n->scopes, &n->cap_scopes, id + 1, sizeof *n->scopes) != TIDE_OK) return false;
+    while (n->n_scopes < id) n->scopes[n->n_scopes++] = (tide__trace_scope){.name = "", .step = -1};
+    uint64_t name_id = 0, step = 0;
+    const bool has_name = tide__sql_u64(stmt, 1, &name_id) && name_id < n->n_texts;
+    const bool has_step = tide__sql_u64(stmt, 2, &step);
+    n->scopes[n->n_scopes++] =
+        (tide__trace_scope){.name = has_name ? n->texts[name_id] : "", .step = has_step ? (int64_t)step : -1};
+    return true;
+}
+
+/// The rows behind number n_known - 1, where 0 stands for none.
+static tide_status take_rows(tide_trace *t, const char *table, const char *query, size_t n_known, take_row_fn take,
+                             tide_error *err) {
+    sqlite3_stmt *stmt;
+    TIDE_TRY(tide__sql_prepare(&t->sql, query, &stmt, err));
+    sqlite3_bind_int64(stmt, 1, n_known > 0 ? (int64_t)n_known - 1 : 0);
+    tide_status st;
+    bool has_row;
+    int64_t last = n_known > 0 ? (int64_t)n_known - 1 : 0;
+    while ((st = tide__sql_step(&t->sql, stmt, &has_row, err)) == TIDE_OK && has_row) {
+        const int64_t id = sqlite3_column_int64(stmt, 0);
+        if (id <= last || id - last > MAX_HOLE || id > INT32_MAX) {
+            st = tide__trace_bad_row(t, table, id, err);
+        } else if (!take(&t->names, stmt, (size_t)id)) {
+            st = tide__trace_no_memory(t, "names", err);
+        }
+        if (st != TIDE_OK) break;
+        last = id;
+    }
+    sqlite3_finalize(stmt);
+    return st;
+}
+
+tide_status tide__trace_names_load(tide_trace *t, tide_error *err) {
+    const tide__trace_names *n = &t->names;
+    TIDE_TRY(take_rows(t, "name", "SELECT id, text FROM name WHERE id > ? ORDER BY id", n->n_texts, take_text, err));
+    TIDE_TRY(take_rows(t, "scope", "SELECT id, name_id, step FROM scope WHERE id > ? ORDER BY id", n->n_scopes,
+                       take_scope, err));
+    return take_rows(t, "device", "SELECT id, name FROM device WHERE id > ? ORDER BY id", n->n_devices, take_device,
+                     err);
+}
+
+// ---- by number ----
+
+const char *tide__trace_text(const tide_trace *t, int64_t id) {
+    return id > 0 && (uint64_t)id < t->names.n_texts ? t->names.texts[id] : "";
+}
+
+const char *tide__trace_device(const tide_trace *t, int64_t id) {
+    return id > 0 && (uint64_t)id < t->names.n_devices ? t->names.devices[id] : "";
+}
+
+int64_t tide__trace_device_find(const tide_trace *t, const char *name) {
+    for (size_t i = 1; i < t->names.n_devices; i++)
+        if (strcmp(t->names.devices[i], name) == 0) return (int64_t)i;
+    return 0;
+}
+
+tide__trace_scope tide__trace_scope_of(const tide_trace *t, int64_t id) {
+    if (id > 0 && (uint64_t)id < t->names.n_scopes) return t->names.scopes[id];
+    return (tide__trace_scope){.name = "", .step = -1};
+}

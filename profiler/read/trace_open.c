@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: MIT
+//
+// Opening a trace: is it one, can this version read it, does somebody still write it. See query.h.
+//
+// A trace may come from anywhere. Nothing in it is trusted: its tables must be the very ones of schema.c (a view of the
+// same name could compute for ever), its views and triggers are never used, and every number is checked where it is
+// read.
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "core/base/host_alloc.h"
+#include "core/base/log.h"
+#include "core/base/text.h"
+#include "profiler/drain/drain.h"
+#include "profiler/read/moments_internal.h"
+#include "profiler/store/schema.h"
+
+enum {
+    MAX_VALUE_BYTES = 1 << 24, // longest text of a trace that is read
+    WAIT_MS = 10000            // for a recorder that turns the trace into one plain file
+};
+
+// ---- by content ----
+
+static uint32_t big_endian(const unsigned char *p) {
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+// Source: https://www.sqlite.org/fileformat2.html, 1.3: text at 0, user version at 60, application id at 68.
+static bool is_sqlite(const unsigned char *head, size_t n) {
+    return n >= 100 && memcmp(head, "SQLite format 3", 16) == 0;
+}
+
+bool tide_trace_recognise(const void *head, size_t n_bytes) {
+    const unsigned char *bytes = head;
+    return is_sqlite(bytes, n_bytes) && big_endian(bytes + 68) == TIDE__TRACE_APPLICATION_ID;
+}
+
+static tide_status not_a_trace(const char *path, const char *why, tide_error *err) {
+    const tide_status st = TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "'%s' is not a tidemark trace", path);
+    tide_error_where(err, "%s", path);
+    tide_error_note(err, "%s", why);
+    return st;
+}
+
+static tide_status check_version(const char *path, uint32_t version, tide_error *err) {
+    if (version == TIDE__TRACE_VERSION) return TIDE_OK;
+    const tide_status st =
+        TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "cannot read '%s': trace version %" PRIu32, path, version);
+    tide_error_where(err, "%s", path);
+    tide_error_note(err, "this tidemark reads version %d", (int)TIDE__TRACE_VERSION);
+    if (version > TIDE__TRACE_VERSION) {
+        tide_error_hint(err, "a newer tidemark wrote it: read it with that one");
+    } else {
+        tide_error_hint(err, "tidemark trace %s --convert -o NEW.db", path);
+    }
+    return st;
+}
+
+static tide_status check_head(const char *path, tide_error *err) {
+    struct stat info;
+    if (stat(path, &info) != 0) return TIDE_FAIL(err, TIDE_ERR_IO, "cannot open '%s': %s", path, strerror(errno));
+    if (S_ISDIR(info.st_mode)) return TIDE_FAIL(err, TIDE_ERR_IO, "cannot open '%s': it is a directory", path);
+    if (!S_ISREG(info.st_mode)) return TIDE_FAIL(err, TIDE_ERR_IO, "cannot open '%s': it is not a regular file", path);
+    FILE *f = fopen(path, "rb");
+    if (f == NULL) return TIDE_FAIL(err, TIDE_ERR_IO, "cannot open '%s': %s", path, strerror(errno));
+    unsigned char head[TIDE_TRACE_HEAD_BYTES] = {0};
+    const size_t n = fread(head, 1, sizeof head, f);
+    const bool failed = ferror(f) != 0;
+    fclose(f);
+    if (failed) return TIDE_FAIL(err, TIDE_ERR_IO, "cannot read '%s'", path);
+    if (n == 0) return not_a_trace(path, "the file is empty", err);
+    if (!is_sqlite(head, n)) return not_a_trace(path, "it is no SQLite database", err);
+    if (!tide_trace_recognise(head, n)) return not_a_trace(path, "it is an SQLite database of another program", err);
+    return check_version(path, big_endian(head + 60), err);
+}
+
+/// SQLite opens what is called like its logs, and would wait for ever for somebody to write into a pipe.
+static tide_status check_beside(const char *path, tide_error *err) {
+    static const char *const endings[] = {"-journal", "-wal", "-shm"};
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        struct stat info;
+        tide_text name = {0};
+        tide_text_addf(&name, "%s%s", path, endings[i]);
+        const bool is_other = !name.failed && stat(name.data, &info) == 0 && !S_ISREG(info.st_mode);
+        const bool failed = name.failed;
+        tide_text_deinit(&name);
+        if (failed) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to open '%s'", path);
+        if (is_other)
+            return TIDE_FAIL(err, TIDE_ERR_IO, "cannot open '%s': '%s%s' is not a regular file", path, path,
+                             endings[i]);
+    }
+    return TIDE_OK;
+}
+
+// ---- errors ----
+
+tide_status tide__trace_damaged(const tide_trace *t, tide_error *err) {
+    const tide_status st = TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "cannot read '%s'", t->path);
+    tide_error_where(err, "%s", t->path);
+    return st;
+}
+
+tide_status tide__trace_bad_row(const tide_trace *t, const char *table, int64_t id, tide_error *err) {
+    const tide_status st = tide__trace_damaged(t, err);
+    tide_error_where(err, "%s: table %s, id %" PRId64, t->path, table, id);
+    tide_error_note(err, "damaged: a value is outside its range");
+    return st;
+}
+
+tide_status tide__trace_no_memory(const tide_trace *t, const char *what, tide_error *err) {
+    return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the %s of '%s'", what, t->path);
+}
+
+tide_status tide__trace_dropped(const tide_trace *t, tide_error *err) {
+    const tide_status st = TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "'%s' does not hold these events any more", t->path);
+    tide_error_note(err, "the oldest were dropped to keep the file small: the first one left is number %" PRId64,
+                    t->first_event);
+    return st;
+}
+
+// ---- the connection ----
+
+static void distrust(sqlite3 *db) {
+    sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL); // of the file; those of the connection stay allowed
+    sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+    sqlite3_limit(db, SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES);
+    sqlite3_busy_timeout(db, WAIT_MS);
+    sqlite3_exec(db, "PRAGMA cell_size_check = ON", NULL, NULL, NULL);
+}
+
+static tide_status connect_to(const char *name, bool is_uri, const char *path, sqlite3 **db, tide_error *err) {
+    const int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | (is_uri ? SQLITE_OPEN_URI : 0);
+    tide__sql s = {.path = path};
+    int rc = sqlite3_open_v2(name, &s.db, flags, NULL);
+    if (rc == SQLITE_OK) {
+        distrust(s.db);
+        tide__sql_guard(s.db, true);
+        rc = sqlite3_exec(s.db, "SELECT 1 FROM sqlite_schema", NULL, NULL, NULL);
+    }
+    if (rc == SQLITE_OK) {
+        *db = s.db;
+        return TIDE_OK;
+    }
+    const tide_status st = tide__sql_fail(&s, rc, "open", err);
+    sqlite3_close(s.db);
+    return st;
+}
+
+/// A trace with a write-ahead log needs a small file beside it even to be read. Where none can be made, it is read as
+/// if nobody could change it, without the log.
+static tide_status connect_without_log(const char *path, sqlite3 **db, tide_error *err) {
+    tide_text uri = {0};
+    tide_text_add(&uri, "file:");
+    if (path[0] != '/') tide_text_add(&uri, "./");
+    for (const char *p = path; *p != '\0'; p++) {
+        if (*p == '%' || *p == '?' || *p == '#') {
+            tide_text_addf(&uri, "%%%02X", (unsigned)(unsigned char)*p);
+        } else {
+            tide_text_add_n(&uri, p, 1);
+        }
+    }
+    tide_text_add(&uri, "?immutable=1");
+    const tide_status st = uri.failed ? TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to open '%s'", path)
+                                      : connect_to(tide_text_str(&uri), true, path, db, err);
+    tide_text_deinit(&uri);
+    return st;
+}
+
+tide_status tide__trace_connect(const char *path, sqlite3 **db, tide_error *err) {
+    char *name = tide__sql_file_name(path);
+    if (name == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to open '%s'", path);
+    tide_error why = TIDE_ERROR_INIT;
+    tide_status st = connect_to(name, false, path, db, &why);
+    tide_host_free(name);
+    if (st == TIDE_ERR_IO && connect_without_log(path, db, NULL) == TIDE_OK) {
+        tide_log(TIDE_LOG_WARN, "'%s' is read without its write-ahead log: %s", path, why.msg);
+        return TIDE_OK;
+    }
+    if (st != TIDE_OK && err != NULL) *err = why;
+    return st;
+}
+
+// ---- open ----
+
+/// The trace says that it is being recorded. Nobody does: finish it from what lies beside it.
+static tide_status look_for_recorder(tide_trace *t, tide_error *err) {
+    char state[32] = "";
+    const tide_status has_state = tide_trace_meta(t, "state", state, sizeof state, err);
+    if (has_state != TIDE_OK && has_state != TIDE_ERR_NOT_FOUND) return has_state;
+    if (strcmp(state, TIDE__STATE_RECORDING) != 0) return TIDE_OK;
+    bool unfinished, in_use;
+    tide_error why = TIDE_ERROR_INIT;
+    tide_status st = tide__drain_look(t->path, &unfinished, &in_use, &why);
+    if (st == TIDE_OK && (in_use || !unfinished)) return TIDE_OK;
+    sqlite3_close(t->sql.db); // the file becomes a plain one only when nobody has it open
+    t->sql.db = NULL;
+    if (st == TIDE_OK) {
+        st = tide__drain_recover(t->path, &why);
+        if (st == TIDE_OK) tide_log(TIDE_LOG_INFO, "finished '%s', the trace of a program that was killed", t->path);
+    }
+    if (st != TIDE_OK) tide_log(TIDE_LOG_WARN, "'%s' is unfinished and stays so: %s", t->path, why.msg);
+    TIDE_TRY(tide__trace_connect(t->path, &t->sql.db, err));
+    return st == TIDE_ERR_NOMEM ? TIDE_FAIL(err, st, "no memory to open '%s'", t->path) : TIDE_OK;
+}
+
+static tide_status open_whole(tide_trace *t, tide_error *err) {
+    TIDE_TRY(tide__trace_connect(t->path, &t->sql.db, err));
+    TIDE_TRY(tide__trace_check_tables(t, err));
+    TIDE_TRY(look_for_recorder(t, err));
+    TIDE_TRY(tide__trace_load(t, NULL, err));
+    return tide__trace_check_content(t, false, err);
+}
+
+tide_status tide_trace_open(const char *path, tide_trace **out, tide_error *err) {
+    TIDE_TRY(check_head(path, err));
+    TIDE_TRY(check_beside(path, err));
+    tide_trace *t = tide_host_calloc(1, sizeof *t);
+    char *copy = tide_host_strdup(path);
+    if (t == NULL || copy == NULL) {
+        tide_host_free(t);
+        tide_host_free(copy);
+        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to open '%s'", path);
+    }
+    t->path = copy;
+    t->sql.path = copy;
+    const tide_status st = open_whole(t, err);
+    if (st != TIDE_OK) {
+        tide_trace_close(t);
+        return st;
+    }
+    *out = t;
+    return TIDE_OK;
+}
+
+tide_status tide_trace_refresh(tide_trace *t, bool *grew, tide_error *err) {
+    if (grew != NULL) *grew = false;
+    return t->state == TIDE_TRACE_RECORDING ? tide__trace_load(t, grew, err) : TIDE_OK;
+}
+
+/// A recorder that finished while somebody looked on could not make one plain file of it. Whoever closes it last does,
+/// when nobody minds.
+static void make_plain(const tide_trace *t) {
+    char *name = tide__sql_file_name(t->path);
+    sqlite3 *db = NULL;
+    if (name != NULL && sqlite3_open_v2(name, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) == SQLITE_OK) {
+        distrust(db);
+        sqlite3_busy_timeout(db, 0);
+        sqlite3_exec(db, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL);
+    }
+    sqlite3_close(db);
+    tide_host_free(name);
+}
+
+void tide_trace_close(tide_trace *t) {
+    if (t == NULL) return;
+    tide__trace_unload(t);
+    sqlite3_close(t->sql.db);
+    if (t->was_recorded && t->state != TIDE_TRACE_RECORDING) make_plain(t);
+    tide_host_free(t->path);
+    tide_host_free(t);
+}
+
+tide_status tide_trace_meta(tide_trace *t, const char *key, char *buf, size_t buf_bytes, tide_error *err) {
+    sqlite3_stmt *stmt;
+    TIDE_TRY(tide__sql_prepare(&t->sql, "SELECT value FROM main.meta WHERE key = ?", &stmt, err));
+    tide__sql_bind_text(stmt, 1, key);
+    bool has_row;
+    tide_status st = tide__sql_step(&t->sql, stmt, &has_row, err);
+    if (st == TIDE_OK && has_row) {
+        tide__trace_copy_text(buf, buf_bytes, tide__sql_text(stmt, 0));
+    } else if (st == TIDE_OK) {
+        st = TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "'%s' has no meta '%s'", t->path, key);
+    }
+    sqlite3_finalize(stmt);
+    return st;
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+//
+// A collector process for one recorder: the program is started as "PROGRAM collect TRACE ..." and says through a pipe
+// when it has taken the feed. It keeps standard error, where it has something to say, and nothing else of ours.
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/base/text.h"
+#include "profiler/recorder_internal.h"
+
+enum { READY_FD = 3, PATIENCE_MS = 10000, MAX_ARGS = 16 };
+
+extern char **environ;
+
+typedef struct command {
+    char form[16], max_bytes[24], batch_events[24], ready_fd[8];
+    char *args[MAX_ARGS];
+} command;
+
+static void add(command *c, size_t *n, const char *arg) { c->args[(*n)++] = (char *)(uintptr_t)arg; }
+
+static void make_command(command *c, const tide_recorder *r, const char *program) {
+    static const char *const forms[] = {
+        [TIDE_RECORD_AUTO] = "auto", [TIDE_RECORD_ROWS] = "rows", [TIDE_RECORD_CHUNKS] = "chunks"};
+    *c = (command){0};
+    snprintf(c->form, sizeof c->form, "%s", forms[r->opt.form]);
+    snprintf(c->max_bytes, sizeof c->max_bytes, "%" PRIu64, r->opt.max_bytes);
+    snprintf(c->batch_events, sizeof c->batch_events, "%zu", r->opt.batch_events);
+    snprintf(c->ready_fd, sizeof c->ready_fd, "%d", READY_FD);
+    const char *const args[] = {program, "collect",     r->path,      "--ready-fd",     c->ready_fd,    "--form",
+                                c->form, "--max-bytes", c->max_bytes, "--batch-events", c->batch_events};
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof args / sizeof args[0]; i++) add(c, &n, args[i]);
+    if (r->opt.attached_late) add(c, &n, "--attached-late");
+    if (r->opt.quiet) add(c, &n, "--quiet");
+}
+
+static int file_actions(posix_spawn_file_actions_t *a, int ready_fd) {
+    int rc = posix_spawn_file_actions_init(a);
+    if (rc != 0) return rc;
+    if (rc == 0) rc = posix_spawn_file_actions_adddup2(a, ready_fd, READY_FD);
+    if (rc == 0) rc = posix_spawn_file_actions_addopen(a, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    if (rc == 0) rc = posix_spawn_file_actions_addopen(a, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
+    // A pipe that the program was given must not stay open in a process that it does not know of.
+    if (rc == 0) rc = posix_spawn_file_actions_addclosefrom_np(a, READY_FD + 1);
+#endif
+    if (rc != 0) posix_spawn_file_actions_destroy(a);
+    return rc;
+}
+
+/// What ends the recorded program from the keyboard must not end the collector before it: blocked until it can say so
+/// itself (tide_collect).
+static int attributes(posix_spawnattr_t *attr) {
+    int rc = posix_spawnattr_init(attr);
+    if (rc != 0) return rc;
+    sigset_t held;
+    sigemptyset(&held);
+    sigaddset(&held, SIGINT);
+    sigaddset(&held, SIGTERM);
+    sigaddset(&held, SIGHUP);
+    rc = posix_spawnattr_setsigmask(attr, &held);
+    if (rc == 0) rc = posix_spawnattr_setflags(attr, POSIX_SPAWN_SETSIGMASK);
+    if (rc != 0) posix_spawnattr_destroy(attr);
+    return rc;
+}
+
+static int spawn(const tide_recorder *r, int ready_fd, pid_t *pid) {
+    const char *program = r->opt.collector != NULL ? r->opt.collector : "/proc/self/exe";
+    command c;
+    make_command(&c, r, program);
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attr;
+    int rc = file_actions(&actions, ready_fd);
+    if (rc != 0) return rc;
+    rc = attributes(&attr);
+    if (rc == 0) {
+        rc = posix_spawn(pid, program, &actions, &attr, c.args, environ);
+        posix_spawnattr_destroy(&attr);
+    }
+    posix_spawn_file_actions_destroy(&actions);
+    return rc;
+}
+
+/// One byte: it drains. None: it ended, or takes too long.
+static bool wait_until_ready(int fd, bool *late) {
+    const uint64_t since = tide_now_ns();
+    for (;;) {
+        const uint64_t ms = (tide_now_ns() - since) / 1000000;
+        *late = ms >= PATIENCE_MS;
+        if (*late) return false;
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        const int n = poll(&p, 1, PATIENCE_MS - (int)ms);
+        if (n < 0 && errno == EINTR) continue;
+        char byte = 0;
+        if (n > 0) return read(fd, &byte, 1) == 1 && byte == 1;
+        if (n < 0) return false;
+    }
+}
+
+static tide_status not_ready(const tide_recorder *r, pid_t pid, bool late, tide_error *err) {
+    int how = 0;
+    if (late) kill(pid, SIGKILL);
+    while (waitpid(pid, &how, 0) < 0 && errno == EINTR) continue;
+    const tide_status st = TIDE_FAIL(err, TIDE_ERR_RUNTIME, "cannot record into '%s': the collector %s", r->path,
+                                     late ? "did not begin in time" : "ended before it began");
+    if (!late && WIFEXITED(how)) tide_error_note(err, "it ended with status %d", WEXITSTATUS(how));
+    if (!late && WIFSIGNALED(how)) tide_error_note(err, "signal %d ended it", WTERMSIG(how));
+    return st;
+}
+
+tide_status tide__collector_start(const tide_recorder *r, pid_t *pid, tide_error *err) {
+    if ((unsigned)r->opt.form > TIDE_RECORD_CHUNKS)
+        return TIDE_FAIL(err, TIDE_ERR_INVALID, "cannot record into '%s': no such form of a trace", r->path);
+    int fds[2];
+    if (pipe2(fds, O_CLOEXEC) != 0)
+        return TIDE_FAIL(err, TIDE_ERR_RUNTIME, "cannot start a collector for '%s': %s", r->path, strerror(errno));
+    const int rc = spawn(r, fds[1], pid);
+    close(fds[1]);
+    tide_status st = TIDE_OK;
+    bool late;
+    if (rc != 0) {
+        st = TIDE_FAIL(err, TIDE_ERR_RUNTIME, "cannot start the collector '%s' for '%s': %s",
+                       r->opt.collector != NULL ? r->opt.collector : "/proc/self/exe", r->path, strerror(rc));
+        *pid = 0;
+    } else if (!wait_until_ready(fds[0], &late)) {
+        st = not_ready(r, *pid, late, err);
+        *pid = 0;
+    }
+    close(fds[0]);
+    return st;
+}

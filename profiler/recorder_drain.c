@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT
+//
+// Who drains a recorder's feed, from its own side. A collector process that dies is noticed when a ring is full, at a
+// flush and at the end; then a thread of this process goes on where it stood. See recorder_internal.h.
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/base/host_alloc.h"
+#include "core/base/log.h"
+#include "core/base/text.h"
+#include "profiler/recorder_internal.h"
+
+enum { PATIENCE_NS = 10 }; ///< seconds until a collector must have taken a new feed
+
+static void nap(void) { nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL); }
+
+static uint32_t drain_state(const tide_recorder *r) {
+    return atomic_load_explicit(&tide__feed_head(r->feed)->drain, memory_order_acquire);
+}
+
+static tide_status start_thread(tide_recorder *r, tide_error *err) {
+    const tide__drain_options opt = {.trace_path = r->path,
+                                     .form = r->opt.form,
+                                     .max_bytes = r->opt.max_bytes,
+                                     .batch_events = r->opt.batch_events,
+                                     .attached_late = r->opt.attached_late,
+                                     .quiet = r->opt.quiet};
+    return tide__drain_thread_start(&opt, &r->thread, err);
+}
+
+// ---- begin ----
+
+/// Somebody else's collector looks for new feeds all the time.
+static tide_status wait_until_taken(const tide_recorder *r, tide_error *err) {
+    const uint64_t since = tide_now_ns();
+    while (drain_state(r) == TIDE__DRAIN_NONE) {
+        const bool late = tide_now_ns() - since > (uint64_t)PATIENCE_NS * 1000000000;
+        if (late || !tide__drain_is_locked(r->path))
+            return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "cannot record into '%s': no collector took the events%s",
+                             r->path, late ? " in time" : "");
+        nap();
+    }
+    return TIDE_OK;
+}
+
+tide_status tide__recorder_start_drain(tide_recorder *r, tide_error *err) {
+    switch (r->opt.drain) {
+    case TIDE_RECORD_THREAD:
+        return start_thread(r, err);
+    case TIDE_RECORD_PROCESS:
+        return tide__collector_start(r, &r->collector, err);
+    case TIDE_RECORD_ATTACH:
+        return wait_until_taken(r, err);
+    }
+    return TIDE_FAIL(err, TIDE_ERR_INVALID, "cannot record into '%s': no such drain", r->path);
+}
+
+// ---- while it records ----
+
+/// With the lock. Whether our collector has ended; then it is reaped.
+static bool collector_has_ended(tide_recorder *r) {
+    if (r->collector == 0) return true;
+    int how;
+    pid_t got;
+    do got = waitpid(r->collector, &how, WNOHANG);
+    while (got < 0 && errno == EINTR);
+    if (got == 0) return false;
+    r->collector = 0; // or somebody else has reaped it
+    return true;
+}
+
+/// With the lock. Nobody drains any more: do it here.
+static bool take_over(tide_recorder *r) {
+    tide_error why = TIDE_ERROR_INIT;
+    const tide_status st = start_thread(r, &why);
+    if (st == TIDE_ERR_BUSY) return true; // another of the recorded processes was faster
+    if (!r->opt.quiet) {
+        if (st == TIDE_OK)
+            tide_log(TIDE_LOG_WARN, "recording into '%s': the collector is gone; this process goes on in its place",
+                     r->path);
+        else
+            tide_log(TIDE_LOG_WARN, "recording into '%s': the collector is gone: %s", r->path, why.msg);
+    }
+    return st == TIDE_OK;
+}
+
+/// With the lock.
+static bool drain_lives(tide_recorder *r) {
+    if (r->thread != NULL) {
+        tide__drain_thread_hurry(r->thread);
+        return true;
+    }
+    if (drain_state(r) == TIDE__DRAIN_FAILED || drain_state(r) == TIDE__DRAIN_DONE) return true; // it has said so
+    const bool is_gone = r->opt.drain == TIDE_RECORD_PROCESS ? collector_has_ended(r) : !tide__drain_is_locked(r->path);
+    return !is_gone || take_over(r);
+}
+
+bool tide__recorder_drain_lives(void *self) {
+    tide_recorder *r = self;
+    pthread_mutex_lock(&r->drain_lock);
+    const bool lives = drain_lives(r);
+    pthread_mutex_unlock(&r->drain_lock);
+    return lives;
+}
+
+void tide__recorder_hurry(tide_recorder *r) {
+    pthread_mutex_lock(&r->drain_lock);
+    if (r->thread != NULL) tide__drain_thread_hurry(r->thread);
+    pthread_mutex_unlock(&r->drain_lock);
+}
+
+// ---- end ----
+
+static tide_status failure_of(const tide_recorder *r, tide_error *err) {
+    if (drain_state(r) != TIDE__DRAIN_FAILED) return TIDE_OK;
+    const tide__feed_header *head = tide__feed_head(r->feed);
+    return TIDE_FAIL(err, TIDE_ERR_IO, "%.*s", (int)strnlen(head->error, sizeof head->error), head->error);
+}
+
+/// What the file says it holds against what the observer heard.
+static tide_status compare(const tide_recorder *r, const tide__sql *s, tide_error *err) {
+    int64_t different, n_events;
+    TIDE_TRY(tide__sql_int(s, "SELECT 1 FROM meta WHERE key = 'totals' AND value = 'different'", 0, &different, err));
+    TIDE_TRY(tide__sql_int(s, "SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'n_events'", 0, &n_events, err));
+    tide__feed_stats heard;
+    tide__feed_get_stats(r->feed, &heard);
+    // A gap is an event of the file, and nothing that was heard.
+    const bool counts_differ = heard.n_lost == 0 && (uint64_t)n_events != heard.n_events;
+    if (different == 0 && !counts_differ) return TIDE_OK;
+    const tide_status st = TIDE_FAIL(err, TIDE_ERR_RUNTIME, "'%s' does not hold what was recorded", r->path);
+    if (counts_differ)
+        tide_error_note(err, "events: %" PRIu64 " heard, %" PRId64 " in the file", heard.n_events, n_events);
+    else
+        tide_error_note(err, "sums over its events are not those that were heard; see its view problems");
+    return st;
+}
+
+static tide_status check_file(const tide_recorder *r, tide_error *err) {
+    tide__sql s = {.path = r->path};
+    char *plain = tide__sql_file_name(r->path);
+    if (plain == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to look at '%s'", r->path);
+    const int rc = sqlite3_open_v2(plain, &s.db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
+    tide_host_free(plain);
+    const tide_status st = rc == SQLITE_OK ? compare(r, &s, err) : tide__sql_fail(&s, rc, "look at", err);
+    sqlite3_close(s.db);
+    return st;
+}
+
+static void wait_for_collector(tide_recorder *r) {
+    int how;
+    while (r->collector > 0 && waitpid(r->collector, &how, 0) < 0) {
+        if (errno == EINTR) continue;
+        // Somebody else reaps our children: the lock tells.
+        while (tide__drain_is_locked(r->path)) nap();
+        break;
+    }
+    r->collector = 0;
+}
+
+static tide_status end_thread(tide_recorder *r, tide_error *err) {
+    if (r->opt.drain == TIDE_RECORD_ATTACH) tide__drain_thread_leave(r->thread, r->process_id);
+    const tide_status st = tide__drain_thread_join(r->thread, err);
+    r->thread = NULL;
+    return st;
+}
+
+/// Our collector has ended, in whatever way: the trace is finished, or is to be.
+static tide_status end_with_collector(tide_recorder *r, tide_error *err) {
+    wait_for_collector(r);
+    TIDE_TRY(failure_of(r, err));
+    bool unfinished, in_use;
+    TIDE_TRY(tide__drain_look(r->path, &unfinished, &in_use, err));
+    if (!unfinished) return TIDE_OK;
+    if (!r->opt.quiet)
+        tide_log(TIDE_LOG_WARN, "recording into '%s': the collector is gone; this process writes the rest", r->path);
+    TIDE_TRY(start_thread(r, err));
+    return end_thread(r, err);
+}
+
+/// Others record into the trace, too: only our own part has to be in it.
+static tide_status end_attached(tide_recorder *r, tide_error *err) {
+    for (;;) {
+        TIDE_TRY(failure_of(r, err));
+        if (drain_state(r) == TIDE__DRAIN_DONE) return TIDE_OK;
+        if (!tide__drain_is_locked(r->path) && drain_state(r) != TIDE__DRAIN_DONE) {
+            if (!take_over(r)) return TIDE_FAIL(err, TIDE_ERR_RUNTIME, "the collector of '%s' is gone", r->path);
+            if (r->thread != NULL) break;
+        }
+        nap();
+    }
+    return end_thread(r, err);
+}
+
+tide_status tide__recorder_end_drain(tide_recorder *r, tide_error *err) {
+    // No callback runs any more: nobody else takes the lock.
+    if (r->thread != NULL) {
+        TIDE_TRY(end_thread(r, err));
+    } else {
+        TIDE_TRY(r->opt.drain == TIDE_RECORD_PROCESS ? end_with_collector(r, err) : end_attached(r, err));
+    }
+    return r->opt.drain == TIDE_RECORD_ATTACH ? TIDE_OK : check_file(r, err);
+}
+
+void tide__recorder_stop_drain(tide_recorder *r) {
+    if (r->thread != NULL) tide__drain_thread_abandon(r->thread);
+    r->thread = NULL;
+    if (r->collector <= 0) return;
+    kill(r->collector, SIGKILL);
+    wait_for_collector(r);
+}

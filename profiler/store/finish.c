@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: MIT
+//
+// The last pass over a trace. See finish.h.
+#include "profiler/store/finish.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/host_alloc.h"
+#include "profiler/store/cursor.h"
+#include "profiler/store/finish_internal.h"
+#include "profiler/store/snapshot.h"
+#include "profiler/store/store_internal.h"
+
+enum {
+    MANY_LIVE = 4096, ///< more than a processor keeps near
+    AHEAD = 16,       ///< events
+};
+
+/// What one pass keeps.
+typedef struct pass {
+    const tide__sql *sql;
+    tide__store *store; ///< NULL: tables only
+    tide__replay replay;
+    tide__leaves leaves;
+    tide__steps steps;
+    tide__block_queue *blocks;
+    tide__store_state state; ///< where leaves and snapshots end
+    int64_t first_event;     ///< that is there; 0: none
+    int64_t n_orphans, n_discarded;
+} pass;
+
+static tide_status no_memory(const tide__sql *s, tide_error *err) {
+    return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to finish '%s'", s->path);
+}
+
+// ---- where it begins ----
+
+/// Series of the file keep their numbers: its leaves refer to them.
+static tide_status load_series(pass *p, tide_error *err) {
+    sqlite3_stmt *stmt;
+    TIDE_TRY(
+        tide__sql_prepare(p->sql, "SELECT id, device, kind FROM main.series WHERE id <> 0 ORDER BY id", &stmt, err));
+    tide_status st;
+    bool has_row;
+    while ((st = tide__sql_step(p->sql, stmt, &has_row, err)) == TIDE_OK && has_row) {
+        const int64_t id = sqlite3_column_int64(stmt, 0), device = sqlite3_column_int64(stmt, 1);
+        const int64_t kind = sqlite3_column_int64(stmt, 2), next = (int64_t)p->replay.n_series;
+        const bool fits = device > 0 && device < TIDE__MAX_DEVICES && kind >= 0 && kind < TIDE_N_KINDS;
+        const size_t got = fits ? tide__replay_series(&p->replay, (int16_t)device, (uint8_t)kind) : 0;
+        if (fits && got == 0) st = no_memory(p->sql, err);
+        if (st == TIDE_OK && (id != next || got != (size_t)id))
+            st = tide__cursor_bad(p->sql, "series", id, "a series that is none", err);
+        if (st != TIDE_OK) break;
+    }
+    sqlite3_finalize(stmt);
+    return st;
+}
+
+/// Thinning dropped what lies before the first event: the blocks that were live then are in a snapshot.
+static tide_status load_base(pass *p, tide_error *err) {
+    TIDE_TRY(tide__sql_int(p->sql,
+                           "SELECT min(coalesce((SELECT min(id) FROM main.event), 9223372036854775807), "
+                           "coalesce((SELECT min(first_event) FROM main.event_chunk), 9223372036854775807))",
+                           INT64_MAX, &p->first_event, err));
+    sqlite3_stmt *stmt;
+    TIDE_TRY(tide__sql_prepare(p->sql,
+                               "SELECT event_id, t_ns, data FROM main.snapshot WHERE event_id < ? "
+                               "ORDER BY event_id DESC LIMIT 1",
+                               &stmt, err));
+    sqlite3_bind_int64(stmt, 1, p->first_event);
+    bool has_row;
+    tide_status st = tide__sql_step(p->sql, stmt, &has_row, err);
+    if (st == TIDE_OK && has_row) {
+        const int64_t event_id = sqlite3_column_int64(stmt, 0);
+        const void *data = sqlite3_column_blob(stmt, 2);
+        st = tide__snapshot_decode(data, (size_t)sqlite3_column_bytes(stmt, 2), &p->replay);
+        p->replay.last_event = event_id;
+        p->replay.last_ns = sqlite3_column_int64(stmt, 1);
+        if (st == TIDE_ERR_NOMEM) st = no_memory(p->sql, err);
+        if (st == TIDE_ERR_BAD_INPUT) st = tide__cursor_bad(p->sql, "snapshot", event_id, "a damaged snapshot", err);
+        if (st == TIDE_OK && p->first_event == INT64_MAX) p->first_event = event_id + 1;
+    }
+    sqlite3_finalize(stmt);
+    if (p->first_event == INT64_MAX) p->first_event = 1;
+    return st;
+}
+
+// ---- leaves and snapshots that nobody wrote ----
+
+static tide_status write_leaves(pass *p, tide_error *err) {
+    TIDE_TRY(tide__store_write_leaves(p->store, &p->replay, p->leaves.done, p->leaves.n_done, err));
+    p->leaves.n_done = 0;
+    return TIDE_OK;
+}
+
+static tide_status add_leaf_event(pass *p, const tide__event *e, size_t series, tide_error *err) {
+    if (tide__leaves_add(&p->leaves, &p->replay, e, series) != TIDE_OK) return no_memory(p->sql, err);
+    if (p->leaves.n_done > 0) TIDE_TRY(write_leaves(p, err));
+    if (e->id % TIDE__LEAF_EVENTS != 0) return TIDE_OK;
+    const int64_t n_live = (int64_t)tide__replay_n_live(&p->replay) * TIDE__SNAPSHOT_FACTOR;
+    const int64_t pause = n_live > TIDE__SNAPSHOT_EVENTS ? n_live : TIDE__SNAPSHOT_EVENTS;
+    if (e->id - p->state.snapshot_event < pause) return TIDE_OK;
+    p->state.snapshot_event = e->id;
+    return tide__store_write_snapshot(p->store, &p->replay, err);
+}
+
+// ---- the pass ----
+
+static tide_status take_event(pass *p, const tide__event *e, tide_error *err) {
+    if (e->op == TIDE__OP_SCOPE_ENTER || e->op == TIDE__OP_SCOPE_LEAVE) TIDE_TRY(tide__steps_add(&p->steps, e, err));
+    const size_t n_live = p->replay.n_live;
+    tide__problem problem;
+    size_t series;
+    if (tide__replay_apply(&p->replay, e, &problem, &series) != TIDE_OK) return no_memory(p->sql, err);
+    if (e->op == TIDE_MEM_ALLOC && (problem == TIDE__PROBLEM_NONE || problem == TIDE__PROBLEM_ALLOC_TWICE))
+        TIDE_TRY(tide__block_queue_alloc(p->blocks, e, err));
+    if (e->op == TIDE_MEM_POOL_DISCARD) p->n_discarded += (int64_t)(n_live - p->replay.n_live);
+    if (problem == TIDE__PROBLEM_FREE_UNKNOWN) p->n_orphans++;
+    return p->store != NULL && e->id > p->state.leaf_event ? add_leaf_event(p, e, series, err) : TIDE_OK;
+}
+
+static tide_status take_events(pass *p, tide_error *err) {
+    tide__cursor *c;
+    TIDE_TRY(tide__cursor_open(p->sql, p->replay.last_event + 1, INT64_MAX, &c, err));
+    tide_status st;
+    const tide__event *events;
+    size_t n;
+    while ((st = tide__cursor_next(c, &events, &n, err)) == TIDE_OK && n > 0) {
+        for (size_t i = 0; st == TIDE_OK && i < n; i++) {
+            if (p->replay.n_live > MANY_LIVE && i + 2 * AHEAD < n)
+                tide__replay_prefetch(&p->replay, events[i + AHEAD].block_id, events[i + 2 * AHEAD].block_id);
+            st = take_event(p, &events[i], err);
+        }
+        if (st == TIDE_OK) st = tide__block_queue_status(p->blocks, err);
+        if (st != TIDE_OK) break;
+    }
+    tide__cursor_close(c);
+    return st;
+}
+
+static void pass_deinit(pass *p) {
+    tide__replay_deinit(&p->replay);
+    tide__leaves_deinit(&p->leaves);
+    tide__steps_deinit(&p->steps);
+    tide__block_queue_destroy(p->blocks);
+}
+
+static tide_status pass_init(pass *p, const tide__sql *s, bool in_memory, tide__store *store, tide_error *err) {
+    memset(p, 0, sizeof *p);
+    p->sql = s;
+    p->store = store;
+    if (tide__replay_init(&p->replay) != TIDE_OK) return no_memory(s, err);
+    TIDE_TRY(tide__block_queue_create(s, in_memory, &p->blocks, err));
+    TIDE_TRY(tide__steps_init(&p->steps, s, in_memory, err));
+    TIDE_TRY(load_series(p, err));
+    TIDE_TRY(load_base(p, err));
+    p->replay.on_gone = tide__block_queue_gone;
+    p->replay.ctx = p->blocks;
+    return store != NULL ? tide__store_get_state(store, &p->state, err) : TIDE_OK;
+}
+
+static tide_status pass_run(pass *p, tide_error *err) {
+    TIDE_TRY(take_events(p, err));
+    TIDE_TRY(tide__block_queue_end(p->blocks, &p->replay, err));
+    TIDE_TRY(tide__steps_end(&p->steps, err));
+    if (p->store == NULL) return TIDE_OK;
+    if (tide__leaves_end(&p->leaves) != TIDE_OK) return no_memory(p->sql, err);
+    return write_leaves(p, err);
+}
+
+// ---- tables ----
+
+/// Empty tables: those of the file, or new TEMP ones.
+static tide_status make_room(const tide__sql *s, bool in_memory, tide_error *err) {
+    if (!in_memory) return tide__sql_exec(s, "DELETE FROM main.block; DELETE FROM main.step", err);
+    const tide__schema_item *tables;
+    const size_t n = tide__schema_tables(&tables);
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(tables[i].name, "block") != 0 && strcmp(tables[i].name, "step") != 0) continue;
+        char text[2048];
+        snprintf(text, sizeof text, "DROP TABLE IF EXISTS temp.%s; CREATE TEMP %s", tables[i].name,
+                 tables[i].sql + strlen("CREATE "));
+        TIDE_TRY(tide__sql_exec(s, text, err));
+    }
+    return TIDE_OK;
+}
+
+static tide_status fill_tables(const tide__sql *s, bool in_memory, tide__store *store, pass *p, tide_error *err) {
+    TIDE_TRY(make_room(s, in_memory, err));
+    TIDE_TRY(pass_init(p, s, in_memory, store, err));
+    return pass_run(p, err);
+}
+
+tide_status tide__finish_tables(const tide__sql *s, bool in_memory, tide_error *err) {
+    const bool own = sqlite3_get_autocommit(s->db) != 0;
+    if (own) TIDE_TRY(tide__sql_exec(s, in_memory ? "BEGIN" : "BEGIN IMMEDIATE", err));
+    pass *p = tide_host_calloc(1, sizeof *p);
+    tide_status st = p != NULL ? fill_tables(s, in_memory, NULL, p, err) : no_memory(s, err);
+    if (p != NULL) pass_deinit(p);
+    tide_host_free(p);
+    if (own && st == TIDE_OK) st = tide__sql_exec(s, "COMMIT", err);
+    if (own && st != TIDE_OK && sqlite3_get_autocommit(s->db) == 0) sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+    return st;
+}
+
+// ---- counts and sums ----
+
+static tide_status put_count(tide__store *s, const char *key, const char *query, int64_t *out, tide_error *err) {
+    TIDE_TRY(tide__sql_int(tide__store_sql(s), query, 0, out, err));
+    return tide__store_put_meta_int(s, key, *out, err);
+}
+
+/// Totals of producers that were killed, and of events that are not there, cannot be equal.
+static tide_status totals_can_be_equal(const pass *p, int64_t n_lost, int64_t n_problems, bool *can, tide_error *err) {
+    int64_t n_totals, n_open;
+    TIDE_TRY(tide__sql_int(p->sql, "SELECT sum(1) FROM main.total", 0, &n_totals, err));
+    TIDE_TRY(tide__sql_int(p->sql, "SELECT count(*) FROM main.process WHERE how IS NOT 'closed'", 0, &n_open, err));
+    *can = n_totals > 0 && n_open == 0 && n_lost == 0 && n_problems == 0 && p->first_event == 1 && p->n_orphans == 0;
+    return TIDE_OK;
+}
+
+static tide_status compare_totals(const pass *p, int64_t n_lost, int64_t *n_problems, tide_error *err) {
+    bool can, equal;
+    TIDE_TRY(totals_can_be_equal(p, n_lost, *n_problems, &can, err));
+    if (!can) return TIDE_OK;
+    char what[256];
+    TIDE_TRY(tide__finish_compare_totals(p->sql, &p->replay, p->n_discarded > 0, &equal, what, sizeof what, err));
+    TIDE_TRY(tide__store_put_meta(p->store, "totals", equal ? "equal" : "different", err));
+    if (equal) return TIDE_OK;
+    (*n_problems)++;
+    sqlite3_stmt *stmt;
+    TIDE_TRY(
+        tide__sql_prepare(p->sql, "INSERT INTO main.problem(event_id, problem, what) VALUES(?, ?, ?)", &stmt, err));
+    sqlite3_bind_int64(stmt, 1, p->replay.last_event);
+    sqlite3_bind_int(stmt, 2, TIDE__PROBLEM_TOTALS);
+    tide__sql_bind_text(stmt, 3, what);
+    const tide_status st = tide__sql_run(p->sql, stmt, err);
+    sqlite3_finalize(stmt);
+    return st;
+}
+
+static tide_status write_meta(const pass *p, const char *reason, tide_error *err) {
+    tide__store *s = p->store;
+    const tide__block_sums sums = tide__block_queue_sums(p->blocks);
+    int64_t n, n_lost, n_problems, has_orphans;
+    TIDE_TRY(put_count(s, "n_runs", "SELECT sum(1) FROM main.run", &n, err));
+    TIDE_TRY(put_count(s, "n_names", "SELECT sum(1) FROM main.name", &n, err));
+    TIDE_TRY(put_count(s, "n_scopes", "SELECT sum(1) FROM main.scope", &n, err));
+    TIDE_TRY(put_count(s, "n_lost", "SELECT coalesce(sum(n_lost), 0) FROM main.position", &n_lost, err));
+    TIDE_TRY(tide__sql_int(p->sql, "SELECT sum(1) FROM main.problem", 0, &n_problems, err));
+    TIDE_TRY(compare_totals(p, n_lost, &n_problems, err));
+    TIDE_TRY(tide__store_put_meta_int(s, "n_problems", n_problems, err));
+    TIDE_TRY(tide__store_put_meta_int(s, "n_events", p->replay.last_event, err));
+    TIDE_TRY(tide__store_put_meta_int(s, "first_kept_event", p->first_event, err));
+    TIDE_TRY(tide__store_put_meta_int(s, "n_scope_events", p->steps.n_scope_events, err));
+    TIDE_TRY(tide__store_put_meta_int(s, "n_blocks", sums.n, err));
+    TIDE_TRY(tide__store_put_meta_int(s, "requested_bytes", sums.requested_bytes, err));
+    TIDE_TRY(tide__store_put_meta_int(s, "freed_bytes", sums.freed_bytes, err));
+    TIDE_TRY(tide__sql_int(p->sql, "SELECT 1 FROM main.meta WHERE key = 'n_orphan_frees'", 0, &has_orphans, err));
+    if (has_orphans == 0) TIDE_TRY(tide__store_put_meta_int(s, "n_orphan_frees", p->n_orphans, err));
+    if (reason != NULL) TIDE_TRY(tide__store_put_meta(s, "reason", reason, err));
+    return tide__store_put_meta(s, "state", reason != NULL ? TIDE__STATE_CUT_SHORT : TIDE__STATE_COMPLETE, err);
+}
+
+// ---- one plain file ----
+
+/// What cannot be had, because somebody reads, is not needed.
+static void leave_wal(const tide__sql *s) {
+    enum { PATIENCE_MS = 100 };
+    sqlite3_busy_timeout(s->db, PATIENCE_MS);
+    sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    sqlite3_exec(s->db, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL);
+}
+
+static tide_status finish_inside(tide__store *s, pass *p, const char *reason, tide_error *err) {
+    TIDE_TRY(fill_tables(tide__store_sql(s), false, s, p, err));
+    return write_meta(p, reason, err);
+}
+
+tide_status tide__finish(tide__store *s, const char *reason, tide_error *err) {
+    pass *p = tide_host_calloc(1, sizeof *p);
+    tide_status st = p != NULL ? tide__store_begin(s, err) : no_memory(tide__store_sql(s), err);
+    if (st == TIDE_OK) {
+        st = finish_inside(s, p, reason, err);
+        pass_deinit(p); // no statement of it reads when the transaction ends
+        st = tide__store_end(s, st, err);
+    }
+    tide_host_free(p);
+    if (st == TIDE_OK) {
+        tide__store_finalize(s);
+        leave_wal(tide__store_sql(s));
+    }
+    tide__store_close(s);
+    return st;
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+//
+// The parts of the last pass over a trace, shared by its files. Private to profiler/store/.
+#ifndef TIDE_PROFILER_STORE_FINISH_INTERNAL_H
+#define TIDE_PROFILER_STORE_FINISH_INTERNAL_H
+
+#include "core/base/id_map.h"
+#include "profiler/drain/replay.h"
+#include "profiler/store/rows.h"
+
+// ---- blocks ----
+
+/// Turns ended blocks into rows of table block, in the order of their allocs as far as a queue of bounded length
+/// allows: a table that is written in order has full pages and takes half the time.
+///
+///     alloc --> [ ended | live | ended | ended | live ... ] --> batch of rows --> table block
+///                 ^ oldest waits for its end               (a block that outlives the queue is written when it ends)
+typedef struct tide__block_queue tide__block_queue;
+
+tide_status tide__block_queue_create(const tide__sql *s, bool in_memory, tide__block_queue **out,
+                                     tide_error *err) TIDE_NODISCARD;
+/// Takes NULL.
+void tide__block_queue_destroy(tide__block_queue *q);
+/// `e` has made a block live.
+tide_status tide__block_queue_alloc(tide__block_queue *q, const tide__event *e, tide_error *err) TIDE_NODISCARD;
+/// For tide__replay.on_gone, with the queue as its ctx.
+void tide__block_queue_gone(void *queue, const tide__live_block *block, const tide__event *end);
+/// Whether writing has failed since; `alloc` says so too.
+tide_status tide__block_queue_status(tide__block_queue *q, tide_error *err) TIDE_NODISCARD;
+/// What still lives in `r` and all that waits.
+tide_status tide__block_queue_end(tide__block_queue *q, const tide__replay *r, tide_error *err) TIDE_NODISCARD;
+
+typedef struct tide__block_sums {
+    int64_t n, requested_bytes, freed_bytes; ///< of the rows; bytes stop at 2^63 - 1
+} tide__block_sums;
+tide__block_sums tide__block_queue_sums(const tide__block_queue *q);
+
+// ---- steps ----
+
+/// First execution of each operator step of each run: on the thread that began the run's first operator when it
+/// executed the step at all.
+typedef struct tide__steps {
+    const tide__sql *sql;
+    struct tide__step_scope *scopes; ///< [n_scopes] by number - 1, owned
+    size_t n_scopes, cap_scopes;
+    tide_id_map found; ///< by run and step
+    tide_id_map runs;  ///< by run: its first thread
+    size_t max_found;  ///< at that many, those of other runs are written
+    bool in_memory;
+    sqlite3_stmt *insert;
+    int64_t n_scope_events;
+} tide__steps;
+
+tide_status tide__steps_init(tide__steps *t, const tide__sql *s, bool in_memory, tide_error *err) TIDE_NODISCARD;
+void tide__steps_deinit(tide__steps *t);
+/// `e` is a scope event.
+tide_status tide__steps_add(tide__steps *t, const tide__event *e, tide_error *err) TIDE_NODISCARD;
+/// Write all that were found.
+tide_status tide__steps_end(tide__steps *t, tide_error *err) TIDE_NODISCARD;
+
+// ---- sums ----
+
+/// Hold what `r` says of the whole trace against table total. *equal false: they differ, and `what` says where.
+tide_status tide__finish_compare_totals(const tide__sql *s, const tide__replay *r, bool discarded, bool *equal,
+                                        char *what, size_t what_bytes, tide_error *err) TIDE_NODISCARD;
+
+#endif

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+//
+// sql: the few SQLite calls that the recorder and the query side share, with SQLite's result codes turned into ours.
+// Private to profiler/.
+#ifndef TIDE_PROFILER_SQL_H
+#define TIDE_PROFILER_SQL_H
+
+#include <sqlite3.h>
+#include <stdint.h>
+
+#include "core/base/status.h"
+
+/// A database with the name that errors print.
+typedef struct tide__sql {
+    sqlite3 *db;
+    const char *path; ///< borrowed
+} tide__sql;
+
+/// For a connection to a file that may come from anybody: a call that takes far more steps than the file has bytes is
+/// ended as one of TIDE_ERR_BAD_INPUT. Pages of such a file may lead to themselves, and by them a table has rows without
+/// end. SQLite cannot be stopped while it counts pages: "SELECT count(*) FROM x" of such a file must be sum(1). False:
+/// no longer.
+void tide__sql_guard(sqlite3 *db, bool on);
+
+/// Fill `err` from the connection's last error: "cannot <what> '<path>': <SQLite's words>".
+tide_status tide__sql_fail(const tide__sql *s, int rc, const char *what, tide_error *err);
+/// Run statements that return nothing.
+tide_status tide__sql_exec(const tide__sql *s, const char *text, tide_error *err) TIDE_NODISCARD;
+tide_status tide__sql_prepare(const tide__sql *s, const char *text, sqlite3_stmt **out, tide_error *err) TIDE_NODISCARD;
+/// Run a bound statement that returns no row, then reset it and clear its bindings.
+tide_status tide__sql_run(const tide__sql *s, sqlite3_stmt *stmt, tide_error *err) TIDE_NODISCARD;
+/// Step a query. *has_row is false at the end.
+tide_status tide__sql_step(const tide__sql *s, sqlite3_stmt *stmt, bool *has_row, tide_error *err) TIDE_NODISCARD;
+/// One integer out of a query of one row and one column; NULL there and no row at all: `if_none`.
+tide_status tide__sql_int(const tide__sql *s, const char *text, int64_t if_none, int64_t *out,
+                          tide_error *err) TIDE_NODISCARD;
+
+/// Bind `text`, NULL as NULL; the text must live until the statement has run.
+void tide__sql_bind_text(sqlite3_stmt *stmt, int i, const char *text);
+/// Bind an id; 0 stands for none and becomes NULL.
+void tide__sql_bind_id(sqlite3_stmt *stmt, int i, int64_t id);
+/// Bind a size; false when it does not fit into SQLite's integers.
+bool tide__sql_bind_u64(sqlite3_stmt *stmt, int i, uint64_t value);
+
+/// A column as text, never NULL ("" for NULL); borrowed until the next step.
+const char *tide__sql_text(sqlite3_stmt *stmt, int i);
+/// A column as a size: false for NULL, text and negative numbers.
+bool tide__sql_u64(sqlite3_stmt *stmt, int i, uint64_t *out);
+/// Name of a database file as SQLite shall open it: never taken for an URI or one of its special names. Owned by the
+/// caller; NULL without memory.
+char *tide__sql_file_name(const char *path);
+
+#endif

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: MIT
+//
+// A trace that stays small however long it is recorded. See store.h.
+//
+//     events    [ dropped ........ ][ kept: ............................ ]
+//     snapshots                    S         S         S         S        the first one is where a replay begins
+//     leaves    [ merged, coarse ][ fine ................................ ]   never dropped: peaks stay exact
+//
+// Events go up to a snapshot, one snapshot after the other, until the pages in use leave room for what comes, and for
+// the tables that are made at the end. The freed pages are used again, so that the file does not grow; a call drops a
+// bounded number of events, so that the recording does not stand still.
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "core/base/checked.h"
+#include "core/base/host_alloc.h"
+#include "profiler/store/chunk.h"
+#include "profiler/store/store_internal.h"
+
+enum {
+    MAX_LEAVES = 65536, // of a series; beyond that the older half is merged in pairs
+    COUNT_EVERY = 1024, // leaves
+    END_BYTES = 32,     // half a row of table block
+    DROP_AT_ONCE = 1 << 18,
+};
+
+static tide_status no_memory(const tide__store *s, tide_error *err) {
+    return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to write '%s'", s->path);
+}
+
+// ---- how large it is ----
+
+tide_status tide__store_bytes(const tide__store *s, uint64_t *file, uint64_t *wal, tide_error *err) {
+    int64_t n_pages, n_free, page_bytes;
+    TIDE_TRY(tide__sql_int(&s->sql, "PRAGMA page_count", 0, &n_pages, err));
+    TIDE_TRY(tide__sql_int(&s->sql, "PRAGMA freelist_count", 0, &n_free, err));
+    TIDE_TRY(tide__sql_int(&s->sql, "PRAGMA page_size", 0, &page_bytes, err));
+    *file = n_pages > n_free ? (uint64_t)(n_pages - n_free) * (uint64_t)page_bytes : 0;
+    // SQLite's own name of the log: the program may have changed its folder since it was opened.
+    struct stat info;
+    const char *name = sqlite3_db_filename(s->sql.db, "main");
+    *wal = name != NULL && stat(sqlite3_filename_wal(name), &info) == 0 ? (uint64_t)info.st_size : 0;
+    return TIDE_OK;
+}
+
+static tide_status number(const tide__store *s, const char *text, int64_t value, int64_t *out, tide_error *err) {
+    sqlite3_stmt *stmt;
+    TIDE_TRY(tide__sql_prepare(&s->sql, text, &stmt, err));
+    sqlite3_bind_int64(stmt, 1, value);
+    bool has_row;
+    const tide_status st = tide__sql_step(&s->sql, stmt, &has_row, err);
+    *out = has_row ? sqlite3_column_int64(stmt, 0) : 0;
+    sqlite3_finalize(stmt);
+    return st;
+}
+
+/// Bytes of the file if it were finished now. Table block gets a row for each block that was live when what is kept
+/// begins, and for each that was allocated since; most of these were freed again, which takes a second event.
+static tide_status projected(const tide__store *s, int64_t last_event, uint64_t *bytes, tide_error *err) {
+    uint64_t wal;
+    int64_t before, now, halves = last_event >= s->first_kept ? last_event - s->first_kept + 1 : 0;
+    TIDE_TRY(tide__store_bytes(s, bytes, &wal, err));
+    TIDE_TRY(number(s, "SELECT blocks FROM snapshot WHERE event_id < ?", s->first_kept, &before, err));
+    TIDE_TRY(number(s, "SELECT blocks FROM snapshot WHERE event_id > ? ORDER BY event_id DESC LIMIT 1", 0, &now, err));
+    if (!tide_add_i64(halves, before, &halves) || !tide_add_i64(halves, now, &halves) || halves < 0 ||
+        halves > INT64_MAX / END_BYTES)
+        return tide__store_bad(s, "snapshot", err);
+    *bytes += (uint64_t)halves * END_BYTES;
+    return TIDE_OK;
+}
+
+static tide_status first_kept(tide__store *s, tide_error *err) {
+    if (s->first_kept != 0) return TIDE_OK;
+    int64_t event;
+    TIDE_TRY(tide__sql_int(&s->sql, "SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'first_kept_event'", 1, &event,
+                           err));
+    if (event < 1) return tide__store_bad(s, "meta", err);
+    s->first_kept = event;
+    return TIDE_OK;
+}
+
+// ---- events ----
+
+/// Run a statement with one number for its parameter.
+static tide_status run_once(const tide__store *s, const char *text, int64_t value, tide_error *err) {
+    sqlite3_stmt *stmt;
+    TIDE_TRY(tide__sql_prepare(&s->sql, text, &stmt, err));
+    sqlite3_bind_int64(stmt, 1, value);
+    const tide_status st = tide__sql_run(&s->sql, stmt, err);
+    sqlite3_finalize(stmt);
+    return st;
+}
+
+/// The events behind `last` of the chunk that holds it become a chunk of their own; the older one can go whole.
+static tide_status split_chunk(tide__store *s, int64_t last, tide_error *err) {
+    sqlite3_stmt *stmt;
+    TIDE_TRY(tide__sql_prepare(
+        &s->sql, "SELECT last_event, data FROM event_chunk WHERE first_event <= ? ORDER BY first_event DESC LIMIT 1",
+        &stmt, err));
+    sqlite3_bind_int64(stmt, 1, last);
+    bool has_row;
+    tide_status st = tide__sql_step(&s->sql, stmt, &has_row, err);
+    tide__event *events = NULL;
+    size_t n = 0, n_dropped = 0;
+    if (st == TIDE_OK && has_row && sqlite3_column_int64(stmt, 0) > last) {
+        events = tide_host_calloc(TIDE__CHUNK_MAX_EVENTS, sizeof *events);
+        const void *data = sqlite3_column_blob(stmt, 1);
+        if (events == NULL) {
+            st = no_memory(s, err);
+        } else if (!tide__chunk_decode(data, (size_t)sqlite3_column_bytes(stmt, 1), events, &n)) {
+            st = tide__store_bad(s, "event_chunk", err);
+        }
+    }
+    sqlite3_finalize(stmt);
+    while (n_dropped < n && events[n_dropped].id <= last) n_dropped++;
+    if (st == TIDE_OK) st = tide__store_write_events(s, &events[n_dropped], n - n_dropped, true, err);
+    tide_host_free(events);
+    return st;
+}
+
+/// Nothing up to `last` is kept but what the snapshot there holds.
+static tide_status drop_until(tide__store *s, int64_t last, tide_error *err) {
+    TIDE_TRY(split_chunk(s, last, err));
+    TIDE_TRY(run_once(s, "DELETE FROM event_chunk WHERE first_event <= ?", last, err));
+    TIDE_TRY(run_once(s, "DELETE FROM event WHERE id <= ?", last, err));
+    TIDE_TRY(run_once(s, "DELETE FROM snapshot WHERE event_id < ?", last, err));
+    s->first_kept = last + 1;
+    return tide__store_put_meta_int(s, "first_kept_event", s->first_kept, err);
+}
+
+static uint64_t high_mark(uint64_t max_bytes) { return max_bytes - max_bytes / 16; }
+
+static tide_status drop_events(tide__store *s, int64_t last_event, uint64_t max_bytes, tide_error *err) {
+    const uint64_t low = high_mark(max_bytes) - max_bytes / 16;
+    uint64_t bytes;
+    TIDE_TRY(projected(s, last_event, &bytes, err));
+    for (const int64_t before = s->first_kept; bytes > low && s->first_kept - before < DROP_AT_ONCE;) {
+        int64_t event;
+        TIDE_TRY(number(s, "SELECT event_id FROM snapshot WHERE event_id >= ? ORDER BY event_id LIMIT 1", s->first_kept,
+                        &event, err));
+        if (event == 0) break;
+        TIDE_TRY(drop_until(s, event, err));
+        TIDE_TRY(projected(s, last_event, &bytes, err));
+    }
+    return TIDE_OK;
+}
+
+// ---- leaves ----
+
+static tide__leaf merged(const tide__leaf *a, const tide__leaf *b) {
+    tide__leaf m = *a;
+    m.last_event = b->last_event;
+    m.end_ns = b->end_ns;
+    if (b->min_bytes < m.min_bytes) m.min_bytes = b->min_bytes;
+    if (b->max_bytes > m.max_bytes) { // the first that reached it stays
+        m.max_bytes = b->max_bytes;
+        m.max_event = b->max_event;
+        m.max_ns = b->max_ns;
+    }
+    if (b->max_reserved_bytes > m.max_reserved_bytes) m.max_reserved_bytes = b->max_reserved_bytes;
+    m.last_bytes = b->last_bytes;
+    m.last_reserved_bytes = b->last_reserved_bytes;
+    return m;
+}
+
+static void take_leaf(sqlite3_stmt *stmt, tide__leaf *l) {
+    *l = (tide__leaf){
+        .series = sqlite3_column_int(stmt, 0),
+        .first_event = sqlite3_column_int64(stmt, 1),
+        .last_event = sqlite3_column_int64(stmt, 2),
+        .begin_ns = sqlite3_column_int64(stmt, 3),
+        .end_ns = sqlite3_column_int64(stmt, 4),
+        .min_bytes = sqlite3_column_int64(stmt, 5),
+        .max_bytes = sqlite3_column_int64(stmt, 6),
+        .max_event = sqlite3_column_int64(stmt, 7),
+        .max_ns = sqlite3_column_int64(stmt, 8),
+        .max_reserved_bytes = sqlite3_column_int64(stmt, 9),
+        .last_bytes = sqlite3_column_int64(stmt, 10),
+        .last_reserved_bytes = sqlite3_column_int64(stmt, 11),
+    };
+}
+
+/// The `n` oldest leaves of a series, in order. *out [*n], owned.
+static tide_status oldest_leaves(const tide__store *s, int64_t series, size_t n, tide__leaf **out, size_t *n_out,
+                                 tide_error *err) {
+    tide__leaf *leaves = tide_host_calloc(n, sizeof *leaves);
+    if (leaves == NULL) return no_memory(s, err);
+    sqlite3_stmt *stmt = NULL;
+    tide_status st =
+        tide__sql_prepare(&s->sql, "SELECT * FROM leaf WHERE series = ? ORDER BY first_event LIMIT ?", &stmt, err);
+    if (st == TIDE_OK) sqlite3_bind_int64(stmt, 1, series);
+    if (st == TIDE_OK) sqlite3_bind_int64(stmt, 2, (int64_t)n);
+    bool has_row;
+    size_t i = 0;
+    while (st == TIDE_OK && i < n && (st = tide__sql_step(&s->sql, stmt, &has_row, err)) == TIDE_OK && has_row)
+        take_leaf(stmt, &leaves[i++]);
+    sqlite3_finalize(stmt);
+    if (st != TIDE_OK) {
+        tide_host_free(leaves);
+        return st;
+    }
+    *out = leaves;
+    *n_out = i;
+    return TIDE_OK;
+}
+
+static tide_status write_merged(tide__store *s, tide__leaf *leaves, size_t n, tide_error *err) {
+    sqlite3_stmt *stmt;
+    TIDE_TRY(tide__sql_prepare(&s->sql, "DELETE FROM leaf WHERE series = ? AND first_event <= ?", &stmt, err));
+    sqlite3_bind_int64(stmt, 1, leaves[0].series);
+    sqlite3_bind_int64(stmt, 2, leaves[n - 1].first_event);
+    const tide_status st = tide__sql_run(&s->sql, stmt, err);
+    sqlite3_finalize(stmt);
+    TIDE_TRY(st);
+    for (size_t i = 0; i < n / 2; i++) leaves[i] = merged(&leaves[2 * i], &leaves[2 * i + 1]);
+    if (n % 2 == 1) leaves[n / 2] = leaves[n - 1];
+    return tide__store_write_known_leaves(s, leaves, (n + 1) / 2, err);
+}
+
+static tide_status merge_series(tide__store *s, int64_t series, size_t n_leaves, tide_error *err) {
+    tide__leaf *leaves = NULL;
+    size_t n = 0;
+    TIDE_TRY(oldest_leaves(s, series, n_leaves / 2, &leaves, &n, err));
+    const tide_status st = n >= 2 ? write_merged(s, leaves, n, err) : TIDE_OK;
+    tide_host_free(leaves);
+    return st;
+}
+
+static tide_status merge_leaves(tide__store *s, tide_error *err) {
+    while (true) {
+        int64_t series, n;
+        TIDE_TRY(tide__sql_int(&s->sql, "SELECT series FROM leaf GROUP BY series ORDER BY count(*) DESC LIMIT 1", -1,
+                               &series, err));
+        TIDE_TRY(tide__sql_int(&s->sql, "SELECT count(*) FROM leaf GROUP BY series ORDER BY count(*) DESC LIMIT 1", 0,
+                               &n, err));
+        if (n <= MAX_LEAVES) return TIDE_OK;
+        TIDE_TRY(merge_series(s, series, (size_t)n, err));
+    }
+}
+
+// ---- both ----
+
+/// The log is kept as small as the file, from the first call on.
+static void limit_log(const tide__store *s, uint64_t max_bytes) {
+    const uint64_t pages = max_bytes / 8192 / 8;
+    if (pages < TIDE__STORE_CHECKPOINT_PAGES) sqlite3_wal_autocheckpoint(s->sql.db, pages < 64 ? 64 : (int)pages);
+}
+
+static tide_status thin(tide__store *s, bool leaves, int64_t last_event, uint64_t max_bytes, tide_error *err) {
+    if (leaves) TIDE_TRY(merge_leaves(s, err));
+    return max_bytes > 0 ? drop_events(s, last_event, max_bytes, err) : TIDE_OK;
+}
+
+tide_status tide__store_thin(tide__store *s, uint64_t max_bytes, int64_t *kept_from, tide_error *err) {
+    static const char last[] = "SELECT max(coalesce((SELECT id FROM event ORDER BY id DESC LIMIT 1), 0), coalesce("
+                               "(SELECT last_event FROM event_chunk ORDER BY first_event DESC LIMIT 1), 0))";
+    if (max_bytes > 0) limit_log(s, max_bytes);
+    TIDE_TRY(first_kept(s, err));
+    *kept_from = s->first_kept;
+    const bool leaves = s->n_leaves_since >= COUNT_EVERY;
+    int64_t last_event;
+    uint64_t bytes;
+    TIDE_TRY(tide__sql_int(&s->sql, last, 0, &last_event, err));
+    TIDE_TRY(projected(s, last_event, &bytes, err));
+    if (!leaves && (max_bytes == 0 || bytes <= high_mark(max_bytes))) return TIDE_OK;
+    if (leaves) s->n_leaves_since = 0;
+    TIDE_TRY(tide__store_begin(s, err));
+    TIDE_TRY(tide__store_end(s, thin(s, leaves, last_event, max_bytes, err), err));
+    if (s->first_kept == *kept_from) return TIDE_OK;
+    *kept_from = s->first_kept;
+    // Without a wait for readers: what one of them holds back is taken in later.
+    sqlite3_wal_checkpoint_v2(s->sql.db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    return TIDE_OK;
+}
