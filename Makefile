@@ -1,5 +1,5 @@
 # A thin front door over CMake presets. `cmake --preset release && cmake --build --preset release` works alone.
-.PHONY: all build demo test asan tsan valgrind bench clean
+.PHONY: all build demo test asan tsan valgrind bench soak clean
 
 all: build
 
@@ -30,14 +30,27 @@ asan tsan valgrind:
 	@cmake --build --preset $@
 	@ctest --preset $@
 
-# Allocators of the house beside glibc, mimalloc and jemalloc, then the planner on instances, models and sizes (about
-# ten minutes; bench_planner SECTION runs one part): prints, never passes or fails.
+# Allocators of the house beside glibc, mimalloc and jemalloc, the planner on instances, models and sizes (about ten
+# minutes), the recorder beside heaptrack and bare SQLite (about ten more; bench_planner SECTION and bench_recorder
+# SECTION run one part): prints, never passes or fails.
 bench:
 	@scripts/deps.sh bench
 	@cmake --preset bench
 	@cmake --build --preset bench
 	@build/bench/bench/bench_allocators
 	@build/bench/bench/bench_planner
+	@build/bench/bench/bench_recorder
+
+# What takes too long for the suite (about an hour): 200 kills of recording programs in each way there is, then a day's
+# billion events through a trace of bounded size. Fails when an event was lost.
+soak:
+	@scripts/deps.sh bench
+	@cmake --preset bench
+	@cmake --build --preset bench
+	@build/bench/bench/bench_kill_recorder --victim build/bench/bench/bench_kill_victim --kills 200 \
+	    thread process collector both recovery closing collected openers watched starting restarting \
+	    stopped forked forking dropping attached
+	@build/bench/bench/bench_recorder --day-events 1000000000 day
 
 clean:
 	rm -rf build demo-out

@@ -12,7 +12,7 @@ set -eu
 build="gcc libc6-dev cmake ninja-build pkg-config protobuf-c-compiler libprotobuf-c-dev libonnx-dev libdnnl-dev
 libjansson-dev libsqlite3-dev libncurses-dev"
 tests="libcmocka-dev libonnx-testdata sqlite3 tmux python3"
-bench="libmimalloc-dev libjemalloc-dev"
+bench="libmimalloc-dev libjemalloc-dev heaptrack"
 
 case "${1:-build}" in
 build) wanted=$build ;;
