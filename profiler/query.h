@@ -35,8 +35,9 @@ bool tide_trace_recognise(const void *head, size_t n_bytes);
  * older one) or a damaged file, with a note
  */
 tide_status tide_trace_open(const char *path, tide_trace **out, tide_error *err) TIDE_NODISCARD;
-/// Of a trace that is being recorded: take in what was committed since; *grew may be NULL. Everything got from the
-/// trace before stays the caller's; names borrowed from it stay valid until close.
+/// Of a trace that is being recorded: take in what was committed since; *grew (may be NULL): something was. Everything
+/// got from the trace before stays the caller's; names borrowed from it stay valid until close. Costs a replay of what
+/// is new, or of what follows the last snapshot, whichever is less. After a failure the trace is as it was.
 tide_status tide_trace_refresh(tide_trace *t, bool *grew, tide_error *err) TIDE_NODISCARD;
 /// All rows, all sums, every chunk, SQLite's own integrity check. TIDE_ERR_BAD_INPUT with what is wrong and where.
 tide_status tide_trace_check(tide_trace *t, tide_error *err) TIDE_NODISCARD;
@@ -50,9 +51,12 @@ tide_status tide_trace_convert(const char *path, const char *out_path, tide_erro
 /// Turn the chunks of the trace at `path` into rows, which every SQLite shell reads; in place. TIDE_ERR_BAD_INPUT,
 /// TIDE_ERR_IO, also when somebody records into it.
 tide_status tide_trace_expand(const char *path, tide_error *err) TIDE_NODISCARD;
-/// Run one SELECT of the user's, read-only, views allowed, `all_events` among the tables; rows as text with the names
-/// of the columns first, cells separated by `separator`, NULL as empty. Stops after max_rows (0: all). TIDE_ERR_INVALID
-/// for what SQLite refuses, with its words.
+/// Run one SELECT of the user's (or a PRAGMA that tells of tables), read-only; rows as text with the names of the
+/// columns first, cells separated by `separator`, NULL as empty, bytes as x'..'. Stops after max_rows (0: all).
+/// TIDE_ERR_INVALID for what SQLite refuses, with its words.
+///
+/// The views are those of this program, whatever the file brings along. `event` holds all events, whether they are rows
+/// or lie in chunks, and so do the views over it; of an unfinished trace `block` and `step` are made for the query.
 tide_status tide_trace_sql(tide_trace *t, const char *query, const char *separator, size_t max_rows, tide_text *out,
                            tide_error *err) TIDE_NODISCARD;
 /// Takes NULL.
@@ -88,7 +92,8 @@ typedef struct tide_trace_run {
     bool has_plan;
     uint64_t plan_bytes, plan_naive_bytes, plan_lower_bound_bytes; ///< meaningful with has_plan
 } tide_trace_run;
-/// Runs in order of id into a fresh array, owned by the caller (tide_host_free; NULL when there are none).
+/// Runs in order of id into a fresh array, owned by the caller (tide_host_free; NULL when there are none). A run that
+/// has not ended ends with the trace.
 tide_status tide_trace_runs(tide_trace *t, tide_trace_run **out, size_t *n, tide_error *err) TIDE_NODISCARD;
 
 typedef struct tide_trace_kind {
@@ -104,6 +109,11 @@ typedef struct tide_trace_kind {
 /**
  * Per kind and device for one run, in that order; blocks that were already alive when it began count. run_id 0: the
  * whole trace, without predictions. Kinds that nothing was allocated from and nothing was predicted for are left out.
+ *
+ * Where thinning dropped events, the whole trace is told all the same, with the counts that the producers made; a run
+ * whose beginning was dropped is told from the first event that is left (so in tide_trace_blocks and tide_trace_peak).
+ *
+ * Cost: a replay of the run's events, 0.1 us each in chunks and 0.3 us in rows; of the whole trace next to nothing.
  *
  * Predicted is tide_memory_plan_predicted of the plan stored with the run; but a naive run has no buffer and frees each
  * tensor at its last use, so that its Workspace peaks at the plan's lower bound.
@@ -134,6 +144,7 @@ tide_status tide_trace_blocks(tide_trace *t, int64_t run_id, tide_trace_block **
 void tide_trace_blocks_free(tide_trace_block *blocks, size_t n);
 
 /// Requested bytes of `kind` (or of all: -1) alive just after time `t_ns`: what happened at `t_ns` has happened.
+/// TIDE_ERR_NOT_FOUND for a moment whose events were dropped.
 tide_status tide_trace_live_at(tide_trace *t, int kind, uint64_t t_ns, uint64_t *bytes, tide_error *err) TIDE_NODISCARD;
 /// Highest live requested bytes of one run (0: all) and the first moment they were reached; its begin when that was
 /// before. `kind` -1: of all kinds together. `t_ns` may be NULL.

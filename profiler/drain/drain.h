@@ -63,6 +63,8 @@ tide_status tide__drain_thread_join(tide__drain_thread *t, tide_error *err) TIDE
 
 /// Whether a drain is at work on the trace at `path`.
 bool tide__drain_is_locked(const char *path);
+/// The trace at `path` is finished: take away what a drain that was killed in its very last step left beside it.
+void tide__drain_sweep(const char *path);
 /// Whether the trace at `path` is unfinished, and whether somebody is recording into it now.
 tide_status tide__drain_look(const char *path, bool *unfinished, bool *in_use, tide_error *err) TIDE_NODISCARD;
 /// Nobody records (TIDE_ERR_BUSY otherwise) into the unfinished trace at `path` any more: take what the feeds beside

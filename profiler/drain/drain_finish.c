@@ -90,6 +90,13 @@ static tide_status read_state(const char *path, bool *unfinished, tide_error *er
     return st;
 }
 
+void tide__drain_sweep(const char *path) {
+    if (!tide__drain_has_lock(path)) return;
+    tide__drain_lock_file *lock = tide_host_calloc(1, sizeof *lock);
+    if (lock != NULL && tide__drain_lock(path, lock, NULL) == TIDE_OK) tide__drain_unlock(lock);
+    tide_host_free(lock);
+}
+
 static tide_status feeds_in_use(const char *path, bool *in_use, tide_error *err) {
     char **paths;
     size_t n;

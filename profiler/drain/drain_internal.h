@@ -195,6 +195,8 @@ bool tide__drain_has_work(const tide__drain *d);
 
 /// TIDE_ERR_BUSY: another drain is at it; TIDE_ERR_IO; TIDE_ERR_NOMEM.
 tide_status tide__drain_lock(const char *trace_path, tide__drain_lock_file *lock, tide_error *err) TIDE_NODISCARD;
+/// Whether there is a file to lock, held or not.
+bool tide__drain_has_lock(const char *trace_path);
 /// Takes one that was never locked.
 void tide__drain_unlock(tide__drain_lock_file *lock);
 

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -68,6 +69,12 @@ void tide__drain_unlock(tide__drain_lock_file *lock) {
     tide__mapped_file_close(&lock->file);
     tide_host_free(lock->name);
     lock->name = NULL;
+}
+
+bool tide__drain_has_lock(const char *trace_path) {
+    char name[4096 + 8]; // asked at every opening of a trace: not worth an allocation
+    const int n = snprintf(name, sizeof name, "%s.drain", trace_path);
+    return n > 0 && (size_t)n < sizeof name && access(name, F_OK) == 0;
 }
 
 bool tide__drain_is_locked(const char *trace_path) {

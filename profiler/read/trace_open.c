@@ -193,7 +193,10 @@ static tide_status look_for_recorder(tide_trace *t, tide_error *err) {
     char state[32] = "";
     const tide_status has_state = tide_trace_meta(t, "state", state, sizeof state, err);
     if (has_state != TIDE_OK && has_state != TIDE_ERR_NOT_FOUND) return has_state;
-    if (strcmp(state, TIDE__STATE_RECORDING) != 0) return TIDE_OK;
+    if (strcmp(state, TIDE__STATE_RECORDING) != 0) {
+        tide__drain_sweep(t->path);
+        return TIDE_OK;
+    }
     bool unfinished, in_use;
     tide_error why = TIDE_ERROR_INIT;
     tide_status st = tide__drain_look(t->path, &unfinished, &in_use, &why);

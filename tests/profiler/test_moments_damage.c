@@ -177,9 +177,10 @@ static void damage(const char *path, tide_rng *rng, char *what, size_t what_byte
     snprintf(value, sizeof value, "%s%s%s", values[v].before, values[v].of_it ? column : "", values[v].behind);
     if (strcmp(table, "leaf") == 0) snprintf(key, sizeof key, "(series, first_event)");
     snprintf(what, what_bytes,
-             "UPDATE OR IGNORE %s SET %s = %s WHERE %s = (SELECT %s FROM %s LIMIT 1 OFFSET %d) AND %s IS NOT %s", table,
-             column, value, key, key[0] == '(' ? "series, first_event" : key, table, (int)tide_rng_below(rng, 50),
-             column, value);
+             "UPDATE OR IGNORE %s SET %s = %s WHERE %s = (SELECT %s FROM %s LIMIT 1 OFFSET %d %% max(1, "
+             "(SELECT count(*) FROM %s))) AND %s IS NOT %s",
+             table, column, value, key, key[0] == '(' ? "series, first_event" : key, table,
+             (int)tide_rng_below(rng, 50), table, column, value);
     sqlite3 *db = sql_open(path);
     sqlite3_exec(db, "PRAGMA synchronous = OFF", NULL, NULL, NULL);
     *changed = sqlite3_exec(db, what, NULL, NULL, NULL) == SQLITE_OK && sqlite3_changes(db) > 0;
