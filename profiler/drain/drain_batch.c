@@ -66,13 +66,13 @@ static tide_status close_gaps(tide__drain *d, tide__drain_feed *f, tide_error *e
         tide__drain_ring *r = f->rings[i];
         const uint64_t n_lost = atomic_load_explicit(&r->head->n_lost, memory_order_relaxed);
         if (n_lost > INT64_MAX || (int64_t)n_lost <= r->n_gap) continue;
-        tide__event e = {.op = TIDE__OP_GAP,
-                         .kind = TIDE__NO_KIND,
-                         .t_ns = r->t_ns,
-                         .requested_bytes = (int64_t)n_lost - r->n_gap,
-                         .run_id = (int32_t)f->run_id,
-                         .thread = (int32_t)r->thread};
-        TIDE_TRY(tide__drain_take(d, f, &e, err));
+        d->events[d->n_events] = (tide__event){.op = TIDE__OP_GAP,
+                                               .kind = TIDE__NO_KIND,
+                                               .t_ns = r->t_ns,
+                                               .requested_bytes = (int64_t)n_lost - r->n_gap,
+                                               .run_id = (int32_t)f->run_id,
+                                               .thread = (int32_t)r->thread};
+        TIDE_TRY(tide__drain_take(d, f, err));
         r->n_gap = (int64_t)n_lost;
     }
     return TIDE_OK;

@@ -12,7 +12,9 @@
 
 #include "profiler/drain/drain_internal.h"
 
-enum { PAIR_NS = 100 * 1000 * 1000, NEAR_NS = 1000 * 1000, RATE_BITS = 60 };
+enum { PAIR_NS = 100 * 1000 * 1000, NEAR_NS = 1000 * 1000 };
+#define PLAIN_TICKS (UINT64_C(1) << 40) ///< some minutes: at less than 8 ns per tick, the ns of so many are below 2^43
+#define PLAIN_NS (UINT64_C(1) << 62)
 
 static bool same_boot(const char *boot_id) {
     char mine[64] = "";
@@ -34,7 +36,7 @@ static void add_pair(tide__drain_clock *c, const tide__tick_pair *p) {
     c->pairs[c->n++] = *p;
 }
 
-static void forget_stretch(tide__drain_clock *c) { c->lo = c->hi = 0; }
+static void forget_stretch(tide__drain_clock *c) { c->lo = c->hi = c->n_plain = 0; }
 
 void tide__drain_clock_init(tide__drain_clock *c, const tide__feed_header *head) {
     *c = (tide__drain_clock){.has_ticks = head->has_ticks != 0, .now = head->first[1]};
@@ -67,6 +69,12 @@ void tide__drain_clock_read(tide__drain_clock *c, tide__feed_header *head) {
     atomic_store_explicit(&head->last_n, n + 1, memory_order_release);
 }
 
+/// Up to where the short way may go. Where the stretch begins behind its line, the one before is on that line too.
+static void find_plain(tide__drain_clock *c) {
+    const uint64_t begin = c->line[0].ticks, n = c->hi > begin ? c->hi - begin : 0;
+    c->n_plain = c->rate == 0 || c->line[0].ns >= PLAIN_NS ? 0 : n < PLAIN_TICKS ? n : PLAIN_TICKS;
+}
+
 /// Find the two pairs whose line `ticks` is on.
 static void find_line(tide__drain_clock *c, uint64_t ticks) {
     const tide__tick_pair *p = c->pairs;
@@ -87,14 +95,16 @@ static void find_line(tide__drain_clock *c, uint64_t ticks) {
     c->rate = 0;
     const uint64_t ns = c->line[1].ns - c->line[0].ns, n_ticks = c->line[1].ticks - c->line[0].ticks;
     if (c->line[1].ns > c->line[0].ns && c->line[1].ticks > c->line[0].ticks && ns / n_ticks < 8)
-        c->rate = (uint64_t)(((unsigned __int128)ns << RATE_BITS) / n_ticks);
+        c->rate = (uint64_t)(((unsigned __int128)ns << TIDE__DRAIN_RATE_BITS) / n_ticks);
+    find_plain(c);
 }
 
-uint64_t tide__drain_clock_ns(tide__drain_clock *c, uint64_t ticks) {
+uint64_t tide__drain_clock_find_ns(tide__drain_clock *c, uint64_t ticks) {
     if (!c->has_ticks) return ticks;
     if (ticks < c->lo || ticks >= c->hi) find_line(c, ticks);
     if (!is_later(&c->line[0], &c->line[1])) return c->line[0].ns; // a header that no producer wrote
     if (c->rate == 0 || ticks < c->line[0].ticks) return tide__clock_ns(&c->line[0], &c->line[1], ticks);
-    const unsigned __int128 ns = ((unsigned __int128)(ticks - c->line[0].ticks) * c->rate >> RATE_BITS) + c->line[0].ns;
+    const unsigned __int128 ns =
+        ((unsigned __int128)(ticks - c->line[0].ticks) * c->rate >> TIDE__DRAIN_RATE_BITS) + c->line[0].ns;
     return ns > INT64_MAX ? UINT64_MAX : (uint64_t)ns;
 }

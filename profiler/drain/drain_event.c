@@ -6,12 +6,19 @@
 
 #include "profiler/drain/drain_internal.h"
 
-enum { KIND_MASK = 15, NO_KIND = 15, FLAGS_SHIFT = 4, SOON = 4, LATER = 10 };
+enum { KIND_MASK = 15, NO_KIND = 15, FLAGS_SHIFT = 4, SOON = 12, LATER = 32 };
 
 static bool is_scope_op(int op) { return op == TIDE__OP_SCOPE_ENTER || op == TIDE__OP_SCOPE_LEAVE; }
 static bool is_memory_op(int op) { return op >= TIDE_MEM_ALLOC && op <= TIDE_MEM_SNAPSHOT; }
 
-static int64_t number_in(const int64_t *map, size_t n, uint32_t number) {
+/// An address or a stream: a large one is a negative number of the file.
+static inline int64_t all_bits(uint64_t v) {
+    int64_t number;
+    memcpy(&number, &v, sizeof number);
+    return number;
+}
+
+static inline int64_t number_in(const int64_t *map, size_t n, uint32_t number) {
     return number >= 1 && number <= n ? map[number - 1] : 0;
 }
 
@@ -21,57 +28,49 @@ static bool has_place(const tide__event *e) {
     return e->kind < TIDE_N_KINDS || e->kind == TIDE__NO_KIND;
 }
 
-static bool has_good_numbers(const tide__slot *s) {
-    return s->requested_bytes <= INT64_MAX && s->reserved_bytes <= INT64_MAX &&
-           s->block_id < UINT64_C(1) << TIDE__BLOCK_ID_BITS;
-}
-
-/// The plain fields once each: a producer that is out of its mind may write while they are read.
-static void copy_slot(const tide__slot *from, tide__slot *to) {
-    const volatile tide__slot *s = from;
-    to->time = s->time;
-    to->block_id = s->block_id;
-    to->requested_bytes = s->requested_bytes;
-    to->reserved_bytes = s->reserved_bytes;
-    to->address = s->address;
-    to->stream = s->stream;
-    to->tag = s->tag;
-    to->scope = s->scope;
-    to->op = s->op;
-    to->kind_flags = s->kind_flags;
-    to->device = s->device;
-    to->allocator = s->allocator;
-}
-
-/// All but number, time, thread and run. False: nothing that a producer writes.
-static bool make_event(const tide__drain_feed *f, const tide__slot *s, tide__event *e) {
-    const unsigned kind = s->kind_flags & KIND_MASK;
-    *e = (tide__event){.op = s->op,
-                       .kind = kind == NO_KIND ? TIDE__NO_KIND : (uint8_t)kind,
-                       .requested_bytes = (int64_t)s->requested_bytes};
-    if (!has_good_numbers(s)) return false;
-    if (s->op == TIDE__OP_GAP || is_scope_op(s->op)) {
-        e->kind = TIDE__NO_KIND;
-        e->scope_id = (int32_t)number_in(f->scopes, f->n_scopes, s->scope);
-        if (s->op == TIDE__OP_GAP) return e->requested_bytes > 0;
-        e->requested_bytes = 0;
-        return e->scope_id != 0;
-    }
-    if (!is_memory_op(s->op)) return false;
-    e->reserved_bytes = (int64_t)s->reserved_bytes;
+/// Of the slot, where a field may hold anything.
+static int64_t block_of(const tide__drain_ring *r) {
     // A pool, too, is of its process: another one may have other blocks at the same addresses.
-    if (s->block_id != 0 || s->op == TIDE_MEM_POOL_DISCARD)
-        e->block_id = (int64_t)s->block_id + ((f->process_id - 1) << TIDE__BLOCK_ID_BITS);
-    memcpy(&e->address, &s->address, sizeof e->address); // all 64 bits
-    memcpy(&e->stream, &s->stream, sizeof e->stream);
-    e->device = (int16_t)number_in(f->devices, f->n_devices, s->device);
-    e->allocator_id = (int32_t)number_in(f->allocators, f->n_allocators, s->allocator);
+    return r->number != 0 || r->op == TIDE_MEM_POOL_DISCARD ? tide__drain_block_id(r->feed, r->number) : 0;
+}
+
+/// What is no memory operation. False: nothing that a producer writes.
+static bool make_other(const tide__drain_ring *r, uint64_t n, uint32_t scope, tide__event *e) {
+    *e = (tide__event){.op = r->op, .kind = TIDE__NO_KIND, .t_ns = r->t_ns};
+    e->thread = (int32_t)r->thread;
+    e->run_id = (int32_t)r->feed->run_id;
+    e->scope_id = (int32_t)number_in(r->feed->scopes, r->feed->n_scopes, scope);
+    if (r->op != TIDE__OP_GAP) return is_scope_op(r->op) && e->scope_id != 0;
+    e->requested_bytes = (int64_t)n;
+    return n > 0;
+}
+
+bool tide__drain_event(const tide__drain_ring *r, tide__event *e) {
+    const tide__drain_feed *f = r->feed;
+    const volatile tide__slot *s = &r->slots[r->position & r->mask];
+    const uint64_t requested = s->requested_bytes, reserved = s->reserved_bytes;
+    const uint32_t scope = s->scope;
+    if ((requested | reserved) >> 63 != 0 || r->number >> TIDE__BLOCK_ID_BITS != 0) return false;
+    if (__builtin_expect(!is_memory_op(r->op), 0)) return make_other(r, requested, scope, e);
+    const unsigned kind = r->kind_flags & KIND_MASK;
+    e->t_ns = r->t_ns;
+    e->block_id = block_of(r);
+    e->requested_bytes = (int64_t)requested;
+    e->reserved_bytes = (int64_t)reserved;
+    e->address = all_bits(s->address);
+    e->stream = all_bits(s->stream);
+    e->run_id = (int32_t)f->run_id;
+    e->thread = (int32_t)r->thread;
+    e->scope_id = (int32_t)number_in(f->scopes, f->n_scopes, scope);
     e->tag_id = (int32_t)number_in(f->texts, f->n_texts, s->tag);
-    e->scope_id = (int32_t)number_in(f->scopes, f->n_scopes, s->scope);
+    e->allocator_id = (int32_t)number_in(f->allocators, f->n_allocators, s->allocator);
+    e->device = (int16_t)number_in(f->devices, f->n_devices, s->device);
+    e->op = r->op;
+    e->kind = kind == NO_KIND ? TIDE__NO_KIND : (uint8_t)kind;
     return has_place(e);
 }
 
-static uint64_t ns_of(tide__drain_feed *f, uint64_t time, unsigned kind_flags) {
+static inline uint64_t ns_of(tide__drain_feed *f, uint64_t time, unsigned kind_flags) {
     return kind_flags >> FLAGS_SHIFT & TIDE__SLOT_NS ? time : tide__drain_clock_ns(&f->clock, time);
 }
 
@@ -81,12 +80,12 @@ uint64_t tide__drain_slot_ns(tide__drain_feed *f, const tide__slot *slot) {
 }
 
 /// Blocks of slots further on are on their way to the cache while this one is looked at.
-static void fetch_ahead(const tide__drain *d, const tide__drain_ring *r) {
+static inline void fetch_ahead(const tide__drain *d, const tide__drain_ring *r) {
     const uint64_t at = r->position;
     if (r->end - at <= LATER) return;
-    const int64_t base = (r->feed->process_id - 1) << TIDE__BLOCK_ID_BITS;
     const volatile tide__slot *soon = &r->slots[(at + SOON) & r->mask], *later = &r->slots[(at + LATER) & r->mask];
-    tide__replay_prefetch(&d->replay, (int64_t)soon->block_id + base, (int64_t)later->block_id + base);
+    tide__replay_prefetch(&d->replay, tide__drain_block_id(r->feed, soon->block_id),
+                          tide__drain_block_id(r->feed, later->block_id));
 }
 
 tide_status tide__drain_next(tide__drain *d, tide__drain_ring *r, tide_error *err) {
@@ -95,14 +94,13 @@ tide_status tide__drain_next(tide__drain *d, tide__drain_ring *r, tide_error *er
     const tide__slot *slot = tide__drain_slot(r, r->position);
     if (slot == NULL) return tide__drain_damage(d, r->feed, r, "a slot is not the one of its position", err);
     fetch_ahead(d, r);
-    tide__slot s;
-    copy_slot(slot, &s);
-    const uint64_t ns = ns_of(r->feed, s.time, s.kind_flags);
+    const volatile tide__slot *s = slot;
+    r->op = s->op;
+    r->kind_flags = s->kind_flags;
+    r->number = s->block_id;
+    const uint64_t ns = ns_of(r->feed, s->time, r->kind_flags);
     if (ns > INT64_MAX) return tide__drain_damage(d, r->feed, r, "a slot has no time", err);
     if ((int64_t)ns > r->t_ns) r->t_ns = (int64_t)ns;
-    r->op = s.op;
-    r->number = s.block_id;
-    r->is_good = tide__drain_is_control(s.op) || make_event(r->feed, &s, &r->event);
     r->has_next = true;
     return TIDE_OK;
 }

@@ -40,17 +40,25 @@ typedef struct tide__drain_clock {
     size_t n;
     tide__tick_pair now; ///< of this round
     bool has_ticks, is_this_boot;
-    // The stretch of ticks that was asked last: [lo, hi) begins at ns and grows by rate / 2^60 per tick.
-    uint64_t lo, hi, ns, rate;
-    tide__tick_pair line[2]; ///< of the stretch; used where its rate fits into no such fraction
+    // The stretch of ticks that was asked last: [lo, hi) is on `line`, which grows by rate / 2^60 ns per tick.
+    uint64_t lo, hi, rate; ///< rate 0: it fits into no such fraction
+    tide__tick_pair line[2];
+    uint64_t n_plain; ///< ticks behind line[0] that one multiplication is enough for
 } tide__drain_clock;
 
 /// What the header of a feed knows.
 void tide__drain_clock_init(tide__drain_clock *c, const tide__feed_header *head);
 /// Read both clocks now, and leave word in the header for whoever takes over.
 void tide__drain_clock_read(tide__drain_clock *c, tide__feed_header *head);
+/// The long way of what follows.
+uint64_t tide__drain_clock_find_ns(tide__drain_clock *c, uint64_t ticks);
+enum { TIDE__DRAIN_RATE_BITS = 60 };
 /// Time of a slot in ns; > INT64_MAX: no time that a producer gives.
-uint64_t tide__drain_clock_ns(tide__drain_clock *c, uint64_t ticks);
+static inline uint64_t tide__drain_clock_ns(tide__drain_clock *c, uint64_t ticks) {
+    const uint64_t since = ticks - c->line[0].ticks;
+    if (__builtin_expect(since >= c->n_plain, 0)) return tide__drain_clock_find_ns(c, ticks);
+    return c->line[0].ns + (uint64_t)((unsigned __int128)since * c->rate >> TIDE__DRAIN_RATE_BITS);
+}
 
 // ---- feeds ----
 
@@ -67,15 +75,14 @@ typedef struct tide__drain_ring {
     uint64_t sure_end;  ///< of this round: behind what was there when the round began
     uint64_t end;       ///< of this round: behind what was there a moment later
     bool has_next;      ///< what follows is of the slot at position
-    uint8_t op;         ///< as the slot has it
-    bool is_good;       ///< an event, or a word of the feed itself
-    uint64_t number;    ///< block, thread or run, as the slot has it
-    int64_t t_ns;       ///< no smaller than those of the slots before it
-    tide__event event;  ///< all but its number, time, thread and run
-    int64_t thread;     ///< row of table thread; 0: not told
-    int64_t n_gap;      ///< events that were lost by what the gaps say
-    bool is_broken;     ///< nothing more is taken from it
-    bool is_stored;     ///< the file has a position of it
+    uint8_t op;         ///< as the slot has it, and what follows
+    uint8_t kind_flags;
+    uint64_t number; ///< block, thread or run
+    int64_t t_ns;    ///< no smaller than those of the slots before it
+    int64_t thread;  ///< row of table thread; 0: not told
+    int64_t n_gap;   ///< events that were lost by what the gaps say
+    bool is_broken;  ///< nothing more is taken from it
+    bool is_stored;  ///< the file has a position of it
 } tide__drain_ring;
 
 struct tide__drain_feed {
@@ -131,7 +138,7 @@ struct tide__drain {
 
     tide__drain_ring **active; ///< [n_active] of this round: rings with something to take
     size_t n_active, cap_active;
-    tide__event *events; ///< [n_events] taken, not yet with the store
+    tide__event *events; ///< [n_events] taken, not yet with the store; there is room for one more
     size_t n_events;
     bool as_chunks;
     tide_text scratch;
@@ -171,8 +178,15 @@ tide_status tide__drain_check_file(tide__drain *d, bool now, tide_error *err) TI
 
 /// Whether the slot is a word of the feed itself: a thread, a run.
 static inline bool tide__drain_is_control(int op) { return op >= TIDE__SLOT_THREAD && op <= TIDE__SLOT_RUN_END; }
-/// Read the slot at the ring's position into the ring. Reads each field of the slot once.
+/// Look at the slot at the ring's position: what says when it is due. No field of a slot is read twice, here or in the
+/// next one.
 tide_status tide__drain_next(tide__drain *d, tide__drain_ring *r, tide_error *err) TIDE_NODISCARD;
+/// The event at the ring's position, all but its number. False: nothing that a producer writes.
+bool tide__drain_event(const tide__drain_ring *r, tide__event *e);
+/// What the file calls block `number` of the feed's process.
+static inline int64_t tide__drain_block_id(const tide__drain_feed *f, uint64_t number) {
+    return (int64_t)(number + ((uint64_t)(f->process_id - 1) << TIDE__BLOCK_ID_BITS));
+}
 /// The slot at `position`, below the ring's end; NULL when it is another one's.
 static inline const tide__slot *tide__drain_slot(const tide__drain_ring *r, uint64_t position) {
     const tide__slot *s = &r->slots[position & r->mask];
@@ -182,8 +196,9 @@ static inline const tide__slot *tide__drain_slot(const tide__drain_ring *r, uint
 uint64_t tide__drain_slot_ns(tide__drain_feed *f, const tide__slot *slot);
 /// Take up to `limit` events in the order of time; inside a transaction. *n: taken, control slots not counted.
 tide_status tide__drain_merge(tide__drain *d, size_t limit, size_t *n, tide_error *err) TIDE_NODISCARD;
-/// Number `e`, replay it, keep it for the file. Its time is raised to that of the event before.
-tide_status tide__drain_take(tide__drain *d, const tide__drain_feed *f, tide__event *e, tide_error *err) TIDE_NODISCARD;
+/// Number the event at d->events[d->n_events], replay it, keep it for the file. Its time is raised to that of the event
+/// before.
+tide_status tide__drain_take(tide__drain *d, const tide__drain_feed *f, tide_error *err) TIDE_NODISCARD;
 /// Hand the events that wait to the store.
 tide_status tide__drain_write_events(tide__drain *d, tide_error *err) TIDE_NODISCARD;
 /// One transaction; *n: events in it.

@@ -60,7 +60,8 @@ tide_status tide__drain_write_events(tide__drain *d, tide_error *err) {
     return TIDE_OK;
 }
 
-tide_status tide__drain_take(tide__drain *d, const tide__drain_feed *f, tide__event *e, tide_error *err) {
+tide_status tide__drain_take(tide__drain *d, const tide__drain_feed *f, tide_error *err) {
+    tide__event *e = &d->events[d->n_events];
     if (e->t_ns < d->last_ns) e->t_ns = d->last_ns;
     e->id = d->last_event + 1;
     tide__problem problem;
@@ -72,7 +73,7 @@ tide_status tide__drain_take(tide__drain *d, const tide__drain_feed *f, tide__ev
                          tide_status_text(st));
     d->last_event = e->id;
     d->last_ns = e->t_ns;
-    d->events[d->n_events++] = *e;
+    d->n_events++;
     if (problem != TIDE__PROBLEM_NONE) TIDE_TRY(note_problem(d, f, e, problem, err));
     TIDE_TRY(snapshot_if_due(d, err));
     return d->n_events == TIDE__DRAIN_BUFFER_EVENTS ? tide__drain_write_events(d, err) : TIDE_OK;
@@ -143,8 +144,9 @@ static bool allocates_soon(tide__drain_ring *r, uint64_t block_id, int64_t until
 }
 
 /// The ring whose next event must stand before that of `r`, which ends a block that is not live; NULL: none.
-static tide__drain_ring *cause_of(const tide__drain *d, const tide__drain_ring *r) {
-    if (!r->is_good || !tide__replay_is_early(&d->replay, &r->event)) return NULL;
+static tide__drain_ring *cause_of(tide__drain *d, const tide__drain_ring *r) {
+    if (r->number == 0 || !tide__replay_is_early(&d->replay, r->op, tide__drain_block_id(r->feed, r->number)))
+        return NULL;
     const int64_t until_ns = r->t_ns < INT64_MAX - AHEAD_NS ? r->t_ns + AHEAD_NS : INT64_MAX;
     for (size_t i = 0; i < d->n_active; i++) {
         tide__drain_ring *other = d->active[i];
@@ -161,17 +163,15 @@ static bool is_free(const tide__drain_ring *r) {
 
 /// Take the slot at the ring's position, whatever it is.
 static tide_status take_slot(tide__drain *d, tide__drain_ring *r, size_t *n, tide_error *err) {
-    if (!r->is_good) {
-        TIDE_TRY(tide__drain_damage(d, r->feed, r, "a slot holds no event", err));
-    } else if (tide__drain_is_control(r->op)) {
+    tide__event *e = &d->events[d->n_events];
+    if (__builtin_expect(tide__drain_is_control(r->op), 0)) {
         TIDE_TRY(take_control(d, r, err));
-    } else {
-        r->event.t_ns = r->t_ns;
-        r->event.thread = (int32_t)r->thread;
-        r->event.run_id = (int32_t)r->feed->run_id;
-        if (r->op == TIDE__OP_GAP) r->n_gap += r->event.requested_bytes;
-        TIDE_TRY(tide__drain_take(d, r->feed, &r->event, err));
+    } else if (tide__drain_event(r, e)) {
+        if (r->op == TIDE__OP_GAP) r->n_gap += e->requested_bytes;
+        TIDE_TRY(tide__drain_take(d, r->feed, err));
         ++*n;
+    } else {
+        TIDE_TRY(tide__drain_damage(d, r->feed, r, "a slot holds no event", err));
     }
     if (!r->is_broken) r->position++;
     return tide__drain_next(d, r, err);

@@ -27,52 +27,28 @@ const char *tide__problem_text(tide__problem p) {
 
 // ---- the index ----
 
-/// The upper half has the process: mixed in, so that the n-th blocks of many processes do not meet.
-static uint32_t key_of(int64_t block_id) {
-    const uint64_t id = (uint64_t)block_id;
-    return (uint32_t)id ^ (uint32_t)(id >> 32) * UINT32_C(0x9E3779B1);
-}
-
-/// Numbers are mostly consecutive: multiplying spreads them (Fibonacci hashing, Knuth vol. 3, 6.4). Left side by side,
-/// runs of long-lived ones would stand in the way of all that come to lie on them.
-static size_t home_of(const tide__replay *r, uint32_t key) {
-    return (size_t)((key * UINT64_C(0x9E3779B97F4A7C15)) >> 32) & (r->n_index - 1);
-}
-
 /// Slot of the index with that block, or the empty one where the search ended. The index is at most half full.
 static size_t slot_of(const tide__replay *r, int64_t block_id) {
-    const uint32_t key = key_of(block_id);
+    const uint32_t key = tide__replay_key(block_id);
     const size_t mask = r->n_index - 1;
-    size_t i = home_of(r, key);
+    size_t i = tide__replay_home(r, key);
     for (uint64_t at; (at = r->index[i]) != 0; i = (i + 1) & mask)
         if (at >> 32 == key && r->blocks[(uint32_t)at - 1].block_id == block_id) break;
     return i;
 }
 
 static void index_place(tide__replay *r, size_t place) {
-    const uint32_t key = key_of(r->blocks[place].block_id);
-    size_t i = home_of(r, key);
+    const uint32_t key = tide__replay_key(r->blocks[place].block_id);
+    size_t i = tide__replay_home(r, key);
     while (r->index[i] != 0) i = (i + 1) & (r->n_index - 1);
     r->index[i] = (uint64_t)key << 32 | (place + 1);
-}
-
-void tide__replay_prefetch(const tide__replay *r, int64_t soon, int64_t later) {
-    if (r->n_live == 0) return;
-    const uint32_t key = key_of(soon);
-    const uint64_t at = r->index[home_of(r, key)]; // was fetched when it was `later`
-    if (at >> 32 == key && at != 0) {
-        const char *block = (const char *)&r->blocks[(uint32_t)at - 1];
-        __builtin_prefetch(block, 1);
-        __builtin_prefetch(block + sizeof(tide__live_block) - 1, 1);
-    }
-    __builtin_prefetch(&r->index[home_of(r, key_of(later))], 1);
 }
 
 /// Followers move back into the hole, so that a search may end at the first empty slot (Knuth, TAOCP 3, 6.4, R).
 static void unindex(tide__replay *r, size_t hole) {
     const size_t mask = r->n_index - 1;
     for (size_t i = (hole + 1) & mask; r->index[i] != 0; i = (i + 1) & mask) {
-        const size_t home = home_of(r, (uint32_t)(r->index[i] >> 32));
+        const size_t home = tide__replay_home(r, (uint32_t)(r->index[i] >> 32));
         if (((i - home) & mask) < ((i - hole) & mask)) continue;
         r->index[hole] = r->index[i];
         hole = i;
@@ -133,6 +109,13 @@ static void series_changed(tide__replay *r, tide__series *s, const tide__event *
 
 /// Whether the sums hold `b` too. What is live and what was freed together is all that ever came: it bounds the rest.
 static bool series_holds(const tide__replay *r, const tide__series *s, int64_t requested, int64_t reserved) {
+    const tide__series *all = &r->series[0];
+    // Far from it, mostly.
+    if (((uint64_t)(s->freed_bytes | s->live_bytes | all->live_bytes | all->live_reserved_bytes) |
+         (uint64_t)(requested | reserved)) >>
+            61 ==
+        0)
+        return true;
     int64_t sum;
     return requested >= 0 && reserved >= 0 && tide_add_i64(s->freed_bytes + s->live_bytes, requested, &sum) &&
            tide_add_i64(r->series[0].live_bytes, requested, &sum) &&
@@ -157,7 +140,7 @@ static tide__live_block *take_place(tide__replay *r, size_t slot, int64_t block_
     } else {
         r->n_blocks++;
     }
-    r->index[slot] = (uint64_t)key_of(block_id) << 32 | (place + 1);
+    r->index[slot] = (uint64_t)tide__replay_key(block_id) << 32 | (place + 1);
     r->n_live++;
     return &r->blocks[place];
 }
@@ -209,6 +192,7 @@ tide_status tide__replay_put(tide__replay *r, const tide__live_block *block) {
     if (!make_room(r)) return TIDE_ERR_NOMEM;
     *take_place(r, slot_of(r, block->block_id), block->block_id) = *block;
     series_add(r, s, block->requested_bytes, block->reserved_bytes);
+    r->looked_for = 0;
     return TIDE_OK;
 }
 
@@ -259,13 +243,15 @@ static tide_status apply_alloc(tide__replay *r, const tide__event *e, tide__prob
     return TIDE_OK;
 }
 
-static void apply_free(tide__replay *r, const tide__event *e, tide__problem *problem, size_t *series) {
+/// `looked_for`: as it was before the event.
+static void apply_free(tide__replay *r, const tide__event *e, int64_t looked_for, tide__problem *problem,
+                       size_t *series) {
     const bool completed = e->op == TIDE_MEM_FREE_COMPLETED;
     if (e->block_id <= 0) {
         *problem = TIDE__PROBLEM_NO_NUMBER;
         return;
     }
-    const size_t slot = r->n_live > 0 ? slot_of(r, e->block_id) : 0;
+    const size_t slot = looked_for == e->block_id ? r->looked_slot : r->n_live > 0 ? slot_of(r, e->block_id) : 0;
     if (r->n_live == 0 || r->index[slot] == 0) {
         *problem = completed ? TIDE__PROBLEM_FREE_UNKNOWN : TIDE__PROBLEM_REQUESTED_UNKNOWN;
         return;
@@ -298,13 +284,15 @@ tide_status tide__replay_apply(tide__replay *r, const tide__event *e, tide__prob
     *problem = TIDE__PROBLEM_NONE;
     *series = 0;
     r->n_changed = 0;
+    const int64_t looked_for = r->looked_for;
+    r->looked_for = 0;
     switch (e->op) {
     case TIDE_MEM_ALLOC:
         TIDE_TRY(apply_alloc(r, e, problem, series));
         break;
     case TIDE_MEM_FREE_REQUESTED:
     case TIDE_MEM_FREE_COMPLETED:
-        apply_free(r, e, problem, series);
+        apply_free(r, e, looked_for, problem, series);
         break;
     case TIDE_MEM_POOL_DISCARD:
         apply_discard(r, e, series);
@@ -319,9 +307,12 @@ tide_status tide__replay_apply(tide__replay *r, const tide__event *e, tide__prob
     return TIDE_OK;
 }
 
-bool tide__replay_is_early(const tide__replay *r, const tide__event *e) {
-    return (e->op == TIDE_MEM_FREE_REQUESTED || e->op == TIDE_MEM_FREE_COMPLETED) && e->block_id > 0 &&
-           tide__replay_find(r, e->block_id) == NULL;
+bool tide__replay_is_early(tide__replay *r, uint8_t op, int64_t block_id) {
+    if ((op != TIDE_MEM_FREE_REQUESTED && op != TIDE_MEM_FREE_COMPLETED) || block_id <= 0) return false;
+    if (r->n_live == 0) return true;
+    r->looked_for = block_id;
+    r->looked_slot = slot_of(r, block_id);
+    return r->index[r->looked_slot] == 0;
 }
 
 tide_status tide__replay_init(tide__replay *r) {

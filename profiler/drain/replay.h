@@ -68,7 +68,9 @@ typedef struct tide__replay {
     size_t n_series, cap_series;
     int64_t last_event, last_ns;
     int64_t n_problems;
-    size_t n_changed;                                      ///< series that the last event changed, the sum not counted
+    int64_t looked_for; ///< block that tide__replay_is_early looked for last, until the next event; 0: none
+    size_t looked_slot; ///< of the index, where that search ended
+    size_t n_changed;   ///< series that the last event changed, the sum not counted
     int16_t series_of[TIDE__MAX_DEVICES][TIDE__MAX_KINDS]; ///< index by [device][kind]; 0: not yet
     /// Called for each block that goes, before it is taken out, with the event that ended it; NULL: nobody asks.
     void (*on_gone)(void *ctx, const tide__live_block *block, const tide__event *end);
@@ -95,9 +97,33 @@ void tide__replay_reset(tide__replay *r);
  */
 tide_status tide__replay_apply(tide__replay *r, const tide__event *e, tide__problem *problem,
                                size_t *series) TIDE_NODISCARD;
+/// What the index has of a block number. The upper half has the process: mixed in, so that the n-th blocks of many
+/// processes do not meet.
+static inline uint32_t tide__replay_key(int64_t block_id) {
+    const uint64_t id = (uint64_t)block_id;
+    return (uint32_t)id ^ (uint32_t)(id >> 32) * UINT32_C(0x9E3779B1);
+}
+
+/// Where the search for a key begins. Numbers are mostly consecutive: multiplying spreads them (Fibonacci hashing,
+/// Knuth vol. 3, 6.4). Left side by side, runs of long-lived ones would stand in the way of all that come to lie on
+/// them.
+static inline size_t tide__replay_home(const tide__replay *r, uint32_t key) {
+    return (size_t)((key * UINT64_C(0x9E3779B97F4A7C15)) >> 32) & (r->n_index - 1);
+}
+
 /// Have what the events of two blocks will touch brought near: of `soon` in a few events, of `later` in about twice as
 /// many. With many live blocks that is most of the time an event takes; numbers that are not live do no harm.
-void tide__replay_prefetch(const tide__replay *r, int64_t soon, int64_t later);
+static inline void tide__replay_prefetch(const tide__replay *r, int64_t soon, int64_t later) {
+    if (r->n_live == 0) return;
+    const uint32_t key = tide__replay_key(soon);
+    const uint64_t at = r->index[tide__replay_home(r, key)]; // was fetched when it was `later`
+    if (at >> 32 == key && at != 0) {
+        const char *block = (const char *)&r->blocks[(uint32_t)at - 1];
+        __builtin_prefetch(block, 1);
+        __builtin_prefetch(block + sizeof(tide__live_block) - 1, 1);
+    }
+    __builtin_prefetch(&r->index[tide__replay_home(r, tide__replay_key(later))], 1);
+}
 /// Put in a block as it stood in a snapshot. TIDE_ERR_NOMEM; TIDE_ERR_BAD_INPUT when it is there or the sums overflow.
 tide_status tide__replay_put(tide__replay *r, const tide__live_block *block) TIDE_NODISCARD;
 /// The live block of that number; NULL: none. Valid until the next event.
@@ -108,7 +134,8 @@ const tide__live_block *tide__replay_next(const tide__replay *r, size_t *i);
 static inline size_t tide__replay_n_live(const tide__replay *r) { return r->n_live; }
 /// The index of (device, kind), made when it is new; 0: no memory or out of range (devices are 1 to 1023).
 size_t tide__replay_series(tide__replay *r, int16_t device, uint8_t kind);
-/// Whether `e` would end or request the end of a block that is not live: an event that came too early from its ring.
-bool tide__replay_is_early(const tide__replay *r, const tide__event *e);
+/// Whether an event of that operation and block would end, or request the end of, a block that is not live: one that
+/// came too early from its ring. When it is taken next, its block need not be looked for again.
+bool tide__replay_is_early(tide__replay *r, uint8_t op, int64_t block_id);
 
 #endif

@@ -137,26 +137,31 @@ static inline uint8_t *put_event(encoder *c, uint8_t *p, const tide__event *e, s
     p = put_narrow(p + 4, &head, BASE_AT, back);
     p = put_wide(p, &head, TIME_AT, (uint64_t)e->t_ns - (uint64_t)before->t_ns);
     p = put_wide(p, &head, BLOCK_AT, tide__zigzag((uint64_t)e->block_id - block));
-    if (e->requested_bytes != base->requested_bytes) {
-        uint8_t *const next = put_wide(p, &head, REQUESTED_AT, requested);
-        head |= (uint32_t)(requested == 0) << REQUESTED_AT; // 0 takes a byte: without one it is that of the base
-        p = next + (requested == 0);
-    }
+    const bool resized = e->requested_bytes != base->requested_bytes;
+    const unsigned empty = resized & (requested == 0); // 0 takes a byte: without one it is that of the base
+    p = put_wide(p, &head, REQUESTED_AT, resized ? requested : 0) + empty;
+    head |= (uint32_t)empty << REQUESTED_AT;
     p = put_wide(p, &head, RESERVED_AT,
                  tide__zigzag((uint64_t)e->reserved_bytes - rounded_up(requested, c->reserved_shift)));
     const int64_t far = (int64_t)((uint64_t)e->address - (uint64_t)base->address);
     p = put_wide(p, &head, ADDRESS_AT, tide__zigzag((uint64_t)(far >> c->address_shift)));
     const bool names = (e->tag_id != base->tag_id) | (e->scope_id != before->scope_id) | (e->thread != before->thread);
-    const bool others = (e->kind != base->kind) | (e->device != base->device) | (e->stream != base->stream) |
+    const bool seldom = (e->device != base->device) | (e->stream != base->stream) |
                         (e->allocator_id != base->allocator_id) | (e->run_id != before->run_id);
     if (names) {
         p = put_narrow(p, &head, TAG_AT, difference(e->tag_id, base->tag_id));
         p = put_narrow(p, &head, SCOPE_AT, difference(e->scope_id, before->scope_id));
         p = put_narrow(p, &head, THREAD_AT, difference(e->thread, before->thread));
     }
-    if (others) {
+    if (seldom) {
         head |= HAS_OTHERS;
         p = put_others(p, e, base, before);
+    } else {
+        const unsigned other_kind = e->kind != base->kind;
+        p[0] = OTHER_KIND;
+        p[1] = e->kind;
+        p += 2 * other_kind;
+        head |= other_kind * HAS_OTHERS;
     }
     tide__put_le32(at, head);
     c->last_alloc = e->op == TIDE_MEM_ALLOC ? (uint64_t)e->block_id : c->last_alloc;

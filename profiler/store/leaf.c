@@ -15,29 +15,21 @@ static tide_status make_series(tide__leaves *l, size_t n_series) {
     return TIDE_OK;
 }
 
-static void touch(tide__leaves *l, const tide__series *s, size_t series_i, const tide__event *e) {
-    tide__leaf *leaf = &l->open[series_i];
-    const int64_t bytes = s->live_bytes, reserved = s->live_reserved_bytes;
-    if (leaf->first_event == 0) {
-        *leaf = (tide__leaf){.series = (int32_t)series_i,
-                             .first_event = l->first_event,
-                             .begin_ns = l->begin_ns,
-                             .min_bytes = bytes,
-                             .max_bytes = bytes,
-                             .max_event = e->id,
-                             .max_ns = e->t_ns,
-                             .max_reserved_bytes = reserved};
-    } else {
-        if (leaf->min_bytes > bytes) leaf->min_bytes = bytes;
-        if (leaf->max_reserved_bytes < reserved) leaf->max_reserved_bytes = reserved;
-        if (leaf->max_bytes < bytes) {
-            leaf->max_bytes = bytes;
-            leaf->max_event = e->id;
-            leaf->max_ns = e->t_ns;
-        }
-    }
-    leaf->last_bytes = bytes;
-    leaf->last_reserved_bytes = reserved;
+/// The first change of a series in its stretch.
+static void begin_leaf(tide__leaves *l, const tide__series *s, size_t series_i, const tide__event *e) {
+    l->open[series_i] = (tide__leaf){.series = (int32_t)series_i,
+                                     .first_event = l->first_event,
+                                     .begin_ns = l->begin_ns,
+                                     .min_bytes = s->live_bytes,
+                                     .max_bytes = s->live_bytes,
+                                     .max_event = e->id,
+                                     .max_ns = e->t_ns,
+                                     .max_reserved_bytes = s->live_reserved_bytes};
+}
+
+static inline void touch(tide__leaves *l, const tide__series *s, size_t series_i, const tide__event *e) {
+    if (l->open[series_i].first_event == 0) begin_leaf(l, s, series_i, e);
+    tide__leaf_change(&l->open[series_i], s, e);
 }
 
 tide_status tide__leaves_end(tide__leaves *l) {
@@ -51,11 +43,11 @@ tide_status tide__leaves_end(tide__leaves *l) {
         leaf->end_ns = l->end_ns;
         l->open[i].first_event = 0;
     }
-    l->first_event = 0;
+    l->first_event = l->plain_until = 0;
     return TIDE_OK;
 }
 
-tide_status tide__leaves_add(tide__leaves *l, const tide__replay *r, const tide__event *e, size_t series) {
+tide_status tide__leaves_add_any(tide__leaves *l, const tide__replay *r, const tide__event *e, size_t series) {
     if (l->first_event != 0 && e->id > l->until) TIDE_TRY(tide__leaves_end(l));
     if (r->n_series > l->n_open) TIDE_TRY(make_series(l, r->n_series));
     if (l->first_event == 0) {
@@ -63,6 +55,7 @@ tide_status tide__leaves_add(tide__leaves *l, const tide__replay *r, const tide_
         l->begin_ns = e->t_ns;
         // At the end of all numbers it wraps round: stretches of one event, which nobody will see.
         l->until = (int64_t)((uint64_t)e->id + (uint64_t)(TIDE__LEAF_EVENTS - 1 - (e->id - 1) % TIDE__LEAF_EVENTS));
+        l->plain_until = l->until;
     }
     l->last_event = e->id;
     l->end_ns = e->t_ns;

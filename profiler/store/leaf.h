@@ -30,11 +30,40 @@ typedef struct tide__leaves {
     size_t n_done, cap_done;
     int64_t first_event, begin_ns, last_event, end_ns; ///< of the current stretch; first_event 0: none
     int64_t until;                                     ///< the last event that belongs to it
+    int64_t plain_until;                               ///< the same while there is a stretch, otherwise 0
 } tide__leaves;
 
+/// What `e` changed of the series whose leaf is open.
+static inline void tide__leaf_change(tide__leaf *leaf, const tide__series *s, const tide__event *e) {
+    const int64_t bytes = s->live_bytes, reserved = s->live_reserved_bytes;
+    if (leaf->min_bytes > bytes) leaf->min_bytes = bytes;
+    if (leaf->max_reserved_bytes < reserved) leaf->max_reserved_bytes = reserved;
+    if (leaf->max_bytes < bytes) {
+        leaf->max_bytes = bytes;
+        leaf->max_event = e->id;
+        leaf->max_ns = e->t_ns;
+    }
+    leaf->last_bytes = bytes;
+    leaf->last_reserved_bytes = reserved;
+}
+
+/// The long way of what follows.
+tide_status tide__leaves_add_any(tide__leaves *l, const tide__replay *r, const tide__event *e,
+                                 size_t series) TIDE_NODISCARD;
 /// After tide__replay_apply of `e`, which changed `series` (0: nothing). A stretch that `e` completes moves to done.
-tide_status tide__leaves_add(tide__leaves *l, const tide__replay *r, const tide__event *e,
-                             size_t series) TIDE_NODISCARD;
+TIDE_NODISCARD static inline tide_status tide__leaves_add(tide__leaves *l, const tide__replay *r, const tide__event *e,
+                                                          size_t series) {
+    // Most events are inside of a stretch and change one series that has changed before in it, or none.
+    const bool plain = e->id < l->plain_until && r->n_changed <= 1 && r->n_series <= l->n_open;
+    if (__builtin_expect(!plain || (series != 0 && l->open[series].first_event == 0), 0))
+        return tide__leaves_add_any(l, r, e, series);
+    l->last_event = e->id;
+    l->end_ns = e->t_ns;
+    if (series == 0) return TIDE_OK;
+    tide__leaf_change(&l->open[0], &r->series[0], e);
+    tide__leaf_change(&l->open[series], &r->series[series], e);
+    return TIDE_OK;
+}
 /// End the current stretch early: nothing follows.
 tide_status tide__leaves_end(tide__leaves *l) TIDE_NODISCARD;
 void tide__leaves_deinit(tide__leaves *l);

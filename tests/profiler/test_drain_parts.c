@@ -136,7 +136,7 @@ static void test_lines_between_pairs(void **state) {
     c.pairs[1] = (tide__tick_pair){3000, 6000};
     c.pairs[2] = (tide__tick_pair){7000, 7000};
     c.now = (tide__tick_pair){2007000, 2007000};
-    c.lo = c.hi = 0;
+    c.lo = c.hi = c.n_plain = 0;
     const struct {
         uint64_t ticks, ns;
     } want[] = {{3000, 6000}, {5000, 6500}, {7000, 7000}, {8000, 8000}, {3000000, 3000000}, {2000, 5500}, {6999, 6999}};
