@@ -178,7 +178,6 @@ static void give_back(tide__drain *d) {
 }
 
 static tide_status keep_below_limit(tide__drain *d, tide_error *err) {
-    if (d->opt.max_bytes == 0) return TIDE_OK;
     int64_t kept_from;
     return tide__store_thin(d->store, d->opt.max_bytes, &kept_from, err);
 }

@@ -160,6 +160,7 @@ tide_status tide__store_open(const char *path, tide__store **out, tide_error *er
         return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to record into '%s'", path);
     }
     s->sql.path = s->path;
+    s->n_leaves_since = TIDE__STORE_COUNT_LEAVES;
     const tide_status st = open_it(s, err);
     if (st != TIDE_OK) {
         tide__store_close(s);

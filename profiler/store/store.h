@@ -92,7 +92,8 @@ tide_status tide__store_end_process(tide__store *s, int64_t process_id, const ch
 
 /**
  * Keep the file below `max_bytes`: drop the oldest events up to a snapshot, then older snapshots, and merge the oldest
- * leaves; what is dropped is counted in meta. In a transaction of its own. *kept_from: first event that is still there.
+ * leaves; what is dropped is counted in meta. 0: no limit, only leaves are merged. In a transaction of its own.
+ * *kept_from: first event that is still there.
  * Totals, leaves, problems and runs are never dropped.
  */
 tide_status tide__store_thin(tide__store *s, uint64_t max_bytes, int64_t *kept_from, tide_error *err) TIDE_NODISCARD;

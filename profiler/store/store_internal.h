@@ -39,6 +39,8 @@ typedef enum tide__store_stmt {
 
 /// 80 MB of log: fewer, larger checkpoints cost less.
 enum { TIDE__STORE_CHECKPOINT_PAGES = 10000 };
+/// Leaves that are written before they are counted again: to count those of a long recording takes some ten ms.
+enum { TIDE__STORE_COUNT_LEAVES = 8192 };
 
 struct tide__store {
     tide__sql sql; ///< path is `path`
@@ -46,7 +48,7 @@ struct tide__store {
     sqlite3_stmt *stmts[TIDE__N_STMTS];
     tide__rows *rows;
     size_t n_series;       ///< that have a row; forgotten when a transaction is rolled back
-    size_t n_leaves_since; ///< written since they were last counted
+    size_t n_leaves_since; ///< written since they were last counted; those that are there at open count as many
     int64_t first_kept;    ///< event; 0: not known yet
     uint8_t *chunk;        ///< [TIDE__CHUNK_MAX_BYTES], once a chunk was written
     tide_text snapshot;    ///< buffer

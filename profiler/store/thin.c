@@ -20,7 +20,6 @@
 
 enum {
     MAX_LEAVES = 65536, // of a series; beyond that the older half is merged in pairs
-    COUNT_EVERY = 1024, // leaves
     END_BYTES = 32,     // half a row of table block
     DROP_AT_ONCE = 1 << 18,
 };
@@ -255,15 +254,17 @@ static tide_status thin(tide__store *s, bool leaves, int64_t last_event, uint64_
 tide_status tide__store_thin(tide__store *s, uint64_t max_bytes, int64_t *kept_from, tide_error *err) {
     static const char last[] = "SELECT max(coalesce((SELECT id FROM event ORDER BY id DESC LIMIT 1), 0), coalesce("
                                "(SELECT last_event FROM event_chunk ORDER BY first_event DESC LIMIT 1), 0))";
-    if (max_bytes > 0) limit_log(s, max_bytes);
+    const bool leaves = s->n_leaves_since >= TIDE__STORE_COUNT_LEAVES;
+    int64_t last_event = 0;
+    uint64_t bytes = 0;
     TIDE_TRY(first_kept(s, err));
     *kept_from = s->first_kept;
-    const bool leaves = s->n_leaves_since >= COUNT_EVERY;
-    int64_t last_event;
-    uint64_t bytes;
-    TIDE_TRY(tide__sql_int(&s->sql, last, 0, &last_event, err));
-    TIDE_TRY(projected(s, last_event, &bytes, err));
-    if (!leaves && (max_bytes == 0 || bytes <= high_mark(max_bytes))) return TIDE_OK;
+    if (max_bytes > 0) {
+        limit_log(s, max_bytes);
+        TIDE_TRY(tide__sql_int(&s->sql, last, 0, &last_event, err));
+        TIDE_TRY(projected(s, last_event, &bytes, err));
+    }
+    if (!leaves && bytes <= high_mark(max_bytes)) return TIDE_OK;
     if (leaves) s->n_leaves_since = 0;
     TIDE_TRY(tide__store_begin(s, err));
     TIDE_TRY(tide__store_end(s, thin(s, leaves, last_event, max_bytes, err), err));

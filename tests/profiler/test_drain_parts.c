@@ -72,6 +72,27 @@ static void test_another_writer(void **state) {
     rig_close(&r);
 }
 
+/// However long a recording is, and without a limit: a series has a bounded number of leaves.
+static void test_leaves_of_a_long_recording(void **state) {
+    (void)state;
+    rig r;
+    rig_open(&r, 64, false, NULL);
+    tide_error err = TIDE_ERROR_INIT;
+    const tide__sql *s = tide__store_sql(r.drain->store);
+    assert_tide_ok(
+        tide__sql_exec(s,
+                       "WITH n(i) AS (VALUES(0) UNION ALL SELECT i + 1 FROM n "
+                       "WHERE i < 65999) INSERT INTO leaf SELECT 0, i * 1024 + 1, i * 1024 + 1024, 0, 0, i, i, i * "
+                       "1024 + 1, 0, 0, 0, 0 FROM n",
+                       &err),
+        &err);
+    rig_put(r.feed, 1, TIDE_MEM_ALLOC, 1, 8, "x");
+    assert_int_equal(rig_rounds(&r), 1);
+    assert_int_equal(rig_number(&r, "SELECT count(*) FROM leaf"), 66000 - 66000 / 4);
+    assert_int_equal(rig_number(&r, "SELECT max(max_bytes) FROM leaf"), 65999);
+    rig_close(&r);
+}
+
 // ---- more rings than fit on one hand ----
 
 enum { N_RINGS = 70, PER_RING = 50 };
@@ -211,6 +232,7 @@ int main(void) {
         tide_unit_test(test_what_is_younger_than_the_first_heads_waits),
         tide_unit_test(test_a_clock_that_runs_backwards_does_not_stop_the_drain),
         tide_unit_test(test_another_writer),
+        tide_unit_test(test_leaves_of_a_long_recording),
         tide_unit_test(test_many_rings),
         tide_unit_test(test_lines_between_pairs),
         tide_unit_test(test_pairs_of_an_earlier_drain),
