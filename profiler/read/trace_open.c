@@ -188,6 +188,16 @@ tide_status tide__trace_connect(const char *path, sqlite3 **db, tide_error *err)
 
 // ---- open ----
 
+/// What left the trace unfinished: its program was killed, or its recording had ended before.
+static void note_finished(tide_trace *t) {
+    char reason[256] = "";
+    const bool has_reason = tide_trace_meta(t, "reason", reason, sizeof reason, NULL) == TIDE_OK && reason[0] != '\0';
+    if (has_reason)
+        tide_log(TIDE_LOG_INFO, "finished '%s', whose recording had ended early: %s", t->path, reason);
+    else
+        tide_log(TIDE_LOG_INFO, "finished '%s', the trace of a program that was killed", t->path);
+}
+
 /// The trace says that it is being recorded. Nobody does: finish it from what lies beside it.
 static tide_status look_for_recorder(tide_trace *t, tide_error *err) {
     char state[32] = "";
@@ -203,12 +213,10 @@ static tide_status look_for_recorder(tide_trace *t, tide_error *err) {
     if (st == TIDE_OK && (in_use || !unfinished)) return TIDE_OK;
     sqlite3_close(t->sql.db); // the file becomes a plain one only when nobody has it open
     t->sql.db = NULL;
-    if (st == TIDE_OK) {
-        st = tide__drain_recover(t->path, &why);
-        if (st == TIDE_OK) tide_log(TIDE_LOG_INFO, "finished '%s', the trace of a program that was killed", t->path);
-    }
+    if (st == TIDE_OK) st = tide__drain_recover(t->path, &why);
     if (st != TIDE_OK) tide_log(TIDE_LOG_WARN, "'%s' is unfinished and stays so: %s", t->path, why.msg);
     TIDE_TRY(tide__trace_connect(t->path, &t->sql.db, err));
+    if (st == TIDE_OK) note_finished(t);
     return st == TIDE_ERR_NOMEM ? TIDE_FAIL(err, st, "no memory to open '%s'", t->path) : TIDE_OK;
 }
 

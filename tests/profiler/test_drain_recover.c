@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
+#include "core/base/log.h"
 #include "profiler/query.h"
 #include "profiler/store/finish.h"
 #include "tests/profiler/drain_fixture.h"
@@ -247,6 +248,31 @@ static void test_stages(void **state) {
     }
 }
 
+static void keep_line(void *ctx, tide_log_level level, const char *line) {
+    if (level == TIDE_LOG_INFO) snprintf(ctx, 300, "%s", line);
+}
+
+/// Whoever opens the trace is told what became of it: a program that was killed, or a recording that had ended before.
+static void test_words_about_the_end(void **state) {
+    (void)state;
+    static const char *const reasons[] = {NULL, "the disk was full"};
+    for (size_t i = 0; i < 2; i++) {
+        tmp_dir d;
+        tmp_dir_make(&d);
+        in_killed_child(make_events, d.file);
+        if (reasons[i] != NULL) sql_exec(d.file, "INSERT INTO meta VALUES('reason', 'the disk was full')");
+        char line[300] = "";
+        tide_error err = TIDE_ERROR_INIT;
+        tide_trace *t;
+        tide_log_set(keep_line, line, TIDE_LOG_INFO);
+        assert_tide_ok(tide_trace_open(d.file, &t, &err), &err);
+        tide_log_set(NULL, NULL, TIDE_LOG_WARN);
+        assert_text_has(line, reasons[i] != NULL ? reasons[i] : "a program that was killed");
+        tide_trace_close(t);
+        tmp_dir_remove(&d);
+    }
+}
+
 // ---- who may recover ----
 
 static void test_recover_leaves_the_living_alone(void **state) {
@@ -363,9 +389,13 @@ static void test_out_of_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        tide_unit_test(test_nothing_is_lost_at_a_kill),        tide_unit_test(test_stages),
-        tide_unit_test(test_recover_leaves_the_living_alone),  tide_unit_test(test_reason_of_an_earlier_failure),
-        tide_unit_test(test_forked_child_outlives_the_killed), tide_unit_test(test_out_of_memory),
+        tide_unit_test(test_nothing_is_lost_at_a_kill),
+        tide_unit_test(test_stages),
+        tide_unit_test(test_words_about_the_end),
+        tide_unit_test(test_recover_leaves_the_living_alone),
+        tide_unit_test(test_reason_of_an_earlier_failure),
+        tide_unit_test(test_forked_child_outlives_the_killed),
+        tide_unit_test(test_out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
