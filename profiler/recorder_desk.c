@@ -146,7 +146,7 @@ static bool is_own_key(const char *key) {
         "reason",     "n_events",    "n_scope_events", "n_blocks",         "n_orphan_frees",  "n_runs",
         "n_names",    "n_scopes",    "n_threads",      "n_processes",      "n_problems",      "n_lost",
         "feed_bytes", "freed_bytes", "blocked_ns",     "n_gaps",           "requested_bytes", "n_snapshots",
-        "n_leaves",   "n_thinned",   "own_peak_bytes", "first_kept_event",
+        "n_leaves",   "n_thinned",   "own_peak_bytes", "first_kept_event", "totals",
     };
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
         if (strcmp(key, own[i]) == 0) return true;
