@@ -136,7 +136,7 @@ static void rotate(const char *drain, const char *form, uint32_t n_threads) {
     kill_run r;
     tide_error err = TIDE_ERROR_INIT;
     rotated x = {.n_of_thread = N_EVENTS / n_threads, .n_threads = n_threads};
-    char events[24], max_bytes[24], threads[8];
+    char events[24], max_bytes[24], threads[16];
     snprintf(events, sizeof events, "%d", N_EVENTS / (int)n_threads);
     snprintf(max_bytes, sizeof max_bytes, "%d", MAX_BYTES);
     snprintf(threads, sizeof threads, "%u", (unsigned)n_threads);
