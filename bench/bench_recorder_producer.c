@@ -4,13 +4,15 @@
 // SQLite, each under a lock, as such tools do it.
 //
 // Threads send in bursts that fit into their rings, and the recorder is let catch up between them: a thread that waits
-// for room would measure the drain. Counted is the processor time of the sending threads, all that the callback does.
+// for room would measure the drain. Counted is the processor time of the sending threads, all that the callback does;
+// and their page faults, which would say that a mapped ring has to be fetched again.
 #include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "bench/bench_recorder.h"
 #include "core/base/host_alloc.h"
@@ -188,12 +190,18 @@ typedef struct crew {
     pthread_barrier_t before, after;
     int n_threads;
     double burst_ns[MAX_THREADS]; // of the burst just done
+    long n_faults[MAX_THREADS];   // of the thread so far
 } crew;
 typedef struct member {
     crew *all;
     uint32_t index;
     pthread_t id;
 } member;
+
+static long faults_of_thread(void) {
+    struct rusage used;
+    return getrusage(RUSAGE_THREAD, &used) == 0 ? used.ru_minflt + used.ru_majflt : 0;
+}
 
 static void *bursts(void *arg) {
     const member *m = arg;
@@ -205,13 +213,15 @@ static void *bursts(void *arg) {
         const double t0 = bench_cpu_ns(CLOCK_THREAD_CPUTIME_ID);
         for (int i = 0; i < BURST; i++) all->obs.on_memory(all->obs.self, bench_next(s));
         all->burst_ns[m->index] = (bench_cpu_ns(CLOCK_THREAD_CPUTIME_ID) - t0) / BURST;
+        all->n_faults[m->index] = faults_of_thread();
         pthread_barrier_wait(&all->after);
     }
     tide_host_free(s);
     return NULL;
 }
 
-static void measure(const char *dir, const contender *c, int n_threads, bench_samples *out) {
+/// *n_faults: added to, page faults of the bursts that are counted.
+static void measure(const char *dir, const contender *c, int n_threads, bench_samples *out, long *n_faults) {
     crew all = {.c = c, .n_threads = n_threads};
     member members[MAX_THREADS];
     c->open(dir);
@@ -227,9 +237,13 @@ static void measure(const char *dir, const contender *c, int n_threads, bench_sa
         pthread_barrier_wait(&all.after);
         // the first burst makes rings and names
         for (int i = 0; i < n_threads && b > 0; i++) bench_add(out, all.burst_ns[i]);
+        for (int i = 0; i < n_threads && b == 0; i++) *n_faults -= all.n_faults[i];
         if (c->catch_up != NULL) c->catch_up();
     }
-    for (int i = 0; i < n_threads; i++) pthread_join(members[i].id, NULL);
+    for (int i = 0; i < n_threads; i++) {
+        pthread_join(members[i].id, NULL);
+        *n_faults += all.n_faults[i];
+    }
     pthread_barrier_destroy(&all.before);
     pthread_barrier_destroy(&all.after);
     c->close();
@@ -239,19 +253,22 @@ void bench_producer(const bench_options *o) {
     printf("\n== producer: CPU ns per event on the thread that it happens on, full event with time (bursts of %d)\n",
            BURST);
     printf("%-22s %-24s %-24s %-24s\n", "", "1 thread", "2 threads", "4 threads");
-    printf("%-22s %-24s %-24s %-24s\n", "", "median    min", "median    min", "median    min");
+    printf("%-22s %-24s %-24s %-24s\n", "", "median    min faults/burst", "median    min faults/burst",
+           "median    min faults/burst");
     for (size_t c = 0; c < N_CONTENDERS; c++) {
         printf("%-22s", contenders[c].name);
         for (int n = 1; n <= MAX_THREADS; n *= 2) {
             char dir[300];
             bench_samples *s = tide_host_calloc(1, sizeof *s);
+            long n_faults = 0;
             if (s == NULL) exit(3);
             for (int k = 0; k < o->repeats; k++) {
                 bench_make_dir(o, dir, sizeof dir);
-                measure(dir, &contenders[c], n, s);
+                measure(dir, &contenders[c], n, s, &n_faults);
                 bench_remove_dir(dir);
             }
-            printf(" %6.1f %6.1f           ", bench_quantile(s, 0.5), bench_quantile(s, 0));
+            printf(" %6.1f %6.1f %9.1f ", bench_quantile(s, 0.5), bench_quantile(s, 0),
+                   (double)n_faults / (double)(s->n > 0 ? s->n : 1));
             fflush(stdout);
             tide_host_free(s);
         }
