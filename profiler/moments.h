@@ -58,6 +58,32 @@ void tide_live_set_deinit(tide_live_set *s);
 tide_status tide_trace_peak_between(tide_trace *t, int kind, const char *device, uint64_t t0, uint64_t t1,
                                     uint64_t *bytes, uint64_t *event, uint64_t *t_ns, tide_error *err) TIDE_NODISCARD;
 
+/// As tide_trace_peak of one device, with the event that reached it: *event is the last one before the run (0: none)
+/// when it was as high before, and *t_ns the run's begin then.
+tide_status tide_trace_run_peak(tide_trace *t, int64_t run_id, int kind, const char *device, uint64_t *bytes,
+                                uint64_t *event, uint64_t *t_ns, tide_error *err) TIDE_NODISCARD;
+/// Live requested bytes just after `t_ns`; and after event `event` (0: before the first).
+tide_status tide_trace_bytes_at(tide_trace *t, int kind, const char *device, uint64_t t_ns, uint64_t *bytes,
+                                tide_error *err) TIDE_NODISCARD;
+tide_status tide_trace_bytes_after(tide_trace *t, int kind, const char *device, uint64_t event, uint64_t *bytes,
+                                   tide_error *err) TIDE_NODISCARD;
+/// The nearest event behind `event` (dir > 0) or before it at which a block came or went. TIDE_ERR_NOT_FOUND: there is
+/// none, or it was dropped. Stretches in which nothing changed cost nothing.
+tide_status tide_trace_next_change(tide_trace *t, uint64_t event, int dir, uint64_t *out_event, uint64_t *out_ns,
+                                   tide_error *err) TIDE_NODISCARD;
+
+/// What live blocks of one kind on one device hold, rounding included, after an event that changed it.
+typedef struct tide_trace_held {
+    uint64_t event, t_ns;
+    tide_memory_kind kind;
+    const char *device; ///< borrowed from the trace
+    uint64_t reserved_bytes;
+} tide_trace_held;
+/// Every change of it, in order; first what each holds before the first event that is kept, at its moment. Anything but
+/// TIDE_OK from `fn` is memory that it did not get. A replay of the whole trace: 0.2 us an event.
+tide_status tide_trace_each_held(tide_trace *t, tide_status (*fn)(void *ctx, const tide_trace_held *held), void *ctx,
+                                 tide_error *err) TIDE_NODISCARD;
+
 typedef enum tide_columns_mode {
     TIDE_COLUMNS_FAST,  ///< a spike may also show in the next columns: edges fall on leaves (1024 events). A window of
                         ///< up to 8 leaves is answered exactly

@@ -96,6 +96,16 @@ typedef struct tide_trace_run {
 /// has not ended ends with the trace.
 tide_status tide_trace_runs(tide_trace *t, tide_trace_run **out, size_t *n, tide_error *err) TIDE_NODISCARD;
 
+/// The part of a trace that a run covers.
+typedef struct tide_trace_extent {
+    uint64_t first_event, last_event; ///< last < first: nothing happened
+    uint64_t begin_ns, end_ns;
+} tide_trace_extent;
+/// run_id 0: all events that are kept. A run whose beginning was dropped begins with the first event that is left.
+/// TIDE_ERR_NOT_FOUND for a run that is not there.
+tide_status tide_trace_get_extent(tide_trace *t, int64_t run_id, tide_trace_extent *out,
+                                  tide_error *err) TIDE_NODISCARD;
+
 typedef struct tide_trace_kind {
     tide_memory_kind kind;
     char device[16];
@@ -142,6 +152,29 @@ typedef struct tide_trace_block {
 tide_status tide_trace_blocks(tide_trace *t, int64_t run_id, tide_trace_block **out, size_t *n,
                               tide_error *err) TIDE_NODISCARD;
 void tide_trace_blocks_free(tide_trace_block *blocks, size_t n);
+
+/// A block as numbers alone, for whoever reads millions: texts go by numbers of the file (tide_trace_text_of, …).
+typedef struct tide_trace_block_row {
+    uint64_t id;
+    uint64_t alloc_ns;
+    uint64_t free_ns; ///< UINT64_MAX: never freed in the trace
+    uint64_t requested_bytes, reserved_bytes, address;
+    uint32_t name, scope, allocator, device; ///< 0: none
+    tide_memory_kind kind;
+} tide_trace_block_row;
+/// Some blocks; anything but TIDE_OK ends the reading and is returned by it.
+typedef tide_status (*tide_trace_block_fn)(void *ctx, const tide_trace_block_row *rows, size_t n);
+/// The blocks of tide_trace_blocks in order of the file, which is nearly by number: no array is made of them. 0.3 us
+/// each.
+tide_status tide_trace_each_block(tide_trace *t, int64_t run_id, tide_trace_block_fn fn, void *ctx,
+                                  tide_error *err) TIDE_NODISCARD;
+/// One of them by its number. TIDE_ERR_NOT_FOUND.
+tide_status tide_trace_find_block(tide_trace *t, uint64_t id, tide_trace_block_row *out,
+                                  tide_error *err) TIDE_NODISCARD;
+/// What a number of a row stands for: "" for none; borrowed until close. *step as tide_trace_block.scope_index.
+const char *tide_trace_text_of(const tide_trace *t, uint32_t name);
+const char *tide_trace_scope_of(const tide_trace *t, uint32_t scope, int64_t *step);
+const char *tide_trace_device_of(const tide_trace *t, uint32_t device);
 
 /// Requested bytes of `kind` (or of all: -1) alive just after time `t_ns`: what happened at `t_ns` has happened.
 /// TIDE_ERR_NOT_FOUND for a moment whose events were dropped.

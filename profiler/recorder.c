@@ -65,6 +65,7 @@ static char *absolute_path(const char *path) {
 }
 
 static void destroy(tide_recorder *r, bool remove_feed) {
+    tide__drain_made(r->path, &r->making);
     tide__feed_reader_close(r->looker, false);
     if (r->feed != NULL) tide__feed_end(r->feed);
     tide__feed_destroy(r->feed, remove_feed);
@@ -95,8 +96,7 @@ static tide_status make_trace(tide_recorder *r, const char *path, tide_error *er
         tide_error_hint(err, "start one with: tidemark record -o TRACE -- COMMAND");
         return st;
     }
-    if (path[0] != '\0' && tide__drain_is_locked(r->path))
-        return TIDE_FAIL(err, TIDE_ERR_BUSY, "cannot record into '%s': somebody records into it", path);
+    if (path[0] != '\0') TIDE_TRY(tide__drain_lock_making(r->path, &r->making, err));
     TIDE_TRY(tide__store_create(path, err));
     r->created = true;
     return TIDE_OK;
@@ -129,6 +129,7 @@ tide_status tide_recorder_open(const char *path, const tide_recorder_options *op
     tide__hold_xfsz(&hold);
     const tide_status st = r->path != NULL ? open_parts(r, path, err)
                                            : TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to record into '%s'", path);
+    if (st == TIDE_OK) tide__drain_made(r->path, &r->making);
     tide__release_xfsz(&hold);
     if (st == TIDE_OK) {
         *out = r;

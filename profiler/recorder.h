@@ -2,7 +2,7 @@
 //
 // recorder: an observer that keeps what it hears in a trace file (SQLite, docs/trace-format.md).
 //
-//     callback -> ring of the thread, in a mapped file (15 ns) -> drain, in a process or a thread of its own -> trace
+//     callback -> ring of the thread, in a mapped file (12-25 ns) -> drain, in a process or a thread of its own -> trace
 //
 // What was put into a ring is not lost: when the process is killed, the rings are still there, and the drain, or
 // whoever opens the trace next, takes them.

@@ -30,10 +30,11 @@ struct tide_recorder {
     int64_t run_id;            ///< open run; 0: none
     tide__feed_reader *looker; ///< of our own feed, for flush; NULL until then
 
-    pthread_mutex_t drain_lock; ///< guards the next two; taken by threads that wait for room
-    tide__drain_thread *thread; ///< NULL: somebody else drains
-    pid_t collector;            ///< our child; 0: none, or reaped
-    bool created;               ///< the trace is of our making
+    pthread_mutex_t drain_lock;   ///< guards the next two; taken by threads that wait for room
+    tide__drain_thread *thread;   ///< NULL: somebody else drains
+    pid_t collector;              ///< our child; 0: none, or reaped
+    bool created;                 ///< the trace is of our making
+    tide__drain_lock_file making; ///< held until the drain is at work
 };
 
 /// As the options or the launcher say; -1: none.

@@ -4,6 +4,9 @@
 #include "core/base/host_alloc.h"
 
 #include <stdatomic.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <stdlib.h>
 #include <string.h>
 
@@ -119,3 +122,9 @@ void tide_host_reset_peak(void) {
 }
 
 void tide_host_fail_after(int64_t n) { atomic_store(&fail_after, n); }
+
+void tide_host_return_large(void) {
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, 1 << 20); // a value of ours also ends its growing with what is freed
+#endif
+}

@@ -42,6 +42,10 @@ void tide_host_free(void *ptr);
  */
 tide_status tide_host_grow(void *array, size_t *cap, size_t need, size_t elem_bytes) TIDE_NODISCARD;
 
+/// For a program that holds tables of many megabytes: from now on whatever is a megabyte or larger goes back to the
+/// system when it is freed, where the C library can be told so. Left alone it keeps more and more of it.
+void tide_host_return_large(void);
+
 typedef struct tide_host_stats {
     uint64_t live_bytes; ///< user bytes held now
     uint64_t peak_bytes; ///< highest live_bytes since the last reset

@@ -45,7 +45,8 @@ extern "C" {
     XX(ERR_VERIFY, 17, "plan failed verification")                                                                     \
     XX(ERR_INCOMPARABLE, 18, "not comparable")                                                                         \
     XX(ERR_EXISTS, 19, "already exists")                                                                               \
-    XX(ERR_BUSY, 20, "still in use")
+    XX(ERR_BUSY, 20, "still in use")                                                                                   \
+    XX(ERR_CANCELLED, 21, "cancelled")
 
 typedef enum tide_status {
 #define XX(name, value, text) TIDE_##name = (value),

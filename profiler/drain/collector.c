@@ -69,11 +69,13 @@ static tide_status open_and_collect(const tide_collector_options *opt, tide_erro
                                        .batch_events = opt->batch_events,
                                        .attached_late = opt->attached_late,
                                        .quiet = opt->quiet};
-    if (opt->create && tide__drain_is_locked(opt->path))
-        return TIDE_FAIL(err, TIDE_ERR_BUSY, "cannot record into '%s': somebody records into it", opt->path);
-    if (opt->create) TIDE_TRY(tide__store_create(opt->path, err));
-    tide__drain *d;
-    TIDE_TRY(tide__drain_open(&drain, &d, err));
+    tide__drain *d = NULL;
+    tide__drain_lock_file making = {0};
+    if (opt->create) TIDE_TRY(tide__drain_lock_making(opt->path, &making, err));
+    tide_status opened = opt->create ? tide__store_create(opt->path, err) : TIDE_OK;
+    if (opened == TIDE_OK) opened = tide__drain_open(&drain, &d, err);
+    tide__drain_made(opt->path, &making);
+    if (opened != TIDE_OK) return opened;
     say_ready(opt->ready_fd);
     const tide_status st = collect(opt, d, err);
     tide__drain_close(d);

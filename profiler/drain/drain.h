@@ -9,6 +9,7 @@
 #ifndef TIDE_PROFILER_DRAIN_DRAIN_H
 #define TIDE_PROFILER_DRAIN_DRAIN_H
 
+#include "profiler/feed/mapped_file.h"
 #include "profiler/recorder.h"
 
 typedef struct tide__drain tide__drain;
@@ -63,6 +64,18 @@ tide_status tide__drain_thread_join(tide__drain_thread *t, tide_error *err) TIDE
 
 /// Whether a drain is at work on the trace at `path`.
 bool tide__drain_is_locked(const char *path);
+/// The same, or somebody makes the trace and will start one.
+bool tide__drain_is_in_use(const char *path);
+/// What says that a drain is at work, or will be; gone with the process that holds it. Zero-initialise.
+typedef struct tide__drain_lock_file {
+    tide__mapped_file file; ///< Open, not mapped; a forked child does not keep it
+    char *name;             ///< owned: letting go must not need memory; NULL: not locked
+} tide__drain_lock_file;
+/// Before a trace is made: until tide__drain_made nobody takes it for one that a killed program left.
+/// TIDE_ERR_BUSY when somebody records into it, or makes it too.
+tide_status tide__drain_lock_making(const char *path, tide__drain_lock_file *lock, tide_error *err) TIDE_NODISCARD;
+/// Its drain is at work, or will never be. Takes what is not locked.
+void tide__drain_made(const char *path, tide__drain_lock_file *lock);
 /// The trace at `path` is finished: take away what a drain that was killed in its very last step left beside it.
 void tide__drain_sweep(const char *path);
 /// Whether the trace at `path` is unfinished, and whether somebody is recording into it now.

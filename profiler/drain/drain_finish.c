@@ -113,7 +113,7 @@ tide_status tide__drain_look(const char *path, bool *unfinished, bool *in_use, t
     *unfinished = *in_use = false;
     if (access(path, F_OK) != 0) return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "cannot open '%s': no such file", path);
     TIDE_TRY(read_state(path, unfinished, err));
-    *in_use = tide__drain_is_locked(path);
+    *in_use = tide__drain_is_in_use(path);
     return *in_use ? TIDE_OK : feeds_in_use(path, in_use, err);
 }
 

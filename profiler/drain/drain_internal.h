@@ -106,12 +106,6 @@ struct tide__drain_feed {
     size_t n_rings, cap_rings;
 };
 
-/// What says that a drain is at work; gone with the process that holds it.
-typedef struct tide__drain_lock_file {
-    tide__mapped_file file; ///< fd -1: not locked. Open, not mapped; a forked child does not keep it
-    char *name;             ///< owned: letting go must not need memory
-} tide__drain_lock_file;
-
 struct tide__drain {
     tide__drain_options opt; ///< its path is ours
     char *path;

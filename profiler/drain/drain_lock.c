@@ -3,6 +3,10 @@
 // One drain per trace, whoever it is: a lock on "<trace>.drain", which goes with the process that holds it. The name is
 // taken away by its holder, so a lock counts only while the name still means the file that was locked.
 //
+//     byte 0   the drain
+//     byte 1   who makes the trace, until its drain is at work: a reader that comes in between must not take it for one
+//              that a killed program left
+//
 // SQLite's own locks do not serve: they are held for the length of a transaction.
 #include <errno.h>
 #include <fcntl.h>
@@ -24,8 +28,10 @@ static char *lock_name(const char *trace_path) {
     return NULL;
 }
 
-static bool try_lock(int fd) {
-    const struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+enum { BYTE_DRAIN, BYTE_MAKER };
+
+static bool try_lock(int fd, int byte) {
+    const struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
     return fcntl(fd, F_OFD_SETLK, &lock) == 0;
 }
 
@@ -35,11 +41,11 @@ static bool is_still(int fd, const char *name) {
            mine.st_ino == there.st_ino;
 }
 
-static tide_status lock_file(const char *trace_path, tide__drain_lock_file *lock, tide_error *err) {
+static tide_status lock_file(const char *trace_path, int byte, tide__drain_lock_file *lock, tide_error *err) {
     for (int i = 0; i < 100; i++) {
         const int e = tide__mapped_file_open(&lock->file, lock->name, O_RDWR | O_CREAT);
         if (e != 0) return TIDE_FAIL(err, TIDE_ERR_IO, "cannot lock '%s': %s", trace_path, strerror(e));
-        if (!try_lock(lock->file.fd)) {
+        if (!try_lock(lock->file.fd, byte)) {
             const int why = errno;
             if (why != EAGAIN && why != EACCES)
                 return TIDE_FAIL(err, TIDE_ERR_IO, "cannot lock '%s': %s", trace_path, strerror(why));
@@ -51,11 +57,11 @@ static tide_status lock_file(const char *trace_path, tide__drain_lock_file *lock
     return TIDE_FAIL(err, TIDE_ERR_BUSY, "cannot lock '%s': others take and leave the lock all the time", trace_path);
 }
 
-tide_status tide__drain_lock(const char *trace_path, tide__drain_lock_file *lock, tide_error *err) {
+static tide_status take(const char *trace_path, int byte, tide__drain_lock_file *lock, tide_error *err) {
     lock->file.fd = -1;
     lock->name = lock_name(trace_path);
     if (lock->name == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to lock '%s'", trace_path);
-    const tide_status st = lock_file(trace_path, lock, err);
+    const tide_status st = lock_file(trace_path, byte, lock, err);
     if (st == TIDE_OK) return st;
     tide__mapped_file_close(&lock->file);
     tide_host_free(lock->name);
@@ -63,9 +69,29 @@ tide_status tide__drain_lock(const char *trace_path, tide__drain_lock_file *lock
     return st;
 }
 
+tide_status tide__drain_lock(const char *trace_path, tide__drain_lock_file *lock, tide_error *err) {
+    return take(trace_path, BYTE_DRAIN, lock, err);
+}
+
+tide_status tide__drain_lock_making(const char *trace_path, tide__drain_lock_file *lock, tide_error *err) {
+    TIDE_TRY(take(trace_path, BYTE_MAKER, lock, err));
+    if (!tide__drain_is_locked(trace_path)) return TIDE_OK;
+    tide__drain_made(trace_path, lock);
+    return TIDE_FAIL(err, TIDE_ERR_BUSY, "cannot record into '%s': somebody records into it", trace_path);
+}
+
 void tide__drain_unlock(tide__drain_lock_file *lock) {
     if (lock->name == NULL) return;
     if (is_still(lock->file.fd, lock->name)) unlink(lock->name);
+    tide__mapped_file_close(&lock->file);
+    tide_host_free(lock->name);
+    lock->name = NULL;
+}
+
+void tide__drain_made(const char *trace_path, tide__drain_lock_file *lock) {
+    if (lock->name == NULL) return;
+    // The name belongs to the drain that is at work; where none came to be, nothing stays behind.
+    if (!tide__drain_is_locked(trace_path) && is_still(lock->file.fd, lock->name)) unlink(lock->name);
     tide__mapped_file_close(&lock->file);
     tide_host_free(lock->name);
     lock->name = NULL;
@@ -77,17 +103,21 @@ bool tide__drain_has_lock(const char *trace_path) {
     return n > 0 && (size_t)n < sizeof name && access(name, F_OK) == 0;
 }
 
-bool tide__drain_is_locked(const char *trace_path) {
+static bool is_locked(const char *trace_path, int n_bytes) {
     char *name = lock_name(trace_path);
     if (name == NULL) return false;
     const int fd = open(name, O_RDWR | O_CLOEXEC);
     tide_host_free(name);
     if (fd < 0) return false;
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = n_bytes};
     const bool is_locked = fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
     close(fd);
     return is_locked;
 }
+
+bool tide__drain_is_locked(const char *trace_path) { return is_locked(trace_path, BYTE_DRAIN + 1); }
+
+bool tide__drain_is_in_use(const char *trace_path) { return is_locked(trace_path, BYTE_MAKER + 1); }
 
 // ---- writing where files may not grow ----
 

@@ -93,8 +93,10 @@ static tide_status take_span(const tide_trace *t, sqlite3_stmt *stmt, int64_t ru
     out->last_event = t->last_event;
     if (sqlite3_column_type(stmt, 0) != SQLITE_NULL)
         good = good && i64_column(stmt, 0, &out->first_event) && out->first_event >= 1;
-    if (sqlite3_column_type(stmt, 1) != SQLITE_NULL) good = good && i64_column(stmt, 1, &out->last_event);
-    if (!good || out->last_event < out->first_event - 1) return tide__trace_bad_row(t, "run", run_id, err);
+    if (sqlite3_column_type(stmt, 1) != SQLITE_NULL)
+        good = good && i64_column(stmt, 1, &out->last_event) && out->last_event >= out->first_event - 1;
+    if (!good) return tide__trace_bad_row(t, "run", run_id, err);
+    // The row may be younger than what the trace shows: its events are not seen until the next refresh.
     if (out->last_event > t->last_event) out->last_event = t->last_event;
     if (out->first_event > t->last_event + 1) out->first_event = t->last_event + 1;
     if (out->first_event >= t->first_event) return TIDE_OK;

@@ -96,6 +96,10 @@ struct tide_trace {
     } at;                              ///< the last moment that was asked for: the next one is often near
     tide_text snapshot;                ///< bytes of the last one that was read
     struct tide__stretch_cache *cache; ///< decoded stretches; NULL until there is one
+    struct tide__segments *segments;   ///< NULL until somebody asks for them
+    struct tide_trace_alike *alike;    ///< [n_alike] answers of tide_trace_peaks_without, owned; of events
+    uint64_t alike_first, alike_last;  ///< these
+    size_t n_alike, cap_alike;
 };
 
 // ---- trace_open.c ----
@@ -130,6 +134,10 @@ void tide__trace_unload(tide_trace *t);
 tide_status tide__trace_read_snapshot(tide_trace *t, int64_t event_id, tide__replay *r, tide_error *err) TIDE_NODISCARD;
 /// Leaves of a series, from the file when nobody has asked before.
 tide_status tide__trace_series_load(tide_trace *t, tide__trace_series *s, tide_error *err) TIDE_NODISCARD;
+/// Forget the segments that were found (holdings_segments.c).
+void tide__trace_segments_deinit(tide_trace *t);
+/// Forget the peaks that were found (lives_alike.c).
+void tide__trace_alike_deinit(tide_trace *t);
 /// The place of (device, kind) in t->series; SIZE_MAX: there is none.
 size_t tide__trace_series_find(const tide_trace *t, int16_t device, uint8_t kind);
 /// Make sure that tables block and step can be asked.

@@ -411,6 +411,8 @@ void tide__trace_unload(tide_trace *t) {
     tide__trace_walk_deinit(t);
     tide__trace_stretch_deinit(t);
     tide__trace_curves_deinit(t);
+    tide__trace_segments_deinit(t);
+    tide__trace_alike_deinit(t);
     tail_deinit(&t->tail);
     for (size_t i = 0; i < t->n_series; i++) tide_host_free(t->series[i].leaves);
     tide_host_free(t->series);

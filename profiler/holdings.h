@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+//
+// holdings: what allocators hold, as their events tell it: the segments that they took from the system, and per pool
+// how much of them live blocks used at a moment, and how much nobody ever did.
+#ifndef TIDE_PROFILER_HOLDINGS_H
+#define TIDE_PROFILER_HOLDINGS_H
+
+#include "profiler/moments.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// Told now and then while events are read, with the share of 1 that is done; false cancels (TIDE_ERR_CANCELLED).
+typedef struct tide_reading {
+    bool (*tell)(void *ctx, double share);
+    void *ctx;
+} tide_reading;
+
+/// Memory that an allocator took from the system. Texts are borrowed from the trace.
+typedef struct tide_trace_segment {
+    const char *allocator, *device;
+    tide_memory_kind kind; ///< of the request that it was taken for
+    uint32_t process;      ///< whose addresses these are
+    uint64_t address, bytes;
+    uint64_t begin_event, end_event; ///< end UINT64_MAX: never given back
+    uint64_t begin_ns, end_ns;
+} tide_trace_segment;
+/// All of them in the order in which they were taken; *out [*n] is the trace's, valid until the next question, refresh
+/// or close. Looks at every event the first time: 0.05 us each in rows, 0.1 us in chunks. `reading` may be NULL. Those
+/// that were taken in events that were dropped since are not known.
+tide_status tide_trace_segments(tide_trace *t, const tide_reading *reading, const tide_trace_segment **out, size_t *n,
+                                tide_error *err) TIDE_NODISCARD;
+/// The process whose block that is.
+uint32_t tide_trace_process_of(uint64_t block_id);
+
+/**
+ * What one allocator on one device holds for one kind. A block that lies in a segment counts for the segment's pool,
+ * whatever its own kind: what is left of a segment is then exact.
+ */
+typedef struct tide_trace_pool {
+    const char *allocator, *device; ///< borrowed from the trace
+    tide_memory_kind kind;
+    bool tells_segments;         ///< false: reserved is what its blocks hold, for it never told what it took
+    size_t n_segments, n_blocks; ///< these and the following at the moment
+    uint64_t reserved_bytes, active_bytes, requested_bytes;
+    uint64_t largest_free_bytes;                     ///< inside one segment; TIDE_UNKNOWN_BYTES without segments
+    uint64_t peak_reserved_bytes, peak_active_bytes; ///< over the whole run
+    uint64_t unused_bytes; ///< least reserved - active from t0 to t1, the moment t0 itself included; moments at which
+                           ///< it held nothing do not count
+    uint64_t unused_since_ns; ///< since when reserved - active never was below what it is at the moment; the begin of
+                              ///< the run: it never was
+} tide_trace_pool;
+typedef struct tide_trace_pools_question {
+    int64_t run_id;        ///< 0: the whole trace
+    uint64_t at_event;     ///< the moment: just after this event; cut to the run
+    uint64_t t0_ns, t1_ns; ///< window of unused_bytes
+} tide_trace_pools_question;
+/// Every pool of the run, in order of allocator, device and kind, also those that hold nothing at the moment. A replay
+/// of the run: 0.2 us an event. TIDE_ERR_NOT_FOUND for a run that is not there and for events that were dropped;
+/// TIDE_ERR_INVALID when t1 < t0. *out [*n], tide_host_free.
+tide_status tide_trace_pools(tide_trace *t, const tide_trace_pools_question *q, const tide_reading *reading,
+                             tide_trace_pool **out, size_t *n, tide_error *err) TIDE_NODISCARD;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
