@@ -42,7 +42,8 @@ bench:
 	@build/bench/bench/bench_recorder
 
 # What takes too long for the suite (about an hour): 200 kills of recording programs in each way there is, then a day's
-# billion events through a trace of bounded size. Fails when an event was lost.
+# billion events through a trace of bounded size, and a hundred thousand random keys, clicks and sizes in the terminal
+# view. Fails when an event was lost or a cell is stale.
 soak:
 	@scripts/deps.sh bench
 	@cmake --preset bench
@@ -51,6 +52,9 @@ soak:
 	    thread process collector both recovery closing collected openers watched starting restarting \
 	    stopped forked forking dropping attached
 	@build/bench/bench/bench_recorder --day-events 1000000000 day
+	@cmake --preset asan
+	@cmake --build --preset asan --target test_tui_fuzz
+	@TIDE_FUZZ_EVENTS=25000 build/asan/tests/tui/test_tui_fuzz
 
 clean:
 	rm -rf build demo-out

@@ -95,6 +95,7 @@ int cli_exit_code(tide_status st) {
     case TIDE_ERR_UNKNOWN:
     case TIDE_ERR_VERIFY:
     case TIDE_ERR_BUSY:
+    case TIDE_ERR_CANCELLED:
         break;
     }
     return CLI_EXIT_INTERNAL;

@@ -1,59 +1,118 @@
 // SPDX-License-Identifier: MIT
 //
-// tidemark report: a trace, plan or model as a file that people open.
+// tidemark report: a trace, plan or model, or two of them, as a file that people open.
 #include <string.h>
 
 #include "cli/view.h"
 #include "reports/reports.h"
 
-enum { OPT_RUN = CLI_OPT_FIRST_OWN, OPT_PERSISTENT };
+enum { OPT_RUN = CLI_OPT_FIRST_OWN, OPT_WHOLE, OPT_CAPACITY, OPT_TABLE, OPT_GUARD, OPT_ROWS, OPT_SCRIPT };
 
-static const char help[] =
-    CLI_PLANNING_HELP "  -o FILE             .html, .csv or .json: the ending says what is written; needed\n"
-                      "  --run N             run N of a trace (default: the last)\n"
-                      "  --persistent        of a plan or model: show weights, inputs and outputs too\n\n"
-                      "Example: tidemark report lenet.db -o lenet.html\n";
+static const char help[] = CLI_PLANNING_HELP
+    "  -o FILE             .html, .csv, .json, .md, .svg or .txt: the ending says what is written; needed\n"
+    "  --run N             run N of a trace (default: the last)\n"
+    "  --whole             all of a trace, whatever its runs\n"
+    "  --capacity SIZE     will it fit? A line in the picture, and an answer\n"
+    "  --table NAME        of .csv: which table (default items; of the second file b.NAME);\n"
+    "                      a wrong name lists them all\n"
+    "  --guard-formulas    of .csv: what a spreadsheet would take for a formula gets a ' in front\n"
+    "  --rows N            of .md and .txt: rows of each table (default 10)\n"
+    "  --split-script      of .html: the script goes into a file of its own beside the page, for servers\n"
+    "                      that forbid scripts inside\n\n"
+    "With a second FILE the report compares the two.\n"
+    "Example: tidemark report lenet.db -o lenet.html\n";
 
 static int run(int argc, char **argv);
-const cli_command cli_command_report = {"report", "[OPTION…] FILE -o OUT", "Write an HTML, CSV or JSON report", help,
-                                        run};
+const cli_command cli_command_report = {"report", "[OPTION…] FILE [FILE_B] -o OUT",
+                                        "Write a report: HTML, CSV, JSON, Markdown, SVG or text", help, run};
 
 typedef struct options {
     cli_view view;
+    tide_report_options report;
+    bool split_script;
     const char *out;
 } options;
 
-static int write_report(const char *path, const options *o) {
-    if (cli_same_file(path, o->out))
-        return cli_usage(&cli_command_report, "-o: '%s' is the input; it would be replaced", o->out);
+/// "lenet.html" has "lenet.js" beside it.
+static tide_status write_script(const options *o, tide_text *name, tide_error *err) {
+    const char *dot = strrchr(o->out, '.');
+    tide_text path = {0}, script = {0};
+    tide_text_add_n(&path, o->out, (size_t)(dot - o->out));
+    tide_text_add(&path, ".js");
+    const char *slash = strrchr(tide_text_str(&path), '/');
+    tide_text_add(name, slash != NULL ? slash + 1 : tide_text_str(&path));
+    tide_report_script(&script);
+    const tide_status st = path.failed || script.failed || name->failed
+                               ? TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the script")
+                               : tide_write_file(tide_text_str(&path), tide_text_str(&script), script.len, err);
+    tide_text_deinit(&path);
+    tide_text_deinit(&script);
+    return st;
+}
+
+static tide_status write_report(const options *o, tide_subject *a, tide_subject *b, tide_error *err) {
+    tide_report_options report = o->report;
+    tide_text name = {0};
+    tide_status st = TIDE_OK;
+    if (o->split_script) {
+        st = write_script(o, &name, err);
+        report.script_href = tide_text_str(&name);
+    }
+    if (st == TIDE_OK) st = cli_subject_report(a, b, &report, o->out, err);
+    tide_text_deinit(&name);
+    return st;
+}
+
+static int report_on(char **files, int n_files, const options *o) {
     tide_error err = TIDE_ERROR_INIT;
     tide_report_format format;
+    for (int i = 0; i < n_files; i++)
+        if (cli_same_file(files[i], o->out))
+            return cli_usage(&cli_command_report, "-o: '%s' is the input; it would be replaced", o->out);
     if (tide_report_format_of_path(o->out, &format, &err) != TIDE_OK) {
         cli_print_error(&err);
         return CLI_EXIT_USAGE;
     }
-    tide_timeline *tl = NULL;
-    if (cli_timeline_of_file(path, &o->view, &tl, &err) != TIDE_OK) return cli_fail(&err);
-    tide_text text = {0};
-    tide_status st = tide_report_render(tl, format, &text, &err);
-    if (st == TIDE_OK && text.failed) st = TIDE_FAIL(&err, TIDE_ERR_NOMEM, "no memory for the report");
-    if (st == TIDE_OK) st = tide_write_file(o->out, tide_text_str(&text), text.len, &err);
-    tide_text_deinit(&text);
-    tide_timeline_destroy(tl);
+    if (o->report.table != NULL && format != TIDE_REPORT_CSV)
+        return cli_usage(&cli_command_report, "--table: only a .csv is one table");
+    if (o->split_script && format != TIDE_REPORT_HTML)
+        return cli_usage(&cli_command_report, "--split-script: only a .html has a script");
+    tide_subject *a = NULL, *b = NULL;
+    tide_status st = cli_subject_of_file(files[0], &o->view, &a, &err);
+    if (st == TIDE_OK && n_files > 1) st = cli_subject_of_file(files[1], &o->view, &b, &err);
+    if (st == TIDE_OK) st = write_report(o, a, b, &err);
+    tide_subject_destroy(b);
+    tide_subject_destroy(a);
     return st == TIDE_OK ? CLI_EXIT_OK : cli_fail(&err);
 }
 
 static int take_option(void *ctx, int c) {
     options *o = ctx;
+    const cli_command *cmd = &cli_command_report;
+    uint64_t n;
     switch (c) {
     case 'o':
         o->out = optarg;
         return CLI_EXIT_OK;
     case OPT_RUN:
-        return cli_parse_count(&cli_command_report, "--run", optarg, INT64_MAX, &o->view.run_id) ? CLI_EXIT_OK
-                                                                                                 : CLI_EXIT_USAGE;
-    case OPT_PERSISTENT:
-        o->view.persistent = true;
+        return cli_parse_count(cmd, "--run", optarg, INT64_MAX, &o->view.run_id) ? CLI_EXIT_OK : CLI_EXIT_USAGE;
+    case OPT_WHOLE:
+        o->view.whole = true;
+        return CLI_EXIT_OK;
+    case OPT_CAPACITY:
+        return cli_parse_size(cmd, "--capacity", optarg, &o->report.capacity_bytes) ? CLI_EXIT_OK : CLI_EXIT_USAGE;
+    case OPT_TABLE:
+        o->report.table = optarg;
+        return CLI_EXIT_OK;
+    case OPT_GUARD:
+        o->report.guard_formulas = true;
+        return CLI_EXIT_OK;
+    case OPT_ROWS:
+        if (!cli_parse_count(cmd, "--rows", optarg, 1000000, &n)) return CLI_EXIT_USAGE;
+        o->report.max_rows = (size_t)n;
+        return CLI_EXIT_OK;
+    case OPT_SCRIPT:
+        o->split_script = true;
         return CLI_EXIT_OK;
     default:
         return CLI_EXIT_USAGE;
@@ -63,14 +122,19 @@ static int take_option(void *ctx, int c) {
 static int run(int argc, char **argv) {
     static const struct option table[] = {CLI_PLANNING_OPTIONS,
                                           {"run", required_argument, NULL, OPT_RUN},
-                                          {"persistent", no_argument, NULL, OPT_PERSISTENT},
+                                          {"whole", no_argument, NULL, OPT_WHOLE},
+                                          {"capacity", required_argument, NULL, OPT_CAPACITY},
+                                          {"table", required_argument, NULL, OPT_TABLE},
+                                          {"guard-formulas", no_argument, NULL, OPT_GUARD},
+                                          {"rows", required_argument, NULL, OPT_ROWS},
+                                          {"split-script", no_argument, NULL, OPT_SCRIPT},
                                           {"output", required_argument, NULL, 'o'},
                                           {NULL, 0, NULL, 0}};
     options o = {0};
-    int code = cli_parse_options(&cli_command_report, argc, argv, table, &o.view.planning, take_option, &o);
+    int code = cli_parse_files(&cli_command_report, argc, argv, table, &o.view.planning, 2, take_option, &o);
     if (code == CLI_GO_ON && o.out == NULL)
         code = cli_usage(&cli_command_report, "-o is needed: where to write the report");
-    if (code == CLI_GO_ON) code = write_report(argv[optind], &o);
+    if (code == CLI_GO_ON) code = report_on(argv + optind, argc - optind, &o);
     cli_planning_deinit(&o.view.planning);
     return code;
 }

@@ -9,6 +9,7 @@
 #include "cli/memory_report.h"
 #include "cli/planning.h"
 #include "cli/recording.h"
+#include "cli/run_tui.h"
 #include "cli/session.h"
 #include "core/base/host_alloc.h"
 
@@ -23,6 +24,7 @@ enum {
     OPT_LIMIT,
     OPT_DECODE,
     OPT_PAGE_TOKENS,
+    OPT_TUI,
 };
 
 static const char help[] =
@@ -38,6 +40,7 @@ static const char help[] =
                       "  --leak-check        list every block still alive at the end; exit 1 when there is one\n"
                       "  --decode N          FILE is one step of a decoder: run N of them over a paged KV cache\n"
                       "  --page-tokens N     with --decode: tokens in one page of the cache (default 16)\n"
+                      "  --tui               look at it while it runs; the report follows when both are over\n"
                       "  -o FILE             record a trace\n" CLI_RECORDER_HELP CLI_RECORDING_HELP
                       "  --json              print numbers as JSON\n\n"
                       "Example: tidemark run -n 100 -o lenet.db sample_graphs/lenet5.json\n";
@@ -54,7 +57,8 @@ typedef struct options {
     const char *plain_only; // an option that --decode has no use for
     uint64_t decode;        // steps; 0: plain runs
     uint64_t page_tokens;   // 0: the default
-    bool naive, leak_check, json;
+    bool naive, leak_check, json, tui;
+    cli_run_tui *view; // who looks at it while it runs; NULL: nobody
 } options;
 
 // ---- output ----
@@ -188,6 +192,7 @@ static tide_status run_in_session(const char *path, options *o, cli_session *ses
 /// Recorder around session around model: each is given back before the one it lives in.
 static tide_status run_recorded(const char *path, options *o, cli_session **session, findings *f, tide_error *err) {
     TIDE_TRY(cli_recording_open(&o->recording, &f->recording, err));
+    if (o->view != NULL) cli_run_tui_ready(o->view);
     o->session.recorder = f->recording.recorder;
     tide_status st = cli_session_open(&o->session, session, err);
     if (st == TIDE_OK) st = run_in_session(path, o, *session, f, err);
@@ -221,6 +226,32 @@ static int run_file(const char *path, options *o) {
     tide_host_free(f.model);
     tide_host_free(f.strategy);
     return code;
+}
+
+static int settle_and_run(const char *path, options *o) {
+    return cli_recording_settle(&cli_command_run, &o->recording) ? run_file(path, o) : CLI_EXIT_USAGE;
+}
+
+/// --tui: in the process that runs, the same as without it.
+static int run_in_view(const char *path, options *o) {
+    tide_error err = TIDE_ERROR_INIT;
+    cli_run_tui view;
+    if (cli_same_file(path, o->recording.path))
+        return cli_usage(&cli_command_run, "-o: '%s' is the input; it would be replaced", o->recording.path);
+    tide_status st = cli_run_tui_prepare(o->recording.path, &view, &err);
+    if (st == TIDE_ERR_INVALID) {
+        cli_print_error(&err);
+        return CLI_EXIT_USAGE;
+    }
+    view.capacity_bytes = o->session.limit_bytes;
+    int code = CLI_EXIT_OK;
+    if (st == TIDE_OK) st = cli_run_tui_start(&view, &code, &err);
+    if (st != TIDE_OK) return cli_fail(&err);
+    if (!view.is_child) return code;
+    o->recording.is_temporary = view.folder[0] != '\0';
+    o->recording.path = view.path;
+    o->view = &view;
+    return settle_and_run(path, o);
 }
 
 static bool parse_fill(const char *text, tide_fill *out) {
@@ -281,6 +312,9 @@ static int take_option(void *ctx, int c) {
     case OPT_LEAK_CHECK:
         o->leak_check = true;
         return CLI_EXIT_OK;
+    case OPT_TUI:
+        o->tui = true;
+        return CLI_EXIT_OK;
     case 'o':
         o->recording.path = optarg;
         return CLI_EXIT_OK;
@@ -306,6 +340,7 @@ static int run(int argc, char **argv) {
                                           {"input-dir", required_argument, NULL, CLI_OPT_INPUT_DIR},
                                           {"fill", required_argument, NULL, OPT_FILL},
                                           {"leak-check", no_argument, NULL, OPT_LEAK_CHECK},
+                                          {"tui", no_argument, NULL, OPT_TUI},
                                           {"output", required_argument, NULL, 'o'},
                                           CLI_RECORDER_OPTION,
                                           CLI_RECORDING_OPTIONS,
@@ -322,8 +357,7 @@ static int run(int argc, char **argv) {
                          o.plain_only);
     if (code == CLI_GO_ON && o.decode == 0 && o.page_tokens > 0)
         code = cli_usage(&cli_command_run, "--page-tokens is of use with --decode only");
-    if (code == CLI_GO_ON && !cli_recording_settle(&cli_command_run, &o.recording)) code = CLI_EXIT_USAGE;
-    if (code == CLI_GO_ON) code = run_file(argv[optind], &o);
+    if (code == CLI_GO_ON) code = o.tui ? run_in_view(argv[optind], &o) : settle_and_run(argv[optind], &o);
     cli_planning_deinit(&o.planning);
     return code;
 }

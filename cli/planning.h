@@ -4,6 +4,7 @@
 #ifndef TIDE_CLI_PLANNING_H
 #define TIDE_CLI_PLANNING_H
 
+#include "analysis/whatif.h"
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "planner/plan_json.h"
@@ -112,6 +113,10 @@ enum { CLI_GO_ON = -1 };
 int cli_parse_options(const cli_command *cmd, int argc, char **argv, const struct option *table, cli_planning *p,
                       int (*take)(void *ctx, int c), void *ctx);
 
+/// The same with one or two FILEs (max_files 2), the first at argv[optind].
+int cli_parse_files(const cli_command *cmd, int argc, char **argv, const struct option *table, cli_planning *p,
+                    int max_files, int (*take)(void *ctx, int c), void *ctx);
+
 /// Options of strategies and passes as they follow from those of the command line.
 tide_strategy_options cli_strategy_options(const cli_planning *p);
 tide_pass_options cli_pass_options(const cli_planning *p);
@@ -146,6 +151,17 @@ tide_status cli__points_make(cli_input *in, const cli_planning *p, cli_plans *ou
 /// What to change so that `plan` fits `budget_bytes` (everything counts). `in` keeps its bytes (cli_input_keep).
 tide_status cli_advise(cli_input *in, const cli_planning *p, const tide_memory_plan *plan, uint64_t budget_bytes,
                        tide_advice *out, tide_error *err) TIDE_NODISCARD;
+
+/// A model that was planned on the spot, for what-if. `in` keeps its bytes (cli_input_keep).
+typedef struct cli_model {
+    cli_input *in;
+    const cli_planning *planning;
+} cli_model;
+/// What work a pass that is switched on may add: as much again as --allow-recompute 10.
+#define CLI_RETABLE_RECOMPUTE 0.1
+/// A tide_retable over a cli_model. One thread at a time.
+tide_status cli_retable(void *ctx, const tide_edit *edits, size_t n, tide_lifetimes *out,
+                        tide_error *err) TIDE_NODISCARD;
 
 /// Bytes of everything a planned run holds: buffer, weights, inputs, outputs.
 uint64_t cli_plan_total_bytes(const tide_memory_plan *plan);

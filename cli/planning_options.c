@@ -96,16 +96,23 @@ int cli_planning_option(const cli_command *cmd, cli_planning *p, int c) {
     }
 }
 
-int cli_parse_options(const cli_command *cmd, int argc, char **argv, const struct option *table, cli_planning *p,
-                      int (*take)(void *ctx, int c), void *ctx) {
+int cli_parse_files(const cli_command *cmd, int argc, char **argv, const struct option *table, cli_planning *p,
+                    int max_files, int (*take)(void *ctx, int c), void *ctx) {
     int c;
     while ((c = cli_next_option(cmd, argc, argv, table)) != -1) {
         if (c == 'h') return CLI_EXIT_OK;
         const int taken = cli_planning_option(cmd, p, c);
         if (taken < 0 || (taken == 0 && take(ctx, c) != CLI_EXIT_OK)) return CLI_EXIT_USAGE;
     }
-    if (optind + 1 != argc) return cli_usage(cmd, "one FILE is needed, %d given", argc - optind);
-    return CLI_GO_ON;
+    const int given = argc - optind;
+    if (given >= 1 && given <= max_files) return CLI_GO_ON;
+    return cli_usage(cmd, max_files == 1 ? "one FILE is needed, %d given" : "one or two FILEs are needed, %d given",
+                     given);
+}
+
+int cli_parse_options(const cli_command *cmd, int argc, char **argv, const struct option *table, cli_planning *p,
+                      int (*take)(void *ctx, int c), void *ctx) {
+    return cli_parse_files(cmd, argc, argv, table, p, 1, take, ctx);
 }
 
 void cli_planning_deinit(cli_planning *p) {

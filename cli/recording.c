@@ -124,6 +124,7 @@ tide_status cli_recording_open(const cli_recording_options *o, cli_recording *ou
     if (st == TIDE_ERR_BUSY && err != NULL) err->status = TIDE_ERR_IO;
     if (st != TIDE_OK) return st == TIDE_ERR_BUSY ? TIDE_ERR_IO : st;
     out->path = o->path;
+    out->is_temporary = o->is_temporary;
     out->attached = o->recorder.drain == TIDE_RECORD_ATTACH;
     return TIDE_OK;
 }
@@ -153,7 +154,7 @@ void cli_recording_end(cli_recording *r, tide_status st, const tide_error *earli
 
 // ---- what is said about it ----
 
-json_t *cli_recording_trace_json(const cli_recording *r) { return cli_json_text(r->path); }
+json_t *cli_recording_trace_json(const cli_recording *r) { return cli_json_text(r->is_temporary ? NULL : r->path); }
 
 json_t *cli_recording_json(const cli_recording *r) {
     if (r->path == NULL) return json_null();
@@ -170,7 +171,7 @@ json_t *cli_recording_json(const cli_recording *r) {
 }
 
 void cli_recording_print(const cli_recording *r) {
-    if (r->path == NULL) return;
+    if (r->path == NULL || r->is_temporary) return;
     char path[4096];
     printf("trace: %s%s\n", cli_clean(r->path, path, sizeof path), r->err.status != TIDE_OK ? " (cut short)" : "");
 }
@@ -178,7 +179,8 @@ void cli_recording_print(const cli_recording *r) {
 int cli_recording_tell(const cli_recording *r, int code) {
     if (r->path == NULL) return code;
     char path[4096];
-    if (r->of_failure) fprintf(stderr, "note: recorded until then: %s\n", cli_clean(r->path, path, sizeof path));
+    if (r->of_failure && !r->is_temporary)
+        fprintf(stderr, "note: recorded until then: %s\n", cli_clean(r->path, path, sizeof path));
     // What came after the recording had ended is no fault of the rings; that it ended was said when it did.
     if (r->stats.n_lost > 0 && r->err.status == TIDE_OK)
         fprintf(stderr,

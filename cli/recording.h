@@ -18,6 +18,7 @@ typedef struct cli_recording_options {
     const char *of_trace; ///< an option was given that is about a trace of one's own: its name
     const char *of_ring;  ///< an option was given that is about being recorded at all
     const char *on_full;  ///< as it was given; NULL: not
+    bool is_temporary;    ///< the trace goes when it has been looked at: nothing is said about it
 } cli_recording_options;
 
 enum {
@@ -54,6 +55,7 @@ typedef struct cli_recording {
     tide_recorder *recorder; ///< NULL: nothing is recorded, or it is over
     const char *path;        ///< of the trace, borrowed; NULL: nothing is recorded
     bool attached;           ///< somebody else's collector writes it
+    bool is_temporary;       ///< as in the options
     bool of_failure;         ///< the runs failed, and this is what was recorded until then
     tide_recorder_stats stats;
     tide_error err; ///< what ended it early

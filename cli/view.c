@@ -1,28 +1,57 @@
 // SPDX-License-Identifier: MIT
 //
-// A timeline from any FILE. See view.h.
+// Subjects from any FILE. See view.h.
 #include "cli/view.h"
 
-static tide_status of_trace(const char *path, const cli_view *view, tide_timeline **out, tide_error *err) {
-    tide_trace *trace = NULL;
-    TIDE_TRY(cli_trace_open(path, &trace, err));
-    const tide_status st = tide_timeline_from_trace(trace, (int64_t)view->run_id, out, err);
-    tide_trace_close(trace);
+static tide_status subject_of_trace(const char *path, const cli_view *view, tide_subject **out, tide_error *err) {
+    const int64_t last = -1;
+    const int64_t run_id = view->whole ? 0 : (view->run_id > 0 ? (int64_t)view->run_id : last);
+    cli_log_notes(true); // what a killed program left is finished first, and that is said
+    const tide_status st = tide_subject_of_trace(path, run_id, out, err);
+    cli_log_notes(false);
     return st;
 }
 
-tide_status cli_timeline_of_file(const char *path, const cli_view *view, tide_timeline **out, tide_error *err) {
-    cli_input in;
-    TIDE_TRY(cli_input_open(path, &in, err));
+tide_status cli_subject_open(const char *path, const cli_view *view, cli_subject *out, tide_error *err) {
+    *out = (cli_subject){0};
+    TIDE_TRY(cli_input_open(path, &out->in, err));
+    out->is_model = out->in.kind == CLI_INPUT_ONNX || out->in.kind == CLI_INPUT_GRAPH;
+    out->in.keep = out->is_model;
+    out->model = (cli_model){&out->in, &view->planning};
     tide_memory_plan *plan = NULL;
     tide_status st;
-    if (in.kind == CLI_INPUT_TRACE) {
-        st = of_trace(path, view, out, err);
+    if (out->in.kind == CLI_INPUT_TRACE) {
+        st = subject_of_trace(path, view, &out->subject, err);
     } else {
-        st = cli_plan_of_input(&in, &view->planning, &plan, err);
-        if (st == TIDE_OK) st = tide_timeline_from_plan(plan, view->persistent, out, err);
+        st = cli_plan_of_input(&out->in, &view->planning, &plan, err);
+        if (st == TIDE_OK) st = tide_subject_of_plan(plan, path, &out->subject, err); // takes the plan
     }
-    tide_memory_plan_destroy(plan);
-    cli_input_close(&in);
+    if (st != TIDE_OK) cli_subject_close(out);
+    return st;
+}
+
+void cli_subject_close(cli_subject *s) {
+    tide_subject_destroy(s->subject);
+    cli_input_close(&s->in);
+    *s = (cli_subject){0};
+}
+
+tide_status cli_subject_of_file(const char *path, const cli_view *view, tide_subject **out, tide_error *err) {
+    cli_subject s;
+    TIDE_TRY(cli_subject_open(path, view, &s, err));
+    *out = s.subject;
+    s.subject = NULL; // moved out
+    cli_subject_close(&s);
+    return TIDE_OK;
+}
+
+tide_status cli_subject_report(tide_subject *a, tide_subject *b, const tide_report_options *opt, const char *path,
+                               tide_error *err) {
+    tide_report_format format;
+    tide_text text = {0};
+    TIDE_TRY(tide_report_format_of_path(path, &format, err));
+    tide_status st = tide_report_render(a, b, opt, format, &text, err);
+    if (st == TIDE_OK) st = tide_write_file(path, tide_text_str(&text), text.len, err);
+    tide_text_deinit(&text);
     return st;
 }

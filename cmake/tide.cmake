@@ -32,6 +32,18 @@ function(tide_floor name)
   target_link_libraries(tide_${name} PUBLIC tide_flags ${ARG_DEPS})
 endfunction()
 
+# tide_embed(FLOOR SYMBOL PATTERN [WRAP 1]): the files that match, in order of their names, as the C string SYMBOL of the
+# floor (cmake/embed.cmake).
+function(tide_embed floor symbol pattern)
+  file(GLOB files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${pattern}")
+  list(JOIN files "," list)
+  set(out "${PROJECT_BINARY_DIR}/${symbol}.c")
+  add_custom_command(OUTPUT "${out}" DEPENDS ${files} "${PROJECT_SOURCE_DIR}/cmake/embed.cmake" VERBATIM
+    COMMAND "${CMAKE_COMMAND}" -DOUT=${out} -DNAME=${symbol} -DFILES=${list} "-D${ARGN}"
+      -P "${PROJECT_SOURCE_DIR}/cmake/embed.cmake")
+  target_sources(tide_${floor} PRIVATE "${out}")
+endfunction()
+
 # tide_test(NAME FLOOR): tests/…/test_NAME.c, a cmocka program linked to the floor under test, as ctest NAME with the
 # label unit. TIDE_TEST_LAUNCHER stands before its command (valgrind and its options). A folder whose tests run operators
 # sets TIDE_RUNS_KERNELS, for options of their own: the code that oneDNN generates computes lanes past the end of a tensor

@@ -1,42 +1,79 @@
 // SPDX-License-Identifier: MIT
 //
-// CSV: one row per item, RFC 4180 (header, CRLF, doubled quotes), units in the column names, plain integers, an empty
-// cell for what is unknown. The bytes of an alias are those of the item named `inside`: sums leave aliases out. Times
-// are as on the axis: of a run, nanoseconds of CLOCK_MONOTONIC as in the trace.
+// CSV: one table, RFC 4180 (header, CRLF, doubled quotes), units in the column names, plain integers, an empty cell for
+// what is not known. Moments count from the begin of the axis.
 #include "reports/render.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "reports/escape.h"
 
-static void add_row(const tide_timeline *tl, const tide_timeline_item *item, tide_text *out) {
-    tide_text_addf(out, "%" PRIu64 ",", item->id);
-    tide_report_add_csv(out, item->name);
-    tide_text_add(out, ",");
-    tide_report_add_csv(out, item->owner);
-    tide_text_addf(out, ",%s,%s", tide_memory_kind_name(item->kind),
-                   tide_report_knows_role(tl, item) ? tide_role_name(item->role) : "");
-    tide_text_addf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRId64 ",%" PRId64, item->size_bytes, item->reserved_bytes,
-                   item->begin, item->end);
-    tide_text_addf(out, ",%d,%d,", item->open_ended, item->persistent);
-    if (item->pool != TIDE_NO_POOL) tide_text_addf(out, "%" PRId32, item->pool);
-    tide_text_add(out, ",");
-    if (item->offset_bytes != TIDE_NO_OFFSET) tide_text_addf(out, "%" PRIu64, item->offset_bytes);
-    tide_text_addf(out, ",%d,", tide_timeline_alive_at(item, tl->peak_t));
-    const char *inside = tide_timeline_inside(tl, item);
-    if (inside != NULL) tide_text_add(out, tide_alias_kind_name(item->alias));
-    tide_text_add(out, ",");
-    if (inside != NULL) tide_report_add_csv(out, inside);
-    tide_text_add(out, "\r\n");
+/// What a spreadsheet would take for a formula, a command or a number with a sign (OWASP, "CSV Injection").
+static bool looks_like_formula(const char *text) { return text[0] != '\0' && strchr("=+-@\t\r", text[0]) != NULL; }
+
+static void add_words(const tide_report *r, const char *text, tide_text *out) {
+    if (!r->opt.guard_formulas || !looks_like_formula(text)) {
+        tide_report_add_csv(out, text);
+        return;
+    }
+    tide_text guarded = {0};
+    tide_text_add(&guarded, "'");
+    tide_text_add(&guarded, text);
+    tide_report_add_csv(out, tide_text_str(&guarded));
+    if (guarded.failed) out->failed = true;
+    tide_text_deinit(&guarded);
 }
 
-tide_status tide_report_csv(const tide_timeline *tl, tide_text *out, tide_error *err) {
-    (void)err;
-    const char *unit = tl->axis == TIDE_AXIS_STEPS ? "step" : "ns";
-    tide_text_addf(out,
-                   "id,name,owner,kind,role,size_bytes,reserved_bytes,begin_%s,end_%s,open_ended,persistent,pool,"
-                   "offset_bytes,alive_at_peak,alias,inside\r\n",
-                   unit, unit);
-    for (size_t i = 0; i < tl->n_items; i++) add_row(tl, &tl->items[i], out);
-    return TIDE_OK;
+static void add_value(const tide_report_table *t, int column, const tide_report_value *v, tide_text *out) {
+    if (!v->known) return;
+    switch (t->columns[column].type) {
+    case TIDE_REPORT_WORDS:
+        add_words(t->report, v->text, out);
+        break;
+    case TIDE_REPORT_CHANGE:
+        tide_text_addf(out, "%" PRId64, v->i);
+        break;
+    case TIDE_REPORT_SHARE:
+        tide_text_addf(out, "%.6f", v->real);
+        break;
+    default:
+        tide_text_addf(out, "%" PRIu64, v->u);
+    }
+}
+
+static void add_table(const tide_report_table *t, tide_text *out) {
+    char key[64];
+    for (int c = 0; c < t->n_columns; c++)
+        tide_text_addf(out, "%s%s", c > 0 ? "," : "", tide_report_key(t, c, key, sizeof key));
+    tide_text_add(out, "\r\n");
+    for (size_t row = 0; row < t->n_rows && !out->failed; row++) {
+        for (int c = 0; c < t->n_columns; c++) {
+            tide_report_value v = {0};
+            t->value(t, row, c, &v);
+            if (c > 0) tide_text_add(out, ",");
+            add_value(t, c, &v, out);
+        }
+        tide_text_add(out, "\r\n");
+    }
+}
+
+/// "items", "kinds", …; of the second input with "b." in front.
+tide_status tide_report_csv(const tide_report *r, tide_text *out, tide_error *err) {
+    const char *want = r->opt.table != NULL ? r->opt.table : r->has_b ? "change_by_item" : "items";
+    tide_report_table tables[TIDE_REPORT_MAX_TABLES];
+    const size_t n = tide_report_tables(r, tables);
+    const bool of_b = strncmp(want, "b.", 2) == 0;
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(tables[i].name, of_b ? want + 2 : want) != 0 || (strcmp(tables[i].of, "b") == 0) != of_b) continue;
+        add_table(&tables[i], out);
+        return TIDE_OK;
+    }
+    TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "the report has no table '%.64s'", want);
+    tide_text names = {0};
+    for (size_t i = 0; i < n; i++)
+        tide_text_addf(&names, "%s%s%s", i > 0 ? ", " : "", strcmp(tables[i].of, "b") == 0 ? "b." : "", tables[i].name);
+    tide_error_hint(err, "there are %s", tide_text_str(&names));
+    tide_text_deinit(&names);
+    return TIDE_ERR_NOT_FOUND;
 }

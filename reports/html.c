@@ -1,57 +1,233 @@
 // SPDX-License-Identifier: MIT
 //
-// HTML: one file that loads nothing, readable with scripts off: facts, curve, Gantt and tables, then the data itself.
+// HTML: one file that loads nothing. Without scripts it is whole: summary, still pictures, tables. With its script the
+// pictures of the first section come alive: zoom, pan, hover, search, sort, filter, a link to what is shown.
 #include "reports/render.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "reports/escape.h"
+#include "reports/html_live.h"
+#include "reports/plot.h"
+
+enum { MAX_TABLE_ROWS = 100 };
+
+// ---- head ----
 
 static void add_fact_text(tide_text *out, const char *text) {
-    if (text == NULL || text[0] == '\0') return;
+    if (text[0] == '\0') return;
     tide_text_add(out, " \xC2\xB7 ");
     tide_report_add_html(out, text);
 }
 
-static void add_head(const tide_timeline *tl, tide_text *out) {
-    const char *title = tl->title != NULL && tl->title[0] != '\0' ? tl->title : "untitled";
+static void add_titles(const tide_report *r, tide_text *out) {
+    tide_report_add_html(out, tide_report_title(&r->a));
+    if (!r->has_b) return;
+    tide_text_add(out, " and ");
+    tide_report_add_html(out, tide_report_title(&r->b));
+}
+
+/// A server that forbids scripts and styles inside says so by a Content-Security-Policy of its own: then the script is
+/// a file beside the page. Styles stay inside: they are a hash, not a source.
+static void add_head(const tide_report *r, tide_text *out) {
     tide_text_add(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
                        "<meta name=\"color-scheme\" content=\"light dark\">\n<title>");
-    tide_report_add_html(out, title);
+    add_titles(r, out);
     tide_text_add(out, " - tidemark</title>\n<style>\n");
-    tide_text_add(out, tide_report_style);
+    tide_text_add(out, tide_report_page_style);
     tide_text_add(out, "</style>\n</head>\n<body>\n<header>\n<h1>");
-    tide_report_add_html(out, title);
+    add_titles(r, out);
     tide_text_add(out, "</h1>\n<p class=\"mute\">tidemark memory report");
-    add_fact_text(out, tl->model);
-    add_fact_text(out, tl->mode);
-    add_fact_text(out, tl->strategy);
+    add_fact_text(out, r->a.facts->model);
+    add_fact_text(out, r->a.facts->mode);
+    add_fact_text(out, r->a.facts->strategy);
     tide_text_add(out, "</p>\n</header>\n<main>\n");
 }
 
-tide_status tide_report_html(const tide_timeline *tl, tide_text *out, tide_error *err) {
-    add_head(tl, out);
-    tide_report_html_summary(tl, out);
-    tide_report_html_kinds(tl, out);
-    if (tl->n_items == 0) {
-        tide_text_add(out, tl->axis == TIDE_AXIS_STEPS ? "<p>This plan holds no tensor that lives.</p>\n"
-                                                       : "<p>No block lived in this run.</p>\n");
-    } else {
-        tide_report_html_curve(tl, out);
-        TIDE_TRY(tide_report_html_gantt(tl, out, err));
-        tide_report_html_pools(tl, out);
-        TIDE_TRY(tide_report_html_items(tl, out, err));
+// ---- summary ----
+
+static void card(void *ctx, const char *key, const char *value, const char *note) {
+    tide_text *out = ctx;
+    tide_text_addf(out, "<div><dt>%s</dt><dd>", key);
+    tide_report_add_html(out, value);
+    if (note[0] != '\0') {
+        tide_text_add(out, "<small>");
+        tide_report_add_html(out, note);
+        tide_text_add(out, "</small>");
     }
-    tide_text_add(
-        out, "</main>\n<footer>\n<p>Sizes are in bytes; 1 KiB is 1024 B. A lifetime runs from its begin up to, and "
-             "not including, its end.</p>\n</footer>\n<script type=\"application/json\" id=\"tidemark-data\">");
+    tide_text_add(out, "</dd></div>\n");
+}
+
+/// Sentences, a paragraph each.
+static void add_sentences(const tide_text *text, tide_text *out) {
+    for (const char *line = tide_text_str(text); *line != '\0' && !out->failed;) {
+        const size_t n = strcspn(line, "\n");
+        tide_text one = {0};
+        tide_text_add_n(&one, line, n);
+        tide_text_add(out, "<p>");
+        tide_report_add_html(out, tide_text_str(&one));
+        tide_text_add(out, "</p>\n");
+        if (one.failed) out->failed = true;
+        tide_text_deinit(&one);
+        line += n + (line[n] == '\n');
+    }
+    if (text->failed) out->failed = true;
+}
+
+static void add_summary(const tide_report *r, const tide_report_side *s, const char *name, tide_text *out) {
+    if (name[0] != '\0') {
+        tide_text_addf(out, "<h2>%s: ", name);
+        tide_report_add_html(out, tide_report_title(s));
+        tide_text_add(out, "</h2>\n");
+    }
+    tide_text_add(out, "<dl class=\"cards\">\n");
+    tide_report_facts(r, s, card, out);
+    tide_text_add(out, "</dl>\n");
+}
+
+static void add_why(const tide_report *r, const tide_report_side *s, const char *name, tide_text *out) {
+    tide_text_addf(out, "<section class=\"why\">\n<h2>Why the peak%s%s is so high</h2>\n",
+                   name[0] != '\0' ? " of " : "", name);
+    tide_report_add_picture(tide_report_svg_parts, r, s, "Parts of what is held at the peak; a table below has them",
+                            -1, out);
+    tide_text text = {0};
+    tide_report_conclusions(s, &text);
+    add_sentences(&text, out);
+    tide_text_deinit(&text);
+    tide_text_add(out, "</section>\n");
+}
+
+static void add_comparison(const tide_report *r, tide_text *out) {
+    tide_text text = {0};
+    tide_text_add(out, "<section class=\"why\">\n<h2>A and B</h2>\n");
+    tide_diff_print(&r->diff, r->a.subject, r->b.subject, 5, &text);
+    add_sentences(&text, out);
+    tide_text_deinit(&text);
+    tide_text_add(out, "</section>\n");
+}
+
+// ---- still pictures ----
+
+static void add_legend(const tide_report_side *s, tide_text *out) {
+    bool seen[TIDE_TIMELINE_N_FILLS] = {false};
+    for (size_t i = 0; i < s->items->n_shapes; i++) seen[s->items->shapes[i].fill] = true;
+    tide_text_add(out, "<ul class=\"legend\">\n");
+    for (int f = 0; f < TIDE_TIMELINE_N_FILLS; f++) {
+        if (!seen[f]) continue;
+        tide_text_addf(out,
+                       "<li><svg width=\"28\" height=\"12\" aria-hidden=\"true\"><rect class=\"k%d\" width=\"28\" "
+                       "height=\"12\"/></svg>%s</li>\n",
+                       f, tide_timeline_fill_text((tide_timeline_fill)f));
+    }
+    tide_text_add(out, "</ul>\n");
+}
+
+static void figure(const tide_report *r, const char *of, const char *id, const char *title, tide_text *out) {
+    tide_text_addf(out,
+                   "<h3 id=\"s-%s-%s\">%s%s</h3>\n<div class=\"scroll\" role=\"region\" aria-labelledby=\"s-%s-%s\" "
+                   "tabindex=\"0\">\n",
+                   id, of, title,
+                   !r->has_b      ? ""
+                   : of[0] == 'a' ? " (A)"
+                                  : " (B)",
+                   id, of);
+}
+
+static void add_still(const tide_report *r, const tide_report_side *s, const char *of, tide_text *out) {
+    char size[24];
+    tide_text_add(out, "<div class=\"still\">\n");
+    figure(r, of, "curve", "Live bytes", out);
+    tide_report_add_picture(tide_report_svg_curve, r, s, "Live bytes over time", -1, out);
+    tide_text_add(out, "</div>\n");
+    figure(r, of, "lifetimes", "Lifetimes", out);
+    tide_report_add_picture(tide_report_svg_lifetimes, r, s, "Lifetimes; the table of items has them", -1, out);
+    tide_text_add(out, "</div>\n");
+    if (s->n_largest < s->items->n)
+        tide_text_addf(out, "<p class=\"mute\">The %zu largest of %zu are drawn; the others hold %s in sum.</p>\n",
+                       s->n_largest, s->items->n, tide_format_bytes(s->rest_bytes, size, sizeof size));
+    if (s->space.n > 0) {
+        figure(r, of, "memory", "Memory over time", out);
+        tide_report_add_picture(tide_report_svg_memory, r, s, "Memory over time, addresses upwards", -1, out);
+        tide_text_add(out, "</div>\n");
+    }
+    tide_text_add(out, "</div>\n");
+}
+
+// ---- all ----
+
+static void add_side(const tide_report *r, const tide_report_side *s, const char *name, tide_text *out) {
+    add_summary(r, s, name, out);
+    if (s->items->n == 0) {
+        tide_text_add(out, s->facts->is_trace ? "<p>No block lived in this run.</p>\n"
+                                              : "<p>This plan holds no tensor that lives.</p>\n");
+        return;
+    }
+    add_why(r, s, name, out);
+}
+
+static void add_tables(const tide_report *r, tide_text *out) {
+    tide_report_table tables[TIDE_REPORT_MAX_TABLES];
+    const size_t n = tide_report_tables(r, tables);
+    const char *of = "?";
+    for (size_t i = 0; i < n; i++) {
+        if (r->has_b && strcmp(of, tables[i].of) != 0)
+            tide_text_addf(out, "<h2>%s</h2>\n",
+                           tables[i].of[0] == 'a'   ? "A"
+                           : tables[i].of[0] == 'b' ? "B"
+                                                    : "What changed");
+        else if (!r->has_b && i == 0)
+            tide_text_add(out, "<h2>Tables</h2>\n");
+        of = tables[i].of;
+        if (strcmp(tables[i].name, "items") == 0 && !(r->has_b && of[0] == 'b'))
+            tide_report_html_items(&tables[i], out);
+        else
+            tide_report_html_table(&tables[i], MAX_TABLE_ROWS, out);
+    }
+}
+
+static void add_data(const tide_report *r, tide_text *out) {
     tide_text data = {0};
-    const tide_status st = tide_report_json_data(tl, &data, err);
-    if (data.failed) out->failed = true;
-    if (st == TIDE_OK && !data.failed) tide_report_add_json_for_html(out, tide_text_str(&data), data.len);
+    tide_report_json_data(r, &data);
+    tide_text_add(out, "<script type=\"application/json\" id=\"tidemark-data\">");
+    if (data.failed)
+        out->failed = true;
+    else
+        tide_report_add_json_for_html(out, tide_text_str(&data), data.len);
     tide_text_deinit(&data);
-    TIDE_TRY(st);
-    tide_text_add(out, "</script>\n<script>\n");
-    tide_text_add(out, tide_report_script);
-    tide_text_add(out, "</script>\n</body>\n</html>\n");
+    tide_text_add(out, "</script>\n");
+    if (r->opt.script_href != NULL) {
+        tide_text_add(out, "<script defer src=\"");
+        tide_report_add_html(out, r->opt.script_href);
+        tide_text_add(out, "\"></script>\n");
+        return;
+    }
+    tide_text_add(out, "<script>\n");
+    tide_text_add(out, tide_report_page_script);
+    tide_text_add(out, "</script>\n");
+}
+
+tide_status tide_report_html(const tide_report *r, tide_text *out, tide_error *err) {
+    (void)err;
+    add_head(r, out);
+    tide_plot_hatches(out);
+    if (r->has_b) add_comparison(r, out);
+    add_side(r, &r->a, r->has_b ? "A" : "", out);
+    if (r->has_b) add_side(r, &r->b, "B", out);
+    if (r->a.items->n > 0 || (r->has_b && r->b.items->n > 0)) {
+        tide_text_add(out, "<section>\n<h2>Over time</h2>\n");
+        add_legend(&r->a, out);
+        tide_report_html_live(r, out);
+        if (r->a.items->n > 0) add_still(r, &r->a, "a", out);
+        if (r->has_b && r->b.items->n > 0) add_still(r, &r->b, "b", out);
+        tide_text_add(out, "</section>\n");
+    }
+    add_tables(r, out);
+    tide_text_add(out,
+                  "</main>\n<footer>\n<p>1 KiB is 1024 B. A lifetime runs from its begin up to, and not including, "
+                  "its end.</p>\n</footer>\n");
+    add_data(r, out);
+    tide_text_add(out, "</body>\n</html>\n");
     return TIDE_OK;
 }

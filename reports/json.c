@@ -1,285 +1,433 @@
 // SPDX-License-Identifier: MIT
 //
-// JSON: the whole timeline as "tidemark.report", keys in a fixed order, sizes as integers of bytes, null for what is
-// unknown; and the shorter form that the HTML page carries. Times are as on the axis.
-#include "reports/render.h"
-
-#include <jansson.h>
+// JSON: "tidemark.report": facts, curve, pictures' regions and every table of each input, keys in a fixed order, sizes
+// as integers of bytes, null for what is not known (docs/schemas/report.json). The page carries the same with its items
+// in columns, words once.
+#include <string.h>
 
 #include "core/base/host_alloc.h"
-#include "core/memory/allocator.h"
-#include "reports/escape.h"
+#include "reports/json_out.h"
+#include "reports/render.h"
 
-// ---- values: jansson steals every reference; a NULL among them makes the whole document fail ----
+// ---- facts ----
 
-/// jansson's integers end at 2^63 - 1; what is larger keeps its magnitude as a real.
-static json_t *bytes_value(uint64_t bytes) {
-    return bytes <= INT64_MAX ? json_integer((json_int_t)bytes) : json_real((double)bytes);
+static void bytes_or_null(tide_json_out *j, const char *key, uint64_t bytes) {
+    if (bytes == TIDE_UNKNOWN_BYTES)
+        tide_json_null(j, key);
+    else
+        tide_json_u64(j, key, bytes);
 }
 
-static json_t *bytes_or_null(uint64_t bytes, uint64_t unknown) {
-    return bytes == unknown ? json_null() : bytes_value(bytes);
+static void peak_part(tide_json_out *j, const tide_report_side *s) {
+    const tide_subject_facts *f = s->facts;
+    tide_json_open_flat(j, "peak", '{');
+    tide_json_u64(j, "bytes", f->peak_bytes);
+    tide_json_u64(j, "t", tide_report_time(f, f->peak.t));
+    if (f->is_trace)
+        tide_json_u64(j, "event", f->peak.event);
+    else
+        tide_json_null(j, "event");
+    tide_json_text_or_null(j, "step", tide_report_step_at(f, f->peak.t));
+    tide_json_u64(j, "held_bytes", s->why.held_bytes);
+    tide_json_close(j, '}');
 }
 
-static json_t *text_value(const char *text) {
-    tide_text clean = {0};
-    tide_report_add_utf8(&clean, text != NULL ? text : "");
-    json_t *value = clean.failed ? NULL : json_stringn(tide_text_str(&clean), clean.len);
-    tide_text_deinit(&clean);
-    return value;
-}
-
-static json_t *text_or_null(const char *text) {
-    return text != NULL && text[0] != '\0' ? text_value(text) : json_null();
-}
-
-static json_t *real_or_null(bool known, double value) { return known ? json_real(value) : json_null(); }
-
-/// Set or append; remembers a failure in *ok.
-static void set(json_t *object, const char *key, json_t *value, bool *ok) {
-    if (json_object_set_new(object, key, value) != 0) *ok = false;
-}
-
-static void append(json_t *array, json_t *value, bool *ok) {
-    if (json_array_append_new(array, value) != 0) *ok = false;
-}
-
-// ---- parts ----
-
-static json_t *peak_part(const tide_timeline *tl, bool *ok) {
-    json_t *o = json_object();
-    set(o, "bytes", bytes_value(tl->peak_bytes), ok);
-    set(o, "t", json_integer(tl->peak_t), ok);
-    return o;
-}
-
-static json_t *plan_part(const tide_timeline *tl, bool *ok) {
-    if (!tl->has_plan) return json_null();
-    double gap = 0.0, saving = 0.0;
-    const bool has_gap = tide_report_gap(tl, &gap), has_saving = tide_report_saving(tl, &saving);
-    json_t *o = json_object();
-    set(o, "bytes", bytes_value(tl->plan_bytes), ok);
-    set(o, "naive_bytes", bytes_value(tl->naive_bytes), ok);
-    set(o, "lower_bound_bytes", bytes_value(tl->lower_bound_bytes), ok);
-    set(o, "gap", real_or_null(has_gap, gap), ok);
-    set(o, "saving", real_or_null(has_saving, saving), ok);
-    return o;
-}
-
-static json_t *kinds_part(const tide_timeline *tl, bool *ok) {
-    json_t *list = json_array();
-    for (size_t i = 0; i < tl->n_kinds; i++) {
-        const tide_trace_kind *k = &tl->kinds[i];
-        const bool both = k->predicted_bytes != TIDE_UNKNOWN_BYTES && k->peak_bytes != TIDE_UNKNOWN_BYTES;
-        json_t *o = json_object();
-        set(o, "kind", text_value(tide_memory_kind_name(k->kind)), ok);
-        set(o, "device", text_value(k->device), ok);
-        set(o, "predicted_bytes", bytes_or_null(k->predicted_bytes, TIDE_UNKNOWN_BYTES), ok);
-        set(o, "measured_bytes", bytes_or_null(k->peak_bytes, TIDE_UNKNOWN_BYTES), ok);
-        set(o, "difference_bytes", both ? json_integer((json_int_t)(k->predicted_bytes - k->peak_bytes)) : json_null(),
-            ok);
-        set(o, "reserved_peak_bytes", bytes_or_null(k->peak_reserved_bytes, TIDE_UNKNOWN_BYTES), ok);
-        append(list, o, ok);
+static void plan_part(tide_json_out *j, const tide_subject_facts *f) {
+    double share;
+    if (!f->has_plan) {
+        tide_json_null(j, "plan");
+        return;
     }
-    return list;
+    tide_json_open_flat(j, "plan", '{');
+    tide_json_u64(j, "bytes", f->plan_bytes);
+    tide_json_u64(j, "naive_bytes", f->naive_bytes);
+    tide_json_u64(j, "lower_bound_bytes", f->lower_bound_bytes);
+    tide_json_u64(j, "proved_bytes", f->proved_bytes);
+    tide_json_bool(j, "proven", f->proven);
+    if (tide_report_gap(f, &share))
+        tide_json_real(j, "gap", share);
+    else
+        tide_json_null(j, "gap");
+    if (tide_report_saving(f, &share))
+        tide_json_real(j, "saving", share);
+    else
+        tide_json_null(j, "saving");
+    tide_json_close(j, '}');
 }
 
-static json_t *pools_part(const tide_timeline *tl, bool *ok) {
-    json_t *list = json_array();
-    for (size_t i = 0; tl->plan != NULL && i < tl->plan->n_pools; i++) {
-        const tide_plan_pool *p = &tl->plan->pool_list[i];
-        json_t *o = json_object();
-        set(o, "pool", json_integer((json_int_t)i), ok);
-        set(o, "size_bytes", bytes_value(p->size_bytes), ok);
-        set(o, "offset_bytes", bytes_value(p->offset_bytes), ok);
-        set(o, "n_members", json_integer((json_int_t)p->n_members), ok);
-        append(list, o, ok);
+static void levels_part(tide_json_out *j, const tide_subject_facts *f) {
+    if (!f->levels.known) {
+        tide_json_null(j, "levels");
+        return;
     }
-    return list;
+    tide_json_open_flat(j, "levels", '{');
+    tide_json_u64(j, "below_bytes", f->levels.below);
+    tide_json_u64(j, "plan_bytes", f->levels.plan);
+    tide_json_u64(j, "bound_bytes", f->levels.bound);
+    tide_json_text(j, "below", f->levels.words);
+    tide_json_close(j, '}');
 }
 
-static json_t *steps_part(const tide_timeline *tl, bool *ok) {
-    json_t *list = json_array();
-    for (size_t i = 0; i < tl->n_steps; i++) {
-        json_t *o = json_object();
-        set(o, "begin", json_integer(tl->step_begin[i]), ok);
-        set(o, "name", text_value(tl->step_names[i]), ok);
-        append(list, o, ok);
+static void fit_part(tide_json_out *j, const tide_report *r, const tide_report_side *s) {
+    if (r->opt.capacity_bytes == 0) {
+        tide_json_null(j, "fit");
+        return;
     }
-    return list;
+    tide_json_open_flat(j, "fit", '{');
+    tide_json_u64(j, "capacity_bytes", r->opt.capacity_bytes);
+    tide_json_u64(j, "needs_bytes", s->needs_bytes);
+    tide_json_bool(j, "fits", s->needs_bytes <= r->opt.capacity_bytes);
+    tide_json_close(j, '}');
 }
 
-static const char *role_text(const tide_timeline *tl, const tide_timeline_item *item) {
-    return tide_report_knows_role(tl, item) ? tide_role_name(item->role) : NULL;
+static void facts_part(tide_json_out *j, const tide_report *r, const tide_report_side *s) {
+    const tide_subject_facts *f = s->facts;
+    tide_json_text(j, "title", tide_report_title(s));
+    tide_json_text_or_null(j, "source", tide_report_source(f));
+    tide_json_text_or_null(j, "model", f->model);
+    tide_json_text_or_null(j, "mode", f->mode);
+    tide_json_text_or_null(j, "strategy", f->strategy);
+    tide_json_text(j, "axis", f->axis == TIDE_AXIS_STEPS ? "steps" : "ns");
+    tide_json_i64(j, "begin", f->begin);
+    tide_json_i64(j, "end", f->end);
+    if (f->is_trace)
+        tide_json_i64(j, "run", f->run_id);
+    else
+        tide_json_null(j, "run");
+    tide_json_u64(j, "n_items", s->items->n);
+    peak_part(j, s);
+    plan_part(j, f);
+    levels_part(j, f);
+    fit_part(j, r, s);
+    bytes_or_null(j, "needs_bytes", s->needs_bytes);
+    if (f->is_trace)
+        tide_json_u64(j, "lost_events", f->n_lost);
+    else
+        tide_json_null(j, "lost_events");
+    tide_json_text_or_null(j, "trouble", f->trouble);
 }
 
-static json_t *pool_value(const tide_timeline_item *item) {
-    return item->pool == TIDE_NO_POOL ? json_null() : json_integer(item->pool);
-}
+// ---- curve and regions ----
 
-/// The fields of an item, once for the objects of the report and the rows of the page's data: a value, a time
-/// on the axis, a word that many items share, or a flag.
-#define ITEM_FIELDS(VALUE, TIME, WORD, FLAG)                                                                           \
-    VALUE("id", bytes_value(item->id))                                                                                 \
-    VALUE("name", text_value(item->name))                                                                              \
-    WORD("owner", item->owner)                                                                                         \
-    WORD("kind", tide_memory_kind_name(item->kind))                                                                    \
-    WORD("role", role_text(tl, item))                                                                                  \
-    VALUE("size_bytes", bytes_value(item->size_bytes))                                                                 \
-    VALUE("reserved_bytes", bytes_value(item->reserved_bytes))                                                         \
-    TIME("begin", item->begin)                                                                                         \
-    TIME("end", item->end)                                                                                             \
-    FLAG("open_ended", item->open_ended)                                                                               \
-    FLAG("persistent", item->persistent)                                                                               \
-    VALUE("pool", pool_value(item))                                                                                    \
-    VALUE("offset_bytes", bytes_or_null(item->offset_bytes, TIDE_NO_OFFSET))
-
-static json_t *items_part(const tide_timeline *tl, bool *ok) {
-    json_t *list = json_array();
-    for (size_t i = 0; i < tl->n_items; i++) {
-        const tide_timeline_item *item = &tl->items[i];
-        json_t *o = json_object();
-#define VALUE(key, value) set(o, key, value, ok);
-#define TIME(key, t) set(o, key, json_integer(t), ok);
-#define WORD(key, text) set(o, key, text_or_null(text), ok);
-#define FLAG(key, flag) set(o, key, json_boolean(flag), ok);
-        ITEM_FIELDS(VALUE, TIME, WORD, FLAG)
-#undef VALUE
-#undef TIME
-#undef WORD
-#undef FLAG
-        const char *inside = tide_timeline_inside(tl, item);
-        set(o, "alias", inside != NULL ? text_value(tide_alias_kind_name(item->alias)) : json_null(), ok);
-        set(o, "inside", text_or_null(inside), ok);
-        append(list, o, ok);
+/// Columns of equal width; only those that differ from the one before: `at` says which.
+static void columns(tide_json_out *j, const char *key, const uint64_t *min, const uint64_t *max, size_t n) {
+    const uint64_t *const arrays[] = {min, max};
+    static const char *const keys[] = {"min", "max"};
+#define CHANGES(i) ((i) == 0 || max[i] != max[(i)-1] || (min != NULL && min[i] != min[(i)-1]))
+    tide_json_open(j, key, '{');
+    tide_json_u64(j, "columns", n);
+    tide_json_open_flat(j, "at", '[');
+    for (size_t i = 0; i < n; i++)
+        if (CHANGES(i)) tide_json_u64(j, NULL, i);
+    tide_json_close(j, ']');
+    for (int k = 0; k < 2; k++) {
+        if (arrays[k] == NULL) continue;
+        tide_json_open_flat(j, keys[k], '[');
+        for (size_t i = 0; i < n; i++)
+            if (CHANGES(i)) tide_json_u64(j, NULL, arrays[k][i]);
+        tide_json_close(j, ']');
     }
-    return list;
+    tide_json_close(j, '}');
+#undef CHANGES
 }
 
-// ---- the page's data: each word once, rows refer to it by its place ----
+/// Of steps only those at which it changes.
+static void points(tide_json_out *j, const char *key, const uint64_t *values, size_t n) {
+    tide_json_open(j, key, '{');
+    tide_json_open_flat(j, "t", '[');
+    for (size_t i = 0; i < n; i++)
+        if (i == 0 || values[i] != values[i - 1]) tide_json_u64(j, NULL, i);
+    tide_json_close(j, ']');
+    tide_json_open_flat(j, "bytes", '[');
+    for (size_t i = 0; i < n; i++)
+        if (i == 0 || values[i] != values[i - 1]) tide_json_u64(j, NULL, values[i]);
+    tide_json_close(j, ']');
+    tide_json_close(j, '}');
+}
+
+static void curve_part(tide_json_out *j, const tide_report_side *s) {
+    if (s->steps_are_columns) {
+        points(j, "curve", s->max, s->n_columns);
+    } else {
+        columns(j, "curve", s->min, s->max, s->n_columns);
+    }
+    if (s->predicted == NULL)
+        tide_json_null(j, "predicted");
+    else
+        columns(j, "predicted", NULL, s->predicted, s->n_columns);
+}
+
+static void regions_part(tide_json_out *j, const tide_report_side *s) {
+    tide_json_open(j, "regions", '[');
+    for (size_t i = 0; i < s->space.n; i++) {
+        const tide_region *g = &s->space.regions[i];
+        tide_json_open_flat(j, NULL, '{');
+        tide_json_text(j, "label", g->label);
+        tide_json_text(j, "kind", tide_memory_kind_name(g->kind));
+        tide_json_text(j, "device", g->device);
+        tide_json_u64(j, "base", g->base);
+        tide_json_u64(j, "bytes", g->bytes);
+        if (g->bound_bytes > 0)
+            tide_json_u64(j, "bound_bytes", g->bound_bytes);
+        else
+            tide_json_null(j, "bound_bytes");
+        tide_json_bool(j, "guessed", g->is_guessed);
+        tide_json_close(j, '}');
+    }
+    tide_json_close(j, ']');
+}
+
+// ---- tables ----
+
+static void value(tide_json_out *j, const char *key, tide_report_type type, const tide_report_value *v) {
+    if (!v->known) {
+        tide_json_null(j, key);
+        return;
+    }
+    switch (type) {
+    case TIDE_REPORT_WORDS:
+        tide_json_text(j, key, v->text);
+        break;
+    case TIDE_REPORT_CHANGE:
+        tide_json_i64(j, key, v->i);
+        break;
+    case TIDE_REPORT_SHARE:
+        tide_json_real(j, key, v->real);
+        break;
+    case TIDE_REPORT_FLAG:
+        tide_json_bool(j, key, v->u != 0);
+        break;
+    default:
+        tide_json_u64(j, key, v->u);
+    }
+}
+
+static void table(tide_json_out *j, const tide_report_table *t) {
+    char key[64];
+    tide_json_open(j, t->name, '[');
+    for (size_t row = 0; row < t->n_rows && !j->out->failed; row++) {
+        tide_json_open_flat(j, NULL, '{');
+        for (int c = 0; c < t->n_columns; c++) {
+            tide_report_value v = {0};
+            t->value(t, row, c, &v);
+            value(j, tide_report_key(t, c, key, sizeof key), t->columns[c].type, &v);
+        }
+        tide_json_close(j, '}');
+    }
+    tide_json_close(j, ']');
+}
+
+/// Those of one input ("a", "b"), or of both (""); `but` is left out.
+static void tables(tide_json_out *j, const tide_report *r, const char *of, const char *but) {
+    tide_report_table all[TIDE_REPORT_MAX_TABLES];
+    const size_t n = tide_report_tables(r, all);
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(all[i].of, of) == 0 && strcmp(all[i].name, but) != 0) table(j, &all[i]);
+}
+
+// ---- items in columns: each word once ----
 
 typedef struct words {
-    json_t *list;
     tide_strmap places;
+    const char **list; // [places.n], borrowed
+    size_t cap;
+    bool failed;
 } words;
 
-static json_t *word_value(words *w, const char *text, bool *ok) {
-    if (text == NULL || text[0] == '\0') return json_null();
+static void word(tide_json_out *j, words *w, const char *text) {
+    if (text == NULL || text[0] == '\0') {
+        tide_json_null(j, NULL);
+        return;
+    }
     uint64_t place = w->places.n;
     if (!tide_strmap_get(&w->places, text, &place)) {
-        if (tide_strmap_put(&w->places, text, place) != TIDE_OK) *ok = false;
-        append(w->list, text_value(text), ok);
+        if (tide_host_grow(&w->list, &w->cap, w->places.n + 1, sizeof *w->list) != TIDE_OK ||
+            tide_strmap_put(&w->places, text, place) != TIDE_OK) {
+            w->failed = true;
+            return;
+        }
+        w->list[place] = text;
     }
-    return json_integer((json_int_t)place);
+    tide_json_u64(j, NULL, place);
 }
 
-static json_t *columns_part(bool *ok) {
-    json_t *list = json_array();
-#define XX(key, value) append(list, json_string(key), ok);
-#define TIME(key, t) append(list, json_string("relative_" key), ok);
-    ITEM_FIELDS(XX, TIME, XX, XX)
-#undef TIME
-#undef XX
-    return list;
+typedef enum item_column {
+    ID,
+    NAME,
+    OWNER,
+    KIND,
+    ROLE,
+    SIZE,
+    TAKES,
+    BEGIN,
+    END,
+    OPEN,
+    FILL,
+    PLACE,
+    REGION,
+    LIES_IN
+} item_column;
+
+static void region_of(tide_json_out *j, const tide_report_side *s, uint32_t i) {
+    uint64_t lo, hi;
+    const size_t k =
+        tide_space_of_item(&s->space, s->items, i, &lo, &hi) ? tide_space_region_at(&s->space, lo) : SIZE_MAX;
+    if (k == SIZE_MAX)
+        tide_json_null(j, NULL);
+    else
+        tide_json_u64(j, NULL, k);
 }
 
-static json_t *word_columns_part(bool *ok) {
-    json_t *list = json_array();
-#define NONE(key, value)
-#define XX(key, value) append(list, json_string(key), ok);
-    ITEM_FIELDS(NONE, NONE, XX, NONE)
-#undef XX
-#undef NONE
-    return list;
-}
-
-static json_t *rows_part(const tide_timeline *tl, const size_t *items, size_t n, words *w, bool *ok) {
-    json_t *list = json_array();
-    for (size_t i = 0; i < n; i++) {
-        const tide_timeline_item *item = &tl->items[items[i]];
-        json_t *row = json_array();
-#define VALUE(key, value) append(row, value, ok);
-#define TIME(key, t) append(row, bytes_value((uint64_t)(t) - (uint64_t)tl->begin), ok);
-#define WORD(key, text) append(row, word_value(w, text, ok), ok);
-#define FLAG(key, flag) append(row, json_integer(flag), ok);
-        ITEM_FIELDS(VALUE, TIME, WORD, FLAG)
-#undef VALUE
-#undef TIME
-#undef WORD
-#undef FLAG
-        append(list, row, ok);
+static void lies_in(tide_json_out *j, const tide_report_side *s, uint32_t i, words *w) {
+    tide_item_facts facts;
+    if (s->items->shapes[s->items->shape[i]].alias == TIDE_ALIAS_NONE) {
+        tide_json_null(j, NULL);
+    } else if (tide_subject_item(s->subject, i, &facts, NULL) != TIDE_OK) {
+        w->failed = true;
+    } else if (facts.alias_of == TIDE_NO_ITEM) {
+        tide_json_null(j, NULL);
+    } else {
+        tide_json_u64(j, NULL, facts.alias_of);
     }
-    return list;
 }
 
-static json_t *curve_part(const tide_timeline *tl, bool *ok) {
-    json_t *list = json_array();
-    for (size_t i = 0; i < tl->n_points; i++) {
-        json_t *o = json_object();
-        set(o, "t", json_integer(tl->curve[i].t), ok);
-        set(o, "bytes", bytes_value(tl->curve[i].bytes), ok);
-        append(list, o, ok);
+static void item_value(tide_json_out *j, const tide_report_side *s, item_column column, uint32_t i, words *w) {
+    const tide_items *it = s->items;
+    const tide_item_shape *shape = &it->shapes[it->shape[i]];
+    switch (column) {
+    case ID:
+        tide_json_u64(j, NULL, tide_items_id(it, i));
+        break;
+    case NAME:
+        word(j, w, it->sites[it->site[i]].name);
+        break;
+    case OWNER:
+        word(j, w, it->sites[it->site[i]].owner);
+        break;
+    case KIND:
+        word(j, w, tide_memory_kind_name(shape->kind));
+        break;
+    case ROLE:
+        word(j, w, shape->is_planned ? tide_role_name(shape->role) : NULL);
+        break;
+    case SIZE:
+        tide_json_u64(j, NULL, shape->size_bytes);
+        break;
+    case TAKES:
+        tide_json_u64(j, NULL, shape->reserved_bytes);
+        break;
+    case BEGIN:
+        tide_json_u64(j, NULL, tide_report_time(s->facts, it->begin[i]));
+        break;
+    case END:
+        tide_json_u64(j, NULL, tide_report_time(s->facts, it->end[i]));
+        break;
+    case OPEN:
+        tide_json_u64(j, NULL, tide_items_is_open_ended(it, i));
+        break;
+    case FILL:
+        tide_json_u64(j, NULL, shape->fill);
+        break;
+    case PLACE:
+        if (it->place != NULL && it->place[i] != TIDE_NO_OFFSET)
+            tide_json_u64(j, NULL, it->place[i]);
+        else
+            tide_json_null(j, NULL);
+        break;
+    case REGION:
+        region_of(j, s, i);
+        break;
+    case LIES_IN:
+        lies_in(j, s, i, w);
+        break;
     }
-    return list;
 }
 
-/// What both documents begin with.
-static json_t *document(const tide_timeline *tl, const char *schema, bool *ok) {
-    json_t *doc = json_object();
-    set(doc, "schema", json_string(schema), ok);
-    set(doc, "version", json_integer(1), ok);
-    set(doc, "title", text_value(tl->title), ok);
-    set(doc, "model", text_or_null(tl->model), ok);
-    set(doc, "mode", text_or_null(tl->mode), ok);
-    set(doc, "strategy", text_or_null(tl->strategy), ok);
-    set(doc, "axis", json_string(tl->axis == TIDE_AXIS_STEPS ? "steps" : "ns"), ok);
-    set(doc, "begin", json_integer(tl->begin), ok);
-    set(doc, "end", json_integer(tl->end), ok);
-    set(doc, "n_items", json_integer((json_int_t)tl->n_items), ok);
-    set(doc, "peak", peak_part(tl, ok), ok);
-    set(doc, "plan", plan_part(tl, ok), ok);
-    set(doc, "kinds", kinds_part(tl, ok), ok);
-    set(doc, "pools", pools_part(tl, ok), ok);
-    return doc;
-}
-
-// ---- out ----
-
-static int add_chunk(const char *bytes, size_t n, void *text) {
-    tide_text_add_n(text, bytes, n);
-    return ((tide_text *)text)->failed ? -1 : 0;
-}
-
-static tide_status finish(const tide_timeline *tl, json_t *doc, bool ok, size_t flags, tide_text *out,
-                          tide_error *err) {
-    if (ok && doc != NULL) ok = json_dump_callback(doc, add_chunk, out, flags | JSON_REAL_PRECISION(6)) == 0;
-    json_decref(doc);
-    return ok ? TIDE_OK : TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a JSON report of %zu items", tl->n_items);
-}
-
-tide_status tide_report_json(const tide_timeline *tl, tide_text *out, tide_error *err) {
-    bool ok = true;
-    json_t *doc = document(tl, "tidemark.report", &ok);
-    set(doc, "steps", steps_part(tl, &ok), &ok);
-    set(doc, "items", items_part(tl, &ok), &ok);
-    set(doc, "curve", curve_part(tl, &ok), &ok);
-    TIDE_TRY(finish(tl, doc, ok, JSON_INDENT(2), out, err));
-    tide_text_add(out, "\n");
-    return TIDE_OK;
-}
-
-tide_status tide_report_json_data(const tide_timeline *tl, tide_text *out, tide_error *err) {
-    size_t *items, n;
-    TIDE_TRY(tide_report_largest(tl, TIDE_REPORT_MAX_ROWS, &items, &n, err));
-    bool ok = true;
-    json_t *doc = document(tl, "tidemark.report.data", &ok);
-    words w = {.list = json_array()};
-    json_t *rows = rows_part(tl, items, n, &w, &ok);
-    set(doc, "columns", columns_part(&ok), &ok);
-    set(doc, "word_columns", word_columns_part(&ok), &ok);
-    set(doc, "words", w.list, &ok);
-    set(doc, "rows", rows, &ok);
+static void item_columns(tide_json_out *j, const tide_report_side *s) {
+    static const char *const keys[] = {"id",    "name", "owner", "kind", "role",  "size_bytes", "reserved_bytes",
+                                       "begin", "end",  "open",  "fill", "place", "region",     "lies_in"};
+    words w = {0};
+    tide_json_open(j, "items", '{');
+    for (size_t c = 0; c < sizeof keys / sizeof keys[0]; c++) {
+        tide_json_open_flat(j, keys[c], '[');
+        for (uint32_t i = 0; i < s->items->n && !j->out->failed; i++) item_value(j, s, (item_column)c, i, &w);
+        tide_json_close(j, ']');
+    }
+    tide_json_close(j, '}');
+    // names of steps, among the same words
+    tide_json_open(j, "steps", '{');
+    tide_json_open_flat(j, "begin", '[');
+    for (size_t i = 0; i < s->n_steps; i++) tide_json_u64(j, NULL, tide_report_time(s->facts, s->steps[i].begin));
+    tide_json_close(j, ']');
+    tide_json_open_flat(j, "name", '[');
+    for (size_t i = 0; i < s->n_steps; i++) word(j, &w, s->steps[i].name);
+    tide_json_close(j, ']');
+    tide_json_close(j, '}');
+    tide_json_open_flat(j, "words", '[');
+    for (size_t i = 0; i < w.places.n; i++) tide_json_text(j, NULL, w.list[i]);
+    tide_json_close(j, ']');
+    if (w.failed) j->out->failed = true;
     tide_strmap_deinit(&w.places);
-    tide_host_free(items);
-    return finish(tl, doc, ok, JSON_COMPACT, out, err);
+    tide_host_free(w.list);
+}
+
+// ---- documents ----
+
+static void side(tide_json_out *j, const tide_report *r, const tide_report_side *s, const char *of, bool columns) {
+    tide_json_open(j, NULL, '{');
+    facts_part(j, r, s);
+    curve_part(j, s);
+    regions_part(j, s);
+    if (columns)
+        item_columns(j, s);
+    else
+        tables(j, r, of, "");
+    tide_json_close(j, '}');
+}
+
+static void comparison(tide_json_out *j, const tide_report *r, bool with_tables) {
+    const tide_diff *d = &r->diff;
+    if (!r->has_b) {
+        tide_json_null(j, "comparison");
+        return;
+    }
+    tide_json_open(j, "comparison", '{');
+    tide_json_u64(j, "a_held_bytes", d->a_bytes);
+    tide_json_u64(j, "b_held_bytes", d->b_bytes);
+    tide_json_i64(j, "change_bytes", (int64_t)(d->b_bytes - d->a_bytes));
+    bytes_or_null(j, "a_peak_bytes", d->a_peak_bytes);
+    bytes_or_null(j, "b_peak_bytes", d->b_peak_bytes);
+    bytes_or_null(j, "a_plan_bytes", d->a_plan_bytes);
+    bytes_or_null(j, "b_plan_bytes", d->b_plan_bytes);
+    tide_json_u64(j, "added", d->n_added);
+    tide_json_u64(j, "removed", d->n_removed);
+    tide_json_u64(j, "resized", d->n_resized);
+    tide_json_u64(j, "moved", d->n_moved);
+    tide_json_u64(j, "retimed", d->n_retimed);
+    tide_json_u64(j, "unchanged", d->n_unchanged);
+    if (with_tables) tables(j, r, "", "");
+    tide_json_close(j, '}');
+}
+
+static void document(tide_json_out *j, const tide_report *r, const char *schema, bool columns) {
+    tide_json_open(j, NULL, '{');
+    tide_json_text(j, "schema", schema);
+    tide_json_i64(j, "version", 2);
+    tide_json_open(j, "sides", '[');
+    side(j, r, &r->a, "a", columns);
+    if (r->has_b) side(j, r, &r->b, "b", columns);
+    tide_json_close(j, ']');
+    comparison(j, r, !columns);
+    tide_json_close(j, '}');
+}
+
+void tide_report_json(const tide_report *r, tide_text *out) {
+    tide_json_out j = {.out = out, .indent = true};
+    document(&j, r, "tidemark.report", false);
+    tide_text_add(out, "\n");
+}
+
+void tide_report_json_data(const tide_report *r, tide_text *out) {
+    tide_json_out j = {.out = out};
+    document(&j, r, "tidemark.report.data", true);
 }

@@ -1,56 +1,62 @@
 // SPDX-License-Identifier: MIT
 //
-// Which writer, and what holds for all of them. See reports.h.
+// Which writer, by the ending of the path. See reports.h.
 #include "reports/render.h"
 
-#include <locale.h>
 #include <string.h>
 #include <strings.h>
-
-#include "reports/reports.h"
 
 tide_status tide_report_format_of_path(const char *path, tide_report_format *out, tide_error *err) {
     static const struct {
         const char *ending;
         tide_report_format format;
-    } endings[] = {{".html", TIDE_REPORT_HTML},
-                   {".htm", TIDE_REPORT_HTML},
-                   {".csv", TIDE_REPORT_CSV},
-                   {".json", TIDE_REPORT_JSON}};
-    const char *name = strrchr(path, '/');
-    const char *dot = strrchr(name != NULL ? name : path, '.');
-    for (size_t i = 0; dot != NULL && i < sizeof endings / sizeof endings[0]; i++) {
-        if (strcasecmp(dot, endings[i].ending) != 0) continue;
-        *out = endings[i].format;
+    } known[] = {
+#define XX(name, ending, what) {ending, TIDE_REPORT_##name},
+        TIDE_REPORT_FORMAT_MAP(XX)
+#undef XX
+            {".htm", TIDE_REPORT_HTML},
+        {".markdown", TIDE_REPORT_MARKDOWN},
+    };
+    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path, *dot = strrchr(name, '.');
+    for (size_t i = 0; dot != NULL && i < sizeof known / sizeof known[0]; i++) {
+        if (strcasecmp(dot, known[i].ending) != 0) continue;
+        *out = known[i].format;
         return TIDE_OK;
     }
-    const tide_status st = TIDE_FAIL(err, TIDE_ERR_INVALID, "no report format for '%s'", path);
-    tide_error_hint(err, "end the name with .html, .htm, .csv or .json");
-    return st;
+    TIDE_FAIL(err, TIDE_ERR_INVALID, "no report format ends like '%.200s'", name);
+    tide_error_hint(err, "endings are .html .csv .json .md .svg .txt");
+    return TIDE_ERR_INVALID;
 }
 
-static tide_status render(const tide_timeline *tl, tide_report_format format, tide_text *out, tide_error *err) {
+tide_status tide_report_render(tide_subject *a, tide_subject *b, const tide_report_options *opt,
+                               tide_report_format format, tide_text *out, tide_error *err) {
+    tide_report r;
+    TIDE_TRY(tide_report_gather(a, b, opt, &r, err));
+    tide_status st = TIDE_OK;
     switch (format) {
     case TIDE_REPORT_HTML:
-        return tide_report_html(tl, out, err);
+        st = tide_report_html(&r, out, err);
+        break;
     case TIDE_REPORT_CSV:
-        return tide_report_csv(tl, out, err);
+        st = tide_report_csv(&r, out, err);
+        break;
     case TIDE_REPORT_JSON:
-        return tide_report_json(tl, out, err);
+        tide_report_json(&r, out);
+        break;
+    case TIDE_REPORT_MARKDOWN:
+    case TIDE_REPORT_TEXT:
+        tide_report_words(&r, format == TIDE_REPORT_MARKDOWN, out);
+        break;
+    case TIDE_REPORT_SVG:
+        tide_report_svg(&r, out);
+        break;
+    case TIDE_N_REPORT_FORMATS:
+        st = TIDE_FAIL(err, TIDE_ERR_INVALID, "no such report format");
+        break;
     }
-    return TIDE_FAIL(err, TIDE_ERR_INVALID, "report format %d does not exist", (int)format);
-}
-
-tide_status tide_report_render(const tide_timeline *tl, tide_report_format format, tide_text *out, tide_error *err) {
-    // Numbers have a point in every country: the same input gives the same bytes.
-    const locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    if (c == (locale_t)0) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the report's locale");
-    const locale_t before = uselocale(c);
-    tide_status st = render(tl, format, out, err);
-    uselocale(before);
-    freelocale(c);
-    if (st == TIDE_OK && out->failed)
-        st = TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a report of %zu items (%zu bytes so far)", tl->n_items,
-                       out->len);
+    if (st == TIDE_OK && out->failed) st = TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the report");
+    tide_report_deinit(&r);
     return st;
 }
+
+void tide_report_script(tide_text *out) { tide_text_add(out, tide_report_page_script); }

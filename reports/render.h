@@ -5,34 +5,48 @@
 #ifndef TIDE_REPORTS_RENDER_H
 #define TIDE_REPORTS_RENDER_H
 
-#include "reports/facts.h"
+#include "reports/tables.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-enum {
-    TIDE_REPORT_MAX_BARS = 2000,  ///< of the Gantt: the largest
-    TIDE_REPORT_MAX_ROWS = 10000, ///< of the page's table and its data: the largest
-};
+tide_status tide_report_csv(const tide_report *r, tide_text *out, tide_error *err) TIDE_NODISCARD;
+void tide_report_json(const tide_report *r, tide_text *out);
+/// What the page carries: the same facts, items in columns under `words`, one line: "tidemark.report.data".
+void tide_report_json_data(const tide_report *r, tide_text *out);
+void tide_report_words(const tide_report *r, bool markdown, tide_text *out);
+void tide_report_svg(const tide_report *r, tide_text *out);
+tide_status tide_report_html(const tide_report *r, tide_text *out, tide_error *err) TIDE_NODISCARD;
 
-tide_status tide_report_csv(const tide_timeline *tl, tide_text *out, tide_error *err) TIDE_NODISCARD;
-tide_status tide_report_json(const tide_timeline *tl, tide_text *out, tide_error *err) TIDE_NODISCARD;
-/// The page's own data: "tidemark.report.data", one line. Items are rows under `columns`, at most TIDE_REPORT_MAX_ROWS;
-/// in the columns that `word_columns` names stand places in `words` (null: unknown); times count from the
-/// begin of the axis, as in the table; flags are 0 and 1.
-tide_status tide_report_json_data(const tide_timeline *tl, tide_text *out, tide_error *err) TIDE_NODISCARD;
-tide_status tide_report_html(const tide_timeline *tl, tide_text *out, tide_error *err) TIDE_NODISCARD;
+// ---- sentences that several formats say ----
 
-void tide_report_html_curve(const tide_timeline *tl, tide_text *out);
-tide_status tide_report_html_gantt(const tide_timeline *tl, tide_text *out, tide_error *err) TIDE_NODISCARD;
-void tide_report_html_summary(const tide_timeline *tl, tide_text *out);
-void tide_report_html_kinds(const tide_timeline *tl, tide_text *out);
-void tide_report_html_pools(const tide_timeline *tl, tide_text *out);
-tide_status tide_report_html_items(const tide_timeline *tl, tide_text *out, tide_error *err) TIDE_NODISCARD;
+/// "lenet5: planned, greedy_by_size"; "untitled" when it has none.
+const char *tide_report_title(const tide_report_side *s);
+/// The facts of the head as pairs: key, value, what is said of it ("" nothing). Calls `take` for each.
+void tide_report_facts(const tide_report *r, const tide_report_side *s,
+                       void (*take)(void *ctx, const char *key, const char *value, const char *note), void *ctx);
+/// The conclusions about the peak, a sentence each, "\n" behind it.
+void tide_report_conclusions(const tide_report_side *s, tide_text *out);
 
-extern const char tide_report_style[];
-extern const char tide_report_script[];
+// ---- parts of the page ----
+
+/// Still pictures: for print, for readers without scripts, and for .svg. Each draws what is inside of an <svg> and
+/// returns its height; 0: there is nothing to draw. All share the time axis.
+typedef int (*tide_report_picture)(const tide_report *r, const tide_report_side *s, tide_text *inner);
+int tide_report_svg_curve(const tide_report *r, const tide_report_side *s, tide_text *inner);
+int tide_report_svg_lifetimes(const tide_report *r, const tide_report_side *s, tide_text *inner);
+int tide_report_svg_memory(const tide_report *r, const tide_report_side *s, tide_text *inner);
+int tide_report_svg_parts(const tide_report *r, const tide_report_side *s, tide_text *inner);
+/// The whole element with a name for those who cannot see it. `y`: where it stands in a document of its own, -1: in the
+/// page. Returns its height.
+int tide_report_add_picture(tide_report_picture draw, const tide_report *r, const tide_report_side *s,
+                            const char *label, int y, tide_text *out);
+/// A table of the page, its first `max_rows` rows.
+void tide_report_html_table(const tide_report_table *t, size_t max_rows, tide_text *out);
+
+/// Of reports/page, put together when the program is built.
+extern const char tide_report_page_style[], tide_report_page_script[];
 
 #ifdef __cplusplus
 }

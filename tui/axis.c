@@ -46,8 +46,8 @@ int64_t tide_tui_column_time(tide_tui_window w, int n) {
     return each < 1 ? 1 : each > INT64_MAX ? INT64_MAX : (int64_t)each;
 }
 
-tide_tui_window tide_tui_whole(const tide_timeline *tl) {
-    tide_tui_window w = {tl->begin, tl->end};
+tide_tui_window tide_tui_whole(const tide_subject_facts *f) {
+    tide_tui_window w = {f->begin, f->end};
     if (w.end <= w.begin) {
         if (w.begin == INT64_MAX) w.begin--;
         w.end = w.begin + 1;
@@ -73,17 +73,17 @@ int64_t tide_tui_tick_time(tide_tui_window w, int n_ticks) {
 
 // ---- words ----
 
-char *tide_tui_format_time(const tide_timeline *tl, int64_t t, char *buf, size_t buf_bytes) {
-    if (tl->axis == TIDE_AXIS_NS) {
-        return tide_format_ns(t > tl->begin ? (uint64_t)t - (uint64_t)tl->begin : 0, "us", buf, buf_bytes);
+char *tide_tui_format_time(const tide_subject_facts *f, int64_t t, char *buf, size_t buf_bytes) {
+    if (f->axis == TIDE_AXIS_NS) {
+        return tide_format_ns(t > f->begin ? (uint64_t)t - (uint64_t)f->begin : 0, "us", buf, buf_bytes);
     }
     snprintf(buf, buf_bytes, "%" PRId64, t);
     return buf;
 }
 
-char *tide_tui_format_span(const tide_timeline *tl, int64_t begin, int64_t end, char *buf, size_t buf_bytes) {
+char *tide_tui_format_span(const tide_subject_facts *f, int64_t begin, int64_t end, char *buf, size_t buf_bytes) {
     const uint64_t span = end > begin ? (uint64_t)end - (uint64_t)begin : 0;
-    if (tl->axis == TIDE_AXIS_NS) return tide_format_ns(span, "us", buf, buf_bytes);
+    if (f->axis == TIDE_AXIS_NS) return tide_format_ns(span, "us", buf, buf_bytes);
     snprintf(buf, buf_bytes, "%" PRIu64 " step%s", span, span == 1 ? "" : "s");
     return buf;
 }
@@ -105,11 +105,13 @@ char *tide_tui_format_short(uint64_t bytes, char *buf, size_t buf_bytes) {
     return buf;
 }
 
-size_t tide_tui_step_at(const tide_timeline *tl, int64_t t) {
+int64_t tide_tui_zero(const tide_subject_facts *f) { return f->axis == TIDE_AXIS_NS ? f->begin : 0; }
+
+size_t tide_tui_step_at(const tide_subject_facts *f, int64_t t) {
     size_t best = SIZE_MAX;
-    for (size_t i = 0; i < tl->n_steps; i++) {
-        if (tl->step_begin[i] > t) continue;
-        if (best == SIZE_MAX || tl->step_begin[i] >= tl->step_begin[best]) best = i;
+    for (size_t i = 0; i < f->n_steps; i++) {
+        if (f->step_begin[i] > t) continue;
+        if (best == SIZE_MAX || f->step_begin[i] >= f->step_begin[best]) best = i;
     }
     return best;
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
 // axis: from times to columns and to words. A window [begin, end) of the axis is spread evenly over n columns as
-// tide_timeline_columns() does: column i spans from floor(i * span / n) to floor((i + 1) * span / n), and at least one
-// unit. Bars, curve and ruler use the same map, so that they line up to the cell.
+// tide_timeline_columns() and tide_subject_columns() do: column i spans from floor(i * span / n) to floor((i + 1) *
+// span / n), and at least one unit. Bars, curve and ruler use the same map, so that they line up to the cell.
 #ifndef TIDE_TUI_AXIS_H
 #define TIDE_TUI_AXIS_H
 
-#include "profiler/timeline.h"
+#include "analysis/subject.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -25,21 +25,23 @@ int tide_tui_columns_of(tide_tui_window w, int n, int64_t begin, int64_t end, in
 /// What one column is worth in time, at least 1.
 int64_t tide_tui_column_time(tide_tui_window w, int n);
 
-/// The whole axis of a timeline, never empty.
-tide_tui_window tide_tui_whole(const tide_timeline *tl);
+/// The whole axis of a subject, never empty.
+tide_tui_window tide_tui_whole(const tide_subject_facts *f);
 /// `t` moved by a signed `by`, held inside [lo, hi]; no overflow.
 int64_t tide_tui_move_time(int64_t t, int64_t by, int64_t lo, int64_t hi);
 
 /// Distance of ticks: 1, 2 or 5 times a power of ten, so that at most `n_ticks` of them fall into the window.
 int64_t tide_tui_tick_time(tide_tui_window w, int n_ticks);
 /// "12" (step) or "1.50 ms" after the axis' begin.
-char *tide_tui_format_time(const tide_timeline *tl, int64_t t, char *buf, size_t buf_bytes);
+char *tide_tui_format_time(const tide_subject_facts *f, int64_t t, char *buf, size_t buf_bytes);
 /// "12 steps" or "1.50 ms".
-char *tide_tui_format_span(const tide_timeline *tl, int64_t begin, int64_t end, char *buf, size_t buf_bytes);
+char *tide_tui_format_span(const tide_subject_facts *f, int64_t begin, int64_t end, char *buf, size_t buf_bytes);
 /// At most five characters: "999", "1.50K", "15.0M", "1023G".
 char *tide_tui_format_short(uint64_t bytes, char *buf, size_t buf_bytes);
+/// Where the axis counts from: 0 for steps, the begin of the axis for times.
+int64_t tide_tui_zero(const tide_subject_facts *f);
 /// Index of the step that runs at `t`; SIZE_MAX: none.
-size_t tide_tui_step_at(const tide_timeline *tl, int64_t t);
+size_t tide_tui_step_at(const tide_subject_facts *f, int64_t t);
 
 #ifdef __cplusplus
 }

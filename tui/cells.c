@@ -60,6 +60,11 @@ void tide_tui_put(tide_tui_grid *grid, int x, int y, uint32_t glyph, tide_tui_ro
     cell->role = (uint8_t)role;
 }
 
+void tide_tui_put_ground(tide_tui_grid *grid, int x, int y, tide_tui_role ground) {
+    tide_tui_cell *cell = cell_at(grid, x, y);
+    if (cell != NULL) cell->ground = (uint8_t)ground;
+}
+
 tide_tui_cell tide_tui_get(const tide_tui_grid *grid, int x, int y) {
     const tide_tui_cell *cell = cell_at(grid, x, y);
     return cell != NULL ? *cell : (tide_tui_cell){0};
@@ -72,7 +77,10 @@ void tide_tui_fill_row(tide_tui_grid *grid, int x, int y, int w, uint32_t glyph,
 void tide_tui_mark_row(tide_tui_grid *grid, int x, int y, int w, uint8_t marks) {
     for (int i = 0; i < w; i++) {
         tide_tui_cell *cell = cell_at(grid, x + i, y);
-        if (cell != NULL) cell->marks |= marks;
+        if (cell == NULL) continue;
+        cell->marks |= marks;
+        // One bar in one colour: in reverse, every role would be a patch of its own.
+        if (marks & TIDE_TUI_MARK_SELECTED) cell->role = TIDE_TUI_ROLE_TEXT;
     }
 }
 

@@ -15,6 +15,9 @@
 extern "C" {
 #endif
 
+enum { TIDE_TUI_N_SHADES = 4 }; ///< of each fill in the map, so that neighbours can be told apart
+
+/// What a cell means. Whatever a role says by its colour is also said by a glyph or a word.
 typedef enum tide_tui_role {
     TIDE_TUI_ROLE_TEXT,
     TIDE_TUI_ROLE_TITLE,
@@ -27,16 +30,30 @@ typedef enum tide_tui_role {
     TIDE_TUI_ROLE_BOUND,
     TIDE_TUI_ROLE_PLAN,
     TIDE_TUI_ROLE_CURSOR,
-    TIDE_TUI_ROLE_BAR, ///< first of TIDE_TIMELINE_N_FILLS roles, one per fill
-    TIDE_TUI_N_ROLES = TIDE_TUI_ROLE_BAR + TIDE_TIMELINE_N_FILLS
+    TIDE_TUI_ROLE_CAPACITY,  ///< what there is
+    TIDE_TUI_ROLE_PREDICTED, ///< the plan's curve beside a trace
+    TIDE_TUI_ROLE_OTHER,     ///< B
+    TIDE_TUI_ROLE_RANGE,     ///< a selected area of time: its edges, and as a ground what lies in it
+    TIDE_TUI_ROLE_MARK,      ///< a mark's letter
+    TIDE_TUI_ROLE_HOLE,      ///< bytes that are nobody's
+    TIDE_TUI_ROLE_INK,       ///< text on a ground of the map's colours
+    TIDE_TUI_ROLE_GOOD,      ///< fewer bytes, fits
+    TIDE_TUI_ROLE_ERROR,     ///< more bytes, does not fit, went wrong
+    TIDE_TUI_ROLE_BAR,       ///< first of TIDE_TIMELINE_N_FILLS roles, one per fill
+    TIDE_TUI_ROLE_PLACE = TIDE_TUI_ROLE_BAR + TIDE_TIMELINE_N_FILLS, ///< in the map: [fill][shade]
+    TIDE_TUI_N_ROLES = TIDE_TUI_ROLE_PLACE + TIDE_TIMELINE_N_FILLS * TIDE_TUI_N_SHADES
 } tide_tui_role;
 
-enum { TIDE_TUI_MARK_SELECTED = 1 };
+enum {
+    TIDE_TUI_MARK_SELECTED = 1, ///< shown in reverse; tide_tui_mark_row makes its role TEXT
+    TIDE_TUI_MARK_MATCH = 2,    ///< of the search: underlined
+};
 
 /// glyph 0: the right half of a wide glyph to the left; it is never printed by itself.
 typedef struct tide_tui_cell {
     uint32_t glyph; ///< Unicode code point
     uint8_t role;   ///< tide_tui_role
+    uint8_t ground; ///< role whose colour lies behind the glyph; TEXT: the screen's own
     uint8_t marks;  ///< TIDE_TUI_MARK_… bits
 } tide_tui_cell;
 
@@ -56,8 +73,9 @@ void tide_tui_grid_clear(tide_tui_grid *grid);
 /// Lines of `width` columns, each ending in '\n'.
 void tide_tui_grid_to_text(const tide_tui_grid *grid, tide_text *out);
 
-/// All drawing is clipped to the grid.
+/// All drawing is clipped to the grid. Grounds and marks of a cell stay as they are unless they are set.
 void tide_tui_put(tide_tui_grid *grid, int x, int y, uint32_t glyph, tide_tui_role role);
+void tide_tui_put_ground(tide_tui_grid *grid, int x, int y, tide_tui_role ground);
 tide_tui_cell tide_tui_get(const tide_tui_grid *grid, int x, int y);
 void tide_tui_fill_row(tide_tui_grid *grid, int x, int y, int w, uint32_t glyph, tide_tui_role role);
 void tide_tui_mark_row(tide_tui_grid *grid, int x, int y, int w, uint8_t marks);

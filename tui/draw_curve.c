@@ -1,154 +1,255 @@
 // SPDX-License-Identifier: MIT
 //
 // The curve of live bytes: per column the smallest and the largest value in it, so that no spike is lost at any zoom,
-// with lines for the plan and the lower bound, and the ruler under it. See draw.h.
+// with lines for plan, lower bound and capacity, the plan's own curve beside a trace, and B's. See draw.h.
+//
+//     capacity 4.00 MiB |~~~~~~~~~~~~~~~~~~~~~~~~|
+//         peak 3.20 MiB |         #!             |    ! between min and max of a column
+//   lower bound 2.9 MiB |------.-##!---bb--------|    b: B's largest value
+//     cursor 1.00 MiB   |  ..#####|##...         |
+//                     0 |########.|#########.    |
 #include <stdio.h>
 #include <string.h>
 
-#include "tui/draw.h"
+#include "tui/draw_time.h"
+#include "tui/draw_words.h"
 
-/// `bytes` as eighths of a cell in a pane of `h` rows whose top is `top`; more than nothing is at least one eighth.
-static int eighths(uint64_t bytes, uint64_t top, int h) {
-    if (bytes == 0 || top == 0) return 0;
-    const double e = (double)bytes / (double)top * 8.0 * (double)h;
-    const int rounded = (int)(e + 0.5);
-    return rounded < 1 ? 1 : rounded > 8 * h ? 8 * h : rounded;
+// ---- columns ----
+
+/// Smallest and largest of the values that fall into part `i` of `n`.
+typedef struct extent {
+    uint64_t min, max;
+} extent;
+
+static extent extent_of(const uint64_t *min, const uint64_t *max, size_t n_columns, int i, int n) {
+    size_t from = (size_t)i * n_columns / (size_t)n, to = (size_t)(i + 1) * n_columns / (size_t)n;
+    if (to <= from) to = from + 1;
+    extent e = {min[from], max[from]};
+    for (size_t c = from + 1; c < to && c < n_columns; c++) {
+        if (min[c] < e.min) e.min = min[c];
+        if (max[c] > e.max) e.max = max[c];
+    }
+    return e;
 }
 
-static void draw_column(const tide_tui_view *v, int x, int min_e, int max_e, bool at_peak) {
-    const tide_tui_rect r = v->layout->curve;
+static void draw_blocks(const tide_tui_view *v, tide_tui_rect r, int i, bool at_peak) {
+    const tide_tui_scene *s = v->scene;
+    const extent e = extent_of(s->min, s->max, s->n_columns, i, r.w);
+    const int min_e = tide_tui_height_of(e.min, s->top_bytes, r.h, 8);
+    const int max_e = tide_tui_height_of(e.max, s->top_bytes, r.h, 8);
     for (int row = 0; row < r.h; row++) {
-        const int from = 8 * row, in_min = min_e - from, in_max = max_e - from;
+        const int in_min = min_e - 8 * row, in_max = max_e - 8 * row;
         if (in_max <= 0) break;
-        const int y = r.y + r.h - 1 - row;
-        tide_tui_role role = in_min > 0 ? TIDE_TUI_ROLE_CURVE : TIDE_TUI_ROLE_SPIKE;
-        if (at_peak) role = TIDE_TUI_ROLE_PEAK;
-        if (in_max < 8) {
-            tide_tui_put(v->grid, x, y, v->glyphs->rise[in_max], role);
-        } else {
-            tide_tui_put(v->grid, x, y, in_min >= 4 ? v->glyphs->rise[8] : v->glyphs->spike, role);
-        }
+        const tide_tui_role role = at_peak      ? TIDE_TUI_ROLE_PEAK
+                                   : in_min > 0 ? TIDE_TUI_ROLE_CURVE
+                                                : TIDE_TUI_ROLE_SPIKE;
+        const uint32_t glyph = in_max < 8    ? v->glyphs->rise[in_max]
+                               : in_min >= 4 ? v->glyphs->rise[8]
+                                             : v->glyphs->spike;
+        tide_tui_put(v->grid, r.x + i, r.y + r.h - 1 - row, glyph, role);
     }
 }
 
-static int row_of_level(const tide_tui_rect r, uint64_t bytes, uint64_t top) {
-    const int e = eighths(bytes, top, r.h);
-    return e > 0 ? r.y + r.h - 1 - (e - 1) / 8 : r.y + r.h - 1;
+/// Two columns of four dots a cell: each filled up to the largest value of its half.
+static void draw_dots(const tide_tui_view *v, tide_tui_rect r, int i, bool at_peak) {
+    static const uint8_t dots[2][4] = {{0x40, 0x04, 0x02, 0x01}, {0x80, 0x20, 0x10, 0x08}}; // from below
+    const tide_tui_scene *s = v->scene;
+    int min_e = 4 * r.h, max_e[2];
+    for (int half = 0; half < 2; half++) {
+        const extent e = extent_of(s->min, s->max, s->n_columns, 2 * i + half, 2 * r.w);
+        const int low = tide_tui_height_of(e.min, s->top_bytes, r.h, 4);
+        max_e[half] = tide_tui_height_of(e.max, s->top_bytes, r.h, 4);
+        if (low < min_e) min_e = low;
+    }
+    for (int row = 0; row < r.h; row++) {
+        uint32_t bits = 0;
+        for (int half = 0; half < 2; half++) {
+            for (int dot = 0; dot < 4 && 4 * row + dot < max_e[half]; dot++) bits |= dots[half][dot];
+        }
+        if (bits == 0) break;
+        const tide_tui_role role = at_peak           ? TIDE_TUI_ROLE_PEAK
+                                   : min_e > 4 * row ? TIDE_TUI_ROLE_CURVE
+                                                     : TIDE_TUI_ROLE_SPIKE;
+        tide_tui_put(v->grid, r.x + i, r.y + r.h - 1 - row, 0x2800 + bits, role);
+    }
 }
 
-static void draw_level(const tide_tui_view *v, int y, uint32_t glyph, tide_tui_role role) {
-    const tide_tui_rect r = v->layout->curve;
+// ---- lines ----
+
+static int row_of(const tide_tui_view *v, tide_tui_rect r, uint64_t bytes) {
+    const int e = tide_tui_height_of(bytes, v->scene->top_bytes, r.h, 8);
+    return r.y + r.h - 1 - (e > 0 ? (e - 1) / 8 : 0);
+}
+
+static void draw_level(const tide_tui_view *v, tide_tui_rect r, int y, uint32_t glyph, tide_tui_role role) {
     for (int x = r.x; x < r.x + r.w; x++) {
         if (tide_tui_get(v->grid, x, y).glyph == ' ') tide_tui_put(v->grid, x, y, glyph, role);
     }
 }
 
-static void label_row(const tide_tui_view *v, int y, const char *text, tide_tui_role role) {
-    const tide_tui_rect r = v->layout->curve_labels;
-    const int w = (int)strlen(text), room = r.w - 1;
-    if (tide_tui_get(v->grid, r.x + r.w - 2, y).glyph != ' ') return;
-    tide_tui_text(v, w < room ? r.x + room - w : r.x, y, room, text, TIDE_TUI_CUT_END, role);
-}
-
-enum { N_FORMS = 3 };
-
-/// Names of a line, longest first.
-static const char *const plan_names[N_FORMS] = {"plan", "plan", "plan"};
-static const char *const bound_names[N_FORMS] = {"lower bound", "lower bound", "bound"};
-static const char *const both_names[N_FORMS] = {"plan = lower bound", "plan=bound", "bound"};
-static const char *const peak_names[N_FORMS] = {"peak", "peak", "peak"};
-
-/// A label for the line at `y`: the longest form that has room. On top of `below` bytes it says both parts, for the
-/// line stands as high as their sum: "lower bound 3.75M + 5.29M".
-static void label_level(const tide_tui_view *v, int y, const char *const names[N_FORMS], uint64_t bytes, uint64_t below,
+/// A second curve over the first: its largest value in each column, on the ground of what it covers.
+static void draw_second(const tide_tui_view *v, tide_tui_rect r, const uint64_t *max, uint32_t glyph,
                         tide_tui_role role) {
-    const int room = v->layout->curve_labels.w - 1;
-    char text[64], size[16], more[16];
-    tide_tui_format_short(bytes, size, sizeof size);
-    tide_tui_format_short(below, more, sizeof more);
-    for (int i = 0; i < N_FORMS; i++) {
-        if (below > 0) {
-            snprintf(text, sizeof text, i == 0 ? "%s %s + %s" : "%s %s+%s", names[i], size, more);
-        } else {
-            snprintf(text, sizeof text, "%s %s", names[i], size);
-        }
-        if ((int)strlen(text) <= room) break;
+    const tide_tui_scene *s = v->scene;
+    for (int i = 0; i < r.w; i++) {
+        const extent e = extent_of(max, max, s->n_columns, i, r.w);
+        if (e.max == 0) continue;
+        const int y = row_of(v, r, e.max);
+        const tide_tui_cell below = tide_tui_get(v->grid, r.x + i, y);
+        if (below.glyph == v->glyphs->full || below.glyph == v->glyphs->spike)
+            tide_tui_put_ground(v->grid, r.x + i, y, (tide_tui_role)below.role);
+        tide_tui_put(v->grid, r.x + i, y, glyph, role);
     }
-    // Never half a sum, which would be another number.
-    if ((int)strlen(text) > room) snprintf(text, sizeof text, "%s", names[N_FORMS - 1]);
-    label_row(v, y, text, role);
 }
 
-static void draw_levels(const tide_tui_view *v, const tide_timeline_levels *l, uint64_t top) {
-    const tide_timeline *tl = v->model->tl;
-    const tide_tui_rect r = v->layout->curve;
-    const int plan_y = row_of_level(r, l->plan, top), bound_y = row_of_level(r, l->bound, top);
+// ---- labels ----
+
+/// Columns of row `y` that are free for a label, from the left end; *shares: another one stands behind them.
+static int label_room(const tide_tui_view *v, int y, bool *shares) {
+    const tide_tui_rect r = v->scene->layout->labels;
+    *shares = false;
+    for (int x = r.x; x < r.x + r.w; x++) {
+        if (tide_tui_get(v->grid, x, y).glyph == ' ') continue;
+        *shares = true;
+        return x - r.x - 2;
+    }
+    return r.w - 1;
+}
+
+/// A label at the right end of row `y`, or before the one that is there already; none when there is no room for all of
+/// it: half a number is another number.
+static bool label_row(const tide_tui_view *v, int y, const char *text, tide_tui_role role) {
+    const tide_tui_rect r = v->scene->layout->labels;
+    bool shares;
+    const int room = label_room(v, y, &shares), w = tide_tui_text_width(v->glyphs, text);
+    if (w > room) return false;
+    if (shares) tide_tui_put(v->grid, r.x + room, y, ',', TIDE_TUI_ROLE_DIM);
+    tide_tui_text(v, r.x + room - w, y, w, text, TIDE_TUI_CUT_END, role);
+    return true;
+}
+
+/// The longest form that has room: "lower bound 3.75 MiB + 5.29 MiB", "bound 3.75M+5.29M".
+static bool label_number(const tide_tui_view *v, int y, const char *name, const char *short_name, uint64_t bytes,
+                         uint64_t below, tide_tui_role role) {
+    char text[96], size[TIDE_TUI_WORD], more[TIDE_TUI_WORD];
+    for (int form = 0; form < 3; form++) {
+        const char *what = form < 2 ? name : short_name;
+        if (form == 0) {
+            tide_tui_bytes(bytes, size, sizeof size);
+            tide_tui_bytes(below, more, sizeof more);
+        } else {
+            tide_tui_format_short(bytes, size, sizeof size);
+            tide_tui_format_short(below, more, sizeof more);
+        }
+        if (below > 0) {
+            snprintf(text, sizeof text, form == 2 ? "%s %s+%s" : "%s %s + %s", what, size, more);
+        } else {
+            snprintf(text, sizeof text, "%s %s", what, size);
+        }
+        if (label_row(v, y, text, role)) return true;
+    }
+    return false;
+}
+
+/// A line must have its name: beside it with its number, in one of the next rows, or at least without.
+static void label_level(const tide_tui_view *v, int y, const char *name, const char *short_name, uint64_t bytes,
+                        uint64_t below, tide_tui_role role) {
+    static const int8_t steps[] = {0, 1, -1, 2};
+    const tide_tui_rect r = v->scene->layout->labels;
+    for (int form = 0; form < 2; form++) {
+        for (size_t i = 0; i < sizeof steps; i++) {
+            const int row = y + steps[i];
+            if (i > 0 && (row < r.y || row >= r.y + r.h - 1)) continue;
+            if (form == 0 && label_number(v, row, name, short_name, bytes, below, role)) return;
+            if (form == 1 && label_row(v, row, short_name, role)) return;
+        }
+    }
+}
+
+/// The cursor has no line: where there is no room for its number, its name alone would say that of its neighbour.
+static void label_cursor(const tide_tui_view *v, tide_tui_rect r) {
+    const tide_tui_scene *s = v->scene;
+    const int y = row_of(v, r, s->cursor_bytes);
+    char text[64], size[TIDE_TUI_WORD];
+    if (s->cursor_bytes == s->a->peak_bytes && label_row(v, y, "cursor", TIDE_TUI_ROLE_CURSOR)) return;
+    snprintf(text, sizeof text, "cursor %s", tide_tui_bytes(s->cursor_bytes, size, sizeof size));
+    if (label_row(v, y, text, TIDE_TUI_ROLE_CURSOR)) return;
+    snprintf(text, sizeof text, "cursor %s", tide_tui_format_short(s->cursor_bytes, size, sizeof size));
+    label_row(v, y, text, TIDE_TUI_ROLE_CURSOR);
+}
+
+/// Plan, lower bound and capacity: of everything, so not beside the curve of one kind.
+static void draw_levels(const tide_tui_view *v, tide_tui_rect r) {
+    const tide_tui_scene *s = v->scene;
+    const tide_timeline_levels *l = &s->a->levels;
+    const uint64_t capacity = s->state->capacity_bytes;
+    if (capacity > 0 && capacity <= s->top_bytes) {
+        const int y = row_of(v, r, capacity);
+        draw_level(v, r, y, v->glyphs->capacity, TIDE_TUI_ROLE_CAPACITY);
+        label_level(v, y, "capacity", "cap", capacity, 0, TIDE_TUI_ROLE_CAPACITY);
+    }
+    if (!l->known || s->state->curve_kind >= 0) return;
+    const int plan_y = row_of(v, r, l->plan), bound_y = row_of(v, r, l->bound);
     const bool both = l->plan == l->bound;
-    draw_level(v, bound_y, v->glyphs->bound, TIDE_TUI_ROLE_BOUND);
-    label_level(v, bound_y, both ? both_names : bound_names, tl->lower_bound_bytes, l->below, TIDE_TUI_ROLE_BOUND);
-    if (plan_y == bound_y) return;
-    draw_level(v, plan_y, v->glyphs->plan, TIDE_TUI_ROLE_PLAN);
-    label_level(v, plan_y, plan_names, tl->plan_bytes, l->below, TIDE_TUI_ROLE_PLAN);
+    draw_level(v, r, bound_y, v->glyphs->bound, TIDE_TUI_ROLE_BOUND);
+    label_level(v, bound_y, both ? "plan = lower bound" : "lower bound", both ? "plan=bound" : "bound",
+                s->a->lower_bound_bytes, l->below, TIDE_TUI_ROLE_BOUND);
+    if (both) return;
+    if (plan_y != bound_y) draw_level(v, r, plan_y, v->glyphs->plan, TIDE_TUI_ROLE_PLAN);
+    label_level(v, plan_y, "plan", "plan", s->a->plan_bytes, l->below, TIDE_TUI_ROLE_PLAN);
+}
+
+/// A height of the axis, where nothing else stands.
+static void label_axis(const tide_tui_view *v, int y, uint64_t bytes) {
+    char text[TIDE_TUI_WORD];
+    bool shares;
+    (void)label_room(v, y, &shares);
+    if (!shares) label_row(v, y, bytes > 0 ? tide_tui_bytes(bytes, text, sizeof text) : "0", TIDE_TUI_ROLE_DIM);
+}
+
+static void draw_labels(const tide_tui_view *v, tide_tui_rect r) {
+    const tide_tui_scene *s = v->scene;
+    char text[96];
+    if (s->state->curve_kind >= 0) {
+        snprintf(text, sizeof text, "%s only", tide_memory_kind_name((tide_memory_kind)s->state->curve_kind));
+        label_row(v, r.y, text, TIDE_TUI_ROLE_KEY);
+    } else {
+        label_level(v, row_of(v, r, s->a->peak_bytes), "peak", "peak", s->a->peak_bytes, 0, TIDE_TUI_ROLE_PEAK);
+    }
+    draw_levels(v, r);
+    label_cursor(v, r);
+    if (r.h < 2) return;
+    label_axis(v, r.y + r.h - 1, 0);
+    label_axis(v, r.y, s->top_bytes);
+    if (r.h >= 8) label_axis(v, row_of(v, r, s->top_bytes / 2), s->top_bytes / 2);
+}
+
+static const char *empty_words(const tide_subject_facts *f) {
+    if (!f->is_trace) return "This plan holds no tensor that lives.";
+    return f->is_recording ? "No block has lived yet: recording goes on." : "No block lived in this run.";
 }
 
 void tide_tui_draw_curve(const tide_tui_view *v) {
-    const tide_timeline *tl = v->model->tl;
-    const tide_tui_rect r = v->layout->curve;
-    const tide_timeline_levels levels = tide_timeline_levels_of(tl);
-    uint64_t top = tl->peak_bytes;
-    if (levels.plan > top) top = levels.plan;
-    if (levels.bound > top) top = levels.bound;
-
-    uint64_t min[TIDE_TUI_MAX_COLUMNS], max[TIDE_TUI_MAX_COLUMNS];
-    tide_timeline_columns(tl, v->model->window.begin, v->model->window.end, (size_t)r.w, min, max);
-    const int peak_x = tide_tui_column_of(v->model->window, r.w, tl->peak_t);
-    for (int i = 0; i < r.w; i++)
-        draw_column(v, r.x + i, eighths(min[i], top, r.h), eighths(max[i], top, r.h),
-                    i == peak_x && tl->peak_bytes > 0);
-
-    if (levels.known && top > 0) draw_levels(v, &levels, top);
-    label_level(v, row_of_level(r, tl->peak_bytes, top), peak_names, tl->peak_bytes, 0, TIDE_TUI_ROLE_PEAK);
-    if (r.h > 1) label_row(v, r.y + r.h - 1, "0", TIDE_TUI_ROLE_DIM);
-
-    const int cursor_x = tide_tui_column_of(v->model->window, r.w, v->model->cursor);
-    for (int y = r.y; y < r.y + r.h; y++) {
-        const uint32_t glyph = tide_tui_get(v->grid, r.x + cursor_x, y).glyph;
-        if (glyph == ' ') tide_tui_put(v->grid, r.x + cursor_x, y, v->glyphs->cursor, TIDE_TUI_ROLE_CURSOR);
+    const tide_tui_scene *s = v->scene;
+    const tide_tui_rect r = s->layout->panes[TIDE_TUI_PANE_CURVE];
+    if (r.w <= 0 || r.h <= 0) return;
+    if (s->n_columns == 0 || s->top_bytes == 0 || s->min == NULL || s->max == NULL) {
+        const bool says_nothing = s->trouble[TIDE_TUI_PANE_CURVE][0] == '\0' && s->busy[TIDE_TUI_PANE_CURVE][0] == '\0';
+        tide_tui_draw_state_of(v, TIDE_TUI_PANE_CURVE, r, says_nothing ? empty_words(s->a) : "");
+        return;
     }
-}
-
-// ---- ruler ----
-
-static void draw_ticks(const tide_tui_view *v) {
-    const tide_timeline *tl = v->model->tl;
-    const tide_tui_rect ruler = v->layout->ruler, labels = v->layout->ticks;
-    const tide_tui_window w = v->model->window;
-    const int64_t each = tide_tui_tick_time(w, ruler.w / 12 > 2 ? ruler.w / 12 : 2);
-    const int64_t zero = tl->axis == TIDE_AXIS_NS ? tl->begin : 0;
-    const int64_t past = (int64_t)(((uint64_t)w.begin - (uint64_t)zero) % (uint64_t)each);
-    int64_t t = past == 0 ? w.begin : tide_tui_move_time(w.begin, each - past, w.begin, INT64_MAX);
-    int free_from = labels.x;
-    while (t < w.end) {
-        const int x = ruler.x + tide_tui_column_of(w, ruler.w, t);
-        tide_tui_put(v->grid, x, ruler.y, v->glyphs->tick, TIDE_TUI_ROLE_DIM);
-        char text[32];
-        const int len = (int)strlen(tide_tui_format_time(tl, t, text, sizeof text));
-        if (labels.h > 0 && x >= free_from && x + len <= labels.x + labels.w) {
-            free_from = x + tide_tui_text(v, x, labels.y, len, text, TIDE_TUI_CUT_END, TIDE_TUI_ROLE_LABEL) + 1;
+    const int64_t peak = s->a->peak.t;
+    const int peak_x =
+        s->state->curve_kind < 0 && s->a->peak_bytes > 0 ? tide_tui_column_of(s->state->window, r.w, peak) : -1;
+    for (int i = 0; i < r.w; i++) {
+        if (v->glyphs->braille) {
+            draw_dots(v, r, i, i == peak_x);
+        } else {
+            draw_blocks(v, r, i, i == peak_x);
         }
-        if (t > INT64_MAX - each) break;
-        t += each;
     }
-}
-
-void tide_tui_draw_ruler(const tide_tui_view *v) {
-    const tide_timeline *tl = v->model->tl;
-    const tide_tui_rect r = v->layout->ruler;
-    const tide_tui_window w = v->model->window;
-    tide_tui_fill_row(v->grid, r.x, r.y, r.w, v->glyphs->rule, TIDE_TUI_ROLE_DIM);
-    draw_ticks(v);
-    const int cursor_x = tide_tui_column_of(w, r.w, v->model->cursor), peak_x = tide_tui_column_of(w, r.w, tl->peak_t);
-    if (cursor_x >= 0 && cursor_x < r.w)
-        tide_tui_put(v->grid, r.x + cursor_x, r.y, v->glyphs->crossing, TIDE_TUI_ROLE_CURSOR);
-    if (peak_x >= 0 && peak_x < r.w) tide_tui_put(v->grid, r.x + peak_x, r.y, v->glyphs->peak, TIDE_TUI_ROLE_PEAK);
+    if (s->predicted_max != NULL) draw_second(v, r, s->predicted_max, v->glyphs->predicted, TIDE_TUI_ROLE_PREDICTED);
+    if (s->b_max != NULL) draw_second(v, r, s->b_max, v->glyphs->other, TIDE_TUI_ROLE_OTHER);
+    draw_labels(v, r);
+    tide_tui_draw_time_lines(v, r);
 }

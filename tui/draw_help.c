@@ -1,105 +1,228 @@
 // SPDX-License-Identifier: MIT
 //
-// The help overlay: the key table and the legends, scrolled when they are taller than the screen. See draw.h.
-#include "tui/help.h"
+// The help: questions and where they are answered, keys by group from the one table, what the glyphs mean. Columns are
+// filled from top to bottom and scroll together. See draw_help.h.
+#include "tui/draw_help.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "tui/draw.h"
+#include "tui/keys.h"
 
-/// Legend besides the bars: glyph and meaning, in the order of the screen.
-typedef enum legend {
-    LEGEND_CURVE,
-    LEGEND_SPIKE,
-    LEGEND_PLAN,
-    LEGEND_BOUND,
-    LEGEND_PEAK,
-    LEGEND_CURSOR,
-    LEGEND_OUTSIDE,
-    N_LEGENDS
-} legend;
+enum { COLUMN_W = 56, GUTTER = 2, KEYS_W = 11, MAX_ENTRIES = 256, MAX_COLUMNS = 7 };
 
-static uint32_t legend_glyph(const tide_tui_glyphs *g, legend l, tide_tui_role *role, const char **text) {
-    switch (l) {
-    case LEGEND_CURVE:
-        *role = TIDE_TUI_ROLE_CURVE;
-        *text = "bytes alive during the whole column";
-        return g->rise[8];
-    case LEGEND_SPIKE:
-        *role = TIDE_TUI_ROLE_SPIKE;
-        *text = "reached for a part of the column";
-        return g->spike;
-    case LEGEND_PLAN:
-        *role = TIDE_TUI_ROLE_PLAN;
-        *text = "plan, on top of weights, inputs, outputs";
-        return g->plan;
-    case LEGEND_BOUND:
-        *role = TIDE_TUI_ROLE_BOUND;
-        *text = "lower bound, likewise: no plan is smaller";
-        return g->bound;
-    case LEGEND_PEAK:
-        *role = TIDE_TUI_ROLE_PEAK;
-        *text = "the peak";
-        return g->peak;
-    case LEGEND_CURSOR:
-        *role = TIDE_TUI_ROLE_CURSOR;
-        *text = "the time cursor";
-        return g->cursor;
-    default:
-        *role = TIDE_TUI_ROLE_DIM;
-        *text = "lives later than what is shown";
-        return g->after;
-    }
-}
-
-int tide_tui_help_lines(void) {
-    const tide_tui_binding *b;
-    return 1 + (int)tide_tui_bindings(&b) + 2 + TIDE_TIMELINE_N_FILLS + 2 + N_LEGENDS;
-}
-
-static void draw_line(const tide_tui_view *v, int line, int y, int w) {
-    const tide_tui_rect r = v->layout->help;
-    const int x = r.x + 2;
-    const tide_tui_binding *b;
-    const int n_keys = (int)tide_tui_bindings(&b);
-    if (line == 0) {
-        tide_tui_text(v, r.x + 1, y, w, "Keys", TIDE_TUI_CUT_END, TIDE_TUI_ROLE_TITLE);
-        return;
-    }
-    line -= 1;
-    if (line < n_keys) {
-        tide_tui_text(v, x, y, 10, b[line].label, TIDE_TUI_CUT_END, TIDE_TUI_ROLE_KEY);
-        tide_tui_text(v, x + 11, y, w - 11, b[line].what, TIDE_TUI_CUT_END, TIDE_TUI_ROLE_TEXT);
-        return;
-    }
-    line -= n_keys + 1; // one blank
-    if (line == 0) tide_tui_text(v, r.x + 1, y, w, "Bars", TIDE_TUI_CUT_END, TIDE_TUI_ROLE_TITLE);
-    if (line <= 0) return;
-    line -= 1;
-    if (line < TIDE_TIMELINE_N_FILLS) {
-        tide_tui_fill_row(v->grid, x, y, 3, v->glyphs->bar[line], (tide_tui_role)(TIDE_TUI_ROLE_BAR + line));
-        tide_tui_text(v, x + 11, y, w - 11, tide_timeline_fill_text((tide_timeline_fill)line), TIDE_TUI_CUT_END,
-                      TIDE_TUI_ROLE_TEXT);
-        return;
-    }
-    line -= TIDE_TIMELINE_N_FILLS + 1;
-    if (line == 0) tide_tui_text(v, r.x + 1, y, w, "Curve and axis", TIDE_TUI_CUT_END, TIDE_TUI_ROLE_TITLE);
-    if (line <= 0) return;
-    line -= 1;
+typedef struct entry {
+    enum { ENTRY_BLANK, ENTRY_TITLE, ENTRY_ANSWER, ENTRY_BINDING, ENTRY_LEGEND, ENTRY_NOTE } kind;
+    const char *text, *more;         ///< title; of a legend and of an answer what it says
+    const tide_tui_binding *binding; ///< of a binding; of an answer the view to press
+    uint32_t glyph;
     tide_tui_role role;
-    const char *text;
-    const uint32_t glyph = legend_glyph(v->glyphs, (legend)line, &role, &text);
-    tide_tui_put(v->grid, x, y, glyph, role);
-    tide_tui_text(v, x + 11, y, w - 11, text, TIDE_TUI_CUT_END, TIDE_TUI_ROLE_TEXT);
+} entry;
+
+typedef struct entries {
+    entry list[MAX_ENTRIES];
+    int n;
+    char edits[TIDE_N_EDITS][112];
+} entries;
+
+static void add(entries *e, entry one) {
+    if (e->n < MAX_ENTRIES) e->list[e->n++] = one;
 }
 
-void tide_tui_draw_help(const tide_tui_view *v) {
-    const tide_tui_rect r = v->layout->help;
-    const int n = tide_tui_help_lines(), top = v->model->help_top;
-    char place[48] = "";
-    if (n > r.h) snprintf(place, sizeof place, "%d-%d of %d", top + 1, top + r.h < n ? top + r.h : n, n);
-    const int place_w = (int)strlen(place);
-    for (int i = 0; i < r.h && top + i < n; i++) draw_line(v, top + i, r.y + i, r.w - 4 - (i == 0 ? place_w : 0));
-    tide_tui_text(v, r.x + r.w - place_w - 1, r.y, place_w, place, TIDE_TUI_CUT_END, TIDE_TUI_ROLE_DIM);
+static void add_title(entries *e, const char *text) {
+    if (e->n > 0) add(e, (entry){.kind = ENTRY_BLANK});
+    add(e, (entry){.kind = ENTRY_TITLE, .text = text});
+}
+
+static void add_legend(entries *e, uint32_t glyph, tide_tui_role role, const char *text) {
+    add(e, (entry){.kind = ENTRY_LEGEND, .glyph = glyph, .role = role, .text = text});
+}
+
+// ---- what there is to say ----
+
+/// The questions people come with, each with the view that answers it.
+static void add_answers(entries *e) {
+    static const struct {
+        const char *question;
+        tide_tui_action view;
+    } answers[] = {
+        {"what makes the peak: the first rows of the table", TIDE_TUI_VIEW_3},
+        {"what would lower it: explain, and the advice below", TIDE_TUI_VIEW_3},
+        {"is B better than A, and why: the waterfall", TIDE_TUI_VIEW_5},
+        {"which allocator caches what nobody uses", TIDE_TUI_VIEW_4},
+        {"where a leak began: below the allocators", TIDE_TUI_VIEW_4},
+        {"where the holes are: addresses over time", TIDE_TUI_VIEW_2},
+    };
+    add_title(e, "Questions");
+    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++)
+        add(e, (entry){
+                   .kind = ENTRY_ANSWER, .text = answers[i].question, .binding = tide_tui_binding_of(answers[i].view)});
+}
+
+static void add_bindings(entries *e) {
+    const tide_tui_binding *b;
+    const size_t n = tide_tui_bindings(&b);
+    for (int group = 0; group < TIDE_TUI_N_KEY_GROUPS; group++) {
+        add_title(e, tide_tui_key_group_title((tide_tui_key_group)group));
+        for (size_t i = 0; i < n; i++)
+            if ((int)b[i].group == group) add(e, (entry){.kind = ENTRY_BINDING, .binding = &b[i]});
+    }
+}
+
+static const char *edit_meaning(tide_edit_kind kind) {
+    switch (kind) {
+    case TIDE_EDIT_FREE_EARLIER:
+        return "dies there, or after the step that makes it";
+    case TIDE_EDIT_IN_PLACE:
+        return "overwrites the other, which dies there";
+    case TIDE_EDIT_RECOMPUTE:
+        return "is thrown away before the peak and made again";
+    case TIDE_EDIT_ALIGN:
+        return "another alignment, of one or of all";
+    case TIDE_EDIT_PIN:
+        return "lies there";
+    case TIDE_EDIT_UNPIN:
+        return "may lie anywhere";
+    case TIDE_EDIT_HALF:
+        return "half its bytes: 16 bits in place of 32";
+    case TIDE_EDIT_GONE:
+        return "is not there at all";
+    case TIDE_EDIT_STRATEGY:
+        return "plan with another one";
+    case TIDE_EDIT_PASS:
+        return "a pass on or off";
+    case TIDE_EDIT_EXTENT:
+        return "another shape of an input";
+    case TIDE_EDIT_BATCH:
+        return "another first extent of all inputs";
+    default:
+        return "";
+    }
+}
+
+/// What stands behind ":edit".
+static void add_edits(entries *e) {
+    add_title(e, "Edits of a plan (:edit)");
+    for (int kind = 0; kind < TIDE_N_EDITS; kind++) {
+        snprintf(e->edits[kind], sizeof e->edits[kind], "%s: %s", tide_edit_usage((tide_edit_kind)kind),
+                 edit_meaning((tide_edit_kind)kind));
+        add(e, (entry){.kind = ENTRY_NOTE, .text = e->edits[kind]});
+    }
+}
+
+static void add_legends(entries *e, const tide_tui_glyphs *g) {
+    add_title(e, "Bars");
+    for (int fill = 0; fill < TIDE_TIMELINE_N_FILLS; fill++)
+        add_legend(e, g->bar[fill], (tide_tui_role)(TIDE_TUI_ROLE_BAR + fill),
+                   tide_timeline_fill_text((tide_timeline_fill)fill));
+    add_legend(e, g->before, TIDE_TUI_ROLE_DIM, "goes on before the window");
+    add_legend(e, g->after, TIDE_TUI_ROLE_DIM, "goes on behind it");
+    add_legend(e, g->density[0], TIDE_TUI_ROLE_TEXT, "a group: one is alive");
+    add_legend(e, g->density[TIDE_TUI_N_DENSITIES - 1], TIDE_TUI_ROLE_TEXT, "a group: many are");
+    add_title(e, "Curve");
+    add_legend(e, g->rise[8], TIDE_TUI_ROLE_CURVE, "bytes alive during the whole column");
+    add_legend(e, g->spike, TIDE_TUI_ROLE_SPIKE, "reached for a part of the column");
+    add_legend(e, g->plan, TIDE_TUI_ROLE_PLAN, "plan, on top of weights, inputs, outputs");
+    add_legend(e, g->bound, TIDE_TUI_ROLE_BOUND, "lower bound, likewise: no plan is smaller");
+    add_legend(e, g->capacity, TIDE_TUI_ROLE_CAPACITY, "capacity");
+    add_legend(e, g->predicted, TIDE_TUI_ROLE_PREDICTED, "what the plan predicts, beside a trace");
+    add_legend(e, g->other, TIDE_TUI_ROLE_OTHER, "B");
+    add_legend(e, g->peak, TIDE_TUI_ROLE_PEAK, "the peak");
+    add_legend(e, g->cursor, TIDE_TUI_ROLE_CURSOR, "the time cursor, one for all panes");
+    add_legend(e, g->edge, TIDE_TUI_ROLE_RANGE, "the selected range");
+    add_title(e, "Map");
+    add_legend(e, g->full, TIDE_TUI_ROLE_PLACE, "bytes of one item");
+    add_legend(e, g->shared, TIDE_TUI_ROLE_TEXT, "of several, too small to tell apart");
+    add_legend(e, g->hole, TIDE_TUI_ROLE_HOLE, "a hole: nobody's, with something above it");
+    add_legend(e, g->vacant, TIDE_TUI_ROLE_DIM, "free, with nothing above it");
+    add_legend(e, g->outside, TIDE_TUI_ROLE_DIM, "no memory there at that time");
+}
+
+// ---- drawing ----
+
+/// A line of the screen: an entry, or what did not fit into its first line.
+typedef struct help_line {
+    const entry *of;
+    const char *text;
+    size_t n;
+    bool first;
+} help_line;
+typedef struct help_lines {
+    help_line list[2 * MAX_ENTRIES];
+    int n;
+} help_lines;
+
+static int indent_of(const entry *e) {
+    return e->kind == ENTRY_TITLE ? 0 : e->kind == ENTRY_BINDING ? KEYS_W + 2 : e->kind == ENTRY_NOTE ? 1 : 5;
+}
+
+static void break_lines(const tide_tui_view *v, const entries *e, int w, help_lines *out) {
+    for (int i = 0; i < e->n; i++) {
+        const entry *one = &e->list[i];
+        const char *text = one->kind == ENTRY_BINDING ? one->binding->what : one->text != NULL ? one->text : "";
+        const int room = w - indent_of(one) > 4 ? w - indent_of(one) : 4;
+        bool first = true;
+        do {
+            size_t skip = 0;
+            const size_t n = tide_tui_wrap_line(v, room, text, &skip);
+            if (out->n < 2 * MAX_ENTRIES) out->list[out->n++] = (help_line){one, text, n, first};
+            first = false;
+            text += n + skip;
+        } while (*text != '\0');
+    }
+}
+
+/// What stands before the text: keys, a name behind ':' where there is no key, a glyph.
+static void write_lead(tide_tui_paper *p, const entry *e, int x) {
+    char key[TIDE_TUI_WORD];
+    if (e->kind == ENTRY_LEGEND) {
+        tide_tui_paper_fill(p, x + 1, 2, e->glyph, e->role);
+    } else if (e->kind == ENTRY_ANSWER && e->binding != NULL && e->binding->keys[0] != 0) {
+        tide_tui_paper_text(p, x + 1, 3, tide_tui_key_label(e->binding->keys[0], key, sizeof key), TIDE_TUI_CUT_END,
+                            TIDE_TUI_ROLE_KEY);
+    } else if (e->kind == ENTRY_BINDING) {
+        tide_text keys = {0};
+        tide_tui_keys_label(e->binding, &keys);
+        if (keys.len == 0) tide_text_addf(&keys, ":%s", e->binding->name);
+        tide_tui_paper_text(p, x + 1, KEYS_W, tide_text_str(&keys), TIDE_TUI_CUT_END, TIDE_TUI_ROLE_KEY);
+        tide_text_deinit(&keys);
+    }
+}
+
+static void write_line(tide_tui_paper *p, const help_line *l, int x, int w) {
+    char text[160];
+    const size_t n = l->n < sizeof text ? l->n : sizeof text - 1;
+    memcpy(text, l->text, n);
+    text[n] = '\0';
+    if (l->first) write_lead(p, l->of, x);
+    const int indent = indent_of(l->of);
+    tide_tui_paper_text(p, x + indent, w - indent, text, TIDE_TUI_CUT_END,
+                        l->of->kind == ENTRY_TITLE ? TIDE_TUI_ROLE_TITLE : TIDE_TUI_ROLE_TEXT);
+}
+
+void tide_tui_help_write(tide_tui_paper *p) {
+    entries e = {.n = 0};
+    add_answers(&e);
+    add_bindings(&e);
+    add_edits(&e);
+    add_legends(&e, p->v->glyphs);
+    int n_columns = (p->r.w + GUTTER) / (COLUMN_W + GUTTER);
+    n_columns = n_columns < 1 ? 1 : n_columns > MAX_COLUMNS ? MAX_COLUMNS : n_columns;
+    const int w = (p->r.w - GUTTER * (n_columns - 1)) / n_columns;
+    help_lines lines = {.n = 0};
+    break_lines(p->v, &e, w, &lines);
+    // Where a column ends, a blank line is not carried over to the top of the next one.
+    int first[MAX_COLUMNS + 1] = {0}, at = 0;
+    const int per = (lines.n + n_columns - 1) / n_columns;
+    for (int c = 0; c < n_columns; c++) {
+        while (at < lines.n && lines.list[at].of->kind == ENTRY_BLANK) at++;
+        first[c] = at;
+        at = at + per < lines.n ? at + per : lines.n;
+    }
+    first[n_columns] = lines.n;
+    for (int i = 0; i < per; i++) {
+        for (int c = 0; c < n_columns; c++)
+            if (first[c] + i < first[c + 1]) write_line(p, &lines.list[first[c] + i], c * (w + GUTTER), w);
+        tide_tui_paper_next(p);
+    }
 }

@@ -21,8 +21,13 @@ static struct {
     struct termios modes;
     char reset[256];
     size_t reset_len;
+    bool has_stack; ///< handlers run on `stack`: a crash may be one for want of stack
+    stack_t stack_before;
     struct sigaction before_ending[N_ENDING], before_crashing[N_CRASHING];
 } guard;
+
+enum { STACK_BYTES = 65536 };
+static char stack[STACK_BYTES];
 
 static void restore_screen(void) {
     for (size_t at = 0; at < guard.reset_len;) {
@@ -67,9 +72,18 @@ void tide_tui_guard_add_reset(const char *control) {
     }
 }
 
+/// A sanitizer brings one of its own.
+static void take_stack(void) {
+    const stack_t own = {.ss_sp = stack, .ss_size = sizeof stack};
+    guard.has_stack = sigaltstack(NULL, &guard.stack_before) == 0 && (guard.stack_before.ss_flags & SS_DISABLE) != 0 &&
+                      sigaltstack(&own, NULL) == 0;
+}
+
 void tide_tui_guard_arm(void) {
     struct sigaction act = {0};
     sigemptyset(&act.sa_mask);
+    take_stack();
+    act.sa_flags = SA_ONSTACK;
     act.sa_handler = on_ending;
     for (int i = 0; i < N_ENDING; i++) {
         // Ignored stays ignored: nohup and background jobs.
@@ -82,4 +96,6 @@ void tide_tui_guard_arm(void) {
 void tide_tui_guard_disarm(void) {
     for (int i = 0; i < N_ENDING; i++) sigaction(ending[i], &guard.before_ending[i], NULL);
     for (int i = 0; i < N_CRASHING; i++) sigaction(crashing[i], &guard.before_crashing[i], NULL);
+    if (guard.has_stack) sigaltstack(&guard.stack_before, NULL);
+    guard.has_stack = false;
 }

@@ -9,7 +9,7 @@ import re
 import sys
 
 FLOORS = ["core/base", "core/device", "core/memory", "core/tensor", "core/graph", "core/ops", "core/runtime", "planner",
-          "profiler", "tui reports", "cli"]
+          "profiler", "analysis", "tui reports", "cli"]
 RANK = {folder: rank for rank, folders in enumerate(FLOORS) for folder in folders.split()}
 INCLUDE = re.compile(r'^#include "([a-z]+/[^"]*)"', re.M)
 BANNED = re.compile(r"\b(?:sprintf|strcpy|strcat|gets|atoi|strtok)\(")
@@ -36,7 +36,7 @@ def faults(path, text):
 def main():
     root = pathlib.Path(sys.argv[1])
     n_files = n_includes = n_faults = 0
-    for top in ("core", "planner", "profiler", "tui", "reports", "cli"):
+    for top in ("core", "planner", "profiler", "analysis", "tui", "reports", "cli"):
         for file in sorted((root / top).rglob("*.[ch]")):
             path, text = file.relative_to(root).as_posix(), file.read_text(encoding="utf-8")
             n_files += 1

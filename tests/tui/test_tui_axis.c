@@ -3,7 +3,6 @@
 // Column maths of the terminal view, against a plain 128-bit oracle.
 #include "tests/tide_test.h"
 
-#include "tests/tui/timeline_sample.h"
 #include "tui/axis.h"
 
 __extension__ typedef __int128 wide;
@@ -99,22 +98,23 @@ static void sizes_and_times_in_words(void **state) {
         assert_string_equal(tide_tui_format_short(sizes[i].bytes, buf, sizeof buf), sizes[i].text);
         assert_in_range(strlen(buf), 1, 5);
     }
-    tide_timeline tl = {.axis = TIDE_AXIS_NS, .begin = 1000, .end = 2000000};
-    assert_string_equal(tide_tui_format_time(&tl, 1000, buf, sizeof buf), "0 ns");
-    assert_string_equal(tide_tui_format_time(&tl, 13300, buf, sizeof buf), "12.3 us");
-    assert_string_equal(tide_tui_format_span(&tl, 1000, 1501000, buf, sizeof buf), "1.5 ms");
-    tl.axis = TIDE_AXIS_STEPS;
-    assert_string_equal(tide_tui_format_time(&tl, 12, buf, sizeof buf), "12");
-    assert_string_equal(tide_tui_format_span(&tl, 3, 4, buf, sizeof buf), "1 step");
+    tide_subject_facts f = {.axis = TIDE_AXIS_NS, .begin = 1000, .end = 2000000};
+    assert_string_equal(tide_tui_format_time(&f, 1000, buf, sizeof buf), "0 ns");
+    assert_string_equal(tide_tui_format_time(&f, 13300, buf, sizeof buf), "12.3 us");
+    assert_string_equal(tide_tui_format_span(&f, 1000, 1501000, buf, sizeof buf), "1.5 ms");
+    f.axis = TIDE_AXIS_STEPS;
+    assert_string_equal(tide_tui_format_time(&f, 12, buf, sizeof buf), "12");
+    assert_string_equal(tide_tui_format_span(&f, 3, 4, buf, sizeof buf), "1 step");
 }
 
 static void the_step_at_a_time(void **state) {
     (void)state;
-    tide_timeline *tl = sample_small();
-    assert_int_equal(tide_tui_step_at(tl, 2), 2);
-    assert_int_equal(tide_tui_step_at(tl, 7), 7);
-    assert_int_equal(tide_tui_step_at(tl, -1), SIZE_MAX);
-    sample_destroy(tl);
+    static const int64_t begins[] = {0, 1, 2, 5, 6};
+    const tide_subject_facts f = {.step_begin = begins, .n_steps = 5};
+    assert_int_equal(tide_tui_step_at(&f, 2), 2);
+    assert_int_equal(tide_tui_step_at(&f, 4), 2);
+    assert_int_equal(tide_tui_step_at(&f, 7), 4);
+    assert_int_equal(tide_tui_step_at(&f, -1), SIZE_MAX);
 }
 
 int main(void) {

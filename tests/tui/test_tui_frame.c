@@ -1,435 +1,295 @@
 // SPDX-License-Identifier: MIT
 //
-// Frames of the terminal view: golden texts, rectangles, foreign names, numbers. Goldens are recorded anew with
-// TIDE_UPDATE_GOLDEN=1 in the environment; look at the difference before keeping it.
-#include "tests/golden.h"
+// Whole frames against golden texts: a plan with a gap, the trace of a planned run, a pair; all sizes and presets. With
+// TIDE_UPDATE_GOLDEN=1 in the environment they are recorded anew and the difference is printed; look at it before
+// keeping it.
+#include "tests/profiler/trace_fixture.h"
 #include "tests/tide_test.h"
 
-#include "tests/tui/timeline_sample.h"
-#include "tui/draw.h"
-#include "tui/tui.h"
+#include "planner/planner.h"
+#include "tui/app.h"
 
-/// One frame after `keys`.
-static void render(const tide_timeline *tl, int width, int height, bool ascii, const char *keys, tide_text *out) {
+typedef struct sample {
+    tmp_dir dir;
+    tide_subject *plan, *other, *trace, *naive;
+} sample;
+
+static tide_subject *read_plan(const char *below) {
+    char path[512], *data = NULL;
+    size_t len = 0;
     tide_error err = TIDE_ERROR_INIT;
-    tide_tui_model m;
-    tide_tui_layout layout;
-    tide_tui_grid grid = {0};
-    assert_tide_ok(tide_tui_model_init(&m, tl, &err), &err);
-    assert_tide_ok(tide_tui_grid_resize(&grid, width, height, &err), &err);
-    tide_tui_layout_make(width, height, &layout);
-    tide_tui_settle(&m, &layout);
-    for (const char *k = keys; *k != '\0'; k++) tide_tui_press(&m, &layout, (uint32_t)*k);
-    const tide_tui_view view = {&m, &layout, tide_tui_glyphs_of(ascii), &grid};
-    tide_tui_draw(&view);
-    tide_tui_grid_to_text(&grid, out);
-    tide_tui_grid_deinit(&grid);
-    tide_tui_model_deinit(&m);
+    tide_memory_plan *plan = NULL;
+    tide_subject *s = NULL;
+    tide_source_path(below, path, sizeof path);
+    assert_tide_ok(tide_read_file(path, 0, &data, &len, &err), &err);
+    assert_tide_ok(tide_plan_from_json(data, len, below, NULL, &plan, &err), &err);
+    assert_tide_ok(tide_subject_of_plan(plan, NULL, &s, &err), &err);
+    tide_host_free(data);
+    return s;
 }
 
-static void compare_golden(const char *name, const tide_text *got) {
-    char below[128];
+static sample open_sample(void) {
+    sample s = {.plan = read_plan("tests/tui/data/plan_a.json"), .other = read_plan("tests/tui/data/plan_b.json")};
+    tide_error err = TIDE_ERROR_INIT;
+    tmp_dir_make(&s.dir);
+    demo_record(s.dir.file, 64);
+    assert_tide_ok(tide_subject_of_trace(s.dir.file, 2, &s.trace, &err), &err);
+    assert_tide_ok(tide_subject_of_trace(s.dir.file, 1, &s.naive, &err), &err);
+    return s;
+}
+
+static void close_sample(sample *s) {
+    tide_subject_destroy(s->plan);
+    tide_subject_destroy(s->other);
+    tide_subject_destroy(s->trace);
+    tide_subject_destroy(s->naive);
+    tmp_dir_remove(&s->dir);
+}
+
+typedef struct shot {
+    const char *name;
+    int width, height, preset;
+    const char *commands; ///< NULL: none
+} shot;
+
+/// Lines of `want` and `got` that differ, one under the other.
+static void print_difference(const char *want, const char *got) {
+    for (int line = 1; *want != '\0' || *got != '\0'; line++) {
+        const size_t w = strcspn(want, "\n"), g = strcspn(got, "\n");
+        if (w != g || memcmp(want, got, w) != 0)
+            print_message("%3d - %.*s\n    + %.*s\n", line, (int)w, want, (int)g, got);
+        want += w + (want[w] == '\n');
+        got += g + (got[g] == '\n');
+    }
+}
+
+/// @return 1 when it differs (and is not recorded anew)
+static int check_golden(const char *name, const tide_text *got) {
+    char below[160], path[512], *want = NULL;
+    size_t len = 0;
+    tide_error err = TIDE_ERROR_INIT;
     snprintf(below, sizeof below, "tests/tui/golden/%s.txt", name);
-    compare_with_golden(below, got);
-}
-
-static void golden_frames(void **state) {
-    (void)state;
-    static const struct {
-        const char *name, *keys;
-        int width, height;
-    } frames[] = {
-        {"small_40x10", "", 40, 10},   {"small_80x24", "", 80, 24},         {"small_120x40", "", 120, 40},
-        {"small_200x60", "", 200, 60}, {"zoomed_80x24", "jj++oo", 80, 24},  {"help_40x10", "?jjj", 40, 10},
-        {"help_120x40", "?", 120, 40}, {"fit_120x40", "jjjjjofp", 120, 40}, {"too_small_20x5", "", 20, 5},
-    };
-    tide_timeline *tl = sample_small();
-    for (size_t i = 0; i < sizeof frames / sizeof frames[0]; i++) {
-        for (int ascii = 0; ascii < 2; ascii++) {
-            char name[64];
-            tide_text got = {0};
-            render(tl, frames[i].width, frames[i].height, ascii, frames[i].keys, &got);
-            snprintf(name, sizeof name, "%s_%s", frames[i].name, ascii ? "ascii" : "utf8");
-            compare_golden(name, &got);
-            tide_text_deinit(&got);
-        }
+    tide_source_path(below, path, sizeof path);
+    const bool there = tide_read_file(path, 0, &want, &len, &err) == TIDE_OK;
+    const bool same = there && len == got->len && memcmp(want, got->data, len) == 0;
+    if (!same) {
+        print_message("%s differs:\n", below);
+        print_difference(there ? want : "", tide_text_str(got));
     }
-    sample_destroy(tl);
+    tide_host_free(want);
+    if (same || getenv("TIDE_UPDATE_GOLDEN") == NULL) return same ? 0 : 1;
+    assert_tide_ok(tide_write_file(path, got->data, got->len, &err), &err);
+    return 0;
 }
 
-static void golden_run_and_empty(void **state) {
-    (void)state;
-    tide_timeline *run = sample_many(60, 4), *empty = sample_empty();
-    tide_text got = {0};
-    render(run, 80, 24, false, "j", &got);
-    compare_golden("run_80x24_utf8", &got);
-    tide_text_deinit(&got);
-    render(empty, 80, 24, false, "", &got);
-    compare_golden("empty_80x24_utf8", &got);
-    tide_text_deinit(&got);
-    sample_destroy(run);
-    sample_destroy(empty);
+static void fail_for(int n_different) {
+    if (n_different > 0) fail_msg("%d frames differ; TIDE_UPDATE_GOLDEN=1 records them anew", n_different);
 }
 
-static void golden_weights(void **state) {
-    (void)state;
-    static const struct {
-        const char *name, *keys;
-        int width, height;
-    } frames[] = {{"weights_120x40", "", 120, 40},
-                  {"weights_80x24", "", 80, 24},
-                  {"weights_40x10", "", 40, 10},
-                  {"hidden_80x24", "w", 80, 24},
-                  {"hidden_40x10", "w", 40, 10}};
-    tide_timeline *tl = sample_weights();
-    for (size_t i = 0; i < sizeof frames / sizeof frames[0]; i++) {
-        char name[64];
-        tide_text got = {0};
-        render(tl, frames[i].width, frames[i].height, false, frames[i].keys, &got);
-        snprintf(name, sizeof name, "%s_utf8", frames[i].name);
-        compare_golden(name, &got);
-        tide_text_deinit(&got);
-    }
-    sample_destroy(tl);
-}
-
-/// Hidden rows are counted on every screen that shows any, and the frame without them has none of their names.
-static void nothing_is_hidden_in_silence(void **state) {
-    (void)state;
-    tide_timeline *tl = sample_weights();
-    for (int h = TIDE_TUI_MIN_HEIGHT; h < 50; h += 3) {
-        for (int w = TIDE_TUI_MIN_WIDTH; w < 160; w += 7) {
-            tide_text got = {0};
-            render(tl, w, h, false, "w", &got);
-            assert_text_has(got.data, "hidden: w");
-            if (w >= 80 && h >= 18) assert_text_has(got.data, "3 of 7 rows (4 persistent hidden: w)");
-            assert_null(strstr(got.data, "weights0"));
-            assert_text_has(got.data, "conv0_out");
-            tide_text_deinit(&got);
-            render(tl, w, h, false, "ww", &got);
-            assert_null(strstr(got.data, "hidden"));
-            tide_text_deinit(&got);
-        }
-    }
-    for (size_t i = 0; i < tl->n_items; i++) tl->items[i].persistent = true;
-    tide_text got = {0};
-    render(tl, 80, 24, false, "w", &got);
-    assert_text_has(got.data, "0 of 7 rows (7 persistent hidden: w)");
-    assert_text_has(got.data, "All rows are hidden: w shows them.");
-    tide_text_deinit(&got);
-    sample_destroy(tl);
-}
-
-/// Rows go, the curve stays: above the ruler only the summary differs.
-static void hiding_rows_leaves_the_curve(void **state) {
-    (void)state;
-    tide_timeline *tl = sample_weights();
-    tide_text all = {0}, few = {0};
-    render(tl, 100, 30, false, "", &all);
-    render(tl, 100, 30, false, "w", &few);
-    const char *a = strchr(strchr(all.data, '\n') + 1, '\n'), *b = strchr(strchr(few.data, '\n') + 1, '\n');
-    const char *ruler = strstr(a, "\u252c");
-    assert_non_null(ruler);
-    assert_memory_equal(a, b, (size_t)(ruler - a));
-    tide_text_deinit(&all);
-    tide_text_deinit(&few);
-    sample_destroy(tl);
-}
-
-static void the_labels_say_what_the_height_is_made_of(void **state) {
-    (void)state;
-    tide_timeline *tl = sample_weights();
-    tide_text got = {0};
-    render(tl, 120, 40, false, "", &got);
-    assert_text_has(got.data, "lower bound 144.00 KiB");
-    assert_text_has(got.data, "+ 70.00 KiB weights, inputs, outputs");
-    assert_text_has(got.data, " lower bound 144K + 70.0K ");
-    tide_text_deinit(&got);
-    tl->plan_bytes = 262144; // more than a row above the bound
-    render(tl, 120, 40, false, "", &got);
-    assert_text_has(got.data, " plan 256K + 70.0K ");
-    assert_text_has(got.data, " lower bound 144K + 70.0K ");
-    tide_text_deinit(&got);
-    tl->plan_bytes = tl->lower_bound_bytes;
-    static const struct {
-        int width;
-        const char *label;
-    } cases[] = {{160, "plan = lower bound 144K + 70.0K "},
-                 {120, "plan=bound 144K+70.0K "},
-                 {72, " bound 144K+70.0K "},
-                 {40, "bound "}};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        render(tl, cases[i].width, 24, false, "", &got);
-        assert_text_has(got.data, cases[i].label);
-        tide_text_deinit(&got);
-    }
-    sample_destroy(tl);
-}
-
-static void once_is_the_first_frame(void **state) {
-    (void)state;
-    tide_timeline *tl = sample_small();
-    tide_text want = {0}, got = {0};
-    tide_error err = TIDE_ERROR_INIT;
-    render(tl, 80, 24, false, "", &want);
-    assert_tide_ok(tide_tui_once(tl, NULL, 80, 24, &got, &err), &err);
-    assert_string_equal(tide_text_str(&got), tide_text_str(&want));
-    tide_text_deinit(&got);
-    tide_text_deinit(&want);
-    sample_destroy(tl);
-}
-
-static void once_refuses_sizes_that_are_none(void **state) {
-    (void)state;
-    tide_timeline *tl = sample_small();
-    static const int sizes[][2] = {{0, 24}, {80, 0}, {-1, -1}, {2001, 24}, {80, 100000}};
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+/// Frames of one subject (or pair) in a tier of glyphs. @return how many differ
+static int shoot(tide_subject *a, tide_subject *b, tide_tui_glyph_tier tier, const shot *shots, size_t n) {
+    static const char *const tier_names[] = {
+        [TIDE_TUI_GLYPHS_BLOCK] = "utf8", [TIDE_TUI_GLYPHS_BRAILLE] = "braille", [TIDE_TUI_GLYPHS_ASCII] = "ascii"};
+    const tide_tui_session session = {.a = a, .b = b, .batch_prefix = "tidemark tui sample"};
+    int n_different = 0;
+    for (size_t i = 0; i < n; i++) {
+        const tide_tui_options opt = {
+            .glyphs = tier, .colour = TIDE_TUI_COLOUR_MONO, .preset = shots[i].preset, .commands = shots[i].commands};
         tide_text got = {0};
         tide_error err = TIDE_ERROR_INIT;
-        assert_tide_status(tide_tui_once(tl, NULL, sizes[i][0], sizes[i][1], &got, &err), TIDE_ERR_INVALID);
-        assert_text_has(err.hint, "120x40");
-        assert_int_equal(got.len, 0);
-    }
-    sample_destroy(tl);
-}
-
-static void every_failed_allocation_is_an_error(void **state) {
-    (void)state;
-    tide_timeline *tl = sample_small();
-    tide_status st = TIDE_ERR_NOMEM;
-    int n = 0;
-    for (; st != TIDE_OK && n < 100; n++) {
-        tide_text got = {0};
-        tide_error err = TIDE_ERROR_INIT;
-        tide_host_fail_after(n);
-        st = tide_tui_once(tl, NULL, 40, 10, &got, &err);
-        tide_host_fail_after(-1);
+        char name[96];
+        assert_tide_ok(tide_tui_once(&session, &opt, shots[i].width, shots[i].height, &got, &err), &err);
+        snprintf(name, sizeof name, "%s_%dx%d_%s", shots[i].name, shots[i].width, shots[i].height, tier_names[tier]);
+        n_different += check_golden(name, &got);
         tide_text_deinit(&got);
-        assert_true(st == TIDE_OK || st == TIDE_ERR_NOMEM);
     }
-    assert_in_range(n, 4, 99);
-    sample_destroy(tl);
+    return n_different;
 }
 
-// ---- rectangles ----
+enum { LIFETIMES = 1, MEMORY, PEAK, ALLOCATORS, COMPARISON };
 
-static void add_area(int *cover, const tide_tui_layout *l, tide_tui_rect r) {
-    for (int y = r.y; y < r.y + r.h; y++) {
-        for (int x = r.x; x < r.x + r.w; x++) {
-            assert_true(x >= 0 && x < l->width && y >= 0 && y < l->height);
-            cover[y * l->width + x]++;
-        }
-    }
-}
-
-static void panes_do_not_overlap_or_leave_the_screen(void **state) {
+static void plans_at_every_size(void **state) {
     (void)state;
-    static int cover[260 * 90];
-    for (int h = 1; h < 90; h++) {
-        for (int w = 1; w < 260; w += h % 3 + 1) {
-            tide_tui_layout l;
-            tide_tui_layout_make(w, h, &l);
-            assert_int_equal(l.too_small, w < TIDE_TUI_MIN_WIDTH || h < TIDE_TUI_MIN_HEIGHT);
-            if (l.too_small) continue;
-            const tide_tui_rect panes[] = {l.title,  l.summary, l.curve_labels, l.curve, l.ruler,   l.ticks,
-                                           l.header, l.names,   l.bars,         l.sizes, l.details, l.footer};
-            memset(cover, 0, sizeof cover);
-            for (size_t i = 0; i < sizeof panes / sizeof panes[0]; i++) add_area(cover, &l, panes[i]);
-            for (int i = 0; i < w * h; i++) assert_in_range(cover[i], 0, 1);
-            assert_true(l.bars.w >= 20 && l.bars.h >= 3);
-            assert_int_equal(l.bars.x, l.curve.x);
-            assert_int_equal(l.bars.w, l.curve.w);
-            assert_int_equal(l.bars.w, l.ruler.w);
-        }
-    }
+    sample s = open_sample();
+    static const shot shots[] = {{"plan", 40, 10, LIFETIMES, NULL},
+                                 {"plan", 80, 24, LIFETIMES, NULL},
+                                 {"plan", 120, 40, LIFETIMES, NULL},
+                                 {"plan", 200, 60, LIFETIMES, NULL}};
+    const int n =
+        shoot(s.plan, NULL, TIDE_TUI_GLYPHS_BLOCK, shots, 4) + shoot(s.plan, NULL, TIDE_TUI_GLYPHS_ASCII, shots, 4);
+    close_sample(&s);
+    fail_for(n);
 }
 
-enum { UNTOUCHED = 99 };
-
-static bool inside(tide_tui_rect r, int x, int y) { return x >= r.x && x < r.x + r.w && y >= r.y && y < r.y + r.h; }
-
-static void check_pane(const tide_tui_view *v, void (*draw)(const tide_tui_view *), const tide_tui_rect *own,
-                       size_t n) {
-    for (int i = 0; i < v->grid->width * v->grid->height; i++) v->grid->cells[i] = (tide_tui_cell){' ', UNTOUCHED, 0};
-    draw(v);
-    int n_drawn = 0;
-    for (int y = 0; y < v->grid->height; y++) {
-        for (int x = 0; x < v->grid->width; x++) {
-            const tide_tui_cell cell = tide_tui_get(v->grid, x, y);
-            if (cell.role == UNTOUCHED && cell.glyph == ' ') continue;
-            n_drawn++;
-            bool is_own = false;
-            for (size_t i = 0; i < n; i++) is_own = is_own || inside(own[i], x, y);
-            if (!is_own) fail_msg("a cell outside its pane at %d,%d of %dx%d", x, y, v->grid->width, v->grid->height);
-        }
-    }
-    assert_true(n_drawn > 0);
-}
-
-static void each_pane_keeps_to_its_rectangles(void **state) {
+static void runs_at_every_size(void **state) {
     (void)state;
-    static const int sizes[][2] = {{40, 10}, {41, 15}, {80, 24}, {120, 40}, {200, 60}};
-    tide_timeline *timelines[] = {sample_small(), sample_many(300, 8)};
-    for (size_t t = 0; t < 2; t++) {
-        for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
-            tide_error err = TIDE_ERROR_INIT;
-            tide_tui_model m;
-            tide_tui_layout l;
-            tide_tui_grid grid = {0};
-            assert_tide_ok(tide_tui_model_init(&m, timelines[t], &err), &err);
-            assert_tide_ok(tide_tui_grid_resize(&grid, sizes[s][0], sizes[s][1], &err), &err);
-            tide_tui_layout_make(sizes[s][0], sizes[s][1], &l);
-            const tide_tui_view v = {&m, &l, tide_tui_glyphs_of(false), &grid};
-            check_pane(&v, tide_tui_draw_title, &l.title, 1);
-            if (l.summary.h > 0) check_pane(&v, tide_tui_draw_summary, &l.summary, 1);
-            check_pane(&v, tide_tui_draw_curve, (tide_tui_rect[]){l.curve_labels, l.curve}, 2);
-            check_pane(&v, tide_tui_draw_ruler, (tide_tui_rect[]){l.ruler, l.ticks}, 2);
-            check_pane(&v, tide_tui_draw_gantt, (tide_tui_rect[]){l.header, l.names, l.bars, l.sizes}, 4);
-            check_pane(&v, tide_tui_draw_details, &l.details, 1);
-            check_pane(&v, tide_tui_draw_footer, &l.footer, 1);
-            check_pane(&v, tide_tui_draw_help, &l.help, 1);
-            tide_tui_grid_deinit(&grid);
-            tide_tui_model_deinit(&m);
+    sample s = open_sample();
+    static const shot shots[] = {{"run", 40, 10, LIFETIMES, NULL},
+                                 {"run", 80, 24, LIFETIMES, NULL},
+                                 {"run", 120, 40, LIFETIMES, NULL},
+                                 {"run_memory", 120, 40, MEMORY, NULL},
+                                 {"run_pools", 120, 40, ALLOCATORS, NULL}};
+    static const shot ascii[] = {{"run_naive", 80, 24, MEMORY, NULL}};
+    const int n = shoot(s.trace, NULL, TIDE_TUI_GLYPHS_BLOCK, shots, 5) +
+                  shoot(s.naive, NULL, TIDE_TUI_GLYPHS_ASCII, ascii, 1) +
+                  shoot(s.naive, NULL, TIDE_TUI_GLYPHS_BRAILLE, ascii, 1);
+    close_sample(&s);
+    fail_for(n);
+}
+
+static void pairs_at_every_size(void **state) {
+    (void)state;
+    sample s = open_sample();
+    static const shot shots[] = {{"pair", 40, 10, COMPARISON, NULL},
+                                 {"pair", 80, 24, COMPARISON, NULL},
+                                 {"pair", 120, 40, COMPARISON, NULL},
+                                 {"pair", 200, 60, COMPARISON, NULL}};
+    const int n = shoot(s.plan, s.other, TIDE_TUI_GLYPHS_BLOCK, shots, 4) +
+                  shoot(s.plan, s.other, TIDE_TUI_GLYPHS_ASCII, &shots[2], 1);
+    close_sample(&s);
+    fail_for(n);
+}
+
+static void every_preset_and_state(void **state) {
+    (void)state;
+    sample s = open_sample();
+    static const shot shots[] = {{"memory", 120, 40, MEMORY, NULL},
+                                 {"memory", 80, 24, MEMORY, NULL},
+                                 {"peak", 120, 40, PEAK, NULL},
+                                 {"pools", 120, 40, ALLOCATORS, NULL},
+                                 {"alone", 80, 24, COMPARISON, NULL},
+                                 {"filtered", 80, 24, LIFETIMES, "filter size>=100KiB"},
+                                 {"hidden", 80, 24, LIFETIMES, "filter nobody"},
+                                 {"too_small", 20, 5, LIFETIMES, NULL}};
+    static const shot ascii[] = {{"memory", 120, 40, MEMORY, NULL}};
+    const int n = shoot(s.plan, NULL, TIDE_TUI_GLYPHS_BLOCK, shots, sizeof shots / sizeof shots[0]) +
+                  shoot(s.plan, NULL, TIDE_TUI_GLYPHS_ASCII, ascii, 1);
+    close_sample(&s);
+    fail_for(n);
+}
+
+// ---- colours ----
+
+/// The frame as it is on a screen with colours: glyphs, and below each other the roles and grounds as letters.
+static void grid_with_roles(const tide_tui_grid *grid, tide_text *out) {
+    static const char letters[] = ".abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+    tide_tui_grid_to_text(grid, out);
+    for (int layer = 0; layer < 2; layer++) {
+        tide_text_add(out, layer == 0 ? "-- roles\n" : "-- grounds\n");
+        for (int y = 0; y < grid->height; y++) {
+            for (int x = 0; x < grid->width; x++) {
+                const tide_tui_cell cell = tide_tui_get(grid, x, y);
+                tide_text_add_n(out, &letters[layer == 0 ? cell.role : cell.ground], 1);
+            }
+            tide_text_add_n(out, "\n", 1);
         }
-        sample_destroy(timelines[t]);
     }
 }
 
-// ---- foreign names ----
-
-static void names_are_made_safe_and_cut(void **state) {
+static void the_map_in_colours(void **state) {
     (void)state;
-    static const struct {
-        const char *text, *utf8, *ascii;
-        int width;
-        tide_tui_cut cut;
-    } cases[] = {
-        {"plain", "plain", "plain", 10, TIDE_TUI_CUT_END},
-        {"a\nb\tc\033[2J", "a�b�c�[2J", "a?b?c?[2J", 20, TIDE_TUI_CUT_END},
-        {"bad\xff\xc0\xaf.", "bad���.", "bad???.", 20, TIDE_TUI_CUT_END},
-        {"\xed\xa0\x80", "���", "???", 20, TIDE_TUI_CUT_END}, // a surrogate
-        {"truncated \xe2\x82", "truncated ��", "truncated ??", 20, TIDE_TUI_CUT_END},
-        {"größe", "größe", "gr??e", 20, TIDE_TUI_CUT_END},
-        {"張量", "張量", "??", 20, TIDE_TUI_CUT_END},
-        {"張量張量", "張…", "????", 4, TIDE_TUI_CUT_END},               // half a wide glyph is never drawn
-        {"e\xcc\x81t\xe2\x80\x8e", "et", "e?t?", 20, TIDE_TUI_CUT_END}, // combining and direction marks
-        {"\xe2\x80\xae"
-         "evil",
-         "evil", "?evil", 20, TIDE_TUI_CUT_END},
-        {"abcdefghij", "abcd…", "abcd~", 5, TIDE_TUI_CUT_END},
-        {"abcdefghij", "abc…hij", "abc~hij", 7, TIDE_TUI_CUT_MIDDLE},
-        {"abcdefghij", "abcd…hij", "abcd~hij", 8, TIDE_TUI_CUT_MIDDLE},
-        {"abcdefghij", "…", "~", 1, TIDE_TUI_CUT_MIDDLE},
-        {"", "", "", 5, TIDE_TUI_CUT_END},
-    };
-    const tide_tui_locale locale = tide_tui_locale_enter();
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        for (int ascii = 0; ascii < 2; ascii++) {
-            tide_error err = TIDE_ERROR_INIT;
-            tide_tui_grid grid = {0};
-            tide_text got = {0};
-            assert_tide_ok(tide_tui_grid_resize(&grid, 24, 1, &err), &err);
-            const char *want = ascii ? cases[i].ascii : cases[i].utf8;
-            const int used = tide_tui_put_text(&grid, tide_tui_glyphs_of(ascii), 0, 0, cases[i].width, cases[i].text,
-                                               cases[i].cut, TIDE_TUI_ROLE_TEXT);
-            tide_tui_grid_to_text(&grid, &got);
-            assert_true(used <= cases[i].width);
-            assert_memory_equal(got.data, want, strlen(want));
-            for (const char *p = got.data + strlen(want); *p != '\n'; p++) assert_int_equal(*p, ' ');
-            tide_text_deinit(&got);
-            tide_tui_grid_deinit(&grid);
-        }
-    }
-    tide_tui_locale_leave(locale);
-}
-
-static void text_is_clipped_at_every_edge(void **state) {
-    (void)state;
+    sample s = open_sample();
+    const tide_tui_session session = {.a = s.plan, .batch_prefix = "tidemark tui sample"};
+    const tide_tui_options opt = {.glyphs = TIDE_TUI_GLYPHS_BLOCK, .preset = MEMORY};
+    tide_tui_app *app = NULL;
+    tide_text got = {0};
     tide_error err = TIDE_ERROR_INIT;
-    tide_tui_grid grid = {0};
-    assert_tide_ok(tide_tui_grid_resize(&grid, 5, 3, &err), &err);
-    static const int at[][2] = {{-3, 0}, {4, 1}, {0, -1}, {0, 3}, {9, 9}, {INT32_MAX - 20, 1}};
-    for (size_t i = 0; i < sizeof at / sizeof at[0]; i++)
-        tide_tui_put_text(&grid, tide_tui_glyphs_of(false), at[i][0], at[i][1], 10, "overflowing", TIDE_TUI_CUT_END,
-                          TIDE_TUI_ROLE_TEXT);
-    assert_int_equal(tide_tui_get(&grid, 4, 1).glyph, 'o');
-    assert_int_equal(tide_tui_get(&grid, 0, 0).glyph, 'r');
-    tide_tui_grid_deinit(&grid);
-}
-
-// ---- numbers ----
-
-static void the_frame_says_the_timelines_numbers(void **state) {
-    (void)state;
-    tide_timeline *tl = sample_small();
-    tide_text got = {0};
-    render(tl, 120, 40, false, "jjj", &got);
-    char size[24], text[64];
-    snprintf(text, sizeof text, "peak %s", tide_format_bytes(tl->peak_bytes, size, sizeof size));
-    assert_text_has(got.data, text);
-    snprintf(text, sizeof text, "plan %s", tide_format_bytes(tl->plan_bytes, size, sizeof size));
-    assert_text_has(got.data, text);
-    snprintf(text, sizeof text, "lower bound %s", tide_format_bytes(tl->lower_bound_bytes, size, sizeof size));
-    assert_text_has(got.data, text);
-    assert_text_has(got.data, "gap 6.7 %");
-    assert_text_has(got.data, "of peak   53.3 %"); // conv2_out: 256 of 480 KiB
-    assert_text_has(got.data, "at peak   alive");
+    assert_true(TIDE_TUI_N_ROLES <= 63);
+    assert_tide_ok(tide_tui_app_open(&session, &opt, 120, 40, false, &app, &err), &err);
+    app->glyphs = tide_tui_glyphs_for(TIDE_TUI_GLYPHS_BLOCK, false);
+    assert_tide_ok(tide_tui_app_frame(app, &err), &err);
+    grid_with_roles(&app->grid, &got);
+    const int n = check_golden("memory_120x40_colour", &got);
     tide_text_deinit(&got);
-    sample_destroy(tl);
+    tide_tui_app_close(app);
+    close_sample(&s);
+    fail_for(n);
 }
 
-/// Where a column is no longer than a step, the bars drawn in it are exactly what its curve is the sum of.
-static void the_bars_of_a_column_add_up_to_its_curve(void **state) {
-    (void)state;
-    tide_timeline *tl = sample_small();
-    for (int64_t begin = 0; begin < 7; begin++) {
-        for (int n = 20; n < 180; n++) {
-            const tide_tui_window w = {begin, 8};
-            uint64_t min[180], max[180], sum[180] = {0};
-            tide_timeline_columns(tl, w.begin, w.end, (size_t)n, min, max);
-            for (size_t i = 0; i < tl->n_items; i++) {
-                int from, to;
-                if (tide_tui_columns_of(w, n, tl->items[i].begin, tl->items[i].end, &from, &to) != 0) continue;
-                for (int x = from; x < to; x++) sum[x] += tl->items[i].size_bytes;
-            }
-            for (int x = 0; x < n; x++) {
-                assert_int_equal(sum[x], min[x]);
-                assert_int_equal(sum[x], max[x]);
-            }
+// ---- what is drawn is what lives ----
+
+/// Whether an item lives somewhere in column x of n of a window.
+static bool lives_in(tide_tui_window w, int n, int x, int64_t begin, int64_t end) {
+    const int64_t span = w.end - w.begin, lo = w.begin + span * x / n;
+    int64_t hi = w.begin + span * (x + 1) / n;
+    if (hi <= lo) hi = lo + 1;
+    if (end <= begin) end = begin + 1; // shorter than the clock can tell
+    return begin < hi && end > lo;
+}
+
+/// A row's cells are filled exactly in the columns of its item's lifetime, the cursor's line aside; an arrow points to
+/// what lies outside of the window.
+static void check_bars(const tide_tui_app *app) {
+    const tide_items *items = tide_subject_items(app->st.a);
+    const tide_tui_rect r = app->layout.bars;
+    assert_non_null(items);
+    for (size_t i = 0; i < app->scene.n_gantt && (int)i < r.h; i++) {
+        const uint32_t item = app->scene.gantt[i].item;
+        int n_alive = 0;
+        for (int x = 0; x < r.w; x++) n_alive += lives_in(app->st.window, r.w, x, items->begin[item], items->end[item]);
+        for (int x = 0; x < r.w; x++) {
+            const uint32_t glyph = tide_tui_get(&app->grid, r.x + x, r.y + (int)i).glyph;
+            if (glyph == app->glyphs->cursor || (n_alive == 0 && (x == 0 || x == r.w - 1))) continue;
+            const bool alive = lives_in(app->st.window, r.w, x, items->begin[item], items->end[item]);
+            if ((glyph != ' ') != alive)
+                fail_msg("row %zu, column %d of %d in [%lld, %lld): item lives [%lld, %lld)", i, x, r.w,
+                         (long long)app->st.window.begin, (long long)app->st.window.end, (long long)items->begin[item],
+                         (long long)items->end[item]);
         }
     }
-    sample_destroy(tl);
 }
 
-static void an_unbounded_plan_has_no_gap(void **state) {
+static void bars_are_where_items_live(void **state) {
     (void)state;
-    tide_timeline *tl = sample_small();
-    tl->lower_bound_bytes = 0;
-    tide_text got = {0};
-    render(tl, 120, 40, false, "", &got);
-    assert_null(strstr(got.data, "gap"));
-    tide_text_deinit(&got);
-    sample_destroy(tl);
+    sample s = open_sample();
+    tide_subject *const subjects[] = {s.plan, s.other, s.trace, s.naive};
+    static const char *const lines[] = {"zoom-in", "zoom-in",   "left",      "zoom-in",  "last",  "zoom-in", "pan-left",
+                                        "zoom-in", "pan-right", "pan-right", "zoom-out", "whole", "first"};
+    for (size_t i = 0; i < 4; i++) {
+        const tide_tui_session session = {.a = subjects[i], .batch_prefix = "tidemark tui sample"};
+        const tide_tui_options opt = {.preset = LIFETIMES};
+        tide_tui_app *app = NULL;
+        tide_error err = TIDE_ERROR_INIT;
+        assert_tide_ok(tide_tui_app_open(&session, &opt, 100, 30, false, &app, &err), &err);
+        for (size_t k = 0; k < sizeof lines / sizeof lines[0]; k++) {
+            assert_tide_ok(tide_tui_app_frame(app, &err), &err);
+            assert_int_equal(app->scene.n_gantt > 0, true);
+            check_bars(app);
+            (void)tide_tui_app_line(app, lines[k]);
+            assert_false(app->st.message_is_error);
+        }
+        tide_tui_app_close(app);
+    }
+    close_sample(&s);
+}
+
+/// The same question twice is the same frame: nothing in it depends on time, addresses or what was drawn before.
+static void frames_are_the_same_each_time(void **state) {
+    (void)state;
+    sample s = open_sample();
+    const tide_tui_session session = {.a = s.plan, .b = s.other, .batch_prefix = "tidemark tui sample"};
+    for (int preset = LIFETIMES; preset <= COMPARISON; preset++) {
+        const tide_tui_options opt = {.glyphs = TIDE_TUI_GLYPHS_BLOCK, .preset = preset};
+        tide_text first = {0}, second = {0};
+        tide_error err = TIDE_ERROR_INIT;
+        assert_tide_ok(tide_tui_once(&session, &opt, 120, 40, &first, &err), &err);
+        assert_tide_ok(tide_tui_once(&session, &opt, 120, 40, &second, &err), &err);
+        assert_string_equal(tide_text_str(&first), tide_text_str(&second));
+        tide_text_deinit(&first);
+        tide_text_deinit(&second);
+    }
+    close_sample(&s);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden_frames), // a difference leaks its texts, no more
-        cmocka_unit_test(golden_run_and_empty),
-        cmocka_unit_test(golden_weights),
-        tide_unit_test(nothing_is_hidden_in_silence),
-        tide_unit_test(hiding_rows_leaves_the_curve),
-        tide_unit_test(the_labels_say_what_the_height_is_made_of),
-        tide_unit_test(once_is_the_first_frame),
-        tide_unit_test(once_refuses_sizes_that_are_none),
-        tide_unit_test(every_failed_allocation_is_an_error),
-        tide_unit_test(panes_do_not_overlap_or_leave_the_screen),
-        tide_unit_test(each_pane_keeps_to_its_rectangles),
-        tide_unit_test(names_are_made_safe_and_cut),
-        tide_unit_test(text_is_clipped_at_every_edge),
-        tide_unit_test(the_frame_says_the_timelines_numbers),
-        tide_unit_test(the_bars_of_a_column_add_up_to_its_curve),
-        tide_unit_test(an_unbounded_plan_has_no_gap),
+        tide_unit_test(plans_at_every_size),
+        tide_unit_test(runs_at_every_size),
+        tide_unit_test(pairs_at_every_size),
+        tide_unit_test(every_preset_and_state),
+        tide_unit_test(the_map_in_colours),
+        tide_unit_test(bars_are_where_items_live),
+        tide_unit_test(frames_are_the_same_each_time),
     };
     return cmocka_run_group_tests_name("tui_frame", tests, NULL, NULL);
 }

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+//
+// explain: why it is so much at a moment (the peak, the cursor): a partition that sums exactly, and what would happen
+// to the peak without each of the large ones, up to the next binding constraint.
+#ifndef TIDE_ANALYSIS_EXPLAIN_H
+#define TIDE_ANALYSIS_EXPLAIN_H
+
+#include "analysis/subject.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// Parts of all bytes that are held at a moment, from the inside out. Each byte is in one of them.
+#define TIDE_PART_MAP(XX)                                                                                              \
+    XX(LIVE, "live")             /* what live tensors or blocks asked for; aliases count once */                       \
+    XX(ROUNDING, "rounding")     /* what alignment and size classes add to them */                                     \
+    XX(HOLES, "holes")           /* plan: below the highest live byte of its buffer, but nobody's. Trace: what is      \
+                                    left of segments that hold live blocks */                                          \
+    XX(SLACK, "slack")           /* plan: of the buffer above that, and of pools above what lies in them */            \
+    XX(CACHED, "cached")         /* trace: segments that hold no live block */                                         \
+    XX(OTHER, "not in the plan") /* of a planned run: what the buffer takes beyond what its tensors explain */
+typedef enum tide_part_kind {
+#define XX(name, text) TIDE_PART_##name,
+    TIDE_PART_MAP(XX)
+#undef XX
+        TIDE_N_PARTS
+} tide_part_kind;
+const char *tide_part_name(tide_part_kind part);
+
+typedef struct tide_explain_group {
+    char *key; ///< owned: an operator, a kind
+    uint64_t bytes;
+    size_t n;
+} tide_explain_group;
+
+enum { TIDE_EXPLAIN_ALIKE_EVENTS = 2000000 };
+/// What the peak of the whole subject would be without something that is alive: of a plan without a tensor and what
+/// lies in it; of a trace without all blocks of the same name and owner, iteration for iteration. Of a trace of more
+/// than TIDE_EXPLAIN_ALIKE_EVENTS events (and where some were dropped) without that block alone: see n_alike.
+typedef struct tide_without {
+    uint32_t live;       ///< index in live.items; where several are alike the largest stands for all
+    uint64_t n_alike;    ///< how many are away
+    uint64_t peak_bytes; ///< highest of the curve then: nothing else changes
+    tide_moment at;      ///< where that is: the next binding constraint
+    const char *step;    ///< what runs there; "" unknown; borrowed
+} tide_without;
+
+typedef struct tide_explanation {
+    tide_moment at;
+    uint64_t held_bytes; ///< the sum of all parts
+    uint64_t parts[TIDE_N_PARTS];
+    tide_live_items live; ///< who is alive; their counts_bytes sum to parts LIVE + ROUNDING of a plan, to LIVE of
+                          ///< a trace. Of a planned run, while its steps run for the first time, in
+                          ///< place of the plan's buffer the tensors that lie in it
+    tide_explain_group *by_owner; ///< [n_by_owner] of live, largest first; sums to live.bytes
+    size_t n_by_owner;
+    tide_explain_group *by_kind; ///< [n_by_kind]
+    size_t n_by_kind;
+    tide_without *without; ///< [n_without] for the largest live ones that do not persist, by what they save; not for
+                           ///< tensors in the buffer of a run, which is there whatever lies in it
+    size_t n_without;
+    uint64_t second_peak_bytes; ///< highest of the curve while none of those live at the moment that do not persist is
+                                ///< alive: lowering the peak below it takes more than these. 0: there is no such moment
+    tide_moment second_peak;
+    bool knows_ends; ///< false: events that would tell of the two before were dropped; n_without and second_peak_bytes
+                     ///< are less than there is to say
+} tide_explanation;
+
+enum { TIDE_EXPLAIN_DEFAULT_WITHOUT = 20 };
+/// n_without: at most so many counterfactuals; of a trace they take 0.5 us an event the first time. TIDE_ERR_NOT_FOUND
+/// for a moment whose events were dropped.
+tide_status tide_explain(tide_subject *s, tide_moment at, size_t n_without, tide_explanation *out,
+                         tide_error *err) TIDE_NODISCARD;
+void tide_explanation_deinit(tide_explanation *e);
+/// As sentences, "\n" after each: what is held, who holds most, what without the largest, the next constraint.
+void tide_explanation_print(const tide_explanation *e, tide_subject *s, size_t n_rows, tide_text *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+//
+// What the files of explain share. Private to analysis/explain* and analysis/compare*.
+#ifndef TIDE_ANALYSIS_EXPLAIN_INTERNAL_H
+#define TIDE_ANALYSIS_EXPLAIN_INTERNAL_H
+
+#include "analysis/explain.h"
+#include "analysis/subject_internal.h"
+
+/// Parts, counterfactuals and the second peak; out->live is there already.
+tide_status tide__explain_plan(tide_subject *s, size_t n_without, tide_explanation *out,
+                               tide_error *err) TIDE_NODISCARD;
+/// most_events: of a run that is replayed; TIDE_EXPLAIN_ALIKE_EVENTS but in tests.
+tide_status tide__explain_trace(tide_subject *s, size_t n_without, uint64_t most_events, tide_explanation *out,
+                                tide_error *err) TIDE_NODISCARD;
+
+tide_status tide__explain_no_memory(tide_error *err);
+/// Whether it can be away: what persists is there whatever is changed.
+static inline bool tide__can_go(const tide_live_item *x) { return !x->shape.persistent && x->counts_bytes > 0; }
+/// The step that runs at `t`; "" when nobody knows.
+const char *tide__step_at(const tide_subject_facts *f, int64_t t);
+
+/// Keys of groups and of the waterfall, for people.
+const char *tide__owner_key(const tide_live_item *x);
+/// With the device where there is more than one. `buf` is used when the text is not there already.
+const char *tide__kind_key(const tide_live_item *x, bool with_device, char *buf, size_t buf_bytes);
+
+#endif

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+//
+// explain, in sentences. See explain.h.
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/explain_internal.h"
+#include "core/base/text.h"
+
+typedef struct bytes_text {
+    char text[24];
+} bytes_text;
+
+static bytes_text words(uint64_t bytes) {
+    bytes_text b;
+    tide_format_bytes(bytes, b.text, sizeof b.text);
+    return b;
+}
+
+/// "step 5 (relu1)", "1.25 ms (conv1)": since the begin of a trace.
+static void add_moment(tide_text *out, const tide_subject_facts *f, tide_moment at) {
+    const char *step = tide__step_at(f, at.t);
+    if (f->is_trace) {
+        char ns[24];
+        const int64_t since = at.t > f->begin ? at.t - f->begin : 0;
+        tide_text_add(out, tide_format_ns((uint64_t)since, "us", ns, sizeof ns));
+    } else {
+        tide_text_addf(out, "step %" PRId64, at.t);
+    }
+    if (step[0] != '\0') tide_text_addf(out, " (%s)", step);
+}
+
+/// "24.50 KiB live, 512 B rounding, 1.00 KiB holes"
+static void add_parts(tide_text *out, const tide_explanation *e) {
+    const char *comma = "";
+    for (int k = 0; k < TIDE_N_PARTS; k++) {
+        if (e->parts[k] == 0) continue;
+        tide_text_addf(out, "%s%s %s", comma, words(e->parts[k]).text, tide_part_name((tide_part_kind)k));
+        comma = ", ";
+    }
+}
+
+static const char *name_of(const tide_live_item *x) {
+    return x->site.name[0] != '\0' ? x->site.name : x->site.owner[0] != '\0' ? x->site.owner : "a block without a name";
+}
+
+static double share(uint64_t part, uint64_t whole) { return whole > 0 ? 100.0 * (double)part / (double)whole : 0; }
+
+static void print_held(const tide_explanation *e, const tide_subject_facts *f, tide_text *out) {
+    tide_text_add(out, "At ");
+    add_moment(out, f, e->at);
+    tide_text_addf(out, " %s are held", words(e->held_bytes).text);
+    if (e->held_bytes > 0) {
+        tide_text_add(out, ": ");
+        add_parts(out, e);
+    }
+    tide_text_add(out, ".\n");
+}
+
+static void print_holders(const tide_explanation *e, size_t n_rows, tide_text *out) {
+    uint64_t rest = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < e->live.n; i++) {
+        const tide_live_item *x = &e->live.items[i];
+        if (i >= n_rows) {
+            rest += x->counts_bytes;
+            n++;
+            continue;
+        }
+        tide_text_addf(out, "%s holds %s (%.1f %%)", name_of(x), words(x->counts_bytes).text,
+                       share(x->counts_bytes, e->live.bytes));
+        if (x->site.owner[0] != '\0' && x->site.name[0] != '\0') tide_text_addf(out, ", made by %s", x->site.owner);
+        if (x->shape.persistent) tide_text_add(out, ", for the whole run");
+        tide_text_add(out, ".\n");
+    }
+    if (n > 0) tide_text_addf(out, "%zu more hold %s (%.1f %%).\n", n, words(rest).text, share(rest, e->live.bytes));
+}
+
+static void print_groups(const tide_explanation *e, size_t n_rows, tide_text *out) {
+    if (e->n_by_owner < 2) return;
+    tide_text_add(out, "By operator: ");
+    uint64_t rest = 0;
+    for (size_t i = 0; i < e->n_by_owner; i++) {
+        if (i < n_rows)
+            tide_text_addf(out, "%s%s %s", i > 0 ? ", " : "", e->by_owner[i].key, words(e->by_owner[i].bytes).text);
+        else
+            rest += e->by_owner[i].bytes;
+    }
+    if (rest > 0) tide_text_addf(out, ", others %s", words(rest).text);
+    tide_text_add(out, ".\n");
+}
+
+/// What the curve is without the first, and how far that is from where it was.
+static void print_without(const tide_explanation *e, const tide_subject_facts *f, size_t n_rows, tide_text *out) {
+    for (size_t i = 0; i < e->n_without && i < n_rows; i++) {
+        const tide_without *w = &e->without[i];
+        const tide_live_item *x = &e->live.items[w->live];
+        tide_text_addf(out, "Without %s (%s", name_of(x), words(x->counts_bytes).text);
+        if (w->n_alike > 1) tide_text_addf(out, ", %" PRIu64 " of that name", w->n_alike);
+        tide_text_addf(out, ") the peak would be %s", words(w->peak_bytes).text);
+        if (w->peak_bytes >= f->peak_bytes) {
+            tide_text_add(out, ", no lower: as much is held at ");
+            add_moment(out, f, w->at);
+            tide_text_add(out, ".\n");
+            continue;
+        }
+        tide_text_addf(out, ", %.1f %% lower, at ", share(f->peak_bytes - w->peak_bytes, f->peak_bytes));
+        add_moment(out, f, w->at);
+        tide_text_add(out, ": the next constraint.\n");
+    }
+}
+
+void tide_explanation_print(const tide_explanation *e, tide_subject *s, size_t n_rows, tide_text *out) {
+    const tide_subject_facts *f = tide_subject_get_facts(s);
+    print_held(e, f, out);
+    print_holders(e, n_rows, out);
+    print_groups(e, n_rows, out);
+    print_without(e, f, n_rows, out);
+    if (e->second_peak_bytes > 0) {
+        tide_text_addf(out, "While none of these is alive the most is %s, at ", words(e->second_peak_bytes).text);
+        add_moment(out, f, e->second_peak);
+        tide_text_add(out, ".\n");
+    }
+    if (!e->knows_ends) tide_text_add(out, "Events that would tell more of what could be without were dropped.\n");
+}

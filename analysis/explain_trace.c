@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: MIT
+//
+// explain, of a trace.
+//
+//     segment   [####..  ######   ]   # asked for   . what size classes add   the rest: holes
+//     segment   [                 ]   no block in it: cached
+//     block     ####..                of an allocator that tells of no segments: what it holds
+//
+// Without all blocks of a name and scope: one replay. Where that would take too long, without one block: the highest of
+// three stretches of events, of which the middle one is lower by its bytes.
+//
+//     events   first ......... alloc+-------------+free ......... last
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/explain_internal.h"
+#include "core/base/host_alloc.h"
+#include "profiler/holdings.h"
+#include "profiler/lives.h"
+
+// ---- the plan's buffer ----
+
+/// The step of the plan that runs at `t`: the last one that began, while steps run for the first time; -1: nobody
+/// knows.
+static int64_t plan_step_at(const tide_subject *s, int64_t t) {
+    const tide__run_plan *r = &s->run;
+    size_t best = SIZE_MAX;
+    uint64_t last_end = 0;
+    for (size_t i = 0; i < r->n_steps; i++) {
+        if (r->steps[i].end_ns > last_end) last_end = r->steps[i].end_ns;
+        if (r->steps[i].begin_ns > (uint64_t)t) continue;
+        if (best == SIZE_MAX || r->steps[i].begin_ns >= r->steps[best].begin_ns) best = i;
+    }
+    return best != SIZE_MAX && (uint64_t)t < last_end ? r->steps[best].index : -1;
+}
+
+/// As items have it: the first of the run's blocks that can be the buffer. SIZE_MAX: it is not alive.
+static size_t find_buffer(const tide_subject *s, const tide_live_items *l, const tide_plan_buffer **buffer) {
+    size_t best = SIZE_MAX;
+    if (s->facts.run_id == 0 || !tide__run_plan_has_buffer(&s->run)) return SIZE_MAX;
+    for (size_t i = 0; i < l->n; i++) {
+        const tide_live_item *x = &l->items[i];
+        // A block of the same size that is an item is another context's buffer.
+        if (x->item != TIDE_NO_ITEM || (best != SIZE_MAX && x->id >= l->items[best].id)) continue;
+        const tide_plan_buffer *b =
+            tide__run_plan_buffer_of(&s->run, x->shape.kind, x->shape.device, x->shape.size_bytes);
+        if (b == NULL) continue;
+        best = i;
+        *buffer = b;
+    }
+    return best;
+}
+
+static void fill_tensor(const tide_subject *s, uint32_t i, uint64_t counts, const char *device, tide_live_item *out) {
+    const tide_lifetime *l = &s->run.plan->lifetimes.items[i];
+    uint64_t begin_ns = 0, end_ns;
+    const char *owner = "";
+    const tide_items *items = tide_subject_items(s);
+    *out = (tide_live_item){.item = items != NULL ? tide_items_find_tensor(items, i) : TIDE_NO_ITEM,
+                            .id = i,
+                            .site = {.name = l->name, .owner = "", .step = l->begin_step},
+                            .shape = tide__shape_of_tensor(l),
+                            .counts_bytes = counts,
+                            .place = s->run.plan->offsets[i],
+                            .begin = s->facts.begin};
+    out->shape.device = device;
+    if (tide__run_plan_times(&s->run, l, &begin_ns, &end_ns, &owner))
+        out->begin = tide__cut(s->facts.begin, s->facts.end, begin_ns);
+    out->site.owner = owner;
+}
+
+static int by_counts(const void *a, const void *b) {
+    const tide_live_item *x = a, *y = b;
+    if (x->counts_bytes != y->counts_bytes) return x->counts_bytes > y->counts_bytes ? -1 : 1;
+    if (x->shape.is_planned != y->shape.is_planned) return x->shape.is_planned ? 1 : -1;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+static bool is_in(const tide_lifetime *l, const tide_plan_buffer *b, int64_t step) {
+    return !l->persistent && l->kind == b->kind && tide_device_equal(l->device, b->device) && l->begin_step <= step &&
+           step < l->end_step;
+}
+
+/// In place of item `at` the tensors of `counts`.
+static tide_status replace(const tide_subject *s, tide_live_items *l, size_t at, const tide_plan_buffer *buffer,
+                           const uint64_t *counts, int64_t step) {
+    const tide_lifetimes *lt = &s->run.plan->lifetimes;
+    const char *device = l->items[at].shape.device;
+    size_t n = l->n - 1;
+    for (size_t i = 0; i < lt->n; i++) n += is_in(&lt->items[i], buffer, step);
+    tide_live_item *items = tide_host_alloc((n + 1) * sizeof *items);
+    if (items == NULL) return TIDE_ERR_NOMEM;
+    l->bytes -= l->items[at].counts_bytes;
+    l->items[at] = l->items[l->n - 1];
+    memcpy(items, l->items, (l->n - 1) * sizeof *items);
+    size_t k = l->n - 1;
+    for (uint32_t i = 0; i < lt->n; i++) {
+        if (!is_in(&lt->items[i], buffer, step)) continue;
+        fill_tensor(s, i, counts[i], device, &items[k++]);
+        l->bytes += counts[i];
+    }
+    tide_host_free(l->items);
+    l->items = items;
+    l->n = n;
+    if (n > 1) qsort(items, n, sizeof *items, by_counts);
+    return TIDE_OK;
+}
+
+/// The block that is the plan's buffer becomes the tensors that lie in it at that moment, when somebody knows.
+static tide_status replace_buffer(tide_subject *s, tide_live_items *live, tide_error *err) {
+    const tide_plan_buffer *buffer = NULL;
+    const size_t at = find_buffer(s, live, &buffer);
+    const tide__plan_live *plan_live;
+    const int64_t step = at != SIZE_MAX ? plan_step_at(s, live->at.t) : -1;
+    if (step < 0) return TIDE_OK;
+    TIDE_TRY(tide__subject_plan_live(s, &plan_live, err));
+    uint64_t *counts = tide_host_calloc(s->run.plan->lifetimes.n + 1, sizeof *counts);
+    if (counts == NULL) return tide__explain_no_memory(err);
+    tide_status st = tide__plan_live_counts(s->run.plan, plan_live, step, counts, err);
+    if (st == TIDE_OK) {
+        st = replace(s, live, at, buffer, counts, step);
+        if (st != TIDE_OK) tide__explain_no_memory(err);
+    }
+    tide_host_free(counts);
+    return st;
+}
+
+// ---- segments ----
+
+typedef struct segment {
+    const tide_trace_segment *of;
+    uint64_t used; // bytes that live blocks hold of it
+    bool has_block;
+} segment;
+
+/// By process, device and address.
+static int compare_places(uint32_t a_process, const char *a_device, uint64_t a, const segment *b) {
+    if (a_process != b->of->process) return a_process < b->of->process ? -1 : 1;
+    const int order = strcmp(a_device, b->of->device);
+    if (order != 0) return order;
+    return (a > b->of->address) - (a < b->of->address);
+}
+
+static int by_place(const void *a, const void *b) {
+    const segment *x = a;
+    return compare_places(x->of->process, x->of->device, x->of->address, b);
+}
+
+/// The one that holds the block; NULL: none.
+static segment *find_segment(segment *list, size_t n, const tide_live *b) {
+    const uint32_t process = tide_trace_process_of(b->block_id);
+    size_t lo = 0, hi = n;
+    while (lo < hi) { // the first one that begins behind it
+        const size_t mid = lo + (hi - lo) / 2;
+        if (compare_places(process, b->device, b->address, &list[mid]) >= 0) {
+            lo = mid + 1;
+        } else {
+            hi = mid;
+        }
+    }
+    if (lo == 0) return NULL;
+    segment *s = &list[lo - 1];
+    if (s->of->process != process || strcmp(s->of->device, b->device) != 0) return NULL;
+    return b->address - s->of->address < s->of->bytes ? s : NULL;
+}
+
+static tide_status segments_at(tide_trace *t, uint64_t event, segment **out, size_t *n, tide_error *err) {
+    const tide_trace_segment *all;
+    size_t n_all;
+    TIDE_TRY(tide_trace_segments(t, NULL, &all, &n_all, err));
+    segment *list = tide_host_alloc((n_all + 1) * sizeof *list);
+    if (list == NULL) return tide__explain_no_memory(err);
+    *n = 0;
+    for (size_t i = 0; i < n_all; i++) {
+        if (all[i].begin_event <= event && event < all[i].end_event) list[(*n)++] = (segment){.of = &all[i]};
+    }
+    if (*n > 1) qsort(list, *n, sizeof *list, by_place);
+    *out = list;
+    return TIDE_OK;
+}
+
+static tide_status add_parts(tide_subject *s, const tide_live_set *set, uint64_t live, uint64_t parts[TIDE_N_PARTS],
+                             tide_error *err) {
+    segment *list = NULL;
+    size_t n = 0;
+    TIDE_TRY(segments_at(s->trace, set->event_id, &list, &n, err));
+    for (size_t i = 0; i < set->n; i++) {
+        segment *in = find_segment(list, n, &set->items[i]);
+        if (in == NULL) continue;
+        in->used += set->items[i].reserved_bytes;
+        in->has_block = true;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t left = list[i].of->bytes > list[i].used ? list[i].of->bytes - list[i].used : 0;
+        parts[list[i].has_block ? TIDE_PART_HOLES : TIDE_PART_CACHED] += left;
+    }
+    parts[TIDE_PART_LIVE] = live;
+    parts[TIDE_PART_ROUNDING] = set->reserved_bytes - set->requested_bytes;
+    parts[TIDE_PART_OTHER] = set->requested_bytes - live;
+    tide_host_free(list);
+    return TIDE_OK;
+}
+
+// ---- without one of them ----
+
+/// The highest so far, and the first event that has it.
+typedef struct highest {
+    uint64_t bytes, event;
+    bool found;
+} highest;
+
+typedef struct question {
+    tide_subject *s;
+    tide_trace_extent extent;
+    uint64_t most_events; // of a run that is replayed
+    tide_error *err;
+} question;
+
+/// Look at the states after events first to last, each lower by `less`.
+static tide_status look(const question *q, uint64_t first, uint64_t last, uint64_t less, highest *h) {
+    uint64_t bytes, event;
+    if (last < first) return TIDE_OK;
+    TIDE_TRY(tide_trace_peak_of_events(q->s->trace, -1, NULL, first, last, &bytes, &event, q->err));
+    bytes = bytes > less ? bytes - less : 0;
+    if (h->found && bytes <= h->bytes) return TIDE_OK;
+    *h = (highest){bytes, event, true};
+    return TIDE_OK;
+}
+
+/// The last event before the run is the state that it begins with.
+static uint64_t first_of(const question *q) { return q->extent.first_event - 1; }
+
+static tide_status moment_of(const question *q, uint64_t event, tide_moment *out) {
+    tide_trace_event e;
+    size_t n = 0;
+    *out = (tide_moment){.t = q->s->facts.begin, .event = event};
+    if (event <= first_of(q)) return TIDE_OK;
+    TIDE_TRY(tide_trace_events(q->s->trace, event, &e, 1, &n, q->err));
+    if (n == 1) out->t = tide__cut(q->s->facts.begin, q->s->facts.end, e.t_ns);
+    return TIDE_OK;
+}
+
+static tide_status without_one(const question *q, const tide_live *b, tide_without *out) {
+    const uint64_t first = first_of(q), last = q->extent.last_event;
+    uint64_t freed;
+    highest h = {0};
+    TIDE_TRY(tide_trace_free_event(q->s->trace, b->block_id, b->alloc_event, &freed, q->err));
+    if (b->alloc_event > first) TIDE_TRY(look(q, first, b->alloc_event - 1, 0, &h));
+    TIDE_TRY(look(q, b->alloc_event > first ? b->alloc_event : first, freed <= last ? freed - 1 : last,
+                  b->requested_bytes, &h));
+    if (freed <= last) TIDE_TRY(look(q, freed, last, 0, &h));
+    out->peak_bytes = h.bytes;
+    TIDE_TRY(moment_of(q, h.event, &out->at));
+    out->step = tide__step_at(&q->s->facts, out->at.t);
+    return TIDE_OK;
+}
+
+static const tide_live *find_live(const tide_live_set *set, uint64_t id) {
+    size_t lo = 0, hi = set->n; // sorted by number
+    while (lo < hi) {
+        const size_t mid = lo + (hi - lo) / 2;
+        if (set->items[mid].block_id < id) {
+            lo = mid + 1;
+        } else {
+            hi = mid;
+        }
+    }
+    return lo < set->n && set->items[lo].block_id == id ? &set->items[lo] : NULL;
+}
+
+/// The block of a live item that can go; NULL: it cannot.
+static const tide_live *block_of(const tide_live_set *set, const tide_live_item *x) {
+    return x->shape.is_planned || !tide__can_go(x) ? NULL : find_live(set, x->id);
+}
+
+static tide_status each_alone(const question *q, const tide_live_set *set, size_t max, tide_explanation *e) {
+    for (uint32_t i = 0; i < e->live.n && e->n_without < max; i++) {
+        const tide_live *b = block_of(set, &e->live.items[i]);
+        tide_without *w = &e->without[e->n_without];
+        if (b == NULL) continue;
+        *w = (tide_without){.live = i, .n_alike = 1};
+        const tide_status st = without_one(q, b, w);
+        if (st == TIDE_ERR_NOT_FOUND) e->knows_ends = false; // its events were dropped
+        if (st != TIDE_OK && st != TIDE_ERR_NOT_FOUND) return st;
+        e->n_without += st == TIDE_OK;
+    }
+    return TIDE_OK;
+}
+
+static bool is_alike(const tide_trace *t, const tide_trace_alike *site, const tide_trace_block_row *row) {
+    int64_t step;
+    return site->name == row->name &&
+           strcmp(tide_trace_scope_of(t, site->scope, &step), tide_trace_scope_of(t, row->scope, &step)) == 0;
+}
+
+/// Sites of the largest that can go, each once; live [n]: the item that stands for it.
+static tide_status list_sites(const question *q, const tide_live_set *set, const tide_live_items *l, size_t max,
+                              tide_trace_alike *sites, uint32_t *live, size_t *n) {
+    *n = 0;
+    for (uint32_t i = 0; i < l->n && *n < max; i++) {
+        tide_trace_block_row row;
+        size_t k = 0;
+        if (block_of(set, &l->items[i]) == NULL) continue;
+        TIDE_TRY(tide_trace_find_block(q->s->trace, l->items[i].id, &row, q->err));
+        while (k < *n && !is_alike(q->s->trace, &sites[k], &row)) k++;
+        if (k < *n) continue;
+        sites[*n] = (tide_trace_alike){.name = row.name, .scope = row.scope};
+        live[(*n)++] = i;
+    }
+    return TIDE_OK;
+}
+
+static tide_status all_alike(const question *q, const tide_live_set *set, size_t max, tide_explanation *e) {
+    tide_trace_alike *sites = tide_host_alloc((max + 1) * sizeof *sites);
+    uint32_t *live = tide_host_alloc((max + 1) * sizeof *live);
+    size_t n = 0;
+    tide_status st = sites != NULL && live != NULL ? TIDE_OK : tide__explain_no_memory(q->err);
+    if (st == TIDE_OK) st = list_sites(q, set, &e->live, max, sites, live, &n);
+    if (st == TIDE_OK && n > 0)
+        st = tide_trace_peaks_without(q->s->trace, q->extent.first_event, q->extent.last_event, sites, n, q->err);
+    for (size_t k = 0; st == TIDE_OK && k < n; k++) {
+        tide_without *w = &e->without[k];
+        *w = (tide_without){.live = live[k], .peak_bytes = sites[k].peak_bytes, .n_alike = sites[k].n_blocks};
+        st = moment_of(q, sites[k].event, &w->at);
+        w->step = tide__step_at(&q->s->facts, w->at.t);
+    }
+    if (st == TIDE_OK) e->n_without = n;
+    tide_host_free(sites);
+    tide_host_free(live);
+    return st;
+}
+
+static tide_status add_without(const question *q, const tide_live_set *set, size_t max, tide_explanation *e) {
+    if (max > e->live.n) max = e->live.n;
+    e->without = tide_host_calloc(max + 1, sizeof *e->without);
+    if (e->without == NULL) return tide__explain_no_memory(q->err);
+    if (q->extent.last_event < q->extent.first_event) return TIDE_OK;
+    if (q->extent.last_event - q->extent.first_event >= q->most_events) return each_alone(q, set, max, e);
+    const tide_status st = all_alike(q, set, max, e);
+    if (st != TIDE_ERR_NOT_FOUND) return st;
+    e->knows_ends = false; // events were dropped
+    return each_alone(q, set, max, e);
+}
+
+// ---- the second peak ----
+
+static int by_id(const void *a, const void *b) {
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/// Numbers of the blocks that persist, in order.
+static tide_status those_that_persist(const tide_live_items *l, uint64_t **out, size_t *n, tide_error *err) {
+    uint64_t *ids = tide_host_alloc((l->n + 1) * sizeof *ids);
+    if (ids == NULL) return tide__explain_no_memory(err);
+    *n = 0;
+    for (size_t i = 0; i < l->n; i++) {
+        if (l->items[i].shape.persistent && !l->items[i].shape.is_planned) ids[(*n)++] = l->items[i].id;
+    }
+    if (*n > 1) qsort(ids, *n, sizeof *ids, by_id);
+    *out = ids;
+    return TIDE_OK;
+}
+
+/// All that are alive and can go are alive at one moment: they leave a stretch before them and one behind.
+static tide_status find_stretch(const question *q, const tide_live_set *set, const uint64_t *ids, size_t n_ids,
+                                uint64_t *from, uint64_t *to) {
+    *from = UINT64_MAX;
+    *to = 0;
+    for (size_t i = 0; i < set->n; i++) {
+        const tide_live *b = &set->items[i];
+        uint64_t freed;
+        if (bsearch(&b->block_id, ids, n_ids, sizeof *ids, by_id) != NULL) continue;
+        if (b->alloc_event < *from) *from = b->alloc_event;
+        if (*to > q->extent.last_event) continue; // nothing is left behind
+        TIDE_TRY(tide_trace_free_event(q->s->trace, b->block_id, b->alloc_event, &freed, q->err));
+        if (freed > *to) *to = freed;
+    }
+    return TIDE_OK;
+}
+
+static tide_status add_second_peak(const question *q, const tide_live_set *set, tide_explanation *e) {
+    const uint64_t first = first_of(q), last = q->extent.last_event;
+    uint64_t *ids = NULL, from, to;
+    size_t n_ids = 0;
+    highest h = {0};
+    TIDE_TRY(those_that_persist(&e->live, &ids, &n_ids, q->err));
+    tide_status st = find_stretch(q, set, ids, n_ids, &from, &to);
+    tide_host_free(ids);
+    if (st == TIDE_OK && from > first) st = look(q, first, from > last ? last : from - 1, 0, &h);
+    if (st == TIDE_OK && from != UINT64_MAX && to <= last) st = look(q, to, last, 0, &h);
+    if (st == TIDE_OK && h.found) {
+        e->second_peak_bytes = h.bytes;
+        st = moment_of(q, h.event, &e->second_peak);
+    }
+    return st;
+}
+
+// ---- the whole ----
+
+static tide_status explain(const question *q, const tide_live_set *set, size_t n_without, tide_explanation *out) {
+    TIDE_TRY(replace_buffer(q->s, &out->live, q->err));
+    TIDE_TRY(add_parts(q->s, set, out->live.bytes, out->parts, q->err));
+    out->knows_ends = true;
+    TIDE_TRY(add_without(q, set, n_without, out));
+    const tide_status st = add_second_peak(q, set, out);
+    if (st != TIDE_ERR_NOT_FOUND) return st;
+    out->knows_ends = false;
+    return TIDE_OK;
+}
+
+tide_status tide__explain_trace(tide_subject *s, size_t n_without, uint64_t most_events, tide_explanation *out,
+                                tide_error *err) {
+    question q = {.s = s, .most_events = most_events, .err = err};
+    tide_live_set set;
+    TIDE_TRY(tide_trace_get_extent(s->trace, s->facts.run_id, &q.extent, err));
+    if (s->facts.run_id == 0 || q.extent.first_event == 0) q.extent.first_event = 1;
+    const tide_moment at = out->live.at;
+    TIDE_TRY(at.event > 0 ? tide_trace_live_set_after(s->trace, at.event, &set, err)
+                          : tide_trace_live_set(s->trace, at.t > 0 ? (uint64_t)at.t : 0, &set, err));
+    const tide_status st = explain(&q, &set, n_without, out);
+    tide_live_set_deinit(&set);
+    return st;
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+//
+// items: everything that lives in a subject, as columns: tensors of a plan, blocks of a trace. Made for millions: what
+// repeats (names, sizes) is kept once, 28 bytes are the rest.
+//
+//     source          items
+//     plan            its tensors, persistent ones too
+//     trace, run      blocks that lived during the run; of a planned run instead of the plan's buffer the tensors that
+//                     were planned into it, at the times when their first and last step ran first
+//     trace, whole    every block
+#ifndef TIDE_ANALYSIS_ITEMS_H
+#define TIDE_ANALYSIS_ITEMS_H
+
+#include "profiler/moments.h"
+#include "profiler/timeline_facts.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { TIDE_NO_ITEM = UINT32_MAX, TIDE_ITEMS_KEEP_PLACES = 2000000 };
+
+/// Who made it. Items of one site differ in when they lived.
+typedef struct tide_item_site {
+    const char *name;  ///< tag or tensor, or ""
+    const char *owner; ///< operator that made it, innermost scope, or ""
+    int64_t step;      ///< step of that operator, number of that run; -1: none
+} tide_item_site;
+
+/// What it is.
+typedef struct tide_item_shape {
+    uint64_t size_bytes;            ///< requested (trace), of the tensor as its shape says (plan)
+    uint64_t reserved_bytes;        ///< with what rounding adds
+    const char *device, *allocator; ///< allocator "": of a plan
+    tide_memory_kind kind;
+    tide_role role; ///< of a plan; INTERMEDIATE where a trace does not tell
+    tide_timeline_fill fill;
+    tide_alias_kind alias; ///< of a planned tensor that lies inside another one
+    bool persistent;       ///< weights, inputs, outputs
+    bool is_planned;       ///< a tensor of a plan; false: a block of a trace
+} tide_item_shape;
+
+typedef struct tide_items {
+    size_t n;
+    int64_t *begin, *end; ///< [n] half-open on the subject's axis, sorted by begin, then size descending, then id;
+                          ///< those alive before or after are cut to the axis. In a trace begin == end is possible
+    uint32_t *site, *shape;
+    uint32_t *id_low;    ///< what tide_items_id makes the number of: index in the plan's table, or block number in the
+                         ///< file
+    uint64_t *place;     ///< [n] of a plan's tensor its offset in the buffer (TIDE_NO_OFFSET: none), of a block its
+                         ///< address; NULL when there are more than TIDE_ITEMS_KEEP_PLACES
+    uint8_t *open_ended; ///< bit i: never freed (trace)
+    uint64_t first_id;
+    tide_item_site *sites; ///< [n_sites], texts owned
+    size_t n_sites;
+    tide_item_shape *shapes; ///< [n_shapes], texts owned
+    size_t n_shapes;
+    void *inside; ///< owned: texts, indexes
+} tide_items;
+
+/// One item in full. Texts are borrowed from the items.
+typedef struct tide_item_facts {
+    uint32_t item;
+    uint64_t id;
+    tide_item_site site;
+    tide_item_shape shape;
+    int64_t begin, end;
+    bool open_ended;
+    uint64_t place;    ///< TIDE_NO_OFFSET: none, or not kept
+    int32_t pool;      ///< TIDE_NO_POOL: none
+    uint32_t alias_of; ///< item that it lies in; TIDE_NO_ITEM
+} tide_item_facts;
+
+/// Told now and then while long work runs; false cancels it (TIDE_ERR_CANCELLED). May be NULL.
+typedef struct tide_progress {
+    bool (*tell)(void *ctx, double share, const char *what); ///< share of 1 that is done
+    void *ctx;
+} tide_progress;
+
+/// `plan` is borrowed and not looked at afterwards. TIDE_ERR_NOMEM, TIDE_ERR_OVERFLOW.
+tide_status tide_items_of_plan(const tide_memory_plan *plan, tide_items *out, tide_error *err) TIDE_NODISCARD;
+/// run_id 0: the whole trace. About 1 us a block, and 6 bytes a block more than the items take while they are sorted.
+/// TIDE_ERR_NOT_FOUND, TIDE_ERR_BAD_INPUT, TIDE_ERR_CANCELLED, TIDE_ERR_NOMEM.
+tide_status tide_items_of_trace(tide_trace *trace, int64_t run_id, const tide_progress *progress, tide_items *out,
+                                tide_error *err) TIDE_NODISCARD;
+void tide_items_deinit(tide_items *items);
+
+uint64_t tide_items_id(const tide_items *items, uint32_t i);
+/// TIDE_NO_ITEM when it is not there. O(log n); of more than a million items O(n), 1 ns each. In a planned run a block
+/// and a planned tensor may have one number: this finds the block then.
+uint32_t tide_items_find(const tide_items *items, uint64_t id);
+/// The planned tensor of that index.
+uint32_t tide_items_find_tensor(const tide_items *items, uint64_t index);
+/// The item of which also begin (cut to the axis) and size are known: O(log n) for any number of items.
+uint32_t tide_items_find_at(const tide_items *items, uint64_t id, int64_t begin, uint64_t size_bytes);
+/// Items that may be alive somewhere in [t0, t1): all that are lie in [*from, *to).
+void tide_items_range(const tide_items *items, int64_t t0, int64_t t1, uint32_t *from, uint32_t *to);
+bool tide_items_alive_at(const tide_items *items, uint32_t i, int64_t t);
+bool tide_items_is_open_ended(const tide_items *items, uint32_t i);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: MIT
+//
+// Making a table of items. See items_internal.h.
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/items_internal.h"
+#include "analysis/items_order.h"
+#include "core/base/host_alloc.h"
+
+enum { TEXT_PAGE = 1 << 16 };
+
+// ---- keys to numbers ----
+
+static uint64_t mix(uint64_t x) { // splitmix64
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+static size_t slot_of(const tide__intern *t, const uint64_t key[3]) {
+    size_t i = (size_t)mix(key[0] + mix(key[1] + mix(key[2]))) & (t->n_slots - 1);
+    while (t->slots[i] != 0 && memcmp(t->keys[t->slots[i] - 1], key, sizeof t->keys[0]) != 0)
+        i = (i + 1) & (t->n_slots - 1);
+    return i;
+}
+
+static tide_status make_room(tide__intern *t) {
+    TIDE_TRY(tide_host_grow(&t->keys, &t->cap, t->n + 1, sizeof t->keys[0]));
+    if (2 * (t->n + 1) <= t->n_slots) return TIDE_OK;
+    const size_t n_slots = t->n_slots > 0 ? 2 * t->n_slots : 64;
+    uint32_t *slots = tide_host_calloc(n_slots, sizeof *slots);
+    if (slots == NULL) return TIDE_ERR_NOMEM;
+    tide_host_free(t->slots);
+    t->slots = slots;
+    t->n_slots = n_slots;
+    for (size_t i = 0; i < t->n; i++) t->slots[slot_of(t, t->keys[i])] = (uint32_t)i + 1;
+    return TIDE_OK;
+}
+
+tide_status tide__intern_put(tide__intern *t, const uint64_t key[3], uint32_t *out, bool *is_new) {
+    *is_new = false;
+    if (t->n_slots > 0) {
+        const size_t i = slot_of(t, key);
+        *out = t->slots[i] - 1;
+        if (t->slots[i] != 0) return TIDE_OK;
+    }
+    if (t->n >= UINT32_MAX - 1) return TIDE_ERR_OVERFLOW;
+    TIDE_TRY(make_room(t));
+    memcpy(t->keys[t->n], key, sizeof t->keys[0]);
+    t->slots[slot_of(t, key)] = (uint32_t)++t->n;
+    *out = (uint32_t)(t->n - 1);
+    *is_new = true;
+    return TIDE_OK;
+}
+
+void tide__intern_deinit(tide__intern *t) {
+    tide_host_free(t->keys);
+    tide_host_free(t->slots);
+    *t = (tide__intern){0};
+}
+
+// ---- begin, end ----
+
+tide_status tide__items_begin(tide__items_builder *b, size_t cap, int64_t begin, int64_t end) {
+    *b = (tide__items_builder){.cap = cap, .begin = begin, .end = end};
+    tide_items *it = &b->items;
+    const size_t n = cap > 0 ? cap : 1;
+    it->inside = b->inside = tide_host_calloc(1, sizeof *b->inside);
+    it->begin = tide_host_alloc(n * sizeof *it->begin);
+    it->end = tide_host_alloc(n * sizeof *it->end);
+    it->site = tide_host_alloc(n * sizeof *it->site);
+    it->shape = tide_host_alloc(n * sizeof *it->shape);
+    it->id_low = tide_host_alloc(n * sizeof *it->id_low);
+    it->open_ended = tide_host_calloc(n / 8 + 1, 1);
+    it->place = tide_host_alloc((n < TIDE_ITEMS_KEEP_PLACES ? n : TIDE_ITEMS_KEEP_PLACES) * sizeof *it->place);
+    if (cap >= TIDE_NO_ITEM) return TIDE_ERR_OVERFLOW;
+    const bool good = it->inside != NULL && it->begin != NULL && it->end != NULL && it->site != NULL &&
+                      it->shape != NULL && it->id_low != NULL && it->open_ended != NULL && it->place != NULL;
+    return good ? TIDE_OK : TIDE_ERR_NOMEM;
+}
+
+void tide__items_abandon(tide__items_builder *b) {
+    tide_items_deinit(&b->items);
+    tide__intern_deinit(&b->sites);
+    tide__intern_deinit(&b->shapes);
+    tide_host_free(b->shape_texts);
+    *b = (tide__items_builder){0};
+}
+
+// ---- texts, sites, shapes ----
+
+const char *tide__items_text(tide__items_builder *b, const char *text) {
+    tide__items_inside *in = b->inside;
+    const size_t bytes = strlen(text) + 1;
+    if (in->n_pages == 0 || bytes > in->page_bytes - in->page_used) {
+        if (tide_host_grow(&in->pages, &in->cap_pages, in->n_pages + 1, sizeof *in->pages) != TIDE_OK) return NULL;
+        in->page_bytes = bytes > TEXT_PAGE ? bytes : TEXT_PAGE;
+        in->page_used = 0;
+        in->pages[in->n_pages] = tide_host_alloc(in->page_bytes);
+        if (in->pages[in->n_pages] == NULL) {
+            in->page_bytes = 0;
+            return NULL;
+        }
+        in->n_pages++;
+    }
+    char *copy = in->pages[in->n_pages - 1] + in->page_used;
+    memcpy(copy, text, bytes);
+    in->page_used += bytes;
+    return copy;
+}
+
+tide_status tide__items_add_site(tide__items_builder *b, const char *name, const char *owner, int64_t step,
+                                 uint32_t *out) {
+    tide_items *it = &b->items;
+    if (it->n_sites >= UINT32_MAX) return TIDE_ERR_OVERFLOW;
+    TIDE_TRY(tide_host_grow(&it->sites, &b->cap_sites, it->n_sites + 1, sizeof *it->sites));
+    tide_item_site site = {.name = tide__items_text(b, name), .owner = tide__items_text(b, owner), .step = step};
+    if (site.name == NULL || site.owner == NULL) return TIDE_ERR_NOMEM;
+    *out = (uint32_t)it->n_sites;
+    it->sites[it->n_sites++] = site;
+    return TIDE_OK;
+}
+
+/// Place of a text of shapes in their list: there are as many as devices and allocators.
+static tide_status text_number(tide__items_builder *b, const char *text, uint64_t *out) {
+    for (size_t i = 0; i < b->n_shape_texts; i++) {
+        *out = i;
+        if (b->shape_texts[i] == text) return TIDE_OK;
+    }
+    TIDE_TRY(tide_host_grow(&b->shape_texts, &b->cap_shape_texts, b->n_shape_texts + 1, sizeof *b->shape_texts));
+    *out = b->n_shape_texts;
+    b->shape_texts[b->n_shape_texts++] = text;
+    return *out < 1 << 15 ? TIDE_OK : TIDE_ERR_OVERFLOW;
+}
+
+tide_status tide__items_shape(tide__items_builder *b, const tide_item_shape *shape, uint32_t *out) {
+    tide_items *it = &b->items;
+    uint64_t device, allocator;
+    TIDE_TRY(text_number(b, shape->device, &device));
+    TIDE_TRY(text_number(b, shape->allocator, &allocator));
+    const uint64_t flags = (uint64_t)shape->kind | (uint64_t)shape->role << 8 | (uint64_t)shape->fill << 16 |
+                           (uint64_t)shape->alias << 24 | (uint64_t)shape->persistent << 32 |
+                           (uint64_t)shape->is_planned << 33 | device << 34 | allocator << 49;
+    const uint64_t key[3] = {shape->size_bytes, shape->reserved_bytes, flags};
+    bool is_new;
+    TIDE_TRY(tide__intern_put(&b->shapes, key, out, &is_new));
+    if (!is_new) return TIDE_OK;
+    TIDE_TRY(tide_host_grow(&it->shapes, &b->cap_shapes, it->n_shapes + 1, sizeof *it->shapes));
+    it->shapes[it->n_shapes++] = *shape;
+    return TIDE_OK;
+}
+
+void tide__shape_classify(tide_item_shape *shape, bool persistent_in_plan) {
+    const tide_timeline_item item = {.kind = shape->kind, .role = shape->role, .persistent = persistent_in_plan};
+    shape->fill = tide_timeline_fill_of(&item);
+    shape->persistent = tide_timeline_persists(&item);
+}
+
+int64_t tide__cut(int64_t begin, int64_t end, uint64_t t) {
+    if (t > INT64_MAX) return end;
+    return (int64_t)t < begin ? begin : ((int64_t)t > end ? end : (int64_t)t);
+}
+
+// ---- items ----
+
+/// The number of an upper part; SIZE_MAX: the table is full.
+static size_t page_of(tide__items_builder *b, uint64_t upper) {
+    tide__items_inside *in = b->inside;
+    if (b->last_id_page < in->n_id_pages && in->id_page[b->last_id_page] == upper) return b->last_id_page;
+    for (size_t i = 0; i < in->n_id_pages; i++) {
+        if (in->id_page[i] == upper) return b->last_id_page = i;
+    }
+    if (in->n_id_pages == TIDE__ID_PAGES) return SIZE_MAX;
+    in->id_page[in->n_id_pages] = upper;
+    return b->last_id_page = in->n_id_pages++;
+}
+
+/// From upper and lower parts to a number each.
+static tide_status widen(tide__items_builder *b) {
+    uint64_t *wide = tide_host_alloc((b->cap + 1) * sizeof *wide);
+    if (wide == NULL) return TIDE_ERR_NOMEM;
+    for (uint32_t i = 0; i < b->items.n; i++) wide[i] = tide_items_id(&b->items, i);
+    b->inside->wide_id = wide;
+    return TIDE_OK;
+}
+
+tide_status tide__items_add(tide__items_builder *b, const tide__item *item) {
+    tide_items *it = &b->items;
+    if (it->n == b->cap) return TIDE_ERR_OVERFLOW;
+    const size_t i = it->n;
+    if (b->inside->wide_id == NULL) {
+        const size_t page = page_of(b, item->id >> TIDE__ID_LOW_BITS);
+        if (page == SIZE_MAX) TIDE_TRY(widen(b));
+        it->id_low[i] = (uint32_t)(page << TIDE__ID_LOW_BITS) | (uint32_t)(item->id & ((1u << TIDE__ID_LOW_BITS) - 1));
+    }
+    if (b->inside->wide_id != NULL) {
+        b->inside->wide_id[i] = item->id;
+        it->id_low[i] = (uint32_t)item->id;
+    }
+    it->begin[i] = item->begin;
+    it->end[i] = item->end;
+    it->site[i] = item->site;
+    it->shape[i] = item->shape;
+    if (i == TIDE_ITEMS_KEEP_PLACES) { // too many to keep them
+        tide_host_free(it->place);
+        it->place = NULL;
+    }
+    if (it->place != NULL) it->place[i] = item->place;
+    if (item->open_ended) it->open_ended[i / 8] |= (uint8_t)(1u << (i % 8));
+    it->n++;
+    return TIDE_OK;
+}
+
+void tide__items_remove(tide__items_builder *b, size_t i) {
+    tide_items *it = &b->items;
+    const size_t last = --it->n;
+    const uint8_t mask = (uint8_t)(1u << (i % 8)), last_mask = (uint8_t)(1u << (last % 8));
+    const bool open_ended = (it->open_ended[last / 8] & last_mask) != 0;
+    it->open_ended[last / 8] &= (uint8_t)~last_mask;
+    if (i == last) return;
+    it->begin[i] = it->begin[last];
+    it->end[i] = it->end[last];
+    it->site[i] = it->site[last];
+    it->shape[i] = it->shape[last];
+    it->id_low[i] = it->id_low[last];
+    if (it->place != NULL) it->place[i] = it->place[last];
+    if (b->inside->wide_id != NULL) b->inside->wide_id[i] = b->inside->wide_id[last];
+    it->open_ended[i / 8] = (uint8_t)((it->open_ended[i / 8] & ~mask) | (open_ended ? mask : 0));
+}
+
+/// Give back what was not needed. Not having it moved is no failure.
+static void shrink(tide__items_builder *b) {
+    tide_items *it = &b->items;
+    const size_t n = it->n > 0 ? it->n : 1;
+    if (n == b->cap) return;
+    void *smaller;
+#define SHRINK(column)                                                                                                 \
+    if ((column) != NULL && (smaller = tide_host_realloc((column), n * sizeof *(column))) != NULL) (column) = smaller
+    SHRINK(it->begin);
+    SHRINK(it->end);
+    SHRINK(it->site);
+    SHRINK(it->shape);
+    SHRINK(it->id_low);
+    SHRINK(it->place);
+    SHRINK(b->inside->wide_id);
+#undef SHRINK
+    b->cap = n;
+}
+
+static tide_status make_reach(tide_items *it, tide__items_inside *in) {
+    const size_t n = it->n / TIDE__REACH_ITEMS;
+    in->reach = tide_host_alloc((n + 1) * sizeof *in->reach);
+    if (in->reach == NULL) return TIDE_ERR_NOMEM;
+    int64_t latest = INT64_MIN;
+    for (size_t i = 0; i < n * TIDE__REACH_ITEMS; i++) {
+        // one that lives shorter than the clock can tell is there at its begin
+        const int64_t end = it->end[i] > it->begin[i] ? it->end[i] : it->begin[i] + 1;
+        if (end > latest) latest = end;
+        if (i % TIDE__REACH_ITEMS == TIDE__REACH_ITEMS - 1) in->reach[i / TIDE__REACH_ITEMS] = latest;
+    }
+    return TIDE_OK;
+}
+
+static tide_status count_sites(const tide_items *it, tide__items_inside *in) {
+    in->site_items = tide_host_calloc(it->n_sites + 1, sizeof *in->site_items);
+    if (in->site_items == NULL) return TIDE_ERR_NOMEM;
+    for (size_t i = 0; i < it->n; i++) in->site_items[it->site[i]]++;
+    return TIDE_OK;
+}
+
+tide_status tide__items_finish(tide__items_builder *b, tide_items *out) {
+    tide__intern_deinit(&b->sites);
+    tide__intern_deinit(&b->shapes);
+    tide_host_free(b->shape_texts);
+    b->shape_texts = NULL;
+    shrink(b);
+    TIDE_TRY(tide__items_sort(&b->items));
+    TIDE_TRY(tide__items_index(&b->items, &b->inside->by_id));
+    TIDE_TRY(make_reach(&b->items, b->inside));
+    TIDE_TRY(count_sites(&b->items, b->inside));
+    TIDE_TRY(tide__site_names_make(&b->items, &b->inside->names));
+    *out = b->items;
+    *b = (tide__items_builder){0};
+    return TIDE_OK;
+}

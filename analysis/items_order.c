@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: MIT
+//
+// Sorting. See items_order.h.
+//
+// Merging natural runs (Knuth, TAOCP 3, 5.2.4, algorithm N): blocks come nearly in order of their begin, one run per
+// recorded thread. The shorter of two runs is put aside:
+//
+//     numbers  [ left run ][ right run       ]      the left one is shorter: copied, merged from the front
+//     aside    [ left run ]                         else the right one, merged from the back
+#include "analysis/items_order.h"
+
+#include <string.h>
+
+#include "analysis/items_internal.h"
+#include "core/base/host_alloc.h"
+
+enum { INDEX_ITEMS = 1000000 };
+
+// ---- merging ----
+
+static void merge_front(uint32_t *at, const uint32_t *aside, size_t n_left, size_t n_right, tide__in_order_fn in_order,
+                        const void *ctx) {
+    const uint32_t *right = at + n_left;
+    size_t l = 0, r = 0, out = 0;
+    while (l < n_left && r < n_right) at[out++] = in_order(ctx, aside[l], right[r]) ? aside[l++] : right[r++];
+    if (l < n_left) memcpy(at + out, aside + l, (n_left - l) * sizeof *at);
+}
+
+static void merge_back(uint32_t *at, const uint32_t *aside, size_t n_left, size_t n_right, tide__in_order_fn in_order,
+                       const void *ctx) {
+    size_t l = n_left, r = n_right, out = n_left + n_right;
+    while (l > 0 && r > 0) at[--out] = in_order(ctx, at[l - 1], aside[r - 1]) ? aside[--r] : at[--l];
+    if (r > 0) memcpy(at, aside, r * sizeof *at);
+}
+
+static void merge(uint32_t *at, uint32_t *aside, size_t n_left, size_t n_right, tide__in_order_fn in_order,
+                  const void *ctx) {
+    if (in_order(ctx, at[n_left - 1], at[n_left])) return;
+    if (n_left <= n_right) {
+        memcpy(aside, at, n_left * sizeof *at);
+        merge_front(at, aside, n_left, n_right, in_order, ctx);
+    } else {
+        memcpy(aside, at + n_left, n_right * sizeof *at);
+        merge_back(at, aside, n_left, n_right, in_order, ctx);
+    }
+}
+
+/// Where each run begins, and n; short ones are made longer by insertion.
+static tide_status find_runs(uint32_t *numbers, size_t n, tide__in_order_fn in_order, const void *ctx, size_t **out,
+                             size_t *n_runs) {
+    enum { SHORTEST = 12 };
+    size_t cap = 0, *runs = NULL;
+    *n_runs = 0;
+    for (size_t i = 0; i < n;) {
+        if (tide_host_grow(&runs, &cap, *n_runs + 2, sizeof *runs) != TIDE_OK) {
+            tide_host_free(runs);
+            return TIDE_ERR_NOMEM;
+        }
+        runs[(*n_runs)++] = i;
+        size_t end = i + 1;
+        while (end < n && in_order(ctx, numbers[end - 1], numbers[end])) end++;
+        for (; end < n && end - i < SHORTEST; end++) {
+            const uint32_t x = numbers[end];
+            size_t k = end;
+            for (; k > i && !in_order(ctx, numbers[k - 1], x); k--) numbers[k] = numbers[k - 1];
+            numbers[k] = x;
+        }
+        i = end;
+    }
+    if (*n_runs > 0) runs[*n_runs] = n;
+    *out = runs;
+    return TIDE_OK;
+}
+
+tide_status tide__merge_sort(uint32_t *numbers, size_t n, tide__in_order_fn in_order, const void *ctx) {
+    size_t *runs, n_runs;
+    TIDE_TRY(find_runs(numbers, n, in_order, ctx, &runs, &n_runs));
+    uint32_t *aside = n_runs > 1 ? tide_host_alloc((n / 2 + 1) * sizeof *aside) : NULL;
+    const bool has_memory = n_runs <= 1 || aside != NULL;
+    while (has_memory && n_runs > 1) {
+        size_t n_left = 0;
+        for (size_t i = 0; i < n_runs; i += 2) {
+            if (i + 1 < n_runs)
+                merge(numbers + runs[i], aside, runs[i + 1] - runs[i], runs[i + 2] - runs[i + 1], in_order, ctx);
+            runs[n_left++] = runs[i];
+        }
+        runs[n_left] = n;
+        n_runs = n_left;
+    }
+    tide_host_free(runs);
+    tide_host_free(aside);
+    return has_memory ? TIDE_OK : TIDE_ERR_NOMEM;
+}
+
+// ---- by digits ----
+
+void tide__keyed_sort(tide__keyed *keys, tide__keyed *spare, size_t n) {
+    enum { BITS = 11, SIZE = 1 << BITS, N_DIGITS = 6 };
+    static const unsigned shift[N_DIGITS] = {0, 11, 22, 33, 44, 55};
+    uint64_t low = UINT64_MAX, high = 0, all = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (keys[i].key < low) low = keys[i].key;
+        if (keys[i].key > high) high = keys[i].key;
+    }
+    if (n > 0) all = high - low;
+    tide__keyed *from = keys, *to = spare;
+    for (int d = 0; d < N_DIGITS && all >> shift[d] != 0; d++) {
+        uint32_t at[SIZE] = {0};
+        for (size_t i = 0; i < n; i++) at[(from[i].key - low) >> shift[d] & (SIZE - 1)]++;
+        for (uint32_t i = 0, sum = 0; i < SIZE; i++) {
+            const uint32_t count = at[i];
+            at[i] = sum;
+            sum += count;
+        }
+        for (size_t i = 0; i < n; i++) to[at[(from[i].key - low) >> shift[d] & (SIZE - 1)]++] = from[i];
+        tide__keyed *swap = from;
+        from = to;
+        to = swap;
+    }
+    if (from != keys && n > 0) memcpy(keys, from, n * sizeof *keys);
+}
+
+// ---- by buckets ----
+
+/// A bucket has 1/1024 of a power of two of the distance from the lowest key: keys that crowd near it are told apart as
+/// well as those far away. Rises with the key.
+static uint32_t bucket_of(uint64_t distance) {
+    if (distance < 1 << 10) return (uint32_t)distance;
+    const unsigned bits = 64 - (unsigned)__builtin_clzll(distance); // 11 .. 64
+    return ((bits - 10) << 10) + (uint32_t)(distance >> (bits - 11) & 1023);
+}
+enum { N_BUCKETS = 56 << 10, AT_ONCE = 1 << 18 };
+
+static bool is_set(const uint8_t *bits, size_t i) { return bits == NULL || (bits[i / 8] >> (i % 8) & 1) != 0; }
+
+/// Sort `n` numbers by key; `keys` [2 * n].
+static void sort_stretch(uint32_t *numbers, size_t n, tide__key_fn key, const void *ctx, tide__keyed *keys) {
+    if (n < 2) return;
+    for (size_t i = 0; i < n; i++) keys[i] = (tide__keyed){.key = key(ctx, numbers[i]), .number = numbers[i]};
+    tide__keyed_sort(keys, keys + n, n);
+    for (size_t i = 0; i < n; i++) numbers[i] = keys[i].number;
+}
+
+/// The next stretch of buckets that are sorted together: some small ones, or one.
+static size_t stretch_end(const uint32_t *end, size_t b, size_t from) {
+    while (b + 1 < N_BUCKETS && end[b + 1] - from <= AT_ONCE) b++;
+    return b;
+}
+
+/// `end` [N_BUCKETS] of each bucket.
+static tide_status sort_buckets(uint32_t *numbers, const uint32_t *end, tide__key_fn key, const void *ctx) {
+    size_t most = 0, from = 0;
+    for (size_t b = 0; b < N_BUCKETS; b++) {
+        b = stretch_end(end, b, from);
+        if (end[b] - from > most) most = end[b] - from;
+        from = end[b];
+    }
+    tide__keyed *keys = tide_host_alloc((2 * most + 1) * sizeof *keys);
+    if (keys == NULL) return TIDE_ERR_NOMEM;
+    from = 0;
+    for (size_t b = 0; b < N_BUCKETS; b++) {
+        b = stretch_end(end, b, from);
+        sort_stretch(numbers + from, end[b] - from, key, ctx, keys);
+        from = end[b];
+    }
+    tide_host_free(keys);
+    return TIDE_OK;
+}
+
+tide_status tide__bucket_sort(const uint8_t *bits, size_t n_all, size_t n, tide__key_fn key, const void *ctx,
+                              uint32_t **out) {
+    uint32_t *at = tide_host_calloc(N_BUCKETS + 1, sizeof *at), *numbers = tide_host_alloc((n + 1) * sizeof *numbers);
+    tide_status st = at != NULL && numbers != NULL ? TIDE_OK : TIDE_ERR_NOMEM;
+    uint64_t low = UINT64_MAX;
+    for (uint32_t i = 0; st == TIDE_OK && i < n_all; i++) {
+        const uint64_t k = is_set(bits, i) ? key(ctx, i) : UINT64_MAX;
+        if (k < low) low = k;
+    }
+    for (uint32_t i = 0; st == TIDE_OK && i < n_all; i++)
+        if (is_set(bits, i)) at[bucket_of(key(ctx, i) - low) + 1]++;
+    for (size_t b = 0; st == TIDE_OK && b < N_BUCKETS; b++) at[b + 1] += at[b];
+    for (uint32_t i = 0; st == TIDE_OK && i < n_all; i++)
+        if (is_set(bits, i)) numbers[at[bucket_of(key(ctx, i) - low)]++] = i;
+    if (st == TIDE_OK) st = sort_buckets(numbers, at, key, ctx); // at[b] is the end of bucket b by now
+    tide_host_free(at);
+    if (st != TIDE_OK) {
+        tide_host_free(numbers);
+        return st;
+    }
+    *out = numbers;
+    return TIDE_OK;
+}
+
+// ---- items ----
+
+static bool begins_before(const void *ctx, uint32_t a, uint32_t b) {
+    const tide_items *it = ctx;
+    if (it->begin[a] != it->begin[b]) return it->begin[a] < it->begin[b];
+    const tide_item_shape *x = &it->shapes[it->shape[a]], *y = &it->shapes[it->shape[b]];
+    if (x->size_bytes != y->size_bytes) return x->size_bytes > y->size_bytes;
+    const uint64_t p = tide_items_id(it, a), q = tide_items_id(it, b);
+    if (p != q) return p < q;
+    return x->is_planned <= y->is_planned;
+}
+
+static bool get_bit(const uint8_t *bits, size_t i) { return (bits[i / 8] >> (i % 8) & 1) != 0; }
+static void set_bit(uint8_t *bits, size_t i, bool on) {
+    const uint8_t mask = (uint8_t)(1u << (i % 8));
+    bits[i / 8] = on ? bits[i / 8] | mask : bits[i / 8] & (uint8_t)~mask;
+}
+
+/// Column by column so that item i is what `order[i]` was. Cycle after cycle: one item is held, and each place takes
+/// its successor. `order` is used up.
+static void permute(tide_items *it, uint32_t *order) {
+    tide__items_inside *in = it->inside;
+    uint64_t *wide = in->wide_id;
+    for (uint32_t i = 0; i < it->n; i++) {
+        if (order[i] == i) continue;
+        const int64_t begin = it->begin[i], end = it->end[i];
+        const uint32_t site = it->site[i], shape = it->shape[i], id_low = it->id_low[i];
+        const uint64_t place = it->place != NULL ? it->place[i] : 0, id = wide != NULL ? wide[i] : 0;
+        const bool open_ended = get_bit(it->open_ended, i);
+        uint32_t to = i;
+        for (uint32_t from = order[to]; from != i; from = order[to]) {
+            it->begin[to] = it->begin[from];
+            it->end[to] = it->end[from];
+            it->site[to] = it->site[from];
+            it->shape[to] = it->shape[from];
+            it->id_low[to] = it->id_low[from];
+            if (it->place != NULL) it->place[to] = it->place[from];
+            if (wide != NULL) wide[to] = wide[from];
+            set_bit(it->open_ended, to, get_bit(it->open_ended, from));
+            order[to] = to;
+            to = from;
+        }
+        it->begin[to] = begin;
+        it->end[to] = end;
+        it->site[to] = site;
+        it->shape[to] = shape;
+        it->id_low[to] = id_low;
+        if (it->place != NULL) it->place[to] = place;
+        if (wide != NULL) wide[to] = id;
+        set_bit(it->open_ended, to, open_ended);
+        order[to] = to;
+    }
+}
+
+tide_status tide__items_sort(tide_items *items) {
+    uint32_t *order = tide_host_alloc((items->n + 1) * sizeof *order);
+    if (order == NULL) return TIDE_ERR_NOMEM;
+    for (uint32_t i = 0; i < items->n; i++) order[i] = i;
+    const tide_status st = tide__merge_sort(order, items->n, begins_before, items);
+    if (st == TIDE_OK) permute(items, order);
+    tide_host_free(order);
+    return st;
+}
+
+static bool numbered_before(const void *ctx, uint32_t a, uint32_t b) {
+    const tide_items *it = ctx;
+    const uint64_t p = tide_items_id(it, a), q = tide_items_id(it, b);
+    if (p != q) return p < q;
+    return it->shapes[it->shape[a]].is_planned <= it->shapes[it->shape[b]].is_planned;
+}
+
+tide_status tide__items_index(const tide_items *items, uint32_t **out) {
+    *out = NULL;
+    if (items->n > INDEX_ITEMS) return TIDE_OK;
+    uint32_t *by_id = tide_host_alloc((items->n + 1) * sizeof *by_id);
+    if (by_id == NULL) return TIDE_ERR_NOMEM;
+    for (uint32_t i = 0; i < items->n; i++) by_id[i] = i;
+    const tide_status st = tide__merge_sort(by_id, items->n, numbered_before, items);
+    if (st != TIDE_OK) {
+        tide_host_free(by_id);
+        return st;
+    }
+    *out = by_id;
+    return TIDE_OK;
+}

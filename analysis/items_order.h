@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+//
+// Orders of many things by a key of 64 bits, in little memory. Private to analysis/.
+#ifndef TIDE_ANALYSIS_ITEMS_ORDER_H
+#define TIDE_ANALYSIS_ITEMS_ORDER_H
+
+#include "analysis/items.h"
+
+/// Sort the columns by begin, then size descending, then number, blocks before planned tensors. Runs that are in order
+/// already are merged: n log (number of runs), and 6 bytes each while it lasts.
+tide_status tide__items_sort(tide_items *items) TIDE_NODISCARD;
+/// Items by number, blocks before planned tensors; NULL when there are more than a million.
+tide_status tide__items_index(const tide_items *items, uint32_t **out) TIDE_NODISCARD;
+
+/// Whether a stands before b or level with it.
+typedef bool (*tide__in_order_fn)(const void *ctx, uint32_t a, uint32_t b);
+/// Sort numbers by merging the runs that are there; stable.
+tide_status tide__merge_sort(uint32_t *numbers, size_t n, tide__in_order_fn in_order, const void *ctx) TIDE_NODISCARD;
+
+typedef struct tide__keyed {
+    uint64_t key;
+    uint32_t number, zero;
+} tide__keyed;
+/// Sort by key, stable: by digits. `spare` [n] is overwritten.
+void tide__keyed_sort(tide__keyed *keys, tide__keyed *spare, size_t n);
+
+/// The key of a number.
+typedef uint64_t (*tide__key_fn)(const void *ctx, uint32_t number);
+/// The numbers below `n_all` whose bits are set (NULL: all), `n` of them, by key, stable; for many: they are dealt out
+/// to buckets of near keys, each of which is sorted then. Costs 32 bytes each of the fullest bucket while it lasts.
+/// *out [n] is the caller's.
+tide_status tide__bucket_sort(const uint8_t *bits, size_t n_all, size_t n, tide__key_fn key, const void *ctx,
+                              uint32_t **out) TIDE_NODISCARD;
+
+#endif

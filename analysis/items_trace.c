@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+//
+// Items of a trace: its blocks over time, and of a planned run the tensors inside the buffer. See items.h.
+//
+// Numbers of the file are made texts once: a block costs a look into two tables of numbers.
+//
+//     (name, scope) of the file -> site      many scopes may be one site: each run has scopes of its own
+//     (sizes, kind, device, allocator, role of the site) -> shape
+#include <inttypes.h>
+#include <string.h>
+
+#include "analysis/items_internal.h"
+#include "analysis/run_plan.h"
+#include "core/base/host_alloc.h"
+#include "core/base/id_map.h"
+
+enum { TELL_BLOCKS = 65536 };
+
+typedef struct pair { // an entry of a tide_id_map
+    uint64_t numbers; // name and scope, never 0
+    uint32_t site, zero;
+} pair;
+
+/// What the plan says of the blocks of a site.
+typedef struct site_role {
+    tide_role role;
+    bool persistent;
+} site_role;
+
+typedef struct loader {
+    tide_trace *trace;
+    const tide_progress *progress;
+    tide__items_builder b;
+    tide__run_plan run;
+    tide_id_map pairs;
+    site_role *roles; // [n_roles] by site
+    size_t n_roles, cap_roles;
+    const char **texts; // [n_texts] by number of a name: the items' copy, NULL: none yet
+    size_t n_texts;
+    const char *devices[1024]; // the same, of devices
+    const char *none;
+    uint64_t n_seen, n_expected;
+    // Of a planned run: the block that is its buffer, the first that has its size.
+    const tide_plan_buffer *buffer;
+    uint64_t buffer_ns;
+    size_t buffer_item;
+} loader;
+
+// ---- texts ----
+
+static const char *text_of(loader *l, uint32_t number) {
+    if (number >= l->n_texts) {
+        size_t cap = l->n_texts;
+        if (tide_host_grow(&l->texts, &cap, (size_t)number + 1, sizeof *l->texts) != TIDE_OK) return NULL;
+        memset(l->texts + l->n_texts, 0, (cap - l->n_texts) * sizeof *l->texts);
+        l->n_texts = cap;
+    }
+    if (l->texts[number] == NULL) l->texts[number] = tide__items_text(&l->b, tide_trace_text_of(l->trace, number));
+    return l->texts[number];
+}
+
+static const char *device_of(loader *l, uint32_t number) {
+    const size_t n = sizeof l->devices / sizeof l->devices[0];
+    if (number >= n) return NULL;
+    if (l->devices[number] == NULL)
+        l->devices[number] = tide__items_text(&l->b, tide_trace_device_of(l->trace, number));
+    return l->devices[number];
+}
+
+// ---- sites ----
+
+static tide_status add_role(loader *l, const char *name) {
+    const tide_lifetime *tensor = tide__run_plan_tensor(&l->run, name);
+    TIDE_TRY(tide_host_grow(&l->roles, &l->cap_roles, l->n_roles + 1, sizeof *l->roles));
+    l->roles[l->n_roles++] =
+        tensor != NULL ? (site_role){tensor->role, tensor->persistent} : (site_role){TIDE_ROLE_INTERMEDIATE, false};
+    return TIDE_OK;
+}
+
+/// By what is said of it, not by the numbers: those of scopes differ from run to run.
+static tide_status site_by_text(loader *l, uint32_t name, const char *owner, int64_t step, uint32_t *site) {
+    // A text of the file stays where it is, so that its address stands for it.
+    const uint64_t key[3] = {name, (uint64_t)(uintptr_t)owner, (uint64_t)step};
+    bool is_new;
+    uint32_t made;
+    TIDE_TRY(tide__intern_put(&l->b.sites, key, site, &is_new));
+    if (!is_new) return TIDE_OK;
+    const char *text = tide_trace_text_of(l->trace, name);
+    TIDE_TRY(tide__items_add_site(&l->b, text, owner, step, &made));
+    return add_role(l, text);
+}
+
+static tide_status site_of(loader *l, uint32_t name, uint32_t scope, uint32_t *site) {
+    const uint64_t numbers = ((uint64_t)name << 32 | scope) + 1;
+    const pair *p = tide_id_map_find(&l->pairs, numbers);
+    if (p != NULL) {
+        *site = p->site;
+        return TIDE_OK;
+    }
+    int64_t step;
+    const char *owner = tide_trace_scope_of(l->trace, scope, &step);
+    pair made = {.numbers = numbers};
+    TIDE_TRY(site_by_text(l, name, owner, step, &made.site));
+    *site = made.site;
+    return tide_id_map_put(&l->pairs, &made) ? TIDE_OK : TIDE_ERR_NOMEM;
+}
+
+// ---- blocks ----
+
+/// Note the first block of the run that may be its buffer.
+static void see_buffer(loader *l, const tide_trace_block_row *row, size_t item_i) {
+    const tide_plan_buffer *buffer =
+        tide__run_plan_buffer_of(&l->run, row->kind, tide_trace_device_of(l->trace, row->device), row->requested_bytes);
+    if (buffer == NULL || (l->buffer != NULL && row->alloc_ns >= l->buffer_ns)) return;
+    l->buffer = buffer;
+    l->buffer_ns = row->alloc_ns;
+    l->buffer_item = item_i;
+}
+
+static tide_status add_block(loader *l, const tide_trace_block_row *row) {
+    tide__item item = {.begin = tide__cut(l->b.begin, l->b.end, row->alloc_ns),
+                       .end = tide__cut(l->b.begin, l->b.end, row->free_ns),
+                       .id = row->id,
+                       .place = row->address,
+                       .open_ended = row->free_ns == UINT64_MAX};
+    TIDE_TRY(site_of(l, row->name, row->scope, &item.site));
+    tide_item_shape shape = {.size_bytes = row->requested_bytes,
+                             .reserved_bytes = row->reserved_bytes,
+                             .device = device_of(l, row->device),
+                             .allocator = text_of(l, row->allocator),
+                             .kind = row->kind,
+                             .role = l->roles[item.site].role};
+    if (shape.device == NULL || shape.allocator == NULL) return TIDE_ERR_NOMEM;
+    tide__shape_classify(&shape, l->roles[item.site].persistent);
+    TIDE_TRY(tide__items_shape(&l->b, &shape, &item.shape));
+    if (tide__run_plan_has_buffer(&l->run)) see_buffer(l, row, l->b.items.n);
+    return tide__items_add(&l->b, &item);
+}
+
+static tide_status on_blocks(void *ctx, const tide_trace_block_row *rows, size_t n) {
+    loader *l = ctx;
+    for (size_t i = 0; i < n; i++) TIDE_TRY(add_block(l, &rows[i]));
+    const bool tells = l->n_seen / TELL_BLOCKS != (l->n_seen + n) / TELL_BLOCKS;
+    l->n_seen += n;
+    if (!tells || l->progress == NULL || l->progress->tell == NULL) return TIDE_OK;
+    const double share = l->n_expected > l->n_seen ? (double)l->n_seen / (double)l->n_expected : 1;
+    return l->progress->tell(l->progress->ctx, 0.9 * share, "reading blocks") ? TIDE_OK : TIDE_ERR_CANCELLED;
+}
+
+// ---- planned tensors ----
+
+static tide_status add_tensor(loader *l, size_t tensor_i, const char *device) {
+    const tide_lifetime *lt = &l->run.plan->lifetimes.items[tensor_i];
+    uint64_t begin_ns, end_ns;
+    const char *owner;
+    if (!tide__run_plan_times(&l->run, lt, &begin_ns, &end_ns, &owner)) return TIDE_OK;
+    tide__item item = {.begin = tide__cut(l->b.begin, l->b.end, begin_ns),
+                       .end = tide__cut(l->b.begin, l->b.end, end_ns),
+                       .id = tensor_i,
+                       .place = l->run.plan->offsets[tensor_i]};
+    tide_item_shape shape = tide__shape_of_tensor(lt);
+    shape.device = device;
+    shape.allocator = l->none;
+    TIDE_TRY(tide__items_add_site(&l->b, lt->name, owner, lt->begin_step, &item.site));
+    TIDE_TRY(add_role(l, lt->name));
+    TIDE_TRY(tide__items_shape(&l->b, &shape, &item.shape));
+    return tide__items_add(&l->b, &item);
+}
+
+/// The tensors take the place of the block that they lie in.
+static tide_status replace_buffer(loader *l) {
+    if (l->buffer == NULL) return TIDE_OK;
+    tide_items *it = &l->b.items;
+    const char *device = it->shapes[it->shape[l->buffer_item]].device;
+    tide__items_remove(&l->b, l->buffer_item);
+    for (size_t i = 0; i < l->run.plan->lifetimes.n; i++) {
+        const tide_lifetime *lt = &l->run.plan->lifetimes.items[i];
+        if (!lt->persistent && lt->kind == l->buffer->kind && tide_device_equal(lt->device, l->buffer->device))
+            TIDE_TRY(add_tensor(l, i, device));
+    }
+    return TIDE_OK;
+}
+
+// ---- all of it ----
+
+/// How many there can be at most: every block of the file, or every alloc of the events when the file has no count.
+static tide_status expect(loader *l, const tide_trace_info *info, tide_error *err) {
+    l->n_expected = info->n_blocks;
+    if (info->state == TIDE_TRACE_RECORDING || info->first_kept_event > 1) l->n_expected = info->n_events;
+    size_t cap = (size_t)l->n_expected;
+    if (l->run.plan != NULL) cap += l->run.plan->lifetimes.n;
+    int64_t begin, end;
+    TIDE_TRY(tide__trace_axis(l->trace, l->run.run.id, &begin, &end, err));
+    const tide_status st = tide__items_begin(&l->b, cap, begin, end);
+    return st == TIDE_OK ? st : TIDE_FAIL(err, st, "no memory for %" PRIu64 " blocks", l->n_expected);
+}
+
+static tide_status load(loader *l, int64_t run_id, tide_items *out, tide_error *err) {
+    tide_trace_info info;
+    TIDE_TRY(tide__run_plan_read(l->trace, run_id, &l->run, err));
+    TIDE_TRY(tide_trace_get_info(l->trace, &info, err));
+    TIDE_TRY(expect(l, &info, err));
+    l->none = text_of(l, 0);
+    tide_status st = l->none != NULL ? TIDE_OK : TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for blocks");
+    if (st == TIDE_OK) st = tide_trace_each_block(l->trace, run_id, on_blocks, l, err);
+    TIDE_TRY(st);
+    st = replace_buffer(l);
+    if (st == TIDE_OK) st = tide__items_finish(&l->b, out);
+    return st == TIDE_OK ? st : TIDE_FAIL(err, st, "no memory for %" PRIu64 " blocks", l->n_seen);
+}
+
+tide_status tide_items_of_trace(tide_trace *trace, int64_t run_id, const tide_progress *progress, tide_items *out,
+                                tide_error *err) {
+    loader *l = tide_host_calloc(1, sizeof *l);
+    if (l == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for blocks");
+    *l = (loader){.trace = trace, .progress = progress, .pairs = TIDE_ID_MAP(pair)};
+    const tide_status st = load(l, run_id, out, err);
+    tide__items_abandon(&l->b);
+    tide__run_plan_deinit(&l->run);
+    tide_id_map_deinit(&l->pairs);
+    tide_host_free(l->roles);
+    tide_host_free(l->texts);
+    tide_host_free(l);
+    return st;
+}

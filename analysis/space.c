@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: MIT
+//
+// Space: regions laid end to end, and what lies in them. See space.h and space_internal.h.
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/space_internal.h"
+#include "core/base/checked.h"
+#include "core/base/host_alloc.h"
+#include "profiler/holdings.h"
+
+tide_status tide__space_no_memory(tide_error *err) {
+    return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a map of addresses");
+}
+
+void tide_space_deinit(tide_space *sp) {
+    tide__space_index *x = tide__space_index_of(sp);
+    for (size_t i = 0; i < sp->n; i++) tide_host_free(sp->regions[i].label);
+    tide_host_free(sp->regions);
+    if (x != NULL) {
+        tide_host_free(x->region_of);
+        tide_host_free(x->block_ends);
+        tide_host_free(x->pieces);
+        tide_host_free(x->piece_ends);
+        tide_host_free(x->spells);
+        tide_host_free(x);
+    }
+    *sp = (tide_space){0};
+}
+
+// ---- what it is made of ----
+
+tide_status tide__space_add_region(tide_space *sp, const tide_region *region, char *label, tide_error *err) {
+    tide__space_index *x = tide__space_index_of(sp);
+    if (label == NULL || tide_host_grow(&sp->regions, &x->cap_regions, sp->n + 1, sizeof *sp->regions) != TIDE_OK) {
+        tide_host_free(label);
+        return tide__space_no_memory(err);
+    }
+    tide_region *r = &sp->regions[sp->n++];
+    *r = *region;
+    r->label = label;
+    r->at = sp->bytes;
+    if (!tide_add_u64(sp->bytes, region->bytes, &sp->bytes))
+        return TIDE_FAIL(err, TIDE_ERR_OVERFLOW, "the regions of memory add up to more than 2^64 bytes");
+    if (!region->is_guessed) sp->has_holes = true;
+    return TIDE_OK;
+}
+
+tide_status tide__space_add_spell(tide_space *sp, uint32_t region, int64_t begin, int64_t end, tide_error *err) {
+    tide__space_index *x = tide__space_index_of(sp);
+    if (tide_host_grow(&x->spells, &x->cap_spells, x->n_spells + 1, sizeof *x->spells) != TIDE_OK)
+        return tide__space_no_memory(err);
+    x->spells[x->n_spells++] = (tide__spell){region, begin, end};
+    return TIDE_OK;
+}
+
+tide_status tide__space_add_piece(tide_space *sp, const tide__piece *piece, tide_error *err) {
+    tide__space_index *x = tide__space_index_of(sp);
+    if (tide_host_grow(&x->pieces, &x->cap_pieces, x->n_pieces + 1, sizeof *x->pieces) != TIDE_OK)
+        return tide__space_no_memory(err);
+    x->pieces[x->n_pieces++] = *piece;
+    return TIDE_OK;
+}
+
+// ---- the index ----
+
+static int by_begin(const void *a, const void *b) {
+    const tide__piece *x = a, *y = b;
+    if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
+    if (x->region != y->region) return x->region < y->region ? -1 : 1;
+    return (x->lo > y->lo) - (x->lo < y->lo);
+}
+
+static tide_status finish(tide_space *sp, const tide_items *items, tide_error *err) {
+    tide__space_index *x = tide__space_index_of(sp);
+    if (x->n_pieces > 1) qsort(x->pieces, x->n_pieces, sizeof *x->pieces, by_begin);
+    x->piece_ends = tide_host_calloc(x->n_pieces / TIDE__SPACE_CHUNK + 1, sizeof *x->piece_ends);
+    if (x->piece_ends == NULL) return tide__space_no_memory(err);
+    for (size_t i = 0; i < x->n_pieces; i++) {
+        int64_t *end = &x->piece_ends[i / TIDE__SPACE_CHUNK];
+        if (i % TIDE__SPACE_CHUNK == 0 || x->pieces[i].end > *end) *end = x->pieces[i].end;
+    }
+    if (x->region_of == NULL) return TIDE_OK;
+    x->block_ends = tide_host_calloc(x->n_items / TIDE__SPACE_CHUNK + 1, sizeof *x->block_ends);
+    if (x->block_ends == NULL) return tide__space_no_memory(err);
+    for (size_t i = 0; i < x->n_items; i++) {
+        int64_t *end = &x->block_ends[i / TIDE__SPACE_CHUNK];
+        if (i % TIDE__SPACE_CHUNK == 0 || items->end[i] > *end) *end = items->end[i];
+    }
+    return TIDE_OK;
+}
+
+static tide_status begin(tide_space *out, size_t n_items, tide_error *err) {
+    *out = (tide_space){0};
+    tide__space_index *x = tide_host_calloc(1, sizeof *x);
+    if (x == NULL) return tide__space_no_memory(err);
+    out->index = x;
+    x->n_items = n_items;
+    if (n_items == 0) return TIDE_OK;
+    x->region_of = tide_host_alloc(n_items * sizeof *x->region_of);
+    if (x->region_of == NULL) return tide__space_no_memory(err);
+    memset(x->region_of, 0xFF, n_items * sizeof *x->region_of);
+    return TIDE_OK;
+}
+
+static tide_status end(tide_status st, tide_space *sp, const tide_items *items, tide_error *err) {
+    if (st == TIDE_OK) st = finish(sp, items, err);
+    if (st == TIDE_OK && sp->n == 0)
+        st = TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "nothing of it has a place in a buffer or an address");
+    if (st != TIDE_OK) tide_space_deinit(sp);
+    return st;
+}
+
+// ---- all of a subject ----
+
+static const tide_item_shape *shape_of(const tide_items *items, size_t i) { return &items->shapes[items->shape[i]]; }
+
+static tide_status add_blocks(tide_subject *s, tide_space *sp, const tide_items *items, tide_error *err) {
+    const tide_subject_facts *facts = tide_subject_get_facts(s);
+    size_t n = 0;
+    for (size_t i = 0; i < items->n; i++) n += !shape_of(items, i)->is_planned;
+    if (n == 0 || !facts->is_trace) return TIDE_OK;
+    tide__addressed *blocks = tide_host_alloc(n * sizeof *blocks);
+    if (blocks == NULL) return tide__space_no_memory(err);
+    n = 0;
+    for (size_t i = 0; i < items->n; i++) {
+        const tide_item_shape *shape = shape_of(items, i);
+        if (shape->is_planned || items->place[i] == TIDE_NO_OFFSET || shape->reserved_bytes == 0) continue;
+        blocks[n++] = (tide__addressed){.address = items->place[i],
+                                        .bytes = shape->reserved_bytes,
+                                        .device = shape->device,
+                                        .begin = items->begin[i],
+                                        .end = items->end[i],
+                                        .kind = shape->kind,
+                                        .process = tide_trace_process_of(tide_items_id(items, (uint32_t)i)),
+                                        .item = (uint32_t)i};
+    }
+    const tide_status st = tide__space_add_blocks(s, sp, blocks, n, facts->begin, facts->end, err);
+    for (size_t i = 0; st == TIDE_OK && i < n; i++)
+        tide__space_index_of(sp)->region_of[blocks[i].item] = blocks[i].region;
+    tide_host_free(blocks);
+    return st;
+}
+
+tide_status tide_space_make(tide_subject *s, tide_space *out, tide_error *err) {
+    *out = (tide_space){0};
+    const tide_items *items = tide_subject_items(s);
+    if (items == NULL) return TIDE_FAIL(err, TIDE_ERR_INVALID, "a map of addresses needs the table of items");
+    if (items->place == NULL) return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "too many blocks to keep all their addresses");
+    tide_status st = begin(out, items->n, err);
+    if (st == TIDE_OK) st = tide__space_add_plan(s, out, err);
+    if (st == TIDE_OK) st = add_blocks(s, out, items, err);
+    return end(st, out, items, err);
+}
+
+// ---- one moment ----
+
+static bool is_alias_inside(const tide_live_item *item) {
+    return item->shape.alias != TIDE_ALIAS_NONE && item->counts_bytes == 0;
+}
+
+static tide_status add_live_planned(tide_subject *s, const tide_live_items *live, tide_space *sp, tide_error *err) {
+    const tide_subject_facts *facts = tide_subject_get_facts(s);
+    for (size_t i = 0; i < live->n; i++) {
+        const tide_live_item *item = &live->items[i];
+        if (!item->shape.is_planned || item->place == TIDE_NO_OFFSET || facts->plan == NULL) continue;
+        tide_device device;
+        TIDE_TRY(tide_device_parse(item->shape.device, &device, err));
+        const tide_plan_buffer *b = tide_memory_plan_buffer(facts->plan, device, item->shape.kind);
+        uint32_t region = tide__space_buffer(sp, item->shape.device, item->shape.kind);
+        if (b == NULL || is_alias_inside(item)) continue;
+        if (region == TIDE__NO_REGION) {
+            region = (uint32_t)sp->n;
+            TIDE_TRY(tide__space_add_buffer(sp, b, live->at.t, live->at.t + 1, err));
+        }
+        const tide__piece piece = {.begin = live->at.t,
+                                   .end = live->at.t + 1,
+                                   .lo = item->place,
+                                   .hi = item->place + item->shape.reserved_bytes,
+                                   .item = item->item != TIDE_NO_ITEM ? item->item : TIDE_SPACE_OTHER,
+                                   .region = region};
+        if (piece.hi > piece.lo) TIDE_TRY(tide__space_add_piece(sp, &piece, err));
+    }
+    return TIDE_OK;
+}
+
+static tide_status add_live_blocks(tide_subject *s, const tide_live_items *live, tide_space *sp, tide_error *err) {
+    if (!tide_subject_get_facts(s)->is_trace) return TIDE_OK;
+    tide__addressed *blocks = tide_host_alloc((live->n + 1) * sizeof *blocks);
+    if (blocks == NULL) return tide__space_no_memory(err);
+    size_t n = 0;
+    for (size_t i = 0; i < live->n; i++) {
+        const tide_live_item *item = &live->items[i];
+        if (item->shape.is_planned || item->place == TIDE_NO_OFFSET || item->shape.reserved_bytes == 0) continue;
+        blocks[n++] = (tide__addressed){.address = item->place,
+                                        .bytes = item->shape.reserved_bytes,
+                                        .device = item->shape.device,
+                                        .begin = live->at.t,
+                                        .end = live->at.t + 1,
+                                        .kind = item->shape.kind,
+                                        .process = tide_trace_process_of(item->id),
+                                        .item = item->item != TIDE_NO_ITEM ? item->item : TIDE_SPACE_OTHER};
+    }
+    tide_status st = tide__space_add_blocks(s, sp, blocks, n, live->at.t, live->at.t + 1, err);
+    for (size_t i = 0; st == TIDE_OK && i < n; i++) {
+        const uint64_t lo = blocks[i].address - sp->regions[blocks[i].region].base;
+        const tide__piece piece = {blocks[i].begin,      blocks[i].end,  lo,
+                                   lo + blocks[i].bytes, blocks[i].item, blocks[i].region};
+        st = tide__space_add_piece(sp, &piece, err);
+    }
+    tide_host_free(blocks);
+    return st;
+}
+
+tide_status tide_space_of_live(tide_subject *s, const tide_live_items *live, tide_space *out, tide_error *err) {
+    tide_status st = begin(out, 0, err);
+    if (st == TIDE_OK) st = add_live_planned(s, live, out, err);
+    if (st == TIDE_OK) st = add_live_blocks(s, live, out, err);
+    return end(st, out, NULL, err);
+}
+
+// ---- where things are ----
+
+static void each_piece(const tide_space *sp, int64_t t0, int64_t t1,
+                       void (*take)(void *ctx, const tide__space_thing *thing), void *ctx) {
+    const tide__space_index *x = tide__space_index_of(sp);
+    for (size_t i = 0; i < x->n_pieces; i++) {
+        if (i % TIDE__SPACE_CHUNK == 0 && x->piece_ends[i / TIDE__SPACE_CHUNK] <= t0) {
+            i += TIDE__SPACE_CHUNK - 1;
+            continue;
+        }
+        const tide__piece *p = &x->pieces[i];
+        if (p->begin >= t1) break;
+        if (p->end <= t0) continue;
+        const uint64_t at = sp->regions[p->region].at;
+        const tide__space_thing thing = {p->begin, p->end, at + p->lo, at + p->hi, p->item, p->region};
+        take(ctx, &thing);
+    }
+}
+
+/// A block of no length at all was there for less than the clock can tell.
+static int64_t end_of(const tide_items *items, size_t i) {
+    return items->end[i] > items->begin[i] ? items->end[i] : items->begin[i] + 1;
+}
+
+void tide__space_each(const tide_space *sp, const tide_items *items, int64_t t0, int64_t t1,
+                      void (*take)(void *ctx, const tide__space_thing *thing), void *ctx) {
+    const tide__space_index *x = tide__space_index_of(sp);
+    each_piece(sp, t0, t1, take, ctx);
+    if (x->region_of == NULL || items == NULL || items->place == NULL) return;
+    for (size_t i = 0; i < x->n_items; i++) {
+        if (i % TIDE__SPACE_CHUNK == 0 && x->block_ends[i / TIDE__SPACE_CHUNK] < t0) {
+            i += TIDE__SPACE_CHUNK - 1;
+            continue;
+        }
+        if (items->begin[i] >= t1) break;
+        if (end_of(items, i) <= t0 || x->region_of[i] == TIDE__NO_REGION) continue;
+        const tide_item_shape *shape = shape_of(items, i);
+        if (shape->is_planned) continue; // its pieces are there
+        const tide_region *r = &sp->regions[x->region_of[i]];
+        const uint64_t lo = r->at + (items->place[i] - r->base);
+        const tide__space_thing thing = {items->begin[i], end_of(items, i), lo, lo + shape->reserved_bytes,
+                                         (uint32_t)i,     x->region_of[i]};
+        take(ctx, &thing);
+    }
+}
+
+bool tide_space_of_item(const tide_space *sp, const tide_items *items, uint32_t item, uint64_t *lo, uint64_t *hi) {
+    const tide__space_index *x = tide__space_index_of(sp);
+    if (x->region_of == NULL) {
+        for (size_t i = 0; i < x->n_pieces; i++) {
+            if (x->pieces[i].item != item) continue;
+            *lo = sp->regions[x->pieces[i].region].at + x->pieces[i].lo;
+            *hi = sp->regions[x->pieces[i].region].at + x->pieces[i].hi;
+            return true;
+        }
+        return false;
+    }
+    if (item >= x->n_items || x->region_of[item] == TIDE__NO_REGION || items->place == NULL) return false;
+    const tide_region *r = &sp->regions[x->region_of[item]];
+    *lo = r->at + (items->place[item] - r->base);
+    *hi = *lo + shape_of(items, item)->reserved_bytes;
+    return true;
+}
+
+size_t tide_space_region_at(const tide_space *sp, uint64_t at) {
+    size_t lo = 0, hi = sp->n;
+    while (lo < hi) {
+        const size_t mid = lo + (hi - lo) / 2;
+        if (sp->regions[mid].at + sp->regions[mid].bytes <= at)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < sp->n ? lo : SIZE_MAX;
+}

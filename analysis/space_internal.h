@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+//
+// What the files of space share. Private to analysis/.
+//
+//     regions   [ buffer ][ segment ][ segment ][ stretch of addresses ]        one axis
+//     spells      [======]  [==]  [=]                                           when a region is there
+//     pieces    what planned tensors occupy, as disjoint rectangles             by begin
+//     blocks    items of a trace: their own columns, and the region of each     by begin, as the items are
+#ifndef TIDE_ANALYSIS_SPACE_INTERNAL_H
+#define TIDE_ANALYSIS_SPACE_INTERNAL_H
+
+#include "analysis/space.h"
+
+enum {
+    TIDE__NO_REGION = UINT32_MAX,
+    TIDE__SPACE_CHUNK = 256, ///< items or pieces whose last end is kept together
+};
+
+/// Bytes [lo, hi) of a region, counted from its base, belong to an item in [begin, end).
+typedef struct tide__piece {
+    int64_t begin, end;
+    uint64_t lo, hi;
+    uint32_t item, region;
+} tide__piece;
+
+typedef struct tide__spell {
+    uint32_t region;
+    int64_t begin, end;
+} tide__spell;
+
+typedef struct tide__space_index {
+    size_t n_items;
+    uint32_t *region_of; ///< [n_items], TIDE__NO_REGION: it has no place; owned; NULL: only pieces tell
+    int64_t *block_ends; ///< [n_items / chunk + 1] last end of a chunk of items; owned
+    tide__piece *pieces; ///< [n_pieces], owned
+    size_t n_pieces, cap_pieces;
+    int64_t *piece_ends; ///< [n_pieces / chunk + 1], owned
+    tide__spell *spells; ///< [n_spells] by region, then begin; owned
+    size_t n_spells, cap_spells;
+    size_t cap_regions;
+} tide__space_index;
+
+static inline tide__space_index *tide__space_index_of(const tide_space *sp) { return sp->index; }
+
+// ---- space.c ----
+
+/// Append a region at the end of the axis; `label` is taken, NULL: no memory.
+tide_status tide__space_add_region(tide_space *sp, const tide_region *region, char *label,
+                                   tide_error *err) TIDE_NODISCARD;
+tide_status tide__space_add_spell(tide_space *sp, uint32_t region, int64_t begin, int64_t end,
+                                  tide_error *err) TIDE_NODISCARD;
+tide_status tide__space_add_piece(tide_space *sp, const tide__piece *piece, tide_error *err) TIDE_NODISCARD;
+tide_status tide__space_no_memory(tide_error *err);
+
+// ---- space_plan.c ----
+
+/// Regions of the plan's buffers whose tensors are among the items, and the pieces that these occupy.
+tide_status tide__space_add_plan(tide_subject *s, tide_space *sp, tide_error *err) TIDE_NODISCARD;
+/// The region of a planned tensor; TIDE__NO_REGION: its buffer is not there.
+uint32_t tide__space_buffer(const tide_space *sp, const char *device, tide_memory_kind kind);
+/// A region for buffer `b` of the plan.
+tide_status tide__space_add_buffer(tide_space *sp, const tide_plan_buffer *b, int64_t begin, int64_t end,
+                                   tide_error *err) TIDE_NODISCARD;
+
+// ---- space_blocks.c ----
+
+/// A block with an address, and which item (or live item) it is.
+typedef struct tide__addressed {
+    uint64_t address, bytes;
+    const char *device;
+    int64_t begin, end;
+    tide_memory_kind kind;
+    uint32_t process, item, region;
+} tide__addressed;
+/// Finds the region of each of `blocks`, made where needed: segments that were there then, else stretches of addresses.
+/// Changes their order.
+tide_status tide__space_add_blocks(tide_subject *s, tide_space *sp, tide__addressed *blocks, size_t n, int64_t begin,
+                                   int64_t end, tide_error *err) TIDE_NODISCARD;
+
+// ---- walking ----
+
+/// Something that lies in a window: a piece, or a block.
+typedef struct tide__space_thing {
+    int64_t begin, end;
+    uint64_t lo, hi; ///< on the axis
+    uint32_t item, region;
+} tide__space_thing;
+/// All that meet [t0, t1), pieces first.
+void tide__space_each(const tide_space *sp, const tide_items *items, int64_t t0, int64_t t1,
+                      void (*take)(void *ctx, const tide__space_thing *thing), void *ctx);
+
+#endif

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: MIT
+//
+// Planned tensors in space: what a root and the aliases in it occupy, each stretch under the name of the one that is
+// alive there.
+//
+//     root            [ conv_out ==============]             what lies in a root keeps parts of it alive, also when the
+//       in place                               [ relu_out ]  root itself is dead: each rectangle of the occupied bytes
+//       slice                    [ left ============================]      is cut where somebody is born or dies
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/space_internal.h"
+#include "core/base/host_alloc.h"
+#include "planner/planner.h"
+#include "profiler/query.h"
+
+uint32_t tide__space_buffer(const tide_space *sp, const char *device, tide_memory_kind kind) {
+    for (size_t i = 0; i < sp->n; i++) {
+        const tide_region *r = &sp->regions[i];
+        if (!r->is_guessed && r->base == 0 && r->kind == kind && strcmp(r->device, device) == 0) return (uint32_t)i;
+    }
+    return TIDE__NO_REGION;
+}
+
+tide_status tide__space_add_buffer(tide_space *sp, const tide_plan_buffer *b, int64_t begin, int64_t end,
+                                   tide_error *err) {
+    tide_region r = {
+        .bytes = b->bytes, .begin = begin, .end = end, .bound_bytes = b->lower_bound_bytes, .kind = b->kind};
+    tide_device_format(b->device, r.device, sizeof r.device);
+    tide_text label = {0};
+    tide_text_addf(&label, "%s on %s", tide_memory_kind_name(b->kind), r.device);
+    const uint32_t region = (uint32_t)sp->n;
+    TIDE_TRY(tide__space_add_region(sp, &r, label.data, err));
+    return tide__space_add_spell(sp, region, begin, end, err);
+}
+
+// ---- steps as moments ----
+
+/// When steps ran: of a plan the steps themselves.
+typedef struct clock_of_steps {
+    tide_trace_step *steps; // [n] of a trace, by index; owned
+    size_t n;
+    bool is_trace;
+    int64_t begin, end; // of the axis
+} clock_of_steps;
+
+static int64_t cut(const clock_of_steps *c, uint64_t t) {
+    if (t <= (uint64_t)c->begin) return c->begin;
+    return t >= (uint64_t)c->end ? c->end : (int64_t)t;
+}
+
+/// First step that ran and is not before `step`; n: none.
+static size_t first_from(const clock_of_steps *c, int64_t step) {
+    size_t lo = 0, hi = c->n;
+    while (lo < hi) {
+        const size_t mid = lo + (hi - lo) / 2;
+        if (c->steps[mid].index < step)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+/// [*begin, *end) in steps becomes moments; `goes_on`: what ends there is followed by more of the same place, so that
+/// the time between two steps is nobody else's. False: none of these steps ran.
+static bool to_moments(const clock_of_steps *c, bool goes_on, int64_t *begin, int64_t *end) {
+    if (!c->is_trace) return *begin < *end;
+    const size_t first = first_from(c, *begin), behind = first_from(c, *end);
+    if (first >= behind) return false;
+    *begin = cut(c, c->steps[first].begin_ns);
+    *end = cut(c, goes_on && behind < c->n ? c->steps[behind].begin_ns : c->steps[behind - 1].end_ns);
+    return *begin < *end;
+}
+
+// ---- classes: a root and what lies in it ----
+
+typedef struct member {
+    uint32_t root, tensor;
+    int64_t begin, end;
+    uint64_t lo, hi; // in the root
+} member;
+
+typedef struct maker {
+    tide_space *sp;
+    const tide_items *items;
+    const tide_memory_plan *plan;
+    clock_of_steps clock;
+    member *members; // [n] by root, then begin; owned
+    size_t n;
+    uint32_t *first;      // [lifetimes.n + 1] of each root; owned
+    int64_t *last;        // [lifetimes.n] where each root's occupied bytes end; owned
+    const member **alive; // scratch of one stretch; owned
+    int64_t *cuts;        // scratch; owned
+} maker;
+
+static int by_root(const void *a, const void *b) {
+    const member *x = a, *y = b;
+    if (x->root != y->root) return x->root < y->root ? -1 : 1;
+    if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
+    return (x->tensor > y->tensor) - (x->tensor < y->tensor);
+}
+
+static tide_status make_classes(maker *m, tide_error *err) {
+    const tide_lifetimes *lt = &m->plan->lifetimes;
+    m->members = tide_host_alloc((lt->n + 1) * sizeof *m->members);
+    m->first = tide_host_calloc(lt->n + 1, sizeof *m->first);
+    m->last = tide_host_calloc(lt->n + 1, sizeof *m->last);
+    m->alive = tide_host_alloc((lt->n + 1) * sizeof *m->alive);
+    m->cuts = tide_host_alloc((2 * lt->n + 2) * sizeof *m->cuts);
+    if (m->members == NULL || m->first == NULL || m->last == NULL || m->alive == NULL || m->cuts == NULL)
+        return tide__space_no_memory(err);
+    for (uint32_t i = 0; i < lt->n; i++) {
+        const tide_lifetime *l = &lt->items[i];
+        if (l->persistent) continue;
+        uint64_t at = 0;
+        const uint32_t root = tide_lifetimes_root(lt, i, &at);
+        const uint64_t bytes = l->alias == TIDE_ALIAS_NONE ? tide_lifetime_aligned_bytes(l) : l->size_bytes;
+        m->members[m->n++] = (member){root, i, l->begin_step, l->end_step, at, at + bytes};
+    }
+    if (m->n > 1) qsort(m->members, m->n, sizeof *m->members, by_root);
+    size_t k = 0;
+    for (uint32_t root = 0; root < lt->n; root++) {
+        m->first[root] = (uint32_t)k;
+        while (k < m->n && m->members[k].root == root) k++;
+    }
+    m->first[lt->n] = (uint32_t)k;
+    return TIDE_OK;
+}
+
+static tide_status put(maker *m, uint32_t region, const tide_occupied *o, uint32_t tensor, int64_t begin, int64_t end,
+                       uint64_t lo, uint64_t hi, tide_error *err) {
+    uint32_t item = tide_items_find_tensor(m->items, tensor);
+    if (item == TIDE_NO_ITEM) item = tide_items_find_tensor(m->items, o->root);
+    if (item == TIDE_NO_ITEM || !to_moments(&m->clock, end < m->last[o->root], &begin, &end)) return TIDE_OK;
+    const uint64_t at = m->plan->offsets[o->root];
+    const tide__piece piece = {begin, end, at + lo, at + hi, item, region};
+    return tide__space_add_piece(m->sp, &piece, err);
+}
+
+static int by_place(const void *a, const void *b) {
+    const member *x = *(const member *const *)a, *y = *(const member *const *)b;
+    if (x->lo != y->lo) return x->lo < y->lo ? -1 : 1;
+    if (x->hi != y->hi) return x->hi > y->hi ? -1 : 1;
+    return (x->tensor > y->tensor) - (x->tensor < y->tensor);
+}
+
+/// The stretch [begin, end) of `o`, in which nobody is born or dies: side by side those who are alive, the root when it
+/// is itself. What rounding adds belongs to whoever lies before it.
+static tide_status put_stretch(maker *m, uint32_t region, const tide_occupied *o, const member *list, size_t n,
+                               int64_t begin, int64_t end, tide_error *err) {
+    size_t n_alive = 0;
+    for (size_t i = 0; i < n; i++) {
+        const member *c = &list[i];
+        if (c->begin > begin || c->end < end || c->hi <= o->lo_bytes || c->lo >= o->hi_bytes) continue;
+        if (c->tensor == o->root) return put(m, region, o, o->root, begin, end, o->lo_bytes, o->hi_bytes, err);
+        m->alive[n_alive++] = c;
+    }
+    if (n_alive > 1) qsort(m->alive, n_alive, sizeof(const member *), by_place);
+    uint64_t from = o->lo_bytes;
+    uint32_t who = n_alive > 0 ? m->alive[0]->tensor : o->root;
+    for (size_t i = 1; i < n_alive; i++) {
+        const member *c = m->alive[i];
+        // one inside the one before it is not seen
+        if (c->lo <= from || c->lo >= o->hi_bytes || c->hi <= m->alive[i - 1]->hi) continue;
+        TIDE_TRY(put(m, region, o, who, begin, end, from, c->lo, err));
+        from = c->lo;
+        who = c->tensor;
+    }
+    return put(m, region, o, who, begin, end, from, o->hi_bytes, err);
+}
+
+static int by_step(const void *a, const void *b) {
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static tide_status put_occupied(maker *m, uint32_t region, const tide_occupied *o, tide_error *err) {
+    const member *list = &m->members[m->first[o->root]];
+    const size_t n = m->first[o->root + 1] - m->first[o->root];
+    if (n == 1) return put(m, region, o, o->root, o->begin_step, o->end_step, o->lo_bytes, o->hi_bytes, err);
+    size_t n_cuts = 0;
+    m->cuts[n_cuts++] = o->begin_step;
+    for (size_t i = 0; i < n && list[i].begin < o->end_step; i++) {
+        if (list[i].begin > o->begin_step) m->cuts[n_cuts++] = list[i].begin;
+        if (list[i].end > o->begin_step && list[i].end < o->end_step) m->cuts[n_cuts++] = list[i].end;
+    }
+    m->cuts[n_cuts++] = o->end_step;
+    qsort(m->cuts, n_cuts, sizeof *m->cuts, by_step);
+    for (size_t i = 0; i + 1 < n_cuts; i++) {
+        if (m->cuts[i] == m->cuts[i + 1]) continue;
+        TIDE_TRY(put_stretch(m, region, o, list, n, m->cuts[i], m->cuts[i + 1], err));
+    }
+    return TIDE_OK;
+}
+
+static tide_status put_all(maker *m, tide_error *err) {
+    const tide_lifetimes *lt = &m->plan->lifetimes;
+    tide_occupied *list;
+    size_t n;
+    TIDE_TRY(tide_lifetimes_occupied(lt, &list, &n, err));
+    for (size_t i = 0; i < n; i++) {
+        if (list[i].end_step > m->last[list[i].root]) m->last[list[i].root] = list[i].end_step;
+    }
+    tide_status st = TIDE_OK;
+    for (size_t i = 0; st == TIDE_OK && i < n; i++) {
+        const tide_lifetime *root = &lt->items[list[i].root];
+        char device[16];
+        tide_device_format(root->device, device, sizeof device);
+        const uint32_t region = tide__space_buffer(m->sp, device, root->kind);
+        if (region != TIDE__NO_REGION && m->plan->offsets[list[i].root] != TIDE_NO_OFFSET)
+            st = put_occupied(m, region, &list[i], err);
+    }
+    tide_host_free(list);
+    return st;
+}
+
+// ---- buffers ----
+
+/// Whether a tensor of that buffer is among the items: a trace has those of one buffer alone.
+static bool is_drawn(const tide_items *items, const char *device, tide_memory_kind kind) {
+    for (size_t i = 0; i < items->n_shapes; i++) {
+        const tide_item_shape *shape = &items->shapes[i];
+        if (shape->is_planned && !shape->persistent && shape->kind == kind && strcmp(shape->device, device) == 0)
+            return true;
+    }
+    return false;
+}
+
+static tide_status add_buffers(maker *m, tide_error *err) {
+    for (size_t i = 0; i < m->plan->n_buffers; i++) {
+        const tide_plan_buffer *b = &m->plan->buffers[i];
+        char device[16];
+        tide_device_format(b->device, device, sizeof device);
+        if (b->bytes == 0 || !is_drawn(m->items, device, b->kind)) continue;
+        TIDE_TRY(tide__space_add_buffer(m->sp, b, m->clock.begin, m->clock.end, err));
+    }
+    return TIDE_OK;
+}
+
+/// Every planned item knows its region, whether it is drawn under its own name or not.
+static void note_regions(const maker *m) {
+    tide__space_index *x = tide__space_index_of(m->sp);
+    for (size_t i = 0; i < m->items->n; i++) {
+        const tide_item_shape *shape = &m->items->shapes[m->items->shape[i]];
+        if (shape->is_planned && m->items->place[i] != TIDE_NO_OFFSET)
+            x->region_of[i] = tide__space_buffer(m->sp, shape->device, shape->kind);
+    }
+}
+
+tide_status tide__space_add_plan(tide_subject *s, tide_space *sp, tide_error *err) {
+    const tide_subject_facts *facts = tide_subject_get_facts(s);
+    if (facts->plan == NULL) return TIDE_OK;
+    maker m = {.sp = sp,
+               .items = tide_subject_items(s),
+               .plan = facts->plan,
+               .clock = {.is_trace = facts->is_trace, .begin = facts->begin, .end = facts->end}};
+    tide_status st = add_buffers(&m, err);
+    if (st == TIDE_OK && sp->n > 0) {
+        if (facts->is_trace)
+            st = tide_trace_steps(tide_subject_trace(s), facts->run_id, &m.clock.steps, &m.clock.n, err);
+        if (st == TIDE_OK) st = make_classes(&m, err);
+        if (st == TIDE_OK) st = put_all(&m, err);
+        if (st == TIDE_OK) note_regions(&m);
+    }
+    tide_trace_steps_free(m.clock.steps, m.clock.n);
+    tide_host_free(m.members);
+    tide_host_free(m.first);
+    tide_host_free(m.last);
+    tide_host_free(m.alive);
+    tide_host_free(m.cuts);
+    return st;
+}

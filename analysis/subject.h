@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+//
+// subject: what is looked at, a plan or a trace (or one run of it), with the same questions for both. Terminal view,
+// reports and gate ask here; nobody above opens a trace or walks a plan by himself.
+//
+// What is cheap is there at once (facts, curve, live set at a moment, also of ten million events); the table of items
+// is loaded on request, with progress, and can be loaded by another thread from a second subject of the same file.
+// A subject is for one thread at a time; tide_subject_again may be called while another thread asks the first one.
+#ifndef TIDE_ANALYSIS_SUBJECT_H
+#define TIDE_ANALYSIS_SUBJECT_H
+
+#include "analysis/items.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tide_subject tide_subject;
+
+/// A moment: of a plan a step; of a trace a time, or an event (a peak is an event, many can share a nanosecond).
+typedef struct tide_moment {
+    int64_t t;
+    uint64_t event; ///< 0: by time: what happened at t has happened
+} tide_moment;
+
+typedef struct tide_subject_facts {
+    bool is_trace;
+    tide_axis axis;
+    int64_t begin, end; ///< of the axis, begin < end
+    const char *path;   ///< "" when it came from no file
+    const char *title;  ///< "mnist-8: planned, greedy_by_size"
+    const char *model, *mode, *strategy;
+    int64_t run_id;      ///< of a trace: 0 the whole
+    bool is_recording;   ///< somebody writes it: tide_subject_refresh
+    uint64_t n_items;    ///< tensors or blocks, loaded or not
+    uint64_t n_events;   ///< of a trace
+    uint64_t peak_bytes; ///< requested bytes of everything (trace); of a plan what is alive, aligned, aliases once
+    tide_moment peak;
+    bool has_plan;
+    uint64_t plan_bytes, naive_bytes, lower_bound_bytes, proved_bytes; ///< with has_plan, of the planned buffers
+    bool proven;
+    tide_timeline_levels levels;  ///< where plan and bound stand beside the curve
+    const tide_memory_plan *plan; ///< NULL without one
+    const tide_trace_kind *kinds; ///< [n_kinds] predicted and measured; of a plan alone measured is TIDE_UNKNOWN_BYTES
+    size_t n_kinds;
+    const char *const *step_names; ///< [n_steps]
+    const int64_t *step_begin;     ///< [n_steps] position of each step on the axis
+    size_t n_steps;
+    uint64_t n_lost, n_problems; ///< of a trace
+    char trouble[256];           ///< what else must be said of it ("cut short: disk full"); "" for nothing
+} tide_subject_facts;
+
+/// `plan` is taken, also on failure. `path` may be NULL.
+tide_status tide_subject_of_plan(tide_memory_plan *plan, const char *path, tide_subject **out,
+                                 tide_error *err) TIDE_NODISCARD;
+/// run_id -1: the last run, or the whole when there is none; 0: the whole trace. As tide_trace_open.
+tide_status tide_subject_of_trace(const char *path, int64_t run_id, tide_subject **out, tide_error *err) TIDE_NODISCARD;
+/// A second one of the same input, for another thread: a trace is opened again, a plan copied; items are not shared.
+tide_status tide_subject_again(const tide_subject *s, tide_subject **out, tide_error *err) TIDE_NODISCARD;
+void tide_subject_destroy(tide_subject *s);
+/// Borrowed; valid until refresh or destroy.
+const tide_subject_facts *tide_subject_get_facts(const tide_subject *s);
+/// The trace behind it, borrowed; NULL: a plan.
+tide_trace *tide_subject_trace(tide_subject *s);
+/// Of a trace that is being recorded: take in what was committed since. Items stay as they were loaded.
+tide_status tide_subject_refresh(tide_subject *s, bool *grew, tide_error *err) TIDE_NODISCARD;
+
+// ---- items ----
+
+/// Makes the table of items; later calls do nothing until a refresh grew the trace.
+tide_status tide_subject_load(tide_subject *s, const tide_progress *progress, tide_error *err) TIDE_NODISCARD;
+/// NULL: not loaded.
+const tide_items *tide_subject_items(const tide_subject *s);
+/// Hand over the items that another subject of the same input has loaded; `from` has none afterwards.
+void tide_subject_take_items(tide_subject *s, tide_subject *from);
+/// The table, shared by two subjects of the same input, in two threads: it never changes, may be read by both, and is
+/// there until the last hold is let go (counted atomically). 10 M events have room for one table.
+typedef struct tide_items_hold tide_items_hold;
+/// A hold on the items as they are now; NULL: not loaded. Let it go with tide_items_let_go, in any thread.
+tide_items_hold *tide_subject_hold_items(const tide_subject *s);
+const tide_items *tide_items_held(const tide_items_hold *hold);
+/// `s` has the items of this hold from now on, as if it had loaded them; the hold stays the caller's.
+void tide_subject_give_items(tide_subject *s, tide_items_hold *hold);
+/// Takes NULL.
+void tide_items_let_go(tide_items_hold *hold);
+/// What is not in the columns (place, pool, what it lies in) is looked up.
+tide_status tide_subject_item(tide_subject *s, uint32_t item, tide_item_facts *out, tide_error *err) TIDE_NODISCARD;
+
+// ---- curves ----
+
+typedef enum tide_curve_of {
+    TIDE_CURVE_LIVE,      ///< requested bytes that live (trace); what is alive, aligned, aliases once (plan)
+    TIDE_CURVE_PREDICTED, ///< what the plan says is alive, at the times when its steps ran; TIDE_ERR_NOT_FOUND without
+                          ///< a plan; of a plan alone the same as LIVE
+    TIDE_CURVE_RESERVED,  ///< taken from the system, for kinds and devices whose allocators tell; of all others what
+                          ///< live blocks hold (trace). Of a plan the buffers, whole, and what persists. Of a trace the
+                          ///< first question reads every event, 0.3 us each; beyond a million changes the curve knows
+                          ///< lowest and highest of each 1024, not every one
+} tide_curve_of;
+/// What a curve is of. kind -1: all; device NULL: all.
+typedef struct tide_curve_key {
+    tide_curve_of of;
+    int kind;
+    const char *device;
+} tide_curve_key;
+/// Smallest and largest value in each of `n` equal columns of [t0, t1), as tide_timeline_columns defines them: no spike
+/// is lost. A trace of 10 M events takes milliseconds.
+tide_status tide_subject_columns(tide_subject *s, tide_curve_key key, int64_t t0, int64_t t1, size_t n,
+                                 uint64_t *min_bytes, uint64_t *max_bytes, tide_error *err) TIDE_NODISCARD;
+/// Highest value within [t0, t1] and its first moment (may be NULL).
+tide_status tide_subject_peak_between(tide_subject *s, tide_curve_key key, int64_t t0, int64_t t1, uint64_t *bytes,
+                                      tide_moment *at, tide_error *err) TIDE_NODISCARD;
+/// Value just after `at`.
+tide_status tide_subject_bytes_at(tide_subject *s, tide_curve_key key, tide_moment at, uint64_t *bytes,
+                                  tide_error *err) TIDE_NODISCARD;
+
+// ---- moments ----
+
+typedef struct tide_live_item {
+    uint32_t item; ///< TIDE_NO_ITEM while items are not loaded, and of blocks that are not among them
+    uint64_t id;
+    tide_item_site site; ///< texts borrowed from the subject
+    tide_item_shape shape;
+    uint64_t counts_bytes; ///< its part of the curve: of a plan's alias what it alone keeps, so that the parts sum
+    uint64_t place;        ///< offset or address; TIDE_NO_OFFSET
+    int64_t begin;         ///< where it was born
+    bool free_requested;   ///< given up by its owner, still held
+} tide_live_item;
+typedef struct tide_live_items {
+    tide_moment at;
+    tide_live_item *items; ///< [n] by counts_bytes descending, then id; owned
+    size_t n;
+    uint64_t bytes; ///< sum of counts_bytes: the curve at that moment
+} tide_live_items;
+/// Who is alive at `at`. The persistent ones too. Of a planned run the plan's buffer is one block here, as in the
+/// curve: its item is TIDE_NO_ITEM, for the tensors inside of it are items in its place.
+tide_status tide_subject_live(tide_subject *s, tide_moment at, tide_live_items *out, tide_error *err) TIDE_NODISCARD;
+void tide_live_items_deinit(tide_live_items *l);
+/// The next (dir > 0) or previous moment at which an item of [t0, t1] is born or dies, for stepping; the same moment
+/// when there is none.
+tide_status tide_subject_next_change(tide_subject *s, tide_moment from, int dir, tide_moment *out,
+                                     tide_error *err) TIDE_NODISCARD;
+/// The next peak (dir > 0) or the previous one, seen at `n` columns of [t0, t1): a column that is higher than both its
+/// neighbours, plateaus once. TIDE_ERR_NOT_FOUND.
+tide_status tide_subject_next_peak(tide_subject *s, int64_t from, int dir, int64_t t0, int64_t t1, size_t n,
+                                   tide_moment *out, tide_error *err) TIDE_NODISCARD;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

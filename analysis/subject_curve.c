@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+//
+// Curves of a subject. The live bytes of a trace are asked of the trace, which has leaves for them; every other curve
+// is made once and kept. See subject.h.
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/subject_internal.h"
+#include "core/base/host_alloc.h"
+
+void tide__subject_forget_curves(tide_subject *s) {
+    for (size_t i = 0; i < s->n_curves; i++) {
+        tide__step_curve_deinit(&s->curves[i].curve);
+        tide_host_free(s->curves[i].device);
+    }
+    tide_host_free(s->curves);
+    s->curves = NULL;
+    s->n_curves = s->cap_curves = 0;
+}
+
+// ---- predicted ----
+
+typedef struct step_time {
+    uint64_t begin_ns, end_ns;
+    int64_t index;
+} step_time;
+
+static int by_begin(const void *a, const void *b) {
+    const step_time *x = a, *y = b;
+    if (x->begin_ns != y->begin_ns) return x->begin_ns < y->begin_ns ? -1 : 1;
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+/// From the steps of the plan to the times at which they first ran; before the first and behind the last what persists.
+static tide_status at_times(const tide_subject *s, const tide__step_curve *steps, uint64_t persistent,
+                            tide__step_curve *out) {
+    const tide__run_plan *run = &s->run;
+    const tide_subject_facts *f = &s->facts;
+    step_time *times = tide_host_alloc((run->n_steps + 1) * sizeof *times);
+    if (times == NULL) return TIDE_ERR_NOMEM;
+    uint64_t last_end = 0;
+    for (size_t i = 0; i < run->n_steps; i++) {
+        times[i] = (step_time){run->steps[i].begin_ns, run->steps[i].end_ns, run->steps[i].index};
+        if (times[i].end_ns > last_end) last_end = times[i].end_ns;
+    }
+    if (run->n_steps > 1) qsort(times, run->n_steps, sizeof *times, by_begin);
+    tide_status st = tide__step_curve_add(out, f->begin, 0, persistent);
+    for (size_t i = 0; st == TIDE_OK && i < run->n_steps; i++)
+        st = tide__step_curve_add(out, tide__cut(f->begin, f->end, times[i].begin_ns), 0,
+                                  tide__step_curve_at(steps, times[i].index, 0));
+    if (st == TIDE_OK && run->n_steps > 0)
+        st = tide__step_curve_add(out, tide__cut(f->begin, f->end, last_end), 0, persistent);
+    tide_host_free(times);
+    return st;
+}
+
+static tide_status make_predicted(const tide_subject *s, int kind, const char *device, tide__step_curve *out,
+                                  tide_error *err) {
+    const tide_memory_plan *plan = s->run.plan;
+    if (plan == NULL) return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "there is no plan that predicts anything");
+    tide__step_curve steps;
+    TIDE_TRY(tide__plan_curve(plan, kind, device, &steps, err));
+    uint64_t persistent = 0; // no overflow: the curve is as high at every step
+    for (size_t i = 0; i < plan->lifetimes.n; i++) {
+        const tide_lifetime *l = &plan->lifetimes.items[i];
+        char text[32];
+        if (!l->persistent || (kind >= 0 && (int)l->kind != kind)) continue;
+        tide_device_format(l->device, text, sizeof text);
+        if (device == NULL || strcmp(device, text) == 0) persistent += tide_lifetime_aligned_bytes(l);
+    }
+    const tide_status st = at_times(s, &steps, persistent, out);
+    tide__step_curve_deinit(&steps);
+    return st == TIDE_OK ? st : TIDE_FAIL(err, st, "no memory for the curve of a plan");
+}
+
+// ---- reserved bytes of a plan ----
+
+static tide_status make_plan_reserved(const tide_subject *s, int kind, const char *device, tide__step_curve *out,
+                                      tide_error *err) {
+    uint64_t bytes = 0; // the same sums as those of the plan itself and its curve, which did not overflow
+    bool used = device == NULL;
+    for (size_t i = 0; i < s->n_devices; i++) used = used || strcmp(s->devices[i], device) == 0;
+    if (!used) return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "the plan has no device '%s'", device);
+    for (size_t i = 0; i < s->plan->n_buffers; i++) {
+        const tide_plan_buffer *b = &s->plan->buffers[i];
+        if ((kind < 0 || (int)b->kind == kind) &&
+            (device == NULL || strcmp(device, tide__subject_device(s, b->device)) == 0))
+            bytes += b->bytes;
+    }
+    for (size_t i = 0; i < s->plan->lifetimes.n; i++) {
+        const tide_lifetime *l = &s->plan->lifetimes.items[i];
+        if (l->persistent && (kind < 0 || (int)l->kind == kind) &&
+            (device == NULL || strcmp(device, tide__subject_device(s, l->device)) == 0))
+            bytes += tide_lifetime_aligned_bytes(l);
+    }
+    const tide_status st = tide__step_curve_add(out, s->facts.begin, 0, bytes);
+    return st == TIDE_OK ? st : TIDE_FAIL(err, st, "no memory for the curve of a plan");
+}
+
+// ---- the curve that was asked for ----
+
+static tide_status make(tide_subject *s, tide_curve_key key, tide__step_curve *out, tide_error *err) {
+    *out = (tide__step_curve){0};
+    if (key.of == TIDE_CURVE_RESERVED)
+        return s->trace != NULL ? tide__trace_reserved_curve(s, key.kind, key.device, out, err)
+                                : make_plan_reserved(s, key.kind, key.device, out, err);
+    if (s->trace == NULL) return tide__plan_curve(s->plan, key.kind, key.device, out, err);
+    return make_predicted(s, key.kind, key.device, out, err);
+}
+
+static bool same_device(const char *a, const char *b) { return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0; }
+
+tide_status tide__subject_curve(tide_subject *s, tide_curve_key key, const tide__step_curve **out, tide_error *err) {
+    if (key.kind < -1 || key.kind >= TIDE_N_KINDS)
+        return TIDE_FAIL(err, TIDE_ERR_INVALID, "there is no memory kind %d", key.kind);
+    if (s->trace == NULL && key.of == TIDE_CURVE_PREDICTED) key.of = TIDE_CURVE_LIVE;
+    for (size_t i = 0; i < s->n_curves; i++) {
+        const tide__kept_curve *k = &s->curves[i];
+        if (k->of != key.of || k->kind != key.kind || !same_device(k->device, key.device)) continue;
+        *out = &k->curve;
+        return TIDE_OK;
+    }
+    if (tide_host_grow(&s->curves, &s->cap_curves, s->n_curves + 1, sizeof *s->curves) != TIDE_OK)
+        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a curve");
+    tide__kept_curve k = {.of = key.of, .kind = key.kind};
+    if (key.device != NULL) k.device = tide_host_strdup(key.device);
+    tide_status st = key.device != NULL && k.device == NULL ? TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a curve")
+                                                            : make(s, key, &k.curve, err);
+    if (st != TIDE_OK) {
+        tide__step_curve_deinit(&k.curve);
+        tide_host_free(k.device);
+        return st;
+    }
+    s->curves[s->n_curves] = k;
+    *out = &s->curves[s->n_curves++].curve;
+    return TIDE_OK;
+}
+
+// ---- questions ----
+
+static bool asks_trace(const tide_subject *s, tide_curve_key key) {
+    return s->trace != NULL && key.of == TIDE_CURVE_LIVE;
+}
+
+static uint64_t ns(int64_t t) { return t > 0 ? (uint64_t)t : 0; }
+
+tide_status tide_subject_columns(tide_subject *s, tide_curve_key key, int64_t t0, int64_t t1, size_t n,
+                                 uint64_t *min_bytes, uint64_t *max_bytes, tide_error *err) {
+    if (asks_trace(s, key))
+        return tide_trace_columns(s->trace, key.kind, key.device, ns(t0), ns(t1), n, TIDE_COLUMNS_FAST, min_bytes,
+                                  max_bytes, err);
+    const tide__step_curve *c;
+    TIDE_TRY(tide__subject_curve(s, key, &c, err));
+    tide__step_curve_columns(c, t0, t1, n, min_bytes, max_bytes);
+    return TIDE_OK;
+}
+
+tide_status tide_subject_peak_between(tide_subject *s, tide_curve_key key, int64_t t0, int64_t t1, uint64_t *bytes,
+                                      tide_moment *at, tide_error *err) {
+    tide_moment m = {.t = t0};
+    if (t1 < t0) return TIDE_FAIL(err, TIDE_ERR_INVALID, "a window that ends before it begins");
+    if (asks_trace(s, key)) {
+        uint64_t t_ns;
+        TIDE_TRY(tide_trace_peak_between(s->trace, key.kind, key.device, ns(t0), ns(t1), bytes, &m.event, &t_ns, err));
+        m.t = (int64_t)t_ns;
+    } else {
+        const tide__step_curve *c;
+        TIDE_TRY(tide__subject_curve(s, key, &c, err));
+        tide__step_curve_peak(c, t0, t1, bytes, &m.t, &m.event);
+    }
+    if (at != NULL) *at = m;
+    return TIDE_OK;
+}
+
+tide_status tide_subject_bytes_at(tide_subject *s, tide_curve_key key, tide_moment at, uint64_t *bytes,
+                                  tide_error *err) {
+    if (asks_trace(s, key))
+        return at.event > 0 ? tide_trace_bytes_after(s->trace, key.kind, key.device, at.event, bytes, err)
+                            : tide_trace_bytes_at(s->trace, key.kind, key.device, ns(at.t), bytes, err);
+    const tide__step_curve *c;
+    TIDE_TRY(tide__subject_curve(s, key, &c, err));
+    *bytes = tide__step_curve_at(c, at.t, at.event);
+    return TIDE_OK;
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+//
+// The inside of a subject, shared by its files. Private to analysis/.
+#ifndef TIDE_ANALYSIS_SUBJECT_INTERNAL_H
+#define TIDE_ANALYSIS_SUBJECT_INTERNAL_H
+
+#include "analysis/items_internal.h"
+#include "analysis/run_plan.h"
+#include "analysis/step_curve.h"
+#include "analysis/subject.h"
+#include "planner/planner.h"
+
+/// A curve that was asked for, made once.
+typedef struct tide__kept_curve {
+    tide_curve_of of;
+    int kind;
+    char *device; ///< owned; NULL: all
+    tide__step_curve curve;
+} tide__kept_curve;
+
+/// What the live set of a plan is made of.
+typedef struct tide__plan_live {
+    tide_occupied *occupied; ///< [n_occupied] owned, of the whole plan
+    size_t n_occupied;
+    uint32_t *root;       ///< [n tensors] owned
+    uint64_t *root_bytes; ///< [n tensors] how far it lies inside its root; owned
+    int64_t *changes;     ///< [n_changes] steps at which something begins or ends, rising; owned
+    size_t n_changes;
+} tide__plan_live;
+
+struct tide_subject {
+    tide_subject_facts facts;
+    char *path, *title;
+    tide_trace *trace;      ///< NULL: a plan
+    tide_trace_info info;   ///< of the trace
+    tide__run_plan run;     ///< of a trace's run; its plan is also that of the facts
+    tide_memory_plan *plan; ///< of a plan alone, owned
+    tide_trace_kind *kinds;
+    const char **step_names;
+    int64_t *step_begin;
+    char (*devices)[32]; ///< [n_devices] names of the plan's devices
+    size_t n_devices;
+    tide__plan_live live; ///< of the plan; made when it is asked for
+    bool has_live;
+    tide__kept_curve *curves;
+    size_t n_curves, cap_curves;
+    tide_items_hold *items; ///< NULL: not loaded
+    bool is_stale;          ///< the trace has grown since
+};
+
+// ---- subject_items.c ----
+
+/// `items` is taken, also on failure.
+tide_status tide__subject_put_items(tide_subject *s, tide_items *items, tide_error *err) TIDE_NODISCARD;
+
+/// The plan of the facts; NULL.
+const tide_memory_plan *tide__subject_plan(const tide_subject *s);
+
+// ---- subject_open.c ----
+
+tide_status tide__subject_plan_facts(tide_subject *s, tide_error *err) TIDE_NODISCARD;
+/// Again after a refresh.
+tide_status tide__subject_trace_facts(tide_subject *s, int64_t run_id, tide_error *err) TIDE_NODISCARD;
+/// The subject's text for a device of its plan.
+const char *tide__subject_device(const tide_subject *s, tide_device device);
+
+// ---- subject_curve.c ----
+
+void tide__subject_forget_curves(tide_subject *s);
+/// Whether the trace's own leaves answer for the key; else *out, made when it is new.
+tide_status tide__subject_curve(tide_subject *s, tide_curve_key key, const tide__step_curve **out,
+                                tide_error *err) TIDE_NODISCARD;
+
+// ---- subject_plan.c ----
+
+/// What the plan has alive at each step, of a kind (-1: all) and a device (NULL: all).
+tide_status tide__plan_curve(const tide_memory_plan *plan, int kind, const char *device, tide__step_curve *out,
+                             tide_error *err) TIDE_NODISCARD;
+tide_status tide__plan_live_make(const tide_memory_plan *plan, tide__plan_live *out, tide_error *err) TIDE_NODISCARD;
+void tide__plan_live_deinit(tide__plan_live *l);
+/// What each tensor that is alive at `step` adds to the sum there: counts [n tensors], 0 for all others.
+tide_status tide__plan_live_counts(const tide_memory_plan *plan, const tide__plan_live *l, int64_t step,
+                                   uint64_t *counts, tide_error *err) TIDE_NODISCARD;
+/// The same of the subject, made when it is new.
+tide_status tide__subject_plan_live(tide_subject *s, const tide__plan_live **out, tide_error *err) TIDE_NODISCARD;
+
+// ---- subject_reserved.c ----
+
+/// What allocators of a trace took from the system, or their blocks held.
+tide_status tide__trace_reserved_curve(tide_subject *s, int kind, const char *device, tide__step_curve *out,
+                                       tide_error *err) TIDE_NODISCARD;
+
+#endif

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+//
+// Who is alive at a moment. What is listed sums to the curve: of a planned run the buffer is one block, as it is in the
+// curve; the tensors inside of it are items of their own, at the times when their steps ran. See subject.h.
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/subject_internal.h"
+#include "core/base/host_alloc.h"
+
+void tide_live_items_deinit(tide_live_items *l) {
+    tide_host_free(l->items);
+    *l = (tide_live_items){0};
+}
+
+/// What an order needs of an item, and where it lies: items are large.
+typedef struct place {
+    uint64_t bytes, id;
+    size_t i;
+} place;
+
+static int by_bytes(const void *a, const void *b) {
+    const place *x = a, *y = b;
+    if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+/// In order, with their sum. No overflow: the curve is as high. On failure nothing is left.
+static tide_status finish(tide_live_items *l, tide_error *err) {
+    place *order = tide_host_alloc((l->n + 1) * sizeof *order);
+    tide_live_item *sorted = tide_host_alloc((l->n + 1) * sizeof *sorted);
+    const bool good = order != NULL && sorted != NULL;
+    l->bytes = 0;
+    for (size_t i = 0; good && i < l->n; i++) {
+        l->bytes += l->items[i].counts_bytes;
+        order[i] = (place){l->items[i].counts_bytes, l->items[i].id, i};
+    }
+    if (good && l->n > 1) qsort(order, l->n, sizeof *order, by_bytes);
+    for (size_t i = 0; good && i < l->n; i++) sorted[i] = l->items[order[i].i];
+    tide_host_free(order);
+    tide_host_free(l->items);
+    l->items = sorted;
+    if (good) return TIDE_OK;
+    tide_live_items_deinit(l);
+    return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for what is alive");
+}
+
+// ---- a plan ----
+
+static void fill_tensor(const tide_subject *s, size_t i, uint64_t counts, tide_live_item *out) {
+    const tide_lifetimes *lt = &s->plan->lifetimes;
+    const tide_lifetime *l = &lt->items[i];
+    const bool has_owner = !l->persistent && l->begin_step >= 0;
+    const bool has_name = has_owner && (uint64_t)l->begin_step < lt->n_step_names;
+    *out = (tide_live_item){.item = s->items != NULL ? tide_items_find_tensor(tide_subject_items(s), i) : TIDE_NO_ITEM,
+                            .id = i,
+                            .site = {.name = l->name,
+                                     .owner = has_name ? lt->step_names[l->begin_step] : "",
+                                     .step = has_owner ? l->begin_step : -1},
+                            .shape = tide__shape_of_tensor(l),
+                            .counts_bytes = counts,
+                            .place = s->plan->offsets[i],
+                            .begin = l->begin_step};
+    out->shape.device = tide__subject_device(s, l->device);
+}
+
+static tide_status live_of_plan(tide_subject *s, tide_moment at, tide_live_items *out, tide_error *err) {
+    const tide_lifetimes *lt = &s->plan->lifetimes;
+    const tide__plan_live *live;
+    TIDE_TRY(tide__subject_plan_live(s, &live, err));
+    uint64_t *counts = tide_host_alloc((lt->n + 1) * sizeof *counts);
+    tide_status st = counts != NULL ? TIDE_OK : TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for what is alive");
+    if (st == TIDE_OK) st = tide__plan_live_counts(s->plan, live, at.t, counts, err);
+    size_t n = 0;
+    for (size_t i = 0; st == TIDE_OK && i < lt->n; i++)
+        n += lt->items[i].begin_step <= at.t && at.t < lt->items[i].end_step;
+    tide_live_items l = {.at = {.t = at.t}};
+    if (st == TIDE_OK) l.items = tide_host_alloc((n + 1) * sizeof *l.items);
+    if (st == TIDE_OK && l.items == NULL) st = TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for what is alive");
+    for (size_t i = 0; st == TIDE_OK && i < lt->n; i++) {
+        if (lt->items[i].begin_step <= at.t && at.t < lt->items[i].end_step)
+            fill_tensor(s, i, counts[i], &l.items[l.n++]);
+    }
+    tide_host_free(counts);
+    if (st != TIDE_OK) return st;
+    TIDE_TRY(finish(&l, err));
+    *out = l;
+    return TIDE_OK;
+}
+
+// ---- a trace ----
+
+static void fill_block(const tide_subject *s, const tide_live *b, tide_live_item *out) {
+    const tide_lifetime *tensor = tide__run_plan_tensor(&s->run, b->name);
+    const int64_t begin = tide__cut(s->facts.begin, s->facts.end, b->alloc_ns);
+    *out = (tide_live_item){.item = TIDE_NO_ITEM,
+                            .id = b->block_id,
+                            .site = {.name = b->name, .owner = b->scope, .step = b->scope_index},
+                            .shape = {.size_bytes = b->requested_bytes,
+                                      .reserved_bytes = b->reserved_bytes,
+                                      .device = b->device,
+                                      .allocator = b->allocator,
+                                      .kind = b->kind,
+                                      .role = tensor != NULL ? tensor->role : TIDE_ROLE_INTERMEDIATE},
+                            .counts_bytes = b->requested_bytes,
+                            .place = b->address,
+                            .begin = begin,
+                            .free_requested = b->free_requested};
+    tide__shape_classify(&out->shape, tensor != NULL && tensor->persistent);
+    if (s->items != NULL) out->item = tide_items_find_at(tide_subject_items(s), b->block_id, begin, b->requested_bytes);
+}
+
+static tide_status live_of_trace(tide_subject *s, tide_moment at, tide_live_items *out, tide_error *err) {
+    tide_live_set set;
+    TIDE_TRY(at.event > 0 ? tide_trace_live_set_after(s->trace, at.event, &set, err)
+                          : tide_trace_live_set(s->trace, at.t > 0 ? (uint64_t)at.t : 0, &set, err));
+    tide_live_items l = {.at = {.t = at.t, .event = set.event_id}, .n = set.n};
+    l.items = tide_host_alloc((set.n + 1) * sizeof *l.items);
+    for (size_t i = 0; l.items != NULL && i < set.n; i++) fill_block(s, &set.items[i], &l.items[i]);
+    tide_live_set_deinit(&set); // its texts are the trace's
+    if (l.items == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for what is alive");
+    TIDE_TRY(finish(&l, err));
+    *out = l;
+    return TIDE_OK;
+}
+
+tide_status tide_subject_live(tide_subject *s, tide_moment at, tide_live_items *out, tide_error *err) {
+    return s->trace != NULL ? live_of_trace(s, at, out, err) : live_of_plan(s, at, out, err);
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+//
+// What-if on a model: its table of lifetimes made again with passes, extents or batch changed, or a tensor computed
+// twice. See analysis/whatif.h.
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/planning.h"
+#include "core/base/host_alloc.h"
+
+/// Shapes that edits give to inputs; names are owned.
+typedef struct bindings {
+    tide_shape_binding *items; // [n]
+    char **names;              // [n]
+    size_t n, cap, cap_names;
+} bindings;
+
+static void bindings_deinit(bindings *b) {
+    for (size_t i = 0; i < b->n; i++) tide_host_free(b->names[i]);
+    tide_host_free(b->items);
+    tide_host_free(b->names);
+}
+
+/// The first one of a name wins: what is given later must be put first.
+static tide_status bind(bindings *b, const char *name, size_t len, const tide_shape *shape, tide_error *err) {
+    char *copy = tide_host_strndup(name, len);
+    if (copy == NULL || tide_host_grow(&b->items, &b->cap, b->n + 1, sizeof *b->items) != TIDE_OK ||
+        tide_host_grow(&b->names, &b->cap_names, b->n + 1, sizeof *b->names) != TIDE_OK) {
+        tide_host_free(copy);
+        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a shape");
+    }
+    b->names[b->n] = copy;
+    b->items[b->n++] = (tide_shape_binding){.name = copy, .shape = *shape};
+    return TIDE_OK;
+}
+
+static tide_status bind_extent(bindings *b, const char *text, tide_error *err) {
+    const char *eq = strrchr(text, '=');
+    tide_shape shape;
+    if (eq == NULL || eq == text)
+        return TIDE_FAIL(err, TIDE_ERR_INVALID, "extent: '%s' is not of the form NAME=1x3x224x224", text);
+    TIDE_TRY(tide_shape_parse(eq + 1, &shape, err));
+    return bind(b, text, (size_t)(eq - text), &shape, err);
+}
+
+/// The shape that an input has now: of an earlier edit, of --shape, of the file.
+static tide_shape shape_now(const bindings *b, const cli_planning *p, const tide_value *input) {
+    for (size_t i = 0; i < b->n; i++) {
+        if (strcmp(b->items[i].name, input->name) == 0) return b->items[i].shape;
+    }
+    for (size_t i = 0; i < p->shapes.n; i++) {
+        if (strcmp(p->shapes.items[i].name, input->name) == 0) return p->shapes.items[i].shape;
+    }
+    return input->shape;
+}
+
+/// The first extent that the file leaves open; -1: none.
+static int first_open(const tide_value *input) {
+    if (!input->has_shape) return 0;
+    for (int d = 0; d < (int)input->shape.rank; d++) {
+        if (input->shape.dims[d] == TIDE_DIM_UNKNOWN) return d;
+    }
+    return -1;
+}
+
+static tide_status bind_batch(bindings *b, cli_input *in, const cli_planning *p, uint64_t batch, tide_error *err) {
+    if (batch == 0 || batch > INT32_MAX)
+        return TIDE_FAIL(err, TIDE_ERR_INVALID, "batch: %" PRIu64 " is not a size between 1 and %d", batch, INT32_MAX);
+    tide_graph *graph = NULL;
+    TIDE_TRY(cli_input_graph(in, &graph, err));
+    tide_status st = TIDE_OK;
+    bool any = false;
+    bindings made = {0};
+    for (size_t i = 0; st == TIDE_OK && i < graph->n_inputs; i++) {
+        const tide_value *input = &graph->values[graph->inputs[i]];
+        tide_shape shape = shape_now(b, p, input);
+        const int d = first_open(input);
+        if (d < 0 || d >= (int)shape.rank) continue;
+        shape.dims[d] = (int64_t)batch;
+        any = true;
+        st = bind(&made, input->name, strlen(input->name), &shape, err);
+    }
+    for (size_t i = 0; st == TIDE_OK && i < b->n; i++)
+        st = bind(&made, b->items[i].name, strlen(b->items[i].name), &b->items[i].shape, err);
+    tide_graph_destroy(graph);
+    if (st == TIDE_OK && !any) {
+        st = TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "batch: '%s' leaves no extent of its inputs open", in->path);
+        tide_error_note(err, "every extent is a number in the file: nothing can be bound to another batch size");
+    }
+    if (st != TIDE_OK) {
+        bindings_deinit(&made);
+        return st;
+    }
+    bindings_deinit(b);
+    *b = made;
+    return TIDE_OK;
+}
+
+static tide_status switch_pass(cli_planning *p, const char *text, tide_error *err) {
+    const bool off = text[0] == '-';
+    tide_pass pass;
+    TIDE_TRY(tide_pass_parse(off ? text + 1 : text, &pass, err));
+    p->no_pass[pass] = off;
+    if (pass == TIDE_PASS_RECOMPUTE && !off && p->recompute_share == 0) p->recompute_share = CLI_RETABLE_RECOMPUTE;
+    return TIDE_OK;
+}
+
+static tide_status make(cli_input *in, const cli_planning *p, const bindings *b, const tide_edit *edits, size_t n,
+                        tide_lifetimes *out, tide_error *err) {
+    const tide_pass_options opt = cli_pass_options(p);
+    tide_program *program = NULL;
+    TIDE_TRY(cli__program_make(in, p, b->items, b->n, &program, err));
+    tide_lifetimes lt = {0};
+    tide_status st = tide_passes_run(program, &opt, &lt, NULL, err);
+    for (size_t k = 0; st == TIDE_OK && k < n; k++) {
+        if (edits[k].kind == TIDE_EDIT_RECOMPUTE) st = tide_whatif_repeat(program, &opt, edits[k].item, &lt, err);
+    }
+    tide_program_unref(program);
+    if (st == TIDE_OK)
+        *out = lt;
+    else
+        tide_lifetimes_deinit(&lt);
+    return st;
+}
+
+tide_status cli_retable(void *ctx, const tide_edit *edits, size_t n, tide_lifetimes *out, tide_error *err) {
+    const cli_model *m = ctx;
+    cli_planning p = *m->planning;
+    p.weights_registry = NULL;
+    bindings b = {0};
+    tide_status st = TIDE_OK;
+    for (size_t k = n; st == TIDE_OK && k-- > 0;) { // the last one of an input wins
+        if (edits[k].kind == TIDE_EDIT_EXTENT) st = bind_extent(&b, edits[k].text, err);
+    }
+    for (size_t k = 0; st == TIDE_OK && k < n; k++) {
+        if (edits[k].kind == TIDE_EDIT_PASS) st = switch_pass(&p, edits[k].text, err);
+        if (edits[k].kind == TIDE_EDIT_BATCH) st = bind_batch(&b, m->in, &p, edits[k].bytes, err);
+    }
+    if (st == TIDE_OK) st = make(m->in, &p, &b, edits, n, out, err);
+    bindings_deinit(&b);
+    return st;
+}

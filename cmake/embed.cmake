@@ -1,0 +1,18 @@
+# Text files as one C string: cmake -DOUT=file.c -DNAME=symbol -DFILES=a,b [-DWRAP=1] -P embed.cmake. With WRAP the files
+# are scripts, which share one scope of their own.
+string(REPLACE "," ";" files "${FILES}")
+set(hex "")
+if(WRAP)
+  string(HEX "(() => {\n'use strict';\n" hex)
+endif()
+foreach(file IN LISTS files)
+  file(READ "${file}" one HEX)
+  string(APPEND hex "${one}")
+endforeach()
+if(WRAP)
+  string(HEX "})();\n" one)
+  string(APPEND hex "${one}")
+endif()
+string(REGEX REPLACE "(..)" "0x\\1," bytes "${hex}")
+string(REGEX REPLACE "(0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,)" "\\1\n" bytes "${bytes}")
+file(WRITE "${OUT}" "extern const char ${NAME}[];\nconst char ${NAME}[] = {\n${bytes}0x00};\n")

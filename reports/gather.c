@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: MIT
+//
+// Questions to the subjects. See gather.h.
+#include "reports/gather.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/host_alloc.h"
+
+// ---- words ----
+
+bool tide_report_gap(const tide_subject_facts *f, double *out) {
+    if (!f->has_plan || f->lower_bound_bytes == 0) return false;
+    *out = ((double)f->plan_bytes - (double)f->lower_bound_bytes) / (double)f->lower_bound_bytes;
+    return true;
+}
+
+bool tide_report_saving(const tide_subject_facts *f, double *out) {
+    if (!f->has_plan || f->naive_bytes == 0) return false;
+    *out = 1.0 - (double)f->plan_bytes / (double)f->naive_bytes;
+    return true;
+}
+
+uint64_t tide_report_time(const tide_subject_facts *f, int64_t t) { return (uint64_t)t - (uint64_t)f->begin; }
+
+char *tide_report_format_time(const tide_subject_facts *f, int64_t t, bool words, char *buf, size_t buf_bytes) {
+    const uint64_t at = tide_report_time(f, t);
+    if (f->axis == TIDE_AXIS_STEPS) {
+        snprintf(buf, buf_bytes, "%s%" PRIu64, words ? "step " : "", at);
+        return buf;
+    }
+    return tide_format_ns(at, "\xC2\xB5s", buf, buf_bytes);
+}
+
+const char *tide_report_step_at(const tide_subject_facts *f, int64_t t) {
+    size_t lo = 0, hi = f->n_steps;
+    while (lo < hi) {
+        const size_t mid = lo + (hi - lo) / 2;
+        if (f->step_begin[mid] <= t)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo == 0 || f->step_names == NULL ? "" : f->step_names[lo - 1];
+}
+
+const char *tide_report_source(const tide_subject_facts *f) {
+    const char *slash = strrchr(f->path, '/');
+    return slash != NULL ? slash + 1 : f->path;
+}
+
+// ---- curve ----
+
+static tide_status no_memory(tide_error *err) { return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the report"); }
+
+static tide_status gather_curve(tide_report_side *s, tide_error *err) {
+    const tide_subject_facts *f = s->facts;
+    const uint64_t span = (uint64_t)f->end - (uint64_t)f->begin;
+    s->steps_are_columns = f->axis == TIDE_AXIS_STEPS && span <= TIDE_REPORT_MAX_POINTS;
+    s->n_columns = s->steps_are_columns         ? (size_t)span
+                   : span < TIDE_REPORT_COLUMNS ? (size_t)span
+                                                : TIDE_REPORT_COLUMNS;
+    s->min = tide_host_calloc(s->n_columns, sizeof *s->min);
+    s->max = tide_host_calloc(s->n_columns, sizeof *s->max);
+    if (s->min == NULL || s->max == NULL) return no_memory(err);
+    const tide_curve_key live = {.of = TIDE_CURVE_LIVE, .kind = -1};
+    TIDE_TRY(tide_subject_columns(s->subject, live, f->begin, f->end, s->n_columns, s->min, s->max, err));
+    if (!f->is_trace || !f->has_plan) return TIDE_OK;
+    uint64_t *low = tide_host_calloc(s->n_columns, sizeof *low);
+    s->predicted = tide_host_calloc(s->n_columns, sizeof *s->predicted);
+    tide_status st = low != NULL && s->predicted != NULL ? TIDE_OK : no_memory(err);
+    const tide_curve_key predicted = {.of = TIDE_CURVE_PREDICTED, .kind = -1};
+    tide_error why = TIDE_ERROR_INIT;
+    if (st == TIDE_OK) {
+        st = tide_subject_columns(s->subject, predicted, f->begin, f->end, s->n_columns, low, s->predicted, &why);
+        if (st == TIDE_ERR_NOT_FOUND) { // the plan's steps did not run
+            tide_host_free(s->predicted);
+            s->predicted = NULL;
+            st = TIDE_OK;
+        } else if (st != TIDE_OK && err != NULL) {
+            *err = why;
+        }
+    }
+    tide_host_free(low);
+    return st;
+}
+
+// ---- steps ----
+
+static size_t step_of(const tide_subject_facts *f, int64_t t) {
+    size_t lo = 0, hi = f->n_steps;
+    while (lo < hi) {
+        const size_t mid = lo + (hi - lo) / 2;
+        if (f->step_begin[mid] <= t)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo > 0 ? lo - 1 : SIZE_MAX;
+}
+
+/// What is born in a step counts as made by it; what ends where the next one begins is freed by it.
+static void count_items(tide_report_side *s) {
+    const tide_subject_facts *f = s->facts;
+    for (size_t i = 0; i < s->items->n; i++) {
+        const tide_item_shape *shape = &s->items->shapes[s->items->shape[i]];
+        if (shape->persistent) continue;
+        const size_t made = step_of(f, s->items->begin[i]);
+        const size_t freed = step_of(f, s->items->end[i] > f->begin ? s->items->end[i] - 1 : f->begin);
+        if (made != SIZE_MAX) s->steps[made].makes_bytes += shape->size_bytes;
+        if (freed != SIZE_MAX && !tide_items_is_open_ended(s->items, (uint32_t)i))
+            s->steps[freed].frees_bytes += shape->size_bytes;
+    }
+}
+
+static tide_status gather_steps(tide_report_side *s, tide_error *err) {
+    const tide_subject_facts *f = s->facts;
+    if (f->n_steps == 0 || f->step_names == NULL) return TIDE_OK;
+    s->steps = tide_host_calloc(f->n_steps, sizeof *s->steps);
+    if (s->steps == NULL) return no_memory(err);
+    s->n_steps = f->n_steps;
+    const tide_curve_key live = {.of = TIDE_CURVE_LIVE, .kind = -1};
+    for (size_t i = 0; i < s->n_steps; i++) {
+        const int64_t begin = f->step_begin[i], next = i + 1 < s->n_steps ? f->step_begin[i + 1] : f->end;
+        s->steps[i] = (tide_report_step){.name = f->step_names[i], .begin = begin};
+        TIDE_TRY(tide_subject_peak_between(s->subject, live, begin, next > begin ? next - 1 : begin,
+                                           &s->steps[i].live_bytes, NULL, err));
+    }
+    count_items(s);
+    return TIDE_OK;
+}
+
+// ---- the largest ----
+
+/// A heap of the largest so far, the smallest of them on top; equal ones: the earlier item is larger.
+static bool is_smaller(const tide_items *items, uint32_t a, uint32_t b) {
+    const uint64_t x = items->shapes[items->shape[a]].size_bytes, y = items->shapes[items->shape[b]].size_bytes;
+    return x != y ? x < y : a > b;
+}
+
+static void sift_down(const tide_items *items, uint32_t *heap, size_t n) {
+    for (size_t at = 0, child; (child = 2 * at + 1) < n; at = child) {
+        if (child + 1 < n && is_smaller(items, heap[child + 1], heap[child])) child++;
+        if (!is_smaller(items, heap[child], heap[at])) return;
+        const uint32_t item = heap[at];
+        heap[at] = heap[child];
+        heap[child] = item;
+    }
+}
+
+static void sift_up(const tide_items *items, uint32_t *heap, size_t at) {
+    for (; at > 0 && is_smaller(items, heap[at], heap[(at - 1) / 2]); at = (at - 1) / 2) {
+        const uint32_t item = heap[at];
+        heap[at] = heap[(at - 1) / 2];
+        heap[(at - 1) / 2] = item;
+    }
+}
+
+static int by_number(const void *a, const void *b) {
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+static tide_status gather_largest(tide_report_side *s, tide_error *err) {
+    const size_t max = s->items->n < TIDE_REPORT_MAX_STILL ? s->items->n : TIDE_REPORT_MAX_STILL;
+    if (max == 0) return TIDE_OK;
+    s->largest = tide_host_calloc(max, sizeof *s->largest);
+    if (s->largest == NULL) return no_memory(err);
+    for (uint32_t i = 0; i < s->items->n; i++) {
+        s->rest_bytes += s->items->shapes[s->items->shape[i]].size_bytes;
+        if (s->n_largest < max) {
+            s->largest[s->n_largest] = i;
+            sift_up(s->items, s->largest, s->n_largest++);
+        } else if (is_smaller(s->items, s->largest[0], i)) {
+            s->largest[0] = i;
+            sift_down(s->items, s->largest, max);
+        }
+    }
+    for (size_t k = 0; k < max; k++) s->rest_bytes -= s->items->shapes[s->items->shape[s->largest[k]]].size_bytes;
+    qsort(s->largest, max, sizeof *s->largest, by_number);
+    return TIDE_OK;
+}
+
+// ---- all ----
+
+static uint64_t needs(const tide_report_side *s) {
+    const tide_subject_facts *f = s->facts;
+    if (f->is_trace || f->plan == NULL) return f->peak_bytes;
+    uint64_t total = 0;
+    for (int k = 0; k < TIDE_N_KINDS; k++) total += tide_memory_plan_predicted(f->plan, (tide_memory_kind)k);
+    return total;
+}
+
+/// The moment to explain: the peak. A planned run holds its buffer from begin to end, so that its peak says nothing of
+/// the plan: then the moment at which most of the buffer is in use, which is as high.
+static tide_status find_moment(const tide_report_side *s, tide_moment *out, tide_error *err) {
+    const tide_curve_key live = {.of = TIDE_CURVE_LIVE, .kind = -1};
+    const tide_curve_key predicted = {.of = TIDE_CURVE_PREDICTED, .kind = -1};
+    uint64_t bytes, live_bytes;
+    *out = s->facts->peak;
+    if (s->predicted == NULL || s->facts->end <= s->facts->begin) return TIDE_OK;
+    tide_moment at;
+    TIDE_TRY(tide_subject_peak_between(s->subject, predicted, s->facts->begin, s->facts->end - 1, &bytes, &at, err));
+    TIDE_TRY(tide_subject_bytes_at(s->subject, live, at, &live_bytes, err));
+    if (live_bytes == s->facts->peak_bytes) *out = at;
+    return TIDE_OK;
+}
+
+static tide_status gather_side(tide_subject *subject, tide_report_side *s, tide_error *err) {
+    s->subject = subject;
+    TIDE_TRY(tide_subject_load(subject, NULL, err));
+    s->facts = tide_subject_get_facts(subject);
+    s->items = tide_subject_items(subject);
+    s->needs_bytes = needs(s);
+    TIDE_TRY(gather_curve(s, err));
+    TIDE_TRY(gather_steps(s, err));
+    TIDE_TRY(gather_largest(s, err));
+    tide_moment at;
+    TIDE_TRY(find_moment(s, &at, err));
+    TIDE_TRY(tide_explain(subject, at, TIDE_EXPLAIN_DEFAULT_WITHOUT, &s->why, err));
+    TIDE_TRY(tide_pools_at(subject, s->why.at, s->facts->begin, s->facts->end, NULL, &s->pools, err));
+    if (s->facts->is_trace) TIDE_TRY(tide_leaks_find(subject, &s->leaks, err));
+    tide_error why = TIDE_ERROR_INIT;
+    const tide_status st = tide_space_make(subject, &s->space, &why);
+    if (st == TIDE_ERR_NOT_FOUND) return TIDE_OK;
+    if (st != TIDE_OK && err != NULL) *err = why;
+    return st;
+}
+
+tide_status tide_report_gather(tide_subject *a, tide_subject *b, const tide_report_options *opt, tide_report *out,
+                               tide_error *err) {
+    *out = (tide_report){.has_b = b != NULL};
+    if (opt != NULL) out->opt = *opt;
+    if (out->opt.max_rows == 0) out->opt.max_rows = 10;
+    tide_status st = gather_side(a, &out->a, err);
+    if (st == TIDE_OK && b != NULL) st = gather_side(b, &out->b, err);
+    if (st == TIDE_OK && b != NULL) st = tide_compare(a, NULL, b, NULL, false, NULL, &out->diff, err);
+    if (st != TIDE_OK) tide_report_deinit(out);
+    return st;
+}
+
+static void side_deinit(tide_report_side *s) {
+    tide_host_free(s->min);
+    tide_host_free(s->max);
+    tide_host_free(s->predicted);
+    tide_host_free(s->steps);
+    tide_host_free(s->largest);
+    tide_explanation_deinit(&s->why);
+    tide_pools_deinit(&s->pools);
+    tide_leaks_deinit(&s->leaks);
+    tide_space_deinit(&s->space);
+}
+
+void tide_report_deinit(tide_report *r) {
+    side_deinit(&r->a);
+    side_deinit(&r->b);
+    tide_diff_deinit(&r->diff);
+    *r = (tide_report){0};
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+//
+// gather: everything that a report tells, asked for once, so that all formats say the same numbers.
+#ifndef TIDE_REPORTS_GATHER_H
+#define TIDE_REPORTS_GATHER_H
+
+#include "analysis/compare.h"
+#include "analysis/pools.h"
+#include "analysis/space.h"
+#include "reports/reports.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+    TIDE_REPORT_COLUMNS = 1000,    ///< of a trace's curve
+    TIDE_REPORT_MAX_POINTS = 4000, ///< up to so many steps the curve of a plan is told point by point
+    TIDE_REPORT_MAX_STILL = 300,   ///< bars and rows of the page that stand without a script: the largest
+};
+
+/// What a step makes and frees, and the highest of the curve while it runs.
+typedef struct tide_report_step {
+    const char *name;
+    int64_t begin;
+    uint64_t makes_bytes, frees_bytes, live_bytes;
+} tide_report_step;
+
+typedef struct tide_report_side {
+    tide_subject *subject;
+    const tide_subject_facts *facts;
+    const tide_items *items;
+    uint64_t *min, *max; ///< [n_columns] of the curve, over the whole axis
+    uint64_t *predicted; ///< [n_columns] highest of what the plan says, beside a trace; NULL: nothing
+    size_t n_columns;
+    bool steps_are_columns;  ///< of a plan: a column is a step
+    tide_explanation why;    ///< at the peak; of a planned run where most of its buffer is in use
+    tide_pools pools;        ///< at the peak
+    tide_leaks leaks;        ///< of a trace
+    tide_space space;        ///< no regions: nothing has a place
+    tide_report_step *steps; ///< [n_steps]
+    size_t n_steps;
+    uint32_t *largest; ///< [n_largest] items with the largest size, in the order of the items
+    size_t n_largest;
+    uint64_t rest_bytes;  ///< of all others
+    uint64_t needs_bytes; ///< to run: buffers and what persists (plan), the peak (trace)
+} tide_report_side;
+
+typedef struct tide_report {
+    tide_report_side a, b;
+    bool has_b;
+    tide_diff diff; ///< with has_b
+    tide_report_options opt;
+} tide_report;
+
+tide_status tide_report_gather(tide_subject *a, tide_subject *b, const tide_report_options *opt, tide_report *out,
+                               tide_error *err) TIDE_NODISCARD;
+void tide_report_deinit(tide_report *r);
+
+/// (plan - bound) / bound; false: not known.
+bool tide_report_gap(const tide_subject_facts *f, double *out);
+/// 1 - plan / naive; false: not known.
+bool tide_report_saving(const tide_subject_facts *f, double *out);
+/// A moment relative to the begin of the axis.
+uint64_t tide_report_time(const tide_subject_facts *f, int64_t t);
+/// "12" or "1.5 ms", relative; "step 12" with `words`.
+char *tide_report_format_time(const tide_subject_facts *f, int64_t t, bool words, char *buf, size_t buf_bytes);
+/// Name of what runs at `t`; "" not known.
+const char *tide_report_step_at(const tide_subject_facts *f, int64_t t);
+/// The last part of the path, and "" for none: no path of this machine is in a report.
+const char *tide_report_source(const tide_subject_facts *f);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

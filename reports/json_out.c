@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+//
+// See json_out.h. Escapes are those of RFC 8259, section 7.
+#include "reports/json_out.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "reports/escape.h"
+
+static bool is_flat(const tide_json_out *j) { return !j->indent || (j->flat > 0 && j->depth >= j->flat); }
+
+static void new_line(tide_json_out *j) {
+    tide_text_add(j->out, "\n");
+    for (int i = 0; i < j->depth; i++) tide_text_add(j->out, "  ");
+}
+
+static void add_string(tide_json_out *j, const char *text) {
+    tide_text clean = {0};
+    tide_report_add_utf8(&clean, text);
+    tide_text_add(j->out, "\"");
+    const char *from = tide_text_str(&clean), *c = from;
+    for (; *c != '\0'; c++) {
+        const unsigned char byte = (unsigned char)*c;
+        if (byte >= 0x20 && byte != '"' && byte != '\\' && byte != 0x7F) continue;
+        tide_text_add_n(j->out, from, (size_t)(c - from));
+        if (byte == '"' || byte == '\\')
+            tide_text_addf(j->out, "\\%c", *c);
+        else if (byte == '\n')
+            tide_text_add(j->out, "\\n");
+        else
+            tide_text_addf(j->out, "\\u%04x", byte);
+        from = c + 1;
+    }
+    tide_text_add_n(j->out, from, (size_t)(c - from));
+    tide_text_add(j->out, "\"");
+    if (clean.failed) j->out->failed = true;
+    tide_text_deinit(&clean);
+}
+
+static void begin_value(tide_json_out *j, const char *key) {
+    if (j->has_value) tide_text_add(j->out, is_flat(j) && j->indent ? ", " : ",");
+    if (!is_flat(j) && j->depth > 0) new_line(j);
+    j->has_value = true;
+    if (key == NULL) return;
+    add_string(j, key);
+    tide_text_add(j->out, j->indent ? ": " : ":");
+}
+
+void tide_json_open(tide_json_out *j, const char *key, char bracket) {
+    begin_value(j, key);
+    tide_text_add_n(j->out, &bracket, 1);
+    j->depth++;
+    j->has_value = false;
+}
+
+void tide_json_open_flat(tide_json_out *j, const char *key, char bracket) {
+    tide_json_open(j, key, bracket);
+    if (j->flat == 0) j->flat = j->depth;
+}
+
+void tide_json_close(tide_json_out *j, char bracket) {
+    const bool flat = is_flat(j);
+    if (j->flat == j->depth) j->flat = 0;
+    j->depth--;
+    if (!flat && j->has_value) new_line(j);
+    tide_text_add_n(j->out, &bracket, 1);
+    j->has_value = true;
+}
+
+void tide_json_null(tide_json_out *j, const char *key) {
+    begin_value(j, key);
+    tide_text_add(j->out, "null");
+}
+
+void tide_json_text(tide_json_out *j, const char *key, const char *text) {
+    if (text == NULL) {
+        tide_json_null(j, key);
+        return;
+    }
+    begin_value(j, key);
+    add_string(j, text);
+}
+
+void tide_json_text_or_null(tide_json_out *j, const char *key, const char *text) {
+    tide_json_text(j, key, text != NULL && text[0] != '\0' ? text : NULL);
+}
+
+void tide_json_u64(tide_json_out *j, const char *key, uint64_t value) {
+    char digits[24];
+    begin_value(j, key);
+    const int n = snprintf(digits, sizeof digits, "%" PRIu64, value);
+    tide_text_add_n(j->out, digits, (size_t)n);
+}
+
+void tide_json_i64(tide_json_out *j, const char *key, int64_t value) {
+    char digits[24];
+    begin_value(j, key);
+    const int n = snprintf(digits, sizeof digits, "%" PRId64, value);
+    tide_text_add_n(j->out, digits, (size_t)n);
+}
+
+void tide_json_real(tide_json_out *j, const char *key, double value) {
+    if (!isfinite(value)) {
+        tide_json_null(j, key);
+        return;
+    }
+    begin_value(j, key);
+    tide_text_addf(j->out, "%.6f", value);
+}
+
+void tide_json_bool(tide_json_out *j, const char *key, bool value) {
+    begin_value(j, key);
+    tide_text_add(j->out, value ? "true" : "false");
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+//
+// json_out: JSON written straight into a text, key by key. A library builds a tree first, which for a million tensors
+// takes a gigabyte; what is written here is read back by one in the tests.
+#ifndef TIDE_REPORTS_JSON_OUT_H
+#define TIDE_REPORTS_JSON_OUT_H
+
+#include "core/base/text.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// Zero-initialise with `out` (and `indent`). Every value belongs to an object (key) or an array (key NULL).
+typedef struct tide_json_out {
+    tide_text *out;
+    bool indent; ///< lines, two blanks per level; arrays of numbers stay on one line
+    int depth;
+    bool has_value; ///< a comma is due
+    int flat;       ///< depth from which on nothing is broken into lines; 0: none
+} tide_json_out;
+
+void tide_json_open(tide_json_out *j, const char *key, char bracket);             ///< '{' or '['
+void tide_json_open_flat(tide_json_out *j, const char *key, char bracket);        ///< the same, on one line
+void tide_json_close(tide_json_out *j, char bracket);                             ///< '}' or ']'
+void tide_json_text(tide_json_out *j, const char *key, const char *text);         ///< NULL: null
+void tide_json_text_or_null(tide_json_out *j, const char *key, const char *text); ///< "" too: null
+void tide_json_u64(tide_json_out *j, const char *key, uint64_t value);
+void tide_json_i64(tide_json_out *j, const char *key, int64_t value);
+void tide_json_real(tide_json_out *j, const char *key, double value); ///< six digits; what is not finite: null
+void tide_json_bool(tide_json_out *j, const char *key, bool value);
+void tide_json_null(tide_json_out *j, const char *key);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,103 @@
+// The state of the view, and its twin behind # in the address: a link shows the same selection.
+const state = {side: 0, t0: 0, t1: 0, sel: -1, q: '', kind: '', sort: 'begin', view: 'lifetimes', cursor: 0, page: 0};
+const listeners = [];
+let drawAsked = false;
+
+const here = () => sides[state.side];
+function settle() {
+  const s = here();
+  const least = s.axis === 'steps' ? 1 : Math.max(1, s.span / 1e9);
+  let span = Math.min(Math.max(state.t1 - state.t0, least), s.span);
+  if (!(span > 0)) span = s.span;
+  state.t0 = Math.min(Math.max(state.t0, 0), s.span - span);
+  state.t1 = state.t0 + span;
+  state.cursor = Math.min(Math.max(state.cursor, 0), Math.max(s.span - (s.axis === 'steps' ? 1 : 0), 0));
+  if (state.sel >= s.n) state.sel = -1;
+}
+function whole() { state.t0 = 0; state.t1 = here().span; }
+
+function toHash() {
+  const s = here(), parts = [];
+  const put = (key, value) => parts.push(key + '=' + encodeURIComponent(value));
+  if (state.side > 0) put('side', 'b');
+  if (state.view !== 'lifetimes') put('view', state.view);
+  if (state.t0 > 0 || state.t1 < s.span) put('t', +state.t0.toFixed(3) + '-' + +state.t1.toFixed(3));
+  if (state.q) put('q', state.q);
+  if (state.kind) put('kind', state.kind);
+  if (state.sort !== 'begin') put('sort', state.sort);
+  if (state.sel >= 0) put('sel', s.name(state.sel) + '@' + s.items.id[state.sel]);
+  return parts.length ? '#' + parts.join('&') : '';
+}
+function fromHash() {
+  const given = new Map(location.hash.slice(1).split('&').filter(Boolean).map((p) => {
+    const at = p.indexOf('=');
+    let value = '';
+    try { value = decodeURIComponent(p.slice(at + 1)); } catch (e) { value = ''; }
+    return [p.slice(0, at), value];
+  }));
+  state.side = given.get('side') === 'b' && sides.length > 1 ? 1 : 0;
+  const s = here();
+  state.view = given.get('view') === 'memory' && s.regions.length ? 'memory' : 'lifetimes';
+  whole();
+  const t = /^([\d.]+)-([\d.]+)$/.exec(given.get('t') || '');
+  if (t && +t[2] > +t[1]) { state.t0 = +t[1]; state.t1 = +t[2]; }
+  state.q = given.get('q') || '';
+  state.kind = given.get('kind') || '';
+  state.sort = sorts[given.get('sort')] ? given.get('sort') : 'begin';
+  state.sel = -1;
+  const sel = given.get('sel') || '', at = sel.lastIndexOf('@');
+  if (at >= 0) {
+    const id = +sel.slice(at + 1);
+    state.sel = s.items.id.indexOf(id);
+    if (state.sel < 0 && s.byName.has(sel.slice(0, at))) state.sel = s.byName.get(sel.slice(0, at));
+  }
+  state.cursor = s.peak.t;
+  state.page = 0;
+  settle();
+}
+
+/// After a change: the address is brought up to date and everything is drawn once, in the next frame.
+function changed() {
+  settle();
+  const hash = toHash();
+  if (hash !== location.hash) {
+    try { history.replaceState(null, '', hash || location.pathname + location.search); } catch (e) { /* file: without history */ }
+  }
+  if (drawAsked) return;
+  drawAsked = true;
+  requestAnimationFrame(() => { drawAsked = false; for (const f of listeners) f(); });
+}
+function onChange(f) { listeners.push(f); }
+
+// ---- rows: filtered and sorted ----
+
+const sorts = {
+  begin: (s) => (a, b) => a - b,
+  size: (s) => (a, b) => s.items.size_bytes[b] - s.items.size_bytes[a] || a - b,
+  life: (s) => (a, b) => (s.items.end[b] - s.items.begin[b]) - (s.items.end[a] - s.items.begin[a]) || a - b,
+  place: (s) => (a, b) => (s.items.place[a] ?? Infinity) - (s.items.place[b] ?? Infinity) || a - b,
+  name: (s) => (a, b) => (s.name(a) < s.name(b) ? -1 : s.name(a) > s.name(b) ? 1 : a - b),
+};
+/// What the field 'show' lets through: everything, what is alive at the peak, what comes and goes, one kind.
+function passes(s, i) {
+  if (state.kind === '') return true;
+  if (state.kind === 'peak') return aliveAt(s, i, s.peak.t);
+  if (state.kind === 'changing') return s.items.begin[i] > 0 || s.items.end[i] < s.span;
+  return s.kindOf(i) === state.kind;
+}
+const rowsMade = {key: '', rows: []};
+function rows() {
+  const key = [state.side, state.q, state.kind, state.sort].join('\n');
+  if (rowsMade.key === key) return rowsMade.rows;
+  const s = here(), want = state.q.toLowerCase(), out = [];
+  for (let i = 0; i < s.n; i++) {
+    if (want && !s.haystack[i].includes(want)) continue;
+    if (!passes(s, i)) continue;
+    out.push(i);
+  }
+  if (state.sort !== 'begin') out.sort(sorts[state.sort](s));
+  rowsMade.key = key;
+  rowsMade.rows = out;
+  return out;
+}
+function aliveAt(s, i, t) { return s.items.begin[i] <= t && (t < s.items.end[i] || s.items.open[i] === 1 && t <= s.items.end[i]); }

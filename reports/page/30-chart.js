@@ -1,0 +1,304 @@
+// Canvases over one time axis: curve, and below it lifetimes or memory. Static pictures of the same stand in the page
+// for print and for readers without scripts.
+const left = 150, right = 12, rowHeight = 18;
+let colours = {};
+function readColours() {
+  const css = getComputedStyle(document.documentElement);
+  for (const name of ['bg', 'fg', 'mute', 'line', 'card', 'accent', 'curve', 'soft', 'peak', 'bound', 'plan', 'other', 'f0', 'f1', 'f2', 'f3', 'f4', 'f5'])
+    colours[name] = css.getPropertyValue('--' + name).trim();
+}
+/// All pictures are as wide as the one that scrolls, so that their columns stand above each other.
+function canvasOf(id, height) {
+  const canvas = el(id), width = el('live-rows').clientWidth, scale = window.devicePixelRatio || 1;
+  if (canvas.width !== Math.round(width * scale) || canvas.height !== Math.round(height * scale)) {
+    canvas.width = Math.round(width * scale);
+    canvas.height = Math.round(height * scale);
+    canvas.style.height = height + 'px';
+    canvas.style.width = width + 'px';
+  }
+  const g = canvas.getContext('2d');
+  g.setTransform(scale, 0, 0, scale, 0, 0);
+  g.clearRect(0, 0, width, height);
+  g.font = '12px system-ui, sans-serif';
+  g.textBaseline = 'middle';
+  return {g, width, height, plot: Math.max(width - left - right, 40)};
+}
+const xOf = (c, t) => left + (t - state.t0) / (state.t1 - state.t0) * c.plot;
+const tOf = (c, x) => state.t0 + (x - left) / c.plot * (state.t1 - state.t0);
+
+function ticks(lo, hi, want) {
+  const raw = (hi - lo) / want, base = Math.pow(10, Math.floor(Math.log10(raw)));
+  const step = [1, 2, 5, 10].map((f) => f * base).find((f) => f >= raw);
+  const out = [];
+  for (let t = Math.ceil(lo / step) * step; t <= hi; t += step) out.push(t);
+  return here().axis === 'steps' ? out.filter((t) => Number.isInteger(+t.toFixed(6))) : out;
+}
+function cut(g, text, width) {
+  if (g.measureText(text).width <= width) return text;
+  let lo = 0, hi = text.length;
+  while (lo < hi) {
+    const keep = (lo + hi + 1) >> 1, head = Math.ceil(keep / 2);
+    if (g.measureText(text.slice(0, head) + '\u2026' + text.slice(text.length - (keep - head))).width <= width) lo = keep; else hi = keep - 1;
+  }
+  const head = Math.ceil(lo / 2);
+  return text.slice(0, head) + '\u2026' + (lo - head > 0 ? text.slice(text.length - (lo - head)) : '');
+}
+
+// ---- curve ----
+
+/// Smallest and largest value in each pixel column: from points, or from columns that were made for the whole axis.
+function columnsOf(curve, side, n) {
+  const min = new Float64Array(n), max = new Float64Array(n), span = state.t1 - state.t0;
+  if (curve.t) {
+    let at = 0, hi = curve.t.length;
+    while (at < hi) { const m = (at + hi) >> 1; if (curve.t[m] <= state.t0) at = m + 1; else hi = m; }
+    let value = at > 0 ? curve.bytes[at - 1] : 0;
+    for (let x = 0; x < n; x++) {
+      const end = state.t0 + (x + 1) * span / n;
+      min[x] = max[x] = value;
+      while (at < curve.t.length && curve.t[at] < end) {
+        value = curve.bytes[at++];
+        if (value < min[x]) min[x] = value;
+        if (value > max[x]) max[x] = value;
+      }
+    }
+  } else {
+    const all = curve.max.length;
+    for (let x = 0; x < n; x++) {
+      const a = Math.floor((state.t0 + x * span / n) / side.span * all), b = Math.max(a + 1, Math.ceil((state.t0 + (x + 1) * span / n) / side.span * all));
+      min[x] = Infinity;
+      for (let i = Math.max(a, 0); i < Math.min(b, all); i++) { min[x] = Math.min(min[x], curve.min[i]); max[x] = Math.max(max[x], curve.max[i]); }
+      if (min[x] === Infinity) min[x] = 0;
+    }
+  }
+  return {min, max};
+}
+const curveHeight = 170, curveTop = 14, curveBottom = 22;
+function drawCurve() {
+  const c = canvasOf('live-curve', curveHeight), g = c.g, s = here(), n = Math.max(1, Math.floor(c.plot));
+  const levels = [];
+  if (s.levels) {
+    const same = s.levels.plan_bytes === s.levels.bound_bytes;
+    if (!same) levels.push([s.levels.plan_bytes, 'plan', colours.plan, [2, 3], -7]);
+    levels.push([s.levels.bound_bytes, same ? 'plan = lower bound' : 'lower bound', colours.bound, [7, 4], same ? -7 : 8]);
+  }
+  if (s.fit) levels.push([s.fit.capacity_bytes, 'capacity', colours.peak, [], -7]);
+  const other = sides.length > 1 && sides[1 - state.side].axis === s.axis ? sides[1 - state.side] : null;
+  let top = s.peak.bytes;
+  for (const [v] of levels) if (v < 4 * s.peak.bytes) top = Math.max(top, v);
+  if (other && other.peak.bytes < 4 * top) top = Math.max(top, other.peak.bytes);
+  top = top || 1;
+  const y = (v) => curveTop + (1 - Math.min(v / top, 1.02)) * (curveHeight - curveTop - curveBottom), base = y(0);
+  g.fillStyle = colours.mute;
+  g.textAlign = 'right';
+  for (const f of [0, 0.5, 1]) {
+    g.fillText(bytes(top * f), left - 8, y(top * f));
+    g.fillStyle = colours.line; g.fillRect(left, Math.round(y(top * f)), c.plot, 1); g.fillStyle = colours.mute;
+  }
+  g.textAlign = 'center';
+  for (const t of ticks(state.t0, state.t1, c.plot / 90)) {
+    g.fillStyle = colours.line; g.fillRect(Math.round(xOf(c, t)), curveTop, 1, base - curveTop);
+    g.fillStyle = colours.mute; g.textAlign = xOf(c, t) > left + c.plot - 24 ? 'right' : 'center';
+    g.fillText(time(s, t), Math.min(xOf(c, t), left + c.plot + 4), curveHeight - 10);
+  }
+  const cols = columnsOf(s.curve, s, n);
+  g.fillStyle = colours.soft;
+  for (let x = 0; x < n; x++) g.fillRect(left + x, y(cols.max[x]), 1, base - y(cols.max[x]));
+  g.fillStyle = colours.curve;
+  for (let x = 0; x < n; x++) {
+    const a = y(cols.max[x]), b = y(cols.min[x]), before = x > 0 ? y(cols.max[x - 1]) : a;
+    g.fillRect(left + x, Math.min(a, before), 1, Math.max(1.5, Math.max(b, before) - Math.min(a, before)));
+  }
+  if (other) line(g, columnsOf(other.curve, other, n).max, y, colours.other, [4, 2]);
+  if (s.predicted) line(g, columnsOf(s.predicted, s, n).max, y, colours.plan, [1, 2]);
+  g.textAlign = 'left';
+  for (const [v, words, colour, dash, shift] of levels) {
+    if (v > top) continue;
+    g.strokeStyle = colour; g.setLineDash(dash);
+    g.beginPath(); g.moveTo(left, y(v)); g.lineTo(left + c.plot, y(v)); g.stroke(); g.setLineDash([]);
+    g.fillStyle = colour; label(g, words, left + 4, y(v) + shift);
+  }
+  vertical(c, s.peak.t, colours.peak, [3, 3], curveTop, base);
+  vertical(c, state.cursor, colours.accent, [], curveTop, base);
+}
+/// Text on a ground of its own, so that lines under it do not cross it.
+function label(g, text, x, y) {
+  const colour = g.fillStyle;
+  g.fillStyle = colours.bg; g.globalAlpha = 0.75;
+  g.fillRect(x - 2, y - 7, g.measureText(text).width + 4, 14);
+  g.globalAlpha = 1; g.fillStyle = colour;
+  g.fillText(text, x, y);
+}
+function line(g, values, y, colour, dash) {
+  g.strokeStyle = colour; g.lineWidth = 1.5; g.setLineDash(dash);
+  g.beginPath();
+  values.forEach((v, x) => (x ? g.lineTo(left + x, y(v)) : g.moveTo(left + x, y(v))));
+  g.stroke(); g.setLineDash([]); g.lineWidth = 1;
+}
+function vertical(c, t, colour, dash, top, bottom) {
+  if (t < state.t0 || t > state.t1) return;
+  const s = here(), at = s.axis === 'steps' ? t + 0.5 : t, x = Math.round(xOf(c, Math.min(at, state.t1))) + 0.5;
+  c.g.strokeStyle = colour; c.g.setLineDash(dash);
+  c.g.beginPath(); c.g.moveTo(x, top); c.g.lineTo(x, bottom); c.g.stroke(); c.g.setLineDash([]);
+}
+function curveAt(side, t) {
+  const curve = side.curve;
+  if (!curve.t) return curve.max[Math.min(curve.max.length - 1, Math.floor(t / side.span * curve.max.length))];
+  let lo = 0, hi = curve.t.length;
+  while (lo < hi) { const m = (lo + hi) >> 1; if (curve.t[m] <= t) lo = m + 1; else hi = m; }
+  return lo > 0 ? curve.bytes[lo - 1] : 0;
+}
+
+// ---- minimap ----
+
+function drawMini() {
+  const c = canvasOf('live-mini', 26), s = here(), keep = [state.t0, state.t1];
+  state.t0 = 0; state.t1 = s.span;
+  const n = Math.floor(c.plot), cols = columnsOf(s.curve, s, n), top = s.peak.bytes || 1;
+  c.g.fillStyle = colours.soft;
+  for (let x = 0; x < n; x++) c.g.fillRect(left + x, 24 - cols.max[x] / top * 20, 1, cols.max[x] / top * 20);
+  [state.t0, state.t1] = keep;
+  const a = left + state.t0 / s.span * c.plot, b = left + state.t1 / s.span * c.plot;
+  c.g.strokeStyle = colours.accent; c.g.lineWidth = 2; c.g.strokeRect(a, 2, Math.max(b - a, 3), 22); c.g.lineWidth = 1;
+  c.g.fillStyle = colours.mute; c.g.textAlign = 'right'; c.g.fillText('overview', left - 8, 13);
+}
+
+// ---- lifetimes ----
+
+const shown = {first: 0, count: 0};
+function drawLifetimes() {
+  const list = rows(), box = el('live-rows');
+  el('live-height').style.height = list.length * rowHeight + 'px';
+  const height = box.clientHeight, c = canvasOf('live-gantt', height), g = c.g, s = here(), it = s.items;
+  shown.first = Math.floor(box.scrollTop / rowHeight);
+  shown.count = Math.ceil(height / rowHeight) + 1;
+  const shift = shown.first * rowHeight - box.scrollTop;
+  for (let r = 0; r < shown.count && shown.first + r < list.length; r++) {
+    const i = list[shown.first + r], y = r * rowHeight + shift;
+    if (i === state.sel) { g.fillStyle = colours.card; g.fillRect(0, y, c.width, rowHeight); }
+    g.fillStyle = i === state.sel ? colours.accent : colours.fg;
+    g.textAlign = 'right';
+    g.fillText(cut(g, s.name(i) || '(no name)', left - 14), left - 8, y + rowHeight / 2);
+    bar(c, it.begin[i], it.end[i], it.fill[i], y + 3, rowHeight - 6, it.open[i] === 1, i === state.sel);
+  }
+  if (list.length === 0) {
+    g.fillStyle = colours.mute; g.textAlign = 'left';
+    g.fillText(s.n === 0 ? 'Nothing lives here.' : 'Nothing matches: change or clear the filter.', left, 20);
+  }
+  vertical(c, s.peak.t, colours.peak, [3, 3], 0, height);
+  vertical(c, state.cursor, colours.accent, [], 0, height);
+}
+function bar(c, begin, end, fill, y, h, open, selected) {
+  const g = c.g;
+  let a = xOf(c, begin), b = Math.max(xOf(c, end), a + 1);
+  if (b < left || a > left + c.plot) {
+    g.fillStyle = colours.mute; g.textAlign = b < left ? 'left' : 'right';
+    g.fillText(b < left ? '\u2039' : '\u203a', b < left ? left : left + c.plot, y + h / 2);
+    return;
+  }
+  a = Math.max(a, left); b = Math.min(b, left + c.plot);
+  g.fillStyle = hatch(g, fill);
+  g.fillRect(a, y, b - a, h);
+  if (open) { g.fillStyle = colours.peak; g.fillRect(b - 2, y - 2, 2, h + 4); }
+  if (selected) { g.strokeStyle = colours.fg; g.lineWidth = 2; g.strokeRect(a, y, b - a, h); g.lineWidth = 1; }
+}
+const hatches = new Map();
+/// Each fill has a hatch beside its colour: nothing is told by colour alone.
+function hatch(g, fill) {
+  const colour = colours['f' + fill], key = fill + colour;
+  if (fill === 0) return colour;
+  if (hatches.has(key)) return hatches.get(key);
+  const tile = document.createElement('canvas');
+  tile.width = tile.height = 8;
+  const t = tile.getContext('2d');
+  t.fillStyle = colour; t.fillRect(0, 0, 8, 8);
+  t.strokeStyle = colours.bg; t.lineWidth = 1.5;
+  t.beginPath();
+  const lines = {1: [[0, 8, 8, 0]], 2: [[0, 4, 8, 4]], 3: [[0, 0, 8, 8]], 4: [[4, 0, 4, 8]], 5: [[0, 4, 8, 4], [4, 0, 4, 8]]}[fill] || [];
+  for (const [x0, y0, x1, y1] of lines) { t.moveTo(x0, y0); t.lineTo(x1, y1); }
+  t.stroke();
+  hatches.set(key, g.createPattern(tile, 'repeat'));
+  return hatches.get(key);
+}
+
+// ---- memory: time across, addresses upwards ----
+
+/// Of a stretch of addresses that was only guessed to be a region, as much as the chosen items take.
+function narrow(s, regions, chosen) {
+  const it = s.items, ends = regions.map(() => [Infinity, 0]);
+  for (const i of chosen) {
+    const k = it.region[i];
+    if (k === null || it.place[i] === null) continue;
+    ends[k] = [Math.min(ends[k][0], it.place[i]), Math.max(ends[k][1], it.place[i] + it.reserved_bytes[i])];
+  }
+  regions.forEach((r, k) => { if (r.guessed && ends[k][1] > ends[k][0]) { r.base = ends[k][0]; r.bytes = ends[k][1] - ends[k][0]; } });
+}
+function drawMemory() {
+  const height = el('live-rows').clientHeight, c = canvasOf('live-gantt', height), g = c.g, s = here(), it = s.items;
+  el('live-height').style.height = '0';
+  const chosen = new Set(rows()), drawn = new Set();
+  for (const i of chosen) if (it.region[i] !== null) drawn.add(it.region[i]);
+  const list = s.regions.map((r, k) => k).filter((k) => drawn.has(k) || !chosen.size);
+  const regions = s.regions.map((r) => ({...r}));
+  if (chosen.size < s.n) narrow(s, regions, chosen);
+  const total = list.reduce((sum, k) => sum + regions[k].bytes, 0) || 1, gap = list.length > 20 ? 2 : 6;
+  const least = Math.min(28, height / (2 * list.length + 1)), room = height - gap * (list.length - 1) - least * list.length;
+  let at = height;
+  const tops = [];
+  for (const k of list) {
+    const r = regions[k], h = least + r.bytes / total * room;
+    tops[k] = {y: at, h, r};
+    g.fillStyle = colours.card; g.fillRect(left, at - h, c.plot, h);
+    g.strokeStyle = colours.line; g.strokeRect(left + 0.5, at - h + 0.5, c.plot - 1, h - 1);
+    g.fillStyle = colours.mute; g.textAlign = 'right';
+    if (h >= 26) {
+      g.fillText(cut(g, r.label, left - 14), left - 8, at - h / 2 - 7);
+      g.fillText(bytes(r.bytes), left - 8, at - h / 2 + 7);
+    } else if (h >= 12) {
+      g.fillText(cut(g, r.label, left - 14), left - 8, at - h / 2);
+    }
+    at -= h + gap;
+  }
+  for (let i = 0; i < s.n; i++) {
+    const k = it.region[i];
+    if (k === null || it.place[i] === null || !tops[k] || (tops[k].r.guessed && !chosen.has(i))) continue;
+    if (it.end[i] < state.t0 || it.begin[i] > state.t1) continue;
+    const {y, h, r} = tops[k];
+    const a = Math.max(xOf(c, it.begin[i]), left), b = Math.min(Math.max(xOf(c, it.end[i]), a + 1), left + c.plot);
+    const lo = y - (it.place[i] - r.base) / r.bytes * h, hi = y - (it.place[i] - r.base + it.reserved_bytes[i]) / r.bytes * h;
+    g.globalAlpha = chosen.has(i) ? 1 : 0.15;
+    g.fillStyle = hatch(g, it.fill[i]);
+    g.fillRect(a, hi, b - a, Math.max(lo - hi, 0.5));
+    if (b - a > 3 && lo - hi > 3) { g.strokeStyle = colours.bg; g.strokeRect(a + 0.5, hi + 0.5, b - a - 1, lo - hi - 1); }
+    if (b - a > 60 && lo - hi > 14) {
+      g.fillStyle = colours.fg; g.textAlign = 'left'; label(g, cut(g, s.name(i), b - a - 12), a + 5, (lo + hi) / 2);
+    }
+    if (i === state.sel) { g.strokeStyle = colours.fg; g.lineWidth = 2; g.strokeRect(a, hi, b - a, lo - hi); g.lineWidth = 1; }
+    g.globalAlpha = 1;
+  }
+  for (const k of list) {
+    const {y, h, r} = tops[k];
+    if (!r.bound_bytes) continue;
+    const b = y - r.bound_bytes / r.bytes * h;
+    g.strokeStyle = colours.bound; g.setLineDash([7, 4]); g.beginPath(); g.moveTo(left, b); g.lineTo(left + c.plot, b); g.stroke(); g.setLineDash([]);
+  }
+  vertical(c, s.peak.t, colours.peak, [3, 3], 0, height);
+  vertical(c, state.cursor, colours.accent, [], 0, height);
+  shown.memory = tops;
+}
+/// The item under a point of the lower picture; -1: none.
+function itemAt(x, y) {
+  const s = here(), it = s.items, c = {plot: el('live-gantt').clientWidth - left - right}, t = tOf(c, x);
+  if (state.view === 'lifetimes') {
+    const r = Math.floor((y + el('live-rows').scrollTop) / rowHeight), list = rows();
+    return r >= 0 && r < list.length ? list[r] : -1;
+  }
+  let best = -1;
+  for (let i = 0; i < s.n; i++) {
+    if (it.region[i] === null || it.place[i] === null || it.begin[i] > t || it.end[i] <= t || !shown.memory[it.region[i]]) continue;
+    const {y: base, h, r} = shown.memory[it.region[i]];
+    const lo = base - (it.place[i] - r.base) / r.bytes * h, hi = base - (it.place[i] - r.base + it.reserved_bytes[i]) / r.bytes * h;
+    if (y <= lo && y >= hi && (best < 0 || it.reserved_bytes[i] <= it.reserved_bytes[best])) best = i;
+  }
+  return best;
+}

@@ -1,0 +1,58 @@
+// The line under the pictures: what the cursor and the selection are, in words that a screen reader is told too.
+function describe(s, i) {
+  const it = s.items, parts = [];
+  const put = (key, value) => { if (value !== '' && value !== null && value !== undefined) parts.push([key, value]); };
+  put('Name', s.name(i) || '(no name)');
+  put(s.axis === 'steps' ? 'Operator' : 'Scope', s.owner(i));
+  put('Kind', s.kindOf(i));
+  put('Role', s.roleOf(i));
+  put('Size', bytes(it.size_bytes[i]) + ' (' + exact(it.size_bytes[i]) + ')');
+  if (it.reserved_bytes[i] !== it.size_bytes[i]) put('Takes', bytes(it.reserved_bytes[i]) + ' (' + exact(it.reserved_bytes[i]) + ')');
+  put('Lives', 'from ' + timeWords(s, it.begin[i]) + (it.open[i] === 1 ? ', never freed' : ' up to ' + timeWords(s, it.end[i])));
+  if (it.place[i] !== null) put('Place', exact(it.place[i]) + (it.region[i] !== null ? ' in ' + s.regions[it.region[i]].label : ''));
+  if (it.lies_in[i] !== null) put('Lies in', s.name(it.lies_in[i]));
+  put('At the peak', aliveAt(s, i, s.peak.t) ? 'alive' : 'not alive');
+  return parts;
+}
+function drawDetails() {
+  const s = here(), step = stepAt(s, state.cursor), box = el('live-details');
+  const live = curveAt(s, state.cursor);
+  el('live-cursor').textContent = 'Cursor at ' + timeWords(s, state.cursor) + (step >= 0 && s.steps.name[step] !== null ? ' (' + s.words[s.steps.name[step]] + ')' : '') + ': ' +
+    bytes(live) + ' live' + (s.peak.bytes ? ', ' + (100 * live / s.peak.bytes).toFixed(0) + ' % of the peak' : '') + '.';
+  box.textContent = '';
+  if (state.sel < 0) {
+    const p = document.createElement('p');
+    p.className = 'mute';
+    p.textContent = 'Nothing is selected: click a bar, or use the arrow keys.';
+    box.appendChild(p);
+    return;
+  }
+  const list = document.createElement('dl');
+  for (const [key, value] of describe(s, state.sel)) {
+    const dt = document.createElement('dt'), dd = document.createElement('dd'), row = document.createElement('div');
+    dt.textContent = key;
+    dd.textContent = value;
+    dd.dir = 'auto';
+    row.append(dt, dd);
+    list.appendChild(row);
+  }
+  box.appendChild(list);
+}
+
+// ---- the note at the pointer ----
+
+function showNote(event, lines) {
+  const note = el('live-note');
+  note.textContent = '';
+  for (const line of lines) {
+    const p = document.createElement('div');
+    p.textContent = line;
+    note.appendChild(p);
+  }
+  note.hidden = lines.length === 0;
+  const box = note.parentNode.getBoundingClientRect();
+  const x = event.clientX - box.left + 14, y = event.clientY - box.top + 14;
+  note.style.left = Math.max(0, Math.min(x, box.width - note.offsetWidth - 4)) + 'px';
+  note.style.top = Math.max(0, y + note.offsetHeight > box.height ? y - note.offsetHeight - 24 : y) + 'px';
+}
+function hideNote() { el('live-note').hidden = true; }

@@ -1,0 +1,63 @@
+// The table of all items, a page of them at a time; the same filter and order as the picture.
+const pageRows = 100;
+function cell(row, text, kind) {
+  const td = document.createElement(kind === 'head' ? 'th' : 'td');
+  if (kind === 'head') td.scope = 'row';
+  td.textContent = text;
+  row.appendChild(td);
+  return td;
+}
+function drawTable() {
+  const s = here(), it = s.items, list = rows(), body = el('items').tBodies[0];
+  const pages = Math.max(1, Math.ceil(list.length / pageRows));
+  state.page = Math.min(Math.max(state.page, 0), pages - 1);
+  const from = state.page * pageRows, fresh = document.createDocumentFragment();
+  for (const i of list.slice(from, from + pageRows)) {
+    const tr = document.createElement('tr');
+    tr.dataset.item = i;
+    if (i === state.sel) { tr.className = 'sel'; tr.setAttribute('aria-current', 'true'); }
+    const name = cell(tr, '', 'head'), pick = document.createElement('button');
+    pick.type = 'button';
+    pick.className = 'pick';
+    pick.textContent = s.name(i) || '(no name)';
+    name.appendChild(pick);
+    cell(tr, s.owner(i), 'text');
+    cell(tr, s.kindOf(i), 'text');
+    cell(tr, s.roleOf(i), 'text');
+    cell(tr, it.size_bytes[i]);
+    cell(tr, it.reserved_bytes[i]);
+    cell(tr, it.begin[i]);
+    cell(tr, it.open[i] === 1 ? '' : it.end[i]);
+    cell(tr, it.place[i] === null ? '' : it.place[i]);
+    fresh.appendChild(tr);
+  }
+  body.replaceChildren(fresh);
+  el('items-count').textContent = list.length === s.n ? s.n.toLocaleString('en') + ' in all' : list.length.toLocaleString('en') + ' of ' + s.n.toLocaleString('en');
+  el('items-page').textContent = 'page ' + (state.page + 1) + ' of ' + pages;
+  el('items-back').disabled = state.page === 0;
+  el('items-on').disabled = state.page === pages - 1;
+  for (const th of el('items').tHead.rows[0].cells) {
+    const by = th.dataset.sort;
+    if (by === state.sort) th.setAttribute('aria-sort', by === 'size' || by === 'life' ? 'descending' : 'ascending');
+    else th.removeAttribute('aria-sort');
+  }
+}
+function startTable() {
+  el('items-rest').hidden = true;
+  for (const th of el('items').tHead.rows[0].cells) {
+    if (!th.dataset.sort) continue;
+    const b = document.createElement('button');
+    b.type = 'button';
+    b.textContent = th.textContent;
+    th.textContent = '';
+    th.appendChild(b);
+    b.addEventListener('click', () => { state.sort = th.dataset.sort; state.page = 0; el('live-sort').value = state.sort; changed(); });
+  }
+  el('items').tBodies[0].addEventListener('click', (e) => {
+    const tr = e.target.closest('tr');
+    if (tr && tr.dataset.item !== undefined) select(+tr.dataset.item);
+  });
+  el('items-back').addEventListener('click', () => { state.page--; changed(); });
+  el('items-on').addEventListener('click', () => { state.page++; changed(); });
+  el('items-pages').hidden = false;
+}

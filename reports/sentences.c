@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+//
+// What several formats say in words: title, facts, conclusions. See render.h.
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "reports/render.h"
+
+const char *tide_report_title(const tide_report_side *s) {
+    return s->facts->title[0] != '\0' ? s->facts->title : "untitled";
+}
+
+typedef void (*take_fact)(void *ctx, const char *key, const char *value, const char *note);
+
+static void fit_fact(const tide_report *r, const tide_report_side *s, take_fact take, void *ctx) {
+    char value[64], note[96], a[24], b[24];
+    if (r->opt.capacity_bytes == 0) return;
+    const bool fits = s->needs_bytes <= r->opt.capacity_bytes;
+    const uint64_t rest = fits ? r->opt.capacity_bytes - s->needs_bytes : s->needs_bytes - r->opt.capacity_bytes;
+    snprintf(value, sizeof value, "%s", fits ? "yes" : "no");
+    snprintf(note, sizeof note, "%s %s of %s", tide_format_bytes(rest, a, sizeof a),
+             fits ? "are left" : "too much for a limit", tide_format_bytes(r->opt.capacity_bytes, b, sizeof b));
+    take(ctx, "Will it fit", value, note);
+}
+
+static void plan_facts(const tide_report_side *s, take_fact take, void *ctx) {
+    const tide_subject_facts *f = s->facts;
+    char value[64], note[160], size[24];
+    double share;
+    if (!f->has_plan) return;
+    note[0] = '\0';
+    if (tide_report_saving(f, &share))
+        snprintf(note, sizeof note, "%.1f %% saved of %s without sharing", 100.0 * share,
+                 tide_format_bytes(f->naive_bytes, size, sizeof size));
+    take(ctx, "Plan", tide_format_bytes(f->plan_bytes, value, sizeof value), note);
+    note[0] = '\0';
+    if (f->proven)
+        snprintf(note, sizeof note, "no plan is smaller: proven");
+    else if (tide_report_gap(f, &share))
+        snprintf(note, sizeof note, "the plan is %.2f %% above it", 100.0 * share);
+    take(ctx, "Lower bound", tide_format_bytes(f->lower_bound_bytes, value, sizeof value), note);
+    if (!f->is_trace) return;
+    uint64_t predicted = 0, measured = 0;
+    for (size_t i = 0; i < f->n_kinds; i++) {
+        if (f->kinds[i].predicted_bytes == TIDE_UNKNOWN_BYTES) return;
+        predicted += f->kinds[i].predicted_bytes;
+        measured += f->kinds[i].peak_bytes;
+    }
+    const int64_t d = (int64_t)(predicted - measured);
+    snprintf(note, sizeof note, "predicted %s; sum of the kinds' peaks",
+             tide_format_bytes(predicted, size, sizeof size));
+    snprintf(value, sizeof value, "%s%s",
+             d < 0   ? "-"
+             : d > 0 ? "+"
+                     : "",
+             tide_format_bytes(d < 0 ? 0 - (uint64_t)d : (uint64_t)d, size, sizeof size));
+    take(ctx, "Predicted - measured", value, note);
+}
+
+void tide_report_facts(const tide_report *r, const tide_report_side *s, take_fact take, void *ctx) {
+    const tide_subject_facts *f = s->facts;
+    char value[64], note[160], when[48];
+    const char *step = tide_report_step_at(f, f->peak.t);
+    fit_fact(r, s, take, ctx);
+    snprintf(note, sizeof note, "at %s%s%.60s%s", tide_report_format_time(f, f->peak.t, true, when, sizeof when),
+             step[0] != '\0' ? " (" : "", step, step[0] != '\0' ? ")" : "");
+    take(ctx, "Peak", tide_format_bytes(f->peak_bytes, value, sizeof value), note);
+    if (!f->is_trace && s->needs_bytes != f->plan_bytes)
+        take(ctx, "Needs", tide_format_bytes(s->needs_bytes, value, sizeof value),
+             "buffers, weights, inputs and outputs");
+    plan_facts(s, take, ctx);
+    snprintf(value, sizeof value, "%" PRIu64, f->n_items);
+    snprintf(note, sizeof note, "%zu alive at the peak", s->why.live.n);
+    take(ctx, f->is_trace ? "Blocks and tensors" : "Tensors", value, note);
+    if (f->is_trace) {
+        char size[24];
+        snprintf(value, sizeof value, "%s",
+                 s->leaks.n == 0 ? "none" : tide_format_bytes(s->leaks.bytes, size, sizeof size));
+        size_t grow = 0;
+        for (size_t i = 0; i < s->leaks.n; i++) grow += s->leaks.items[i].grows;
+        snprintf(note, sizeof note, "%zu kind%s of block%s", s->leaks.n, s->leaks.n == 1 ? "" : "s",
+                 grow > 0 ? ", some of them more and more" : "");
+        take(ctx, "Never freed", value, s->leaks.n == 0 ? "" : note);
+        if (s->pools.cached_bytes > 0)
+            take(ctx, "Cached at the peak", tide_format_bytes(s->pools.cached_bytes, value, sizeof value),
+                 "reserved, but held by no block");
+    }
+    if (f->trouble[0] != '\0') take(ctx, "Note", f->trouble, "");
+}
+
+void tide_report_conclusions(const tide_report_side *s, tide_text *out) {
+    tide_explanation_print(&s->why, s->subject, 5, out);
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+//
+// Tables of a comparison: who is to blame for the change.
+#include <stdio.h>
+
+#include "reports/tables_internal.h"
+
+#define N_OF(columns) ((int)(sizeof(columns) / sizeof(columns)[0]))
+
+static const tide_report_column blame_columns[] = {
+    {"key", "Who", TIDE_REPORT_WORDS},
+    {"part", "Part of no tensor", TIDE_REPORT_FLAG},
+    {"a_bytes", "A", TIDE_REPORT_BYTES},
+    {"b_bytes", "B", TIDE_REPORT_BYTES},
+    {"change_bytes", "Change", TIDE_REPORT_CHANGE},
+};
+
+static void blame(const tide_diff_step *s, int column, tide_report_value *v) {
+    switch (column) {
+    case 0:
+        tide__put_text(v, s->key);
+        break;
+    case 1:
+        tide__put_count(v, s->is_part);
+        break;
+    case 2:
+        tide__put_bytes(v, s->a_bytes);
+        break;
+    case 3:
+        tide__put_bytes(v, s->b_bytes);
+        break;
+    default:
+        tide__put_change(v, s->a_bytes, s->b_bytes);
+    }
+}
+static void by_owner(const tide_report_table *t, size_t row, int column, tide_report_value *v) {
+    blame(&t->report->diff.by_owner[row], column, v);
+}
+static void by_kind(const tide_report_table *t, size_t row, int column, tide_report_value *v) {
+    blame(&t->report->diff.by_kind[row], column, v);
+}
+
+static const tide_report_column row_columns[] = {
+    {"name", "Name", TIDE_REPORT_WORDS},
+    {"owner", "Operator", TIDE_REPORT_WORDS},
+    {"what", "What", TIDE_REPORT_WORDS},
+    {"a_size_bytes", "Size in A", TIDE_REPORT_BYTES},
+    {"b_size_bytes", "Size in B", TIDE_REPORT_BYTES},
+    {"a_at_peak_bytes", "At A's peak", TIDE_REPORT_BYTES},
+    {"b_at_peak_bytes", "At B's peak", TIDE_REPORT_BYTES},
+    {"change_bytes", "Change of the peak", TIDE_REPORT_CHANGE},
+};
+
+static const char *what_of(unsigned what, char *buf, size_t buf_bytes) {
+    static const struct {
+        unsigned bit;
+        const char *word;
+    } words[] = {{TIDE_DIFF_ADDED, "added"},
+                 {TIDE_DIFF_REMOVED, "removed"},
+                 {TIDE_DIFF_RESIZED, "resized"},
+                 {TIDE_DIFF_MOVED, "moved"},
+                 {TIDE_DIFF_RETIMED, "retimed"}};
+    tide_text text = {0};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (!(what & words[i].bit)) continue;
+        if (text.len > 0) tide_text_add(&text, ", ");
+        tide_text_add(&text, words[i].word);
+    }
+    snprintf(buf, buf_bytes, "%s", what == 0 ? "unchanged" : tide_text_str(&text));
+    tide_text_deinit(&text);
+    return buf;
+}
+
+static void rows(const tide_report_table *t, size_t row, int column, tide_report_value *v) {
+    const tide_diff_row *r = &t->report->diff.rows[row];
+    switch (column) {
+    case 0:
+        tide__put_text(v, r->name);
+        break;
+    case 1:
+        tide__put_text_or_none(v, r->owner);
+        break;
+    case 2:
+        tide__put_text(v, what_of(r->what, v->buf, sizeof v->buf));
+        break;
+    case 3:
+        tide__put_bytes(v, r->what & TIDE_DIFF_ADDED ? TIDE_UNKNOWN_BYTES : r->a_bytes);
+        break;
+    case 4:
+        tide__put_bytes(v, r->what & TIDE_DIFF_REMOVED ? TIDE_UNKNOWN_BYTES : r->b_bytes);
+        break;
+    case 5:
+        tide__put_bytes(v, r->a_at_bytes);
+        break;
+    case 6:
+        tide__put_bytes(v, r->b_at_bytes);
+        break;
+    default:
+        tide__put_change(v, r->a_at_bytes, r->b_at_bytes);
+    }
+}
+
+size_t tide__report_pair_tables(const tide_report *r, tide_report_table *out) {
+    const tide_report_table tables[] = {
+        {"change_by_operator", "Change by operator",
+         "What each operator holds at the peak of A and of B; the changes sum "
+         "to the change of what is held.",
+         "Nothing is held by either.", &r->a, blame_columns, N_OF(blame_columns), r->diff.n_by_owner, by_owner, r, ""},
+        {"change_by_kind", "Change by kind", "The same by kind of memory.", NULL, &r->a, blame_columns,
+         N_OF(blame_columns), r->diff.n_by_kind, by_kind, r, ""},
+        {"change_by_item", "Change by tensor", "Matched by name; largest change of the peak first.",
+         "There is nothing to compare.", &r->a, row_columns, N_OF(row_columns), r->diff.n, rows, r, ""},
+    };
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) out[i] = tables[i];
+    return sizeof tables / sizeof tables[0];
+}

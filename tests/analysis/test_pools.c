@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: MIT
+//
+// Pools: at every moment of a real trace the numbers of a plain replay; of a plan those of its tensors.
+#include "analysis/pools.h"
+
+#include "tests/analysis/allocator_fixture.h"
+
+enum { MAX_EVENTS = 2000, MAX_POOLS = 16, MAX_SEGMENTS = 64, MAX_LIVE = 64 };
+
+// ---- the plain replay ----
+
+typedef struct plain_pool {
+    const char *allocator;
+    tide_memory_kind kind;
+    bool tells;
+    size_t n_segments, n_blocks;
+    uint64_t reserved, active, requested, largest_free;
+} plain_pool;
+
+typedef struct plain_state {
+    plain_pool pools[MAX_POOLS];
+    size_t n;
+} plain_state;
+
+static tide_trace_event events[MAX_EVENTS];
+static size_t n_events;
+static plain_state states[MAX_EVENTS + 1]; // [i]: after i events
+static const tide_trace_event *segments[MAX_SEGMENTS], *live[MAX_LIVE];
+static size_t n_segments, n_live;
+
+static tide_memory_kind kind_of(const tide_trace_event *e) {
+    tide_memory_kind kind;
+    assert_tide_ok(tide_memory_kind_parse(e->kind, &kind, NULL), (&(tide_error){0}));
+    return kind;
+}
+
+static bool is_inside(const tide_trace_event *block, const tide_trace_event *segment) {
+    return block->address >= segment->address &&
+           block->address + block->reserved_bytes <= segment->address + segment->reserved_bytes;
+}
+
+static const tide_trace_event *segment_of(const tide_trace_event *block) {
+    for (size_t i = 0; i < n_segments; i++) {
+        if (is_inside(block, segments[i])) return segments[i];
+    }
+    return NULL;
+}
+
+static plain_pool *plain_pool_of(plain_state *s, const tide_trace_event *e, bool tells) {
+    for (size_t i = 0; i < s->n; i++) {
+        plain_pool *p = &s->pools[i];
+        if (strcmp(p->allocator, e->allocator) == 0 && p->kind == kind_of(e) && p->tells == tells) return p;
+    }
+    assert_true(s->n < MAX_POOLS);
+    s->pools[s->n] = (plain_pool){.allocator = e->allocator, .kind = kind_of(e), .tells = tells};
+    return &s->pools[s->n++];
+}
+
+static uint64_t largest_free_of(const tide_trace_event *segment) {
+    uint64_t largest = 0;
+    // from the begin of the segment and behind every block up to the next one
+    for (size_t k = 0; k <= n_live; k++) {
+        if (k < n_live && !is_inside(live[k], segment)) continue;
+        const uint64_t from = k < n_live ? live[k]->address + live[k]->reserved_bytes : segment->address;
+        uint64_t to = segment->address + segment->reserved_bytes;
+        for (size_t i = 0; i < n_live; i++) {
+            if (is_inside(live[i], segment) && live[i]->address >= from && live[i]->address < to) to = live[i]->address;
+        }
+        if (to - from > largest) largest = to - from;
+    }
+    return largest;
+}
+
+static void add_up(plain_state *s) {
+    for (size_t i = 0; i < n_segments; i++) {
+        plain_pool *p = plain_pool_of(s, segments[i], true);
+        p->n_segments++;
+        p->reserved += segments[i]->reserved_bytes;
+        const uint64_t free_bytes = largest_free_of(segments[i]);
+        if (free_bytes > p->largest_free) p->largest_free = free_bytes;
+    }
+    for (size_t i = 0; i < n_live; i++) {
+        const tide_trace_event *segment = segment_of(live[i]);
+        plain_pool *p = plain_pool_of(s, segment != NULL ? segment : live[i], segment != NULL);
+        p->n_blocks++;
+        p->active += live[i]->reserved_bytes;
+        p->requested += live[i]->requested_bytes;
+        if (segment == NULL) p->reserved += live[i]->reserved_bytes;
+    }
+}
+
+static void drop(const tide_trace_event **list, size_t *n, uint64_t block_id) {
+    size_t i = 0;
+    while (i < *n && list[i]->block_id != block_id) i++;
+    assert_true(i < *n);
+    list[i] = list[--*n];
+}
+
+static void replay_plainly(tide_trace *t) {
+    tide_error err = TIDE_ERROR_INIT;
+    assert_tide_ok(tide_trace_events(t, 1, events, MAX_EVENTS, &n_events, &err), &err);
+    assert_true(n_events < MAX_EVENTS);
+    memset(states, 0, sizeof states);
+    n_segments = n_live = 0;
+    for (size_t i = 0; i < n_events; i++) {
+        const tide_trace_event *e = &events[i];
+        assert_int_equal(e->id, i + 1);
+        if (strcmp(e->op, "alloc") == 0) live[n_live++] = e;
+        if (strcmp(e->op, "free_completed") == 0) drop(live, &n_live, e->block_id);
+        if (strcmp(e->op, "segment_alloc") == 0) segments[n_segments++] = e;
+        if (strcmp(e->op, "segment_free") == 0) drop(segments, &n_segments, e->block_id);
+        assert_true(n_live < MAX_LIVE && n_segments < MAX_SEGMENTS);
+        add_up(&states[i + 1]);
+    }
+}
+
+/// What a pool held after `i` events; nothing where it is not known yet.
+static plain_pool plain_at(size_t i, const tide_pool *p) {
+    for (size_t k = 0; k < states[i].n; k++) {
+        const plain_pool *q = &states[i].pools[k];
+        if (strcmp(q->allocator, p->name) == 0 && q->kind == p->kind && q->tells == p->tells_segments) return *q;
+    }
+    return (plain_pool){.allocator = p->name, .kind = p->kind, .tells = p->tells_segments};
+}
+
+static uint64_t cached_at(size_t i, const tide_pool *p) {
+    const plain_pool q = plain_at(i, p);
+    return q.reserved - q.active;
+}
+
+// ---- against it ----
+
+static void check_pool(const tide_pool *p, size_t at, size_t first, size_t last, int64_t begin) {
+    const plain_pool q = plain_at(at, p);
+    assert_int_equal(p->n_segments, q.n_segments);
+    assert_int_equal(p->n_blocks, q.n_blocks);
+    assert_int_equal(p->reserved_bytes, q.reserved);
+    assert_int_equal(p->active_bytes, q.active);
+    assert_int_equal(p->requested_bytes, q.requested);
+    assert_int_equal(p->cached_bytes, q.reserved - q.active);
+    assert_true(p->largest_free_bytes == (q.n_segments > 0 ? q.largest_free : TIDE_UNKNOWN_BYTES));
+    uint64_t peak_reserved = 0, peak_active = 0, unused = UINT64_MAX;
+    for (size_t i = 0; i <= n_events; i++) {
+        const plain_pool r = plain_at(i, p);
+        if (r.reserved > peak_reserved) peak_reserved = r.reserved;
+        if (r.active > peak_active) peak_active = r.active;
+        if (i >= first && i <= last && r.reserved > 0 && r.reserved - r.active < unused) unused = r.reserved - r.active;
+    }
+    assert_int_equal(p->peak_reserved_bytes, peak_reserved);
+    assert_int_equal(p->peak_active_bytes, peak_active);
+    assert_int_equal(p->unused_bytes, unused != UINT64_MAX ? unused : 0);
+    size_t i = at; // back to the last event after which less was left
+    while (i > 0 && cached_at(i, p) >= cached_at(at, p)) i--;
+    const bool ever = cached_at(i, p) < cached_at(at, p);
+    if (p->tells_segments) assert_int_equal(p->unused_since, ever ? (int64_t)events[i].t_ns : begin);
+}
+
+static void check_moment(tide_subject *s, tide_moment at, size_t at_i, size_t first, size_t last) {
+    const tide_subject_facts *f = tide_subject_get_facts(s);
+    tide_error err = TIDE_ERROR_INIT;
+    tide_pools pools;
+    const int64_t t0 = first > 0 ? (int64_t)events[first - 1].t_ns : f->begin;
+    const int64_t t1 = last > 0 ? (int64_t)events[last - 1].t_ns : f->begin;
+    assert_tide_ok(tide_pools_at(s, at, t0, t1, NULL, &pools, &err), &err);
+    uint64_t reserved = 0, active = 0, want_reserved = 0, want_active = 0;
+    for (size_t i = 0; i < pools.n; i++) {
+        check_pool(&pools.items[i], at_i, first, last, f->begin);
+        reserved += pools.items[i].reserved_bytes;
+        active += pools.items[i].active_bytes;
+        if (i > 0) assert_true(pools.items[i - 1].reserved_bytes >= pools.items[i].reserved_bytes);
+    }
+    for (size_t i = 0; i < states[at_i].n; i++) {
+        want_reserved += states[at_i].pools[i].reserved;
+        want_active += states[at_i].pools[i].active;
+    }
+    assert_int_equal(reserved, want_reserved); // none is missing
+    assert_int_equal(active, want_active);
+    assert_int_equal(pools.reserved_bytes, reserved);
+    assert_int_equal(pools.cached_bytes, reserved - active);
+    tide_pools_deinit(&pools);
+}
+
+static void every_moment_of_a_real_trace(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        tmp_dir dir;
+        working w;
+        tmp_dir_make(&dir);
+        work_open(&w, dir.file);
+        work_at_random(&w, seed, 250);
+        work_close(&w);
+        tide_subject *s = subject_of_trace(dir.file, 0);
+        replay_plainly(tide_subject_trace(s));
+        tide_rng rng = {seed};
+        bool any_segment_went = false;
+        for (size_t i = 1; i <= n_events; i++) {
+            const size_t a = 1 + (size_t)tide_rng_below(&rng, n_events), b = 1 + (size_t)tide_rng_below(&rng, n_events);
+            const tide_moment by_event = {(int64_t)events[i - 1].t_ns, events[i - 1].id};
+            const tide_moment by_time = {(int64_t)events[i - 1].t_ns, 0};
+            check_moment(s, i % 2 == 0 ? by_event : by_time, i, a < b ? a : b, a < b ? b : a);
+            any_segment_went = any_segment_went || strcmp(events[i - 1].op, "segment_free") == 0;
+        }
+        assert_true(any_segment_went);
+        tide_subject_destroy(s);
+        tmp_dir_remove(&dir);
+    }
+}
+
+/// A run begins with what was held before it, and its peaks are its own.
+static void a_run_begins_with_what_was_there(void **state) {
+    (void)state;
+    tmp_dir dir;
+    working w;
+    tide_error err = TIDE_ERROR_INIT;
+    tmp_dir_make(&dir);
+    work_open(&w, dir.file);
+    work_alloc(&w, 0, 0, 30 << 20, TIDE_KIND_WORKSPACE, "before");
+    work_free(&w, 0);
+    const tide_run_info info = {.model = "m", .mode = "naive", .device = "cpu"};
+    int64_t run_id;
+    w.now += WORK_STEP_NS;
+    const int64_t begin = (int64_t)w.now;
+    assert_tide_ok(tide_recorder_begin_run(w.rec, &info, NULL, &run_id, &err), &err);
+    work_alloc(&w, 0, 0, 20 << 20, TIDE_KIND_WORKSPACE, "inside");
+    w.now += WORK_STEP_NS;
+    assert_tide_ok(tide_recorder_end_run(w.rec, &err), &err);
+    work_close(&w);
+    tide_subject *s = subject_of_trace(dir.file, run_id);
+    const tide_subject_facts *f = tide_subject_get_facts(s);
+    tide_pools pools;
+    assert_tide_ok(tide_pools_at(s, (tide_moment){f->begin, 0}, f->begin, f->end, NULL, &pools, &err), &err);
+    assert_int_equal(pools.n, 1);
+    assert_int_equal(pools.items[0].n_blocks, 0);
+    assert_true(pools.items[0].reserved_bytes >= 30 << 20);
+    assert_int_equal(pools.items[0].cached_bytes, pools.items[0].reserved_bytes);
+    assert_true(pools.items[0].peak_active_bytes >= 20 << 20 && pools.items[0].peak_active_bytes < 30 << 20);
+    assert_int_equal(pools.items[0].unused_bytes, pools.items[0].reserved_bytes - pools.items[0].peak_active_bytes);
+    assert_int_equal(pools.items[0].unused_since, begin);
+    tide_pools_deinit(&pools);
+    tide_subject_destroy(s);
+    tmp_dir_remove(&dir);
+}
+
+static bool refuse(void *ctx, double share, const char *what) {
+    assert_true(share >= 0 && share <= 1 && what[0] != '\0');
+    ++*(int *)ctx;
+    return false;
+}
+
+static void it_can_be_cancelled(void **state) {
+    (void)state;
+    tmp_dir dir;
+    tmp_dir_make(&dir);
+    demo_record(dir.file, 0);
+    tide_subject *s = subject_of_trace(dir.file, 0);
+    tide_pools pools;
+    tide_error err = TIDE_ERROR_INIT;
+    int n_asked = 0;
+    const tide_progress progress = {refuse, &n_asked};
+    const tide_moment at = {2500, 0};
+    assert_tide_status(tide_pools_at(s, at, 2000, 2900, &progress, &pools, &err), TIDE_ERR_CANCELLED);
+    assert_int_equal(n_asked, 1);
+    assert_tide_status(tide_pools_at(s, at, 2900, 2000, NULL, &pools, &err), TIDE_ERR_INVALID);
+    assert_tide_ok(tide_pools_at(s, at, 2000, 2900, NULL, &pools, &err), &err); // and asked again
+    tide_pools_deinit(&pools);
+    tide_subject_destroy(s);
+    tmp_dir_remove(&dir);
+}
+
+// ---- plans ----
+
+/// The bytes of one buffer that are needed at a step, one by one.
+static void paint(const tide_occupied *list, size_t n, const tide_memory_plan *plan, int64_t step, uint8_t *bytes) {
+    memset(bytes, 0, plan->bytes);
+    for (size_t i = 0; i < n; i++) {
+        if (list[i].begin_step > step || list[i].end_step <= step) continue;
+        memset(bytes + plan->offsets[list[i].root] + list[i].lo_bytes, 1, list[i].hi_bytes - list[i].lo_bytes);
+    }
+}
+
+static void check_painted(const tide_pool *p, const uint8_t *bytes, uint64_t at) {
+    uint64_t active = 0, run = 0, longest = 0;
+    for (uint64_t i = at; i < at + p->reserved_bytes; i++) {
+        active += bytes[i];
+        run = bytes[i] != 0 ? 0 : run + 1;
+        if (run > longest) longest = run;
+    }
+    assert_int_equal(p->active_bytes, active);
+    assert_int_equal(p->cached_bytes, p->reserved_bytes - active);
+    assert_int_equal(p->largest_free_bytes, longest);
+    assert_true(p->requested_bytes <= p->active_bytes);
+}
+
+static uint64_t offset_of(const tide_memory_plan *plan, const tide_pool *p) {
+    size_t number;
+    if (plan->n_pools == 0 || sscanf(p->name, "pool %zu", &number) != 1) return 0;
+    return plan->pool_list[number].offset_bytes;
+}
+
+static void check_plan(tide_memory_plan *plan) {
+    tide_error err = TIDE_ERROR_INIT;
+    tide_occupied *list;
+    size_t n;
+    assert_tide_ok(tide_lifetimes_occupied(&plan->lifetimes, &list, &n, &err), &err);
+    uint8_t *bytes = tide_host_calloc(plan->bytes + 1, 1);
+    tide_subject *s = subject_of_plan(plan);
+    const int64_t n_steps = plan->lifetimes.n_steps;
+    for (int64_t step = 0; step < n_steps; step++) {
+        tide_pools pools;
+        paint(list, n, plan, step, bytes);
+        const tide_moment at = {step, 0};
+        assert_tide_ok(tide_pools_at(s, at, 0, n_steps, NULL, &pools, &err), &err);
+        assert_int_equal(pools.n, plan->n_pools > 0 ? plan->n_pools : plan->n_buffers);
+        assert_int_equal(pools.reserved_bytes, plan->bytes);
+        for (size_t i = 0; i < pools.n; i++) {
+            const tide_pool *p = &pools.items[i];
+            check_painted(p, bytes, offset_of(plan, p));
+            assert_int_equal(p->unused_bytes, p->reserved_bytes - p->peak_active_bytes);
+            assert_true(p->peak_active_bytes >= p->active_bytes);
+            assert_true(p->unused_since >= 0 && p->unused_since <= step);
+        }
+        tide_pools_deinit(&pools);
+    }
+    tide_host_free(bytes);
+    tide_host_free(list);
+    tide_subject_destroy(s);
+}
+
+static void pools_and_buffers_of_plans(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= 4; seed++) check_plan(random_plan(seed, 30, 20));
+    tide_error err = TIDE_ERROR_INIT;
+    const tide_strategy *colour;
+    assert_tide_ok(tide_strategy_find("greedy_color", &colour, &err), &err);
+    tide_memory_plan *offsets = demo_plan_make(), *pools;
+    assert_tide_ok(tide_plan_make(&offsets->lifetimes, colour, NULL, &pools, &err), &err);
+    assert_true(pools->n_pools > 1);
+    tide_memory_plan_destroy(offsets);
+    check_plan(pools);
+}
+
+/// By hand: what is left of the demo's buffer of 2560 bytes at each step, and since when.
+static void the_demo_plan(void **state) {
+    (void)state;
+    static const uint64_t cached[] = {768, 1024, 0, 768}, requested[] = {1600, 1500, 2400, 1700};
+    static const int64_t since[] = {0, 1, 0, 3};
+    tide_subject *s = subject_of_plan(demo_plan_make());
+    tide_error err = TIDE_ERROR_INIT;
+    for (int64_t step = 0; step < 4; step++) {
+        tide_pools pools;
+        const tide_moment at = {step, 0};
+        assert_tide_ok(tide_pools_at(s, at, 0, 1, NULL, &pools, &err), &err);
+        assert_int_equal(pools.n, 1);
+        assert_string_equal(pools.items[0].name, "buffer");
+        assert_int_equal(pools.items[0].cached_bytes, cached[step]);
+        assert_int_equal(pools.items[0].requested_bytes, requested[step]);
+        assert_int_equal(pools.items[0].unused_bytes, 768); // of steps 0 and 1
+        assert_int_equal(pools.items[0].unused_since, since[step]);
+        tide_pools_deinit(&pools);
+    }
+    tide_subject_destroy(s);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        tide_unit_test(every_moment_of_a_real_trace),
+        tide_unit_test(a_run_begins_with_what_was_there),
+        tide_unit_test(it_can_be_cancelled),
+        tide_unit_test(pools_and_buffers_of_plans),
+        tide_unit_test(the_demo_plan),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

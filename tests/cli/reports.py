@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: MIT
+"""Reports of every format: valid by independent tools, the same numbers in all of them and in plain SQL, nothing broken
+by bad names or a full disk."""
+import csv
+import io
+import json
+import resource
+import subprocess
+import sys
+import xml.etree.ElementTree
+
+import tidemark
+from tidemark import SAMPLES, SHARED, SOURCE, Case, ask, run
+
+LENET = SAMPLES / "lenet5.json"
+SCHEMA = SOURCE / "docs" / "schemas" / "report.json"
+TABLES = ["kinds", "peak_parts", "peak_by_operator", "peak_items", "without", "operators", "pools", "items"]
+
+
+def validator():
+    """A Python that has jsonschema (Debian's package is for Debian's own Python); None: there is none."""
+    for python in (sys.executable, "/usr/bin/python3"):
+        if subprocess.run([python, "-c", "import jsonschema"], capture_output=True, check=False).returncode == 0:
+            return python
+    return None
+
+
+class Reports(Case):
+    def report(self, *files, ending="json", options=(), name="r"):
+        out = self.dir / f"{name}.{ending}"
+        self.ok("report", *files, "-o", out, *options)
+        return out
+
+    def trace(self, *options, model=LENET):
+        path = self.dir / "t.db"
+        self.ok("run", model, "-n", 3, "-o", path, *options)
+        return path
+
+    def rows(self, *files, table="items", options=()):
+        path = self.report(*files, ending="csv", options=["--table", table, *options])
+        data = path.read_bytes()
+        self.assertEqual(data.count(b"\n"), data.count(b"\r\n"))
+        return list(csv.DictReader(io.StringIO(data.decode("utf-8"), newline="")))
+
+    # ---- valid ----
+
+    def test_json_is_of_its_schema(self):
+        python = validator()
+        if python is None:
+            self.skipTest("python3-jsonschema is not installed")
+        plan = self.dir / "plan.json"
+        self.ok("plan", LENET, "--no-passes", "-o", plan)
+        inputs = [[LENET], [plan], [self.trace()], [LENET, plan], [plan, self.dir / "t.db"],
+                  [self.trace("--naive"), "--whole"], [LENET, "--capacity", "1MiB"]]
+        if SHARED.is_dir():
+            inputs += [[path] for path in sorted(SHARED.glob("data/*/*.csv"))[:3]]
+            inputs += [[path / "model.onnx"] for path in sorted(SHARED.glob("models/light-*"))[:3]]
+        for files in inputs:
+            path = self.report(*files)
+            p = subprocess.run([python, "-c", "import json, jsonschema, sys\n"
+                                "jsonschema.validate(json.load(open(sys.argv[1])), json.load(open(sys.argv[2])))", path, SCHEMA],
+                               capture_output=True, text=True, check=False)
+            self.assertEqual(p.returncode, 0, f"{files}: {p.stderr[-1500:]}")
+
+    def test_a_wrong_document_is_not_of_the_schema(self):
+        python = validator()
+        if python is None:
+            self.skipTest("python3-jsonschema is not installed")
+        doc = json.loads(self.report(LENET).read_text())
+        for spoil in (lambda d: d["sides"][0].pop("peak"), lambda d: d.update(version=1),
+                      lambda d: d["sides"][0]["items"][0].update(size_bytes="64")):
+            wrong = json.loads(json.dumps(doc))
+            spoil(wrong)
+            path = self.dir / "wrong.json"
+            path.write_text(json.dumps(wrong))
+            p = subprocess.run([python, "-c", "import json, jsonschema, sys\n"
+                                "jsonschema.validate(json.load(open(sys.argv[1])), json.load(open(sys.argv[2])))", path, SCHEMA],
+                               capture_output=True, text=True, check=False)
+            self.assertIn("ValidationError", p.stderr)
+
+    def test_svg_is_xml_and_loads_nothing(self):
+        for files in ([LENET], [self.trace()]):
+            path = self.report(*files, ending="svg")
+            root = xml.etree.ElementTree.parse(path).getroot()
+            self.assertEqual(root.tag, "{http://www.w3.org/2000/svg}svg")
+            for element in root.iter():
+                for name in element.attrib:
+                    self.assertNotIn(name.split("}")[-1], ("href", "src", "onload", "onclick"))
+
+    # ---- the same numbers everywhere ----
+
+    def test_csv_and_json_are_equal(self):
+        for files in ([LENET], [self.trace()], [self.trace("--naive")]):
+            side = json.loads(self.report(*files).read_text())["sides"][0]
+            for table in [t for t in TABLES if t in side]:
+                rows = self.rows(*files, table=table)
+                self.assertEqual(len(rows), len(side[table]), table)
+                for row, want in zip(rows, side[table]):
+                    self.assertEqual(list(row), list(want))
+                    for key, value in want.items():
+                        text = row[key]
+                        if value is None:
+                            self.assertEqual(text, "")
+                        elif isinstance(value, bool):
+                            self.assertEqual(text, str(int(value)))
+                        elif isinstance(value, float):
+                            self.assertAlmostEqual(float(text), value)
+                        else:
+                            self.assertEqual(text, str(value))
+
+    def test_json_is_what_sqlite_says(self):
+        trace = self.trace("--naive")
+        side = json.loads(self.report(trace).read_text())["sides"][0]
+        run_id = side["run"]
+        (peak,), = ask(trace, "SELECT peak_bytes FROM peak WHERE run_id = ?", run_id)
+        self.assertEqual(side["peak"]["bytes"], peak)
+        self.assertEqual(sum(i["bytes"] for i in side["peak_items"]), peak)
+        live = ask(trace, "SELECT block_id, requested_bytes FROM live_at_peak WHERE run_id = ?", run_id)
+        self.assertEqual(sum(b for _, b in live), peak)
+        self.assertEqual(len(side["peak_items"]), len(live))
+        kinds = ask(trace, "SELECT kind, device, requested_bytes, peak_bytes FROM bytes_by_kind WHERE run_id = ?", run_id)
+        self.assertEqual(sorted((k["kind"], k["device"], k["requested_bytes"], k["measured_bytes"]) for k in side["kinds"]),
+                         sorted(kinds))
+        whole = json.loads(self.report(trace, options=["--whole"]).read_text())["sides"][0]
+        (n, size), = ask(trace, "SELECT count(*), sum(requested_bytes) FROM block")
+        self.assertEqual((whole["n_items"], sum(i["size_bytes"] for i in whole["items"])), (n, size))
+        leaks = ask(trace, "SELECT count(*), coalesce(sum(requested_bytes), 0) FROM block WHERE free_event IS NULL")
+        self.assertEqual([(sum(k["n"] for k in whole["leaks"]), sum(k["bytes"] for k in whole["leaks"]))], leaks)
+
+    def test_sums_hold_for_every_model(self):
+        """The parts of the peak sum to what is held, its operators and its items to the curve, on real models."""
+        models = [LENET] + (sorted(SHARED.glob("models/light-*/model.onnx")) if SHARED.is_dir() else [])
+        if not SHARED.is_dir():
+            print(f"only {LENET.name}: {SHARED} is not there")
+        for model in models:
+            side = json.loads(self.report(model).read_text())["sides"][0]
+            self.assertEqual(sum(p["bytes"] for p in side["peak_parts"]), side["peak"]["held_bytes"], model)
+            self.assertEqual(sum(p["bytes"] for p in side["peak_by_operator"]), side["peak"]["bytes"], model)
+            self.assertEqual(sum(p["bytes"] for p in side["peak_items"]), side["peak"]["bytes"], model)
+            self.assertEqual(max(side["curve"]["bytes"]), side["peak"]["bytes"], model)
+
+    def test_a_pair_sums_to_the_change(self):
+        plan = self.dir / "plan.json"
+        self.ok("plan", LENET, "--no-passes", "--align", 4096, "-o", plan)
+        c = json.loads(self.report(LENET, plan).read_text())["comparison"]
+        self.assertNotEqual(c["change_bytes"], 0)
+        self.assertEqual(c["change_bytes"], c["b_held_bytes"] - c["a_held_bytes"])
+        for table in ("change_by_operator", "change_by_kind"):
+            self.assertEqual(sum(row["change_bytes"] for row in c[table]), c["change_bytes"], table)
+        rows = self.rows(LENET, plan, table="change_by_item")
+        self.assertEqual([row["name"] for row in rows], [row["name"] for row in c["change_by_item"]])
+        other = self.rows(LENET, plan, table="b.items")
+        self.assertEqual(len(other), len(self.rows(plan)))
+
+    # ---- words ----
+
+    def test_markdown_and_text_for_pasting(self):
+        text = self.report(LENET, ending="txt").read_text()
+        markdown = self.report(LENET, ending="md", options=["--rows", 3]).read_text()
+        for said in (text, markdown):
+            self.assertIn("349.00 KiB", said)
+            self.assertIn("fc1.scratch", said)
+        self.assertIn("24 more rows.", markdown)
+        widths = {line.count("|") for line in markdown.splitlines() if line.startswith("| fc1")}
+        self.assertTrue(widths)
+        yes = self.report(LENET, ending="txt", options=["--capacity", "1MiB"]).read_text()
+        no = self.report(LENET, ending="txt", options=["--capacity", "100KiB"]).read_text()
+        self.assertRegex(yes, r"Will it fit +yes")
+        self.assertRegex(no, r"Will it fit +no +249.00 KiB too much")
+
+    def test_the_same_bytes_twice(self):
+        trace = self.trace()
+        for ending in ("html", "csv", "json", "md", "svg", "txt"):
+            for file in (LENET, trace):
+                first = self.report(file, ending=ending, name="one").read_bytes()
+                self.assertEqual(self.report(file, ending=ending, name="two").read_bytes(), first, f"{file.name} {ending}")
+                self.assertNotIn(str(self.dir).encode(), first)
+
+    # ---- what cannot be done ----
+
+    def test_refusals(self):
+        self.refused(2, "report", LENET, says=["-o is needed"])
+        self.refused(2, "report", LENET, "-o", self.dir / "r.docx", says=[".html .csv .json .md .svg .txt"])
+        self.refused(2, "report", LENET, "-o", self.dir / "r.json", "--table", "items", says=["--table"])
+        self.refused(2, "report", LENET, "-o", self.dir / "r.csv", "--split-script", says=["--split-script"])
+        self.refused(2, "report", LENET, LENET, LENET, "-o", self.dir / "r.html", says=["one or two FILEs"])
+        self.refused(3, "report", LENET, "-o", self.dir / "r.csv", "--table", "itens", says=["itens", "items"])
+        self.refused(3, "report", LENET, "-o", self.dir / "no" / "r.html", says=["r.html"])
+        self.refused(3, "report", self.dir / "none.json", "-o", self.dir / "r.html", says=["none.json"])
+        self.assertEqual(list(self.dir.iterdir()), [])
+
+    def test_a_full_disk_leaves_the_old_file(self):
+        out = self.report(LENET, ending="html")
+        before = out.read_bytes()
+        p = run("report", LENET, "-o", out, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)))
+        self.assertNotEqual(p.returncode, 0)
+        self.assertEqual(out.read_bytes(), before)
+        self.assertEqual([f.name for f in self.dir.iterdir()], ["r.html"])
+
+    def test_odd_subjects(self):
+        """No tensor, one tensor, many: every format writes something that is whole."""
+        empty, one = self.dir / "empty.json", self.dir / "one.csv"
+        empty.write_text(json.dumps({"schema": "tidemark.lifetimes", "version": 1, "tensors": []}))
+        one.write_text("id,lower,upper,size\na,0,1,64\n")
+        many = self.dir / "many.csv"
+        many.write_text("id,lower,upper,size\n" + "".join(f"t{i},{i // 8},{i // 8 + 1 + i % 5},{64 + i % 1000}\n"
+                                                          for i in range(20000)))
+        for file, n in ((empty, 0), (one, 1), (many, 20000)):
+            for ending in ("html", "csv", "json", "md", "svg", "txt"):
+                options = ["--strategy", "greedy_by_size"]
+                path = self.report(file, ending=ending, options=options)
+                self.assertGreater(path.stat().st_size, 0)
+            side = json.loads((self.dir / "r.json").read_text())["sides"][0]
+            self.assertEqual(side["n_items"], n)
+            self.assertEqual(len(self.rows(file, options=options)), n)
+
+
+if __name__ == "__main__":
+    tidemark.main()

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: MIT
+"""Documents of the terminal view say what it does: every ```console block of docs/tui.md and the README is run and compared,
+and the keys of the man page are those of the program. TIDE_UPDATE_DOCS=1 writes what the program says into them instead."""
+import os
+import pathlib
+import re
+import subprocess
+import unittest
+
+import tidemark
+from tidemark import PROGRAM, SOURCE, Case, environment
+
+UPDATE = os.environ.get("TIDE_UPDATE_DOCS") == "1"
+EXAMPLES = pathlib.Path(os.environ.get("TIDE_EXAMPLES_DIR", pathlib.Path(PROGRAM).parent.parent / "examples"))
+BEGIN, END = '.\\" BEGIN KEYS: tidemark tui --keys=troff', '.\\" END KEYS'
+
+
+def blocks(text):
+    """(first line, line behind the last) of the inside of each console block."""
+    lines, begin = text.splitlines(), None
+    for i, line in enumerate(lines):
+        if line == "```console":
+            begin = i + 1
+        elif line == "```" and begin is not None:
+            yield begin, i
+            begin = None
+
+
+class Documents(Case):
+    def shell(self, command):
+        bin_dir = self.dir / "bin"
+        bin_dir.mkdir(exist_ok=True)
+        for name, target in (("tidemark", pathlib.Path(PROGRAM)), ("serve", EXAMPLES / "serve")):
+            if not (bin_dir / name).exists():
+                (bin_dir / name).symlink_to(target.resolve())
+        graphs = self.dir / "sample_graphs"
+        if not graphs.exists():
+            graphs.symlink_to((SOURCE / "sample_graphs").resolve())
+        env = environment({"PATH": f"{bin_dir}:{os.environ['PATH']}", "NO_COLOR": None, "TERM": "xterm-256color"})
+        p = subprocess.run(["sh", "-c", command], cwd=self.dir, env=env, stdin=subprocess.DEVNULL, capture_output=True,
+                           text=True, timeout=120)
+        self.assertEqual((p.returncode, p.stderr), (0, ""), command)
+        # Where a block lies is the system's to say.
+        return [re.sub(r"0x[0-9a-f]{8,16}", "0x7f0000000000", line).rstrip() for line in p.stdout.splitlines()]
+
+    def run_block(self, lines):
+        """The block as it should be: each command with what it prints."""
+        out = []
+        for line in lines:
+            if line.startswith("$ "):
+                out += [line, *self.shell(line[2:])]
+        return out
+
+    def check_page(self, name, at_least):
+        page = SOURCE / name
+        lines = page.read_text(encoding="utf-8").splitlines()
+        found = list(blocks("\n".join(lines)))
+        self.assertGreaterEqual(len(found), at_least)
+        new, at = [], 0
+        for begin, end in found:
+            got = self.run_block(lines[begin:end])
+            if not UPDATE:
+                self.assertEqual(lines[begin:end], got,
+                                 f"{name}:{begin + 1}: TIDE_UPDATE_DOCS=1 python3 tests/cli/tui_docs.py rewrites it")
+            new += lines[at:begin] + got
+            at = end
+        if UPDATE:
+            page.write_text("\n".join(new + lines[at:]) + "\n", encoding="utf-8")
+
+    def test_the_pages_blocks(self):
+        self.check_page("docs/tui.md", 8)
+
+    def test_the_readmes_block(self):
+        self.check_page("README.md", 1)
+
+    def test_the_man_pages_keys(self):
+        page = SOURCE / "docs" / "man" / "tidemark-tui.1"
+        text = page.read_text(encoding="utf-8")
+        head, rest = text.split(BEGIN + "\n")
+        keys, tail = rest.split(END)
+        now = "".join(line + "\n" for line in self.shell("tidemark tui --keys=troff"))
+        if UPDATE:
+            page.write_text(head + BEGIN + "\n" + now + END + tail, encoding="utf-8")
+        else:
+            self.assertEqual(keys, now)
+
+    def test_every_option_is_in_the_man_page(self):
+        page = (SOURCE / "docs" / "man" / "tidemark-tui.1").read_text(encoding="utf-8").replace("\\-", "-")
+        for word in " ".join(self.shell("tidemark tui --help")).split():
+            if word.startswith("--") and len(word) > 2:
+                self.assertIn(word.rstrip(",.;:)").split("[")[0], page)
+
+
+if __name__ == "__main__":
+    tidemark.main()

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+//
+// actions: what keys, mouse and commands do to the state. Pure but for the questions that a jump needs (next peak, next
+// change). The list of actions is tui/keys.h's; a command line (":zoom in", ":filter size>1MiB") ends in the same ones.
+#ifndef TIDE_TUI_ACTIONS_H
+#define TIDE_TUI_ACTIONS_H
+
+#include "tui/keys.h"
+#include "tui/scene.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// What the loop has to do after an action.
+enum {
+    TIDE_TUI_HANDLED = 1, ///< it means something here
+    TIDE_TUI_REDRAWN = 2, ///< something to be seen has changed
+    TIDE_TUI_REPAINT = 4, ///< the whole screen is to be sent again
+    TIDE_TUI_LEAVE = 8,   ///< the user wants to quit
+    TIDE_TUI_EFFECT = 16, ///< `effect` of the result: something outside of the state
+};
+typedef enum tide_tui_effect {
+    TIDE_TUI_EFFECT_NONE,
+    TIDE_TUI_EFFECT_COPY,      ///< `text` to the clipboard (OSC 52) and to a file
+    TIDE_TUI_EFFECT_EXPORT,    ///< `text`: file; the view, by its ending
+    TIDE_TUI_EFFECT_SAVE_PLAN, ///< `text`: file; the plan of the what-if
+    TIDE_TUI_EFFECT_PLAN,      ///< edits have changed: plan anew
+    TIDE_TUI_EFFECT_SQL,       ///< `text`: run a SELECT, or "" for that of the pane
+    TIDE_TUI_EFFECT_OPEN_B,    ///< `text`: file
+    TIDE_TUI_EFFECT_MOUSE,     ///< state->mouse has changed
+    TIDE_TUI_EFFECT_SAVE_STATE,
+    TIDE_TUI_EFFECT_FORGET_STATE,
+    TIDE_TUI_EFFECT_BATCH,  ///< say the command line that prints this view
+    TIDE_TUI_EFFECT_CANCEL, ///< of what is done aside
+} tide_tui_effect;
+typedef struct tide_tui_result {
+    unsigned flags; ///< TIDE_TUI_…
+    tide_tui_effect effect;
+    char text[TIDE_TUI_MAX_PROMPT];
+} tide_tui_result;
+
+/// `scene` is the last one that was made, with its layout: pages, rows and columns are those that the person saw.
+tide_tui_result tide_tui_press(tide_tui_state *st, const tide_tui_scene *scene, uint32_t key);
+tide_tui_result tide_tui_do(tide_tui_state *st, const tide_tui_scene *scene, tide_tui_action action);
+/// A line behind ':'. What it does not know is said in state->message, with the nearest word.
+tide_tui_result tide_tui_command(tide_tui_state *st, const tide_tui_scene *scene, const char *line);
+
+/// Lists follow what was chosen elsewhere: operators the cursor, the table the selected item. For who makes scenes,
+/// when the lists are there.
+void tide_tui_link_lists(tide_tui_state *st, const tide_tui_scene *scene);
+
+typedef enum tide_tui_mouse_kind {
+    TIDE_TUI_MOUSE_PRESS,
+    TIDE_TUI_MOUSE_DRAG,
+    TIDE_TUI_MOUSE_RELEASE,
+    TIDE_TUI_MOUSE_WHEEL_UP,
+    TIDE_TUI_MOUSE_WHEEL_DOWN,
+    TIDE_TUI_MOUSE_WHEEL_LEFT,
+    TIDE_TUI_MOUSE_WHEEL_RIGHT
+} tide_tui_mouse_kind;
+typedef struct tide_tui_mouse {
+    tide_tui_mouse_kind kind;
+    int button; ///< 0 left, 1 middle, 2 right
+    int x, y;   ///< cell, from 0
+    bool shift, ctrl, alt;
+    uint64_t t_ms; ///< of any clock; two presses within TIDE_TUI_DOUBLE_CLICK_MS on one cell are a double click
+} tide_tui_mouse;
+enum { TIDE_TUI_DOUBLE_CLICK_MS = 400 };
+/// Click selects and puts the cursor, wheel zooms at the pointer over a time axis (shift: pans) and scrolls lists, drag
+/// over a time axis selects a range, double click fits.
+tide_tui_result tide_tui_point(tide_tui_state *st, const tide_tui_scene *scene, const tide_tui_mouse *mouse);
+
+/// The nearest of `n` words for "did you mean"; NULL: none is near. Words may be NULL.
+const char *tide_tui_nearest(const char *word, const char *const *words, size_t n);
+
+/// Completion of the command line in state->text: extends it by what all candidates share and lists them.
+void tide_tui_complete(tide_tui_state *st);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

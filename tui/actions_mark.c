@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+//
+// Ranges of time, marks, and the two moments that are compared. See actions_internal.h.
+#include <stdio.h>
+#include <string.h>
+
+#include "tui/actions_internal.h"
+
+// ---- ranges ----
+
+void tide__set_range(tide__turn *t, int64_t from, int64_t to) {
+    tide_tui_state *st = t->st;
+    st->shows_range = true;
+    st->range_follows = false;
+    st->range_begin = from < to ? from : to;
+    st->range_end = from < to ? to : from;
+    if (st->range_end == st->range_begin) st->range_end++;
+}
+
+void tide__toggle_range(tide__turn *t) {
+    tide_tui_state *st = t->st;
+    st->shows_range = st->range_follows = !st->shows_range;
+    st->range_anchor = st->cursor;
+    if (!st->shows_range) st->is_fitted = false;
+}
+
+void tide__draw_range(tide__turn *t) {
+    tide_tui_state *st = t->st;
+    if (!st->shows_range || !st->range_follows) return;
+    st->range_begin = st->cursor < st->range_anchor ? st->cursor : st->range_anchor;
+    const int64_t last = st->cursor < st->range_anchor ? st->range_anchor : st->cursor;
+    st->range_end = last < INT64_MAX ? last + 1 : last;
+}
+
+// ---- marks ----
+
+static size_t mark_named(const tide_tui_state *st, char name) {
+    for (size_t i = 0; i < st->n_marks; i++) {
+        if (st->marks[i].name == name) return i;
+    }
+    return SIZE_MAX;
+}
+
+static char free_name(const tide_tui_state *st) {
+    for (char name = 'a'; name <= 'z'; name++) {
+        if (mark_named(st, name) == SIZE_MAX) return name;
+    }
+    return 0;
+}
+
+bool tide__mark(tide__turn *t, char name, const char *text) {
+    tide_tui_state *st = t->st;
+    if (name == 0) name = free_name(st);
+    if (name == 0) {
+        tide_tui_say(st, true, "all letters mark something: :mark LETTER moves one");
+        return false;
+    }
+    const size_t old = mark_named(st, name);
+    if (old != SIZE_MAX) {
+        memmove(&st->marks[old], &st->marks[old + 1], (st->n_marks - old - 1) * sizeof st->marks[0]);
+        st->n_marks--;
+    }
+    tide_tui_mark *mark = &st->marks[st->n_marks++]; // 26 letters at most
+    *mark = (tide_tui_mark){.name = name, .at = tide_tui_now(st)};
+    (void)snprintf(mark->text, sizeof mark->text, "%s", text);
+    return true;
+}
+
+/// `m` is nearer behind `now` than `best` (NULL: none), or earlier when `best` lies before.
+static bool comes_sooner(const tide_tui_mark *m, const tide_tui_mark *best, tide_moment now) {
+    const bool behind = m->at.t > now.t || (m->at.t == now.t && m->at.event > now.event);
+    if (best == NULL) return true;
+    const bool best_behind = best->at.t > now.t || (best->at.t == now.t && best->at.event > now.event);
+    if (behind != best_behind) return behind;
+    return m->at.t != best->at.t ? m->at.t < best->at.t : m->at.event < best->at.event;
+}
+
+void tide__jump(tide__turn *t, char name) {
+    tide_tui_state *st = t->st;
+    const tide_tui_mark *best = NULL;
+    const size_t n_seen = t->scene != NULL ? t->scene->n_marks : 0;
+    for (size_t i = 0; i < st->n_marks + n_seen; i++) {
+        const tide_tui_mark *m = i < st->n_marks ? &st->marks[i] : &t->scene->marks[i - st->n_marks];
+        if (name != 0 && m->name != name) continue;
+        if (comes_sooner(m, best, tide_tui_now(st))) best = m;
+    }
+    if (best == NULL) {
+        tide_tui_say(st, true, name != 0 ? "there is no mark '%c'" : "there are no marks: m makes one", name);
+        return;
+    }
+    char text[sizeof best->text]; // the scene's marks may be those of the state
+    (void)snprintf(text, sizeof text, "%s", best->text);
+    const char letter = best->name;
+    tide__show_moment(t, best->at);
+    if (letter != 0) {
+        tide_tui_say(st, false, "mark %c%s%s", letter, text[0] != 0 ? ": " : "", text);
+    } else {
+        tide_tui_say(st, false, "mark of the trace: %s", text);
+    }
+}
+
+// ---- compared moments ----
+
+void tide__set_compared(tide__turn *t, bool is_b) {
+    tide_tui_state *st = t->st;
+    const tide_subject_facts *f = tide_subject_get_facts(st->a);
+    char when[32];
+    (void)tide_tui_format_time(f, st->cursor, when, sizeof when);
+    if (is_b) {
+        st->b_moment = tide_tui_now(st);
+        st->has_b_moment = true;
+    } else {
+        st->a_moment = tide_tui_now(st);
+        st->has_a_moment = true;
+    }
+    if (!st->has_a_moment || !st->has_b_moment) {
+        tide_tui_say(st, false, "%s is %s; key %s at another moment to compare", is_b ? "B" : "A", when,
+                     is_b ? "A" : "B");
+        return;
+    }
+    st->compares_moments = true;
+    if (st->b == NULL) st->b = st->a;
+    char other[32];
+    (void)tide_tui_format_time(f, st->a_moment.t, other, sizeof other);
+    (void)tide_tui_format_time(f, st->b_moment.t, when, sizeof when);
+    tide_tui_say(st, false, "A is %s, B is %s: key 5 compares, Esc there drops them", other, when);
+}
+
+void tide__reset(tide__turn *t) {
+    tide_tui_state *st = t->st;
+    st->n_filters = st->n_marks = 0;
+    st->filters_off = st->hides_persistent = st->reverse = st->opened_by_filter = false;
+    st->sort = TIDE_ROW_SORT_BEGIN;
+    st->group = TIDE_ROW_GROUP_NONE;
+    st->group_chosen = false;
+    st->only_group_of = TIDE_NO_ITEM;
+    st->search[0] = 0;
+    st->curve_kind = -1;
+    tide__rows_changed(t);
+    tide_tui_say(st, false, "filters, marks and saved state are forgotten");
+    tide__turn_effect(t, TIDE_TUI_EFFECT_FORGET_STATE, "");
+}

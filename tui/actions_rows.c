@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: MIT
+//
+// Rows of lists, panes, groups and orders. See actions_internal.h.
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tui/actions_internal.h"
+#include "tui/pane_rows.h"
+
+void tide__rows_changed(tide__turn *t) { t->st->rows_wanted++; }
+
+void tide__select_item(tide__turn *t, uint32_t item) { t->st->item = item; }
+
+static const tide_rows *rows_of(const tide__turn *t) { return t->scene != NULL ? t->scene->rows : NULL; }
+
+static uint32_t first_of_row(const tide_rows *rows, size_t row) {
+    return rows->members[rows->first != NULL ? rows->first[row] : row];
+}
+
+void tide__select_row(tide__turn *t, size_t row) {
+    const tide_rows *rows = rows_of(t);
+    if (rows == NULL || rows->n == 0) return;
+    t->st->row = row < rows->n ? row : rows->n - 1;
+    t->st->item = first_of_row(rows, t->st->row);
+}
+
+void tide__select_in_pane(tide__turn *t, tide_tui_pane pane, size_t row) {
+    const tide_tui_scene *s = t->scene;
+    if (pane == TIDE_TUI_PANE_GANTT) {
+        tide__select_row(t, row);
+        return;
+    }
+    const size_t n = s != NULL ? tide_tui_pane_rows(s, pane) : 0;
+    if (n == 0) return;
+    row = row < n ? row : n - 1;
+    t->st->pane_row[pane] = row;
+    uint32_t item = TIDE_NO_ITEM;
+    if (pane == TIDE_TUI_PANE_TABLE && s->live != NULL && row < s->live->n) {
+        item = s->live->items[row].item;
+    } else if (pane == TIDE_TUI_PANE_OPERATORS && row < s->n_operators) {
+        tide__show_moment(t, (tide_moment){s->operators[row].begin, 0});
+        t->st->operators_at = t->st->cursor; // several can begin at once: this one stays
+    } else if (pane == TIDE_TUI_PANE_POOLS && s->leaks != NULL) {
+        const size_t n_pools = s->pools != NULL ? s->pools->n : 0;
+        if (row >= n_pools && row - n_pools < s->leaks->n) item = s->leaks->items[row - n_pools].first_item;
+    } else if (pane == TIDE_TUI_PANE_COMPARE && s->diff != NULL && row < s->diff->n) {
+        item = s->diff->rows[row].a;
+    }
+    if (item != TIDE_NO_ITEM) tide__select_item(t, item);
+    if (pane == TIDE_TUI_PANE_TABLE) { // and so does this one, also while nobody knows its item
+        t->st->table_at = t->st->cursor;
+        t->st->table_item = t->st->item;
+    }
+}
+
+/// Index moved by `by`, held inside [0, n).
+static size_t moved(size_t at, int64_t by, size_t n) {
+    return (size_t)tide_tui_move_time((int64_t)at, by, 0, n > 0 ? (int64_t)n - 1 : 0);
+}
+
+/// In the curve up and down are in and out; far away are its ends.
+static void move_in_curve(tide__turn *t, int64_t by) {
+    const tide_subject_facts *f = tide_subject_get_facts(t->st->a);
+    if (by == INT64_MIN || by == INT64_MAX) {
+        tide__show_moment(t, (tide_moment){by < 0 ? f->begin : f->end - 1, 0});
+    } else if (by == 1 || by == -1) {
+        tide__zoom(t, by < 0, t->st->cursor);
+    } else {
+        tide__pan(t, by < 0 ? -1 : 1, tide_tui_window_span(t->st->window));
+    }
+}
+
+void tide__move_rows(tide__turn *t, int64_t by) {
+    const tide_tui_pane pane = t->st->focus;
+    const tide_rows *rows = rows_of(t);
+    if (pane == TIDE_TUI_PANE_CURVE) {
+        move_in_curve(t, by);
+    } else if (pane == TIDE_TUI_PANE_MAP) {
+        tide__move_space(t, by == INT64_MIN ? INT64_MAX : -by);
+    } else if (pane == TIDE_TUI_PANE_GANTT) {
+        if (rows == NULL || rows->n == 0) {
+            tide_tui_say(t->st, false, rows == NULL ? "rows are still being made" : "there are no rows");
+            return;
+        }
+        tide__select_row(t, moved(t->st->row, by, rows->n));
+    } else {
+        const size_t n = t->scene != NULL ? tide_tui_pane_rows(t->scene, pane) : 0;
+        if (n > 0) tide__select_in_pane(t, pane, moved(tide_tui_pane_row(t->scene, pane), by, n));
+    }
+}
+
+void tide__move_page(tide__turn *t, int sign) {
+    int64_t page = 2; // more than one row, also where nothing has been drawn
+    if (t->scene != NULL && t->scene->layout != NULL) {
+        const tide_tui_layout *l = t->scene->layout;
+        const tide_tui_pane pane = t->st->focus;
+        const int h = pane == TIDE_TUI_PANE_GANTT ? l->bars.h - 1 : pane == TIDE_TUI_PANE_MAP ? 2 * l->map.h - 2 : 0;
+        const int64_t lines = h > 0 ? h : (int64_t)tide_tui_pane_page(t->scene, pane);
+        page = lines > 1 ? lines : 2;
+    }
+    tide__move_rows(t, sign * page);
+}
+
+// ---- within a row ----
+
+/// Index of an item among the members [from, to), which rise.
+static size_t member_at(const tide_rows *rows, size_t from, size_t to, uint32_t item) {
+    while (from < to) {
+        const size_t middle = from + (to - from) / 2;
+        if (rows->members[middle] < item) {
+            from = middle + 1;
+        } else {
+            to = middle;
+        }
+    }
+    return from;
+}
+
+static uint32_t next_member(const tide__turn *t, int dir) {
+    const tide_rows *rows = rows_of(t);
+    const size_t row = t->st->row;
+    if (rows == NULL || rows->first == NULL || row >= rows->n) return TIDE_NO_ITEM;
+    const size_t from = rows->first[row], to = rows->first[row + 1];
+    const size_t at = member_at(rows, from, to, t->st->item);
+    if (dir > 0) {
+        const bool is_here = at < to && rows->members[at] == t->st->item;
+        return at + is_here < to ? rows->members[at + is_here] : TIDE_NO_ITEM;
+    }
+    return at > from ? rows->members[at - 1] : TIDE_NO_ITEM;
+}
+
+void tide__next_in_row(tide__turn *t, int dir) {
+    tide_tui_state *st = t->st;
+    const tide_items *items = tide_subject_items(st->a);
+    uint32_t to = next_member(t, dir);
+    const bool has_place = t->scene != NULL && t->scene->has_selection && t->scene->selection.item == st->item;
+    if (to == TIDE_NO_ITEM && has_place) to = dir > 0 ? t->scene->after : t->scene->before;
+    if (items == NULL || to >= items->n) {
+        tide_tui_say(st, false, dir > 0 ? "nothing comes after it in its row or place" : "nothing was there before it");
+        return;
+    }
+    tide__select_item(t, to);
+    if (!tide_items_alive_at(items, to, st->cursor)) tide__show_moment(t, (tide_moment){items->begin[to], 0});
+}
+
+// ---- groups ----
+
+bool tide__close_group(tide__turn *t) {
+    tide_tui_state *st = t->st;
+    if (st->only_group_of == TIDE_NO_ITEM && !st->opened_by_filter) return false;
+    if (st->opened_by_filter && st->n_filters > 0) st->n_filters--;
+    st->only_group_of = TIDE_NO_ITEM;
+    st->opened_by_filter = false;
+    st->group = st->group_before;
+    tide__rows_changed(t);
+    return true;
+}
+
+/// A regular expression that matches `text` alone. Blanks end a word of a filter: any character stands for them.
+static void add_literal(tide_text *out, const char *text) {
+    tide_text_add(out, "^");
+    for (; *text != 0; text++) {
+        if (*text == ' ' || *text == '"') {
+            tide_text_add(out, ".");
+        } else {
+            if (strchr(".^$*+?()[]{}|\\", *text) != NULL) tide_text_add(out, "\\");
+            tide_text_add_n(out, text, 1);
+        }
+    }
+    tide_text_add(out, "$");
+}
+
+/// The filter that leaves the group of an item.
+static void filter_of_group(const tide_items *items, uint32_t item, tide_row_group group, tide_text *out) {
+    const tide_item_shape *shape = &items->shapes[items->shape[item]];
+    if (group == TIDE_ROW_GROUP_OWNER) {
+        tide_text_add(out, "owner~");
+        add_literal(out, items->sites[items->site[item]].owner);
+    } else if (group == TIDE_ROW_GROUP_KIND) {
+        tide_text_addf(out, "kind=%s", tide_memory_kind_name(shape->kind));
+    } else {
+        uint64_t low = 1;
+        while (low <= shape->size_bytes / 2) low *= 2;
+        if (shape->size_bytes == 0) low = 0;
+        tide_text_addf(out, "size>=%" PRIu64 " size<%" PRIu64, low, low > 0 ? low * 2 : 1);
+    }
+}
+
+static void open_group(tide__turn *t, const tide_items *items) {
+    tide_tui_state *st = t->st;
+    const tide_row_group group = st->group != TIDE_ROW_GROUP_NONE ? st->group : TIDE_ROW_GROUP_NAME;
+    if (group == TIDE_ROW_GROUP_NAME) {
+        st->only_group_of = st->item;
+    } else {
+        tide_text filter = {0};
+        filter_of_group(items, st->item, group, &filter);
+        const bool ok = tide__filter(t, tide_text_str(&filter));
+        tide_text_deinit(&filter);
+        if (!ok) return;
+        st->opened_by_filter = true;
+    }
+    st->group_before = group;
+    st->group = TIDE_ROW_GROUP_NONE;
+    st->group_chosen = true;
+    tide__rows_changed(t);
+}
+
+static void open_row(tide__turn *t) {
+    const tide_items *items = tide_subject_items(t->st->a);
+    const tide_rows *rows = rows_of(t);
+    if (tide__close_group(t)) return;
+    if (items == NULL || t->st->item >= items->n) {
+        tide_tui_say(t->st, false, "nothing is selected");
+    } else if (rows != NULL && rows->first != NULL) {
+        open_group(t, items);
+    } else {
+        tide__show_moment(t, (tide_moment){items->begin[t->st->item], 0});
+    }
+}
+
+void tide__open(tide__turn *t) {
+    tide_tui_state *st = t->st;
+    const tide_items *items = tide_subject_items(st->a);
+    switch (st->focus) {
+    case TIDE_TUI_PANE_WHATIF:
+        tide__apply(t);
+        break;
+    case TIDE_TUI_PANE_POOLS:
+    case TIDE_TUI_PANE_TABLE:
+    case TIDE_TUI_PANE_COMPARE:
+    case TIDE_TUI_PANE_MAP:
+        // To where the selected one begins: where a leak began, where a block was made.
+        if (t->scene != NULL) tide__select_in_pane(t, st->focus, tide_tui_pane_row(t->scene, st->focus));
+        if (items != NULL && st->item < items->n) {
+            tide__show_moment(t, (tide_moment){items->begin[st->item], 0});
+        } else {
+            tide_tui_say(st, false, "this row has nothing to go to");
+        }
+        break;
+    default:
+        open_row(t);
+        break;
+    }
+}
+
+// ---- orders, groups, panes ----
+
+void tide__next_sort(tide__turn *t) {
+    t->st->sort = (tide_row_sort)((t->st->sort + 1) % TIDE_N_ROW_SORTS);
+    tide__rows_changed(t);
+}
+
+void tide__set_group(tide__turn *t, tide_row_group group) {
+    t->st->group = group;
+    t->st->group_chosen = true;
+    t->st->only_group_of = TIDE_NO_ITEM;
+    t->st->opened_by_filter = false;
+    tide__rows_changed(t);
+}
+
+void tide__next_group(tide__turn *t) { tide__set_group(t, (tide_row_group)((t->st->group + 1) % TIDE_N_ROW_GROUPS)); }
+
+void tide__next_pane(tide__turn *t, int dir) {
+    tide_tui_pane panes[TIDE_TUI_N_PANES];
+    const int n = tide_tui_preset_panes(t->st->preset, panes);
+    int at = dir > 0 ? -1 : 0; // of a pane that is not of the preset
+    for (int i = 0; i < n; i++) {
+        if (panes[i] == t->st->focus) at = i;
+    }
+    if (n > 0) t->st->focus = panes[(at + dir + n) % n];
+}
+
+void tide__set_preset(tide__turn *t, tide_tui_preset preset) {
+    tide_tui_pane panes[TIDE_TUI_N_PANES];
+    const int n = tide_tui_preset_panes(preset, panes);
+    bool keeps_focus = false; // only within one view: another one begins with what it is about
+    for (int i = 0; preset == t->st->preset && i < n; i++) keeps_focus |= panes[i] == t->st->focus;
+    t->st->preset = preset;
+    if (!keeps_focus) t->st->focus = panes[1];
+}
+
+void tide__next_kind(tide__turn *t) {
+    const tide_subject_facts *f = tide_subject_get_facts(t->st->a);
+    bool has[TIDE_N_KINDS] = {false};
+    for (size_t i = 0; i < f->n_kinds; i++) {
+        if ((unsigned)f->kinds[i].kind < TIDE_N_KINDS) has[f->kinds[i].kind] = true;
+    }
+    int kind = t->st->curve_kind + 1;
+    while (kind < TIDE_N_KINDS && !has[kind]) kind++;
+    t->st->curve_kind = kind < TIDE_N_KINDS ? kind : -1;
+    char name[64];
+    tide_tui_say(t->st, false, "curve: %s", tide_tui_setting_value(t->st, TIDE_TUI_SETTING_KIND, name, sizeof name));
+}

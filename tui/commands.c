@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: MIT
+//
+// Lines behind ':'. The words are those of the key table (tui/keys.h); a number alone goes there. See actions.h.
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "tui/actions_internal.h"
+#include "tui/commands.h"
+
+enum { MAX_WORDS = 96 };
+
+/// "; did you mean 'x'?" or, where nothing is near, the words that there are.
+static void say_unknown(tide__turn *t, const char *what, const char *word, const char *const *words, size_t n) {
+    const char *near = tide_tui_nearest(word, words, n);
+    if (near != NULL) {
+        tide_tui_say(t->st, true, "there is no %s '%s': did you mean '%s'?", what, word, near);
+        return;
+    }
+    char list[256] = "";
+    size_t len = 0;
+    for (size_t i = 0; i < n && n <= 12; i++) {
+        const int more = snprintf(list + len, sizeof list - len, "%s%s", i > 0 ? ", " : "", words[i]);
+        if (more < 0 || (size_t)more >= sizeof list - len) break;
+        len += (size_t)more;
+    }
+    tide_tui_say(t->st, true, "there is no %s '%s'%s%s", what, word, len > 0 ? ": there are " : " (? lists them)",
+                 list);
+}
+
+/// Index of `word` among `n` words, case ignored; -1: said that there is none.
+static int word_index(tide__turn *t, const char *what, const char *word, const char *const *words, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        if (words[i] != NULL && strcasecmp(words[i], word) == 0) return (int)i;
+    }
+    say_unknown(t, what, word, words, n);
+    return -1;
+}
+
+size_t tide__words_of(tide_tui_action action, const char **words, size_t max) {
+    size_t n = 0;
+#define ADD(count, get)                                                                                                \
+    for (int i = 0; i < (int)(count) && n < max; i++) words[n++] = get
+    switch (action) {
+    case TIDE_TUI_VIEW_1:
+        ADD(TIDE_TUI_N_PRESETS, tide_tui_preset_name((tide_tui_preset)i));
+        break;
+    case TIDE_TUI_PANE:
+        ADD(TIDE_TUI_N_PANES, tide_tui_pane_name((tide_tui_pane)i));
+        break;
+    case TIDE_TUI_SORT:
+        ADD(TIDE_N_ROW_SORTS, tide_row_sort_name((tide_row_sort)i));
+        break;
+    case TIDE_TUI_GROUP:
+        ADD(TIDE_N_ROW_GROUPS, tide_row_group_name((tide_row_group)i));
+        break;
+    case TIDE_TUI_KIND:
+        ADD(TIDE_N_KINDS, tide_memory_kind_name((tide_memory_kind)i));
+        if (n < max) words[n++] = "all";
+        break;
+    case TIDE_TUI_EDIT:
+        ADD(TIDE_N_EDITS, tide_edit_name((tide_edit_kind)i));
+        break;
+    case TIDE_TUI_SET:
+        ADD(TIDE_TUI_N_SETTINGS, tide_tui_setting_name((tide_tui_setting)i));
+        break;
+    default:
+        break;
+    }
+#undef ADD
+    return n;
+}
+
+/// One of the words of an action. -1: said that it is none.
+static int choose(tide__turn *t, tide_tui_action action, const char *what, const char *word) {
+    const char *words[MAX_WORDS];
+    return word_index(t, what, word, words, tide__words_of(action, words, MAX_WORDS));
+}
+
+// ---- arguments ----
+
+/// First word of `*text` into `buf`; `*text` moves behind it and the blanks after it.
+static const char *take_word(const char **text, char *buf, size_t buf_bytes) {
+    const char *at = *text;
+    while (*at == ' ') at++;
+    const size_t n = strcspn(at, " "), kept = n < buf_bytes ? n : buf_bytes - 1;
+    memcpy(buf, at, kept);
+    buf[kept] = 0;
+    at += n;
+    while (*at == ' ') at++;
+    *text = at;
+    return buf;
+}
+
+static void view(tide__turn *t, const char *text) {
+    if (text[0] >= '1' && text[0] <= '5' && text[1] == 0) {
+        tide__turn_do(t, (tide_tui_action)(TIDE_TUI_VIEW_1 + (text[0] - '1')));
+        return;
+    }
+    const int preset = choose(t, TIDE_TUI_VIEW_1, "view", text);
+    if (preset >= 0) tide__turn_do(t, (tide_tui_action)((int)TIDE_TUI_VIEW_1 + preset));
+}
+
+/// "3 9", "1ms 2.5ms". False: it is said what is wrong.
+static bool two_times(tide__turn *t, const char *text, int64_t *from, int64_t *to) {
+    const tide_subject_facts *f = tide_subject_get_facts(t->st->a);
+    char word[64];
+    tide_error err = TIDE_ERROR_INIT;
+    if (!tide__parse_time(f, take_word(&text, word, sizeof word), from, &err) ||
+        !tide__parse_time(f, take_word(&text, word, sizeof word), to, &err)) {
+        if (word[0] == 0) (void)TIDE_FAIL(&err, TIDE_ERR_INVALID, "a range has two ends, as in 'range 3 9'");
+        tide__turn_fail(t, &err);
+    } else if (*text != 0) {
+        tide_tui_say(t->st, true, "a range has two ends: '%s' is too much", text);
+    } else {
+        return true;
+    }
+    return false;
+}
+
+static void range(tide__turn *t, const char *text) {
+    int64_t from, to;
+    if (two_times(t, text, &from, &to)) tide__set_range(t, from, to);
+}
+
+/// Exactly that window, without a margin.
+static void fit(tide__turn *t, const char *text) {
+    const tide_subject_facts *f = tide_subject_get_facts(t->st->a);
+    int64_t from, to;
+    if (!two_times(t, text, &from, &to)) return;
+    if (from > to) {
+        const int64_t other = from;
+        from = to;
+        to = other;
+    }
+    if (from < f->begin) from = f->begin;
+    if (to > f->end) to = f->end;
+    if (from >= to) {
+        tide_tui_say(t->st, true, "there is nothing between these times");
+        return;
+    }
+    t->st->window = (tide_tui_window){from, to};
+    t->st->is_fitted = false;
+}
+
+static void mark(tide__turn *t, const char *text) {
+    const bool has_letter = text[0] >= 'a' && text[0] <= 'z' && (text[1] == 0 || text[1] == ' ');
+    const char name = has_letter ? text[0] : 0;
+    if (has_letter) text++;
+    while (*text == ' ') text++;
+    if (tide__mark(t, name, text)) {
+        const tide_tui_mark *made = &t->st->marks[t->st->n_marks - 1];
+        tide_tui_say(t->st, false, "mark %c%s%s", made->name, made->text[0] != 0 ? ": " : "", made->text);
+    }
+}
+
+static void jump(tide__turn *t, const char *text) {
+    if (text[1] != 0) {
+        tide_tui_say(t->st, true, "a mark is one letter, not '%s'", text);
+    } else {
+        tide__jump(t, text[0]);
+    }
+}
+
+static void set(tide__turn *t, const char *text) {
+    char name[64];
+    (void)take_word(&text, name, sizeof name);
+    tide__set(t, name, text);
+}
+
+static void pane(tide__turn *t, const char *text) {
+    const int chosen = choose(t, TIDE_TUI_PANE, "pane", text);
+    if (chosen >= 0) t->st->focus = (tide_tui_pane)chosen;
+}
+
+static void kind(tide__turn *t, const char *text) {
+    const int chosen = choose(t, TIDE_TUI_KIND, "kind", text);
+    if (chosen >= 0) t->st->curve_kind = chosen < TIDE_N_KINDS ? chosen : -1;
+}
+
+static void sort(tide__turn *t, const char *text) {
+    const int chosen = choose(t, TIDE_TUI_SORT, "order", text);
+    if (chosen < 0) return;
+    t->st->sort = (tide_row_sort)chosen;
+    tide__rows_changed(t);
+}
+
+static void group(tide__turn *t, const char *text) {
+    const int chosen = choose(t, TIDE_TUI_GROUP, "grouping", text);
+    if (chosen >= 0) tide__set_group(t, (tide_row_group)chosen);
+}
+
+static void search(tide__turn *t, const char *text) { tide__search(t, text); }
+static void filter(tide__turn *t, const char *text) { (void)tide__filter(t, text); }
+static void open_b(tide__turn *t, const char *text) { tide__turn_effect(t, TIDE_TUI_EFFECT_OPEN_B, text); }
+static void save_plan(tide__turn *t, const char *text) {
+    if (t->st->n_edits == 0) {
+        tide_tui_say(t->st, true, "nothing was changed: an edit (E) makes a plan to save");
+    } else {
+        tide__turn_effect(t, TIDE_TUI_EFFECT_SAVE_PLAN, text);
+    }
+}
+static void export_view(tide__turn *t, const char *text) { tide__turn_effect(t, TIDE_TUI_EFFECT_EXPORT, text); }
+static void sql(tide__turn *t, const char *text) { tide__turn_effect(t, TIDE_TUI_EFFECT_SQL, text); }
+
+/// What an argument means. Actions that are not here take none.
+static const struct {
+    tide_tui_action action;
+    void (*run)(tide__turn *t, const char *text);
+} with_argument[] = {
+    {TIDE_TUI_GOTO, tide__go_to},    {TIDE_TUI_VIEW_1, view},     {TIDE_TUI_PANE, pane},
+    {TIDE_TUI_VIEW_5, open_b},       {TIDE_TUI_KIND, kind},       {TIDE_TUI_SEARCH, search},
+    {TIDE_TUI_FILTER, filter},       {TIDE_TUI_SORT, sort},       {TIDE_TUI_GROUP, group},
+    {TIDE_TUI_RANGE, range},         {TIDE_TUI_FIT, fit},         {TIDE_TUI_MARK, mark},
+    {TIDE_TUI_JUMP, jump},           {TIDE_TUI_EDIT, tide__edit}, {TIDE_TUI_EXPORT, export_view},
+    {TIDE_TUI_SAVE_PLAN, save_plan}, {TIDE_TUI_SQL, sql},         {TIDE_TUI_SET, set},
+};
+
+void tide__turn_command(tide__turn *t, tide_tui_action action, const char *argument) {
+    if (*argument == 0) {
+        // Without conditions the command takes a filter off, where the key asks for one.
+        if (action == TIDE_TUI_FILTER) {
+            (void)tide__filter(t, "");
+        } else if (action == TIDE_TUI_MARK) {
+            mark(t, "");
+        } else {
+            tide__turn_do(t, action);
+        }
+        return;
+    }
+    for (size_t i = 0; i < sizeof with_argument / sizeof with_argument[0]; i++) {
+        if (with_argument[i].action != action) continue;
+        with_argument[i].run(t, argument);
+        return;
+    }
+    tide_tui_say(t->st, true, "'%s' takes nothing behind it", tide_tui_binding_of(action)->name);
+}
+
+void tide__turn_line(tide__turn *t, const char *line) {
+    const char *text = line;
+    char word[64], rest[TIDE_TUI_MAX_PROMPT];
+    while (*text == ' ' || *text == ':') text++;
+    if (*text == 0) return;
+    const bool is_number = *text >= '0' && *text <= '9';
+    if (!is_number) (void)take_word(&text, word, sizeof word);
+    (void)snprintf(rest, sizeof rest, "%s", text);
+    for (size_t n = strlen(rest); n > 0 && (rest[n - 1] == ' ' || rest[n - 1] == '\r'); n--) rest[n - 1] = 0;
+    if (is_number) {
+        tide__go_to(t, rest);
+        return;
+    }
+    const tide_tui_action action = tide_tui_action_named(word);
+    if (action != TIDE_TUI_NOTHING) {
+        tide__turn_command(t, action, rest);
+        return;
+    }
+    const tide_tui_binding *bindings;
+    const size_t n = tide_tui_bindings(&bindings);
+    const char *names[TIDE_TUI_N_ACTIONS];
+    for (size_t i = 0; i < n; i++) names[i] = bindings[i].name;
+    say_unknown(t, "command", word, names, n);
+}
+
+tide_tui_result tide_tui_command(tide_tui_state *st, const tide_tui_scene *scene, const char *line) {
+    tide__turn t = tide__turn_begin(st, scene);
+    st->click_x = st->click_y = -1;
+    tide__turn_line(&t, line);
+    return tide__turn_end(&t);
+}

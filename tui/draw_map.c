@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT
+//
+// Memory as a picture: time across, addresses upwards. See draw.h.
+//
+//     -- map: 2 regions, 12.00 MiB ------------------------------------------
+//          Workspace | AAAA  ....DDDD      letters on screens without colours, else blocks of two places a cell,
+//            3.75 MiB|-AAAABB....DDDD--    in shades of the colour that the item's bar has;
+//     bound 2.90 MiB | CCCCBBBBBBDDDD      a hole is nobody's and has something above it
+//        pool 3      |/////EEEE//////      no memory there at that time
+//
+// Names stand in what the items take, where there is room.
+#include <stdio.h>
+#include <string.h>
+
+#include "tui/draw_picture.h"
+#include "tui/draw_time.h"
+#include "tui/draw_words.h"
+
+// ---- cells ----
+
+/// Two places, one above the other.
+typedef struct pair {
+    tide_space_cell upper, lower;
+    bool is_crowd; ///< both hold several items, of which none is seen beside them
+} pair;
+
+static bool holds(const tide__picture *p, int x, int row, uint32_t item) {
+    return x >= 0 && x < p->w && row >= 0 && row < p->h &&
+           p->cells[(size_t)row * (size_t)p->w + (size_t)x].item == item;
+}
+
+/// A shared place whose item goes on in the next one shows that item: it shares a column with who had the place before.
+static bool is_crowd(const tide__picture *p, int x, int row) {
+    const tide_space_cell c = p->cells[(size_t)row * (size_t)p->w + (size_t)x];
+    return tide__is_item(c) && c.is_shared && !holds(p, x - 1, row, c.item) && !holds(p, x + 1, row, c.item) &&
+           !holds(p, x, row - 1, c.item) && !holds(p, x, row + 1, c.item);
+}
+
+static pair pair_at(const tide__picture *p, int x, int lower) {
+    const tide_space_cell *c = &p->cells[(size_t)lower * (size_t)p->w + (size_t)x];
+    return (pair){.upper = c[p->w], .lower = c[0], .is_crowd = is_crowd(p, x, lower) && is_crowd(p, x, lower + 1)};
+}
+
+static tide_tui_role role_of(const tide__picture *p, tide_space_cell c) {
+    if (c.item == TIDE_SPACE_HOLE) return TIDE_TUI_ROLE_HOLE;
+    if (!tide__is_item(c)) return TIDE_TUI_ROLE_DIM;
+    if (c.item == p->selected) return TIDE_TUI_ROLE_TITLE;
+    const bool known = p->items != NULL && c.item < p->items->n;
+    const int fill = known ? (int)p->items->shapes[p->items->shape[c.item]].fill : 0;
+    const int shade = (int)(tide__tint_of(&p->tints, c.item) % TIDE_TUI_N_SHADES);
+    return (tide_tui_role)(TIDE_TUI_ROLE_PLACE + fill * TIDE_TUI_N_SHADES + shade);
+}
+
+/// One place a cell: the lower one, unless it is empty. A letter for an item.
+static void draw_letter(const tide__picture *p, int x, int y, pair places) {
+    const tide_tui_glyphs *g = p->v->glyphs;
+    const tide_space_cell upper = places.upper, lower = places.lower;
+    const bool takes_upper = !tide__is_item(lower) && (tide__is_item(upper) || upper.item == TIDE_SPACE_HOLE);
+    const tide_space_cell c = upper.item == p->selected || takes_upper ? upper : lower;
+    tide_tui_role role = role_of(p, c);
+    uint32_t glyph = c.item == TIDE_SPACE_HOLE ? g->hole : c.item == TIDE_SPACE_FREE ? g->vacant : g->outside;
+    if (tide__is_item(c)) {
+        const uint32_t i = tide__tint_of(&p->tints, c.item);
+        glyph = i < 26 ? 'A' + i : 'a' + (i - 26) % 26;
+        if (places.is_crowd) glyph = '*';
+        if (c.item == p->selected) glyph = '@';
+    }
+    tide_tui_put(p->v->grid, x, y, glyph, role);
+}
+
+static bool is_painted(tide_space_cell c) { return tide__is_item(c) || c.item == TIDE_SPACE_HOLE; }
+
+/// Two places a cell: one is the glyph, the other its ground.
+static void draw_halves(const tide__picture *p, int x, int y, pair places) {
+    const tide_tui_glyphs *g = p->v->glyphs;
+    const tide_space_cell upper = places.upper, lower = places.lower;
+    tide_tui_grid *grid = p->v->grid;
+    if (!is_painted(upper) && !is_painted(lower)) {
+        const bool outside = upper.item == TIDE_SPACE_OUTSIDE && lower.item == TIDE_SPACE_OUTSIDE;
+        tide_tui_put(grid, x, y, outside ? g->outside : g->vacant, TIDE_TUI_ROLE_DIM);
+        return;
+    }
+    const tide_tui_role up = role_of(p, upper), low = role_of(p, lower);
+    if (places.is_crowd && up != TIDE_TUI_ROLE_TITLE && low != TIDE_TUI_ROLE_TITLE) {
+        tide_tui_put(grid, x, y, g->shared, up);
+        if (low != up) tide_tui_put_ground(grid, x, y, low);
+    } else if (up == low) {
+        tide_tui_put(grid, x, y, tide__is_item(upper) ? g->full : g->hole, up);
+    } else if (!tide__is_item(upper) && !tide__is_item(lower)) {
+        tide_tui_put(grid, x, y, g->hole, TIDE_TUI_ROLE_HOLE);
+    } else if (!tide__is_item(upper) || (tide__is_item(lower) && low == TIDE_TUI_ROLE_TITLE)) {
+        // A hole is the ground of what touches it; the selection never is: the screen's own colour cannot be one.
+        tide_tui_put(grid, x, y, g->lower, low);
+        if (is_painted(upper)) tide_tui_put_ground(grid, x, y, up);
+    } else {
+        tide_tui_put(grid, x, y, g->upper, up);
+        if (is_painted(lower)) tide_tui_put_ground(grid, x, y, low);
+    }
+}
+
+static void draw_cells(const tide_tui_view *v, tide_tui_rect r) {
+    const tide_tui_scene *s = v->scene;
+    tide__picture p = {.v = v,
+                       .r = r,
+                       .items = s->state->a != NULL ? tide_subject_items(s->state->a) : NULL,
+                       .cells = s->cells,
+                       .w = r.w,
+                       .h = 2 * r.h,
+                       .selected = s->state->item};
+    tide__tints_make(&p.tints, p.cells, p.w, p.h, v->glyphs->letters ? TIDE__N_LETTERS : TIDE_TUI_N_SHADES);
+    for (int y = 0; y < r.h; y++) {
+        for (int x = 0; x < r.w; x++) {
+            const pair places = pair_at(&p, x, 2 * (r.h - 1 - y));
+            if (v->glyphs->letters) {
+                draw_letter(&p, r.x + x, r.y + y, places);
+            } else {
+                draw_halves(&p, r.x + x, r.y + y, places);
+            }
+        }
+    }
+    if (!v->glyphs->letters) tide__draw_names(&p);
+}
+
+// ---- regions ----
+
+/// Part of the address axis in view.
+static tide_tui_window places_in_view(const tide_tui_scene *s) {
+    const tide_tui_state *st = s->state;
+    if (st->space_hi > st->space_lo) return (tide_tui_window){st->space_lo, st->space_hi};
+    return (tide_tui_window){0, s->space->bytes > 0 ? (int64_t)s->space->bytes : 1};
+}
+
+/// Line of the screen at place `at` of the axis: half a line each; -1 below the view, r.h above it.
+static int line_of(tide_tui_rect r, tide_tui_window places, uint64_t at) {
+    const int row = tide_tui_column_of(places, 2 * r.h, at < INT64_MAX ? (int64_t)at : INT64_MAX);
+    return row < 0 ? -1 : row / 2;
+}
+
+static void put_label(const tide_tui_view *v, int y, const char *text, tide_tui_cut cut, tide_tui_role role) {
+    const tide_tui_rect r = v->scene->layout->map_labels;
+    if (tide_tui_get(v->grid, r.x + r.w - 2, y).glyph != ' ') return;
+    const int room = r.w - 2, w = tide_tui_text_width(v->glyphs, text);
+    tide_tui_text(v, w < room ? r.x + r.w - 1 - w : r.x + 1, y, room, text, cut, role);
+}
+
+/// The lower bound of a region: a line through what is free of it, and how much it is.
+static void draw_bound(const tide_tui_view *v, tide_tui_rect r, tide_tui_window places, const tide_region *region) {
+    if (region->bound_bytes == 0) return;
+    const int line = line_of(r, places, region->at + region->bound_bytes - 1);
+    if (line < 0 || line >= r.h) return;
+    const int y = r.y + r.h - 1 - line;
+    for (int x = r.x; x < r.x + r.w; x++) {
+        const uint32_t glyph = tide_tui_get(v->grid, x, y).glyph;
+        if (glyph == ' ' || glyph == v->glyphs->vacant)
+            tide_tui_put(v->grid, x, y, v->glyphs->bound, TIDE_TUI_ROLE_BOUND);
+    }
+    char text[64], size[TIDE_TUI_WORD];
+    const int room = v->scene->layout->map_labels.w - 2;
+    snprintf(text, sizeof text, "bound %s", tide_tui_bytes(region->bound_bytes, size, sizeof size));
+    if (tide_tui_text_width(v->glyphs, text) > room)
+        snprintf(text, sizeof text, "bound %s", tide_tui_format_short(region->bound_bytes, size, sizeof size));
+    if (tide_tui_text_width(v->glyphs, text) > room) snprintf(text, sizeof text, "bound");
+    put_label(v, y, text, TIDE_TUI_CUT_END, TIDE_TUI_ROLE_BOUND);
+}
+
+static void draw_region(const tide_tui_view *v, tide_tui_rect r, tide_tui_window places, const tide_region *region) {
+    const tide_tui_rect labels = v->scene->layout->map_labels;
+    const uint64_t last = region->bytes > 0 ? region->at + region->bytes - 1 : region->at;
+    if ((int64_t)region->at >= places.end || (int64_t)last < places.begin) return;
+    int from = line_of(r, places, region->at), to = line_of(r, places, last);
+    if (from < 0) from = 0;
+    if (to >= r.h) to = r.h - 1;
+    const int bottom = r.y + r.h - 1 - from, top = r.y + r.h - 1 - to;
+    for (int y = top; y <= bottom; y++) {
+        const uint32_t glyph = y == bottom ? v->glyphs->tick_left : v->glyphs->cursor;
+        tide_tui_put(v->grid, labels.x + labels.w - 1, y, glyph, TIDE_TUI_ROLE_DIM);
+    }
+    // In the middle, so that the line of the bound near the top keeps its own label.
+    char size[TIDE_TUI_WORD], both[160];
+    const char *label = region->label != NULL ? region->label : "";
+    const int y = bottom - top >= 3 ? (top + bottom) / 2 : top;
+    tide_tui_bytes(region->bytes, size, sizeof size);
+    snprintf(both, sizeof both, "%s %s", label, size);
+    if (tide_tui_text_width(v->glyphs, both) <= labels.w - 2 || bottom == top) {
+        put_label(v, y, both, TIDE_TUI_CUT_MIDDLE, TIDE_TUI_ROLE_TEXT);
+    } else {
+        put_label(v, y, label, TIDE_TUI_CUT_MIDDLE, TIDE_TUI_ROLE_TEXT);
+        put_label(v, y + 1, size, TIDE_TUI_CUT_END, TIDE_TUI_ROLE_TEXT);
+    }
+    draw_bound(v, r, places, region);
+}
+
+static void draw_pointed_at(const tide_tui_view *v, tide_tui_rect r, tide_tui_window places) {
+    const tide_tui_rect labels = v->scene->layout->map_labels;
+    const int64_t at = v->scene->state->space_cursor;
+    if (at < 0) return;
+    const int line = line_of(r, places, (uint64_t)at);
+    if (line >= 0 && line < r.h)
+        tide_tui_put(v->grid, labels.x + labels.w - 1, r.y + r.h - 1 - line, '>', TIDE_TUI_ROLE_CURSOR);
+}
+
+void tide_tui_draw_map(const tide_tui_view *v) {
+    const tide_tui_scene *s = v->scene;
+    const tide_tui_rect r = s->layout->map;
+    char title[96] = "", facts[200], size[TIDE_TUI_WORD];
+    if (s->layout->panes[TIDE_TUI_PANE_MAP].w <= 0) return;
+    if (s->space != NULL)
+        snprintf(title, sizeof title, "%zu region%s, %s%s", s->space->n, s->space->n == 1 ? "" : "s",
+                 tide_tui_bytes(s->space->bytes, size, sizeof size),
+                 s->space->has_holes ? "" : "; what lies between blocks is not known");
+    tide_tui_say_cursor(v, facts, sizeof facts);
+    const tide_tui_rect body = tide_tui_heading(v, TIDE_TUI_PANE_MAP, title, facts);
+    if (s->space == NULL || s->cells == NULL || s->space->n == 0) {
+        tide_tui_draw_state_of(v, TIDE_TUI_PANE_MAP, body, "Nothing here has a place in memory.");
+        return;
+    }
+    const tide_tui_window places = places_in_view(s);
+    draw_cells(v, r);
+    for (size_t i = 0; i < s->space->n; i++) draw_region(v, r, places, &s->space->regions[i]);
+    draw_pointed_at(v, r, places);
+    tide_tui_draw_time_lines(v, r);
+}

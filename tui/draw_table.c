@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+//
+// TABLE: who is alive at the cursor, largest first, so that its first lines are what makes the peak. See draw.h.
+//
+//     == TABLE: live at step 5 (conv1), peak ============ 12 tensors, 3.20 MiB ==
+//       name         op     kind            size   share  in all   born    place
+//     > conv1_out    conv1  Workspace   1.00 MiB  34.0 %  34.0 %  step 1       0
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "tui/draw_words.h"
+#include "tui/pane_rows.h"
+
+enum { NAME, OPERATOR, KIND, SIZE, SHARE, IN_ALL, BORN, PLACE, N_COLUMNS };
+
+static const tide_tui_column columns[N_COLUMNS] = {
+    [NAME] = {.title = "name", .min_w = 18, .max_w = 48, .stretch = true},
+    [OPERATOR] = {.title = "op", .min_w = 8, .max_w = 32, .stretch = true, .rank = 4},
+    [KIND] = {.title = "kind", .rank = 5},
+    [SIZE] = {.title = "size", .min_w = 10, .right = true},
+    [SHARE] = {.title = "share", .min_w = 7, .right = true, .rank = 1},
+    [IN_ALL] = {.title = "in all", .min_w = 7, .right = true, .rank = 2},
+    [BORN] = {.title = "born", .right = true, .rank = 3},
+    [PLACE] = {.title = "place", .right = true, .rank = 6},
+};
+
+/// Sum of the rows before `to`: rows are asked for from top to bottom, so that it costs nothing.
+typedef struct running {
+    size_t to;
+    uint64_t sum;
+} running;
+
+typedef struct context {
+    const tide_tui_scene *scene;
+    const tide_live_items *live;
+    running *so_far;
+} context;
+
+static uint64_t sum_to(const context *c, size_t row) {
+    running *r = c->so_far;
+    if (row + 1 < r->to) *r = (running){0};
+    while (r->to <= row) r->sum += c->live->items[r->to++].counts_bytes;
+    return r->sum;
+}
+
+static void say_place(const tide_live_item *item, bool is_trace, char *buf, size_t buf_bytes) {
+    if (item->place == TIDE_NO_OFFSET) {
+        snprintf(buf, buf_bytes, "-");
+    } else if (is_trace) {
+        snprintf(buf, buf_bytes, "0x%" PRIx64, item->place);
+    } else {
+        tide_tui_exact(item->place, buf, buf_bytes);
+    }
+}
+
+static tide_tui_role cell(const void *ctx, size_t row, int column, char *buf, size_t buf_bytes) {
+    const context *c = ctx;
+    const tide_live_item *item = &c->live->items[row];
+    const tide_subject_facts *f = c->scene->a;
+    switch (column) {
+    case NAME:
+        snprintf(buf, buf_bytes, "%s", tide_tui_named(item->site.name));
+        return (tide_tui_role)(TIDE_TUI_ROLE_BAR + (int)item->shape.fill);
+    case OPERATOR:
+        snprintf(buf, buf_bytes, "%s", item->site.owner != NULL ? item->site.owner : "");
+        break;
+    case KIND:
+        snprintf(buf, buf_bytes, "%s", tide_memory_kind_name(item->shape.kind));
+        break;
+    case SIZE:
+        tide_tui_bytes(item->counts_bytes, buf, buf_bytes);
+        break;
+    case SHARE:
+        tide_tui_percent(item->counts_bytes, c->live->bytes, buf, buf_bytes);
+        break;
+    case IN_ALL:
+        tide_tui_percent(sum_to(c, row), c->live->bytes, buf, buf_bytes);
+        return TIDE_TUI_ROLE_DIM;
+    case BORN:
+        tide_tui_when(f, item->begin, buf, buf_bytes);
+        break;
+    default:
+        say_place(item, f->is_trace, buf, buf_bytes);
+        break;
+    }
+    return TIDE_TUI_ROLE_TEXT;
+}
+
+void tide_tui_draw_table(const tide_tui_view *v) {
+    const tide_tui_scene *s = v->scene;
+    const tide_live_items *live = s->live;
+    char when[128], title[192], size[TIDE_TUI_WORD], n[TIDE_TUI_WORD], facts[160] = "";
+    const tide_moment at = live != NULL ? live->at : (tide_moment){s->state->cursor, s->state->cursor_event};
+    const bool peak = at.t == s->a->peak.t && (!s->a->is_trace || at.event == s->a->peak.event || live == NULL ||
+                                               live->bytes == s->a->peak_bytes);
+    snprintf(title, sizeof title, "live at %s%s", tide_tui_when_named(s->a, at.t, when, sizeof when),
+             peak ? ", peak" : "");
+    if (live != NULL)
+        snprintf(facts, sizeof facts, "%s %s, %s", tide_tui_exact(live->n, n, sizeof n),
+                 tide_tui_item_word(s->a, live->n), tide_tui_bytes(live->bytes, size, sizeof size));
+    const tide_tui_rect body = tide_tui_heading(v, TIDE_TUI_PANE_TABLE, title, facts);
+    const bool none = live == NULL || live->n == 0;
+    if (none && tide_tui_draw_state_of(v, TIDE_TUI_PANE_TABLE, body,
+                                       live != NULL ? "Nothing is alive at the cursor." : "Nothing is known yet."))
+        return;
+    running so_far = {0};
+    const context c = {.scene = s, .live = live, .so_far = &so_far};
+    const tide_tui_table t = {
+        .columns = columns,
+        .n_columns = N_COLUMNS,
+        .n_rows = live->n,
+        .row = tide_tui_pane_row(s, TIDE_TUI_PANE_TABLE),
+        .top = s->state->pane_top[TIDE_TUI_PANE_TABLE],
+        .has_selection = true,
+        .cell = cell,
+        .ctx = &c,
+    };
+    tide_tui_draw_table_of(v, body, &t);
+}

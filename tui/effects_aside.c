@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: MIT
+//
+// Effects that take long: a plan with edits, a file as B, an SQL query. Asked of the worker, taken when they come. See
+// app_internal.h.
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/host_alloc.h"
+#include "tui/app_internal.h"
+#include "tui/pane_sql.h"
+
+enum { MAX_SQL_ROWS = 1000 };
+
+static uint64_t next_key(tide_tui_app *app) { return ++app->n_asked; }
+
+static void say_error(tide_tui_app *app, const tide_error *err) {
+    const char *more = err->hint[0] != '\0' ? err->hint : err->note;
+    tide_tui_say(&app->st, true, "%s%s%s%s%s", err->where, err->where[0] != '\0' ? ": " : "", err->msg,
+                 more[0] != '\0' ? "; " : "", more);
+}
+
+/// Whoever was B goes; `b` (taken, may be NULL) comes.
+static void set_own_b(tide_tui_app *app, tide_subject *b, bool is_whatif) {
+    tide_tui_state *st = &app->st;
+    tide_subject *before = app->own_b;
+    app->own_b = b;
+    app->own_b_is_whatif = b != NULL && is_whatif;
+    st->compares_moments = st->has_a_moment = st->has_b_moment = false;
+    st->b = NULL;
+    tide__app_show_own_b(app);
+    tide__desk_b_changed(app->desk);
+    app->worker_b = st->a; // of no B: the new one may lie where the old one did
+    tide_subject_destroy(before);
+}
+
+void tide__app_show_own_b(tide_tui_app *app) {
+    app->st.b = app->own_b != NULL ? app->own_b : app->session->b;
+    app->st.b_is_whatif = app->own_b != NULL && app->own_b_is_whatif;
+}
+
+// ---- a plan with edits ----
+
+typedef struct plan_answer {
+    const tide_tui_session *session;
+    tide_edit edits[TIDE_TUI_MAX_EDITS];
+    size_t n;
+    tide_memory_plan *plan;
+} plan_answer;
+
+static void release_plan(void *ctx) {
+    plan_answer *q = ctx;
+    tide_memory_plan_destroy(q->plan);
+    tide_host_free(q);
+}
+
+static tide_status run_plan(void *ctx, tide_subject *a, tide_subject *b, const tide_progress *progress,
+                            tide_error *err) {
+    (void)b;
+    plan_answer *q = ctx;
+    const tide_memory_plan *plan = tide_subject_get_facts(a)->plan;
+    if (plan == NULL) return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "there is no plan to change");
+    if (progress != NULL && !progress->tell(progress->ctx, 0, "planning anew"))
+        return TIDE_FAIL(err, TIDE_ERR_CANCELLED, "cancelled");
+    const tide_whatif w = {.plan = plan,
+                           .retable = q->session->retable,
+                           .ctx = q->session->retable_ctx,
+                           .options = q->session->strategy_options,
+                           .edits = q->edits,
+                           .n = q->n};
+    return tide_whatif_make(&w, &q->plan, err);
+}
+
+void tide__effect_plan(tide_tui_app *app) {
+    tide_tui_state *st = &app->st;
+    if (st->n_edits == 0) {
+        app->plan_key = 0;
+        set_own_b(app, NULL, false);
+        tide_tui_say(st, false, "no edits: the plan as it is");
+        return;
+    }
+    plan_answer *q = tide_host_calloc(1, sizeof *q);
+    if (q != NULL) {
+        q->session = app->session;
+        q->n = st->n_edits;
+        memcpy(q->edits, st->edits, st->n_edits * sizeof st->edits[0]);
+    }
+    tide_error err = TIDE_ERROR_INIT;
+    app->plan_key = next_key(app);
+    if (tide__desk_ask(app->desk, TIDE__ASK_PLAN, app->plan_key, false, run_plan, release_plan, q, &err) != TIDE_OK)
+        say_error(app, &err);
+}
+
+/// "12.0 KiB less than without"
+static void say_change(tide_tui_app *app) {
+    const tide_subject_facts *a = tide_subject_get_facts(app->st.a), *b = tide_subject_get_facts(app->st.b);
+    char now[24], by[24];
+    const bool less = b->plan_bytes < a->plan_bytes;
+    const uint64_t change = less ? a->plan_bytes - b->plan_bytes : b->plan_bytes - a->plan_bytes;
+    tide_format_bytes(b->plan_bytes, now, sizeof now);
+    tide_format_bytes(change, by, sizeof by);
+    if (change == 0)
+        tide_tui_say(&app->st, false, "planned anew: %s, as much as before", now);
+    else
+        tide_tui_say(&app->st, false, "planned anew: %s, %s %s", now, by, less ? "less" : "more");
+}
+
+static void take_plan(tide_tui_app *app, const tide__answer *answer) {
+    tide_tui_state *st = &app->st;
+    plan_answer *q = answer->ctx;
+    app->plan_key = 0;
+    if (answer->status != TIDE_OK) {
+        // An edit that cannot be made is not kept.
+        if (q != NULL && q->n == st->n_edits) st->n_edits--;
+        tide_tui_say(st, true, "%s", answer->trouble);
+        return;
+    }
+    tide_memory_plan *plan = q->plan;
+    q->plan = NULL;
+    tide_subject *b = NULL;
+    tide_error err = TIDE_ERROR_INIT;
+    if (tide_subject_of_plan(plan, NULL, &b, &err) != TIDE_OK) {
+        say_error(app, &err);
+        return;
+    }
+    const bool is_first = !app->own_b_is_whatif;
+    set_own_b(app, b, true);
+    if (is_first) {
+        st->preset = TIDE_TUI_PRESET_COMPARISON;
+        st->focus = TIDE_TUI_PANE_COMPARE;
+    }
+    say_change(app);
+}
+
+// ---- a file as B ----
+
+typedef struct open_answer {
+    const tide_tui_session *session;
+    char path[TIDE_TUI_MAX_PROMPT];
+    tide_subject *subject;
+} open_answer;
+
+static void release_open(void *ctx) {
+    open_answer *q = ctx;
+    tide_subject_destroy(q->subject);
+    tide_host_free(q);
+}
+
+static tide_status run_open(void *ctx, tide_subject *a, tide_subject *b, const tide_progress *progress,
+                            tide_error *err) {
+    (void)a;
+    (void)b;
+    open_answer *q = ctx;
+    if (progress != NULL && !progress->tell(progress->ctx, 0, "opening"))
+        return TIDE_FAIL(err, TIDE_ERR_CANCELLED, "cancelled");
+    return q->session->open(q->session->ctx, q->path, &q->subject, err);
+}
+
+void tide__effect_open(tide_tui_app *app, const char *path) {
+    if (app->session->open == NULL) {
+        tide_tui_say(&app->st, true, "another file cannot be opened here");
+        return;
+    }
+    open_answer *q = tide_host_calloc(1, sizeof *q);
+    if (q != NULL) {
+        q->session = app->session;
+        snprintf(q->path, sizeof q->path, "%s", path);
+    }
+    tide_error err = TIDE_ERROR_INIT;
+    app->open_key = next_key(app);
+    if (tide__desk_ask(app->desk, TIDE__ASK_OPEN, app->open_key, false, run_open, release_open, q, &err) != TIDE_OK)
+        say_error(app, &err);
+}
+
+static void take_file(tide_tui_app *app, const tide__answer *answer) {
+    open_answer *q = answer->ctx;
+    app->open_key = 0;
+    if (answer->status != TIDE_OK) {
+        tide_tui_say(&app->st, true, "%s", answer->trouble);
+        return;
+    }
+    tide_subject *b = q->subject;
+    q->subject = NULL;
+    app->st.n_edits = 0; // they made the B that goes now
+    set_own_b(app, b, false);
+    app->st.preset = TIDE_TUI_PRESET_COMPARISON;
+    app->st.focus = TIDE_TUI_PANE_COMPARE;
+    tide_tui_say(&app->st, false, "B is %s", tide_subject_get_facts(b)->title);
+}
+
+// ---- SQL ----
+
+typedef struct sql_answer {
+    char query[TIDE_TUI_MAX_PROMPT];
+    tide_text rows; ///< cells separated by SEPARATOR
+} sql_answer;
+
+#define SEPARATOR "\x1f"
+
+static void release_sql(void *ctx) {
+    sql_answer *q = ctx;
+    tide_text_deinit(&q->rows);
+    tide_host_free(q);
+}
+
+static tide_status run_sql(void *ctx, tide_subject *a, tide_subject *b, const tide_progress *progress,
+                           tide_error *err) {
+    (void)b;
+    sql_answer *q = ctx;
+    if (progress != NULL && !progress->tell(progress->ctx, 0, "asking"))
+        return TIDE_FAIL(err, TIDE_ERR_CANCELLED, "cancelled");
+    return tide_trace_sql(tide_subject_trace(a), q->query, SEPARATOR, MAX_SQL_ROWS, &q->rows, err);
+}
+
+static void show_text(tide_tui_app *app, tide_tui_overlay overlay, const tide_text *text) {
+    tide_error err = TIDE_ERROR_INIT;
+    if (text->failed) {
+        tide_tui_say(&app->st, true, "no memory for the text");
+    } else if (tide_tui_desk_set_text(app->desk, tide_text_str(text), &err) != TIDE_OK) {
+        say_error(app, &err);
+    } else {
+        app->st.overlay = overlay;
+        app->st.overlay_top = 0;
+    }
+}
+
+void tide__effect_sql(tide_tui_app *app, const char *query) {
+    tide_text text = {0};
+    if (query[0] == '\0') {
+        tide_tui_pane_sql(&app->scene, app->st.focus, &text);
+        show_text(app, TIDE_TUI_OVERLAY_SQL, &text);
+        tide_text_deinit(&text);
+        return;
+    }
+    if (tide_subject_trace(app->st.a) == NULL) {
+        tide_tui_say(&app->st, true, "a plan has no events to ask: SQL needs a trace");
+        return;
+    }
+    sql_answer *q = tide_host_calloc(1, sizeof *q);
+    if (q != NULL) snprintf(q->query, sizeof q->query, "%s", query);
+    tide_error err = TIDE_ERROR_INIT;
+    app->sql_key = next_key(app);
+    if (tide__desk_ask(app->desk, TIDE__ASK_SQL, app->sql_key, false, run_sql, release_sql, q, &err) != TIDE_OK)
+        say_error(app, &err);
+}
+
+enum { MAX_SQL_COLUMNS = 64, MAX_CELL = 60 };
+
+/// Length of the cell at `p`, and what ends it.
+static size_t cell_length(const char *p) { return strcspn(p, SEPARATOR "\n"); }
+
+/// Rows of cells as a table with columns as wide as their widest cell (in bytes, up to MAX_CELL).
+static void align_rows(const char *rows, tide_text *out) {
+    size_t width[MAX_SQL_COLUMNS] = {0};
+    int column = 0;
+    for (const char *p = rows; *p != '\0'; p++) {
+        const size_t n = cell_length(p);
+        if (column < MAX_SQL_COLUMNS && n > width[column]) width[column] = n < MAX_CELL ? n : MAX_CELL;
+        p += n;
+        if (*p == '\0') break;
+        column = *p == '\n' ? 0 : column + 1;
+    }
+    column = 0;
+    for (const char *p = rows; *p != '\0'; p++) {
+        const size_t n = cell_length(p);
+        const bool is_last = p[n] == '\n' || p[n] == '\0';
+        const size_t pad = !is_last && column < MAX_SQL_COLUMNS && n < width[column] ? width[column] - n : 0;
+        tide_text_addf(out, "%.*s%*s%s", (int)n, p, (int)pad, "", is_last ? "\n" : "  ");
+        p += n;
+        if (*p == '\0') break;
+        column = is_last ? 0 : column + 1;
+    }
+}
+
+static void take_sql(tide_tui_app *app, const tide__answer *answer) {
+    app->sql_key = 0;
+    if (answer->status != TIDE_OK) {
+        tide_tui_say(&app->st, true, "%s", answer->trouble);
+        return;
+    }
+    const sql_answer *q = answer->ctx;
+    tide_text text = {0};
+    tide_text_addf(&text, "%s\n\n", q->query);
+    align_rows(tide_text_str(&q->rows), &text);
+    show_text(app, TIDE_TUI_OVERLAY_MESSAGE, &text);
+    tide_text_deinit(&text);
+}
+
+// ---- taking ----
+
+static const tide__answer *answer_of(const tide_tui_app *app, int slot, uint64_t key) {
+    const tide__answer *a = &app->desk->answers[slot];
+    return key != 0 && a->is_there && a->key == key ? a : NULL;
+}
+
+void tide__app_take_answers(tide_tui_app *app) {
+    const tide__answer *a = answer_of(app, TIDE__ASK_PLAN, app->plan_key);
+    if (a != NULL) {
+        take_plan(app, a);
+        tide__desk_forget(app->desk, TIDE__ASK_PLAN);
+    }
+    a = answer_of(app, TIDE__ASK_OPEN, app->open_key);
+    if (a != NULL) {
+        take_file(app, a);
+        tide__desk_forget(app->desk, TIDE__ASK_OPEN);
+    }
+    a = answer_of(app, TIDE__ASK_SQL, app->sql_key);
+    if (a != NULL) {
+        take_sql(app, a);
+        tide__desk_forget(app->desk, TIDE__ASK_SQL);
+    }
+}
+
+static void say_in(tide_tui_app *app, int slot, uint64_t key, tide_tui_pane pane) {
+    if (key == 0) return;
+    tide__frame f = {app->desk, &app->st, &app->layout, &app->scene, NULL};
+    (void)tide__desk_answer_of(&f, slot, key, pane);
+}
+
+void tide__app_say_what_is_done(tide_tui_app *app) {
+    say_in(app, TIDE__ASK_PLAN, app->plan_key, TIDE_TUI_PANE_COMPARE);
+    say_in(app, TIDE__ASK_OPEN, app->open_key, TIDE_TUI_PANE_COMPARE);
+    if (app->sql_key != 0 && app->st.message[0] == '\0') tide_tui_say(&app->st, false, "asking …");
+    say_in(app, TIDE__ASK_SQL, app->sql_key, TIDE_TUI_N_PANES);
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+//
+// What leaves the view: the clipboard, files, the command line that prints it again. See app_internal.h.
+#include <stdlib.h>
+#include <string.h>
+
+#include "planner/planner.h"
+#include "tui/app_internal.h"
+#include "tui/clipboard.h"
+#include "tui/state_file.h"
+
+static void say_error(tide_tui_app *app, const tide_error *err) {
+    tide_tui_say(&app->st, true, "%s%s%s", err->msg, err->note[0] != '\0' ? ": " : "", err->note);
+}
+
+// ---- copy ----
+
+void tide__effect_copy(tide_tui_app *app, const char *text) {
+    tide_text path = {0}, control = {0};
+    tide_error err = TIDE_ERROR_INIT;
+    const char *term = getenv("TERM"), *tmux = getenv("TMUX");
+    const bool goes_out =
+        app->to_terminal != NULL && tide_tui_osc52(text, term, tmux != NULL && tmux[0] != '\0', &control);
+    if (goes_out && !control.failed) app->to_terminal(app->terminal, control.data, control.len);
+    tide_status st = tide_tui_copy_file(&path, &err);
+    if (st == TIDE_OK) st = tide_tui_make_folders(tide_text_str(&path), &err);
+    if (st == TIDE_OK) st = tide_write_file(tide_text_str(&path), text, strlen(text), &err);
+    if (st != TIDE_OK && !goes_out)
+        say_error(app, &err);
+    else if (st != TIDE_OK)
+        tide_tui_say(&app->st, false, "%zu bytes for the terminal's clipboard (no file: %s)", strlen(text), err.msg);
+    else if (goes_out)
+        tide_tui_say(&app->st, false, "copied (for terminals without OSC 52: %s)", tide_text_str(&path));
+    else
+        tide_tui_say(&app->st, false, "copied to %s: this terminal has no clipboard", tide_text_str(&path));
+    tide_text_deinit(&control);
+    tide_text_deinit(&path);
+}
+
+// ---- export ----
+
+static bool ends_with(const char *text, const char *end) {
+    const size_t n = strlen(text), m = strlen(end);
+    return n > m && strcmp(text + n - m, end) == 0;
+}
+
+static tide_status export_text(tide_tui_app *app, const char *path, tide_error *err) {
+    tide_text text = {0};
+    tide_tui_grid_to_text(&app->grid, &text);
+    const tide_status st = text.failed ? TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the frame")
+                                       : tide_write_file(path, tide_text_str(&text), text.len, err);
+    tide_text_deinit(&text);
+    return st;
+}
+
+void tide__effect_export(tide_tui_app *app, const char *path) {
+    static const char *const documents[] = {".html", ".svg", ".csv", ".json"};
+    const tide_tui_session *s = app->session;
+    tide_error err = TIDE_ERROR_INIT;
+    bool is_document = false;
+    for (size_t i = 0; i < sizeof documents / sizeof documents[0]; i++) is_document |= ends_with(path, documents[i]);
+    tide_status st;
+    if (ends_with(path, ".txt"))
+        st = export_text(app, path, &err);
+    else if (is_document && s->export_view != NULL)
+        st = s->export_view(s->ctx, app->st.a, app->st.b, path, &err);
+    else
+        st = TIDE_FAIL(&err, TIDE_ERR_INVALID, "cannot tell what to write by the ending of '%s': .txt%s", path,
+                       s->export_view != NULL ? ", .csv, .json, .svg or .html" : " alone is to be had here");
+    if (st != TIDE_OK)
+        say_error(app, &err);
+    else
+        tide_tui_say(&app->st, false, "written to %s", path);
+}
+
+// ---- plans ----
+
+void tide__effect_save_plan(tide_tui_app *app, const char *path) {
+    const tide_tui_state *st = &app->st;
+    const tide_memory_plan *plan = NULL;
+    if (app->own_b != NULL && app->own_b_is_whatif) plan = tide_subject_get_facts(app->own_b)->plan;
+    if (plan == NULL || app->plan_key != 0) {
+        tide_tui_say(&app->st, true,
+                     app->plan_key != 0 ? "the plan is still being made" : "there is no changed plan yet");
+        return;
+    }
+    tide_error err = TIDE_ERROR_INIT;
+    tide_text text = {0};
+    tide_status got = tide_plan_to_json(&plan, 1, NULL, &text, &err);
+    if (got == TIDE_OK) got = tide_write_file(path, tide_text_str(&text), text.len, &err);
+    tide_text_deinit(&text);
+    if (got != TIDE_OK) {
+        say_error(app, &err);
+        return;
+    }
+    for (size_t i = 0; i < st->n_edits; i++) {
+        if (tide_edit_keeps_meaning(plan, &st->edits[i])) continue;
+        tide_text edit = {0};
+        tide_edit_print(&st->edits[i], &edit);
+        tide_tui_say(&app->st, true, "written to %s, but no run can follow it: '%s' takes away what an operator needs",
+                     path, tide_text_str(&edit));
+        tide_text_deinit(&edit);
+        return;
+    }
+    tide_tui_say(&app->st, false, "written to %s: run --plan takes it", path);
+}
+
+// ---- the command line that prints this view ----
+
+/// One word for a shell, in quotes where it needs them.
+static void add_quoted(tide_text *out, const char *word) {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=+,@%";
+    if (word[0] != '\0' && word[strspn(word, plain)] == '\0') {
+        tide_text_add(out, word);
+        return;
+    }
+    tide_text_add(out, "'");
+    for (const char *p = word; *p != '\0'; p++) {
+        if (*p == '\'')
+            tide_text_add(out, "'\\''");
+        else
+            tide_text_add_n(out, p, 1);
+    }
+    tide_text_add(out, "'");
+}
+
+static void add_command(tide_text *out, const char *name, const char *argument) {
+    tide_text line = {0};
+    tide_text_addf(&line, "%s%s%s", name, argument[0] != '\0' ? " " : "", argument);
+    tide_text_add(out, " --command ");
+    add_quoted(out, tide_text_str(&line));
+    tide_text_deinit(&line);
+}
+
+/// A moment as "goto" and "range" take it, exact.
+static void add_time(tide_text *out, const tide_subject_facts *f, int64_t t) {
+    if (f->axis == TIDE_AXIS_STEPS)
+        tide_text_addf(out, "%lld", (long long)t);
+    else
+        tide_text_addf(out, "%lluns", (unsigned long long)t - (unsigned long long)f->begin);
+}
+
+static void add_window(tide_text *out, const tide_tui_state *st, const tide_subject_facts *f) {
+    tide_text words = {0};
+    const tide_tui_window w = st->window;
+    if (w.begin > f->begin || w.end < f->end) {
+        add_time(&words, f, w.begin);
+        tide_text_add(&words, " ");
+        add_time(&words, f, w.end);
+        add_command(out, "fit", tide_text_str(&words));
+        tide_text_deinit(&words);
+    }
+    if (st->cursor == f->peak.t && st->cursor_event == f->peak.event) return;
+    add_time(&words, f, st->cursor);
+    add_command(out, "goto", tide_text_str(&words));
+    tide_text_deinit(&words);
+}
+
+static void add_edits(tide_text *out, const tide_tui_state *st) {
+    for (size_t i = 0; i < st->n_edits; i++) {
+        tide_text edit = {0};
+        tide_edit_print(&st->edits[i], &edit);
+        add_command(out, "edit", tide_text_str(&edit));
+        tide_text_deinit(&edit);
+    }
+}
+
+void tide__batch_line(const tide_tui_state *st, const char *prefix, int width, int height, tide_text *out) {
+    const tide_subject_facts *f = tide_subject_get_facts(st->a);
+    tide_text_addf(out, "%s --once --size %dx%d --no-state", prefix, width, height);
+    add_edits(out, st);
+    add_command(out, "view", tide_tui_preset_name(st->preset));
+    add_command(out, "pane", tide_tui_pane_name(st->focus));
+    if (st->curve_kind >= 0) add_command(out, "kind", tide_memory_kind_name((tide_memory_kind)st->curve_kind));
+    if (st->sort != TIDE_ROW_SORT_BEGIN) add_command(out, "sort", tide_row_sort_name(st->sort));
+    if (st->reverse) add_command(out, "set", "reverse on");
+    if (st->group_chosen) add_command(out, "group", tide_row_group_name(st->group));
+    if (st->hides_persistent) add_command(out, "set", "persistent off");
+    for (size_t i = 0; !st->filters_off && i < st->n_filters; i++) add_command(out, "filter", st->filters[i]);
+    if (st->search[0] != '\0') add_command(out, "search", st->search);
+    add_window(out, st, f);
+}
+
+void tide__effect_batch(tide_tui_app *app) {
+    tide_text line = {0};
+    tide_error err = TIDE_ERROR_INIT;
+    const char *prefix = app->session->batch_prefix != NULL ? app->session->batch_prefix : "tidemark tui FILE";
+    tide__batch_line(&app->st, prefix, app->grid.width, app->grid.height, &line);
+    if (line.failed) {
+        tide_tui_say(&app->st, true, "no memory for the command line");
+    } else if (tide_tui_desk_set_text(app->desk, tide_text_str(&line), &err) != TIDE_OK) {
+        say_error(app, &err);
+    } else {
+        app->st.overlay = TIDE_TUI_OVERLAY_MESSAGE;
+        app->st.overlay_top = 0;
+    }
+    tide_text_deinit(&line);
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+//
+// What a pane shows as CSV: RFC 4180 (header, CRLF, doubled quotes), units in the column names, plain integers, an
+// empty cell for what is not known, one sort of rows a file. See tui.h.
+#include <inttypes.h>
+#include <string.h>
+
+#include "tui/pane_document.h"
+
+static void add_quoted(tide_text *out, const char *text) {
+    tide_text clean = {0};
+    tide_tui_add_clean(&clean, text);
+    const char *at = tide_text_str(&clean);
+    out->failed |= clean.failed;
+    if (strpbrk(at, ",\"\r\n") == NULL) {
+        tide_text_add(out, at);
+    } else {
+        tide_text_add(out, "\"");
+        for (; *at != 0; at++) {
+            if (*at == '"') tide_text_add(out, "\"");
+            tide_text_add_n(out, at, 1);
+        }
+        tide_text_add(out, "\"");
+    }
+    tide_text_deinit(&clean);
+}
+
+static void add_value(const tide_tui_sheet *sheet, size_t field, tide_tui_value v, tide_text *out) {
+    if (!v.known) return;
+    switch (sheet->fields[field].unit) {
+    case TIDE_TUI_UNIT_TEXT:
+        add_quoted(out, v.text);
+        break;
+    case TIDE_TUI_UNIT_CHANGE:
+    case TIDE_TUI_UNIT_TIME:
+        tide_text_addf(out, "%" PRId64, v.number);
+        break;
+    default:
+        tide_text_addf(out, "%" PRIu64, v.count);
+        break;
+    }
+}
+
+static void write_sheet(const tide_tui_sheet *sheet, tide_text *out) {
+    char buf[TIDE_TUI_VALUE_BYTES];
+    for (size_t i = 0; i < sheet->n_fields; i++) {
+        if (i > 0) tide_text_add(out, ",");
+        tide_text_add(out, tide_tui_sheet_key(sheet, i, buf, sizeof buf));
+    }
+    tide_text_add(out, "\r\n");
+    for (size_t row = 0; row < sheet->n_rows && !out->failed; row++) {
+        for (size_t i = 0; i < sheet->n_fields; i++) {
+            if (i > 0) tide_text_add(out, ",");
+            add_value(sheet, i, sheet->get(sheet->scene, row, i, buf), out);
+        }
+        tide_text_add(out, "\r\n");
+    }
+}
+
+tide_status tide_tui_pane_csv(const tide_tui_session *session, const tide_tui_options *opt, const char *pane,
+                              tide_text *out, tide_error *err) {
+    tide__pane_choice choice;
+    tide_tui_app *app;
+    tide_tui_sheet sheets[TIDE_TUI_MAX_SHEETS];
+    TIDE_TRY(tide__pane_choose(pane, &choice, err));
+    TIDE_TRY(tide__pane_open(session, opt, choice.pane, &app, err));
+    const size_t n = tide_tui_sheets_of(&app->scene, choice.pane, sheets);
+    size_t at = 0;
+    while (at < n && choice.sheet[0] != 0 && strcmp(sheets[at].name, choice.sheet) != 0) at++;
+    tide_status st = TIDE_OK;
+    if (at < n) {
+        write_sheet(&sheets[at], out);
+        if (out->failed) st = TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu rows of '%s'", sheets[at].n_rows, pane);
+    } else {
+        st = TIDE_FAIL(err, TIDE_ERR_INVALID, "the pane '%s' has no table '%s'", tide_tui_pane_name(choice.pane),
+                       choice.sheet);
+        tide_error_hint(err, "its first one is '%s'", n > 0 ? sheets[0].name : "");
+    }
+    tide_tui_app_close(app);
+    return st;
+}

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: MIT
+//
+// Lists: who is alive at the cursor, why it is so much, what allocators hold, leaks, A and B, advice. See desk.h.
+#include "core/base/host_alloc.h"
+#include "tui/desk.h"
+
+// ---- alive at the cursor ----
+
+tide_status tide__scene_live(tide__frame *f) {
+    tide_tui_desk *d = f->desk;
+    if (!tide__is_shown(f, TIDE_TUI_PANE_TABLE)) return TIDE_OK;
+    uint64_t key = tide__key(tide__key(0, d->a_serial), d->items_serial);
+    key = tide__key(key, tide_subject_items(f->st->a) != NULL);
+    key = tide__key_moment(key, tide__cursor(f->st));
+    if (!d->live_there || d->live_key != key) {
+        if (d->live_there) tide_live_items_deinit(&d->live);
+        d->live_there = false;
+        d->live_key = key;
+        tide_error why = TIDE_ERROR_INIT;
+        const tide_status st = tide_subject_live(f->st->a, tide__cursor(f->st), &d->live, &why);
+        if (st == TIDE_ERR_NOMEM && f->err != NULL) *f->err = why;
+        if (st == TIDE_ERR_NOMEM) return st;
+        d->live_there = st == TIDE_OK;
+        if (st != TIDE_OK) tide__trouble_of(d->live_trouble, sizeof d->live_trouble, &why);
+    }
+    if (d->live_there)
+        f->out->live = &d->live;
+    else
+        tide__trouble(f, TIDE_TUI_PANE_TABLE, d->live_trouble);
+    return TIDE_OK;
+}
+
+// ---- explanation ----
+
+typedef struct explain_answer {
+    tide_moment at;
+    tide_explanation explanation;
+    bool is_there;
+} explain_answer;
+
+static void release_explain(void *ctx) {
+    explain_answer *e = ctx;
+    if (e->is_there) tide_explanation_deinit(&e->explanation);
+    tide_host_free(e);
+}
+
+static tide_status run_explain(void *ctx, tide_subject *a, tide_subject *b, const tide_progress *progress,
+                               tide_error *err) {
+    (void)b;
+    (void)progress;
+    explain_answer *e = ctx;
+    TIDE_TRY(tide_explain(a, e->at, TIDE_EXPLAIN_DEFAULT_WITHOUT, &e->explanation, err));
+    e->is_there = true;
+    return TIDE_OK;
+}
+
+tide_status tide__scene_explain(tide__frame *f) {
+    tide_tui_desk *d = f->desk;
+    if (!tide__is_shown(f, TIDE_TUI_PANE_EXPLAIN)) return TIDE_OK;
+    const uint64_t key = tide__key_moment(tide__key(tide__key(0, d->a_serial), 'e'), tide__cursor(f->st));
+    if (tide__desk_wants(d, TIDE__ASK_EXPLAIN, key)) {
+        explain_answer *e = tide_host_calloc(1, sizeof *e);
+        if (e != NULL) e->at = tide__cursor(f->st);
+        TIDE_TRY(tide__desk_ask(d, TIDE__ASK_EXPLAIN, key, tide__is_small(f->st->a), run_explain, release_explain, e,
+                                f->err));
+    }
+    const explain_answer *e = tide__desk_answer_of(f, TIDE__ASK_EXPLAIN, key, TIDE_TUI_PANE_EXPLAIN);
+    if (e != NULL) f->out->explanation = &e->explanation;
+    return TIDE_OK;
+}
+
+// ---- pools and leaks ----
+
+typedef struct pools_answer {
+    tide_moment at;
+    tide_tui_window window;
+    tide_pools pools;
+    bool is_there;
+} pools_answer;
+
+static void release_pools(void *ctx) {
+    pools_answer *p = ctx;
+    if (p->is_there) tide_pools_deinit(&p->pools);
+    tide_host_free(p);
+}
+
+static tide_status run_pools(void *ctx, tide_subject *a, tide_subject *b, const tide_progress *progress,
+                             tide_error *err) {
+    (void)b;
+    pools_answer *p = ctx;
+    TIDE_TRY(tide_pools_at(a, p->at, p->window.begin, p->window.end - 1, progress, &p->pools, err));
+    p->is_there = true;
+    return TIDE_OK;
+}
+
+typedef struct leaks_answer {
+    tide_leaks leaks;
+    bool is_there;
+    tide_items_hold *hold; ///< of the table that they are in
+} leaks_answer;
+
+static void release_leaks(void *ctx) {
+    leaks_answer *l = ctx;
+    if (l->is_there) tide_leaks_deinit(&l->leaks);
+    tide_items_let_go(l->hold);
+    tide_host_free(l);
+}
+
+static tide_status run_leaks(void *ctx, tide_subject *a, tide_subject *b, const tide_progress *progress,
+                             tide_error *err) {
+    (void)b;
+    leaks_answer *l = ctx;
+    TIDE_TRY(tide_subject_load(a, progress, err));
+    TIDE_TRY(tide_leaks_find(a, &l->leaks, err));
+    l->is_there = true;
+    l->hold = tide_subject_hold_items(a);
+    return TIDE_OK;
+}
+
+static tide_status leaks(tide__frame *f) {
+    tide_tui_desk *d = f->desk;
+    if (!f->out->a->is_trace) return TIDE_OK;
+    const uint64_t key = tide__key(tide__key(0, d->a_serial), 'l');
+    if (tide__desk_wants(d, TIDE__ASK_LEAKS, key))
+        TIDE_TRY(tide__desk_ask(d, TIDE__ASK_LEAKS, key, tide__is_small(f->st->a), run_leaks, release_leaks,
+                                tide_host_calloc(1, sizeof(leaks_answer)), f->err));
+    const leaks_answer *l = tide__desk_answer_of(f, TIDE__ASK_LEAKS, key, TIDE_TUI_PANE_POOLS);
+    if (l != NULL && tide__same_table(f, TIDE__ASK_LEAKS, l->hold)) f->out->leaks = &l->leaks;
+    return TIDE_OK;
+}
+
+tide_status tide__scene_pools(tide__frame *f) {
+    tide_tui_desk *d = f->desk;
+    if (!tide__is_shown(f, TIDE_TUI_PANE_POOLS)) return TIDE_OK;
+    uint64_t key = tide__key_moment(tide__key(tide__key(0, d->a_serial), 'p'), tide__cursor(f->st));
+    key = tide__key(tide__key(key, (uint64_t)f->st->window.begin), (uint64_t)f->st->window.end);
+    if (tide__desk_wants(d, TIDE__ASK_POOLS, key)) {
+        pools_answer *p = tide_host_calloc(1, sizeof *p);
+        if (p != NULL) *p = (pools_answer){.at = tide__cursor(f->st), .window = f->st->window};
+        TIDE_TRY(
+            tide__desk_ask(d, TIDE__ASK_POOLS, key, tide__is_small(f->st->a), run_pools, release_pools, p, f->err));
+    }
+    const pools_answer *p = tide__desk_answer_of(f, TIDE__ASK_POOLS, key, TIDE_TUI_PANE_POOLS);
+    if (p != NULL) f->out->pools = &p->pools;
+    return leaks(f);
+}
+
+// ---- A and B ----
+
+typedef struct diff_answer {
+    bool moments; ///< two moments of A
+    bool at_only; ///< who is alive then, not everything that ever was
+    tide_moment a_at, b_at;
+    tide_diff diff;
+    bool is_there;
+    tide_items_hold *a_hold, *b_hold; ///< where names and indexes lie
+} diff_answer;
+
+static void release_diff(void *ctx) {
+    diff_answer *q = ctx;
+    if (q->is_there) tide_diff_deinit(&q->diff);
+    tide_items_let_go(q->a_hold);
+    tide_items_let_go(q->b_hold);
+    tide_host_free(q);
+}
+
+static tide_status run_diff(void *ctx, tide_subject *a, tide_subject *b, const tide_progress *progress,
+                            tide_error *err) {
+    diff_answer *q = ctx;
+    tide_subject *other = q->moments ? a : b;
+    if (other == NULL) return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "there is nothing to compare with");
+    if (!q->at_only) TIDE_TRY(tide_subject_load(a, progress, err));
+    if (!q->at_only) TIDE_TRY(tide_subject_load(other, progress, err));
+    TIDE_TRY(tide_compare(a, q->moments ? &q->a_at : NULL, other, q->moments ? &q->b_at : NULL, q->at_only, progress,
+                          &q->diff, err));
+    q->is_there = true;
+    q->a_hold = tide_subject_hold_items(a);
+    q->b_hold = tide_subject_hold_items(other);
+    return TIDE_OK;
+}
+
+static bool is_few(const tide_subject_facts *facts) {
+    return facts->n_items <= 4 * (uint64_t)TIDE__FEW_ITEMS && !facts->is_recording;
+}
+
+tide_status tide__scene_compare(tide__frame *f) {
+    tide_tui_desk *d = f->desk;
+    const tide_tui_state *st = f->st;
+    if (!tide__is_shown(f, TIDE_TUI_PANE_COMPARE)) return TIDE_OK;
+    if (st->b == NULL && !st->compares_moments) return TIDE_OK;
+    uint64_t key = tide__key(tide__key(tide__key(0, d->a_serial), d->b_serial), st->compares_moments);
+    if (st->compares_moments) key = tide__key_moment(tide__key_moment(key, st->a_moment), st->b_moment);
+    if (tide__desk_wants(d, TIDE__ASK_DIFF, key)) {
+        diff_answer *q = tide_host_calloc(1, sizeof *q);
+        if (q != NULL)
+            *q = (diff_answer){.moments = st->compares_moments,
+                               .at_only = st->compares_moments || !is_few(f->out->a) || !is_few(f->out->b),
+                               .a_at = st->a_moment,
+                               .b_at = st->b_moment};
+        const bool small = tide__is_small(st->a) && (st->b == NULL || tide__is_small(st->b));
+        TIDE_TRY(tide__desk_ask(d, TIDE__ASK_DIFF, key, small, run_diff, release_diff, q, f->err));
+    }
+    const diff_answer *q = tide__desk_answer_of(f, TIDE__ASK_DIFF, key, TIDE_TUI_PANE_COMPARE);
+    if (q != NULL) f->out->diff = &q->diff;
+    return TIDE_OK;
+}
+
+// ---- advice ----
+
+enum { MAX_ADVICE = 32 };
+
+typedef struct advice_answer {
+    const tide_tui_session *session;
+    tide_edit edits[TIDE_TUI_MAX_EDITS];
+    size_t n_edits;
+    tide_edit_advice advice[MAX_ADVICE];
+    size_t n;
+} advice_answer;
+
+static tide_status run_advice(void *ctx, tide_subject *a, tide_subject *b, const tide_progress *progress,
+                              tide_error *err) {
+    (void)b;
+    advice_answer *q = ctx;
+    const tide_memory_plan *plan = tide_subject_get_facts(a)->plan;
+    if (plan == NULL) return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "there is no plan to change: a trace without one");
+    tide_whatif w = {.plan = plan, .edits = q->edits, .n = q->n_edits, .progress = progress};
+    if (q->session != NULL) {
+        w.retable = q->session->retable;
+        w.ctx = q->session->retable_ctx;
+        w.options = q->session->strategy_options;
+    }
+    return tide_whatif_advise(&w, q->advice, MAX_ADVICE, &q->n, err);
+}
+
+tide_status tide__scene_advice(tide__frame *f) {
+    tide_tui_desk *d = f->desk;
+    const tide_tui_state *st = f->st;
+    if (!tide__is_shown(f, TIDE_TUI_PANE_WHATIF)) return TIDE_OK;
+    uint64_t key = tide__key(tide__key(0, d->a_serial), st->n_edits);
+    for (size_t i = 0; i < st->n_edits; i++) {
+        tide_text text = {0};
+        tide_edit_print(&st->edits[i], &text);
+        key = tide__key_text(key, tide_text_str(&text));
+        tide_text_deinit(&text);
+    }
+    if (tide__desk_wants(d, TIDE__ASK_ADVICE, key)) {
+        advice_answer *q = tide_host_calloc(1, sizeof *q);
+        if (q != NULL) {
+            q->session = d->session;
+            q->n_edits = st->n_edits;
+            for (size_t i = 0; i < st->n_edits; i++) q->edits[i] = st->edits[i];
+        }
+        TIDE_TRY(tide__desk_ask(d, TIDE__ASK_ADVICE, key, false, run_advice, tide_host_free, q, f->err));
+    }
+    const advice_answer *q = tide__desk_answer_of(f, TIDE__ASK_ADVICE, key, TIDE_TUI_PANE_WHATIF);
+    if (q == NULL) return TIDE_OK;
+    f->out->advice = q->advice;
+    f->out->n_advice = q->n;
+    return TIDE_OK;
+}

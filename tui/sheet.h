@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+//
+// sheet: what a pane shows as plain tables: rows and columns with names, units and exact values. Documents (JSON, CSV),
+// the linear mode and the clipboard are four ways to write one, so that they cannot disagree.
+//
+//     pane        sheets, the first is the pane's own list
+//     curve       rows (a column of the screen each)
+//     gantt       rows (all of them, not only those on the screen)
+//     map         rows (regions of addresses)
+//     table       rows
+//     operators   rows
+//     pools       rows, leaks
+//     explain     parts, by_owner, by_kind, live, without
+//     compare     rows, by_owner, by_kind
+//     whatif      advice, edits
+//     details     rows (one: the selection)
+#ifndef TIDE_TUI_SHEET_H
+#define TIDE_TUI_SHEET_H
+
+#include "tui/scene.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum tide_tui_unit {
+    TIDE_TUI_UNIT_TEXT,
+    TIDE_TUI_UNIT_COUNT, ///< a number of things, or a number that names one
+    TIDE_TUI_UNIT_BYTES,
+    TIDE_TUI_UNIT_CHANGE,  ///< bytes with a sign
+    TIDE_TUI_UNIT_ADDRESS, ///< spoken in hexadecimal digits
+    TIDE_TUI_UNIT_TIME,    ///< a moment of the axis: a step, or ns of the trace's clock
+    TIDE_TUI_UNIT_FLAG,
+} tide_tui_unit;
+
+typedef struct tide_tui_field {
+    const char *key;  ///< in documents, with its unit: "size_bytes"; of a TIME without: "begin" becomes "begin_step" or
+                      ///< "begin_ns"
+    const char *name; ///< spoken: "size"
+    tide_tui_unit unit;
+} tide_tui_field;
+
+typedef struct tide_tui_value {
+    bool known;       ///< false: null, an empty field, left out of speech
+    int64_t number;   ///< CHANGE, TIME
+    uint64_t count;   ///< COUNT, BYTES, ADDRESS; of a FLAG 0 or 1
+    const char *text; ///< TEXT; borrowed until the next value
+} tide_tui_value;
+
+enum { TIDE_TUI_MAX_SHEETS = 5, TIDE_TUI_VALUE_BYTES = 1024 };
+
+typedef struct tide_tui_sheet {
+    const char *name;
+    const tide_tui_field *fields;
+    size_t n_fields, n_rows;
+    const tide_tui_scene *scene;
+    /// `buf` of TIDE_TUI_VALUE_BYTES is for texts that are nobody else's.
+    tide_tui_value (*get)(const tide_tui_scene *scene, size_t row, size_t field, char *buf);
+} tide_tui_sheet;
+
+/// Those of a pane, which the scene must show; a sheet whose answer is not there yet has no rows. @return their number
+size_t tide_tui_sheets_of(const tide_tui_scene *scene, tide_tui_pane pane, tide_tui_sheet out[TIDE_TUI_MAX_SHEETS]);
+/// Key of a field on the scene's axis: "begin_step".
+const char *tide_tui_sheet_key(const tide_tui_sheet *sheet, size_t field, char *buf, size_t buf_bytes);
+
+/// Foreign text without what a terminal would obey: control characters and broken UTF-8 as U+FFFD.
+void tide_tui_add_clean(tide_text *out, const char *text);
+/// A value as people read it: "24.5 KiB", "step 3".
+void tide_tui_speak_value(const tide_tui_sheet *sheet, size_t field, tide_tui_value value, tide_text *out);
+/// One row as a phrase: "name: conv1_out; size: 24.5 KiB; …". Nothing for a row that is not there.
+void tide_tui_speak_row(const tide_tui_sheet *sheet, size_t row, tide_text *out);
+/// The row that is selected in a pane; of panes without rows (CURVE, MAP) the selected item.
+void tide_tui_speak_selection(const tide_tui_scene *scene, tide_tui_pane pane, tide_text *out);
+/// Where the cursor is and what is held there: "step 3 (conv1): 1.25 MiB".
+void tide_tui_speak_moment(const tide_tui_scene *scene, tide_text *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
