@@ -164,24 +164,37 @@ static int by_number(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static tide_status gather_largest(tide_report_side *s, tide_error *err) {
-    const size_t max = s->items->n < TIDE_REPORT_MAX_STILL ? s->items->n : TIDE_REPORT_MAX_STILL;
+/// The `max` largest items in the order of the items, all when there are no more; *rest_bytes: sum of the others'
+/// sizes.
+static tide_status find_largest(const tide_items *items, size_t max, uint32_t **out, size_t *n, uint64_t *rest_bytes,
+                                tide_error *err) {
+    if (max > items->n) max = items->n;
+    *n = 0;
+    *rest_bytes = 0;
     if (max == 0) return TIDE_OK;
-    s->largest = tide_host_calloc(max, sizeof *s->largest);
-    if (s->largest == NULL) return no_memory(err);
-    for (uint32_t i = 0; i < s->items->n; i++) {
-        s->rest_bytes += s->items->shapes[s->items->shape[i]].size_bytes;
-        if (s->n_largest < max) {
-            s->largest[s->n_largest] = i;
-            sift_up(s->items, s->largest, s->n_largest++);
-        } else if (is_smaller(s->items, s->largest[0], i)) {
-            s->largest[0] = i;
-            sift_down(s->items, s->largest, max);
+    uint32_t *heap = tide_host_calloc(max, sizeof *heap);
+    if (heap == NULL) return no_memory(err);
+    for (uint32_t i = 0; i < items->n; i++) {
+        *rest_bytes += items->shapes[items->shape[i]].size_bytes;
+        if (*n < max) {
+            heap[*n] = i;
+            sift_up(items, heap, (*n)++);
+        } else if (is_smaller(items, heap[0], i)) {
+            heap[0] = i;
+            sift_down(items, heap, max);
         }
     }
-    for (size_t k = 0; k < max; k++) s->rest_bytes -= s->items->shapes[s->items->shape[s->largest[k]]].size_bytes;
-    qsort(s->largest, max, sizeof *s->largest, by_number);
+    for (size_t k = 0; k < max; k++) *rest_bytes -= items->shapes[items->shape[heap[k]]].size_bytes;
+    qsort(heap, max, sizeof *heap, by_number);
+    *out = heap;
     return TIDE_OK;
+}
+
+static tide_status gather_largest(tide_report_side *s, tide_error *err) {
+    TIDE_TRY(find_largest(s->items, TIDE_REPORT_MAX_STILL, &s->largest, &s->n_largest, &s->rest_bytes, err));
+    s->n_live = s->items->n;
+    if (s->items->n <= TIDE_REPORT_MAX_LIVE) return TIDE_OK;
+    return find_largest(s->items, TIDE_REPORT_MAX_LIVE, &s->live, &s->n_live, &s->live_rest_bytes, err);
 }
 
 // ---- all ----
@@ -248,6 +261,7 @@ static void side_deinit(tide_report_side *s) {
     tide_host_free(s->predicted);
     tide_host_free(s->steps);
     tide_host_free(s->largest);
+    tide_host_free(s->live);
     tide_explanation_deinit(&s->why);
     tide_pools_deinit(&s->pools);
     tide_leaks_deinit(&s->leaks);

@@ -16,6 +16,7 @@ extern "C" {
 enum {
     TIDE_REPORT_COLUMNS = 1000,    ///< of a trace's curve
     TIDE_REPORT_MAX_POINTS = 4000, ///< up to so many steps the curve of a plan is told point by point
+    TIDE_REPORT_MAX_LIVE = 200000, ///< items that the page's script knows: the largest
     TIDE_REPORT_MAX_STILL = 300,   ///< bars and rows of the page that stand without a script: the largest
 };
 
@@ -42,8 +43,11 @@ typedef struct tide_report_side {
     size_t n_steps;
     uint32_t *largest; ///< [n_largest] items with the largest size, in the order of the items
     size_t n_largest;
-    uint64_t rest_bytes;  ///< of all others
-    uint64_t needs_bytes; ///< to run: buffers and what persists (plan), the peak (trace)
+    uint64_t rest_bytes; ///< of all others
+    uint32_t *live;      ///< [n_live] those that the page's script knows, the same way; NULL: all of them
+    size_t n_live;
+    uint64_t live_rest_bytes; ///< of all others
+    uint64_t needs_bytes;     ///< to run: buffers and what persists (plan), the peak (trace)
 } tide_report_side;
 
 typedef struct tide_report {

@@ -111,8 +111,19 @@ static bool may_ask(const tide__frame *f) {
     return !(f->out->a->is_recording && f->desk->pending[TIDE__ASK_ROWS].is_asked);
 }
 
+/// Rows of millions are not kept while new ones are made: two of them would not fit into the memory of one trace.
+static void drop_large(tide__frame *f) {
+    const tide__answer *a = &f->desk->answers[TIDE__ASK_ROWS];
+    const rows_answer *r = a->is_there ? a->ctx : NULL;
+    if (r == NULL || !r->has_rows || r->rows.n_members <= TIDE_ROWS_WITH_REACH) return;
+    tide__desk_forget(f->desk, TIDE__ASK_ROWS);
+    f->desk->gantt_key = 0;
+    f->desk->n_gantt = 0;
+}
+
 static tide_status ask(tide__frame *f, uint64_t key) {
     rows_answer *r;
+    drop_large(f);
     TIDE_TRY(make_question(f, &r));
     return tide__desk_ask(f->desk, TIDE__ASK_ROWS, key, tide__is_small(f->st->a), run_rows, release_rows, r, f->err);
 }

@@ -1,4 +1,5 @@
 // The line under the pictures: what the cursor and the selection are, in words that a screen reader is told too.
+function inFull(n) { return n < 1024 ? exact(n) : bytes(n) + ' (' + exact(n) + ')'; }
 function describe(s, i) {
   const it = s.items, parts = [];
   const put = (key, value) => { if (value !== '' && value !== null && value !== undefined) parts.push([key, value]); };
@@ -6,8 +7,8 @@ function describe(s, i) {
   put(s.axis === 'steps' ? 'Operator' : 'Scope', s.owner(i));
   put('Kind', s.kindOf(i));
   put('Role', s.roleOf(i));
-  put('Size', bytes(it.size_bytes[i]) + ' (' + exact(it.size_bytes[i]) + ')');
-  if (it.reserved_bytes[i] !== it.size_bytes[i]) put('Takes', bytes(it.reserved_bytes[i]) + ' (' + exact(it.reserved_bytes[i]) + ')');
+  put('Size', inFull(it.size_bytes[i]));
+  if (it.reserved_bytes[i] !== it.size_bytes[i]) put('Takes', inFull(it.reserved_bytes[i]));
   put('Lives', 'from ' + timeWords(s, it.begin[i]) + (it.open[i] === 1 ? ', never freed' : ' up to ' + timeWords(s, it.end[i])));
   if (it.place[i] !== null) put('Place', exact(it.place[i]) + (it.region[i] !== null ? ' in ' + s.regions[it.region[i]].label : ''));
   if (it.lies_in[i] !== null) put('Lies in', s.name(it.lies_in[i]));

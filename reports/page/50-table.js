@@ -33,6 +33,7 @@ function drawTable() {
   }
   body.replaceChildren(fresh);
   el('items-count').textContent = list.length === s.n ? s.n.toLocaleString('en') + ' in all' : list.length.toLocaleString('en') + ' of ' + s.n.toLocaleString('en');
+  if (s.items_left_out > 0) el('items-count').textContent += '; ' + s.items_left_out.toLocaleString('en') + ' smaller ones, ' + bytes(s.left_out_bytes) + ' in sum, are in the CSV and JSON reports';
   el('items-page').textContent = 'page ' + (state.page + 1) + ' of ' + pages;
   el('items-back').disabled = state.page === 0;
   el('items-on').disabled = state.page === pages - 1;

@@ -214,6 +214,21 @@ class Reports(Case):
             self.assertEqual(side["n_items"], n)
             self.assertEqual(len(self.rows(file, options=options)), n)
 
+    def test_a_page_of_very_many_says_what_it_leaves_out(self):
+        """The page's script knows the 200,000 largest; what is left out is counted, and stands in the CSV."""
+        many, n = self.dir / "many.csv", 201000
+        sizes = [64 + 64 * (i * 7919 % 5000) for i in range(n)]
+        many.write_text("id,lower,upper,size\n" + "".join(f"t{i},{i // 8},{i // 8 + 1},{size}\n" for i, size in enumerate(sizes)))
+        plan = self.dir / "plan.json"
+        self.ok("plan", many, "--strategy", "greedy_by_size", "-o", plan)
+        page = self.report(plan, ending="html").read_text()
+        data = json.loads(page.split('id="tidemark-data">')[1].split("</script>")[0])["sides"][0]
+        sizes.sort()
+        self.assertEqual((data["n_items"], data["items_left_out"]), (n, 1000))
+        self.assertEqual(data["left_out_bytes"], sum(sizes[:1000]))
+        self.assertEqual(sorted(data["items"]["size_bytes"]), sizes[1000:])
+        self.assertEqual(len(self.rows(plan)), n)
+
 
 if __name__ == "__main__":
     tidemark.main()

@@ -106,6 +106,21 @@ static bool asks(tide_tui_action action) {
     return argument_of(action)[0] != 0 || action == TIDE_TUI_MARK || action == TIDE_TUI_COMMAND;
 }
 
+/// What lies between the fields of an edit and behind its texts is nobody's: two that are the same are the same bytes.
+static void make_plain(tide_tui_state *st) {
+    for (size_t i = 0; i < sizeof st->edits / sizeof st->edits[0]; i++) {
+        const tide_edit edit = st->edits[i];
+        tide_edit *to = &st->edits[i];
+        memset(to, 0, sizeof *to);
+        to->kind = edit.kind;
+        snprintf(to->item, sizeof to->item, "%s", edit.item);
+        snprintf(to->other, sizeof to->other, "%s", edit.other);
+        to->step = edit.step;
+        to->bytes = edit.bytes;
+        snprintf(to->text, sizeof to->text, "%s", edit.text);
+    }
+}
+
 static void a_name_does_what_its_key_does(void **state) {
     (void)state;
     const tide_tui_binding *b;
@@ -119,6 +134,8 @@ static void a_name_does_what_its_key_does(void **state) {
         const tide_tui_result by_name = tide_tui_command(&y.app->st, &y.app->scene, b[i].name);
         y.app->st.a = x.app->st.a; // the only things that may differ
         y.app->st.b = x.app->st.b;
+        make_plain(&x.app->st);
+        make_plain(&y.app->st);
         if (memcmp(&x.app->st, &y.app->st, sizeof x.app->st) != 0) fail_msg(":%s is not what its key is", b[i].name);
         assert_int_equal(by_key.flags, by_name.flags);
         assert_int_equal(by_key.effect, by_name.effect);
