@@ -40,6 +40,8 @@ bench:
 	@build/bench/bench/bench_allocators
 	@build/bench/bench/bench_planner
 	@build/bench/bench/bench_recorder
+	@build/bench/bench/bench_tui
+	@python3 bench/bench_reports.py build/bench/cli/tidemark
 
 # What takes too long for the suite (about an hour): 200 kills of recording programs in each way there is, then a day's
 # billion events through a trace of bounded size, and a hundred thousand random keys, clicks and sizes in the terminal
