@@ -13,8 +13,8 @@
 #include <strings.h>
 
 #include "analysis/filter_internal.h"
-#include "analysis/nearest_word.h"
 #include "core/base/host_alloc.h"
+#include "core/base/nearest.h"
 
 static const char *const words[TIDE__N_FILTERS] = {
 #define XX(name, text) text,
@@ -52,7 +52,7 @@ static tide_status unknown(const parser *p, const char *at, const char *what, co
     tide_text_addf(&why, "there is no %s '%s'", what, got);
     const tide_status st = refuse(p, at, tide_text_str(&why));
     tide_error_note(p->err, "there are %s", tide_text_str(&all));
-    const char *nearest = tide__word_near(got, known, n);
+    const char *nearest = tide_nearest_of(got, known, n);
     if (nearest != NULL) tide_error_hint(p->err, "did you mean '%s'?", nearest);
     tide_text_deinit(&all);
     tide_text_deinit(&why);
@@ -100,7 +100,7 @@ static size_t find_op(const char *at, size_t *key_len, tide__filter_op *op) {
     // "@" is found in names; only behind what looks like "alive" it is an operator
     char key[64];
     snprintf(key, sizeof key, "%.*s", (int)(*key_len < 63 ? *key_len : 63), at);
-    return tide__word_near(key, &words[TIDE__FILTER_ALIVE], 1) != NULL ? best : 0;
+    return tide_nearest_of(key, &words[TIDE__FILTER_ALIVE], 1) != NULL ? best : 0;
 }
 
 /// Whether a word would be taken for something else without its quotation marks.
@@ -297,7 +297,7 @@ static tide_status take_keyed(parser *p, const char *key_at, size_t key_len, tid
     while (c->of <= TIDE__FILTER_TOP && strcasecmp(key, words[c->of]) != 0) c->of++;
     if (c->of > TIDE__FILTER_TOP) {
         const tide_status st = unknown(p, key_at, "condition", key, words + 1, TIDE__FILTER_TOP);
-        if (tide__word_near(key, words + 1, TIDE__FILTER_TOP) == NULL)
+        if (tide_nearest_of(key, words + 1, TIDE__FILTER_TOP) == NULL)
             tide_error_hint(p->err, "to look for a name with such a sign, put it in quotes");
         return st;
     }

@@ -7,6 +7,7 @@
 #include "analysis/whatif_internal.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
+#include "core/base/nearest.h"
 #include "core/ops/ops.h"
 
 static const char *name_at(const void *ctx, size_t i) { return ((const tide_lifetimes *)ctx)->items[i].name; }
@@ -18,7 +19,7 @@ tide_status tide__whatif_find(const tide_lifetimes *lt, const char *name, uint32
         return TIDE_OK;
     }
     const tide_status st = TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "there is no tensor '%s'", name);
-    const char *nearest = tide__whatif_nearest(name, name_at, lt, lt->n);
+    const char *nearest = tide_nearest_word(name, name_at, lt, lt->n);
     if (nearest != NULL) tide_error_hint(err, "did you mean '%s'?", nearest);
     return st;
 }

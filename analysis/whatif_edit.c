@@ -8,6 +8,7 @@
 
 #include "analysis/whatif_internal.h"
 #include "core/base/checked.h"
+#include "core/base/nearest.h"
 #include "planner/passes.h"
 
 const char *tide_edit_name(tide_edit_kind kind) {
@@ -48,48 +49,6 @@ const char *tide_edit_usage(tide_edit_kind kind) {
     default:
         return "";
     }
-}
-
-// ---- the nearest word ----
-
-enum { MAX_WORD = 63 };
-
-/// Levenshtein's distance, one row of the table at a time.
-static size_t edit_distance(const char *a, size_t n_a, const char *b, size_t n_b) {
-    size_t row[MAX_WORD + 1];
-    for (size_t j = 0; j <= n_b; j++) row[j] = j;
-    for (size_t i = 1; i <= n_a; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= n_b; j++) {
-            const size_t above = row[j];
-            size_t least = diagonal + (a[i - 1] != b[j - 1]);
-            if (above + 1 < least) least = above + 1;
-            if (row[j - 1] + 1 < least) least = row[j - 1] + 1;
-            row[j] = least;
-            diagonal = above;
-        }
-    }
-    return row[n_b];
-}
-
-const char *tide__whatif_nearest(const char *word, const char *(*get)(const void *ctx, size_t i), const void *ctx,
-                                 size_t n) {
-    const char *nearest = NULL;
-    const size_t length = strlen(word);
-    size_t best = length / 3 + 2; // what differs in more is another word, not a slip
-    if (length > MAX_WORD) return NULL;
-    for (size_t i = 0; i < n; i++) {
-        const char *other = get(ctx, i);
-        const size_t n_other = strlen(other);
-        const size_t apart = n_other > length ? n_other - length : length - n_other;
-        if (n_other > MAX_WORD || apart >= best) continue;
-        const size_t distance = edit_distance(word, length, other, n_other);
-        if (distance >= best) continue;
-        best = distance;
-        nearest = other;
-    }
-    return nearest;
 }
 
 // ---- words ----
@@ -165,7 +124,7 @@ static tide_status find_kind(const reader *r, const word *verb, tide_edit_kind *
     const tide_status st = TIDE_FAIL(r->err, TIDE_ERR_INVALID, "there is no edit '%s'", verb->text);
     tide_error_where(r->err, "'%s', character %zu", r->text, (size_t)(verb->at - r->text) + 1);
     tide_error_note(r->err, "edits are %s", tide_text_str(&all));
-    const char *nearest = tide__whatif_nearest(verb->text, kind_at, NULL, TIDE_N_EDITS);
+    const char *nearest = tide_nearest_word(verb->text, kind_at, NULL, TIDE_N_EDITS);
     if (nearest != NULL) tide_error_hint(r->err, "did you mean '%s'?", nearest);
     tide_text_deinit(&all);
     return st;

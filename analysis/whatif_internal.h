@@ -6,11 +6,6 @@
 
 #include "analysis/whatif.h"
 
-/// Of `n` words the one that was probably meant by `word`, at most a third of whose letters differ; NULL: none. Words
-/// come from `get`. O(n) for words of very different lengths, O(n * length^2) at worst.
-const char *tide__whatif_nearest(const char *word, const char *(*get)(const void *ctx, size_t i), const void *ctx,
-                                 size_t n);
-
 /// TIDE_ERR_NOT_FOUND with the nearest name as a hint.
 tide_status tide__whatif_find(const tide_lifetimes *lt, const char *name, uint32_t *out, tide_error *err);
 /// Whether the edit is one that only a model can serve.

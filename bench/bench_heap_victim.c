@@ -115,7 +115,7 @@ static int run(const char *result, const char *trace, int n_threads, uint64_t n_
 int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "collect") == 0) return kill_collect(argc, argv);
     if (argc != 5) return 2;
-    const int n_threads = atoi(argv[3]);
+    const int n_threads = (int)strtol(argv[3], NULL, 10);
     if (n_threads < 1 || n_threads > MAX_THREADS) return 2;
     return run(argv[1], strcmp(argv[2], "plain") == 0 ? NULL : argv[2], n_threads, strtoull(argv[4], NULL, 10));
 }

@@ -71,8 +71,6 @@ enum { TIDE_TUI_DOUBLE_CLICK_MS = 400 };
 /// over a time axis selects a range, double click fits.
 tide_tui_result tide_tui_point(tide_tui_state *st, const tide_tui_scene *scene, const tide_tui_mouse *mouse);
 
-/// The nearest of `n` words for "did you mean"; NULL: none is near. Words may be NULL.
-const char *tide_tui_nearest(const char *word, const char *const *words, size_t n);
 
 /// Completion of the command line in state->text: extends it by what all candidates share and lists them.
 void tide_tui_complete(tide_tui_state *st);

@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "core/base/checked.h"
+#include "core/base/nearest.h"
 #include "profiler/moments.h"
 #include "tui/actions_internal.h"
 
@@ -122,7 +123,7 @@ static void go_to_name(tide__turn *t, const char *name) {
         tide__show_moment(t, (tide_moment){items->begin[i], 0});
         return;
     }
-    const char *near = tide_tui_nearest(name, f->step_names, f->n_steps);
+    const char *near = tide_nearest_of(name, f->step_names, f->n_steps);
     tide_tui_say(t->st, true, "there is no step, time or name '%s'%s%s%s", name, near != NULL ? ": did you mean " : "",
                  near != NULL ? near : "", near != NULL ? "?" : "");
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/base/nearest.h"
 #include "tui/actions_internal.h"
 #include "tui/pane_rows.h"
 #include "tui/sheet.h"
@@ -146,7 +147,7 @@ void tide__set(tide__turn *t, const char *name, const char *value) {
         set_one(t, (tide_tui_setting)i, value);
         return;
     }
-    const char *near = tide_tui_nearest(name, names, TIDE_TUI_N_SETTINGS);
+    const char *near = tide_nearest_of(name, names, TIDE_TUI_N_SETTINGS);
     tide_tui_say(t->st, true, "there is no setting '%s'%s%s%s", name, near != NULL ? ": did you mean " : "",
                  near != NULL ? near : "", near != NULL ? "?" : "");
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/base/nearest.h"
 #include "tui/actions_internal.h"
 #include "tui/commands.h"
 
@@ -12,7 +13,7 @@ enum { MAX_WORDS = 96 };
 
 /// "; did you mean 'x'?" or, where nothing is near, the words that there are.
 static void say_unknown(tide__turn *t, const char *what, const char *word, const char *const *words, size_t n) {
-    const char *near = tide_tui_nearest(word, words, n);
+    const char *near = tide_nearest_of(word, words, n);
     if (near != NULL) {
         tide_tui_say(t->st, true, "there is no %s '%s': did you mean '%s'?", what, word, near);
         return;

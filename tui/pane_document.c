@@ -2,6 +2,7 @@
 //
 // One pane without a screen. See pane_document.h.
 #include "tui/pane_document.h"
+#include "core/base/nearest.h"
 
 #include <string.h>
 
@@ -18,7 +19,7 @@ tide_status tide__pane_choose(const char *text, tide__pane_choice *out, tide_err
         return TIDE_OK;
     }
     (void)TIDE_FAIL(err, TIDE_ERR_INVALID, "there is no pane '%s'", text);
-    const char *near = tide_tui_nearest(text, names, TIDE_TUI_N_PANES);
+    const char *near = tide_nearest_of(text, names, TIDE_TUI_N_PANES);
     if (near != NULL) {
         tide_error_hint(err, "did you mean '%s'?", near);
     } else {

@@ -17,8 +17,6 @@ char *tide__value_name_unique(const tide_graph *g, const char *base);
 /// `<op_type>_<node_i>`, with `_2`, `_3` … behind where `taken` has that already, into `out` (empty) and into `taken`.
 tide_status tide__node_name_make(const char *op_type, size_t node_i, tide_strmap *taken, tide_text *out,
                                  tide_error *err) TIDE_NODISCARD;
-/// The one of `known` [n] that `word` was most likely meant to be; NULL when none is near.
-const char *tide__nearest_word(const char *word, const char *const *known, size_t n);
 /// The last part of a path; "graph" for standard input and for none. Borrowed from `path`.
 const char *tide__path_leaf(const char *path);
 

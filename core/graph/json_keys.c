@@ -4,6 +4,7 @@
 // one misspelt, and a silently ignored "pad" costs an afternoon.
 #include <string.h>
 
+#include "core/base/nearest.h"
 #include "core/graph/json_internal.h"
 
 static const char *type_name(json_type type) {
@@ -40,7 +41,7 @@ tide_status tide__json_check_keys(const json_t *object, const char *const *known
         while (i < n_known && strcmp(known[i], key) != 0) i++;
         if (i < n_known) continue;
         const tide_status st = TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "%s has the unknown key '%s'", what, key);
-        const char *near = tide__nearest_word(key, known, n_known);
+        const char *near = tide_nearest_of(key, known, n_known);
         if (near != NULL) tide_error_hint(err, "did you mean '%s'?", near);
         return st;
     }

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/base/nearest.h"
 #include "core/graph/json_internal.h"
 
 static void free_names(char **names, int32_t rank) {
@@ -61,7 +62,7 @@ tide_status tide__json_dtype(const json_t *object, const char *what, tide_dtype 
         TIDE_DTYPE_MAP(XX)
 #undef XX
     };
-    const char *near = tide__nearest_word(name, known, sizeof known / sizeof known[0]);
+    const char *near = tide_nearest_of(name, known, sizeof known / sizeof known[0]);
     if (near != NULL) tide_error_hint(err, "did you mean '%s'?", near);
     return st;
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/nearest.h"
 #include "core/base/text.h"
 #include "core/ops/op_list.h"
 #include "core/ops/ops.h"
@@ -38,39 +39,16 @@ size_t tide_op_table(const tide_op_def *const **out) {
 
 // ---- why not ----
 
-enum { NAME_MAX_LEN = 63 };
-
-static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
-
-// Edits (insert, delete, replace one letter) between two names; case is ignored, since it is what people get wrong.
-// Wagner and Fischer 1974, doi 10.1145/321796.321811, one row at a time.
-static size_t edit_distance(const char *a, const char *b) {
-    const size_t n = strlen(a), m = strlen(b);
-    if (n > NAME_MAX_LEN || m > NAME_MAX_LEN) return SIZE_MAX;
-    size_t row[NAME_MAX_LEN + 1];
-    for (size_t j = 0; j <= m; j++) row[j] = j;
-    for (size_t i = 1; i <= n; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= m; j++) {
-            const size_t replace = diagonal + ((a[i - 1] | 32) == (b[j - 1] | 32) ? 0 : 1);
-            diagonal = row[j];
-            row[j] = smaller(replace, smaller(row[j], row[j - 1]) + 1);
-        }
-    }
-    return row[m];
+static const char *name_at(const void *ctx, size_t i) {
+    (void)ctx;
+    return table[i]->name;
 }
 
 static const tide_op_def *nearest(const char *name) {
-    const tide_op_def *best = NULL;
-    size_t best_distance = strlen(name) / 3 + 1; // farther away is no help
-    for (size_t i = 0; i < N_ROWS; i++) {
-        const size_t d = edit_distance(name, table[i]->name);
-        if (d > best_distance || (d == best_distance && best != NULL)) continue;
-        best = table[i];
-        best_distance = d;
-    }
-    return best;
+    const char *near = tide_nearest_word(name, name_at, NULL, N_ROWS);
+    for (size_t i = 0; near != NULL && i < N_ROWS; i++)
+        if (table[i]->name == near) return table[i];
+    return NULL;
 }
 
 // "7 to 12, 14 and later" for the rows of that name; false when there is none.

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "core/base/nearest.h"
 #include "planner/search/strategy_search.h"
 
 static const tide_strategy *const table[] = {
@@ -34,43 +35,9 @@ size_t tide_strategies(const tide_strategy *const **out) {
 
 const tide_strategy *tide_strategy_default(void) { return &tide__strategy_search; }
 
-enum { MAX_NAME = 63 };
-
-static size_t min3(size_t a, size_t b, size_t c) {
-    const size_t m = a < b ? a : b;
-    return m < c ? m : c;
-}
-
-/// Levenshtein's distance: single-character edits from `a` to `b`, one row of the table at a time. SIZE_MAX for names
-/// too long to be a slip of anything here.
-static size_t edit_distance(const char *a, const char *b) {
-    const size_t n_a = strlen(a), n_b = strlen(b);
-    if (n_a > MAX_NAME || n_b > MAX_NAME) return SIZE_MAX;
-    size_t row[MAX_NAME + 1];
-    for (size_t j = 0; j <= n_b; j++) row[j] = j;
-    for (size_t i = 1; i <= n_a; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= n_b; j++) {
-            const size_t above = row[j];
-            row[j] = min3(above + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1]));
-            diagonal = above;
-        }
-    }
-    return row[n_b];
-}
-
-static const char *nearest_name(const char *name) {
-    const char *best = NULL;
-    size_t best_distance = SIZE_MAX;
-    for (size_t i = 0; i < N_STRATEGIES; i++) {
-        const size_t d = edit_distance(name, table[i]->name);
-        if (d >= best_distance) continue;
-        best_distance = d;
-        best = table[i]->name;
-    }
-    // Farther than half its length a name is another word, not a slip.
-    return best != NULL && 2 * best_distance <= strlen(best) ? best : NULL;
+static const char *name_at(const void *ctx, size_t i) {
+    (void)ctx;
+    return table[i]->name;
 }
 
 tide_status tide_strategy_find(const char *name, const tide_strategy **out, tide_error *err) {
@@ -84,7 +51,7 @@ tide_status tide_strategy_find(const char *name, const tide_strategy **out, tide
     const tide_status st = TIDE_FAIL(err, TIDE_ERR_INVALID, "there is no strategy '%s'", name);
     tide_error_note(err, "strategies are %s", tide_text_str(&all));
     tide_text_deinit(&all);
-    const char *nearest = nearest_name(name);
+    const char *nearest = tide_nearest_word(name, name_at, NULL, N_STRATEGIES);
     if (nearest != NULL) tide_error_hint(err, "did you mean '%s'?", nearest);
     return st;
 }
