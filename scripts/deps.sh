@@ -11,7 +11,7 @@ set -eu
 # One line per package: what it is for stands in docs/dependencies.md.
 build="gcc libc6-dev cmake ninja-build pkg-config protobuf-c-compiler libprotobuf-c-dev libonnx-dev libdnnl-dev
 libjansson-dev libsqlite3-dev libncurses-dev"
-tests="libcmocka-dev libonnx-testdata sqlite3 tmux python3"
+tests="libcmocka-dev libonnx-testdata sqlite3 tmux python3 chromium chromium-driver python3-jsonschema"
 bench="libmimalloc-dev libjemalloc-dev heaptrack"
 
 case "${1:-build}" in
