@@ -20,7 +20,7 @@ char *cli_clean(const char *text, char *buf, size_t buf_bytes) {
     uint32_t cp;
     for (size_t step; (step = tide_utf8_decode(text, &cp)) > 0; text += step) {
         char bytes[4];
-        const bool bad = cp == TIDE_UTF8_BAD || tide_utf8_is_control(cp);
+        const bool bad = cp == TIDE_UTF8_BAD || tide_utf8_is_control(cp) || tide_utf8_turns_direction(cp);
         const size_t len = tide_utf8_encode(bad ? '?' : cp, bytes);
         if (n + len + 1 > buf_bytes) break;
         memcpy(buf + n, bytes, len);
@@ -267,15 +267,31 @@ static int add_chunk(const char *chunk, size_t n, void *text) {
     return ((tide_text *)text)->failed ? -1 : 0;
 }
 
+/// `doc` is taken. False: no memory.
+static bool dump(json_t *doc, tide_text *text) {
+    const int failed =
+        doc == NULL ? -1 : json_dump_callback(doc, add_chunk, text, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
+    json_decref(doc);
+    return failed == 0;
+}
+
+tide_status cli_json_write(json_t *doc, const char *path, tide_error *err) {
+    tide_text text = {0};
+    const bool good = dump(doc, &text);
+    tide_text_add(&text, "\n");
+    const tide_status st = !good || text.failed ? TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for '%s'", path)
+                                                : tide_write_file(path, tide_text_str(&text), text.len, err);
+    tide_text_deinit(&text);
+    return st;
+}
+
 int cli_json_print(json_t *doc) {
     tide_text text = {0};
-    const int failed =
-        doc == NULL ? -1 : json_dump_callback(doc, add_chunk, &text, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
-    json_decref(doc);
-    if (failed != 0)
+    const bool failed = !dump(doc, &text);
+    if (failed)
         fputs("error: no memory for the JSON document\n", stderr);
     else
         puts(tide_text_str(&text));
     tide_text_deinit(&text);
-    return failed != 0 ? CLI_EXIT_INTERNAL : CLI_EXIT_OK;
+    return failed ? CLI_EXIT_INTERNAL : CLI_EXIT_OK;
 }

@@ -29,8 +29,8 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command cli_command_plan, cli_command_run, cli_command_compare, cli_command_tui, cli_command_report,
-    cli_command_check, cli_command_export, cli_command_allocators, cli_command_devices, cli_command_record,
-    cli_command_trace, cli_command_collect;
+    cli_command_diff, cli_command_check, cli_command_export, cli_command_allocators, cli_command_devices,
+    cli_command_record, cli_command_trace, cli_command_collect;
 
 /// Log lines go to stderr: warnings, with `notes` also notes, and what $TIDEMARK_LOG asks for. While no other thread
 /// runs.
@@ -70,7 +70,8 @@ void cli_shapes_deinit(cli_shapes *shapes);
 /// As --shape takes it: "1x3x224x224". @return `buf`
 char *cli_shape_text(const tide_shape *shape, char *buf, size_t buf_bytes);
 
-/// `text` as it can be shown: control characters and bytes that are no UTF-8 replaced. For names out of files.
+/// `text` as it can be shown: control characters, marks that turn the direction of text, and bytes that are no UTF-8
+/// replaced. For names out of files.
 /// @return `buf`, cut at a whole character
 char *cli_clean(const char *text, char *buf, size_t buf_bytes);
 
@@ -85,5 +86,7 @@ json_t *cli_json_bytes(uint64_t bytes);
 json_t *cli_json_own_memory(void);
 /// Print to stdout with a newline and drop it; CLI_EXIT_OK or CLI_EXIT_INTERNAL.
 int cli_json_print(json_t *doc);
+/// Write to a file and drop it; as tide_write_file, and TIDE_ERR_NOMEM.
+tide_status cli_json_write(json_t *doc, const char *path, tide_error *err) TIDE_NODISCARD;
 
 #endif

@@ -39,3 +39,8 @@ size_t tide_utf8_encode(uint32_t cp, char out[4]) {
 }
 
 bool tide_utf8_is_control(uint32_t cp) { return cp < 0x20 || (cp >= 0x7F && cp < 0xA0); }
+
+bool tide_utf8_turns_direction(uint32_t cp) {
+    return cp == 0x061C || cp == 0x200E || cp == 0x200F || (cp >= 0x202A && cp <= 0x202E) ||
+           (cp >= 0x2066 && cp <= 0x2069);
+}

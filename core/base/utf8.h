@@ -30,6 +30,9 @@ size_t tide_utf8_decode(const char *text, uint32_t *cp);
 size_t tide_utf8_encode(uint32_t cp, char out[4]);
 /// C0 and C1 controls and DEL.
 bool tide_utf8_is_control(uint32_t cp);
+/// Marks, embeddings, overrides and isolates that turn the direction of the text around them (Unicode Standard Annex 9):
+/// invisible, and what is shown after them may read otherwise than it is.
+bool tide_utf8_turns_direction(uint32_t cp);
 
 #ifdef __cplusplus
 }

@@ -139,6 +139,18 @@ static void controls(void **state) {
     assert_false(tide_utf8_is_control(TIDE_UTF8_BAD));
 }
 
+/// The twelve that Unicode Standard Annex 9 calls marks, embeddings, overrides, isolates and their ends.
+static void direction(void **state) {
+    (void)state;
+    size_t n = 0;
+    for (uint32_t cp = 0; cp <= 0x10FFFF; cp++) n += tide_utf8_turns_direction(cp);
+    assert_int_equal(n, 12);
+    static const uint32_t some[] = {0x061C, 0x200E, 0x200F, 0x202A, 0x202E, 0x2066, 0x2069};
+    for (size_t i = 0; i < sizeof some / sizeof some[0]; i++) assert_true(tide_utf8_turns_direction(some[i]));
+    assert_false(tide_utf8_turns_direction(0x202F)); // a narrow space
+    assert_false(tide_utf8_turns_direction(TIDE_UTF8_BAD));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(every_code_point_comes_back),
@@ -147,6 +159,7 @@ int main(void) {
         tide_unit_test(malformed_forms),
         tide_unit_test(nothing_is_read_behind_the_end),
         tide_unit_test(controls),
+        tide_unit_test(direction),
     };
     return cmocka_run_group_tests_name("utf8", tests, NULL, NULL);
 }
