@@ -24,6 +24,15 @@ def validator():
     return None
 
 
+def size(n):
+    """A byte count in the program's words."""
+    for unit in ("B", "KiB", "MiB"):
+        if n < 1024:
+            return f"{n} B" if unit == "B" else f"{n:.2f} {unit}"
+        n /= 1024
+    return f"{n:.2f} GiB"
+
+
 class Diff(Case):
     def lenet(self, edit, name="edited.json"):
         graph = json.loads(LENET.read_text())
@@ -161,7 +170,10 @@ class Diff(Case):
                     self.assertIn(step["key"], text)
         short = self.ok("diff", LENET, other, "--rows", 3).stdout
         self.assertRegex(short, r"… and \d+ more: --rows \d+")
-        self.assertRegex(short, r"\(\d+ others\)")
+        rest = [step for step in doc["by_operator"] if step["change_bytes"] != 0][3:]
+        rest += [step for step in doc["by_operator"] if step["change_bytes"] == 0]
+        words = [size(sum(step[side] for step in rest)) for side in ("a_bytes", "b_bytes")]
+        self.assertRegex(short, r"\(\d+ others\) +" + " +".join(map(re.escape, words)))
 
     def test_hostile_names_do_no_harm(self):
         def edit(graph):
