@@ -83,13 +83,13 @@ static void add_waterfall(const cli_diff_view *v, const char *title, const tide_
     }
 }
 
-static void add_row(const tide_diff_row *r, tide_text *out) {
+static void add_row(const cli_diff_view *v, const tide_diff_row *r, tide_text *out) {
     char text[24], what[80], change[64];
     tide_text_add(out, "| ");
     add_cell(out, r->name[0] != '\0' ? r->name : "(no name)");
     tide_text_add(out, " | ");
     add_cell(out, r->owner);
-    tide_text_addf(out, " | %s |", cli_diff_what(r->what, what, sizeof what));
+    tide_text_addf(out, " | %s |", cli_diff_what(v, r, what, sizeof what));
     tide_text_addf(out, " %s |", r->what & TIDE_DIFF_ADDED ? "" : tide_format_bytes(r->a_bytes, text, sizeof text));
     tide_text_addf(out, " %s |", r->what & TIDE_DIFF_REMOVED ? "" : tide_format_bytes(r->b_bytes, text, sizeof text));
     tide_text_addf(out, " %s |\n",
@@ -100,13 +100,13 @@ static void add_row(const tide_diff_row *r, tide_text *out) {
 
 static void add_rows(const cli_diff_view *v, tide_text *out) {
     const tide_diff *d = v->diff;
+    char counts[160];
     size_t n = 0;
-    tide_text_addf(out, "\n%zu added, %zu removed, %zu resized, %zu moved, %zu at other steps, %zu unchanged.\n",
-                   d->n_added, d->n_removed, d->n_resized, d->n_moved, d->n_retimed, d->n_unchanged);
+    tide_text_addf(out, "\n%s.\n", cli_diff_counts(v, counts, sizeof counts));
     for (size_t i = 0; i < d->n; i++) {
         if (!cli_diff_row_differs(&d->rows[i])) continue;
         if (n == 0) tide_text_add(out, "\n| Tensor | Operator | What | A | B | Held |\n|---|---|---|--:|--:|--:|\n");
-        if (v->max_rows == 0 || n < v->max_rows) add_row(&d->rows[i], out);
+        if (v->max_rows == 0 || n < v->max_rows) add_row(v, &d->rows[i], out);
         n++;
     }
     if (v->max_rows != 0 && n > v->max_rows) tide_text_addf(out, "\n… and %zu more.\n", n - v->max_rows);

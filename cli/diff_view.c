@@ -23,7 +23,8 @@ enum { BAR = 16 };
 
 bool cli_diff_differs(const tide_diff *d) {
     if (d->a_bytes != d->b_bytes || d->a_peak_bytes != d->b_peak_bytes) return true;
-    return d->n_added + d->n_removed + d->n_resized + d->n_moved + d->n_retimed > 0;
+    if (d->n_added + d->n_removed + d->n_resized + d->n_moved + d->n_retimed > 0) return true;
+    return cli_diff_n_changed(d->by_owner, d->n_by_owner) > 0; // as much, of others
 }
 
 // ---- head ----
@@ -81,7 +82,7 @@ static void print_waterfall(const cli_diff_view *v, const char *title, const tid
     size_t shown = v->max_rows == 0 || n_changed <= v->max_rows ? n_changed : v->max_rows;
     char change[64];
     if (n_changed == 0) return;
-    fprintf(to, "\n%s, of the %s held:\n", title,
+    fprintf(to, "\n%s, in sum %s:\n", title,
             cli_diff_change(v->diff->a_bytes, v->diff->b_bytes, false, change, sizeof change));
     const uint64_t largest = cli_diff_abs(list[0].a_bytes, list[0].b_bytes);
     for (size_t i = 0; i < shown; i++) {
@@ -105,9 +106,8 @@ static void print_waterfall(const cli_diff_view *v, const char *title, const tid
 // ---- items ----
 
 static void print_counts(const cli_diff_view *v, FILE *to) {
-    const tide_diff *d = v->diff;
-    fprintf(to, "\n%zu added, %zu removed, %zu resized, %zu moved, %zu at other steps, %zu unchanged\n", d->n_added,
-            d->n_removed, d->n_resized, d->n_moved, d->n_retimed, d->n_unchanged);
+    char counts[160];
+    fprintf(to, "\n%s\n", cli_diff_counts(v, counts, sizeof counts));
 }
 
 static void print_rows(const cli_diff_view *v, FILE *to) {
@@ -125,7 +125,7 @@ static void print_rows(const cli_diff_view *v, FILE *to) {
         shown++;
         cli_table_add(&t, r->name[0] != '\0' ? r->name : "(no name)");
         cli_table_add(&t, r->owner);
-        cli_table_add(&t, cli_diff_what(r->what, what, sizeof what));
+        cli_table_add(&t, cli_diff_what(v, r, what, sizeof what));
         if (r->what & TIDE_DIFF_ADDED)
             cli_table_add(&t, "");
         else

@@ -139,6 +139,15 @@ class Diff(Case):
         by_number = self.json("diff", LENET, "--no-fuse", "--at", by_name["a"]["at"], "--and", by_name["b"]["at"])
         self.assertEqual(by_number["rows"], by_name["rows"])
         self.assertEqual(by_number["by_operator"], by_name["by_operator"])
+        self.assertIn("at B alone", self.ok("diff", LENET, "--at", "conv1", "--and", "fc1", "--no-fuse").stdout)
+
+    def test_as_much_of_others_is_a_difference(self):
+        """A buffer is held whole: at two of its moments alike in size, but not of the same tensors."""
+        for files in ([LENET], [LENET, LENET]):
+            doc = self.json("diff", *files, "--at", "begin", "--and", "end", "--exit-code", code=1)
+            self.assertEqual(self.figure(doc, "held_bytes")["change_bytes"], 0)
+            self.assertTrue(doc["differs"])
+            self.assertNotIn("Nothing differs", self.ok("diff", *files, "--at", "begin", "--and", "end").stdout)
 
     # ---- outputs ----
 
