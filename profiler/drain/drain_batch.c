@@ -65,7 +65,7 @@ static tide_status close_gaps(tide__drain *d, tide__drain_feed *f, tide_error *e
     for (size_t i = 0; i < f->n_rings; i++) {
         tide__drain_ring *r = f->rings[i];
         const uint64_t n_lost = atomic_load_explicit(&r->head->n_lost, memory_order_relaxed);
-        if (n_lost > INT64_MAX || (int64_t)n_lost <= r->n_gap) continue;
+        if (n_lost > TIDE__DRAIN_MAX_LOST || (int64_t)n_lost <= r->n_gap) continue;
         d->events[d->n_events] = (tide__event){.op = TIDE__OP_GAP,
                                                .kind = TIDE__NO_KIND,
                                                .t_ns = r->t_ns,

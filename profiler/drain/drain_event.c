@@ -2,25 +2,10 @@
 //
 // From a slot of a ring to an event of the file: time to ns, numbers of the feed to numbers of the file. A slot may
 // hold anything: what no producer writes is told apart here, and a number that the log does not define becomes none.
-#include <string.h>
-
-#include "profiler/drain/drain_internal.h"
-
-enum { KIND_MASK = 15, NO_KIND = 15, FLAGS_SHIFT = 4, SOON = 12, LATER = 32 };
+#include "profiler/drain/drain_usual.h"
 
 static bool is_scope_op(int op) { return op == TIDE__OP_SCOPE_ENTER || op == TIDE__OP_SCOPE_LEAVE; }
 static bool is_memory_op(int op) { return op >= TIDE_MEM_ALLOC && op <= TIDE_MEM_SNAPSHOT; }
-
-/// An address or a stream: a large one is a negative number of the file.
-static inline int64_t all_bits(uint64_t v) {
-    int64_t number;
-    memcpy(&number, &v, sizeof number);
-    return number;
-}
-
-static inline int64_t number_in(const int64_t *map, size_t n, uint32_t number) {
-    return number >= 1 && number <= n ? map[number - 1] : 0;
-}
 
 /// An alloc must have a device and a kind, or it is in no series; the rest may lack them.
 static bool has_place(const tide__event *e) {
@@ -39,7 +24,7 @@ static bool make_other(const tide__drain_ring *r, uint64_t n, uint32_t scope, ti
     *e = (tide__event){.op = r->op, .kind = TIDE__NO_KIND, .t_ns = r->t_ns};
     e->thread = (int32_t)r->thread;
     e->run_id = (int32_t)r->feed->run_id;
-    e->scope_id = (int32_t)number_in(r->feed->scopes, r->feed->n_scopes, scope);
+    e->scope_id = (int32_t)tide__drain_number(r->feed->scopes, r->feed->n_scopes, scope);
     if (r->op != TIDE__OP_GAP) return is_scope_op(r->op) && e->scope_id != 0;
     e->requested_bytes = (int64_t)n;
     return n > 0;
@@ -52,55 +37,25 @@ bool tide__drain_event(const tide__drain_ring *r, tide__event *e) {
     const uint32_t scope = s->scope;
     if ((requested | reserved) >> 63 != 0 || r->number >> TIDE__BLOCK_ID_BITS != 0) return false;
     if (__builtin_expect(!is_memory_op(r->op), 0)) return make_other(r, requested, scope, e);
-    const unsigned kind = r->kind_flags & KIND_MASK;
+    const unsigned kind = r->kind_flags & TIDE__SLOT_KIND_MASK;
     e->t_ns = r->t_ns;
     e->block_id = block_of(r);
     e->requested_bytes = (int64_t)requested;
     e->reserved_bytes = (int64_t)reserved;
-    e->address = all_bits(s->address);
-    e->stream = all_bits(s->stream);
+    e->address = tide__drain_all_bits(s->address);
+    e->stream = tide__drain_all_bits(s->stream);
     e->run_id = (int32_t)f->run_id;
     e->thread = (int32_t)r->thread;
-    e->scope_id = (int32_t)number_in(f->scopes, f->n_scopes, scope);
-    e->tag_id = (int32_t)number_in(f->texts, f->n_texts, s->tag);
-    e->allocator_id = (int32_t)number_in(f->allocators, f->n_allocators, s->allocator);
-    e->device = (int16_t)number_in(f->devices, f->n_devices, s->device);
+    e->scope_id = (int32_t)tide__drain_number(f->scopes, f->n_scopes, scope);
+    e->tag_id = (int32_t)tide__drain_number(f->texts, f->n_texts, s->tag);
+    e->allocator_id = (int32_t)tide__drain_number(f->allocators, f->n_allocators, s->allocator);
+    e->device = (int16_t)tide__drain_number(f->devices, f->n_devices, s->device);
     e->op = r->op;
-    e->kind = kind == NO_KIND ? TIDE__NO_KIND : (uint8_t)kind;
+    e->kind = kind == TIDE__SLOT_NO_KIND ? TIDE__NO_KIND : (uint8_t)kind;
     return has_place(e);
-}
-
-static inline uint64_t ns_of(tide__drain_feed *f, uint64_t time, unsigned kind_flags) {
-    return kind_flags >> FLAGS_SHIFT & TIDE__SLOT_NS ? time : tide__drain_clock_ns(&f->clock, time);
 }
 
 uint64_t tide__drain_slot_ns(tide__drain_feed *f, const tide__slot *slot) {
     const volatile tide__slot *s = slot;
-    return ns_of(f, s->time, s->kind_flags);
-}
-
-/// Blocks of slots further on are on their way to the cache while this one is looked at.
-static inline void fetch_ahead(const tide__drain *d, const tide__drain_ring *r) {
-    const uint64_t at = r->position;
-    if (r->end - at <= LATER) return;
-    const volatile tide__slot *soon = &r->slots[(at + SOON) & r->mask], *later = &r->slots[(at + LATER) & r->mask];
-    tide__replay_prefetch(&d->replay, tide__drain_block_id(r->feed, soon->block_id),
-                          tide__drain_block_id(r->feed, later->block_id));
-}
-
-tide_status tide__drain_next(tide__drain *d, tide__drain_ring *r, tide_error *err) {
-    r->has_next = false;
-    if (r->is_broken || r->position >= r->end) return TIDE_OK;
-    const tide__slot *slot = tide__drain_slot(r, r->position);
-    if (slot == NULL) return tide__drain_damage(d, r->feed, r, "a slot is not the one of its position", err);
-    fetch_ahead(d, r);
-    const volatile tide__slot *s = slot;
-    r->op = s->op;
-    r->kind_flags = s->kind_flags;
-    r->number = s->block_id;
-    const uint64_t ns = ns_of(r->feed, s->time, r->kind_flags);
-    if (ns > INT64_MAX) return tide__drain_damage(d, r->feed, r, "a slot has no time", err);
-    if ((int64_t)ns > r->t_ns) r->t_ns = (int64_t)ns;
-    r->has_next = true;
-    return TIDE_OK;
+    return tide__drain_ns_of(f, s->time, s->kind_flags);
 }

@@ -209,10 +209,10 @@ static tide_status take_text(tide__drain *d, const void *payload, size_t bytes, 
     return tide__names_text(&d->names, tide_text_str(&d->scratch), id);
 }
 
-static tide_status take_scope(tide__drain *d, tide__drain_feed *f, const tide__log_record *r) {
+static tide_status take_scope(tide__drain *d, tide__drain_feed *f, const tide__log_record *r, const void *payload) {
     tide__log_scope s;
     if (r->payload_bytes != sizeof s || r->id != f->n_scopes + 1) return TIDE_ERR_BAD_INPUT;
-    memcpy(&s, r + 1, sizeof s);
+    memcpy(&s, payload, sizeof s);
     if (s.text_id < 1 || s.text_id > f->n_texts || s.parent_id > f->n_scopes) return TIDE_ERR_BAD_INPUT;
     const tide__scope_row row = {.name_id = f->texts[s.text_id - 1],
                                  .parent_id = s.parent_id == 0 ? 0 : f->scopes[s.parent_id - 1],
@@ -223,11 +223,11 @@ static tide_status take_scope(tide__drain *d, tide__drain_feed *f, const tide__l
     return map_number(&f->scopes, &f->n_scopes, &f->cap_scopes, id);
 }
 
-static tide_status take_device(tide__drain *d, tide__drain_feed *f, const tide__log_record *r) {
+static tide_status take_device(tide__drain *d, tide__drain_feed *f, const tide__log_record *r, const void *payload) {
     tide__log_device device;
     if (r->payload_bytes != sizeof device || r->id != f->n_devices + 1 || f->n_devices == TIDE__FEED_MAX_DEVICES)
         return TIDE_ERR_BAD_INPUT;
-    memcpy(&device, r + 1, sizeof device);
+    memcpy(&device, payload, sizeof device);
     if (device.type < 0 || device.type >= TIDE_MAX_DEVICE_TYPES || device.index < 0) return TIDE_ERR_BAD_INPUT;
     int64_t id;
     TIDE_TRY(tide__names_device(&d->names, (tide_device){(tide_device_type)device.type, device.index}, &id));
@@ -235,42 +235,43 @@ static tide_status take_device(tide__drain *d, tide__drain_feed *f, const tide__
     return TIDE_OK;
 }
 
-static tide_status take_allocator(tide__drain_feed *f, const tide__log_record *r) {
+static tide_status take_allocator(tide__drain_feed *f, const tide__log_record *r, const void *payload) {
     uint32_t text;
     if (r->payload_bytes != sizeof text || r->id != f->n_allocators + 1 || f->n_allocators == TIDE__FEED_MAX_ALLOCATORS)
         return TIDE_ERR_BAD_INPUT;
-    memcpy(&text, r + 1, sizeof text);
+    memcpy(&text, payload, sizeof text);
     if (text < 1 || text > f->n_texts) return TIDE_ERR_BAD_INPUT;
     f->allocators[f->n_allocators++] = f->texts[text - 1];
     return TIDE_OK;
 }
 
-static tide_status take_thread(tide__drain *d, const tide__drain_feed *f, const tide__log_record *r) {
+static tide_status take_thread(tide__drain *d, const tide__drain_feed *f, const tide__log_record *r,
+                               const void *payload) {
     if (r->id < 1 || r->id > INT32_MAX) return TIDE_ERR_BAD_INPUT;
     d->scratch.len = 0;
     d->scratch.failed = false;
-    tide_text_add_n(&d->scratch, (const char *)(r + 1), r->payload_bytes);
+    tide_text_add_n(&d->scratch, payload, r->payload_bytes);
     if (d->scratch.failed) return TIDE_ERR_NOMEM;
     int64_t id;
     return tide__names_thread(&d->names, f->process_id, r->id, tide_text_str(&d->scratch), &id);
 }
 
 /// @return TIDE_OK, TIDE_ERR_NOMEM, anything else: no producer wrote this record
-static tide_status take_record(tide__drain *d, tide__drain_feed *f, const tide__log_record *r) {
+static tide_status take_record(tide__drain *d, tide__drain_feed *f, const tide__log_record *r, const void *payload) {
     int64_t id;
     switch (r->type) {
     case TIDE__LOG_TEXT:
         if (r->id != f->n_texts + 1) return TIDE_ERR_BAD_INPUT;
-        TIDE_TRY(take_text(d, r + 1, r->payload_bytes, &id));
+        TIDE_TRY(take_text(d, payload, r->payload_bytes, &id));
         return map_number(&f->texts, &f->n_texts, &f->cap_texts, id);
     case TIDE__LOG_SCOPE:
-        return take_scope(d, f, r);
+        return take_scope(d, f, r, payload);
     case TIDE__LOG_DEVICE:
-        return take_device(d, f, r);
+        return take_device(d, f, r, payload);
     case TIDE__LOG_ALLOCATOR:
-        return take_allocator(f, r);
+        return take_allocator(f, r, payload);
     case TIDE__LOG_THREAD:
-        return take_thread(d, f, r);
+        return take_thread(d, f, r, payload);
     default:
         return TIDE_ERR_BAD_INPUT;
     }
@@ -287,7 +288,7 @@ static tide_status read_log(tide__drain *d, tide__drain_feed *f, tide_error *err
     bool bad = false;
     const tide__log_record *r;
     while ((r = tide__feed_reader_next_record(f->reader, &bad)) != NULL) {
-        const tide_status st = take_record(d, f, r);
+        const tide_status st = take_record(d, f, tide__feed_reader_record(f->reader), r + 1);
         if (st == TIDE_ERR_NOMEM) return no_memory(d, err);
         if (st != TIDE_OK) TIDE_TRY(damage_later(d, f, "its log defines what cannot be", err));
     }

@@ -7,6 +7,7 @@
 //     drain_feeds.c    which feeds there are, their log, how far their rings go
 //     drain_clock.c    ticks to ns
 //     drain_event.c    slot to event
+//     drain_usual.h    the same and all that follows, for the usual event
 //     drain_merge.c    the next event of all rings, numbered, replayed, kept for the file
 //     drain_batch.c    one transaction
 //     drain_finish.c   the end of the trace; what a killed process left
@@ -45,6 +46,9 @@ typedef struct tide__drain_clock {
     tide__tick_pair line[2];
     uint64_t n_plain; ///< ticks behind line[0] that one multiplication is enough for
 } tide__drain_clock;
+
+/// Events that a ring can have lost: more than that nobody has counted.
+#define TIDE__DRAIN_MAX_LOST (INT64_C(1) << 48)
 
 /// What the header of a feed knows.
 void tide__drain_clock_init(tide__drain_clock *c, const tide__feed_header *head);
@@ -172,9 +176,6 @@ tide_status tide__drain_check_file(tide__drain *d, bool now, tide_error *err) TI
 
 /// Whether the slot is a word of the feed itself: a thread, a run.
 static inline bool tide__drain_is_control(int op) { return op >= TIDE__SLOT_THREAD && op <= TIDE__SLOT_RUN_END; }
-/// Look at the slot at the ring's position: what says when it is due. No field of a slot is read twice, here or in the
-/// next one.
-tide_status tide__drain_next(tide__drain *d, tide__drain_ring *r, tide_error *err) TIDE_NODISCARD;
 /// The event at the ring's position, all but its number. False: nothing that a producer writes.
 bool tide__drain_event(const tide__drain_ring *r, tide__event *e);
 /// What the file calls block `number` of the feed's process.

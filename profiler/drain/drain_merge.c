@@ -14,7 +14,7 @@
 // the event that is next by its time would end a block that nobody has allocated, the rings are searched a little way
 // ahead, and the one that allocates it goes first.
 #include "core/base/host_alloc.h"
-#include "profiler/drain/drain_internal.h"
+#include "profiler/drain/drain_usual.h"
 #include "profiler/store/snapshot.h"
 
 enum {
@@ -161,12 +161,18 @@ static bool is_free(const tide__drain_ring *r) {
     return r->op == TIDE_MEM_FREE_REQUESTED || r->op == TIDE_MEM_FREE_COMPLETED;
 }
 
+/// Whether a gap, with those before it, is one that a producer can have counted.
+static bool adds_up(const tide__drain_ring *r, const tide__event *e) {
+    return r->op != TIDE__OP_GAP ||
+           (r->n_gap <= TIDE__DRAIN_MAX_LOST && e->requested_bytes <= TIDE__DRAIN_MAX_LOST - r->n_gap);
+}
+
 /// Take the slot at the ring's position, whatever it is.
 static tide_status take_slot(tide__drain *d, tide__drain_ring *r, size_t *n, tide_error *err) {
     tide__event *e = &d->events[d->n_events];
     if (__builtin_expect(tide__drain_is_control(r->op), 0)) {
         TIDE_TRY(take_control(d, r, err));
-    } else if (tide__drain_event(r, e)) {
+    } else if (tide__drain_event(r, e) && adds_up(r, e)) {
         if (r->op == TIDE__OP_GAP) r->n_gap += e->requested_bytes;
         TIDE_TRY(tide__drain_take(d, r->feed, err));
         ++*n;
@@ -209,6 +215,12 @@ static tide_status take_run_of(tide__drain *d, tide__drain_ring *r, int64_t unti
                                size_t *n, tide_error *err) {
     do {
         if (r->position >= r->sure_end && r->t_ns > t_ns) return TIDE_OK;
+        if (__builtin_expect(tide__drain_take_usual(d, r), 1)) {
+            ++*n;
+            r->position++;
+            TIDE_TRY(tide__drain_next(d, r, err));
+            continue;
+        }
         tide__drain_ring *next = r;
         for (size_t hops = 0; d->n_active > 1 && is_free(next) && hops < d->n_active; hops++) {
             tide__drain_ring *cause = cause_of(d, next);

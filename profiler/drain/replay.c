@@ -7,11 +7,12 @@
 
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
+#include "profiler/drain/replay_usual.h"
 
 enum {
-    FIRST_INDEX = 64,
-    COMPACT_ABOVE = 1024, ///< places: below that, free ones cost nobody anything
-    COMPACT_SPARSE = 4,   ///< compact when fewer than 1 in 4 places is taken
+    FIRST_TABLE = 64,
+    FIRST_BLOCKS = 64,
+    LINE = 64,
 };
 
 const char *tide__problem_text(tide__problem p) {
@@ -25,68 +26,87 @@ const char *tide__problem_text(tide__problem p) {
     return "unknown";
 }
 
-// ---- the index ----
+// ---- the table ----
 
-/// Slot of the index with that block, or the empty one where the search ended. The index is at most half full.
-static size_t slot_of(const tide__replay *r, int64_t block_id) {
-    const uint32_t key = tide__replay_key(block_id);
-    const size_t mask = r->n_index - 1;
-    size_t i = tide__replay_home(r, key);
-    for (uint64_t at; (at = r->index[i]) != 0; i = (i + 1) & mask)
-        if (at >> 32 == key && r->blocks[(uint32_t)at - 1].block_id == block_id) break;
-    return i;
+static void set_size(tide__replay *r, size_t n_table) {
+    r->n_table = n_table;
+    r->shift = 64 - (unsigned)__builtin_ctzll(n_table / TIDE__GROUP);
 }
 
-static void index_place(tide__replay *r, size_t place) {
-    const uint32_t key = tide__replay_key(r->blocks[place].block_id);
-    size_t i = tide__replay_home(r, key);
-    while (r->index[i] != 0) i = (i + 1) & (r->n_index - 1);
-    r->index[i] = (uint64_t)key << 32 | (place + 1);
+static inline tide__live_entry entry_for(const tide__replay *r, size_t place) {
+    const tide__live_block *b = &r->blocks[place];
+    return (tide__live_entry){.block_id = b->block_id,
+                              .requested_bytes = b->requested_bytes,
+                              .reserved_bytes = b->reserved_bytes,
+                              .place = (uint32_t)place,
+                              .series = (uint32_t)r->series_of[b->device][b->kind]};
 }
 
-/// Followers move back into the hole, so that a search may end at the first empty slot (Knuth, TAOCP 3, 6.4, R).
-static void unindex(tide__replay *r, size_t hole) {
-    const size_t mask = r->n_index - 1;
-    for (size_t i = (hole + 1) & mask; r->index[i] != 0; i = (i + 1) & mask) {
-        const size_t home = tide__replay_home(r, (uint32_t)(r->index[i] >> 32));
-        if (((i - home) & mask) < ((i - hole) & mask)) continue;
-        r->index[hole] = r->index[i];
-        hole = i;
+/// All live blocks into an empty table.
+static void fill_table(tide__replay *r) {
+    const tide__live_block *b;
+    r->n_live = r->n_gone = 0;
+    memset(r->tags, TIDE__TAG_NEVER, r->n_table);
+    for (size_t i = 0; (b = tide__replay_next(r, &i)) != NULL;)
+        r->table[tide__replay_take_entry(r, b->block_id)] = entry_for(r, (size_t)(b - r->blocks));
+}
+
+/// Room for one block more in the table: at most three in four entries are, or were, taken. False: no memory, nothing
+/// changed.
+static bool make_entry(tide__replay *r) {
+    if (r->n_table > 0 && 2 * r->n_live < r->n_table) { // it is full of what has gone
+        fill_table(r);
+        return true;
     }
-    r->index[hole] = 0;
+    const size_t n = r->n_table == 0 ? FIRST_TABLE : 2 * r->n_table;
+    if (n > (SIZE_MAX - LINE) / (sizeof(tide__live_entry) + 1)) return false;
+    char *memory = tide_host_alloc(n * (sizeof(tide__live_entry) + 1) + LINE);
+    if (memory == NULL) return false;
+    tide_host_free(r->table_memory);
+    r->table_memory = memory;
+    r->table = (tide__live_entry *)(void *)(memory + (LINE - (uintptr_t)memory % LINE));
+    r->tags = (uint8_t *)(r->table + n);
+    set_size(r, n);
+    fill_table(r);
+    return true;
 }
 
-static void index_all(tide__replay *r) {
-    memset(r->index, 0, r->n_index * sizeof *r->index);
-    for (size_t i = 0; i < r->n_blocks; i++)
-        if (r->blocks[i].block_id != 0) index_place(r, i);
+/// Places for twice as many blocks. False: no memory, nothing that matters changed.
+static bool grow_blocks(tide__replay *r) {
+    const size_t n = r->cap_blocks == 0 ? FIRST_BLOCKS : 2 * r->cap_blocks;
+    if (n > UINT32_MAX || n > SIZE_MAX / sizeof *r->blocks) return false;
+    tide__live_block *blocks = tide_host_realloc(r->blocks, n * sizeof *blocks);
+    if (blocks == NULL) return false;
+    r->blocks = blocks;
+    uint32_t *places = tide_host_realloc(r->free_places, n * sizeof *places);
+    if (places == NULL) return false;
+    r->free_places = places;
+    uint64_t *bits = tide_host_realloc(r->is_live, n / 8);
+    if (bits == NULL) return false;
+    memset((char *)bits + r->cap_blocks / 8, 0, (n - r->cap_blocks) / 8);
+    r->is_live = bits;
+    r->cap_blocks = n;
+    return true;
 }
 
 /// Room for one block more. False: no memory, nothing changed.
-static bool make_room(tide__replay *r) {
-    if (2 * (r->n_live + 1) > r->n_index) {
-        const size_t n_index = r->n_index == 0 ? FIRST_INDEX : 2 * r->n_index;
-        uint64_t *index = tide_host_alloc(n_index * sizeof *index);
-        if (index == NULL) return false;
-        tide_host_free(r->index);
-        r->index = index;
-        r->n_index = n_index;
-        index_all(r);
-    }
-    if (r->free_place != 0) return true;
-    return r->n_blocks < UINT32_MAX - 1 &&
-           tide_host_grow(&r->blocks, &r->cap_blocks, r->n_blocks + 1, sizeof *r->blocks) == TIDE_OK;
+static inline bool make_room(tide__replay *r) {
+    if (__builtin_expect(4 * (r->n_live + r->n_gone + 1) > 3 * r->n_table, 0) && !make_entry(r)) return false;
+    return r->n_free > 0 || r->n_blocks < r->cap_blocks || grow_blocks(r);
 }
 
 /// After a time of many blocks: looking at all live ones must not mean looking at all that ever were.
 static void compact(tide__replay *r) {
     size_t n = 0;
     for (size_t i = 0; i < r->n_blocks; i++)
-        if (r->blocks[i].block_id != 0) r->blocks[n++] = r->blocks[i];
+        if (tide__replay_is_live_at(r, i)) r->blocks[n++] = r->blocks[i];
+    while (r->n_table > FIRST_TABLE && r->n_table >= 8 * r->n_live) set_size(r, r->n_table / 2);
+    memset(r->is_live, 0, r->cap_blocks / 8);
+    for (size_t i = 0; i < n; i++) r->is_live[i / 64] |= UINT64_C(1) << i % 64;
     r->n_blocks = n;
-    r->free_place = 0;
-    while (r->n_index > FIRST_INDEX && r->n_index >= 8 * r->n_live) r->n_index /= 2;
-    index_all(r);
+    r->n_free = 0;
+    r->tags = (uint8_t *)(r->table + r->n_table);
+    fill_table(r);
 }
 
 // ---- series ----
@@ -107,76 +127,54 @@ static void series_changed(tide__replay *r, tide__series *s, const tide__event *
     r->series[0].last_event = e->id;
 }
 
-/// Whether the sums hold `b` too. What is live and what was freed together is all that ever came: it bounds the rest.
+/// Whether the sums hold that much more. What is live and what was freed together is all that ever came: it bounds the
+/// rest.
 static bool series_holds(const tide__replay *r, const tide__series *s, int64_t requested, int64_t reserved) {
-    const tide__series *all = &r->series[0];
-    // Far from it, mostly.
-    if (((uint64_t)(s->freed_bytes | s->live_bytes | all->live_bytes | all->live_reserved_bytes) |
-         (uint64_t)(requested | reserved)) >>
-            61 ==
-        0)
-        return true;
+    if (tide__series_holds_easily(r, s, requested, reserved)) return true;
     int64_t sum;
     return requested >= 0 && reserved >= 0 && tide_add_i64(s->freed_bytes + s->live_bytes, requested, &sum) &&
            tide_add_i64(r->series[0].live_bytes, requested, &sum) &&
            tide_add_i64(r->series[0].live_reserved_bytes, reserved, &sum);
 }
 
-static void series_add(tide__replay *r, tide__series *s, int64_t requested, int64_t reserved) {
-    s->live_bytes += requested;
-    s->live_reserved_bytes += reserved;
-    r->series[0].live_bytes += requested;
-    r->series[0].live_reserved_bytes += reserved;
-}
-
 // ---- blocks ----
 
-/// Room for a block, which the caller fills in; `slot` of the index is where a search for it ended.
-static tide__live_block *take_place(tide__replay *r, size_t slot, int64_t block_id) {
-    size_t place = r->n_blocks;
-    if (r->free_place != 0) {
-        place = r->free_place - 1;
-        r->free_place = (size_t)r->blocks[place].alloc_event;
-    } else {
-        r->n_blocks++;
-    }
-    r->index[slot] = (uint64_t)tide__replay_key(block_id) << 32 | (place + 1);
-    r->n_live++;
-    return &r->blocks[place];
+/// The block of an entry goes. @return its series
+static size_t end_block(tide__replay *r, size_t entry_i, const tide__event *e) {
+    const tide__live_entry *entry = &r->table[entry_i];
+    if (r->on_gone != NULL) r->on_gone(r->ctx, &r->blocks[entry->place], e);
+    tide__series *s = &r->series[entry->series];
+    tide__series_take(r, s, entry);
+    series_changed(r, s, e);
+    tide__replay_give_place(r, entry_i);
+    return entry->series;
 }
 
-/// The block in `slot` of the index goes. @return its series
-static size_t end_block(tide__replay *r, size_t slot, const tide__event *e) {
-    const size_t place = (uint32_t)r->index[slot] - 1;
-    tide__live_block *b = &r->blocks[place];
-    if (r->on_gone != NULL) r->on_gone(r->ctx, b, e);
-    const size_t series_i = (size_t)r->series_of[b->device][b->kind];
-    tide__series *s = &r->series[series_i];
-    s->live_bytes -= b->requested_bytes;
-    s->live_reserved_bytes -= b->reserved_bytes;
-    s->freed_bytes += b->requested_bytes;
-    s->n_frees++;
-    r->series[0].live_bytes -= b->requested_bytes;
-    r->series[0].live_reserved_bytes -= b->reserved_bytes;
-    series_changed(r, s, e);
-    unindex(r, slot);
-    b->block_id = 0;
-    b->alloc_event = (int64_t)r->free_place;
-    r->free_place = place + 1;
-    r->n_live--;
-    return series_i;
+void tide__replay_prefetch_block(const tide__replay *r, int64_t block_id) {
+    if (r->n_live == 0 || block_id <= 0) return;
+    const size_t i = tide__replay_entry_of(r, block_id);
+    if (i == SIZE_MAX) return;
+    const tide__live_block *b = &r->blocks[r->table[i].place];
+    __builtin_prefetch(b);
+    __builtin_prefetch((const char *)(b + 1) - 1);
 }
 
 const tide__live_block *tide__replay_find(const tide__replay *r, int64_t block_id) {
     if (r->n_live == 0 || block_id <= 0) return NULL;
-    const uint64_t at = r->index[slot_of(r, block_id)];
-    return at != 0 ? &r->blocks[(uint32_t)at - 1] : NULL;
+    const size_t i = tide__replay_entry_of(r, block_id);
+    return i != SIZE_MAX ? &r->blocks[r->table[i].place] : NULL;
 }
 
 const tide__live_block *tide__replay_next(const tide__replay *r, size_t *i) {
     while (*i < r->n_blocks) {
-        const tide__live_block *b = &r->blocks[(*i)++];
-        if (b->block_id != 0) return b;
+        const uint64_t left = r->is_live[*i / 64] >> *i % 64;
+        if (left == 0) {
+            *i = (*i / 64 + 1) * 64;
+            continue;
+        }
+        const size_t place = *i + (size_t)__builtin_ctzll(left);
+        *i = place + 1;
+        return &r->blocks[place];
     }
     return NULL;
 }
@@ -190,8 +188,8 @@ tide_status tide__replay_put(tide__replay *r, const tide__live_block *block) {
     tide__series *s = &r->series[series_i];
     if (!series_holds(r, s, block->requested_bytes, block->reserved_bytes)) return TIDE_ERR_BAD_INPUT;
     if (!make_room(r)) return TIDE_ERR_NOMEM;
-    *take_place(r, slot_of(r, block->block_id), block->block_id) = *block;
-    series_add(r, s, block->requested_bytes, block->reserved_bytes);
+    *tide__replay_take_place(r, series_i, block->block_id, block->requested_bytes, block->reserved_bytes) = *block;
+    tide__series_add(r, s, block->requested_bytes, block->reserved_bytes);
     r->looked_for = 0;
     return TIDE_OK;
 }
@@ -206,36 +204,37 @@ static tide_status apply_alloc(tide__replay *r, const tide__event *e, tide__prob
     }
     const size_t series_i = tide__replay_series(r, e->device, e->kind);
     if (series_i == 0 || !make_room(r)) return TIDE_ERR_NOMEM;
-    size_t slot = slot_of(r, e->block_id);
-    if (r->index[slot] != 0) {
+    const size_t older = tide__replay_entry_of(r, e->block_id);
+    if (__builtin_expect(older != SIZE_MAX, 0)) {
         *problem = TIDE__PROBLEM_ALLOC_TWICE;
-        *series = end_block(r, slot, e);
-        slot = slot_of(r, e->block_id);
+        *series = end_block(r, older, e);
     }
     tide__series *s = &r->series[series_i];
     if (!series_holds(r, s, e->requested_bytes, e->reserved_bytes)) {
         *problem = TIDE__PROBLEM_TOO_LARGE;
         return TIDE_OK;
     }
-    // Field by field: a whole one made elsewhere and copied would wait for itself to be stored.
-    tide__live_block *b = take_place(r, slot, e->block_id);
-    b->block_id = e->block_id;
-    b->alloc_event = e->id;
-    b->requested_bytes = e->requested_bytes;
-    b->reserved_bytes = e->reserved_bytes;
-    b->device = e->device;
-    b->kind = e->kind;
+    // Field by field, as the event was made a moment ago: whatever reads two of its fields at once, as a copy of the
+    // whole would, waits until both are stored.
+    tide__live_block *b = tide__replay_take_place(r, series_i, e->block_id, e->requested_bytes, e->reserved_bytes);
+    const volatile tide__event *single = e;
+    b->block_id = single->block_id;
+    b->alloc_event = single->id;
+    b->requested_bytes = single->requested_bytes;
+    b->reserved_bytes = single->reserved_bytes;
+    b->device = single->device;
+    b->kind = single->kind;
     b->zero = 0;
-    b->run_id = e->run_id;
-    b->alloc_ns = e->t_ns;
+    b->run_id = single->run_id;
+    b->alloc_ns = single->t_ns;
     b->free_requested_ns = 0;
-    b->address = e->address;
-    b->stream = e->stream;
-    b->thread = e->thread;
-    b->scope_id = e->scope_id;
-    b->tag_id = e->tag_id;
-    b->allocator_id = e->allocator_id;
-    series_add(r, s, e->requested_bytes, e->reserved_bytes);
+    b->address = single->address;
+    b->stream = single->stream;
+    b->thread = single->thread;
+    b->scope_id = single->scope_id;
+    b->tag_id = single->tag_id;
+    b->allocator_id = single->allocator_id;
+    tide__series_add(r, s, e->requested_bytes, e->reserved_bytes);
     s->n_allocs++;
     s->requested_bytes += e->requested_bytes;
     series_changed(r, s, e);
@@ -251,16 +250,18 @@ static void apply_free(tide__replay *r, const tide__event *e, int64_t looked_for
         *problem = TIDE__PROBLEM_NO_NUMBER;
         return;
     }
-    const size_t slot = looked_for == e->block_id ? r->looked_slot : r->n_live > 0 ? slot_of(r, e->block_id) : 0;
-    if (r->n_live == 0 || r->index[slot] == 0) {
+    const size_t i = looked_for == e->block_id ? r->looked_slot
+                     : r->n_live > 0           ? tide__replay_entry_of(r, e->block_id)
+                                               : SIZE_MAX;
+    if (i == SIZE_MAX) {
         *problem = completed ? TIDE__PROBLEM_FREE_UNKNOWN : TIDE__PROBLEM_REQUESTED_UNKNOWN;
         return;
     }
     if (completed) {
-        *series = end_block(r, slot, e);
+        *series = end_block(r, i, e);
         return;
     }
-    tide__live_block *b = &r->blocks[(uint32_t)r->index[slot] - 1];
+    tide__live_block *b = &r->blocks[r->table[i].place];
     if (b->free_requested_ns != 0) {
         *problem = TIDE__PROBLEM_REQUESTED_TWICE;
     } else {
@@ -271,12 +272,12 @@ static void apply_free(tide__replay *r, const tide__event *e, int64_t looked_for
 static void apply_discard(tide__replay *r, const tide__event *e, size_t *series) {
     for (size_t i = 0; i < r->n_blocks; i++) {
         const tide__live_block *b = &r->blocks[i];
-        if (b->block_id == 0 || b->device != e->device) continue;
+        if (!tide__replay_is_live_at(r, i) || b->device != e->device) continue;
         // Addresses are those of one process, and blocks are numbered by process.
         if ((b->block_id ^ (uint64_t)e->block_id) >> TIDE__BLOCK_ID_BITS != 0) continue;
         // Addresses use all 64 bits, and a range may end at the last one.
         if ((uint64_t)b->address - (uint64_t)e->address >= (uint64_t)e->reserved_bytes) continue;
-        *series = end_block(r, slot_of(r, b->block_id), e);
+        *series = end_block(r, tide__replay_entry_of(r, b->block_id), e);
     }
 }
 
@@ -301,9 +302,10 @@ tide_status tide__replay_apply(tide__replay *r, const tide__event *e, tide__prob
         break;
     }
     if (*problem != TIDE__PROBLEM_NONE) r->n_problems++;
-    if (r->n_blocks > COMPACT_ABOVE && r->n_blocks > COMPACT_SPARSE * r->n_live) compact(r);
-    r->last_event = e->id;
-    r->last_ns = e->t_ns;
+    if (tide__replay_is_sparse(r, r->n_live)) compact(r);
+    const volatile tide__event *single = e; // as above
+    r->last_event = single->id;
+    r->last_ns = single->t_ns;
     return TIDE_OK;
 }
 
@@ -311,8 +313,8 @@ bool tide__replay_is_early(tide__replay *r, uint8_t op, int64_t block_id) {
     if ((op != TIDE_MEM_FREE_REQUESTED && op != TIDE_MEM_FREE_COMPLETED) || block_id <= 0) return false;
     if (r->n_live == 0) return true;
     r->looked_for = block_id;
-    r->looked_slot = slot_of(r, block_id);
-    return r->index[r->looked_slot] == 0;
+    r->looked_slot = tide__replay_entry_of(r, block_id);
+    return r->looked_slot == SIZE_MAX;
 }
 
 tide_status tide__replay_init(tide__replay *r) {
@@ -324,8 +326,10 @@ tide_status tide__replay_init(tide__replay *r) {
 }
 
 void tide__replay_deinit(tide__replay *r) {
+    tide_host_free(r->table_memory);
     tide_host_free(r->blocks);
-    tide_host_free(r->index);
+    tide_host_free(r->is_live);
+    tide_host_free(r->free_places);
     tide_host_free(r->series);
     memset(r, 0, sizeof *r);
 }
@@ -333,13 +337,19 @@ void tide__replay_deinit(tide__replay *r) {
 void tide__replay_reset(tide__replay *r) {
     const tide__replay old = *r;
     memset(r, 0, sizeof *r);
+    r->table = old.table;
+    r->tags = old.tags;
+    r->table_memory = old.table_memory;
+    r->n_table = old.n_table;
+    r->shift = old.shift;
     r->blocks = old.blocks;
+    r->is_live = old.is_live;
+    r->free_places = old.free_places;
     r->cap_blocks = old.cap_blocks;
-    r->index = old.index;
-    r->n_index = old.n_index;
     r->series = old.series;
     r->cap_series = old.cap_series;
     r->series[0] = (tide__series){0};
     r->n_series = 1;
-    if (r->n_index > 0) memset(r->index, 0, r->n_index * sizeof *r->index);
+    if (r->n_table > 0) memset(r->tags, TIDE__TAG_NEVER, r->n_table);
+    if (r->cap_blocks > 0) memset(r->is_live, 0, r->cap_blocks / 8);
 }

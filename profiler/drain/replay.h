@@ -4,17 +4,27 @@
 // be true. The drain runs it as events come, the finish runs it over the file, the query runs it from a snapshot to a
 // moment: one definition for all three. Private to profiler/.
 //
-// Live blocks lie in one array, found through an index of hashed block numbers:
+// What an event looks at is in one table, in groups of 16; the hash of the block's number says which group. A byte for
+// each entry tells whether it is taken, and seven bits of the hash: a group is looked through at once and hardly ever
+// are two entries read. (As in Abseil's "Swiss tables", CppCon 2017; with linear probing by groups.) The rest of a
+// block lies elsewhere, is written once, and read when somebody asks who is live:
 //
-//     index    [ . ][ 7 ][ . ][ 9 ][ . ][ . ][ 8 ][ . ]   hash and place in 8 bytes: a search reads no other block
-//                 |       ____/            ___/
-//     blocks   [ 9 ][ 7 ][ 8 ][free]...                   freed places are used again, the last one first
+//     tags     [ . a3 . 91 | . . c8 . ]     0: never taken; 1: gone, but others were put behind it; 0x80 | hash
+//                  |    |        |
+//     table    [ . 7  . 9  | . . 8  . ]     number, bytes, series, place
+//                  |   /    ___/
+//     blocks   [ 9 ][ 7 ][ 8 ][    ]...     freed places are used again, the last one first
+//     is_live    1    1    1    0           a bit each
 //
 #ifndef TIDE_PROFILER_DRAIN_REPLAY_H
 #define TIDE_PROFILER_DRAIN_REPLAY_H
 
 #include "core/base/status.h"
 #include "profiler/event.h"
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 _Static_assert((int)TIDE_N_KINDS <= (int)TIDE__MAX_KINDS, "series are found by device and kind");
 
@@ -24,13 +34,21 @@ typedef struct tide__live_block {
     int64_t alloc_event, requested_bytes, reserved_bytes;
     int16_t device;
     uint8_t kind, zero;
-    int32_t run_id; ///< up to here what its end looks at: side by side
+    int32_t run_id;
     int64_t alloc_ns;
     int64_t free_requested_ns; ///< 0: not requested
     int64_t address, stream;
     int32_t thread, scope_id, tag_id, allocator_id;
 } tide__live_block;
 _Static_assert(sizeof(tide__live_block) == 88, "live sets are sized by this");
+
+/// Of a live block what its end looks at.
+typedef struct tide__live_entry {
+    int64_t block_id, requested_bytes, reserved_bytes;
+    uint32_t place; ///< in blocks
+    uint32_t series;
+} tide__live_entry;
+_Static_assert(sizeof(tide__live_entry) == 32, "none lies in two cache lines");
 
 /// Of one (device, kind): a series of the file. Series 0 is the sum of all.
 typedef struct tide__series {
@@ -59,17 +77,22 @@ typedef enum tide__problem {
 const char *tide__problem_text(tide__problem p);
 
 typedef struct tide__replay {
-    tide__live_block *blocks; ///< [n_blocks], block_id 0: a free place; owned. See tide__replay_find and _next
-    size_t n_blocks, cap_blocks, n_live;
-    uint64_t *index;      ///< [n_index] hash of the block number << 32 | place + 1; 0: nothing here; owned
-    size_t n_index;       ///< 0 or a power of two
-    size_t free_place;    ///< last place given back, + 1; 0: none. A free place holds the next one in alloc_event
+    tide__live_entry *table;  ///< [n_table]
+    uint8_t *tags;            ///< [n_table]
+    size_t n_table;           ///< 0 or a power of two, at least two groups
+    unsigned shift;           ///< 64 - log2(groups)
+    size_t n_live, n_gone;    ///< of the tags
+    tide__live_block *blocks; ///< [n_blocks], owned. See tide__replay_find and _next
+    uint64_t *is_live;        ///< [cap_blocks / 64], owned
+    uint32_t *free_places;    ///< [n_free], room for cap_blocks; owned
+    size_t n_blocks, cap_blocks, n_free;
+    void *table_memory;   ///< of table and tags, owned
     tide__series *series; ///< [n_series], owned; [0] is the sum
     size_t n_series, cap_series;
     int64_t last_event, last_ns;
     int64_t n_problems;
     int64_t looked_for; ///< block that tide__replay_is_early looked for last, until the next event; 0: none
-    size_t looked_slot; ///< of the index, where that search ended
+    size_t looked_slot; ///< of the table, where it is; SIZE_MAX: it is not live
     size_t n_changed;   ///< series that the last event changed, the sum not counted
     int16_t series_of[TIDE__MAX_DEVICES][TIDE__MAX_KINDS]; ///< index by [device][kind]; 0: not yet
     /// Called for each block that goes, before it is taken out, with the event that ended it; NULL: nobody asks.
@@ -97,33 +120,44 @@ void tide__replay_reset(tide__replay *r);
  */
 tide_status tide__replay_apply(tide__replay *r, const tide__event *e, tide__problem *problem,
                                size_t *series) TIDE_NODISCARD;
-/// What the index has of a block number. The upper half has the process: mixed in, so that the n-th blocks of many
-/// processes do not meet.
-static inline uint32_t tide__replay_key(int64_t block_id) {
-    const uint64_t id = (uint64_t)block_id;
-    return (uint32_t)id ^ (uint32_t)(id >> 32) * UINT32_C(0x9E3779B1);
+// ---- the table ----
+
+enum { TIDE__GROUP = 16, TIDE__TAG_NEVER = 0, TIDE__TAG_GONE = 1, TIDE__TAG_TAKEN = 0x80 };
+
+/// Numbers are mostly consecutive: multiplying spreads them (Fibonacci hashing, Knuth vol. 3, 6.4). The upper bits say
+/// the group, the seven below them are in the tag.
+static inline uint64_t tide__replay_hash(int64_t block_id) { return (uint64_t)block_id * UINT64_C(0x9E3779B97F4A7C15); }
+static inline size_t tide__replay_group(const tide__replay *r, uint64_t hash) {
+    return (size_t)(hash >> r->shift) * TIDE__GROUP;
+}
+static inline uint8_t tide__replay_tag(const tide__replay *r, uint64_t hash) {
+    return (uint8_t)(TIDE__TAG_TAKEN | (hash >> (r->shift - 7) & 0x7f));
+}
+/// Which of 16 tags are `tag`, a bit each.
+static inline unsigned tide__group_match(const uint8_t *tags, uint8_t tag) {
+#if defined(__SSE2__)
+    const __m128i group = _mm_loadu_si128((const __m128i *)(const void *)tags);
+    return (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(group, _mm_set1_epi8((char)tag)));
+#else
+    unsigned same = 0;
+    for (unsigned i = 0; i < TIDE__GROUP; i++) same |= (unsigned)(tags[i] == tag) << i;
+    return same;
+#endif
 }
 
-/// Where the search for a key begins. Numbers are mostly consecutive: multiplying spreads them (Fibonacci hashing,
-/// Knuth vol. 3, 6.4). Left side by side, runs of long-lived ones would stand in the way of all that come to lie on
-/// them.
-static inline size_t tide__replay_home(const tide__replay *r, uint32_t key) {
-    return (size_t)((key * UINT64_C(0x9E3779B97F4A7C15)) >> 32) & (r->n_index - 1);
+/// Have what an event of that block will look at brought near, some events ahead. With many live blocks that is most of
+/// the time an event takes; numbers that are not live do no harm.
+static inline void tide__replay_prefetch(const tide__replay *r, int64_t block_id) {
+    if (r->n_table == 0) return;
+    const uint64_t hash = tide__replay_hash(block_id);
+    const size_t group = tide__replay_group(r, hash);
+    unsigned at = tide__group_match(&r->tags[group], tide__replay_tag(r, hash));
+    if (at == 0) at = tide__group_match(&r->tags[group], TIDE__TAG_NEVER); // one that will be put in
+    __builtin_prefetch(&r->table[group + (at != 0 ? (unsigned)__builtin_ctz(at) : 0)], 1);
 }
+/// The rest of the block, for whoever has on_gone called; its entry was fetched a while ago.
+void tide__replay_prefetch_block(const tide__replay *r, int64_t block_id);
 
-/// Have what the events of two blocks will touch brought near: of `soon` in a few events, of `later` in about twice as
-/// many. With many live blocks that is most of the time an event takes; numbers that are not live do no harm.
-static inline void tide__replay_prefetch(const tide__replay *r, int64_t soon, int64_t later) {
-    if (r->n_live == 0) return;
-    const uint32_t key = tide__replay_key(soon);
-    const uint64_t at = r->index[tide__replay_home(r, key)]; // was fetched when it was `later`
-    if (at >> 32 == key && at != 0) {
-        const char *block = (const char *)&r->blocks[(uint32_t)at - 1];
-        __builtin_prefetch(block, 1);
-        __builtin_prefetch(block + sizeof(tide__live_block) - 1, 1);
-    }
-    __builtin_prefetch(&r->index[tide__replay_home(r, tide__replay_key(later))], 1);
-}
 /// Put in a block as it stood in a snapshot. TIDE_ERR_NOMEM; TIDE_ERR_BAD_INPUT when it is there or the sums overflow.
 tide_status tide__replay_put(tide__replay *r, const tide__live_block *block) TIDE_NODISCARD;
 /// The live block of that number; NULL: none. Valid until the next event.

@@ -25,9 +25,10 @@ struct tide__feed_reader {
     size_t n_chunks, cap_chunks;
     size_t *rings; ///< [n_rings], owned: numbers of chunks
     size_t n_rings, cap_rings;
-    size_t log_chunk;  ///< number of the chunk whose records are given next
-    uint64_t log_used; ///< of it, already given
-    bool log_is_bad;   ///< nothing more of this piece
+    size_t log_chunk;        ///< number of the chunk whose records are given next
+    uint64_t log_used;       ///< of it, already given
+    bool log_is_bad;         ///< nothing more of this piece
+    tide__log_record record; ///< the one that was given last, as it was when it was checked
 };
 
 /// Who holds a byte of the file.

@@ -14,14 +14,20 @@ static const tide__log_record *next_in_piece(tide__feed_reader *r, const tide__r
         return NULL;
     }
     const tide__log_record *record = (const tide__log_record *)((const char *)(h + 1) + r->log_used);
-    const uint32_t bytes = record->bytes, payload = record->payload_bytes;
-    if (bytes % 8 != 0 || bytes < sizeof *record || bytes > used - r->log_used || payload > bytes - sizeof *record) {
+    const volatile tide__log_record *once = record;
+    const tide__log_record head = {
+        .bytes = once->bytes, .type = once->type, .id = once->id, .payload_bytes = once->payload_bytes};
+    if (head.bytes % 8 != 0 || head.bytes < sizeof head || head.bytes > used - r->log_used ||
+        head.payload_bytes > head.bytes - sizeof head) {
         *bad = true;
         return NULL;
     }
-    r->log_used += bytes;
+    r->log_used += head.bytes;
+    r->record = head;
     return record;
 }
+
+const tide__log_record *tide__feed_reader_record(const tide__feed_reader *r) { return &r->record; }
 
 const tide__log_record *tide__feed_reader_next_record(tide__feed_reader *r, bool *bad) {
     *bad = false;

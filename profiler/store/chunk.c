@@ -5,27 +5,12 @@
 // Which parts an event has, and how long they are, is as good as random: a branch on it is wrong every other time and
 // costs more than the part. So there are none. Every part is written and read as eight bytes, the next one begins where
 // the head says, and what is not there is masked out.
-#include "profiler/store/chunk.h"
-
-#include "profiler/store/varint.h"
+#include "profiler/store/chunk_internal.h"
 
 enum {
     FORMAT = 1,
     MAX_RESERVED_SHIFT = 62,
 
-    HAS_OTHERS = 1 << 5,
-    BASE_AT = 6,
-    TIME_AT = 8,
-    BLOCK_AT = 11,
-    REQUESTED_AT = 14,
-    RESERVED_AT = 17,
-    ADDRESS_AT = 20,
-    TAG_AT = 23,
-    SCOPE_AT = 25,
-    THREAD_AT = 27,
-    UNUSED_AT = 29,
-
-    OTHER_KIND = 1,
     OTHER_DEVICE = 2,
     OTHER_RUN = 4,
     OTHER_ALLOCATOR_AT = 3,
@@ -33,25 +18,9 @@ enum {
 
     /// A decoder may look that far ahead while it takes one event: heads, parts, eight bytes behind the last.
     LOOK_AHEAD = 96,
-    /// Blocks seen in the chunk are found by the low bits of their numbers.
-    SEEN_BITS = 12,
 };
 
 static const tide__event none[2] = {{.kind = 0}, {.kind = TIDE__NO_KIND}};
-
-static size_t class_of(unsigned op) { return op >= TIDE__OP_SCOPE_ENTER; }
-
-/// What the block number is counted from; `last_alloc` is the block of the last alloc in the chunk.
-static uint64_t predicted_block(unsigned op, bool has_base, const tide__event *base, uint64_t last_alloc) {
-    const uint32_t by_alloc = 1u << TIDE_MEM_ALLOC | 1u << TIDE_MEM_FREE_REQUESTED | 1u << TIDE_MEM_FREE_COMPLETED;
-    const bool of_base = has_base || (by_alloc >> op & 1) == 0;
-    return of_base ? (uint64_t)base->block_id : last_alloc + (op == TIDE_MEM_ALLOC);
-}
-
-static uint64_t rounded_up(uint64_t bytes, unsigned shift) {
-    const uint64_t mask = (UINT64_C(1) << shift) - 1;
-    return (bytes + mask) & ~mask;
-}
 
 /// Lengths in three bits: 0 to 6 bytes, 8 bytes.
 static unsigned wide_bytes(unsigned code) { return code + (code + 1) / 8; }
@@ -79,13 +48,6 @@ uint32_t tide__chunk_checksum(const uint8_t *bytes, size_t n_bytes) {
 
 // ---- encode ----
 
-typedef struct encoder {
-    uint64_t last_alloc;
-    unsigned address_shift, reserved_shift;
-    const tide__event *before;      ///< the event before
-    const tide__event *of_class[2]; ///< the event before of each class
-} encoder;
-
 static uint64_t difference(int64_t to, int64_t from) { return tide__zigzag((uint64_t)to - (uint64_t)from); }
 
 /// Append `v` in as many bytes as it needs, none for 0, and note their number in the head.
@@ -104,11 +66,11 @@ static inline uint8_t *put_narrow(uint8_t *p, uint32_t *head, unsigned at, uint6
     return p + narrow_bytes(code);
 }
 
-static uint8_t *put_others(uint8_t *p, const tide__event *e, const tide__event *base, const tide__event *before) {
+uint8_t *tide__chunk_put_others(uint8_t *p, const tide__event *e, const tide__event *base, const tide__event *before) {
     uint8_t *const at = p++;
     uint32_t mask = 0;
     if (e->kind != base->kind) {
-        mask |= OTHER_KIND;
+        mask |= TIDE__CHUNK_OTHER_KIND;
         *p++ = e->kind;
     }
     if (e->device != base->device) {
@@ -128,76 +90,79 @@ static uint8_t *put_others(uint8_t *p, const tide__event *e, const tide__event *
 }
 
 /// `back`: how far back the base is; 0: the event before of the same class.
-static inline uint8_t *put_event(encoder *c, uint8_t *p, const tide__event *e, size_t back) {
-    const tide__event *before = c->before, *base = back != 0 ? e - back : c->of_class[class_of(e->op)];
-    const uint64_t block = predicted_block(e->op, back != 0, base, c->last_alloc);
+static inline uint8_t *put_event(tide__chunk_encoder *c, uint8_t *p, const tide__event *e, size_t back) {
+    const tide__event *before = c->before, *base = back != 0 ? e - back : c->of_class[tide__chunk_class(e->op)];
+    const uint64_t block = tide__chunk_predicted(e->op, back != 0, base, c->last_alloc);
     const uint64_t requested = (uint64_t)e->requested_bytes;
     uint8_t *const at = p;
     uint32_t head = e->op;
-    p = put_narrow(p + 4, &head, BASE_AT, back);
-    p = put_wide(p, &head, TIME_AT, (uint64_t)e->t_ns - (uint64_t)before->t_ns);
-    p = put_wide(p, &head, BLOCK_AT, tide__zigzag((uint64_t)e->block_id - block));
+    p = put_narrow(p + 4, &head, TIDE__CHUNK_BASE_AT, back);
+    p = put_wide(p, &head, TIDE__CHUNK_TIME_AT, (uint64_t)e->t_ns - (uint64_t)before->t_ns);
+    p = put_wide(p, &head, TIDE__CHUNK_BLOCK_AT, tide__zigzag((uint64_t)e->block_id - block));
     const bool resized = e->requested_bytes != base->requested_bytes;
     const unsigned empty = resized & (requested == 0); // 0 takes a byte: without one it is that of the base
-    p = put_wide(p, &head, REQUESTED_AT, resized ? requested : 0) + empty;
-    head |= (uint32_t)empty << REQUESTED_AT;
-    p = put_wide(p, &head, RESERVED_AT,
-                 tide__zigzag((uint64_t)e->reserved_bytes - rounded_up(requested, c->reserved_shift)));
+    p = put_wide(p, &head, TIDE__CHUNK_REQUESTED_AT, resized ? requested : 0) + empty;
+    head |= (uint32_t)empty << TIDE__CHUNK_REQUESTED_AT;
+    p = put_wide(p, &head, TIDE__CHUNK_RESERVED_AT,
+                 tide__zigzag((uint64_t)e->reserved_bytes - tide__chunk_rounded_up(requested, c->reserved_shift)));
     const int64_t far = (int64_t)((uint64_t)e->address - (uint64_t)base->address);
-    p = put_wide(p, &head, ADDRESS_AT, tide__zigzag((uint64_t)(far >> c->address_shift)));
+    p = put_wide(p, &head, TIDE__CHUNK_ADDRESS_AT, tide__zigzag((uint64_t)(far >> c->address_shift)));
     const bool names = (e->tag_id != base->tag_id) | (e->scope_id != before->scope_id) | (e->thread != before->thread);
     const bool seldom = (e->device != base->device) | (e->stream != base->stream) |
                         (e->allocator_id != base->allocator_id) | (e->run_id != before->run_id);
     if (names) {
-        p = put_narrow(p, &head, TAG_AT, difference(e->tag_id, base->tag_id));
-        p = put_narrow(p, &head, SCOPE_AT, difference(e->scope_id, before->scope_id));
-        p = put_narrow(p, &head, THREAD_AT, difference(e->thread, before->thread));
+        p = put_narrow(p, &head, TIDE__CHUNK_TAG_AT, difference(e->tag_id, base->tag_id));
+        p = put_narrow(p, &head, TIDE__CHUNK_SCOPE_AT, difference(e->scope_id, before->scope_id));
+        p = put_narrow(p, &head, TIDE__CHUNK_THREAD_AT, difference(e->thread, before->thread));
     }
     if (seldom) {
-        head |= HAS_OTHERS;
-        p = put_others(p, e, base, before);
+        head |= TIDE__CHUNK_HAS_OTHERS;
+        p = tide__chunk_put_others(p, e, base, before);
     } else {
         const unsigned other_kind = e->kind != base->kind;
-        p[0] = OTHER_KIND;
+        p[0] = TIDE__CHUNK_OTHER_KIND;
         p[1] = e->kind;
         p += 2 * other_kind;
-        head |= other_kind * HAS_OTHERS;
+        head |= other_kind * TIDE__CHUNK_HAS_OTHERS;
     }
     tide__put_le32(at, head);
     c->last_alloc = e->op == TIDE_MEM_ALLOC ? (uint64_t)e->block_id : c->last_alloc;
-    c->before = c->of_class[class_of(e->op)] = e;
+    c->before = c->of_class[tide__chunk_class(e->op)] = e;
     return p;
 }
 
 static unsigned trailing_zeros(uint64_t bits) { return bits != 0 ? (unsigned)__builtin_ctzll(bits) : 0; }
 
-size_t tide__chunk_encode(const tide__event *events, size_t n, uint8_t *out) {
+uint8_t *tide__chunk_put_plain(tide__chunk_encoder *c, uint8_t *p, const tide__event *events, size_t n) {
+    uint16_t seen[1 << TIDE__CHUNK_SEEN_BITS] = {0}; // index + 1 of the last event of a block
+    for (size_t i = 0; i < n; i++) p = put_event(c, p, &events[i], tide__chunk_back(events, i, seen));
+    return p;
+}
+
+size_t tide__chunk_encode_by(bool wide, const tide__event *events, size_t n, uint8_t *out) {
     uint64_t addresses = 0, reserved = 0;
     for (size_t i = 0; i < n; i++) {
         addresses |= (uint64_t)events[i].address;
         reserved |= (uint64_t)events[i].reserved_bytes;
     }
-    encoder c = {.before = &none[0],
-                 .of_class = {&none[0], &none[1]},
-                 .address_shift = trailing_zeros(addresses),
-                 .reserved_shift = trailing_zeros(reserved)};
-    uint16_t seen[1 << SEEN_BITS] = {0}; // index + 1 of the last event of a block
-    uint8_t *p = out + TIDE__CHUNK_HEAD_BYTES;
-    for (size_t i = 0; i < n; i++) {
-        const tide__event *e = &events[i];
-        uint16_t *at = &seen[(uint64_t)e->block_id & ((1 << SEEN_BITS) - 1)];
-        const size_t back = i + 1 - *at; // to an event of the chunk, or to its first when there is none
-        const bool same = (*at != 0) & (events[i - (*at != 0 ? back : 0)].block_id == e->block_id) & (e->block_id != 0);
-        *at = (uint16_t)(i + 1);
-        p = put_event(&c, p, e, same ? back : 0);
-    }
+    tide__chunk_encoder c = {.before = &none[0],
+                             .of_class = {&none[0], &none[1]},
+                             .address_shift = trailing_zeros(addresses),
+                             .reserved_shift = trailing_zeros(reserved)};
+    uint8_t *const first = out + TIDE__CHUNK_HEAD_BYTES;
+    const uint8_t *end =
+        wide ? tide__chunk_put_wide(&c, first, events, n) : tide__chunk_put_plain(&c, first, events, n);
     const uint8_t head[8] = {FORMAT,     (uint8_t)c.address_shift, (uint8_t)c.reserved_shift, 0,
                              (uint8_t)n, (uint8_t)(n >> 8)};
     memcpy(out, head, sizeof head);
     tide__put_le64(out + 8, (uint64_t)events[0].id);
-    const size_t n_bytes = (size_t)(p - out);
+    const size_t n_bytes = (size_t)(end - out);
     tide__put_le32(out + 16, tide__chunk_checksum(out, n_bytes));
     return n_bytes;
+}
+
+size_t tide__chunk_encode(const tide__event *events, size_t n, uint8_t *out) {
+    return tide__chunk_encode_by(tide__chunk_can_wide(), events, n, out);
 }
 
 // ---- decode ----
@@ -244,7 +209,7 @@ static inline int32_t sum_i32(int32_t from, uint64_t zigzag) {
 /// What seldom changes. *e holds the base.
 static const uint8_t *get_others(decoder *c, const uint8_t *p, tide__event *e) {
     const uint32_t mask = *p++;
-    if (mask & OTHER_KIND) e->kind = *p++;
+    if (mask & TIDE__CHUNK_OTHER_KIND) e->kind = *p++;
     if (mask & OTHER_DEVICE) {
         e->device = (int16_t)(p[0] | p[1] << 8);
         p += 2;
@@ -264,32 +229,32 @@ static inline const uint8_t *get_event(decoder *c, const uint8_t *p, tide__event
     const uint32_t head = tide__get_le32(p);
     const unsigned op = head & 31;
     p += 4;
-    uint64_t back = get_narrow(&p, head, BASE_AT);
+    uint64_t back = get_narrow(&p, head, TIDE__CHUNK_BASE_AT);
     const bool has_base = back != 0;
-    c->bad |= head >> UNUSED_AT != 0 || back > i;
+    c->bad |= head >> TIDE__CHUNK_UNUSED_AT != 0 || back > i;
     if (back > i) back = 0;
-    const tide__event *base = has_base ? e - back : c->of_class[class_of(op)];
+    const tide__event *base = has_base ? e - back : c->of_class[tide__chunk_class(op)];
     // Field by field: the base is often the event that was written just now, field by field.
-    const uint64_t dt = get_wide(&p, head, TIME_AT);
-    const uint64_t block =
-        predicted_block(op, has_base, base, c->last_alloc) + tide__unzigzag(get_wide(&p, head, BLOCK_AT));
-    uint64_t requested = get_wide(&p, head, REQUESTED_AT);
-    requested = (head >> REQUESTED_AT & 7) != 0 ? requested : (uint64_t)base->requested_bytes;
-    const uint64_t reserved =
-        rounded_up(requested, c->reserved_shift) + tide__unzigzag(get_wide(&p, head, RESERVED_AT));
-    const uint64_t far = tide__unzigzag(get_wide(&p, head, ADDRESS_AT));
+    const uint64_t dt = get_wide(&p, head, TIDE__CHUNK_TIME_AT);
+    const uint64_t block = tide__chunk_predicted(op, has_base, base, c->last_alloc) +
+                           tide__unzigzag(get_wide(&p, head, TIDE__CHUNK_BLOCK_AT));
+    uint64_t requested = get_wide(&p, head, TIDE__CHUNK_REQUESTED_AT);
+    requested = (head >> TIDE__CHUNK_REQUESTED_AT & 7) != 0 ? requested : (uint64_t)base->requested_bytes;
+    const uint64_t reserved = tide__chunk_rounded_up(requested, c->reserved_shift) +
+                              tide__unzigzag(get_wide(&p, head, TIDE__CHUNK_RESERVED_AT));
+    const uint64_t far = tide__unzigzag(get_wide(&p, head, TIDE__CHUNK_ADDRESS_AT));
     e->address = (int64_t)((uint64_t)base->address + (far << c->address_shift));
     e->tag_id = base->tag_id;
     e->stream = base->stream;
     e->allocator_id = base->allocator_id;
     e->device = base->device;
     e->kind = base->kind;
-    if (head >> TAG_AT != 0) {
-        e->tag_id = sum_i32(base->tag_id, get_narrow(&p, head, TAG_AT));
-        c->scope_id = sum_i32(c->scope_id, get_narrow(&p, head, SCOPE_AT));
-        c->thread = sum_i32(c->thread, get_narrow(&p, head, THREAD_AT));
+    if (head >> TIDE__CHUNK_TAG_AT != 0) {
+        e->tag_id = sum_i32(base->tag_id, get_narrow(&p, head, TIDE__CHUNK_TAG_AT));
+        c->scope_id = sum_i32(c->scope_id, get_narrow(&p, head, TIDE__CHUNK_SCOPE_AT));
+        c->thread = sum_i32(c->thread, get_narrow(&p, head, TIDE__CHUNK_THREAD_AT));
     }
-    if (head & HAS_OTHERS) p = get_others(c, p, e);
+    if (head & TIDE__CHUNK_HAS_OTHERS) p = get_others(c, p, e);
     c->bad |= dt > INT64_MAX; // so a sum that passes 2^63 - 1 is negative
     c->t_ns += dt;
     e->id = events[0].id + (int64_t)i;
@@ -303,7 +268,7 @@ static inline const uint8_t *get_event(decoder *c, const uint8_t *p, tide__event
     e->op = (uint8_t)op;
     c->last_alloc = op == TIDE_MEM_ALLOC ? block : c->last_alloc;
     c->bad |= !tide__event_is_sane(e);
-    c->of_class[class_of(op)] = e;
+    c->of_class[tide__chunk_class(op)] = e;
     return p;
 }
 

@@ -129,8 +129,10 @@ static tide_status take_events(pass *p, tide_error *err) {
     size_t n;
     while ((st = tide__cursor_next(c, &events, &n, err)) == TIDE_OK && n > 0) {
         for (size_t i = 0; st == TIDE_OK && i < n; i++) {
-            if (p->replay.n_live > MANY_LIVE && i + 2 * AHEAD < n)
-                tide__replay_prefetch(&p->replay, events[i + AHEAD].block_id, events[i + 2 * AHEAD].block_id);
+            if (p->replay.n_live > MANY_LIVE && i + 2 * AHEAD < n) {
+                tide__replay_prefetch_block(&p->replay, events[i + AHEAD].block_id);
+                tide__replay_prefetch(&p->replay, events[i + 2 * AHEAD].block_id);
+            }
             st = take_event(p, &events[i], err);
         }
         if (st == TIDE_OK) st = tide__block_queue_status(p->blocks, err);

@@ -47,6 +47,26 @@ static inline void tide__leaf_change(tide__leaf *leaf, const tide__series *s, co
     leaf->last_reserved_bytes = reserved;
 }
 
+/// The same where the bytes cannot have become fewer: the leaf has seen the ones before.
+static inline void tide__leaf_rise(tide__leaf *leaf, const tide__series *s, int64_t id, int64_t t_ns) {
+    const int64_t bytes = s->live_bytes, reserved = s->live_reserved_bytes;
+    if (leaf->max_reserved_bytes < reserved) leaf->max_reserved_bytes = reserved;
+    if (leaf->max_bytes < bytes) {
+        leaf->max_bytes = bytes;
+        leaf->max_event = id;
+        leaf->max_ns = t_ns;
+    }
+    leaf->last_bytes = bytes;
+    leaf->last_reserved_bytes = reserved;
+}
+/// And where they cannot have become more.
+static inline void tide__leaf_fall(tide__leaf *leaf, const tide__series *s) {
+    const int64_t bytes = s->live_bytes;
+    if (leaf->min_bytes > bytes) leaf->min_bytes = bytes;
+    leaf->last_bytes = bytes;
+    leaf->last_reserved_bytes = s->live_reserved_bytes;
+}
+
 /// The long way of what follows.
 tide_status tide__leaves_add_any(tide__leaves *l, const tide__replay *r, const tide__event *e,
                                  size_t series) TIDE_NODISCARD;

@@ -26,6 +26,7 @@ enum {
     BLOCK_BYTES = 160, ///< a block takes less: head, 15 numbers of at most 10 bytes, slack
     BUFFER_BYTES = 16384,
     RADIX = 256,
+    AHEAD = 8, ///< blocks
 };
 
 // ---- order ----
@@ -104,6 +105,10 @@ static void put_blocks(const entry *items, size_t n, unsigned shift, tide_text *
     uint8_t buffer[BUFFER_BYTES];
     uint8_t *p = buffer;
     for (size_t i = 0; i < n; i++) {
+        // By number they lie anywhere.
+        const char *soon = (const char *)items[i + AHEAD < n ? i + AHEAD : i].block;
+        __builtin_prefetch(soon);
+        __builtin_prefetch(soon + sizeof(tide__live_block) - 1);
         p = put_block(p, items[i].block, base, shift);
         base = items[i].block;
         if (p - buffer <= BUFFER_BYTES - BLOCK_BYTES) continue;

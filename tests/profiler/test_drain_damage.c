@@ -71,6 +71,18 @@ static void empty_gap(const hand *h) {
     slot_of(h, 5)->op = TIDE__OP_GAP;
     slot_of(h, 5)->requested_bytes = 0;
 }
+static void long_gap(const hand *h) {
+    slot_of(h, 5)->op = TIDE__OP_GAP;
+    slot_of(h, 5)->requested_bytes = INT64_MAX;
+}
+/// Each may be, both together not.
+static void two_gaps(const hand *h) {
+    for (uint64_t i = 4; i <= 5; i++) {
+        slot_of(h, i)->op = TIDE__OP_GAP;
+        slot_of(h, i)->requested_bytes = UINT64_C(1) << 47;
+    }
+    slot_of(h, 5)->requested_bytes++;
+}
 static void scope_of_nobody(const hand *h) {
     slot_of(h, 5)->op = TIDE__OP_SCOPE_ENTER;
     slot_of(h, 5)->scope = UINT32_MAX;
@@ -106,8 +118,9 @@ static void expect_damage(change_fn change, int64_t n_kept) {
 
 static void test_slots(void **state) {
     (void)state;
-    static const change_fn changes[] = {bad_sequence, bad_op,   bad_kind, no_kind,    no_device, bad_size,
-                                        bad_block,    bad_time, bad_run,  bad_thread, empty_gap, scope_of_nobody};
+    static const change_fn changes[] = {bad_sequence, bad_op,          bad_kind, no_kind, no_device,
+                                        bad_size,     bad_block,       bad_time, bad_run, bad_thread,
+                                        empty_gap,    scope_of_nobody, long_gap, two_gaps};
     for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) expect_damage(changes[i], 4);
 }
 

@@ -199,6 +199,65 @@ static void test_few_blocks_after_many_are_cheap_to_look_at(void **state) {
     tide__replay_deinit(&r);
 }
 
+/// Blocks whose numbers all belong into one group of the table, and so into those behind it: entries that are gone must
+/// not end the search for others, are used again, and do not fill the table for good.
+static void test_blocks_that_belong_into_one_group(void **state) {
+    (void)state;
+    enum { N_IDS = 46, N_SLOTS = 64 };
+    static tide__replay r;
+    begin(&r);
+    int64_t id = 0, ids[N_IDS], number = 0;
+    tide__event e = event_of(TIDE_MEM_ALLOC, ++id, 1, 8);
+    apply_both(&r, &e);
+    e = event_of(TIDE_MEM_FREE_COMPLETED, ++id, 1, 8);
+    apply_both(&r, &e);
+    assert_int_equal(r.n_table, N_SLOTS);
+    // The last group of the table: those that have no room in it are put into the first ones.
+    for (size_t i = 0; i < N_IDS; i++) {
+        do number++;
+        while (tide__replay_group(&r, tide__replay_hash(number)) != N_SLOTS - TIDE__GROUP);
+        ids[i] = number;
+        e = event_of(TIDE_MEM_ALLOC, ++id, number, 8 + number);
+        apply_both(&r, &e);
+    }
+    assert_int_equal(r.n_table, N_SLOTS);
+    // Out of the full groups first: their entries stay marked.
+    for (size_t i = 0; i < 20; i++) {
+        e = event_of(TIDE_MEM_FREE_COMPLETED, ++id, ids[i], 1);
+        assert_int_equal(apply_both(&r, &e), TIDE__PROBLEM_NONE);
+        assert_same_blocks(&r, &m);
+    }
+    assert_int_equal(r.n_gone, 20);
+    // 26 that live and 20 marks: two more in another group, and the table is made anew, as large as it is.
+    for (size_t i = 0; i < 3; i++) {
+        do number++;
+        while (tide__replay_group(&r, tide__replay_hash(number)) != 2 * TIDE__GROUP);
+        e = event_of(TIDE_MEM_ALLOC, ++id, number, 8);
+        apply_both(&r, &e);
+    }
+    assert_int_equal(r.n_gone, 0);
+    assert_int_equal(r.n_table, N_SLOTS);
+    assert_same_blocks(&r, &m);
+    tide_rng rng = {.state = 5};
+    for (int turn = 0; turn < 4000; turn++) {
+        const int64_t block = ids[tide_rng_below(&rng, N_IDS)];
+        const bool is_live = tide__replay_find(&r, block) != NULL;
+        e = event_of(is_live ? TIDE_MEM_FREE_COMPLETED : TIDE_MEM_ALLOC, ++id, block, 8 + turn);
+        assert_int_equal(apply_both(&r, &e), TIDE__PROBLEM_NONE);
+        if (turn % 16 == 0) assert_same_blocks(&r, &m);
+    }
+    // Others that come and go leave their marks, too, and the table does not grow for it.
+    for (int turn = 0; turn < 4000; turn++) {
+        e = event_of(TIDE_MEM_ALLOC, ++id, ++number, 1);
+        apply_both(&r, &e);
+        e = event_of(TIDE_MEM_FREE_COMPLETED, ++id, number, 1);
+        apply_both(&r, &e);
+    }
+    assert_same_blocks(&r, &m);
+    assert_true(r.n_table <= 2 * N_SLOTS);
+    tide__replay_deinit(&r);
+}
+
 /// A range may end at the last address there is.
 static void test_a_discard_at_the_end_of_the_address_space(void **state) {
     (void)state;
@@ -361,6 +420,7 @@ int main(void) {
         tide_unit_test(test_it_says_what_the_model_says),
         tide_unit_test(test_numbers_that_look_alike_are_kept_apart),
         tide_unit_test(test_few_blocks_after_many_are_cheap_to_look_at),
+        tide_unit_test(test_blocks_that_belong_into_one_group),
         tide_unit_test(test_a_discard_at_the_end_of_the_address_space),
         tide_unit_test(test_sums_never_pass_the_largest_number),
         tide_unit_test(test_a_series_is_a_device_and_a_kind),
