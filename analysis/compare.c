@@ -150,8 +150,24 @@ tide_status tide__diff_tell(const tide__diff_work *w, double share, const char *
     return TIDE_FAIL(w->err, TIDE_ERR_CANCELLED, "comparing was cancelled");
 }
 
-static tide_status open_side(tide__diff_side *side, tide_subject *s, const tide_moment *at, bool rows_at,
-                             tide_error *err) {
+/// The share of the whole that explaining one side is.
+typedef struct side_share {
+    const tide__diff_work *w;
+    double from;
+    const char *what;
+} side_share;
+
+static bool tell_side(void *ctx, double share, const char *what) {
+    const side_share *x = ctx;
+    (void)what;
+    return x->w->progress->tell(x->w->progress->ctx, x->from + 0.2 * share, x->what);
+}
+
+static tide_status open_side(const tide__diff_work *w, tide__diff_side *side, tide_subject *s, const tide_moment *at,
+                             const side_share *share) {
+    const bool rows_at = w->rows_at;
+    tide_error *err = w->err;
+    TIDE_TRY(tide__diff_tell(w, share->from, share->what));
     side->s = s;
     side->facts = tide_subject_get_facts(s);
     side->items = tide_subject_items(s);
@@ -163,7 +179,10 @@ static tide_status open_side(tide__diff_side *side, tide_subject *s, const tide_
         tide_error_hint(err, "compare what is alive at two moments");
         return st;
     }
-    return tide_explain(s, at != NULL ? *at : side->facts->peak, 0, &side->e, err);
+    side_share own = *share;
+    const tide_progress progress = {.tell = tell_side, .ctx = &own};
+    const bool is_told = w->progress != NULL && w->progress->tell != NULL;
+    return tide_explain(s, at != NULL ? *at : side->facts->peak, 0, is_told ? &progress : NULL, &side->e, err);
 }
 
 static tide_status fill(tide__diff_work *w, tide_diff *d) {
@@ -199,10 +218,8 @@ tide_status tide_compare(tide_subject *a, const tide_moment *a_at, tide_subject 
     tide_diff d = {0};
     w.is_same = is_same(a, b);
     w.rows_at = w.rows_at || w.is_same;
-    tide_status st = tide__diff_tell(&w, 0, "explaining A");
-    if (st == TIDE_OK) st = open_side(&w.a, a, a_at, w.rows_at, err);
-    if (st == TIDE_OK) st = tide__diff_tell(&w, 0.2, "explaining B");
-    if (st == TIDE_OK) st = open_side(&w.b, b, b_at, w.rows_at, err);
+    tide_status st = open_side(&w, &w.a, a, a_at, &(side_share){&w, 0, "explaining A"});
+    if (st == TIDE_OK) st = open_side(&w, &w.b, b, b_at, &(side_share){&w, 0.2, "explaining B"});
     if (st == TIDE_OK) st = tide__diff_tell(&w, 0.4, "matching");
     if (st == TIDE_OK) st = fill(&w, &d);
     tide_explanation_deinit(&w.a.e);

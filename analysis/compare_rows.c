@@ -56,11 +56,11 @@ static entry entry_of_live(const tide__diff_side *side, const tide_live_item *x)
 
 static entry entry_of_item(const tide__diff_side *side, uint32_t i) {
     const tide_items *items = side->items;
-    const tide_item_site *site = &items->sites[items->site[i]];
-    const tide_item_shape *shape = &items->shapes[items->shape[i]];
+    const tide_item_site *site = tide_items_site(items, i);
+    const tide_item_shape *shape = tide_items_shape(items, i);
     entry e = {.name = site->name,
                .owner = site->owner,
-               .begin = items->begin[i],
+               .begin = tide_items_begin(items, i),
                .id = tide_items_id(items, i),
                .bytes = shape->size_bytes,
                .item = i,

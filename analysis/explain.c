@@ -131,9 +131,12 @@ static int by_peak(const void *a, const void *b) {
     return (x->live > y->live) - (x->live < y->live);
 }
 
-static tide_status explain(tide_subject *s, size_t n_without, tide_explanation *e, tide_error *err) {
-    TIDE_TRY(s->trace != NULL ? tide__explain_trace(s, n_without, TIDE_EXPLAIN_ALIKE_EVENTS, e, err)
-                              : tide__explain_plan(s, n_without, e, err));
+static tide_status explain(tide_subject *s, size_t n_without, tide__telling *telling, tide_explanation *e,
+                           tide_error *err) {
+    TIDE_TRY(tide_subject_live(s, e->at, &e->live, err));
+    TIDE_TRY(tide__tell(telling, 0.1, err));
+    TIDE_TRY(s->trace != NULL ? tide__explain_trace(s, n_without, TIDE_EXPLAIN_ALIKE_EVENTS, telling, e, err)
+                              : tide__explain_plan(s, n_without, telling, e, err));
     for (size_t i = 0; i < TIDE_N_PARTS; i++) e->held_bytes += e->parts[i];
     if (e->n_without > 1) qsort(e->without, e->n_without, sizeof *e->without, by_peak);
     if (group(&e->live, false, &e->by_owner, &e->n_by_owner) != TIDE_OK ||
@@ -142,10 +145,13 @@ static tide_status explain(tide_subject *s, size_t n_without, tide_explanation *
     return TIDE_OK;
 }
 
-tide_status tide_explain(tide_subject *s, tide_moment at, size_t n_without, tide_explanation *out, tide_error *err) {
+tide_status tide_explain(tide_subject *s, tide_moment at, size_t n_without, const tide_progress *progress,
+                         tide_explanation *out, tide_error *err) {
     tide_explanation e = {.at = at};
-    TIDE_TRY(tide_subject_live(s, at, &e.live, err));
-    const tide_status st = explain(s, n_without, &e, err);
+    tide__telling telling;
+    tide__telling_begin(&telling, progress, s->trace, "explaining");
+    const tide_status st = explain(s, n_without, &telling, &e, err);
+    tide__telling_end(&telling);
     if (st != TIDE_OK) {
         tide_explanation_deinit(&e);
         return st;

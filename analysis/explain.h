@@ -69,9 +69,9 @@ typedef struct tide_explanation {
 
 enum { TIDE_EXPLAIN_DEFAULT_WITHOUT = 20 };
 /// n_without: at most so many counterfactuals; of a trace they take 0.5 us an event the first time. TIDE_ERR_NOT_FOUND
-/// for a moment whose events were dropped.
-tide_status tide_explain(tide_subject *s, tide_moment at, size_t n_without, tide_explanation *out,
-                         tide_error *err) TIDE_NODISCARD;
+/// for a moment whose events were dropped; TIDE_ERR_CANCELLED, after which the subject can be asked on.
+tide_status tide_explain(tide_subject *s, tide_moment at, size_t n_without, const tide_progress *progress,
+                         tide_explanation *out, tide_error *err) TIDE_NODISCARD;
 void tide_explanation_deinit(tide_explanation *e);
 /// As sentences, "\n" after each: what is held, who holds most, what without the largest, the next constraint.
 void tide_explanation_print(const tide_explanation *e, tide_subject *s, size_t n_rows, tide_text *out);

@@ -6,13 +6,14 @@
 
 #include "analysis/explain.h"
 #include "analysis/subject_internal.h"
+#include "analysis/telling.h"
 
 /// Parts, counterfactuals and the second peak; out->live is there already.
-tide_status tide__explain_plan(tide_subject *s, size_t n_without, tide_explanation *out,
+tide_status tide__explain_plan(tide_subject *s, size_t n_without, tide__telling *telling, tide_explanation *out,
                                tide_error *err) TIDE_NODISCARD;
 /// most_events: of a run that is replayed; TIDE_EXPLAIN_ALIKE_EVENTS but in tests.
-tide_status tide__explain_trace(tide_subject *s, size_t n_without, uint64_t most_events, tide_explanation *out,
-                                tide_error *err) TIDE_NODISCARD;
+tide_status tide__explain_trace(tide_subject *s, size_t n_without, uint64_t most_events, tide__telling *telling,
+                                tide_explanation *out, tide_error *err) TIDE_NODISCARD;
 
 tide_status tide__explain_no_memory(tide_error *err);
 /// Whether it can be away: what persists is there whatever is changed.

@@ -245,13 +245,14 @@ static tide_status without_one(tide_subject *s, const tide__plan_live *live, con
 }
 
 static tide_status add_without(tide_subject *s, const tide__plan_live *live, const tide__step_curve *whole, size_t max,
-                               tide_explanation *e, tide_error *err) {
+                               tide__telling *telling, tide_explanation *e, tide_error *err) {
     if (max > e->live.n) max = e->live.n;
     e->without = tide_host_calloc(max + 1, sizeof *e->without);
     if (e->without == NULL) return TIDE_ERR_NOMEM;
     for (uint32_t i = 0; i < e->live.n && e->n_without < max; i++) {
         const tide_live_item *x = &e->live.items[i];
         if (!tide__can_go(x)) continue;
+        TIDE_TRY(tide__tell(telling, 0.3 + 0.6 * (double)e->n_without / (double)max, err));
         tide_without *w = &e->without[e->n_without];
         *w = (tide_without){.live = i, .n_alike = 1};
         TIDE_TRY(without_one(s, live, whole, (uint32_t)x->id, w, err));
@@ -283,7 +284,8 @@ static void add_second_peak(tide_subject *s, const tide__step_curve *whole, tide
 
 // ---- the whole ----
 
-tide_status tide__explain_plan(tide_subject *s, size_t n_without, tide_explanation *out, tide_error *err) {
+tide_status tide__explain_plan(tide_subject *s, size_t n_without, tide__telling *telling, tide_explanation *out,
+                               tide_error *err) {
     const tide__plan_live *live;
     const tide__step_curve *whole;
     uint64_t asked = 0;
@@ -293,7 +295,8 @@ tide_status tide__explain_plan(tide_subject *s, size_t n_without, tide_explanati
     if (st == TIDE_OK) st = add_holes(s->plan, live, out->at.t, out->parts);
     out->parts[TIDE_PART_LIVE] = asked;
     out->parts[TIDE_PART_ROUNDING] = out->live.bytes - asked;
-    if (st == TIDE_OK) st = add_without(s, live, whole, n_without, out, err);
+    if (st == TIDE_OK) st = tide__tell(telling, 0.3, err);
+    if (st == TIDE_OK) st = add_without(s, live, whole, n_without, telling, out, err);
     if (st != TIDE_OK) return st == TIDE_ERR_NOMEM ? tide__explain_no_memory(err) : st;
     add_second_peak(s, whole, out);
     out->knows_ends = true;

@@ -90,11 +90,11 @@ static bool item_holds(const pass *p, const tide__condition *c, uint32_t i) {
     const tide_items *it = p->items;
     switch (c->of) {
     case TIDE__FILTER_LIFE:
-        return compare((uint64_t)(it->end[i] - it->begin[i]), c->op, c->value);
+        return compare((uint64_t)(tide_items_end(it, i) - tide_items_begin(it, i)), c->op, c->value);
     case TIDE__FILTER_BEGIN:
-        return compare((uint64_t)(it->begin[i] - p->begin), c->op, c->value);
+        return compare((uint64_t)(tide_items_begin(it, i) - p->begin), c->op, c->value);
     case TIDE__FILTER_END:
-        return compare((uint64_t)(it->end[i] - p->begin), c->op, c->value);
+        return compare((uint64_t)(tide_items_end(it, i) - p->begin), c->op, c->value);
     case TIDE__FILTER_LEAKED:
         return tide_items_is_open_ended(it, i);
     default:
@@ -120,7 +120,7 @@ static tide_status find_peak(pass *p, tide_error *err) {
     tide_live_items_deinit(&l);
     if (!p->s->facts.is_trace || p->s->run.plan == NULL) return TIDE_OK;
     for (uint32_t i = 0; i < it->n; i++)
-        if (it->shapes[it->shape[i]].is_planned && tide_items_alive_at(it, i, peak.t))
+        if (tide_items_shape(it, i)->is_planned && tide_items_alive_at(it, i, peak.t))
             p->at_peak[i / 8] |= (uint8_t)(1u << (i % 8));
     return TIDE_OK;
 }
@@ -163,9 +163,8 @@ static tide_status prepare(pass *p, const tide_filter *const *filters, size_t n,
 
 // ---- items ----
 
-static bool item_passes(const pass *p, uint32_t i) {
-    const tide_items *it = p->items;
-    if ((p->site[it->site[i]] & p->shape[it->shape[i]]) == 0) return false;
+static bool item_passes(const pass *p, uint32_t i, uint32_t site, uint32_t shape) {
+    if ((p->site[site] & p->shape[shape]) == 0) return false;
     for (size_t k = 0; k < p->n_on_items; k++)
         if (item_holds(p, p->on_items[k], i) == p->on_items[k]->negate) return false;
     return true;
@@ -180,7 +179,9 @@ static tide_status find_least(const pass *p, const uint8_t *bits, uint64_t *leas
     const bool good = order != NULL && count != NULL;
     for (uint32_t i = 0; good && i < n; i++) // the largest first
         order[i] = (tide__keyed){.key = UINT64_MAX - it->shapes[i].size_bytes, .number = i};
-    for (uint32_t i = 0; good && i < it->n; i++) count[it->shape[i]] += tide__bit(bits, i);
+    tide__items_some shapes;
+    for (uint32_t i = 0; good && i < it->n; i++)
+        count[tide__items_each(it, i, TIDE_ITEMS_SHAPE, &shapes)] += tide__bit(bits, i);
     if (good) tide__keyed_sort(order, order + n, n);
     size_t kept = 0;
     for (size_t k = 0; good && k < n;) {
@@ -203,8 +204,9 @@ static tide_status keep_top(const pass *p, uint8_t *bits, size_t n_pass) {
     size_t n_level = 0;
     if (n_pass <= p->top) return TIDE_OK;
     TIDE_TRY(find_least(p, bits, &least, &n_level));
+    tide__items_some shapes;
     for (uint32_t i = 0; i < p->items->n; i++) {
-        const uint64_t size = p->items->shapes[p->items->shape[i]].size_bytes;
+        const uint64_t size = p->items->shapes[tide__items_each(p->items, i, TIDE_ITEMS_SHAPE, &shapes)].size_bytes;
         if (size > least || !tide__bit(bits, i)) continue;
         if (size == least && n_level > 0) {
             n_level--;
@@ -218,11 +220,13 @@ static tide_status keep_top(const pass *p, uint8_t *bits, size_t n_pass) {
 static tide_status pass_items(const pass *p, const tide_progress *progress, uint8_t *bits, tide_error *err) {
     size_t n_pass = 0;
     const size_t n = p->items->n;
+    tide__items_some sites, shapes;
     for (uint32_t i = 0; i < n; i++) {
         if (i % TELL_ITEMS == 0 && i > 0 && progress != NULL && progress->tell != NULL &&
             !progress->tell(progress->ctx, 0.5 * i / (double)n, "filtering"))
             return TIDE_FAIL(err, TIDE_ERR_CANCELLED, "filtering was cancelled");
-        if (!item_passes(p, i)) continue;
+        const uint32_t site = tide__items_each(p->items, i, TIDE_ITEMS_SITE, &sites);
+        if (!item_passes(p, i, site, tide__items_each(p->items, i, TIDE_ITEMS_SHAPE, &shapes))) continue;
         bits[i / 8] |= (uint8_t)(1u << (i % 8));
         n_pass++;
     }

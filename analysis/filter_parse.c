@@ -24,8 +24,7 @@ static const char *const words[TIDE__N_FILTERS] = {
 static const char *const ops[] = {"=", "!=", "<", "<=", ">", ">=", "~", "@"};
 
 /// Short names of fills: those for people have commas in them.
-static const char *const fills[TIDE_TIMELINE_N_FILLS] = {"intermediate", "scratch", "inout",
-                                                         "weight",       "kvcache", "host"};
+static const char *const fills[TIDE_N_ITEM_FILLS] = {"intermediate", "scratch", "inout", "weight", "kvcache", "host"};
 static const char *const moments[] = {"peak", "cursor"};
 
 typedef struct parser {
@@ -225,7 +224,7 @@ static tide_status read_value(const parser *p, const char *at, char *value, tide
     case TIDE__FILTER_ROLE:
         return take_set(p, at, value, "role", role_name, TIDE_ROLE_WEIGHT + 1, &c->set);
     case TIDE__FILTER_FILL:
-        return take_set(p, at, value, "fill", fill_name, TIDE_TIMELINE_N_FILLS, &c->set);
+        return take_set(p, at, value, "fill", fill_name, TIDE_N_ITEM_FILLS, &c->set);
     case TIDE__FILTER_DEVICE:
     case TIDE__FILTER_ALLOCATOR:
         return take_names(p, value, &c->text);

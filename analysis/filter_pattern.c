@@ -104,7 +104,7 @@ tide_status tide_items_search(const tide_items *items, const char *regex, uint8_
     const tide__items_inside *in = items->inside;
     *n_items = 0;
     for (size_t i = 0; in != NULL && i < items->n_sites; i++) *n_items += tide__bit(found, i) ? in->site_items[i] : 0;
-    for (size_t i = 0; in == NULL && i < items->n; i++) *n_items += tide__bit(found, items->site[i]);
+    for (size_t i = 0; in == NULL && i < items->n; i++) *n_items += tide__bit(found, tide_items_site_of(items, i));
     *bits = found;
     return TIDE_OK;
 }

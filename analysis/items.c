@@ -11,19 +11,13 @@
 
 void tide_items_deinit(tide_items *items) {
     tide__items_inside *in = items->inside;
-    tide_host_free(items->begin);
-    tide_host_free(items->end);
-    tide_host_free(items->site);
-    tide_host_free(items->shape);
-    tide_host_free(items->id_low);
+    tide__items_unpack(items);
     tide_host_free(items->place);
-    tide_host_free(items->open_ended);
     tide_host_free(items->sites);
     tide_host_free(items->shapes);
     if (in != NULL) {
         for (size_t i = 0; i < in->n_pages; i++) tide_host_free(in->pages[i]);
         tide_host_free(in->pages);
-        tide_host_free(in->wide_id);
         tide_host_free(in->by_id);
         tide_host_free(in->reach);
         tide_host_free(in->site_items);
@@ -33,15 +27,7 @@ void tide_items_deinit(tide_items *items) {
     *items = (tide_items){0};
 }
 
-uint64_t tide_items_id(const tide_items *items, uint32_t i) {
-    const tide__items_inside *in = items->inside;
-    if (in == NULL) return items->first_id + items->id_low[i];
-    if (in->wide_id != NULL) return in->wide_id[i];
-    const uint32_t low = items->id_low[i];
-    return in->id_page[low >> TIDE__ID_LOW_BITS] << TIDE__ID_LOW_BITS | (low & ((1u << TIDE__ID_LOW_BITS) - 1));
-}
-
-static bool is_planned(const tide_items *items, uint32_t i) { return items->shapes[items->shape[i]].is_planned; }
+static bool is_planned(const tide_items *items, uint32_t i) { return tide_items_shape(items, i)->is_planned; }
 
 /// First place in by_id with that number or a larger one; a planned tensor stands behind the block of its number.
 static size_t place_of_id(const tide_items *items, const uint32_t *by_id, uint64_t id) {
@@ -89,9 +75,9 @@ uint32_t tide_items_find_at(const tide_items *items, uint64_t id, int64_t begin,
     size_t lo = 0, hi = items->n;
     while (lo < hi) { // the first that does not stand before (begin, size, id)
         const size_t mid = lo + (hi - lo) / 2;
-        const uint64_t size = items->shapes[items->shape[mid]].size_bytes;
-        const bool before = items->begin[mid] != begin
-                                ? items->begin[mid] < begin
+        const uint64_t size = tide_items_shape(items, mid)->size_bytes;
+        const bool before = tide_items_begin(items, mid) != begin
+                                ? tide_items_begin(items, mid) < begin
                                 : (size != size_bytes ? size > size_bytes : tide_items_id(items, (uint32_t)mid) < id);
         if (before) {
             lo = mid + 1;
@@ -99,8 +85,9 @@ uint32_t tide_items_find_at(const tide_items *items, uint64_t id, int64_t begin,
             hi = mid;
         }
     }
-    const bool found = lo < items->n && items->begin[lo] == begin && tide_items_id(items, (uint32_t)lo) == id &&
-                       items->shapes[items->shape[lo]].size_bytes == size_bytes;
+    const bool found = lo < items->n && tide_items_begin(items, lo) == begin &&
+                       tide_items_id(items, (uint32_t)lo) == id &&
+                       tide_items_shape(items, lo)->size_bytes == size_bytes;
     return found ? (uint32_t)lo : TIDE_NO_ITEM;
 }
 
@@ -109,7 +96,7 @@ static uint32_t begun_before(const tide_items *items, int64_t t) {
     size_t lo = 0, hi = items->n;
     while (lo < hi) {
         const size_t mid = lo + (hi - lo) / 2;
-        if (items->begin[mid] < t) {
+        if (tide_items_begin(items, mid) < t) {
             lo = mid + 1;
         } else {
             hi = mid;
@@ -135,11 +122,7 @@ void tide_items_range(const tide_items *items, int64_t t0, int64_t t1, uint32_t 
 }
 
 bool tide_items_alive_at(const tide_items *items, uint32_t i, int64_t t) {
-    return items->begin[i] <= t && t < items->end[i];
-}
-
-bool tide_items_is_open_ended(const tide_items *items, uint32_t i) {
-    return items->open_ended != NULL && (items->open_ended[i / 8] >> (i % 8) & 1) != 0;
+    return tide_items_begin(items, i) <= t && t < tide_items_end(items, i);
 }
 
 const tide__site_names *tide__items_names(const tide_items *items) {

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// items: everything that lives in a subject, as columns: tensors of a plan, blocks of a trace. Made for millions: what
-// repeats (names, sizes) is kept once, 28 bytes are the rest.
+// items: everything that lives in a subject: tensors of a plan, blocks of a trace. Made for millions: what repeats
+// (names, sizes) is kept once, and of the rest 64 items at a time are packed, 10 to 20 bytes each: items stand in order
+// of their begin, so that times and numbers of neighbours differ in few bytes.
+//
+//     chunk    the least begin, end, number of 64 items; bytes that suffice for what each column has above them
+//     page     [begin - least, end - least, shape, site, number - least][the next item ...   [the next chunk ...
 //
 //     source          items
 //     plan            its tensors, persistent ones too
@@ -11,12 +15,18 @@
 #ifndef TIDE_ANALYSIS_ITEMS_H
 #define TIDE_ANALYSIS_ITEMS_H
 
+#include <endian.h>
+#include <string.h>
+
+#include "analysis/item_fill.h"
 #include "profiler/moments.h"
-#include "profiler/timeline_facts.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/// What the axis of a subject counts.
+typedef enum tide_axis { TIDE_AXIS_STEPS, TIDE_AXIS_NS } tide_axis;
 
 enum { TIDE_NO_ITEM = UINT32_MAX, TIDE_ITEMS_KEEP_PLACES = 2000000 };
 
@@ -34,23 +44,38 @@ typedef struct tide_item_shape {
     const char *device, *allocator; ///< allocator "": of a plan
     tide_memory_kind kind;
     tide_role role; ///< of a plan; INTERMEDIATE where a trace does not tell
-    tide_timeline_fill fill;
+    tide_item_fill fill;
     tide_alias_kind alias; ///< of a planned tensor that lies inside another one
     bool persistent;       ///< weights, inputs, outputs
     bool is_planned;       ///< a tensor of a plan; false: a block of a trace
 } tide_item_shape;
 
+enum {
+    TIDE_ITEMS_CHUNK_BITS = 6, ///< items of a chunk
+    TIDE_ITEMS_PAGE_BITS = 18, ///< and of a page
+};
+/// What is packed of an item, in that order.
+enum { TIDE_ITEMS_BEGIN, TIDE_ITEMS_END, TIDE_ITEMS_SHAPE, TIDE_ITEMS_SITE, TIDE_ITEMS_ID, TIDE_ITEMS_N_COLUMNS };
+/// 64 bytes, what is needed most in front: one item asks for little more than one line of the cache here and one there.
+typedef struct tide_items_chunk {
+    const uint8_t *data;                   ///< in its page: values, the lowest byte first
+    uint8_t item_bytes;                    ///< from one item to the next
+    uint8_t at[TIDE_ITEMS_N_COLUMNS];      ///< where each value begins
+    uint8_t n_bytes[TIDE_ITEMS_N_COLUMNS]; ///< that it has: 0 to 8
+    int64_t begin, end;                    ///< least of its items
+    uint64_t id;                           ///< the same
+    uint64_t open_ended;                   ///< bit i: item i of it was never freed (trace)
+    uint64_t spare;                        ///< to 64 bytes
+} tide_items_chunk;
+
+/// Sorted by begin, then size descending, then id.
 typedef struct tide_items {
     size_t n;
-    int64_t *begin, *end; ///< [n] half-open on the subject's axis, sorted by begin, then size descending, then id;
-                          ///< those alive before or after are cut to the axis. In a trace begin == end is possible
-    uint32_t *site, *shape;
-    uint32_t *id_low;    ///< what tide_items_id makes the number of: index in the plan's table, or block number in the
-                         ///< file
-    uint64_t *place;     ///< [n] of a plan's tensor its offset in the buffer (TIDE_NO_OFFSET: none), of a block its
-                         ///< address; NULL when there are more than TIDE_ITEMS_KEEP_PLACES
-    uint8_t *open_ended; ///< bit i: never freed (trace)
-    uint64_t first_id;
+    tide_items_chunk *chunks; ///< [n / 64, rounded up], owned
+    uint8_t **pages;          ///< [n_pages] data of chunks, and 8 bytes behind the last; owned
+    size_t n_pages;
+    uint64_t *place;       ///< [n] of a plan's tensor its offset in the buffer (TIDE_NO_OFFSET: none), of a block its
+                           ///< address; NULL when there are more than TIDE_ITEMS_KEEP_PLACES
     tide_item_site *sites; ///< [n_sites], texts owned
     size_t n_sites;
     tide_item_shape *shapes; ///< [n_shapes], texts owned
@@ -85,7 +110,45 @@ tide_status tide_items_of_trace(tide_trace *trace, int64_t run_id, const tide_pr
                                 tide_error *err) TIDE_NODISCARD;
 void tide_items_deinit(tide_items *items);
 
-uint64_t tide_items_id(const tide_items *items, uint32_t i);
+/// What the chunk of item `i` adds to its least value in `column`.
+static inline uint64_t tide__items_packed(const tide_items *items, size_t i, int column) {
+    const tide_items_chunk *c = &items->chunks[i >> TIDE_ITEMS_CHUNK_BITS];
+    const size_t n_bytes = c->n_bytes[column], k = i & ((1u << TIDE_ITEMS_CHUNK_BITS) - 1);
+    uint64_t value;
+    memcpy(&value, c->data + c->at[column] + k * c->item_bytes, sizeof value);
+    return le64toh(value) & (((UINT64_C(1) << (4 * n_bytes)) << (4 * n_bytes)) - 1); // 8 bytes: 0 - 1, all of it
+}
+/// When it begins and ends: half-open on the subject's axis; those alive before or after are cut to the axis. In a
+/// trace begin == end is possible.
+static inline int64_t tide_items_begin(const tide_items *items, size_t i) {
+    return (int64_t)((uint64_t)items->chunks[i >> TIDE_ITEMS_CHUNK_BITS].begin +
+                     tide__items_packed(items, i, TIDE_ITEMS_BEGIN));
+}
+static inline int64_t tide_items_end(const tide_items *items, size_t i) {
+    return (int64_t)((uint64_t)items->chunks[i >> TIDE_ITEMS_CHUNK_BITS].end +
+                     tide__items_packed(items, i, TIDE_ITEMS_END));
+}
+/// Places of its site and shape in sites and shapes; and these.
+static inline uint32_t tide_items_site_of(const tide_items *items, size_t i) {
+    return (uint32_t)tide__items_packed(items, i, TIDE_ITEMS_SITE);
+}
+static inline uint32_t tide_items_shape_of(const tide_items *items, size_t i) {
+    return (uint32_t)tide__items_packed(items, i, TIDE_ITEMS_SHAPE);
+}
+static inline const tide_item_site *tide_items_site(const tide_items *items, size_t i) {
+    return &items->sites[tide_items_site_of(items, i)];
+}
+static inline const tide_item_shape *tide_items_shape(const tide_items *items, size_t i) {
+    return &items->shapes[tide_items_shape_of(items, i)];
+}
+/// Its number: index in the plan's table, or block number in the file.
+static inline uint64_t tide_items_id(const tide_items *items, size_t i) {
+    return items->chunks[i >> TIDE_ITEMS_CHUNK_BITS].id + tide__items_packed(items, i, TIDE_ITEMS_ID);
+}
+/// Never freed (trace).
+static inline bool tide_items_is_open_ended(const tide_items *items, size_t i) {
+    return (items->chunks[i >> TIDE_ITEMS_CHUNK_BITS].open_ended >> (i & ((1u << TIDE_ITEMS_CHUNK_BITS) - 1)) & 1) != 0;
+}
 /// TIDE_NO_ITEM when it is not there. O(log n); of more than a million items O(n), 1 ns each. In a planned run a block
 /// and a planned tensor may have one number: this finds the block then.
 uint32_t tide_items_find(const tide_items *items, uint64_t id);
@@ -96,7 +159,6 @@ uint32_t tide_items_find_at(const tide_items *items, uint64_t id, int64_t begin,
 /// Items that may be alive somewhere in [t0, t1): all that are lie in [*from, *to).
 void tide_items_range(const tide_items *items, int64_t t0, int64_t t1, uint32_t *from, uint32_t *to);
 bool tide_items_alive_at(const tide_items *items, uint32_t i, int64_t t);
-bool tide_items_is_open_ended(const tide_items *items, uint32_t i);
 
 #ifdef __cplusplus
 }

@@ -62,22 +62,14 @@ void tide__intern_deinit(tide__intern *t) {
 
 // ---- begin, end ----
 
-tide_status tide__items_begin(tide__items_builder *b, size_t cap, int64_t begin, int64_t end) {
-    *b = (tide__items_builder){.cap = cap, .begin = begin, .end = end};
+tide_status tide__items_start(tide__items_builder *b, size_t cap, int64_t begin, int64_t end) {
+    *b = (tide__items_builder){.packer.cap = cap, .removed = SIZE_MAX, .begin = begin, .end = end};
     tide_items *it = &b->items;
-    const size_t n = cap > 0 ? cap : 1;
     it->inside = b->inside = tide_host_calloc(1, sizeof *b->inside);
-    it->begin = tide_host_alloc(n * sizeof *it->begin);
-    it->end = tide_host_alloc(n * sizeof *it->end);
-    it->site = tide_host_alloc(n * sizeof *it->site);
-    it->shape = tide_host_alloc(n * sizeof *it->shape);
-    it->id_low = tide_host_alloc(n * sizeof *it->id_low);
-    it->open_ended = tide_host_calloc(n / 8 + 1, 1);
-    it->place = tide_host_alloc((n < TIDE_ITEMS_KEEP_PLACES ? n : TIDE_ITEMS_KEEP_PLACES) * sizeof *it->place);
+    const size_t n_places = cap < TIDE_ITEMS_KEEP_PLACES ? cap : TIDE_ITEMS_KEEP_PLACES;
+    it->place = tide_host_alloc((n_places + 1) * sizeof *it->place);
     if (cap >= TIDE_NO_ITEM) return TIDE_ERR_OVERFLOW;
-    const bool good = it->inside != NULL && it->begin != NULL && it->end != NULL && it->site != NULL &&
-                      it->shape != NULL && it->id_low != NULL && it->open_ended != NULL && it->place != NULL;
-    return good ? TIDE_OK : TIDE_ERR_NOMEM;
+    return it->inside != NULL && it->place != NULL ? TIDE_OK : TIDE_ERR_NOMEM;
 }
 
 void tide__items_abandon(tide__items_builder *b) {
@@ -134,7 +126,7 @@ static tide_status text_number(tide__items_builder *b, const char *text, uint64_
     return *out < 1 << 15 ? TIDE_OK : TIDE_ERR_OVERFLOW;
 }
 
-tide_status tide__items_shape(tide__items_builder *b, const tide_item_shape *shape, uint32_t *out) {
+tide_status tide__items_put_shape(tide__items_builder *b, const tide_item_shape *shape, uint32_t *out) {
     tide_items *it = &b->items;
     uint64_t device, allocator;
     TIDE_TRY(text_number(b, shape->device, &device));
@@ -152,9 +144,8 @@ tide_status tide__items_shape(tide__items_builder *b, const tide_item_shape *sha
 }
 
 void tide__shape_classify(tide_item_shape *shape, bool persistent_in_plan) {
-    const tide_timeline_item item = {.kind = shape->kind, .role = shape->role, .persistent = persistent_in_plan};
-    shape->fill = tide_timeline_fill_of(&item);
-    shape->persistent = tide_timeline_persists(&item);
+    shape->fill = tide_item_fill_of(shape->kind, shape->role);
+    shape->persistent = tide_item_persists(shape->kind, shape->role, persistent_in_plan);
 }
 
 int64_t tide__cut(int64_t begin, int64_t end, uint64_t t) {
@@ -164,88 +155,24 @@ int64_t tide__cut(int64_t begin, int64_t end, uint64_t t) {
 
 // ---- items ----
 
-/// The number of an upper part; SIZE_MAX: the table is full.
-static size_t page_of(tide__items_builder *b, uint64_t upper) {
-    tide__items_inside *in = b->inside;
-    if (b->last_id_page < in->n_id_pages && in->id_page[b->last_id_page] == upper) return b->last_id_page;
-    for (size_t i = 0; i < in->n_id_pages; i++) {
-        if (in->id_page[i] == upper) return b->last_id_page = i;
-    }
-    if (in->n_id_pages == TIDE__ID_PAGES) return SIZE_MAX;
-    in->id_page[in->n_id_pages] = upper;
-    return b->last_id_page = in->n_id_pages++;
-}
-
-/// From upper and lower parts to a number each.
-static tide_status widen(tide__items_builder *b) {
-    uint64_t *wide = tide_host_alloc((b->cap + 1) * sizeof *wide);
-    if (wide == NULL) return TIDE_ERR_NOMEM;
-    for (uint32_t i = 0; i < b->items.n; i++) wide[i] = tide_items_id(&b->items, i);
-    b->inside->wide_id = wide;
-    return TIDE_OK;
-}
-
 tide_status tide__items_add(tide__items_builder *b, const tide__item *item) {
     tide_items *it = &b->items;
-    if (it->n == b->cap) return TIDE_ERR_OVERFLOW;
-    const size_t i = it->n;
-    if (b->inside->wide_id == NULL) {
-        const size_t page = page_of(b, item->id >> TIDE__ID_LOW_BITS);
-        if (page == SIZE_MAX) TIDE_TRY(widen(b));
-        it->id_low[i] = (uint32_t)(page << TIDE__ID_LOW_BITS) | (uint32_t)(item->id & ((1u << TIDE__ID_LOW_BITS) - 1));
-    }
-    if (b->inside->wide_id != NULL) {
-        b->inside->wide_id[i] = item->id;
-        it->id_low[i] = (uint32_t)item->id;
-    }
-    it->begin[i] = item->begin;
-    it->end[i] = item->end;
-    it->site[i] = item->site;
-    it->shape[i] = item->shape;
+    const size_t i = it->n + b->packer.n_waiting;
     if (i == TIDE_ITEMS_KEEP_PLACES) { // too many to keep them
         tide_host_free(it->place);
         it->place = NULL;
     }
+    TIDE_TRY(tide__items_pack(it, &b->packer, item));
     if (it->place != NULL) it->place[i] = item->place;
-    if (item->open_ended) it->open_ended[i / 8] |= (uint8_t)(1u << (i % 8));
-    it->n++;
     return TIDE_OK;
 }
 
-void tide__items_remove(tide__items_builder *b, size_t i) {
-    tide_items *it = &b->items;
-    const size_t last = --it->n;
-    const uint8_t mask = (uint8_t)(1u << (i % 8)), last_mask = (uint8_t)(1u << (last % 8));
-    const bool open_ended = (it->open_ended[last / 8] & last_mask) != 0;
-    it->open_ended[last / 8] &= (uint8_t)~last_mask;
-    if (i == last) return;
-    it->begin[i] = it->begin[last];
-    it->end[i] = it->end[last];
-    it->site[i] = it->site[last];
-    it->shape[i] = it->shape[last];
-    it->id_low[i] = it->id_low[last];
-    if (it->place != NULL) it->place[i] = it->place[last];
-    if (b->inside->wide_id != NULL) b->inside->wide_id[i] = b->inside->wide_id[last];
-    it->open_ended[i / 8] = (uint8_t)((it->open_ended[i / 8] & ~mask) | (open_ended ? mask : 0));
-}
+void tide__items_remove(tide__items_builder *b, size_t i) { b->removed = i; }
 
 /// Give back what was not needed. Not having it moved is no failure.
-static void shrink(tide__items_builder *b) {
-    tide_items *it = &b->items;
-    const size_t n = it->n > 0 ? it->n : 1;
-    if (n == b->cap) return;
-    void *smaller;
-#define SHRINK(column)                                                                                                 \
-    if ((column) != NULL && (smaller = tide_host_realloc((column), n * sizeof *(column))) != NULL) (column) = smaller
-    SHRINK(it->begin);
-    SHRINK(it->end);
-    SHRINK(it->site);
-    SHRINK(it->shape);
-    SHRINK(it->id_low);
-    SHRINK(it->place);
-    SHRINK(b->inside->wide_id);
-#undef SHRINK
-    b->cap = n;
+static void shrink(tide_items *it) {
+    uint64_t *smaller = it->place != NULL ? tide_host_realloc(it->place, (it->n + 1) * sizeof *smaller) : NULL;
+    if (smaller != NULL) it->place = smaller;
 }
 
 static tide_status make_reach(tide_items *it, tide__items_inside *in) {
@@ -255,7 +182,8 @@ static tide_status make_reach(tide_items *it, tide__items_inside *in) {
     int64_t latest = INT64_MIN;
     for (size_t i = 0; i < n * TIDE__REACH_ITEMS; i++) {
         // one that lives shorter than the clock can tell is there at its begin
-        const int64_t end = it->end[i] > it->begin[i] ? it->end[i] : it->begin[i] + 1;
+        const int64_t begin = tide_items_begin(it, i), gone = tide_items_end(it, i);
+        const int64_t end = gone > begin ? gone : begin + 1;
         if (end > latest) latest = end;
         if (i % TIDE__REACH_ITEMS == TIDE__REACH_ITEMS - 1) in->reach[i / TIDE__REACH_ITEMS] = latest;
     }
@@ -265,17 +193,21 @@ static tide_status make_reach(tide_items *it, tide__items_inside *in) {
 static tide_status count_sites(const tide_items *it, tide__items_inside *in) {
     in->site_items = tide_host_calloc(it->n_sites + 1, sizeof *in->site_items);
     if (in->site_items == NULL) return TIDE_ERR_NOMEM;
-    for (size_t i = 0; i < it->n; i++) in->site_items[it->site[i]]++;
+    tide__items_some sites;
+    for (size_t i = 0; i < it->n; i++) in->site_items[tide__items_each(it, i, TIDE_ITEMS_SITE, &sites)]++;
     return TIDE_OK;
 }
 
-tide_status tide__items_finish(tide__items_builder *b, tide_items *out) {
+tide_status tide__items_finish(tide__items_builder *b, const tide_progress *progress, tide_items *out) {
     tide__intern_deinit(&b->sites);
     tide__intern_deinit(&b->shapes);
     tide_host_free(b->shape_texts);
     b->shape_texts = NULL;
-    shrink(b);
-    TIDE_TRY(tide__items_sort(&b->items));
+    TIDE_TRY(tide__items_pack_end(&b->items, &b->packer));
+    TIDE_TRY(tide__items_tell(progress, 0));
+    TIDE_TRY(tide__items_sort(&b->items, b->removed, progress));
+    TIDE_TRY(tide__items_tell(progress, 0.8));
+    shrink(&b->items);
     TIDE_TRY(tide__items_index(&b->items, &b->inside->by_id));
     TIDE_TRY(make_reach(&b->items, b->inside));
     TIDE_TRY(count_sites(&b->items, b->inside));

@@ -129,16 +129,28 @@ static uint32_t bucket_of(uint64_t distance) {
     const unsigned bits = 64 - (unsigned)__builtin_clzll(distance); // 11 .. 64
     return ((bits - 10) << 10) + (uint32_t)(distance >> (bits - 11) & 1023);
 }
-enum { N_BUCKETS = 56 << 10, AT_ONCE = 1 << 18 };
+enum { N_BUCKETS = 56 << 10, AT_ONCE = 1 << 18, MOST_AT_ONCE = 1 << 20 };
 
 static bool is_set(const uint8_t *bits, size_t i) { return bits == NULL || (bits[i / 8] >> (i % 8) & 1) != 0; }
 
-/// Sort `n` numbers by key; `keys` [2 * n].
-static void sort_stretch(uint32_t *numbers, size_t n, tide__key_fn key, const void *ctx, tide__keyed *keys) {
-    if (n < 2) return;
-    for (size_t i = 0; i < n; i++) keys[i] = (tide__keyed){.key = key(ctx, numbers[i]), .number = numbers[i]};
-    tide__keyed_sort(keys, keys + n, n);
-    for (size_t i = 0; i < n; i++) numbers[i] = keys[i].number;
+/// Numbers with their keys, for sorting that looks up nothing twice.
+typedef struct bucket_sort {
+    tide__key_fn key;
+    const void *ctx;
+    tide__keyed *keys; // [2 * cap]
+    size_t cap;
+} bucket_sort;
+
+/// Sort `n` numbers by key.
+static void sort_stretch(const bucket_sort *s, uint32_t *numbers, size_t n) {
+    for (size_t i = 0; i < n; i++) s->keys[i] = (tide__keyed){.key = s->key(s->ctx, numbers[i]), .number = numbers[i]};
+    tide__keyed_sort(s->keys, s->keys + n, n);
+    for (size_t i = 0; i < n; i++) numbers[i] = s->keys[i].number;
+}
+
+static bool is_before(const void *ctx, uint32_t a, uint32_t b) {
+    const bucket_sort *s = ctx;
+    return s->key(s->ctx, a) <= s->key(s->ctx, b);
 }
 
 /// The next stretch of buckets that are sorted together: some small ones, or one.
@@ -147,28 +159,36 @@ static size_t stretch_end(const uint32_t *end, size_t b, size_t from) {
     return b;
 }
 
-/// `end` [N_BUCKETS] of each bucket.
-static tide_status sort_buckets(uint32_t *numbers, const uint32_t *end, tide__key_fn key, const void *ctx) {
+static size_t fullest(const uint32_t *end) {
     size_t most = 0, from = 0;
     for (size_t b = 0; b < N_BUCKETS; b++) {
         b = stretch_end(end, b, from);
         if (end[b] - from > most) most = end[b] - from;
         from = end[b];
     }
-    tide__keyed *keys = tide_host_alloc((2 * most + 1) * sizeof *keys);
-    if (keys == NULL) return TIDE_ERR_NOMEM;
-    from = 0;
+    return most;
+}
+
+/// A bucket that is fuller than may be has keys very near each other, often one alone: merging takes little memory,
+/// and no time where they are in order.
+static tide_status sort_buckets(bucket_sort *s, uint32_t *numbers, const uint32_t *end) {
+    size_t from = 0;
+    s->cap = fullest(end) < MOST_AT_ONCE ? fullest(end) : MOST_AT_ONCE;
+    s->keys = tide_host_alloc((2 * s->cap + 1) * sizeof *s->keys);
+    if (s->keys == NULL) return TIDE_ERR_NOMEM;
     for (size_t b = 0; b < N_BUCKETS; b++) {
         b = stretch_end(end, b, from);
-        sort_stretch(numbers + from, end[b] - from, key, ctx, keys);
+        const size_t n = end[b] - from;
+        if (n > s->cap) TIDE_TRY(tide__merge_sort(numbers + from, n, is_before, s));
+        if (n > 1 && n <= s->cap) sort_stretch(s, numbers + from, n);
         from = end[b];
     }
-    tide_host_free(keys);
     return TIDE_OK;
 }
 
 tide_status tide__bucket_sort(const uint8_t *bits, size_t n_all, size_t n, tide__key_fn key, const void *ctx,
                               uint32_t **out) {
+    bucket_sort s = {.key = key, .ctx = ctx};
     uint32_t *at = tide_host_calloc(N_BUCKETS + 1, sizeof *at), *numbers = tide_host_alloc((n + 1) * sizeof *numbers);
     tide_status st = at != NULL && numbers != NULL ? TIDE_OK : TIDE_ERR_NOMEM;
     uint64_t low = UINT64_MAX;
@@ -181,8 +201,9 @@ tide_status tide__bucket_sort(const uint8_t *bits, size_t n_all, size_t n, tide_
     for (size_t b = 0; st == TIDE_OK && b < N_BUCKETS; b++) at[b + 1] += at[b];
     for (uint32_t i = 0; st == TIDE_OK && i < n_all; i++)
         if (is_set(bits, i)) numbers[at[bucket_of(key(ctx, i) - low)]++] = i;
-    if (st == TIDE_OK) st = sort_buckets(numbers, at, key, ctx); // at[b] is the end of bucket b by now
+    if (st == TIDE_OK) st = sort_buckets(&s, numbers, at); // at[b] is the end of bucket b by now
     tide_host_free(at);
+    tide_host_free(s.keys);
     if (st != TIDE_OK) {
         tide_host_free(numbers);
         return st;
@@ -195,62 +216,24 @@ tide_status tide__bucket_sort(const uint8_t *bits, size_t n_all, size_t n, tide_
 
 static bool begins_before(const void *ctx, uint32_t a, uint32_t b) {
     const tide_items *it = ctx;
-    if (it->begin[a] != it->begin[b]) return it->begin[a] < it->begin[b];
-    const tide_item_shape *x = &it->shapes[it->shape[a]], *y = &it->shapes[it->shape[b]];
+    if (tide_items_begin(it, a) != tide_items_begin(it, b)) return tide_items_begin(it, a) < tide_items_begin(it, b);
+    const tide_item_shape *x = tide_items_shape(it, a), *y = tide_items_shape(it, b);
     if (x->size_bytes != y->size_bytes) return x->size_bytes > y->size_bytes;
     const uint64_t p = tide_items_id(it, a), q = tide_items_id(it, b);
     if (p != q) return p < q;
     return x->is_planned <= y->is_planned;
 }
 
-static bool get_bit(const uint8_t *bits, size_t i) { return (bits[i / 8] >> (i % 8) & 1) != 0; }
-static void set_bit(uint8_t *bits, size_t i, bool on) {
-    const uint8_t mask = (uint8_t)(1u << (i % 8));
-    bits[i / 8] = on ? bits[i / 8] | mask : bits[i / 8] & (uint8_t)~mask;
-}
-
-/// Column by column so that item i is what `order[i]` was. Cycle after cycle: one item is held, and each place takes
-/// its successor. `order` is used up.
-static void permute(tide_items *it, uint32_t *order) {
-    tide__items_inside *in = it->inside;
-    uint64_t *wide = in->wide_id;
-    for (uint32_t i = 0; i < it->n; i++) {
-        if (order[i] == i) continue;
-        const int64_t begin = it->begin[i], end = it->end[i];
-        const uint32_t site = it->site[i], shape = it->shape[i], id_low = it->id_low[i];
-        const uint64_t place = it->place != NULL ? it->place[i] : 0, id = wide != NULL ? wide[i] : 0;
-        const bool open_ended = get_bit(it->open_ended, i);
-        uint32_t to = i;
-        for (uint32_t from = order[to]; from != i; from = order[to]) {
-            it->begin[to] = it->begin[from];
-            it->end[to] = it->end[from];
-            it->site[to] = it->site[from];
-            it->shape[to] = it->shape[from];
-            it->id_low[to] = it->id_low[from];
-            if (it->place != NULL) it->place[to] = it->place[from];
-            if (wide != NULL) wide[to] = wide[from];
-            set_bit(it->open_ended, to, get_bit(it->open_ended, from));
-            order[to] = to;
-            to = from;
-        }
-        it->begin[to] = begin;
-        it->end[to] = end;
-        it->site[to] = site;
-        it->shape[to] = shape;
-        it->id_low[to] = id_low;
-        if (it->place != NULL) it->place[to] = place;
-        if (wide != NULL) wide[to] = id;
-        set_bit(it->open_ended, to, open_ended);
-        order[to] = to;
-    }
-}
-
-tide_status tide__items_sort(tide_items *items) {
+tide_status tide__items_sort(tide_items *items, size_t without, const tide_progress *progress) {
     uint32_t *order = tide_host_alloc((items->n + 1) * sizeof *order);
     if (order == NULL) return TIDE_ERR_NOMEM;
-    for (uint32_t i = 0; i < items->n; i++) order[i] = i;
-    const tide_status st = tide__merge_sort(order, items->n, begins_before, items);
-    if (st == TIDE_OK) permute(items, order);
+    size_t n = 0, n_same = 0;
+    for (uint32_t i = 0; i < items->n; i++)
+        if (i != without) order[n++] = i;
+    tide_status st = tide__merge_sort(order, n, begins_before, items);
+    if (st == TIDE_OK) st = tide__items_tell(progress, 0.4);
+    while (st == TIDE_OK && n_same < n && order[n_same] == n_same) n_same++;
+    if (st == TIDE_OK && n_same < items->n) st = tide__items_repack(items, order, n, progress);
     tide_host_free(order);
     return st;
 }
@@ -259,7 +242,7 @@ static bool numbered_before(const void *ctx, uint32_t a, uint32_t b) {
     const tide_items *it = ctx;
     const uint64_t p = tide_items_id(it, a), q = tide_items_id(it, b);
     if (p != q) return p < q;
-    return it->shapes[it->shape[a]].is_planned <= it->shapes[it->shape[b]].is_planned;
+    return tide_items_shape(it, a)->is_planned <= tide_items_shape(it, b)->is_planned;
 }
 
 tide_status tide__items_index(const tide_items *items, uint32_t **out) {

@@ -6,9 +6,10 @@
 
 #include "analysis/items.h"
 
-/// Sort the columns by begin, then size descending, then number, blocks before planned tensors. Runs that are in order
-/// already are merged: n log (number of runs), and 6 bytes each while it lasts.
-tide_status tide__items_sort(tide_items *items) TIDE_NODISCARD;
+/// Sort by begin, then size descending, then number, blocks before planned tensors, but for the one that stands at
+/// `without` (SIZE_MAX: none), which is left out. Runs that are in order already are merged: n log (number of runs),
+/// and 6 bytes each while it lasts.
+tide_status tide__items_sort(tide_items *items, size_t without, const tide_progress *progress) TIDE_NODISCARD;
 /// Items by number, blocks before planned tensors; NULL when there are more than a million.
 tide_status tide__items_index(const tide_items *items, uint32_t **out) TIDE_NODISCARD;
 
@@ -27,8 +28,8 @@ void tide__keyed_sort(tide__keyed *keys, tide__keyed *spare, size_t n);
 /// The key of a number.
 typedef uint64_t (*tide__key_fn)(const void *ctx, uint32_t number);
 /// The numbers below `n_all` whose bits are set (NULL: all), `n` of them, by key, stable; for many: they are dealt out
-/// to buckets of near keys, each of which is sorted then. Costs 32 bytes each of the fullest bucket while it lasts.
-/// *out [n] is the caller's.
+/// to buckets of near keys, each of which is sorted then. Costs 32 bytes each of the
+/// fullest bucket while it lasts, or, where that has more than a million, 2. *out [n] is the caller's.
 tide_status tide__bucket_sort(const uint8_t *bits, size_t n_all, size_t n, tide__key_fn key, const void *ctx,
                               uint32_t **out) TIDE_NODISCARD;
 

@@ -31,7 +31,7 @@ static tide_status add_tensor(tide__items_builder *b, const tide_memory_plan *pl
     tide__item item = {.begin = l->begin_step, .end = l->end_step, .id = i, .place = plan->offsets[i]};
     TIDE_TRY(tide__items_add_site(b, l->name, has_name ? lt->step_names[l->begin_step] : "",
                                   has_owner ? l->begin_step : -1, &item.site));
-    TIDE_TRY(tide__items_shape(b, &shape, &item.shape));
+    TIDE_TRY(tide__items_put_shape(b, &shape, &item.shape));
     return tide__items_add(b, &item);
 }
 
@@ -57,9 +57,9 @@ static tide_status add_tensors(tide__items_builder *b, const tide_memory_plan *p
 
 tide_status tide_items_of_plan(const tide_memory_plan *plan, tide_items *out, tide_error *err) {
     tide__items_builder b;
-    tide_status st = tide__items_begin(&b, plan->lifetimes.n, 0, plan->lifetimes.n_steps);
+    tide_status st = tide__items_start(&b, plan->lifetimes.n, 0, plan->lifetimes.n_steps);
     if (st == TIDE_OK) st = add_tensors(&b, plan);
-    if (st == TIDE_OK) st = tide__items_finish(&b, out);
+    if (st == TIDE_OK) st = tide__items_finish(&b, NULL, out);
     tide__items_abandon(&b);
     if (st == TIDE_ERR_OVERFLOW) return TIDE_FAIL(err, st, "the plan has too many tensors to be shown");
     return st == TIDE_OK ? st : TIDE_FAIL(err, st, "no memory for the tensors of a plan");

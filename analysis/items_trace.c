@@ -39,11 +39,12 @@ typedef struct loader {
     size_t n_texts;
     const char *devices[1024]; // the same, of devices
     const char *none;
-    uint64_t n_seen, n_expected;
+    uint64_t n_seen, n_added, n_expected;
     // Of a planned run: the block that is its buffer, the first that has its size.
     const tide_plan_buffer *buffer;
     uint64_t buffer_ns;
     size_t buffer_item;
+    const char *buffer_device;
 } loader;
 
 // ---- texts ----
@@ -108,13 +109,14 @@ static tide_status site_of(loader *l, uint32_t name, uint32_t scope, uint32_t *s
 // ---- blocks ----
 
 /// Note the first block of the run that may be its buffer.
-static void see_buffer(loader *l, const tide_trace_block_row *row, size_t item_i) {
+static void see_buffer(loader *l, const tide_trace_block_row *row, const char *device) {
     const tide_plan_buffer *buffer =
         tide__run_plan_buffer_of(&l->run, row->kind, tide_trace_device_of(l->trace, row->device), row->requested_bytes);
     if (buffer == NULL || (l->buffer != NULL && row->alloc_ns >= l->buffer_ns)) return;
     l->buffer = buffer;
     l->buffer_ns = row->alloc_ns;
-    l->buffer_item = item_i;
+    l->buffer_item = (size_t)l->n_added;
+    l->buffer_device = device;
 }
 
 static tide_status add_block(loader *l, const tide_trace_block_row *row) {
@@ -132,8 +134,9 @@ static tide_status add_block(loader *l, const tide_trace_block_row *row) {
                              .role = l->roles[item.site].role};
     if (shape.device == NULL || shape.allocator == NULL) return TIDE_ERR_NOMEM;
     tide__shape_classify(&shape, l->roles[item.site].persistent);
-    TIDE_TRY(tide__items_shape(&l->b, &shape, &item.shape));
-    if (tide__run_plan_has_buffer(&l->run)) see_buffer(l, row, l->b.items.n);
+    TIDE_TRY(tide__items_put_shape(&l->b, &shape, &item.shape));
+    if (tide__run_plan_has_buffer(&l->run)) see_buffer(l, row, shape.device);
+    l->n_added++;
     return tide__items_add(&l->b, &item);
 }
 
@@ -163,20 +166,18 @@ static tide_status add_tensor(loader *l, size_t tensor_i, const char *device) {
     shape.allocator = l->none;
     TIDE_TRY(tide__items_add_site(&l->b, lt->name, owner, lt->begin_step, &item.site));
     TIDE_TRY(add_role(l, lt->name));
-    TIDE_TRY(tide__items_shape(&l->b, &shape, &item.shape));
+    TIDE_TRY(tide__items_put_shape(&l->b, &shape, &item.shape));
     return tide__items_add(&l->b, &item);
 }
 
 /// The tensors take the place of the block that they lie in.
 static tide_status replace_buffer(loader *l) {
     if (l->buffer == NULL) return TIDE_OK;
-    tide_items *it = &l->b.items;
-    const char *device = it->shapes[it->shape[l->buffer_item]].device;
     tide__items_remove(&l->b, l->buffer_item);
     for (size_t i = 0; i < l->run.plan->lifetimes.n; i++) {
         const tide_lifetime *lt = &l->run.plan->lifetimes.items[i];
         if (!lt->persistent && lt->kind == l->buffer->kind && tide_device_equal(lt->device, l->buffer->device))
-            TIDE_TRY(add_tensor(l, i, device));
+            TIDE_TRY(add_tensor(l, i, l->buffer_device));
     }
     return TIDE_OK;
 }
@@ -191,7 +192,7 @@ static tide_status expect(loader *l, const tide_trace_info *info, tide_error *er
     if (l->run.plan != NULL) cap += l->run.plan->lifetimes.n;
     int64_t begin, end;
     TIDE_TRY(tide__trace_axis(l->trace, l->run.run.id, &begin, &end, err));
-    const tide_status st = tide__items_begin(&l->b, cap, begin, end);
+    const tide_status st = tide__items_start(&l->b, cap, begin, end);
     return st == TIDE_OK ? st : TIDE_FAIL(err, st, "no memory for %" PRIu64 " blocks", l->n_expected);
 }
 
@@ -205,7 +206,8 @@ static tide_status load(loader *l, int64_t run_id, tide_items *out, tide_error *
     if (st == TIDE_OK) st = tide_trace_each_block(l->trace, run_id, on_blocks, l, err);
     TIDE_TRY(st);
     st = replace_buffer(l);
-    if (st == TIDE_OK) st = tide__items_finish(&l->b, out);
+    if (st == TIDE_OK) st = tide__items_finish(&l->b, l->progress, out);
+    if (st == TIDE_ERR_CANCELLED) return TIDE_FAIL(err, st, "sorting blocks was cancelled");
     return st == TIDE_OK ? st : TIDE_FAIL(err, st, "no memory for %" PRIu64 " blocks", l->n_seen);
 }
 

@@ -128,13 +128,13 @@ static tide_status begin_leak(finder *f, uint32_t item, uint32_t *place) {
     tide_leaks *out = f->out;
     TIDE_TRY(tide_host_grow(&out->items, &f->cap, out->n + 1, sizeof *out->items));
     TIDE_TRY(tide_host_grow(&f->spread, &f->cap_spread, out->n + 1, sizeof *f->spread));
-    const tide_item_site *site = &f->items->sites[f->items->site[item]];
-    const tide_item_shape *shape = &f->items->shapes[f->items->shape[item]];
+    const tide_item_site *site = tide_items_site(f->items, item);
+    const tide_item_shape *shape = tide_items_shape(f->items, item);
     tide_leak *l = &out->items[out->n];
     *l = (tide_leak){.name = tide_host_strdup(site->name),
                      .owner = tide_host_strdup(site->owner),
                      .kind = shape->kind,
-                     .first = f->items->begin[item],
+                     .first = tide_items_begin(f->items, item),
                      .first_item = item};
     f->spread[out->n] = (struct spread){.last_run = SIZE_MAX};
     if (l->name == NULL || l->owner == NULL) {
@@ -148,16 +148,17 @@ static tide_status begin_leak(finder *f, uint32_t item, uint32_t *place) {
 }
 
 static tide_status take_item(finder *f, uint32_t i) {
-    const tide_item_shape *shape = &f->items->shapes[f->items->shape[i]];
+    const tide_item_shape *shape = tide_items_shape(f->items, i);
     if (shape->is_planned) return TIDE_OK;
-    const size_t at = (size_t)f->names[f->items->site[i]] * f->n_classes + f->classes[f->items->shape[i]];
+    const size_t at =
+        (size_t)f->names[tide_items_site_of(f->items, i)] * f->n_classes + f->classes[tide_items_shape_of(f->items, i)];
     f->n_allocated[at]++;
     if (!tide_items_is_open_ended(f->items, i) || (f->skips_persistent && shape->persistent)) return TIDE_OK;
     if (f->leak_of[at] == NONE) TIDE_TRY(begin_leak(f, i, &f->leak_of[at]));
     tide_leak *l = &f->out->items[f->leak_of[at]];
     l->n++;
     l->bytes += shape->size_bytes;
-    l->last = f->items->begin[i]; // items come by begin
+    l->last = tide_items_begin(f->items, i); // items come by begin
     f->out->bytes += shape->size_bytes;
     note_time(f, &f->spread[f->leak_of[at]], l->last);
     return TIDE_OK;

@@ -33,7 +33,8 @@ typedef struct tide_pools {
     size_t n;
     uint64_t reserved_bytes, active_bytes, requested_bytes, cached_bytes;
 } tide_pools;
-/// [t0, t1]: the window for unused_bytes. Of a trace this reads events: 0.1 us each (progress).
+/// [t0, t1]: the window for unused_bytes. Of a trace this reads all events of the run the first time, 0.2 us each
+/// (progress); another moment or window takes some milliseconds.
 tide_status tide_pools_at(tide_subject *s, tide_moment at, int64_t t0, int64_t t1, const tide_progress *progress,
                           tide_pools *out, tide_error *err) TIDE_NODISCARD;
 void tide_pools_deinit(tide_pools *p);

@@ -34,18 +34,27 @@ bool tide__rows_tell(const tide_progress *progress, double share, const char *wh
 
 // ---- keys ----
 
-void tide__row_values_of(const tide_items *items, uint32_t i, tide__row_values *out) {
-    const tide_item_shape *s = &items->shapes[items->shape[i]];
-    const uint64_t life = (uint64_t)items->end[i] - (uint64_t)items->begin[i];
-    const unsigned __int128 area = (unsigned __int128)s->size_bytes * life;
+static uint64_t life_of(const tide_items *items, uint32_t i) {
+    return (uint64_t)tide_items_end(items, i) - (uint64_t)tide_items_begin(items, i);
+}
+
+static uint32_t rank_of(const tide_items *items, uint32_t i) {
     const tide__site_names *names = tide__items_names(items);
-    *out = (tide__row_values){.begin = items->begin[i],
-                              .place = items->place != NULL ? items->place[i] : TIDE_NO_OFFSET,
-                              .bytes = s->size_bytes,
-                              .life = life,
-                              .area = {(uint64_t)(area >> 64), (uint64_t)area},
-                              .rank = names != NULL ? names->rank[items->site[i]] : items->site[i],
-                              .persistent = s->persistent};
+    const uint32_t site = tide_items_site_of(items, i);
+    return names != NULL ? names->rank[site] : site;
+}
+
+void tide__row_values_of(const tide_items *items, uint32_t i, tide_row_sort sort, tide__row_values *out) {
+    const tide_item_shape *s = tide_items_shape(items, i);
+    *out = (tide__row_values){.bytes = s->size_bytes, .persistent = s->persistent, .fill = (uint8_t)s->fill};
+    if (sort == TIDE_ROW_SORT_BEGIN) out->begin = tide_items_begin(items, i);
+    if (sort == TIDE_ROW_SORT_OFFSET) out->place = items->place != NULL ? items->place[i] : TIDE_NO_OFFSET;
+    if (sort == TIDE_ROW_SORT_NAME) out->rank = rank_of(items, i);
+    if (sort == TIDE_ROW_SORT_LIFE) out->life = life_of(items, i);
+    if (sort != TIDE_ROW_SORT_AREA) return;
+    const unsigned __int128 area = (unsigned __int128)s->size_bytes * life_of(items, i);
+    out->area[0] = (uint64_t)(area >> 64);
+    out->area[1] = (uint64_t)area;
 }
 
 void tide__row_values_add(tide__row_values *v, const tide__row_values *more) {
@@ -59,6 +68,7 @@ void tide__row_values_add(tide__row_values *v, const tide__row_values *more) {
     v->area[0] = (uint64_t)((a + b) >> 64);
     v->area[1] = (uint64_t)(a + b);
     v->persistent = v->persistent && more->persistent;
+    if (v->fill != more->fill) v->fill = TIDE_N_ITEM_FILLS;
 }
 
 /// The upper 63 bits of 128, or the number itself where it has no more: rising, and exact below 2^63.
@@ -103,7 +113,7 @@ typedef struct order_ctx {
 
 static uint64_t item_key(const order_ctx *x, uint32_t i) {
     tide__row_values v;
-    tide__row_values_of(x->items, i, &v);
+    tide__row_values_of(x->items, i, x->opt->sort, &v);
     return tide__row_key(x->opt, &v);
 }
 
@@ -130,17 +140,20 @@ static tide_status keep_site(const tide_items *items, uint32_t site, uint8_t **b
         if (*bits == NULL) return TIDE_ERR_NOMEM;
         memset(*bits, 0xff, items->n / 8 + 1);
     }
+    tide__items_some sites;
     for (uint32_t i = 0; i < items->n; i++)
-        if (items->site[i] != site) (*bits)[i / 8] &= (uint8_t) ~(1u << (i % 8));
+        if (tide__items_each(items, i, TIDE_ITEMS_SITE, &sites) != site) (*bits)[i / 8] &= (uint8_t) ~(1u << (i % 8));
     return TIDE_OK;
 }
 
 /// What is hidden is counted.
 static void count_hidden(const tide_items *items, const uint8_t *bits, tide_rows *r) {
     r->n_members = items->n;
+    tide__items_some shapes;
     for (uint32_t i = 0; bits != NULL && i < items->n; i++) {
+        const uint32_t shape = tide__items_each(items, i, TIDE_ITEMS_SHAPE, &shapes);
         if (tide__bit(bits, i)) continue;
-        const uint64_t bytes = items->shapes[items->shape[i]].size_bytes;
+        const uint64_t bytes = items->shapes[shape].size_bytes;
         if (__builtin_add_overflow(r->hidden_bytes, bytes, &r->hidden_bytes)) r->hidden_bytes = UINT64_MAX;
         r->n_hidden++;
     }
@@ -176,7 +189,7 @@ static tide_status make(tide_subject *s, const tide_rows_options *opt, const tid
         TIDE_TRY(tide__filters_apply(s, opt->filters, opt->n_filters, opt->cursor, progress, &bits, err));
     tide_status st = TIDE_OK;
     if (opt->group == TIDE_ROW_GROUP_NONE && opt->only_group_of < items->n)
-        st = keep_site(items, items->site[opt->only_group_of], &bits);
+        st = keep_site(items, tide_items_site_of(items, opt->only_group_of), &bits);
     if (st == TIDE_OK) count_hidden(items, bits, r);
     if (st == TIDE_OK && !tide__rows_tell(progress, 0.5, "sorting")) st = TIDE_ERR_CANCELLED;
     if (st == TIDE_OK)

@@ -87,7 +87,7 @@ typedef struct tide_rows {
     int64_t *late;         ///< then, of each row every TIDE_ROWS_LATE-th end, from first[row] / TIDE_ROWS_LATE + row on
     int64_t *latest;       ///< and of each TIDE_ROWS_LATEST members the latest end and the first begin, in the same
                            ///< way, as pairs
-    uint8_t *fill;         ///< [n] of grouped rows: the tide_timeline_fill of all members; TIDE_TIMELINE_N_FILLS: they
+    uint8_t *fill;         ///< [n] of grouped rows: the tide_item_fill of all members; TIDE_N_ITEM_FILLS: they
                            ///< differ. NULL without groups
     char **keys;           ///< [n] of grouped rows, for people; owned; NULL without groups
     size_t n_hidden;       ///< items that filters keep out
@@ -106,10 +106,10 @@ size_t tide_rows_find(const tide_rows *r, uint32_t item);
 /// unsaid.
 typedef struct tide_row_span {
     uint32_t n;        ///< members alive somewhere in it, at most 255 counted
-    uint8_t fill;      ///< tide_timeline_fill of the largest; where members differ, of the largest that was looked at
+    uint8_t fill;      ///< tide_item_fill of the largest; where members differ, of the largest that was looked at
     bool starts, ends; ///< one is born, one dies in it
 } tide_row_span;
-/// The row in `n` equal columns of [t0, t1), as tide_timeline_columns cuts them. O(n log members), whatever the zoom.
+/// The row in `n` equal columns of [t0, t1), as tide_subject_columns cuts them. O(n log members), whatever the zoom.
 void tide_rows_spans(const tide_rows *r, const tide_items *items, size_t row, int64_t t0, int64_t t1, size_t n,
                      tide_row_span *out);
 

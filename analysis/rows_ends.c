@@ -14,13 +14,14 @@
 #include "analysis/rows_internal.h"
 #include "core/base/host_alloc.h"
 
-enum { RADIX_MEMBERS = 1 << 18, N_CUTS = 4096, N_PARTS = 16, LEAST_PART = 1 << 15, TELL_MEMBERS = 1 << 20 };
+enum { RADIX_MEMBERS = 1 << 18, N_CUTS = 4096, N_PARTS = 16, TELL_MEMBERS = 1 << 20 };
 
 typedef struct ender {
     const tide_items *items;
     tide_rows *r;
     tide__keyed *keys; // [2 * cap] to sort; the second half is spare
     size_t cap;
+    size_t part; // ends that are sorted at once
 } ender;
 
 static uint64_t key_of(const ender *e, uint32_t i) {
@@ -87,15 +88,17 @@ static void row_latest(const ender *e, size_t row) {
     for (uint32_t k = 0; k < r->first[row + 1] - r->first[row]; k++) {
         const int64_t gone = tide__item_gone(e->items, r->members[r->first[row] + k]);
         int64_t *block = &latest[2 * (k / TIDE_ROWS_LATEST)];
-        if (k % TIDE_ROWS_LATEST == 0) block[1] = e->items->begin[r->members[r->first[row] + k]];
+        if (k % TIDE_ROWS_LATEST == 0) block[1] = tide_items_begin(e->items, r->members[r->first[row] + k]);
         if (k % TIDE_ROWS_LATEST == 0 || gone > block[0]) block[0] = gone;
     }
 }
 
 static tide_status row_late(ender *e, size_t row) {
     const tide_rows *r = e->r;
-    const size_t n = r->first[row + 1] - r->first[row], most = n / N_PARTS > LEAST_PART ? n / N_PARTS : LEAST_PART;
+    const size_t n = r->first[row + 1] - r->first[row], most = n / N_PARTS > e->part ? n / N_PARTS : e->part;
+    size_t n_done = 0, n_part = 0;
     row_latest(e, row);
+    if (n <= most) return take_part(e, row, 0, UINT64_MAX, n, &n_done);
     uint64_t low = UINT64_MAX, high = 0;
     uint32_t count[N_CUTS] = {0};
     for (uint32_t k = r->first[row]; k < r->first[row + 1]; k++) {
@@ -105,7 +108,6 @@ static tide_status row_late(ender *e, size_t row) {
     }
     const uint64_t width = (high - low) / N_CUTS + 1;
     for (uint32_t k = r->first[row]; k < r->first[row + 1]; k++) count[(key_of(e, r->members[k]) - low) / width]++;
-    size_t n_done = 0, n_part = 0;
     for (size_t c = 0, from = 0; c < N_CUTS; c++) {
         n_part += count[c];
         if (c + 1 < N_CUTS && n_part + count[c + 1] <= most) continue;
@@ -117,27 +119,18 @@ static tide_status row_late(ender *e, size_t row) {
     return TIDE_OK;
 }
 
-// ---- fills ----
+// ---- all rows ----
 
-static uint8_t row_fill(const tide_items *items, const tide_rows *r, size_t row) {
-    const tide_timeline_fill first = items->shapes[items->shape[r->members[r->first[row]]]].fill;
-    for (uint32_t k = r->first[row] + 1; k < r->first[row + 1]; k++)
-        if (items->shapes[items->shape[r->members[k]]].fill != first) return TIDE_TIMELINE_N_FILLS;
-    return (uint8_t)first;
-}
-
-tide_status tide__rows_make_ends(const tide_items *items, bool with_reach, const tide_progress *progress,
+tide_status tide__rows_make_ends(const tide_items *items, bool with_reach, size_t part, const tide_progress *progress,
                                  tide_rows *r) {
-    ender e = {.items = items, .r = r};
-    r->fill = tide_host_alloc(r->n + 1);
+    ender e = {.items = items, .r = r, .part = part};
     if (with_reach) r->reach = tide_host_alloc((r->n_members + 1) * sizeof *r->reach);
     if (!with_reach) r->late = tide_host_alloc((r->n_members / TIDE_ROWS_LATE + r->n + 1) * sizeof *r->late);
     if (!with_reach) r->latest = tide_host_alloc(2 * (r->n_members / TIDE_ROWS_LATEST + r->n + 1) * sizeof *r->latest);
-    const bool good = r->fill != NULL && (with_reach ? r->reach != NULL : r->late != NULL && r->latest != NULL);
+    const bool good = with_reach ? r->reach != NULL : r->late != NULL && r->latest != NULL;
     tide_status st = good ? TIDE_OK : TIDE_ERR_NOMEM;
     size_t told = 0;
     for (size_t row = 0; st == TIDE_OK && row < r->n; row++) {
-        r->fill[row] = row_fill(items, r, row);
         st = with_reach ? row_reach(&e, row) : row_late(&e, row);
         if (r->first[row + 1] - told < TELL_MEMBERS) continue;
         told = r->first[row + 1];

@@ -22,8 +22,9 @@ typedef struct grouping {
     size_t n;        // groups
 } grouping;
 
-static uint32_t group_of(const grouping *g, const tide_items *items, uint32_t i) {
-    return g->group[g->by_site ? items->site[i] : items->shape[i]];
+/// Of one item after the other.
+static uint32_t group_of(const grouping *g, const tide_items *items, uint32_t i, tide__items_some *some) {
+    return g->group[tide__items_each(items, i, g->by_site ? TIDE_ITEMS_SITE : TIDE_ITEMS_SHAPE, some)];
 }
 
 static uint64_t hash_text(const char *text) {
@@ -95,12 +96,14 @@ static tide_status rows_of_make(rows_of *x, size_t n) {
     return good ? TIDE_OK : TIDE_ERR_NOMEM;
 }
 
-static void count_members(const tide_items *items, const grouping *g, const uint8_t *bits, rows_of *x) {
+static void count_members(const tide_items *items, const grouping *g, const uint8_t *bits, tide_row_sort sort,
+                          rows_of *x) {
+    tide__items_some some;
     for (uint32_t i = 0; i < items->n; i++) {
+        const uint32_t group = group_of(g, items, i, &some);
         if (bits != NULL && !tide__bit(bits, i)) continue;
-        const uint32_t group = group_of(g, items, i);
         tide__row_values v;
-        tide__row_values_of(items, i, &v);
+        tide__row_values_of(items, i, sort, &v);
         if (x->count[group]++ == 0) {
             x->values[group] = v;
         } else {
@@ -117,13 +120,15 @@ static tide_status order_rows(const tide_rows_options *opt, size_t n_groups, row
     tide__keyed_sort(x->keys, x->spare, r->n);
     r->first = tide_host_alloc((r->n + 1) * sizeof *r->first);
     r->bytes = tide_host_alloc((r->n + 1) * sizeof *r->bytes);
-    if (r->first == NULL || r->bytes == NULL) return TIDE_ERR_NOMEM;
+    r->fill = tide_host_alloc(r->n + 1);
+    if (r->first == NULL || r->bytes == NULL || r->fill == NULL) return TIDE_ERR_NOMEM;
     uint32_t at = 0;
     for (uint32_t row = 0; row < r->n; row++) {
         const uint32_t g = x->keys[row].number;
         x->row[g] = row;
         r->first[row] = at;
         r->bytes[row] = x->values[g].bytes;
+        r->fill[row] = x->values[g].fill;
         at += x->count[g];
     }
     r->first[r->n] = at;
@@ -137,8 +142,11 @@ static tide_status deal_out(const tide_items *items, const grouping *g, const ui
     r->members = tide_host_alloc((r->n_members + 1) * sizeof *r->members);
     const bool good = next != NULL && r->members != NULL;
     if (good) memcpy(next, r->first, r->n * sizeof *next);
-    for (uint32_t i = 0; good && i < items->n; i++)
-        if (bits == NULL || tide__bit(bits, i)) r->members[next[x->row[group_of(g, items, i)]]++] = i;
+    tide__items_some some;
+    for (uint32_t i = 0; good && i < items->n; i++) {
+        const uint32_t row = x->row[group_of(g, items, i, &some)];
+        if (bits == NULL || tide__bit(bits, i)) r->members[next[row]++] = i;
+    }
     tide_host_free(next);
     return good ? TIDE_OK : TIDE_ERR_NOMEM;
 }
@@ -150,12 +158,14 @@ tide_status tide__rows_group(const tide_items *items, bool is_trace, const tide_
     tide_status st = grouping_make(items, opt->group, &g);
     if (st == TIDE_OK) st = rows_of_make(&x, g.n);
     if (st == TIDE_OK) {
-        count_members(items, &g, bits, &x);
+        count_members(items, &g, bits, opt->sort, &x);
         st = order_rows(opt, g.n, &x, rows);
     }
     if (st == TIDE_OK) st = deal_out(items, &g, bits, &x, rows);
     tide_host_free(g.group);
     rows_of_deinit(&x);
     if (st == TIDE_OK) st = tide__rows_make_keys(items, opt->group, is_trace, rows);
-    return st == TIDE_OK ? tide__rows_make_ends(items, rows->n_members <= TIDE_ROWS_WITH_REACH, progress, rows) : st;
+    if (st != TIDE_OK) return st;
+    const bool with_reach = rows->n_members <= TIDE_ROWS_WITH_REACH;
+    return tide__rows_make_ends(items, with_reach, TIDE__ROWS_PART, progress, rows);
 }

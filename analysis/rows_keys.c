@@ -18,8 +18,8 @@ static void print_size_class(uint64_t bytes, tide_text *t) {
 }
 
 static void print_key(const tide_items *items, tide_row_group by, bool is_trace, uint32_t item, tide_text *t) {
-    const tide_item_site *s = &items->sites[items->site[item]];
-    const tide_item_shape *shape = &items->shapes[items->shape[item]];
+    const tide_item_site *s = tide_items_site(items, item);
+    const tide_item_shape *shape = tide_items_shape(items, item);
     if (by == TIDE_ROW_GROUP_KIND) {
         tide_text_add(t, tide_memory_kind_name(shape->kind));
     } else if (by == TIDE_ROW_GROUP_SIZE) {

@@ -49,11 +49,25 @@ static void column_of(const window *w, size_t i, int64_t *lo, int64_t *hi) {
 /// Where the last column ends.
 static int64_t window_end(const window *w) { return w->t1 > w->t0 ? w->t1 : (w->t0 < INT64_MAX ? w->t0 + 1 : w->t0); }
 
+/// Whether item `i` begins before `t`. Mostly the chunks tell: items stand in order of their begin, so that none begins
+/// behind the first of the next chunk.
+static bool begins_before(const tide_items *items, uint32_t i, int64_t t) {
+    const size_t c = i >> TIDE_ITEMS_CHUNK_BITS;
+    if (items->chunks[c].begin >= t) return false;
+    if ((c + 1) << TIDE_ITEMS_CHUNK_BITS < items->n && items->chunks[c + 1].begin < t) return true;
+    return tide_items_begin(items, i) < t;
+}
+
+/// Whether it has ended by then. Where all of its chunk end later nobody looks closer.
+static bool is_gone_at(const tide_items *items, uint32_t i, int64_t t) {
+    return items->chunks[i >> TIDE_ITEMS_CHUNK_BITS].end <= t && tide__item_gone(items, i) <= t;
+}
+
 /// Members that begin before `t`, known to be at least `from` and at most `to`.
 static size_t begun(const row_view *v, int64_t t, size_t from, size_t to) {
     while (from < to) {
         const size_t mid = from + (to - from) / 2;
-        if (v->items->begin[v->by_begin[mid]] < t) {
+        if (begins_before(v->items, v->by_begin[mid], t)) {
             from = mid + 1;
         } else {
             to = mid;
@@ -66,7 +80,7 @@ static size_t begun(const row_view *v, int64_t t, size_t from, size_t to) {
 static size_t ended(const row_view *v, int64_t t, size_t from, size_t to) {
     while (from < to) {
         const size_t mid = from + (to - from) / 2;
-        if (tide__item_gone(v->items, v->by_end[mid]) <= t) {
+        if (is_gone_at(v->items, v->by_end[mid], t)) {
             from = mid + 1;
         } else {
             to = mid;
@@ -146,8 +160,8 @@ typedef struct largest {
 } largest;
 
 static void look_at(const row_view *v, uint32_t i, int64_t lo, int64_t hi, largest *best) {
-    if (v->items->begin[i] >= hi || tide__item_gone(v->items, i) <= lo) return;
-    const tide_item_shape *s = &v->items->shapes[v->items->shape[i]];
+    if (tide_items_begin(v->items, i) >= hi || tide__item_gone(v->items, i) <= lo) return;
+    const tide_item_shape *s = tide_items_shape(v->items, i);
     if (best->shape != NULL && s->size_bytes <= best->bytes) return;
     best->bytes = s->size_bytes;
     best->shape = s;
@@ -156,7 +170,7 @@ static void look_at(const row_view *v, uint32_t i, int64_t lo, int64_t hi, large
 /// The fill of the largest of those alive in [lo, hi), `n_begun` of which began before its end and `n_ended` ended
 /// before it: of the last ones to begin, and the next ones to end.
 static uint8_t fill_of(const row_view *v, int64_t lo, int64_t hi, size_t n_begun, size_t n_ended) {
-    if (v->fill != TIDE_TIMELINE_N_FILLS) return v->fill;
+    if (v->fill != TIDE_N_ITEM_FILLS) return v->fill;
     largest best = {0};
     for (size_t k = 0; k < LOOK_AT && k < n_begun; k++) look_at(v, v->by_begin[n_begun - 1 - k], lo, hi, &best);
     for (size_t k = 0; v->by_end != NULL && k < LOOK_AT && n_ended + k < v->n; k++)
@@ -281,7 +295,7 @@ typedef struct drawing {
 /// A member that is alive somewhere in the window.
 static void draw_member(void *ctx, uint32_t i) {
     const drawing *d = ctx;
-    const int64_t begin = d->v->items->begin[i], gone = tide__item_gone(d->v->items, i);
+    const int64_t begin = tide_items_begin(d->v->items, i), gone = tide__item_gone(d->v->items, i);
     int64_t lo, hi;
     size_t first = begin > d->w->t0 ? column_at(d->w, begin) : 0;
     if (begin >= d->w->t0) { // all columns that share its moment
@@ -315,7 +329,7 @@ static void one_by_one(const row_view *v, const window *w, size_t begun_lo, size
     for (size_t i = 0; i < w->n; i++) {
         alive += out[i].n;
         out[i].n = alive < MOST_ALIVE ? alive : MOST_ALIVE;
-        if (alive == 0 || v->fill != TIDE_TIMELINE_N_FILLS) {
+        if (alive == 0 || v->fill != TIDE_N_ITEM_FILLS) {
             out[i].fill = alive > 0 ? v->fill : 0;
             continue;
         }
@@ -329,7 +343,7 @@ void tide_rows_spans(const tide_rows *r, const tide_items *items, size_t row, in
                      tide_row_span *out) {
     const window w = {.t0 = t0, .t1 = t1, .n = n};
     row_view v = {.items = items, .by_begin = r->members + row, .by_end = r->members + row, .n = 1};
-    v.fill = TIDE_TIMELINE_N_FILLS;
+    v.fill = TIDE_N_ITEM_FILLS;
     if (r->first != NULL) {
         const uint32_t first = r->first[row];
         v.by_begin = r->members + first;

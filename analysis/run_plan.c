@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A run and its plan. See run_plan.h; the rules are those of profiler/timeline.h.
+// A run and its plan. See run_plan.h; the rules are those of items.h.
 #include "analysis/run_plan.h"
 
 #include <inttypes.h>

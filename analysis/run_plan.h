@@ -6,7 +6,7 @@
 #define TIDE_ANALYSIS_RUN_PLAN_H
 
 #include "core/base/text.h"
-#include "profiler/timeline.h"
+#include "profiler/query.h"
 
 /// Of a run; everything owned. Zero for the whole trace.
 typedef struct tide__run_plan {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/space_internal.h"
+#include "analysis/telling.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "profiler/holdings.h"
@@ -85,7 +86,7 @@ static tide_status finish(tide_space *sp, const tide_items *items, tide_error *e
     if (x->block_ends == NULL) return tide__space_no_memory(err);
     for (size_t i = 0; i < x->n_items; i++) {
         int64_t *end = &x->block_ends[i / TIDE__SPACE_CHUNK];
-        if (i % TIDE__SPACE_CHUNK == 0 || items->end[i] > *end) *end = items->end[i];
+        if (i % TIDE__SPACE_CHUNK == 0 || tide_items_end(items, i) > *end) *end = tide_items_end(items, i);
     }
     return TIDE_OK;
 }
@@ -113,7 +114,7 @@ static tide_status end(tide_status st, tide_space *sp, const tide_items *items, 
 
 // ---- all of a subject ----
 
-static const tide_item_shape *shape_of(const tide_items *items, size_t i) { return &items->shapes[items->shape[i]]; }
+static const tide_item_shape *shape_of(const tide_items *items, size_t i) { return tide_items_shape(items, i); }
 
 static tide_status add_blocks(tide_subject *s, tide_space *sp, const tide_items *items, tide_error *err) {
     const tide_subject_facts *facts = tide_subject_get_facts(s);
@@ -129,8 +130,8 @@ static tide_status add_blocks(tide_subject *s, tide_space *sp, const tide_items 
         blocks[n++] = (tide__addressed){.address = items->place[i],
                                         .bytes = shape->reserved_bytes,
                                         .device = shape->device,
-                                        .begin = items->begin[i],
-                                        .end = items->end[i],
+                                        .begin = tide_items_begin(items, i),
+                                        .end = tide_items_end(items, i),
                                         .kind = shape->kind,
                                         .process = tide_trace_process_of(tide_items_id(items, (uint32_t)i)),
                                         .item = (uint32_t)i};
@@ -212,10 +213,15 @@ static tide_status add_live_blocks(tide_subject *s, const tide_live_items *live,
     return st;
 }
 
-tide_status tide_space_of_live(tide_subject *s, const tide_live_items *live, tide_space *out, tide_error *err) {
+tide_status tide_space_of_live(tide_subject *s, const tide_live_items *live, const tide_progress *progress,
+                               tide_space *out, tide_error *err) {
+    tide__telling telling;
+    tide__telling_begin(&telling, progress, tide_subject_trace(s), "laying out addresses");
     tide_status st = begin(out, 0, err);
+    if (st == TIDE_OK) st = tide__tell(&telling, 0, err);
     if (st == TIDE_OK) st = add_live_planned(s, live, out, err);
     if (st == TIDE_OK) st = add_live_blocks(s, live, out, err);
+    tide__telling_end(&telling);
     return end(st, out, NULL, err);
 }
 
@@ -240,7 +246,8 @@ static void each_piece(const tide_space *sp, int64_t t0, int64_t t1,
 
 /// A block of no length at all was there for less than the clock can tell.
 static int64_t end_of(const tide_items *items, size_t i) {
-    return items->end[i] > items->begin[i] ? items->end[i] : items->begin[i] + 1;
+    return tide_items_end(items, i) > tide_items_begin(items, i) ? tide_items_end(items, i)
+                                                                 : tide_items_begin(items, i) + 1;
 }
 
 void tide__space_each(const tide_space *sp, const tide_items *items, int64_t t0, int64_t t1,
@@ -253,14 +260,14 @@ void tide__space_each(const tide_space *sp, const tide_items *items, int64_t t0,
             i += TIDE__SPACE_CHUNK - 1;
             continue;
         }
-        if (items->begin[i] >= t1) break;
+        if (tide_items_begin(items, i) >= t1) break;
         if (end_of(items, i) <= t0 || x->region_of[i] == TIDE__NO_REGION) continue;
         const tide_item_shape *shape = shape_of(items, i);
         if (shape->is_planned) continue; // its pieces are there
         const tide_region *r = &sp->regions[x->region_of[i]];
         const uint64_t lo = r->at + (items->place[i] - r->base);
-        const tide__space_thing thing = {items->begin[i], end_of(items, i), lo, lo + shape->reserved_bytes,
-                                         (uint32_t)i,     x->region_of[i]};
+        const tide__space_thing thing = {tide_items_begin(items, i), end_of(items, i), lo,
+                                         lo + shape->reserved_bytes, (uint32_t)i,      x->region_of[i]};
         take(ctx, &thing);
     }
 }

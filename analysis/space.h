@@ -34,9 +34,10 @@ typedef struct tide_space {
 /// Items with places must be loaded. TIDE_ERR_NOT_FOUND: there is nothing that has a place, or places were not kept
 /// (then tide_space_of_live tells of one moment).
 tide_status tide_space_make(tide_subject *s, tide_space *out, tide_error *err) TIDE_NODISCARD;
-/// The addresses at one moment alone: everything is there in [at.t, at.t + 1).
-tide_status tide_space_of_live(tide_subject *s, const tide_live_items *live, tide_space *out,
-                               tide_error *err) TIDE_NODISCARD;
+/// The addresses at one moment alone: everything is there in [at.t, at.t + 1). Of a trace it looks for segments the
+/// first time, 0.1 us an event. TIDE_ERR_CANCELLED, after which the subject can be asked on.
+tide_status tide_space_of_live(tide_subject *s, const tide_live_items *live, const tide_progress *progress,
+                               tide_space *out, tide_error *err) TIDE_NODISCARD;
 void tide_space_deinit(tide_space *sp);
 
 /// What a cell of the picture is: item, one of these, or several items.

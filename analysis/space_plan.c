@@ -242,7 +242,7 @@ static tide_status add_buffers(maker *m, tide_error *err) {
 static void note_regions(const maker *m) {
     tide__space_index *x = tide__space_index_of(m->sp);
     for (size_t i = 0; i < m->items->n; i++) {
-        const tide_item_shape *shape = &m->items->shapes[m->items->shape[i]];
+        const tide_item_shape *shape = tide_items_shape(m->items, i);
         if (shape->is_planned && m->items->place[i] != TIDE_NO_OFFSET)
             x->region_of[i] = tide__space_buffer(m->sp, shape->device, shape->kind);
     }

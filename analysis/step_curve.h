@@ -39,7 +39,7 @@ void tide__step_curve_deinit(tide__step_curve *c);
 
 /// The value at `t`: 0 before the first point. With event > 0: after that event.
 uint64_t tide__step_curve_at(const tide__step_curve *c, int64_t t, uint64_t event);
-/// As tide_timeline_columns.
+/// As tide_subject_columns.
 void tide__step_curve_columns(const tide__step_curve *c, int64_t t0, int64_t t1, size_t n, uint64_t *min_bytes,
                               uint64_t *max_bytes);
 /// Highest value within [t0, t1] and where it is first; what holds at t0 counts.

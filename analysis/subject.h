@@ -10,6 +10,7 @@
 #define TIDE_ANALYSIS_SUBJECT_H
 
 #include "analysis/items.h"
+#include "analysis/levels.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -39,7 +40,7 @@ typedef struct tide_subject_facts {
     bool has_plan;
     uint64_t plan_bytes, naive_bytes, lower_bound_bytes, proved_bytes; ///< with has_plan, of the planned buffers
     bool proven;
-    tide_timeline_levels levels;  ///< where plan and bound stand beside the curve
+    tide_levels levels;           ///< where plan and bound stand beside the curve
     const tide_memory_plan *plan; ///< NULL without one
     const tide_trace_kind *kinds; ///< [n_kinds] predicted and measured; of a plan alone measured is TIDE_UNKNOWN_BYTES
     size_t n_kinds;
@@ -103,8 +104,9 @@ typedef struct tide_curve_key {
     int kind;
     const char *device;
 } tide_curve_key;
-/// Smallest and largest value in each of `n` equal columns of [t0, t1), as tide_timeline_columns defines them: no spike
-/// is lost. A trace of 10 M events takes milliseconds.
+/// Smallest and largest value in each of `n` equal columns of [t0, t1): no spike is lost. Column i is
+/// [t0 + i * len / n, t0 + (i + 1) * len / n), at least one unit of the axis wide; what holds when it begins counts,
+/// unless the curve has a point right there. A trace of 10 M events takes milliseconds.
 tide_status tide_subject_columns(tide_subject *s, tide_curve_key key, int64_t t0, int64_t t1, size_t n,
                                  uint64_t *min_bytes, uint64_t *max_bytes, tide_error *err) TIDE_NODISCARD;
 /// Highest value within [t0, t1] and its first moment (may be NULL).

@@ -45,32 +45,6 @@ static void take_plan(tide_subject_facts *f, const tide_memory_plan *plan) {
     f->proven = plan != NULL && plan->proven;
 }
 
-/// Heights of plan and bound by the rules of the timeline, which asks a plan for its persistent tensors and a run for
-/// its kinds.
-static tide_status take_levels(tide_subject *s, tide_error *err) {
-    tide_subject_facts *f = &s->facts;
-    char name[] = "";
-    tide_timeline tl = {.axis = f->axis,
-                        .model = name,
-                        .has_plan = f->has_plan,
-                        .plan_bytes = f->plan_bytes,
-                        .lower_bound_bytes = f->lower_bound_bytes,
-                        .kinds = s->kinds,
-                        .n_kinds = f->n_kinds};
-    const size_t n = !f->is_trace ? s->plan->lifetimes.n : 0;
-    tl.items = tide_host_calloc(n + 1, sizeof *tl.items);
-    if (tl.items == NULL) return no_memory(err);
-    for (size_t i = 0; i < n; i++) {
-        const tide_lifetime *l = &s->plan->lifetimes.items[i];
-        if (l->persistent)
-            tl.items[tl.n_items++] =
-                (tide_timeline_item){.size_bytes = tide_lifetime_aligned_bytes(l), .kind = l->kind, .persistent = true};
-    }
-    f->levels = tide_timeline_levels_of(&tl);
-    tide_host_free(tl.items);
-    return TIDE_OK;
-}
-
 static tide_status make_steps(tide_subject *s, size_t n, tide_error *err) {
     tide_host_free(s->step_names);
     tide_host_free(s->step_begin);
@@ -153,7 +127,7 @@ tide_status tide__subject_plan_facts(tide_subject *s, tide_error *err) {
     TIDE_TRY(make_title(s, err));
     TIDE_TRY(make_devices(s, err));
     TIDE_TRY(make_plan_kinds(s, err));
-    TIDE_TRY(take_levels(s, err));
+    f->levels = tide_levels_of_plan(s->plan);
     TIDE_TRY(make_steps(s, lt->n_step_names, err));
     for (size_t i = 0; i < lt->n_step_names; i++) {
         s->step_names[i] = lt->step_names[i];
@@ -258,6 +232,6 @@ tide_status tide__subject_trace_facts(tide_subject *s, int64_t run_id, tide_erro
     take_plan(f, s->run.plan);
     TIDE_TRY(make_title(s, err));
     TIDE_TRY(take_numbers(s, err));
-    TIDE_TRY(take_levels(s, err));
+    f->levels = tide_levels_of_run(f->plan, f->kinds, f->n_kinds);
     return take_steps(s, err);
 }

@@ -61,6 +61,10 @@ void tide_edit_print(const tide_edit *edit, tide_text *out);
 /// back does not compute the tensor twice, it is asked again without, and the table serves the edit as it can.
 typedef tide_status (*tide_retable)(void *ctx, const tide_edit *edits, size_t n, tide_lifetimes *out, tide_error *err);
 
+/// The batch of the model with those edits: what the first open extent of its inputs is bound to. 0: none is open.
+typedef tide_status (*tide_retable_batch)(void *ctx, const tide_edit *edits, size_t n, uint64_t *batch,
+                                          tide_error *err);
+
 /// For a retable: let a program (which nobody else holds) compute `tensor` a second time before the first step that
 /// reads it after the peak; where it is not waiting then, after its longest wait. `lt` is the table that
 /// tide_passes_run made of it, and becomes the one that holds then. TIDE_ERR_NOT_FOUND, TIDE_ERR_INVALID with why: as
@@ -71,7 +75,8 @@ tide_status tide_whatif_repeat(tide_program *program, const tide_pass_options *p
 typedef struct tide_whatif {
     const tide_memory_plan *plan; ///< as it is; borrowed
     tide_retable retable;
-    void *ctx;
+    tide_retable_batch batch;      ///< NULL: advice says nothing of the batch
+    void *ctx;                     ///< of both
     tide_strategy_options options; ///< of strategies
     const tide_edit *edits;        ///< [n]
     size_t n;
@@ -97,7 +102,8 @@ typedef struct tide_edit_advice {
     uint64_t bytes, bound_bytes; ///< of the plan made
 } tide_edit_advice;
 /// Single edits that make the plan smaller than it is with the edits of `w`, best first: for tensors alive at the peak
-/// (recompute, free earlier, half), in-place, alignments, strategies. A plan was made with each: tide_whatif_make with
+/// (recompute, free earlier, half), in-place, alignments, strategies; with a model also passes of which the table shows
+/// nothing, and half the batch. A plan was made with each: tide_whatif_make with
 /// the edit behind those of `w` gives as many bytes. Strategy search gets w->options.node_limit for each, 2000 where
 /// none is set, and no time limit; with more it may find less. How much is tried depends on the table's size alone: a
 /// thousand tensors take 0.1 s, a hundred thousand some seconds. `out` [max].

@@ -11,6 +11,7 @@
 
 #include "analysis/whatif_internal.h"
 #include "core/base/host_alloc.h"
+#include "planner/passes.h"
 
 /// Tensors of a peak that are looked at; tables beyond LARGE, a plan of which takes long.
 enum { MAX_TENSORS = 16, MAX_TENSORS_LARGE = 3, LARGE_TABLE = 50000 };
@@ -120,12 +121,58 @@ static tide_status try_strategies(adviser *a) {
     return TIDE_OK;
 }
 
+// ---- through the model ----
+
+/// Whether the table shows that a pass has been at work. Of the order nothing is seen.
+static bool shows_pass(const tide_lifetimes *lt, tide_pass pass) {
+    static const tide_alias_kind made[TIDE_N_PASSES] = {[TIDE_PASS_VIEWS] = TIDE_ALIAS_VIEW,
+                                                        [TIDE_PASS_SLICES] = TIDE_ALIAS_SLICE,
+                                                        [TIDE_PASS_IN_PLACE] = TIDE_ALIAS_IN_PLACE,
+                                                        [TIDE_PASS_PARTS] = TIDE_ALIAS_PART};
+    if (pass == TIDE_PASS_RECOMPUTE) return lt->n_recomputed > 0;
+    for (size_t i = 0; made[pass] != TIDE_ALIAS_NONE && i < lt->n; i++) {
+        if (lt->items[i].alias == made[pass]) return true;
+    }
+    return false;
+}
+
+static tide_status try_passes(adviser *a) {
+    if (a->w->retable == NULL || a->lt.n > LARGE_TABLE) return TIDE_OK;
+    for (int pass = 0; pass < TIDE_N_PASSES; pass++) {
+        tide_edit edit = {.kind = TIDE_EDIT_PASS};
+        if (shows_pass(&a->lt, (tide_pass)pass) ||
+            !set_name(edit.text, sizeof edit.text, tide_pass_name((tide_pass)pass)))
+            continue;
+        TIDE_TRY(add(a, &edit, TIDE_NO_INDEX));
+    }
+    return TIDE_OK;
+}
+
+static tide_status try_batch(adviser *a) {
+    uint64_t batch = 0;
+    tide_error own = TIDE_ERROR_INIT;
+    if (a->w->retable == NULL || a->w->batch == NULL || a->lt.n > LARGE_TABLE) return TIDE_OK;
+    const tide_status st = a->w->batch(a->w->ctx, a->w->edits, a->w->n, &batch, &own);
+    if (st == TIDE_ERR_NOMEM) return no_memory(a);
+    if (st != TIDE_OK || batch < 2) return TIDE_OK; // it says so when somebody asks for another one
+    const tide_edit edit = {.kind = TIDE_EDIT_BATCH, .bytes = batch / 2};
+    return add(a, &edit, TIDE_NO_INDEX);
+}
+
+/// Whether a plan with it is made by way of the model.
+static bool needs_model(const adviser *a, tide_edit_kind kind) {
+    return tide__edit_needs_model(kind) || (kind == TIDE_EDIT_RECOMPUTE && a->w->retable != NULL);
+}
+
+/// Whether a plan alone can tell what it is worth.
+static bool has_no_bound(tide_edit_kind kind) { return kind == TIDE_EDIT_STRATEGY || tide__edit_needs_model(kind); }
+
 // ---- bounds ----
 
 /// The bound with one more edit; those that the table refuses are worth nothing.
 static tide_status bound_one(adviser *a, candidate *c) {
     c->bound_bytes = a->base_bound;
-    if (c->edit.kind == TIDE_EDIT_STRATEGY) return TIDE_OK;
+    if (has_no_bound(c->edit.kind)) return TIDE_OK;
     tide_lifetimes copy;
     tide_error own = TIDE_ERROR_INIT;
     TIDE_TRY(tide_lifetimes_copy(&a->lt, &copy, a->err));
@@ -139,8 +186,8 @@ static tide_status bound_one(adviser *a, candidate *c) {
 
 static int kind_order(const candidate *x) {
     static const int orders[TIDE_N_EDITS] = {
-        [TIDE_EDIT_IN_PLACE] = 0,  [TIDE_EDIT_STRATEGY] = 1,     [TIDE_EDIT_ALIGN] = 2,
-        [TIDE_EDIT_RECOMPUTE] = 3, [TIDE_EDIT_FREE_EARLIER] = 4, [TIDE_EDIT_HALF] = 5};
+        [TIDE_EDIT_IN_PLACE] = 0,  [TIDE_EDIT_STRATEGY] = 1,     [TIDE_EDIT_PASS] = 2, [TIDE_EDIT_ALIGN] = 3,
+        [TIDE_EDIT_RECOMPUTE] = 4, [TIDE_EDIT_FREE_EARLIER] = 5, [TIDE_EDIT_HALF] = 6, [TIDE_EDIT_BATCH] = 7};
     return orders[x->edit.kind];
 }
 
@@ -178,7 +225,7 @@ static tide_status bound_all(adviser *a) {
     for (size_t k = 0; k < a->n; k++) {
         TIDE_TRY(tell(a, k, false));
         TIDE_TRY(bound_one(a, &a->list[k]));
-        const bool may_help = a->list[k].bound_bytes < a->base_bound || a->list[k].edit.kind == TIDE_EDIT_STRATEGY;
+        const bool may_help = a->list[k].bound_bytes < a->base_bound || has_no_bound(a->list[k].edit.kind);
         if (may_help) a->list[n++] = a->list[k];
     }
     a->n = n;
@@ -192,7 +239,7 @@ static tide_status bound_all(adviser *a) {
 static tide_status plan_one(adviser *a, candidate *c, tide_memory_plan **out, tide_error *own) {
     const tide_strategy *strategy = a->strategy;
     if (c->edit.kind == TIDE_EDIT_STRATEGY) TIDE_TRY(tide_strategy_find(c->edit.text, &strategy, own));
-    if (c->edit.kind == TIDE_EDIT_RECOMPUTE && a->w->retable != NULL) {
+    if (needs_model(a, c->edit.kind)) {
         tide_whatif with = *a->w;
         tide_edit *edits = tide_host_calloc(a->w->n + 1, sizeof *edits);
         if (edits == NULL) return TIDE_ERR_NOMEM;
@@ -213,7 +260,7 @@ static tide_status plan_one(adviser *a, candidate *c, tide_memory_plan **out, ti
 }
 
 static size_t most_plans(const adviser *a, tide_edit_kind kind) {
-    if (kind == TIDE_EDIT_STRATEGY) return SIZE_MAX;
+    if (has_no_bound(kind)) return SIZE_MAX;
     if (kind == TIDE_EDIT_RECOMPUTE && a->w->retable != NULL) return MAX_REMAKES;
     return a->lt.n > LARGE_TABLE ? MAX_PLANS_LARGE : MAX_PLANS;
 }
@@ -275,6 +322,8 @@ static tide_status advise(adviser *a) {
     tide_peaks_deinit(&peaks);
     if (st == TIDE_OK) st = try_alignments(a);
     if (st == TIDE_OK) st = try_strategies(a);
+    if (st == TIDE_OK) st = try_passes(a);
+    if (st == TIDE_OK) st = try_batch(a);
     if (st == TIDE_OK) st = bound_all(a);
     return st == TIDE_OK ? plan_all(a) : st;
 }

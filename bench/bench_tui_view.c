@@ -15,7 +15,7 @@
 #include "bench/planner_child.h"
 #include "tui/app.h"
 
-enum { WIDTH = 200, HEIGHT = 60, PRESSES = 40 };
+enum { WIDTH = 200, HEIGHT = 60, PRESSES = 40, MOVES = 16 };
 
 static void must(tide_status st, const tide_error *err, const char *what) {
     if (st == TIDE_OK) return;
@@ -28,13 +28,17 @@ static void frame(tide_tui_app *app) {
     must(tide_tui_app_frame(app, &err), &err, "frame");
 }
 
+static void wait_for_worker(tide_tui_app *app) {
+    struct pollfd fd = {.fd = tide_tui_worker_wake_fd(app->worker), .events = POLLIN};
+    (void)poll(&fd, 1, 1000);
+    tide_tui_worker_drain_wake(app->worker);
+}
+
 /// Until nothing is being done aside. @return ms
 static double settle(tide_tui_app *app) {
     const double begin = bench_tui_ms();
     while (tide_tui_app_is_busy(app)) {
-        struct pollfd fd = {.fd = tide_tui_worker_wake_fd(app->worker), .events = POLLIN};
-        (void)poll(&fd, 1, 1000);
-        tide_tui_worker_drain_wake(app->worker);
+        wait_for_worker(app);
         frame(app);
     }
     return bench_tui_ms() - begin;
@@ -70,6 +74,40 @@ static void time_keys(tide_tui_app *app, const key_row *row) {
     fflush(stdout);
 }
 
+// ---- bytes ----
+
+/// What goes to the screen for a key: `at_once` of the frame that it makes, `in_all` until everything is there that is
+/// done aside for it.
+static void count_bytes(tide_tui_app *app, const key_row *row) {
+    static bench_samples at_once, in_all;
+    const size_t n = strlen(row->keys);
+    at_once.n = in_all.n = 0;
+    const tide_tui_glyphs *before = app->glyphs;
+    bench_tui_screen_open(WIDTH, HEIGHT);
+    app->glyphs = tide_tui_glyphs_for(TIDE_TUI_GLYPHS_BLOCK, false); // as on a screen with colours
+    frame(app);
+    (void)bench_tui_screen_show(&app->grid);
+    for (size_t i = 0; i < MOVES; i++) {
+        (void)tide_tui_app_key(app, (uint32_t)(unsigned char)row->keys[i % n]);
+        frame(app);
+        uint64_t sent = bench_tui_screen_show(&app->grid);
+        bench_add(&at_once, (double)sent);
+        while (tide_tui_app_is_busy(app)) {
+            wait_for_worker(app);
+            if (!tide_tui_app_has_news(app)) continue;
+            frame(app);
+            sent += bench_tui_screen_show(&app->grid);
+        }
+        bench_add(&in_all, (double)sent);
+    }
+    bench_tui_screen_close();
+    app->glyphs = before;
+    printf("  %-24s %8.0f bytes, max %6.0f; with what comes aside %6.0f, max %6.0f\n", row->what,
+           bench_quantile(&at_once, 0.5), bench_quantile(&at_once, 1), bench_quantile(&in_all, 0.5),
+           bench_quantile(&in_all, 1));
+    fflush(stdout);
+}
+
 static void view(tide_tui_app *app, int number, const char *name) {
     static const key_row rows[] = {{"cursor", "lllllhhh"},
                                    {"row", "jjjjkk"},
@@ -94,6 +132,11 @@ static void view(tide_tui_app *app, int number, const char *name) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) time_keys(app, &rows[i]);
     printf("  %-24s %8.3f ms  p99 %8.3f; CPU %8.3f  p99 %8.3f\n", "ALL", bench_quantile(&all_keys, 0.5),
            bench_quantile(&all_keys, 0.99), bench_quantile(&all_cpu, 0.5), bench_quantile(&all_cpu, 0.99));
+    (void)tide_tui_app_line(app, "whole");
+    (void)tide_tui_app_line(app, "zoom-in");
+    frame(app);
+    settle(app);
+    for (size_t i = 0; i < 2; i++) count_bytes(app, &rows[i]);
 }
 
 static void rows(tide_tui_app *app) {

@@ -19,18 +19,19 @@ static void merge(tide_shape_binding *all, size_t *n, const tide_shape_binding *
     }
 }
 
-/// `shapes` win over --shape, and --shape over what the input files say.
-static tide_status merge_shapes(const cli_planning *p, const tide_shape_binding *shapes, size_t n_shapes,
-                                const tide_shape_binding *of_dir, size_t n_of_dir, tide_shape_binding **out, size_t *n,
-                                tide_error *err) {
-    const size_t room = n_shapes + p->shapes.n + n_of_dir;
+/// `shapes` win over --shape, --shape over extents, and those over what the input files say.
+static tide_status merge_shapes(const tide_graph *graph, const cli_planning *p, const tide_shape_binding *shapes,
+                                size_t n_shapes, const tide_shape_binding *of_dir, size_t n_of_dir,
+                                tide_shape_binding **out, size_t *n, tide_error *err) {
+    const size_t room = n_shapes + p->shapes.n + graph->n_inputs + n_of_dir;
     tide_shape_binding *all = tide_host_calloc(room + 1, sizeof *all);
     if (all == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu shapes", room);
     *n = 0;
     merge(all, n, shapes, n_shapes);
     merge(all, n, p->shapes.items, p->shapes.n);
-    merge(all, n, of_dir, n_of_dir);
     *out = all;
+    TIDE_TRY(cli__extents_bind(graph, p, all, n, err));
+    merge(all, n, of_dir, n_of_dir);
     return TIDE_OK;
 }
 
@@ -42,7 +43,7 @@ tide_status cli__program_make(cli_input *in, const cli_planning *p, const tide_s
     size_t n_of_dir = 0, n = 0;
     tide_status st = TIDE_OK;
     if (p->input_dir != NULL) st = cli_session_shapes_of_dir(p->input_dir, graph, &of_dir, &n_of_dir, err);
-    if (st == TIDE_OK) st = merge_shapes(p, shapes, n_shapes, of_dir, n_of_dir, &all, &n, err);
+    if (st == TIDE_OK) st = merge_shapes(graph, p, shapes, n_shapes, of_dir, n_of_dir, &all, &n, err);
     if (st == TIDE_OK) {
         const tide_program_options opt = {.no_fuse = p->no_fuse,
                                           .shapes = all,

@@ -36,6 +36,8 @@ typedef struct cli_planning {
     uint32_t n_threads;
     uint64_t capacity_bytes; ///< 0: none; else what strategies aim at
     cli_shapes shapes;
+    const char *const *extents; ///< [n_extents] "N=8", borrowed: an open extent by its name, in all inputs
+    size_t n_extents;
     cli_profile profile;
     const char *input_dir;           ///< shapes of open extents come from here; NULL: only --shape
     tide_registry *weights_registry; ///< where a program that will run puts its weights; NULL: it will not run
@@ -140,7 +142,22 @@ tide_status cli_plan_of_input(cli_input *in, const cli_planning *p, tide_memory_
 tide_status cli_plan_of_file(const char *path, const cli_planning *p, tide_memory_plan **out,
                              tide_error *err) TIDE_NODISCARD;
 
+// ---- open extents (planning_extents.c) ----
+
+/// The graph's open extents, each once: "N", "batch"; one without a symbol is "INPUT.AXIS". *names [*n], owned.
+tide_status cli_extents_of_graph(const tide_graph *g, char ***names, size_t *n, tide_error *err) TIDE_NODISCARD;
+/// Sets both to nothing.
+void cli_extents_free(char ***names, size_t *n);
+/// "N=8": how long the name is, and the number. TIDE_ERR_INVALID.
+tide_status cli_extent_parse(const char *text, size_t *name_len, int64_t *value, tide_error *err) TIDE_NODISCARD;
+
 // ---- for the parts of planning ----
+
+/// Append shapes of inputs as p->extents make them to `bindings` ([*n], room for one of each input more).
+/// TIDE_ERR_NOT_FOUND naming an extent that the graph does not leave open, with those that it does; TIDE_ERR_INVALID
+/// for one that contradicts a shape that is there.
+tide_status cli__extents_bind(const tide_graph *g, const cli_planning *p, tide_shape_binding *bindings, size_t *n,
+                              tide_error *err) TIDE_NODISCARD;
 
 /// The program of a model with `shapes` ([n_shapes], borrowed for the call) on top of those that `p` has.
 tide_status cli__program_make(cli_input *in, const cli_planning *p, const tide_shape_binding *shapes, size_t n_shapes,
@@ -162,6 +179,9 @@ typedef struct cli_model {
 /// A tide_retable over a cli_model. One thread at a time.
 tide_status cli_retable(void *ctx, const tide_edit *edits, size_t n, tide_lifetimes *out,
                         tide_error *err) TIDE_NODISCARD;
+/// A tide_retable_batch, the same way: builds the program to see what its inputs are bound to.
+tide_status cli_retable_batch(void *ctx, const tide_edit *edits, size_t n, uint64_t *batch,
+                              tide_error *err) TIDE_NODISCARD;
 
 /// Bytes of everything a planned run holds: buffer, weights, inputs, outputs.
 uint64_t cli_plan_total_bytes(const tide_memory_plan *plan);

@@ -123,20 +123,67 @@ static tide_status make(cli_input *in, const cli_planning *p, const bindings *b,
     return st;
 }
 
+/// Passes go into `p`, extents and batch into `b`.
+static tide_status take_edits(const cli_model *m, const tide_edit *edits, size_t n, cli_planning *p, bindings *b,
+                              tide_error *err) {
+    p->weights_registry = NULL;
+    for (size_t k = n; k-- > 0;) { // the last one of an input wins
+        if (edits[k].kind == TIDE_EDIT_EXTENT) TIDE_TRY(bind_extent(b, edits[k].text, err));
+    }
+    for (size_t k = 0; k < n; k++) {
+        if (edits[k].kind == TIDE_EDIT_PASS) TIDE_TRY(switch_pass(p, edits[k].text, err));
+        if (edits[k].kind == TIDE_EDIT_BATCH) TIDE_TRY(bind_batch(b, m->in, p, edits[k].bytes, err));
+    }
+    return TIDE_OK;
+}
+
 tide_status cli_retable(void *ctx, const tide_edit *edits, size_t n, tide_lifetimes *out, tide_error *err) {
     const cli_model *m = ctx;
     cli_planning p = *m->planning;
-    p.weights_registry = NULL;
     bindings b = {0};
-    tide_status st = TIDE_OK;
-    for (size_t k = n; st == TIDE_OK && k-- > 0;) { // the last one of an input wins
-        if (edits[k].kind == TIDE_EDIT_EXTENT) st = bind_extent(&b, edits[k].text, err);
-    }
-    for (size_t k = 0; st == TIDE_OK && k < n; k++) {
-        if (edits[k].kind == TIDE_EDIT_PASS) st = switch_pass(&p, edits[k].text, err);
-        if (edits[k].kind == TIDE_EDIT_BATCH) st = bind_batch(&b, m->in, &p, edits[k].bytes, err);
-    }
+    tide_status st = take_edits(m, edits, n, &p, &b, err);
     if (st == TIDE_OK) st = make(m->in, &p, &b, edits, n, out, err);
+    bindings_deinit(&b);
+    return st;
+}
+
+// ---- the batch ----
+
+/// What extent `d` of the input of that name is bound to; 0: nobody knows.
+static uint64_t bound_extent(const tide_graph *graph, const char *name, int d) {
+    for (size_t i = 0; i < graph->n_inputs; i++) {
+        const tide_value *input = &graph->values[graph->inputs[i]];
+        if (strcmp(input->name, name) != 0 || !input->has_shape || d >= (int)input->shape.rank) continue;
+        return input->shape.dims[d] > 0 ? (uint64_t)input->shape.dims[d] : 0;
+    }
+    return 0;
+}
+
+static tide_status find_batch(const cli_model *m, const cli_planning *p, const bindings *b, const tide_graph *open,
+                              uint64_t *batch, tide_error *err) {
+    for (size_t i = 0; i < open->n_inputs; i++) {
+        const tide_value *input = &open->values[open->inputs[i]];
+        const int d = first_open(input);
+        if (d < 0) continue;
+        tide_program *program = NULL;
+        TIDE_TRY(cli__program_make(m->in, p, b->items, b->n, &program, err));
+        *batch = bound_extent(program->graph, input->name, d);
+        tide_program_unref(program);
+        return TIDE_OK;
+    }
+    return TIDE_OK;
+}
+
+tide_status cli_retable_batch(void *ctx, const tide_edit *edits, size_t n, uint64_t *batch, tide_error *err) {
+    const cli_model *m = ctx;
+    cli_planning p = *m->planning;
+    bindings b = {0};
+    tide_graph *graph = NULL;
+    *batch = 0;
+    tide_status st = take_edits(m, edits, n, &p, &b, err);
+    if (st == TIDE_OK) st = cli_input_graph(m->in, &graph, err);
+    if (st == TIDE_OK) st = find_batch(m, &p, &b, graph, batch, err);
+    tide_graph_destroy(graph);
     bindings_deinit(&b);
     return st;
 }

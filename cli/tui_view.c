@@ -114,6 +114,7 @@ tide_status cli_tui_session_open(const cli_view *view, const char *a, const char
     out->session = (tide_tui_session){.a = out->a.subject,
                                       .b = out->b.subject,
                                       .retable = out->a.is_model ? cli_retable : NULL,
+                                      .retable_batch = out->a.is_model ? cli_retable_batch : NULL,
                                       .retable_ctx = &out->a.model,
                                       .strategy_options = cli_strategy_options(&view->planning),
                                       .capacity_bytes = capacity_bytes,

@@ -11,12 +11,6 @@
 extern "C" {
 #endif
 
-/// Told now and then while events are read, with the share of 1 that is done; false cancels (TIDE_ERR_CANCELLED).
-typedef struct tide_reading {
-    bool (*tell)(void *ctx, double share);
-    void *ctx;
-} tide_reading;
-
 /// Memory that an allocator took from the system. Texts are borrowed from the trace.
 typedef struct tide_trace_segment {
     const char *allocator, *device;
@@ -56,8 +50,9 @@ typedef struct tide_trace_pools_question {
     uint64_t at_event;     ///< the moment: just after this event; cut to the run
     uint64_t t0_ns, t1_ns; ///< window of unused_bytes
 } tide_trace_pools_question;
-/// Every pool of the run, in order of allocator, device and kind, also those that hold nothing at the moment. A replay
-/// of the run: 0.2 us an event. TIDE_ERR_NOT_FOUND for a run that is not there and for events that were dropped;
+/// Every pool of the run, in order of allocator, device and kind, also those that hold nothing at the moment. The first
+/// question about a run is a replay of it, 0.2 us an event, and what came since is added when it grows; another moment
+/// or window then takes some milliseconds, and for each pool with segments that lie idle as much again. TIDE_ERR_NOT_FOUND for a run that is not there and for events that were dropped;
 /// TIDE_ERR_INVALID when t1 < t0. *out [*n], tide_host_free.
 tide_status tide_trace_pools(tide_trace *t, const tide_trace_pools_question *q, const tide_reading *reading,
                              tide_trace_pool **out, size_t *n, tide_error *err) TIDE_NODISCARD;

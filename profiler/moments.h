@@ -91,7 +91,7 @@ typedef enum tide_columns_mode {
 } tide_columns_mode;
 /// Smallest and largest live requested bytes in each of `n` equal columns of [t0, t1); no spike is lost, and none is
 /// made up. Column i is [t0 + i * len / n, t0 + (i + 1) * len / n), at least 1 ns wide; what holds when it begins
-/// counts unless an event lies right there (as in tide_timeline_columns).
+/// counts unless an event lies right there.
 tide_status tide_trace_columns(tide_trace *t, int kind, const char *device, uint64_t t0, uint64_t t1, size_t n,
                                tide_columns_mode mode, uint64_t *min_bytes, uint64_t *max_bytes,
                                tide_error *err) TIDE_NODISCARD;

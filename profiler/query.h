@@ -61,6 +61,15 @@ tide_status tide_trace_sql(tide_trace *t, const char *query, const char *separat
                            tide_error *err) TIDE_NODISCARD;
 /// Takes NULL.
 void tide_trace_close(tide_trace *t);
+/// Told now and then while events are read, with the share of 1 that is done; false cancels (TIDE_ERR_CANCELLED).
+typedef struct tide_reading {
+    bool (*tell)(void *ctx, double share);
+    void *ctx;
+} tide_reading;
+/// Let `reading` (borrowed; NULL: nobody) hear of every question from here on: it is told each few thousand events that
+/// any of them reads, with a share of 0, for nobody knows how many more will be. Where it says no the question fails
+/// with TIDE_ERR_CANCELLED, and the trace can be asked on.
+void tide_trace_hear(tide_trace *t, const tide_reading *reading);
 /// A value of table meta, cut to fit into `buf`. TIDE_ERR_NOT_FOUND.
 tide_status tide_trace_meta(tide_trace *t, const char *key, char *buf, size_t buf_bytes,
                             tide_error *err) TIDE_NODISCARD;
@@ -123,7 +132,8 @@ typedef struct tide_trace_kind {
  * Where thinning dropped events, the whole trace is told all the same, with the counts that the producers made; a run
  * whose beginning was dropped is told from the first event that is left (so in tide_trace_blocks and tide_trace_peak).
  *
- * Cost: a replay of the run's events, 0.1 us each in chunks and 0.3 us in rows; of the whole trace next to nothing.
+ * Cost: a replay of the run's events, 0.1 us each in chunks and 0.3 us in rows, of those that came since when the same
+ * run is asked for again; of the whole trace next to nothing.
  *
  * Predicted is tide_memory_plan_predicted of the plan stored with the run; but a naive run has no buffer and frees each
  * tensor at its last use, so that its Workspace peaks at the plan's lower bound.

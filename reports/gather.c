@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/busiest.h"
 #include "core/base/host_alloc.h"
 
 // ---- words ----
@@ -106,10 +107,11 @@ static size_t step_of(const tide_subject_facts *f, int64_t t) {
 static void count_items(tide_report_side *s) {
     const tide_subject_facts *f = s->facts;
     for (size_t i = 0; i < s->items->n; i++) {
-        const tide_item_shape *shape = &s->items->shapes[s->items->shape[i]];
+        const tide_item_shape *shape = tide_items_shape(s->items, i);
         if (shape->persistent) continue;
-        const size_t made = step_of(f, s->items->begin[i]);
-        const size_t freed = step_of(f, s->items->end[i] > f->begin ? s->items->end[i] - 1 : f->begin);
+        const size_t made = step_of(f, tide_items_begin(s->items, i));
+        const size_t freed =
+            step_of(f, tide_items_end(s->items, i) > f->begin ? tide_items_end(s->items, i) - 1 : f->begin);
         if (made != SIZE_MAX) s->steps[made].makes_bytes += shape->size_bytes;
         if (freed != SIZE_MAX && !tide_items_is_open_ended(s->items, (uint32_t)i))
             s->steps[freed].frees_bytes += shape->size_bytes;
@@ -137,7 +139,7 @@ static tide_status gather_steps(tide_report_side *s, tide_error *err) {
 
 /// A heap of the largest so far, the smallest of them on top; equal ones: the earlier item is larger.
 static bool is_smaller(const tide_items *items, uint32_t a, uint32_t b) {
-    const uint64_t x = items->shapes[items->shape[a]].size_bytes, y = items->shapes[items->shape[b]].size_bytes;
+    const uint64_t x = tide_items_shape(items, a)->size_bytes, y = tide_items_shape(items, b)->size_bytes;
     return x != y ? x < y : a > b;
 }
 
@@ -175,7 +177,7 @@ static tide_status find_largest(const tide_items *items, size_t max, uint32_t **
     uint32_t *heap = tide_host_calloc(max, sizeof *heap);
     if (heap == NULL) return no_memory(err);
     for (uint32_t i = 0; i < items->n; i++) {
-        *rest_bytes += items->shapes[items->shape[i]].size_bytes;
+        *rest_bytes += tide_items_shape(items, i)->size_bytes;
         if (*n < max) {
             heap[*n] = i;
             sift_up(items, heap, (*n)++);
@@ -184,7 +186,7 @@ static tide_status find_largest(const tide_items *items, size_t max, uint32_t **
             sift_down(items, heap, max);
         }
     }
-    for (size_t k = 0; k < max; k++) *rest_bytes -= items->shapes[items->shape[heap[k]]].size_bytes;
+    for (size_t k = 0; k < max; k++) *rest_bytes -= tide_items_shape(items, heap[k])->size_bytes;
     qsort(heap, max, sizeof *heap, by_number);
     *out = heap;
     return TIDE_OK;
@@ -207,21 +209,6 @@ static uint64_t needs(const tide_report_side *s) {
     return total;
 }
 
-/// The moment to explain: the peak. A planned run holds its buffer from begin to end, so that its peak says nothing of
-/// the plan: then the moment at which most of the buffer is in use, which is as high.
-static tide_status find_moment(const tide_report_side *s, tide_moment *out, tide_error *err) {
-    const tide_curve_key live = {.of = TIDE_CURVE_LIVE, .kind = -1};
-    const tide_curve_key predicted = {.of = TIDE_CURVE_PREDICTED, .kind = -1};
-    uint64_t bytes, live_bytes;
-    *out = s->facts->peak;
-    if (s->predicted == NULL || s->facts->end <= s->facts->begin) return TIDE_OK;
-    tide_moment at;
-    TIDE_TRY(tide_subject_peak_between(s->subject, predicted, s->facts->begin, s->facts->end - 1, &bytes, &at, err));
-    TIDE_TRY(tide_subject_bytes_at(s->subject, live, at, &live_bytes, err));
-    if (live_bytes == s->facts->peak_bytes) *out = at;
-    return TIDE_OK;
-}
-
 static tide_status gather_side(tide_subject *subject, tide_report_side *s, tide_error *err) {
     s->subject = subject;
     TIDE_TRY(tide_subject_load(subject, NULL, err));
@@ -232,8 +219,8 @@ static tide_status gather_side(tide_subject *subject, tide_report_side *s, tide_
     TIDE_TRY(gather_steps(s, err));
     TIDE_TRY(gather_largest(s, err));
     tide_moment at;
-    TIDE_TRY(find_moment(s, &at, err));
-    TIDE_TRY(tide_explain(subject, at, TIDE_EXPLAIN_DEFAULT_WITHOUT, &s->why, err));
+    TIDE_TRY(tide_subject_busiest(subject, &at, err));
+    TIDE_TRY(tide_explain(subject, at, TIDE_EXPLAIN_DEFAULT_WITHOUT, NULL, &s->why, err));
     TIDE_TRY(tide_pools_at(subject, s->why.at, s->facts->begin, s->facts->end, NULL, &s->pools, err));
     if (s->facts->is_trace) TIDE_TRY(tide_leaks_find(subject, &s->leaks, err));
     tide_error why = TIDE_ERROR_INIT;

@@ -111,15 +111,15 @@ static void add_comparison(const tide_report *r, tide_text *out) {
 // ---- still pictures ----
 
 static void add_legend(const tide_report_side *s, tide_text *out) {
-    bool seen[TIDE_TIMELINE_N_FILLS] = {false};
+    bool seen[TIDE_N_ITEM_FILLS] = {false};
     for (size_t i = 0; i < s->items->n_shapes; i++) seen[s->items->shapes[i].fill] = true;
     tide_text_add(out, "<ul class=\"legend\">\n");
-    for (int f = 0; f < TIDE_TIMELINE_N_FILLS; f++) {
+    for (int f = 0; f < TIDE_N_ITEM_FILLS; f++) {
         if (!seen[f]) continue;
         tide_text_addf(out,
                        "<li><svg width=\"28\" height=\"12\" aria-hidden=\"true\"><rect class=\"k%d\" width=\"28\" "
                        "height=\"12\"/></svg>%s</li>\n",
-                       f, tide_timeline_fill_text((tide_timeline_fill)f));
+                       f, tide_item_fill_text((tide_item_fill)f));
     }
     tide_text_add(out, "</ul>\n");
 }

@@ -72,7 +72,7 @@ static size_t live_index(const tide_report_side *s, uint32_t item) {
 
 static void lies_in(tide_json_out *j, const tide_report_side *s, uint32_t i, words *w) {
     tide_item_facts facts;
-    if (s->items->shapes[s->items->shape[i]].alias == TIDE_ALIAS_NONE) {
+    if (tide_items_shape(s->items, i)->alias == TIDE_ALIAS_NONE) {
         tide_json_null(j, NULL);
     } else if (tide_subject_item(s->subject, i, &facts, NULL) != TIDE_OK) {
         w->failed = true;
@@ -89,16 +89,16 @@ static void lies_in(tide_json_out *j, const tide_report_side *s, uint32_t i, wor
 
 static void item_value(tide_json_out *j, const tide_report_side *s, item_column column, uint32_t i, words *w) {
     const tide_items *it = s->items;
-    const tide_item_shape *shape = &it->shapes[it->shape[i]];
+    const tide_item_shape *shape = tide_items_shape(it, i);
     switch (column) {
     case ID:
         tide_json_u64(j, NULL, tide_items_id(it, i));
         break;
     case NAME:
-        word(j, w, it->sites[it->site[i]].name);
+        word(j, w, tide_items_site(it, i)->name);
         break;
     case OWNER:
-        word(j, w, it->sites[it->site[i]].owner);
+        word(j, w, tide_items_site(it, i)->owner);
         break;
     case KIND:
         word(j, w, tide_memory_kind_name(shape->kind));
@@ -113,10 +113,10 @@ static void item_value(tide_json_out *j, const tide_report_side *s, item_column 
         tide_json_u64(j, NULL, shape->reserved_bytes);
         break;
     case BEGIN:
-        tide_json_u64(j, NULL, tide_report_time(s->facts, it->begin[i]));
+        tide_json_u64(j, NULL, tide_report_time(s->facts, tide_items_begin(it, i)));
         break;
     case END:
-        tide_json_u64(j, NULL, tide_report_time(s->facts, it->end[i]));
+        tide_json_u64(j, NULL, tide_report_time(s->facts, tide_items_end(it, i)));
         break;
     case OPEN:
         tide_json_u64(j, NULL, tide_items_is_open_ended(it, i));

@@ -83,7 +83,7 @@ static void add_level(const tide_subject_facts *f, const scale *s, uint64_t heig
 }
 
 static void add_levels(const tide_subject_facts *f, const scale *s, tide_text *out) {
-    const tide_timeline_levels *l = &f->levels;
+    const tide_levels *l = &f->levels;
     char text[256], size[24], below[24], rest[192] = "";
     if (!l->known) return;
     if (l->below > 0)

@@ -10,12 +10,10 @@
 
 enum { TOP = 24, MIN_ROW = 3, MAX_ROW = 18, AIM_HEIGHT = 1400, MIN_LABEL_ROW = 11, LABEL_CHARS = 26 };
 
-static const tide_item_shape *shape_of(const tide_report_side *s, uint32_t i) {
-    return &s->items->shapes[s->items->shape[i]];
-}
+static const tide_item_shape *shape_of(const tide_report_side *s, uint32_t i) { return tide_items_shape(s->items, i); }
 
 static void add_tooltip(const tide_report_side *s, uint32_t i, tide_text *out) {
-    const tide_item_site *site = &s->items->sites[s->items->site[i]];
+    const tide_item_site *site = tide_items_site(s->items, i);
     char size[24], a[48], b[48];
     tide_text_add(out, "<title>");
     tide_report_add_html(out, site->name);
@@ -24,10 +22,10 @@ static void add_tooltip(const tide_report_side *s, uint32_t i, tide_text *out) {
         tide_report_add_html(out, site->owner);
     }
     tide_text_addf(out, "\n%s\n%s to %s</title>", tide_format_bytes(shape_of(s, i)->size_bytes, size, sizeof size),
-                   tide_report_format_time(s->facts, s->items->begin[i], true, a, sizeof a),
+                   tide_report_format_time(s->facts, tide_items_begin(s->items, i), true, a, sizeof a),
                    tide_items_is_open_ended(s->items, i)
                        ? "never freed"
-                       : tide_report_format_time(s->facts, s->items->end[i], true, b, sizeof b));
+                       : tide_report_format_time(s->facts, tide_items_end(s->items, i), true, b, sizeof b));
 }
 
 /// Those that come and go first, then those that persist.
@@ -43,7 +41,7 @@ static void add_names(const tide_report_side *s, const uint32_t *order, int heig
     if (height < MIN_LABEL_ROW) return;
     tide_text_add(out, "<g text-anchor=\"end\">\n");
     for (size_t i = 0; i < s->n_largest; i++) {
-        const char *name = s->items->sites[s->items->site[order[i]]].name;
+        const char *name = tide_items_site(s->items, order[i])->name;
         tide_text_addf(out, "<text x=\"%d\" y=\"%d\">", TIDE_PLOT_LEFT - 8, TOP + height * (int)i + height - 5);
         tide_report_add_html_cut(out, name[0] != '\0' ? name : "(no name)", LABEL_CHARS);
         tide_text_add(out, "</text>\n");
@@ -59,8 +57,8 @@ static void add_bars(const tide_report_side *s, const uint32_t *order, int heigh
         if ((int)shape_of(s, order[i])->fill != fill) continue;
         if (!any) tide_text_addf(out, "<g class=\"b%d\" stroke-width=\"%d\">\n", fill, bar);
         any = true;
-        const double x0 = tide_plot_x(s->facts, s->items->begin[order[i]]);
-        const double x1 = tide_plot_x(s->facts, s->items->end[order[i]]);
+        const double x0 = tide_plot_x(s->facts, tide_items_begin(s->items, order[i]));
+        const double x1 = tide_plot_x(s->facts, tide_items_end(s->items, order[i]));
         const double y = TOP + height * (double)i + bar / 2.0;
         tide_text_addf(out, "<path d=\"M%.1f %gh%.1f\">", x0, y, x1 - x0 < 1.0 ? 1.0 : x1 - x0);
         add_tooltip(s, order[i], out);
@@ -79,7 +77,7 @@ int tide_report_svg_lifetimes(const tide_report *r, const tide_report_side *s, t
     const int bottom = TOP + height * (int)s->n_largest;
     tide_plot_ticks(s->facts, TOP - 6, bottom, TOP - 10, out);
     add_names(s, order, height, out);
-    for (int f = 0; f < TIDE_TIMELINE_N_FILLS; f++) add_bars(s, order, height, f, out);
+    for (int f = 0; f < TIDE_N_ITEM_FILLS; f++) add_bars(s, order, height, f, out);
     tide_plot_peak_line(s->facts, TOP - 6, bottom, out);
     return bottom + 8;
 }

@@ -42,14 +42,15 @@ static void add_items(const tide_report_side *s, const band *bands, size_t n, in
     for (size_t k = 0; k < s->n_largest; k++) {
         const uint32_t i = s->largest[k];
         uint64_t lo, hi;
-        if ((int)s->items->shapes[s->items->shape[i]].fill != fill) continue;
+        if ((int)tide_items_shape(s->items, i)->fill != fill) continue;
         if (!tide_space_of_item(&s->space, s->items, i, &lo, &hi)) continue;
         const size_t g = tide_space_region_at(&s->space, lo);
         if (g >= n) continue;
         const tide_region *region = &s->space.regions[g];
         const double scale = region->bytes > 0 ? bands[g].height / (double)region->bytes : 0.0;
         const double y = bands[g].top + bands[g].height - (double)(hi - region->at) * scale;
-        const double x0 = tide_plot_x(s->facts, s->items->begin[i]), x1 = tide_plot_x(s->facts, s->items->end[i]);
+        const double x0 = tide_plot_x(s->facts, tide_items_begin(s->items, i)),
+                     x1 = tide_plot_x(s->facts, tide_items_end(s->items, i));
         if (!any) tide_text_addf(out, "<g class=\"k%d tile\">\n", fill);
         any = true;
         tide_text_addf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>\n", x0, y,
@@ -66,7 +67,7 @@ int tide_report_svg_memory(const tide_report *r, const tide_report_side *s, tide
     make_bands(&s->space, bands, n);
     tide_plot_ticks(s->facts, TOP - 6, TOP + HEIGHT, TOP - 10, out);
     for (size_t i = 0; i < n; i++) add_region(&s->space.regions[i], &bands[i], out);
-    for (int f = 0; f < TIDE_TIMELINE_N_FILLS; f++) add_items(s, bands, n, f, out);
+    for (int f = 0; f < TIDE_N_ITEM_FILLS; f++) add_items(s, bands, n, f, out);
     for (size_t i = 0; i < n; i++) {
         const tide_region *g = &s->space.regions[i];
         if (g->bound_bytes == 0 || g->bytes == 0) continue;

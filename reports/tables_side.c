@@ -208,16 +208,16 @@ static const tide_report_column item_columns[] = {
 /// The name of what an alias lies in: its bytes are that one's, sums leave it out.
 static void put_root(const tide_report_side *s, uint32_t i, tide_report_value *v) {
     tide_item_facts facts;
-    if (s->items->shapes[s->items->shape[i]].alias == TIDE_ALIAS_NONE) return;
+    if (tide_items_shape(s->items, i)->alias == TIDE_ALIAS_NONE) return;
     if (tide_subject_item(s->subject, i, &facts, NULL) != TIDE_OK || facts.alias_of == TIDE_NO_ITEM) return;
-    tide__put_text(v, s->items->sites[s->items->site[facts.alias_of]].name);
+    tide__put_text(v, tide_items_site(s->items, facts.alias_of)->name);
 }
 
 static void items(const tide_report_table *t, size_t row, int column, tide_report_value *v) {
     const tide_items *it = t->side->items;
     const uint32_t i = (uint32_t)row;
-    const tide_item_shape *shape = &it->shapes[it->shape[i]];
-    const tide_item_site *site = &it->sites[it->site[i]];
+    const tide_item_shape *shape = tide_items_shape(it, i);
+    const tide_item_site *site = tide_items_site(it, i);
     switch (column) {
     case 0:
         tide__put_count(v, tide_items_id(it, i));
@@ -244,10 +244,10 @@ static void items(const tide_report_table *t, size_t row, int column, tide_repor
         tide__put_bytes(v, shape->reserved_bytes);
         break;
     case 8:
-        tide__put_count(v, tide_report_time(t->side->facts, it->begin[i]));
+        tide__put_count(v, tide_report_time(t->side->facts, tide_items_begin(it, i)));
         break;
     case 9:
-        tide__put_count(v, tide_report_time(t->side->facts, it->end[i]));
+        tide__put_count(v, tide_report_time(t->side->facts, tide_items_end(it, i)));
         break;
     case 10:
         tide__put_count(v, tide_items_is_open_ended(it, i));

@@ -122,8 +122,7 @@ static bool do_view(tide__turn *t, tide_tui_action action) {
     case TIDE_TUI_VIEW_5:
         tide__set_preset(t, TIDE_TUI_PRESET_COMPARISON);
         if (t->st->b == NULL) {
-            tide_tui_say(t->st, false,
-                         "there is no B yet: keys A and B at two moments, or :compare FILE, or an edit (E)");
+            tide_tui_say(t->st, false, "no B yet: A and B at two moments, :compare FILE, or an edit (E)");
         }
         return true;
     case TIDE_TUI_KIND:
@@ -269,6 +268,9 @@ static void do_other(tide__turn *t, tide_tui_action action) {
         break;
     case TIDE_TUI_SET:
         tide__open_prompt(t, TIDE_TUI_PROMPT_COMMAND, "set ");
+        break;
+    case TIDE_TUI_MESSAGES:
+        tide__turn_effect(t, TIDE_TUI_EFFECT_MESSAGES, "");
         break;
     case TIDE_TUI_RESET:
         tide__reset(t);

@@ -31,8 +31,9 @@ typedef enum tide_tui_effect {
     TIDE_TUI_EFFECT_MOUSE,     ///< state->mouse has changed
     TIDE_TUI_EFFECT_SAVE_STATE,
     TIDE_TUI_EFFECT_FORGET_STATE,
-    TIDE_TUI_EFFECT_BATCH,  ///< say the command line that prints this view
-    TIDE_TUI_EFFECT_CANCEL, ///< of what is done aside
+    TIDE_TUI_EFFECT_BATCH,    ///< say the command line that prints this view
+    TIDE_TUI_EFFECT_MESSAGES, ///< list what was logged
+    TIDE_TUI_EFFECT_CANCEL,   ///< of what is done aside
 } tide_tui_effect;
 typedef struct tide_tui_result {
     unsigned flags; ///< TIDE_TUI_…
@@ -70,7 +71,6 @@ enum { TIDE_TUI_DOUBLE_CLICK_MS = 400 };
 /// Click selects and puts the cursor, wheel zooms at the pointer over a time axis (shift: pans) and scrolls lists, drag
 /// over a time axis selects a range, double click fits.
 tide_tui_result tide_tui_point(tide_tui_state *st, const tide_tui_scene *scene, const tide_tui_mouse *mouse);
-
 
 /// Completion of the command line in state->text: extends it by what all candidates share and lists them.
 void tide_tui_complete(tide_tui_state *st);

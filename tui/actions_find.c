@@ -16,7 +16,7 @@ static bool row_matches(const tide_rows *rows, const tide_items *items, const ui
     const size_t from = rows->first != NULL ? rows->first[row] : row;
     const size_t to = rows->first != NULL && !one_site ? rows->first[row + 1] : from + 1;
     for (size_t i = from; i < to; i++) {
-        const uint32_t item = rows->members[i], site = items->site[item];
+        const uint32_t item = rows->members[i], site = tide_items_site_of(items, item);
         if (((unsigned)bits[site / 8] >> (site % 8) & 1U) == 0) continue;
         *member = item;
         return true;
@@ -146,7 +146,7 @@ void tide__alike(tide__turn *t) {
         tide_tui_say(t->st, false, "nothing is selected");
         return;
     }
-    const uint64_t size = items->shapes[items->shape[t->st->item]].size_bytes;
+    const uint64_t size = tide_items_shape(items, t->st->item)->size_bytes;
     char filter[96];
     (void)snprintf(filter, sizeof filter, "size>=%" PRIu64 " size<=%" PRIu64, size, size);
     tide__toggle_filter(t, filter);

@@ -118,9 +118,9 @@ static void go_to_name(tide__turn *t, const char *name) {
     const tide_items *items = tide_subject_items(t->st->a);
     const size_t n = items != NULL ? items->n : 0;
     for (size_t i = 0; i < n; i++) {
-        if (strcmp(items->sites[items->site[i]].name, name) != 0) continue;
+        if (strcmp(tide_items_site(items, i)->name, name) != 0) continue;
         tide__select_item(t, (uint32_t)i);
-        tide__show_moment(t, (tide_moment){items->begin[i], 0});
+        tide__show_moment(t, (tide_moment){tide_items_begin(items, i), 0});
         return;
     }
     const char *near = tide_nearest_of(name, f->step_names, f->n_steps);

@@ -141,7 +141,8 @@ void tide__next_in_row(tide__turn *t, int dir) {
         return;
     }
     tide__select_item(t, to);
-    if (!tide_items_alive_at(items, to, st->cursor)) tide__show_moment(t, (tide_moment){items->begin[to], 0});
+    if (!tide_items_alive_at(items, to, st->cursor))
+        tide__show_moment(t, (tide_moment){tide_items_begin(items, to), 0});
 }
 
 // ---- groups ----
@@ -173,10 +174,10 @@ static void add_literal(tide_text *out, const char *text) {
 
 /// The filter that leaves the group of an item.
 static void filter_of_group(const tide_items *items, uint32_t item, tide_row_group group, tide_text *out) {
-    const tide_item_shape *shape = &items->shapes[items->shape[item]];
+    const tide_item_shape *shape = tide_items_shape(items, item);
     if (group == TIDE_ROW_GROUP_OWNER) {
         tide_text_add(out, "owner~");
-        add_literal(out, items->sites[items->site[item]].owner);
+        add_literal(out, tide_items_site(items, item)->owner);
     } else if (group == TIDE_ROW_GROUP_KIND) {
         tide_text_addf(out, "kind=%s", tide_memory_kind_name(shape->kind));
     } else {
@@ -215,7 +216,7 @@ static void open_row(tide__turn *t) {
     } else if (rows != NULL && rows->first != NULL) {
         open_group(t, items);
     } else {
-        tide__show_moment(t, (tide_moment){items->begin[t->st->item], 0});
+        tide__show_moment(t, (tide_moment){tide_items_begin(items, t->st->item), 0});
     }
 }
 
@@ -233,7 +234,7 @@ void tide__open(tide__turn *t) {
         // To where the selected one begins: where a leak began, where a block was made.
         if (t->scene != NULL) tide__select_in_pane(t, st->focus, tide_tui_pane_row(t->scene, st->focus));
         if (items != NULL && st->item < items->n) {
-            tide__show_moment(t, (tide_moment){items->begin[st->item], 0});
+            tide__show_moment(t, (tide_moment){tide_items_begin(items, st->item), 0});
         } else {
             tide_tui_say(st, false, "this row has nothing to go to");
         }

@@ -35,8 +35,8 @@ static void select_at_cursors(tide__turn *t) {
     const tide_tui_scene *scene = t->scene;
     tide_tui_window view, whole;
     if (scene->cells == NULL || scene->layout == NULL || !tide__space_window(t, &view, &whole)) return;
-    const int w = scene->layout->map.w, h = places(t);
-    const int x = tide_tui_column_of(t->st->window, w, t->st->cursor);
+    const int w = scene->cells_w, h = places(t);
+    const int x = scene->map_is_moment ? 0 : tide_tui_column_of(t->st->window, w, t->st->cursor);
     const int y = tide_tui_column_of(view, h, t->st->space_cursor);
     if (x < 0 || x >= w || y < 0 || y >= h) return;
     const uint32_t item = scene->cells[(size_t)y * (size_t)w + (size_t)x].item;
@@ -74,7 +74,7 @@ void tide__move_space(tide__turn *t, int64_t by_places) {
         }
     }
     const int y = tide_tui_column_of(view, n, from);
-    const bool inside = y >= 0 && y < n && y + by_places >= 0 && y + by_places < n && each > 1;
+    const bool inside = y >= 0 && y < n && by_places >= -y && by_places < n - y && each > 1;
     const int64_t far = by_places > INT64_MAX / each || by_places < -INT64_MAX / each
                             ? (by_places > 0 ? INT64_MAX : -INT64_MAX)
                             : by_places * each;

@@ -118,8 +118,8 @@ static bool what_to_fit(const tide__turn *t, int64_t *begin, int64_t *end) {
     }
     const tide_items *items = tide_subject_items(st->a);
     if (items == NULL || st->item >= items->n) return false;
-    *begin = items->begin[st->item];
-    *end = items->end[st->item] > *begin ? items->end[st->item] : *begin + 1;
+    *begin = tide_items_begin(items, st->item);
+    *end = tide_items_end(items, st->item) > *begin ? tide_items_end(items, st->item) : *begin + 1;
     return true;
 }
 
@@ -167,7 +167,7 @@ void tide__next_change(tide__turn *t, int dir) {
 
 void tide__highest(tide__turn *t) {
     const tide_subject_facts *f = tide_subject_get_facts(t->st->a);
-    tide_moment to = f->peak;
+    tide_moment to = t->st->highest;
     tide_error err = TIDE_ERROR_INIT;
     if (t->st->curve_kind >= 0) {
         const tide_curve_key key = {.of = TIDE_CURVE_LIVE, .kind = t->st->curve_kind};

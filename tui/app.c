@@ -4,6 +4,7 @@
 #include "tui/app.h"
 
 #include <langinfo.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/host_alloc.h"
@@ -135,9 +136,23 @@ static tide_status renew_worker(tide_tui_app *app, tide_error *err) {
     return TIDE_OK;
 }
 
+/// Behind what is said already, unless it is worse than that.
+static void say_what_was_logged(tide_tui_app *app) {
+    char line[sizeof app->st.message], said[sizeof app->st.message];
+    bool is_error;
+    const size_t n = tide_tui_messages_news(app->messages, line, sizeof line, &is_error);
+    if (n == 0) return;
+    snprintf(said, sizeof said, "%s", app->st.message);
+    if (said[0] == '\0' || (is_error && !app->st.message_is_error))
+        tide_tui_say(&app->st, is_error, "%.400s (%zu logged: :messages)", line, n);
+    else
+        tide_tui_say(&app->st, app->st.message_is_error, "%.400s (%zu logged: :messages)", said, n);
+}
+
 tide_status tide_tui_app_look(tide_tui_app *app, tide_error *err) {
     TIDE_TRY(tide__desk_collect(app->desk, &app->st, err));
     tide__app_take_answers(app);
+    say_what_was_logged(app);
     if (app->st.b == NULL) tide__app_show_own_b(app);
     TIDE_TRY(renew_worker(app, err));
     tide_tui_layout_make(app->grid.width, app->grid.height, app->st.preset, app->st.focus, &app->layout);
@@ -220,6 +235,7 @@ bool tide_tui_app_refresh(tide_tui_app *app) {
         return true;
     }
     st->is_recording = tide_subject_get_facts(st->a)->is_recording;
+    if (grew) tide_tui_state_find_highest(st);
     app->has_grown |= grew || !st->is_recording;
     if (st->is_paused || !app->has_grown) return !st->is_recording;
     app->has_grown = false;
@@ -232,8 +248,10 @@ bool tide_tui_app_refresh(tide_tui_app *app) {
     return true;
 }
 
-bool tide_tui_app_is_busy(tide_tui_app *app) { return tide__desk_is_busy(app->desk); }
-bool tide_tui_app_has_news(tide_tui_app *app) { return tide_tui_desk_has_news(app->desk); }
+bool tide_tui_app_is_busy(tide_tui_app *app) { return tide__desk_is_busy(app->desk) || tide__app_has_answers(app); }
+bool tide_tui_app_has_news(tide_tui_app *app) {
+    return tide_tui_desk_has_news(app->desk) || tide__app_has_answers(app);
+}
 
 /// What the command line said for this once is not kept.
 tide_status tide_tui_app_save(const tide_tui_app *app, tide_error *err) {

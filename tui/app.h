@@ -9,6 +9,7 @@
 
 #include "tui/actions.h"
 #include "tui/draw.h"
+#include "tui/messages.h"
 #include "tui/tui.h"
 #include "tui/worker.h"
 
@@ -37,6 +38,7 @@ typedef struct tide_tui_app {
     bool has_grown;                                              ///< since then
     void (*to_terminal)(void *ctx, const char *bytes, size_t n); ///< for the clipboard; NULL: there is no terminal
     void *terminal;
+    tide_tui_messages *messages; ///< what is logged meanwhile, borrowed; NULL: it goes where it always does
     uint64_t n_frames;
 } tide_tui_app;
 

@@ -15,6 +15,8 @@ tide_tui_glyph_tier tide__app_screen_tier(const tide_tui_options *opt);
 void tide__app_effect(tide_tui_app *app, const tide_tui_result *r);
 /// Plans, files and answers that were asked for and have come.
 void tide__app_take_answers(tide_tui_app *app);
+/// Some of them are there and not taken: they came after the last look had taken what there was.
+bool tide__app_has_answers(const tide_tui_app *app);
 /// Two moments of A were B and are dropped: back to what was B before.
 void tide__app_show_own_b(tide_tui_app *app);
 /// Progress of what was asked for here, in the panes that wait for it.

@@ -39,9 +39,9 @@ typedef enum tide_tui_role {
     TIDE_TUI_ROLE_INK,       ///< text on a ground of the map's colours
     TIDE_TUI_ROLE_GOOD,      ///< fewer bytes, fits
     TIDE_TUI_ROLE_ERROR,     ///< more bytes, does not fit, went wrong
-    TIDE_TUI_ROLE_BAR,       ///< first of TIDE_TIMELINE_N_FILLS roles, one per fill
-    TIDE_TUI_ROLE_PLACE = TIDE_TUI_ROLE_BAR + TIDE_TIMELINE_N_FILLS, ///< in the map: [fill][shade]
-    TIDE_TUI_N_ROLES = TIDE_TUI_ROLE_PLACE + TIDE_TIMELINE_N_FILLS * TIDE_TUI_N_SHADES
+    TIDE_TUI_ROLE_BAR,       ///< first of TIDE_N_ITEM_FILLS roles, one per fill
+    TIDE_TUI_ROLE_PLACE = TIDE_TUI_ROLE_BAR + TIDE_N_ITEM_FILLS, ///< in the map: [fill][shade]
+    TIDE_TUI_N_ROLES = TIDE_TUI_ROLE_PLACE + TIDE_N_ITEM_FILLS * TIDE_TUI_N_SHADES
 } tide_tui_role;
 
 enum {

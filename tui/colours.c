@@ -54,46 +54,46 @@ static const tones table[TIDE_TUI_ROLE_PLACE] = {
     [TIDE_TUI_ROLE_INK] = {INK, 0, 0},
     [TIDE_TUI_ROLE_GOOD] = {GREEN, 0, 0},
     [TIDE_TUI_ROLE_ERROR] = {RED, TIDE_TUI_ATTR_BOLD, TIDE_TUI_ATTR_BOLD},
-    [TIDE_TUI_ROLE_BAR + TIDE_TIMELINE_FILL_INTERMEDIATE] = {BLUE, 0, 0},
-    [TIDE_TUI_ROLE_BAR + TIDE_TIMELINE_FILL_SCRATCH] = {ORANGE, 0, 0},
-    [TIDE_TUI_ROLE_BAR + TIDE_TIMELINE_FILL_INOUT] = {GREEN, 0, 0},
-    [TIDE_TUI_ROLE_BAR + TIDE_TIMELINE_FILL_WEIGHT] = {PALE, 0, 0},
-    [TIDE_TUI_ROLE_BAR + TIDE_TIMELINE_FILL_KV_CACHE] = {PURPLE, 0, 0},
-    [TIDE_TUI_ROLE_BAR + TIDE_TIMELINE_FILL_HOST] = {SKY, 0, 0},
+    [TIDE_TUI_ROLE_BAR + TIDE_ITEM_FILL_INTERMEDIATE] = {BLUE, 0, 0},
+    [TIDE_TUI_ROLE_BAR + TIDE_ITEM_FILL_SCRATCH] = {ORANGE, 0, 0},
+    [TIDE_TUI_ROLE_BAR + TIDE_ITEM_FILL_INOUT] = {GREEN, 0, 0},
+    [TIDE_TUI_ROLE_BAR + TIDE_ITEM_FILL_WEIGHT] = {PALE, 0, 0},
+    [TIDE_TUI_ROLE_BAR + TIDE_ITEM_FILL_KV_CACHE] = {PURPLE, 0, 0},
+    [TIDE_TUI_ROLE_BAR + TIDE_ITEM_FILL_HOST] = {SKY, 0, 0},
 };
 
 /// Shades of a fill in the small palettes, where lightness cannot be chosen.
-static const int8_t places_16[TIDE_TIMELINE_N_FILLS][TIDE_TUI_N_SHADES] = {
-    [TIDE_TIMELINE_FILL_INTERMEDIATE] = {12, 6, 14, 4}, [TIDE_TIMELINE_FILL_SCRATCH] = {3, 11, 1, 9},
-    [TIDE_TIMELINE_FILL_INOUT] = {2, 10, 6, 14},        [TIDE_TIMELINE_FILL_WEIGHT] = {8, 7, 12, 6},
-    [TIDE_TIMELINE_FILL_KV_CACHE] = {5, 13, 1, 9},      [TIDE_TIMELINE_FILL_HOST] = {6, 14, 4, 12},
+static const int8_t places_16[TIDE_N_ITEM_FILLS][TIDE_TUI_N_SHADES] = {
+    [TIDE_ITEM_FILL_INTERMEDIATE] = {12, 6, 14, 4}, [TIDE_ITEM_FILL_SCRATCH] = {3, 11, 1, 9},
+    [TIDE_ITEM_FILL_INOUT] = {2, 10, 6, 14},        [TIDE_ITEM_FILL_WEIGHT] = {8, 7, 12, 6},
+    [TIDE_ITEM_FILL_KV_CACHE] = {5, 13, 1, 9},      [TIDE_ITEM_FILL_HOST] = {6, 14, 4, 12},
 };
-static const int8_t places_8[TIDE_TIMELINE_N_FILLS][TIDE_TUI_N_SHADES] = {
-    [TIDE_TIMELINE_FILL_INTERMEDIATE] = {4, 6, 5, 2}, [TIDE_TIMELINE_FILL_SCRATCH] = {3, 1, 5, 2},
-    [TIDE_TIMELINE_FILL_INOUT] = {2, 6, 4, 3},        [TIDE_TIMELINE_FILL_WEIGHT] = {7, 6, 4, 5},
-    [TIDE_TIMELINE_FILL_KV_CACHE] = {5, 1, 3, 4},     [TIDE_TIMELINE_FILL_HOST] = {6, 4, 2, 5},
+static const int8_t places_8[TIDE_N_ITEM_FILLS][TIDE_TUI_N_SHADES] = {
+    [TIDE_ITEM_FILL_INTERMEDIATE] = {4, 6, 5, 2}, [TIDE_ITEM_FILL_SCRATCH] = {3, 1, 5, 2},
+    [TIDE_ITEM_FILL_INOUT] = {2, 6, 4, 3},        [TIDE_ITEM_FILL_WEIGHT] = {7, 6, 4, 5},
+    [TIDE_ITEM_FILL_KV_CACHE] = {5, 1, 3, 4},     [TIDE_ITEM_FILL_HOST] = {6, 4, 2, 5},
 };
 
 /// The same by ground, where the nearest entry would lose the hue. Ink can be read on each of them.
-static const uint8_t places_256[3][TIDE_TIMELINE_N_FILLS][TIDE_TUI_N_SHADES] = {
-    [TIDE_TUI_GROUND_UNKNOWN] = {[TIDE_TIMELINE_FILL_INTERMEDIATE] = {31, 110, 24, 74},
-                                 [TIDE_TIMELINE_FILL_SCRATCH] = {136, 180, 94, 172},
-                                 [TIDE_TIMELINE_FILL_INOUT] = {29, 115, 65, 72},
-                                 [TIDE_TIMELINE_FILL_WEIGHT] = {244, 250, 241, 247},
-                                 [TIDE_TIMELINE_FILL_KV_CACHE] = {132, 182, 96, 175},
-                                 [TIDE_TIMELINE_FILL_HOST] = {67, 152, 60, 110}},
-    [TIDE_TUI_GROUND_DARK] = {[TIDE_TIMELINE_FILL_INTERMEDIATE] = {32, 153, 24, 110},
-                              [TIDE_TIMELINE_FILL_SCRATCH] = {172, 222, 94, 179},
-                              [TIDE_TIMELINE_FILL_INOUT] = {36, 115, 29, 72},
-                              [TIDE_TIMELINE_FILL_WEIGHT] = {247, 252, 241, 250},
-                              [TIDE_TIMELINE_FILL_KV_CACHE] = {175, 225, 96, 182},
-                              [TIDE_TIMELINE_FILL_HOST] = {117, 195, 66, 152}},
-    [TIDE_TUI_GROUND_LIGHT] = {[TIDE_TIMELINE_FILL_INTERMEDIATE] = {25, 68, 17, 61},
-                               [TIDE_TIMELINE_FILL_SCRATCH] = {130, 136, 94, 58},
-                               [TIDE_TIMELINE_FILL_INOUT] = {29, 65, 22, 23},
-                               [TIDE_TIMELINE_FILL_WEIGHT] = {245, 242, 239, 236},
-                               [TIDE_TIMELINE_FILL_KV_CACHE] = {132, 53, 126, 96},
-                               [TIDE_TIMELINE_FILL_HOST] = {67, 30, 60, 24}},
+static const uint8_t places_256[3][TIDE_N_ITEM_FILLS][TIDE_TUI_N_SHADES] = {
+    [TIDE_TUI_GROUND_UNKNOWN] = {[TIDE_ITEM_FILL_INTERMEDIATE] = {31, 110, 24, 74},
+                                 [TIDE_ITEM_FILL_SCRATCH] = {136, 180, 94, 172},
+                                 [TIDE_ITEM_FILL_INOUT] = {29, 115, 65, 72},
+                                 [TIDE_ITEM_FILL_WEIGHT] = {244, 250, 241, 247},
+                                 [TIDE_ITEM_FILL_KV_CACHE] = {132, 182, 96, 175},
+                                 [TIDE_ITEM_FILL_HOST] = {67, 152, 60, 110}},
+    [TIDE_TUI_GROUND_DARK] = {[TIDE_ITEM_FILL_INTERMEDIATE] = {32, 153, 24, 110},
+                              [TIDE_ITEM_FILL_SCRATCH] = {172, 222, 94, 179},
+                              [TIDE_ITEM_FILL_INOUT] = {36, 115, 29, 72},
+                              [TIDE_ITEM_FILL_WEIGHT] = {247, 252, 241, 250},
+                              [TIDE_ITEM_FILL_KV_CACHE] = {175, 225, 96, 182},
+                              [TIDE_ITEM_FILL_HOST] = {117, 195, 66, 152}},
+    [TIDE_TUI_GROUND_LIGHT] = {[TIDE_ITEM_FILL_INTERMEDIATE] = {25, 68, 17, 61},
+                               [TIDE_ITEM_FILL_SCRATCH] = {130, 136, 94, 58},
+                               [TIDE_ITEM_FILL_INOUT] = {29, 65, 22, 23},
+                               [TIDE_ITEM_FILL_WEIGHT] = {245, 242, 239, 236},
+                               [TIDE_ITEM_FILL_KV_CACHE] = {132, 53, 126, 96},
+                               [TIDE_ITEM_FILL_HOST] = {67, 30, 60, 24}},
 };
 
 // ---- tones ----

@@ -112,6 +112,8 @@ static tide_status keep_answer(tide_tui_desk *desk, int slot, uint64_t key, tide
     tide__desk_forget(desk, slot);
     tide__answer *a = &desk->answers[slot];
     *a = (tide__answer){.is_there = true, .key = key, .status = status, .ctx = ctx, .release = release};
+    // What was asked aside is of the subject as it was then.
+    a->a_serial = desk->pending[slot].a_serial;
     if (status == TIDE_ERR_CANCELLED)
         copy_text(a->trouble, sizeof a->trouble, "cancelled");
     else if (status != TIDE_OK)
@@ -124,16 +126,43 @@ tide_status tide__desk_ask(tide_tui_desk *desk, int slot, uint64_t key, bool at_
     if (ctx == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a question");
     if (desk->worker == NULL || (at_once && !desk->asks_aside)) {
         if (desk->worker != NULL) tide_tui_worker_cancel(desk->worker, slot);
-        desk->pending[slot].is_asked = false;
+        desk->pending[slot] = (tide__pending){.a_serial = desk->a_serial};
         tide_error why = TIDE_ERROR_INIT;
         const tide_status st = run(ctx, desk->a, desk->b, NULL, &why);
         const tide_status kept = keep_answer(desk, slot, key, st, &why, ctx, release);
         if (kept != TIDE_OK && err != NULL) *err = why;
         return kept;
     }
-    desk->pending[slot] = (tide__pending){.is_asked = true, .key = key, .release = release};
-    const tide_tui_job job = {.slot = slot, .key = key, .run = run, .release = release, .ctx = ctx};
+    desk->pending[slot] = (tide__pending){.is_asked = true, .key = key, .a_serial = desk->a_serial, .release = release};
+    const tide_tui_job job = {
+        .slot = slot, .key = key, .run = run, .release = release, .ctx = ctx, .until_ns = desk->until_ns};
     return tide_tui_worker_ask(desk->worker, &job, err);
+}
+
+tide_status tide__desk_ask_of_moment(tide__frame *f, int slot, uint64_t key, bool at_once, tide__desk_run run,
+                                     void (*release)(void *ctx), void *ctx) {
+    TIDE_TRY(tide__desk_ask(f->desk, slot, key, at_once, run, release, ctx, f->err));
+    f->desk->pending[slot].moment = tide__key_moment(0, tide__cursor(f->st));
+    return TIDE_OK;
+}
+
+void *tide__desk_earlier(tide__frame *f, int slot, tide_tui_pane pane) {
+    const tide__answer *a = &f->desk->answers[slot];
+    if (!f->desk->pending[slot].is_asked || !a->is_there || a->status != TIDE_OK) return NULL;
+    if (a->a_serial != f->desk->a_serial) return NULL; // its texts may be gone
+    if (pane < TIDE_TUI_N_PANES) f->out->is_earlier[pane] = true;
+    return a->ctx;
+}
+
+void tide__desk_begin_frame(tide_tui_desk *desk, const tide_tui_state *st) {
+    desk->until_ns = tide_now_ns() + (uint64_t)TIDE_TUI_PATIENCE_MS * 1000000U;
+    const uint64_t moment = tide__key_moment(0, tide__cursor(st));
+    for (int i = 0; desk->worker != NULL && i < TIDE__N_ASKS; i++) {
+        tide__pending *p = &desk->pending[i];
+        if (!p->is_asked || p->moment == 0 || p->moment == moment) continue;
+        tide_tui_worker_cancel(desk->worker, i);
+        p->is_asked = false;
+    }
 }
 
 /// What the worker has of one slot becomes its answer.

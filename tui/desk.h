@@ -22,6 +22,7 @@ extern "C" {
 enum {
     TIDE__ASK_REFRESH, ///< the worker's A takes in what was recorded since
     TIDE__ASK_ROWS,
+    TIDE__ASK_LIVE,
     TIDE__ASK_EXPLAIN,
     TIDE__ASK_POOLS,
     TIDE__ASK_LEAKS,
@@ -46,6 +47,7 @@ typedef tide_status (*tide__desk_run)(void *ctx, tide_subject *a, tide_subject *
 typedef struct tide__answer {
     bool is_there;
     uint64_t key;
+    uint64_t a_serial; ///< of the desk, when it was asked
     tide_status status;
     char trouble[256]; ///< when status is not OK
     void *ctx;         ///< what run has filled
@@ -55,6 +57,8 @@ typedef struct tide__answer {
 typedef struct tide__pending {
     bool is_asked;
     uint64_t key;
+    uint64_t a_serial; ///< of the desk, then
+    uint64_t moment;   ///< key of the cursor's moment that it is about; 0: about something else
     void (*release)(void *ctx);
     char said[64]; ///< progress that the last scene showed
 } tide__pending;
@@ -78,7 +82,8 @@ typedef struct tide__held_value {
 struct tide_tui_desk {
     tide_tui_worker *worker; ///< borrowed; NULL: everything at once
     const tide_tui_session *session;
-    bool asks_aside; ///< tests: however small, a question goes to the worker
+    bool asks_aside;   ///< tests: however small, a question goes to the worker
+    uint64_t until_ns; ///< how long this frame waits for what may be quick
     tide__answer answers[TIDE__N_ASKS];
     tide__pending pending[TIDE__N_ASKS];
 
@@ -113,10 +118,6 @@ struct tide_tui_desk {
     uint64_t cells_key;
     bool cells_there;
     char cells_trouble[256];
-    tide_live_items live;
-    uint64_t live_key;
-    bool live_there;
-    char live_trouble[256];
     uint64_t selection_key;
     bool selection_there;
     tide_item_facts selection;
@@ -154,6 +155,15 @@ tide_status tide__desk_ask(tide_tui_desk *desk, int slot, uint64_t key, bool at_
 /// The answer for this key; NULL: not there. What is being done, or what went wrong, is said of `pane` (may be
 /// TIDE_TUI_N_PANES: nowhere).
 void *tide__desk_answer_of(tide__frame *f, int slot, uint64_t key, tide_tui_pane pane);
+/// The same for a question about the cursor's moment: it is dropped when the cursor moves on, and until the answer is
+/// there tide__desk_earlier() has the one for the moment before.
+tide_status tide__desk_ask_of_moment(tide__frame *f, int slot, uint64_t key, bool at_once, tide__desk_run run,
+                                     void (*release)(void *ctx), void *ctx) TIDE_NODISCARD;
+/// While an answer is being made: the one before, of the same subject at another moment, so that the screen does not
+/// flicker; it must be shown with its own moment. NULL: none.
+void *tide__desk_earlier(tide__frame *f, int slot, tide_tui_pane pane);
+/// A frame begins: it waits a little, once, and what is still being made for another moment is not wanted any more.
+void tide__desk_begin_frame(tide_tui_desk *desk, const tide_tui_state *st);
 /// Take in what the worker has finished.
 tide_status tide__desk_collect(tide_tui_desk *desk, tide_tui_state *st, tide_error *err) TIDE_NODISCARD;
 void tide__desk_forget(tide_tui_desk *desk, int slot);

@@ -87,9 +87,9 @@ static void write_bar(tide_tui_paper *p, int x, int w, const tide_diff_step *st,
     const tide_tui_glyphs *g = p->v->glyphs;
     tide_tui_paper_fill(p, x + half, 1, g->cursor, TIDE_TUI_ROLE_DIM);
     if (less) {
-        tide_tui_paper_fill(p, x + half - n, n, g->ascii ? '-' : g->bar[TIDE_TIMELINE_FILL_WEIGHT], TIDE_TUI_ROLE_GOOD);
+        tide_tui_paper_fill(p, x + half - n, n, g->ascii ? '-' : g->bar[TIDE_ITEM_FILL_WEIGHT], TIDE_TUI_ROLE_GOOD);
     } else {
-        tide_tui_paper_fill(p, x + half + 1, n, g->ascii ? '+' : g->bar[TIDE_TIMELINE_FILL_INTERMEDIATE],
+        tide_tui_paper_fill(p, x + half + 1, n, g->ascii ? '+' : g->bar[TIDE_ITEM_FILL_INTERMEDIATE],
                             TIDE_TUI_ROLE_ERROR);
     }
 }

@@ -94,8 +94,10 @@ static void add_place(fields *f, const tide_tui_scene *s) {
         add(f, "inside", "%s (%s)", tide_tui_item_name(s, item->alias_of, name, sizeof name),
             tide_alias_kind_name(item->shape.alias));
     if (item->place == TIDE_NO_OFFSET) return;
-    add_neighbour(f, s, "below", s->below, s->gap_below);
-    add_neighbour(f, s, "above", s->above, s->gap_above);
+    if (!s->beside_unknown) {
+        add_neighbour(f, s, "below", s->below, s->gap_below);
+        add_neighbour(f, s, "above", s->above, s->gap_above);
+    }
     if (s->before != TIDE_NO_ITEM) add(f, "before it", "%s", tide_tui_item_name(s, s->before, name, sizeof name));
     if (s->after != TIDE_NO_ITEM) add(f, "after it", "%s", tide_tui_item_name(s, s->after, name, sizeof name));
 }

@@ -164,9 +164,12 @@ static void say_without(const tide_tui_scene *s, const tide_without *w, char *bu
                  named ? w->step : "", named ? ")" : "");
     }
     const bool owned = item->site.owner != NULL && item->site.owner[0] != '\0';
-    snprintf(buf, buf_bytes, "Without %s (%s%s%s) the peak is %s%s%s%s; %s.", tide_tui_named(item->site.name),
+    char alike[64] = "", count[TIDE_TUI_WORD];
+    if (w->n_alike > 1)
+        snprintf(alike, sizeof alike, ", and %s alike", tide_tui_exact(w->n_alike - 1, count, sizeof count));
+    snprintf(buf, buf_bytes, "Without %s (%s%s%s%s) the peak is %s%s%s%s; %s.", tide_tui_named(item->site.name),
              owned ? item->site.owner : "", owned ? ", " : "", tide_tui_bytes(item->counts_bytes, size, sizeof size),
-             tide_tui_bytes(w->peak_bytes, peak, sizeof peak), s->a->peak_bytes > 0 ? " (" : "",
+             alike, tide_tui_bytes(w->peak_bytes, peak, sizeof peak), s->a->peak_bytes > 0 ? " (" : "",
              tide_tui_change_percent(s->a->peak_bytes, w->peak_bytes, percent, sizeof percent),
              s->a->peak_bytes > 0 ? ")" : "", rules);
 }
@@ -198,6 +201,13 @@ static void write_floor(tide_tui_paper *p, const tide_tui_scene *s) {
 
 // ---- the pane ----
 
+/// Of a planned run, while its steps run: what is alive lies in one buffer.
+static bool holds_a_buffer(const tide_explanation *e) {
+    for (size_t i = 0; i < e->live.n; i++)
+        if (e->live.items[i].shape.is_planned) return true;
+    return false;
+}
+
 void tide_tui_explain_write(tide_tui_paper *p, const tide_tui_scene *s) {
     const tide_explanation *e = s->explanation;
     if (e->held_bytes == 0) {
@@ -211,6 +221,11 @@ void tide_tui_explain_write(tide_tui_paper *p, const tide_tui_scene *s) {
         write_without(p, s, 0, 1);
         write_floor(p, s);
     }
+    if (e->n_without == 0 && s->a->is_trace && holds_a_buffer(e))
+        tide_tui_paper_wrap(p, 0,
+                            "The run holds its buffer from begin to end, whatever lies in it: a smaller plan lowers "
+                            "the peak (what-if).",
+                            TIDE_TUI_ROLE_TEXT);
     write_groups(p, s, "alive, by operator", e->by_owner, e->n_by_owner);
     write_groups(p, s, "alive, by kind", e->by_kind, e->n_by_kind);
     if (e->n_without > 1) {

@@ -31,7 +31,7 @@ static int bar_width(const tide_row_span *spans, int x, int w) {
 /// Glyph of one column of the bar of a single item. Ends are drawn where they leave something of the bar between them.
 static uint32_t bar_glyph(const tide_tui_glyphs *g, const tide_row_span *spans, int x, int w) {
     enum { NARROW = 3 };
-    const uint32_t fill = g->bar[spans[x].fill < TIDE_TIMELINE_N_FILLS ? spans[x].fill : 0];
+    const uint32_t fill = g->bar[spans[x].fill < TIDE_N_ITEM_FILLS ? spans[x].fill : 0];
     const bool first = x == 0 || spans[x - 1].n == 0, last = x == w - 1 || spans[x + 1].n == 0;
     if (!first && !last) return fill;
     const bool wide = bar_width(spans, x, w) > NARROW;
@@ -52,7 +52,7 @@ static void draw_bar(const tide_tui_view *v, tide_tui_rect r, int y, const tide_
     for (int x = 0; x < r.w; x++) {
         const tide_row_span *span = &row->spans[x];
         if (span->n == 0) continue;
-        const int fill = span->fill < TIDE_TIMELINE_N_FILLS ? span->fill : 0;
+        const int fill = span->fill < TIDE_N_ITEM_FILLS ? span->fill : 0;
         const uint32_t glyph =
             row->n_members > 1 ? v->glyphs->density[density_of(span->n)] : bar_glyph(v->glyphs, row->spans, x, r.w);
         tide_tui_put(v->grid, r.x + x, y, glyph, (tide_tui_role)(TIDE_TUI_ROLE_BAR + fill));

@@ -44,16 +44,24 @@ tide_tui_rect tide_tui_heading(const tide_tui_view *v, tide_tui_pane pane, const
     const tide_tui_role role = focused ? TIDE_TUI_ROLE_TITLE : TIDE_TUI_ROLE_DIM;
     tide_tui_fill_row(v->grid, r.x, r.y, r.w, rule_of(v, focused), role);
 
-    char name[160];
+    char name[192];
     snprintf(name, sizeof name, "%s", tide_tui_pane_name(pane));
     for (char *c = name; focused && *c != '\0'; c++)
         if (*c >= 'a' && *c <= 'z') *c = (char)(*c - 'a' + 'A');
     const size_t len = strlen(name);
     if (title[0] != '\0') snprintf(name + len, sizeof name - len, ": %s", title);
+    // What is shown is of the moment that the title says; that of the cursor is being made.
+    char with_progress[256];
+    if (v->scene->is_earlier[pane]) {
+        const char *busy = v->scene->busy[pane];
+        snprintf(with_progress, sizeof with_progress, "%s%s%s", busy[0] != '\0' ? busy : "working",
+                 facts[0] != '\0' ? ", " : "", facts);
+        facts = with_progress;
+    }
 
     // The title first; facts have what is left, and end at one of their commas rather than in the middle of a number.
     const int need = tide_tui_text_width(v->glyphs, name), room = r.w - 2;
-    char some[192];
+    char some[256];
     const int facts_w = fit_facts(v, facts, room - (need < 40 ? need : 40) - 5, some, sizeof some);
     const int title_room = facts_w > 0 ? room - facts_w - 3 : room;
     inlay(v, r.x + 1, r.y, title_room, name, focused ? TIDE_TUI_ROLE_TITLE : TIDE_TUI_ROLE_LABEL);

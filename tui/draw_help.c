@@ -112,9 +112,9 @@ static void add_edits(entries *e) {
 
 static void add_legends(entries *e, const tide_tui_glyphs *g) {
     add_title(e, "Bars");
-    for (int fill = 0; fill < TIDE_TIMELINE_N_FILLS; fill++)
+    for (int fill = 0; fill < TIDE_N_ITEM_FILLS; fill++)
         add_legend(e, g->bar[fill], (tide_tui_role)(TIDE_TUI_ROLE_BAR + fill),
-                   tide_timeline_fill_text((tide_timeline_fill)fill));
+                   tide_item_fill_text((tide_item_fill)fill));
     add_legend(e, g->before, TIDE_TUI_ROLE_DIM, "goes on before the window");
     add_legend(e, g->after, TIDE_TUI_ROLE_DIM, "goes on behind it");
     add_legend(e, g->density[0], TIDE_TUI_ROLE_TEXT, "a group: one is alive");

@@ -46,7 +46,7 @@ static tide_tui_role role_of(const tide__picture *p, tide_space_cell c) {
     if (!tide__is_item(c)) return TIDE_TUI_ROLE_DIM;
     if (c.item == p->selected) return TIDE_TUI_ROLE_TITLE;
     const bool known = p->items != NULL && c.item < p->items->n;
-    const int fill = known ? (int)p->items->shapes[p->items->shape[c.item]].fill : 0;
+    const int fill = known ? (int)tide_items_shape(p->items, c.item)->fill : 0;
     const int shade = (int)(tide__tint_of(&p->tints, c.item) % TIDE_TUI_N_SHADES);
     return (tide_tui_role)(TIDE_TUI_ROLE_PLACE + fill * TIDE_TUI_N_SHADES + shade);
 }
@@ -136,9 +136,14 @@ static int line_of(tide_tui_rect r, tide_tui_window places, uint64_t at) {
     return row < 0 ? -1 : row / 2;
 }
 
+static bool is_labelled(const tide_tui_view *v, int y) {
+    const tide_tui_rect r = v->scene->layout->map_labels;
+    return tide_tui_get(v->grid, r.x + r.w - 2, y).glyph != ' ';
+}
+
 static void put_label(const tide_tui_view *v, int y, const char *text, tide_tui_cut cut, tide_tui_role role) {
     const tide_tui_rect r = v->scene->layout->map_labels;
-    if (tide_tui_get(v->grid, r.x + r.w - 2, y).glyph != ' ') return;
+    if (is_labelled(v, y)) return;
     const int room = r.w - 2, w = tide_tui_text_width(v->glyphs, text);
     tide_tui_text(v, w < room ? r.x + r.w - 1 - w : r.x + 1, y, room, text, cut, role);
 }
@@ -179,6 +184,7 @@ static void draw_region(const tide_tui_view *v, tide_tui_rect r, tide_tui_window
     char size[TIDE_TUI_WORD], both[160];
     const char *label = region->label != NULL ? region->label : "";
     const int y = bottom - top >= 3 ? (top + bottom) / 2 : top;
+    if (top == bottom && is_labelled(v, y)) return; // one of thousands
     tide_tui_bytes(region->bytes, size, sizeof size);
     snprintf(both, sizeof both, "%s %s", label, size);
     if (tide_tui_text_width(v->glyphs, both) <= labels.w - 2 || bottom == top) {
@@ -199,15 +205,22 @@ static void draw_pointed_at(const tide_tui_view *v, tide_tui_rect r, tide_tui_wi
         tide_tui_put(v->grid, labels.x + labels.w - 1, r.y + r.h - 1 - line, '>', TIDE_TUI_ROLE_CURSOR);
 }
 
+static void say_title(const tide_tui_scene *s, char *buf, size_t buf_bytes) {
+    char size[TIDE_TUI_WORD], when[128], n[TIDE_TUI_WORD], before[192] = "";
+    if (s->map_is_moment)
+        snprintf(before, sizeof before, "only %s (too many blocks for all times), ",
+                 tide_tui_when_named(s->a, s->map_at.t, when, sizeof when));
+    snprintf(buf, buf_bytes, "%s%s region%s, %s%s", before, tide_tui_exact(s->space->n, n, sizeof n),
+             s->space->n == 1 ? "" : "s", tide_tui_bytes(s->space->bytes, size, sizeof size),
+             s->space->has_holes || s->map_is_moment ? "" : "; what lies between blocks is not known");
+}
+
 void tide_tui_draw_map(const tide_tui_view *v) {
     const tide_tui_scene *s = v->scene;
     const tide_tui_rect r = s->layout->map;
-    char title[96] = "", facts[200], size[TIDE_TUI_WORD];
+    char title[256] = "", facts[200];
     if (s->layout->panes[TIDE_TUI_PANE_MAP].w <= 0) return;
-    if (s->space != NULL)
-        snprintf(title, sizeof title, "%zu region%s, %s%s", s->space->n, s->space->n == 1 ? "" : "s",
-                 tide_tui_bytes(s->space->bytes, size, sizeof size),
-                 s->space->has_holes ? "" : "; what lies between blocks is not known");
+    if (s->space != NULL) say_title(s, title, sizeof title);
     tide_tui_say_cursor(v, facts, sizeof facts);
     const tide_tui_rect body = tide_tui_heading(v, TIDE_TUI_PANE_MAP, title, facts);
     if (s->space == NULL || s->cells == NULL || s->space->n == 0) {
@@ -215,8 +228,8 @@ void tide_tui_draw_map(const tide_tui_view *v) {
         return;
     }
     const tide_tui_window places = places_in_view(s);
-    draw_cells(v, r);
+    draw_cells(v, (tide_tui_rect){r.x, r.y, s->map_is_moment ? s->cells_w : r.w, r.h});
     for (size_t i = 0; i < s->space->n; i++) draw_region(v, r, places, &s->space->regions[i]);
     draw_pointed_at(v, r, places);
-    tide_tui_draw_time_lines(v, r);
+    if (!s->map_is_moment) tide_tui_draw_time_lines(v, r);
 }

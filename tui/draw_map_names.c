@@ -41,7 +41,7 @@ static const char *name_of(const tide__picture *p, uint32_t item) {
         const char *name = p->v->scene->selection.site.name;
         return name != NULL ? name : "";
     }
-    return p->items != NULL && item < p->items->n ? p->items->sites[p->items->site[item]].name : "";
+    return p->items != NULL && item < p->items->n ? tide_items_site(p->items, item)->name : "";
 }
 
 /// Whether the name can be read in a run: all of it, or enough of it, with a cell free on both sides.

@@ -95,7 +95,8 @@ static size_t most_unused(const tide_pools *pools) {
     return best;
 }
 
-static void say_unused(const tide_tui_scene *s, char *buf, size_t buf_bytes) {
+/// `window`: from when to when, which the axis above shows too.
+static void say_unused(const tide_tui_scene *s, bool window, char *buf, size_t buf_bytes) {
     const size_t i = most_unused(s->pools);
     if (i == SIZE_MAX) {
         snprintf(buf, buf_bytes, "No allocator holds memory that nobody uses in this window.");
@@ -103,11 +104,11 @@ static void say_unused(const tide_tui_scene *s, char *buf, size_t buf_bytes) {
     }
     const tide_pool *p = &s->pools->items[i];
     char unused[TIDE_TUI_WORD], reserved[TIDE_TUI_WORD], from[TIDE_TUI_WORD], to[TIDE_TUI_WORD];
-    snprintf(buf, buf_bytes, "%s on %s (%s): nobody used %s of its %s from %s to %s.", tide_tui_named(p->name),
-             p->device, tide_memory_kind_name(p->kind), tide_tui_bytes(p->unused_bytes, unused, sizeof unused),
-             tide_tui_bytes(p->reserved_bytes, reserved, sizeof reserved),
-             tide_tui_when(s->a, s->state->window.begin, from, sizeof from),
-             tide_tui_when(s->a, s->state->window.end, to, sizeof to));
+    snprintf(buf, buf_bytes, "%s on %s (%s): nobody used %s of its %s%s%s%s%s.", tide_tui_named(p->name), p->device,
+             tide_memory_kind_name(p->kind), tide_tui_bytes(p->unused_bytes, unused, sizeof unused),
+             tide_tui_bytes(p->reserved_bytes, reserved, sizeof reserved), window ? " from " : "",
+             window ? tide_tui_when(s->a, s->state->window.begin, from, sizeof from) : "", window ? " to " : "",
+             window ? tide_tui_when(s->a, s->state->window.end, to, sizeof to) : "");
 }
 
 // ---- leaks ----
@@ -243,7 +244,9 @@ void tide_tui_draw_pools(const tide_tui_view *v) {
     const size_t row = tide_tui_pane_row(s, TIDE_TUI_PANE_POOLS);
     const tide_tui_pools_parts parts = tide_tui_pools_divide(s, body);
     if (parts.sentence.h > 0) {
-        say_unused(s, sentence, sizeof sentence);
+        say_unused(s, true, sentence, sizeof sentence);
+        if (tide_tui_text_width(v->glyphs, sentence) > parts.sentence.w * parts.sentence.h)
+            say_unused(s, false, sentence, sizeof sentence);
         tide_tui_paper p = {.v = v, .r = parts.sentence};
         tide_tui_paper_wrap(&p, 0, sentence, TIDE_TUI_ROLE_TEXT);
     }

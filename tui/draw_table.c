@@ -91,8 +91,9 @@ void tide_tui_draw_table(const tide_tui_view *v) {
     const tide_live_items *live = s->live;
     char when[128], title[192], size[TIDE_TUI_WORD], n[TIDE_TUI_WORD], facts[160] = "";
     const tide_moment at = live != NULL ? live->at : (tide_moment){s->state->cursor, s->state->cursor_event};
-    const bool peak = at.t == s->a->peak.t && (!s->a->is_trace || at.event == s->a->peak.event || live == NULL ||
-                                               live->bytes == s->a->peak_bytes);
+    const tide_moment highest = s->state->highest;
+    const bool peak = at.t == highest.t &&
+                      (!s->a->is_trace || at.event == highest.event || live == NULL || live->bytes == s->a->peak_bytes);
     snprintf(title, sizeof title, "live at %s%s", tide_tui_when_named(s->a, at.t, when, sizeof when),
              peak ? ", peak" : "");
     if (live != NULL)
@@ -103,15 +104,19 @@ void tide_tui_draw_table(const tide_tui_view *v) {
     if (none && tide_tui_draw_state_of(v, TIDE_TUI_PANE_TABLE, body,
                                        live != NULL ? "Nothing is alive at the cursor." : "Nothing is known yet."))
         return;
+    // Where the list has not the focus, its row is the selection only if it is the item that the details are of.
+    const size_t row = tide_tui_pane_row(s, TIDE_TUI_PANE_TABLE);
+    const bool focused = s->state->focus == TIDE_TUI_PANE_TABLE;
+    const bool is_item = s->state->item != TIDE_NO_ITEM && live->items[row].item == s->state->item;
     running so_far = {0};
     const context c = {.scene = s, .live = live, .so_far = &so_far};
     const tide_tui_table t = {
         .columns = columns,
         .n_columns = N_COLUMNS,
         .n_rows = live->n,
-        .row = tide_tui_pane_row(s, TIDE_TUI_PANE_TABLE),
+        .row = row,
         .top = s->state->pane_top[TIDE_TUI_PANE_TABLE],
-        .has_selection = true,
+        .has_selection = focused || is_item,
         .cell = cell,
         .ctx = &c,
     };

@@ -106,7 +106,7 @@ const char *tide_tui_named(const char *name) { return name != NULL && name[0] !=
 
 const char *tide_tui_item_name(const tide_tui_scene *s, uint32_t item, char *buf, size_t buf_bytes) {
     const tide_items *items = s->state->a != NULL ? tide_subject_items(s->state->a) : NULL;
-    if (items != NULL && item < items->n) return tide_tui_named(items->sites[items->site[item]].name);
+    if (items != NULL && item < items->n) return tide_tui_named(tide_items_site(items, item)->name);
     snprintf(buf, buf_bytes, "item %" PRIu32, item);
     return buf;
 }

@@ -292,6 +292,11 @@ static const tide__answer *answer_of(const tide_tui_app *app, int slot, uint64_t
     return key != 0 && a->is_there && a->key == key ? a : NULL;
 }
 
+bool tide__app_has_answers(const tide_tui_app *app) {
+    return answer_of(app, TIDE__ASK_PLAN, app->plan_key) != NULL ||
+           answer_of(app, TIDE__ASK_OPEN, app->open_key) != NULL || answer_of(app, TIDE__ASK_SQL, app->sql_key) != NULL;
+}
+
 void tide__app_take_answers(tide_tui_app *app) {
     const tide__answer *a = answer_of(app, TIDE__ASK_PLAN, app->plan_key);
     if (a != NULL) {

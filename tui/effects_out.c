@@ -7,6 +7,8 @@
 #include "planner/planner.h"
 #include "tui/app_internal.h"
 #include "tui/clipboard.h"
+#include "tui/frame_svg.h"
+#include "tui/pane_document.h"
 #include "tui/state_file.h"
 
 static void say_error(tide_tui_app *app, const tide_error *err) {
@@ -44,33 +46,59 @@ static bool ends_with(const char *text, const char *end) {
     return n > m && strcmp(text + n - m, end) == 0;
 }
 
-static tide_status export_text(tide_tui_app *app, const char *path, tide_error *err) {
-    tide_text text = {0};
-    tide_tui_grid_to_text(&app->grid, &text);
-    const tide_status st = text.failed ? TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the frame")
-                                       : tide_write_file(path, tide_text_str(&text), text.len, err);
-    tide_text_deinit(&text);
-    return st;
+/// What the view shows: the frame as text or as a picture, the pane that has the focus as data.
+static tide_status write_view(tide_tui_app *app, const char *path, tide_text *out, tide_error *err) {
+    const tide_tui_pane pane = app->st.focus;
+    if (ends_with(path, ".txt") || ends_with(path, ".svg")) {
+        TIDE_TRY(tide_tui_app_frame(app, err)); // without the line that asked for it
+        if (ends_with(path, ".txt"))
+            tide_tui_grid_to_text(&app->grid, out);
+        else
+            tide_tui_grid_to_svg(&app->grid, out);
+    } else {
+        if (app->scene.busy[pane][0] != '\0' || app->scene.is_earlier[pane])
+            return TIDE_FAIL(err, TIDE_ERR_INVALID, "what '%s' shows is still being made: try again when it is there",
+                             tide_tui_pane_name(pane));
+        return ends_with(path, ".csv") ? tide__pane_write_csv(&app->scene, pane, "", out, err)
+                                       : tide__pane_write_json(&app->scene, pane, out, err);
+    }
+    return out->failed ? TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the frame") : TIDE_OK;
+}
+
+static void say_what_was_written(tide_tui_app *app, const char *path) {
+    tide_tui_state *st = &app->st;
+    const bool filters = (st->n_filters > 0 && !st->filters_off) || st->hides_persistent;
+    if (ends_with(path, ".txt") || ends_with(path, ".svg"))
+        tide_tui_say(st, false, "this frame is written to %s", path);
+    else if (!ends_with(path, ".html"))
+        tide_tui_say(st, false, "what the pane '%s' shows is written to %s", tide_tui_pane_name(st->focus), path);
+    else
+        tide_tui_say(st, false, "everything%s is written to %s%s", filters ? ", also what is filtered here," : "", path,
+                     filters ? ": the page has filters of its own" : "");
 }
 
 void tide__effect_export(tide_tui_app *app, const char *path) {
-    static const char *const documents[] = {".html", ".svg", ".csv", ".json"};
+    static const char *const of_view[] = {".txt", ".csv", ".json", ".svg"};
     const tide_tui_session *s = app->session;
     tide_error err = TIDE_ERROR_INIT;
-    bool is_document = false;
-    for (size_t i = 0; i < sizeof documents / sizeof documents[0]; i++) is_document |= ends_with(path, documents[i]);
+    tide_text text = {0};
+    bool is_of_view = false;
+    for (size_t i = 0; i < sizeof of_view / sizeof of_view[0]; i++) is_of_view |= ends_with(path, of_view[i]);
     tide_status st;
-    if (ends_with(path, ".txt"))
-        st = export_text(app, path, &err);
-    else if (is_document && s->export_view != NULL)
+    if (is_of_view) {
+        st = write_view(app, path, &text, &err);
+        if (st == TIDE_OK) st = tide_write_file(path, tide_text_str(&text), text.len, &err);
+    } else if (ends_with(path, ".html") && s->export_view != NULL) {
         st = s->export_view(s->ctx, app->st.a, app->st.b, path, &err);
-    else
-        st = TIDE_FAIL(&err, TIDE_ERR_INVALID, "cannot tell what to write by the ending of '%s': .txt%s", path,
-                       s->export_view != NULL ? ", .csv, .json, .svg or .html" : " alone is to be had here");
+    } else {
+        st = TIDE_FAIL(&err, TIDE_ERR_INVALID, "cannot tell what to write by the ending of '%s': .txt, .svg, .csv%s",
+                       path, s->export_view != NULL ? ", .json or .html" : " or .json");
+    }
+    tide_text_deinit(&text);
     if (st != TIDE_OK)
         say_error(app, &err);
     else
-        tide_tui_say(&app->st, false, "written to %s", path);
+        say_what_was_written(app, path);
 }
 
 // ---- plans ----
@@ -150,7 +178,7 @@ static void add_window(tide_text *out, const tide_tui_state *st, const tide_subj
         add_command(out, "fit", tide_text_str(&words));
         tide_text_deinit(&words);
     }
-    if (st->cursor == f->peak.t && st->cursor_event == f->peak.event) return;
+    if (st->cursor == st->highest.t && st->cursor_event == st->highest.event) return;
     add_time(&words, f, st->cursor);
     add_command(out, "goto", tide_text_str(&words));
     tide_text_deinit(&words);

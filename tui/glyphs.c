@@ -12,7 +12,7 @@
     .hole = 0x2591, .vacant = ' ', .outside = '/', .cut = 0x2026, .bad = 0xFFFD, .separator = 0x2502, .times = 0x00D7, \
     .bar = {TIDE_TUI_BAR_MAP(XX)}
 
-#define XX(name, unicode, ascii) [TIDE_TIMELINE_FILL_##name] = (unicode),
+#define XX(name, unicode, ascii) [TIDE_ITEM_FILL_##name] = (unicode),
 static const tide_tui_glyphs block_tier = {BLOCK_GLYPHS};
 static const tide_tui_glyphs block_mono_tier = {.letters = true, BLOCK_GLYPHS};
 static const tide_tui_glyphs braille_tier = {.braille = true, BLOCK_GLYPHS};
@@ -54,7 +54,7 @@ static const tide_tui_glyphs ascii_tier = {
     .bad = '?',
     .separator = '|',
     .times = 'x',
-#define XX(name, unicode, ascii) [TIDE_TIMELINE_FILL_##name] = (ascii),
+#define XX(name, unicode, ascii) [TIDE_ITEM_FILL_##name] = (ascii),
     .bar = {TIDE_TUI_BAR_MAP(XX)},
 #undef XX
 };

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "profiler/timeline_facts.h"
+#include "analysis/item_fill.h"
 #include "tui/tui.h"
 
 #ifdef __cplusplus
@@ -50,7 +50,7 @@ typedef struct tide_tui_glyphs {
     uint32_t mini_lo, mini_hi; ///< window in the minimap
 
     // ---- bars ----
-    uint32_t bar[TIDE_TIMELINE_N_FILLS];
+    uint32_t bar[TIDE_N_ITEM_FILLS];
     uint32_t begin, end;                    ///< first and last cell of a bar that is born, that dies there
     uint32_t before, after;                 ///< a bar goes on (or lies) outside the window, to the left or right
     uint32_t density[TIDE_TUI_N_DENSITIES]; ///< of a group: how many live in a column, from one to many

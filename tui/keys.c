@@ -75,6 +75,7 @@
 #define KEYS_MOUSE 'M'
 #define KEYS_SETUP F(2)
 #define KEYS_SET 0
+#define KEYS_MESSAGES 0
 #define KEYS_RESET 0
 #define KEYS_REDRAW TIDE_TUI_KEY_CTRL_L
 #define KEYS_BACK TIDE_TUI_KEY_ESC

@@ -98,7 +98,7 @@ enum {
     XX(UNDO, "undo", "", "take the last edit back", WHATIF)                                                            \
     XX(SAVE_PLAN, "save-plan", "FILE", "write the changed plan", WHATIF)                                               \
     XX(COPY, "copy", "", "copy the selection", OUT)                                                                    \
-    XX(EXPORT, "export", "FILE", "write the view: .txt .csv .json .svg .html", OUT)                                    \
+    XX(EXPORT, "export", "FILE", "write the frame (.txt .svg), the pane (.csv .json), all (.html)", OUT)               \
     XX(SQL, "sql", "[SELECT]", "the SQL behind this pane, or an answer", OUT)                                          \
     XX(BATCH, "batch", "", "the command line that prints this view", OUT)                                              \
     XX(PAUSE, "pause", "", "hold the view while data goes on", OUT)                                                    \
@@ -108,6 +108,7 @@ enum {
     XX(MOUSE, "mouse", "", "mouse on or off", OTHER)                                                                   \
     XX(SETUP, "setup", "", "settings", OTHER)                                                                          \
     XX(SET, "set", "NAME [VALUE]", "a setting: capacity, mouse, sort, group, kind", OTHER)                             \
+    XX(MESSAGES, "messages", "", "what was logged while the view was open", OTHER)                                     \
     XX(RESET, "reset", "", "forget filters, marks and saved state", OTHER)                                             \
     XX(REDRAW, "redraw", "", "draw everything anew", OTHER)                                                            \
     XX(BACK, "back", "", "close, cancel, go back", OTHER)                                                              \

@@ -22,7 +22,8 @@ void tide_tui_link_lists(tide_tui_state *st, const tide_tui_scene *s) {
         st->pane_row[TIDE_TUI_PANE_OPERATORS] = operator_at(s, st->cursor);
         st->operators_at = st->cursor;
     }
-    if (s->live == NULL || (st->table_at == st->cursor && st->table_item == st->item)) return;
+    const bool is_earlier = s->is_earlier[TIDE_TUI_PANE_TABLE];
+    if (s->live == NULL || is_earlier || (st->table_at == st->cursor && st->table_item == st->item)) return;
     for (size_t i = 0; i < s->live->n && st->item != TIDE_NO_ITEM; i++) {
         if (s->live->items[i].item != st->item) continue;
         st->pane_row[TIDE_TUI_PANE_TABLE] = i;

@@ -17,10 +17,11 @@
 enum { WHEEL_ROWS = 3, WHEEL_PAN = 8 }; // an eighth of the window
 
 /// The column of a cell that lies over a time axis; -1: it does not.
-static int time_column(const tide_tui_layout *l, int x, int y) {
+static int time_column(const tide_tui_scene *s, int x, int y) {
+    const tide_tui_layout *l = s->layout;
     const tide_tui_rect curve = l->panes[TIDE_TUI_PANE_CURVE];
     const bool over = tide_tui_rect_has(curve, x, y) || tide_tui_rect_has(l->ruler, x, y) ||
-                      tide_tui_rect_has(l->bars, x, y) || tide_tui_rect_has(l->map, x, y);
+                      tide_tui_rect_has(l->bars, x, y) || (!s->map_is_moment && tide_tui_rect_has(l->map, x, y));
     return over ? x - curve.x : -1;
 }
 
@@ -80,7 +81,7 @@ static void press(tide__turn *t, const tide_tui_mouse *m) {
         show_in_minimap(t, m->x);
         return;
     }
-    const int column = time_column(l, m->x, m->y);
+    const int column = time_column(t->scene, m->x, m->y);
     if (column >= 0) {
         set_cursor_at(t, column);
         st->drags = true;
@@ -134,7 +135,7 @@ static void wheel(tide__turn *t, const tide_tui_mouse *m) {
     const bool back = m->kind == TIDE_TUI_MOUSE_WHEEL_UP || m->kind == TIDE_TUI_MOUSE_WHEEL_LEFT;
     const bool sideways = m->kind == TIDE_TUI_MOUSE_WHEEL_LEFT || m->kind == TIDE_TUI_MOUSE_WHEEL_RIGHT || m->shift;
     const bool in_gantt = pane == TIDE_TUI_PANE_GANTT, in_minimap = tide_tui_rect_has(l->minimap, m->x, m->y);
-    const int column = time_column(l, m->x, m->y);
+    const int column = time_column(t->scene, m->x, m->y);
     if ((column >= 0 || in_minimap) && sideways) {
         const uint64_t by = tide_tui_window_span(t->st->window) / WHEEL_PAN;
         tide__pan(t, back ? -1 : 1, by > 0 ? by : 1);

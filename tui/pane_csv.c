@@ -57,25 +57,30 @@ static void write_sheet(const tide_tui_sheet *sheet, tide_text *out) {
     }
 }
 
+tide_status tide__pane_write_csv(const tide_tui_scene *s, tide_tui_pane pane, const char *sheet, tide_text *out,
+                                 tide_error *err) {
+    tide_tui_sheet sheets[TIDE_TUI_MAX_SHEETS];
+    const size_t n = tide_tui_sheets_of(s, pane, sheets);
+    size_t at = 0;
+    while (at < n && sheet[0] != 0 && strcmp(sheets[at].name, sheet) != 0) at++;
+    if (at >= n) {
+        (void)TIDE_FAIL(err, TIDE_ERR_INVALID, "the pane '%s' has no table '%s'", tide_tui_pane_name(pane), sheet);
+        tide_error_hint(err, "its first one is '%s'", n > 0 ? sheets[0].name : "");
+        return TIDE_ERR_INVALID;
+    }
+    write_sheet(&sheets[at], out);
+    if (!out->failed) return TIDE_OK;
+    return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu rows of '%s'", sheets[at].n_rows,
+                     tide_tui_pane_name(pane));
+}
+
 tide_status tide_tui_pane_csv(const tide_tui_session *session, const tide_tui_options *opt, const char *pane,
                               tide_text *out, tide_error *err) {
     tide__pane_choice choice;
     tide_tui_app *app;
-    tide_tui_sheet sheets[TIDE_TUI_MAX_SHEETS];
     TIDE_TRY(tide__pane_choose(pane, &choice, err));
     TIDE_TRY(tide__pane_open(session, opt, choice.pane, &app, err));
-    const size_t n = tide_tui_sheets_of(&app->scene, choice.pane, sheets);
-    size_t at = 0;
-    while (at < n && choice.sheet[0] != 0 && strcmp(sheets[at].name, choice.sheet) != 0) at++;
-    tide_status st = TIDE_OK;
-    if (at < n) {
-        write_sheet(&sheets[at], out);
-        if (out->failed) st = TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu rows of '%s'", sheets[at].n_rows, pane);
-    } else {
-        st = TIDE_FAIL(err, TIDE_ERR_INVALID, "the pane '%s' has no table '%s'", tide_tui_pane_name(choice.pane),
-                       choice.sheet);
-        tide_error_hint(err, "its first one is '%s'", n > 0 ? sheets[0].name : "");
-    }
+    const tide_status st = tide__pane_write_csv(&app->scene, choice.pane, choice.sheet, out, err);
     tide_tui_app_close(app);
     return st;
 }

@@ -113,7 +113,7 @@ static void set_facts(json_t *doc, const tide_tui_scene *s, tide_tui_pane pane, 
     if (pane == TIDE_TUI_PANE_POOLS) set_pools(doc, s, ok);
     if (pane == TIDE_TUI_PANE_CURVE) {
         set(doc, "peak_bytes", bytes_value(s->a->peak_bytes), ok);
-        set_time(doc, "peak", s->a, s->a->peak.t, ok);
+        set_time(doc, "peak", s->a, s->state->highest.t, ok);
         set(doc, "plan_bytes", s->a->has_plan ? bytes_value(s->a->plan_bytes) : json_null(), ok);
         set(doc, "lower_bound_bytes", s->a->has_plan ? bytes_value(s->a->lower_bound_bytes) : json_null(), ok);
         set(doc, "capacity_bytes", s->state->capacity_bytes > 0 ? bytes_value(s->state->capacity_bytes) : json_null(),
@@ -156,18 +156,23 @@ static int add_chunk(const char *bytes, size_t n, void *text) {
     return ((tide_text *)text)->failed ? -1 : 0;
 }
 
+tide_status tide__pane_write_json(const tide_tui_scene *s, tide_tui_pane pane, tide_text *out, tide_error *err) {
+    bool ok = true;
+    json_t *doc = document(s, pane, &ok);
+    if (ok) ok = json_dump_callback(doc, add_chunk, out, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) == 0;
+    json_decref(doc);
+    tide_text_add(out, "\n");
+    if (ok && !out->failed) return TIDE_OK;
+    return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the document of the pane '%s'", tide_tui_pane_name(pane));
+}
+
 tide_status tide_tui_pane_json(const tide_tui_session *session, const tide_tui_options *opt, const char *pane,
                                tide_text *out, tide_error *err) {
     tide__pane_choice choice;
     tide_tui_app *app;
     TIDE_TRY(tide__pane_choose(pane, &choice, err));
     TIDE_TRY(tide__pane_open(session, opt, choice.pane, &app, err));
-    bool ok = true;
-    json_t *doc = document(&app->scene, choice.pane, &ok);
-    if (ok) ok = json_dump_callback(doc, add_chunk, out, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) == 0;
-    json_decref(doc);
+    const tide_status st = tide__pane_write_json(&app->scene, choice.pane, out, err);
     tide_tui_app_close(app);
-    if (!ok) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the document of the pane '%s'", pane);
-    tide_text_add(out, "\n");
-    return TIDE_OK;
+    return st;
 }

@@ -110,7 +110,7 @@ static tide_status wait_once(loop *l, bool *has_news, tide_error *err) {
     if (woke & TIDE_TUI_WOKE_OTHER) tide_tui_worker_drain_wake(app->worker);
     if (woke & TIDE_TUI_WOKE_INPUT) TIDE_TRY(take_input(l, err));
     look_at_recording(l);
-    *has_news = tide_tui_app_has_news(app);
+    *has_news = tide_tui_app_has_news(app) || tide_tui_messages_has_news(app->messages);
     if (*has_news && until(l->drew_ms, NEWS_EVERY_MS) == 0) l->is_dirty = true;
     return TIDE_OK;
 }
@@ -142,16 +142,25 @@ static tide_status run_on_screen(tide_tui_app *app, const tide_tui_options *opt,
     return st;
 }
 
-tide_status tide_tui_run(const tide_tui_session *session, const tide_tui_options *opt, tide_error *err) {
-    TIDE_TRY(tide_tui_terminal_check(err));
-    int width, height;
-    tide_tui_terminal_ask_size(&width, &height);
+static tide_status run_app(const tide_tui_session *session, const tide_tui_options *opt, int width, int height,
+                           tide_tui_messages *messages, tide_error *err) {
     tide_tui_app *app;
     TIDE_TRY(tide_tui_app_open(session, opt, width, height, true, &app, err));
+    app->messages = messages;
     const tide_status st = run_on_screen(app, opt, err);
     tide_error why = TIDE_ERROR_INIT;
     if (st == TIDE_OK && tide_tui_app_save(app, &why) != TIDE_OK)
         tide_log(TIDE_LOG_WARN, "the view is not kept for the next time: %s", why.msg);
     tide_tui_app_close(app);
+    return st;
+}
+
+tide_status tide_tui_run(const tide_tui_session *session, const tide_tui_options *opt, tide_error *err) {
+    TIDE_TRY(tide_tui_terminal_check(err));
+    int width, height;
+    tide_tui_terminal_ask_size(&width, &height);
+    tide_tui_messages *messages = tide_tui_messages_take();
+    const tide_status st = run_app(session, opt, width, height, messages, err);
+    tide_tui_messages_give_back(messages);
     return st;
 }

@@ -38,6 +38,7 @@ tide_status tide_tui_scene_make(tide_tui_desk *desk, tide_tui_state *st, const t
     };
     tide__frame frame = {desk, st, layout, out, err};
     TIDE_TRY(tide__desk_collect(desk, st, err));
+    tide__desk_begin_frame(desk, st);
     begin(&frame);
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) TIDE_TRY(parts[i](&frame));
     tide_tui_link_lists(st, out);
@@ -61,5 +62,4 @@ void tide__desk_drop_caches(tide_tui_desk *desk) {
     tide_host_free(desk->spans);
     tide_host_free(desk->match_bits);
     tide_host_free(desk->cells);
-    if (desk->live_there) tide_live_items_deinit(&desk->live);
 }

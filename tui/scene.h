@@ -24,7 +24,7 @@ typedef struct tide_tui_gantt_row {
     uint32_t n_members;       ///< 1: an item
     const char *name, *owner; ///< of a group: its key, ""
     uint64_t bytes;
-    tide_timeline_fill fill;
+    tide_item_fill fill;
     bool is_match;        ///< of the search
     int where;            ///< -1: all of it before the window, 1: behind it, 0: some inside
     tide_row_span *spans; ///< [bars.w]
@@ -72,9 +72,11 @@ typedef struct tide_tui_scene {
     size_t n_matches, match_at; ///< items of the search; which one is selected (1…), 0: none
 
     // ---- other panes; only those that are shown are filled ----
-    tide_space_cell *cells;      ///< [2 * map.h][map.w], row 0 lowest: two places a cell
-    const tide_space *space;     ///< NULL: none
-    bool map_is_moment;          ///< too many blocks to keep all their places: the cursor's moment in every column
+    tide_space_cell *cells;  ///< [2 * map.h][cells_w], row 0 lowest: two places a cell
+    const tide_space *space; ///< NULL: none
+    int cells_w;             ///< columns of `cells`: those of the pane, or of a moment's picture
+    bool map_is_moment;      ///< too many blocks to keep all their places: the picture is of one moment, map_at
+    tide_moment map_at;
     const tide_live_items *live; ///< at the cursor
     const tide_explanation *explanation;
     const tide_pools *pools;
@@ -86,6 +88,7 @@ typedef struct tide_tui_scene {
     size_t n_operators;
     bool has_selection;
     tide_item_facts selection; ///< the selected item
+    bool beside_unknown;       ///< the following four are not known: too many blocks to keep all their places
     uint32_t below, above;     ///< its neighbours in address; TIDE_NO_ITEM
     uint64_t gap_below, gap_above;
     uint32_t before, after; ///< who had its place before and gets it next; TIDE_NO_ITEM
@@ -97,6 +100,7 @@ typedef struct tide_tui_scene {
     // ---- what is being done aside, and what went wrong: by pane ----
     char busy[TIDE_TUI_N_PANES][64];     ///< "sorting 5,000,000 blocks 43 %"; "": nothing
     char trouble[TIDE_TUI_N_PANES][256]; ///< why a pane has nothing; "": nothing
+    bool is_earlier[TIDE_TUI_N_PANES];   ///< it shows the moment before, while the cursor's is being made
     bool shows_seq; ///< test mode: the bottom line ends in "seq=N idle" or "busy"; set by who draws
     bool is_busy;   ///< with shows_seq: something is being done aside
 } tide_tui_scene;

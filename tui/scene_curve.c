@@ -120,7 +120,7 @@ static tide_status curve_of_b(tide__frame *f, size_t n) {
 
 /// As high as the highest of all that is drawn; a capacity far above everything would press the curve flat.
 static uint64_t height(const tide__frame *f) {
-    const tide_timeline_levels *l = &f->out->a->levels;
+    const tide_levels *l = &f->out->a->levels;
     uint64_t top = f->desk->top.value;
     if (f->out->b_max != NULL && f->desk->b_top.value > top) top = f->desk->b_top.value;
     if (f->st->curve_kind < 0 && l->known && l->plan > top) top = l->plan;

@@ -18,7 +18,7 @@ static size_t last_member(const tide_rows *rows, size_t row) {
 
 static bool is_match(const tide_tui_desk *d, const tide_items *items, uint32_t item) {
     if (d->match_bits == NULL) return false;
-    const uint32_t site = items->site[item];
+    const uint32_t site = tide_items_site_of(items, item);
     return (d->match_bits[site / 8] >> (site % 8) & 1) != 0;
 }
 
@@ -64,15 +64,15 @@ static int where(const tide__frame *f, const tide_items *items, size_t row, cons
     }
     const tide_rows *rows = f->out->rows;
     const uint32_t first = rows->members[first_member(rows, row)];
-    return items->begin[first] >= f->st->window.end ? 1 : -1;
+    return tide_items_begin(items, first) >= f->st->window.end ? 1 : -1;
 }
 
 static void fill_row(const tide__frame *f, const tide_items *items, size_t row, tide_tui_gantt_row *out) {
     const tide_rows *rows = f->out->rows;
     const size_t first = first_member(rows, row), last = last_member(rows, row);
     const uint32_t item = rows->members[first];
-    const tide_item_site *site = &items->sites[items->site[item]];
-    const tide_item_shape *shape = &items->shapes[items->shape[item]];
+    const tide_item_site *site = tide_items_site(items, item);
+    const tide_item_shape *shape = tide_items_shape(items, item);
     const bool is_group = rows->keys != NULL;
     out->item = item;
     out->n_members = (uint32_t)(last - first + 1);

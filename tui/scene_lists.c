@@ -6,27 +6,53 @@
 
 // ---- alive at the cursor ----
 
+typedef struct live_answer {
+    tide_moment at;
+    tide_live_items live;
+    bool is_there;
+    tide_items_hold *hold; ///< of the table that its indexes are of; NULL: there was none
+} live_answer;
+
+static void release_live(void *ctx) {
+    live_answer *l = ctx;
+    if (l->is_there) tide_live_items_deinit(&l->live);
+    tide_items_let_go(l->hold);
+    tide_host_free(l);
+}
+
+static tide_status run_live(void *ctx, tide_subject *a, tide_subject *b, const tide_progress *progress,
+                            tide_error *err) {
+    (void)b;
+    (void)progress;
+    live_answer *l = ctx;
+    TIDE_TRY(tide_subject_live(a, l->at, &l->live, err));
+    l->is_there = true;
+    if (tide_subject_items(a) != NULL) l->hold = tide_subject_hold_items(a);
+    return TIDE_OK;
+}
+
+static bool has_its_table(tide__frame *f, const live_answer *l) {
+    if (l->hold == NULL) return tide_subject_items(f->st->a) == NULL;
+    return tide__same_table(f, TIDE__ASK_LIVE, l->hold);
+}
+
+/// Some milliseconds among millions of events: aside, but for the time when the thread there is still loading the
+/// table.
 tide_status tide__scene_live(tide__frame *f) {
     tide_tui_desk *d = f->desk;
     if (!tide__is_shown(f, TIDE_TUI_PANE_TABLE)) return TIDE_OK;
+    const bool has_items = tide_subject_items(f->st->a) != NULL;
     uint64_t key = tide__key(tide__key(0, d->a_serial), d->items_serial);
-    key = tide__key(key, tide_subject_items(f->st->a) != NULL);
-    key = tide__key_moment(key, tide__cursor(f->st));
-    if (!d->live_there || d->live_key != key) {
-        if (d->live_there) tide_live_items_deinit(&d->live);
-        d->live_there = false;
-        d->live_key = key;
-        tide_error why = TIDE_ERROR_INIT;
-        const tide_status st = tide_subject_live(f->st->a, tide__cursor(f->st), &d->live, &why);
-        if (st == TIDE_ERR_NOMEM && f->err != NULL) *f->err = why;
-        if (st == TIDE_ERR_NOMEM) return st;
-        d->live_there = st == TIDE_OK;
-        if (st != TIDE_OK) tide__trouble_of(d->live_trouble, sizeof d->live_trouble, &why);
+    key = tide__key_moment(tide__key(key, has_items), tide__cursor(f->st));
+    if (tide__desk_wants(d, TIDE__ASK_LIVE, key)) {
+        const bool at_once = tide__is_small(f->st->a) || !has_items || f->out->a->is_recording;
+        live_answer *l = tide_host_calloc(1, sizeof *l);
+        if (l != NULL) l->at = tide__cursor(f->st);
+        TIDE_TRY(tide__desk_ask_of_moment(f, TIDE__ASK_LIVE, key, at_once, run_live, release_live, l));
     }
-    if (d->live_there)
-        f->out->live = &d->live;
-    else
-        tide__trouble(f, TIDE_TUI_PANE_TABLE, d->live_trouble);
+    const live_answer *l = tide__desk_answer_of(f, TIDE__ASK_LIVE, key, TIDE_TUI_PANE_TABLE);
+    if (l == NULL) l = tide__desk_earlier(f, TIDE__ASK_LIVE, TIDE_TUI_PANE_TABLE);
+    if (l != NULL && has_its_table(f, l)) f->out->live = &l->live;
     return TIDE_OK;
 }
 
@@ -47,9 +73,8 @@ static void release_explain(void *ctx) {
 static tide_status run_explain(void *ctx, tide_subject *a, tide_subject *b, const tide_progress *progress,
                                tide_error *err) {
     (void)b;
-    (void)progress;
     explain_answer *e = ctx;
-    TIDE_TRY(tide_explain(a, e->at, TIDE_EXPLAIN_DEFAULT_WITHOUT, &e->explanation, err));
+    TIDE_TRY(tide_explain(a, e->at, TIDE_EXPLAIN_DEFAULT_WITHOUT, progress, &e->explanation, err));
     e->is_there = true;
     return TIDE_OK;
 }
@@ -61,10 +86,11 @@ tide_status tide__scene_explain(tide__frame *f) {
     if (tide__desk_wants(d, TIDE__ASK_EXPLAIN, key)) {
         explain_answer *e = tide_host_calloc(1, sizeof *e);
         if (e != NULL) e->at = tide__cursor(f->st);
-        TIDE_TRY(tide__desk_ask(d, TIDE__ASK_EXPLAIN, key, tide__is_small(f->st->a), run_explain, release_explain, e,
-                                f->err));
+        TIDE_TRY(tide__desk_ask_of_moment(f, TIDE__ASK_EXPLAIN, key, tide__is_small(f->st->a), run_explain,
+                                          release_explain, e));
     }
     const explain_answer *e = tide__desk_answer_of(f, TIDE__ASK_EXPLAIN, key, TIDE_TUI_PANE_EXPLAIN);
+    if (e == NULL) e = tide__desk_earlier(f, TIDE__ASK_EXPLAIN, TIDE_TUI_PANE_EXPLAIN);
     if (e != NULL) f->out->explanation = &e->explanation;
     return TIDE_OK;
 }
@@ -129,6 +155,13 @@ static tide_status leaks(tide__frame *f) {
     return TIDE_OK;
 }
 
+/// What nobody used is said of a window: that of the answer that is there.
+static bool has_same_window(const tide__frame *f) {
+    const tide__answer *a = &f->desk->answers[TIDE__ASK_POOLS];
+    const pools_answer *p = a->is_there && a->status == TIDE_OK ? a->ctx : NULL;
+    return p != NULL && p->window.begin == f->st->window.begin && p->window.end == f->st->window.end;
+}
+
 tide_status tide__scene_pools(tide__frame *f) {
     tide_tui_desk *d = f->desk;
     if (!tide__is_shown(f, TIDE_TUI_PANE_POOLS)) return TIDE_OK;
@@ -138,9 +171,10 @@ tide_status tide__scene_pools(tide__frame *f) {
         pools_answer *p = tide_host_calloc(1, sizeof *p);
         if (p != NULL) *p = (pools_answer){.at = tide__cursor(f->st), .window = f->st->window};
         TIDE_TRY(
-            tide__desk_ask(d, TIDE__ASK_POOLS, key, tide__is_small(f->st->a), run_pools, release_pools, p, f->err));
+            tide__desk_ask_of_moment(f, TIDE__ASK_POOLS, key, tide__is_small(f->st->a), run_pools, release_pools, p));
     }
     const pools_answer *p = tide__desk_answer_of(f, TIDE__ASK_POOLS, key, TIDE_TUI_PANE_POOLS);
+    if (p == NULL && has_same_window(f)) p = tide__desk_earlier(f, TIDE__ASK_POOLS, TIDE_TUI_PANE_POOLS);
     if (p != NULL) f->out->pools = &p->pools;
     return leaks(f);
 }
@@ -226,6 +260,7 @@ static tide_status run_advice(void *ctx, tide_subject *a, tide_subject *b, const
     tide_whatif w = {.plan = plan, .edits = q->edits, .n = q->n_edits, .progress = progress};
     if (q->session != NULL) {
         w.retable = q->session->retable;
+        w.batch = q->session->retable_batch;
         w.ctx = q->session->retable_ctx;
         w.options = q->session->strategy_options;
     }

@@ -5,6 +5,8 @@
 #include "core/base/host_alloc.h"
 #include "tui/desk.h"
 
+enum { MOMENT_COLUMNS = 24 }; ///< of the picture of one moment: room for a name
+
 typedef struct space_answer {
     tide_space space;
     bool has_space;
@@ -74,10 +76,8 @@ static tide_status run_moment(void *ctx, tide_subject *a, tide_subject *b, const
     moment_answer *m = ctx;
     tide_live_items live;
     TIDE_TRY(tide_subject_load(a, progress, err));
-    if (progress != NULL && !progress->tell(progress->ctx, 0, "laying out addresses"))
-        return TIDE_FAIL(err, TIDE_ERR_CANCELLED, "cancelled");
     TIDE_TRY(tide_subject_live(a, m->at, &live, err));
-    const tide_status st = tide_space_of_live(a, &live, &m->space, err);
+    const tide_status st = tide_space_of_live(a, &live, progress, &m->space, err);
     tide_live_items_deinit(&live);
     TIDE_TRY(st);
     m->has_space = true;
@@ -92,17 +92,20 @@ static tide_status space_of_moment(tide__frame *f, const tide_space **out) {
     if (tide__desk_wants(d, TIDE__ASK_SPACE, key)) {
         moment_answer *m = tide_host_calloc(1, sizeof *m);
         if (m != NULL) m->at = tide__cursor(f->st);
-        TIDE_TRY(tide__desk_ask(d, TIDE__ASK_SPACE, key, false, run_moment, release_moment, m, f->err));
+        TIDE_TRY(tide__desk_ask_of_moment(f, TIDE__ASK_SPACE, key, false, run_moment, release_moment, m));
     }
     const moment_answer *m = tide__desk_answer_of(f, TIDE__ASK_SPACE, key, TIDE_TUI_PANE_MAP);
-    if (m != NULL && tide__same_table(f, TIDE__ASK_SPACE, m->hold)) *out = &m->space;
+    if (m == NULL) m = tide__desk_earlier(f, TIDE__ASK_SPACE, TIDE_TUI_PANE_MAP);
+    if (m == NULL || m->hold == NULL || !tide__same_table(f, TIDE__ASK_SPACE, m->hold)) return TIDE_OK;
+    *out = &m->space;
+    f->out->map_at = m->at;
     return TIDE_OK;
 }
 
-/// One column, copied to all of them.
+/// One column, copied to all of them: a bar, for there is no time in it.
 static tide_status cells_of_moment(tide__frame *f, uint64_t lo, uint64_t hi, size_t w, size_t h, tide_error *err) {
     tide_space_cell *cells = f->desk->cells;
-    const int64_t t = f->st->cursor;
+    const int64_t t = f->out->map_at.t;
     TIDE_TRY(tide_space_cells(f->out->space, tide_subject_items(f->st->a), t, t + 1, lo, hi, 1, h, cells, err));
     for (size_t y = h; y-- > 0;) {
         const tide_space_cell cell = cells[y];
@@ -133,6 +136,7 @@ static tide_status make_cells(tide__frame *f, uint64_t key, size_t w, size_t h) 
     return TIDE_OK;
 }
 
+/// Of the answer that is shown, which may be an earlier one.
 static uint64_t cells_key(const tide__frame *f, size_t w, size_t h) {
     const tide_tui_state *st = f->st;
     const tide_tui_desk *d = f->desk;
@@ -153,7 +157,9 @@ tide_status tide__scene_map(tide__frame *f) {
         TIDE_TRY(ask_space(f, is_map ? TIDE_TUI_PANE_MAP : TIDE_TUI_N_PANES, &f->out->space));
     }
     if (f->out->space == NULL || !is_map || f->layout->map.w <= 0 || f->layout->map.h <= 0) return TIDE_OK;
-    const int shown = f->layout->map.w < TIDE_TUI_MAX_COLUMNS ? f->layout->map.w : TIDE_TUI_MAX_COLUMNS;
+    int shown = f->layout->map.w < TIDE_TUI_MAX_COLUMNS ? f->layout->map.w : TIDE_TUI_MAX_COLUMNS;
+    if (f->out->map_is_moment && shown > MOMENT_COLUMNS) shown = MOMENT_COLUMNS;
+    f->out->cells_w = shown;
     const size_t w = (size_t)shown, h = 2 * (size_t)f->layout->map.h;
     TIDE_TRY(make_cells(f, cells_key(f, w, h), w, h));
     if (f->desk->cells_there)

@@ -60,14 +60,15 @@ static size_t running_at(const operators_answer *o, int64_t t) {
 
 /// Bytes of an alias are those of what it lies in. What dies at the end of a step was read by it last.
 static void add_item(operators_answer *o, const tide_items *items, uint32_t i, bool is_trace, int64_t axis_end) {
-    const tide_item_shape *shape = &items->shapes[items->shape[i]];
+    const tide_item_shape *shape = tide_items_shape(items, i);
     if (shape->alias != TIDE_ALIAS_NONE || shape->persistent) return;
     const uint64_t bytes = is_trace ? shape->size_bytes : shape->reserved_bytes;
-    const size_t made = running_at(o, items->begin[i]);
+    const size_t made = running_at(o, tide_items_begin(items, i));
     if (made != SIZE_MAX) o->list[made].makes_bytes += bytes;
-    const bool lives_on = tide_items_is_open_ended(items, i) || (is_trace && items->end[i] >= axis_end);
-    const size_t freed =
-        lives_on ? SIZE_MAX : running_at(o, is_trace && !shape->is_planned ? items->end[i] : items->end[i] - 1);
+    const bool lives_on = tide_items_is_open_ended(items, i) || (is_trace && tide_items_end(items, i) >= axis_end);
+    const size_t freed = lives_on ? SIZE_MAX
+                                  : running_at(o, is_trace && !shape->is_planned ? tide_items_end(items, i)
+                                                                                 : tide_items_end(items, i) - 1);
     if (freed != SIZE_MAX) o->list[freed].frees_bytes += bytes;
 }
 

@@ -11,7 +11,7 @@
 /// Items that are looked at, in either direction, for who had a place before or gets it next.
 enum { MAX_LOOKED_AT = 200000 };
 
-static const tide_item_shape *shape_of(const tide_items *items, uint32_t i) { return &items->shapes[items->shape[i]]; }
+static const tide_item_shape *shape_of(const tide_items *items, uint32_t i) { return tide_items_shape(items, i); }
 
 static uint64_t place_end(const tide_items *items, uint32_t i) {
     return items->place[i] + shape_of(items, i)->reserved_bytes;
@@ -29,7 +29,7 @@ static bool share_places(const tide_items *items, uint32_t i, uint32_t k) {
 static uint32_t place_before(const tide_items *items, uint32_t item) {
     const uint32_t stop = item > MAX_LOOKED_AT ? item - MAX_LOOKED_AT : 0;
     for (uint32_t i = item; i-- > stop;) {
-        if (items->end[i] <= items->begin[item] && share_places(items, item, i)) return i;
+        if (tide_items_end(items, i) <= tide_items_begin(items, item) && share_places(items, item, i)) return i;
     }
     return TIDE_NO_ITEM;
 }
@@ -38,13 +38,14 @@ static uint32_t place_after(const tide_items *items, uint32_t item) {
     const uint64_t last = (uint64_t)item + 1 + MAX_LOOKED_AT;
     const uint32_t stop = last < items->n ? (uint32_t)last : (uint32_t)items->n;
     for (uint32_t i = item + 1; i < stop; i++) {
-        if (items->begin[i] >= items->end[item] && share_places(items, item, i)) return i;
+        if (tide_items_begin(items, i) >= tide_items_end(items, item) && share_places(items, item, i)) return i;
     }
     return TIDE_NO_ITEM;
 }
 
 static void neighbours(tide__frame *f, const tide_items *items, uint32_t item) {
     tide_tui_scene *out = f->out;
+    out->beside_unknown = true;
     if (items->place == NULL || items->place[item] == TIDE_NO_OFFSET) return;
     if (!f->desk->places_there && shape_of(items, item)->reserved_bytes > 0) {
         f->desk->before = place_before(items, item);
@@ -55,9 +56,11 @@ static void neighbours(tide__frame *f, const tide_items *items, uint32_t item) {
     out->after = f->desk->after;
     if (out->space == NULL || out->map_is_moment) return;
     int64_t t = f->st->cursor;
-    if (!tide_items_alive_at(items, item, t)) t = items->begin[item];
+    if (!tide_items_alive_at(items, item, t)) t = tide_items_begin(items, item);
     if (tide_space_neighbours(out->space, items, item, t, &out->below, &out->gap_below, &out->above, &out->gap_above,
-                              NULL) != TIDE_OK) {
+                              NULL) == TIDE_OK) {
+        out->beside_unknown = false;
+    } else {
         out->below = out->above = TIDE_NO_ITEM;
         out->gap_below = out->gap_above = 0;
     }

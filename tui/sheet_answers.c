@@ -116,7 +116,8 @@ static const tide_tui_field live_fields[] = {{"name", "name", TEXT},
 static const tide_tui_field without_fields[] = {{"name", "without", TEXT},
                                                 {"peak_bytes", "the peak would be", BYTES},
                                                 {"at", "at", TIME},
-                                                {"step", "while it runs", TEXT}};
+                                                {"step", "while it runs", TEXT},
+                                                {"items", "items", COUNT}};
 
 static tide_tui_value get_part(const tide_tui_scene *s, size_t row, size_t field, char *buf) {
     (void)buf;
@@ -162,8 +163,10 @@ static tide_tui_value get_without(const tide_tui_scene *s, size_t row, size_t fi
         return tide__bytes(w->peak_bytes);
     case 2:
         return tide__time(w->at.t);
-    default:
+    case 3:
         return tide__text(w->step);
+    default:
+        return tide__count(w->n_alike);
     }
 }
 

@@ -15,7 +15,7 @@
 
 const char *tide__item_name(const tide_tui_scene *s, uint32_t item) {
     const tide_items *items = tide_subject_items(s->state->a);
-    return items != NULL && item < items->n ? items->sites[items->site[item]].name : "";
+    return items != NULL && item < items->n ? tide_items_site(items, item)->name : "";
 }
 
 // ---- what it is: the same fields wherever an item is told of ----
@@ -92,22 +92,22 @@ static const tide_tui_field gantt_fields[] = {
 };
 
 static tide_tui_value get_item(const tide_items *items, uint32_t item, size_t field) {
-    const tide_item_shape *shape = &items->shapes[items->shape[item]];
+    const tide_item_shape *shape = tide_items_shape(items, item);
     switch (field) {
     case N_WHAT:
         return tide__count(tide_items_id(items, item));
     case N_WHAT + 1:
         return items->place != NULL ? tide__bytes(items->place[item]) : tide__unknown();
     case N_WHAT + 2:
-        return tide__time(items->begin[item]);
+        return tide__time(tide_items_begin(items, item));
     case N_WHAT + 3:
-        return tide__time(items->end[item]);
+        return tide__time(tide_items_end(items, item));
     case N_WHAT + 4:
         return tide__flag(tide_items_is_open_ended(items, item));
     case N_WHAT + 5:
         return tide__flag(shape->persistent);
     default:
-        return get_what(&items->sites[items->site[item]], shape, field);
+        return get_what(tide_items_site(items, item), shape, field);
     }
 }
 
@@ -136,7 +136,7 @@ static tide_tui_value get_group(const tide_tui_scene *s, size_t row, size_t fiel
     case 2:
         return tide__bytes(rows->bytes[row]);
     default:
-        return tide__time(tide_subject_items(s->state->a)->begin[rows->members[rows->first[row]]]);
+        return tide__time(tide_items_begin(tide_subject_items(s->state->a), rows->members[rows->first[row]]));
     }
 }
 

@@ -51,7 +51,7 @@ enum {
     XX(FILTERS, "filters", "filters apply")                                                                            \
     XX(KIND, "kind", "kind of memory in the curve")                                                                    \
     XX(FOLLOW, "follow", "the newest stays in view (of a recording)")                                                  \
-    XX(MOUSE, "mouse", "clicks and wheel are the view's, not the terminal's")
+    XX(MOUSE, "mouse", "clicks and wheel are for the view")
 typedef enum tide_tui_setting {
 #define XX(name, text, what) TIDE_TUI_SETTING_##name,
     TIDE_TUI_SETTING_MAP(XX)
@@ -84,8 +84,9 @@ typedef struct tide_tui_state {
     tide_tui_preset preset;
     tide_tui_pane focus;
     tide_tui_overlay overlay;
-    int overlay_top; ///< first line of it on the screen
-    int overlay_row; ///< of SETUP: selected setting
+    int overlay_top;     ///< first line of it on the screen
+    int overlay_row;     ///< of SETUP: selected setting
+    tide_moment highest; ///< where the view begins and '^' goes: the busiest of the highest moments
     tide_tui_window window;
     int64_t cursor;             ///< inside the window
     uint64_t cursor_event;      ///< 0: by time
@@ -145,8 +146,10 @@ typedef struct tide_tui_state {
     uint64_t seq; ///< counted up by every action: tests wait for it
 } tide_tui_state;
 
-/// Cursor at the peak, the whole axis, preset 1. `b` may be NULL.
+/// Cursor at the busiest moment of the peak (analysis/busiest.h), the whole axis, preset 1. `b` may be NULL.
 void tide_tui_state_init(tide_tui_state *st, tide_subject *a, tide_subject *b);
+/// A has grown: its highest moment may be another one.
+void tide_tui_state_find_highest(tide_tui_state *st);
 /// The value of a setting in words: "8.00 GiB", "size", "on".
 char *tide_tui_setting_value(const tide_tui_state *st, tide_tui_setting setting, char *buf, size_t buf_bytes);
 /// The moment of the cursor.

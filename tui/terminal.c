@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Taking the screen, giving it back, frames. See terminal.h. Drawing characters are literal Unicode from our own table
-// and never ACS, which reads back as letters; mode 2026 brackets each frame so that no half of one shows.
+// Taking the screen, giving it back, frames. See terminal.h. Frames are painted (paint.h) where the terminal follows
+// ECMA-48, and left to curses where it does not; keys, modes and sizes are curses' everywhere. Drawing characters are
+// literal Unicode from our own table and never ACS, which reads back as letters; mode 2026 brackets each frame so that
+// no half of one shows.
 #include <errno.h>
+#include <langinfo.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +26,7 @@ enum { ESC_DELAY_MS = 25 };
 #define PASTE_OFF "\033[?2004l"
 #define FRAME_BEGIN "\033[?2026h"
 #define FRAME_END "\033[?2026l"
+#define OWN_LOOK "\033[m"
 
 // ---- which terminal ----
 
@@ -90,16 +94,33 @@ static void prepare_resets(const tide_tui_terminal *t) {
     for (size_t i = 0; i < sizeof capabilities / sizeof capabilities[0]; i++) add_reset_capability(capabilities[i]);
 }
 
-static void prepare_screen(void) {
+static tide_status prepare_screen(tide_tui_terminal *t, tide_error *err) {
+    t->keys = newpad(1, 1);
+    if (t->keys == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the terminal");
     cbreak();
     noecho();
     nonl();
-    intrflush(stdscr, FALSE);
-    keypad(stdscr, TRUE);
-    nodelay(stdscr, TRUE);
+    intrflush(t->keys, FALSE);
+    keypad(t->keys, TRUE);
+    nodelay(t->keys, TRUE);
     leaveok(stdscr, TRUE);
     curs_set(0);
     tide__terminal_define_keys();
+    return TIDE_OK;
+}
+
+static tide_status prepare_frames(tide_tui_terminal *t, const tide_tui_options *opt, tide_error *err) {
+    const bool paints = tide__terminal_follows_ecma48();
+    t->tier = tide__terminal_choose_tier(opt, paints);
+    t->ground = tide_tui_ground_of(getenv("COLORFGBG"));
+    if (!paints) return TIDE_OK;
+    const char *ech = tigetstr("ech");
+    const tide_tui_paint_options how = {.tier = t->tier,
+                                        .ground = t->ground,
+                                        .ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0,
+                                        .erases = ech != NULL && ech != (const char *)-1};
+    doupdate(); // curses' own first frame, which is empty, so that none comes later
+    return tide_tui_paint_create(&how, &t->paint, err);
 }
 
 tide_status tide_tui_terminal_open(const tide_tui_options *opt, tide_tui_terminal **out, tide_error *err) {
@@ -118,9 +139,12 @@ tide_status tide_tui_terminal_open(const tide_tui_options *opt, tide_tui_termina
     prepare_resets(t);
     tide_tui_guard_arm();
     tide__terminal_catch_signals(t);
-    prepare_screen();
-    t->tier = tide__terminal_choose_tier(opt);
-    t->ground = tide_tui_ground_of(getenv("COLORFGBG"));
+    tide_status st = prepare_screen(t, err);
+    if (st == TIDE_OK) st = prepare_frames(t, opt, err);
+    if (st != TIDE_OK) {
+        tide_tui_terminal_close(t);
+        return st;
+    }
     t->pastes = t->synchronised;
     if (t->pastes) send(t, PASTE_ON);
     *out = t;
@@ -131,6 +155,9 @@ static void leave_modes(tide_tui_terminal *t) {
     if (t->mouse) send(t, MOUSE_OFF);
     if (t->pastes) send(t, PASTE_OFF);
     t->in_paste = false;
+    if (t->paint == NULL) return;
+    tide_tui_paint_forget(t->paint);
+    send(t, OWN_LOOK); // curses knows nothing of other colours
 }
 
 void tide_tui_terminal_close(tide_tui_terminal *t) {
@@ -140,7 +167,9 @@ void tide_tui_terminal_close(tide_tui_terminal *t) {
     endwin();
     tide__terminal_drop_signals();
     tide_tui_guard_disarm();
+    if (t->keys != NULL) delwin(t->keys);
     delscreen(t->curses);
+    tide_tui_paint_destroy(t->paint);
     tide_tui_grid_deinit(&t->now);
     tide_host_free(t);
 }
@@ -157,6 +186,7 @@ void tide_tui_terminal_suspend(tide_tui_terminal *t) {
     endwin();
     tide__terminal_stop();
     reset_prog_mode();
+    if (t->paint != NULL) doupdate(); // takes the screen again; what it writes there is painted over
     curs_set(0);
     if (t->pastes) send(t, PASTE_ON);
     if (t->mouse) send(t, MOUSE_ON);
@@ -184,14 +214,15 @@ static void put_row(const tide_tui_terminal *t, const tide_tui_grid *grid, int y
     }
 }
 
-/// Room for what is on the screen; nothing is known of a screen of another size.
+/// Room for what is on the screen of curses; nothing is known of a screen of another size.
 static tide_status keep_size(tide_tui_terminal *t, const tide_tui_grid *grid, bool *repaint, tide_error *err) {
     if (t->now.width == grid->width && t->now.height == grid->height) return TIDE_OK;
     *repaint = true;
     return tide_tui_grid_resize(&t->now, grid->width, grid->height, err);
 }
 
-tide_status tide_tui_terminal_show(tide_tui_terminal *t, const tide_tui_grid *grid, bool repaint, tide_error *err) {
+/// By curses: rows that differ are handed over whole, what of them is sent is its matter.
+static tide_status show_by_curses(tide_tui_terminal *t, const tide_tui_grid *grid, bool repaint, tide_error *err) {
     TIDE_TRY(keep_size(t, grid, &repaint, err));
     const size_t row_bytes = (size_t)grid->width * sizeof *grid->cells;
     for (int y = 0; y < grid->height; y++) {
@@ -207,6 +238,21 @@ tide_status tide_tui_terminal_show(tide_tui_terminal *t, const tide_tui_grid *gr
     doupdate();
     if (t->synchronised) send(t, FRAME_END);
     return TIDE_OK;
+}
+
+tide_status tide_tui_terminal_show(tide_tui_terminal *t, const tide_tui_grid *grid, bool repaint, tide_error *err) {
+    if (t->paint == NULL) return show_by_curses(t, grid, repaint, err);
+    tide_text out = {0};
+    if (repaint) tide_tui_paint_forget(t->paint);
+    if (t->synchronised) tide_text_add(&out, FRAME_BEGIN);
+    const size_t before = out.len;
+    const tide_status st = tide_tui_paint_frame(t->paint, grid, &out, err);
+    if (st == TIDE_OK && out.len > before) {
+        if (t->synchronised) tide_text_add(&out, FRAME_END);
+        tide_tui_terminal_write(t, out.data, out.len); // at once: nothing else comes between
+    }
+    tide_text_deinit(&out);
+    return st;
 }
 
 // ---- waiting ----

@@ -89,18 +89,18 @@ bool tide_tui_mouse_parse(const char *text, tide_tui_mouse *out) {
 }
 
 /// The rest of a report; it is on its way already.
-static bool read_mouse(tide_tui_mouse *out) {
+static bool read_mouse(const tide_tui_terminal *t, tide_tui_mouse *out) {
     char text[MAX_MOUSE_TEXT];
     size_t n = 0;
     bool ended = false;
-    timeout(REST_MS);
+    wtimeout(t->keys, REST_MS);
     while (!ended && n + 1 < sizeof text) {
         wint_t c = 0;
-        if (get_wch(&c) != OK || c > 0x7E) break;
+        if (wget_wch(t->keys, &c) != OK || c > 0x7E) break;
         text[n++] = (char)c;
         ended = c == 'M' || c == 'm';
     }
-    timeout(0);
+    wtimeout(t->keys, 0);
     text[n] = '\0';
     return ended && tide_tui_mouse_parse(text, out);
 }
@@ -110,7 +110,7 @@ static bool read_mouse(tide_tui_mouse *out) {
 tide_tui_input tide_tui_terminal_next(tide_tui_terminal *t) {
     for (;;) {
         wint_t code = 0;
-        const int got = get_wch(&code);
+        const int got = wget_wch(t->keys, &code);
         tide_tui_input in = {.kind = TIDE_TUI_INPUT_NONE};
         if (got == ERR) return in;
         t->n_empty = 0;
@@ -119,7 +119,7 @@ tide_tui_input tide_tui_terminal_next(tide_tui_terminal *t) {
             return in;
         }
         if (got == KEY_CODE_YES && code == TIDE__MOUSE_CODE) {
-            if (!read_mouse(&in.mouse)) continue;
+            if (!read_mouse(t, &in.mouse)) continue;
             in.mouse.t_ms = tide_now_ns() / 1000000; // two presses make a double click when they are near in time
             in.kind = TIDE_TUI_INPUT_MOUSE;
             return in;

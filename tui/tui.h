@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// tui: the terminal view. State -> layout -> scene -> cells; one backend puts cells on ncursesw, one dumps them as
+// tui: the terminal view. State -> layout -> scene -> cells; one backend puts cells on a screen, one dumps them as
 // text, one says them in lines (for screen readers and scripts).
 #ifndef TIDE_TUI_TUI_H
 #define TIDE_TUI_TUI_H
@@ -31,14 +31,15 @@ typedef enum tide_tui_colour_tier {
 
 /// What is looked at, and with what. Subjects are the caller's until the call returns; the view may make others.
 typedef struct tide_tui_session {
-    tide_subject *a, *b;  ///< b NULL: none
-    tide_retable retable; ///< of A's model, for what-if; NULL: there is none
+    tide_subject *a, *b;              ///< b NULL: none
+    tide_retable retable;             ///< of A's model, for what-if; NULL: there is none
+    tide_retable_batch retable_batch; ///< the same
     void *retable_ctx;
     tide_strategy_options strategy_options;
     uint64_t capacity_bytes; ///< 0: none
     /// A file as a second subject (":compare FILE"); NULL: not to be had.
     tide_status (*open)(void *ctx, const char *path, tide_subject **out, tide_error *err);
-    /// The view as a document, by the ending of `path` (.html, .svg, .csv, .json): what reports make; NULL: text only.
+    /// All of the subjects as a page, by the ending of `path` (.html): what reports make; NULL: there is none.
     tide_status (*export_view)(void *ctx, tide_subject *a, tide_subject *b, const char *path, tide_error *err);
     void *ctx;
     const char *batch_prefix; ///< "tidemark tui FILE": what :batch begins with

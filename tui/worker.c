@@ -332,19 +332,19 @@ void tide_tui_worker_drain_wake(tide_tui_worker *w) {
     if (read(w->wake_fd, &n, sizeof n) < 0) return;
 }
 
-static struct timespec moment_in(uint64_t ns) {
-    const uint64_t until = tide_now_ns() + ns;
+static struct timespec moment_at(uint64_t until) {
     return (struct timespec){.tv_sec = (time_t)(until / 1000000000U), .tv_nsec = (long)(until % 1000000000U)};
 }
 
 /// Lock held. Waits a moment for what may be there in a moment: not behind a long one, nor for what took longer before.
 static void be_patient(tide_tui_worker *w, int at) {
-    const uint64_t patience = (uint64_t)TIDE_TUI_PATIENCE_MS * NS_PER_MS;
+    const uint64_t patience = (uint64_t)TIDE_TUI_PATIENCE_MS * NS_PER_MS, now = tide_now_ns();
     if (w->slots[at].took_ns > patience) return;
-    const bool behind_a_long_one =
-        w->running != NOBODY && w->running != at && tide_now_ns() - w->running_since_ns > patience;
+    const bool behind_a_long_one = w->running != NOBODY && w->running != at && !w->is_cancelled &&
+                                   now - w->running_since_ns > patience; // one that is cancelled ends soon
     if (behind_a_long_one) return;
-    const struct timespec until = moment_in(patience);
+    const uint64_t until_ns = w->slots[at].job.until_ns;
+    const struct timespec until = moment_at(until_ns > 0 ? until_ns : now + patience);
     while (w->slots[at].state != SLOT_DONE) {
         if (pthread_cond_timedwait(&w->moved, &w->lock, &until) != 0) return;
     }
@@ -387,10 +387,14 @@ void tide_tui_worker_progress(tide_tui_worker *w, int at, char *buf, size_t buf_
     tide_text text = {0};
     pthread_mutex_lock(&w->lock);
     const slot *s = &w->slots[at];
+    const bool tells = w->running != NOBODY && !w->is_cancelled && w->slots[w->running].what[0] != '\0';
+    const slot *first = tells ? &w->slots[w->running] : NULL; // that it waits for
     if (s->state == SLOT_RUNNING && s->what[0] != '\0')
         tide_text_addf(&text, "%s %.0f %%", s->what, 100 * s->share);
     else if (s->state == SLOT_RUNNING)
         tide_text_add(&text, "working");
+    else if (s->state == SLOT_WAITING && first != NULL)
+        tide_text_addf(&text, "%s %.0f %%, then this", first->what, 100 * first->share);
     else if (s->state == SLOT_WAITING)
         tide_text_add(&text, "waiting");
     pthread_mutex_unlock(&w->lock);

@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-enum { TIDE_TUI_MAX_JOBS = 16, TIDE_TUI_PATIENCE_MS = 8 };
+enum { TIDE_TUI_MAX_JOBS = 16, TIDE_TUI_PATIENCE_MS = 5 };
 
 typedef struct tide_tui_worker tide_tui_worker;
 
@@ -23,6 +23,7 @@ typedef struct tide_tui_job {
     tide_status (*run)(void *ctx, tide_subject *a, tide_subject *b, const tide_progress *progress, tide_error *err);
     void (*release)(void *ctx);
     void *ctx;
+    uint64_t until_ns; ///< (tide_now_ns) how long the asker waits for what may be quick; 0: TIDE_TUI_PATIENCE_MS
 } tide_tui_job;
 
 /// The thread gets an `a` and a `b` (may be NULL) of its own, as tide_subject_again makes them; a trace it opens
@@ -35,7 +36,7 @@ void tide_tui_worker_stop(tide_tui_worker *w);
 int tide_tui_worker_wake_fd(const tide_tui_worker *w);
 void tide_tui_worker_drain_wake(tide_tui_worker *w);
 /// Hand over a question; one of the same slot that was not taken is cancelled and released. Takes job->ctx also on
-/// failure. Waits up to TIDE_TUI_PATIENCE_MS, so that what is quick is in the same frame.
+/// failure. Waits a little, so that what is quick is in the same frame.
 tide_status tide_tui_worker_ask(tide_tui_worker *w, const tide_tui_job *job, tide_error *err) TIDE_NODISCARD;
 /// The answer of a slot, if it is there for this key: *ctx is the caller's again, *status and `err` what run returned.
 bool tide_tui_worker_take(tide_tui_worker *w, int slot, uint64_t key, void **ctx, tide_status *status, tide_error *err);

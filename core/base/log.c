@@ -15,6 +15,12 @@ void tide_log_set(tide_log_fn fn, void *ctx, tide_log_level max_level) {
     sink_level = max_level;
 }
 
+void tide_log_get(tide_log_fn *fn, void **ctx, tide_log_level *max_level) {
+    if (fn != NULL) *fn = sink;
+    if (ctx != NULL) *ctx = sink_ctx;
+    if (max_level != NULL) *max_level = sink_level;
+}
+
 bool tide_log_enabled(tide_log_level level) { return sink != NULL && level <= sink_level; }
 
 void tide_log(tide_log_level level, const char *fmt, ...) {

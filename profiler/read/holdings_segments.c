@@ -54,12 +54,14 @@ static tide_status find_in_rows(tide_trace *t, int64_t first, tide_error *err) {
     return st;
 }
 
-/// Reads chunks behind `first` in turn.
+/// Reads chunks behind `first` in turn. A search by where they begin: looking at the end of each would read them all,
+/// once for each.
 static tide_status find_in_chunks(tide_trace *t, int64_t first, const tide_reading *reading, tide_error *err) {
     sqlite3_stmt *stmt;
     TIDE_TRY(tide__sql_prepare(&t->sql,
-                               "SELECT first_event, last_event FROM main.event_chunk WHERE last_event >= ? "
-                               "ORDER BY first_event LIMIT 1",
+                               "SELECT first_event, last_event FROM main.event_chunk WHERE last_event >= ?1 AND "
+                               "first_event >= coalesce((SELECT max(first_event) FROM main.event_chunk WHERE "
+                               "first_event <= ?1), ?1) ORDER BY first_event LIMIT 1",
                                &stmt, err));
     tide_status st = TIDE_OK;
     for (int64_t from = first; st == TIDE_OK && from <= t->last_event;) {

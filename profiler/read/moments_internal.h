@@ -39,6 +39,8 @@ typedef enum tide__read {
 tide_status tide__trace_each(tide_trace *t, tide__read what, int64_t first, int64_t last,
                              tide_status (*on_events)(void *ctx, const tide__event *events, size_t n), void *ctx,
                              tide_error *err) TIDE_NODISCARD;
+/// `n` events were read: TIDE_ERR_CANCELLED where who hears of it has enough. For those who read without the above.
+tide_status tide__trace_heard(tide_trace *t, size_t n, tide_error *err) TIDE_NODISCARD;
 void tide__trace_walk_deinit(tide_trace *t);
 /// Last event at or before `t_ns`, 0: none. Of those that the trace shows.
 tide_status tide__trace_event_at(tide_trace *t, uint64_t t_ns, int64_t *event_id, tide_error *err) TIDE_NODISCARD;

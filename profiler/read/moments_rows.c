@@ -28,7 +28,7 @@ enum {
 #define FULL "tide_row(" TIDE__EVENT_COLUMNS ")"
 
 struct tide__row_reader {
-    const tide_trace *t;
+    tide_trace *t;
     sqlite3_stmt *stmts[TIDE__N_READS];
     sqlite3_stmt *chunk;
     // of the question that runs
@@ -96,7 +96,9 @@ static bool take_brief(sqlite3_value **v, int n, tide__event *e) {
 static tide_status give(tide__row_reader *r) {
     const size_t n = r->n;
     r->n = 0;
-    return n > 0 ? r->on_events(r->ctx, r->events, n) : TIDE_OK;
+    if (n == 0) return TIDE_OK;
+    TIDE_TRY(r->on_events(r->ctx, r->events, n));
+    return tide__trace_heard(r->t, n, NULL);
 }
 
 /// The function tide_row of the statements.
@@ -201,6 +203,7 @@ static tide_status run(tide_trace *t, sqlite3_stmt *stmt, int64_t last, int64_t 
         return st;
     }
     if (r->st == TIDE_ERR_NOMEM) return tide__trace_no_memory(t, "blocks", err);
+    if (r->st == TIDE_ERR_CANCELLED) return TIDE_FAIL(err, r->st, "reading '%s' was cancelled", t->path);
     return tide__trace_bad_row(t, "event", r->next_id, err);
 }
 

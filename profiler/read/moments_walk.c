@@ -11,6 +11,20 @@
 
 // ---- events ----
 
+void tide_trace_hear(tide_trace *t, const tide_reading *reading) {
+    t->reading = reading;
+    t->n_unheard = 0;
+}
+
+tide_status tide__trace_heard(tide_trace *t, size_t n, tide_error *err) {
+    enum { EVENTS_UNHEARD = 8192 }; // some milliseconds
+    t->n_unheard += n;
+    if (t->reading == NULL || t->reading->tell == NULL || t->n_unheard < EVENTS_UNHEARD) return TIDE_OK;
+    t->n_unheard = 0;
+    if (t->reading->tell(t->reading->ctx, 0)) return TIDE_OK;
+    return TIDE_FAIL(err, TIDE_ERR_CANCELLED, "reading '%s' was cancelled", t->path);
+}
+
 /// Events `event` and behind are not there: dropped since the trace was opened, or never there.
 static tide_status missing(const tide_trace *t, int64_t event, tide_error *err) {
     if (t->first_event > event || t->state == TIDE_TRACE_RECORDING) return tide__trace_dropped(t, err);
@@ -28,6 +42,7 @@ static tide_status each(tide_trace *t, int64_t first, int64_t last,
         const tide_status st = on_events(ctx, events, n);
         if (st == TIDE_ERR_NOMEM) return tide__trace_no_memory(t, "blocks", err);
         if (st != TIDE_OK) return tide__trace_bad_row(t, "event", next, err);
+        TIDE_TRY(tide__trace_heard(t, n, err));
     }
     return TIDE_OK;
 }

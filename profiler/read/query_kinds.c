@@ -114,29 +114,71 @@ static tide_status run_event(void *ctx, const tide__replay *r, const tide__event
     return TIDE_OK;
 }
 
-static tide_status take_walk(tide_trace *t, const run_walk *w, kind_table *k, tide_error *err) {
+/// What the walk saw, added to what was counted before.
+static tide_status add_walk(tide_trace *t, const run_walk *w, kind_table *k, tide_error *err) {
     const tide__replay *r = &t->at.replay; // where the walk ended
     for (size_t i = 1; i < w->n; i++) {
         const run_series *s = &w->series[i];
         if (!s->is_on) continue;
         tide_trace_kind *row = table_row(k, (tide_memory_kind)r->series[i].kind, r->series[i].device);
         if (row == NULL) return tide__trace_no_memory(t, "kinds", err);
-        row->n_allocs = (uint64_t)(r->series[i].n_allocs - s->n_allocs);
-        row->n_frees = (uint64_t)(r->series[i].n_frees - s->n_frees);
-        row->requested_bytes = (uint64_t)(r->series[i].requested_bytes - s->requested_bytes);
-        row->peak_bytes = s->k.peak_bytes;
-        row->peak_reserved_bytes = s->k.peak_reserved_bytes;
+        row->n_allocs += (uint64_t)(r->series[i].n_allocs - s->n_allocs);
+        row->n_frees += (uint64_t)(r->series[i].n_frees - s->n_frees);
+        row->requested_bytes += (uint64_t)(r->series[i].requested_bytes - s->requested_bytes);
+        if (s->k.peak_bytes > row->peak_bytes) row->peak_bytes = s->k.peak_bytes;
+        if (s->k.peak_reserved_bytes > row->peak_reserved_bytes) row->peak_reserved_bytes = s->k.peak_reserved_bytes;
         row->live_at_end_bytes = s->k.live_at_end_bytes;
     }
     return TIDE_OK;
 }
 
-static tide_status count_walk(tide_trace *t, const tide__span *span, kind_table *k, tide_error *err) {
+static tide_status count_more(tide_trace *t, int64_t first, int64_t last, kind_table *k, tide_error *err) {
     run_walk w = {0};
-    tide_status st = tide__trace_walk(t, span->first_event, span->last_event, begin_run, run_event, &w, err);
-    if (st == TIDE_OK) st = take_walk(t, &w, k, err);
+    tide_status st = tide__trace_walk(t, first, last, begin_run, run_event, &w, err);
+    if (st == TIDE_OK) st = add_walk(t, &w, k, err);
     tide_host_free(w.series);
     return st;
+}
+
+// ---- what was counted is kept: a run that goes on is gone on with ----
+
+struct tide__kind_counts {
+    int64_t first_event, last_event; // counted
+    kind_table table;
+};
+
+void tide__trace_kinds_deinit(tide_trace *t) {
+    if (t->kind_counts != NULL) tide_host_free(t->kind_counts->table.rows);
+    tide_host_free(t->kind_counts);
+    t->kind_counts = NULL;
+}
+
+static tide_status count_kept(tide_trace *t, const tide__span *span, tide_error *err) {
+    struct tide__kind_counts *c = t->kind_counts;
+    if (c != NULL && c->first_event == span->first_event && c->last_event == span->last_event) return TIDE_OK;
+    if (c != NULL && (c->first_event != span->first_event || c->last_event > span->last_event))
+        tide__trace_kinds_deinit(t);
+    if (t->kind_counts == NULL) {
+        t->kind_counts = tide_host_alloc(sizeof *t->kind_counts);
+        if (t->kind_counts == NULL) return tide__trace_no_memory(t, "kinds", err);
+        *t->kind_counts =
+            (struct tide__kind_counts){.first_event = span->first_event, .last_event = span->first_event - 1};
+    }
+    c = t->kind_counts;
+    const tide_status st = count_more(t, c->last_event + 1, span->last_event, &c->table, err);
+    c->last_event = span->last_event;
+    if (st != TIDE_OK) tide__trace_kinds_deinit(t); // half of it is none of it
+    return st;
+}
+
+static tide_status count_walk(tide_trace *t, const tide__span *span, kind_table *k, tide_error *err) {
+    TIDE_TRY(count_kept(t, span, err));
+    const kind_table *from = &t->kind_counts->table;
+    if (tide_host_grow(&k->rows, &k->cap, from->n + 1, sizeof *k->rows) != TIDE_OK)
+        return tide__trace_no_memory(t, "kinds", err);
+    if (from->n > 0) memcpy(k->rows, from->rows, from->n * sizeof *k->rows);
+    k->n = from->n;
+    return TIDE_OK;
 }
 
 // ---- the whole trace: by leaves ----

@@ -87,18 +87,22 @@ struct tide_trace {
     int64_t *problem_events; ///< [n_problem_events], owned, in order; read with has_problem_events
     size_t n_problem_events, cap_problem_events;
 
-    tide__cursor *cursor;   ///< NULL until somebody reads events
-    tide__row_reader *rows; ///< the same
+    const tide_reading *reading; ///< who hears that events are read; borrowed; NULL: nobody
+    uint64_t n_unheard;          ///< events since it was told
+    tide__cursor *cursor;        ///< NULL until somebody reads events
+    tide__row_reader *rows;      ///< the same
     struct {
         bool has_memory; ///< `replay` was made
         bool is_on;      ///< it stands at an event
         tide__replay replay;
-    } at;                              ///< the last moment that was asked for: the next one is often near
-    tide_text snapshot;                ///< bytes of the last one that was read
-    struct tide__stretch_cache *cache; ///< decoded stretches; NULL until there is one
-    struct tide__segments *segments;   ///< NULL until somebody asks for them
-    struct tide_trace_alike *alike;    ///< [n_alike] answers of tide_trace_peaks_without, owned; of events
-    uint64_t alike_first, alike_last;  ///< these
+    } at;                                  ///< the last moment that was asked for: the next one is often near
+    tide_text snapshot;                    ///< bytes of the last one that was read
+    struct tide__stretch_cache *cache;     ///< decoded stretches; NULL until there is one
+    struct tide__segments *segments;       ///< NULL until somebody asks for them
+    struct tide__pool_sums *pool_sums;     ///< the same, of a run's pools
+    struct tide__kind_counts *kind_counts; ///< the same, of a run's kinds
+    struct tide_trace_alike *alike;        ///< [n_alike] answers of tide_trace_peaks_without, owned; of events
+    uint64_t alike_first, alike_last;      ///< these
     size_t n_alike, cap_alike;
 };
 
@@ -136,6 +140,10 @@ tide_status tide__trace_read_snapshot(tide_trace *t, int64_t event_id, tide__rep
 tide_status tide__trace_series_load(tide_trace *t, tide__trace_series *s, tide_error *err) TIDE_NODISCARD;
 /// Forget the segments that were found (holdings_segments.c).
 void tide__trace_segments_deinit(tide_trace *t);
+/// Forget what was counted of kinds (query_kinds.c).
+void tide__trace_kinds_deinit(tide_trace *t);
+/// Forget what was summed up of pools (holdings_sums.c).
+void tide__trace_pool_sums_deinit(tide_trace *t);
 /// Forget the peaks that were found (lives_alike.c).
 void tide__trace_alike_deinit(tide_trace *t);
 /// The place of (device, kind) in t->series; SIZE_MAX: there is none.

@@ -400,9 +400,33 @@ tide_status tide__trace_load(tide_trace *t, bool *grew, tide_error *err) {
     return st;
 }
 
+/// Who hears of the trace, and whether it has had enough.
+typedef struct hearer {
+    const tide_reading *reading;
+    bool has_refused;
+} hearer;
+
+static int refuses(void *ctx) {
+    hearer *h = ctx;
+    if (!h->has_refused) h->has_refused = !h->reading->tell(h->reading->ctx, 0);
+    return h->has_refused;
+}
+
+/// Tables of millions of events take as many seconds, most of them inside of SQLite.
+static tide_status make_tables(tide_trace *t, tide_error *err) {
+    enum { STEPS_UNHEARD = 1 << 16 };
+    hearer h = {.reading = t->reading};
+    if (h.reading == NULL || h.reading->tell == NULL) return tide__finish_tables(&t->sql, true, err);
+    sqlite3_progress_handler(t->sql.db, STEPS_UNHEARD, refuses, &h);
+    const tide_status st = tide__finish_tables(&t->sql, true, err);
+    tide__sql_guard(t->sql.db, true);
+    if (!h.has_refused) return st;
+    return TIDE_FAIL(err, TIDE_ERR_CANCELLED, "reading '%s' was cancelled", t->path);
+}
+
 tide_status tide__trace_need_tables(tide_trace *t, tide_error *err) {
     if (t->state != TIDE_TRACE_RECORDING || t->has_temp_tables) return TIDE_OK;
-    TIDE_TRY(tide__finish_tables(&t->sql, true, err));
+    TIDE_TRY(make_tables(t, err));
     t->has_temp_tables = true;
     return TIDE_OK;
 }
@@ -412,6 +436,8 @@ void tide__trace_unload(tide_trace *t) {
     tide__trace_stretch_deinit(t);
     tide__trace_curves_deinit(t);
     tide__trace_segments_deinit(t);
+    tide__trace_pool_sums_deinit(t);
+    tide__trace_kinds_deinit(t);
     tide__trace_alike_deinit(t);
     tail_deinit(&t->tail);
     for (size_t i = 0; i < t->n_series; i++) tide_host_free(t->series[i].leaves);

@@ -47,7 +47,7 @@ static void iterations_by_their_number(void **state) {
         if ((x.rows[i].what & TIDE_DIFF_RESIZED) == 0) continue;
         assert_int_equal(x.rows[i].a_bytes, 256);
         assert_int_equal(x.rows[i].b_bytes, 512);
-        assert_int_equal(tide_subject_items(s[1])->begin[x.rows[i].b], 400);
+        assert_int_equal(tide_items_begin(tide_subject_items(s[1]), x.rows[i].b), 400);
     }
     tide_diff back = compared(s[1], NULL, s[0], NULL, false);
     assert_turned(&x, &back);

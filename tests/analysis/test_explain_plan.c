@@ -12,7 +12,7 @@ static const tide_curve_key live_key = {TIDE_CURVE_LIVE, -1, NULL}, reserved_key
 static tide_explanation explained(tide_subject *s, int64_t step, size_t n_without) {
     tide_error err = TIDE_ERROR_INIT;
     tide_explanation e;
-    assert_tide_ok(tide_explain(s, (tide_moment){.t = step}, n_without, &e, &err), &err);
+    assert_tide_ok(tide_explain(s, (tide_moment){.t = step}, n_without, NULL, &e, &err), &err);
     return e;
 }
 
@@ -361,7 +361,7 @@ static void out_of_memory(void **state) {
         tide_explanation e;
         tide_host_get_stats(&before);
         tide_host_fail_after(n);
-        const tide_status st = tide_explain(s, tide_subject_get_facts(s)->peak, 20, &e, &err);
+        const tide_status st = tide_explain(s, tide_subject_get_facts(s)->peak, 20, NULL, &e, &err);
         tide_host_fail_after(-1);
         failed = st != TIDE_OK;
         if (failed) assert_tide_status(st, TIDE_ERR_NOMEM);

@@ -8,7 +8,7 @@
 static tide_explanation explained(tide_subject *s, tide_moment at, size_t n_without) {
     tide_error err = TIDE_ERROR_INIT;
     tide_explanation e;
-    assert_tide_ok(tide_explain(s, at, n_without, &e, &err), &err);
+    assert_tide_ok(tide_explain(s, at, n_without, NULL, &e, &err), &err);
     return e;
 }
 
@@ -48,7 +48,8 @@ static void explain_alone(tide_subject *s, const history *h, tide_moment at, siz
     tide_error err = TIDE_ERROR_INIT;
     tide_explanation e = {.at = at};
     assert_tide_ok(tide_subject_live(s, at, &e.live, &err), &err);
-    assert_tide_ok(tide__explain_trace(s, n_without, 0, &e, &err), &err);
+    tide__telling nobody = {0};
+    assert_tide_ok(tide__explain_trace(s, n_without, 0, &nobody, &e, &err), &err);
     assert_without(h, &e, false);
     tide_explanation_deinit(&e);
 }
@@ -246,9 +247,10 @@ static void from_before_the_run(void **state) {
     tide_subject *s = subject_of_trace(d.file, run);
     for (int alone = 0; alone < 2; alone++) {
         tide_error err = TIDE_ERROR_INIT;
+        tide__telling nobody = {0};
         tide_explanation e = {.at = tide_subject_get_facts(s)->peak};
         assert_tide_ok(tide_subject_live(s, e.at, &e.live, &err), &err);
-        assert_tide_ok(tide__explain_trace(s, 20, alone ? 0 : 1000, &e, &err), &err);
+        assert_tide_ok(tide__explain_trace(s, 20, alone ? 0 : 1000, &nobody, &e, &err), &err);
         assert_int_equal(e.n_without, 2);
         assert_int_equal(without(&e, "big")->peak_bytes, 300);
         assert_int_equal(without(&e, "big")->at.t, 240);
@@ -338,7 +340,7 @@ static void out_of_memory(void **state) {
         tide_host_get_stats(&before);
         tide_subject *s = subject_of_trace(d.file, 2);
         tide_host_fail_after(n);
-        const tide_status st = tide_explain(s, (tide_moment){.t = 2160}, 20, &e, &err);
+        const tide_status st = tide_explain(s, (tide_moment){.t = 2160}, 20, NULL, &e, &err);
         tide_host_fail_after(-1);
         failed = st != TIDE_OK;
         if (failed) assert_tide_status(st, TIDE_ERR_NOMEM);

@@ -10,9 +10,9 @@
 
 static void check_order(const tide_items *it) {
     for (uint32_t i = 1; i < it->n; i++) {
-        const uint64_t a = it->shapes[it->shape[i - 1]].size_bytes, b = it->shapes[it->shape[i]].size_bytes;
-        assert_true(it->begin[i - 1] <= it->begin[i]);
-        if (it->begin[i - 1] < it->begin[i]) continue;
+        const uint64_t a = tide_items_shape(it, i - 1)->size_bytes, b = tide_items_shape(it, i)->size_bytes;
+        assert_true(tide_items_begin(it, i - 1) <= tide_items_begin(it, i));
+        if (tide_items_begin(it, i - 1) < tide_items_begin(it, i)) continue;
         assert_true(a >= b);
         if (a == b) assert_true(tide_items_id(it, i - 1) <= tide_items_id(it, i));
     }
@@ -32,13 +32,13 @@ static void tensors_of_a_plan(void **state) {
         assert_int_equal(tide_items_find_tensor(&items, i), k);
         assert_int_equal(tide_items_find_at(&items, i, l->begin_step, l->size_bytes), k);
         assert_int_equal(tide_items_id(&items, k), i);
-        assert_string_equal(items.sites[items.site[k]].name, l->name);
-        assert_int_equal(items.sites[items.site[k]].step, l->persistent ? -1 : l->begin_step);
-        assert_int_equal(items.shapes[items.shape[k]].size_bytes, l->size_bytes);
-        assert_int_equal(items.shapes[items.shape[k]].alias, l->alias);
-        assert_string_equal(items.shapes[items.shape[k]].device, "cpu");
-        assert_int_equal(items.begin[k], l->begin_step);
-        assert_int_equal(items.end[k], l->end_step);
+        assert_string_equal(tide_items_site(&items, k)->name, l->name);
+        assert_int_equal(tide_items_site(&items, k)->step, l->persistent ? -1 : l->begin_step);
+        assert_int_equal(tide_items_shape(&items, k)->size_bytes, l->size_bytes);
+        assert_int_equal(tide_items_shape(&items, k)->alias, l->alias);
+        assert_string_equal(tide_items_shape(&items, k)->device, "cpu");
+        assert_int_equal(tide_items_begin(&items, k), l->begin_step);
+        assert_int_equal(tide_items_end(&items, k), l->end_step);
         assert_true(items.place[k] == plan->offsets[i]);
         assert_false(tide_items_is_open_ended(&items, k));
     }
@@ -59,13 +59,13 @@ static void numbers_of_any_size(void **state) {
     for (size_t form = 0; form < 4; form++) {
         tide__items_builder b;
         tide_rng rng = {form + 1};
-        assert_int_equal(tide__items_begin(&b, N, 0, 1000), TIDE_OK);
+        assert_int_equal(tide__items_start(&b, N, 0, 1000), TIDE_OK);
         const char *none = tide__items_text(&b, "");
         uint32_t site, shape;
         assert_int_equal(tide__items_add_site(&b, "a", "", -1, &site), TIDE_OK);
         for (uint64_t i = 0; i < N; i++) {
             const tide_item_shape s = {.size_bytes = 64 * (1 + i % 3), .device = none, .allocator = none};
-            assert_int_equal(tide__items_shape(&b, &s, &shape), TIDE_OK);
+            assert_int_equal(tide__items_put_shape(&b, &s, &shape), TIDE_OK);
             const int64_t begin = (int64_t)tide_rng_below(&rng, 1000);
             const tide__item item = {.begin = begin,
                                      .end = begin + (int64_t)(i % 5),
@@ -77,7 +77,7 @@ static void numbers_of_any_size(void **state) {
             assert_int_equal(tide__items_add(&b, &item), TIDE_OK);
         }
         tide_items it;
-        assert_int_equal(tide__items_finish(&b, &it), TIDE_OK);
+        assert_int_equal(tide__items_finish(&b, NULL, &it), TIDE_OK);
         tide__items_abandon(&b);
         check_order(&it);
         assert_int_equal(it.n_shapes, 3);
@@ -86,9 +86,10 @@ static void numbers_of_any_size(void **state) {
             assert_true(k < it.n);
             assert_int_equal(it.place[k], i); // every column moved along
             assert_int_equal(tide_items_is_open_ended(&it, k), i % 11 == 0);
-            assert_int_equal(it.end[k] - it.begin[k], i % 5);
-            assert_int_equal(it.shapes[it.shape[k]].size_bytes, 64 * (1 + i % 3));
-            assert_int_equal(tide_items_find_at(&it, tide_items_id(&it, k), it.begin[k], 64 * (1 + i % 3)), k);
+            assert_int_equal(tide_items_end(&it, k) - tide_items_begin(&it, k), i % 5);
+            assert_int_equal(tide_items_shape(&it, k)->size_bytes, 64 * (1 + i % 3));
+            assert_int_equal(tide_items_find_at(&it, tide_items_id(&it, k), tide_items_begin(&it, k), 64 * (1 + i % 3)),
+                             k);
         }
         assert_int_equal(tide_items_find(&it, 6), TIDE_NO_ITEM);
         for (int k = 0; k < 300; k++) {
@@ -96,13 +97,76 @@ static void numbers_of_any_size(void **state) {
             uint32_t from, to;
             tide_items_range(&it, t0, t1, &from, &to);
             for (uint32_t i = 0; i < it.n; i++) {
-                const int64_t gone = it.end[i] > it.begin[i] ? it.end[i] : it.begin[i] + 1;
-                if (it.begin[i] < t1 && gone > t0) assert_true(from <= i && i < to);
+                const int64_t gone = tide_items_end(&it, i) > tide_items_begin(&it, i) ? tide_items_end(&it, i)
+                                                                                       : tide_items_begin(&it, i) + 1;
+                if (tide_items_begin(&it, i) < t1 && gone > t0) assert_true(from <= i && i < to);
             }
             if (t0 > 100) assert_true(from > 0); // and much of what is over is left out
         }
         tide_items_deinit(&it);
     }
+}
+
+static uint64_t of_chance(uint64_t i, unsigned what) {
+    tide_rng rng = {i * 8 + what};
+    return tide_rng_u64(&rng);
+}
+
+/// Times as far apart as they can be, some near each other; every width that a value can have is there.
+static tide__item item_of_chance(uint64_t i) {
+    const int64_t begin = (int64_t)(of_chance(i, 0) >> (2 + i / 64 % 62));
+    const uint64_t life = of_chance(i, 1) >> (2 + i / 4096 % 62);
+    return (tide__item){.begin = begin,
+                        .end = begin + (int64_t)life,
+                        .site = (uint32_t)(of_chance(i, 2) % (i % 2000 < 1000 ? 3 : 70000)),
+                        .shape = (uint32_t)(of_chance(i, 3) % 300),
+                        .id = i,
+                        .place = of_chance(i, 4),
+                        .open_ended = of_chance(i, 5) % 3 == 0};
+}
+
+/// More than a page of items in no order, one of which is taken out again: each is what it was, at its place.
+static void packed_and_ordered(void **state) {
+    (void)state;
+    enum { N = (1 << TIDE_ITEMS_PAGE_BITS) + 70001, GONE = 4711 };
+    tide__items_builder b;
+    uint32_t number;
+    assert_int_equal(tide__items_start(&b, N + 100, 0, INT64_MAX), TIDE_OK);
+    const char *none = tide__items_text(&b, "");
+    for (int i = 0; i < 70000; i++) assert_int_equal(tide__items_add_site(&b, "a", "", i, &number), TIDE_OK);
+    for (uint64_t i = 0; i < 300; i++) {
+        const tide_item_shape s = {.size_bytes = 1 + i, .device = none, .allocator = none};
+        assert_int_equal(tide__items_put_shape(&b, &s, &number), TIDE_OK);
+    }
+    for (uint64_t i = 0; i < N; i++) {
+        const tide__item item = item_of_chance(i);
+        if (tide__items_add(&b, &item) != TIDE_OK) fail_msg("item %d", (int)i);
+    }
+    tide__items_remove(&b, GONE);
+    tide_items it;
+    assert_int_equal(tide__items_finish(&b, NULL, &it), TIDE_OK);
+    tide__items_abandon(&b);
+    assert_int_equal(it.n, N - 1);
+    check_order(&it);
+    uint8_t *seen = tide_host_calloc(N, 1);
+    unsigned widths = 0;
+    for (uint32_t k = 0; k < it.n; k++) {
+        const uint64_t i = tide_items_id(&it, k);
+        assert_true(i < N && i != GONE && seen[i] == 0);
+        const tide__item want = item_of_chance(i);
+        assert_int_equal(tide_items_begin(&it, k), want.begin);
+        assert_int_equal(tide_items_end(&it, k), want.end);
+        assert_int_equal(tide_items_site(&it, k)->step, want.site);
+        assert_int_equal(tide_items_shape(&it, k)->size_bytes, 1 + want.shape);
+        assert_int_equal(tide_items_is_open_ended(&it, k), want.open_ended);
+        assert_true(it.place[k] == want.place);
+        widths |= 1u << it.chunks[k >> TIDE_ITEMS_CHUNK_BITS].n_bytes[TIDE_ITEMS_BEGIN];
+        widths |= 1u << it.chunks[k >> TIDE_ITEMS_CHUNK_BITS].n_bytes[TIDE_ITEMS_END];
+        seen[i] = 1;
+    }
+    for (unsigned n_bytes = 1; n_bytes <= 8; n_bytes++) assert_true((widths >> n_bytes & 1) != 0);
+    tide_host_free(seen);
+    tide_items_deinit(&it);
 }
 
 /// Places are kept of as many items as there are, however many there could have been; of too many none are.
@@ -111,18 +175,18 @@ static void places_of_many(void **state) {
     for (size_t more = 0; more < 2; more++) {
         const size_t n = TIDE_ITEMS_KEEP_PLACES + more;
         tide__items_builder b;
-        assert_int_equal(tide__items_begin(&b, 3 * n, 0, 10), TIDE_OK);
+        assert_int_equal(tide__items_start(&b, 3 * n, 0, 10), TIDE_OK);
         const char *none = tide__items_text(&b, "");
         const tide_item_shape s = {.size_bytes = 64, .device = none, .allocator = none};
         tide__item item = {.end = 5};
         assert_int_equal(tide__items_add_site(&b, "a", "", -1, &item.site), TIDE_OK);
-        assert_int_equal(tide__items_shape(&b, &s, &item.shape), TIDE_OK);
+        assert_int_equal(tide__items_put_shape(&b, &s, &item.shape), TIDE_OK);
         for (uint64_t i = 0; i < n; i++) {
             item.id = item.place = i;
             if (tide__items_add(&b, &item) != TIDE_OK) fail_msg("item %d", (int)i);
         }
         tide_items it;
-        assert_int_equal(tide__items_finish(&b, &it), TIDE_OK);
+        assert_int_equal(tide__items_finish(&b, NULL, &it), TIDE_OK);
         tide__items_abandon(&b);
         assert_int_equal(it.n, n);
         assert_int_equal(it.place != NULL, more == 0);
@@ -152,9 +216,9 @@ static void searches(void **state) {
     assert_tide_ok(tide_items_of_plan(plan, &items, &err), &err);
     assert_tide_ok(tide_items_search(&items, "P_4", &bits, &n, &err), &err); // owners Op_4, Op_40, ...
     for (uint32_t i = 0; i < items.n; i++) {
-        const tide_item_site *s = &items.sites[items.site[i]];
+        const tide_item_site *s = tide_items_site(&items, i);
         const bool is = holds(s->name, "p_4") || holds(s->owner, "p_4");
-        assert_int_equal(is, (bits[items.site[i] / 8] >> (items.site[i] % 8) & 1) != 0);
+        assert_int_equal(is, (bits[tide_items_site_of(&items, i) / 8] >> (tide_items_site_of(&items, i) % 8) & 1) != 0);
         want += is;
     }
     assert_true(want > 0);
@@ -247,8 +311,9 @@ static void no_memory_anywhere(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tensors_of_a_plan), cmocka_unit_test(numbers_of_any_size), cmocka_unit_test(places_of_many),
-        cmocka_unit_test(searches),          cmocka_unit_test(no_memory_anywhere),
+        cmocka_unit_test(tensors_of_a_plan),  cmocka_unit_test(numbers_of_any_size),
+        cmocka_unit_test(packed_and_ordered), cmocka_unit_test(places_of_many),
+        cmocka_unit_test(searches),           cmocka_unit_test(no_memory_anywhere),
     };
     return cmocka_run_group_tests_name("items", tests, NULL, NULL);
 }

@@ -54,7 +54,7 @@ static void by_site_those_that_grow_first(void **state) {
     assert_int_equal(cache->n_allocated, 2 * N_RUNS);
     assert_int_equal(cache->bytes, N_RUNS * 200);
     assert_int_equal(cache->first, 1120);
-    assert_int_equal(items->begin[cache->first_item], 1120);
+    assert_int_equal(tide_items_begin(items, cache->first_item), 1120);
     assert_true(cache->last > cache->first);
     const double seconds = (double)(cache->last - cache->first) / 1e9;
     assert_true(cache->per_second > 0.999 * 1000 / seconds && cache->per_second < 1.001 * 1000 / seconds);

@@ -206,6 +206,36 @@ static void every_moment_of_a_real_trace(void **state) {
     }
 }
 
+/// What was summed up before goes on with what came since.
+static void a_trace_that_grows(void **state) {
+    (void)state;
+    tide_error err = TIDE_ERROR_INIT;
+    tmp_dir dir;
+    working w;
+    tmp_dir_make(&dir);
+    work_open(&w, dir.file);
+    tide_subject *s = NULL;
+    tide_rng rng = {5};
+    for (int part = 0; part < 6; part++) {
+        bool grew = true;
+        work_at_random(&w, (uint64_t)part + 11, 60);
+        assert_tide_ok(tide_recorder_flush(w.rec, &err), &err);
+        if (s != NULL) assert_tide_ok(tide_subject_refresh(s, &grew, &err), &err);
+        if (s == NULL) s = subject_of_trace(dir.file, 0);
+        assert_true(grew && tide_subject_get_facts(s)->is_recording);
+        replay_plainly(tide_subject_trace(s));
+        for (int k = 0; k < 60; k++) {
+            const size_t a = 1 + (size_t)tide_rng_below(&rng, n_events), b = 1 + (size_t)tide_rng_below(&rng, n_events);
+            const size_t at = k < 50 ? 1 + (size_t)tide_rng_below(&rng, n_events) : n_events;
+            const tide_moment by_event = {(int64_t)events[at - 1].t_ns, events[at - 1].id};
+            check_moment(s, by_event, at, k == 1 ? 0 : (a < b ? a : b), k == 2 ? n_events : (a < b ? b : a));
+        }
+    }
+    work_close(&w);
+    tide_subject_destroy(s);
+    tmp_dir_remove(&dir);
+}
+
 /// A run begins with what was held before it, and its peaks are its own.
 static void a_run_begins_with_what_was_there(void **state) {
     (void)state;
@@ -241,6 +271,44 @@ static void a_run_begins_with_what_was_there(void **state) {
     tmp_dir_remove(&dir);
 }
 
+/// All of what a pool has lies idle while a run uses another one.
+static void a_run_that_leaves_it_idle(void **state) {
+    (void)state;
+    tmp_dir dir;
+    working w;
+    tide_error err = TIDE_ERROR_INIT;
+    tmp_dir_make(&dir);
+    work_open(&w, dir.file);
+    work_alloc(&w, 0, 0, 30 << 20, TIDE_KIND_WORKSPACE, "before");
+    work_free(&w, 0);
+    const tide_run_info info = {.model = "m", .mode = "naive", .device = "cpu"};
+    int64_t run_id;
+    w.now += WORK_STEP_NS;
+    assert_tide_ok(tide_recorder_begin_run(w.rec, &info, NULL, &run_id, &err), &err);
+    for (int i = 0; i < 200; i++) {
+        work_alloc(&w, 0, 1, 4096, TIDE_KIND_WORKSPACE, "inside");
+        work_free(&w, 0);
+    }
+    w.now += WORK_STEP_NS;
+    assert_tide_ok(tide_recorder_end_run(w.rec, &err), &err);
+    work_close(&w);
+    tide_subject *s = subject_of_trace(dir.file, run_id);
+    const tide_subject_facts *f = tide_subject_get_facts(s);
+    for (int64_t k = 0; k < 5; k++) {
+        tide_pools pools;
+        const int64_t t = f->begin + (f->end - f->begin) / 5 * k;
+        assert_tide_ok(tide_pools_at(s, (tide_moment){t, 0}, k % 2 == 0 ? f->begin : t, f->end, NULL, &pools, &err),
+                       &err);
+        assert_int_equal(pools.n, 2);
+        assert_true(pools.items[0].tells_segments && pools.items[0].unused_bytes >= 30 << 20);
+        assert_int_equal(pools.items[0].unused_bytes, pools.items[0].cached_bytes);
+        assert_int_equal(pools.items[0].unused_since, f->begin);
+        tide_pools_deinit(&pools);
+    }
+    tide_subject_destroy(s);
+    tmp_dir_remove(&dir);
+}
+
 static bool refuse(void *ctx, double share, const char *what) {
     assert_true(share >= 0 && share <= 1 && what[0] != '\0');
     ++*(int *)ctx;
@@ -263,6 +331,10 @@ static void it_can_be_cancelled(void **state) {
     assert_tide_status(tide_pools_at(s, at, 2900, 2000, NULL, &pools, &err), TIDE_ERR_INVALID);
     assert_tide_ok(tide_pools_at(s, at, 2000, 2900, NULL, &pools, &err), &err); // and asked again
     tide_pools_deinit(&pools);
+    // Once the run is summed up no other moment or window has anything left that anybody could cancel.
+    assert_tide_ok(tide_pools_at(s, (tide_moment){2100, 0}, 2200, 2300, &progress, &pools, &err), &err);
+    tide_pools_deinit(&pools);
+    assert_int_equal(n_asked, 1);
     tide_subject_destroy(s);
     tmp_dir_remove(&dir);
 }
@@ -364,7 +436,9 @@ static void the_demo_plan(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(every_moment_of_a_real_trace),
+        tide_unit_test(a_trace_that_grows),
         tide_unit_test(a_run_begins_with_what_was_there),
+        tide_unit_test(a_run_that_leaves_it_idle),
         tide_unit_test(it_can_be_cancelled),
         tide_unit_test(pools_and_buffers_of_plans),
         tide_unit_test(the_demo_plan),

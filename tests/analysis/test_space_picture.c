@@ -186,7 +186,7 @@ static void a_coarse_picture(void **state) {
 
 static uint32_t item_named(const tide_items *items, const char *name) {
     for (uint32_t i = 0; i < items->n; i++) {
-        if (strcmp(items->sites[items->site[i]].name, name) == 0) return i;
+        if (strcmp(tide_items_site(items, i)->name, name) == 0) return i;
     }
     fail_msg("no item '%s'", name);
     return TIDE_NO_ITEM;
@@ -300,7 +300,7 @@ static void blocks_lie_in_their_segments(void **state) {
     assert_int_equal(at, sp.bytes);
     assert_true(n_segments > 1);
     for (uint32_t i = 0; i < items->n; i++) {
-        const tide_item_shape *shape = &items->shapes[items->shape[i]];
+        const tide_item_shape *shape = tide_items_shape(items, i);
         uint64_t lo, hi;
         assert_true(tide_space_of_item(&sp, items, i, &lo, &hi));
         const tide_region *r = &sp.regions[tide_space_region_at(&sp, lo)];
@@ -310,10 +310,12 @@ static void blocks_lie_in_their_segments(void **state) {
         // stream_caching tells what it took, the plain one does not
         assert_int_equal(!r->is_guessed, strcmp(shape->allocator, "stream_caching") == 0);
         n_in_segments += !r->is_guessed;
-        if (items->begin[i] + 1 >= items->end[i]) continue;
+        if (tide_items_begin(items, i) + 1 >= tide_items_end(items, i)) continue;
         // zoomed in on itself the item is all there is
         tide_space_cell cell;
-        assert_tide_ok(tide_space_cells(&sp, items, items->begin[i], items->end[i], lo, hi, 1, 1, &cell, &err), &err);
+        assert_tide_ok(tide_space_cells(&sp, items, tide_items_begin(items, i), tide_items_end(items, i), lo, hi, 1, 1,
+                                        &cell, &err),
+                       &err);
         assert_int_equal(cell.item, i);
         assert_false(cell.is_shared);
     }
@@ -340,7 +342,7 @@ static void one_moment(void **state) {
     const int64_t t = tide_subject_get_facts(s)->peak.t;
     tide_live_items live;
     assert_tide_ok(tide_subject_live(s, (tide_moment){t, 0}, &live, &err), &err);
-    assert_tide_ok(tide_space_of_live(s, &live, &now, &err), &err);
+    assert_tide_ok(tide_space_of_live(s, &live, NULL, &now, &err), &err);
     assert_true(live.n > 3);
     for (size_t i = 0; i < live.n; i++) {
         uint64_t lo, hi, lo_all, hi_all;

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// A plan as a subject: its curve is that of the timeline, who is alive sums to it, steps are moments.
+// A plan as a subject: its curve is the sum of what it occupies, who is alive sums to it, steps are moments.
 #include "tests/analysis/subject_fixture.h"
 
-#include "profiler/timeline.h"
-
-enum { N_PLANS = 12, N_COLUMNS = 37 };
+enum { N_PLANS = 12, N_COLUMNS = 37, MAX_STEPS = 64 };
 
 static const tide_curve_key live_key = {TIDE_CURVE_LIVE, -1, NULL};
 
@@ -36,44 +34,77 @@ static void facts_of_the_demo_plan(void **state) {
     tide_subject_destroy(s);
 }
 
-/// Curve, columns and peak are those of the timeline, whatever aliases and gaps there are.
-static void curve_is_the_timelines(void **state) {
+/// What is occupied at each step, added up rectangle by rectangle.
+static void add_up(const tide_memory_plan *plan, uint64_t heights[MAX_STEPS]) {
+    tide_error err = TIDE_ERROR_INIT;
+    tide_occupied *list;
+    size_t n;
+    assert_true(plan->lifetimes.n_steps < MAX_STEPS);
+    memset(heights, 0, MAX_STEPS * sizeof *heights);
+    assert_tide_ok(tide_lifetimes_occupied(&plan->lifetimes, &list, &n, &err), &err);
+    for (size_t i = 0; i < n; i++)
+        for (int64_t t = list[i].begin_step; t < list[i].end_step; t++)
+            heights[t] += list[i].hi_bytes - list[i].lo_bytes;
+    for (size_t i = 0; i < plan->lifetimes.n; i++) { // memory of their own
+        const tide_lifetime *l = &plan->lifetimes.items[i];
+        for (int64_t t = l->begin_step; l->persistent && t < l->end_step; t++)
+            heights[t] += tide_lifetime_aligned_bytes(l);
+    }
+    tide_host_free(list);
+}
+
+static void plain_columns(const uint64_t *heights, int64_t t0, int64_t t1, size_t n, uint64_t *low, uint64_t *high) {
+    for (size_t i = 0; i < n; i++) {
+        const int64_t from = t0 + (t1 - t0) * (int64_t)i / (int64_t)n;
+        int64_t to = t0 + (t1 - t0) * ((int64_t)i + 1) / (int64_t)n;
+        if (to <= from) to = from + 1;
+        low[i] = UINT64_MAX;
+        high[i] = 0;
+        for (int64_t t = from; t < to; t++) {
+            if (heights[t] < low[i]) low[i] = heights[t];
+            if (heights[t] > high[i]) high[i] = heights[t];
+        }
+    }
+}
+
+/// The first highest from t0 to t1.
+static int64_t plain_peak(const uint64_t *heights, int64_t t0, int64_t t1) {
+    int64_t best = t0;
+    for (int64_t t = t0; t <= t1; t++)
+        if (heights[t] > heights[best]) best = t;
+    return best;
+}
+
+/// Curve, columns and peak, whatever aliases and gaps there are.
+static void curve_is_what_is_occupied(void **state) {
     (void)state;
     tide_error err = TIDE_ERROR_INIT;
     for (uint64_t seed = 1; seed <= N_PLANS; seed++) {
         tide_memory_plan *plan = random_plan(seed, 40 + seed * 10, 30);
-        tide_timeline *tl = NULL;
-        assert_tide_ok(tide_timeline_from_plan(plan, true, &tl, &err), &err);
+        uint64_t heights[MAX_STEPS];
+        add_up(plan, heights);
         tide_subject *s = subject_of_plan(plan);
         const tide_subject_facts *f = tide_subject_get_facts(s);
-        assert_int_equal(f->peak_bytes, tl->peak_bytes);
-        assert_int_equal(f->peak.t, tl->peak_t);
-        assert_string_equal(f->title, tl->title);
+        assert_int_equal(f->peak.t, plain_peak(heights, 0, 29));
+        assert_int_equal(f->peak_bytes, heights[f->peak.t]);
+        assert_string_equal(f->title, "random: plan, greedy_by_size");
         tide_rng rng = {seed};
         for (int k = 0; k < 20; k++) {
-            uint64_t low[N_COLUMNS], high[N_COLUMNS], want_low[N_COLUMNS], want_high[N_COLUMNS];
+            uint64_t low[N_COLUMNS], high[N_COLUMNS], want_low[N_COLUMNS], want_high[N_COLUMNS], bytes;
             const int64_t t0 = (int64_t)tide_rng_below(&rng, 30),
                           t1 = t0 + 1 + (int64_t)tide_rng_below(&rng, 30 - (uint64_t)t0);
             const size_t n = 1 + (size_t)tide_rng_below(&rng, N_COLUMNS);
             assert_tide_ok(tide_subject_columns(s, live_key, t0, t1, n, low, high, &err), &err);
-            tide_timeline_columns(tl, t0, t1, n, want_low, want_high);
+            plain_columns(heights, t0, t1, n, want_low, want_high);
             assert_memory_equal(low, want_low, n * sizeof low[0]);
             assert_memory_equal(high, want_high, n * sizeof high[0]);
-            uint64_t bytes, highest = 0;
-            int64_t first = t0;
-            for (int64_t t = t0; t <= t1; t++) {
-                if (tide_timeline_at(tl, t) <= highest && t > t0) continue;
-                highest = tide_timeline_at(tl, t);
-                first = t;
-            }
             tide_moment at;
             assert_tide_ok(tide_subject_peak_between(s, live_key, t0, t1, &bytes, &at, &err), &err);
-            assert_int_equal(bytes, highest);
-            assert_int_equal(at.t, first);
+            assert_int_equal(at.t, plain_peak(heights, t0, t1));
+            assert_int_equal(bytes, heights[at.t]);
             assert_tide_ok(tide_subject_bytes_at(s, live_key, (tide_moment){t1, 0}, &bytes, &err), &err);
-            assert_int_equal(bytes, tide_timeline_at(tl, t1));
+            assert_int_equal(bytes, heights[t1]);
         }
-        tide_timeline_destroy(tl);
         tide_subject_destroy(s);
     }
 }
@@ -218,6 +249,37 @@ static void peaks_are_met(void **state) {
     tide_subject_destroy(s);
 }
 
+static void without_names_or_tensors(void **state) {
+    (void)state;
+    tide_error err = TIDE_ERROR_INIT;
+    tide_memory_plan *plan = tide_host_calloc(1, sizeof *plan);
+    char name[] = "late";
+    const tide_lifetime item = {.name = name, .size_bytes = 10, .align_bytes = 16, .begin_step = 5, .end_step = 7};
+    tide_subject *s = subject_of_plan(plan);
+    assert_string_equal(tide_subject_get_facts(s)->title, "plan");
+    assert_int_equal(tide_subject_get_facts(s)->peak_bytes, 0);
+    assert_int_equal(tide_subject_get_facts(s)->n_steps, 0);
+    assert_int_equal(load_items(s)->n, 0);
+    tide_subject_destroy(s);
+    plan = tide_host_calloc(1, sizeof *plan);
+    assert_tide_ok(tide_lifetimes_add(&plan->lifetimes, &item, &err), &err);
+    plan->lifetimes.n_steps = 9;
+    plan->offsets = tide_host_calloc(1, sizeof *plan->offsets);
+    plan->pools = tide_host_calloc(1, sizeof *plan->pools);
+    s = subject_of_plan(plan);
+    assert_string_equal(tide_items_site(load_items(s), 0)->owner, "");
+    static const struct {
+        int64_t t;
+        uint64_t bytes;
+    } want[] = {{INT64_MIN, 0}, {0, 0}, {4, 0}, {5, 16}, {6, 16}, {7, 0}, {INT64_MAX, 0}};
+    for (size_t i = 0; i < sizeof want / sizeof want[0]; i++) {
+        uint64_t bytes;
+        assert_tide_ok(tide_subject_bytes_at(s, live_key, (tide_moment){want[i].t, 0}, &bytes, &err), &err);
+        assert_int_equal(bytes, want[i].bytes);
+    }
+    tide_subject_destroy(s);
+}
+
 static void another_one_is_alike(void **state) {
     (void)state;
     tide_error err = TIDE_ERROR_INIT;
@@ -239,10 +301,10 @@ static void another_one_is_alike(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(facts_of_the_demo_plan), cmocka_unit_test(curve_is_the_timelines),
+        cmocka_unit_test(facts_of_the_demo_plan), cmocka_unit_test(curve_is_what_is_occupied),
         cmocka_unit_test(kinds_add_up),           cmocka_unit_test(live_sums_to_the_curve),
         cmocka_unit_test(changes_are_met),        cmocka_unit_test(peaks_are_met),
-        cmocka_unit_test(another_one_is_alike),
+        cmocka_unit_test(another_one_is_alike),   cmocka_unit_test(without_names_or_tensors),
     };
     return cmocka_run_group_tests_name("subject_plan", tests, NULL, NULL);
 }

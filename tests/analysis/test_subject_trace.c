@@ -4,7 +4,6 @@
 #include "tests/analysis/subject_fixture.h"
 
 #include "profiler/moments.h"
-#include "profiler/timeline.h"
 
 static const tide_curve_key live_key = {TIDE_CURVE_LIVE, -1, NULL};
 
@@ -43,95 +42,6 @@ static void facts_of_runs(void **state) {
     tmp_dir_remove(&d);
 }
 
-/// Items of each run and of the whole are those of the timeline and of table block.
-static void items_are_the_timelines(void **state) {
-    (void)state;
-    tide_error err = TIDE_ERROR_INIT;
-    tmp_dir d;
-    tmp_dir_make(&d);
-    demo_record(d.file, 0);
-    for (int64_t run = 1; run <= 2; run++) {
-        tide_subject *s = subject_of_trace(d.file, run);
-        const tide_items *items = load_items(s);
-        tide_timeline *tl = NULL;
-        assert_tide_ok(tide_timeline_from_trace(tide_subject_trace(s), run, &tl, &err), &err);
-        assert_int_equal(items->n, tl->n_items);
-        for (uint32_t i = 0; i < items->n; i++) {
-            const tide_timeline_item *want = NULL; // sizes of tensors differ by their rounding, and so may the order
-            tide_item_facts got;
-            assert_tide_ok(tide_subject_item(s, i, &got, &err), &err);
-            for (size_t k = 0; k < tl->n_items; k++)
-                if (tl->items[k].id == got.id && tl->items[k].is_planned == got.shape.is_planned) want = &tl->items[k];
-            assert_non_null(want);
-            assert_string_equal(got.site.name, want->name);
-            assert_string_equal(got.site.owner, want->owner);
-            assert_int_equal(got.shape.reserved_bytes, want->reserved_bytes);
-            assert_int_equal(got.begin, want->begin);
-            assert_int_equal(got.end, want->end);
-            assert_int_equal(got.open_ended, want->open_ended);
-            assert_int_equal(got.shape.kind, want->kind);
-            assert_int_equal(got.shape.role, want->role);
-            assert_int_equal(got.shape.fill, tide_timeline_fill_of(want));
-            assert_int_equal(got.shape.persistent, tide_timeline_persists(want));
-            if (want->is_planned) assert_int_equal(got.place, want->offset_bytes);
-            assert_int_equal(want->is_planned ? tide_items_find_tensor(items, got.id) : tide_items_find(items, got.id),
-                             i);
-            assert_int_equal(tide_items_find_at(items, got.id, got.begin, got.shape.size_bytes), i);
-        }
-        assert_int_equal(tide_subject_get_facts(s)->n_items, items->n);
-        tide_timeline_destroy(tl);
-        tide_subject_destroy(s);
-    }
-    tide_subject *s = subject_of_trace(d.file, 0);
-    char count[16];
-    const tide_items *items = load_items(s);
-    snprintf(count, sizeof count, "%zu\n", items->n);
-    assert_sql(d.file, "SELECT count(*) FROM block", count);
-    assert_string_equal(items->shapes[0].allocator, "cpu");
-    tide_item_facts kept;
-    assert_tide_ok(tide_subject_item(s, tide_items_find(items, 15), &kept, &err), &err);
-    assert_string_equal(kept.site.name, "kept");
-    assert_string_equal(kept.site.owner, "add");
-    assert_true(kept.open_ended);
-    assert_int_equal(kept.place, 0x7f0000000000u + 15 * 4096);
-    tide_subject_destroy(s);
-    tmp_dir_remove(&d);
-}
-
-/// Of two blocks as large as the plan's buffer the one that was allocated first is it, whatever their numbers.
-static void the_first_buffer_is_the_plans(void **state) {
-    (void)state;
-    tmp_dir d;
-    tmp_dir_make(&d);
-    feeder f;
-    feeder_open(&f, d.file, 0, false);
-    tide_memory_plan *plan = demo_plan_make();
-    const tide_run_info info = {.model = "demo", .mode = "planned", .strategy = "by_hand", .device = "cpu"};
-    feed_begin_run(&f, 2000, &info, plan);
-    feed(&f, 2040, TIDE_MEM_ALLOC, 22, TIDE_KIND_WORKSPACE, DEMO_BYTES, "one");
-    feed(&f, 2050, TIDE_MEM_ALLOC, 21, TIDE_KIND_WORKSPACE, DEMO_BYTES, "other");
-    const tide_scope run = {.name = "demo", .kind = TIDE_SCOPE_RUN, .index = 0};
-    feed_scope(&f, 2090, true, &run);
-    for (int i = 0; i < N_DEMO_STEPS; i++) {
-        const tide_scope op = {.name = demo_steps[i], .kind = TIDE_SCOPE_OPERATOR, .index = i, .parent = &run};
-        feed_scope(&f, 2100 + 50 * (uint64_t)i, true, &op);
-        feed_scope(&f, 2140 + 50 * (uint64_t)i, false, &op);
-    }
-    feed_scope(&f, 2300, false, &run);
-    feed_end_run(&f, 2400);
-    feeder_close(&f);
-    tide_memory_plan_destroy(plan);
-    tide_subject *s = subject_of_trace(d.file, 1);
-    const tide_items *items = load_items(s);
-    assert_int_equal(items->n, 1 + 5); // five tensors in place of block 22
-    assert_int_equal(tide_items_find(items, 22), TIDE_NO_ITEM);
-    const uint32_t other = tide_items_find(items, 21);
-    assert_true(other < items->n);
-    assert_string_equal(items->sites[items->site[other]].name, "other");
-    tide_subject_destroy(s);
-    tmp_dir_remove(&d);
-}
-
 /// After every event: what is live sums to the curve, by event and by time.
 static void live_sums_to_the_curve(void **state) {
     (void)state;
@@ -158,7 +68,7 @@ static void live_sums_to_the_curve(void **state) {
             for (size_t i = 0; i < l.n; i++) {
                 assert_true(l.items[i].item < items->n);
                 assert_int_equal(tide_items_id(items, l.items[i].item), l.items[i].id);
-                assert_string_equal(items->sites[items->site[l.items[i].item]].name, l.items[i].site.name);
+                assert_string_equal(tide_items_site(items, l.items[i].item)->name, l.items[i].site.name);
             }
             tide_live_items_deinit(&l);
         }
@@ -168,7 +78,37 @@ static void live_sums_to_the_curve(void **state) {
     tmp_dir_remove(&d);
 }
 
-/// Columns of a run are those of the timeline; what the plan predicts stands at the times of the steps.
+/// The curve of columns [t0, t1), from the events alone: what holds when a column begins counts, unless an event that
+/// changes something lies right there.
+static void plain_columns(tide_trace *t, int64_t t0, int64_t t1, size_t n, uint64_t *low, uint64_t *high) {
+    tide_error err = TIDE_ERROR_INIT;
+    static tide_trace_event events[512];
+    size_t n_events;
+    assert_tide_ok(tide_trace_events(t, 1, events, 512, &n_events, &err), &err);
+    assert_true(n_events < 512);
+    for (size_t i = 0; i < n; i++) {
+        const int64_t from = t0 + (t1 - t0) * (int64_t)i / (int64_t)n,
+                      to = t0 + (t1 - t0) * ((int64_t)i + 1) / (int64_t)n;
+        uint64_t bytes = 0, carried = 0;
+        bool is_carried = true;
+        low[i] = UINT64_MAX;
+        high[i] = 0;
+        for (size_t k = 0; k < n_events && (int64_t)events[k].t_ns < to; k++) {
+            const bool comes = strcmp(events[k].op, "alloc") == 0, goes = strcmp(events[k].op, "free_completed") == 0;
+            if (!comes && !goes) continue;
+            bytes = comes ? bytes + events[k].requested_bytes : bytes - events[k].requested_bytes;
+            if ((int64_t)events[k].t_ns < from) carried = bytes;
+            if ((int64_t)events[k].t_ns < from) continue;
+            if ((int64_t)events[k].t_ns == from) is_carried = false;
+            if (bytes < low[i]) low[i] = bytes;
+            if (bytes > high[i]) high[i] = bytes;
+        }
+        if (is_carried && carried < low[i]) low[i] = carried;
+        if (is_carried && carried > high[i]) high[i] = carried;
+    }
+}
+
+/// Columns of a run are what its events say; what the plan predicts stands at the times of the steps.
 static void curves_of_a_run(void **state) {
     (void)state;
     tide_error err = TIDE_ERROR_INIT;
@@ -176,14 +116,13 @@ static void curves_of_a_run(void **state) {
     tmp_dir_make(&d);
     demo_record(d.file, 0);
     tide_subject *s = subject_of_trace(d.file, 2);
-    tide_timeline *tl = NULL;
     uint64_t low[90], high[90], want_low[90], want_high[90], bytes;
-    assert_tide_ok(tide_timeline_from_trace(tide_subject_trace(s), 2, &tl, &err), &err);
-    assert_tide_ok(tide_subject_columns(s, live_key, 2000, 2900, 90, low, high, &err), &err);
-    tide_timeline_columns(tl, 2000, 2900, 90, want_low, want_high);
-    assert_memory_equal(low, want_low, sizeof low);
-    assert_memory_equal(high, want_high, sizeof high);
-    tide_timeline_destroy(tl);
+    for (size_t n = 1; n <= 90; n++) {
+        assert_tide_ok(tide_subject_columns(s, live_key, 2000, 2900, n, low, high, &err), &err);
+        plain_columns(tide_subject_trace(s), 2000, 2900, n, want_low, want_high);
+        assert_memory_equal(low, want_low, n * sizeof low[0]);
+        assert_memory_equal(high, want_high, n * sizeof high[0]);
+    }
     static const struct {
         int64_t t;
         uint64_t bytes;
@@ -199,6 +138,37 @@ static void curves_of_a_run(void **state) {
     s = subject_of_trace(d.file, 0);
     const tide_curve_key key = {TIDE_CURVE_PREDICTED, -1, NULL};
     assert_tide_status(tide_subject_bytes_at(s, key, (tide_moment){2000, 0}, &bytes, &err), TIDE_ERR_NOT_FOUND);
+    tide_subject_destroy(s);
+    tmp_dir_remove(&d);
+}
+
+/// What takes no time is there all the same, and the spike is the peak.
+static void events_of_one_moment(void **state) {
+    (void)state;
+    tide_error err = TIDE_ERROR_INIT;
+    tmp_dir d;
+    tmp_dir_make(&d);
+    feeder f;
+    feeder_open(&f, d.file, 0, false);
+    feed(&f, 50, TIDE_MEM_ALLOC, 1, TIDE_KIND_DEFAULT, 10, "long");
+    feed(&f, 50, TIDE_MEM_ALLOC, 2, TIDE_KIND_DEFAULT, 1000, "spike");
+    feed_free(&f, 50, 2, TIDE_KIND_DEFAULT, 1000, "spike");
+    feed_free(&f, 60, 1, TIDE_KIND_DEFAULT, 10, "long");
+    feeder_close(&f);
+    tide_subject *s = subject_of_trace(d.file, -1); // no runs: the whole trace
+    const tide_subject_facts *facts = tide_subject_get_facts(s);
+    uint64_t low[5], high[5], bytes;
+    assert_int_equal(facts->peak_bytes, 1010);
+    assert_int_equal(facts->peak.t, 50);
+    assert_tide_ok(tide_subject_bytes_at(s, live_key, (tide_moment){50, 0}, &bytes, &err), &err);
+    assert_int_equal(bytes, 10);
+    const tide_items *items = load_items(s);
+    const uint32_t spike = tide_items_find(items, 2);
+    assert_int_equal(tide_items_begin(items, spike), 50);
+    assert_int_equal(tide_items_end(items, spike), 50);
+    assert_tide_ok(tide_subject_columns(s, live_key, 50, 60, 5, low, high, &err), &err);
+    assert_int_equal(high[0], 1010);
+    assert_int_equal(high[1], 10);
     tide_subject_destroy(s);
     tmp_dir_remove(&d);
 }
@@ -399,17 +369,11 @@ static void reserved_bytes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(facts_of_runs),
-        cmocka_unit_test(items_are_the_timelines),
-        cmocka_unit_test(live_sums_to_the_curve),
-        cmocka_unit_test(curves_of_a_run),
-        cmocka_unit_test(changes_are_met),
-        cmocka_unit_test(peaks_are_met),
-        cmocka_unit_test(a_recording_grows),
-        cmocka_unit_test(another_one_loads),
-        cmocka_unit_test(reserved_bytes),
-        cmocka_unit_test(changes_far_apart),
-        cmocka_unit_test(the_first_buffer_is_the_plans),
+        cmocka_unit_test(facts_of_runs),     cmocka_unit_test(live_sums_to_the_curve),
+        cmocka_unit_test(curves_of_a_run),   cmocka_unit_test(events_of_one_moment),
+        cmocka_unit_test(changes_are_met),   cmocka_unit_test(peaks_are_met),
+        cmocka_unit_test(a_recording_grows), cmocka_unit_test(another_one_loads),
+        cmocka_unit_test(reserved_bytes),    cmocka_unit_test(changes_far_apart),
     };
     return cmocka_run_group_tests_name("subject_trace", tests, NULL, NULL);
 }

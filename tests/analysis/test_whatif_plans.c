@@ -29,7 +29,7 @@ static tide_status make_again(void *ctx, const tide_edit *edits, size_t n, tide_
     out->step_names = tide_host_calloc(5, sizeof *out->step_names);
     assert_non_null(out->step_names);
     for (int i = 0; i < 5; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "op%d", i);
         out->step_names[out->n_step_names++] = tide_host_strdup(name);
     }

@@ -89,6 +89,40 @@ class Screens(Screen):
         self.ended(0)
 
 
+class OtherTerminals(Screen):
+    def test_the_same_picture_by_curses(self):
+        """A terminal whose strings want padding is left to curses: the same cells, after every key."""
+        keys = ("Down", "2", "Right", "3", "4", "?", "Escape", "1")
+        screens = []
+        for term in ("tmux-256color", "vt100"):
+            self.socket = str(self.dir / f"{term}.sock")
+            self.start(LENET, "--no-state", term=term, env={"NO_COLOR": "1"}, width=100, height=30)
+            screens.append([self.idle()] + [self.keys(key) for key in keys])
+            self.tmux("send-keys", "q")
+            self.ended(0, restores=False)  # a vt100 has one screen
+            self.tmux("kill-server")
+            self.code.unlink()
+        self.assertEqual(*screens)
+
+
+class Logged(Screen):
+    def test_what_is_logged_does_not_stand_in_the_picture(self):
+        """A second model is planned from inside, which logs: the line at the bottom says so, :messages has all of it,
+        and the shell gets it afterwards."""
+        self.start(LENET, "--no-state", env={"TIDEMARK_LOG": "1"})
+        self.line(f"compare {SAMPLES.absolute() / 'unet.json'}")
+        screen = self.until(lambda s: re.search(r"\d+ logged: :messages", s), "nothing was said of the log")
+        body = screen.split("\n")[:-2]
+        self.assertFalse([line for line in body if "note:" in line or "program '" in line], screen)
+        listed = self.line("messages")
+        self.assertRegex(listed, r"note: .*unet")
+        self.keys("Escape")
+        self.keys("Escape")
+        self.tmux("send-keys", "q")
+        self.until(lambda s: self.code.exists() and self.code.read_text().strip() != "")
+        self.assertRegex(self.until(lambda s: "note:" in s), r"note: .*unet")
+
+
 class Signals(Screen):
     def check(self, number, says=""):
         self.start(LENET, "--no-state")
@@ -148,6 +182,23 @@ class Bytes(Raw):
         self.start_raw(LENET, "--no-state")
         self.quit()
         self.assertRegex(self.written(), rb"\x1b\[[0-9;]*38[;:]5[;:]\d+")
+
+    def test_true_colour(self):
+        """COLORTERM says what terminfo does not; NO_COLOR has the last word."""
+        self.start_raw(LENET, "--no-state", env={"COLORTERM": "truecolor"})
+        self.quit()
+        self.assertRegex(self.written(), rb"\x1b\[[0-9;]*38;2;\d+;\d+;\d+")
+        self.assertNotRegex(self.written(), rb"\x1b\[[0-9;]*38;5;")
+
+    def test_true_colour_and_none(self):
+        self.start_raw(LENET, "--no-state", env={"COLORTERM": "truecolor", "NO_COLOR": "1"})
+        self.quit()
+        self.assertNotRegex(self.written(), rb"\x1b\[[0-9;]*[34]8;")
+
+    def test_another_word_in_colorterm(self):
+        self.start_raw(LENET, "--no-state", env={"COLORTERM": "yes"})
+        self.quit()
+        self.assertNotRegex(self.written(), rb"\x1b\[[0-9;]*38;2;")
 
     def test_ascii_in_the_c_locale(self):
         self.start_raw(LENET, "--no-state", env={"LC_ALL": "C"})

@@ -7,7 +7,6 @@
 
 #include "profiler/moments.h"
 #include "profiler/query.h"
-#include "profiler/timeline.h"
 #include "tests/profiler/trace_fixture.h"
 
 /// Said in words, and nothing said without need. Keeps the first error.
@@ -26,6 +25,18 @@ static inline void ask_note(const char *call, tide_status st, const tide_error *
         ask_note(#call, st_, &own, &first, err);                                                                              \
     } while (0)
 
+/// Every number of a row that stands for a text has one.
+static inline tide_status ask_texts(void *ctx, const tide_trace_block_row *rows, size_t n) {
+    int64_t step;
+    for (size_t i = 0; i < n; i++) {
+        assert_non_null(tide_trace_text_of(ctx, rows[i].name));
+        assert_non_null(tide_trace_text_of(ctx, rows[i].allocator));
+        assert_non_null(tide_trace_scope_of(ctx, rows[i].scope, &step));
+        assert_non_null(tide_trace_device_of(ctx, rows[i].device));
+    }
+    return TIDE_OK;
+}
+
 static inline tide_status ask_run(tide_trace *t, int64_t run, tide_error *err) {
     tide_status first = TIDE_OK;
     tide_trace_run *runs = NULL;
@@ -33,7 +44,7 @@ static inline tide_status ask_run(tide_trace *t, int64_t run, tide_error *err) {
     tide_trace_block *blocks = NULL;
     tide_trace_step *steps = NULL;
     tide_memory_plan *plan = NULL;
-    tide_timeline *tl = NULL;
+    tide_trace_extent extent;
     size_t n, n_blocks = 0, n_steps = 0;
     uint64_t bytes, t_ns;
     ASK(tide_trace_runs(t, &runs, &n, &own));
@@ -42,8 +53,8 @@ static inline tide_status ask_run(tide_trace *t, int64_t run, tide_error *err) {
     ASK(tide_trace_steps(t, run, &steps, &n_steps, &own));
     if (run != 0) ASK(tide_trace_plan(t, run, &plan, &own));
     ASK(tide_trace_peak(t, run, -1, &bytes, &t_ns, &own));
-    ASK(tide_timeline_from_trace(t, run, &tl, &own));
-    tide_timeline_destroy(tl);
+    ASK(tide_trace_get_extent(t, run, &extent, &own));
+    ASK(tide_trace_each_block(t, run, ask_texts, t, &own));
     tide_memory_plan_destroy(plan);
     tide_trace_steps_free(steps, n_steps);
     tide_trace_blocks_free(blocks, n_blocks);

@@ -172,7 +172,7 @@ static inline void check_peaks(fixture *f) {
 
 // ---- columns ----
 
-/// As test_timeline looks at a curve: what holds when the column begins, unless the curve has a point right there, and
+/// As plainly as can be: what holds when the column begins, unless the curve has a point right there, and
 /// every point.
 static inline void naive_column(const fixture *f, int kind, int device, int64_t lo, int64_t hi, int64_t *low,
                                 int64_t *high) {

@@ -9,7 +9,7 @@
 #include "core/memory/registry.h"
 #include "core/runtime/context.h"
 #include "planner/planner.h"
-#include "profiler/timeline.h"
+#include "profiler/query.h"
 #include "tests/profiler/trace_fixture.h"
 
 static tide_program *load_program(const char *below) {
@@ -130,7 +130,7 @@ static void check_kinds(tide_trace *t, int64_t run_id, const tide_memory_plan *p
 }
 
 /// S28-19: the trace of one run shows the three steps: the offsets of the plan, one buffer for them, taken before the
-/// first operator begins, and (check_planned_timeline) every tensor at its offset.
+/// first operator begins, and (check_planned_tensors) every tensor at its offset.
 static void check_three_steps(const char *file, const tide_memory_plan *plan, uint64_t base) {
     tide_text want = {0};
     for (size_t i = 0; i < plan->lifetimes.n; i++) {
@@ -150,31 +150,55 @@ static void check_three_steps(const char *file, const tide_memory_plan *plan, ui
     assert_sql(file, "SELECT count(*) > 0 FROM scopes WHERE run_id = 2 AND scope_kind = 'operator'", "1\n");
 }
 
-/// In a planned run each planned tensor is an item at its offset; no two that live at one time share a byte.
-static void check_planned_timeline(tide_trace *t, const tide_memory_plan *plan) {
+/// When a step ran first, from begin to end.
+static const tide_trace_step *step_of(const tide_trace_step *steps, size_t n, int64_t index) {
+    for (size_t i = 0; i < n; i++)
+        if (steps[i].index == index) return &steps[i];
+    fail_msg("step %d did not run", (int)index);
+    return NULL;
+}
+
+/// Of two tensors that the steps of the run had alive at one time no byte is shared: times by the run, places by the
+/// trace's own table.
+static void check_apart(const tide_trace_step *steps, size_t n_steps, const tide_lifetime *a, uint64_t a_at,
+                        const tide_lifetime *b, uint64_t b_at) {
+    const uint64_t a_begin = step_of(steps, n_steps, a->begin_step)->begin_ns;
+    const uint64_t b_begin = step_of(steps, n_steps, b->begin_step)->begin_ns;
+    const uint64_t a_end = step_of(steps, n_steps, a->end_step - 1)->end_ns;
+    const uint64_t b_end = step_of(steps, n_steps, b->end_step - 1)->end_ns;
+    if (a_begin >= b_end || b_begin >= a_end) return;
+    assert_true(a_at + tide_lifetime_aligned_bytes(a) <= b_at || b_at + tide_lifetime_aligned_bytes(b) <= a_at);
+}
+
+/// In a planned run every step ran, and each planned tensor lies at the offset that the trace says of it; no two that
+/// live at one time share a byte.
+static void check_planned_tensors(const char *file, tide_trace *t, const tide_memory_plan *plan) {
     tide_error err = TIDE_ERROR_INIT;
-    tide_timeline *tl;
-    assert_tide_ok(tide_timeline_from_trace(t, 2, &tl, &err), &err);
-    size_t n_planned = 0, n_want = 0;
-    for (size_t i = 0; i < plan->lifetimes.n; i++) n_want += !plan->lifetimes.items[i].persistent;
-    for (size_t i = 0; i < tl->n_items; i++) {
-        const tide_timeline_item *a = &tl->items[i];
-        if (!a->is_planned) continue;
-        n_planned++;
-        assert_int_equal(a->offset_bytes, plan->offsets[a->id]);
-        assert_string_equal(a->name, plan->lifetimes.items[a->id].name);
-        assert_string_not_equal(a->owner, "");
-        for (size_t j = 0; j < i; j++) {
-            const tide_timeline_item *b = &tl->items[j];
-            const bool in_time = b->is_planned && a->begin < b->end && b->begin < a->end;
-            if (in_time)
-                assert_true(a->offset_bytes + a->size_bytes <= b->offset_bytes ||
-                            b->offset_bytes + b->size_bytes <= a->offset_bytes);
-        }
+    tide_trace_step *steps;
+    size_t n_steps;
+    char count[32];
+    assert_tide_ok(tide_trace_steps(t, 2, &steps, &n_steps, &err), &err);
+    assert_int_equal(n_steps, plan->lifetimes.n_steps);
+    for (size_t i = 0; i < n_steps; i++) assert_string_equal(steps[i].name, plan->lifetimes.step_names[i]);
+    tide_memory_plan *kept;
+    assert_tide_ok(tide_trace_plan(t, 2, &kept, &err), &err);
+    const tide_lifetimes *lt = &kept->lifetimes;
+    size_t n = 0;
+    assert_int_equal(lt->n, plan->lifetimes.n);
+    for (size_t i = 0; i < lt->n; i++) {
+        if (lt->items[i].persistent) continue;
+        n++;
+        assert_string_equal(lt->items[i].name, plan->lifetimes.items[i].name);
+        assert_int_equal(kept->offsets[i], plan->offsets[i]);
+        assert_true(kept->offsets[i] + tide_lifetime_aligned_bytes(&lt->items[i]) <= plan->bytes);
+        for (size_t k = 0; k < i; k++)
+            if (!lt->items[k].persistent)
+                check_apart(steps, n_steps, &lt->items[i], kept->offsets[i], &lt->items[k], kept->offsets[k]);
     }
-    assert_int_equal(n_planned, n_want);
-    assert_int_equal(tl->n_steps, plan->lifetimes.n_steps);
-    tide_timeline_destroy(tl);
+    snprintf(count, sizeof count, "%zu\n", n);
+    assert_sql(file, "SELECT count(*) FROM plan_tensor WHERE run_id = 2 AND NOT persistent", count);
+    tide_memory_plan_destroy(kept);
+    tide_trace_steps_free(steps, n_steps);
 }
 
 static void run_graph(const char *below) {
@@ -192,7 +216,7 @@ static void run_graph(const char *below) {
     assert_tide_ok(tide_trace_open(d.file, &t, &err), &err);
     check_kinds(t, 1, plan);
     check_kinds(t, 2, plan);
-    check_planned_timeline(t, plan);
+    check_planned_tensors(d.file, t, plan);
     tide_trace_close(t);
     check_three_steps(d.file, plan, base);
     assert_sql(d.file, "SELECT count(*) FROM leaks", "0\n");

@@ -99,9 +99,9 @@ static void csv_has_every_item_of_the_subject(void **state) {
             assert_int_equal(n, width);
             assert_true(i < items->n);
             assert_int_equal(strtoull(cells[id], NULL, 10), tide_items_id(items, i));
-            assert_int_equal(strtoull(cells[size], NULL, 10), items->shapes[items->shape[i]].size_bytes);
-            assert_int_equal(strtoll(cells[begin], NULL, 10), items->begin[i]);
-            assert_int_equal(strtoll(cells[end], NULL, 10), items->end[i]);
+            assert_int_equal(strtoull(cells[size], NULL, 10), tide_items_shape(items, i)->size_bytes);
+            assert_int_equal(strtoll(cells[begin], NULL, 10), tide_items_begin(items, i));
+            assert_int_equal(strtoll(cells[end], NULL, 10), tide_items_end(items, i));
             assert_int_equal(cells[place][0] == '\0', items->place[i] == TIDE_NO_OFFSET);
         }
         assert_int_equal(i, items->n);

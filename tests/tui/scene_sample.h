@@ -15,21 +15,21 @@ typedef struct sample_life {
     const char *name, *owner;
     uint64_t bytes, place;
     int64_t begin, end;
-    tide_timeline_fill fill;
+    tide_item_fill fill;
 } sample_life;
 
 /// The peak of 480 KiB is at step 2.
 static const sample_life sample_lives[] = {
-    {"conv0_out", "Conv_0", 196608, 0, 0, 2, TIDE_TIMELINE_FILL_INTERMEDIATE},
-    {"conv0.scratch", "Conv_0", 65536, 196608, 0, 1, TIDE_TIMELINE_FILL_SCRATCH},
-    {"relu1_out", "Relu_1", 196608, 262144, 1, 3, TIDE_TIMELINE_FILL_INTERMEDIATE},
-    {"conv2_out", "Conv_2", 262144, 0, 2, 4, TIDE_TIMELINE_FILL_INTERMEDIATE},
-    {"conv2.scratch", "Conv_2", 32768, 458752, 2, 3, TIDE_TIMELINE_FILL_SCRATCH},
-    {"pool3_out", "MaxPool_3", 65536, 262144, 3, 6, TIDE_TIMELINE_FILL_INTERMEDIATE},
-    {"/features/block.1/conv4/Conv_output_0", "Conv_4", 65536, 0, 4, 6, TIDE_TIMELINE_FILL_INTERMEDIATE},
-    {"add5_out", "Add_5", 65536, 65536, 5, 7, TIDE_TIMELINE_FILL_INTERMEDIATE},
-    {"gemm6_out", "Gemm_6", 4096, 131072, 6, 8, TIDE_TIMELINE_FILL_INTERMEDIATE},
-    {"probabilities", "Softmax_7", 4096, 0, 7, 8, TIDE_TIMELINE_FILL_INOUT},
+    {"conv0_out", "Conv_0", 196608, 0, 0, 2, TIDE_ITEM_FILL_INTERMEDIATE},
+    {"conv0.scratch", "Conv_0", 65536, 196608, 0, 1, TIDE_ITEM_FILL_SCRATCH},
+    {"relu1_out", "Relu_1", 196608, 262144, 1, 3, TIDE_ITEM_FILL_INTERMEDIATE},
+    {"conv2_out", "Conv_2", 262144, 0, 2, 4, TIDE_ITEM_FILL_INTERMEDIATE},
+    {"conv2.scratch", "Conv_2", 32768, 458752, 2, 3, TIDE_ITEM_FILL_SCRATCH},
+    {"pool3_out", "MaxPool_3", 65536, 262144, 3, 6, TIDE_ITEM_FILL_INTERMEDIATE},
+    {"/features/block.1/conv4/Conv_output_0", "Conv_4", 65536, 0, 4, 6, TIDE_ITEM_FILL_INTERMEDIATE},
+    {"add5_out", "Add_5", 65536, 65536, 5, 7, TIDE_ITEM_FILL_INTERMEDIATE},
+    {"gemm6_out", "Gemm_6", 4096, 131072, 6, 8, TIDE_ITEM_FILL_INTERMEDIATE},
+    {"probabilities", "Softmax_7", 4096, 0, 7, 8, TIDE_ITEM_FILL_INOUT},
 };
 enum { SAMPLE_LIVES = (int)(sizeof sample_lives / sizeof sample_lives[0]) };
 
@@ -183,6 +183,7 @@ static inline scene_sample *scene_sample_new(void) {
     s->space = (tide_space){.regions = s->regions, .n = 1, .bytes = 524288, .has_holes = true};
     s->state.window = (tide_tui_window){0, 8};
     s->state.cursor = 2;
+    s->state.highest = s->a.peak;
     s->state.focus = TIDE_TUI_PANE_GANTT;
     s->state.curve_kind = -1;
     s->state.space_cursor = -1;

@@ -128,7 +128,7 @@ static void bars_stay_apart_for_colour_blind_eyes(void **state) {
     static const tide_tui_ground grounds[] = {TIDE_TUI_GROUND_UNKNOWN, TIDE_TUI_GROUND_DARK, TIDE_TUI_GROUND_LIGHT};
     for (size_t g = 0; g < 3; g++) {
         for (int form = 0; form < 4; form++) {
-            for (int a = 0; a < TIDE_TIMELINE_N_FILLS; a++) {
+            for (int a = 0; a < TIDE_N_ITEM_FILLS; a++) {
                 for (int b = 0; b < a; b++) {
                     const int32_t ca = colour_on(TIDE_TUI_COLOUR_TRUE, grounds[g], TIDE_TUI_ROLE_BAR + a);
                     const int32_t cb = colour_on(TIDE_TUI_COLOUR_TRUE, grounds[g], TIDE_TUI_ROLE_BAR + b);
@@ -144,7 +144,7 @@ static void shades_of_the_map_differ_in_every_tier(void **state) {
     (void)state;
     for (int tier = TIDE_TUI_COLOUR_TRUE; tier <= TIDE_TUI_COLOUR_8; tier++) {
         for (int ground = 0; ground <= TIDE_TUI_GROUND_LIGHT; ground++) {
-            for (int fill = 0; fill < TIDE_TIMELINE_N_FILLS; fill++) {
+            for (int fill = 0; fill < TIDE_N_ITEM_FILLS; fill++) {
                 for (int a = 0; a < TIDE_TUI_N_SHADES; a++) {
                     for (int b = 0; b < a; b++) {
                         const int role = TIDE_TUI_ROLE_PLACE + fill * TIDE_TUI_N_SHADES;

@@ -75,6 +75,10 @@ static void what_would_lower_the_peak_is_said(void **state) {
                            "2 (Conv_2).");
     scene_sample_has(l->s, "Without all that is alive here and does not persist the peak is 256.00 KiB (-46.7 %); "
                            "then step 0 (Conv_0) rules.");
+    l->without[0].n_alike = 100; // of one name, iteration for iteration
+    scene_sample_draw(l->s, tide_tui_draw_explain);
+    scene_sample_has(l->s, "Without conv2_out (Conv_2, 256.00 KiB, and 99 alike) the peak is 448.00 KiB");
+    l->without[0].n_alike = 1;
     l->without[0].peak_bytes = 491520; // nothing is won
     scene_sample_draw(l->s, tide_tui_draw_explain);
     scene_sample_has(l->s, "the peak is 480.00 KiB (+0.0 %); step 0 is as high.");

@@ -167,6 +167,33 @@ static void many_items_in_a_cell_are_no_item(void **state) {
     scene_sample_destroy(s);
 }
 
+/// Of one moment there is a bar, not a time axis: nothing else in the plane, no cursor, and the title says which
+/// moment.
+static void one_moment_is_a_bar(void **state) {
+    (void)state;
+    enum { W = 10 };
+    scene_sample *s = map_sample(120, 40);
+    const tide_tui_rect r = s->layout.map;
+    s->regions[0].bound_bytes = 0;
+    s->state.cursor = 4;
+    s->scene.map_is_moment = true;
+    s->scene.cells_w = W;
+    s->scene.map_at = (tide_moment){3, 0};
+    for (int y = 0; y < 2 * r.h; y++) {
+        for (int x = 0; x < W; x++) s->cells[y * W + x] = (tide_space_cell){.item = (uint32_t)(y / 8)};
+    }
+    scene_sample_draw(s, tide_tui_draw_map);
+    scene_sample_has(s, "MAP: only step 3 (MaxPool_3) (too many blocks for all times), 1 region, 512.00 KiB");
+    for (int y = 0; y < r.h; y++) {
+        for (int x = 0; x < r.w; x++) {
+            const tide_tui_cell cell = tide_tui_get(&s->grid, r.x + x, r.y + y);
+            if (x >= W) assert_int_equal(cell.glyph, ' ');
+            if (x < W) assert_int_not_equal(cell.glyph, ' ');
+        }
+    }
+    scene_sample_destroy(s);
+}
+
 static void nothing_with_a_place_is_said(void **state) {
     (void)state;
     scene_sample *s = map_sample(80, 24);
@@ -200,6 +227,7 @@ int main(void) {
         tide_unit_test(regions_have_names_sizes_and_bounds),
         tide_unit_test(names_stand_in_what_the_items_take),
         tide_unit_test(many_items_in_a_cell_are_no_item),
+        tide_unit_test(one_moment_is_a_bar),
         tide_unit_test(nothing_with_a_place_is_said),
         tide_unit_test(the_pane_keeps_to_itself),
     };

@@ -55,8 +55,8 @@ static void help_has_every_binding(void **state) {
         }
         for (int group = 0; group < TIDE_TUI_N_KEY_GROUPS; group++)
             has_squeezed(&all, tide_tui_key_group_title((tide_tui_key_group)group));
-        for (int fill = 0; fill < TIDE_TIMELINE_N_FILLS; fill++)
-            has_squeezed(&all, tide_timeline_fill_text((tide_timeline_fill)fill));
+        for (int fill = 0; fill < TIDE_N_ITEM_FILLS; fill++)
+            has_squeezed(&all, tide_item_fill_text((tide_item_fill)fill));
         tide_text_deinit(&all);
     }
     scene_lists_destroy(l);

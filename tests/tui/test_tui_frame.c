@@ -226,15 +226,17 @@ static void check_bars(const tide_tui_app *app) {
     for (size_t i = 0; i < app->scene.n_gantt && (int)i < r.h; i++) {
         const uint32_t item = app->scene.gantt[i].item;
         int n_alive = 0;
-        for (int x = 0; x < r.w; x++) n_alive += lives_in(app->st.window, r.w, x, items->begin[item], items->end[item]);
+        for (int x = 0; x < r.w; x++)
+            n_alive += lives_in(app->st.window, r.w, x, tide_items_begin(items, item), tide_items_end(items, item));
         for (int x = 0; x < r.w; x++) {
             const uint32_t glyph = tide_tui_get(&app->grid, r.x + x, r.y + (int)i).glyph;
             if (glyph == app->glyphs->cursor || (n_alive == 0 && (x == 0 || x == r.w - 1))) continue;
-            const bool alive = lives_in(app->st.window, r.w, x, items->begin[item], items->end[item]);
+            const bool alive =
+                lives_in(app->st.window, r.w, x, tide_items_begin(items, item), tide_items_end(items, item));
             if ((glyph != ' ') != alive)
                 fail_msg("row %zu, column %d of %d in [%lld, %lld): item lives [%lld, %lld)", i, x, r.w,
-                         (long long)app->st.window.begin, (long long)app->st.window.end, (long long)items->begin[item],
-                         (long long)items->end[item]);
+                         (long long)app->st.window.begin, (long long)app->st.window.end,
+                         (long long)tide_items_begin(items, item), (long long)tide_items_end(items, item));
         }
     }
 }

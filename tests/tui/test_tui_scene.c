@@ -122,7 +122,7 @@ static void the_selection_survives_other_rows(void **state) {
     // A filter that hides it: another row is selected, and what is selected is in it.
     char line[128];
     const tide_items *items = tide_subject_items(v.a);
-    snprintf(line, sizeof line, "filter !name~^%s$", items->sites[items->site[item]].name);
+    snprintf(line, sizeof line, "filter !name~^%s$", tide_items_site(items, item)->name);
     view_do(&v, line);
     assert_int_not_equal(v.app->st.item, item);
     assert_int_equal(v.app->st.row, row_of_selection(&v));
@@ -215,7 +215,7 @@ static void a_range_counts_what_a_plain_walk_counts(void **state) {
 static void select_by_name(view *v, const char *name) {
     const tide_items *items = tide_subject_items(v->a);
     for (uint32_t i = 0; i < items->n; i++) {
-        if (strcmp(items->sites[items->site[i]].name, name) == 0) v->app->st.item = i;
+        if (strcmp(tide_items_site(items, i)->name, name) == 0) v->app->st.item = i;
     }
     view_look(v);
     assert_string_equal(view_selected(v), name);
@@ -260,9 +260,10 @@ static void who_had_the_place_before_shares_a_byte(void **state) {
             if (k == TIDE_NO_ITEM) continue;
             n_before += side == 0;
             n_after += side == 1;
-            const uint64_t lo = items->place[k], hi = lo + items->shapes[items->shape[k]].reserved_bytes;
-            assert_true(lo < items->place[i] + items->shapes[items->shape[i]].reserved_bytes && items->place[i] < hi);
-            assert_true(side == 0 ? items->end[k] <= items->begin[i] : items->begin[k] >= items->end[i]);
+            const uint64_t lo = items->place[k], hi = lo + tide_items_shape(items, k)->reserved_bytes;
+            assert_true(lo < items->place[i] + tide_items_shape(items, i)->reserved_bytes && items->place[i] < hi);
+            assert_true(side == 0 ? tide_items_end(items, k) <= tide_items_begin(items, i)
+                                  : tide_items_begin(items, k) >= tide_items_end(items, i));
         }
     }
     assert_true(n_before > 20 && n_after > 20);
@@ -357,6 +358,8 @@ static void a_recording_grows_at_once(void **state) {
 
 // ---- no memory ----
 
+enum { GOOD_IN_A_ROW = 20 };
+
 /// Fails the n-th allocation of a whole session, for each n until it no longer fails.
 static void any_allocation_may_fail(void **state) {
     (void)state;
@@ -364,19 +367,19 @@ static void any_allocation_may_fail(void **state) {
     const tide_tui_session session = {.a = a};
     const tide_tui_options opt = {.commands = "view 2\nview 3\nview 4\nfilter size>1\nsearch conv\nview 1"};
     int64_t n = 0;
-    for (bool is_done = false; !is_done; n++) {
+    // One failure may do no harm: memory that was to be made smaller and stays as it is.
+    for (int n_good = 0; n_good < GOOD_IN_A_ROW; n++) {
         assert_in_range(n, 0, 200000);
         tide_text out = {0};
         tide_error err = TIDE_ERROR_INIT;
         tide_host_fail_after(n);
         const tide_status st = tide_tui_once(&session, &opt, 100, 30, &out, &err);
-        is_done = st == TIDE_OK && n > 0 && out.len > 3000;
+        n_good = st == TIDE_OK && out.len > 3000 ? n_good + 1 : 0;
         tide_host_fail_after(-1);
         if (st != TIDE_OK && st != TIDE_ERR_NOMEM && st != TIDE_ERR_INVALID) fail_msg("%d: %s", (int)st, err.msg);
         tide_text_deinit(&out);
-        if (is_done) break;
     }
-    assert_true(n > 50);
+    assert_true(n > 50 + GOOD_IN_A_ROW);
     tide_subject_destroy(a);
 }
 

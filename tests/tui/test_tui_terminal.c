@@ -239,6 +239,109 @@ static void the_frame_can_be_written(void **state) {
     tmp_dir_remove(&dir);
 }
 
+/// Exports a file of that ending into `out`; released by the caller.
+static char *exported(view *v, const tmp_dir *dir, const char *ending) {
+    char path[600], line[700], *data = NULL;
+    size_t len;
+    tide_error err = TIDE_ERROR_INIT;
+    snprintf(path, sizeof path, "%s/view%s", dir->path, ending);
+    snprintf(line, sizeof line, "export %s", path);
+    assert_tide_ok(tide_tui_app_frame(v->app, &err), &err);
+    view_do(v, line);
+    if (v->app->st.message_is_error) fail_msg("%s: %s", line, view_message(v));
+    assert_tide_ok(tide_read_file(path, 0, &data, &len, &err), &err);
+    unlink(path);
+    return data;
+}
+
+static size_t count_of(const char *text, const char *word) {
+    size_t n = 0;
+    for (const char *p = text; (p = strstr(p, word)) != NULL; p += strlen(word)) n++;
+    return n;
+}
+
+/// A file from inside has what the view shows: its filters, its order, its pane.
+static void exports_are_of_what_is_shown(void **state) {
+    (void)state;
+    tmp_dir dir;
+    tmp_dir_make(&dir);
+    view v;
+    view_open_small(&v, 100, 30);
+    char *all = exported(&v, &dir, ".csv");
+    assert_int_equal(count_of(all, "\r\n"), 1 + 11);
+    view_do(&v, "filter conv");
+    view_do(&v, "sort size");
+    char *some = exported(&v, &dir, ".csv"), *json = exported(&v, &dir, ".json");
+    assert_int_equal(count_of(some, "\r\n"), 1 + 5);
+    assert_non_null(strstr(some, "\r\nconv2_out,Conv_2,")); // the largest first
+    assert_null(strstr(some, "pool3_out"));
+    assert_non_null(strstr(view_message(&v), "what the pane 'gantt' shows"));
+    assert_non_null(strstr(json, "\"schema\": \"tidemark.tui.gantt\""));
+    assert_non_null(strstr(json, "\"hidden_items\": 6"));
+    assert_null(strstr(json, "pool3_out"));
+    view_keys(&v, "3");
+    char *why = exported(&v, &dir, ".json");
+    assert_non_null(strstr(why, "\"schema\": \"tidemark.tui.explain\""));
+    tide_host_free(all);
+    tide_host_free(some);
+    tide_host_free(json);
+    tide_host_free(why);
+    view_close(&v);
+    tmp_dir_remove(&dir);
+}
+
+static void the_frame_is_a_picture(void **state) {
+    (void)state;
+    tmp_dir dir;
+    tmp_dir_make(&dir);
+    view v;
+    view_open_small(&v, 100, 30);
+    view_do(&v, "filter conv");
+    v.app->glyphs = tide_tui_glyphs_for(TIDE_TUI_GLYPHS_BLOCK, false);
+    char *svg = exported(&v, &dir, ".svg");
+    assert_int_equal(count_of(svg, "<svg "), 1);
+    assert_int_equal(count_of(svg, "</svg>\n"), 1);
+    assert_int_equal(count_of(svg, "<text "), count_of(svg, "</text>"));
+    assert_non_null(strstr(svg, "width=\"800\" height=\"480\""));
+    assert_non_null(strstr(svg, "conv2_out"));
+    assert_null(strstr(svg, "pool3_out"));    // the filter hides it
+    assert_null(strstr(svg, "\xE2\x96\x88")); // full blocks are shapes
+    tide_host_free(svg);
+    view_close(&v);
+    tmp_dir_remove(&dir);
+}
+
+static tide_status take_path(void *ctx, tide_subject *a, tide_subject *b, const char *path, tide_error *err) {
+    (void)b;
+    (void)err;
+    assert_non_null(a);
+    snprintf(ctx, 64, "%s", path);
+    return TIDE_OK;
+}
+
+/// A page is of everything, and that is said where something is hidden.
+static void a_page_says_that_it_is_of_everything(void **state) {
+    (void)state;
+    char path[64] = "";
+    view v;
+    view_open_small(&v, 100, 30);
+    view_do(&v, "export x.html");
+    assert_true(v.app->st.message_is_error); // nobody here makes pages
+    assert_non_null(strstr(view_message(&v), ".txt, .svg, .csv or .json"));
+    v.session.export_view = take_path;
+    v.session.ctx = path;
+    view_do(&v, "export x.html");
+    assert_string_equal(path, "x.html");
+    assert_string_equal(view_message(&v), "everything is written to x.html");
+    view_do(&v, "filter conv");
+    view_do(&v, "export y.html");
+    assert_string_equal(view_message(&v), "everything, also what is filtered here, is written to y.html: the page has "
+                                          "filters of its own");
+    view_do(&v, "messages");
+    assert_string_equal(view_message(&v), "nothing was logged");
+    view_close(&v);
+}
+
 /// The commands in the line, as the shell would hand them over, each on a line.
 static void commands_of(const char *line, tide_text *out) {
     for (const char *p = line; (p = strstr(p, "--command ")) != NULL;) {
@@ -312,6 +415,9 @@ int main(void) {
         tide_unit_test(two_moments_and_back_to_the_plan),
         tide_unit_test(sql_answers_in_an_overlay),
         tide_unit_test(the_frame_can_be_written),
+        tide_unit_test(exports_are_of_what_is_shown),
+        tide_unit_test(the_frame_is_a_picture),
+        tide_unit_test(a_page_says_that_it_is_of_everything),
         tide_unit_test(the_batch_line_makes_the_same_view),
     };
     return cmocka_run_group_tests_name("tui_terminal", tests, NULL, NULL);

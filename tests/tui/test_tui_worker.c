@@ -252,6 +252,29 @@ static void stopping_gives_everything_back(void **state) {
     tide_tui_worker_stop(NULL);
 }
 
+/// Behind a question that tells how far it is, the next one says what it waits for.
+static void who_waits_says_for_what(void **state) {
+    (void)state;
+    tide_tui_worker *w = start();
+    gate g = new_gate();
+    char said[64];
+    question *long_one = new_question(1);
+    long_one->gate = &g;
+    long_one->loops = true;
+    ask(w, 1, 1, long_one);
+    wait_gate(&g, &g.was_reached);
+    do { // until it has told of itself
+        tide_tui_worker_progress(w, 1, said, sizeof said);
+    } while (strcmp(said, "looping 25 %") != 0);
+    ask(w, 2, 2, new_question(3));
+    tide_tui_worker_progress(w, 2, said, sizeof said);
+    assert_string_equal(said, "looping 25 %, then this");
+    tide_tui_worker_cancel(w, 1);
+    tide_status status;
+    release_question(take(w, 2, 2, &status));
+    stop(w);
+}
+
 static void it_has_subjects_of_its_own(void **state) {
     (void)state;
     tide_subject *a = subject_of_plan(random_plan(1, 40, 12)), *b = subject_of_plan(random_plan(2, 30, 12));
@@ -332,10 +355,15 @@ static void a_storm_of_questions(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        tide_unit_test(an_answer_comes_with_its_key),         tide_unit_test(what_it_says_of_a_failure_arrives),
-        tide_unit_test(a_long_question_keeps_nobody_waiting), tide_unit_test(a_newer_question_replaces_an_older_one),
-        tide_unit_test(cancelling_frees_the_slot_at_once),    tide_unit_test(stopping_gives_everything_back),
-        tide_unit_test(it_has_subjects_of_its_own),           tide_unit_test(a_storm_of_questions),
+        tide_unit_test(an_answer_comes_with_its_key),
+        tide_unit_test(what_it_says_of_a_failure_arrives),
+        tide_unit_test(a_long_question_keeps_nobody_waiting),
+        tide_unit_test(a_newer_question_replaces_an_older_one),
+        tide_unit_test(cancelling_frees_the_slot_at_once),
+        tide_unit_test(stopping_gives_everything_back),
+        tide_unit_test(who_waits_says_for_what),
+        tide_unit_test(it_has_subjects_of_its_own),
+        tide_unit_test(a_storm_of_questions),
     };
     return cmocka_run_group_tests_name("tui_worker", tests, NULL, NULL);
 }

@@ -133,7 +133,7 @@ static inline const char *view_message(const view *v) { return v->app->st.messag
 static inline const char *view_selected(const view *v) {
     const tide_items *items = tide_subject_items(v->a);
     const uint32_t item = v->app->st.item;
-    return items != NULL && item < items->n ? items->sites[items->site[item]].name : "";
+    return items != NULL && item < items->n ? tide_items_site(items, item)->name : "";
 }
 
 static inline size_t view_rows(const view *v) { return v->app->scene.rows != NULL ? v->app->scene.rows->n : SIZE_MAX; }

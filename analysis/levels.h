@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+//
+// levels: how high plan and lower bound stand beside a curve. The curve also holds what no plan places (weights,
+// inputs, outputs), so the lines stand on top of that, and every label says so.
+#ifndef TIDE_ANALYSIS_LEVELS_H
+#define TIDE_ANALYSIS_LEVELS_H
+
+#include "profiler/query.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tide_levels {
+    bool known;           ///< false: no plan, or nobody knows what lies below it; all else is 0 then
+    uint64_t below;       ///< persistent tensors of a plan, the predicted bytes of all but Workspace in a run
+    uint64_t plan, bound; ///< heights: `below` and the bytes of each
+    char words[128];      ///< what `below` is: "weights, inputs, outputs"; "" when it is nothing
+} tide_levels;
+/// Beside the curve of the plan itself.
+tide_levels tide_levels_of_plan(const tide_memory_plan *plan);
+/// Beside the curve of a run, with the kinds of the run; `plan` NULL: it has none.
+tide_levels tide_levels_of_run(const tide_memory_plan *plan, const tide_trace_kind *kinds, size_t n_kinds);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+//
+// A walk over events that adds up what each allocator holds. See holdings_internal.h.
+//
+//     segments  [ block | hole | block |      ]   [        ]     of one pool: (allocator, device, kind)
+//     reserved  <--------------------------------------->        active: its blocks; the rest is kept for later
+//
+// A block belongs to the segment that it was allocated in, found by its address among those that were there before it;
+// one that lies in none counts for a pool without segments. So what is held after an event follows from the blocks and
+// segments that are there then, and a walk can begin anywhere.
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/host_alloc.h"
+#include "profiler/read/holdings_internal.h"
+
+typedef tide__pool_walk walk;
+typedef tide__pool pool;
+typedef tide__place place;
+
+// ---- pools ----
+
+static size_t pool_of(walk *w, const char *allocator, const char *device, tide_memory_kind kind, bool tells) {
+    for (size_t i = 0; i < w->n; i++) {
+        const tide_trace_pool *p = &w->pools[i].facts;
+        // texts of one trace are kept once
+        if (p->allocator == allocator && p->device == device && p->kind == kind && p->tells_segments == tells) return i;
+    }
+    if (tide_host_grow(&w->pools, &w->cap, w->n + 1, sizeof *w->pools) != TIDE_OK) {
+        w->st = TIDE_ERR_NOMEM;
+        return SIZE_MAX;
+    }
+    w->pools[w->n] = (pool){.facts = {.allocator = allocator, .device = device, .kind = kind, .tells_segments = tells},
+                            .held_low = UINT64_MAX,
+                            .any_low = UINT64_MAX};
+    return w->n++;
+}
+
+/// The value is `bytes` from `t_ns` on: whatever was higher before it is no low any more.
+static void note_low(walk *w, pool *p, uint64_t bytes, uint64_t t_ns) {
+    if (tide_host_grow(&p->lows, &p->cap_lows, p->n_lows + 1, sizeof *p->lows) != TIDE_OK) {
+        w->st = TIDE_ERR_NOMEM;
+        return;
+    }
+    uint64_t since = t_ns;
+    while (p->n_lows > 0 && p->lows[p->n_lows - 1].bytes >= bytes) since = p->lows[--p->n_lows].since_ns;
+    p->lows[p->n_lows++] = (tide__low){bytes, since};
+}
+
+/// After a change of pool `i` at `t_ns`. One that tells of no segments leaves nothing unused.
+static void pool_changed(walk *w, size_t i, uint64_t t_ns) {
+    pool *p = &w->pools[i];
+    if (!p->facts.tells_segments) p->reserved = p->active;
+    if (p->reserved > p->facts.peak_reserved_bytes) p->facts.peak_reserved_bytes = p->reserved;
+    if (p->active > p->facts.peak_active_bytes) p->facts.peak_active_bytes = p->active;
+    if (!w->has_begun || !p->facts.tells_segments) return;
+    const uint64_t unused = tide__pool_unused(p);
+    if (unused < p->any_low) p->any_low = unused;
+    if (p->reserved > 0 && unused < p->held_low) p->held_low = unused;
+    if (w->keeps_lows) note_low(w, p, unused, t_ns);
+}
+
+// ---- segments that are there ----
+
+static int order_of(const tide_trace_segment *seg, uint32_t process, const char *device, uint64_t address) {
+    if (seg->process != process) return seg->process < process ? -1 : 1;
+    if (seg->device != device) return seg->device < device ? -1 : 1;
+    return (seg->address > address) - (seg->address < address);
+}
+
+/// Number of places at or before that address.
+static size_t places_to(const walk *w, uint32_t process, const char *device, uint64_t address) {
+    size_t lo = 0, hi = w->n_places;
+    while (lo < hi) {
+        const size_t mid = lo + (hi - lo) / 2;
+        if (order_of(w->places[mid].seg, process, device, address) <= 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+size_t tide__pool_place_of(const walk *w, const tide__live_block *b) {
+    const char *device = tide__trace_device(w->t, b->device);
+    const uint64_t address = (uint64_t)b->address;
+    const size_t n = places_to(w, tide_trace_process_of((uint64_t)b->block_id), device, address);
+    if (n == 0) return SIZE_MAX;
+    const tide_trace_segment *seg = w->places[n - 1].seg;
+    const bool is_inside = seg->device == device && seg->process == tide_trace_process_of((uint64_t)b->block_id) &&
+                           address - seg->address < seg->bytes && seg->begin_event < (uint64_t)b->alloc_event;
+    return is_inside ? n - 1 : SIZE_MAX;
+}
+
+static size_t pool_of_block(walk *w, const tide__live_block *b) {
+    const size_t at = tide__pool_place_of(w, b);
+    if (at != SIZE_MAX) return w->places[at].pool;
+    return pool_of(w, tide__trace_text(w->t, b->allocator_id), tide__trace_device(w->t, b->device),
+                   (tide_memory_kind)b->kind, false);
+}
+
+static void add_block(walk *w, size_t i, const tide__live_block *b, uint64_t t_ns) {
+    if (i == SIZE_MAX) return;
+    pool *p = &w->pools[i];
+    p->n_blocks++;
+    p->active += (uint64_t)b->reserved_bytes;
+    p->requested += (uint64_t)b->requested_bytes;
+    pool_changed(w, i, t_ns);
+}
+
+static void drop_block(walk *w, size_t i, const tide__live_block *b, uint64_t t_ns) {
+    if (i == SIZE_MAX) return;
+    pool *p = &w->pools[i];
+    p->n_blocks--;
+    p->active -= (uint64_t)b->reserved_bytes;
+    p->requested -= (uint64_t)b->requested_bytes;
+    pool_changed(w, i, t_ns);
+}
+
+static void take_segment(walk *w, const tide_trace_segment *seg, uint64_t t_ns) {
+    const size_t pool_i = pool_of(w, seg->allocator, seg->device, seg->kind, true);
+    if (pool_i == SIZE_MAX ||
+        tide_host_grow(&w->places, &w->cap_places, w->n_places + 1, sizeof *w->places) != TIDE_OK) {
+        w->st = TIDE_ERR_NOMEM;
+        return;
+    }
+    const size_t at = places_to(w, seg->process, seg->device, seg->address);
+    memmove(&w->places[at + 1], &w->places[at], (w->n_places - at) * sizeof *w->places);
+    w->places[at] = (place){seg, pool_i};
+    w->n_places++;
+    w->pools[pool_i].n_segments++;
+    w->pools[pool_i].reserved += seg->bytes;
+    pool_changed(w, pool_i, t_ns);
+}
+
+/// What still lies in it goes to a pool without segments, so that the sums stay what the live blocks are.
+static void give_segment(walk *w, const tide__replay *r, uint64_t begin_event, const tide_trace_segment *seg,
+                         uint64_t t_ns) {
+    size_t at = 0;
+    while (at < w->n_places && w->places[at].seg->begin_event != begin_event) at++;
+    if (at == w->n_places) return;
+    const place gone = w->places[at];
+    const tide__live_block *b;
+    for (size_t i = 0; w->pools[gone.pool].n_blocks > 0 && (b = tide__replay_next(r, &i)) != NULL;) {
+        if (tide__pool_place_of(w, b) != at) continue;
+        drop_block(w, gone.pool, b, t_ns);
+        add_block(w,
+                  pool_of(w, tide__trace_text(w->t, b->allocator_id), tide__trace_device(w->t, b->device),
+                          (tide_memory_kind)b->kind, false),
+                  b, t_ns);
+    }
+    w->n_places--;
+    memmove(&w->places[at], &w->places[at + 1], (w->n_places - at) * sizeof *w->places);
+    w->pools[gone.pool].n_segments--;
+    w->pools[gone.pool].reserved -= seg->bytes;
+    pool_changed(w, gone.pool, t_ns);
+}
+
+// ---- events ----
+
+static void on_gone(void *ctx, const tide__live_block *b, const tide__event *end) {
+    walk *w = ctx;
+    drop_block(w, pool_of_block(w, b), b, (uint64_t)end->t_ns);
+}
+
+/// What the changes of events are held against.
+static void begin_lows(walk *w) {
+    for (size_t i = 0; i < w->n; i++) {
+        pool *p = &w->pools[i];
+        p->any_low = UINT64_MAX;
+        p->held_low = p->reserved > 0 ? tide__pool_unused(p) : UINT64_MAX;
+        if (w->keeps_lows) note_low(w, p, tide__pool_unused(p), UINT64_MAX);
+    }
+    w->has_begun = true;
+}
+
+/// The segments and blocks that are there before the first event.
+static tide_status on_begin(void *ctx, const tide__replay *r) {
+    walk *w = ctx;
+    w->t->at.replay.on_gone = on_gone;
+    w->t->at.replay.ctx = w;
+    for (; w->next_segment < w->n_segments; w->next_segment++) {
+        const tide_trace_segment *seg = &w->segments[w->next_segment];
+        if (seg->begin_event > (uint64_t)w->after) break;
+        if (seg->end_event > (uint64_t)w->after) take_segment(w, seg, 0);
+    }
+    const tide__live_block *b;
+    for (size_t i = 0; (b = tide__replay_next(r, &i)) != NULL;) add_block(w, pool_of_block(w, b), b, 0);
+    begin_lows(w);
+    return w->st;
+}
+
+static void on_segment(walk *w, const tide__replay *r, const tide__event *e) {
+    if (e->op == TIDE_MEM_SEGMENT_ALLOC && w->next_segment < w->n_segments &&
+        w->segments[w->next_segment].begin_event == (uint64_t)e->id)
+        take_segment(w, &w->segments[w->next_segment++], (uint64_t)e->t_ns);
+    for (size_t i = 0; e->op == TIDE_MEM_SEGMENT_FREE && i < w->n_places; i++) {
+        const tide_trace_segment *seg = w->places[i].seg;
+        if (seg->end_event != (uint64_t)e->id) continue;
+        give_segment(w, r, seg->begin_event, seg, (uint64_t)e->t_ns);
+        break;
+    }
+}
+
+static tide_status on_event(void *ctx, const tide__replay *r, const tide__event *e, size_t series) {
+    walk *w = ctx;
+    if (e->op == TIDE_MEM_ALLOC && series != 0) {
+        const tide__live_block *b = tide__replay_find(r, e->block_id);
+        if (b != NULL && b->alloc_event == e->id) add_block(w, pool_of_block(w, b), b, (uint64_t)e->t_ns);
+    } else if (e->op == TIDE_MEM_SEGMENT_ALLOC || e->op == TIDE_MEM_SEGMENT_FREE) {
+        on_segment(w, r, e);
+    }
+    if (w->st == TIDE_OK && e->id == w->stretch_end) w->st = w->end_stretch(w, e->id);
+    return w->st;
+}
+
+// ---- the walk ----
+
+tide_status tide__pool_walk_to(walk *w, int64_t after, int64_t last, const tide_reading *reading, tide_error *err) {
+    enum { SLICE_EVENTS = 1 << 15 };
+    tide_status st = TIDE_OK;
+    w->after = after;
+    for (int64_t from = after + 1; st == TIDE_OK && (from <= last || from == after + 1); from += SLICE_EVENTS) {
+        const int64_t to = last - from < SLICE_EVENTS ? last : from + SLICE_EVENTS - 1;
+        st = tide__trace_walk(w->t, from, to, from == after + 1 ? on_begin : NULL, on_event, w, err);
+        if (st == TIDE_OK) st = tide__reading_tell(reading, to - after, last - after, err);
+    }
+    w->t->at.replay.on_gone = NULL;
+    w->t->at.replay.ctx = NULL;
+    return st;
+}
+
+void tide__pool_walk_reset(walk *w) {
+    for (size_t i = 0; i < w->n; i++) {
+        pool *p = &w->pools[i];
+        p->facts.peak_reserved_bytes = p->facts.peak_active_bytes = 0;
+        p->n_segments = p->n_blocks = p->reserved = p->active = p->requested = 0;
+        p->n_lows = 0;
+    }
+    w->n_places = w->next_segment = 0;
+    w->has_begun = false;
+}
+
+void tide__pool_walk_deinit(walk *w) {
+    for (size_t i = 0; i < w->n; i++) tide_host_free(w->pools[i].lows);
+    tide_host_free(w->pools);
+    tide_host_free(w->places);
+    *w = (walk){0};
+}
