@@ -20,7 +20,9 @@ char *cli_clean(const char *text, char *buf, size_t buf_bytes) {
     uint32_t cp;
     for (size_t step; (step = tide_utf8_decode(text, &cp)) > 0; text += step) {
         char bytes[4];
-        const bool bad = cp == TIDE_UTF8_BAD || tide_utf8_is_control(cp) || tide_utf8_turns_direction(cp);
+        // "##[" begins a command to the runners of CI wherever it stands in a line of a log.
+        const bool bad = cp == TIDE_UTF8_BAD || tide_utf8_is_control(cp) || tide_utf8_turns_direction(cp) ||
+                         strncmp(text, "##[", 3) == 0;
         const size_t len = tide_utf8_encode(bad ? '?' : cp, bytes);
         if (n + len + 1 > buf_bytes) break;
         memcpy(buf + n, bytes, len);

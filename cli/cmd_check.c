@@ -1,153 +1,412 @@
 // SPDX-License-Identifier: MIT
 //
-// tidemark check: is this plan worse than the baseline? Exit 0 no, 1 yes, 4 there is nothing to compare with.
-#include <inttypes.h>
+// tidemark check: did this change make memory worse? Measures what a configuration names (or FILEs), holds it against a
+// baseline, and says which operators and tensors made the change (docs/gate.md).
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/planning.h"
-#include "planner/plan_check.h"
+#include "cli/check.h"
+#include "cli/memory_report.h"
+#include "core/base/host_alloc.h"
 
-enum { OPT_BASELINE = CLI_OPT_FIRST_OWN };
+enum {
+    OPT_CONFIG = CLI_OPT_FIRST_OWN,
+    OPT_BASELINE,
+    OPT_NO_BASELINE,
+    OPT_UPDATE,
+    OPT_REASON,
+    OPT_BY,
+    OPT_BASELINE_OF,
+    OPT_WRITE_JSON,
+    OPT_MARKDOWN,
+    OPT_JUNIT,
+    OPT_SARIF,
+    OPT_ANNOTATIONS,
+    OPT_NO_SUMMARY,
+    OPT_JOBS,
+    OPT_RUN,
+    OPT_CONTEXTS,
+    OPT_ALLOCATOR,
+    OPT_LIMIT,
+    OPT_EXTENT,
+};
 
-static const char help[] = CLI_PLANNING_HELP
-    "  --baseline B        plan (JSON), trace or model to hold FILE against; needed\n"
-    "  --json              print the verdict as JSON\n\n"
-    "Byte figures are exact and may not grow at all. Example:\n"
-    "  tidemark plan model.onnx -o baseline.json; tidemark check model.onnx --baseline baseline.json\n";
+static const char help[] =
+    "  --config F          what is measured and what it may cost (default: tidemark.toml or tidemark.json here); or\n"
+    "                      name FILEs: the default rules, and the options at the end say how they are planned\n"
+    "  --baseline B        hold against this instead of what the configuration names: a baseline file, and for a\n"
+    "                      single FILE also a plan, a trace or another model\n"
+    "  --no-baseline       budgets alone\n"
+    "  --baseline-of REF   the baseline as git's revision REF has it: for changes that rewrite it\n"
+    "  --update-baseline   make the baseline of what is measured; wants --reason, and refuses to in CI\n"
+    "  --reason R, --by NAME  why, and who says so (default $GIT_AUTHOR_NAME, $USER); kept in the file\n"
+    "  --jobs N            threads that measure what is planned and not run (default 1)\n"
+    "  -v, --verbose       every figure, also those that pass; predicted, measured and their difference by kind\n"
+    "  --json              print the result as JSON; or write it: --write-json F\n"
+    "  --markdown F, --junit F, --sarif F   the result for a comment, a test report, a code scanner\n"
+    "  --annotations       print workflow commands of GitHub too\n"
+    "  --no-summary        do not append Markdown to $GITHUB_STEP_SUMMARY\n\n"
+    "Of FILEs, as of tidemark plan:\n"
+    "  --strategy S, --shape NAME=DIMS, --align N, --no-fuse, --no-passes, --no-views, --no-slices, --no-in-place,\n"
+    "  --no-parts, --no-order, --allow-recompute P, --seed N\n"
+    "  --node-limit N      steps that strategy search may take (default 20000); no clock and no threads decide here\n"
+    "  --extent NAME=N     an open extent by its name, in all inputs; may be repeated\n"
+    "  --run               run them too; -n RUNS (default 3), --contexts N, --allocator A, --limit SIZE,\n"
+    "                      --input-dir DIR as of tidemark run\n\n"
+    "Byte figures are exact and may not grow at all unless a rule says so; times are told, never judged. Exit: 0 pass "
+    "or\n"
+    "warn, 1 fail, 4 nothing to compare with. Example:\n"
+    "  tidemark plan model.onnx --node-limit 20000 -o plan.json; tidemark check model.onnx --baseline plan.json\n";
 
 static int run(int argc, char **argv);
-const cli_command cli_command_check = {"check", "[OPTION…] FILE --baseline B", "Fail when a plan got worse", help, run};
+const cli_command cli_command_check = {"check", "[OPTION…] [FILE…]", "Fail when memory got worse than the baseline",
+                                       help, run};
 
-typedef struct options {
-    cli_planning planning;
-    const char *baseline;
-    bool json;
-} options;
+// ---- options ----
 
-// ---- output ----
-
-static json_t *rules_json(const tide_check_result *result, const char *model) {
-    json_t *rules = json_array();
-    for (size_t i = 0; i < TIDE_N_CHECK_METRICS; i++) {
-        const tide_check_rule *r = &result->rules[i];
-        json_t *row = json_object();
-        json_object_set_new(row, "id", json_string(tide_check_metric_name(r->metric)));
-        json_object_set_new(row, "model", cli_json_text(model));
-        json_object_set_new(row, "metric", json_string(tide_check_metric_name(r->metric)));
-        json_object_set_new(row, "baseline", cli_json_bytes(r->baseline));
-        json_object_set_new(row, "current", cli_json_bytes(r->current));
-        json_object_set_new(row, "delta", json_integer((json_int_t)r->current - (json_int_t)r->baseline));
-        json_object_set_new(row, "verdict", json_string(r->pass ? "pass" : "fail"));
-        json_t *causes = json_array();
-        for (size_t k = 0; k < r->n_causes; k++) {
-            json_t *cause = json_object();
-            json_object_set_new(cause, "tensor", cli_json_text(r->causes[k].name));
-            json_object_set_new(cause, "baseline_bytes", cli_json_bytes(r->causes[k].baseline_bytes));
-            json_object_set_new(cause, "current_bytes", cli_json_bytes(r->causes[k].current_bytes));
-            json_array_append_new(causes, cause);
-        }
-        json_object_set_new(row, "causes", causes);
-        json_array_append_new(rules, row);
-    }
-    return rules;
+static int take_text(const char **to) {
+    *to = optarg;
+    return CLI_EXIT_OK;
 }
 
-static void print_verdict_json(const char *verdict, int code, const tide_check_result *result, const char *model,
-                               const tide_error *why) {
-    json_t *doc = cli_json_document("check");
-    json_object_set_new(doc, "verdict", json_string(verdict));
-    json_object_set_new(doc, "exit_code", json_integer(code));
-    json_object_set_new(doc, "rules", result != NULL ? rules_json(result, model) : json_array());
-    if (why != NULL) json_object_set_new(doc, "reason", cli_json_text(why->msg));
-    cli_json_print(doc);
+static int take_flag(bool *to) {
+    *to = true;
+    return CLI_EXIT_OK;
 }
 
-static void print_text(const tide_check_result *result, const char *model) {
-    char name[256];
-    printf("%s: %s\n\n%-18s %16s %16s %16s\n", cli_clean(model, name, sizeof name), result->pass ? "pass" : "FAIL",
-           "bytes", "baseline", "current", "change");
-    for (size_t i = 0; i < TIDE_N_CHECK_METRICS; i++) {
-        const tide_check_rule *r = &result->rules[i];
-        printf("%-18s %16" PRIu64 " %16" PRIu64 " %+16" PRId64 "%s\n", tide_check_metric_name(r->metric), r->baseline,
-               r->current, (int64_t)(r->current - r->baseline), r->pass ? "" : "  worse");
-        for (size_t k = 0; k < r->n_causes; k++)
-            printf("    %s: %" PRIu64 " -> %" PRIu64 "%s\n", cli_clean(r->causes[k].name, name, sizeof name),
-                   r->causes[k].baseline_bytes, r->causes[k].current_bytes,
-                   r->causes[k].is_new                ? " (new)"
-                   : r->causes[k].baseline_bytes == 0 ? " (shared memory before)"
-                                                      : "");
-        if (!r->pass && r->n_causes == 0)
-            printf("    no tensor takes more than before: more of them are alive together\n");
+static int take_extent(cli_check_options *o) {
+    tide_error err = TIDE_ERROR_INIT;
+    size_t len;
+    int64_t value;
+    if (cli_extent_parse(optarg, &len, &value, &err) != TIDE_OK)
+        return cli_usage(&cli_command_check, "--extent: %s", err.msg);
+    if (tide_host_grow(&o->extents, &o->cap_extents, o->n_extents + 1, sizeof *o->extents) != TIDE_OK)
+        return cli_usage(&cli_command_check, "--extent: out of memory");
+    o->extents[o->n_extents++] = optarg;
+    o->of_files = "--extent";
+    return CLI_EXIT_OK;
+}
+
+static int take_count(const char *option, uint64_t least, uint64_t most, uint64_t *to) {
+    if (!cli_parse_count(&cli_command_check, option, optarg, most, to)) return CLI_EXIT_USAGE;
+    if (*to >= least) return CLI_EXIT_OK;
+    return cli_usage(&cli_command_check, "%s: at least %d is needed", option, (int)least);
+}
+
+/// What is about running FILEs. @return CLI_GO_ON: it is not
+static int take_run_option(cli_check_options *o, int c) {
+    tide_gate_plan_settings *s = &o->running;
+    switch (c) {
+    case OPT_RUN:
+        s->run = true;
+        o->of_files = "--run";
+        return CLI_EXIT_OK;
+    case 'n':
+        o->of_run = "-n";
+        return take_count("-n", 1, 1000000, &s->runs);
+    case OPT_CONTEXTS:
+        o->of_run = "--contexts";
+        return take_count("--contexts", 1, 1024, &s->contexts);
+    case OPT_ALLOCATOR:
+        o->of_run = "--allocator";
+        s->allocator = optarg;
+        return cli_parse_allocator(&cli_command_check, optarg) ? CLI_EXIT_OK : CLI_EXIT_USAGE;
+    case OPT_LIMIT:
+        o->of_run = "--limit";
+        return cli_parse_limit(&cli_command_check, optarg, &s->limit_bytes) ? CLI_EXIT_OK : CLI_EXIT_USAGE;
+    case CLI_OPT_INPUT_DIR:
+        o->of_files = "--input-dir";
+        s->input_dir = optarg;
+        return CLI_EXIT_OK;
+    default:
+        return CLI_GO_ON;
     }
+}
+
+static int take_option(cli_check_options *o, int c) {
+    switch (c) {
+    case OPT_CONFIG:
+        return take_text(&o->config);
+    case OPT_BASELINE:
+        return take_text(&o->baseline);
+    case OPT_NO_BASELINE:
+        return take_flag(&o->no_baseline);
+    case OPT_UPDATE:
+        return take_flag(&o->update);
+    case OPT_REASON:
+        return take_text(&o->reason);
+    case OPT_BY:
+        return take_text(&o->by);
+    case OPT_BASELINE_OF:
+        return take_text(&o->base_ref);
+    case OPT_WRITE_JSON:
+        return take_text(&o->write_json);
+    case OPT_MARKDOWN:
+        return take_text(&o->markdown);
+    case OPT_JUNIT:
+        return take_text(&o->junit);
+    case OPT_SARIF:
+        return take_text(&o->sarif);
+    case OPT_ANNOTATIONS:
+        return take_flag(&o->annotations);
+    case OPT_NO_SUMMARY:
+        return take_flag(&o->no_summary);
+    case OPT_JOBS:
+        return take_count("--jobs", 1, 256, &o->jobs);
+    case OPT_EXTENT:
+        return take_extent(o);
+    case CLI_OPT_JSON:
+        return take_flag(&o->json);
+    case 'v':
+        return take_flag(&o->verbose);
+    default:
+        return take_run_option(o, c);
+    }
+}
+
+static int parse(int argc, char **argv, cli_check_options *o) {
+    static const struct option table[] = {CLI_PLANNING_OPTIONS,
+                                          {"config", required_argument, NULL, OPT_CONFIG},
+                                          {"baseline", required_argument, NULL, OPT_BASELINE},
+                                          {"no-baseline", no_argument, NULL, OPT_NO_BASELINE},
+                                          {"update-baseline", no_argument, NULL, OPT_UPDATE},
+                                          {"reason", required_argument, NULL, OPT_REASON},
+                                          {"by", required_argument, NULL, OPT_BY},
+                                          {"baseline-of", required_argument, NULL, OPT_BASELINE_OF},
+                                          {"json", no_argument, NULL, CLI_OPT_JSON},
+                                          {"write-json", required_argument, NULL, OPT_WRITE_JSON},
+                                          {"markdown", required_argument, NULL, OPT_MARKDOWN},
+                                          {"junit", required_argument, NULL, OPT_JUNIT},
+                                          {"sarif", required_argument, NULL, OPT_SARIF},
+                                          {"annotations", no_argument, NULL, OPT_ANNOTATIONS},
+                                          {"no-summary", no_argument, NULL, OPT_NO_SUMMARY},
+                                          {"jobs", required_argument, NULL, OPT_JOBS},
+                                          {"verbose", no_argument, NULL, 'v'},
+                                          {"extent", required_argument, NULL, OPT_EXTENT},
+                                          {"run", no_argument, NULL, OPT_RUN},
+                                          {"runs", required_argument, NULL, 'n'},
+                                          {"contexts", required_argument, NULL, OPT_CONTEXTS},
+                                          {"allocator", required_argument, NULL, OPT_ALLOCATOR},
+                                          {"limit", required_argument, NULL, OPT_LIMIT},
+                                          {"input-dir", required_argument, NULL, CLI_OPT_INPUT_DIR},
+                                          {NULL, 0, NULL, 0}};
+    int c;
+    while ((c = cli_next_option(&cli_command_check, argc, argv, table)) != -1) {
+        if (c == 'h') return CLI_EXIT_OK;
+        if (c == CLI_OPT_TIME_LIMIT || c == CLI_OPT_THREADS)
+            return cli_usage(&cli_command_check, "plans of a gate depend on no clock and no threads: use --node-limit");
+        const int taken = cli_planning_option(&cli_command_check, &o->planning, c);
+        if (taken < 0 || (taken == 0 && take_option(o, c) != CLI_EXIT_OK)) return CLI_EXIT_USAGE;
+        if (taken > 0) o->of_files = "what says how models are planned";
+    }
+    return CLI_GO_ON;
+}
+
+// ---- what does not go together ----
+
+static int settle_update(const cli_check_options *o) {
+    const cli_command *cmd = &cli_command_check;
+    if (!o->update) {
+        if (o->reason != NULL || o->by != NULL)
+            return cli_usage(cmd, "%s is of --update-baseline", o->reason != NULL ? "--reason" : "--by");
+        return CLI_GO_ON;
+    }
+    const char *ci = tide_gate_ci_name();
+    if (ci != NULL)
+        return cli_usage(cmd, "--update-baseline: $%s says that this is CI: a baseline is for people to change", ci);
+    if (o->reason == NULL || o->reason[strspn(o->reason, " \t\r\n")] == '\0')
+        return cli_usage(cmd, "--update-baseline: --reason says why, and is kept beside the figures");
+    if (o->no_baseline || o->base_ref != NULL)
+        return cli_usage(cmd, "--update-baseline and %s contradict each other",
+                         o->no_baseline ? "--no-baseline" : "--baseline-of");
+    if (o->baseline != NULL && strcmp(o->baseline, "-") == 0)
+        return cli_usage(cmd, "--update-baseline: standard input cannot be written to");
+    if (o->json || o->write_json != NULL || o->markdown != NULL || o->junit != NULL || o->sarif != NULL ||
+        o->annotations)
+        return cli_usage(cmd, "--update-baseline judges nothing: there is no result to be written");
+    return CLI_GO_ON;
+}
+
+static int settle(const cli_check_options *o, int n_files) {
+    const cli_command *cmd = &cli_command_check;
+    if (n_files > 0 && o->config != NULL)
+        return cli_usage(cmd, "give --config or FILEs: a configuration names its own");
+    if (n_files == 0 && (o->of_files != NULL || o->of_run != NULL))
+        return cli_usage(cmd, "%s is for FILEs; the configuration has it for its models",
+                         o->of_files != NULL ? o->of_files : o->of_run);
+    if (o->of_run != NULL && !o->running.run) return cli_usage(cmd, "%s is of --run", o->of_run);
+    if (o->no_baseline && (o->baseline != NULL || o->base_ref != NULL))
+        return cli_usage(cmd, "--no-baseline and %s contradict each other",
+                         o->baseline != NULL ? "--baseline" : "--baseline-of");
+    if (o->base_ref != NULL && (o->base_ref[0] == '\0' || o->base_ref[0] == '-' || strchr(o->base_ref, ':') != NULL))
+        return cli_usage(cmd, "--baseline-of: '%s' is no revision", o->base_ref);
+    if (o->base_ref != NULL && o->baseline != NULL && strcmp(o->baseline, "-") == 0)
+        return cli_usage(cmd, "--baseline-of: standard input is in no revision");
+    return settle_update(o);
+}
+
+// ---- configuration ----
+
+/// The file that is looked at when none is named; NULL after the message was printed.
+static const char *find_config(int *code) {
+    static const char *const names[] = {"tidemark.toml", "tidemark.json"};
+    const bool toml = access(names[0], F_OK) == 0, json = access(names[1], F_OK) == 0;
+    *code = CLI_EXIT_USAGE;
+    if (toml && json)
+        cli_usage(&cli_command_check, "%s and %s are both here: --config says which one counts", names[0], names[1]);
+    else if (!toml && !json)
+        cli_usage(&cli_command_check, "nothing to check: no FILE, no --config, and no %s or %s here", names[0],
+                  names[1]);
+    return toml == json ? NULL : toml ? names[0] : names[1];
+}
+
+static tide_gate_plan_settings settings_of(const cli_check_options *o) {
+    tide_gate_plan_settings s = o->running;
+    const cli_planning *p = &o->planning;
+    s.strategy = p->strategy;
+    s.align_bytes = p->align_bytes;
+    s.seed = p->seed;
+    s.node_limit = p->node_limit;
+    s.no_fuse = p->no_fuse;
+    s.recompute_share = p->recompute_share;
+    for (int k = 0; k < TIDE_N_PASSES; k++) s.no_passes |= p->no_pass[k] ? 1U << k : 0;
+    s.extents = o->extents;
+    s.n_extents = o->n_extents;
+    return s;
+}
+
+/// --shape comes parsed; settings hold it as it was given. *texts [shapes.n], owned.
+static tide_status shape_texts(const cli_shapes *shapes, char ***texts, tide_error *err) {
+    *texts = tide_host_calloc(shapes->n + 1, sizeof **texts);
+    bool good = *texts != NULL;
+    for (size_t i = 0; good && i < shapes->n; i++) {
+        char dims[256];
+        tide_text t = {0};
+        tide_text_addf(&t, "%s=%s", shapes->items[i].name, cli_shape_text(&shapes->items[i].shape, dims, sizeof dims));
+        good = !t.failed;
+        (*texts)[i] = t.data; // moved
+    }
+    return good ? TIDE_OK : TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu shapes", shapes->n);
+}
+
+static tide_status config_of_files(const cli_check_options *o, char **files, size_t n, tide_gate_config **out,
+                                   tide_error *err) {
+    tide_gate_plan_settings s = settings_of(o);
+    char **shapes = NULL;
+    const char **paths = tide_host_calloc(n + 1, sizeof *paths);
+    tide_status st = shape_texts(&o->planning.shapes, &shapes, err);
+    if (st == TIDE_OK && paths == NULL) st = TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu FILEs", n);
+    for (size_t i = 0; st == TIDE_OK && i < n; i++) paths[i] = files[i];
+    s.shapes = (const char *const *)shapes;
+    s.n_shapes = o->planning.shapes.n;
+    if (st == TIDE_OK) st = tide_gate_config_of_files(paths, n, &s, out, err);
+    for (size_t i = 0; shapes != NULL && i < o->planning.shapes.n; i++) tide_host_free(shapes[i]);
+    tide_host_free(shapes);
+    tide_host_free(paths);
+    return st;
 }
 
 // ---- work ----
 
-static int not_comparable(const options *o, const tide_error *err) {
-    if (o->json) print_verdict_json("not_comparable", CLI_EXIT_NO_BASELINE, NULL, NULL, err);
-    cli_print_error(err);
-    return CLI_EXIT_NO_BASELINE;
-}
-
-static int check_plans(const tide_memory_plan *baseline, const tide_memory_plan *current, const options *o) {
-    tide_error err = TIDE_ERROR_INIT;
-    tide_check_result result;
-    const tide_status st = tide_plan_check(baseline, current, &result, &err);
-    if (st == TIDE_ERR_INCOMPARABLE) return not_comparable(o, &err);
-    if (st != TIDE_OK) return cli_fail(&err);
-    const int code = result.pass ? CLI_EXIT_OK : CLI_EXIT_CHECK_FAILED;
-    const char *model = current->lifetimes.model;
-    if (o->json)
-        print_verdict_json(result.pass ? "pass" : "fail", code, &result, model, NULL);
-    else
-        print_text(&result, model);
+/// A verdict, whatever it is, was found: say it everywhere.
+static int conclude(const cli_check_options *o, tide_gate_result *r) {
+    const int code = cli_check_write(o, r);
+    tide_gate_result_deinit(r);
     return code;
 }
 
-static int check_file(const char *path, const options *o) {
+/// Exit 4 is told on stderr too: a log of errors alone must show it.
+static void say_not_comparable(const tide_gate_result *r) {
     tide_error err = TIDE_ERROR_INIT;
-    if (strcmp(o->baseline, "-") != 0 && access(o->baseline, F_OK) != 0) {
-        TIDE_FAIL(&err, TIDE_ERR_INCOMPARABLE, "there is no baseline '%s'", o->baseline);
-        tide_error_hint(&err, "make one: tidemark plan %s -o %s", path, o->baseline);
-        return not_comparable(o, &err);
+    if (r->verdict != TIDE_GATE_NOT_COMPARABLE_VERDICT) return;
+    TIDE_FAIL(&err, TIDE_ERR_INCOMPARABLE, "%s", r->reason != NULL ? r->reason : "not everything can be compared");
+    for (size_t i = 0; r->reason == NULL && i < r->n; i++) {
+        const tide_gate_judged *c = &r->cases[i];
+        if (c->verdict != TIDE_GATE_NOT_COMPARABLE_VERDICT) continue;
+        tide_error_where(&err, "%s", c->key);
+        tide_error_note(&err, "%s", c->reason != NULL ? c->reason : "");
+        break;
     }
-    tide_memory_plan *baseline = NULL, *current = NULL;
+    cli_print_error(&err);
+}
+
+static int nothing_to_compare(const cli_check_options *o, const tide_gate_config *config, const tide_error *why) {
+    tide_error err = TIDE_ERROR_INIT;
+    tide_gate_result r = {0};
+    bool wanted;
+    const char *path = o->baseline != NULL ? o->baseline : tide_gate_config_baseline(config, &wanted);
+    cli_print_error(why);
+    if (tide_gate_nothing(path != NULL ? path : "", tide_gate_config_path(config), why, &r, &err) != TIDE_OK)
+        return cli_fail(&err);
+    return conclude(o, &r);
+}
+
+static int judge(const cli_check_options *o, const tide_gate_config *config, const cli_check_baseline *baseline,
+                 tide_gate_cases *cases) {
+    tide_error err = TIDE_ERROR_INIT;
+    tide_gate_result r = {0};
+    if (baseline->is_measured) cli_check_match_words(&baseline->base.cases, cases);
+    tide_status st = tide_gate_judge(config, baseline->is_wanted ? &baseline->base : NULL, cases, &r, &err);
+    if (st == TIDE_OK) st = cli_check_accept(config, baseline, cases, &r, &err);
+    if (st == TIDE_OK) {
+        say_not_comparable(&r);
+        return conclude(o, &r);
+    }
+    tide_gate_result_deinit(&r);
+    return cli_fail(&err);
+}
+
+/// The baseline first: without one nothing needs to be measured.
+static int check(const cli_check_options *o, const tide_gate_config *config) {
+    tide_error err = TIDE_ERROR_INIT;
+    cli_check_baseline baseline = {0};
+    tide_gate_cases cases = {0};
+    size_t n;
+    const tide_gate_target *targets = tide_gate_config_targets(config, &n);
     int code;
-    if (cli_plan_of_file(o->baseline, &o->planning, &baseline, &err) != TIDE_OK ||
-        cli_plan_of_file(path, &o->planning, &current, &err) != TIDE_OK) {
-        // A baseline that cannot be read is no regression and no pass: the exit says that nothing was compared.
-        code = baseline == NULL ? not_comparable(o, &err) : cli_fail(&err);
-    } else {
-        code = check_plans(baseline, current, o);
-    }
-    tide_memory_plan_destroy(baseline);
-    tide_memory_plan_destroy(current);
+    tide_status st = TIDE_OK;
+    if (!cli_check_outputs_differ(o, config)) return CLI_EXIT_USAGE;
+    if (!o->update) st = cli_check_baseline_load(o, config, &baseline, &err);
+    if (st == TIDE_ERR_INCOMPARABLE) return nothing_to_compare(o, config, &err);
+    if (st == TIDE_OK) st = cli_check_measure(targets, n, o->jobs != 0 ? o->jobs : 1, &cases, &err);
+    if (st != TIDE_OK)
+        code = cli_fail(&err);
+    else
+        code = o->update ? cli_check_baseline_update(o, config, &cases) : judge(o, config, &baseline, &cases);
+    cli_check_baseline_deinit(&baseline);
+    tide_gate_cases_deinit(&cases);
     return code;
 }
 
-static int take_option(void *ctx, int c) {
-    options *o = ctx;
-    if (c == OPT_BASELINE)
-        o->baseline = optarg;
-    else if (c == CLI_OPT_JSON)
-        o->json = true;
+static int check_files(const cli_check_options *o, char **files, int n_files) {
+    tide_error err = TIDE_ERROR_INIT;
+    tide_gate_config *config = NULL;
+    tide_status st;
+    int code = CLI_EXIT_OK;
+    if (n_files > 0) {
+        st = config_of_files(o, files, (size_t)n_files, &config, &err);
+    } else {
+        const char *path = o->config != NULL ? o->config : find_config(&code);
+        if (path == NULL) return code;
+        st = tide_gate_config_read(path, &config, &err);
+    }
+    if (st != TIDE_OK) return cli_fail(&err);
+    bool wanted;
+    if (o->update && o->baseline == NULL && tide_gate_config_baseline(config, &wanted) == NULL)
+        code = cli_usage(&cli_command_check, "--update-baseline: no baseline is named, here or in the configuration");
     else
-        return CLI_EXIT_USAGE;
-    return CLI_EXIT_OK;
+        code = check(o, config);
+    tide_gate_config_destroy(config);
+    return code;
 }
 
 static int run(int argc, char **argv) {
-    static const struct option table[] = {CLI_PLANNING_OPTIONS,
-                                          {"baseline", required_argument, NULL, OPT_BASELINE},
-                                          {"json", no_argument, NULL, CLI_OPT_JSON},
-                                          {NULL, 0, NULL, 0}};
-    options o = {0};
-    int code = cli_parse_options(&cli_command_check, argc, argv, table, &o.planning, take_option, &o);
-    if (code == CLI_GO_ON && o.baseline == NULL)
-        code = cli_usage(&cli_command_check, "--baseline is needed: what to hold FILE against");
-    if (code == CLI_GO_ON) code = check_file(argv[optind], &o);
+    cli_check_options o = {0};
+    int code = parse(argc, argv, &o);
+    if (code == CLI_GO_ON) code = settle(&o, argc - optind);
+    if (code == CLI_GO_ON) code = check_files(&o, argv + optind, argc - optind);
     cli_planning_deinit(&o.planning);
+    tide_host_free(o.extents);
     return code;
 }

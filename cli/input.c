@@ -31,7 +31,7 @@ const char *cli_input_kind_name(cli_input_kind kind) {
     return "?";
 }
 
-static bool is_trace(const char *path) {
+bool cli_input_is_trace(const char *path) {
     if (strcmp(path, "-") == 0) return false;
     FILE *f = fopen(path, "rb");
     if (f == NULL) return false;
@@ -87,7 +87,7 @@ static tide_status classify(cli_input *in, tide_error *err) {
 
 tide_status cli_input_open(const char *path, cli_input *out, tide_error *err) {
     *out = (cli_input){.path = path};
-    if (is_trace(path)) {
+    if (cli_input_is_trace(path)) {
         out->kind = CLI_INPUT_TRACE;
         return TIDE_OK;
     }

@@ -30,6 +30,8 @@ typedef struct cli_input {
 tide_status cli_input_open(const char *path, cli_input *out, tide_error *err) TIDE_NODISCARD;
 void cli_input_close(cli_input *in);
 
+/// Whether it begins like one; false for what cannot be read and for "-".
+bool cli_input_is_trace(const char *path);
 /// As tide_trace_open; when it finishes what a killed program left, a note says so.
 tide_status cli_trace_open(const char *path, tide_trace **out, tide_error *err) TIDE_NODISCARD;
 /// TIDE_ERR_BAD_INPUT saying what the file is instead, unless it is an ONNX model or graph text.

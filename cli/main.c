@@ -13,9 +13,9 @@
 #include "profiler/query.h"
 
 static const cli_command *const commands[] = {
-    &cli_command_plan,       &cli_command_run,     &cli_command_compare, &cli_command_record, &cli_command_trace,
-    &cli_command_tui,        &cli_command_report,  &cli_command_diff,    &cli_command_check,  &cli_command_export,
-    &cli_command_allocators, &cli_command_devices, &cli_command_collect,
+    &cli_command_plan,   &cli_command_run,        &cli_command_compare, &cli_command_record,  &cli_command_trace,
+    &cli_command_tui,    &cli_command_report,     &cli_command_diff,    &cli_command_check,   &cli_command_sweep,
+    &cli_command_export, &cli_command_allocators, &cli_command_devices, &cli_command_collect,
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
@@ -51,9 +51,8 @@ static int print_version(bool as_json) {
     static const struct {
         const char *name;
         int version;
-    } known[] = {{"graph", 1}, {"plan", 1},    {"lifetimes", 1},
-                 {"run", 1},   {"compare", 1}, {"diff", 1},
-                 {"check", 1}, {"report", 2},  {"trace", TIDE_TRACE_VERSION}};
+    } known[] = {{"graph", 1}, {"plan", 1},  {"lifetimes", 1}, {"run", 1},    {"compare", 1},
+                 {"diff", 1},  {"check", 2}, {"sweep", 1},     {"report", 2}, {"trace", TIDE_TRACE_VERSION}};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         json_object_set_new(schemas, known[i].name, json_integer(known[i].version));
     json_object_set_new(doc, "schemas", schemas);

@@ -55,7 +55,10 @@ static tide_status open_parts(cli_session *s, const cli_session_options *opt, ti
         s->named_pair.b = &s->recorder_obs;
     }
     s->named = tide_observer_both(&s->named_pair);
-    s->all_pair = (tide_observer_pair){.a = &s->meter_obs, .b = &s->named};
+    s->warm_obs = cli__warm_watch_observer(&s->warm);
+    s->watched_pair = (tide_observer_pair){.a = &s->named, .b = opt->keeps_warm_sites ? &s->warm_obs : NULL};
+    s->watched = tide_observer_both(&s->watched_pair);
+    s->all_pair = (tide_observer_pair){.a = &s->meter_obs, .b = &s->watched};
     s->all = tide_observer_both(&s->all_pair);
     if (s->recorder != NULL) TIDE_TRY(tide_recorder_put_meta(s->recorder, "tool_version", TIDE_VERSION, err));
     TIDE_TRY(tide_registry_create(&s->registry, err));
@@ -68,6 +71,7 @@ tide_status cli_session_open(const cli_session_options *opt, cli_session **out, 
     if (s == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a session");
     s->recorder = opt->recorder;
     s->limit_bytes = opt->limit_bytes;
+    pthread_mutex_init(&s->warm.lock, NULL);
     const tide_status st = open_parts(s, opt, err);
     if (st != TIDE_OK) {
         cli_session_close(s);
@@ -82,6 +86,7 @@ const tide_observer *cli_session_observer(const cli_session *s) { return &s->all
 const tide_error *cli_session_record_error(const cli_session *s) { return &s->record_err; }
 
 void cli_session_mark_warm(cli_session *s) {
+    cli__warm_watch_arm(&s->warm, true);
     if (s->recorder != NULL) tide_recorder_mark(s->recorder, "warm");
 }
 
@@ -149,6 +154,11 @@ void cli_session_get_leaks(const cli_session *s, cli_leaks *out) {
                        .now_ns = s->end_ns};
 }
 
+const cli_warm_site *cli_session_warm_sites(const cli_session *s, size_t *n) {
+    *n = s->warm.n;
+    return s->warm.sites;
+}
+
 bool cli_session_oom(const cli_session *s, tide_oom_report *out) { return tide_ledger_oom(s->ledger, out); }
 
 void cli_session_close(cli_session *s) {
@@ -157,6 +167,7 @@ void cli_session_close(cli_session *s) {
     tide_allocator_unref(s->limit);
     tide_host_free(s->at_end.items);
     tide_host_free(s->late.items);
+    cli__warm_watch_deinit(&s->warm);
     tide_meter_destroy(s->meter);
     tide_ledger_destroy(s->ledger);
     tide_host_free(s);

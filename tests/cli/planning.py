@@ -52,11 +52,11 @@ class Passes(Case):
         self.ok("plan", SQUEEZENET, "-o", base)
         self.ok("check", SQUEEZENET, "--baseline", base)
         worse = self.ok("check", SQUEEZENET, "--baseline", base, "--no-passes", code=1).stdout
-        self.assertIn(" (shared memory before)", worse)
+        self.assertIn("before it lay in relu1.out (in-place)", worse)
         self.assertNotIn("(new)", worse)  # the same tensors, at places of their own
         inception = SAMPLES / "inception_block.json"
         self.ok("plan", inception, "-o", base)
-        self.assertIn("more of them are alive together",
+        self.assertIn("operators run at another place",
                       self.ok("check", inception, "--baseline", base, "--no-order", code=1).stdout)
         self.refused(2, "plan", LENET, "--allow-recompute", "much", says=["--allow-recompute"])
         self.refused(2, "plan", LENET, "--allow-recompute", "-5%", says=["--allow-recompute"])

@@ -353,9 +353,11 @@ class Killed(Case):
         shutil.copytree(self.dir, self.dir.parent / f"{self.dir.name}-left")
         left = self.dir.parent / f"{self.dir.name}-left"
         self.addCleanup(shutil.rmtree, left, True)
-        plan = self.dir / "p.json"
-        self.ok("plan", LENET, "-o", plan)
-        for args in (["tui", "--once"], ["report", "-o", self.dir / "r.csv"], ["check", "--baseline", plan],
+        finished = self.dir.parent / f"{self.dir.name}-finished"
+        shutil.copytree(left, finished)
+        self.addCleanup(shutil.rmtree, finished, True)
+        self.ok("trace", finished / "t.db")
+        for args in (["tui", "--once"], ["report", "-o", self.dir / "r.csv"], ["check", "--baseline", finished / "t.db"],
                      ["export", "--with-offsets", "--to", "csv"], ["trace"], ["trace", "--check"], ["trace", "--expand"]):
             with self.subTest(args=args):
                 here = self.dir / "again"

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+//
+// Everything that `tidemark check` leaves behind, written before it ends, whatever becomes of each.
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/check.h"
+#include "core/base/host_alloc.h"
+
+enum { N_OUTPUTS = 4 };
+
+/// One file that was asked for.
+typedef struct output {
+    const char *option, *path; // path NULL: not asked for
+} output;
+
+/// JSON comes last: it carries the exit code, and that is 5 where another one failed.
+static void list_outputs(const cli_check_options *o, output out[N_OUTPUTS]) {
+    out[0] = (output){"--markdown", o->markdown};
+    out[1] = (output){"--junit", o->junit};
+    out[2] = (output){"--sarif", o->sarif};
+    out[3] = (output){"--write-json", o->write_json};
+}
+
+// ---- before anything is read ----
+
+static bool is_same(const char *a, const char *b) {
+    if (a == NULL || b == NULL || strcmp(a, "-") == 0 || strcmp(b, "-") == 0) return false;
+    return strcmp(a, b) == 0 || cli_same_file(a, b);
+}
+
+/// Devices and pipes can be written to twice.
+static bool is_plain(const char *path) { return strncmp(path, "/dev/", 5) != 0 && strncmp(path, "/proc/", 6) != 0; }
+
+static bool would_replace(const output *o, const char *read) {
+    if (!is_same(o->path, read)) return false;
+    char clean[1024];
+    cli_usage(&cli_command_check, "%s: '%s' is read here; it would be replaced", o->option,
+              cli_clean(o->path, clean, sizeof clean));
+    return true;
+}
+
+bool cli_check_outputs_differ(const cli_check_options *o, const tide_gate_config *config) {
+    output out[N_OUTPUTS];
+    list_outputs(o, out);
+    bool wanted;
+    size_t n;
+    const tide_gate_target *targets = tide_gate_config_targets(config, &n);
+    for (size_t i = 0; i < N_OUTPUTS; i++) {
+        if (out[i].path == NULL || strcmp(out[i].path, "-") == 0 || !is_plain(out[i].path)) continue;
+        if (would_replace(&out[i], tide_gate_config_path(config)) || would_replace(&out[i], o->baseline) ||
+            would_replace(&out[i], tide_gate_config_baseline(config, &wanted)))
+            return false;
+        for (size_t k = 0; k < n; k++) {
+            if (would_replace(&out[i], targets[k].path)) return false;
+        }
+        for (size_t k = 0; k < i; k++) {
+            if (out[k].path == NULL || !is_same(out[i].path, out[k].path)) continue;
+            cli_usage(&cli_command_check, "%s and %s are to be written to the same file", out[k].option, out[i].option);
+            return false;
+        }
+    }
+    return true;
+}
+
+// ---- writing ----
+
+static bool failed_memory(tide_error *err) {
+    TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for an output");
+    cli_print_error(err);
+    return false;
+}
+
+static int add_chunk(const char *chunk, size_t n, void *text) {
+    tide_text_add_n(text, chunk, n);
+    return ((tide_text *)text)->failed ? -1 : 0;
+}
+
+static void print_json(json_t *doc, tide_text *out) {
+    if (doc == NULL || json_dump_callback(doc, add_chunk, out, JSON_INDENT(2) | JSON_REAL_PRECISION(12)) != 0)
+        out->failed = true;
+    json_decref(doc);
+    tide_text_add(out, "\n");
+}
+
+static void render(const output *o, const tide_gate_result *r, const tide_gate_output_options *opt, tide_text *out) {
+    if (strcmp(o->option, "--markdown") == 0)
+        tide_gate_print_markdown(r, opt, out);
+    else if (strcmp(o->option, "--junit") == 0)
+        tide_gate_print_junit(r, out);
+    else
+        print_json(strcmp(o->option, "--sarif") == 0 ? tide_gate_to_sarif(r) : tide_gate_to_json(r), out);
+}
+
+static bool write_one(const output *o, const tide_gate_result *r, const tide_gate_output_options *opt) {
+    tide_error err = TIDE_ERROR_INIT;
+    tide_text text = {0};
+    render(o, r, opt, &text);
+    bool good = text.failed ? failed_memory(&err) : true;
+    if (good && tide_write_file(o->path, tide_text_str(&text), text.len, &err) != TIDE_OK) {
+        cli_print_error(&err);
+        good = false;
+    }
+    tide_text_deinit(&text);
+    return good;
+}
+
+/// Append with one write: several steps of a job share the file, and a cut summary is worse than none.
+static bool append(const char *path, const char *data, size_t len) {
+    const int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    ssize_t n = fd >= 0 ? write(fd, data, len) : -1;
+    int failed = n < 0 ? errno : (size_t)n < len ? ENOSPC : 0;
+    if (fd >= 0 && close(fd) != 0 && failed == 0) failed = errno;
+    if (failed == 0) return true;
+    tide_error err = TIDE_ERROR_INIT;
+    TIDE_FAIL(&err, TIDE_ERR_IO, "cannot append to '%s': %s", path, strerror(failed));
+    tide_error_hint(&err, "it is what $GITHUB_STEP_SUMMARY names; --no-summary leaves it alone");
+    cli_print_error(&err);
+    return false;
+}
+
+static bool write_summary(const cli_check_options *o, const tide_gate_result *r, const tide_gate_output_options *opt) {
+    const char *path = getenv("GITHUB_STEP_SUMMARY");
+    if (o->no_summary || path == NULL || path[0] == '\0') return true;
+    tide_error err = TIDE_ERROR_INIT;
+    tide_text text = {0};
+    tide_gate_print_markdown(r, opt, &text);
+    const bool good = text.failed ? failed_memory(&err) : append(path, tide_text_str(&text), text.len);
+    tide_text_deinit(&text);
+    return good;
+}
+
+/// Commands for the machine that runs this go where it reads them: beside a JSON document not into it.
+static bool write_annotations(const cli_check_options *o, const tide_gate_result *r) {
+    if (!o->annotations) return true;
+    tide_error err = TIDE_ERROR_INIT;
+    tide_text text = {0};
+    tide_gate_print_annotations(r, &text);
+    const bool good = text.failed ? failed_memory(&err) : true;
+    if (good) fputs(tide_text_str(&text), o->json ? stderr : stdout);
+    tide_text_deinit(&text);
+    return good;
+}
+
+/// What plans said and what runs held, kind by kind, of the cases that were run.
+static void add_predictions(const tide_gate_result *r, tide_text *out) {
+    bool any = false;
+    for (size_t i = 0; i < r->n; i++) {
+        const tide_gate_case *c = r->cases[i].current;
+        if (c == NULL || !c->metrics[TIDE_GATE_PEAK].known) continue;
+        char key[256];
+        if (!any) tide_text_add(out, "\npredicted and measured, bytes\n");
+        any = true;
+        tide_text_addf(out, "  case %s\n", cli_clean(c->key, key, sizeof key)); // a name begins no line
+        for (int k = 0; k < TIDE_N_KINDS; k++) {
+            const tide_gate_value p = c->kinds[TIDE_GATE_PREDICTED][k], m = c->kinds[TIDE_GATE_KIND_PEAK][k];
+            if (!p.known || !m.known || (p.u == 0 && m.u == 0)) continue;
+            tide_text_addf(out, "    %-13s %14" PRIu64 " %14" PRIu64 " %+11" PRId64 "\n",
+                           tide_memory_kind_name((tide_memory_kind)k), p.u, m.u, (int64_t)(p.u - m.u));
+        }
+    }
+}
+
+static bool print_result(const cli_check_options *o, const tide_gate_result *r, const tide_gate_output_options *opt) {
+    if (o->json) return cli_json_print(tide_gate_to_json(r)) == CLI_EXIT_OK;
+    tide_error err = TIDE_ERROR_INIT;
+    tide_text text = {0};
+    tide_gate_print_text(r, opt, &text);
+    if (o->verbose) add_predictions(r, &text);
+    const bool good = text.failed ? failed_memory(&err) : true;
+    if (good) fputs(tide_text_str(&text), stdout);
+    tide_text_deinit(&text);
+    return good;
+}
+
+int cli_check_write(const cli_check_options *o, tide_gate_result *r) {
+    const tide_gate_output_options opt = {.verbose = o->verbose};
+    output out[N_OUTPUTS];
+    list_outputs(o, out);
+    bool good = write_summary(o, r, &opt);
+    for (size_t i = 0; i < N_OUTPUTS; i++) {
+        if (!good) r->exit_code = CLI_EXIT_INTERNAL;
+        if (out[i].path != NULL) good = write_one(&out[i], r, &opt) && good;
+    }
+    if (!good) r->exit_code = CLI_EXIT_INTERNAL;
+    good = print_result(o, r, &opt);
+    good = write_annotations(o, r) && good;
+    if (!good) r->exit_code = CLI_EXIT_INTERNAL;
+    return r->exit_code;
+}

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: MIT
+//
+// One target as a case. See measure.h.
+//
+//     path --(what is it?)--> model: program, plan, run in a session --> figures, steps, tensors, leaks
+//                             plan | lifetimes: plan                 --> figures, steps, tensors
+//                             trace: subject                         --> figures, blocks by name, leaks
+//                             (measure_trace.c)
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/measure_internal.h"
+#include "core/base/host_alloc.h"
+#include "core/ops/ops.h"
+
+uint64_t cli_measure_runs(const tide_gate_plan_settings *s) { return s->runs != 0 ? s->runs : CLI_MEASURE_RUNS; }
+uint64_t cli_measure_contexts(const tide_gate_plan_settings *s) {
+    return s->contexts != 0 ? s->contexts : CLI_MEASURE_CONTEXTS;
+}
+
+tide_status cli__measure_note(tide_gate_case *c, const tide_error *why, bool skipped, tide_error *err) {
+    tide_text line = {0};
+    tide_text_add(&line, why->msg[0] != '\0' ? why->msg : tide_status_text(why->status));
+    if (why->where[0] != '\0' && strstr(why->msg, why->where) == NULL) tide_text_addf(&line, " (%s)", why->where);
+    if (why->note[0] != '\0') tide_text_addf(&line, "; %s", why->note);
+    if (why->hint[0] != '\0') tide_text_addf(&line, "; %s", why->hint);
+    for (size_t i = 0; i < line.len; i++) {
+        if (line.data[i] == '\n' || line.data[i] == '\r') line.data[i] = ' ';
+    }
+    if (line.failed) {
+        tide_text_deinit(&line);
+        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for what is wrong with '%s'", c->key);
+    }
+    tide_host_free(c->error);
+    c->error = line.data; // moved
+    c->skipped = skipped;
+    return TIDE_OK;
+}
+
+// ---- models ----
+
+/// A model while it is measured.
+typedef struct job {
+    tide_gate_case *c;
+    cli_input *in;
+    const tide_gate_plan_settings *settings;
+    cli_planning planning;
+    cli_plans plans;
+    cli_session *session; // NULL: it is not run
+    cli_session_result result;
+    bool skipped;
+    tide_error *err;
+} job;
+
+static tide_status put_plan(job *j) {
+    const tide_program *p = j->plans.program;
+    const tide_memory_plan *plan = j->plans.plans[0];
+    const size_t n = plan->lifetimes.n_step_names;
+    const char **ops = NULL;
+    if (p != NULL && n == p->n_steps) {
+        ops = tide_host_calloc(n + 1, sizeof *ops);
+        if (ops == NULL) return TIDE_FAIL(j->err, TIDE_ERR_NOMEM, "no memory for %zu steps", n);
+        for (size_t i = 0; i < n; i++) ops[i] = p->graph->nodes[p->steps[i].node].op_type;
+    }
+    tide_status st = tide_gate_case_of_plan(plan, ops, j->c, j->err);
+    tide_host_free(ops);
+    if (st == TIDE_OK && p != NULL) st = cli__measure_put_graph(j->c, p->graph, j->err);
+    if (st == TIDE_OK && p != NULL) st = cli__measure_put_settings(j->c, j->settings, j->err);
+    return st;
+}
+
+static tide_status must_be_runnable(job *j) {
+    const tide_program *p = j->plans.program;
+    for (size_t i = 0; i < p->n_steps; i++) {
+        const tide_node *node = &p->graph->nodes[p->steps[i].node];
+        if ((node->def->flags & TIDE_OP_PLAN_ONLY) == 0) continue;
+        j->skipped = true;
+        return TIDE_FAIL(j->err, TIDE_ERR_NOT_IMPLEMENTED,
+                         "it cannot be run: operator '%s' (%s) has no kernel; run = false plans it alone", node->name,
+                         node->op_type);
+    }
+    return TIDE_OK;
+}
+
+/// What allocators took from the system: each kind is served by one of its own.
+static tide_status put_reserved(job *j) {
+    uint64_t reserved = 0;
+    for (int k = 0; k < TIDE_N_KINDS; k++) {
+        tide_allocator_stats stats;
+        TIDE_TRY(tide_registry_stats(cli_session_registry(j->session), TIDE_CPU, (tide_memory_kind)k, &stats, j->err));
+        reserved += stats.peak_reserved_bytes;
+    }
+    j->c->metrics[TIDE_GATE_RESERVED] = cli__measured(reserved);
+    return TIDE_OK;
+}
+
+static void put_kinds(job *j) {
+    const uint64_t contexts = cli_measure_contexts(j->settings);
+    uint64_t n_allocs = 0;
+    for (int k = 0; k < TIDE_N_KINDS; k++) {
+        const tide_meter_kind *m = &j->result.kinds[k];
+        const uint64_t predicted =
+            tide_memory_plan_predicted_run(j->plans.plans[0], (tide_memory_kind)k, false, contexts);
+        const uint64_t off = predicted > m->peak_bytes ? predicted - m->peak_bytes : m->peak_bytes - predicted;
+        n_allocs += m->n_allocs;
+        j->c->kinds[TIDE_GATE_KIND_PEAK][k] = cli__measured(m->peak_bytes);
+        if (predicted == TIDE_UNKNOWN_BYTES) continue;
+        j->c->kinds[TIDE_GATE_PREDICTED][k] = cli__measured(predicted);
+        j->c->kinds[TIDE_GATE_UNEXPLAINED][k] = cli__measured(off);
+    }
+    j->c->metrics[TIDE_GATE_PEAK] = cli__measured(j->result.total_peak_bytes);
+    j->c->metrics[TIDE_GATE_ALLOCATIONS] = cli__measured(n_allocs);
+    j->c->metrics[TIDE_GATE_TIME] = cli__measured(j->result.time_median_ns);
+}
+
+/// A single run has no steady state.
+static tide_status put_warm(job *j) {
+    if (cli_measure_runs(j->settings) < 2) return TIDE_OK;
+    j->c->metrics[TIDE_GATE_WARM] = cli__measured(j->result.warm_allocations);
+    size_t n;
+    const cli_warm_site *sites = cli_session_warm_sites(j->session, &n);
+    for (size_t i = 0; i < n; i++) {
+        const cli__tensor_row who = {
+            .name = sites[i].tag, .owner = sites[i].op, .kind = sites[i].kind, .bytes = sites[i].largest_bytes};
+        TIDE_TRY(cli__measure_blame(j->c, &who, 0, sites[i].n, j->err));
+    }
+    return TIDE_OK;
+}
+
+static tide_status blame_blocks(job *j, const tide_live_block *blocks, size_t n, uint64_t *bytes) {
+    for (size_t i = 0; i < n; i++) {
+        const tide_live_block *b = &blocks[i];
+        const cli__tensor_row who = {.name = b->tag != NULL ? b->tag : "",
+                                     .owner = b->op != NULL ? b->op : "",
+                                     .kind = b->kind,
+                                     .bytes = b->requested_bytes};
+        *bytes += b->requested_bytes;
+        TIDE_TRY(cli__measure_blame(j->c, &who, b->requested_bytes, 0, j->err));
+    }
+    return TIDE_OK;
+}
+
+/// After the end of the session: everything was given back by then, or it leaked.
+static tide_status put_leaks(job *j) {
+    cli_leaks leaks;
+    cli_session_get_leaks(j->session, &leaks);
+    uint64_t bytes = 0;
+    TIDE_TRY(blame_blocks(j, leaks.at_end, leaks.n_at_end, &bytes));
+    TIDE_TRY(blame_blocks(j, leaks.late, leaks.n_late, &bytes));
+    if (leaks.n_blocks > leaks.n_at_end + leaks.n_late)
+        return TIDE_FAIL(j->err, TIDE_ERR_NOMEM, "no memory for the list of leaks");
+    j->c->metrics[TIDE_GATE_LEAKED] = cli__measured(bytes);
+    j->c->metrics[TIDE_GATE_LEAKED_BLOCKS] = cli__measured(leaks.n_blocks);
+    return TIDE_OK;
+}
+
+static tide_status plan_model(job *j) {
+    TIDE_TRY(cli_plans_make(j->in, &j->planning, &j->plans, j->err));
+    return put_plan(j);
+}
+
+static tide_status run_model(job *j) {
+    const tide_gate_plan_settings *s = j->settings;
+    TIDE_TRY(plan_model(j));
+    TIDE_TRY(must_be_runnable(j));
+    const cli_session_spec spec = {.program = j->plans.program,
+                                   .plan = j->plans.plans[0],
+                                   .mode = TIDE_RUN_PLANNED,
+                                   .device = TIDE_CPU,
+                                   .runs = (size_t)cli_measure_runs(s),
+                                   .contexts = (size_t)cli_measure_contexts(s),
+                                   .input_dir = s->input_dir,
+                                   .seed = s->seed,
+                                   .source = j->in->path};
+    TIDE_TRY(cli_session_run(j->session, &spec, &j->result, j->err));
+    put_kinds(j);
+    TIDE_TRY(put_reserved(j));
+    return put_warm(j);
+}
+
+static tide_status measure_run(job *j) {
+    const cli_session_options opt = {.allocator = j->settings->allocator != NULL ? j->settings->allocator : "cpu",
+                                     .limit_bytes = j->settings->limit_bytes,
+                                     .keeps_warm_sites = true};
+    TIDE_TRY(cli_session_open(&opt, &j->session, j->err));
+    j->planning.weights_registry = cli_session_registry(j->session);
+    tide_status st = run_model(j);
+    cli_session_result_deinit(&j->result);
+    cli_plans_deinit(&j->plans);
+    cli_session_end(j->session);
+    if (st == TIDE_OK) st = put_leaks(j);
+    tide_oom_report oom;
+    // What does not fit into the limit is a finding about the model; that we have no memory ourselves is none.
+    if (st == TIDE_ERR_NOMEM && cli_session_oom(j->session, &oom)) {
+        j->err->status = TIDE_ERR_NO_SPACE;
+        st = TIDE_ERR_NO_SPACE;
+    }
+    cli_session_close(j->session);
+    return st;
+}
+
+// ---- plans ----
+
+/// The plan of the strategy that was asked for, or the file's first: what the gate is to be told is another strategy.
+static tide_status measure_plan(job *j) {
+    tide_memory_plan *plan = NULL;
+    tide_status st = tide_plan_from_json(j->in->data, j->in->len, j->in->path, j->settings->strategy, &plan, j->err);
+    if (st == TIDE_ERR_NOT_FOUND) st = tide_plan_from_json(j->in->data, j->in->len, j->in->path, NULL, &plan, j->err);
+    if (st == TIDE_OK) st = tide_gate_case_of_plan(plan, NULL, j->c, j->err);
+    tide_memory_plan_destroy(plan);
+    return st;
+}
+
+// ---- anything ----
+
+static tide_status measure_input(job *j) {
+    const bool is_model = j->in->kind == CLI_INPUT_ONNX || j->in->kind == CLI_INPUT_GRAPH;
+    if (j->in->kind == CLI_INPUT_TRACE) return cli__measure_trace(j->in->path, j->c, j->err);
+    if (j->in->kind == CLI_INPUT_PLAN) return measure_plan(j);
+    TIDE_TRY(cli__measure_planning(j->settings, &j->planning, j->err));
+    const tide_status st = is_model && j->settings->run ? measure_run(j) : plan_model(j);
+    cli_plans_deinit(&j->plans);
+    cli_planning_deinit(&j->planning);
+    return st;
+}
+
+/// No text of a case is NULL but `error`.
+static tide_status fill_texts(tide_gate_case *c, tide_error *err) {
+    char **texts[] = {&c->model, &c->signature, &c->inputs, &c->peak_step};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        if (*texts[i] == NULL) *texts[i] = tide_host_strdup("");
+        if (*texts[i] == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for case '%s'", c->key);
+    }
+    return TIDE_OK;
+}
+
+/// A case that failed has no figures, not some of them.
+static tide_status start_over(tide_gate_case *c, const char *key, tide_error *err) {
+    tide_gate_case_deinit(c);
+    *c = (tide_gate_case){.key = tide_host_strdup(key)};
+    return c->key != NULL ? TIDE_OK : TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for case '%s'", key);
+}
+
+tide_status cli_measure(const char *path, const char *key, const tide_gate_plan_settings *settings, tide_gate_case *out,
+                        tide_error *err) {
+    *out = (tide_gate_case){0};
+    tide_error why = TIDE_ERROR_INIT;
+    tide_status st = start_over(out, key, &why);
+    cli_input in = {0};
+    job j = {.c = out, .in = &in, .settings = settings, .err = &why};
+    if (st == TIDE_OK) st = cli_input_open(path, &in, &why);
+    j.skipped = st == TIDE_ERR_IO && access(path, R_OK) != 0;
+    if (st == TIDE_OK) st = measure_input(&j);
+    cli_input_close(&in);
+    if (st != TIDE_OK && st != TIDE_ERR_NOMEM) {
+        st = start_over(out, key, &why);
+        if (st == TIDE_OK) st = cli__measure_note(out, &why, j.skipped, &why);
+    }
+    if (st == TIDE_OK) st = fill_texts(out, &why);
+    if (st != TIDE_OK) {
+        tide_gate_case_deinit(out);
+        *out = (tide_gate_case){0};
+        if (err != NULL) *err = why;
+    }
+    return st;
+}
+
+tide_status cli_measure_extents(const char *path, char ***names, size_t *n, tide_error *err) {
+    cli_input in;
+    *names = NULL;
+    *n = 0;
+    TIDE_TRY(cli_input_open(path, &in, err));
+    tide_graph *graph = NULL;
+    tide_status st = cli_input_graph(&in, &graph, err);
+    if (st == TIDE_OK) st = cli_extents_of_graph(graph, names, n, err);
+    tide_graph_destroy(graph);
+    cli_input_close(&in);
+    return st;
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+//
+// From points to cases. See sweep_cases.h.
+#include "cli/sweep_cases.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/sweep.h"
+#include "core/base/host_alloc.h"
+#include "planner/planner.h"
+
+static tide_status no_memory(tide_error *err) { return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a case"); }
+
+static tide_gate_value exact(uint64_t u) { return (tide_gate_value){.known = true, .u = u}; }
+static tide_gate_value share(double real) { return (tide_gate_value){.known = true, .real = real}; }
+
+static void put_figures(const tide_sweep_point *p, tide_gate_case *c) {
+    c->metrics[TIDE_GATE_PLANNED] = exact(p->planned_bytes);
+    c->metrics[TIDE_GATE_TOTAL] = exact(p->total_bytes);
+    c->metrics[TIDE_GATE_NAIVE] = exact(p->naive_bytes);
+    c->metrics[TIDE_GATE_LOWER_BOUND] = exact(p->lower_bound_bytes);
+    c->metrics[TIDE_GATE_PLAN_TIME] = exact(p->plan_time_ns);
+    if (p->naive_bytes > 0) c->metrics[TIDE_GATE_SAVING] = share(1 - (double)p->planned_bytes / (double)p->naive_bytes);
+    if (p->proved_bytes > 0) c->metrics[TIDE_GATE_GAP] = share((double)p->planned_bytes / (double)p->proved_bytes - 1);
+    if (!p->measured) return;
+    c->metrics[TIDE_GATE_PEAK] = exact(p->measured_peak_bytes);
+    c->metrics[TIDE_GATE_TIME] = exact(p->time_ns);
+}
+
+static char *key_of(const tide_sweep_point *p) {
+    tide_text key = {0};
+    tide_text_addf(&key, "%s [%s%sstrategy=%s", p->model, p->sizes, p->sizes[0] != '\0' ? ", " : "", p->strategy);
+    if (p->align_bytes != TIDE_DEFAULT_ALIGN) tide_text_addf(&key, ", align=%" PRIu64, p->align_bytes);
+    tide_text_add(&key, "]");
+    if (!key.failed) return key.data; // moved out
+    tide_text_deinit(&key);
+    return NULL;
+}
+
+static tide_status fill(const tide_sweep_point *p, tide_gate_case *c, tide_error *err) {
+    char align[24];
+    c->key = key_of(p);
+    c->model = tide_host_strdup(p->model);
+    c->signature = tide_host_strdup("");
+    c->inputs = tide_host_strdup(p->sizes);
+    c->peak_step = tide_host_strdup("");
+    if (c->key == NULL || c->model == NULL || c->signature == NULL || c->inputs == NULL || c->peak_step == NULL)
+        return no_memory(err);
+    TIDE_TRY(tide_gate_case_set(c, "strategy", p->strategy, err));
+    snprintf(align, sizeof align, "%" PRIu64, p->align_bytes);
+    TIDE_TRY(tide_gate_case_set(c, "align", align, err));
+    if (p->error == NULL) {
+        put_figures(p, c);
+        return TIDE_OK;
+    }
+    c->error = tide_host_strdup(p->error);
+    return c->error != NULL ? TIDE_OK : no_memory(err);
+}
+
+static tide_status add(const tide_sweep_point *p, tide_gate_cases *out, tide_error *err) {
+    tide_gate_case c = {0};
+    const tide_status st = fill(p, &c, err);
+    if (st == TIDE_OK) return tide_gate_cases_add(out, &c, err);
+    tide_gate_case_deinit(&c);
+    return st;
+}
+
+static tide_status read_sweep(const char *path, tide_sweep *out, tide_error *err) {
+    char *data = NULL;
+    size_t len = 0;
+    json_error_t at;
+    TIDE_TRY(tide_read_file(path, 0, &data, &len, err));
+    json_t *doc = json_loadb(data, len, JSON_REJECT_DUPLICATES, &at);
+    tide_host_free(data);
+    if (doc == NULL) {
+        TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "cannot read '%s': %s", path, at.text);
+        tide_error_where(err, "%s:%d:%d", path, at.line, at.column);
+        return TIDE_ERR_BAD_INPUT;
+    }
+    const tide_status st = tide_sweep_of_json(doc, path, out, err);
+    json_decref(doc);
+    return st;
+}
+
+tide_status cli_sweep_cases_read(const char *path, tide_gate_cases *out, tide_error *err) {
+    tide_sweep sweep;
+    TIDE_TRY(read_sweep(path, &sweep, err));
+    tide_status st = TIDE_OK;
+    for (size_t i = 0; i < sweep.n && st == TIDE_OK; i++) st = add(&sweep.points[i], out, err);
+    tide_sweep_deinit(&sweep);
+    return st;
+}
+
+/// By contract "schema" is the first key of a document: its begin tells.
+bool cli_sweep_cases_is(const char *path) {
+    char head[256];
+    if (strcmp(path, "-") == 0) return false; // can be read only once
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) return false;
+    const size_t n = fread(head, 1, sizeof head - 1, file);
+    fclose(file);
+    head[n] = '\0';
+    const char *at = strstr(head, "\"schema\"");
+    if (at == NULL || head[strspn(head, " \t\r\n\xEF\xBB\xBF")] != '{') return false;
+    at += strlen("\"schema\"");
+    at += strspn(at, " \t\r\n:");
+    return strncmp(at, "\"tidemark.sweep\"", strlen("\"tidemark.sweep\"")) == 0;
+}

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT
+//
+// A sweep in several processes: found by what the launcher puts into the environment, spoken to through the plug-in.
+// See sweep.h and mpi_plugin.h.
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/mpi_plugin.h"
+#include "cli/sweep.h"
+#include "core/base/host_alloc.h"
+
+#ifndef TIDE_LIBDIR
+#define TIDE_LIBDIR "lib/tidemark" // where the plug-in is installed, seen from the prefix
+#endif
+
+// ---- the launcher ----
+
+static int number_of(const char *name) {
+    const char *text = getenv(name);
+    if (text == NULL || *text < '0' || *text > '9') return -1;
+    return (int)strtol(text, NULL, 10);
+}
+
+/// How many processes the launcher of MPI started; 1 without one. Slurm's own count says so only beside PMIx: a batch
+/// script has it too.
+static int launched(void) {
+    int n = number_of("OMPI_COMM_WORLD_SIZE");
+    if (n < 0) n = number_of("PMI_SIZE");
+    if (n < 0 && getenv("PMIX_RANK") != NULL) n = number_of("SLURM_STEP_NUM_TASKS");
+    return n > 0 ? n : 1;
+}
+
+// ---- the plug-in ----
+
+/// The plug-in at a place where it may be; NULL: not there, or `*said` why it cannot be opened.
+static void *open_at(const char *folder, const char *below, const char **said) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s%s/%s", folder, below, TIDE_MPI_PLUGIN_FILE);
+    if (access(path, F_OK) != 0) return NULL;
+    void *module = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+    if (module == NULL) *said = dlerror();
+    return module;
+}
+
+/// Beside the program, or where both are installed: lib/tidemark beside bin.
+static void *open_beside(const char **said) {
+    char self[2048];
+    const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (n <= 0) return NULL;
+    self[n] = '\0';
+    char *slash = strrchr(self, '/');
+    if (slash != NULL) *slash = '\0';
+    void *module = open_at(self, "", said);
+    if (module != NULL || *said != NULL) return module;
+    return TIDE_LIBDIR[0] == '/' ? open_at(TIDE_LIBDIR, "", said) : open_at(self, "/../" TIDE_LIBDIR, said);
+}
+
+/// In $TIDEMARK_MPI alone where that says something.
+static void *open_module(char *why, size_t why_bytes) {
+    const char *given = getenv("TIDEMARK_MPI"), *said = NULL;
+    void *module = NULL;
+    if (given != NULL && given[0] != '\0') {
+        module = dlopen(given, RTLD_NOW | RTLD_GLOBAL);
+        if (module == NULL) said = dlerror();
+    } else {
+        module = open_beside(&said);
+    }
+    snprintf(why, why_bytes, "%s", said != NULL ? said : "");
+    return module;
+}
+
+static tide_status find_plugin(const tide_mpi_plugin **out, int n, tide_error *err) {
+    char why[300] = "";
+    void *module = open_module(why, sizeof why); // stays open for as long as the process lives
+    tide_mpi_plugin_get get = NULL;
+    if (module != NULL) *(void **)&get = dlsym(module, TIDE_MPI_PLUGIN_SYMBOL);
+    if (get != NULL && get()->version == TIDE_MPI_PLUGIN_VERSION) {
+        *out = get();
+        return TIDE_OK;
+    }
+    TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "cannot work as one of %d processes: %s", n,
+              module == NULL ? "the plug-in for MPI is not there"
+              : get == NULL  ? "the plug-in for MPI is none of tidemark"
+                             : "the plug-in for MPI is of another version of tidemark");
+    if (why[0] != '\0') tide_error_note(err, "%s", why);
+    tide_error_hint(err, "it is " TIDE_MPI_PLUGIN_FILE ", built where cmake finds MPI (libopenmpi-dev), beside the "
+                         "program or where $TIDEMARK_MPI says; one process alone needs none");
+    return TIDE_ERR_NOT_FOUND;
+}
+
+static tide_status failed_call(const tide_mpi_plugin *mpi, const char *what, int code, tide_error *err) {
+    char text[256];
+    mpi->explain(code, text, (int)sizeof text);
+    return TIDE_FAIL(err, TIDE_ERR_BACKEND, "MPI cannot %s: %s", what, text);
+}
+
+tide_status cli_sweep_ranks_open(cli_sweep_ranks *out, tide_error *err) {
+    *out = (cli_sweep_ranks){.n = 1};
+    const int n = launched();
+    if (n < 2) return TIDE_OK;
+    const tide_mpi_plugin *mpi = NULL;
+    TIDE_TRY(find_plugin(&mpi, n, err));
+    int rank = 0, n_ranks = 1;
+    const int code = mpi->begin(&rank, &n_ranks);
+    if (code != 0) return failed_call(mpi, "begin", code, err);
+    *out = (cli_sweep_ranks){.mpi = mpi, .rank = rank, .n = n_ranks};
+    return TIDE_OK;
+}
+
+int cli_sweep_ranks_close(cli_sweep_ranks *r, int code) {
+    if (r->mpi == NULL) return code;
+    if (r->mpi->share_code(&code) != 0) code = CLI_EXIT_INTERNAL;
+    r->mpi->end();
+    *r = (cli_sweep_ranks){.n = 1};
+    return code;
+}
+
+// ---- what the ranks found ----
+
+/// The bytes that came from each rank.
+typedef struct letters {
+    char **bytes; // [n]
+    size_t *lens; // [n]
+} letters;
+
+static void *room(void *ctx, int rank, uint64_t n) {
+    letters *l = ctx;
+    if (l->bytes == NULL || l->lens == NULL) return NULL;
+    l->bytes[rank] = tide_host_alloc((size_t)n + 1);
+    if (l->bytes[rank] == NULL) return NULL;
+    l->bytes[rank][n] = '\0';
+    l->lens[rank] = (size_t)n;
+    return l->bytes[rank];
+}
+
+static int add_chunk(const char *chunk, size_t n, void *text) {
+    tide_text_add_n(text, chunk, n);
+    return ((tide_text *)text)->failed ? -1 : 0;
+}
+
+/// A sweep as JSON, or '!' and why there is none.
+static void write_letter(const tide_sweep *own, tide_status failed, const tide_error *why, tide_text *out) {
+    json_t *doc = failed == TIDE_OK ? tide_sweep_to_json(own) : NULL;
+    if (doc != NULL && json_dump_callback(doc, add_chunk, out, JSON_COMPACT) == 0 && !out->failed) {
+        json_decref(doc);
+        return;
+    }
+    json_decref(doc);
+    tide_text_deinit(out);
+    *out = (tide_text){0};
+    tide_text_addf(out, "!%s", failed != TIDE_OK && why != NULL ? why->msg : "no memory for its points");
+}
+
+static tide_status read_letter(const letters *l, int rank, const cli_sweep_job *job, tide_sweep *out, tide_error *err) {
+    char where[32];
+    json_error_t at;
+    const char *bytes = l->bytes[rank];
+    snprintf(where, sizeof where, "rank %d", rank);
+    if (bytes == NULL) return cli_sweep_lost(job, (uint32_t)rank, "no memory for what this rank sent", out, err);
+    if (bytes[0] == '!') return cli_sweep_lost(job, (uint32_t)rank, bytes + 1, out, err);
+    json_t *doc = json_loadb(bytes, l->lens[rank], 0, &at);
+    if (doc == NULL) return cli_sweep_lost(job, (uint32_t)rank, "what this rank sent cannot be read", out, err);
+    const tide_status st = tide_sweep_of_json(doc, where, out, err);
+    json_decref(doc);
+    return st;
+}
+
+/// Rank 0: its own sweep and those of the others as one.
+static tide_status put_together(const cli_sweep_ranks *r, const cli_sweep_job *job, const letters *l, tide_sweep *own,
+                                tide_sweep *out, tide_error *err) {
+    tide_sweep *parts = tide_host_calloc((size_t)r->n, sizeof *parts);
+    if (parts == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %d sweeps", r->n);
+    tide_status st = TIDE_OK;
+    parts[0] = *own;
+    *own = (tide_sweep){0};
+    for (int rank = 1; st == TIDE_OK && rank < r->n; rank++) st = read_letter(l, rank, job, &parts[rank], err);
+    if (st == TIDE_OK)
+        st = tide_sweep_merge(parts, (size_t)r->n, out, err);
+    else
+        for (int rank = 0; rank < r->n; rank++) tide_sweep_deinit(&parts[rank]);
+    tide_host_free(parts);
+    return st;
+}
+
+static tide_status exchange(const cli_sweep_ranks *r, const cli_sweep_job *job, tide_sweep *own, tide_status failed,
+                            tide_sweep *out, tide_error *err) {
+    tide_text letter = {0};
+    letters l = {tide_host_calloc((size_t)r->n, sizeof *l.bytes), tide_host_calloc((size_t)r->n, sizeof *l.lens)};
+    tide_status st = TIDE_OK;
+    if (l.bytes == NULL || l.lens == NULL) st = TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %d ranks", r->n);
+    if (r->rank != 0) write_letter(own, failed, err, &letter);
+    // Whatever happened here: the others wait.
+    const int code = r->mpi->gather(tide_text_str(&letter), letter.len, room, &l);
+    if (st == TIDE_OK && code != 0) st = failed_call(r->mpi, "gather", code, err);
+    if (st == TIDE_OK && r->rank == 0 && failed != TIDE_OK)
+        st = job != NULL ? cli_sweep_lost(job, 0, err->msg, own, err) : failed;
+    if (st == TIDE_OK && r->rank == 0) st = put_together(r, job, &l, own, out, err);
+    for (int rank = 0; l.bytes != NULL && rank < r->n; rank++) tide_host_free(l.bytes[rank]);
+    tide_host_free(l.bytes);
+    tide_host_free(l.lens);
+    tide_text_deinit(&letter);
+    return st;
+}
+
+tide_status cli_sweep_ranks_gather(const cli_sweep_ranks *r, const cli_sweep_job *job, tide_sweep *own,
+                                   tide_status failed, tide_sweep *out, tide_error *err) {
+    *out = (tide_sweep){0};
+    if (r->mpi == NULL) {
+        if (failed == TIDE_OK) *out = *own;
+        *own = (tide_sweep){0};
+        return failed;
+    }
+    const tide_status st = exchange(r, job, own, failed, out, err);
+    tide_sweep_deinit(own);
+    return st;
+}

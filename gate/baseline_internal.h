@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+//
+// What the files of the baseline share.
+#ifndef TIDE_GATE_BASELINE_INTERNAL_H
+#define TIDE_GATE_BASELINE_INTERNAL_H
+
+#include "gate/baseline.h"
+
+#define TIDE_GATE_BASELINE_SCHEMA "tidemark.baseline"
+enum { TIDE_GATE_BASELINE_VERSION = 1 };
+
+void tide__baseline_update_deinit(tide_gate_update *u);
+
+#endif

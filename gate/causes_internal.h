@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+//
+// What the files of the causes share. A cause is found as a draft, gets its sentence, and is put in its place at the
+// end: by what it is, then those that go the way of the change, then by bytes.
+#ifndef TIDE_GATE_CAUSES_INTERNAL_H
+#define TIDE_GATE_CAUSES_INTERNAL_H
+
+#include "gate/judge_internal.h"
+#include "gate/measured_internal.h"
+
+/// Which figures changed: only what can have moved one of them is told.
+enum {
+    TIDE__CHANGED_PLAN = 1,   ///< sizes by the plan
+    TIDE__CHANGED_RUN = 2,    ///< sizes as measured
+    TIDE__CHANGED_LEAKS = 4,  ///
+    TIDE__CHANGED_STEADY = 8, ///< allocations
+};
+
+/// In which order they are told.
+typedef enum tide__cause_rank {
+    TIDE__RANK_SETTING,
+    TIDE__RANK_INPUTS,
+    TIDE__RANK_OPERATOR,
+    TIDE__RANK_ORDER,
+    TIDE__RANK_KIND,
+    TIDE__RANK_PLACE,
+    TIDE__RANK_TENSOR,
+    TIDE__RANK_LEAK,
+    TIDE__RANK_STEADY,
+    TIDE__RANK_HOLES,
+    TIDE__RANK_UNEXPLAINED,
+    TIDE__RANK_NOTE ///< differs, but cannot have moved a figure that changed
+} tide__cause_rank;
+
+/// Texts are borrowed.
+typedef struct tide__cause_draft {
+    tide_gate_cause_kind kind;
+    tide__cause_rank rank;
+    const char *name, *owner, *a, *b; ///< NULL: ""
+    uint64_t a_bytes, b_bytes;
+    size_t n;
+    int64_t weight; ///< change of the bytes that are held, with its sign: what it is ordered by
+} tide__cause_draft;
+
+/// An operator, or what stands for it where there is none, with what it holds at both peaks.
+typedef struct tide__cause_owner {
+    const char *key; ///< borrowed
+    uint64_t a_bytes, b_bytes;
+    const tide_gate_tensor *a_largest, *b_largest; ///< of what is held; NULL none
+    bool both, came, went;                         ///< as an operator
+} tide__cause_owner;
+
+typedef struct tide__causing {
+    const tide_gate_case *a, *b;
+    tide_gate_judged *out;
+    tide_error *err;
+    unsigned changed;          ///< TIDE__CHANGED_…: figures that both sides know
+    unsigned lost;             ///< the same: figures that one side alone knows
+    bool peak_moved;           ///< what is held at the peak changed, or what was measured; else only what persists did
+    int direction;             ///< of held_bytes, or else of all bytes together: -1, 0, 1
+    tide_strmap owner_index;   ///< key -> owners
+    tide__cause_owner *owners; ///< [n_owners] in order of the tensors
+    size_t n_owners, cap_owners;
+    struct tide__cause_found *found; ///< [n_found] owned
+    size_t n_found, cap_found;
+} tide__causing;
+
+tide_status tide__causes_no_memory(tide_error *err);
+static inline int tide__sign(int64_t x) { return (x > 0) - (x < 0); }
+/// b - a, within what 64 bits hold.
+int64_t tide__change(uint64_t a, uint64_t b);
+
+/// Keep a cause; `sentence` is taken, also on failure.
+tide_status tide__cause_add(tide__causing *g, const tide__cause_draft *draft, tide_text *sentence) TIDE_NODISCARD;
+
+tide_status tide__causes_find_owners(tide__causing *g) TIDE_NODISCARD;
+/// NULL: it holds nothing and owns nothing.
+tide__cause_owner *tide__causes_owner(const tide__causing *g, const char *key);
+/// Waterfalls into g->out.
+tide_status tide__causes_add_parts(tide__causing *g) TIDE_NODISCARD;
+
+/// Settings and inputs.
+tide_status tide__causes_add_settings(tide__causing *g) TIDE_NODISCARD;
+/// Operators that came and went, and the smallest set of those that moved.
+tide_status tide__causes_add_steps(tide__causing *g) TIDE_NODISCARD;
+/// Everything about tensors.
+tide_status tide__causes_add_tensors(tide__causing *g) TIDE_NODISCARD;
+
+// ---- words ----
+
+typedef struct tide__bytes_text {
+    char text[24];
+} tide__bytes_text;
+static inline tide__bytes_text tide__words(uint64_t bytes) {
+    tide__bytes_text t;
+    tide_format_bytes(bytes, t.text, sizeof t.text);
+    return t;
+}
+/// "2.00 KiB instead of 1.00 KiB"; to the byte where they would read the same.
+void tide__say_instead(tide_text *out, uint64_t b, uint64_t a);
+/// "conv1_out of conv1".
+void tide__say_tensor(tide_text *out, const tide_gate_tensor *t);
+/// "; the peak is at conv3 (before: at relu1)"; nothing when it is where it was, or is not known.
+void tide__say_peak(tide_text *out, const tide__causing *g);
+
+/// How a tensor differs. Several of one kind and `sub` can be told as one.
+typedef struct tide__tensor_diff {
+    const tide_gate_tensor *a, *b; ///< NULL: not there
+    tide_gate_cause_kind kind;
+    bool persistent; ///< as it is, or was
+    int64_t sub;     ///< what they have in common beside that
+    int64_t weight;  ///< change of what is held by it
+} tide__tensor_diff;
+/// Of tensors that grew or shrank by shares that are not the same: `sub` of them; else a hundred times the share.
+enum { TIDE__SUB_GREW = -2, TIDE__SUB_SHRANK = -1 };
+/// What it holds, for what is told: at the peak, or, where it persists, always.
+uint64_t tide__held_by(const tide_gate_tensor *t);
+/// "Workspace", "Workspace, persistent".
+const char *tide__kind_words(const tide_gate_tensor *t, char *buf, size_t buf_bytes);
+/// The sentence of `n` diffs that are alike, the weightiest first.
+void tide__say_diffs(tide_text *out, const tide__causing *g, const tide__tensor_diff *d, size_t n);
+
+#endif

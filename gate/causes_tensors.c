@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: MIT
+//
+// Tensors that differ: matched by name and owner, each told by the first of kind, place, size and presence at the peak
+// that differs. Those that are alike are told as one; what holds nothing at either peak is told only where nothing else
+// could have moved the figures, or among others that are like it.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/host_alloc.h"
+#include "gate/causes_internal.h"
+
+enum { ONE_BY_ONE = 3 };
+
+typedef struct diffs {
+    tide__tensor_diff *list; // [n] owned
+    size_t n, cap;
+    bool any_weight;
+} diffs;
+
+uint64_t tide__held_by(const tide_gate_tensor *t) {
+    if (t == NULL) return 0;
+    return t->at_peak_bytes > 0 ? t->at_peak_bytes : t->persistent ? t->bytes : 0;
+}
+
+static tide__cause_rank rank_of(tide_gate_cause_kind kind) {
+    switch (kind) {
+    case TIDE_GATE_CAUSE_KIND:
+        return TIDE__RANK_KIND;
+    case TIDE_GATE_CAUSE_PLACE_LOST:
+    case TIDE_GATE_CAUSE_PLACE_SHARED:
+        return TIDE__RANK_PLACE;
+    case TIDE_GATE_CAUSE_LEAK:
+        return TIDE__RANK_LEAK;
+    case TIDE_GATE_CAUSE_STEADY:
+        return TIDE__RANK_STEADY;
+    default:
+        return TIDE__RANK_TENSOR;
+    }
+}
+
+static tide_status add(const tide__causing *g, diffs *d, tide__tensor_diff x) {
+    if (tide_host_grow(&d->list, &d->cap, d->n + 1, sizeof *d->list) != TIDE_OK) return tide__causes_no_memory(g->err);
+    d->list[d->n++] = x;
+    d->any_weight = d->any_weight || (x.weight != 0 && rank_of(x.kind) < TIDE__RANK_LEAK);
+    return TIDE_OK;
+}
+
+// ---- how one differs ----
+
+static int64_t sub_of_kind(const tide_gate_tensor *t) { return 2 * (int64_t)t->kind + t->persistent; }
+
+/// A hundred times the share to which it grew or shrank.
+static int64_t sub_of_size(uint64_t a, uint64_t b) {
+    if (a == 0) return TIDE__SUB_GREW;
+    const double share = 100 * (double)b / (double)a;
+    return share < 1e15 ? llround(share) : TIDE__SUB_GREW;
+}
+
+static int64_t sub_of_alias(const tide_gate_tensor *t) {
+    tide_alias_kind kind;
+    const tide_status st = tide_alias_kind_parse(tide__case_text(t->alias), &kind, NULL);
+    return st == TIDE_OK ? (int64_t)kind : -1;
+}
+
+static bool is_inside(const tide_gate_tensor *t) { return tide__case_text(t->inside)[0] != '\0'; }
+
+/// What it adds to what changed: where the peak is what it was, only what persists does.
+static int64_t weight_of(const tide__causing *g, const tide_gate_tensor *a, const tide_gate_tensor *b) {
+    const bool a_counts = g->peak_moved || (a != NULL && a->persistent);
+    const bool b_counts = g->peak_moved || (b != NULL && b->persistent);
+    return tide__change(a_counts ? tide__held_by(a) : 0, b_counts ? tide__held_by(b) : 0);
+}
+
+/// False: nothing that is held differs.
+static bool classify(const tide__causing *g, const tide_gate_tensor *a, const tide_gate_tensor *b,
+                     tide__tensor_diff *out) {
+    *out = (tide__tensor_diff){
+        .a = a, .b = b, .persistent = (b != NULL ? b : a)->persistent, .weight = weight_of(g, a, b)};
+    if (a == NULL || b == NULL) {
+        out->kind = a == NULL ? TIDE_GATE_CAUSE_TENSOR_ADDED : TIDE_GATE_CAUSE_TENSOR_REMOVED;
+    } else if (a->kind != b->kind || a->persistent != b->persistent) {
+        out->kind = TIDE_GATE_CAUSE_KIND;
+        out->sub = 2 * TIDE_N_KINDS * sub_of_kind(a) + sub_of_kind(b);
+    } else if (is_inside(a) != is_inside(b)) {
+        out->kind = is_inside(a) ? TIDE_GATE_CAUSE_PLACE_LOST : TIDE_GATE_CAUSE_PLACE_SHARED;
+        out->sub = sub_of_alias(is_inside(a) ? a : b);
+    } else if (a->bytes != b->bytes) {
+        out->kind = TIDE_GATE_CAUSE_TENSOR_RESIZED;
+        out->sub = sub_of_size(a->bytes, b->bytes);
+    } else {
+        out->kind = a->at_peak_bytes < b->at_peak_bytes ? TIDE_GATE_CAUSE_ALIVE : TIDE_GATE_CAUSE_NOT_ALIVE;
+        return a->at_peak_bytes != b->at_peak_bytes;
+    }
+    return true;
+}
+
+/// Whether one that is on one side alone is told with its operator, or as a leak or an allocation and nothing else.
+static bool is_told(const tide__causing *g, const tide__tensor_diff *d) {
+    const tide_gate_tensor *t = d->a == NULL ? d->b : d->a;
+    if (d->a != NULL && d->b != NULL) return false;
+    if (tide__held_by(t) == 0 && (t->leaked_bytes > 0 || t->warm_allocations > 0)) return true;
+    const tide__cause_owner *o = tide__causes_owner(g, tide__case_text(t->owner));
+    return o != NULL && (d->a == NULL ? o->came : o->went);
+}
+
+static tide_status add_pair(const tide__causing *g, diffs *d, const tide_gate_tensor *a, const tide_gate_tensor *b) {
+    tide__tensor_diff x;
+    const unsigned of_sizes = TIDE__CHANGED_PLAN | TIDE__CHANGED_RUN;
+    const uint64_t leak_a = a != NULL ? a->leaked_bytes : 0, leak_b = b != NULL ? b->leaked_bytes : 0;
+    const uint64_t warm_a = a != NULL ? a->warm_allocations : 0, warm_b = b != NULL ? b->warm_allocations : 0;
+    if ((g->changed & of_sizes) != 0 && classify(g, a, b, &x) && !is_told(g, &x)) TIDE_TRY(add(g, d, x));
+    x = (tide__tensor_diff){.a = a, .b = b};
+    if ((g->changed & (TIDE__CHANGED_LEAKS | TIDE__CHANGED_RUN)) != 0 && leak_a != leak_b) {
+        x.kind = TIDE_GATE_CAUSE_LEAK;
+        x.sub = leak_a < leak_b;
+        x.weight = tide__change(leak_a, leak_b);
+        TIDE_TRY(add(g, d, x));
+    }
+    if ((g->changed & TIDE__CHANGED_STEADY) != 0 && warm_a != warm_b) {
+        x.kind = TIDE_GATE_CAUSE_STEADY;
+        x.sub = warm_a < warm_b;
+        x.weight = tide__change(warm_a, warm_b);
+        TIDE_TRY(add(g, d, x));
+    }
+    return TIDE_OK;
+}
+
+static bool same_name(const tide_gate_case *c, size_t i, const char *name) {
+    return i < c->n_tensors && strcmp(tide__case_text(c->tensors[i].name), name) == 0;
+}
+
+/// Whether tensors `i` and `k` are the only ones of one name: the same one then, whoever makes it. What persists has no
+/// owner, and a fused operator is another one.
+static bool is_only_pair(const tide_gate_case *a, size_t i, const tide_gate_case *b, size_t k) {
+    if (i == a->n_tensors || k == b->n_tensors) return false;
+    const char *name = tide__case_text(a->tensors[i].name);
+    return same_name(b, k, name) && !same_name(a, i + 1, name) && !same_name(b, k + 1, name) &&
+           (i == 0 || !same_name(a, i - 1, name)) && (k == 0 || !same_name(b, k - 1, name));
+}
+
+/// Both sides are by name and owner; the n-th of a name and owner belongs to the n-th.
+static tide_status collect(const tide__causing *g, diffs *d) {
+    const tide_gate_case *a = g->a, *b = g->b;
+    for (size_t i = 0, k = 0; i < a->n_tensors || k < b->n_tensors;) {
+        const int order = i == a->n_tensors          ? 1
+                          : k == b->n_tensors        ? -1
+                          : is_only_pair(a, i, b, k) ? 0
+                                                     : tide__case_compare_tensors(&a->tensors[i], &b->tensors[k]);
+        const tide_gate_tensor *before = order <= 0 ? &a->tensors[i++] : NULL;
+        const tide_gate_tensor *now = order >= 0 ? &b->tensors[k++] : NULL;
+        TIDE_TRY(add_pair(g, d, before, now));
+    }
+    return TIDE_OK;
+}
+
+// ---- groups ----
+
+/// By kind and what they have in common, the weightiest first.
+static int compare_diffs(const void *a, const void *b) {
+    const tide__tensor_diff *x = a, *y = b;
+    if (x->kind != y->kind) return x->kind < y->kind ? -1 : 1;
+    if (x->persistent != y->persistent) return x->persistent ? 1 : -1;
+    if (x->sub != y->sub) return x->sub < y->sub ? -1 : 1;
+    const int64_t wx = llabs(x->weight), wy = llabs(y->weight);
+    if (wx != wy) return wx > wy ? -1 : 1;
+    return tide__case_compare_tensors(x->b != NULL ? x->b : x->a, y->b != NULL ? y->b : y->a);
+}
+
+static bool is_alike(const tide__tensor_diff *x, const tide__tensor_diff *y) {
+    return x->kind == y->kind && x->persistent == y->persistent && x->sub == y->sub;
+}
+
+static size_t group_end(const diffs *d, size_t begin) {
+    size_t end = begin + 1;
+    while (end < d->n && is_alike(&d->list[end], &d->list[begin])) end++;
+    return end;
+}
+
+static void sort(diffs *d) {
+    if (d->n > 1) qsort(d->list, d->n, sizeof *d->list, compare_diffs);
+}
+
+static bool grew(const tide__tensor_diff *d) { return d->a->bytes < d->b->bytes; }
+
+/// A share by which at least half of those changed that grew (or shrank) is told by itself; the rest is told together.
+static void join_rare_shares(diffs *d) {
+    size_t n[2][2] = {{0}}; // of what persists or not, that grew or shrank
+    for (size_t i = 0; i < d->n; i++) {
+        const tide__tensor_diff *x = &d->list[i];
+        if (x->kind == TIDE_GATE_CAUSE_TENSOR_RESIZED) n[x->persistent][grew(x)]++;
+    }
+    for (size_t i = 0, end; i < d->n; i = end) {
+        end = group_end(d, i);
+        const tide__tensor_diff *x = &d->list[i];
+        if (x->kind != TIDE_GATE_CAUSE_TENSOR_RESIZED) continue;
+        if (end - i > ONE_BY_ONE && 2 * (end - i) >= n[x->persistent][grew(x)]) continue;
+        for (size_t k = i; k < end; k++) d->list[k].sub = grew(&d->list[k]) ? TIDE__SUB_GREW : TIDE__SUB_SHRANK;
+    }
+    sort(d);
+}
+
+/// Its bytes as the cause has them: leaked; else what is held, or where nothing is its size.
+static uint64_t bytes_of(tide_gate_cause_kind kind, const tide_gate_tensor *t, bool held) {
+    if (t == NULL || kind == TIDE_GATE_CAUSE_STEADY) return 0;
+    if (kind == TIDE_GATE_CAUSE_LEAK) return t->leaked_bytes;
+    return held ? tide__held_by(t) : t->bytes;
+}
+
+/// Texts of both sides: the kind, or the tensor that it lay in.
+static const char *side_of(tide_gate_cause_kind kind, const tide_gate_tensor *t, char *buf, size_t buf_bytes) {
+    if (t == NULL) return "";
+    if (kind == TIDE_GATE_CAUSE_KIND) return tide__kind_words(t, buf, buf_bytes);
+    if (kind == TIDE_GATE_CAUSE_PLACE_LOST || kind == TIDE_GATE_CAUSE_PLACE_SHARED) return tide__case_text(t->inside);
+    return "";
+}
+
+/// Within what 64 bits hold.
+static int64_t sum_of(int64_t a, int64_t b) {
+    int64_t sum;
+    if (!__builtin_add_overflow(a, b, &sum) && sum > -INT64_MAX) return sum;
+    return a > 0 ? INT64_MAX : -INT64_MAX;
+}
+
+static tide_status tell(tide__causing *g, const tide__tensor_diff *d, size_t n) {
+    const tide_gate_tensor *t = d->b != NULL ? d->b : d->a;
+    const bool has_owner = d->a == NULL || tide__case_text(t->owner)[0] != '\0';
+    char a[64], b[64];
+    tide__cause_draft draft = {.kind = d->kind,
+                               .rank = rank_of(d->kind),
+                               .name = t->name,
+                               .owner = has_owner ? t->owner : d->a->owner,
+                               .a = side_of(d->kind, d->a, a, sizeof a),
+                               .b = side_of(d->kind, d->b, b, sizeof b),
+                               .n = n};
+    bool held = false;
+    for (size_t i = 0; i < n; i++) held = held || tide__held_by(d[i].a) > 0 || tide__held_by(d[i].b) > 0;
+    for (size_t i = 0; i < n; i++) {
+        draft.a_bytes += bytes_of(d->kind, d[i].a, held);
+        draft.b_bytes += bytes_of(d->kind, d[i].b, held);
+        if (draft.rank < TIDE__RANK_LEAK) draft.weight = sum_of(draft.weight, d[i].weight);
+    }
+    tide_text sentence = {0};
+    tide__say_diffs(&sentence, g, d, n);
+    return tide__cause_add(g, &draft, &sentence);
+}
+
+/// What holds nothing is no cause beside what does.
+static bool is_idle(const diffs *d, const tide__tensor_diff *x) {
+    return d->any_weight && x->weight == 0 && rank_of(x->kind) != TIDE__RANK_KIND;
+}
+
+static tide_status tell_all(tide__causing *g, const diffs *d) {
+    for (size_t i = 0, end; i < d->n; i = end) {
+        end = group_end(d, i);
+        if (end - i > ONE_BY_ONE && !is_idle(d, &d->list[i])) {
+            TIDE_TRY(tell(g, &d->list[i], end - i));
+            continue;
+        }
+        for (size_t k = i; k < end; k++)
+            if (!is_idle(d, &d->list[k])) TIDE_TRY(tell(g, &d->list[k], 1));
+    }
+    return TIDE_OK;
+}
+
+tide_status tide__causes_add_tensors(tide__causing *g) {
+    diffs d = {0};
+    tide_status st = collect(g, &d);
+    if (st == TIDE_OK) {
+        sort(&d);
+        join_rare_shares(&d);
+        st = tell_all(g, &d);
+    }
+    tide_host_free(d.list);
+    return st;
+}

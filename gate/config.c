@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: MIT
+//
+// One configuration: its file, what is in it at the top, and what callers ask of it. See config.h.
+#include "gate/config.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/host_alloc.h"
+#include "gate/config_internal.h"
+
+enum {
+    MAX_FILE_BYTES = 4 * 1024 * 1024,
+    MAX_OVERRIDES = 1000,
+    SHOWN_BYTES = 96, // of a path in messages: the end of a longer one
+};
+
+// ---- the object ----
+
+static void deinit_layer(tide__gate_layer *layer) { tide_host_free(layer->rules); }
+
+void tide_gate_config_destroy(tide_gate_config *c) {
+    if (c == NULL) return;
+    deinit_layer(&c->rules);
+    for (size_t i = 0; i < c->n_overrides; i++) deinit_layer(&c->overrides[i]);
+    for (size_t i = 0; i < c->n_models; i++) deinit_layer(c->models[i]);
+    tide_host_free(c->overrides);
+    tide_host_free(c->models);
+    tide_host_free(c->targets);
+    tide_host_free(c->held);
+    tide_host_free(c->nodes);
+    tide_strmap_deinit(&c->keys);
+    tide_gate_arena_deinit(&c->arena);
+    tide_host_free(c);
+}
+
+/// "…long/path/tidemark.toml": what stands in messages.
+static const char *shown_path(tide_gate_arena *a, const char *path) {
+    const size_t n = strlen(path);
+    char text[SHOWN_BYTES + 8];
+    if (n <= SHOWN_BYTES) return tide_gate_arena_text(a, path, n);
+    const char *tail = path + n - SHOWN_BYTES;
+    while ((*tail & 0xC0) == 0x80) tail++; // not in the middle of a character
+    const int len = snprintf(text, sizeof text, "…%s", tail);
+    return tide_gate_arena_text(a, text, (size_t)len);
+}
+
+static tide_gate_config *new_config(const char *path, const char *name) {
+    tide_gate_config *c = tide_host_calloc(1, sizeof *c);
+    if (c == NULL) return NULL;
+    c->is_baseline_wanted = true;
+    c->removed = TIDE_GATE_FAIL;
+    c->added = TIDE_GATE_WARN;
+    c->gain = TIDE__GATE_GAIN_WARNS;
+    c->path = tide_gate_arena_text(&c->arena, path, strlen(path));
+    c->shown = shown_path(&c->arena, name);
+    if (c->path != NULL && c->shown != NULL) return c;
+    tide_gate_config_destroy(c);
+    return NULL;
+}
+
+static tide_status same_key(const tide__gate_reader *r, const tide_gate_config *c, const tide_gate_node *node,
+                            const tide_gate_target *t, size_t other) {
+    if (node == NULL || c->nodes[other] == NULL) {
+        const tide_status st = TIDE_FAIL(r->err, TIDE_ERR_INVALID, "'%.256s' is given twice", t->key);
+        tide_error_hint(r->err, "name each file once");
+        return st;
+    }
+    const tide_status st =
+        tide__gate_contradiction(r, node, c->nodes[other], "two entries give the case '%.200s'", t->key);
+    tide_error_hint(r->err, "give one of them a name, or leave the file out of the pattern: exclude = [\"…\"]");
+    return st;
+}
+
+/// Overrides that match are found once: rules are asked for many times.
+static tide_status find_overrides(const tide__gate_reader *r, tide_gate_config *c, const char *key,
+                                  tide__gate_held *held) {
+    size_t n = 0;
+    for (size_t i = 0; i < c->n_overrides; i++) n += tide__gate_matches(c->overrides[i].match, key);
+    if (n == 0) return TIDE_OK;
+    uint32_t *found = tide_gate_arena_take(r->arena, n * sizeof *found);
+    if (found == NULL) return tide__gate_no_memory(r);
+    held->overrides = found;
+    for (size_t i = 0; i < c->n_overrides; i++) {
+        if (!tide__gate_matches(c->overrides[i].match, key)) continue;
+        found[held->n_overrides++] = (uint32_t)i;
+        c->overrides[i].n_matched++;
+    }
+    return TIDE_OK;
+}
+
+tide_status tide__gate_target_add(const tide__gate_reader *r, tide_gate_config *c, const tide_gate_target *t,
+                                  const tide_gate_node *node, const tide__gate_layer *model) {
+    uint64_t other;
+    if (tide_strmap_get(&c->keys, t->key, &other)) return same_key(r, c, node, t, (size_t)other);
+    if (c->n_targets >= TIDE_GATE_MAX_CASES) return tide__gate_bad(r, node, "more than %d cases", TIDE_GATE_MAX_CASES);
+    const size_t n = c->n_targets + 1;
+    if (tide_host_grow(&c->targets, &c->cap_targets, n, sizeof *c->targets) != TIDE_OK ||
+        tide_host_grow(&c->held, &c->cap_held, n, sizeof *c->held) != TIDE_OK ||
+        tide_host_grow(&c->nodes, &c->cap_nodes, n, sizeof(*c->nodes)) != TIDE_OK)
+        return tide__gate_no_memory(r);
+    tide__gate_held held = {.model = model};
+    TIDE_TRY(find_overrides(r, c, t->key, &held));
+    if (tide_strmap_put(&c->keys, t->key, c->n_targets) != TIDE_OK) return tide__gate_no_memory(r);
+    c->targets[c->n_targets] = *t;
+    if (t->settings.node_limit == 0) c->targets[c->n_targets].settings.node_limit = TIDE_GATE_NODE_LIMIT;
+    c->held[c->n_targets] = held;
+    c->nodes[c->n_targets] = node;
+    c->n_targets++;
+    return TIDE_OK;
+}
+
+// ---- the top of the file ----
+
+static tide_status read_version(const tide__gate_reader *r, const tide_gate_node *root) {
+    const tide_gate_node *n = tide__gate_find(root, "version");
+    if (n == NULL) {
+        const tide_status st = tide__gate_bad(r, root, "it does not say its version");
+        tide_error_hint(r->err, "write version = 1");
+        return st;
+    }
+    TIDE_TRY(tide__gate_is(r, n, TIDE_GATE_NODE_INTEGER));
+    if (n->integer == 1) return TIDE_OK;
+    return tide__gate_bad(r, n, "version %" PRId64 " is not known here: want 1", n->integer);
+}
+
+static tide_status read_baseline(const tide__gate_reader *r, const tide_gate_node *root, tide_gate_config *c) {
+    const tide_gate_node *n = tide__gate_find(root, "baseline");
+    const char *text;
+    c->baseline_node = n;
+    if (n == NULL) return TIDE_OK;
+    if (n->type == TIDE_GATE_NODE_BOOL) {
+        c->is_baseline_wanted = n->truth;
+        if (!n->truth) return TIDE_OK;
+        return tide__gate_bad(r, n, "'baseline' names a file, or is false where budgets alone are wanted");
+    }
+    TIDE_TRY(tide__gate_text(r, n, &text));
+    c->baseline = tide__gate_join(r, text);
+    return c->baseline != NULL ? TIDE_OK : tide__gate_no_memory(r);
+}
+
+static tide_status read_level(const tide__gate_reader *r, const tide_gate_node *root, const char *key,
+                              tide_gate_level *out) {
+    static const char *const words[] = {"report", "warn", "fail"};
+    const tide_gate_node *n = tide__gate_find(root, key);
+    size_t word;
+    if (n == NULL) return TIDE_OK;
+    TIDE_TRY(tide__gate_choice(r, n, words, 3, &word));
+    *out = (tide_gate_level)word;
+    return TIDE_OK;
+}
+
+static tide_status read_top(const tide__gate_reader *r, const tide_gate_node *root, tide_gate_config *c) {
+    static const char *const known[] = {"version",  "baseline", "removed", "added",   "gain",
+                                        "defaults", "rules",    "model",   "override"};
+    static const char *const gains[] = {"off", "warn", "fail"};
+    TIDE_TRY(tide__gate_keys(r, root, "a gate's configuration", known, sizeof known / sizeof known[0]));
+    TIDE_TRY(read_version(r, root));
+    TIDE_TRY(read_baseline(r, root, c));
+    TIDE_TRY(read_level(r, root, "removed", &c->removed));
+    TIDE_TRY(read_level(r, root, "added", &c->added));
+    const tide_gate_node *n = tide__gate_find(root, "gain");
+    if (n != NULL) {
+        size_t word;
+        TIDE_TRY(tide__gate_choice(r, n, gains, 3, &word));
+        c->gain = (tide__gate_gain)word;
+        c->gain_place = tide__gate_keep_place(r, n);
+        if (c->gain_place == NULL) return tide__gate_no_memory(r);
+    }
+    c->rules.node = tide__gate_find(root, "rules");
+    return tide__gate_layer_read(r, c->rules.node, NULL, &c->rules);
+}
+
+// ---- its lists ----
+
+static tide_status read_override(const tide__gate_reader *r, const tide_gate_node *n, tide_gate_config *c) {
+    static const char *const known[] = {"match", "rules", "max_bytes"};
+    TIDE_TRY(tide__gate_keys(r, n, "an override", known, sizeof known / sizeof known[0]));
+    const tide_gate_node *match = tide__gate_find(n, "match"), *rules = tide__gate_find(n, "rules");
+    const tide_gate_node *max_bytes = tide__gate_find(n, "max_bytes");
+    if (match == NULL) return tide__gate_bad(r, n, "an override without 'match': of which cases?");
+    if (rules == NULL && max_bytes == NULL) return tide__gate_bad(r, n, "an override without 'rules' or 'max_bytes'");
+    if (c->n_overrides >= MAX_OVERRIDES) return tide__gate_bad(r, n, "more than %d overrides", MAX_OVERRIDES);
+    if (tide_host_grow(&c->overrides, &c->cap_overrides, c->n_overrides + 1, sizeof *c->overrides) != TIDE_OK)
+        return tide__gate_no_memory(r);
+    tide__gate_layer *layer = &c->overrides[c->n_overrides++];
+    *layer = (tide__gate_layer){.node = match};
+    const char *text;
+    TIDE_TRY(tide__gate_text(r, match, &text));
+    layer->match = tide__gate_clean_path(r, text);
+    if (layer->match == NULL) return tide__gate_no_memory(r);
+    TIDE_TRY(tide__gate_pattern_check(r, match, layer->match));
+    return tide__gate_layer_read(r, rules, max_bytes, layer);
+}
+
+static tide_status read_models(const tide__gate_reader *r, const tide_gate_node *root, tide_gate_config *c,
+                               const tide_gate_plan_settings *defaults) {
+    const tide_gate_node *models = tide__gate_find(root, "model");
+    if (models != NULL) TIDE_TRY(tide__gate_is(r, models, TIDE_GATE_NODE_LIST));
+    if (models == NULL || models->n == 0) {
+        const tide_status st = tide__gate_bad(r, models, "it names no model: there is nothing to measure");
+        tide_error_hint(r->err, "write [[model]] and path = \"models/*.onnx\" below it");
+        return st;
+    }
+    for (const tide_gate_node *n = models->first; n != NULL; n = n->next)
+        TIDE_TRY(tide__gate_model_read(r, c, n, defaults));
+    return TIDE_OK;
+}
+
+static tide_status read_document(const tide__gate_reader *r, const tide_gate_node *root, tide_gate_config *c) {
+    TIDE_TRY(read_top(r, root, c));
+    tide_gate_plan_settings defaults = {0};
+    const tide_gate_node *n = tide__gate_find(root, "defaults");
+    if (n != NULL) {
+        size_t n_known = 0;
+        while (tide__gate_settings_keys[n_known] != NULL) n_known++;
+        TIDE_TRY(tide__gate_keys(r, n, "[defaults]", tide__gate_settings_keys, n_known));
+        TIDE_TRY(tide__gate_settings_read(r, n, &defaults));
+    }
+    if ((n = tide__gate_find(root, "override")) != NULL) {
+        TIDE_TRY(tide__gate_is(r, n, TIDE_GATE_NODE_LIST));
+        for (const tide_gate_node *o = n->first; o != NULL; o = o->next) TIDE_TRY(read_override(r, o, c));
+    }
+    TIDE_TRY(read_models(r, root, c, &defaults));
+    return tide__gate_check_rules(r, c);
+}
+
+// ---- the file ----
+
+/// TOML begins with anything but a brace.
+static bool is_json(const char *path, const char *data, size_t len) {
+    const size_t n = strlen(path);
+    if (strcmp(path, "-") != 0) return n >= 5 && strcmp(path + n - 5, ".json") == 0;
+    size_t i = 0;
+    while (i < len && strchr(" \t\r\n", data[i]) != NULL && data[i] != '\0') i++;
+    return i < len && data[i] == '{';
+}
+
+static const char *folder_of(tide_gate_arena *a, const char *path) {
+    const char *slash = strcmp(path, "-") != 0 ? strrchr(path, '/') : NULL;
+    return tide_gate_arena_text(a, path, slash != NULL ? (size_t)(slash - path) + 1 : 0);
+}
+
+static tide_status parse(tide__gate_reader *r, const char *path, const char *data, size_t len, tide_gate_config *c) {
+    tide_gate_node *root = NULL;
+    if (len == 0) {
+        const tide_status st = TIDE_FAIL(r->err, TIDE_ERR_BAD_INPUT, "cannot read '%s': the file is empty", r->name);
+        tide_error_hint(r->err, "docs/gate.md has a configuration to begin with");
+        return st;
+    }
+    TIDE_TRY(is_json(path, data, len) ? tide_gate_json_parse(data, len, r->name, r->arena, &root, r->err)
+                                      : tide_gate_toml_parse(data, len, r->name, r->arena, &root, r->err));
+    return read_document(r, root, c);
+}
+
+tide_status tide_gate_config_read(const char *path, tide_gate_config **out, tide_error *err) {
+    char *data;
+    size_t len;
+    TIDE_TRY(tide_read_file(path, MAX_FILE_BYTES, &data, &len, err));
+    tide_gate_config *c = new_config(path, strcmp(path, "-") == 0 ? "standard input" : path);
+    tide_status st = TIDE_ERR_NOMEM;
+    if (c != NULL) {
+        tide__gate_reader r = {.arena = &c->arena, .name = c->shown, .folder = folder_of(&c->arena, path), .err = err};
+        st = r.folder != NULL ? parse(&r, path, data, len, c) : tide__gate_no_memory(&r);
+    } else {
+        TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to read '%.200s'", path);
+    }
+    tide_host_free(data);
+    if (st != TIDE_OK)
+        tide_gate_config_destroy(c);
+    else
+        *out = c;
+    return st;
+}
+
+// ---- files on the command line ----
+
+static const char *const *copy_texts(const tide__gate_reader *r, const char *const *texts, size_t n) {
+    const char **out = tide_gate_arena_take(r->arena, (n + 1) * sizeof *out);
+    for (size_t i = 0; out != NULL && i < n; i++) {
+        out[i] = tide__gate_keep(r, texts[i]);
+        if (out[i] == NULL) return NULL;
+    }
+    return out;
+}
+
+static tide_status copy_settings(const tide__gate_reader *r, const tide_gate_plan_settings *from,
+                                 tide_gate_plan_settings *out) {
+    *out = from != NULL ? *from : (tide_gate_plan_settings){0};
+    out->shapes = copy_texts(r, out->shapes, out->n_shapes);
+    out->extents = copy_texts(r, out->extents, out->n_extents);
+    bool is_whole = out->shapes != NULL && out->extents != NULL;
+    const char **texts[] = {&out->strategy, &out->allocator, &out->input_dir};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        if (*texts[i] == NULL) continue;
+        *texts[i] = tide__gate_keep(r, *texts[i]);
+        is_whole = is_whole && *texts[i] != NULL;
+    }
+    return is_whole ? TIDE_OK : tide__gate_no_memory(r);
+}
+
+static tide_status add_files(const tide__gate_reader *r, tide_gate_config *c, const char *const *paths, size_t n,
+                             const tide_gate_plan_settings *settings) {
+    tide_gate_target t = {.origin = "the command line"};
+    TIDE_TRY(copy_settings(r, settings, &t.settings));
+    for (size_t i = 0; i < n; i++) {
+        t.path = tide__gate_keep(r, paths[i]);
+        t.key = tide__gate_clean_path(r, paths[i]);
+        if (t.path == NULL || t.key == NULL) return tide__gate_no_memory(r);
+        TIDE_TRY(tide__gate_target_add(r, c, &t, NULL, NULL));
+    }
+    return TIDE_OK;
+}
+
+tide_status tide_gate_config_of_files(const char *const *paths, size_t n, const tide_gate_plan_settings *settings,
+                                      tide_gate_config **out, tide_error *err) {
+    tide_gate_config *c = new_config("", "the command line");
+    if (c == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a configuration of %zu files", n);
+    const tide__gate_reader r = {.arena = &c->arena, .name = c->shown, .folder = "", .err = err};
+    const tide_status st = add_files(&r, c, paths, n, settings);
+    if (st != TIDE_OK)
+        tide_gate_config_destroy(c);
+    else
+        *out = c;
+    return st;
+}
+
+// ---- questions ----
+
+const tide_gate_target *tide_gate_config_targets(const tide_gate_config *c, size_t *n) {
+    *n = c->n_targets;
+    return c->targets;
+}
+
+const char *tide_gate_config_baseline(const tide_gate_config *c, bool *is_wanted) {
+    if (is_wanted != NULL) *is_wanted = c->is_baseline_wanted;
+    return c->baseline;
+}
+
+const char *tide_gate_config_path(const tide_gate_config *c) { return c->path; }
+tide_gate_level tide_gate_config_removed(const tide_gate_config *c) { return c->removed; }
+tide_gate_level tide_gate_config_added(const tide_gate_config *c) { return c->added; }

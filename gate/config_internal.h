@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+//
+// config, the parts that only gate/config*.c share: the reader of one file, its typed keys, rules in layers, targets.
+#ifndef TIDE_GATE_CONFIG_INTERNAL_H
+#define TIDE_GATE_CONFIG_INTERNAL_H
+
+#include "core/base/text.h"
+#include "gate/config.h"
+#include "gate/config_node.h"
+
+// ---- reading one file ----
+
+typedef struct tide__gate_reader {
+    tide_gate_arena *arena; ///< of the configuration: what it keeps
+    const char *name;       ///< as messages call the file; bounded, so that a message has room for its reason
+    const char *folder;     ///< of the file, ending in "/"; "" the current one
+    tide_error *err;
+} tide__gate_reader;
+
+/// "cannot read 'NAME': …" at the place of `n`.
+tide_status tide__gate_bad(const tide__gate_reader *r, const tide_gate_node *n, const char *fmt, ...)
+    TIDE_PRINTF(3, 4) TIDE_NODISCARD;
+tide_status tide__gate_no_memory(const tide__gate_reader *r) TIDE_NODISCARD;
+/// Two keys that exclude each other: as tide__gate_bad at `n`, and a note with the place of `other`.
+tide_status tide__gate_contradiction(const tide__gate_reader *r, const tide_gate_node *n, const tide_gate_node *other,
+                                     const char *fmt, ...) TIDE_PRINTF(4, 5) TIDE_NODISCARD;
+/// Kept text: a copy in the arena; NULL without memory.
+const char *tide__gate_keep(const tide__gate_reader *r, const char *text) TIDE_NODISCARD;
+const char *tide__gate_keep_place(const tide__gate_reader *r, const tide_gate_node *n) TIDE_NODISCARD;
+
+/// NULL: the table has no such member.
+const tide_gate_node *tide__gate_find(const tide_gate_node *table, const char *key);
+/// `n` is a table and has no members but `known` [n_known]; the first other one is named with the nearest known.
+tide_status tide__gate_keys(const tide__gate_reader *r, const tide_gate_node *n, const char *what,
+                            const char *const *known, size_t n_known) TIDE_NODISCARD;
+/// Each fails with what was wanted and what is there instead. Texts are the node's, not empty and without a NUL.
+tide_status tide__gate_is(const tide__gate_reader *r, const tide_gate_node *n, tide_gate_node_type want) TIDE_NODISCARD;
+tide_status tide__gate_text(const tide__gate_reader *r, const tide_gate_node *n, const char **out) TIDE_NODISCARD;
+tide_status tide__gate_bool(const tide__gate_reader *r, const tide_gate_node *n, bool *out) TIDE_NODISCARD;
+tide_status tide__gate_count(const tide__gate_reader *r, const tide_gate_node *n, uint64_t min, uint64_t max,
+                             uint64_t *out) TIDE_NODISCARD;
+/// An integer of bytes, or text as tide_parse_bytes takes it.
+tide_status tide__gate_size(const tide__gate_reader *r, const tide_gate_node *n, uint64_t *out) TIDE_NODISCARD;
+/// One of `words` [n_words].
+tide_status tide__gate_choice(const tide__gate_reader *r, const tide_gate_node *n, const char *const *words,
+                              size_t n_words, size_t *out) TIDE_NODISCARD;
+/// "key 'align'", "value 2 of 'aligns'", as messages call the node.
+const char *tide__gate_call(const tide_gate_node *n, char *buf, size_t buf_bytes);
+
+// ---- limits ----
+
+/// Digits with an optional point and more digits, nothing else, in every locale.
+bool tide__gate_parse_decimal(const char *text, size_t len, double *out);
+/// "64KiB and 2 %", "0", 3: what growth of a metric of this unit is let pass.
+tide_status tide__gate_limit(const tide__gate_reader *r, const tide_gate_node *n, const tide_gate_metric_def *def,
+                             tide_gate_limit *out) TIDE_NODISCARD;
+/// A budget: "64MiB", 3, "30 %" of a share.
+tide_status tide__gate_budget(const tide__gate_reader *r, const tide_gate_node *n, const tide_gate_metric_def *def,
+                              tide_gate_value *out) TIDE_NODISCARD;
+
+// ---- rules ----
+
+typedef enum tide__gate_field_id {
+    TIDE__GATE_WARN,
+    TIDE__GATE_FAIL,
+    TIDE__GATE_GAIN_WARN,
+    TIDE__GATE_GAIN_FAIL,
+    TIDE__GATE_BUDGET,
+    TIDE__GATE_WARN_BUDGET,
+    TIDE__GATE_N_FIELDS
+} tide__gate_field_id;
+
+typedef enum tide__gate_gain { TIDE__GATE_GAIN_OFF, TIDE__GATE_GAIN_WARNS, TIDE__GATE_GAIN_FAILS } tide__gate_gain;
+
+/// What one place says of one limit.
+typedef struct tide__gate_field {
+    bool is_set;
+    bool is_off; ///< takes an inherited limit away
+    tide_gate_limit limit;
+    tide_gate_value value;      ///< of the budgets
+    const tide_gate_node *node; ///< NULL: the default
+    const char *place;          ///< NULL: the default
+} tide__gate_field;
+
+/// What one place says of one metric.
+typedef struct tide__gate_rule {
+    tide_gate_metric metric;
+    int kind;
+    bool is_word; ///< "off", "report", …: nothing is inherited
+    bool is_off;
+    bool has_gain;
+    tide__gate_gain gain;
+    const tide_gate_node *node;
+    const char *place;
+    tide__gate_field fields[TIDE__GATE_N_FIELDS];
+} tide__gate_rule;
+
+/// [rules], the rules of a [[model]] or of an [[override]].
+typedef struct tide__gate_layer {
+    const char *match;      ///< of an override: pattern of keys; else NULL
+    tide__gate_rule *rules; ///< [n] by metric, then kind, -1 first
+    size_t n, cap;
+    const tide_gate_node *node; ///< what messages point at
+    size_t n_matched;           ///< targets
+} tide__gate_layer;
+
+/// `rules` (NULL: none) and `max_bytes` (NULL: none) into a layer.
+tide_status tide__gate_layer_read(const tide__gate_reader *r, const tide_gate_node *rules,
+                                  const tide_gate_node *max_bytes, tide__gate_layer *out) TIDE_NODISCARD;
+/// What holds after some layers.
+typedef struct tide__gate_resolved {
+    bool is_off, has_gain_of_its_own;
+    tide__gate_gain gain;
+    const char *gain_place;
+    tide__gate_field fields[TIDE__GATE_N_FIELDS];
+} tide__gate_resolved;
+
+// ---- targets ----
+
+typedef struct tide__gate_held {
+    const tide__gate_layer *model; ///< NULL: none
+    const uint32_t *overrides;     ///< [n_overrides] indices, ascending
+    size_t n_overrides;
+} tide__gate_held;
+
+struct tide_gate_config {
+    tide_gate_arena arena; ///< texts and trees
+    const char *path;
+    const char *shown; ///< the same, bounded: what origins begin with
+    const char *baseline;
+    bool is_baseline_wanted;
+    const tide_gate_node *baseline_node; ///< NULL: the file does not say
+    tide_gate_level removed, added;
+    tide__gate_gain gain;
+    const char *gain_place; ///< NULL: the default
+    tide__gate_layer rules;
+    tide__gate_layer *overrides; ///< [n_overrides]
+    size_t n_overrides, cap_overrides;
+    tide__gate_layer **models; ///< [n_models], each owned: targets point at them
+    size_t n_models, cap_models;
+    tide_gate_target *targets;    ///< [n_targets]
+    tide__gate_held *held;        ///< [n_targets]
+    const tide_gate_node **nodes; ///< [n_targets] what gave them; NULL of files on the command line
+    size_t n_targets, cap_targets, cap_held, cap_nodes;
+    tide_strmap keys; ///< index of the target
+};
+
+/// Layers of a key that is a target, or not.
+void tide__gate_resolve(const tide_gate_config *c, const tide__gate_held *held, const char *key, tide_gate_metric m,
+                        int kind, tide__gate_resolved *out);
+/// Rules that contradict each other for a target, or that are never looked at.
+tide_status tide__gate_check_rules(const tide__gate_reader *r, tide_gate_config *c) TIDE_NODISCARD;
+bool tide__gate_matches(const char *pattern, const char *key);
+
+/// [defaults] and the keys of them that a [[model]] may have too, on top of `out`.
+tide_status tide__gate_settings_read(const tide__gate_reader *r, const tide_gate_node *table,
+                                     tide_gate_plan_settings *out) TIDE_NODISCARD;
+extern const char *const tide__gate_settings_keys[]; ///< ends with NULL
+tide_status tide__gate_strategy_check(const tide__gate_reader *r, const tide_gate_node *n,
+                                      const char **out) TIDE_NODISCARD;
+tide_status tide__gate_align_check(const tide__gate_reader *r, const tide_gate_node *n, uint64_t *out) TIDE_NODISCARD;
+
+/// All of one [[model]] into c->targets.
+tide_status tide__gate_model_read(const tide__gate_reader *r, tide_gate_config *c, const tide_gate_node *model,
+                                  const tide_gate_plan_settings *defaults) TIDE_NODISCARD;
+/// `t` is copied; node may be NULL. A key that is there is an error with both places.
+tide_status tide__gate_target_add(const tide__gate_reader *r, tide_gate_config *c, const tide_gate_target *t,
+                                  const tide_gate_node *node, const tide__gate_layer *model) TIDE_NODISCARD;
+
+// ---- files ----
+
+/// Plain files that `pattern` matches below r->folder, without that folder, bytewise sorted; a pattern without
+/// wildcards, or that is the name of a file, is itself. *out [n] in the arena. Nothing at all is an error at `n`.
+tide_status tide__gate_glob(const tide__gate_reader *r, const tide_gate_node *n, const char *pattern,
+                            const char *const **out, size_t *n_out) TIDE_NODISCARD;
+/// Patterns that are not known here, or that take too long to match.
+tide_status tide__gate_pattern_check(const tide__gate_reader *r, const tide_gate_node *n,
+                                     const char *pattern) TIDE_NODISCARD;
+/// "./a//b" -> "a/b"; in the arena, NULL without memory.
+const char *tide__gate_clean_path(const tide__gate_reader *r, const char *path) TIDE_NODISCARD;
+/// Ready to open: below r->folder unless absolute; NULL without memory.
+const char *tide__gate_join(const tide__gate_reader *r, const char *path) TIDE_NODISCARD;
+
+#endif

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+//
+// The tree, its memory, its places, and JSON. See config_node.h.
+#include "gate/config_node.h"
+
+#include <jansson.h>
+#include <stdalign.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/checked.h"
+#include "core/base/host_alloc.h"
+
+// ---- memory ----
+
+typedef struct tide_gate_chunk {
+    alignas(16) struct tide_gate_chunk *next;
+    size_t used, cap; // bytes behind this header
+} tide_gate_chunk;
+
+enum { CHUNK_BYTES = 16 * 1024 };
+
+void *tide_gate_arena_take(tide_gate_arena *a, size_t bytes) {
+    size_t need, with_header;
+    if (!tide_add_size(bytes, 15, &need)) return NULL;
+    need &= ~(size_t)15;
+    if (a->chunks == NULL || a->chunks->cap - a->chunks->used < need) {
+        const size_t cap = need > CHUNK_BYTES ? need : CHUNK_BYTES;
+        if (!tide_add_size(cap, sizeof(tide_gate_chunk), &with_header)) return NULL;
+        tide_gate_chunk *chunk = tide_host_calloc(1, with_header);
+        if (chunk == NULL) return NULL;
+        *chunk = (tide_gate_chunk){.next = a->chunks, .cap = cap};
+        a->chunks = chunk;
+    }
+    void *out = (char *)(a->chunks + 1) + a->chunks->used;
+    a->chunks->used += need;
+    return out;
+}
+
+char *tide_gate_arena_text(tide_gate_arena *a, const char *text, size_t n) {
+    size_t bytes;
+    if (!tide_add_size(n, 1, &bytes)) return NULL;
+    char *copy = tide_gate_arena_take(a, bytes);
+    if (copy != NULL && n > 0) memcpy(copy, text, n);
+    return copy;
+}
+
+void tide_gate_arena_deinit(tide_gate_arena *a) {
+    while (a->chunks != NULL) {
+        tide_gate_chunk *next = a->chunks->next;
+        tide_host_free(a->chunks);
+        a->chunks = next;
+    }
+}
+
+// ---- tree ----
+
+tide_gate_node *tide_gate_node_add(tide_gate_arena *a, tide_gate_node *parent, tide_gate_node_type type,
+                                   const char *key, size_t key_len, int line) {
+    tide_gate_node *n = tide_gate_arena_take(a, sizeof *n);
+    if (n == NULL) return NULL;
+    n->type = type;
+    n->line = line;
+    n->parent = parent;
+    if (key != NULL && (n->key = tide_gate_arena_text(a, key, key_len)) == NULL) return NULL;
+    if (parent == NULL) return n;
+    n->index = parent->n++;
+    if (parent->last != NULL)
+        parent->last->next = n;
+    else
+        parent->first = n;
+    parent->last = n;
+    return n;
+}
+
+/// "model[1].rules.planned_bytes"; cut at its end.
+static size_t path_of(const tide_gate_node *n, char *buf, size_t buf_bytes) {
+    if (n->parent == NULL) return 0;
+    const size_t at = path_of(n->parent, buf, buf_bytes);
+    if (at + 1 >= buf_bytes) return at;
+    int added;
+    if (n->key == NULL)
+        added = snprintf(buf + at, buf_bytes - at, "[%zu]", n->index);
+    else
+        added = snprintf(buf + at, buf_bytes - at, "%s%.128s", at > 0 ? "." : "", n->key);
+    return added > 0 && (size_t)added < buf_bytes - at ? at + (size_t)added : buf_bytes - 1;
+}
+
+const char *tide_gate_node_place(const char *name, const tide_gate_node *n, char *buf, size_t buf_bytes) {
+    char path[256] = "";
+    if (n == NULL)
+        snprintf(buf, buf_bytes, "%s", name);
+    else if (n->line > 0)
+        snprintf(buf, buf_bytes, "%s:%d", name, n->line);
+    else if (path_of(n, path, sizeof path) > 0)
+        snprintf(buf, buf_bytes, "%s: %s", name, path);
+    else
+        snprintf(buf, buf_bytes, "%s", name);
+    return buf;
+}
+
+// ---- JSON ----
+
+typedef struct json_reader {
+    tide_gate_arena *arena;
+    const char *name;
+    tide_error *err;
+} json_reader;
+
+static tide_gate_node_type type_of(const json_t *v) {
+    switch (json_typeof(v)) {
+    case JSON_OBJECT:
+        return TIDE_GATE_NODE_TABLE;
+    case JSON_ARRAY:
+        return TIDE_GATE_NODE_LIST;
+    case JSON_STRING:
+        return TIDE_GATE_NODE_TEXT;
+    case JSON_INTEGER:
+        return TIDE_GATE_NODE_INTEGER;
+    case JSON_REAL:
+        return TIDE_GATE_NODE_REAL;
+    case JSON_TRUE:
+    case JSON_FALSE:
+        return TIDE_GATE_NODE_BOOL;
+    default:
+        return TIDE_GATE_NODE_NULL;
+    }
+}
+
+static tide_status no_memory(const json_reader *r) {
+    return TIDE_FAIL(r->err, TIDE_ERR_NOMEM, "no memory to read '%s'", r->name);
+}
+
+static tide_status convert(const json_reader *r, const json_t *v, tide_gate_node *parent, const char *key, int depth,
+                           tide_gate_node **out);
+
+static tide_status convert_members(const json_reader *r, const json_t *v, tide_gate_node *n, int depth) {
+    if (n->type == TIDE_GATE_NODE_LIST) {
+        for (size_t i = 0; i < json_array_size(v); i++)
+            TIDE_TRY(convert(r, json_array_get(v, i), n, NULL, depth, NULL));
+        return TIDE_OK;
+    }
+    const char *key;
+    json_t *value;
+    json_t *object = json_incref((json_t *)(uintptr_t)v); // the iterator wants it without const and changes nothing
+    tide_status st = TIDE_OK;
+    json_object_foreach(object, key, value) {
+        st = convert(r, value, n, key, depth, NULL);
+        if (st != TIDE_OK) break;
+    }
+    json_decref(object);
+    return st;
+}
+
+/// Recursion is as deep as the document, and that is bounded here.
+static tide_status convert(const json_reader *r, const json_t *v, tide_gate_node *parent, const char *key, int depth,
+                           tide_gate_node **out) {
+    tide_gate_node *n = tide_gate_node_add(r->arena, parent, type_of(v), key, key != NULL ? strlen(key) : 0, 0);
+    if (n == NULL) return no_memory(r);
+    if (out != NULL) *out = n;
+    switch (n->type) {
+    case TIDE_GATE_NODE_TABLE:
+    case TIDE_GATE_NODE_LIST:
+        if (depth < TIDE_GATE_MAX_DEPTH) return convert_members(r, v, n, depth + 1);
+        TIDE_FAIL(r->err, TIDE_ERR_BAD_INPUT, "cannot read '%s': objects and lists nested deeper than %d", r->name,
+                  TIDE_GATE_MAX_DEPTH);
+        return TIDE_ERR_BAD_INPUT;
+    case TIDE_GATE_NODE_TEXT:
+        n->text_len = json_string_length(v);
+        n->text = tide_gate_arena_text(r->arena, json_string_value(v), n->text_len);
+        return n->text != NULL ? TIDE_OK : no_memory(r);
+    case TIDE_GATE_NODE_INTEGER:
+        n->integer = json_integer_value(v);
+        n->real = (double)n->integer;
+        return TIDE_OK;
+    case TIDE_GATE_NODE_REAL:
+        n->real = json_real_value(v);
+        return TIDE_OK;
+    default:
+        n->truth = json_is_true(v);
+        return TIDE_OK;
+    }
+}
+
+/// jansson passes over NUL bytes between tokens without a word. Those that a text writes as \u0000 are told by who
+/// reads the key.
+static tide_status refuse_nul(const json_reader *r, const char *text, size_t len) {
+    const char *nul = memchr(text, '\0', len);
+    if (nul == NULL) return TIDE_OK;
+    size_t line = 1;
+    for (const char *p = text; p < nul; p++) line += *p == '\n';
+    const tide_status st = TIDE_FAIL(r->err, TIDE_ERR_BAD_INPUT, "cannot read '%s': a NUL byte", r->name);
+    tide_error_where(r->err, "%s:%zu", r->name, line);
+    return st;
+}
+
+tide_status tide_gate_json_parse(const char *text, size_t len, const char *name, tide_gate_arena *a,
+                                 tide_gate_node **out, tide_error *err) {
+    const json_reader r = {.arena = a, .name = name, .err = err};
+    TIDE_TRY(refuse_nul(&r, text, len));
+    json_error_t e;
+    json_t *doc = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &e);
+    if (doc == NULL) {
+        if (json_error_code(&e) == json_error_out_of_memory) return no_memory(&r);
+        const tide_status st = TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "cannot read '%s': %s", name, e.text);
+        tide_error_where(err, "%s:%d:%d", name, e.line, e.column);
+        return st;
+    }
+    const tide_status st = convert(&r, doc, NULL, NULL, 0, out);
+    json_decref(doc);
+    return st;
+}

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: MIT
+//
+// Cases against their baseline: which belong together, what state each is in, and the verdict of the whole. The figures
+// are judged in judge_row.c, what made them change is found in causes.c. See judge.h.
+#include <string.h>
+
+#include "core/base/host_alloc.h"
+#include "gate/judge_internal.h"
+#include "gate/measured_internal.h"
+
+const char *tide_gate_verdict_name(tide_gate_verdict v) {
+    static const char *const names[] = {
+#define XX(name, text) text,
+        TIDE_GATE_VERDICT_MAP(XX)
+#undef XX
+    };
+    return (size_t)v < sizeof names / sizeof names[0] ? names[v] : "verdict ?";
+}
+
+const char *tide_gate_state_name(tide_gate_state s) {
+    static const char *const names[] = {
+#define XX(name, text) text,
+        TIDE_GATE_STATE_MAP(XX)
+#undef XX
+    };
+    return (size_t)s < sizeof names / sizeof names[0] ? names[s] : "state ?";
+}
+
+static tide_status no_memory(tide_error *err) { return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a verdict"); }
+
+/// Takes the text; *out is owned.
+static tide_status finish_text(tide_text *text, char **out, tide_error *err) {
+    *out = text->failed ? NULL : tide_host_strdup(tide_text_str(text));
+    tide_text_deinit(text);
+    return *out != NULL ? TIDE_OK : no_memory(err);
+}
+
+static void judged_deinit(tide_gate_judged *j) {
+    for (size_t i = 0; i < j->n_causes; i++) {
+        tide_host_free(j->causes[i].name);
+        tide_host_free(j->causes[i].owner);
+        tide_host_free(j->causes[i].a);
+        tide_host_free(j->causes[i].b);
+        tide_host_free(j->causes[i].text);
+    }
+    for (size_t i = 0; i < j->n_by_operator; i++) tide_host_free(j->by_operator[i].key);
+    for (size_t i = 0; i < j->n_by_kind; i++) tide_host_free(j->by_kind[i].key);
+    tide_host_free(j->causes);
+    tide_host_free(j->by_operator);
+    tide_host_free(j->by_kind);
+    tide_host_free(j->rows);
+    tide_host_free(j->reason);
+}
+
+void tide_gate_result_deinit(tide_gate_result *r) {
+    for (size_t i = 0; i < r->n; i++) judged_deinit(&r->cases[i]);
+    tide_host_free(r->cases);
+    tide_host_free(r->reason);
+    tide_host_free(r->last_update);
+    *r = (tide_gate_result){0};
+}
+
+// ---- one case ----
+
+typedef struct judging {
+    const tide_gate_config *config;
+    const tide_gate_baseline *baseline; ///< NULL: none is wanted
+    bool none_in_common;                ///< the baseline is of other cases
+    tide_error *err;
+} judging;
+
+/// Of a metric per kind that nobody measured any more the kinds that were used are told, or one where none was.
+static bool is_idle(const tide_gate_case *a, tide_gate_metric m, int kind, tide_gate_value before,
+                    tide_gate_value now) {
+    if (kind < 0 || !before.known || now.known || before.u > 0) return false;
+    uint64_t all = 0;
+    for (int k = 0; k < TIDE_N_KINDS; k++) all |= a->kinds[m][k].u;
+    return all > 0 || kind != TIDE_KIND_WORKSPACE;
+}
+
+/// Also where one side alone knows it: measuring more or less is a change.
+static bool is_change(tide_gate_metric m, tide_gate_value before, tide_gate_value now) {
+    const bool is_timed = tide_gate_metric_get(m)->unit == TIDE_GATE_NS;
+    return tide__judge_differs(m, before, now) || (!is_timed && before.known != now.known);
+}
+
+/// Rows of all figures; budgets alone without a case to compare with.
+static tide_status add_rows(const judging *g, const tide_gate_case *a, const tide_gate_case *b, tide_gate_judged *j,
+                            bool *differs) {
+    size_t cap = 0;
+    *differs = false;
+    for (int i = 0; i < TIDE_GATE_N_METRICS; i++) {
+        const tide_gate_metric m = (tide_gate_metric)i;
+        const bool per_kind = tide_gate_metric_get(m)->per_kind;
+        for (int k = 0; k < tide__case_n_values(m); k++) {
+            const int kind = per_kind ? k : -1;
+            const tide_gate_value before = a != NULL ? tide__case_value(a, m, kind) : (tide_gate_value){0};
+            const tide_gate_value now = tide__case_value(b, m, kind);
+            tide_gate_rule rule = {0};
+            tide_gate_row row;
+            if (a != NULL && is_idle(a, m, kind, before, now)) continue;
+            tide_gate_config_rule(g->config, j->key, m, kind, &rule);
+            if (!tide__judge_row(&rule, m, kind, a != NULL, before, now, &row)) continue;
+            if (tide_host_grow(&j->rows, &cap, j->n_rows + 1, sizeof *j->rows) != TIDE_OK) return no_memory(g->err);
+            j->rows[j->n_rows++] = row;
+            j->verdict = tide__judge_worse(j->verdict, row.verdict);
+            *differs = *differs || is_change(m, before, now);
+        }
+    }
+    return TIDE_OK;
+}
+
+static tide_gate_verdict verdict_of_level(tide_gate_level level) {
+    return level == TIDE_GATE_FAIL   ? TIDE_GATE_FAIL_VERDICT
+           : level == TIDE_GATE_WARN ? TIDE_GATE_WARN_VERDICT
+                                     : TIDE_GATE_PASS_VERDICT;
+}
+
+static tide_status judge_unmeasured(const judging *g, const tide_gate_case *c, tide_gate_judged *j) {
+    tide_text reason = {0};
+    j->state = TIDE_GATE_CASE_UNMEASURED;
+    j->verdict = TIDE_GATE_FAIL_VERDICT;
+    tide_text_addf(&reason, "%s: %s", c->skipped ? "was skipped" : "could not be measured",
+                   c->error != NULL && c->error[0] != '\0' ? c->error : "nobody says why");
+    return finish_text(&reason, &j->reason, g->err);
+}
+
+/// In nothing or in signature; a table and a trace have none, there the model's own name tells.
+static bool is_other_model(const tide_gate_case *a, const tide_gate_case *b, const char **what, const char **x,
+                           const char **y) {
+    *what = "inputs and outputs";
+    *x = tide__case_text(a->signature);
+    *y = tide__case_text(b->signature);
+    if (strcmp(*x, *y) != 0) return true;
+    if ((*x)[0] != '\0') return false;
+    *what = "a model of the name";
+    *x = tide__case_text(a->model);
+    *y = tide__case_text(b->model);
+    return (*x)[0] != '\0' && (*y)[0] != '\0' && strcmp(*x, *y) != 0;
+}
+
+static tide_status judge_both(const judging *g, const tide_gate_case *a, const tide_gate_case *b, tide_gate_judged *j) {
+    const char *what, *x, *y;
+    bool differs;
+    if (is_other_model(a, b, &what, &x, &y)) {
+        tide_text reason = {0};
+        j->state = TIDE_GATE_CASE_OTHER_MODEL;
+        j->verdict = TIDE_GATE_NOT_COMPARABLE_VERDICT;
+        tide_text_addf(&reason, "the baseline is of another model: it has %s %s, this one %s", what,
+                       x[0] != '\0' ? x : "(none)", y[0] != '\0' ? y : "(none)");
+        TIDE_TRY(finish_text(&reason, &j->reason, g->err));
+        return add_rows(g, NULL, b, j, &differs);
+    }
+    TIDE_TRY(add_rows(g, a, b, j, &differs));
+    j->state = differs ? TIDE_GATE_CASE_CHANGED : TIDE_GATE_CASE_UNCHANGED;
+    return differs ? tide_gate_causes(a, b, j, g->err) : TIDE_OK;
+}
+
+static tide_status judge_added(const judging *g, const tide_gate_case *b, tide_gate_judged *j) {
+    bool differs;
+    if (g->baseline == NULL) {
+        j->state = TIDE_GATE_CASE_ALONE;
+    } else {
+        tide_text reason = {0};
+        j->state = TIDE_GATE_CASE_ADDED;
+        j->verdict =
+            g->none_in_common ? TIDE_GATE_NOT_COMPARABLE_VERDICT : verdict_of_level(tide_gate_config_added(g->config));
+        tide_text_add(&reason, "the baseline has no such case");
+        TIDE_TRY(finish_text(&reason, &j->reason, g->err));
+    }
+    return add_rows(g, NULL, b, j, &differs);
+}
+
+static tide_status judge_removed(const judging *g, tide_gate_judged *j) {
+    tide_text reason = {0};
+    j->state = TIDE_GATE_CASE_REMOVED;
+    j->verdict =
+        g->none_in_common ? TIDE_GATE_NOT_COMPARABLE_VERDICT : verdict_of_level(tide_gate_config_removed(g->config));
+    tide_text_add(&reason, "the baseline has it, and nobody measures it any more");
+    return finish_text(&reason, &j->reason, g->err);
+}
+
+static tide_status judge_case(const judging *g, const tide_gate_case *a, const tide_gate_case *b, tide_gate_judged *j) {
+    *j = (tide_gate_judged){.key = b != NULL ? b->key : a->key, .baseline = a, .current = b};
+    if (b == NULL) return judge_removed(g, j);
+    if (b->error != NULL || b->skipped) return judge_unmeasured(g, b, j);
+    return a != NULL ? judge_both(g, a, b, j) : judge_added(g, b, j);
+}
+
+// ---- the whole ----
+
+static void count(tide_gate_result *out, const tide_gate_judged *j) {
+    out->n_pass += j->verdict == TIDE_GATE_PASS_VERDICT;
+    out->n_warn += j->verdict == TIDE_GATE_WARN_VERDICT;
+    out->n_fail += j->verdict == TIDE_GATE_FAIL_VERDICT;
+    out->n_not_comparable += j->verdict == TIDE_GATE_NOT_COMPARABLE_VERDICT;
+    out->n_added += j->state == TIDE_GATE_CASE_ADDED;
+    out->n_removed += j->state == TIDE_GATE_CASE_REMOVED;
+    out->n_unmeasured += j->state == TIDE_GATE_CASE_UNMEASURED;
+    out->verdict = tide__judge_worse(out->verdict, j->verdict);
+}
+
+/// Both lists are by key; so is what comes out.
+static tide_status judge_all(const judging *g, const tide_gate_cases *current, tide_gate_result *out) {
+    static const tide_gate_cases none = {0};
+    const tide_gate_cases *old = g->baseline != NULL ? &g->baseline->cases : &none;
+    out->cases = tide_host_calloc(old->n + current->n + 1, sizeof *out->cases);
+    if (out->cases == NULL) return no_memory(g->err);
+    for (size_t i = 0, k = 0; i < old->n || k < current->n;) {
+        const int order = i == old->n ? 1 : k == current->n ? -1 : strcmp(old->items[i].key, current->items[k].key);
+        const tide_gate_case *a = order <= 0 ? &old->items[i++] : NULL;
+        const tide_gate_case *b = order >= 0 ? &current->items[k++] : NULL;
+        tide_gate_judged *j = &out->cases[out->n++];
+        TIDE_TRY(judge_case(g, a, b, j));
+        count(out, j);
+    }
+    return TIDE_OK;
+}
+
+/// Why nothing can be compared; nothing where something can.
+static tide_status find_reason(judging *g, const tide_gate_cases *current, tide_gate_result *out) {
+    tide_text why = {0};
+    if (current->n == 0) {
+        tide_text_add(&why, "nothing was measured");
+        return finish_text(&why, &out->reason, g->err);
+    }
+    if (g->baseline == NULL) return TIDE_OK;
+    const tide_gate_cases *old = &g->baseline->cases;
+    for (size_t i = 0; i < current->n; i++)
+        if (tide_gate_cases_find(old, current->items[i].key) != NULL) return TIDE_OK;
+    g->none_in_common = true;
+    if (old->n == 0)
+        tide_text_addf(&why, "the baseline '%s' has no cases", out->baseline_path);
+    else
+        tide_text_addf(&why,
+                       "the baseline '%s' is of other cases: it has %zu, the first '%s'; here are %zu, the first '%s'",
+                       out->baseline_path, old->n, old->items[0].key, current->n, current->items[0].key);
+    return finish_text(&why, &out->reason, g->err);
+}
+
+static tide_status say_update(const tide_gate_baseline *b, tide_gate_result *out, tide_error *err) {
+    tide_text text = {0};
+    if (b != NULL && b->n_updates > 0) {
+        const tide_gate_update *u = &b->updates[b->n_updates - 1];
+        tide_text_addf(&text, "%s %s: %s", u->date, u->by, u->reason);
+    }
+    return finish_text(&text, &out->last_update, err);
+}
+
+static int exit_code_of(tide_gate_verdict v) {
+    return v == TIDE_GATE_FAIL_VERDICT ? 1 : v == TIDE_GATE_NOT_COMPARABLE_VERDICT ? 4 : 0;
+}
+
+tide_status tide_gate_judge(const tide_gate_config *config, const tide_gate_baseline *baseline,
+                            const tide_gate_cases *current, tide_gate_result *out, tide_error *err) {
+    judging g = {.config = config, .baseline = baseline, .err = err};
+    *out = (tide_gate_result){.baseline_path = baseline != NULL && baseline->path != NULL ? baseline->path : "",
+                              .config_path = tide_gate_config_path(config)};
+    tide_status st = find_reason(&g, current, out);
+    if (st == TIDE_OK) st = judge_all(&g, current, out);
+    if (st == TIDE_OK) st = say_update(baseline, out, err);
+    if (st != TIDE_OK) {
+        tide_gate_result_deinit(out);
+        return st;
+    }
+    if (out->reason != NULL) out->verdict = tide__judge_worse(out->verdict, TIDE_GATE_NOT_COMPARABLE_VERDICT);
+    out->exit_code = exit_code_of(out->verdict);
+    return TIDE_OK;
+}
+
+tide_status tide_gate_nothing(const char *baseline_path, const char *config_path, const tide_error *why,
+                              tide_gate_result *out, tide_error *err) {
+    tide_text reason = {0};
+    *out = (tide_gate_result){.verdict = TIDE_GATE_NOT_COMPARABLE_VERDICT,
+                              .exit_code = exit_code_of(TIDE_GATE_NOT_COMPARABLE_VERDICT),
+                              .baseline_path = tide__case_text(baseline_path),
+                              .config_path = tide__case_text(config_path)};
+    tide_text_add(&reason, why->msg);
+    if (why->where[0] != '\0') tide_text_addf(&reason, " (%s)", why->where);
+    if (why->note[0] != '\0') tide_text_addf(&reason, "; %s", why->note);
+    tide_status st = finish_text(&reason, &out->reason, err);
+    if (st == TIDE_OK) st = say_update(NULL, out, err);
+    if (st != TIDE_OK) tide_gate_result_deinit(out);
+    return st;
+}

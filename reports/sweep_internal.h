@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+//
+// What the writers of a sweep share. Private to reports/.
+#ifndef TIDE_REPORTS_SWEEP_INTERNAL_H
+#define TIDE_REPORTS_SWEEP_INTERNAL_H
+
+#include "reports/sweep.h"
+
+// ---- words ----
+
+/// tide_format_bytes() without ".00": "8 GiB".
+const char *tide__sweep_bytes(uint64_t bytes, char *buf, size_t buf_bytes);
+/// The model by as little of its path as tells it from the others: "resnet50.onnx", "vit/model.onnx". Borrowed.
+const char *tide__sweep_title(const tide_sweep *s, const char *model);
+/// What tells a series from the others of its model: "S=128, greedy_by_size, align 64"; the strategy where nothing
+/// does.
+void tide__sweep_label(const tide_sweep *s, size_t series, tide_text *out);
+
+// ---- pictures: one for each model ----
+
+/// Series [from, from + n) of one model; and what its picture spans.
+typedef struct tide__sweep_group {
+    size_t from, n;
+    uint64_t x_lo, x_hi; ///< values; x_hi above x_lo
+    uint64_t y_top;      ///< bytes, above 0
+    size_t n_figures;    ///< points with figures; 0: nothing to draw
+    bool has_errors, has_runs;
+} tide__sweep_group;
+/// Calls `take` for each.
+void tide__sweep_groups(const tide_sweep *s, void (*take)(void *ctx, const tide__sweep_group *g), void *ctx);
+/// Whether the budget is in the picture: one far above would leave nothing to see of the curves.
+bool tide__sweep_shows(const tide__sweep_group *g, uint64_t budget_bytes);
+/// Of a point with figures: the lower bound of the buffers, and all that lies beside them.
+uint64_t tide__sweep_bound(const tide_sweep_point *p);
+/// 1, 2 or 5 times a power of ten: the least that divides `span` into no more than `n` steps.
+uint64_t tide__sweep_step(uint64_t span, unsigned n);
+/// The step of bytes: a power of two.
+uint64_t tide__sweep_step_bytes(uint64_t top, unsigned n);
+
+/// The picture as an <svg> element; `y` as of tide_report_add_picture. Returns its height.
+int tide__sweep_svg(const tide_sweep *s, const tide__sweep_group *g, int y, tide_text *out);
+enum { TIDE__SWEEP_SVG_WIDTH = 720 };
+/// The style of pictures and page beside that of the report.
+extern const char tide__sweep_style[];
+
+void tide__sweep_plot(const tide_sweep *s, const tide__sweep_group *g, const tide_sweep_paper *paper, tide_text *out);
+
+// ---- table: the same columns everywhere ----
+
+void tide__sweep_csv(const tide_sweep *s, tide_text *out);
+void tide__sweep_html_table(const tide_sweep *s, tide_text *out);
+/// The rows of Markdown or plain text.
+void tide__sweep_rows(const tide_sweep *s, bool markdown, tide_text *out);
+/// Foreign text: no line breaks, no marks that turn the direction of what follows, and in Markdown nothing that formats
+/// or ends a cell.
+void tide__sweep_foreign(const char *text, bool markdown, tide_text *out);
+/// The same for HTML and SVG, at most so many characters of it.
+void tide__sweep_html_text(const char *text, size_t max_chars, tide_text *out);
+
+void tide__sweep_html(const tide_sweep *s, tide_text *out);
+void tide__sweep_document(const tide_sweep *s, tide_text *out); ///< .svg
+
+#endif

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: MIT
+"""A folder with a configuration, models and a baseline, for gate.py and gate_baseline.py."""
+import json
+import os
+import pathlib
+
+import tidemark
+from tidemark import SAMPLES
+
+LENET = SAMPLES / "lenet5.json"
+TRACE = os.environ.get("TIDE_GATE_TRACE", "build/test/tests/cli/gate_trace")
+CI_NAMES = ["CI", "GITHUB_ACTIONS", "GITLAB_CI", "BUILDKITE", "JENKINS_URL", "TF_BUILD", "TEAMCITY_VERSION"]
+TIMED = ("time_ns", "plan_time_ns")
+# Whatever runs these tests must not change what they see: no CI, no summary, and one set of instructions.
+CLEAN = {**{name: None for name in CI_NAMES}, "GITHUB_STEP_SUMMARY": None, "GIT_AUTHOR_NAME": None, "USER": "tester",
+         "ONEDNN_MAX_CPU_ISA": "SSE41", "DNNL_MAX_CPU_ISA": "SSE41", "OMP_NUM_THREADS": "1"}
+
+
+def untimed(value):
+    """The document without what a clock has told."""
+    if isinstance(value, dict):
+        return {k: untimed(v) for k, v in value.items() if k not in TIMED}
+    if isinstance(value, list):
+        return [untimed(v) for v in value if not (isinstance(v, dict) and v.get("metric") in TIMED)]
+    return value
+
+
+class GateCase(tidemark.Case):
+    """A folder with a configuration, models and a baseline."""
+
+    def check(self, *args, code=0, env=None, **kw):
+        return self.ok("check", *args, code=code, cwd=self.dir, env={**CLEAN, **(env or {})}, **kw)
+
+    def document(self, *args, code=0, **kw):
+        return json.loads(self.check("--json", *args, code=code, **kw).stdout)
+
+    def not_run(self, code, *args, says=(), env=None, **kw):
+        return self.refused(code, "check", *args, says=says, cwd=self.dir, env={**CLEAN, **(env or {})}, **kw)
+
+    def model(self, name, change=lambda doc: None, of=LENET):
+        doc = json.loads(pathlib.Path(of).read_text())
+        change(doc)
+        (self.dir / name).write_text(json.dumps(doc))
+
+    def config(self, models=("m.json",), head="", tail="", run=True):
+        lines = ["version = 1", 'baseline = "base.json"', head, "[defaults]", f"run = {str(run).lower()}", "node_limit = 2000"]
+        for name in models:
+            lines += ["[[model]]", f'path = "{name}"']
+        (self.dir / "tidemark.toml").write_text("\n".join([*lines, tail]) + "\n")
+
+    def default(self, line):
+        """One more line in [defaults]."""
+        path = self.dir / "tidemark.toml"
+        path.write_text(path.read_text().replace("[defaults]", f"[defaults]\n{line}", 1))
+
+    def update(self, reason="as it is", *args):
+        return self.check("--update-baseline", "--reason", reason, "--by", "Ann", *args)
+
+    def begin(self, *args, **kw):
+        """A model, a configuration and a baseline that it passes."""
+        self.model("m.json")
+        self.config(*args, **kw)
+        self.update()
+        self.check()
+
+    def failed(self, *says, metric=None, cause=None):
+        """The check fails, in words that hold all of `says`; the JSON tells the metric and the kind of the cause."""
+        text = self.check(code=1).stdout
+        self.assertTrue(text.startswith("FAIL"), text)
+        for word in says:
+            self.assertIn(word, text)
+        doc = self.document(code=1)
+        self.assertEqual((doc["verdict"], doc["exit_code"]), ("fail", 1))
+        whole = json.dumps(doc)
+        if metric is not None:
+            bad = [r for c in doc["cases"] for r in c["rows"] if r["verdict"] == "fail"]
+            self.assertIn(metric, [r["metric"] for r in bad])
+        if cause is not None:
+            self.assertIn(f'"{cause}"', whole)
+        return doc
