@@ -45,7 +45,7 @@ static tide_status make_ranks(const tide_items *items, tide__site_names *n) {
     n->rank = tide_host_alloc((items->n_sites + 1) * sizeof *n->rank);
     tide_status st = order != NULL && n->rank != NULL ? TIDE_OK : TIDE_ERR_NOMEM;
     for (uint32_t i = 0; st == TIDE_OK && i < items->n_sites; i++) order[i] = i;
-    if (st == TIDE_OK) st = tide__merge_sort(order, items->n_sites, named_before, items);
+    if (st == TIDE_OK) st = tide__merge_sort(order, items->n_sites, named_before, items, NULL);
     for (uint32_t i = 0; st == TIDE_OK && i < items->n_sites; i++) n->rank[order[i]] = i;
     tide_host_free(order);
     return st;

@@ -16,33 +16,65 @@
 
 enum { INDEX_ITEMS = 1000000 };
 
+enum { TELL_NUMBERS = 1 << 16 };
+
+bool tide__sorting_goes_on(tide__sorting *s, size_t n) {
+    if (s == NULL || s->progress == NULL || s->progress->tell == NULL) return true;
+    s->done += n;
+    if (s->done - s->told < TELL_NUMBERS) return true;
+    s->told = s->done;
+    const double share = s->done < s->total ? (double)s->done / (double)s->total : 1;
+    return s->progress->tell(s->progress->ctx, s->from + (s->to - s->from) * share, s->what);
+}
+
 // ---- merging ----
 
-static void merge_front(uint32_t *at, const uint32_t *aside, size_t n_left, size_t n_right, tide__in_order_fn in_order,
-                        const void *ctx) {
-    const uint32_t *right = at + n_left;
+/// One merge after the other. Each number takes part in `n_rounds` of them: all of them count it once.
+typedef struct merging {
+    tide__in_order_fn in_order;
+    const void *ctx;
+    uint32_t *aside;
+    tide__sorting *telling;
+    size_t n_rounds;
+} merging;
+
+/// Now and then of a long merge. False: cancelled.
+static bool goes_on(const merging *m, size_t out) {
+    return out % TELL_NUMBERS != 0 || tide__sorting_goes_on(m->telling, TELL_NUMBERS / m->n_rounds);
+}
+
+static bool merge_front(const merging *m, uint32_t *at, size_t n_left, size_t n_right) {
+    const uint32_t *right = at + n_left, *aside = m->aside;
     size_t l = 0, r = 0, out = 0;
-    while (l < n_left && r < n_right) at[out++] = in_order(ctx, aside[l], right[r]) ? aside[l++] : right[r++];
-    if (l < n_left) memcpy(at + out, aside + l, (n_left - l) * sizeof *at);
-}
-
-static void merge_back(uint32_t *at, const uint32_t *aside, size_t n_left, size_t n_right, tide__in_order_fn in_order,
-                       const void *ctx) {
-    size_t l = n_left, r = n_right, out = n_left + n_right;
-    while (l > 0 && r > 0) at[--out] = in_order(ctx, at[l - 1], aside[r - 1]) ? aside[--r] : at[--l];
-    if (r > 0) memcpy(at, aside, r * sizeof *at);
-}
-
-static void merge(uint32_t *at, uint32_t *aside, size_t n_left, size_t n_right, tide__in_order_fn in_order,
-                  const void *ctx) {
-    if (in_order(ctx, at[n_left - 1], at[n_left])) return;
-    if (n_left <= n_right) {
-        memcpy(aside, at, n_left * sizeof *at);
-        merge_front(at, aside, n_left, n_right, in_order, ctx);
-    } else {
-        memcpy(aside, at + n_left, n_right * sizeof *at);
-        merge_back(at, aside, n_left, n_right, in_order, ctx);
+    while (l < n_left && r < n_right) {
+        at[out++] = m->in_order(m->ctx, aside[l], right[r]) ? aside[l++] : right[r++];
+        if (!goes_on(m, out)) return false;
     }
+    if (l < n_left) memcpy(at + out, aside + l, (n_left - l) * sizeof *at);
+    return true;
+}
+
+static bool merge_back(const merging *m, uint32_t *at, size_t n_left, size_t n_right) {
+    const uint32_t *aside = m->aside;
+    size_t l = n_left, r = n_right, out = n_left + n_right;
+    while (l > 0 && r > 0) {
+        at[--out] = m->in_order(m->ctx, at[l - 1], aside[r - 1]) ? aside[--r] : at[--l];
+        if (!goes_on(m, out)) return false;
+    }
+    if (r > 0) memcpy(at, aside, r * sizeof *at);
+    return true;
+}
+
+/// False: cancelled, and numbers are lost.
+static bool merge(const merging *m, uint32_t *at, size_t n_left, size_t n_right) {
+    if (!tide__sorting_goes_on(m->telling, (n_left + n_right) % TELL_NUMBERS / m->n_rounds)) return false;
+    if (m->in_order(m->ctx, at[n_left - 1], at[n_left])) return true;
+    if (n_left <= n_right) {
+        memcpy(m->aside, at, n_left * sizeof *at);
+        return merge_front(m, at, n_left, n_right);
+    }
+    memcpy(m->aside, at + n_left, n_right * sizeof *at);
+    return merge_back(m, at, n_left, n_right);
 }
 
 /// Where each run begins, and n; short ones are made longer by insertion.
@@ -72,24 +104,27 @@ static tide_status find_runs(uint32_t *numbers, size_t n, tide__in_order_fn in_o
     return TIDE_OK;
 }
 
-tide_status tide__merge_sort(uint32_t *numbers, size_t n, tide__in_order_fn in_order, const void *ctx) {
+tide_status tide__merge_sort(uint32_t *numbers, size_t n, tide__in_order_fn in_order, const void *ctx,
+                             tide__sorting *telling) {
     size_t *runs, n_runs;
     TIDE_TRY(find_runs(numbers, n, in_order, ctx, &runs, &n_runs));
-    uint32_t *aside = n_runs > 1 ? tide_host_alloc((n / 2 + 1) * sizeof *aside) : NULL;
-    const bool has_memory = n_runs <= 1 || aside != NULL;
-    while (has_memory && n_runs > 1) {
+    merging m = {.in_order = in_order, .ctx = ctx, .telling = telling, .n_rounds = 1};
+    while (m.n_rounds < 64 && n_runs >> m.n_rounds > 1) m.n_rounds++;
+    m.aside = n_runs > 1 ? tide_host_alloc((n / 2 + 1) * sizeof *m.aside) : NULL;
+    tide_status st = n_runs <= 1 || m.aside != NULL ? TIDE_OK : TIDE_ERR_NOMEM;
+    while (st == TIDE_OK && n_runs > 1) {
         size_t n_left = 0;
-        for (size_t i = 0; i < n_runs; i += 2) {
-            if (i + 1 < n_runs)
-                merge(numbers + runs[i], aside, runs[i + 1] - runs[i], runs[i + 2] - runs[i + 1], in_order, ctx);
+        for (size_t i = 0; st == TIDE_OK && i < n_runs; i += 2) {
+            if (i + 1 < n_runs && !merge(&m, numbers + runs[i], runs[i + 1] - runs[i], runs[i + 2] - runs[i + 1]))
+                st = TIDE_ERR_CANCELLED;
             runs[n_left++] = runs[i];
         }
         runs[n_left] = n;
         n_runs = n_left;
     }
     tide_host_free(runs);
-    tide_host_free(aside);
-    return has_memory ? TIDE_OK : TIDE_ERR_NOMEM;
+    tide_host_free(m.aside);
+    return st;
 }
 
 // ---- by digits ----
@@ -139,6 +174,7 @@ typedef struct bucket_sort {
     const void *ctx;
     tide__keyed *keys; // [2 * cap]
     size_t cap;
+    tide__sorting *telling;
 } bucket_sort;
 
 /// Sort `n` numbers by key.
@@ -179,28 +215,44 @@ static tide_status sort_buckets(bucket_sort *s, uint32_t *numbers, const uint32_
     for (size_t b = 0; b < N_BUCKETS; b++) {
         b = stretch_end(end, b, from);
         const size_t n = end[b] - from;
-        if (n > s->cap) TIDE_TRY(tide__merge_sort(numbers + from, n, is_before, s));
+        if (n > s->cap) TIDE_TRY(tide__merge_sort(numbers + from, n, is_before, s, s->telling));
         if (n > 1 && n <= s->cap) sort_stretch(s, numbers + from, n);
+        if (n <= s->cap && !tide__sorting_goes_on(s->telling, n)) return TIDE_ERR_CANCELLED;
         from = end[b];
     }
     return TIDE_OK;
 }
 
+/// What is done for every number, in stretches between which it is told. `at` and `numbers` as in tide__bucket_sort.
+typedef enum bucket_step { FIND_LOWEST, COUNT_BUCKETS, DEAL_OUT } bucket_step;
+
+static tide_status each_number(const bucket_sort *s, bucket_step step, const uint8_t *bits, size_t n_all, uint64_t *low,
+                               uint32_t *at, uint32_t *numbers) {
+    for (uint32_t from = 0; from < n_all;) {
+        const uint32_t end = n_all - from > TELL_NUMBERS ? from + TELL_NUMBERS : (uint32_t)n_all;
+        for (uint32_t i = from; i < end; i++) {
+            if (!is_set(bits, i)) continue;
+            const uint64_t k = s->key(s->ctx, i);
+            if (step == FIND_LOWEST && k < *low) *low = k;
+            if (step == COUNT_BUCKETS) at[bucket_of(k - *low) + 1]++;
+            if (step == DEAL_OUT) numbers[at[bucket_of(k - *low)]++] = i;
+        }
+        if (!tide__sorting_goes_on(s->telling, end - from)) return TIDE_ERR_CANCELLED;
+        from = end;
+    }
+    return TIDE_OK;
+}
+
 tide_status tide__bucket_sort(const uint8_t *bits, size_t n_all, size_t n, tide__key_fn key, const void *ctx,
-                              uint32_t **out) {
-    bucket_sort s = {.key = key, .ctx = ctx};
+                              tide__sorting *telling, uint32_t **out) {
+    bucket_sort s = {.key = key, .ctx = ctx, .telling = telling};
     uint32_t *at = tide_host_calloc(N_BUCKETS + 1, sizeof *at), *numbers = tide_host_alloc((n + 1) * sizeof *numbers);
     tide_status st = at != NULL && numbers != NULL ? TIDE_OK : TIDE_ERR_NOMEM;
     uint64_t low = UINT64_MAX;
-    for (uint32_t i = 0; st == TIDE_OK && i < n_all; i++) {
-        const uint64_t k = is_set(bits, i) ? key(ctx, i) : UINT64_MAX;
-        if (k < low) low = k;
-    }
-    for (uint32_t i = 0; st == TIDE_OK && i < n_all; i++)
-        if (is_set(bits, i)) at[bucket_of(key(ctx, i) - low) + 1]++;
+    if (st == TIDE_OK) st = each_number(&s, FIND_LOWEST, bits, n_all, &low, at, numbers);
+    if (st == TIDE_OK) st = each_number(&s, COUNT_BUCKETS, bits, n_all, &low, at, numbers);
     for (size_t b = 0; st == TIDE_OK && b < N_BUCKETS; b++) at[b + 1] += at[b];
-    for (uint32_t i = 0; st == TIDE_OK && i < n_all; i++)
-        if (is_set(bits, i)) numbers[at[bucket_of(key(ctx, i) - low)]++] = i;
+    if (st == TIDE_OK) st = each_number(&s, DEAL_OUT, bits, n_all, &low, at, numbers);
     if (st == TIDE_OK) st = sort_buckets(&s, numbers, at); // at[b] is the end of bucket b by now
     tide_host_free(at);
     tide_host_free(s.keys);
@@ -230,7 +282,9 @@ tide_status tide__items_sort(tide_items *items, size_t without, const tide_progr
     size_t n = 0, n_same = 0;
     for (uint32_t i = 0; i < items->n; i++)
         if (i != without) order[n++] = i;
-    tide_status st = tide__merge_sort(order, n, begins_before, items);
+    tide__sorting telling = {
+        .progress = progress, .what = "sorting blocks", .from = 0.9, .to = 0.94, .total = n}; // as tide__items_tell
+    tide_status st = tide__merge_sort(order, n, begins_before, items, &telling);
     if (st == TIDE_OK) st = tide__items_tell(progress, 0.4);
     while (st == TIDE_OK && n_same < n && order[n_same] == n_same) n_same++;
     if (st == TIDE_OK && n_same < items->n) st = tide__items_repack(items, order, n, progress);
@@ -251,7 +305,7 @@ tide_status tide__items_index(const tide_items *items, uint32_t **out) {
     uint32_t *by_id = tide_host_alloc((items->n + 1) * sizeof *by_id);
     if (by_id == NULL) return TIDE_ERR_NOMEM;
     for (uint32_t i = 0; i < items->n; i++) by_id[i] = i;
-    const tide_status st = tide__merge_sort(by_id, items->n, numbered_before, items);
+    const tide_status st = tide__merge_sort(by_id, items->n, numbered_before, items, NULL);
     if (st != TIDE_OK) {
         tide_host_free(by_id);
         return st;

@@ -162,11 +162,14 @@ static void count_hidden(const tide_items *items, const uint8_t *bits, tide_rows
 
 /// A row for each item that passes.
 static tide_status make_single(const tide_items *items, const tide_rows_options *opt, const uint8_t *bits,
-                               tide_rows *r) {
+                               const tide_progress *progress, tide_rows *r) {
     const order_ctx x = {items, opt};
+    tide__sorting telling = {
+        .progress = progress, .what = "sorting", .from = 0.5, .to = 1, .total = 3 * items->n + r->n_members};
     const bool sorted = opt->sort == TIDE_ROW_SORT_BEGIN && !opt->reverse && !opt->persistent_last;
     r->n = r->n_members;
-    if (!sorted && r->n > RADIX_ITEMS) return tide__bucket_sort(bits, items->n, r->n, number_key, &x, &r->members);
+    if (!sorted && r->n > RADIX_ITEMS)
+        return tide__bucket_sort(bits, items->n, r->n, number_key, &x, &telling, &r->members);
     r->members = tide_host_alloc((r->n + 1) * sizeof *r->members);
     if (r->members == NULL) return TIDE_ERR_NOMEM;
     size_t n = 0;
@@ -195,7 +198,7 @@ static tide_status make(tide_subject *s, const tide_rows_options *opt, const tid
     if (st == TIDE_OK)
         st = opt->group != TIDE_ROW_GROUP_NONE
                  ? tide__rows_group(items, tide_subject_get_facts(s)->is_trace, opt, bits, progress, r)
-                 : make_single(items, opt, bits, r);
+                 : make_single(items, opt, bits, progress, r);
     tide_host_free(bits);
     if (st == TIDE_ERR_CANCELLED) return TIDE_FAIL(err, st, "sorting was cancelled");
     return st == TIDE_OK ? st : TIDE_FAIL(err, st, "no memory for %zu rows", items->n);

@@ -22,7 +22,13 @@ typedef struct ender {
     tide__keyed *keys; // [2 * cap] to sort; the second half is spare
     size_t cap;
     size_t part; // ends that are sorted at once
+    const tide_progress *progress;
 } ender;
+
+/// How far it has come when so many members are done: ends are the last part of grouping.
+static double share_of(const ender *e, size_t n_done) {
+    return 0.6 + 0.4 * (double)n_done / (double)(e->r->n_members + 1);
+}
 
 static uint64_t key_of(const ender *e, uint32_t i) {
     return (uint64_t)tide__item_gone(e->items, i) ^ UINT64_C(1) << 63; // signed order as unsigned
@@ -51,7 +57,11 @@ static tide_status row_reach(ender *e, size_t row) {
     const size_t n = e->r->first[row + 1] - e->r->first[row];
     if (n > RADIX_MEMBERS) {
         memcpy(reach, members, n * sizeof *reach);
-        return tide__merge_sort(reach, n, ends_before, e->items);
+        tide__sorting telling = {.progress = e->progress, .what = "grouping"};
+        telling.from = share_of(e, e->r->first[row]);
+        telling.to = share_of(e, e->r->first[row + 1]);
+        telling.total = n;
+        return tide__merge_sort(reach, n, ends_before, e->items, &telling);
     }
     TIDE_TRY(make_room(e, n));
     for (size_t i = 0; i < n; i++) e->keys[i] = (tide__keyed){.key = key_of(e, members[i]), .number = members[i]};
@@ -106,6 +116,7 @@ static tide_status row_late(ender *e, size_t row) {
         if (key < low) low = key;
         if (key > high) high = key;
     }
+    if (!tide__rows_tell(e->progress, share_of(e, r->first[row]), "grouping")) return TIDE_ERR_CANCELLED;
     const uint64_t width = (high - low) / N_CUTS + 1;
     for (uint32_t k = r->first[row]; k < r->first[row + 1]; k++) count[(key_of(e, r->members[k]) - low) / width]++;
     for (size_t c = 0, from = 0; c < N_CUTS; c++) {
@@ -113,6 +124,7 @@ static tide_status row_late(ender *e, size_t row) {
         if (c + 1 < N_CUTS && n_part + count[c + 1] <= most) continue;
         const uint64_t lo = low + from * width, hi = c + 1 < N_CUTS ? low + (c + 1) * width - 1 : high;
         if (n_part > 0) TIDE_TRY(take_part(e, row, lo, hi, n_part, &n_done));
+        if (!tide__rows_tell(e->progress, share_of(e, r->first[row] + n_done), "grouping")) return TIDE_ERR_CANCELLED;
         from = c + 1;
         n_part = 0;
     }
@@ -123,7 +135,7 @@ static tide_status row_late(ender *e, size_t row) {
 
 tide_status tide__rows_make_ends(const tide_items *items, bool with_reach, size_t part, const tide_progress *progress,
                                  tide_rows *r) {
-    ender e = {.items = items, .r = r, .part = part};
+    ender e = {.items = items, .r = r, .part = part, .progress = progress};
     if (with_reach) r->reach = tide_host_alloc((r->n_members + 1) * sizeof *r->reach);
     if (!with_reach) r->late = tide_host_alloc((r->n_members / TIDE_ROWS_LATE + r->n + 1) * sizeof *r->late);
     if (!with_reach) r->latest = tide_host_alloc(2 * (r->n_members / TIDE_ROWS_LATEST + r->n + 1) * sizeof *r->latest);
@@ -134,8 +146,7 @@ tide_status tide__rows_make_ends(const tide_items *items, bool with_reach, size_
         st = with_reach ? row_reach(&e, row) : row_late(&e, row);
         if (r->first[row + 1] - told < TELL_MEMBERS) continue;
         told = r->first[row + 1];
-        if (st == TIDE_OK && !tide__rows_tell(progress, 0.6 + 0.4 * (double)told / (double)r->n_members, "grouping"))
-            st = TIDE_ERR_CANCELLED;
+        if (st == TIDE_OK && !tide__rows_tell(progress, share_of(&e, told), "grouping")) st = TIDE_ERR_CANCELLED;
     }
     tide_host_free(e.keys);
     return st;

@@ -11,7 +11,7 @@
 #include "analysis/rows_internal.h"
 #include "core/base/host_alloc.h"
 
-enum { N_SIZES = 65 };
+enum { N_SIZES = 65, TELL_ITEMS = 1 << 16 };
 
 // ---- which group ----
 
@@ -96,10 +96,11 @@ static tide_status rows_of_make(rows_of *x, size_t n) {
     return good ? TIDE_OK : TIDE_ERR_NOMEM;
 }
 
-static void count_members(const tide_items *items, const grouping *g, const uint8_t *bits, tide_row_sort sort,
-                          rows_of *x) {
+static tide_status count_members(const tide_items *items, const grouping *g, const uint8_t *bits, tide_row_sort sort,
+                                 tide__sorting *telling, rows_of *x) {
     tide__items_some some;
     for (uint32_t i = 0; i < items->n; i++) {
+        if (i % TELL_ITEMS == 0 && !tide__sorting_goes_on(telling, TELL_ITEMS)) return TIDE_ERR_CANCELLED;
         const uint32_t group = group_of(g, items, i, &some);
         if (bits != NULL && !tide__bit(bits, i)) continue;
         tide__row_values v;
@@ -110,6 +111,7 @@ static void count_members(const tide_items *items, const grouping *g, const uint
             tide__row_values_add(&x->values[group], &v);
         }
     }
+    return TIDE_OK;
 }
 
 /// Rows in their order, with where each begins.
@@ -137,17 +139,20 @@ static tide_status order_rows(const tide_rows_options *opt, size_t n_groups, row
 
 /// From the order of items to that of rows.
 static tide_status deal_out(const tide_items *items, const grouping *g, const uint8_t *bits, const rows_of *x,
-                            tide_rows *r) {
+                            tide__sorting *telling, tide_rows *r) {
     uint32_t *next = tide_host_alloc((r->n + 1) * sizeof *next);
     r->members = tide_host_alloc((r->n_members + 1) * sizeof *r->members);
     const bool good = next != NULL && r->members != NULL;
     if (good) memcpy(next, r->first, r->n * sizeof *next);
+    bool goes_on = true;
     tide__items_some some;
-    for (uint32_t i = 0; good && i < items->n; i++) {
+    for (uint32_t i = 0; good && goes_on && i < items->n; i++) {
+        if (i % TELL_ITEMS == 0) goes_on = tide__sorting_goes_on(telling, TELL_ITEMS);
         const uint32_t row = x->row[group_of(g, items, i, &some)];
         if (bits == NULL || tide__bit(bits, i)) r->members[next[row]++] = i;
     }
     tide_host_free(next);
+    if (!goes_on) return TIDE_ERR_CANCELLED;
     return good ? TIDE_OK : TIDE_ERR_NOMEM;
 }
 
@@ -157,11 +162,10 @@ tide_status tide__rows_group(const tide_items *items, bool is_trace, const tide_
     rows_of x = {0};
     tide_status st = grouping_make(items, opt->group, &g);
     if (st == TIDE_OK) st = rows_of_make(&x, g.n);
-    if (st == TIDE_OK) {
-        count_members(items, &g, bits, opt->sort, &x);
-        st = order_rows(opt, g.n, &x, rows);
-    }
-    if (st == TIDE_OK) st = deal_out(items, &g, bits, &x, rows);
+    tide__sorting telling = {.progress = progress, .what = "grouping", .from = 0.5, .to = 0.6, .total = 2 * items->n};
+    if (st == TIDE_OK) st = count_members(items, &g, bits, opt->sort, &telling, &x);
+    if (st == TIDE_OK) st = order_rows(opt, g.n, &x, rows);
+    if (st == TIDE_OK) st = deal_out(items, &g, bits, &x, &telling, rows);
     tide_host_free(g.group);
     rows_of_deinit(&x);
     if (st == TIDE_OK) st = tide__rows_make_keys(items, opt->group, is_trace, rows);

@@ -52,7 +52,8 @@ typedef struct tide_trace_pools_question {
 } tide_trace_pools_question;
 /// Every pool of the run, in order of allocator, device and kind, also those that hold nothing at the moment. The first
 /// question about a run is a replay of it, 0.2 us an event, and what came since is added when it grows; another moment
-/// or window then takes some milliseconds, and for each pool with segments that lie idle as much again. TIDE_ERR_NOT_FOUND for a run that is not there and for events that were dropped;
+/// or window then takes some milliseconds, and for each pool with segments that lie idle as much again.
+/// TIDE_ERR_NOT_FOUND for a run that is not there and for events that were dropped;
 /// TIDE_ERR_INVALID when t1 < t0. *out [*n], tide_host_free.
 tide_status tide_trace_pools(tide_trace *t, const tide_trace_pools_question *q, const tide_reading *reading,
                              tide_trace_pool **out, size_t *n, tide_error *err) TIDE_NODISCARD;

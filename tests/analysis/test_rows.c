@@ -385,6 +385,50 @@ static void assert_near_enough(tide_subject *s, size_t part) {
     tide_rows_deinit(&many);
 }
 
+/// Somebody who is told, and says no at the `left`-th time.
+typedef struct listener {
+    double from, to;
+    int left, n_told;
+    double last;
+} listener;
+
+static bool hear(void *ctx, double share, const char *what) {
+    listener *l = ctx;
+    assert_true(what[0] != '\0');
+    assert_true(share >= l->last && share >= l->from && share <= l->to);
+    l->last = share;
+    l->n_told++;
+    return l->left-- != 0;
+}
+
+static tide_status group_heard(tide_subject *s, size_t part, listener *l) {
+    const tide_progress progress = {hear, l};
+    const tide_rows_options opt = {.group = TIDE_ROW_GROUP_KIND, .only_group_of = TIDE_NO_ITEM};
+    tide_error err = TIDE_ERROR_INIT;
+    tide_rows r = {0};
+    tide_status st = part == 0 ? tide_rows_make(s, &opt, &progress, &r, &err) : TIDE_OK;
+    if (part > 0) {
+        r = make_rows(s, &opt);
+        tide_host_free(r.reach);
+        r.reach = NULL;
+        st = tide__rows_make_ends(tide_subject_items(s), false, part, &progress, &r);
+    }
+    tide_rows_deinit(&r);
+    return st;
+}
+
+/// Grouping (`part` 0), or the ends of what is grouped: told now and then, and given up at each of those times.
+static void assert_grouping_gives_up(tide_subject *s, size_t part, int n_least) {
+    listener patient = {.to = 1, .left = -1};
+    assert_int_equal(group_heard(s, part, &patient), TIDE_OK);
+    assert_true(patient.n_told >= n_least);
+    for (int left = 0; left < patient.n_told; left++) {
+        listener l = {.to = 1, .left = left};
+        assert_int_equal(group_heard(s, part, &l), TIDE_ERR_CANCELLED);
+        assert_int_equal(l.n_told, left + 1);
+    }
+}
+
 /// Rows of many millions know every eighth end only: exact where few are alive, and near enough where many are.
 static void spans_of_many(void **state) {
     (void)state;
@@ -415,6 +459,8 @@ static void spans_of_many(void **state) {
     load_items(s);
     assert_near_enough(s, TIDE__ROWS_PART);
     assert_near_enough(s, 3000);
+    assert_grouping_gives_up(s, 0, 3);
+    assert_grouping_gives_up(s, 3000, 10);
     tide_subject_destroy(s);
     tmp_dir_remove(&d);
 }
@@ -439,7 +485,7 @@ static void sorts_of_many(void **state) {
             n += on;
         }
         uint32_t *order = NULL;
-        assert_tide_ok(tide__bucket_sort(form == 1 ? NULL : bits, N, n, key_of_number, keys, &order), &err);
+        assert_tide_ok(tide__bucket_sort(form == 1 ? NULL : bits, N, n, key_of_number, keys, NULL, &order), &err);
         for (size_t k = 0; k < n; k++) {
             if (form != 1) assert_true((bits[order[k] / 8] >> (order[k] % 8) & 1) != 0);
             if (k == 0) continue;
@@ -450,6 +496,49 @@ static void sorts_of_many(void **state) {
     }
     tide_host_free(keys);
     tide_host_free(bits);
+}
+
+static bool in_order(const void *ctx, uint32_t a, uint32_t b) { return key_of_number(ctx, a) <= key_of_number(ctx, b); }
+
+static tide_status sort_heard(int form, const uint64_t *keys, uint32_t n, listener *l) {
+    const tide_progress progress = {hear, l};
+    tide__sorting telling = {.progress = &progress, .what = "sorting", .from = 0.25, .to = 0.75};
+    uint32_t *order = NULL;
+    if (form == 0) {
+        telling.total = 4 * (size_t)n;
+        const tide_status st = tide__bucket_sort(NULL, n, n, key_of_number, keys, &telling, &order);
+        assert_true((st == TIDE_OK) == (order != NULL));
+        tide_host_free(order);
+        return st;
+    }
+    telling.total = n;
+    order = tide_host_alloc(n * sizeof *order);
+    for (uint32_t i = 0; i < n; i++) order[i] = form == 1 ? i : n - 1 - i;
+    const tide_status st = tide__merge_sort(order, n, in_order, keys, &telling);
+    for (uint32_t i = 1; st == TIDE_OK && i < n; i++) assert_true(in_order(keys, order[i - 1], order[i]));
+    tide_host_free(order);
+    return st;
+}
+
+/// Whoever waits for a sort of many is told every now and then, and it ends when he has enough.
+static void sorts_of_many_give_up(void **state) {
+    (void)state;
+    enum { N = 1200000 };
+    uint64_t *keys = tide_host_alloc(N * sizeof *keys);
+    tide_rng rng = {78};
+    for (uint32_t i = 0; i < N; i++) keys[i] = tide_rng_u64(&rng) >> 20;
+    for (int form = 0; form < 3; form++) {
+        listener patient = {.from = 0.25, .to = 0.75, .left = -1};
+        assert_int_equal(sort_heard(form, keys, N, &patient), TIDE_OK);
+        assert_true(patient.n_told >= 10 && patient.n_told <= 100);
+        assert_true(patient.last > 0.7);
+        for (int left = 0; left < patient.n_told; left += 3) {
+            listener l = {.from = 0.25, .to = 0.75, .left = left};
+            assert_int_equal(sort_heard(form, keys, N, &l), TIDE_ERR_CANCELLED);
+            assert_int_equal(l.n_told, left + 1);
+        }
+    }
+    tide_host_free(keys);
 }
 
 static void no_items_no_rows(void **state) {
@@ -466,7 +555,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(orders),        cmocka_unit_test(filters),          cmocka_unit_test(special_filters),
         cmocka_unit_test(spans),         cmocka_unit_test(spans_of_a_trace), cmocka_unit_test(no_items_no_rows),
-        cmocka_unit_test(spans_of_many), cmocka_unit_test(sorts_of_many),
+        cmocka_unit_test(spans_of_many), cmocka_unit_test(sorts_of_many),    cmocka_unit_test(sorts_of_many_give_up),
     };
     return cmocka_run_group_tests_name("rows", tests, NULL, NULL);
 }
