@@ -6,23 +6,15 @@ import io
 import json
 import resource
 import subprocess
-import sys
 import xml.etree.ElementTree
 
 import tidemark
 from tidemark import SAMPLES, SHARED, SOURCE, Case, ask, run
+from validators import python_with
 
 LENET = SAMPLES / "lenet5.json"
 SCHEMA = SOURCE / "docs" / "schemas" / "report.json"
 TABLES = ["kinds", "peak_parts", "peak_by_operator", "peak_items", "without", "operators", "pools", "items"]
-
-
-def validator():
-    """A Python that has jsonschema (Debian's package is for Debian's own Python); None: there is none."""
-    for python in (sys.executable, "/usr/bin/python3"):
-        if subprocess.run([python, "-c", "import jsonschema"], capture_output=True, check=False).returncode == 0:
-            return python
-    return None
 
 
 class Reports(Case):
@@ -45,7 +37,7 @@ class Reports(Case):
     # ---- valid ----
 
     def test_json_is_of_its_schema(self):
-        python = validator()
+        python = python_with("jsonschema")
         if python is None:
             self.skipTest("python3-jsonschema is not installed")
         plan = self.dir / "plan.json"
@@ -63,7 +55,7 @@ class Reports(Case):
             self.assertEqual(p.returncode, 0, f"{files}: {p.stderr[-1500:]}")
 
     def test_a_wrong_document_is_not_of_the_schema(self):
-        python = validator()
+        python = python_with("jsonschema")
         if python is None:
             self.skipTest("python3-jsonschema is not installed")
         doc = json.loads(self.report(LENET).read_text())
