@@ -41,7 +41,9 @@ tide_status tide__drain_open(const tide__drain_options *opt, tide__drain **out, 
     d->path = tide_host_strdup(opt->trace_path);
     d->opt.trace_path = d->path;
     d->events = tide_host_calloc(TIDE__DRAIN_BUFFER_EVENTS, sizeof *d->events);
-    tide_status st = d->path != NULL && d->events != NULL
+    d->rows = tide_host_calloc(TIDE__DRAIN_STRETCH, sizeof *d->rows);
+    d->stretch = TIDE__DRAIN_STRETCH;
+    tide_status st = d->path != NULL && d->events != NULL && d->rows != NULL
                          ? open_store(d, err)
                          : TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to record into '%s'", opt->trace_path);
     if (st == TIDE_OK) st = tide__drain_list(d, true, err);
@@ -65,6 +67,7 @@ void tide__drain_close(tide__drain *d) {
     tide__drain_unlock(&d->lock);
     tide_text_deinit(&d->scratch);
     tide_host_free(d->events);
+    tide_host_free(d->rows);
     tide_host_free(d->path);
     tide_host_free(d);
 }

@@ -2,7 +2,7 @@
 //
 // From a slot of a ring to an event of the file: time to ns, numbers of the feed to numbers of the file. A slot may
 // hold anything: what no producer writes is told apart here, and a number that the log does not define becomes none.
-#include "profiler/drain/drain_usual.h"
+#include "profiler/drain/drain_slot.h"
 
 static bool is_scope_op(int op) { return op == TIDE__OP_SCOPE_ENTER || op == TIDE__OP_SCOPE_LEAVE; }
 static bool is_memory_op(int op) { return op >= TIDE_MEM_ALLOC && op <= TIDE_MEM_SNAPSHOT; }

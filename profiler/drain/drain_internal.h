@@ -7,8 +7,9 @@
 //     drain_feeds.c    which feeds there are, their log, how far their rings go
 //     drain_clock.c    ticks to ns
 //     drain_event.c    slot to event
-//     drain_usual.h    the same and all that follows, for the usual event
+//     drain_slot.h     what both of these and the next two ask of a slot
 //     drain_merge.c    the next event of all rings, numbered, replayed, kept for the file
+//     drain_stretch.c  the same of some hundred events at once, as long as they are usual
 //     drain_batch.c    one transaction
 //     drain_finish.c   the end of the trace; what a killed process left
 //     drain_lock.c     one drain per trace
@@ -29,6 +30,8 @@ enum {
     TIDE__DRAIN_BATCH_EVENTS = 32768,
     TIDE__DRAIN_BATCH_MS = 50,
     TIDE__DRAIN_BUFFER_EVENTS = 4096, ///< go to the store together: one chunk
+    TIDE__DRAIN_AHEAD = 64,           ///< slots of a ring whose times are read at once
+    TIDE__DRAIN_STRETCH = 128,        ///< usual events that are taken at once, at most
     TIDE__DRAIN_CLOCK_PAIRS = 64,
     TIDE__DRAIN_MAX_PROCESSES = 1 << 15, ///< block numbers of process p are shifted by (p - 1) << 48
 };
@@ -68,6 +71,15 @@ static inline uint64_t tide__drain_clock_ns(tide__drain_clock *c, uint64_t ticks
 
 typedef struct tide__drain_feed tide__drain_feed;
 
+/// When the next slots of a ring are due: what the merge compares.
+typedef struct tide__drain_ahead {
+    uint64_t begin, end; ///< positions looked at: usual by their operation, and no later than this round takes
+    int64_t next_ns;     ///< when the slot at `end` is due, INT64_MAX: none is; only if `is_all`
+    bool is_all;         ///< the slot at `end` is not usual, or there is none; otherwise the look went no further
+    int64_t t_ns[TIDE__DRAIN_AHEAD]; ///< [end - begin] no smaller than those before
+    uint8_t op[TIDE__DRAIN_AHEAD], kind_flags[TIDE__DRAIN_AHEAD];
+} tide__drain_ahead;
+
 typedef struct tide__drain_ring {
     tide__drain_feed *feed;
     size_t index;
@@ -87,6 +99,10 @@ typedef struct tide__drain_ring {
     int64_t n_gap;   ///< events that were lost by what the gaps say
     bool is_broken;  ///< nothing more is taken from it
     bool is_stored;  ///< the file has a position of it
+    // of the stretch that is being taken
+    uint64_t at;    ///< next slot of it
+    int64_t due_ns; ///< when that is due; INT64_MAX: there is none
+    tide__drain_ahead ahead;
 } tide__drain_ring;
 
 struct tide__drain_feed {
@@ -109,6 +125,14 @@ struct tide__drain_feed {
     tide__drain_ring **rings; ///< [n_rings], each owned
     size_t n_rings, cap_rings;
 };
+
+/// What is known of an event of a stretch beside what is in the event.
+typedef struct tide__drain_row {
+    tide__drain_ring *ring;
+    int64_t t_ns;  ///< as the ring has it, while the event may be later
+    uint32_t hint; ///< of the table of live blocks: where its block was, or where there was room for it
+    uint8_t tag;
+} tide__drain_row;
 
 struct tide__drain {
     tide__drain_options opt; ///< its path is ours
@@ -136,7 +160,10 @@ struct tide__drain {
 
     tide__drain_ring **active; ///< [n_active] of this round: rings with something to take
     size_t n_active, cap_active;
-    tide__event *events; ///< [n_events] taken, not yet with the store; there is room for one more
+    int64_t round_ns;      ///< of this round: time of the youngest event that was there when it began
+    size_t stretch;        ///< usual events to take at once, by what the last ones were like
+    tide__drain_row *rows; ///< [TIDE__DRAIN_STRETCH] see drain_stretch.c
+    tide__event *events;   ///< [n_events] taken, not yet with the store; there is room for one more
     size_t n_events;
     bool as_chunks;
     tide_text scratch;
@@ -191,6 +218,9 @@ static inline const tide__slot *tide__drain_slot(const tide__drain_ring *r, uint
 uint64_t tide__drain_slot_ns(tide__drain_feed *f, const tide__slot *slot);
 /// Take up to `limit` events in the order of time; inside a transaction. *n: taken, control slots not counted.
 tide_status tide__drain_merge(tide__drain *d, size_t limit, size_t *n, tide_error *err) TIDE_NODISCARD;
+/// Take usual events, *n of them, at most `limit`: in the order, and with all that follows, as the merge would one by
+/// one. Stops before the first that is not usual; the active rings then stand at what is next.
+tide_status tide__drain_take_stretch(tide__drain *d, size_t limit, size_t *n, tide_error *err) TIDE_NODISCARD;
 /// Number the event at d->events[d->n_events], replay it, keep it for the file. Its time is raised to that of the event
 /// before.
 tide_status tide__drain_take(tide__drain *d, const tide__drain_feed *f, tide_error *err) TIDE_NODISCARD;

@@ -14,7 +14,7 @@
 // the event that is next by its time would end a block that nobody has allocated, the rings are searched a little way
 // ahead, and the one that allocates it goes first.
 #include "core/base/host_alloc.h"
-#include "profiler/drain/drain_usual.h"
+#include "profiler/drain/drain_slot.h"
 #include "profiler/store/snapshot.h"
 
 enum {
@@ -45,9 +45,7 @@ static tide_status note_problem(tide__drain *d, const tide__drain_feed *f, const
 /// A snapshot is due where a stretch of leaves ends, once enough events have passed.
 static tide_status snapshot_if_due(tide__drain *d, tide_error *err) {
     if (d->last_event % TIDE__LEAF_EVENTS != 0) return TIDE_OK;
-    const int64_t by_live = (int64_t)tide__replay_n_live(&d->replay) * TIDE__SNAPSHOT_FACTOR;
-    const int64_t distance = by_live > TIDE__SNAPSHOT_EVENTS ? by_live : TIDE__SNAPSHOT_EVENTS;
-    if (d->last_event - d->last_snapshot < distance) return TIDE_OK;
+    if (d->last_event - d->last_snapshot < tide__snapshot_distance(d->replay.n_live, d->as_chunks)) return TIDE_OK;
     TIDE_TRY(tide__store_write_snapshot(d->store, &d->replay, err));
     d->last_snapshot = d->last_event;
     return TIDE_OK;
@@ -114,19 +112,11 @@ static tide_status take_control(tide__drain *d, tide__drain_ring *r, tide_error 
 
 // ---- which ring is next ----
 
-/// *until: the time of the next one of the others.
-static tide__drain_ring *earliest(const tide__drain *d, int64_t *until) {
+static tide__drain_ring *earliest(const tide__drain *d) {
     tide__drain_ring *best = NULL;
-    *until = INT64_MAX;
     for (size_t i = 0; i < d->n_active; i++) {
         tide__drain_ring *r = d->active[i];
-        if (!r->has_next) continue;
-        if (best == NULL || r->t_ns < best->t_ns) {
-            if (best != NULL && best->t_ns < *until) *until = best->t_ns;
-            best = r;
-        } else if (r->t_ns < *until) {
-            *until = r->t_ns;
-        }
+        if (r->has_next && (best == NULL || r->t_ns < best->t_ns)) best = r;
     }
     return best;
 }
@@ -185,11 +175,10 @@ static tide_status take_slot(tide__drain *d, tide__drain_ring *r, size_t *n, tid
 
 // ---- a batch ----
 
-/// Rings with something to take, each at its next slot. *t_ns: time of the youngest event that was there when the round
-/// began.
-static tide_status begin(tide__drain *d, int64_t *t_ns, tide_error *err) {
+/// Rings with something to take, each at its next slot.
+static tide_status begin(tide__drain *d, tide_error *err) {
     d->n_active = 0;
-    *t_ns = INT64_MIN;
+    d->round_ns = INT64_MIN;
     for (size_t i = 0; i < d->n_feeds; i++) {
         const tide__drain_feed *f = d->feeds[i];
         for (size_t k = 0; k < f->n_rings; k++) {
@@ -200,53 +189,44 @@ static tide_status begin(tide__drain *d, int64_t *t_ns, tide_error *err) {
             TIDE_TRY(tide__drain_next(d, r, err));
             if (!r->has_next) continue;
             d->active[d->n_active++] = r;
+            r->ahead.begin = r->ahead.end = r->position; // the clock is another one in each round
+            r->ahead.is_all = false;
             if (r->position >= r->sure_end) continue;
-            if (r->t_ns > *t_ns) *t_ns = r->t_ns;
+            if (r->t_ns > d->round_ns) d->round_ns = r->t_ns;
             const tide__slot *last = tide__drain_slot(r, r->sure_end - 1);
             const uint64_t last_ns = last != NULL ? tide__drain_slot_ns(r->feed, last) : UINT64_MAX;
-            if (last_ns <= INT64_MAX && (int64_t)last_ns > *t_ns) *t_ns = (int64_t)last_ns;
+            if (last_ns <= INT64_MAX && (int64_t)last_ns > d->round_ns) d->round_ns = (int64_t)last_ns;
         }
     }
     return TIDE_OK;
 }
 
-/// Take from `r` as long as it comes before the others.
-static tide_status take_run_of(tide__drain *d, tide__drain_ring *r, int64_t until, int64_t t_ns, size_t limit,
-                               size_t *n, tide_error *err) {
-    do {
-        if (r->position >= r->sure_end && r->t_ns > t_ns) return TIDE_OK;
-        if (__builtin_expect(tide__drain_take_usual(d, r), 1)) {
-            ++*n;
-            r->position++;
-            TIDE_TRY(tide__drain_next(d, r, err));
-            continue;
-        }
-        tide__drain_ring *next = r;
-        for (size_t hops = 0; d->n_active > 1 && is_free(next) && hops < d->n_active; hops++) {
-            tide__drain_ring *cause = cause_of(d, next);
-            if (cause == NULL) break;
-            next = cause;
-        }
-        TIDE_TRY(take_slot(d, next, n, err));
-        if (next != r) return TIDE_OK;
-    } while (r->has_next && r->t_ns < until && *n < limit);
-    return TIDE_OK;
+/// Take the event at the position of `r`, or the one that must stand before it.
+static tide_status take_one(tide__drain *d, tide__drain_ring *r, size_t *n, tide_error *err) {
+    for (size_t hops = 0; d->n_active > 1 && is_free(r) && hops < d->n_active; hops++) {
+        tide__drain_ring *cause = cause_of(d, r);
+        if (cause == NULL) break;
+        r = cause;
+    }
+    return take_slot(d, r, n, err);
 }
 
 tide_status tide__drain_merge(tide__drain *d, size_t limit, size_t *n, tide_error *err) {
     *n = 0;
-    int64_t t_ns, until;
-    TIDE_TRY(begin(d, &t_ns, err));
+    TIDE_TRY(begin(d, err));
     for (size_t seen = 0; *n < limit;) {
         // Look at the clock now and then: what waits elsewhere must not wait longer than a batch may take.
         if (*n - seen >= TIDE__DRAIN_BUFFER_EVENTS) {
             seen = *n;
             if (tide_now_ns() - d->batch_began_ns > (uint64_t)d->opt.batch_ms * 1000000) break;
         }
-        tide__drain_ring *r = earliest(d, &until);
-        if (r == NULL || (r->position >= r->sure_end && r->t_ns > t_ns)) break;
-        const size_t stop = limit - *n > TIDE__DRAIN_BUFFER_EVENTS ? *n + TIDE__DRAIN_BUFFER_EVENTS : limit;
-        TIDE_TRY(take_run_of(d, r, until, t_ns, stop, n, err));
+        size_t n_usual;
+        TIDE_TRY(tide__drain_take_stretch(d, limit - *n, &n_usual, err));
+        *n += n_usual;
+        if (*n >= limit) break;
+        tide__drain_ring *r = earliest(d);
+        if (r == NULL || (r->position >= r->sure_end && r->t_ns > d->round_ns)) break;
+        TIDE_TRY(take_one(d, r, n, err));
     }
     return TIDE_OK;
 }

@@ -51,13 +51,8 @@ static void fill_table(tide__replay *r) {
         r->table[tide__replay_take_entry(r, b->block_id)] = entry_for(r, (size_t)(b - r->blocks));
 }
 
-/// Room for one block more in the table: at most three in four entries are, or were, taken. False: no memory, nothing
-/// changed.
-static bool make_entry(tide__replay *r) {
-    if (r->n_table > 0 && 2 * r->n_live < r->n_table) { // it is full of what has gone
-        fill_table(r);
-        return true;
-    }
+/// Twice as many entries. False: no memory, nothing changed.
+static bool grow_table(tide__replay *r) {
     const size_t n = r->n_table == 0 ? FIRST_TABLE : 2 * r->n_table;
     if (n > (SIZE_MAX - LINE) / (sizeof(tide__live_entry) + 1)) return false;
     char *memory = tide_host_alloc(n * (sizeof(tide__live_entry) + 1) + LINE);
@@ -68,6 +63,19 @@ static bool make_entry(tide__replay *r) {
     r->tags = (uint8_t *)(r->table + n);
     set_size(r, n);
     fill_table(r);
+    return true;
+}
+
+/// Whether n blocks more have room in the table: at most three in four entries are, or were, taken.
+static inline bool has_entries(const tide__replay *r, size_t n) {
+    return 4 * (r->n_live + r->n_gone + n) <= 3 * r->n_table;
+}
+
+/// Room for n blocks more in the table. False: no memory, nothing changed that matters.
+static bool make_entries(tide__replay *r, size_t n) {
+    if (r->n_gone > 0 && 2 * r->n_live < r->n_table) fill_table(r); // it is full of what has gone
+    while (!has_entries(r, n))
+        if (!grow_table(r)) return false;
     return true;
 }
 
@@ -91,8 +99,15 @@ static bool grow_blocks(tide__replay *r) {
 
 /// Room for one block more. False: no memory, nothing changed.
 static inline bool make_room(tide__replay *r) {
-    if (__builtin_expect(4 * (r->n_live + r->n_gone + 1) > 3 * r->n_table, 0) && !make_entry(r)) return false;
+    if (__builtin_expect(!has_entries(r, 1), 0) && !make_entries(r, 1)) return false;
     return r->n_free > 0 || r->n_blocks < r->cap_blocks || grow_blocks(r);
+}
+
+bool tide__replay_reserve(tide__replay *r, size_t n) {
+    if (!has_entries(r, n) && !make_entries(r, n)) return false;
+    while (r->n_free + r->cap_blocks - r->n_blocks < n)
+        if (!grow_blocks(r)) return false;
+    return true;
 }
 
 /// After a time of many blocks: looking at all live ones must not mean looking at all that ever were.
@@ -107,6 +122,10 @@ static void compact(tide__replay *r) {
     r->n_free = 0;
     r->tags = (uint8_t *)(r->table + r->n_table);
     fill_table(r);
+}
+
+void tide__replay_settle(tide__replay *r) {
+    if (tide__replay_is_sparse(r, r->n_live)) compact(r);
 }
 
 // ---- series ----
@@ -302,7 +321,7 @@ tide_status tide__replay_apply(tide__replay *r, const tide__event *e, tide__prob
         break;
     }
     if (*problem != TIDE__PROBLEM_NONE) r->n_problems++;
-    if (tide__replay_is_sparse(r, r->n_live)) compact(r);
+    tide__replay_settle(r);
     const volatile tide__event *single = e; // as above
     r->last_event = single->id;
     r->last_ns = single->t_ns;

@@ -19,6 +19,8 @@
 #ifndef TIDE_PROFILER_DRAIN_REPLAY_H
 #define TIDE_PROFILER_DRAIN_REPLAY_H
 
+#include <stddef.h>
+
 #include "core/base/status.h"
 #include "profiler/event.h"
 
@@ -28,19 +30,38 @@
 
 _Static_assert((int)TIDE_N_KINDS <= (int)TIDE__MAX_KINDS, "series are found by device and kind");
 
-/// A block that is allocated and not gone yet.
+/// A block that is allocated and not gone yet. All but its last field lie as in the event that allocated it, and are
+/// copied in one.
 typedef struct tide__live_block {
+    int64_t alloc_event, alloc_ns;
     int64_t block_id; ///< never 0
-    int64_t alloc_event, requested_bytes, reserved_bytes;
-    int16_t device;
-    uint8_t kind, zero;
-    int32_t run_id;
-    int64_t alloc_ns;
-    int64_t free_requested_ns; ///< 0: not requested
+    int64_t requested_bytes, reserved_bytes;
     int64_t address, stream;
-    int32_t thread, scope_id, tag_id, allocator_id;
+    int32_t run_id, thread, scope_id, tag_id, allocator_id;
+    int16_t device;
+    uint8_t zero, kind;
+    int64_t free_requested_ns; ///< 0: not requested
 } tide__live_block;
 _Static_assert(sizeof(tide__live_block) == 88, "live sets are sized by this");
+_Static_assert(offsetof(tide__live_block, free_requested_ns) == sizeof(tide__event), "the rest is one");
+#define TIDE__SAME_PLACE(of_block, of_event)                                                                           \
+    _Static_assert(offsetof(tide__live_block, of_block) == offsetof(tide__event, of_event), "copied in one")
+TIDE__SAME_PLACE(alloc_event, id);
+TIDE__SAME_PLACE(alloc_ns, t_ns);
+TIDE__SAME_PLACE(block_id, block_id);
+TIDE__SAME_PLACE(requested_bytes, requested_bytes);
+TIDE__SAME_PLACE(reserved_bytes, reserved_bytes);
+TIDE__SAME_PLACE(address, address);
+TIDE__SAME_PLACE(stream, stream);
+TIDE__SAME_PLACE(run_id, run_id);
+TIDE__SAME_PLACE(thread, thread);
+TIDE__SAME_PLACE(scope_id, scope_id);
+TIDE__SAME_PLACE(tag_id, tag_id);
+TIDE__SAME_PLACE(allocator_id, allocator_id);
+TIDE__SAME_PLACE(device, device);
+TIDE__SAME_PLACE(zero, op);
+TIDE__SAME_PLACE(kind, kind);
+#undef TIDE__SAME_PLACE
 
 /// Of a live block what its end looks at.
 typedef struct tide__live_entry {
@@ -146,8 +167,9 @@ static inline unsigned tide__group_match(const uint8_t *tags, uint8_t tag) {
 }
 
 /// Have what an event of that block will look at brought near, some events ahead. With many live blocks that is most of
-/// the time an event takes; numbers that are not live do no harm.
-static inline void tide__replay_prefetch(const tide__replay *r, int64_t block_id) {
+/// the time an event takes; numbers that are not live do no harm. (Always inlined: gcc takes a function that does
+/// nothing but fetch for one without effect, and drops its calls.)
+__attribute__((always_inline)) static inline void tide__replay_prefetch(const tide__replay *r, int64_t block_id) {
     if (r->n_table == 0) return;
     const uint64_t hash = tide__replay_hash(block_id);
     const size_t group = tide__replay_group(r, hash);
@@ -164,6 +186,11 @@ tide_status tide__replay_put(tide__replay *r, const tide__live_block *block) TID
 const tide__live_block *tide__replay_find(const tide__replay *r, int64_t block_id);
 /// All live blocks, in no order: for (size_t i = 0; (b = tide__replay_next(r, &i)) != NULL;) ...
 const tide__live_block *tide__replay_next(const tide__replay *r, size_t *i);
+/// Room for n blocks more, so that the next n allocs ask for no memory. False: there is none, nothing changed that
+/// matters.
+bool tide__replay_reserve(tide__replay *r, size_t n);
+/// After events that were not applied by tide__replay_apply: what it would have tidied up behind each.
+void tide__replay_settle(tide__replay *r);
 /// How many there are.
 static inline size_t tide__replay_n_live(const tide__replay *r) { return r->n_live; }
 /// The index of (device, kind), made when it is new; 0: no memory or out of range (devices are 1 to 1023).

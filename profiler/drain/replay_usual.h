@@ -123,15 +123,4 @@ static inline void tide__series_take(tide__replay *r, tide__series *s, const tid
     r->series[0].live_reserved_bytes -= entry->reserved_bytes;
 }
 
-// ---- the usual case ----
-
-/// What tide__replay_apply notes of every event; `n_changed`: 1 or 0, series.
-static inline void tide__replay_heard(tide__replay *r, tide__series *s, int64_t id, int64_t t_ns) {
-    if (s != NULL) r->series[0].last_event = s->last_event = id;
-    r->n_changed = s != NULL;
-    r->looked_for = 0;
-    r->last_event = id;
-    r->last_ns = t_ns;
-}
-
 #endif

@@ -170,8 +170,7 @@ static tide_status flush(tide__out *o, tide_error *err) {
 
 static bool snapshot_is_due(const tide__out *o) {
     if (o->last_event % TIDE__LEAF_EVENTS != 0) return false;
-    const int64_t gap = (int64_t)(o->replay.n_live * TIDE__SNAPSHOT_FACTOR);
-    return o->last_event - o->snapshot_event >= (gap > TIDE__SNAPSHOT_EVENTS ? gap : TIDE__SNAPSHOT_EVENTS);
+    return o->last_event - o->snapshot_event >= tide__snapshot_distance(o->replay.n_live, o->batch_is_chunk);
 }
 
 static tide_status write_snapshot(tide__out *o, tide_error *err) {

@@ -15,8 +15,7 @@ static tide_status make_series(tide__leaves *l, size_t n_series) {
     return TIDE_OK;
 }
 
-/// The first change of a series in its stretch.
-static void begin_leaf(tide__leaves *l, const tide__series *s, size_t series_i, const tide__event *e) {
+void tide__leaf_begin(tide__leaves *l, const tide__series *s, size_t series_i, const tide__event *e) {
     l->open[series_i] = (tide__leaf){.series = (int32_t)series_i,
                                      .first_event = l->first_event,
                                      .begin_ns = l->begin_ns,
@@ -28,7 +27,7 @@ static void begin_leaf(tide__leaves *l, const tide__series *s, size_t series_i, 
 }
 
 static inline void touch(tide__leaves *l, const tide__series *s, size_t series_i, const tide__event *e) {
-    if (l->open[series_i].first_event == 0) begin_leaf(l, s, series_i, e);
+    tide__leaf_touch(l, s, series_i, e);
     tide__leaf_change(&l->open[series_i], s, e);
 }
 

@@ -67,6 +67,13 @@ static inline void tide__leaf_fall(tide__leaf *leaf, const tide__series *s) {
     leaf->last_reserved_bytes = s->live_reserved_bytes;
 }
 
+/// The first change of a series in the stretch there is.
+void tide__leaf_begin(tide__leaves *l, const tide__series *s, size_t series_i, const tide__event *e);
+/// After `e` changed the series: its leaf is open.
+static inline void tide__leaf_touch(tide__leaves *l, const tide__series *s, size_t series_i, const tide__event *e) {
+    if (__builtin_expect(l->open[series_i].first_event == 0, 0)) tide__leaf_begin(l, s, series_i, e);
+}
+
 /// The long way of what follows.
 tide_status tide__leaves_add_any(tide__leaves *l, const tide__replay *r, const tide__event *e,
                                  size_t series) TIDE_NODISCARD;

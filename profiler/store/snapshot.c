@@ -120,7 +120,7 @@ static void put_blocks(const entry *items, size_t n, unsigned shift, tide_text *
 
 tide_status tide__snapshot_encode(const tide__replay *r, tide_text *out) {
     const size_t n = r->n_live, start = out->len;
-    entry *items = tide_host_calloc(2 * n, sizeof *items); // nothing is read of size 0
+    entry *items = n <= SIZE_MAX / (2 * sizeof *items) - 1 ? tide_host_alloc(2 * (n + 1) * sizeof *items) : NULL;
     if (items == NULL) return TIDE_ERR_NOMEM;
     const entry *order = sorted(r, items, items + n);
     uint64_t addresses = 0;

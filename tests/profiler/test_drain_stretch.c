@@ -1,28 +1,51 @@
 // SPDX-License-Identifier: MIT
 //
-// What the drain makes of usual events in one go against the long way: the events of the file, replayed one by one,
-// must make the very leaves and live blocks that the file has. Usual and odd events take turns, on two rings.
+// What the drain makes of usual events in stretches against the long way: the file has every event of every thread as
+// it was told, in the order of time; and replayed one by one they make the very leaves and live blocks that the file
+// has. Usual and odd events take turns, on one ring or several, in batches of any size.
 #include "profiler/store/cursor.h"
 #include "profiler/store/snapshot.h"
 #include "tests/profiler/drain_fixture.h"
 
-enum { N_EVENTS = 30000, N_PLACES = 600 };
+enum { N_EVENTS = 20000, N_PLACES = 600, MAX_PLAYERS = 5 };
+
+typedef struct told {
+    uint64_t t_ns, block_id, bytes;
+    int op;
+} told;
 
 typedef struct player {
     tide__feed *feed;
     uint64_t seed, first_block, places[N_PLACES], sizes[N_PLACES];
     uint64_t now, n_blocks;
-    pthread_barrier_t *both; ///< have a ring
+    pthread_barrier_t *all; ///< have a ring
+    told told[N_EVENTS];
+    size_t n_found; ///< of them in the file
 } player;
 
-/// Events of one thread with times of its own: allocs and frees, two in a hundred of which nobody expects.
+static void tell_scope(player *p, int i, const tide_scope *scope, bool enter) {
+    const tide_scope_event e = {.enter = enter, .t_ns = p->now, .thread = (uint32_t)p->seed, .scope = scope};
+    tide__feed_scope(p->feed, &e);
+    p->told[i] = (told){.t_ns = p->now, .op = enter ? TIDE__OP_SCOPE_ENTER : TIDE__OP_SCOPE_LEAVE};
+}
+
+/// Events of one thread with times of its own: allocs, frees and scopes, five in a hundred of which nobody expects.
 static void *play(void *arg) {
     player *p = arg;
     tide_rng rng = {.state = p->seed};
+    tide_scope scope = {.name = "layer", .kind = TIDE_SCOPE_OPERATOR, .entry = 1};
+    bool is_inside = false;
+    uint64_t gone = 0;
     for (int i = 0; i < N_EVENTS; i++) {
         const size_t at = (size_t)tide_rng_below(&rng, N_PLACES);
         const uint64_t odd = tide_rng_below(&rng, 100);
-        p->now += 1 + tide_rng_below(&rng, 50);
+        p->now += tide_rng_below(&rng, 50);
+        if (odd >= 97) {
+            scope.entry += !is_inside;
+            is_inside = !is_inside;
+            tell_scope(p, i, &scope, is_inside);
+            continue;
+        }
         tide_memory_event e = {.op = p->places[at] == 0 ? TIDE_MEM_ALLOC : TIDE_MEM_FREE_COMPLETED,
                                .t_ns = p->now,
                                .device = TIDE_CPU,
@@ -30,6 +53,7 @@ static void *play(void *arg) {
                                .address = 0x10000 + at * 4096,
                                .thread = (uint32_t)p->seed,
                                .allocator = "cpu",
+                               .scope = is_inside ? &scope : NULL,
                                .tag = at % 2 != 0 ? "odd" : NULL};
         if (e.op == TIDE_MEM_ALLOC) {
             p->places[at] = p->first_block + ++p->n_blocks;
@@ -43,10 +67,31 @@ static void *play(void *arg) {
         if (odd == 50) e.requested_bytes = 1; // what a free says of its block is not what counts
         if (odd == 51) e.block_id = p->first_block + 1000000 + (uint64_t)i;
         if (odd == 52) e.op = TIDE_MEM_SEGMENT_ALLOC;
+        if (odd == 53 && gone != 0) e.block_id = gone;
+        if (odd == 54) e.op = TIDE_MEM_ALLOC; // of a block that is live, where a free was due
+        if (e.op == TIDE_MEM_FREE_COMPLETED) gone = e.block_id;
         tide__feed_memory(p->feed, &e);
-        if (i == 0) pthread_barrier_wait(p->both);
+        p->told[i] = (told){p->now, e.block_id, e.requested_bytes, (int)e.op};
+        if (i == 0) pthread_barrier_wait(p->all);
     }
     return NULL;
+}
+
+/// Each thread's events are in the file as they were told and in that order, and all together by time.
+static void assert_next(player *players, size_t n_players, const tide__event *e, int64_t last_ns) {
+    assert_true(e->t_ns >= last_ns);
+    assert_in_range(e->thread, 1, n_players);
+    for (size_t i = 0; i < n_players; i++) {
+        // threads are numbered as they come: which one it is, its first block says
+        player *p = &players[i];
+        const told *t = &p->told[p->n_found];
+        if (p->n_found == N_EVENTS || (int64_t)t->t_ns != e->t_ns || t->op != e->op ||
+            (int64_t)t->block_id != e->block_id || (int64_t)t->bytes != e->requested_bytes)
+            continue;
+        p->n_found++;
+        return;
+    }
+    fail_msg("event %lld of the file was not the next of any thread", (long long)e->id);
 }
 
 typedef struct made {
@@ -55,8 +100,9 @@ typedef struct made {
 } made;
 
 /// The events of the file, one by one, the long way.
-static void replay_file(const rig *r, made *m) {
+static void replay_file(const rig *r, player *players, size_t n_players, made *m) {
     tide_error err = TIDE_ERROR_INIT;
+    int64_t last_ns = 0;
     tide__sql s = {.path = r->dir.file, .db = sql_open(r->dir.file)};
     assert_tide_status(tide__replay_init(&m->replay), TIDE_OK);
     tide__cursor *c;
@@ -67,6 +113,8 @@ static void replay_file(const rig *r, made *m) {
         for (size_t i = 0; i < n; i++) {
             tide__problem problem;
             size_t series;
+            assert_next(players, n_players, &events[i], last_ns);
+            last_ns = events[i].t_ns;
             assert_tide_ok(tide__replay_apply(&m->replay, &events[i], &problem, &series), &err);
             assert_tide_ok(tide__leaves_add_any(&m->leaves, &m->replay, &events[i], series), &err);
         }
@@ -97,43 +145,60 @@ static void assert_same_leaves(const rig *r, made *m) {
     tide_text_deinit(&want);
 }
 
-/// As rows and as chunks, of two rings.
-static void test_leaves_and_blocks_are_those_of_the_long_way(void **state) {
-    (void)state;
-    for (int as_chunks = 0; as_chunks < 2; as_chunks++) {
-        rig r;
-        const tide__drain_options opt = {.form = as_chunks ? TIDE_RECORD_CHUNKS : TIDE_RECORD_ROWS};
-        rig_open(&r, 1 << 15, false, &opt);
-        static player players[2];
-        pthread_barrier_t both;
-        pthread_t threads[2];
-        pthread_barrier_init(&both, NULL, 2);
-        for (uint64_t i = 0; i < 2; i++) {
-            players[i] =
-                (player){.feed = r.feed, .seed = i + 1, .first_block = (i + 1) << 32, .now = 1000, .both = &both};
-            assert_int_equal(pthread_create(&threads[i], NULL, play, &players[i]), 0);
-        }
-        for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
-        pthread_barrier_destroy(&both);
-        rig_rounds(&r);
-        rig_finish(&r);
-        static made m;
-        memset(&m, 0, sizeof m);
-        replay_file(&r, &m);
-        assert_int_equal(m.replay.last_event, 2 * N_EVENTS);
-        assert_true(m.leaves.n_done > 4 * 2 * N_EVENTS / TIDE__LEAF_EVENTS);
-        assert_same_leaves(&r, &m);
-        assert_int_equal(rig_number(&r, "SELECT count(*) FROM block WHERE free_event IS NULL"), m.replay.n_live);
-        assert_int_equal(rig_number(&r, "SELECT count(*) FROM problem"), m.replay.n_problems);
-        tide__replay_deinit(&m.replay);
-        tide__leaves_deinit(&m.leaves);
-        rig_close(&r);
+static player players[MAX_PLAYERS];
+
+static void check(size_t n_players, const tide__drain_options *opt) {
+    rig r;
+    pthread_barrier_t all;
+    pthread_t threads[MAX_PLAYERS];
+    rig_open(&r, 1 << 15, false, opt);
+    pthread_barrier_init(&all, NULL, (unsigned)n_players);
+    for (uint64_t i = 0; i < n_players; i++) {
+        players[i] = (player){.feed = r.feed, .seed = i + 1, .first_block = (i + 1) << 32, .now = 1000, .all = &all};
+        assert_int_equal(pthread_create(&threads[i], NULL, play, &players[i]), 0);
     }
+    for (size_t i = 0; i < n_players; i++) pthread_join(threads[i], NULL);
+    pthread_barrier_destroy(&all);
+    rig_rounds(&r);
+    rig_finish(&r);
+    static made m;
+    memset(&m, 0, sizeof m);
+    replay_file(&r, players, n_players, &m);
+    assert_int_equal(m.replay.last_event, n_players * N_EVENTS);
+    assert_true(m.leaves.n_done > 4 * n_players * N_EVENTS / TIDE__LEAF_EVENTS);
+    assert_same_leaves(&r, &m);
+    assert_int_equal(rig_number(&r, "SELECT count(*) FROM block WHERE free_event IS NULL"), m.replay.n_live);
+    assert_int_equal(rig_number(&r, "SELECT count(*) FROM problem"), m.replay.n_problems);
+    assert_true(m.replay.n_problems > 0);
+    tide__replay_deinit(&m.replay);
+    tide__leaves_deinit(&m.leaves);
+    rig_close(&r);
+}
+
+static void test_of_one_ring(void **state) {
+    (void)state;
+    check(1, &(tide__drain_options){.form = TIDE_RECORD_ROWS});
+    check(1, &(tide__drain_options){.form = TIDE_RECORD_CHUNKS, .batch_events = 1});
+}
+
+static void test_of_two_rings(void **state) {
+    (void)state;
+    check(2, &(tide__drain_options){.form = TIDE_RECORD_ROWS});
+    check(2, &(tide__drain_options){.form = TIDE_RECORD_CHUNKS});
+    check(2, &(tide__drain_options){.form = TIDE_RECORD_CHUNKS, .batch_events = 77});
+}
+
+static void test_of_five_rings(void **state) {
+    (void)state;
+    check(5, &(tide__drain_options){.form = TIDE_RECORD_CHUNKS});
+    check(5, &(tide__drain_options){.form = TIDE_RECORD_ROWS, .batch_events = 5000});
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        tide_unit_test(test_leaves_and_blocks_are_those_of_the_long_way),
+        tide_unit_test(test_of_one_ring),
+        tide_unit_test(test_of_two_rings),
+        tide_unit_test(test_of_five_rings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
