@@ -34,7 +34,7 @@ static void free_feed(tide__feed *f, bool remove) {
     while (f->producers != NULL) {
         tide__producer *p = f->producers;
         f->producers = p->next;
-        tide_host_free(p);
+        tide__producer_free(p);
     }
     if (!f->file.is_child) { // there the locks may be held for ever
         pthread_mutex_destroy(&f->lock);
@@ -119,7 +119,7 @@ void tide__feed_get_stats(const tide__feed *feed, tide__feed_stats *out) {
 
 void tide__feed_end(tide__feed *f) {
     if (f->file.is_child || atomic_exchange(&f->is_ended, true)) return;
-    atomic_store_explicit(&f->serial, 0, memory_order_relaxed); // no thread finds its ring by that
+    tide__feed_retire(f);
     for (tide__producer *p = f->producers; p != NULL; p = p->next) tide__feed_put_gap(f, p);
     atomic_store_explicit(&f->head->state, TIDE__FEED_CLOSED, memory_order_release);
 }

@@ -117,6 +117,7 @@ bool tide__feed_make_room(tide__feed *f, tide__producer *p, uint64_t thread, tid
     if (p->thread != thread) {
         tide__producer_put_plain(p, when, TIDE__SLOT_THREAD, thread, 0, 0);
         p->thread = thread;
+        p->scope = (tide__last_scope){0};
     }
     return true;
 }

@@ -13,6 +13,8 @@
 #define TIDE_PROFILER_FEED_FEED_INTERNAL_H
 
 #include <pthread.h>
+#include <stddef.h>
+#include <string.h>
 
 #include "core/base/status.h"
 #include "profiler/feed/feed.h"
@@ -20,17 +22,19 @@
 #include "profiler/feed/text_match.h"
 
 enum {
-    TIDE__TEXT_WAYS = 4,   ///< places that an address may have
-    TIDE__TEXT_SETS = 512, ///< powers of two, this and what follows
-    TIDE__SCOPE_CACHE = 64,
-    TIDE__ALLOCATOR_CACHE = 16,
+    TIDE__TEXT_WAYS = 4,      ///< places that an address may have
+    TIDE__TEXT_SET_BITS = 9,  ///< of the number of sets, a power of two
+    TIDE__SCOPE_BITS = 6,     ///< the same of the scopes that are kept
+    TIDE__ALLOCATOR_BITS = 4, ///< and of the allocators
+    TIDE__CACHE_LINE = 64,
     TIDE__MAX_SCOPE_DEPTH = 1024,
 };
 
 // ---- names that a thread used lately ----
 
-static inline size_t tide__address_hash(const void *address) {
-    return (size_t)((uintptr_t)address * UINT64_C(0x9E3779B97F4A7C15) >> 40);
+/// A number below 2^bits: the upper bits of a product, which all lower bits of the address have a say in.
+static inline size_t tide__address_hash(const void *address, int bits) {
+    return (size_t)((uint32_t)(uintptr_t)address * UINT32_C(0x9E3779B1) >> (32 - bits));
 }
 
 /// A scope by its address; the same entering when `entry` is the same.
@@ -44,8 +48,8 @@ typedef struct tide__scope_entry {
 
 /// The scope of the last event, also in `scopes`.
 typedef struct tide__last_scope {
-    const tide_scope *key;
-    uint64_t entry;
+    const tide_scope *key; ///< NULL: none; else `scopes_of` is `thread`, so whoever asks for that need not ask for both
+    uint64_t entry;        ///< not 0
     uint32_t number;
 } tide__last_scope;
 
@@ -57,26 +61,29 @@ typedef struct tide__put_time {
     uint32_t flags; ///< TIDE__SLOT_NS or 0
 } tide__put_time;
 
+/// At a cache line. Two of them, from `head` on, hold what every event looks at.
 typedef struct tide__producer {
+    _Alignas(TIDE__CACHE_LINE) tide__text_match allocators[1 << TIDE__ALLOCATOR_BITS];
     uint64_t head;
     uint64_t limit; ///< position that must not be written yet; == head: ask (feed_full.c), there may be room
     uint64_t mask;
     tide__slot *slots;
     tide__ring_header *ring;
-    uint64_t thread; ///< whose events follow in the ring; UINT64_MAX: nobody's yet
-    uint64_t n_events;
-    tide_device device;       ///< the last one used
-    uint32_t device_number;   ///< 0: none yet
-    tide__ring_total *totals; ///< [TIDE__FEED_MAX_KINDS], of that device
+    uint64_t thread;                     ///< whose events follow in the ring; UINT64_MAX: nobody's yet
+    tide__ring_total *totals;            ///< [TIDE__FEED_MAX_KINDS], of the last device; NULL: none yet
+    const _Atomic uint32_t *usual_drain; ///< the header's; in a feed without ticks one that failed: no event is usual
+    tide_device device;                  ///< the last one used
+    uint32_t device_bits;                ///< its number, where a slot has it
     tide__last_scope scope;
-    uint64_t n_lost, n_gap;  ///< dropped; of them not yet noted in the ring
-    tide__put_time gap_when; ///< of the first of these
-    uint64_t scopes_of;      ///< thread whose scopes are in here: enterings are numbered by thread
-    tide__scope_entry scopes[TIDE__SCOPE_CACHE];
+    uint64_t n_lost, n_gap;      ///< dropped; of them not yet noted in the ring
+    tide__put_time gap_when;     ///< of the first of these
+    uint64_t scopes_of;          ///< thread whose scopes are in here: enterings are numbered by thread
     struct tide__producer *next; ///< list of the feed
+    void *memory;                ///< to be freed: it begins up to a line before
     bool is_taken;               ///< some thread puts into it
-    tide__text_match allocators[TIDE__ALLOCATOR_CACHE];
-    tide__text_match texts[TIDE__TEXT_SETS][TIDE__TEXT_WAYS]; ///< of tags and scopes
+    tide__scope_entry scopes[1 << TIDE__SCOPE_BITS];
+    _Alignas(TIDE__CACHE_LINE)
+        tide__text_match texts[1 << TIDE__TEXT_SET_BITS][TIDE__TEXT_WAYS]; ///< of tags and scopes
 } tide__producer;
 
 // ---- everything that has a number, by content ----
@@ -167,34 +174,42 @@ static inline const char *tide__record_text(const tide__log_record *r) { return 
 // ---- feed_thread.c ----
 
 typedef struct tide__thread_feed {
-    uint64_t serial;
+    uint64_t serial;          ///< 0: none
     tide__producer *producer; ///< NULL: this thread found no room for a ring
 } tide__thread_feed;
-/// The feed that the calling thread used last.
+/// The feed that the calling thread used last; it has a producer, or serial 0, which no feed has.
 extern _Thread_local tide__thread_feed tide__thread_feed_hot __attribute__((tls_model("initial-exec")));
 
 /// The calling thread's ring, the long way; NULL: nothing can be put in.
 tide__producer *tide__feed_find_producer(tide__feed *f);
 static inline tide__producer *tide__feed_producer(tide__feed *f) {
     const tide__thread_feed *hot = &tide__thread_feed_hot;
-    if (__builtin_expect(hot->serial == atomic_load_explicit(&f->serial, memory_order_relaxed) && hot->producer != NULL,
-                         1))
+    if (__builtin_expect(hot->serial == atomic_load_explicit(&f->serial, memory_order_relaxed), 1))
         return hot->producer;
     return tide__feed_find_producer(f);
 }
-/// The feed gets its serial number, and loses it.
+void tide__producer_free(tide__producer *p);
+/// The feed gets its serial number,
 tide_status tide__feed_enter(tide__feed *f, tide_error *err) TIDE_NODISCARD;
+/// gets another one, by which no thread finds its ring there,
+void tide__feed_retire(tide__feed *f);
+/// and is found by nobody any more.
 void tide__feed_leave(tide__feed *f);
 
 // ---- feed_scope.c ----
 
+/// What was at the address of a text, not NULL, if that was used lately; NULL: it was not.
+static inline const tide__text_match *tide__text_at(const tide__producer *p, const char *text) {
+    const tide__text_match *t = p->texts[tide__address_hash(text, TIDE__TEXT_SET_BITS)];
+    for (int i = 1; __builtin_expect(t->key != text, 0); i++, t++) { // an address has one place at most
+        if (i == TIDE__TEXT_WAYS) return NULL;
+    }
+    return t;
+}
 /// A text, not NULL, if it is among those used lately; NULL: it is not.
 static inline const tide__text_match *tide__text_cached(const tide__producer *p, const char *text) {
-    const tide__text_match *set = p->texts[tide__address_hash(text) & (TIDE__TEXT_SETS - 1)];
-    for (int i = 0; i < TIDE__TEXT_WAYS; i++) {
-        if (tide__text_match_is(&set[i], text)) return &set[i];
-    }
-    return NULL;
+    const tide__text_match *t = tide__text_at(p, text);
+    return t != NULL && tide__text_match_is(t, text) ? t : NULL;
 }
 /// A text, not NULL, the long way; used lately from now on, and where it is until the next call. NULL: refused.
 const tide__text_match *tide__feed_text(tide__feed *f, tide__producer *p, const char *text);
@@ -233,9 +248,37 @@ static inline void tide__producer_put_plain(tide__producer *p, tide__put_time wh
     tide__producer_publish(p, s);
 }
 
-/// For fields of the file that one thread writes and others look at: no locked instruction.
+/// For fields of the file that one thread writes and others look at: no locked instruction. Compilers make a load, an
+/// addition and a store of it, where the processor has one instruction for the three.
 static inline void tide__add_alone(_Atomic uint64_t *field, uint64_t n) {
+#if defined(__x86_64__)
+    __asm__("addq %1, %0" : "+m"(*field) : "er"(n) : "cc");
+#else
     atomic_store_explicit(field, atomic_load_explicit(field, memory_order_relaxed) + n, memory_order_relaxed);
+#endif
+}
+
+// ---- four small fields of a slot as one number ----
+
+enum {
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    TIDE__SHIFT_OP = 0,
+    TIDE__SHIFT_KIND = 8,
+    TIDE__SHIFT_DEVICE = 16,
+    TIDE__SHIFT_ALLOCATOR = 24,
+#else
+    TIDE__SHIFT_OP = 24,
+    TIDE__SHIFT_KIND = 16,
+    TIDE__SHIFT_DEVICE = 8,
+    TIDE__SHIFT_ALLOCATOR = 0,
+#endif
+};
+_Static_assert(offsetof(tide__slot, kind_flags) == offsetof(tide__slot, op) + 1 &&
+                   offsetof(tide__slot, device) == offsetof(tide__slot, op) + 2 &&
+                   offsetof(tide__slot, allocator) == offsetof(tide__slot, op) + 3,
+               "they lie next to each other");
+static inline void tide__slot_set_small(tide__slot *s, uint32_t bits) {
+    memcpy((char *)s + offsetof(tide__slot, op), &bits, sizeof bits);
 }
 
 #endif

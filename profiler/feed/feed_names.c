@@ -101,13 +101,14 @@ static tide_status add_piece(tide__feed *f, size_t bytes, tide_error *err) {
 
 tide_status tide__feed_names_begin(tide__feed *f, tide_error *err) { return add_piece(f, 0, err); }
 
-/// Texts are followed by a zero byte at least, so that they can be compared where they lie.
+/// Texts are followed by a zero byte at least and never by the end of the piece, so that they can be compared where
+/// they lie, many bytes at a time.
 static tide_status append(tide__feed *f, tide__log_type type, uint32_t id, const void *payload, size_t bytes,
                           const tide__log_record **out, tide_error *err) {
     const size_t record_bytes = (sizeof(tide__log_record) + bytes + 1 + 7) / 8 * 8;
     uint64_t used = atomic_load_explicit(&f->log->used_bytes, memory_order_relaxed);
-    if (sizeof *f->log + used + record_bytes > f->log_bytes) {
-        TIDE_TRY(add_piece(f, record_bytes, err));
+    if (sizeof *f->log + used + record_bytes + TIDE__TEXT_SLACK > f->log_bytes) {
+        TIDE_TRY(add_piece(f, record_bytes + TIDE__TEXT_SLACK, err));
         used = 0;
     }
     tide__log_record *r = (tide__log_record *)((char *)(f->log + 1) + used);

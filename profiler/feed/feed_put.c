@@ -3,7 +3,11 @@
 // An event into a slot: the way that every allocation of the recorded program takes. See feed.h.
 //
 // Nothing here locks, calls the system or allocates as long as the event's names were seen before and the ring has
-// room. What is seldom (a new name, a full ring, another thread's event) is a call away, so that the rest stays short.
+// room. An event has two ways in:
+//
+//     usual    all that it names is where the last look left it, and the ring has room: straight on, no call, hardly
+//              a branch that goes both ways, nothing stored before all is known
+//     any      else; from the beginning
 #include "core/base/text.h"
 #include "core/memory/thread_number_internal.h"
 #include "profiler/event.h"
@@ -16,19 +20,17 @@ static inline tide__put_time time_of(const tide__feed *f, uint64_t t_ns) {
 }
 
 /// Whether the next slot may be written at once.
-static inline bool is_ready(const tide__feed *f, const tide__producer *p, uint64_t thread) {
+static inline bool is_ready(const tide__producer *p, uint64_t thread, const _Atomic uint32_t *drain) {
     return p->head != p->limit && p->thread == thread &&
-           atomic_load_explicit(&f->head->drain, memory_order_relaxed) != TIDE__DRAIN_FAILED;
+           atomic_load_explicit(drain, memory_order_relaxed) != TIDE__DRAIN_FAILED;
 }
 
 static inline bool has_room(tide__feed *f, tide__producer *p, uint64_t thread, tide__put_time when, bool must) {
-    if (__builtin_expect(is_ready(f, p, thread), 1)) return true;
+    if (__builtin_expect(is_ready(p, thread, &f->head->drain), 1)) return true;
     return tide__feed_make_room(f, p, thread, when, must);
 }
 
-static void count_event(tide__producer *p) {
-    atomic_store_explicit(&p->ring->n_events, ++p->n_events, memory_order_relaxed);
-}
+static inline void count_event(tide__producer *p) { tide__add_alone(&p->ring->n_events, 1); }
 
 // ---- what an event is about ----
 
@@ -49,29 +51,29 @@ static bool device_number(tide__feed *f, tide__producer *p, tide_device device) 
     const tide__log_record *r = tide__feed_intern(f, TIDE__LOG_DEVICE, &payload, sizeof payload);
     if (r == NULL) return false;
     p->device = device;
-    p->device_number = r->id;
+    p->device_bits = r->id << TIDE__SHIFT_DEVICE;
     p->totals = p->ring->totals[r->id - 1];
     return true;
 }
 
-static bool new_allocator(tide__feed *f, tide__producer *p, const char *name, uint32_t *number) {
+static bool new_allocator(tide__feed *f, tide__producer *p, const char *name, uint32_t *bits) {
     const tide__text_match *text = tide__feed_text(f, p, name);
     if (text == NULL) return false;
     const uint32_t text_id = text->number;
     const tide__log_record *r = tide__feed_intern(f, TIDE__LOG_ALLOCATOR, &text_id, sizeof text_id);
     if (r == NULL) return false;
-    tide__text_match_set(&p->allocators[tide__address_hash(name) & (TIDE__ALLOCATOR_CACHE - 1)], name, text->copy,
-                         r->id);
-    *number = r->id;
+    *bits = r->id << TIDE__SHIFT_ALLOCATOR;
+    tide__text_match_set(&p->allocators[tide__address_hash(name, TIDE__ALLOCATOR_BITS)], name, text->copy, *bits);
     return true;
 }
 
-static inline bool allocator_number(tide__feed *f, tide__producer *p, const char *name, uint32_t *number) {
-    *number = 0;
+/// Its number, where a slot has it.
+static inline bool allocator_bits(tide__feed *f, tide__producer *p, const char *name, uint32_t *bits) {
+    *bits = 0;
     if (name == NULL) return true;
-    const tide__text_match *a = &p->allocators[tide__address_hash(name) & (TIDE__ALLOCATOR_CACHE - 1)];
-    if (__builtin_expect(!tide__text_match_is(a, name), 0)) return new_allocator(f, p, name, number);
-    *number = a->number;
+    const tide__text_match *a = &p->allocators[tide__address_hash(name, TIDE__ALLOCATOR_BITS)];
+    if (!tide__text_match_is(a, name)) return new_allocator(f, p, name, bits);
+    *bits = a->number;
     return true;
 }
 
@@ -88,9 +90,11 @@ static inline bool tag_number(tide__feed *f, tide__producer *p, const char *tag,
 static inline bool scope_number(tide__feed *f, tide__producer *p, uint64_t thread, const tide_scope *scope,
                                 uint32_t *number) {
     *number = 0;
-    if (scope == NULL) return true;
-    if (__builtin_expect(
-            p->scope.key != scope || p->scope.entry != scope->entry || scope->entry == 0 || p->scopes_of != thread, 0))
+    if (scope == NULL) {
+        p->scope = (tide__last_scope){0};
+        return true;
+    }
+    if (__builtin_expect(p->thread != thread || p->scope.key != scope || p->scope.entry != scope->entry, 0))
         return tide__feed_scope_number(f, p, thread, scope, number);
     *number = p->scope.number;
     return true;
@@ -109,20 +113,19 @@ static inline void count_bytes(tide__producer *p, const tide_memory_event *e) {
 
 // ---- in ----
 
-void tide__feed_memory(tide__feed *f, const tide_memory_event *e) {
+static __attribute__((noinline)) void put_any(tide__feed *f, const tide_memory_event *e) {
     tide__producer *p = tide__feed_producer(f);
-    if (__builtin_expect(p == NULL, 0)) return;
-    if (__builtin_expect(!is_possible(e), 0)) {
+    if (p == NULL) return;
+    if (!is_possible(e)) {
         tide__feed_refuse(f, TIDE_ERR_INVALID, fault_of(e));
         return;
     }
     const tide__put_time when = time_of(f, e->t_ns);
     uint32_t tag, scope, allocator;
+    // A known allocator means a known device to the usual way.
+    if ((p->totals == NULL || !tide_device_equal(p->device, e->device)) && !device_number(f, p, e->device)) return;
     if (!tag_number(f, p, e->tag, &tag) || !scope_number(f, p, e->thread, e->scope, &scope) ||
-        !allocator_number(f, p, e->allocator, &allocator))
-        return;
-    if (__builtin_expect(p->device_number == 0 || !tide_device_equal(p->device, e->device), 0) &&
-        !device_number(f, p, e->device))
+        !allocator_bits(f, p, e->allocator, &allocator))
         return;
     count_bytes(p, e);
     count_event(p);
@@ -136,11 +139,96 @@ void tide__feed_memory(tide__feed *f, const tide_memory_event *e) {
     s->stream = e->stream;
     s->tag = tag;
     s->scope = scope;
-    s->op = (uint8_t)e->op;
-    s->kind_flags = (uint8_t)((uint32_t)e->kind | when.flags << TIDE__SLOT_FLAG_SHIFT);
-    s->device = (uint8_t)p->device_number;
-    s->allocator = (uint8_t)allocator;
+    const uint32_t kind_flags = (uint32_t)e->kind | when.flags << TIDE__SLOT_FLAG_SHIFT;
+    tide__slot_set_small(s, (uint32_t)e->op << TIDE__SHIFT_OP | kind_flags << TIDE__SHIFT_KIND | p->device_bits |
+                                allocator);
     tide__producer_publish(p, s);
+}
+
+/// Allocations and frees with a time of now, as they can be.
+static inline bool is_usual(const tide_memory_event *e) {
+    return e->t_ns == 0 && (unsigned)e->op - 1 < 3 && (unsigned)e->kind < TIDE_N_KINDS &&
+           e->block_id >> TIDE__BLOCK_ID_BITS == 0 && (int64_t)(e->requested_bytes | e->reserved_bytes) >= 0;
+}
+
+/// count_bytes for those. Bit 1 of an operation: a free; bit 0: one that counts. Which it is no processor can guess.
+static inline void count_usual(tide__producer *p, const tide_memory_event *e) {
+    const unsigned is_free = (unsigned)e->op >> 1, counts = (unsigned)e->op & 1;
+    _Atomic uint64_t *n = (_Atomic uint64_t *)&p->totals[e->kind] + is_free;
+    tide__add_alone(&n[0], counts);
+    tide__add_alone(&n[2], e->requested_bytes & -(uint64_t)counts);
+}
+_Static_assert(TIDE_MEM_ALLOC == 1 && TIDE_MEM_FREE_REQUESTED == 2 && TIDE_MEM_FREE_COMPLETED == 3, "see count_usual");
+_Static_assert(offsetof(tide__ring_total, n_allocs) == 0 && offsetof(tide__ring_total, n_frees) == 8 &&
+                   offsetof(tide__ring_total, requested_bytes) == 16 && offsetof(tide__ring_total, freed_bytes) == 24,
+               "see count_usual");
+
+/// Both numbers of it at once.
+static inline bool is_last_device(const tide__producer *p, const tide_memory_event *e) {
+    uint64_t was, is;
+    memcpy(&was, &p->device, sizeof was);
+    memcpy(&is, &e->device, sizeof is);
+    return was == is;
+}
+_Static_assert(sizeof(tide_device) == 8, "see is_last_device");
+
+/// An event that has a place, of the last scope and the last device.
+static inline void put_known(tide__producer *p, const tide_memory_event *e, const tide__text_match *tag,
+                             const tide__text_match *allocator) {
+    tide__ring_header *ring = p->ring;
+    count_usual(p, e);
+    tide__add_alone(&ring->n_events, 1);
+    tide__slot *s = &p->slots[p->head & p->mask];
+    const uint64_t head = p->head + 1;
+    s->time = tide__ticks();
+    s->block_id = e->block_id;
+    s->requested_bytes = e->requested_bytes;
+    s->reserved_bytes = e->reserved_bytes;
+    s->address = e->address;
+    s->stream = e->stream;
+    s->tag = tag->number;
+    s->scope = p->scope.number;
+    tide__slot_set_small(s, (uint32_t)e->op << TIDE__SHIFT_OP | (uint32_t)e->kind << TIDE__SHIFT_KIND | p->device_bits |
+                                allocator->number);
+    atomic_store_explicit(&s->sequence, (uint32_t)head, memory_order_release);
+    p->head = head;
+    atomic_store_explicit(&ring->head, head, memory_order_release);
+}
+
+/// The same of an event with a name that is longer than what is compared at once.
+static __attribute__((noinline)) void put_long(tide__feed *f, const tide_memory_event *e, tide__producer *p,
+                                               const tide__text_match *tag, const tide__text_match *allocator) {
+    if (tide__text_match_goes_on(tag, e->tag) && tide__text_match_goes_on(allocator, e->allocator))
+        put_known(p, e, tag, allocator);
+    else
+        put_any(f, e);
+}
+
+/// Number 0 and nothing to compare.
+static const tide__text_match no_text;
+
+void tide__feed_memory(tide__feed *f, const tide_memory_event *e) {
+    const tide__thread_feed *hot = &tide__thread_feed_hot;
+    if (hot->serial != atomic_load_explicit(&f->serial, memory_order_relaxed)) goto any;
+    tide__producer *p = hot->producer;
+    if (!is_usual(e) || !is_ready(p, e->thread, p->usual_drain)) goto any;
+    const tide__text_match *tag = &no_text;
+    if (e->tag != NULL) {
+        tag = tide__text_at(p, e->tag);
+        if (tag == NULL || !tide__text_match_begins(tag, e->tag)) goto any;
+    }
+    const tide__text_match *allocator = &p->allocators[tide__address_hash(e->allocator, TIDE__ALLOCATOR_BITS)];
+    __asm__("" : "+r"(allocator)); // or else gcc computes its address three times
+    if (allocator->key != e->allocator || !tide__text_match_begins(allocator, e->allocator)) goto any;
+    if (p->scope.key != e->scope || (e->scope != NULL && p->scope.entry != e->scope->entry)) goto any;
+    if (!is_last_device(p, e)) goto any; // there is one: an allocator is known
+    if (__builtin_expect((tag->n_rest | allocator->n_rest) != 0, 0))
+        put_long(f, e, p, tag, allocator);
+    else
+        put_known(p, e, tag, allocator);
+    return;
+any:
+    put_any(f, e);
 }
 
 void tide__feed_scope(tide__feed *f, const tide_scope_event *e) {

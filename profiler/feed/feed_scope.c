@@ -14,7 +14,7 @@
 const tide__text_match *tide__feed_text(tide__feed *f, tide__producer *p, const char *text) {
     const tide__log_record *r = tide__feed_intern(f, TIDE__LOG_TEXT, text, strlen(text));
     if (r == NULL) return NULL;
-    tide__text_match *set = p->texts[tide__address_hash(text) & (TIDE__TEXT_SETS - 1)];
+    tide__text_match *set = p->texts[tide__address_hash(text, TIDE__TEXT_SET_BITS)];
     int i = 0; // where the address was, or where the oldest is
     while (i < TIDE__TEXT_WAYS - 1 && set[i].key != text) i++;
     for (; i > 0; i--) set[i] = set[i - 1];
@@ -23,7 +23,7 @@ const tide__text_match *tide__feed_text(tide__feed *f, tide__producer *p, const 
 }
 
 static tide__scope_entry *cached(tide__producer *p, const tide_scope *s) {
-    return &p->scopes[tide__address_hash(s) & (TIDE__SCOPE_CACHE - 1)];
+    return &p->scopes[tide__address_hash(s, TIDE__SCOPE_BITS)];
 }
 
 static bool is_same_entering(const tide__scope_entry *c, const tide_scope *s) {
@@ -84,7 +84,10 @@ bool tide__feed_scope_number(tide__feed *f, tide__producer *p, uint64_t thread, 
         for (size_t i = 1; i < depth; i++) s = s->parent;
         if (!resolve(f, p, s, parent, &parent)) return false;
     }
-    p->scope = (tide__last_scope){.key = scope, .entry = scope->entry, .number = parent};
+    // The ring may still be another thread's: then the next event asks again.
+    const bool is_known = thread == p->thread && scope->entry != 0;
+    p->scope =
+        is_known ? (tide__last_scope){.key = scope, .entry = scope->entry, .number = parent} : (tide__last_scope){0};
     *number = parent;
     return true;
 }

@@ -91,6 +91,12 @@ tide_status tide__feed_enter(tide__feed *f, tide_error *err) {
     return TIDE_OK;
 }
 
+void tide__feed_retire(tide__feed *f) {
+    pthread_mutex_lock(&process.lock);
+    atomic_store_explicit(&f->serial, ++process.last_serial, memory_order_relaxed);
+    pthread_mutex_unlock(&process.lock);
+}
+
 void tide__feed_leave(tide__feed *f) {
     pthread_mutex_lock(&process.lock);
     tide__feed **at = &process.feeds;
@@ -101,6 +107,8 @@ void tide__feed_leave(tide__feed *f) {
 
 // ---- rings ----
 
+static const _Atomic uint32_t failed_drain = TIDE__DRAIN_FAILED;
+
 /// Written before the file's table says that it is there.
 static tide_status make_ring(tide__feed *f, tide__producer *p, uint64_t at, uint64_t bytes, tide_error *err) {
     void *chunk;
@@ -109,6 +117,7 @@ static tide_status make_ring(tide__feed *f, tide__producer *p, uint64_t at, uint
         p->ring = chunk;
         p->ring->n_slots = f->ring_slots;
         atomic_store_explicit(&p->ring->owner, tide__thread_number(), memory_order_relaxed);
+        p->usual_drain = f->has_ticks ? &f->head->drain : &failed_drain;
         p->slots = (tide__slot *)((char *)chunk + TIDE__RING_HEADER_BYTES);
         p->mask = f->ring_slots - 1;
     }
@@ -125,10 +134,22 @@ static tide_status make_ring(tide__feed *f, tide__producer *p, uint64_t at, uint
     return st;
 }
 
+/// NULL: no memory.
+static tide__producer *new_producer(void) {
+    char *memory = tide_host_calloc(1, sizeof(tide__producer) + TIDE__CACHE_LINE);
+    if (memory == NULL) return NULL;
+    tide__producer *p = (tide__producer *)(memory + -(uintptr_t)memory % TIDE__CACHE_LINE);
+    p->memory = memory;
+    p->allocators[tide__address_hash(NULL, TIDE__ALLOCATOR_BITS)].key = memory; // where no text is: no name is no match
+    return p;
+}
+
+void tide__producer_free(tide__producer *p) { tide_host_free(p->memory); }
+
 /// Others go on meanwhile: the disk may take its time. The new ring is taken already.
 static tide_status new_ring(tide__feed *f, tide__producer **out, tide_error *err) {
     const uint64_t bytes = TIDE__RING_HEADER_BYTES + f->ring_slots * sizeof(tide__slot);
-    tide__producer *p = tide_host_calloc(1, sizeof *p);
+    tide__producer *p = new_producer();
     if (p == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a thread's ring");
     p->is_taken = true;
     p->thread = p->scopes_of = UINT64_MAX;
@@ -137,7 +158,7 @@ static tide_status new_ring(tide__feed *f, tide__producer **out, tide_error *err
     tide_status st = tide__feed_file_reserve(f, bytes, &at, err);
     pthread_mutex_unlock(&f->lock);
     if (st == TIDE_OK) st = make_ring(f, p, at, bytes, err);
-    if (st != TIDE_OK) tide_host_free(p);
+    if (st != TIDE_OK) tide__producer_free(p);
     *out = p;
     return st;
 }
@@ -209,6 +230,6 @@ tide__producer *tide__feed_find_producer(tide__feed *f) {
     } else if (place->producer == NULL) { // no room for it once, and the thread has been quiet since
         atomic_fetch_add_explicit(&f->n_refused, 1, memory_order_relaxed);
     }
-    tide__thread_feed_hot = *place;
+    tide__thread_feed_hot = place->producer != NULL ? *place : (tide__thread_feed){0};
     return place->producer;
 }

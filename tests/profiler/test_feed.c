@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // What goes into a feed comes out of it: every field, names by content, scopes by content, totals; and what cannot be.
+#include <stdlib.h>
 #include <sys/mman.h>
 
 #include "feed_fixture.h"
@@ -48,6 +49,131 @@ static void every_field_comes_out(void **state) {
         assert_int_equal(d.index, e.device.index);
     }
     assert_int_equal(fx->n_of[TIDE__LOG_DEVICE], 2);
+    fx_close(fx);
+}
+
+static void expect_text(const feed_fx *fx, uint32_t number, const char *want) {
+    if (want == NULL) {
+        assert_int_equal(number, 0);
+    } else {
+        assert_string_equal(fx_text(fx, number), want);
+    }
+}
+
+/// The slot is about that event; times are another test's.
+static void expect_event(feed_fx *fx, const tide__slot *s, const tide_memory_event *e) {
+    assert_int_equal(s->op, e->op);
+    assert_int_equal(s->kind_flags & 15, e->kind);
+    assert_true(s->block_id == e->block_id && s->address == e->address && s->stream == e->stream);
+    assert_true(s->requested_bytes == e->requested_bytes && s->reserved_bytes == e->reserved_bytes);
+    expect_text(fx, s->tag, e->tag);
+    if (e->allocator == NULL) {
+        assert_int_equal(s->allocator, 0);
+    } else {
+        assert_string_equal(fx_allocator(fx, s->allocator), e->allocator);
+    }
+    if (e->scope == NULL) {
+        assert_int_equal(s->scope, 0);
+    } else {
+        assert_string_equal(fx_text(fx, fx_scope(fx, s->scope)->text_id), e->scope->name);
+    }
+    tide__log_device d;
+    memcpy(&d, fx->of[TIDE__LOG_DEVICE][s->device] + 1, sizeof d);
+    assert_true(d.type == (int32_t)e->device.type && d.index == e->device.index);
+}
+
+/// Of many events one field is another one than in the last: whichever way an event goes in, it comes out.
+static void each_change_of_a_field_comes_out(void **state) {
+    (void)state;
+    enum { N = 50000, N_NAMES = 6, NAME_BYTES = 96 };
+    feed_fx *fx = fx_open(64, false);
+    tide_rng rng = {.state = 17};
+    static _Alignas(64) char names[N_NAMES][NAME_BYTES]; // their content changes, too
+    static tide_scope scopes[3];
+    for (int i = 0; i < N_NAMES; i++) strcpy(names[i], "name");
+    for (int i = 0; i < 3; i++) scopes[i] = (tide_scope){.name = "scope", .entry = (uint64_t)i};
+    tide_memory_event e = fx_event(TIDE_MEM_ALLOC, 1);
+    for (int i = 0; i < N; i++) {
+        const uint64_t n = tide_rng_below(&rng, UINT64_C(1) << 40);
+        char *name = names[n % N_NAMES] + n / 8 % 20;
+        switch (tide_rng_below(&rng, 16)) {
+        case 0:
+            e.op = (tide_memory_op)(1 + n % 8);
+            break;
+        case 1:
+            e.block_id = n;
+            break;
+        case 2:
+            e.kind = (tide_memory_kind)(n % TIDE_N_KINDS);
+            break;
+        case 3:
+            e.requested_bytes = n;
+            break;
+        case 4:
+            e.reserved_bytes = n;
+            break;
+        case 5:
+            e.address = n;
+            break;
+        case 6:
+            e.stream = n;
+            break;
+        case 7:
+            e.device = (tide_device){.type = (tide_device_type)(n % 2), .index = (int32_t)(n / 2 % 2)};
+            break;
+        case 8:
+            e.thread = 1 + (uint32_t)(n % 2);
+            break;
+        case 9:
+            e.t_ns = n % 3 == 0 ? 1 + n : 0;
+            break;
+        case 10:
+            e.scope = n % 4 == 0 ? NULL : &scopes[n % 3];
+            break;
+        case 11:
+            scopes[n % 3].name = n % 2 == 0 ? "scope" : "other", scopes[n % 3].entry += n % 3 != 0 ? 4 : 0;
+            break;
+        case 12:
+            e.allocator = n % 8 == 0 ? NULL : n % 2 == 0 ? "test" : "a name that is longer than two blocks";
+            break;
+        case 13:
+        case 14:
+            e.tag = n % 8 == 0 ? NULL : name;
+            break;
+        default:
+            // the last few bytes, which are whatever the lengths were before
+            for (size_t k = strlen(name), to = n / 512 % 70; k < to; k++) name[k] = 'l';
+            name[n / 512 % 70] = '\0';
+            if (name[0] != '\0') name[strlen(name) - 1] = (char)('a' + n % 3);
+        }
+        // By hand and by number: what has no number is compared, what has one may change with it only.
+        if (e.scope == &scopes[0]) scopes[0].entry = 0;
+        tide__feed_memory(fx->feed, &e);
+        const tide__slot s = fx_next(fx);
+        expect_event(fx, &s, &e);
+        assert_int_equal(s.kind_flags >> 4, e.t_ns != 0 || !tide__clock_has_ticks() ? TIDE__SLOT_NS : 0);
+        if (e.t_ns != 0) assert_true(s.time == e.t_ns);
+    }
+    assert_int_equal(fx_stats(fx).n_events, N);
+    assert_int_equal(fx_stats(fx).n_refused, 0);
+    fx_close(fx);
+}
+
+/// Producers may be told to note no ticks.
+static void events_get_a_time_without_ticks(void **state) {
+    (void)state;
+    assert_int_equal(setenv("TIDE_NO_TICKS", "1", 1), 0);
+    feed_fx *fx = fx_open(64, false);
+    assert_false(tide__feed_head(fx->feed)->has_ticks);
+    uint64_t last = tide_now_ns();
+    for (int i = 0; i < 200; i++) {
+        fx_alloc(fx, 1);
+        const tide__slot s = fx_next(fx);
+        assert_int_equal(s.kind_flags >> 4, TIDE__SLOT_NS);
+        assert_true(last <= s.time && s.time <= tide_now_ns());
+        last = s.time;
+    }
+    unsetenv("TIDE_NO_TICKS");
     fx_close(fx);
 }
 
@@ -148,7 +274,7 @@ static void reused_memory_is_noticed(void **state) {
     feed_fx *fx = fx_open(64, false);
     _Alignas(64) char memory[128];
     for (size_t at = 0; at < 33; at++) {
-        for (size_t len = 0; len < 40; len += len < 18 ? 1 : 3) {
+        for (size_t len = 0; len < 90; len += len < 18 ? 1 : len < 40 ? 3 : 17) {
             char *text = memory + at;
             memset(memory, '#', sizeof memory);
             for (size_t i = 0; i < len; i++) text[i] = (char)('a' + i % 26);
@@ -185,6 +311,25 @@ static void texts_at_the_end_of_memory(void **state) {
         for (int again = 0; again < 2; again++) assert_string_equal(tag_of_next(fx, text), text);
     }
     munmap(two, 2 * page);
+    fx_close(fx);
+}
+
+/// A text went on in the next page; then there is a shorter one in its place, and that page is gone.
+static void texts_before_a_page_that_is_gone(void **state) {
+    (void)state;
+    feed_fx *fx = fx_open(64, false);
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    for (size_t before = 2; before < 50; before++) { // bytes in the first page
+        char *two = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        assert_ptr_not_equal(two, MAP_FAILED);
+        char *text = two + page - before;
+        memset(text, 'g', before + 40);
+        for (int again = 0; again < 2; again++) assert_string_equal(tag_of_next(fx, text), text);
+        text[before - 1] = '\0';
+        assert_int_equal(munmap(two + page, page), 0);
+        for (int again = 0; again < 2; again++) assert_string_equal(tag_of_next(fx, text), text);
+        munmap(two, page);
+    }
     fx_close(fx);
 }
 
@@ -356,12 +501,15 @@ static void ops_of_a_trace_have_names(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(every_field_comes_out),
+        tide_unit_test(each_change_of_a_field_comes_out),
         tide_unit_test(events_without_a_time_get_one),
+        tide_unit_test(events_get_a_time_without_ticks),
         tide_unit_test(a_ring_says_whose_events_follow),
         tide_unit_test(runs_stand_between_events),
         tide_unit_test(a_text_has_one_number_wherever_it_lies),
         tide_unit_test(reused_memory_is_noticed),
         tide_unit_test(texts_at_the_end_of_memory),
+        tide_unit_test(texts_before_a_page_that_is_gone),
         tide_unit_test(many_names),
         tide_unit_test(long_names),
         tide_unit_test(devices_and_allocators_end),

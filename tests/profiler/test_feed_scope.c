@@ -139,33 +139,59 @@ static void numbers_of_enterings_are_those_of_a_thread(void **state) {
     fx_close(fx);
 }
 
+/// The event of another thread was refused after its scope was found: the ring is still the first one's.
+static void a_refused_event_leaves_no_scope(void **state) {
+    (void)state;
+    feed_fx *fx = fx_open(64, false);
+    tide_scope s = {.name = "mine", .entry = 3};
+    for (int i = 0; i < 3; i++) assert_string_equal(path_of_next(fx, &s, 1), "mine:0");
+    s.name = "yours";
+    char *long_name = malloc(TIDE__FEED_MAX_TEXT + 2);
+    assert_non_null(long_name);
+    memset(long_name, 'n', TIDE__FEED_MAX_TEXT + 1);
+    long_name[TIDE__FEED_MAX_TEXT + 1] = '\0';
+    tide_memory_event e = fx_event(TIDE_MEM_ALLOC, 1);
+    e.thread = 2;
+    e.scope = &s;
+    e.allocator = long_name;
+    tide__feed_memory(fx->feed, &e);
+    assert_int_equal(fx_stats(fx).n_refused, 1);
+    s.name = "mine"; // the first thread's, as it was
+    for (int i = 0; i < 3; i++) assert_string_equal(path_of_next(fx, &s, 1), "mine:0");
+    free(long_name);
+    fx_close(fx);
+}
+
 typedef struct other {
     feed_fx *fx;
     const tide_scope *scope;
+    bool begins_run; ///< before its first event
 } other;
 
 static void *put_one(void *arg) {
     const other *o = arg;
     tide_memory_event e = fx_event(TIDE_MEM_ALLOC, 1);
     e.scope = o->scope;
-    e.thread = 1;
+    e.thread = o->begins_run ? tide_thread_id() : 1;
+    if (o->begins_run) tide__feed_run(o->fx->feed, true, 1, 0);
     for (int i = 0; i < 3; i++) tide__feed_memory(o->fx->feed, &e);
     return NULL;
 }
 
-/// One thread after the other, of which a runtime says the same number: the second one's scope lies where that of the
-/// first one lay.
+/// One thread after the other, of which a runtime says the same number: each one's scope lies where that of the one
+/// before lay. The last ones put in something else first.
 static void a_ring_that_changes_hands_forgets_scopes(void **state) {
     (void)state;
     feed_fx *fx = fx_open(64, false);
-    tide_scope s = {.name = "first", .entry = 1};
-    static const char *const names[] = {"first", "second"};
-    for (int i = 0; i < 2; i++) {
+    tide_scope s = {.entry = 1};
+    static const char *const names[] = {"first", "second", "third", "fourth"};
+    for (int i = 0; i < 4; i++) {
         s.name = names[i];
-        other o = {.fx = fx, .scope = &s};
+        other o = {.fx = fx, .scope = &s, .begins_run = i >= 2};
         pthread_t t;
         assert_int_equal(pthread_create(&t, NULL, put_one, &o), 0);
         assert_int_equal(pthread_join(t, NULL), 0);
+        if (o.begins_run) assert_int_equal(fx_next(fx).op, TIDE__SLOT_RUN_BEGIN);
         for (int k = 0; k < 3; k++)
             assert_string_equal(fx_text(fx, fx_scope(fx, fx_next(fx).scope)->text_id), names[i]);
     }
@@ -239,6 +265,7 @@ int main(void) {
         tide_unit_test(scopes_by_hand_are_compared),
         tide_unit_test(numbers_of_enterings_are_those_of_a_thread),
         tide_unit_test(a_ring_that_changes_hands_forgets_scopes),
+        tide_unit_test(a_refused_event_leaves_no_scope),
         tide_unit_test(deep_scopes),
         tide_unit_test(a_random_walk_through_scopes),
     };
