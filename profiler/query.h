@@ -17,8 +17,8 @@ typedef struct tide_trace tide_trace;
 
 /// First bytes of a file that tide_trace_recognise wants to see.
 enum { TIDE_TRACE_HEAD_BYTES = 100 };
-/// Of the trace format that is written and read here (docs/trace-format.md).
-enum { TIDE_TRACE_VERSION = 3 };
+/// Of the trace format that is written here (docs/trace-format.md); version 3 is read as well.
+enum { TIDE_TRACE_VERSION = 4 };
 /// Whether a file that begins with `head` is a trace, of whatever version: by content, not by name.
 bool tide_trace_recognise(const void *head, size_t n_bytes);
 

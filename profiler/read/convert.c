@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A trace of version 1 or 2 as one of today's. See query.h.
+// A trace of version 1 or 2 as one of today's. See query.h. (One of version 3 is copied: convert_copy.c.)
 //
 //     names, scopes, devices -> numbers of the new file
 //     event + scope_event, by time -> event (renumbered), leaves, snapshots, problems
@@ -215,6 +215,10 @@ tide_status tide_trace_convert(const char *path, const char *out_path, tide_erro
     uint64_t n_lost;
     tide_status st = check_version(&in, err);
     if (st == TIDE_OK) st = check_schema(&in, err);
+    if (st == TIDE_OK && in.version >= TIDE__TRACE_OLDEST) {
+        tide__in_close(&in);
+        return tide__convert_copy(path, out_path, err);
+    }
     if (st == TIDE_OK) st = tide__out_create(&out, out_path, err);
     if (st == TIDE_OK) st = tide__convert_old(&in, &out, &n_lost, err);
     if (st == TIDE_OK) st = tide__out_finish(&out, NULL, err);

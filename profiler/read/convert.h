@@ -16,6 +16,8 @@ tide_status tide__convert_meta_int(tide__in *in, const char *key, int64_t *value
                                    tide_error *err) TIDE_NODISCARD;
 /// Text of meta, cut to fit into `buf`; "" when there is none or it cannot be read.
 void tide__convert_meta_text(const tide__in *in, const char *key, char *buf, size_t buf_bytes);
+/// A trace of version 3 at `path` as one of this version: the same but for that number.
+tide_status tide__convert_copy(const char *path, const char *out_path, tide_error *err) TIDE_NODISCARD;
 /// All of a trace of version 1 or 2; counts against meta when the reading is strict.
 tide_status tide__convert_old(tide__in *in, tide__out *out, uint64_t *n_lost, tide_error *err) TIDE_NODISCARD;
 

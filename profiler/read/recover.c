@@ -26,7 +26,7 @@ typedef struct recovery {
     uint64_t n_restored; ///< that no table gives: out of bare pages, blocks, snapshots
 } recovery;
 
-// ---- events of version 3 ----
+// ---- events of versions 3 and 4 ----
 
 typedef struct teller {
     recovery *r;
@@ -127,7 +127,7 @@ static tide_status tell_all(teller *t, tide_error *err) {
     return TIDE_OK;
 }
 
-static tide_status tell_version_3(recovery *r, tide_error *err) {
+static tide_status tell_today(recovery *r, tide_error *err) {
     const tide__sql *s;
     int64_t n_orphans;
     bool has;
@@ -268,7 +268,7 @@ static tide_status finish(recovery *r, tide_error *err) {
     char reason[256];
     find_reason(r, reason, sizeof reason);
     TIDE_TRY(write_report(r, err));
-    if (r->n_feeds > 0 && r->in.version == TIDE__TRACE_VERSION) return finish_with_feeds(r, reason, err);
+    if (r->n_feeds > 0 && r->in.version >= TIDE__TRACE_OLDEST) return finish_with_feeds(r, reason, err);
     return tide__out_finish(&r->out, reason[0] != '\0' ? reason : NULL, err);
 }
 
@@ -307,9 +307,9 @@ static tide_status open_patient(recovery *r, tide_error *err) {
         TIDE_TRY(has_events(r, &has, err));
         if (has) return TIDE_OK;
         // Of older versions there is no empty trace to take the list of tables from.
-        if (r->in.version < TIDE__TRACE_VERSION) TIDE_TRY(tide__in_has_table(&r->in, "event", &has, err));
+        if (r->in.version < TIDE__TRACE_OLDEST) TIDE_TRY(tide__in_has_table(&r->in, "event", &has, err));
         if (has) return TIDE_OK;
-        if (r->in.version < TIDE__TRACE_VERSION)
+        if (r->in.version < TIDE__TRACE_OLDEST)
             return tide__in_damaged(&r->in, err, "table event is not in the list of its tables");
         tide__in_close(&r->in);
     } else if (st != TIDE_ERR_BAD_INPUT) {
@@ -322,7 +322,9 @@ static tide_status open_patient(recovery *r, tide_error *err) {
     // A head that says another version may be damaged, or that of a newer program: the table says it too.
     char version[16];
     tide__convert_meta_text(&r->in, "version", version, sizeof version);
-    if (version[0] == '\0' || strtol(version, NULL, 10) == TIDE__TRACE_VERSION) TIDE_TRY(holds_events(r, &has, err));
+    const long said = strtol(version, NULL, 10);
+    if (version[0] == '\0' || (said >= TIDE__TRACE_OLDEST && said <= TIDE__TRACE_VERSION))
+        TIDE_TRY(holds_events(r, &has, err));
     if (!has && err != NULL) *err = why;
     return has ? TIDE_OK : st;
 }
@@ -331,11 +333,11 @@ static tide_status recover(recovery *r, tide_error *err) {
     TIDE_TRY(find_feeds(r, err));
     TIDE_TRY(open_patient(r, err));
     TIDE_TRY(tide__out_create(&r->out, r->out_path, err));
-    if (r->in.version < TIDE__TRACE_VERSION) {
+    if (r->in.version < TIDE__TRACE_OLDEST) {
         TIDE_TRY(tide__convert_old(&r->in, &r->out, &r->n_lost, err));
         TIDE_TRY(tide__recover_lost_rows(&r->in, &r->out, err));
     } else {
-        TIDE_TRY(tell_version_3(r, err));
+        TIDE_TRY(tell_today(r, err));
     }
     return finish(r, err);
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// chunk: up to 4096 events as one value of bytes, a third of what rows take and ten times as fast to write. What an
+// chunk: up to 4096 events as one value of bytes, a fifth of what rows take and ten times as fast to write. What an
 // event has in common with an earlier one is left out, the rest takes as many bytes as it needs. Private to profiler/.
+//
+// Chunks of format 2 are written. Those of format 1 are read as well: see chunk_v1.h.
 //
 // Layout; all numbers are little-endian, unsigned unless said:
 //
-//     byte 0       format of the chunk: 1
+//     byte 0       format of the chunk: 2
 //     byte 1       address shift a, at most 63: all addresses of the chunk are multiples of 2^a
 //     byte 2       reserved shift r, at most 62: reserved bytes are mostly multiples of 2^r
 //     byte 3       0
@@ -14,39 +16,48 @@
 //     bytes 16-19  checksum of everything else, see below
 //     bytes 20-    the events, one after the other, nothing behind the last
 //
-// An event is a head of four bytes that says how long each part is, then the parts:
+// An event is a byte for its shape, a byte for its form, and its parts. The shape is what events share: operation,
+// kind, device, allocator, run, thread and stream. The form says how long each part is. Both are told once: in a chunk
+// the first 255 shapes, and the first 255 forms, have the numbers 1, 2, ... in order, and the number is all that an
+// event says of them. A byte of 0 says that something new follows, which takes the next number, if there is one left.
 //
-//     bits    part      holds
-//     0-4     -         operation, as in table op; operations below 16 are one class, the others another
-//     5       -         1: the byte `others` follows behind the last part
-//     6-7     base      how many events back the base is. Without the part: the event before of the same class
-//     8-10    time      time since the event before
-//     11-13   block     signed: block number - predicted. With the part base, the block of the base is predicted;
-//                       without it, of an alloc the block of the alloc before it in the chunk + 1, of a
-//                       free_requested or free_completed the block of the alloc before it in the chunk, of other
-//                       operations the block of the base
-//     14-16   requested requested bytes; without the part, those of the base
-//     17-19   reserved  signed: reserved bytes - requested bytes rounded up to a multiple of 2^r
-//     20-22   address   signed: (address - address of the base) >> a
-//     23-24   tag       signed: tag - tag of the base
-//     25-26   scope     signed: scope - scope of the event before
-//     27-28   thread    signed: thread - thread of the event before
-//     29-31   -         0
+// Of a new shape a byte follows that says what of it is not that of the event before (0 for the first event):
 //
-// The parts come in this order. Three bits give a length of 0, 1, 2, 3, 4, 5, 6 or 8 bytes, two bits one of 0, 1, 2 or
-// 4 bytes. A part that is not there is 0, if nothing else is said. `signed` numbers are zigzag: 0, -1, 1, -2, ... are
-// stored as 0, 1, 2, 3, ... `others` is a byte that says what of the following is there, in this order:
+//     bit 0  operation  one byte, as in table op
+//     bit 1  kind       one byte; 255: none
+//     bit 2  device     varint
+//     bit 3  allocator  varint
+//     bit 4  run        varint
+//     bit 5  thread     varint
+//     bit 6  stream     varint
+//     bit 7  -          0
 //
-//     bit 0     kind       one byte
-//     bit 1     device     two bytes
-//     bit 2     run        four bytes
-//     bits 3-4  allocator  signed: allocator - allocator of the base, length as above
-//     bits 5-7  stream     signed: stream - stream of the base, length as above
+// and then these, in this order. A varint has seven bits per byte, the lowest first, and bit 7 set in every byte but
+// the last. Of a new form four bytes follow: the numbers of bytes, 0 to 8, of
 //
-// Kind, device, allocator and stream that are not there are those of the base, the run is that of the event before.
-// Where there is no event before, and no alloc before, everything is 0, but the kind of the upper class is 255. Sums
-// are modulo 2^64 for addresses and streams, which use all 64 bits; the rest stays within 0 and 2^63 - 1 (2^31 - 1 for
-// numbers of threads, scopes, tags, allocators and runs).
+//     bits   part       holds
+//     0-3    time       time since the event before, since 0 for the first
+//     4-7    reference  with bit 28: how many events back the base is. Without: signed, block number - guess
+//     8-11   requested  requested bytes + 1; 0: those of the base
+//     12-15  address    signed: (address - address of the base) >> a
+//     16-19  tag        signed: tag - tag of the base
+//     20-23  reserved   signed: reserved bytes - requested bytes rounded up to a multiple of 2^r
+//     24-27  scope      signed: scope - scope of the last event of the thread
+//     28     -          1: reference says where the base is
+//     29-31  -          0
+//
+// The parts come in this order, behind the form. A part of no bytes is 0. `signed` numbers are zigzag: 0, -1, 1, -2,
+// ... are stored as 0, 1, 2, 3, ...
+//
+// The base, where reference does not say another, is the last event of the same shape; for a new shape it is the event
+// before, or one of zeros where there is none. Operations are of three classes: alloc, free_requested and
+// free_completed, and the others. The guess of a block number is the block of the last event of the class and thread;
+// of an alloc it is the number behind that. With bit 28, the block number of an alloc is the guess, and that of another
+// event is that of its base. Threads whose numbers are equal modulo 64 are one thread here. Where a thread, or a class
+// of it, has no event yet, its scope and its block are 0. Sums are modulo 2^64 for addresses, which use all 64 bits;
+// the rest stays within 0 and 2^63 - 1 (2^31 - 1 for numbers of threads, scopes, tags, allocators and runs).
+//
+// So an event of a block that the chunk has told of, or an alloc where one was before, takes four or five bytes.
 //
 // Checksum: mix(h, w) is x ^ (x >> 32) with x = (h ^ w) * 0x9e3779b97f4a7c15 modulo 2^64. a = mix(0xcbf29ce484222325,
 // bytes 0-7), b = mix(number of bytes of the whole chunk, bytes 8-15). For each 16 bytes from byte 20 on, the last
@@ -67,7 +78,8 @@ enum {
 /// Write 1 to 4096 events with consecutive ids, times that do not decrease and values that tide__event_is_sane holds
 /// for into `out`, which has room for TIDE__CHUNK_MAX_BYTES. @return bytes written
 size_t tide__chunk_encode(const tide__event *events, size_t n, uint8_t *out);
-/// Read them back into events[TIDE__CHUNK_MAX_EVENTS]. False: the bytes are no chunk (nothing outside is touched).
+/// Read them back, from either format, into events[TIDE__CHUNK_MAX_EVENTS]. False: the bytes are no chunk (nothing
+/// outside is touched).
 bool tide__chunk_decode(const uint8_t *bytes, size_t n_bytes, tide__event *events, size_t *n);
 /// The checksum that belongs into `bytes` [n_bytes >= TIDE__CHUNK_HEAD_BYTES].
 uint32_t tide__chunk_checksum(const uint8_t *bytes, size_t n_bytes);

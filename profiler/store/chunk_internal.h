@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What the two encoders of chunks share: chunk.c, for every processor, and chunk_wide.c, which packs an event at once
-// where the processor can. Both make the same bytes. Private to profiler/store/.
+// What chunk.c, which writes and reads chunks of format 2, and chunk_v1.c, which reads those of format 1, share.
+// Private to profiler/store/.
 #ifndef TIDE_PROFILER_STORE_CHUNK_INTERNAL_H
 #define TIDE_PROFILER_STORE_CHUNK_INTERNAL_H
 
@@ -9,66 +9,52 @@
 #include "profiler/store/varint.h"
 
 enum {
-    TIDE__CHUNK_HAS_OTHERS = 1 << 5,
-    TIDE__CHUNK_BASE_AT = 6,
-    TIDE__CHUNK_TIME_AT = 8,
-    TIDE__CHUNK_BLOCK_AT = 11,
-    TIDE__CHUNK_REQUESTED_AT = 14,
-    TIDE__CHUNK_RESERVED_AT = 17,
-    TIDE__CHUNK_ADDRESS_AT = 20,
-    TIDE__CHUNK_TAG_AT = 23,
-    TIDE__CHUNK_SCOPE_AT = 25,
-    TIDE__CHUNK_THREAD_AT = 27,
-    TIDE__CHUNK_UNUSED_AT = 29,
-
-    TIDE__CHUNK_OTHER_KIND = 1,
-
-    /// Blocks seen in the chunk are found by the low bits of their numbers.
-    TIDE__CHUNK_SEEN_BITS = 12,
+    TIDE__CHUNK_MAX_ADDRESS_SHIFT = 63,
+    TIDE__CHUNK_MAX_RESERVED_SHIFT = 62,
+    /// A decoder may look that far ahead while it takes one event: what says how it is written, its parts, eight bytes
+    /// behind the last.
+    TIDE__CHUNK_LOOK_AHEAD = TIDE__CHUNK_EVENT_BYTES,
 };
 
-typedef struct tide__chunk_encoder {
-    uint64_t last_alloc;
-    unsigned address_shift, reserved_shift;
-    const tide__event *before;      ///< the event before
-    const tide__event *of_class[2]; ///< the event before of each class
-} tide__chunk_encoder;
-
-static inline size_t tide__chunk_class(unsigned op) { return op >= TIDE__OP_SCOPE_ENTER; }
-
-/// What the block number is counted from; `last_alloc` is the block of the last alloc in the chunk.
-static inline uint64_t tide__chunk_predicted(unsigned op, bool has_base, const tide__event *base, uint64_t last_alloc) {
-    const uint32_t by_alloc = 1u << TIDE_MEM_ALLOC | 1u << TIDE_MEM_FREE_REQUESTED | 1u << TIDE_MEM_FREE_COMPLETED;
-    const bool of_base = has_base || (by_alloc >> op & 1) == 0;
-    return of_base ? (uint64_t)base->block_id : last_alloc + (op == TIDE_MEM_ALLOC);
-}
+/// What the head of a chunk says, of either format.
+typedef struct tide__chunk_head {
+    unsigned format, address_shift, reserved_shift;
+    size_t n_events;
+    int64_t first_id;
+} tide__chunk_head;
 
 static inline uint64_t tide__chunk_rounded_up(uint64_t bytes, unsigned shift) {
     const uint64_t mask = (UINT64_C(1) << shift) - 1;
     return (bytes + mask) & ~mask;
 }
 
-/// How far back the event is that `events[i]` is told by, an earlier one of the same block; 0: there is none that is
-/// known. Notes events[i] in `seen` [1 << TIDE__CHUNK_SEEN_BITS], which is zero at first.
-static inline size_t tide__chunk_back(const tide__event *events, size_t i, uint16_t *seen) {
-    const tide__event *e = &events[i];
-    uint16_t *at = &seen[(uint64_t)e->block_id & ((1 << TIDE__CHUNK_SEEN_BITS) - 1)];
-    const size_t back = i + 1 - *at; // to an event of the chunk, or to its first when there is none
-    const bool same = (*at != 0) & (events[i - (*at != 0 ? back : 0)].block_id == e->block_id) & (e->block_id != 0);
-    *at = (uint16_t)(i + 1);
-    return same ? back : 0;
+/// By number of bytes.
+static const uint64_t tide__chunk_byte_mask[9] = {0,
+                                                  UINT64_C(0xff),
+                                                  UINT64_C(0xffff),
+                                                  UINT64_C(0xffffff),
+                                                  UINT64_C(0xffffffff),
+                                                  UINT64_C(0xffffffffff),
+                                                  UINT64_C(0xffffffffffff),
+                                                  UINT64_C(0xffffffffffffff),
+                                                  UINT64_MAX};
+
+/// The bytes of a chunk behind its head. What lies within TIDE__CHUNK_LOOK_AHEAD bytes of its end is read from a copy
+/// with zeros behind it, so that an event may be taken without a look at where the chunk ends.
+typedef struct tide__chunk_bytes {
+    const uint8_t *at, *end;
+    uint8_t tail[2 * TIDE__CHUNK_LOOK_AHEAD];
+    bool in_tail;
+} tide__chunk_bytes;
+
+static inline void tide__chunk_bytes_look(tide__chunk_bytes *b) {
+    if (b->in_tail || b->end - b->at >= TIDE__CHUNK_LOOK_AHEAD) return;
+    const size_t n_left = (size_t)(b->end - b->at);
+    memset(b->tail, 0, sizeof b->tail);
+    memcpy(b->tail, b->at, n_left);
+    b->at = b->tail;
+    b->end = b->tail + n_left;
+    b->in_tail = true;
 }
-
-/// What is left to tell where device, stream, allocator or run have changed: the byte `others` and its parts.
-uint8_t *tide__chunk_put_others(uint8_t *p, const tide__event *e, const tide__event *base, const tide__event *before);
-
-/// Whether this processor has what tide__chunk_put_wide takes.
-bool tide__chunk_can_wide(void);
-/// tide__chunk_encode with the one (`wide`, which asks for a processor that can) or the other of what follows.
-size_t tide__chunk_encode_by(bool wide, const tide__event *events, size_t n, uint8_t *out);
-/// All events of a chunk, behind its head. @return behind the last byte
-uint8_t *tide__chunk_put_wide(tide__chunk_encoder *c, uint8_t *p, const tide__event *events, size_t n);
-/// The same for every processor.
-uint8_t *tide__chunk_put_plain(tide__chunk_encoder *c, uint8_t *p, const tide__event *events, size_t n);
 
 #endif

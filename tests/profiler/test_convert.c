@@ -557,10 +557,12 @@ static void test_versions(void **state) {
     two_files f;
     two_files_make(&f);
     old_record(f.d.file, 2);
-    sql_exec(f.d.file, "PRAGMA user_version = 3");
-    expect_refused(&f, TIDE_ERR_BAD_INPUT, "version 3", "of today");
+    sql_exec(f.d.file, "PRAGMA user_version = 3"); // with the tables of version 2
+    expect_refused(&f, TIDE_ERR_BAD_INPUT, "damaged", "of version 3");
     sql_exec(f.d.file, "PRAGMA user_version = 4");
-    expect_refused(&f, TIDE_ERR_BAD_INPUT, "version 4", "of tomorrow");
+    expect_refused(&f, TIDE_ERR_BAD_INPUT, "version 4", "of today");
+    sql_exec(f.d.file, "PRAGMA user_version = 5");
+    expect_refused(&f, TIDE_ERR_BAD_INPUT, "version 5", "of tomorrow");
     sql_exec(f.d.file, "PRAGMA user_version = 0");
     expect_refused(&f, TIDE_ERR_BAD_INPUT, "version 0", "of no version");
     sql_exec(f.d.file, "PRAGMA user_version = 2; PRAGMA application_id = 7");

@@ -397,9 +397,9 @@ static void test_no_traces(void **state) {
     assert_tide_status(tide_trace_recover(d.file, out, NULL, &err), TIDE_ERR_BAD_INPUT);
     assert_text_has(err.note, "another program");
     lay_out(&specimens()[0], &d);
-    sql_exec(d.file, "PRAGMA user_version = 4; UPDATE meta SET value = 4 WHERE key = 'version'");
+    sql_exec(d.file, "PRAGMA user_version = 5; UPDATE meta SET value = 5 WHERE key = 'version'");
     assert_tide_status(tide_trace_recover(d.file, out, NULL, &err), TIDE_ERR_BAD_INPUT);
-    assert_text_has(err.msg, "version 4");
+    assert_text_has(err.msg, "version 5");
     assert_int_equal(tmp_dir_count(&d), 1);
     tmp_dir_remove(&d);
 }
