@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/host_alloc.h"
+#include "profiler/drain/replay_usual.h"
 #include "profiler/store/cursor.h"
 #include "profiler/store/finish_internal.h"
 #include "profiler/store/snapshot.h"
@@ -15,8 +16,16 @@
 
 enum {
     MANY_LIVE = 4096, ///< more than a processor keeps near
-    AHEAD = 16,       ///< events
+    // What an event will look at lies behind one another: tag, entry, block, its place in the queue, its row there.
+    // Each is asked for that many events ahead, when the one before it has come.
+    TAG_AHEAD = 40,
+    ENTRY_AHEAD = 32,
+    BLOCK_AHEAD = 24,
+    PLACE_AHEAD = 16,
+    ROW_AHEAD = 8,
+    N_AHEAD = 32, ///< power of two above BLOCK_AHEAD
 };
+#define NO_PLACE UINT32_MAX
 
 /// What one pass keeps.
 typedef struct pass {
@@ -99,9 +108,7 @@ static tide_status add_leaf_event(pass *p, const tide__event *e, size_t series, 
     if (tide__leaves_add(&p->leaves, &p->replay, e, series) != TIDE_OK) return no_memory(p->sql, err);
     if (p->leaves.n_done > 0) TIDE_TRY(write_leaves(p, err));
     if (e->id % TIDE__LEAF_EVENTS != 0) return TIDE_OK;
-    const int64_t n_live = (int64_t)tide__replay_n_live(&p->replay) * TIDE__SNAPSHOT_FACTOR;
-    const int64_t pause = n_live > TIDE__SNAPSHOT_EVENTS ? n_live : TIDE__SNAPSHOT_EVENTS;
-    if (e->id - p->state.snapshot_event < pause) return TIDE_OK;
+    if (e->id - p->state.snapshot_event < tide__snapshot_distance(p->replay.n_live, false)) return TIDE_OK;
     p->state.snapshot_event = e->id;
     return tide__store_write_snapshot(p->store, &p->replay, err);
 }
@@ -121,6 +128,53 @@ static tide_status take_event(pass *p, const tide__event *e, tide_error *err) {
     return p->store != NULL && e->id > p->state.leaf_event ? add_leaf_event(p, e, series, err) : TIDE_OK;
 }
 
+// ---- what comes next ----
+
+/// Places, in the replay, of the blocks that the next events end: by event.
+typedef struct ahead {
+    uint32_t place[N_AHEAD];
+} ahead;
+
+static inline bool has_block(const tide__event *e) { return e->op <= TIDE_MEM_FREE_COMPLETED && e->block_id > 0; }
+
+/// Where the block of event `i` lies, as far as that is known.
+static inline const tide__live_block *block_ahead(const tide__replay *r, const ahead *a, size_t i) {
+    const uint32_t place = a->place[i % N_AHEAD];
+    return place < r->n_blocks ? &r->blocks[place] : NULL; // another one by now, perhaps: to no harm
+}
+
+// A compiler takes a function that does nothing but this for one without effect, and drops its calls.
+__attribute__((always_inline)) static inline void fetch_ahead(const pass *p, ahead *a, const tide__event *events,
+                                                              size_t i, size_t n) {
+    const tide__replay *r = &p->replay;
+    if (i + TAG_AHEAD >= n) return;
+    const tide__event *e = &events[i + TAG_AHEAD];
+    if (has_block(e)) __builtin_prefetch(&r->tags[tide__replay_group(r, tide__replay_hash(e->block_id))]);
+    e = &events[i + ENTRY_AHEAD];
+    if (has_block(e)) {
+        const uint64_t hash = tide__replay_hash(e->block_id);
+        const size_t group = tide__replay_group(r, hash);
+        unsigned at = tide__group_match(&r->tags[group], tide__replay_tag(r, hash));
+        if (at == 0) at = tide__group_match(&r->tags[group], TIDE__TAG_NEVER); // one that will be put in
+        __builtin_prefetch(&r->table[group + (at != 0 ? (unsigned)__builtin_ctz(at) : 0)], 1);
+    }
+    e = &events[i + BLOCK_AHEAD];
+    a->place[(i + BLOCK_AHEAD) % N_AHEAD] = NO_PLACE;
+    if (has_block(e) && e->op != TIDE_MEM_ALLOC) {
+        const size_t entry = tide__replay_entry_of(r, e->block_id);
+        if (entry != SIZE_MAX) {
+            const uint32_t place = r->table[entry].place;
+            __builtin_prefetch(&r->blocks[place], 1);
+            __builtin_prefetch((const char *)&r->blocks[place + 1] - 1, 1);
+            if (e->op == TIDE_MEM_FREE_COMPLETED) a->place[(i + BLOCK_AHEAD) % N_AHEAD] = place;
+        }
+    }
+    const tide__live_block *b = block_ahead(r, a, i + PLACE_AHEAD);
+    if (b != NULL) tide__block_queue_fetch_place(p->blocks, b->alloc_event);
+    b = block_ahead(r, a, i + ROW_AHEAD);
+    if (b != NULL) tide__block_queue_fetch_row(p->blocks, b->alloc_event);
+}
+
 static tide_status take_events(pass *p, tide_error *err) {
     tide__cursor *c;
     TIDE_TRY(tide__cursor_open(p->sql, p->replay.last_event + 1, INT64_MAX, &c, err));
@@ -128,11 +182,10 @@ static tide_status take_events(pass *p, tide_error *err) {
     const tide__event *events;
     size_t n;
     while ((st = tide__cursor_next(c, &events, &n, err)) == TIDE_OK && n > 0) {
+        ahead next;
+        for (size_t i = 0; i < N_AHEAD; i++) next.place[i] = NO_PLACE;
         for (size_t i = 0; st == TIDE_OK && i < n; i++) {
-            if (p->replay.n_live > MANY_LIVE && i + 2 * AHEAD < n) {
-                tide__replay_prefetch_block(&p->replay, events[i + AHEAD].block_id);
-                tide__replay_prefetch(&p->replay, events[i + 2 * AHEAD].block_id);
-            }
+            if (p->replay.n_live > MANY_LIVE) fetch_ahead(p, &next, events, i, n);
             st = take_event(p, &events[i], err);
         }
         if (st == TIDE_OK) st = tide__block_queue_status(p->blocks, err);

@@ -139,6 +139,16 @@ void tide__block_queue_gone(void *queue, const tide__live_block *block, const ti
     complete(queue, &row);
 }
 
+void tide__block_queue_fetch_place(const tide__block_queue *q, int64_t alloc_event) {
+    __builtin_prefetch(&q->place[(uint64_t)alloc_event % WINDOW]);
+}
+
+void tide__block_queue_fetch_row(const tide__block_queue *q, int64_t alloc_event) {
+    const char *row = (const char *)&q->rows[q->place[(uint64_t)alloc_event % WINDOW]];
+    __builtin_prefetch(row, 1);
+    __builtin_prefetch(row + 64, 1);
+}
+
 tide_status tide__block_queue_end(tide__block_queue *q, const tide__replay *r, tide_error *err) {
     const tide__live_block *b;
     for (size_t i = 0; (b = tide__replay_next(r, &i)) != NULL;) {

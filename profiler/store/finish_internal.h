@@ -27,6 +27,10 @@ tide_status tide__block_queue_alloc(tide__block_queue *q, const tide__event *e, 
 void tide__block_queue_gone(void *queue, const tide__live_block *block, const tide__event *end);
 /// Whether writing has failed since; `alloc` says so too.
 tide_status tide__block_queue_status(tide__block_queue *q, tide_error *err) TIDE_NODISCARD;
+/// Have what the end of the block with that alloc will look at brought near, some events ahead: first where it waits,
+/// then its row there. Any number does.
+void tide__block_queue_fetch_place(const tide__block_queue *q, int64_t alloc_event);
+void tide__block_queue_fetch_row(const tide__block_queue *q, int64_t alloc_event);
 /// What still lives in `r` and all that waits.
 tide_status tide__block_queue_end(tide__block_queue *q, const tide__replay *r, tide_error *err) TIDE_NODISCARD;
 
