@@ -65,7 +65,7 @@ static inline void find_due(const tide__drain *d, tide__drain_ring *r, int64_t t
 static void find_first_due(const tide__drain *d, tide__drain_ring *r) {
     r->at = r->position;
     r->due_ns = INT64_MAX;
-    if (!r->has_next) return;
+    if (!r->has_next || r->is_broken) return;
     if (r->at < r->ahead.begin || r->at > r->ahead.end) look_ahead(d, r, r->at, r->t_ns);
     find_due(d, r, r->t_ns);
 }

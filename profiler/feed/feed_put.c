@@ -172,6 +172,17 @@ static inline bool is_last_device(const tide__producer *p, const tide_memory_eve
 }
 _Static_assert(sizeof(tide_device) == 8, "see is_last_device");
 
+enum { AHEAD = 16 }; ///< slots
+
+/// Have the line near and ours before it is written: the drain, on another processor, was the last to read it.
+__attribute__((always_inline)) static inline void fetch_to_write(const tide__slot *s) {
+#if defined(__x86_64__)
+    __asm__ volatile("prefetchw %0" : : "m"(*s)); // the builtin takes the plain one, which leaves the line shared
+#else
+    __builtin_prefetch(s, 1);
+#endif
+}
+
 /// An event that has a place, of the last scope and the last device.
 static inline void put_known(tide__producer *p, const tide_memory_event *e, const tide__text_match *tag,
                              const tide__text_match *allocator) {
@@ -193,6 +204,7 @@ static inline void put_known(tide__producer *p, const tide_memory_event *e, cons
     atomic_store_explicit(&s->sequence, (uint32_t)head, memory_order_release);
     p->head = head;
     atomic_store_explicit(&ring->head, head, memory_order_release);
+    fetch_to_write(&p->slots[(head + AHEAD) & p->mask]);
 }
 
 /// The same of an event with a name that is longer than what is compared at once.
