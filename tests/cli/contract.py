@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import unittest
 
+import scratch
 import tidemark
 from tidemark import SAMPLES, Case, run
 
@@ -434,6 +435,7 @@ class Odd(Case):
 
 
 class Readme(Case):
+    @unittest.skipIf(scratch.why_other(), scratch.why_other())
     def test_numbers_in_the_readme_are_the_programs(self):
         """Every line of the README's example is what the program prints today, but for times and paths."""
         graph = SAMPLES / "squeezenet1_1.json"

@@ -2,7 +2,7 @@
 """Every sample graph under every strategy, held against peaks.csv: bytes, lower bound, proven, exactly.
 
 TIDE_UPDATE_GOLDEN=1 records the file anew. Kernels' scratch is in the plans and depends on the instructions that oneDNN
-may use: they are held to SSE4.1, so that every machine finds the same figures. Search is held to a number of nodes, not
+may use: they are held to SSE4.1, so that every machine with such caches finds the same figures (scratch.py). Search is held to a number of nodes, not
 to a clock, for the same reason.
 """
 import csv
@@ -12,6 +12,10 @@ import os
 import pathlib
 import subprocess
 import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
+import scratch  # noqa: E402
 
 PROGRAM = os.environ.get("TIDEMARK", "build/test/cli/tidemark")
 SOURCE = pathlib.Path(os.environ.get("TIDE_SOURCE_DIR", "."))
@@ -37,6 +41,9 @@ def rows_of(graph, passes):
 
 
 def main():
+    if scratch.why_other():
+        print(scratch.why_other())
+        sys.exit(77)
     graphs = sorted((SOURCE / "sample_graphs").glob("*.json"))
     if not graphs:
         sys.exit("no sample graphs")

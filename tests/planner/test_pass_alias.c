@@ -5,6 +5,7 @@
 #include "core/graph/import.h"
 #include "planner/passes.h"
 #include "tests/planner/plan_test.h"
+#include "tests/planner/program_case.h"
 
 // ---- programs ----
 
@@ -483,7 +484,7 @@ static void assert_worth(const char *path, const worth *w) {
     print_message("%-46s %s %9" PRIu64 " -> %9" PRIu64 "  %5.1f %%  (%zu views, %zu slices, %zu in place, %zu parts)\n",
                   path, w->no_fuse ? "unfused" : "fused  ", given, before, 100 * saved, m->n[TIDE_PASS_VIEWS],
                   m->n[TIDE_PASS_SLICES], m->n[TIDE_PASS_IN_PLACE], m->n[TIDE_PASS_PARTS]);
-    if (saved < w->least) fail_msg("%s: %.3f saved, want %.3f", path, saved, w->least);
+    if (saved < w->least && case_has_known_scratch()) fail_msg("%s: %.3f saved, want %.3f", path, saved, w->least);
     tide_memory_plan *plan = make_plan(&m->lt, "greedy_by_size");
     assert_true(plan->verified);
     tide_memory_plan_destroy(plan);
