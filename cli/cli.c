@@ -92,6 +92,8 @@ int cli_exit_code(tide_status st) {
         return CLI_EXIT_BAD_INPUT;
     case TIDE_ERR_INCOMPARABLE:
         return CLI_EXIT_NO_BASELINE;
+    case TIDE_ERR_WRITE:
+        return CLI_EXIT_OUTPUT;
     case TIDE_ERR_NOMEM:
     case TIDE_ERR_BACKEND:
     case TIDE_ERR_UNKNOWN:

@@ -13,11 +13,14 @@
 /// Exit codes: a contract with users' scripts.
 enum {
     CLI_EXIT_OK = 0,
-    CLI_EXIT_CHECK_FAILED = 1,
+    CLI_EXIT_CHECK_FAILED = 1, ///< a check was made and failed: worse, leaked, differs
     CLI_EXIT_USAGE = 2,
     CLI_EXIT_BAD_INPUT = 3,
     CLI_EXIT_NO_BASELINE = 4,
     CLI_EXIT_INTERNAL = 5,
+    CLI_EXIT_DOES_NOT_FIT = 6, ///< a budget, a limit, a capacity proved too small, or the machine's memory
+    CLI_EXIT_NOT_DECIDED = 7,  ///< a search ended neither with a plan that fits nor with a proof that none does
+    CLI_EXIT_OUTPUT = 8,       ///< an output could not be written, or not all of it: full disk, no right, no folder
 };
 
 typedef struct cli_command {

@@ -46,7 +46,8 @@ extern "C" {
     XX(ERR_INCOMPARABLE, 18, "not comparable")                                                                         \
     XX(ERR_EXISTS, 19, "already exists")                                                                               \
     XX(ERR_BUSY, 20, "still in use")                                                                                   \
-    XX(ERR_CANCELLED, 21, "cancelled")
+    XX(ERR_CANCELLED, 21, "cancelled")                                                                                 \
+    XX(ERR_WRITE, 22, "output cannot be written")
 
 typedef enum tide_status {
 #define XX(name, value, text) TIDE_##name = (value),
