@@ -95,6 +95,7 @@ int cli_exit_code(tide_status st) {
     case TIDE_ERR_WRITE:
         return CLI_EXIT_OUTPUT;
     case TIDE_ERR_NOMEM:
+        return CLI_EXIT_DOES_NOT_FIT;
     case TIDE_ERR_BACKEND:
     case TIDE_ERR_UNKNOWN:
     case TIDE_ERR_VERIFY:
@@ -297,5 +298,5 @@ int cli_json_print(json_t *doc) {
     else
         puts(tide_text_str(&text));
     tide_text_deinit(&text);
-    return failed ? CLI_EXIT_INTERNAL : CLI_EXIT_OK;
+    return failed ? CLI_EXIT_DOES_NOT_FIT : CLI_EXIT_OK;
 }

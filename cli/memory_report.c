@@ -112,7 +112,7 @@ int cli_fail_in_session(const cli_session *s, const char *json_command, uint64_t
         json_object_set_new(doc, "oom", cli_oom_json(&report));
         cli_json_print(doc);
     }
-    return cli_exit_code(err->status);
+    return CLI_EXIT_DOES_NOT_FIT;
 }
 
 // ---- allocators ----

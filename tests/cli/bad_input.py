@@ -179,7 +179,7 @@ class BadInput(Case):
                 self.refused(2, command, graph_file, "--allocator", name, says=["--allocator", "cpu_caching"])
             p = self.refused(2, command, graph_file, "--allocator", "\x1b[31mred", says=["red"])
             self.assertNotIn("\x1b", p.stderr)
-        p = self.refused(5, "run", graph_file, "--limit", "1", "-o", self.dir / "t.db", says=["1 B", "out of memory"])
+        p = self.refused(6, "run", graph_file, "--limit", "1", "-o", self.dir / "t.db", says=["1 B", "out of memory"])
         self.assertEqual(p.stdout, "")
         self.assertEqual([f.name for f in self.dir.iterdir()], ["t.db"], "what led to it was not kept")
 

@@ -233,7 +233,7 @@ class Commands(Case):
                     total = sum(kinds.values())  # a planned run holds all of it at once
                 self.assertEqual(doc["peak"]["bytes"], total)
                 self.ok("run", LENET, "-n", 3, *mode, "--limit", total)
-                self.refused(5, "run", LENET, "-n", 3, *mode, "--limit", total - 1)
+                self.refused(6, "run", LENET, "-n", 3, *mode, "--limit", total - 1)
                 owners = {i["name"]: i["owner"] for i in doc["items"]}
                 self.assertEqual([owners[n] for n in ("fc1.w", "image", "fc1.scratch")], [None, None, "fc1"])
                 self.assertEqual({r["name"]: r["owner"] or None for r in rows}, owners)
@@ -263,7 +263,7 @@ class Commands(Case):
 
         peak = self.json("compare", LENET)["modes"][0]["peak_bytes"]
         p = run("run", LENET, "--naive", "--limit", peak - 1, "--json")
-        self.assertEqual(p.returncode, 5, p.stderr)
+        self.assertEqual(p.returncode, 6, p.stderr)
         doc = json.loads(p.stdout)
         self.assertEqual((doc["schema"], doc["limit_bytes"]), ("tidemark.run", peak - 1))
         oom = doc["oom"]
@@ -290,12 +290,12 @@ class Commands(Case):
         self.assertEqual(sum(sizes) + int(rest[1]), oom["live_bytes"])  # the column adds up
         self.assertEqual(10 + int(rest[2]), oom["live_blocks"])
         # The very first block: nothing is live, and nothing would have fitted.
-        p = self.refused(5, "run", LENET, "--limit", 1, "--json", says=["conv1.w", "0 blocks, 0 B requested", "fit  nothing"])
+        p = self.refused(6, "run", LENET, "--limit", 1, "--json", says=["conv1.w", "0 blocks, 0 B requested", "fit  nothing"])
         self.assertEqual(json.loads(p.stdout)["oom"]["blocks"], [])
         # What rounding refuses is not put down to the system.
-        p = self.refused(5, "run", LENET, "--naive", "--allocator", "cpu_caching", "--limit", 500000,
+        p = self.refused(6, "run", LENET, "--naive", "--allocator", "cpu_caching", "--limit", 500000,
                          says=["a block of allocator 'cpu_caching' takes 131072 B", "not known: there is room, but rounding"])
-        self.refused(5, "compare", LENET, "--limit", "100KiB", says=["out of memory on cpu", "fc1.w"])
+        self.refused(6, "compare", LENET, "--limit", "100KiB", says=["out of memory on cpu", "fc1.w"])
 
     def test_sizes_that_no_number_holds(self):
         """A budget is printed as JSON's integer: what does not fit one is refused, not shown as something negative."""
@@ -315,7 +315,7 @@ class Commands(Case):
                 self.assertEqual(kind["peak_bytes"], other["peak_bytes"], row["name"])
                 self.assertGreaterEqual(kind["reserved_peak_bytes"], kind["peak_bytes"])
             self.assertEqual(doc["leaks"], [])
-        self.refused(5, "run", LENET, "--allocator", "stream_caching", "--limit", "100KiB", says=["largest free block"])
+        self.refused(6, "run", LENET, "--allocator", "stream_caching", "--limit", "100KiB", says=["largest free block"])
 
     def test_recorded_frees_of_a_stream_aware_allocator(self):
         """Frees that the allocator completes itself: the trace holds each block once, and every one is complete."""

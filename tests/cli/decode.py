@@ -296,7 +296,7 @@ class Decode(Case):
         """A page that does not fit the budget ends the run: the token, the page and the numbers are in the message."""
         whole = sum(self.peaks(self.decode(40)).values())
         self.assertEqual(self.decode(40, "--limit", whole)["limit_bytes"], whole)
-        p = self.refused(5, "run", STEP, "--decode", 40, "--limit", whole - 1,
+        p = self.refused(6, "run", STEP, "--decode", 40, "--limit", whole - 1,
                          says=["token 33 of 40", "kv page", "KVCache", "would have fit  nothing"])  # no half pages
         self.assertNotIn("leak", p.stderr)
         self.assertIn("1 token more for sequence 0 of 32", p.stderr)
@@ -307,7 +307,7 @@ class Decode(Case):
         held = sum(k["reserved_peak_bytes"] for k in self.decode(30, *args)["kinds"])  # its pages as the cache has them
         whole = held + 10 * (2048 - 1536)
         self.decode(30, *args, "--limit", whole)
-        p = self.refused(5, "run", STEP, "--decode", 30, *args, "--limit", whole - 1, "--json",
+        p = self.refused(6, "run", STEP, "--decode", 30, *args, "--limit", whole - 1, "--json",
                          says=["token 28 of 30", "kv page", "takes 2048 B", "not known: there is room, but rounding"])
         oom = json.loads(p.stdout)["oom"]
         self.assertEqual((oom["allocator"], oom["would_fit_bytes"]), ("paged", None))

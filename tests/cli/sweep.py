@@ -160,7 +160,7 @@ class Fits(Models):
             at = next(q for q in doc["points"] if q["value"] == a["value"])
             self.assertEqual(at["measured_peak_bytes"], at["total_bytes"])
             if shape is not None:
-                for value, code in ((a["value"], 0), (a["next_value"], 5)):
+                for value, code in ((a["value"], 0), (a["next_value"], 6)):
                     self.ok("run", model, "-n", 1, "--limit", "64MiB", "--shape", shape.format(value), "--node-limit", 20000, code=code)
 
     def test_needs_something_to_grow(self):

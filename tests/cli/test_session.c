@@ -332,7 +332,7 @@ static void no_recording_no_words(void **state) {
     assert_tide_ok(cli_recording_open(&opt, &recording, &err), &err);
     assert_null(recording.recorder);
     cli_recording_end(&recording, TIDE_ERR_IO, NULL);
-    for (int code = CLI_EXIT_OK; code <= CLI_EXIT_INTERNAL; code++)
+    for (int code = CLI_EXIT_OK; code <= CLI_EXIT_OUTPUT; code++)
         assert_int_equal(cli_recording_tell(&recording, code), code);
     json_t *trace = cli_recording_trace_json(&recording), *doc = cli_recording_json(&recording);
     assert_true(json_is_null(trace) && json_is_null(doc));

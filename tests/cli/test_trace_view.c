@@ -91,7 +91,7 @@ static void allocations_fail_once(const char *const *args, int n) {
         tide_host_get_stats(&stats);
         n_lost += stats.n_live - n_live;
         n_failed += code != CLI_EXIT_OK;
-        n_odd += code != CLI_EXIT_OK && code != CLI_EXIT_INTERNAL;
+        n_odd += code != CLI_EXIT_OK && code != CLI_EXIT_DOES_NOT_FIT;
     }
     hush(false);
     assert_int_equal(without, CLI_EXIT_OK);
