@@ -82,7 +82,7 @@ tide_status cli_check_accept(const tide_gate_config *config, const cli_check_bas
 /// False after the message was printed: an output would replace what is read, or another output.
 bool cli_check_outputs_differ(const cli_check_options *o, const tide_gate_config *config);
 /// Write all that was asked for, whether or not one of them fails, and print. @return the exit code: the result's, or
-/// CLI_EXIT_INTERNAL, which r->exit_code is then too
+/// that of the first output which failed (CLI_EXIT_OUTPUT, without memory CLI_EXIT_DOES_NOT_FIT): r->exit_code then too
 int cli_check_write(const cli_check_options *o, tide_gate_result *r);
 
 #endif

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
 // Everything that `tidemark check` leaves behind, written before it ends, whatever becomes of each.
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/check.h"
 #include "core/base/host_alloc.h"
+#include "core/base/output.h"
 
 enum { N_OUTPUTS = 4 };
 
@@ -19,7 +17,7 @@ typedef struct output {
     const char *option, *path; // path NULL: not asked for
 } output;
 
-/// JSON comes last: it carries the exit code, and that is 5 where another one failed.
+/// JSON comes last: it carries the exit code, and that is 8 where another one failed.
 static void list_outputs(const cli_check_options *o, output out[N_OUTPUTS]) {
     out[0] = (output){"--markdown", o->markdown};
     out[1] = (output){"--junit", o->junit};
@@ -70,11 +68,13 @@ bool cli_check_outputs_differ(const cli_check_options *o, const tide_gate_config
 
 // ---- writing ----
 
-static bool failed_memory(tide_error *err) {
+/// Exit codes, of each output and of all together: the first that is not CLI_EXIT_OK counts.
+static int failed_memory(tide_error *err) {
     TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for an output");
-    cli_print_error(err);
-    return false;
+    return cli_fail(err);
 }
+
+static int first(int code, int next) { return code != CLI_EXIT_OK ? code : next; }
 
 static int add_chunk(const char *chunk, size_t n, void *text) {
     tide_text_add_n(text, chunk, n);
@@ -97,54 +97,48 @@ static void render(const output *o, const tide_gate_result *r, const tide_gate_o
         print_json(strcmp(o->option, "--sarif") == 0 ? tide_gate_to_sarif(r) : tide_gate_to_json(r), out);
 }
 
-static bool write_one(const output *o, const tide_gate_result *r, const tide_gate_output_options *opt) {
+static int write_one(const output *o, const tide_gate_result *r, const tide_gate_output_options *opt) {
     tide_error err = TIDE_ERROR_INIT;
     tide_text text = {0};
+    int code = CLI_EXIT_OK;
     render(o, r, opt, &text);
-    bool good = text.failed ? failed_memory(&err) : true;
-    if (good && tide_write_file(o->path, tide_text_str(&text), text.len, &err) != TIDE_OK) {
-        cli_print_error(&err);
-        good = false;
-    }
+    if (text.failed)
+        code = failed_memory(&err);
+    else if (tide_write_file(o->path, tide_text_str(&text), text.len, &err) != TIDE_OK)
+        code = cli_fail(&err);
     tide_text_deinit(&text);
-    return good;
+    return code;
 }
 
-/// Append with one write: several steps of a job share the file, and a cut summary is worse than none.
-static bool append(const char *path, const char *data, size_t len) {
-    const int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-    ssize_t n = fd >= 0 ? write(fd, data, len) : -1;
-    int failed = n < 0 ? errno : (size_t)n < len ? ENOSPC : 0;
-    if (fd >= 0 && close(fd) != 0 && failed == 0) failed = errno;
-    if (failed == 0) return true;
+/// Several steps of a job share the file, and a cut summary is worse than none.
+static int append(const char *path, const char *data, size_t len) {
     tide_error err = TIDE_ERROR_INIT;
-    TIDE_FAIL(&err, TIDE_ERR_IO, "cannot append to '%s': %s", path, strerror(failed));
+    if (tide_append_file(path, data, len, &err) == TIDE_OK) return CLI_EXIT_OK;
     tide_error_hint(&err, "it is what $GITHUB_STEP_SUMMARY names; --no-summary leaves it alone");
-    cli_print_error(&err);
-    return false;
+    return cli_fail(&err);
 }
 
-static bool write_summary(const cli_check_options *o, const tide_gate_result *r, const tide_gate_output_options *opt) {
+static int write_summary(const cli_check_options *o, const tide_gate_result *r, const tide_gate_output_options *opt) {
     const char *path = getenv("GITHUB_STEP_SUMMARY");
-    if (o->no_summary || path == NULL || path[0] == '\0') return true;
+    if (o->no_summary || path == NULL || path[0] == '\0') return CLI_EXIT_OK;
     tide_error err = TIDE_ERROR_INIT;
     tide_text text = {0};
     tide_gate_print_markdown(r, opt, &text);
-    const bool good = text.failed ? failed_memory(&err) : append(path, tide_text_str(&text), text.len);
+    const int code = text.failed ? failed_memory(&err) : append(path, tide_text_str(&text), text.len);
     tide_text_deinit(&text);
-    return good;
+    return code;
 }
 
 /// Commands for the machine that runs this go where it reads them: beside a JSON document not into it.
-static bool write_annotations(const cli_check_options *o, const tide_gate_result *r) {
-    if (!o->annotations) return true;
+static int write_annotations(const cli_check_options *o, const tide_gate_result *r) {
+    if (!o->annotations) return CLI_EXIT_OK;
     tide_error err = TIDE_ERROR_INIT;
     tide_text text = {0};
     tide_gate_print_annotations(r, &text);
-    const bool good = text.failed ? failed_memory(&err) : true;
-    if (good) fputs(tide_text_str(&text), o->json ? stderr : stdout);
+    const int code = text.failed ? failed_memory(&err) : CLI_EXIT_OK;
+    if (code == CLI_EXIT_OK) fputs(tide_text_str(&text), o->json ? stderr : stdout);
     tide_text_deinit(&text);
-    return good;
+    return code;
 }
 
 /// What plans said and what runs held, kind by kind, of the cases that were run.
@@ -166,30 +160,30 @@ static void add_predictions(const tide_gate_result *r, tide_text *out) {
     }
 }
 
-static bool print_result(const cli_check_options *o, const tide_gate_result *r, const tide_gate_output_options *opt) {
-    if (o->json) return cli_json_print(tide_gate_to_json(r)) == CLI_EXIT_OK;
+static int print_result(const cli_check_options *o, const tide_gate_result *r, const tide_gate_output_options *opt) {
+    if (o->json) return cli_json_print(tide_gate_to_json(r));
     tide_error err = TIDE_ERROR_INIT;
     tide_text text = {0};
     tide_gate_print_text(r, opt, &text);
     if (o->verbose) add_predictions(r, &text);
-    const bool good = text.failed ? failed_memory(&err) : true;
-    if (good) fputs(tide_text_str(&text), stdout);
+    const int code = text.failed ? failed_memory(&err) : CLI_EXIT_OK;
+    if (code == CLI_EXIT_OK) fputs(tide_text_str(&text), stdout);
     tide_text_deinit(&text);
-    return good;
+    return code;
 }
 
 int cli_check_write(const cli_check_options *o, tide_gate_result *r) {
     const tide_gate_output_options opt = {.verbose = o->verbose};
     output out[N_OUTPUTS];
     list_outputs(o, out);
-    bool good = write_summary(o, r, &opt);
+    int code = write_summary(o, r, &opt);
     for (size_t i = 0; i < N_OUTPUTS; i++) {
-        if (!good) r->exit_code = CLI_EXIT_INTERNAL;
-        if (out[i].path != NULL) good = write_one(&out[i], r, &opt) && good;
+        if (code != CLI_EXIT_OK) r->exit_code = code;
+        if (out[i].path != NULL) code = first(code, write_one(&out[i], r, &opt));
     }
-    if (!good) r->exit_code = CLI_EXIT_INTERNAL;
-    good = print_result(o, r, &opt);
-    good = write_annotations(o, r) && good;
-    if (!good) r->exit_code = CLI_EXIT_INTERNAL;
+    if (code != CLI_EXIT_OK) r->exit_code = code;
+    code = first(code, print_result(o, r, &opt));
+    code = first(code, write_annotations(o, r));
+    if (code != CLI_EXIT_OK) r->exit_code = code;
     return r->exit_code;
 }

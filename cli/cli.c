@@ -13,6 +13,7 @@
 
 #include "core/base/host_alloc.h"
 #include "core/base/log.h"
+#include "core/base/output.h"
 #include "core/base/utf8.h"
 
 char *cli_clean(const char *text, char *buf, size_t buf_bytes) {

@@ -9,6 +9,7 @@
 #include "cli/diff_view.h"
 #include "cli/trace_view.h"
 #include "cli/view.h"
+#include "core/base/output.h"
 
 enum { OPT_RUN = CLI_OPT_FIRST_OWN, OPT_WHOLE, OPT_AT, OPT_AND, OPT_ROWS, OPT_EXIT_CODE, OPT_LIVE };
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/planning.h"
+#include "core/base/output.h"
 
 enum { OPT_TO = CLI_OPT_FIRST_OWN, OPT_WITH_OFFSETS };
 

@@ -7,6 +7,7 @@
 
 #include "cli/planning.h"
 #include "core/base/host_alloc.h"
+#include "core/base/output.h"
 
 enum { OPT_BUDGET = CLI_OPT_FIRST_OWN, OPT_CAPACITY, OPT_DUMP, OPT_PROFILE };
 

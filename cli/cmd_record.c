@@ -20,6 +20,8 @@
 
 #include "cli/planning.h"
 #include "cli/recording.h"
+#include "core/base/host_alloc.h"
+#include "core/base/output.h"
 
 enum { OPT_QUIET = CLI_OPT_FIRST_OWN };
 
@@ -28,7 +30,7 @@ static const char help[] =
     "  --quiet             say nothing at the end, but for what went wrong\n\n"
     "CMD and whatever it starts finds the trace through $" TIDE_COLLECTOR_ENV ": tidemark run and compare without -o,\n"
     "and programs that link tidemark. Signals are passed on. Exit code: that of CMD (128 + n when signal n ended it);\n"
-    "127 or 126 when it cannot be run; 5 when recording failed.\n"
+    "127 or 126 when it cannot be run; 8 when not all could be recorded.\n"
     "Example: tidemark record -o both.db -- sh -c 'tidemark run a.onnx & tidemark run b.onnx & wait'\n";
 
 static int run(int argc, char **argv);
@@ -244,7 +246,7 @@ static int record(const options *o, char **argv) {
     if (st == TIDE_OK) return code_of(&c);
     cli_print_error(&err);
     fprintf(stderr, "note: the command itself ended with code %d\n", code_of(&c));
-    return CLI_EXIT_INTERNAL;
+    return cli_exit_code(st) == CLI_EXIT_DOES_NOT_FIT ? CLI_EXIT_DOES_NOT_FIT : CLI_EXIT_OUTPUT;
 }
 
 static int run(int argc, char **argv) {
@@ -267,5 +269,12 @@ static int run(int argc, char **argv) {
     }
     if (o.recording.path == NULL) return cli_usage(cmd, "-o FILE is needed: where the trace goes");
     if (optind == argc) return cli_usage(cmd, "a command is needed: what to run");
-    return record(&o, argv + optind);
+    if (!o.recording.force && !cli_may_replace(o.recording.path)) return CLI_EXIT_USAGE;
+    tide_error err = TIDE_ERROR_INIT;
+    char *path = NULL; // programs that record find the trace by it: not by a link to it
+    if (tide_output_follow(o.recording.path, &path, &err) != TIDE_OK) return cli_fail(&err);
+    o.recording.path = path;
+    const int code = record(&o, argv + optind);
+    tide_host_free(path);
+    return code;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/view.h"
+#include "core/base/output.h"
 #include "reports/reports.h"
 
 enum { OPT_RUN = CLI_OPT_FIRST_OWN, OPT_WHOLE, OPT_CAPACITY, OPT_TABLE, OPT_GUARD, OPT_ROWS, OPT_SCRIPT };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/planning.h"
+#include "cli/recording.h"
 #include "cli/trace_view.h"
 
 enum {
@@ -13,6 +14,7 @@ enum {
     OPT_RECOVER,
     OPT_CONVERT,
     OPT_EXPAND,
+    OPT_FORCE,
     OPT_SQL,
     OPT_AT,
     OPT_AND,
@@ -36,6 +38,7 @@ static const char help[] =
     "  --check             look at everything: exit 0 whole, 1 events are missing or contradict, 3 damaged\n"
     "  --recover -o OUT    copy what can be read of a damaged trace into a new one\n"
     "  --convert -o OUT    write a trace of an older version as one of this version\n"
+    "  --force             with -o: OUT is replaced also when it is no trace\n"
     "  --expand            turn chunks into rows, which every SQLite shell reads; in place\n"
     "  --json              print numbers as JSON\n\n"
     "TIME: begin, end, peak, 50%, 12.5ms (from the begin), #17 (after event 17) or the name of a mark, as warm:\n"
@@ -51,6 +54,7 @@ typedef struct options {
     const char *verb; // --check, --recover, --convert, --expand, --sql, --compare or --and; NULL: facts or --at
     int verb_code;    // its number
     bool rows_given;
+    bool force;
 } options;
 
 // ---- files out of files ----
@@ -158,6 +162,9 @@ static bool take(options *o, int c) {
     case 'o':
         o->out = optarg;
         return true;
+    case OPT_FORCE:
+        o->force = true;
+        return true;
     case OPT_JSON:
         o->view.json = true;
         return true;
@@ -183,6 +190,8 @@ static int settle(options *o) {
     if (v->grouped && v->at == NULL && v->other == NULL) return cli_usage(cmd, "--by is of use with --at or --compare");
     if (copies && cli_same_file(v->path, o->out))
         return cli_usage(cmd, "-o: '%s' is the input; it would be replaced", o->out);
+    if (o->force && !copies) return cli_usage(cmd, "--force is of use with --recover and --convert");
+    if (copies && !o->force && !cli_may_replace(o->out)) return CLI_EXIT_USAGE;
     if (!v->grouped && (v->other != NULL || v->and_at != NULL)) v->by = TIDE_BY_NAME;
     if (!o->rows_given) v->max_rows = v->json || o->verb_code == OPT_SQL ? 0 : 30;
     return CLI_EXIT_OK;
@@ -220,6 +229,7 @@ static int run(int argc, char **argv) {
                                           {"run", required_argument, NULL, OPT_RUN},
                                           {"rows", required_argument, NULL, OPT_ROWS},
                                           {"output", required_argument, NULL, 'o'},
+                                          {"force", no_argument, NULL, OPT_FORCE},
                                           {"json", no_argument, NULL, OPT_JSON},
                                           {"help", no_argument, NULL, 'h'},
                                           {NULL, 0, NULL, 0}};

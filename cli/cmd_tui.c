@@ -84,7 +84,7 @@ static int print_text(const options *o, tide_status st, tide_text *text, tide_er
     tide_text_deinit(text);
     // Whoever reads may have seen enough (a pipe into head): that is no failure.
     if (st == TIDE_OK && (fflush(stdout) != 0 || ferror(stdout)) && errno != EPIPE)
-        st = TIDE_FAIL(err, TIDE_ERR_IO, "cannot write to standard output");
+        st = TIDE_FAIL(err, TIDE_ERR_WRITE, "cannot write to standard output");
     return st == TIDE_OK ? CLI_EXIT_OK : fail_view(o, err);
 }
 

@@ -10,6 +10,7 @@
 
 #include "cli/cli.h"
 #include "core/base/host_alloc.h"
+#include "core/base/output.h"
 #include "profiler/query.h"
 
 static const cli_command *const commands[] = {
@@ -29,7 +30,8 @@ static void print_commands(FILE *to) {
     fputs(
         "\n  tidemark COMMAND --help    options of one command\n"
         "  tidemark --version [--json]\n\n"
-        "exit codes: 0 ok, 1 a check failed, 2 usage, 3 bad input, 4 baseline missing or not comparable, 5 internal\n",
+        "exit codes: 0 ok, 1 a check failed, 2 usage, 3 bad input, 4 baseline missing or not comparable, 5 internal,\n"
+        "6 does not fit (a limit, a budget, memory), 7 not decided in time, 8 an output could not be written\n",
         to);
 }
 
@@ -87,15 +89,43 @@ static int dispatch(int argc, char **argv) {
     return CLI_EXIT_USAGE;
 }
 
+// ---- signals ----
+
+/// What ends a process when nothing else is said. SIGXFSZ and SIGPIPE are ignored: a write fails instead.
+static const int ending[] = {SIGHUP,    SIGINT,  SIGQUIT, SIGTERM, SIGALRM, SIGVTALRM, SIGPROF, SIGUSR1, SIGUSR2, SIGXCPU,
+                             SIGSTKFLT, SIGPOLL, SIGPWR,  SIGABRT, SIGSEGV, SIGBUS,    SIGFPE,  SIGILL,  SIGSYS,  SIGTRAP};
+enum { N_ENDING = sizeof ending / sizeof ending[0] };
+static struct sigaction before[N_ENDING];
+
+/// Take away what is half written, then end as without us.
+static void on_ending(int number) {
+    tide_output_remove_all();
+    for (size_t i = 0; i < N_ENDING; i++) {
+        if (ending[i] == number) sigaction(number, &before[i], NULL);
+    }
+    raise(number); // delivered once this handler returns
+}
+
+/// What is ignored stays ignored: nohup, and jobs of a shell in the background.
+static void watch_endings(void) {
+    struct sigaction act = {.sa_handler = on_ending};
+    sigemptyset(&act.sa_mask);
+    for (size_t i = 0; i < N_ENDING; i++) {
+        if (sigaction(ending[i], NULL, &before[i]) == 0 && before[i].sa_handler != SIG_IGN)
+            sigaction(ending[i], &act, NULL);
+    }
+}
+
 int main(int argc, char **argv) {
     json_set_alloc_funcs(json_alloc, tide_host_free); // jansson's memory is our bookkeeping too
     setlocale(LC_CTYPE, "");                          // wide characters in the TUI; numbers stay in the C locale
     signal(SIGPIPE, SIG_IGN);                         // writing fails instead, and is told
     signal(SIGXFSZ, SIG_IGN);                         // a file-size limit too: temporary files are removed then
+    watch_endings();
     cli_log_notes(false);
     const int code = dispatch(argc, argv);
     if (fflush(stdout) == 0 && !ferror(stdout)) return code;
     // Whoever closed the pipe has seen what it wanted; everybody else should know that output is missing.
     if (errno != EPIPE) fputs("error: cannot write to standard output\n", stderr);
-    return code == CLI_EXIT_OK ? CLI_EXIT_INTERNAL : code;
+    return code == CLI_EXIT_OK ? CLI_EXIT_OUTPUT : code;
 }

@@ -7,6 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+
+#include "profiler/query.h"
 
 // ---- options ----
 
@@ -88,9 +91,28 @@ int cli_recording_option(const cli_command *cmd, cli_recording_options *o, int c
         if (o->recorder.max_bytes >= MIN_TRACE_BYTES) return 1;
         cli_usage(cmd, "--max-trace: at least 8MiB are needed");
         return -1;
+    case CLI_OPT_FORCE:
+        o->of_trace = "--force";
+        o->force = true;
+        return 1;
     default:
         return 0;
     }
+}
+
+bool cli_may_replace(const char *path) {
+    unsigned char head[TIDE_TRACE_HEAD_BYTES] = {0};
+    struct stat info;
+    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size == 0) return true;
+    FILE *f = fopen(path, "rb");
+    const size_t n = f != NULL ? fread(head, 1, sizeof head, f) : 0;
+    if (f != NULL) fclose(f);
+    if (tide_trace_recognise(head, n)) return true;
+    tide_error err = TIDE_ERROR_INIT;
+    TIDE_FAIL(&err, TIDE_ERR_EXISTS, "'%s' is there and is no tidemark trace: it would be lost", path);
+    tide_error_hint(&err, "name another file; --force replaces it");
+    cli_print_error(&err);
+    return false;
 }
 
 static const char *environment(const char *name) {
@@ -99,7 +121,7 @@ static const char *environment(const char *name) {
 }
 
 bool cli_recording_settle(const cli_command *cmd, cli_recording_options *o) {
-    if (o->path != NULL) return true;
+    if (o->path != NULL) return o->force || cli_may_replace(o->path);
     const char *above = environment(TIDE_COLLECTOR_ENV);
     const char *idle = o->of_trace != NULL ? o->of_trace : above == NULL ? o->of_ring : NULL;
     if (idle != NULL) {
@@ -121,8 +143,8 @@ tide_status cli_recording_open(const cli_recording_options *o, cli_recording *ou
     if (o->path == NULL) return TIDE_OK;
     const tide_status st = tide_recorder_open(o->path, &o->recorder, &out->recorder, err);
     // A trace that another recorder writes is a wrong name on the command line, no fault of ours.
-    if (st == TIDE_ERR_BUSY && err != NULL) err->status = TIDE_ERR_IO;
-    if (st != TIDE_OK) return st == TIDE_ERR_BUSY ? TIDE_ERR_IO : st;
+    if (st == TIDE_ERR_BUSY && err != NULL) err->status = TIDE_ERR_EXISTS;
+    if (st != TIDE_OK) return st == TIDE_ERR_BUSY ? TIDE_ERR_EXISTS : st;
     out->path = o->path;
     out->is_temporary = o->is_temporary;
     out->attached = o->recorder.drain == TIDE_RECORD_ATTACH;
@@ -191,6 +213,5 @@ int cli_recording_tell(const cli_recording *r, int code) {
         fprintf(stderr, "warning: %" PRIu64 " events were refused: they cannot be true of any program\n",
                 r->stats.n_refused);
     if (r->err.status == TIDE_OK) return code;
-    cli_print_error(&r->err);
-    return CLI_EXIT_INTERNAL;
+    return cli_fail(&r->err) == CLI_EXIT_DOES_NOT_FIT ? CLI_EXIT_DOES_NOT_FIT : CLI_EXIT_OUTPUT;
 }

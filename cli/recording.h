@@ -19,6 +19,7 @@ typedef struct cli_recording_options {
     const char *of_ring;  ///< an option was given that is about being recorded at all
     const char *on_full;  ///< as it was given; NULL: not
     bool is_temporary;    ///< the trace goes when it has been looked at: nothing is said about it
+    bool force;           ///< --force: what has the name may be any file
 } cli_recording_options;
 
 enum {
@@ -27,14 +28,16 @@ enum {
     CLI_OPT_RING_EVENTS,
     CLI_OPT_ON_FULL,
     CLI_OPT_MAX_TRACE,
+    CLI_OPT_FORCE,
 };
 /// Those of run, compare and record; the first is of run and compare alone.
 #define CLI_RECORDER_OPTION                                                                                            \
     { "recorder", required_argument, NULL, CLI_OPT_RECORDER }
 #define CLI_RECORDING_OPTIONS                                                                                          \
     {"form", required_argument, NULL, CLI_OPT_FORM}, {"ring-events", required_argument, NULL, CLI_OPT_RING_EVENTS},    \
-        {"on-full", required_argument, NULL, CLI_OPT_ON_FULL}, {                                                       \
-        "max-trace", required_argument, NULL, CLI_OPT_MAX_TRACE                                                        \
+        {"on-full", required_argument, NULL, CLI_OPT_ON_FULL},                                                         \
+        {"max-trace", required_argument, NULL, CLI_OPT_MAX_TRACE}, {                                                   \
+        "force", no_argument, NULL, CLI_OPT_FORCE                                                                      \
     }
 #define CLI_RECORDER_HELP                                                                                              \
     "  --recorder R        who writes the trace: a process of its own (default) or a thread of this one\n"
@@ -42,13 +45,18 @@ enum {
     "  --form F            how the trace keeps events: rows, chunks (a third of the bytes) or auto (default)\n"        \
     "  --ring-events N     room for each thread, in events of 64 bytes (default 65536)\n"                              \
     "  --on-full F         a thread whose ring is full shall wait (default) or drop events; those are counted\n"       \
-    "  --max-trace SIZE    of the file, 8MiB or more: the oldest events go first, totals stay exact (default: all)\n"
+    "  --max-trace SIZE    of the file, 8MiB or more: the oldest events go first, totals stay exact (default: all)\n"     \
+    "  --force             -o replaces FILE also when it is no tidemark trace\n"
 
 /// Take option `c` if it is one of recording. @return 1 taken, 0 not one of ours, -1 bad value (message printed)
 int cli_recording_option(const cli_command *cmd, cli_recording_options *o, int c);
 /// All options are known: look who will write the trace. False after a message was printed: an option that has nothing
 /// to act on, or a value in the environment that is none.
 bool cli_recording_settle(const cli_command *cmd, cli_recording_options *o);
+
+/// Whether a trace may be written to `path`: nothing is there, or a trace, or an empty file. What is no file is left to
+/// who opens it. False after a message was printed.
+bool cli_may_replace(const char *path);
 
 /// A recording while it goes on, and what is known of it afterwards. Zero: nothing is recorded.
 typedef struct cli_recording {
@@ -72,7 +80,8 @@ json_t *cli_recording_trace_json(const cli_recording *r);
 json_t *cli_recording_json(const cli_recording *r);
 /// The line about the trace; nothing when nothing was recorded.
 void cli_recording_print(const cli_recording *r);
-/// Last of all: say on stderr what the trace lacks. @return `code`, or CLI_EXIT_INTERNAL when recording failed
+/// Last of all: say on stderr what the trace lacks. @return `code`, or CLI_EXIT_OUTPUT (CLI_EXIT_DOES_NOT_FIT without memory) when
+/// recording failed
 int cli_recording_tell(const cli_recording *r, int code);
 
 #endif

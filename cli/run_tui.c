@@ -37,7 +37,7 @@ tide_status cli_run_tui_prepare(const char *path, cli_run_tui *out, tide_error *
     if (mkdtemp(out->folder) == NULL) {
         const int why = errno;
         const tide_status st =
-            TIDE_FAIL(err, TIDE_ERR_IO, "cannot make a folder '%s' for the trace: %s", out->folder, strerror(why));
+            TIDE_FAIL(err, TIDE_ERR_WRITE, "cannot make a folder '%s' for the trace: %s", out->folder, strerror(why));
         tide_error_hint(err, "-o FILE says where to record");
         out->folder[0] = '\0';
         return st;
@@ -208,7 +208,7 @@ static int watch(const cli_run_tui *t, int ready, pid_t pid, const outputs *o) {
 static tide_status start(cli_run_tui *t, const outputs *o, int *ready, pid_t *pid, tide_error *err) {
     int ends[2];
     if (o->out == NULL || o->err == NULL || pipe2(ends, O_CLOEXEC) != 0)
-        return TIDE_FAIL(err, TIDE_ERR_IO, "cannot make a file for the output of the run: %s", strerror(errno));
+        return TIDE_FAIL(err, TIDE_ERR_WRITE, "cannot make a file for the output of the run: %s", strerror(errno));
     fflush(NULL);
     *pid = fork();
     if (*pid < 0) {

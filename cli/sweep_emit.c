@@ -4,14 +4,13 @@
 #include "cli/sweep_emit.h"
 
 #include <langinfo.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/output.h"
 #include "reports/sweep.h"
 
 bool cli_sweep_outs_good(const cli_command *cmd, const cli_sweep_options *o) {
@@ -41,29 +40,12 @@ static unsigned width_of_output(void) {
     return 80;
 }
 
-/// A signal waits until the file stands: no temporary file stays behind. What is no plain file (a pipe, which may wait
-/// for its reader) is written to as it is, and any signal ends that.
-static tide_status write_whole(const char *path, const tide_text *text, tide_error *err) {
-    sigset_t waits, before;
-    struct stat there;
-    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode))
-        return tide_write_file(path, tide_text_str(text), text->len, err);
-    sigemptyset(&waits);
-    sigaddset(&waits, SIGINT);
-    sigaddset(&waits, SIGTERM);
-    sigaddset(&waits, SIGHUP);
-    pthread_sigmask(SIG_BLOCK, &waits, &before);
-    const tide_status st = tide_write_file(path, tide_text_str(text), text->len, err);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return st;
-}
-
 static tide_status write_file(const char *path, const tide_sweep *s, tide_error *err) {
     tide_report_format format;
     tide_text text = {0};
     TIDE_TRY(tide_report_format_of_path(path, &format, err));
     tide_status st = tide_report_sweep(s, format, NULL, &text, err);
-    if (st == TIDE_OK) st = write_whole(path, &text, err);
+    if (st == TIDE_OK) st = tide_write_file(path, tide_text_str(&text), text.len, err);
     tide_text_deinit(&text);
     return st;
 }

@@ -3,6 +3,8 @@
 // Subjects from any FILE. See view.h.
 #include "cli/view.h"
 
+#include "core/base/output.h"
+
 static tide_status subject_of_trace(const char *path, const cli_view *view, tide_subject **out, tide_error *err) {
     const int64_t last = -1;
     const int64_t run_id = view->whole ? 0 : (view->run_id > 0 ? (int64_t)view->run_id : last);

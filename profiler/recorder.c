@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/base/host_alloc.h"
+#include "core/base/output.h"
 #include "core/base/text.h"
 #include "profiler/recorder_internal.h"
 
@@ -53,12 +54,14 @@ int32_t tide__recorder_rank(const tide_recorder_options *opt) {
     return -1;
 }
 
-/// From the root, as long as that can be told.
+/// From the root, as long as that can be told, and behind links: feeds and locks lie beside the trace itself.
 static char *absolute_path(const char *path) {
-    char folder[4096];
-    if (path[0] == '/' || getcwd(folder, sizeof folder) == NULL) return tide_host_strdup(path);
+    char folder[4096], *real = NULL;
+    if (tide_output_follow(path, &real, NULL) != TIDE_OK) real = tide_host_strdup(path); // told when it is made
+    if (real == NULL || real[0] == '/' || getcwd(folder, sizeof folder) == NULL) return real;
     tide_text text = {0};
-    tide_text_addf(&text, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder, path);
+    tide_text_addf(&text, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder, real);
+    tide_host_free(real);
     if (!text.failed) return text.data;
     tide_text_deinit(&text);
     return NULL;
@@ -145,7 +148,7 @@ static tide_status first_error(const tide_recorder *r, tide_status st, const tid
     tide_error heard = TIDE_ERROR_INIT;
     const tide_status refused = tide__feed_error(r->feed, &heard);
     // The drain's own words have more in them than what it left in the feed; what was refused came before.
-    if (st == TIDE_OK || (refused != TIDE_OK && refused != TIDE_ERR_IO)) {
+    if (st == TIDE_OK || (refused != TIDE_OK && refused != TIDE_ERR_WRITE)) {
         if (refused != TIDE_OK && err != NULL) *err = heard;
         return refused;
     }

@@ -60,7 +60,7 @@ tide_status tide__desk_set_feed(tide_recorder *r, tide_error *err) {
 static tide_status failure_of(const tide_recorder *r, tide_error *err) {
     const tide__feed_header *head = tide__feed_head(r->feed);
     if (atomic_load_explicit(&head->drain, memory_order_acquire) != TIDE__DRAIN_FAILED) return TIDE_OK;
-    return TIDE_FAIL(err, TIDE_ERR_IO, "%.*s", (int)strnlen(head->error, sizeof head->error), head->error);
+    return TIDE_FAIL(err, TIDE_ERR_WRITE, "%.*s", (int)strnlen(head->error, sizeof head->error), head->error);
 }
 
 /// With the desk's lock: wait for the trace, with a word to the drain. The connection is only good while we are who

@@ -119,7 +119,7 @@ void tide__recorder_hurry(tide_recorder *r) {
 static tide_status failure_of(const tide_recorder *r, tide_error *err) {
     if (drain_state(r) != TIDE__DRAIN_FAILED) return TIDE_OK;
     const tide__feed_header *head = tide__feed_head(r->feed);
-    return TIDE_FAIL(err, TIDE_ERR_IO, "%.*s", (int)strnlen(head->error, sizeof head->error), head->error);
+    return TIDE_FAIL(err, TIDE_ERR_WRITE, "%.*s", (int)strnlen(head->error, sizeof head->error), head->error);
 }
 
 /// What the file says it holds against what the observer heard.

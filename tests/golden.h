@@ -7,6 +7,7 @@
 
 #include "tests/tide_test.h"
 
+#include "core/base/output.h"
 #include "core/base/text.h"
 
 /// `below` is the file's path below the project's root.

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/output.h"
 #include "planner/planner.h"
 #include "tui/app_internal.h"
 #include "tui/clipboard.h"

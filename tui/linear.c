@@ -398,7 +398,7 @@ static tide_status flush(tide_text *text, FILE *out, tide_error *err) {
     tide_text_deinit(text);
     if (ok) return TIDE_OK;
     return failed ? TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a line")
-                  : TIDE_FAIL(err, TIDE_ERR_IO, "cannot write");
+                  : TIDE_FAIL(err, TIDE_ERR_WRITE, "cannot write");
 }
 
 tide_status tide_tui_linear(const tide_tui_session *session, const tide_tui_options *opt, FILE *in, FILE *out,

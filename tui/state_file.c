@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/base/host_alloc.h"
+#include "core/base/output.h"
 #include "core/base/utf8.h"
 
 /// jansson steals every reference; a NULL among them makes the whole document fail.
@@ -99,7 +100,7 @@ tide_status tide_tui_make_folders(const char *path, tide_error *err) {
     for (char *p = strchr(folder + 1, '/'); p != NULL && st == TIDE_OK; p = strchr(p + 1, '/')) {
         *p = '\0';
         if (mkdir(folder, 0700) != 0 && errno != EEXIST)
-            st = TIDE_FAIL(err, TIDE_ERR_IO, "cannot make the folder '%s': %s", folder, strerror(errno));
+            st = TIDE_FAIL(err, TIDE_ERR_WRITE, "cannot make the folder '%s': %s", folder, strerror(errno));
         *p = '/';
     }
     tide_host_free(folder);

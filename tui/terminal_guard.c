@@ -11,6 +11,8 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "core/base/output.h"
+
 static const int ending[] = {SIGTERM, SIGINT, SIGHUP};
 static const int crashing[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 enum { N_ENDING = sizeof ending / sizeof ending[0], N_CRASHING = sizeof crashing / sizeof crashing[0] };
@@ -40,6 +42,7 @@ static void restore_screen(void) {
 
 static void on_ending(int sig) {
     restore_screen();
+    tide_output_remove_all();
     _exit(128 + sig);
 }
 

@@ -9,9 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
@@ -225,55 +223,6 @@ tide_status tide_read_file(const char *path, size_t max_bytes, char **data, size
     }
     *data = content.data;
     *len = content.len;
-    return TIDE_OK;
-}
-
-/// Write and flush all of it; false with errno set.
-static bool write_all(FILE *f, const char *data, size_t len) {
-    return fwrite(data, 1, len, f) == len && fflush(f) == 0;
-}
-
-/// Create `path`, write, close; 0 or the errno of the first step that failed. Leaves no half-written file behind
-/// when `is_temporary`.
-static int write_new(const char *path, const char *data, size_t len, bool is_temporary) {
-    FILE *f = fopen(path, "wb");
-    if (f == NULL) return errno;
-    int saved = write_all(f, data, len) ? 0 : errno;
-    if (fclose(f) != 0 && saved == 0) saved = errno;
-    if (saved != 0 && is_temporary) remove(path);
-    return saved;
-}
-
-/// A pipe, a terminal or /dev/null: written to as it is, since a rename would put a plain file in its place.
-static bool is_special(const char *path) {
-    struct stat info;
-    return stat(path, &info) == 0 && !S_ISREG(info.st_mode);
-}
-
-tide_status tide_write_file(const char *path, const char *data, size_t len, tide_error *err) {
-    if (strcmp(path, "-") == 0) {
-        if (!write_all(stdout, data, len))
-            return TIDE_FAIL(err, TIDE_ERR_IO, "cannot write to standard output: %s", strerror(errno));
-        return TIDE_OK;
-    }
-    int failed;
-    if (is_special(path)) {
-        failed = write_new(path, data, len, false);
-    } else {
-        tide_text tmp = {0};
-        tide_text_addf(&tmp, "%s.tmp-%ld", path, (long)getpid());
-        if (tmp.failed) {
-            tide_text_deinit(&tmp);
-            return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the name of '%s'", path);
-        }
-        failed = write_new(tmp.data, data, len, true);
-        if (failed == 0 && rename(tmp.data, path) != 0) {
-            failed = errno;
-            remove(tmp.data);
-        }
-        tide_text_deinit(&tmp);
-    }
-    if (failed != 0) return TIDE_FAIL(err, TIDE_ERR_IO, "cannot write '%s': %s", path, strerror(failed));
     return TIDE_OK;
 }
 

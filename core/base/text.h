@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Text: a string that grows, a map from names to numbers, byte counts for people, and safe writing of files.
+// Text: a string that grows, a map from names to numbers, byte counts for people, and reading of files (writing: output.h).
 #ifndef TIDE_CORE_BASE_TEXT_H
 #define TIDE_CORE_BASE_TEXT_H
 
@@ -63,12 +63,6 @@ tide_status tide_parse_bytes(const char *text, uint64_t *out, tide_error *err) T
  */
 tide_status tide_read_file(const char *path, size_t max_bytes, char **data, size_t *len,
                            tide_error *err) TIDE_NODISCARD;
-/**
- * Write a file so that it is either whole or untouched: to `path`.tmp-<pid>, flushed, then renamed; "-" goes
- * straight to standard output, and what is no plain file (/dev/null, a pipe) is written to as it is. On failure the
- * temporary file is removed.
- */
-tide_status tide_write_file(const char *path, const char *data, size_t len, tide_error *err) TIDE_NODISCARD;
 
 /// Nanoseconds of CLOCK_MONOTONIC.
 uint64_t tide_now_ns(void);

@@ -24,7 +24,7 @@ static tide_status open_store(tide__drain *d, tide_error *err) {
     TIDE_TRY(tide__drain_lock(d->path, &d->lock, err));
     TIDE_TRY(tide__store_open(d->path, &d->store, err));
     struct stat info;
-    if (stat(d->path, &info) != 0) return TIDE_FAIL(err, TIDE_ERR_IO, "cannot write '%s': it is gone", d->path);
+    if (stat(d->path, &info) != 0) return TIDE_FAIL(err, TIDE_ERR_WRITE, "cannot write '%s': it is gone", d->path);
     d->file_dev = info.st_dev;
     d->file_ino = info.st_ino;
     d->looked_ns = tide_now_ns();

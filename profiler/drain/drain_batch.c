@@ -190,7 +190,7 @@ tide_status tide__drain_batch(tide__drain *d, size_t *n, tide_error *err) {
     d->as_chunks = wants_chunks(d);
     const tide_status st = tide__store_end(d->store, write_all(d, n, err), err);
     // Busy means to the caller that nothing was begun.
-    if (st != TIDE_OK) return st == TIDE_ERR_BUSY ? TIDE_ERR_IO : st;
+    if (st != TIDE_OK) return st == TIDE_ERR_BUSY ? TIDE_ERR_WRITE : st;
     d->n_orphans_stored = d->n_orphans;
     tide__names_written(&d->names);
     give_back(d);

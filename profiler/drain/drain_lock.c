@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "core/base/host_alloc.h"
+#include "core/base/output.h"
 #include "profiler/drain/drain_internal.h"
 
 static char *lock_name(const char *trace_path) {
@@ -44,11 +45,11 @@ static bool is_still(int fd, const char *name) {
 static tide_status lock_file(const char *trace_path, int byte, tide__drain_lock_file *lock, tide_error *err) {
     for (int i = 0; i < 100; i++) {
         const int e = tide__mapped_file_open(&lock->file, lock->name, O_RDWR | O_CREAT);
-        if (e != 0) return TIDE_FAIL(err, TIDE_ERR_IO, "cannot lock '%s': %s", trace_path, strerror(e));
+        if (e != 0) return tide_output_failed("write", trace_path, e, err);
         if (!try_lock(lock->file.fd, byte)) {
             const int why = errno;
             if (why != EAGAIN && why != EACCES)
-                return TIDE_FAIL(err, TIDE_ERR_IO, "cannot lock '%s': %s", trace_path, strerror(why));
+                return TIDE_FAIL(err, TIDE_ERR_WRITE, "cannot lock '%s': %s", trace_path, strerror(why));
             return TIDE_FAIL(err, TIDE_ERR_BUSY, "cannot write '%s': somebody else records into it", trace_path);
         }
         if (is_still(lock->file.fd, lock->name)) return TIDE_OK;

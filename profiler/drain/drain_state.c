@@ -112,5 +112,5 @@ tide_status tide__drain_check_file(tide__drain *d, bool now, tide_error *err) {
         if (info.st_dev == d->file_dev && info.st_ino == d->file_ino) return TIDE_OK;
     }
     d->is_removed = true;
-    return TIDE_FAIL(err, TIDE_ERR_IO, "cannot write '%s': the trace was removed", d->path);
+    return TIDE_FAIL(err, TIDE_ERR_WRITE, "cannot write '%s': the trace was removed", d->path);
 }

@@ -83,7 +83,7 @@ void tide__feed_refuse(tide__feed *f, tide_status st, const char *what) {
 
 /// The drain's words end with a zero byte or with the field.
 static tide_status drain_error(const tide__feed_header *h, tide_error *err) {
-    return TIDE_FAIL(err, TIDE_ERR_IO, "%.*s", (int)strnlen(h->error, sizeof h->error), h->error);
+    return TIDE_FAIL(err, TIDE_ERR_WRITE, "%.*s", (int)strnlen(h->error, sizeof h->error), h->error);
 }
 
 tide_status tide__feed_error(const tide__feed *feed, tide_error *err) {

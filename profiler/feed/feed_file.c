@@ -25,7 +25,7 @@
 #endif
 
 static tide_status io_error(const tide__feed *f, int e, tide_error *err) {
-    const tide_status st = TIDE_FAIL(err, TIDE_ERR_IO, "cannot write '%s': %s", f->path, strerror(e));
+    const tide_status st = TIDE_FAIL(err, TIDE_ERR_WRITE, "cannot write '%s': %s", f->path, strerror(e));
     if (e == EFBIG) tide_error_note(err, "the file would pass the limit on the size of files (ulimit -f)");
     return st;
 }
@@ -178,7 +178,7 @@ static tide_status make_file(tide__feed *f, const char *trace_path, tide_error *
             return TIDE_OK;
         }
         if (!is_taken && e != EEXIST) {
-            const tide_status st = TIDE_FAIL(err, TIDE_ERR_IO, "cannot create '%s': %s", in_making, strerror(e));
+            const tide_status st = TIDE_FAIL(err, TIDE_ERR_WRITE, "cannot create '%s': %s", in_making, strerror(e));
             tide_host_free(in_making);
             return st;
         }
@@ -208,7 +208,7 @@ tide_status tide__feed_file_publish(tide__feed *f, tide_error *err) {
     if (rc != 0) {
         const int e = errno;
         tide_host_free(path);
-        return TIDE_FAIL(err, TIDE_ERR_IO, "cannot rename '%s': %s", f->path, strerror(e));
+        return TIDE_FAIL(err, TIDE_ERR_WRITE, "cannot rename '%s': %s", f->path, strerror(e));
     }
     tide_host_free(f->path);
     f->path = path;

@@ -3,8 +3,6 @@
 // A trace made out of another one. See convert_out.h.
 #include "profiler/read/convert_out.h"
 
-#include <errno.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -61,24 +59,11 @@ static tide_status check_path(const char *path, tide_error *err) {
     struct stat info;
     if (stat(path, &info) != 0) return TIDE_OK;
     if (!S_ISREG(info.st_mode))
-        return TIDE_FAIL(err, TIDE_ERR_IO, "cannot write '%s': it is %s", path,
+        return TIDE_FAIL(err, TIDE_ERR_WRITE, "cannot write '%s': it is %s", path,
                          S_ISDIR(info.st_mode) ? "a directory" : "not a regular file");
     bool unfinished = false, in_use = false;
     if (tide__drain_look(path, &unfinished, &in_use, NULL) == TIDE_OK && in_use)
         return TIDE_FAIL(err, TIDE_ERR_BUSY, "cannot write '%s': somebody records into it", path);
-    return TIDE_OK;
-}
-
-static tide_status name_files(tide__out *o, const char *path, tide_error *err) {
-    static atomic_uint n_made; // two threads of one process may aim at one name
-    tide_text name = {0};
-    tide_text_addf(&name, "%s.tmp-%ld-%u", path, (long)getpid(), atomic_fetch_add(&n_made, 1u));
-    o->path = tide_host_strdup(path);
-    if (o->path == NULL || name.failed) {
-        tide_text_deinit(&name);
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to write '%s'", path);
-    }
-    o->tmp_path = name.data;
     return TIDE_OK;
 }
 
@@ -87,30 +72,26 @@ static tide_status name_files(tide__out *o, const char *path, tide_error *err) {
 tide_status tide__out_create(tide__out *o, const char *path, tide_error *err) {
     *o = (tide__out){0};
     TIDE_TRY(check_path(path, err));
-    tide_status st = name_files(o, path, err);
-    if (st == TIDE_OK) st = tide__replay_init(&o->replay);
+    o->path = tide_host_strdup(path);
+    o->batch = tide_host_calloc(BATCH_EVENTS, sizeof *o->batch);
+    tide_status st = o->path != NULL && o->batch != NULL ? tide__replay_init(&o->replay) : TIDE_ERR_NOMEM;
+    st = st == TIDE_OK ? tide_output_begin(path, &o->output, err) : no_memory(o, err);
     if (st == TIDE_OK) {
-        o->batch = tide_host_calloc(BATCH_EVENTS, sizeof *o->batch);
-        if (o->batch == NULL) st = TIDE_ERR_NOMEM;
+        o->tmp_path = tide_output_file(o->output);
+        st = tide__store_fill(o->tmp_path, path, err);
     }
-    if (st != TIDE_OK) {
-        st = no_memory(o, err);
-    } else {
-        st = tide__store_create(o->tmp_path, err);
-        if (st == TIDE_OK) st = tide__store_open(o->tmp_path, &o->store, err);
-    }
+    if (st == TIDE_OK) st = tide__store_open(o->tmp_path, &o->store, err);
     if (st != TIDE_OK) tide__out_deinit(o);
     return st;
 }
 
 void tide__out_deinit(tide__out *o) {
     tide__store_close(o->store);
-    if (o->tmp_path != NULL) tide__out_remove(o->tmp_path);
+    tide_output_drop(o->output);
     tide__names_deinit(&o->names);
     tide__replay_deinit(&o->replay);
     tide__leaves_deinit(&o->leaves);
     tide_host_free(o->batch);
-    tide_host_free(o->tmp_path);
     tide_host_free(o->path);
     *o = (tide__out){0};
 }
@@ -251,12 +232,11 @@ tide_status tide__out_close(tide__out *o, tide_error *err) {
 }
 
 tide_status tide__out_replace(tide__out *o, tide_error *err) {
-    if (!remove_beside(o->path)) return no_memory(o, err);
-    if (rename(o->tmp_path, o->path) != 0)
-        return TIDE_FAIL(err, TIDE_ERR_IO, "cannot write '%s': %s", o->path, strerror(errno));
-    tide_host_free(o->tmp_path);
-    o->tmp_path = NULL; // nothing of that name is ours any more
-    return TIDE_OK;
+    if (!remove_beside(tide_output_target(o->output))) return no_memory(o, err);
+    tide_output *output = o->output;
+    o->output = NULL;
+    o->tmp_path = NULL;
+    return tide_output_end(output, err);
 }
 
 tide_status tide__out_finish(tide__out *o, const char *reason, tide_error *err) {

@@ -9,12 +9,14 @@
 #ifndef TIDE_PROFILER_READ_CONVERT_OUT_H
 #define TIDE_PROFILER_READ_CONVERT_OUT_H
 
+#include "core/base/output.h"
 #include "profiler/store/store.h"
 
 /// Zero-initialise.
 typedef struct tide__out {
     char *path;         ///< the name that the file gets
-    char *tmp_path;     ///< where it is made, beside it
+    tide_output *output;
+    const char *tmp_path; ///< where it is made, in a folder beside it that is ours alone; NULL once it has its name
     tide__store *store; ///< NULL once it is finished
     tide__names names;
     tide__replay replay;
@@ -31,7 +33,7 @@ typedef struct tide__out {
     int64_t n_orphan_frees; ///< so counted
 } tide__out;
 
-/// TIDE_ERR_INVALID for "" and "-"; TIDE_ERR_IO when `path` is there and no regular file, or cannot be made;
+/// TIDE_ERR_INVALID for "" and "-"; TIDE_ERR_WRITE when `path` is there and no regular file, or cannot be made;
 /// TIDE_ERR_BUSY when somebody records into it.
 tide_status tide__out_create(tide__out *o, const char *path, tide_error *err) TIDE_NODISCARD;
 /// The connection, inside a transaction: for rows that are copied as they are.

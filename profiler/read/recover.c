@@ -299,7 +299,7 @@ static tide_status holds_events(recovery *r, bool *holds, tide_error *err) {
 
 /// Open what there is; first pages that are damaged are put right in a copy.
 static tide_status open_patient(recovery *r, tide_error *err) {
-    TIDE_TRY(tide__patient_admit(&r->patient, r->path, r->out_path, err));
+    TIDE_TRY(tide__patient_admit(&r->patient, r->path, r->out.tmp_path, err));
     tide_error why = TIDE_ERROR_INIT;
     tide_status st = tide__in_open(&r->in, r->path, r->patient.file, true, &why);
     bool has = false;
@@ -316,7 +316,7 @@ static tide_status open_patient(recovery *r, tide_error *err) {
         if (err != NULL) *err = why;
         return st;
     }
-    TIDE_TRY(tide__patient_mend(&r->patient, r->path, r->out_path, err));
+    TIDE_TRY(tide__patient_mend(&r->patient, r->path, r->out.tmp_path, err));
     TIDE_TRY(tide__in_open(&r->in, r->path, r->patient.file, true, err));
     if (st == TIDE_OK) return TIDE_OK; // its head says that it is a trace
     // A head that says another version may be damaged, or that of a newer program: the table says it too.
@@ -331,8 +331,8 @@ static tide_status open_patient(recovery *r, tide_error *err) {
 
 static tide_status recover(recovery *r, tide_error *err) {
     TIDE_TRY(find_feeds(r, err));
+    TIDE_TRY(tide__out_create(&r->out, r->out_path, err)); // copies lie in its folder
     TIDE_TRY(open_patient(r, err));
-    TIDE_TRY(tide__out_create(&r->out, r->out_path, err));
     if (r->in.version < TIDE__TRACE_OLDEST) {
         TIDE_TRY(tide__convert_old(&r->in, &r->out, &r->n_lost, err));
         TIDE_TRY(tide__recover_lost_rows(&r->in, &r->out, err));
@@ -351,9 +351,9 @@ tide_status tide_trace_recover(const char *path, const char *out_path, uint64_t 
     r->out_path = out_path;
     const tide_status st = recover(r, err);
     if (st == TIDE_OK && n_lost != NULL) *n_lost = r->n_lost;
-    tide__out_deinit(&r->out);
     tide__in_close(&r->in);
     tide__patient_discharge(&r->patient);
+    tide__out_deinit(&r->out);
     for (size_t i = 0; i < r->n_feeds; i++) tide_host_free(r->feeds[i]);
     tide_host_free(r->feeds);
     tide_host_free(r);

@@ -4,13 +4,13 @@
 // read is a copy.
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/host_alloc.h"
+#include "core/base/output.h"
 #include "profiler/read/recover.h"
 
 enum { PAGE_BYTES = 8192, COPY_BYTES = 1 << 20, MAX_SCHEMA_PAGES = 64 };
@@ -18,7 +18,7 @@ enum { PAGE_BYTES = 8192, COPY_BYTES = 1 << 20, MAX_SCHEMA_PAGES = 64 };
 // ---- copies ----
 
 static tide_status copy_failed(const char *to, int why, tide_error *err) {
-    return TIDE_FAIL(err, TIDE_ERR_IO, "cannot write '%s': %s", to, strerror(why));
+    return tide_output_failed("write", to, why, err);
 }
 
 /// Bytes [begin, end) at the same place.
@@ -62,7 +62,7 @@ static int copy_open(int from, int to) {
 tide_status tide__copy_file(const char *from, const char *to, tide_error *err) {
     const int in = open(from, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (in < 0) return TIDE_FAIL(err, TIDE_ERR_IO, "cannot open '%s': %s", from, strerror(errno));
-    const int out = open(to, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    const int out = open(to, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     int why = out < 0 ? errno : copy_open(in, out);
     close(in);
     if (out >= 0 && close(out) != 0 && why == 0) why = errno;
@@ -77,13 +77,6 @@ static char *joined(const char *a, const char *b) {
     if (!name.failed) return name.data;
     tide_text_deinit(&name);
     return NULL;
-}
-
-static char *copy_name(const char *out_path) {
-    static atomic_uint n_made; // two threads of one process may aim at one name
-    char ending[48];
-    snprintf(ending, sizeof ending, ".copy-%ld-%u", (long)getpid(), atomic_fetch_add(&n_made, 1u));
-    return joined(out_path, ending);
 }
 
 static tide_status no_memory(const char *path, tide_error *err) {
@@ -129,8 +122,8 @@ static bool has_log(const char *path, const char *ending) {
 
 // ---- admission ----
 
-static tide_status make_copy(tide__patient *p, const char *path, const char *out_path, tide_error *err) {
-    char *name = copy_name(out_path);
+static tide_status make_copy(tide__patient *p, const char *path, const char *beside, tide_error *err) {
+    char *name = joined(beside, p->file != NULL ? ".copy-2" : ".copy");
     if (name == NULL) return no_memory(path, err);
     const tide_status st = tide__copy_file(p->file != NULL ? p->file : path, name, err);
     if (st != TIDE_OK) {
@@ -151,14 +144,14 @@ static tide_status check_regular(const char *path, tide_error *err) {
                      S_ISDIR(info.st_mode) ? "a directory" : "not a regular file");
 }
 
-tide_status tide__patient_admit(tide__patient *p, const char *path, const char *out_path, tide_error *err) {
+tide_status tide__patient_admit(tide__patient *p, const char *path, const char *beside, tide_error *err) {
     *p = (tide__patient){0};
     TIDE_TRY(check_regular(path, err));
     if (!has_log(path, "-wal") && !has_log(path, "-journal")) {
         p->file = tide_host_strdup(path);
         return p->file != NULL ? TIDE_OK : no_memory(path, err);
     }
-    TIDE_TRY(make_copy(p, path, out_path, err));
+    TIDE_TRY(make_copy(p, path, beside, err));
     bool has = false;
     tide_status st = copy_log(path, p->file, "-wal", &has, err);
     if (st == TIDE_OK) st = copy_log(path, p->file, "-journal", &has, err);
@@ -252,11 +245,11 @@ static tide_status mend_copy(const char *copy, const char *empty, const char *pa
     return why == 0 ? TIDE_OK : copy_failed(copy, why, err);
 }
 
-tide_status tide__patient_mend(tide__patient *p, const char *path, const char *out_path, tide_error *err) {
-    if (!p->is_copy) TIDE_TRY(make_copy(p, path, out_path, err));
-    char *empty = copy_name(out_path);
+tide_status tide__patient_mend(tide__patient *p, const char *path, const char *beside, tide_error *err) {
+    if (!p->is_copy) TIDE_TRY(make_copy(p, path, beside, err));
+    char *empty = joined(beside, ".empty");
     if (empty == NULL) return no_memory(path, err);
-    tide_status st = tide__store_create(empty, err);
+    tide_status st = tide__store_fill(empty, path, err);
     if (st == TIDE_OK) st = mend_copy(p->file, empty, path, err);
     tide__out_remove(empty);
     tide_host_free(empty);

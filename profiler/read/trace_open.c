@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "core/base/host_alloc.h"
+#include "core/base/output.h"
 #include "core/base/log.h"
 #include "core/base/text.h"
 #include "profiler/drain/drain.h"
@@ -232,7 +233,8 @@ tide_status tide_trace_open(const char *path, tide_trace **out, tide_error *err)
     TIDE_TRY(check_head(path, err));
     TIDE_TRY(check_beside(path, err));
     tide_trace *t = tide_host_calloc(1, sizeof *t);
-    char *copy = tide_host_strdup(path);
+    char *copy = NULL; // feeds and locks lie beside the trace itself, not beside a link to it
+    if (tide_output_follow(path, &copy, NULL) != TIDE_OK) copy = tide_host_strdup(path);
     if (t == NULL || copy == NULL) {
         tide_host_free(t);
         tide_host_free(copy);

@@ -9,7 +9,8 @@
 #include "core/base/host_alloc.h"
 #include "core/base/text.h"
 
-static tide_status status_of(int rc) {
+/// @param writes  what was to be done is writing: that cannot be is the output's trouble, not the input's
+static tide_status status_of(int rc, bool writes) {
     switch (rc & 0xff) {
     case SQLITE_NOMEM:
         return TIDE_ERR_NOMEM;
@@ -24,15 +25,18 @@ static tide_status status_of(int rc) {
     case SQLITE_INTERRUPT: // by the guard
     case SQLITE_ERROR:     // a table or column that is not there, a sum that overflows
         return TIDE_ERR_BAD_INPUT;
+    case SQLITE_FULL:
+        return TIDE_ERR_WRITE;
     default:
-        return TIDE_ERR_IO;
+        return writes ? TIDE_ERR_WRITE : TIDE_ERR_IO;
     }
 }
 
 tide_status tide__sql_fail(const tide__sql *s, int rc, const char *what, tide_error *err) {
     const char *words =
         s->db != NULL && sqlite3_errcode(s->db) != SQLITE_OK ? sqlite3_errmsg(s->db) : sqlite3_errstr(rc);
-    const tide_status st = TIDE_FAIL(err, status_of(rc), "cannot %s '%s': %s", what, s->path, words);
+    const bool writes = strcmp(what, "write") == 0 || strcmp(what, "record into") == 0;
+    const tide_status st = TIDE_FAIL(err, status_of(rc, writes), "cannot %s '%s': %s", what, s->path, words);
     if (st == TIDE_ERR_BAD_INPUT) tide_error_note(err, "the file is damaged or is not a tidemark trace");
     if ((rc & 0xff) == SQLITE_INTERRUPT) tide_error_note(err, "damaged: a table has rows without end");
     // SQLite knows the system's reason where a file cannot be opened; it says "readonly" of a file that is gone.

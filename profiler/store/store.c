@@ -112,7 +112,7 @@ static tide_status enter_wal(const tide__store *s, tide_error *err) {
     }
     tide_status st = rc == SQLITE_ROW ? TIDE_OK : tide__sql_fail(&s->sql, rc, "record into", err);
     if (st == TIDE_OK && strcmp(tide__sql_text(stmt, 0), "wal") != 0)
-        st = TIDE_FAIL(err, TIDE_ERR_IO, "cannot record into '%s': no write-ahead log is possible there", s->path);
+        st = TIDE_FAIL(err, TIDE_ERR_WRITE, "cannot record into '%s': no write-ahead log is possible there", s->path);
     sqlite3_finalize(stmt);
     return st;
 }

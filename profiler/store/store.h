@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// store: a trace file while it is written. Made whole but empty under another name, renamed, then filled in WAL mode
+// store: a trace file while it is written. Made whole but empty in a folder of its own, renamed, then filled in WAL mode
 // under its own name, so that it can be read while it grows and after a kill. Private to profiler/.
 //
 //     create -> [ begin, write ..., positions, end ]* -> finish (tables of the end, one plain file)
@@ -19,10 +19,12 @@
 typedef struct tide__store tide__store;
 
 /// Make an empty, unfinished trace at `path`; what is there is replaced (its -wal, -shm and feeds go first).
-/// TIDE_ERR_INVALID for "" and "-"; TIDE_ERR_IO for a directory or a device, with SQLite's or the system's words;
+/// TIDE_ERR_INVALID for "" and "-"; TIDE_ERR_WRITE for a directory or a device, with SQLite's or the system's words;
 /// TIDE_ERR_BUSY when somebody records into it.
 tide_status tide__store_create(const char *path, tide_error *err) TIDE_NODISCARD;
-/// Take away what processes that are gone left beside `path` before it had its name: traces and feeds in the making.
+/// The same where nothing is yet, in a folder that is ours alone; errors call it `label`.
+tide_status tide__store_fill(const char *file, const char *label, tide_error *err) TIDE_NODISCARD;
+/// Take away what processes that are gone left beside `path`: feeds in the making.
 void tide__store_remove_strays(const char *path);
 /// Open the unfinished trace at `path` for writing. TIDE_ERR_BAD_INPUT: not one, or finished.
 tide_status tide__store_open(const char *path, tide__store **out, tide_error *err) TIDE_NODISCARD;

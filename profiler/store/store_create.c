@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// A new, empty trace: made whole under another name and renamed, so that nobody ever sees half of one. See store.h.
+// A new, empty trace: made whole in a folder of its own and renamed, so that nobody ever sees half of one. See store.h.
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/base/host_alloc.h"
+#include "core/base/output.h"
 #include "profiler/event.h"
 #include "profiler/feed/reader.h"
 #include "profiler/store/store.h"
@@ -36,7 +35,7 @@ static tide_status check_path(const char *path, tide_error *err) {
     // The new file takes the place of whatever has its name: that must not be a device, a pipe or a directory.
     struct stat info;
     if (stat(path, &info) != 0 || S_ISREG(info.st_mode)) return TIDE_OK;
-    return TIDE_FAIL(err, TIDE_ERR_IO, "cannot record into '%s': it is %s", path,
+    return TIDE_FAIL(err, TIDE_ERR_WRITE, "cannot record into '%s': it is %s", path,
                      S_ISDIR(info.st_mode) ? "a directory" : "not a regular file");
 }
 
@@ -57,50 +56,12 @@ static tide_status check_feeds(const char *path, char *const *feeds, size_t n, t
     return TIDE_OK;
 }
 
-/// The files of one new trace, named before anything is made: removing must not need memory.
-typedef struct new_files {
-    char *tmp;                     ///< the file in the making
-    char *stale[N_COMPANIONS];     ///< of the trace that has the name now
-    char *tmp_stale[N_COMPANIONS]; ///< of `tmp`: of a process that died with our number
-} new_files;
-
-static void free_names(new_files *f) {
-    tide_host_free(f->tmp);
-    for (size_t i = 0; i < N_COMPANIONS; i++) {
-        tide_host_free(f->stale[i]);
-        tide_host_free(f->tmp_stale[i]);
-    }
-}
-
 static char *join(const char *a, const char *b) {
     tide_text t = {0};
     tide_text_addf(&t, "%s%s", a, b);
     if (!t.failed) return t.data;
     tide_text_deinit(&t); // a cut name is the name of another file
     return NULL;
-}
-
-static bool name_files(const char *path, new_files *f) {
-    static atomic_uint n_made; // two recorders of one process may aim at one name
-    char number[48];
-    snprintf(number, sizeof number, ".tmp-%ld-%u", (long)getpid(), atomic_fetch_add(&n_made, 1u));
-    *f = (new_files){0};
-    char *plain = tide__sql_file_name(path);
-    if (plain != NULL) f->tmp = join(plain, number);
-    bool good = f->tmp != NULL;
-    for (size_t i = 0; good && i < N_COMPANIONS; i++) {
-        f->stale[i] = join(plain, companions[i]);
-        f->tmp_stale[i] = join(f->tmp, companions[i]);
-        good = f->stale[i] != NULL && f->tmp_stale[i] != NULL;
-    }
-    tide_host_free(plain);
-    if (!good) free_names(f);
-    return good;
-}
-
-static void remove_tmp(const new_files *f) {
-    unlink(f->tmp);
-    for (size_t i = 0; i < N_COMPANIONS; i++) unlink(f->tmp_stale[i]);
 }
 
 // ---- content ----
@@ -187,55 +148,62 @@ static tide_status fill(const tide__sql *s, tide_error *err) {
     return tide__sql_exec(s, "INSERT INTO series(id) VALUES(0); COMMIT", err);
 }
 
-static tide_status make_tmp(const char *path, const new_files *f, tide_error *err) {
-    tide__sql s = {.path = path};
-    // SQLite tries a second way when the first is refused, and then knows only the second way's reason.
-    const int fd = open(f->tmp, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    if (fd < 0) return TIDE_FAIL(err, TIDE_ERR_IO, "cannot record into '%s': %s", path, strerror(errno));
-    close(fd);
-    int rc = sqlite3_open_v2(f->tmp, &s.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+tide_status tide__store_fill(const char *file, const char *label, tide_error *err) {
+    tide__sql s = {.path = label};
+    char *plain = tide__sql_file_name(file);
+    if (plain == NULL) return no_memory(label, err);
+    int rc = sqlite3_open_v2(plain, &s.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
+    tide_host_free(plain);
     tide_status st = rc == SQLITE_OK ? fill(&s, err) : tide__sql_fail(&s, rc, "record into", err);
     rc = sqlite3_close(s.db);
-    if (st == TIDE_OK && rc != SQLITE_OK)
-        st = TIDE_FAIL(err, TIDE_ERR_IO, "cannot record into '%s': %s", path, sqlite3_errstr(rc));
+    if (st == TIDE_OK && rc != SQLITE_OK) {
+        s.db = NULL;
+        st = tide__sql_fail(&s, rc, "record into", err);
+    }
     return st;
 }
 
-/// Give the new file its name. What belonged to the old one goes first.
-static tide_status put_in_place(const char *path, const new_files *f, char *const *feeds, size_t n_feeds,
-                                tide_error *err) {
-    const char *failed = NULL;
-    for (size_t i = 0; i < N_COMPANIONS && failed == NULL; i++) {
-        if (unlink(f->stale[i]) != 0 && errno != ENOENT) failed = f->stale[i];
+static tide_status remove_old(const char *path, const char *name, tide_error *err) {
+    if (unlink(name) == 0 || errno == ENOENT) return TIDE_OK;
+    const tide_status st = tide_output_failed("record into", path, errno, err);
+    tide_error_note(err, "'%s' of an older recording is in the way", name);
+    return st;
+}
+
+/// What belongs to the trace that has the name now.
+static tide_status remove_beside(const char *path, char *const *feeds, size_t n_feeds, tide_error *err) {
+    char *plain = tide__sql_file_name(path);
+    tide_status st = plain != NULL ? TIDE_OK : no_memory(path, err);
+    for (size_t i = 0; i < N_COMPANIONS && st == TIDE_OK; i++) {
+        char *name = join(plain, companions[i]);
+        st = name != NULL ? remove_old(path, name, err) : no_memory(path, err);
+        tide_host_free(name);
     }
-    for (size_t i = 0; i < n_feeds && failed == NULL; i++) {
-        if (unlink(feeds[i]) != 0 && errno != ENOENT) failed = feeds[i];
-    }
-    if (failed != NULL) {
-        const tide_status st = TIDE_FAIL(err, TIDE_ERR_IO, "cannot record into '%s': %s", path, strerror(errno));
-        tide_error_note(err, "'%s' of an older recording is in the way", failed);
-        return st;
-    }
-    if (rename(f->tmp, path) == 0) return TIDE_OK;
-    return TIDE_FAIL(err, TIDE_ERR_IO, "cannot record into '%s': %s", path, strerror(errno));
+    tide_host_free(plain);
+    for (size_t i = 0; i < n_feeds && st == TIDE_OK; i++) st = remove_old(path, feeds[i], err);
+    return st;
+}
+
+/// Fill the file of `o`, and let nothing of an older trace stay beside its place.
+static tide_status make(const tide_output *o, const char *path, tide_error *err) {
+    const char *target = tide_output_target(o);
+    char **feeds = NULL;
+    size_t n_feeds = 0;
+    TIDE_TRY(tide__feed_list(target, &feeds, &n_feeds, err));
+    tide_status st = check_feeds(path, feeds, n_feeds, err);
+    tide__store_remove_strays(target);
+    if (st == TIDE_OK) st = tide__store_fill(tide_output_file(o), path, err);
+    if (st == TIDE_OK) st = remove_beside(target, feeds, n_feeds, err);
+    free_paths(feeds, n_feeds);
+    return st;
 }
 
 tide_status tide__store_create(const char *path, tide_error *err) {
     TIDE_TRY(check_path(path, err));
-    char **feeds = NULL;
-    size_t n_feeds = 0;
-    TIDE_TRY(tide__feed_list(path, &feeds, &n_feeds, err));
-    tide_status st = check_feeds(path, feeds, n_feeds, err);
-    new_files f;
-    if (st == TIDE_OK && !name_files(path, &f)) st = no_memory(path, err);
-    if (st == TIDE_OK) {
-        tide__store_remove_strays(path);
-        remove_tmp(&f);
-        st = make_tmp(path, &f, err);
-        if (st == TIDE_OK) st = put_in_place(path, &f, feeds, n_feeds, err);
-        if (st != TIDE_OK) remove_tmp(&f);
-        free_names(&f);
-    }
-    free_paths(feeds, n_feeds);
+    tide_output *o;
+    TIDE_TRY(tide_output_begin(path, &o, err));
+    const tide_status st = make(o, path, err);
+    if (st == TIDE_OK) return tide_output_end(o, err);
+    tide_output_drop(o);
     return st;
 }

@@ -3,8 +3,9 @@
 // What programs that were killed while they began to record left beside a trace: files in the making, which nobody will
 // ever finish. See store.h.
 //
-//     <trace>.tmp-<pid>-<n>[-wal|-shm|-journal]     a trace without its name yet
-//     <trace>.feed-<pid>-<n>.new                    a feed without its name yet
+//     <trace>.feed-<pid>-<n>.new
+//
+// (A trace in the making is core/base/output's to take away.)
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -28,21 +29,12 @@ static const char *take_numbers(const char *text, long *pid) {
     return n > 0 ? rest + n : NULL;
 }
 
-/// Whether `name` is a file in the making of the trace `base`; of which process.
+/// Whether `name` is a feed in the making of the trace `base`; of which process.
 static bool is_stray(const char *name, const char *base, long *pid) {
-    static const char *const ends[] = {"", "-wal", "-shm", "-journal"};
     const size_t n = strlen(base), n_feed = strlen(TIDE__FEED_INFIX);
-    if (strncmp(name, base, n) != 0) return false;
-    name += n;
-    if (strncmp(name, TIDE__FEED_INFIX, n_feed) == 0) {
-        const char *rest = take_numbers(name + n_feed, pid);
-        return rest != NULL && strcmp(rest, ".new") == 0;
-    }
-    if (strncmp(name, ".tmp-", 5) != 0) return false;
-    const char *rest = take_numbers(name + 5, pid);
-    for (size_t i = 0; rest != NULL && i < sizeof ends / sizeof ends[0]; i++)
-        if (strcmp(rest, ends[i]) == 0) return true;
-    return false;
+    if (strncmp(name, base, n) != 0 || strncmp(name + n, TIDE__FEED_INFIX, n_feed) != 0) return false;
+    const char *rest = take_numbers(name + n + n_feed, pid);
+    return rest != NULL && strcmp(rest, ".new") == 0;
 }
 
 void tide__store_remove_strays(const char *path) {

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/output.h"
 #include "tests/tide_test.h"
 
 // ---- growing string ----
@@ -297,66 +298,6 @@ static void reading_without_memory(void **state) {
     drop_folder(dir);
 }
 
-/// The old content survives a write that cannot be finished, and nothing else is left.
-static void writing_is_all_or_nothing(void **state) {
-    (void)state;
-    char dir[64], path[128], tmp[160];
-    make_folder(dir, sizeof dir);
-    snprintf(path, sizeof path, "%s/f", dir);
-    snprintf(tmp, sizeof tmp, "%s.tmp-%ld", path, (long)getpid());
-    tide_error err = TIDE_ERROR_INIT;
-    assert_tide_ok(tide_write_file(path, "old", 3, &err), &err);
-    // A folder where the temporary file should be: it cannot be opened, whoever runs the test.
-    assert_int_equal(mkdir(tmp, 0700), 0);
-    assert_tide_status(tide_write_file(path, "new content", 11, &err), TIDE_ERR_IO);
-    assert_text_has(err.msg, path);
-    rmdir(tmp);
-    tide_host_fail_after(0);
-    assert_tide_status(tide_write_file(path, "new content", 11, &err), TIDE_ERR_NOMEM);
-    char *back = NULL;
-    size_t len = 0;
-    assert_tide_ok(tide_read_file(path, 0, &back, &len, &err), &err);
-    assert_string_equal(back, "old");
-    tide_host_free(back);
-    assert_int_equal(count_entries(dir), 1);
-    drop_folder(dir);
-}
-
-static void writing_where_one_may_not(void **state) {
-    (void)state;
-    tide_error err = TIDE_ERROR_INIT;
-    assert_tide_status(tide_write_file("/tmp/no/such/folder/f", "x", 1, &err), TIDE_ERR_IO);
-    char dir[64], path[128];
-    make_folder(dir, sizeof dir);
-    // The name of a folder is no place for a file.
-    assert_tide_status(tide_write_file(dir, "x", 1, &err), TIDE_ERR_IO);
-    snprintf(path, sizeof path, "%s/f", dir);
-    chmod(dir, 0500);
-    if (geteuid() != 0) { // root may write everywhere
-        assert_tide_status(tide_write_file(path, "x", 1, &err), TIDE_ERR_IO);
-        assert_text_has(err.msg, "Permission denied");
-        chmod(dir, 0700);
-        assert_int_equal(count_entries(dir), 0);
-    }
-    drop_folder(dir);
-}
-
-static void devices_are_written_to_and_not_replaced(void **state) {
-    (void)state;
-    tide_error err = TIDE_ERROR_INIT;
-    char dir[64], path[128];
-    make_folder(dir, sizeof dir);
-    snprintf(path, sizeof path, "%s/null", dir);
-    assert_int_equal(symlink("/dev/null", path), 0);
-    assert_tide_ok(tide_write_file(path, "x", 1, &err), &err);
-    struct stat info;
-    assert_int_equal(stat(path, &info), 0);
-    assert_true(S_ISCHR(info.st_mode));
-    if (access("/dev/full", W_OK) == 0) // a device that is always full
-        assert_tide_status(tide_write_file("/dev/full", "x", 1, &err), TIDE_ERR_IO);
-    drop_folder(dir);
-}
-
 // ---- chance and time ----
 
 static void numbers_repeat_with_the_seed(void **state) {
@@ -386,9 +327,6 @@ int main(void) {
         tide_unit_test(file_round_trip),
         tide_unit_test(reading_what_is_not_there),
         tide_unit_test(reading_without_memory),
-        tide_unit_test(writing_is_all_or_nothing),
-        tide_unit_test(writing_where_one_may_not),
-        tide_unit_test(devices_are_written_to_and_not_replaced),
         tide_unit_test(numbers_repeat_with_the_seed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

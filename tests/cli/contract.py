@@ -404,7 +404,7 @@ class Odd(Case):
         with open("/dev/full", "w") as full:
             for args in (["plan", "--all", LENET], ["plan", "--json", SAMPLES / "resnet50.json"], ["--version"]):
                 p = subprocess.run([tidemark.PROGRAM, *map(str, args)], stdout=full, stderr=subprocess.PIPE, text=True)
-                self.assertEqual(p.returncode, 5, args)
+                self.assertEqual(p.returncode, 8, args)
                 self.assertIn("standard output", p.stderr)
 
     def test_file_size_limit_leaves_nothing(self):

@@ -221,10 +221,10 @@ class Diff(Case):
         self.refused(3, "diff", self.trace(), LENET, "--run", 7)
 
     def test_unwritable_output_leaves_nothing(self):
-        self.refused(3, "diff", LENET, LENET, "-o", self.dir / "none" / "d.md", says=["d.md"])
+        self.refused(8, "diff", LENET, LENET, "-o", self.dir / "none" / "d.md", says=["d.md"])
         out = self.dir / "d.json"
         out.write_text("old")
-        self.refused(3, "diff", LENET, SAMPLES / "unet.json", "-o", out, says=["d.json"],
+        self.refused(8, "diff", LENET, SAMPLES / "unet.json", "-o", out, says=["d.json"],
                      preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)))
         self.assertEqual(out.read_text(), "old")
         self.assertEqual([f for f in os.listdir(self.dir) if "tmp" in f], [])
@@ -232,7 +232,7 @@ class Diff(Case):
             with open("/dev/full", "w", encoding="utf-8") as full:
                 p = subprocess.run([tidemark.PROGRAM, "diff", LENET, LENET, "--json"], stdout=full, stderr=subprocess.PIPE,
                                    check=False)
-            self.assertEqual(p.returncode, 5)
+            self.assertEqual(p.returncode, 8)
 
 
 if __name__ == "__main__":

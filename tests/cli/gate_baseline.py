@@ -291,19 +291,19 @@ class Outputs(GateCase):
         self.assertIn("::error", p.stderr)
 
     def test_one_that_cannot_be_written(self):
-        """Exit 5 with its name, and the others are there."""
+        """Exit 8 with its name, and the others are there."""
         self.begin()
         for bad in ("no/such/r.xml", "/dev/full"):
-            p = self.check("--junit", bad, "--markdown", "r.md", "--write-json", "r.json", code=5)
+            p = self.check("--junit", bad, "--markdown", "r.md", "--write-json", "r.json", code=8)
             self.assertIn(f"cannot write '{bad}'", p.stderr)
             self.assertEqual(self.made(), ["r.json", "r.md"])
-            self.assertEqual(json.loads((self.dir / "r.json").read_text())["exit_code"], 5)
-        p = self.check(code=5, env={"GITHUB_STEP_SUMMARY": str(self.dir / "no" / "summary")})
+            self.assertEqual(json.loads((self.dir / "r.json").read_text())["exit_code"], 8)
+        p = self.check(code=8, env={"GITHUB_STEP_SUMMARY": str(self.dir / "no" / "summary")})
         self.assertIn("--no-summary", p.stderr)
-        p = self.check(code=5, env={"GITHUB_STEP_SUMMARY": "/dev/full"})
+        p = self.check(code=8, env={"GITHUB_STEP_SUMMARY": "/dev/full"})
         self.assertIn("cannot append", p.stderr)
         for option in ("--junit", "--write-json"):
-            self.assertEqual(self.document(option, "/dev/full", code=5)["exit_code"], 5)
+            self.assertEqual(self.document(option, "/dev/full", code=8)["exit_code"], 8)
 
     def test_a_full_disk(self):
         """Nothing that is half there: neither results nor the baseline."""
@@ -313,11 +313,11 @@ class Outputs(GateCase):
         def limit():
             resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))
 
-        p = self.check(*self.all_outputs(), code=5, preexec_fn=limit)
+        p = self.check(*self.all_outputs(), code=8, preexec_fn=limit)
         self.assertEqual(self.made(), [])
         self.assertEqual(p.stderr.count("error: cannot write"), 4)
         self.default("align = 512")
-        self.not_run(5, "--update-baseline", "--reason", "r", preexec_fn=limit, says=["base.json"])
+        self.not_run(8, "--update-baseline", "--reason", "r", preexec_fn=limit, says=["base.json"])
         self.assertEqual(before, (self.dir / "base.json").read_bytes())
         self.assertEqual([p.name for p in self.dir.iterdir() if "tmp" in p.name], [])
 
@@ -326,7 +326,7 @@ class Outputs(GateCase):
         with open("/dev/full", "w") as full:
             p = subprocess.run([tidemark.PROGRAM, "check"], cwd=self.dir, stdout=full, stderr=subprocess.PIPE, text=True,
                                env=tidemark.environment(CLEAN))
-        self.assertEqual(p.returncode, 5)
+        self.assertEqual(p.returncode, 8)
 
     def test_hostile_names(self):
         """Names that mean something to a format, a terminal or a CI: every output is whole, and nothing gets out."""

@@ -108,14 +108,15 @@ class Options(Case):
         for command in ("run", "compare"):
             for where, word in ((self.dir / "no" / "t.db", "t.db"), (self.dir / "folder", "folder"),
                                 ("/dev/full", "/dev/full"), ("-", "-")):
-                p = self.refused(3, command, LENET, "-o", where, says=[word])
+                p = self.refused(3 if where == "-" else 8, command, LENET, "-o", where, says=[word])
                 self.assertEqual(p.stdout, "")
         self.assertEqual([p.name for p in self.dir.iterdir()], ["folder"])
 
     def test_an_older_file_is_replaced(self):
         path = self.dir / "t.db"
         path.write_bytes(b"x" * 100000)
-        self.ok("run", LENET, "-n", 1, "-o", path)
+        self.refused(2, "run", LENET, "-n", 1, "-o", path, says=["no tidemark trace", "--force"])
+        self.ok("run", LENET, "-n", 1, "--force", "-o", path)
         self.ok("run", LENET, "-n", 1, "-o", path)
         self.assertEqual(len(self.json("trace", path)["runs"]), 1)
         self.assertEqual([p.name for p in self.dir.iterdir()], ["t.db"])
@@ -208,7 +209,7 @@ class Trouble(Case):
                 args = ["run", LENET, "--naive", "-n", 4000, "-o", path, "--ring-events", 4096, "--recorder", recorder,
                         "--form", "rows", "--json"]
                 p = run(*args, preexec_fn=limit)
-                self.assertEqual(p.returncode, 5, p.stderr)
+                self.assertEqual(p.returncode, 8, p.stderr)
                 self.check_cut_short(p, json.loads(p.stdout), path)
                 facts = self.json("trace", path)
                 self.assertEqual(facts["state"], "cut short")
@@ -219,7 +220,7 @@ class Trouble(Case):
                 self.assertIn("recording ended early", p.stdout)
                 # For people: the results, and the line that says so.
                 p = run(*args[:-1], preexec_fn=limit)
-                self.assertEqual(p.returncode, 5, p.stderr)
+                self.assertEqual(p.returncode, 8, p.stderr)
                 self.assertIn("Workspace", p.stdout)
                 self.assertIn(f"trace: {path} (cut short)\n", p.stdout)
 
@@ -233,7 +234,7 @@ class Trouble(Case):
                 until(lambda: committed(folder / "t.db") > 0 or p.poll() is not None)
                 shutil.rmtree(folder)
                 out, err = p.communicate(timeout=300)
-                self.assertEqual(p.returncode, 5, err)
+                self.assertEqual(p.returncode, 8, err)
                 doc = json.loads(out)
                 self.assertEqual((doc["runs"], doc["recorder"]["state"]), (20000, "cut short"))
                 self.assertEqual(err.count("error: "), 1, err)
@@ -509,8 +510,8 @@ class Record(Case):
         self.refused(2, "record", "-o", self.path, "--", says=["command"])
         self.refused(2, "record", "-o", self.path, "--form", "x", "true", says=["--form"])
         self.refused(2, "record", "-o", self.path, "--no-such", "true", says=["--no-such"])
-        self.refused(3, "record", "-o", self.dir / "no" / "t.db", "--", "touch", self.dir / "ran", says=["t.db"])
-        self.refused(3, "record", "-o", self.dir, "--", "touch", self.dir / "ran")
+        self.refused(8, "record", "-o", self.dir / "no" / "t.db", "--", "touch", self.dir / "ran", says=["t.db"])
+        self.refused(8, "record", "-o", self.dir, "--", "touch", self.dir / "ran")
         self.assertEqual(list(self.dir.iterdir()), [], "nothing ran")
         # The command's own options are its own, with -- and without.
         self.assertEqual(self.ok("record", "-o", self.path, "printf", "%s", "-o").stdout, "-o")
@@ -590,7 +591,7 @@ raise SystemExit(40 + n)
         tool = PROGRAM
         script = f'"{tool}" run "{LENET}" --naive -n 4000 --ring-events 4096 > "{self.dir}/out"; exit 7'
         p = run("record", "-o", self.path, "--form", "rows", "--", "sh", "-c", script, preexec_fn=limit)
-        self.assertEqual(p.returncode, 5, p.stderr)
+        self.assertEqual(p.returncode, 8, p.stderr)
         self.assertIn("note: the command itself ended with code 7", p.stderr)
         self.assertIn("Workspace", (self.dir / "out").read_text())
         self.assertEqual(self.json("trace", self.path)["state"], "cut short")
@@ -616,12 +617,12 @@ class Collect(Case):
         self.refused(2, "collect", "--ready-fd", "x", self.dir / "t.db", says=["--ready-fd"])
         self.refused(2, "collect", "--form", "x", self.dir / "t.db", says=["--form"])
         self.refused(2, "collect", "--max-bytes", "-1", self.dir / "t.db", says=["--max-bytes"])
-        self.refused(3, "collect", self.dir / "t.db", says=["t.db"])
+        self.refused(8, "collect", self.dir / "t.db", says=["t.db"])
         (self.dir / "text").write_text("no trace\n")
         self.refused(3, "collect", self.dir / "text", says=["text"])
         self.ok("run", LENET, "-n", 1, "-o", self.dir / "t.db")
         before = (self.dir / "t.db").read_bytes()
-        self.refused(3, "collect", self.dir / "t.db", says=["t.db"])
+        self.refused(8, "collect", self.dir / "t.db", says=["t.db"])
         self.assertEqual((self.dir / "t.db").read_bytes(), before)
 
 

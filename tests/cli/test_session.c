@@ -317,7 +317,7 @@ static void a_run_outlives_its_recording(void **state) {
     assert_string_equal(str_of(doc, "state"), "cut short");
     assert_text_has(str_of(doc, "reason"), "run");
     json_decref(doc);
-    assert_int_equal(cli_recording_tell(&recording, CLI_EXIT_CHECK_FAILED), CLI_EXIT_INTERNAL);
+    assert_int_equal(cli_recording_tell(&recording, CLI_EXIT_CHECK_FAILED), CLI_EXIT_OUTPUT);
     cli_session_close(s);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(rmdir(folder), 0); // nothing else was left

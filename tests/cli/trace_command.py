@@ -368,7 +368,7 @@ class Use(Traces):
             for args in ([], ["--json"], ["--at", "peak"], ["--sql", "SELECT * FROM event"]):
                 p = subprocess.run([tidemark.PROGRAM, "trace", str(self.path), *args], stdout=full,
                                    stderr=subprocess.PIPE, text=True)
-                self.assertEqual(p.returncode, 5, args)
+                self.assertEqual(p.returncode, 8, args)
 
     def test_names_with_control_characters(self):
         doc = json.loads((SAMPLES / "diamond.json").read_text())
@@ -468,7 +468,7 @@ class Bad(Traces):
         for key in ("events", "blocks", "peak", "kinds", "runs", "marks", "begin_ns", "end_ns"):
             self.assertEqual(again[key], facts[key], key)
         self.refused(3, "trace", self.dir / "none.db", "--recover", "-o", out, says=["none.db"])
-        self.refused(3, "trace", self.path, "--recover", "-o", self.dir / "no" / "x.db", says=["x.db"])
+        self.refused(8, "trace", self.path, "--recover", "-o", self.dir / "no" / "x.db", says=["x.db"])
         self.assertIn("0 could not be read", self.ok("trace", self.path, "--recover", "-o", out).stdout)
 
     def test_older_versions(self):

@@ -6,6 +6,7 @@
 
 #include <unistd.h>
 
+#include "core/base/output.h"
 #include "gate/judge.h"
 #include "planner/passes.h"
 #include "tests/planner/lifetimes_test.h"

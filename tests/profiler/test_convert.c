@@ -584,14 +584,14 @@ static void test_places_to_write(void **state) {
     tide_error err = TIDE_ERROR_INIT;
     assert_tide_status(tide_trace_convert(f.d.file, "", &err), TIDE_ERR_INVALID);
     assert_tide_status(tide_trace_convert(f.d.file, "-", &err), TIDE_ERR_INVALID);
-    assert_tide_status(tide_trace_convert(f.d.file, f.d.path, &err), TIDE_ERR_IO);
+    assert_tide_status(tide_trace_convert(f.d.file, f.d.path, &err), TIDE_ERR_WRITE);
     assert_text_has(err.msg, "a directory");
-    assert_tide_status(tide_trace_convert(f.d.file, "/dev/null", &err), TIDE_ERR_IO);
+    assert_tide_status(tide_trace_convert(f.d.file, "/dev/null", &err), TIDE_ERR_WRITE);
     assert_tide_status(tide_trace_convert(f.d.file, f.d.file, &err), TIDE_ERR_INVALID);
     assert_text_has(err.msg, "file that is read");
     char nowhere[400];
     snprintf(nowhere, sizeof nowhere, "%s/nowhere/new.db", f.d.path);
-    assert_tide_status(tide_trace_convert(f.d.file, nowhere, &err), TIDE_ERR_IO);
+    assert_tide_status(tide_trace_convert(f.d.file, nowhere, &err), TIDE_ERR_WRITE);
     assert_int_equal(tmp_dir_count(&f.d), 1);
     // What is there is replaced, with what belonged to it, once the new file is whole.
     char wal[400];

@@ -104,7 +104,7 @@ static void expect_damage(change_fn change, int64_t n_kept) {
     assert_int_equal(rig_number(&r, "SELECT count(*) FROM event"), n_kept);
     assert_int_equal(rig_number(&r, "SELECT count(*) FROM problem WHERE problem >= 100 AND what LIKE '%damaged%'"), 1);
     tide_error err = TIDE_ERROR_INIT;
-    assert_tide_status(tide__feed_error(r.feed, &err), TIDE_ERR_IO); // the producer was told
+    assert_tide_status(tide__feed_error(r.feed, &err), TIDE_ERR_WRITE); // the producer was told
     assert_text_has(err.msg, "damaged");
     for (uint64_t i = 1; i <= 1000; i++) rig_put(r.feed, 0, TIDE_MEM_ALLOC, 100 + i, 8, "x"); // it does not wait
     char path[600];
@@ -156,7 +156,7 @@ static void test_logs(void **state) {
         rig_rounds(&r);
         hand_close(&h);
         assert_int_equal(rig_number(&r, "SELECT count(*) FROM problem WHERE problem >= 100"), 1);
-        assert_tide_status(tide__feed_error(r.feed, NULL), TIDE_ERR_IO);
+        assert_tide_status(tide__feed_error(r.feed, NULL), TIDE_ERR_WRITE);
         rig_finish(&r);
         assert_sql(r.dir.file, "SELECT value FROM meta WHERE key = 'state'", "complete\n");
         rig_close(&r);

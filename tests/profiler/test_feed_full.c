@@ -243,10 +243,10 @@ static void a_failed_drain_makes_producers_quiet(void **state) {
     assert_int_equal(atomic_load(&only_ring(fx)->head), 2);
     assert_int_equal(only_ring(fx)->totals[0][TIDE_KIND_WORKSPACE].n_allocs, 1000);
     tide_error err = TIDE_ERROR_INIT;
-    assert_tide_status(tide__feed_error(fx->feed, &err), TIDE_ERR_IO);
+    assert_tide_status(tide__feed_error(fx->feed, &err), TIDE_ERR_WRITE);
     assert_string_equal(err.msg, "the disk is full");
     memset(tide__feed_head(fx->feed)->error, 'x', sizeof tide__feed_head(fx->feed)->error); // no end
-    assert_tide_status(tide__feed_error(fx->feed, &err), TIDE_ERR_IO);
+    assert_tide_status(tide__feed_error(fx->feed, &err), TIDE_ERR_WRITE);
     assert_int_equal(strspn(err.msg, "x"), strlen(err.msg));
     fx_close(fx);
 }
@@ -287,7 +287,7 @@ static void a_watch_finds_that_the_drain_is_gone(void **state) {
     assert_int_equal(asked.n_asked, 4);
     assert_int_equal(atomic_load(&tide__feed_head(fx->feed)->drain), TIDE__DRAIN_FAILED);
     tide_error err = TIDE_ERROR_INIT;
-    assert_tide_status(tide__feed_error(fx->feed, &err), TIDE_ERR_IO);
+    assert_tide_status(tide__feed_error(fx->feed, &err), TIDE_ERR_WRITE);
     assert_text_has(err.msg, "nobody takes events");
     assert_text_has(err.msg, tide__feed_path(fx->feed));
     tide__feed_check(fx->feed);

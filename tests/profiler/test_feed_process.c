@@ -230,7 +230,7 @@ static int create_fails(const tmp_dir *dir) {
     const tide__feed_options opt = {.trace_path = dir->file, .rank = -1};
     tide__feed *f;
     tide_error err = TIDE_ERROR_INIT;
-    if (tide__feed_create(&opt, &f, &err) != TIDE_ERR_IO) return 1;
+    if (tide__feed_create(&opt, &f, &err) != TIDE_ERR_WRITE) return 1;
     if (strstr(err.msg, "File too large") == NULL || strstr(err.note, "ulimit -f") == NULL) return 2;
     return tmp_dir_count(dir) == 0 ? 0 : 3;
 }
@@ -245,7 +245,7 @@ static int ring_fails(const tmp_dir *dir) {
     tide__feed_stats s;
     tide__feed_get_stats(f, &s);
     if (s.n_events != 0 || s.n_refused != 100 || s.n_rings != 0) return 2;
-    if (tide__feed_error(f, &err) != TIDE_ERR_IO || strstr(err.msg, "File too large") == NULL) return 3;
+    if (tide__feed_error(f, &err) != TIDE_ERR_WRITE || strstr(err.msg, "File too large") == NULL) return 3;
     tide__feed_reader *r; // nothing is wrong with the file
     if (tide__feed_reader_open(tide__feed_path(f), true, &r, &err) != TIDE_OK) return 4;
     tide__feed_reader_close(r, false);
@@ -285,7 +285,7 @@ static void places_where_nothing_can_be_made(void **state) {
     tide__feed *f;
     tide_error err = TIDE_ERROR_INIT;
     tide__feed_options opt = {.trace_path = "/nonexistent folder/trace.db", .rank = -1};
-    assert_tide_status(tide__feed_create(&opt, &f, &err), TIDE_ERR_IO);
+    assert_tide_status(tide__feed_create(&opt, &f, &err), TIDE_ERR_WRITE);
     assert_text_has(err.msg, "cannot create '/nonexistent folder/trace.db.feed-");
     assert_text_has(err.msg, "No such file");
 }

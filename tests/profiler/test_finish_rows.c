@@ -233,7 +233,7 @@ static void test_batches_in_transactions(void **state) {
         }
     }
     // Events that are there already are refused, and nothing changes.
-    assert_tide_status(tide__rows_insert_events(large.rows, events, 2000, &err), TIDE_ERR_IO);
+    assert_tide_status(tide__rows_insert_events(large.rows, events, 2000, &err), TIDE_ERR_WRITE);
     assert_same(&large, &small, "event", N_ROWS);
     file_close(&large);
     file_close(&small);

@@ -4,6 +4,7 @@
 // tide_trace_check sees what is wrong. And each question without memory, at each allocation.
 #include "profiler/moments.h"
 
+#include "core/base/output.h"
 #include "tests/profiler/history_fixture.h"
 
 // ---- every question once ----

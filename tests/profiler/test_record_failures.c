@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <sys/mount.h>
 
+#include "core/base/output.h"
 #include "tests/profiler/kill_run.h"
 
 static const char *const drains[] = {"thread", "process"};
@@ -216,7 +217,7 @@ static void assert_refused(kill_run *r, const char *reason) {
     assert_text_has(text, r->trace);
     if (reason != NULL) assert_text_has(text, reason);
     tide_host_free(text);
-    assert_int_equal(atomic_load(&r->shadow->status), TIDE_ERR_IO + 1);
+    assert_int_equal(atomic_load(&r->shadow->status), TIDE_ERR_WRITE + 1);
 }
 
 static void refused_at_the_start(void **state) {

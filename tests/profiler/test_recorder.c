@@ -366,21 +366,21 @@ static void test_places_that_cannot_be_written(void **state) {
     tmp_dir_make(&d);
     expect_no_open("", TIDE_ERR_INVALID, "not a stream");
     expect_no_open("-", TIDE_ERR_INVALID, "not a stream");
-    expect_no_open(d.path, TIDE_ERR_IO, "directory");
+    expect_no_open(d.path, TIDE_ERR_WRITE, "directory");
     char path[600];
     snprintf(path, sizeof path, "%s/none/trace.db", d.path);
-    expect_no_open(path, TIDE_ERR_IO, "No such file");
+    expect_no_open(path, TIDE_ERR_WRITE, "does not exist");
     snprintf(path, sizeof path, "%s/file", d.path);
     FILE *f = fopen(path, "w");
     fclose(f);
     snprintf(path, sizeof path, "%s/file/trace.db", d.path);
-    expect_no_open(path, TIDE_ERR_IO, "Not a directory");
-    expect_no_open("/proc/trace.db", TIDE_ERR_IO, "No such file");
+    expect_no_open(path, TIDE_ERR_WRITE, "Not a directory");
+    expect_no_open("/proc/trace.db", TIDE_ERR_WRITE, "No such file");
     // The finished file would take the place of a device or a pipe.
-    expect_no_open("/dev/null", TIDE_ERR_IO, "not a regular file");
+    expect_no_open("/dev/null", TIDE_ERR_WRITE, "not a regular file");
     snprintf(path, sizeof path, "%s/pipe", d.path);
     assert_int_equal(mkfifo(path, 0600), 0);
-    expect_no_open(path, TIDE_ERR_IO, "not a regular file");
+    expect_no_open(path, TIDE_ERR_WRITE, "not a regular file");
     struct stat info;
     assert_true(stat(path, &info) == 0 && S_ISFIFO(info.st_mode));
     assert_int_equal(tmp_dir_count(&d), 2);

@@ -60,7 +60,7 @@ static void test_trace_is_removed_while_recording(void **state) {
     feed(&f, 100, TIDE_MEM_ALLOC, 1, TIDE_KIND_DEFAULT, 8, NULL);
     assert_int_equal(unlink(d.file), 0);
     tide_error err = TIDE_ERROR_INIT;
-    assert_tide_status(tide_recorder_close(f.rec, &err), TIDE_ERR_IO);
+    assert_tide_status(tide_recorder_close(f.rec, &err), TIDE_ERR_WRITE);
     tide_log_set(NULL, NULL, TIDE_LOG_WARN);
     assert_text_has(err.msg, "the trace was removed");
     char wal[400], shm[400];
@@ -82,10 +82,10 @@ static void test_trace_is_removed_and_events_go_on(void **state) {
     feeder_open(&f, d.file, 0, false);
     assert_int_equal(unlink(d.file), 0);
     tide_error err = TIDE_ERROR_INIT;
-    assert_tide_status(feed_until_told(&f, &err), TIDE_ERR_IO);
+    assert_tide_status(feed_until_told(&f, &err), TIDE_ERR_WRITE);
     for (uint64_t i = 1; i < 200000; i++)
         feed(&f, i, TIDE_MEM_ALLOC, i, TIDE_KIND_DEFAULT, 8, NULL); // three rings full
-    assert_tide_status(tide_recorder_close(f.rec, &err), TIDE_ERR_IO);
+    assert_tide_status(tide_recorder_close(f.rec, &err), TIDE_ERR_WRITE);
     tide_log_set(NULL, NULL, TIDE_LOG_WARN);
     assert_int_equal(log.n, 1);
     assert_text_has(log.last, "ended early");
@@ -138,7 +138,7 @@ static void record_below_limit(const char *path, int *n_lines) {
     for (uint64_t i = 1; i <= 100000; i++) feed(&f, i, TIDE_MEM_ALLOC, i, TIDE_KIND_DEFAULT, 8, "block");
     const tide_status st = tide_recorder_close(f.rec, &err);
     *n_lines = log.n;
-    if (st != TIDE_ERR_IO || strstr(err.msg, path) == NULL) _exit(4);
+    if (st != TIDE_ERR_WRITE || strstr(err.msg, path) == NULL) _exit(4);
 }
 
 static void test_disk_full_harms_nobody(void **state) {

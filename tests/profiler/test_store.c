@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 
+#include "core/base/output.h"
 #include "profiler/feed/feed.h"
 #include "profiler/feed/reader.h"
 #include "tests/profiler/store_fixture.h"
@@ -61,14 +62,14 @@ static void test_what_cannot_be_a_trace_is_refused(void **state) {
     tmp_dir_make(&d);
     create_fails("", TIDE_ERR_INVALID, "not a stream");
     create_fails("-", TIDE_ERR_INVALID, "not a stream");
-    create_fails(d.path, TIDE_ERR_IO, "it is a directory");
-    create_fails("/dev/null", TIDE_ERR_IO, "not a regular file");
+    create_fails(d.path, TIDE_ERR_WRITE, "it is a directory");
+    create_fails("/dev/null", TIDE_ERR_WRITE, "not a regular file");
     char path[400];
     snprintf(path, sizeof path, "%s/missing/trace.db", d.path);
-    create_fails(path, TIDE_ERR_IO, "cannot");
+    create_fails(path, TIDE_ERR_WRITE, "cannot");
     snprintf(path, sizeof path, "%s/pipe", d.path);
     assert_int_equal(mkfifo(path, 0600), 0);
-    create_fails(path, TIDE_ERR_IO, "not a regular file");
+    create_fails(path, TIDE_ERR_WRITE, "not a regular file");
     assert_int_equal(tmp_dir_count(&d), 1); // the pipe
     tmp_dir_remove(&d);
 }
@@ -196,7 +197,7 @@ static void test_a_trace_that_gets_no_name_leaves_nothing(void **state) {
     snprintf(log, sizeof log, "%s-wal", d.file);
     assert_int_equal(mkdir(log, 0700), 0);
     tide_error err = TIDE_ERROR_INIT;
-    assert_tide_status(tide__store_create(d.file, &err), TIDE_ERR_IO);
+    assert_tide_status(tide__store_create(d.file, &err), TIDE_ERR_WRITE);
     assert_text_has(err.note, "is in the way");
     assert_int_equal(tmp_dir_count(&d), 1);
     assert_int_equal(rmdir(log), 0);
@@ -220,7 +221,7 @@ static void test_only_an_unfinished_trace_of_this_version_is_opened(void **state
     tmp_dir_make(&d);
     tide__store *s;
     tide_error err = TIDE_ERROR_INIT;
-    assert_tide_status(tide__store_open(d.file, &s, &err), TIDE_ERR_IO);
+    assert_tide_status(tide__store_open(d.file, &s, &err), TIDE_ERR_WRITE);
     assert_tide_ok(tide_write_file(d.file, "no database, but some text", 26, &err), &err);
     open_fails(d.file, "file is not a database");
     create(d.file);

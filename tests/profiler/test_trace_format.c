@@ -3,6 +3,7 @@
 // docs/trace-format.md is true: its examples run on the demo trace and print what the page shows, it explains every
 // table, view and column that is in the file, and none that is not, and its layouts are those of the code.
 // TIDE_UPDATE_DOCS=1 writes outputs and layouts anew.
+#include "core/base/output.h"
 #include "profiler/store/schema.h"
 #include "tests/profiler/trace_fixture.h"
 

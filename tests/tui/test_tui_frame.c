@@ -6,6 +6,7 @@
 #include "tests/profiler/trace_fixture.h"
 #include "tests/tide_test.h"
 
+#include "core/base/output.h"
 #include "planner/planner.h"
 #include "tui/app.h"
 

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/output.h"
 #include "tests/tui/view_fixture.h"
 #include "tui/state_file.h"
 
