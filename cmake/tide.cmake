@@ -15,6 +15,16 @@ if(TIDE_SANITIZE)
   target_link_options(tide_flags INTERFACE -fsanitize=${TIDE_SANITIZE})
 endif()
 
+# Hardening of Release builds: checked copies (they need optimisation), a guard word below each array on the stack, code
+# at an address that changes with each start, and a table of foreign functions that is filled at once and then closed.
+# Sanitizers check all this and more themselves, and do not go with the first.
+if(NOT TIDE_SANITIZE)
+  set(hard "$<CONFIG:Release,RelWithDebInfo,MinSizeRel>")
+  target_compile_options(tide_flags INTERFACE
+    "$<${hard}:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=3;-fstack-protector-strong>")
+  target_link_options(tide_flags INTERFACE "$<${hard}:LINKER:-z,relro,-z,now>")
+endif()
+
 # tide_floor(NAME [DIR dir] [DEPS …]): every .c file (and .cpp, where a library leaves no choice) of the folder becomes the static library tide_NAME. A floor knows
 # only what DEPS names; tests/house checks the includes. A new file needs no entry here.
 function(tide_floor name)
