@@ -44,8 +44,9 @@ bench:
 	@python3 bench/bench_reports.py build/bench/cli/tidemark
 
 # What takes too long for the suite (about an hour): 200 kills of recording programs in each way there is, then a day's
-# billion events through a trace of bounded size, and a hundred thousand random keys, clicks and sizes in the terminal
-# view. Fails when an event was lost or a cell is stale.
+# billion events through a trace of bounded size, a hundred thousand random keys, clicks and sizes in the terminal view,
+# and memory that runs out at 150 places of every command. Fails when an event was lost, a cell is stale, or a command
+# ends in anything but words.
 soak:
 	@scripts/deps.sh bench
 	@cmake --preset bench
@@ -57,6 +58,10 @@ soak:
 	@cmake --preset asan
 	@cmake --build --preset asan --target test_tui_fuzz
 	@TIDE_FUZZ_EVENTS=25000 build/asan/tests/tui/test_tui_fuzz
+	@cmake --preset test
+	@cmake --build --preset test --target tidemark tide_oom_preload
+	@TIDE_OOM_VALUES=150 TIDEMARK=build/test/cli/tidemark TIDE_OOM_PRELOAD=$(CURDIR)/build/test/tests/cli/tide_oom_preload.so \
+	    python3 tests/cli/oom.py
 
 clean:
 	rm -rf build demo-out

@@ -8,6 +8,7 @@
 
 #include "cli/check.h"
 #include "core/base/host_alloc.h"
+#include "core/base/json.h"
 #include "core/base/output.h"
 
 enum { N_OUTPUTS = 4 };
@@ -82,7 +83,8 @@ static int add_chunk(const char *chunk, size_t n, void *text) {
 }
 
 static void print_json(json_t *doc, tide_text *out) {
-    if (doc == NULL || json_dump_callback(doc, add_chunk, out, JSON_INDENT(2) | JSON_REAL_PRECISION(12)) != 0)
+    if (doc == NULL || tide_json_ran_out() ||
+        json_dump_callback(doc, add_chunk, out, JSON_INDENT(2) | JSON_REAL_PRECISION(12)) != 0)
         out->failed = true;
     json_decref(doc);
     tide_text_add(out, "\n");

@@ -6,12 +6,14 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "core/base/host_alloc.h"
+#include "core/base/json.h"
 #include "core/base/log.h"
 #include "core/base/output.h"
 #include "core/base/utf8.h"
@@ -55,10 +57,35 @@ static void print_part(const char *head, const char *text) {
 }
 
 void cli_print_error(const tide_error *err) {
-    print_part("error: ", err->msg[0] != '\0' ? err->msg : tide_status_text(err->status));
+    // The same first words wherever memory ran out: scripts look for them.
+    const char *head = err->status == TIDE_ERR_NOMEM ? "error: out of memory: " : "error: ";
+    const size_t said = strncmp(err->msg, "out of memory: ", 15) == 0 && err->status == TIDE_ERR_NOMEM ? 15 : 0;
+    print_part(head, err->msg[0] != '\0' ? err->msg + said : tide_status_text(err->status));
     print_part("  --> ", err->where);
     print_part("note: ", err->note);
     print_part("hint: ", err->hint);
+}
+
+void cli_option_no_memory(const char *option) {
+    fprintf(stderr, "error: out of memory: no memory for %s\n", option);
+    exit(CLI_EXIT_DOES_NOT_FIT);
+}
+
+static atomic_bool ran_out;
+
+void cli_ran_out(const char *what) {
+    char clean[1024];
+    if (!atomic_exchange(&ran_out, true))
+        fprintf(stderr, "error: out of memory: %s\n", cli_clean(what, clean, sizeof clean));
+}
+
+void cli_cut(FILE *to) {
+    fputs("(cut: out of memory)\n", to);
+    cli_ran_out("what was printed is not whole");
+}
+
+int cli_final_code(int code) {
+    return ran_out && (code == CLI_EXIT_OK || code == CLI_EXIT_CHECK_FAILED) ? CLI_EXIT_DOES_NOT_FIT : code;
 }
 
 int cli_usage(const cli_command *cmd, const char *fmt, ...) {
@@ -208,7 +235,7 @@ bool cli_shapes_add(const cli_command *cmd, cli_shapes *shapes, const char *text
     if (name == NULL || tide_host_grow(&shapes->items, &shapes->cap, shapes->n + 1, sizeof *shapes->items) != TIDE_OK ||
         tide_host_grow(&shapes->names, &shapes->cap_names, shapes->n + 1, sizeof *shapes->names) != TIDE_OK) {
         tide_host_free(name);
-        cli_usage(cmd, "--shape: out of memory");
+        cli_option_no_memory("--shape");
         return false;
     }
     shapes->names[shapes->n] = name;
@@ -275,8 +302,9 @@ static int add_chunk(const char *chunk, size_t n, void *text) {
 
 /// `doc` is taken. False: no memory.
 static bool dump(json_t *doc, tide_text *text) {
-    const int failed =
-        doc == NULL ? -1 : json_dump_callback(doc, add_chunk, text, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
+    const int failed = doc == NULL || tide_json_ran_out()
+                           ? -1
+                           : json_dump_callback(doc, add_chunk, text, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
     json_decref(doc);
     return failed == 0;
 }
@@ -295,7 +323,7 @@ int cli_json_print(json_t *doc) {
     tide_text text = {0};
     const bool failed = !dump(doc, &text);
     if (failed)
-        fputs("error: no memory for the JSON document\n", stderr);
+        fputs("error: out of memory: no memory for the JSON document\n", stderr);
     else
         puts(tide_text_str(&text));
     tide_text_deinit(&text);

@@ -6,6 +6,7 @@
 
 #include <getopt.h>
 #include <jansson.h>
+#include <stdio.h>
 
 #include "core/base/text.h"
 #include "core/graph/passes.h"
@@ -42,6 +43,14 @@ void cli_log_notes(bool notes);
 void cli_print_error(const tide_error *err);
 /// Print an error of use and the way to the help; returns CLI_EXIT_USAGE.
 int cli_usage(const cli_command *cmd, const char *fmt, ...) TIDE_PRINTF(2, 3);
+/// No memory for the value of an option: says so and ends the program, which has not begun.
+_Noreturn void cli_option_no_memory(const char *option);
+/// Memory ran out for a part of what was asked, and the rest goes on: said once, and the exit code tells.
+void cli_ran_out(const char *what);
+/// The same for a text that was to be printed to `to`: said there too.
+void cli_cut(FILE *to);
+/// `code`, or what it is after cli_ran_out.
+int cli_final_code(int code);
 void cli_print_help(const cli_command *cmd);
 /// Which exit code a status of the library means.
 int cli_exit_code(tide_status st);

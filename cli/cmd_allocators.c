@@ -187,8 +187,8 @@ static int run_allocators(int argc, char **argv) {
     const size_t n = tide_registry_rows(registry, NULL, 0);
     tide_registry_row *rows = tide_host_calloc(n + 1, sizeof *rows);
     if (rows == NULL) {
-        fputs("error: out of memory\n", stderr);
-        return CLI_EXIT_INTERNAL;
+        fputs("error: out of memory: no memory for the table\n", stderr);
+        return CLI_EXIT_DOES_NOT_FIT;
     }
     tide_registry_rows(registry, rows, n);
     const int shown = show_allocators(rows, n, as_json);

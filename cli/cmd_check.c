@@ -82,7 +82,7 @@ static int take_extent(cli_check_options *o) {
     if (cli_extent_parse(optarg, &len, &value, &err) != TIDE_OK)
         return cli_usage(&cli_command_check, "--extent: %s", err.msg);
     if (tide_host_grow(&o->extents, &o->cap_extents, o->n_extents + 1, sizeof *o->extents) != TIDE_OK)
-        return cli_usage(&cli_command_check, "--extent: out of memory");
+        cli_option_no_memory("--extent");
     o->extents[o->n_extents++] = optarg;
     o->of_files = "--extent";
     return CLI_EXIT_OK;

@@ -4,8 +4,10 @@
 #include "cli/input.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 #include "core/base/host_alloc.h"
@@ -33,11 +35,12 @@ const char *cli_input_kind_name(cli_input_kind kind) {
 
 bool cli_input_is_trace(const char *path) {
     if (strcmp(path, "-") == 0) return false;
-    FILE *f = fopen(path, "rb");
-    if (f == NULL) return false;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC); // and no stream: that takes memory
+    if (fd < 0) return false;
     char head[sizeof sqlite_magic];
-    const bool found = fread(head, 1, sizeof head, f) == sizeof head && memcmp(head, sqlite_magic, sizeof head) == 0;
-    fclose(f);
+    const bool found =
+        pread(fd, head, sizeof head, 0) == (ssize_t)sizeof head && memcmp(head, sqlite_magic, sizeof head) == 0;
+    close(fd);
     return found;
 }
 

@@ -7,10 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
-#include "core/base/host_alloc.h"
+#include "core/base/json.h"
 #include "core/base/output.h"
+#include "core/ops/ops.h"
 #include "profiler/query.h"
 
 static const cli_command *const commands[] = {
@@ -61,8 +63,13 @@ static int print_version(bool as_json) {
     return cli_json_print(doc);
 }
 
-/// tide_host_alloc without the attribute that its type would lose.
-static void *json_alloc(size_t size_bytes) { return tide_host_alloc(size_bytes); }
+/// When memory runs out inside oneDNN and it gives no other chance: no allocation, no lock, no flush of files that are
+/// half written.
+static void say_out_of_memory(void) {
+    static const char text[] = "error: out of memory: no memory in oneDNN, which cannot go on without\n";
+    if (write(STDERR_FILENO, text, sizeof text - 1) < 0) _exit(CLI_EXIT_DOES_NOT_FIT);
+    _exit(CLI_EXIT_DOES_NOT_FIT);
+}
 
 /// The command's exit code, or that of a word that is no command.
 static int dispatch(int argc, char **argv) {
@@ -117,13 +124,17 @@ static void watch_endings(void) {
 }
 
 int main(int argc, char **argv) {
-    json_set_alloc_funcs(json_alloc, tide_host_free); // jansson's memory is our bookkeeping too
-    setlocale(LC_CTYPE, "");                          // wide characters in the TUI; numbers stay in the C locale
-    signal(SIGPIPE, SIG_IGN);                         // writing fails instead, and is told
-    signal(SIGXFSZ, SIG_IGN);                         // a file-size limit too: temporary files are removed then
+    tide_json_use_host_alloc(); // jansson's memory is our bookkeeping too
+    if (!tide_ops_on_last_words(say_out_of_memory)) {
+        fputs("error: out of memory: no memory to begin\n", stderr);
+        return CLI_EXIT_DOES_NOT_FIT;
+    }
+    setlocale(LC_CTYPE, "");  // wide characters in the TUI; numbers stay in the C locale
+    signal(SIGPIPE, SIG_IGN); // writing fails instead, and is told
+    signal(SIGXFSZ, SIG_IGN); // a file-size limit too: temporary files are removed then
     watch_endings();
     cli_log_notes(false);
-    const int code = dispatch(argc, argv);
+    const int code = cli_final_code(dispatch(argc, argv));
     if (fflush(stdout) == 0 && !ferror(stdout)) return code;
     // Whoever closed the pipe has seen what it wanted; everybody else should know that output is missing.
     if (errno != EPIPE) fputs("error: cannot write to standard output\n", stderr);

@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 
+#include "cli/cli.h"
 #include "core/memory/allocators/allocators.h"
 
 json_t *cli_json_known_bytes(uint64_t bytes) { return bytes > INT64_MAX ? json_null() : cli_json_bytes(bytes); }
@@ -32,7 +33,7 @@ static json_t *block_json(const tide_live_block *b, uint64_t now_ns) {
 
 static void print_text(tide_text *t, FILE *to) {
     fputs(tide_text_str(t), to);
-    if (t->failed) fputs("(cut: out of memory)\n", to);
+    if (t->failed) cli_cut(to);
     tide_text_deinit(t);
 }
 

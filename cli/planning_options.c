@@ -183,7 +183,7 @@ static bool add_input(const cli_command *cmd, cli_profile *profile, const char *
     bool good = input.name != NULL && input.shapes != NULL &&
                 tide_host_grow(&profile->inputs, &profile->cap, profile->n + 1, sizeof input) == TIDE_OK;
     if (!good)
-        cli_usage(cmd, "--profile: out of memory");
+        cli_option_no_memory("--profile");
     else
         good = parse_points(cmd, eq + 1, separator, input.shapes, n);
     if (!good) {

@@ -3,12 +3,15 @@
 // From points to cases. See sweep_cases.h.
 #include "cli/sweep_cases.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "analysis/sweep.h"
 #include "core/base/host_alloc.h"
+#include "core/base/json.h"
 #include "planner/planner.h"
 
 static tide_status no_memory(tide_error *err) { return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a case"); }
@@ -72,8 +75,10 @@ static tide_status read_sweep(const char *path, tide_sweep *out, tide_error *err
     size_t len = 0;
     json_error_t at;
     TIDE_TRY(tide_read_file(path, 0, &data, &len, err));
-    json_t *doc = json_loadb(data, len, JSON_REJECT_DUPLICATES, &at);
+    json_t *doc = tide_json_load(data, len, JSON_REJECT_DUPLICATES, &at);
     tide_host_free(data);
+    if (doc == NULL && json_error_code(&at) == json_error_out_of_memory)
+        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to read '%s'", path);
     if (doc == NULL) {
         TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "cannot read '%s': %s", path, at.text);
         tide_error_where(err, "%s:%d:%d", path, at.line, at.column);
@@ -97,11 +102,11 @@ tide_status cli_sweep_cases_read(const char *path, tide_gate_cases *out, tide_er
 bool cli_sweep_cases_is(const char *path) {
     char head[256];
     if (strcmp(path, "-") == 0) return false; // can be read only once
-    FILE *file = fopen(path, "rb");
-    if (file == NULL) return false;
-    const size_t n = fread(head, 1, sizeof head - 1, file);
-    fclose(file);
-    head[n] = '\0';
+    const int fd = open(path, O_RDONLY | O_CLOEXEC); // and no stream: that takes memory
+    if (fd < 0) return false;
+    const ssize_t n = pread(fd, head, sizeof head - 1, 0);
+    close(fd);
+    head[n > 0 ? n : 0] = '\0';
     const char *at = strstr(head, "\"schema\"");
     if (at == NULL || head[strspn(head, " \t\r\n\xEF\xBB\xBF")] != '{') return false;
     at += strlen("\"schema\"");

@@ -149,6 +149,7 @@ static char *one_line(const tide_error *why) {
 
 tide_status cli__sweep_set_error(tide_sweep_point *p, const tide_error *why, tide_error *err) {
     p->measured = false;
+    if (why->status == TIDE_ERR_NOMEM) cli_ran_out(why->msg);
     p->error = one_line(why);
     return p->error != NULL ? TIDE_OK : no_memory(err);
 }

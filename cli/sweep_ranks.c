@@ -11,6 +11,7 @@
 #include "cli/mpi_plugin.h"
 #include "cli/sweep.h"
 #include "core/base/host_alloc.h"
+#include "core/base/json.h"
 
 #ifndef TIDE_LIBDIR
 #define TIDE_LIBDIR "lib/tidemark" // where the plug-in is installed, seen from the prefix
@@ -144,7 +145,8 @@ static int add_chunk(const char *chunk, size_t n, void *text) {
 /// A sweep as JSON, or '!' and why there is none.
 static void write_letter(const tide_sweep *own, tide_status failed, const tide_error *why, tide_text *out) {
     json_t *doc = failed == TIDE_OK ? tide_sweep_to_json(own) : NULL;
-    if (doc != NULL && json_dump_callback(doc, add_chunk, out, JSON_COMPACT) == 0 && !out->failed) {
+    if (doc != NULL && !tide_json_ran_out() && json_dump_callback(doc, add_chunk, out, JSON_COMPACT) == 0 &&
+        !out->failed) {
         json_decref(doc);
         return;
     }
@@ -161,7 +163,9 @@ static tide_status read_letter(const letters *l, int rank, const cli_sweep_job *
     snprintf(where, sizeof where, "rank %d", rank);
     if (bytes == NULL) return cli_sweep_lost(job, (uint32_t)rank, "no memory for what this rank sent", out, err);
     if (bytes[0] == '!') return cli_sweep_lost(job, (uint32_t)rank, bytes + 1, out, err);
-    json_t *doc = json_loadb(bytes, l->lens[rank], 0, &at);
+    json_t *doc = tide_json_load(bytes, l->lens[rank], 0, &at);
+    if (doc == NULL && json_error_code(&at) == json_error_out_of_memory)
+        return cli_sweep_lost(job, (uint32_t)rank, "no memory for what this rank sent", out, err);
     if (doc == NULL) return cli_sweep_lost(job, (uint32_t)rank, "what this rank sent cannot be read", out, err);
     const tide_status st = tide_sweep_of_json(doc, where, out, err);
     json_decref(doc);

@@ -119,10 +119,7 @@ bool cli_sweep_axis_parse(const cli_command *cmd, const char *option, const char
         return false;
     }
     out->name = out->is_batch ? tide_host_strdup("batch") : tide_host_strndup(text, len);
-    if (out->name == NULL) {
-        cli_usage(cmd, "%s: out of memory", option);
-        return false;
-    }
+    if (out->name == NULL) cli_option_no_memory(option);
     if (!out->is_batch && eq == NULL) {
         out->lo = 1;
         out->hi = MAX_VALUE;

@@ -123,7 +123,7 @@ void cli_table_print(cli_table *t, const char *indent, FILE *to) {
     print_row(t, NULL, widths, indent, to);
     for (size_t row = 0; row + t->n_columns <= t->n; row += t->n_columns)
         print_row(t, t->cells + row, widths, indent, to);
-    if (t->failed) fputs("(cut: out of memory)\n", to);
+    if (t->failed) cli_cut(to);
     for (size_t i = 0; i < t->n; i++) tide_host_free(t->cells[i]);
     tide_host_free(t->cells);
     *t = (cli_table){.columns = t->columns, .n_columns = t->n_columns};

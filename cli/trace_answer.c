@@ -6,6 +6,7 @@
 
 #include "cli/trace_view.h"
 #include "core/base/host_alloc.h"
+#include "core/base/json.h"
 #include "core/base/utf8.h"
 
 /// What a terminal would take as a command becomes '?'; tabs and line ends are the table's.
@@ -72,7 +73,7 @@ static tide_status rows_json(const char *text, json_t *list, tide_error *err) {
     for (at = at != NULL ? at + 1 : ""; *at != '\0';) {
         const size_t len = strcspn(at, "\n");
         // SQLite's own JSON, in clean UTF-8: there is nothing else that could be wrong with it.
-        json_t *row = json_loadb(at, len, JSON_ALLOW_NUL, NULL);
+        json_t *row = tide_json_load(at, len, JSON_ALLOW_NUL, NULL);
         if (json_array_append_new(list, row) != 0) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the rows");
         at += len + (at[len] == '\n');
     }

@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "core/base/host_alloc.h"
+#include "core/base/json.h"
 #include "gate/baseline_internal.h"
 #include "gate/measured_internal.h"
 
@@ -60,10 +61,11 @@ static tide_status read_document(const char *path, json_t **doc, tide_error *err
     size_t blanks = 0;
     while (blanks < len && strchr(" \t\r\n", data[blanks]) != NULL) blanks++;
     json_error_t at = {0};
-    *doc = blanks < len ? json_loadb(data, len, JSON_REJECT_DUPLICATES, &at) : NULL;
+    *doc = blanks < len ? tide_json_load(data, len, JSON_REJECT_DUPLICATES, &at) : NULL;
     tide_host_free(data);
     if (*doc != NULL) return TIDE_OK;
     if (blanks == len) return UNUSABLE(err, "cannot compare with the baseline '%s': it is empty", path);
+    if (json_error_code(&at) == json_error_out_of_memory) return no_memory(path, err);
     (void)UNUSABLE(err, "cannot compare with the baseline '%s': %s", path, at.text);
     tide_error_where(err, "%s:%d:%d", path, at.line, at.column);
     return TIDE_ERR_INCOMPARABLE;

@@ -10,6 +10,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
+#include "core/base/json.h"
 
 // ---- memory ----
 
@@ -199,7 +200,7 @@ tide_status tide_gate_json_parse(const char *text, size_t len, const char *name,
     const json_reader r = {.arena = a, .name = name, .err = err};
     TIDE_TRY(refuse_nul(&r, text, len));
     json_error_t e;
-    json_t *doc = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &e);
+    json_t *doc = tide_json_load(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &e);
     if (doc == NULL) {
         if (json_error_code(&e) == json_error_out_of_memory) return no_memory(&r);
         const tide_status st = TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "cannot read '%s': %s", name, e.text);

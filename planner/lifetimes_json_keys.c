@@ -8,6 +8,8 @@
 
 #include "planner/lifetimes_json.h"
 
+#include "core/base/json.h"
+
 tide_status tide__doc_bad_at(tide_doc_reader *r, const char *key, tide_status st) {
     const char *dot = r->at[0] != '\0' && key[0] != '\0' ? "." : "";
     tide_error_where(r->err, "%s: %s%s%s", r->path, r->at, dot, key);
@@ -43,7 +45,7 @@ static tide_status check_schema(tide_doc_reader *r, const char *schema, int vers
 
 tide_status tide__doc_open(tide_doc_reader *r, const char *data, size_t len, const char *schema, int version) {
     json_error_t e;
-    r->root = json_loadb(data, len, JSON_REJECT_DUPLICATES, &e);
+    r->root = tide_json_load(data, len, JSON_REJECT_DUPLICATES, &e);
     if (r->root != NULL) return check_schema(r, schema, version);
     if (json_error_code(&e) == json_error_out_of_memory) return tide__doc_no_memory(r);
     const tide_status st = TIDE_FAIL(r->err, TIDE_ERR_BAD_INPUT, "not a JSON document: %s", e.text);

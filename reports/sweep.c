@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/json.h"
 #include "reports/sweep_internal.h"
 
 // ---- names ----
@@ -242,7 +243,8 @@ static int add_chunk(const char *chunk, size_t n, void *text) {
 
 static void write_json(const tide_sweep *s, tide_text *out) {
     json_t *doc = tide_sweep_to_json(s);
-    if (doc == NULL || json_dump_callback(doc, add_chunk, out, JSON_INDENT(2)) != 0) out->failed = true;
+    if (doc == NULL || tide_json_ran_out() || json_dump_callback(doc, add_chunk, out, JSON_INDENT(2)) != 0)
+        out->failed = true;
     json_decref(doc);
     tide_text_add(out, "\n");
 }

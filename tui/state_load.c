@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/base/host_alloc.h"
+#include "core/base/json.h"
 #include "tui/state_file.h"
 
 enum { MAX_STATE_BYTES = 1 << 20 };
@@ -196,8 +197,10 @@ tide_status tide_tui_state_load(tide_tui_state *st, const char *path, bool *is_t
     size_t len = 0;
     TIDE_TRY(tide_read_file(path, MAX_STATE_BYTES, &data, &len, err));
     json_error_t why;
-    json_t *doc = json_loadb(data, len, JSON_REJECT_DUPLICATES, &why);
+    json_t *doc = tide_json_load(data, len, JSON_REJECT_DUPLICATES, &why);
     tide_host_free(data);
+    if (doc == NULL && json_error_code(&why) == json_error_out_of_memory)
+        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to read '%s'", path);
     if (!json_is_object(doc)) {
         json_decref(doc);
         return refuse(path, "it is no JSON document", err);

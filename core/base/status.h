@@ -8,6 +8,7 @@
 #ifndef TIDE_CORE_BASE_STATUS_H
 #define TIDE_CORE_BASE_STATUS_H
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -73,6 +74,11 @@ typedef struct tide_error {
 
 #define TIDE_ERROR_INIT                                                                                                \
     { 0 }
+
+/// TIDE_ERR_NOMEM for ENOMEM, else `otherwise`: a file may fail to open because memory ran out.
+static inline tide_status tide_status_of_errno(int number, tide_status otherwise) {
+    return number == ENOMEM ? TIDE_ERR_NOMEM : otherwise;
+}
 
 /// Fill `err` (if not NULL; clears where, note and hint) and return `st`. Use through TIDE_FAIL.
 tide_status tide_fail_at(tide_error *err, tide_status st, const char *file, int line, const char *fmt, ...)

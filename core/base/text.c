@@ -198,7 +198,8 @@ tide_status tide_parse_bytes(const char *text, uint64_t *out, tide_error *err) {
 tide_status tide_read_file(const char *path, size_t max_bytes, char **data, size_t *len, tide_error *err) {
     const bool is_stdin = strcmp(path, "-") == 0;
     FILE *f = is_stdin ? stdin : fopen(path, "rb");
-    if (f == NULL) return TIDE_FAIL(err, TIDE_ERR_IO, "cannot open '%s': %s", path, strerror(errno));
+    if (f == NULL)
+        return TIDE_FAIL(err, tide_status_of_errno(errno, TIDE_ERR_IO), "cannot open '%s': %s", path, strerror(errno));
     tide_text content = {0};
     tide_status st = TIDE_OK;
     char chunk[65536];
@@ -211,7 +212,8 @@ tide_status tide_read_file(const char *path, size_t max_bytes, char **data, size
             st = TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "'%s' is longer than %zu bytes", path, max_bytes);
         }
     }
-    if (st == TIDE_OK && ferror(f)) st = TIDE_FAIL(err, TIDE_ERR_IO, "cannot read '%s': %s", path, strerror(errno));
+    if (st == TIDE_OK && ferror(f))
+        st = TIDE_FAIL(err, tide_status_of_errno(errno, TIDE_ERR_IO), "cannot read '%s': %s", path, strerror(errno));
     if (!is_stdin) fclose(f);
     if (st == TIDE_OK && content.data == NULL) {
         tide_text_add(&content, "");

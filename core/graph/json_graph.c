@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/json.h"
 #include "core/graph/import.h"
 #include "core/graph/json_internal.h"
 
@@ -205,7 +206,7 @@ static tide_status read_graph(reader *r, const char *path) {
 
 static tide_status parse(const char *data, size_t len, const char *path, json_t **out, tide_error *err) {
     json_error_t where;
-    *out = json_loadb(data, len, JSON_REJECT_DUPLICATES, &where);
+    *out = tide_json_load(data, len, JSON_REJECT_DUPLICATES, &where);
     if (*out != NULL) return TIDE_OK;
     if (json_error_code(&where) == json_error_out_of_memory) return TIDE__NOMEM(err, "a graph text");
     const tide_status st = TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "not JSON: %s", where.text);

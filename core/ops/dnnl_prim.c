@@ -11,10 +11,12 @@
 
 #include "core/base/host_alloc.h"
 #include "core/ops/act.h"
+#include "core/ops/dnnl_guard.h"
 #include "core/ops/op_util.h"
 
 tide_status tide_dnnl_fail(tide_error *err, const tide_node *node, dnnl_status_t st, const char *what) {
     const tide_status ours = st == dnnl_out_of_memory ? TIDE_ERR_NOMEM : TIDE_ERR_BACKEND;
+    if (ours == TIDE_ERR_NOMEM) return TIDE_OP_FAIL(err, node, ours, "no memory in oneDNN for its %s", what);
     return TIDE_OP_FAIL(err, node, ours, "oneDNN %s: %s", what, dnnl_status2str(st));
 }
 
@@ -46,13 +48,13 @@ static void cap_find(void) {
 // Both around every creation and execution; the setting is the calling thread's own and is given back.
 static int cap_begin(void) {
     if (omp_set == NULL) return 0;
-    const int before = omp_get();
-    omp_set(1);
+    const int before = tide__omp_get(omp_get);
+    tide__omp_set(omp_set, 1);
     return before;
 }
 
 static void cap_end(int before) {
-    if (omp_set != NULL) omp_set(before);
+    if (omp_set != NULL) tide__omp_set(omp_set, before);
 }
 
 // ---- engine ----
@@ -63,7 +65,7 @@ static dnnl_status_t engine_status;
 
 static void engine_make(void) {
     cap_find();
-    engine_status = dnnl_engine_create(&engine, dnnl_cpu, 0);
+    engine_status = tide__dnnl_engine_create(&engine, dnnl_cpu, 0);
 }
 
 tide_status tide_dnnl_engine(const tide_node *node, dnnl_engine_t *out, tide_error *err) {
@@ -100,17 +102,18 @@ static bool left_to_dnnl(const_dnnl_op_desc_t op_desc, const tide_activation *ac
 
 static dnnl_status_t append_activation(dnnl_post_ops_t ops, const tide_activation *act) {
     const dnnl_alg_kind_t alg = act->kind == TIDE_ACT_TANH ? dnnl_eltwise_tanh : dnnl_eltwise_logistic;
-    return dnnl_post_ops_append_eltwise(ops, 1.0f, alg, 0.0f, 0.0f);
+    return tide__dnnl_post_ops_append_eltwise(ops, 1.0f, alg, 0.0f, 0.0f);
 }
 
 static tide_status set_attr(const tide_node *node, const_dnnl_op_desc_t op_desc, dnnl_primitive_attr_t attr,
                             dnnl_post_ops_t ops, const tide_dnnl_post *post, tide_error *err) {
     DNNL_TRY(dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user), "scratchpad mode");
     if (post == NULL) return TIDE_OK;
-    if (post->scale != 1.0f) DNNL_TRY(dnnl_primitive_attr_set_output_scales(attr, 1, 0, &post->scale), "output scale");
-    if (post->sum) DNNL_TRY(dnnl_post_ops_append_sum(ops, 1.0f), "sum");
+    if (post->scale != 1.0f)
+        DNNL_TRY(tide__dnnl_primitive_attr_set_output_scales(attr, 1, 0, &post->scale), "output scale");
+    if (post->sum) DNNL_TRY(tide__dnnl_post_ops_append_sum(ops, 1.0f), "sum");
     if (left_to_dnnl(op_desc, &post->act)) DNNL_TRY(append_activation(ops, &post->act), "activation");
-    DNNL_TRY(dnnl_primitive_attr_set_post_ops(attr, ops), "post-operations");
+    DNNL_TRY(tide__dnnl_primitive_attr_set_post_ops(attr, ops), "post-operations");
     return TIDE_OK;
 }
 
@@ -121,14 +124,14 @@ static tide_status describe(const tide_node *node, const_dnnl_op_desc_t op_desc,
     dnnl_engine_t eng;
     TIDE_TRY(tide_dnnl_engine(node, &eng, err));
     dnnl_primitive_attr_t attr;
-    DNNL_TRY(dnnl_primitive_attr_create(&attr), "attributes");
+    DNNL_TRY(tide__dnnl_primitive_attr_create(&attr), "attributes");
     dnnl_post_ops_t ops = NULL;
-    dnnl_status_t ds = dnnl_post_ops_create(&ops);
+    dnnl_status_t ds = tide__dnnl_post_ops_create(&ops);
     tide_status st = ds == dnnl_success ? set_attr(node, op_desc, attr, ops, post, err)
                                         : tide_dnnl_fail(err, node, ds, "post-operations");
     if (st == TIDE_OK) {
         const int threads = cap_begin();
-        ds = dnnl_primitive_desc_create(out, op_desc, attr, eng, NULL);
+        ds = tide__dnnl_primitive_desc_create(out, op_desc, attr, eng, NULL);
         cap_end(threads);
         if (ds != dnnl_success) st = tide_dnnl_fail(err, node, ds, "primitive descriptor");
     }
@@ -152,27 +155,21 @@ tide_status tide_dnnl_prim_create(const tide_node *node, const_dnnl_op_desc_t op
     p->scratch_bytes = dnnl_memory_desc_get_size(dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0));
     p->impl = "?";
     (void)dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, (void *)&p->impl);
-    const int threads = cap_begin();
-    const dnnl_status_t ds = dnnl_primitive_create(&p->prim, pd);
-    cap_end(threads);
-    dnnl_primitive_desc_destroy(pd);
-    if (ds != dnnl_success) {
-        tide_host_free(p);
-        return tide_dnnl_fail(err, node, ds, "primitive");
-    }
+    p->desc = pd;
     *out = p;
     return TIDE_OK;
 }
 
 void tide_dnnl_prim_destroy(tide_dnnl_prim *p) {
     if (p == NULL) return;
-    dnnl_primitive_destroy(p->prim);
+    dnnl_primitive_desc_destroy(p->desc);
     tide_host_free(p);
 }
 
 // ---- execution ----
 
 typedef struct dnnl_exec {
+    dnnl_primitive_t prim; // owned; its code is in oneDNN's cache and the same for all contexts
     dnnl_stream_t stream;
     dnnl_exec_arg_t args[TIDE_DNNL_MAX_BINDS + 1]; // the binds in order, then the scratchpad if there is one
     int n_args;
@@ -181,15 +178,17 @@ typedef struct dnnl_exec {
 static tide_status exec_fill(const tide_node *node, const tide_dnnl_prim *p, dnnl_exec *e, tide_error *err) {
     dnnl_engine_t eng;
     TIDE_TRY(tide_dnnl_engine(node, &eng, err));
-    const_dnnl_primitive_desc_t pd;
-    DNNL_TRY(dnnl_primitive_get_primitive_desc(p->prim, &pd), "primitive descriptor");
-    DNNL_TRY(dnnl_stream_create(&e->stream, eng, dnnl_stream_default_flags), "stream");
+    const int threads = cap_begin();
+    const dnnl_status_t ds = tide__dnnl_primitive_create(&e->prim, p->desc);
+    cap_end(threads);
+    DNNL_TRY(ds, "primitive");
+    DNNL_TRY(tide__dnnl_stream_create(&e->stream, eng, dnnl_stream_default_flags), "stream");
     const size_t n = p->n_binds + (p->scratch_bytes > 0 ? 1 : 0);
     for (size_t i = 0; i < n; i++) {
         const int arg = i < p->n_binds ? p->binds[i].arg : DNNL_ARG_SCRATCHPAD;
-        const dnnl_memory_desc_t *md = dnnl_primitive_desc_query_md(pd, dnnl_query_exec_arg_md, arg);
+        const dnnl_memory_desc_t *md = dnnl_primitive_desc_query_md(p->desc, dnnl_query_exec_arg_md, arg);
         e->args[i].arg = arg;
-        DNNL_TRY(dnnl_memory_create(&e->args[i].memory, md, eng, DNNL_MEMORY_NONE), "memory object");
+        DNNL_TRY(tide__dnnl_memory_create(&e->args[i].memory, md, eng, DNNL_MEMORY_NONE), "memory object");
         e->n_args++;
     }
     return TIDE_OK;
@@ -212,6 +211,7 @@ void tide_dnnl_exec_free(void *exec) {
     if (e == NULL) return;
     for (int i = 0; i < e->n_args; i++) dnnl_memory_destroy(e->args[i].memory);
     if (e->stream != NULL) dnnl_stream_destroy(e->stream);
+    if (e->prim != NULL) dnnl_primitive_destroy(e->prim);
     tide_host_free(e);
 }
 
@@ -221,14 +221,15 @@ tide_status tide_dnnl_exec_run(const tide_node *node, const tide_dnnl_prim *p, c
     for (size_t i = 0; i < p->n_binds; i++) {
         const tide_operand *o =
             p->binds[i].is_output ? &args->out[p->binds[i].operand] : &args->in[p->binds[i].operand];
-        DNNL_TRY(dnnl_memory_set_data_handle(e->args[i].memory, o->data), "data handle");
+        DNNL_TRY(tide__dnnl_memory_set_data_handle(e->args[i].memory, o->data), "data handle");
     }
     if (p->scratch_bytes > 0)
-        DNNL_TRY(dnnl_memory_set_data_handle(e->args[p->n_binds].memory, (char *)args->workspace + scratch_offset),
-                 "scratchpad handle");
+        DNNL_TRY(
+            tide__dnnl_memory_set_data_handle(e->args[p->n_binds].memory, (char *)args->workspace + scratch_offset),
+            "scratchpad handle");
     const int threads = cap_begin();
-    dnnl_status_t ds = dnnl_primitive_execute(p->prim, e->stream, e->n_args, e->args);
-    if (ds == dnnl_success) ds = dnnl_stream_wait(e->stream);
+    dnnl_status_t ds = tide__dnnl_primitive_execute(e->prim, e->stream, e->n_args, e->args);
+    if (ds == dnnl_success) ds = tide__dnnl_stream_wait(e->stream);
     cap_end(threads);
     DNNL_TRY(ds, "execution");
     if (p->act.kind != TIDE_ACT_NONE) tide_act_apply(&p->act, args->out[0].data, tide_op_numel(&args->out[0].shape));

@@ -5,9 +5,12 @@
 //
 // What oneDNN needs is split by who may share it:
 //
-//     tide_dnnl_prim   primitive + where its arguments come from     kernel->state, immutable, shared by contexts
-//     exec             stream + one memory object per argument       one per context; a run only sets data handles
+//     tide_dnnl_prim   description + where its arguments come from   kernel->state, immutable, shared by contexts
+//     exec             primitive, stream, a memory object for each   one per context; a run only sets data handles
+//                      argument
 //     scratchpad       kernel->workspace_bytes                       the runtime's, so that it is in the memory plan
+//
+// The description knows the scratchpad: code is generated when a context is made, and never to plan.
 //
 // Layouts are always plain (row-major, with strides for transposed operands): operands are graph tensors, and a blocked
 // copy of the weights would be memory that no plan sees. Measured with oneDNN 2.6.3 on an AVX-512 machine, plain
@@ -56,7 +59,7 @@ typedef struct tide_dnnl_bind {
 enum { TIDE_DNNL_MAX_BINDS = 4 };
 
 typedef struct tide_dnnl_prim {
-    dnnl_primitive_t prim; ///< owned
+    dnnl_primitive_desc_t desc; ///< owned
     tide_dnnl_bind binds[TIDE_DNNL_MAX_BINDS];
     size_t n_binds;
     size_t scratch_bytes;
@@ -65,7 +68,7 @@ typedef struct tide_dnnl_prim {
 } tide_dnnl_prim;
 
 /**
- * Make a primitive from an operation descriptor, with its scratchpad left to the caller.
+ * Describe a primitive from an operation descriptor, with its scratchpad left to the caller.
  *
  * @param op_desc  a dnnl_…_desc_t; borrowed for the call
  * @return TIDE_ERR_BACKEND, TIDE_ERR_NOMEM; *out untouched then

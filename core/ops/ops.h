@@ -29,6 +29,14 @@ const char *tide_ops_instructions(void);
 /// Scratch alignment that every kernel may count on, in bytes.
 enum { TIDE_WORKSPACE_ALIGN = 64 };
 
+/**
+ * What to call when the process is about to end because memory ran out inside oneDNN, where that gives no other chance
+ * (dnnl_guard.h). `words` may end the process itself; it takes no memory and may be called in any thread.
+ *
+ * @return false when it could not be arranged for all cases
+ */
+bool tide_ops_on_last_words(void (*words)(void));
+
 #ifdef __cplusplus
 }
 #endif

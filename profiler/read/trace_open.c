@@ -67,7 +67,8 @@ static tide_status check_head(const char *path, tide_error *err) {
     if (S_ISDIR(info.st_mode)) return TIDE_FAIL(err, TIDE_ERR_IO, "cannot open '%s': it is a directory", path);
     if (!S_ISREG(info.st_mode)) return TIDE_FAIL(err, TIDE_ERR_IO, "cannot open '%s': it is not a regular file", path);
     FILE *f = fopen(path, "rb");
-    if (f == NULL) return TIDE_FAIL(err, TIDE_ERR_IO, "cannot open '%s': %s", path, strerror(errno));
+    if (f == NULL)
+        return TIDE_FAIL(err, tide_status_of_errno(errno, TIDE_ERR_IO), "cannot open '%s': %s", path, strerror(errno));
     unsigned char head[TIDE_TRACE_HEAD_BYTES] = {0};
     const size_t n = fread(head, 1, sizeof head, f);
     const bool failed = ferror(f) != 0;
