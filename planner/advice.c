@@ -16,8 +16,8 @@
 #include "planner/problem.h"
 
 /// Tensors at the peak that are tried one by one, and plans that are made to see whether a change is enough.
-enum { MAX_TENSORS = 24, MAX_TENSORS_LARGE = 4, LARGE_TABLE = 50000 };
-#define PLAN_TIME_NS UINT64_C(300000000)
+/// Each of those gets a share of the default work.
+enum { MAX_TENSORS = 24, MAX_TENSORS_LARGE = 4, LARGE_TABLE = 50000, WORK_PERCENT = 30 };
 
 const char *tide_change_name(tide_change_kind kind) {
     static const char *const names[] = {
@@ -64,7 +64,7 @@ static tide_status bound(const tide_lifetimes *lt, uint64_t *bytes, tide_error *
 static tide_status try_plan(const adviser *a, const tide_lifetimes *lt, tide_advice_row *row, bool *planned) {
     const uint64_t rest = persistent_bytes(lt);
     if (a->q->strategy == NULL || row->need_bytes > a->q->budget_bytes) return TIDE_OK;
-    const tide_strategy_options opt = {.time_limit_ns = PLAN_TIME_NS, .n_threads = 1};
+    const tide_strategy_options opt = {.work_percent = WORK_PERCENT, .n_threads = 1};
     tide_memory_plan *plan = NULL;
     tide_error own = TIDE_ERROR_INIT;
     const tide_status st = tide_plan_make(lt, a->q->strategy, &opt, &plan, &own);

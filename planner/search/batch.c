@@ -30,19 +30,38 @@ static void work(batch *b, tide_sky_tree *tree) {
         if (k >= b->n_jobs || k > atomic_load(&b->winner)) return;
         search_job *job = &b->jobs[k];
         job->result = tide__sky_tree_run(tree, &job->probe, job->offsets, &job->n_nodes);
+        job->n_work = tide__sky_tree_work(tree);
         if (job->result == TIDE_SKY_NOMEM) atomic_store(&b->no_memory, true);
         if (job->result != TIDE_SKY_LIMIT) win(b, k);
     }
 }
 
+/// Each node of a path takes some hundred bytes of a thread's stack, more under a sanitizer: threads made here have
+/// room for the longest path, others for that of a few items.
+enum { STACK_BYTES_PER_NODE = 1024, FEW_ITEMS = 4000 };
+
 static void *work_aside(void *arg) {
     batch *b = arg;
     tide_sky_tree *tree;
-    // Without memory the other threads do it.
-    if (tide__sky_tree_create(b->part, &tree, NULL) != TIDE_OK) return NULL;
+    // Without memory the other threads do it, if there is one that surely can.
+    if (tide__sky_tree_create(b->part, &tree, NULL) != TIDE_OK) {
+        if (b->part->n > FEW_ITEMS) atomic_store(&b->no_memory, true);
+        return NULL;
+    }
     work(b, tree);
     tide__sky_tree_destroy(tree);
     return NULL;
+}
+
+static bool start_thread(batch *b, pthread_t *out) {
+    pthread_attr_t attr;
+    if (pthread_attr_init(&attr) != 0) return false;
+    bool ok = true;
+    if (b->part->n > FEW_ITEMS)
+        ok = pthread_attr_setstacksize(&attr, (size_t)TIDE_SKY_MAX_DEPTH * STACK_BYTES_PER_NODE) == 0;
+    ok = ok && pthread_create(out, &attr, work_aside, b) == 0;
+    pthread_attr_destroy(&attr);
+    return ok;
 }
 
 /// Starting a thread costs about as much as this many nodes.
@@ -66,15 +85,17 @@ tide_status tide__search_batch(const tide_sky_part *part, search_job *jobs, uint
         atomic_init(&jobs[k].stop, false);
         jobs[k].probe.stop = &jobs[k].stop;
         jobs[k].result = TIDE_SKY_LIMIT;
-        jobs[k].n_nodes = 0;
+        jobs[k].n_nodes = jobs[k].n_work = 0;
     }
     tide_sky_tree *tree;
     TIDE_TRY(tide__sky_tree_create(part, &tree, err));
     pthread_t threads[MAX_THREADS];
     uint32_t n_aside = 0;
     const uint32_t wanted = threads_for(jobs, n_jobs, n_threads);
-    while (n_aside + 1 < wanted && pthread_create(&threads[n_aside], NULL, work_aside, &b) == 0) n_aside++;
-    work(&b, tree);
+    const bool is_own_stack_enough = part->n <= FEW_ITEMS;
+    while (n_aside + is_own_stack_enough < wanted && start_thread(&b, &threads[n_aside])) n_aside++;
+    if (is_own_stack_enough) work(&b, tree);
+    if (!is_own_stack_enough && n_aside == 0) atomic_store(&b.no_memory, true);
     for (uint32_t k = 0; k < n_aside; k++) pthread_join(threads[k], NULL);
     tide__sky_tree_destroy(tree);
     *winner = atomic_load(&b.winner);

@@ -62,7 +62,7 @@ static void undo_to(drop_tree *d, size_t n) {
 /// Put item `i` at its place, raise floors and neighbours. @return false: something does not fit any more
 static bool drop(drop_tree *d, uint32_t i) {
     const tide_drop_shapes *s = d->shapes;
-    const uint32_t at = d->at[i], capacity = d->t->probe->capacity;
+    const uint32_t at = d->at[i], capacity = d->t->capacity;
     d->is_placed[i] = true;
     for (uint32_t r = s->first_rect[i]; r < s->first_rect[i + 1]; r++) {
         for (uint32_t tick = s->rects[r].begin; tick < s->rects[r].end; tick++) {
@@ -97,7 +97,7 @@ static bool has_room(const drop_tree *d, uint32_t last) {
     for (uint32_t tick = 0; tick < d->shapes->n_ticks; tick++) {
         if (d->rest[tick] == 0) continue;
         const uint32_t floor = d->floor[tick] > last ? d->floor[tick] : last;
-        if (floor + d->rest[tick] > d->t->probe->capacity) return false;
+        if (floor + d->rest[tick] > d->t->capacity) return false;
     }
     return true;
 }
@@ -129,6 +129,7 @@ static uint32_t list_candidates(const drop_tree *d, uint32_t last, uint32_t last
 static tide_sky_result descend(drop_tree *d, uint32_t n_left, uint32_t last, uint32_t last_rank) {
     if (n_left == 0) return TIDE_SKY_FOUND;
     if (tide__sky_is_over(d->t)) return d->t->cut;
+    d->t->n_work += d->shapes->n_ticks + d->part->n;
     if (!has_room(d, last)) return TIDE_SKY_EXHAUSTED;
     const sky_mark mark = tide__sky_mark(d->t);
     candidate *list = tide__sky_push(d->t, d->part->n * sizeof *list);

@@ -33,6 +33,7 @@ static tide_status probe(improver *m, uint64_t capacity_bytes, uint64_t max_node
     const uint64_t left = m->max_nodes - m->n_nodes;
     TIDE_TRY(tide__pairs_search(m->pairs, capacity_bytes, max_nodes < left ? max_nodes : left, m->deadline_ns,
                                 m->offsets, answer, &m->n_nodes, err));
+    m->n_nodes++; // so that a limit on nodes ends probes that decide nothing
     if (m->n_nodes > m->max_nodes) m->n_nodes = m->max_nodes;
     if (*answer == TIDE_PAIRS_FOUND) take_found(m);
     if (*answer == TIDE_PAIRS_NONE && next_height(m->p, capacity_bytes) > m->best->proved_bytes) {

@@ -47,8 +47,9 @@ static bool is_good(const tide_search *s) {
     return s->best->bytes <= s->best->proved_bytes || s->best->bytes <= s->capacity_bytes;
 }
 
-/// Whether the next order, which takes about as long as the longest before, would end in time.
-static bool has_time_for(const tide_search *s, uint64_t longest_ns) {
+/// Whether the next order, which takes about as long as the longest before, would end within the limits.
+static bool has_room_for(const tide_search *s, uint64_t longest_ns, uint64_t work) {
+    if (s->work_limit != UINT64_MAX && tide__search_nodes_left(s, work) < s->problem->n) return false;
     return s->deadline_ns == 0 || tide_now_ns() + longest_ns < s->deadline_ns;
 }
 
@@ -57,8 +58,9 @@ tide_status tide__search_portfolio(tide_search *s, tide_error *err) {
     TIDE_TRY(tide__placer_create(s->problem, &placer, err));
     tide_status st = TIDE_OK;
     uint64_t longest_ns = 0;
+    const uint64_t work = tide__search_work_of_placing(s->problem->n);
     for (size_t k = 0; st == TIDE_OK && k < N_TRIES; k++) {
-        if (k > 0 && (is_good(s) || tide__search_is_over(s) || !has_time_for(s, longest_ns))) break;
+        if (k > 0 && (is_good(s) || tide__search_is_over(s) || !has_room_for(s, longest_ns, work))) break;
         const uint64_t begin_ns = tide_now_ns();
         uint32_t *order;
         st = tide__order_make(s->problem, TRIES[k].order, &order, err);
@@ -68,7 +70,7 @@ tide_status tide__search_portfolio(tide_search *s, tide_error *err) {
         const uint64_t got = tide__placer_run(placer, order, TRIES[k].rule, limit, s->trial);
         tide_host_free(order);
         if (got != UINT64_MAX) keep_better(s);
-        s->n_nodes += s->problem->n;
+        tide__search_spend(s, s->problem->n, work);
         const uint64_t took_ns = tide_now_ns() - begin_ns;
         if (took_ns > longest_ns) longest_ns = took_ns;
     }

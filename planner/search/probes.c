@@ -61,7 +61,8 @@ typedef struct batch_plan {
     uint32_t goal;      ///< what is asked for, low <= goal < high
 } batch_plan;
 
-enum { AT_BOUND_ONLY = 4 }; ///< batches before the first that asks in between
+enum { RISING_ITEMS = 1000, RISING_FIRST_ITEMS = 4000 }; ///< from how many on a slot's capacity rises
+enum { AT_BOUND_ONLY = 4 };                              ///< batches before the first that asks in between
 
 /// Where slot `k` asks. The first slot that has an answer counts, so the tightest comes first; once the tree has shown
 /// that it can be exhausted, the middle does: either answer halves what is open.
@@ -76,10 +77,36 @@ static uint32_t capacity_of(const batch_plan *plan, uint32_t k, tide_rng *rng) {
     return plan->high - 1 - below;
 }
 
+/// One slot of a large part starts at the goal and lets the capacity rise where it is stuck: one way down ends in a
+/// plan, and with ever more patience in a better one. Of very large parts it comes first, for there one way down is all
+/// that there may be time for.
+static bool may_rise(const search_part *part, uint32_t slot) {
+    return part->n > RISING_ITEMS && slot == (part->n > RISING_FIRST_ITEMS ? 0 : SEARCH_SLOTS - 1);
+}
+
+static void let_rise(const batch_plan *plan, tide_sky_probe *probe) {
+    enum { PATIENCE = 16, MAX_DOUBLINGS = 8, NODES_PER_ITEM = 8 };
+    const uint32_t n = plan->part->n_batches;
+    probe->capacity = plan->goal;
+    probe->highest = plan->high - 1;
+    probe->rise_after = PATIENCE << (n < MAX_DOUBLINGS ? n : MAX_DOUBLINGS);
+    probe->node_limit = NODES_PER_ITEM * (uint64_t)plan->part->n * (n + 1);
+}
+
+/// On its way down a dive sees half of the items and sections of the whole at each node.
+static uint64_t looks_per_node(const search_part *part) { return (part->n + (uint64_t)part->sky->n_sections) / 2 + 1; }
+
+/// Whether what is left is enough for one way down a very large part; where it is not, others make more of it.
+static bool is_worth_a_dive(const tide_search *s, const search_part *part) {
+    if (part->n <= RISING_FIRST_ITEMS) return true;
+    return tide__search_nodes_left(s, looks_per_node(part) * SEARCH_WORK_PER_LOOK) > part->n;
+}
+
 static uint32_t plan_jobs(const tide_search *s, const batch_plan *plan, search_job *jobs) {
     const search_part *part = plan->part;
     const uint64_t budget = (2 * (uint64_t)part->n + 64) * luby(part->n_batches);
-    uint64_t left = s->node_limit - s->n_nodes;
+    const uint64_t work = looks_per_node(part);
+    uint64_t left = tide__search_nodes_left(s, work * SEARCH_WORK_PER_LOOK);
     uint32_t n = 0;
     for (; n < SEARCH_SLOTS && left > 0; n++) {
         tide_sky_probe *probe = &jobs[n].probe;
@@ -87,7 +114,10 @@ static uint32_t plan_jobs(const tide_search *s, const batch_plan *plan, search_j
         tide_rng rng = {probe->seed};
         probe->capacity = capacity_of(plan, n, &rng);
         probe->dead_ends = part->dead_ends + (size_t)n * part->sky->n_sections;
-        probe->node_limit = budget < left ? budget : left;
+        probe->node_limit = budget;
+        if (may_rise(part, n)) let_rise(plan, probe);
+        if (probe->node_limit > left) probe->node_limit = left;
+        probe->work_limit = s->work_limit == UINT64_MAX ? 0 : probe->node_limit * work;
         probe->deadline_ns = s->deadline_ns;
         left -= probe->node_limit;
     }
@@ -136,7 +166,11 @@ static tide_status run_batch(tide_search *s, const batch_plan *plan, tide_error 
     uint32_t winner;
     TIDE_TRY(tide__search_batch(part->sky, jobs, n_jobs, s->n_threads, &winner, err));
     part->n_batches++;
-    for (uint32_t k = 0; k < n_jobs && k <= winner; k++) s->n_nodes += jobs[k].n_nodes;
+    for (uint32_t k = 0; k < n_jobs && k <= winner; k++) {
+        s->n_nodes += jobs[k].n_nodes;
+        if (s->work_limit != UINT64_MAX) s->n_work += jobs[k].n_work * SEARCH_WORK_PER_LOOK;
+    }
+    if (n_jobs == 0) s->n_work = s->work_limit; // what is left is not enough for a node
     fade(part, n_jobs, winner);
     if (winner < n_jobs) learn(s, part, &jobs[winner]);
     tide__search_measure(s);
@@ -183,7 +217,7 @@ static tide_status probe_part(tide_search *s, search_part *part, tide_error *err
     uint64_t low = s->best->proved_bytes / grain;
     if (part->sky->bound > low) low = part->sky->bound;
     if (part->lowest > low) low = part->lowest;
-    if (low >= high || high > UINT32_MAX) {
+    if (low >= high || high > UINT32_MAX || !is_worth_a_dive(s, part)) {
         part->is_closed = true;
         return TIDE_OK;
     }

@@ -31,6 +31,7 @@ typedef struct tide_search {
     uint64_t seed, capacity_bytes;
     uint64_t deadline_ns;         ///< of tide_now_ns(); 0: none
     uint64_t n_nodes, node_limit; ///< UINT64_MAX: none
+    uint64_t n_work, work_limit;  ///< what the nodes cost, in steps; UINT64_MAX: none
     uint32_t n_threads;
     tide_placement *best;
     uint32_t *by_part;  ///< [problem->n] items by part
@@ -40,7 +41,21 @@ typedef struct tide_search {
     uint64_t *trial; ///< [problem->n] offsets of one try
 } tide_search;
 
-/// No node and no time is left.
+/// What a node costs, in steps of work: about a nanosecond of one thread each on the machine that they were chosen on,
+/// and as many on any other. So what a default run does depends on no clock.
+enum {
+    SEARCH_WORK_PER_LOOK = 6,    ///< an item or section that a node of the skyline looks at
+    SEARCH_WORK_PER_CROWD = 15,  ///< an item alive at a tick, for a decision of pairs
+    SEARCH_WORK_PER_PLACE = 300, ///< an item placed, for each doubling of the problem beyond 32
+};
+
+/// What placing one item of a problem of `n` costs.
+uint64_t tide__search_work_of_placing(size_t n);
+/// Nodes of `work` each that may still be spent.
+uint64_t tide__search_nodes_left(const tide_search *s, uint64_t work);
+void tide__search_spend(tide_search *s, uint64_t n_nodes, uint64_t work_each);
+
+/// No node, no work and no time is left.
 bool tide__search_is_over(const tide_search *s);
 /// The best plan is as good as asked, or it is proved that none is.
 bool tide__search_is_done(const tide_search *s);
@@ -62,7 +77,7 @@ tide_status tide__search_probe(tide_search *s, tide_error *err) TIDE_NODISCARD;
 typedef struct search_job {
     tide_sky_probe probe;
     tide_sky_result result;
-    uint64_t n_nodes;
+    uint64_t n_nodes, n_work;
     uint32_t *offsets; ///< [n items of the part], with TIDE_SKY_FOUND
     atomic_bool stop;
 } search_job;

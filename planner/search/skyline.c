@@ -12,7 +12,7 @@
 
 // ---- memory of the path ----
 
-enum { FIRST_BLOCK_BYTES = 1 << 16 };
+enum { FIRST_BLOCK_BYTES = 1 << 16, RISES_PER_BOUND = 512 };
 
 void *tide__sky_push(tide_sky_tree *t, size_t size_bytes) {
     const size_t need = (size_bytes + 15) & ~(size_t)15;
@@ -37,6 +37,24 @@ void *tide__sky_push(tide_sky_tree *t, size_t size_bytes) {
     return at;
 }
 
+bool tide__sky_set(tide_sky_tree *t, uint32_t *where, uint32_t value) {
+    if (tide_host_grow(&t->trail, &t->cap_trail, t->n_trail + 1, sizeof *t->trail) != TIDE_OK) {
+        t->is_cut = true;
+        t->cut = TIDE_SKY_NOMEM;
+        return false;
+    }
+    t->trail[t->n_trail++] = (sky_undo){where, *where};
+    *where = value;
+    return true;
+}
+
+void tide__sky_undo(tide_sky_tree *t, size_t n_trail) {
+    while (t->n_trail > n_trail) {
+        t->n_trail--;
+        *t->trail[t->n_trail].where = t->trail[t->n_trail].before;
+    }
+}
+
 sky_mark tide__sky_mark(const tide_sky_tree *t) { return (sky_mark){t->stack, t->stack->used}; }
 
 void tide__sky_pop(tide_sky_tree *t, sky_mark mark) {
@@ -57,11 +75,29 @@ bool tide__sky_push_frame(tide_sky_tree *t, uint32_t n, uint32_t n_sections, sky
 
 // ---- a probe ----
 
+/// What was placed stays, and all that is still to come gets more room.
+static void rise(tide_sky_tree *t) {
+    const uint32_t step = t->part->bound / RISES_PER_BOUND + 1;
+    if (t->probe->highest - t->capacity < step) {
+        t->is_cut = true;
+        return;
+    }
+    t->capacity += step;
+    t->n_dead = 0;
+}
+
+void tide__sky_dead_end(tide_sky_tree *t) {
+    t->n_dead++;
+    if (t->probe->highest > t->capacity && t->n_dead >= t->probe->rise_after) rise(t);
+}
+
 bool tide__sky_is_over(tide_sky_tree *t) {
     enum { LOOK_UP_EVERY = 256 };
     const tide_sky_probe *p = t->probe;
     if (t->is_cut) return true;
+    if (t->depth >= TIDE_SKY_MAX_DEPTH) t->is_cut = true;
     if (t->n_nodes >= p->node_limit) t->is_cut = true;
+    if (p->work_limit != 0 && t->n_work >= p->work_limit) t->is_cut = true;
     if (t->n_nodes % LOOK_UP_EVERY == 0) {
         if (p->stop != NULL && atomic_load_explicit(p->stop, memory_order_relaxed)) t->is_cut = true;
         if (p->deadline_ns != 0 && tide_now_ns() >= p->deadline_ns) t->is_cut = true;
@@ -132,9 +168,12 @@ tide_sky_result tide__sky_tree_run(tide_sky_tree *t, const tide_sky_probe *probe
                                    uint64_t *n_nodes) {
     const tide_sky_part *p = t->part;
     if (n_nodes != NULL) *n_nodes = 0;
+    t->n_nodes = t->n_work = 0;
+    t->n_trail = t->depth = 0;
     if (p->bound > probe->capacity) return TIDE_SKY_EXHAUSTED;
     t->probe = probe;
-    t->n_nodes = 0;
+    t->capacity = probe->capacity;
+    t->n_dead = 0;
     t->is_cut = false;
     t->cut = TIDE_SKY_LIMIT;
     t->stack = t->blocks;
@@ -150,15 +189,18 @@ tide_sky_result tide__sky_tree_run(tide_sky_tree *t, const tide_sky_probe *probe
         got = push_root(t, &root) ? tide__sky_solve(t, &root) : t->cut;
     }
     if (n_nodes != NULL) *n_nodes = t->n_nodes;
+    if (got == TIDE_SKY_EXHAUSTED && t->capacity > probe->capacity) return TIDE_SKY_LIMIT; // proves nothing
     if (got != TIDE_SKY_FOUND) return got;
     for (uint32_t k = 0; k < p->n; k++) offsets[t->order[k]] = t->offset[k];
     return got;
 }
 
+uint64_t tide__sky_tree_work(const tide_sky_tree *t) { return t->n_work; }
+
 tide_status tide__sky_tree_create(const tide_sky_part *part, tide_sky_tree **out, tide_error *err) {
     tide_sky_tree *t = tide_host_calloc(1, sizeof *t);
     const size_t n = part->n, n_sections = (size_t)part->n_sections + 1;
-    uint32_t *room = tide_host_calloc(2 * n + 7 * n_sections, sizeof *room);
+    uint32_t *room = tide_host_calloc(4 * n + 7 * n_sections, sizeof *room);
     sky_item *items = tide_host_calloc(n, sizeof *items);
     sky_block *block = tide_host_alloc(sizeof *block + FIRST_BLOCK_BYTES);
     if (t == NULL || room == NULL || items == NULL || block == NULL) {
@@ -172,7 +214,7 @@ tide_status tide__sky_tree_create(const tide_sky_part *part, tide_sky_tree **out
     t->part = part;
     t->items = items;
     t->stack = t->blocks = block;
-    uint32_t **of_items[] = {&t->order, &t->offset};
+    uint32_t **of_items[] = {&t->order, &t->offset, &t->list, &t->snug};
     uint32_t **of_sections[] = {&t->run_begin, &t->run_end, &t->wall,         &t->ways,
                                 &t->inside,    &t->above,   &t->own_dead_ends};
     for (size_t k = 0; k < sizeof of_items / sizeof *of_items; k++, room += n) *of_items[k] = room;
@@ -190,5 +232,6 @@ void tide__sky_tree_destroy(tide_sky_tree *t) {
     }
     tide_host_free(t->order); // with all arrays that follow it
     tide_host_free(t->items);
+    tide_host_free(t->trail);
     tide_host_free(t);
 }

@@ -56,7 +56,7 @@ typedef struct tide_sky_part {
 } tide_sky_part;
 
 /// Heights are counted in 32 bits; parts beyond are counted in coarser grains, and prove nothing.
-enum { TIDE_SKY_MAX_ITEMS = 4000 };
+enum { TIDE_SKY_MAX_ITEMS = 20000, TIDE_SKY_MAX_DEPTH = 2 * TIDE_SKY_MAX_ITEMS };
 
 /**
  * Make a part of some items of a problem. Those that are not plain, or whose alignments differ, get the slower tree of
@@ -96,7 +96,10 @@ typedef struct tide_sky_probe {
     tide_sky_snug snug;
     tide_sky_trait key[TIDE_SKY_KEY_LENGTH]; ///< static order of the items
     uint64_t seed;
+    uint32_t highest;    ///< grains; above `capacity`: where it is stuck, the capacity rises up to this. 0: it does not
+    uint32_t rise_after; ///< dead ends between two rises
     uint64_t node_limit;
+    uint64_t work_limit;     ///< items and sections looked at; 0: none
     uint32_t *dead_ends;     ///< in and out [part->n_sections]: how often each section had no way on; NULL: not kept
     uint64_t deadline_ns;    ///< of tide_now_ns(); 0: none
     const atomic_bool *stop; ///< may be NULL
@@ -114,6 +117,8 @@ typedef struct tide_sky_tree tide_sky_tree;
 tide_status tide__sky_tree_create(const tide_sky_part *part, tide_sky_tree **out, tide_error *err) TIDE_NODISCARD;
 /// Takes NULL.
 void tide__sky_tree_destroy(tide_sky_tree *tree);
+/// Items and sections that the last run looked at: what it cost, the same on every machine.
+uint64_t tide__sky_tree_work(const tide_sky_tree *tree);
 /**
  * Search for a plan.
  *

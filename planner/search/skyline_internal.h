@@ -6,7 +6,8 @@
 
 #include "planner/search/skyline.h"
 
-/// What is left to place at one node, in sections [first, first + n_sections). Arrays live in the tree's stack.
+/// What is left to place at one node, in sections [first, first + n_sections). Arrays live in the tree's stack, and are
+/// those of all nodes below it: who goes back undoes what was changed since.
 typedef struct sky_frame {
     uint32_t *id;        ///< [n] items in static order, ascending
     uint32_t *at;        ///< [n] lowest offset each may have; at least the highest floor under it
@@ -30,6 +31,11 @@ typedef struct sky_mark {
     size_t used;
 } sky_mark;
 
+/// A number of a frame as it was before.
+typedef struct sky_undo {
+    uint32_t *where, before;
+} sky_undo;
+
 /// Sections, of the part, half-open. A dead end has one: whatever is placed outside, it stays one.
 typedef struct sky_window {
     uint32_t begin, end;
@@ -44,9 +50,10 @@ typedef struct sky_item {
 
 struct tide_sky_tree {
     const tide_sky_part *part;
-    sky_item *items;  ///< [n]
-    uint32_t *order;  ///< [n] index in the part of each
-    uint32_t *offset; ///< [n] where each was put last
+    sky_item *items;       ///< [n]
+    uint32_t *order;       ///< [n] index in the part of each
+    uint32_t *offset;      ///< [n] where each was put last
+    uint32_t *list, *snug; ///< [n] the ways on from one node, and how snug each is
     // The survey of one node: sections by index in the frame, [n_sections + 1] each.
     uint32_t *run_begin, *run_end; ///< the run of equal floors a section is in
     uint32_t *wall;                ///< the lower of the two floors beside the run
@@ -56,15 +63,22 @@ struct tide_sky_tree {
     uint32_t *dead_ends;           ///< [n_sections of the part] the probe's, or own_dead_ends
     uint32_t *own_dead_ends;
     sky_block *stack, *blocks; ///< the block in use and the first one
+    sky_undo *trail;           ///< [n_trail] changes on the path, the last one last
+    size_t n_trail, cap_trail;
+    uint32_t depth; ///< nodes on the path
     const tide_sky_probe *probe;
     sky_window why; ///< of the last dead end
-    uint64_t n_nodes;
+    uint64_t n_nodes, n_work;
+    uint32_t capacity;   ///< the probe's, and what it has risen by
+    uint32_t n_dead;     ///< dead ends since the last rise
     tide_sky_result cut; ///< why it was cut short
     bool is_cut;
 };
 
 /// Count a node. @return whether the probe is at its end; tree->cut says why
 bool tide__sky_is_over(tide_sky_tree *tree);
+/// Count a dead end: where there are too many, the capacity rises.
+void tide__sky_dead_end(tide_sky_tree *tree);
 /// The tree of a part that has shapes, from an empty stack.
 tide_sky_result tide__sky_drop(tide_sky_tree *tree);
 
@@ -88,6 +102,10 @@ static inline sky_window tide__sky_join(sky_window a, sky_window b) {
 }
 
 enum { SKY_ARRAYS = 5 }; ///< of a frame: floor, rest, below, from, to, one after the other
+/// Change a number of a frame; false: no memory.
+bool tide__sky_set(tide_sky_tree *tree, uint32_t *where, uint32_t value);
+/// Go back to where the trail had `n_trail` changes.
+void tide__sky_undo(tide_sky_tree *tree, size_t n_trail);
 /// An empty frame with room for that much; false: no memory.
 bool tide__sky_push_frame(tide_sky_tree *tree, uint32_t n, uint32_t n_sections, sky_frame *out);
 /// Place what is left in `frame`. With TIDE_SKY_EXHAUSTED tree->why says on which sections that depends.

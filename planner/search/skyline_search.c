@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// skyline search: the tree. Each node is a frame on a stack of its own; going back is dropping it. See skyline.h.
+// skyline search: the tree. See skyline.h.
+// The frame of a node is that of the node above, changed; going back undoes the changes, so that a path takes the
+// memory of its changes alone.
 //
 // Twins (same sections, same size) are placed in the order of their numbers. When no item left crosses a time, the two
 // sides are searched apart: neither has to be tried again because the other has no way on.
@@ -10,31 +12,64 @@
 
 static bool meet(sky_window a, sky_window b) { return a.begin < b.end && b.begin < a.end; }
 
-static tide_sky_result place(tide_sky_tree *t, const sky_frame *f, uint32_t placed, uint32_t floor) {
-    sky_frame child;
-    if (!tide__sky_push_frame(t, f->n - 1, f->n_sections, &child)) return t->cut;
-    const uint32_t i = f->id[placed];
-    const sky_item item = t->items[i];
-    const uint32_t top = floor + item.size;
-    t->offset[i] = floor;
-    memcpy(child.floor, f->floor, SKY_ARRAYS * (size_t)f->n_sections * sizeof *f->floor);
-    for (uint32_t s = item.begin - f->first; s < item.end - f->first; s++) {
-        child.floor[s] = top;
-        child.rest[s] -= item.size;
-        child.below[s] = i;
-        child.from[s] = UINT32_MAX;
-        child.to[s] = 0;
+enum { ROWS = SKY_ARRAYS }; // of a frame's sections
+
+/// The item's sections of all arrays of the frame, to or from `rows`.
+static void copy_rows(const sky_frame *f, uint32_t begin, uint32_t n, uint32_t *rows, bool back) {
+    for (size_t k = 0; k < ROWS; k++) {
+        uint32_t *at = f->floor + k * f->n_sections + begin;
+        memcpy(back ? at : rows + k * n, back ? rows + k * n : at, n * sizeof *at);
     }
-    child.first = f->first;
-    child.raised = top;
+}
+
+static void take_out(sky_frame *f, uint32_t k) {
+    f->n--;
+    memmove(f->id + k, f->id + k + 1, (f->n - k) * sizeof *f->id);
+    memmove(f->at + k, f->at + k + 1, (f->n - k) * sizeof *f->at);
+}
+
+static void put_back(sky_frame *f, uint32_t k, uint32_t id, uint32_t at) {
+    memmove(f->id + k + 1, f->id + k, (f->n - k) * sizeof *f->id);
+    memmove(f->at + k + 1, f->at + k, (f->n - k) * sizeof *f->at);
+    f->id[k] = id;
+    f->at[k] = at;
+    f->n++;
+}
+
+/// Nothing that meets the sections lies below `top` any more.
+static bool raise_items(tide_sky_tree *t, const sky_frame *f, uint32_t begin, uint32_t end, uint32_t top) {
     for (uint32_t k = 0; k < f->n; k++) {
-        if (k == placed) continue;
+        if (f->at[k] >= top) continue;
         const sky_item other = t->items[f->id[k]];
-        const uint32_t at = f->at[k];
-        child.id[child.n] = f->id[k];
-        child.at[child.n++] = other.begin < item.end && item.begin < other.end && at < top ? top : at;
+        if (other.begin < end && begin < other.end && !tide__sky_set(t, &f->at[k], top)) return false;
     }
-    return tide__sky_solve(t, &child);
+    return true;
+}
+
+static tide_sky_result place(tide_sky_tree *t, sky_frame *f, uint32_t placed, uint32_t floor) {
+    const uint32_t i = f->id[placed], at = f->at[placed], raised = f->raised;
+    const sky_item item = t->items[i];
+    const uint32_t top = floor + item.size, begin = item.begin - f->first, n = item.end - item.begin;
+    const size_t n_trail = t->n_trail;
+    uint32_t *rows = tide__sky_push(t, ROWS * (size_t)n * sizeof *rows);
+    if (rows == NULL) return t->cut;
+    t->offset[i] = floor;
+    copy_rows(f, begin, n, rows, false);
+    for (uint32_t s = begin; s < begin + n; s++) {
+        f->floor[s] = top;
+        f->rest[s] -= item.size;
+        f->below[s] = i;
+        f->from[s] = UINT32_MAX;
+        f->to[s] = 0;
+    }
+    f->raised = top;
+    take_out(f, placed);
+    const tide_sky_result got = raise_items(t, f, item.begin, item.end, top) ? tide__sky_solve(t, f) : t->cut;
+    tide__sky_undo(t, n_trail);
+    put_back(f, placed, i, at);
+    copy_rows(f, begin, n, rows, true);
+    f->raised = raised;
+    return got;
 }
 
 /// Nothing starts on the floor of the section. The lowest item on it then lies on something else: on what carries it
@@ -64,30 +99,22 @@ static uint64_t floor_without(const tide_sky_tree *t, const sky_frame *f, const 
 }
 
 /// `own`: the sections of all items on the section.
-static tide_sky_result waste(tide_sky_tree *t, const sky_frame *f, const sky_choice *c, sky_window own) {
+static tide_sky_result waste(tide_sky_tree *t, sky_frame *f, const sky_choice *c, sky_window own) {
     sky_window why = own;
-    const uint64_t raised = floor_without(t, f, c, &why);
-    const uint32_t at = f->first + c->section;
+    const uint64_t to = floor_without(t, f, c, &why);
+    const uint32_t at = f->first + c->section, raised = f->raised;
+    const size_t n_trail = t->n_trail;
     t->why = why;
-    if (raised > t->probe->capacity - f->rest[c->section]) {
+    if (to > t->capacity - f->rest[c->section]) {
         t->dead_ends[at]++;
         return TIDE_SKY_EXHAUSTED;
     }
-    sky_frame child;
-    if (!tide__sky_push_frame(t, f->n, f->n_sections, &child)) return t->cut;
-    child.n = f->n;
-    child.first = f->first;
-    child.raised = (uint32_t)raised;
-    memcpy(child.floor, f->floor, SKY_ARRAYS * (size_t)f->n_sections * sizeof *f->floor);
-    memcpy(child.id, f->id, f->n * sizeof *f->id);
-    child.floor[c->section] = child.raised;
-    child.below[c->section] = UINT32_MAX;
-    for (uint32_t k = 0; k < f->n; k++) {
-        const sky_item item = t->items[f->id[k]];
-        const bool is_on = item.begin <= at && at < item.end;
-        child.at[k] = is_on && f->at[k] < child.raised ? child.raised : f->at[k];
-    }
-    const tide_sky_result got = tide__sky_solve(t, &child);
+    f->raised = (uint32_t)to;
+    const bool ok = tide__sky_set(t, &f->floor[c->section], (uint32_t)to) &&
+                    tide__sky_set(t, &f->below[c->section], UINT32_MAX) && raise_items(t, f, at, at + 1, (uint32_t)to);
+    const tide_sky_result got = ok ? tide__sky_solve(t, f) : t->cut;
+    tide__sky_undo(t, n_trail);
+    f->raised = raised;
     if (got == TIDE_SKY_EXHAUSTED && meet(t->why, own)) t->why = tide__sky_join(why, t->why);
     return got;
 }
@@ -119,8 +146,11 @@ static tide_sky_result solve_sides(tide_sky_tree *t, const sky_frame *f) {
         while (end < f->n_sections && f->rest[end] > 0) end++;
         if (end > s) {
             sky_frame side;
+            t->n_work += f->n + (end - s);
             if (!push_side(t, f, s, end, &side)) return t->cut;
+            const size_t n_trail = t->n_trail;
             const tide_sky_result got = tide__sky_solve(t, &side);
+            t->n_trail = n_trail; // the side's arrays are its own
             if (got != TIDE_SKY_FOUND) return got;
         }
         s = end + 1;
@@ -175,8 +205,7 @@ static uint32_t rate_snug(const tide_sky_tree *t, const sky_frame *f, const sky_
 /// The items that can lie next on the section, in the order in which they are tried: indices in the frame.
 static bool list_ways(tide_sky_tree *t, const sky_frame *f, const sky_choice *c, uint32_t **ways, uint32_t *n_ways) {
     const uint32_t at = f->first + c->section, begin = f->first + c->begin, end = f->first + c->end;
-    uint32_t *list = tide__sky_push(t, 2 * (size_t)f->n * sizeof *list), *snug = list + f->n, n = 0;
-    if (list == NULL) return false;
+    uint32_t *list = t->list, *snug = t->snug, n = 0;
     uint32_t before = UINT32_MAX;
     for (uint32_t k = 0; k < f->n; k++) {
         const uint32_t i = f->id[k];
@@ -194,15 +223,16 @@ static bool list_ways(tide_sky_tree *t, const sky_frame *f, const sky_choice *c,
         list[place_at] = k;
         snug[place_at] = rating;
     }
-    *ways = list;
     *n_ways = n;
-    return true;
+    *ways = tide__sky_push(t, n * sizeof **ways);
+    if (*ways != NULL && n > 0) memcpy(*ways, list, n * sizeof **ways);
+    return *ways != NULL;
 }
 
 /// Nothing, or none of the ways, lies next on the section: let it be wasted if that is possible.
-static tide_sky_result branch_waste(tide_sky_tree *t, const sky_frame *f, const sky_choice *c, sky_window own) {
+static tide_sky_result branch_waste(tide_sky_tree *t, sky_frame *f, const sky_choice *c, sky_window own) {
     t->why = own;
-    if (t->probe->capacity - c->floor == f->rest[c->section]) {
+    if (t->capacity - c->floor == f->rest[c->section]) {
         t->dead_ends[f->first + c->section]++;
         return TIDE_SKY_EXHAUSTED;
     }
@@ -211,7 +241,7 @@ static tide_sky_result branch_waste(tide_sky_tree *t, const sky_frame *f, const 
 
 /// Every dead end knows the window of sections that it depends on. One that does not depend on what was placed here is
 /// one for all other ways as well: they need no try.
-static tide_sky_result branch(tide_sky_tree *t, const sky_frame *f, const sky_choice *c) {
+static tide_sky_result branch(tide_sky_tree *t, sky_frame *f, const sky_choice *c) {
     uint32_t *ways, n_ways;
     if (!list_ways(t, f, c, &ways, &n_ways)) return t->cut;
     sky_window why = {UINT32_MAX, 0};
@@ -230,17 +260,24 @@ static tide_sky_result branch(tide_sky_tree *t, const sky_frame *f, const sky_ch
     return TIDE_SKY_EXHAUSTED;
 }
 
+static tide_sky_result solve_whole(tide_sky_tree *t, sky_frame *f) {
+    sky_choice choice;
+    tide_sky_result got = TIDE_SKY_EXHAUSTED;
+    if (tide__sky_survey(t, f, &choice) == SKY_OPEN)
+        got = branch(t, f, &choice);
+    else if (t->cut == TIDE_SKY_NOMEM)
+        got = t->cut;
+    if (got == TIDE_SKY_EXHAUSTED) tide__sky_dead_end(t);
+    return got;
+}
+
 tide_sky_result tide__sky_solve(tide_sky_tree *t, sky_frame *f) {
     if (f->n == 0) return TIDE_SKY_FOUND;
     if (tide__sky_is_over(t)) return t->cut;
     const sky_mark mark = tide__sky_mark(t);
-    tide_sky_result got;
-    if (has_sides(f)) {
-        got = solve_sides(t, f);
-    } else {
-        sky_choice choice;
-        got = tide__sky_survey(t, f, &choice) == SKY_DEAD ? TIDE_SKY_EXHAUSTED : branch(t, f, &choice);
-    }
+    t->depth++;
+    const tide_sky_result got = has_sides(f) ? solve_sides(t, f) : solve_whole(t, f);
+    t->depth--;
     tide__sky_pop(t, mark);
     return got;
 }

@@ -103,7 +103,7 @@ static void choose(const tide_sky_tree *t, const sky_frame *f, uint32_t s, bool 
 }
 
 static uint32_t slack_of(const tide_sky_tree *t, const sky_frame *f, uint32_t s) {
-    return t->probe->capacity - f->floor[s] - f->rest[s];
+    return t->capacity - f->floor[s] - f->rest[s];
 }
 
 /// When nothing is to start on the floor, it rises at least to the top of another item or to a wall.
@@ -134,9 +134,18 @@ static void choose_by_item(const tide_sky_tree *t, const sky_frame *f, uint32_t 
     }
 }
 
+/// Nothing can start on the section below `start`. @return false: no memory
+static bool raise_floor(tide_sky_tree *t, const sky_frame *f, uint32_t s, uint32_t start) {
+    const sky_window w = tide__sky_window_of(t, f, s);
+    return tide__sky_set(t, &f->floor[s], start) && tide__sky_set(t, &f->below[s], UINT32_MAX) &&
+           tide__sky_set(t, &f->from[s], w.begin < f->from[s] ? w.begin : f->from[s]) &&
+           tide__sky_set(t, &f->to[s], w.end > f->to[s] ? w.end : f->to[s]);
+}
+
 sky_survey tide__sky_survey(tide_sky_tree *t, sky_frame *f, sky_choice *choice) {
     const bool by_item = t->probe->rule == TIDE_SKY_KEY || t->probe->rule == TIDE_SKY_KEY_LOW;
     for (;;) {
+        t->n_work += f->n + f->n_sections;
         find_runs(t, f);
         const uint32_t smallest = count_items(t, f);
         bool has_raised = false, has_best = false;
@@ -147,7 +156,7 @@ sky_survey tide__sky_survey(tide_sky_tree *t, sky_frame *f, sky_choice *choice) 
             inside += t->inside[s];
             above += t->above[s];
             // All of these are alive together, and none can start below.
-            if (above > 0 && (uint64_t)f->raised + above > t->probe->capacity) return dead_end(t, f, s);
+            if (above > 0 && (uint64_t)f->raised + above > t->capacity) return dead_end(t, f, s);
             const uint32_t floor = f->floor[s], slack = slack_of(t, f, s);
             if (t->wall[s] <= floor) continue;
             // What fits the valley does not fill it, and what does not fit begins at its walls.
@@ -156,11 +165,7 @@ sky_survey tide__sky_survey(tide_sky_tree *t, sky_frame *f, sky_choice *choice) 
             if (ways == 0) {
                 const uint32_t start = lowest_start(t, f, s);
                 if (start - floor > slack) return dead_end(t, f, s);
-                f->floor[s] = start;
-                f->below[s] = UINT32_MAX;
-                const sky_window w = tide__sky_window_of(t, f, s);
-                if (w.begin < f->from[s]) f->from[s] = w.begin;
-                if (w.end > f->to[s]) f->to[s] = w.end;
+                if (!raise_floor(t, f, s, start)) return SKY_DEAD;
                 has_raised = true;
                 continue;
             }

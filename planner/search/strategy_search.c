@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// search: the best plan that a time or node budget finds, with a certificate: what no plan can go below.
+// search: the best plan that a budget finds, with a certificate: what no plan can go below.
 //
 //     bounds -> greedy portfolio -> parts in time -> skyline probes at the bound, then between it and the best plan
 //
-// It stops where the plan meets the bound. See skyline.h for the tree and its sources. With a node limit and no time
-// limit the plan depends on nothing but problem, seed and limit.
+// It stops where the plan meets the bound. See skyline.h for the tree and its sources. Work is counted in steps that
+// are the same on every machine, and only a time limit brings in the clock: without one the plan depends on nothing but
+// problem, seed and limit.
 #include <unistd.h>
 
 #include "core/base/text.h"
@@ -15,11 +16,34 @@
 #include "planner/search/strategy_search.h"
 #include "planner/strategies/strategies.h"
 
-/// A second, and for large problems as much again as the first greedy order takes.
-static const uint64_t DEFAULT_TIME_NS = 1000 * 1000 * 1000, DEFAULT_TIME_NS_PER_ITEM = 6500;
+/// About a second of one thread, and for large problems as much again as the first greedy order takes, or as a way down
+/// the skyline.
+static uint64_t default_work(size_t n) {
+    enum { SECOND = 1000000000, PER_ITEM = 6500, PER_PAIR = 12, SKYLINE_ITEMS = 8192 };
+    const uint64_t skyline = n <= SKYLINE_ITEMS ? (uint64_t)n * n * PER_PAIR : 0;
+    return SECOND + (uint64_t)n * PER_ITEM + skyline;
+}
+
+uint64_t tide__search_work_of_placing(size_t n) {
+    uint64_t doublings = 1;
+    for (size_t k = n / 32; k > 1; k /= 2) doublings++;
+    return doublings * SEARCH_WORK_PER_PLACE;
+}
+
+uint64_t tide__search_nodes_left(const tide_search *s, uint64_t work) {
+    const uint64_t nodes = s->n_nodes < s->node_limit ? s->node_limit - s->n_nodes : 0;
+    if (s->work_limit == UINT64_MAX) return nodes;
+    const uint64_t paid = s->n_work < s->work_limit ? (s->work_limit - s->n_work) / work : 0;
+    return nodes < paid ? nodes : paid;
+}
+
+void tide__search_spend(tide_search *s, uint64_t n_nodes, uint64_t work_each) {
+    s->n_nodes += n_nodes;
+    if (s->work_limit != UINT64_MAX) s->n_work += n_nodes * work_each;
+}
 
 bool tide__search_is_over(const tide_search *s) {
-    if (s->n_nodes >= s->node_limit) return true;
+    if (s->n_nodes >= s->node_limit || s->n_work >= s->work_limit) return true;
     return s->deadline_ns != 0 && tide_now_ns() >= s->deadline_ns;
 }
 
@@ -55,16 +79,17 @@ static void split_best(tide_search *s) {
 
 /// What the skyline cannot take is left to local search, with all that is left of the limits.
 static tide_status search_locally(tide_search *s, tide_error *err) {
-    if (tide__search_is_done(s) || tide__search_is_over(s)) return TIDE_OK;
+    const uint64_t work = tide__search_work_of_placing(s->problem->n), left = tide__search_nodes_left(s, work);
+    if (tide__search_is_done(s) || tide__search_is_over(s) || left == 0) return TIDE_OK;
     const tide_local_search_options opt = {
         .seed = s->seed,
         .deadline_ns = s->deadline_ns,
-        .node_limit = s->node_limit == UINT64_MAX ? 0 : s->node_limit - s->n_nodes,
+        .node_limit = left == UINT64_MAX ? 0 : left,
         .target_bytes = s->capacity_bytes > s->best->proved_bytes ? s->capacity_bytes : s->best->proved_bytes,
     };
     uint64_t n_nodes = 0;
     const tide_status st = tide__local_search(s->problem, &opt, s->best, &n_nodes, err);
-    s->n_nodes += n_nodes;
+    tide__search_spend(s, n_nodes, work);
     return st;
 }
 
@@ -72,18 +97,27 @@ static tide_status search_locally(tide_search *s, tide_error *err) {
 /// alignments.
 static bool is_crooked(const tide_problem *p) { return !p->plain || p->grain_bytes % p->align_bytes != 0; }
 
+/// A decision of pairs looks at every crowd anew, which is most of what it costs.
+static uint64_t work_of_deciding(const tide_problem *p) {
+    uint64_t n_alive = 1; // over all ticks
+    for (size_t i = 0; i < p->n; i++) n_alive += p->items[i].end - p->items[i].begin;
+    return n_alive * SEARCH_WORK_PER_CROWD;
+}
+
 /// Small crooked problems are searched pair by pair, which is exact for them: before the skyline with a share of the
 /// limits, after everything else with what is left.
 static tide_status search_pairs(tide_search *s, uint64_t share, tide_error *err) {
     if (!is_crooked(s->problem) || s->problem->n > TIDE_PAIRS_MAX_ITEMS) return TIDE_OK;
     if (tide__search_is_done(s) || tide__search_is_over(s)) return TIDE_OK;
-    const uint64_t now_ns = tide_now_ns(), left = s->node_limit - s->n_nodes;
+    const uint64_t work = work_of_deciding(s->problem), left = tide__search_nodes_left(s, work);
+    if (left < share) return TIDE_OK;
+    const uint64_t now_ns = tide_now_ns();
     const uint64_t deadline_ns = s->deadline_ns == 0 ? 0 : now_ns + (s->deadline_ns - now_ns) / share;
     const uint64_t before = s->best->bytes;
     uint64_t n_nodes = 0;
     const tide_status st =
         tide__pairs_improve(s->problem, s->capacity_bytes, left / share, deadline_ns, s->best, &n_nodes, err);
-    s->n_nodes += n_nodes;
+    tide__search_spend(s, n_nodes, work);
     if (st == TIDE_OK && s->best->bytes < before) split_best(s);
     return st;
 }
@@ -94,7 +128,7 @@ static tide_status search_greedily(tide_search *s, tide_error *err) {
     enum { VERY_LARGE = 200000 };
     if (s->problem->n < VERY_LARGE) return tide__search_portfolio(s, err);
     TIDE_TRY(tide__strategy_boxed.place(s->problem, NULL, s->best, err));
-    s->n_nodes += s->problem->n;
+    tide__search_spend(s, s->problem->n, tide__search_work_of_placing(s->problem->n));
     split_best(s);
     return TIDE_OK;
 }
@@ -109,18 +143,19 @@ static tide_status place(const tide_problem *problem, const tide_strategy_option
     static const tide_strategy_options none = {0};
     const uint64_t begin_ns = tide_now_ns();
     if (opt == NULL) opt = &none;
+    const uint64_t percent = opt->work_percent == 0 ? 100 : opt->work_percent;
     const bool is_default = opt->time_limit_ns == 0 && opt->node_limit == 0;
-    const uint64_t time_ns = is_default ? DEFAULT_TIME_NS + DEFAULT_TIME_NS_PER_ITEM * problem->n : opt->time_limit_ns;
     tide_search s = {
         .problem = problem,
         .seed = opt->seed,
         .capacity_bytes = opt->capacity_bytes,
-        .deadline_ns = time_ns == 0 ? 0 : begin_ns + time_ns,
+        .deadline_ns = opt->time_limit_ns == 0 ? 0 : begin_ns + opt->time_limit_ns,
+        .work_limit = is_default ? default_work(problem->n) / 100 * percent : UINT64_MAX,
         .node_limit = opt->node_limit == 0 ? UINT64_MAX : opt->node_limit,
         .n_threads = opt->n_threads == 0 ? count_processors() : opt->n_threads,
         .best = out,
     };
-    if (time_ns > UINT64_MAX - begin_ns) s.deadline_ns = 0;
+    if (opt->time_limit_ns > UINT64_MAX - begin_ns) s.deadline_ns = 0;
     out->bytes = UINT64_MAX;
     tide_status st = tide__search_make_parts(&s, err);
     if (st == TIDE_OK) st = search_greedily(&s, err);
