@@ -14,10 +14,11 @@ enum { OPT_BUDGET = CLI_OPT_FIRST_OWN, OPT_CAPACITY, OPT_DUMP, OPT_PROFILE };
 static const char help[] = CLI_PLANNING_HELP
     "  --all               every strategy there is, one row each\n"
     "  --profile NAME=MIN:OPT:MAX   one plan for several extents of a graph input, or a list NAME=DIMS,DIMS,…\n"
-    "  --budget SIZE       will everything fit (buffer, weights, inputs, outputs)? exit 1 if not, with who is alive "
+    "  --budget SIZE       will everything fit (buffer, weights, inputs, outputs)? exit 6 if not, with who is alive "
     "at\n"
-    "                      the peak and the smallest change that would make it fit\n"
-    "  --capacity SIZE     will the planned buffer alone fit? exit 1 if not, or if that could not be settled\n"
+    "                      the peak and the smallest change that would make it fit; exit 7 if that could not be "
+    "settled\n"
+    "  --capacity SIZE     will the planned buffer alone fit? exit 6: there is no such plan; 7: not settled\n"
     "  -v                  say who is alive at the peak in any case\n"
     "  --dump-stage STAGE  print liveness, graph, colour or plan, and nothing else\n"
     "  -o FILE             write the plan as JSON (\"-\": standard output)\n"
@@ -145,6 +146,7 @@ static tide_status emit(const options *o, const cli_plans *plans, const answer *
                                      .passes = plans->has_passes ? &plans->passes : NULL,
                                      .refused = plans->refused,
                                      .n_refused = plans->n_refused,
+                                     .no_times = o->out != NULL, // the same input, the same bytes of the file
                                      .peaks = a->has_peaks ? &a->peaks : NULL,
                                      .advice = a->has_advice ? &a->advice : NULL,
                                      .points = plans->points,
@@ -178,6 +180,11 @@ static tide_status make_plans(cli_input *in, const options *o, cli_plans *plans,
     return TIDE_OK;
 }
 
+static int exit_code_of(const char *fits) {
+    if (strcmp(fits, "yes") == 0) return CLI_EXIT_OK;
+    return strcmp(fits, "no") == 0 ? CLI_EXIT_DOES_NOT_FIT : CLI_EXIT_NOT_DECIDED;
+}
+
 static int plan_file(const char *path, const options *o) {
     tide_error err = TIDE_ERROR_INIT;
     cli_input in;
@@ -193,8 +200,8 @@ static int plan_file(const char *path, const options *o) {
     int code = CLI_EXIT_OK;
     if (st != TIDE_OK)
         code = cli_fail(&err);
-    else if (a.fits != NULL && strcmp(a.fits, "yes") != 0)
-        code = CLI_EXIT_CHECK_FAILED;
+    else if (a.fits != NULL)
+        code = exit_code_of(a.fits);
     answer_deinit(&a);
     cli_plans_deinit(&plans);
     cli_input_close(&in);

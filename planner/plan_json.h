@@ -35,6 +35,7 @@ typedef struct tide_plan_extras {
     const tide_advice *advice;
     const tide_point_need *points; ///< what each profile point would take alone
     size_t n_points;
+    bool no_times; ///< leave out what differs from run to run
 } tide_plan_extras;
 
 /// As tide_plan_to_json.

@@ -85,7 +85,7 @@ static void add_buffer(tide_text *out, const tide_plan_buffer *b) {
                    b->align_bytes);
 }
 
-static void add_plan(tide_text *out, const tide_memory_plan *plan) {
+static void add_plan(tide_text *out, const tide_memory_plan *plan, bool no_times) {
     char saving[32];
     tide_text_add(out, "\n    {");
     tide__doc_add_key_string(out, "strategy", plan->strategy);
@@ -93,9 +93,10 @@ static void add_plan(tide_text *out, const tide_memory_plan *plan) {
                    plan->form == TIDE_PLAN_POOLS ? TIDE_PLAN_FORM_POOLS : TIDE_PLAN_FORM_OFFSETS);
     tide_text_addf(out, ", \"bytes\": %" PRIu64 ", \"naive_bytes\": %" PRIu64 ", \"lower_bound_bytes\": %" PRIu64,
                    plan->bytes, plan->naive_bytes, plan->lower_bound_bytes);
-    tide_text_addf(out, ", \"saving\": %s, \"proven\": %s, \"verified\": %s, \"time_ns\": %" PRIu64,
+    tide_text_addf(out, ", \"saving\": %s, \"proven\": %s, \"verified\": %s",
                    tide__format_fixed(tide_memory_plan_saving(plan), 6, saving, sizeof saving), bool_word(plan->proven),
-                   bool_word(plan->verified), plan->time_ns);
+                   bool_word(plan->verified));
+    if (!no_times) tide_text_addf(out, ", \"time_ns\": %" PRIu64, plan->time_ns);
     tide_text_addf(out, ", \"naive_peak_bytes\": %" PRIu64 ", \"proved_bytes\": %" PRIu64 ", \"proof\": \"%s\"",
                    plan->naive_peak_bytes, plan->proved_bytes, tide_proof_name(tide__plan_proof(plan)));
     tide_text_add(out, ", \"buffers\": [");
@@ -144,7 +145,7 @@ static void add_document(tide_text *out, const tide_memory_plan *const *plans, s
     tide_text_add(out, "  \"plans\": [");
     for (size_t k = 0; k < n; k++) {
         if (k > 0) tide_text_add(out, ",");
-        add_plan(out, plans[k]);
+        add_plan(out, plans[k], extras != NULL && extras->no_times);
     }
     tide_text_add(out, "\n  ],\n");
     tide__lifetimes_json_add_names(out, lt);

@@ -178,12 +178,12 @@ class Commands(Case):
     def test_fits(self):
         big = self.json("plan", LENET, "--budget", "1GiB")
         self.assertEqual(big["fits"], "yes")
-        small = self.json("plan", LENET, "--budget", "1KiB", code=1)
+        small = self.json("plan", LENET, "--budget", "1KiB", code=6)
         self.assertEqual(small["fits"], "no")
         doc = self.json("plan", LENET)
         exact = doc["plans"][0]["bytes"]
         self.assertEqual(self.json("plan", LENET, "--capacity", exact)["fits"], "yes")
-        self.assertEqual(self.json("plan", LENET, "--capacity", doc["plans"][0]["lower_bound_bytes"] - 1, code=1)["fits"],
+        self.assertEqual(self.json("plan", LENET, "--capacity", doc["plans"][0]["lower_bound_bytes"] - 1, code=6)["fits"],
                          "no")
 
     def test_lifetimes_csv(self):
