@@ -39,7 +39,7 @@ static void take_plan(tide_subject_facts *f, const tide_memory_plan *plan) {
     f->plan = plan;
     f->has_plan = plan != NULL;
     f->plan_bytes = plan != NULL ? plan->bytes : 0;
-    f->naive_bytes = plan != NULL ? plan->naive_bytes : 0;
+    f->naive_bytes = plan != NULL ? tide_memory_plan_original_bytes(plan) : 0;
     f->lower_bound_bytes = plan != NULL ? plan->lower_bound_bytes : 0;
     f->proved_bytes = plan != NULL ? plan->proved_bytes : 0;
     f->proven = plan != NULL && plan->proven;

@@ -224,7 +224,7 @@ static int print_json(const comparison *c) {
     json_object_set_new(doc, "kinds", kinds_json(c, PLANNED));
     json_object_set_new(doc, "naive_kinds", kinds_json(c, NAIVE));
     json_object_set_new(doc, "bytes", cli_json_bytes(plan->bytes));
-    json_object_set_new(doc, "naive_bytes", cli_json_bytes(plan->naive_bytes));
+    json_object_set_new(doc, "naive_bytes", cli_json_bytes(tide_memory_plan_original_bytes(plan)));
     json_object_set_new(doc, "lower_bound_bytes", cli_json_bytes(plan->lower_bound_bytes));
     json_object_set_new(doc, "saving", cli_json_real(tide_memory_plan_saving(plan)));
     json_object_set_new(doc, "outputs", outputs_json(c));
@@ -263,7 +263,7 @@ static void print_text(const comparison *c) {
     printf("every tensor its own memory  %12s\n"
            "planned, one buffer          %12s   saves %.2f %%\n"
            "lower bound                  %12s   gap %.2f %%%s\n\n",
-           tide_format_bytes(plan->naive_bytes, a, sizeof a), tide_format_bytes(plan->bytes, b, sizeof b),
+           tide_format_bytes(tide_memory_plan_original_bytes(plan), a, sizeof a), tide_format_bytes(plan->bytes, b, sizeof b),
            100.0 * tide_memory_plan_saving(plan), tide_format_bytes(plan->lower_bound_bytes, lb, sizeof lb), gap,
            plan->proven ? ": no plan of these lifetimes is smaller" : "");
     printf("outputs naive = planned: %s\n", c->bitwise_equal ? "bit for bit" : "NO");

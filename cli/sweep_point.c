@@ -129,7 +129,7 @@ static tide_status fill(const tide_memory_plan *plan, tide_sweep_point *p, tide_
     p->io_bytes = beside_buffers(plan, TIDE_KIND_DEFAULT);
     p->other_bytes = other;
     p->total_bytes = total;
-    p->naive_bytes = plan->naive_bytes;
+    p->naive_bytes = tide_memory_plan_original_bytes(plan);
     p->lower_bound_bytes = plan->lower_bound_bytes;
     p->proved_bytes = plan->proved_bytes;
     p->proven = plan->proven;

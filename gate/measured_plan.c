@@ -162,7 +162,7 @@ static tide_status add_figures(const tide_memory_plan *plan, tide_gate_case *out
     out->metrics[TIDE_GATE_TOTAL] = exact(total);
     out->metrics[TIDE_GATE_PLANNED] = exact(plan->bytes);
     out->metrics[TIDE_GATE_LOWER_BOUND] = exact(plan->lower_bound_bytes);
-    out->metrics[TIDE_GATE_NAIVE] = exact(plan->naive_bytes);
+    out->metrics[TIDE_GATE_NAIVE] = exact(tide_memory_plan_original_bytes(plan));
     out->metrics[TIDE_GATE_SAVING] = share(tide_memory_plan_saving(plan));
     if (plan->proved_bytes > 0)
         out->metrics[TIDE_GATE_GAP] = share((double)plan->bytes / (double)plan->proved_bytes - 1);

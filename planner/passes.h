@@ -48,6 +48,8 @@ typedef struct tide_pass_report {
     uint64_t given_bytes;    ///< lower bound without any pass
     uint64_t final_bytes;    ///< with all of them
     double work, extra_work; ///< multiply-adds (or elements moved) of the program as given, and what recompute adds
+    double allowed_share;    ///< of the work, that recompute might have added
+    bool recompute_is_cut;   ///< it ended at its own limit of steps, not for want of anything that helps
 } tide_pass_report;
 
 /**
@@ -83,9 +85,9 @@ tide_status tide_pass_order(const tide_program *program, const tide_pass_options
                             uint64_t *peak_bytes, tide_error *err) TIDE_NODISCARD;
 
 /// Make `program` compute tensors twice where that lowers its peak within opt->recompute_share. *n: nodes that run
-/// twice.
+/// twice. *is_cut: it ended at its limit, a number of steps that it may look at: no clock decides.
 tide_status tide_pass_recompute(tide_program *program, const tide_pass_options *opt, size_t *n, double *extra_work,
-                                tide_error *err) TIDE_NODISCARD;
+                                bool *is_cut, tide_error *err) TIDE_NODISCARD;
 
 #ifdef __cplusplus
 }

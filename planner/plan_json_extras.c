@@ -23,6 +23,10 @@ static void add_passes(tide_text *out, const tide_pass_report *report) {
     const double share = report->work > 0 ? report->extra_work / report->work : 0;
     tide_text_addf(out, "\n  ],\n  \"given_lower_bound_bytes\": %" PRIu64 ",\n  \"extra_work\": %s,\n",
                    report->given_bytes, tide__format_fixed(share, 6, work, sizeof work));
+    if (!report->gains[TIDE_PASS_RECOMPUTE].ran) return;
+    tide_text_addf(out, "  \"allowed_work\": %s,\n  \"recompute_is_cut\": %s,\n",
+                   tide__format_fixed(report->allowed_share, 6, work, sizeof work),
+                   bool_word(report->recompute_is_cut));
 }
 
 static void add_refused(tide_text *out, const tide_plan_refusal *refused, size_t n) {

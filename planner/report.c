@@ -158,7 +158,8 @@ static void add_offsets(const tide_memory_plan *plan, const entry *entries, size
 static void add_totals(const tide_memory_plan *plan, tide_text *out) {
     char kb[32];
     tide_text_add(out, rule);
-    tide_text_addf(out, "Original Memory: %s KB\n", tide__format_kb(plan->naive_bytes, kb, sizeof kb));
+    tide_text_addf(out, "Original Memory: %s KB\n",
+                   tide__format_kb(tide_memory_plan_original_bytes(plan), kb, sizeof kb));
     tide_text_addf(out, "Optimized Memory: %s KB\n", tide__format_kb(plan->bytes, kb, sizeof kb));
     tide_text_addf(out, "Memory Saving: %s%%\n",
                    tide__format_fixed(100 * tide_memory_plan_saving(plan), 2, kb, sizeof kb));
@@ -211,6 +212,19 @@ void tide_plan_report(const tide_memory_plan *plan, tide_text *out) {
 
 // ---- passes ----
 
+/// What of the allowance was used, and why no more.
+static void add_recompute(const tide_pass_report *r, tide_grid *g) {
+    char used[32], allowed[32];
+    tide__format_fixed(100 * r->extra_work / r->work, 2, used, sizeof used);
+    tide__format_fixed(100 * r->allowed_share, 2, allowed, sizeof allowed);
+    const char *why = r->recompute_is_cut ? "; its search ended at its limit of steps" : "";
+    const size_t n = r->gains[TIDE_PASS_RECOMPUTE].n;
+    if (n == 0)
+        tide__grid_cell(g, "nothing lowers the peak: %s%% of work allowed, none used%s", allowed, why);
+    else
+        tide__grid_cell(g, "nodes run twice: %zu, +%s%% work of %s%% allowed%s", n, used, allowed, why);
+}
+
 static void add_gain(const tide_pass_report *r, tide_pass pass, tide_grid *g) {
     const tide_pass_gain *gain = &r->gains[pass];
     static const char *const what[TIDE_N_PASSES] = {
@@ -223,8 +237,7 @@ static void add_gain(const tide_pass_report *r, tide_pass pass, tide_grid *g) {
     const double saved = gain->before_bytes > 0 ? 1 - (double)gain->after_bytes / (double)gain->before_bytes : 0;
     tide__grid_cell(g, "%s%%", tide__format_fixed(-100 * saved, 2, share, sizeof share));
     if (pass == TIDE_PASS_RECOMPUTE && r->work > 0)
-        tide__grid_cell(g, "%s: %zu, +%s%% work", what[pass], gain->n,
-                        tide__format_fixed(100 * r->extra_work / r->work, 2, share, sizeof share));
+        add_recompute(r, g);
     else
         tide__grid_cell(g, "%s: %zu", what[pass], gain->n);
 }

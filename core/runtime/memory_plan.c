@@ -144,9 +144,34 @@ const tide_plan_buffer *tide_memory_plan_buffer(const tide_memory_plan *p, tide_
     return NULL;
 }
 
+/// Whether the step is the second run of a node.
+static bool is_again(const tide_lifetimes *lt, int64_t step) {
+    static const char again[] = ".again";
+    if (step < 0 || (uint64_t)step >= lt->n_step_names) return false;
+    const char *name = lt->step_names[step];
+    const size_t len = strlen(name), n = len < sizeof again ? 0 : len - (sizeof again - 1);
+    if (n == 0 || strcmp(name + n, again) != 0) return false;
+    for (size_t k = 0; k < lt->n_recomputed; k++) {
+        if (strlen(lt->recomputed[k]) == n && memcmp(lt->recomputed[k], name, n) == 0) return true;
+    }
+    return false;
+}
+
+uint64_t tide_memory_plan_original_bytes(const tide_memory_plan *p) {
+    uint64_t bytes = p->naive_bytes;
+    for (size_t i = 0; p->lifetimes.n_recomputed > 0 && i < p->lifetimes.n; i++) {
+        const tide_lifetime *item = &p->lifetimes.items[i];
+        if (item->persistent || !is_again(&p->lifetimes, item->begin_step)) continue;
+        const uint64_t own = tide_lifetime_aligned_bytes(item);
+        bytes -= own < bytes ? own : bytes;
+    }
+    return bytes;
+}
+
 double tide_memory_plan_saving(const tide_memory_plan *p) {
-    if (p->naive_bytes == 0) return 0.0;
-    return 1.0 - (double)p->bytes / (double)p->naive_bytes;
+    const uint64_t original = tide_memory_plan_original_bytes(p);
+    if (original == 0) return 0.0;
+    return 1.0 - (double)p->bytes / (double)original;
 }
 
 uint64_t tide_memory_plan_predicted_run(const tide_memory_plan *p, tide_memory_kind kind, bool naive,

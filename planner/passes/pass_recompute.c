@@ -20,8 +20,8 @@
 #include "planner/passes/pass_order_model.h"
 #include "planner/passes/pass_recompute.h"
 
-/// Candidates tried at one peak, and in all: what keeps large programs short.
-enum { MAX_CANDIDATES = 32, MAX_TRIALS = 2000 };
+/// Candidates tried at one peak; trials in all, and steps of all trials: what keeps large programs short.
+enum { MAX_CANDIDATES = 32, MAX_TRIALS = 2000, MAX_STEPS_TRIED = 2000000 };
 
 typedef struct recompute {
     const tide__fact_source *source;
@@ -29,7 +29,8 @@ typedef struct recompute {
     bool *is_able; ///< [n_steps] may run a second time, and does not yet
     double *work;  ///< [n_steps]
     double allowed_work;
-    size_t n_trials;
+    size_t n_trials, n_steps_tried, n_steps_dropped;
+    bool is_cut; ///< the trials ended before the candidates
 } recompute;
 
 static tide_status no_memory(const tide_program *p, tide_error *err) {
@@ -126,13 +127,23 @@ typedef struct best {
     double worth; ///< 0: none yet
 } best;
 
+/// A trial of `s` more, if there is one left.
+static bool may_try(recompute *x, const tide__sequence *s) {
+    if (x->n_trials == MAX_TRIALS || x->n_steps_tried + s->n > MAX_STEPS_TRIED) {
+        x->is_cut = true;
+        return false;
+    }
+    x->n_trials++;
+    x->n_steps_tried += s->n;
+    return true;
+}
+
 static tide_status try_one(recompute *x, const tide__sequence *s, const tide__trial *now, const tide__repeat *r,
                            best *b, tide_error *err) {
-    if (s->extra_work + r->work > x->allowed_work || x->n_trials == MAX_TRIALS) return TIDE_OK;
+    if (s->extra_work + r->work > x->allowed_work || !may_try(x, s)) return TIDE_OK;
     tide__sequence with;
     tide__trial t;
     TIDE_TRY(repeat(x, s, r, &with, err));
-    x->n_trials++;
     const tide_status st = tide__sequence_try(x->source, &with, &t, NULL, err);
     if (st == TIDE_OK && tide__trial_is_better(&t, now) && worth(now, &t, r->work) > b->worth) {
         sequence_deinit(&b->sequence);
@@ -190,11 +201,18 @@ static tide_status search(recompute *x, tide__sequence *out, tide__trial *out_tr
     return st;
 }
 
+/// Trials without a second run have as many steps of their own.
+static bool may_drop(recompute *x, const tide__sequence *s) {
+    if (x->n_steps_dropped + s->n > MAX_STEPS_TRIED) return false;
+    x->n_steps_dropped += s->n;
+    return true;
+}
+
 /// Drop the second run of `step` if the peak is no larger without it.
 static tide_status drop_if_idle(recompute *x, tide__sequence *s, uint32_t step, const tide__trial *t, bool *dropped,
                                 tide_error *err) {
     const size_t at = second_run(s, step);
-    if (at == s->n) return TIDE_OK;
+    if (at == s->n || !may_drop(x, s)) return TIDE_OK;
     tide__sequence without;
     tide__trial trial;
     TIDE_TRY(copy_sequence(x, s, 0, &without, err));
@@ -300,14 +318,16 @@ static tide_status run(tide_program *program, recompute *x, size_t *n, double *e
 }
 
 tide_status tide_pass_recompute(tide_program *program, const tide_pass_options *opt, size_t *n, double *extra_work,
-                                tide_error *err) {
+                                bool *is_cut, tide_error *err) {
     *n = 0;
     *extra_work = 0;
+    *is_cut = false;
     if (!(opt->recompute_share > 0) || program->n_steps == 0) return TIDE_OK;
     tide__fact_source source;
     TIDE_TRY(tide__fact_source_init(&source, program, opt, err));
     recompute x = {.source = &source, .program = program};
     const tide_status st = run(program, &x, n, extra_work, err);
+    *is_cut = x.is_cut;
     tide_host_free(x.is_able);
     tide_host_free(x.work);
     tide__fact_source_deinit(&source);

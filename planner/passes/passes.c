@@ -114,11 +114,14 @@ static tide_status take_recomputed(pipeline *p, tide_lifetimes *lt, uint64_t *by
 static tide_status run_recompute(pipeline *p, tide_lifetimes *lt, uint64_t *bytes, tide_error *err) {
     tide_pass_gain gain = {.ran = true, .before_bytes = *bytes, .after_bytes = *bytes};
     double extra_work = 0;
-    TIDE_TRY(tide_pass_recompute(p->program, p->opt, &gain.n, &extra_work, err));
+    bool is_cut = false;
+    TIDE_TRY(tide_pass_recompute(p->program, p->opt, &gain.n, &extra_work, &is_cut, err));
     if (gain.n > 0) TIDE_TRY(take_recomputed(p, lt, bytes, err));
     gain.after_bytes = *bytes;
     p->report.gains[TIDE_PASS_RECOMPUTE] = gain;
     p->report.extra_work = extra_work;
+    p->report.allowed_share = p->opt->recompute_share;
+    p->report.recompute_is_cut = is_cut;
     return TIDE_OK;
 }
 

@@ -83,6 +83,32 @@ class Passes(Case):
                 self.ok("compare", graph, "--allow-recompute", "50%")
 
 
+    def test_saving_is_against_the_model_as_given(self):
+        """Second runs make tensors of their own: they are not what the model would take without a plan."""
+        for graph in ("unet", "decoder_step"):
+            given = plan_of(self.json("plan", SAMPLES / f"{graph}.json"))["naive_bytes"]
+            path, page = self.dir / "p.json", self.dir / "r.json"
+            self.ok("plan", SAMPLES / f"{graph}.json", "--allow-recompute", "50%", "-o", path)
+            doc = json.loads(path.read_text())
+            self.assertGreater(len(doc["recomputed"]), 0)
+            self.assertGreater(plan_of(doc)["naive_bytes"], given)
+            saving = 1 - plan_of(doc)["bytes"] / given
+            self.assertAlmostEqual(plan_of(doc)["saving"], saving, 5)
+            self.assertIn(f"Memory Saving: {100 * saving:.2f}%", self.ok("plan", path).stdout)
+            self.assertIn(f"Original Memory: {given / 1024:.2f} ", self.ok("plan", path).stdout)
+            self.ok("report", path, "-o", page)
+            self.assertIn(f'"naive_bytes": {given}', page.read_text())
+            text = self.ok("compare", SAMPLES / f"{graph}.json", "--allow-recompute", "50%").stdout
+            self.assertIn(f"saves {100 * saving:.2f} %", text)
+
+    def test_recompute_says_what_it_used(self):
+        """All of it, some, or nothing; and when its own limit of steps ended it, which no clock does."""
+        text = self.ok("plan", SAMPLES / "unet.json", "--allow-recompute", "50%").stdout
+        self.assertRegex(text, r"nodes run twice: 2, \+[0-9.]+% work of 50.00% allowed\n")
+        text = self.ok("plan", LENET, "--allow-recompute", "50%").stdout
+        self.assertIn("nothing lowers the peak: 50.00% of work allowed, none used\n", text)
+        self.assertFalse(self.json("plan", LENET, "--allow-recompute", "50%")["recompute_is_cut"])
+
 class Limits(Case):
     def test_a_node_limit_gives_the_same_plan_each_time(self):
         args = ("plan", MINIMALLOC / "C.1048576.csv", "--node-limit", 20000, "--seed", 7)

@@ -60,10 +60,11 @@ static void test_a_skip_is_made_again(void **state) {
     const tide_pass_options opt = with_share(0.13); // 4096 of 32770 elements are 12.5 %
     size_t n_bytes, n;
     double extra;
+    bool cut;
     char *want = case_run(p, NULL, &n_bytes);
     assert_int_equal(work_of(p), 4096 + 1 + 3 * 4096 + 3 * 4096 + 1 + 4096);
     assert_int_equal(case_lower_bound(p, &opt, NULL), 64 * KIB + MEAN);
-    assert_tide_ok(tide_pass_recompute(p, &opt, &n, &extra, &err), &err);
+    assert_tide_ok(tide_pass_recompute(p, &opt, &n, &extra, &cut, &err), &err);
     assert_int_equal(n, 1);
     assert_int_equal(extra, 4096);
     assert_true(has_step(p, "top.again"));
@@ -99,7 +100,8 @@ static void test_a_chain_is_made_again(void **state) {
         const uint64_t before = case_lower_bound(p, &opt, NULL);
         size_t n;
         double extra;
-        assert_tide_ok(tide_pass_recompute(p, &opt, &n, &extra, &err), &err);
+        bool cut;
+        assert_tide_ok(tide_pass_recompute(p, &opt, &n, &extra, &cut, &err), &err);
         assert_int_equal(n, cases[i].n);
         assert_int_equal(extra, n * 4096);
         assert_int_equal(case_lower_bound(p, &opt, NULL), n > 0 ? before - 16 * KIB : before);
@@ -122,7 +124,8 @@ static void test_who_may_not_run_twice(void **state) {
         if (k == 1) p->graph->nodes[p->steps[0].node].def = &stateful;
         size_t n;
         double extra;
-        assert_tide_ok(tide_pass_recompute(p, &opt, &n, &extra, &err), &err);
+        bool cut;
+        assert_tide_ok(tide_pass_recompute(p, &opt, &n, &extra, &cut, &err), &err);
         assert_int_equal(n, 0);
         assert_int_equal(p->n_steps, 6);
         tide_program_unref(p);
@@ -299,7 +302,8 @@ static void test_no_share(void **state) {
         const tide_pass_options opt = with_share(shares[i]);
         size_t n = 7;
         double extra = 7;
-        assert_tide_ok(tide_pass_recompute(p, &opt, &n, &extra, &err), &err);
+        bool cut;
+        assert_tide_ok(tide_pass_recompute(p, &opt, &n, &extra, &cut, &err), &err);
         assert_int_equal(n, 0);
         assert_true(extra == 0);
         assert_int_equal(p->n_steps, 6);
@@ -316,8 +320,9 @@ static void test_no_memory(void **state) {
         tide_program *p = case_build(skip_graph(false), NULL, 0);
         size_t n, n_bytes;
         double extra;
+        bool cut;
         tide_host_fail_after(n_failed);
-        const tide_status st = tide_pass_recompute(p, &opt, &n, &extra, &err);
+        const tide_status st = tide_pass_recompute(p, &opt, &n, &extra, &cut, &err);
         tide_host_fail_after(-1);
         if (st != TIDE_OK) assert_int_equal(st, TIDE_ERR_NOMEM);
         assert_int_equal(p->n_steps, 6 + p->n_twins);
