@@ -67,6 +67,7 @@ static int print_version(bool as_json) {
 /// half written.
 static void say_out_of_memory(void) {
     static const char text[] = "error: out of memory: no memory in oneDNN, which cannot go on without\n";
+    tide_output_remove_all();
     if (write(STDERR_FILENO, text, sizeof text - 1) < 0) _exit(CLI_EXIT_DOES_NOT_FIT);
     _exit(CLI_EXIT_DOES_NOT_FIT);
 }
