@@ -142,11 +142,8 @@ static tide_status compare(const tide_recorder *r, const tide__sql *s, tide_erro
 
 static tide_status check_file(const tide_recorder *r, tide_error *err) {
     tide__sql s = {.path = r->path};
-    char *plain = tide__sql_file_name(r->path);
-    if (plain == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to look at '%s'", r->path);
-    const int rc = sqlite3_open_v2(plain, &s.db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
-    tide_host_free(plain);
-    const tide_status st = rc == SQLITE_OK ? compare(r, &s, err) : tide__sql_fail(&s, rc, "look at", err);
+    TIDE_TRY(tide__sql_open_to_read(&s, err));
+    const tide_status st = compare(r, &s, err);
     sqlite3_close(s.db);
     return st;
 }

@@ -75,13 +75,9 @@ tide_status tide__drain_finish(tide__drain *d, tide_error *err) {
 
 static tide_status read_state(const char *path, bool *unfinished, tide_error *err) {
     tide__sql s = {.path = path};
-    char *plain = tide__sql_file_name(path);
-    if (plain == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to open '%s'", path);
-    const int rc = sqlite3_open_v2(plain, &s.db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
-    tide_host_free(plain);
-    tide_status st = rc == SQLITE_OK ? TIDE_OK : tide__sql_fail(&s, rc, "open", err);
+    TIDE_TRY(tide__sql_open_to_read(&s, err));
     sqlite3_stmt *stmt = NULL;
-    if (st == TIDE_OK) st = tide__sql_prepare(&s, "SELECT value FROM meta WHERE key = 'state'", &stmt, err);
+    tide_status st = tide__sql_prepare(&s, "SELECT value FROM meta WHERE key = 'state'", &stmt, err);
     bool has_row = false;
     if (st == TIDE_OK) st = tide__sql_step(&s, stmt, &has_row, err);
     *unfinished = st == TIDE_OK && has_row && strcmp(tide__sql_text(stmt, 0), TIDE__STATE_RECORDING) == 0;

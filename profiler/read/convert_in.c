@@ -93,24 +93,6 @@ static tide_status check_head(tide__in *in, const char *file, tide_error *err) {
 
 // ---- open ----
 
-/// "file:NAME?immutable=1": SQLite then takes no lock, looks for no log and makes no file beside it.
-static char *immutable_name(const char *file) {
-    static const char hex[] = "0123456789ABCDEF";
-    tide_text name = {0};
-    tide_text_add(&name, file[0] == '/' ? "file:" : "file:./");
-    for (const char *c = file; *c != '\0'; c++) {
-        const unsigned char u = (unsigned char)*c;
-        const char coded[3] = {'%', hex[u >> 4], hex[u & 15]};
-        const bool plain =
-            (u >= 'a' && u <= 'z') || (u >= 'A' && u <= 'Z') || (u >= '0' && u <= '9') || strchr("/._-", *c) != NULL;
-        tide_text_add_n(&name, plain ? c : coded, plain ? 1 : 3);
-    }
-    tide_text_add(&name, "?immutable=1");
-    if (!name.failed) return name.data;
-    tide_text_deinit(&name);
-    return NULL;
-}
-
 /// A tree of pages that meets itself again has rows without end: a reading that takes far more steps than the file has
 /// bytes is ended.
 static int count_steps(void *ctx) {
@@ -120,22 +102,24 @@ static int count_steps(void *ctx) {
     return 0;
 }
 
-static tide_status connect(tide__in *in, const char *file, tide_error *err) {
-    char *name = immutable_name(file);
+/// A damaged file: SQLite takes no lock, looks for no log and makes no file beside it.
+static tide_status connect_leniently(tide__in *in, const char *file, tide_error *err) {
+    char *name = tide__sql_immutable_name(file);
     if (name == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to open '%s'", in->path);
     const int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI;
     const int rc = sqlite3_open_v2(name, &in->sql.db, flags, NULL);
     tide_host_free(name);
     if (rc != SQLITE_OK) return tide__sql_fail(&in->sql, rc, "open", err);
-    if (in->lenient) {
-        // Only so SQLite reads a file that was cut, and passes over entries of its list of tables that make no sense.
-        sqlite3_exec(in->sql.db, "PRAGMA writable_schema = ON", NULL, NULL, NULL);
-    } else {
-        sqlite3_db_config(in->sql.db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    }
+    // Only so SQLite reads a file that was cut, and passes over entries of its list of tables that make no sense.
+    sqlite3_exec(in->sql.db, "PRAGMA writable_schema = ON", NULL, NULL, NULL);
     sqlite3_db_config(in->sql.db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     sqlite3_db_config(in->sql.db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
     sqlite3_db_config(in->sql.db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+    return TIDE_OK;
+}
+
+static tide_status connect(tide__in *in, const char *file, tide_error *err) {
+    TIDE_TRY(in->lenient ? connect_leniently(in, file, err) : tide__sql_open_to_read(&in->sql, err));
     sqlite3_limit(in->sql.db, SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES);
     sqlite3_exec(in->sql.db, "PRAGMA cell_size_check = ON", NULL, NULL, NULL);
     in->steps_left = 100 * (int64_t)STEPS_PER_LOOK;

@@ -154,7 +154,8 @@ tide_status tide__patient_admit(tide__patient *p, const char *path, const char *
     TIDE_TRY(make_copy(p, path, beside, err));
     bool has = false;
     tide_status st = copy_log(path, p->file, "-wal", &has, err);
-    if (st == TIDE_OK) st = copy_log(path, p->file, "-journal", &has, err);
+    // A journal that names a further file would have SQLite take that away.
+    if (st == TIDE_OK && !tide__sql_journal_names_file(path)) st = copy_log(path, p->file, "-journal", &has, err);
     if (st == TIDE_OK && has) play_in(p->file);
     if (st != TIDE_OK) tide__patient_discharge(p);
     return st;

@@ -68,7 +68,7 @@ struct tide_trace {
     tide__sql sql; ///< path as the caller gave it
     char *path;    ///< owned, the same
     tide_trace_state state;
-    bool was_recorded;    ///< while it was open
+    bool is_open;         ///< it was found good
     bool has_temp_tables; ///< tables block and step of an unfinished trace, made as TEMP tables of this connection
     bool has_problem_events;
     int64_t first_event, last_event; ///< kept events; 1, 0: none

@@ -390,7 +390,6 @@ tide_status tide__trace_load(tide_trace *t, bool *grew, tide_error *err) {
         t->has_temp_tables = false;
     }
     if (changed) t->has_problem_events = false;
-    if (x.state == TIDE_TRACE_RECORDING) t->was_recorded = true;
     t->state = x.state;
     t->first_event = x.first_event;
     t->last_event = x.last_event;

@@ -19,11 +19,6 @@
 #include "profiler/read/moments_internal.h"
 #include "profiler/store/schema.h"
 
-enum {
-    MAX_VALUE_BYTES = 1 << 24, // longest text of a trace that is read
-    WAIT_MS = 10000            // for a recorder that turns the trace into one plain file
-};
-
 // ---- by content ----
 
 static uint32_t big_endian(const unsigned char *p) {
@@ -124,68 +119,11 @@ tide_status tide__trace_dropped(const tide_trace *t, tide_error *err) {
     return st;
 }
 
-// ---- the connection ----
-
-static void distrust(sqlite3 *db) {
-    sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-    sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL); // of the file; those of the connection stay allowed
-    sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
-    sqlite3_limit(db, SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES);
-    sqlite3_busy_timeout(db, WAIT_MS);
-    sqlite3_exec(db, "PRAGMA cell_size_check = ON", NULL, NULL, NULL);
-}
-
-static tide_status connect_to(const char *name, bool is_uri, const char *path, sqlite3 **db, tide_error *err) {
-    const int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | (is_uri ? SQLITE_OPEN_URI : 0);
-    tide__sql s = {.path = path};
-    int rc = sqlite3_open_v2(name, &s.db, flags, NULL);
-    if (rc == SQLITE_OK) {
-        distrust(s.db);
-        tide__sql_guard(s.db, true);
-        rc = sqlite3_exec(s.db, "SELECT 1 FROM sqlite_schema", NULL, NULL, NULL);
-    }
-    if (rc == SQLITE_OK) {
-        *db = s.db;
-        return TIDE_OK;
-    }
-    const tide_status st = tide__sql_fail(&s, rc, "open", err);
-    sqlite3_close(s.db);
-    return st;
-}
-
-/// A trace with a write-ahead log needs a small file beside it even to be read. Where none can be made, it is read as
-/// if nobody could change it, without the log.
-static tide_status connect_without_log(const char *path, sqlite3 **db, tide_error *err) {
-    tide_text uri = {0};
-    tide_text_add(&uri, "file:");
-    if (path[0] != '/') tide_text_add(&uri, "./");
-    for (const char *p = path; *p != '\0'; p++) {
-        if (*p == '%' || *p == '?' || *p == '#') {
-            tide_text_addf(&uri, "%%%02X", (unsigned)(unsigned char)*p);
-        } else {
-            tide_text_add_n(&uri, p, 1);
-        }
-    }
-    tide_text_add(&uri, "?immutable=1");
-    const tide_status st = uri.failed ? TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to open '%s'", path)
-                                      : connect_to(tide_text_str(&uri), true, path, db, err);
-    tide_text_deinit(&uri);
-    return st;
-}
-
 tide_status tide__trace_connect(const char *path, sqlite3 **db, tide_error *err) {
-    char *name = tide__sql_file_name(path);
-    if (name == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to open '%s'", path);
-    tide_error why = TIDE_ERROR_INIT;
-    tide_status st = connect_to(name, false, path, db, &why);
-    tide_host_free(name);
-    if (st == TIDE_ERR_IO && connect_without_log(path, db, NULL) == TIDE_OK) {
-        tide_log(TIDE_LOG_WARN, "'%s' is read without its write-ahead log: %s", path, why.msg);
-        return TIDE_OK;
-    }
-    if (st != TIDE_OK && err != NULL) *err = why;
-    return st;
+    tide__sql s = {.path = path};
+    TIDE_TRY(tide__sql_open_to_read(&s, err));
+    *db = s.db;
+    return TIDE_OK;
 }
 
 // ---- open ----
@@ -248,6 +186,7 @@ tide_status tide_trace_open(const char *path, tide_trace **out, tide_error *err)
         tide_trace_close(t);
         return st;
     }
+    t->is_open = true;
     *out = t;
     return TIDE_OK;
 }
@@ -257,25 +196,12 @@ tide_status tide_trace_refresh(tide_trace *t, bool *grew, tide_error *err) {
     return t->state == TIDE_TRACE_RECORDING ? tide__trace_load(t, grew, err) : TIDE_OK;
 }
 
-/// A recorder that finished while somebody looked on could not make one plain file of it. Whoever closes it last does,
-/// when nobody minds.
-static void make_plain(const tide_trace *t) {
-    char *name = tide__sql_file_name(t->path);
-    sqlite3 *db = NULL;
-    if (name != NULL && sqlite3_open_v2(name, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) == SQLITE_OK) {
-        distrust(db);
-        sqlite3_busy_timeout(db, 0);
-        sqlite3_exec(db, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL);
-    }
-    sqlite3_close(db);
-    tide_host_free(name);
-}
-
 void tide_trace_close(tide_trace *t) {
     if (t == NULL) return;
     tide__trace_unload(t);
     sqlite3_close(t->sql.db);
-    if (t->was_recorded && t->state != TIDE_TRACE_RECORDING) make_plain(t);
+    // A recorder that finished while others looked on, or was killed in its last step, did not make one file of it.
+    if (t->is_open && t->state != TIDE_TRACE_RECORDING) tide__sql_make_plain(t->path);
     tide_host_free(t->path);
     tide_host_free(t);
 }

@@ -155,3 +155,19 @@ char *tide__sql_file_name(const char *path) {
     tide_text_deinit(&name);
     return NULL;
 }
+
+char *tide__sql_immutable_name(const char *path) {
+    tide_text uri = {0};
+    tide_text_add(&uri, path[0] == '/' ? "file:" : "file:./");
+    for (const char *p = path; *p != '\0'; p++) {
+        if (*p == '%' || *p == '?' || *p == '#') {
+            tide_text_addf(&uri, "%%%02X", (unsigned)(unsigned char)*p);
+        } else {
+            tide_text_add_n(&uri, p, 1);
+        }
+    }
+    tide_text_add(&uri, "?immutable=1");
+    if (!uri.failed) return uri.data;
+    tide_text_deinit(&uri);
+    return NULL;
+}

@@ -17,10 +17,22 @@ typedef struct tide__sql {
 } tide__sql;
 
 /// For a connection to a file that may come from anybody: a call that takes far more steps than the file has bytes is
-/// ended as one of TIDE_ERR_BAD_INPUT. Pages of such a file may lead to themselves, and by them a table has rows without
-/// end. SQLite cannot be stopped while it counts pages: "SELECT count(*) FROM x" of such a file must be sum(1). False:
-/// no longer.
+/// ended as one of TIDE_ERR_BAD_INPUT. Pages of such a file may lead to themselves, and by them a table has rows
+/// without end. SQLite cannot be stopped while it counts pages: "SELECT count(*) FROM x" of such a file must be sum(1).
+/// False: no longer.
 void tide__sql_guard(sqlite3 *db, bool on);
+
+/// Open the database at `s->path`, which may come from anybody, to read it. What a killed program left beside it
+/// counts: a journal is rolled back, for which the file is written; a write-ahead log is read, also where nothing can
+/// be written. TIDE_ERR_IO, with what can be done, when there is a journal and this user may not roll it back. On
+/// failure s->db is NULL.
+tide_status tide__sql_open_to_read(tide__sql *s, tide_error *err) TIDE_NODISCARD;
+/// Whether the journal beside the database `path` names a further file, which SQLite would take away when it rolls the
+/// journal back. No recorder writes such a journal.
+bool tide__sql_journal_names_file(const char *path);
+/// One plain file of a finished trace: a log or a journal that is left beside it goes. Does nothing while another
+/// connection uses it, or where this user may not write.
+void tide__sql_make_plain(const char *path);
 
 /// Fill `err` from the connection's last error: "cannot <what> '<path>': <SQLite's words>".
 tide_status tide__sql_fail(const tide__sql *s, int rc, const char *what, tide_error *err);
@@ -49,5 +61,8 @@ bool tide__sql_u64(sqlite3_stmt *stmt, int i, uint64_t *out);
 /// Name of a database file as SQLite shall open it: never taken for an URI or one of its special names. Owned by the
 /// caller; NULL without memory.
 char *tide__sql_file_name(const char *path);
+/// "file:NAME?immutable=1": opened by that URI SQLite takes no lock, looks for no log and makes no file beside it.
+/// Owned by the caller; NULL without memory.
+char *tide__sql_immutable_name(const char *path);
 
 #endif
