@@ -68,7 +68,7 @@ static char *absolute_path(const char *path) {
 }
 
 static void destroy(tide_recorder *r, bool remove_feed) {
-    tide__drain_made(r->path, &r->making);
+    tide__drain_made(&r->making);
     tide__feed_reader_close(r->looker, false);
     if (r->feed != NULL) tide__feed_end(r->feed);
     tide__feed_destroy(r->feed, remove_feed);
@@ -132,7 +132,7 @@ tide_status tide_recorder_open(const char *path, const tide_recorder_options *op
     tide__hold_xfsz(&hold);
     const tide_status st = r->path != NULL ? open_parts(r, path, err)
                                            : TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to record into '%s'", path);
-    if (st == TIDE_OK) tide__drain_made(r->path, &r->making);
+    if (st == TIDE_OK) tide__drain_made(&r->making);
     tide__release_xfsz(&hold);
     if (st == TIDE_OK) {
         *out = r;

@@ -91,11 +91,12 @@ static bool take_over(tide_recorder *r) {
 
 /// With the lock.
 static bool drain_lives(tide_recorder *r) {
+    const uint32_t state = drain_state(r);
+    if (state == TIDE__DRAIN_FAILED || state == TIDE__DRAIN_DONE) return true; // it has said so
     if (r->thread != NULL) {
         tide__drain_thread_hurry(r->thread);
-        return true;
+        return !tide__drain_thread_has_ended(r->thread);
     }
-    if (drain_state(r) == TIDE__DRAIN_FAILED || drain_state(r) == TIDE__DRAIN_DONE) return true; // it has said so
     const bool is_gone = r->opt.drain == TIDE_RECORD_PROCESS ? collector_has_ended(r) : !tide__drain_is_locked(r->path);
     return !is_gone || take_over(r);
 }
@@ -172,7 +173,11 @@ static tide_status end_with_collector(tide_recorder *r, tide_error *err) {
     TIDE_TRY(failure_of(r, err));
     bool unfinished, in_use;
     TIDE_TRY(tide__drain_look(r->path, &unfinished, &in_use, err));
-    if (!unfinished) return TIDE_OK;
+    if (!unfinished) { // in its very last steps it may have been killed: what it left beside the trace goes
+        tide__drain_sweep(r->path);
+        tide__sql_make_plain(r->path);
+        return TIDE_OK;
+    }
     if (!r->opt.quiet)
         tide_log(TIDE_LOG_WARN, "recording into '%s': the collector is gone; this process writes the rest", r->path);
     TIDE_TRY(start_thread(r, err));

@@ -74,7 +74,7 @@ static tide_status open_and_collect(const tide_collector_options *opt, tide_erro
     if (opt->create) TIDE_TRY(tide__drain_lock_making(opt->path, &making, err));
     tide_status opened = opt->create ? tide__store_create(opt->path, err) : TIDE_OK;
     if (opened == TIDE_OK) opened = tide__drain_open(&drain, &d, err);
-    tide__drain_made(opt->path, &making);
+    tide__drain_made(&making);
     if (opened != TIDE_OK) return opened;
     say_ready(opt->ready_fd);
     const tide_status st = collect(opt, d, err);

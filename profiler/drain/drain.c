@@ -121,6 +121,7 @@ tide_status tide__drain_round(tide__drain *d, size_t *n_events, size_t *n_alive,
     tide_error why = TIDE_ERROR_INIT;
     const tide_status st = round_of(d, n_events, &why);
     for (size_t i = 0; i < d->n_feeds; i++) *n_alive += !d->feeds[i]->is_ended;
+    *n_alive += d->has_held_feed;
     if (st == TIDE_OK || is_patient(d, st)) return TIDE_OK;
     *n_events = 0;
     fail(d, st, &why);
@@ -140,7 +141,7 @@ tide_status tide__drain_round(tide__drain *d, size_t *n_events, size_t *n_alive,
 bool tide__drain_has_ended(const tide__drain *d, int64_t process_id) {
     for (size_t i = 0; i < d->n_feeds; i++)
         if (d->feeds[i]->process_id == process_id && !d->feeds[i]->is_ended) return false;
-    return true;
+    return !d->has_held_feed; // it may be the feed of that process
 }
 
 bool tide__drain_has_seen_feed(const tide__drain *d) { return d->has_seen_feed; }

@@ -57,6 +57,8 @@ tide_status tide__drain_thread_start(const tide__drain_options *opt, tide__drain
 void tide__drain_thread_hurry(tide__drain_thread *t);
 /// End when process `process_id` has ended, and finish the trace only when no other process records into it.
 void tide__drain_thread_leave(tide__drain_thread *t, int64_t process_id);
+/// Whether it takes events no more; it is still to be joined. Any thread.
+bool tide__drain_thread_has_ended(tide__drain_thread *t);
 /// Give up: nothing more is written, the trace stays unfinished, the feeds stay where they are. Takes NULL.
 void tide__drain_thread_abandon(tide__drain_thread *t);
 /// Wait for its end. @return what ended it
@@ -75,7 +77,7 @@ typedef struct tide__drain_lock_file {
 /// TIDE_ERR_BUSY when somebody records into it, or makes it too.
 tide_status tide__drain_lock_making(const char *path, tide__drain_lock_file *lock, tide_error *err) TIDE_NODISCARD;
 /// Its drain is at work, or will never be. Takes what is not locked.
-void tide__drain_made(const char *path, tide__drain_lock_file *lock);
+void tide__drain_made(tide__drain_lock_file *lock);
 /// The trace at `path` is finished: take away what a drain that was killed in its very last step left beside it.
 void tide__drain_sweep(const char *path);
 /// Whether the trace at `path` is unfinished, and whether somebody is recording into it now.

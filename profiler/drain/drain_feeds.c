@@ -15,6 +15,7 @@
 enum {
     PROBLEM_DAMAGED = 100, ///< of table problem: what is not the program's but the feed's
     LIST_AGAIN_NS = 1000 * 1000 * 1000,
+    HELD_PATIENCE_S = 30, ///< seconds that a drain which was killed may take until the system has taken it down
 };
 
 static tide_status no_memory(const tide__drain *d, tide_error *err) {
@@ -140,6 +141,18 @@ static tide_status make_feed(tide__drain *d, const char *path, tide__feed_reader
     return TIDE_OK;
 }
 
+/// The lock on the trace and those on the feeds of a drain that was killed do not go at the same time (feeds are
+/// mapped, and a process that looks at another one keeps its memory for a moment longer): who has the one waits for the
+/// others. Refused now, the feed would never be drained, and what its program goes on to put in would be lost.
+static bool is_held_for_now(tide__drain *d, tide_status st) {
+    if (st != TIDE_ERR_BUSY) return false;
+    const uint64_t now = tide_now_ns();
+    if (d->held_since_ns == 0) d->held_since_ns = now;
+    if (now - d->held_since_ns > (uint64_t)HELD_PATIENCE_S * 1000000000) return false;
+    d->has_held_feed = true;
+    return true;
+}
+
 static tide_status open_feed(tide__drain *d, const char *path, tide_error *err) {
     tide__feed_reader *reader;
     tide_error why = TIDE_ERROR_INIT;
@@ -149,6 +162,7 @@ static tide_status open_feed(tide__drain *d, const char *path, tide_error *err) 
         return st;
     }
     if (st != TIDE_OK && access(path, F_OK) != 0) return TIDE_OK; // gone between the two looks
+    if (is_held_for_now(d, st)) return TIDE_OK;
     if (st != TIDE_OK) return refuse_feed(d, path, why.msg, err);
     bool is_mine;
     st = is_of_this_trace(d, tide__feed_reader_head(reader)->process_id, &is_mine, err);
@@ -179,8 +193,9 @@ static bool folder_changed(tide__drain *d) {
 
 tide_status tide__drain_list(tide__drain *d, bool now, tide_error *err) {
     const bool changed = folder_changed(d);
-    if (!changed && !now) return TIDE_OK;
+    if (!changed && !now && !d->has_held_feed) return TIDE_OK;
     d->listed_ns = tide_now_ns();
+    d->has_held_feed = false;
     char **paths;
     size_t n;
     TIDE_TRY(tide__feed_list(d->path, &paths, &n, err));
@@ -190,6 +205,7 @@ tide_status tide__drain_list(tide__drain *d, bool now, tide_error *err) {
         tide_host_free(paths[i]);
     }
     tide_host_free(paths);
+    if (!d->has_held_feed) d->held_since_ns = 0;
     return st;
 }
 

@@ -87,7 +87,7 @@ static tide_status read_state(const char *path, bool *unfinished, tide_error *er
 }
 
 void tide__drain_sweep(const char *path) {
-    if (!tide__drain_has_lock(path)) return;
+    if (!tide__drain_has_lock(path) || tide__drain_is_in_use(path)) return;
     tide__drain_lock_file *lock = tide_host_calloc(1, sizeof *lock);
     if (lock != NULL && tide__drain_lock(path, lock, NULL) == TIDE_OK) tide__drain_unlock(lock);
     tide_host_free(lock);
@@ -123,6 +123,9 @@ static tide_status drain_all(tide__drain *d, tide_error *err) {
                                  d->feeds[i]->path);
         }
         if (n_alive == 0) return TIDE_OK;
+        if (d->has_held_feed)
+            return TIDE_FAIL(err, TIDE_ERR_BUSY, "cannot finish '%s': another process takes events out of a feed",
+                             d->path);
     }
 }
 

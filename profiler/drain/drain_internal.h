@@ -170,6 +170,8 @@ struct tide__drain {
 
     uint64_t feed_bytes, blocked_ns; ///< of feeds that have ended
     bool has_seen_feed;
+    bool has_held_feed;     ///< a feed that a drain before us has not let go of yet
+    uint64_t held_since_ns; ///< 0: there was none when feeds were last listed
     uint64_t batch_began_ns, busy_since_ns;
     tide_error failure; ///< what ended the recording
     bool is_removed;    ///< the trace is gone: there is nothing to finish

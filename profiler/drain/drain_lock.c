@@ -77,22 +77,29 @@ tide_status tide__drain_lock(const char *trace_path, tide__drain_lock_file *lock
 tide_status tide__drain_lock_making(const char *trace_path, tide__drain_lock_file *lock, tide_error *err) {
     TIDE_TRY(take(trace_path, BYTE_MAKER, lock, err));
     if (!tide__drain_is_locked(trace_path)) return TIDE_OK;
-    tide__drain_made(trace_path, lock);
+    tide__drain_made(lock);
     return TIDE_FAIL(err, TIDE_ERR_BUSY, "cannot record into '%s': somebody records into it", trace_path);
+}
+
+static bool others_hold(int fd, int byte) {
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
+    return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
 void tide__drain_unlock(tide__drain_lock_file *lock) {
     if (lock->name == NULL) return;
-    if (is_still(lock->file.fd, lock->name)) unlink(lock->name);
+    // Who makes the trace anew takes the name away later.
+    if (is_still(lock->file.fd, lock->name) && !others_hold(lock->file.fd, BYTE_MAKER)) unlink(lock->name);
     tide__mapped_file_close(&lock->file);
     tide_host_free(lock->name);
     lock->name = NULL;
 }
 
-void tide__drain_made(const char *trace_path, tide__drain_lock_file *lock) {
+void tide__drain_made(tide__drain_lock_file *lock) {
     if (lock->name == NULL) return;
-    // The name belongs to the drain that is at work; where none came to be, nothing stays behind.
-    if (!tide__drain_is_locked(trace_path) && is_still(lock->file.fd, lock->name)) unlink(lock->name);
+    // The name belongs to the drain that is at work; where none came to be, nothing stays behind. With that lock, too:
+    // a drain that began between a look and the removal would hold a lock that nobody else can see.
+    if (is_still(lock->file.fd, lock->name) && try_lock(lock->file.fd, BYTE_DRAIN)) unlink(lock->name);
     tide__mapped_file_close(&lock->file);
     tide_host_free(lock->name);
     lock->name = NULL;

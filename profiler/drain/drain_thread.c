@@ -12,10 +12,11 @@
 struct tide__drain_thread {
     tide__drain *drain;
     pthread_t thread;
-    pthread_mutex_t lock; ///< guards the three below
+    pthread_mutex_t lock; ///< guards the four below
     pthread_cond_t wake;
     bool hurry, give_up;
     int64_t leave;  ///< process whose end is the end of the thread; 0: all must have ended
+    bool has_ended; ///< it drains no more
     tide_status st; ///< of its end
     tide_error err;
 };
@@ -62,20 +63,34 @@ static bool may_leave(tide__drain_thread *t) {
     return process_id != 0 && tide__drain_has_ended(t->drain, process_id);
 }
 
+/// Rounds until all is in the file. False: it has left, or has given up, before that.
+static bool drain_all(tide__drain_thread *t) {
+    for (bool was_over = false;;) {
+        size_t n_events, n_alive;
+        t->st = tide__drain_round(t->drain, &n_events, &n_alive, &t->err);
+        if (t->st != TIDE_OK || (n_alive == 0 && was_over)) return true;
+        // Another process may have begun to record since the folder was looked at: one more round sees it.
+        was_over = n_alive == 0;
+        if (was_over)
+            tide__drain_look_again(t->drain);
+        else if (may_leave(t) || !wait_for_round(t, n_events))
+            return false;
+    }
+}
+
 static void *work(void *arg) {
     tide__drain_thread *t = arg;
     pthread_setname_np(pthread_self(), "tide-drain");
-    for (;;) {
-        size_t n_events, n_alive;
-        t->st = tide__drain_round(t->drain, &n_events, &n_alive, &t->err);
-        if (t->st != TIDE_OK || n_alive == 0) break;
-        if (may_leave(t) || !wait_for_round(t, n_events)) return NULL;
+    if (drain_all(t)) {
+        const tide_status st = tide__drain_finish(t->drain, t->st == TIDE_OK ? &t->err : NULL);
+        if (t->st == TIDE_OK) t->st = st;
+        // Lets go of the trace: whoever waits for it need not wait for the join.
+        tide__drain_close(t->drain);
+        t->drain = NULL;
     }
-    const tide_status st = tide__drain_finish(t->drain, t->st == TIDE_OK ? &t->err : NULL);
-    if (t->st == TIDE_OK) t->st = st;
-    // Lets go of the trace: whoever waits for it need not wait for the join.
-    tide__drain_close(t->drain);
-    t->drain = NULL;
+    pthread_mutex_lock(&t->lock);
+    t->has_ended = true;
+    pthread_mutex_unlock(&t->lock);
     return NULL;
 }
 
@@ -125,6 +140,13 @@ void tide__drain_thread_leave(tide__drain_thread *t, int64_t process_id) {
     t->leave = process_id;
     pthread_mutex_unlock(&t->lock);
     tide__drain_thread_hurry(t);
+}
+
+bool tide__drain_thread_has_ended(tide__drain_thread *t) {
+    pthread_mutex_lock(&t->lock);
+    const bool has_ended = t->has_ended;
+    pthread_mutex_unlock(&t->lock);
+    return has_ended;
 }
 
 static void end(tide__drain_thread *t) {

@@ -275,6 +275,67 @@ static void test_words_about_the_end(void **state) {
 
 // ---- who may recover ----
 
+/// A drain that was killed has let go of the trace, and not yet of the feed: the system takes it down bit by bit.
+static void test_a_feed_that_is_still_held(void **state) {
+    (void)state;
+    rig r;
+    tide_error err = TIDE_ERROR_INIT;
+    rig_open(&r, 64, false, NULL);
+    rig_put(r.feed, 1, TIDE_MEM_ALLOC, 1, 8, "x");
+    assert_int_equal(rig_rounds(&r), 1);
+    tide__drain_close(r.drain);
+    tide__feed_reader *held;
+    assert_tide_ok(tide__feed_reader_open(tide__feed_path(r.feed), false, &held, &err), &err);
+    rig_open_drain(&r);
+    rig_put(r.feed, 2, TIDE_MEM_ALLOC, 2, 8, "y");
+    size_t n_events, n_alive;
+    for (int i = 0; i < 3; i++) {
+        assert_tide_ok(tide__drain_round(r.drain, &n_events, &n_alive, &err), &err);
+        assert_int_equal(n_events, 0);
+        assert_int_equal(n_alive, 1); // nothing has ended
+        assert_false(tide__drain_has_ended(r.drain, r.process_id));
+    }
+    tide__feed_reader_close(held, false);
+    assert_int_equal(rig_rounds(&r), 1);
+    rig_finish(&r);
+    assert_int_equal(rig_number(&r, "SELECT count(*) FROM event"), 2);
+    assert_int_equal(rig_number(&r, "SELECT count(*) FROM problem"), 0);
+    rig_close(&r);
+}
+
+static bool lives(void *ctx) {
+    (void)ctx;
+    return true;
+}
+
+/// The same at the other end: a thread that took over does not end, and finish the trace, before it has drained.
+static void test_a_thread_waits_for_the_feed(void **state) {
+    (void)state;
+    rig r;
+    tide_error err = TIDE_ERROR_INIT;
+    rig_open(&r, 64, false, NULL);
+    tide__drain_close(r.drain);
+    r.drain = NULL;
+    tide__feed_set_watch(r.feed, lives, NULL);
+    tide__feed_reader *held;
+    assert_tide_ok(tide__feed_reader_open(tide__feed_path(r.feed), false, &held, &err), &err);
+    tide__drain_thread *t;
+    assert_tide_ok(tide__drain_thread_start(&r.opt, &t, &err), &err);
+    for (uint64_t i = 1; i <= 50; i++) rig_put(r.feed, i, TIDE_MEM_ALLOC, i, 8, "x");
+    for (int i = 0; i < 5; i++) {
+        tide__drain_thread_hurry(t);
+        nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+    }
+    assert_false(tide__drain_thread_has_ended(t));
+    tide__feed_reader_close(held, false);
+    for (uint64_t i = 51; i <= 500; i++) rig_put(r.feed, i, TIDE_MEM_ALLOC, i, 8, "x"); // more than the ring holds
+    tide__feed_end(r.feed);
+    assert_tide_ok(tide__drain_thread_join(t, &err), &err);
+    assert_int_equal(rig_number(&r, "SELECT count(*) FROM event WHERE op = 1"), 500);
+    assert_int_equal(rig_number(&r, "SELECT value FROM meta WHERE key = 'n_lost'"), 0);
+    rig_close(&r);
+}
+
 static void test_recover_leaves_the_living_alone(void **state) {
     (void)state;
     rig r;
@@ -392,6 +453,8 @@ int main(void) {
         tide_unit_test(test_nothing_is_lost_at_a_kill),
         tide_unit_test(test_stages),
         tide_unit_test(test_words_about_the_end),
+        tide_unit_test(test_a_feed_that_is_still_held),
+        tide_unit_test(test_a_thread_waits_for_the_feed),
         tide_unit_test(test_recover_leaves_the_living_alone),
         tide_unit_test(test_reason_of_an_earlier_failure),
         tide_unit_test(test_forked_child_outlives_the_killed),
