@@ -52,8 +52,10 @@ soak:
 	@cmake --preset bench
 	@cmake --build --preset bench
 	@build/bench/bench/bench_kill_recorder --victim build/bench/bench/bench_kill_victim --kills 200 \
-	    thread process collector both recovery closing collected openers watched starting restarting \
+	    thread process both recovery closing expanding openers watched starting restarting \
 	    stopped forked forking dropping attached
+	@build/bench/bench/bench_kill_recorder --victim build/bench/bench/bench_kill_victim --kills 600 collected
+	@build/bench/bench/bench_kill_recorder --victim build/bench/bench/bench_kill_victim --kills 500 collector detached
 	@build/bench/bench/bench_recorder --day-events 1000000000 day
 	@cmake --preset asan
 	@cmake --build --preset asan --target test_tui_fuzz

@@ -70,6 +70,7 @@ static pid_t start_victim(kill_round *r, uint64_t stream_seed, const char *shado
                              *const batches[] = {"32768", "0", "700"};
     char seed[24], n_events[24], arg[16][300];
     tide_rng how = {.state = r->seed};
+    const char *const form = forms[tide_rng_below(&how, 3)], *const ring = rings[tide_rng_below(&how, 3)];
     snprintf(seed, sizeof seed, "%" PRIu64, stream_seed);
     snprintf(n_events, sizeof n_events, "%" PRIu64, r->n_events);
     const char *const words[] = {r->o->victim,
@@ -80,9 +81,11 @@ static pid_t start_victim(kill_round *r, uint64_t stream_seed, const char *shado
                                  "--drain",
                                  r->drain,
                                  "--form",
-                                 forms[tide_rng_below(&how, 3)],
+                                 r->chunks   ? forms[2]
+                                 : r->bursts ? forms[0]
+                                             : form,
                                  "--ring",
-                                 rings[tide_rng_below(&how, 3)],
+                                 r->bursts ? rings[1] : ring,
                                  "--batch",
                                  batches[tide_rng_below(&how, 3)],
                                  "--seed",
@@ -209,32 +212,87 @@ static bool case_collector(kill_round *r) {
     return app_is_well(r);
 }
 
-static bool case_closing(kill_round *r) {
-    r->n_events = 50000 + tide_rng_below(&r->rng, 50000);
+/// The file is half written: SQLite has a journal to take it back.
+static bool sees_journal(const kill_round *r) {
+    char name[320];
+    struct stat info;
+    snprintf(name, sizeof name, "%s-journal", r->trace);
+    return stat(name, &info) == 0 && info.st_size > 0;
+}
+
+/// A moment of the close, which goes on until `is_over`: any, or one while chunks become rows.
+static void wait_inside(kill_round *r, bool (*is_over)(kill_round *r)) {
+    if (tide_rng_below(&r->rng, 3) == 0) {
+        nap(random_ns(r, 0, 50000));
+    } else {
+        while (!is_over(r) && !sees_journal(r)) nap(20000);
+        nap(tide_rng_below(&r->rng, 3) == 0 ? 0 : random_ns(r, 0, 30000));
+    }
+    r->is_inside = !is_over(r);
+    r->is_half_done = r->is_inside && sees_journal(r);
+}
+
+static bool has_closed(kill_round *r) {
+    reap(r);
+    return r->app_gone || atomic_load(&r->shadow->phase) == KILL_CLOSED;
+}
+
+static bool has_ended(kill_round *r) {
+    reap(r);
+    return r->app_gone;
+}
+
+static bool start_and_close(kill_round *r) {
+    r->n_events = 20000 + tide_rng_below(&r->rng, 40000);
     r->n_over = 0;
-    if (!start_app(r) || !wait_phase(r, KILL_CLOSES)) return false;
-    nap(random_ns(r, 0, 150000));
+    r->bursts = true;
+    if (!start_app(r) || !wait_phase(r, KILL_RECORDS)) return false;
+    r->collector = collector_of(r);
+    if (!wait_phase(r, KILL_CLOSES)) return false;
+    wait_inside(r, has_closed);
+    return true;
+}
+
+static bool case_closing(kill_round *r) {
+    if (!start_and_close(r)) return false;
     kill_app(r);
     return kill_wait_all(r);
 }
 
+/// The program, its collector, or both: by turns.
 static bool case_collected(kill_round *r) {
-    r->n_events = 50000 + tide_rng_below(&r->rng, 50000);
-    r->n_over = 0;
-    if (!start_app(r) || !wait_phase(r, KILL_CLOSES)) return false;
-    nap(random_ns(r, 0, 150000));
-    const uint64_t who = tide_rng_below(&r->rng, 3);
-    if (who != 0) kill_collector(r);
-    if (who != 1) kill_app(r);
-    return who == 1 ? app_is_well(r) : kill_wait_all(r);
+    enum { PROGRAM, COLLECTOR, BOTH };
+    const uint64_t who = r->seed % 3;
+    if (!start_and_close(r)) return false;
+    if (who != PROGRAM && (r->collector <= 0 || kill(r->collector, SIGKILL) != 0)) r->too_late = true;
+    if (who != COLLECTOR) kill_app(r);
+    return who == COLLECTOR ? app_is_well(r) : kill_wait_all(r);
 }
 
-static pid_t start_opener(kill_round *r) {
-    char self[300], word[] = "open", trace[300];
+/// The harness itself, as a program that does something with the trace: "open", "expand".
+static pid_t start_self(kill_round *r, const char *what) {
+    char self[300], word[16], trace[300];
     snprintf(self, sizeof self, "%s", r->o->self);
+    snprintf(word, sizeof word, "%s", what);
     snprintf(trace, sizeof trace, "%s", r->trace);
     char *argv[] = {self, word, trace, NULL};
     return start(r, argv);
+}
+
+static pid_t start_opener(kill_round *r) { return start_self(r, "open"); }
+
+/// Chunks become rows by the user's own command, which is killed.
+static bool case_expanding(kill_round *r) {
+    r->n_events = 20000 + tide_rng_below(&r->rng, 40000);
+    r->n_over = 0;
+    r->chunks = true;
+    if (!start_app(r) || !app_is_well(r)) return false;
+    r->app = start_self(r, "expand");
+    r->app_gone = false;
+    if (r->app <= 0) return false;
+    wait_inside(r, has_ended);
+    kill_app(r);
+    return kill_wait_all(r);
 }
 
 static bool case_recovery(kill_round *r) {
@@ -395,18 +453,41 @@ static pid_t start_collector(kill_round *r) {
     return ready ? pid : -1;
 }
 
-static bool case_attached(kill_round *r) {
+/// A collector and two programs that record into it; the second one sends `n_second` events of each thread.
+static bool start_attached(kill_round *r, uint64_t n_second, pid_t *collector) {
     char path[300];
     snprintf(path, sizeof path, "%.280s/second", r->dir);
     r->second = kill_map_shadow(path);
-    const pid_t collector = start_collector(r);
-    const uint64_t who = tide_rng_below(&r->rng, 3);
-    if (r->second == NULL || collector < 0 || setenv(TIDE_COLLECTOR_ENV, r->trace, 1) != 0) return false;
+    *collector = start_collector(r);
+    if (r->second == NULL || *collector < 0 || setenv(TIDE_COLLECTOR_ENV, r->trace, 1) != 0) return false;
     if (!start_app(r)) return false;
-    if (who == 0) r->n_events = 60000; // the second one ends by itself
+    r->n_events = n_second;
     r->second_app = start_victim(r, r->seed + 1, path);
     if (r->second_app <= 0 || !wait_phase(r, KILL_RECORDS)) return false;
     for (int i = 0; i < PATIENCE_MS && atomic_load(&r->second->phase) == KILL_STARTS; i++) nap(1000000);
+    return true;
+}
+
+/// The collector of two programs is killed alone, at any moment until both have closed: they go on, each as long as it
+/// has something to say, and the last one finishes.
+static bool case_detached(kill_round *r) {
+    pid_t collector;
+    r->n_over = 0;
+    r->n_events = 20000 + tide_rng_below(&r->rng, 60000);
+    if (!start_attached(r, 20000 + tide_rng_below(&r->rng, 60000), &collector)) return false;
+    nap(random_ns(r, 0, 150000));
+    r->too_late = atomic_load(&r->shadow->phase) == KILL_CLOSED && atomic_load(&r->second->phase) == KILL_CLOSED;
+    kill(collector, SIGKILL);
+    if (!app_is_well(r)) return false;
+    if (atomic_load(&r->second->n_lost) == 0 && atomic_load(&r->second->status) == TIDE_OK + 1) return true;
+    tide_text_addf(&r->why, "the second program lost events\n");
+    return false;
+}
+
+static bool case_attached(kill_round *r) {
+    pid_t collector;
+    const uint64_t who = tide_rng_below(&r->rng, 3);
+    if (!start_attached(r, who == 0 ? 60000 : 0, &collector)) return false; // of 0: the second one ends by itself
     nap_before_kill(r);
     if (who == 2) kill(collector, SIGKILL);
     kill_app(r);
@@ -455,5 +536,6 @@ const kill_case kill_cases[] = {{"thread", "thread", case_thread},        {"proc
                                 {"watched", "process", case_watched},     {"starting", "thread", case_starting},
                                 {"restarting", "process", case_starting}, {"dropping", "thread", case_dropping},
                                 {"stopped", "process", case_stopped},     {"forked", "thread", case_forked},
-                                {"forking", "process", case_forked},      {"attached", "attach", case_attached}};
+                                {"forking", "process", case_forked},      {"attached", "attach", case_attached},
+                                {"detached", "attach", case_detached},    {"expanding", "thread", case_expanding}};
 const size_t kill_n_cases = sizeof kill_cases / sizeof kill_cases[0];

@@ -29,9 +29,14 @@ typedef struct kill_round {
     const char *drain;
     uint64_t n_events; ///< of each thread; 0: endless
     uint64_t n_over;
-    bool too_late; ///< what was to be killed had ended
-    bool drops;    ///< a full ring drops
-    bool forks;    ///< the program has a child that outlives it
+    bool too_late;     ///< what was to be killed had ended
+    bool is_inside;    ///< the kill came between the begin and the end of the close
+    bool is_half_done; ///< and at a moment when the file was half written
+    bool bursts;       ///< more than the rings hold: events go into chunks, which become rows at the close
+    bool chunks;       ///< events stay in chunks
+    pid_t collector;   ///< once it was asked for; its feed, which names it, goes before the close has ended
+    bool drops;        ///< a full ring drops
+    bool forks;        ///< the program has a child that outlives it
     tide_text why;
 } kill_round;
 

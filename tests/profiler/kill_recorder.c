@@ -12,11 +12,13 @@
 //     both         both are killed
 //     recovery     the program is killed, and so is, twice, who opens the trace
 //     closing      the program (draining in a thread) is killed while it closes
-//     collected    program, collector or both are killed while the program closes
+//     collected    program, collector or both, by turns, are killed while the program closes
+//     expanding    the program that turns chunks of a finished trace into rows is killed
 //     openers      the program is killed, and three open the trace at the same time
 //     watched      somebody looks into the trace all the time, before, at and after the kill of the program
 //     starting     the program is killed before it records, then started again (restarting: with a collector)
 //     attached     two programs record into one collector; one of them, both, or all three are killed
+//     detached     two programs record into one collector, which is killed; the programs lose nothing
 //     stopped      the collector is stopped for a while, and nobody is killed
 //     forked       the program has a child that outlives it; it ends or is killed (forking: with a collector)
 //     dropping     the program drops events when its rings are full, and is killed: what is missing is counted
@@ -39,7 +41,7 @@
 #include "tests/profiler/kill_cases.h"
 
 typedef struct sum {
-    uint64_t n, n_failed, n_too_late, n_events, n_ahead;
+    uint64_t n, n_failed, n_too_late, n_inside, n_half_done, n_events, n_ahead;
     double check_s, longest_s;
 } sum;
 
@@ -81,7 +83,8 @@ static void clean_up(kill_round *r, bool keep) {
         printf("  kept: %s\n", r->dir);
     } else {
         char path[320];
-        static const char *const names[] = {"trace.db", "trace.db-wal", "trace.db-shm", "shadow", "second", "stderr"};
+        static const char *const names[] = {"trace.db", "trace.db-wal", "trace.db-shm", "trace.db-journal",
+                                            "shadow",   "second",       "stderr"};
         for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
             snprintf(path, sizeof path, "%s/%s", r->dir, names[i]);
             unlink(path);
@@ -117,6 +120,8 @@ static void run_round(const kill_options *o, size_t which, uint64_t seed, sum *t
     }
     total->n++;
     total->n_too_late += r.too_late;
+    total->n_inside += r.is_inside;
+    total->n_half_done += r.is_half_done;
     total->n_events += found.n_events;
     total->check_s += found.check_s;
     if (found.check_s > total->longest_s) total->longest_s = found.check_s;
@@ -137,6 +142,8 @@ static int open_only(const char *path) {
     tide_trace_close(t);
     return 0;
 }
+
+static int expand_only(const char *path) { return tide_trace_expand(path, NULL) == TIDE_OK ? 0 : 1; }
 
 static int usage(void) {
     fputs("usage: kill_recorder --victim PROGRAM [--kills N] [--seed N] [--ms MIN MAX] [--keep] [CASE...]\n", stderr);
@@ -173,18 +180,25 @@ int main(int argc, char **argv) {
     bool wanted[32] = {false}, some = false;
     uint64_t n_failed = 0;
     if (argc == 3 && strcmp(argv[1], "open") == 0) return open_only(argv[2]);
+    if (argc == 3 && strcmp(argv[1], "expand") == 0) return expand_only(argv[2]);
     if (!take_options(argc, argv, &o, wanted)) return usage();
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     for (size_t c = 0; c < kill_n_cases; c++) some = some || wanted[c];
-    printf("%-10s %6s %7s %9s %12s %8s %14s\n", "case", "kills", "failed", "too late", "events", "ahead",
-           "check s (max)");
+    printf("%-10s %6s %7s %9s %8s %9s %12s %8s %14s\n", "case", "kills", "failed", "too late", "in close", "half done",
+           "events", "ahead", "check s (max)");
     for (size_t c = 0; c < kill_n_cases; c++) {
         if (some ? !wanted[c] : c >= 2) continue;
         sum total = {0};
         for (uint64_t k = 0; k < o.kills; k++) run_round(&o, c, o.seed + k, &total);
-        printf("%-10s %6" PRIu64 " %7" PRIu64 " %9" PRIu64 " %12" PRIu64 " %8" PRIu64 " %7.2f (%.2f)\n",
-               kill_cases[c].name, total.n, total.n_failed, total.n_too_late, total.n_events, total.n_ahead,
-               total.check_s / (double)total.n, total.longest_s);
+        printf("%-10s %6" PRIu64 " %7" PRIu64 " %9" PRIu64 " %8" PRIu64 " %9" PRIu64 " %12" PRIu64 " %8" PRIu64
+               " %7.2f (%.2f)\n",
+               kill_cases[c].name, total.n, total.n_failed, total.n_too_late, total.n_inside, total.n_half_done,
+               total.n_events, total.n_ahead, total.check_s / (double)total.n, total.longest_s);
+        // Cases that kill at a moment of the close are no test when that is over by then.
+        if (total.n_inside > 0 && total.n_inside * 2 < total.n) {
+            printf("FAILED: %s: most kills came too late for the close\n", kill_cases[c].name);
+            n_failed++;
+        }
         fflush(stdout);
         n_failed += total.n_failed;
     }
