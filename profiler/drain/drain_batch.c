@@ -153,7 +153,7 @@ static bool end_feed(tide__drain *d, tide__drain_feed *f) {
     for (size_t i = 0; i < f->n_rings; i++)
         d->blocked_ns += atomic_load_explicit(&f->rings[i]->head->blocked_ns, memory_order_relaxed);
     struct stat info;
-    if (stat(f->path, &info) == 0) d->feed_bytes += (uint64_t)info.st_size;
+    if (stat(f->path, &info) == 0) d->feed_bytes += (uint64_t)info.st_blocks * 512; // its header has a hole
     f->is_ended = true;
     if (f->is_damaged) return false;
     if (atomic_load_explicit(&f->head->drain, memory_order_relaxed) != TIDE__DRAIN_FAILED)

@@ -30,9 +30,9 @@ static bool make_other(const tide__drain_ring *r, uint64_t n, uint32_t scope, ti
     return n > 0;
 }
 
-bool tide__drain_event(const tide__drain_ring *r, tide__event *e) {
+bool tide__drain_event(tide__drain_ring *r, tide__event *e) {
     const tide__drain_feed *f = r->feed;
-    const volatile tide__slot *s = &r->slots[r->position & r->mask];
+    const volatile tide__slot *s = tide__drain_place(r, r->position);
     const uint64_t requested = s->requested_bytes, reserved = s->reserved_bytes;
     const uint32_t scope = s->scope;
     if ((requested | reserved) >> 63 != 0 || r->number >> TIDE__BLOCK_ID_BITS != 0) return false;

@@ -327,8 +327,6 @@ static tide_status add_ring(tide__drain *d, tide__drain_feed *f, tide_error *err
     r->feed = f;
     r->index = f->n_rings;
     r->head = tide__feed_reader_ring(f->reader, r->index);
-    r->slots = (const tide__slot *)((const char *)r->head + TIDE__RING_HEADER_BYTES);
-    r->mask = tide__feed_reader_n_slots(f->reader, r->index) - 1; // a power of two, checked
     f->rings[f->n_rings++] = r;
     const tide__position *p = position_of(d, f->process_id, r->index);
     if (p == NULL) return TIDE_OK;
@@ -360,6 +358,7 @@ static tide_status read_heads(tide__drain *d, tide__drain_feed *f, bool first, t
         if (atomic_load_explicit(&r->head->n_lost, memory_order_relaxed) > 0) f->loses = true;
         if (r->is_broken) continue;
         const uint64_t end = tide__feed_reader_end(f->reader, i, r->position, !f->is_alive);
+        r->room.n = 0; // it may have grown: look again
         if (end < r->position) {
             r->is_broken = true;
             TIDE_TRY(damage_later(d, f, "a ring ends before what was taken from it", err));

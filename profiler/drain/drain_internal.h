@@ -84,14 +84,13 @@ typedef struct tide__drain_ring {
     tide__drain_feed *feed;
     size_t index;
     tide__ring_header *head; ///< mapped
-    const tide__slot *slots; ///< [mask + 1]
-    uint64_t mask;
-    uint64_t position;  ///< next slot to take
-    uint64_t committed; ///< next slot that is not in the file
-    uint64_t sure_end;  ///< of this round: behind what was there when the round began
-    uint64_t end;       ///< of this round: behind what was there a moment later
-    bool has_next;      ///< what follows is of the slot at position
-    uint8_t op;         ///< as the slot has it, and what follows
+    tide__ring_room room;    ///< that was looked into last
+    uint64_t position;       ///< next slot to take
+    uint64_t committed;      ///< next slot that is not in the file
+    uint64_t sure_end;       ///< of this round: behind what was there when the round began
+    uint64_t end;            ///< of this round: behind what was there a moment later
+    bool has_next;           ///< what follows is of the slot at position
+    uint8_t op;              ///< as the slot has it, and what follows
     uint8_t kind_flags;
     uint64_t number; ///< block, thread or run
     int64_t t_ns;    ///< no smaller than those of the slots before it
@@ -206,14 +205,20 @@ tide_status tide__drain_check_file(tide__drain *d, bool now, tide_error *err) TI
 /// Whether the slot is a word of the feed itself: a thread, a run.
 static inline bool tide__drain_is_control(int op) { return op >= TIDE__SLOT_THREAD && op <= TIDE__SLOT_RUN_END; }
 /// The event at the ring's position, all but its number. False: nothing that a producer writes.
-bool tide__drain_event(const tide__drain_ring *r, tide__event *e);
+bool tide__drain_event(tide__drain_ring *r, tide__event *e);
 /// What the file calls block `number` of the feed's process.
 static inline int64_t tide__drain_block_id(const tide__drain_feed *f, uint64_t number) {
     return (int64_t)(number + ((uint64_t)(f->process_id - 1) << TIDE__BLOCK_ID_BITS));
 }
-/// The slot at `position`, below the ring's end; NULL when it is another one's.
-static inline const tide__slot *tide__drain_slot(const tide__drain_ring *r, uint64_t position) {
-    const tide__slot *s = &r->slots[position & r->mask];
+/// Where the slot at `position`, below the ring's end, is.
+static inline const tide__slot *tide__drain_place(tide__drain_ring *r, uint64_t position) {
+    if (__builtin_expect(position - r->room.begin >= r->room.n, 0))
+        r->room = tide__feed_reader_room(r->feed->reader, r->index, position);
+    return &r->room.slots[position & r->room.mask];
+}
+/// The same; NULL when it is another one's.
+static inline const tide__slot *tide__drain_slot(tide__drain_ring *r, uint64_t position) {
+    const tide__slot *s = tide__drain_place(r, position);
     return atomic_load_explicit(&s->sequence, memory_order_acquire) == (uint32_t)(position + 1) ? s : NULL;
 }
 /// Its time in ns; > INT64_MAX: none that a producer gives.

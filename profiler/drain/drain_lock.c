@@ -44,7 +44,7 @@ static bool is_still(int fd, const char *name) {
 
 static tide_status lock_file(const char *trace_path, int byte, tide__drain_lock_file *lock, tide_error *err) {
     for (int i = 0; i < 100; i++) {
-        const int e = tide__mapped_file_open(&lock->file, lock->name, O_RDWR | O_CREAT);
+        const int e = tide__mapped_file_open(&lock->file, lock->name, O_RDWR | O_CREAT, 0666);
         if (e != 0) return tide_output_failed("write", trace_path, e, err);
         if (!try_lock(lock->file.fd, byte)) {
             const int why = errno;

@@ -73,9 +73,9 @@ static void find_first_due(const tide__drain *d, tide__drain_ring *r) {
 // ---- collect ----
 
 /// The slot at r->at, all but the event's number. False: the merge may know what it is.
-static inline bool make_event(const tide__drain_ring *r, tide__event *e) {
+static inline bool make_event(tide__drain_ring *r, tide__event *e) {
     const tide__drain_feed *f = r->feed;
-    const volatile tide__slot *s = &r->slots[r->at & r->mask];
+    const volatile tide__slot *s = tide__drain_place(r, r->at);
     const size_t i = r->at - r->ahead.begin;
     const uint8_t op = r->ahead.op[i], slot_kind = r->ahead.kind_flags[i] & TIDE__SLOT_KIND_MASK;
     const uint64_t number = s->block_id, requested = s->requested_bytes, reserved = s->reserved_bytes;

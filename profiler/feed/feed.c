@@ -107,7 +107,7 @@ void tide__feed_get_stats(const tide__feed *feed, tide__feed_stats *out) {
     if (f->file.is_child) return;
     pthread_mutex_lock(&f->lock);
     out->n_refused = atomic_load_explicit(&f->n_refused, memory_order_relaxed);
-    out->file_bytes = f->file_bytes;
+    out->file_bytes = f->file_bytes - (TIDE__FEED_HEADER_BYTES - f->header_bytes);
     out->n_rings = f->n_producers;
     for (const tide__producer *p = f->producers; p != NULL; p = p->next) {
         out->n_events += atomic_load_explicit(&p->ring->n_events, memory_order_relaxed);

@@ -3,7 +3,8 @@
 // The file of a feed: made, grown, mapped, named, locked. See feed_internal.h.
 //
 // Blocks are allocated and pages touched before anybody writes events there: a store to a mapped page for which there
-// is no disk would kill the program with SIGBUS.
+// is no disk would kill the program with SIGBUS. Who else may write the file can still cut it short: see mapped_file.h.
+// Only its owner may: what a program allocates is nobody else's business, and a feed is for no eyes but the drain's.
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -25,7 +26,8 @@
 #endif
 
 static tide_status io_error(const tide__feed *f, int e, tide_error *err) {
-    const tide_status st = TIDE_FAIL(err, TIDE_ERR_WRITE, "cannot write '%s': %s", f->path, strerror(e));
+    const tide_status kind = e == ENOMEM ? TIDE_ERR_NOMEM : TIDE_ERR_WRITE;
+    const tide_status st = TIDE_FAIL(err, kind, "cannot write '%s': %s", f->path, strerror(e));
     if (e == EFBIG) tide_error_note(err, "the file would pass the limit on the size of files (ulimit -f)");
     return st;
 }
@@ -82,6 +84,8 @@ static tide_status check_n_chunks(const tide__feed *f, tide_error *err) {
 }
 
 tide_status tide__feed_file_reserve(tide__feed *f, uint64_t bytes, uint64_t *at, tide_error *err) {
+    if (atomic_load_explicit(&f->file.is_cut, memory_order_relaxed))
+        return TIDE_FAIL(err, TIDE_ERR_IO, "%s", f->cut_words);
     TIDE_TRY(check_n_chunks(f, err));
     *at = f->file_bytes;
     f->file_bytes += bytes;
@@ -99,15 +103,26 @@ void tide__feed_file_drop(tide__feed *f, uint64_t at, uint64_t bytes) {
     if (ftruncate(f->file.fd, (off_t)at) != 0) return; // what lies behind the last chunk means nothing
 }
 
-tide_status tide__feed_file_add(tide__feed *f, tide__chunk_kind kind, uint64_t at, uint64_t bytes, void *chunk,
-                                tide_error *err) {
-    const tide_status st = check_n_chunks(f, err); // others may have been added since
+/// The table's n-th line, which may lie in a hole of the header as yet.
+static int make_line(tide__feed *f, uint32_t n) {
+    const uint64_t end = offsetof(tide__feed_header, chunks) + (n + UINT64_C(1)) * sizeof f->head->chunks[0];
+    if (end <= f->header_bytes) return 0;
+    int e = allocate_blocks(f->file.fd, f->header_bytes, TIDE__FEED_FIXED_BYTES);
+    if (e == 0) e = touch_pages((char *)f->head + f->header_bytes, TIDE__FEED_FIXED_BYTES);
+    if (e == 0) f->header_bytes += TIDE__FEED_FIXED_BYTES;
+    return e;
+}
+
+tide_status tide__feed_file_add(tide__feed *f, const tide__chunk_entry *entry, void *chunk, tide_error *err) {
+    tide_status st = check_n_chunks(f, err); // others may have been added since
+    const uint32_t n = atomic_load_explicit(&f->head->n_chunks, memory_order_relaxed);
+    const int e = st == TIDE_OK ? make_line(f, n) : 0;
+    if (e != 0) st = io_error(f, e, err);
     if (st != TIDE_OK) {
         tide__mapped_file_unmap(&f->file, chunk);
         return st;
     }
-    const uint32_t n = atomic_load_explicit(&f->head->n_chunks, memory_order_relaxed);
-    f->head->chunks[n] = (tide__chunk_entry){.offset = at, .bytes = bytes, .kind = (uint32_t)kind};
+    f->head->chunks[n] = *entry;
     atomic_store_explicit(&f->head->n_chunks, n + 1, memory_order_release);
     return TIDE_OK;
 }
@@ -122,17 +137,18 @@ static void read_boot_id(char out[40]) {
     tide_host_free(text);
 }
 
+/// All else is zero: the file is new.
 static void fill_header(tide__feed_header *h, const tide__feed_options *opt, uint64_t ring_slots) {
-    *h = (tide__feed_header){.magic = TIDE__FEED_MAGIC,
-                             .version = TIDE__FEED_VERSION,
-                             .header_bytes = TIDE__FEED_HEADER_BYTES,
-                             .slot_bytes = sizeof(tide__slot),
-                             .max_chunks = TIDE__FEED_MAX_CHUNKS,
-                             .pid = (uint32_t)getpid(),
-                             .rank = opt->rank,
-                             .process_id = opt->process_id,
-                             .has_ticks = tide__clock_has_ticks(),
-                             .ring_slots = (uint32_t)ring_slots};
+    h->magic = TIDE__FEED_MAGIC;
+    h->version = TIDE__FEED_VERSION;
+    h->header_bytes = TIDE__FEED_HEADER_BYTES;
+    h->slot_bytes = sizeof(tide__slot);
+    h->max_chunks = TIDE__FEED_MAX_CHUNKS;
+    h->pid = (uint32_t)getpid();
+    h->rank = opt->rank;
+    h->process_id = opt->process_id;
+    h->has_ticks = tide__clock_has_ticks();
+    h->ring_slots = (uint32_t)ring_slots;
     char process_state;
     if (!tide__process_stat("/proc/self/stat", &process_state, &h->start_ticks)) h->start_ticks = 0;
     read_boot_id(h->boot_id);
@@ -167,7 +183,7 @@ static tide_status make_file(tide__feed *f, const char *trace_path, tide_error *
         const bool has_paths = path != NULL && in_making != NULL;
         const bool is_taken = has_paths && access(path, F_OK) == 0;
         const int e =
-            has_paths && !is_taken ? tide__mapped_file_open(&f->file, in_making, O_RDWR | O_CREAT | O_EXCL) : 0;
+            has_paths && !is_taken ? tide__mapped_file_open(&f->file, in_making, O_RDWR | O_CREAT | O_EXCL, 0600) : 0;
         tide_host_free(path);
         if (!has_paths) {
             tide_host_free(in_making);
@@ -186,14 +202,36 @@ static tide_status make_file(tide__feed *f, const char *trace_path, tide_error *
     }
 }
 
+/// Signal handler: the recording is over, and why. What was mapped may be zeros by now, or be gone again.
+static void on_cut(void *ctx) {
+    tide__feed *f = ctx;
+    memcpy(f->head->error, f->cut_words, sizeof f->cut_words);
+    atomic_store_explicit(&f->head->drain, TIDE__DRAIN_FAILED, memory_order_release);
+}
+
+/// Blocks and pages of its first part alone: the rest of the table is a hole until it is needed.
+static int make_header(tide__feed *f) {
+    int e = allocate_blocks(f->file.fd, 0, TIDE__FEED_FIXED_BYTES);
+    // The last part, too: no map is longer than the file.
+    if (e == 0)
+        e = allocate_blocks(f->file.fd, TIDE__FEED_HEADER_BYTES - TIDE__FEED_FIXED_BYTES, TIDE__FEED_FIXED_BYTES);
+    if (e != 0) return e;
+    f->head = tide__mapped_file_map(&f->file, 0, TIDE__FEED_HEADER_BYTES);
+    if (f->head == NULL) return errno;
+    f->header_bytes = TIDE__FEED_FIXED_BYTES;
+    return touch_pages(f->head, f->header_bytes);
+}
+
 tide_status tide__feed_file_create(tide__feed *f, const tide__feed_options *opt, tide_error *err) {
     TIDE_TRY(make_file(f, opt->trace_path, err));
     lock_file(f->file.fd);
-    void *head;
-    const int e = extend(f, 0, TIDE__FEED_HEADER_BYTES, &head);
+    f->file.on_cut = on_cut;
+    f->file.ctx = f;
+    snprintf(f->cut_words, sizeof f->cut_words, "the feed of '%s' was cut short by another program, or cannot be read",
+             opt->trace_path);
+    const int e = make_header(f);
     if (e != 0) return io_error(f, e, err);
     f->file_bytes = TIDE__FEED_HEADER_BYTES;
-    f->head = head;
     fill_header(f->head, opt, f->ring_slots);
     f->has_ticks = f->head->has_ticks != 0;
     return TIDE_OK;

@@ -25,8 +25,9 @@ enum {
 /// Look where the reader is. A tail that cannot be is taken for a full ring.
 static bool is_room_for(tide__producer *p, uint64_t n) {
     const uint64_t n_slots = p->mask + 1, tail = atomic_load_explicit(&p->ring->tail, memory_order_acquire);
-    if (p->head - tail > n_slots) return false;
-    p->limit = tail + n_slots;
+    const uint64_t from = tail < p->begin ? p->begin : tail; // what lies before is not in this room
+    if (p->head - from > n_slots) return false;
+    p->limit = from + n_slots;
     return p->limit - p->head >= n;
 }
 
@@ -107,6 +108,7 @@ static void put_pending_gap(tide__producer *p) {
 bool tide__feed_make_room(tide__feed *f, tide__producer *p, uint64_t thread, tide__put_time when, bool must) {
     const uint64_t n = 1 + (p->n_gap != 0) + (p->thread != thread);
     bool has_room = !has_failed(f) && is_room_for(p, n);
+    while (!has_room && !has_failed(f) && tide__feed_grow_ring(f, p)) has_room = is_room_for(p, n);
     if (!has_room && (must || !f->drops)) has_room = wait_for_room(f, p, n, UINT64_MAX);
     if (!has_room) {
         if (!must) lose(p, when); // what must be put in is no event

@@ -61,7 +61,7 @@ typedef struct tide__put_time {
     uint32_t flags; ///< TIDE__SLOT_NS or 0
 } tide__put_time;
 
-/// At a cache line. Two of them, from `head` on, hold what every event looks at.
+/// At a page. Two cache lines, from `head` on, hold what every event looks at.
 typedef struct tide__producer {
     _Alignas(TIDE__CACHE_LINE) tide__text_match allocators[1 << TIDE__ALLOCATOR_BITS];
     uint64_t head;
@@ -78,8 +78,10 @@ typedef struct tide__producer {
     uint64_t n_lost, n_gap;      ///< dropped; of them not yet noted in the ring
     tide__put_time gap_when;     ///< of the first of these
     uint64_t scopes_of;          ///< thread whose scopes are in here: enterings are numbered by thread
+    uint64_t begin;              ///< first position of the room that it has now
+    uint32_t number;             ///< of the ring
+    bool cannot_grow;            ///< it is as large as it may become, or there was no room for more
     struct tide__producer *next; ///< list of the feed
-    void *memory;                ///< to be freed: it begins up to a line before
     bool is_taken;               ///< some thread puts into it
     tide__scope_entry scopes[1 << TIDE__SCOPE_BITS];
     _Alignas(TIDE__CACHE_LINE)
@@ -122,8 +124,10 @@ struct tide__feed {
     uint64_t ring_slots;
 
     char *path;
+    char cut_words[512];    ///< what is said when the file was cut short; as long as the header's error
     tide__mapped_file file; ///< is_child: of a forked process, whose it is not
-    uint64_t file_bytes;
+    uint64_t file_bytes;    ///< with the hole in its header
+    uint64_t header_bytes;  ///< of it there is no hole before
 };
 
 // ---- feed.c ----
@@ -153,7 +157,7 @@ tide_status tide__feed_file_make(tide__feed *f, uint64_t at, uint64_t bytes, voi
 void tide__feed_file_drop(tide__feed *f, uint64_t at, uint64_t bytes);
 /// and, once it holds what a reader must find, a line in the header's table (with the lock held). Unmaps `chunk` when
 /// there is none.
-tide_status tide__feed_file_add(tide__feed *f, tide__chunk_kind kind, uint64_t at, uint64_t bytes, void *chunk,
+tide_status tide__feed_file_add(tide__feed *f, const tide__chunk_entry *entry, void *chunk,
                                 tide_error *err) TIDE_NODISCARD;
 /// Takes the file away, too, when it was not published or `remove` is set.
 void tide__feed_file_close(tide__feed *f, bool remove);
@@ -189,6 +193,8 @@ static inline tide__producer *tide__feed_producer(tide__feed *f) {
     return tide__feed_find_producer(f);
 }
 void tide__producer_free(tide__producer *p);
+/// More room for a ring, from its head on. False: there is none to be had.
+bool tide__feed_grow_ring(tide__feed *f, tide__producer *p);
 /// The feed gets its serial number,
 tide_status tide__feed_enter(tide__feed *f, tide_error *err) TIDE_NODISCARD;
 /// gets another one, by which no thread finds its ring there,

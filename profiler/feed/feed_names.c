@@ -89,7 +89,8 @@ static tide_status add_piece(tide__feed *f, size_t bytes, tide_error *err) {
     void *piece;
     TIDE_TRY(tide__feed_file_reserve(f, piece_bytes, &at, err));
     tide_status st = tide__feed_file_make(f, at, piece_bytes, &piece, err);
-    if (st == TIDE_OK) st = tide__feed_file_add(f, TIDE__CHUNK_LOG, at, piece_bytes, piece, err);
+    const tide__chunk_entry entry = {.offset = at, .bytes = piece_bytes, .kind = TIDE__CHUNK_LOG};
+    if (st == TIDE_OK) st = tide__feed_file_add(f, &entry, piece, err);
     if (st != TIDE_OK) {
         tide__feed_file_drop(f, at, piece_bytes);
         return st;

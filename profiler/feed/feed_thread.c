@@ -8,6 +8,8 @@
 // A feed may go before the threads that used it, and another one may be made where it was: threads know feeds by serial
 // number, which no two of a process share, and look it up among the living before they touch one. A thread that ends
 // gives its rings back. In a forked child all serial numbers are changed: the mapped file is still the parent's.
+#include <sys/mman.h>
+
 #include "core/base/host_alloc.h"
 #include "core/memory/thread_number_internal.h"
 #include "profiler/feed/feed_internal.h"
@@ -115,18 +117,19 @@ static tide_status make_ring(tide__feed *f, tide__producer *p, uint64_t at, uint
     tide_status st = tide__feed_file_make(f, at, bytes, &chunk, err);
     if (st == TIDE_OK) {
         p->ring = chunk;
-        p->ring->n_slots = f->ring_slots;
+        p->ring->n_slots = TIDE__FEED_MIN_SLOTS;
         atomic_store_explicit(&p->ring->owner, tide__thread_number(), memory_order_relaxed);
         p->usual_drain = f->has_ticks ? &f->head->drain : &failed_drain;
         p->slots = (tide__slot *)((char *)chunk + TIDE__RING_HEADER_BYTES);
-        p->mask = f->ring_slots - 1;
+        p->mask = TIDE__FEED_MIN_SLOTS - 1;
     }
     pthread_mutex_lock(&f->lock);
-    if (st == TIDE_OK) st = tide__feed_file_add(f, TIDE__CHUNK_RING, at, bytes, chunk, err);
+    const tide__chunk_entry entry = {.offset = at, .bytes = bytes, .kind = TIDE__CHUNK_RING};
+    if (st == TIDE_OK) st = tide__feed_file_add(f, &entry, chunk, err);
     if (st == TIDE_OK) {
         p->next = f->producers;
         f->producers = p;
-        f->n_producers++;
+        p->number = (uint32_t)f->n_producers++;
     } else {
         tide__feed_file_drop(f, at, bytes);
     }
@@ -134,21 +137,22 @@ static tide_status make_ring(tide__feed *f, tide__producer *p, uint64_t at, uint
     return st;
 }
 
-/// NULL: no memory.
+/// NULL: no memory. It is large and mostly empty for a thread that puts in little: pages that nothing is written to
+/// cost nothing, which an allocator that clears what it gives again would not keep so.
 static tide__producer *new_producer(void) {
-    char *memory = tide_host_calloc(1, sizeof(tide__producer) + TIDE__CACHE_LINE);
-    if (memory == NULL) return NULL;
-    tide__producer *p = (tide__producer *)(memory + -(uintptr_t)memory % TIDE__CACHE_LINE);
-    p->memory = memory;
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    void *memory = mmap(NULL, sizeof(tide__producer), PROT_READ | PROT_WRITE, flags, -1, 0);
+    if (memory == MAP_FAILED) return NULL;
+    tide__producer *p = memory;
     p->allocators[tide__address_hash(NULL, TIDE__ALLOCATOR_BITS)].key = memory; // where no text is: no name is no match
     return p;
 }
 
-void tide__producer_free(tide__producer *p) { tide_host_free(p->memory); }
+void tide__producer_free(tide__producer *p) { munmap(p, sizeof *p); }
 
 /// Others go on meanwhile: the disk may take its time. The new ring is taken already.
 static tide_status new_ring(tide__feed *f, tide__producer **out, tide_error *err) {
-    const uint64_t bytes = TIDE__RING_HEADER_BYTES + f->ring_slots * sizeof(tide__slot);
+    const uint64_t bytes = TIDE__RING_HEADER_BYTES + TIDE__FEED_MIN_SLOTS * sizeof(tide__slot);
     tide__producer *p = new_producer();
     if (p == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a thread's ring");
     p->is_taken = true;
@@ -161,6 +165,43 @@ static tide_status new_ring(tide__feed *f, tide__producer **out, tide_error *err
     if (st != TIDE_OK) tide__producer_free(p);
     *out = p;
     return st;
+}
+
+static tide_status add_room(tide__feed *f, tide__producer *p, uint64_t n_slots, tide_error *err) {
+    const uint64_t bytes = n_slots * sizeof(tide__slot);
+    uint64_t at;
+    void *slots;
+    pthread_mutex_lock(&f->lock);
+    tide_status st = tide__feed_file_reserve(f, bytes, &at, err);
+    pthread_mutex_unlock(&f->lock);
+    TIDE_TRY(st);
+    st = tide__feed_file_make(f, at, bytes, &slots, err);
+    const tide__chunk_entry entry = {
+        .offset = at, .bytes = bytes, .kind = TIDE__CHUNK_MORE, .ring = p->number, .begin = p->head};
+    pthread_mutex_lock(&f->lock);
+    if (st == TIDE_OK) st = tide__feed_file_add(f, &entry, slots, err);
+    if (st != TIDE_OK) tide__feed_file_drop(f, at, bytes);
+    pthread_mutex_unlock(&f->lock);
+    TIDE_TRY(st);
+    if (p->begin > 0) tide__mapped_file_unmap(&f->file, p->slots); // its first room lies behind its header
+    p->slots = slots;
+    p->mask = n_slots - 1;
+    p->begin = p->head;
+    return TIDE_OK;
+}
+
+bool tide__feed_grow_ring(tide__feed *f, tide__producer *p) {
+    const uint64_t n_slots = p->mask + 1;
+    // A tail that cannot be says nothing about how much there is to keep.
+    if (p->cannot_grow || atomic_load_explicit(&p->ring->tail, memory_order_relaxed) > p->head) return false;
+    p->cannot_grow = n_slots >= f->ring_slots;
+    if (p->cannot_grow) return false;
+    const tide__aside aside = tide__step_aside();
+    const uint64_t more = n_slots * TIDE__RING_GROWTH;
+    // Without room on the disk, the ring is as large as it is: full, it waits or drops.
+    p->cannot_grow = add_room(f, p, more < f->ring_slots ? more : f->ring_slots, NULL) != TIDE_OK;
+    tide__step_back(aside);
+    return !p->cannot_grow;
 }
 
 /// One that another thread gave back; NULL: there is none.

@@ -3,13 +3,19 @@
 // format: what a feed file holds. A feed is how events leave a recorded process: a mapped file beside the trace, so
 // that what was put into it is there for whoever comes, also when the process is killed the next moment.
 //
-//     header (32 KiB)   who records, state, table of chunks
+//     header (1 MiB)    who records, state, table of chunks; a hole where the table is empty
 //     chunk 0           log: texts, scopes, devices, allocators in order of first use, each with its small number
 //     chunk 1           ring of the first thread that recorded: header (16 KiB), then n_slots slots of 64 bytes
-//     chunk 2, 3, ...   further rings, further pieces of the log
+//     chunk 2, 3, ...   further rings, further pieces of the log, more room for a ring
 //
 // The file grows by whole chunks, each allocated on disk before it is used: a full disk refuses a chunk and never
 // kills a write to memory. Chunks are found through the header's table only; n_chunks is stored last.
+//
+// A ring begins small. Where it is full and its producer may have more, it goes on in a chunk four times as large, and
+// never comes back to what it had before: what waits there is read there. Positions count on.
+//
+//     chunk 1   | ring header | slots of positions 0 ... 99, 64 at a time |
+//     chunk 7                          | slots of positions 100 ..., 256 at a time |     begin 100
 //
 // Order of a producer: names into the log, log size, slot, sequence of the slot, head of the ring. Order of a reader:
 // heads, then log size, then names, then slots: every number in a slot is known then.
@@ -20,6 +26,7 @@
 #define TIDE_PROFILER_FEED_FORMAT_H
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "core/memory/kind.h"
@@ -29,25 +36,40 @@
     UINT64_C(0x6465656665646974) // "tidefeed", little-endian: a feed of another byte order is foreign
 
 enum {
-    TIDE__FEED_VERSION = 1,
-    TIDE__FEED_HEADER_BYTES = 32768,
-    TIDE__FEED_MAX_CHUNKS = 1024,
+    TIDE__FEED_VERSION = 2,
+    TIDE__FEED_HEADER_BYTES = 1 << 20,
+    TIDE__FEED_MAX_CHUNKS = 32640,
+    TIDE__FEED_FIXED_BYTES = 4096,     ///< of the header, that hold all but the table
+    TIDE__FEED_1_HEADER_BYTES = 32768, ///< of version 1, whose rings do not grow
+    TIDE__FEED_1_MAX_CHUNKS = 1024,
     TIDE__FEED_MAX_DEVICES = 32,
     TIDE__FEED_MAX_ALLOCATORS = 255,
     TIDE__FEED_MAX_KINDS = 15,      ///< what four bits hold beside "none"; the same in builds with more kinds
     TIDE__FEED_MAX_TEXT = 1 << 24,  ///< bytes of a name
-    TIDE__FEED_LOG_BYTES = 1 << 20, ///< of a piece of the log, header included; larger when one record needs it
+    TIDE__FEED_LOG_BYTES = 1 << 18, ///< of a piece of the log, header included; larger when one record needs it
     TIDE__FEED_MIN_SLOTS = 64,
     TIDE__FEED_MAX_SLOTS = 1 << 24,
-    TIDE__FEED_DEFAULT_SLOTS = 1 << 16, ///< 4 MiB per thread
+    TIDE__FEED_DEFAULT_SLOTS = 1 << 16, ///< 4 MiB for a thread that needs them
+    TIDE__RING_GROWTH = 4,              ///< a ring begins with TIDE__FEED_MIN_SLOTS
     TIDE__RING_HEADER_BYTES = 16384,
 };
 
-typedef enum tide__chunk_kind { TIDE__CHUNK_LOG = 1, TIDE__CHUNK_RING = 2 } tide__chunk_kind;
+typedef enum tide__chunk_kind {
+    TIDE__CHUNK_LOG = 1,
+    TIDE__CHUNK_RING = 2,
+    TIDE__CHUNK_MORE = 3, ///< slots and nothing else, as many as there is room for
+} tide__chunk_kind;
 typedef struct tide__chunk_entry {
     uint64_t offset, bytes; ///< multiples of 4096
-    uint32_t kind, zero;
+    uint32_t kind;
+    uint32_t ring;  ///< whose room it is: 0, 1, ... in the order of the table
+    uint64_t begin; ///< first position that is there
 } tide__chunk_entry;
+/// The same in version 1.
+typedef struct tide__chunk_entry_1 {
+    uint64_t offset, bytes;
+    uint32_t kind, zero;
+} tide__chunk_entry_1;
 
 /// Of the recorded process.
 typedef enum tide__feed_state {
@@ -85,9 +107,16 @@ typedef struct tide__feed_header {
     _Atomic uint32_t desk_waits; ///< writers of the trace other than the drain that wait for their turn
     _Atomic uint32_t n_chunks;
     char error[512]; ///< of the drain, stored before FAILED
-    tide__chunk_entry chunks[TIDE__FEED_MAX_CHUNKS];
+    union {
+        tide__chunk_entry chunks[TIDE__FEED_MAX_CHUNKS];
+        tide__chunk_entry_1 chunks_1[TIDE__FEED_1_MAX_CHUNKS];
+    };
 } tide__feed_header;
 _Static_assert(sizeof(tide__feed_header) <= TIDE__FEED_HEADER_BYTES, "the first chunk follows");
+_Static_assert(offsetof(tide__feed_header, chunks) <= TIDE__FEED_FIXED_BYTES, "the table begins in the first page");
+_Static_assert(offsetof(tide__feed_header, chunks_1) + TIDE__FEED_1_MAX_CHUNKS * sizeof(tide__chunk_entry_1) <=
+                   TIDE__FEED_1_HEADER_BYTES,
+               "the first chunk of version 1 follows");
 
 /// First 64 bytes of a piece of the log.
 typedef struct tide__log_header {
@@ -154,7 +183,7 @@ typedef struct tide__ring_header {
     _Atomic uint64_t tail; ///< next position that is not yet in the trace, stored after COMMIT
     uint64_t pad1[7];
     // seldom written
-    uint64_t n_slots;       ///< power of two
+    uint64_t n_slots;       ///< of the first room, a power of two
     _Atomic uint32_t owner; ///< number of the thread that writes; 0: free for another thread
     uint32_t zero;
     _Atomic uint64_t n_lost;     ///< events dropped so far

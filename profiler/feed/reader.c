@@ -22,7 +22,7 @@ static tide_status bad(const tide__feed_reader *r, tide_error *err, const char *
 }
 
 static tide_status io_error(const tide__feed_reader *r, int e, tide_error *err) {
-    return TIDE_FAIL(err, TIDE_ERR_IO, "cannot read '%s': %s", r->path, strerror(e));
+    return TIDE_FAIL(err, e == ENOMEM ? TIDE_ERR_NOMEM : TIDE_ERR_IO, "cannot read '%s': %s", r->path, strerror(e));
 }
 
 // ---- open ----
@@ -35,18 +35,38 @@ static tide_status file_size(const tide__feed_reader *r, uint64_t *bytes, tide_e
     return TIDE_OK;
 }
 
-static tide_status check_header(const tide__feed_reader *r, tide_error *err) {
+static tide_status check_header(tide__feed_reader *r, tide_error *err) {
     const tide__feed_header *h = r->head;
     if (h->magic != TIDE__FEED_MAGIC) return bad(r, err, "it is no feed of this kind of machine");
-    if (h->version != TIDE__FEED_VERSION) {
+    r->version = h->version;
+    if (r->version < 1 || r->version > TIDE__FEED_VERSION) {
         const tide_status st = bad(r, err, "it is a feed of another version");
-        tide_error_note(err, "version %" PRIu32 ", this program reads version %d", h->version, TIDE__FEED_VERSION);
+        tide_error_note(err, "version %" PRIu32 ", this program reads versions 1 to %d", r->version,
+                        TIDE__FEED_VERSION);
         return st;
     }
-    if (h->header_bytes != TIDE__FEED_HEADER_BYTES || h->slot_bytes != sizeof(tide__slot) ||
-        h->max_chunks != TIDE__FEED_MAX_CHUNKS)
+    r->header_bytes = r->version == 1 ? TIDE__FEED_1_HEADER_BYTES : TIDE__FEED_HEADER_BYTES;
+    r->max_chunks = r->version == 1 ? TIDE__FEED_1_MAX_CHUNKS : TIDE__FEED_MAX_CHUNKS;
+    if (h->header_bytes != r->header_bytes || h->slot_bytes != sizeof(tide__slot) || h->max_chunks != r->max_chunks)
         return bad(r, err, "its header cannot be");
+    const uint32_t slots = h->ring_slots;
+    if (tide_is_pow2(slots) && slots >= TIDE__FEED_MIN_SLOTS && slots <= TIDE__FEED_MAX_SLOTS) r->ring_slots = slots;
     return TIDE_OK;
+}
+
+/// First as much as any version has, which says how much there is.
+static tide_status map_header(tide__feed_reader *r, tide_error *err) {
+    uint64_t bytes;
+    TIDE_TRY(file_size(r, &bytes, err));
+    if (bytes < TIDE__FEED_1_HEADER_BYTES) return bad(r, err, "it is too short for a feed");
+    r->head = tide__mapped_file_map(&r->file, 0, TIDE__FEED_1_HEADER_BYTES);
+    if (r->head == NULL) return io_error(r, errno, err);
+    TIDE_TRY(check_header(r, err));
+    if (r->header_bytes == TIDE__FEED_1_HEADER_BYTES) return TIDE_OK;
+    if (bytes < r->header_bytes) return bad(r, err, "it is too short for a feed");
+    tide__mapped_file_unmap(&r->file, r->head);
+    r->head = tide__mapped_file_map(&r->file, 0, r->header_bytes);
+    return r->head != NULL ? TIDE_OK : io_error(r, errno, err);
 }
 
 static tide_status take_lock(const tide__feed_reader *r, tide_error *err) {
@@ -61,14 +81,9 @@ static tide_status open_file(tide__feed_reader *r, const char *path, tide_error 
     r->path = tide_host_strdup(path);
     if (r->path == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to read '%s'", path);
     // Without O_NONBLOCK a pipe of that name would be waited for.
-    const int e = tide__mapped_file_open(&r->file, path, (r->look_only ? O_RDONLY : O_RDWR) | O_NONBLOCK);
+    const int e = tide__mapped_file_open(&r->file, path, (r->look_only ? O_RDONLY : O_RDWR) | O_NONBLOCK, 0);
     if (e != 0) return io_error(r, e, err);
-    uint64_t bytes;
-    TIDE_TRY(file_size(r, &bytes, err));
-    if (bytes < TIDE__FEED_HEADER_BYTES) return bad(r, err, "it is too short for a feed");
-    r->head = tide__mapped_file_map(&r->file, 0, TIDE__FEED_HEADER_BYTES);
-    if (r->head == NULL) return io_error(r, errno, err);
-    TIDE_TRY(check_header(r, err));
+    TIDE_TRY(map_header(r, err));
     if (!r->look_only) TIDE_TRY(take_lock(r, err));
     return tide__feed_reader_refresh(r, err);
 }
@@ -103,15 +118,23 @@ tide__feed_header *tide__feed_reader_head(tide__feed_reader *r) { return r->head
 
 // ---- chunks ----
 
+static uint64_t least_bytes(uint32_t kind) {
+    if (kind == TIDE__CHUNK_LOG) return sizeof(tide__log_header);
+    const uint64_t slots = TIDE__FEED_MIN_SLOTS * sizeof(tide__slot);
+    return kind == TIDE__CHUNK_RING ? TIDE__RING_HEADER_BYTES + slots : slots;
+}
+
+static bool is_kind(const tide__feed_reader *r, uint32_t kind) {
+    return kind == TIDE__CHUNK_LOG || kind == TIDE__CHUNK_RING || (kind == TIDE__CHUNK_MORE && r->version > 1);
+}
+
 static tide_status check_entry(const tide__feed_reader *r, const tide__chunk_entry *e, uint64_t file_bytes,
                                tide_error *err) {
-    const uint64_t least = e->kind == TIDE__CHUNK_LOG
-                               ? sizeof(tide__log_header)
-                               : TIDE__RING_HEADER_BYTES + TIDE__FEED_MIN_SLOTS * sizeof(tide__slot);
+    const uint64_t least = least_bytes(e->kind);
     uint64_t end;
-    if (e->kind != TIDE__CHUNK_LOG && e->kind != TIDE__CHUNK_RING) return bad(r, err, "a chunk is of no known kind");
+    if (!is_kind(r, e->kind)) return bad(r, err, "a chunk is of no known kind");
     if (e->offset % 4096 != 0 || e->bytes % 4096 != 0 || e->bytes < least || !tide_add_u64(e->offset, e->bytes, &end) ||
-        e->offset < TIDE__FEED_HEADER_BYTES)
+        e->offset < r->header_bytes)
         return bad(r, err, "place or size of a chunk cannot be");
     if (end > file_bytes) return bad(r, err, "it ends before its last chunk does");
     for (size_t i = 0; i < r->n_chunks; i++) {
@@ -121,12 +144,36 @@ static tide_status check_entry(const tide__feed_reader *r, const tide__chunk_ent
     return TIDE_OK;
 }
 
-static tide_status check_ring(const tide__feed_reader *r, tide__reader_chunk *c, tide_error *err) {
-    const uint64_t n = ((const tide__ring_header *)c->data)->n_slots;
+static tide__ring_room new_room(uint64_t begin, const void *slots, uint64_t n_slots) {
+    return (tide__ring_room){.begin = begin, .n = UINT64_MAX - begin, .slots = slots, .mask = n_slots - 1};
+}
+
+static tide_status add_ring(tide__feed_reader *r, const tide__reader_chunk *c, tide_error *err) {
+    tide__ring_header *head = c->data;
+    const uint64_t n = head->n_slots;
     if (!tide_is_pow2(n) || n < TIDE__FEED_MIN_SLOTS || n > TIDE__FEED_MAX_SLOTS ||
         n * sizeof(tide__slot) > c->bytes - TIDE__RING_HEADER_BYTES)
         return bad(r, err, "a ring has a number of slots that cannot be");
-    c->n_slots = n;
+    tide__reader_ring *ring = &r->rings[r->n_rings++];
+    *ring = (tide__reader_ring){.head = head, .n_rooms = 1, .n_slots = n, .n_most = n};
+    ring->rooms[0] = new_room(0, (const char *)c->data + TIDE__RING_HEADER_BYTES, n);
+    if (r->version > 1 && r->ring_slots > n) ring->n_most = r->ring_slots;
+    return TIDE_OK;
+}
+
+static tide_status add_room(tide__feed_reader *r, const tide__reader_chunk *c, const tide__chunk_entry *e,
+                            tide_error *err) {
+    const uint64_t n = c->bytes / sizeof(tide__slot);
+    if (e->ring >= r->n_rings) return bad(r, err, "there is room for a ring that it does not have");
+    tide__reader_ring *ring = &r->rings[e->ring];
+    tide__ring_room *last = &ring->rooms[ring->n_rooms - 1];
+    if (!tide_is_pow2(n) || n > TIDE__FEED_MAX_SLOTS || e->begin <= last->begin ||
+        ring->n_rooms == TIDE__READER_MAX_ROOMS)
+        return bad(r, err, "a ring grows in a way that cannot be");
+    last->n = e->begin - last->begin;
+    ring->rooms[ring->n_rooms++] = new_room(e->begin, c->data, n);
+    ring->n_slots += n;
+    if (ring->n_most < n) ring->n_most = n;
     return TIDE_OK;
 }
 
@@ -138,24 +185,33 @@ static tide_status add_chunk(tide__feed_reader *r, const tide__chunk_entry *e, u
     tide__reader_chunk c = {.offset = e->offset, .bytes = e->bytes, .kind = e->kind};
     c.data = tide__mapped_file_map(&r->file, e->offset, e->bytes);
     if (c.data == NULL) return io_error(r, errno, err);
-    const tide_status st = c.kind == TIDE__CHUNK_RING ? check_ring(r, &c, err) : TIDE_OK;
+    tide_status st = TIDE_OK;
+    if (c.kind == TIDE__CHUNK_RING) st = add_ring(r, &c, err);
+    if (c.kind == TIDE__CHUNK_MORE) st = add_room(r, &c, e, err);
     if (st != TIDE_OK) {
         tide__mapped_file_unmap(&r->file, c.data);
         return st;
     }
-    if (c.kind == TIDE__CHUNK_RING) r->rings[r->n_rings++] = r->n_chunks;
     r->chunks[r->n_chunks++] = c;
     return TIDE_OK;
 }
 
+static tide__chunk_entry read_entry(const tide__feed_reader *r, size_t i) {
+    if (r->version > 1) return r->head->chunks[i];
+    const tide__chunk_entry_1 *e = &r->head->chunks_1[i];
+    return (tide__chunk_entry){.offset = e->offset, .bytes = e->bytes, .kind = e->kind};
+}
+
 tide_status tide__feed_reader_refresh(tide__feed_reader *r, tide_error *err) {
     const uint32_t n = atomic_load_explicit(&r->head->n_chunks, memory_order_acquire);
+    if (atomic_load_explicit(&r->file.is_cut, memory_order_relaxed))
+        return bad(r, err, "it was cut short by another program, or cannot be read");
     if (n == r->n_chunks) return TIDE_OK;
-    if (n > TIDE__FEED_MAX_CHUNKS || n < r->n_chunks) return bad(r, err, "its number of chunks cannot be");
+    if (n > r->max_chunks || n < r->n_chunks) return bad(r, err, "its number of chunks cannot be");
     uint64_t file_bytes;
     TIDE_TRY(file_size(r, &file_bytes, err));
     while (r->n_chunks < n) {
-        const tide__chunk_entry e = r->head->chunks[r->n_chunks];
+        const tide__chunk_entry e = read_entry(r, r->n_chunks);
         TIDE_TRY(add_chunk(r, &e, file_bytes, err));
     }
     return TIDE_OK;
@@ -165,27 +221,31 @@ tide_status tide__feed_reader_refresh(tide__feed_reader *r, tide_error *err) {
 
 size_t tide__feed_reader_n_rings(const tide__feed_reader *r) { return r->n_rings; }
 
-static const tide__reader_chunk *ring_chunk(const tide__feed_reader *r, size_t ring) {
-    return &r->chunks[r->rings[ring]];
+tide__ring_header *tide__feed_reader_ring(tide__feed_reader *r, size_t ring) { return r->rings[ring].head; }
+
+uint64_t tide__feed_reader_n_slots(const tide__feed_reader *r, size_t ring) { return r->rings[ring].n_most; }
+
+tide__ring_room tide__feed_reader_room(const tide__feed_reader *r, size_t ring, uint64_t position) {
+    const tide__reader_ring *all = &r->rings[ring];
+    size_t i = all->n_rooms - 1;
+    while (all->rooms[i].begin > position) i--; // the first one begins at 0
+    return all->rooms[i];
 }
 
-tide__ring_header *tide__feed_reader_ring(tide__feed_reader *r, size_t ring) { return ring_chunk(r, ring)->data; }
-
-uint64_t tide__feed_reader_n_slots(const tide__feed_reader *r, size_t ring) { return ring_chunk(r, ring)->n_slots; }
-
 const tide__slot *tide__feed_reader_slot(const tide__feed_reader *r, size_t ring, uint64_t position) {
-    const tide__reader_chunk *c = ring_chunk(r, ring);
-    const tide__slot *slots = (const tide__slot *)((const char *)c->data + TIDE__RING_HEADER_BYTES);
-    const tide__slot *s = &slots[position & (c->n_slots - 1)];
+    const tide__ring_room room = tide__feed_reader_room(r, ring, position);
+    const tide__slot *s = &room.slots[position & room.mask];
     return atomic_load_explicit(&s->sequence, memory_order_acquire) == (uint32_t)(position + 1) ? s : NULL;
 }
 
-uint64_t tide__feed_reader_end(const tide__feed_reader *r, size_t ring, uint64_t tail, bool all) {
-    const tide__reader_chunk *c = ring_chunk(r, ring);
-    const tide__ring_header *h = c->data;
-    uint64_t end = atomic_load_explicit(&h->head, memory_order_acquire);
+uint64_t tide__feed_reader_end(tide__feed_reader *r, size_t ring, uint64_t tail, bool all) {
+    uint64_t end = atomic_load_explicit(&r->rings[ring].head->head, memory_order_acquire);
+    // The ring may have grown before it came so far. What is wrong with a chunk, the next refresh says.
+    if (atomic_load_explicit(&r->head->n_chunks, memory_order_acquire) != r->n_chunks)
+        (void)!tide__feed_reader_refresh(r, NULL);
+    const uint64_t n_slots = r->rings[ring].n_slots;
     if (end < tail) return tail;
-    if (end - tail > c->n_slots) return tail + c->n_slots;
-    while (all && end - tail < c->n_slots && tide__feed_reader_slot(r, ring, end) != NULL) end++;
+    if (end - tail > n_slots) return tail + n_slots;
+    while (all && end - tail < n_slots && tide__feed_reader_slot(r, ring, end) != NULL) end++;
     return end;
 }

@@ -32,12 +32,21 @@ bool tide__feed_is_in_use(const char *path);
 tide_status tide__feed_reader_refresh(tide__feed_reader *r, tide_error *err) TIDE_NODISCARD;
 size_t tide__feed_reader_n_rings(const tide__feed_reader *r);
 tide__ring_header *tide__feed_reader_ring(tide__feed_reader *r, size_t ring);
-/// Number of slots that the file has room for; what the ring's own header says is checked against it at refresh.
+/// Number of slots that the ring may grow to: what a ring is full by.
 uint64_t tide__feed_reader_n_slots(const tide__feed_reader *r, size_t ring);
 
+/// Slots of the positions from `begin` on, n of them; that of `position` is slots[position & mask].
+typedef struct tide__ring_room {
+    uint64_t begin, n; ///< of the last room: to the end of all numbers
+    const tide__slot *slots;
+    uint64_t mask;
+} tide__ring_room;
+/// Where a position below tide__feed_reader_end is, which has told of all rooms that there are before it.
+tide__ring_room tide__feed_reader_room(const tide__feed_reader *r, size_t ring, uint64_t position);
+
 /// First position behind what is published. `all`: the producer is gone, also count slots whose sequence was stored
-/// and whose head was not. Never more than n_slots past `tail`.
-uint64_t tide__feed_reader_end(const tide__feed_reader *r, size_t ring, uint64_t tail, bool all);
+/// and whose head was not. Never more past `tail` than the ring has room for.
+uint64_t tide__feed_reader_end(tide__feed_reader *r, size_t ring, uint64_t tail, bool all);
 /// The slot at `position`, below tide__feed_reader_end; NULL when its sequence is not the one of that position (torn or
 /// hostile).
 const tide__slot *tide__feed_reader_slot(const tide__feed_reader *r, size_t ring, uint64_t position);

@@ -12,9 +12,19 @@
 typedef struct tide__reader_chunk {
     void *data; ///< mapped
     uint64_t offset, bytes;
-    uint64_t n_slots; ///< of a ring
     uint32_t kind;
 } tide__reader_chunk;
+
+enum { TIDE__READER_MAX_ROOMS = 16 }; ///< of a ring: more than one that grows four times each time can have
+
+/// A ring with what it has grown by.
+typedef struct tide__reader_ring {
+    tide__ring_header *head;
+    tide__ring_room rooms[TIDE__READER_MAX_ROOMS]; ///< [n_rooms], one behind the other
+    size_t n_rooms;
+    uint64_t n_slots; ///< of all of them
+    uint64_t n_most;  ///< that it may have at a time
+} tide__reader_ring;
 
 struct tide__feed_reader {
     char *path;
@@ -23,7 +33,10 @@ struct tide__feed_reader {
     tide__feed_header *head;
     tide__reader_chunk *chunks; ///< [n_chunks], owned
     size_t n_chunks, cap_chunks;
-    size_t *rings; ///< [n_rings], owned: numbers of chunks
+    uint32_t version, max_chunks; ///< of the file
+    uint64_t header_bytes;
+    uint64_t ring_slots;      ///< that a ring may grow to; 0: the header has no such number
+    tide__reader_ring *rings; ///< [n_rings], owned
     size_t n_rings, cap_rings;
     size_t log_chunk;        ///< number of the chunk whose records are given next
     uint64_t log_used;       ///< of it, already given

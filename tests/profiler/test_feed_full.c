@@ -185,10 +185,9 @@ static void a_gap_at_the_end_is_noted(void **state) {
 }
 
 /// Every event is in the ring or in a gap at its place, whatever the reader does.
-static void gaps_and_events_make_all(void **state) {
-    (void)state;
-    feed_fx *fx = fx_open(SLOTS, true);
-    tide_rng rng = {.state = 5};
+static void gaps_and_events_make_all_of(size_t ring_slots, uint64_t seed) {
+    feed_fx *fx = fx_open(ring_slots, true);
+    tide_rng rng = {.state = seed};
     uint64_t id = 0, seen = 0;
     tide__slot s;
     for (int round = 0; round < 3000; round++) {
@@ -207,6 +206,68 @@ static void gaps_and_events_make_all(void **state) {
         }
     }
     assert_true(fx_stats(fx).n_lost > 1000);
+    fx_close(fx);
+}
+static void gaps_and_events_make_all(void **state) {
+    (void)state;
+    gaps_and_events_make_all_of(SLOTS, 5);
+    gaps_and_events_make_all_of(8 * SLOTS, 6);
+    gaps_and_events_make_all_of(64 * SLOTS, 7);
+}
+
+// ---- grow ----
+
+static uint64_t blocks_of(const feed_fx *fx) {
+    struct stat st;
+    assert_int_equal(stat(tide__feed_path(fx->feed), &st), 0);
+    return (uint64_t)st.st_blocks * 512;
+}
+
+/// Full, a ring grows to what it may have; only then something is dropped. All of it is read in its order, whether the
+/// reader comes while the ring grows or afterwards.
+static void a_ring_begins_small_and_grows(void **state) {
+    (void)state;
+    enum { MOST = 100 * SLOTS, STEP = 13 };
+    for (uint64_t n_left = 0; n_left <= MOST / 4; n_left += MOST / 8) {
+        feed_fx *fx = fx_open(MOST, true); // 128 * SLOTS, as a power of two
+        tide__slot s;
+        fx_alloc(fx, 1);
+        only_ring(fx);
+        const uint64_t small = blocks_of(fx);
+        uint64_t put = 1, taken = 0;
+        while (fx_stats(fx).n_lost == 0) {
+            for (int i = 0; i < STEP; i++) fx_alloc(fx, ++put);
+            while (put - taken > n_left && n_left > 0 && put < 8 * MOST && fx_take(fx, 0, true, &s)) {
+                if (s.op == TIDE__SLOT_THREAD) continue;
+                assert_int_equal(s.op, TIDE_MEM_ALLOC);
+                assert_int_equal(s.block_id, ++taken);
+            }
+        }
+        const uint64_t n_lost = fx_stats(fx).n_lost;
+        assert_true(put - n_lost - taken >= 128 * SLOTS - 2); // as much as it was to have
+        assert_true(blocks_of(fx) - small >= 128 * SLOTS * sizeof s);
+        while (taken < put - n_lost) {
+            assert_true(fx_take(fx, 0, true, &s));
+            if (s.op != TIDE__SLOT_THREAD) assert_int_equal(s.block_id, ++taken);
+        }
+        assert_false(fx_take(fx, 0, true, &s));
+        fx_close(fx);
+    }
+}
+
+/// One that is read as fast as it is filled stays as small as it is.
+static void a_ring_that_is_read_stays_small(void **state) {
+    (void)state;
+    feed_fx *fx = fx_open(0, false);
+    fx_alloc(fx, 1);
+    only_ring(fx);
+    const uint64_t before = blocks_of(fx);
+    tide__slot s;
+    for (uint64_t i = 2; i < 1000 * SLOTS; i++) {
+        fx_alloc(fx, i);
+        while (i % 50 == 0 && fx_take(fx, 0, true, &s)) continue;
+    }
+    assert_int_equal(blocks_of(fx), before);
     fx_close(fx);
 }
 
@@ -344,6 +405,8 @@ int main(void) {
         tide_unit_test(dropped_events_are_counted_and_noted),
         tide_unit_test(a_gap_at_the_end_is_noted),
         tide_unit_test(gaps_and_events_make_all),
+        tide_unit_test(a_ring_begins_small_and_grows),
+        tide_unit_test(a_ring_that_is_read_stays_small),
         tide_unit_test(a_mad_reader_harms_nobody),
         tide_unit_test(a_failed_drain_makes_producers_quiet),
         tide_unit_test(a_waiting_thread_hears_of_the_failure),

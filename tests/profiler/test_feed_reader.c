@@ -197,10 +197,12 @@ static void names_in_new_pieces(void **state) {
 
 // ---- files that mean harm ----
 
-/// A feed of two rings and some names, closed; its file.
+enum { IMAGE_EVENTS = 100 };
+
+/// A feed of a ring that has grown and some names, closed; its file.
 static void make_image(const tmp_dir *d, char path[400]) {
-    tide__feed *f = fx_create(d, SLOTS, false);
-    for (uint64_t i = 1; i <= 40; i++) {
+    tide__feed *f = fx_create(d, SLOTS * TIDE__RING_GROWTH, false);
+    for (uint64_t i = 1; i <= IMAGE_EVENTS; i++) {
         tide_scope s = {.name = "scope", .index = (int32_t)i};
         tide_memory_event e = fx_event(TIDE_MEM_ALLOC, i);
         e.scope = &s;
@@ -224,7 +226,7 @@ static uint64_t walk(tide__feed_reader *r) {
         const tide__ring_header *h = tide__feed_reader_ring(r, k);
         const uint64_t tail = h->tail, n_slots = tide__feed_reader_n_slots(r, k);
         const uint64_t end = tide__feed_reader_end(r, k, tail, true);
-        assert_true(end - tail <= n_slots);
+        assert_true(end - tail <= 2 * n_slots); // with what it was before it grew
         for (uint64_t at = tail; at != end; at++) {
             const tide__slot *s = tide__feed_reader_slot(r, k, at);
             if (s != NULL) sum += s->block_id + s->op;
@@ -266,8 +268,9 @@ static void each_field_that_counts_is_checked(void **state) {
     assert_true(fd >= 0);
     static tide__feed_header h;
     assert_int_equal(pread(fd, &h, sizeof h, 0), sizeof h);
-    assert_int_equal(h.n_chunks, 2);
+    assert_int_equal(h.n_chunks, 3);
     const size_t log_chunk = offsetof(tide__feed_header, chunks), ring_chunk = log_chunk + sizeof(tide__chunk_entry);
+    const size_t more_chunk = ring_chunk + sizeof(tide__chunk_entry);
     const size_t n_slots_at = h.chunks[1].offset + offsetof(tide__ring_header, n_slots);
     const struct {
         size_t at;
@@ -281,17 +284,22 @@ static void each_field_that_counts_is_checked(void **state) {
         {offsetof(tide__feed_header, slot_bytes), 32, 4, "header cannot be"},
         {offsetof(tide__feed_header, max_chunks), 1 << 30, 4, "header cannot be"},
         {offsetof(tide__feed_header, n_chunks), TIDE__FEED_MAX_CHUNKS + 1, 4, "number of chunks"},
-        {offsetof(tide__feed_header, n_chunks), 3, 4, "no known kind"}, // an empty entry
+        {offsetof(tide__feed_header, n_chunks), 4, 4, "no known kind"}, // an empty entry
         {log_chunk, 0, 8, "place or size"},                             // over the header
         {log_chunk, h.chunks[0].offset + 8, 8, "place or size"},
         {log_chunk, UINT64_MAX - 4095, 8, "place or size"}, // wraps
         {log_chunk + 8, 0, 8, "place or size"},
         {log_chunk + 8, h.chunks[0].bytes + 64, 8, "place or size"},
         {log_chunk + 8, h.chunks[0].bytes + 4096, 8, "overlap"},
-        {log_chunk + 16, 3, 4, "no known kind"},
+        {log_chunk + 16, 4, 4, "no known kind"},
+        {log_chunk + 16, TIDE__CHUNK_MORE, 4, "room for a ring that it does not have"}, // before there is one
         {ring_chunk, h.chunks[0].offset, 8, "overlap"},
-        {ring_chunk, h.chunks[1].offset + 4096, 8, "ends before its last chunk"},
-        {ring_chunk + 8, 4096, 8, "place or size"}, // no room for a ring
+        {more_chunk, h.chunks[1].offset, 8, "overlap"},
+        {more_chunk, h.chunks[2].offset + 4096, 8, "ends before its last chunk"},
+        {more_chunk + 8, 3 * 4096, 8, "in a way that cannot be"},
+        {more_chunk + 20, 1, 4, "room for a ring that it does not have"},
+        {more_chunk + 24, 0, 8, "in a way that cannot be"}, // at the beginning of the ring
+        {ring_chunk + 8, 4096, 8, "place or size"},         // no room for a ring
         {ring_chunk + 8, UINT64_C(1) << 40, 8, "ends before its last chunk"},
         {n_slots_at, 0, 8, "number of slots"},
         {n_slots_at, 63, 8, "number of slots"},
@@ -317,6 +325,69 @@ static void each_field_that_counts_is_checked(void **state) {
         assert_tide_status(try_to_read(path, false, &err), TIDE_ERR_BAD_INPUT);
     }
     close(fd);
+    tmp_dir_remove(&d);
+}
+
+/// The image as version 1 had it: another table, rings that are as large as they are.
+static void make_old(const char *path, const char *old_path) {
+    static unsigned char bytes[1 << 22];
+    const int from = open(path, O_RDONLY | O_CLOEXEC), to = open(old_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(from >= 0 && to >= 0);
+    const ssize_t n = pread(from, bytes, sizeof bytes, 0);
+    assert_true(n > TIDE__FEED_HEADER_BYTES);
+    const tide__feed_header *h = (const tide__feed_header *)(const void *)bytes;
+    static union {
+        tide__feed_header h;
+        char bytes[TIDE__FEED_1_HEADER_BYTES];
+    } old;
+    memcpy(&old, h, offsetof(tide__feed_header, chunks));
+    old.h.version = 1;
+    old.h.header_bytes = TIDE__FEED_1_HEADER_BYTES;
+    old.h.max_chunks = TIDE__FEED_1_MAX_CHUNKS;
+    const uint64_t shift = TIDE__FEED_HEADER_BYTES - TIDE__FEED_1_HEADER_BYTES;
+    for (uint32_t i = 0; i < h->n_chunks; i++)
+        old.h.chunks_1[i] = (tide__chunk_entry_1){
+            .offset = h->chunks[i].offset - shift, .bytes = h->chunks[i].bytes, .kind = h->chunks[i].kind};
+    assert_int_equal(pwrite(to, old.bytes, sizeof old.bytes, 0), (ssize_t)sizeof old.bytes);
+    const size_t rest = (size_t)n - TIDE__FEED_HEADER_BYTES;
+    assert_int_equal(pwrite(to, bytes + TIDE__FEED_HEADER_BYTES, rest, sizeof old.bytes), (ssize_t)rest);
+    close(from);
+    close(to);
+}
+
+/// What an older program left is read as it was meant; what version 1 did not know is not read into it.
+static void feeds_of_version_1(void **state) {
+    (void)state;
+    tmp_dir d;
+    tmp_dir_make(&d);
+    char path[400], old_path[420];
+    tide__feed *f = fx_create(&d, SLOTS, false);
+    for (uint64_t i = 1; i < SLOTS; i++) {
+        const tide_memory_event e = fx_event(TIDE_MEM_ALLOC, i);
+        tide__feed_memory(f, &e);
+    }
+    snprintf(path, sizeof path, "%s", tide__feed_path(f));
+    snprintf(old_path, sizeof old_path, "%s1", path);
+    tide__feed_end(f);
+    tide__feed_destroy(f, false);
+    make_old(path, old_path);
+    tide__feed_reader *r;
+    tide_error err = TIDE_ERROR_INIT;
+    assert_tide_ok(tide__feed_reader_open(old_path, false, &r, &err), &err);
+    assert_int_equal(tide__feed_reader_n_rings(r), 1);
+    assert_int_equal(tide__feed_reader_n_slots(r, 0), SLOTS);
+    assert_int_equal(tide__feed_reader_end(r, 0, 0, true), SLOTS);
+    for (uint64_t at = 1; at < SLOTS; at++) assert_int_equal(tide__feed_reader_slot(r, 0, at)->block_id, at);
+    bool bad;
+    const tide__log_record *first = tide__feed_reader_next_record(r, &bad);
+    assert_true(first != NULL && !bad);
+    tide__feed_reader_close(r, true);
+    assert_int_equal(remove(path), 0);
+    make_image(&d, path);
+    make_old(path, old_path);
+    assert_tide_status(tide__feed_reader_open(old_path, true, &r, &err), TIDE_ERR_BAD_INPUT);
+    assert_text_has(err.msg, "no known kind");
+    assert_int_equal(remove(old_path), 0);
     tmp_dir_remove(&d);
 }
 
@@ -401,7 +472,8 @@ static void random_damage_is_survived(void **state) {
                   {offsetof(tide__feed_header, chunks), 4 * sizeof(tide__chunk_entry)},
                   {h.chunks[0].offset, 4096},
                   {h.chunks[1].offset, 256},
-                  {h.chunks[1].offset + TIDE__RING_HEADER_BYTES, SLOTS * sizeof(tide__slot)}};
+                  {h.chunks[1].offset + TIDE__RING_HEADER_BYTES, SLOTS * sizeof(tide__slot)},
+                  {h.chunks[2].offset, IMAGE_EVENTS * sizeof(tide__slot)}};
     tide_rng rng = {.state = 2024};
     tide_error err = TIDE_ERROR_INIT;
     int n_read = 0;
@@ -462,7 +534,7 @@ static void no_memory_to_read(void **state) {
         if (st == TIDE_OK) break;
         assert_int_equal(st, TIDE_ERR_NOMEM);
     }
-    assert_int_equal(n, 4); // the reader, its path, its chunks, its rings
+    assert_int_equal(n, 5); // the reader, its path, its maps, its chunks, its rings
     tide__feed_reader_close(r, false);
     fx_close(fx);
 }
@@ -476,6 +548,7 @@ int main(void) {
         tide_unit_test(slots_past_the_head),
         tide_unit_test(names_in_new_pieces),
         tide_unit_test(each_field_that_counts_is_checked),
+        tide_unit_test(feeds_of_version_1),
         tide_unit_test(a_damaged_log),
         tide_unit_test(random_damage_is_survived),
         tide_unit_test(what_is_no_file),

@@ -263,6 +263,101 @@ static void events_of_a_thread_that_ends(void **state) {
     fx_close(fx);
 }
 
+// ---- thousands ----
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+enum { IS_SANITIZED = 1, N_MANY = 1200 }; // more than version 1 of a feed had room for
+#else
+enum { IS_SANITIZED = 0, N_MANY = 4000 };
+#endif
+enum { EVENTS_OF_EACH = 20, N_MEASURED = 1000, MOST_BYTES = 100000000 };
+
+typedef struct crowd {
+    tide__feed *feed;
+    pthread_barrier_t all_have_sent, may_go;
+    _Atomic uint64_t n_started;
+} crowd;
+
+static void *live_long(void *arg) {
+    crowd *c = arg;
+    const uint64_t first = atomic_fetch_add(&c->n_started, 1) * EVENTS_OF_EACH;
+    for (uint64_t i = 0; i < EVENTS_OF_EACH; i++) {
+        const tide_memory_event e = fx_event(TIDE_MEM_ALLOC, 1 + first + i);
+        tide__feed_memory(c->feed, &e);
+    }
+    pthread_barrier_wait(&c->all_have_sent);
+    pthread_barrier_wait(&c->may_go);
+    return NULL;
+}
+
+/// By the system's count.
+static uint64_t resident_bytes(void) {
+    FILE *f = fopen("/proc/self/statm", "re");
+    assert_non_null(f);
+    unsigned long all, resident;
+    assert_int_equal(fscanf(f, "%lu %lu", &all, &resident), 2);
+    assert_int_equal(fclose(f), 0);
+    return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static uint64_t disk_bytes(const char *path) {
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    return (uint64_t)st.st_blocks * 512;
+}
+
+/// n threads that live at the same time, each with what it sent in a ring of its own, of the default size.
+static void with_threads(size_t n, uint64_t *memory, uint64_t *disk) {
+    feed_fx *fx = fx_open(0, false);
+    crowd c = {.feed = fx->feed};
+    pthread_attr_t attr;
+    assert_int_equal(pthread_attr_init(&attr), 0);
+    assert_int_equal(pthread_attr_setstacksize(&attr, 256 * 1024), 0);
+    assert_int_equal(pthread_barrier_init(&c.all_have_sent, NULL, (unsigned)n + 1), 0);
+    assert_int_equal(pthread_barrier_init(&c.may_go, NULL, (unsigned)n + 1), 0);
+    pthread_t *t = calloc(n, sizeof *t);
+    assert_non_null(t);
+    const uint64_t before = resident_bytes(), disk_before = disk_bytes(tide__feed_path(fx->feed));
+    for (size_t i = 0; i < n; i++) assert_int_equal(pthread_create(&t[i], &attr, live_long, &c), 0);
+    pthread_barrier_wait(&c.all_have_sent);
+    *memory = resident_bytes() - before;
+    *disk = disk_bytes(tide__feed_path(fx->feed)) - disk_before;
+    pthread_barrier_wait(&c.may_go);
+    for (size_t i = 0; i < n; i++) assert_int_equal(pthread_join(t[i], NULL), 0);
+    const tide__feed_stats s = fx_stats(fx);
+    assert_true(s.n_events == n * EVENTS_OF_EACH && s.n_lost == 0 && s.n_refused == 0 && s.n_rings == n);
+    tide_error err = TIDE_ERROR_INIT;
+    assert_tide_ok(tide__feed_reader_refresh(fx->reader, &err), &err);
+    assert_int_equal(tide__feed_reader_n_rings(fx->reader), n);
+    uint64_t n_found = 0;
+    for (size_t k = 0; k < n; k++) {
+        const uint64_t end = tide__feed_reader_end(fx->reader, k, 0, false);
+        for (uint64_t at = 0; at < end; at++)
+            n_found += tide__feed_reader_slot(fx->reader, k, at)->op == TIDE_MEM_ALLOC;
+    }
+    assert_int_equal(n_found, n * EVENTS_OF_EACH);
+    free(t);
+    pthread_attr_destroy(&attr);
+    pthread_barrier_destroy(&c.all_have_sent);
+    pthread_barrier_destroy(&c.may_go);
+    fx_close(fx);
+}
+
+static void thousands_of_threads(void **state) {
+    (void)state;
+    uint64_t memory, disk;
+    with_threads(N_MANY, &memory, &disk);
+}
+
+/// With their stacks and all: a ring begins small.
+static void threads_that_say_little_cost_little(void **state) {
+    (void)state;
+    uint64_t memory, disk;
+    with_threads(N_MEASURED, &memory, &disk);
+    assert_true(disk < MOST_BYTES);
+    if (!IS_SANITIZED) assert_true(memory < MOST_BYTES); // sanitizers have memory of their own for each thread
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(threads_at_once),
@@ -272,6 +367,8 @@ int main(void) {
         tide_unit_test(many_feeds_at_once),
         tide_unit_test(a_thread_outlives_its_feed),
         tide_unit_test(events_of_a_thread_that_ends),
+        tide_unit_test(thousands_of_threads),
+        tide_unit_test(threads_that_say_little_cost_little),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
