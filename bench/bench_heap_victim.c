@@ -12,7 +12,7 @@
 
 #include "bench/bench_recorder.h"
 #include "core/base/text.h"
-#include "tests/profiler/kill_collect.h"
+#include "profiler/collector.h"
 
 enum { PLACES = 512, MAX_THREADS = 8 };
 
@@ -113,7 +113,7 @@ static int run(const char *result, const char *trace, int n_threads, uint64_t n_
 }
 
 int main(int argc, char **argv) {
-    if (argc > 1 && strcmp(argv[1], "collect") == 0) return kill_collect(argc, argv);
+    tide_collector_hook(argc, argv);
     if (argc != 5) return 2;
     const int n_threads = (int)strtol(argv[3], NULL, 10);
     if (n_threads < 1 || n_threads > MAX_THREADS) return 2;

@@ -13,6 +13,7 @@
 #include "core/base/json.h"
 #include "core/base/output.h"
 #include "core/ops/ops.h"
+#include "profiler/collector.h"
 #include "profiler/query.h"
 
 static const cli_command *const commands[] = {
@@ -135,6 +136,7 @@ int main(int argc, char **argv) {
     signal(SIGXFSZ, SIG_IGN); // a file-size limit too: temporary files are removed then
     watch_endings();
     cli_log_notes(false);
+    tide_collector_hook(0, NULL); // cmd_collect.c is what run and compare start this program as
     const int code = cli_final_code(dispatch(argc, argv));
     if (fflush(stdout) == 0 && !ferror(stdout)) return code;
     // Whoever closed the pipe has seen what it wanted; everybody else should know that output is missing.

@@ -106,6 +106,7 @@ static tide_status make_trace(tide_recorder *r, const char *path, tide_error *er
 }
 
 static tide_status open_parts(tide_recorder *r, const char *path, tide_error *err) {
+    TIDE_TRY(tide__collector_check(r, err));
     TIDE_TRY(make_trace(r, path, err));
     TIDE_TRY(tide__desk_open(r, err));
     const tide__feed_options opt = {.trace_path = r->path,

@@ -2,7 +2,8 @@
 //
 // recorder: an observer that keeps what it hears in a trace file (SQLite, docs/trace-format.md).
 //
-//     callback -> ring of the thread, in a mapped file (12-25 ns) -> drain, in a process or a thread of its own -> trace
+//     callback -> ring of the thread, in a mapped file (12-25 ns) -> drain, in a process or a thread of its own ->
+//     trace
 //
 // What was put into a ring is not lost: when the process is killed, the rings are still there, and the drain, or
 // whoever opens the trace next, takes them.
@@ -34,7 +35,8 @@ typedef enum tide_record_form {
 
 typedef struct tide_recorder_options {
     tide_record_drain drain;
-    const char *collector; ///< program that is run as "PROGRAM collect TRACE ..."; NULL: /proc/self/exe
+    const char *collector; ///< program that is run as "PROGRAM collect TRACE ..."; NULL: this one, which has to have
+                           ///< called tide_collector_hook (collector.h)
     tide_record_form form;
     size_t ring_events;  ///< room per thread, in events of 64 bytes; rounded up to a power of two; 0: 65536
     bool drop_when_full; ///< a full ring drops events, counts them and notes the gap; false: the thread waits
@@ -58,7 +60,8 @@ typedef struct tide_recorder_options {
  *
  * @param opt  NULL: all defaults
  * @return TIDE_ERR_IO with SQLite's or the system's words (also when `path` is a directory, the disk full or
- * read-only); TIDE_ERR_INVALID for "" and "-": a trace cannot be streamed; TIDE_ERR_BUSY: somebody records into it;
+ * read-only); TIDE_ERR_INVALID for "" and "-": a trace cannot be streamed; and for a program that should be its own
+ *         collector and is none: nothing is made or replaced then; TIDE_ERR_BUSY: somebody records into it;
  *         TIDE_ERR_NOT_FOUND: no collector to attach to; TIDE_ERR_NOMEM
  */
 tide_status tide_recorder_open(const char *path, const tide_recorder_options *opt, tide_recorder **out,

@@ -8,12 +8,15 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/base/text.h"
+#include "profiler/collector.h"
 #include "profiler/recorder_internal.h"
 
 enum { READY_FD = 3, PATIENCE_MS = 10000, MAX_ARGS = 16 };
@@ -25,11 +28,12 @@ typedef struct command {
     char *args[MAX_ARGS];
 } command;
 
+static const char *const forms[] = {
+    [TIDE_RECORD_AUTO] = "auto", [TIDE_RECORD_ROWS] = "rows", [TIDE_RECORD_CHUNKS] = "chunks"};
+
 static void add(command *c, size_t *n, const char *arg) { c->args[(*n)++] = (char *)(uintptr_t)arg; }
 
 static void make_command(command *c, const tide_recorder *r, const char *program) {
-    static const char *const forms[] = {
-        [TIDE_RECORD_AUTO] = "auto", [TIDE_RECORD_ROWS] = "rows", [TIDE_RECORD_CHUNKS] = "chunks"};
     *c = (command){0};
     snprintf(c->form, sizeof c->form, "%s", forms[r->opt.form]);
     snprintf(c->max_bytes, sizeof c->max_bytes, "%" PRIu64, r->opt.max_bytes);
@@ -42,6 +46,65 @@ static void make_command(command *c, const tide_recorder *r, const char *program
     if (r->opt.attached_late) add(c, &n, "--attached-late");
     if (r->opt.quiet) add(c, &n, "--quiet");
 }
+
+// ---- this program as its own collector ----
+
+static atomic_bool has_hook;
+
+tide_status tide__collector_check(const tide_recorder *r, tide_error *err) {
+    if (r->opt.drain != TIDE_RECORD_PROCESS || r->opt.collector != NULL || atomic_load(&has_hook)) return TIDE_OK;
+    const tide_status st =
+        TIDE_FAIL(err, TIDE_ERR_INVALID,
+                  "cannot record into '%s': this program would be started again as its own collector, "
+                  "and has not called tide_collector_hook",
+                  r->path);
+    tide_error_hint(err, "call it first in main, name the program tidemark as collector, or record with a thread");
+    return st;
+}
+
+/// One of what make_command gives. False: it does not.
+static bool take_option(tide_collector_options *o, const char *name, const char *value) {
+    char *end = NULL;
+    const unsigned long long n = strtoull(value, &end, 10);
+    const bool is_number = value[0] >= '0' && value[0] <= '9' && *end == '\0';
+    if (strcmp(name, "--form") == 0) {
+        for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+            if (strcmp(value, forms[i]) != 0) continue;
+            o->form = (tide_record_form)i;
+            return true;
+        }
+        return false;
+    }
+    if (strcmp(name, "--ready-fd") == 0)
+        o->ready_fd = (int)n;
+    else if (strcmp(name, "--max-bytes") == 0)
+        o->max_bytes = n;
+    else if (strcmp(name, "--batch-events") == 0)
+        o->batch_events = (size_t)n;
+    else
+        return false;
+    return is_number;
+}
+
+void tide_collector_hook(int argc, char **argv) {
+    atomic_store(&has_hook, true);
+    if (argc < 4 || strcmp(argv[1], "collect") != 0 || strcmp(argv[3], "--ready-fd") != 0) return;
+    tide_collector_options o = {.path = argv[2], .ready_fd = -1};
+    for (int i = 3; i < argc; i++) {
+        if (strcmp(argv[i], "--attached-late") == 0) {
+            o.attached_late = true;
+        } else if (strcmp(argv[i], "--quiet") == 0) {
+            o.quiet = true;
+        } else if (i + 1 == argc || !take_option(&o, argv[i], argv[i + 1])) {
+            return; // somebody else's words
+        } else {
+            i++;
+        }
+    }
+    exit(tide_collect(&o, NULL) == TIDE_OK ? 0 : 1); // who started it is told in the feed why
+}
+
+// ---- started ----
 
 static int file_actions(posix_spawn_file_actions_t *a, int ready_fd) {
     int rc = posix_spawn_file_actions_init(a);

@@ -50,6 +50,8 @@ tide_status tide__recorder_end_drain(tide_recorder *r, tide_error *err) TIDE_NOD
 /// Whoever drains shall stop where it stands.
 void tide__recorder_stop_drain(tide_recorder *r);
 
+/// Whether there is a program to start as a collector: asked before anything is made.
+tide_status tide__collector_check(const tide_recorder *r, tide_error *err) TIDE_NODISCARD;
 /// Start "PROGRAM collect TRACE ..." and wait until it drains.
 tide_status tide__collector_start(const tide_recorder *r, pid_t *pid, tide_error *err) TIDE_NODISCARD;
 

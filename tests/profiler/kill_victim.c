@@ -23,7 +23,6 @@
 #include "core/base/log.h"
 #include "profiler/collector.h"
 #include "profiler/recorder.h"
-#include "tests/profiler/kill_collect.h"
 #include "tests/profiler/kill_stream.h"
 
 typedef struct victim {
@@ -218,7 +217,7 @@ static bool take_option(victim *v, const char *name, const char *value) {
 int main(int argc, char **argv) {
     victim v = {.n_threads = 2};
     tide_log_set(print_line, NULL, TIDE_LOG_WARN);
-    if (argc > 1 && strcmp(argv[1], "collect") == 0) return kill_collect(argc, argv);
+    tide_collector_hook(argc, argv);
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--drop") == 0)
             v.opt.drop_when_full = true;

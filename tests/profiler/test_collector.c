@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 
 #include "core/base/log.h"
+#include "profiler/collector.h"
 #include "profiler/drain/drain.h"
-#include "tests/profiler/kill_collect.h"
 #include "tests/profiler/trace_fixture.h"
 
 static char self[4096]; // this program, for opt.collector
@@ -107,6 +107,35 @@ static void test_collector_that_does_not_begin(void **state) {
         assert_int_equal(tmp_dir_count(&d), 0);
         tmp_dir_remove(&d);
     }
+}
+
+/// A program that does not know what "collect" means must not be started again: before anything is made, it is told.
+/// The first test that calls the hook in this process.
+static void test_a_program_is_asked_before_it_is_its_collector(void **state) {
+    (void)state;
+    tmp_dir d;
+    tmp_dir_make(&d);
+    FILE *old = fopen(d.file, "we");
+    assert_non_null(old);
+    assert_true(fputs("what was there", old) >= 0 && fclose(old) == 0);
+    const tide_recorder_options opt = {.drain = TIDE_RECORD_PROCESS};
+    feeder f;
+    tide_error err = TIDE_ERROR_INIT;
+    assert_tide_status(feeder_try(&f, d.file, &opt, &err), TIDE_ERR_INVALID);
+    assert_text_has(err.msg, "has not called tide_collector_hook");
+    assert_int_equal(only_child(), 0);
+    char text[32] = "";
+    old = fopen(d.file, "re");
+    assert_true(old != NULL && fgets(text, sizeof text, old) != NULL && fclose(old) == 0);
+    assert_string_equal(text, "what was there");
+    assert_int_equal(tmp_dir_count(&d), 1);
+    char *strange[] = {self, (char *)(uintptr_t) "collect", (char *)(uintptr_t) "stamps", NULL};
+    tide_collector_hook(3, strange); // not what a recorder says: main may have a command of that name
+    assert_tide_ok(feeder_try(&f, d.file, &opt, &err), &err);
+    feed_blocks(&f, 1, 100);
+    feeder_close(&f);
+    assert_int_equal(sql_number(d.file, "SELECT count(*) FROM block"), 100);
+    tmp_dir_remove(&d);
 }
 
 /// What ends the recorded program from the keyboard goes to the whole group: the collector must outlive it.
@@ -357,14 +386,19 @@ static void test_forked_child_harms_nothing(void **state) {
 }
 
 int main(int argc, char **argv) {
-    if (argc > 2 && strcmp(argv[1], "collect") == 0) return kill_collect(argc, argv);
+    if (argc > 2 && strcmp(argv[1], "collect") == 0) tide_collector_hook(argc, argv);
     if (realpath(argv[0], self) == NULL) return 1;
     const struct CMUnitTest tests[] = {
-        tide_unit_test(test_process_writes_what_was_heard),     tide_unit_test(test_collector_that_does_not_begin),
-        tide_unit_test(test_collector_is_deaf_to_the_keyboard), tide_unit_test(test_abandon_ends_the_collector),
-        tide_unit_test(test_collector_that_is_killed),          tide_unit_test(test_two_processes_one_collector),
-        tide_unit_test(test_attach_needs_a_collector),          tide_unit_test(test_shared_collector_that_is_killed),
+        tide_unit_test(test_process_writes_what_was_heard),
+        tide_unit_test(test_collector_that_does_not_begin),
+        tide_unit_test(test_collector_is_deaf_to_the_keyboard),
+        tide_unit_test(test_abandon_ends_the_collector),
+        tide_unit_test(test_collector_that_is_killed),
+        tide_unit_test(test_two_processes_one_collector),
+        tide_unit_test(test_attach_needs_a_collector),
+        tide_unit_test(test_shared_collector_that_is_killed),
         tide_unit_test(test_forked_child_harms_nothing),
+        tide_unit_test(test_a_program_is_asked_before_it_is_its_collector),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
