@@ -229,7 +229,7 @@ tide_status tide_space_of_live(tide_subject *s, const tide_live_items *live, con
 
 static void each_piece(const tide_space *sp, int64_t t0, int64_t t1,
                        void (*take)(void *ctx, const tide__space_thing *thing), void *ctx) {
-    const tide__space_index *x = tide__space_index_of(sp);
+    const tide__space_index *x = tide__space_index_read(sp);
     for (size_t i = 0; i < x->n_pieces; i++) {
         if (i % TIDE__SPACE_CHUNK == 0 && x->piece_ends[i / TIDE__SPACE_CHUNK] <= t0) {
             i += TIDE__SPACE_CHUNK - 1;
@@ -252,7 +252,7 @@ static int64_t end_of(const tide_items *items, size_t i) {
 
 void tide__space_each(const tide_space *sp, const tide_items *items, int64_t t0, int64_t t1,
                       void (*take)(void *ctx, const tide__space_thing *thing), void *ctx) {
-    const tide__space_index *x = tide__space_index_of(sp);
+    const tide__space_index *x = tide__space_index_read(sp);
     each_piece(sp, t0, t1, take, ctx);
     if (x->region_of == NULL || items == NULL || items->place == NULL) return;
     for (size_t i = 0; i < x->n_items; i++) {
@@ -273,7 +273,7 @@ void tide__space_each(const tide_space *sp, const tide_items *items, int64_t t0,
 }
 
 bool tide_space_of_item(const tide_space *sp, const tide_items *items, uint32_t item, uint64_t *lo, uint64_t *hi) {
-    const tide__space_index *x = tide__space_index_of(sp);
+    const tide__space_index *x = tide__space_index_read(sp);
     if (x->region_of == NULL) {
         for (size_t i = 0; i < x->n_pieces; i++) {
             if (x->pieces[i].item != item) continue;

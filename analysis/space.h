@@ -23,6 +23,7 @@ typedef struct tide_region {
     bool is_guessed; ///< no segment was told of: a stretch of addresses, and what is nobody's in it is OUTSIDE
 } tide_region;
 
+/// All zero it is an empty one, in which nothing has a place: what the functions that make one leave when they fail.
 typedef struct tide_space {
     tide_region *regions; ///< [n], owned
     size_t n;

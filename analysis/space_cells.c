@@ -140,7 +140,7 @@ static void put_region(grid *g, const tide_region *region, int64_t begin, int64_
 }
 
 static void put_regions(grid *g) {
-    const tide__space_index *x = tide__space_index_of(g->sp);
+    const tide__space_index *x = tide__space_index_read(g->sp);
     if (x->n_spells == 0) return;
     for (size_t i = 0; i < x->n_spells; i++)
         put_region(g, &g->sp->regions[x->spells[i].region], x->spells[i].begin, x->spells[i].end);

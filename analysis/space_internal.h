@@ -40,7 +40,13 @@ typedef struct tide__space_index {
     size_t cap_regions;
 } tide__space_index;
 
+/// Of a space that is being made.
 static inline tide__space_index *tide__space_index_of(const tide_space *sp) { return sp->index; }
+/// For those that ask: an empty space has an index too, in which nothing lies.
+static inline const tide__space_index *tide__space_index_read(const tide_space *sp) {
+    static const tide__space_index nothing = {0};
+    return sp->index != NULL ? sp->index : &nothing;
+}
 
 // ---- space.c ----
 

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
 // Records a trace with two faults that people look for: an allocator that keeps memory nobody uses, and a leak that
-// begins in the middle and grows. Argument: the file. What is in it, the same on every machine:
+// begins in the middle and grows. Arguments: the file, and for degenerate.py the name of a trace in which hardly anything
+// is (few, below). What is in it otherwise, the same on every machine:
 //
 //     0 … 100 ms    100 steps of 1 ms: "work" takes 64 KiB of arena and gives it back, "cache" 256 KiB of hoarder
 //     at 10 ms      hoarder takes a segment of 8 MiB, of which never more than 256 KiB are used
 //     from 40 ms    "leaky" takes 1 KiB each step and never gives it back: 60 blocks
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "profiler/recorder.h"
 
@@ -62,28 +64,71 @@ static void one_step(hand *h, int i, uint64_t *id) {
     tell_scope(h, false, t + 800, &cache);
 }
 
-static tide_status record(const char *path, tide_error *err) {
+static void whole(hand *h) {
+    uint64_t id = 0;
+    for (int i = 0; i < N_STEPS; i++) {
+        if (i == CACHED_AT)
+            tell(h, TIDE_MEM_SEGMENT_ALLOC, START + (uint64_t)i * MS, 0, "hoarder", NULL, 8388608, SEGMENT, NULL);
+        one_step(h, i, &id);
+    }
+}
+
+static const tide_scope WORK = {.name = "work", .kind = TIDE_SCOPE_OPERATOR, .index = 0};
+
+static void nothing(hand *h) { (void)h; }
+
+static void one_event(hand *h) { tell(h, TIDE_MEM_ALLOC, START, 1, "arena", "alone", 64, ARENA, NULL); }
+
+static void no_bytes(hand *h) {
+    for (uint64_t id = 1; id <= 3; id++) tell(h, TIDE_MEM_ALLOC, START + id, id, "arena", "nothing", 0, ARENA, &WORK);
+}
+
+/// All blocks live and die within one tick of the clock.
+static void one_tick(hand *h) {
+    for (uint64_t id = 1; id <= 3; id++)
+        tell(h, TIDE_MEM_ALLOC, START, id, "arena", "tick", 64, ARENA + id * 64, &WORK);
+    for (uint64_t id = 1; id <= 3; id++)
+        tell(h, TIDE_MEM_FREE_COMPLETED, START, id, "arena", "tick", 64, ARENA + id * 64, &WORK);
+}
+
+static void frees(hand *h) {
+    for (uint64_t id = 1; id <= 3; id++)
+        tell(h, TIDE_MEM_FREE_COMPLETED, START + id, id, "arena", "gone", 64, ARENA + id * 64, NULL);
+}
+
+static void scopes(hand *h) {
+    for (uint64_t i = 0; i < 3; i++) {
+        tell_scope(h, true, START + 2 * i, &WORK);
+        tell_scope(h, false, START + 2 * i + 1, &WORK);
+    }
+}
+
+static const struct {
+    const char *name;
+    void (*tell)(hand *h);
+} few[] = {{"whole", whole},       {"nothing", nothing},   {"one_event", one_event}, {"no_bytes", no_bytes},
+           {"one_tick", one_tick}, {"frees", frees},       {"scopes", scopes}};
+
+static tide_status record(const char *path, void (*tell_all)(hand *h), tide_error *err) {
     hand h = {.now = START};
     tide_recorder *recorder = NULL;
     const tide_recorder_options opt = {.now = hand_now, .now_ctx = &h};
     TIDE_TRY(tide_recorder_open(path, &opt, &recorder, err));
     h.observer = tide_recorder_observer(recorder);
-    uint64_t id = 0;
-    for (int i = 0; i < N_STEPS; i++) {
-        if (i == CACHED_AT)
-            tell(&h, TIDE_MEM_SEGMENT_ALLOC, START + (uint64_t)i * MS, 0, "hoarder", NULL, 8388608, SEGMENT, NULL);
-        one_step(&h, i, &id);
-    }
+    tell_all(&h);
     return tide_recorder_close(recorder, err);
 }
 
 int main(int argc, char **argv) {
     tide_error err = TIDE_ERROR_INIT;
-    if (argc != 2) {
-        fprintf(stderr, "usage: scenario_trace FILE\n");
+    void (*tell_all)(hand *h) = argc == 2 ? whole : NULL;
+    for (size_t i = 0; argc == 3 && i < sizeof few / sizeof few[0]; i++)
+        if (strcmp(argv[2], few[i].name) == 0) tell_all = few[i].tell;
+    if (tell_all == NULL) {
+        fprintf(stderr, "usage: scenario_trace FILE [whole|nothing|one_event|no_bytes|one_tick|frees|scopes]\n");
         return 2;
     }
-    if (record(argv[1], &err) == TIDE_OK) return 0;
+    if (record(argv[1], tell_all, &err) == TIDE_OK) return 0;
     fprintf(stderr, "error: %s\n", err.msg);
     return 5;
 }
