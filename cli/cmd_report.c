@@ -18,8 +18,8 @@ static const char help[] = CLI_PLANNING_HELP
     "                      a wrong name lists them all\n"
     "  --guard-formulas    of .csv: what a spreadsheet would take for a formula gets a ' in front\n"
     "  --rows N            of .md and .txt: rows of each table (default 10)\n"
-    "  --split-script      of .html: the script goes into a file of its own beside the page, for servers\n"
-    "                      that forbid scripts inside\n\n"
+    "  --split-script      of .html: script and style go into files of their own beside the page (.js, .css), for\n"
+    "                      servers that forbid them inside (Content-Security-Policy)\n\n"
     "With a second FILE the report compares the two.\n"
     "Example: tidemark report lenet.db -o lenet.html\n";
 
@@ -34,33 +34,37 @@ typedef struct options {
     const char *out;
 } options;
 
-/// "lenet.html" has "lenet.js" beside it.
-static tide_status write_script(const options *o, tide_text *name, tide_error *err) {
+/// "lenet.html" has "lenet.js" and "lenet.css" beside it. @param name  out: what the page calls it
+static tide_status write_beside(const options *o, const char *ending, void (*content)(tide_text *out), tide_text *name,
+                                tide_error *err) {
     const char *dot = strrchr(o->out, '.');
-    tide_text path = {0}, script = {0};
+    tide_text path = {0}, text = {0};
     tide_text_add_n(&path, o->out, (size_t)(dot - o->out));
-    tide_text_add(&path, ".js");
+    tide_text_add(&path, ending);
     const char *slash = strrchr(tide_text_str(&path), '/');
     tide_text_add(name, slash != NULL ? slash + 1 : tide_text_str(&path));
-    tide_report_script(&script);
-    const tide_status st = path.failed || script.failed || name->failed
-                               ? TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the script")
-                               : tide_write_file(tide_text_str(&path), tide_text_str(&script), script.len, err);
+    content(&text);
+    const tide_status st = path.failed || text.failed || name->failed
+                               ? TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the page's parts")
+                               : tide_write_file(tide_text_str(&path), tide_text_str(&text), text.len, err);
     tide_text_deinit(&path);
-    tide_text_deinit(&script);
+    tide_text_deinit(&text);
     return st;
 }
 
 static tide_status write_report(const options *o, tide_subject *a, tide_subject *b, tide_error *err) {
     tide_report_options report = o->report;
-    tide_text name = {0};
+    tide_text script = {0}, style = {0};
     tide_status st = TIDE_OK;
     if (o->split_script) {
-        st = write_script(o, &name, err);
-        report.script_href = tide_text_str(&name);
+        st = write_beside(o, ".js", tide_report_script, &script, err);
+        if (st == TIDE_OK) st = write_beside(o, ".css", tide_report_style, &style, err);
+        report.script_href = tide_text_str(&script);
+        report.style_href = tide_text_str(&style);
     }
     if (st == TIDE_OK) st = cli_subject_report(a, b, &report, o->out, err);
-    tide_text_deinit(&name);
+    tide_text_deinit(&script);
+    tide_text_deinit(&style);
     return st;
 }
 
@@ -77,7 +81,7 @@ static int report_on(char **files, int n_files, const options *o) {
     if (o->report.table != NULL && format != TIDE_REPORT_CSV)
         return cli_usage(&cli_command_report, "--table: only a .csv is one table");
     if (o->split_script && format != TIDE_REPORT_HTML)
-        return cli_usage(&cli_command_report, "--split-script: only a .html has a script");
+        return cli_usage(&cli_command_report, "--split-script: only a .html has a script and a style");
     tide_subject *a = NULL, *b = NULL;
     tide_status st = cli_subject_of_file(files[0], &o->view, &a, &err);
     if (st == TIDE_OK && n_files > 1) st = cli_subject_of_file(files[1], &o->view, &b, &err);

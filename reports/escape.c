@@ -44,6 +44,34 @@ void tide_report_add_html(tide_text *out, const char *text) {
     for (const char *p = text; *p != '\0';) add_html_char(out, &p);
 }
 
+/// Blocks of scripts that are written from right to left (Unicode 16.0, DerivedBidiClass: R and AL), and marks.
+static bool goes_left(uint32_t cp) {
+    return (cp >= 0x0590 && cp <= 0x08FF) || (cp >= 0xFB1D && cp <= 0xFDFF) || (cp >= 0xFE70 && cp <= 0xFEFE) ||
+           (cp >= 0x10800 && cp <= 0x10FFF) || (cp >= 0x1E800 && cp <= 0x1EFFF) ||
+           (cp != TIDE_UTF8_BAD && tide_utf8_turns_direction(cp));
+}
+
+static bool is_right_to_left(const char *text, const char *end) {
+    uint32_t cp;
+    for (size_t n; text < end && (n = tide_utf8_decode(text, &cp)) > 0; text += n) {
+        if (goes_left(cp)) return true;
+    }
+    return false;
+}
+
+bool tide_report_is_right_to_left(const char *text) { return is_right_to_left(text, text + strlen(text)); }
+
+void tide_report_add_html_line(tide_text *out, const char *text) {
+    for (const char *p = text; *p != '\0';) {
+        const char *end = p + strcspn(p, " ");
+        const bool isolate = is_right_to_left(p, end);
+        if (isolate) tide_text_add(out, "<bdi dir=\"ltr\">");
+        while (p < end) add_html_char(out, &p);
+        if (isolate) tide_text_add(out, "</bdi>");
+        for (; *p == ' '; p++) tide_text_add_n(out, p, 1);
+    }
+}
+
 static void skip_char(const char **p) {
     uint32_t cp;
     *p += tide_utf8_decode(*p, &cp);
@@ -62,6 +90,17 @@ void tide_report_add_html_cut(tide_text *out, const char *text, size_t max_chars
         } else {
             skip_char(&p);
         }
+    }
+}
+
+void tide_report_add_href(tide_text *out, const char *file_name) {
+    for (const char *p = file_name; *p != '\0'; p++) {
+        const unsigned char c = (unsigned char)*p;
+        const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+        if (plain || strchr("-._~", c) != NULL)
+            tide_text_add_n(out, p, 1);
+        else
+            tide_text_addf(out, "%%%02X", c);
     }
 }
 

@@ -13,8 +13,15 @@ extern "C" {
 
 /// For element content and quoted attributes: & < > " ' as references, control characters as U+FFFD.
 void tide_report_add_html(tide_text *out, const char *text);
+/// The same for a line of several words: one that is written from right to left is isolated, so that what stands beside
+/// it stays where it is. `text` may hold names.
+void tide_report_add_html_line(tide_text *out, const char *text);
+/// Whether some of it is written from right to left, or turns what follows.
+bool tide_report_is_right_to_left(const char *text);
 /// At most `max_chars` characters of it, the middle replaced by an ellipsis where it is longer.
 void tide_report_add_html_cut(tide_text *out, const char *text, size_t max_chars);
+/// The name of a file beside the page, as a reference to it (RFC 3986: all but unreserved characters as %XX).
+void tide_report_add_href(tide_text *out, const char *file_name);
 /// One CSV field (RFC 4180, section 2): quoted where it must be, quotes doubled; line breaks and tabs stay, other
 /// control characters become U+FFFD.
 void tide_report_add_csv(tide_text *out, const char *text);

@@ -18,26 +18,48 @@ enum { MAX_TABLE_ROWS = 100 };
 static void add_fact_text(tide_text *out, const char *text) {
     if (text[0] == '\0') return;
     tide_text_add(out, " \xC2\xB7 ");
-    tide_report_add_html(out, text);
+    tide_report_add_html_line(out, text);
 }
 
 static void add_titles(const tide_report *r, tide_text *out) {
-    tide_report_add_html(out, tide_report_title(&r->a));
+    tide_report_add_html_line(out, tide_report_title(&r->a));
     if (!r->has_b) return;
     tide_text_add(out, " and ");
-    tide_report_add_html(out, tide_report_title(&r->b));
+    tide_report_add_html_line(out, tide_report_title(&r->b));
 }
 
-/// A server that forbids scripts and styles inside says so by a Content-Security-Policy of its own: then the script is
-/// a file beside the page. Styles stay inside: they are a hash, not a source.
+/// <title> knows no elements: there a name is isolated by characters.
+static void add_plain_title(const tide_report_side *s, tide_text *out) {
+    const bool isolate = tide_report_is_right_to_left(tide_report_title(s));
+    if (isolate) tide_text_add(out, "&#x2066;");
+    tide_report_add_html(out, tide_report_title(s));
+    if (isolate) tide_text_add(out, "&#x2069;");
+}
+
+static void add_style(const tide_report *r, tide_text *out) {
+    if (r->opt.style_href == NULL) {
+        tide_text_add(out, "<style>\n");
+        tide_text_add(out, tide_report_page_style);
+        tide_text_add(out, "</style>\n");
+        return;
+    }
+    tide_text_add(out, "<link rel=\"stylesheet\" href=\"");
+    tide_report_add_href(out, r->opt.style_href);
+    tide_text_add(out, "\">\n");
+}
+
+/// A server that forbids scripts and styles inside says so by a Content-Security-Policy of its own: then both are files
+/// beside the page, and no element has a style of its own.
 static void add_head(const tide_report *r, tide_text *out) {
     tide_text_add(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
                        "<meta name=\"color-scheme\" content=\"light dark\">\n<title>");
-    add_titles(r, out);
-    tide_text_add(out, " - tidemark</title>\n<style>\n");
-    tide_text_add(out, tide_report_page_style);
-    tide_text_add(out, "</style>\n</head>\n<body>\n<header>\n<h1>");
+    add_plain_title(&r->a, out);
+    if (r->has_b) tide_text_add(out, " and ");
+    if (r->has_b) add_plain_title(&r->b, out);
+    tide_text_add(out, " - tidemark</title>\n");
+    add_style(r, out);
+    tide_text_add(out, "</head>\n<body>\n<header>\n<h1>");
     add_titles(r, out);
     tide_text_add(out, "</h1>\n<p class=\"mute\">tidemark memory report");
     add_fact_text(out, r->a.facts->model);
@@ -51,10 +73,10 @@ static void add_head(const tide_report *r, tide_text *out) {
 static void card(void *ctx, const char *key, const char *value, const char *note) {
     tide_text *out = ctx;
     tide_text_addf(out, "<div><dt>%s</dt><dd>", key);
-    tide_report_add_html(out, value);
+    tide_report_add_html_line(out, value);
     if (note[0] != '\0') {
         tide_text_add(out, "<small>");
-        tide_report_add_html(out, note);
+        tide_report_add_html_line(out, note);
         tide_text_add(out, "</small>");
     }
     tide_text_add(out, "</dd></div>\n");
@@ -67,7 +89,7 @@ static void add_sentences(const tide_text *text, tide_text *out) {
         tide_text one = {0};
         tide_text_add_n(&one, line, n);
         tide_text_add(out, "<p>");
-        tide_report_add_html(out, tide_text_str(&one));
+        tide_report_add_html_line(out, tide_text_str(&one));
         tide_text_add(out, "</p>\n");
         if (one.failed) out->failed = true;
         tide_text_deinit(&one);
@@ -79,7 +101,7 @@ static void add_sentences(const tide_text *text, tide_text *out) {
 static void add_summary(const tide_report *r, const tide_report_side *s, const char *name, tide_text *out) {
     if (name[0] != '\0') {
         tide_text_addf(out, "<h2>%s: ", name);
-        tide_report_add_html(out, tide_report_title(s));
+        tide_report_add_html_line(out, tide_report_title(s));
         tide_text_add(out, "</h2>\n");
     }
     tide_text_add(out, "<dl class=\"cards\">\n");
@@ -199,7 +221,7 @@ static void add_data(const tide_report *r, tide_text *out) {
     tide_text_add(out, "</script>\n");
     if (r->opt.script_href != NULL) {
         tide_text_add(out, "<script defer src=\"");
-        tide_report_add_html(out, r->opt.script_href);
+        tide_report_add_href(out, r->opt.script_href);
         tide_text_add(out, "\"></script>\n");
         return;
     }

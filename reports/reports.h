@@ -30,6 +30,7 @@ typedef struct tide_report_options {
     bool guard_formulas;     ///< of CSV: what a spreadsheet would take for a formula gets a ' in front
     const char *script_href; ///< of HTML: the script is a file of that name beside the page, for servers that forbid
                              ///< scripts inside (tide_report_script); NULL: inside
+    const char *style_href;  ///< the same for the style (tide_report_style)
     size_t max_rows;         ///< of MARKDOWN and TEXT: rows of a table; 0: 10
 } tide_report_options;
 
@@ -49,6 +50,8 @@ tide_status tide_report_render(tide_subject *a, tide_subject *b, const tide_repo
                                tide_report_format format, tide_text *out, tide_error *err) TIDE_NODISCARD;
 /// The script of the page, for a file of its own.
 void tide_report_script(tide_text *out);
+/// The style of the page, the same way.
+void tide_report_style(tide_text *out);
 /// Names of the tables there are, with a phrase each, as lines for a help text.
 void tide_report_table_names(tide_text *out);
 

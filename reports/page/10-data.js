@@ -15,8 +15,11 @@ function prepare(side) {
   side.roleOf = text('role');
   side.haystack = new Array(n);
   for (let i = 0; i < n; i++) side.haystack[i] = (side.name(i) + '\n' + side.owner(i)).toLowerCase();
-  side.byName = new Map();
-  for (let i = n - 1; i >= 0; i--) side.byName.set(side.name(i), i);
+  side.byName = new Map(); // all that have a name, in their order: the first, the second …
+  for (let i = 0; i < n; i++) {
+    const same = side.byName.get(side.name(i));
+    if (same) same.push(i); else side.byName.set(side.name(i), [i]);
+  }
   return side;
 }
 /// Columns that differ from the one before, as all columns.
@@ -31,6 +34,8 @@ function spread(curve) {
   }
   return out;
 }
+/// A name within a line: one that is written from right to left does not turn round what stands beside it.
+function isolated(name) { return '\u2066' + name + '\u2069'; }
 const sides = doc.sides.map(prepare);
 
 // ---- numbers for people ----

@@ -25,8 +25,20 @@ function toHash() {
   if (state.q) put('q', state.q);
   if (state.kind) put('kind', state.kind);
   if (state.sort !== 'begin') put('sort', state.sort);
-  if (state.sel >= 0) put('sel', s.name(state.sel) + '@' + s.items.id[state.sel]);
+  if (state.sel >= 0) {
+    const same = s.byName.get(s.name(state.sel));
+    put('sel', s.name(state.sel));
+    if (same.length > 1) put('nth', same.indexOf(state.sel) + 1);
+  }
   return parts.length ? '#' + parts.join('&') : '';
+}
+/// The nth item of that name, the last where there are fewer; -1: none. Links of older pages end in '@' and a number,
+/// which was another item's as soon as something changed: the name decides, the number only among items of that name.
+function named(s, name, nth) {
+  const same = s.byName.get(name);
+  if (same) return same[Math.min(Math.max(Math.trunc(nth), 1), same.length) - 1];
+  const old = /^([^]*)@(\d+)$/.exec(name), those = old ? s.byName.get(old[1]) : undefined;
+  return those ? those.find((i) => s.items.id[i] === +old[2]) ?? those[0] : -1;
 }
 function fromHash() {
   const given = new Map(location.hash.slice(1).split('&').filter(Boolean).map((p) => {
@@ -44,13 +56,7 @@ function fromHash() {
   state.q = given.get('q') || '';
   state.kind = given.get('kind') || '';
   state.sort = sorts[given.get('sort')] ? given.get('sort') : 'begin';
-  state.sel = -1;
-  const sel = given.get('sel') || '', at = sel.lastIndexOf('@');
-  if (at >= 0) {
-    const id = +sel.slice(at + 1);
-    state.sel = s.items.id.indexOf(id);
-    if (state.sel < 0 && s.byName.has(sel.slice(0, at))) state.sel = s.byName.get(sel.slice(0, at));
-  }
+  state.sel = given.has('sel') ? named(s, given.get('sel'), +given.get('nth') || 1) : -1;
   state.cursor = s.peak.t;
   state.page = 0;
   settle();

@@ -18,7 +18,7 @@ function describe(s, i) {
 function drawDetails() {
   const s = here(), step = stepAt(s, state.cursor), box = el('live-details');
   const live = curveAt(s, state.cursor);
-  el('live-cursor').textContent = 'Cursor at ' + timeWords(s, state.cursor) + (step >= 0 && s.steps.name[step] !== null ? ' (' + s.words[s.steps.name[step]] + ')' : '') + ': ' +
+  el('live-cursor').textContent = 'Cursor at ' + timeWords(s, state.cursor) + (step >= 0 && s.steps.name[step] !== null ? ' (' + isolated(s.words[s.steps.name[step]]) + ')' : '') + ': ' +
     bytes(live) + ' live' + (s.peak.bytes ? ', ' + (100 * live / s.peak.bytes).toFixed(0) + ' % of the peak' : '') + '.';
   box.textContent = '';
   if (state.sel < 0) {
@@ -48,6 +48,7 @@ function showNote(event, lines) {
   for (const line of lines) {
     const p = document.createElement('div');
     p.textContent = line;
+    p.dir = 'ltr';
     note.appendChild(p);
   }
   note.hidden = lines.length === 0;

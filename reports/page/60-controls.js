@@ -146,7 +146,7 @@ function startPointer() {
       if (id === 'live-curve') return inside(x, id) ? showNote(e, [timeWords(s, t), bytes(curveAt(s, t)) + ' live']) : hideNote();
       const i = x < left && state.view !== 'lifetimes' ? -1 : itemAt(x, y);
       if (i < 0) return hideNote();
-      showNote(e, describe(s, i).map(([k, v]) => (k === 'Name' ? v : k + ': ' + v)));
+      showNote(e, describe(s, i).map(([k, v]) => (k === 'Name' ? v : k + ': ' + isolated(v))));
     });
     canvas.addEventListener('pointerleave', hideNote);
     canvas.addEventListener('pointerup', (e) => {

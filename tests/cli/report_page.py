@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
 """The HTML report in a real Chromium: every control is used, the console is empty, no request leaves the page, with
 scripts off it is whole, and the accessibility rules hold. TIDE_PICTURES=FOLDER keeps a picture of each state."""
+import http.server
 import json
 import os
 import pathlib
 import re
+import threading
 import unittest
 
 import browser
@@ -27,6 +29,7 @@ class Page(Case):
 
     def setUp(self):
         super().setUp()
+        self.local = set()  # addresses of our own server
         self.b.media()
         self.b.size(1300, 900)
         self.b.log("browser")
@@ -55,7 +58,7 @@ class Page(Case):
         said = [entry for entry in self.b.log("browser") if entry["level"] in ("SEVERE", "WARNING")]
         self.assertEqual(said, [], "the console is not empty")
         for url in self.b.requests():
-            self.assertTrue(url.startswith(("file://", "about:", "data:")), f"the page asked for {url}")
+            self.assertTrue(url.startswith(("file://", "about:", "data:", *self.local)), f"the page asked for {url}")
         super().tearDown()
 
     # ---- numbers ----
@@ -303,13 +306,186 @@ class Page(Case):
         self.b.size(360, 800)
         self.assertLessEqual(self.b.js("return document.documentElement.scrollWidth"), 360)
 
-    def test_script_beside_the_page(self):
-        page = self.report(LENET, options=["--split-script"])
-        self.assertTrue((self.dir / "r.js").exists())
-        self.assertEqual(page.read_text().count("<script"), 2)
+    def selected(self):
+        """What is selected: its name, and where it stands among the rows; None: nothing."""
+        return self.b.js("const row = document.querySelector('#items tr.sel');"
+                         "return row ? [row.cells[0].textContent, +row.dataset.item] : null")
+
+    def list_of(self, *names, file="l.json", model="list"):
+        path = self.dir / file
+        path.write_text(json.dumps({"schema": "tidemark.lifetimes", "version": 1, "model": model, "tensors": [
+            {"name": name, "size_bytes": 64 * (k + 1), "begin": k, "end": k + 2} for k, name in enumerate(names)]}))
+        return path
+
+    def test_a_link_selects_by_name(self):
+        """A link from a page made before a tensor came in front: the name is what is meant, whatever its number now."""
+        before = self.report(self.list_of("data_0", "fc6_w_0", "relu"), name="before.html")
+        after = self.report(self.list_of("new", "data_0", "fc6_w_0", "relu", file="n.json"), name="after.html")
+        self.open(before)
+        self.b.click("#items tbody tr:nth-child(2) button")
+        link = self.b.js(HASH)
+        self.assertEqual(link, "#sel=fc6_w_0")
+        self.open(after, link)
+        self.assertEqual(self.selected(), ["fc6_w_0", 2])
+        for old, name in (("#sel=fc6_w_0@0", "fc6_w_0"), ("#sel=fc6_w_0%401", "fc6_w_0"), ("#sel=data_0@2", "data_0")):
+            self.open(after, old)
+            self.assertEqual(self.selected()[0], name, old)
+        for nothing in ("#sel=fc7@0", "#sel=@0", "#sel=", "#sel=%E0%A4", "#nth=2"):
+            self.open(after, nothing)
+            self.assertIsNone(self.selected(), nothing)
+
+    def test_every_name_survives_in_a_link(self):
+        names = ["a@1", "a", "x&sel=y", "#x=1", "50%", "%41", "a b+c", "\u00e4\U0001f30a", "\u05e9\u05dc", "'\"<>`\\^{|}", "@", "/?:;,=",
+                 "sel", "\u2028", "x" * 3000]
+        page = self.report(self.list_of(*names))
         self.open(page)
-        self.b.keys("ArrowDown")
-        self.assertIn("sel=", self.b.js(HASH))
+        links = []
+        for k in range(len(names)):
+            self.b.keys("ArrowDown")
+            links.append(self.b.js(HASH))
+            self.assertEqual(self.selected()[1], k)
+        self.assertEqual(len(set(links)), len(names))
+        for k, link in enumerate(links):
+            self.open(page, link)
+            self.assertEqual((self.selected() or [None, None])[1], k, (names[k][:40], link[:80]))
+            self.assertEqual(self.b.js(HASH), link)
+
+    def test_items_of_one_name_are_told_apart(self):
+        """Blocks of a trace: each run has a block of that name. The nth of them is meant, and stays the nth."""
+        page = self.report(self.trace(LENET, "--naive"), options=["--whole"])
+        self.open(page)
+        rows = self.b.js(ROWS)
+        name = next(name for name in rows if rows.count(name) > 1 and name)
+        those = [k for k, other in enumerate(rows) if other == name]
+        links = []
+        for k in those:
+            self.b.click(f"#items tbody tr:nth-child({k + 1}) button")
+            links.append(self.b.js(HASH))
+        self.assertEqual([re.sub(".*&", "", link) for link in links], [f"nth={n + 1}" for n in range(len(those))])
+        for k, link in zip(those, links):
+            self.open(page, link)
+            self.assertEqual(self.selected(), [name, k])
+
+    def test_a_name_from_right_to_left_turns_nothing_round(self):
+        """Beside names of scripts that are written from right to left, and of marks, everything stands where it would
+        beside others: in each line of headings and sentences, what is no such name runs from left to right."""
+        marked = ["\u05e9\u05dc\u05d5\u05dd", "\u200fnet", "\u0645\u0631\u062d\u0628\u0627", "12"]
+        file = self.list_of(*marked, model="\u05e9\u05dc\u05d5\u05dd 12 (b) 7")
+        other = self.list_of(*marked[::-1], file="o.json", model="\u0645\u0631 3 [c] 9")
+        for files in ([file], [file, other]):
+            self.open(self.report(*files))
+            turned = self.b.js("""
+              const found = [];
+              for (const line of document.querySelectorAll('h1, h2, header p, .why p, .cards dd, .cards small, #live-cursor')) {
+                let x = -1, y = -1, before = '';
+                const walk = document.createTreeWalker(line, NodeFilter.SHOW_TEXT);
+                for (let node; (node = walk.nextNode());) {
+                  for (let i = 0; i < node.data.length; i++) {
+                    if (/[\\s\\u0590-\\u08ff\\u200e\\u200f\\u2066\\u2069]/.test(node.data[i])) continue;
+                    const r = document.createRange();
+                    r.setStart(node, i); r.setEnd(node, i + 1);
+                    const box = r.getBoundingClientRect();
+                    if (box.width === 0) continue;
+                    if (Math.abs(box.top - y) < 8 && box.left < x - 0.5) { found.push(line.textContent.slice(0, 120) + ' @ ' + before + node.data[i]); break; }
+                    x = box.left; y = box.top; before = node.data[i];
+                  }
+                }
+              }
+              return found;""")
+            self.assertEqual(turned, [])
+            title = self.b.js("return document.title")
+            self.assertRegex(title, "^\u2066[^\u2066\u2069]*\u2069( and \u2066[^\u2066\u2069]*\u2069)? - tidemark$")
+        self.look("right_to_left")
+
+    # ---- behind a server that forbids what is inside ----
+
+    def serve(self, policy=None):
+        """A server on this machine for the test's folder. @return its address"""
+        folder = str(self.dir)
+
+        class Handler(http.server.SimpleHTTPRequestHandler):
+            def __init__(self, *args):
+                super().__init__(*args, directory=folder)
+
+            def end_headers(self):
+                if policy:
+                    self.send_header("Content-Security-Policy", policy)
+                super().end_headers()
+
+            def do_GET(self):
+                if self.path == "/favicon.ico":  # browsers ask for it by themselves
+                    self.send_response(204)
+                    return self.end_headers()
+                super().do_GET()
+
+            def log_message(self, *args):
+                pass
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        return f"http://127.0.0.1:{server.server_address[1]}"
+
+    def at(self, address):
+        self.b.do("POST", "/url", {"url": "about:blank"})
+        self.b.do("POST", "/url", {"url": address})
+        self.b.settle()
+
+    def pixels(self):
+        self.b.settle()
+        return self.b.do("GET", "/screenshot")
+
+    def test_a_strict_policy_breaks_nothing(self):
+        """Behind a policy that forbids whatever is inside, the page is pixel by pixel what it is without one: no violation
+        is logged (tearDown looks), while the page with its parts inside has some."""
+        STRICT = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:"
+        whole = self.report(self.trace(), name="whole.html")
+        split = self.report(self.dir / "t.db", name="a b%41.html", options=["--split-script"])
+        self.assertEqual(sorted(p.name for p in self.dir.iterdir()), ["a b%41.css", "a b%41.html", "a b%41.js", "t.db", "whole.html"])
+        text = split.read_text()
+        self.assertEqual((text.count("<script"), text.count("<style"), text.count(" style=")), (2, 0, 0))
+        strict, free = self.serve(STRICT), self.serve()
+        for width, dark, view in ((1300, False, ""), (1300, True, "#view=memory"), (360, False, ""), (360, True, "")):
+            self.b.size(width, 900)
+            self.b.media(dark=dark)
+            self.open(whole, view)
+            for keys in ((), ("ArrowDown", "+")):
+                self.b.js("scrollTo(0, 0)")
+                if keys:
+                    self.b.keys(*keys)
+                expected = self.pixels()
+                self.at(f"{strict}/a%20b%2541.html{view}")
+                if keys:
+                    self.b.keys(*keys)
+                self.assertEqual(self.pixels() == expected, True, f"{width} {'dark' if dark else 'light'} {keys}")
+                self.assertEqual(self.b.js("return document.styleSheets.length"), 1)
+                self.look(f"policy_{width}_{'dark' if dark else 'light'}_{len(keys)}")
+                self.open(whole, view)
+        self.local.add(strict)
+        self.assertEqual([e for e in self.b.log("browser") if e["level"] in ("SEVERE", "WARNING")], [])
+        self.at(f"{strict}/whole.html")
+        self.assertTrue([e for e in self.b.log("browser") if "Content Security Policy" in e["message"]], "the policy holds")
+        self.at(f"{free}/a%20b%2541.html")
+        self.local.add(free)
+
+    # ---- with hardly anything in it ----
+
+    def test_pages_of_hardly_anything(self):
+        """No console message (tearDown), every key does nothing bad."""
+        one = json.dumps({"schema": "tidemark.graph", "version": 1, "name": "one", "opset": 13,
+                          "inputs": [{"name": "x", "dtype": "float32", "shape": [4]}], "initializers": [],
+                          "nodes": [{"op": "Relu", "name": "r", "inputs": ["x"], "outputs": ["y"]}], "outputs": ["y"]})
+        (self.dir / "one").write_text(one)
+        (self.dir / "zero").write_text(one.replace("[4]", "[0]"))
+        (self.dir / "persistent").write_text("id,lower,upper,size,persistent\na,0,1,64,1\n")
+        self.list_of(file="none")
+        for name in ("one", "zero", "persistent", "none"):
+            for options in ([], ["--capacity", "1KiB"]):
+                self.open(self.report(self.dir / name, name=f"{name}.html", options=options), "#view=memory&t=0-9&sel=x&nth=4")
+                if name != "none":
+                    self.b.keys("ArrowDown", "m", "+", "-", "f", "p", "0", "End", "Escape", "ArrowRight")
+                self.assertNotRegex(self.b.js("return document.body.innerText"), "NaN|undefined|Infinity")
 
 
 if __name__ == "__main__":
