@@ -10,8 +10,6 @@
 typedef struct cli_check_options {
     cli_planning planning;           ///< of FILEs; the configuration says it of its models
     tide_gate_plan_settings running; ///< run, runs, contexts, allocator, input_dir, limit_bytes of FILEs
-    const char **extents;            ///< [n_extents] of FILEs; texts are the command line's
-    size_t n_extents, cap_extents;
     const char *of_files;                              ///< an option was given that is about FILEs: its name
     const char *of_run;                                ///< one that is about running them
     const char *config;                                ///< NULL: the current folder's

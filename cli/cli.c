@@ -15,6 +15,7 @@
 #include "core/base/host_alloc.h"
 #include "core/base/json.h"
 #include "core/base/log.h"
+#include "core/base/nearest.h"
 #include "core/base/output.h"
 #include "core/base/utf8.h"
 
@@ -35,12 +36,23 @@ char *cli_clean(const char *text, char *buf, size_t buf_bytes) {
     return buf;
 }
 
+/// Warnings that are printed; what is beyond is counted, so that an error behind them is seen.
+enum { MAX_WARNINGS = 5 };
+static atomic_size_t n_warnings;
+
 static void log_to_stderr(void *ctx, tide_log_level level, const char *line) {
     // Errors come back as a status too, and the command prints them: once is enough unless a log was asked for.
     if (level == TIDE_LOG_ERROR && ctx == NULL) return;
+    if (level == TIDE_LOG_WARN && ctx == NULL && atomic_fetch_add(&n_warnings, 1) >= MAX_WARNINGS) return;
     static const char *const words[] = {"error", "warning", "note", "debug"};
     char clean[1024];
     fprintf(stderr, "%s: %s\n", words[level], cli_clean(line, clean, sizeof clean));
+}
+
+void cli_log_rest(void) {
+    const size_t n = atomic_exchange(&n_warnings, 0);
+    if (n > MAX_WARNINGS)
+        fprintf(stderr, "warning: and %zu more of them (TIDEMARK_LOG=1 prints all)\n", n - MAX_WARNINGS);
 }
 
 void cli_log_notes(bool notes) {
@@ -57,6 +69,7 @@ static void print_part(const char *head, const char *text) {
 }
 
 void cli_print_error(const tide_error *err) {
+    cli_log_rest();
     // The same first words wherever memory ran out: scripts look for them.
     const char *head = err->status == TIDE_ERR_NOMEM ? "error: out of memory: " : "error: ";
     const size_t said = strncmp(err->msg, "out of memory: ", 15) == 0 && err->status == TIDE_ERR_NOMEM ? 15 : 0;
@@ -139,6 +152,41 @@ int cli_fail(const tide_error *err) {
     return cli_exit_code(err->status);
 }
 
+// ---- an option that is none ----
+
+static const char *option_at(const void *ctx, size_t i) { return ((const struct option *)ctx)[i].name; }
+
+/// Options that begin with `word` (it is cut short, and says too little), else that end with "-word", as a list; false:
+/// there are none.
+static bool like_options(const char *word, const struct option *options, tide_text *list) {
+    const size_t len = strlen(word);
+    for (int at_end = 0; at_end < 2 && list->len == 0 && len > 0; at_end++) {
+        for (const struct option *o = options; o->name != NULL; o++) {
+            const size_t n = strlen(o->name);
+            const bool like = at_end == 0 ? strncmp(o->name, word, len) == 0
+                                          : n > len && o->name[n - len - 1] == '-' && strcmp(o->name + n - len, word) == 0;
+            if (like) tide_text_addf(list, "%s--%s", list->len > 0 ? " or " : "", o->name);
+        }
+    }
+    return list->len > 0 && !list->failed;
+}
+
+/// `given` as it stands in the command line: "--thread=4".
+static void unknown_option(const cli_command *cmd, const char *given, const struct option *options) {
+    char word[64], clean[128];
+    tide_text meant = {0};
+    size_t n = 0;
+    while (options[n].name != NULL) n++;
+    given += strspn(given, "-");
+    snprintf(word, sizeof word, "%.*s", (int)strcspn(given, "="), given);
+    const char *nearest = tide_nearest_word(word, option_at, options, n);
+    if (nearest != NULL) tide_text_addf(&meant, "--%s", nearest);
+    const bool known = nearest != NULL || like_options(word, options, &meant);
+    cli_usage(cmd, "'--%s' is not an option of %s%s%s%s", cli_clean(word, clean, sizeof clean), cmd->name,
+              known ? ": did you mean " : "", known ? tide_text_str(&meant) : "", known ? "?" : "");
+    tide_text_deinit(&meant);
+}
+
 /// @param order  "+": the first operand ends the options; "": they may stand behind operands too
 static int next_option(const cli_command *cmd, int argc, char **argv, const struct option *options, const char *order) {
     opterr = 0;
@@ -164,7 +212,7 @@ static int next_option(const cli_command *cmd, int argc, char **argv, const stru
         if (optopt > 0 && optopt < 128)
             cli_usage(cmd, "'-%c' is not an option of %s", optopt, cmd->name);
         else
-            cli_usage(cmd, "'%s' is not an option of %s", argv[optind - 1], cmd->name);
+            unknown_option(cmd, argv[optind - 1], options);
         return '?';
     }
     return c;

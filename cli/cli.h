@@ -39,6 +39,8 @@ extern const cli_command cli_command_plan, cli_command_run, cli_command_compare,
 /// Log lines go to stderr: warnings, with `notes` also notes, and what $TIDEMARK_LOG asks for. While no other thread
 /// runs.
 void cli_log_notes(bool notes);
+/// Say how many warnings were not printed, if any: a few are, and with $TIDEMARK_LOG all.
+void cli_log_rest(void);
 /// Print `error:`, `  -->`, `note:` and `hint:` to stderr, without the control characters that names may hold.
 void cli_print_error(const tide_error *err);
 /// Print an error of use and the way to the help; returns CLI_EXIT_USAGE.

@@ -209,11 +209,13 @@ static int run_devices(int argc, char **argv) {
         tide_error err = TIDE_ERROR_INIT;
         const bool here = tide_device_require(known[i], &err) == TIDE_OK;
         tide_device_format(known[i], name, sizeof name);
-        if (!as_json) printf("%-8s %s%s\n", name, here ? "available" : "", here ? "" : err.msg);
+        char why[sizeof err.msg + sizeof err.note + 2];
+        snprintf(why, sizeof why, "%s%s%s", err.msg, err.note[0] != '\0' ? ": " : "", err.note);
+        if (!as_json) printf("%-8s %s\n", name, here ? "available" : why);
         json_t *row = json_object();
         json_object_set_new(row, "device", json_string(name));
         json_object_set_new(row, "available", json_boolean(here));
-        json_object_set_new(row, "reason", here ? json_null() : json_string(err.msg));
+        json_object_set_new(row, "reason", here ? json_null() : cli_json_text(why));
         json_array_append_new(list, row);
     }
     if (!as_json) {

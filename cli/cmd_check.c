@@ -29,7 +29,7 @@ enum {
     OPT_CONTEXTS,
     OPT_ALLOCATOR,
     OPT_LIMIT,
-    OPT_EXTENT,
+   
 };
 
 static const char help[] =
@@ -72,19 +72,6 @@ static int take_text(const char **to) {
 
 static int take_flag(bool *to) {
     *to = true;
-    return CLI_EXIT_OK;
-}
-
-static int take_extent(cli_check_options *o) {
-    tide_error err = TIDE_ERROR_INIT;
-    size_t len;
-    int64_t value;
-    if (cli_extent_parse(optarg, &len, &value, &err) != TIDE_OK)
-        return cli_usage(&cli_command_check, "--extent: %s", err.msg);
-    if (tide_host_grow(&o->extents, &o->cap_extents, o->n_extents + 1, sizeof *o->extents) != TIDE_OK)
-        cli_option_no_memory("--extent");
-    o->extents[o->n_extents++] = optarg;
-    o->of_files = "--extent";
     return CLI_EXIT_OK;
 }
 
@@ -154,8 +141,6 @@ static int take_option(cli_check_options *o, int c) {
         return take_flag(&o->no_summary);
     case OPT_JOBS:
         return take_count("--jobs", 1, 256, &o->jobs);
-    case OPT_EXTENT:
-        return take_extent(o);
     case CLI_OPT_JSON:
         return take_flag(&o->json);
     case 'v':
@@ -183,7 +168,6 @@ static int parse(int argc, char **argv, cli_check_options *o) {
                                           {"no-summary", no_argument, NULL, OPT_NO_SUMMARY},
                                           {"jobs", required_argument, NULL, OPT_JOBS},
                                           {"verbose", no_argument, NULL, 'v'},
-                                          {"extent", required_argument, NULL, OPT_EXTENT},
                                           {"run", no_argument, NULL, OPT_RUN},
                                           {"runs", required_argument, NULL, 'n'},
                                           {"contexts", required_argument, NULL, OPT_CONTEXTS},
@@ -271,8 +255,8 @@ static tide_gate_plan_settings settings_of(const cli_check_options *o) {
     s.no_fuse = p->no_fuse;
     s.recompute_share = p->recompute_share;
     for (int k = 0; k < TIDE_N_PASSES; k++) s.no_passes |= p->no_pass[k] ? 1U << k : 0;
-    s.extents = o->extents;
-    s.n_extents = o->n_extents;
+    s.extents = p->extent_list;
+    s.n_extents = p->n_extents;
     return s;
 }
 
@@ -407,6 +391,5 @@ static int run(int argc, char **argv) {
     if (code == CLI_GO_ON) code = settle(&o, argc - optind);
     if (code == CLI_GO_ON) code = check_files(&o, argv + optind, argc - optind);
     cli_planning_deinit(&o.planning);
-    tide_host_free(o.extents);
     return code;
 }

@@ -9,7 +9,7 @@
 #include "core/base/host_alloc.h"
 #include "core/base/output.h"
 
-enum { OPT_BUDGET = CLI_OPT_FIRST_OWN, OPT_CAPACITY, OPT_DUMP, OPT_PROFILE };
+enum { OPT_BUDGET = CLI_OPT_FIRST_OWN, OPT_CAPACITY, OPT_DUMP, OPT_PROFILE, OPT_FULL };
 
 static const char help[] = CLI_PLANNING_HELP
     "  --all               every strategy there is, one row each\n"
@@ -19,6 +19,8 @@ static const char help[] = CLI_PLANNING_HELP
     "                      the peak and the smallest change that would make it fit; exit 7 if that could not be "
     "settled\n"
     "  --capacity SIZE     will the planned buffer alone fit? exit 6: there is no such plan; 7: not settled\n"
+    "  --full              list every tensor with its place, or every pool (default: the verdict, and the ten largest\n"
+    "                      that are alive at the peak)\n"
     "  -v                  say who is alive at the peak in any case\n"
     "  --dump-stage STAGE  print liveness, graph, colour or plan, and nothing else\n"
     "  -o FILE             write the plan as JSON (\"-\": standard output)\n"
@@ -31,11 +33,13 @@ const cli_command cli_command_plan = {"plan", "[OPTION…] FILE", "Plan the memo
 
 typedef struct options {
     cli_planning planning;
-    bool has_budget, has_capacity, json, verbose;
+    bool has_budget, has_capacity, json, verbose, full;
     uint64_t budget, capacity;
     const char *out;
     const char *stage;
 } options;
+
+enum { MAX_MATTER = 10 }; ///< tensors that are listed below the verdict
 
 /// What is said beside the plans.
 typedef struct answer {
@@ -43,6 +47,7 @@ typedef struct answer {
     uint64_t needs, limit;
     const tide_memory_plan *best; // the smallest at hand
     bool has_peaks, has_advice;
+    bool asks_peaks; // they are asked for, and not only the ten that matter most
     tide_peaks peaks;
     tide_advice advice;
 } answer;
@@ -64,10 +69,14 @@ static void find_fit(const options *o, const cli_plans *plans, answer *a) {
     a->fits = a->needs <= a->limit ? "yes" : proved + rest > a->limit ? "no" : "unknown";
 }
 
+/// Text with the verdict first.
+static bool is_short(const options *o) { return !o->full && !o->planning.all && !o->json && o->stage == NULL; }
+
 static tide_status find_answer(cli_input *in, const options *o, const cli_plans *plans, answer *a, tide_error *err) {
     find_fit(o, plans, a);
     const bool misses = a->fits != NULL && strcmp(a->fits, "yes") != 0;
-    if (o->verbose || (o->has_budget && misses)) {
+    a->asks_peaks = o->verbose || (o->has_budget && misses);
+    if (a->asks_peaks || is_short(o)) {
         TIDE_TRY(tide_peaks_find(&a->best->lifetimes, &a->peaks, err));
         a->has_peaks = true;
     }
@@ -130,13 +139,20 @@ static tide_status render_text(const options *o, const cli_plans *plans, const t
     }
     if (o->planning.all)
         tide_plan_table_with(list, plans->n, extras, out);
+    else if (is_short(o))
+        tide_plan_verdict(list[0], out);
     else
         tide_plan_report(list[0], out);
+    if (is_short(o)) {
+        if (a->fits != NULL) print_fit(a, out);
+        tide_peaks_print(&a->peaks, &a->best->lifetimes, a->asks_peaks ? 0 : MAX_MATTER, out);
+        if (list[0]->lifetimes.n > 0) tide_text_addf(out, "\n--full lists all %zu tensors\n", list[0]->lifetimes.n);
+    }
     if (plans->has_passes) tide_pass_report_print(&plans->passes, out);
     if (plans->n_points > 0) print_points(plans, a->best, out);
-    if (a->has_peaks) tide_peaks_print(&a->peaks, &a->best->lifetimes, out);
+    if (a->has_peaks && !is_short(o)) tide_peaks_print(&a->peaks, &a->best->lifetimes, 0, out);
     if (a->has_advice) tide_advice_print(&a->advice, out);
-    if (a->fits != NULL) print_fit(a, out);
+    if (a->fits != NULL && !is_short(o)) print_fit(a, out);
     return TIDE_OK;
 }
 
@@ -147,7 +163,7 @@ static tide_status emit(const options *o, const cli_plans *plans, const answer *
                                      .refused = plans->refused,
                                      .n_refused = plans->n_refused,
                                      .no_times = o->out != NULL, // the same input, the same bytes of the file
-                                     .peaks = a->has_peaks ? &a->peaks : NULL,
+                                     .peaks = a->asks_peaks ? &a->peaks : NULL,
                                      .advice = a->has_advice ? &a->advice : NULL,
                                      .points = plans->points,
                                      .n_points = plans->n_points};
@@ -234,6 +250,9 @@ static int take_option(void *ctx, int c) {
     case 'o':
         o->out = optarg;
         return CLI_EXIT_OK;
+    case OPT_FULL:
+        o->full = true;
+        return CLI_EXIT_OK;
     case 'v':
         o->verbose = true;
         return CLI_EXIT_OK;
@@ -251,6 +270,7 @@ static int run(int argc, char **argv) {
                                           {"budget", required_argument, NULL, OPT_BUDGET},
                                           {"capacity", required_argument, NULL, OPT_CAPACITY},
                                           {"dump-stage", required_argument, NULL, OPT_DUMP},
+                                          {"full", no_argument, NULL, OPT_FULL},
                                           {"profile", required_argument, NULL, OPT_PROFILE},
                                           {"output", required_argument, NULL, 'o'},
                                           {"verbose", no_argument, NULL, 'v'},

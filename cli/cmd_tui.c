@@ -322,6 +322,9 @@ static int settle(const options *o, int n_files) {
     if (o->pane != NULL && o->json == o->csv) return cli_usage(cmd, "--pane wants --json or --csv, one of them");
     if (o->given != NULL && !o->once && o->script == NULL)
         return cli_usage(cmd, "%s is of --once and --script: a terminal has its size", o->given);
+    if (o->once && o->width > 0 && (o->width < TIDE_TUI_MIN_WIDTH || o->height < TIDE_TUI_MIN_HEIGHT))
+        return cli_usage(cmd, "--size: a frame needs %dx%d, %dx%d is too small for one", TIDE_TUI_MIN_WIDTH,
+                         TIDE_TUI_MIN_HEIGHT, o->width, o->height);
     if (o->state != NULL && o->no_state) return cli_usage(cmd, "--state and --no-state exclude each other");
     if (n_files < 1 || n_files > 2) return cli_usage(cmd, "FILE or FILE and FILE_B are needed, %d given", n_files);
     return CLI_GO_ON;

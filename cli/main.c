@@ -11,6 +11,7 @@
 
 #include "cli/cli.h"
 #include "core/base/json.h"
+#include "core/base/nearest.h"
 #include "core/base/output.h"
 #include "core/ops/ops.h"
 #include "profiler/collector.h"
@@ -32,7 +33,7 @@ static void print_commands(FILE *to) {
     for (size_t i = 0; i < N_COMMANDS; i++) fprintf(to, "  %-11s %s\n", commands[i]->name, commands[i]->what);
     fputs(
         "\n  tidemark COMMAND --help    options of one command\n"
-        "  tidemark --version [--json]\n\n"
+        "  tidemark --version [--json] (or -V)\n\n"
         "exit codes: 0 ok, 1 a check failed, 2 usage, 3 bad input, 4 baseline missing or not comparable, 5 internal,\n"
         "6 does not fit (a limit, a budget, memory), 7 not decided in time, 8 an output could not be written\n",
         to);
@@ -73,6 +74,29 @@ static void say_out_of_memory(void) {
     _exit(CLI_EXIT_DOES_NOT_FIT);
 }
 
+static const char *command_at(const void *ctx, size_t i) { return ((const cli_command *const *)ctx)[i]->name; }
+
+static int no_command(const char *word) {
+    char clean[64];
+    const char *meant = tide_nearest_word(word, command_at, commands, N_COMMANDS);
+    fprintf(stderr, "error: there is no command '%s'\nhint: ", cli_clean(word, clean, sizeof clean));
+    if (meant != NULL) fprintf(stderr, "did you mean '%s'? ", meant);
+    fputs("the commands are", stderr);
+    for (size_t i = 0; i < N_COMMANDS; i++) fprintf(stderr, "%s %s", i == 0 ? "" : ",", commands[i]->name);
+    fputc('\n', stderr);
+    return CLI_EXIT_USAGE;
+}
+
+static int help_of(const char *name) {
+    const cli_command *cmd = name != NULL ? find_command(name) : NULL;
+    if (name != NULL && cmd == NULL) return no_command(name);
+    if (cmd != NULL)
+        cli_print_help(cmd);
+    else
+        print_commands(stdout);
+    return CLI_EXIT_OK;
+}
+
 /// The command's exit code, or that of a word that is no command.
 static int dispatch(int argc, char **argv) {
     if (argc < 2) {
@@ -80,22 +104,12 @@ static int dispatch(int argc, char **argv) {
         return CLI_EXIT_USAGE;
     }
     const char *first = argv[1];
-    if (strcmp(first, "--version") == 0) return print_version(argc > 2 && strcmp(argv[2], "--json") == 0);
-    if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0 || strcmp(first, "help") == 0) {
-        const cli_command *cmd = argc > 2 ? find_command(argv[2]) : NULL;
-        if (cmd != NULL)
-            cli_print_help(cmd);
-        else
-            print_commands(stdout);
-        return CLI_EXIT_OK;
-    }
+    if (strcmp(first, "--version") == 0 || strcmp(first, "-V") == 0)
+        return print_version(argc > 2 && strcmp(argv[2], "--json") == 0);
+    if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0 || strcmp(first, "help") == 0)
+        return help_of(argc > 2 ? argv[2] : NULL);
     const cli_command *cmd = find_command(first);
-    if (cmd != NULL) return cmd->run(argc - 1, argv + 1);
-    char clean[64];
-    fprintf(stderr, "error: there is no command '%s'\nhint: the commands are", cli_clean(first, clean, sizeof clean));
-    for (size_t i = 0; i < N_COMMANDS; i++) fprintf(stderr, "%s %s", i == 0 ? "" : ",", commands[i]->name);
-    fputc('\n', stderr);
-    return CLI_EXIT_USAGE;
+    return cmd != NULL ? cmd->run(argc - 1, argv + 1) : no_command(first);
 }
 
 // ---- signals ----
@@ -138,6 +152,7 @@ int main(int argc, char **argv) {
     cli_log_notes(false);
     tide_collector_hook(0, NULL); // cmd_collect.c is what run and compare start this program as
     const int code = cli_final_code(dispatch(argc, argv));
+    cli_log_rest();
     if (fflush(stdout) == 0 && !ferror(stdout)) return code;
     // Whoever closed the pipe has seen what it wanted; everybody else should know that output is missing.
     if (errno != EPIPE) fputs("error: cannot write to standard output\n", stderr);

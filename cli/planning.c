@@ -92,6 +92,8 @@ static tide_status lifetimes_of_plan(const cli_input *in, tide_lifetimes *out, t
 }
 
 static tide_status make_lifetimes(cli_input *in, const cli_planning *p, cli_plans *out, tide_error *err) {
+    if (p->n_extents > 0 && in->kind != CLI_INPUT_ONNX && in->kind != CLI_INPUT_GRAPH)
+        return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "--extent: '%s' is no model and has no open extents", in->path);
     switch (in->kind) {
     case CLI_INPUT_PLAN:
     case CLI_INPUT_TRACE:

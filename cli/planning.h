@@ -38,6 +38,8 @@ typedef struct cli_planning {
     cli_shapes shapes;
     const char *const *extents; ///< [n_extents] "N=8", borrowed: an open extent by its name, in all inputs
     size_t n_extents;
+    const char **extent_list; ///< [n_extents] what --extent has given, owned; `extents` is this then
+    size_t cap_extents;
     cli_profile profile;
     const char *input_dir;           ///< shapes of open extents come from here; NULL: only --shape
     tide_registry *weights_registry; ///< where a program that will run puts its weights; NULL: it will not run
@@ -68,6 +70,7 @@ enum {
     CLI_OPT_NODE_LIMIT,
     CLI_OPT_THREADS,
     CLI_OPT_SHAPE,
+    CLI_OPT_EXTENT,
     CLI_OPT_INPUT_DIR,
     CLI_OPT_JSON,
     CLI_OPT_NO_PASSES,
@@ -80,7 +83,8 @@ enum {
         {"align", required_argument, NULL, CLI_OPT_ALIGN}, {"seed", required_argument, NULL, CLI_OPT_SEED},            \
         {"time-limit", required_argument, NULL, CLI_OPT_TIME_LIMIT},                                                   \
         {"node-limit", required_argument, NULL, CLI_OPT_NODE_LIMIT},                                                   \
-        {"threads", required_argument, NULL, CLI_OPT_THREADS}, {"shape", required_argument, NULL, CLI_OPT_SHAPE},      \
+        {"plan-threads", required_argument, NULL, CLI_OPT_THREADS},                                                    \
+        {"extent", required_argument, NULL, CLI_OPT_EXTENT}, {"shape", required_argument, NULL, CLI_OPT_SHAPE},      \
         {"no-passes", no_argument, NULL, CLI_OPT_NO_PASSES},                                                           \
         {"no-views", no_argument, NULL, CLI_OPT_NO_PASS + TIDE_PASS_VIEWS},                                            \
         {"no-slices", no_argument, NULL, CLI_OPT_NO_PASS + TIDE_PASS_SLICES},                                          \
@@ -93,6 +97,7 @@ enum {
 #define CLI_PLANNING_HELP                                                                                              \
     "  --strategy S        how to plan (default search; a wrong name lists them all)\n"                                \
     "  --shape NAME=DIMS   extents of a graph input, 1x3x224x224; may be repeated\n"                                   \
+    "  --extent NAME=N     an open extent by its name, in all inputs; may be repeated\n"                               \
     "  --align N           alignment of every tensor, a power of two (default 256)\n"                                  \
     "  --no-fuse           leave operators unfused\n"                                                                  \
     "  --no-passes         give every tensor its own life, in the order given; or leave out one pass:\n"               \
@@ -101,7 +106,7 @@ enum {
     "  --seed N            for strategies and inputs that draw (default 0)\n"                                          \
     "  --time-limit S      seconds that strategy search may take (default 1)\n"                                        \
     "  --node-limit N      steps that it may take: with no time limit, plans depend on nothing else\n"                 \
-    "  --threads N         that it may use (default: one for each processor)\n"
+    "  --plan-threads N    threads that it may use (default: one for each processor)\n"
 
 /// Take option `c` if it is one of planning. @return 1 taken, 0 not one of ours, -1 bad value (message printed)
 int cli_planning_option(const cli_command *cmd, cli_planning *p, int c);

@@ -41,13 +41,29 @@ static int take_strategy(cli_planning *p) {
     return 1;
 }
 
+/// The words live as long as the command line.
+static int take_extent(const cli_command *cmd, cli_planning *p) {
+    tide_error err = TIDE_ERROR_INIT;
+    size_t len;
+    int64_t value;
+    if (cli_extent_parse(optarg, &len, &value, &err) != TIDE_OK) {
+        cli_usage(cmd, "--extent: %s", err.msg);
+        return -1;
+    }
+    if (tide_host_grow(&p->extent_list, &p->cap_extents, p->n_extents + 1, sizeof *p->extent_list) != TIDE_OK)
+        cli_option_no_memory("--extent");
+    p->extent_list[p->n_extents++] = optarg;
+    p->extents = p->extent_list;
+    return 1;
+}
+
 static int take_limit(const cli_command *cmd, cli_planning *p, int c) {
     double seconds;
     uint64_t n;
     if (c == CLI_OPT_NODE_LIMIT)
         return cli_parse_count(cmd, "--node-limit", optarg, UINT64_MAX, &p->node_limit) ? 1 : -1;
     if (c == CLI_OPT_THREADS) {
-        if (!cli_parse_count(cmd, "--threads", optarg, 1024, &n)) return -1;
+        if (!cli_parse_count(cmd, "--plan-threads", optarg, 1024, &n)) return -1;
         p->n_threads = (uint32_t)n;
         return 1;
     }
@@ -89,6 +105,8 @@ int cli_planning_option(const cli_command *cmd, cli_planning *p, int c) {
     case CLI_OPT_NODE_LIMIT:
     case CLI_OPT_THREADS:
         return take_limit(cmd, p, c);
+    case CLI_OPT_EXTENT:
+        return take_extent(cmd, p);
     case CLI_OPT_SHAPE:
         return cli_shapes_add(cmd, &p->shapes, optarg) ? 1 : -1;
     default:
@@ -118,6 +136,7 @@ int cli_parse_options(const cli_command *cmd, int argc, char **argv, const struc
 void cli_planning_deinit(cli_planning *p) {
     cli_shapes_deinit(&p->shapes);
     cli_profile_deinit(&p->profile);
+    tide_host_free(p->extent_list);
 }
 
 tide_strategy_options cli_strategy_options(const cli_planning *p) {

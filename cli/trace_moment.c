@@ -109,6 +109,17 @@ static tide_status of_mark(tide_trace *t, const cli_span *span, const char *name
 
 // ---- the whole ----
 
+/// A time behind the end is no moment of it: what was live "then" would be a guess.
+static tide_status beyond(const cli_span *span, const char *text, tide_error *err) {
+    char length[32], run[32] = "";
+    if (span->run_id > 0) snprintf(run, sizeof run, "run %" PRId64 " of ", span->run_id);
+    const tide_status st =
+        TIDE_FAIL(err, TIDE_ERR_INVALID, "%s is behind the end: %sthe trace lasts %s", text, run,
+                  tide_format_ns(span->end_ns - span->begin_ns, "us", length, sizeof length));
+    tide_error_hint(err, "times count from the begin; 'end' is the last moment");
+    return st;
+}
+
 tide_status cli_moment_of(tide_trace *t, const cli_span *span, const char *text, cli_moment *out, tide_error *err) {
     const uint64_t length = span->end_ns - span->begin_ns;
     uint64_t ns, bytes;
@@ -128,7 +139,8 @@ tide_status cli_moment_of(tide_trace *t, const cli_span *span, const char *text,
     } else if (parse_share(text, &share)) {
         out->t_ns = share < 1 ? span->begin_ns + (uint64_t)((double)length * share) : span->end_ns;
     } else if (parse_duration(text, &ns)) {
-        out->t_ns = ns < length ? span->begin_ns + ns : span->end_ns;
+        if (ns > length) return beyond(span, text, err);
+        out->t_ns = span->begin_ns + ns;
     } else {
         return of_mark(t, span, text, out, err);
     }

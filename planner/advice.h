@@ -36,8 +36,8 @@ typedef struct tide_peaks {
 
 tide_status tide_peaks_find(const tide_lifetimes *lt, tide_peaks *out, tide_error *err) TIDE_NODISCARD;
 void tide_peaks_deinit(tide_peaks *p);
-/// As a table: tensor, bytes, share, who makes it, who reads it last. Of very many the largest.
-void tide_peaks_print(const tide_peaks *p, const tide_lifetimes *lt, tide_text *out);
+/// As a table: tensor, bytes, share, who makes it, who reads it last; of each buffer the `max_rows` largest, 0: 60.
+void tide_peaks_print(const tide_peaks *p, const tide_lifetimes *lt, size_t max_rows, tide_text *out);
 
 // ---- what to change ----
 

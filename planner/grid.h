@@ -26,7 +26,7 @@ void tide__add_name(tide_text *out, const char *name);
 
 /// `value` with `decimals` (0 … 9) places and a point, whatever the locale: into `buf`, returned. 32 bytes suffice.
 char *tide__format_fixed(double value, int decimals, char *buf, size_t buf_bytes);
-/// Bytes as KB of 1024 with two places, exact for any size; no unit. 32 bytes suffice.
+/// Bytes as KiB with two places, exact for any size; no unit. 32 bytes suffice.
 char *tide__format_kb(uint64_t bytes, char *buf, size_t buf_bytes);
 
 #endif

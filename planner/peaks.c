@@ -91,7 +91,7 @@ void tide_peaks_deinit(tide_peaks *p) {
 // ---- text ----
 
 /// Read by people: what is behind the largest is summed up. JSON has all of it.
-enum { MAX_LISTED = 60 };
+enum { DEFAULT_LISTED = 60 };
 
 static void add_step(tide_grid *g, const tide_lifetimes *lt, int64_t step) {
     if (step >= 0 && (uint64_t)step < lt->n_step_names)
@@ -118,7 +118,7 @@ static void add_entry(tide_grid *g, const tide_peak *peak, const tide_lifetimes 
     add_step(g, lt, item->end_step - 1);
 }
 
-static void print_peak(const tide_peak *peak, const tide_lifetimes *lt, tide_text *out) {
+static void print_peak(const tide_peak *peak, const tide_lifetimes *lt, size_t max_rows, tide_text *out) {
     char bytes[24], device[16];
     tide_text_addf(out, "\nPeak of %s on %s: %s at step %" PRId64, tide_memory_kind_name(peak->kind),
                    tide_device_format(peak->device, device, sizeof device),
@@ -134,19 +134,19 @@ static void print_peak(const tide_peak *peak, const tide_lifetimes *lt, tide_tex
     for (size_t k = 0; k < sizeof heads / sizeof heads[0]; k++) tide__grid_cell(&g, "%s", heads[k]);
     uint64_t rest = 0;
     for (size_t k = 0; k < peak->n; k++) {
-        if (k < MAX_LISTED)
+        if (k < max_rows)
             add_entry(&g, peak, lt, &peak->entries[k]);
         else if (!peak->entries[k].inside)
             rest += peak->entries[k].bytes;
     }
     tide__grid_finish(&g, out);
-    if (peak->n > MAX_LISTED)
-        tide_text_addf(out, "… and %zu more of %s together (--json lists all)\n", peak->n - MAX_LISTED,
+    if (peak->n > max_rows)
+        tide_text_addf(out, "… and %zu more of %s together (-v --json lists all)\n", peak->n - max_rows,
                        tide_format_bytes(rest, bytes, sizeof bytes));
 }
 
-void tide_peaks_print(const tide_peaks *p, const tide_lifetimes *lt, tide_text *out) {
+void tide_peaks_print(const tide_peaks *p, const tide_lifetimes *lt, size_t max_rows, tide_text *out) {
     for (size_t b = 0; b < p->n; b++) {
-        if (p->list[b].n > 0) print_peak(&p->list[b], lt, out);
+        if (p->list[b].n > 0) print_peak(&p->list[b], lt, max_rows > 0 ? max_rows : DEFAULT_LISTED, out);
     }
 }

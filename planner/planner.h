@@ -160,8 +160,10 @@ typedef enum tide_stage { TIDE_STAGE_LIVENESS, TIDE_STAGE_GRAPH, TIDE_STAGE_COLO
 /// Print one of the four stages of seed 23 as text, for `plan --dump-stage` (S23-2).
 tide_status tide_plan_dump_stage(const tide_memory_plan *plan, tide_stage stage, tide_text *out,
                                  tide_error *err) TIDE_NODISCARD;
-/// The boxed report of S23-16.
+/// The boxed report of S23-16: every tensor or pool, then the totals.
 void tide_plan_report(const tide_memory_plan *plan, tide_text *out);
+/// Its totals alone.
+void tide_plan_verdict(const tide_memory_plan *plan, tide_text *out);
 /// `plan --all`: one row per plan: strategy, form, bytes, gap to the lower bound, saving, pools, time.
 void tide_plan_table(const tide_memory_plan *const *plans, size_t n, tide_text *out);
 

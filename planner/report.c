@@ -2,7 +2,8 @@
 //
 // report: the boxed report of seed 23 (S23-16): pools with their tensors, then what was saved; for an offset plan the
 // tensors by their place, each buffer for itself. Below it what the bound is proved by, the buffers where there are
-// several, and what each pass gained. KB are 1024 bytes, as in the seed.
+// several, and what each pass gained. What the seed calls KB are
+// KiB here, as everywhere in the house.
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,7 +104,7 @@ static void add_entry(const tide_memory_plan *plan, const entry *e, tide_text *o
     tide_text_add(out, "    - ");
     tide__add_name(out, e->item->name);
     if (plan->form == TIDE_PLAN_OFFSETS)
-        tide_text_addf(out, ": offset %" PRIu64 ", %s KB, steps %" PRId64 " to %" PRId64, e->place,
+        tide_text_addf(out, ": offset %" PRIu64 ", %s KiB, steps %" PRId64 " to %" PRId64, e->place,
                        tide__format_kb(tide_lifetime_aligned_bytes(e->item), kb, sizeof kb), e->item->begin_step,
                        e->item->end_step - 1);
     add_alias(&plan->lifetimes, e->item, out);
@@ -128,7 +129,7 @@ static void add_pools(const tide_memory_plan *plan, const entry *entries, size_t
     for (size_t p = 0; p < plan->n_pools; p++) {
         const tide_plan_pool *pool = &plan->pool_list[p];
         char kb[32];
-        tide_text_addf(out, "Pool %zu: %s KB", p, tide__format_kb(pool->size_bytes, kb, sizeof kb));
+        tide_text_addf(out, "Pool %zu: %s KiB", p, tide__format_kb(pool->size_bytes, kb, sizeof kb));
         if (plan->n_buffers > 1) {
             tide_text_add(out, " of ");
             add_buffer_name(&plan->buffers[pool->buffer], out);
@@ -142,15 +143,15 @@ static void add_offsets(const tide_memory_plan *plan, const entry *entries, size
     char kb[32];
     tide__format_kb(plan->bytes, kb, sizeof kb);
     if (plan->n_buffers <= 1) {
-        tide_text_addf(out, "Memory Buffer: %s KB\n%s", kb, rule);
+        tide_text_addf(out, "Memory Buffer: %s KiB\n%s", kb, rule);
         add_list(plan, entries, &n, 0, out);
         return;
     }
-    tide_text_addf(out, "Memory Buffers: %zu, %s KB\n%s", plan->n_buffers, kb, rule);
+    tide_text_addf(out, "Memory Buffers: %zu, %s KiB\n%s", plan->n_buffers, kb, rule);
     for (size_t b = 0; b < plan->n_buffers; b++) {
         tide_text_add(out, "Buffer ");
         add_buffer_name(&plan->buffers[b], out);
-        tide_text_addf(out, ": %s KB\n", tide__format_kb(plan->buffers[b].bytes, kb, sizeof kb));
+        tide_text_addf(out, ": %s KiB\n", tide__format_kb(plan->buffers[b].bytes, kb, sizeof kb));
         entries = add_list(plan, entries, &n, b, out);
     }
 }
@@ -158,12 +159,12 @@ static void add_offsets(const tide_memory_plan *plan, const entry *entries, size
 static void add_totals(const tide_memory_plan *plan, tide_text *out) {
     char kb[32];
     tide_text_add(out, rule);
-    tide_text_addf(out, "Original Memory: %s KB\n",
+    tide_text_addf(out, "Original Memory: %s KiB\n",
                    tide__format_kb(tide_memory_plan_original_bytes(plan), kb, sizeof kb));
-    tide_text_addf(out, "Optimized Memory: %s KB\n", tide__format_kb(plan->bytes, kb, sizeof kb));
+    tide_text_addf(out, "Optimized Memory: %s KiB\n", tide__format_kb(plan->bytes, kb, sizeof kb));
     tide_text_addf(out, "Memory Saving: %s%%\n",
                    tide__format_fixed(100 * tide_memory_plan_saving(plan), 2, kb, sizeof kb));
-    tide_text_addf(out, "Lower Bound: %s KB", tide__format_kb(plan->lower_bound_bytes, kb, sizeof kb));
+    tide_text_addf(out, "Lower Bound: %s KiB", tide__format_kb(plan->lower_bound_bytes, kb, sizeof kb));
     if (plan->bytes == plan->lower_bound_bytes) {
         tide_text_add(out, " (reached: no plan is smaller)\n");
         return;
@@ -171,7 +172,7 @@ static void add_totals(const tide_memory_plan *plan, tide_text *out) {
     const double gap = (double)plan->bytes / (double)plan->lower_bound_bytes - 1;
     tide_text_addf(out, " (gap %s%%)\n", tide__format_fixed(100 * gap, 2, kb, sizeof kb));
     if (plan->proved_bytes == plan->lower_bound_bytes) return;
-    tide_text_addf(out, "Proved Bound: %s KB, by %s (", tide__format_kb(plan->proved_bytes, kb, sizeof kb),
+    tide_text_addf(out, "Proved Bound: %s KiB, by %s (", tide__format_kb(plan->proved_bytes, kb, sizeof kb),
                    tide_proof_name(tide__plan_proof(plan)));
     if (plan->proven) {
         tide_text_add(out, "reached: no plan is smaller)\n");
@@ -187,7 +188,7 @@ static void add_buffers(const tide_memory_plan *plan, tide_text *out) {
         char kb[32], bound[32];
         tide_text_add(out, "Buffer ");
         add_buffer_name(buffer, out);
-        tide_text_addf(out, ": %s KB (lower bound %s KB)\n", tide__format_kb(buffer->bytes, kb, sizeof kb),
+        tide_text_addf(out, ": %s KiB (lower bound %s KiB)\n", tide__format_kb(buffer->bytes, kb, sizeof kb),
                        tide__format_kb(buffer->lower_bound_bytes, bound, sizeof bound));
     }
 }
@@ -208,6 +209,20 @@ void tide_plan_report(const tide_memory_plan *plan, tide_text *out) {
     add_totals(plan, out);
     add_buffers(plan, out);
     tide_host_free(entries);
+}
+
+void tide_plan_verdict(const tide_memory_plan *plan, tide_text *out) {
+    char kib[32];
+    add_box(out);
+    tide__format_kb(plan->bytes, kib, sizeof kib);
+    if (plan->form == TIDE_PLAN_POOLS)
+        tide_text_addf(out, "Memory Pools: %zu, %s KiB\n", plan->n_pools, kib);
+    else if (plan->n_buffers <= 1)
+        tide_text_addf(out, "Memory Buffer: %s KiB\n", kib);
+    else
+        tide_text_addf(out, "Memory Buffers: %zu, %s KiB\n", plan->n_buffers, kib);
+    add_totals(plan, out);
+    add_buffers(plan, out);
 }
 
 // ---- passes ----

@@ -5,6 +5,7 @@
 // What the file may do and the graph does not: initialisers also listed as inputs (IR version 3) are constants,
 // Constant nodes are constants, omitted optional operands have empty names, node names may be missing or repeated.
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/log.h"
@@ -22,6 +23,8 @@ typedef struct importer {
     tide_strmap node_names; // name -> 1 + index of the node of the file that owns it; 0: made up
     uint32_t *ends;         // [cap_ends] inputs, then outputs of the node at hand
     size_t cap_ends;
+    size_t n_twice;         // values that two Constant nodes produce
+    uint32_t twice;         // the first of them
     tide_error *err;
 } importer;
 
@@ -206,8 +209,7 @@ static tide_status set_constant(importer *im, uint32_t value_i, tide_tensor *ten
     const bool is_initializer = value_i < im->proto->n_initializer; // they were added first
     if (is_initializer || v->is_input || v->producer != TIDE_NO_NODE)
         return TIDE_FAIL(im->err, TIDE_ERR_BAD_INPUT, "a Constant produces '%s', which is there already", v->name);
-    if (v->constant != NULL)
-        tide_log(TIDE_LOG_WARN, "%s: two Constant nodes produce '%s', the last one is taken", im->path, v->name);
+    if (v->constant != NULL && im->n_twice++ == 0) im->twice = value_i;
     tide_graph_set_constant(im->g, value_i, tensor);
     return TIDE_OK;
 }
@@ -306,12 +308,22 @@ static tide_status import_graph(importer *im) {
     return tide_graph_validate(im->g, im->err);
 }
 
+/// One line, however many there are.
+static void tell_of_twice(const importer *im) {
+    char more[48] = "";
+    if (im->n_twice == 0) return;
+    if (im->n_twice > 1) snprintf(more, sizeof more, " (and %zu other values)", im->n_twice - 1);
+    tide_log(TIDE_LOG_WARN, "%s: two Constant nodes produce '%s'%s, the last one is taken", im->path,
+             im->g->values[im->twice].name, more);
+}
+
 static tide_status import_model(const Onnx__ModelProto *model, const char *path, tide_graph **out, tide_error *err) {
     if (model->graph == NULL) return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "not an ONNX model: there is no graph in it");
     importer im = {.model = model, .proto = model->graph, .path = path, .err = err};
     const char *name = tide__onnx_str(model->graph->name);
     TIDE_TRY(tide_graph_create(name[0] != '\0' ? name : tide__path_leaf(path), path, &im.g, err));
     const tide_status st = import_graph(&im);
+    tell_of_twice(&im);
     tide_strmap_deinit(&im.opsets);
     tide_strmap_deinit(&im.node_names);
     tide_host_free(im.ends);

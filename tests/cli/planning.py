@@ -21,6 +21,69 @@ def plan_of(doc):
     return doc["plans"][0]
 
 
+class Text(Case):
+    def test_the_verdict_comes_first(self):
+        """A large model: what was found and the ten that matter are on the first screen; --full has every tensor."""
+        doc = self.json("plan", SAMPLES / "resnet50.json", "-v")
+        lines = self.ok("plan", SAMPLES / "resnet50.json").stdout.splitlines()
+        self.assertLess(len(lines), 40)
+        saved = next(k for k, line in enumerate(lines) if line.startswith("Memory Saving: "))
+        peak = next(k for k, line in enumerate(lines) if line.startswith("Peak of Workspace on cpu: "))
+        self.assertLess(saved, 12)
+        self.assertLess(saved, peak)
+        listed = [entry["tensor"] for entry in doc["peak"]][:10]
+        self.assertEqual([line.split()[0] for line in lines[peak + 2:peak + 2 + len(listed)]], listed)
+        self.assertIn(f"--full lists all {len(doc['tensors'])} tensors", lines)
+        full = self.ok("plan", SAMPLES / "resnet50.json", "--full").stdout
+        for tensor in doc["tensors"]:
+            if not tensor["persistent"]:
+                self.assertRegex(full, rf"(?m)^    - {re.escape(tensor['name'])}: offset ")
+        fits = self.ok("plan", SAMPLES / "resnet50.json", "--budget", "1GiB").stdout.splitlines()
+        self.assertLess(next(k for k, line in enumerate(fits) if line.startswith("fits: yes")), 15)
+
+    def test_no_more_than_ten_are_listed(self):
+        path = self.dir / "wide.csv"
+        path.write_text("id,lower,upper,size\n" + "".join(f"t{k},0,1,{k + 1}\n" for k in range(30)))
+        text = self.ok("plan", path).stdout
+        self.assertEqual(re.findall(r"(?m)^(t\d+) ", text), [f"t{k}" for k in range(29, 19, -1)])
+        self.assertIn("and 20 more of 210 B together", text)
+        self.assertEqual(len(re.findall(r"(?m)^    - t\d+:", self.ok("plan", path, "--full").stdout)), 30)
+
+    def test_sizes_are_kib(self):
+        for args in ([], ["--full"], ["--strategy", "greedy_color"], ["--full", "--strategy", "greedy_color"]):
+            text = self.ok("plan", SQUEEZENET, *args).stdout
+            self.assertIn(" KiB", text)
+            self.assertNotRegex(text, r"\bKB\b")
+
+
+class Extents(Case):
+    def test_an_extent_by_its_name(self):
+        """As `check` and `sweep` have it: the same plan as with the shape written out, of every command that plans."""
+        want = self.json("plan", DYNAMIC, "--shape", self.shape(8))
+        self.assertEqual(plan_of(self.json("plan", DYNAMIC, "--extent", "batch=8"))["bytes"], plan_of(want)["bytes"])
+        self.ok("run", DYNAMIC, "-n", 1, "--extent", "batch=8")
+        self.ok("compare", DYNAMIC, "-n", 1, "--extent", "batch=8")
+        self.ok("tui", DYNAMIC, "--once", "--no-state", "--extent", "batch=8")
+        self.ok("report", DYNAMIC, "-o", self.dir / "r.json", "--extent", "batch=8")
+        self.assertIn("id,", self.ok("export", DYNAMIC, "--to", "csv", "--extent", "batch=8").stdout)
+        self.ok("diff", DYNAMIC, DYNAMIC, "--extent", "batch=8")
+        self.ok("check", DYNAMIC, "--no-baseline", "--no-summary", "--extent", "batch=8")
+
+    def shape(self, batch):
+        one = json.loads(DYNAMIC.read_text())["inputs"][0]
+        return f"{one['name']}=" + "x".join(str(batch if d == "batch" else d) for d in one["shape"])
+
+    def test_what_is_wrong_with_one(self):
+        self.refused(3, "plan", DYNAMIC, "--extent", "batc=8", says=["batc", "did you mean 'batch'"])
+        self.refused(3, "plan", DYNAMIC, "--extent", "batch=8", "--extent", "batch=9", says=["twice"])
+        self.refused(3, "plan", DYNAMIC, "--extent", "batch=8", "--shape", self.shape(9), says=["contradicts"])
+        self.refused(2, "plan", DYNAMIC, "--extent", "batch", says=["--extent"])
+        self.refused(2, "plan", DYNAMIC, "--extent", "batch=-1", says=["--extent"])
+        path = self.dir / "l.csv"
+        path.write_text("id,lower,upper,size\na,0,1,64\n")
+        self.refused(3, "plan", path, "--extent", "N=8", says=["--extent", "l.csv"])
+
+
 class Passes(Case):
     def test_every_pass_can_be_switched_off(self):
         """What the passes gained is in the report, text and JSON; each alone, and all of them, can be left out."""
@@ -116,7 +179,7 @@ class Limits(Case):
             self.skipTest(f"{args[1]} is not here")
         places = []
         for threads in (1, 2):
-            doc = self.json(*args, "--threads", threads)
+            doc = self.json(*args, "--plan-threads", threads)
             places.append([t["places"] for t in doc["tensors"]])
         self.assertEqual(places[0], places[1])
 
@@ -139,7 +202,7 @@ class Limits(Case):
 
     def test_values_of_options(self):
         for option, value in (("--time-limit", 0), ("--time-limit", "soon"), ("--node-limit", "-1"),
-                              ("--threads", 5000), ("--capacity", "lots"), ("--budget", "-3")):
+                              ("--plan-threads", 5000), ("--capacity", "lots"), ("--budget", "-3")):
             self.refused(2, "plan", LENET, option, value, says=[option])
 
     def test_strategies_that_cannot_serve_a_table_have_a_row_that_says_so(self):
@@ -478,8 +541,8 @@ class Export(Case):
         buffers = {(b["device"], b["kind"]): b["bytes"] for b in plan_of(doc)["buffers"]}
         self.assertEqual(buffers, {("cpu", "Workspace"): 16, ("cpu", "KVCache"): 100, ("cuda:0", "Workspace"): 64})
         self.assertEqual(plan_of(doc)["bytes"], 180)
-        text = self.ok("plan", path).stdout
-        self.assertIn("Buffer cpu KVCache: 0.10 KB", text)
+        text = self.ok("plan", path, "--full").stdout
+        self.assertIn("Buffer cpu KVCache: 0.10 KiB", text)
 
 
 if __name__ == "__main__":

@@ -153,6 +153,10 @@ class Moments(Traces):
         for at in ("", "noon", "101%", "-1%", "5", "5 parsecs", "#", "#x", "-3ms", "mark:", "mark:cold", "1e400s",
                    "nan%"):
             self.refused(2, "trace", self.path, "--at", at, says=["no moment", "'warm'"])
+        for at in ("99s", "1min"):
+            self.refused(2, "trace", self.path, "--at", at, says=[f"{at} is behind the end", "the trace lasts"])
+        self.refused(2, "trace", self.path, "--at", "begin", "--and", "99s", says=["behind the end"])
+        self.refused(2, "trace", self.path, "--at", "99s", "--run", 1, says=["run 1 of the trace lasts"])
         for at in ("#99999999999999999999",):
             self.refused(2, "trace", self.path, "--at", at)
 

@@ -72,6 +72,11 @@ class Output(Case):
         buffers = sum(row["counts_bytes"] for row in shown["rows"] if row["kind"] == "Workspace")
         self.assertEqual(buffers, doc["plans"][0]["lower_bound_bytes"])
 
+    def test_a_frame_that_is_too_small_for_one(self):
+        for size in ("5x2", "39x10", "40x9", "1x1"):
+            self.refused(2, "tui", LENET, "--once", "--size", size, says=["--size", "40x10", size])
+        self.once(LENET, size="40x10")
+
     def test_commands_are_done_first(self):
         frame = self.once(LENET, "--command", "filter size>60KiB", "--command", ":sort size", "--command", "persistent")
         self.assertIn("filter size>60KiB", frame)

@@ -44,7 +44,7 @@ static void the_peak(void **state) {
         assert_int_equal(p->entries[k].inside, want[k].inside);
     }
     tide_text out = {0};
-    tide_peaks_print(&peaks, &lt, &out);
+    tide_peaks_print(&peaks, &lt, 0, &out);
     assert_string_equal(tide_text_str(&out), "\nPeak of Workspace on cpu: 160 B at step 2 (concat)\n"
                                              "tensor          bytes  share  made by  last read by\n"
                                              "x                 100  62.5%  conv     concat\n"
@@ -70,10 +70,10 @@ static void a_long_peak_is_cut(void **state) {
     assert_tide_ok(tide_peaks_find(&lt, &peaks, &err), &err);
     assert_int_equal(peaks.list[0].n, 63);
     tide_text out = {0};
-    tide_peaks_print(&peaks, &lt, &out);
+    tide_peaks_print(&peaks, &lt, 0, &out);
     assert_text_has(tide_text_str(&out), "\nt59 ");
     assert_null(strstr(tide_text_str(&out), "t60"));
-    assert_text_has(tide_text_str(&out), "\n… and 3 more of 2.75 KiB together (--json lists all)\n");
+    assert_text_has(tide_text_str(&out), "\n… and 3 more of 2.75 KiB together (-v --json lists all)\n");
     tide_text_deinit(&out);
     tide_peaks_deinit(&peaks);
     tide_lifetimes_deinit(&lt);

@@ -6,7 +6,7 @@
 
 #define KB UINT64_C(1024)
 
-/// A chain whose plan has the seed's own numbers: 5650 KB become pools of 1024 and 512 KB.
+/// A chain whose plan has the seed's own numbers: 5650 KiB become pools of 1024 and 512 KiB.
 static void put_seed_chain(tide_lifetimes *lt) {
     static const struct {
         const char *name;
@@ -30,14 +30,14 @@ static void the_seeds_report(void **state) {
                                "\n"
                                "Memory Pools: 2\n"
                                "----------------------------------------\n"
-                               "Pool 0: 1024.00 KB\n"
+                               "Pool 0: 1024.00 KiB\n"
                                "  Tensors (4):\n"
                                "    - conv1_output\n"
                                "    - pool1_output\n"
                                "    - relu2_output\n"
                                "    - fc1_output\n"
                                "\n"
-                               "Pool 1: 512.00 KB\n"
+                               "Pool 1: 512.00 KiB\n"
                                "  Tensors (4):\n"
                                "    - relu1_output\n"
                                "    - conv2_output\n"
@@ -45,10 +45,10 @@ static void the_seeds_report(void **state) {
                                "    - fc2_output\n"
                                "\n"
                                "----------------------------------------\n"
-                               "Original Memory: 5650.00 KB\n"
-                               "Optimized Memory: 1536.00 KB\n"
+                               "Original Memory: 5650.00 KiB\n"
+                               "Optimized Memory: 1536.00 KiB\n"
                                "Memory Saving: 72.81%\n"
-                               "Lower Bound: 1536.00 KB (reached: no plan is smaller)\n";
+                               "Lower Bound: 1536.00 KiB (reached: no plan is smaller)\n";
     assert_string_equal(tide_text_str(&out), want);
     tide_text_deinit(&out);
     tide_memory_plan_destroy(plan);
@@ -102,18 +102,18 @@ static void an_offset_plans_report(void **state) {
     tide_plan_report(plan, &out);
     const char *body = strstr(tide_text_str(&out), "Memory Buffer");
     assert_non_null(body);
-    assert_string_equal(body, "Memory Buffer: 3.00 KB\n"
+    assert_string_equal(body, "Memory Buffer: 3.00 KiB\n"
                               "----------------------------------------\n"
                               "  Tensors (3):\n"
-                              "    - a: offset 0, 1.00 KB, steps 0 to 1\n"
-                              "    - b: offset 1024, 1.50 KB, steps 1 to 2\n"
-                              "    - c: offset 2560, 0.50 KB, steps 2 to 3\n"
+                              "    - a: offset 0, 1.00 KiB, steps 0 to 1\n"
+                              "    - b: offset 1024, 1.50 KiB, steps 1 to 2\n"
+                              "    - c: offset 2560, 0.50 KiB, steps 2 to 3\n"
                               "\n"
                               "----------------------------------------\n"
-                              "Original Memory: 3.00 KB\n"
-                              "Optimized Memory: 3.00 KB\n"
+                              "Original Memory: 3.00 KiB\n"
+                              "Optimized Memory: 3.00 KiB\n"
                               "Memory Saving: 0.00%\n"
-                              "Lower Bound: 2.50 KB (gap 20.00%)\n");
+                              "Lower Bound: 2.50 KiB (gap 20.00%)\n");
     tide_text_deinit(&out);
     tide_memory_plan_destroy(plan);
     tide_lifetimes_deinit(&lt);
@@ -160,16 +160,16 @@ static void lines_below_the_report(void **state) {
     tide_text out = {0};
     tide_plan_report(plan, &out);
     const char *text = tide_text_str(&out);
-    assert_text_has(text, "    - part: offset 512, 0.50 KB, steps 1 to 1, slice in a\n");
-    assert_text_has(text, "Lower Bound: 3.00 KB (gap 33.33%)\n"
-                          "Proved Bound: 3.25 KB, by search (gap 23.08%)\n"
-                          "Buffer cpu Workspace: 2.00 KB (lower bound 1.00 KB)\n"
-                          "Buffer cpu KVCache: 2.00 KB (lower bound 2.00 KB)\n");
+    assert_text_has(text, "    - part: offset 512, 0.50 KiB, steps 1 to 1, slice in a\n");
+    assert_text_has(text, "Lower Bound: 3.00 KiB (gap 33.33%)\n"
+                          "Proved Bound: 3.25 KiB, by search (gap 23.08%)\n"
+                          "Buffer cpu Workspace: 2.00 KiB (lower bound 1.00 KiB)\n"
+                          "Buffer cpu KVCache: 2.00 KiB (lower bound 2.00 KiB)\n");
     tide_text_deinit(&out);
     plan->proved_bytes = plan->bytes;
     plan->proven = true;
     tide_plan_report(plan, &out);
-    assert_text_has(tide_text_str(&out), "Proved Bound: 4.00 KB, by search (reached: no plan is smaller)\n");
+    assert_text_has(tide_text_str(&out), "Proved Bound: 4.00 KiB, by search (reached: no plan is smaller)\n");
     tide_text_deinit(&out);
     tide_memory_plan_destroy(plan);
     tide_lifetimes_deinit(&lt);
@@ -191,17 +191,17 @@ static void tensors_stand_where_they_lie(void **state) {
     tide_memory_plan *plan = make_plan(&lt, "greedy_by_size");
     tide_text out = {0};
     tide_plan_report(plan, &out);
-    assert_text_has(tide_text_str(&out), "Memory Buffers: 2, 3.00 KB\n"
+    assert_text_has(tide_text_str(&out), "Memory Buffers: 2, 3.00 KiB\n"
                                          "----------------------------------------\n"
-                                         "Buffer cpu Workspace: 1.00 KB\n"
+                                         "Buffer cpu Workspace: 1.00 KiB\n"
                                          "  Tensors (3):\n"
-                                         "    - a: offset 0, 1.00 KB, steps 0 to 1\n"
-                                         "    - b: offset 0, 1.00 KB, steps 2 to 2\n"
-                                         "    - view: offset 512, 0.50 KB, steps 1 to 1, view in a\n"
+                                         "    - a: offset 0, 1.00 KiB, steps 0 to 1\n"
+                                         "    - b: offset 0, 1.00 KiB, steps 2 to 2\n"
+                                         "    - view: offset 512, 0.50 KiB, steps 1 to 1, view in a\n"
                                          "\n"
-                                         "Buffer cpu KVCache: 2.00 KB\n"
+                                         "Buffer cpu KVCache: 2.00 KiB\n"
                                          "  Tensors (1):\n"
-                                         "    - kv: offset 0, 2.00 KB, steps 0 to 2\n"
+                                         "    - kv: offset 0, 2.00 KiB, steps 0 to 2\n"
                                          "\n");
     tide_text_deinit(&out);
     tide_memory_plan_destroy(plan);
@@ -209,13 +209,13 @@ static void tensors_stand_where_they_lie(void **state) {
     tide_plan_report(plan, &out);
     assert_text_has(tide_text_str(&out), "Memory Pools: 2\n"
                                          "----------------------------------------\n"
-                                         "Pool 0: 1.00 KB of cpu Workspace\n"
+                                         "Pool 0: 1.00 KiB of cpu Workspace\n"
                                          "  Tensors (3):\n"
                                          "    - a\n"
                                          "    - view, view in a\n"
                                          "    - b\n"
                                          "\n"
-                                         "Pool 1: 2.00 KB of cpu KVCache\n"
+                                         "Pool 1: 2.00 KiB of cpu KVCache\n"
                                          "  Tensors (1):\n"
                                          "    - kv\n"
                                          "\n");
