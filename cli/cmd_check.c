@@ -50,6 +50,7 @@ static const char help[] =
     "Of FILEs, as of tidemark plan:\n"
     "  --strategy S, --shape NAME=DIMS, --align N, --no-fuse, --no-passes, --no-views, --no-slices, --no-in-place,\n"
     "  --no-parts, --no-order, --allow-recompute P, --seed N\n"
+    "  --intra-threads N   threads of each kernel, as of tidemark plan; also with a configuration\n"
     "  --node-limit N      steps that strategy search may take (default 20000); no clock and no threads decide here\n"
     "  --extent NAME=N     an open extent by its name, in all inputs; may be repeated\n"
     "  --run               run them too; -n RUNS (default 3), --contexts N, --allocator A, --limit SIZE,\n"
@@ -182,7 +183,7 @@ static int parse(int argc, char **argv, cli_check_options *o) {
             return cli_usage(&cli_command_check, "plans of a gate depend on no clock and no threads: use --node-limit");
         const int taken = cli_planning_option(&cli_command_check, &o->planning, c);
         if (taken < 0 || (taken == 0 && take_option(o, c) != CLI_EXIT_OK)) return CLI_EXIT_USAGE;
-        if (taken > 0) o->of_files = "what says how models are planned";
+        if (taken > 0 && c != CLI_OPT_INTRA_THREADS) o->of_files = "what says how models are planned";
     }
     return CLI_GO_ON;
 }

@@ -8,6 +8,7 @@
 #include "cli/planning.h"
 #include "core/base/host_alloc.h"
 #include "core/base/output.h"
+#include "core/ops/ops.h"
 
 enum { OPT_BUDGET = CLI_OPT_FIRST_OWN, OPT_CAPACITY, OPT_DUMP, OPT_PROFILE, OPT_FULL };
 
@@ -160,6 +161,7 @@ static tide_status emit(const options *o, const cli_plans *plans, const answer *
     const tide_memory_plan *const *list = (const tide_memory_plan *const *)plans->plans;
     const tide_plan_extras extras = {.fits = a->fits,
                                      .passes = plans->has_passes ? &plans->passes : NULL,
+                                     .kernel_threads = plans->has_passes || plans->n_points > 0 ? tide_ops_threads() : 0,
                                      .refused = plans->refused,
                                      .n_refused = plans->n_refused,
                                      .no_times = o->out != NULL, // the same input, the same bytes of the file

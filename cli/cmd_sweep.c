@@ -25,7 +25,7 @@ static const char help[] =
     "  -n RUNS             runs of each point (default 3)\n"
     "  --jobs N            threads that plan (default: one for each processor; 1 under mpirun)\n"
     "  --no-fuse, --no-passes, --no-views, --no-slices, --no-in-place, --no-parts, --no-order,\n"
-    "  --allow-recompute P, --seed N, --node-limit N (default 20000)   as of `tidemark plan`\n"
+    "  --allow-recompute P, --seed N, --intra-threads N, --node-limit N (default 20000)   as of `tidemark plan`\n"
     "  -o FILE             .html, .svg, .csv, .json, .md or .txt, by the ending; may be repeated\n"
     "  --json              print the points as JSON\n\n"
     "Under mpirun each process takes a share, and the first one writes.\n"
@@ -184,6 +184,7 @@ static int parse(int argc, char **argv, cli_sweep_options *o) {
                                           {"no-order", no_argument, NULL, CLI_OPT_NO_PASS + TIDE_PASS_ORDER},
                                           {"allow-recompute", required_argument, NULL, CLI_OPT_ALLOW_RECOMPUTE},
                                           {"seed", required_argument, NULL, CLI_OPT_SEED},
+                                          {"intra-threads", required_argument, NULL, CLI_OPT_INTRA_THREADS},
                                           {"node-limit", required_argument, NULL, CLI_OPT_NODE_LIMIT},
                                           {"output", required_argument, NULL, 'o'},
                                           {"json", no_argument, NULL, CLI_OPT_JSON},

@@ -90,8 +90,7 @@ tide_status cli__measure_put_settings(tide_gate_case *c, const tide_gate_plan_se
     TIDE_TRY(put(c, err, "seed", "%" PRIu64, s->seed));
     TIDE_TRY(put(c, err, "node_limit", "%" PRIu64, node_limit(s)));
     TIDE_TRY(put(c, err, "instructions", "%s", tide_ops_instructions()));
-    const char *threads = getenv("OMP_NUM_THREADS"); // as the kernels take it: their scratch grows with it
-    TIDE_TRY(put(c, err, "threads", "%s", threads != NULL && threads[0] != '\0' ? threads : "1"));
+    TIDE_TRY(put(c, err, "threads", "%u", (unsigned)tide_ops_threads())); // of a kernel: its scratch grows with them
     return s->run ? put_run(c, s, err) : TIDE_OK;
 }
 

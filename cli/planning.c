@@ -3,10 +3,12 @@
 // From FILE to plans. See planning.h.
 #include "cli/planning.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/session.h"
 #include "core/base/host_alloc.h"
+#include "core/ops/ops.h"
 
 // ---- program ----
 
@@ -183,12 +185,45 @@ tide_status cli_plans_make(cli_input *in, const cli_planning *p, cli_plans *out,
     return st;
 }
 
+/// Threads of the kernels that a stored plan was made for; 0: it does not say.
+static uint64_t kernel_threads_of(const cli_input *stored) {
+    uint64_t n = 0;
+    char text[24] = "";
+    tide_trace *trace = NULL;
+    if (stored->kind == CLI_INPUT_PLAN) {
+        json_t *doc = json_loadb(stored->data, stored->len, 0, NULL);
+        const json_int_t value = json_integer_value(json_object_get(doc, "kernel_threads"));
+        json_decref(doc);
+        return value > 0 ? (uint64_t)value : 0;
+    }
+    if (stored->kind != CLI_INPUT_TRACE || cli_trace_open(stored->path, &trace, NULL) != TIDE_OK) return 0;
+    if (tide_trace_meta(trace, "kernel_threads", text, sizeof text, NULL) == TIDE_OK) n = strtoull(text, NULL, 10);
+    tide_trace_close(trace);
+    return n;
+}
+
+static tide_status stored_plan_of(const char *path, const cli_planning *p, tide_memory_plan **out, tide_error *err) {
+    cli_input stored;
+    TIDE_TRY(cli_input_open(path, &stored, err));
+    const uint64_t n = kernel_threads_of(&stored);
+    tide_status st = TIDE_OK;
+    if (n > 0 && n != tide_ops_threads()) {
+        st = TIDE_FAIL(err, TIDE_ERR_INCOMPARABLE,
+                       "the plan '%s' is for kernels of %llu threads, these have %u: their scratch differs", path,
+                       (unsigned long long)n, (unsigned)tide_ops_threads());
+        tide_error_hint(err, "--intra-threads %llu, or plan anew", (unsigned long long)n);
+    }
+    if (st == TIDE_OK) st = cli_plan_of_input(&stored, p, out, err);
+    cli_input_close(&stored);
+    return st;
+}
+
 static tide_status follow(cli_input *in, const char *plan_path, const cli_planning *p, cli_plans *out,
                           tide_error *err) {
     TIDE_TRY(cli__program_make(in, p, NULL, 0, &out->program, err));
     out->plans = tide_host_calloc(1, sizeof(tide_memory_plan *));
     if (out->plans == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a plan");
-    TIDE_TRY(cli_plan_of_file(plan_path, p, &out->plans[0], err));
+    TIDE_TRY(stored_plan_of(plan_path, p, &out->plans[0], err));
     out->n = 1;
     const tide_lifetimes *lt = &out->plans[0]->lifetimes;
     if (lt->n_step_names == 0) return TIDE_OK; // a plan by hand names no steps: it must be of the order as it is

@@ -6,6 +6,7 @@
 
 #include "cli/planning.h"
 #include "core/base/host_alloc.h"
+#include "core/ops/ops.h"
 
 // ---- one option ----
 
@@ -57,6 +58,15 @@ static int take_extent(const cli_command *cmd, cli_planning *p) {
     return 1;
 }
 
+static int take_kernel_threads(const cli_command *cmd) {
+    tide_error err = TIDE_ERROR_INIT;
+    uint64_t n;
+    if (!cli_parse_count(cmd, "--intra-threads", optarg, TIDE_OPS_MAX_THREADS, &n)) return -1;
+    if (tide_ops_set_threads((uint32_t)n, &err) == TIDE_OK) return 1;
+    cli_usage(cmd, "--intra-threads: %s", err.msg);
+    return -1;
+}
+
 static int take_limit(const cli_command *cmd, cli_planning *p, int c) {
     double seconds;
     uint64_t n;
@@ -105,6 +115,8 @@ int cli_planning_option(const cli_command *cmd, cli_planning *p, int c) {
     case CLI_OPT_NODE_LIMIT:
     case CLI_OPT_THREADS:
         return take_limit(cmd, p, c);
+    case CLI_OPT_INTRA_THREADS:
+        return take_kernel_threads(cmd);
     case CLI_OPT_EXTENT:
         return take_extent(cmd, p);
     case CLI_OPT_SHAPE:

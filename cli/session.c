@@ -8,11 +8,13 @@
 // what they are cut from is counted.
 #include "cli/session.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "cli/session_internal.h"
 #include "core/base/host_alloc.h"
 #include "core/memory/allocators/allocators.h"
+#include "core/ops/ops.h"
 
 tide_status cli_session_within_limit(cli_session *s, tide_allocator *plain, tide_allocator **out, tide_error *err) {
     if (s->limit_bytes == 0) {
@@ -61,6 +63,9 @@ static tide_status open_parts(cli_session *s, const cli_session_options *opt, ti
     s->all_pair = (tide_observer_pair){.a = &s->meter_obs, .b = &s->watched};
     s->all = tide_observer_both(&s->all_pair);
     if (s->recorder != NULL) TIDE_TRY(tide_recorder_put_meta(s->recorder, "tool_version", TIDE_VERSION, err));
+    char threads[16];
+    snprintf(threads, sizeof threads, "%u", (unsigned)tide_ops_threads());
+    if (s->recorder != NULL) TIDE_TRY(tide_recorder_put_meta(s->recorder, "kernel_threads", threads, err));
     TIDE_TRY(tide_registry_create(&s->registry, err));
     for (int k = 0; k < TIDE_N_KINDS; k++) TIDE_TRY(serve_by_name(s, (tide_memory_kind)k, opt->allocator, err));
     return TIDE_OK;

@@ -33,6 +33,7 @@ typedef struct tide_plan_extras {
     size_t n_refused;
     const tide_peaks *peaks;
     const tide_advice *advice;
+    uint32_t kernel_threads;       ///< of the kernels whose scratch is in the plan; 0: there are none
     const tide_point_need *points; ///< what each profile point would take alone
     size_t n_points;
     bool no_times; ///< leave out what differs from run to run

@@ -118,6 +118,7 @@ void tide__plan_json_add_extras(tide_text *out, const tide_lifetimes *lt, const 
         tide__doc_add_key_string(out, "fits", extras->fits);
         tide_text_add(out, ",\n");
     }
+    if (extras->kernel_threads > 0) tide_text_addf(out, "  \"kernel_threads\": %" PRIu32 ",\n", extras->kernel_threads);
     if (extras->passes != NULL) add_passes(out, extras->passes);
     if (extras->n_refused > 0) add_refused(out, extras->refused, extras->n_refused);
     if (extras->peaks != NULL) add_peaks(out, extras->peaks, lt);

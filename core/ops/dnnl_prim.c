@@ -7,12 +7,14 @@
 #include <inttypes.h>
 #include <oneapi/dnnl/dnnl_debug.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "core/base/host_alloc.h"
 #include "core/ops/act.h"
 #include "core/ops/dnnl_guard.h"
 #include "core/ops/op_util.h"
+#include "core/ops/ops.h"
 
 tide_status tide_dnnl_fail(tide_error *err, const tide_node *node, dnnl_status_t st, const char *what) {
     const tide_status ours = st == dnnl_out_of_memory ? TIDE_ERR_NOMEM : TIDE_ERR_BACKEND;
@@ -28,28 +30,52 @@ tide_status tide_dnnl_fail(tide_error *err, const tide_node *node, dnnl_status_t
 
 // ---- threads ----
 //
-// One thread per kernel, unless the user says otherwise with OMP_NUM_THREADS: contexts are what runs in parallel. With
+// One thread per kernel, unless the user says otherwise (--intra-threads, OMP_NUM_THREADS): contexts are what runs in parallel. With
 // oneDNN's default of one thread per core, scratchpads grow with the cores (conv 1x64x56x56 3x3: 295 KB with one
 // thread, 613 KB with two), so that a plan would depend on the machine that made it, and so would the last bits of the
 // results; and where cores are shared, its spinning barriers made a model of 0.14 ms take 140 ms.
 
+static pthread_once_t omp_once = PTHREAD_ONCE_INIT;
 static void (*omp_set)(int);
 static int (*omp_get)(void);
+static atomic_uint wanted; // by tide_ops_set_threads; 0: nothing was said
 
 // By name at run time: libgomp comes with libdnnl and is no dependency of ours. Another threading runtime: no cap.
-static void cap_find(void) {
-    const char *wish = getenv("OMP_NUM_THREADS");
-    if (wish != NULL && wish[0] != '\0') return;
+static void omp_find(void) {
     *(void **)&omp_set = dlsym(RTLD_DEFAULT, "omp_set_num_threads");
     *(void **)&omp_get = dlsym(RTLD_DEFAULT, "omp_get_max_threads");
     if (omp_set == NULL || omp_get == NULL) omp_set = NULL;
 }
 
+/// The first number of OMP_NUM_THREADS, which may be a list, one for each level; 0: it says nothing.
+static uint32_t threads_of_environment(void) {
+    const char *text = getenv("OMP_NUM_THREADS");
+    const long n = text != NULL ? strtol(text, NULL, 10) : 0;
+    return n >= 1 && n <= TIDE_OPS_MAX_THREADS ? (uint32_t)n : 0;
+}
+
+uint32_t tide_ops_threads(void) {
+    const uint32_t said = atomic_load(&wanted), environment = said > 0 ? 0 : threads_of_environment();
+    return said > 0 ? said : environment > 0 ? environment : 1;
+}
+
+tide_status tide_ops_set_threads(uint32_t n, tide_error *err) {
+    if (n < 1 || n > TIDE_OPS_MAX_THREADS)
+        return TIDE_FAIL(err, TIDE_ERR_INVALID, "kernels cannot use %u threads: 1 to %d", (unsigned)n,
+                         TIDE_OPS_MAX_THREADS);
+    pthread_once(&omp_once, omp_find);
+    if (omp_set == NULL && n > 1)
+        return TIDE_FAIL(err, TIDE_ERR_NOT_IMPLEMENTED, "this oneDNN runs without OpenMP: its threads cannot be set");
+    atomic_store(&wanted, n);
+    return TIDE_OK;
+}
+
 // Both around every creation and execution; the setting is the calling thread's own and is given back.
 static int cap_begin(void) {
+    pthread_once(&omp_once, omp_find);
     if (omp_set == NULL) return 0;
     const int before = tide__omp_get(omp_get);
-    tide__omp_set(omp_set, 1);
+    tide__omp_set(omp_set, (int)tide_ops_threads());
     return before;
 }
 
@@ -63,10 +89,7 @@ static pthread_once_t engine_once = PTHREAD_ONCE_INIT;
 static dnnl_engine_t engine;
 static dnnl_status_t engine_status;
 
-static void engine_make(void) {
-    cap_find();
-    engine_status = tide__dnnl_engine_create(&engine, dnnl_cpu, 0);
-}
+static void engine_make(void) { engine_status = tide__dnnl_engine_create(&engine, dnnl_cpu, 0); }
 
 tide_status tide_dnnl_engine(const tide_node *node, dnnl_engine_t *out, tide_error *err) {
     pthread_once(&engine_once, engine_make);

@@ -26,6 +26,18 @@ tide_status tide_ops_resolve(tide_graph *g, tide_error *err) TIDE_NODISCARD;
 /// scratch depends on it, and so does every plan that holds some; ONEDNN_MAX_CPU_ISA holds them to fewer.
 const char *tide_ops_instructions(void);
 
+enum { TIDE_OPS_MAX_THREADS = 1024 };
+/**
+ * How many threads each kernel uses from now on; before the first program is built. Scratch grows with it, and so does
+ * every plan that holds some.
+ *
+ * @param n  1 … TIDE_OPS_MAX_THREADS
+ * @return TIDE_ERR_INVALID for another number; TIDE_ERR_NOT_IMPLEMENTED where oneDNN runs without OpenMP
+ */
+tide_status tide_ops_set_threads(uint32_t n, tide_error *err) TIDE_NODISCARD;
+/// How many they use: what was set, else what OMP_NUM_THREADS says, else 1.
+uint32_t tide_ops_threads(void);
+
 /// Scratch alignment that every kernel may count on, in bytes.
 enum { TIDE_WORKSPACE_ALIGN = 64 };
 

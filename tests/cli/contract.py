@@ -48,7 +48,7 @@ class Commands(Case):
         for command, given, meant in (
                 ("plan", "--stratgy", "--strategy"), ("plan", "--budgte=1MiB", "--budget"), ("run", "--leak-chek", "--leak-check"),
                 ("tui", "--onec", "--once"), ("check", "--baselnie", "--baseline"), ("record", "--quite", "--quiet"),
-                ("sweep", "--fit", None), ("plan", "--no", "--no-fuse or --no-passes or --no-views"),
+                ("sweep", "--fit", None), ("plan", "--no", "--no-fuse or --node-limit or --no-passes"),
                 ("plan", "--threads", "--plan-threads"), ("run", "--threads=4", "--plan-threads"), ("plan", "--xyzzy", None)):
             p = run(command, given, LENET)
             if given == "--fit":
@@ -76,7 +76,7 @@ class Commands(Case):
         """A model in which each of 200 values is produced twice: one line says so, and the error behind it is seen."""
         import bad_input as b
         constant = lambda name: b.field(1, b.field(2, name.encode()) + b.field(4, b"Constant") + b.field(5, b.field(1, b"value") +
-                                        b.field(5, b.varint(1, 1) + b.varint(2, 1) + b.field(9, b"\0\0\0\0")) + b.varint(20, 4)))
+                                        b.field(5, b.varint(1, 1) + b.varint(2, 1) + b.field(9, b"\0\0\0\0")) + b"\xa0\x01\x04"))
         nodes = b"".join(constant(f"c{k}") * 2 for k in range(200))
         add = b.field(1, b.field(1, b"x") + b.field(1, b"c0") + b.field(2, b"y") + b.field(4, b"Add"))
         for dims, code in ((b.field(1, b.varint(1, 1)), 0), (b.field(1, b.field(2, b"N")), 3)):

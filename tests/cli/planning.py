@@ -8,6 +8,7 @@ import re
 import unittest
 
 import scratch
+import tidemark
 from tidemark import SAMPLES, SHARED, SOURCE, Case, run
 
 LENET = SAMPLES / "lenet5.json"
@@ -21,11 +22,14 @@ def plan_of(doc):
     return doc["plans"][0]
 
 
+FAST = ("--strategy", "greedy_by_size")
+
+
 class Text(Case):
     def test_the_verdict_comes_first(self):
         """A large model: what was found and the ten that matter are on the first screen; --full has every tensor."""
-        doc = self.json("plan", SAMPLES / "resnet50.json", "-v")
-        lines = self.ok("plan", SAMPLES / "resnet50.json").stdout.splitlines()
+        doc = self.json("plan", SAMPLES / "resnet50.json", *FAST, "-v")
+        lines = self.ok("plan", SAMPLES / "resnet50.json", *FAST).stdout.splitlines()
         self.assertLess(len(lines), 40)
         saved = next(k for k, line in enumerate(lines) if line.startswith("Memory Saving: "))
         peak = next(k for k, line in enumerate(lines) if line.startswith("Peak of Workspace on cpu: "))
@@ -34,11 +38,11 @@ class Text(Case):
         listed = [entry["tensor"] for entry in doc["peak"]][:10]
         self.assertEqual([line.split()[0] for line in lines[peak + 2:peak + 2 + len(listed)]], listed)
         self.assertIn(f"--full lists all {len(doc['tensors'])} tensors", lines)
-        full = self.ok("plan", SAMPLES / "resnet50.json", "--full").stdout
+        full = self.ok("plan", SAMPLES / "resnet50.json", *FAST, "--full").stdout
         for tensor in doc["tensors"]:
             if not tensor["persistent"]:
                 self.assertRegex(full, rf"(?m)^    - {re.escape(tensor['name'])}: offset ")
-        fits = self.ok("plan", SAMPLES / "resnet50.json", "--budget", "1GiB").stdout.splitlines()
+        fits = self.ok("plan", SAMPLES / "resnet50.json", *FAST, "--budget", "1GiB").stdout.splitlines()
         self.assertLess(next(k for k, line in enumerate(fits) if line.startswith("fits: yes")), 15)
 
     def test_no_more_than_ten_are_listed(self):
@@ -51,7 +55,7 @@ class Text(Case):
 
     def test_sizes_are_kib(self):
         for args in ([], ["--full"], ["--strategy", "greedy_color"], ["--full", "--strategy", "greedy_color"]):
-            text = self.ok("plan", SQUEEZENET, *args).stdout
+            text = self.ok("plan", LENET, *args).stdout
             self.assertIn(" KiB", text)
             self.assertNotRegex(text, r"\bKB\b")
 
@@ -82,6 +86,54 @@ class Extents(Case):
         path = self.dir / "l.csv"
         path.write_text("id,lower,upper,size\na,0,1,64\n")
         self.refused(3, "plan", path, "--extent", "N=8", says=["--extent", "l.csv"])
+
+
+class KernelThreads(Case):
+    """Threads of the kernels: their scratch is in the plan, so that they belong to what a plan is of."""
+
+    def setUp(self):
+        super().setUp()
+        self.plan, self.env = self.dir / "p.json", {"OMP_NUM_THREADS": None}
+
+    def bytes(self, *args, env=None):
+        return plan_of(self.json("plan", SQUEEZENET, *FAST, *args, env=env or self.env))["bytes"]
+
+    def test_scratch_grows_with_them(self):
+        one, two = self.bytes(), self.bytes("--intra-threads", 2)
+        self.assertGreater(two, one)
+        self.assertEqual(self.bytes("--intra-threads", 1), one)
+        self.assertEqual(self.bytes(env={"OMP_NUM_THREADS": "2"}), two)
+        self.assertEqual(self.bytes("--intra-threads", 1, env={"OMP_NUM_THREADS": "2"}), one)  # what is typed wins
+        doc = self.json("compare", SQUEEZENET, "-n", 1, "--intra-threads", 2, env=self.env)
+        self.assertTrue(all(kind["predicted_bytes"] == kind["measured_bytes"] for kind in doc["kinds"]), doc["kinds"])
+
+    def test_a_plan_file_says_for_how_many_it_is(self):
+        self.ok("plan", SQUEEZENET, *FAST, "-o", self.plan, "--intra-threads", 2, env=self.env)
+        self.assertEqual(json.loads(self.plan.read_text())["kernel_threads"], 2)
+        self.ok("run", SQUEEZENET, "-n", 1, "--plan", self.plan, "--intra-threads", 2, env=self.env)
+        self.refused(4, "run", SQUEEZENET, "-n", 1, "--plan", self.plan, env=self.env,
+                     says=["kernels of 2 threads", "--intra-threads 2"])
+        doc = json.loads(self.ok("plan", SQUEEZENET, *FAST, "-o", "-", env=self.env).stdout)
+        self.assertEqual(doc.pop("kernel_threads"), 1)
+        self.plan.write_text(json.dumps(doc))  # as an older version wrote it
+        self.ok("run", SQUEEZENET, "-n", 1, "--plan", self.plan, env=self.env)
+        path = self.dir / "l.csv"
+        path.write_text("id,lower,upper,size\na,0,1,64\n")
+        self.assertNotIn("kernel_threads", self.json("plan", path))  # a list has no kernels
+
+    def test_trace_and_gate_say_it(self):
+        trace, case = self.dir / "t.db", self.dir / "c.json"
+        self.ok("run", LENET, "-n", 1, "-o", trace, "--intra-threads", 2, env=self.env)
+        self.assertEqual(tidemark.ask(trace, "SELECT value FROM meta WHERE key = 'kernel_threads'"), [("2",)])
+        self.refused(4, "run", LENET, "-n", 1, "--plan", trace, env=self.env, says=["kernels of 2 threads"])
+        (self.dir / "tidemark.toml").write_text(f'version = 1\nbaseline = "b.json"\n[[model]]\npath = "{LENET.absolute()}"\n')
+        self.ok("check", "--update-baseline", "--reason", "first", "--intra-threads", 2, cwd=self.dir,
+                env={**self.env, "CI": None, "GITHUB_ACTIONS": None, "USER": "t"})
+        self.assertRegex((self.dir / "b.json").read_text(), r'"threads": "2"')
+
+    def test_what_is_no_number_of_threads(self):
+        for n in (0, -1, 1025, "many", ""):
+            self.refused(2, "plan", LENET, "--intra-threads", n, says=["--intra-threads"])
 
 
 class Passes(Case):
@@ -546,5 +598,4 @@ class Export(Case):
 
 
 if __name__ == "__main__":
-    import tidemark
     tidemark.main()
