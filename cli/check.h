@@ -10,13 +10,13 @@
 typedef struct cli_check_options {
     cli_planning planning;           ///< of FILEs; the configuration says it of its models
     tide_gate_plan_settings running; ///< run, runs, contexts, allocator, input_dir, limit_bytes of FILEs
-    const char *of_files;                              ///< an option was given that is about FILEs: its name
-    const char *of_run;                                ///< one that is about running them
-    const char *config;                                ///< NULL: the current folder's
-    const char *baseline;                              ///< NULL: the configuration's
-    const char *base_ref;                              ///< --baseline-of
-    const char *reason;                                ///< NULL: not given
-    const char *by;                                    ///< NULL: the environment tells
+    const char *of_files;            ///< an option was given that is about FILEs: its name
+    const char *of_run;              ///< one that is about running them
+    const char *config;              ///< NULL: the current folder's
+    const char *baseline;            ///< NULL: the configuration's
+    const char *base_ref;            ///< --baseline-of
+    const char *reason;              ///< NULL: not given
+    const char *by;                  ///< NULL: the environment tells
     const char *write_json, *markdown, *junit, *sarif; ///< NULL: not wanted
     bool no_baseline, update, json, verbose, annotations, no_summary;
     uint64_t jobs;

@@ -163,8 +163,9 @@ static bool like_options(const char *word, const struct option *options, tide_te
     for (int at_end = 0; at_end < 2 && list->len == 0 && len > 0; at_end++) {
         for (const struct option *o = options; o->name != NULL; o++) {
             const size_t n = strlen(o->name);
-            const bool like = at_end == 0 ? strncmp(o->name, word, len) == 0
-                                          : n > len && o->name[n - len - 1] == '-' && strcmp(o->name + n - len, word) == 0;
+            const bool like = at_end == 0
+                                  ? strncmp(o->name, word, len) == 0
+                                  : n > len && o->name[n - len - 1] == '-' && strcmp(o->name + n - len, word) == 0;
             if (like) tide_text_addf(list, "%s--%s", list->len > 0 ? " or " : "", o->name);
         }
     }

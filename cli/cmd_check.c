@@ -29,7 +29,7 @@ enum {
     OPT_CONTEXTS,
     OPT_ALLOCATOR,
     OPT_LIMIT,
-   
+
 };
 
 static const char help[] =

@@ -161,7 +161,8 @@ static tide_status emit(const options *o, const cli_plans *plans, const answer *
     const tide_memory_plan *const *list = (const tide_memory_plan *const *)plans->plans;
     const tide_plan_extras extras = {.fits = a->fits,
                                      .passes = plans->has_passes ? &plans->passes : NULL,
-                                     .kernel_threads = plans->has_passes || plans->n_points > 0 ? tide_ops_threads() : 0,
+                                     .kernel_threads =
+                                         plans->has_passes || plans->n_points > 0 ? tide_ops_threads() : 0,
                                      .refused = plans->refused,
                                      .n_refused = plans->n_refused,
                                      .no_times = o->out != NULL, // the same input, the same bytes of the file

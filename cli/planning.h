@@ -86,7 +86,7 @@ enum {
         {"node-limit", required_argument, NULL, CLI_OPT_NODE_LIMIT},                                                   \
         {"plan-threads", required_argument, NULL, CLI_OPT_THREADS},                                                    \
         {"intra-threads", required_argument, NULL, CLI_OPT_INTRA_THREADS},                                             \
-        {"extent", required_argument, NULL, CLI_OPT_EXTENT}, {"shape", required_argument, NULL, CLI_OPT_SHAPE},      \
+        {"extent", required_argument, NULL, CLI_OPT_EXTENT}, {"shape", required_argument, NULL, CLI_OPT_SHAPE},        \
         {"no-passes", no_argument, NULL, CLI_OPT_NO_PASSES},                                                           \
         {"no-views", no_argument, NULL, CLI_OPT_NO_PASS + TIDE_PASS_VIEWS},                                            \
         {"no-slices", no_argument, NULL, CLI_OPT_NO_PASS + TIDE_PASS_SLICES},                                          \
@@ -108,7 +108,7 @@ enum {
     "  --seed N            for strategies and inputs that draw (default 0)\n"                                          \
     "  --time-limit S      seconds that strategy search may take (default 1)\n"                                        \
     "  --node-limit N      steps that it may take: with no time limit, plans depend on nothing else\n"                 \
-    "  --plan-threads N    threads that it may use (default: one for each processor)\n"                                 \
+    "  --plan-threads N    threads that it may use (default: one for each processor)\n"                                \
     "  --intra-threads N   threads of each kernel (default: $OMP_NUM_THREADS, else 1); scratch grows with them\n"
 
 /// Take option `c` if it is one of planning. @return 1 taken, 0 not one of ours, -1 bad value (message printed)

@@ -113,9 +113,8 @@ static tide_status of_mark(tide_trace *t, const cli_span *span, const char *name
 static tide_status beyond(const cli_span *span, const char *text, tide_error *err) {
     char length[32], run[32] = "";
     if (span->run_id > 0) snprintf(run, sizeof run, "run %" PRId64 " of ", span->run_id);
-    const tide_status st =
-        TIDE_FAIL(err, TIDE_ERR_INVALID, "%s is behind the end: %sthe trace lasts %s", text, run,
-                  tide_format_ns(span->end_ns - span->begin_ns, "us", length, sizeof length));
+    const tide_status st = TIDE_FAIL(err, TIDE_ERR_INVALID, "%s is behind the end: %sthe trace lasts %s", text, run,
+                                     tide_format_ns(span->end_ns - span->begin_ns, "us", length, sizeof length));
     tide_error_hint(err, "times count from the begin; 'end' is the last moment");
     return st;
 }

@@ -23,8 +23,8 @@ typedef struct importer {
     tide_strmap node_names; // name -> 1 + index of the node of the file that owns it; 0: made up
     uint32_t *ends;         // [cap_ends] inputs, then outputs of the node at hand
     size_t cap_ends;
-    size_t n_twice;         // values that two Constant nodes produce
-    uint32_t twice;         // the first of them
+    size_t n_twice; // values that two Constant nodes produce
+    uint32_t twice; // the first of them
     tide_error *err;
 } importer;
 

@@ -30,10 +30,10 @@ tide_status tide_dnnl_fail(tide_error *err, const tide_node *node, dnnl_status_t
 
 // ---- threads ----
 //
-// One thread per kernel, unless the user says otherwise (--intra-threads, OMP_NUM_THREADS): contexts are what runs in parallel. With
-// oneDNN's default of one thread per core, scratchpads grow with the cores (conv 1x64x56x56 3x3: 295 KB with one
-// thread, 613 KB with two), so that a plan would depend on the machine that made it, and so would the last bits of the
-// results; and where cores are shared, its spinning barriers made a model of 0.14 ms take 140 ms.
+// One thread per kernel, unless the user says otherwise (--intra-threads, OMP_NUM_THREADS): contexts are what runs in
+// parallel. With oneDNN's default of one thread per core, scratchpads grow with the cores (conv 1x64x56x56 3x3: 295 KB
+// with one thread, 613 KB with two), so that a plan would depend on the machine that made it, and so would the last
+// bits of the results; and where cores are shared, its spinning barriers made a model of 0.14 ms take 140 ms.
 
 static pthread_once_t omp_once = PTHREAD_ONCE_INIT;
 static void (*omp_set)(int);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Records a trace with two faults that people look for: an allocator that keeps memory nobody uses, and a leak that
-// begins in the middle and grows. Arguments: the file, and for degenerate.py the name of a trace in which hardly anything
-// is (few, below). What is in it otherwise, the same on every machine:
+// begins in the middle and grows. Arguments: the file, and for degenerate.py the name of a trace in which hardly
+// anything is (few, below). What is in it otherwise, the same on every machine:
 //
 //     0 … 100 ms    100 steps of 1 ms: "work" takes 64 KiB of arena and gives it back, "cache" 256 KiB of hoarder
 //     at 10 ms      hoarder takes a segment of 8 MiB, of which never more than 256 KiB are used
@@ -106,8 +106,8 @@ static void scopes(hand *h) {
 static const struct {
     const char *name;
     void (*tell)(hand *h);
-} few[] = {{"whole", whole},       {"nothing", nothing},   {"one_event", one_event}, {"no_bytes", no_bytes},
-           {"one_tick", one_tick}, {"frees", frees},       {"scopes", scopes}};
+} few[] = {{"whole", whole},       {"nothing", nothing}, {"one_event", one_event}, {"no_bytes", no_bytes},
+           {"one_tick", one_tick}, {"frees", frees},     {"scopes", scopes}};
 
 static tide_status record(const char *path, void (*tell_all)(hand *h), tide_error *err) {
     hand h = {.now = START};
@@ -121,7 +121,7 @@ static tide_status record(const char *path, void (*tell_all)(hand *h), tide_erro
 
 int main(int argc, char **argv) {
     tide_error err = TIDE_ERROR_INIT;
-    void (*tell_all)(hand *h) = argc == 2 ? whole : NULL;
+    void (*tell_all)(hand * h) = argc == 2 ? whole : NULL;
     for (size_t i = 0; argc == 3 && i < sizeof few / sizeof few[0]; i++)
         if (strcmp(argv[2], few[i].name) == 0) tell_all = few[i].tell;
     if (tell_all == NULL) {
