@@ -45,8 +45,8 @@ bench:
 
 # What takes too long for the suite (about an hour): 200 kills of recording programs in each way there is, then a day's
 # billion events through a trace of bounded size, a hundred thousand random keys, clicks and sizes in the terminal view,
-# and memory that runs out at 150 places of every command. Fails when an event was lost, a cell is stale, or a command
-# ends in anything but words.
+# files with hardly anything in them through every command, and memory that runs out at 150 places of every command.
+# Fails when an event was lost, a cell is stale, or a command ends in anything but words.
 soak:
 	@scripts/deps.sh bench
 	@cmake --preset bench
@@ -58,7 +58,9 @@ soak:
 	@build/bench/bench/bench_kill_recorder --victim build/bench/bench/bench_kill_victim --kills 500 collector detached
 	@build/bench/bench/bench_recorder --day-events 1000000000 day
 	@cmake --preset asan
-	@cmake --build --preset asan --target test_tui_fuzz
+	@cmake --build --preset asan --target test_tui_fuzz tidemark scenario_trace
+	@TIDEMARK=build/asan/cli/tidemark TIDE_SCENARIO_TRACE=build/asan/tests/cli/scenario_trace TIDE_DEGENERATE=all \
+	    python3 tests/cli/degenerate.py
 	@TIDE_FUZZ_EVENTS=25000 build/asan/tests/tui/test_tui_fuzz
 	@cmake --preset test
 	@cmake --build --preset test --target tidemark tide_oom_preload

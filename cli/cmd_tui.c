@@ -40,7 +40,7 @@ static const char help[] =
     "  --follow            of a trace that is being recorded: keep the newest in view\n"
     "  --command LINE      done first, as behind ':' (\"filter size>1MiB\"); may be repeated\n"
     "  --once              print one frame as text and end\n"
-    "  --size WxH          of that frame, or of a script's (default 120x40)\n"
+    "  --size WxH          of that frame, 40x10 or more, or of a script's (default 120x40)\n"
     "  --script FILE       keys and commands from FILE, a frame for each line \"dump\"\n"
     "  --linear            no screen: commands from standard input, answers in lines (screen readers, scripts)\n"
     "  --pane P            what a pane shows, as --json or --csv: curve gantt map table operators pools explain\n"

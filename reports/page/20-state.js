@@ -55,7 +55,7 @@ function fromHash() {
   if (t && +t[2] > +t[1]) { state.t0 = +t[1]; state.t1 = +t[2]; }
   state.q = given.get('q') || '';
   state.kind = given.get('kind') || '';
-  state.sort = sorts[given.get('sort')] ? given.get('sort') : 'begin';
+  state.sort = Object.hasOwn(sorts, given.get('sort') || '') ? given.get('sort') : 'begin';
   state.sel = given.has('sel') ? named(s, given.get('sel'), +given.get('nth') || 1) : -1;
   state.cursor = s.peak.t;
   state.page = 0;

@@ -330,7 +330,7 @@ class Page(Case):
         for old, name in (("#sel=fc6_w_0@0", "fc6_w_0"), ("#sel=fc6_w_0%401", "fc6_w_0"), ("#sel=data_0@2", "data_0")):
             self.open(after, old)
             self.assertEqual(self.selected()[0], name, old)
-        for nothing in ("#sel=fc7@0", "#sel=@0", "#sel=", "#sel=%E0%A4", "#nth=2"):
+        for nothing in ("#sel=fc7@0", "#sel=@0", "#sel=", "#sel=%E0%A4", "#nth=2", "#sort=constructor", "#kind=__proto__"):
             self.open(after, nothing)
             self.assertIsNone(self.selected(), nothing)
 
