@@ -56,6 +56,19 @@ static bool parse_on_full(const cli_command *cmd, const char *where, const char 
     return false;
 }
 
+static bool parse_max_wait(const cli_command *cmd, const char *where, const char *text, cli_recording_options *o) {
+    static const double most = 1e9;
+    double seconds;
+    if (!cli_parse_real(cmd, where, text, &seconds)) return false;
+    if (seconds < 0.001 || seconds > most) {
+        cli_usage(cmd, "%s: %s seconds are none of 0.001 to 1000000000", where, text);
+        return false;
+    }
+    o->max_wait = text;
+    o->recorder.max_wait_ns = (uint64_t)(seconds * 1e9);
+    return true;
+}
+
 enum {
     MIN_RING_EVENTS = 16,
     MAX_RING_EVENTS = 1 << 26, // 4 GiB
@@ -85,6 +98,9 @@ int cli_recording_option(const cli_command *cmd, cli_recording_options *o, int c
     case CLI_OPT_ON_FULL:
         o->of_ring = "--on-full";
         return parse_on_full(cmd, "--on-full", optarg, o) ? 1 : -1;
+    case CLI_OPT_MAX_WAIT:
+        o->of_ring = "--max-wait";
+        return parse_max_wait(cmd, "--max-wait", optarg, o) ? 1 : -1;
     case CLI_OPT_MAX_TRACE:
         o->of_trace = "--max-trace";
         if (!cli_parse_size(cmd, "--max-trace", optarg, &o->recorder.max_bytes)) return -1;
@@ -133,7 +149,9 @@ bool cli_recording_settle(const cli_command *cmd, cli_recording_options *o) {
     o->path = above;
     const char *ring = environment(CLI_RING_EVENTS_ENV), *on_full = environment(CLI_ON_FULL_ENV);
     if (ring != NULL && o->recorder.ring_events == 0 && !parse_ring(cmd, CLI_RING_EVENTS_ENV, ring, o)) return false;
-    return on_full == NULL || o->on_full != NULL || parse_on_full(cmd, CLI_ON_FULL_ENV, on_full, o);
+    if (on_full != NULL && o->on_full == NULL && !parse_on_full(cmd, CLI_ON_FULL_ENV, on_full, o)) return false;
+    const char *max_wait = environment(CLI_MAX_WAIT_ENV);
+    return max_wait == NULL || o->max_wait != NULL || parse_max_wait(cmd, CLI_MAX_WAIT_ENV, max_wait, o);
 }
 
 // ---- its life ----

@@ -11,6 +11,7 @@
 /// How `record` hands its options for rings to the programs that it starts.
 #define CLI_RING_EVENTS_ENV "TIDEMARK_RING_EVENTS"
 #define CLI_ON_FULL_ENV "TIDEMARK_ON_FULL"
+#define CLI_MAX_WAIT_ENV "TIDEMARK_MAX_WAIT"
 
 typedef struct cli_recording_options {
     const char *path; ///< -o; NULL: to the collector that runs already, if one does
@@ -18,6 +19,7 @@ typedef struct cli_recording_options {
     const char *of_trace; ///< an option was given that is about a trace of one's own: its name
     const char *of_ring;  ///< an option was given that is about being recorded at all
     const char *on_full;  ///< as it was given; NULL: not
+    const char *max_wait; ///< the same
     bool is_temporary;    ///< the trace goes when it has been looked at: nothing is said about it
     bool force;           ///< --force: what has the name may be any file
 } cli_recording_options;
@@ -27,6 +29,7 @@ enum {
     CLI_OPT_FORM,
     CLI_OPT_RING_EVENTS,
     CLI_OPT_ON_FULL,
+    CLI_OPT_MAX_WAIT,
     CLI_OPT_MAX_TRACE,
     CLI_OPT_FORCE,
 };
@@ -36,7 +39,7 @@ enum {
 #define CLI_RECORDING_OPTIONS                                                                                          \
     {"form", required_argument, NULL, CLI_OPT_FORM}, {"ring-events", required_argument, NULL, CLI_OPT_RING_EVENTS},    \
         {"on-full", required_argument, NULL, CLI_OPT_ON_FULL},                                                         \
-        {"max-trace", required_argument, NULL, CLI_OPT_MAX_TRACE}, {                                                   \
+        {"max-wait", required_argument, NULL, CLI_OPT_MAX_WAIT}, {"max-trace", required_argument, NULL, CLI_OPT_MAX_TRACE}, { \
         "force", no_argument, NULL, CLI_OPT_FORCE                                                                      \
     }
 #define CLI_RECORDER_HELP                                                                                              \
@@ -45,6 +48,9 @@ enum {
     "  --form F            how the trace keeps events: rows, chunks (a third of the bytes) or auto (default)\n"        \
     "  --ring-events N     room for each thread, in events of 64 bytes (default 65536)\n"                              \
     "  --on-full F         a thread whose ring is full shall wait (default) or drop events; those are counted\n"       \
+    "  --max-wait SECONDS  that a full ring is waited for while nothing moves, the collector being stopped, say; "     \
+    "then\n"                                                                                                           \
+    "                      events are dropped and counted until it goes on (default 30)\n"                             \
     "  --max-trace SIZE    of the file, 8MiB or more: the oldest events go first, totals stay exact (default: all)\n"     \
     "  --force             -o replaces FILE also when it is no tidemark trace\n"
 

@@ -113,9 +113,11 @@ static tide_status open_parts(tide_recorder *r, const char *path, tide_error *er
                                     .process_id = r->process_id,
                                     .rank = tide__recorder_rank(&r->opt),
                                     .ring_slots = r->opt.ring_events,
-                                    .drop_when_full = r->opt.drop_when_full};
+                                    .drop_when_full = r->opt.drop_when_full,
+                                    .max_wait_ns = tide__recorder_max_wait(r)};
     TIDE_TRY(tide__feed_create(&opt, &r->feed, err));
     tide__feed_set_watch(r->feed, tide__recorder_drain_lives, r);
+    tide__feed_on_stall(r->feed, tide__recorder_drain_stalls, r);
     TIDE_TRY(tide__desk_set_feed(r, err));
     return tide__recorder_start_drain(r, err);
 }

@@ -38,13 +38,17 @@ typedef struct tide_recorder_options {
     const char *collector; ///< program that is run as "PROGRAM collect TRACE ..."; NULL: this one, which has to have
                            ///< called tide_collector_hook (collector.h)
     tide_record_form form;
-    size_t ring_events;  ///< room per thread, in events of 64 bytes; rounded up to a power of two; 0: 65536
-    bool drop_when_full; ///< a full ring drops events, counts them and notes the gap; false: the thread waits
-    uint64_t max_bytes;  ///< of the trace file: the oldest events go first, totals stay exact; 0: no limit
-    size_t batch_events; ///< per transaction at most; 0: 32768
-    bool attached_late;  ///< the observer was attached while blocks were already out: a free whose alloc was not heard
-                         ///< is counted in meta.n_orphan_frees and is no problem
-    int rank;            ///< of several processes; < 0: as the launcher says in the environment (OMPI_COMM_WORLD_RANK,
+    size_t ring_events;   ///< room per thread, in events of 64 bytes; rounded up to a power of two; 0: 65536
+    bool drop_when_full;  ///< a full ring drops events, counts them and notes the gap; false: the thread waits
+    uint64_t max_wait_ns; ///< that a thread waits while nothing moves (the collector was stopped, a disk hangs); then
+                          ///< events are dropped, counted and noted as with drop_when_full until it goes on, with a
+                          ///< line in the log. Close and flush wait no longer for a stopped collector either. 0: 30
+                          ///< seconds; UINT64_MAX: without end
+    uint64_t max_bytes;   ///< of the trace file: the oldest events go first, totals stay exact; 0: no limit
+    size_t batch_events;  ///< per transaction at most; 0: 32768
+    bool attached_late;   ///< the observer was attached while blocks were already out: a free whose alloc was not heard
+                          ///< is counted in meta.n_orphan_frees and is no problem
+    int rank;             ///< of several processes; < 0: as the launcher says in the environment (OMPI_COMM_WORLD_RANK,
               ///< PMI_RANK, PMIX_RANK, SLURM_PROCID, RANK), none without; 0 is the default of an all-zero struct
               ///< and means rank 0 only when has_rank
     bool has_rank;
@@ -70,6 +74,9 @@ tide_status tide_recorder_open(const char *path, const tide_recorder_options *op
  * End an open run, wait until all that was heard is in the file, finish it: one plain file, complete. All callbacks
  * must have returned and none may follow. The recorder is gone afterwards, also on failure: then what was kept until
  * the failure is in the file, which says so (meta.state "cut short").
+ *
+ * A collector that has been stopped (SIGSTOP) is waited for as long as opt.max_wait_ns says: then TIDE_ERR_BUSY. The
+ * feed stays, and what is in it is in the trace once the collector goes on, or somebody opens the trace without it.
  *
  * @return the first error of recording: TIDE_ERR_IO (disk), TIDE_ERR_INVALID (an event that cannot be true of any
  * program, see the observer), TIDE_ERR_RUNTIME when what is in the file is not what was heard

@@ -208,8 +208,11 @@ static tide_status flush(tide_recorder *r, tide_error *err) {
     size_t n;
     TIDE_TRY(read_heads(r, &heads, &n, err));
     tide_status st = TIDE_OK;
+    uint64_t stopped_ns = 0;
     for (unsigned i = 0; !is_written(r, heads, n); i++) {
         st = failure_of(r, err);
+        if (st == TIDE_OK && i % 64 == 63 && tide__recorder_is_stopped_too_long(r, &stopped_ns))
+            st = tide__recorder_stopped(r, "flush", err);
         if (st != TIDE_OK) break;
         if (i % 16 == 0) tide__recorder_hurry(r);
         if (i % 64 == 63) tide__feed_check(r->feed);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -13,9 +14,14 @@
 #include "core/base/host_alloc.h"
 #include "core/base/log.h"
 #include "core/base/text.h"
+#include "profiler/feed/process_stat.h"
 #include "profiler/recorder_internal.h"
 
-enum { PATIENCE_NS = 10 }; ///< seconds until a collector must have taken a new feed
+enum {
+    PATIENCE_NS = 10, ///< seconds until a collector must have taken a new feed
+    MAX_WAIT_S = 30,  ///< for one that does not move, unless the options say another time
+    LOOK_NAPS = 50,   ///< between two looks whether it was stopped
+};
 
 static void nap(void) { nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL); }
 
@@ -115,6 +121,57 @@ void tide__recorder_hurry(tide_recorder *r) {
     pthread_mutex_unlock(&r->drain_lock);
 }
 
+// ---- one that does not move ----
+
+uint64_t tide__recorder_max_wait(const tide_recorder *r) {
+    return r->opt.max_wait_ns != 0 ? r->opt.max_wait_ns : (uint64_t)MAX_WAIT_S * 1000000000;
+}
+
+/// The process that drains; 0: it is this one, or not known.
+static pid_t drain_pid(const tide_recorder *r) {
+    if (r->thread != NULL || drain_state(r) == TIDE__DRAIN_NONE) return r->collector;
+    return (pid_t)atomic_load_explicit(&tide__feed_head(r->feed)->drain_pid, memory_order_relaxed);
+}
+
+/// By a signal, or by who debugs it. In another container than ours it would be another process: who is not there, or
+/// runs, is not taken for stopped.
+static bool is_stopped(const tide_recorder *r) {
+    const pid_t pid = drain_pid(r);
+    if (pid <= 0 || pid == getpid()) return false;
+    char path[48], state;
+    uint64_t ticks;
+    snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
+    return tide__process_stat(path, &state, &ticks) && (state == 'T' || state == 't');
+}
+
+bool tide__recorder_is_stopped_too_long(const tide_recorder *r, uint64_t *since_ns) {
+    const uint64_t max_ns = tide__recorder_max_wait(r), now = tide_now_ns();
+    if (!is_stopped(r)) {
+        *since_ns = 0;
+    } else if (*since_ns == 0) {
+        *since_ns = now;
+    }
+    return *since_ns != 0 && now - *since_ns >= max_ns;
+}
+
+tide_status tide__recorder_stopped(const tide_recorder *r, const char *what, tide_error *err) {
+    const tide_status st = TIDE_FAIL(err, TIDE_ERR_BUSY, "cannot %s '%s': its collector, process %ld, is stopped", what,
+                                     r->path, (long)drain_pid(r));
+    tide_error_hint(
+        err, "what is not in the trace yet is in its feed, and is taken once the collector goes on (kill -CONT)");
+    return st;
+}
+
+void tide__recorder_drain_stalls(void *self) {
+    const tide_recorder *r = self;
+    if (r->opt.quiet) return;
+    tide_log(
+        TIDE_LOG_WARN,
+        "recording into '%s': nothing was taken from a full ring for %.3g s%s; events are dropped and counted until "
+        "that goes on",
+        r->path, (double)tide__recorder_max_wait(r) / 1e9, is_stopped(r) ? ", the collector is stopped" : "");
+}
+
 // ---- end ----
 
 static tide_status failure_of(const tide_recorder *r, tide_error *err) {
@@ -149,15 +206,19 @@ static tide_status check_file(const tide_recorder *r, tide_error *err) {
     return st;
 }
 
-static void wait_for_collector(tide_recorder *r) {
-    int how;
-    while (r->collector > 0 && waitpid(r->collector, &how, 0) < 0) {
-        if (errno == EINTR) continue;
-        // Somebody else reaps our children: the lock tells.
-        while (tide__drain_is_locked(r->path)) nap();
-        break;
+/// Until it has ended; false: it was stopped, and for too long (only if `patient` is not set).
+static bool wait_for_collector(tide_recorder *r, bool patient) {
+    uint64_t stopped_ns = 0;
+    for (unsigned i = 1;; i++) {
+        int how;
+        const pid_t got = r->collector > 0 ? waitpid(r->collector, &how, WNOHANG) : 1;
+        // Somebody else may reap our children: then the lock tells.
+        if (got > 0 || (got < 0 && errno != EINTR && !tide__drain_is_locked(r->path))) break;
+        if (!patient && i % LOOK_NAPS == 0 && tide__recorder_is_stopped_too_long(r, &stopped_ns)) return false;
+        nap();
     }
     r->collector = 0;
+    return true;
 }
 
 static tide_status end_thread(tide_recorder *r, tide_error *err) {
@@ -169,7 +230,7 @@ static tide_status end_thread(tide_recorder *r, tide_error *err) {
 
 /// Our collector has ended, in whatever way: the trace is finished, or is to be.
 static tide_status end_with_collector(tide_recorder *r, tide_error *err) {
-    wait_for_collector(r);
+    if (!wait_for_collector(r, false)) return tide__recorder_stopped(r, "finish", err);
     TIDE_TRY(failure_of(r, err));
     bool unfinished, in_use;
     TIDE_TRY(tide__drain_look(r->path, &unfinished, &in_use, err));
@@ -186,9 +247,12 @@ static tide_status end_with_collector(tide_recorder *r, tide_error *err) {
 
 /// Others record into the trace, too: only our own part has to be in it.
 static tide_status end_attached(tide_recorder *r, tide_error *err) {
-    for (;;) {
+    uint64_t stopped_ns = 0;
+    for (unsigned i = 1;; i++) {
         TIDE_TRY(failure_of(r, err));
         if (drain_state(r) == TIDE__DRAIN_DONE) return TIDE_OK;
+        if (i % LOOK_NAPS == 0 && tide__recorder_is_stopped_too_long(r, &stopped_ns))
+            return tide__recorder_stopped(r, "finish", err);
         if (!tide__drain_is_locked(r->path) && drain_state(r) != TIDE__DRAIN_DONE) {
             if (!take_over(r)) return TIDE_FAIL(err, TIDE_ERR_RUNTIME, "the collector of '%s' is gone", r->path);
             if (r->thread != NULL) break;
@@ -213,5 +277,5 @@ void tide__recorder_stop_drain(tide_recorder *r) {
     r->thread = NULL;
     if (r->collector <= 0) return;
     kill(r->collector, SIGKILL);
-    wait_for_collector(r);
+    (void)!wait_for_collector(r, true);
 }

@@ -42,6 +42,14 @@ int32_t tide__recorder_rank(const tide_recorder_options *opt);
 
 /// Start whoever shall drain; the feed is there.
 tide_status tide__recorder_start_drain(tide_recorder *r, tide_error *err) TIDE_NODISCARD;
+/// As the options say; UINT64_MAX: without end.
+uint64_t tide__recorder_max_wait(const tide_recorder *r);
+/// The feed's word that nothing is taken from it any more.
+void tide__recorder_drain_stalls(void *self);
+/// Since when whoever drains has been stopped; *since_ns is 0 while it runs, or is not known to be stopped. Asked again
+/// and again by who waits. @return whether that is longer than may be
+bool tide__recorder_is_stopped_too_long(const tide_recorder *r, uint64_t *since_ns);
+tide_status tide__recorder_stopped(const tide_recorder *r, const char *what, tide_error *err) TIDE_NODISCARD;
 /// The feed's watch: whether somebody drains. Takes the drain over from a collector that died.
 bool tide__recorder_drain_lives(void *self);
 void tide__recorder_hurry(tide_recorder *r);

@@ -50,6 +50,7 @@ tide_status tide__feed_create(const tide__feed_options *opt, tide__feed **out, t
     pthread_mutex_init(&f->watch_lock, NULL);
     f->file.fd = -1;
     f->drops = opt->drop_when_full;
+    f->max_wait_ns = opt->max_wait_ns != 0 ? opt->max_wait_ns : UINT64_MAX;
     f->ring_slots = round_up_slots(opt->ring_slots);
     tide_status st;
     TIDE_TRY_OR(fail, st, tide__feed_names_init(f, err));
@@ -71,6 +72,11 @@ bool tide__feed_is_child(const tide__feed *f) { return f->file.is_child; }
 void tide__feed_set_watch(tide__feed *f, bool (*drain_lives)(void *ctx), void *ctx) {
     f->watch = drain_lives;
     f->watch_ctx = ctx;
+}
+
+void tide__feed_on_stall(tide__feed *f, void (*stalls)(void *ctx), void *ctx) {
+    f->stalls = stalls;
+    f->stalls_ctx = ctx;
 }
 
 void tide__feed_refuse(tide__feed *f, tide_status st, const char *what) {

@@ -16,6 +16,7 @@ typedef struct tide__feed_options {
     int32_t rank;           ///< -1: none
     size_t ring_slots;      ///< per thread, rounded up to a power of two; 0: TIDE__FEED_DEFAULT_SLOTS
     bool drop_when_full;    ///< false: wait for room
+    uint64_t max_wait_ns;   ///< while nothing moves; then drop until something does; 0: without end
 } tide__feed_options;
 
 /// The trace's path should be absolute: the feed is removed by its path, too. TIDE_ERR_IO (with the system's words: a
@@ -34,12 +35,15 @@ bool tide__feed_is_child(const tide__feed *f);
 /// the first refusal is kept for tide__feed_error. After TIDE__DRAIN_FAILED, and in a forked child, nothing is put in.
 void tide__feed_memory(tide__feed *f, const tide_memory_event *e);
 void tide__feed_scope(tide__feed *f, const tide_scope_event *e);
-/// A run begins or ends for every event that is put in after this returned, on whatever thread. `t_ns` 0: now.
+/// A run begins or ends for every event that is put in after this returned, on whatever thread. `t_ns` 0: now. A
+/// begin is refused where the drain does not move.
 void tide__feed_run(tide__feed *f, bool begin, int64_t run_id, uint64_t t_ns);
 
 /// Called when a ring is full and nothing moves, and by tide__feed_check: whether a drain is still there. Returns false
 /// when it is known to be gone for good. Set before the first event; NULL: believed.
 void tide__feed_set_watch(tide__feed *f, bool (*drain_lives)(void *ctx), void *ctx);
+/// Called, by one thread, each time that the drain has not moved for max_wait_ns: from now on events are dropped.
+void tide__feed_on_stall(tide__feed *f, void (*stalls)(void *ctx), void *ctx);
 /// Ask the watch now; when the drain is gone, producers go quiet as after TIDE__DRAIN_FAILED.
 void tide__feed_check(tide__feed *f);
 

@@ -92,6 +92,39 @@ static bool wait_for_room(tide__feed *f, tide__producer *p, uint64_t n, uint64_t
     return has_room;
 }
 
+// ---- a drain that does not move ----
+
+/// Somebody may have stopped it, or its disk hangs. It was waited for once; until it moves, nobody waits again.
+static void give_up(tide__feed *f) {
+    if (atomic_exchange(&f->is_stalled, true) || f->stalls == NULL) return;
+    const tide__aside aside = tide__step_aside();
+    f->stalls(f->stalls_ctx);
+    tide__step_back(aside);
+}
+
+/// Who does not wait still asks now and then whether it is there at all.
+static void ask_watch_seldom(tide__feed *f) {
+    const uint64_t now = tide_now_ns();
+    uint64_t last = atomic_load_explicit(&f->asked_ns, memory_order_relaxed);
+    if (now - last < PATIENCE_NS || !atomic_compare_exchange_strong(&f->asked_ns, &last, now)) return;
+    const tide__aside aside = tide__step_aside();
+    ask_watch(f);
+    tide__step_back(aside);
+}
+
+/// Wait, as long as may be. False: there is none.
+static bool wait_or_give_up(tide__feed *f, tide__producer *p, uint64_t n) {
+    if (atomic_load_explicit(&f->is_stalled, memory_order_relaxed)) {
+        p->gave_up = true;
+        ask_watch_seldom(f);
+        return !has_failed(f) && is_room_for(p, n);
+    }
+    if (wait_for_room(f, p, n, f->max_wait_ns)) return true;
+    p->gave_up = !has_failed(f);
+    if (p->gave_up) give_up(f);
+    return false;
+}
+
 // ---- before the next event ----
 
 static void lose(tide__producer *p, tide__put_time when) {
@@ -99,23 +132,30 @@ static void lose(tide__producer *p, tide__put_time when) {
     if (p->n_gap++ == 0) p->gap_when = when;
 }
 
-static void put_pending_gap(tide__producer *p) {
-    if (p->n_gap == 0) return;
-    tide__producer_put_plain(p, p->gap_when, TIDE__OP_GAP, 0, p->n_gap, 0);
+static uint64_t n_pending(const tide__producer *p) { return (uint64_t)(p->n_gap != 0) + (p->ended_run != 0); }
+
+static void put_pending(tide__producer *p) {
+    if (p->n_gap != 0) tide__producer_put_plain(p, p->gap_when, TIDE__OP_GAP, 0, p->n_gap, 0);
+    if (p->ended_run != 0) tide__producer_put_plain(p, p->ended_when, TIDE__SLOT_RUN_END, (uint64_t)p->ended_run, 0, 0);
     p->n_gap = 0;
+    p->ended_run = 0;
 }
 
 bool tide__feed_make_room(tide__feed *f, tide__producer *p, uint64_t thread, tide__put_time when, bool must) {
-    const uint64_t n = 1 + (p->n_gap != 0) + (p->thread != thread);
+    const uint64_t n = 1 + n_pending(p) + (p->thread != thread);
     bool has_room = !has_failed(f) && is_room_for(p, n);
     while (!has_room && !has_failed(f) && tide__feed_grow_ring(f, p)) has_room = is_room_for(p, n);
-    if (!has_room && (must || !f->drops)) has_room = wait_for_room(f, p, n, UINT64_MAX);
+    if (!has_room && (must || !f->drops)) has_room = wait_or_give_up(f, p, n);
     if (!has_room) {
         if (!must) lose(p, when); // what must be put in is no event
         p->limit = p->head;       // whatever comes next comes here again
         return false;
     }
-    put_pending_gap(p);
+    if (p->gave_up) {
+        p->gave_up = false; // a full ring that has room: it moves
+        atomic_store_explicit(&f->is_stalled, false, memory_order_relaxed);
+    }
+    put_pending(p);
     if (p->thread != thread) {
         tide__producer_put_plain(p, when, TIDE__SLOT_THREAD, thread, 0, 0);
         p->thread = thread;
@@ -125,8 +165,13 @@ bool tide__feed_make_room(tide__feed *f, tide__producer *p, uint64_t thread, tid
 }
 
 void tide__feed_put_gap(tide__feed *f, tide__producer *p) {
-    if (p->n_gap == 0 || has_failed(f)) return;
-    if (is_room_for(p, 1) || wait_for_room(f, p, 1, LAST_WAIT_NS)) put_pending_gap(p);
+    const uint64_t n = n_pending(p);
+    if (n == 0 || has_failed(f)) return;
+    const bool is_stalled = atomic_load_explicit(&f->is_stalled, memory_order_relaxed);
+    if (is_room_for(p, n) || (!is_stalled && wait_for_room(f, p, n, LAST_WAIT_NS)))
+        put_pending(p);
+    else
+        atomic_store_explicit(&f->is_stalled, true, memory_order_relaxed); // one wait for all rings
 }
 
 void tide__feed_check(tide__feed *f) {

@@ -75,11 +75,14 @@ typedef struct tide__producer {
     tide_device device;                  ///< the last one used
     uint32_t device_bits;                ///< its number, where a slot has it
     tide__last_scope scope;
-    uint64_t n_lost, n_gap;      ///< dropped; of them not yet noted in the ring
-    tide__put_time gap_when;     ///< of the first of these
+    uint64_t n_lost, n_gap;  ///< dropped; of them not yet noted in the ring
+    tide__put_time gap_when; ///< of the first of these
+    int64_t ended_run;       ///< that is not yet noted in the ring; 0: none
+    tide__put_time ended_when;
     uint64_t scopes_of;          ///< thread whose scopes are in here: enterings are numbered by thread
     uint64_t begin;              ///< first position of the room that it has now
     uint32_t number;             ///< of the ring
+    bool gave_up;                ///< full when nothing moved
     bool cannot_grow;            ///< it is as large as it may become, or there was no room for more
     struct tide__producer *next; ///< list of the feed
     bool is_taken;               ///< some thread puts into it
@@ -110,6 +113,11 @@ struct tide__feed {
     bool (*watch)(void *ctx);
     void *watch_ctx;
     pthread_mutex_t watch_lock; ///< one thread asks at a time
+    void (*stalls)(void *ctx);
+    void *stalls_ctx;
+    uint64_t max_wait_ns;      ///< UINT64_MAX: without end
+    _Atomic bool is_stalled;   ///< nothing has moved for so long: a full ring is not waited for
+    _Atomic uint64_t asked_ns; ///< when the watch was asked, while it is
 
     _Atomic uint64_t n_refused;
     pthread_mutex_t lock; ///< guards all below, and writing to the log

@@ -49,6 +49,18 @@ def committed(path):
         return 0
 
 
+def check_stopped(case, path, err, heard):
+    """Some events were taken, then none, then those that were left in the ring; the gap is in the trace."""
+    case.assertRegex(err, r"warning: .*nothing was taken from a full ring for 0\.5 s, the collector is stopped")
+    case.assertGreater(heard["lost"], 0)
+    facts = case.json("trace", path)
+    case.assertEqual((facts["state"], facts["lost"]), ("complete", heard["lost"]))
+    (kept, lost), = ask(path, "SELECT count(*), (SELECT sum(requested_bytes) FROM events WHERE op = 'gap') "
+                              "FROM events WHERE op <> 'gap'")
+    case.assertEqual((kept + lost, lost), (heard["events"], heard["lost"]))
+    case.assertIn(": sound, ", case.ok("trace", path, "--check", code=1).stdout) # though not whole
+
+
 class Options(Case):
     def test_every_recorder_and_form(self):
         """The same events, whoever writes them and however they are kept; one file is left."""
@@ -64,7 +76,7 @@ class Options(Case):
                                                    "feed_bytes"])
                     self.assertEqual((heard["state"], heard["reason"], heard["lost"], heard["refused"]),
                                      ("complete", None, 0, 0))
-                    self.assertGreater(heard["feed_bytes"], 65536 * 64)
+                    self.assertGreater(heard["feed_bytes"], 64 * 64)
                     facts = self.json("trace", path)
                     self.assertEqual(facts["state"], "complete")
                     self.assertEqual((facts["events"], facts["lost"], facts["problems"]), (heard["events"], 0, 0))
@@ -93,12 +105,13 @@ class Options(Case):
             for option, values in (("--recorder", ("", "fork", "Thread")), ("--form", ("", "row", "blob")),
                                    ("--ring-events", ("", "0", "15", "-1", "x", "67108865", "99999999999999999999")),
                                    ("--on-full", ("", "block", "Drop")),
+                                   ("--max-wait", ("", "0", "-1", "long", "1e12", "nan")),
                                    ("--max-trace", ("", "0", "-1", "much", "1e30", "8191KiB"))):
                 for value in values:
                     self.refused(2, *command, *t, option, value, says=[option])
                 self.refused(2, *command, *t, option, says=[option, "value"])
             for option, value in (("--recorder", "thread"), ("--form", "rows"), ("--ring-events", "1024"),
-                                  ("--on-full", "drop"), ("--max-trace", "8MiB")):
+                                  ("--on-full", "drop"), ("--max-wait", "2"), ("--max-trace", "8MiB")):
                 self.refused(2, *command, option, value, says=[option, "-o"])
         self.assertEqual(list(self.dir.iterdir()), [])
 
@@ -255,6 +268,28 @@ class Trouble(Case):
         self.assertEqual(self.json("trace", path)["events"], doc["recorder"]["events"])
         self.ok("trace", path, "--check")
         self.assertEqual([f.name for f in self.dir.iterdir()], ["t.db"])
+
+    def test_collector_is_stopped(self):
+        """A program is not stopped with its collector: after a while it drops, says so, and ends."""
+        path = self.dir / "t.db"
+        out_path, err_path = self.dir / "out", self.dir / "err" # not pipes: the collector has them open, too
+        with open(out_path, "w", encoding="utf-8") as out_file, open(err_path, "w", encoding="utf-8") as err_file:
+            p = subprocess.Popen([PROGRAM, "run", LENET, "--naive", "-n", "20000", "-o", path, "--ring-events", "1024",
+                                  "--form", "rows", "--max-wait", "0.5", "--json"], stdout=out_file, stderr=err_file)
+        self.addCleanup(p.wait)
+        self.addCleanup(lambda: p.poll() is None and p.kill())
+        until(lambda: committed(path) > 0 or p.poll() is not None)
+        (collector,) = children(p.pid)
+        os.kill(collector, signal.SIGSTOP)
+        try:
+            self.assertNotEqual(p.wait(timeout=100), 0)
+        finally:
+            os.kill(collector, signal.SIGCONT)
+        out, err = out_path.read_text(), err_path.read_text()
+        self.assertIn(f"process {collector}, is stopped", err)
+        until(lambda: not alive(collector))
+        check_stopped(self, path, err, json.loads(out)["recorder"])
+        self.assertEqual(sorted(f.name for f in self.dir.iterdir()), ["err", "out", "t.db"])
 
     def test_busy(self):
         """A trace that somebody records into is not taken from him."""
@@ -452,6 +487,23 @@ class Record(Case):
         self.assertEqual(sorted(ask(self.path, "SELECT how FROM processes")), [("closed",), ("killed",)])
         self.assertEqual(self.json("trace", self.path)["state"], "complete")
 
+    def test_one_that_stops_its_collector(self):
+        """Ctrl-Z hits record alone: what it records goes on, and record finds the rest in the feed."""
+        result = self.dir / "result"
+        script = f'"{PROGRAM}" run "{LENET}" --naive -n 20000 --json > "{result}.tmp" 2> "{result}.err"; ' \
+                 f'mv "{result}.tmp" "{result}"'
+        p = self.start("record", "-o", self.path, "--max-wait", "0.5", "--ring-events", 1024, "--form", "rows", "--",
+                       "sh", "-c", script)
+        until(lambda: committed(self.path) > 0 or p.poll() is not None)
+        os.kill(p.pid, signal.SIGSTOP)
+        try:
+            until(result.exists)
+        finally:
+            os.kill(p.pid, signal.SIGCONT)
+        p.communicate(timeout=100)
+        heard = json.loads(result.read_text())["recorder"]
+        check_stopped(self, self.path, pathlib.Path(f"{result}.err").read_text(), heard)
+
     def test_own_trace_wins(self):
         own = self.dir / "own.db"
         tool = PROGRAM
@@ -476,7 +528,7 @@ class Record(Case):
         self.assertIn("were dropped", p.stderr)
         self.assertIn(f" {doc['lost']} lost, ", p.stderr)
         self.assertEqual(self.json("trace", self.path)["lost"], doc["lost"])
-        for name, value in (("TIDEMARK_RING_EVENTS", "x"), ("TIDEMARK_ON_FULL", "x")):
+        for name, value in (("TIDEMARK_RING_EVENTS", "x"), ("TIDEMARK_ON_FULL", "x"), ("TIDEMARK_MAX_WAIT", "x")):
             self.refused(2, "record", "-o", self.path, "--quiet", "--", tool, "run", LENET, says=[name],
                          env={name: value})
 

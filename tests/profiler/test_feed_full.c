@@ -289,6 +289,61 @@ static void a_mad_reader_harms_nobody(void **state) {
     }
 }
 
+// ---- a drain that does not move ----
+
+static int n_stalls;
+static void count_stall(void *ctx) {
+    assert_ptr_equal(ctx, &n_stalls);
+    n_stalls++;
+}
+
+static uint64_t waited_ns(const feed_fx *fx) { return fx_stats(fx).blocked_ns; }
+
+/// It is waited for once, however many events and rings there are; and again after it has moved. What was dropped is a
+/// gap at its place, runs that ended meanwhile end behind it.
+static void a_stalled_drain_is_waited_for_once(void **state) {
+    (void)state;
+    feed_fx *fx = calloc(1, sizeof *fx);
+    assert_non_null(fx);
+    tmp_dir_make(&fx->dir);
+    const tide__feed_options opt = {
+        .trace_path = fx->dir.file, .process_id = 1, .rank = -1, .ring_slots = SLOTS, .max_wait_ns = 20000000};
+    tide_error err = TIDE_ERROR_INIT;
+    assert_tide_ok(tide__feed_create(&opt, &fx->feed, &err), &err);
+    assert_tide_ok(tide__feed_reader_open(tide__feed_path(fx->feed), false, &fx->reader, &err), &err);
+    n_stalls = 0;
+    tide__feed_on_stall(fx->feed, count_stall, &n_stalls);
+    tide__slot s;
+    uint64_t id = 0, seen = 0;
+    for (int round = 1; round <= 2; round++) {
+        tide__feed_run(fx->feed, true, round, 0);
+        const uint64_t waited = waited_ns(fx);
+        while (id < (uint64_t)round * 1000) fx_alloc(fx, ++id);
+        assert_int_equal(n_stalls, round);
+        const uint64_t once = waited_ns(fx) - waited;
+        assert_true(once >= 20000000);
+        tide__feed_run(fx->feed, false, round, 0);
+        assert_int_equal(waited_ns(fx) - waited, once);
+        only_ring(fx);
+        while (fx_take(fx, 0, true, &s)) seen += s.op == TIDE_MEM_ALLOC;
+        fx_alloc(fx, ++id);
+        assert_true(fx_take(fx, 0, true, &s));
+        assert_int_equal(s.op, TIDE__OP_GAP);
+        seen += s.requested_bytes;
+        assert_true(fx_take(fx, 0, true, &s));
+        assert_true(s.op == TIDE__SLOT_RUN_END && s.block_id == (uint64_t)round);
+        assert_true(fx_take(fx, 0, true, &s));
+        assert_true(s.op == TIDE_MEM_ALLOC && s.block_id == id);
+        assert_int_equal(++seen, id);
+    }
+    assert_int_equal(fx_stats(fx).n_refused, 0);
+    while (fx_stats(fx).n_lost < 3000) fx_alloc(fx, ++id);
+    tide__feed_run(fx->feed, true, 3, 0); // what follows would be said to be of no run
+    assert_int_equal(fx_stats(fx).n_refused, 1);
+    assert_tide_status(tide__feed_error(fx->feed, &err), TIDE_ERR_BUSY);
+    fx_close(fx);
+}
+
 // ---- nobody drains ----
 
 static void a_failed_drain_makes_producers_quiet(void **state) {
@@ -408,6 +463,7 @@ int main(void) {
         tide_unit_test(a_ring_begins_small_and_grows),
         tide_unit_test(a_ring_that_is_read_stays_small),
         tide_unit_test(a_mad_reader_harms_nobody),
+        tide_unit_test(a_stalled_drain_is_waited_for_once),
         tide_unit_test(a_failed_drain_makes_producers_quiet),
         tide_unit_test(a_waiting_thread_hears_of_the_failure),
         tide_unit_test(a_watch_finds_that_the_drain_is_gone),
