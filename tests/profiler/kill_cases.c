@@ -58,9 +58,9 @@ static pid_t start(kill_round *r, char *const *argv) {
     const int fd = open(r->stderr_path, O_CREAT | O_WRONLY | O_APPEND, 0600);
     if (fd >= 0) dup2(fd, 2);
     // A third of the victims have a slow disk: they spend their time in the middle of a COMMIT, and are killed there.
-    if (r->seed % 3 == 1 &&
-        (setenv("KILL_FAULT", "-wal:SLOW:50000", 1) != 0 || setenv("KILL_FAULT_DIR", r->dir, 1) != 0))
-        _exit(127);
+    // So do all that are killed while they close.
+    const char *slow = r->bursts || r->chunks ? "trace.db:SLOW:50000" : r->seed % 3 == 1 ? "-wal:SLOW:50000" : NULL;
+    if (slow != NULL && (setenv("KILL_FAULT", slow, 1) != 0 || setenv("KILL_FAULT_DIR", r->dir, 1) != 0)) _exit(127);
     execv(argv[0], argv);
     _exit(127);
 }
@@ -200,6 +200,11 @@ static bool app_is_well(kill_round *r) {
         tide_text_addf(&r->why, "lost or refused events\n");
         return false;
     }
+    const uint32_t closed = atomic_load(&r->shadow->status);
+    if (closed != TIDE_OK + 1) {
+        tide_text_addf(&r->why, "its close failed: %s\n", tide_status_text((tide_status)(closed - 1)));
+        return false;
+    }
     return true;
 }
 
@@ -212,22 +217,24 @@ static bool case_collector(kill_round *r) {
     return app_is_well(r);
 }
 
-/// The file is half written: SQLite has a journal to take it back.
+/// The file is half written, or about to be: SQLite's journal would take it back. Before that its first bytes are 0.
 static bool sees_journal(const kill_round *r) {
-    char name[320];
-    struct stat info;
+    char name[320], first = 0;
     snprintf(name, sizeof name, "%s-journal", r->trace);
-    return stat(name, &info) == 0 && info.st_size > 0;
+    const int fd = open(name, O_RDONLY | O_CLOEXEC);
+    const bool sees = fd >= 0 && pread(fd, &first, 1, 0) == 1 && first != 0;
+    if (fd >= 0) close(fd);
+    return sees;
 }
 
-/// A moment of the close, which goes on until `is_over`: any, or one while chunks become rows.
+/// A moment of the close, which goes on until `is_over`; by turns any, the one at which chunks begin to become rows,
+/// and one soon after that.
 static void wait_inside(kill_round *r, bool (*is_over)(kill_round *r)) {
-    if (tide_rng_below(&r->rng, 3) == 0) {
-        nap(random_ns(r, 0, 50000));
-    } else {
-        while (!is_over(r) && !sees_journal(r)) nap(20000);
-        nap(tide_rng_below(&r->rng, 3) == 0 ? 0 : random_ns(r, 0, 30000));
-    }
+    enum { ANY, AT_ONCE, SOON };
+    r->wants_inside = true;
+    const uint64_t when = r->seed / 3 % 3;
+    while (when != ANY && !is_over(r) && !sees_journal(r)) nap(20000);
+    if (when != AT_ONCE) nap(random_ns(r, 0, when == SOON ? 30000 : 50000));
     r->is_inside = !is_over(r);
     r->is_half_done = r->is_inside && sees_journal(r);
 }
@@ -243,7 +250,7 @@ static bool has_ended(kill_round *r) {
 }
 
 static bool start_and_close(kill_round *r) {
-    r->n_events = 20000 + tide_rng_below(&r->rng, 40000);
+    r->n_events = 10000 + tide_rng_below(&r->rng, 20000);
     r->n_over = 0;
     r->bursts = true;
     if (!start_app(r) || !wait_phase(r, KILL_RECORDS)) return false;
@@ -283,7 +290,7 @@ static pid_t start_opener(kill_round *r) { return start_self(r, "open"); }
 
 /// Chunks become rows by the user's own command, which is killed.
 static bool case_expanding(kill_round *r) {
-    r->n_events = 20000 + tide_rng_below(&r->rng, 40000);
+    r->n_events = 10000 + tide_rng_below(&r->rng, 20000);
     r->n_over = 0;
     r->chunks = true;
     if (!start_app(r) || !app_is_well(r)) return false;

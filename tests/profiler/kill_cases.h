@@ -30,6 +30,7 @@ typedef struct kill_round {
     uint64_t n_events; ///< of each thread; 0: endless
     uint64_t n_over;
     bool too_late;     ///< what was to be killed had ended
+    bool wants_inside; ///< no test unless many such kills come inside the close
     bool is_inside;    ///< the kill came between the begin and the end of the close
     bool is_half_done; ///< and at a moment when the file was half written
     bool bursts;       ///< more than the rings hold: events go into chunks, which become rows at the close
