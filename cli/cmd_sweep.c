@@ -24,7 +24,7 @@ static const char help[] =
     "                      one goes through, the next runs out of memory. =answers: these alone\n"
     "  -n RUNS             runs of each point (default 3)\n"
     "  --jobs N            threads that plan (default: one for each processor; 1 under mpirun)\n"
-    "  --no-fuse, --no-passes, --no-views, --no-slices, --no-in-place, --no-parts, --no-order,\n"
+    "  --own-memory SIZE, --no-fuse, --no-passes, --no-views, --no-slices, --no-in-place, --no-parts, --no-order,\n"
     "  --allow-recompute P, --seed N, --intra-threads N, --node-limit N (default 20000)   as of `tidemark plan`\n"
     "  -o FILE             .html, .svg, .csv, .json, .md or .txt, by the ending; may be repeated\n"
     "  --json              print the points as JSON\n\n"
@@ -177,6 +177,7 @@ static int parse(int argc, char **argv, cli_sweep_options *o) {
                                           {"jobs", required_argument, NULL, OPT_JOBS},
                                           {"no-fuse", no_argument, NULL, CLI_OPT_NO_FUSE},
                                           {"no-passes", no_argument, NULL, CLI_OPT_NO_PASSES},
+                                          {"own-memory", required_argument, NULL, CLI_OPT_OWN_MEMORY},
                                           {"no-views", no_argument, NULL, CLI_OPT_NO_PASS + TIDE_PASS_VIEWS},
                                           {"no-slices", no_argument, NULL, CLI_OPT_NO_PASS + TIDE_PASS_SLICES},
                                           {"no-in-place", no_argument, NULL, CLI_OPT_NO_PASS + TIDE_PASS_IN_PLACE},

@@ -119,6 +119,21 @@ tide_status cli_input_require_graph(const cli_input *in, tide_error *err) {
                      cli_input_kind_name(in->kind));
 }
 
+/// What planning may take by itself when nobody says.
+static uint64_t default_own_bytes(size_t file_bytes) { return ((uint64_t)64 << 20) + 20 * (uint64_t)file_bytes; }
+
+tide_status cli_input_sizes(cli_input *in, const tide_contents *contents, uint64_t own_bytes, tide_graph **out,
+                            tide_error *err) {
+    TIDE_TRY(cli_input_require_graph(in, err));
+    const size_t max = own_bytes != 0 ? own_bytes : default_own_bytes(in->len);
+    const tide_status st = in->kind == CLI_INPUT_ONNX
+                               ? tide_graph_sizes_from_onnx(in->data, in->len, in->path, max, out, err)
+                               : tide_graph_sizes_from_json(in->data, in->len, in->path, contents, out, err);
+    if (st == TIDE_ERR_NOMEM && own_bytes == 0)
+        tide_error_hint(err, "--own-memory SIZE lets planning take more than 64 MiB and 20 times the file");
+    return st;
+}
+
 tide_status cli_input_graph(cli_input *in, tide_graph **out, tide_error *err) {
     TIDE_TRY(cli_input_require_graph(in, err));
     const tide_status st = in->kind == CLI_INPUT_ONNX ? tide_graph_from_onnx(in->data, in->len, in->path, out, err)

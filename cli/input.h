@@ -4,6 +4,7 @@
 #ifndef TIDE_CLI_INPUT_H
 #define TIDE_CLI_INPUT_H
 
+#include "core/graph/sizes.h"
 #include "core/runtime/program.h"
 #include "planner/planner.h"
 #include "profiler/query.h"
@@ -38,5 +39,8 @@ tide_status cli_trace_open(const char *path, tide_trace **out, tide_error *err) 
 tide_status cli_input_require_graph(const cli_input *in, tide_error *err) TIDE_NODISCARD;
 /// The graph of an ONNX model or graph text, before shapes are bound; lets go of the file's bytes, unless `keep`.
 tide_status cli_input_graph(cli_input *in, tide_graph **out, tide_error *err) TIDE_NODISCARD;
+/// The same for sizes alone (core/graph/sizes.h). `own_bytes`: what may be taken; 0: 64 MiB and 20 times the file.
+tide_status cli_input_sizes(cli_input *in, const tide_contents *contents, uint64_t own_bytes, tide_graph **out,
+                            tide_error *err) TIDE_NODISCARD;
 
 #endif

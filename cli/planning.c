@@ -9,6 +9,7 @@
 #include "cli/session.h"
 #include "core/base/host_alloc.h"
 #include "core/ops/ops.h"
+#include "core/runtime/program_sizes.h"
 
 // ---- program ----
 
@@ -37,10 +38,13 @@ static tide_status merge_shapes(const tide_graph *graph, const cli_planning *p, 
     return TIDE_OK;
 }
 
-tide_status cli__program_make(cli_input *in, const cli_planning *p, const tide_shape_binding *shapes, size_t n_shapes,
-                              tide_program **out, tide_error *err) {
+/// @param contents  for a program that will not run; NULL: for one that will
+static tide_status make_program(cli_input *in, const cli_planning *p, const tide_contents *contents,
+                                const tide_shape_binding *shapes, size_t n_shapes, tide_program **out,
+                                tide_error *err) {
     tide_graph *graph = NULL;
-    TIDE_TRY(cli_input_graph(in, &graph, err));
+    TIDE_TRY(contents != NULL ? cli_input_sizes(in, contents, p->own_bytes, &graph, err)
+                              : cli_input_graph(in, &graph, err));
     tide_shape_binding *of_dir = NULL, *all = NULL;
     size_t n_of_dir = 0, n = 0;
     tide_status st = TIDE_OK;
@@ -52,13 +56,37 @@ tide_status cli__program_make(cli_input *in, const cli_planning *p, const tide_s
                                           .n_shapes = n,
                                           .weights_registry = p->weights_registry,
                                           .weights_align_bytes = p->align_bytes};
-        st = tide_program_build(graph, &opt, out, err); // takes the graph
+        st = contents != NULL ? tide_program_build_sizes(graph, &opt, contents, out, err) // takes the graph
+                              : tide_program_build(graph, &opt, out, err);
         if (st != TIDE_OK && err != NULL && err->where[0] == '\0') tide_error_where(err, "%s", in->path);
     } else {
         tide_graph_destroy(graph);
     }
     tide_host_free(of_dir);
     tide_host_free(all);
+    return st;
+}
+
+tide_status cli__program_make(cli_input *in, const cli_planning *p, const tide_shape_binding *shapes, size_t n_shapes,
+                              tide_program **out, tide_error *err) {
+    if (p->weights_registry != NULL) return make_program(in, p, NULL, shapes, n_shapes, out, err);
+    // Sizes hang on small constants, if on any. Where one hangs on a larger one, that is made after all.
+    bool wanted = false;
+    const tide_contents small = {4096, (size_t)4 << 20, &wanted}, large = {(size_t)24 << 20, (size_t)24 << 20, &wanted};
+    tide_status st = make_program(in, p, &small, shapes, n_shapes, out, err);
+    if (st == TIDE_ERR_UNKNOWN_SIZE && wanted) {
+        tide_error_clear(err);
+        st = make_program(in, p, &large, shapes, n_shapes, out, err);
+    }
+    if (!in->keep) cli_input_close(in); // the graph holds its own copies
+    return st;
+}
+
+tide_status cli_graph_of_names(cli_input *in, const cli_planning *p, tide_graph **out, tide_error *err) {
+    bool wanted;
+    const tide_contents none = {0, 0, &wanted};
+    const tide_status st = cli_input_sizes(in, &none, p->own_bytes, out, err);
+    if (!in->keep) cli_input_close(in);
     return st;
 }
 

@@ -41,6 +41,7 @@ typedef struct cli_planning {
     const char **extent_list; ///< [n_extents] what --extent has given, owned; `extents` is this then
     size_t cap_extents;
     cli_profile profile;
+    uint64_t own_bytes;              ///< what planning a model may take itself; 0: 64 MiB and 20 times the file
     const char *input_dir;           ///< shapes of open extents come from here; NULL: only --shape
     tide_registry *weights_registry; ///< where a program that will run puts its weights; NULL: it will not run
 } cli_planning;
@@ -59,6 +60,10 @@ typedef struct cli_plans {
     size_t n_points;
 } cli_plans;
 
+/// The graph of FILE for its names and shapes: constants are blank (core/graph/sizes.h). Lets go of the file's bytes as
+/// cli_input_graph does.
+tide_status cli_graph_of_names(cli_input *in, const cli_planning *p, tide_graph **out, tide_error *err) TIDE_NODISCARD;
+
 /// Long options of planning, for the tables of the commands; values from 1000 on.
 enum {
     CLI_OPT_STRATEGY = 1000,
@@ -75,6 +80,7 @@ enum {
     CLI_OPT_INPUT_DIR,
     CLI_OPT_JSON,
     CLI_OPT_NO_PASSES,
+    CLI_OPT_OWN_MEMORY,
     CLI_OPT_ALLOW_RECOMPUTE,
     CLI_OPT_NO_PASS, ///< and one for each pass behind it
     CLI_OPT_FIRST_OWN = 2000,
@@ -88,6 +94,7 @@ enum {
         {"intra-threads", required_argument, NULL, CLI_OPT_INTRA_THREADS},                                             \
         {"extent", required_argument, NULL, CLI_OPT_EXTENT}, {"shape", required_argument, NULL, CLI_OPT_SHAPE},        \
         {"no-passes", no_argument, NULL, CLI_OPT_NO_PASSES},                                                           \
+        {"own-memory", required_argument, NULL, CLI_OPT_OWN_MEMORY},                                                   \
         {"no-views", no_argument, NULL, CLI_OPT_NO_PASS + TIDE_PASS_VIEWS},                                            \
         {"no-slices", no_argument, NULL, CLI_OPT_NO_PASS + TIDE_PASS_SLICES},                                          \
         {"no-in-place", no_argument, NULL, CLI_OPT_NO_PASS + TIDE_PASS_IN_PLACE},                                      \
@@ -102,6 +109,7 @@ enum {
     "  --extent NAME=N     an open extent by its name, in all inputs; may be repeated\n"                               \
     "  --align N           alignment of every tensor, a power of two (default 256)\n"                                  \
     "  --no-fuse           leave operators unfused\n"                                                                  \
+    "  --own-memory SIZE   what planning a model may take itself (default: 64MiB and 20 times the file)\n"             \
     "  --no-passes         give every tensor its own life, in the order given; or leave out one pass:\n"               \
     "  --no-views, --no-slices, --no-in-place, --no-parts, --no-order\n"                                               \
     "  --allow-recompute P compute tensors twice where that saves memory: up to P % more work\n"                       \

@@ -65,7 +65,7 @@ static tide_status make_table(const maker *m, const cli_planning *p, const tide_
 static tide_status remake_half(const maker *m, const cli_planning *p, tide_lifetimes *out, char **what,
                                tide_error *err) {
     tide_graph *graph = NULL; // names are borrowed from it
-    TIDE_TRY(cli_input_graph(m->in, &graph, err));
+    TIDE_TRY(cli_graph_of_names(m->in, p, &graph, err));
     tide_shape_binding *shapes = tide_host_calloc(graph->n_inputs + 1, sizeof *shapes);
     size_t n = 0;
     tide_text words = {0};

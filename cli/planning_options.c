@@ -99,6 +99,8 @@ int cli_planning_option(const cli_command *cmd, cli_planning *p, int c) {
     case CLI_OPT_NO_FUSE:
         p->no_fuse = true;
         return 1;
+    case CLI_OPT_OWN_MEMORY:
+        return cli_parse_size(cmd, "--own-memory", optarg, &p->own_bytes) ? 1 : -1;
     case CLI_OPT_NO_PASSES:
         for (int k = 0; k < TIDE_N_PASSES; k++) p->no_pass[k] = k != TIDE_PASS_RECOMPUTE || p->no_pass[k];
         return 1;

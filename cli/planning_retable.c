@@ -67,7 +67,7 @@ static tide_status bind_batch(bindings *b, cli_input *in, const cli_planning *p,
     if (batch == 0 || batch > INT32_MAX)
         return TIDE_FAIL(err, TIDE_ERR_INVALID, "batch: %" PRIu64 " is not a size between 1 and %d", batch, INT32_MAX);
     tide_graph *graph = NULL;
-    TIDE_TRY(cli_input_graph(in, &graph, err));
+    TIDE_TRY(cli_graph_of_names(in, p, &graph, err));
     tide_status st = TIDE_OK;
     bool any = false;
     bindings made = {0};
@@ -181,7 +181,7 @@ tide_status cli_retable_batch(void *ctx, const tide_edit *edits, size_t n, uint6
     tide_graph *graph = NULL;
     *batch = 0;
     tide_status st = take_edits(m, edits, n, &p, &b, err);
-    if (st == TIDE_OK) st = cli_input_graph(m->in, &graph, err);
+    if (st == TIDE_OK) st = cli_graph_of_names(m->in, &p, &graph, err);
     if (st == TIDE_OK) st = find_batch(m, &p, &b, graph, batch, err);
     tide_graph_destroy(graph);
     bindings_deinit(&b);

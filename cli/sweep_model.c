@@ -63,7 +63,7 @@ static tide_status check_axis(const cli_sweep_model *m, const cli_sweep_axis *ax
 
 static tide_status read_extents(const cli_sweep_options *o, cli_sweep_model *m, tide_error *err) {
     tide_graph *graph = NULL;
-    TIDE_TRY(cli_input_graph(&m->in, &graph, err));
+    TIDE_TRY(cli_graph_of_names(&m->in, &o->planning, &graph, err));
     tide_status st = cli_extents_of_graph(graph, &m->extents, &m->n_extents, err);
     if (st == TIDE_OK) st = find_batch(graph, m, err);
     tide_graph_destroy(graph);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/graph/graph_internal.h"
+#include "core/graph/sizes.h"
 
 /// The number of an optional scalar input; `absent` where it is left out. False when it is not a constant float.
 static bool scalar_input(const tide_graph *g, const tide_node *n, size_t k, float absent, float *out) {
@@ -13,7 +14,8 @@ static bool scalar_input(const tide_graph *g, const tide_node *n, size_t k, floa
     if (k >= n->n_inputs || n->inputs[k] == TIDE_NO_VALUE) return true;
     const tide_value *v = &g->values[n->inputs[k]];
     if (v->constant == NULL || v->dtype != TIDE_F32 || tide_tensor_size_bytes(v->constant) != sizeof *out) return false;
-    memcpy(out, tide_tensor_const_data(v->constant), sizeof *out);
+    // A blank one is fused all the same: nobody will run it.
+    if (!tide_constant_is_blank(v->constant)) memcpy(out, tide_tensor_const_data(v->constant), sizeof *out);
     return true;
 }
 

@@ -11,29 +11,33 @@
 
 #include "core/base/host_alloc.h"
 #include "core/graph/graph_internal.h"
+#include "core/graph/sizes.h"
 
 typedef struct bn_fusion {
     tide_node *conv;
     tide_node *bn;
     int64_t n_channels;
-    const float *weight, *bias; // of the Conv; bias NULL: none
+    bool is_blank;              // one of these has no content: nor will the new weights
+    const float *weight, *bias; // of the Conv; bias NULL: none, or blank
     const float *scale, *shift, *mean, *variance;
     double epsilon;
 } bn_fusion;
 
-/// Content of a constant float32 input; NULL when it is anything else.
-static const float *constant_f32(const tide_graph *g, const tide_node *n, size_t k) {
-    if (k >= n->n_inputs || n->inputs[k] == TIDE_NO_VALUE) return NULL;
+/// Content of a constant float32 input that has elements; false when it is anything else.
+static bool constant_f32(const tide_graph *g, const tide_node *n, size_t k, bn_fusion *f, const float **data) {
+    if (k >= n->n_inputs || n->inputs[k] == TIDE_NO_VALUE) return false;
     const tide_value *v = &g->values[n->inputs[k]];
-    if (v->constant == NULL || v->dtype != TIDE_F32 || !tide_tensor_is_contiguous(v->constant)) return NULL;
-    return tide_tensor_const_data(v->constant);
+    if (v->constant == NULL || v->dtype != TIDE_F32 || !tide_tensor_is_contiguous(v->constant)) return false;
+    const bool is_blank = tide_constant_is_blank(v->constant);
+    *data = is_blank ? NULL : tide_tensor_const_data(v->constant);
+    f->is_blank = f->is_blank || is_blank;
+    return is_blank || *data != NULL;
 }
 
-static const float *per_channel(const tide_graph *g, const tide_node *n, size_t k, int64_t n_channels) {
-    const float *data = constant_f32(g, n, k);
-    if (data == NULL) return NULL;
+static bool per_channel(const tide_graph *g, const tide_node *n, size_t k, bn_fusion *f, const float **data) {
+    if (!constant_f32(g, n, k, f, data)) return false;
     const tide_shape *shape = &g->values[n->inputs[k]].shape;
-    return shape->rank == 1 && shape->dims[0] == n_channels ? data : NULL;
+    return shape->rank == 1 && shape->dims[0] == f->n_channels;
 }
 
 /// Inference form: one output, statistics given, per channel (`spatial` was an attribute up to opset 8).
@@ -56,19 +60,14 @@ static bool match(tide_graph *g, uint32_t node_i, const size_t *uses, bn_fusion 
     f->conv = &g->nodes[between->producer];
     if (f->conv->dead || f->conv->domain[0] != '\0' || strcmp(f->conv->op_type, "Conv") != 0) return false;
     if (f->conv->activation.kind != TIDE_ACT_NONE || f->conv->n_outputs != 1 || f->conv->n_inputs < 2) return false;
-    f->weight = constant_f32(g, f->conv, 1);
-    if (f->weight == NULL || g->values[f->conv->inputs[1]].shape.rank < 3) return false;
+    if (!constant_f32(g, f->conv, 1, f, &f->weight) || g->values[f->conv->inputs[1]].shape.rank < 3) return false;
     f->n_channels = g->values[f->conv->inputs[1]].shape.dims[0];
     if (f->conv->n_inputs > 2 && f->conv->inputs[2] != TIDE_NO_VALUE) {
-        f->bias = per_channel(g, f->conv, 2, f->n_channels);
-        if (f->bias == NULL) return false;
+        if (!per_channel(g, f->conv, 2, f, &f->bias)) return false;
     }
-    f->scale = per_channel(g, f->bn, 1, f->n_channels);
-    f->shift = per_channel(g, f->bn, 2, f->n_channels);
-    f->mean = per_channel(g, f->bn, 3, f->n_channels);
-    f->variance = per_channel(g, f->bn, 4, f->n_channels);
     f->epsilon = tide_node_attr_float(f->bn, "epsilon", 1e-5f);
-    return f->scale != NULL && f->shift != NULL && f->mean != NULL && f->variance != NULL;
+    return per_channel(g, f->bn, 1, f, &f->scale) && per_channel(g, f->bn, 2, f, &f->shift) &&
+           per_channel(g, f->bn, 3, f, &f->mean) && per_channel(g, f->bn, 4, f, &f->variance);
 }
 
 static void rewrite(const bn_fusion *f, size_t per_filter, float *weight, float *bias) {
@@ -79,6 +78,11 @@ static void rewrite(const bn_fusion *f, size_t per_filter, float *weight, float 
         const size_t first = (size_t)o * per_filter;
         for (size_t i = 0; i < per_filter; i++) weight[first + i] = (float)(f->weight[first + i] * s);
     }
+}
+
+static tide_status make_constant(const bn_fusion *f, const tide_shape *shape, tide_tensor **out, tide_error *err) {
+    if (f->is_blank) return tide_tensor_create_unbound(TIDE_F32, shape, TIDE_CPU, out, err);
+    return tide__constant_create(TIDE_F32, shape, f->conv->name, out, err);
 }
 
 /// A new constant value called `base`.`suffix`; the graph takes a reference of `tensor`.
@@ -115,10 +119,10 @@ tide_status tide__fuse_batch_norm(tide_graph *g, uint32_t node_i, const size_t *
     tide_tensor *weight = NULL, *bias = NULL;
     uint32_t weight_i, bias_i;
     tide_status st;
-    TIDE_TRY_OR(done, st, tide__constant_create(TIDE_F32, &old->shape, f.conv->name, &weight, err));
-    TIDE_TRY_OR(done, st, tide__constant_create(TIDE_F32, &bias_shape, f.conv->name, &bias, err));
+    TIDE_TRY_OR(done, st, make_constant(&f, &old->shape, &weight, err));
+    TIDE_TRY_OR(done, st, make_constant(&f, &bias_shape, &bias, err));
     const size_t per_filter = tide_tensor_size_bytes(weight) / sizeof(float) / (size_t)f.n_channels;
-    rewrite(&f, per_filter, tide_tensor_data(weight), tide_tensor_data(bias));
+    if (!f.is_blank) rewrite(&f, per_filter, tide_tensor_data(weight), tide_tensor_data(bias));
     TIDE_TRY_OR(done, st, make_bias_slot(f.conv, err));
     // Adding values may move them: `old` ends with the first call.
     TIDE_TRY_OR(done, st, add_constant(g, old->name, "bn", weight, &weight_i, err));

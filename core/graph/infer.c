@@ -11,10 +11,13 @@
 #include "core/base/log.h"
 #include "core/graph/graph_internal.h"
 #include "core/graph/passes.h"
+#include "core/graph/sizes.h"
 
 typedef struct infer_pass {
     tide_graph *g;
     bool fold;
+    const tide_contents *contents; // which are made; NULL: all that folding may take
+    size_t content_bytes;          // with `contents`: that may still be made
     tide_tensor **known; // [n_values] contents found while folding is off; dropped after the last use
     size_t *n_uses;      // [n_values] uses still to come; only while folding is off
     tide_operand *in;    // [cap_in], operands of the node at hand
@@ -149,7 +152,7 @@ static tide_status load_input(const infer_pass *p, const tide_node *n, size_t k,
     o->shape = v->shape;
     TIDE_TRY(named_bytes(v, o, &o->size_bytes, err));
     const tide_tensor *content = content_of(p, n->inputs[k]);
-    return content != NULL ? load_content(v, content, o, err) : TIDE_OK;
+    return content != NULL && !tide_constant_is_blank(content) ? load_content(v, content, o, err) : TIDE_OK;
 }
 
 static tide_status load_operands(infer_pass *p, const tide_node *n, tide_error *err) {
@@ -254,6 +257,36 @@ static bool afford(infer_pass *p, const tide_infer *x) {
     return false;
 }
 
+/// Whether the results are left blank; else what they hold is taken from what may still be made.
+static bool stays_blank(infer_pass *p, const tide_node *n) {
+    if (p->contents == NULL) return false;
+    size_t bytes = 0;
+    bool blank = false;
+    for (size_t k = 0; k < n->n_outputs; k++) {
+        blank = blank || p->out[k].size_bytes > p->contents->one_bytes;
+        blank = blank || !tide_add_size(bytes, p->out[k].size_bytes, &bytes);
+    }
+    for (size_t k = 0; (n->def->flags & TIDE_OP_SHAPE_ONLY) == 0 && k < n->n_inputs; k++)
+        blank = blank || (n->inputs[k] != TIDE_NO_VALUE && tide_constant_is_blank(content_of(p, n->inputs[k])));
+    if (blank || bytes > p->content_bytes) return true;
+    p->content_bytes -= bytes;
+    return false;
+}
+
+static tide_status make_blank(infer_pass *p, const tide_node *n, tide_error *err) {
+    for (size_t k = 0; k < n->n_outputs; k++) {
+        if (n->outputs[k] == TIDE_NO_VALUE) continue;
+        const tide_operand *o = &p->out[k];
+        TIDE_TRY(tide_tensor_create_unbound(o->dtype, &o->shape, TIDE_CPU, &p->result[k], err));
+    }
+    return TIDE_OK;
+}
+
+static tide_status evaluate(infer_pass *p, const tide_node *n, tide_error *err) {
+    if (stays_blank(p, n)) return make_blank(p, n, err);
+    return tide__node_eval(n, p->in, n->n_inputs, p->out, n->n_outputs, p->result, err);
+}
+
 static void keep_results(infer_pass *p, tide_node *n) {
     for (size_t k = 0; k < n->n_outputs; k++) {
         if (n->outputs[k] == TIDE_NO_VALUE) continue;
@@ -277,6 +310,14 @@ static void drop_used(infer_pass *p, const tide_node *n) {
     }
 }
 
+/// An operator could not tell its sizes: for want of a content that was left blank?
+static void note_wanted(const infer_pass *p, const tide_node *n) {
+    for (size_t k = 0; p->contents != NULL && k < n->n_inputs; k++) {
+        const tide_tensor *content = n->inputs[k] != TIDE_NO_VALUE ? content_of(p, n->inputs[k]) : NULL;
+        if (content != NULL && tide_constant_is_blank(content)) *p->contents->wanted = true;
+    }
+}
+
 static tide_status infer_node(infer_pass *p, tide_node *n, tide_error *err) {
     if (n->def == NULL) return TIDE_FAIL(err, TIDE_ERR_INVALID, "the operator is not resolved");
     TIDE_TRY(load_operands(p, n, err));
@@ -284,9 +325,10 @@ static tide_status infer_node(infer_pass *p, tide_node *n, tide_error *err) {
     TIDE_TRY(n->def->infer(&x, err));
     TIDE_TRY(store_answer(p, n, err));
     if (can_evaluate(p, n) && afford(p, &x)) {
-        TIDE_TRY(tide__node_eval(n, p->in, n->n_inputs, p->out, n->n_outputs, p->result, err));
-        keep_results(p, n);
+        const tide_status st = evaluate(p, n, err);
+        if (st == TIDE_OK) keep_results(p, n);
         for (size_t k = 0; k < n->n_outputs; k++) tide_tensor_unref(p->result[k]);
+        if (st != TIDE_OK) return st;
     }
     drop_used(p, n);
     return TIDE_OK;
@@ -323,16 +365,29 @@ static void name_node(const tide_graph *g, const tide_node *n, tide_error *err) 
     tide_error_where(err, "%s: node '%s'", g->source, n->name);
 }
 
-tide_status tide_graph_infer(tide_graph *g, const tide_order *order, bool fold, tide_error *err) {
+static tide_status run_pass(infer_pass *p, const tide_order *order, tide_error *err) {
+    tide_graph *g = p->g;
     TIDE_TRY(check_graph_inputs(g, err));
-    infer_pass p = {.g = g, .fold = fold};
-    tide_status st = pass_init(&p, err);
+    tide_status st = pass_init(p, err);
     for (size_t i = 0; st == TIDE_OK && i < order->n; i++) {
         tide_node *n = &g->nodes[order->nodes[i]];
         if (n->dead) continue;
-        st = infer_node(&p, n, err);
-        if (st != TIDE_OK) name_node(g, n, err);
+        st = infer_node(p, n, err);
+        if (st == TIDE_OK) continue;
+        if (st == TIDE_ERR_UNKNOWN_SIZE) note_wanted(p, n);
+        name_node(g, n, err);
     }
-    pass_deinit(&p);
+    pass_deinit(p);
     return st;
+}
+
+tide_status tide_graph_infer(tide_graph *g, const tide_order *order, bool fold, tide_error *err) {
+    infer_pass p = {.g = g, .fold = fold};
+    return run_pass(&p, order, err);
+}
+
+tide_status tide_graph_infer_sizes(tide_graph *g, const tide_order *order, const tide_contents *contents,
+                                   tide_error *err) {
+    infer_pass p = {.g = g, .fold = true, .contents = contents, .content_bytes = contents->all_bytes};
+    return run_pass(&p, order, err);
 }

@@ -51,7 +51,7 @@ static bool convert_strings(const json_t *list, tide_attr *out) {
     return true;
 }
 
-static tide_status convert(const json_t *item, const char *what, size_t *budget_bytes, tide_attr *out,
+static tide_status convert(const json_t *item, const char *what, tide__json_budget *budget, tide_attr *out,
                            tide_error *err) {
     static const char *const tensor_keys[] = {"dtype", "shape", "values", "fill", "random", NULL};
     bool have_memory = true;
@@ -80,21 +80,21 @@ static tide_status convert(const json_t *item, const char *what, size_t *budget_
     case JSON_OBJECT:
         out->type = TIDE_ATTR_TENSOR;
         TIDE_TRY(tide__json_check_keys(item, tensor_keys, out->name, err));
-        return tide__json_tensor(item, out->name, out->name, budget_bytes, &out->tensor, err);
+        return tide__json_tensor(item, out->name, out->name, budget, &out->tensor, err);
     default:
         return bad_attr(out->name, what, err);
     }
     return have_memory ? TIDE_OK : TIDE__NOMEM(err, "an attribute");
 }
 
-tide_status tide__json_attrs(tide_graph *g, uint32_t node_i, const json_t *attrs, size_t *budget_bytes,
+tide_status tide__json_attrs(tide_graph *g, uint32_t node_i, const json_t *attrs, tide__json_budget *budget,
                              const char *what, tide_error *err) {
     const char *key;
     json_t *item;
     json_object_foreach((json_t *)(uintptr_t)attrs, key, item) {
         tide_attr attr = {.name = tide_host_strdup(key)};
         if (attr.name == NULL) return TIDE__NOMEM(err, "an attribute");
-        const tide_status st = convert(item, what, budget_bytes, &attr, err);
+        const tide_status st = convert(item, what, budget, &attr, err);
         if (st != TIDE_OK) {
             tide_attr_deinit(&attr);
             return st;

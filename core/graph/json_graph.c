@@ -18,7 +18,7 @@ typedef struct reader {
     tide_strmap node_names;
     uint32_t *ends; // [cap_ends] inputs, then outputs of the node at hand
     size_t cap_ends;
-    size_t budget_bytes; // constants may still take this much
+    tide__json_budget budget;
     int opset;
     tide_error *err;
 } reader;
@@ -99,7 +99,7 @@ static tide_status add_initializer(reader *r, const json_t *item, const char *wh
     TIDE_TRY(tide__json_check_keys(item, known, what, r->err));
     TIDE_TRY(tide__json_string(item, "name", true, what, &name, r->err));
     TIDE_TRY(tide_graph_add_value(r->g, name, &value_i, r->err));
-    TIDE_TRY(tide__json_tensor(item, what, name, &r->budget_bytes, &tensor, r->err));
+    TIDE_TRY(tide__json_tensor(item, what, name, &r->budget, &tensor, r->err));
     tide_graph_set_constant(r->g, value_i, tensor);
     tide_tensor_unref(tensor);
     return TIDE_OK;
@@ -159,7 +159,7 @@ static tide_status add_node(reader *r, const json_t *item, const char *what) {
                                  n_outputs, &node_i, r->err);
     tide_text_deinit(&made_up);
     if (st != TIDE_OK) return st;
-    if (attrs != NULL) TIDE_TRY(tide__json_attrs(r->g, node_i, attrs, &r->budget_bytes, what, r->err));
+    if (attrs != NULL) TIDE_TRY(tide__json_attrs(r->g, node_i, attrs, &r->budget, what, r->err));
     return types != NULL ? tide__json_output_types(r->g, node_i, types, what, r->err) : TIDE_OK;
 }
 
@@ -214,11 +214,13 @@ static tide_status parse(const char *data, size_t len, const char *path, json_t 
     return st;
 }
 
-tide_status tide_graph_from_json(const char *data, size_t len, const char *path, tide_graph **out, tide_error *err) {
+static tide_status import(const char *data, size_t len, const char *path, const tide_contents *contents,
+                          tide_graph **out, tide_error *err) {
     if (path == NULL) path = "";
     json_t *root;
     TIDE_TRY(parse(data, len, path, &root, err));
-    reader r = {.root = root, .budget_bytes = (size_t)4 << 30, .err = err};
+    reader r = {.root = root, .budget = {.bytes = (size_t)4 << 30, .may_be_blank = contents != NULL}, .err = err};
+    if (contents != NULL) r.budget.contents = *contents;
     const tide_status st = read_graph(&r, path);
     if (st == TIDE_OK) {
         *out = r.g;
@@ -230,4 +232,13 @@ tide_status tide_graph_from_json(const char *data, size_t len, const char *path,
     tide_host_free(r.ends);
     json_decref(root);
     return st;
+}
+
+tide_status tide_graph_from_json(const char *data, size_t len, const char *path, tide_graph **out, tide_error *err) {
+    return import(data, len, path, NULL, out, err);
+}
+
+tide_status tide_graph_sizes_from_json(const char *data, size_t len, const char *path, const tide_contents *contents,
+                                       tide_graph **out, tide_error *err) {
+    return import(data, len, path, contents, out, err);
 }

@@ -7,6 +7,7 @@
 #include <jansson.h>
 
 #include "core/graph/graph_internal.h"
+#include "core/graph/sizes.h"
 
 // ---- json_keys.c ----
 
@@ -27,19 +28,25 @@ tide_status tide__json_string(const json_t *object, const char *key, bool requir
 tide_status tide__json_shape(const json_t *list, const char *what, tide_shape *out, char ***dim_names,
                              tide_error *err) TIDE_NODISCARD;
 tide_status tide__json_dtype(const json_t *object, const char *what, tide_dtype *out, tide_error *err) TIDE_NODISCARD;
+/// What the constants of a graph may still take.
+typedef struct tide__json_budget {
+    size_t bytes;           ///< in all, blank ones too
+    bool may_be_blank;      ///< for sizes alone
+    tide_contents contents; ///< then: the contents of "random" and "fill" that are made
+} tide__json_budget;
 /**
  * A constant from {"dtype", "shape", and one of "values", "fill", "random"}.
  *
  * @param seed_name     whose hash is the seed of "random" without one
- * @param budget_bytes  in/out: what may still be made; a tensor past it is refused before it is allocated
+ * @param budget  in/out: a tensor past it is refused before it is allocated
  */
-tide_status tide__json_tensor(const json_t *object, const char *what, const char *seed_name, size_t *budget_bytes,
+tide_status tide__json_tensor(const json_t *object, const char *what, const char *seed_name, tide__json_budget *budget,
                               tide_tensor **out, tide_error *err) TIDE_NODISCARD;
 
 // ---- json_attr.c ----
 
 /// Add the members of `attrs` to a node. The budget is that of the graph's tensors.
-tide_status tide__json_attrs(tide_graph *g, uint32_t node_i, const json_t *attrs, size_t *budget_bytes,
+tide_status tide__json_attrs(tide_graph *g, uint32_t node_i, const json_t *attrs, tide__json_budget *budget,
                              const char *what, tide_error *err) TIDE_NODISCARD;
 /// Store "output_types" as the attributes tide_dtypes and tide_shapes of an Opaque node.
 tide_status tide__json_output_types(tide_graph *g, uint32_t node_i, const json_t *list, const char *what,

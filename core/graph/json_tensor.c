@@ -171,7 +171,27 @@ static tide_status read_content(const json_t *object, const char *what, const ch
     return read_random(c->random, what, seed_name, &c->spec, err);
 }
 
-tide_status tide__json_tensor(const json_t *object, const char *what, const char *seed_name, size_t *budget_bytes,
+/// Whether the content is left out; else it is taken from what may be made. Checked as if it were made.
+static tide_status leave_blank(const content *c, const char *what, tide_dtype dtype, size_t size_bytes,
+                               tide__json_budget *budget, bool *is_blank, tide_error *err) {
+    tide_contents *made = &budget->contents;
+    *is_blank =
+        budget->may_be_blank && c->values == NULL && (size_bytes > made->one_bytes || size_bytes > made->all_bytes);
+    if (!*is_blank) {
+        made->all_bytes -= budget->may_be_blank && c->values == NULL ? size_bytes : 0;
+        return TIDE_OK;
+    }
+    tide_tensor *one;
+    const tide_shape shape = tide_shape_make(0, NULL);
+    TIDE_TRY(tide__constant_create(dtype, &shape, what, &one, err));
+    random_spec spec = c->spec;
+    const tide_status st =
+        c->fill != NULL ? write_fill(c->fill, what, 1, one, err) : write_random(&spec, what, 1, one, err);
+    tide_tensor_unref(one);
+    return st;
+}
+
+tide_status tide__json_tensor(const json_t *object, const char *what, const char *seed_name, tide__json_budget *budget,
                               tide_tensor **out, tide_error *err) {
     tide_dtype dtype;
     tide_shape shape;
@@ -191,9 +211,13 @@ tide_status tide__json_tensor(const json_t *object, const char *what, const char
     if (c.values != NULL && json_array_size(c.values) != (size_t)numel)
         return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "%s has %zu values, its shape has %" PRId64 " elements", what,
                          json_array_size(c.values), numel);
-    if (size_bytes > *budget_bytes)
+    if (size_bytes > budget->bytes)
         return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT,
                          "%s needs %zu bytes: the constants of a graph text are limited to 4 GiB", what, size_bytes);
+    bool is_blank;
+    TIDE_TRY(leave_blank(&c, what, dtype, size_bytes, budget, &is_blank, err));
+    budget->bytes -= size_bytes;
+    if (is_blank) return tide_tensor_create_unbound(dtype, &shape, TIDE_CPU, out, err);
     tide_tensor *t = NULL;
     TIDE_TRY(tide__constant_create(dtype, &shape, seed_name, &t, err));
     tide_status st;
@@ -208,7 +232,6 @@ tide_status tide__json_tensor(const json_t *object, const char *what, const char
         tide_tensor_unref(t);
         return st;
     }
-    *budget_bytes -= size_bytes;
     *out = t;
     return TIDE_OK;
 }

@@ -11,6 +11,7 @@
 #include "core/base/log.h"
 #include "core/graph/import.h"
 #include "core/graph/onnx_internal.h"
+#include "core/graph/sizes.h"
 
 enum { OPSET_MIN = 1, OPSET_MAX = 24 };
 
@@ -336,13 +337,18 @@ static tide_status import_model(const Onnx__ModelProto *model, const char *path,
 }
 
 tide_status tide_graph_from_onnx(const char *data, size_t len, const char *path, tide_graph **out, tide_error *err) {
+    return tide_graph_sizes_from_onnx(data, len, path, 0, out, err);
+}
+
+tide_status tide_graph_sizes_from_onnx(const char *data, size_t len, const char *path, size_t max_bytes,
+                                       tide_graph **out, tide_error *err) {
     if (path == NULL) path = "";
     ProtobufCMessage *message = NULL;
     tide_status st;
     if (len == 0) {
         st = TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "not an ONNX model: the file is empty");
     } else {
-        st = tide__onnx_unpack(&onnx__model_proto__descriptor, data, len, path, &message, err);
+        st = tide__onnx_unpack(&onnx__model_proto__descriptor, data, len, path, max_bytes, &message, err);
     }
     if (st == TIDE_OK) st = import_model((Onnx__ModelProto *)message, path, out, err);
     tide__onnx_free(message);

@@ -238,7 +238,7 @@ tide_status tide_tensor_from_pb_file(const char *path, tide_registry *registry, 
     if (len == 0) {
         st = TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "not an ONNX tensor: the file is empty");
     } else {
-        st = tide__onnx_unpack(&onnx__tensor_proto__descriptor, data, len, path, &message, err);
+        st = tide__onnx_unpack(&onnx__tensor_proto__descriptor, data, len, path, 0, &message, err);
     }
     tide_host_free(data);
     char *copy = NULL;

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "core/base/checked.h"
 #include "core/graph/onnx_internal.h"
 
 enum { MAX_DEPTH = 100, MAX_FIELDS = 32, WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
@@ -26,7 +27,36 @@ typedef struct walk {
     const char *data;
     const char *path;
     tide_error *err;
+    size_t *need_bytes; // what the messages seen so far will take
 } walk;
+
+// ---- what it will take ----
+//
+// A message of two bytes becomes a struct of some hundred, a node a step with operands, lifetimes and a place in every
+// order that is tried. Fitted to chains of 3,000 to 100,000 nodes, which take 1.2 KiB a node beside the 12 MiB of an
+// empty plan; tests/cli/amplifiers.py holds the limit against what planning takes.
+
+enum { BASE_BYTES = 12 << 20, BLOCK_BYTES = 48, FIELD_BYTES = 48, NODE_BYTES = 400, END_BYTES = 160 };
+
+static void count(const walk *w, size_t bytes) {
+    if (!tide_add_size(*w->need_bytes, bytes, w->need_bytes)) *w->need_bytes = SIZE_MAX;
+}
+
+/// A field of `len` bytes in the message of `f`; what is in an inner message counts when that is walked.
+static void count_field(const walk *w, const frame *f, size_t len) {
+    const ProtobufCFieldDescriptor *field = f->field;
+    count(w, FIELD_BYTES);
+    if (field->type == PROTOBUF_C_TYPE_MESSAGE) {
+        const ProtobufCMessageDescriptor *type = field->descriptor;
+        count(w, type->sizeof_message + BLOCK_BYTES);
+        if (type == &onnx__node_proto__descriptor) count(w, NODE_BYTES);
+    } else if (field->type == PROTOBUF_C_TYPE_STRING || field->type == PROTOBUF_C_TYPE_BYTES) {
+        count(w, 2 * len + BLOCK_BYTES); // unpacked, and again in the graph
+        if (f->type == &onnx__node_proto__descriptor && field->label == PROTOBUF_C_LABEL_REPEATED) count(w, END_BYTES);
+    } else {
+        count(w, 8 * len);
+    }
+}
 
 /// "graph.node[3] 'conv1'.attribute[0]" from the outside in.
 static void format_place(const frame *f, tide_text *text) {
@@ -158,6 +188,7 @@ static tide_status walk_message(const walk *w, frame *f, const char *at, const c
         if (f->field != NULL) {
             const bool packed = wire == WIRE_BYTES && f->field->label == PROTOBUF_C_LABEL_REPEATED;
             if (wire != wire_of(f->field) && !packed) return broken(w, f, begin, "a field has the wrong wire type");
+            count_field(w, f, len);
             if (wire == WIRE_BYTES) TIDE_TRY(walk_bytes(w, f, at, at + len));
         }
         at += len;
@@ -166,8 +197,10 @@ static tide_status walk_message(const walk *w, frame *f, const char *at, const c
 }
 
 tide_status tide__onnx_check_wire(const ProtobufCMessageDescriptor *type, const char *data, size_t len,
-                                  const char *path, tide_error *err) {
-    const walk w = {.data = data, .path = path, .err = err};
+                                  const char *path, size_t *need_bytes, tide_error *err) {
+    *need_bytes = BASE_BYTES;
+    if (!tide_add_size(*need_bytes, len, need_bytes)) *need_bytes = SIZE_MAX;
+    const walk w = {.data = data, .path = path, .err = err, .need_bytes = need_bytes};
     frame top = {.type = type};
     return walk_message(&w, &top, data, data + len);
 }
@@ -186,8 +219,15 @@ static void unpack_free(void *failed, void *p) {
 }
 
 tide_status tide__onnx_unpack(const ProtobufCMessageDescriptor *type, const char *data, size_t len, const char *path,
-                              ProtobufCMessage **out, tide_error *err) {
-    TIDE_TRY(tide__onnx_check_wire(type, data, len, path, err));
+                              size_t max_bytes, ProtobufCMessage **out, tide_error *err) {
+    size_t need_bytes;
+    TIDE_TRY(tide__onnx_check_wire(type, data, len, path, &need_bytes, err));
+    if (max_bytes != 0 && need_bytes > max_bytes) {
+        char need[32], most[32];
+        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "planning this would take about %s, and %s is what it may take",
+                         tide_format_bytes(need_bytes, need, sizeof need),
+                         tide_format_bytes(max_bytes, most, sizeof most));
+    }
     bool failed = false;
     ProtobufCAllocator allocator = {.alloc = unpack_alloc, .free = unpack_free, .allocator_data = &failed};
     *out = protobuf_c_message_unpack(type, &allocator, len, (const uint8_t *)data);

@@ -11,6 +11,7 @@
 #include "core/base/log.h"
 #include "core/ops/ops.h"
 #include "core/runtime/program_internal.h"
+#include "core/runtime/program_sizes.h"
 #include "core/runtime/value_operand.h"
 
 enum { DEFAULT_ALIGN_BYTES = 256 };
@@ -18,6 +19,7 @@ enum { DEFAULT_ALIGN_BYTES = 256 };
 typedef struct build {
     tide_program *p;
     const tide_program_options *opt;
+    const tide_contents *contents; ///< NULL: all, for a program that will run
     char detail[160]; ///< what the stage did, for its log line
 } build;
 
@@ -32,7 +34,7 @@ static size_t count_live(const tide_graph *g) {
 // ---- stages on the graph ----
 
 /// A constant may be in other hands too, and be another one by now than the graph took.
-static tide_status check_constant(const tide_value *v, tide_error *err) {
+static tide_status check_constant(const build *b, const tide_value *v, tide_error *err) {
     const tide_tensor *t = v->constant;
     if (tide_tensor_dtype(t) != v->dtype || !tide_shape_equal(tide_tensor_shape(t), &v->shape)) {
         char took[192], is[192];
@@ -46,6 +48,7 @@ static tide_status check_constant(const tide_value *v, tide_error *err) {
         tide_error_hint(err, "tide_tensor_contiguous makes a tensor without gaps of it");
         return TIDE_ERR_INVALID;
     }
+    if (b->contents != NULL && tide_constant_is_blank(t)) return TIDE_OK;
     const void *data;
     const tide_status st = tide_tensor_read(t, &data, err);
     if (st != TIDE_OK) {
@@ -57,16 +60,17 @@ static tide_status check_constant(const tide_value *v, tide_error *err) {
     return TIDE_OK;
 }
 
-static tide_status check_constants(const tide_graph *g, tide_error *err) {
+static tide_status check_constants(const build *b, tide_error *err) {
+    const tide_graph *g = b->p->graph;
     for (size_t v = 0; v < g->n_values; v++) {
-        if (g->values[v].constant != NULL) TIDE_TRY(check_constant(&g->values[v], err));
+        if (g->values[v].constant != NULL) TIDE_TRY(check_constant(b, &g->values[v], err));
     }
     return TIDE_OK;
 }
 
 static tide_status validate(build *b, tide_error *err) {
     TIDE_TRY(tide_graph_validate(b->p->graph, err));
-    TIDE_TRY(check_constants(b->p->graph, err));
+    TIDE_TRY(check_constants(b, err));
     b->p->n_nodes_before = count_live(b->p->graph);
     DETAIL(b, "%zu nodes, %zu values", b->p->n_nodes_before, b->p->graph->n_values);
     return TIDE_OK;
@@ -88,7 +92,8 @@ static tide_status sort(build *b, tide_error *err) {
 
 static tide_status infer(build *b, tide_error *err) {
     const size_t before = count_live(b->p->graph);
-    TIDE_TRY(tide_graph_infer(b->p->graph, &b->p->order, true, err));
+    TIDE_TRY(b->contents != NULL ? tide_graph_infer_sizes(b->p->graph, &b->p->order, b->contents, err)
+                                 : tide_graph_infer(b->p->graph, &b->p->order, true, err));
     b->p->n_folded = before - count_live(b->p->graph);
     DETAIL(b, "%zu nodes folded", b->p->n_folded);
     return TIDE_OK;
@@ -182,6 +187,7 @@ static tide_status place_marked(build *b, const bool *is_weight, tide_error *err
         if (!is_weight[v]) continue;
         if (!tide_add_u64(b->p->weight_bytes, tide_tensor_size_bytes(g->values[v].constant), &b->p->weight_bytes))
             return TIDE_FAIL(err, TIDE_ERR_OVERFLOW, "the weights together have more than 2^64 bytes");
+        if (tide_constant_is_blank(g->values[v].constant)) continue;
         TIDE_TRY(b->opt->weights_registry != NULL ? move_weight(b, v, err) : own_weight(b, v, err));
         TIDE_TRY(tide__fix_constant(g->values[v].constant, g->values[v].name, err));
     }
@@ -279,8 +285,8 @@ static tide_status run_stages(build *b, tide_error *err) {
     return TIDE_OK;
 }
 
-tide_status tide_program_build(tide_graph *graph, const tide_program_options *opt, tide_program **out,
-                               tide_error *err) {
+static tide_status build_program(tide_graph *graph, const tide_program_options *opt, const tide_contents *contents,
+                                 tide_program **out, tide_error *err) {
     static const tide_program_options defaults = {0};
     tide_program *p = tide_host_calloc(1, sizeof *p);
     if (p == NULL) {
@@ -289,7 +295,7 @@ tide_status tide_program_build(tide_graph *graph, const tide_program_options *op
     }
     atomic_init(&p->refs, 1);
     p->graph = graph;
-    build b = {.p = p, .opt = opt != NULL ? opt : &defaults};
+    build b = {.p = p, .opt = opt != NULL ? opt : &defaults, .contents = contents};
     const tide_status st = run_stages(&b, err);
     if (st != TIDE_OK) {
         tide_program_unref(p);
@@ -297,6 +303,16 @@ tide_status tide_program_build(tide_graph *graph, const tide_program_options *op
     }
     *out = p;
     return TIDE_OK;
+}
+
+tide_status tide_program_build(tide_graph *graph, const tide_program_options *opt, tide_program **out,
+                               tide_error *err) {
+    return build_program(graph, opt, NULL, out, err);
+}
+
+tide_status tide_program_build_sizes(tide_graph *graph, const tide_program_options *opt, const tide_contents *contents,
+                                     tide_program **out, tide_error *err) {
+    return build_program(graph, opt, contents, out, err);
 }
 
 tide_program *tide_program_ref(tide_program *p) {

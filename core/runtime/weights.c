@@ -10,6 +10,7 @@
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "core/base/log.h"
+#include "core/graph/sizes.h"
 #include "core/runtime/inference_plan_internal.h"
 #include "core/runtime/value_operand.h"
 
@@ -40,6 +41,9 @@ static tide_status copy_weight(tide_inference_plan *p, uint32_t value_i, tide_er
 static tide_status load_one(tide_inference_plan *p, uint32_t value_i, const tide_allocator *persistent,
                             tide_error *err) {
     tide_tensor *t = p->program->graph->values[value_i].constant;
+    if (tide_constant_is_blank(t))
+        return TIDE_FAIL(err, TIDE_ERR_INVALID, "weight '%s' has no content: the program was built for its sizes alone",
+                         p->program->graph->values[value_i].name);
     if (is_in_place(p, t, persistent)) {
         p->weights[value_i] = tide_tensor_ref(t);
         p->n_shared_weights++;
