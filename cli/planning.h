@@ -33,6 +33,7 @@ typedef struct cli_planning {
     uint64_t align_bytes;   ///< 0: the default
     uint64_t seed;
     uint64_t time_limit_ns, node_limit;
+    uint64_t begin_ns; ///< with a time limit: when it was given, at the start of the command
     uint32_t n_threads;
     uint64_t capacity_bytes; ///< 0: none; else what strategies aim at
     cli_shapes shapes;
@@ -114,8 +115,10 @@ enum {
     "  --no-views, --no-slices, --no-in-place, --no-parts, --no-order\n"                                               \
     "  --allow-recompute P compute tensors twice where that saves memory: up to P % more work\n"                       \
     "  --seed N            for strategies and inputs that draw (default 0)\n"                                          \
-    "  --time-limit S      seconds that strategy search may take (default 1)\n"                                        \
-    "  --node-limit N      steps that it may take: with no time limit, plans depend on nothing else\n"                 \
+    "  --time-limit S      let the clock end strategy search, so that the command takes about S seconds with "         \
+    "reading\n"                                                                                                        \
+    "                      and output (default: a fixed number of steps, the same plan on every machine)\n"            \
+    "  --node-limit N      nodes that strategy search may take instead\n"                                              \
     "  --plan-threads N    threads that it may use (default: one for each processor)\n"                                \
     "  --intra-threads N   threads of each kernel (default: $OMP_NUM_THREADS, else 1); scratch grows with them\n"
 

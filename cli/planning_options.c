@@ -83,6 +83,7 @@ static int take_limit(const cli_command *cmd, cli_planning *p, int c) {
         return -1;
     }
     p->time_limit_ns = (uint64_t)(seconds * 1e9);
+    p->begin_ns = tide_now_ns();
     if (p->time_limit_ns > 0) return 1;
     cli_usage(cmd, "--time-limit: %s seconds are no time at all", optarg);
     return -1;
@@ -153,9 +154,16 @@ void cli_planning_deinit(cli_planning *p) {
     tide_host_free(p->extent_list);
 }
 
+/// What is left for planning when all is read: writing is taken to need as long as reading has.
+static uint64_t time_left_ns(const cli_planning *p) {
+    if (p->time_limit_ns == 0) return 0;
+    const uint64_t spent_ns = 2 * (tide_now_ns() - p->begin_ns);
+    return spent_ns < p->time_limit_ns ? p->time_limit_ns - spent_ns : 1;
+}
+
 tide_strategy_options cli_strategy_options(const cli_planning *p) {
     return (tide_strategy_options){.seed = p->seed,
-                                   .time_limit_ns = p->time_limit_ns,
+                                   .time_limit_ns = time_left_ns(p),
                                    .node_limit = p->node_limit,
                                    .capacity_bytes = p->capacity_bytes,
                                    .n_threads = p->n_threads};

@@ -146,20 +146,40 @@ static tide_status place_buffer(tide_memory_plan *plan, const tide_problem *p, u
     return st;
 }
 
+/// Of the time that is left since `begin_ns`, what falls to `n` of `n_left` items. Verifying is taken to need as long
+/// as making the problems has, `made_ns`.
+static uint64_t share_of_time(const tide_strategy_options *opt, uint64_t begin_ns, uint64_t made_ns, size_t n,
+                              size_t n_left) {
+    if (opt->time_limit_ns == 0) return 0;
+    const uint64_t spent_ns = tide_now_ns() - begin_ns + made_ns;
+    if (spent_ns >= opt->time_limit_ns) return 1;
+    const double share = (double)(opt->time_limit_ns - spent_ns) * (double)n / (double)n_left;
+    return share < 1 ? 1 : (uint64_t)share;
+}
+
+/// One time limit is for all buffers, which share it by their tensors; what one leaves is for the next ones.
 static tide_status place_all(tide_memory_plan *plan, const tide_problems *problems, const tide_strategy *strategy,
-                             const tide_strategy_options *opt, tide_error *err) {
-    static const tide_strategy_options none = {0};
+                             const tide_strategy_options *opt, uint64_t begin_ns, tide_error *err) {
+    const uint64_t made_ns = tide_now_ns() - begin_ns;
+    size_t n_left = 0;
+    for (size_t b = 0; b < problems->n; b++) n_left += problems->list[b].n;
     TIDE_TRY(tide__plan_add_buffers(plan, problems, err));
-    for (uint32_t b = 0; b < problems->n; b++)
-        TIDE_TRY(place_buffer(plan, &problems->list[b], b, strategy, opt != NULL ? opt : &none, err));
+    for (uint32_t b = 0; b < problems->n; b++) {
+        tide_strategy_options own = *opt;
+        own.time_limit_ns = share_of_time(opt, begin_ns, made_ns, problems->list[b].n, n_left);
+        TIDE_TRY(place_buffer(plan, &problems->list[b], b, strategy, &own, err));
+        n_left -= problems->list[b].n;
+    }
     return tide__plan_close(plan, err);
 }
 
 static tide_status make(tide_memory_plan *plan, const tide_strategy *strategy, const tide_strategy_options *opt,
                         tide_error *err) {
+    static const tide_strategy_options none = {0};
+    const uint64_t begin_ns = tide_now_ns();
     tide_problems problems;
     TIDE_TRY(tide__problems_make(&plan->lifetimes, &problems, err));
-    tide_status st = place_all(plan, &problems, strategy, opt, err);
+    tide_status st = place_all(plan, &problems, strategy, opt != NULL ? opt : &none, begin_ns, err);
     tide__problems_deinit(&problems);
     if (st == TIDE_OK) {
         st = tide_plan_verify(plan, NULL, err);
