@@ -61,8 +61,8 @@ typedef struct batch_plan {
     uint32_t goal;      ///< what is asked for, low <= goal < high
 } batch_plan;
 
-enum { RISING_ITEMS = 1000, RISING_FIRST_ITEMS = 4000 }; ///< from how many on a slot's capacity rises
-enum { AT_BOUND_ONLY = 4 };                              ///< batches before the first that asks in between
+enum { RISING_ITEMS = 1000 }; ///< from how many on a slot's capacity rises
+enum { AT_BOUND_ONLY = 4 };   ///< batches before the first that asks in between
 
 /// Where slot `k` asks. The first slot that has an answer counts, so the tightest comes first; once the tree has shown
 /// that it can be exhausted, the middle does: either answer halves what is open.
@@ -81,7 +81,7 @@ static uint32_t capacity_of(const batch_plan *plan, uint32_t k, tide_rng *rng) {
 /// plan, and with ever more patience in a better one. Of very large parts it comes first, for there one way down is all
 /// that there may be time for.
 static bool may_rise(const search_part *part, uint32_t slot) {
-    return part->n > RISING_ITEMS && slot == (part->n > RISING_FIRST_ITEMS ? 0 : SEARCH_SLOTS - 1);
+    return part->n > RISING_ITEMS && slot == (part->n > SEARCH_SLOW_ITEMS ? 0 : SEARCH_SLOTS - 1);
 }
 
 static void let_rise(const batch_plan *plan, tide_sky_probe *probe) {
@@ -98,7 +98,7 @@ static uint64_t looks_per_node(const search_part *part) { return (part->n + (uin
 
 /// Whether what is left is enough for one way down a very large part; where it is not, others make more of it.
 static bool is_worth_a_dive(const tide_search *s, const search_part *part) {
-    if (part->n <= RISING_FIRST_ITEMS) return true;
+    if (part->n <= SEARCH_SLOW_ITEMS) return true;
     return tide__search_nodes_left(s, looks_per_node(part) * SEARCH_WORK_PER_LOOK) > part->n;
 }
 

@@ -8,7 +8,10 @@
 #include "planner/planner.h"
 #include "planner/search/skyline.h"
 
-enum { SEARCH_SLOTS = 8 }; ///< probes that run as one batch
+enum {
+    SEARCH_SLOTS = 8,         ///< probes that run as one batch
+    SEARCH_SLOW_ITEMS = 4000, ///< beyond, one way down the skyline takes a good part of a second
+};
 
 /// Items that share no tick with any other: the plan is as high as the highest part.
 typedef struct search_part {
@@ -44,9 +47,9 @@ typedef struct tide_search {
 /// What a node costs, in steps of work: about a nanosecond of one thread each on the machine that they were chosen on,
 /// and as many on any other. So what a default run does depends on no clock.
 enum {
-    SEARCH_WORK_PER_LOOK = 6,    ///< an item or section that a node of the skyline looks at
-    SEARCH_WORK_PER_CROWD = 15,  ///< an item alive at a tick, for a decision of pairs
-    SEARCH_WORK_PER_PLACE = 300, ///< an item placed, for each doubling of the problem beyond 32
+    SEARCH_WORK_PER_LOOK = 6,   ///< an item or section that a node of the skyline looks at
+    SEARCH_WORK_PER_CROWD = 15, ///< an item alive at a tick, for a decision of pairs
+    SEARCH_WORK_PER_PLACE = 90, ///< an item placed, for each doubling of the problem beyond 32
 };
 
 /// What placing one item of a problem of `n` costs.

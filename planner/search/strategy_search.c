@@ -77,19 +77,29 @@ static void split_best(tide_search *s) {
     }
 }
 
-/// What the skyline cannot take is left to local search, with all that is left of the limits.
-static tide_status search_locally(tide_search *s, tide_error *err) {
+/// When a share of the time that is left is over; 0: no clock.
+static uint64_t share_of_time(const tide_search *s, uint64_t share) {
+    const uint64_t now_ns = tide_now_ns();
+    if (s->deadline_ns == 0) return 0;
+    return s->deadline_ns > now_ns ? now_ns + (s->deadline_ns - now_ns) / share : s->deadline_ns;
+}
+
+/// Local search with a share of what is left of the limits: before the skyline where that is slow, after
+/// it with all.
+static tide_status search_locally(tide_search *s, uint64_t share, tide_error *err) {
     const uint64_t work = tide__search_work_of_placing(s->problem->n), left = tide__search_nodes_left(s, work);
-    if (tide__search_is_done(s) || tide__search_is_over(s) || left == 0) return TIDE_OK;
+    if (tide__search_is_done(s) || tide__search_is_over(s) || left < share) return TIDE_OK;
     const tide_local_search_options opt = {
-        .seed = s->seed,
-        .deadline_ns = s->deadline_ns,
-        .node_limit = left == UINT64_MAX ? 0 : left,
+        .seed = s->seed + share - 1,
+        .deadline_ns = share_of_time(s, share),
+        .node_limit = left == UINT64_MAX ? 0 : left / share,
         .target_bytes = s->capacity_bytes > s->best->proved_bytes ? s->capacity_bytes : s->best->proved_bytes,
     };
+    const uint64_t before = s->best->bytes;
     uint64_t n_nodes = 0;
     const tide_status st = tide__local_search(s->problem, &opt, s->best, &n_nodes, err);
     tide__search_spend(s, n_nodes, work);
+    if (st == TIDE_OK && s->best->bytes < before) split_best(s);
     return st;
 }
 
@@ -111,8 +121,7 @@ static tide_status search_pairs(tide_search *s, uint64_t share, tide_error *err)
     if (tide__search_is_done(s) || tide__search_is_over(s)) return TIDE_OK;
     const uint64_t work = work_of_deciding(s->problem), left = tide__search_nodes_left(s, work);
     if (left < share) return TIDE_OK;
-    const uint64_t now_ns = tide_now_ns();
-    const uint64_t deadline_ns = s->deadline_ns == 0 ? 0 : now_ns + (s->deadline_ns - now_ns) / share;
+    const uint64_t deadline_ns = share_of_time(s, share);
     const uint64_t before = s->best->bytes;
     uint64_t n_nodes = 0;
     const tide_status st =
@@ -131,6 +140,13 @@ static tide_status search_greedily(tide_search *s, tide_error *err) {
     tide__search_spend(s, s->problem->n, tide__search_work_of_placing(s->problem->n));
     split_best(s);
     return TIDE_OK;
+}
+
+/// The skyline will take the problem and need long for each way down: others come first.
+static bool is_slow_for_skyline(const tide_search *s) {
+    const uint64_t n = s->problem->n;
+    if (n <= SEARCH_SLOW_ITEMS || n > TIDE_SKY_MAX_ITEMS) return false;
+    return tide__search_nodes_left(s, n * SEARCH_WORK_PER_LOOK) > n;
 }
 
 static uint32_t count_processors(void) {
@@ -160,9 +176,10 @@ static tide_status place(const tide_problem *problem, const tide_strategy_option
     tide_status st = tide__search_make_parts(&s, err);
     if (st == TIDE_OK) st = search_greedily(&s, err);
     if (st == TIDE_OK) st = search_pairs(&s, 4, err);
+    if (st == TIDE_OK && is_slow_for_skyline(&s)) st = search_locally(&s, 4, err);
     if (st == TIDE_OK) st = tide__search_probe(&s, err);
     if (st == TIDE_OK) st = search_pairs(&s, 2, err);
-    if (st == TIDE_OK) st = search_locally(&s, err);
+    if (st == TIDE_OK) st = search_locally(&s, 1, err);
     tide__search_free_parts(&s);
     return st;
 }

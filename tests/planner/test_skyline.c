@@ -181,6 +181,44 @@ static void cut_rectangles_are_found(void **state) {
     assert_true(n_found >= 15);
 }
 
+/// Where the capacity may rise, one way down ends in a plan, and what it has not tried proves nothing.
+static void a_capacity_that_rises_ends_in_a_plan(void **state) {
+    (void)state;
+    tide_rng rng = {8};
+    size_t n_risen = 0;
+    for (int k = 0; k < 60; k++) {
+        fixture f;
+        open_case(&f, cut_problem(&rng, 40 + 5 * (size_t)k, 500));
+        tide_sky_probe probe = draw_probe(&rng, f.part.bound);
+        probe.highest = 4 * f.part.bound;
+        probe.rise_after = 1 + (uint32_t)tide_rng_below(&rng, 8);
+        assert_int_equal(tide__sky_tree_run(f.tree, &probe, f.offsets, NULL), TIDE_SKY_FOUND);
+        assert_is_plan(&f, (uint64_t)probe.highest * f.part.grain_bytes);
+        for (uint32_t i = 0; i < f.part.n; i++) n_risen += f.offsets[i] + f.part.size[i] > probe.capacity;
+        probe.highest = f.part.bound + 1; // no room to rise
+        probe.node_limit = 5000;
+        assert_int_not_equal(tide__sky_tree_run(f.tree, &probe, f.offsets, NULL), TIDE_SKY_EXHAUSTED);
+        close_case(&f);
+    }
+    assert_true(n_risen > 0);
+}
+
+/// What a probe costs is counted, and can be what ends it.
+static void work_ends_a_probe(void **state) {
+    (void)state;
+    tide_rng rng = {9};
+    fixture f;
+    open_case(&f, cut_problem(&rng, 300, 60));
+    tide_sky_probe probe = draw_probe(&rng, f.part.bound);
+    probe.work_limit = 20000;
+    assert_int_equal(tide__sky_tree_run(f.tree, &probe, f.offsets, NULL), TIDE_SKY_LIMIT);
+    const uint64_t work = tide__sky_tree_work(f.tree);
+    assert_true(work >= 20000 && work < 20000 + 4 * ((uint64_t)f.part.n + f.part.n_sections));
+    assert_int_equal(tide__sky_tree_run(f.tree, &probe, f.offsets, NULL), TIDE_SKY_LIMIT);
+    assert_int_equal(tide__sky_tree_work(f.tree), work);
+    close_case(&f);
+}
+
 static void limits_end_a_probe(void **state) {
     (void)state;
     tide_rng rng = {5};
@@ -291,6 +329,8 @@ int main(void) {
         tide_unit_test(some_bytes_must_be_left_free),
         tide_unit_test(rules_agree_with_each_other),
         tide_unit_test(cut_rectangles_are_found),
+        tide_unit_test(a_capacity_that_rises_ends_in_a_plan),
+        tide_unit_test(work_ends_a_probe),
         tide_unit_test(limits_end_a_probe),
         tide_unit_test(the_same_again),
         tide_unit_test(other_shapes_prove_nothing),
