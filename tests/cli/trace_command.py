@@ -116,8 +116,8 @@ class Moments(Traces):
         facts = self.json("trace", self.path)
         begin, end = facts["begin_ns"], facts["end_ns"]
         for at, t_ns in (("begin", begin), ("end", end), ("50%", begin + (end - begin) // 2), ("100%", end),
-                         ("0%", begin), ("0ns", begin), ("100us", begin + 100000), ("0.1ms", begin + 100000), ("9999s", end),
-                         ("0.5 ms", begin + 500000), ("1e2us", begin + 100000), ("1min", end)):
+                         ("0%", begin), ("0ns", begin), ("100us", begin + 100000), ("0.1ms", begin + 100000),
+                         ("0.5 ms", begin + 500000), ("1e2us", begin + 100000)):
             doc = self.json("trace", self.path, "--at", at)
             self.assertLessEqual(abs(doc["moment"]["t_ns"] - t_ns), 1, at)
             event = ask(self.path, "SELECT coalesce(max(id), 0) FROM event WHERE t_ns <= ?", doc["moment"]["t_ns"])[0][0]
