@@ -77,16 +77,8 @@ static int failed_memory(tide_error *err) {
 
 static int first(int code, int next) { return code != CLI_EXIT_OK ? code : next; }
 
-static int add_chunk(const char *chunk, size_t n, void *text) {
-    tide_text_add_n(text, chunk, n);
-    return ((tide_text *)text)->failed ? -1 : 0;
-}
-
 static void print_json(json_t *doc, tide_text *out) {
-    if (doc == NULL || tide_json_ran_out() ||
-        json_dump_callback(doc, add_chunk, out, JSON_INDENT(2) | JSON_REAL_PRECISION(12)) != 0)
-        out->failed = true;
-    json_decref(doc);
+    if (!cli_json_dump(doc, out)) out->failed = true;
     tide_text_add(out, "\n");
 }
 

@@ -25,8 +25,7 @@ char *cli_clean(const char *text, char *buf, size_t buf_bytes) {
     for (size_t step; (step = tide_utf8_decode(text, &cp)) > 0; text += step) {
         char bytes[4];
         // "##[" begins a command to the runners of CI wherever it stands in a line of a log.
-        const bool bad = cp == TIDE_UTF8_BAD || tide_utf8_is_control(cp) || tide_utf8_turns_direction(cp) ||
-                         strncmp(text, "##[", 3) == 0;
+        const bool bad = tide_utf8_is_unsafe(cp) || strncmp(text, "##[", 3) == 0;
         const size_t len = tide_utf8_encode(bad ? '?' : cp, bytes);
         if (n + len + 1 > buf_bytes) break;
         memcpy(buf + n, bytes, len);
@@ -102,12 +101,12 @@ int cli_final_code(int code) {
 }
 
 int cli_usage(const cli_command *cmd, const char *fmt, ...) {
+    char text[2048], clean[2048];
     va_list ap;
     va_start(ap, fmt);
-    fputs("error: ", stderr);
-    vfprintf(stderr, fmt, ap);
-    fprintf(stderr, "\nhint: tidemark %s --help\n", cmd->name);
+    vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
+    fprintf(stderr, "error: %s\nhint: tidemark %s --help\n", cli_clean(text, clean, sizeof clean), cmd->name);
     return CLI_EXIT_USAGE;
 }
 
@@ -350,17 +349,20 @@ static int add_chunk(const char *chunk, size_t n, void *text) {
 }
 
 /// `doc` is taken. False: no memory.
-static bool dump(json_t *doc, tide_text *text) {
+bool cli_json_dump(json_t *doc, tide_text *text) {
+    tide_text raw = {0};
     const int failed = doc == NULL || tide_json_ran_out()
                            ? -1
-                           : json_dump_callback(doc, add_chunk, text, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
+                           : json_dump_callback(doc, add_chunk, &raw, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
     json_decref(doc);
-    return failed == 0;
+    if (failed == 0) tide_utf8_add_json_document(text, tide_text_str(&raw), raw.len);
+    tide_text_deinit(&raw);
+    return failed == 0 && !text->failed;
 }
 
 tide_status cli_json_write(json_t *doc, const char *path, tide_error *err) {
     tide_text text = {0};
-    const bool good = dump(doc, &text);
+    const bool good = cli_json_dump(doc, &text);
     tide_text_add(&text, "\n");
     const tide_status st = !good || text.failed ? TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for '%s'", path)
                                                 : tide_write_file(path, tide_text_str(&text), text.len, err);
@@ -370,7 +372,7 @@ tide_status cli_json_write(json_t *doc, const char *path, tide_error *err) {
 
 int cli_json_print(json_t *doc) {
     tide_text text = {0};
-    const bool failed = !dump(doc, &text);
+    const bool failed = !cli_json_dump(doc, &text);
     if (failed)
         fputs("error: out of memory: no memory for the JSON document\n", stderr);
     else

@@ -98,6 +98,8 @@ json_t *cli_json_real(double value);
 json_t *cli_json_bytes(uint64_t bytes);
 /// tidemark's own bookkeeping so far: peak bytes and allocations of host_alloc.
 json_t *cli_json_own_memory(void);
+/// Append it to `text` and drop it; what is unsafe in names is escaped. False: no memory.
+bool cli_json_dump(json_t *doc, tide_text *text);
 /// Print to stdout with a newline and drop it; CLI_EXIT_OK or CLI_EXIT_DOES_NOT_FIT.
 int cli_json_print(json_t *doc);
 /// Write to a file and drop it; as tide_write_file, and TIDE_ERR_NOMEM.

@@ -7,7 +7,7 @@
 #include "core/base/output.h"
 #include "reports/reports.h"
 
-enum { OPT_RUN = CLI_OPT_FIRST_OWN, OPT_WHOLE, OPT_CAPACITY, OPT_TABLE, OPT_GUARD, OPT_ROWS, OPT_SCRIPT };
+enum { OPT_RUN = CLI_OPT_FIRST_OWN, OPT_WHOLE, OPT_CAPACITY, OPT_TABLE, OPT_EXACT, OPT_ROWS, OPT_SCRIPT };
 
 static const char help[] = CLI_PLANNING_HELP
     "  -o FILE             .html, .csv, .json, .md, .svg or .txt: the ending says what is written; needed\n"
@@ -16,7 +16,7 @@ static const char help[] = CLI_PLANNING_HELP
     "  --capacity SIZE     will it fit? A line in the picture, and an answer\n"
     "  --table NAME        of .csv: which table (default items; of the second file b.NAME);\n"
     "                      a wrong name lists them all\n"
-    "  --guard-formulas    of .csv: what a spreadsheet would take for a formula gets a ' in front\n"
+    "  --exact-names       of .csv: what a spreadsheet would take for a formula gets no ' in front\n"
     "  --rows N            of .md and .txt: rows of each table (default 10)\n"
     "  --split-script      of .html: script and style go into files of their own beside the page (.js, .css), for\n"
     "                      servers that forbid them inside (Content-Security-Policy)\n\n"
@@ -109,8 +109,8 @@ static int take_option(void *ctx, int c) {
     case OPT_TABLE:
         o->report.table = optarg;
         return CLI_EXIT_OK;
-    case OPT_GUARD:
-        o->report.guard_formulas = true;
+    case OPT_EXACT:
+        o->report.exact_names = true;
         return CLI_EXIT_OK;
     case OPT_ROWS:
         if (!cli_parse_count(cmd, "--rows", optarg, 1000000, &n)) return CLI_EXIT_USAGE;
@@ -130,7 +130,7 @@ static int run(int argc, char **argv) {
                                           {"whole", no_argument, NULL, OPT_WHOLE},
                                           {"capacity", required_argument, NULL, OPT_CAPACITY},
                                           {"table", required_argument, NULL, OPT_TABLE},
-                                          {"guard-formulas", no_argument, NULL, OPT_GUARD},
+                                          {"exact-names", no_argument, NULL, OPT_EXACT},
                                           {"rows", required_argument, NULL, OPT_ROWS},
                                           {"split-script", no_argument, NULL, OPT_SCRIPT},
                                           {"output", required_argument, NULL, 'o'},

@@ -9,13 +9,14 @@
 #include "core/base/json.h"
 #include "core/base/utf8.h"
 
-/// What a terminal would take as a command becomes '?'; tabs and line ends are the table's.
+/// What is unsafe becomes '?'; tabs and line ends are the table's.
 static void print_clean(const char *text, size_t len) {
-    for (size_t i = 0; i < len; i++) {
-        const unsigned char c = (unsigned char)text[i];
-        // U+0080 to U+009F, the other controls, are C2 80 to C2 9F.
-        const bool c1 = c >= 0x80 && c <= 0x9F && i > 0 && (unsigned char)text[i - 1] == 0xC2;
-        putchar((c < 0x20 && c != '\t' && c != '\n') || c == 0x7F || c1 ? '?' : text[i]);
+    uint32_t cp;
+    for (const char *end = text + len; text < end;) {
+        const size_t n = tide_utf8_decode(text, &cp);
+        const bool bad = n == 0 || (tide_utf8_is_unsafe(cp) && cp != '\t' && cp != '\n');
+        fwrite(bad ? "?" : text, 1, bad ? 1 : n, stdout);
+        text += n > 0 ? n : 1; // 0: a zero byte
     }
 }
 

@@ -23,13 +23,6 @@ static int append(const char *buffer, size_t size, void *data) {
     return 0;
 }
 
-/// Marks that would let a line look like another one to somebody who reads the file: controls, turns of direction,
-/// separators of lines.
-static bool is_misleading(uint32_t cp) {
-    return tide_utf8_is_control(cp) || (cp >= 0x200E && cp <= 0x200F) || (cp >= 0x2028 && cp <= 0x202E) ||
-           (cp >= 0x2066 && cp <= 0x2069) || cp == 0x061C || cp == 0xFEFF;
-}
-
 /// On one line. 15 digits: a share in millionths reads as it was written.
 static void add_line(tide_text *out, const json_t *value) {
     const size_t flags = JSON_ENCODE_ANY | JSON_REAL_PRECISION(15), begin = out->len;
@@ -38,7 +31,7 @@ static void add_line(tide_text *out, const json_t *value) {
     uint32_t cp = 0;
     bool misleads = false;
     const char *at = tide_text_str(out) + begin;
-    for (size_t n; !misleads && (n = tide_utf8_decode(at, &cp)) > 0; at += n) misleads = is_misleading(cp);
+    for (size_t n; !misleads && (n = tide_utf8_decode(at, &cp)) > 0; at += n) misleads = tide_utf8_is_unsafe(cp);
     if (!misleads) return;
     out->len = begin;
     if (json_dump_callback(value, append, out, flags | JSON_ENSURE_ASCII) != 0) out->failed = true;

@@ -7,18 +7,6 @@
 #include "core/base/utf8.h"
 #include "gate/out_internal.h"
 
-/// Code points that are not seen, or that change how their neighbours are read: the marks of the bidirectional
-/// algorithm (UAX 9, section 2), zero widths, line and paragraph separators, tags, noncharacters.
-static bool is_hidden(uint32_t cp) {
-    static const struct {
-        uint32_t first, last;
-    } ranges[] = {{0x061C, 0x061C}, {0x180E, 0x180E}, {0x200B, 0x200F}, {0x2028, 0x202E},  {0x2060, 0x206F},
-                  {0xFDD0, 0xFDEF}, {0xFEFF, 0xFEFF}, {0xFFF9, 0xFFFB}, {0xE0000, 0xE007F}};
-    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++)
-        if (cp >= ranges[i].first && cp <= ranges[i].last) return true;
-    return (cp & 0xFFFE) == 0xFFFE;
-}
-
 static void add_char(tide_text *out, const char *at, size_t n, uint32_t cp) {
     if (cp == '\n' || cp == '\r' || cp == '\t')
         tide_text_add(out, cp == '\n' ? "\\n" : cp == '\r' ? "\\r" : "\\t");
@@ -26,7 +14,7 @@ static void add_char(tide_text *out, const char *at, size_t n, uint32_t cp) {
         tide_text_addf(out, "\\x%02x", (unsigned char)at[0]);
     else if (tide_utf8_is_control(cp))
         tide_text_addf(out, "\\x%02x", (unsigned)cp);
-    else if (is_hidden(cp))
+    else if (tide_utf8_is_unsafe(cp))
         tide_text_addf(out, cp > 0xFFFF ? "\\U%08x" : "\\u%04x", (unsigned)cp);
     else
         tide_text_add_n(out, at, n);

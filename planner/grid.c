@@ -39,17 +39,7 @@ void tide__grid_name(tide_grid *g, const char *name) {
     tide_text_deinit(&cell);
 }
 
-void tide__add_name(tide_text *out, const char *name) {
-    const char *good = name; // what is shown as it is, up to `name`
-    uint32_t cp;
-    for (size_t n; (n = tide_utf8_decode(name, &cp)) > 0; name += n) {
-        if (cp != TIDE_UTF8_BAD && !tide_utf8_is_control(cp)) continue;
-        tide_text_add_n(out, good, (size_t)(name - good));
-        tide_text_add(out, TIDE_UTF8_REPLACEMENT);
-        good = name + n;
-    }
-    tide_text_add_n(out, good, (size_t)(name - good));
-}
+void tide__add_name(tide_text *out, const char *name) { tide_utf8_add_clean(out, name); }
 
 /// Characters on screen: UTF-8 continuation bytes take no place.
 static size_t width_of(const char *text) {

@@ -11,18 +11,7 @@
 
 void tide__doc_add_string(tide_text *out, const char *text) {
     tide_text_add(out, "\"");
-    uint32_t cp;
-    for (size_t n; (n = tide_utf8_decode(text, &cp)) > 0; text += n) {
-        if (cp == TIDE_UTF8_BAD) {
-            tide_text_add(out, TIDE_UTF8_REPLACEMENT);
-        } else if (cp == '"' || cp == '\\') {
-            tide_text_addf(out, "\\%c", (char)cp);
-        } else if (tide_utf8_is_control(cp)) {
-            tide_text_addf(out, "\\u%04x", (unsigned)cp);
-        } else {
-            tide_text_add_n(out, text, n);
-        }
-    }
+    tide_utf8_add_json(out, text);
     tide_text_add(out, "\"");
 }
 

@@ -9,27 +9,11 @@
 
 #include "reports/escape.h"
 
-/// What a spreadsheet would take for a formula, a command or a number with a sign (OWASP, "CSV Injection").
-static bool looks_like_formula(const char *text) { return text[0] != '\0' && strchr("=+-@\t\r", text[0]) != NULL; }
-
-static void add_words(const tide_report *r, const char *text, tide_text *out) {
-    if (!r->opt.guard_formulas || !looks_like_formula(text)) {
-        tide_report_add_csv(out, text);
-        return;
-    }
-    tide_text guarded = {0};
-    tide_text_add(&guarded, "'");
-    tide_text_add(&guarded, text);
-    tide_report_add_csv(out, tide_text_str(&guarded));
-    if (guarded.failed) out->failed = true;
-    tide_text_deinit(&guarded);
-}
-
 static void add_value(const tide_report_table *t, int column, const tide_report_value *v, tide_text *out) {
     if (!v->known) return;
     switch (t->columns[column].type) {
     case TIDE_REPORT_WORDS:
-        add_words(t->report, v->text, out);
+        (t->report->opt.exact_names ? tide_report_add_csv : tide_report_add_csv_guarded)(out, v->text);
         break;
     case TIDE_REPORT_CHANGE:
         tide_text_addf(out, "%" PRId64, v->i);

@@ -29,7 +29,7 @@ static void add_html_char(tide_text *out, const char **p) {
         reference = "&#39;";
         break;
     default:
-        if (cp == TIDE_UTF8_BAD || tide_utf8_is_control(cp)) reference = TIDE_UTF8_REPLACEMENT;
+        if (tide_utf8_is_unsafe(cp)) reference = TIDE_UTF8_REPLACEMENT;
         break;
     }
     if (reference != NULL) {
@@ -105,13 +105,12 @@ void tide_report_add_href(tide_text *out, const char *file_name) {
 }
 
 void tide_report_add_csv(tide_text *out, const char *text) {
-    // A field that a spreadsheet could take for a formula is quoted too: harmless, and it shows that it is text.
-    const bool quoted = strpbrk(text, ",\"\r\n\t") != NULL || (text[0] != '\0' && strchr("=+-@ ", text[0]) != NULL);
+    const bool quoted = strpbrk(text, ",\"\r\n\t") != NULL || text[0] == ' ' || tide_utf8_is_formula(text);
     if (quoted) tide_text_add_n(out, "\"", 1);
     uint32_t cp;
     for (const char *p = text; *p != '\0';) {
         const size_t n = tide_utf8_decode(p, &cp);
-        const bool kept = cp != TIDE_UTF8_BAD && (!tide_utf8_is_control(cp) || cp == '\n' || cp == '\r' || cp == '\t');
+        const bool kept = !tide_utf8_is_unsafe(cp) || cp == '\n' || cp == '\r' || cp == '\t';
         if (cp == '"') tide_text_add_n(out, "\"", 1);
         if (kept) {
             tide_text_add_n(out, p, n);
@@ -123,17 +122,17 @@ void tide_report_add_csv(tide_text *out, const char *text) {
     if (quoted) tide_text_add_n(out, "\"", 1);
 }
 
-void tide_report_add_utf8(tide_text *out, const char *text) {
-    uint32_t cp;
-    for (const char *p = text; *p != '\0';) {
-        const size_t n = tide_utf8_decode(p, &cp);
-        if (cp == TIDE_UTF8_BAD) {
-            tide_text_add(out, TIDE_UTF8_REPLACEMENT);
-        } else {
-            tide_text_add_n(out, p, n);
-        }
-        p += n;
+void tide_report_add_csv_guarded(tide_text *out, const char *text) {
+    if (!tide_utf8_is_formula(text)) {
+        tide_report_add_csv(out, text);
+        return;
     }
+    tide_text guarded = {0};
+    tide_text_add(&guarded, "'");
+    tide_text_add(&guarded, text);
+    tide_report_add_csv(out, tide_text_str(&guarded));
+    if (guarded.failed) out->failed = true;
+    tide_text_deinit(&guarded);
 }
 
 void tide_report_add_json_for_html(tide_text *out, const char *json, size_t len) {

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "reports/escape.h"
+#include "core/base/utf8.h"
 
 static bool is_flat(const tide_json_out *j) { return !j->indent || (j->flat > 0 && j->depth >= j->flat); }
 
@@ -18,26 +18,9 @@ static void new_line(tide_json_out *j) {
 }
 
 static void add_string(tide_json_out *j, const char *text) {
-    tide_text clean = {0};
-    tide_report_add_utf8(&clean, text);
     tide_text_add(j->out, "\"");
-    const char *from = tide_text_str(&clean), *c = from;
-    for (; *c != '\0'; c++) {
-        const unsigned char byte = (unsigned char)*c;
-        if (byte >= 0x20 && byte != '"' && byte != '\\' && byte != 0x7F) continue;
-        tide_text_add_n(j->out, from, (size_t)(c - from));
-        if (byte == '"' || byte == '\\')
-            tide_text_addf(j->out, "\\%c", *c);
-        else if (byte == '\n')
-            tide_text_add(j->out, "\\n");
-        else
-            tide_text_addf(j->out, "\\u%04x", byte);
-        from = c + 1;
-    }
-    tide_text_add_n(j->out, from, (size_t)(c - from));
+    tide_utf8_add_json(j->out, text);
     tide_text_add(j->out, "\"");
-    if (clean.failed) j->out->failed = true;
-    tide_text_deinit(&clean);
 }
 
 static void begin_value(tide_json_out *j, const char *key) {

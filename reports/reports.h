@@ -27,7 +27,7 @@ typedef enum tide_report_format {
 typedef struct tide_report_options {
     uint64_t capacity_bytes; ///< to fit into; 0: none is given
     const char *table;       ///< of CSV: which one; NULL: items
-    bool guard_formulas;     ///< of CSV: what a spreadsheet would take for a formula gets a ' in front
+    bool exact_names;        ///< of CSV: what a spreadsheet would take for a formula gets no ' in front
     const char *script_href; ///< of HTML: the script is a file of that name beside the page, for servers that forbid
                              ///< scripts inside (tide_report_script); NULL: inside
     const char *style_href;  ///< the same for the style (tide_report_style)

@@ -129,7 +129,7 @@ void tide__sweep_csv(const tide_sweep *s, tide_text *out) {
             if (c > 0) tide_text_add(out, ",");
             if (!is_known(s, p, c)) continue;
             if (columns[c].type == WORDS)
-                tide_report_add_csv(out, text_of(p, c));
+                tide_report_add_csv_guarded(out, text_of(p, c));
             else
                 tide_text_addf(out, "%" PRIu64, number_of(p, c));
         }
@@ -198,7 +198,7 @@ static void say(const tide_sweep *s, const tide_sweep_point *p, int c, tide_text
 void tide__sweep_foreign(const char *text, bool markdown, tide_text *out) {
     uint32_t cp;
     for (size_t n; (n = tide_utf8_decode(text, &cp)) > 0; text += n) {
-        if (cp == TIDE_UTF8_BAD || tide_utf8_is_control(cp) || tide_utf8_turns_direction(cp)) {
+        if (tide_utf8_is_unsafe(cp)) {
             tide_text_add(out, TIDE_UTF8_REPLACEMENT);
             continue;
         }

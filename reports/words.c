@@ -6,7 +6,7 @@
 
 #include "core/base/host_alloc.h"
 #include "core/base/utf8.h"
-#include "reports/escape.h"
+#include "core/base/utf8.h"
 #include "reports/render.h"
 
 typedef struct paper {
@@ -17,13 +17,8 @@ typedef struct paper {
 /// Foreign text: no line breaks, and in Markdown nothing that formats or ends a cell.
 static void add_foreign(paper *p, const char *text) {
     tide_text clean = {0};
-    tide_report_add_utf8(&clean, text);
+    tide_utf8_add_clean(&clean, text);
     for (const char *c = tide_text_str(&clean); *c != '\0'; c++) {
-        const unsigned char byte = (unsigned char)*c;
-        if (byte < 0x20 || byte == 0x7F) {
-            tide_text_add(p->out, "\xEF\xBF\xBD");
-            continue;
-        }
         if (p->markdown && strchr("\\`*_[]<>#|~&", *c) != NULL) tide_text_add(p->out, "\\");
         tide_text_add_n(p->out, c, 1);
     }

@@ -106,7 +106,7 @@ static uint32_t next_glyph(const tide_tui_glyphs *g, const char **p, int *width)
     uint32_t cp;
     *p += tide_utf8_decode(*p, &cp);
     *width = 1;
-    if (cp == TIDE_UTF8_BAD || tide_utf8_is_control(cp)) return g->bad;
+    if (tide_utf8_is_unsafe(cp)) return g->bad;
     if (cp < 0x7F) return cp;
     if (g->ascii) return g->bad;
     const int w = wcwidth((wchar_t)cp);

@@ -5,10 +5,12 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "core/base/utf8.h"
 #include "tui/pane_document.h"
 
 static void add_quoted(tide_text *out, const char *text) {
     tide_text clean = {0};
+    if (tide_utf8_is_formula(text)) tide_text_add(&clean, "'");
     tide_tui_add_clean(&clean, text);
     const char *at = tide_text_str(&clean);
     out->failed |= clean.failed;

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/utf8.h"
 #include "core/memory/allocator.h"
 #include "tui/pane_document.h"
 
@@ -20,11 +21,14 @@ static json_t *bytes_value(uint64_t bytes) {
     return bytes <= INT64_MAX ? json_integer((json_int_t)bytes) : json_real((double)bytes);
 }
 
+/// The exact name, as far as JSON has it: what is unsafe is escaped when the document is printed.
 static json_t *text_value(const char *text) {
-    tide_text clean = {0};
-    tide_tui_add_clean(&clean, text);
-    json_t *value = clean.failed ? NULL : json_stringn(tide_text_str(&clean), clean.len);
-    tide_text_deinit(&clean);
+    tide_text valid = {0};
+    uint32_t cp;
+    for (size_t n; (n = tide_utf8_decode(text, &cp)) > 0; text += n)
+        tide_text_add_n(&valid, cp == TIDE_UTF8_BAD ? TIDE_UTF8_REPLACEMENT : text, cp == TIDE_UTF8_BAD ? 3 : n);
+    json_t *value = valid.failed ? NULL : json_stringn(tide_text_str(&valid), valid.len);
+    tide_text_deinit(&valid);
     return value;
 }
 
@@ -159,7 +163,10 @@ static int add_chunk(const char *bytes, size_t n, void *text) {
 tide_status tide__pane_write_json(const tide_tui_scene *s, tide_tui_pane pane, tide_text *out, tide_error *err) {
     bool ok = true;
     json_t *doc = document(s, pane, &ok);
-    if (ok) ok = json_dump_callback(doc, add_chunk, out, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) == 0;
+    tide_text raw = {0};
+    if (ok) ok = json_dump_callback(doc, add_chunk, &raw, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) == 0;
+    tide_utf8_add_json_document(out, tide_text_str(&raw), raw.len);
+    tide_text_deinit(&raw);
     json_decref(doc);
     tide_text_add(out, "\n");
     if (ok && !out->failed) return TIDE_OK;

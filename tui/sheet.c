@@ -24,16 +24,7 @@ const char *tide_tui_sheet_key(const tide_tui_sheet *sheet, size_t field, char *
 
 // ---- speech ----
 
-void tide_tui_add_clean(tide_text *out, const char *text) {
-    uint32_t cp;
-    for (size_t n; (n = tide_utf8_decode(text, &cp)) > 0; text += n) {
-        if (cp == TIDE_UTF8_BAD || tide_utf8_is_control(cp)) {
-            tide_text_add(out, TIDE_UTF8_REPLACEMENT);
-        } else {
-            tide_text_add_n(out, text, n);
-        }
-    }
-}
+void tide_tui_add_clean(tide_text *out, const char *text) { tide_utf8_add_clean(out, text); }
 
 static void speak_time(const tide_tui_scene *s, int64_t t, tide_text *out) {
     char buf[32];

@@ -30,7 +30,7 @@ static void add_name(tide_text *out, const char *name, size_t width) {
     uint32_t cp;
     for (size_t step; (step = tide_utf8_decode(name, &cp)) > 0; name += step, n_chars++) {
         char bytes[4];
-        const bool bad = cp == TIDE_UTF8_BAD || tide_utf8_is_control(cp);
+        const bool bad = tide_utf8_is_unsafe(cp);
         tide_text_add_n(out, bytes, tide_utf8_encode(bad ? '?' : cp, bytes));
     }
     for (; n_chars < width; n_chars++) tide_text_add_n(out, " ", 1);

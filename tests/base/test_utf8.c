@@ -4,6 +4,7 @@
 // classic malformed forms.
 #include "core/base/utf8.h"
 
+#include "core/base/text.h"
 #include "tests/tide_test.h"
 
 static void every_code_point_comes_back(void **state) {
@@ -151,8 +152,62 @@ static void direction(void **state) {
     assert_false(tide_utf8_turns_direction(TIDE_UTF8_BAD));
 }
 
+// ---- the rule of what is shown ----
+
+static void unsafe_is_what_is_not_seen_or_changes_its_neighbours(void **state) {
+    (void)state;
+    static const uint32_t bad[] = {0,      0x1B,   0x7F,   0x85,   0x9B,   0xAD,   0x061C, 0x200B,  0x200E,  0x2028,
+                                   0x202E, 0x2066, 0x2069, 0xFEFF, 0xFFFE, 0xFDD0, 0xFFF9, 0xE0041, 0x1FFFF, TIDE_UTF8_BAD};
+    static const uint32_t good[] = {' ', 'a', '=', 0xA0, 0xE9, 0x5D0, 0x627, 0x202F, 0x2030, 0x5F35, 0xFFFD, 0x1F4BE};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) assert_true(tide_utf8_is_unsafe(bad[i]));
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) assert_false(tide_utf8_is_unsafe(good[i]));
+    for (uint32_t cp = 0; cp <= 0x10FFFF; cp++)
+        if (tide_utf8_is_control(cp) || tide_utf8_turns_direction(cp)) assert_true(tide_utf8_is_unsafe(cp));
+}
+
+static void text_is_cleaned(void **state) {
+    (void)state;
+    static const struct {
+        const char *in, *clean, *json;
+    } all[] = {
+        {"", "", ""},
+        {"plain", "plain", "plain"},
+        {"a\xE2\x80\xAE" "b", "a\xEF\xBF\xBD" "b", "a\\u202eb"},
+        {"\033[31m\n", "\xEF\xBF\xBD[31m\xEF\xBF\xBD", "\\u001b[31m\\n"},
+        {"\xC2\x9B", "\xEF\xBF\xBD", "\\u009b"},
+        {"\xF3\xA0\x81\x81", "\xEF\xBF\xBD", "\\udb40\\udc41"},
+        {"\"\\", "\"\\", "\\\"\\\\"},
+        {"\xFF", "\xEF\xBF\xBD", "\xEF\xBF\xBD"},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        tide_text clean = {0}, json = {0};
+        tide_utf8_add_clean(&clean, all[i].in);
+        tide_utf8_add_json(&json, all[i].in);
+        assert_string_equal(tide_text_str(&clean), all[i].clean);
+        assert_string_equal(tide_text_str(&json), all[i].json);
+        tide_text_deinit(&clean);
+        tide_text_deinit(&json);
+    }
+    static const char document[] = "{\n  \"a\xE2\x80\xAE\": \"\x7F\"\n}";
+    tide_text out = {0};
+    tide_utf8_add_json_document(&out, document, sizeof document - 1);
+    assert_string_equal(tide_text_str(&out), "{\n  \"a\\u202e\": \"\\u007f\"\n}");
+    tide_text_deinit(&out);
+}
+
+static void formulas(void **state) {
+    (void)state;
+    static const char *const yes[] = {"=1", "+1", "-1", "@a", "\tx", "\rx", "--"};
+    static const char *const no[] = {"", "-", "a=1", " =1", "1-1"};
+    for (size_t i = 0; i < sizeof yes / sizeof yes[0]; i++) assert_true(tide_utf8_is_formula(yes[i]));
+    for (size_t i = 0; i < sizeof no / sizeof no[0]; i++) assert_false(tide_utf8_is_formula(no[i]));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        tide_unit_test(unsafe_is_what_is_not_seen_or_changes_its_neighbours),
+        tide_unit_test(text_is_cleaned),
+        tide_unit_test(formulas),
         tide_unit_test(every_code_point_comes_back),
         tide_unit_test(what_is_no_character_is_encoded_as_the_replacement),
         tide_unit_test(short_strings_agree_with_the_oracle),

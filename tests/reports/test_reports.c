@@ -110,12 +110,12 @@ static void csv_has_every_item_of_the_subject(void **state) {
     }
 }
 
-static void formulas_are_guarded_on_request(void **state) {
+static void formulas_are_guarded_unless_names_are_to_be_exact(void **state) {
     (void)state;
     tide_subject *s = sample_hostile();
-    tide_text plain = report_of(s, NULL, NULL, TIDE_REPORT_CSV);
-    const tide_report_options opt = {.guard_formulas = true};
-    tide_text guarded = report_of(s, NULL, &opt, TIDE_REPORT_CSV);
+    tide_text guarded = report_of(s, NULL, NULL, TIDE_REPORT_CSV);
+    const tide_report_options opt = {.exact_names = true};
+    tide_text plain = report_of(s, NULL, &opt, TIDE_REPORT_CSV);
     assert_text_has(plain.data, ",\"=cmd|' /C calc'!A0\",");
     assert_text_has(guarded.data, "'=cmd|' /C calc'!A0");
     assert_text_has(guarded.data, "'@sum(1)");
@@ -318,7 +318,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(goldens),
         cmocka_unit_test(csv_has_every_item_of_the_subject),
-        cmocka_unit_test(formulas_are_guarded_on_request),
+        cmocka_unit_test(formulas_are_guarded_unless_names_are_to_be_exact),
         cmocka_unit_test(an_unknown_table_lists_those_there_are),
         cmocka_unit_test(json_sums_hold),
         cmocka_unit_test(unknown_is_null_and_never_zero),

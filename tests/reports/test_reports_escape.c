@@ -5,6 +5,10 @@
 
 #include "reports/escape.h"
 
+#include <jansson.h>
+
+#include "core/base/utf8.h"
+
 #define BAD "\xEF\xBF\xBD"
 
 static const struct {
@@ -41,10 +45,15 @@ static void names_are_escaped_for_each_format(void **state) {
         tide_text html = {0}, csv = {0}, utf8 = {0};
         tide_report_add_html(&html, names[i].in);
         tide_report_add_csv(&csv, names[i].in);
-        tide_report_add_utf8(&utf8, names[i].in);
+        tide_text_add(&utf8, "\"");
+        tide_utf8_add_json(&utf8, names[i].in);
+        tide_text_add(&utf8, "\"");
+        json_t *value = json_loads(tide_text_str(&utf8), JSON_DECODE_ANY, NULL); // a parser gets the exact name
+        assert_non_null(value);
         assert_string_equal(tide_text_str(&html), names[i].html);
         assert_string_equal(tide_text_str(&csv), names[i].csv);
-        assert_string_equal(tide_text_str(&utf8), names[i].utf8);
+        assert_string_equal(json_string_value(value), names[i].utf8);
+        json_decref(value);
         tide_text_deinit(&html);
         tide_text_deinit(&csv);
         tide_text_deinit(&utf8);
