@@ -20,10 +20,10 @@ static void names_are_made_safe_and_cut(void **state) {
         {"größe", "größe", "gr??e", 20, TIDE_TUI_CUT_END},
         {"張量", "張量", "??", 20, TIDE_TUI_CUT_END},
         {"張量張量", "張…", "????", 4, TIDE_TUI_CUT_END},               // half a wide glyph is never drawn
-        {"e\xcc\x81t\xe2\x80\x8e", "et", "e?t?", 20, TIDE_TUI_CUT_END}, // combining and direction marks
+        {"e\xcc\x81t\xe2\x80\x8e", "et�", "e?t?", 20, TIDE_TUI_CUT_END}, // combining and direction marks
         {"\xe2\x80\xae"
          "evil",
-         "evil", "?evil", 20, TIDE_TUI_CUT_END},
+         "�evil", "?evil", 20, TIDE_TUI_CUT_END},
         {"abcdefghij", "abcd…", "abcd~", 5, TIDE_TUI_CUT_END},
         {"abcdefghij", "abc…hij", "abc~hij", 7, TIDE_TUI_CUT_MIDDLE},
         {"abcdefghij", "abcd…hij", "abcd~hij", 8, TIDE_TUI_CUT_MIDDLE},
