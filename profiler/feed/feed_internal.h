@@ -126,6 +126,7 @@ struct tide__feed {
     size_t n_producers;
     tide__log_header *log; ///< the last piece
     size_t log_bytes;      ///< of it
+    uint64_t log_used;     ///< behind its header
     _Atomic(tide__name_table *) names;
     size_t n_names;                         ///< in it
     uint32_t n_of[TIDE__LOG_ALLOCATOR + 1]; ///< numbers given, by tide__log_type

@@ -97,6 +97,7 @@ static tide_status add_piece(tide__feed *f, size_t bytes, tide_error *err) {
     }
     f->log = piece;
     f->log_bytes = piece_bytes;
+    f->log_used = 0;
     return TIDE_OK;
 }
 
@@ -107,7 +108,9 @@ tide_status tide__feed_names_begin(tide__feed *f, tide_error *err) { return add_
 static tide_status append(tide__feed *f, tide__log_type type, uint32_t id, const void *payload, size_t bytes,
                           const tide__log_record **out, tide_error *err) {
     const size_t record_bytes = (sizeof(tide__log_record) + bytes + 1 + 7) / 8 * 8;
-    uint64_t used = atomic_load_explicit(&f->log->used_bytes, memory_order_relaxed);
+    if (atomic_load_explicit(&f->file.is_cut, memory_order_relaxed))
+        return TIDE_FAIL(err, TIDE_ERR_IO, "%s", f->cut_words);
+    uint64_t used = f->log_used; // what others have made of the file decides about no address
     if (sizeof *f->log + used + record_bytes + TIDE__TEXT_SLACK > f->log_bytes) {
         TIDE_TRY(add_piece(f, record_bytes + TIDE__TEXT_SLACK, err));
         used = 0;
@@ -116,7 +119,8 @@ static tide_status append(tide__feed *f, tide__log_type type, uint32_t id, const
     *r = (tide__log_record){
         .bytes = (uint32_t)record_bytes, .type = (uint32_t)type, .id = id, .payload_bytes = (uint32_t)bytes};
     memcpy(r + 1, payload, bytes);
-    atomic_store_explicit(&f->log->used_bytes, used + record_bytes, memory_order_release);
+    f->log_used = used + record_bytes;
+    atomic_store_explicit(&f->log->used_bytes, f->log_used, memory_order_release);
     *out = r;
     return TIDE_OK;
 }
