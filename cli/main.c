@@ -115,8 +115,9 @@ static int dispatch(int argc, char **argv) {
 // ---- signals ----
 
 /// What ends a process when nothing else is said. SIGXFSZ and SIGPIPE are ignored: a write fails instead.
-static const int ending[] = {SIGHUP,    SIGINT,  SIGQUIT, SIGTERM, SIGALRM, SIGVTALRM, SIGPROF, SIGUSR1, SIGUSR2, SIGXCPU,
-                             SIGSTKFLT, SIGPOLL, SIGPWR,  SIGABRT, SIGSEGV, SIGBUS,    SIGFPE,  SIGILL,  SIGSYS,  SIGTRAP};
+static const int ending[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM,   SIGALRM, SIGVTALRM, SIGPROF,
+                             SIGUSR1, SIGUSR2, SIGXCPU, SIGSTKFLT, SIGPOLL, SIGPWR,    SIGABRT,
+                             SIGSEGV, SIGBUS,  SIGFPE,  SIGILL,    SIGSYS,  SIGTRAP};
 enum { N_ENDING = sizeof ending / sizeof ending[0] };
 static struct sigaction before[N_ENDING];
 

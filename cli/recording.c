@@ -4,6 +4,7 @@
 #include "cli/recording.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -156,10 +157,23 @@ bool cli_recording_settle(const cli_command *cmd, cli_recording_options *o) {
 
 // ---- its life ----
 
+/// A signal that came between the making of the trace and the start of its collector would leave files which nothing
+/// finishes or removes: those that end us wait until the collector is at work.
+static tide_status open_recorder(const cli_recording_options *o, tide_recorder **out, tide_error *err) {
+    static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGALRM, SIGUSR1, SIGUSR2};
+    sigset_t waits, before;
+    sigemptyset(&waits);
+    for (size_t i = 0; i < sizeof ending / sizeof ending[0]; i++) sigaddset(&waits, ending[i]);
+    pthread_sigmask(SIG_BLOCK, &waits, &before);
+    const tide_status st = tide_recorder_open(o->path, &o->recorder, out, err);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return st;
+}
+
 tide_status cli_recording_open(const cli_recording_options *o, cli_recording *out, tide_error *err) {
     *out = (cli_recording){0};
     if (o->path == NULL) return TIDE_OK;
-    const tide_status st = tide_recorder_open(o->path, &o->recorder, &out->recorder, err);
+    const tide_status st = open_recorder(o, &out->recorder, err);
     // A trace that another recorder writes is a wrong name on the command line, no fault of ours.
     if (st == TIDE_ERR_BUSY && err != NULL) err->status = TIDE_ERR_EXISTS;
     if (st != TIDE_OK) return st == TIDE_ERR_BUSY ? TIDE_ERR_EXISTS : st;

@@ -86,8 +86,8 @@ json_t *cli_recording_trace_json(const cli_recording *r);
 json_t *cli_recording_json(const cli_recording *r);
 /// The line about the trace; nothing when nothing was recorded.
 void cli_recording_print(const cli_recording *r);
-/// Last of all: say on stderr what the trace lacks. @return `code`, or CLI_EXIT_OUTPUT (CLI_EXIT_DOES_NOT_FIT without memory) when
-/// recording failed
+/// Last of all: say on stderr what the trace lacks. @return `code`, or CLI_EXIT_OUTPUT (CLI_EXIT_DOES_NOT_FIT without
+/// memory) when recording failed
 int cli_recording_tell(const cli_recording *r, int code);
 
 #endif

@@ -6,7 +6,6 @@
 
 #include "core/base/host_alloc.h"
 #include "core/base/utf8.h"
-#include "core/base/utf8.h"
 #include "reports/render.h"
 
 typedef struct paper {

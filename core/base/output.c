@@ -271,8 +271,8 @@ static int print_name(const char *target, char name[NAME_BYTES]) {
     if (n != (ssize_t)sizeof chance) return n < 0 ? errno : EIO;
     char head[NAME_BYTES];
     print_head(target, head);
-    const int len = snprintf(name, NAME_BYTES, "%.*s%0*llx", NAME_BYTES - N_DIGITS - 1, head, N_DIGITS,
-                             (unsigned long long)chance);
+    const int len =
+        snprintf(name, NAME_BYTES, "%.*s%0*llx", NAME_BYTES - N_DIGITS - 1, head, N_DIGITS, (unsigned long long)chance);
     return len > 0 && len < NAME_BYTES ? 0 : ENAMETOOLONG;
 }
 
@@ -521,9 +521,9 @@ tide_status tide_output_begin(const char *path, tide_output **out, tide_error *e
         *out = o;
         return TIDE_OK;
     }
-    const tide_status st = e == ESPIPE ? TIDE_FAIL(err, TIDE_ERR_WRITE, "cannot write '%s': it is not a regular file",
-                                                   path)
-                                       : tide_output_failed("write", path, e, err);
+    const tide_status st = e == ESPIPE
+                               ? TIDE_FAIL(err, TIDE_ERR_WRITE, "cannot write '%s': it is not a regular file", path)
+                               : tide_output_failed("write", path, e, err);
     tide_output_drop(o);
     return st;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Text: a string that grows, a map from names to numbers, byte counts for people, and reading of files (writing: output.h).
+// Text: a string that grows, a map from names to numbers, byte counts for people, and reading of files (writing:
+// output.h).
 #ifndef TIDE_CORE_BASE_TEXT_H
 #define TIDE_CORE_BASE_TEXT_H
 

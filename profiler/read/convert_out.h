@@ -14,10 +14,10 @@
 
 /// Zero-initialise.
 typedef struct tide__out {
-    char *path;         ///< the name that the file gets
+    char *path; ///< the name that the file gets
     tide_output *output;
     const char *tmp_path; ///< where it is made, in a folder beside it that is ours alone; NULL once it has its name
-    tide__store *store; ///< NULL once it is finished
+    tide__store *store;   ///< NULL once it is finished
     tide__names names;
     tide__replay replay;
     tide__leaves leaves;

@@ -79,11 +79,9 @@ typedef struct tide__patient {
 
 /// Find out from where `path` can be read. A log beside it is played into a copy; copies are made beside
 /// `beside`, a file in the making in a folder that is ours alone.
-tide_status tide__patient_admit(tide__patient *p, const char *path, const char *beside,
-                                tide_error *err) TIDE_NODISCARD;
+tide_status tide__patient_admit(tide__patient *p, const char *path, const char *beside, tide_error *err) TIDE_NODISCARD;
 /// Put the pages right that say which tables there are: those of every trace of today's version are the same.
-tide_status tide__patient_mend(tide__patient *p, const char *path, const char *beside,
-                               tide_error *err) TIDE_NODISCARD;
+tide_status tide__patient_mend(tide__patient *p, const char *path, const char *beside, tide_error *err) TIDE_NODISCARD;
 void tide__patient_discharge(tide__patient *p);
 /// Copy a file, holes as holes; nothing has the name `to`. TIDE_ERR_IO, TIDE_ERR_WRITE with the system's words.
 tide_status tide__copy_file(const char *from, const char *to, tide_error *err) TIDE_NODISCARD;

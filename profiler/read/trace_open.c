@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 
 #include "core/base/host_alloc.h"
-#include "core/base/output.h"
 #include "core/base/log.h"
+#include "core/base/output.h"
 #include "core/base/text.h"
 #include "profiler/drain/drain.h"
 #include "profiler/read/moments_internal.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// store: a trace file while it is written. Made whole but empty in a folder of its own, renamed, then filled in WAL mode
-// under its own name, so that it can be read while it grows and after a kill. Private to profiler/.
+// store: a trace file while it is written. Made whole but empty in a folder of its own, renamed, then filled in WAL
+// mode under its own name, so that it can be read while it grows and after a kill. Private to profiler/.
 //
 //     create -> [ begin, write ..., positions, end ]* -> finish (tables of the end, one plain file)
 //                    killed anywhere: resume -> ...

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// core/base/output: every sort of file that may have the name already, what lies in the way, what ends a writer half way.
+// core/base/output: every sort of file that may have the name already, what lies in the way, what ends a writer half
+// way.
 #include "core/base/output.h"
 
 #include <dirent.h>

@@ -156,8 +156,9 @@ static void direction(void **state) {
 
 static void unsafe_is_what_is_not_seen_or_changes_its_neighbours(void **state) {
     (void)state;
-    static const uint32_t bad[] = {0,      0x1B,   0x7F,   0x85,   0x9B,   0xAD,   0x061C, 0x200B,  0x200E,  0x2028,
-                                   0x202E, 0x2066, 0x2069, 0xFEFF, 0xFFFE, 0xFDD0, 0xFFF9, 0xE0041, 0x1FFFF, TIDE_UTF8_BAD};
+    static const uint32_t bad[] = {0,      0x1B,   0x7F,   0x85,    0x9B,    0xAD,         0x061C,
+                                   0x200B, 0x200E, 0x2028, 0x202E,  0x2066,  0x2069,       0xFEFF,
+                                   0xFFFE, 0xFDD0, 0xFFF9, 0xE0041, 0x1FFFF, TIDE_UTF8_BAD};
     static const uint32_t good[] = {' ', 'a', '=', 0xA0, 0xE9, 0x5D0, 0x627, 0x202F, 0x2030, 0x5F35, 0xFFFD, 0x1F4BE};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) assert_true(tide_utf8_is_unsafe(bad[i]));
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) assert_false(tide_utf8_is_unsafe(good[i]));
@@ -172,7 +173,11 @@ static void text_is_cleaned(void **state) {
     } all[] = {
         {"", "", ""},
         {"plain", "plain", "plain"},
-        {"a\xE2\x80\xAE" "b", "a\xEF\xBF\xBD" "b", "a\\u202eb"},
+        {"a\xE2\x80\xAE"
+         "b",
+         "a\xEF\xBF\xBD"
+         "b",
+         "a\\u202eb"},
         {"\033[31m\n", "\xEF\xBF\xBD[31m\xEF\xBF\xBD", "\\u001b[31m\\n"},
         {"\xC2\x9B", "\xEF\xBF\xBD", "\\u009b"},
         {"\xF3\xA0\x81\x81", "\xEF\xBF\xBD", "\\udb40\\udc41"},

@@ -234,6 +234,17 @@ class Outputs(Case):
         self.ok("trace", "big.db", "--recover", "-o", "out.db", cwd=self.cwd)
         self.assertEqual(self.files() - begin, {"out.db"})
 
+    def test_signals_while_a_recording_begins(self):
+        """Nothing, or a trace that its collector finishes: no lock and no log stays."""
+        rng = random.Random(3)
+        for i in range(12):
+            p = subprocess.Popen([tidemark.PROGRAM, "run", "-n", "3000", "--naive", "-o", "out.db", LENET], cwd=self.cwd,
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=tidemark.environment())
+            time.sleep(rng.random() * 0.3)
+            p.send_signal(signal.SIGTERM)
+            p.wait()
+            tidemark.until(lambda: self.files() - self.begin <= {"out.db"}, f"{self.files() - self.begin}", seconds=30)
+
     def test_another_user(self):
         """A folder without the right to write, as another user than root."""
         if not ROOT:
