@@ -183,7 +183,8 @@ static int parse(int argc, char **argv, cli_check_options *o) {
             return cli_usage(&cli_command_check, "plans of a gate depend on no clock and no threads: use --node-limit");
         const int taken = cli_planning_option(&cli_command_check, &o->planning, c);
         if (taken < 0 || (taken == 0 && take_option(o, c) != CLI_EXIT_OK)) return CLI_EXIT_USAGE;
-        if (taken > 0 && c != CLI_OPT_INTRA_THREADS) o->of_files = "what says how models are planned";
+        if (taken > 0 && c != CLI_OPT_INTRA_THREADS)
+            o->of_files = c == CLI_OPT_EXTENT ? "--extent" : "what says how models are planned";
     }
     return CLI_GO_ON;
 }
