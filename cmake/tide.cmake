@@ -15,6 +15,12 @@ if(TIDE_SANITIZE)
   target_link_options(tide_flags INTERFACE -fsanitize=${TIDE_SANITIZE})
 endif()
 
+# A frame of a megabyte on the stack is a crash for whoever builds without optimisation: an error there and everywhere.
+# Sanitizers make frames larger than they are.
+if(NOT TIDE_SANITIZE AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(tide_flags INTERFACE -Werror=frame-larger-than=1048576)
+endif()
+
 # Hardening of Release builds: checked copies (they need optimisation), a guard word below each array on the stack, code
 # at an address that changes with each start, and a table of foreign functions that is filled at once and then closed.
 # Sanitizers check all this and more themselves, and do not go with the first.
