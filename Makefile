@@ -43,10 +43,11 @@ bench:
 	@build/bench/bench/bench_tui
 	@python3 bench/bench_reports.py build/bench/cli/tidemark
 
-# What takes too long for the suite (about an hour): 200 kills of recording programs in each way there is, then a day's
-# billion events through a trace of bounded size, a hundred thousand random keys, clicks and sizes in the terminal view,
-# files with hardly anything in them through every command, and memory that runs out at 150 places of every command.
-# Fails when an event was lost, a cell is stale, or a command ends in anything but words.
+# What takes too long for the suite (hours): 200 kills of recording programs in each way there is, of programs, collectors
+# and both while a trace is closed, a thousand of collectors alone, then a day's billion events through a trace of bounded
+# size, a hundred thousand random keys, clicks and sizes in the terminal view, files with hardly anything in them through
+# every command, and memory that runs out at 150 places of every command. Fails when an event was lost, a cell is stale,
+# or a command ends in anything but words.
 soak:
 	@scripts/deps.sh bench
 	@cmake --preset bench

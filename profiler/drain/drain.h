@@ -30,7 +30,7 @@ tide_status tide__drain_open(const tide__drain_options *opt, tide__drain **out, 
  * One round: find new feeds, take what is there, write, give back.
  *
  * @param n_events  out: taken in this round
- * @param n_alive   out: feeds whose producer may still write
+ * @param n_alive   out: feeds whose producer may still write, and one more while a drain before us holds any
  * @return TIDE_OK; the error that ended the recording (kept: the feeds were told, the log has a line, every later round
  *         returns it); a feed that is damaged is left behind with a problem noted and is no error of the round
  */
