@@ -29,7 +29,8 @@ static const char help[] =
     "  -o FILE             the trace; needed\n" CLI_RECORDING_HELP
     "  --quiet             say nothing at the end, but for what went wrong\n\n"
     "CMD and whatever it starts finds the trace through $" TIDE_COLLECTOR_ENV ": tidemark run and compare without -o,\n"
-    "and programs that link tidemark. Signals are passed on. Exit code: that of CMD (128 + n when signal n ended it);\n"
+    "and programs that link tidemark; no others. A trace that stays empty is kept, and that is said. Signals are\n"
+    "passed on. Exit code: that of CMD (128 + n when signal n ended it);\n"
     "127 or 126 when it cannot be run; 8 when not all could be recorded.\n"
     "Example: tidemark record -o both.db -- sh -c 'tidemark run a.onnx & tidemark run b.onnx & wait'\n";
 
@@ -188,8 +189,23 @@ static tide_status set_environment(const options *o, tide_error *err) {
     return good ? TIDE_OK : TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the command's environment");
 }
 
-/// One line: what is in the trace.
-static tide_status print_summary(const char *path, tide_error *err) {
+/// An empty trace is not what was asked for, whatever the command itself made of it.
+static void print_empty(const char *path, const tide_trace_info *info) {
+    char name[4096];
+    fprintf(stderr, "warning: the trace is empty: %s: ", cli_clean(path, name, sizeof name));
+    if (info->n_processes > 0) {
+        fprintf(stderr, "the process%s that recorded into it used no memory that tidemark sees\n",
+                info->n_processes == 1 ? "" : "es");
+        return;
+    }
+    fputs("no process that the command started spoke to tidemark\n", stderr);
+    fputs("note: only programs that link tidemark's recorder, and tidemark run and compare without -o, record; others\n"
+          "      cannot be recorded yet, whatever they allocate\n",
+          stderr);
+}
+
+/// One line: what is in the trace; not if `quiet`, unless there is nothing in it.
+static tide_status print_summary(const char *path, bool quiet, tide_error *err) {
     tide_trace *t = NULL;
     tide_trace_info info;
     uint64_t peak;
@@ -197,7 +213,8 @@ static tide_status print_summary(const char *path, tide_error *err) {
     TIDE_TRY(cli_trace_open(path, &t, err));
     tide_status st = tide_trace_get_info(t, &info, err);
     if (st == TIDE_OK) st = tide_trace_peak(t, 0, -1, &peak, NULL, err);
-    if (st == TIDE_OK)
+    if (st == TIDE_OK && info.n_events == 0) print_empty(path, &info);
+    if (st == TIDE_OK && !quiet)
         fprintf(stderr, "trace: %s: %" PRIu64 " event%s of %u process%s, %" PRIu64 " lost, peak %s\n",
                 cli_clean(path, name, sizeof name), info.n_events, info.n_events == 1 ? "" : "s", info.n_processes,
                 info.n_processes == 1 ? "" : "es", info.n_lost, tide_format_bytes(peak, bytes, sizeof bytes));
@@ -243,7 +260,7 @@ static int record(const options *o, char **argv) {
         unlink(o->recording.path); // of nothing
         return cannot_run(argv[0], c.failure);
     }
-    if (st == TIDE_OK && !o->quiet) st = print_summary(o->recording.path, &err);
+    if (st == TIDE_OK) st = print_summary(o->recording.path, o->quiet, &err);
     if (st == TIDE_OK) return code_of(&c);
     cli_print_error(&err);
     fprintf(stderr, "note: the command itself ended with code %d\n", code_of(&c));

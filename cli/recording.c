@@ -138,8 +138,11 @@ static const char *environment(const char *name) {
 }
 
 bool cli_recording_settle(const cli_command *cmd, cli_recording_options *o) {
-    if (o->path != NULL) return o->force || cli_may_replace(o->path);
     const char *above = environment(TIDE_COLLECTOR_ENV);
+    if (o->path != NULL) {
+        o->above = above; // the events go where the user says, to one trace and not to two
+        return o->force || cli_may_replace(o->path);
+    }
     const char *idle = o->of_trace != NULL ? o->of_trace : above == NULL ? o->of_ring : NULL;
     if (idle != NULL) {
         cli_usage(cmd, "%s is about a trace: -o says where it goes", idle);
@@ -178,6 +181,7 @@ tide_status cli_recording_open(const cli_recording_options *o, cli_recording *ou
     if (st == TIDE_ERR_BUSY && err != NULL) err->status = TIDE_ERR_EXISTS;
     if (st != TIDE_OK) return st == TIDE_ERR_BUSY ? TIDE_ERR_EXISTS : st;
     out->path = o->path;
+    out->above = o->above;
     out->is_temporary = o->is_temporary;
     out->attached = o->recorder.drain == TIDE_RECORD_ATTACH;
     return TIDE_OK;
@@ -221,6 +225,7 @@ json_t *cli_recording_json(const cli_recording *r) {
     json_object_set_new(doc, "refused", cli_json_bytes(r->stats.n_refused));
     json_object_set_new(doc, "blocked_ns", cli_json_bytes(r->stats.blocked_ns));
     json_object_set_new(doc, "feed_bytes", cli_json_bytes(r->stats.feed_bytes));
+    json_object_set_new(doc, "not_in", cli_json_text(r->above));
     return doc;
 }
 
@@ -235,6 +240,10 @@ int cli_recording_tell(const cli_recording *r, int code) {
     char path[4096];
     if (r->of_failure && !r->is_temporary)
         fprintf(stderr, "note: recorded until then: %s\n", cli_clean(r->path, path, sizeof path));
+    if (r->above != NULL)
+        fprintf(stderr, "note: -o has taken the events of this run; the trace of tidemark record around it has none of "
+                        "them: %s\n",
+                cli_clean(r->above, path, sizeof path));
     // What came after the recording had ended is no fault of the rings; that it ended was said when it did.
     if (r->stats.n_lost > 0 && r->err.status == TIDE_OK)
         fprintf(stderr,

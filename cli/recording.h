@@ -22,6 +22,7 @@ typedef struct cli_recording_options {
     const char *max_wait; ///< the same
     bool is_temporary;    ///< the trace goes when it has been looked at: nothing is said about it
     bool force;           ///< --force: what has the name may be any file
+    const char *above;    ///< trace of a `record` around it that gets nothing of this; NULL: none
 } cli_recording_options;
 
 enum {
@@ -70,6 +71,7 @@ typedef struct cli_recording {
     const char *path;        ///< of the trace, borrowed; NULL: nothing is recorded
     bool attached;           ///< somebody else's collector writes it
     bool is_temporary;       ///< as in the options
+    const char *above;       ///< as in the options
     bool of_failure;         ///< the runs failed, and this is what was recorded until then
     tide_recorder_stats stats;
     tide_error err; ///< what ended it early
