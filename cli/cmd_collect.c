@@ -5,13 +5,14 @@
 
 #include "cli/recording.h"
 
-enum { OPT_READY_FD = CLI_OPT_MAX_TRACE + 1, OPT_MAX_BYTES, OPT_BATCH_EVENTS, OPT_ATTACHED_LATE, OPT_QUIET };
+enum { OPT_READY_FD = CLI_OPT_MAX_TRACE + 1, OPT_MAX_BYTES, OPT_BATCH_EVENTS, OPT_HOLD_BACK, OPT_ATTACHED_LATE, OPT_QUIET };
 
 static const char help[] = "Started by run, compare and linked programs: there is no need to call it.\n\n"
                            "  --ready-fd N        write one byte there once events are taken\n"
                            "  --form F            auto (default), rows or chunks\n"
                            "  --max-bytes N       of the file (default: no limit)\n"
                            "  --batch-events N    at most in one transaction\n"
+                           "  --hold-back-ms N    see TIDE_RECORD_NO_HOLD_BACK in profiler/recorder.h\n"
                            "  --attached-late     blocks were out before recording began\n"
                            "  --quiet             print nothing when recording ends early\n";
 
@@ -34,6 +35,10 @@ static bool take(tide_collector_options *o, cli_recording_options *form, int c) 
         if (!cli_parse_count(cmd, "--batch-events", optarg, 1 << 26, &n)) return false;
         o->batch_events = (size_t)n;
         return true;
+    case OPT_HOLD_BACK:
+        if (!cli_parse_count(cmd, "--hold-back-ms", optarg, UINT32_MAX, &n)) return false;
+        o->hold_back_ms = (unsigned)n;
+        return true;
     case OPT_ATTACHED_LATE:
         o->attached_late = true;
         return true;
@@ -50,6 +55,7 @@ static int run(int argc, char **argv) {
                                           {"form", required_argument, NULL, CLI_OPT_FORM},
                                           {"max-bytes", required_argument, NULL, OPT_MAX_BYTES},
                                           {"batch-events", required_argument, NULL, OPT_BATCH_EVENTS},
+                                          {"hold-back-ms", required_argument, NULL, OPT_HOLD_BACK},
                                           {"attached-late", no_argument, NULL, OPT_ATTACHED_LATE},
                                           {"quiet", no_argument, NULL, OPT_QUIET},
                                           {"help", no_argument, NULL, 'h'},

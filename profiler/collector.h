@@ -20,6 +20,7 @@ typedef struct tide_collector_options {
     tide_record_form form;
     uint64_t max_bytes;
     size_t batch_events;
+    unsigned hold_back_ms; ///< as in tide_recorder_options
     bool attached_late, quiet;
     int ready_fd; ///< one byte 1 is written there once feeds are taken, then it is closed; -1: nobody waits
     /// Asked between rounds: nobody new will come. NULL: true once a feed has been seen. The collector ends when this

@@ -85,9 +85,12 @@ typedef struct tide_trace_info {
     uint64_t n_events;         ///< recorded, dropped detail included
     uint64_t n_rows, n_chunks; ///< how they are kept: events as rows, number of chunks
     uint64_t first_kept_event; ///< 1, or what thinning left
-    uint64_t begin_ns, end_ns;
-    uint64_t n_lost;     ///< dropped on full rings
+    uint64_t begin_ns, end_ns; ///< begin_ns is the origin: every time that people are shown counts from there, whatever
+                               ///< part of the trace is looked at; of the first event, dropped or not, or of the first
+                               ///< run if that began before
+    uint64_t n_lost;           ///< dropped on full rings
     uint64_t n_problems; ///< events that contradict each other
+    uint64_t n_late;     ///< events that stand with a later time than their own (view late)
     uint64_t n_blocks, n_leaked;
     uint64_t file_bytes;
     uint32_t n_processes, n_threads, n_runs;
@@ -104,6 +107,10 @@ typedef struct tide_trace_run {
 /// Runs in order of id into a fresh array, owned by the caller (tide_host_free; NULL when there are none). A run that
 /// has not ended ends with the trace.
 tide_status tide_trace_runs(tide_trace *t, tide_trace_run **out, size_t *n, tide_error *err) TIDE_NODISCARD;
+
+/// The run that is shown when none is asked for: the last one; 0, the whole trace, where there is none, where several
+/// processes recorded, and where the first events of the run were dropped (its peak may have been among them).
+tide_status tide_trace_shown_run(tide_trace *t, int64_t *run_id, tide_error *err) TIDE_NODISCARD;
 
 /// The part of a trace that a run covers.
 typedef struct tide_trace_extent {

@@ -25,6 +25,8 @@ typedef enum tide_record_drain {
     TIDE_RECORD_ATTACH,  ///< a collector that runs already (tidemark record) writes what several processes send it
 } tide_record_drain;
 
+#define TIDE_RECORD_NO_HOLD_BACK (~0u)
+
 /// How events are kept in the file.
 typedef enum tide_record_form {
     TIDE_RECORD_AUTO,   ///< rows; chunks while a ring is more than half full, turned into rows at the end when they are
@@ -46,6 +48,11 @@ typedef struct tide_recorder_options {
                           ///< seconds; UINT64_MAX: without end
     uint64_t max_bytes;   ///< of the trace file: the oldest events go first, totals stay exact; 0: no limit
     size_t batch_events;  ///< per transaction at most; 0: 32768
+    unsigned hold_back_ms; ///< how much later than others an event may come and still be merged by its own time. 0: 2000
+                           ///< once the program gives an event a time of another clock than the machine's, or a late
+                           ///< one; nothing before that; TIDE_RECORD_NO_HOLD_BACK.
+                           ///< With TIDE_RECORD_ATTACH the collector's option counts. What it costs: such a trace shows
+                           ///< events so much later; they wait in their rings, at most half a ring of each thread
     bool attached_late;   ///< the observer was attached while blocks were already out: a free whose alloc was not heard
                           ///< is counted in meta.n_orphan_frees and is no problem
     int rank;             ///< of several processes; < 0: as the launcher says in the environment (OMPI_COMM_WORLD_RANK,
@@ -97,7 +104,9 @@ void tide_recorder_abandon(tide_recorder *r);
  * and the log has one line.
  *
  * A block is live until free_completed; free_requested is noted beside it. Events of one thread keep their order;
- * events of several threads are ordered by time, and an event never stands before one that it follows from.
+ * events of several threads are ordered by time, and an event never stands before one that it follows from. An event
+ * that comes with a time before that of one which is in the file already (see hold_back_ms), or which its own thread put
+ * in before, stands behind that one, with its time; its own is kept beside it (view late), and it is counted.
  */
 tide_observer tide_recorder_observer(tide_recorder *r);
 

@@ -24,7 +24,7 @@ enum { READY_FD = 3, PATIENCE_MS = 10000, MAX_ARGS = 16 };
 extern char **environ;
 
 typedef struct command {
-    char form[16], max_bytes[24], batch_events[24], ready_fd[8];
+    char form[16], max_bytes[24], batch_events[24], hold_back[24], ready_fd[8];
     char *args[MAX_ARGS];
 } command;
 
@@ -38,11 +38,16 @@ static void make_command(command *c, const tide_recorder *r, const char *program
     snprintf(c->form, sizeof c->form, "%s", forms[r->opt.form]);
     snprintf(c->max_bytes, sizeof c->max_bytes, "%" PRIu64, r->opt.max_bytes);
     snprintf(c->batch_events, sizeof c->batch_events, "%zu", r->opt.batch_events);
+    snprintf(c->hold_back, sizeof c->hold_back, "%u", r->opt.hold_back_ms);
     snprintf(c->ready_fd, sizeof c->ready_fd, "%d", READY_FD);
     const char *const args[] = {program, "collect",     r->path,      "--ready-fd",     c->ready_fd,    "--form",
                                 c->form, "--max-bytes", c->max_bytes, "--batch-events", c->batch_events};
     size_t n = 0;
     for (size_t i = 0; i < sizeof args / sizeof args[0]; i++) add(c, &n, args[i]);
+    if (r->opt.hold_back_ms != 0) {
+        add(c, &n, "--hold-back-ms");
+        add(c, &n, c->hold_back);
+    }
     if (r->opt.attached_late) add(c, &n, "--attached-late");
     if (r->opt.quiet) add(c, &n, "--quiet");
 }

@@ -34,6 +34,7 @@ static tide_status start_thread(tide_recorder *r, tide_error *err) {
                                      .form = r->opt.form,
                                      .max_bytes = r->opt.max_bytes,
                                      .batch_events = r->opt.batch_events,
+                                     .hold_back_ms = r->opt.hold_back_ms,
                                      .attached_late = r->opt.attached_late,
                                      .quiet = r->opt.quiet};
     return tide__drain_thread_start(&opt, &r->thread, err);
@@ -117,7 +118,7 @@ bool tide__recorder_drain_lives(void *self) {
 
 void tide__recorder_hurry(tide_recorder *r) {
     pthread_mutex_lock(&r->drain_lock);
-    if (r->thread != NULL) tide__drain_thread_hurry(r->thread);
+    if (r->thread != NULL) tide__drain_thread_release(r->thread);
     pthread_mutex_unlock(&r->drain_lock);
 }
 

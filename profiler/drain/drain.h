@@ -20,6 +20,7 @@ typedef struct tide__drain_options {
     uint64_t max_bytes;  ///< of the trace file; 0: no limit
     size_t batch_events; ///< at most per transaction; 0: 32768
     unsigned batch_ms;   ///< at most between two transactions while events come; 0: 50
+    unsigned hold_back_ms; ///< see tide_recorder_options
     bool attached_late;
     bool quiet; ///< print nothing to the log
 } tide__drain_options;
@@ -35,6 +36,8 @@ tide_status tide__drain_open(const tide__drain_options *opt, tide__drain **out, 
  *         returns it); a feed that is damaged is left behind with a problem noted and is no error of the round
  */
 tide_status tide__drain_round(tide__drain *d, size_t *n_events, size_t *n_alive, tide_error *err) TIDE_NODISCARD;
+/// Hold nothing back in the next round.
+void tide__drain_release(tide__drain *d);
 /// Look for new feeds in the next round, whatever the folder says.
 void tide__drain_look_again(tide__drain *d);
 /// How long to wait before the next round, 0: it is due; in steps, so that a ring that fills is seen in time. Costs no
@@ -55,6 +58,8 @@ tide_status tide__drain_thread_start(const tide__drain_options *opt, tide__drain
                                      tide_error *err) TIDE_NODISCARD;
 /// Do not wait out the pause between two rounds. Any thread.
 void tide__drain_thread_hurry(tide__drain_thread *t);
+/// Nor hold back anything in the next one.
+void tide__drain_thread_release(tide__drain_thread *t);
 /// End when process `process_id` has ended, and finish the trace only when no other process records into it.
 void tide__drain_thread_leave(tide__drain_thread *t, int64_t process_id);
 /// Whether it takes events no more; it is still to be joined. Any thread.

@@ -143,6 +143,7 @@ static tide_status write_all(tide__drain *d, size_t *n, tide_error *err) {
     d->leaves.n_done = 0;
     if (d->n_orphans != d->n_orphans_stored)
         TIDE_TRY(tide__store_put_meta_int(d->store, "n_orphan_frees", d->n_orphans, err));
+    if (d->n_late != d->n_late_stored) TIDE_TRY(tide__store_put_meta_int(d->store, "n_late", d->n_late, err));
     return write_positions(d, err);
 }
 
@@ -192,6 +193,7 @@ tide_status tide__drain_batch(tide__drain *d, size_t *n, tide_error *err) {
     // Busy means to the caller that nothing was begun.
     if (st != TIDE_OK) return st == TIDE_ERR_BUSY ? TIDE_ERR_WRITE : st;
     d->n_orphans_stored = d->n_orphans;
+    d->n_late_stored = d->n_late;
     tide__names_written(&d->names);
     give_back(d);
     return keep_below_limit(d, err);

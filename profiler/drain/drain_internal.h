@@ -8,6 +8,7 @@
 //     drain_clock.c    ticks to ns
 //     drain_event.c    slot to event
 //     drain_slot.h     what both of these and the next two ask of a slot
+//     drain_hold.c     what waits for those that come late
 //     drain_merge.c    the next event of all rings, numbered, replayed, kept for the file
 //     drain_stretch.c  the same of some hundred events at once, as long as they are usual
 //     drain_batch.c    one transaction
@@ -33,8 +34,16 @@ enum {
     TIDE__DRAIN_AHEAD = 64,           ///< slots of a ring whose times are read at once
     TIDE__DRAIN_STRETCH = 128,        ///< usual events that are taken at once, at most
     TIDE__DRAIN_CLOCK_PAIRS = 64,
+    TIDE__DRAIN_CLOCKS_NS = 100 * 1000, ///< what clocks of two cores may differ by, generously
+    TIDE__DRAIN_LATE_NS = 50 * 1000 * 1000,     ///< of times of the machine's clock that the program read
+    TIDE__DRAIN_ASTRAY_NS = 1000 * 1000 * 1000, ///< of those that the recorder read
+    TIDE__DRAIN_HOLD_MS = 2000,         ///< for programs that give times
+    TIDE__DRAIN_SEEN = 32,              ///< moments of the window that is held back
     TIDE__DRAIN_MAX_PROCESSES = 1 << 15, ///< block numbers of process p are shifted by (p - 1) << 48
 };
+
+#define TIDE__DRAIN_SOON_NS UINT64_C(1000000000)
+#define TIDE__DRAIN_RECENT_NS UINT64_C(600000000000)
 
 // ---- clock ----
 
@@ -94,6 +103,7 @@ typedef struct tide__drain_ring {
     uint8_t kind_flags;
     uint64_t number; ///< block, thread or run
     int64_t t_ns;    ///< no smaller than those of the slots before it
+    int64_t own_ns;  ///< as the slot has it
     int64_t thread;  ///< row of table thread; 0: not told
     int64_t n_gap;   ///< events that were lost by what the gaps say
     bool is_broken;  ///< nothing more is taken from it
@@ -114,6 +124,7 @@ struct tide__drain_feed {
     bool is_damaged;
     bool is_ended; ///< all is in the file; only of a damaged one, which stays where it is
     bool loses;    ///< its rings dropped events: a free may be heard without its alloc
+    bool gives_times; ///< its program has a clock of its own, or was late: more of it may come late
     tide__drain_clock clock;
     int64_t *texts;  ///< [n_texts] number in the feed - 1 to number in the file
     int64_t *scopes; ///< [n_scopes]
@@ -146,7 +157,7 @@ struct tide__drain {
     tide__replay replay;
     tide__leaves leaves;
     int64_t last_event, last_ns, last_snapshot;
-    int64_t n_orphans, n_orphans_stored;
+    int64_t n_orphans, n_orphans_stored, n_late, n_late_stored;
     tide__position *positions; ///< [n_positions] as the file had them at open
     size_t n_positions;
 
@@ -160,6 +171,13 @@ struct tide__drain {
     tide__drain_ring **active; ///< [n_active] of this round: rings with something to take
     size_t n_active, cap_active;
     int64_t round_ns;      ///< of this round: time of the youngest event that was there when it began
+    int64_t hold_ns;       ///< of this round: nothing later is taken; INT64_MAX: all is
+    struct {
+        uint64_t wall_ns; ///< when it was seen
+        int64_t t_ns;     ///< the youngest event by then
+    } seen[TIDE__DRAIN_SEEN]; ///< [n_seen] oldest first, over the window
+    size_t n_seen;
+    bool release; ///< hold nothing back in the next round
     size_t stretch;        ///< usual events to take at once, by what the last ones were like
     tide__drain_row *rows; ///< [TIDE__DRAIN_STRETCH] see drain_stretch.c
     tide__event *events;   ///< [n_events] taken, not yet with the store; there is room for one more
@@ -228,6 +246,21 @@ tide_status tide__drain_merge(tide__drain *d, size_t limit, size_t *n, tide_erro
 /// Take usual events, *n of them, at most `limit`: in the order, and with all that follows, as the merge would one by
 /// one. Stops before the first that is not usual; the active rings then stand at what is next.
 tide_status tide__drain_take_stretch(tide__drain *d, size_t limit, size_t *n, tide_error *err) TIDE_NODISCARD;
+/// Where what is taken in this round must end so that what still comes late finds its place.
+void tide__drain_find_hold(tide__drain *d);
+/// Whether a slot has a time that its program gave it, of another clock than the machine's: at most some minutes ago.
+static inline bool tide__drain_is_foreign(const tide__drain *d, uint64_t ns, unsigned kind_flags) {
+    return (kind_flags >> TIDE__SLOT_FLAG_SHIFT & TIDE__SLOT_GIVEN) != 0 &&
+           d->batch_began_ns + TIDE__DRAIN_SOON_NS - ns > TIDE__DRAIN_RECENT_NS;
+}
+/// Whether a slot that is due at t_ns, with a time of its own before that, is to be kept with both. A thread may be
+/// interrupted between reading the machine's clock and its slot: a little of that is no news.
+static inline bool tide__drain_is_late(const tide__drain *d, int64_t own_ns, int64_t t_ns, unsigned kind_flags) {
+    if (own_ns >= t_ns) return false;
+    const bool given = (kind_flags >> TIDE__SLOT_FLAG_SHIFT & TIDE__SLOT_GIVEN) != 0;
+    return t_ns - own_ns > (given ? TIDE__DRAIN_LATE_NS : TIDE__DRAIN_ASTRAY_NS) ||
+           tide__drain_is_foreign(d, (uint64_t)own_ns, kind_flags);
+}
 /// Number the event at d->events[d->n_events], replay it, keep it for the file. Its time is raised to that of the event
 /// before.
 tide_status tide__drain_take(tide__drain *d, const tide__drain_feed *f, tide_error *err) TIDE_NODISCARD;

@@ -13,12 +13,14 @@
 // it lies below the second heads, with a smaller time. Clocks of two cores may differ by some tens of ns, though: when
 // the event that is next by its time would end a block that nobody has allocated, the rings are searched a little way
 // ahead, and the one that allocates it goes first.
+//
+// Where a program gives its events times of its own they may come late: drain_hold.c says how long the others wait.
+// What comes later still stands where it came, and its own time is noted.
 #include "core/base/host_alloc.h"
 #include "profiler/drain/drain_slot.h"
 #include "profiler/store/snapshot.h"
 
 enum {
-    AHEAD_NS = 100 * 1000, ///< what clocks of two cores may differ by, generously
     AHEAD_SLOTS = 4096,    ///< of a ring, at most
     PROBLEM_ROWS = 1 << 16,
 };
@@ -137,7 +139,7 @@ static bool allocates_soon(tide__drain_ring *r, uint64_t block_id, int64_t until
 static tide__drain_ring *cause_of(tide__drain *d, const tide__drain_ring *r) {
     if (r->number == 0 || !tide__replay_is_early(&d->replay, r->op, tide__drain_block_id(r->feed, r->number)))
         return NULL;
-    const int64_t until_ns = r->t_ns < INT64_MAX - AHEAD_NS ? r->t_ns + AHEAD_NS : INT64_MAX;
+    const int64_t until_ns = r->t_ns < INT64_MAX - TIDE__DRAIN_CLOCKS_NS ? r->t_ns + TIDE__DRAIN_CLOCKS_NS : INT64_MAX;
     for (size_t i = 0; i < d->n_active; i++) {
         tide__drain_ring *other = d->active[i];
         if (other != r && other->has_next && other->feed == r->feed && other->t_ns <= until_ns &&
@@ -157,6 +159,14 @@ static bool adds_up(const tide__drain_ring *r, const tide__event *e) {
            (r->n_gap <= TIDE__DRAIN_MAX_LOST && e->requested_bytes <= TIDE__DRAIN_MAX_LOST - r->n_gap);
 }
 
+/// Of the event that is about to be numbered.
+static tide_status note_late(tide__drain *d, const tide__drain_ring *r, tide__event *e, tide_error *err) {
+    e->id = d->last_event + 1;
+    d->n_late++;
+    if (r->kind_flags >> TIDE__SLOT_FLAG_SHIFT & TIDE__SLOT_GIVEN) r->feed->gives_times = true;
+    return tide__store_write_late(d->store, e, r->own_ns, err);
+}
+
 /// Take the slot at the ring's position, whatever it is.
 static tide_status take_slot(tide__drain *d, tide__drain_ring *r, size_t *n, tide_error *err) {
     tide__event *e = &d->events[d->n_events];
@@ -164,6 +174,8 @@ static tide_status take_slot(tide__drain *d, tide__drain_ring *r, size_t *n, tid
         TIDE_TRY(take_control(d, r, err));
     } else if (tide__drain_event(r, e) && adds_up(r, e)) {
         if (r->op == TIDE__OP_GAP) r->n_gap += e->requested_bytes;
+        const int64_t t_ns = r->t_ns > d->last_ns ? r->t_ns : d->last_ns;
+        if (tide__drain_is_late(d, r->own_ns, t_ns, r->kind_flags)) TIDE_TRY(note_late(d, r, e, err));
         TIDE_TRY(tide__drain_take(d, r->feed, err));
         ++*n;
     } else {
@@ -214,6 +226,7 @@ static tide_status take_one(tide__drain *d, tide__drain_ring *r, size_t *n, tide
 tide_status tide__drain_merge(tide__drain *d, size_t limit, size_t *n, tide_error *err) {
     *n = 0;
     TIDE_TRY(begin(d, err));
+    tide__drain_find_hold(d);
     for (size_t seen = 0; *n < limit;) {
         // Look at the clock now and then: what waits elsewhere must not wait longer than a batch may take.
         if (*n - seen >= TIDE__DRAIN_BUFFER_EVENTS) {
@@ -225,7 +238,7 @@ tide_status tide__drain_merge(tide__drain *d, size_t limit, size_t *n, tide_erro
         *n += n_usual;
         if (*n >= limit) break;
         tide__drain_ring *r = earliest(d);
-        if (r == NULL || (r->position >= r->sure_end && r->t_ns > d->round_ns)) break;
+        if (r == NULL || r->t_ns > d->hold_ns || (r->position >= r->sure_end && r->t_ns > d->round_ns)) break;
         TIDE_TRY(take_one(d, r, n, err));
     }
     return TIDE_OK;

@@ -42,6 +42,7 @@ TIDE_NODISCARD static inline tide_status tide__drain_next(tide__drain *d, tide__
     r->number = s->block_id;
     const uint64_t ns = tide__drain_ns_of(r->feed, s->time, r->kind_flags);
     if (__builtin_expect(ns > INT64_MAX, 0)) return tide__drain_damage(d, r->feed, r, "a slot has no time", err);
+    r->own_ns = (int64_t)ns;
     if ((int64_t)ns > r->t_ns) r->t_ns = (int64_t)ns;
     r->has_next = true;
     return TIDE_OK;

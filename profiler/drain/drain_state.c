@@ -71,6 +71,8 @@ static tide_status load(tide__drain *d, tide_error *err) {
     TIDE_TRY(tide__store_load_positions(d->store, &d->positions, &d->n_positions, err));
     TIDE_TRY(meta_int(d, "n_orphan_frees", &d->n_orphans, err));
     d->n_orphans_stored = d->n_orphans;
+    TIDE_TRY(meta_int(d, "n_late", &d->n_late, err));
+    d->n_late_stored = d->n_late;
     d->last_event = state.last_event;
     d->last_ns = state.last_ns;
     d->last_snapshot = state.snapshot_event;

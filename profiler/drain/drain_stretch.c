@@ -40,14 +40,20 @@ static void look_ahead(const tide__drain *d, tide__drain_ring *r, uint64_t at, i
         if (__builtin_expect(s != NULL, 1)) {
             const uint8_t op = s->op, kind_flags = s->kind_flags;
             ns = tide__drain_ns_of(r->feed, s->time, kind_flags);
+            if (__builtin_expect(kind_flags >> TIDE__SLOT_FLAG_SHIFT != 0, 0) && tide__drain_is_foreign(d, ns, kind_flags))
+                r->feed->gives_times = true;
             if (__builtin_expect(is_usual_op[op] && ns <= INT64_MAX, 1)) {
+                if (__builtin_expect((int64_t)ns < t_ns, 0) &&
+                    tide__drain_is_late(d, (int64_t)ns, t_ns, kind_flags))
+                    goto stop;
                 t_ns = (int64_t)ns > t_ns ? (int64_t)ns : t_ns;
                 a->t_ns[i] = t_ns;
                 a->op[i] = op;
                 a->kind_flags[i] = kind_flags;
-                if (at < r->sure_end || t_ns <= d->round_ns) continue;
+                if (t_ns <= d->hold_ns && (at < r->sure_end || t_ns <= d->round_ns)) continue;
             }
         }
+    stop:
         a->is_all = true;
         a->next_ns = ns <= INT64_MAX && (int64_t)ns > t_ns ? (int64_t)ns : t_ns; // the merge will see what it is
         break;
@@ -138,6 +144,12 @@ static inline tide__drain_ring *due_first(const tide__drain *d, int64_t *until_n
     return best;
 }
 
+/// Whether what is next will stand with a later time than its own, to be noted by the merge.
+static inline bool is_behind(const tide__drain *d, const tide__drain_ring *r) {
+    return __builtin_expect(r->due_ns < d->last_ns, 0) &&
+           tide__drain_is_late(d, r->due_ns, d->last_ns, r->ahead.kind_flags[r->at - r->ahead.begin]);
+}
+
 /// Up to `limit` events behind those that wait, in the order of time. @return how many
 static size_t collect(const tide__drain *d, size_t limit) {
     const tide__replay *live = &d->replay;
@@ -148,7 +160,8 @@ static size_t collect(const tide__drain *d, size_t limit) {
         int64_t until_ns;
         tide__drain_ring *r = due_first(d, &until_ns);
         do {
-            if (r->due_ns == INT64_MAX || r->at == r->ahead.end || !make_event(r, e)) return (size_t)(row - d->rows);
+            if (r->due_ns == INT64_MAX || r->at == r->ahead.end || is_behind(d, r) || !make_event(r, e))
+                return (size_t)(row - d->rows);
             fetch_entry(live, e, row);
             row->ring = r;
             row->t_ns = e->t_ns;

@@ -14,7 +14,7 @@ struct tide__drain_thread {
     pthread_t thread;
     pthread_mutex_t lock; ///< guards the four below
     pthread_cond_t wake;
-    bool hurry, give_up;
+    bool hurry, give_up, release;
     int64_t leave;  ///< process whose end is the end of the thread; 0: all must have ended
     bool has_ended; ///< it drains no more
     tide_status st; ///< of its end
@@ -50,6 +50,8 @@ static bool wait_for_round(tide__drain_thread *t, size_t n_events) {
         pthread_mutex_lock(&t->lock);
         const bool hurry = t->hurry;
         t->hurry = false;
+        if (t->release) tide__drain_release(t->drain);
+        t->release = false;
         pthread_mutex_unlock(&t->lock);
         if (hurry || ns == 0) return true;
     }
@@ -131,6 +133,13 @@ tide_status tide__drain_thread_start(const tide__drain_options *opt, tide__drain
 void tide__drain_thread_hurry(tide__drain_thread *t) {
     pthread_mutex_lock(&t->lock);
     t->hurry = true;
+    pthread_cond_signal(&t->wake);
+    pthread_mutex_unlock(&t->lock);
+}
+
+void tide__drain_thread_release(tide__drain_thread *t) {
+    pthread_mutex_lock(&t->lock);
+    t->hurry = t->release = true;
     pthread_cond_signal(&t->wake);
     pthread_mutex_unlock(&t->lock);
 }

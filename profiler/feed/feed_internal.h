@@ -58,7 +58,7 @@ typedef struct tide__last_scope {
 /// When an event or a control slot was heard.
 typedef struct tide__put_time {
     uint64_t time;
-    uint32_t flags; ///< TIDE__SLOT_NS or 0
+    uint32_t flags; ///< TIDE__SLOT_NS, TIDE__SLOT_GIVEN, or 0
 } tide__put_time;
 
 /// At a page. Two cache lines, from `head` on, hold what every event looks at.

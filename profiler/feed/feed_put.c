@@ -14,7 +14,7 @@
 #include "profiler/feed/feed_internal.h"
 
 static inline tide__put_time time_of(const tide__feed *f, uint64_t t_ns) {
-    if (t_ns != 0) return (tide__put_time){.time = t_ns, .flags = TIDE__SLOT_NS};
+    if (t_ns != 0) return (tide__put_time){.time = t_ns, .flags = TIDE__SLOT_NS | TIDE__SLOT_GIVEN};
     if (f->has_ticks) return (tide__put_time){.time = tide__ticks()};
     return (tide__put_time){.time = tide_now_ns(), .flags = TIDE__SLOT_NS};
 }

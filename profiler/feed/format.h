@@ -152,7 +152,10 @@ enum {
     TIDE__SLOT_RUN_BEGIN = 201, ///< block_id: run
     TIDE__SLOT_RUN_END = 202,   ///< block_id: run
 };
-enum { TIDE__SLOT_NS = 1 }; ///< flag: `time` is in ns as given by the caller, not ticks
+enum {
+    TIDE__SLOT_NS = 1,    ///< flag: `time` is in ns, not ticks
+    TIDE__SLOT_GIVEN = 2, ///< flag: and it was given by the caller: such events may come late
+};
 enum { TIDE__SLOT_NO_KIND = 15, TIDE__SLOT_FLAG_SHIFT = 4 }; ///< of kind_flags
 
 typedef struct tide__slot {

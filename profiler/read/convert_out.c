@@ -189,6 +189,13 @@ tide_status tide__out_begin_at(tide__out *o, int64_t last_event, int64_t last_ns
     return write_snapshot(o, err);
 }
 
+tide_status tide__out_past_moment(tide__out *o, int64_t event, int64_t t_ns, tide__replay *blocks, tide_error *err) {
+    blocks->last_event = event;
+    blocks->last_ns = t_ns;
+    TIDE_TRY(begin(o, err));
+    return tide__store_write_snapshot(o->store, blocks, err);
+}
+
 /// What of the event cannot be true is noted in the file; the end of a block whose alloc is missing only counts.
 static tide_status note_problem(tide__out *o, const tide__event *e, tide__problem problem, tide_error *err) {
     if (problem == TIDE__PROBLEM_NONE) return TIDE_OK;

@@ -45,6 +45,9 @@ tide_status tide__out_meta_int(tide__out *o, const char *key, int64_t value, tid
 /// first event; `blocks` is taken.
 tide_status tide__out_begin_at(tide__out *o, int64_t last_event, int64_t last_ns, tide__replay *blocks,
                                tide_error *err) TIDE_NODISCARD;
+/// The blocks that were live at a moment before that, which is known though its events are not: the peak.
+tide_status tide__out_past_moment(tide__out *o, int64_t event, int64_t t_ns, tide__replay *blocks,
+                                  tide_error *err) TIDE_NODISCARD;
 /// The next event: gets the next number, and at least the time of the one before. Its other numbers are of this file.
 tide_status tide__out_event(tide__out *o, const tide__event *e, bool as_chunk, tide_error *err) TIDE_NODISCARD;
 

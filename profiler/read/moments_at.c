@@ -28,6 +28,11 @@ tide_status tide_trace_run_peak(tide_trace *t, int64_t run_id, int kind, const c
     return TIDE_OK;
 }
 
+/// The events around it are gone, and who was live then is known.
+static bool is_kept_peak(const tide_trace *t, uint64_t event) {
+    return event > 0 && (int64_t)event < t->first_event - 1 && (int64_t)event == t->peak_snapshot.event_id;
+}
+
 tide_status tide_trace_bytes_after(tide_trace *t, int kind, const char *device, uint64_t event, uint64_t *bytes,
                                    tide_error *err) {
     tide__curve *c;
@@ -35,7 +40,13 @@ tide_status tide_trace_bytes_after(tide_trace *t, int kind, const char *device, 
     TIDE_TRY(tide__trace_curve(t, kind, device, &c, err));
     if (event > (uint64_t)t->last_event)
         return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "'%s' has no event %llu", t->path, (unsigned long long)event);
-    TIDE_TRY(tide__curve_value(t, c, (int64_t)event, &live, err));
+    if (kind < 0 && device == NULL && is_kept_peak(t, event)) {
+        const tide__replay *r;
+        TIDE_TRY(tide__trace_state_after(t, (int64_t)event, &r, err));
+        live = r->series[0].live_bytes;
+    } else {
+        TIDE_TRY(tide__curve_value(t, c, (int64_t)event, &live, err));
+    }
     *bytes = (uint64_t)live;
     return TIDE_OK;
 }

@@ -110,10 +110,7 @@ static tide_status take_snapshot(tide_trace *t, sqlite3_stmt *stmt, const tide__
     return TIDE_OK;
 }
 
-tide_status tide__trace_read_snapshot(tide_trace *t, int64_t event_id, tide__replay *r, tide_error *err) {
-    const size_t n = snapshots_to(t, event_id);
-    if (n == 0) return TIDE_OK; // when the first events are gone, reading them says so
-    const tide__snapshot_place *place = &t->snapshots[n - 1];
+static tide_status read_snapshot(tide_trace *t, const tide__snapshot_place *place, tide__replay *r, tide_error *err) {
     sqlite3_stmt *stmt;
     TIDE_TRY(
         tide__sql_prepare(&t->sql, "SELECT blocks, requested_bytes FROM main.snapshot WHERE event_id = ?", &stmt, err));
@@ -123,6 +120,12 @@ tide_status tide__trace_read_snapshot(tide_trace *t, int64_t event_id, tide__rep
     if (st == TIDE_OK) st = has_row ? take_snapshot(t, stmt, place, r, err) : tide__trace_dropped(t, err);
     sqlite3_finalize(stmt);
     return st;
+}
+
+tide_status tide__trace_read_snapshot(tide_trace *t, int64_t event_id, tide__replay *r, tide_error *err) {
+    const size_t n = snapshots_to(t, event_id);
+    // When the first events are gone, reading them says so.
+    return n > 0 ? read_snapshot(t, &t->snapshots[n - 1], r, err) : TIDE_OK;
 }
 
 // ---- the state after an event ----
@@ -158,6 +161,14 @@ static tide_status begin_near(tide_trace *t, int64_t event_id, tide_error *err) 
     return tide__trace_read_snapshot(t, event_id, &t->at.replay, err);
 }
 
+/// The peak of all was kept where its events were not.
+static tide_status go_to_peak(tide_trace *t, tide_error *err) {
+    tide_status st = begin_near(t, 0, err);
+    if (st == TIDE_OK) st = read_snapshot(t, &t->peak_snapshot, &t->at.replay, err);
+    if (st != TIDE_OK) leave(t);
+    return st;
+}
+
 /// Bring t->at to `event_id`; on failure there is none.
 static tide_status go_to(tide_trace *t, int64_t event_id, tide_error *err) {
     const size_t n = snapshots_to(t, event_id);
@@ -176,7 +187,8 @@ tide_status tide__trace_state_after(tide_trace *t, int64_t event_id, const tide_
         *out = &t->tail.replay;
         return TIDE_OK;
     }
-    TIDE_TRY(go_to(t, event_id, err));
+    const bool is_peak = event_id > 0 && event_id < t->first_event - 1 && event_id == t->peak_snapshot.event_id;
+    TIDE_TRY(is_peak ? go_to_peak(t, err) : go_to(t, event_id, err));
     *out = &t->at.replay;
     return TIDE_OK;
 }

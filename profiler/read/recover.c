@@ -77,6 +77,19 @@ static tide_status tell_events(teller *t, tide_error *err) {
     return TIDE_OK;
 }
 
+/// Thinning keeps who was live at the peak of all: one snapshot before the first that is kept.
+static tide_status tell_peak(teller *t, tide_error *err) {
+    int64_t event = 0, t_ns = 0;
+    tide__replay *live = tide_host_calloc(1, sizeof *live);
+    if (live == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to recover '%s'", t->r->path);
+    tide_status st = tide__recover_snapshot(&t->r->in, &t->r->out.names, 1, t->holes.first_kept - 2, live, &event,
+                                            &t_ns, err);
+    if (st == TIDE_OK && event > 0) st = tide__out_past_moment(&t->r->out, event, t_ns, live, err);
+    tide__replay_deinit(live);
+    tide_host_free(live);
+    return st;
+}
+
 /// Events that were dropped to keep the trace small, or are lost from its begin up to a snapshot: what was live then is
 /// where the new trace begins.
 static tide_status tell_past(teller *t, tide_error *err) {
@@ -105,6 +118,7 @@ static tide_status tell_past(teller *t, tide_error *err) {
         t->retell.unchanged = t->base;
         st = tide__out_begin_at(out, t->base, t_ns, live, err);
         if (st == TIDE_OK) st = tide__recover_past(&t->r->in, out, t->base, err);
+        if (st == TIDE_OK) st = tell_peak(t, err);
     }
     tide__replay_deinit(live);
     tide_host_free(live);

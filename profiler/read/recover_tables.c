@@ -282,7 +282,8 @@ static tide_status take_problem(void *ctx, sqlite3_stmt *row, tide_error *err) {
     if (!tide__in_number(row, 1, 0, INT64_MAX, &event) || !tide__in_number(row, 2, 1, INT32_MAX, &problem) ||
         sqlite3_column_type(row, 3) != SQLITE_TEXT)
         return TIDE_ERR_BAD_INPUT;
-    if (event > r->last_event && problem < PROBLEM_OF_FEED) return TIDE_OK; // found again when the event was told
+    const bool is_found = problem < PROBLEM_OF_FEED && problem != TIDE__PROBLEM_LATE;
+    if (event > r->last_event && is_found) return TIDE_OK; // found again when the event was told
     sqlite3_bind_int64(r->insert, 1, event < r->out->last_event ? event : r->out->last_event);
     sqlite3_bind_int64(r->insert, 2, problem);
     tide__sql_bind_text(r->insert, 3, tide__sql_text(row, 3));

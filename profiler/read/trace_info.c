@@ -41,6 +41,17 @@ static tide_status count_events(tide_trace *t, tide_trace_info *out, tide_error 
     return TIDE_OK;
 }
 
+/// Time 0 of all that is shown. Without an event the runs alone have times.
+static tide_status find_origin(tide_trace *t, tide_trace_info *out, tide_error *err) {
+    int64_t begin_ns, end_ns;
+    TIDE_TRY(tide__sql_int(&t->sql, "SELECT min(begin_ns) FROM main.run", -1, &begin_ns, err));
+    TIDE_TRY(tide__sql_int(&t->sql, "SELECT max(max(begin_ns, coalesce(end_ns, 0))) FROM main.run", -1, &end_ns, err));
+    if (begin_ns < 0 || end_ns < begin_ns) return TIDE_OK;
+    if (out->n_events == 0 || (uint64_t)begin_ns < out->begin_ns) out->begin_ns = (uint64_t)begin_ns;
+    if (out->n_events == 0) out->end_ns = (uint64_t)end_ns;
+    return TIDE_OK;
+}
+
 /// Blocks by the table of the end; while that is not there, or events were dropped, by what the producers counted.
 static tide_status count_blocks(tide_trace *t, tide_trace_info *out, tide_error *err) {
     const bool counted = t->state != TIDE_TRACE_RECORDING && t->first_event == 1;
@@ -66,10 +77,15 @@ tide_status tide_trace_get_info(tide_trace *t, tide_trace_info *out, tide_error 
         if (st == TIDE_ERR_NOT_FOUND && err != NULL) tide_error_clear(err);
     }
     TIDE_TRY(count_events(t, &info, err));
+    TIDE_TRY(find_origin(t, &info, err));
     TIDE_TRY(count_blocks(t, &info, err));
     TIDE_TRY(file_bytes(t, &info.file_bytes, err));
     TIDE_TRY(count(t, "SELECT sum(n_lost) FROM main.position", &info.n_lost, err));
-    TIDE_TRY(count(t, "SELECT sum(1) FROM main.problem", &info.n_problems, err));
+    TIDE_TRY(count(t, "SELECT sum(problem <> 8) FROM main.problem", &info.n_problems, err));
+    TIDE_TRY(count(t,
+                   "SELECT max(coalesce((SELECT CAST(value AS INTEGER) FROM main.meta WHERE key = 'n_late'), 0), "
+                   "(SELECT count(*) FROM main.problem WHERE problem = 8))",
+                   &info.n_late, err));
     TIDE_TRY(count(t, "SELECT sum(1) FROM main.process", &n_processes, err));
     TIDE_TRY(count(t, "SELECT sum(1) FROM main.thread", &n_threads, err));
     TIDE_TRY(count(t, "SELECT sum(1) FROM main.run", &n_runs, err));
@@ -77,5 +93,14 @@ tide_status tide_trace_get_info(tide_trace *t, tide_trace_info *out, tide_error 
     info.n_threads = (uint32_t)n_threads;
     info.n_runs = (uint32_t)n_runs;
     *out = info;
+    return TIDE_OK;
+}
+
+tide_status tide_trace_shown_run(tide_trace *t, int64_t *run_id, tide_error *err) {
+    int64_t n_processes, first_event;
+    TIDE_TRY(tide__sql_int(&t->sql, "SELECT count(*) FROM main.process", 0, &n_processes, err));
+    TIDE_TRY(tide__sql_int(&t->sql, "SELECT max(id) FROM main.run", 0, run_id, err));
+    TIDE_TRY(tide__sql_int(&t->sql, "SELECT first_event FROM main.run ORDER BY id DESC LIMIT 1", 0, &first_event, err));
+    if (n_processes > 1 || *run_id < 0 || first_event < t->first_event) *run_id = 0;
     return TIDE_OK;
 }

@@ -129,6 +129,22 @@ static void forget_snapshots(tide_trace *t, int64_t first_event) {
     if (n_gone > 0) memmove(t->snapshots, &t->snapshots[n_gone], t->n_snapshots * sizeof *t->snapshots);
 }
 
+/// Thinning keeps one more: of the peak of all, where the events around it are gone.
+static tide_status find_peak_snapshot(tide_trace *t, int64_t first_event, tide_error *err) {
+    sqlite3_stmt *stmt;
+    TIDE_TRY(tide__sql_prepare(
+        &t->sql, "SELECT event_id, t_ns FROM main.snapshot WHERE event_id < ? ORDER BY event_id DESC LIMIT 1", &stmt,
+        err));
+    sqlite3_bind_int64(stmt, 1, first_event - 1);
+    bool has_row;
+    const tide_status st = tide__sql_step(&t->sql, stmt, &has_row, err);
+    t->peak_snapshot = (tide__snapshot_place){0};
+    if (st == TIDE_OK && has_row)
+        t->peak_snapshot = (tide__snapshot_place){sqlite3_column_int64(stmt, 0), sqlite3_column_int64(stmt, 1)};
+    sqlite3_finalize(stmt);
+    return st;
+}
+
 // ---- series and leaves ----
 
 size_t tide__trace_series_find(const tide_trace *t, int16_t device, uint8_t kind) {
@@ -373,6 +389,7 @@ static tide_status load_inside(tide_trace *t, extent *x, tide_error *err) {
     TIDE_TRY(read_extent(t, x, err));
     TIDE_TRY(read_snapshots(t, x, err));
     forget_snapshots(t, x->first_event);
+    TIDE_TRY(find_peak_snapshot(t, x->first_event, err));
     tide__trace_curves_deinit(t);
     return load_leaves(t, x, err);
 }

@@ -187,6 +187,17 @@ tide_status tide__store_write_problem(tide__store *s, const tide__event *e, tide
     return tide__sql_run(&s->sql, stmt, err);
 }
 
+tide_status tide__store_write_late(tide__store *s, const tide__event *e, int64_t own_ns, tide_error *err) {
+    sqlite3_stmt *stmt;
+    char what[128];
+    snprintf(what, sizeof what, "%s %" PRId64 " ns", tide__problem_text(TIDE__PROBLEM_LATE), own_ns);
+    TIDE_TRY(tide__store_ready(s, TIDE__STMT_PROBLEM, &stmt, err));
+    sqlite3_bind_int64(stmt, 1, e->id);
+    sqlite3_bind_int(stmt, 2, (int)TIDE__PROBLEM_LATE);
+    tide__sql_bind_text(stmt, 3, what);
+    return tide__sql_run(&s->sql, stmt, err); // which no longer needs the text: it has been stepped to its end
+}
+
 // ---- where the recorded processes stand ----
 
 tide_status tide__store_write_position(tide__store *s, const tide__position *p, tide_error *err) {

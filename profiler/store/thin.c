@@ -3,7 +3,8 @@
 // A trace that stays small however long it is recorded. See store.h.
 //
 //     events    [ dropped ........ ][ kept: ............................ ]
-//     snapshots                    S         S         S         S        the first one is where a replay begins
+//     snapshots           P        S         S         S         S        the first S is where a replay begins; P is
+//                                                                         of the peak of all, if that was dropped
 //     leaves    [ merged, coarse ][ fine ................................ ]   never dropped: peaks stay exact
 //
 // Events go up to a snapshot, one snapshot after the other, until the pages in use leave room for what comes, and for
@@ -16,6 +17,7 @@
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "profiler/store/chunk.h"
+#include "profiler/store/cursor.h"
 #include "profiler/store/store_internal.h"
 
 enum {
@@ -23,6 +25,9 @@ enum {
     END_BYTES = 32,     // half a row of table block
     DROP_AT_ONCE = 1 << 18,
 };
+
+#define LATE "8" // TIDE__PROBLEM_LATE: a time of an event that goes with the event; meta counts them
+_Static_assert((int)TIDE__PROBLEM_LATE == 8, "see LATE");
 
 static tide_status no_memory(const tide__store *s, tide_error *err) {
     return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to write '%s'", s->path);
@@ -60,7 +65,7 @@ static tide_status projected(const tide__store *s, int64_t last_event, uint64_t 
     uint64_t wal;
     int64_t before, now, halves = last_event >= s->first_kept ? last_event - s->first_kept + 1 : 0;
     TIDE_TRY(tide__store_bytes(s, bytes, &wal, err));
-    TIDE_TRY(number(s, "SELECT blocks FROM snapshot WHERE event_id < ?", s->first_kept, &before, err));
+    TIDE_TRY(number(s, "SELECT blocks FROM snapshot WHERE event_id < ? ORDER BY event_id DESC LIMIT 1", s->first_kept, &before, err));
     TIDE_TRY(number(s, "SELECT blocks FROM snapshot WHERE event_id > ? ORDER BY event_id DESC LIMIT 1", 0, &now, err));
     if (!tide_add_i64(halves, before, &halves) || !tide_add_i64(halves, now, &halves) || halves < 0 ||
         halves > INT64_MAX / END_BYTES)
@@ -118,12 +123,73 @@ static tide_status split_chunk(tide__store *s, int64_t last, tide_error *err) {
     return st;
 }
 
-/// Nothing up to `last` is kept but what the snapshot there holds.
+// ---- the peak ----
+
+static tide_status replay_to(const tide__store *s, int64_t event, tide__replay *r, tide_error *err) {
+    tide__cursor *c;
+    TIDE_TRY(tide__cursor_open(&s->sql, r->last_event + 1, event, &c, err));
+    tide_status st = TIDE_OK;
+    const tide__event *events;
+    for (size_t n = 1; st == TIDE_OK && n > 0;) {
+        st = tide__cursor_next(c, &events, &n, err);
+        for (size_t i = 0; st == TIDE_OK && i < n; i++) {
+            tide__problem problem;
+            size_t series;
+            st = tide__replay_apply(r, &events[i], &problem, &series);
+            if (st != TIDE_OK) no_memory(s, err);
+        }
+    }
+    tide__cursor_close(c);
+    if (st == TIDE_OK && r->last_event != event) st = tide__store_bad(s, "event", err);
+    return st;
+}
+
+static tide_status write_peak(tide__store *s, int64_t before, int64_t event, tide_error *err) {
+    tide__replay *r = tide_host_calloc(1, sizeof *r);
+    if (r == NULL || tide__replay_init(r) != TIDE_OK) {
+        tide_host_free(r);
+        return no_memory(s, err);
+    }
+    const tide__store_state base = {.snapshot_event = before};
+    tide_status st = tide__store_load_replay(s, &base, r, err);
+    if (st == TIDE_OK) st = replay_to(s, event, r, err);
+    if (st == TIDE_OK) st = tide__store_write_snapshot(s, r, err);
+    tide__replay_deinit(r);
+    tide_host_free(r);
+    return st;
+}
+
+/// Who was live at the first highest moment so far stays known when its events go, up to `last`.
+static tide_status keep_peak(tide__store *s, int64_t last, int64_t *peak, tide_error *err) {
+    int64_t before;
+    TIDE_TRY(number(s,
+                    "SELECT max_event FROM leaf WHERE series = 0 AND last_event >= ? ORDER BY max_bytes DESC, "
+                    "first_event LIMIT 1",
+                    0, peak, err));
+    if (*peak < s->first_kept || *peak > last) return TIDE_OK; // it stays, or its snapshot is there
+    TIDE_TRY(number(s, "SELECT max(event_id) FROM snapshot WHERE event_id <= ?", *peak, &before, err));
+    return before == *peak ? TIDE_OK : write_peak(s, before, *peak, err);
+}
+
+static tide_status drop_snapshots(tide__store *s, int64_t last, int64_t peak, tide_error *err) {
+    sqlite3_stmt *stmt;
+    TIDE_TRY(tide__sql_prepare(&s->sql, "DELETE FROM snapshot WHERE event_id < ? AND event_id <> ?", &stmt, err));
+    sqlite3_bind_int64(stmt, 1, last);
+    sqlite3_bind_int64(stmt, 2, peak);
+    const tide_status st = tide__sql_run(&s->sql, stmt, err);
+    sqlite3_finalize(stmt);
+    return st;
+}
+
+/// Nothing up to `last` is kept but what the snapshots there and of the peak hold.
 static tide_status drop_until(tide__store *s, int64_t last, tide_error *err) {
+    int64_t peak;
+    TIDE_TRY(keep_peak(s, last, &peak, err));
     TIDE_TRY(split_chunk(s, last, err));
     TIDE_TRY(run_once(s, "DELETE FROM event_chunk WHERE first_event <= ?", last, err));
     TIDE_TRY(run_once(s, "DELETE FROM event WHERE id <= ?", last, err));
-    TIDE_TRY(run_once(s, "DELETE FROM snapshot WHERE event_id < ?", last, err));
+    TIDE_TRY(drop_snapshots(s, last, peak, err));
+    TIDE_TRY(run_once(s, "DELETE FROM problem WHERE problem = " LATE " AND event_id <= ?", last, err));
     s->first_kept = last + 1;
     return tide__store_put_meta_int(s, "first_kept_event", s->first_kept, err);
 }

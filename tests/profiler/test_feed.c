@@ -34,7 +34,7 @@ static void every_field_comes_out(void **state) {
         assert_true(s.requested_bytes == e.requested_bytes && s.reserved_bytes == e.reserved_bytes);
         assert_true(s.address == e.address && s.stream == e.stream);
         assert_int_equal(s.kind_flags & 15, e.kind);
-        assert_int_equal(s.kind_flags >> 4, TIDE__SLOT_NS);
+        assert_int_equal(s.kind_flags >> 4, TIDE__SLOT_NS | TIDE__SLOT_GIVEN);
         assert_string_equal(fx_allocator(fx, s.allocator), e.allocator);
         assert_int_equal(s.scope, 0);
         if (e.tag == NULL) {
@@ -151,7 +151,9 @@ static void each_change_of_a_field_comes_out(void **state) {
         tide__feed_memory(fx->feed, &e);
         const tide__slot s = fx_next(fx);
         expect_event(fx, &s, &e);
-        assert_int_equal(s.kind_flags >> 4, e.t_ns != 0 || !tide__clock_has_ticks() ? TIDE__SLOT_NS : 0);
+        assert_int_equal(s.kind_flags >> 4, e.t_ns != 0               ? TIDE__SLOT_NS | TIDE__SLOT_GIVEN
+                                               : tide__clock_has_ticks() ? 0
+                                                                         : TIDE__SLOT_NS);
         if (e.t_ns != 0) assert_true(s.time == e.t_ns);
     }
     assert_int_equal(fx_stats(fx).n_events, N);
@@ -236,7 +238,7 @@ static void runs_stand_between_events(void **state) {
     assert_int_equal(s.op, TIDE__SLOT_RUN_BEGIN);
     assert_int_equal(s.block_id, 77);
     assert_int_equal(s.time, 12345);
-    assert_int_equal(s.kind_flags, 15 | TIDE__SLOT_NS << 4);
+    assert_int_equal(s.kind_flags, 15 | (TIDE__SLOT_NS | TIDE__SLOT_GIVEN) << 4);
     assert_int_equal(fx_next(fx).block_id, 2);
     s = fx_next(fx);
     assert_int_equal(s.op, TIDE__SLOT_RUN_END);
