@@ -18,13 +18,12 @@ static bytes_text words(uint64_t bytes) {
     return b;
 }
 
-/// "step 5 (relu1)", "1.25 ms (conv1)": since the begin of a trace.
+/// "step 5 (relu1)", "1.25 ms (conv1)": since the origin.
 static void add_moment(tide_text *out, const tide_subject_facts *f, tide_moment at) {
     const char *step = tide__step_at(f, at.t);
     if (f->is_trace) {
-        char ns[24];
-        const int64_t since = at.t > f->begin ? at.t - f->begin : 0;
-        tide_text_add(out, tide_format_ns((uint64_t)since, "us", ns, sizeof ns));
+        char ns[32];
+        tide_text_add(out, tide_subject_format_since(f, at.t, "us", ns, sizeof ns));
     } else {
         tide_text_addf(out, "step %" PRId64, at.t);
     }

@@ -236,7 +236,7 @@ static tide_status pass_items(const pass *p, const tide_progress *progress, uint
 
 tide_status tide__filters_apply(tide_subject *s, const tide_filter *const *filters, size_t n, int64_t cursor,
                                 const tide_progress *progress, uint8_t **bits, tide_error *err) {
-    pass p = {.s = s, .items = tide_subject_items(s), .begin = s->facts.begin, .cursor = cursor, .top = UINT64_MAX};
+    pass p = {.s = s, .items = tide_subject_items(s), .begin = s->facts.origin, .cursor = cursor, .top = UINT64_MAX};
     uint8_t *out = tide_host_calloc(p.items->n / 8 + 1, 1);
     tide_status st =
         out != NULL ? prepare(&p, filters, n, err) : TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a filter");

@@ -206,6 +206,7 @@ tide_status tide_leaks_find(tide_subject *s, tide_leaks *out, tide_error *err) {
     finder f = {.facts = tide_subject_get_facts(s), .items = tide_subject_items(s), .out = out};
     if (f.items == NULL) return TIDE_FAIL(err, TIDE_ERR_INVALID, "leaks need the table of items");
     if (!f.facts->is_trace) return TIDE_OK; // everything in a plan ends
+    out->n_lost = f.facts->n_lost;
     const tide_status st = find(&f, tide_subject_trace(s), err);
     tide_host_free(f.runs);
     tide_host_free(f.names);

@@ -56,6 +56,7 @@ typedef struct tide_leaks {
     tide_leak *items; ///< [n] those that grow first, then by bytes
     size_t n;
     uint64_t bytes;
+    uint64_t n_lost; ///< events that were lost: a free may be among them, and what it freed is listed here all the same
 } tide_leaks;
 /// Persistent kinds (weights) are not leaks while the trace goes on; in a complete trace everything that was never
 /// freed is. Items must be loaded.

@@ -7,6 +7,7 @@
 
 #include "analysis/subject_internal.h"
 #include "core/base/host_alloc.h"
+#include "core/base/text.h"
 
 // ---- life ----
 
@@ -60,21 +61,11 @@ tide_status tide_subject_of_plan(tide_memory_plan *plan, const char *path, tide_
     return TIDE_OK;
 }
 
-/// The last run; 0: there is none.
-static tide_status last_run(tide_trace *trace, int64_t *run_id, tide_error *err) {
-    tide_trace_run *runs;
-    size_t n;
-    TIDE_TRY(tide_trace_runs(trace, &runs, &n, err));
-    *run_id = n > 0 ? runs[n - 1].id : 0;
-    tide_host_free(runs);
-    return TIDE_OK;
-}
-
 tide_status tide_subject_of_trace(const char *path, int64_t run_id, tide_subject **out, tide_error *err) {
     tide_subject *s = NULL;
     TIDE_TRY(create(path, &s, err));
     tide_status st = tide_trace_open(path, &s->trace, err);
-    if (st == TIDE_OK && run_id < 0) st = last_run(s->trace, &run_id, err);
+    if (st == TIDE_OK && run_id < 0) st = tide_trace_shown_run(s->trace, &run_id, err);
     if (st == TIDE_OK) st = tide__subject_trace_facts(s, run_id, err);
     if (st != TIDE_OK) {
         tide_subject_destroy(s);
@@ -89,6 +80,10 @@ tide_status tide_subject_again(const tide_subject *s, tide_subject **out, tide_e
     tide_memory_plan *copy;
     TIDE_TRY(tide_memory_plan_copy(s->plan, &copy, err));
     return tide_subject_of_plan(copy, s->path, out, err);
+}
+
+char *tide_subject_format_since(const tide_subject_facts *f, int64_t t, const char *us, char *buf, size_t buf_bytes) {
+    return tide_format_moment_ns(tide_subject_since(f, t), (uint64_t)f->end - (uint64_t)f->begin, us, buf, buf_bytes);
 }
 
 const tide_subject_facts *tide_subject_get_facts(const tide_subject *s) { return &s->facts; }

@@ -28,6 +28,8 @@ typedef struct tide_subject_facts {
     bool is_trace;
     tide_axis axis;
     int64_t begin, end; ///< of the axis, begin < end
+    int64_t origin;     ///< time 0 of all that is shown: where the whole trace begins, whatever run is looked at;
+                        ///< of a plan step 0
     const char *path;   ///< "" when it came from no file
     const char *title;  ///< "mnist-8: planned, greedy_by_size"
     const char *model, *mode, *strategy;
@@ -51,10 +53,18 @@ typedef struct tide_subject_facts {
     char trouble[256];           ///< what else must be said of it ("cut short: disk full"); "" for nothing
 } tide_subject_facts;
 
+/// How long after the origin a moment of a trace is; 0 for one before it.
+static inline uint64_t tide_subject_since(const tide_subject_facts *f, int64_t t) {
+    return t > f->origin ? (uint64_t)t - (uint64_t)f->origin : 0;
+}
+/// "12.5 ms" for it, as finely as the axis of the subject needs; `us` as for tide_format_ns. 32 bytes suffice.
+char *tide_subject_format_since(const tide_subject_facts *f, int64_t t, const char *us, char *buf, size_t buf_bytes);
+
 /// `plan` is taken, also on failure. `path` may be NULL.
 tide_status tide_subject_of_plan(tide_memory_plan *plan, const char *path, tide_subject **out,
                                  tide_error *err) TIDE_NODISCARD;
-/// run_id -1: the last run, or the whole when there is none; 0: the whole trace. As tide_trace_open.
+/// run_id -1: the one that is shown when none is asked for (tide_trace_shown_run); 0: the whole trace. As
+/// tide_trace_open.
 tide_status tide_subject_of_trace(const char *path, int64_t run_id, tide_subject **out, tide_error *err) TIDE_NODISCARD;
 /// A second one of the same input, for another thread: a trace is opened again, a plan copied; items are not shared.
 tide_status tide_subject_again(const tide_subject *s, tide_subject **out, tide_error *err) TIDE_NODISCARD;

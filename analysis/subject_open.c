@@ -116,7 +116,7 @@ tide_status tide__subject_plan_facts(tide_subject *s, tide_error *err) {
     const tide_lifetimes *lt = &s->plan->lifetimes;
     tide_subject_facts *f = &s->facts;
     f->axis = TIDE_AXIS_STEPS;
-    f->begin = 0;
+    f->begin = f->origin = 0;
     f->end = lt->n_steps > 0 ? lt->n_steps : 1;
     f->path = text_or_none(s->path);
     f->model = text_or_none(lt->model);
@@ -224,6 +224,7 @@ tide_status tide__subject_trace_facts(tide_subject *s, int64_t run_id, tide_erro
     TIDE_TRY(tide_trace_get_info(s->trace, &s->info, err));
     f->is_trace = true;
     f->axis = TIDE_AXIS_NS;
+    f->origin = (int64_t)s->info.begin_ns;
     f->path = text_or_none(s->path);
     f->run_id = run_id;
     f->model = s->run.run.model;

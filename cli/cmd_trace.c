@@ -21,6 +21,7 @@ enum {
     OPT_COMPARE,
     OPT_BY,
     OPT_RUN,
+    OPT_WHOLE,
     OPT_ROWS,
     OPT_JSON,
 };
@@ -32,7 +33,9 @@ static const char help[] =
     "  --compare OTHER     what OTHER holds more or less, at the peak of each (or --at TIME)\n"
     "  --by KEY            in groups: kind, device, scope, name, allocator, size, age, thread, run\n"
     "                      (changes are by name unless this says otherwise)\n"
-    "  --run N             times, peak and kinds are those of run N\n"
+    "  --run N             the peak, shares of the time and kinds are those of run N (default: the last run,\n"
+    "                      as report and tui show it; the whole trace where several processes recorded)\n"
+    "  --whole             those of the whole trace, whatever its runs\n"
     "  --sql QUERY         one SELECT, read-only; tab separated\n"
     "  --rows N            so many lines at most, 0 for all (default 30; all with --sql and --json)\n"
     "  --check             look at everything: exit 0 whole, 1 events are missing or contradict, 3 damaged\n"
@@ -41,8 +44,8 @@ static const char help[] =
     "  --force             with -o: OUT is replaced also when it is no trace\n"
     "  --expand            turn chunks into rows, which every SQLite shell reads; in place\n"
     "  --json              print numbers as JSON\n\n"
-    "TIME: begin, end, peak, 50%, 12.5ms (from the begin), #17 (after event 17) or the name of a mark, as warm:\n"
-    "the runs' first turns are over.\n"
+    "TIME: begin, end, peak, 50% (of the run), 12.5ms (from the begin of the trace), #17 (after event 17)\n"
+    "or the name of a mark, as warm: the runs' first turns are over.\n"
     "Example: tidemark trace lenet.db --at peak --by kind\n";
 
 static int run(int argc, char **argv);
@@ -156,6 +159,9 @@ static bool take(options *o, int c) {
         if (!cli_parse_count(cmd, "--run", optarg, INT64_MAX, &n)) return false;
         o->view.run_id = (int64_t)n;
         return true;
+    case OPT_WHOLE:
+        o->view.run_id = 0;
+        return true;
     case OPT_ROWS:
         o->rows_given = true;
         return cli_parse_count(cmd, "--rows", optarg, UINT32_MAX, &o->view.max_rows);
@@ -227,13 +233,14 @@ static int run(int argc, char **argv) {
                                           {"compare", required_argument, NULL, OPT_COMPARE},
                                           {"by", required_argument, NULL, OPT_BY},
                                           {"run", required_argument, NULL, OPT_RUN},
+                                          {"whole", no_argument, NULL, OPT_WHOLE},
                                           {"rows", required_argument, NULL, OPT_ROWS},
                                           {"output", required_argument, NULL, 'o'},
                                           {"force", no_argument, NULL, OPT_FORCE},
                                           {"json", no_argument, NULL, OPT_JSON},
                                           {"help", no_argument, NULL, 'h'},
                                           {NULL, 0, NULL, 0}};
-    options o = {0};
+    options o = {.view.run_id = -1};
     int c;
     while ((c = cli_next_option(&cli_command_trace, argc, argv, table)) != -1) {
         if (c == 'h') return CLI_EXIT_OK;

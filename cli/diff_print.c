@@ -146,7 +146,7 @@ static json_t *side_json(const cli_diff_side *s) {
     json_object_set_new(o, "title", cli_json_text(s->facts->title));
     json_object_set_new(o, "axis", json_string(s->facts->is_trace ? "ns" : "step"));
     json_object_set_new(o, "asked", cli_json_text(s->asked != NULL ? s->asked : "peak"));
-    json_object_set_new(o, "at", json_integer(s->at.t - (s->facts->is_trace ? s->facts->begin : 0)));
+    json_object_set_new(o, "at", json_integer(s->at.t - s->facts->origin));
     json_object_set_new(o, "event", s->at.event != 0 ? json_integer((json_int_t)s->at.event) : json_null());
     json_object_set_new(o, "step", step != NULL ? cli_json_text(step) : json_null());
     return o;

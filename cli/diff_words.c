@@ -62,12 +62,12 @@ const char *cli_diff_step(const cli_diff_side *side) {
 const char *cli_diff_moment(const cli_diff_side *side, char *buf, size_t buf_bytes) {
     const tide_subject_facts *f = side->facts;
     const char *step = cli_diff_step(side);
-    char at[64], ns[24];
+    char at[64], ns[32];
     if (side->asked == NULL || strcmp(side->asked, "peak") == 0)
         snprintf(at, sizeof at, "at its peak");
     else if (f->is_trace)
         snprintf(at, sizeof at, "%s from the begin",
-                 tide_format_ns((uint64_t)(side->at.t - f->begin), "us", ns, sizeof ns));
+                 tide_subject_format_since(f, side->at.t, "us", ns, sizeof ns));
     else
         snprintf(at, sizeof at, "at step %" PRId64, side->at.t);
     snprintf(buf, buf_bytes, "%s%s%.80s", at, step != NULL ? ", in " : "", step != NULL ? step : "");

@@ -10,17 +10,22 @@
 #include "cli/trace_view.h"
 #include "core/base/host_alloc.h"
 
+typedef struct run_peak {
+    uint64_t bytes, event, t_ns;
+} run_peak;
+
 /// Everything that is told; [n_…] arrays are owned.
 typedef struct facts {
     tide_trace_info info;
     cli_span span;
-    uint64_t peak_bytes;
-    cli_moment peak;
+    cli_span whole;
+    uint64_t peak_bytes, whole_bytes;
+    cli_moment peak, whole_peak; // of the span, and of the whole trace
     tide_trace_kind *kinds;
     size_t n_kinds;
     tide_trace_run *runs;
     size_t n_runs;
-    uint64_t *run_peaks; // [n_runs]
+    run_peak *run_peaks; // [n_runs]
     tide_trace_mark *marks;
     size_t n_marks;
 } facts;
@@ -28,13 +33,19 @@ typedef struct facts {
 static tide_status read_facts(tide_trace *t, int64_t run_id, facts *f, tide_error *err) {
     TIDE_TRY(tide_trace_get_info(t, &f->info, err));
     TIDE_TRY(cli_trace_span(t, run_id, &f->span, err));
+    TIDE_TRY(cli_trace_span(t, 0, &f->whole, err));
     TIDE_TRY(cli_moment_of(t, &f->span, "peak", &f->peak, err));
-    TIDE_TRY(tide_trace_peak(t, run_id, -1, &f->peak_bytes, NULL, err));
-    TIDE_TRY(tide_trace_kinds(t, run_id, &f->kinds, &f->n_kinds, err));
+    TIDE_TRY(cli_moment_of(t, &f->whole, "peak", &f->whole_peak, err));
+    TIDE_TRY(tide_trace_peak(t, f->span.run_id, -1, &f->peak_bytes, NULL, err));
+    TIDE_TRY(tide_trace_peak(t, 0, -1, &f->whole_bytes, NULL, err));
+    TIDE_TRY(tide_trace_kinds(t, run_id > 0 ? run_id : 0, &f->kinds, &f->n_kinds, err));
     TIDE_TRY(tide_trace_runs(t, &f->runs, &f->n_runs, err));
     f->run_peaks = tide_host_calloc(f->n_runs + 1, sizeof *f->run_peaks);
     if (f->run_peaks == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu runs", f->n_runs);
-    for (size_t i = 0; i < f->n_runs; i++) TIDE_TRY(tide_trace_peak(t, f->runs[i].id, -1, &f->run_peaks[i], NULL, err));
+    for (size_t i = 0; i < f->n_runs; i++) {
+        run_peak *p = &f->run_peaks[i];
+        TIDE_TRY(tide_trace_run_peak(t, f->runs[i].id, -1, NULL, &p->bytes, &p->event, &p->t_ns, err));
+    }
     return tide_trace_marks(t, &f->marks, &f->n_marks, err);
 }
 
@@ -59,8 +70,6 @@ static uint64_t meta_number(tide_trace *t, const char *key) {
     char text[32];
     return strtoull(meta(t, key, text, sizeof text), NULL, 10);
 }
-
-static uint64_t since(uint64_t t_ns, uint64_t begin_ns) { return t_ns > begin_ns ? t_ns - begin_ns : 0; }
 
 static const char *plural(uint64_t n) { return n == 1 ? "" : "s"; }
 
@@ -92,17 +101,24 @@ static void print_health(tide_trace *t, const facts *f) {
     const tide_trace_info *i = &f->info;
     char a[24], b[24], c[24], place[96];
     printf("span       %s: %" PRIu32 " process%s, %" PRIu32 " thread%s, %" PRIu32 " run%s\n",
-           tide_format_ns(since(i->end_ns, i->begin_ns), "us", a, sizeof a), i->n_processes,
+           tide_format_ns(i->end_ns - i->begin_ns, "us", a, sizeof a), i->n_processes,
            i->n_processes == 1 ? "" : "es", i->n_threads, plural(i->n_threads), i->n_runs, plural(i->n_runs));
     printf("lost       %" PRIu64 " event%s on full rings\n", i->n_lost, plural(i->n_lost));
     printf("problems   %" PRIu64 " event%s that contradict another\n", i->n_problems, plural(i->n_problems));
-    printf("blocks     %" PRIu64 ", %" PRIu64 " never freed\n", i->n_blocks, i->n_leaked);
+    if (i->n_late > 0)
+        printf("late       %" PRIu64 " event%s came later than the trace waited; their own times are in view late\n",
+               i->n_late, plural(i->n_late));
+    printf("blocks     %" PRIu64 ", %" PRIu64 " never freed%s\n", i->n_blocks, i->n_leaked,
+           i->n_lost > 0 && i->n_leaked > 0 ? "; events were lost: some may have been freed" : "");
     const uint64_t feed = meta_number(t, "feed_bytes"), own = meta_number(t, "own_peak_bytes");
     if (feed > 0)
         printf("recorder   rings %s, its own peak %s, threads waited %s\n", tide_format_bytes(feed, a, sizeof a),
                tide_format_bytes(own, b, sizeof b), tide_format_ns(meta_number(t, "blocked_ns"), "us", c, sizeof c));
     printf("peak       %s at %s\n", tide_format_bytes(f->peak_bytes, a, sizeof a),
            cli_moment_place(&f->peak, &f->span, place, sizeof place));
+    if (f->span.run_id > 0 && f->whole_peak.t_ns != f->peak.t_ns)
+        printf("whole      %s at %s\n", tide_format_bytes(f->whole_bytes, a, sizeof a),
+               cli_moment_place(&f->whole_peak, &f->whole, place, sizeof place));
 }
 
 static void print_kinds(const facts *f) {
@@ -136,9 +152,9 @@ static void print_runs(const facts *f) {
         cli_table_add(&table, r->model);
         cli_table_add(&table, r->mode);
         cli_table_add(&table, r->strategy[0] != '\0' ? r->strategy : "-");
-        cli_table_add_ns(&table, since(r->begin_ns, f->info.begin_ns));
-        cli_table_add_ns(&table, since(r->end_ns, r->begin_ns));
-        cli_table_add_bytes(&table, f->run_peaks[i]);
+        cli_table_add_ns(&table, cli_since(&f->span, r->begin_ns));
+        cli_table_add_ns(&table, r->end_ns - r->begin_ns);
+        cli_table_add_bytes(&table, f->run_peaks[i].bytes);
         if (r->has_plan)
             cli_table_add_bytes(&table, r->plan_bytes);
         else
@@ -153,7 +169,7 @@ static void print_marks(const facts *f) {
     cli_table table = {.columns = columns, .n_columns = sizeof columns / sizeof columns[0]};
     for (size_t i = 0; i < f->n_marks; i++) {
         cli_table_add(&table, f->marks[i].name);
-        cli_table_add_ns(&table, since(f->marks[i].t_ns, f->info.begin_ns));
+        cli_table_add_ns(&table, cli_since(&f->span, f->marks[i].t_ns));
         cli_table_addf(&table, "%" PRIu64, f->marks[i].event_id);
     }
     putchar('\n');
@@ -162,12 +178,13 @@ static void print_marks(const facts *f) {
 
 // ---- JSON ----
 
-static json_t *peak_json(const facts *f) {
+static json_t *peak_json(const cli_span *span, const cli_moment *peak, uint64_t bytes) {
     json_t *doc = json_object();
-    json_object_set_new(doc, "bytes", cli_json_bytes(f->peak_bytes));
-    json_object_set_new(doc, "t_ns", cli_json_bytes(f->peak.t_ns));
-    json_object_set_new(doc, "since_begin_ns", cli_json_bytes(since(f->peak.t_ns, f->span.begin_ns)));
-    json_object_set_new(doc, "event", cli_json_bytes(f->peak.event));
+    json_object_set_new(doc, "bytes", cli_json_bytes(bytes));
+    json_object_set_new(doc, "t_ns", cli_json_bytes(peak->t_ns));
+    json_object_set_new(doc, "since_begin_ns", cli_json_bytes(cli_since(span, peak->t_ns)));
+    json_object_set_new(doc, "event", cli_json_bytes(peak->event));
+    json_object_set_new(doc, "run", span->run_id > 0 ? json_integer(span->run_id) : json_null());
     return doc;
 }
 
@@ -202,7 +219,9 @@ static json_t *runs_json(const facts *f) {
         json_object_set_new(row, "device", cli_json_text(r->device));
         json_object_set_new(row, "begin_ns", cli_json_bytes(r->begin_ns));
         json_object_set_new(row, "end_ns", cli_json_bytes(r->end_ns));
-        json_object_set_new(row, "peak_bytes", cli_json_bytes(f->run_peaks[i]));
+        json_object_set_new(row, "peak_bytes", cli_json_bytes(f->run_peaks[i].bytes));
+        json_object_set_new(row, "peak_since_begin_ns", cli_json_bytes(cli_since(&f->span, f->run_peaks[i].t_ns)));
+        json_object_set_new(row, "peak_event", cli_json_bytes(f->run_peaks[i].event));
         json_object_set_new(row, "plan_bytes", r->has_plan ? cli_json_bytes(r->plan_bytes) : json_null());
         json_array_append_new(list, row);
     }
@@ -215,7 +234,7 @@ static json_t *marks_json(const facts *f) {
         json_t *row = json_object();
         json_object_set_new(row, "name", cli_json_text(f->marks[i].name));
         json_object_set_new(row, "t_ns", cli_json_bytes(f->marks[i].t_ns));
-        json_object_set_new(row, "since_begin_ns", cli_json_bytes(since(f->marks[i].t_ns, f->info.begin_ns)));
+        json_object_set_new(row, "since_begin_ns", cli_json_bytes(cli_since(&f->span, f->marks[i].t_ns)));
         json_object_set_new(row, "event", cli_json_bytes(f->marks[i].event_id));
         json_array_append_new(list, row);
     }
@@ -248,12 +267,15 @@ static int facts_json(tide_trace *t, const cli_trace_options *o, const facts *f)
     json_object_set_new(doc, "threads", json_integer(i->n_threads));
     json_object_set_new(doc, "lost", cli_json_bytes(i->n_lost));
     json_object_set_new(doc, "problems", cli_json_bytes(i->n_problems));
+    json_object_set_new(doc, "late", cli_json_bytes(i->n_late));
     json_object_set_new(doc, "blocks", cli_json_bytes(i->n_blocks));
     json_object_set_new(doc, "leaks", cli_json_bytes(i->n_leaked));
+    json_object_set_new(doc, "leaks_uncertain", json_boolean(i->n_lost > 0));
     json_object_set_new(doc, "feed_bytes", cli_json_bytes(meta_number(t, "feed_bytes")));
     json_object_set_new(doc, "own_peak_bytes", cli_json_bytes(meta_number(t, "own_peak_bytes")));
     json_object_set_new(doc, "blocked_ns", cli_json_bytes(meta_number(t, "blocked_ns")));
-    json_object_set_new(doc, "peak", peak_json(f));
+    json_object_set_new(doc, "peak", peak_json(&f->span, &f->peak, f->peak_bytes));
+    json_object_set_new(doc, "whole_peak", peak_json(&f->whole, &f->whole_peak, f->whole_bytes));
     json_object_set_new(doc, "kinds", kinds_json(f));
     json_object_set_new(doc, "runs", runs_json(f));
     json_object_set_new(doc, "marks", marks_json(f));
@@ -291,6 +313,9 @@ static void find_gaps(const tide_trace_info *i, tide_text *out) {
     if (i->n_problems > 0)
         tide_text_addf(out, "%" PRIu64 " event%s another: table problem\n", i->n_problems,
                        i->n_problems == 1 ? " contradicts" : "s contradict");
+    if (i->n_late > 0)
+        tide_text_addf(out, "%" PRIu64 " event%s later than others that happened after %s: view late\n", i->n_late,
+                       i->n_late == 1 ? " came" : "s came", i->n_late == 1 ? "it" : "them");
 }
 
 static json_t *lines_json(const char *text) {

@@ -41,7 +41,7 @@ static tide_status look(tide_trace *t, const char *path, int64_t run_id, const c
     TIDE_TRY(cli_moment_of(t, &out->span, at, &out->moment, err));
     TIDE_TRY(cli_moment_live(t, &out->moment, &out->live, err));
     out->moment.event = out->live.event_id;
-    if (out->moment.by_event) out->moment.t_ns = out->live.t_ns;
+    if (!out->moment.has_time) out->moment.t_ns = out->live.t_ns;
     return TIDE_OK;
 }
 
@@ -51,8 +51,7 @@ static json_t *instant_json(const instant *i) {
     json_object_set_new(doc, "at", cli_json_text(i->moment.text));
     json_object_set_new(doc, "run", i->span.run_id > 0 ? json_integer(i->span.run_id) : json_null());
     json_object_set_new(doc, "t_ns", cli_json_bytes(i->moment.t_ns));
-    json_object_set_new(doc, "since_begin_ns",
-                        cli_json_bytes(i->moment.t_ns > i->span.begin_ns ? i->moment.t_ns - i->span.begin_ns : 0));
+    json_object_set_new(doc, "since_begin_ns", cli_json_bytes(cli_since(&i->span, i->moment.t_ns)));
     json_object_set_new(doc, "event", cli_json_bytes(i->moment.event));
     json_object_set_new(doc, "live_blocks", cli_json_bytes(i->live.n));
     json_object_set_new(doc, "requested_bytes", cli_json_bytes(i->live.requested_bytes));

@@ -14,14 +14,18 @@
 tide_status cli_trace_span(tide_trace *t, int64_t run_id, cli_span *out, tide_error *err) {
     tide_trace_info info;
     TIDE_TRY(tide_trace_get_info(t, &info, err));
-    *out = (cli_span){.begin_ns = info.begin_ns, .end_ns = info.end_ns};
+    if (run_id < 0) TIDE_TRY(tide_trace_shown_run(t, &run_id, err));
+    *out = (cli_span){
+        .begin_ns = info.begin_ns, .end_ns = info.end_ns, .origin_ns = info.begin_ns, .last_ns = info.end_ns};
     if (run_id == 0) return TIDE_OK;
     tide_trace_run *runs = NULL;
     size_t n = 0;
     TIDE_TRY(tide_trace_runs(t, &runs, &n, err));
     for (size_t i = 0; i < n; i++) {
         if (runs[i].id != run_id) continue;
-        *out = (cli_span){.run_id = run_id, .begin_ns = runs[i].begin_ns, .end_ns = runs[i].end_ns};
+        out->run_id = run_id;
+        out->begin_ns = runs[i].begin_ns;
+        out->end_ns = runs[i].end_ns;
     }
     tide_host_free(runs);
     if (out->run_id == run_id) return TIDE_OK;
@@ -97,6 +101,7 @@ static tide_status of_mark(tide_trace *t, const cli_span *span, const char *name
     const tide_trace_mark *found = find_mark(marks, n, span, name);
     tide_status st = TIDE_OK;
     if (found != NULL) {
+        out->has_time = true;
         out->t_ns = found->t_ns;
         out->event = found->event_id;
         out->by_event = true;
@@ -109,37 +114,37 @@ static tide_status of_mark(tide_trace *t, const cli_span *span, const char *name
 
 // ---- the whole ----
 
-/// A time behind the end is no moment of it: what was live "then" would be a guess.
-static tide_status beyond(const cli_span *span, const char *text, tide_error *err) {
-    char length[32], run[32] = "";
-    if (span->run_id > 0) snprintf(run, sizeof run, "run %" PRId64 " of ", span->run_id);
-    const tide_status st = TIDE_FAIL(err, TIDE_ERR_INVALID, "%s is behind the end: %sthe trace lasts %s", text, run,
-                                     tide_format_ns(span->end_ns - span->begin_ns, "us", length, sizeof length));
-    tide_error_hint(err, "times count from the begin; 'end' is the last moment");
-    return st;
+/// A time since the origin; behind the end there is nothing.
+static tide_status at_time(const cli_span *span, const char *text, uint64_t ns, cli_moment *out, tide_error *err) {
+    char end[32];
+    const uint64_t length = span->last_ns - span->origin_ns;
+    if (length > 0 && ns > length)
+        return TIDE_FAIL(err, TIDE_ERR_INVALID, "'%s' lies behind the end of the trace, which is at %s", text,
+                         tide_format_moment_ns(length, length, "us", end, sizeof end));
+    out->t_ns = span->origin_ns + (ns < length ? ns : length);
+    return TIDE_OK;
 }
 
 tide_status cli_moment_of(tide_trace *t, const cli_span *span, const char *text, cli_moment *out, tide_error *err) {
     const uint64_t length = span->end_ns - span->begin_ns;
     uint64_t ns, bytes;
     double share;
-    *out = (cli_moment){.text = text, .t_ns = span->begin_ns};
+    *out = (cli_moment){.text = text, .t_ns = span->begin_ns, .has_time = true};
     if (strcmp(text, "begin") == 0) return TIDE_OK;
     if (strcmp(text, "end") == 0) {
         out->t_ns = span->end_ns;
     } else if (strcmp(text, "peak") == 0) {
-        TIDE_TRY(
-            tide_trace_peak_between(t, -1, NULL, span->begin_ns, span->end_ns, &bytes, &out->event, &out->t_ns, err));
+        TIDE_TRY(tide_trace_run_peak(t, span->run_id, -1, NULL, &bytes, &out->event, &out->t_ns, err));
         out->by_event = out->event > 0;
     } else if (strncmp(text, "mark:", 5) == 0) {
         return of_mark(t, span, text + 5, out, err);
     } else if (parse_event(text, &out->event)) {
         out->by_event = true;
+        out->has_time = false;
     } else if (parse_share(text, &share)) {
         out->t_ns = share < 1 ? span->begin_ns + (uint64_t)((double)length * share) : span->end_ns;
     } else if (parse_duration(text, &ns)) {
-        if (ns > length) return beyond(span, text, err);
-        out->t_ns = span->begin_ns + ns;
+        return at_time(span, text, ns, out, err);
     } else {
         return of_mark(t, span, text, out, err);
     }
@@ -147,11 +152,12 @@ tide_status cli_moment_of(tide_trace *t, const cli_span *span, const char *text,
 }
 
 char *cli_moment_place(const cli_moment *m, const cli_span *span, char *buf, size_t buf_bytes) {
-    char text[24];
-    const uint64_t length = span->end_ns - span->begin_ns, at = m->t_ns > span->begin_ns ? m->t_ns - span->begin_ns : 0;
-    const double percent = length > 0 ? 100.0 * (double)at / (double)length : 0.0;
-    snprintf(buf, buf_bytes, "%s from the begin (%.1f %%), event %" PRIu64, tide_format_ns(at, "us", text, sizeof text),
-             percent, m->event);
+    char text[32], run[32] = "";
+    const uint64_t length = span->end_ns - span->begin_ns;
+    const double at = (double)m->t_ns - (double)span->begin_ns, percent = length > 0 ? 100.0 * at / (double)length : 0.0;
+    if (span->run_id > 0) snprintf(run, sizeof run, " of run %" PRId64, span->run_id);
+    snprintf(buf, buf_bytes, "%s from the begin (%.1f %%%s), event %" PRIu64,
+             tide_format_moment_ns(cli_since(span, m->t_ns), length, "us", text, sizeof text), percent, run, m->event);
     return buf;
 }
 

@@ -9,28 +9,38 @@
 
 // ---- moments (trace_moment.c) ----
 
-/// A stretch of the trace that times are counted in: the whole of it, or one run.
+/// A stretch of the trace that is looked at: the whole of it, or one run.
 typedef struct cli_span {
     int64_t run_id; ///< 0: the whole trace
     uint64_t begin_ns, end_ns;
+    uint64_t origin_ns;   ///< times count from here, whatever the stretch is
+    uint64_t last_ns;     ///< where the whole trace ends
 } cli_span;
-/// TIDE_ERR_NOT_FOUND for a run that is not there.
+/// run_id -1: the run that is shown when none is asked for. TIDE_ERR_NOT_FOUND for a run that is not there.
 tide_status cli_trace_span(tide_trace *t, int64_t run_id, cli_span *out, tide_error *err) TIDE_NODISCARD;
+
+/// How long after the origin; 0 before it.
+static inline uint64_t cli_since(const cli_span *span, uint64_t t_ns) {
+    return t_ns > span->origin_ns ? t_ns - span->origin_ns : 0;
+}
 
 typedef struct cli_moment {
     const char *text; ///< as it was given, borrowed
     uint64_t t_ns, event;
     bool by_event; ///< `event` says it, not the time: many events can share a nanosecond
+    bool has_time; ///< t_ns is known before the event is read
 } cli_moment;
 /**
- * What people call a moment: "peak", "begin", "end", "50%", "12.5ms" from the span's begin, "#123" (an event), or the
- * name of a mark, the first one in the span ("mark:50%" when the name looks like something else).
+ * What people call a moment: of the span "peak" (the first highest), "begin", "end", "50%"; of the trace "12.5ms" from
+ * its origin, "#123" (an event); or the name of a mark, the first one in the span ("mark:50%" when the name looks like
+ * something else). The one place that reads such words: `trace` and `diff` ask here.
  *
  * @return TIDE_ERR_INVALID for what is none, with the marks that there are
  */
 tide_status cli_moment_of(tide_trace *t, const cli_span *span, const char *text, cli_moment *out,
                           tide_error *err) TIDE_NODISCARD;
-/// "2.5 ms from the begin (50.0 %), event 17", into `buf`.
+/// "2.5 ms from the begin (50.0 %), event 17" or "(50.0 % of run 2)", into `buf`: times from the origin, shares of the
+/// span.
 char *cli_moment_place(const cli_moment *m, const cli_span *span, char *buf, size_t buf_bytes);
 /// Who is live just after it. out->t_ns and out->event_id are settled with it.
 tide_status cli_moment_live(tide_trace *t, const cli_moment *m, tide_live_set *out, tide_error *err) TIDE_NODISCARD;
@@ -39,7 +49,7 @@ tide_status cli_moment_live(tide_trace *t, const cli_moment *m, tide_live_set *o
 
 typedef struct cli_trace_options {
     const char *path;
-    int64_t run_id;
+    int64_t run_id; ///< -1: as the others show it; 0: the whole trace
     const char *at, *and_at; ///< NULL: not asked for
     const char *other;       ///< --compare; NULL
     bool grouped;

@@ -25,15 +25,14 @@ bool tide_report_saving(const tide_subject_facts *f, double *out) {
     return true;
 }
 
-uint64_t tide_report_time(const tide_subject_facts *f, int64_t t) { return (uint64_t)t - (uint64_t)f->begin; }
+uint64_t tide_report_time(const tide_subject_facts *f, int64_t t) { return tide_subject_since(f, t); }
 
 char *tide_report_format_time(const tide_subject_facts *f, int64_t t, bool words, char *buf, size_t buf_bytes) {
-    const uint64_t at = tide_report_time(f, t);
     if (f->axis == TIDE_AXIS_STEPS) {
-        snprintf(buf, buf_bytes, "%s%" PRIu64, words ? "step " : "", at);
+        snprintf(buf, buf_bytes, "%s%" PRIu64, words ? "step " : "", tide_report_time(f, t));
         return buf;
     }
-    return tide_format_ns(at, "\xC2\xB5s", buf, buf_bytes);
+    return tide_subject_format_since(f, t, "\xC2\xB5s", buf, buf_bytes);
 }
 
 const char *tide_report_step_at(const tide_subject_facts *f, int64_t t) {

@@ -29,6 +29,7 @@ static void peak_part(tide_json_out *j, const tide_report_side *s) {
         tide_json_null(j, "event");
     tide_json_text_or_null(j, "step", tide_report_step_at(f, f->peak.t));
     tide_json_u64(j, "held_bytes", s->why.held_bytes);
+    tide_json_u64(j, "explained_t", tide_report_time(f, s->why.at.t));
     tide_json_close(j, '}');
 }
 
@@ -88,6 +89,7 @@ static void facts_part(tide_json_out *j, const tide_report *r, const tide_report
     tide_json_text_or_null(j, "mode", f->mode);
     tide_json_text_or_null(j, "strategy", f->strategy);
     tide_json_text(j, "axis", f->axis == TIDE_AXIS_STEPS ? "steps" : "ns");
+    tide_json_i64(j, "origin", f->origin);
     tide_json_i64(j, "begin", f->begin);
     tide_json_i64(j, "end", f->end);
     if (f->is_trace)

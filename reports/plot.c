@@ -24,7 +24,8 @@ static uint64_t tick_time(uint64_t span) {
 
 void tide_plot_ticks(const tide_subject_facts *f, int top, int bottom, int label_y, tide_text *out) {
     const uint64_t span = span_of(f), each = tick_time(span);
-    for (uint64_t at = 0; at < span; at += each) {
+    const uint64_t past = ((uint64_t)f->begin - (uint64_t)f->origin) % each; // round numbers since the origin
+    for (uint64_t at = past == 0 ? 0 : each - past; at < span; at += each) {
         const int64_t t = (int64_t)((uint64_t)f->begin + at);
         char label[48];
         const double x = tide_plot_x(f, t);

@@ -79,8 +79,9 @@ void tide_report_facts(const tide_report *r, const tide_report_side *s, take_fac
                  s->leaks.n == 0 ? "none" : tide_format_bytes(s->leaks.bytes, size, sizeof size));
         size_t grow = 0;
         for (size_t i = 0; i < s->leaks.n; i++) grow += s->leaks.items[i].grows;
-        snprintf(note, sizeof note, "%zu kind%s of block%s", s->leaks.n, s->leaks.n == 1 ? "" : "s",
-                 grow > 0 ? ", some of them more and more" : "");
+        snprintf(note, sizeof note, "%zu kind%s of block%s%s", s->leaks.n, s->leaks.n == 1 ? "" : "s",
+                 grow > 0 ? ", some of them more and more" : "",
+                 s->leaks.n_lost > 0 ? "; events were lost: some may have been freed" : "");
         take(ctx, "Never freed", value, s->leaks.n == 0 ? "" : note);
         if (s->pools.cached_bytes > 0)
             take(ctx, "Cached at the peak", tide_format_bytes(s->pools.cached_bytes, value, sizeof value),
@@ -90,5 +91,10 @@ void tide_report_facts(const tide_report *r, const tide_report_side *s, take_fac
 }
 
 void tide_report_conclusions(const tide_report_side *s, tide_text *out) {
+    const tide_moment peak = s->facts->peak, at = s->why.at;
+    char when[48];
+    if (at.t != peak.t || at.event != peak.event)
+        tide_text_addf(out, "Memory stays as high as at the peak; at %s the plan's buffer is fullest:\n",
+                       tide_report_format_time(s->facts, at.t, true, when, sizeof when));
     tide_explanation_print(&s->why, s->subject, 5, out);
 }

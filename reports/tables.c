@@ -54,7 +54,7 @@ const char *tide_report_say(const tide_report_table *t, int column, const tide_r
         snprintf(buf, buf_bytes, "%" PRIu64, v->u);
         return buf;
     case TIDE_REPORT_MOMENT:
-        return tide_report_format_time(t->side->facts, (int64_t)((uint64_t)t->side->facts->begin + v->u), false, buf,
+        return tide_report_format_time(t->side->facts, (int64_t)((uint64_t)t->side->facts->origin + v->u), false, buf,
                                        buf_bytes);
     case TIDE_REPORT_SHARE:
         snprintf(buf, buf_bytes, "%.1f %%", 100.0 * v->real);

@@ -170,6 +170,7 @@ static const tide_report_column leak_columns[] = {
     {"n", "Not freed", TIDE_REPORT_COUNT},   {"n_allocated", "Of", TIDE_REPORT_COUNT},
     {"bytes", "Bytes", TIDE_REPORT_BYTES},   {"first", "First at", TIDE_REPORT_MOMENT},
     {"last", "Last at", TIDE_REPORT_MOMENT}, {"grows", "Grows", TIDE_REPORT_FLAG},
+    {"uncertain", "May have been freed", TIDE_REPORT_FLAG}, // events were lost
 };
 static void leaks(const tide_report_table *t, size_t row, int column, tide_report_value *v) {
     const tide_leak *l = &t->side->leaks.items[row];
@@ -183,6 +184,7 @@ static void leaks(const tide_report_table *t, size_t row, int column, tide_repor
     if (column == 7) tide__put_count(v, tide_report_time(t->side->facts, l->first));
     if (column == 8) tide__put_count(v, tide_report_time(t->side->facts, l->last));
     if (column == 9) tide__put_count(v, l->grows);
+    if (column == 10) tide__put_count(v, t->side->leaks.n_lost > 0);
 }
 
 // ---- items ----

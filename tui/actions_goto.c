@@ -68,7 +68,7 @@ bool tide__parse_time(const tide_subject_facts *f, const char *text, int64_t *ou
         return false;
     }
     if (!tide_mul_u64(whole, unit, &ns) || !tide_add_u64(ns, billionths / 1000 * unit / 1000000, &ns)) ns = INT64_MAX;
-    *out = tide_tui_move_time(f->begin, ns > INT64_MAX ? INT64_MAX : (int64_t)ns, f->begin, INT64_MAX);
+    *out = tide_tui_move_time(f->origin, ns > INT64_MAX ? INT64_MAX : (int64_t)ns, f->origin, INT64_MAX);
     return true;
 }
 

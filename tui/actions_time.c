@@ -167,7 +167,7 @@ void tide__next_change(tide__turn *t, int dir) {
 
 void tide__highest(tide__turn *t) {
     const tide_subject_facts *f = tide_subject_get_facts(t->st->a);
-    tide_moment to = t->st->highest;
+    tide_moment to = f->peak;
     tide_error err = TIDE_ERROR_INIT;
     if (t->st->curve_kind >= 0) {
         const tide_curve_key key = {.of = TIDE_CURVE_LIVE, .kind = t->st->curve_kind};

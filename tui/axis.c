@@ -75,7 +75,7 @@ int64_t tide_tui_tick_time(tide_tui_window w, int n_ticks) {
 
 char *tide_tui_format_time(const tide_subject_facts *f, int64_t t, char *buf, size_t buf_bytes) {
     if (f->axis == TIDE_AXIS_NS) {
-        return tide_format_ns(t > f->begin ? (uint64_t)t - (uint64_t)f->begin : 0, "us", buf, buf_bytes);
+        return tide_subject_format_since(f, t, "us", buf, buf_bytes);
     }
     snprintf(buf, buf_bytes, "%" PRId64, t);
     return buf;
@@ -105,7 +105,7 @@ char *tide_tui_format_short(uint64_t bytes, char *buf, size_t buf_bytes) {
     return buf;
 }
 
-int64_t tide_tui_zero(const tide_subject_facts *f) { return f->axis == TIDE_AXIS_NS ? f->begin : 0; }
+int64_t tide_tui_zero(const tide_subject_facts *f) { return f->axis == TIDE_AXIS_NS ? f->origin : 0; }
 
 size_t tide_tui_step_at(const tide_subject_facts *f, int64_t t) {
     size_t best = SIZE_MAX;

@@ -32,13 +32,13 @@ int64_t tide_tui_move_time(int64_t t, int64_t by, int64_t lo, int64_t hi);
 
 /// Distance of ticks: 1, 2 or 5 times a power of ten, so that at most `n_ticks` of them fall into the window.
 int64_t tide_tui_tick_time(tide_tui_window w, int n_ticks);
-/// "12" (step) or "1.50 ms" after the axis' begin.
+/// "12" (step) or "1.50 ms" after the origin.
 char *tide_tui_format_time(const tide_subject_facts *f, int64_t t, char *buf, size_t buf_bytes);
 /// "12 steps" or "1.50 ms".
 char *tide_tui_format_span(const tide_subject_facts *f, int64_t begin, int64_t end, char *buf, size_t buf_bytes);
 /// At most five characters: "999", "1.50K", "15.0M", "1023G".
 char *tide_tui_format_short(uint64_t bytes, char *buf, size_t buf_bytes);
-/// Where the axis counts from: 0 for steps, the begin of the axis for times.
+/// Where the axis counts from: 0 for steps, the origin for times.
 int64_t tide_tui_zero(const tide_subject_facts *f);
 /// Index of the step that runs at `t`; SIZE_MAX: none.
 size_t tide_tui_step_at(const tide_subject_facts *f, int64_t t);

@@ -238,7 +238,7 @@ void tide_tui_draw_curve(const tide_tui_view *v) {
         tide_tui_draw_state_of(v, TIDE_TUI_PANE_CURVE, r, says_nothing ? empty_words(s->a) : "");
         return;
     }
-    const int64_t peak = s->state->highest.t;
+    const int64_t peak = s->a->peak.t;
     const int peak_x =
         s->state->curve_kind < 0 && s->a->peak_bytes > 0 ? tide_tui_column_of(s->state->window, r.w, peak) : -1;
     for (int i = 0; i < r.w; i++) {

@@ -168,11 +168,12 @@ static void draw_leaks(const tide_tui_view *v, const tide_tui_pools_parts *parts
     const tide_leaks *leaks = s->leaks;
     const size_t n_pools = s->pools->n;
     if (parts->rule.h > 0) {
-        char title[96], n[TIDE_TUI_WORD], size[TIDE_TUI_WORD];
+        char title[160], n[TIDE_TUI_WORD], size[TIDE_TUI_WORD];
         const size_t n_leaks = leaks != NULL ? leaks->n : 0;
-        snprintf(title, sizeof title, n_leaks > 0 ? " leaks: %s site%s, %s " : " leaks ",
+        snprintf(title, sizeof title, n_leaks > 0 ? " leaks: %s site%s, %s%s " : " leaks ",
                  tide_tui_exact(n_leaks, n, sizeof n), n_leaks == 1 ? "" : "s",
-                 tide_tui_bytes(leaks != NULL ? leaks->bytes : 0, size, sizeof size));
+                 tide_tui_bytes(leaks != NULL ? leaks->bytes : 0, size, sizeof size),
+                 leaks != NULL && leaks->n_lost > 0 ? "; events were lost: some may have been freed" : "");
         tide_tui_fill_row(v->grid, parts->rule.x, parts->rule.y, parts->rule.w, v->glyphs->rule, TIDE_TUI_ROLE_DIM);
         tide_tui_text(v, parts->rule.x + 1, parts->rule.y, parts->rule.w - 2, title, TIDE_TUI_CUT_END,
                       TIDE_TUI_ROLE_LABEL);

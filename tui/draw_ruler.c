@@ -74,7 +74,7 @@ static void put_range_ends(const tide_tui_view *v, tide_tui_rect r, taken *t) {
 static void put_signs(const tide_tui_view *v, tide_tui_rect r, taken *t) {
     const tide_tui_scene *s = v->scene;
     if (s->state->shows_range) put_range_ends(v, r, t);
-    if (s->a->peak_bytes > 0) put_at(v, r, t, s->state->highest.t, v->glyphs->peak, TIDE_TUI_ROLE_PEAK);
+    if (s->a->peak_bytes > 0) put_at(v, r, t, s->a->peak.t, v->glyphs->peak, TIDE_TUI_ROLE_PEAK);
     put_at(v, r, t, s->state->cursor, v->glyphs->crossing, TIDE_TUI_ROLE_CURSOR);
     for (size_t i = 0; i < s->n_marks; i++) { // those of the trace have no letter
         const bool named = s->marks[i].name != 0;

@@ -91,7 +91,7 @@ void tide_tui_draw_table(const tide_tui_view *v) {
     const tide_live_items *live = s->live;
     char when[128], title[192], size[TIDE_TUI_WORD], n[TIDE_TUI_WORD], facts[160] = "";
     const tide_moment at = live != NULL ? live->at : (tide_moment){s->state->cursor, s->state->cursor_event};
-    const tide_moment highest = s->state->highest;
+    const tide_moment highest = s->a->peak;
     const bool peak = at.t == highest.t &&
                       (!s->a->is_trace || at.event == highest.event || live == NULL || live->bytes == s->a->peak_bytes);
     snprintf(title, sizeof title, "live at %s%s", tide_tui_when_named(s->a, at.t, when, sizeof when),

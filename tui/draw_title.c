@@ -157,7 +157,7 @@ static void add_rest(facts *f, const tide_tui_scene *s) {
     const tide_subject_facts *a = s->a;
     char text[FACT], word[TIDE_TUI_WORD];
     if (a->peak_bytes > 0) {
-        snprintf(text, sizeof text, "peak at %s", tide_tui_when(a, st->highest.t, word, sizeof word));
+        snprintf(text, sizeof text, "peak at %s", tide_tui_when(a, a->peak.t, word, sizeof word));
         add_text(f, text, text, TIDE_TUI_ROLE_PEAK, 3);
     }
     if (st->curve_kind >= 0) {

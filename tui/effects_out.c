@@ -166,7 +166,7 @@ static void add_time(tide_text *out, const tide_subject_facts *f, int64_t t) {
     if (f->axis == TIDE_AXIS_STEPS)
         tide_text_addf(out, "%lld", (long long)t);
     else
-        tide_text_addf(out, "%lluns", (unsigned long long)t - (unsigned long long)f->begin);
+        tide_text_addf(out, "%lluns", (unsigned long long)t - (unsigned long long)f->origin);
 }
 
 static void add_window(tide_text *out, const tide_tui_state *st, const tide_subject_facts *f) {
@@ -179,7 +179,7 @@ static void add_window(tide_text *out, const tide_tui_state *st, const tide_subj
         add_command(out, "fit", tide_text_str(&words));
         tide_text_deinit(&words);
     }
-    if (st->cursor == st->highest.t && st->cursor_event == st->highest.event) return;
+    if (st->cursor == st->fullest.t && st->cursor_event == st->fullest.event) return;
     add_time(&words, f, st->cursor);
     add_command(out, "goto", tide_text_str(&words));
     tide_text_deinit(&words);

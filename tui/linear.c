@@ -267,7 +267,7 @@ static void say_hello(const tide_tui_app *app, tide_text *out) {
     char peak[32];
     tide_tui_add_clean(out, f->title);
     tide_text_addf(out, ". Peak %s at ", tide_format_bytes(f->peak_bytes, peak, sizeof peak));
-    say_time(app, app->st.highest.t, out);
+    say_time(app, f->peak.t, out);
     tide_text_addf(out, ", %" PRIu64 " %s", f->n_items, f->is_trace ? "blocks" : "tensors");
     say_view(app, out);
     say_message(app, out);

@@ -117,7 +117,7 @@ static void set_facts(json_t *doc, const tide_tui_scene *s, tide_tui_pane pane, 
     if (pane == TIDE_TUI_PANE_POOLS) set_pools(doc, s, ok);
     if (pane == TIDE_TUI_PANE_CURVE) {
         set(doc, "peak_bytes", bytes_value(s->a->peak_bytes), ok);
-        set_time(doc, "peak", s->a, s->state->highest.t, ok);
+        set_time(doc, "peak", s->a, s->a->peak.t, ok);
         set(doc, "plan_bytes", s->a->has_plan ? bytes_value(s->a->plan_bytes) : json_null(), ok);
         set(doc, "lower_bound_bytes", s->a->has_plan ? bytes_value(s->a->lower_bound_bytes) : json_null(), ok);
         set(doc, "capacity_bytes", s->state->capacity_bytes > 0 ? bytes_value(s->state->capacity_bytes) : json_null(),
@@ -142,6 +142,7 @@ static json_t *document(const tide_tui_scene *s, tide_tui_pane pane, bool *ok) {
     set(doc, "version", json_integer(1), ok);
     set(doc, "title", text_value(s->a->title), ok);
     set(doc, "axis", json_string(s->a->axis == TIDE_AXIS_STEPS ? "steps" : "ns"), ok);
+    set_time(doc, "origin", s->a, s->a->origin, ok);
     set_time(doc, "cursor", s->a, s->state->cursor, ok);
     set(doc, "cursor_event", s->state->cursor_event > 0 ? bytes_value(s->state->cursor_event) : json_null(), ok);
     set(doc, "cursor_bytes", bytes_value(s->cursor_bytes), ok);

@@ -73,7 +73,7 @@ static const tide_tui_field leak_fields[] = {
     {"name", "leak", TEXT},       {"owner", "made by", TEXT},  {"kind", "kind", TEXT},
     {"device", "device", TEXT},   {"blocks", "blocks", COUNT}, {"bytes", "bytes", BYTES},
     {"first", "the first", TIME}, {"last", "the last", TIME},  {"allocated", "made in all", COUNT},
-    {"grows", "grows", FLAG},
+    {"grows", "grows", FLAG},     {"uncertain", "events were lost: may have been freed", FLAG},
 };
 
 static tide_tui_value get_leak(const tide_tui_scene *s, size_t row, size_t field, char *buf) {
@@ -98,8 +98,10 @@ static tide_tui_value get_leak(const tide_tui_scene *s, size_t row, size_t field
         return tide__time(l->last);
     case 8:
         return tide__count(l->n_allocated);
-    default:
+    case 9:
         return tide__flag(l->grows);
+    default:
+        return tide__flag(s->leaks->n_lost > 0);
     }
 }
 

@@ -18,9 +18,9 @@ void tide_tui_state_init(tide_tui_state *st, tide_subject *a, tide_subject *b) {
     st->preset = TIDE_TUI_PRESET_LIFETIMES;
     st->focus = TIDE_TUI_PANE_GANTT;
     st->window = (tide_tui_window){facts->begin, facts->end};
-    tide_tui_state_find_highest(st);
-    st->cursor = st->highest.t;
-    st->cursor_event = st->highest.event;
+    tide_tui_state_find_fullest(st);
+    st->cursor = st->fullest.t;
+    st->cursor_event = st->fullest.event;
     st->space_cursor = -1;
     st->curve_kind = -1;
     st->item = st->only_group_of = st->table_item = TIDE_NO_ITEM;
@@ -30,9 +30,9 @@ void tide_tui_state_init(tide_tui_state *st, tide_subject *a, tide_subject *b) {
     tide_tui_state_settle(st);
 }
 
-void tide_tui_state_find_highest(tide_tui_state *st) {
+void tide_tui_state_find_fullest(tide_tui_state *st) {
     tide_error err = TIDE_ERROR_INIT;
-    if (tide_subject_busiest(st->a, &st->highest, &err) != TIDE_OK) tide_tui_say(st, true, "%s", err.msg);
+    if (tide_subject_busiest(st->a, &st->fullest, &err) != TIDE_OK) tide_tui_say(st, true, "%s", err.msg);
 }
 
 static int64_t held(int64_t t, int64_t lo, int64_t hi) { return t < lo ? lo : t > hi ? hi : t; }

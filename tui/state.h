@@ -86,7 +86,7 @@ typedef struct tide_tui_state {
     tide_tui_overlay overlay;
     int overlay_top;     ///< first line of it on the screen
     int overlay_row;     ///< of SETUP: selected setting
-    tide_moment highest; ///< where the view begins and '^' goes: the busiest of the highest moments
+    tide_moment fullest; ///< where the view begins: of the moments that are as high as the peak the busiest
     tide_tui_window window;
     int64_t cursor;             ///< inside the window
     uint64_t cursor_event;      ///< 0: by time
@@ -148,8 +148,8 @@ typedef struct tide_tui_state {
 
 /// Cursor at the busiest moment of the peak (analysis/busiest.h), the whole axis, preset 1. `b` may be NULL.
 void tide_tui_state_init(tide_tui_state *st, tide_subject *a, tide_subject *b);
-/// A has grown: its highest moment may be another one.
-void tide_tui_state_find_highest(tide_tui_state *st);
+/// A has grown: its fullest moment may be another one.
+void tide_tui_state_find_fullest(tide_tui_state *st);
 /// The value of a setting in words: "8.00 GiB", "size", "on".
 char *tide_tui_setting_value(const tide_tui_state *st, tide_tui_setting setting, char *buf, size_t buf_bytes);
 /// The moment of the cursor.

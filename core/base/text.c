@@ -149,6 +149,20 @@ char *tide_format_ns(uint64_t ns, const char *us, char *buf, size_t buf_bytes) {
     return buf;
 }
 
+char *tide_format_moment_ns(uint64_t ns, uint64_t span_ns, const char *us, char *buf, size_t buf_bytes) {
+    const uint64_t unit = ns < 1000 ? 1 : ns < 1000000 ? 1000 : ns < 1000000000 ? 1000000 : 1000000000;
+    const uint64_t fine = span_ns >= 1000 ? span_ns / 1000 : 1;
+    if (ns / 1000 <= fine) return tide_format_ns(ns, us, buf, buf_bytes); // four digits tell it
+    int digits = 0;
+    for (uint64_t step = unit; step > fine; step /= 10) digits++;
+    snprintf(buf, buf_bytes, "%.*f", digits, (double)ns / (double)unit);
+    size_t len = strlen(buf);
+    while (digits > 0 && buf[len - 1] == '0') buf[--len] = '\0';
+    if (digits > 0 && buf[len - 1] == '.') buf[--len] = '\0';
+    snprintf(buf + len, buf_bytes - len, " %s", unit == 1 ? "ns" : unit == 1000 ? us : unit == 1000000 ? "ms" : "s");
+    return buf;
+}
+
 /// The factor of a unit as people write it; 0 when it is none.
 static uint64_t unit_factor(const char *unit) {
     if (*unit == '\0' || strcasecmp(unit, "B") == 0) return 1;

@@ -9,6 +9,11 @@ function prepare(side) {
   side.curve = spread(side.curve);
   side.predicted = spread(side.predicted);
   side.span = side.end - side.begin;
+  // Times count from the origin; the pictures from the begin of the axis.
+  side.zero = side.begin - side.origin;
+  const shift = (list) => { for (let i = 0; i < list.length; i++) list[i] -= side.zero; };
+  shift(it.begin); shift(it.end); shift(side.steps.begin);
+  side.peak.t -= side.zero;
   side.name = text('name');
   side.owner = text('owner');
   side.kindOf = text('kind');
@@ -52,8 +57,9 @@ function exact(n) { return n.toLocaleString('en') + ' B'; }
 function time(side, t) {
   if (side.axis === 'steps') return String(Math.round(t));
   const scale = [[1e9, 's'], [1e6, 'ms'], [1e3, '\u00b5s']].find(([f]) => side.span >= f * 2) || [1, 'ns'];
-  const v = t / scale[0];
-  return (scale[0] === 1 ? Math.round(v) : +v.toPrecision(6)) + ' ' + scale[1];
+  const since = t + side.zero, v = since / scale[0];
+  const more = Math.max(0, Math.ceil(Math.log10((since + 1) / (side.span + 1)))); // digits for the way to the axis
+  return (scale[0] === 1 ? Math.round(v) : +v.toPrecision(Math.min(15, 6 + more))) + ' ' + scale[1];
 }
 function timeWords(side, t) { return side.axis === 'steps' ? 'step ' + time(side, t) : time(side, t); }
 function stepAt(side, t) {

@@ -96,7 +96,8 @@ function drawCurve() {
     g.fillStyle = colours.line; g.fillRect(left, Math.round(y(top * f)), c.plot, 1); g.fillStyle = colours.mute;
   }
   g.textAlign = 'center';
-  for (const t of ticks(state.t0, state.t1, c.plot / 90)) {
+  for (const since of ticks(state.t0 + s.zero, state.t1 + s.zero, c.plot / 90)) {
+    const t = since - s.zero;
     g.fillStyle = colours.line; g.fillRect(Math.round(xOf(c, t)), curveTop, 1, base - curveTop);
     g.fillStyle = colours.mute; g.textAlign = xOf(c, t) > left + c.plot - 24 ? 'right' : 'center';
     g.fillText(time(s, t), Math.min(xOf(c, t), left + c.plot + 4), curveHeight - 10);

@@ -26,8 +26,8 @@ function drawTable() {
     cell(tr, s.roleOf(i), 'text');
     cell(tr, it.size_bytes[i]);
     cell(tr, it.reserved_bytes[i]);
-    cell(tr, it.begin[i]);
-    cell(tr, it.open[i] === 1 ? '' : it.end[i]);
+    cell(tr, it.begin[i] + s.zero);
+    cell(tr, it.open[i] === 1 ? '' : it.end[i] + s.zero);
     cell(tr, it.place[i] === null ? '' : it.place[i]);
     fresh.appendChild(tr);
   }

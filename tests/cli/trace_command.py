@@ -49,7 +49,7 @@ class Facts(Traces):
                          (1, 1, 0, 0, 0))
         self.assertEqual(facts["blocks"], ask(self.path, "SELECT count(*) FROM block")[0][0])
         peak = ask(self.path, "SELECT peak_bytes, t_ns, event_id FROM peak WHERE run_id = 0")[0]
-        self.assertEqual((facts["peak"]["bytes"], facts["peak"]["t_ns"], facts["peak"]["event"]), peak)
+        self.assertEqual(tuple(facts["whole_peak"][k] for k in ("bytes", "t_ns", "event")), peak)
         kinds = [(k["kind"], k["device"], k["allocations"], k["frees"], k["requested_bytes"], k["peak_bytes"],
                   k["reserved_peak_bytes"], k["live_at_end_bytes"]) for k in facts["kinds"]]
         self.assertEqual(sorted(kinds), sorted(ask(self.path, """SELECT kind, device, allocations, frees, requested_bytes,
@@ -118,7 +118,7 @@ class Moments(Traces):
         for at, t_ns in (("begin", begin), ("end", end), ("50%", begin + (end - begin) // 2), ("100%", end),
                          ("0%", begin), ("0ns", begin), ("100us", begin + 100000), ("0.1ms", begin + 100000),
                          ("0.5 ms", begin + 500000), ("1e2us", begin + 100000)):
-            doc = self.json("trace", self.path, "--at", at)
+            doc = self.json("trace", self.path, "--whole", "--at", at)
             self.assertLessEqual(abs(doc["moment"]["t_ns"] - t_ns), 1, at)
             event = ask(self.path, "SELECT coalesce(max(id), 0) FROM event WHERE t_ns <= ?", doc["moment"]["t_ns"])[0][0]
             self.assertEqual(doc["moment"]["event"], event)

@@ -98,7 +98,7 @@ static void sizes_and_times_in_words(void **state) {
         assert_string_equal(tide_tui_format_short(sizes[i].bytes, buf, sizeof buf), sizes[i].text);
         assert_in_range(strlen(buf), 1, 5);
     }
-    tide_subject_facts f = {.axis = TIDE_AXIS_NS, .begin = 1000, .end = 2000000};
+    tide_subject_facts f = {.axis = TIDE_AXIS_NS, .origin = 1000, .begin = 1000, .end = 2000000};
     assert_string_equal(tide_tui_format_time(&f, 1000, buf, sizeof buf), "0 ns");
     assert_string_equal(tide_tui_format_time(&f, 13300, buf, sizeof buf), "12.3 us");
     assert_string_equal(tide_tui_format_span(&f, 1000, 1501000, buf, sizeof buf), "1.5 ms");
