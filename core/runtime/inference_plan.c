@@ -18,6 +18,8 @@ enum { DEFAULT_ALIGN_BYTES = 256 };
 // ---- stages ----
 
 static tide_status check_runnable(const tide_program *program, tide_error *err) {
+    if (program->no_kernels)
+        return TIDE_FAIL(err, TIDE_ERR_INVALID, "the program was built without kernels: it can be planned but not run");
     for (size_t i = 0; i < program->n_steps; i++) {
         const tide_kernel *k = &program->steps[i].kernel;
         if ((k->def->flags & TIDE_OP_PLAN_ONLY) == 0 && k->def->run != NULL) continue;

@@ -235,7 +235,7 @@ static tide_status prepare_step(tide_program *p, uint32_t node_i, tide_error *er
     tide_program_step *step = &p->steps[p->n_steps];
     *step = (tide_program_step){.node = node_i, .kernel = {.def = node->def, .node = node}};
     if ((node->def->flags & TIDE_OP_PLAN_ONLY) != 0) p->runnable = false;
-    TIDE_TRY(tide__program_prepare_kernel(p->graph, node, &step->kernel, err));
+    if (!p->no_kernels) TIDE_TRY(tide__program_prepare_kernel(p->graph, node, &step->kernel, err));
     p->n_steps++; // counted once it is whole: only whole kernels are destroyed
     return TIDE_OK;
 }
@@ -244,9 +244,13 @@ static tide_status prepare(build *b, tide_error *err) {
     tide_program *p = b->p;
     p->steps = tide_host_calloc(p->order.n + 1, sizeof *p->steps);
     if (p->steps == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu steps", p->order.n);
-    p->runnable = true;
+    p->no_kernels = b->opt->no_kernels;
+    p->runnable = !p->no_kernels;
     for (size_t i = 0; i < p->order.n; i++) TIDE_TRY(prepare_step(p, p->order.nodes[i], err));
-    DETAIL(b, "%zu kernels%s", p->n_steps, p->runnable ? "" : ", some operators can only be planned");
+    DETAIL(b, "%zu kernels%s", p->no_kernels ? 0 : p->n_steps,
+           p->runnable     ? ""
+           : p->no_kernels ? ", the sizes alone are wanted"
+                           : ", some operators can only be planned");
     return TIDE_OK;
 }
 
@@ -322,10 +326,7 @@ tide_program *tide_program_ref(tide_program *p) {
 
 void tide_program_unref(tide_program *p) {
     if (p == NULL || atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) != 1) return;
-    for (size_t i = 0; i < p->n_steps; i++) {
-        tide_kernel *k = &p->steps[i].kernel;
-        if (k->def->destroy != NULL) k->def->destroy(k);
-    }
+    for (size_t i = 0; i < p->n_steps; i++) tide__program_destroy_kernel(&p->steps[i].kernel);
     tide_host_free(p->steps);
     tide_host_free(p->twins);
     tide_order_deinit(&p->order);

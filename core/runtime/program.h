@@ -17,7 +17,10 @@ extern "C" {
 #endif
 
 typedef struct tide_program_options {
-    bool no_fuse;                     ///< leave operators unfused
+    bool no_fuse; ///< leave operators unfused
+    /// Prepare none: sizes can be planned, without any scratch, and nothing can be run. What is planned so depends on
+    /// the graph alone and not on the processor.
+    bool no_kernels;
     const tide_shape_binding *shapes; ///< [n_shapes] for open extents; borrowed for the call
     size_t n_shapes;
     /// Move the weights into the Persistent memory of this registry while building: the graph's own copies are freed
@@ -46,7 +49,8 @@ typedef struct tide_program {
     tide_order order;
     tide_program_step *steps; ///< [n_steps], in order of execution
     size_t n_steps;
-    bool runnable; ///< false: some operator is TIDE_OP_PLAN_ONLY
+    bool runnable; ///< false: some operator is TIDE_OP_PLAN_ONLY, or there are no kernels
+    bool no_kernels;
     tide_fuse_stats fused;
     size_t n_folded;          ///< nodes evaluated at build
     size_t n_nodes_before;    ///< live nodes of the file

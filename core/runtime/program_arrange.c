@@ -176,7 +176,7 @@ static void take_additions(tide__draft *d) {
 
 /// A second run that goes: its values stay where they are, and nothing reads them.
 static void drop_step(tide_program *p, tide_program_step *step) {
-    if (step->kernel.def->destroy != NULL) step->kernel.def->destroy(&step->kernel);
+    tide__program_destroy_kernel(&step->kernel);
     p->graph->nodes[step->node].dead = true;
 }
 
@@ -227,9 +227,7 @@ static tide_status draft_init(tide__draft *d, tide_error *err) {
 }
 
 static void draft_deinit(tide__draft *d) {
-    for (size_t i = 0; i < d->n_kernels; i++) {
-        if (d->kernel[i].def->destroy != NULL) d->kernel[i].def->destroy(&d->kernel[i]);
-    }
+    for (size_t i = 0; i < d->n_kernels; i++) tide__program_destroy_kernel(&d->kernel[i]);
     for (size_t i = 0; d->nodes != NULL && i < d->n_again; i++) tide__node_deinit(&d->nodes[i]);
     for (size_t i = 0; i < d->n_values; i++) tide_host_free(d->values[i].name);
     for (size_t i = 0; d->inputs != NULL && i < d->n; i++) tide_host_free(d->inputs[i]);

@@ -161,7 +161,7 @@ static tide_status copy_node(tide__draft *d, size_t i, const char *name, tide_er
     }
     // Prepared on the operands of the first run: the second run's have the same sizes and constants.
     d->kernel[i] = (tide_kernel){.def = from->def, .node = from};
-    TIDE_TRY(tide__program_prepare_kernel(d->p->graph, from, &d->kernel[i], err));
+    if (!d->p->no_kernels) TIDE_TRY(tide__program_prepare_kernel(d->p->graph, from, &d->kernel[i], err));
     d->n_kernels++;
     return TIDE_OK;
 }

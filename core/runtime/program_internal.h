@@ -10,6 +10,10 @@
 /// nothing to destroy.
 tide_status tide__program_prepare_kernel(const tide_graph *g, const tide_node *node, tide_kernel *k,
                                          tide_error *err) TIDE_NODISCARD;
+/// What prepare made; one that was never prepared has no state.
+static inline void tide__program_destroy_kernel(tide_kernel *k) {
+    if (k->def->destroy != NULL && k->state != NULL) k->def->destroy(k);
+}
 
 /**
  * Bring the program into the order of `nodes`, after adding a second run of each node in `again`. Every step then reads
