@@ -46,8 +46,9 @@ bench:
 # What takes too long for the suite (hours): 200 kills of recording programs in each way there is, of programs, collectors
 # and both while a trace is closed, a thousand of collectors alone, then a day's billion events through a trace of bounded
 # size, a hundred thousand random keys, clicks and sizes in the terminal view, files with hardly anything in them through
-# every command, and memory that runs out at 150 places of every command. Fails when an event was lost, a cell is stale,
-# or a command ends in anything but words.
+# every command, memory that runs out at 150 places of every command, and the project's own gate, runs and all, on six
+# processors that qemu plays. Fails when an event was lost, a cell is stale, a command ends in anything but words, or an
+# unchanged tree does not pass.
 soak:
 	@scripts/deps.sh bench
 	@cmake --preset bench
@@ -67,6 +68,7 @@ soak:
 	@cmake --build --preset test --target tidemark tide_oom_preload
 	@TIDE_OOM_VALUES=150 TIDEMARK=build/test/cli/tidemark TIDE_OOM_PRELOAD=$(CURDIR)/build/test/tests/cli/tide_oom_preload.so \
 	    python3 tests/cli/oom.py
+	@TIDE_SOAK=1 TIDEMARK=build/bench/cli/tidemark python3 tests/cli/gate_machines.py OtherProcessors
 
 clean:
 	rm -rf build demo-out

@@ -20,20 +20,24 @@ typedef struct cli_check_options {
     const char *write_json, *markdown, *junit, *sarif; ///< NULL: not wanted
     bool no_baseline, update, json, verbose, annotations, no_summary;
     uint64_t jobs;
+    char *const *words; ///< [n_words] of the command line behind "check", in the order in which they were typed
+    size_t n_words;
 } cli_check_options;
 
 // ---- check_inputs.c ----
 
 /// Every target as a case, or several: what a FILE is is decided here, of those that are measured and of a baseline.
 /// Targets that are run are measured one after the other, the rest by `jobs` threads. Only lack of memory and two cases
-/// of one key are failures.
-tide_status cli_check_measure(const tide_gate_target *targets, size_t n, uint64_t jobs, tide_gate_cases *out,
-                              tide_error *err) TIDE_NODISCARD;
+/// of one key are failures. `scratch_apart`: as of tide_gate_plan_settings.
+tide_status cli_check_measure(const tide_gate_target *targets, size_t n, bool scratch_apart, uint64_t jobs,
+                              tide_gate_cases *out, tide_error *err) TIDE_NODISCARD;
 
 /// What lies at `path` in place of a baseline file, measured as the target is and under its key. Of a trace that is
-/// held against something else the plan of its last run. TIDE_ERR_INCOMPARABLE: it cannot be measured.
-tide_status cli_check_measure_other(const tide_gate_target *target, const char *path, tide_gate_cases *out,
-                                    tide_error *err) TIDE_NODISCARD;
+/// held against something else the plan of its last run. *scratch_apart: it is a model, whose tensors are planned
+/// apart; a plan has the scratch of kernels in it, and so must have what is held against it. TIDE_ERR_INCOMPARABLE: it
+/// cannot be measured.
+tide_status cli_check_measure_other(const tide_gate_target *target, const char *path, bool *scratch_apart,
+                                    tide_gate_cases *out, tide_error *err) TIDE_NODISCARD;
 /// What a plan does not tell (types of inputs, so a signature; settings) is taken out of the cases that are held
 /// against it: that it does not is no difference. The model's name tells then whether it is the same one.
 void cli_check_match_words(const tide_gate_cases *baseline, tide_gate_cases *cases);
@@ -44,6 +48,7 @@ void cli_check_match_words(const tide_gate_cases *baseline, tide_gate_cases *cas
 typedef struct cli_check_baseline {
     bool is_wanted;
     bool is_measured;        ///< it is no file of baselines but a plan, a model or a trace
+    bool is_with_scratch;    ///< with is_measured: a plan or a trace, whose figures hold the scratch of kernels
     tide_gate_baseline base; ///< with is_wanted
     bool has_tree;           ///< with --baseline-of: the file of the tree differs from that of the other revision
     tide_gate_baseline tree;
@@ -53,6 +58,11 @@ typedef struct cli_check_baseline {
 tide_status cli_check_baseline_load(const cli_check_options *o, const tide_gate_config *config, cli_check_baseline *out,
                                     tide_error *err) TIDE_NODISCARD;
 void cli_check_baseline_deinit(cli_check_baseline *b);
+/// The command that makes or updates the baseline which `o` and `config` name, as it can be typed: the words of this
+/// command line without those that say how a result is written. *out is left empty where there is none. `b` as far as
+/// it was loaded.
+void cli_check_command(const cli_check_options *o, const tide_gate_config *config, const cli_check_baseline *b,
+                       tide_text *out);
 /// Put the cases into the baseline file, with the reason, and say what changed. @return the exit code
 int cli_check_baseline_update(const cli_check_options *o, const tide_gate_config *config, const tide_gate_cases *cases);
 
@@ -62,6 +72,8 @@ int cli_check_baseline_update(const cli_check_options *o, const tide_gate_config
 /// such revision, no repository, no git.
 tide_status cli_check_baseline_of_ref(const char *path, const char *ref, tide_gate_baseline *out,
                                       tide_error *err) TIDE_NODISCARD;
+/// `git config user.name` as it holds in the folder of `path`. False: there is no git, or it knows none.
+bool cli_check_git_user(const char *path, char *name, size_t name_bytes);
 /// A file in memory alone, with a path to open it by: "/proc/self/fd/N". Close the descriptor.
 tide_status cli_check_memory_file(const char *data, size_t len, int *fd, char *path, size_t path_bytes,
                                   tide_error *err) TIDE_NODISCARD;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -31,15 +32,16 @@ static bool is_baseline(const char *data, size_t len) {
 }
 
 /// `path` measured as the one target is, and under its key.
-static tide_status measure_baseline(const char *path, const tide_gate_config *config, tide_gate_baseline *out,
-                                    tide_error *err) {
+static tide_status measure_baseline(const char *path, const tide_gate_config *config, bool *scratch_apart,
+                                    tide_gate_baseline *out, tide_error *err) {
     size_t n;
     const tide_gate_target *targets = tide_gate_config_targets(config, &n);
     if (n != 1)
         return TIDE_FAIL(err, TIDE_ERR_INCOMPARABLE,
                          "'%s' is no baseline file, and only a single FILE can be held against a plan, model or trace",
                          path);
-    TIDE_TRY(cli_check_measure_other(&targets[0], path, &out->cases, err));
+    TIDE_TRY(cli_check_measure_other(&targets[0], path, scratch_apart, &out->cases, err));
+    out->is_partial = true;
     out->path = tide_host_strdup(path);
     return out->path != NULL ? TIDE_OK : TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the name of '%s'", path);
 }
@@ -63,8 +65,11 @@ static tide_status read_any(const char *path, const tide_gate_config *config, cl
     const bool is_file = is_baseline(data, len);
     to->is_measured = !is_file;
     tide_host_free(data);
+    bool scratch_apart = true;
     if (st == TIDE_OK)
-        st = is_file ? tide_gate_baseline_read(from, out, err) : measure_baseline(from, config, out, err);
+        st = is_file ? tide_gate_baseline_read(from, out, err)
+                     : measure_baseline(from, config, &scratch_apart, out, err);
+    to->is_with_scratch = !scratch_apart;
     if (fd >= 0) close(fd);
     if (st != TIDE_OK || from == path) return st;
     tide_host_free(out->path);
@@ -102,13 +107,7 @@ static tide_status load(const cli_check_options *o, const tide_gate_config *conf
     if (path == NULL) {
         const tide_status st =
             TIDE_FAIL(err, TIDE_ERR_INCOMPARABLE, "no baseline is named: there is nothing to compare with");
-        const char *file = tide_gate_config_path(config);
-        if (file[0] != '\0')
-            tide_error_hint(err, "%s: baseline = \"tidemark-baseline.json\", or baseline = false for budgets alone",
-                            file);
-        else
-            tide_error_hint(err,
-                            "--baseline FILE (a plan of 'tidemark plan FILE -o plan.json' will do), or --no-baseline");
+        tide_error_hint(err, "--baseline FILE (a plan of 'tidemark plan FILE -o plan.json' will do), or --no-baseline");
         return st;
     }
     out->is_wanted = true;
@@ -137,18 +136,22 @@ void cli_check_baseline_deinit(cli_check_baseline *b) {
 
 // ---- update ----
 
-static const char *who(const cli_check_options *o) {
-    const char *const said[] = {o->by, getenv("GIT_AUTHOR_NAME"), getenv("USER")};
-    for (size_t i = 0; i < sizeof said / sizeof said[0]; i++) {
-        if (said[i] != NULL && said[i][0] != '\0') return said[i];
-    }
-    return "unknown";
+static bool is_said(const char *name) { return name != NULL && name[0] != '\0'; }
+
+/// Who signs: as git would have it where it is in use.
+static const char *who(const cli_check_options *o, const char *path, char *buf, size_t buf_bytes) {
+    const char *author = getenv("GIT_AUTHOR_NAME"), *user = getenv("USER");
+    if (is_said(o->by)) return o->by;
+    if (is_said(author)) return author;
+    if (cli_check_git_user(path, buf, buf_bytes)) return buf;
+    return is_said(user) ? user : "unknown";
 }
 
 /// The file as it is, or one with nothing in it where there is none.
 static tide_status read_or_begin(const char *path, tide_gate_baseline *b, tide_error *err) {
     *b = (tide_gate_baseline){0};
-    if (access(path, F_OK) == 0) {
+    struct stat st_of_path;
+    if (stat(path, &st_of_path) == 0 && st_of_path.st_size > 0) {
         const tide_status st = tide_gate_baseline_read(path, b, err);
         if (st != TIDE_OK) tide_error_hint(err, "it is left alone: name another file, or take it away first");
         return st;
@@ -165,8 +168,52 @@ static tide_status write_baseline(const char *path, const tide_gate_baseline *b,
     return st;
 }
 
-static void say(const char *path, const tide_gate_baseline *b, bool changed) {
+// ---- what is accepted ----
+
+/// "    planned_bytes: 95.25 KiB (97536) -> 113.50 KiB (116224), +18.25 KiB (+19.2 %)"; of a case that came or went the
+/// side that there is.
+static void say_figure(tide_gate_metric m, int kind, bool both, tide_gate_value old, tide_gate_value fresh) {
+    char id[96], a[96], b[96], change[96];
+    const tide_gate_unit unit = tide_gate_metric_get(m)->unit;
+    printf("    %s: %s", tide_gate_metric_text(m, kind, id, sizeof id),
+           tide_gate_value_text(unit, both || old.known ? old : fresh, a, sizeof a));
+    if (both) printf(" -> %s", tide_gate_value_text(unit, fresh, b, sizeof b));
+    if (old.known && fresh.known) printf(", %s", tide_gate_change_text(unit, old, fresh, change, sizeof change));
+    putchar('\n');
+}
+
+static bool differs(tide_gate_unit unit, tide_gate_value a, tide_gate_value b) {
+    return a.known != b.known || (unit == TIDE_GATE_SHARE ? a.real != b.real : a.u != b.u);
+}
+
+/// Figures of one metric that differ; of a case that came or went only those that are judged by themselves.
+static size_t say_metric(const tide_gate_case *old, const tide_gate_case *fresh, tide_gate_metric m) {
+    const tide_gate_metric_def *def = tide_gate_metric_get(m);
+    const bool both = old != NULL && fresh != NULL;
+    size_t n = 0;
+    if (def->unit == TIDE_GATE_NS || (!both && (def->level != TIDE_GATE_FAIL || def->per_kind))) return 0;
+    for (int kind = def->per_kind ? 0 : -1; kind < (def->per_kind ? TIDE_N_KINDS : 0); kind++) {
+        const tide_gate_value a = old != NULL ? tide_gate_case_value(old, m, kind) : (tide_gate_value){0};
+        const tide_gate_value b = fresh != NULL ? tide_gate_case_value(fresh, m, kind) : (tide_gate_value){0};
+        if (!differs(def->unit, a, b) || (a.u == 0 && b.u == 0 && def->unit != TIDE_GATE_SHARE)) continue;
+        say_figure(m, kind, both, a, b);
+        n++;
+    }
+    return n;
+}
+
+static void say_case(const char *key, const tide_gate_case *old, const tide_gate_case *fresh) {
     char clean[4096];
+    size_t n = 0;
+    printf("  %s%s\n", cli_clean(key, clean, sizeof clean), old == NULL ? "  (new)" : fresh == NULL ? "  (gone)" : "");
+    for (int m = 0; m < TIDE_GATE_N_METRICS; m++) n += say_metric(old, fresh, (tide_gate_metric)m);
+    if (n == 0 && old != NULL && fresh != NULL)
+        puts("    no figure differs: settings, operators or tensors do, or the machine");
+}
+
+/// The table of what is accepted: each case that changed, with its old and its new figures.
+static void say(const char *path, const tide_gate_cases *old, const tide_gate_baseline *b, bool changed) {
+    char clean[4096], by[256];
     cli_clean(path, clean, sizeof clean);
     if (!changed) {
         printf("%s: %zu case%s, all as they are; left alone\n", clean, b->cases.n, b->cases.n == 1 ? "" : "s");
@@ -174,8 +221,9 @@ static void say(const char *path, const tide_gate_baseline *b, bool changed) {
     }
     const tide_gate_update *last = &b->updates[b->n_updates - 1];
     printf("%s: %zu case%s, of which changed: %zu\n", clean, b->cases.n, b->cases.n == 1 ? "" : "s", last->n_changed);
-    for (size_t i = 0; i < last->n_changed; i++) printf("  %s\n", cli_clean(last->changed[i], clean, sizeof clean));
-    char by[256];
+    for (size_t i = 0; i < last->n_changed; i++)
+        say_case(last->changed[i], tide_gate_cases_find(old, last->changed[i]),
+                 tide_gate_cases_find(&b->cases, last->changed[i]));
     printf("%s %s: %s\n", last->date, cli_clean(last->by, by, sizeof by), cli_clean(last->reason, clean, sizeof clean));
 }
 
@@ -188,16 +236,90 @@ int cli_check_baseline_update(const cli_check_options *o, const tide_gate_config
     const time_t now = time(NULL);
     struct tm utc;
     if (gmtime_r(&now, &utc) == NULL || strftime(date, sizeof date, "%Y-%m-%d", &utc) == 0) date[0] = '\0';
-    const tide_gate_update_info info = {.date = date, .by = who(o), .reason = o->reason};
-    tide_gate_baseline b;
+    char user[256];
+    const tide_gate_update_info info = {.date = date, .by = who(o, path, user, sizeof user), .reason = o->reason};
+    tide_gate_baseline b, old = {0};
     bool changed = false;
     tide_status st = read_or_begin(path, &b, &err);
+    if (st == TIDE_OK) st = read_or_begin(path, &old, &err); // as it was: an update takes the cases of `b` away
     if (st == TIDE_OK) st = tide_gate_baseline_update(&b, cases, &info, &changed, &err);
     const bool is_new = access(path, F_OK) != 0;
     if (st == TIDE_OK && (changed || is_new)) st = write_baseline(path, &b, &err);
-    if (st == TIDE_OK) say(path, &b, changed);
+    if (st == TIDE_OK) say(path, &old.cases, &b, changed);
     tide_gate_baseline_deinit(&b);
+    tide_gate_baseline_deinit(&old);
     if (st == TIDE_OK) return CLI_EXIT_OK;
     cli_print_error(&err);
     return cli_exit_code(st);
+}
+
+// ---- the command that does it ----
+
+/// Options that have no place in it; those with a value are told apart.
+static const char *const dropped[] = {"json",        "verbose",         "annotations", "no-summary", "no-baseline",
+                                      "write-json",  "markdown",        "junit",       "sarif",      "baseline",
+                                      "baseline-of", "update-baseline", "reason",      "by"};
+static const char *const dropped_with_value[] = {"write-json", "markdown",    "junit",  "sarif",
+                                                 "baseline",   "baseline-of", "reason", "by"};
+
+/// Whether the word is one of these long options, perhaps shortened, as getopt_long takes it.
+static bool is_one_of(const char *word, const char *const *names, size_t n) {
+    if (strncmp(word, "--", 2) != 0 || word[2] == '\0') return false;
+    const size_t len = strcspn(word + 2, "=");
+    for (size_t i = 0; i < n; i++)
+        if (strncmp(names[i], word + 2, len) == 0) return true;
+    return false;
+}
+
+static void add_words(const cli_check_options *o, tide_text *out) {
+    for (size_t i = 0; i < o->n_words; i++) {
+        const char *word = o->words[i];
+        if (strcmp(word, "-v") == 0) continue;
+        if (is_one_of(word, dropped, sizeof dropped / sizeof dropped[0])) {
+            const bool takes = is_one_of(word, dropped_with_value, sizeof dropped_with_value / sizeof(char *));
+            if (takes && strchr(word, '=') == NULL) i++;
+            continue;
+        }
+        tide_text_add(out, " ");
+        if (word[0] == '-')
+            tide_text_add(out, word); // an option
+        else
+            tide_gate_add_word(out, word);
+    }
+}
+
+/// A file that is there and is no baseline that can be updated is put aside first.
+static void add_aside(const char *path, tide_text *out) {
+    tide_gate_baseline b;
+    struct stat info;
+    if (stat(path, &info) != 0 || info.st_size == 0 || !S_ISREG(info.st_mode)) return;
+    const tide_status st = tide_gate_baseline_read(path, &b, NULL);
+    if (st == TIDE_OK) tide_gate_baseline_deinit(&b);
+    if (st == TIDE_OK || st == TIDE_ERR_NOMEM) return;
+    tide_text_add(out, "mv ");
+    tide_gate_add_word(out, path);
+    tide_text_add(out, " ");
+    tide_text aside = {0};
+    tide_text_addf(&aside, "%s.old", path);
+    tide_gate_add_word(out, tide_text_str(&aside));
+    if (aside.failed) out->failed = true;
+    tide_text_deinit(&aside);
+    tide_text_add(out, "; ");
+}
+
+void cli_check_command(const cli_check_options *o, const tide_gate_config *config, const cli_check_baseline *b,
+                       tide_text *out) {
+    bool wanted;
+    const char *named = tide_gate_config_baseline(config, &wanted);
+    const char *path = o->baseline != NULL && strcmp(o->baseline, "-") != 0 ? o->baseline : named;
+    if (b->is_measured) return; // a plan, a model or a trace: another one is made as it was
+    if (path == NULL) path = "tidemark-baseline.json";
+    add_aside(path, out);
+    tide_text_add(out, "tidemark check");
+    add_words(o, out);
+    if (named == NULL || strcmp(path, named) != 0) {
+        tide_text_add(out, " --baseline ");
+        tide_gate_add_word(out, path);
+    }
+    tide_text_add(out, " --update-baseline --reason \"…\"");
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// A baseline out of another revision, as `git show` gives it. git is started as it is, without a shell.
+// A baseline out of another revision, as `git show` gives it, and the name by which git signs. git is started as it is,
+// without a shell.
+#include <assert.h>
 #include <errno.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -38,9 +40,9 @@ tide_status cli_check_memory_file(const char *data, size_t len, int *fd, char *p
     return TIDE_OK;
 }
 
-/// @return the exit status of git, 128 and more when it was ended; -1 with errno: it could not be started
-static int run_git(const char *folder, const char *object, int out, int complaints) {
-    const char *const argv[] = {"git", "-C", folder, "show", "--end-of-options", object, NULL};
+/// `argv` ends with NULL. @return the exit status of git, 128 and more when it was ended; -1 with errno: it could not
+/// be started
+static int run_git(const char *const *argv, size_t n_words, int out, int complaints) {
     posix_spawn_file_actions_t actions;
     pid_t pid = 0;
     int failed = posix_spawn_file_actions_init(&actions);
@@ -52,8 +54,10 @@ static int run_git(const char *folder, const char *object, int out, int complain
     if (failed == 0) failed = posix_spawn_file_actions_adddup2(&actions, out, 1);
     if (failed == 0) failed = posix_spawn_file_actions_adddup2(&actions, complaints, 2);
     // posix_spawn writes to none of its arguments.
-    char *words[sizeof argv / sizeof argv[0]];
-    memcpy(words, argv, sizeof argv);
+    enum { MOST_WORDS = 8 };
+    char *words[MOST_WORDS];
+    assert(n_words <= MOST_WORDS);
+    memcpy(words, argv, n_words * sizeof *words);
     if (failed == 0) failed = posix_spawnp(&pid, "git", &actions, NULL, words, environ);
     posix_spawn_file_actions_destroy(&actions);
     int status = 0;
@@ -72,7 +76,8 @@ static void first_line(int fd, char *line, size_t line_bytes) {
 
 static tide_status read_of_git(const char *folder, const char *object, int out, int complaints,
                                tide_gate_baseline *base, tide_error *err) {
-    const int code = run_git(folder, object, out, complaints);
+    const char *const argv[] = {"git", "-C", folder, "show", "--end-of-options", object, NULL};
+    const int code = run_git(argv, sizeof argv / sizeof argv[0], out, complaints);
     if (code == -1) return TIDE_FAIL(err, TIDE_ERR_INCOMPARABLE, "cannot start git: %s", strerror(errno));
     if (code != 0) {
         char said[256];
@@ -119,4 +124,21 @@ tide_status cli_check_baseline_of_ref(const char *path, const char *ref, tide_ga
     tide_host_free(folder);
     tide_host_free(object);
     return st;
+}
+
+bool cli_check_git_user(const char *path, char *name, size_t name_bytes) {
+    char *folder = NULL, *object = NULL;
+    tide_error err = TIDE_ERROR_INIT;
+    const int text = open_memory(), complaints = open_memory();
+    bool good = text >= 0 && complaints >= 0 && split_path(path, "", &folder, &object, &err) == TIDE_OK;
+    if (good) {
+        const char *const argv[] = {"git", "-C", folder, "config", "user.name", NULL};
+        good = run_git(argv, sizeof argv / sizeof argv[0], text, complaints) == 0;
+    }
+    if (good) first_line(text, name, name_bytes);
+    if (text >= 0) close(text);
+    if (complaints >= 0) close(complaints);
+    tide_host_free(folder);
+    tide_host_free(object);
+    return good && name[0] != '\0';
 }

@@ -12,6 +12,7 @@
 /// One target and what it gave.
 typedef struct slot {
     const tide_gate_target *target;
+    bool scratch_apart;
     tide_gate_case c;
     bool is_sweep;
     tide_gate_cases several; // with is_sweep, in place of `c`
@@ -25,13 +26,24 @@ typedef struct crew {
     atomic_size_t next;
 } crew;
 
+static tide_status say_empty(tide_gate_case *c, const char *origin, tide_error *err) {
+    tide_text text = {0};
+    tide_text_addf(&text, "no file matches this pattern of %s; take its entry out, or bring the files back", origin);
+    tide_host_free(c->error);
+    c->error = text.data; // moved
+    return text.failed ? TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for case '%s'", c->key) : TIDE_OK;
+}
+
 static void measure(slot *s) {
     s->is_sweep = cli_sweep_cases_is(s->target->path);
     if (s->is_sweep) {
         s->st = cli_sweep_cases_read(s->target->path, &s->several, &s->err);
         return;
     }
-    s->st = cli_measure(s->target->path, s->target->key, &s->target->settings, &s->c, &s->err);
+    tide_gate_plan_settings settings = s->target->settings;
+    settings.scratch_apart = s->scratch_apart;
+    s->st = cli_measure(s->target->path, s->target->key, &settings, &s->c, &s->err);
+    if (s->st == TIDE_OK && s->target->is_empty_pattern) s->st = say_empty(&s->c, s->target->origin, &s->err);
 }
 
 static void *work(void *arg) {
@@ -82,8 +94,8 @@ static void finish_left(const char *path) {
     if (cli_input_is_trace(path) && cli_trace_open(path, &t, NULL) == TIDE_OK) tide_trace_close(t);
 }
 
-tide_status cli_check_measure(const tide_gate_target *targets, size_t n, uint64_t jobs, tide_gate_cases *out,
-                              tide_error *err) {
+tide_status cli_check_measure(const tide_gate_target *targets, size_t n, bool scratch_apart, uint64_t jobs,
+                              tide_gate_cases *out, tide_error *err) {
     slot *slots = tide_host_calloc(n + 1, sizeof *slots);
     crew c = {.slots = tide_host_calloc(n + 1, sizeof(slot *))};
     tide_status st = TIDE_OK;
@@ -92,6 +104,7 @@ tide_status cli_check_measure(const tide_gate_target *targets, size_t n, uint64_
     } else {
         for (size_t i = 0; i < n; i++) {
             slots[i].target = &targets[i];
+            slots[i].scratch_apart = scratch_apart;
             finish_left(targets[i].path);
             if (!targets[i].settings.run) c.slots[c.n++] = &slots[i];
         }
@@ -120,13 +133,17 @@ static tide_status plan_of_trace(const char *path, const char *key, tide_gate_ca
     return st;
 }
 
-tide_status cli_check_measure_other(const tide_gate_target *target, const char *path, tide_gate_cases *out,
-                                    tide_error *err) {
+tide_status cli_check_measure_other(const tide_gate_target *target, const char *path, bool *scratch_apart,
+                                    tide_gate_cases *out, tide_error *err) {
     tide_gate_case c = {0};
+    tide_gate_plan_settings settings = target->settings;
+    *scratch_apart = false;
     if (cli_sweep_cases_is(path)) return cli_sweep_cases_read(path, out, err);
+    settings.scratch_apart = true;
     tide_status st = cli_input_is_trace(path) && !cli_input_is_trace(target->path)
                          ? plan_of_trace(path, target->key, &c, err)
-                         : cli_measure(path, target->key, &target->settings, &c, err);
+                         : cli_measure(path, target->key, &settings, &c, err);
+    *scratch_apart = tide_gate_case_has_machine(&c); // a model with kernels: the only one whose plan is made here
     if (st == TIDE_OK && c.error != NULL)
         st = TIDE_FAIL(err, TIDE_ERR_INCOMPARABLE, "cannot measure the baseline '%s': %s", path, c.error);
     if (st == TIDE_OK) return tide_gate_cases_add(out, &c, err);

@@ -40,7 +40,7 @@ static const char help[] =
     "  --no-baseline       budgets alone\n"
     "  --baseline-of REF   the baseline as git's revision REF has it: for changes that rewrite it\n"
     "  --update-baseline   make the baseline of what is measured; wants --reason, and refuses to in CI\n"
-    "  --reason R, --by NAME  why, and who says so (default $GIT_AUTHOR_NAME, $USER); kept in the file\n"
+    "  --reason R, --by NAME  why, and who says so (default as git signs); kept in the file\n"
     "  --jobs N            threads that measure what is planned and not run (default 1)\n"
     "  -v, --verbose       every figure, also those that pass; predicted, measured and their difference by kind\n"
     "  --json              print the result as JSON; or write it: --write-json F\n"
@@ -322,10 +322,21 @@ static int nothing_to_compare(const cli_check_options *o, const tide_gate_config
     tide_gate_result r = {0};
     bool wanted;
     const char *path = o->baseline != NULL ? o->baseline : tide_gate_config_baseline(config, &wanted);
-    cli_print_error(why);
+    tide_text command = {0};
+    const cli_check_baseline none = {0};
+    cli_check_command(o, config, &none, &command);
+    tide_error told = *why;
+    if (o->base_ref == NULL && path != NULL && command.len > 0 && !command.failed) {
+        char clean[1024];
+        tide_error_hint(&told, "look at what is measured, then: %s", cli_clean(command.data, clean, sizeof clean));
+    }
+    cli_print_error(&told);
     if (tide_gate_nothing(path != NULL ? path : "", tide_gate_config_path(config), why, &r, &err) != TIDE_OK)
         return cli_fail(&err);
-    return conclude(o, &r);
+    r.command = command.data;
+    const int code = conclude(o, &r);
+    tide_text_deinit(&command);
+    return code;
 }
 
 static int judge(const cli_check_options *o, const tide_gate_config *config, const cli_check_baseline *baseline,
@@ -336,8 +347,14 @@ static int judge(const cli_check_options *o, const tide_gate_config *config, con
     tide_status st = tide_gate_judge(config, baseline->is_wanted ? &baseline->base : NULL, cases, &r, &err);
     if (st == TIDE_OK) st = cli_check_accept(config, baseline, cases, &r, &err);
     if (st == TIDE_OK) {
+        tide_text command = {0};
+        cli_check_command(o, config, baseline, &command);
+        r.command = command.data;
+        r.is_final = command.data == NULL;
         say_not_comparable(&r);
-        return conclude(o, &r);
+        const int code = conclude(o, &r);
+        tide_text_deinit(&command);
+        return code;
     }
     tide_gate_result_deinit(&r);
     return cli_fail(&err);
@@ -355,7 +372,8 @@ static int check(const cli_check_options *o, const tide_gate_config *config) {
     if (!cli_check_outputs_differ(o, config)) return CLI_EXIT_USAGE;
     if (!o->update) st = cli_check_baseline_load(o, config, &baseline, &err);
     if (st == TIDE_ERR_INCOMPARABLE) return nothing_to_compare(o, config, &err);
-    if (st == TIDE_OK) st = cli_check_measure(targets, n, o->jobs != 0 ? o->jobs : 1, &cases, &err);
+    if (st == TIDE_OK)
+        st = cli_check_measure(targets, n, !baseline.is_with_scratch, o->jobs != 0 ? o->jobs : 1, &cases, &err);
     if (st != TIDE_OK)
         code = cli_fail(&err);
     else
@@ -388,10 +406,15 @@ static int check_files(const cli_check_options *o, char **files, int n_files) {
 }
 
 static int run(int argc, char **argv) {
-    cli_check_options o = {0};
+    // As they were typed: getopt_long puts them into another order.
+    char **words = tide_host_calloc((size_t)argc + 1, sizeof *words);
+    if (words == NULL) return cli_usage(&cli_command_check, "out of memory");
+    memcpy(words, argv + 1, (size_t)(argc - 1) * sizeof *words);
+    cli_check_options o = {.words = words, .n_words = (size_t)(argc - 1)};
     int code = parse(argc, argv, &o);
     if (code == CLI_GO_ON) code = settle(&o, argc - optind);
     if (code == CLI_GO_ON) code = check_files(&o, argv + optind, argc - optind);
     cli_planning_deinit(&o.planning);
+    tide_host_free(words);
     return code;
 }

@@ -58,7 +58,7 @@ static int print_version(bool as_json) {
         const char *name;
         int version;
     } known[] = {{"graph", 1}, {"plan", 1},  {"lifetimes", 1}, {"run", 1},    {"compare", 1},
-                 {"diff", 1},  {"check", 2}, {"sweep", 1},     {"report", 2}, {"trace", TIDE_TRACE_VERSION}};
+                 {"diff", 1},  {"check", 3}, {"sweep", 1},     {"report", 2}, {"trace", TIDE_TRACE_VERSION}};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         json_object_set_new(schemas, known[i].name, json_integer(known[i].version));
     json_object_set_new(doc, "schemas", schemas);

@@ -76,6 +76,15 @@ static tide_status put_passes(tide_gate_case *c, const tide_gate_plan_settings *
     return st;
 }
 
+/// What kernels size their scratch by (tide_gate_setting_is_of_machine).
+static tide_status put_machine(tide_gate_case *c, tide_error *err) {
+    char caches[256], library[64];
+    TIDE_TRY(put(c, err, "caches", "%s", tide_ops_caches(caches, sizeof caches)));
+    TIDE_TRY(put(c, err, "instructions", "%s", tide_ops_instructions()));
+    TIDE_TRY(put(c, err, "library", "%s", tide_ops_library(library, sizeof library)));
+    return put(c, err, "threads", "%u", (unsigned)tide_ops_threads()); // of a kernel: its scratch grows with them
+}
+
 static tide_status put_run(tide_gate_case *c, const tide_gate_plan_settings *s, tide_error *err) {
     TIDE_TRY(put(c, err, "runs", "%" PRIu64, cli_measure_runs(s)));
     TIDE_TRY(put(c, err, "contexts", "%" PRIu64, cli_measure_contexts(s)));
@@ -89,8 +98,7 @@ tide_status cli__measure_put_settings(tide_gate_case *c, const tide_gate_plan_se
     if (s->recompute_share > 0) TIDE_TRY(put(c, err, "recompute", "%.6g %%", s->recompute_share * 100));
     TIDE_TRY(put(c, err, "seed", "%" PRIu64, s->seed));
     TIDE_TRY(put(c, err, "node_limit", "%" PRIu64, node_limit(s)));
-    TIDE_TRY(put(c, err, "instructions", "%s", tide_ops_instructions()));
-    TIDE_TRY(put(c, err, "threads", "%u", (unsigned)tide_ops_threads())); // of a kernel: its scratch grows with them
+    TIDE_TRY(put_machine(c, err));
     return s->run ? put_run(c, s, err) : TIDE_OK;
 }
 

@@ -71,7 +71,7 @@ static tide_status read_document(const char *path, json_t **doc, tide_error *err
     return TIDE_ERR_INCOMPARABLE;
 }
 
-static tide_status check_schema(const char *path, const json_t *doc, tide_error *err) {
+static tide_status check_schema(const char *path, const json_t *doc, int *known, tide_error *err) {
     const char *schema = json_string_value(json_object_get(doc, "schema"));
     const json_t *version = json_object_get(doc, "version");
     if (schema == NULL)
@@ -81,10 +81,13 @@ static tide_status check_schema(const char *path, const json_t *doc, tide_error 
                         TIDE_GATE_BASELINE_SCHEMA);
     if (!json_is_integer(version))
         return UNUSABLE(err, "cannot compare with the baseline '%s': it has no 'version'", path);
+    *known = TIDE_GATE_BASELINE_VERSION;
     if (json_integer_value(version) == TIDE_GATE_BASELINE_VERSION) return TIDE_OK;
-    return UNUSABLE(err,
-                    "cannot compare with the baseline '%s': it is of version %" JSON_INTEGER_FORMAT ", known is %d",
-                    path, json_integer_value(version), TIDE_GATE_BASELINE_VERSION);
+    *known = TIDE_GATE_BASELINE_OLDEST;
+    if (json_integer_value(version) == TIDE_GATE_BASELINE_OLDEST) return TIDE_OK;
+    return UNUSABLE(
+        err, "cannot compare with the baseline '%s': it is of version %" JSON_INTEGER_FORMAT ", known are %d to %d",
+        path, json_integer_value(version), TIDE_GATE_BASELINE_OLDEST, TIDE_GATE_BASELINE_VERSION);
 }
 
 static tide_status bad_update(const char *path, size_t i, const char *what, tide_error *err) {
@@ -128,9 +131,22 @@ static tide_status read_updates(const json_t *doc, tide_gate_baseline *out, tide
     return TIDE_OK;
 }
 
-static tide_status read_case(const json_t *o, const char *where, tide_gate_cases *cases, tide_error *err) {
+/// What version 1 says of a model that was planned there holds kernels' scratch: it is kept as figures of the full
+/// plan, and those of the graph's tensors alone are not known. Lists of lifetimes, plans and traces are what they were.
+static void take_from_version_1(tide_gate_case *c) {
+    static const tide_gate_metric none[] = {TIDE_GATE_PLANNED, TIDE_GATE_TOTAL,  TIDE_GATE_LOWER_BOUND,
+                                            TIDE_GATE_NAIVE,   TIDE_GATE_SAVING, TIDE_GATE_GAP};
+    if (!tide_gate_case_has_machine(c)) return;
+    c->metrics[TIDE_GATE_FULL_PLANNED] = c->metrics[TIDE_GATE_PLANNED];
+    c->metrics[TIDE_GATE_FULL_TOTAL] = c->metrics[TIDE_GATE_TOTAL];
+    c->metrics[TIDE_GATE_FULL_BOUND] = c->metrics[TIDE_GATE_LOWER_BOUND];
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) c->metrics[none[i]] = (tide_gate_value){0};
+}
+
+static tide_status read_case(const json_t *o, int version, const char *where, tide_gate_cases *cases, tide_error *err) {
     tide_gate_case c;
     TIDE_TRY(tide_gate_case_of_json(o, where, &c, err));
+    if (version == 1) take_from_version_1(&c);
     if (c.error != NULL || c.skipped) {
         const tide_status st = TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "'%.200s' was never measured", c.key);
         tide_error_where(err, "%s", where);
@@ -150,7 +166,8 @@ static tide_status read_cases(const json_t *doc, tide_gate_baseline *out, tide_e
         tide_text where = {0};
         tide_text_addf(&where, "%s: cases[%zu]", out->path, i);
         const tide_status st =
-            where.failed ? TIDE_ERR_NOMEM : read_case(json_array_get(list, i), tide_text_str(&where), &out->cases, err);
+            where.failed ? TIDE_ERR_NOMEM
+                         : read_case(json_array_get(list, i), out->version, tide_text_str(&where), &out->cases, err);
         tide_text_deinit(&where);
         if (st == TIDE_ERR_NOMEM) return no_memory(out->path, err);
         if (st == TIDE_OK) continue;
@@ -165,7 +182,7 @@ tide_status tide_gate_baseline_read(const char *path, tide_gate_baseline *out, t
     *out = (tide_gate_baseline){.path = tide_host_strdup(path)};
     tide_status st = out->path != NULL ? TIDE_OK : no_memory(path, err);
     if (st == TIDE_OK) st = read_document(path, &doc, err);
-    if (st == TIDE_OK) st = check_schema(path, doc, err);
+    if (st == TIDE_OK) st = check_schema(path, doc, &out->version, err);
     if (st == TIDE_OK) st = read_updates(doc, out, err);
     if (st == TIDE_OK) st = read_cases(doc, out, err);
     json_decref(doc);

@@ -2,7 +2,7 @@
 //
 // baseline: the committed file that cases are held against: readable, sorted, versioned, with who changed it and why.
 //
-//     {"schema": "tidemark.baseline", "version": 1,
+//     {"schema": "tidemark.baseline", "version": 2,
 //      "updates": [{"date": …, "by": …, "reason": …, "changed": […keys…]}, …],
 //      "cases": [ …gate/measured.h, a tensor a line… ]}
 #ifndef TIDE_GATE_BASELINE_H
@@ -25,6 +25,8 @@ typedef struct tide_gate_baseline {
     tide_gate_update *updates; ///< [n_updates] oldest first
     size_t n_updates;
     tide_gate_cases cases;
+    bool is_partial; ///< no file of baselines but a plan, a model or a trace: what it does not tell is not missed
+    int version;     ///< of the file; 0: not read from one
 } tide_gate_baseline;
 
 /// TIDE_ERR_INCOMPARABLE for a file that is not there, empty, no baseline, or of a version that is not known: nothing

@@ -7,7 +7,8 @@
 #include "gate/baseline.h"
 
 #define TIDE_GATE_BASELINE_SCHEMA "tidemark.baseline"
-enum { TIDE_GATE_BASELINE_VERSION = 1 };
+/// Of version 1 the figures of models hold kernels' scratch, and cases know neither caches nor content.
+enum { TIDE_GATE_BASELINE_VERSION = 2, TIDE_GATE_BASELINE_OLDEST = 1 };
 
 void tide__baseline_update_deinit(tide_gate_update *u);
 

@@ -105,13 +105,51 @@ static bool is_same(const tide_gate_case *old, const json_t *fresh) {
     return same;
 }
 
+/// Takes out of a document of a case what depends on the machine.
+static void strip_machine(json_t *doc) {
+    json_t *settings = json_object_get(doc, "settings"), *figures = json_object_get(doc, "figures"), *value;
+    const char *key;
+    void *next;
+    json_object_foreach_safe(settings, next, key, value) {
+        if (tide_gate_setting_is_of_machine(key)) json_object_del(settings, key);
+    }
+    for (int i = 0; i < TIDE_GATE_N_METRICS; i++) {
+        const tide_gate_metric m = (tide_gate_metric)i;
+        const tide_gate_metric_def *def = tide_gate_metric_get(m);
+        if (!def->per_kind && tide_gate_metric_is_of_machine(m, -1)) json_object_del(figures, def->id);
+        for (int k = 0; def->per_kind && k < TIDE_N_KINDS; k++)
+            if (tide_gate_metric_is_of_machine(m, k))
+                json_object_del(json_object_get(figures, def->id), tide_memory_kind_name((tide_memory_kind)k));
+    }
+}
+
+/// Whether the machine is all that differs: then the case stays as it is, so that a baseline does not change with
+/// whoever updates it.
+static bool is_same_elsewhere(const tide_gate_case *old, const tide_gate_case *c, const json_t *fresh) {
+    if (old == NULL || !tide_gate_case_has_machine(old) || tide_gate_case_same_machine(old, c)) return false;
+    json_t *a = tide_gate_case_to_json(old, true), *b = json_deep_copy(fresh);
+    if (a != NULL) strip_machine(a);
+    if (b != NULL) strip_machine(b);
+    const bool same = a != NULL && b != NULL && json_equal(a, b);
+    json_decref(a);
+    json_decref(b);
+    return same;
+}
+
 static tide_status take_case(const tide_gate_baseline *b, const tide_gate_case *c, tide_gate_cases *fresh,
                              changes *list, tide_error *err) {
     json_t *doc;
     tide_gate_case kept;
+    const tide_gate_case *old = tide_gate_cases_find(&b->cases, c->key);
     tide_status st = as_kept(c, &doc, &kept, err);
-    if (st == TIDE_OK && !is_same(tide_gate_cases_find(&b->cases, c->key), doc)) st = note(list, c->key, err);
+    const bool stays = st == TIDE_OK && is_same_elsewhere(old, c, doc);
+    if (st == TIDE_OK && !stays && !is_same(old, doc)) st = note(list, c->key, err);
     json_decref(doc);
+    if (stays) {
+        tide_gate_case_deinit(&kept);
+        st = as_kept(old, &doc, &kept, err);
+        json_decref(doc);
+    }
     if (st == TIDE_OK) return tide_gate_cases_add(fresh, &kept, err);
     tide_gate_case_deinit(&kept);
     return st;

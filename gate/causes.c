@@ -112,8 +112,10 @@ static unsigned class_of(tide_gate_metric m) {
 /// The first kind of a metric whose value differs; -2: none does.
 static int differing_kind(const tide__causing *g, tide_gate_metric m) {
     const bool per_kind = tide_gate_metric_get(m)->per_kind;
+    const bool elsewhere = tide_gate_case_has_machine(g->b) && !tide_gate_case_same_machine(g->a, g->b);
     for (int k = 0; k < tide__case_n_values(m); k++) {
         const int kind = per_kind ? k : -1;
+        if (elsewhere && tide_gate_metric_is_of_machine(m, kind)) continue; // the machine is what differs
         if (tide__judge_differs(m, tide__case_value(g->a, m, kind), tide__case_value(g->b, m, kind))) return kind;
     }
     return -2;
@@ -153,11 +155,28 @@ static tide_status add_holes(tide__causing *g) {
     return tide__cause_add(g, &d, &t);
 }
 
+/// Scratch moves the figures of a run alone: what is planned of the graph's tensors does not hold it.
+static tide_status add_scratch(tide__causing *g) {
+    const tide_gate_value a = g->a->metrics[TIDE_GATE_SCRATCH], b = g->b->metrics[TIDE_GATE_SCRATCH];
+    if (differing_kind(g, TIDE_GATE_SCRATCH) == -2) return TIDE_OK;
+    const tide__cause_draft d = {.kind = TIDE_GATE_CAUSE_SCRATCH,
+                                 .rank = TIDE__RANK_NOTE,
+                                 .name = "scratch",
+                                 .a_bytes = a.u,
+                                 .b_bytes = b.u,
+                                 .weight = tide__change(a.u, b.u)};
+    tide_text t = {0};
+    tide_text_add(&t, "the kernel that asks for most scratch takes ");
+    tide__say_instead(&t, b.u, a.u);
+    return tide__cause_add(g, &d, &t);
+}
+
 /// Which classes of figures something was found for.
 static unsigned explained(const tide__causing *g) {
     unsigned all = 0;
     for (size_t i = 0; i < g->n_found; i++) {
         const tide__cause_rank rank = g->found[i].rank;
+        if (rank == TIDE__RANK_MACHINE) continue; // no figure that is told here depends on it
         if (rank <= TIDE__RANK_OPERATOR)
             all |= ~0U;
         else if (rank == TIDE__RANK_LEAK)
@@ -226,6 +245,7 @@ static tide_status find_all(tide__causing *g) {
     TIDE_TRY(tide__causes_add_steps(g));
     TIDE_TRY(tide__causes_add_tensors(g));
     if (g->changed & (TIDE__CHANGED_PLAN | TIDE__CHANGED_RUN)) TIDE_TRY(add_holes(g));
+    TIDE_TRY(add_scratch(g));
     TIDE_TRY(add_unexplained(g));
     return finish(g);
 }

@@ -18,6 +18,7 @@ enum {
 
 /// In which order they are told.
 typedef enum tide__cause_rank {
+    TIDE__RANK_MACHINE,
     TIDE__RANK_SETTING,
     TIDE__RANK_INPUTS,
     TIDE__RANK_OPERATOR,

@@ -87,22 +87,53 @@ static tide_status add_setting(tide__causing *g, const char *key, const char *a,
     return tide__cause_add(g, &d, &t);
 }
 
-/// Both lists are by key.
+/// One setting of both sides, "" where there is none; *i and *k move on. Both lists are by key. False: there is no
+/// more.
+static bool next_setting(const tide_gate_case *a, const tide_gate_case *b, size_t *i, size_t *k, const char **key,
+                         const char **before, const char **now) {
+    if (*i == a->n_settings && *k == b->n_settings) return false;
+    const int order = *i == a->n_settings   ? 1
+                      : *k == b->n_settings ? -1
+                                            : strcmp(a->settings[*i].key, b->settings[*k].key);
+    *key = order <= 0 ? a->settings[*i].key : b->settings[*k].key;
+    *before = order <= 0 ? a->settings[(*i)++].value : "";
+    *now = order >= 0 ? b->settings[(*k)++].value : "";
+    return true;
+}
+
 static tide_status add_settings(tide__causing *g) {
-    const tide_gate_case *a = g->a, *b = g->b;
-    for (size_t i = 0, k = 0; i < a->n_settings || k < b->n_settings;) {
-        const int order = i == a->n_settings   ? 1
-                          : k == b->n_settings ? -1
-                                               : strcmp(a->settings[i].key, b->settings[k].key);
-        const char *key = order <= 0 ? a->settings[i].key : b->settings[k].key;
-        const char *before = order <= 0 ? a->settings[i++].value : "";
-        const char *now = order >= 0 ? b->settings[k++].value : "";
-        TIDE_TRY(add_setting(g, key, before, now));
-    }
+    const char *key, *before, *now;
+    for (size_t i = 0, k = 0; next_setting(g->a, g->b, &i, &k, &key, &before, &now);)
+        if (!tide_gate_setting_is_of_machine(key)) TIDE_TRY(add_setting(g, key, before, now));
     return TIDE_OK;
 }
 
+// ---- machines ----
+
+void tide__judge_say_machines(tide_text *out, const tide_gate_case *a, const tide_gate_case *b) {
+    const char *key, *before, *now, *comma = "";
+    for (size_t i = 0, k = 0; next_setting(a, b, &i, &k, &key, &before, &now);) {
+        if (!tide_gate_setting_is_of_machine(key) || strcmp(before, now) == 0) continue;
+        tide_text_addf(out, "%s%s: %s instead of %s", comma, key, now[0] != '\0' ? now : "not known",
+                       before[0] != '\0' ? before : "not known");
+        comma = "; ";
+    }
+}
+
+/// What the machine sizes is told before all else: who wonders about a figure must know that it is of another machine.
+static tide_status add_machine(tide__causing *g) {
+    if (!tide_gate_case_has_machine(g->a) || !tide_gate_case_has_machine(g->b)) return TIDE_OK;
+    if (tide_gate_case_same_machine(g->a, g->b)) return TIDE_OK;
+    const tide__cause_draft d = {.kind = TIDE_GATE_CAUSE_MACHINE, .rank = TIDE__RANK_MACHINE, .name = "machine"};
+    tide_text t = {0};
+    tide_text_add(&t, "measured on another machine than the baseline (");
+    tide__judge_say_machines(&t, g->a, g->b);
+    tide_text_add(&t, "), which moves kernels' scratch alone: figures that hold it are not judged");
+    return tide__cause_add(g, &d, &t);
+}
+
 tide_status tide__causes_add_settings(tide__causing *g) {
+    TIDE_TRY(add_machine(g));
     TIDE_TRY(add_settings(g));
     const char *a = tide__case_text(g->a->inputs), *b = tide__case_text(g->b->inputs);
     if (strcmp(a, b) == 0) return TIDE_OK;

@@ -205,7 +205,12 @@ static tide_status read_models(const tide__gate_reader *r, const tide_gate_node 
     }
     for (const tide_gate_node *n = models->first; n != NULL; n = n->next)
         TIDE_TRY(tide__gate_model_read(r, c, n, defaults));
-    return TIDE_OK;
+    for (size_t i = 0; i < c->n_targets; i++)
+        if (!c->targets[i].is_empty_pattern) return TIDE_OK;
+    const tide_status st =
+        tide__gate_bad(r, tide__gate_find(c->nodes[0], "path"), "no file matches '%.256s'", c->targets[0].key);
+    tide_error_hint(r->err, "patterns are looked up from the folder of the configuration");
+    return st;
 }
 
 static tide_status read_document(const tide__gate_reader *r, const tide_gate_node *root, tide_gate_config *c) {
@@ -223,6 +228,8 @@ static tide_status read_document(const tide__gate_reader *r, const tide_gate_nod
         for (const tide_gate_node *o = n->first; o != NULL; o = o->next) TIDE_TRY(read_override(r, o, c));
     }
     TIDE_TRY(read_models(r, root, c, &defaults));
+    if (c->is_baseline_wanted && c->baseline == NULL) c->baseline = tide__gate_join(r, "tidemark-baseline.json");
+    if (c->is_baseline_wanted && c->baseline == NULL) return tide__gate_no_memory(r);
     return tide__gate_check_rules(r, c);
 }
 
@@ -331,6 +338,11 @@ tide_status tide_gate_config_of_files(const char *const *paths, size_t n, const 
 const tide_gate_target *tide_gate_config_targets(const tide_gate_config *c, size_t *n) {
     *n = c->n_targets;
     return c->targets;
+}
+
+const tide_gate_target *tide_gate_config_find(const tide_gate_config *c, const char *key) {
+    uint64_t at;
+    return tide_strmap_get(&c->keys, key, &at) ? &c->targets[at] : NULL;
 }
 
 const char *tide_gate_config_baseline(const tide_gate_config *c, bool *is_wanted) {

@@ -25,6 +25,7 @@ typedef struct tide_gate_rule {
     bool has_max, has_warn_max;           ///< budgets, without a baseline (of SHARE metrics with MORE: the least)
     tide_gate_value max, warn_max;
     bool off;                               ///< not looked at
+    bool is_default;                        ///< the limits are the metric's own: no configuration says them
     char fail_origin[160], max_origin[160]; ///< "tidemark.toml:12", "the default": where a limit is raised; "" none
     char gain_origin[160];                  ///< of gain_warn and gain_fail, the same
 } tide_gate_rule;
@@ -47,7 +48,9 @@ typedef struct tide_gate_plan_settings {
     size_t n_shapes;
     const char *const *extents; ///< [n_extents] "N=8": an open extent by its name, in all inputs
     size_t n_extents;
-    bool run; ///< true: the plan is run too, for metrics that need it
+    bool scratch_apart; ///< the figures are those of the graph's tensors alone; those of a run, with the scratch of
+                        ///< kernels, stand beside them. Of models; else there is one plan, with all that it has
+    bool run;           ///< true: the plan is run too, for metrics that need it
     uint64_t runs, contexts;
     const char *allocator;
     const char *input_dir;
@@ -59,14 +62,15 @@ typedef struct tide_gate_target {
     const char *path; ///< of the model, plan or trace, ready to open
     const char *key;  ///< path as the configuration says it, and " [label]" where one file gives several cases
     tide_gate_plan_settings settings;
-    const char *origin; ///< "tidemark.toml:20"
+    bool is_empty_pattern; ///< `path` is a pattern that no file matches: a case that cannot be measured
+    const char *origin;    ///< "tidemark.toml:20"
 } tide_gate_target;
 
 typedef struct tide_gate_config tide_gate_config;
 
 /// TIDE_ERR_IO; TIDE_ERR_BAD_INPUT with file and line for what cannot be parsed, unknown keys (with the nearest known
-/// one), wrong types, rules that contradict each other, patterns that match nothing. TOML unless the path ends in
-/// .json; "-" is standard input.
+/// one), wrong types, rules that contradict each other, patterns of which none matches anything. TOML unless the path
+/// ends in .json; "-" is standard input.
 tide_status tide_gate_config_read(const char *path, tide_gate_config **out, tide_error *err) TIDE_NODISCARD;
 /// Of files on the command line, without a configuration file: the default rules.
 tide_status tide_gate_config_of_files(const char *const *paths, size_t n, const tide_gate_plan_settings *settings,
@@ -74,7 +78,10 @@ tide_status tide_gate_config_of_files(const char *const *paths, size_t n, const 
 void tide_gate_config_destroy(tide_gate_config *c);
 
 const tide_gate_target *tide_gate_config_targets(const tide_gate_config *c, size_t *n);
-/// Ready to open; NULL: none is named. `is_wanted` false: the file says `baseline = false`, budgets alone.
+/// NULL: there is none of that key.
+const tide_gate_target *tide_gate_config_find(const tide_gate_config *c, const char *key);
+/// Ready to open; a file that names none has tidemark-baseline.json beside it; NULL: there is no file. `is_wanted`
+/// false: the file says `baseline = false`, budgets alone.
 const char *tide_gate_config_baseline(const tide_gate_config *c, bool *is_wanted);
 /// "tidemark.toml", or "" without a file.
 const char *tide_gate_config_path(const tide_gate_config *c);

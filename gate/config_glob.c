@@ -88,8 +88,8 @@ static int stop_at(const char *path, int why) {
 
 static int by_bytes(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-static tide_status keep_found(const tide__gate_reader *r, const tide_gate_node *n, const char *pattern, glob_t *found,
-                              const char *const **out, size_t *n_out) {
+static tide_status keep_found(const tide__gate_reader *r, const char *pattern, glob_t *found, const char *const **out,
+                              size_t *n_out) {
     const size_t skip = pattern[0] != '/' ? strlen(r->folder) : 0;
     const char **kept = tide_gate_arena_take(r->arena, (found->gl_pathc + 1) * sizeof *kept);
     if (kept == NULL) return tide__gate_no_memory(r);
@@ -99,11 +99,6 @@ static tide_status keep_found(const tide__gate_reader *r, const tide_gate_node *
         if (is_folder(found->gl_pathv[i])) continue;
         kept[n_kept] = tide__gate_keep(r, found->gl_pathv[i] + skip);
         if (kept[n_kept++] == NULL) return tide__gate_no_memory(r);
-    }
-    if (n_kept == 0) {
-        const tide_status st = tide__gate_bad(r, n, "no file matches '%.256s'", pattern);
-        tide_error_hint(r->err, "patterns are looked up from the folder of the configuration");
-        return st;
     }
     *out = kept;
     *n_out = n_kept;
@@ -122,7 +117,7 @@ static tide_status find(const tide__gate_reader *r, const tide_gate_node *n, con
     else if (code == GLOB_ABORTED)
         st = tide__gate_bad(r, n, "'%.200s': cannot read a folder: %s", pattern, strerror(errno));
     else
-        st = keep_found(r, n, pattern, &found, out, n_out);
+        st = keep_found(r, pattern, &found, out, n_out);
     globfree(&found);
     tide_text_deinit(&whole);
     return st;

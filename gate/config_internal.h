@@ -170,7 +170,7 @@ tide_status tide__gate_target_add(const tide__gate_reader *r, tide_gate_config *
 // ---- files ----
 
 /// Plain files that `pattern` matches below r->folder, without that folder, bytewise sorted; a pattern without
-/// wildcards, or that is the name of a file, is itself. *out [n] in the arena. Nothing at all is an error at `n`.
+/// wildcards, or that is the name of a file, is itself. *out [n] in the arena; n is 0 where nothing matches.
 tide_status tide__gate_glob(const tide__gate_reader *r, const tide_gate_node *n, const char *pattern,
                             const char *const **out, size_t *n_out) TIDE_NODISCARD;
 /// Patterns that are not known here, or that take too long to match.

@@ -118,6 +118,8 @@ void tide_gate_config_rule(const tide_gate_config *c, const char *key, tide_gate
     if (is_on(fail)) out->fail = fail->limit;
     if (is_on(warn) || is_on(fail))
         copy_place(out->fail_origin, sizeof out->fail_origin, is_on(fail) ? fail->place : warn->place);
+    out->is_default =
+        !s.has_gain_of_its_own && (!is_on(warn) || warn->place == NULL) && (!is_on(fail) || fail->place == NULL);
     if (s.has_gain_of_its_own)
         own_gain(&s, out);
     else

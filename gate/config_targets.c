@@ -32,6 +32,7 @@ typedef struct model_reader {
     const tide_gate_node *node;
     const char *name; ///< NULL: none
     const char *origin;
+    bool is_empty; ///< the pattern matches nothing
     tide_gate_plan_settings settings;
     tide__gate_layer *layer; ///< NULL: no rules of its own
     axis axes[MAX_AXES];
@@ -175,6 +176,7 @@ static tide_status add_cases(const model_reader *m, const char *path) {
         tide_gate_target t = {.path = tide__gate_join(m->r, path),
                               .key = key_of(m, path, at),
                               .settings = m->settings,
+                              .is_empty_pattern = m->is_empty,
                               .origin = m->origin};
         if (t.path == NULL || t.key == NULL) return tide__gate_no_memory(m->r);
         TIDE_TRY(set_axes(m, at, &t.settings));
@@ -219,6 +221,11 @@ static tide_status read_files(model_reader *m) {
     TIDE_TRY(tide__gate_text(m->r, n, &text));
     if (strcmp(text, "-") == 0) return tide__gate_bad(m->r, n, "a model of a gate is a file, not standard input");
     TIDE_TRY(tide__gate_glob(m->r, n, text, &paths, &n_paths));
+    if (n_paths == 0) { // files went: that fails, and what is there is judged all the same
+        const char *pattern = tide__gate_clean_path(m->r, text);
+        m->is_empty = true;
+        return pattern != NULL ? add_cases(m, pattern) : tide__gate_no_memory(m->r);
+    }
     bool *is_out = tide_gate_arena_take(m->r->arena, n_paths);
     if (is_out == NULL) return tide__gate_no_memory(m->r);
     TIDE_TRY(exclude(m, paths, n_paths, is_out));

@@ -2,7 +2,9 @@
 //
 // Cases against their baseline: which belong together, what state each is in, and the verdict of the whole. The figures
 // are judged in judge_row.c, what made them change is found in causes.c. See judge.h.
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/base/host_alloc.h"
 #include "gate/judge_internal.h"
@@ -57,6 +59,7 @@ void tide_gate_result_deinit(tide_gate_result *r) {
     tide_host_free(r->cases);
     tide_host_free(r->reason);
     tide_host_free(r->last_update);
+    tide_host_free(r->machine);
     *r = (tide_gate_result){0};
 }
 
@@ -66,6 +69,9 @@ typedef struct judging {
     const tide_gate_config *config;
     const tide_gate_baseline *baseline; ///< NULL: none is wanted
     bool none_in_common;                ///< the baseline is of other cases
+    const tide_gate_case **was;         ///< [current] the case of the baseline, of one that was renamed; else NULL
+    bool *is_renamed;                   ///< [cases of the baseline]
+    size_t n_renamed;
     tide_error *err;
 } judging;
 
@@ -84,6 +90,46 @@ static bool is_change(tide_gate_metric m, tide_gate_value before, tide_gate_valu
     return tide__judge_differs(m, before, now) || (!is_timed && before.known != now.known);
 }
 
+/// Rules of what depends on the machine hold where a configuration says them, and on the baseline's machine alone.
+/// @return whether nothing holds because this is another machine
+static bool keep_to_machine(const tide_gate_case *a, const tide_gate_case *b, tide_gate_metric m, int kind,
+                            tide_gate_rule *rule) {
+    if (rule->off || !tide_gate_metric_is_of_machine(m, kind) || !tide_gate_case_has_machine(b)) return false;
+    const bool elsewhere = a != NULL && !tide_gate_case_same_machine(a, b);
+    if (elsewhere) rule->has_max = rule->has_warn_max = false;
+    if (!elsewhere && !rule->is_default) return false;
+    rule->warn = rule->fail = rule->gain_warn = rule->gain_fail = (tide_gate_limit){0};
+    return elsewhere;
+}
+
+/// A figure that is held against a limit, and that the baseline does not have: removed from it, or never measured.
+static bool is_missing(const judging *g, const tide_gate_case *a, const tide_gate_rule *rule, tide_gate_metric m,
+                       tide_gate_value before, tide_gate_value now) {
+    if (a == NULL || g->baseline->is_partial || rule->off || before.known || !now.known) return false;
+    return tide_gate_metric_get(m)->unit != TIDE_GATE_NS && (rule->fail.given || rule->warn.given);
+}
+
+/// One figure. False: there is nothing to say of it.
+static bool judge_figure(const judging *g, const tide_gate_case *a, const tide_gate_case *b, const char *key,
+                         tide_gate_metric m, int kind, tide_gate_row *row) {
+    const tide_gate_value before = a != NULL ? tide__case_value(a, m, kind) : (tide_gate_value){0};
+    const tide_gate_value now = tide__case_value(b, m, kind);
+    tide_gate_rule rule = {0};
+    if (a != NULL && is_idle(a, m, kind, before, now)) return false;
+    tide_gate_config_rule(g->config, key, m, kind, &rule);
+    const bool elsewhere = keep_to_machine(a, b, m, kind, &rule);
+    const bool missing = is_missing(g, a, &rule, m, before, now) && !is_idle(b, m, kind, now, before);
+    const bool told = tide__judge_row(&rule, m, kind, a != NULL, before, now, row);
+    if (!told && !missing) return false;
+    if (!told) *row = (tide_gate_row){.metric = m, .kind = kind, .baseline = before, .current = now};
+    row->elsewhere = elsewhere;
+    if (!missing || row->verdict == TIDE_GATE_FAIL_VERDICT) return true; // over its budget, too
+    row->verdict = TIDE_GATE_NOT_COMPARABLE_VERDICT;
+    row->over_budget = false;
+    snprintf(row->limit, sizeof row->limit, "judged, but not in the baseline");
+    return true;
+}
+
 /// Rows of all figures; budgets alone without a case to compare with.
 static tide_status add_rows(const judging *g, const tide_gate_case *a, const tide_gate_case *b, tide_gate_judged *j,
                             bool *differs) {
@@ -93,18 +139,12 @@ static tide_status add_rows(const judging *g, const tide_gate_case *a, const tid
         const tide_gate_metric m = (tide_gate_metric)i;
         const bool per_kind = tide_gate_metric_get(m)->per_kind;
         for (int k = 0; k < tide__case_n_values(m); k++) {
-            const int kind = per_kind ? k : -1;
-            const tide_gate_value before = a != NULL ? tide__case_value(a, m, kind) : (tide_gate_value){0};
-            const tide_gate_value now = tide__case_value(b, m, kind);
-            tide_gate_rule rule = {0};
             tide_gate_row row;
-            if (a != NULL && is_idle(a, m, kind, before, now)) continue;
-            tide_gate_config_rule(g->config, j->key, m, kind, &rule);
-            if (!tide__judge_row(&rule, m, kind, a != NULL, before, now, &row)) continue;
+            if (!judge_figure(g, a, b, j->key, m, per_kind ? k : -1, &row)) continue;
             if (tide_host_grow(&j->rows, &cap, j->n_rows + 1, sizeof *j->rows) != TIDE_OK) return no_memory(g->err);
             j->rows[j->n_rows++] = row;
             j->verdict = tide__judge_worse(j->verdict, row.verdict);
-            *differs = *differs || is_change(m, before, now);
+            *differs = *differs || (!row.elsewhere && is_change(m, row.baseline, row.current));
         }
     }
     return TIDE_OK;
@@ -139,6 +179,33 @@ static bool is_other_model(const tide_gate_case *a, const tide_gate_case *b, con
     return (*x)[0] != '\0' && (*y)[0] != '\0' && strcmp(*x, *y) != 0;
 }
 
+/// What is to be said of two cases that belong together, beside their figures: that the file was renamed, that figures
+/// are missing.
+static tide_status say_both(const judging *g, tide_gate_judged *j) {
+    tide_text reason = {0};
+    size_t n = 0;
+    const tide_gate_row *first = NULL;
+    if (j->renamed_from != NULL) {
+        tide_text_addf(&reason, "renamed: the baseline has the same file as '%s'", j->renamed_from);
+        j->verdict = tide__judge_worse(j->verdict, verdict_of_level(tide_gate_config_added(g->config)));
+    }
+    for (size_t i = 0; i < j->n_rows; i++) {
+        if (j->rows[i].verdict != TIDE_GATE_NOT_COMPARABLE_VERDICT) continue;
+        if (n++ == 0) first = &j->rows[i];
+    }
+    if (n > 0) {
+        char id[96];
+        tide_text_addf(&reason, "%sthe baseline has no figure of %s", reason.len > 0 ? "; " : "",
+                       tide_gate_metric_text(first->metric, first->kind, id, sizeof id));
+        if (n > 1) tide_text_addf(&reason, " and of %zu more", n - 1);
+        tide_text_add(&reason, n > 1 ? ", which are judged" : ", which is judged");
+        if (g->baseline->version == 1)
+            tide_text_add(&reason, ": it is of version 1, whose figures hold kernels' scratch");
+    }
+    if (reason.len > 0 || reason.failed) return finish_text(&reason, &j->reason, g->err);
+    return TIDE_OK;
+}
+
 static tide_status judge_both(const judging *g, const tide_gate_case *a, const tide_gate_case *b, tide_gate_judged *j) {
     const char *what, *x, *y;
     bool differs;
@@ -153,7 +220,10 @@ static tide_status judge_both(const judging *g, const tide_gate_case *a, const t
     }
     TIDE_TRY(add_rows(g, a, b, j, &differs));
     j->state = differs ? TIDE_GATE_CASE_CHANGED : TIDE_GATE_CASE_UNCHANGED;
-    return differs ? tide_gate_causes(a, b, j, g->err) : TIDE_OK;
+    TIDE_TRY(say_both(g, j));
+    // Of version 1 the tensors are those of a plan with scratch: another plan, which explains nothing of this one.
+    const bool is_older = g->baseline->version == 1 && tide_gate_case_has_machine(a);
+    return differs && !is_older ? tide_gate_causes(a, b, j, g->err) : TIDE_OK;
 }
 
 static tide_status judge_added(const judging *g, const tide_gate_case *b, tide_gate_judged *j) {
@@ -182,6 +252,10 @@ static tide_status judge_removed(const judging *g, tide_gate_judged *j) {
 
 static tide_status judge_case(const judging *g, const tide_gate_case *a, const tide_gate_case *b, tide_gate_judged *j) {
     *j = (tide_gate_judged){.key = b != NULL ? b->key : a->key, .baseline = a, .current = b};
+    if (a != NULL && b != NULL && strcmp(a->key, b->key) != 0) j->renamed_from = a->key;
+    const tide_gate_target *target = b != NULL ? tide_gate_config_find(g->config, b->key) : NULL;
+    if (target != NULL) j->origin = target->origin;
+    if (target != NULL && !(b->skipped && b->error != NULL && access(target->path, F_OK) != 0)) j->path = target->path;
     if (b == NULL) return judge_removed(g, j);
     if (b->error != NULL || b->skipped) return judge_unmeasured(g, b, j);
     return a != NULL ? judge_both(g, a, b, j) : judge_added(g, b, j);
@@ -200,6 +274,20 @@ static void count(tide_gate_result *out, const tide_gate_judged *j) {
     out->verdict = tide__judge_worse(out->verdict, j->verdict);
 }
 
+static bool has_elsewhere(const tide_gate_judged *j) {
+    for (size_t i = 0; i < j->n_rows; i++)
+        if (j->rows[i].elsewhere) return true;
+    return false;
+}
+
+/// How many cases were measured on another machine than the baseline's, and how the first of them differ.
+static tide_status count_elsewhere(const judging *g, tide_gate_result *out, const tide_gate_judged *j) {
+    if (!has_elsewhere(j) || out->n_elsewhere++ > 0) return TIDE_OK;
+    tide_text text = {0};
+    tide__judge_say_machines(&text, j->baseline, j->current);
+    return finish_text(&text, &out->machine, g->err);
+}
+
 /// Both lists are by key; so is what comes out.
 static tide_status judge_all(const judging *g, const tide_gate_cases *current, tide_gate_result *out) {
     static const tide_gate_cases none = {0};
@@ -210,11 +298,59 @@ static tide_status judge_all(const judging *g, const tide_gate_cases *current, t
         const int order = i == old->n ? 1 : k == current->n ? -1 : strcmp(old->items[i].key, current->items[k].key);
         const tide_gate_case *a = order <= 0 ? &old->items[i++] : NULL;
         const tide_gate_case *b = order >= 0 ? &current->items[k++] : NULL;
+        if (b == NULL && g->is_renamed[a - old->items]) continue; // judged under its new name
+        if (a == NULL) a = g->was[b - current->items];
         tide_gate_judged *j = &out->cases[out->n++];
         TIDE_TRY(judge_case(g, a, b, j));
         count(out, j);
+        TIDE_TRY(count_elsewhere(g, out, j));
     }
     return TIDE_OK;
+}
+
+// ---- renamed files ----
+
+/// What a case is known by under another name: the content of its file and its label. False: by nothing.
+static bool identity(const tide_gate_case *c, tide_text *out) {
+    const char *label = strrchr(c->key, '[');
+    const size_t n = strlen(c->key);
+    out->len = 0;
+    if (tide__case_text(c->content)[0] == '\0') return false;
+    tide_text_addf(out, "%s %s", c->content, n > 0 && c->key[n - 1] == ']' && label != NULL ? label : "");
+    return !out->failed;
+}
+
+/// Cases of one side alone that are of the same file as one of the other side alone: the first of each.
+static tide_status find_renamed(judging *g, const tide_gate_cases *old, const tide_gate_cases *current) {
+    tide_strmap places = {0};
+    tide_text id = {0};
+    uint64_t at;
+    tide_status st = TIDE_OK;
+    for (size_t k = 0; st == TIDE_OK && k < current->n; k++) {
+        const tide_gate_case *b = &current->items[k];
+        if (tide_gate_cases_find(old, b->key) != NULL || !identity(b, &id)) continue;
+        if (!tide_strmap_get(&places, tide_text_str(&id), NULL)) st = tide_strmap_put(&places, tide_text_str(&id), k);
+    }
+    for (size_t i = 0; st == TIDE_OK && i < old->n; i++) {
+        const tide_gate_case *a = &old->items[i];
+        if (tide_gate_cases_find(current, a->key) != NULL || !identity(a, &id)) continue;
+        if (!tide_strmap_get(&places, tide_text_str(&id), &at) || g->was[at] != NULL) continue;
+        g->was[at] = a;
+        g->is_renamed[i] = true;
+        g->n_renamed++;
+    }
+    if (id.failed) st = TIDE_ERR_NOMEM;
+    tide_strmap_deinit(&places);
+    tide_text_deinit(&id);
+    return st == TIDE_OK ? TIDE_OK : no_memory(g->err);
+}
+
+static tide_status match_renamed(judging *g, const tide_gate_cases *current) {
+    const size_t n_old = g->baseline != NULL ? g->baseline->cases.n : 0;
+    g->was = tide_host_calloc(current->n + 1, sizeof *g->was);
+    g->is_renamed = tide_host_calloc(n_old + 1, sizeof *g->is_renamed);
+    if (g->was == NULL || g->is_renamed == NULL) return no_memory(g->err);
+    return n_old > 0 ? find_renamed(g, &g->baseline->cases, current) : TIDE_OK;
 }
 
 /// Why nothing can be compared; nothing where something can.
@@ -226,6 +362,7 @@ static tide_status find_reason(judging *g, const tide_gate_cases *current, tide_
     }
     if (g->baseline == NULL) return TIDE_OK;
     const tide_gate_cases *old = &g->baseline->cases;
+    if (g->n_renamed > 0) return TIDE_OK;
     for (size_t i = 0; i < current->n; i++)
         if (tide_gate_cases_find(old, current->items[i].key) != NULL) return TIDE_OK;
     g->none_in_common = true;
@@ -256,9 +393,12 @@ tide_status tide_gate_judge(const tide_gate_config *config, const tide_gate_base
     judging g = {.config = config, .baseline = baseline, .err = err};
     *out = (tide_gate_result){.baseline_path = baseline != NULL && baseline->path != NULL ? baseline->path : "",
                               .config_path = tide_gate_config_path(config)};
-    tide_status st = find_reason(&g, current, out);
+    tide_status st = match_renamed(&g, current);
+    if (st == TIDE_OK) st = find_reason(&g, current, out);
     if (st == TIDE_OK) st = judge_all(&g, current, out);
     if (st == TIDE_OK) st = say_update(baseline, out, err);
+    tide_host_free(g.was);
+    tide_host_free(g.is_renamed);
     if (st != TIDE_OK) {
         tide_gate_result_deinit(out);
         return st;

@@ -44,13 +44,15 @@ typedef struct tide_gate_row {
     tide_gate_metric metric;
     int kind; ///< of metrics per kind; else -1
     tide_gate_value baseline, current;
-    tide_gate_verdict verdict; ///< not NOT_COMPARABLE
+    tide_gate_verdict verdict; ///< NOT_COMPARABLE: it is judged, and the baseline has no such figure
+    bool elsewhere;            ///< not judged: it depends on the machine, and the baseline is of another one
     bool over_budget;          ///< verdict is that of max; else that of growth or gain
     bool is_gain;              ///< it became better, by more than the ratchet allows
     char limit[160];           ///< "any growth (the default)", "64 KiB and 2 % (tidemark.toml:12)"; "" pass
 } tide_gate_row;
 
 #define TIDE_GATE_CAUSE_MAP(XX)                                                                                        \
+    XX(MACHINE, "machine") /* measured on another machine: `a` -> `b` */                                               \
     XX(SETTING, "setting") /* strategy, alignment, fusion, a pass, …: `a` -> `b` */                                  \
     XX(INPUTS, "inputs")   /* other extents: `a` -> `b` */                                                             \
     XX(OPERATOR_ADDED, "operator_added")                                                                               \
@@ -66,6 +68,7 @@ typedef struct tide_gate_row {
     XX(NOT_ALIVE, "not_alive")       /* the other way */                                                               \
     XX(LEAK, "leak")                 /* never given back */                                                            \
     XX(STEADY, "steady")             /* allocated in steady state */                                                   \
+    XX(SCRATCH, "scratch")           /* kernels ask for more or less of it, on the same machine */                     \
     XX(HOLES, "holes")               /* more or fewer bytes between tensors */                                         \
     XX(UNEXPLAINED, "unexplained")   /* a figure, `name`, changed and nothing of the above can have done it */
 typedef enum tide_gate_cause_kind {
@@ -92,11 +95,15 @@ typedef struct tide_gate_part {
 } tide_gate_part;
 
 typedef struct tide_gate_judged {
-    const char *key;                          ///< borrowed
+    const char *key;           ///< borrowed
+    const char *path, *origin; ///< of the file that was measured, and of its entry ("tidemark.toml:20"); NULL: there is
+                               ///< no such file, entry; borrowed
+    const char *renamed_from;  ///< key in the baseline, where the same file has another name there; else NULL; borrowed
     const tide_gate_case *baseline, *current; ///< borrowed; NULL: there is none
     tide_gate_state state;
     tide_gate_verdict verdict;
-    char *reason; ///< of states other than CHANGED and UNCHANGED: a sentence; owned; else NULL
+    char *reason; ///< of states other than CHANGED and UNCHANGED, of a rename, and of figures that the baseline
+                  ///< should have: a sentence; owned; else NULL
     tide_gate_row
         *rows; ///< [n_rows] in the order of the metrics, then kinds; those that neither side knows are left out
     size_t n_rows;
@@ -112,9 +119,13 @@ typedef struct tide_gate_result {
     int exit_code;             ///< 0 pass or warn, 1 fail, 4 not comparable
     tide_gate_judged *cases;   ///< [n] by key
     size_t n, n_pass, n_warn, n_fail, n_not_comparable, n_added, n_removed, n_unmeasured;
+    size_t n_elsewhere; ///< cases of which something is not judged: measured on another machine than the baseline
+    char *machine;      ///< how the machines of the first of them differ; NULL; owned
     const char *baseline_path, *config_path; ///< borrowed; "" none
-    char *reason;                            ///< why nothing could be compared at all; NULL; owned
-    char *last_update;                       ///< "2026-01-31 Ann: new fusion"; of the baseline; "" none; owned
+    const char *command; ///< what makes or updates the baseline, as it can be typed; NULL: as paths tell; borrowed
+    bool is_final;       ///< there is no such command: what it was held against is no file of baselines
+    char *reason;        ///< why nothing could be compared at all; NULL; owned
+    char *last_update;   ///< "2026-01-31 Ann: new fusion"; of the baseline; "" none; owned
 } tide_gate_result;
 
 /// `baseline` NULL: none is wanted. All is borrowed and must outlive the result. No key in common with the baseline, a

@@ -40,6 +40,7 @@ void tide_gate_case_deinit(tide_gate_case *c) {
     tide_host_free(c->model);
     tide_host_free(c->signature);
     tide_host_free(c->inputs);
+    tide_host_free(c->content);
     tide_host_free(c->error);
     tide_host_free(c->peak_step);
     *c = (tide_gate_case){0};
@@ -77,6 +78,27 @@ const char *tide_gate_case_setting(const tide_gate_case *c, const char *key) {
     bool there;
     const size_t at = setting_place(c, key, &there);
     return there ? c->settings[at].value : NULL;
+}
+
+// ---- the machine ----
+
+static const char *const machine_keys[] = {"caches", "instructions", "library", "threads"};
+enum { N_MACHINE_KEYS = sizeof machine_keys / sizeof machine_keys[0] };
+
+bool tide_gate_setting_is_of_machine(const char *key) {
+    for (size_t i = 0; i < N_MACHINE_KEYS; i++)
+        if (strcmp(machine_keys[i], key) == 0) return true;
+    return false;
+}
+
+bool tide_gate_case_has_machine(const tide_gate_case *c) { return tide_gate_case_setting(c, "instructions") != NULL; }
+
+bool tide_gate_case_same_machine(const tide_gate_case *a, const tide_gate_case *b) {
+    for (size_t i = 0; i < N_MACHINE_KEYS; i++) {
+        const char *x = tide_gate_case_setting(a, machine_keys[i]), *y = tide_gate_case_setting(b, machine_keys[i]);
+        if (strcmp(tide__case_text(x), tide__case_text(y)) != 0) return false;
+    }
+    return true;
 }
 
 // ---- figures ----
@@ -142,7 +164,7 @@ static bool clean_in_place(char **text) {
 static bool clean_case(tide_gate_case *c) {
     bool good = clean_in_place(&c->key) && clean_in_place(&c->model) && clean_in_place(&c->signature) &&
                 clean_in_place(&c->inputs) && clean_in_place(&c->peak_step) &&
-                (c->error == NULL || clean_in_place(&c->error));
+                (c->error == NULL || clean_in_place(&c->error)) && (c->content == NULL || clean_in_place(&c->content));
     for (size_t i = 0; good && i < c->n_steps; i++)
         good = clean_in_place(&c->steps[i].name) && clean_in_place(&c->steps[i].op);
     for (size_t i = 0; good && i < c->n_tensors; i++) {

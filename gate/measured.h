@@ -44,6 +44,7 @@ typedef struct tide_gate_case {
     char *signature; ///< names and types of the graph's inputs and outputs, without extents: the same model has the
                      ///< same; "" a lifetimes table or a trace; owned
     char *inputs;    ///< "data 1x3x224x224, mask 1x128"; owned
+    char *content;   ///< hash of the file, by which it is known under another name; NULL: not known; owned
     char *error;     ///< why it could not be measured, one line; NULL: it was; owned
     bool skipped;    ///< with `error`: it was not tried (no kernel, no file, no device)
     tide_gate_setting *settings; ///< [n_settings] by key
@@ -63,6 +64,12 @@ void tide_gate_case_deinit(tide_gate_case *c);
 tide_status tide_gate_case_set(tide_gate_case *c, const char *key, const char *value, tide_error *err) TIDE_NODISCARD;
 /// NULL: there is none.
 const char *tide_gate_case_setting(const tide_gate_case *c, const char *key);
+/// What kernels' scratch depends on, as settings: "instructions", "caches", "threads", "library".
+bool tide_gate_setting_is_of_machine(const char *key);
+/// Whether the case notes the machine that it was measured on: a model with kernels does.
+bool tide_gate_case_has_machine(const tide_gate_case *c);
+/// Whether both were measured on machines that size kernels' scratch alike.
+bool tide_gate_case_same_machine(const tide_gate_case *a, const tide_gate_case *b);
 /// The value of (metric, kind); kind is looked at for metrics per kind alone.
 tide_gate_value tide_gate_case_value(const tide_gate_case *c, tide_gate_metric m, int kind);
 

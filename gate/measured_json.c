@@ -2,7 +2,8 @@
 //
 // A case as JSON, and JSON with a layout that people and `diff` can read: a tensor, a step, a figure a line.
 //
-//     {"key": …, "model": …, "signature": …, "inputs": …, "settings": {…}, "figures": {"planned_bytes": 4096, …},
+//     {"key": …, "model": …, "signature": …, "inputs": …, "content": …, "settings": {…}, "figures": {"planned_bytes":
+//     4096, …},
 //      "peak": {"step": …, "held_bytes": …, "holes_bytes": …}, "steps": [{"name": …, "op": …}, …], "tensors": [{…}, …]}
 //
 // What is empty, false or 0 in a tensor is left out. Figures that are not known are left out; of metrics per kind so
@@ -181,6 +182,7 @@ json_t *tide_gate_case_to_json(const tide_gate_case *c, bool exact_only) {
     put_text(doc, "model", c->model, &good);
     put_text(doc, "signature", c->signature, &good);
     put_text(doc, "inputs", c->inputs, &good);
+    if (c->content != NULL) put_text(doc, "content", c->content, &good);
     if (c->error != NULL) put_text(doc, "error", c->error, &good);
     if (c->skipped) put(doc, "skipped", json_true(), &good);
     put(doc, "settings", settings_of(c, &good), &good);

@@ -213,6 +213,7 @@ static tide_status read_case(reader *r, const json_t *doc, tide_gate_case *out) 
     TIDE_TRY(read_text(r, doc, "model", false, &out->model));
     TIDE_TRY(read_text(r, doc, "signature", false, &out->signature));
     TIDE_TRY(read_text(r, doc, "inputs", false, &out->inputs));
+    if (json_object_get(doc, "content") != NULL) TIDE_TRY(read_text(r, doc, "content", false, &out->content));
     if (json_object_get(doc, "error") != NULL) TIDE_TRY(read_text(r, doc, "error", false, &out->error));
     TIDE_TRY(read_flag(r, doc, "skipped", &out->skipped));
     TIDE_TRY(read_settings(r, doc, out));

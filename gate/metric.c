@@ -34,6 +34,24 @@ const tide_gate_metric_def *tide_gate_metric_get(tide_gate_metric m) {
     return (size_t)m < TIDE_GATE_N_METRICS ? &defs[m] : NULL;
 }
 
+bool tide_gate_metric_is_of_machine(tide_gate_metric m, int kind) {
+    switch (m) {
+    case TIDE_GATE_FULL_PLANNED:
+    case TIDE_GATE_FULL_TOTAL:
+    case TIDE_GATE_FULL_BOUND:
+    case TIDE_GATE_SCRATCH:
+    case TIDE_GATE_PEAK:
+    case TIDE_GATE_RESERVED:
+    case TIDE_GATE_ALLOCATIONS: // no block where there is no scratch and nothing else to plan
+        return true;
+    case TIDE_GATE_PREDICTED:
+    case TIDE_GATE_KIND_PEAK:
+        return kind == TIDE_KIND_WORKSPACE;
+    default:
+        return false;
+    }
+}
+
 // ---- names ----
 
 static const char *id_at(const void *ctx, size_t i) {

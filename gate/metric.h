@@ -20,8 +20,8 @@ const char *tide_gate_level_name(tide_gate_level level);
 
 // name, id, unit, better, level of any change for the worse, of each kind, needs a run, what
 #define TIDE_GATE_METRIC_MAP(XX)                                                                                       \
-    XX(PLANNED, "planned_bytes", BYTES, LESS, FAIL, false, false, "the planned buffers")                               \
-    XX(TOTAL, "total_bytes", BYTES, LESS, FAIL, false, false, "buffers, weights, inputs and outputs together")         \
+    XX(PLANNED, "planned_bytes", BYTES, LESS, FAIL, false, false, "the planned buffers, without kernels' scratch")     \
+    XX(TOTAL, "total_bytes", BYTES, LESS, FAIL, false, false, "these buffers, weights, inputs and outputs together")   \
     XX(PREDICTED, "predicted_bytes", BYTES, LESS, FAIL, true, false, "what a run will hold at its peak, by the plan")  \
     XX(LOWER_BOUND, "lower_bound_bytes", BYTES, LESS, REPORT, false, false,                                            \
        "what no plan of these lifetimes goes "                                                                         \
@@ -29,6 +29,10 @@ const char *tide_gate_level_name(tide_gate_level level);
     XX(NAIVE, "naive_bytes", BYTES, LESS, REPORT, false, false, "every tensor by itself")                              \
     XX(SAVING, "saving", SHARE, MORE, REPORT, false, false, "1 - planned / naive")                                     \
     XX(GAP, "gap", SHARE, LESS, REPORT, false, false, "planned / proved bound - 1")                                    \
+    XX(FULL_PLANNED, "full_planned_bytes", BYTES, LESS, REPORT, false, false, "the planned buffers of a run")          \
+    XX(FULL_TOTAL, "full_total_bytes", BYTES, LESS, REPORT, false, false, "all that a run holds, by the plan")         \
+    XX(FULL_BOUND, "full_lower_bound_bytes", BYTES, LESS, REPORT, false, false, "what no plan of a run goes below")    \
+    XX(SCRATCH, "scratch_bytes", BYTES, LESS, REPORT, false, false, "scratch of the kernel that asks for most")        \
     XX(PEAK, "peak_bytes", BYTES, LESS, FAIL, false, true, "measured peak of all kinds together")                      \
     XX(KIND_PEAK, "kind_peak_bytes", BYTES, LESS, FAIL, true, true, "measured peak")                                   \
     XX(RESERVED, "reserved_bytes", BYTES, LESS, FAIL, false, true, "most that allocators took from the system")        \
@@ -57,6 +61,9 @@ typedef struct tide_gate_metric_def {
     const char *what;
 } tide_gate_metric_def;
 const tide_gate_metric_def *tide_gate_metric_get(tide_gate_metric m);
+/// Whether the figure holds kernels' scratch, and so depends on the processor: of a case that notes its machine it is
+/// judged only where a rule asks for it, and on the baseline's machine alone.
+bool tide_gate_metric_is_of_machine(tide_gate_metric m, int kind);
 /// "planned_bytes", "kind_peak_bytes.Workspace"; of a metric per kind without one `*kind` is -1 (all kinds).
 /// TIDE_ERR_NOT_FOUND with the nearest name as hint.
 tide_status tide_gate_metric_parse(const char *text, tide_gate_metric *m, int *kind, tide_error *err) TIDE_NODISCARD;

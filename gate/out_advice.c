@@ -35,7 +35,8 @@ tide__gate_advice tide__gate_advise(const tide_gate_result *r) {
         changed = changed || (by_state && c->state != TIDE_GATE_CASE_UNMEASURED && c->state != TIDE_GATE_CASE_ALONE);
     }
     // An update refuses what could not be measured: then the command would only fail.
-    a.accept = changed && !a.make && !a.unmeasured;
+    a.accept = changed && !a.make && !a.unmeasured && !r->is_final;
+    a.make = a.make && !r->is_final;
     return a;
 }
 
@@ -50,7 +51,7 @@ tide__gate_advice tide__gate_advise_finding(const tide_gate_result *r, const tid
 }
 
 /// A word of a shell command: quoted where it must be (POSIX, 2.2.2).
-static void add_word(tide_text *out, const char *word) {
+void tide_gate_add_word(tide_text *out, const char *word) {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/+=:@%";
     if (word[0] != '\0' && word[0] != '-' && word[0] != '~' && word[strspn(word, plain)] == '\0') {
         tide_text_add(out, word);
@@ -72,13 +73,17 @@ static bool is_default_config(const char *path) {
 
 void tide__gate_say_command(tide_text *out, const tide_gate_result *r) {
     tide_text command = {0};
+    if (r->command != NULL) {
+        tide__gate_clean(out, r->command, TIDE__GATE_SENTENCE_CHARS);
+        return;
+    }
     tide_text_add(&command, "tidemark check");
     if (r->config_path[0] == '\0') {
         tide_text_add(&command, " FILE… --baseline ");
-        add_word(&command, r->baseline_path[0] != '\0' ? r->baseline_path : "BASELINE");
+        tide_gate_add_word(&command, r->baseline_path[0] != '\0' ? r->baseline_path : "BASELINE");
     } else if (!is_default_config(r->config_path)) {
         tide_text_add(&command, " --config ");
-        add_word(&command, r->config_path);
+        tide_gate_add_word(&command, r->config_path);
     }
     tide_text_add(&command, " --update-baseline --reason \"…\"");
     tide__gate_clean(out, tide_text_str(&command), TIDE__GATE_SENTENCE_CHARS);
@@ -100,24 +105,17 @@ void tide__gate_say_advice(tide_text *out, const tide_gate_result *r, tide__gate
                        head, tail);
 }
 
-/// The line behind the last "path:" in `limit`; 0: there is none.
-static unsigned line_in(const char *limit, const char *path) {
-    const size_t n = strlen(path);
-    unsigned line = 0;
-    if (n == 0) return 0;
-    for (const char *at = limit; (at = strstr(at, path)) != NULL; at += n) {
-        if (at[n] != ':') continue;
-        const unsigned long value = strtoul(at + n + 1, NULL, 10);
-        if (value > 0 && value < 1u << 30) line = (unsigned)value;
-    }
-    return line;
+/// The number behind the colon at the end of "tidemark.toml:20"; 0: there is none.
+static unsigned line_of(const char *origin) {
+    const char *colon = strrchr(origin, ':');
+    const unsigned long line = colon != NULL ? strtoul(colon + 1, NULL, 10) : 0;
+    return line < 1u << 30 ? (unsigned)line : 0;
 }
 
-const char *tide__gate_place(const tide_gate_result *r, const tide_gate_row *row, unsigned *line) {
+const char *tide__gate_place(const tide_gate_result *r, const tide_gate_judged *c, unsigned *line) {
     *line = 0;
-    if (r->config_path[0] != '\0') {
-        if (row != NULL) *line = line_in(row->limit, r->config_path);
-        return r->config_path;
-    }
-    return r->baseline_path;
+    if (c != NULL && c->path != NULL) return c->path;
+    if (r->config_path[0] == '\0') return r->baseline_path;
+    if (c != NULL && c->origin != NULL) *line = line_of(c->origin);
+    return r->config_path;
 }

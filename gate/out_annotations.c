@@ -34,9 +34,9 @@ static const tide_gate_row *first_breach(const tide_gate_judged *c, size_t *n) {
 }
 
 /// Where the runner finds the file; nothing when the configuration came through standard input.
-static void add_place(tide_text *out, const tide_gate_result *r, const tide_gate_row *row, const char **before) {
+static void add_place(tide_text *out, const tide_gate_result *r, const tide_gate_judged *c, const char **before) {
     unsigned line;
-    const char *path = tide__gate_place(r, row, &line);
+    const char *path = tide__gate_place(r, c, &line);
     if (path[0] == '\0' || (path[0] == '-' && path[1] == '\0')) return;
     tide_text clean = {0};
     tide__gate_clean(&clean, path, TIDE__GATE_JSON_CHARS);
@@ -87,7 +87,7 @@ static void add_annotation(annotations *a, const char *level, const tide_gate_ju
     size_t n = 0;
     const tide_gate_row *first = c != NULL ? first_breach(c, &n) : NULL;
     tide_text_addf(a->out, "::%s", level);
-    add_place(a->out, a->result, first, &before);
+    add_place(a->out, a->result, c, &before);
     say_title(&title, c, first, n);
     add_property(a->out, before, "title", tide_text_str(&title));
     tide_text_add(a->out, "::");

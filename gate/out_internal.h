@@ -63,6 +63,9 @@ void tide__gate_say_verdict(tide_text *out, const tide_gate_result *r);
 bool tide__gate_row_is_told(const tide_gate_row *row);
 /// "25.00 KiB (25600) -> 50.00 KiB (51200), +25.00 KiB (+100 %)".
 void tide__gate_say_figures(tide_text *out, const tide_gate_row *row);
+/// "13 cases were measured on another machine than the baseline's (instructions: …): figures with kernels' scratch are
+/// not judged"; nothing where there is none.
+void tide__gate_say_elsewhere(tide_text *out, const tide_gate_result *r);
 /// "planned_bytes: 25 KiB … (+100 %); worse than the baseline; limit: any growth (the default)".
 void tide__gate_say_row(tide_text *out, const tide_gate_row *row);
 /// "worse than the baseline", "over its budget", "below its budget", "better than the baseline".
@@ -98,9 +101,10 @@ void tide__gate_say_command(tide_text *out, const tide_gate_result *r);
 void tide__gate_say_advice(tide_text *out, const tide_gate_result *r, tide__gate_advice a, const char *head,
                            const char *tail);
 
-/// Where a finding is shown: the place that its limit names, else the configuration, else the baseline. `row` may be
-/// NULL. @return a path, "" none; *line is 0 where none is known
-const char *tide__gate_place(const tide_gate_result *r, const tide_gate_row *row, unsigned *line);
+/// Where a finding is shown: the file that was measured; where there is none its entry in the configuration; without a
+/// configuration the baseline. `c` NULL: nothing could be compared. @return a path, "" none; *line is 0 where none is
+/// known
+const char *tide__gate_place(const tide_gate_result *r, const tide_gate_judged *c, unsigned *line);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A result as `tidemark.check`, version 2: docs/schemas/check.json describes it. See outputs.h.
+// A result as `tidemark.check`, version 3: docs/schemas/check.json describes it. See outputs.h.
 #include "gate/out_json.h"
 
 #include <math.h>
@@ -78,6 +78,7 @@ static json_t *row_json(tide__gate_doc *d, const tide_gate_row *row) {
     tide__gate_put(d, o, "verdict", json_string(tide_gate_verdict_name(row->verdict)));
     tide__gate_put(d, o, "over_budget", json_boolean(row->over_budget));
     tide__gate_put(d, o, "is_gain", json_boolean(row->is_gain));
+    tide__gate_put(d, o, "other_machine", json_boolean(row->elsewhere));
     tide__gate_put(d, o, "limit", text_or_null(d, row->limit));
     return o;
 }
@@ -135,6 +136,7 @@ static json_t *judged_json(tide__gate_doc *d, const tide_gate_judged *c) {
     for (size_t i = 0; i < c->n_rows; i++) tide__gate_push(d, rows, row_json(d, &c->rows[i]));
     for (size_t i = 0; i < c->n_causes; i++) tide__gate_push(d, causes, cause_json(d, &c->causes[i]));
     tide__gate_put(d, o, "key", text_of(d, c->key));
+    tide__gate_put(d, o, "renamed_from", text_or_null(d, c->renamed_from));
     tide__gate_put(d, o, "state", json_string(tide_gate_state_name(c->state)));
     tide__gate_put(d, o, "verdict", json_string(tide_gate_verdict_name(c->verdict)));
     tide__gate_put(d, o, "reason", text_or_null(d, c->reason));
@@ -175,13 +177,14 @@ json_t *tide_gate_to_json(const tide_gate_result *r) {
     if (command.failed) d.failed = true;
     for (size_t i = 0; i < r->n; i++) tide__gate_push(&d, cases, judged_json(&d, &r->cases[i]));
     tide__gate_put(&d, doc, "schema", json_string("tidemark.check"));
-    tide__gate_put(&d, doc, "version", json_integer(2));
+    tide__gate_put(&d, doc, "version", json_integer(3));
     tide__gate_put(&d, doc, "verdict", json_string(tide_gate_verdict_name(r->verdict)));
     tide__gate_put(&d, doc, "exit_code", json_integer(r->exit_code));
     tide__gate_put(&d, doc, "reason", text_or_null(&d, r->reason));
     tide__gate_put(&d, doc, "config", text_or_null(&d, r->config_path));
     tide__gate_put(&d, doc, "baseline", text_or_null(&d, r->baseline_path));
     tide__gate_put(&d, doc, "last_update", text_or_null(&d, r->last_update));
+    tide__gate_put(&d, doc, "other_machine", text_or_null(&d, r->machine));
     tide__gate_put(&d, doc, "accept", command.len > 0 ? tide__gate_plain(&d, &command) : json_null());
     tide__gate_put(&d, doc, "counts", counts_json(&d, r));
     tide__gate_put(&d, doc, "cases", cases);

@@ -105,7 +105,7 @@ static json_t *physical_json(tide__gate_doc *d, const char *path, unsigned line)
 
 static json_t *location_json(tide__gate_doc *d, const tide_gate_result *r, const tide__gate_finding *f) {
     unsigned line;
-    const char *path = tide__gate_place(r, f->row, &line);
+    const char *path = tide__gate_place(r, f->judged, &line);
     json_t *o = json_object(), *physical = physical_json(d, path, line);
     if (physical != NULL) tide__gate_put(d, o, "physicalLocation", physical);
     if (f->judged != NULL) {

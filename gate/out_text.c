@@ -12,12 +12,35 @@ static bool has_breach(const tide_gate_judged *c) {
     return false;
 }
 
+/// Whether the figure holds kernels' scratch, which is told apart.
+static bool is_with_scratch(const tide_gate_judged *c, const tide_gate_row *row) {
+    return c->current != NULL && tide_gate_case_has_machine(c->current) &&
+           tide_gate_metric_is_of_machine(row->metric, row->kind);
+}
+
+/// What a run holds, beside the figures that are judged: "  with kernels' scratch on this machine: 113.50 KiB (116224)
+/// planned instead of 95.25 KiB (97536)"; of another machine's baseline what is here alone.
+static void add_full_plan(tide_text *out, const tide_gate_judged *c) {
+    for (size_t i = 0; i < c->n_rows; i++) {
+        const tide_gate_row *row = &c->rows[i];
+        char text[96];
+        if (row->metric != TIDE_GATE_FULL_PLANNED || !row->current.known) continue;
+        tide_text_addf(out, "  with kernels' scratch on this machine: %s planned",
+                       tide_gate_value_text(TIDE_GATE_BYTES, row->current, text, sizeof text));
+        if (!row->elsewhere && row->baseline.known && row->baseline.u != row->current.u)
+            tide_text_addf(out, " instead of %s",
+                           tide_gate_value_text(TIDE_GATE_BYTES, row->baseline, text, sizeof text));
+        tide_text_add(out, "\n");
+    }
+}
+
 /// What changed beside the figures that are over their limits, on one line.
 static void add_others(tide_text *out, const tide_gate_judged *c) {
     const char *before = "  also: ";
     for (size_t i = 0; i < c->n_rows; i++) {
         const tide_gate_row *row = &c->rows[i];
         if (row->verdict != TIDE_GATE_PASS_VERDICT || !tide__gate_row_is_told(row)) continue;
+        if (!row->baseline.known || !row->current.known || is_with_scratch(c, row)) continue;
         char id[96], change[96];
         tide_text_addf(out, "%s%s %s", before, tide_gate_metric_text(row->metric, row->kind, id, sizeof id),
                        tide_gate_change_text(tide_gate_metric_get(row->metric)->unit, row->baseline, row->current,
@@ -73,6 +96,7 @@ static void add_rows(tide_text *out, const tide_gate_judged *c, bool verbose) {
         }
     }
     if (breached && !verbose) add_others(out, c);
+    if (breached && !verbose) add_full_plan(out, c);
 }
 
 static void add_case(tide_text *out, const tide_gate_judged *c, size_t max_causes, bool verbose) {
@@ -100,6 +124,11 @@ static void add_head(tide_text *out, const tide_gate_result *r) {
     if (r->config_path[0] != '\0') {
         tide_text_add(out, "  rules: ");
         tide__gate_clean(out, r->config_path, TIDE__GATE_NAME_CHARS);
+        tide_text_add(out, "\n");
+    }
+    if (r->n_elsewhere > 0) {
+        tide_text_add(out, "  machine: ");
+        tide__gate_say_elsewhere(out, r);
         tide_text_add(out, "\n");
     }
     if (r->reason != NULL) {

@@ -71,6 +71,14 @@ void tide__gate_say_verdict(tide_text *out, const tide_gate_result *r) {
     add_count(out, "; removed: ", r->n_removed, r->n_removed == 1 ? "case" : "cases");
 }
 
+void tide__gate_say_elsewhere(tide_text *out, const tide_gate_result *r) {
+    if (r->n_elsewhere == 0) return;
+    tide_text_addf(out, "%zu case%s measured on another machine than the baseline's (", r->n_elsewhere,
+                   r->n_elsewhere == 1 ? " was" : "s were");
+    tide__gate_clean(out, r->machine != NULL ? r->machine : "", TIDE__GATE_SENTENCE_CHARS);
+    tide_text_add(out, "): figures that hold kernels' scratch are not judged");
+}
+
 /// Whether there is a change to tell of, or a side that knows less than the other.
 static bool differs(const tide_gate_row *row) {
     if (row->baseline.known != row->current.known) return true;
@@ -79,6 +87,7 @@ static bool differs(const tide_gate_row *row) {
 
 bool tide__gate_row_is_told(const tide_gate_row *row) {
     if (row->verdict != TIDE_GATE_PASS_VERDICT) return true;
+    if (row->elsewhere) return false; // the machine is what differs
     return tide_gate_metric_get(row->metric)->unit != TIDE_GATE_NS && differs(row);
 }
 
@@ -98,6 +107,7 @@ void tide__gate_say_figures(tide_text *out, const tide_gate_row *row) {
 }
 
 const char *tide__gate_breach(const tide_gate_row *row) {
+    if (row->verdict == TIDE_GATE_NOT_COMPARABLE_VERDICT) return "nothing to compare with";
     if (row->over_budget)
         return tide_gate_metric_get(row->metric)->better == TIDE_GATE_LESS ? "over its budget" : "below its budget";
     return row->is_gain ? "better than the baseline" : "worse than the baseline";
@@ -107,6 +117,7 @@ void tide__gate_say_row(tide_text *out, const tide_gate_row *row) {
     char id[96];
     tide_text_addf(out, "%s: ", tide_gate_metric_text(row->metric, row->kind, id, sizeof id));
     tide__gate_say_figures(out, row);
+    if (row->elsewhere) tide_text_add(out, "; not judged: another machine");
     if (row->verdict == TIDE_GATE_PASS_VERDICT) return;
     tide_text_addf(out, "; %s", tide__gate_breach(row));
     if (row->limit[0] == '\0') return;
@@ -204,8 +215,8 @@ static void findings_of_case(const tide_gate_judged *c, bool errors,
     if (is_error == errors && whole_is_finding(c)) each(ctx, &(tide__gate_finding){c, NULL, errors});
     for (size_t i = 0; i < c->n_rows; i++) {
         const tide_gate_row *row = &c->rows[i];
-        if (row->verdict == (errors ? TIDE_GATE_FAIL_VERDICT : TIDE_GATE_WARN_VERDICT))
-            each(ctx, &(tide__gate_finding){c, row, errors});
+        const bool is_bad = row->verdict == TIDE_GATE_FAIL_VERDICT || row->verdict == TIDE_GATE_NOT_COMPARABLE_VERDICT;
+        if (errors ? is_bad : row->verdict == TIDE_GATE_WARN_VERDICT) each(ctx, &(tide__gate_finding){c, row, errors});
     }
 }
 

@@ -187,7 +187,7 @@ class GitHub(Repository):
         for text in (p.stdout, markdown, sarif["runs"][0]["results"][0]["message"]["text"]):
             self.assertIn("fuse is off instead of on", text)
             self.assertIn('tidemark check --update-baseline --reason "…"', text)
-        self.assertRegex(p.stdout, r"(?m)^::error file=tidemark\.toml,title=models/lenet5\.json%3A planned_bytes")
+        self.assertRegex(p.stdout, r"(?m)^::error file=models/lenet5\.json,title=models/lenet5\.json%3A planned_bytes")
 
     def test_a_missing_baseline_is_no_pass(self):
         (self.repo / "tidemark-baseline.json").unlink()

@@ -55,7 +55,7 @@ class Baselines(GateCase):
         spoilt = {"empty": "", "cut": good[: len(good) // 2], "garbage": "\x00\x01", "list": "[]",
                   "schema": json.dumps({**doc, "schema": "tidemark.report"}), "version": json.dumps({**doc, "version": 99}),
                   "cases": json.dumps({**doc, "cases": "none"}),
-                  "keys": json.dumps({**doc, "cases": [{**doc["cases"][0], "key": "other.json"}]}),
+                  "keys": json.dumps({**doc, "cases": [{**doc["cases"][0], "key": "other.json", "content": "fnv1a:0"}]}),
                   "negative": good.replace('"leaked_bytes": 0', '"leaked_bytes": -1')}
         for name, text in spoilt.items():
             with self.subTest(name):
@@ -80,11 +80,168 @@ class Baselines(GateCase):
         p = self.not_run(4)
         self.assertIn("another model", p.stdout)
 
+    def test_a_figure_that_is_missing_is_no_pass(self):
+        """What is judged and has no figure in the baseline: exit 4 for that case, not a pass, and not for the others."""
+        self.model("a.json")
+        self.model("b.json", of=SAMPLES / "diamond.json")
+        self.config(["a.json", "b.json"])
+        self.update()
+        base = self.dir / "base.json"
+        good = json.loads(base.read_text())
+        judged = ["planned_bytes", "total_bytes", "kind_peak_bytes", "leaked_bytes", "leaked_blocks", "warm_allocations",
+                  "unexplained_bytes", "predicted_bytes"]
+        for gone in (list(good["cases"][0]["figures"]), *([name] for name in judged)):
+            with self.subTest(str(gone)):
+                doc = json.loads(json.dumps(good))
+                for name in gone:
+                    doc["cases"][0]["figures"].pop(name)
+                base.write_text(json.dumps(doc))
+                p = self.not_run(4, says=["a.json", "the baseline has no figure of"])
+                result = self.document(code=4)
+                self.assertEqual([c["verdict"] for c in result["cases"]], ["not_comparable", "pass"])
+                self.assertEqual({r["metric"] for r in result["cases"][0]["rows"] if r["verdict"] == "not_comparable"},
+                                 set(gone) & set(judged))
+        self.remedy(p)
+        # What only is reported may be missing.
+        doc = json.loads(json.dumps(good))
+        doc["cases"][0]["figures"].pop("gap")
+        base.write_text(json.dumps(doc))
+        self.check()
+        # One kind of several counts as nothing: what is there has grown.
+        doc["cases"][0]["figures"]["predicted_bytes"].pop("Persistent")
+        base.write_text(json.dumps(doc))
+        self.check(code=1)
+
+    def test_a_regression_is_told_beside_a_missing_figure(self):
+        self.model("a.json")
+        self.model("b.json", of=SAMPLES / "diamond.json")
+        self.config(["a.json", "b.json"], run=False)
+        self.update()
+        doc = json.loads((self.dir / "base.json").read_text())
+        doc["cases"][0]["figures"] = {}
+        (self.dir / "base.json").write_text(json.dumps(doc))
+        self.model("b.json", lambda d: d["inputs"][0]["shape"].__setitem__(0, 2 * d["inputs"][0]["shape"][0]),
+                   of=SAMPLES / "diamond.json")
+        result = self.document(code=1)
+        self.assertEqual([c["verdict"] for c in result["cases"]], ["not_comparable", "fail"])
+
+    def test_the_last_file_of_a_pattern_goes(self):
+        """It fails as what it is, and all others are judged."""
+        (self.dir / "old").mkdir()
+        self.model("old/x.json")
+        self.model("b.json", of=SAMPLES / "diamond.json")
+        self.config(["old/*.json", "b.json"], run=False)
+        self.update()
+        (self.dir / "old" / "x.json").unlink()
+        doc = self.document(code=1)
+        self.assertEqual({c["key"]: (c["state"], c["verdict"]) for c in doc["cases"]},
+                         {"old/*.json": ("unmeasured", "fail"), "old/x.json": ("removed", "fail"),
+                          "b.json": ("unchanged", "pass")})
+        self.assertIn("no file matches this pattern of tidemark.toml:", self.check(code=1).stdout)
+        self.not_run(3, "--update-baseline", "--reason", "r", says=["no file matches"])
+        self.config(["b.json"], run=False)
+        self.update()
+        self.check()
+        self.config(["old/*.json", "new/*.json"], run=False)  # nothing at all is a mistake of the configuration
+        self.not_run(3, says=["no file matches 'old/*.json'"])
+
+    def test_a_renamed_file_is_the_same_case(self):
+        self.model("a.json")
+        self.model("b.json", of=SAMPLES / "diamond.json")
+        self.config(["[a-z].json"], run=False)
+        self.update()
+        (self.dir / "a.json").rename(self.dir / "z.json")
+        text = self.check().stdout
+        self.assertIn("renamed: the baseline has the same file as 'a.json'", text)
+        doc = self.document()
+        self.assertEqual((doc["verdict"], doc["counts"]["added"], doc["counts"]["removed"]), ("warn", 0, 0))
+        self.assertEqual([(c["key"], c["renamed_from"], c["state"]) for c in doc["cases"]],
+                         [("b.json", None, "unchanged"), ("z.json", "a.json", "unchanged")])
+        # It hides nothing: settings that make it worse fail under the new name too.
+        self.default("align = 4096")
+        doc = self.document(code=1)
+        self.assertEqual([(c["key"], c["verdict"]) for c in doc["cases"]], [("b.json", "pass"), ("z.json", "fail")])
+        # Renamed and changed is another file.
+        self.config(["[a-z].json"], run=False)
+        self.model("z.json", lambda d: d.update(name="other"))
+        doc = self.document(code=1)
+        self.assertEqual({c["key"]: c["state"] for c in doc["cases"]},
+                         {"a.json": "removed", "b.json": "unchanged", "z.json": "added"})
+
+    def test_the_one_file_is_renamed(self):
+        """A baseline that has nothing else is not one of other cases."""
+        self.begin(run=False)
+        (self.dir / "m.json").rename(self.dir / "n.json")
+        self.config(["n.json"], run=False)
+        self.assertIn("renamed", self.check().stdout)
+        self.update("renamed")
+        self.assertEqual(self.document()["verdict"], "pass")
+
+    def test_an_update_shows_what_it_accepts(self):
+        """Each case that changed with its old and its new figures; new ones and those that went."""
+        self.begin(run=False)
+        self.model("m.json", lambda d: d["inputs"][0].update(shape=[2, 1, 28, 28]))
+        before = self.document(code=1)["cases"][0]["rows"]
+        text = self.update("two images").stdout
+        planned = next(r for r in before if r["metric"] == "planned_bytes")
+        self.assertRegex(text, rf"    planned_bytes: [^\n]*\({planned['baseline']}\) -> [^\n]*\({planned['current']}\), \+")
+        self.assertNotIn("operators", text)  # what did not change is not told
+        self.model("n.json", of=SAMPLES / "diamond.json")
+        self.config(["n.json"], run=False)
+        text = self.update("another one").stdout
+        self.assertRegex(text, r"  m\.json  \(gone\)\n    planned_bytes: ")
+        self.assertRegex(text, r"  n\.json  \(new\)\n    planned_bytes: ")
+        self.assertNotIn("->", text)
+
+    def test_the_remedy_works_when_typed(self):
+        """With a configuration and without, of a baseline that is not there and of one that is spoilt."""
+        self.model("it's a model.json")
+        self.config(["it's a model.json"], run=False)
+        for text in (None, "", "{", "[]", '{"schema": "tidemark.plan"}'):
+            with self.subTest(str(text)):
+                (self.dir / "base.json").unlink(missing_ok=True)
+                if text is not None:
+                    (self.dir / "base.json").write_text(text)
+                p = self.not_run(4, says=["--update-baseline"])
+                self.remedy(p)
+        self.assertEqual((self.dir / "base.json.old").read_text(), '{"schema": "tidemark.plan"}')  # put aside, not lost
+        (self.dir / "tidemark.toml").rename(self.dir / "other name.toml")
+        (self.dir / "base.json").unlink()
+        p = self.not_run(4, "-v", "--config", "other name.toml", "--markdown", "r.md", "--json")
+        self.remedy(self.not_run(4, "-v", "--config", "other name.toml", "--markdown", "r.md"),
+                    ["--config", "other name.toml"])
+        files = ["it's a model.json", "--align", "512", "--no-fuse", "--run", "-n", "2"]
+        p = self.not_run(4, *files, "--baseline", "b 2.json")
+        self.remedy(p, [*files, "--baseline", "b 2.json"])
+        self.remedy(self.not_run(4, *files), [*files, "--baseline", "tidemark-baseline.json"])
+        # A regression that is accepted, too.
+        p = self.check(*files[:1], "--align", "4096", "--run", "-n", "2", "--baseline", "b 2.json", code=1)
+        self.remedy(p, [files[0], "--align", "4096", "--run", "-n", "2", "--baseline", "b 2.json"])
+
+    def test_where_findings_point(self):
+        """At the model; where its file is gone at its entry in the configuration."""
+        self.model("a.json")
+        self.model("b.json", of=SAMPLES / "diamond.json")
+        self.config(["a.json", "b.json"], run=False)
+        self.update()
+        self.default("align = 4096")
+        (self.dir / "b.json").unlink()
+        text = self.check("--annotations", "--sarif", "r.sarif", code=1).stdout
+        lines = (self.dir / "tidemark.toml").read_text().splitlines()
+        entry = lines.index('path = "b.json"')  # [[model]] stands a line above; lines count from 1
+        self.assertRegex(text, r"(?m)^::error file=a\.json,title=")
+        self.assertRegex(text, rf"(?m)^::error file=tidemark\.toml,line={entry},title=")
+        run, = json.loads((self.dir / "r.sarif").read_text())["runs"]
+        places = {(p["artifactLocation"]["uri"], p["region"]["startLine"])
+                  for p in (r["locations"][0]["physicalLocation"] for r in run["results"])}
+        self.assertEqual(places, {("a.json", 1), ("tidemark.toml", entry)})
+
     def test_no_baseline_is_named(self):
         self.begin()
         path = self.dir / "tidemark.toml"
         path.write_text(path.read_text().replace('baseline = "base.json"\n', ""))
-        self.not_run(4, says=["baseline = false"])
+        p = self.not_run(4, says=["tidemark-baseline.json", "--update-baseline"])  # beside the configuration
+        self.remedy(p)
         self.check("--no-baseline")
         self.not_run(4, "m.json", says=["--no-baseline"])
 
@@ -154,6 +311,21 @@ class Rewritten(GateCase):
         self.begin()
         self.git("add", "-A")
         self.git("commit", "-q", "-m", "base")
+
+    def test_git_says_who(self):
+        """As git would sign here; what is given goes before it."""
+        self.model("m.json")
+        self.config(run=False)
+        self.git("init", "-q")
+        self.git("config", "user.name", "Cleo of Git")
+        self.check("--update-baseline", "--reason", "r")
+        by = json.loads((self.dir / "base.json").read_text())["updates"][-1]["by"]
+        self.assertEqual(by, "Cleo of Git")
+        for args, env, want in ((["--by", "Ann"], {}, "Ann"), ([], {"GIT_AUTHOR_NAME": "Bo"}, "Bo"),
+                                ([], {"PATH": "/nowhere"}, "tester")):
+            (self.dir / "base.json").unlink()
+            self.check("--update-baseline", "--reason", "r", *args, env=env)
+            self.assertEqual(json.loads((self.dir / "base.json").read_text())["updates"][-1]["by"], want)
 
     def test_unchanged(self):
         p = self.check("--baseline-of", "main")

@@ -22,7 +22,7 @@ typedef struct sample {
     tide_gate_part by_operator[3], by_kind[2];
     tide_gate_setting settings[2];
     char keys[SAMPLE_CASES][SAMPLE_TEXT];
-    char sentence[SAMPLE_TEXT], config[SAMPLE_TEXT], baseline[SAMPLE_TEXT];
+    char sentence[SAMPLE_TEXT], config[SAMPLE_TEXT], baseline[SAMPLE_TEXT], origin[SAMPLE_TEXT + 8];
 } sample;
 
 /// What breaks out of JSON, XML, HTML, Markdown, shells, workflow commands, terminals and lines.
@@ -84,6 +84,7 @@ static tide_gate_judged *sample_case(sample *s, const char *name, const char *ta
                                              .holes_bytes = 256};
     if (state != TIDE_GATE_CASE_ADDED && state != TIDE_GATE_CASE_ALONE) c->baseline = &s->sides[i][0];
     if (state != TIDE_GATE_CASE_REMOVED) c->current = &s->sides[i][1];
+    c->origin = s->origin;
     s->r.n_pass += verdict == TIDE_GATE_PASS_VERDICT;
     s->r.n_warn += verdict == TIDE_GATE_WARN_VERDICT;
     s->r.n_fail += verdict == TIDE_GATE_FAIL_VERDICT;
@@ -100,6 +101,7 @@ static void sample_init(sample *s, const char *name) {
     snprintf(s->sentence, SAMPLE_TEXT, "%s", name);
     snprintf(s->config, SAMPLE_TEXT, "%s.toml", name);
     snprintf(s->baseline, SAMPLE_TEXT, "%s.json", name);
+    snprintf(s->origin, sizeof s->origin, "%s:12", s->config);
     s->settings[0] = (tide_gate_setting){s->sentence, s->sentence};
     s->settings[1] = (tide_gate_setting){(char *)(uintptr_t) "strategy", (char *)(uintptr_t) "search"};
     for (int k = 0; k < SAMPLE_CAUSES; k++)

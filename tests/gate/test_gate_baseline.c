@@ -66,7 +66,7 @@ static tide_gate_case by_hand(void) {
 static const char wanted[] =
     "{\n"
     "  \"schema\": \"tidemark.baseline\",\n"
-    "  \"version\": 1,\n"
+    "  \"version\": 2,\n"
     "  \"updates\": [\n"
     "    {\"date\": \"2026-01-31\", \"by\": \"Ann\", \"reason\": \"first\", \"changed\": [\"m/a.onnx\", "
     "\"m/net.onnx\"]}\n"

@@ -29,7 +29,7 @@ static void assert_refused_file(const char *text, const char *why, const char *w
     assert_int_equal(remove(path), 0);
 }
 
-#define HEAD "{\"schema\": \"tidemark.baseline\", \"version\": 1, \"updates\": []"
+#define HEAD "{\"schema\": \"tidemark.baseline\", \"version\": 2, \"updates\": []"
 #define CASE_HEAD "{\"key\": \"k\", \"model\": \"\", \"signature\": \"\", \"inputs\": \"\", \"settings\": {}"
 #define PEAK "\"peak\": {\"step\": \"\", \"held_bytes\": 1, \"holes_bytes\": 1}"
 #define REST PEAK ", \"steps\": [], \"tensors\": []}"
@@ -49,7 +49,8 @@ static void no_baseline(void **state) {
     assert_refused_file("[1, 2]", "it has no 'schema'", NULL);
     assert_refused_file("{\"schema\": \"tidemark.plan\", \"version\": 1}", "it is a 'tidemark.plan'", NULL);
     assert_refused_file("{\"schema\": \"tidemark.baseline\"}", "it has no 'version'", NULL);
-    assert_refused_file("{\"schema\": \"tidemark.baseline\", \"version\": 2}", "it is of version 2, known is 1", NULL);
+    assert_refused_file("{\"schema\": \"tidemark.baseline\", \"version\": 3}", "it is of version 3, known are 1 to 2",
+                        NULL);
     assert_refused_file("{\"schema\": \"tidemark.baseline\", \"version\": 1}", "'updates' is not a list", NULL);
     assert_refused_file(HEAD "}", "'cases' is not a list", NULL);
     assert_refused_file(HEAD ", \"cases\": [], \"cases\": []}", "duplicate", ":1:");

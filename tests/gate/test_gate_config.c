@@ -116,7 +116,7 @@ static void test_nothing_said_is_the_defaults(void **state) {
     assert_int_equal(t->settings.align_bytes + t->settings.runs + t->settings.limit_bytes + t->settings.no_passes, 0);
     assert_false(t->settings.run || t->settings.no_fuse);
     bool is_wanted = false;
-    assert_null(tide_gate_config_baseline(c, &is_wanted));
+    assert_string_equal(tide_gate_config_baseline(c, &is_wanted), "tidemark-baseline.json");
     assert_true(is_wanted);
     assert_int_equal(tide_gate_config_removed(c), TIDE_GATE_FAIL);
     assert_int_equal(tide_gate_config_added(c), TIDE_GATE_WARN);

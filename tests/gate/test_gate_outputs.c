@@ -138,18 +138,23 @@ static void advice_is_what_can_be_done(void **state) {
     assert_true(!a.accept && !a.make && !a.budget && !a.unmeasured);
 }
 
-static void a_limit_names_its_line(void **state) {
+static void a_finding_points_at_its_file(void **state) {
     (void)state;
     unsigned line;
     sample_worse(shared, "net");
-    assert_string_equal(tide__gate_place(&shared->r, &shared->rows[0][0], &line), "net.toml");
+    tide_gate_judged *c = &shared->cases[0];
+    c->path = "models/net.onnx";
+    c->origin = "net.toml:12";
+    assert_string_equal(tide__gate_place(&shared->r, c, &line), "models/net.onnx");
+    assert_int_equal(line, 0);
+    c->path = NULL; // it is gone: its entry says that it was wanted
+    assert_string_equal(tide__gate_place(&shared->r, c, &line), "net.toml");
     assert_int_equal(line, 12);
-    snprintf(shared->rows[0][0].limit, 160, "any growth (the default)");
-    tide__gate_place(&shared->r, &shared->rows[0][0], &line);
+    c->origin = "net.toml:99999999999";
+    tide__gate_place(&shared->r, c, &line);
     assert_int_equal(line, 0);
-    snprintf(shared->rows[0][0].limit, 160, "net.toml:x (net.toml:99999999999)");
-    tide__gate_place(&shared->r, &shared->rows[0][0], &line);
-    assert_int_equal(line, 0);
+    c->origin = NULL;
+    assert_string_equal(tide__gate_place(&shared->r, c, &line), "net.toml");
     shared->r.config_path = "";
     assert_string_equal(tide__gate_place(&shared->r, NULL, &line), "net.json");
 }
@@ -344,7 +349,7 @@ int main(void) {
         tide_unit_test(the_verdict_stands_first_with_its_counts),
         tide_unit_test(the_command_to_accept_can_be_pasted),
         tide_unit_test(advice_is_what_can_be_done),
-        tide_unit_test(a_limit_names_its_line),
+        tide_unit_test(a_finding_points_at_its_file),
         tide_unit_test(text_tells_what_changed_and_counts_the_rest),
         tide_unit_test(figures_that_grew_by_as_much_share_a_line),
         tide_unit_test(markdown_keeps_to_its_bytes),
