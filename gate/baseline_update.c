@@ -124,7 +124,7 @@ static void strip_machine(json_t *doc) {
 }
 
 /// Whether the machine is all that differs: then the case stays as it is, so that a baseline does not change with
-/// whoever updates it.
+/// the machine that updates it.
 static bool is_same_elsewhere(const tide_gate_case *old, const tide_gate_case *c, const json_t *fresh) {
     if (old == NULL || !tide_gate_case_has_machine(old) || tide_gate_case_same_machine(old, c)) return false;
     json_t *a = tide_gate_case_to_json(old, true), *b = json_deep_copy(fresh);

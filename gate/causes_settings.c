@@ -120,7 +120,7 @@ void tide__judge_say_machines(tide_text *out, const tide_gate_case *a, const tid
     }
 }
 
-/// What the machine sizes is told before all else: who wonders about a figure must know that it is of another machine.
+/// Told before all else: a reader of figures must know that some of them are of another machine.
 static tide_status add_machine(tide__causing *g) {
     if (!tide_gate_case_has_machine(g->a) || !tide_gate_case_has_machine(g->b)) return TIDE_OK;
     if (tide_gate_case_same_machine(g->a, g->b)) return TIDE_OK;

@@ -12,7 +12,7 @@ LENET = SAMPLES / "lenet5.json"
 TRACE = os.environ.get("TIDE_GATE_TRACE", "build/test/tests/cli/gate_trace")
 CI_NAMES = ["CI", "GITHUB_ACTIONS", "GITLAB_CI", "BUILDKITE", "JENKINS_URL", "TF_BUILD", "TEAMCITY_VERSION"]
 TIMED = ("time_ns", "plan_time_ns")
-# Whatever runs these tests must not change what they see: no CI, no summary, nobody's git. The machine may be any.
+# Whatever runs these tests must not change what they see: no CI, no summary, no settings of git. The machine may be any.
 CLEAN = {**{name: None for name in CI_NAMES}, "GITHUB_STEP_SUMMARY": None, "GIT_AUTHOR_NAME": None, "USER": "tester",
          "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
 

@@ -95,7 +95,7 @@ class OtherProcessors(GateCase):
         self.assertEqual({r["metric"] for r in doc["cases"][0]["rows"] if r["verdict"] == "fail"} & MACHINE_BOUND, set())
 
     def test_an_update_there_leaves_what_is_the_same(self):
-        """Baselines do not change with whoever updates them."""
+        """A baseline does not change with the machine that updates it."""
         self.model("a.json")
         self.model("b.json", of=SAMPLES / "diamond.json")
         self.config(["a.json", "b.json"], run=False)
