@@ -408,7 +408,7 @@ static int check_files(const cli_check_options *o, char **files, int n_files) {
 static int run(int argc, char **argv) {
     // As they were typed: getopt_long puts them into another order.
     char **words = tide_host_calloc((size_t)argc + 1, sizeof *words);
-    if (words == NULL) return cli_usage(&cli_command_check, "out of memory");
+    if (words == NULL) cli_option_no_memory("the command line");
     memcpy(words, argv + 1, (size_t)(argc - 1) * sizeof *words);
     cli_check_options o = {.words = words, .n_words = (size_t)(argc - 1)};
     int code = parse(argc, argv, &o);

@@ -37,7 +37,10 @@ void tide_gate_baseline_deinit(tide_gate_baseline *b) {
 static tide_status unusable(tide_error *err) {
     if (err == NULL) return TIDE_ERR_INCOMPARABLE;
     err->status = TIDE_ERR_INCOMPARABLE;
-    if (err->hint[0] != '\0' && err->note[0] == '\0') tide_error_note(err, "%s", err->hint); // "did you mean"
+    if (err->hint[0] != '\0') { // "did you mean" gives way to the remedy, and stays said
+        const tide_error was = *err;
+        tide_error_note(err, "%s%s%s", was.note, was.note[0] != '\0' ? "; " : "", was.hint);
+    }
     tide_error_hint(err, "look at what is measured, then: tidemark check --update-baseline --reason \"…\"");
     return TIDE_ERR_INCOMPARABLE;
 }

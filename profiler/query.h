@@ -52,7 +52,7 @@ tide_status tide_trace_convert(const char *path, const char *out_path, tide_erro
 /// TIDE_ERR_IO, also when somebody records into it.
 tide_status tide_trace_expand(const char *path, tide_error *err) TIDE_NODISCARD;
 /// Run one SELECT of the user's (or a PRAGMA that tells of tables), read-only; rows as text with the names of the
-/// columns first, cells separated by `separator`, NULL as empty, bytes as x'..'. Stops after max_rows (0: all).
+/// columns first, cells separated by `separator`, NULL as empty, bytes as x'..', a tab or line end in a text as '?'. Stops after max_rows (0: all).
 /// TIDE_ERR_INVALID for what SQLite refuses, with its words.
 ///
 /// The views are those of this program, whatever the file brings along. `event` holds all events, whether they are rows

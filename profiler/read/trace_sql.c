@@ -85,10 +85,20 @@ static tide_status make_views(const tide__sql *s, tide_error *err) {
 
 // ---- rows as text ----
 
+/// What would end a row or a column becomes '?': a row stays a line.
+static void add_words(const char *text, tide_text *out) {
+    while (*text != '\0') {
+        const size_t n = strcspn(text, "\t\n\r");
+        tide_text_add_n(out, text, n);
+        text += n;
+        if (*text != '\0') tide_text_add(out, "?"), text++;
+    }
+}
+
 static void add_cell(sqlite3_stmt *stmt, int i, tide_text *out) {
     if (sqlite3_column_type(stmt, i) != SQLITE_BLOB) {
         const char *text = (const char *)sqlite3_column_text(stmt, i);
-        if (text != NULL) tide_text_add_n(out, text, strlen(text));
+        if (text != NULL) add_words(text, out);
         return;
     }
     const unsigned char *bytes = sqlite3_column_blob(stmt, i);

@@ -165,7 +165,7 @@ class BadInput(Case):
         self.assertEqual([p.name for p in self.dir.iterdir()], ["x.db"])
 
     def test_unwritable_trace(self):
-        self.refused(3, "run", SAMPLES / "diamond.json", "-o", self.dir / "no" / "t.db", says=["t.db"])
+        self.refused(8, "run", SAMPLES / "diamond.json", "-o", self.dir / "no" / "t.db", says=["t.db"])
         self.refused(3, "run", SAMPLES / "diamond.json", "--input-dir", self.dir / "nothing", says=["input_0.pb"])
         self.refused(3, "plan", self.dir / "missing.onnx", says=["missing.onnx"])
 

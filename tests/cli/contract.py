@@ -448,7 +448,10 @@ class Odd(Case):
         path = self.dir / "g.json"
         path.write_text(LENET.read_text())
         for command in ("plan", "run", "compare"):
-            self.refused(2, command, path, "-o", path, says=["replaced"])
+            self.refused(2, command, path, "-o", path, says=["replace"])
+            self.assertEqual(path.read_text(), LENET.read_text())
+        for command in ("run", "compare"):
+            self.refused(2, command, path, "-o", path, "--force", says=["replaced"])
         self.assertEqual(path.read_text(), LENET.read_text())
 
     def test_plan_file_can_be_planned_anew(self):
@@ -467,7 +470,7 @@ class Odd(Case):
     def test_file_size_limit_leaves_nothing(self):
         p = subprocess.run(["sh", "-c", f'ulimit -f 1; exec "$0" run "$1" -o "{self.dir}/t.db"', tidemark.PROGRAM,
                             str(LENET)], capture_output=True, text=True)
-        self.assertEqual(p.returncode, 3, p.stderr)
+        self.assertEqual(p.returncode, 8, p.stderr)
         self.assertEqual(list(self.dir.iterdir()), [])
 
     def test_names_with_control_characters(self):
@@ -547,7 +550,7 @@ class Files(Case):
         self.assertIn("<svg", page)
         self.assertIn("lenet5", page)
         self.refused(2, "report", self.trace, "-o", self.dir / "r.docx", says=[".html"])
-        self.refused(3, "report", self.trace, "-o", self.dir / "no" / "folder.html", says=["folder.html"])
+        self.refused(8, "report", self.trace, "-o", self.dir / "no" / "folder.html", says=["folder.html"])
 
     def test_frame_of_every_input(self):
         for file in (self.trace, LENET):

@@ -297,7 +297,7 @@ class Repeated(Case):
                     begin, length = random_.randrange(n), 1 + int(random_.expovariate(30 / n))
                     file.write(f"t{i},{begin},{begin + length},{int(2 ** random_.uniform(6, 20))}\n")
             self.ok("plan", path, "-o", a)
-            self.ok("plan", path, "-o", b, "--threads", 1, env=fast)
+            self.ok("plan", path, "-o", b, "--plan-threads", 1, env=fast)
             self.assertEqual(a.read_bytes(), b.read_bytes(), f"{n} tensors")
             if n >= 3000:
                 self.assertFalse(plan_of(json.loads(a.read_text()))["proven"], f"{n} tensors are too easy to tell")

@@ -73,7 +73,7 @@ class Options(Case):
                     self.assertEqual(doc["trace"], str(path))
                     heard = doc["recorder"]
                     self.assertEqual(list(heard), ["state", "reason", "events", "lost", "refused", "blocked_ns",
-                                                   "feed_bytes"])
+                                                   "feed_bytes", "not_in"])
                     self.assertEqual((heard["state"], heard["reason"], heard["lost"], heard["refused"]),
                                      ("complete", None, 0, 0))
                     self.assertGreater(heard["feed_bytes"], 64 * 64)
@@ -568,7 +568,12 @@ class Record(Case):
         # The command's own options are its own, with -- and without.
         self.assertEqual(self.ok("record", "-o", self.path, "printf", "%s", "-o").stdout, "-o")
         self.assertEqual(self.ok("record", "-o", self.path, "--", "printf", "%s", "--form").stdout, "--form")
-        self.assertEqual(self.ok("record", "-o", self.path, "--quiet", "--", "true").stderr, "")
+        # An empty trace is said even so.
+        said = self.ok("record", "-o", self.path, "--quiet", "--", "true")
+        self.assertEqual(said.stdout, "")
+        self.assertIn("warning: the trace is empty", said.stderr)
+        self.assertEqual(self.ok("record", "-o", self.path, "--quiet", "--", tidemark.PROGRAM, "run", "-n", 1, "--json",
+                                 LENET).stderr, "")
 
     def test_the_commands_world(self):
         """Standard input and output, environment, signal dispositions and mask are as without `record`."""
@@ -674,7 +679,7 @@ class Collect(Case):
         self.refused(3, "collect", self.dir / "text", says=["text"])
         self.ok("run", LENET, "-n", 1, "-o", self.dir / "t.db")
         before = (self.dir / "t.db").read_bytes()
-        self.refused(8, "collect", self.dir / "t.db", says=["t.db"])
+        self.refused(3, "collect", self.dir / "t.db", says=["t.db", "that recording has ended"])
         self.assertEqual((self.dir / "t.db").read_bytes(), before)
 
 

@@ -177,7 +177,7 @@ class Reports(Case):
         self.refused(2, "report", LENET, "-o", self.dir / "r.csv", "--split-script", says=["--split-script"])
         self.refused(2, "report", LENET, LENET, LENET, "-o", self.dir / "r.html", says=["one or two FILEs"])
         self.refused(3, "report", LENET, "-o", self.dir / "r.csv", "--table", "itens", says=["itens", "items"])
-        self.refused(3, "report", LENET, "-o", self.dir / "no" / "r.html", says=["r.html"])
+        self.refused(8, "report", LENET, "-o", self.dir / "no" / "r.html", says=["r.html"])
         self.refused(3, "report", self.dir / "none.json", "-o", self.dir / "r.html", says=["none.json"])
         self.assertEqual(list(self.dir.iterdir()), [])
 

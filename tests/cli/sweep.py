@@ -234,7 +234,7 @@ class Output(Models):
         copy = self.dir / "m.json"
         shutil.copy(DYNAMIC, copy)
         self.refused(2, "sweep", copy, "--batch", "1", "-o", copy, says=["replaced"])
-        self.refused(3, "sweep", DYNAMIC, "--batch", "1", "-o", self.dir / "no" / "s.html", says=["s.html"])
+        self.refused(8, "sweep", DYNAMIC, "--batch", "1", "-o", self.dir / "no" / "s.html", says=["s.html"])
         if pathlib.Path("/dev/full").exists():
             (self.dir / "full.html").symlink_to("/dev/full")
             self.refused(3, "sweep", DYNAMIC, "--batch", "1", "-o", self.dir / "full.html", says=["full.html"])

@@ -132,8 +132,12 @@ class Moments(Traces):
             self.assertEqual(doc["moment"]["event"], event)
             self.check_live(doc)
         marks = facts["marks"]
-        self.assertEqual(self.json("trace", self.path, "--at", "warm")["moment"]["event"], marks[0]["event"])
-        self.assertEqual(self.json("trace", self.path, "--at", "mark:warm")["moment"]["event"], marks[0]["event"])
+        self.assertEqual(self.json("trace", self.path, "--whole", "--at", "warm")["moment"]["event"],
+                         marks[0]["event"])
+        self.assertEqual(self.json("trace", self.path, "--whole", "--at", "mark:warm")["moment"]["event"],
+                         marks[0]["event"])
+        # What is said of no run is said of the last one.
+        self.assertEqual(self.json("trace", self.path, "--at", "warm")["moment"]["event"], marks[1]["event"])
         # In a run: its own mark, peak and share.
         doc = self.json("trace", self.path, "--at", "warm", "--run", 2)
         self.assertEqual((doc["moment"]["event"], doc["moment"]["run"]), (marks[1]["event"], 2))
@@ -154,9 +158,9 @@ class Moments(Traces):
                    "nan%"):
             self.refused(2, "trace", self.path, "--at", at, says=["no moment", "'warm'"])
         for at in ("99s", "1min"):
-            self.refused(2, "trace", self.path, "--at", at, says=[f"{at} is behind the end", "the trace lasts"])
+            self.refused(2, "trace", self.path, "--at", at, says=[f"'{at}' lies behind the end of the trace"])
         self.refused(2, "trace", self.path, "--at", "begin", "--and", "99s", says=["behind the end"])
-        self.refused(2, "trace", self.path, "--at", "99s", "--run", 1, says=["run 1 of the trace lasts"])
+        self.refused(2, "trace", self.path, "--at", "99s", "--run", 1, says=["behind the end"])
         for at in ("#99999999999999999999",):
             self.refused(2, "trace", self.path, "--at", at)
 
@@ -210,7 +214,7 @@ class Moments(Traces):
         for width in (60, 80, 120):
             for line in self.trace("--at", "peak", env={"COLUMNS": str(width)}).stdout.splitlines()[2:]:
                 self.assertLessEqual(len(line), width, line)
-        text = self.trace("--at", "end").stdout
+        text = self.trace("--whole", "--at", "end").stdout
         self.assertIn("live: 0 blocks, 0 B requested", text)
 
     def test_changes_between_two_moments(self):
@@ -490,7 +494,7 @@ class Bad(Traces):
             facts = self.json("trace", new)
             self.assertEqual((doc["events"], doc["lost"]), (facts["events"], 0))
             self.assertEqual(ask(old, "SELECT count(*) FROM event"), ask(new, "SELECT count(*) FROM event WHERE op < 16"))
-            for what in ("* FROM bytes_by_kind", "run_id, peak_bytes, t_ns FROM peak", "* FROM leaks",
+            for what in ("* FROM bytes_by_kind", "run_id, peak_bytes, t_ns FROM peak", "run_id, block_id, name, scope, step, kind, device, requested_bytes, alloc_ns, thread FROM leaks",
                          "* FROM live_at_peak", "run_id, idx, name, offset_bytes FROM plan_tensors",
                          "id, model, mode, strategy FROM run"):
                 self.assertEqual(*(sorted(ask(file, f"SELECT {what}"), key=repr) for file in (old, new)), what)

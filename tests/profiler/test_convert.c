@@ -53,7 +53,8 @@ static void expect_same_numbers(const two_files *f) {
         "SELECT * FROM bytes_by_kind ORDER BY run_id, kind, device",
         "SELECT run_id, block_id, name, scope, step, kind, device, requested_bytes, reserved_bytes, alloc_ns, free_ns "
         "FROM live_at_peak ORDER BY run_id, block_id",
-        "SELECT * FROM leaks ORDER BY block_id",
+        "SELECT run_id, block_id, name, scope, step, kind, device, requested_bytes, alloc_ns, thread FROM leaks "
+        "ORDER BY block_id",
         "SELECT * FROM top_scopes ORDER BY run_id, requested_bytes DESC, scope, scope_kind, step",
         "SELECT run_id, t_ns, enter, scope, scope_kind, step, thread FROM scopes ORDER BY scope_event_id",
         "SELECT run_id, step, name, begin_ns, end_ns FROM steps ORDER BY run_id, step",
