@@ -57,7 +57,8 @@ int32_t tide__recorder_rank(const tide_recorder_options *opt) {
 /// From the root, as long as that can be told, and behind links: feeds and locks lie beside the trace itself.
 static char *absolute_path(const char *path) {
     char folder[4096], *real = NULL;
-    if (tide_output_follow(path, &real, NULL) != TIDE_OK) real = tide_host_strdup(path); // told when it is made
+    const tide_status followed = tide_output_follow(path, &real, NULL);
+    if (followed != TIDE_OK && followed != TIDE_ERR_NOMEM) real = tide_host_strdup(path); // told when it is made
     if (real == NULL || real[0] == '/' || getcwd(folder, sizeof folder) == NULL) return real;
     tide_text text = {0};
     tide_text_addf(&text, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder, real);

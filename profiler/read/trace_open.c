@@ -173,7 +173,8 @@ tide_status tide_trace_open(const char *path, tide_trace **out, tide_error *err)
     TIDE_TRY(check_beside(path, err));
     tide_trace *t = tide_host_calloc(1, sizeof *t);
     char *copy = NULL; // feeds and locks lie beside the trace itself, not beside a link to it
-    if (tide_output_follow(path, &copy, NULL) != TIDE_OK) copy = tide_host_strdup(path);
+    const tide_status followed = tide_output_follow(path, &copy, NULL);
+    if (followed != TIDE_OK && followed != TIDE_ERR_NOMEM) copy = tide_host_strdup(path);
     if (t == NULL || copy == NULL) {
         tide_host_free(t);
         tide_host_free(copy);

@@ -736,7 +736,8 @@ static void test_out_of_memory_everywhere(void **state) {
         tide_trace_close(t);
     }
     assert_true(done);
-    assert_true(after > 30);
+    print_message("%" PRId64 " allocations failed, one at a time\n", after);
+    assert_true(after > 50);
     tmp_dir_remove(&d);
 }
 
