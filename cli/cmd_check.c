@@ -328,6 +328,8 @@ static int nothing_to_compare(const cli_check_options *o, const tide_gate_config
     tide_error told = *why;
     if (o->base_ref == NULL && path != NULL && command.len > 0 && !command.failed) {
         char clean[1024];
+        if (why->hint[0] != '\0' && strstr(why->hint, "tidemark check") == NULL)
+            tide_error_note(&told, "%s%s%s", why->note, why->note[0] != '\0' ? "; " : "", why->hint); // "did you mean"
         tide_error_hint(&told, "look at what is measured, then: %s", cli_clean(command.data, clean, sizeof clean));
     }
     cli_print_error(&told);
