@@ -201,6 +201,8 @@ bool tide__feed_grow_ring(tide__feed *f, tide__producer *p) {
     // Without room on the disk, the ring is as large as it is: full, it waits or drops.
     p->cannot_grow = add_room(f, p, more < f->ring_slots ? more : f->ring_slots, NULL) != TIDE_OK;
     tide__step_back(aside);
+    // The drain goes by how full it is, and has to know what that means from now on.
+    if (p->cannot_grow) atomic_store_explicit(&p->ring->n_stuck, n_slots, memory_order_release);
     return !p->cannot_grow;
 }
 

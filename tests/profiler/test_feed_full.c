@@ -2,6 +2,8 @@
 //
 // A ring that is full: the thread waits, or drops and says how much; and nobody waits for a drain that is gone.
 #include <errno.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 #include "feed_fixture.h"
 
@@ -255,6 +257,29 @@ static void a_ring_begins_small_and_grows(void **state) {
     }
 }
 
+/// Where there is no place for more, a reader goes by what the ring has: waiting for it to be half full of what it was
+/// to have, it would wait for as long as events are held back.
+static void a_ring_that_cannot_grow_says_so(void **state) {
+    (void)state;
+    feed_fx *fx = fx_open(100 * SLOTS, true);
+    fx_alloc(fx, 1);
+    only_ring(fx);
+    assert_int_equal(tide__feed_reader_n_slots(fx->reader, 0), 128 * SLOTS);
+    struct rlimit before, limit;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    limit = (struct rlimit){.rlim_cur = 1, .rlim_max = before.rlim_max};
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    uint64_t put = 1;
+    while (fx_stats(fx).n_lost == 0 && put < 200 * SLOTS) fx_alloc(fx, ++put);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    signal(SIGXFSZ, handler);
+    assert_int_equal(fx_stats(fx).n_lost, 1);
+    const uint64_t n_slots = tide__feed_reader_n_slots(fx->reader, 0);
+    assert_true(n_slots >= put - 1 && n_slots < 128 * SLOTS);
+    fx_close(fx);
+}
+
 /// One that is read as fast as it is filled stays as small as it is.
 static void a_ring_that_is_read_stays_small(void **state) {
     (void)state;
@@ -461,6 +486,7 @@ int main(void) {
         tide_unit_test(a_gap_at_the_end_is_noted),
         tide_unit_test(gaps_and_events_make_all),
         tide_unit_test(a_ring_begins_small_and_grows),
+        tide_unit_test(a_ring_that_cannot_grow_says_so),
         tide_unit_test(a_ring_that_is_read_stays_small),
         tide_unit_test(a_mad_reader_harms_nobody),
         tide_unit_test(a_stalled_drain_is_waited_for_once),
