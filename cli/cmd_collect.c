@@ -5,7 +5,14 @@
 
 #include "cli/recording.h"
 
-enum { OPT_READY_FD = CLI_OPT_MAX_TRACE + 1, OPT_MAX_BYTES, OPT_BATCH_EVENTS, OPT_HOLD_BACK, OPT_ATTACHED_LATE, OPT_QUIET };
+enum {
+    OPT_READY_FD = CLI_OPT_MAX_TRACE + 1,
+    OPT_MAX_BYTES,
+    OPT_BATCH_EVENTS,
+    OPT_HOLD_BACK,
+    OPT_ATTACHED_LATE,
+    OPT_QUIET
+};
 
 static const char help[] = "Started by run, compare and linked programs: there is no need to call it.\n\n"
                            "  --ready-fd N        write one byte there once events are taken\n"

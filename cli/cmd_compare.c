@@ -263,8 +263,9 @@ static void print_text(const comparison *c) {
     printf("every tensor its own memory  %12s\n"
            "planned, one buffer          %12s   saves %.2f %%\n"
            "lower bound                  %12s   gap %.2f %%%s\n\n",
-           tide_format_bytes(tide_memory_plan_original_bytes(plan), a, sizeof a), tide_format_bytes(plan->bytes, b, sizeof b),
-           100.0 * tide_memory_plan_saving(plan), tide_format_bytes(plan->lower_bound_bytes, lb, sizeof lb), gap,
+           tide_format_bytes(tide_memory_plan_original_bytes(plan), a, sizeof a),
+           tide_format_bytes(plan->bytes, b, sizeof b), 100.0 * tide_memory_plan_saving(plan),
+           tide_format_bytes(plan->lower_bound_bytes, lb, sizeof lb), gap,
            plan->proven ? ": no plan of these lifetimes is smaller" : "");
     printf("outputs naive = planned: %s\n", c->bitwise_equal ? "bit for bit" : "NO");
     for (size_t i = 0; i < c->n_reference; i++)

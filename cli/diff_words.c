@@ -66,8 +66,7 @@ const char *cli_diff_moment(const cli_diff_side *side, char *buf, size_t buf_byt
     if (side->asked == NULL || strcmp(side->asked, "peak") == 0)
         snprintf(at, sizeof at, "at its peak");
     else if (f->is_trace)
-        snprintf(at, sizeof at, "%s from the begin",
-                 tide_subject_format_since(f, side->at.t, "us", ns, sizeof ns));
+        snprintf(at, sizeof at, "%s from the begin", tide_subject_format_since(f, side->at.t, "us", ns, sizeof ns));
     else
         snprintf(at, sizeof at, "at step %" PRId64, side->at.t);
     snprintf(buf, buf_bytes, "%s%s%.80s", at, step != NULL ? ", in " : "", step != NULL ? step : "");

@@ -119,7 +119,7 @@ tide_status cli_input_require_graph(const cli_input *in, tide_error *err) {
                      cli_input_kind_name(in->kind));
 }
 
-/// What planning may take by itself when nobody says.
+/// What planning may take by itself where no option says.
 static uint64_t default_own_bytes(size_t file_bytes) { return ((uint64_t)64 << 20) + 20 * (uint64_t)file_bytes; }
 
 tide_status cli_input_sizes(cli_input *in, const tide_contents *contents, uint64_t own_bytes, tide_graph **out,

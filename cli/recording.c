@@ -241,8 +241,9 @@ int cli_recording_tell(const cli_recording *r, int code) {
     if (r->of_failure && !r->is_temporary)
         fprintf(stderr, "note: recorded until then: %s\n", cli_clean(r->path, path, sizeof path));
     if (r->above != NULL)
-        fprintf(stderr, "note: -o has taken the events of this run; the trace of tidemark record around it has none of "
-                        "them: %s\n",
+        fprintf(stderr,
+                "note: -o has taken the events of this run; the trace of tidemark record around it has none of "
+                "them: %s\n",
                 cli_clean(r->above, path, sizeof path));
     // What came after the recording had ended is no fault of the rings; that it ended was said when it did.
     if (r->stats.n_lost > 0 && r->err.status == TIDE_OK)

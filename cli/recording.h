@@ -40,7 +40,8 @@ enum {
 #define CLI_RECORDING_OPTIONS                                                                                          \
     {"form", required_argument, NULL, CLI_OPT_FORM}, {"ring-events", required_argument, NULL, CLI_OPT_RING_EVENTS},    \
         {"on-full", required_argument, NULL, CLI_OPT_ON_FULL},                                                         \
-        {"max-wait", required_argument, NULL, CLI_OPT_MAX_WAIT}, {"max-trace", required_argument, NULL, CLI_OPT_MAX_TRACE}, { \
+        {"max-wait", required_argument, NULL, CLI_OPT_MAX_WAIT},                                                       \
+        {"max-trace", required_argument, NULL, CLI_OPT_MAX_TRACE}, {                                                   \
         "force", no_argument, NULL, CLI_OPT_FORCE                                                                      \
     }
 #define CLI_RECORDER_HELP                                                                                              \
@@ -52,7 +53,7 @@ enum {
     "  --max-wait SECONDS  that a full ring is waited for while nothing moves, the collector being stopped, say; "     \
     "then\n"                                                                                                           \
     "                      events are dropped and counted until it goes on (default 30)\n"                             \
-    "  --max-trace SIZE    of the file, 8MiB or more: the oldest events go first, totals stay exact (default: all)\n"     \
+    "  --max-trace SIZE    of the file, 8MiB or more: the oldest events go first, totals stay exact (default: all)\n"  \
     "  --force             -o replaces FILE also when it is no tidemark trace\n"
 
 /// Take option `c` if it is one of recording. @return 1 taken, 0 not one of ours, -1 bad value (message printed)

@@ -101,7 +101,7 @@ tide_status cli_sweep_cases_read(const char *path, tide_gate_cases *out, tide_er
 /// By contract "schema" is the first key of a document: its begin tells.
 bool cli_sweep_cases_is(const char *path) {
     char head[256];
-    if (strcmp(path, "-") == 0) return false; // can be read only once
+    if (strcmp(path, "-") == 0) return false;        // can be read only once
     const int fd = open(path, O_RDONLY | O_CLOEXEC); // and no stream: that takes memory
     if (fd < 0) return false;
     const ssize_t n = pread(fd, head, sizeof head - 1, 0);

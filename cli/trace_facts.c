@@ -101,8 +101,8 @@ static void print_health(tide_trace *t, const facts *f) {
     const tide_trace_info *i = &f->info;
     char a[24], b[24], c[24], place[96];
     printf("span       %s: %" PRIu32 " process%s, %" PRIu32 " thread%s, %" PRIu32 " run%s\n",
-           tide_format_ns(i->end_ns - i->begin_ns, "us", a, sizeof a), i->n_processes,
-           i->n_processes == 1 ? "" : "es", i->n_threads, plural(i->n_threads), i->n_runs, plural(i->n_runs));
+           tide_format_ns(i->end_ns - i->begin_ns, "us", a, sizeof a), i->n_processes, i->n_processes == 1 ? "" : "es",
+           i->n_threads, plural(i->n_threads), i->n_runs, plural(i->n_runs));
     printf("lost       %" PRIu64 " event%s on full rings\n", i->n_lost, plural(i->n_lost));
     printf("problems   %" PRIu64 " event%s that contradict another\n", i->n_problems, plural(i->n_problems));
     if (i->n_late > 0)

@@ -13,8 +13,8 @@
 typedef struct cli_span {
     int64_t run_id; ///< 0: the whole trace
     uint64_t begin_ns, end_ns;
-    uint64_t origin_ns;   ///< times count from here, whatever the stretch is
-    uint64_t last_ns;     ///< where the whole trace ends
+    uint64_t origin_ns; ///< times count from here, whatever the stretch is
+    uint64_t last_ns;   ///< where the whole trace ends
 } cli_span;
 /// run_id -1: the run that is shown when none is asked for. TIDE_ERR_NOT_FOUND for a run that is not there.
 tide_status cli_trace_span(tide_trace *t, int64_t run_id, cli_span *out, tide_error *err) TIDE_NODISCARD;
@@ -49,7 +49,7 @@ tide_status cli_moment_live(tide_trace *t, const cli_moment *m, tide_live_set *o
 
 typedef struct cli_trace_options {
     const char *path;
-    int64_t run_id; ///< -1: as the others show it; 0: the whole trace
+    int64_t run_id;          ///< -1: as the others show it; 0: the whole trace
     const char *at, *and_at; ///< NULL: not asked for
     const char *other;       ///< --compare; NULL
     bool grouped;

@@ -58,9 +58,9 @@ bool tide_lifetimes_may_not_share(const tide_lifetimes *lt, size_t a, size_t b);
 
 /// Limits of strategies that search; the others ignore them.
 typedef struct tide_strategy_options {
-    uint64_t seed;          ///< for strategies that draw; 0 is a seed like any other
-    uint64_t time_limit_ns; ///< for all buffers, verifying included; 0: no clock ends it, and the plan depends on
-                            ///< nothing but lifetimes and these options without n_threads: the same on every machine
+    uint64_t seed;           ///< for strategies that draw; 0 is a seed like any other
+    uint64_t time_limit_ns;  ///< for all buffers, verifying included; 0: no clock ends it, and the plan depends on
+                             ///< nothing but lifetimes and these options without n_threads: the same on every machine
     uint64_t node_limit;     ///< nodes of search; 0 with no time limit either: an amount of work of its own
     uint32_t work_percent;   ///< of that amount; 0: all of it
     uint64_t capacity_bytes; ///< 0: look for the smallest plan. Else: a plan of at most this, or a proof that there

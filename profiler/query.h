@@ -52,8 +52,8 @@ tide_status tide_trace_convert(const char *path, const char *out_path, tide_erro
 /// TIDE_ERR_IO, also when somebody records into it.
 tide_status tide_trace_expand(const char *path, tide_error *err) TIDE_NODISCARD;
 /// Run one SELECT of the user's (or a PRAGMA that tells of tables), read-only; rows as text with the names of the
-/// columns first, cells separated by `separator`, NULL as empty, bytes as x'..', a tab or line end in a text as '?'. Stops after max_rows (0: all).
-/// TIDE_ERR_INVALID for what SQLite refuses, with its words.
+/// columns first, cells separated by `separator`, NULL as empty, bytes as x'..', a tab or line end in a text as '?'.
+/// Stops after max_rows (0: all). TIDE_ERR_INVALID for what SQLite refuses, with its words.
 ///
 /// The views are those of this program, whatever the file brings along. `event` holds all events, whether they are rows
 /// or lie in chunks, and so do the views over it; of an unfinished trace `block` and `step` are made for the query.
@@ -89,8 +89,8 @@ typedef struct tide_trace_info {
                                ///< part of the trace is looked at; of the first event, dropped or not, or of the first
                                ///< run if that began before
     uint64_t n_lost;           ///< dropped on full rings
-    uint64_t n_problems; ///< events that contradict each other
-    uint64_t n_late;     ///< events that stand with a later time than their own (view late)
+    uint64_t n_problems;       ///< events that contradict each other
+    uint64_t n_late;           ///< events that stand with a later time than their own (view late)
     uint64_t n_blocks, n_leaked;
     uint64_t file_bytes;
     uint32_t n_processes, n_threads, n_runs;

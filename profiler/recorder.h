@@ -48,14 +48,15 @@ typedef struct tide_recorder_options {
                           ///< seconds; UINT64_MAX: without end
     uint64_t max_bytes;   ///< of the trace file: the oldest events go first, totals stay exact; 0: no limit
     size_t batch_events;  ///< per transaction at most; 0: 32768
-    unsigned hold_back_ms; ///< how much later than others an event may come and still be merged by its own time. 0: 2000
-                           ///< once the program gives an event a time of another clock than the machine's, or a late
-                           ///< one; nothing before that; TIDE_RECORD_NO_HOLD_BACK.
-                           ///< With TIDE_RECORD_ATTACH the collector's option counts. What it costs: such a trace shows
-                           ///< events so much later; they wait in their rings, at most half a ring of each thread
-    bool attached_late;   ///< the observer was attached while blocks were already out: a free whose alloc was not heard
-                          ///< is counted in meta.n_orphan_frees and is no problem
-    int rank;             ///< of several processes; < 0: as the launcher says in the environment (OMPI_COMM_WORLD_RANK,
+    unsigned
+        hold_back_ms;   ///< how much later than others an event may come and still be merged by its own time. 0: 2000
+                        ///< once the program gives an event a time of another clock than the machine's, or a late
+                        ///< one; nothing before that; TIDE_RECORD_NO_HOLD_BACK.
+                        ///< With TIDE_RECORD_ATTACH the collector's option counts. What it costs: such a trace shows
+                        ///< events so much later; they wait in their rings, at most half a ring of each thread
+    bool attached_late; ///< the observer was attached while blocks were already out: a free whose alloc was not heard
+                        ///< is counted in meta.n_orphan_frees and is no problem
+    int rank;           ///< of several processes; < 0: as the launcher says in the environment (OMPI_COMM_WORLD_RANK,
               ///< PMI_RANK, PMIX_RANK, SLURM_PROCID, RANK), none without; 0 is the default of an all-zero struct
               ///< and means rank 0 only when has_rank
     bool has_rank;
@@ -83,7 +84,7 @@ tide_status tide_recorder_open(const char *path, const tide_recorder_options *op
  * the failure is in the file, which says so (meta.state "cut short").
  *
  * A collector that has been stopped (SIGSTOP) is waited for as long as opt.max_wait_ns says: then TIDE_ERR_BUSY. The
- * feed stays, and what is in it is in the trace once the collector goes on, or somebody opens the trace without it.
+ * feed stays, and what is in it is in the trace once the collector goes on, or a command opens the trace.
  *
  * @return the first error of recording: TIDE_ERR_IO (disk), TIDE_ERR_INVALID (an event that cannot be true of any
  * program, see the observer), TIDE_ERR_RUNTIME when what is in the file is not what was heard
@@ -105,8 +106,8 @@ void tide_recorder_abandon(tide_recorder *r);
  *
  * A block is live until free_completed; free_requested is noted beside it. Events of one thread keep their order;
  * events of several threads are ordered by time, and an event never stands before one that it follows from. An event
- * that comes with a time before that of one which is in the file already (see hold_back_ms), or which its own thread put
- * in before, stands behind that one, with its time; its own is kept beside it (view late), and it is counted.
+ * that comes with a time before that of one which is in the file already (see hold_back_ms), or which its own thread
+ * put in before, stands behind that one, with its time; its own is kept beside it (view late), and it is counted.
  */
 tide_observer tide_recorder_observer(tide_recorder *r);
 

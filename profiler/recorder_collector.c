@@ -101,7 +101,7 @@ void tide_collector_hook(int argc, char **argv) {
         } else if (strcmp(argv[i], "--quiet") == 0) {
             o.quiet = true;
         } else if (i + 1 == argc || !take_option(&o, argv[i], argv[i + 1])) {
-            return; // somebody else's words
+            return; // words of another process
         } else {
             i++;
         }

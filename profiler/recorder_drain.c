@@ -213,7 +213,7 @@ static bool wait_for_collector(tide_recorder *r, bool patient) {
     for (unsigned i = 1;; i++) {
         int how;
         const pid_t got = r->collector > 0 ? waitpid(r->collector, &how, WNOHANG) : 1;
-        // Somebody else may reap our children: then the lock tells.
+        // Other code of the program may reap our children: then the lock tells.
         if (got > 0 || (got < 0 && errno != EINTR && !tide__drain_is_locked(r->path))) break;
         if (!patient && i % LOOK_NAPS == 0 && tide__recorder_is_stopped_too_long(r, &stopped_ns)) return false;
         nap();

@@ -46,7 +46,7 @@ tide_status tide__recorder_start_drain(tide_recorder *r, tide_error *err) TIDE_N
 uint64_t tide__recorder_max_wait(const tide_recorder *r);
 /// The feed's word that nothing is taken from it any more.
 void tide__recorder_drain_stalls(void *self);
-/// Since when whoever drains has been stopped; *since_ns is 0 while it runs, or is not known to be stopped. Asked again
+/// Since when the drain has been stopped; *since_ns is 0 while it runs, or is not known to be stopped. Asked again
 /// and again by who waits. @return whether that is longer than may be
 bool tide__recorder_is_stopped_too_long(const tide_recorder *r, uint64_t *since_ns);
 tide_status tide__recorder_stopped(const tide_recorder *r, const char *what, tide_error *err) TIDE_NODISCARD;

@@ -245,7 +245,8 @@ static int add_chunk(const char *chunk, size_t n, void *text) {
 static void write_json(const tide_sweep *s, tide_text *out) {
     json_t *doc = tide_sweep_to_json(s);
     tide_text raw = {0};
-    if (doc == NULL || tide_json_ran_out() || json_dump_callback(doc, add_chunk, &raw, JSON_INDENT(2)) != 0) out->failed = true;
+    if (doc == NULL || tide_json_ran_out() || json_dump_callback(doc, add_chunk, &raw, JSON_INDENT(2)) != 0)
+        out->failed = true;
     tide_utf8_add_json_document(out, tide_text_str(&raw), raw.len);
     tide_text_deinit(&raw);
     json_decref(doc);

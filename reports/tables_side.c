@@ -165,11 +165,16 @@ static void pools(const tide_report_table *t, size_t row, int column, tide_repor
 }
 
 static const tide_report_column leak_columns[] = {
-    {"name", "Name", TIDE_REPORT_WORDS},     {"owner", "Scope", TIDE_REPORT_WORDS},
-    {"kind", "Kind", TIDE_REPORT_WORDS},     {"device", "Device", TIDE_REPORT_WORDS},
-    {"n", "Not freed", TIDE_REPORT_COUNT},   {"n_allocated", "Of", TIDE_REPORT_COUNT},
-    {"bytes", "Bytes", TIDE_REPORT_BYTES},   {"first", "First at", TIDE_REPORT_MOMENT},
-    {"last", "Last at", TIDE_REPORT_MOMENT}, {"grows", "Grows", TIDE_REPORT_FLAG},
+    {"name", "Name", TIDE_REPORT_WORDS},
+    {"owner", "Scope", TIDE_REPORT_WORDS},
+    {"kind", "Kind", TIDE_REPORT_WORDS},
+    {"device", "Device", TIDE_REPORT_WORDS},
+    {"n", "Not freed", TIDE_REPORT_COUNT},
+    {"n_allocated", "Of", TIDE_REPORT_COUNT},
+    {"bytes", "Bytes", TIDE_REPORT_BYTES},
+    {"first", "First at", TIDE_REPORT_MOMENT},
+    {"last", "Last at", TIDE_REPORT_MOMENT},
+    {"grows", "Grows", TIDE_REPORT_FLAG},
     {"uncertain", "May have been freed", TIDE_REPORT_FLAG}, // events were lost
 };
 static void leaks(const tide_report_table *t, size_t row, int column, tide_report_value *v) {

@@ -70,10 +70,17 @@ static tide_tui_value get_pool(const tide_tui_scene *s, size_t row, size_t field
 }
 
 static const tide_tui_field leak_fields[] = {
-    {"name", "leak", TEXT},       {"owner", "made by", TEXT},  {"kind", "kind", TEXT},
-    {"device", "device", TEXT},   {"blocks", "blocks", COUNT}, {"bytes", "bytes", BYTES},
-    {"first", "the first", TIME}, {"last", "the last", TIME},  {"allocated", "made in all", COUNT},
-    {"grows", "grows", FLAG},     {"uncertain", "events were lost: may have been freed", FLAG},
+    {"name", "leak", TEXT},
+    {"owner", "made by", TEXT},
+    {"kind", "kind", TEXT},
+    {"device", "device", TEXT},
+    {"blocks", "blocks", COUNT},
+    {"bytes", "bytes", BYTES},
+    {"first", "the first", TIME},
+    {"last", "the last", TIME},
+    {"allocated", "made in all", COUNT},
+    {"grows", "grows", FLAG},
+    {"uncertain", "events were lost: may have been freed", FLAG},
 };
 
 static tide_tui_value get_leak(const tide_tui_scene *s, size_t row, size_t field, char *buf) {

@@ -10,8 +10,8 @@
 
 static atomic_size_t n_failed;
 
-// Reading does not survive a failed allocation: jansson drops the end of a string then and copies past it. So it is left
-// by a jump; what it had made until then stays behind.
+// Reading does not survive a failed allocation: jansson drops the end of a string then and copies past it. So it is
+// left by a jump; what it had made until then stays behind.
 static _Thread_local jmp_buf *way_out; // while this thread reads
 
 static void *counted_alloc(size_t size_bytes) {

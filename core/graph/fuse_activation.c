@@ -14,7 +14,7 @@ static bool scalar_input(const tide_graph *g, const tide_node *n, size_t k, floa
     if (k >= n->n_inputs || n->inputs[k] == TIDE_NO_VALUE) return true;
     const tide_value *v = &g->values[n->inputs[k]];
     if (v->constant == NULL || v->dtype != TIDE_F32 || tide_tensor_size_bytes(v->constant) != sizeof *out) return false;
-    // A blank one is fused all the same: nobody will run it.
+    // A blank one is fused all the same: it will not run.
     if (!tide_constant_is_blank(v->constant)) memcpy(out, tide_tensor_const_data(v->constant), sizeof *out);
     return true;
 }

@@ -18,9 +18,9 @@ typedef struct infer_pass {
     bool fold;
     const tide_contents *contents; // which are made; NULL: all that folding may take
     size_t content_bytes;          // with `contents`: that may still be made
-    tide_tensor **known; // [n_values] contents found while folding is off; dropped after the last use
-    size_t *n_uses;      // [n_values] uses still to come; only while folding is off
-    tide_operand *in;    // [cap_in], operands of the node at hand
+    tide_tensor **known;           // [n_values] contents found while folding is off; dropped after the last use
+    size_t *n_uses;                // [n_values] uses still to come; only while folding is off
+    tide_operand *in;              // [cap_in], operands of the node at hand
     size_t cap_in;
     tide_operand *out; // [cap_out]
     size_t cap_out;

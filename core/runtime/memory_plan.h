@@ -185,8 +185,8 @@ tide_status tide_memory_plan_copy(const tide_memory_plan *plan, tide_memory_plan
 void tide_memory_plan_destroy(tide_memory_plan *p);
 /// The plan's buffer of that device and kind; NULL: nothing of it takes space. O(buffers).
 const tide_plan_buffer *tide_memory_plan_buffer(const tide_memory_plan *p, tide_device device, tide_memory_kind kind);
-/// What the tensors of the model as it was given need apart: naive_bytes without what second runs (lifetimes.recomputed)
-/// make. O(n).
+/// What the tensors of the model as it was given need apart: naive_bytes without what second runs
+/// (lifetimes.recomputed) make. O(n).
 uint64_t tide_memory_plan_original_bytes(const tide_memory_plan *p);
 /// 1 - bytes / tide_memory_plan_original_bytes; 0 when nothing is planned.
 double tide_memory_plan_saving(const tide_memory_plan *p);

@@ -20,7 +20,7 @@ typedef struct build {
     tide_program *p;
     const tide_program_options *opt;
     const tide_contents *contents; ///< NULL: all, for a program that will run
-    char detail[160]; ///< what the stage did, for its log line
+    char detail[160];              ///< what the stage did, for its log line
 } build;
 
 #define DETAIL(b, ...) snprintf((b)->detail, sizeof(b)->detail, __VA_ARGS__)

@@ -17,9 +17,9 @@ typedef struct tide__drain tide__drain;
 typedef struct tide__drain_options {
     const char *trace_path;
     tide_record_form form;
-    uint64_t max_bytes;  ///< of the trace file; 0: no limit
-    size_t batch_events; ///< at most per transaction; 0: 32768
-    unsigned batch_ms;   ///< at most between two transactions while events come; 0: 50
+    uint64_t max_bytes;    ///< of the trace file; 0: no limit
+    size_t batch_events;   ///< at most per transaction; 0: 32768
+    unsigned batch_ms;     ///< at most between two transactions while events come; 0: 50
     unsigned hold_back_ms; ///< see tide_recorder_options
     bool attached_late;
     bool quiet; ///< print nothing to the log

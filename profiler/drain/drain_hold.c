@@ -11,7 +11,8 @@
 // The window is of the clock on the wall, so that it holds for every clock that a program may have. It costs a lag of
 // the trace, and nothing else: what waits is in the rings, where a kill does not lose it. A ring that is more than half
 // full is taken down to a quarter whatever the window says, and nothing waits for a feed that has ended. Where all
-// times are of the machine's clock, as they are unless a program says otherwise, nothing is held back until one was late.
+// times are of the machine's clock, as they are unless a program says otherwise, nothing is held back until one was
+// late.
 #include "profiler/drain/drain_slot.h"
 
 static uint64_t window_ns(const tide__drain *d) {

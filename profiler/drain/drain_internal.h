@@ -34,12 +34,12 @@ enum {
     TIDE__DRAIN_AHEAD = 64,           ///< slots of a ring whose times are read at once
     TIDE__DRAIN_STRETCH = 128,        ///< usual events that are taken at once, at most
     TIDE__DRAIN_CLOCK_PAIRS = 64,
-    TIDE__DRAIN_CLOCKS_NS = 100 * 1000, ///< what clocks of two cores may differ by, generously
+    TIDE__DRAIN_CLOCKS_NS = 100 * 1000,         ///< what clocks of two cores may differ by, generously
     TIDE__DRAIN_LATE_NS = 50 * 1000 * 1000,     ///< of times of the machine's clock that the program read
     TIDE__DRAIN_ASTRAY_NS = 1000 * 1000 * 1000, ///< of those that the recorder read
-    TIDE__DRAIN_HOLD_MS = 2000,         ///< for programs that give times
-    TIDE__DRAIN_SEEN = 32,              ///< moments of the window that is held back
-    TIDE__DRAIN_MAX_PROCESSES = 1 << 15, ///< block numbers of process p are shifted by (p - 1) << 48
+    TIDE__DRAIN_HOLD_MS = 2000,                 ///< for programs that give times
+    TIDE__DRAIN_SEEN = 32,                      ///< moments of the window that is held back
+    TIDE__DRAIN_MAX_PROCESSES = 1 << 15,        ///< block numbers of process p are shifted by (p - 1) << 48
 };
 
 #define TIDE__DRAIN_SOON_NS UINT64_C(1000000000)
@@ -122,8 +122,8 @@ struct tide__drain_feed {
     int64_t run_id; ///< open run of the process; 0: none
     bool is_alive;  ///< its producer may still write
     bool is_damaged;
-    bool is_ended; ///< all is in the file; only of a damaged one, which stays where it is
-    bool loses;    ///< its rings dropped events: a free may be heard without its alloc
+    bool is_ended;    ///< all is in the file; only of a damaged one, which stays where it is
+    bool loses;       ///< its rings dropped events: a free may be heard without its alloc
     bool gives_times; ///< its program has a clock of its own, or was late: more of it may come late
     tide__drain_clock clock;
     int64_t *texts;  ///< [n_texts] number in the feed - 1 to number in the file
@@ -170,14 +170,14 @@ struct tide__drain {
 
     tide__drain_ring **active; ///< [n_active] of this round: rings with something to take
     size_t n_active, cap_active;
-    int64_t round_ns;      ///< of this round: time of the youngest event that was there when it began
-    int64_t hold_ns;       ///< of this round: nothing later is taken; INT64_MAX: all is
+    int64_t round_ns; ///< of this round: time of the youngest event that was there when it began
+    int64_t hold_ns;  ///< of this round: nothing later is taken; INT64_MAX: all is
     struct {
-        uint64_t wall_ns; ///< when it was seen
-        int64_t t_ns;     ///< the youngest event by then
+        uint64_t wall_ns;     ///< when it was seen
+        int64_t t_ns;         ///< the youngest event by then
     } seen[TIDE__DRAIN_SEEN]; ///< [n_seen] oldest first, over the window
     size_t n_seen;
-    bool release; ///< hold nothing back in the next round
+    bool release;          ///< hold nothing back in the next round
     size_t stretch;        ///< usual events to take at once, by what the last ones were like
     tide__drain_row *rows; ///< [TIDE__DRAIN_STRETCH] see drain_stretch.c
     tide__event *events;   ///< [n_events] taken, not yet with the store; there is room for one more

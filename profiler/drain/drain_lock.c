@@ -98,7 +98,7 @@ void tide__drain_unlock(tide__drain_lock_file *lock) {
 void tide__drain_made(tide__drain_lock_file *lock) {
     if (lock->name == NULL) return;
     // The name belongs to the drain that is at work; where none came to be, nothing stays behind. With that lock, too:
-    // a drain that began between a look and the removal would hold a lock that nobody else can see.
+    // a drain that began between a look and the removal would hold a lock that no other process can see.
     if (is_still(lock->file.fd, lock->name) && try_lock(lock->file.fd, BYTE_DRAIN)) unlink(lock->name);
     tide__mapped_file_close(&lock->file);
     tide_host_free(lock->name);

@@ -21,7 +21,7 @@
 #include "profiler/store/snapshot.h"
 
 enum {
-    AHEAD_SLOTS = 4096,    ///< of a ring, at most
+    AHEAD_SLOTS = 4096, ///< of a ring, at most
     PROBLEM_ROWS = 1 << 16,
 };
 

@@ -40,11 +40,11 @@ static void look_ahead(const tide__drain *d, tide__drain_ring *r, uint64_t at, i
         if (__builtin_expect(s != NULL, 1)) {
             const uint8_t op = s->op, kind_flags = s->kind_flags;
             ns = tide__drain_ns_of(r->feed, s->time, kind_flags);
-            if (__builtin_expect(kind_flags >> TIDE__SLOT_FLAG_SHIFT != 0, 0) && tide__drain_is_foreign(d, ns, kind_flags))
+            if (__builtin_expect(kind_flags >> TIDE__SLOT_FLAG_SHIFT != 0, 0) &&
+                tide__drain_is_foreign(d, ns, kind_flags))
                 r->feed->gives_times = true;
             if (__builtin_expect(is_usual_op[op] && ns <= INT64_MAX, 1)) {
-                if (__builtin_expect((int64_t)ns < t_ns, 0) &&
-                    tide__drain_is_late(d, (int64_t)ns, t_ns, kind_flags))
+                if (__builtin_expect((int64_t)ns < t_ns, 0) && tide__drain_is_late(d, (int64_t)ns, t_ns, kind_flags))
                     goto stop;
                 t_ns = (int64_t)ns > t_ns ? (int64_t)ns : t_ns;
                 a->t_ns[i] = t_ns;

@@ -89,7 +89,7 @@ typedef struct tide__series {
     XX(REQUESTED_TWICE, 4, "its free was requested twice")                                                             \
     XX(NO_NUMBER, 5, "a block without a number")                                                                       \
     XX(TOO_LARGE, 6, "the sums pass 2^63 - 1 bytes")                                                                   \
-    XX(TOTALS, 7, "what is in the file is not what was heard") /* of the whole trace, noted at its end */               \
+    XX(TOTALS, 7, "what is in the file is not what was heard") /* of the whole trace, noted at its end */              \
     XX(LATE, 8, "came later than others that happened after it: its own time is") /* that time in ns follows */
 typedef enum tide__problem {
 #define XX(name, value, text) TIDE__PROBLEM_##name = (value),

@@ -4,7 +4,7 @@
 //
 // Blocks are allocated and pages touched before anybody writes events there: a store to a mapped page for which there
 // is no disk would kill the program with SIGBUS. Who else may write the file can still cut it short: see mapped_file.h.
-// Only its owner may: what a program allocates is nobody else's business, and a feed is for no eyes but the drain's.
+// Only its owner may: what a program allocates is private, and only the drain reads a feed.
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -94,7 +94,7 @@ static bool wait_for_room(tide__feed *f, tide__producer *p, uint64_t n, uint64_t
 
 // ---- a drain that does not move ----
 
-/// Somebody may have stopped it, or its disk hangs. It was waited for once; until it moves, nobody waits again.
+/// It may have been stopped, or its disk hangs. It was waited for once; until it moves, no thread waits again.
 static void give_up(tide__feed *f) {
     if (atomic_exchange(&f->is_stalled, true) || f->stalls == NULL) return;
     const tide__aside aside = tide__step_aside();

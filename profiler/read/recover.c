@@ -82,8 +82,8 @@ static tide_status tell_peak(teller *t, tide_error *err) {
     int64_t event = 0, t_ns = 0;
     tide__replay *live = tide_host_calloc(1, sizeof *live);
     if (live == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to recover '%s'", t->r->path);
-    tide_status st = tide__recover_snapshot(&t->r->in, &t->r->out.names, 1, t->holes.first_kept - 2, live, &event,
-                                            &t_ns, err);
+    tide_status st =
+        tide__recover_snapshot(&t->r->in, &t->r->out.names, 1, t->holes.first_kept - 2, live, &event, &t_ns, err);
     if (st == TIDE_OK && event > 0) st = tide__out_past_moment(&t->r->out, event, t_ns, live, err);
     tide__replay_deinit(live);
     tide_host_free(live);

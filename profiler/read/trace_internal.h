@@ -85,7 +85,7 @@ struct tide_trace {
     tide__snapshot_place *snapshots; ///< [n_snapshots], owned, by event
     size_t n_snapshots, cap_snapshots;
     tide__snapshot_place peak_snapshot; ///< one that lies before what is kept; event 0: there is none
-    int64_t *problem_events; ///< [n_problem_events], owned, in order; read with has_problem_events
+    int64_t *problem_events;            ///< [n_problem_events], owned, in order; read with has_problem_events
     size_t n_problem_events, cap_problem_events;
 
     const tide_reading *reading; ///< who hears that events are read; borrowed; NULL: nobody

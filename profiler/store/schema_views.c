@@ -206,11 +206,12 @@ static const tide__schema_item views[] = {
     {"problems", "CREATE VIEW problems AS\n"
                  "SELECT p.id AS problem_id, p.event_id, e.t_ns, o.name AS op, e.block_id, p.problem, p.what\n"
                  "FROM problem p LEFT JOIN event e ON e.id = p.event_id LEFT JOIN op o ON o.id = e.op"},
-    {"late", "CREATE VIEW late AS\n"
-             "SELECT p.event_id, e.t_ns, CAST(substr(p.what, instr(p.what, 'own time is ') + 12) AS INTEGER) AS own_ns,\n"
-             "       o.name AS op, e.block_id, e.thread\n"
-             "FROM problem p LEFT JOIN event e ON e.id = p.event_id LEFT JOIN op o ON o.id = e.op\n"
-             "WHERE p.problem = 8"},
+    {"late",
+     "CREATE VIEW late AS\n"
+     "SELECT p.event_id, e.t_ns, CAST(substr(p.what, instr(p.what, 'own time is ') + 12) AS INTEGER) AS own_ns,\n"
+     "       o.name AS op, e.block_id, e.thread\n"
+     "FROM problem p LEFT JOIN event e ON e.id = p.event_id LEFT JOIN op o ON o.id = e.op\n"
+     "WHERE p.problem = 8"},
     {"totals", "CREATE VIEW totals AS\n"
                "SELECT t.process_id, k.name AS kind, d.name AS device, t.n_allocs AS allocations, t.n_frees AS frees,\n"
                "       t.requested_bytes, t.freed_bytes, t.requested_bytes - t.freed_bytes AS live_at_end_bytes\n"

@@ -208,7 +208,7 @@ static log_files look_for_log(const tide__sql *s) {
 }
 
 /// A log that cannot have its index beside it is read with the index in memory, which SQLite does for an exclusive
-/// connection; without locks, since an exclusive one wants to write. Whoever writes has an index there: nobody does.
+/// connection; without locks, since an exclusive one wants to write. There is no writer: it would have an index there.
 static int read_log_alone(tide__sql *s, const char *name) {
     return connect_by(s, &(way){.name = name,
                                 .flags = SQLITE_OPEN_READONLY,
@@ -216,7 +216,7 @@ static int read_log_alone(tide__sql *s, const char *name) {
                                 .settings = "PRAGMA locking_mode = EXCLUSIVE"});
 }
 
-/// No log is there: all is in the file, and nobody writes it.
+/// No log is there: all is in the file, and no process writes it.
 static int read_without_log(tide__sql *s) {
     char *uri = tide__sql_immutable_name(s->path);
     if (uri == NULL) return SQLITE_NOMEM;

@@ -67,7 +67,8 @@ tide_status tide__store_write_problem(tide__store *s, const tide__event *e, tide
                                       tide_error *err) TIDE_NODISCARD;
 /// The event was given a time by its program, or its clock, that lies before that of an event in front of it: it stands
 /// with that one's time, and here is its own.
-tide_status tide__store_write_late(tide__store *s, const tide__event *e, int64_t own_ns, tide_error *err) TIDE_NODISCARD;
+tide_status tide__store_write_late(tide__store *s, const tide__event *e, int64_t own_ns,
+                                   tide_error *err) TIDE_NODISCARD;
 /// Next position of a ring that is not in the file, and the thread and run that its events belong to there.
 typedef struct tide__position {
     int64_t process_id, ring, position, thread, n_lost;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A new, empty trace: made whole in a folder of its own and renamed, so that nobody ever sees half of one. See store.h.
+// A new, empty trace: made whole in a folder of its own and renamed, so that half of one is never seen. See store.h.
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

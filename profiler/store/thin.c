@@ -65,7 +65,8 @@ static tide_status projected(const tide__store *s, int64_t last_event, uint64_t 
     uint64_t wal;
     int64_t before, now, halves = last_event >= s->first_kept ? last_event - s->first_kept + 1 : 0;
     TIDE_TRY(tide__store_bytes(s, bytes, &wal, err));
-    TIDE_TRY(number(s, "SELECT blocks FROM snapshot WHERE event_id < ? ORDER BY event_id DESC LIMIT 1", s->first_kept, &before, err));
+    TIDE_TRY(number(s, "SELECT blocks FROM snapshot WHERE event_id < ? ORDER BY event_id DESC LIMIT 1", s->first_kept,
+                    &before, err));
     TIDE_TRY(number(s, "SELECT blocks FROM snapshot WHERE event_id > ? ORDER BY event_id DESC LIMIT 1", 0, &now, err));
     if (!tide_add_i64(halves, before, &halves) || !tide_add_i64(halves, now, &halves) || halves < 0 ||
         halves > INT64_MAX / END_BYTES)

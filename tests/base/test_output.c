@@ -124,7 +124,7 @@ static void symbolic_links(void **state) {
     leave(&f);
 }
 
-/// What somebody else puts into a folder where everybody may write leads nowhere.
+/// A link that another user puts into a folder where all may write leads nowhere.
 static void links_of_others(void **state) {
     (void)state;
     if (geteuid() != 0) {

@@ -607,8 +607,14 @@ static void extras_stand_beside_the_plans(void **state) {
     const tide_point_need point = {"x=1", 10, 20};
     tide_peaks peaks;
     assert_tide_ok(tide_peaks_find(&lt, &peaks, &err), &err);
-    const tide_plan_extras extras = {.fits = "no", .passes = &passes, .refused = &refused, .n_refused = 1,
-                                     .peaks = &peaks, .advice = &advice, .points = &point, .n_points = 1};
+    const tide_plan_extras extras = {.fits = "no",
+                                     .passes = &passes,
+                                     .refused = &refused,
+                                     .n_refused = 1,
+                                     .peaks = &peaks,
+                                     .advice = &advice,
+                                     .points = &point,
+                                     .n_points = 1};
     tide_text out = {0};
     assert_tide_ok(tide_plan_to_json_with((const tide_memory_plan *const *)&plan, 1, &extras, &out, &err), &err);
     static const char *const parts[] = {

@@ -251,18 +251,20 @@ static void long_lists_are_cut(void **state) {
 
 static void what_the_passes_gained(void **state) {
     (void)state;
-    tide_pass_report r = {.given_bytes = 4096, .final_bytes = 2048, .work = 200, .extra_work = 30, .allowed_share = 0.25};
+    tide_pass_report r = {
+        .given_bytes = 4096, .final_bytes = 2048, .work = 200, .extra_work = 30, .allowed_share = 0.25};
     tide_text out = {0};
     tide_pass_report_print(&r, &out);
     assert_string_equal(tide_text_str(&out), ""); // none ran
     r.gains[TIDE_PASS_VIEWS] = (tide_pass_gain){.ran = true, .before_bytes = 4096, .after_bytes = 3072, .n = 3};
     r.gains[TIDE_PASS_RECOMPUTE] = (tide_pass_gain){.ran = true, .before_bytes = 3072, .after_bytes = 2048, .n = 1};
     tide_pass_report_print(&r, &out);
-    assert_string_equal(tide_text_str(&out),
-                        "\nPasses: lower bound 4.00 KiB -> 2.00 KiB\n"
-                        "pass       bound before     after\n"
-                        "views          4.00 KiB  3.00 KiB  -25.00%  tensors: 3\n"
-                        "recompute      3.00 KiB  2.00 KiB  -33.33%  nodes run twice: 1, +15.00% work of 25.00% allowed\n");
+    assert_string_equal(
+        tide_text_str(&out),
+        "\nPasses: lower bound 4.00 KiB -> 2.00 KiB\n"
+        "pass       bound before     after\n"
+        "views          4.00 KiB  3.00 KiB  -25.00%  tensors: 3\n"
+        "recompute      3.00 KiB  2.00 KiB  -33.33%  nodes run twice: 1, +15.00% work of 25.00% allowed\n");
     tide_text_deinit(&out);
 }
 

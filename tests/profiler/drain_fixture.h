@@ -66,7 +66,8 @@ static inline void rig_open(rig *r, size_t ring_slots, bool drop, const tide__dr
     if (opt != NULL) r->opt = *opt;
     r->opt.trace_path = r->dir.file;
     r->opt.quiet = true;
-    if (r->opt.hold_back_ms == 0) r->opt.hold_back_ms = TIDE_RECORD_NO_HOLD_BACK; // these events have times of their own
+    if (r->opt.hold_back_ms == 0)
+        r->opt.hold_back_ms = TIDE_RECORD_NO_HOLD_BACK; // these events have times of their own
     assert_tide_ok(tide__store_create(r->dir.file, &err), &err);
     r->process_id = rig_add_process(r->dir.file, getpid());
     r->feed = rig_add_feed(r->dir.file, r->process_id, ring_slots, drop);

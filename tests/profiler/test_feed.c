@@ -152,8 +152,8 @@ static void each_change_of_a_field_comes_out(void **state) {
         const tide__slot s = fx_next(fx);
         expect_event(fx, &s, &e);
         assert_int_equal(s.kind_flags >> 4, e.t_ns != 0               ? TIDE__SLOT_NS | TIDE__SLOT_GIVEN
-                                               : tide__clock_has_ticks() ? 0
-                                                                         : TIDE__SLOT_NS);
+                                            : tide__clock_has_ticks() ? 0
+                                                                      : TIDE__SLOT_NS);
         if (e.t_ns != 0) assert_true(s.time == e.t_ns);
     }
     assert_int_equal(fx_stats(fx).n_events, N);

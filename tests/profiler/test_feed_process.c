@@ -214,7 +214,7 @@ static int live_through_a_cut(const tmp_dir *dir, off_t bytes, bool has_handler)
     put_some(f, 1, 200);
     if (tide__feed_reader_open(tide__feed_path(f), false, &r, &err) != TIDE_OK) return 2;
     if (truncate(tide__feed_path(f), bytes) != 0) return 3;
-    put_some(f, 201, 20000); // in wait mode: whoever waits would wait for ever
+    put_some(f, 201, 20000); // in wait mode: a thread that waits would wait for ever
     char tag[64];
     for (int i = 0; i < 20000; i++) { // into the log
         tide_memory_event e = fx_event(TIDE_MEM_ALLOC, 1);

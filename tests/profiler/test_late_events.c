@@ -138,7 +138,7 @@ static void test_full_rings_go_first(void **state) {
     assert_int_equal(stats.n_events, N_FIRST);
     assert_int_equal(stats.n_lost, 0);
     put_from_thread(&f, 1001, N_LATE);
-    assert_tide_ok(tide_recorder_flush(f.rec, &err), &err); // whoever wants to see it now does not wait an hour
+    assert_tide_ok(tide_recorder_flush(f.rec, &err), &err); // a flush does not wait an hour
     assert_sql(d.file,
                "SELECT (SELECT count(*) FROM event) + (SELECT coalesce(sum(last_event - first_event + 1), 0) FROM "
                "event_chunk)",
@@ -156,7 +156,7 @@ static void test_own_clock_is_not_held_back(void **state) {
     feeder f;
     open_with(&f, d.file, 0, 0);
     for (uint64_t i = 0; i < 100; i++) feed(&f, 0, TIDE_MEM_ALLOC, i + 1, TIDE_KIND_DEFAULT, 8, NULL);
-    // Nobody asks for it: with a hold-back it would take two seconds, without one the next round has it.
+    // Without a flush: with a hold-back it would take two seconds, without one the next round has it.
     const uint64_t since = tide_now_ns();
     int64_t n = 0;
     while (n < 100 && tide_now_ns() - since < UINT64_C(60000000000)) {

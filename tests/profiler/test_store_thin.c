@@ -110,8 +110,9 @@ static void check_long_recording(bool as_chunks, size_t batch, int n_batches, pt
     assert_int_equal(number(w.s, "SELECT coalesce(min(id), 0) FROM event"), as_chunks ? 0 : kept_from);
     assert_int_equal(number(w.s, "SELECT coalesce(min(first_event), 0) FROM event_chunk"), as_chunks ? kept_from : 0);
     // The first one is where a replay begins, but for the one of the peak.
-    assert_int_equal(number(w.s, "SELECT min(event_id) FROM snapshot WHERE event_id NOT IN (SELECT max_event FROM leaf "
-                                 "WHERE series = 0 AND max_bytes = (SELECT max(max_bytes) FROM leaf WHERE series = 0))"),
+    assert_int_equal(number(w.s,
+                            "SELECT min(event_id) FROM snapshot WHERE event_id NOT IN (SELECT max_event FROM leaf "
+                            "WHERE series = 0 AND max_bytes = (SELECT max(max_bytes) FROM leaf WHERE series = 0))"),
                      kept_from - 1);
     check_live(&w, kept_from);
     assert_int_equal(tide__leaves_end(&w.leaves), TIDE_OK);

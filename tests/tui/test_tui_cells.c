@@ -19,7 +19,7 @@ static void names_are_made_safe_and_cut(void **state) {
         {"truncated \xe2\x82", "truncated ��", "truncated ??", 20, TIDE_TUI_CUT_END},
         {"größe", "größe", "gr??e", 20, TIDE_TUI_CUT_END},
         {"張量", "張量", "??", 20, TIDE_TUI_CUT_END},
-        {"張量張量", "張…", "????", 4, TIDE_TUI_CUT_END},               // half a wide glyph is never drawn
+        {"張量張量", "張…", "????", 4, TIDE_TUI_CUT_END},                // half a wide glyph is never drawn
         {"e\xcc\x81t\xe2\x80\x8e", "et�", "e?t?", 20, TIDE_TUI_CUT_END}, // combining and direction marks
         {"\xe2\x80\xae"
          "evil",
