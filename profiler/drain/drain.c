@@ -162,7 +162,7 @@ uint64_t tide__drain_pause_ns(tide__drain *d, size_t n_events, uint64_t since_ns
         for (size_t k = 0; k < f->n_rings; k++) {
             const tide__drain_ring *r = f->rings[k];
             const uint64_t n = atomic_load_explicit(&r->head->head, memory_order_relaxed) - r->position;
-            const uint64_t n_slots = tide__feed_reader_n_slots(f->reader, k);
+            const uint64_t n_slots = tide__feed_reader_n_full(f->reader, k);
             if (nap > n_slots * SLOT_NS) nap = n_slots * SLOT_NS;
             if (r->is_broken || n == 0) continue;
             if (n > n_slots / 2) return 0;

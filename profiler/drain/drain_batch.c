@@ -52,7 +52,7 @@ static bool wants_chunks(const tide__drain *d) {
         const tide__drain_feed *f = d->feeds[i];
         for (size_t k = 0; k < f->n_rings; k++) {
             const tide__drain_ring *r = f->rings[k];
-            if (r->end - r->position > tide__feed_reader_n_slots(f->reader, k) / 2) return true;
+            if (r->end - r->position > tide__feed_reader_n_full(f->reader, k) / 2) return true;
         }
     }
     return false;

@@ -49,7 +49,7 @@ static void note_seen(tide__drain *d, uint64_t now, uint64_t window) {
 static void make_room(tide__drain *d) {
     for (size_t i = 0; i < d->n_active; i++) {
         tide__drain_ring *r = d->active[i];
-        const uint64_t n_slots = tide__feed_reader_n_slots(r->feed->reader, r->index);
+        const uint64_t n_slots = tide__feed_reader_n_full(r->feed->reader, r->index);
         if (r->end - r->position <= n_slots / 2) continue;
         const tide__slot *s = tide__drain_slot(r, r->end - n_slots / 4);
         const uint64_t ns = s != NULL ? tide__drain_slot_ns(r->feed, s) : UINT64_MAX;

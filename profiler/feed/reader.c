@@ -223,7 +223,9 @@ size_t tide__feed_reader_n_rings(const tide__feed_reader *r) { return r->n_rings
 
 tide__ring_header *tide__feed_reader_ring(tide__feed_reader *r, size_t ring) { return r->rings[ring].head; }
 
-uint64_t tide__feed_reader_n_slots(const tide__feed_reader *r, size_t ring) {
+uint64_t tide__feed_reader_n_slots(const tide__feed_reader *r, size_t ring) { return r->rings[ring].n_most; }
+
+uint64_t tide__feed_reader_n_full(const tide__feed_reader *r, size_t ring) {
     const tide__reader_ring *all = &r->rings[ring];
     const uint64_t n = atomic_load_explicit(&all->head->n_stuck, memory_order_relaxed);
     return n > 0 && n < all->n_most ? n : all->n_most;

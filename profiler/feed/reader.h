@@ -32,8 +32,11 @@ bool tide__feed_is_in_use(const char *path);
 tide_status tide__feed_reader_refresh(tide__feed_reader *r, tide_error *err) TIDE_NODISCARD;
 size_t tide__feed_reader_n_rings(const tide__feed_reader *r);
 tide__ring_header *tide__feed_reader_ring(tide__feed_reader *r, size_t ring);
-/// Number of slots that the ring may grow to, or has where it cannot grow any more: what a ring is full by.
+/// Number of slots that the ring may grow to.
 uint64_t tide__feed_reader_n_slots(const tide__feed_reader *r, size_t ring);
+/// Number of slots that it is full by: the same, or what it has where it could not grow. As the feed says: no more than a
+/// hint, for no check of what can be.
+uint64_t tide__feed_reader_n_full(const tide__feed_reader *r, size_t ring);
 
 /// Slots of the positions from `begin` on, n of them; that of `position` is slots[position & mask].
 typedef struct tide__ring_room {

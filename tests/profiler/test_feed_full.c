@@ -264,7 +264,7 @@ static void a_ring_that_cannot_grow_says_so(void **state) {
     feed_fx *fx = fx_open(100 * SLOTS, true);
     fx_alloc(fx, 1);
     only_ring(fx);
-    assert_int_equal(tide__feed_reader_n_slots(fx->reader, 0), 128 * SLOTS);
+    assert_int_equal(tide__feed_reader_n_full(fx->reader, 0), 128 * SLOTS);
     struct rlimit before, limit;
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
     limit = (struct rlimit){.rlim_cur = 1, .rlim_max = before.rlim_max};
@@ -275,7 +275,7 @@ static void a_ring_that_cannot_grow_says_so(void **state) {
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
     signal(SIGXFSZ, handler);
     assert_int_equal(fx_stats(fx).n_lost, 1);
-    const uint64_t n_slots = tide__feed_reader_n_slots(fx->reader, 0);
+    const uint64_t n_slots = tide__feed_reader_n_full(fx->reader, 0);
     assert_true(n_slots >= put - 1 && n_slots < 128 * SLOTS);
     fx_close(fx);
 }
