@@ -34,8 +34,8 @@ size_t tide__feed_reader_n_rings(const tide__feed_reader *r);
 tide__ring_header *tide__feed_reader_ring(tide__feed_reader *r, size_t ring);
 /// Number of slots that the ring may grow to.
 uint64_t tide__feed_reader_n_slots(const tide__feed_reader *r, size_t ring);
-/// Number of slots that it is full by: the same, or what it has where it could not grow. As the feed says: no more than a
-/// hint, for no check of what can be.
+/// Number of slots that it is full by: the same, or what it has where it could not grow. The feed says so, and no check
+/// may go by it.
 uint64_t tide__feed_reader_n_full(const tide__feed_reader *r, size_t ring);
 
 /// Slots of the positions from `begin` on, n of them; that of `position` is slots[position & mask].
