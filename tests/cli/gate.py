@@ -7,7 +7,7 @@ import subprocess
 import unittest
 
 import tidemark
-from gate_case import CLEAN, LENET, TRACE, GateCase, untimed
+from gate_case import LENET, TRACE, GateCase, untimed
 from tidemark import SAMPLES
 
 
@@ -131,7 +131,7 @@ class Unchanged(GateCase):
         seen = set()
         done = 0
         while done < 100:  # five at a time
-            crowd = [self.start("check", "--json", "--config", self.dir / "tidemark.toml", env=CLEAN) for _ in range(5)]
+            crowd = [self.start("check", "--json", "--config", self.dir / "tidemark.toml") for _ in range(5)]
             for p in crowd:
                 out, err = p.communicate()
                 self.assertEqual(p.returncode, 0, err)
@@ -177,13 +177,13 @@ class Unchanged(GateCase):
         self.assertEqual({r[0] for r in rows}, {"Default", "Persistent", "Workspace"})
         for _, predicted, measured, difference in rows:
             self.assertEqual((predicted, difference), (measured, "+0"))
-        compare = self.json("compare", LENET, env=CLEAN)
+        compare = self.json("compare", LENET)
         self.assertEqual({(r[0], int(r[1])) for r in rows},
                          {(k["kind"], k["predicted_bytes"]) for k in compare["kinds"]})
 
     def test_the_project_passes_its_own(self):
         """tidemark-baseline.json is of these samples: every one of them is in it."""
-        doc = json.loads(self.ok("check", "--json", cwd=tidemark.SOURCE, env=CLEAN).stdout)
+        doc = json.loads(self.ok("check", "--json", cwd=tidemark.SOURCE).stdout)
         for sample in SAMPLES.glob("*.json"):
             self.assertTrue(any(c["key"].startswith(f"sample_graphs/{sample.name}") for c in doc["cases"]), sample)
 
@@ -192,7 +192,7 @@ class Plain(GateCase):
     """FILEs on the command line, without a configuration."""
 
     def test_a_plan_is_a_baseline(self):
-        self.ok("plan", LENET, "-o", self.dir / "plan.json", "--node-limit", 20000, env=CLEAN)
+        self.ok("plan", LENET, "-o", self.dir / "plan.json", "--node-limit", 20000)
         self.check(LENET, "--baseline", "plan.json")
         p = self.check(LENET, "--baseline", "plan.json", "--align", 4096, code=1)
         self.assertIn("align is 4096 instead of 256", p.stdout)
@@ -202,7 +202,7 @@ class Plain(GateCase):
         self.assertIn("diamond", p.stdout)
 
     def test_a_trace_and_a_model_are_baselines(self):
-        self.ok("run", LENET, "-n", 2, "-o", self.dir / "t.db", "--node-limit", 20000, env=CLEAN)
+        self.ok("run", LENET, "-n", 2, "-o", self.dir / "t.db", "--node-limit", 20000)
         self.check(LENET, "--baseline", "t.db")
         self.check(LENET, "--baseline", "t.db", "--run")
         self.check(LENET, "--baseline", LENET, "--run")
@@ -216,7 +216,7 @@ class Plain(GateCase):
         self.begin()
         text = (self.dir / "base.json").read_text()
         self.check("m.json", "--baseline", "-", "--run", "--node-limit", 2000, stdin=text)
-        self.check("m.json", "--baseline", "-", stdin=self.ok("plan", LENET, "-o", "-", env=CLEAN).stdout)
+        self.check("m.json", "--baseline", "-", stdin=self.ok("plan", LENET, "-o", "-").stdout)
         self.not_run(4, "m.json", "--baseline", "-", stdin="{}")
 
     def test_a_baseline_file_of_files(self):

@@ -12,7 +12,7 @@ import unittest
 import xml.etree.ElementTree
 
 import tidemark
-from gate_case import CI_NAMES, CLEAN, LENET, TRACE, GateCase
+from gate_case import LENET, TRACE, GateCase
 from tidemark import SAMPLES
 
 
@@ -22,7 +22,7 @@ class Baselines(GateCase):
         self.begin()
         before = (self.dir / "base.json").read_bytes()
         self.default("align = 512")
-        for name in CI_NAMES:
+        for name in tidemark.CI_NAMES:
             self.not_run(2, "--update-baseline", "--reason", "r", env={name: "1"}, says=[f"${name}"])
         self.assertEqual(before, (self.dir / "base.json").read_bytes())
         for value in ("", "0", "false"):
@@ -62,7 +62,7 @@ class Baselines(GateCase):
                 self.assertNotEqual(text, good)
                 base.write_text(text)
                 self.assertEqual(self.document(code=4)["verdict"], "not_comparable")
-                p = tidemark.run("check", cwd=self.dir, env=CLEAN)
+                p = tidemark.run("check", cwd=self.dir)
                 self.assertEqual(p.returncode, 4)
                 self.assertTrue(p.stdout.startswith("NOT COMPARABLE"), p.stdout)
                 self.assertIn("base.json", p.stdout + p.stderr)
@@ -358,7 +358,7 @@ class Rewritten(GateCase):
         self.assertIn("nothing of it is accepted", p.stderr)
         after["updates"] = [*before["updates"], {"date": "2026-01-01", "by": "x", "reason": " ", "changed": ["m.json"]}]
         path.write_text(json.dumps(after))
-        p = tidemark.run("check", "--baseline-of", "main", cwd=self.dir, env=CLEAN)
+        p = tidemark.run("check", "--baseline-of", "main", cwd=self.dir)
         self.assertIn(p.returncode, (1, 4))  # an entry without a reason accepts nothing
 
     def test_accepted_is_what_was_measured_then(self):
@@ -497,7 +497,7 @@ class Outputs(GateCase):
         self.begin()
         with open("/dev/full", "w") as full:
             p = subprocess.run([tidemark.PROGRAM, "check"], cwd=self.dir, stdout=full, stderr=subprocess.PIPE, text=True,
-                               env=tidemark.environment(CLEAN))
+                               env=tidemark.environment())
         self.assertEqual(p.returncode, 8)
 
     def test_hostile_names(self):
@@ -540,7 +540,7 @@ class Outputs(GateCase):
         with open(path, "wb") as f:
             f.write(LENET.read_bytes())
         p = subprocess.run([tidemark.PROGRAM.encode(), b"check", b"--no-baseline", b"--json", path], capture_output=True,
-                           env=tidemark.environment(CLEAN))
+                           env=tidemark.environment())
         self.assertEqual(p.returncode, 0, p.stderr)
         json.loads(p.stdout.decode("utf-8"))
 

@@ -15,6 +15,12 @@ PROGRAM = os.path.abspath(os.environ.get("TIDEMARK", "build/test/cli/tidemark"))
 SOURCE = pathlib.Path(os.environ.get("TIDE_SOURCE_DIR", "."))
 SHARED = pathlib.Path(os.environ.get("TIDE_SHARED_DIR", "../shared"))
 SAMPLES = SOURCE / "sample_graphs"
+CI_NAMES = ["CI", "GITHUB_ACTIONS", "GITLAB_CI", "BUILDKITE", "JENKINS_URL", "TF_BUILD", "TEAMCITY_VERSION"]
+# Whatever runs these tests must not change what they see: no CI, no settings of git or of the program's own. The machine
+# may be any.
+CLEAN = {**{name: None for name in CI_NAMES}, "GITHUB_STEP_SUMMARY": None, "GIT_AUTHOR_NAME": None, "USER": "tester",
+         "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null", "LC_ALL": "C.UTF-8", "COLUMNS": None,
+         "TIDEMARK_COLLECT": None, "TIDEMARK_LOG": None, "TIDEMARK_MPI": None}
 
 
 def run(*args, stdin=None, env=None, timeout=300, preexec_fn=None, cwd=None):
@@ -25,7 +31,7 @@ def run(*args, stdin=None, env=None, timeout=300, preexec_fn=None, cwd=None):
 
 def environment(more=None):
     """Ours, less what would make the program behave otherwise; a value of None takes a name away."""
-    full = {**os.environ, "LC_ALL": "C.UTF-8", "TIDEMARK_COLLECT": None, "COLUMNS": None, **(more or {})}
+    full = {**os.environ, **CLEAN, **(more or {})}
     return {name: value for name, value in full.items() if value is not None}
 
 
