@@ -12,16 +12,16 @@ build:
 demo: build
 	@scripts/demo.sh build/release/cli/tidemark
 
-# The unit tests under AddressSanitizer and UBSan, then the whole suite in Release with warnings as errors; ctest's
-# closing line comes last.
+# The unit tests under AddressSanitizer and UBSan; then, in Release with warnings as errors, those of operators and
+# runtime once more, the program as its users run it, and the house. ctest's closing line comes last.
 test:
 	@scripts/deps.sh test
 	@cmake --preset asan
 	@cmake --build --preset asan
-	@ctest --preset asan-unit
+	@ctest --preset asan-unit -j "$$(nproc)"
 	@cmake --preset test
 	@cmake --build --preset test
-	@ctest --preset test
+	@ctest --preset test -j "$$(nproc)"
 
 # The suite under other eyes: asan and tsan everything, valgrind the unit tests (five minutes).
 asan tsan valgrind:
@@ -45,10 +45,10 @@ bench:
 
 # What takes too long for the suite (hours): 200 kills of recording programs in each way there is, of programs, collectors
 # and both while a trace is closed, a thousand of collectors alone, then a day's billion events through a trace of bounded
-# size, a hundred thousand random keys, clicks and sizes in the terminal view, files with hardly anything in them through
-# every command, memory that runs out at 150 places of every command, and the project's own gate, runs and all, on six
-# processors that qemu plays. Fails when an event was lost, a cell is stale, a command ends in anything but words, or an
-# unchanged tree does not pass.
+# size, the unit tests with their long loops whole (TIDE_SOAK), a hundred thousand random keys, clicks and sizes in the
+# terminal view, files with hardly anything in them through every command, memory that runs out at 150 places of every
+# command, and the project's own gate, runs and all, on six processors that qemu plays. Fails when an event was lost, a
+# cell is stale, a command ends in anything but words, or an unchanged tree does not pass.
 soak:
 	@scripts/deps.sh bench
 	@cmake --preset bench
@@ -59,11 +59,12 @@ soak:
 	@build/bench/bench/bench_kill_recorder --victim build/bench/bench/bench_kill_victim --kills 600 collected
 	@build/bench/bench/bench_kill_recorder --victim build/bench/bench/bench_kill_victim --kills 500 collector detached
 	@build/bench/bench/bench_recorder --day-events 1000000000 day
-	@cmake --preset asan
-	@cmake --build --preset asan --target test_tui_fuzz tidemark scenario_trace
+	@cmake --preset asan -DTIDE_TEST_TIMEOUT=7200
+	@cmake --build --preset asan
+	@TIDE_SOAK=1 ctest --preset asan-unit -j "$$(nproc)"
 	@TIDEMARK=build/asan/cli/tidemark TIDE_SCENARIO_TRACE=build/asan/tests/cli/scenario_trace TIDE_DEGENERATE=all \
 	    python3 tests/cli/degenerate.py
-	@TIDE_FUZZ_EVENTS=25000 build/asan/tests/tui/test_tui_fuzz
+	@TIDE_FUZZ_EVENTS=25000 build/asan/tests/tui/test_tui tui_fuzz
 	@cmake --preset test
 	@cmake --build --preset test --target tidemark tide_oom_preload
 	@TIDE_OOM_VALUES=150 TIDEMARK=build/test/cli/tidemark TIDE_OOM_PRELOAD=$(CURDIR)/build/test/tests/cli/tide_oom_preload.so \

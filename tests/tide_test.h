@@ -50,6 +50,13 @@ static inline const char *tide_shared_path(const char *below, char *buf, size_t 
     return buf;
 }
 
+/// How many rounds a long loop goes: `few` in the suite, `all` in `make soak`, which sets TIDE_SOAK.
+static inline int tide_test_rounds(int few, int all) { return getenv("TIDE_SOAK") != NULL ? all : few; }
+
+/// The allocation that fails after the `n`-th one did: the next one in `make soak`; in the suite each of the first
+/// sixteen and then one in ever more, so that all sizes are met.
+static inline int64_t tide_test_next_failure(int64_t n) { return tide_test_rounds(0, 1) ? n + 1 : n + 1 + n / 16; }
+
 /// Path of something below the project's root.
 static inline const char *tide_source_path(const char *below, char *buf, size_t buf_bytes) {
     const char *dir = getenv("TIDE_SOURCE_DIR");

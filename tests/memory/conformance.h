@@ -14,12 +14,6 @@
 #include "core/device/backend.h"
 #include "memory_test.h"
 
-// Some requests below are meant to be refused; without this the sanitizers stop the program instead.
-const char *__asan_default_options(void);
-const char *__asan_default_options(void) { return "allocator_may_return_null=1"; }
-const char *__tsan_default_options(void);
-const char *__tsan_default_options(void) { return "allocator_may_return_null=1"; }
-
 #define MIB ((size_t)1 << 20)
 
 /// The largest size that is tried. ThreadSanitizer's shadow of a GiB costs seconds and shows nothing more.

@@ -41,7 +41,7 @@ static void every_alignment(void **state) { // S28-23, LT-22
     assert_true(p.max_align_bytes >= 4096);
     if (p.max_align_bytes < (uint64_t)1 << 63) assert_refuses_alignment(a, 2 * (size_t)p.max_align_bytes);
     for (size_t align = 1; align <= 4096; align *= 2) {
-        for (size_t size = 1; size < 130; size++) {
+        for (size_t size = 1; size < 130; size += size < 20 || size > 60 ? 1 : 3) {
             const tide_memory mem = take(a, size, align);
             assert_true((uintptr_t)mem.data % align == 0);
             assert_true((uintptr_t)mem.data % p.align_bytes == 0);

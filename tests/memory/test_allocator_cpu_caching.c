@@ -6,11 +6,6 @@
 #include "memory_test.h"
 #include "survives.h"
 
-const char *__asan_default_options(void);
-const char *__asan_default_options(void) { return "allocator_may_return_null=1"; }
-const char *__tsan_default_options(void);
-const char *__tsan_default_options(void) { return "allocator_may_return_null=1"; }
-
 static tide_allocator *make(void) {
     tide_error err = TIDE_ERROR_INIT;
     tide_allocator *a = NULL;

@@ -227,7 +227,7 @@ static void test_failed_blocks_are_recorded(void **state) {
     model m;
     model_open(&m);
     bool done = false;
-    for (int64_t n = 0; !done; n++) {
+    for (int64_t n = 0; !done; n = tide_test_next_failure(n)) {
         tmp_dir d;
         tmp_dir_make(&d);
         tide_error err = TIDE_ERROR_INIT;
@@ -297,7 +297,8 @@ static void test_reading_and_reporting(void **state) {
     tide_error err = TIDE_ERROR_INIT;
     assert_tide_ok(record(&m, d.file, -1, &err), &err);
     int n_good = 0;
-    for (int64_t n = 0; n_good < GOOD_IN_A_ROW; n += 1 + n / 64) { // thousands: each of the first, some of the later
+    for (int64_t n = 0; n_good < GOOD_IN_A_ROW;
+         n = tide_test_next_failure(n)) { // thousands: each of the first, some of the later
         const uint64_t live = n_host_live();
         tide_host_fail_after(n);
         const tide_status st = read_back(d.file, &err);
@@ -322,7 +323,7 @@ static void test_same_trace_after_failures(void **state) {
     tide_trace *t;
     assert_tide_ok(tide_trace_open(d.file, &t, &err), &err);
     bool done = false;
-    for (int64_t n = 0; !done; n++) {
+    for (int64_t n = 0; !done; n = tide_test_next_failure(n)) {
         const uint64_t live = n_host_live();
         tide_host_fail_after(n);
         const tide_status st = ask(t, &err);
@@ -342,7 +343,7 @@ static void test_report_of_a_plan(void **state) {
     model m;
     model_open(&m);
     int n_good = 0;
-    for (int64_t n = 0; n_good < GOOD_IN_A_ROW; n += 1 + n / 64) {
+    for (int64_t n = 0; n_good < GOOD_IN_A_ROW; n = tide_test_next_failure(n)) {
         tide_error err = TIDE_ERROR_INIT;
         tide_subject *subject = NULL;
         tide_memory_plan *plan = NULL;
