@@ -246,6 +246,7 @@ static int record(const options *o, char **argv) {
                                         .create = true,
                                         .form = o->recording.recorder.form,
                                         .max_bytes = o->recording.recorder.max_bytes,
+                                        .hold_back_ms = o->recording.recorder.hold_back_ms,
                                         .ready_fd = c.go,
                                         .is_over = is_over,
                                         .ctx = &c};

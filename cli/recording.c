@@ -4,6 +4,7 @@
 #include "cli/recording.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,6 +71,19 @@ static bool parse_max_wait(const cli_command *cmd, const char *where, const char
     return true;
 }
 
+static bool parse_hold_back(const cli_command *cmd, const char *text, cli_recording_options *o) {
+    static const double most = 86400;
+    double seconds;
+    if (!cli_parse_real(cmd, "--hold-back", text, &seconds)) return false;
+    if (seconds < 0 || seconds > most) {
+        cli_usage(cmd, "--hold-back: %s seconds are none of 0 to 86400", text);
+        return false;
+    }
+    const unsigned ms = (unsigned)ceil(seconds * 1000);
+    o->recorder.hold_back_ms = ms > 0 ? ms : TIDE_RECORD_NO_HOLD_BACK; // 0 stands for the default there
+    return true;
+}
+
 enum {
     MIN_RING_EVENTS = 16,
     MAX_RING_EVENTS = 1 << 26, // 4 GiB
@@ -108,6 +122,9 @@ int cli_recording_option(const cli_command *cmd, cli_recording_options *o, int c
         if (o->recorder.max_bytes >= MIN_TRACE_BYTES) return 1;
         cli_usage(cmd, "--max-trace: at least 8MiB are needed");
         return -1;
+    case CLI_OPT_HOLD_BACK:
+        o->of_trace = "--hold-back";
+        return parse_hold_back(cmd, optarg, o) ? 1 : -1;
     case CLI_OPT_FORCE:
         o->of_trace = "--force";
         o->force = true;

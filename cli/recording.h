@@ -32,6 +32,7 @@ enum {
     CLI_OPT_ON_FULL,
     CLI_OPT_MAX_WAIT,
     CLI_OPT_MAX_TRACE,
+    CLI_OPT_HOLD_BACK,
     CLI_OPT_FORCE,
 };
 /// Those of run, compare and record; the first is of run and compare alone.
@@ -41,7 +42,8 @@ enum {
     {"form", required_argument, NULL, CLI_OPT_FORM}, {"ring-events", required_argument, NULL, CLI_OPT_RING_EVENTS},    \
         {"on-full", required_argument, NULL, CLI_OPT_ON_FULL},                                                         \
         {"max-wait", required_argument, NULL, CLI_OPT_MAX_WAIT},                                                       \
-        {"max-trace", required_argument, NULL, CLI_OPT_MAX_TRACE}, {                                                   \
+        {"max-trace", required_argument, NULL, CLI_OPT_MAX_TRACE},                                                     \
+        {"hold-back", required_argument, NULL, CLI_OPT_HOLD_BACK}, {                                                   \
         "force", no_argument, NULL, CLI_OPT_FORCE                                                                      \
     }
 #define CLI_RECORDER_HELP                                                                                              \
@@ -54,6 +56,10 @@ enum {
     "then\n"                                                                                                           \
     "                      events are dropped and counted until it goes on (default 30)\n"                             \
     "  --max-trace SIZE    of the file, 8MiB or more: the oldest events go first, totals stay exact (default: all)\n"  \
+    "  --hold-back SECONDS that an event may come later than others and still stand by its own time; the trace "       \
+    "shows\n"                                                                                                          \
+    "                      all so much later (default 2 when times are not of this machine's clock, or late; else "    \
+    "0)\n"                                                                                                             \
     "  --force             -o replaces FILE also when it is no tidemark trace\n"
 
 /// Take option `c` if it is one of recording. @return 1 taken, 0 not one of ours, -1 bad value (message printed)

@@ -106,12 +106,13 @@ class Options(Case):
                                    ("--ring-events", ("", "0", "15", "-1", "x", "67108865", "99999999999999999999")),
                                    ("--on-full", ("", "block", "Drop")),
                                    ("--max-wait", ("", "0", "-1", "long", "1e12", "nan")),
+                                   ("--hold-back", ("", "-1", "-0.001", "long", "86401", "1e30", "nan", "inf")),
                                    ("--max-trace", ("", "0", "-1", "much", "1e30", "8191KiB"))):
                 for value in values:
                     self.refused(2, *command, *t, option, value, says=[option])
                 self.refused(2, *command, *t, option, says=[option, "value"])
             for option, value in (("--recorder", "thread"), ("--form", "rows"), ("--ring-events", "1024"),
-                                  ("--on-full", "drop"), ("--max-wait", "2"), ("--max-trace", "8MiB")):
+                                  ("--on-full", "drop"), ("--max-wait", "2"), ("--hold-back", "0"), ("--max-trace", "8MiB")):
                 self.refused(2, *command, option, value, says=[option, "-o"])
         self.assertEqual(list(self.dir.iterdir()), [])
 
@@ -538,6 +539,21 @@ class Record(Case):
         self.assertLessEqual(self.path.stat().st_size, 8 << 20)
         self.assertGreater(facts["first_kept_event"], 1)
         self.assertEqual(facts["events"], json.loads(p.stdout)["recorder"]["events"])
+
+    def test_late_events(self):
+        """Events that come late stand by their time within --hold-back; behind it both times are kept."""
+        program = os.environ["TIDE_LATE_EVENTS"]
+        for options, how, n_late in ((["--hold-back", "600"], ["at-once"], 0), (["--hold-back", "0"], [], 5)):
+            self.record(program, self.path, *how, options=["--force", *options])
+            self.assertEqual(self.json("trace", self.path)["late"], n_late, options)
+            checked = self.json("trace", self.path, "--check")  # nothing is missing: late events are no fault
+            self.assertEqual((checked["verdict"], checked["late"], checked["findings"]), ("pass", n_late, []))
+            self.assertEqual("came later" in self.ok("trace", self.path, "--check").stdout, n_late > 0)
+            own = [(1000000000000500000 + i * 1000000,) for i in range(5)]
+            if n_late > 0:
+                self.assertEqual(ask(self.path, "SELECT own_ns FROM late ORDER BY own_ns"), own)
+            else:
+                self.assertEqual(ask(self.path, "SELECT t_ns FROM event WHERE block_id > 100 ORDER BY t_ns"), own)
 
     def test_exit_codes(self):
         for code in (0, 1, 7, 255):

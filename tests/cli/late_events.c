@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+//
+// A program for recording.py that records into the trace of a `tidemark record` around it (argument: its path) and
+// gives its events times of its own: 100 events of one thread, one each millisecond; then, when these have been taken
+// out or, with the argument `at-once`, without waiting, five of another thread with times between them.
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "profiler/recorder.h"
+
+enum { N_FIRST = 100, N_LATE = 5, MS = 1000000 };
+
+typedef struct source {
+    tide_observer observer;
+    uint64_t first_block, first_ns, step_ns, thread;
+    int n;
+} source;
+
+static void put(const source *s) {
+    for (int i = 0; i < s->n; i++) {
+        const tide_memory_event event = {.op = TIDE_MEM_ALLOC,
+                                         .t_ns = s->first_ns + (uint64_t)i * s->step_ns,
+                                         .block_id = s->first_block + (uint64_t)i,
+                                         .device = TIDE_CPU,
+                                         .requested_bytes = 64,
+                                         .reserved_bytes = 64,
+                                         .address = 0x7f0000000000 + (s->first_block + (uint64_t)i) * 64,
+                                         .thread = s->thread,
+                                         .allocator = "arena"};
+        s->observer.on_memory(s->observer.self, &event);
+    }
+}
+
+static void *put_aside(void *ctx) {
+    put(ctx);
+    return NULL;
+}
+
+static tide_status record(const char *path, bool waits, tide_error *err) {
+    tide_recorder *recorder = NULL;
+    const tide_recorder_options opt = {.drain = TIDE_RECORD_ATTACH};
+    TIDE_TRY(tide_recorder_open(path, &opt, &recorder, err));
+    source s = {.observer = tide_recorder_observer(recorder), .thread = 1, .n = N_FIRST};
+    s.first_block = 1;
+    s.first_ns = UINT64_C(1000000000000000000);
+    s.step_ns = MS;
+    put(&s);
+    tide_status st = waits ? tide_recorder_flush(recorder, err) : TIDE_OK;
+    source late = s;
+    late.thread = 2;
+    late.first_block = N_FIRST + 1;
+    late.first_ns += MS / 2;
+    late.n = N_LATE;
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, put_aside, &late) == 0) pthread_join(thread, NULL);
+    tide_error of_close = TIDE_ERROR_INIT;
+    const tide_status closed = tide_recorder_close(recorder, st == TIDE_OK ? err : &of_close);
+    return st == TIDE_OK ? closed : st;
+}
+
+int main(int argc, char **argv) {
+    tide_error err = TIDE_ERROR_INIT;
+    if (argc < 2) return 2;
+    if (record(argv[1], argc < 3 || strcmp(argv[2], "at-once") != 0, &err) == TIDE_OK) return 0;
+    fprintf(stderr, "%s\n", err.msg);
+    return 1;
+}
