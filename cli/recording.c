@@ -269,8 +269,8 @@ int cli_recording_tell(const cli_recording *r, int code) {
                 " events were dropped on full rings; --ring-events gives more room\n",
                 r->stats.n_lost, r->stats.n_events);
     if (r->stats.n_refused > 0)
-        fprintf(stderr, "warning: %" PRIu64 " events were refused: they cannot be true of any program\n",
-                r->stats.n_refused);
+        fprintf(stderr, "warning: %" PRIu64 " event%s refused; the error says why the first one was\n",
+                r->stats.n_refused, r->stats.n_refused == 1 ? " was" : "s were");
     if (r->err.status == TIDE_OK) return code;
     return cli_fail(&r->err) == CLI_EXIT_DOES_NOT_FIT ? CLI_EXIT_DOES_NOT_FIT : CLI_EXIT_OUTPUT;
 }

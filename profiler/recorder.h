@@ -119,7 +119,7 @@ tide_status tide_recorder_flush(tide_recorder *r, tide_error *err) TIDE_NODISCAR
 typedef struct tide_recorder_stats {
     uint64_t n_events;   ///< heard
     uint64_t n_lost;     ///< dropped on full rings
-    uint64_t n_refused;  ///< impossible ones
+    uint64_t n_refused;  ///< impossible ones, and what there was no room for: close says why the first one was
     uint64_t blocked_ns; ///< that threads waited for room, together
     uint64_t feed_bytes; ///< of the mapped file: the recorder's own memory, outside of what it measures
     size_t n_threads;    ///< that have a ring
