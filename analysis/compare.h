@@ -20,6 +20,13 @@ enum {
     TIDE_DIFF_RETIMED = 16 ///< another lifetime (plans: steps by their names)
 };
 
+/// What can change, in the order in which it is named: "added", "removed", "resized", "moved", "retimed" for the bits
+/// 1, 2, 4, … in turn.
+enum { TIDE_DIFF_N_CHANGES = 5, TIDE_DIFF_CHANGES_BYTES = 48 };
+const char *tide_diff_change_name(unsigned index);
+/// "resized, moved" for the bits of `what`; `none` for 0. TIDE_DIFF_CHANGES_BYTES suffice. @return `buf`
+const char *tide_diff_changes(unsigned what, const char *comma, const char *none, char *buf, size_t buf_bytes);
+
 /// Two subjects are matched by name (where there is none, by owner) and how often it came before: iteration 3's
 /// "conv1_out" is iteration 3's; with `rows_at` how often among those that are alive. Two moments of one trace or plan
 /// have the same items: what is alive at one of them alone is added or removed.
@@ -59,6 +66,10 @@ enum { TIDE_COMPARE_MAX_ITEMS = 1000000 };
 tide_status tide_compare(tide_subject *a, const tide_moment *a_at, tide_subject *b, const tide_moment *b_at,
                          bool rows_at, const tide_progress *progress, tide_diff *out, tide_error *err) TIDE_NODISCARD;
 void tide_diff_deinit(tide_diff *d);
+/// How many items have the change `index`.
+size_t tide_diff_n_changed(const tide_diff *d, unsigned index);
+/// "3 added, 0 removed, 1 resized, 0 moved, 2 retimed, 40 unchanged" @return `buf`
+const char *tide_diff_counts(const tide_diff *d, char *buf, size_t buf_bytes);
 /// "B holds 12 KiB more at its peak: conv2 +14 KiB, rounding -2 KiB, …" Sentences for people.
 void tide_diff_print(const tide_diff *d, const tide_subject *a, const tide_subject *b, size_t n_rows, tide_text *out);
 

@@ -7,6 +7,38 @@
 #include "analysis/compare.h"
 #include "core/base/text.h"
 
+// ---- the words for changes, once ----
+
+const char *tide_diff_change_name(unsigned index) {
+    static const char *const names[TIDE_DIFF_N_CHANGES] = {"added", "removed", "resized", "moved", "retimed"};
+    return names[index];
+}
+
+const char *tide_diff_changes(unsigned what, const char *comma, const char *none, char *buf, size_t buf_bytes) {
+    size_t len = 0;
+    snprintf(buf, buf_bytes, "%s", what == 0 ? none : "");
+    for (unsigned i = 0; i < TIDE_DIFF_N_CHANGES && len < buf_bytes; i++)
+        if ((what & 1u << i) != 0)
+            len += (size_t)snprintf(buf + len, buf_bytes - len, "%s%s", len > 0 ? comma : "", tide_diff_change_name(i));
+    return buf;
+}
+
+size_t tide_diff_n_changed(const tide_diff *d, unsigned index) {
+    const size_t counts[TIDE_DIFF_N_CHANGES] = {d->n_added, d->n_removed, d->n_resized, d->n_moved, d->n_retimed};
+    return counts[index];
+}
+
+const char *tide_diff_counts(const tide_diff *d, char *buf, size_t buf_bytes) {
+    size_t len = 0;
+    for (unsigned i = 0; i < TIDE_DIFF_N_CHANGES && len < buf_bytes; i++)
+        len += (size_t)snprintf(buf + len, buf_bytes - len, "%zu %s, ", tide_diff_n_changed(d, i),
+                                tide_diff_change_name(i));
+    if (len < buf_bytes) snprintf(buf + len, buf_bytes - len, "%zu unchanged", d->n_unchanged);
+    return buf;
+}
+
+// ---- sentences ----
+
 typedef struct bytes_text {
     char text[32];
 } bytes_text;
@@ -77,12 +109,13 @@ static void print_row(const tide_diff_row *r, tide_text *out) {
     if ((r->what & TIDE_DIFF_RESIZED) != 0)
         tide_text_addf(out, ": %s, was %s", words(r->b_bytes).text, words(r->a_bytes).text);
     if ((r->what & TIDE_DIFF_MOVED) != 0) tide_text_add(out, ", lies elsewhere");
-    if ((r->what & TIDE_DIFF_RETIMED) != 0) tide_text_add(out, ", lives at other steps");
+    if ((r->what & TIDE_DIFF_RETIMED) != 0) tide_text_add(out, ", retimed");
     if (r->a_at_bytes != r->b_at_bytes) tide_text_addf(out, " (%s here)", change(r->a_at_bytes, r->b_at_bytes).text);
     tide_text_add(out, "\n");
 }
 
 void tide_diff_print(const tide_diff *d, const tide_subject *a, const tide_subject *b, size_t n_rows, tide_text *out) {
+    char counts[192];
     print_sum(d, a, b, out);
     if (has_change(d->by_owner, d->n_by_owner)) {
         tide_text_add(out, ": ");
@@ -95,8 +128,7 @@ void tide_diff_print(const tide_diff *d, const tide_subject *a, const tide_subje
         tide_text_add(out, ".\n");
     }
     print_figures(d, out);
-    tide_text_addf(out, "%zu added, %zu removed, %zu resized, %zu moved, %zu at other steps, %zu unchanged.\n",
-                   d->n_added, d->n_removed, d->n_resized, d->n_moved, d->n_retimed, d->n_unchanged);
+    tide_text_addf(out, "%s.\n", tide_diff_counts(d, counts, sizeof counts));
     for (size_t i = 0, n = 0; i < d->n && n < n_rows; i++) {
         if (d->rows[i].what == 0 && d->rows[i].a_at_bytes == d->rows[i].b_at_bytes) continue;
         print_row(&d->rows[i], out);

@@ -167,10 +167,9 @@ static json_t *waterfall_json(const tide_diff_step *list, size_t n) {
 }
 
 static json_t *words_json(unsigned what) {
-    static const char *const words[] = {"added", "removed", "resized", "moved", "retimed"};
     json_t *list = json_array();
-    for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (what & (1u << i)) json_array_append_new(list, json_string(words[i]));
+    for (unsigned i = 0; i < TIDE_DIFF_N_CHANGES; i++)
+        if (what & (1u << i)) json_array_append_new(list, json_string(tide_diff_change_name(i)));
     return list;
 }
 
@@ -206,13 +205,9 @@ json_t *cli_diff_json(const cli_diff_view *v) {
     json_object_set_new(doc, "figures", list);
     json_object_set_new(doc, "by_operator", waterfall_json(d->by_owner, d->n_by_owner));
     json_object_set_new(doc, "by_kind", waterfall_json(d->by_kind, d->n_by_kind));
-    const struct {
-        const char *key;
-        size_t n;
-    } all[] = {{"added", d->n_added}, {"removed", d->n_removed}, {"resized", d->n_resized},
-               {"moved", d->n_moved}, {"retimed", d->n_retimed}, {"unchanged", d->n_unchanged}};
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        json_object_set_new(counts, all[i].key, json_integer((json_int_t)all[i].n));
+    for (unsigned i = 0; i < TIDE_DIFF_N_CHANGES; i++)
+        json_object_set_new(counts, tide_diff_change_name(i), json_integer((json_int_t)tide_diff_n_changed(d, i)));
+    json_object_set_new(counts, "unchanged", json_integer((json_int_t)d->n_unchanged));
     json_object_set_new(doc, "counts", counts);
     for (size_t i = 0; i < d->n; i++)
         if (cli_diff_row_differs(&d->rows[i])) json_array_append_new(rows, row_json(&d->rows[i]));

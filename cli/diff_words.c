@@ -23,33 +23,17 @@ const char *cli_diff_counts(const cli_diff_view *v, char *buf, size_t buf_bytes)
         snprintf(buf, buf_bytes, "%zu alive at A alone, %zu at B alone, %zu at both", d->n_removed, d->n_added,
                  d->n_unchanged);
     else
-        snprintf(buf, buf_bytes, "%zu added, %zu removed, %zu resized, %zu moved, %zu at other steps, %zu unchanged",
-                 d->n_added, d->n_removed, d->n_resized, d->n_moved, d->n_retimed, d->n_unchanged);
+        tide_diff_counts(d, buf, buf_bytes);
     return buf;
 }
 
 const char *cli_diff_what(const cli_diff_view *v, const tide_diff_row *r, char *buf, size_t buf_bytes) {
-    static const struct {
-        unsigned bit;
-        const char *word;
-    } words[] = {{TIDE_DIFF_ADDED, "added"},
-                 {TIDE_DIFF_REMOVED, "removed"},
-                 {TIDE_DIFF_RESIZED, "resized"},
-                 {TIDE_DIFF_MOVED, "moved"},
-                 {TIDE_DIFF_RETIMED, "other steps"}};
     const unsigned what = r->what;
-    size_t len = 0;
-    buf[0] = '\0';
     if (v->one_subject && (what & (TIDE_DIFF_ADDED | TIDE_DIFF_REMOVED)) != 0) {
         snprintf(buf, buf_bytes, "at %s alone", what & TIDE_DIFF_ADDED ? "B" : "A");
         return buf;
     }
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        if ((what & words[i].bit) == 0 || len >= buf_bytes) continue;
-        len += (size_t)snprintf(buf + len, buf_bytes - len, "%s%s", len > 0 ? ", " : "", words[i].word);
-    }
-    if (what == 0) snprintf(buf, buf_bytes, "as it was");
-    return buf;
+    return tide_diff_changes(what, ", ", "unchanged", buf, buf_bytes);
 }
 
 const char *cli_diff_step(const cli_diff_side *side) {

@@ -9,7 +9,7 @@
 /// "+20.00 KiB (+39.2 %)", "-512 B", "0 B"
 const char *cli_diff_change(uint64_t a, uint64_t b, bool percent, char *buf, size_t buf_bytes);
 uint64_t cli_diff_abs(uint64_t a, uint64_t b);
-/// "added", "resized, moved", "as it was"; of two moments of one "at A alone", "at B alone".
+/// "added", "resized, moved", "unchanged"; of two moments of one "at A alone", "at B alone".
 const char *cli_diff_what(const cli_diff_view *v, const tide_diff_row *r, char *buf, size_t buf_bytes);
 /// "3 added, 2 removed, …"
 const char *cli_diff_counts(const cli_diff_view *v, char *buf, size_t buf_bytes);

@@ -255,11 +255,8 @@ static void comparison(tide_json_out *j, const tide_report *r, bool with_tables)
     bytes_or_null(j, "b_peak_bytes", d->b_peak_bytes);
     bytes_or_null(j, "a_plan_bytes", d->a_plan_bytes);
     bytes_or_null(j, "b_plan_bytes", d->b_plan_bytes);
-    tide_json_u64(j, "added", d->n_added);
-    tide_json_u64(j, "removed", d->n_removed);
-    tide_json_u64(j, "resized", d->n_resized);
-    tide_json_u64(j, "moved", d->n_moved);
-    tide_json_u64(j, "retimed", d->n_retimed);
+    for (unsigned i = 0; i < TIDE_DIFF_N_CHANGES; i++)
+        tide_json_u64(j, tide_diff_change_name(i), tide_diff_n_changed(d, i));
     tide_json_u64(j, "unchanged", d->n_unchanged);
     if (with_tables) tables(j, r, "", "");
     tide_json_close(j, '}');

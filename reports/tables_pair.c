@@ -51,26 +51,6 @@ static const tide_report_column row_columns[] = {
     {"change_bytes", "Change of the peak", TIDE_REPORT_CHANGE},
 };
 
-static const char *what_of(unsigned what, char *buf, size_t buf_bytes) {
-    static const struct {
-        unsigned bit;
-        const char *word;
-    } words[] = {{TIDE_DIFF_ADDED, "added"},
-                 {TIDE_DIFF_REMOVED, "removed"},
-                 {TIDE_DIFF_RESIZED, "resized"},
-                 {TIDE_DIFF_MOVED, "moved"},
-                 {TIDE_DIFF_RETIMED, "retimed"}};
-    tide_text text = {0};
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        if (!(what & words[i].bit)) continue;
-        if (text.len > 0) tide_text_add(&text, ", ");
-        tide_text_add(&text, words[i].word);
-    }
-    snprintf(buf, buf_bytes, "%s", what == 0 ? "unchanged" : tide_text_str(&text));
-    tide_text_deinit(&text);
-    return buf;
-}
-
 static void rows(const tide_report_table *t, size_t row, int column, tide_report_value *v) {
     const tide_diff_row *r = &t->report->diff.rows[row];
     switch (column) {
@@ -81,7 +61,7 @@ static void rows(const tide_report_table *t, size_t row, int column, tide_report
         tide__put_text_or_none(v, r->owner);
         break;
     case 2:
-        tide__put_text(v, what_of(r->what, v->buf, sizeof v->buf));
+        tide__put_text(v, tide_diff_changes(r->what, ", ", "unchanged", v->buf, sizeof v->buf));
         break;
     case 3:
         tide__put_bytes(v, r->what & TIDE_DIFF_ADDED ? TIDE_UNKNOWN_BYTES : r->a_bytes);

@@ -150,23 +150,6 @@ static const tide_tui_column columns[N_COLUMNS] = {
     [OWNER] = {.title = "op", .min_w = 8, .max_w = 32, .stretch = true, .rank = 3},
 };
 
-static void say_what(unsigned what, char *buf, size_t buf_bytes) {
-    static const struct {
-        unsigned bit;
-        const char *word;
-    } words[] = {{TIDE_DIFF_ADDED, "added"},
-                 {TIDE_DIFF_REMOVED, "removed"},
-                 {TIDE_DIFF_RESIZED, "resized"},
-                 {TIDE_DIFF_MOVED, "moved"},
-                 {TIDE_DIFF_RETIMED, "retimed"}};
-    size_t len = 0;
-    buf[0] = '\0';
-    for (size_t i = 0; i < sizeof words / sizeof words[0] && len < buf_bytes; i++)
-        if ((what & words[i].bit) != 0)
-            len += (size_t)snprintf(buf + len, buf_bytes - len, "%s%s", len > 0 ? ", " : "", words[i].word);
-    if (len == 0) snprintf(buf, buf_bytes, "same");
-}
-
 static tide_tui_role cell(const void *ctx, size_t row, int column, char *buf, size_t buf_bytes) {
     const tide_diff_row *r = &((const tide_diff *)ctx)->rows[row];
     switch (column) {
@@ -174,7 +157,7 @@ static tide_tui_role cell(const void *ctx, size_t row, int column, char *buf, si
         snprintf(buf, buf_bytes, "%s", tide_tui_named(r->name));
         break;
     case WHAT:
-        say_what(r->what, buf, buf_bytes);
+        tide_diff_changes(r->what, ", ", "same", buf, buf_bytes);
         return r->what == TIDE_DIFF_ADDED     ? TIDE_TUI_ROLE_ERROR
                : r->what == TIDE_DIFF_REMOVED ? TIDE_TUI_ROLE_GOOD
                : r->what == 0                 ? TIDE_TUI_ROLE_DIM
@@ -224,18 +207,16 @@ tide_tui_compare_parts tide_tui_compare_divide(const tide_tui_scene *s, tide_tui
 }
 
 static void say_facts(const tide_diff *d, char *buf, size_t buf_bytes) {
-    const struct {
-        size_t n;
-        const char *word;
-    } counts[] = {{d->n_added, "added"}, {d->n_removed, "removed"}, {d->n_resized, "resized"},
-                  {d->n_moved, "moved"}, {d->n_retimed, "retimed"}, {d->n_unchanged, "same"}};
     size_t len = 0;
     char n[TIDE_TUI_WORD];
     buf[0] = '\0';
-    for (size_t i = 0; i < sizeof counts / sizeof counts[0] && len < buf_bytes; i++)
-        if (counts[i].n > 0)
-            len += (size_t)snprintf(buf + len, buf_bytes - len, "%s%s %s", len > 0 ? ", " : "",
-                                    tide_tui_exact(counts[i].n, n, sizeof n), counts[i].word);
+    for (unsigned i = 0; i <= TIDE_DIFF_N_CHANGES && len < buf_bytes; i++) {
+        const bool is_change = i < TIDE_DIFF_N_CHANGES;
+        const size_t count = is_change ? tide_diff_n_changed(d, i) : d->n_unchanged;
+        if (count == 0) continue;
+        len += (size_t)snprintf(buf + len, buf_bytes - len, "%s%s %s", len > 0 ? ", " : "",
+                                tide_tui_exact(count, n, sizeof n), is_change ? tide_diff_change_name(i) : "same");
+    }
 }
 
 void tide_tui_draw_compare(const tide_tui_view *v) {

@@ -94,11 +94,8 @@ static void set_compare(json_t *doc, const tide_tui_scene *s, bool *ok) {
     set(doc, "b_peak_bytes", bytes_value(d->b_peak_bytes), ok);
     set(doc, "a_plan_bytes", bytes_value(d->a_plan_bytes), ok);
     set(doc, "b_plan_bytes", bytes_value(d->b_plan_bytes), ok);
-    set(doc, "added", json_integer((json_int_t)d->n_added), ok);
-    set(doc, "removed", json_integer((json_int_t)d->n_removed), ok);
-    set(doc, "resized", json_integer((json_int_t)d->n_resized), ok);
-    set(doc, "moved", json_integer((json_int_t)d->n_moved), ok);
-    set(doc, "retimed", json_integer((json_int_t)d->n_retimed), ok);
+    for (unsigned i = 0; i < TIDE_DIFF_N_CHANGES; i++)
+        set(doc, tide_diff_change_name(i), json_integer((json_int_t)tide_diff_n_changed(d, i)), ok);
     set(doc, "unchanged", json_integer((json_int_t)d->n_unchanged), ok);
 }
 

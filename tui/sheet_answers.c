@@ -205,29 +205,16 @@ static const tide_tui_field step_fields[] = {
     {"name", "name", TEXT}, {"a_bytes", "in A", BYTES}, {"b_bytes", "in B", BYTES}, {"change_bytes", "change", CHANGE}};
 
 static tide_tui_value get_diff(const tide_tui_scene *s, size_t row, size_t field, char *buf) {
-    static const struct {
-        unsigned bit;
-        const char *word;
-    } words[] = {{TIDE_DIFF_ADDED, "added"},
-                 {TIDE_DIFF_REMOVED, "removed"},
-                 {TIDE_DIFF_RESIZED, "resized"},
-                 {TIDE_DIFF_MOVED, "moved"},
-                 {TIDE_DIFF_RETIMED, "retimed"}};
     const tide_diff_row *r = &s->diff->rows[row];
     const uint64_t a_at = r->what & TIDE_DIFF_ADDED ? 0 : r->a_at_bytes,
                    b_at = r->what & TIDE_DIFF_REMOVED ? 0 : r->b_at_bytes;
-    tide_text text = {0};
     switch (field) {
     case 0:
         return tide__text(r->name);
     case 1:
         return tide__text(r->owner);
     case 2:
-        for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-            if (r->what & words[i].bit) tide_text_addf(&text, "%s%s", text.len > 0 ? "," : "", words[i].word);
-        }
-        if (text.len == 0) tide_text_add(&text, "unchanged");
-        return made(&text, buf);
+        return tide__text(tide_diff_changes(r->what, ",", "unchanged", buf, TIDE_TUI_VALUE_BYTES));
     case 3:
         return r->what & TIDE_DIFF_ADDED ? tide__unknown() : tide__bytes(r->a_bytes);
     case 4:
