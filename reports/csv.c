@@ -7,18 +7,16 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "reports/escape.h"
-
 static void add_value(const tide_report_table *t, int column, const tide_report_value *v, tide_text *out) {
     if (!v->known) return;
-    switch (t->columns[column].type) {
-    case TIDE_REPORT_WORDS:
-        (t->report->opt.exact_names ? tide_report_add_csv : tide_report_add_csv_guarded)(out, v->text);
+    switch (t->columns[column].unit) {
+    case TIDE_UNIT_TEXT:
+        (t->report->opt.exact_names ? tide_csv_add : tide_csv_add_guarded)(out, v->text);
         break;
-    case TIDE_REPORT_CHANGE:
+    case TIDE_UNIT_CHANGE:
         tide_text_addf(out, "%" PRId64, v->i);
         break;
-    case TIDE_REPORT_SHARE:
+    case TIDE_UNIT_SHARE:
         tide_text_addf(out, "%.6f", v->real);
         break;
     default:

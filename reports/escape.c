@@ -104,37 +104,6 @@ void tide_report_add_href(tide_text *out, const char *file_name) {
     }
 }
 
-void tide_report_add_csv(tide_text *out, const char *text) {
-    const bool quoted = strpbrk(text, ",\"\r\n\t") != NULL || text[0] == ' ' || tide_utf8_is_formula(text);
-    if (quoted) tide_text_add_n(out, "\"", 1);
-    uint32_t cp;
-    for (const char *p = text; *p != '\0';) {
-        const size_t n = tide_utf8_decode(p, &cp);
-        const bool kept = !tide_utf8_is_unsafe(cp) || cp == '\n' || cp == '\r' || cp == '\t';
-        if (cp == '"') tide_text_add_n(out, "\"", 1);
-        if (kept) {
-            tide_text_add_n(out, p, n);
-        } else {
-            tide_text_add(out, TIDE_UTF8_REPLACEMENT);
-        }
-        p += n;
-    }
-    if (quoted) tide_text_add_n(out, "\"", 1);
-}
-
-void tide_report_add_csv_guarded(tide_text *out, const char *text) {
-    if (!tide_utf8_is_formula(text)) {
-        tide_report_add_csv(out, text);
-        return;
-    }
-    tide_text guarded = {0};
-    tide_text_add(&guarded, "'");
-    tide_text_add(&guarded, text);
-    tide_report_add_csv(out, tide_text_str(&guarded));
-    if (guarded.failed) out->failed = true;
-    tide_text_deinit(&guarded);
-}
-
 void tide_report_add_json_for_html(tide_text *out, const char *json, size_t len) {
     size_t from = 0;
     for (size_t i = 0; i < len; i++) {

@@ -22,11 +22,6 @@ bool tide_report_is_right_to_left(const char *text);
 void tide_report_add_html_cut(tide_text *out, const char *text, size_t max_chars);
 /// The name of a file beside the page, as a reference to it (RFC 3986: all but unreserved characters as %XX).
 void tide_report_add_href(tide_text *out, const char *file_name);
-/// One CSV field (RFC 4180, section 2): quoted where it must be, quotes doubled; line breaks and tabs stay, what
-/// else is unsafe (core/base/utf8.h) becomes U+FFFD.
-void tide_report_add_csv(tide_text *out, const char *text);
-/// The same, and what a spreadsheet would take for a formula gets a ' in front.
-void tide_report_add_csv_guarded(tide_text *out, const char *text);
 /// A JSON document inside <script>: no '<', '>' or '&' stays, so no name can end the element or open a comment.
 void tide_report_add_json_for_html(tide_text *out, const char *json, size_t len);
 

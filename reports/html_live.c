@@ -58,7 +58,7 @@ static void add_row(const tide_report_table *t, uint32_t item, tide_text *out) {
     for (size_t c = 0; c < sizeof shown / sizeof shown[0]; c++) {
         tide_report_value v = {0};
         t->value(t, item, shown[c].column, &v);
-        const bool words = t->columns[shown[c].column].type == TIDE_REPORT_WORDS;
+        const bool words = t->columns[shown[c].column].unit == TIDE_UNIT_TEXT;
         if (!words) {
             tide_text_add(out, "<td>");
             if (v.known && !(shown[c].column == 9 && tide_items_is_open_ended(t->side->items, item)))
@@ -87,7 +87,7 @@ void tide_report_html_items(const tide_report_table *t, tide_text *out) {
     for (size_t c = 0; c < sizeof shown / sizeof shown[0]; c++) {
         tide_text_add(out, "<th scope=\"col\"");
         if (shown[c].sort != NULL) tide_text_addf(out, " data-sort=\"%s\"", shown[c].sort);
-        const bool moment = t->columns[shown[c].column].type == TIDE_REPORT_MOMENT;
+        const bool moment = t->columns[shown[c].column].unit == TIDE_UNIT_TIME;
         tide_text_addf(out, ">%s%s</th>", shown[c].title,
                        !moment                             ? ""
                        : s->facts->axis == TIDE_AXIS_STEPS ? " (step)"

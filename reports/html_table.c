@@ -12,23 +12,23 @@
 
 enum { MAX_CHARS = 120 };
 
-static bool is_words(const tide_report_table *t, int column) { return t->columns[column].type == TIDE_REPORT_WORDS; }
+static bool is_words(const tide_report_table *t, int column) { return t->columns[column].unit == TIDE_UNIT_TEXT; }
 
 /// Sizes carry the exact number for those who point at them; the table of items has it in the cell, for sorting by eye.
 static void add_cell(const tide_report_table *t, size_t row, int column, tide_text *out) {
     tide_report_value v = {0};
     char buf[96];
     t->value(t, row, column, &v);
-    const tide_report_type type = t->columns[column].type;
+    const tide_unit type = t->columns[column].unit;
     if (is_words(t, column)) {
         tide_text_add(out, column == 0 ? "<th scope=\"row\">" : "<td>");
         if (v.known) tide_report_add_html_cut(out, v.text[0] != '\0' || column > 0 ? v.text : "(no name)", MAX_CHARS);
         tide_text_add(out, column == 0 ? "</th>" : "</td>");
         return;
     }
-    if (v.known && type == TIDE_REPORT_BYTES && v.u >= 1024)
+    if (v.known && type == TIDE_UNIT_BYTES && v.u >= 1024)
         tide_text_addf(out, "<td title=\"%" PRIu64 " B\">", v.u);
-    else if (v.known && type == TIDE_REPORT_CHANGE && v.i != 0)
+    else if (v.known && type == TIDE_UNIT_CHANGE && v.i != 0)
         tide_text_addf(out, "<td title=\"%" PRId64 " B\">", v.i);
     else
         tide_text_add(out, "<td>");

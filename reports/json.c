@@ -181,22 +181,22 @@ static void regions_part(tide_json_out *j, const tide_report_side *s) {
 
 // ---- tables ----
 
-static void value(tide_json_out *j, const char *key, tide_report_type type, const tide_report_value *v) {
+static void value(tide_json_out *j, const char *key, tide_unit type, const tide_report_value *v) {
     if (!v->known) {
         tide_json_null(j, key);
         return;
     }
     switch (type) {
-    case TIDE_REPORT_WORDS:
+    case TIDE_UNIT_TEXT:
         tide_json_text(j, key, v->text);
         break;
-    case TIDE_REPORT_CHANGE:
+    case TIDE_UNIT_CHANGE:
         tide_json_i64(j, key, v->i);
         break;
-    case TIDE_REPORT_SHARE:
+    case TIDE_UNIT_SHARE:
         tide_json_real(j, key, v->real);
         break;
-    case TIDE_REPORT_FLAG:
+    case TIDE_UNIT_FLAG:
         tide_json_bool(j, key, v->u != 0);
         break;
     default:
@@ -212,7 +212,7 @@ static void table(tide_json_out *j, const tide_report_table *t) {
         for (int c = 0; c < t->n_columns; c++) {
             tide_report_value v = {0};
             t->value(t, row, c, &v);
-            value(j, tide_report_key(t, c, key, sizeof key), t->columns[c].type, &v);
+            value(j, tide_report_key(t, c, key, sizeof key), t->columns[c].unit, &v);
         }
         tide_json_close(j, '}');
     }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/table.h"
 #include "core/base/host_alloc.h"
 #include "core/base/utf8.h"
 #include "reports/escape.h"
@@ -129,7 +130,7 @@ void tide__sweep_csv(const tide_sweep *s, tide_text *out) {
             if (c > 0) tide_text_add(out, ",");
             if (!is_known(s, p, c)) continue;
             if (columns[c].type == WORDS)
-                tide_report_add_csv_guarded(out, text_of(p, c));
+                tide_csv_add_guarded(out, text_of(p, c));
             else
                 tide_text_addf(out, "%" PRIu64, number_of(p, c));
         }

@@ -18,10 +18,7 @@ size_t tide_report_tables(const tide_report *r, tide_report_table out[TIDE_REPOR
 }
 
 const char *tide_report_key(const tide_report_table *t, int column, char *buf, size_t buf_bytes) {
-    const tide_report_column *c = &t->columns[column];
-    if (c->type != TIDE_REPORT_MOMENT) return c->key;
-    snprintf(buf, buf_bytes, "%s_%s", c->key, t->side->facts->axis == TIDE_AXIS_STEPS ? "step" : "ns");
-    return buf;
+    return tide_column_key(&t->columns[column], t->side->facts->axis, buf, buf_bytes);
 }
 
 bool tide_report_knows(const tide_report_table *t, int column) {
@@ -29,7 +26,7 @@ bool tide_report_knows(const tide_report_table *t, int column) {
     for (size_t row = 0; row < t->n_rows; row++) {
         tide_report_value v = {0};
         t->value(t, row, column, &v);
-        if (v.known && (t->columns[column].type != TIDE_REPORT_WORDS || v.text[0] != '\0')) return true;
+        if (v.known && (t->columns[column].unit != TIDE_UNIT_TEXT || v.text[0] != '\0')) return true;
     }
     return t->n_rows == 0;
 }
@@ -38,28 +35,29 @@ const char *tide_report_say(const tide_report_table *t, int column, const tide_r
                             size_t buf_bytes) {
     char size[24];
     if (!v->known) return "";
-    switch (t->columns[column].type) {
-    case TIDE_REPORT_WORDS:
+    switch (t->columns[column].unit) {
+    case TIDE_UNIT_TEXT:
         return v->text;
-    case TIDE_REPORT_BYTES:
+    case TIDE_UNIT_BYTES:
         return tide_format_bytes(v->u, buf, buf_bytes);
-    case TIDE_REPORT_CHANGE:
+    case TIDE_UNIT_CHANGE:
         snprintf(buf, buf_bytes, "%s%s",
                  v->i < 0   ? "-"
                  : v->i > 0 ? "+"
                             : "",
                  tide_format_bytes(v->i < 0 ? 0 - (uint64_t)v->i : (uint64_t)v->i, size, sizeof size));
         return buf;
-    case TIDE_REPORT_COUNT:
+    case TIDE_UNIT_COUNT:
+    case TIDE_UNIT_ADDRESS:
         snprintf(buf, buf_bytes, "%" PRIu64, v->u);
         return buf;
-    case TIDE_REPORT_MOMENT:
+    case TIDE_UNIT_TIME:
         return tide_report_format_time(t->side->facts, (int64_t)((uint64_t)t->side->facts->origin + v->u), false, buf,
                                        buf_bytes);
-    case TIDE_REPORT_SHARE:
+    case TIDE_UNIT_SHARE:
         snprintf(buf, buf_bytes, "%.1f %%", 100.0 * v->real);
         return buf;
-    case TIDE_REPORT_FLAG:
+    case TIDE_UNIT_FLAG:
         return v->u ? "yes" : "no";
     }
     return "";

@@ -5,27 +5,12 @@
 #ifndef TIDE_REPORTS_TABLES_H
 #define TIDE_REPORTS_TABLES_H
 
+#include "analysis/table.h"
 #include "reports/gather.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-typedef enum tide_report_type {
-    TIDE_REPORT_WORDS,  ///< text
-    TIDE_REPORT_BYTES,  ///< u
-    TIDE_REPORT_CHANGE, ///< i: bytes with a sign
-    TIDE_REPORT_COUNT,  ///< u
-    TIDE_REPORT_MOMENT, ///< u: relative to the begin of the axis
-    TIDE_REPORT_SHARE,  ///< real: 0.25 is 25 %
-    TIDE_REPORT_FLAG,   ///< u: 0 or 1
-} tide_report_type;
-
-typedef struct tide_report_column {
-    const char *key;   ///< for programs; of bytes it ends in _bytes, of moments the unit of the axis is added
-    const char *title; ///< for people
-    tide_report_type type;
-} tide_report_column;
 
 typedef struct tide_report_value {
     bool known; ///< false: an empty cell, null
@@ -43,7 +28,7 @@ typedef struct tide_report_table {
     const char *what;  ///< a sentence; "" none
     const char *empty; ///< a sentence instead of no rows; NULL: the table is left out then
     const tide_report_side *side;
-    const tide_report_column *columns;
+    const tide_column *columns;
     int n_columns;
     size_t n_rows;
     void (*value)(const struct tide_report_table *t, size_t row, int column, tide_report_value *out);

@@ -7,12 +7,9 @@
 
 #define N_OF(columns) ((int)(sizeof(columns) / sizeof(columns)[0]))
 
-static const tide_report_column blame_columns[] = {
-    {"key", "Who", TIDE_REPORT_WORDS},
-    {"part", "Part of no tensor", TIDE_REPORT_FLAG},
-    {"a_bytes", "A", TIDE_REPORT_BYTES},
-    {"b_bytes", "B", TIDE_REPORT_BYTES},
-    {"change_bytes", "Change", TIDE_REPORT_CHANGE},
+static const tide_column blame_columns[] = {
+    {"key", "Who", TIDE_UNIT_TEXT},    {"part", "Part of no tensor", TIDE_UNIT_FLAG}, {"a_bytes", "A", TIDE_UNIT_BYTES},
+    {"b_bytes", "B", TIDE_UNIT_BYTES}, {"change_bytes", "Change", TIDE_UNIT_CHANGE},
 };
 
 static void blame(const tide_diff_step *s, int column, tide_report_value *v) {
@@ -40,15 +37,15 @@ static void by_kind(const tide_report_table *t, size_t row, int column, tide_rep
     blame(&t->report->diff.by_kind[row], column, v);
 }
 
-static const tide_report_column row_columns[] = {
-    {"name", "Name", TIDE_REPORT_WORDS},
-    {"owner", "Operator", TIDE_REPORT_WORDS},
-    {"what", "What", TIDE_REPORT_WORDS},
-    {"a_size_bytes", "Size in A", TIDE_REPORT_BYTES},
-    {"b_size_bytes", "Size in B", TIDE_REPORT_BYTES},
-    {"a_at_peak_bytes", "At A's peak", TIDE_REPORT_BYTES},
-    {"b_at_peak_bytes", "At B's peak", TIDE_REPORT_BYTES},
-    {"change_bytes", "Change of the peak", TIDE_REPORT_CHANGE},
+static const tide_column row_columns[] = {
+    {"name", "Name", TIDE_UNIT_TEXT},
+    {"owner", "Operator", TIDE_UNIT_TEXT},
+    {"what", "What", TIDE_UNIT_TEXT},
+    {"a_size_bytes", "Size in A", TIDE_UNIT_BYTES},
+    {"b_size_bytes", "Size in B", TIDE_UNIT_BYTES},
+    {"a_at_peak_bytes", "At A's peak", TIDE_UNIT_BYTES},
+    {"b_at_peak_bytes", "At B's peak", TIDE_UNIT_BYTES},
+    {"change_bytes", "Change of the peak", TIDE_UNIT_CHANGE},
 };
 
 static void rows(const tide_report_table *t, size_t row, int column, tide_report_value *v) {

@@ -9,15 +9,15 @@
 
 // ---- kinds ----
 
-static const tide_report_column kind_columns[] = {
-    {"kind", "Kind", TIDE_REPORT_WORDS},
-    {"device", "Device", TIDE_REPORT_WORDS},
-    {"predicted_bytes", "Predicted", TIDE_REPORT_BYTES},
-    {"measured_bytes", "Measured peak", TIDE_REPORT_BYTES},
-    {"difference_bytes", "Predicted - measured", TIDE_REPORT_CHANGE},
-    {"reserved_peak_bytes", "Reserved peak", TIDE_REPORT_BYTES},
-    {"requested_bytes", "Requested in all", TIDE_REPORT_BYTES},
-    {"live_at_end_bytes", "Live at the end", TIDE_REPORT_BYTES},
+static const tide_column kind_columns[] = {
+    {"kind", "Kind", TIDE_UNIT_TEXT},
+    {"device", "Device", TIDE_UNIT_TEXT},
+    {"predicted_bytes", "Predicted", TIDE_UNIT_BYTES},
+    {"measured_bytes", "Measured peak", TIDE_UNIT_BYTES},
+    {"difference_bytes", "Predicted - measured", TIDE_UNIT_CHANGE},
+    {"reserved_peak_bytes", "Reserved peak", TIDE_UNIT_BYTES},
+    {"requested_bytes", "Requested in all", TIDE_UNIT_BYTES},
+    {"live_at_end_bytes", "Live at the end", TIDE_UNIT_BYTES},
 };
 static void kinds(const tide_report_table *t, size_t row, int column, tide_report_value *v) {
     const tide_trace_kind *k = &t->side->facts->kinds[row];
@@ -50,10 +50,10 @@ static void kinds(const tide_report_table *t, size_t row, int column, tide_repor
 
 // ---- the peak ----
 
-static const tide_report_column part_columns[] = {
-    {"part", "Part", TIDE_REPORT_WORDS},
-    {"bytes", "Bytes", TIDE_REPORT_BYTES},
-    {"share", "Share", TIDE_REPORT_SHARE},
+static const tide_column part_columns[] = {
+    {"part", "Part", TIDE_UNIT_TEXT},
+    {"bytes", "Bytes", TIDE_UNIT_BYTES},
+    {"share", "Share", TIDE_UNIT_SHARE},
 };
 static void parts(const tide_report_table *t, size_t row, int column, tide_report_value *v) {
     const tide_explanation *e = &t->side->why;
@@ -62,11 +62,11 @@ static void parts(const tide_report_table *t, size_t row, int column, tide_repor
     if (column == 2) tide__put_share(v, e->parts[row], e->held_bytes);
 }
 
-static const tide_report_column group_columns[] = {
-    {"key", "Operator", TIDE_REPORT_WORDS},
-    {"n", "Tensors", TIDE_REPORT_COUNT},
-    {"bytes", "Bytes", TIDE_REPORT_BYTES},
-    {"share", "Share", TIDE_REPORT_SHARE},
+static const tide_column group_columns[] = {
+    {"key", "Operator", TIDE_UNIT_TEXT},
+    {"n", "Tensors", TIDE_UNIT_COUNT},
+    {"bytes", "Bytes", TIDE_UNIT_BYTES},
+    {"share", "Share", TIDE_UNIT_SHARE},
 };
 static void peak_by_owner(const tide_report_table *t, size_t row, int column, tide_report_value *v) {
     const tide_explain_group *g = &t->side->why.by_owner[row];
@@ -76,10 +76,9 @@ static void peak_by_owner(const tide_report_table *t, size_t row, int column, ti
     if (column == 3) tide__put_share(v, g->bytes, t->side->why.live.bytes);
 }
 
-static const tide_report_column live_columns[] = {
-    {"name", "Name", TIDE_REPORT_WORDS},   {"owner", "Operator", TIDE_REPORT_WORDS},
-    {"kind", "Kind", TIDE_REPORT_WORDS},   {"bytes", "Bytes", TIDE_REPORT_BYTES},
-    {"share", "Share", TIDE_REPORT_SHARE}, {"begin", "Lives from", TIDE_REPORT_MOMENT},
+static const tide_column live_columns[] = {
+    {"name", "Name", TIDE_UNIT_TEXT},    {"owner", "Operator", TIDE_UNIT_TEXT}, {"kind", "Kind", TIDE_UNIT_TEXT},
+    {"bytes", "Bytes", TIDE_UNIT_BYTES}, {"share", "Share", TIDE_UNIT_SHARE},   {"begin", "Lives from", TIDE_UNIT_TIME},
 };
 static void at_peak(const tide_report_table *t, size_t row, int column, tide_report_value *v) {
     const tide_live_item *l = &t->side->why.live.items[row];
@@ -94,13 +93,13 @@ static void at_peak(const tide_report_table *t, size_t row, int column, tide_rep
     }
 }
 
-static const tide_report_column without_columns[] = {
-    {"name", "Without", TIDE_REPORT_WORDS},
-    {"bytes", "Its bytes", TIDE_REPORT_BYTES},
-    {"peak_bytes", "The peak would be", TIDE_REPORT_BYTES},
-    {"saves_bytes", "Saved", TIDE_REPORT_BYTES},
-    {"at", "Then at", TIDE_REPORT_MOMENT},
-    {"step", "Which runs", TIDE_REPORT_WORDS},
+static const tide_column without_columns[] = {
+    {"name", "Without", TIDE_UNIT_TEXT},
+    {"bytes", "Its bytes", TIDE_UNIT_BYTES},
+    {"peak_bytes", "The peak would be", TIDE_UNIT_BYTES},
+    {"saves_bytes", "Saved", TIDE_UNIT_BYTES},
+    {"at", "Then at", TIDE_UNIT_TIME},
+    {"step", "Which runs", TIDE_UNIT_TEXT},
 };
 static void without(const tide_report_table *t, size_t row, int column, tide_report_value *v) {
     const tide_without *w = &t->side->why.without[row];
@@ -115,13 +114,13 @@ static void without(const tide_report_table *t, size_t row, int column, tide_rep
 
 // ---- operators ----
 
-static const tide_report_column step_columns[] = {
-    {"begin", "At", TIDE_REPORT_MOMENT},
-    {"name", "Operator", TIDE_REPORT_WORDS},
-    {"makes_bytes", "Makes", TIDE_REPORT_BYTES},
-    {"frees_bytes", "Frees", TIDE_REPORT_BYTES},
-    {"live_bytes", "Highest while it runs", TIDE_REPORT_BYTES},
-    {"share", "Of the peak", TIDE_REPORT_SHARE},
+static const tide_column step_columns[] = {
+    {"begin", "At", TIDE_UNIT_TIME},
+    {"name", "Operator", TIDE_UNIT_TEXT},
+    {"makes_bytes", "Makes", TIDE_UNIT_BYTES},
+    {"frees_bytes", "Frees", TIDE_UNIT_BYTES},
+    {"live_bytes", "Highest while it runs", TIDE_UNIT_BYTES},
+    {"share", "Of the peak", TIDE_UNIT_SHARE},
 };
 static void steps(const tide_report_table *t, size_t row, int column, tide_report_value *v) {
     const tide_report_step *s = &t->side->steps[row];
@@ -135,19 +134,19 @@ static void steps(const tide_report_table *t, size_t row, int column, tide_repor
 
 // ---- pools and leaks ----
 
-static const tide_report_column pool_columns[] = {
-    {"name", "Pool", TIDE_REPORT_WORDS},
-    {"device", "Device", TIDE_REPORT_WORDS},
-    {"kind", "Kind", TIDE_REPORT_WORDS},
-    {"reserved_bytes", "Reserved", TIDE_REPORT_BYTES},
-    {"active_bytes", "Active", TIDE_REPORT_BYTES},
-    {"requested_bytes", "Requested", TIDE_REPORT_BYTES},
-    {"cached_bytes", "Cached", TIDE_REPORT_BYTES},
-    {"unused_bytes", "Never used", TIDE_REPORT_BYTES},
-    {"largest_free_bytes", "Largest free", TIDE_REPORT_BYTES},
-    {"peak_reserved_bytes", "Reserved peak", TIDE_REPORT_BYTES},
-    {"n_blocks", "Blocks", TIDE_REPORT_COUNT},
-    {"n_segments", "Segments", TIDE_REPORT_COUNT},
+static const tide_column pool_columns[] = {
+    {"name", "Pool", TIDE_UNIT_TEXT},
+    {"device", "Device", TIDE_UNIT_TEXT},
+    {"kind", "Kind", TIDE_UNIT_TEXT},
+    {"reserved_bytes", "Reserved", TIDE_UNIT_BYTES},
+    {"active_bytes", "Active", TIDE_UNIT_BYTES},
+    {"requested_bytes", "Requested", TIDE_UNIT_BYTES},
+    {"cached_bytes", "Cached", TIDE_UNIT_BYTES},
+    {"unused_bytes", "Never used", TIDE_UNIT_BYTES},
+    {"largest_free_bytes", "Largest free", TIDE_UNIT_BYTES},
+    {"peak_reserved_bytes", "Reserved peak", TIDE_UNIT_BYTES},
+    {"n_blocks", "Blocks", TIDE_UNIT_COUNT},
+    {"n_segments", "Segments", TIDE_UNIT_COUNT},
 };
 static void pools(const tide_report_table *t, size_t row, int column, tide_report_value *v) {
     const tide_pool *p = &t->side->pools.items[row];
@@ -164,18 +163,18 @@ static void pools(const tide_report_table *t, size_t row, int column, tide_repor
     }
 }
 
-static const tide_report_column leak_columns[] = {
-    {"name", "Name", TIDE_REPORT_WORDS},
-    {"owner", "Scope", TIDE_REPORT_WORDS},
-    {"kind", "Kind", TIDE_REPORT_WORDS},
-    {"device", "Device", TIDE_REPORT_WORDS},
-    {"n", "Not freed", TIDE_REPORT_COUNT},
-    {"n_allocated", "Of", TIDE_REPORT_COUNT},
-    {"bytes", "Bytes", TIDE_REPORT_BYTES},
-    {"first", "First at", TIDE_REPORT_MOMENT},
-    {"last", "Last at", TIDE_REPORT_MOMENT},
-    {"grows", "Grows", TIDE_REPORT_FLAG},
-    {"uncertain", "May have been freed", TIDE_REPORT_FLAG}, // events were lost
+static const tide_column leak_columns[] = {
+    {"name", "Name", TIDE_UNIT_TEXT},
+    {"owner", "Scope", TIDE_UNIT_TEXT},
+    {"kind", "Kind", TIDE_UNIT_TEXT},
+    {"device", "Device", TIDE_UNIT_TEXT},
+    {"n", "Not freed", TIDE_UNIT_COUNT},
+    {"n_allocated", "Of", TIDE_UNIT_COUNT},
+    {"bytes", "Bytes", TIDE_UNIT_BYTES},
+    {"first", "First at", TIDE_UNIT_TIME},
+    {"last", "Last at", TIDE_UNIT_TIME},
+    {"grows", "Grows", TIDE_UNIT_FLAG},
+    {"uncertain", "May have been freed", TIDE_UNIT_FLAG}, // events were lost
 };
 static void leaks(const tide_report_table *t, size_t row, int column, tide_report_value *v) {
     const tide_leak *l = &t->side->leaks.items[row];
@@ -194,23 +193,23 @@ static void leaks(const tide_report_table *t, size_t row, int column, tide_repor
 
 // ---- items ----
 
-static const tide_report_column item_columns[] = {
-    {"id", "Id", TIDE_REPORT_COUNT},
-    {"name", "Name", TIDE_REPORT_WORDS},
-    {"owner", "Operator", TIDE_REPORT_WORDS},
-    {"kind", "Kind", TIDE_REPORT_WORDS},
-    {"device", "Device", TIDE_REPORT_WORDS},
-    {"role", "Role", TIDE_REPORT_WORDS},
-    {"size_bytes", "Size", TIDE_REPORT_BYTES},
-    {"reserved_bytes", "Takes", TIDE_REPORT_BYTES},
-    {"begin", "Begin", TIDE_REPORT_MOMENT},
-    {"end", "End", TIDE_REPORT_MOMENT},
-    {"open_ended", "Never freed", TIDE_REPORT_FLAG},
-    {"persistent", "Persistent", TIDE_REPORT_FLAG},
-    {"place", "Place", TIDE_REPORT_COUNT},
-    {"alias", "Alias", TIDE_REPORT_WORDS},
-    {"lies_in", "Lies in", TIDE_REPORT_WORDS},
-    {"at_peak", "Alive at the peak", TIDE_REPORT_FLAG},
+static const tide_column item_columns[] = {
+    {"id", "Id", TIDE_UNIT_COUNT},
+    {"name", "Name", TIDE_UNIT_TEXT},
+    {"owner", "Operator", TIDE_UNIT_TEXT},
+    {"kind", "Kind", TIDE_UNIT_TEXT},
+    {"device", "Device", TIDE_UNIT_TEXT},
+    {"role", "Role", TIDE_UNIT_TEXT},
+    {"size_bytes", "Size", TIDE_UNIT_BYTES},
+    {"reserved_bytes", "Takes", TIDE_UNIT_BYTES},
+    {"begin", "Begin", TIDE_UNIT_TIME},
+    {"end", "End", TIDE_UNIT_TIME},
+    {"open_ended", "Never freed", TIDE_UNIT_FLAG},
+    {"persistent", "Persistent", TIDE_UNIT_FLAG},
+    {"place", "Place", TIDE_UNIT_COUNT},
+    {"alias", "Alias", TIDE_UNIT_TEXT},
+    {"lies_in", "Lies in", TIDE_UNIT_TEXT},
+    {"at_peak", "Alive at the peak", TIDE_UNIT_FLAG},
 };
 /// The name of what an alias lies in: its bytes are that one's, sums leave it out.
 static void put_root(const tide_report_side *s, uint32_t i, tide_report_value *v) {

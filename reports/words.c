@@ -60,7 +60,7 @@ typedef struct said {
 } said;
 
 static bool is_number(const tide_report_table *t, int column) {
-    return t->columns[column].type != TIDE_REPORT_WORDS && t->columns[column].type != TIDE_REPORT_FLAG;
+    return t->columns[column].unit != TIDE_UNIT_TEXT && t->columns[column].unit != TIDE_UNIT_FLAG;
 }
 
 static void said_deinit(said *s) {

@@ -8,33 +8,24 @@
 #include "core/base/utf8.h"
 #include "tui/pane_document.h"
 
-static void add_quoted(tide_text *out, const char *text) {
+/// What is printed may reach a terminal: no line break of a name stays, quoted or not.
+static void add_text(tide_text *out, const char *text) {
     tide_text clean = {0};
     if (tide_utf8_is_formula(text)) tide_text_add(&clean, "'");
     tide_tui_add_clean(&clean, text);
-    const char *at = tide_text_str(&clean);
+    tide_csv_add(out, tide_text_str(&clean));
     out->failed |= clean.failed;
-    if (strpbrk(at, ",\"\r\n") == NULL) {
-        tide_text_add(out, at);
-    } else {
-        tide_text_add(out, "\"");
-        for (; *at != 0; at++) {
-            if (*at == '"') tide_text_add(out, "\"");
-            tide_text_add_n(out, at, 1);
-        }
-        tide_text_add(out, "\"");
-    }
     tide_text_deinit(&clean);
 }
 
 static void add_value(const tide_tui_sheet *sheet, size_t field, tide_tui_value v, tide_text *out) {
     if (!v.known) return;
     switch (sheet->fields[field].unit) {
-    case TIDE_TUI_UNIT_TEXT:
-        add_quoted(out, v.text);
+    case TIDE_UNIT_TEXT:
+        add_text(out, v.text);
         break;
-    case TIDE_TUI_UNIT_CHANGE:
-    case TIDE_TUI_UNIT_TIME:
+    case TIDE_UNIT_CHANGE:
+    case TIDE_UNIT_TIME:
         tide_text_addf(out, "%" PRId64, v.number);
         break;
     default:

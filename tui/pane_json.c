@@ -45,12 +45,12 @@ static void set_time(json_t *object, const char *name, const tide_subject_facts 
 static json_t *value_of(const tide_tui_sheet *sheet, size_t field, tide_tui_value v) {
     if (!v.known) return json_null();
     switch (sheet->fields[field].unit) {
-    case TIDE_TUI_UNIT_TEXT:
+    case TIDE_UNIT_TEXT:
         return text_value(v.text);
-    case TIDE_TUI_UNIT_CHANGE:
-    case TIDE_TUI_UNIT_TIME:
+    case TIDE_UNIT_CHANGE:
+    case TIDE_UNIT_TIME:
         return json_integer(v.number);
-    case TIDE_TUI_UNIT_FLAG:
+    case TIDE_UNIT_FLAG:
         return json_boolean(v.count != 0);
     default:
         return bytes_value(v.count);

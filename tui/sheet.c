@@ -16,10 +16,7 @@ size_t tide_tui_sheets_of(const tide_tui_scene *scene, tide_tui_pane pane, tide_
 }
 
 const char *tide_tui_sheet_key(const tide_tui_sheet *sheet, size_t field, char *buf, size_t buf_bytes) {
-    const tide_tui_field *f = &sheet->fields[field];
-    if (f->unit != TIDE_TUI_UNIT_TIME) return f->key;
-    (void)snprintf(buf, buf_bytes, "%s_%s", f->key, sheet->scene->a->axis == TIDE_AXIS_STEPS ? "step" : "ns");
-    return buf;
+    return tide_column_key(&sheet->fields[field], sheet->scene->a->axis, buf, buf_bytes);
 }
 
 // ---- speech ----
@@ -36,23 +33,23 @@ void tide_tui_speak_value(const tide_tui_sheet *sheet, size_t field, tide_tui_va
     char buf[32];
     const int64_t n = v.number;
     switch (sheet->fields[field].unit) {
-    case TIDE_TUI_UNIT_TEXT:
+    case TIDE_UNIT_TEXT:
         tide_tui_add_clean(out, v.text);
         break;
-    case TIDE_TUI_UNIT_COUNT:
+    case TIDE_UNIT_COUNT:
         tide_text_addf(out, "%" PRIu64, v.count);
         break;
-    case TIDE_TUI_UNIT_BYTES:
+    case TIDE_UNIT_BYTES:
         tide_text_add(out, tide_format_bytes(v.count, buf, sizeof buf));
         break;
-    case TIDE_TUI_UNIT_CHANGE:
+    case TIDE_UNIT_CHANGE:
         tide_text_add(out, n < 0 ? "minus " : n > 0 ? "plus " : "");
         tide_text_add(out, tide_format_bytes(n < 0 ? -(uint64_t)n : (uint64_t)n, buf, sizeof buf));
         break;
-    case TIDE_TUI_UNIT_ADDRESS:
+    case TIDE_UNIT_ADDRESS:
         tide_text_addf(out, "0x%" PRIx64, v.count);
         break;
-    case TIDE_TUI_UNIT_TIME:
+    case TIDE_UNIT_TIME:
         speak_time(sheet->scene, n, out);
         break;
     default:
@@ -67,15 +64,15 @@ void tide_tui_speak_row(const tide_tui_sheet *sheet, size_t row, tide_text *out)
     if (row >= sheet->n_rows) return;
     for (size_t i = 0; i < sheet->n_fields; i++) {
         const tide_tui_value v = sheet->get(sheet->scene, row, i, buf);
-        const bool is_no = sheet->fields[i].unit == TIDE_TUI_UNIT_FLAG && v.count == 0;
+        const bool is_no = sheet->fields[i].unit == TIDE_UNIT_FLAG && v.count == 0;
         if (!v.known || is_no) continue; // only what is there, and what holds
         if (!first) tide_text_add(out, "; ");
         first = false;
-        if (sheet->fields[i].unit == TIDE_TUI_UNIT_FLAG) {
-            tide_text_add(out, sheet->fields[i].name);
+        if (sheet->fields[i].unit == TIDE_UNIT_FLAG) {
+            tide_text_add(out, sheet->fields[i].title);
             continue;
         }
-        tide_text_addf(out, "%s: ", sheet->fields[i].name);
+        tide_text_addf(out, "%s: ", sheet->fields[i].title);
         tide_tui_speak_value(sheet, i, v, out);
     }
 }

@@ -17,28 +17,12 @@
 #ifndef TIDE_TUI_SHEET_H
 #define TIDE_TUI_SHEET_H
 
+#include "analysis/table.h"
 #include "tui/scene.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-typedef enum tide_tui_unit {
-    TIDE_TUI_UNIT_TEXT,
-    TIDE_TUI_UNIT_COUNT, ///< a number of things, or a number that names one
-    TIDE_TUI_UNIT_BYTES,
-    TIDE_TUI_UNIT_CHANGE,  ///< bytes with a sign
-    TIDE_TUI_UNIT_ADDRESS, ///< spoken in hexadecimal digits
-    TIDE_TUI_UNIT_TIME,    ///< a moment of the axis: a step, or ns of the trace's clock
-    TIDE_TUI_UNIT_FLAG,
-} tide_tui_unit;
-
-typedef struct tide_tui_field {
-    const char *key;  ///< in documents, with its unit: "size_bytes"; of a TIME without: "begin" becomes "begin_step" or
-                      ///< "begin_ns"
-    const char *name; ///< spoken: "size"
-    tide_tui_unit unit;
-} tide_tui_field;
 
 typedef struct tide_tui_value {
     bool known;       ///< false: null, an empty field, left out of speech
@@ -51,7 +35,7 @@ enum { TIDE_TUI_MAX_SHEETS = 5, TIDE_TUI_VALUE_BYTES = 1024 };
 
 typedef struct tide_tui_sheet {
     const char *name;
-    const tide_tui_field *fields;
+    const tide_column *fields;
     size_t n_fields, n_rows;
     const tide_tui_scene *scene;
     /// `buf` of TIDE_TUI_VALUE_BYTES is for texts that are nobody else's.

@@ -5,12 +5,12 @@
 
 #include "tui/sheet_internal.h"
 
-#define TEXT TIDE_TUI_UNIT_TEXT
-#define COUNT TIDE_TUI_UNIT_COUNT
-#define BYTES TIDE_TUI_UNIT_BYTES
-#define CHANGE TIDE_TUI_UNIT_CHANGE
-#define TIME TIDE_TUI_UNIT_TIME
-#define FLAG TIDE_TUI_UNIT_FLAG
+#define TEXT TIDE_UNIT_TEXT
+#define COUNT TIDE_UNIT_COUNT
+#define BYTES TIDE_UNIT_BYTES
+#define CHANGE TIDE_UNIT_CHANGE
+#define TIME TIDE_UNIT_TIME
+#define FLAG TIDE_UNIT_FLAG
 
 /// Text that an answer puts together: kept in the caller's buffer.
 static tide_tui_value made(tide_text *text, char *buf) {
@@ -21,7 +21,7 @@ static tide_tui_value made(tide_text *text, char *buf) {
 
 // ---- pools ----
 
-static const tide_tui_field pool_fields[] = {
+static const tide_column pool_fields[] = {
     {"pool", "pool", TEXT},
     {"device", "device", TEXT},
     {"kind", "kind", TEXT},
@@ -69,7 +69,7 @@ static tide_tui_value get_pool(const tide_tui_scene *s, size_t row, size_t field
     }
 }
 
-static const tide_tui_field leak_fields[] = {
+static const tide_column leak_fields[] = {
     {"name", "leak", TEXT},
     {"owner", "made by", TEXT},
     {"kind", "kind", TEXT},
@@ -114,19 +114,19 @@ static tide_tui_value get_leak(const tide_tui_scene *s, size_t row, size_t field
 
 // ---- explanation ----
 
-static const tide_tui_field part_fields[] = {{"part", "part", TEXT}, {"bytes", "bytes", BYTES}};
-static const tide_tui_field share_fields[] = {
+static const tide_column part_fields[] = {{"part", "part", TEXT}, {"bytes", "bytes", BYTES}};
+static const tide_column share_fields[] = {
     {"name", "name", TEXT}, {"items", "items", COUNT}, {"bytes", "bytes", BYTES}};
-static const tide_tui_field live_fields[] = {{"name", "name", TEXT},
-                                             {"owner", "made by", TEXT},
-                                             {"kind", "kind", TEXT},
-                                             {"size_bytes", "size", BYTES},
-                                             {"counts_bytes", "counts", BYTES}};
-static const tide_tui_field without_fields[] = {{"name", "without", TEXT},
-                                                {"peak_bytes", "the peak would be", BYTES},
-                                                {"at", "at", TIME},
-                                                {"step", "while it runs", TEXT},
-                                                {"items", "items", COUNT}};
+static const tide_column live_fields[] = {{"name", "name", TEXT},
+                                          {"owner", "made by", TEXT},
+                                          {"kind", "kind", TEXT},
+                                          {"size_bytes", "size", BYTES},
+                                          {"counts_bytes", "counts", BYTES}};
+static const tide_column without_fields[] = {{"name", "without", TEXT},
+                                             {"peak_bytes", "the peak would be", BYTES},
+                                             {"at", "at", TIME},
+                                             {"step", "while it runs", TEXT},
+                                             {"items", "items", COUNT}};
 
 static tide_tui_value get_part(const tide_tui_scene *s, size_t row, size_t field, char *buf) {
     (void)buf;
@@ -191,7 +191,7 @@ static size_t explain_sheets(const tide_tui_scene *s, tide_tui_sheet *out) {
 
 // ---- comparison ----
 
-static const tide_tui_field diff_fields[] = {
+static const tide_column diff_fields[] = {
     {"name", "name", TEXT},
     {"owner", "made by", TEXT},
     {"what", "what", TEXT},
@@ -201,7 +201,7 @@ static const tide_tui_field diff_fields[] = {
     {"a_at_bytes", "held in A", BYTES},
     {"b_at_bytes", "held in B", BYTES},
 };
-static const tide_tui_field step_fields[] = {
+static const tide_column step_fields[] = {
     {"name", "name", TEXT}, {"a_bytes", "in A", BYTES}, {"b_bytes", "in B", BYTES}, {"change_bytes", "change", CHANGE}};
 
 static tide_tui_value get_diff(const tide_tui_scene *s, size_t row, size_t field, char *buf) {
@@ -259,11 +259,11 @@ static size_t compare_sheets(const tide_tui_scene *s, tide_tui_sheet *out) {
 
 // ---- what-if ----
 
-static const tide_tui_field advice_fields[] = {{"edit", "edit", TEXT},
-                                               {"plan_bytes", "the plan would take", BYTES},
-                                               {"change_bytes", "change", CHANGE},
-                                               {"bound_bytes", "lower bound", BYTES}};
-static const tide_tui_field edit_fields[] = {{"edit", "edit", TEXT}};
+static const tide_column advice_fields[] = {{"edit", "edit", TEXT},
+                                            {"plan_bytes", "the plan would take", BYTES},
+                                            {"change_bytes", "change", CHANGE},
+                                            {"bound_bytes", "lower bound", BYTES}};
+static const tide_column edit_fields[] = {{"edit", "edit", TEXT}};
 
 static tide_tui_value get_advice(const tide_tui_scene *s, size_t row, size_t field, char *buf) {
     const tide_edit_advice *a = &s->advice[row];

@@ -6,12 +6,12 @@
 
 #include "tui/sheet_internal.h"
 
-#define TEXT TIDE_TUI_UNIT_TEXT
-#define COUNT TIDE_TUI_UNIT_COUNT
-#define BYTES TIDE_TUI_UNIT_BYTES
-#define TIME TIDE_TUI_UNIT_TIME
-#define FLAG TIDE_TUI_UNIT_FLAG
-#define ADDRESS TIDE_TUI_UNIT_ADDRESS
+#define TEXT TIDE_UNIT_TEXT
+#define COUNT TIDE_UNIT_COUNT
+#define BYTES TIDE_UNIT_BYTES
+#define TIME TIDE_UNIT_TIME
+#define FLAG TIDE_UNIT_FLAG
+#define ADDRESS TIDE_UNIT_ADDRESS
 
 const char *tide__item_name(const tide_tui_scene *s, uint32_t item) {
     const tide_items *items = tide_subject_items(s->state->a);
@@ -50,7 +50,7 @@ static tide_tui_value get_what(const tide_item_site *site, const tide_item_shape
 
 // ---- curve ----
 
-static const tide_tui_field curve_fields[] = {
+static const tide_column curve_fields[] = {
     {"begin", "from", TIME},
     {"min_bytes", "least", BYTES},
     {"max_bytes", "most", BYTES},
@@ -81,7 +81,7 @@ static tide_tui_value get_curve(const tide_tui_scene *s, size_t row, size_t fiel
 
 // ---- gantt: an item each ----
 
-static const tide_tui_field gantt_fields[] = {
+static const tide_column gantt_fields[] = {
     WHAT_FIELDS,
     {"id", "number", COUNT},
     {"place_bytes", "at", ADDRESS},
@@ -118,7 +118,7 @@ static tide_tui_value get_gantt(const tide_tui_scene *s, size_t row, size_t fiel
 
 // ---- gantt: a group each ----
 
-static const tide_tui_field group_fields[] = {
+static const tide_column group_fields[] = {
     {"group", "group", TEXT},
     {"items", "items", COUNT},
     {"size_bytes", "together", BYTES},
@@ -142,7 +142,7 @@ static tide_tui_value get_group(const tide_tui_scene *s, size_t row, size_t fiel
 
 // ---- map: regions ----
 
-static const tide_tui_field map_fields[] = {
+static const tide_column map_fields[] = {
     {"region", "region", TEXT},    {"kind", "kind", TEXT},        {"device", "device", TEXT},
     {"base_bytes", "at", ADDRESS}, {"size_bytes", "size", BYTES}, {"bound_bytes", "lower bound", BYTES},
     {"begin", "there from", TIME}, {"end", "to", TIME},           {"guessed", "nobody told of it", FLAG},
@@ -175,7 +175,7 @@ static tide_tui_value get_map(const tide_tui_scene *s, size_t row, size_t field,
 
 // ---- table: who is alive at the cursor ----
 
-static const tide_tui_field table_fields[] = {
+static const tide_column table_fields[] = {
     WHAT_FIELDS,
     {"id", "number", COUNT},
     {"counts_bytes", "counts", BYTES},
@@ -205,7 +205,7 @@ static tide_tui_value get_table(const tide_tui_scene *s, size_t row, size_t fiel
 
 // ---- operators ----
 
-static const tide_tui_field operator_fields[] = {
+static const tide_column operator_fields[] = {
     {"operator", "operator", TEXT},  {"step", "step", COUNT},         {"begin", "begins", TIME},
     {"makes_bytes", "makes", BYTES}, {"frees_bytes", "frees", BYTES}, {"live_bytes", "highest while it runs", BYTES},
 };
@@ -231,7 +231,7 @@ static tide_tui_value get_operator(const tide_tui_scene *s, size_t row, size_t f
 
 // ---- details: the selection ----
 
-static const tide_tui_field details_fields[] = {
+static const tide_column details_fields[] = {
     WHAT_FIELDS,
     {"id", "number", COUNT},
     {"role", "role", TEXT},

@@ -3,6 +3,7 @@
 // Foreign names in each format: what goes in, what comes out.
 #include "tests/tide_test.h"
 
+#include "analysis/table.h"
 #include "reports/escape.h"
 
 #include <jansson.h>
@@ -44,7 +45,7 @@ static void names_are_escaped_for_each_format(void **state) {
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         tide_text html = {0}, csv = {0}, utf8 = {0};
         tide_report_add_html(&html, names[i].in);
-        tide_report_add_csv(&csv, names[i].in);
+        tide_csv_add(&csv, names[i].in);
         tide_text_add(&utf8, "\"");
         tide_utf8_add_json(&utf8, names[i].in);
         tide_text_add(&utf8, "\"");
