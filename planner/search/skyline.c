@@ -202,10 +202,12 @@ tide_status tide__sky_tree_create(const tide_sky_part *part, tide_sky_tree **out
     const size_t n = part->n, n_sections = (size_t)part->n_sections + 1;
     uint32_t *room = tide_host_calloc(4 * n + 7 * n_sections, sizeof *room);
     sky_item *items = tide_host_calloc(n, sizeof *items);
+    sky_stuck *stuck = tide_host_calloc(n_sections, sizeof *stuck);
     sky_block *block = tide_host_alloc(sizeof *block + FIRST_BLOCK_BYTES);
-    if (t == NULL || room == NULL || items == NULL || block == NULL) {
+    if (t == NULL || room == NULL || items == NULL || stuck == NULL || block == NULL) {
         tide_host_free(t);
         tide_host_free(items);
+        tide_host_free(stuck);
         tide_host_free(room);
         tide_host_free(block);
         return TIDE_FAIL(err, TIDE_ERR_NOMEM, "skyline: no memory for a tree of %zu items", n);
@@ -213,6 +215,7 @@ tide_status tide__sky_tree_create(const tide_sky_part *part, tide_sky_tree **out
     *block = (sky_block){.size = FIRST_BLOCK_BYTES};
     t->part = part;
     t->items = items;
+    t->stuck = stuck;
     t->stack = t->blocks = block;
     uint32_t **of_items[] = {&t->order, &t->offset, &t->list, &t->snug};
     uint32_t **of_sections[] = {&t->run_begin, &t->run_end, &t->wall,         &t->ways,
@@ -232,6 +235,7 @@ void tide__sky_tree_destroy(tide_sky_tree *t) {
     }
     tide_host_free(t->order); // with all arrays that follow it
     tide_host_free(t->items);
+    tide_host_free(t->stuck);
     tide_host_free(t->trail);
     tide_host_free(t);
 }

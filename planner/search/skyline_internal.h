@@ -41,6 +41,12 @@ typedef struct sky_window {
     uint32_t begin, end;
 } sky_window;
 
+/// A section, by its index in the frame, on whose floor nothing can start.
+typedef struct sky_stuck {
+    uint32_t section, start; ///< the lowest of its items can start there
+    sky_window window;       ///< of all its items
+} sky_stuck;
+
 /// An item in the probe's static order.
 typedef struct sky_item {
     uint32_t begin, end; ///< sections
@@ -62,6 +68,7 @@ struct tide_sky_tree {
     uint32_t *above;               ///< sum of sizes of all that cannot start below frame->raised
     uint32_t *dead_ends;           ///< [n_sections of the part] the probe's, or own_dead_ends
     uint32_t *own_dead_ends;
+    sky_stuck *stuck;          ///< [n_sections]
     sky_block *stack, *blocks; ///< the block in use and the first one
     sky_undo *trail;           ///< [n_trail] changes on the path, the last one last
     size_t n_trail, cap_trail;

@@ -51,16 +51,6 @@ static uint32_t count_items(tide_sky_tree *t, const sky_frame *f) {
     return smallest;
 }
 
-/// Where the lowest item on section `s` can start.
-static uint32_t lowest_start(const tide_sky_tree *t, const sky_frame *f, uint32_t s) {
-    uint32_t lowest = UINT32_MAX;
-    for (uint32_t k = 0; k < f->n; k++) {
-        const sky_item item = t->items[f->id[k]];
-        if (item.begin - f->first <= s && s < item.end - f->first && f->at[k] < lowest) lowest = f->at[k];
-    }
-    return lowest;
-}
-
 sky_window tide__sky_window_of(const tide_sky_tree *t, const sky_frame *f, uint32_t s) {
     const uint32_t at = f->first + s;
     sky_window w = {at, at + 1};
@@ -135,11 +125,62 @@ static void choose_by_item(const tide_sky_tree *t, const sky_frame *f, uint32_t 
 }
 
 /// Nothing can start on the section below `start`. @return false: no memory
-static bool raise_floor(tide_sky_tree *t, const sky_frame *f, uint32_t s, uint32_t start) {
-    const sky_window w = tide__sky_window_of(t, f, s);
-    return tide__sky_set(t, &f->floor[s], start) && tide__sky_set(t, &f->below[s], UINT32_MAX) &&
+static bool raise_floor(tide_sky_tree *t, const sky_frame *f, const sky_stuck *stuck) {
+    const uint32_t s = stuck->section;
+    const sky_window w = stuck->window;
+    return tide__sky_set(t, &f->floor[s], stuck->start) && tide__sky_set(t, &f->below[s], UINT32_MAX) &&
            tide__sky_set(t, &f->from[s], w.begin < f->from[s] ? w.begin : f->from[s]) &&
            tide__sky_set(t, &f->to[s], w.end > f->to[s] ? w.end : f->to[s]);
+}
+
+/// The first of the stuck sections, which ascend, from `section` on.
+static uint32_t first_stuck(const sky_stuck *stuck, uint32_t n, uint32_t section) {
+    uint32_t low = 0;
+    while (low < n) {
+        const uint32_t middle = low + (n - low) / 2;
+        if (stuck[middle].section < section)
+            low = middle + 1;
+        else
+            n = middle;
+    }
+    return low;
+}
+
+/// For each section on whose floor nothing can start: where the lowest item on it can, and which sections its items
+/// take.
+static void look_at_stuck(tide_sky_tree *t, const sky_frame *f, uint32_t n_stuck) {
+    for (uint32_t k = 0; k < n_stuck; k++) {
+        const uint32_t at = f->first + t->stuck[k].section;
+        t->stuck[k].start = UINT32_MAX;
+        t->stuck[k].window = (sky_window){at, at + 1};
+    }
+    for (uint32_t k = 0; k < f->n; k++) {
+        const sky_item item = t->items[f->id[k]];
+        for (uint32_t j = first_stuck(t->stuck, n_stuck, item.begin - f->first); j < n_stuck; j++) {
+            sky_stuck *stuck = &t->stuck[j];
+            if (stuck->section >= item.end - f->first) break;
+            if (f->at[k] < stuck->start) stuck->start = f->at[k];
+            stuck->window = tide__sky_join(stuck->window, (sky_window){item.begin, item.end});
+        }
+    }
+}
+
+/// Raise the floors of sections on which nothing can start.
+static sky_survey raise_stuck(tide_sky_tree *t, const sky_frame *f, uint32_t n_stuck) {
+    if (n_stuck == 0) return SKY_OPEN;
+    look_at_stuck(t, f, n_stuck);
+    for (uint32_t k = 0; k < n_stuck; k++) {
+        const sky_stuck *stuck = &t->stuck[k];
+        if (stuck->start - f->floor[stuck->section] > slack_of(t, f, stuck->section))
+            return dead_end(t, f, stuck->section);
+        if (!raise_floor(t, f, stuck)) return SKY_DEAD;
+    }
+    return SKY_OPEN;
+}
+
+/// Section `s` is a dead end, unless one of the stuck sections before it is.
+static sky_survey dead_end_after(tide_sky_tree *t, const sky_frame *f, uint32_t n_stuck, uint32_t s) {
+    return raise_stuck(t, f, n_stuck) == SKY_DEAD ? SKY_DEAD : dead_end(t, f, s);
 }
 
 sky_survey tide__sky_survey(tide_sky_tree *t, sky_frame *f, sky_choice *choice) {
@@ -148,7 +189,8 @@ sky_survey tide__sky_survey(tide_sky_tree *t, sky_frame *f, sky_choice *choice) 
         t->n_work += f->n + f->n_sections;
         find_runs(t, f);
         const uint32_t smallest = count_items(t, f);
-        bool has_raised = false, has_best = false;
+        bool has_best = false;
+        uint32_t n_stuck = 0;
         score best = {0};
         uint32_t ways = 0, inside = 0, above = 0;
         for (uint32_t s = 0; s < f->n_sections; s++) {
@@ -156,20 +198,15 @@ sky_survey tide__sky_survey(tide_sky_tree *t, sky_frame *f, sky_choice *choice) 
             inside += t->inside[s];
             above += t->above[s];
             // All of these are alive together, and none can start below.
-            if (above > 0 && (uint64_t)f->raised + above > t->capacity) return dead_end(t, f, s);
+            if (above > 0 && (uint64_t)f->raised + above > t->capacity) return dead_end_after(t, f, n_stuck, s);
             const uint32_t floor = f->floor[s], slack = slack_of(t, f, s);
             if (t->wall[s] <= floor) continue;
             // What fits the valley does not fill it, and what does not fit begins at its walls.
             const uint32_t depth = t->wall[s] - floor;
-            if (inside < f->rest[s] && depth > inside && depth - inside > slack) return dead_end(t, f, s);
-            if (ways == 0) {
-                const uint32_t start = lowest_start(t, f, s);
-                if (start - floor > slack) return dead_end(t, f, s);
-                if (!raise_floor(t, f, s, start)) return SKY_DEAD;
-                has_raised = true;
-                continue;
-            }
-            if (by_item || has_raised) continue;
+            if (inside < f->rest[s] && depth > inside && depth - inside > slack)
+                return dead_end_after(t, f, n_stuck, s);
+            if (ways == 0) t->stuck[n_stuck++].section = s;
+            if (by_item || n_stuck > 0) continue;
             const bool may_waste = can_waste(t, f, s, smallest);
             const score now = rate(t, f, s, slack, may_waste);
             if (has_best && !is_better(now, best)) continue;
@@ -177,7 +214,8 @@ sky_survey tide__sky_survey(tide_sky_tree *t, sky_frame *f, sky_choice *choice) 
             has_best = true;
             choose(t, f, s, may_waste, choice);
         }
-        if (has_raised) continue;
+        if (raise_stuck(t, f, n_stuck) == SKY_DEAD) return SKY_DEAD;
+        if (n_stuck > 0) continue;
         if (by_item) choose_by_item(t, f, smallest, choice);
         return SKY_OPEN;
     }
