@@ -19,8 +19,8 @@
 /// About a second of one thread, and for large problems as much again as the first greedy order takes, or as a way down
 /// the skyline.
 static uint64_t default_work(size_t n) {
-    enum { SECOND = 1000000000, PER_ITEM = 6500, PER_PAIR = 12, SKYLINE_ITEMS = 8192 };
-    const uint64_t skyline = n <= SKYLINE_ITEMS ? (uint64_t)n * n * PER_PAIR : 0;
+    enum { SECOND = 1000000000, PER_ITEM = 6500, PER_PAIR = 12 };
+    const uint64_t skyline = n <= TIDE_SKY_MAX_ITEMS ? (uint64_t)n * n * PER_PAIR : 0;
     return SECOND + (uint64_t)n * PER_ITEM + skyline;
 }
 
