@@ -5,8 +5,9 @@
 // Run times are heavy-tailed: most instances fall at once to some rule and order and never to others. So there are many
 // short probes with ever other rules and orders, in batches of a few; now and then one gets more nodes (Luby, Sinclair
 // & Zuckerman 1993). Each slot of a batch has a memory of its own of where its probes met dead ends, which the next one
-// fades and goes by. Half of the slots ask at the bound; the others between it and the best plan, so that there is soon
-// a better plan also where the bound is out of reach.
+// fades and goes by. Half of the slots ask at the goal; the others between it and the best plan, so that there is soon
+// a better plan also where the goal is out of reach. The goal is the capacity that was told; where none was, a batch of
+// four asks at the bound, and the others guess.
 #include <string.h>
 
 #include "core/base/host_alloc.h"
@@ -62,7 +63,7 @@ typedef struct batch_plan {
 } batch_plan;
 
 enum { RISING_ITEMS = 1000 }; ///< from how many on a slot's capacity rises
-enum { AT_BOUND_ONLY = 4 };   ///< batches before the first that asks in between
+enum { AT_BOUND_ONLY = 4 };   ///< batches before the first that asks above it
 
 /// Where slot `k` asks. The first slot that has an answer counts, so the tightest comes first; once the tree has shown
 /// that it can be exhausted, the middle does: either answer halves what is open.
@@ -204,6 +205,17 @@ static tide_status open_part(const tide_search *s, search_part *part, tide_error
     return TIDE_FAIL(err, TIDE_ERR_NOMEM, "search: no memory for %u tensors", part->n);
 }
 
+/// An instance that cannot meet its bound may meet a capacity slightly above it at once: a guess finds that out, too.
+static uint32_t goal_of(const tide_search *s, const batch_plan *plan) {
+    enum { BATCHES_PER_BOUND = 4 };
+    const uint64_t told = s->capacity_bytes / plan->part->sky->grain_bytes;
+    const uint32_t n = plan->part->n_batches;
+    if (told > plan->low && told < plan->high) return (uint32_t)told;
+    if (s->capacity_bytes != 0 || n < AT_BOUND_ONLY || n % BATCHES_PER_BOUND == 0) return plan->low;
+    tide_rng rng = {s->seed + n};
+    return plan->low + (uint32_t)((plan->high - plan->low) * tide_rng_f64(&rng));
+}
+
 /// What the whole plan cannot go below, no part need go below.
 static tide_status probe_part(tide_search *s, search_part *part, tide_error *err) {
     const tide_status st = open_part(s, part, err);
@@ -221,8 +233,8 @@ static tide_status probe_part(tide_search *s, search_part *part, tide_error *err
         part->is_closed = true;
         return TIDE_OK;
     }
-    const uint64_t goal = s->capacity_bytes / grain > low ? s->capacity_bytes / grain : low;
-    const batch_plan plan = {part, (uint32_t)low, (uint32_t)high, goal < high ? (uint32_t)goal : (uint32_t)low};
+    batch_plan plan = {.part = part, .low = (uint32_t)low, .high = (uint32_t)high};
+    plan.goal = goal_of(s, &plan);
     return run_batch(s, &plan, err);
 }
 
