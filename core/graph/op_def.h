@@ -24,12 +24,18 @@ static inline bool tide_operand_present(const tide_operand *o) { return o->dtype
 
 /// Shape inference: what goes in and where the answer goes. All input shapes are known; `in[i].data` is non-NULL
 /// when that input's content is known too (a constant), which is how Reshape or Slice learn their operands.
+/// Bytes of the operands before one: an operator that adds them up goes on from here where the next one is asked about.
+typedef struct tide_bytes_before {
+    size_t in_i, bytes;
+} tide_bytes_before;
+
 typedef struct tide_infer {
     const tide_node *node;
     const tide_operand *in; ///< [n_in]
     size_t n_in;
     tide_operand *out; ///< [n_out]; fill dtype and shape; size_bytes and data are ignored
     size_t n_out;
+    tide_bytes_before *before; ///< of the caller who asks about all operands in turn, zeros at first; else NULL
 } tide_infer;
 
 typedef struct tide_kernel {

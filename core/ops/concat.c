@@ -45,12 +45,21 @@ static tide_status concat_infer(const tide_infer *x, tide_error *err) {
     return tide_op_set_out(x, 0, x->in[0].dtype, out.rank, out.dims, err);
 }
 
+/// Bytes of one outer row of all operands before `in_i`.
+static size_t row_bytes_before(const tide_infer *x, size_t in_i, int32_t axis) {
+    tide_bytes_before sum = {0};
+    if (x->before != NULL && x->before->in_i <= in_i) sum = *x->before;
+    for (; sum.in_i < in_i; sum.in_i++) sum.bytes += row_bytes_of(&x->in[sum.in_i], axis);
+    if (x->before != NULL) *x->before = sum;
+    return sum.bytes;
+}
+
 static tide_op_alias concat_alias(const tide_infer *x, size_t in_i, size_t out_i) {
     const tide_shape *const out = &x->out[out_i].shape;
     tide_op_alias a = {TIDE_OP_ALIAS_NONE, 0};
     int32_t axis;
     if (tide_op_axis(x->node, tide_node_attr_int(x->node, "axis", 0), out->rank, &axis, NULL) != TIDE_OK) return a;
-    for (size_t i = 0; i < in_i; i++) a.offset_bytes += row_bytes_of(&x->in[i], axis);
+    a.offset_bytes = row_bytes_before(x, in_i, axis);
     if (row_bytes_of(&x->in[in_i], axis) == row_bytes_of(&x->out[out_i], axis))
         a.kind = TIDE_OP_ALIAS_VIEW; // the others are empty
     else if (tide_data_extent(out, 0, axis) == 1)

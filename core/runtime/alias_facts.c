@@ -38,8 +38,11 @@ static tide_status ask_step(const tide_graph *g, uint32_t step, const tide_node 
     tide_operand *out = operands + node->n_inputs;
     TIDE_TRY(tide__value_operands(g, node->inputs, node->n_inputs, operands, err));
     TIDE_TRY(tide__value_operands(g, node->outputs, node->n_outputs, out, err));
-    const tide_infer x = {.node = node, .in = operands, .n_in = node->n_inputs, .out = out, .n_out = node->n_outputs};
+    tide_bytes_before before;
+    const tide_infer x = {
+        .node = node, .in = operands, .n_in = node->n_inputs, .out = out, .n_out = node->n_outputs, .before = &before};
     for (size_t out_i = 0; out_i < node->n_outputs; out_i++) {
+        before = (tide_bytes_before){0};
         for (size_t in_i = 0; in_i < node->n_inputs; in_i++) TIDE_TRY(ask_pair(g, step, &x, in_i, out_i, f, err));
     }
     return TIDE_OK;

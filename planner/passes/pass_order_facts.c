@@ -7,6 +7,7 @@
 #include "core/base/host_alloc.h"
 #include "core/ops/ops.h"
 #include "core/runtime/alias_facts.h"
+#include "planner/passes/pass_order_model_internal.h"
 
 // ---- by hand ----
 
@@ -74,6 +75,13 @@ bool tide__facts_put_inside(tide__order_facts *f, uint32_t inner, uint32_t outer
 
 // ---- of a program ----
 
+/// Where the step at `at` has a value among its inputs.
+typedef struct value_use {
+    uint32_t at, first;     ///< the first position; `at` is another step's: it has not
+    uint32_t n_positions;   ///< how many there are
+    uint32_t n_overwritten; ///< how many of them output 0 may overwrite
+} value_use;
+
 typedef struct reader {
     const tide__fact_source *s;
     const tide_program *program;
@@ -82,6 +90,7 @@ typedef struct reader {
     tide__order_facts *f;
     uint32_t *tensor_of;   ///< [n_values] what the last run so far has made of the value; TIDE_NO_INDEX: no tensor
     uint32_t *made_at;     ///< [n_values] and when; TIDE_NO_INDEX: by nobody
+    value_use *uses;       ///< [n_values] by the step that is looked at
     uint32_t *run_at;      ///< [n_nodes] when the node ran first; TIDE_NO_INDEX
     uint64_t sum_bytes;    ///< of all tensors and scratch
     tide__fact_pairs in;   ///< alias fact, and the tensor of its input
@@ -134,17 +143,31 @@ static tide_status add_scratch(reader *r, uint32_t at, tide_error *err) {
 }
 
 /// The first input position that has the value; later ones say nothing new.
-static bool is_first_position(const tide_node *n, size_t k) {
-    for (size_t i = 0; i < k; i++) {
-        if (n->inputs[i] == n->inputs[k]) return false;
+static bool is_first_position(const reader *r, const tide_node *n, size_t k) {
+    return r->uses[n->inputs[k]].first == k;
+}
+
+/// Note where the step has its inputs. Cost: a look at each, however many there are.
+static void note_uses(reader *r, uint32_t at) {
+    const tide_node *n = node_at(r, at);
+    const tide_alias_facts *aliases = &r->s->aliases;
+    const uint32_t step = step_at(r, at);
+    for (uint32_t k = 0; k < n->n_inputs; k++) {
+        if (n->inputs[k] == TIDE_NO_VALUE) continue;
+        value_use *use = &r->uses[n->inputs[k]];
+        if (use->at != at) *use = (value_use){.at = at, .first = k};
+        use->n_positions++;
     }
-    return true;
+    for (size_t k = aliases->first[step]; k < aliases->first[step + 1]; k++) {
+        const tide_alias_fact *a = &aliases->list[k];
+        if (a->may_overwrite && r->uses[a->in_value].at == at) r->uses[a->in_value].n_overwritten++;
+    }
 }
 
 static tide_status add_reads(reader *r, uint32_t at, tide_error *err) {
     const tide_node *n = node_at(r, at);
     for (size_t k = 0; k < n->n_inputs; k++) {
-        if (n->inputs[k] == TIDE_NO_VALUE || !is_first_position(n, k)) continue;
+        if (n->inputs[k] == TIDE_NO_VALUE || !is_first_position(r, n, k)) continue;
         const uint32_t t = r->tensor_of[n->inputs[k]], maker = r->made_at[n->inputs[k]];
         if (t != TIDE_NO_INDEX) TIDE_TRY(tide__facts_add_pair(&r->f->reads, at, t, err));
         if (maker != TIDE_NO_INDEX) TIDE_TRY(tide__facts_add_pair(&r->f->after, at, maker, err));
@@ -155,15 +178,9 @@ static tide_status add_reads(reader *r, uint32_t at, tide_error *err) {
 // ---- what lies inside what ----
 
 /// Output 0 may overwrite what lies at every position that has the value of the alias fact `i`.
-static bool may_overwrite(const reader *r, uint32_t at, size_t i) {
-    const tide_alias_facts *aliases = &r->s->aliases;
-    const tide_alias_fact *a = &aliases->list[i];
-    const tide_node *n = node_at(r, at);
-    size_t n_positions = 0, n_allowed = 0;
-    for (size_t k = 0; k < n->n_inputs; k++) n_positions += n->inputs[k] == a->in_value;
-    for (size_t k = aliases->first[a->step]; k < aliases->first[a->step + 1]; k++)
-        n_allowed += aliases->list[k].may_overwrite && aliases->list[k].in_value == a->in_value;
-    return n_positions == n_allowed;
+static bool may_overwrite(const reader *r, size_t i) {
+    const value_use *use = &r->uses[r->s->aliases.list[i].in_value];
+    return use->n_positions == use->n_overwritten;
 }
 
 /// What the step's operator says, of the tensors that its inputs are before it and its outputs behind it.
@@ -178,7 +195,7 @@ static tide_status add_aliases(reader *r, uint32_t at, tide_error *err) {
         TIDE_TRY(tide__facts_add_pair(&r->made, (uint32_t)i, out, err));
         // Views are another pass's, on or off.
         if (r->s->opt->off[TIDE_PASS_IN_PLACE] || !a->may_overwrite || a->alias.kind == TIDE_OP_ALIAS_VIEW) continue;
-        if (is_first_position(node_at(r, at), a->in_i) && may_overwrite(r, at, i))
+        if (is_first_position(r, node_at(r, at), a->in_i) && may_overwrite(r, i))
             TIDE_TRY(tide__facts_add_pair(&r->f->overwrites, at, in, err));
     }
     return TIDE_OK;
@@ -217,18 +234,40 @@ static void merge_all(reader *r) {
 // ---- order for other reasons ----
 
 /// Readers of a first run stay before the second: behind it they would read the second.
-static tide_status add_twins(reader *r, tide_error *err) {
-    for (size_t i = 0; i < r->program->n_twins; i++) {
-        const uint32_t first = r->run_at[r->program->twins[i].first], again = r->run_at[r->program->twins[i].again];
-        if (first == TIDE_NO_INDEX || again == TIDE_NO_INDEX) continue;
-        TIDE_TRY(tide__facts_add_pair(&r->f->after, again, first, err));
-        for (size_t k = 0; k < r->f->reads.n; k++) {
-            const tide__fact_pair read = r->f->reads.list[k];
-            if (r->f->tensors[read.other].maker == first && read.step != again)
-                TIDE_TRY(tide__facts_add_pair(&r->f->after, again, read.step, err));
-        }
+static tide_status add_twin(reader *r, const tide__table *readers, uint32_t first, uint32_t again, tide_error *err) {
+    const tide__span span = tide__table_span(readers, first);
+    TIDE_TRY(tide__facts_add_pair(&r->f->after, again, first, err));
+    for (uint32_t k = 0; k < span.n; k++) {
+        const uint32_t reader_at = readers->items[span.first + k];
+        if (reader_at != again) TIDE_TRY(tide__facts_add_pair(&r->f->after, again, reader_at, err));
     }
     return TIDE_OK;
+}
+
+/// The steps that read what each step has made.
+static bool list_readers(const reader *r, tide__table *out) {
+    tide__fact_pair *pairs = tide_host_calloc(r->f->reads.n + 1, sizeof *pairs);
+    if (pairs == NULL) return false;
+    for (size_t k = 0; k < r->f->reads.n; k++) {
+        const tide__fact_pair read = r->f->reads.list[k];
+        pairs[k] = (tide__fact_pair){.step = r->f->tensors[read.other].maker, .other = read.step};
+    }
+    const bool ok = tide__table_make(out, pairs, r->f->reads.n, r->f->n_steps, true);
+    tide_host_free(pairs);
+    return ok;
+}
+
+static tide_status add_twins(reader *r, tide_error *err) {
+    if (r->program->n_twins == 0) return TIDE_OK;
+    tide__table readers = {0};
+    tide_status st = list_readers(r, &readers) ? TIDE_OK : no_memory(err);
+    for (size_t i = 0; i < r->program->n_twins && st == TIDE_OK; i++) {
+        const uint32_t first = r->run_at[r->program->twins[i].first], again = r->run_at[r->program->twins[i].again];
+        if (first == TIDE_NO_INDEX || again == TIDE_NO_INDEX) continue;
+        st = add_twin(r, &readers, first, again, err);
+    }
+    tide__table_deinit(&readers);
+    return st;
 }
 
 /// Steps of one name keep their order: plan files tell them apart by nothing else.
@@ -251,6 +290,7 @@ static tide_status add_step(reader *r, uint32_t at, tide_error *err) {
     const tide_node *n = node_at(r, at);
     uint32_t *run_at = &r->run_at[r->program->steps[step_at(r, at)].node];
     if (*run_at == TIDE_NO_INDEX) *run_at = at;
+    note_uses(r, at);
     TIDE_TRY(add_reads(r, at, err));
     for (uint32_t port = 0; port < n->n_outputs; port++) TIDE_TRY(add_output(r, at, port, n->outputs[port], err));
     TIDE_TRY(add_scratch(r, at, err));
@@ -263,7 +303,9 @@ static tide_status read_program(reader *r, size_t n, tide_error *err) {
     r->tensor_of = tide_host_calloc(n_values + 1, sizeof *r->tensor_of);
     r->made_at = tide_host_calloc(n_values + 1, sizeof *r->made_at);
     r->run_at = tide_host_calloc(n_nodes + 1, sizeof *r->run_at);
-    if (r->tensor_of == NULL || r->made_at == NULL || r->run_at == NULL) return no_memory(err);
+    r->uses = tide_host_calloc(n_values + 1, sizeof *r->uses);
+    if (r->tensor_of == NULL || r->made_at == NULL || r->run_at == NULL || r->uses == NULL) return no_memory(err);
+    for (size_t v = 0; v < n_values; v++) r->uses[v].at = TIDE_NO_INDEX;
     for (size_t v = 0; v < n_values; v++) r->tensor_of[v] = r->made_at[v] = TIDE_NO_INDEX;
     for (size_t i = 0; i < n_nodes; i++) r->run_at[i] = TIDE_NO_INDEX;
     for (uint32_t at = 0; at < n; at++) TIDE_TRY(add_step(r, at, err));
@@ -281,6 +323,7 @@ tide_status tide__order_facts_of(const tide__fact_source *s, const uint32_t *seq
     tide_host_free(r.tensor_of);
     tide_host_free(r.made_at);
     tide_host_free(r.run_at);
+    tide_host_free(r.uses);
     tide_host_free(r.in.list);
     tide_host_free(r.made.list);
     return st;

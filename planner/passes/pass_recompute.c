@@ -30,7 +30,7 @@ typedef struct recompute {
     double *work;  ///< [n_steps]
     double allowed_work;
     size_t n_trials, n_steps_tried, n_steps_dropped;
-    bool is_cut; ///< the trials ended before the candidates
+    bool is_cut; ///< the trials ended before the candidates, or before all second runs were tried without
 } recompute;
 
 static tide_status no_memory(const tide_program *p, tide_error *err) {
@@ -203,7 +203,10 @@ static tide_status search(recompute *x, tide__sequence *out, tide__trial *out_tr
 
 /// Trials without a second run have as many steps of their own.
 static bool may_drop(recompute *x, const tide__sequence *s) {
-    if (x->n_steps_dropped + s->n > MAX_STEPS_TRIED) return false;
+    if (x->n_steps_dropped + s->n > MAX_STEPS_TRIED) {
+        x->is_cut = true;
+        return false;
+    }
     x->n_steps_dropped += s->n;
     return true;
 }
@@ -232,12 +235,18 @@ static tide_status drop_if_idle(recompute *x, tide__sequence *s, uint32_t step, 
 
 /// The latest first, then those that it was made of; again, as long as one goes: another one may be idle without it.
 static tide_status drop_idle(recompute *x, tide__sequence *s, const tide__trial *t, tide_error *err) {
-    for (bool dropped = true; dropped;) {
+    uint8_t *n_runs = tide_host_calloc(x->program->n_steps + 1, sizeof *n_runs);
+    if (n_runs == NULL) return no_memory(x->program, err);
+    for (size_t at = 0; at < s->n; at++) n_runs[s->steps[at]]++;
+    tide_status st = TIDE_OK;
+    for (bool dropped = true; dropped && st == TIDE_OK;) {
         dropped = false;
-        for (uint32_t step = (uint32_t)x->program->n_steps; step-- > 0;)
-            TIDE_TRY(drop_if_idle(x, s, step, t, &dropped, err));
+        for (uint32_t step = (uint32_t)x->program->n_steps; step-- > 0 && st == TIDE_OK;) {
+            if (n_runs[step] == 2) st = drop_if_idle(x, s, step, t, &dropped, err);
+        }
     }
-    return TIDE_OK;
+    tide_host_free(n_runs);
+    return st;
 }
 
 // ---- who may run twice ----
@@ -247,6 +256,20 @@ static bool makes_output(const tide_graph *g, const tide_node *n) {
         if (n->outputs[i] != TIDE_NO_VALUE && g->values[n->outputs[i]].is_output) return true;
     }
     return false;
+}
+
+/// What runs twice already does not run a third time.
+static tide_status rule_out_twins(recompute *x, tide_error *err) {
+    const tide_program *p = x->program;
+    if (p->n_twins == 0) return TIDE_OK;
+    bool *is_twin = tide_host_calloc(p->graph->n_nodes + 1, sizeof *is_twin);
+    if (is_twin == NULL) return no_memory(p, err);
+    for (size_t i = 0; i < p->n_twins; i++) is_twin[p->twins[i].first] = is_twin[p->twins[i].again] = true;
+    for (uint32_t k = 0; k < p->n_steps; k++) {
+        if (is_twin[p->steps[k].node]) x->is_able[k] = false;
+    }
+    tide_host_free(is_twin);
+    return TIDE_OK;
 }
 
 /// As tide_program_repeat asks: the only one of its name, "<name>.again" free, the same result every time.
@@ -269,13 +292,8 @@ static tide_status fill_able(recompute *x, tide_error *err) {
                         !makes_output(p->graph, n) && n->def != NULL && (n->def->flags & TIDE_OP_NO_FOLD) == 0;
         tide_text_deinit(&again);
     }
-    for (size_t i = 0; i < p->n_twins && st == TIDE_OK; i++) {
-        for (uint32_t k = 0; k < p->n_steps; k++) {
-            if (p->steps[k].node == p->twins[i].first || p->steps[k].node == p->twins[i].again) x->is_able[k] = false;
-        }
-    }
     tide_strmap_deinit(&count);
-    return st;
+    return st == TIDE_OK ? rule_out_twins(x, err) : st;
 }
 
 // ---- the whole ----

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "core/base/host_alloc.h"
+#include "planner/passes/pass_order_model_internal.h"
 #include "planner/passes/pass_recompute.h"
 
 enum { MAX_CHAIN = 3 };
@@ -26,7 +27,8 @@ typedef struct lister {
     uint32_t peak;
     const bool *is_able;
     const double *work;
-    reads *of; ///< [n_tensors]
+    reads *of;           ///< [n_tensors]
+    tide__table read_by; ///< tensors, by step
 } lister;
 
 static void note_reads(const lister *l) {
@@ -56,10 +58,11 @@ static bool add_step(const lister *l, tide__repeat *r, uint32_t at) {
 /// again is kept instead: the trial will tell what that costs.
 static bool collect(const lister *l, tide__repeat *r, uint32_t at, int depth) {
     if (!add_step(l, r, at)) return false;
-    for (size_t i = 0; i < l->f->reads.n && depth > 1; i++) {
-        const tide__fact_pair *read = &l->f->reads.list[i];
-        if (read->step != at || l->of[read->other].last >= r->before) continue;
-        (void)collect(l, r, l->f->tensors[read->other].maker, depth - 1);
+    const tide__span span = tide__table_span(&l->read_by, at);
+    for (uint32_t i = 0; i < span.n && depth > 1; i++) {
+        const uint32_t t = l->read_by.items[span.first + i];
+        if (l->of[t].last >= r->before) continue;
+        (void)collect(l, r, l->f->tensors[t].maker, depth - 1);
     }
     return true;
 }
@@ -101,7 +104,7 @@ tide_status tide__repeats_list(const tide__order_facts *f, const uint32_t *seque
     l.of = tide_host_calloc(f->n_tensors + 1, sizeof *l.of);
     tide__repeat *all = tide_host_calloc(f->n_tensors + 1, MAX_CHAIN * sizeof *all);
     tide_status st = TIDE_OK;
-    if (l.of != NULL && all != NULL) {
+    if (l.of != NULL && all != NULL && tide__table_make(&l.read_by, f->reads.list, f->reads.n, f->n_steps, true)) {
         note_reads(&l);
         const size_t n_all = list_all(&l, all);
         *n = n_all < max ? n_all : max;
@@ -109,6 +112,7 @@ tide_status tide__repeats_list(const tide__order_facts *f, const uint32_t *seque
     } else {
         st = TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to choose what is computed twice");
     }
+    tide__table_deinit(&l.read_by);
     tide_host_free(l.of);
     tide_host_free(all);
     return st;

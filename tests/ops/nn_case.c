@@ -142,7 +142,8 @@ tide_status nn_infer(nn_case *c) {
     TIDE_TRY(tide_ops_resolve(c->g, &c->err));
     tide_operand in[NN_MAX];
     without_data(c->in, c->n_in, in);
-    TIDE_TRY(c->node->def->infer(&(tide_infer){c->node, in, c->n_in, c->out, c->n_out}, &c->err));
+    TIDE_TRY(c->node->def->infer(
+        &(tide_infer){.node = c->node, .in = in, .n_in = c->n_in, .out = c->out, .n_out = c->n_out}, &c->err));
     for (size_t i = 0; i < c->n_out; i++)
         TIDE_TRY(tide_shape_bytes(&c->out[i].shape, c->out[i].dtype, &c->out[i].size_bytes, &c->err));
     return TIDE_OK;
@@ -236,7 +237,7 @@ static void exec_drop(const tide_kernel *k, void *exec) {
 }
 
 static bool may_run_in_place(nn_case *c) {
-    const tide_infer x = {c->node, c->in, c->n_in, c->out, c->n_out};
+    const tide_infer x = {.node = c->node, .in = c->in, .n_in = c->n_in, .out = c->out, .n_out = c->n_out};
     return tide_op_may_overwrite(c->node->def, &x, 0);
 }
 
