@@ -508,6 +508,7 @@ class Readme(Case):
             self.assertIn(line, printed)
 
 
+    @unittest.skipIf(scratch.why_other(), scratch.why_other())
     def test_the_trace_in_the_readme(self):
         """Who is live at the peak of its example, as the README shows it, but for times."""
         example = (tidemark.SOURCE / "README.md").read_text().split("## Recording")[1].split("```")[1].strip().splitlines()

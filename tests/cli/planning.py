@@ -14,6 +14,9 @@ from tidemark import SAMPLES, SHARED, SOURCE, Case, run
 LENET = SAMPLES / "lenet5.json"
 SQUEEZENET = SAMPLES / "squeezenet1_1.json"
 DYNAMIC = SAMPLES / "dynamic_batch.json"
+# Of these two kernels have little scratch: what is planned is the same on any processor.
+ENCODER = SAMPLES / "transformer_encoder.json"
+DECODER = SAMPLES / "decoder_step.json"
 MINIMALLOC = SHARED / "data" / "minimalloc"
 KIB = 1024
 
@@ -88,6 +91,21 @@ class Extents(Case):
         self.refused(3, "plan", path, "--extent", "N=8", says=["--extent", "l.csv"])
 
 
+def long_graph(n):
+    """A chain that often keeps a result for a reader far behind."""
+    draw, kept, nodes = random.Random(3), [], []
+    for i in range(n):
+        node = {"op": "Sigmoid", "name": f"n{i}", "inputs": [f"v{i - 1}" if i else "x"], "outputs": [f"v{i}"]}
+        if kept and draw.random() < 0.3:
+            node["op"] = "Add"
+            node["inputs"].append(kept.pop(draw.randrange(len(kept))))
+        elif draw.random() < 0.35:
+            kept.append(f"v{i}")
+        nodes.append(node)
+    return {"schema": "tidemark.graph", "version": 1, "name": "long", "opset": 13, "initializers": [], "nodes": nodes,
+            "inputs": [{"name": "x", "dtype": "float32", "shape": [1, 256]}], "outputs": [f"v{n - 1}"]}
+
+
 class KernelThreads(Case):
     """Threads of the kernels: their scratch is in the plan, so that they belong to what a plan is of."""
 
@@ -96,7 +114,9 @@ class KernelThreads(Case):
         self.plan, self.env = self.dir / "p.json", {"OMP_NUM_THREADS": None}
 
     def bytes(self, *args, env=None):
-        return plan_of(self.json("plan", SQUEEZENET, *FAST, *args, env=env or self.env))["bytes"]
+        """Of all scratch: whether it grows at the peak as well depends on the processor."""
+        doc = self.json("plan", SQUEEZENET, *FAST, *args, env=env or self.env)
+        return sum(t["size_bytes"] for t in doc["tensors"] if t["name"].endswith(".scratch"))
 
     def test_scratch_grows_with_them(self):
         one, two = self.bytes(), self.bytes("--intra-threads", 2)
@@ -139,20 +159,20 @@ class KernelThreads(Case):
 class Passes(Case):
     def test_every_pass_can_be_switched_off(self):
         """What the passes gained is in the report, text and JSON; each alone, and all of them, can be left out."""
-        doc = self.json("plan", SQUEEZENET)
+        doc = self.json("plan", ENCODER)
         gains = {g["pass"]: g for g in doc["passes"]}
         self.assertEqual(list(gains), ["views", "slices", "in-place", "parts", "order", "recompute"])
-        text = self.ok("plan", SQUEEZENET).stdout
+        text = self.ok("plan", ENCODER).stdout
         self.assertIn("Passes: lower bound", text)
         for name in ("views", "slices", "in-place", "parts", "order"):
             self.assertTrue(gains[name]["ran"], name)
             self.assertGreaterEqual(gains[name]["before_bytes"], gains[name]["after_bytes"])
             self.assertRegex(text, rf"(?m)^{name} ")
-            off = self.json("plan", SQUEEZENET, f"--no-{name}")
+            off = self.json("plan", ENCODER, f"--no-{name}")
             self.assertFalse(next(g for g in off["passes"] if g["pass"] == name)["ran"])
             self.assertGreaterEqual(plan_of(off)["lower_bound_bytes"], plan_of(doc)["lower_bound_bytes"])
         self.assertGreater(gains["in-place"]["n"] + gains["parts"]["n"], 0)
-        bare = self.json("plan", SQUEEZENET, "--no-passes")
+        bare = self.json("plan", ENCODER, "--no-passes")
         self.assertFalse(any(g["ran"] for g in bare["passes"]))
         self.assertFalse(any("alias" in t for t in bare["tensors"]))
         self.assertTrue(any("alias" in t for t in doc["tensors"]))
@@ -166,10 +186,10 @@ class Passes(Case):
         self.ok("tui", LENET, "--once", "--no-order")
         self.ok("report", LENET, "-o", self.dir / "r.html", "--no-in-place")
         base = self.dir / "b.json"
-        self.ok("plan", SQUEEZENET, "-o", base)
-        self.ok("check", SQUEEZENET, "--baseline", base)
-        worse = self.ok("check", SQUEEZENET, "--baseline", base, "--no-passes", code=1).stdout
-        self.assertIn("before it lay in relu1.out (in-place)", worse)
+        self.ok("plan", ENCODER, "-o", base)
+        self.ok("check", ENCODER, "--baseline", base)
+        worse = self.ok("check", ENCODER, "--baseline", base, "--no-passes", code=1).stdout
+        self.assertIn("before they lay in others (in-place), among them widen_bias.out", worse)
         self.assertNotIn("(new)", worse)  # the same tensors, at places of their own
         inception = SAMPLES / "inception_block.json"
         self.ok("plan", inception, "-o", base)
@@ -200,7 +220,7 @@ class Passes(Case):
 
     def test_saving_is_against_the_model_as_given(self):
         """Second runs make tensors of their own: they are not what the model would take without a plan."""
-        for graph in ("unet", "decoder_step"):
+        for graph in ("decoder_step",):
             given = plan_of(self.json("plan", SAMPLES / f"{graph}.json"))["naive_bytes"]
             path, page = self.dir / "p.json", self.dir / "r.json"
             self.ok("plan", SAMPLES / f"{graph}.json", "--allow-recompute", "50%", "-o", path)
@@ -218,11 +238,19 @@ class Passes(Case):
 
     def test_recompute_says_what_it_used(self):
         """All of it, some, or nothing; and when its own limit of steps ended it, which no clock does."""
-        text = self.ok("plan", SAMPLES / "unet.json", "--allow-recompute", "50%").stdout
-        self.assertRegex(text, r"nodes run twice: 2, \+[0-9.]+% work of 50.00% allowed\n")
+        text = self.ok("plan", DECODER, "--allow-recompute", "50%").stdout
+        self.assertRegex(text, r"nodes run twice: 6, \+[0-9.]+% work of 50.00% allowed\n")
         text = self.ok("plan", LENET, "--allow-recompute", "50%").stdout
         self.assertIn("nothing lowers the peak: 50.00% of work allowed, none used\n", text)
         self.assertFalse(self.json("plan", LENET, "--allow-recompute", "50%")["recompute_is_cut"])
+        # Many steps, of which many could be repeated: it ends at its limit, and says so.
+        path = self.dir / "long.json"
+        path.write_text(json.dumps(long_graph(30000)))
+        doc = self.json("plan", path, "--allow-recompute", "20%", *FAST)
+        self.assertTrue(doc["recompute_is_cut"])
+        self.assertIn("; its search ended at its limit of steps", self.ok("plan", path, "--allow-recompute", "20%",
+                                                                          *FAST).stdout)
+
 
 class Limits(Case):
     def test_a_node_limit_gives_the_same_plan_each_time(self):
@@ -365,15 +393,16 @@ class Budget(Case):
                 self.assertEqual(self.needs(SQUEEZENET, *row["change"].split()), row["need_bytes"])
 
     def test_a_pass_that_was_off_is_the_smallest_change(self):
-        on, off = self.needs(SQUEEZENET), self.needs(SQUEEZENET, "--no-in-place", "--no-parts")
+        on, off = self.needs(ENCODER), self.needs(ENCODER, "--no-in-place", "--no-parts")
         self.assertLess(on, off)
-        rows = self.json("plan", SQUEEZENET, "--no-in-place", "--budget", on, code=6)["advice"]
+        rows = self.json("plan", ENCODER, "--no-in-place", "--budget", on, code=6)["advice"]
         self.assertEqual((rows[0]["kind"], rows[0]["fits"], rows[0]["need_bytes"]), ("pass", True, on))
         self.assertIn("in-place", rows[0]["change"])
         unfused = self.needs(SQUEEZENET, "--no-fuse", "--no-passes")
         rows = self.json("plan", SQUEEZENET, "--no-fuse", "--no-passes", "--budget", unfused - 1, code=6)["advice"]
         self.assertTrue(any(r["kind"] == "fuse" for r in rows) or any(r["kind"] == "pass" for r in rows))
 
+    @unittest.skipIf(scratch.why_other(), scratch.why_other())
     def test_passes_that_help_together(self):
         """Of several passes that are off none alone may be enough, all of them are."""
         graph = SAMPLES / "inception_block.json"

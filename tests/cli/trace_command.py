@@ -148,7 +148,7 @@ class Moments(Traces):
 
     def test_peaks_of_runs(self):
         """Of a model whose plan saves something: each run has a peak of its own."""
-        self.ok("compare", SAMPLES / "squeezenet1_1.json", "-n", 1, "-o", self.path)
+        self.ok("compare", SAMPLES / "transformer_encoder.json", "-n", 1, "-o", self.path)
         peaks = [self.json("trace", self.path, "--at", "peak", "--run", n)["moment"]["requested_bytes"] for n in (1, 2)]
         self.assertEqual(peaks, [r["peak_bytes"] for r in self.json("trace", self.path)["runs"]])
         self.assertGreater(peaks[0], peaks[1])

@@ -32,7 +32,7 @@ static inline tide_program *case_build(tide_graph *g, const tide_shape_binding *
     return p;
 }
 
-static inline tide_program *case_sample(const char *name) {
+static inline tide_graph *case_sample_graph(const char *name) {
     tide_error err = TIDE_ERROR_INIT;
     char below[128], path[512], *data;
     size_t len;
@@ -41,20 +41,18 @@ static inline tide_program *case_sample(const char *name) {
     assert_tide_ok(tide_read_file(tide_source_path(below, path, sizeof path), 0, &data, &len, &err), &err);
     assert_tide_ok(tide_graph_from_json(data, len, path, &g, &err), &err);
     tide_host_free(data);
-    return case_build(g, NULL, 0);
+    return g;
 }
 
-/// oneDNN sizes the scratch of a convolution by the processor's caches, too: whether it is no larger here than where
-/// the figures of the tests were taken (310784 bytes for the first one of resnet18). Says so when it is.
-static inline bool case_has_known_scratch(void) {
-    enum { KNOWN_BYTES = 310784 };
-    tide_program *p = case_sample("resnet18");
-    const uint64_t bytes = p->steps[0].kernel.workspace_bytes;
-    tide_program_unref(p);
-    if (bytes <= KNOWN_BYTES) return true;
-    print_message("skipped: for this processor's caches oneDNN asks for %llu bytes of scratch, not %d: other figures\n",
-                  (unsigned long long)bytes, (int)KNOWN_BYTES);
-    return false;
+static inline tide_program *case_sample(const char *name) { return case_build(case_sample_graph(name), NULL, 0); }
+
+/// Without kernels, and so without their scratch, which follows the processor's caches: figures are the same anywhere.
+static inline tide_program *case_sample_without_kernels(const char *name) {
+    tide_error err = TIDE_ERROR_INIT;
+    const tide_program_options opt = {.no_kernels = true};
+    tide_program *p;
+    assert_tide_ok(tide_program_build(case_sample_graph(name), &opt, &p, &err), &err);
+    return p;
 }
 
 /// NULL when the shared folder is not here. Input shapes are those of the model's first data set.

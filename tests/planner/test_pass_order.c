@@ -214,11 +214,13 @@ static void test_known_gains(void **state) {
     } known[] = {{"inception_block", 986368}, {"decoder_step", 17920}};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         tide_error err = TIDE_ERROR_INIT;
-        tide_program *p = case_sample(known[i].name);
+        tide_program *p = case_sample_without_kernels(known[i].name);
         tide_lifetimes lt;
         tide_pass_report report;
         assert_tide_ok(tide_passes_run(p, &defaults, &lt, &report, &err), &err);
-        if (report.final_bytes > known[i].at_most) assert_false(case_has_known_scratch());
+        if (report.final_bytes > known[i].at_most)
+            fail_msg("%s: %llu bytes, want at most %llu", known[i].name, (unsigned long long)report.final_bytes,
+                     (unsigned long long)known[i].at_most);
         assert_true(report.gains[TIDE_PASS_ORDER].after_bytes < report.gains[TIDE_PASS_ORDER].before_bytes);
         tide_lifetimes_deinit(&lt);
         tide_program_unref(p);

