@@ -26,9 +26,9 @@ typedef struct crew {
     atomic_size_t next;
 } crew;
 
-static tide_status say_empty(tide_gate_case *c, const char *origin, tide_error *err) {
+static tide_status say_empty(tide_gate_case *c, const tide_gate_target *t, tide_error *err) {
     tide_text text = {0};
-    tide_text_addf(&text, "no file matches this pattern of %s; take its entry out, or bring the files back", origin);
+    tide_text_addf(&text, "%s of %s; take it out, or bring the files back", t->why_empty, t->origin);
     tide_host_free(c->error);
     c->error = text.data; // moved
     return text.failed ? TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for case '%s'", c->key) : TIDE_OK;
@@ -43,7 +43,7 @@ static void measure(slot *s) {
     tide_gate_plan_settings settings = s->target->settings;
     settings.scratch_apart = s->scratch_apart;
     s->st = cli_measure(s->target->path, s->target->key, &settings, &s->c, &s->err);
-    if (s->st == TIDE_OK && s->target->is_empty_pattern) s->st = say_empty(&s->c, s->target->origin, &s->err);
+    if (s->st == TIDE_OK && s->target->why_empty != NULL) s->st = say_empty(&s->c, s->target, &s->err);
 }
 
 static void *work(void *arg) {

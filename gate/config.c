@@ -111,6 +111,16 @@ tide_status tide__gate_target_add(const tide__gate_reader *r, tide_gate_config *
     return TIDE_OK;
 }
 
+tide_status tide__gate_target_add_empty(const tide__gate_reader *r, tide_gate_config *c, const char *pattern,
+                                        const char *why, const tide_gate_node *node) {
+    const tide_gate_target t = {.path = tide__gate_join(r, pattern),
+                                .key = pattern,
+                                .why_empty = why,
+                                .origin = tide__gate_keep_place(r, node)};
+    if (t.path == NULL || t.origin == NULL) return tide__gate_no_memory(r);
+    return tide__gate_target_add(r, c, &t, node, NULL);
+}
+
 // ---- the top of the file ----
 
 static tide_status read_version(const tide__gate_reader *r, const tide_gate_node *root) {
@@ -206,11 +216,25 @@ static tide_status read_models(const tide__gate_reader *r, const tide_gate_node 
     for (const tide_gate_node *n = models->first; n != NULL; n = n->next)
         TIDE_TRY(tide__gate_model_read(r, c, n, defaults));
     for (size_t i = 0; i < c->n_targets; i++)
-        if (!c->targets[i].is_empty_pattern) return TIDE_OK;
-    const tide_status st =
-        tide__gate_bad(r, tide__gate_find(c->nodes[0], "path"), "no file matches '%.256s'", c->targets[0].key);
+        if (c->targets[i].why_empty == NULL) return TIDE_OK;
+    const tide_gate_node *path = tide__gate_find(c->nodes[0], "path");
+    const tide_status st = tide__gate_bad(r, path != NULL ? path : c->nodes[0], "%s: '%.256s'", c->targets[0].why_empty,
+                                          c->targets[0].key);
     tide_error_hint(r->err, "patterns are looked up from the folder of the configuration");
     return st;
+}
+
+/// The case of an override may be gone: that is told beside the cases that are there.
+static tide_status add_empty_overrides(const tide__gate_reader *r, tide_gate_config *c) {
+    bool *is_empty = tide_gate_arena_take(r->arena, c->n_overrides + 1);
+    if (is_empty == NULL) return tide__gate_no_memory(r);
+    for (size_t i = 0; i < c->n_overrides; i++) is_empty[i] = c->overrides[i].n_matched == 0;
+    for (size_t i = 0; i < c->n_overrides; i++) {
+        const tide__gate_layer *o = &c->overrides[i];
+        if (is_empty[i] && !tide_strmap_get(&c->keys, o->match, NULL))
+            TIDE_TRY(tide__gate_target_add_empty(r, c, o->match, "this override matches no case", o->node));
+    }
+    return TIDE_OK;
 }
 
 static tide_status read_document(const tide__gate_reader *r, const tide_gate_node *root, tide_gate_config *c) {
@@ -230,6 +254,7 @@ static tide_status read_document(const tide__gate_reader *r, const tide_gate_nod
     TIDE_TRY(read_models(r, root, c, &defaults));
     if (c->is_baseline_wanted && c->baseline == NULL) c->baseline = tide__gate_join(r, "tidemark-baseline.json");
     if (c->is_baseline_wanted && c->baseline == NULL) return tide__gate_no_memory(r);
+    TIDE_TRY(add_empty_overrides(r, c));
     return tide__gate_check_rules(r, c);
 }
 

@@ -62,15 +62,16 @@ typedef struct tide_gate_target {
     const char *path; ///< of the model, plan or trace, ready to open
     const char *key;  ///< path as the configuration says it, and " [label]" where one file gives several cases
     tide_gate_plan_settings settings;
-    bool is_empty_pattern; ///< `path` is a pattern that no file matches: a case that cannot be measured
+    const char *why_empty; ///< "no file matches this pattern": an entry of the file holds for nothing any more, `path`
+                           ///< is its pattern; a case that cannot be measured. NULL: there is a file
     const char *origin;    ///< "tidemark.toml:20"
 } tide_gate_target;
 
 typedef struct tide_gate_config tide_gate_config;
 
 /// TIDE_ERR_IO; TIDE_ERR_BAD_INPUT with file and line for what cannot be parsed, unknown keys (with the nearest known
-/// one), wrong types, rules that contradict each other, patterns of which none matches anything. TOML unless the path
-/// ends in .json; "-" is standard input.
+/// one), wrong types, rules that contradict each other, patterns of which none matches anything. An entry that holds
+/// for nothing beside others that do is a target of its own. TOML unless the path ends in .json; "-" is standard input.
 tide_status tide_gate_config_read(const char *path, tide_gate_config **out, tide_error *err) TIDE_NODISCARD;
 /// Of files on the command line, without a configuration file: the default rules.
 tide_status tide_gate_config_of_files(const char *const *paths, size_t n, const tide_gate_plan_settings *settings,

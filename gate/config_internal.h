@@ -166,6 +166,9 @@ tide_status tide__gate_model_read(const tide__gate_reader *r, tide_gate_config *
 /// `t` is copied; node may be NULL. A key that is there is an error with both places.
 tide_status tide__gate_target_add(const tide__gate_reader *r, tide_gate_config *c, const tide_gate_target *t,
                                   const tide_gate_node *node, const tide__gate_layer *model) TIDE_NODISCARD;
+/// The entry at `node` holds for nothing any more: a case that cannot be measured. `why` is static.
+tide_status tide__gate_target_add_empty(const tide__gate_reader *r, tide_gate_config *c, const char *pattern,
+                                        const char *why, const tide_gate_node *node) TIDE_NODISCARD;
 
 // ---- files ----
 

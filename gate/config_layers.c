@@ -202,7 +202,7 @@ static tide_status check_target(const tide__gate_reader *r, const tide_gate_conf
 /// Of a file that is neither a model nor a table of lifetimes nobody knows before it is read: a trace tells of a run.
 static bool tells_of_a_run(const tide_gate_target *t) {
     static const char *const planned[] = {".onnx", ".json", ".csv"};
-    if (t->settings.run) return true;
+    if (t->settings.run || t->why_empty != NULL) return true;
     const size_t n = strlen(t->path);
     for (size_t i = 0; i < sizeof planned / sizeof planned[0]; i++) {
         const size_t k = strlen(planned[i]);
@@ -269,13 +269,6 @@ static tide_status check_budgets_alone(const tide__gate_reader *r, const tide_ga
 }
 
 tide_status tide__gate_check_rules(const tide__gate_reader *r, tide_gate_config *c) {
-    for (size_t i = 0; i < c->n_overrides; i++) {
-        if (c->overrides[i].n_matched > 0) continue;
-        const tide_status st =
-            tide__gate_bad(r, c->overrides[i].node, "the override '%.128s' matches no case", c->overrides[i].match);
-        tide_error_hint(r->err, "it is held against keys such as '%.160s'", c->targets[0].key);
-        return st;
-    }
     for (size_t i = 0; i < c->n_targets; i++) {
         if (i == 0 || !is_same_layers(&c->held[i], &c->held[i - 1])) TIDE_TRY(check_target(r, c, i));
     }

@@ -176,7 +176,7 @@ static tide_status add_cases(const model_reader *m, const char *path) {
         tide_gate_target t = {.path = tide__gate_join(m->r, path),
                               .key = key_of(m, path, at),
                               .settings = m->settings,
-                              .is_empty_pattern = m->is_empty,
+                              .why_empty = m->is_empty ? "no file matches this pattern" : NULL,
                               .origin = m->origin};
         if (t.path == NULL || t.key == NULL) return tide__gate_no_memory(m->r);
         TIDE_TRY(set_axes(m, at, &t.settings));
@@ -200,7 +200,8 @@ static tide_status exclude_by(const model_reader *m, const tide_gate_node *n, co
         if (strcmp(pattern, paths[i]) != 0 && fnmatch(pattern, paths[i], FNM_PATHNAME) != 0) continue;
         is_used = is_out[i] = true;
     }
-    return is_used ? TIDE_OK : tide__gate_bad(m->r, n, "'%.256s' leaves nothing out of the model's files", pattern);
+    if (is_used || tide_strmap_get(&m->config->keys, pattern, NULL)) return TIDE_OK;
+    return tide__gate_target_add_empty(m->r, m->config, pattern, "this 'exclude' leaves nothing out", n);
 }
 
 static tide_status exclude(const model_reader *m, const char *const *paths, size_t n_paths, bool *is_out) {
@@ -233,7 +234,8 @@ static tide_status read_files(model_reader *m) {
     for (size_t i = 0; i < n_paths; i++) {
         if (!is_out[i]) TIDE_TRY(add_cases(m, paths[i]));
     }
-    return m->config->n_targets > before ? TIDE_OK : tide__gate_bad(m->r, n, "'exclude' leaves no file at all");
+    if (m->config->n_targets > before || tide_strmap_get(&m->config->keys, text, NULL)) return TIDE_OK;
+    return tide__gate_target_add_empty(m->r, m->config, text, "'exclude' leaves no file at all", n);
 }
 
 // ---- one [[model]] ----

@@ -143,7 +143,23 @@ class Baselines(GateCase):
         self.update()
         self.check()
         self.config(["old/*.json", "new/*.json"], run=False)  # nothing at all is a mistake of the configuration
-        self.not_run(3, says=["no file matches 'old/*.json'"])
+        self.not_run(3, says=["no file matches this pattern: 'old/*.json'"])
+
+    def test_an_entry_that_holds_for_nothing_any_more(self):
+        """An override of a model that went, an exclude of a file that went: told, and all others are judged."""
+        self.model("b.json", of=SAMPLES / "diamond.json")
+        self.config(["b.json"], run=False)
+        self.update()
+        with open(self.dir / "tidemark.toml", "a", encoding="utf-8") as f:
+            f.write('\n[[override]]\nmatch = "gone*"\nmax_bytes = "1GiB"\n'
+                    '\n[[model]]\npath = "b.json"\nname = "two"\nexclude = "nothing*"\n')
+        cases = {c["key"]: (c["state"], c["verdict"]) for c in self.document(code=1)["cases"]}
+        self.assertEqual(cases["b.json"], ("unchanged", "pass"))
+        self.assertEqual({cases["gone*"], cases["nothing*"]}, {("unmeasured", "fail")})
+        said = self.check(code=1).stdout
+        for words in ("this override matches no case of tidemark.toml:",
+                      "this 'exclude' leaves nothing out of tidemark.toml:"):
+            self.assertIn(words, said)
 
     def test_a_renamed_file_is_the_same_case(self):
         self.model("a.json")

@@ -58,6 +58,21 @@ static inline tide_gate_config *config_of(const char *path, const char *text) {
     return c;
 }
 
+/// An entry that holds for nothing is a target of its own.
+static inline void assert_empty_target(const tide_gate_config *c, const char *key, const char *why,
+                                       const char *origin) {
+    size_t n;
+    const tide_gate_target *t = tide_gate_config_targets(c, &n);
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(t[i].key, key) != 0) continue;
+        assert_non_null(t[i].why_empty);
+        assert_non_null(strstr(t[i].why_empty, why));
+        assert_string_equal(t[i].origin, origin);
+        return;
+    }
+    fail_msg("no target '%s'", key);
+}
+
 /// Reading `text` fails as bad input, at `where`, with `msg` in the message and `more` in note or hint.
 static inline void assert_refused(const char *path, const char *text, size_t len, const char *where, const char *msg,
                                   const char *more) {

@@ -45,16 +45,21 @@ static void test_patterns_find_files(void **state) {
 static void test_patterns_that_find_nothing_are_told(void **state) {
     (void)state;
     put_models();
-    assert_bad(TOP "[[model]]\npath = \"m/*.tflite\"\n", "t.toml:3", "no file matches 'm/*.tflite'", "folder");
+    assert_bad(TOP "[[model]]\npath = \"m/*.tflite\"\n", "t.toml:3", "no file matches this pattern: 'm/*.tflite'",
+               "folder");
     assert_bad(TOP "[[model]]\npath = \"gone/*.onnx\"\n", "t.toml:3", "no file matches", NULL);
     assert_bad(TOP "[[model]]\npath = \"m\"\n", "t.toml:3", "'m' is a folder", "\"m/*.onnx\"");
     assert_bad(TOP "[[model]]\npath = \"m/**/x\"\n", "t.toml:3", "'**' is not known", "models/*/*.onnx");
     assert_bad(TOP "[[model]]\npath = \"-\"\n", "t.toml:3", "not standard input", NULL);
-    assert_bad(TOP "[[model]]\npath = \"m/*.onnx\"\nexclude = [\"m/a.onnx\", \"m/q*\"]\n", "t.toml:4",
-               "'m/q*' leaves "
-               "nothing out",
-               NULL);
-    assert_bad(TOP "[[model]]\npath = \"m/*.onnx\"\nexclude = \"m/*\"\n", "t.toml:3", "leaves no file", NULL);
+    tide_gate_config *c =
+        config_of("t.toml", TOP "[[model]]\npath = \"m/*.onnx\"\nexclude = [\"m/a.onnx\", \"m/q*\"]\n");
+    assert_empty_target(c, "m/q*", "'exclude' leaves nothing out", "t.toml:4");
+    tide_gate_config_destroy(c);
+    c = config_of("t.toml", TOP "[[model]]\npath = \"m/*.onnx\"\nexclude = \"m/*\"\n[[model]]\npath = \"m/b.onnx\"\n");
+    assert_empty_target(c, "m/*.onnx", "leaves no file", "t.toml:3");
+    tide_gate_config_destroy(c);
+    assert_bad(TOP "[[model]]\npath = \"m/*.onnx\"\nexclude = \"m/*\"\n", "t.toml:3",
+               "leaves no file at all: 'm/*.onnx'", NULL);
     assert_bad(TOP "[[model]]\npath = \"m/*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b\"\n", "t.toml:3", "16 stars", NULL);
     assert_bad(TOP MODEL "[[override]]\nmatch = \"*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b\"\nmax_bytes = 1\n", "t.toml:5",
                "16 stars", NULL);
