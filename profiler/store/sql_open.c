@@ -245,7 +245,7 @@ static tide_status open_to_read(tide__sql *s, const char *name, tide_error *err)
         rc = read_plainly(s, name);
     }
     if (rc != SQLITE_OK) rc = read_otherwise(s, name, rc);
-    return rc == SQLITE_OK ? TIDE_OK : tide__sql_fail(s, rc, "open", err);
+    return rc == SQLITE_OK ? TIDE_OK : tide__sql_fail(s, rc, (rc & 0xff) == SQLITE_BUSY ? "read" : "open", err);
 }
 
 tide_status tide__sql_open_to_read(tide__sql *s, tide_error *err) {

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Recording from the command line: who writes the trace, what becomes of it when things go wrong, several processes."""
+import contextlib
 import json
 import os
 import pathlib
@@ -301,6 +302,24 @@ class Trouble(Case):
         self.refused(3, "record", "-o", path, "--", "true", says=["t.db"])
         self.assertIsNone(p.poll())
         p.kill()
+
+    def test_a_trace_that_is_being_written(self):
+        """Readers wait for the writer, and say in the end why they go: no defect of theirs."""
+        path = self.dir / "t.db"
+        self.ok("run", LENET, "-o", path)
+        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as writer:
+            writer.execute("BEGIN EXCLUSIVE")
+            readers = [self.start(*args) for args in (["trace", path], ["report", path, "-o", self.dir / "r.html"],
+                                                      ["diff", path, path], ["tui", path, "--once"])]
+            for p in readers:
+                out, err = p.communicate(timeout=100)
+                self.assertEqual(p.returncode, 3, err)
+                self.assertIn("t.db': database is locked", err)
+                self.assertIn("hint: another process is writing it", err)
+                self.assertEqual(out, "")
+            writer.execute("ROLLBACK")
+        self.ok("trace", path)
+        self.assertEqual(sorted(f.name for f in self.dir.iterdir() if f.name == "r.html" or "t.db" in f.name), ["t.db"])
 
     def test_out_of_memory_leaves_its_trace(self):
         """Who asked for how much, and who had the rest: that is what a trace is for. Other failures leave none."""
