@@ -128,7 +128,7 @@ tide_status cli_input_sizes(cli_input *in, const tide_contents *contents, uint64
     const size_t max = own_bytes != 0 ? own_bytes : default_own_bytes(in->len);
     const tide_status st = in->kind == CLI_INPUT_ONNX
                                ? tide_graph_sizes_from_onnx(in->data, in->len, in->path, max, out, err)
-                               : tide_graph_sizes_from_json(in->data, in->len, in->path, contents, out, err);
+                               : tide_graph_sizes_from_json(in->data, in->len, in->path, contents, max, out, err);
     if (st == TIDE_ERR_NOMEM && own_bytes == 0)
         tide_error_hint(err, "--own-memory SIZE lets planning take more than 64 MiB and 20 times the file");
     return st;

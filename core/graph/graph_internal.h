@@ -10,6 +10,13 @@
 /// "no memory for <what>" as a status.
 #define TIDE__NOMEM(err, what) TIDE_FAIL((err), TIDE_ERR_NOMEM, "no memory for %s", (what))
 
+/// "planning this would take about 2 GiB, and 100 MiB is what it may take" as TIDE_ERR_NOMEM.
+static inline tide_status tide__graph_needs_too_much(uint64_t need_bytes, uint64_t max_bytes, tide_error *err) {
+    char need[32], most[32];
+    return TIDE_FAIL(err, TIDE_ERR_NOMEM, "planning this would take about %s, and %s is what it may take",
+                     tide_format_bytes(need_bytes, need, sizeof need), tide_format_bytes(max_bytes, most, sizeof most));
+}
+
 // ---- names.c ----
 
 /// `base`, or `base_2`, `base_3` … : the first that no value of `g` has. Owned by the caller; NULL: no memory.

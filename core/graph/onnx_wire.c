@@ -222,12 +222,7 @@ tide_status tide__onnx_unpack(const ProtobufCMessageDescriptor *type, const char
                               size_t max_bytes, ProtobufCMessage **out, tide_error *err) {
     size_t need_bytes;
     TIDE_TRY(tide__onnx_check_wire(type, data, len, path, &need_bytes, err));
-    if (max_bytes != 0 && need_bytes > max_bytes) {
-        char need[32], most[32];
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "planning this would take about %s, and %s is what it may take",
-                         tide_format_bytes(need_bytes, need, sizeof need),
-                         tide_format_bytes(max_bytes, most, sizeof most));
-    }
+    if (max_bytes != 0 && need_bytes > max_bytes) return tide__graph_needs_too_much(need_bytes, max_bytes, err);
     bool failed = false;
     ProtobufCAllocator allocator = {.alloc = unpack_alloc, .free = unpack_free, .allocator_data = &failed};
     *out = protobuf_c_message_unpack(type, &allocator, len, (const uint8_t *)data);

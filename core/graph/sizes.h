@@ -27,16 +27,16 @@ static inline bool tide_constant_is_blank(const tide_tensor *t) {
     return !tide_tensor_is_bound(t) && tide_tensor_size_bytes(t) > 0;
 }
 
-/// As tide_graph_from_json, but for contents.
-tide_status tide_graph_sizes_from_json(const char *data, size_t len, const char *path, const tide_contents *contents,
-                                       tide_graph **out, tide_error *err) TIDE_NODISCARD;
 /**
- * As tide_graph_from_onnx, within a limit.
+ * As tide_graph_from_json, but for contents, and within a limit.
  *
  * @param max_bytes  what reading and planning may take; 0: no limit
  * @return also TIDE_ERR_NOMEM, before anything is unpacked, when by what the file counts up it would take more; the
  *         message says how much
  */
+tide_status tide_graph_sizes_from_json(const char *data, size_t len, const char *path, const tide_contents *contents,
+                                       size_t max_bytes, tide_graph **out, tide_error *err) TIDE_NODISCARD;
+/// As tide_graph_from_onnx, within a limit as above.
 tide_status tide_graph_sizes_from_onnx(const char *data, size_t len, const char *path, size_t max_bytes,
                                        tide_graph **out, tide_error *err) TIDE_NODISCARD;
 /// As tide_graph_infer with folding, but for contents.
