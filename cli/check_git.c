@@ -2,7 +2,6 @@
 //
 // A baseline out of another revision, as `git show` gives it, and the name by which git signs. git is started as it is,
 // without a shell.
-#include <assert.h>
 #include <errno.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/check.h"
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 
 extern char **environ;
@@ -56,7 +56,7 @@ static int run_git(const char *const *argv, size_t n_words, int out, int complai
     // posix_spawn writes to none of its arguments.
     enum { MOST_WORDS = 8 };
     char *words[MOST_WORDS];
-    assert(n_words <= MOST_WORDS);
+    TIDE_ASSERT(n_words <= MOST_WORDS);
     memcpy(words, argv, n_words * sizeof *words);
     if (failed == 0) failed = posix_spawnp(&pid, "git", &actions, NULL, words, environ);
     posix_spawn_file_actions_destroy(&actions);

@@ -9,6 +9,12 @@ target_compile_options(tide_flags INTERFACE
 if(TIDE_WERROR)
   target_compile_options(tide_flags INTERFACE -Werror)
 endif()
+# Assertions (core/base/assert.h) are on in Debug and under every sanitizer.
+if(TIDE_SANITIZE)
+  target_compile_definitions(tide_flags INTERFACE TIDE_ASSERT_LEVEL=1)
+else()
+  target_compile_definitions(tide_flags INTERFACE "$<$<CONFIG:Debug>:TIDE_ASSERT_LEVEL=1>")
+endif()
 if(TIDE_SANITIZE)
   target_compile_options(tide_flags INTERFACE -fsanitize=${TIDE_SANITIZE} -fno-omit-frame-pointer
     -fno-sanitize-recover=all)

@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "core/base/text.h"
 
@@ -87,7 +88,10 @@ static live *take_live(void) {
     return NULL;
 }
 
-static void give_live_back(live *l) { atomic_store(&l->state, FREE); }
+static void give_live_back(live *l) {
+    TIDE_ASSERT(atomic_load(&l->state) != FREE);
+    atomic_store(&l->state, FREE);
+}
 
 /// Everything in the folder, which is ours alone. Async-signal-safe, unlike readdir.
 static void empty_folder(int fd) {

@@ -6,6 +6,7 @@
 //
 // With one outer row the parts are stretches of the whole without gaps: where they lie in it already, nothing is
 // copied.
+#include "core/base/assert.h"
 #include "core/ops/data_util.h"
 #include "core/ops/op_util.h"
 
@@ -50,6 +51,7 @@ static size_t row_bytes_before(const tide_infer *x, size_t in_i, int32_t axis) {
     tide_bytes_before sum = {0};
     if (x->before != NULL && x->before->in_i <= in_i) sum = *x->before;
     for (; sum.in_i < in_i; sum.in_i++) sum.bytes += row_bytes_of(&x->in[sum.in_i], axis);
+    TIDE_ASSERT(sum.in_i == in_i);
     if (x->before != NULL) *x->before = sum;
     return sum.bytes;
 }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
 // Shapes: counts that are checked for overflow, strides, text. See dtype.h.
-#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/tensor/dtype.h"
 
 tide_shape tide_shape_make(int32_t rank, const int64_t *dims) {
-    assert(rank >= 0 && rank <= TIDE_MAX_RANK);
+    TIDE_ASSERT(rank >= 0 && rank <= TIDE_MAX_RANK);
     tide_shape s = {.rank = rank < 0 ? 0 : rank > TIDE_MAX_RANK ? TIDE_MAX_RANK : rank};
     for (int32_t i = 0; i < s.rank; i++) s.dims[i] = dims[i];
     return s;

@@ -3,6 +3,7 @@
 // Facts of a program for the order pass and recompute. See pass_order_facts.h.
 #include "planner/passes/pass_order_facts.h"
 
+#include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "core/ops/ops.h"
@@ -180,6 +181,7 @@ static tide_status add_reads(reader *r, uint32_t at, tide_error *err) {
 /// Output 0 may overwrite what lies at every position that has the value of the alias fact `i`.
 static bool may_overwrite(const reader *r, size_t i) {
     const value_use *use = &r->uses[r->s->aliases.list[i].in_value];
+    TIDE_ASSERT(use->n_overwritten <= use->n_positions);
     return use->n_positions == use->n_overwritten;
 }
 

@@ -10,6 +10,7 @@
 // four asks at the bound, and the others guess.
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "core/base/text.h"
 #include "planner/search/search_internal.h"
@@ -160,12 +161,14 @@ static void learn(tide_search *s, search_part *part, const search_job *won) {
 
 static tide_status run_batch(tide_search *s, const batch_plan *plan, tide_error *err) {
     search_part *part = plan->part;
+    TIDE_ASSERT(plan->low <= plan->goal && plan->goal < plan->high);
     search_job jobs[SEARCH_SLOTS];
     memset(jobs, 0, sizeof jobs);
     for (uint32_t k = 0; k < SEARCH_SLOTS; k++) jobs[k].offsets = part->offsets + (size_t)k * part->n;
     const uint32_t n_jobs = plan_jobs(s, plan, jobs);
     uint32_t winner;
     TIDE_TRY(tide__search_batch(part->sky, jobs, n_jobs, s->n_threads, &winner, err));
+    TIDE_ASSERT(winner <= n_jobs);
     part->n_batches++;
     for (uint32_t k = 0; k < n_jobs && k <= winner; k++) {
         s->n_nodes += jobs[k].n_nodes;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "core/base/text.h"
 #include "planner/search/skyline_internal.h"
@@ -49,6 +50,7 @@ bool tide__sky_set(tide_sky_tree *t, uint32_t *where, uint32_t value) {
 }
 
 void tide__sky_undo(tide_sky_tree *t, size_t n_trail) {
+    TIDE_ASSERT(n_trail <= t->n_trail);
     while (t->n_trail > n_trail) {
         t->n_trail--;
         *t->trail[t->n_trail].where = t->trail[t->n_trail].before;
@@ -83,6 +85,7 @@ static void rise(tide_sky_tree *t) {
         return;
     }
     t->capacity += step;
+    TIDE_ASSERT(t->capacity <= t->probe->highest);
     t->n_dead = 0;
 }
 

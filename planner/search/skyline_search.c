@@ -10,6 +10,8 @@
 
 #include "planner/search/skyline_internal.h"
 
+#include "core/base/assert.h"
+
 static bool meet(sky_window a, sky_window b) { return a.begin < b.end && b.begin < a.end; }
 
 enum { ROWS = SKY_ARRAYS }; // of a frame's sections
@@ -23,6 +25,7 @@ static void copy_rows(const sky_frame *f, uint32_t begin, uint32_t n, uint32_t *
 }
 
 static void take_out(sky_frame *f, uint32_t k) {
+    TIDE_ASSERT(k < f->n);
     f->n--;
     memmove(f->id + k, f->id + k + 1, (f->n - k) * sizeof *f->id);
     memmove(f->at + k, f->at + k + 1, (f->n - k) * sizeof *f->at);
@@ -51,11 +54,13 @@ static tide_sky_result place(tide_sky_tree *t, sky_frame *f, uint32_t placed, ui
     const sky_item item = t->items[i];
     const uint32_t top = floor + item.size, begin = item.begin - f->first, n = item.end - item.begin;
     const size_t n_trail = t->n_trail;
+    TIDE_ASSERT(at == floor && top <= t->capacity && item.end - f->first <= f->n_sections);
     uint32_t *rows = tide__sky_push(t, ROWS * (size_t)n * sizeof *rows);
     if (rows == NULL) return t->cut;
     t->offset[i] = floor;
     copy_rows(f, begin, n, rows, false);
     for (uint32_t s = begin; s < begin + n; s++) {
+        TIDE_ASSERT(f->floor[s] == floor && f->rest[s] >= item.size);
         f->floor[s] = top;
         f->rest[s] -= item.size;
         f->below[s] = i;
@@ -109,6 +114,7 @@ static tide_sky_result waste(tide_sky_tree *t, sky_frame *f, const sky_choice *c
         t->dead_ends[at]++;
         return TIDE_SKY_EXHAUSTED;
     }
+    TIDE_ASSERT(to > c->floor);
     f->raised = (uint32_t)to;
     const bool ok = tide__sky_set(t, &f->floor[c->section], (uint32_t)to) &&
                     tide__sky_set(t, &f->below[c->section], UINT32_MAX) && raise_items(t, f, at, at + 1, (uint32_t)to);

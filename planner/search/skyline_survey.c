@@ -6,6 +6,8 @@
 
 #include "planner/search/skyline_internal.h"
 
+#include "core/base/assert.h"
+
 /// Runs of sections with the same floor and the lower of the floors beside each; none beside it: UINT32_MAX.
 static void find_runs(tide_sky_tree *t, const sky_frame *f) {
     const uint32_t n = f->n_sections;
@@ -93,6 +95,7 @@ static void choose(const tide_sky_tree *t, const sky_frame *f, uint32_t s, bool 
 }
 
 static uint32_t slack_of(const tide_sky_tree *t, const sky_frame *f, uint32_t s) {
+    TIDE_ASSERT((uint64_t)f->floor[s] + f->rest[s] <= t->capacity);
     return t->capacity - f->floor[s] - f->rest[s];
 }
 
@@ -168,6 +171,7 @@ static void look_at_stuck(tide_sky_tree *t, const sky_frame *f, uint32_t n_stuck
 /// Raise the floors of sections on which nothing can start.
 static sky_survey raise_stuck(tide_sky_tree *t, const sky_frame *f, uint32_t n_stuck) {
     if (n_stuck == 0) return SKY_OPEN;
+    TIDE_ASSERT(n_stuck <= f->n_sections);
     look_at_stuck(t, f, n_stuck);
     for (uint32_t k = 0; k < n_stuck; k++) {
         const sky_stuck *stuck = &t->stuck[k];

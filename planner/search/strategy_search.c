@@ -9,6 +9,7 @@
 // problem, seed and limit.
 #include <unistd.h>
 
+#include "core/base/assert.h"
 #include "core/base/text.h"
 #include "planner/search/local_search.h"
 #include "planner/search/pairs.h"
@@ -180,6 +181,7 @@ static tide_status place(const tide_problem *problem, const tide_strategy_option
     if (st == TIDE_OK) st = tide__search_probe(&s, err);
     if (st == TIDE_OK) st = search_pairs(&s, 2, err);
     if (st == TIDE_OK) st = search_locally(&s, 1, err);
+    TIDE_ASSERT(st != TIDE_OK || out->proved_bytes <= out->bytes);
     tide__search_free_parts(&s);
     return st;
 }

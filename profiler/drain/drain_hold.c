@@ -15,6 +15,8 @@
 // late.
 #include "profiler/drain/drain_slot.h"
 
+#include "core/base/assert.h"
+
 static uint64_t window_ns(const tide__drain *d) {
     if (d->opt.hold_back_ms == TIDE_RECORD_NO_HOLD_BACK) return 0;
     if (d->opt.hold_back_ms != 0) return (uint64_t)d->opt.hold_back_ms * 1000000;
@@ -40,6 +42,7 @@ static void note_seen(tide__drain *d, uint64_t now, uint64_t window) {
     if (gone == 0 && d->n_seen == TIDE__DRAIN_SEEN) gone = 1;
     memmove(&d->seen[0], &d->seen[gone], (d->n_seen - gone) * sizeof d->seen[0]);
     d->n_seen -= gone;
+    TIDE_ASSERT(d->n_seen < TIDE__DRAIN_SEEN && (d->n_seen == 0 || d->seen[d->n_seen - 1].wall_ns <= now));
     const int64_t before = d->n_seen > 0 ? d->seen[d->n_seen - 1].t_ns : INT64_MIN;
     d->seen[d->n_seen].wall_ns = now;
     d->seen[d->n_seen++].t_ns = d->round_ns > before ? d->round_ns : before;

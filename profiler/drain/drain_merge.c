@@ -16,6 +16,7 @@
 //
 // Where a program gives its events times of its own they may come late: drain_hold.c says how long the others wait.
 // What comes later still stands where it came, and its own time is noted.
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "profiler/drain/drain_slot.h"
 #include "profiler/store/snapshot.h"
@@ -46,6 +47,7 @@ static tide_status note_problem(tide__drain *d, const tide__drain_feed *f, const
 
 /// A snapshot is due where a stretch of leaves ends, once enough events have passed.
 static tide_status snapshot_if_due(tide__drain *d, tide_error *err) {
+    TIDE_ASSERT(d->last_snapshot <= d->last_event);
     if (d->last_event % TIDE__LEAF_EVENTS != 0) return TIDE_OK;
     if (d->last_event - d->last_snapshot < tide__snapshot_distance(d->replay.n_live, d->as_chunks)) return TIDE_OK;
     TIDE_TRY(tide__store_write_snapshot(d->store, &d->replay, err));
@@ -61,6 +63,7 @@ tide_status tide__drain_write_events(tide__drain *d, tide_error *err) {
 }
 
 tide_status tide__drain_take(tide__drain *d, const tide__drain_feed *f, tide_error *err) {
+    TIDE_ASSERT(d->n_events < TIDE__DRAIN_BUFFER_EVENTS);
     tide__event *e = &d->events[d->n_events];
     if (e->t_ns < d->last_ns) e->t_ns = d->last_ns;
     e->id = d->last_event + 1;
@@ -71,6 +74,7 @@ tide_status tide__drain_take(tide__drain *d, const tide__drain_feed *f, tide_err
     if (st != TIDE_OK)
         return TIDE_FAIL(err, st, "cannot record event %lld into '%s': %s", (long long)e->id, d->path,
                          tide_status_text(st));
+    TIDE_ASSERT(d->replay.last_event == e->id && e->t_ns >= d->last_ns);
     d->last_event = e->id;
     d->last_ns = e->t_ns;
     d->n_events++;
@@ -169,6 +173,7 @@ static tide_status note_late(tide__drain *d, const tide__drain_ring *r, tide__ev
 
 /// Take the slot at the ring's position, whatever it is.
 static tide_status take_slot(tide__drain *d, tide__drain_ring *r, size_t *n, tide_error *err) {
+    TIDE_ASSERT(r->has_next && r->position < r->end && d->n_events < TIDE__DRAIN_BUFFER_EVENTS);
     tide__event *e = &d->events[d->n_events];
     if (__builtin_expect(tide__drain_is_control(r->op), 0)) {
         TIDE_TRY(take_control(d, r, err));
@@ -200,6 +205,7 @@ static tide_status begin(tide__drain *d, tide_error *err) {
                 return no_memory(d, err);
             TIDE_TRY(tide__drain_next(d, r, err));
             if (!r->has_next) continue;
+            TIDE_ASSERT(r->sure_end <= r->end && r->feed == f);
             d->active[d->n_active++] = r;
             r->ahead.begin = r->ahead.end = r->position; // the clock is another one in each round
             r->ahead.is_all = false;
@@ -218,6 +224,7 @@ static tide_status take_one(tide__drain *d, tide__drain_ring *r, size_t *n, tide
     for (size_t hops = 0; d->n_active > 1 && is_free(r) && hops < d->n_active; hops++) {
         tide__drain_ring *cause = cause_of(d, r);
         if (cause == NULL) break;
+        TIDE_ASSERT(cause->feed == r->feed && cause->has_next); // a block number says nothing to another process
         r = cause;
     }
     return take_slot(d, r, n, err);

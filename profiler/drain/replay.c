@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "profiler/drain/replay_usual.h"
@@ -29,6 +30,7 @@ const char *tide__problem_text(tide__problem p) {
 // ---- the table ----
 
 static void set_size(tide__replay *r, size_t n_table) {
+    TIDE_ASSERT(n_table >= TIDE__GROUP && (n_table & (n_table - 1)) == 0);
     r->n_table = n_table;
     r->shift = 64 - (unsigned)__builtin_ctzll(n_table / TIDE__GROUP);
 }
@@ -49,6 +51,7 @@ static void fill_table(tide__replay *r) {
     memset(r->tags, TIDE__TAG_NEVER, r->n_table);
     for (size_t i = 0; (b = tide__replay_next(r, &i)) != NULL;)
         r->table[tide__replay_take_entry(r, b->block_id)] = entry_for(r, (size_t)(b - r->blocks));
+    TIDE_ASSERT(r->n_live <= r->n_table && r->n_gone == 0);
 }
 
 /// Twice as many entries. False: no memory, nothing changed.
@@ -115,6 +118,7 @@ static void compact(tide__replay *r) {
     size_t n = 0;
     for (size_t i = 0; i < r->n_blocks; i++)
         if (tide__replay_is_live_at(r, i)) r->blocks[n++] = r->blocks[i];
+    TIDE_ASSERT(n == r->n_live);
     while (r->n_table > FIRST_TABLE && r->n_table >= 8 * r->n_live) set_size(r, r->n_table / 2);
     memset(r->is_live, 0, r->cap_blocks / 8);
     for (size_t i = 0; i < n; i++) r->is_live[i / 64] |= UINT64_C(1) << i % 64;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "core/base/assert.h"
 #include "core/base/text.h"
 #include "profiler/event.h"
 #include "profiler/feed/feed_internal.h"
@@ -28,6 +29,7 @@ static bool is_room_for(tide__producer *p, uint64_t n) {
     const uint64_t from = tail < p->begin ? p->begin : tail; // what lies before is not in this room
     if (p->head - from > n_slots) return false;
     p->limit = from + n_slots;
+    TIDE_ASSERT(p->limit >= p->head && (n_slots & p->mask) == 0);
     return p->limit - p->head >= n;
 }
 

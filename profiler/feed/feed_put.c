@@ -8,6 +8,7 @@
 //     usual    all that it names is where the last look left it, and the ring has room: straight on, no call, hardly
 //              a branch that goes both ways, nothing stored before all is known
 //     any      else; from the beginning
+#include "core/base/assert.h"
 #include "core/base/text.h"
 #include "core/memory/thread_number_internal.h"
 #include "profiler/event.h"
@@ -130,6 +131,7 @@ static __attribute__((noinline)) void put_any(tide__feed *f, const tide_memory_e
     count_bytes(p, e);
     count_event(p);
     if (!has_room(f, p, e->thread, when, false)) return;
+    TIDE_ASSERT(p->head != p->limit && p->limit - p->head <= p->mask + 1);
     tide__slot *s = &p->slots[p->head & p->mask];
     s->time = when.time;
     s->block_id = e->block_id;
@@ -187,6 +189,7 @@ __attribute__((always_inline)) static inline void fetch_to_write(const tide__slo
 static inline void put_known(tide__producer *p, const tide_memory_event *e, const tide__text_match *tag,
                              const tide__text_match *allocator) {
     tide__ring_header *ring = p->ring;
+    TIDE_ASSERT(p->head != p->limit && p->limit - p->head <= p->mask + 1);
     count_usual(p, e);
     tide__add_alone(&ring->n_events, 1);
     tide__slot *s = &p->slots[p->head & p->mask];

@@ -4,6 +4,9 @@
 // explanations, addresses of a moment and tables of items, of rows, of chunks, of a trace that is being recorded, of a
 // plan.
 #include "analysis/explain.h"
+
+#include <time.h>
+
 #include "analysis/space.h"
 #include "tests/analysis/subject_fixture.h"
 
@@ -124,8 +127,13 @@ static void give_up_everywhere(const source *from, ask_fn ask, int n_least) {
         }
         assert_int_equal(got, want);
         tide_subject_destroy(s);
-        tide_host_get_stats(&after);
-        assert_int_equal(before.n_live, after.n_live);
+        // Where a trace goes on, the drain's thread has blocks of its own for moments.
+        for (int wait = 0; wait < 2000; wait++) {
+            tide_host_get_stats(&after);
+            if (after.n_live <= before.n_live) break;
+            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        }
+        assert_true(after.n_live <= before.n_live);
         assert_true(n < 300);
     }
 }

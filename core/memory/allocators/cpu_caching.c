@@ -25,6 +25,7 @@
 // the shards count apart: see core/memory/escrow_internal.h.
 //
 // Under AddressSanitizer a freed block is off limits but for its link.
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "core/memory/allocators/cpu_caching_internal.h"
 
@@ -39,6 +40,7 @@ static inline tide__free_node *take_own(tide__shard *s, size_t size_bytes, size_
                              align_bytes > TIDE__PAGE_BYTES,
                          0))
         return NULL;
+    TIDE_ASSERT(class.bytes >= size_bytes && class.index < TIDE__CLASS_HUGE);
     s->heads[class.index] = node->next;
     s->requested.now += (int64_t)size_bytes;
     s->active.now += (int64_t) class.bytes;
@@ -48,6 +50,7 @@ static inline tide__free_node *take_own(tide__shard *s, size_t size_bytes, size_
 
 static inline void put_own(tide__shard *s, tide__free_node *node, size_t requested_bytes, size_t bytes,
                            unsigned index) {
+    TIDE_ASSERT(requested_bytes <= bytes && index <= TIDE__CLASS_HUGE && s->heads[index] != node);
     node->next = s->heads[index];
     if (index == TIDE__CLASS_HUGE) node->bytes = bytes;
     s->heads[index] = node;
@@ -134,6 +137,8 @@ static void caching_stats(const void *self, tide_allocator_stats *out) {
     tide__caching *c = tide__mutable(self);
     tide__caching_lock_all(c);
     tide__caching_sum(c, out);
+    TIDE_ASSERT(out->reserved_bytes == out->active_bytes + out->cached_bytes);
+    TIDE_ASSERT(out->active_bytes >= out->requested_bytes && out->peak_requested_bytes >= out->requested_bytes);
     tide__caching_unlock_all(c);
 }
 

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+//
+// assert: what must hold where the program is right, said in the code and checked while it runs.
+//
+// An assertion is about the program's own state, never about what comes from outside: a file, an argument or another
+// process is refused with an error. Its expression has no effect but its value. Where assertions are off it is
+// compiled, so that it cannot rot, and not evaluated.
+//
+//     TIDE_ASSERT_LEVEL  0: off (Release)   1: on (Debug, every build with sanitizers)
+#ifndef TIDE_CORE_BASE_ASSERT_H
+#define TIDE_CORE_BASE_ASSERT_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef TIDE_ASSERT_LEVEL
+#define TIDE_ASSERT_LEVEL 0
+#endif
+
+/// Print "tidemark: FILE:LINE: FUNCTION: this does not hold: WHAT" to standard error and abort. From any thread.
+_Noreturn void tide__assert_failed(const char *what, const char *file, int line, const char *function);
+
+#if TIDE_ASSERT_LEVEL > 0
+#define TIDE_ASSERT(holds)                                                                                             \
+    (__builtin_expect(!!(holds), 1) ? (void)0 : tide__assert_failed(#holds, __FILE__, __LINE__, __func__))
+#else
+#define TIDE_ASSERT(holds) ((void)sizeof((holds) ? 1 : 0))
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+//
+// core/base/assert: what does not hold ends the program and says what and where; switched off nothing is evaluated.
+#undef TIDE_ASSERT_LEVEL
+#define TIDE_ASSERT_LEVEL 1
+#include "core/base/assert.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/tide_test.h"
+
+/// What a child says on standard error before it ends; *end: how.
+static void fail_in_a_child(int value, char *said, size_t room, int *end) {
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        dup2(ends[1], STDERR_FILENO);
+        signal(SIGABRT, SIG_DFL);
+        TIDE_ASSERT(value == 42);
+        _exit(7);
+    }
+    close(ends[1]);
+    size_t n = 0;
+    for (ssize_t got; n < room - 1 && (got = read(ends[0], said + n, room - 1 - n)) > 0;) n += (size_t)got;
+    said[n] = '\0';
+    close(ends[0]);
+    assert_int_equal(waitpid(child, end, 0), child);
+}
+
+static void what_does_not_hold_is_told(void **state) {
+    (void)state;
+    char said[512];
+    int end;
+    fail_in_a_child(41, said, sizeof said, &end);
+    assert_true(WIFSIGNALED(end) && WTERMSIG(end) == SIGABRT);
+    assert_non_null(strstr(said, "test_assert.c:"));
+    assert_non_null(strstr(said, "fail_in_a_child: this does not hold: value == 42"));
+    fail_in_a_child(42, said, sizeof said, &end);
+    assert_true(WIFEXITED(end) && WEXITSTATUS(end) == 7);
+    assert_string_equal(said, "");
+}
+
+#undef TIDE_ASSERT
+#undef TIDE_CORE_BASE_ASSERT_H
+#undef TIDE_ASSERT_LEVEL
+#define TIDE_ASSERT_LEVEL 0
+#include "core/base/assert.h"
+
+static void switched_off_it_is_not_evaluated(void **state) {
+    (void)state;
+    int n = 0;
+    TIDE_ASSERT(++n > 100);
+    assert_int_equal(n, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        tide_unit_test(what_does_not_hold_is_told),
+        tide_unit_test(switched_off_it_is_not_evaluated),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
