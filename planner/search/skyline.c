@@ -13,10 +13,18 @@
 
 // ---- memory of the path ----
 
-enum { FIRST_BLOCK_BYTES = 1 << 16, RISES_PER_BOUND = 512 };
+enum {
+    FIRST_BLOCK_BYTES = 1 << 16, ///< each one is twice as large as the one before
+    MAX_PATH_BYTES = 80 << 20,   ///< of one tree: a way down where items live long copies more than that
+    RISES_PER_BOUND = 512,
+};
 
 void *tide__sky_push(tide_sky_tree *t, size_t size_bytes) {
     const size_t need = (size_bytes + 15) & ~(size_t)15;
+    if (need > MAX_PATH_BYTES - t->path_bytes) { // not what blocks take: that depends on the probes before
+        t->is_cut = true;
+        return NULL;
+    }
     while (t->stack->size - t->stack->used < need && t->stack->next != NULL) {
         t->stack = t->stack->next;
         t->stack->used = 0;
@@ -35,6 +43,7 @@ void *tide__sky_push(tide_sky_tree *t, size_t size_bytes) {
     }
     void *at = (char *)t->stack->data + t->stack->used;
     t->stack->used += need;
+    t->path_bytes += need;
     return at;
 }
 
@@ -57,11 +66,12 @@ void tide__sky_undo(tide_sky_tree *t, size_t n_trail) {
     }
 }
 
-sky_mark tide__sky_mark(const tide_sky_tree *t) { return (sky_mark){t->stack, t->stack->used}; }
+sky_mark tide__sky_mark(const tide_sky_tree *t) { return (sky_mark){t->stack, t->stack->used, t->path_bytes}; }
 
 void tide__sky_pop(tide_sky_tree *t, sky_mark mark) {
     t->stack = mark.block;
     t->stack->used = mark.used;
+    t->path_bytes = mark.path_bytes;
 }
 
 bool tide__sky_push_frame(tide_sky_tree *t, uint32_t n, uint32_t n_sections, sky_frame *out) {
@@ -181,6 +191,7 @@ tide_sky_result tide__sky_tree_run(tide_sky_tree *t, const tide_sky_probe *probe
     t->cut = TIDE_SKY_LIMIT;
     t->stack = t->blocks;
     t->stack->used = 0;
+    t->path_bytes = 0;
     t->dead_ends = probe->dead_ends != NULL ? probe->dead_ends : t->own_dead_ends;
     if (probe->dead_ends == NULL) memset(t->dead_ends, 0, p->n_sections * sizeof *t->dead_ends);
     sky_frame root;

@@ -28,7 +28,7 @@ typedef struct sky_block {
 
 typedef struct sky_mark {
     sky_block *block;
-    size_t used;
+    size_t used, path_bytes;
 } sky_mark;
 
 /// A number of a frame as it was before.
@@ -70,6 +70,7 @@ struct tide_sky_tree {
     uint32_t *own_dead_ends;
     sky_stuck *stuck;          ///< [n_sections]
     sky_block *stack, *blocks; ///< the block in use and the first one
+    size_t path_bytes;         ///< what the path holds
     sky_undo *trail;           ///< [n_trail] changes on the path, the last one last
     size_t n_trail, cap_trail;
     uint32_t depth; ///< nodes on the path
@@ -118,7 +119,7 @@ bool tide__sky_push_frame(tide_sky_tree *tree, uint32_t n, uint32_t n_sections, 
 /// Place what is left in `frame`. With TIDE_SKY_EXHAUSTED tree->why says on which sections that depends.
 tide_sky_result tide__sky_solve(tide_sky_tree *tree, sky_frame *frame);
 
-/// NULL when there is no memory (tree->cut says so then).
+/// NULL when there is no memory, or more is needed than a tree may take (tree->cut says which).
 void *tide__sky_push(tide_sky_tree *tree, size_t size_bytes);
 sky_mark tide__sky_mark(const tide_sky_tree *tree);
 void tide__sky_pop(tide_sky_tree *tree, sky_mark mark);

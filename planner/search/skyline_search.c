@@ -14,12 +14,14 @@
 
 static bool meet(sky_window a, sky_window b) { return a.begin < b.end && b.begin < a.end; }
 
-enum { ROWS = SKY_ARRAYS }; // of a frame's sections
+/// Arrays of a frame that placing an item cannot be taken back in without a copy: floors below it were level, and what
+/// is left to place has lost its size.
+enum { FIRST_ROW = 2, ROWS = SKY_ARRAYS - FIRST_ROW };
 
-/// The item's sections of all arrays of the frame, to or from `rows`.
+/// The item's sections of those arrays of the frame, to or from `rows`.
 static void copy_rows(const sky_frame *f, uint32_t begin, uint32_t n, uint32_t *rows, bool back) {
     for (size_t k = 0; k < ROWS; k++) {
-        uint32_t *at = f->floor + k * f->n_sections + begin;
+        uint32_t *at = f->floor + (FIRST_ROW + k) * f->n_sections + begin;
         memcpy(back ? at : rows + k * n, back ? rows + k * n : at, n * sizeof *at);
     }
 }
@@ -72,6 +74,10 @@ static tide_sky_result place(tide_sky_tree *t, sky_frame *f, uint32_t placed, ui
     const tide_sky_result got = raise_items(t, f, item.begin, item.end, top) ? tide__sky_solve(t, f) : t->cut;
     tide__sky_undo(t, n_trail);
     put_back(f, placed, i, at);
+    for (uint32_t s = begin; s < begin + n; s++) {
+        f->floor[s] = floor;
+        f->rest[s] += item.size;
+    }
     copy_rows(f, begin, n, rows, true);
     f->raised = raised;
     return got;

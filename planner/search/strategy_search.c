@@ -17,12 +17,22 @@
 #include "planner/search/strategy_search.h"
 #include "planner/strategies/strategies.h"
 
+/// Whether hardly a byte may stay empty at any tick: then greedy orders and local search are far from the bound.
+static bool is_tight(const tide_problem *p) {
+    const double TIGHT = 0.95;
+    double area = 0;
+    for (size_t i = 0; i < p->n; i++)
+        area += (double)p->items[i].size_bytes * (double)(p->items[i].end - p->items[i].begin);
+    return area >= TIGHT * (double)p->lower_bound_bytes * (double)p->n_ticks;
+}
+
 /// About a second of one thread, and for large problems as much again as the first greedy order takes, or as a way down
-/// the skyline.
-static uint64_t default_work(size_t n) {
-    enum { SECOND = 1000000000, PER_ITEM = 6500, PER_PAIR = 12 };
-    const uint64_t skyline = n <= TIDE_SKY_MAX_ITEMS ? (uint64_t)n * n * PER_PAIR : 0;
-    return SECOND + (uint64_t)n * PER_ITEM + skyline;
+/// the skyline: of very large ones that takes longer than all else, and is for those alone that need it.
+static uint64_t default_work(const tide_problem *p) {
+    enum { SECOND = 1000000000, PER_ITEM = 6500, PER_PAIR = 12, ALWAYS_ITEMS = 8192 };
+    const uint64_t n = p->n;
+    const bool has_skyline = n <= ALWAYS_ITEMS || (n <= TIDE_SKY_MAX_ITEMS && is_tight(p));
+    return SECOND + n * PER_ITEM + (has_skyline ? n * n * PER_PAIR : 0);
 }
 
 uint64_t tide__search_work_of_placing(size_t n) {
@@ -167,7 +177,7 @@ static tide_status place(const tide_problem *problem, const tide_strategy_option
         .seed = opt->seed,
         .capacity_bytes = opt->capacity_bytes,
         .deadline_ns = opt->time_limit_ns == 0 ? 0 : begin_ns + opt->time_limit_ns,
-        .work_limit = is_default ? default_work(problem->n) / 100 * percent : UINT64_MAX,
+        .work_limit = is_default ? default_work(problem) / 100 * percent : UINT64_MAX,
         .node_limit = opt->node_limit == 0 ? UINT64_MAX : opt->node_limit,
         .n_threads = opt->n_threads == 0 ? count_processors() : opt->n_threads,
         .best = out,
