@@ -10,6 +10,9 @@
 #ifndef TIDE_CORE_BASE_ASSERT_H
 #define TIDE_CORE_BASE_ASSERT_H
 
+#include <stdio.h>
+#include <stdlib.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -18,8 +21,12 @@ extern "C" {
 #define TIDE_ASSERT_LEVEL 0
 #endif
 
-/// Print "tidemark: FILE:LINE: FUNCTION: this does not hold: WHAT" to standard error and abort. From any thread.
-_Noreturn void tide__assert_failed(const char *what, const char *file, int line, const char *function);
+/// From any thread.
+__attribute__((noreturn, cold)) static inline void tide__assert_failed(const char *what, const char *file, int line,
+                                                                       const char *function) {
+    fprintf(stderr, "tidemark: %s:%d: %s: this does not hold: %s\n", file, line, function, what);
+    abort();
+}
 
 #if TIDE_ASSERT_LEVEL > 0
 #define TIDE_ASSERT(holds)                                                                                             \
