@@ -15,16 +15,21 @@
 
 enum {
     FIRST_BLOCK_BYTES = 1 << 16, ///< each one is twice as large as the one before
-    MAX_PATH_BYTES = 80 << 20,   ///< of one tree: a way down where items live long copies more than that
+    MAX_PATH_BYTES = 96 << 20,   ///< of one tree: a way down where items live long copies more than that
     RISES_PER_BOUND = 512,
 };
 
+/// Whether the path may grow by `more`, changes and all. What counts is what it holds, not what blocks take: that
+/// depends on the probes before.
+static bool may_hold(tide_sky_tree *t, size_t more) {
+    if (t->path_bytes + t->n_trail * sizeof *t->trail + more <= MAX_PATH_BYTES) return true;
+    t->is_cut = true;
+    return false;
+}
+
 void *tide__sky_push(tide_sky_tree *t, size_t size_bytes) {
     const size_t need = (size_bytes + 15) & ~(size_t)15;
-    if (need > MAX_PATH_BYTES - t->path_bytes) { // not what blocks take: that depends on the probes before
-        t->is_cut = true;
-        return NULL;
-    }
+    if (!may_hold(t, need)) return NULL;
     while (t->stack->size - t->stack->used < need && t->stack->next != NULL) {
         t->stack = t->stack->next;
         t->stack->used = 0;
@@ -48,6 +53,7 @@ void *tide__sky_push(tide_sky_tree *t, size_t size_bytes) {
 }
 
 bool tide__sky_set(tide_sky_tree *t, uint32_t *where, uint32_t value) {
+    if (!may_hold(t, sizeof *t->trail)) return false;
     if (tide_host_grow(&t->trail, &t->cap_trail, t->n_trail + 1, sizeof *t->trail) != TIDE_OK) {
         t->is_cut = true;
         t->cut = TIDE_SKY_NOMEM;

@@ -70,7 +70,7 @@ struct tide_sky_tree {
     uint32_t *own_dead_ends;
     sky_stuck *stuck;          ///< [n_sections]
     sky_block *stack, *blocks; ///< the block in use and the first one
-    size_t path_bytes;         ///< what the path holds
+    size_t path_bytes;         ///< what the path holds beside its trail
     sky_undo *trail;           ///< [n_trail] changes on the path, the last one last
     size_t n_trail, cap_trail;
     uint32_t depth; ///< nodes on the path
@@ -110,7 +110,7 @@ static inline sky_window tide__sky_join(sky_window a, sky_window b) {
 }
 
 enum { SKY_ARRAYS = 5 }; ///< of a frame: floor, rest, below, from, to, one after the other
-/// Change a number of a frame; false: no memory.
+/// Change a number of a frame; false as tide__sky_push.
 bool tide__sky_set(tide_sky_tree *tree, uint32_t *where, uint32_t value);
 /// Go back to where the trail had `n_trail` changes.
 void tide__sky_undo(tide_sky_tree *tree, size_t n_trail);

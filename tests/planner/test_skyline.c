@@ -291,6 +291,26 @@ static void other_shapes_prove_nothing(void **state) {
     assert_true(n_found > 200 && n_shaped > 200);
 }
 
+/// A way down of long-lived items holds as much as all of them have sections: it ends before that takes the machine.
+static void a_path_has_an_end(void **state) {
+    (void)state;
+    enum { N = 12000, LONG = N / 2, MOST_BYTES = 200 << 20 };
+    tide_item *items = tide_host_calloc(N, sizeof *items);
+    for (uint32_t i = 0; i < N; i++) items[i] = case_item(i, i + LONG, 256);
+    fixture f;
+    open_case(&f, case_problem(items, N));
+    tide_host_free(items);
+    const tide_sky_probe probe = {
+        .capacity = f.part.bound, .highest = 4 * f.part.bound, .rise_after = 1, .node_limit = UINT64_MAX};
+    uint64_t n_nodes;
+    tide_host_stats stats;
+    assert_int_equal(tide__sky_tree_run(f.tree, &probe, f.offsets, &n_nodes), TIDE_SKY_LIMIT);
+    tide_host_get_stats(&stats);
+    print_message("%llu nodes, %llu bytes\n", (unsigned long long)n_nodes, (unsigned long long)stats.live_bytes);
+    assert_true(n_nodes > 100 && n_nodes < N && stats.live_bytes < MOST_BYTES);
+    close_case(&f);
+}
+
 static void out_of_memory_leaks_nothing(void **state) {
     (void)state;
     tide_rng rng = {7};
@@ -334,6 +354,7 @@ int main(void) {
         tide_unit_test(limits_end_a_probe),
         tide_unit_test(the_same_again),
         tide_unit_test(other_shapes_prove_nothing),
+        tide_unit_test(a_path_has_an_end),
         tide_unit_test(out_of_memory_leaks_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
