@@ -36,9 +36,8 @@ tide_status tide__sql_fail(const tide__sql *s, int rc, const char *what, tide_er
     const char *words =
         s->db != NULL && sqlite3_errcode(s->db) != SQLITE_OK ? sqlite3_errmsg(s->db) : sqlite3_errstr(rc);
     const bool writes = strcmp(what, "write") == 0 || strcmp(what, "record into") == 0;
-    const bool queries = strcmp(what, "read") == 0 || strcmp(what, "query") == 0;
     tide_status st = status_of(rc, writes);
-    const bool is_kept = st == TIDE_ERR_BUSY && queries; // the wait is over by now
+    const bool is_kept = st == TIDE_ERR_BUSY && s->only_reads; // the wait is over by now
     if (is_kept) st = TIDE_ERR_IO;
     st = TIDE_FAIL(err, st, "cannot %s '%s': %s", what, s->path, words);
     if (is_kept) tide_error_hint(err, "another process is writing it; try again when it is done");

@@ -14,6 +14,7 @@
 typedef struct tide__sql {
     sqlite3 *db;
     const char *path; ///< borrowed
+    bool only_reads;  ///< set by tide__sql_open_to_read: who keeps the file is no reason to try again
 } tide__sql;
 
 /// For a connection to a file that may come from anybody: a call that takes far more steps than the file has bytes is

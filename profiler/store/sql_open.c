@@ -171,7 +171,7 @@ static tide_status roll_back(tide__sql *s, const char *name, tide_error *err) {
     tide_status st = TIDE_OK;
     if (rc != SQLITE_OK) {
         st = tide__sql_fail(s, rc, "open", err);
-        if (st == TIDE_ERR_IO) st = cannot_roll_back(s, sqlite3_errmsg(s->db), err);
+        if (st == TIDE_ERR_IO && (rc & 0xff) != SQLITE_BUSY) st = cannot_roll_back(s, sqlite3_errmsg(s->db), err);
     }
     disconnect(s);
     if (st == TIDE_OK)
@@ -245,11 +245,12 @@ static tide_status open_to_read(tide__sql *s, const char *name, tide_error *err)
         rc = read_plainly(s, name);
     }
     if (rc != SQLITE_OK) rc = read_otherwise(s, name, rc);
-    return rc == SQLITE_OK ? TIDE_OK : tide__sql_fail(s, rc, (rc & 0xff) == SQLITE_BUSY ? "read" : "open", err);
+    return rc == SQLITE_OK ? TIDE_OK : tide__sql_fail(s, rc, "open", err);
 }
 
 tide_status tide__sql_open_to_read(tide__sql *s, tide_error *err) {
     s->db = NULL;
+    s->only_reads = true;
     char *name = tide__sql_file_name(s->path);
     if (name == NULL) return no_memory(s, err);
     const tide_status st = open_to_read(s, name, err);
