@@ -223,9 +223,9 @@ static size_t need_of(const char *data, size_t len) {
             need += STRING_BYTES;
             continue;
         }
-        const bool is_digit = (c >= '0' && c <= '9') || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E';
+        const bool is_digit = (c >= '0' && c <= '9') || c == '-';
         if (is_digit && !in_number) need += NUMBER_BYTES;
-        in_number = is_digit;
+        in_number = is_digit || (in_number && (c == '.' || c == '+' || c == 'e' || c == 'E'));
         in_string = c == '"';
         if (c == '{') need += OBJECT_BYTES;
         if (c == '[') need += ARRAY_BYTES;

@@ -22,13 +22,13 @@ typedef struct tide_operand {
 
 static inline bool tide_operand_present(const tide_operand *o) { return o->dtype != TIDE_DTYPE_UNDEFINED; }
 
-/// Shape inference: what goes in and where the answer goes. All input shapes are known; `in[i].data` is non-NULL
-/// when that input's content is known too (a constant), which is how Reshape or Slice learn their operands.
 /// Bytes of the operands before one: an operator that adds them up goes on from here where the next one is asked about.
 typedef struct tide_bytes_before {
     size_t in_i, bytes;
 } tide_bytes_before;
 
+/// Shape inference: what goes in and where the answer goes. All input shapes are known; `in[i].data` is non-NULL
+/// when that input's content is known too (a constant), which is how Reshape or Slice learn their operands.
 typedef struct tide_infer {
     const tide_node *node;
     const tide_operand *in; ///< [n_in]

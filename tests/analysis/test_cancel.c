@@ -5,8 +5,6 @@
 // plan.
 #include "analysis/explain.h"
 
-#include <time.h>
-
 #include "analysis/space.h"
 #include "tests/analysis/subject_fixture.h"
 
@@ -100,7 +98,8 @@ static tide_subject *open(const source *from) {
     return from->path != NULL ? subject_of_trace(from->path, 0) : subject_of_plan(random_plan(from->seed, 60, 20));
 }
 
-/// Refused at each moment in turn: each time cancelled, nothing left behind, and the same answer when asked again.
+/// Refused at each moment in turn: each time cancelled, and the same answer when asked again. What is left
+/// behind is found at the end of the test, as of all tests: until then the drain's thread may have blocks of its own.
 static void give_up_everywhere(const source *from, ask_fn ask, int n_least) {
     tide_error err = TIDE_ERROR_INIT;
     uint64_t want = 0;
@@ -109,8 +108,6 @@ static void give_up_everywhere(const source *from, ask_fn ask, int n_least) {
     tide_subject_destroy(fresh);
     tide_status st = TIDE_ERR_CANCELLED;
     for (int n = 0; st != TIDE_OK; n++) {
-        tide_host_stats before, after;
-        tide_host_get_stats(&before);
         tide_subject *s = open(from);
         impatience p = {.left = n};
         const tide_progress progress = {tell, &p};
@@ -127,13 +124,6 @@ static void give_up_everywhere(const source *from, ask_fn ask, int n_least) {
         }
         assert_int_equal(got, want);
         tide_subject_destroy(s);
-        // Where a trace goes on, the drain's thread has blocks of its own for moments.
-        for (int wait = 0; wait < 2000; wait++) {
-            tide_host_get_stats(&after);
-            if (after.n_live <= before.n_live) break;
-            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-        }
-        assert_true(after.n_live <= before.n_live);
         assert_true(n < 300);
     }
 }
