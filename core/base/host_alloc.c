@@ -7,6 +7,7 @@
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,6 +106,54 @@ tide_status tide_host_grow(void *array, size_t *cap, size_t need, size_t elem_by
     memcpy(array, &fresh, sizeof fresh);
     *cap = fresh_cap;
     return TIDE_OK;
+}
+
+static tide_status no_memory(tide_error *err, const char *file, int line, const char *fmt, va_list ap) {
+    if (err == NULL) return TIDE_ERR_NOMEM;
+    char what[sizeof err->msg];
+    vsnprintf(what, sizeof what, fmt, ap);
+    return tide_fail_at(err, TIDE_ERR_NOMEM, file, line, "no memory %s", what);
+}
+
+tide_status tide_no_memory_at(tide_error *err, const char *file, int line, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    const tide_status st = no_memory(err, file, line, fmt, ap);
+    va_end(ap);
+    return st;
+}
+
+tide_status tide_host_new_at(void *out, size_t n, size_t elem_bytes, tide_error *err, const char *file, int line,
+                             const char *fmt, ...) {
+    void *fresh = tide_host_calloc(n, elem_bytes);
+    memcpy(out, &fresh, sizeof fresh); // `out` is a pointer to some T*; written without naming T
+    if (fresh != NULL) return TIDE_OK;
+    va_list ap;
+    va_start(ap, fmt);
+    const tide_status st = no_memory(err, file, line, fmt, ap);
+    va_end(ap);
+    return st;
+}
+
+tide_status tide_host_grow_at(void *array, size_t *cap, size_t need, size_t elem_bytes, tide_error *err,
+                              const char *file, int line, const char *fmt, ...) {
+    if (tide_host_grow(array, cap, need, elem_bytes) == TIDE_OK) return TIDE_OK;
+    va_list ap;
+    va_start(ap, fmt);
+    const tide_status st = no_memory(err, file, line, fmt, ap);
+    va_end(ap);
+    return st;
+}
+
+tide_status tide_host_copy_at(char **out, const char *text, tide_error *err, const char *file, int line,
+                              const char *fmt, ...) {
+    *out = tide_host_strdup(text);
+    if (*out != NULL) return TIDE_OK;
+    va_list ap;
+    va_start(ap, fmt);
+    const tide_status st = no_memory(err, file, line, fmt, ap);
+    va_end(ap);
+    return st;
 }
 
 void tide_host_get_stats(tide_host_stats *out) {

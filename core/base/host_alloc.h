@@ -42,6 +42,27 @@ void tide_host_free(void *ptr);
  */
 tide_status tide_host_grow(void *array, size_t *cap, size_t need, size_t elem_bytes) TIDE_NODISCARD;
 
+// The same with words: the one way in which the house says that memory ran out. What follows `err` is printf's and ends
+// the sentence "no memory ...": TIDE_TRY(TIDE_NEW(&rows, n, err, "for %zu rows of %s", n, path));
+
+/// TIDE_ERR_NOMEM, told in `err`: for memory that another library did not give.
+#define TIDE_NO_MEMORY(err, ...) tide_no_memory_at((err), __FILE__, __LINE__, __VA_ARGS__)
+/// `*out` (a T *) becomes an array of `n` zeroed elements, the caller's to tide_host_free; NULL without memory.
+#define TIDE_NEW(out, n, err, ...) tide_host_new_at((out), (n), sizeof **(out), (err), __FILE__, __LINE__, __VA_ARGS__)
+/// tide_host_grow of `*array` (a T *).
+#define TIDE_GROW(array, cap, need, err, ...)                                                                          \
+    tide_host_grow_at((array), (cap), (need), sizeof **(array), (err), __FILE__, __LINE__, __VA_ARGS__)
+/// `*out` (a char *) becomes a copy of `text`, the caller's to tide_host_free; NULL without memory.
+#define TIDE_COPY_TEXT(out, text, err, ...) tide_host_copy_at((out), (text), (err), __FILE__, __LINE__, __VA_ARGS__)
+
+tide_status tide_no_memory_at(tide_error *err, const char *file, int line, const char *fmt, ...) TIDE_PRINTF(4, 5);
+tide_status tide_host_new_at(void *out, size_t n, size_t elem_bytes, tide_error *err, const char *file, int line,
+                             const char *fmt, ...) TIDE_PRINTF(7, 8) TIDE_NODISCARD;
+tide_status tide_host_grow_at(void *array, size_t *cap, size_t need, size_t elem_bytes, tide_error *err,
+                              const char *file, int line, const char *fmt, ...) TIDE_PRINTF(8, 9) TIDE_NODISCARD;
+tide_status tide_host_copy_at(char **out, const char *text, tide_error *err, const char *file, int line,
+                              const char *fmt, ...) TIDE_PRINTF(6, 7) TIDE_NODISCARD;
+
 /// For a program that holds tables of many megabytes: from now on whatever is a megabyte or larger goes back to the
 /// system when it is freed, where the C library can be told so. Left alone it keeps more and more of it.
 void tide_host_return_large(void);

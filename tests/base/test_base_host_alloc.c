@@ -107,6 +107,36 @@ static void grow_keeps_the_content(void **state) {
     tide_host_free(array);
 }
 
+static void what_is_missing_is_said(void **state) {
+    (void)state;
+    tide_error err = TIDE_ERROR_INIT;
+    int *array = NULL;
+    char *text = NULL;
+    size_t cap = 0;
+    assert_tide_status(TIDE_NEW(&array, SIZE_MAX / 2, &err, "for %d rows of '%s'", 7, "x.db"), TIDE_ERR_NOMEM);
+    assert_null(array);
+    assert_string_equal(err.msg, "no memory for 7 rows of 'x.db'");
+    assert_true(strstr(err.file, "test_base_host_alloc.c") != NULL && err.line > 0);
+    tide_host_fail_after(0);
+    assert_tide_status(TIDE_GROW(&array, &cap, 1, &err, "to look at %s", "it"), TIDE_ERR_NOMEM);
+    assert_string_equal(err.msg, "no memory to look at it");
+    tide_host_fail_after(0);
+    assert_tide_status(TIDE_COPY_TEXT(&text, "abc", NULL, "for a name"), TIDE_ERR_NOMEM);
+    assert_null(text);
+    assert_tide_status(TIDE_NO_MEMORY(&err, "for a name"), TIDE_ERR_NOMEM);
+    assert_string_equal(err.msg, "no memory for a name");
+    // And with memory the caller gets it: zeroed, grown, copied.
+    assert_tide_ok(TIDE_NEW(&array, 3, &err, "for it"), &err);
+    assert_int_equal(array[0] | array[1] | array[2], 0);
+    cap = 3;
+    assert_tide_ok(TIDE_GROW(&array, &cap, 4, &err, "for it"), &err);
+    assert_true(cap >= 4);
+    assert_tide_ok(TIDE_COPY_TEXT(&text, "abc", &err, "for it"), &err);
+    assert_string_equal(text, "abc");
+    tide_host_free(array);
+    tide_host_free(text);
+}
+
 static void *allocate_and_free(void *seed) {
     tide_rng rng = {(uint64_t)(uintptr_t)seed};
     void *held[16] = {0};
@@ -133,9 +163,10 @@ static void counts_hold_under_threads(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        tide_unit_test(every_call_is_counted),  tide_unit_test(sizes_that_do_not_fit_are_refused),
-        tide_unit_test(strings_are_copied),     tide_unit_test(planted_failure_hits_the_nth_call_once),
-        tide_unit_test(grow_keeps_the_content), tide_unit_test(counts_hold_under_threads),
+        tide_unit_test(every_call_is_counted),   tide_unit_test(sizes_that_do_not_fit_are_refused),
+        tide_unit_test(strings_are_copied),      tide_unit_test(planted_failure_hits_the_nth_call_once),
+        tide_unit_test(grow_keeps_the_content),  tide_unit_test(counts_hold_under_threads),
+        tide_unit_test(what_is_missing_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: MIT
+"""Files that call each other in a circle are one concept in several files: none may, but those that are listed with a reason.
+
+Reads the symbols of the objects that were built, so what the linker sees is what counts.
+Usage: circles.py SOURCE_DIR BUILD_DIR [--all]   (--all: print every circle, listed or not)
+"""
+import pathlib
+import subprocess
+import sys
+from collections import defaultdict
+
+FLOORS = ["core", "planner", "profiler", "analysis", "tui", "reports", "gate", "cli"]
+# One file of the circle, and why it stays.
+LISTED = {}
+
+
+def objects(source, build):
+    """Path of a source -> its object, of the folder of objects where there are most of its floor."""
+    found = {}
+    for path in sorted(build.rglob("*.c.o")):
+        parts = path.relative_to(build).as_posix().split(".dir/", 1)
+        if len(parts) == 2 and parts[0].split("/")[0] == "CMakeFiles" and parts[1].split("/")[0] in FLOORS:
+            name = parts[1][:-2]
+            if (source / name).exists():
+                found.setdefault(name, path)
+    return found
+
+
+def symbols(objs):
+    """What each file defines for others, and what it takes from others."""
+    out = subprocess.run(["nm", "-A", "-g", *map(str, objs.values())], check=True, capture_output=True, text=True).stdout
+    name_of = {str(path): name for name, path in objs.items()}
+    defined, taken = {}, defaultdict(set)
+    for line in out.splitlines():
+        path, rest = line.split(":", 1)
+        kind, symbol = rest.split()[-2:]
+        if kind == "U":
+            taken[name_of[path]].add(symbol)
+        else:
+            defined[symbol] = name_of[path]
+    return defined, taken
+
+
+def circles(nodes, edges):
+    """The strongly connected components of two files and more (Tarjan), largest first."""
+    index, low, stack, on, out, counter = {}, {}, [], set(), [], [0]
+
+    def visit(v):
+        index[v] = low[v] = counter[0]
+        counter[0] += 1
+        stack.append(v)
+        on.add(v)
+        for w in sorted(edges[v]):
+            if w not in index:
+                visit(w)
+                low[v] = min(low[v], low[w])
+            elif w in on:
+                low[v] = min(low[v], index[w])
+        if low[v] == index[v]:
+            part = []
+            while True:
+                w = stack.pop()
+                on.discard(w)
+                part.append(w)
+                if w == v:
+                    break
+            if len(part) > 1:
+                out.append(sorted(part))
+
+    sys.setrecursionlimit(10000)
+    for v in sorted(nodes):
+        if v not in index:
+            visit(v)
+    return sorted(out, key=lambda c: (-len(c), c))
+
+
+def main():
+    source, build = map(pathlib.Path, sys.argv[1:3])
+    objs = objects(source, build)
+    n_files = sum(len(list((source / floor).rglob("*.c"))) for floor in FLOORS)
+    defined, taken = symbols(objs)
+    edges = defaultdict(set)
+    for name, wanted in taken.items():
+        for symbol in wanted:
+            other = defined.get(symbol)
+            if other is not None and other != name:
+                edges[name].add(other)
+    found = circles(objs, edges)
+    faults = [c for c in found if not LISTED.keys() & set(c)]
+    for c in found if "--all" in sys.argv else faults:
+        print(f"{len(c)} files call each other: {' '.join(c)}")
+    stale = [name for name in LISTED if not any(name in c for c in found)]
+    for name in stale:
+        print(f"{name} is listed and in no circle")
+    print(f"{len(objs)} objects of {n_files} files, {len(found)} circles, {len(faults)} of them not listed")
+    # A check that reads nothing must not pass.
+    return 1 if faults or stale or len(objs) < 0.9 * n_files else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
