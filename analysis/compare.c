@@ -9,6 +9,7 @@
 #include "analysis/compare_internal.h"
 #include "analysis/explain_internal.h"
 #include "core/base/host_alloc.h"
+#include "core/base/map.h"
 #include "core/base/text.h"
 
 static tide_status no_memory(tide_error *err) { return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to compare"); }

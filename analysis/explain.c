@@ -9,7 +9,7 @@
 
 #include "analysis/explain_internal.h"
 #include "core/base/host_alloc.h"
-#include "core/base/text.h"
+#include "core/base/map.h"
 
 const char *tide_part_name(tide_part_kind part) {
     static const char *const names[] = {

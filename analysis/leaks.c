@@ -10,6 +10,7 @@
 #include "analysis/pools.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
+#include "core/base/map.h"
 #include "core/base/text.h"
 
 enum { N_TENTHS = 10, GROWS_FROM = 3, NONE = UINT32_MAX };

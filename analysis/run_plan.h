@@ -5,7 +5,7 @@
 #ifndef TIDE_ANALYSIS_RUN_PLAN_H
 #define TIDE_ANALYSIS_RUN_PLAN_H
 
-#include "core/base/text.h"
+#include "core/base/map.h"
 #include "profiler/query.h"
 
 /// Of a run; everything owned. Zero for the whole trace.

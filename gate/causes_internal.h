@@ -5,6 +5,7 @@
 #ifndef TIDE_GATE_CAUSES_INTERNAL_H
 #define TIDE_GATE_CAUSES_INTERNAL_H
 
+#include "core/base/map.h"
 #include "gate/judge_internal.h"
 #include "gate/measured_internal.h"
 

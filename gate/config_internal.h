@@ -4,6 +4,7 @@
 #ifndef TIDE_GATE_CONFIG_INTERNAL_H
 #define TIDE_GATE_CONFIG_INTERNAL_H
 
+#include "core/base/map.h"
 #include "core/base/text.h"
 #include "gate/config.h"
 #include "gate/config_node.h"

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/base/host_alloc.h"
+#include "core/base/map.h"
 #include "gate/judge_internal.h"
 #include "gate/measured_internal.h"
 

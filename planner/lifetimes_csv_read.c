@@ -182,8 +182,8 @@ static tide_status read_set(csv *c, row *r) {
     uint64_t set;
     tide_status st = TIDE_OK;
     if (!tide_strmap_get(&c->sets, name, &set)) {
-        set = c->sets.n + 1;
-        st = tide_host_grow(&c->numbers, &c->cap_numbers, c->sets.n + 1, sizeof *c->numbers);
+        set = c->sets.map.n + 1;
+        st = tide_host_grow(&c->numbers, &c->cap_numbers, c->sets.map.n + 1, sizeof *c->numbers);
         if (st == TIDE_OK) st = tide_strmap_put(&c->sets, name, set);
         if (st == TIDE_OK) {
             c->numbers[set - 1] = number_of(name);

@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 
+#include "core/base/map.h"
 #include "core/base/text.h"
 #include "core/runtime/memory_plan.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/base/host_alloc.h"
-#include "core/base/text.h"
+#include "core/base/map.h"
 
 typedef struct merger {
     const tide_lifetimes *tables; // [n]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Growing strings, name maps, byte counts, files. See text.h.
+// Growing strings, byte counts, files. See text.h.
 #include "core/base/text.h"
 
 #include <errno.h>
@@ -55,68 +55,6 @@ void tide_text_deinit(tide_text *t) {
 }
 
 const char *tide_text_str(const tide_text *t) { return t->data != NULL ? t->data : ""; }
-
-// ---- name map ----
-
-struct tide_strmap_slot {
-    char *key; // owned; NULL: free
-    uint64_t hash;
-    uint64_t value;
-};
-
-static uint64_t hash_text(const char *key) {
-    uint64_t h = 14695981039346656037ULL;
-    for (const unsigned char *p = (const unsigned char *)key; *p != '\0'; p++) h = (h ^ *p) * 1099511628211ULL;
-    return h;
-}
-
-/// The slot that holds `key`, or the free one where it belongs. The map is never full.
-static struct tide_strmap_slot *find_slot(struct tide_strmap_slot *slots, size_t cap, const char *key, uint64_t hash) {
-    size_t i = (size_t)hash & (cap - 1);
-    while (slots[i].key != NULL && !(slots[i].hash == hash && strcmp(slots[i].key, key) == 0)) i = (i + 1) & (cap - 1);
-    return &slots[i];
-}
-
-static tide_status strmap_rehash(tide_strmap *m, size_t cap) {
-    struct tide_strmap_slot *slots = tide_host_calloc(cap, sizeof *slots);
-    if (slots == NULL) return TIDE_ERR_NOMEM;
-    for (size_t i = 0; i < m->cap; i++) {
-        if (m->slots[i].key != NULL) *find_slot(slots, cap, m->slots[i].key, m->slots[i].hash) = m->slots[i];
-    }
-    tide_host_free(m->slots);
-    m->slots = slots;
-    m->cap = cap;
-    return TIDE_OK;
-}
-
-tide_status tide_strmap_put(tide_strmap *m, const char *key, uint64_t value) {
-    if (2 * (m->n + 1) > m->cap) TIDE_TRY(strmap_rehash(m, m->cap == 0 ? 16 : 2 * m->cap));
-    const uint64_t hash = hash_text(key);
-    struct tide_strmap_slot *slot = find_slot(m->slots, m->cap, key, hash);
-    if (slot->key == NULL) {
-        char *copy = tide_host_strdup(key);
-        if (copy == NULL) return TIDE_ERR_NOMEM;
-        slot->key = copy;
-        slot->hash = hash;
-        m->n++;
-    }
-    slot->value = value;
-    return TIDE_OK;
-}
-
-bool tide_strmap_get(const tide_strmap *m, const char *key, uint64_t *value) {
-    if (m->n == 0) return false;
-    const struct tide_strmap_slot *slot = find_slot(m->slots, m->cap, key, hash_text(key));
-    if (slot->key == NULL) return false;
-    if (value != NULL) *value = slot->value;
-    return true;
-}
-
-void tide_strmap_deinit(tide_strmap *m) {
-    for (size_t i = 0; i < m->cap; i++) tide_host_free(m->slots[i].key);
-    tide_host_free(m->slots);
-    *m = (tide_strmap){0};
-}
 
 // ---- byte counts ----
 

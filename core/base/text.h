@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Text: a string that grows, a map from names to numbers, byte counts for people, and reading of files (writing:
-// output.h).
+// Text: a string that grows, byte counts for people, and reading of files (writing: output.h).
 #ifndef TIDE_CORE_BASE_TEXT_H
 #define TIDE_CORE_BASE_TEXT_H
 
@@ -28,19 +27,6 @@ void tide_text_addf(tide_text *t, const char *fmt, ...) TIDE_PRINTF(2, 3);
 void tide_text_deinit(tide_text *t);
 /// The string, never NULL ("" while empty); borrowed until the next append.
 const char *tide_text_str(const tide_text *t);
-
-/// A map from a name to an index; open addressing, FNV-1a. Zero-initialise. Keys are copied.
-typedef struct tide_strmap {
-    struct tide_strmap_slot *slots; ///< [cap], owned
-    size_t cap;                     ///< 0 or a power of two
-    size_t n;
-} tide_strmap;
-
-/// Put or overwrite. @return TIDE_OK, TIDE_ERR_NOMEM (map unchanged)
-tide_status tide_strmap_put(tide_strmap *m, const char *key, uint64_t value) TIDE_NODISCARD;
-/// @return false when `key` is absent (then *value is untouched); `value` may be NULL
-bool tide_strmap_get(const tide_strmap *m, const char *key, uint64_t *value);
-void tide_strmap_deinit(tide_strmap *m);
 
 /// "512 B", "1.50 KiB", "3.25 MiB", "2.00 GiB" into `buf`; returns `buf`. 24 bytes always suffice.
 char *tide_format_bytes(uint64_t bytes, char *buf, size_t buf_bytes);

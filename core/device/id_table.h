@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// A map from the ids of streams, events and captures to their objects. Not thread-safe; whoever owns it has the lock.
+// A map from the ids of streams, events and captures to their objects. Not thread-safe: its owner has the lock.
 #ifndef TIDE_CORE_DEVICE_ID_TABLE_H
 #define TIDE_CORE_DEVICE_ID_TABLE_H
 
-#include "core/base/id_map.h"
+#include "core/base/map.h"
 #include "core/base/status.h"
 
 /// Zero-initialise. Holds no memory while it is empty.
 typedef struct tide__id_table {
-    tide_id_map map;
+    tide_map map;
 } tide__id_table;
 
 /// @param id  not 0 and not in the table. @return TIDE_OK, TIDE_ERR_NOMEM (table unchanged)

@@ -8,7 +8,7 @@
 #ifndef TIDE_CORE_GRAPH_GRAPH_H
 #define TIDE_CORE_GRAPH_GRAPH_H
 
-#include "core/base/text.h"
+#include "core/base/map.h"
 #include "core/tensor/tensor.h"
 
 #ifdef __cplusplus

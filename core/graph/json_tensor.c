@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/base/hash.h"
 #include "core/base/nearest.h"
 #include "core/graph/json_internal.h"
 
@@ -109,12 +110,6 @@ typedef struct random_spec {
     double low, high; // [low, high)
 } random_spec;
 
-static uint64_t hash_name(const char *name) {
-    uint64_t h = 14695981039346656037ULL; // FNV-1a
-    for (const unsigned char *p = (const unsigned char *)name; *p != '\0'; p++) h = (h ^ *p) * 1099511628211ULL;
-    return h;
-}
-
 static tide_status read_bound(const json_t *random, const char *key, const char *what, double *out, tide_error *err) {
     const json_t *item = json_object_get(random, key);
     if (item == NULL) return TIDE_OK;
@@ -126,7 +121,7 @@ static tide_status read_bound(const json_t *random, const char *key, const char 
 static tide_status read_random(const json_t *random, const char *what, const char *seed_name, random_spec *out,
                                tide_error *err) {
     static const char *const known[] = {"seed", "low", "high", NULL};
-    *out = (random_spec){.rng = {hash_name(seed_name)}, .low = -1.0, .high = 1.0};
+    *out = (random_spec){.rng = {tide_hash_text(TIDE_HASH_START, seed_name)}, .low = -1.0, .high = 1.0};
     TIDE_TRY(tide__json_check_keys(random, known, what, err));
     json_t *seed;
     TIDE_TRY(tide__json_member(random, "seed", JSON_INTEGER, false, what, &seed, err));

@@ -28,7 +28,7 @@ typedef struct tide_live_block {
     tide_memory_kind kind;
     uint64_t requested_bytes, reserved_bytes;
     uint64_t t_ns;         ///< when it was allocated
-    const char *tag;       ///< who asked; NULL: nobody said
+    const char *tag;       ///< what asked for it; NULL: not given
     const char *op;        ///< operator or region in whose scope it was allocated; NULL: none
     const char *allocator; ///< name
     bool pending;          ///< released, but a stream may still use it
@@ -37,13 +37,13 @@ typedef struct tide_live_block {
 /**
  * The largest live blocks, largest first, equal ones by id.
  *
- * @param after_id  only blocks with a larger id: those born since somebody read tide_ledger_last_id; 0: all
+ * @param after_id  only blocks with a larger id: those allocated since tide_ledger_last_id was read; 0: all
  * @param out       [n_max]
  * @return how many there are in all, however many fit
  * Cost O(live · log n_max).
  */
 size_t tide_ledger_largest(tide_ledger *l, uint64_t after_id, tide_live_block *out, size_t n_max);
-/// Largest id heard so far.
+/// Largest id so far.
 uint64_t tide_ledger_last_id(tide_ledger *l);
 /// Allocations that could not be entered.
 uint64_t tide_ledger_n_lost(tide_ledger *l);
@@ -56,7 +56,7 @@ typedef struct tide_oom_report {
     uint64_t asked_bytes, align_bytes;
     tide_device device;
     tide_memory_kind kind;
-    const char *allocator, *tag, *op; ///< who was asked, by whom; NULL: nobody said
+    const char *allocator, *tag, *op; ///< the allocator, and what asked; NULL: not given
     tide_allocator_stats stats;       ///< of the allocator, at that moment
     uint64_t would_fit_bytes;         ///< no larger request would have been met, and this one too unless the allocator
                                       ///< rounds up beyond the alignment; TIDE_UNKNOWN_BYTES: not known
@@ -65,6 +65,10 @@ typedef struct tide_oom_report {
     size_t n_live;                             ///< in all
     uint64_t live_bytes;                       ///< requested, of all live ones on that device
 } tide_oom_report;
+
+/// The largest request that an allocator with these counters would have met; TIDE_UNKNOWN_BYTES: not known. See
+/// would_fit_bytes.
+uint64_t tide_oom_would_fit(const tide_allocator_stats *s, uint64_t asked_bytes, uint64_t align_bytes);
 
 /// The first failed allocation since the ledger was made or the last call of tide_ledger_clear_oom; false: none. Texts
 /// are the ledger's. The first one is kept: what fails after it is a consequence.

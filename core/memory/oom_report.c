@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: MIT
 //
-// What the ledger has to say, for people: why an allocation failed, and which blocks are still alive. See ledger.h.
+// The ledger's reports as text: why an allocation failed, and which blocks are still alive. See ledger.h.
 //
-// Names come out of files: control characters in them are shown as '?', so that a report cannot steer a terminal.
+// Names may come from files: control characters in them are shown as '?', so that a report cannot steer a terminal.
+#include "core/memory/ledger.h"
+
 #include <inttypes.h>
 
 #include "core/base/utf8.h"
-#include "core/memory/ledger_internal.h"
 
-/// Two things can meet a request: a free block that the allocator keeps, or fresh memory up to what it may still take.
+/// Two sources can meet a request: a free block that the allocator keeps, or fresh memory up to what it may still take.
 ///
 ///     headroom known        max(largest free, headroom): arenas and pages cannot take more, theirs is 0; a limit's is
 ///                           what is left of its budget
-///     headroom unknown      the system decides, and it has just refused: what less it would have given nobody knows
+///     headroom unknown      the system decides, and it has just refused: how much less it would have given is not
+///     known
 ///
-/// Rounded down to the alignment asked for, because whatever is given is rounded up at least to that; an allocator that
-/// rounds up further (cpu_caching under a limit) gives less, how much less only it knows. When the answer
-/// would be at least what was asked, somebody below said no for a reason of their own: not known either.
-uint64_t tide__oom_would_fit(const tide_allocator_stats *s, uint64_t asked_bytes, uint64_t align_bytes) {
+/// Rounded down to the requested alignment, because every block is rounded up at least to that. An allocator that
+/// rounds up further (cpu_caching under a limit) gives less; how much less is not known here. When the answer would be
+/// at least what was asked, an allocator below refused for another reason: not known either.
+uint64_t tide_oom_would_fit(const tide_allocator_stats *s, uint64_t asked_bytes, uint64_t align_bytes) {
     if (s->headroom_bytes == TIDE_UNKNOWN_BYTES) return TIDE_UNKNOWN_BYTES;
     uint64_t most = s->largest_free_bytes > s->headroom_bytes ? s->largest_free_bytes : s->headroom_bytes;
     if (align_bytes > 1) most -= most % align_bytes;

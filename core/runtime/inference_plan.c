@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/base/checked.h"
+#include "core/base/hash.h"
 #include "core/base/host_alloc.h"
 #include "core/base/log.h"
 #include "core/runtime/inference_plan_internal.h"
@@ -134,37 +135,29 @@ void tide_inference_plan_weights(const tide_inference_plan *p, size_t *n, uint64
     if (bytes != NULL) *bytes = p->weight_bytes;
 }
 
-// ---- hash (FNV-1a, 64 bits) ----
-
-static uint64_t hash_bytes(uint64_t h, const void *data, size_t n) {
-    const unsigned char *p = data;
-    for (size_t i = 0; i < n; i++) h = (h ^ p[i]) * 1099511628211ULL;
-    return h;
-}
-
-static uint64_t hash_u64(uint64_t h, uint64_t x) { return hash_bytes(h, &x, sizeof x); }
+// ---- hash ----
 
 static uint64_t hash_value(const tide_inference_plan *p, uint32_t v, uint64_t h) {
     const tide_value *value = &p->program->graph->values[v];
-    h = hash_u64(h, (uint64_t)value->dtype);
-    h = hash_u64(h, (uint64_t)value->shape.rank);
-    for (int32_t d = 0; d < value->shape.rank; d++) h = hash_u64(h, (uint64_t)value->shape.dims[d]);
-    if (p->places != NULL) h = hash_u64(h, p->places[v].offset_bytes);
+    h = tide_hash_u64(h, (uint64_t)value->dtype);
+    h = tide_hash_u64(h, (uint64_t)value->shape.rank);
+    for (int32_t d = 0; d < value->shape.rank; d++) h = tide_hash_u64(h, (uint64_t)value->shape.dims[d]);
+    if (p->places != NULL) h = tide_hash_u64(h, p->places[v].offset_bytes);
     const tide_tensor *w = p->weights[v];
     if (w == NULL || tide_tensor_size_bytes(w) == 0) return h;
     // Without asking guards: a hash changes nothing, and contexts read the weights all the same.
     const char *slice = tide_storage_data(tide_tensor_storage(w));
-    return hash_bytes(h, slice + tide_tensor_offset_bytes(w), tide_tensor_size_bytes(w));
+    return tide_hash_bytes(h, slice + tide_tensor_offset_bytes(w), tide_tensor_size_bytes(w));
 }
 
 uint64_t tide_inference_plan_hash(const tide_inference_plan *p) {
-    uint64_t h = 14695981039346656037ULL;
-    h = hash_u64(h, p->align_bytes);
-    h = hash_u64(h, p->buffer != NULL ? p->buffer->bytes : 0);
+    uint64_t h = TIDE_HASH_START;
+    h = tide_hash_u64(h, p->align_bytes);
+    h = tide_hash_u64(h, p->buffer != NULL ? p->buffer->bytes : 0);
     for (size_t i = 0; i < p->program->n_steps; i++) {
-        h = hash_u64(h, p->program->steps[i].node);
-        h = hash_u64(h, p->program->steps[i].kernel.workspace_bytes);
-        if (p->scratch != NULL) h = hash_u64(h, p->scratch[i].offset_bytes);
+        h = tide_hash_u64(h, p->program->steps[i].node);
+        h = tide_hash_u64(h, p->program->steps[i].kernel.workspace_bytes);
+        if (p->scratch != NULL) h = tide_hash_u64(h, p->scratch[i].offset_bytes);
     }
     for (uint32_t v = 0; v < p->program->graph->n_values; v++) h = hash_value(p, v, h);
     return h;

@@ -8,6 +8,7 @@
 
 #include "core/base/host_alloc.h"
 #include "core/base/log.h"
+#include "core/base/map.h"
 #include "core/base/text.h"
 #include "core/ops/ops.h"
 #include "core/runtime/value_operand.h"

@@ -4,6 +4,7 @@
 #ifndef TIDE_CORE_RUNTIME_PROGRAM_INTERNAL_H
 #define TIDE_CORE_RUNTIME_PROGRAM_INTERNAL_H
 
+#include "core/base/map.h"
 #include "core/runtime/program.h"
 
 /// Prepare the kernel of `node`: k->def and k->node are set, the sizes of all operands known. On failure there is

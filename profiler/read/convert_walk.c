@@ -12,6 +12,8 @@
 
 #include <inttypes.h>
 
+#include "core/base/text.h"
+
 enum { MIN_ROW_BYTES = 6 }; ///< of a key, a value and a place in the page's list
 
 // ---- strict and lenient ----

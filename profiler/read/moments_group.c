@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/host_alloc.h"
+#include "core/base/map.h"
 #include "core/base/text.h"
 #include "profiler/moments.h"
 

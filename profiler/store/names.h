@@ -8,7 +8,7 @@
 #define TIDE_PROFILER_NAMES_H
 
 #include "core/base/id_map.h"
-#include "core/base/text.h"
+#include "core/base/map.h"
 #include "core/memory/observer.h"
 
 /// A scope as the file knows it: the same operator below the same parent is one row however often it is entered.

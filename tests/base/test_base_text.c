@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/map.h"
 #include "core/base/output.h"
 #include "tests/tide_test.h"
 
@@ -85,7 +86,7 @@ static void map_against_a_plain_list(void **state) {
         assert_tide_status(tide_strmap_put(&map, key, value), TIDE_OK);
         if (at == plain.n) snprintf(plain.keys[plain.n++], sizeof plain.keys[0], "%s", key);
         plain.values[at] = value;
-        assert_int_equal(map.n, plain.n);
+        assert_int_equal(map.map.n, plain.n);
     }
     assert_true(tide_strmap_get(&map, plain.keys[0], NULL));
     tide_strmap_deinit(&map);
@@ -103,7 +104,7 @@ static void map_is_unchanged_when_memory_ends(void **state) {
         tide_host_fail_after(0);
         assert_tide_status(tide_strmap_put(&map, key, (uint64_t)i), TIDE_ERR_NOMEM);
         assert_false(tide_strmap_get(&map, key, &got));
-        assert_int_equal(map.n, i);
+        assert_int_equal(map.map.n, i);
         assert_tide_status(tide_strmap_put(&map, key, (uint64_t)i), TIDE_OK);
     }
     for (int i = 0; i < 100; i++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // What the ledger says to people, word for word, and the reckoning of what would have fitted.
-#include "core/memory/ledger_internal.h"
+#include "core/memory/ledger.h"
 #include "memory_test.h"
 
 static void what_would_have_fitted(void **state) {
@@ -24,7 +24,7 @@ static void what_would_have_fitted(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const tide_allocator_stats s = {.largest_free_bytes = cases[i].largest_free,
                                         .headroom_bytes = cases[i].headroom};
-        assert_true(tide__oom_would_fit(&s, cases[i].asked, cases[i].align) == cases[i].want);
+        assert_true(tide_oom_would_fit(&s, cases[i].asked, cases[i].align) == cases[i].want);
     }
     assert_true(unknown == UINT64_MAX);
 }

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+//
+// map: the hash table of this program. It keeps entries of one size by a number that each begins with, its key: an id,
+// or the hash of what the entry stands for. tide_strmap below is the map from texts to numbers.
+//
+// Ids are unique: find the entry, put one, take it out. Hashes need not be: several entries may have one key, and the
+// caller compares what it finds:
+//
+//     entry *e = tide_map_find(&map, hash);
+//     while (e != NULL && !is_equal(&items[e->item], wanted)) e = tide_map_next(&map, e);
+//
+// Open addressing with linear probing; taking an entry out shifts its followers back, so there are no tombstones and
+// the table stays as small as the live set (Knuth, TAOCP 3, 6.4, algorithm R):
+//
+//     home of b: 2      [ . ][ . ][ a ][ b ][ c ][ . ]   take a ->   [ . ][ . ][ b ][ c ][ . ][ . ]
+//
+// It doubles when it is half full. Without memory for that it goes on until one slot is left: slower, but nothing is
+// lost before it must be.
+#ifndef TIDE_CORE_BASE_MAP_H
+#define TIDE_CORE_BASE_MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// Make one with TIDE_MAP. Takes no memory until the first entry. Not thread-safe.
+typedef struct tide_map {
+    size_t entry_bytes; ///< of an entry; a multiple of 8, and its first member is a uint64_t: its key, 0 in a free slot
+    void *slots;        ///< [cap] entries, owned
+    size_t cap;         ///< 0 or a power of two
+    size_t n;
+} tide_map;
+
+#define TIDE_MAP(entry_type)                                                                                           \
+    { .entry_bytes = sizeof(entry_type) }
+
+/// NULL when there is no such entry; valid until the next put or take.
+void *tide_map_find(const tide_map *m, uint64_t key);
+/// Another entry with the key of `entry`, which is in the map; NULL after the last one.
+void *tide_map_next(const tide_map *m, const void *entry);
+/// Make room for one more entry, so that the map is at most half full. False: no memory, nothing changed.
+bool tide_map_make_room(tide_map *m) TIDE_NODISCARD;
+/// Copy in an entry whose key is > 0. False: no memory, nothing changed.
+bool tide_map_put(tide_map *m, const void *entry) TIDE_NODISCARD;
+/// Take out what tide_map_find returned.
+void tide_map_take(tide_map *m, void *entry);
+/// Slot `i` of cap; NULL when it is free.
+void *tide_map_at(const tide_map *m, size_t i);
+/// Gives the memory back; the map is empty and can be used again.
+void tide_map_deinit(tide_map *m);
+
+/// A map from texts to numbers. Zero-initialise. Texts are copied.
+typedef struct tide_strmap {
+    tide_map map;
+} tide_strmap;
+
+/// Put or overwrite. @return TIDE_OK, TIDE_ERR_NOMEM (map unchanged)
+tide_status tide_strmap_put(tide_strmap *m, const char *key, uint64_t value) TIDE_NODISCARD;
+/// @return false when `key` is absent (then *value is untouched); `value` may be NULL
+bool tide_strmap_get(const tide_strmap *m, const char *key, uint64_t *value);
+/// The map's own copy of `key`, which stays where it is as long as the map lives; NULL when `key` is absent.
+const char *tide_strmap_text(const tide_strmap *m, const char *key);
+void tide_strmap_deinit(tide_strmap *m);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
