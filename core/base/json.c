@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: MIT
 //
-// json: jansson on our memory. See json.h.
+// json: jansson on our memory, reading and building documents. See json.h.
 #include "core/base/json.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "core/base/host_alloc.h"
+#include "core/base/utf8.h"
+
+// ---- memory ----
 
 static atomic_size_t n_failed;
 
-// Reading does not survive a failed allocation: jansson drops the end of a string then and copies past it. So it is
-// left by a jump; what it had made until then stays behind.
+// Jansson's parser does not survive a failed allocation: it drops the end of a string then and copies past it. So the
+// parser is left by a jump; what it had allocated until then is leaked.
 static _Thread_local jmp_buf *way_out; // while this thread reads
 
 static void *counted_alloc(size_t size_bytes) {
@@ -41,3 +48,190 @@ json_t *tide_json_load(const char *data, size_t len, size_t flags, json_error_t 
 }
 
 bool tide_json_ran_out(void) { return atomic_load(&n_failed) != 0; }
+
+// ---- reading ----
+
+tide_status tide_json_fault_at(tide_json_reader *r, const char *key, tide_status st) {
+    const char *dot = r->at[0] != '\0' && key[0] != '\0' ? "." : "";
+    tide_error_where(r->err, "%s: %s%s%s", r->path, r->at, dot, key);
+    return st;
+}
+
+tide_status tide_json_as_bad_input(tide_json_reader *r, const char *key, tide_status st) {
+    if (st == TIDE_OK || st == TIDE_ERR_NOMEM) return st;
+    if (r->err != NULL) r->err->status = TIDE_ERR_BAD_INPUT;
+    return tide_json_fault_at(r, key, TIDE_ERR_BAD_INPUT);
+}
+
+tide_status tide_json_parse(tide_json_reader *r, const char *data, size_t len, size_t flags, const char *what,
+                            json_t **out) {
+    json_error_t at;
+    *out = tide_json_load(data, len, flags, &at);
+    if (*out != NULL) return TIDE_OK;
+    if (json_error_code(&at) == json_error_out_of_memory) return TIDE_NO_MEMORY(r->err, "to read %s", r->path);
+    const tide_status st = TIDE_FAIL(r->err, TIDE_ERR_BAD_INPUT, "%s: %s", what, at.text);
+    tide_error_where(r->err, "%s:%d:%d", r->path, at.line, at.column);
+    return st;
+}
+
+const char *tide_json_type_name(json_type type) {
+    switch (type) {
+    case JSON_OBJECT:
+        return "an object";
+    case JSON_ARRAY:
+        return "a list";
+    case JSON_STRING:
+        return "a string";
+    case JSON_INTEGER:
+        return "an integer";
+    case JSON_REAL:
+        return "a number with a fraction";
+    case JSON_TRUE:
+    case JSON_FALSE:
+        return "true or false";
+    default:
+        return "null";
+    }
+}
+
+const char *tide_json_unknown_key(const json_t *object, const char *const *known, size_t n) {
+    json_t *o = (json_t *)(uintptr_t)object; // jansson's iterators want no const, and change nothing
+    for (void *it = json_object_iter(o); it != NULL; it = json_object_iter_next(o, it)) {
+        size_t i = 0;
+        while (i < n && strcmp(known[i], json_object_iter_key(it)) != 0) i++;
+        if (i == n) return json_object_iter_key(it);
+    }
+    return NULL;
+}
+
+static tide_status refuse(tide_json_reader *r, const char *key, const json_t *value, json_type want) {
+    if (r->refuse != NULL) return r->refuse(r, key, value, want);
+    if (value == NULL) return TIDE_JSON_BAD(r, key, "the key '%s' is missing", key);
+    if (want == JSON_INTEGER && json_is_integer(value))
+        return TIDE_JSON_BAD(r, key, "'%s' is %" JSON_INTEGER_FORMAT ": want 0 or more", key,
+                             json_integer_value(value));
+    return TIDE_JSON_BAD(r, key, "'%s' is %s: want %s", key, tide_json_type_name(json_typeof(value)),
+                         tide_json_type_name(want));
+}
+
+tide_status tide_json_get(tide_json_reader *r, const json_t *object, const char *key, json_type want, bool is_required,
+                          json_t **out) {
+    *out = json_object_get(object, key);
+    if (*out == NULL) return is_required ? refuse(r, key, NULL, want) : TIDE_OK;
+    return json_typeof(*out) == want ? TIDE_OK : refuse(r, key, *out, want);
+}
+
+tide_status tide_json_get_text(tide_json_reader *r, const json_t *object, const char *key, const char **out) {
+    json_t *value;
+    TIDE_TRY(tide_json_get(r, object, key, JSON_STRING, true, &value));
+    *out = json_string_value(value);
+    return TIDE_OK;
+}
+
+tide_status tide_json_get_count(tide_json_reader *r, const json_t *object, const char *key, int64_t *out) {
+    json_t *value;
+    TIDE_TRY(tide_json_get(r, object, key, JSON_INTEGER, true, &value));
+    if (json_integer_value(value) < 0) return refuse(r, key, value, JSON_INTEGER);
+    *out = json_integer_value(value);
+    return TIDE_OK;
+}
+
+tide_status tide_json_get_bytes(tide_json_reader *r, const json_t *object, const char *key, uint64_t *out) {
+    int64_t count;
+    TIDE_TRY(tide_json_get_count(r, object, key, &count));
+    *out = (uint64_t)count;
+    return TIDE_OK;
+}
+
+tide_status tide_json_get_list(tide_json_reader *r, const json_t *object, const char *key, json_t **out) {
+    return tide_json_get(r, object, key, JSON_ARRAY, true, out);
+}
+
+tide_status tide_json_get_object(tide_json_reader *r, const json_t *object, const char *key, json_t **out) {
+    return tide_json_get(r, object, key, JSON_OBJECT, true, out);
+}
+
+tide_status tide_json_get_flag(tide_json_reader *r, const json_t *object, const char *key, bool *out) {
+    const json_t *value = json_object_get(object, key);
+    if (value == NULL) return TIDE_OK;
+    if (!json_is_boolean(value)) return refuse(r, key, value, JSON_TRUE);
+    *out = json_is_true(value);
+    return TIDE_OK;
+}
+
+tide_status tide_json_enter(tide_json_reader *r, const json_t *list, const char *name, size_t i, json_t **out) {
+    snprintf(r->at, sizeof r->at, "%s[%zu]", name, i);
+    json_t *value = json_array_get(list, i);
+    if (!json_is_object(value))
+        return TIDE_JSON_BAD(r, "", "%s is %s: want an object", r->at, tide_json_type_name(json_typeof(value)));
+    *out = value;
+    return TIDE_OK;
+}
+
+size_t tide_json_go_into(tide_json_reader *r, const char *fmt, ...) {
+    const size_t len = strlen(r->at);
+    va_list ap;
+    va_start(ap, fmt);
+    if (len + 1 < sizeof r->at) {
+        r->at[len] = '.';
+        vsnprintf(r->at + len + 1, sizeof r->at - len - 1, fmt, ap);
+    }
+    va_end(ap);
+    return len;
+}
+
+// ---- building ----
+
+void tide_json_set(json_t *object, const char *key, json_t *value, bool *is_whole) {
+    if (json_object_set_new(object, key, value) != 0) *is_whole = false;
+}
+
+void tide_json_append(json_t *list, json_t *value, bool *is_whole) {
+    if (json_array_append_new(list, value) != 0) *is_whole = false;
+}
+
+json_t *tide_json_whole(json_t *doc, bool is_whole) {
+    if (is_whole) return doc;
+    json_decref(doc);
+    return NULL;
+}
+
+json_t *tide_json_from_text(const char *text) {
+    if (text == NULL) return json_null();
+    tide_text clean = {0};
+    uint32_t cp;
+    for (size_t step; (step = tide_utf8_decode(text, &cp)) > 0; text += step) {
+        if (cp == TIDE_UTF8_BAD)
+            tide_text_add(&clean, TIDE_UTF8_REPLACEMENT);
+        else
+            tide_text_add_n(&clean, text, step);
+    }
+    json_t *value = clean.failed ? NULL : json_string(tide_text_str(&clean));
+    tide_text_deinit(&clean);
+    return value;
+}
+
+json_t *tide_json_from_u64(uint64_t value) {
+    return value <= INT64_MAX ? json_integer((json_int_t)value) : json_real((double)value);
+}
+
+json_t *tide_json_from_real(double value) { return isfinite(value) ? json_real(value) : json_null(); }
+
+static int add_chunk(const char *chunk, size_t n, void *out) {
+    tide_text *text = out;
+    tide_text_add_n(text, chunk, n);
+    return text->failed ? -1 : 0;
+}
+
+bool tide_json_print(const json_t *value, size_t flags, tide_text *out) {
+    if (json_dump_callback(value, add_chunk, out, flags) != 0) out->failed = true;
+    return !out->failed;
+}
+
+bool tide_json_print_safe(const json_t *value, size_t flags, tide_text *out) {
+    tide_text raw = {0};
+    if (!tide_json_print(value, flags, &raw)) out->failed = true;
+    tide_utf8_add_json_document(out, tide_text_str(&raw), raw.len);
+    tide_text_deinit(&raw);
+    return !out->failed;
+}

@@ -26,7 +26,7 @@ tide_status tide_graph_add_attr(tide_graph *g, uint32_t node_i, tide_attr *attr,
     } else {
         tide_attr *attrs = tide_host_realloc(n->attrs, (n->n_attrs + 1) * sizeof *attrs);
         if (attrs == NULL) {
-            st = TIDE__NOMEM(err, attr->name);
+            st = TIDE_NO_MEMORY(err, "for %s", attr->name);
         } else {
             n->attrs = attrs;
             n->attrs[n->n_attrs++] = *attr;

@@ -53,7 +53,7 @@ tide_status tide__node_eval(const tide_node *node, const tide_operand *in, size_
     tide_tensor **made = tide_host_calloc(n_out, sizeof *made);
     tide_status st = TIDE_OK;
     if (e.out == NULL || made == NULL) {
-        st = TIDE__NOMEM(err, node->name);
+        st = TIDE_NO_MEMORY(err, "for %s", node->name);
         goto done;
     }
     TIDE_TRY_OR(done, st, prepare(&e, in, n_in, out, err));

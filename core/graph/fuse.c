@@ -23,7 +23,7 @@ tide_status tide_graph_fuse(tide_graph *g, tide_fuse_stats *stats, tide_error *e
     // A rewrite removes one value and leaves the uses of all others as they were: one table serves all rewrites.
     // Values made on the way (new weights) have an index past the table and are never looked up in it.
     size_t *uses = tide__graph_use_table(g);
-    if (uses == NULL) return TIDE__NOMEM(err, "fusion");
+    if (uses == NULL) return TIDE_NO_MEMORY(err, "for fusion");
     tide_status st = TIDE_OK;
     for (size_t i = 0; st == TIDE_OK && i < g->n_nodes; i++) {
         bool fused = false;

@@ -92,7 +92,7 @@ static tide_status add_constant(tide_graph *g, const char *base, const char *suf
     tide_text_addf(&wanted, "%s.%s", base, suffix);
     char *name = wanted.failed ? NULL : tide__value_name_unique(g, wanted.data);
     tide_text_deinit(&wanted);
-    if (name == NULL) return TIDE__NOMEM(err, "fused weights");
+    if (name == NULL) return TIDE_NO_MEMORY(err, "for fused weights");
     const tide_status st = tide_graph_add_value(g, name, out, err);
     if (st == TIDE_OK) tide_graph_set_constant(g, *out, tensor);
     tide_host_free(name);
@@ -103,7 +103,7 @@ static tide_status add_constant(tide_graph *g, const char *base, const char *suf
 static tide_status make_bias_slot(tide_node *conv, tide_error *err) {
     if (conv->n_inputs > 2) return TIDE_OK;
     uint32_t *inputs = tide_host_realloc(conv->inputs, 3 * sizeof *inputs);
-    if (inputs == NULL) return TIDE__NOMEM(err, "fused weights");
+    if (inputs == NULL) return TIDE_NO_MEMORY(err, "for fused weights");
     inputs[2] = TIDE_NO_VALUE;
     conv->inputs = inputs;
     conv->n_inputs = 3;

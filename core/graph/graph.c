@@ -14,12 +14,12 @@
 
 tide_status tide_graph_create(const char *name, const char *source, tide_graph **out, tide_error *err) {
     tide_graph *g = tide_host_calloc(1, sizeof *g);
-    if (g == NULL) return TIDE__NOMEM(err, "a graph");
+    if (g == NULL) return TIDE_NO_MEMORY(err, "for a graph");
     g->name = tide_host_strdup(name != NULL && name[0] != '\0' ? name : "graph");
     g->source = tide_host_strdup(source != NULL ? source : "");
     if (g->name == NULL || g->source == NULL) {
         tide_graph_destroy(g);
-        return TIDE__NOMEM(err, "a graph");
+        return TIDE_NO_MEMORY(err, "for a graph");
     }
     *out = g;
     return TIDE_OK;
@@ -74,12 +74,12 @@ tide_status tide_graph_add_value(tide_graph *g, const char *name, uint32_t *out,
         return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "the name '%s' is given to two values", name);
     if (g->n_values >= TIDE_NO_VALUE - 1u) return TIDE_FAIL(err, TIDE_ERR_OVERFLOW, "more than 2^32 - 2 values");
     if (tide_host_grow(&g->values, &g->cap_values, g->n_values + 1, sizeof *g->values) != TIDE_OK)
-        return TIDE__NOMEM(err, name);
+        return TIDE_NO_MEMORY(err, "for %s", name);
     tide_value v = {.name = tide_host_strdup(name), .producer = TIDE_NO_NODE};
-    if (v.name == NULL) return TIDE__NOMEM(err, name);
+    if (v.name == NULL) return TIDE_NO_MEMORY(err, "for %s", name);
     if (tide_strmap_put(&g->value_index, name, g->n_values) != TIDE_OK) {
         tide_host_free(v.name);
-        return TIDE__NOMEM(err, name);
+        return TIDE_NO_MEMORY(err, "for %s", name);
     }
     *out = (uint32_t)g->n_values;
     g->values[g->n_values++] = v;
@@ -105,7 +105,7 @@ void tide_graph_set_constant(tide_graph *g, uint32_t value_i, tide_tensor *tenso
 }
 
 static tide_status list_add(uint32_t **list, size_t *n, size_t *cap, uint32_t value_i, tide_error *err) {
-    if (tide_host_grow(list, cap, *n + 1, sizeof **list) != TIDE_OK) return TIDE__NOMEM(err, "a graph's ends");
+    if (tide_host_grow(list, cap, *n + 1, sizeof **list) != TIDE_OK) return TIDE_NO_MEMORY(err, "for a graph's ends");
     (*list)[(*n)++] = value_i;
     return TIDE_OK;
 }
@@ -178,7 +178,7 @@ tide_status tide_graph_add_node(tide_graph *g, const char *name, const char *op_
     if (g->n_nodes >= TIDE_NO_NODE - 1u) return TIDE_FAIL(err, TIDE_ERR_OVERFLOW, "more than 2^32 - 2 nodes");
     tide_node n = {.opset = opset, .n_inputs = n_inputs, .n_outputs = n_outputs};
     n.name = node_name(g, name, op_type);
-    if (n.name == NULL) return TIDE__NOMEM(err, "a node");
+    if (n.name == NULL) return TIDE_NO_MEMORY(err, "for a node");
     tide_status st = check_outputs(g, n.name, outputs, n_outputs, err);
     if (st != TIDE_OK) goto fail;
     n.op_type = tide_host_strdup(op_type);
@@ -187,7 +187,7 @@ tide_status tide_graph_add_node(tide_graph *g, const char *name, const char *op_
     n.outputs = copy_indices(outputs, n_outputs);
     if (n.op_type == NULL || n.domain == NULL || n.inputs == NULL || n.outputs == NULL ||
         tide_host_grow(&g->nodes, &g->cap_nodes, g->n_nodes + 1, sizeof *g->nodes) != TIDE_OK) {
-        st = TIDE__NOMEM(err, n.name);
+        st = TIDE_NO_MEMORY(err, "for %s", n.name);
         goto fail;
     }
     const uint32_t node_i = (uint32_t)g->n_nodes;

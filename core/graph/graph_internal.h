@@ -7,9 +7,6 @@
 #include "core/base/host_alloc.h"
 #include "core/graph/op_def.h"
 
-/// "no memory for <what>" as a status.
-#define TIDE__NOMEM(err, what) TIDE_FAIL((err), TIDE_ERR_NOMEM, "no memory for %s", (what))
-
 /// "planning this would take about 2 GiB, and 100 MiB is what it may take" as TIDE_ERR_NOMEM.
 static inline tide_status tide__graph_needs_too_much(uint64_t need_bytes, uint64_t max_bytes, tide_error *err) {
     char need[32], most[32];

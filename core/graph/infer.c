@@ -159,7 +159,7 @@ static tide_status load_operands(infer_pass *p, const tide_node *n, tide_error *
     if (tide_host_grow(&p->in, &p->cap_in, n->n_inputs, sizeof *p->in) != TIDE_OK ||
         tide_host_grow(&p->out, &p->cap_out, n->n_outputs, sizeof *p->out) != TIDE_OK ||
         tide_host_grow(&p->result, &p->cap_result, n->n_outputs, sizeof *p->result) != TIDE_OK)
-        return TIDE__NOMEM(err, "shape inference");
+        return TIDE_NO_MEMORY(err, "for shape inference");
     for (size_t k = 0; k < n->n_inputs; k++) TIDE_TRY(load_input(p, n, k, &p->in[k], err));
     for (size_t k = 0; k < n->n_outputs; k++) {
         p->out[k] = (tide_operand){0};
@@ -344,7 +344,7 @@ static tide_status pass_init(infer_pass *p, tide_error *err) {
     if (p->fold) return TIDE_OK;
     p->known = tide_host_calloc(p->g->n_values, sizeof *p->known);
     p->n_uses = tide__graph_use_table(p->g);
-    return p->known != NULL && p->n_uses != NULL ? TIDE_OK : TIDE__NOMEM(err, "shape inference");
+    return p->known != NULL && p->n_uses != NULL ? TIDE_OK : TIDE_NO_MEMORY(err, "for shape inference");
 }
 
 static void pass_deinit(infer_pass *p) {

@@ -25,7 +25,7 @@ tide_status tide__node_name_make(const char *op_type, size_t node_i, tide_strmap
         out->len = len;
         tide_text_addf(out, "_%u", k);
     }
-    if (out->failed || tide_strmap_put(taken, out->data, 0) != TIDE_OK) return TIDE__NOMEM(err, "node names");
+    if (out->failed || tide_strmap_put(taken, out->data, 0) != TIDE_OK) return TIDE_NO_MEMORY(err, "for node names");
     return TIDE_OK;
 }
 

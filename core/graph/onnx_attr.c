@@ -102,7 +102,7 @@ static tide_status convert(Onnx__AttributeProto *a, const char *node, const char
         return TIDE_FAIL(err, TIDE_ERR_NOT_IMPLEMENTED, "attribute '%s' of node '%s' is %s", out->name, node,
                          type_name(type_of(a)));
     }
-    return have_memory ? TIDE_OK : TIDE__NOMEM(err, "an attribute");
+    return have_memory ? TIDE_OK : TIDE_NO_MEMORY(err, "for an attribute");
 }
 
 tide_status tide__onnx_add_attr(tide_graph *g, uint32_t node_i, Onnx__AttributeProto *a, const char *path,
@@ -114,7 +114,7 @@ tide_status tide__onnx_add_attr(tide_graph *g, uint32_t node_i, Onnx__AttributeP
         return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "attribute '%s' of node '%s' refers to one of a function", a->name,
                          n->name);
     tide_attr attr = {.name = tide_host_strdup(a->name)};
-    if (attr.name == NULL) return TIDE__NOMEM(err, "an attribute");
+    if (attr.name == NULL) return TIDE_NO_MEMORY(err, "for an attribute");
     const tide_status st = convert(a, n->name, path, &attr, err);
     if (st != TIDE_OK) {
         tide_attr_deinit(&attr);

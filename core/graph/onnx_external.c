@@ -94,7 +94,7 @@ static tide_status path_beside(const char *model, const char *label, const char 
     tide_text_addf(path, "%s/%s", tide_text_str(&folder), location);
     tide_status st = TIDE_OK;
     if (folder.failed || path->failed)
-        st = TIDE__NOMEM(err, "a path");
+        st = TIDE_NO_MEMORY(err, "for a path");
     else if (access(path->data, F_OK) == 0 && !lies_below(folder.data, path->data))
         st = TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "external data of '%s' lies outside the model's folder: '%s' is a link",
                        label, location);

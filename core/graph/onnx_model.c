@@ -46,14 +46,14 @@ static tide_status read_opsets(importer *im) {
             return TIDE_FAIL(im->err, TIDE_ERR_NOT_IMPLEMENTED,
                              "the model uses opset %" PRId64 ", %d is the last known", o->version, OPSET_MAX);
         if (tide_strmap_put(&im->opsets, domain, (uint64_t)o->version) != TIDE_OK)
-            return TIDE__NOMEM(im->err, "opsets");
+            return TIDE_NO_MEMORY(im->err, "for opsets");
     }
     // Before IR version 3 there was no such list and one opset.
     const bool old = im->model->has_ir_version && im->model->ir_version < 3;
     if (im->model->n_opset_import == 0 && !old)
         return TIDE_FAIL(im->err, TIDE_ERR_BAD_INPUT, "not an ONNX model: it names no opset");
     if (im->model->n_opset_import == 0 && tide_strmap_put(&im->opsets, "", 1) != TIDE_OK)
-        return TIDE__NOMEM(im->err, "opsets");
+        return TIDE_NO_MEMORY(im->err, "for opsets");
     return TIDE_OK;
 }
 
@@ -64,7 +64,7 @@ static tide_status declare_shape(importer *im, tide_value *v, const Onnx__Tensor
         return TIDE_FAIL(im->err, TIDE_ERR_NOT_IMPLEMENTED, "'%s' has %zu extents, %d are the most", v->name, s->n_dim,
                          TIDE_MAX_RANK);
     v->dim_names = tide_host_calloc(s->n_dim, sizeof *v->dim_names);
-    if (v->dim_names == NULL) return TIDE__NOMEM(im->err, v->name);
+    if (v->dim_names == NULL) return TIDE_NO_MEMORY(im->err, "for %s", v->name);
     v->shape = (tide_shape){.rank = (int32_t)s->n_dim};
     v->has_shape = true;
     for (size_t d = 0; d < s->n_dim; d++) {
@@ -74,7 +74,7 @@ static tide_status declare_shape(importer *im, tide_value *v, const Onnx__Tensor
             v->shape.dims[d] = dim->dim_value;
         if (dim->value_case != ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM) continue;
         v->dim_names[d] = tide_host_strdup(tide__onnx_str(dim->dim_param));
-        if (v->dim_names[d] == NULL) return TIDE__NOMEM(im->err, v->name);
+        if (v->dim_names[d] == NULL) return TIDE_NO_MEMORY(im->err, "for %s", v->name);
     }
     return TIDE_OK;
 }
@@ -177,7 +177,7 @@ static tide_status collect_node_names(importer *im) {
     for (size_t i = 0; i < im->proto->n_node; i++) {
         const char *name = tide__onnx_str(im->proto->node[i]->name);
         if (name[0] == '\0' || tide_strmap_get(&im->node_names, name, NULL)) continue;
-        if (tide_strmap_put(&im->node_names, name, i + 1) != TIDE_OK) return TIDE__NOMEM(im->err, "node names");
+        if (tide_strmap_put(&im->node_names, name, i + 1) != TIDE_OK) return TIDE_NO_MEMORY(im->err, "for node names");
     }
     return TIDE_OK;
 }
@@ -245,7 +245,7 @@ static tide_status add_real_node(importer *im, size_t file_i, const char *name) 
         return TIDE_FAIL(im->err, TIDE_ERR_BAD_INPUT, "the model names no opset for the domain '%s' of operator %s",
                          domain, n->op_type);
     if (tide_host_grow(&im->ends, &im->cap_ends, n->n_input + n->n_output, sizeof *im->ends) != TIDE_OK)
-        return TIDE__NOMEM(im->err, name);
+        return TIDE_NO_MEMORY(im->err, "for %s", name);
     TIDE_TRY(intern_ends(im, n->input, n->n_input, im->ends));
     TIDE_TRY(intern_ends(im, n->output, n->n_output, im->ends + n->n_input));
     uint32_t node_i;
@@ -291,7 +291,7 @@ static tide_status add_comment(importer *im) {
     tide_text_addf(&comment, "%s %s", producer, tide__onnx_str(im->model->producer_version));
     if (comment.failed) {
         tide_text_deinit(&comment);
-        return TIDE__NOMEM(im->err, "a comment");
+        return TIDE_NO_MEMORY(im->err, "for a comment");
     }
     if (comment.data[comment.len - 1] == ' ') comment.data[--comment.len] = '\0';
     im->g->comment = comment.data;

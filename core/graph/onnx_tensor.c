@@ -244,7 +244,7 @@ tide_status tide_tensor_from_pb_file(const char *path, tide_registry *registry, 
     char *copy = NULL;
     if (st == TIDE_OK && name != NULL) {
         copy = tide_host_strdup(tide__onnx_str(((Onnx__TensorProto *)message)->name));
-        if (copy == NULL) st = TIDE__NOMEM(err, "a tensor's name");
+        if (copy == NULL) st = TIDE_NO_MEMORY(err, "for a tensor's name");
     }
     if (st == TIDE_OK) st = tensor_from_proto((Onnx__TensorProto *)message, path, registry, kind, out, err);
     if (st == TIDE_OK && name != NULL) {

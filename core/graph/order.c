@@ -66,7 +66,7 @@ static uint32_t input_producer(const tide_graph *g, const tide_node *n, size_t k
 static tide_status edges_init(edges *e, const tide_graph *g, tide_error *err) {
     *e = (edges){.first = tide_host_calloc(g->n_nodes + 2, sizeof *e->first),
                  .n_wait = tide_host_calloc(g->n_nodes, sizeof *e->n_wait)};
-    if (e->first == NULL || e->n_wait == NULL) return TIDE__NOMEM(err, "the order of nodes");
+    if (e->first == NULL || e->n_wait == NULL) return TIDE_NO_MEMORY(err, "for the order of nodes");
     // Counted two places further on, so that the filling below leaves each first[] where it belongs.
     for (size_t i = 0; i < g->n_nodes; i++) {
         const tide_node *n = &g->nodes[i];
@@ -77,7 +77,7 @@ static tide_status edges_init(edges *e, const tide_graph *g, tide_error *err) {
     }
     for (size_t i = 1; i < g->n_nodes + 2; i++) e->first[i] += e->first[i - 1];
     e->to = tide_host_calloc(e->first[g->n_nodes + 1], sizeof *e->to);
-    if (e->to == NULL) return TIDE__NOMEM(err, "the order of nodes");
+    if (e->to == NULL) return TIDE_NO_MEMORY(err, "for the order of nodes");
     for (size_t i = 0; i < g->n_nodes; i++) {
         const tide_node *n = &g->nodes[i];
         for (size_t k = 0; !n->dead && k < n->n_inputs; k++) {
@@ -125,7 +125,7 @@ static tide_status report_cycle(const tide_graph *g, const edges *e, tide_error 
     if (path == NULL || place == NULL) {
         tide_host_free(path);
         tide_host_free(place);
-        return TIDE__NOMEM(err, "the report of a cycle");
+        return TIDE_NO_MEMORY(err, "for the report of a cycle");
     }
     uint32_t at = 0;
     while (g->nodes[at].dead || e->n_wait[at] == 0) at++;
@@ -163,7 +163,7 @@ tide_status tide_graph_sort(const tide_graph *g, tide_order *out, tide_error *er
     ready.items = tide_host_calloc(g->n_nodes, sizeof *ready.items);
     order.nodes = tide_host_calloc(n_live, sizeof *order.nodes);
     if (ready.items == NULL || order.nodes == NULL) {
-        st = TIDE__NOMEM(err, "the order of nodes");
+        st = TIDE_NO_MEMORY(err, "for the order of nodes");
         goto done;
     }
     for (size_t i = 0; i < g->n_nodes; i++) {

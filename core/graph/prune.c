@@ -44,7 +44,7 @@ tide_status tide_graph_prune(tide_graph *g, size_t *n_killed, tide_error *err) {
     tide_status st = TIDE_OK;
     size_t killed = 0;
     if (r.node == NULL || r.stack == NULL || uses == NULL) {
-        st = TIDE__NOMEM(err, "pruning");
+        st = TIDE_NO_MEMORY(err, "for pruning");
         goto done;
     }
     for (size_t i = 0; i < g->n_outputs; i++) reach_producer(g, &r, g->outputs[i]);

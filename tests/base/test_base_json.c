@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+//
+// The JSON helpers: what each getter takes and refuses, in which words and where; documents that lack something.
+#include "core/base/json.h"
+#include "tests/tide_test.h"
+
+static const char good[] = "{\"text\": \"a\", \"n\": 3, \"less\": -1, \"part\": 1.5, \"yes\": true, \"none\": null, "
+                           "\"list\": [{\"k\": 1}, 7], \"object\": {}}";
+
+static json_t *parse(tide_json_reader *r, const char *data) {
+    json_t *doc = NULL;
+    assert_tide_ok(tide_json_parse(r, data, strlen(data), JSON_REJECT_DUPLICATES, "not JSON", &doc), r->err);
+    return doc;
+}
+
+static void assert_refused(const tide_json_reader *r, tide_status st, const char *msg, const char *where) {
+    assert_tide_status(st, TIDE_ERR_BAD_INPUT);
+    assert_string_equal(r->err->msg, msg);
+    assert_string_equal(r->err->where, where);
+    *r->err = (tide_error){0};
+}
+
+static void typed_values(void **state) {
+    (void)state;
+    tide_error err = {0};
+    tide_json_reader r = {.path = "a.json", .err = &err};
+    json_t *doc = parse(&r, good), *value = NULL;
+    const char *text = NULL;
+    int64_t n = 0;
+    uint64_t bytes = 0;
+    bool flag = false;
+    assert_tide_ok(tide_json_get_text(&r, doc, "text", &text), &err);
+    assert_string_equal(text, "a");
+    assert_tide_ok(tide_json_get_count(&r, doc, "n", &n), &err);
+    assert_int_equal(n, 3);
+    assert_tide_ok(tide_json_get_bytes(&r, doc, "n", &bytes), &err);
+    assert_true(bytes == 3);
+    assert_tide_ok(tide_json_get_flag(&r, doc, "yes", &flag), &err);
+    assert_true(flag);
+    assert_tide_ok(tide_json_get_flag(&r, doc, "absent", &flag), &err);
+    assert_true(flag);
+    assert_tide_ok(tide_json_get_list(&r, doc, "list", &value), &err);
+    assert_int_equal(json_array_size(value), 2);
+    assert_tide_ok(tide_json_get_object(&r, doc, "object", &value), &err);
+    assert_tide_ok(tide_json_get(&r, doc, "absent", JSON_STRING, false, &value), &err);
+    assert_null(value);
+    assert_true(tide_json_has(doc, "none"));
+    assert_false(tide_json_has(doc, "absent"));
+    assert_refused(&r, tide_json_get_text(&r, doc, "absent", &text), "the key 'absent' is missing", "a.json: absent");
+    assert_refused(&r, tide_json_get_text(&r, doc, "n", &text), "'n' is an integer: want a string", "a.json: n");
+    assert_refused(&r, tide_json_get_count(&r, doc, "less", &n), "'less' is -1: want 0 or more", "a.json: less");
+    assert_refused(&r, tide_json_get_count(&r, doc, "part", &n), "'part' is a number with a fraction: want an integer",
+                   "a.json: part");
+    assert_refused(&r, tide_json_get_flag(&r, doc, "none", &flag), "'none' is null: want true or false",
+                   "a.json: none");
+    assert_refused(&r, tide_json_get_list(&r, doc, "object", &value), "'object' is an object: want a list",
+                   "a.json: object");
+    assert_refused(&r, tide_json_get_object(&r, doc, "yes", &value), "'yes' is true or false: want an object",
+                   "a.json: yes");
+    assert_int_equal(n, 3);
+    json_decref(doc);
+}
+
+static tide_status own_words(tide_json_reader *r, const char *key, const json_t *value, json_type want) {
+    (void)want;
+    return TIDE_FAIL(r->err, TIDE_ERR_BAD_INPUT, "%s of %s is %s", key, r->at, value == NULL ? "absent" : "wrong");
+}
+
+static void places(void **state) {
+    (void)state;
+    static const char *const known[] = {"text", "n", "less", "part", "yes", "none", "list"};
+    tide_error err = {0};
+    tide_json_reader r = {.path = "a.json", .err = &err};
+    json_t *doc = parse(&r, good), *list = NULL, *one = NULL;
+    const char *text;
+    assert_tide_ok(tide_json_get_list(&r, doc, "list", &list), &err);
+    assert_tide_ok(tide_json_enter(&r, list, "list", 0, &one), &err);
+    assert_refused(&r, tide_json_get_text(&r, one, "k", &text), "'k' is an integer: want a string",
+                   "a.json: list[0].k");
+    const size_t outer = tide_json_go_into(&r, "inner[%d]", 2);
+    assert_refused(&r, TIDE_JSON_BAD(&r, "k", "no"), "no", "a.json: list[0].inner[2].k");
+    r.at[outer] = '\0';
+    assert_refused(&r, TIDE_JSON_BAD(&r, "", "no"), "no", "a.json: list[0]");
+    assert_refused(&r, tide_json_enter(&r, list, "list", 1, &one), "list[1] is an integer: want an object",
+                   "a.json: list[1]");
+    assert_refused(&r, tide_json_as_bad_input(&r, "k", TIDE_FAIL(&err, TIDE_ERR_INVALID, "no")), "no",
+                   "a.json: list[1].k");
+    assert_tide_status(tide_json_as_bad_input(&r, "k", TIDE_ERR_NOMEM), TIDE_ERR_NOMEM);
+    assert_tide_status(tide_json_as_bad_input(&r, "k", TIDE_OK), TIDE_OK);
+    assert_string_equal(tide_json_unknown_key(doc, known, 7), "object");
+    assert_null(tide_json_unknown_key(list, known, 7));
+    r.refuse = own_words;
+    assert_refused(&r, tide_json_get_text(&r, doc, "n", &text), "n of list[1] is wrong", "");
+    assert_refused(&r, tide_json_get_text(&r, doc, "no", &text), "no of list[1] is absent", "");
+    json_decref(doc);
+}
+
+static void text_that_is_not_json(void **state) {
+    (void)state;
+    tide_error err = {0};
+    tide_json_reader r = {.path = "a.json", .err = &err};
+    json_t *doc;
+    assert_tide_status(tide_json_parse(&r, "{\n \"a\": }", 9, 0, "not JSON", &doc), TIDE_ERR_BAD_INPUT);
+    assert_null(doc);
+    assert_memory_equal(err.msg, "not JSON: ", 10);
+    assert_string_equal(err.where, "a.json:2:7");
+}
+
+static void documents_are_whole_or_absent(void **state) {
+    (void)state;
+    bool is_whole = true;
+    tide_text out = {0};
+    json_t *doc = json_object(), *list = json_array();
+    tide_json_append(list, tide_json_from_u64(UINT64_MAX), &is_whole);
+    tide_json_append(list, tide_json_from_u64(INT64_MAX), &is_whole);
+    tide_json_append(list, tide_json_from_real(1.0 / 0.0), &is_whole);
+    tide_json_append(list, tide_json_from_real(0.5), &is_whole);
+    tide_json_set(doc, "list", list, &is_whole);
+    tide_json_set(doc, "none", tide_json_from_text(NULL), &is_whole);
+    tide_json_set(doc, "text", tide_json_from_text("a\xff\xe2\x80\xae"), &is_whole); // no UTF-8, then an override
+    doc = tide_json_whole(doc, is_whole);
+    assert_non_null(doc);
+    static const char begin[] =
+        "{\"list\":[1.8446744073709552e19,9223372036854775807,null,0.5],\"none\":null,\"text\":\"a";
+    assert_true(tide_json_print(doc, JSON_COMPACT, &out));
+    assert_memory_equal(tide_text_str(&out), begin, sizeof begin - 1);
+    assert_string_equal(tide_text_str(&out) + sizeof begin - 1, "\xef\xbf\xbd\xe2\x80\xae\"}");
+    tide_text_deinit(&out);
+    assert_true(tide_json_print_safe(doc, JSON_COMPACT, &out));
+    assert_memory_equal(tide_text_str(&out), begin, sizeof begin - 1);
+    assert_string_equal(tide_text_str(&out) + sizeof begin - 1, "\xef\xbf\xbd\\u202e\"}");
+    tide_text_deinit(&out);
+    tide_json_set(doc, "lost", NULL, &is_whole);
+    assert_false(is_whole);
+    tide_json_set(doc, "text", json_null(), &is_whole);
+    assert_false(is_whole); // it stays so
+    assert_null(tide_json_whole(doc, is_whole));
+    assert_null(tide_json_whole(NULL, true));
+}
+
+static void printing_without_memory(void **state) {
+    (void)state;
+    json_t *doc = json_string("some text");
+    tide_text out = {0};
+    tide_host_fail_after(0);
+    assert_false(tide_json_print(doc, JSON_ENCODE_ANY, &out));
+    tide_host_fail_after(-1);
+    assert_true(out.failed);
+    tide_text_deinit(&out);
+    tide_host_fail_after(0);
+    assert_false(tide_json_print_safe(doc, JSON_ENCODE_ANY, &out));
+    tide_host_fail_after(-1);
+    assert_true(out.failed);
+    tide_text_deinit(&out);
+    json_decref(doc);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        tide_unit_test(typed_values),
+        tide_unit_test(places),
+        tide_unit_test(text_that_is_not_json),
+        tide_unit_test(documents_are_whole_or_absent),
+        tide_unit_test(printing_without_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
