@@ -94,6 +94,8 @@ struct tide_op_def {
                              ///< same size, and no other input lies there but such whose bit is set too
     size_t min_inputs, max_inputs; ///< checked before infer; max 0: any number
     size_t min_outputs, max_outputs;
+    const void *family; ///< optional: what tells this row from others that share its functions, which read it as
+                        ///< node->def->family
     tide_status (*infer)(const tide_infer *x, tide_error *err);
     /**
      * optional: how input `in_i` and output `out_i` may share bytes; without it, what TIDE_OP_VIEW says. `x` as infer

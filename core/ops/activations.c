@@ -14,8 +14,8 @@ static tide_status infer_f32(const tide_infer *x, tide_error *err) {
     return tide_op_infer_same(x, err);
 }
 
-static tide_status prepare_eltwise(const tide_prepare *x, dnnl_alg_kind_t alg, float alpha, tide_kernel *k,
-                                   tide_error *err) {
+static tide_status set_eltwise(const tide_prepare *x, dnnl_alg_kind_t alg, float alpha, tide_kernel *k,
+                               tide_error *err) {
     const int64_t n = tide_op_numel(&x->in[0].shape);
     if (n == 0) return TIDE_OK;
     dnnl_memory_desc_t md;
@@ -24,37 +24,45 @@ static tide_status prepare_eltwise(const tide_prepare *x, dnnl_alg_kind_t alg, f
     const dnnl_status_t ds = dnnl_eltwise_forward_desc_init(&d, dnnl_forward_inference, alg, &md, alpha, 0.0f);
     if (ds != dnnl_success) return tide_dnnl_fail(err, x->node, ds, "eltwise");
     static const tide_dnnl_bind binds[] = {{DNNL_ARG_SRC, false, 0}, {DNNL_ARG_DST, true, 0}};
-    tide_dnnl_prim *p;
-    TIDE_TRY(tide_dnnl_prim_create(x->node, &d, NULL, binds, 2, &p, err));
-    tide_dnnl_kernel_set(k, p);
-    return TIDE_OK;
+    return tide_dnnl_kernel_set(k, &d, NULL, binds, 2, err);
 }
 
-// XX(row, ONNX name, since, until, oneDNN algorithm, its alpha)
-#define ACTIVATIONS(XX)                                                                                                \
-    XX(leaky_relu, "LeakyRelu", 1, 0, dnnl_eltwise_relu, tide_node_attr_float(x->node, "alpha", 0.01f))                \
-    XX(elu, "Elu", 1, 0, dnnl_eltwise_elu, tide_node_attr_float(x->node, "alpha", 1.0f))                               \
-    XX(sigmoid, "Sigmoid", 1, 0, dnnl_eltwise_logistic, 0.0f)                                                          \
-    XX(tanh, "Tanh", 1, 0, dnnl_eltwise_tanh, 0.0f)                                                                    \
-    XX(hard_swish, "HardSwish", 14, 0, dnnl_eltwise_hardswish, 0.0f)                                                   \
-    XX(softplus, "Softplus", 1, 0, dnnl_eltwise_soft_relu, 0.0f)
+/// An activation of oneDNN; its alpha is an attribute or a constant.
+typedef struct eltwise {
+    dnnl_alg_kind_t alg;
+    const char *attr; ///< NULL: alpha is `alpha`
+    float alpha;      ///< when absent
+} eltwise;
 
-#define XX(row, name_, since_, until_, alg, alpha)                                                                     \
-    static tide_status prepare_##row(const tide_prepare *x, tide_kernel *k, tide_error *err) {                         \
-        return prepare_eltwise(x, alg, alpha, k, err);                                                                 \
-    }                                                                                                                  \
+static tide_status prepare_eltwise(const tide_prepare *x, tide_kernel *k, tide_error *err) {
+    const eltwise *const e = k->def->family;
+    const float alpha = e->attr != NULL ? tide_node_attr_float(x->node, e->attr, e->alpha) : e->alpha;
+    return set_eltwise(x, e->alg, alpha, k, err);
+}
+
+// XX(row, ONNX name, since, oneDNN algorithm, the attribute that is its alpha and its default)
+#define ACTIVATIONS(XX)                                                                                                \
+    XX(leaky_relu, "LeakyRelu", 1, dnnl_eltwise_relu, "alpha", 0.01f)                                                  \
+    XX(elu, "Elu", 1, dnnl_eltwise_elu, "alpha", 1.0f)                                                                 \
+    XX(sigmoid, "Sigmoid", 1, dnnl_eltwise_logistic, NULL, 0.0f)                                                       \
+    XX(tanh, "Tanh", 1, dnnl_eltwise_tanh, NULL, 0.0f)                                                                 \
+    XX(hard_swish, "HardSwish", 14, dnnl_eltwise_hardswish, NULL, 0.0f)                                                \
+    XX(softplus, "Softplus", 1, dnnl_eltwise_soft_relu, NULL, 0.0f)
+
+#define XX(row, name_, since_, alg_, attr_, absent_)                                                                   \
+    static const eltwise row##_family = {alg_, attr_, absent_};                                                        \
     const tide_op_def tide_op_##row = {                                                                                \
         .domain = "",                                                                                                  \
         .name = name_,                                                                                                 \
         .since = since_,                                                                                               \
-        .until = until_,                                                                                               \
         .inplace_inputs = 1u << 0,                                                                                     \
         .min_inputs = 1,                                                                                               \
         .max_inputs = 1,                                                                                               \
         .min_outputs = 1,                                                                                              \
         .max_outputs = 1,                                                                                              \
+        .family = &row##_family,                                                                                       \
         .infer = infer_f32,                                                                                            \
-        .prepare = prepare_##row,                                                                                      \
+        .prepare = prepare_eltwise,                                                                                    \
         .destroy = tide_dnnl_kernel_destroy,                                                                           \
         .exec_create = tide_dnnl_kernel_exec_create,                                                                   \
         .exec_destroy = tide_dnnl_kernel_exec_destroy,                                                                 \
@@ -82,7 +90,7 @@ static tide_status infer_gelu(const tide_infer *x, tide_error *err) {
 static tide_status prepare_gelu(const tide_prepare *x, tide_kernel *k, tide_error *err) {
     dnnl_alg_kind_t alg = dnnl_alg_kind_undef;
     TIDE_TRY(gelu_kind(x->node, &alg, err));
-    return prepare_eltwise(x, alg, 0.0f, k, err);
+    return set_eltwise(x, alg, 0.0f, k, err);
 }
 
 const tide_op_def tide_op_gelu = {

@@ -66,14 +66,14 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *a, tide_err
     const size_t elem = tide_dtype_size(in->dtype);
     int32_t axis;
     TIDE_TRY(tide_op_axis(k->node, tide_node_attr_int(k->node, "axis", 0), in->shape.rank, &axis, err));
-    const int64_t inner = tide_data_extent(&in->shape, axis + 1, in->shape.rank);
+    const int64_t inner = tide_op_count(&in->shape, axis + 1, in->shape.rank);
     const search s = {.smallest = strcmp(k->def->name, "ArgMin") == 0,
                       .last = k->node->opset >= 12 && tide_node_attr_int(k->node, "select_last_index", 0) != 0,
                       .extent = in->shape.rank == 0 ? 1 : in->shape.dims[axis],
                       .stride = inner};
     int64_t *const out = a->out[0].data;
     if (a->out[0].size_bytes == 0) return TIDE_OK;
-    for (int64_t o = 0; o < tide_data_extent(&in->shape, 0, axis); o++)
+    for (int64_t o = 0; o < tide_op_count(&in->shape, 0, axis); o++)
         for (int64_t i = 0; i < inner; i += BLOCK)
             finds[in->dtype](&s, tide_data_const_at(in->data, o * s.extent * inner + i, elem),
                              inner - i < BLOCK ? inner - i : BLOCK, out + o * inner + i);

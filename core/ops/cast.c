@@ -16,9 +16,9 @@ typedef void (*cast_fn)(void *out, const void *in, int64_t n);
     XX(DT, sfx, S, C, I8, i8, int8_t)                                                                                  \
     XX(DT, sfx, S, C, I16, i16, int16_t)                                                                               \
     XX(DT, sfx, S, C, I32, i32, int32_t)                                                                               \
-    XX(DT, sfx, S, C, I64, i64, int64_t) XX(DT, sfx, S, C, U8, u8, uint8_t) XX(DT, sfx, S, C, U16, u16, uint16_t)      \
-        XX(DT, sfx, S, C, U32, u32, uint32_t) XX(DT, sfx, S, C, U64, u64, uint64_t)                                    \
-            XX(DT, sfx, S, C, BOOL, b, uint8_t)
+    XX(DT, sfx, S, C, I64, i64, int64_t)                                                                               \
+    XX(DT, sfx, S, C, U8, u8, uint8_t) XX(DT, sfx, S, C, U16, u16, uint16_t) XX(DT, sfx, S, C, U32, u32, uint32_t)     \
+        XX(DT, sfx, S, C, U64, u64, uint64_t) XX(DT, sfx, S, C, BOOL, b, uint8_t)
 
 #define DEFINE_CAST(fn, SO, SI, CI, sfx_in, EXPR)                                                                      \
     static void fn(void *out, const void *in, int64_t n) {                                                             \
@@ -111,7 +111,7 @@ static tide_op_alias alias(const tide_infer *x, size_t in_i, size_t out_i) {
 
 static tide_status cast_run(const tide_kernel *k, const tide_kernel_args *a, tide_error *err) {
     (void)k, (void)err;
-    const int64_t n = tide_data_numel(&a->in[0].shape);
+    const int64_t n = tide_op_numel(&a->in[0].shape);
     if (n == 0) return TIDE_OK;
     if (a->in[0].dtype == a->out[0].dtype) return tide_data_run_view(k, a, err);
     casts[a->in[0].dtype][a->out[0].dtype](a->out[0].data, a->in[0].data, n);

@@ -19,7 +19,7 @@ static void copy_rows(void *dst, size_t dst_stride, const void *src, size_t src_
 
 /// Outer extent and bytes of one outer row of `o`.
 static size_t row_bytes_of(const tide_operand *o, int32_t axis) {
-    return (size_t)tide_data_extent(&o->shape, axis, o->shape.rank) * tide_dtype_size(o->dtype);
+    return (size_t)tide_op_count(&o->shape, axis, o->shape.rank) * tide_dtype_size(o->dtype);
 }
 
 static tide_status concat_infer(const tide_infer *x, tide_error *err) {
@@ -64,7 +64,7 @@ static tide_op_alias concat_alias(const tide_infer *x, size_t in_i, size_t out_i
     a.offset_bytes = row_bytes_before(x, in_i, axis);
     if (row_bytes_of(&x->in[in_i], axis) == row_bytes_of(&x->out[out_i], axis))
         a.kind = TIDE_OP_ALIAS_VIEW; // the others are empty
-    else if (tide_data_extent(out, 0, axis) == 1)
+    else if (tide_op_count(out, 0, axis) == 1)
         a.kind = TIDE_OP_ALIAS_PART;
     return a;
 }
@@ -72,7 +72,7 @@ static tide_op_alias concat_alias(const tide_infer *x, size_t in_i, size_t out_i
 static tide_status concat_run(const tide_kernel *k, const tide_kernel_args *a, tide_error *err) {
     int32_t axis;
     TIDE_TRY(tide_op_axis(k->node, tide_node_attr_int(k->node, "axis", 0), a->out[0].shape.rank, &axis, err));
-    const int64_t outer = tide_data_extent(&a->out[0].shape, 0, axis);
+    const int64_t outer = tide_op_count(&a->out[0].shape, 0, axis);
     const size_t out_row = row_bytes_of(&a->out[0], axis);
     size_t at = 0;
     if (a->out[0].size_bytes == 0) return TIDE_OK;
@@ -171,11 +171,11 @@ static tide_op_alias split_alias(const tide_infer *x, size_t in_i, size_t out_i)
     int64_t parts[MAX_PARTS];
     int32_t axis;
     if (in_i != 0 || split_parts(x, &axis, parts, NULL) != TIDE_OK) return a;
-    const size_t step = (size_t)tide_data_extent(in, axis + 1, in->rank) * tide_dtype_size(x->in[0].dtype);
+    const size_t step = (size_t)tide_op_count(in, axis + 1, in->rank) * tide_dtype_size(x->in[0].dtype);
     for (size_t i = 0; i < out_i; i++) a.offset_bytes += (size_t)parts[i] * step;
     if (parts[out_i] == in->dims[axis])
         a.kind = TIDE_OP_ALIAS_VIEW; // the others are empty
-    else if (tide_data_extent(in, 0, axis) == 1)
+    else if (tide_op_count(in, 0, axis) == 1)
         a.kind = TIDE_OP_ALIAS_SLICE;
     return a;
 }
@@ -187,9 +187,9 @@ static tide_status split_run(const tide_kernel *k, const tide_kernel_args *a, ti
     const tide_operand *const in = &a->in[0];
     const tide_infer again = {.node = k->node, .in = a->in, .n_in = a->n_in, .n_out = a->n_out};
     TIDE_TRY(split_parts(&again, &axis, parts, err));
-    const int64_t outer = tide_data_extent(&in->shape, 0, axis);
+    const int64_t outer = tide_op_count(&in->shape, 0, axis);
     const size_t in_row = row_bytes_of(in, axis);
-    const size_t step = (size_t)tide_data_extent(&in->shape, axis + 1, in->shape.rank) * tide_dtype_size(in->dtype);
+    const size_t step = (size_t)tide_op_count(&in->shape, axis + 1, in->shape.rank) * tide_dtype_size(in->dtype);
     size_t at = 0;
     if (in->size_bytes == 0) return TIDE_OK;
     for (size_t i = 0; i < a->n_out; i++) {

@@ -16,7 +16,7 @@ static tide_status infer(const tide_infer *x, tide_error *err) {
     size_t rank;
     TIDE_TRY(tide_op_read_ints(x->node, &x->in[0], "input", TIDE_MAX_RANK, dims, &rank, err));
     const tide_tensor *const value = fill_value(x->node);
-    if (value != NULL && tide_data_numel(tide_tensor_shape(value)) != 1)
+    if (value != NULL && tide_op_numel(tide_tensor_shape(value)) != 1)
         return TIDE_OP_FAIL(err, x->node, TIDE_ERR_BAD_INPUT, "attribute 'value' must have one element");
     const tide_dtype dtype = value != NULL ? tide_tensor_dtype(value) : TIDE_F32;
     return tide_op_set_out(x, 0, dtype, (int32_t)rank, dims, err);
@@ -26,7 +26,7 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *a, tide_err
     (void)err;
     const tide_tensor *const value = fill_value(k->node);
     static const float zero = 0;
-    const int64_t n = tide_data_numel(&a->out[0].shape);
+    const int64_t n = tide_op_numel(&a->out[0].shape);
     const int64_t dense = 1, repeat = 0;
     if (n != 0)
         tide_strided_copy(tide_dtype_size(a->out[0].dtype), 1, &n, a->out[0].data, &dense,

@@ -162,10 +162,7 @@ static tide_status prepare(const tide_prepare *x, tide_kernel *k, tide_error *er
     static const tide_dnnl_bind binds[] = {
         {DNNL_ARG_SRC, false, 0}, {DNNL_ARG_WEIGHTS, false, 1}, {DNNL_ARG_DST, true, 0}, {DNNL_ARG_BIAS, false, 2}};
     const tide_dnnl_post post = {.scale = 1.0f, .act = x->node->activation};
-    tide_dnnl_prim *p;
-    TIDE_TRY(tide_dnnl_prim_create(x->node, &d, &post, binds, bias ? 4 : 3, &p, err));
-    tide_dnnl_kernel_set(k, p);
-    return TIDE_OK;
+    return tide_dnnl_kernel_set(k, &d, &post, binds, bias ? 4 : 3, err);
 }
 
 const tide_op_def tide_op_conv_transpose = {

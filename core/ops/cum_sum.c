@@ -8,7 +8,7 @@
 static tide_status infer(const tide_infer *x, tide_error *err) {
     if (x->in[0].dtype == TIDE_BOOL) return tide_data_no_dtype(x->node, x->in[0].dtype, err);
     TIDE_TRY(tide_data_require_indices(x->node, &x->in[1], "axis", err));
-    if (tide_data_numel(&x->in[1].shape) != 1)
+    if (tide_op_numel(&x->in[1].shape) != 1)
         return TIDE_OP_FAIL(err, x->node, TIDE_ERR_BAD_INPUT, "'axis' must have one element");
     return tide_op_infer_same(x, err);
 }
@@ -48,9 +48,9 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *a, tide_err
     const bool exclusive = tide_node_attr_int(k->node, "exclusive", 0) != 0;
     const bool reverse = tide_node_attr_int(k->node, "reverse", 0) != 0;
     const int64_t n = in->shape.rank == 0 ? 1 : in->shape.dims[axis];
-    const int64_t inner = tide_data_extent(&in->shape, axis + 1, in->shape.rank);
+    const int64_t inner = tide_op_count(&in->shape, axis + 1, in->shape.rank);
     if (a->out[0].size_bytes == 0) return TIDE_OK;
-    for (int64_t o = 0; o < tide_data_extent(&in->shape, 0, axis); o++)
+    for (int64_t o = 0; o < tide_op_count(&in->shape, 0, axis); o++)
         for (int64_t i = 0; i < inner; i++) {
             const int64_t at = o * n * inner + i + (reverse ? (n - 1) * inner : 0);
             lines[in->dtype](tide_data_at(a->out[0].data, at, elem), tide_data_const_at(in->data, at, elem), n,

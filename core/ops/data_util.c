@@ -12,14 +12,6 @@ bool tide_dtype_is_float(tide_dtype dtype) {
     return dtype == TIDE_F32 || dtype == TIDE_F64 || dtype == TIDE_F16 || dtype == TIDE_BF16;
 }
 
-int64_t tide_data_extent(const tide_shape *s, int32_t begin, int32_t end) {
-    int64_t n = 1;
-    for (int32_t i = begin; i < end; i++) n *= s->dims[i];
-    return n;
-}
-
-int64_t tide_data_numel(const tide_shape *s) { return tide_data_extent(s, 0, s->rank); }
-
 double tide_data_load_f64(tide_dtype dtype, const void *base, int64_t i) {
     switch (dtype) {
 #define XX(DT, sfx, S, C)                                                                                              \

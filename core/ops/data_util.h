@@ -6,8 +6,8 @@
 #ifndef TIDE_CORE_OPS_DATA_UTIL_H
 #define TIDE_CORE_OPS_DATA_UTIL_H
 
-#include "core/graph/op_def.h"
 #include "core/ops/half.h"
+#include "core/ops/op_util.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -72,11 +72,6 @@ enum { TIDE_DTYPE_LIMIT = 17 }; ///< tables indexed by dtype have this many entr
 #endif
 
 bool tide_dtype_is_float(tide_dtype dtype);
-
-/// Number of elements; the shape has been checked when the operand was made.
-int64_t tide_data_numel(const tide_shape *s);
-/// Product of the extents of axes [begin, end).
-int64_t tide_data_extent(const tide_shape *s, int32_t begin, int32_t end);
 
 /// Byte `i` elements after `base`.
 static inline void *tide_data_at(void *base, int64_t i, size_t elem_bytes) {

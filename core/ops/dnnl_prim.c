@@ -163,30 +163,40 @@ static tide_status describe(const tide_node *node, const_dnnl_op_desc_t op_desc,
     return st;
 }
 
-tide_status tide_dnnl_prim_create(const tide_node *node, const_dnnl_op_desc_t op_desc, const tide_dnnl_post *post,
-                                  const tide_dnnl_bind *binds, size_t n_binds, tide_dnnl_prim **out, tide_error *err) {
+tide_status tide_dnnl_prim_init(const tide_node *node, const_dnnl_op_desc_t op_desc, const tide_dnnl_post *post,
+                                const tide_dnnl_bind *binds, size_t n_binds, tide_dnnl_prim *out, tide_error *err) {
     dnnl_primitive_desc_t pd;
     TIDE_TRY(describe(node, op_desc, post, &pd, err));
-    tide_dnnl_prim *p = tide_host_calloc(1, sizeof *p);
-    if (p == NULL) {
-        dnnl_primitive_desc_destroy(pd);
-        return TIDE_OP_FAIL(err, node, TIDE_ERR_NOMEM, "no memory for a kernel");
-    }
-    for (size_t i = 0; i < n_binds; i++) p->binds[i] = binds[i];
-    p->n_binds = n_binds;
-    if (post != NULL && !left_to_dnnl(op_desc, &post->act)) p->act = post->act;
-    p->scratch_bytes = dnnl_memory_desc_get_size(dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0));
-    p->impl = "?";
-    (void)dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, (void *)&p->impl);
-    p->desc = pd;
-    *out = p;
+    for (size_t i = 0; i < n_binds; i++) out->binds[i] = binds[i];
+    out->n_binds = n_binds;
+    if (post != NULL && !left_to_dnnl(op_desc, &post->act)) out->act = post->act;
+    out->scratch_bytes = dnnl_memory_desc_get_size(dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0));
+    out->impl = "?";
+    (void)dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, (void *)&out->impl);
+    out->desc = pd;
     return TIDE_OK;
 }
 
-void tide_dnnl_prim_destroy(tide_dnnl_prim *p) {
+tide_status tide_dnnl_kernel_set(tide_kernel *k, const_dnnl_op_desc_t op_desc, const tide_dnnl_post *post,
+                                 const tide_dnnl_bind *binds, size_t n_binds, tide_error *err) {
+    tide_dnnl_prim *p;
+    TIDE_TRY(TIDE_OP_NEW(&p, k->node, err));
+    const tide_status st = tide_dnnl_prim_init(k->node, op_desc, post, binds, n_binds, p, err);
+    if (st != TIDE_OK) {
+        tide_host_free(p);
+        return st;
+    }
+    k->state = p;
+    k->workspace_bytes = p->scratch_bytes;
+    return TIDE_OK;
+}
+
+void tide_dnnl_kernel_destroy(tide_kernel *k) {
+    tide_dnnl_prim *p = k->state;
     if (p == NULL) return;
-    dnnl_primitive_desc_destroy(p->desc);
+    if (p->desc != NULL) dnnl_primitive_desc_destroy(p->desc);
     tide_host_free(p);
+    k->state = NULL;
 }
 
 // ---- execution ----
@@ -217,20 +227,7 @@ static tide_status exec_fill(const tide_node *node, const tide_dnnl_prim *p, dnn
     return TIDE_OK;
 }
 
-tide_status tide_dnnl_exec_make(const tide_node *node, const tide_dnnl_prim *p, void **exec, tide_error *err) {
-    dnnl_exec *e = tide_host_calloc(1, sizeof *e);
-    if (e == NULL) return TIDE_OP_FAIL(err, node, TIDE_ERR_NOMEM, "no memory for the kernel of a context");
-    const tide_status st = exec_fill(node, p, e, err);
-    if (st != TIDE_OK) {
-        tide_dnnl_exec_free(e);
-        return st;
-    }
-    *exec = e;
-    return TIDE_OK;
-}
-
-void tide_dnnl_exec_free(void *exec) {
-    dnnl_exec *e = exec;
+static void exec_free(dnnl_exec *e) {
     if (e == NULL) return;
     for (int i = 0; i < e->n_args; i++) dnnl_memory_destroy(e->args[i].memory);
     if (e->stream != NULL) dnnl_stream_destroy(e->stream);
@@ -238,8 +235,30 @@ void tide_dnnl_exec_free(void *exec) {
     tide_host_free(e);
 }
 
-tide_status tide_dnnl_exec_run(const tide_node *node, const tide_dnnl_prim *p, const tide_kernel_args *args,
-                               size_t scratch_offset, tide_error *err) {
+tide_status tide_dnnl_kernel_exec_create(const tide_kernel *k, void **exec, tide_error *err) {
+    const tide_dnnl_prim *p = k->state;
+    *exec = NULL;
+    if (p == NULL || p->desc == NULL) return TIDE_OK;
+    dnnl_exec *e = tide_host_calloc(1, sizeof *e);
+    if (e == NULL) return TIDE_OP_FAIL(err, k->node, TIDE_ERR_NOMEM, "no memory for the kernel of a context");
+    const tide_status st = exec_fill(k->node, p, e, err);
+    if (st != TIDE_OK) {
+        exec_free(e);
+        return st;
+    }
+    *exec = e;
+    return TIDE_OK;
+}
+
+void tide_dnnl_kernel_exec_destroy(const tide_kernel *k, void *exec) {
+    (void)k;
+    exec_free(exec);
+}
+
+tide_status tide_dnnl_kernel_run(const tide_kernel *k, const tide_kernel_args *args, tide_error *err) {
+    const tide_node *node = k->node;
+    const tide_dnnl_prim *p = k->state;
+    if (p == NULL) return TIDE_OK;
     dnnl_exec *e = args->exec;
     for (size_t i = 0; i < p->n_binds; i++) {
         const tide_operand *o =
@@ -247,9 +266,7 @@ tide_status tide_dnnl_exec_run(const tide_node *node, const tide_dnnl_prim *p, c
         DNNL_TRY(tide__dnnl_memory_set_data_handle(e->args[i].memory, o->data), "data handle");
     }
     if (p->scratch_bytes > 0)
-        DNNL_TRY(
-            tide__dnnl_memory_set_data_handle(e->args[p->n_binds].memory, (char *)args->workspace + scratch_offset),
-            "scratchpad handle");
+        DNNL_TRY(tide__dnnl_memory_set_data_handle(e->args[p->n_binds].memory, args->workspace), "scratchpad handle");
     const int threads = cap_begin();
     dnnl_status_t ds = tide__dnnl_primitive_execute(e->prim, e->stream, e->n_args, e->args);
     if (ds == dnnl_success) ds = tide__dnnl_stream_wait(e->stream);
@@ -257,30 +274,4 @@ tide_status tide_dnnl_exec_run(const tide_node *node, const tide_dnnl_prim *p, c
     DNNL_TRY(ds, "execution");
     if (p->act.kind != TIDE_ACT_NONE) tide_act_apply(&p->act, args->out[0].data, tide_op_numel(&args->out[0].shape));
     return TIDE_OK;
-}
-
-// ---- kernels that are one primitive ----
-
-void tide_dnnl_kernel_set(tide_kernel *k, tide_dnnl_prim *p) {
-    k->state = p;
-    k->workspace_bytes = p->scratch_bytes;
-}
-
-void tide_dnnl_kernel_destroy(tide_kernel *k) {
-    tide_dnnl_prim_destroy(k->state);
-    k->state = NULL;
-}
-
-tide_status tide_dnnl_kernel_exec_create(const tide_kernel *k, void **exec, tide_error *err) {
-    *exec = NULL;
-    return k->state == NULL ? TIDE_OK : tide_dnnl_exec_make(k->node, k->state, exec, err);
-}
-
-void tide_dnnl_kernel_exec_destroy(const tide_kernel *k, void *exec) {
-    (void)k;
-    tide_dnnl_exec_free(exec);
-}
-
-tide_status tide_dnnl_kernel_run(const tide_kernel *k, const tide_kernel_args *args, tide_error *err) {
-    return k->state == NULL ? TIDE_OK : tide_dnnl_exec_run(k->node, k->state, args, 0, err);
 }

@@ -5,8 +5,9 @@
 //
 // What oneDNN needs is split by who may share it:
 //
-//     tide_dnnl_prim   description + where its arguments come from   kernel->state, immutable, shared by contexts
-//     exec             primitive, stream, a memory object for each   one per context; a run only sets data handles
+//     tide_dnnl_prim   description + where its arguments come from   begins kernel->state, immutable, shared by
+//     contexts exec             primitive, stream, a memory object for each   one per context; a run only sets data
+//     handles
 //                      argument
 //     scratchpad       kernel->workspace_bytes                       the runtime's, so that it is in the memory plan
 //
@@ -59,7 +60,7 @@ typedef struct tide_dnnl_bind {
 enum { TIDE_DNNL_MAX_BINDS = 4 };
 
 typedef struct tide_dnnl_prim {
-    dnnl_primitive_desc_t desc; ///< owned
+    dnnl_primitive_desc_t desc; ///< owned; NULL: the kernel runs without a primitive
     tide_dnnl_bind binds[TIDE_DNNL_MAX_BINDS];
     size_t n_binds;
     size_t scratch_bytes;
@@ -71,29 +72,22 @@ typedef struct tide_dnnl_prim {
  * Describe a primitive from an operation descriptor, with its scratchpad left to the caller.
  *
  * @param op_desc  a dnnl_…_desc_t; borrowed for the call
+ * @param out      zeroed; the beginning of the state of a kernel
  * @return TIDE_ERR_BACKEND, TIDE_ERR_NOMEM; *out untouched then
  */
-tide_status tide_dnnl_prim_create(const tide_node *node, const_dnnl_op_desc_t op_desc, const tide_dnnl_post *post,
-                                  const tide_dnnl_bind *binds, size_t n_binds, tide_dnnl_prim **out,
-                                  tide_error *err) TIDE_NODISCARD;
-/// Takes NULL.
-void tide_dnnl_prim_destroy(tide_dnnl_prim *p);
-
-/// What one context needs to run `p`; freed with tide_dnnl_exec_free (takes NULL).
-tide_status tide_dnnl_exec_make(const tide_node *node, const tide_dnnl_prim *p, void **exec,
+tide_status tide_dnnl_prim_init(const tide_node *node, const_dnnl_op_desc_t op_desc, const tide_dnnl_post *post,
+                                const tide_dnnl_bind *binds, size_t n_binds, tide_dnnl_prim *out,
                                 tide_error *err) TIDE_NODISCARD;
-void tide_dnnl_exec_free(void *exec);
-/// Run on the operands of `args`; scratch is args->workspace + `scratch_offset`. Allocates nothing of ours.
-tide_status tide_dnnl_exec_run(const tide_node *node, const tide_dnnl_prim *p, const tide_kernel_args *args,
-                               size_t scratch_offset, tide_error *err) TIDE_NODISCARD;
+/// The same for a kernel whose whole state is the primitive: its state and its workspace.
+tide_status tide_dnnl_kernel_set(tide_kernel *k, const_dnnl_op_desc_t op_desc, const tide_dnnl_post *post,
+                                 const tide_dnnl_bind *binds, size_t n_binds, tide_error *err) TIDE_NODISCARD;
 
-// The functions of a tide_op_def whose whole state is one tide_dnnl_prim; NULL state: the output has no elements.
+// The functions of a tide_op_def whose state begins with a tide_dnnl_prim. NULL state: the output has no elements.
 void tide_dnnl_kernel_destroy(tide_kernel *k);
 tide_status tide_dnnl_kernel_exec_create(const tide_kernel *k, void **exec, tide_error *err);
 void tide_dnnl_kernel_exec_destroy(const tide_kernel *k, void *exec);
+/// Runs the primitive on the operands of `args`, with args->workspace as its scratch. Allocates nothing of ours.
 tide_status tide_dnnl_kernel_run(const tide_kernel *k, const tide_kernel_args *args, tide_error *err);
-/// Hand `p` to a kernel of that kind: state and workspace.
-void tide_dnnl_kernel_set(tide_kernel *k, tide_dnnl_prim *p);
 
 #ifdef __cplusplus
 }

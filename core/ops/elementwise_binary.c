@@ -19,7 +19,8 @@ typedef struct binary_family {
     bool one_way; ///< input 1 broadcasts to input 0 and never the other way round
 } binary_family;
 
-static tide_status binary_infer(const binary_family *f, const tide_infer *x, tide_error *err) {
+static tide_status infer(const tide_infer *x, tide_error *err) {
+    const binary_family *const f = x->node->def->family;
     TIDE_TRY(tide_data_same_dtype(x, 0, 1, err));
     const tide_dtype dtype = x->in[0].dtype;
     if (f->rows[dtype] == NULL) return tide_data_no_dtype(x->node, dtype, err);
@@ -35,7 +36,7 @@ static tide_status binary_infer(const binary_family *f, const tide_infer *x, tid
 }
 
 static tide_status refuse_zero(const tide_node *node, const tide_operand *o, tide_error *err) {
-    const int64_t n = tide_data_numel(&o->shape);
+    const int64_t n = tide_op_numel(&o->shape);
     for (int64_t i = 0; i < n; i++)
         if (tide_data_load_i64(o->dtype, o->data, i) == 0)
             return TIDE_OP_FAIL(err, node, TIDE_ERR_RUNTIME, "integer division by zero (element %lld of input 1)",
@@ -46,8 +47,8 @@ static tide_status refuse_zero(const tide_node *node, const tide_operand *o, tid
 /// Elements between two applications of a fused activation: what was just written is still in the cache.
 enum { ACTIVATE_EVERY = 4096 };
 
-static tide_status binary_run(const binary_family *f, const tide_kernel *k, const tide_kernel_args *a,
-                              tide_error *err) {
+static tide_status run(const tide_kernel *k, const tide_kernel_args *a, tide_error *err) {
+    const binary_family *const f = k->def->family;
     tide_loops l;
     const tide_operand *const inputs[] = {&a->in[0], &a->in[1]};
     if (!tide_loops_init_broadcast(&l, &a->out[0], 2, inputs)) return TIDE_OK;
@@ -110,13 +111,7 @@ static tide_status binary_run(const binary_family *f, const tide_kernel *k, cons
         }                                                                                                              \
     }
 
-#define OP_DEF(row_name, text, since_version, until_version, family, op_flags, inplace)                                \
-    static tide_status row_name##_infer(const tide_infer *x, tide_error *err) {                                        \
-        return binary_infer(&family, x, err);                                                                          \
-    }                                                                                                                  \
-    static tide_status row_name##_run(const tide_kernel *k, const tide_kernel_args *args, tide_error *err) {           \
-        return binary_run(&family, k, args, err);                                                                      \
-    }                                                                                                                  \
+#define OP_DEF(row_name, text, since_version, until_version, op_family, op_flags, inplace)                             \
     const tide_op_def tide_op_##row_name = {.name = text,                                                              \
                                             .domain = "",                                                              \
                                             .since = since_version,                                                    \
@@ -127,8 +122,9 @@ static tide_status binary_run(const binary_family *f, const tide_kernel *k, cons
                                             .max_inputs = 2,                                                           \
                                             .min_outputs = 1,                                                          \
                                             .max_outputs = 1,                                                          \
-                                            .infer = row_name##_infer,                                                 \
-                                            .run = row_name##_run};
+                                            .family = &op_family,                                                      \
+                                            .infer = infer,                                                            \
+                                            .run = run};
 
 // ---- arithmetic ----
 

@@ -24,7 +24,8 @@ typedef struct unary_family {
     double beta;
 } unary_family;
 
-static tide_status unary_infer(const unary_family *f, const tide_infer *x, tide_error *err) {
+static tide_status infer(const tide_infer *x, tide_error *err) {
+    const unary_family *const f = x->node->def->family;
     const tide_dtype dtype = x->in[0].dtype;
     if (f->rows[dtype] == NULL) return tide_data_no_dtype(x->node, dtype, err);
     return tide_op_set_out(x, 0, f->to_bool ? TIDE_BOOL : dtype, x->in[0].shape.rank, x->in[0].shape.dims, err);
@@ -34,8 +35,10 @@ static double attr_number(const tide_node *node, const char *name, double absent
     return name != NULL ? (double)tide_node_attr_float(node, name, (float)absent) : absent;
 }
 
-static tide_status unary_run(const unary_family *f, const tide_kernel *k, const tide_kernel_args *a) {
-    const int64_t n = tide_data_numel(&a->in[0].shape);
+static tide_status run(const tide_kernel *k, const tide_kernel_args *a, tide_error *err) {
+    (void)err;
+    const unary_family *const f = k->def->family;
+    const int64_t n = tide_op_numel(&a->in[0].shape);
     const unary_args args = {attr_number(k->node, f->alpha_name, f->alpha),
                              attr_number(k->node, f->beta_name, f->beta)};
     if (n != 0) f->rows[a->in[0].dtype](a->out[0].data, a->in[0].data, n, args);
@@ -100,11 +103,6 @@ static tide_status unary_run(const unary_family *f, const tide_kernel *k, const 
     XX(sign, "Sign", 9, (float)((v > 0) - (v < 0)), (v > 0) - (v < 0), v != 0)
 
 #define OP_DEF(op, text, since_version, inplace)                                                                       \
-    static tide_status op##_infer(const tide_infer *x, tide_error *err) { return unary_infer(&op##_family, x, err); }  \
-    static tide_status op##_run(const tide_kernel *k, const tide_kernel_args *args, tide_error *err) {                 \
-        (void)err;                                                                                                     \
-        return unary_run(&op##_family, k, args);                                                                       \
-    }                                                                                                                  \
     const tide_op_def tide_op_##op = {.name = text,                                                                    \
                                       .domain = "",                                                                    \
                                       .since = since_version,                                                          \
@@ -113,8 +111,9 @@ static tide_status unary_run(const unary_family *f, const tide_kernel *k, const 
                                       .max_inputs = 1,                                                                 \
                                       .min_outputs = 1,                                                                \
                                       .max_outputs = 1,                                                                \
-                                      .infer = op##_infer,                                                             \
-                                      .run = op##_run};
+                                      .family = &op##_family,                                                          \
+                                      .infer = infer,                                                                  \
+                                      .run = run};
 
 #define FLOAT_LOOPS(name, EXPR)                                                                                        \
     DEFINE_LOOP(name##_f32, float, TIDE_LOAD_f32, float, TIDE_STORE_f32, float, EXPR)                                  \

@@ -31,7 +31,8 @@ typedef struct variadic_family {
     variadic_row rows[TIDE_DTYPE_LIMIT];
 } variadic_family;
 
-static tide_status variadic_infer(const variadic_family *f, const tide_infer *x, tide_error *err) {
+static tide_status infer(const tide_infer *x, tide_error *err) {
+    const variadic_family *const f = x->node->def->family;
     const tide_dtype dtype = x->in[0].dtype;
     if (f->rows[dtype].take == NULL) return tide_data_no_dtype(x->node, dtype, err);
     tide_shape out = x->in[0].shape;
@@ -51,8 +52,8 @@ typedef struct variadic_walk {
 static variadic_walk walk_of(const tide_kernel_args *a) {
     variadic_walk w = {.shape = a->out[0].shape};
     bool same = true;
-    const int64_t n = tide_data_numel(&w.shape);
-    for (size_t i = 0; i < a->n_in; i++) same = same && tide_data_numel(&a->in[i].shape) == n;
+    const int64_t n = tide_op_numel(&w.shape);
+    for (size_t i = 0; i < a->n_in; i++) same = same && tide_op_numel(&a->in[i].shape) == n;
     if (same || w.shape.rank == 0) w.shape = tide_shape_make(1, &n);
     w.row = w.shape.dims[w.shape.rank - 1];
     return w;
@@ -62,7 +63,7 @@ static variadic_walk walk_of(const tide_kernel_args *a) {
 static int64_t input_offset(const variadic_walk *w, const tide_operand *in, int64_t row_i, int64_t *stride) {
     int64_t strides[TIDE_MAX_RANK];
     *stride = 1;
-    if (w->shape.rank == 1 && tide_data_numel(&in->shape) == w->row) return 0;
+    if (w->shape.rank == 1 && tide_op_numel(&in->shape) == w->row) return 0;
     tide_op_broadcast_strides(&in->shape, &w->shape, strides);
     *stride = strides[w->shape.rank - 1];
     int64_t at = 0;
@@ -73,9 +74,11 @@ static int64_t input_offset(const variadic_walk *w, const tide_operand *in, int6
     return at;
 }
 
-static tide_status variadic_run(const variadic_family *f, const tide_kernel_args *a) {
+static tide_status run(const tide_kernel *k, const tide_kernel_args *a, tide_error *err) {
+    (void)err;
+    const variadic_family *const f = k->def->family;
     const variadic_walk w = walk_of(a);
-    const int64_t n = tide_data_numel(&w.shape);
+    const int64_t n = tide_op_numel(&w.shape);
     if (n == 0) return TIDE_OK;
     const tide_dtype dtype = a->out[0].dtype;
     const size_t elem = tide_dtype_size(dtype);
@@ -164,13 +167,6 @@ static const variadic_family mean_family = {.rows = {TIDE_TYPES_FLOAT(XX)}};
 #undef XX
 
 #define OP_DEF(row_name, text)                                                                                         \
-    static tide_status row_name##_infer(const tide_infer *x, tide_error *err) {                                        \
-        return variadic_infer(&row_name##_family, x, err);                                                             \
-    }                                                                                                                  \
-    static tide_status row_name##_run(const tide_kernel *k, const tide_kernel_args *args, tide_error *err) {           \
-        (void)k, (void)err;                                                                                            \
-        return variadic_run(&row_name##_family, args);                                                                 \
-    }                                                                                                                  \
     const tide_op_def tide_op_##row_name = {.name = text,                                                              \
                                             .domain = "",                                                              \
                                             .since = 6,                                                                \
@@ -179,8 +175,9 @@ static const variadic_family mean_family = {.rows = {TIDE_TYPES_FLOAT(XX)}};
                                             .max_inputs = 0,                                                           \
                                             .min_outputs = 1,                                                          \
                                             .max_outputs = 1,                                                          \
-                                            .infer = row_name##_infer,                                                 \
-                                            .run = row_name##_run};
+                                            .family = &row_name##_family,                                              \
+                                            .infer = infer,                                                            \
+                                            .run = run};
 OP_DEF(max, "Max")
 OP_DEF(min, "Min")
 OP_DEF(sum, "Sum")

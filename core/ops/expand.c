@@ -6,7 +6,7 @@
 #include "core/ops/strided_copy.h"
 
 static tide_op_alias alias(const tide_infer *x, size_t in_i, size_t out_i) {
-    const bool once = tide_data_numel(&x->in[0].shape) == tide_data_numel(&x->out[0].shape);
+    const bool once = tide_op_numel(&x->in[0].shape) == tide_op_numel(&x->out[0].shape);
     return (tide_op_alias){in_i == 0 && out_i == 0 && once ? TIDE_OP_ALIAS_VIEW : TIDE_OP_ALIAS_NONE, 0};
 }
 
@@ -66,7 +66,7 @@ static tide_status tile_run(const tide_kernel *k, const tide_kernel_args *a, tid
     (void)k, (void)err;
     const tide_shape *const in = &a->in[0].shape;
     const tide_shape *const out = &a->out[0].shape;
-    if (tide_data_numel(out) == 0 || a->out[0].data == a->in[0].data) return TIDE_OK; // empty, or a view of it
+    if (tide_op_numel(out) == 0 || a->out[0].data == a->in[0].data) return TIDE_OK; // empty, or a view of it
     int64_t in_strides[TIDE_MAX_RANK], out_strides[TIDE_MAX_RANK];
     tide_shape_strides(in, in_strides);
     tide_shape_strides(out, out_strides);

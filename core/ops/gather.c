@@ -32,9 +32,9 @@ static tide_op_alias gather_alias(const tide_infer *x, size_t in_i, size_t out_i
     const tide_operand *const data = &x->in[0], *const indices = &x->in[1];
     int32_t axis;
     if (in_i != 0 || out_i != 0 || indices->data == NULL) return none;
-    if (read_axis(x->node, data->shape.rank, &axis, NULL) != TIDE_OK || tide_data_extent(&data->shape, 0, axis) != 1)
+    if (read_axis(x->node, data->shape.rank, &axis, NULL) != TIDE_OK || tide_op_count(&data->shape, 0, axis) != 1)
         return none;
-    const int64_t extent = data->shape.dims[axis], n = tide_data_numel(&indices->shape);
+    const int64_t extent = data->shape.dims[axis], n = tide_op_numel(&indices->shape);
     int64_t first = 0, at;
     for (int64_t i = 0; i < n; i++) {
         if (tide_data_index(x->node, indices, i, extent, &at, NULL) != TIDE_OK) return none;
@@ -42,7 +42,7 @@ static tide_op_alias gather_alias(const tide_infer *x, size_t in_i, size_t out_i
         if (at != first + i) return none;
     }
     const uint64_t row =
-        (uint64_t)tide_data_extent(&data->shape, axis + 1, data->shape.rank) * tide_dtype_size(data->dtype);
+        (uint64_t)tide_op_count(&data->shape, axis + 1, data->shape.rank) * tide_dtype_size(data->dtype);
     return (tide_op_alias){n == extent ? TIDE_OP_ALIAS_VIEW : TIDE_OP_ALIAS_SLICE, (uint64_t)first * row};
 }
 
@@ -51,10 +51,9 @@ static tide_status gather_run(const tide_kernel *k, const tide_kernel_args *a, t
     int32_t axis;
     TIDE_TRY(read_axis(k->node, data->shape.rank, &axis, err));
     const int64_t extent = data->shape.dims[axis];
-    const int64_t outer = tide_data_extent(&data->shape, 0, axis);
-    const int64_t n = tide_data_numel(&a->in[1].shape);
-    const size_t row =
-        (size_t)tide_data_extent(&data->shape, axis + 1, data->shape.rank) * tide_dtype_size(data->dtype);
+    const int64_t outer = tide_op_count(&data->shape, 0, axis);
+    const int64_t n = tide_op_numel(&a->in[1].shape);
+    const size_t row = (size_t)tide_op_count(&data->shape, axis + 1, data->shape.rank) * tide_dtype_size(data->dtype);
     if (a->out[0].size_bytes == 0) return TIDE_OK;
     for (int64_t o = 0; o < outer; o++)
         for (int64_t i = 0; i < n; i++) {
@@ -102,7 +101,7 @@ static tide_status gather_elements_run(const tide_kernel *k, const tide_kernel_a
     TIDE_TRY(read_axis(k->node, data->shape.rank, &axis, err));
     int64_t strides[TIDE_MAX_RANK];
     tide_shape_strides(&data->shape, strides);
-    const int64_t n = tide_data_numel(out);
+    const int64_t n = tide_op_numel(out);
     int64_t index[TIDE_MAX_RANK] = {0};
     for (int64_t i = 0; i < n; i++) {
         int64_t at;
@@ -158,10 +157,10 @@ static tide_status gather_nd_run(const tide_kernel *k, const tide_kernel_args *a
     const tide_shape *const indices = &a->in[1].shape;
     const int32_t batch = k->node->opset >= 12 ? (int32_t)tide_node_attr_int(k->node, "batch_dims", 0) : 0;
     const int32_t tuple = (int32_t)indices->dims[indices->rank - 1];
-    const int64_t n_batches = tide_data_extent(data, 0, batch);
-    const int64_t n_tuples = tide_data_extent(indices, batch, indices->rank - 1);
-    const int64_t batch_rows = tide_data_extent(data, batch, batch + tuple);
-    const size_t row = (size_t)tide_data_extent(data, batch + tuple, data->rank) * tide_dtype_size(a->in[0].dtype);
+    const int64_t n_batches = tide_op_count(data, 0, batch);
+    const int64_t n_tuples = tide_op_count(indices, batch, indices->rank - 1);
+    const int64_t batch_rows = tide_op_count(data, batch, batch + tuple);
+    const size_t row = (size_t)tide_op_count(data, batch + tuple, data->rank) * tide_dtype_size(a->in[0].dtype);
     if (a->out[0].size_bytes == 0) return TIDE_OK;
     for (int64_t i = 0; i < n_batches * n_tuples; i++) {
         int64_t from = 0;

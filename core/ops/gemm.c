@@ -15,12 +15,12 @@
 #include "core/ops/op_util.h"
 
 typedef struct gemm_state {
+    tide_dnnl_prim prim; ///< there is no primitive when k == 0
     int64_t m, k, n;
     bool trans_a, trans_b;
     float alpha, beta;
-    bool spread_c;        ///< Y starts as beta * C
-    bool bias;            ///< C is oneDNN's bias
-    tide_dnnl_prim *prim; ///< owned; NULL: k == 0
+    bool spread_c; ///< Y starts as beta * C
+    bool bias;     ///< C is oneDNN's bias
 } gemm_state;
 
 static bool has_c(const tide_operand *in, size_t n_in) { return n_in > 2 && tide_operand_present(&in[2]); }
@@ -87,36 +87,22 @@ static tide_status make_prim(const tide_node *node, gemm_state *s, tide_error *e
     static const tide_dnnl_bind binds[] = {
         {DNNL_ARG_SRC, false, 0}, {DNNL_ARG_WEIGHTS, false, 1}, {DNNL_ARG_DST, true, 0}, {DNNL_ARG_BIAS, false, 2}};
     const tide_dnnl_post post = {.scale = s->alpha, .sum = s->spread_c, .act = node->activation};
-    return tide_dnnl_prim_create(node, &d, &post, binds, s->bias ? 4 : 3, &s->prim, err);
+    return tide_dnnl_prim_init(node, &d, &post, binds, s->bias ? 4 : 3, &s->prim, err);
 }
 
 static tide_status prepare(const tide_prepare *x, tide_kernel *k, tide_error *err) {
     if (tide_op_numel(&x->out[0].shape) == 0) return TIDE_OK;
-    gemm_state *s = tide_host_calloc(1, sizeof *s);
-    if (s == NULL) return TIDE_OP_FAIL(err, x->node, TIDE_ERR_NOMEM, "no memory for a kernel");
+    gemm_state *s;
+    TIDE_TRY(TIDE_OP_NEW(&s, x->node, err));
     tide_status st = analyse(x->node, x->in, x->n_in, s, err);
     if (st == TIDE_OK && s->k > 0) st = make_prim(x->node, s, err);
     if (st != TIDE_OK) {
         tide_host_free(s);
         return st;
     }
-    if (s->prim != NULL) k->workspace_bytes = s->prim->scratch_bytes;
+    k->workspace_bytes = s->prim.scratch_bytes;
     k->state = s;
     return TIDE_OK;
-}
-
-static void destroy(tide_kernel *k) {
-    gemm_state *s = k->state;
-    if (s == NULL) return;
-    tide_dnnl_prim_destroy(s->prim);
-    tide_host_free(s);
-    k->state = NULL;
-}
-
-static tide_status exec_create(const tide_kernel *k, void **exec, tide_error *err) {
-    const gemm_state *s = k->state;
-    *exec = NULL;
-    return s == NULL || s->prim == NULL ? TIDE_OK : tide_dnnl_exec_make(k->node, s->prim, exec, err);
 }
 
 // Y = beta * C, C stretched over Y.
@@ -132,8 +118,8 @@ static void spread(const gemm_state *s, const tide_operand *c, float *y) {
 static tide_status run(const tide_kernel *k, const tide_kernel_args *args, tide_error *err) {
     const gemm_state *s = k->state;
     if (s == NULL) return TIDE_OK;
-    if (s->spread_c || (s->prim == NULL && s->bias)) spread(s, &args->in[2], args->out[0].data);
-    if (s->prim != NULL) return tide_dnnl_exec_run(k->node, s->prim, args, 0, err);
+    if (s->spread_c || (s->prim.desc == NULL && s->bias)) spread(s, &args->in[2], args->out[0].data);
+    if (s->prim.desc != NULL) return tide_dnnl_kernel_run(k, args, err);
     // An inner extent of 0: only C is left.
     if (!s->spread_c && !s->bias) memset(args->out[0].data, 0, (size_t)(s->m * s->n) * sizeof(float));
     tide_act_apply(&k->node->activation, args->out[0].data, s->m * s->n);
@@ -152,8 +138,8 @@ const tide_op_def tide_op_gemm = {
     .infer = infer,
     .work = work,
     .prepare = prepare,
-    .destroy = destroy,
-    .exec_create = exec_create,
+    .destroy = tide_dnnl_kernel_destroy,
+    .exec_create = tide_dnnl_kernel_exec_create,
     .exec_destroy = tide_dnnl_kernel_exec_destroy,
     .run = run,
 };

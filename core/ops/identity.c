@@ -35,7 +35,7 @@ static tide_status refuse_training(const tide_node *node, const tide_operand *in
 
 static tide_status require_scalars(const tide_infer *x, tide_error *err) {
     for (size_t i = DROPOUT_RATIO; i <= DROPOUT_TRAINING; i++)
-        if (tide_op_has_in(x, i) && tide_data_numel(&x->in[i].shape) != 1)
+        if (tide_op_has_in(x, i) && tide_op_numel(&x->in[i].shape) != 1)
             return TIDE_OP_FAIL(err, x->node, TIDE_ERR_BAD_INPUT, "input %zu must be a scalar", i);
     return TIDE_OK;
 }

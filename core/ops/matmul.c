@@ -119,14 +119,11 @@ static tide_status prepare(const tide_prepare *x, tide_kernel *k, tide_error *er
     static const tide_dnnl_bind binds[] = {
         {DNNL_ARG_SRC, false, 0}, {DNNL_ARG_WEIGHTS, false, 1}, {DNNL_ARG_DST, true, 0}};
     const tide_dnnl_post post = {.scale = 1.0f, .act = x->node->activation};
-    tide_dnnl_prim *prim;
-    TIDE_TRY(tide_dnnl_prim_create(x->node, &d, &post, binds, 3, &prim, err));
-    tide_dnnl_kernel_set(k, prim);
-    return TIDE_OK;
+    return tide_dnnl_kernel_set(k, &d, &post, binds, 3, err);
 }
 
 static tide_status run(const tide_kernel *k, const tide_kernel_args *args, tide_error *err) {
-    if (k->state != NULL) return tide_dnnl_exec_run(k->node, k->state, args, 0, err);
+    if (k->state != NULL) return tide_dnnl_kernel_run(k, args, err);
     // An inner extent of 0: every element is the empty sum.
     const int64_t n = tide_op_numel(&args->out[0].shape);
     if (n == 0) return TIDE_OK;

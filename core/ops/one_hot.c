@@ -9,7 +9,7 @@
 static tide_status infer(const tide_infer *x, tide_error *err) {
     const tide_shape *const indices = &x->in[0].shape;
     TIDE_TRY(tide_op_require_const(x->node, &x->in[1], "depth", err));
-    if (tide_data_numel(&x->in[1].shape) != 1 || tide_data_numel(&x->in[2].shape) != 2)
+    if (tide_op_numel(&x->in[1].shape) != 1 || tide_op_numel(&x->in[2].shape) != 2)
         return TIDE_OP_FAIL(err, x->node, TIDE_ERR_BAD_INPUT, "'depth' must have 1 element and 'values' 2");
     if (indices->rank == TIDE_MAX_RANK)
         return TIDE_OP_FAIL(err, x->node, TIDE_ERR_NOT_IMPLEMENTED, "rank %d; at most %d", TIDE_MAX_RANK + 1,
@@ -27,11 +27,11 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *a, tide_err
     const size_t elem = tide_dtype_size(a->out[0].dtype);
     int32_t axis;
     TIDE_TRY(tide_op_axis(k->node, tide_node_attr_int(k->node, "axis", -1), out->rank, &axis, err));
-    const int64_t n = tide_data_numel(out), dense = 1, repeat = 0;
+    const int64_t n = tide_op_numel(out), dense = 1, repeat = 0;
     if (n == 0) return TIDE_OK;
     tide_strided_copy(elem, 1, &n, a->out[0].data, &dense, a->in[2].data, &repeat);
     const int64_t depth = out->dims[axis];
-    const int64_t inner = tide_data_extent(out, axis + 1, out->rank);
+    const int64_t inner = tide_op_count(out, axis + 1, out->rank);
     const void *const on = tide_data_const_at(a->in[2].data, 1, elem);
     for (int64_t i = 0; i < n / depth; i++) {
         const int64_t given = tide_data_load_i64(a->in[0].dtype, a->in[0].data, i);

@@ -5,6 +5,7 @@
 #ifndef TIDE_CORE_OPS_OP_UTIL_H
 #define TIDE_CORE_OPS_OP_UTIL_H
 
+#include "core/base/host_alloc.h"
 #include "core/graph/op_def.h"
 
 #ifdef __cplusplus
@@ -15,6 +16,11 @@ extern "C" {
 #define TIDE_OP_FAIL(err, node, st, ...) tide_op_fail_at((err), (node), (st), __FILE__, __LINE__, __VA_ARGS__)
 tide_status tide_op_fail_at(tide_error *err, const tide_node *node, tide_status st, const char *file, int line,
                             const char *fmt, ...) TIDE_PRINTF(6, 7);
+/// `*out` (a T *) becomes the zeroed state of a kernel, freed with tide_host_free; TIDE_ERR_NOMEM naming the node.
+#define TIDE_OP_NEW(out, node, err)                                                                                    \
+    ((*(out) = tide_host_calloc(1, sizeof **(out))) != NULL                                                            \
+         ? TIDE_OK                                                                                                     \
+         : TIDE_OP_FAIL((err), (node), TIDE_ERR_NOMEM, "no memory for a kernel"))
 
 /// Optional operands: there are fewer than i + 1, or the i-th is left out.
 static inline bool tide_op_has_in(const tide_infer *x, size_t i) {
@@ -114,6 +120,8 @@ tide_status tide_op_window(const tide_node *node, const tide_shape *x_shape, con
 /// TIDE_ERR_OVERFLOW when one of `all` [n], which belong to spatial dimension `i`, is past TIDE_WINDOW_LIMIT.
 tide_status tide_op_window_limits(const tide_node *node, const int64_t *all, size_t n, int32_t i,
                                   tide_error *err) TIDE_NODISCARD;
+/// A window of `w->n` dimensions as one of TIDE_WINDOW_MAX: extents of 1 in front.
+tide_window tide_window_widen(const tide_window *w);
 /// The window's extent with dilation: (kernel - 1) * dilation + 1.
 static inline int64_t tide_window_span(const tide_window *w, int32_t i) {
     return (w->kernel[i] - 1) * w->dilation[i] + 1;

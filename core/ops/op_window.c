@@ -107,3 +107,20 @@ tide_status tide_op_window(const tide_node *node, const tide_shape *x_shape, con
     *out = w;
     return TIDE_OK;
 }
+
+tide_window tide_window_widen(const tide_window *w) {
+    tide_window r = {.n = TIDE_WINDOW_MAX};
+    const int32_t lead = TIDE_WINDOW_MAX - w->n;
+    for (int32_t i = 0; i < TIDE_WINDOW_MAX; i++) {
+        const bool made_up = i < lead;
+        const int32_t j = i - lead;
+        r.in[i] = made_up ? 1 : w->in[j];
+        r.kernel[i] = made_up ? 1 : w->kernel[j];
+        r.stride[i] = made_up ? 1 : w->stride[j];
+        r.dilation[i] = made_up ? 1 : w->dilation[j];
+        r.pad_begin[i] = made_up ? 0 : w->pad_begin[j];
+        r.pad_end[i] = made_up ? 0 : w->pad_end[j];
+        r.out[i] = made_up ? 1 : w->out[j];
+    }
+    return r;
+}

@@ -73,7 +73,7 @@ static tide_status infer(const tide_infer *x, tide_error *err) {
     TIDE_TRY(read_spec(x, &spec, err));
     if (tide_op_has_in(x, VALUE)) {
         TIDE_TRY(tide_data_same_dtype(x, 0, VALUE, err));
-        if (tide_data_numel(&x->in[VALUE].shape) != 1)
+        if (tide_op_numel(&x->in[VALUE].shape) != 1)
             return TIDE_OP_FAIL(err, x->node, TIDE_ERR_BAD_INPUT, "'constant_value' must be a scalar");
     }
     int64_t dims[TIDE_MAX_RANK];
@@ -104,7 +104,7 @@ static void run_constant(const tide_kernel *k, const tide_kernel_args *a, const 
         memcpy(&value, a->in[VALUE].data, elem);
     else
         tide_data_store_f64(in->dtype, &value, 0, (double)tide_node_attr_float(k->node, "value", 0));
-    const int64_t n = tide_data_numel(&out->shape), dense = 1, repeat = 0;
+    const int64_t n = tide_op_numel(&out->shape), dense = 1, repeat = 0;
     tide_strided_copy(elem, 1, &n, out->data, &dense, &value, &repeat);
 
     int64_t src[TIDE_MAX_RANK], dst[TIDE_MAX_RANK], count[TIDE_MAX_RANK];
@@ -141,7 +141,7 @@ static void run_mapped(const tide_kernel_args *a, const pad_spec *spec) {
     int64_t strides[TIDE_MAX_RANK];
     tide_shape_strides(&in->shape, strides);
     int64_t index[TIDE_MAX_RANK] = {0};
-    for (int64_t r = 0; r < tide_data_extent(out, 0, last); r++) {
+    for (int64_t r = 0; r < tide_op_count(out, 0, last); r++) {
         int64_t from = 0;
         for (int32_t d = 0; d < last; d++)
             from += source_index(spec->mode, index[d] - spec->begin[d], in->shape.dims[d]) * strides[d];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// MaxPool (float32, int8, uint8; values only) and AveragePool (float32), 1-D to 3-D, in plain loops.
+// MaxPool (float32, int8, uint8; values only) and AveragePool (float32), 1-D to 3-D, in plain loops; at the end the
+// global ones.
 //
 // One output row at a time: the input rows under it are first folded into one row (vertical, contiguous, vectorised),
 // which the window then slides over:
@@ -18,7 +19,6 @@
 #include <inttypes.h>
 
 #include "core/base/host_alloc.h"
-#include "core/ops/depthwise.h"
 #include "core/ops/op_list.h"
 #include "core/ops/op_util.h"
 
@@ -89,8 +89,8 @@ static tide_status prepare(const tide_prepare *x, tide_kernel *k, tide_error *er
     if (tide_op_numel(&x->out[0].shape) == 0) return TIDE_OK;
     tide_window w;
     TIDE_TRY(read_window(x->node, &x->in[0].shape, &w, err));
-    pool_state *s = tide_host_alloc(sizeof *s);
-    if (s == NULL) return TIDE_OP_FAIL(err, x->node, TIDE_ERR_NOMEM, "no memory for a kernel");
+    pool_state *s;
+    TIDE_TRY(TIDE_OP_NEW(&s, x->node, err));
     s->window = tide_window_widen(&w);
     s->planes = x->in[0].shape.dims[0] * x->in[0].shape.dims[1];
     s->include_pad = tide_node_attr_int(x->node, "count_include_pad", 0) != 0;
@@ -291,4 +291,76 @@ const tide_op_def tide_op_average_pool = {
     .prepare = prepare,
     .destroy = destroy,
     .run = run_average,
+};
+
+// ---- GlobalAveragePool and GlobalMaxPool, float32: one number per channel ----
+
+static tide_status global_infer(const tide_infer *x, tide_error *err) {
+    const tide_shape *s = &x->in[0].shape;
+    TIDE_TRY(tide_op_require_dtype(x->node, &x->in[0], "X", TIDE_F32, err));
+    TIDE_TRY(tide_op_require_rank(x->node, &x->in[0], "X", 2, TIDE_MAX_RANK, err));
+    if (tide_op_count(s, 2, s->rank) == 0)
+        return TIDE_OP_FAIL(err, x->node, TIDE_ERR_BAD_INPUT, "X has no elements per channel to pool over");
+    int64_t dims[TIDE_MAX_RANK] = {s->dims[0], s->dims[1]};
+    for (int32_t i = 2; i < s->rank; i++) dims[i] = 1;
+    return tide_op_set_out(x, 0, TIDE_F32, s->rank, dims, err);
+}
+
+// Eight running sums, added up in a fixed order: fast without letting the compiler reorder.
+static float mean(const float *x, int64_t n) {
+    double part[8] = {0};
+    int64_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        for (int j = 0; j < 8; j++) part[j] += (double)x[i + j];
+    double sum = ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
+    for (; i < n; i++) sum += (double)x[i];
+    return (float)(sum / (double)n);
+}
+
+static float largest(const float *x, int64_t n) {
+    float best = x[0];
+    for (int64_t i = 1; i < n; i++) best = x[i] > best ? x[i] : best;
+    return best;
+}
+
+static tide_status global_run(const tide_kernel_args *args, float (*pool)(const float *, int64_t)) {
+    const tide_shape *s = &args->in[0].shape;
+    const int64_t planes = s->dims[0] * s->dims[1], len = tide_op_count(s, 2, s->rank);
+    const float *x = args->in[0].data;
+    float *y = args->out[0].data;
+    for (int64_t p = 0; p < planes; p++) y[p] = pool(x + p * len, len);
+    return TIDE_OK;
+}
+
+static tide_status global_run_average(const tide_kernel *k, const tide_kernel_args *args, tide_error *err) {
+    (void)k, (void)err;
+    return global_run(args, mean);
+}
+
+static tide_status global_run_max(const tide_kernel *k, const tide_kernel_args *args, tide_error *err) {
+    (void)k, (void)err;
+    return global_run(args, largest);
+}
+
+const tide_op_def tide_op_global_average_pool = {
+    .domain = "",
+    .name = "GlobalAveragePool",
+    .since = 1,
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .min_outputs = 1,
+    .max_outputs = 1,
+    .infer = global_infer,
+    .run = global_run_average,
+};
+const tide_op_def tide_op_global_max_pool = {
+    .domain = "",
+    .name = "GlobalMaxPool",
+    .since = 1,
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .min_outputs = 1,
+    .max_outputs = 1,
+    .infer = global_infer,
+    .run = global_run_max,
 };

@@ -89,10 +89,10 @@ static tide_status pow_run(const tide_kernel *k, const tide_kernel_args *a, tide
     tide_loops l;
     const tide_operand *const inputs[] = {&a->in[0], &a->in[1]};
     if (!tide_loops_init_broadcast(&l, &a->out[0], 2, inputs)) return TIDE_OK;
-    const bool scalar = tide_data_numel(&a->in[1].shape) == 1;
+    const bool scalar = tide_op_numel(&a->in[1].shape) == 1;
     if (a->in[0].dtype == TIDE_F32 && scalar) {
         const float e = (float)tide_data_load_f64(a->in[1].dtype, a->in[1].data, 0);
-        pow_row_f32(a->out[0].data, a->in[0].data, e, tide_data_numel(&a->out[0].shape));
+        pow_row_f32(a->out[0].data, a->in[0].data, e, tide_op_numel(&a->out[0].shape));
         return TIDE_OK;
     }
     for_each(a, &l, pow_element);
@@ -162,7 +162,7 @@ static tide_status mod_run(const tide_kernel *k, const tide_kernel_args *a, tide
     if (!tide_loops_init_broadcast(&l, &a->out[0], 2, inputs)) return TIDE_OK;
     const tide_dtype dtype = a->in[0].dtype;
     const bool whole = !tide_dtype_is_float(dtype);
-    for (int64_t i = 0; whole && i < tide_data_numel(&a->in[1].shape); i++)
+    for (int64_t i = 0; whole && i < tide_op_numel(&a->in[1].shape); i++)
         if (tide_data_load_i64(dtype, a->in[1].data, i) == 0)
             return TIDE_OP_FAIL(err, k->node, TIDE_ERR_RUNTIME, "integer division by zero (element %lld of input 1)",
                                 (long long)i);

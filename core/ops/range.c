@@ -41,7 +41,7 @@ static tide_status infer(const tide_infer *x, tide_error *err) {
     if (dtype == TIDE_BOOL || dtype == TIDE_U64) return tide_data_no_dtype(x->node, dtype, err);
     for (size_t i = 0; i < 3; i++) {
         TIDE_TRY(tide_data_same_dtype(x, 0, i, err));
-        if (tide_data_numel(&x->in[i].shape) != 1)
+        if (tide_op_numel(&x->in[i].shape) != 1)
             return TIDE_OP_FAIL(err, x->node, TIDE_ERR_BAD_INPUT, "'%s' must be a scalar", names[i]);
         TIDE_TRY(tide_op_require_const(x->node, &x->in[i], names[i], err));
     }

@@ -61,7 +61,8 @@ static tide_status read_axes(const reduce_family *f, const tide_infer *x, bool g
     return TIDE_OK;
 }
 
-static tide_status reduce_infer(const reduce_family *f, const tide_infer *x, tide_error *err) {
+static tide_status infer(const tide_infer *x, tide_error *err) {
+    const reduce_family *const f = x->node->def->family;
     const tide_operand *const in = &x->in[0];
     bool go[TIDE_MAX_RANK];
     if (f->rows[in->dtype].init == NULL) return tide_data_no_dtype(x->node, in->dtype, err);
@@ -113,8 +114,8 @@ static void reduce_block(const reduce_row *row, const tide_loops *fold, bool emp
     row->finish(&acc, out, n, count);
 }
 
-static tide_status reduce_run(const reduce_family *f, const tide_kernel *k, const tide_kernel_args *a,
-                              tide_error *err) {
+static tide_status run(const tide_kernel *k, const tide_kernel_args *a, tide_error *err) {
+    const reduce_family *const f = k->def->family;
     const tide_operand *const in = &a->in[0];
     const tide_infer again = {.node = k->node, .in = a->in, .n_in = a->n_in};
     const size_t elem = tide_dtype_size(in->dtype);
@@ -267,17 +268,12 @@ UINT_REDUCE(u64, uint64_t, UINT64_MAX)
                                             .max_inputs = n_inputs,                                                    \
                                             .min_outputs = 1,                                                          \
                                             .max_outputs = 1,                                                          \
-                                            .infer = base##_infer,                                                     \
-                                            .run = base##_run};
+                                            .family = &base##_family,                                                  \
+                                            .infer = infer,                                                            \
+                                            .run = run};
 /// One line per operator: kernel, name in ONNX, opset in which `axes` became an operand.
 #define REDUCE_OP(name, text, operand_since)                                                                           \
     static const reduce_family name##_family = {.axes_operand_since = operand_since, .rows = {ROWS_OF(name)}};         \
-    static tide_status name##_infer(const tide_infer *x, tide_error *err) {                                            \
-        return reduce_infer(&name##_family, x, err);                                                                   \
-    }                                                                                                                  \
-    static tide_status name##_run(const tide_kernel *k, const tide_kernel_args *args, tide_error *err) {               \
-        return reduce_run(&name##_family, k, args, err);                                                               \
-    }                                                                                                                  \
     OP_DEF(reduce_##name##_attr, text, 1, operand_since - 1, 1, name)                                                  \
     OP_DEF(reduce_##name, text, operand_since, 0, 2, name)
 

@@ -29,7 +29,7 @@ static tide_status reshape_infer(const tide_infer *x, tide_error *err) {
             return TIDE_OP_FAIL(err, x->node, TIDE_ERR_BAD_INPUT, "extent %d of 'shape' is %lld", d,
                                 (long long)dims[d]);
     }
-    const int64_t n = tide_data_numel(in);
+    const int64_t n = tide_op_numel(in);
     if (open >= 0) dims[open] = known != 0 ? n / known : 0;
     if (open >= 0 && known == 0 && n != 0) known = -1; // cannot be met: falls into the message below
     if (known * (open >= 0 ? dims[open] : 1) != n) {
@@ -61,7 +61,7 @@ static tide_status flatten_infer(const tide_infer *x, tide_error *err) {
     if (at < 0 || at > in->rank) // rank itself is allowed: everything before the cut
         return TIDE_OP_FAIL(err, x->node, TIDE_ERR_BAD_INPUT, "axis %lld is outside rank %d", (long long)axis,
                             in->rank);
-    const int64_t dims[2] = {tide_data_extent(in, 0, (int32_t)at), tide_data_extent(in, (int32_t)at, in->rank)};
+    const int64_t dims[2] = {tide_op_count(in, 0, (int32_t)at), tide_op_count(in, (int32_t)at, in->rank)};
     return tide_op_set_out(x, 0, x->in[0].dtype, 2, dims, err);
 }
 

@@ -90,8 +90,8 @@ static tide_status scatter_nd_run(const tide_kernel *k, const tide_kernel_args *
     const tide_dtype dtype = a->in[0].dtype;
     const size_t elem = tide_dtype_size(dtype);
     const int32_t tuple = (int32_t)indices->dims[indices->rank - 1];
-    const int64_t n = tide_data_extent(indices, 0, indices->rank - 1);
-    const int64_t row = tide_data_extent(data, tuple, data->rank);
+    const int64_t n = tide_op_count(indices, 0, indices->rank - 1);
+    const int64_t row = tide_op_count(data, tuple, data->rank);
     reduction how;
     TIDE_TRY(read_reduction(k->node, dtype, &how, err));
     copy_data(a);
@@ -150,7 +150,7 @@ static tide_status scatter_elements_run(const tide_kernel *k, const tide_kernel_
     tide_shape_strides(data, strides);
     copy_data(a);
     int64_t index[TIDE_MAX_RANK] = {0};
-    const int64_t n = tide_data_numel(indices);
+    const int64_t n = tide_op_numel(indices);
     for (int64_t i = 0; i < n; i++) {
         int64_t at;
         TIDE_TRY(tide_data_index(k->node, &a->in[1], i, data->dims[axis], &at, err));

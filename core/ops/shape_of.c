@@ -49,7 +49,7 @@ static tide_status size_infer(const tide_infer *x, tide_error *err) {
 
 static tide_status size_run(const tide_kernel *k, const tide_kernel_args *a, tide_error *err) {
     (void)k, (void)err;
-    *(int64_t *)a->out[0].data = tide_data_numel(&a->in[0].shape);
+    *(int64_t *)a->out[0].data = tide_op_numel(&a->in[0].shape);
     return TIDE_OK;
 }
 

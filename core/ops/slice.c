@@ -125,7 +125,7 @@ static tide_op_alias alias(const tide_infer *x, size_t in_i, size_t out_i) {
     int64_t strides[TIDE_MAX_RANK];
     tide_shape_strides(in, strides);
     a.offset_bytes = (uint64_t)first_of(&w, in, strides) * tide_dtype_size(x->in[0].dtype);
-    a.kind = tide_data_numel(in) == tide_data_numel(&x->out[0].shape) ? TIDE_OP_ALIAS_VIEW : TIDE_OP_ALIAS_SLICE;
+    a.kind = tide_op_numel(in) == tide_op_numel(&x->out[0].shape) ? TIDE_OP_ALIAS_VIEW : TIDE_OP_ALIAS_SLICE;
     return a;
 }
 
@@ -134,7 +134,7 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *a, tide_err
     const tide_infer again = {.node = k->node, .in = a->in, .n_in = a->n_in};
     window w;
     TIDE_TRY(read_window(&again, &w, err));
-    if (tide_data_numel(&a->out[0].shape) == 0) return TIDE_OK;
+    if (tide_op_numel(&a->out[0].shape) == 0) return TIDE_OK;
     const size_t elem = tide_dtype_size(in->dtype);
     int64_t src[TIDE_MAX_RANK], dst[TIDE_MAX_RANK];
     tide_shape_strides(&in->shape, src);

@@ -15,9 +15,9 @@
 #include "core/ops/op_util.h"
 
 typedef struct softmax_state {
+    tide_dnnl_prim prim; ///< without a primitive the loop runs
     int64_t outer, n, inner;
     bool log;
-    tide_dnnl_prim *prim; ///< owned; NULL: the loop runs
 } softmax_state;
 
 static tide_status view(const tide_node *node, const tide_shape *s, bool flatten, softmax_state *v, tide_error *err) {
@@ -46,15 +46,15 @@ static tide_status make_prim(const tide_node *node, softmax_state *s, tide_error
         &d, dnnl_forward_inference, s->log ? dnnl_softmax_log : dnnl_softmax_accurate, &md, &md, 1);
     if (ds != dnnl_success) return tide_dnnl_fail(err, node, ds, "softmax");
     static const tide_dnnl_bind binds[] = {{DNNL_ARG_SRC, false, 0}, {DNNL_ARG_DST, true, 0}};
-    return tide_dnnl_prim_create(node, &d, NULL, binds, 2, &s->prim, err);
+    return tide_dnnl_prim_init(node, &d, NULL, binds, 2, &s->prim, err);
 }
 
 static tide_status prepare(const tide_prepare *x, bool flatten, tide_kernel *k, tide_error *err) {
     softmax_state v = {.log = x->node->op_type[0] == 'L'};
     TIDE_TRY(view(x->node, &x->in[0].shape, flatten, &v, err));
     if (tide_op_numel(&x->in[0].shape) == 0) return TIDE_OK;
-    softmax_state *s = tide_host_alloc(sizeof *s);
-    if (s == NULL) return TIDE_OP_FAIL(err, x->node, TIDE_ERR_NOMEM, "no memory for a kernel");
+    softmax_state *s;
+    TIDE_TRY(TIDE_OP_NEW(&s, x->node, err));
     *s = v;
     if (s->inner == 1) {
         const tide_status st = make_prim(x->node, s, err);
@@ -62,7 +62,7 @@ static tide_status prepare(const tide_prepare *x, bool flatten, tide_kernel *k, 
             tide_host_free(s);
             return st;
         }
-        k->workspace_bytes = s->prim->scratch_bytes;
+        k->workspace_bytes = s->prim.scratch_bytes;
     } else {
         k->workspace_bytes = (size_t)s->inner * 2 * sizeof(float); // fits: inner * 4 < 2^63
     }
@@ -74,20 +74,6 @@ static tide_status prepare_1(const tide_prepare *x, tide_kernel *k, tide_error *
 }
 static tide_status prepare_13(const tide_prepare *x, tide_kernel *k, tide_error *err) {
     return prepare(x, false, k, err);
-}
-
-static void destroy(tide_kernel *k) {
-    softmax_state *s = k->state;
-    if (s == NULL) return;
-    tide_dnnl_prim_destroy(s->prim);
-    tide_host_free(s);
-    k->state = NULL;
-}
-
-static tide_status exec_create(const tide_kernel *k, void **exec, tide_error *err) {
-    const softmax_state *s = k->state;
-    *exec = NULL;
-    return s == NULL || s->prim == NULL ? TIDE_OK : tide_dnnl_exec_make(k->node, s->prim, exec, err);
 }
 
 // One [n, inner] slab. `max` and `sum` are rows of `inner`; x and y may be the same.
@@ -113,7 +99,7 @@ static void slab(const softmax_state *s, const float *x, float *y, float *max, f
 static tide_status run(const tide_kernel *k, const tide_kernel_args *args, tide_error *err) {
     const softmax_state *s = k->state;
     if (s == NULL) return TIDE_OK;
-    if (s->prim != NULL) return tide_dnnl_exec_run(k->node, s->prim, args, 0, err);
+    if (s->prim.desc != NULL) return tide_dnnl_kernel_run(k, args, err);
     const float *x = args->in[0].data;
     float *y = args->out[0].data, *rows = args->workspace;
     const int64_t slab_len = s->n * s->inner;
@@ -134,8 +120,8 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *args, tide_
         .max_outputs = 1,                                                                                              \
         .infer = infer_,                                                                                               \
         .prepare = prepare_,                                                                                           \
-        .destroy = destroy,                                                                                            \
-        .exec_create = exec_create,                                                                                    \
+        .destroy = tide_dnnl_kernel_destroy,                                                                           \
+        .exec_create = tide_dnnl_kernel_exec_create,                                                                   \
         .exec_destroy = tide_dnnl_kernel_exec_destroy,                                                                 \
         .run = run,                                                                                                    \
     };

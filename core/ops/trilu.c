@@ -7,7 +7,7 @@
 
 static tide_status infer(const tide_infer *x, tide_error *err) {
     TIDE_TRY(tide_op_require_rank(x->node, &x->in[0], "input", 2, TIDE_MAX_RANK, err));
-    if (tide_op_has_in(x, 1) && (x->in[1].dtype != TIDE_I64 || tide_data_numel(&x->in[1].shape) != 1))
+    if (tide_op_has_in(x, 1) && (x->in[1].dtype != TIDE_I64 || tide_op_numel(&x->in[1].shape) != 1))
         return TIDE_OP_FAIL(err, x->node, TIDE_ERR_BAD_INPUT, "'k' must be one int64");
     return tide_op_infer_same(x, err);
 }
@@ -22,7 +22,7 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *a, tide_err
     diagonal = diagonal < -rows ? -rows : diagonal > cols ? cols : diagonal;
     const size_t elem = tide_dtype_size(a->in[0].dtype);
     if (a->out[0].size_bytes == 0) return TIDE_OK;
-    for (int64_t i = 0; i < tide_data_extent(s, 0, s->rank - 1); i++) {
+    for (int64_t i = 0; i < tide_op_count(s, 0, s->rank - 1); i++) {
         const int64_t r = i % rows;
         // upper keeps columns [cut, cols), lower [0, cut)
         int64_t cut = r + diagonal + (upper ? 0 : 1);

@@ -73,7 +73,7 @@ static bool same_tensor(const tide_tensor *got, const tide_tensor *want, tide_te
                        tide_shape_format(tide_tensor_shape(want), b, sizeof b));
         return false;
     }
-    const int64_t n = tide_data_numel(tide_tensor_shape(want));
+    const int64_t n = tide_op_numel(tide_tensor_shape(want));
     for (int64_t i = 0; i < n; i++)
         if (!close_enough(dtype, got, want, i)) {
             tide_text_addf(why, "element %lld of %s is %g instead of %g", (long long)i,

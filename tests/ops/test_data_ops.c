@@ -648,7 +648,8 @@ static void trial_init(trial *t, const tide_op_def *def, tide_dtype dtype) {
     const int64_t dims[] = {ROWS, COLS};
     memset(t, 0, sizeof *t);
     t->outputs[1] = TIDE_NO_VALUE;
-    t->node = (tide_node){.name = (char[]){"n"}, .op_type = (char[]){"o"}, .opset = def->since, .outputs = t->outputs};
+    t->node = (tide_node){
+        .name = (char[]){"n"}, .op_type = (char[]){"o"}, .opset = def->since, .def = def, .outputs = t->outputs};
     for (int k = 0; k < 3; k++) {
         t->in[k] = (tide_operand){.dtype = dtype,
                                   .shape = tide_shape_make(2, dims),

@@ -36,7 +36,7 @@ typedef struct filled {
 } filled;
 
 static filled fill(tide_dtype dtype, tide_shape shape) {
-    filled f = {.dtype = dtype, .shape = shape, .n = tide_data_numel(&shape)};
+    filled f = {.dtype = dtype, .shape = shape, .n = tide_op_numel(&shape)};
     assert_true(f.n <= MAX_ELEMENTS);
     f.v = tide_host_alloc((size_t)f.n + 1);
     f.raw = tide_host_calloc((size_t)f.n + 1, tide_dtype_size(dtype));
@@ -94,7 +94,7 @@ static void check(op_case *c, const tide_shape *want_shape, oracle_fn oracle, co
     if (!tide_shape_equal(&out->shape, want_shape))
         fail_msg("%s, seed %llu: shape %s instead of %s", c->op, (unsigned long long)seed_of_round,
                  tide_shape_format(&out->shape, a, sizeof a), tide_shape_format(want_shape, b, sizeof b));
-    for (int64_t i = 0; i < tide_data_numel(want_shape); i++) {
+    for (int64_t i = 0; i < tide_op_numel(want_shape); i++) {
         int64_t index[TIDE_MAX_RANK];
         unflatten(i, want_shape, index);
         const double want = oracle(ctx, want_shape, index);
@@ -472,7 +472,7 @@ static void test_reduce(void **state) {
         begin_round(round);
         reduced r = {.what = (int)below(4), .keep = below(2) == 0};
         tide_shape shape = random_shape((int32_t)between(1, 4));
-        while (tide_data_numel(&shape) > 600) shape = random_shape(shape.rank);
+        while (tide_op_numel(&shape) > 600) shape = random_shape(shape.rank);
         if (below(4) == 0) shape = (tide_shape){.rank = 2, .dims = {between(1, 3), between(60, 140)}}; // fills blocks
         r.in = fill(r.what == 3 ? TIDE_F32 : below(2) == 0 ? TIDE_I64 : TIDE_F32, shape);
         int64_t axes[TIDE_MAX_RANK];

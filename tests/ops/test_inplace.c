@@ -25,7 +25,7 @@ static bool is(const tide_op_def *def, const char *name) { return strcmp(def->na
 static void number_in(one_op *o, size_t i, tide_dtype dtype, tide_shape shape, tide_rng *rng) {
     one_in(o, i, dtype, shape, data[i].bytes);
     assert_true(o->in[i].size_bytes <= ROOM);
-    const int64_t n = tide_data_numel(&shape);
+    const int64_t n = tide_op_numel(&shape);
     for (int64_t k = 0; k < n; k++) {
         const double v = dtype == TIDE_BOOL ? (double)tide_rng_below(rng, 2) : 1 + (double)tide_rng_below(rng, 9);
         tide_data_store_f64(dtype, data[i].bytes, k, tide_dtype_is_float(dtype) ? v / 4 - 0.5 : v);
@@ -34,7 +34,7 @@ static void number_in(one_op *o, size_t i, tide_dtype dtype, tide_shape shape, t
 
 static void whole_in(one_op *o, size_t i, const char *shape, int64_t a, int64_t b) {
     one_in(o, i, TIDE_I64, one_shape(shape), data[i].bytes);
-    const int64_t n = tide_data_numel(&o->in[i].shape);
+    const int64_t n = tide_op_numel(&o->in[i].shape);
     for (int64_t k = 0; k < n; k++) ((int64_t *)(void *)data[i].bytes)[k] = k == 0 ? a : b;
 }
 

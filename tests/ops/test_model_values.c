@@ -41,7 +41,7 @@ typedef struct statistics {
 
 static statistics statistics_of(const tide_tensor *t) {
     const tide_dtype dtype = tide_tensor_dtype(t);
-    const int64_t n = tide_data_numel(tide_tensor_shape(t));
+    const int64_t n = tide_op_numel(tide_tensor_shape(t));
     const void *const data = tide_tensor_const_data(t);
     statistics s = {0};
     for (int64_t i = 0; i < n; i++) {
