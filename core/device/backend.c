@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The table of device types. A type keeps its place (its number) and its name for the life of the process: a
-// tide_device that somebody still holds can lose its backend, but never mean another one.
+// tide_device that is still held somewhere can lose its backend, but never mean another one.
 #include "core/device/backend.h"
 
 #include <pthread.h>
@@ -12,7 +12,7 @@
 
 /// Readers come on every call and take no lock: `ops` is written last when a type comes and first when it goes.
 typedef struct device_slot {
-    const tide_device_ops *_Atomic ops; ///< NULL: nobody is registered
+    const tide_device_ops *_Atomic ops; ///< NULL: not registered
     void *_Atomic self;
     char name[TIDE__DEVICE_NAME_CHARS + 1]; ///< written once, before `named`
     atomic_bool named;
@@ -23,9 +23,6 @@ static device_slot slots[TIDE_MAX_DEVICE_TYPES] = {
     [TIDE_DEVICE_CUDA] = {.name = "cuda", .named = true},
 };
 static pthread_mutex_t writing = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic uint64_t last_id;
-
-uint64_t tide_device_new_id(void) { return atomic_fetch_add(&last_id, 1) + 1; }
 
 static device_slot *slot_of(tide_device_type type) {
     return (unsigned)type < TIDE_MAX_DEVICE_TYPES ? &slots[type] : NULL;

@@ -1,8 +1,78 @@
 // SPDX-License-Identifier: MIT
 //
 // The calls of backend.h: each finds the table behind the device and goes through it, or says what is not there.
+#include <pthread.h>
+
+#include "core/base/host_alloc.h"
 #include "core/device/backend.h"
 #include "core/device/device_internal.h"
+
+// ---- listeners ----
+//
+// They are called when a stream is gone. Calls run without the lock, so that a listener may take its own. Each round of
+// calls is on a list with the listener it is at, so that removing a listener can wait until no round is at it.
+
+/// One notify_destroyed in progress; lives on its caller's stack.
+typedef struct round_of_calls {
+    tide_stream_listener *now;  ///< being called; NULL between two calls
+    tide_stream_listener *next; ///< to be called next
+    struct round_of_calls *other;
+} round_of_calls;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t call_ended = PTHREAD_COND_INITIALIZER;
+static tide_stream_listener *first_listener;
+static round_of_calls *first_round;
+
+void tide_stream_listen(tide_stream_listener *listener) {
+    pthread_mutex_lock(&lock);
+    listener->next = first_listener;
+    first_listener = listener;
+    pthread_mutex_unlock(&lock);
+}
+
+static bool is_being_called(const tide_stream_listener *listener) {
+    for (const round_of_calls *t = first_round; t != NULL; t = t->other) {
+        if (t->now == listener) return true;
+    }
+    return false;
+}
+
+void tide_stream_unlisten(tide_stream_listener *listener) {
+    pthread_mutex_lock(&lock);
+    tide_stream_listener **at = &first_listener;
+    while (*at != NULL && *at != listener) at = &(*at)->next;
+    if (*at != NULL) *at = listener->next;
+    for (round_of_calls *t = first_round; t != NULL; t = t->other) {
+        if (t->next == listener) t->next = listener->next;
+    }
+    while (is_being_called(listener)) pthread_cond_wait(&call_ended, &lock);
+    pthread_mutex_unlock(&lock);
+}
+
+static void leave(round_of_calls *t) {
+    round_of_calls **at = &first_round;
+    while (*at != t) at = &(*at)->other;
+    *at = t->other;
+}
+
+/// Tell every listener; called after the stream's last work.
+static void notify_destroyed(tide_device device, tide_stream_id stream) {
+    pthread_mutex_lock(&lock);
+    round_of_calls t = {.next = first_listener, .other = first_round};
+    first_round = &t;
+    while (t.next != NULL) {
+        t.now = t.next;
+        t.next = t.now->next;
+        pthread_mutex_unlock(&lock);
+        t.now->on_destroyed(t.now->self, device, stream);
+        pthread_mutex_lock(&lock);
+        t.now = NULL;
+        pthread_cond_broadcast(&call_ended);
+    }
+    leave(&t);
+    pthread_mutex_unlock(&lock);
+}
 
 /// The table behind `d`, for a call that must be able to fail; NULL (and *st set) when `d` is not there.
 static const tide_device_ops *route(tide_device d, void **self, tide_status *st, tide_error *err) {
@@ -67,7 +137,7 @@ void tide_stream_destroy(tide_device d, tide_stream_id stream) {
     const tide_device_ops *ops = tide_device_find(d, &self);
     if (ops == NULL || stream == 0) return;
     ops->stream_destroy(self, d.index, stream);
-    tide__stream_tell_destroyed(d, stream);
+    notify_destroyed(d, stream);
 }
 
 tide_status tide_stream_sync(tide_device d, tide_stream_id stream, tide_error *err) {
@@ -128,4 +198,66 @@ void tide_capture_destroy(tide_device d, tide_capture_id capture) {
     void *self;
     const tide_device_ops *ops = tide_device_find(d, &self);
     if (ops != NULL && ops->capture_destroy != NULL) ops->capture_destroy(self, d.index, capture);
+}
+
+// ---- copies between devices ----
+//
+// Copies between two devices, waited for. What no single device can do goes through a staging buffer, chunk by chunk:
+//
+//     from:     | chunk 0 | chunk 1 | chunk 2 |
+//                    |
+//     staging:  | chunk |                          at most STAGING_BYTES of host memory
+//                    |
+//     to:       | chunk 0 | chunk 1 | chunk 2 |
+
+enum { STAGING_BYTES = 1 << 20 };
+
+/// Copy on one device and wait.
+static tide_status copy_sync(tide_device d, tide_stream_id stream, tide_copy_direction direction, void *dst,
+                             const void *src, size_t size_bytes, tide_error *err) {
+    TIDE_TRY(tide_device_copy(d, stream, direction, dst, src, size_bytes, err));
+    return tide_stream_sync(d, stream, err);
+}
+
+static tide_status copy_staged(tide_device to, char *dst, tide_device from, const char *src, size_t size_bytes,
+                               tide_stream_id stream, char *staging, tide_error *err) {
+    for (size_t at = 0; at < size_bytes; at += STAGING_BYTES) {
+        const size_t left = size_bytes - at;
+        const size_t n = left < STAGING_BYTES ? left : STAGING_BYTES;
+        TIDE_TRY(copy_sync(from, stream, TIDE_COPY_DEVICE_TO_HOST, staging, src + at, n, err));
+        TIDE_TRY(copy_sync(to, 0, TIDE_COPY_HOST_TO_DEVICE, dst + at, staging, n, err));
+    }
+    return TIDE_OK;
+}
+
+static tide_status through_host(tide_device to, void *dst, tide_device from, const void *src, size_t size_bytes,
+                                tide_stream_id stream, tide_error *err) {
+    TIDE_TRY(tide_device_require(to, err));
+    TIDE_TRY(tide_device_require(from, err));
+    const size_t staging_bytes = size_bytes < STAGING_BYTES ? size_bytes : STAGING_BYTES;
+    char *staging = tide_host_alloc(staging_bytes);
+    if (staging == NULL) {
+        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no %zu bytes to stage a copy of %zu bytes between two devices",
+                         staging_bytes, size_bytes);
+    }
+    const tide_status st = copy_staged(to, dst, from, src, size_bytes, stream, staging, err);
+    tide_host_free(staging);
+    return st;
+}
+
+tide_status tide_device_transfer(tide_device to, void *dst, tide_device from, const void *src, size_t size_bytes,
+                                 tide_stream_id stream, tide_error *err) {
+    // Waiting first refuses a captured stream while nothing is on it yet.
+    TIDE_TRY(tide_stream_sync(from.type == TIDE_DEVICE_CPU ? to : from, stream, err));
+    if (size_bytes == 0) return tide_device_require(from.type == TIDE_DEVICE_CPU ? from : to, err);
+    if (tide_device_equal(to, from)) return copy_sync(to, stream, TIDE_COPY_WITHIN_DEVICE, dst, src, size_bytes, err);
+    if (from.type == TIDE_DEVICE_CPU) {
+        TIDE_TRY(tide_device_require(from, err));
+        return copy_sync(to, stream, TIDE_COPY_HOST_TO_DEVICE, dst, src, size_bytes, err);
+    }
+    if (to.type == TIDE_DEVICE_CPU) {
+        TIDE_TRY(tide_device_require(to, err));
+        return copy_sync(from, stream, TIDE_COPY_DEVICE_TO_HOST, dst, src, size_bytes, err);
+    }
+    return through_host(to, dst, from, src, size_bytes, stream, err);
 }

@@ -15,10 +15,6 @@ const char *tide__device_type_name(tide_device_type type);
 /// The registered type (or CPU or CUDA, always) whose name is the first `n` characters of `text`; false when none is.
 bool tide__device_type_named(const char *text, size_t n, tide_device_type *out);
 
-// stream_listener.c
-/// Tell every listener; called after the stream's last work.
-void tide__stream_tell_destroyed(tide_device device, tide_stream_id stream);
-
 // cpu_device.c
 extern const tide_device_ops tide__cpu_device_ops;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // What a type of device can do: a const table of functions plus a state. One table for the CPU (cpu_device.c), one in
-// the CUDA plug-in, one for whoever adds a device (docs/extending.md).
+// the CUDA plug-in, one for each added device (docs/extending.md).
 //
 // Work is ordered by streams, as in CUDA: what is put on one stream happens in order, streams are independent, an event
 // is a point in a stream that others can wait for. Every function may be called from several threads at once.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What the files of core/graph share and nobody else sees.
+// What the files of core/graph share.
 #ifndef TIDE_CORE_GRAPH_GRAPH_INTERNAL_H
 #define TIDE_CORE_GRAPH_GRAPH_INTERNAL_H
 
@@ -14,7 +14,7 @@ static inline tide_status tide__graph_needs_too_much(uint64_t need_bytes, uint64
                      tide_format_bytes(need_bytes, need, sizeof need), tide_format_bytes(max_bytes, most, sizeof most));
 }
 
-// ---- names.c ----
+// ---- graph.c ----
 
 /// `base`, or `base_2`, `base_3` … : the first that no value of `g` has. Owned by the caller; NULL: no memory.
 char *tide__value_name_unique(const tide_graph *g, const char *base);
@@ -46,15 +46,9 @@ bool tide__number_store_int(void *array, tide_dtype dtype, size_t i, int64_t v) 
 tide_status tide__node_eval(const tide_node *node, const tide_operand *in, size_t n_in, const tide_operand *out,
                             size_t n_out, tide_tensor **results, tide_error *err) TIDE_NODISCARD;
 
-// ---- fuse_conv_bn.c, fuse_activation.c ----
+// ---- prune.c ----
 
 /// Uses per value over the live nodes, a graph output counting as one more. [n_values], owned; NULL: no memory.
 size_t *tide__graph_use_table(const tide_graph *g);
-/// Try to fuse node `node_i` into the producer of its first input; *done says whether.
-tide_status tide__fuse_batch_norm(tide_graph *g, uint32_t node_i, const size_t *uses, bool *done,
-                                  tide_error *err) TIDE_NODISCARD;
-void tide__fuse_activation(tide_graph *g, uint32_t node_i, const size_t *uses, bool *done);
-/// Let `producer_i` produce what `node_i` produced; `node_i` dies.
-void tide__fuse_take_output(tide_graph *g, uint32_t producer_i, uint32_t node_i);
 
 #endif

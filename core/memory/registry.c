@@ -8,17 +8,38 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "core/base/host_alloc.h"
 #include "core/memory/allocator_internal.h"
-#include "core/memory/registry_internal.h"
+
+enum { INLINE_ROWS = 4 * TIDE_N_KINDS, INLINE_DEVICES = 8 };
+
+/// What is known of a device whatever the kind.
+typedef struct device_row {
+    tide_device device;
+    tide_allocator *allocator; ///< referenced; NULL: nobody registered without a kind
+    int priority;              ///< of `allocator`
+    tide_stream_id stream;     ///< the current one
+} device_row;
+
+struct tide_registry {
+    pthread_mutex_t lock;    ///< guards all below
+    tide_registry_row *rows; ///< [n], sorted by device, then kind; `few` at first
+    size_t n, cap;
+    device_row *devices; ///< [n_devices], in order of arrival; `few_devices` at first
+    size_t n_devices, cap_devices;
+    tide_device default_device;
+    tide_registry_row few[INLINE_ROWS];
+    device_row few_devices[INLINE_DEVICES];
+};
 
 static void use_inline_arrays(tide_registry *r) {
     r->rows = r->few;
-    r->cap = TIDE__INLINE_ROWS;
+    r->cap = INLINE_ROWS;
     r->devices = r->few_devices;
-    r->cap_devices = TIDE__INLINE_DEVICES;
+    r->cap_devices = INLINE_DEVICES;
 }
 
 tide_status tide_registry_create(tide_registry **out, tide_error *err) {
@@ -38,28 +59,6 @@ void tide_registry_destroy(tide_registry *r) {
     if (r->devices != r->few_devices) tide_host_free(r->devices);
     pthread_mutex_destroy(&r->lock);
     tide_host_free(r);
-}
-
-// ---- the registry of the process ----
-
-static tide_registry the_default = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-static_assert((int)TIDE_N_KINDS <= (int)TIDE__INLINE_ROWS, "the first rows of the process's registry need no memory");
-
-static void fill_default(void) {
-    use_inline_arrays(&the_default);
-    tide_allocator *cpu = tide__cpu_allocator_shared(), *none = NULL;
-    for (int kind = 0; kind < TIDE_N_KINDS; kind++) {
-        const tide_registry_row row = {.device = TIDE_CPU, .kind = (tide_memory_kind)kind, .allocator = cpu};
-        tide__registry_put_row(&the_default, &row, &none);
-    }
-    tide__registry_put_device(tide__registry_device(&the_default, TIDE_CPU), cpu, 0, &none);
-}
-
-tide_registry *tide_registry_default(void) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, fill_default);
-    return &the_default;
 }
 
 // ---- rows; the caller holds the lock ----
@@ -91,7 +90,8 @@ static tide_registry_row *find_row(const tide_registry *r, tide_device device, t
     return i < r->n && row_order(&r->rows[i], device, kind) == 0 ? &r->rows[i] : NULL;
 }
 
-bool tide__registry_make_room(tide_registry *r) {
+/// One row more can be put. False: no memory, nothing changed.
+static bool make_room(tide_registry *r) {
     if (r->n < r->cap) return true;
     tide_registry_row *grown = tide_host_alloc(2 * r->cap * sizeof *grown);
     if (grown == NULL) return false;
@@ -102,7 +102,8 @@ bool tide__registry_make_room(tide_registry *r) {
     return true;
 }
 
-void tide__registry_put_row(tide_registry *r, const tide_registry_row *row, tide_allocator **dropped) {
+/// There must be room.
+static void put_row(tide_registry *r, const tide_registry_row *row, tide_allocator **dropped) {
     const size_t i = lower_bound(r, row->device, row->kind);
     if (i < r->n && row_order(&r->rows[i], row->device, row->kind) == 0) {
         if (r->rows[i].priority > row->priority) return;
@@ -121,6 +122,65 @@ static void cut_row(tide_registry *r, tide_registry_row *row) {
     memmove(row, row + 1, (r->n - i) * sizeof *row);
 }
 
+/// NULL when nothing is known of `device`.
+static device_row *find_device(tide_registry *r, tide_device device) {
+    for (size_t i = 0; i < r->n_devices; i++) {
+        if (tide_device_equal(r->devices[i].device, device)) return &r->devices[i];
+    }
+    return NULL;
+}
+
+static bool make_room_for_device(tide_registry *r) {
+    if (r->n_devices < r->cap_devices) return true;
+    device_row *grown = tide_host_alloc(2 * r->cap_devices * sizeof *grown);
+    if (grown == NULL) return false;
+    memcpy(grown, r->devices, r->n_devices * sizeof *grown);
+    if (r->devices != r->few_devices) tide_host_free(r->devices);
+    r->devices = grown;
+    r->cap_devices *= 2;
+    return true;
+}
+
+/// Entry of `device`, made when it is not there; NULL: no memory.
+static device_row *device_entry(tide_registry *r, tide_device device) {
+    device_row *e = find_device(r, device);
+    if (e != NULL) return e;
+    if (!make_room_for_device(r)) return NULL;
+    e = &r->devices[r->n_devices++];
+    *e = (device_row){.device = device};
+    return e;
+}
+
+/// Give `e` an allocator unless it has one of higher priority.
+static void put_device(device_row *e, tide_allocator *a, int priority, tide_allocator **dropped) {
+    if (e->allocator != NULL && e->priority > priority) return;
+    *dropped = e->allocator;
+    e->allocator = tide_allocator_ref(a);
+    e->priority = priority;
+}
+
+// ---- the registry of the process ----
+
+static tide_registry the_default = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static_assert((int)TIDE_N_KINDS <= (int)INLINE_ROWS, "the first rows of the process's registry need no memory");
+
+static void fill_default(void) {
+    use_inline_arrays(&the_default);
+    tide_allocator *cpu = tide__cpu_allocator_shared(), *none = NULL;
+    for (int kind = 0; kind < TIDE_N_KINDS; kind++) {
+        const tide_registry_row row = {.device = TIDE_CPU, .kind = (tide_memory_kind)kind, .allocator = cpu};
+        put_row(&the_default, &row, &none);
+    }
+    put_device(device_entry(&the_default, TIDE_CPU), cpu, 0, &none);
+}
+
+tide_registry *tide_registry_default(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, fill_default);
+    return &the_default;
+}
+
 // ---- calls ----
 
 static tide_status no_row(tide_device device, tide_memory_kind kind, tide_error *err) {
@@ -136,8 +196,8 @@ tide_status tide_registry_add(tide_registry *r, tide_memory_kind kind, tide_allo
     TIDE_TRY(tide_memory_kind_check(kind, row.device, err));
     tide_allocator *dropped = NULL;
     pthread_mutex_lock(&r->lock);
-    const bool good = find_row(r, row.device, kind) != NULL || tide__registry_make_room(r);
-    if (good) tide__registry_put_row(r, &row, &dropped);
+    const bool good = find_row(r, row.device, kind) != NULL || make_room(r);
+    if (good) put_row(r, &row, &dropped);
     pthread_mutex_unlock(&r->lock);
     tide_allocator_unref(dropped);
     if (!good) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to register allocator '%s'", tide_allocator_name(a));
@@ -190,7 +250,7 @@ static tide_status remove_row(tide_registry *r, tide_device device, tide_memory_
     if (!even_if_busy) TIDE_TRY(require_idle(row->allocator, kind, err));
     dropped[0] = row->allocator;
     cut_row(r, row);
-    tide__device_entry *e = tide__registry_find_device(r, device);
+    device_row *e = find_device(r, device);
     if (kind == TIDE_KIND_DEFAULT && e != NULL && e->allocator == dropped[0]) {
         dropped[1] = e->allocator;
         e->allocator = NULL;
@@ -223,4 +283,81 @@ tide_status tide_registry_stats(tide_registry *r, tide_device device, tide_memor
     tide_allocator_get_stats(a, out);
     tide_allocator_unref(a);
     return TIDE_OK;
+}
+
+// ---- devices ----
+//
+// registry, the part that knows devices and not kinds: the allocator of a device, its current stream, and which device
+// is the default one (LT-19). See registry.h.
+//
+// Devices are a handful: a list in order of arrival, searched from its start. An entry is never taken out, so a stream
+// that was set stays set when the allocator goes.
+
+tide_status tide_registry_add_device(tide_registry *r, tide_allocator *a, int priority, tide_error *err) {
+    const tide_registry_row row = {
+        .device = tide_allocator_device(a), .kind = TIDE_KIND_DEFAULT, .priority = priority, .allocator = a};
+    tide_allocator *dropped[2] = {NULL, NULL};
+    pthread_mutex_lock(&r->lock);
+    // Room for both first: either both places change or none.
+    device_row *e = device_entry(r, row.device);
+    const bool good = e != NULL && make_room(r);
+    if (good) {
+        put_device(e, a, priority, &dropped[0]);
+        put_row(r, &row, &dropped[1]);
+    }
+    pthread_mutex_unlock(&r->lock);
+    for (int i = 0; i < 2; i++) tide_allocator_unref(dropped[i]);
+    if (!good) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to register allocator '%s'", tide_allocator_name(a));
+    return TIDE_OK;
+}
+
+tide_status tide_registry_acquire_device(tide_registry *r, tide_device device, tide_allocator **out, tide_error *err) {
+    pthread_mutex_lock(&r->lock);
+    const device_row *e = find_device(r, device);
+    tide_allocator *found = e != NULL && e->allocator != NULL ? tide_allocator_ref(e->allocator) : NULL;
+    pthread_mutex_unlock(&r->lock);
+    if (found == NULL) {
+        char name[32];
+        return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "no allocator is registered for device %s",
+                         tide_device_format(device, name, sizeof name));
+    }
+    *out = found;
+    return TIDE_OK;
+}
+
+void tide_registry_set_default_device(tide_registry *r, tide_device device) {
+    pthread_mutex_lock(&r->lock);
+    r->default_device = device;
+    pthread_mutex_unlock(&r->lock);
+}
+
+tide_device tide_registry_default_device(tide_registry *r) {
+    pthread_mutex_lock(&r->lock);
+    const tide_device device = r->default_device;
+    pthread_mutex_unlock(&r->lock);
+    return device;
+}
+
+tide_status tide_registry_set_current_stream(tide_registry *r, tide_device device, tide_stream_id stream,
+                                             tide_error *err) {
+    char name[32];
+    if (stream == TIDE_STREAM_CURRENT)
+        return TIDE_FAIL(err, TIDE_ERR_INVALID, "the current stream of %s cannot be 'the current one'",
+                         tide_device_format(device, name, sizeof name));
+    pthread_mutex_lock(&r->lock);
+    device_row *e = device_entry(r, device);
+    if (e != NULL) e->stream = stream;
+    pthread_mutex_unlock(&r->lock);
+    if (e == NULL)
+        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to note the current stream of %s",
+                         tide_device_format(device, name, sizeof name));
+    return TIDE_OK;
+}
+
+tide_stream_id tide_registry_current_stream(tide_registry *r, tide_device device) {
+    pthread_mutex_lock(&r->lock);
+    const device_row *e = find_device(r, device);
+    const tide_stream_id stream = e != NULL ? e->stream : 0;
+    pthread_mutex_unlock(&r->lock);
+    return stream;
 }

@@ -21,8 +21,10 @@ static void wait_for(const tide_block *b) {
     (void)st;
 }
 
-tide_status tide__storage_fill_from(const tide_storage *dst, const tide_storage *src, size_t src_offset_bytes,
-                                    size_t size_bytes, tide_error *err) {
+/// Copy bytes from `src` to the start of `dst`, whatever their devices, after all work queued on the blocks' last
+/// streams, and wait for it.
+static tide_status tide__storage_fill_from(const tide_storage *dst, const tide_storage *src, size_t src_offset_bytes,
+                                           size_t size_bytes, tide_error *err) {
     if (size_bytes == 0) return TIDE_OK;
     void *to;
     const void *base;
@@ -41,7 +43,8 @@ tide_status tide__storage_fill_from(const tide_storage *dst, const tide_storage 
                                 err);
 }
 
-tide_status tide__storage_zero(const tide_storage *s, size_t offset_bytes, size_t size_bytes, tide_error *err) {
+/// Zero a part of a storage, whatever its device, and wait for it.
+static tide_status tide__storage_zero(const tide_storage *s, size_t offset_bytes, size_t size_bytes, tide_error *err) {
     if (size_bytes == 0) return TIDE_OK;
     void *data;
     TIDE_TRY(tide_storage_write(s, &data, err));
@@ -57,7 +60,10 @@ tide_status tide__storage_zero(const tide_storage *s, size_t offset_bytes, size_
 
 // ---- memory ----
 
-tide_status tide__tensor_storage_like(const tide_tensor *t, size_t size_bytes, tide_storage *out, tide_error *err) {
+/// Fresh memory as the block of `t` was made: its allocator, kind, alignment, tag.
+/// @return TIDE_ERR_INVALID when `t` has no block or no allocator gave it
+static tide_status tide__tensor_storage_like(const tide_tensor *t, size_t size_bytes, tide_storage *out,
+                                             tide_error *err) {
     const tide_block *b = t->storage.block;
     if (b == NULL || b->owner == NULL)
         return TIDE_FAIL(err, TIDE_ERR_INVALID, "tensor '%s' has no allocator to take %zu B from",
@@ -264,4 +270,64 @@ bool tide_tensor_is_cow(const tide_tensor *t) {
 
 bool tide_tensor_is_alias(const tide_tensor *a, const tide_tensor *b) {
     return tide_storage_is_alias(&a->storage, &b->storage);
+}
+
+// ---- resize ----
+//
+// A shape that may need more memory than there is:
+//
+//     need                         the block is not shared        shared with others
+//     no more than the old bytes   shape only                     shape only
+//     up to the capacity           shape, new tail zeroed         fresh memory: the rest belongs to the others
+//     more                         fresh memory                   fresh memory
+//
+// A tensor of no elements may stand at any byte: where its first element may not, it takes fresh memory too.
+
+/// Fresh memory with the old bytes and zeros behind them.
+static tide_status take_fresh(const tide_tensor *t, const tide_tensor_spec *where, size_t have_bytes, size_t want_bytes,
+                              tide_storage *out, tide_error *err) {
+    tide_storage fresh = {.device = t->storage.device};
+    if (where != NULL) {
+        const tide_storage_spec spec = tide__tensor_storage_spec(where);
+        TIDE_TRY(tide_storage_create(&spec, want_bytes, &fresh, err));
+    } else {
+        TIDE_TRY(tide__tensor_storage_like(t, want_bytes, &fresh, err));
+    }
+    tide_status st = tide__storage_fill_from(&fresh, &t->storage, t->offset_bytes, have_bytes, err);
+    if (st == TIDE_OK) st = tide__storage_zero(&fresh, have_bytes, fresh.size_bytes - have_bytes, err);
+    if (st != TIDE_OK) {
+        tide_storage_deinit(&fresh);
+        return st;
+    }
+    *out = fresh;
+    return TIDE_OK;
+}
+
+tide_status tide_tensor_resize(tide_tensor *t, const tide_shape *shape, const tide_tensor_spec *where,
+                               tide_error *err) {
+    size_t want_bytes;
+    tide__layout want;
+    TIDE_TRY(tide_shape_bytes(shape, t->dtype, &want_bytes, err)); // refuses unknown extents
+    TIDE_TRY(tide__layout_row_major(t->dtype, shape, &want, err));
+    if (t->layout.known && !t->layout.contiguous) {
+        char text[192];
+        return TIDE_FAIL(err, TIDE_ERR_INVALID, "a strided view of shape %s cannot be resized",
+                         tide_shape_format(&t->layout.shape, text, sizeof text));
+    }
+    const size_t have_bytes = tide_tensor_is_bound(t) ? t->layout.size_bytes : 0;
+    if (want_bytes > have_bytes) {
+        if (tide_storage_is_unique(&t->storage) &&
+            tide__layout_check_place(t->dtype, &want, &t->storage, t->offset_bytes, NULL) == TIDE_OK) {
+            TIDE_TRY(tide__storage_zero(&t->storage, t->offset_bytes + have_bytes, want_bytes - have_bytes, err));
+        } else {
+            tide_storage fresh;
+            TIDE_TRY(take_fresh(t, where, have_bytes, want_bytes, &fresh, err));
+            tide_storage_deinit(&t->storage);
+            t->storage = fresh;
+            t->offset_bytes = 0;
+            t->has_storage = true;
+        }
+    }
+    t->layout = want;
+    return TIDE_OK;
 }

@@ -1,14 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // What the files of the tensor share: the object, and the layout in it.
-//
-//     tensor.c           making, dropping, asking, access
-//     tensor_layout.c    shape and strides: how far they reach, contiguity, changing them in place
-//     tensor_bind.c      which storage a tensor uses
-//     tensor_view.c      other layouts of the same storage
-//     tensor_copy.c      clones, now or later
-//     tensor_resize.c    more memory
-//     tensor_describe.c  text
 #ifndef TIDE_CORE_TENSOR_TENSOR_INTERNAL_H
 #define TIDE_CORE_TENSOR_TENSOR_INTERNAL_H
 
@@ -56,19 +48,5 @@ tide_status tide__layout_check_place(tide_dtype dtype, const tide__layout *layou
 tide_status tide__tensor_new(tide_dtype dtype, const tide__layout *layout, tide_storage *storage, size_t offset_bytes,
                              tide_device device, tide_tensor **out, tide_error *err) TIDE_NODISCARD;
 tide_storage_spec tide__tensor_storage_spec(const tide_tensor_spec *spec);
-
-// ---- tensor_copy.c ----
-
-/// Fresh memory as the block of `t` was made: its allocator, kind, alignment, tag.
-/// @return TIDE_ERR_INVALID when `t` has no block or no allocator gave it
-tide_status tide__tensor_storage_like(const tide_tensor *t, size_t size_bytes, tide_storage *out,
-                                      tide_error *err) TIDE_NODISCARD;
-/// Copy bytes from `src` to the start of `dst`, whatever their devices, after all work queued on the blocks' last
-/// streams, and wait for it.
-tide_status tide__storage_fill_from(const tide_storage *dst, const tide_storage *src, size_t src_offset_bytes,
-                                    size_t size_bytes, tide_error *err) TIDE_NODISCARD;
-/// Zero a part of a storage, whatever its device, and wait for it.
-tide_status tide__storage_zero(const tide_storage *s, size_t offset_bytes, size_t size_bytes,
-                               tide_error *err) TIDE_NODISCARD;
 
 #endif

@@ -131,39 +131,3 @@ tide_status tide__layout_check_place(tide_dtype dtype, const tide__layout *layou
                                      size_t offset_bytes, tide_error *err) {
     return tide__layout_check_room(dtype, layout, tide_storage_data(storage), storage->size_bytes, offset_bytes, err);
 }
-
-// ---- changed in place ----
-
-static tide_status no_space(const tide_tensor *t, tide_dtype dtype, const tide__layout *want, tide_error *err) {
-    char text[192];
-    return TIDE_FAIL(err, TIDE_ERR_NO_SPACE, "shape %s of %s needs %zu B, the tensor has room for %zu B",
-                     tide_shape_format(&want->shape, text, sizeof text), tide_dtype_name(dtype), want->reach_bytes,
-                     tide_tensor_capacity_bytes(t));
-}
-
-tide_status tide_tensor_set_shape(tide_tensor *t, const tide_shape *shape, tide_error *err) {
-    tide__layout want;
-    TIDE_TRY(tide__layout_row_major(t->dtype, shape, &want, err));
-    if (t->has_storage) {
-        if (want.known && want.reach_bytes > tide_tensor_capacity_bytes(t)) return no_space(t, t->dtype, &want, err);
-        TIDE_TRY(tide__layout_check_place(t->dtype, &want, &t->storage, t->offset_bytes, err));
-    }
-    t->layout = want;
-    return TIDE_OK;
-}
-
-tide_status tide_tensor_set_dtype(tide_tensor *t, tide_dtype dtype, tide_error *err) {
-    tide__layout want;
-    // Strides are elements, so they stay as they are, contiguous or not.
-    if (t->layout.known)
-        TIDE_TRY(tide__layout_strided(dtype, &t->layout.shape, t->layout.strides, &want, err));
-    else
-        TIDE_TRY(tide__layout_row_major(dtype, &t->layout.shape, &want, err));
-    if (t->has_storage) {
-        if (want.reach_bytes > tide_tensor_capacity_bytes(t)) return no_space(t, dtype, &want, err);
-        TIDE_TRY(tide__layout_check_place(dtype, &want, &t->storage, t->offset_bytes, err));
-    }
-    t->dtype = dtype;
-    t->layout = want;
-    return TIDE_OK;
-}
