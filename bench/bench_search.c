@@ -16,7 +16,6 @@
 
 #include "core/base/text.h"
 #include "planner/planner.h"
-#include "planner/search/strategy_search.h"
 
 typedef struct setting {
     double seconds;
@@ -43,7 +42,7 @@ static void run(const char *name, const tide_lifetimes *lt, const setting *set, 
                                        .node_limit = set->n_nodes,
                                        .n_threads = set->n_threads};
     const double begin = cpu_now();
-    if (tide_plan_make(lt, &tide__strategy_search, &opt, &plan, &err) != TIDE_OK) {
+    if (tide_plan_make(lt, tide_strategy_default(), &opt, &plan, &err) != TIDE_OK) {
         printf("%-28s %s\n", name, err.msg);
         return;
     }

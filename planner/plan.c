@@ -139,7 +139,7 @@ static tide_status place_buffer(tide_memory_plan *plan, const tide_problem *p, u
     tide_placement pl;
     TIDE_TRY(tide__placement_init(&pl, p, err));
     const uint64_t t0 = tide_now_ns();
-    tide_status st = strategy->place(p, opt, &pl, err);
+    tide_status st = strategy->place(strategy, p, opt, &pl, err);
     plan->time_ns += tide_now_ns() - t0;
     if (st == TIDE_OK) st = adopt(plan, p, &pl, buffer, err);
     tide__placement_deinit(&pl);

@@ -71,7 +71,8 @@ typedef struct tide_strategy_options {
 struct tide_problem;
 struct tide_placement;
 
-typedef struct tide_strategy {
+typedef struct tide_strategy tide_strategy;
+struct tide_strategy {
     const char *name;   ///< as on the command line
     const char *what;   ///< one phrase
     const char *source; ///< paper or text it follows
@@ -81,9 +82,10 @@ typedef struct tide_strategy {
      * n_pools for TIDE_PLAN_POOLS) and bytes. Fixed items lie where they must: strategies that cannot say
      * TIDE_ERR_NOT_IMPLEMENTED.
      */
-    tide_status (*place)(const struct tide_problem *problem, const tide_strategy_options *opt,
-                         struct tide_placement *out, tide_error *err);
-} tide_strategy;
+    tide_status (*place)(const tide_strategy *self, const struct tide_problem *problem,
+                         const tide_strategy_options *opt, struct tide_placement *out, tide_error *err);
+    const void *rule; ///< what `place` needs to know beside: strategies that share a function differ in it alone. NULL
+};
 
 /// Every strategy there is, in the order in which tables print them: naive first.
 size_t tide_strategies(const tide_strategy *const **out);

@@ -102,5 +102,7 @@ bool tide__placement_is_sound(const tide_placement *pl, const tide_problem *p);
 static inline const tide_rect *tide__rects_of(const tide_problem *p, const tide_item *item) {
     return p->rects + item->first_rect;
 }
+/// TIDE_ERR_NOT_IMPLEMENTED, saying that `what` ("a pool plan") cannot honour given offsets, where there are any.
+tide_status tide__refuse_fixed(const tide_problem *problem, const char *what, tide_error *err) TIDE_NODISCARD;
 
 #endif

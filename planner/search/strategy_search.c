@@ -15,7 +15,7 @@
 #include "planner/search/pairs.h"
 #include "planner/search/search_internal.h"
 #include "planner/search/strategy_search.h"
-#include "planner/strategies/strategies.h"
+#include "planner/strategies/greedy.h"
 
 /// Whether hardly a byte may stay empty at any tick: then greedy orders and local search are far from the bound.
 static bool is_tight(const tide_problem *p) {
@@ -147,7 +147,8 @@ static tide_status search_pairs(tide_search *s, uint64_t share, tide_error *err)
 static tide_status search_greedily(tide_search *s, tide_error *err) {
     enum { VERY_LARGE = 200000 };
     if (s->problem->n < VERY_LARGE) return tide__search_portfolio(s, err);
-    TIDE_TRY(tide__strategy_boxed.place(s->problem, NULL, s->best, err));
+    static const tide_greedy_rule rule = {.order = TIDE_ORDER_SIZE, .gap = TIDE_GAP_RULE_FIRST};
+    TIDE_TRY(tide__place_in_boxes(s->problem, &rule, s->best, err));
     tide__search_spend(s, s->problem->n, tide__search_work_of_placing(s->problem->n));
     split_best(s);
     return TIDE_OK;
@@ -165,8 +166,9 @@ static uint32_t count_processors(void) {
     return n > 0 ? (uint32_t)n : 1;
 }
 
-static tide_status place(const tide_problem *problem, const tide_strategy_options *opt, tide_placement *out,
-                         tide_error *err) {
+tide_status tide__search_place(const tide_strategy *self, const tide_problem *problem, const tide_strategy_options *opt,
+                               tide_placement *out, tide_error *err) {
+    (void)self;
     static const tide_strategy_options none = {0};
     const uint64_t begin_ns = tide_now_ns();
     if (opt == NULL) opt = &none;
@@ -195,11 +197,3 @@ static tide_status place(const tide_problem *problem, const tide_strategy_option
     tide__search_free_parts(&s);
     return st;
 }
-
-const tide_strategy tide__strategy_search = {
-    .name = "search",
-    .what = "offsets, tree search within a budget, with a proof where there is one",
-    .source = "skylines as in Moffitt 2024 (MiniMalloc) and Côté, Dell'Amico & Iori 2014, after a greedy portfolio",
-    .form = TIDE_PLAN_OFFSETS,
-    .place = place,
-};

@@ -5,7 +5,10 @@
 #define TIDE_PLANNER_SEARCH_STRATEGY_SEARCH_H
 
 #include "planner/planner.h"
+#include "planner/problem.h"
 
-extern const tide_strategy tide__strategy_search;
+/// A tide_strategy.place; `self` is not used, and `opt` may be NULL.
+tide_status tide__search_place(const tide_strategy *self, const tide_problem *problem, const tide_strategy_options *opt,
+                               tide_placement *out, tide_error *err) TIDE_NODISCARD;
 
 #endif

@@ -5,7 +5,6 @@
 
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
-#include "planner/strategies/fixed.h"
 #include "planner/strategies/space.h"
 
 typedef struct coloring {
@@ -171,14 +170,5 @@ tide_status tide__color(const tide_problem *problem, const uint32_t *order, tide
     tide__space_destroy(c.space);
     tide_host_free(c.spans);
     tide_host_free(c.aligns);
-    return st;
-}
-
-tide_status tide__color_by(const tide_problem *problem, tide_item_order order, tide_pool_rule rule, tide_placement *out,
-                           tide_error *err) {
-    uint32_t *list;
-    TIDE_TRY(tide__order_make(problem, order, &list, err));
-    const tide_status st = tide__color(problem, list, rule, out, err);
-    tide_host_free(list);
     return st;
 }

@@ -9,7 +9,7 @@
 #ifndef TIDE_PLANNER_STRATEGIES_COLORING_H
 #define TIDE_PLANNER_STRATEGIES_COLORING_H
 
-#include "planner/strategies/orders.h"
+#include "planner/problem.h"
 
 typedef enum tide_pool_rule {
     TIDE_POOL_RULE_FIRST, ///< the lowest pool id without a conflicting member
@@ -31,9 +31,5 @@ typedef enum tide_pool_rule {
  */
 tide_status tide__color(const tide_problem *problem, const uint32_t *order, tide_pool_rule rule, tide_placement *out,
                         tide_error *err) TIDE_NODISCARD;
-
-/// The same with one of the known orders: what a pool strategy's place() does.
-tide_status tide__color_by(const tide_problem *problem, tide_item_order order, tide_pool_rule rule, tide_placement *out,
-                           tide_error *err) TIDE_NODISCARD;
 
 #endif

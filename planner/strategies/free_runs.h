@@ -11,13 +11,43 @@
 //
 //     chunks  | 32 runs, largest 4 KiB | 61 runs, largest 1 MiB | … |
 //
-// Nothing is ever given back to a list: it only gets fewer bytes. Runs shorter than `min_bytes` are dropped at once,
-// for nobody will ask for so little.
+// Nothing is ever given back to a list: it only gets fewer bytes. Runs shorter than `min_bytes` are removed at once:
+// no later request is so small.
 #ifndef TIDE_PLANNER_STRATEGIES_FREE_RUNS_H
 #define TIDE_PLANNER_STRATEGIES_FREE_RUNS_H
 
-#include "core/base/status.h"
-#include "planner/strategies/run_pool.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// ---- the pool of arrays: many small ones that grow by doubling and all go at once ----
+//
+//     slab   | 64 KiB … doubling | each array is cut from the newest slab
+//     free   [64 B] -> [64 B] -> …      what a grown array left, by size, for the next one
+//            [128 B] -> …
+//
+// Requested is what arrays ask for; active the same rounded up to a power of two; reserved the slabs. Reset gives all
+// arrays back and keeps the slabs.
+
+enum { TIDE_RUN_POOL_CLASSES = 40 };
+
+typedef struct tide_run_slab tide_run_slab;
+
+typedef struct tide_run_pool {
+    tide_run_slab *slabs;   ///< all, the newest first; owned
+    tide_run_slab *current; ///< the one that is cut from; those before it in the list are full
+    size_t used;            ///< bytes cut from it
+    void *free_lists[TIDE_RUN_POOL_CLASSES];
+} tide_run_pool;
+
+/// 2^class bytes, aligned to 16; class >= 4. NULL: no memory.
+void *tide__run_pool_get(tide_run_pool *pool, unsigned size_class);
+void tide__run_pool_put(tide_run_pool *pool, void *array, unsigned size_class);
+/// All arrays are gone at once; their memory stays for the next ones.
+void tide__run_pool_reset(tide_run_pool *pool);
+void tide__run_pool_deinit(tide_run_pool *pool);
+
+// ---- lists of runs ----
 
 typedef struct tide_run {
     uint64_t lo, hi; ///< half-open

@@ -5,8 +5,84 @@
 
 #include <stdlib.h>
 
+#include "core/base/checked.h"
 #include "core/base/host_alloc.h"
-#include "planner/strategies/breadth.h"
+
+// ---- breadth: the tick of a span that has the most bytes, in O(1) after O(n log n) ----
+//
+// Ticks are ranked once, the broadest first, the earlier one of equals. The best rank of a span comes from a sparse
+// table over the ranks:
+//
+//     best[k][t] = least rank of ticks t … t + 2^k - 1
+
+typedef struct breadth_table {
+    uint32_t *best; ///< [n_levels * n_ticks], owned
+    size_t n_ticks, n_levels;
+} breadth_table;
+
+typedef struct tick_load {
+    uint64_t bytes;
+    uint32_t tick;
+} tick_load;
+
+static int broadest_first(const void *a, const void *b) {
+    const tick_load *x = a, *y = b;
+    if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
+    return (x->tick > y->tick) - (x->tick < y->tick);
+}
+
+/// Sums of differences, modulo 2^64: what is alive at a tick does not overflow, the problem has seen to that.
+static void measure(tick_load *loads, const tide_problem *p) {
+    for (size_t t = 0; t < p->n_ticks; t++) loads[t].tick = (uint32_t)t;
+    for (size_t r = 0; r < p->n_rects; r++) {
+        const tide_rect *rect = &p->rects[r];
+        const uint64_t bytes = rect->hi_bytes - rect->lo_bytes;
+        loads[rect->begin].bytes += bytes;
+        if (rect->end < p->n_ticks) loads[rect->end].bytes -= bytes;
+    }
+    for (size_t t = 1; t < p->n_ticks; t++) loads[t].bytes += loads[t - 1].bytes;
+}
+
+static void breadth_deinit(breadth_table *b) {
+    tide_host_free(b->best);
+    *b = (breadth_table){0};
+}
+
+static tide_status breadth_init(breadth_table *b, const tide_problem *p) {
+    *b = (breadth_table){.n_ticks = p->n_ticks, .n_levels = 1};
+    while (((size_t)1 << b->n_levels) <= b->n_ticks) b->n_levels++;
+    size_t room;
+    if (!tide_mul_size(b->n_levels, b->n_ticks, &room)) return TIDE_ERR_NOMEM;
+    tick_load *loads = tide_host_calloc(b->n_ticks, sizeof *loads);
+    b->best = tide_host_calloc(room, sizeof *b->best);
+    if (loads == NULL || b->best == NULL) {
+        tide_host_free(loads);
+        breadth_deinit(b);
+        return TIDE_ERR_NOMEM;
+    }
+    measure(loads, p);
+    qsort(loads, b->n_ticks, sizeof *loads, broadest_first);
+    for (size_t rank = 0; rank < b->n_ticks; rank++) b->best[loads[rank].tick] = (uint32_t)rank;
+    tide_host_free(loads);
+    for (size_t k = 1; k < b->n_levels; k++) {
+        const size_t half = (size_t)1 << (k - 1);
+        const uint32_t *below = b->best + (k - 1) * b->n_ticks;
+        for (size_t t = 0; t + 2 * half <= b->n_ticks; t++)
+            b->best[k * b->n_ticks + t] = below[t] < below[t + half] ? below[t] : below[t + half];
+    }
+    return TIDE_OK;
+}
+
+/// Rank of the broadest tick of [begin, end): 0 is the broadest of all.
+static uint32_t breadth_rank(const breadth_table *b, uint32_t begin, uint32_t end) {
+    size_t k = 0;
+    while (((size_t)2 << k) <= end - begin) k++;
+    const uint32_t *level = b->best + k * b->n_ticks;
+    const uint32_t left = level[begin], right = level[end - ((size_t)1 << k)];
+    return left < right ? left : right;
+}
+
+// ---- orders ----
 
 typedef struct sort_key {
     uint64_t major, minor;
@@ -63,14 +139,14 @@ static tide_status key_conflicts(const tide_problem *p, sort_key *keys) {
 }
 
 static tide_status key_breadth(const tide_problem *p, sort_key *keys) {
-    tide_breadth breadth;
-    TIDE_TRY(tide__breadth_init(&breadth, p));
+    breadth_table breadth;
+    TIDE_TRY(breadth_init(&breadth, p));
     // Breadths of two ticks may be equal: the earlier tick goes first, so ranks stand for (breadth, tick).
     for (size_t i = 0; i < p->n; i++) {
-        keys[i].major = tide__breadth_rank(&breadth, p->items[i].begin, p->items[i].end);
+        keys[i].major = breadth_rank(&breadth, p->items[i].begin, p->items[i].end);
         keys[i].minor = ~p->items[i].size_bytes;
     }
-    tide__breadth_deinit(&breadth);
+    breadth_deinit(&breadth);
     return TIDE_OK;
 }
 

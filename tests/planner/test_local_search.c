@@ -8,6 +8,7 @@
 
 #include "planner/search/local_window.h"
 #include "planner/search/local_windows.h"
+#include "planner/strategies/linear_scan.h"
 #include "planner/strategies/strategies.h"
 #include "tests/planner/problem_test.h"
 
@@ -16,7 +17,7 @@ static tide_placement start_of(const tide_problem *p, const tide_strategy *s) {
     tide_placement pl;
     tide_error err = TIDE_ERROR_INIT;
     assert_tide_ok(tide__placement_init(&pl, p, &err), &err);
-    assert_tide_ok(s->place(p, &none, &pl, &err), &err);
+    assert_tide_ok(s->place(s, p, &none, &pl, &err), &err);
     return pl;
 }
 
@@ -37,7 +38,8 @@ static void never_worse_and_the_same_again(void **state) {
     for (uint64_t seed = 0; seed < 300; seed++) {
         tide_problems problems = random_problem(seed, 60, (unsigned)seed % (RANDOM_ALL + 1));
         const tide_problem *p = &problems.list[0];
-        const tide_strategy *from = seed % 2 == 0 ? &tide__strategy_linear_scan : &tide__strategy_greedy_by_size;
+        const tide_strategy *from =
+            seed % 2 == 0 ? tide__strategy(TIDE_STRATEGY_LINEAR_SCAN) : tide__strategy(TIDE_STRATEGY_GREEDY_BY_SIZE);
         const tide_local_search_options opt = {.seed = seed, .node_limit = 4000, .target_bytes = p->lower_bound_bytes};
         tide_placement a = start_of(p, from), b = start_of(p, from);
         const uint64_t before = a.bytes;
@@ -70,7 +72,7 @@ static void it_finds_what_greedy_orders_miss(void **state) {
     for (uint64_t seed = 0; seed < 200; seed++) {
         tide_problems problems = random_problem(seed, 30, 0);
         const tide_problem *p = &problems.list[0];
-        tide_placement pl = start_of(p, &tide__strategy_greedy_by_size);
+        tide_placement pl = start_of(p, tide__strategy(TIDE_STRATEGY_GREEDY_BY_SIZE));
         tide_error err = TIDE_ERROR_INIT;
         const tide_local_search_options opt = {.node_limit = 40000, .target_bytes = p->lower_bound_bytes};
         if (pl.bytes > p->lower_bound_bytes) {
@@ -90,7 +92,7 @@ static void it_stops_when_told(void **state) {
     (void)state;
     tide_problems problems = random_problem(7, 60, 0);
     const tide_problem *p = &problems.list[0];
-    tide_placement pl = start_of(p, &tide__strategy_naive);
+    tide_placement pl = start_of(p, tide__strategy(TIDE_STRATEGY_NAIVE));
     const uint64_t before = pl.bytes;
     uint64_t n_nodes;
     tide_error err = TIDE_ERROR_INIT;
@@ -114,7 +116,7 @@ static void no_memory_leaves_nothing(void **state) {
     (void)state;
     tide_problems problems = random_problem(3, 60, RANDOM_ALL);
     const tide_problem *p = &problems.list[0];
-    tide_placement pl = start_of(p, &tide__strategy_naive);
+    tide_placement pl = start_of(p, tide__strategy(TIDE_STRATEGY_NAIVE));
     tide_status st = TIDE_ERR_NOMEM;
     int64_t n = 0;
     for (; st != TIDE_OK; n++) {
@@ -167,7 +169,7 @@ static void windows_never_make_it_worse(void **state) {
     for (uint64_t seed = 0; seed < 200; seed++) {
         tide_problems problems = random_problem(seed, 80, (unsigned)seed % (RANDOM_ALL + 1));
         const tide_problem *p = &problems.list[0];
-        tide_placement pl = start_of(p, &tide__strategy_linear_scan);
+        tide_placement pl = start_of(p, tide__strategy(TIDE_STRATEGY_LINEAR_SCAN));
         watcher w = {.problem = p, .target_bytes = p->lower_bound_bytes};
         w.excess = excess_of(p, pl.offsets, w.target_bytes);
         tide_local_budget budget = {.node_limit = 5000};
@@ -217,11 +219,12 @@ static void a_window_shows_what_reaches_into_it(void **state) {
 }
 
 /// From first fit in order of birth, which leaves much to do, with a limit on nodes.
-static tide_status place_by_local_search(const tide_problem *problem, const tide_strategy_options *opt,
-                                         tide_placement *out, tide_error *err) {
+static tide_status place_by_local_search(const tide_strategy *self, const tide_problem *problem,
+                                         const tide_strategy_options *opt, tide_placement *out, tide_error *err) {
+    (void)self;
     const tide_local_search_options search = {
         .node_limit = opt->node_limit, .target_bytes = problem->lower_bound_bytes, .seed = opt->seed};
-    TIDE_TRY(tide__strategy_linear_scan.place(problem, opt, out, err));
+    TIDE_TRY(tide__linear_scan(NULL, problem, opt, out, err));
     const uint64_t before = out->bytes;
     TIDE_TRY(tide__local_search(problem, &search, out, NULL, err));
     assert_true(out->bytes <= before);
@@ -279,7 +282,7 @@ static void large_traces_come_near_the_bound(void **state) {
         tide_host_free(data);
         assert_tide_ok(tide__problems_make(&lt, &problems, &err), &err);
         const tide_problem *p = &problems.list[0];
-        tide_placement pl = start_of(p, &tide__strategy_naive);
+        tide_placement pl = start_of(p, tide__strategy(TIDE_STRATEGY_NAIVE));
         const uint64_t enough = p->lower_bound_bytes + p->lower_bound_bytes / 200;
         const tide_local_search_options opt = {.node_limit = 4000000, .target_bytes = enough};
         uint64_t n_nodes;

@@ -343,8 +343,9 @@ static void capacities_around_the_smallest_height(void **state) {
 
 // ---- strategies that are wrong ----
 
-static tide_status place_all_at_zero(const tide_problem *problem, const tide_strategy_options *opt, tide_placement *out,
-                                     tide_error *err) {
+static tide_status place_all_at_zero(const tide_strategy *self, const tide_problem *problem,
+                                     const tide_strategy_options *opt, tide_placement *out, tide_error *err) {
+    (void)self;
     (void)opt;
     (void)err;
     for (size_t i = 0; i < problem->n; i++) out->offsets[i] = 0;
@@ -352,8 +353,9 @@ static tide_status place_all_at_zero(const tide_problem *problem, const tide_str
     return TIDE_OK;
 }
 
-static tide_status place_one_on_another(const tide_problem *problem, const tide_strategy_options *opt,
-                                        tide_placement *out, tide_error *err) {
+static tide_status place_one_on_another(const tide_strategy *self, const tide_problem *problem,
+                                        const tide_strategy_options *opt, tide_placement *out, tide_error *err) {
+    (void)self;
     (void)opt;
     (void)err;
     uint64_t at = 0;
@@ -365,16 +367,17 @@ static tide_status place_one_on_another(const tide_problem *problem, const tide_
     return TIDE_OK;
 }
 
-static tide_status prove_too_much(const tide_problem *problem, const tide_strategy_options *opt, tide_placement *out,
-                                  tide_error *err) {
-    const tide_status st = place_one_on_another(problem, opt, out, err);
+static tide_status prove_too_much(const tide_strategy *self, const tide_problem *problem,
+                                  const tide_strategy_options *opt, tide_placement *out, tide_error *err) {
+    const tide_status st = place_one_on_another(self, problem, opt, out, err);
     out->proved_bytes = out->bytes + 1;
     out->proof = TIDE_PROOF_SEARCH;
     return st;
 }
 
-static tide_status place_nothing(const tide_problem *problem, const tide_strategy_options *opt, tide_placement *out,
-                                 tide_error *err) {
+static tide_status place_nothing(const tide_strategy *self, const tide_problem *problem,
+                                 const tide_strategy_options *opt, tide_placement *out, tide_error *err) {
+    (void)self;
     (void)problem;
     (void)opt;
     (void)out;

@@ -4,6 +4,7 @@
 // same plan on any number of threads and in any order of the table (S23_11), capacity answered with yes, no or unknown,
 // and no proof that does not hold.
 #include "planner/search/strategy_search.h"
+#include "planner/strategies/strategies.h"
 
 #include "tests/planner/problem_test.h"
 #include "tests/planner/search_case.h"
@@ -12,7 +13,7 @@ static tide_placement place(const tide_problem *p, tide_strategy_options opt) {
     tide_placement pl;
     tide_error err = TIDE_ERROR_INIT;
     assert_tide_ok(tide__placement_init(&pl, p, &err), &err);
-    assert_tide_ok(tide__strategy_search.place(p, &opt, &pl, &err), &err);
+    assert_tide_ok(tide__search_place(NULL, p, &opt, &pl, &err), &err);
     assert_true(pl.proved_bytes >= p->proved_bytes && pl.proved_bytes <= pl.bytes);
     assert_true(pl.proof == TIDE_PROOF_SEARCH || pl.proved_bytes == p->proved_bytes);
     assert_true(tide__placement_is_sound(&pl, p));
@@ -150,7 +151,7 @@ static void S23_11_the_table_may_be_shuffled(void **state) {
             }
             lt.n_steps = p.n_ticks;
             const tide_strategy_options opt = {.node_limit = 20000, .n_threads = 2};
-            assert_tide_ok(tide_plan_make(&lt, &tide__strategy_search, &opt, &plans[turn], &err), &err);
+            assert_tide_ok(tide_plan_make(&lt, tide__strategy(TIDE_STRATEGY_SEARCH), &opt, &plans[turn], &err), &err);
             tide_lifetimes_deinit(&lt);
             for (size_t i = p.n; i > 1; i--) {
                 const size_t j = tide_rng_below(&rng, i);
@@ -305,7 +306,7 @@ static void out_of_memory_leaks_nothing(void **state) {
             tide_error err = TIDE_ERROR_INIT;
             assert_tide_ok(tide__placement_init(&pl, p, &err), &err);
             tide_host_fail_after(n);
-            const tide_status st = tide__strategy_search.place(p, &opt, &pl, &err);
+            const tide_status st = tide__search_place(NULL, p, &opt, &pl, &err);
             tide_host_fail_after(-1);
             assert_true(st == TIDE_OK || st == TIDE_ERR_NOMEM);
             if (st == TIDE_OK) assert_true(tide__placement_is_sound(&pl, p));
@@ -330,7 +331,7 @@ static void plan_shared(const char *below, uint64_t want_bytes, uint64_t node_li
     assert_tide_ok(tide_read_file(path, 0, &data, &len, &err), &err);
     assert_tide_ok(tide_lifetimes_from_csv(data, len, path, 1, &lt, &err), &err);
     const tide_strategy_options opt = {.node_limit = node_limit};
-    assert_tide_ok(tide_plan_make(&lt, &tide__strategy_search, &opt, &plan, &err), &err);
+    assert_tide_ok(tide_plan_make(&lt, tide__strategy(TIDE_STRATEGY_SEARCH), &opt, &plan, &err), &err);
     if (!plan->proven) fail_msg("%s: %" PRIu64 " of %" PRIu64 " proved", below, plan->bytes, plan->proved_bytes);
     if (want_bytes != 0) assert_int_equal(plan->bytes, want_bytes);
     tide_memory_plan_destroy(plan);

@@ -196,8 +196,9 @@ static void check_against_the_list(const tide_problem *p, bool caching) {
     tide_placement pl;
     tide_error err = TIDE_ERROR_INIT;
     assert_tide_ok(tide__placement_init(&pl, p, &err), &err);
-    const tide_strategy *s = caching ? &tide__strategy_sim_caching : &tide__strategy_sim_bfc;
-    assert_tide_ok(s->place(p, NULL, &pl, &err), &err);
+    const tide_strategy *s =
+        caching ? tide__strategy(TIDE_STRATEGY_SIM_CACHING) : tide__strategy(TIDE_STRATEGY_SIM_BFC);
+    assert_tide_ok(s->place(s, p, NULL, &pl, &err), &err);
     plain_heap *h = tide_host_calloc(1, sizeof *h);
     assert_non_null(h);
     h->next_region = 2 * MIB;

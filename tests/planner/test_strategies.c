@@ -2,6 +2,7 @@
 //
 // planner/strategies: the table of strategies, and golden places that show what each of them does.
 #include "planner/strategies/coloring.h"
+#include "planner/strategies/orders.h"
 #include "tests/planner/problem_test.h"
 
 static int32_t pool_of(const tide_memory_plan *p, const char *name) { return p->pools[index_of(&p->lifetimes, name)]; }
@@ -82,8 +83,9 @@ static void first_pool_and_best_pool_differ(void **state) {
 }
 
 /// Smallest first, which no strategy does.
-static tide_status place_ascending(const tide_problem *problem, const tide_strategy_options *opt, tide_placement *out,
-                                   tide_error *err) {
+static tide_status place_ascending(const tide_strategy *self, const tide_problem *problem,
+                                   const tide_strategy_options *opt, tide_placement *out, tide_error *err) {
+    (void)self;
     (void)opt;
     uint32_t *order;
     TIDE_TRY(tide__order_make(problem, TIDE_ORDER_SIZE, &order, err));

@@ -73,7 +73,7 @@ static void every_placement_of_shapes_is_sound(void **state) {
             tide_placement pl;
             assert_int_equal(problems.n, 1);
             assert_tide_ok(tide__placement_init(&pl, &problems.list[0], &err), &err);
-            assert_tide_ok(all[s]->place(&problems.list[0], &few_nodes, &pl, &err), &err);
+            assert_tide_ok(all[s]->place(all[s], &problems.list[0], &few_nodes, &pl, &err), &err);
             if (!tide__placement_is_sound(&pl, &problems.list[0])) fail_msg("%s, seed %d", all[s]->name, (int)seed);
             assert_true(pl.bytes >= problems.list[0].lower_bound_bytes);
             tide__placement_deinit(&pl);

@@ -66,7 +66,7 @@ static tide_placement placed(const tide_problem *p, const tide_strategy *s) {
     tide_error err = TIDE_ERROR_INIT;
     static const tide_strategy_options none = {0};
     assert_tide_ok(tide__placement_init(&pl, p, &err), &err);
-    assert_tide_ok(s->place(p, &none, &pl, &err), &err);
+    assert_tide_ok(s->place(s, p, &none, &pl, &err), &err);
     return pl;
 }
 
@@ -95,7 +95,7 @@ static void check_linear_scan(const tide_problem *p) {
     enum { BYTES = 8000 };
     static bool taken[BYTES];
     memset(taken, 0, sizeof taken);
-    tide_placement pl = placed(p, &tide__strategy_linear_scan);
+    tide_placement pl = placed(p, tide__strategy(TIDE_STRATEGY_LINEAR_SCAN));
     uint64_t end = 0;
     for (size_t i = 0; i < p->n; i++) {
         if (p->items[i].fixed_offset == TIDE_NO_OFFSET) continue;
@@ -134,7 +134,7 @@ static void check_linear_scan(const tide_problem *p) {
 
 /// No byte is anybody else's, at any tick.
 static void check_naive(const tide_problem *p) {
-    tide_placement pl = placed(p, &tide__strategy_naive);
+    tide_placement pl = placed(p, tide__strategy(TIDE_STRATEGY_NAIVE));
     for (size_t i = 0; i < p->n; i++) {
         assert_int_equal(pl.offsets[i] % p->items[i].align_bytes, 0);
         assert_true(pl.offsets[i] + p->items[i].size_bytes <= pl.bytes);
@@ -237,14 +237,14 @@ static void every_strategy_follows_its_rule(void **state) {
         const tide_problem *p = &problems.list[0];
         check_naive(p);
         check_linear_scan(p);
-        check_offsets(p, &tide__strategy_greedy_by_size, by_size, false);
-        check_offsets(p, &tide__strategy_greedy_by_size_best, by_size, true);
-        check_offsets(p, &tide__strategy_greedy_by_breadth, by_breadth, true);
-        check_offsets(p, &tide__strategy_greedy_by_conflicts, by_conflicts, false);
+        check_offsets(p, tide__strategy(TIDE_STRATEGY_GREEDY_BY_SIZE), by_size, false);
+        check_offsets(p, tide__strategy(TIDE_STRATEGY_GREEDY_BY_SIZE_BEST), by_size, true);
+        check_offsets(p, tide__strategy(TIDE_STRATEGY_GREEDY_BY_BREADTH), by_breadth, true);
+        check_offsets(p, tide__strategy(TIDE_STRATEGY_GREEDY_BY_CONFLICTS), by_conflicts, false);
         if (!(what & RANDOM_FIXED)) {
-            check_pools(p, &tide__strategy_greedy_color, by_size, TIDE_POOL_RULE_FIRST);
-            check_pools(p, &tide__strategy_greedy_color_best, by_size, TIDE_POOL_RULE_BEST);
-            check_pools(p, &tide__strategy_greedy_color_given, as_given, TIDE_POOL_RULE_FIRST);
+            check_pools(p, tide__strategy(TIDE_STRATEGY_GREEDY_COLOR), by_size, TIDE_POOL_RULE_FIRST);
+            check_pools(p, tide__strategy(TIDE_STRATEGY_GREEDY_COLOR_BEST), by_size, TIDE_POOL_RULE_BEST);
+            check_pools(p, tide__strategy(TIDE_STRATEGY_GREEDY_COLOR_GIVEN), as_given, TIDE_POOL_RULE_FIRST);
             check_pools(p, NULL, as_given, TIDE_POOL_RULE_BEST);
         }
         tide__problems_deinit(&problems);

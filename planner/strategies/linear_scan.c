@@ -10,12 +10,13 @@
 //
 // Source: linear scan register allocation, Poletto & Sarkar 1999, with sized blocks instead of registers.
 // Cost O(n log n).
+#include "planner/strategies/linear_scan.h"
+
 #include <stdlib.h>
 
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "planner/strategies/block_tree.h"
-#include "planner/strategies/strategies.h"
 #include "planner/strategies/timeline.h"
 
 typedef struct scan {
@@ -67,16 +68,12 @@ static tide_status take(scan *s, const tide_item *item, uint64_t *out, tide_erro
     return give_back(s, *out + item->size_bytes, block.begin + block.bytes);
 }
 
-static tide_status no_memory(const scan *s, tide_error *err) {
-    return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to place %zu tensors", s->problem->n);
-}
-
 static tide_status born(void *self, uint32_t item_i, tide_error *err) {
     scan *s = self;
     const tide_item *item = &s->problem->items[item_i];
     if (item->fixed_offset != TIDE_NO_OFFSET) return TIDE_OK;
     const tide_status st = take(s, item, &s->offsets[item_i], err);
-    return st == TIDE_ERR_NOMEM ? no_memory(s, err) : st;
+    return st == TIDE_ERR_NOMEM ? TIDE_NO_MEMORY(err, "to place %zu tensors", s->problem->n) : st;
 }
 
 static tide_status died(void *self, uint32_t item_i, tide_error *err) {
@@ -84,7 +81,8 @@ static tide_status died(void *self, uint32_t item_i, tide_error *err) {
     const tide_item *item = &s->problem->items[item_i];
     if (item->fixed_offset != TIDE_NO_OFFSET) return TIDE_OK;
     const uint64_t at = s->offsets[item_i];
-    return give_back(s, at, at + item->size_bytes) == TIDE_OK ? TIDE_OK : no_memory(s, err);
+    if (give_back(s, at, at + item->size_bytes) == TIDE_OK) return TIDE_OK;
+    return TIDE_NO_MEMORY(err, "to place %zu tensors", s->problem->n);
 }
 
 static int by_offset(const void *a, const void *b) {
@@ -113,21 +111,15 @@ static tide_status keep_fixed(scan *s) {
     return st;
 }
 
-static tide_status place(const tide_problem *problem, const tide_strategy_options *opt, tide_placement *out,
-                         tide_error *err) {
+tide_status tide__linear_scan(const tide_strategy *self, const tide_problem *problem, const tide_strategy_options *opt,
+                              tide_placement *out, tide_error *err) {
+    (void)self;
     (void)opt;
     scan s = {.problem = problem, .offsets = out->offsets};
-    tide_status st = keep_fixed(&s);
-    st = st == TIDE_OK ? tide__timeline_walk(problem, TIDE_ORDER_BIRTH, born, died, &s, err) : no_memory(&s, err);
+    tide_status st = TIDE_OK;
+    if (keep_fixed(&s) != TIDE_OK) st = TIDE_NO_MEMORY(err, "to place %zu tensors", problem->n);
+    if (st == TIDE_OK) st = tide__timeline_walk(problem, TIDE_ORDER_BIRTH, born, died, &s, err);
     out->bytes = s.end;
     tide__block_tree_deinit(&s.free);
     return st;
 }
-
-const tide_strategy tide__strategy_linear_scan = {
-    .name = "linear_scan",
-    .what = "offsets, in order of birth, from a free list that merges neighbours",
-    .source = "Poletto & Sarkar 1999, with sized blocks for registers",
-    .form = TIDE_PLAN_OFFSETS,
-    .place = place,
-};
