@@ -57,4 +57,8 @@ tide_status tide__alias_classes_join(tide__alias_classes *c, const tide__alias_w
 
 enum { TIDE_ALIAS_ALIGN = 64 }; ///< bytes: what kernels count on
 
+/// Bytes alive at each step of a table as its aliases are now; what aliases share counts once.
+/// @param out  owned, [lt->n_steps] of the Workspace; tide_host_free
+tide_status tide__alias_live_bytes(const tide_lifetimes *lt, uint64_t **out, tide_error *err) TIDE_NODISCARD;
+
 #endif

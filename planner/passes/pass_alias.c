@@ -18,12 +18,12 @@
 // Sources: in-place and views as in Chen et al. 2016, "Training Deep Nets with Sublinear Memory Cost", section 3;
 // shared storage for concatenations as in Pleiss et al. 2017, "Memory-Efficient Implementation of DenseNets", here for
 // any Concat with one outer row and without recomputing.
+#include "planner/passes/pass_alias.h"
+
 #include <stdlib.h>
 
 #include "core/base/host_alloc.h"
 #include "planner/passes/alias_classes.h"
-#include "planner/passes/alias_live.h"
-#include "planner/passes/alias_passes.h"
 
 typedef struct candidate {
     const tide_alias_fact *fact;
@@ -58,7 +58,7 @@ static bool is_wanted(tide_pass which, const tide_alias_fact *f) {
 static tide_status gather(pass *p, tide_pass which, tide_error *err) {
     const tide_alias_facts *facts = &p->classes.facts;
     p->list = tide_host_calloc(facts->n + 1, sizeof *p->list);
-    if (p->list == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu candidates", facts->n);
+    if (p->list == NULL) return TIDE_NO_MEMORY(err, "for %zu candidates", facts->n);
     for (size_t k = 0; k < facts->n; k++) {
         const tide_alias_fact *f = &facts->list[k];
         const uint32_t in = p->classes.item_of[f->in_value], out = p->classes.item_of[f->out_value];
@@ -203,8 +203,9 @@ static tide_status run(pass *p, tide_pass which, tide_error *err) {
     return TIDE_FAIL(err, TIDE_ERR_INVALID, "pass '%s' makes no aliases", tide_pass_name(which));
 }
 
-tide_status tide__pass_alias_at_points(const tide_program *program, const tide_alias_facts *others, size_t n_others,
-                                       tide_pass which, tide_lifetimes *lt, size_t *n, tide_error *err) {
+/// tide_pass_alias, but only what the operators allow at other sizes too: `others`, [n_others].
+static tide_status alias_at_points(const tide_program *program, const tide_alias_facts *others, size_t n_others,
+                                   tide_pass which, tide_lifetimes *lt, size_t *n, tide_error *err) {
     pass p = {0};
     TIDE_TRY(tide__alias_classes_init(&p.classes, program, others, n_others, lt, err));
     const tide_status st = run(&p, which, err);
@@ -216,5 +217,65 @@ tide_status tide__pass_alias_at_points(const tide_program *program, const tide_a
 
 tide_status tide_pass_alias(const tide_program *program, tide_pass which, tide_lifetimes *lt, size_t *n,
                             tide_error *err) {
-    return tide__pass_alias_at_points(program, NULL, 0, which, lt, n, err);
+    return alias_at_points(program, NULL, 0, which, lt, n, err);
+}
+
+// ---- pass after pass over a table, each tried on a copy ----
+
+/// Whose aliases.
+typedef struct where {
+    const tide_program *program;
+    const tide_alias_facts *others; ///< [n_others] the same program at other sizes
+    size_t n_others;
+} where;
+
+/// On success *lt and *bytes are those with the pass, or as they were.
+static tide_status run_one(const where *w, tide_pass which, tide_lifetimes *lt, uint64_t *bytes, tide_pass_gain *gain,
+                           tide_error *err) {
+    tide_lifetimes with;
+    size_t n;
+    uint64_t after;
+    *gain = (tide_pass_gain){.ran = true, .before_bytes = *bytes, .after_bytes = *bytes};
+    TIDE_TRY(tide_lifetimes_copy(lt, &with, err));
+    tide_status st = alias_at_points(w->program, w->others, w->n_others, which, &with, &n, err);
+    if (st == TIDE_OK) st = tide_lower_bound(&with, &after, NULL, err);
+    if (st != TIDE_OK || after > *bytes) {
+        tide_lifetimes_deinit(&with);
+        return st;
+    }
+    tide_lifetimes_deinit(lt);
+    *lt = with;
+    *bytes = gain->after_bytes = after;
+    gain->n = n;
+    return TIDE_OK;
+}
+
+static tide_status run_all(const where *w, const tide_pass_options *opt, tide_pass_gain *gains, tide_lifetimes *lt,
+                           uint64_t *bytes, tide_error *err) {
+    static const tide_pass passes[] = {TIDE_PASS_VIEWS, TIDE_PASS_SLICES, TIDE_PASS_IN_PLACE, TIDE_PASS_PARTS};
+    for (size_t k = 0; k < sizeof passes / sizeof passes[0]; k++) {
+        tide_pass_gain unused;
+        if (opt->off[passes[k]]) continue;
+        TIDE_TRY(run_one(w, passes[k], lt, bytes, gains != NULL ? &gains[passes[k]] : &unused, err));
+    }
+    return TIDE_OK;
+}
+
+tide_status tide__alias_passes_run(const tide_program *program, const tide_pass_options *opt, tide_pass_gain *gains,
+                                   tide_lifetimes *out, uint64_t *bare_bytes, uint64_t *bytes, tide_error *err) {
+    const where w = {.program = program};
+    TIDE_TRY(tide_liveness(program, opt->align_bytes, out, err));
+    tide_status st = tide_lower_bound(out, bytes, NULL, err);
+    if (bare_bytes != NULL) *bare_bytes = *bytes;
+    if (st == TIDE_OK) st = run_all(&w, opt, gains, out, bytes, err);
+    if (st != TIDE_OK) tide_lifetimes_deinit(out);
+    return st;
+}
+
+tide_status tide_passes_at_points(const tide_program *program, const tide_alias_facts *others, size_t n_others,
+                                  const tide_pass_options *opt, tide_lifetimes *lt, tide_error *err) {
+    const where w = {.program = program, .others = others, .n_others = n_others};
+    uint64_t bytes;
+    TIDE_TRY(tide_lower_bound(lt, &bytes, NULL, err));
+    return run_all(&w, opt, NULL, lt, &bytes, err);
 }

@@ -17,11 +17,12 @@
 // lattice of downsets is exact on any graph and short on narrow ones (Ahn et al. 2020, "Ordering chaos: memory-aware
 // scheduling of irregularly wired neural networks for edge devices"; there level by level, here best first, with safe
 // steps). Where the budget ends it, the given order is never made worse.
+#include "planner/passes/pass_order.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/host_alloc.h"
-#include "planner/passes/pass_order_run.h"
 
 typedef struct driver {
     const tide__order_model *m;
@@ -39,10 +40,6 @@ typedef struct stretch {
     uint32_t begin, end;
 } stretch;
 
-static tide_status no_memory(size_t n, tide_error *err) {
-    return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for an order of %zu steps", n);
-}
-
 // ---- costs along the order ----
 
 /// Transients of [s.begin, s.end), from what is alive before it: outside, a new order of the stretch changes nothing.
@@ -50,9 +47,9 @@ static void measure(driver *d, stretch s) {
     const tide__ran ran = {.place = d->place};
     for (uint32_t i = 0; i < d->m->n_nodes; i++) d->place[d->order[i]] = i < s.begin ? TIDE__RAN : TIDE__NOT_RAN;
     for (uint32_t i = s.begin; i < s.end; i++) {
-        const tide__look look = tide__order_model_look(d->m, &ran, d->order[i], d->alive[i]);
-        d->transients[i] = look.transient_bytes;
-        d->alive[i + 1] = look.after_bytes;
+        const tide__effect effect = tide__order_model_effect(d->m, &ran, d->order[i], d->alive[i]);
+        d->transients[i] = effect.transient_bytes;
+        d->alive[i + 1] = effect.after_bytes;
         d->place[d->order[i]] = TIDE__RAN;
     }
 }
@@ -268,7 +265,7 @@ static tide_status run(driver *d, tide_error *err) {
     tide_status st = TIDE_OK;
     if (d->order == NULL || d->room == NULL || d->place == NULL || d->transients == NULL || d->alive == NULL ||
         windows == NULL || given_peaks == NULL) {
-        st = no_memory(n, err);
+        st = TIDE_NO_MEMORY(err, "for an order of %zu steps", n);
     } else {
         for (uint32_t i = 0; i < n; i++) d->order[i] = i;
         measure(d, (stretch){0, (uint32_t)n});
@@ -314,7 +311,7 @@ static tide_status improve(const tide__order_facts *f, const tide__order_model *
     report->n_nodes = m.n_nodes;
     driver d = {.m = &m, .floor_bytes = m.floor_bytes, .budget = budget, .report = report};
     uint32_t *steps = tide_host_calloc(f->n_steps + 1, sizeof *steps);
-    tide_status st = steps != NULL ? run(&d, err) : no_memory(f->n_steps, err);
+    tide_status st = steps != NULL ? run(&d, err) : TIDE_NO_MEMORY(err, "for an order of %zu steps", f->n_steps);
     uint64_t peak = report->given_bytes;
     if (st == TIDE_OK) {
         list_steps(&m, d.order, steps);
@@ -349,7 +346,7 @@ tide_status tide__order_given_peak(const tide__order_facts *f, uint64_t *bytes, 
     tide__order_model plain;
     TIDE_TRY(tide__order_model_make(f, false, &plain, err));
     uint32_t *order = tide_host_calloc(f->n_steps + 1, sizeof *order);
-    tide_status st = order != NULL ? TIDE_OK : no_memory(f->n_steps, err);
+    tide_status st = order != NULL ? TIDE_OK : TIDE_NO_MEMORY(err, "for an order of %zu steps", f->n_steps);
     for (uint32_t i = 0; st == TIDE_OK && i < f->n_steps; i++) order[i] = i;
     if (st == TIDE_OK) st = tide__order_model_peak(&plain, order, NULL, bytes, err);
     tide_host_free(order);

@@ -3,21 +3,73 @@
 // Facts of a program for the order pass and recompute. See pass_order_facts.h.
 #include "planner/passes/pass_order_facts.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "core/ops/ops.h"
 #include "core/runtime/alias_facts.h"
-#include "planner/passes/pass_order_model_internal.h"
+
+// ---- lists by key ----
+
+void tide__table_deinit(tide__table *t) {
+    tide_host_free(t->first);
+    tide_host_free(t->items);
+    *t = (tide__table){0};
+}
+
+static int compare_pairs(const void *a, const void *b) {
+    const tide__fact_pair *x = a, *y = b;
+    if (x->step != y->step) return x->step < y->step ? -1 : 1;
+    return (x->other > y->other) - (x->other < y->other);
+}
+
+bool tide__table_make(tide__table *t, const tide__fact_pair *pairs, size_t n, size_t n_keys, bool loops) {
+    tide__fact_pair *sorted = tide_host_calloc(n + 1, sizeof *sorted);
+    t->first = tide_host_calloc(n_keys + 2, sizeof *t->first);
+    t->items = tide_host_calloc(n + 1, sizeof *t->items);
+    if (sorted == NULL || t->first == NULL || t->items == NULL) {
+        tide_host_free(sorted);
+        return false;
+    }
+    if (n > 0) memcpy(sorted, pairs, n * sizeof *sorted);
+    qsort(sorted, n, sizeof *sorted, compare_pairs);
+    uint32_t n_items = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (i > 0 && compare_pairs(&sorted[i - 1], &sorted[i]) == 0) continue;
+        if (!loops && sorted[i].step == sorted[i].other) continue;
+        t->items[n_items++] = sorted[i].other;
+        t->first[sorted[i].step + 1] = n_items;
+    }
+    for (size_t k = 1; k <= n_keys; k++) {
+        if (t->first[k] < t->first[k - 1]) t->first[k] = t->first[k - 1];
+    }
+    tide_host_free(sorted);
+    return true;
+}
+
+bool tide__table_of_nodes(tide__table *t, const tide__fact_pairs *from, const uint32_t *step_key,
+                          const uint32_t *other_key, bool turned, size_t n_keys, bool loops) {
+    tide__fact_pair *pairs = tide_host_calloc(from->n + 1, sizeof *pairs);
+    if (pairs == NULL) return false;
+    for (size_t i = 0; i < from->n; i++) {
+        const uint32_t step = step_key[from->list[i].step];
+        const uint32_t other = other_key != NULL ? other_key[from->list[i].other] : from->list[i].other;
+        pairs[i] = turned ? (tide__fact_pair){other, step} : (tide__fact_pair){step, other};
+    }
+    const bool ok = tide__table_make(t, pairs, from->n, n_keys, loops);
+    tide_host_free(pairs);
+    return ok;
+}
 
 // ---- by hand ----
-
-static tide_status no_memory(tide_error *err) { return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for an order"); }
 
 tide_status tide__facts_init(tide__order_facts *f, size_t n_steps, tide_error *err) {
     *f = (tide__order_facts){.n_steps = n_steps};
     f->scratch_bytes = tide_host_calloc(n_steps + 1, sizeof *f->scratch_bytes);
-    return f->scratch_bytes != NULL ? TIDE_OK : no_memory(err);
+    return f->scratch_bytes != NULL ? TIDE_OK : TIDE_NO_MEMORY(err, "for an order");
 }
 
 void tide__order_facts_deinit(tide__order_facts *f) {
@@ -37,7 +89,7 @@ tide_status tide__facts_add_tensor(tide__order_facts *f, uint32_t maker, uint64_
         return TIDE_FAIL(err, TIDE_ERR_OVERFLOW, "a tensor of %llu bytes is too large to be planned",
                          (unsigned long long)size_bytes);
     if (tide_host_grow(&f->tensors, &f->cap_tensors, f->n_tensors + 1, sizeof *f->tensors) != TIDE_OK)
-        return no_memory(err);
+        return TIDE_NO_MEMORY(err, "for an order");
     const uint32_t t = (uint32_t)f->n_tensors++;
     f->tensors[t] = (tide__fact_tensor){
         .maker = maker, .root = t, .next = t, .size_bytes = size_bytes, .own_bytes = own_bytes, .value = TIDE_NO_INDEX};
@@ -46,7 +98,8 @@ tide_status tide__facts_add_tensor(tide__order_facts *f, uint32_t maker, uint64_
 }
 
 tide_status tide__facts_add_pair(tide__fact_pairs *pairs, uint32_t step, uint32_t other, tide_error *err) {
-    if (tide_host_grow(&pairs->list, &pairs->cap, pairs->n + 1, sizeof *pairs->list) != TIDE_OK) return no_memory(err);
+    if (tide_host_grow(&pairs->list, &pairs->cap, pairs->n + 1, sizeof *pairs->list) != TIDE_OK)
+        return TIDE_NO_MEMORY(err, "for an order");
     pairs->list[pairs->n++] = (tide__fact_pair){step, other};
     return TIDE_OK;
 }
@@ -262,7 +315,7 @@ static bool list_readers(const reader *r, tide__table *out) {
 static tide_status add_twins(reader *r, tide_error *err) {
     if (r->program->n_twins == 0) return TIDE_OK;
     tide__table readers = {0};
-    tide_status st = list_readers(r, &readers) ? TIDE_OK : no_memory(err);
+    tide_status st = list_readers(r, &readers) ? TIDE_OK : TIDE_NO_MEMORY(err, "for an order");
     for (size_t i = 0; i < r->program->n_twins && st == TIDE_OK; i++) {
         const uint32_t first = r->run_at[r->program->twins[i].first], again = r->run_at[r->program->twins[i].again];
         if (first == TIDE_NO_INDEX || again == TIDE_NO_INDEX) continue;
@@ -280,7 +333,7 @@ static tide_status add_namesakes(reader *r, tide_error *err) {
         uint64_t before;
         const char *name = node_at(r, at)->name;
         if (tide_strmap_get(&last, name, &before)) st = tide__facts_add_pair(&r->f->after, at, (uint32_t)before, err);
-        if (st == TIDE_OK && tide_strmap_put(&last, name, at) != TIDE_OK) st = no_memory(err);
+        if (st == TIDE_OK && tide_strmap_put(&last, name, at) != TIDE_OK) st = TIDE_NO_MEMORY(err, "for an order");
     }
     tide_strmap_deinit(&last);
     return st;
@@ -306,7 +359,8 @@ static tide_status read_program(reader *r, size_t n, tide_error *err) {
     r->made_at = tide_host_calloc(n_values + 1, sizeof *r->made_at);
     r->run_at = tide_host_calloc(n_nodes + 1, sizeof *r->run_at);
     r->uses = tide_host_calloc(n_values + 1, sizeof *r->uses);
-    if (r->tensor_of == NULL || r->made_at == NULL || r->run_at == NULL || r->uses == NULL) return no_memory(err);
+    if (r->tensor_of == NULL || r->made_at == NULL || r->run_at == NULL || r->uses == NULL)
+        return TIDE_NO_MEMORY(err, "for an order");
     for (size_t v = 0; v < n_values; v++) r->uses[v].at = TIDE_NO_INDEX;
     for (size_t v = 0; v < n_values; v++) r->tensor_of[v] = r->made_at[v] = TIDE_NO_INDEX;
     for (size_t i = 0; i < n_nodes; i++) r->run_at[i] = TIDE_NO_INDEX;

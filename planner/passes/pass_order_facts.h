@@ -77,4 +77,31 @@ tide_status tide__facts_add_read(tide__order_facts *f, uint32_t step, uint32_t t
 /// False, and nothing changed, when `inner` has no such place, does not fit or contains `outer`.
 bool tide__facts_put_inside(tide__order_facts *f, uint32_t inner, uint32_t outer, uint64_t at_bytes);
 
+// ---- lists by key ----
+
+/// A stretch of a list.
+typedef struct tide__span {
+    uint32_t first, n;
+} tide__span;
+
+/// Pairs (key, item), each once, dealt out by key: those of key k are items[first[k]] … items[first[k + 1] - 1],
+/// rising.
+typedef struct tide__table {
+    uint32_t *first; ///< [n_keys + 1]
+    uint32_t *items;
+} tide__table;
+
+/// The key of a pair is its `step`. Pairs of equals are left out unless `loops`. False: no memory; to be
+/// deinitialised all the same.
+bool tide__table_make(tide__table *t, const tide__fact_pair *pairs, size_t n, size_t n_keys, bool loops);
+/// From pairs of steps, or of a step and another number (`other_key` NULL), to nodes. `turned`: key and item are
+/// exchanged.
+bool tide__table_of_nodes(tide__table *t, const tide__fact_pairs *from, const uint32_t *step_key,
+                          const uint32_t *other_key, bool turned, size_t n_keys, bool loops);
+void tide__table_deinit(tide__table *t);
+
+static inline tide__span tide__table_span(const tide__table *t, size_t key) {
+    return (tide__span){t->first[key], t->first[key + 1] - t->first[key]};
+}
+
 #endif

@@ -35,11 +35,6 @@
 
 #include "planner/passes/pass_order_facts.h"
 
-/// A stretch of one of the model's lists.
-typedef struct tide__span {
-    uint32_t first, n;
-} tide__span;
-
 /// An input that output 0 may overwrite where it dies.
 typedef struct tide__model_over {
     uint32_t tensor;
@@ -99,11 +94,12 @@ static inline bool tide__has_ran(const tide__ran *r, uint32_t node) {
 }
 
 /// What a node does to memory when it runs next.
-typedef struct tide__look {
+typedef struct tide__effect {
     uint64_t transient_bytes; ///< while it runs
     uint64_t after_bytes;     ///< alive when it has run
-} tide__look;
-tide__look tide__order_model_look(const tide__order_model *m, const tide__ran *ran, uint32_t node, uint64_t live_bytes);
+} tide__effect;
+tide__effect tide__order_model_effect(const tide__order_model *m, const tide__ran *ran, uint32_t node,
+                                      uint64_t live_bytes);
 
 /**
  * Peak of an order of all nodes.

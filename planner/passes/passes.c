@@ -7,37 +7,9 @@
 //     recompute   -> views -> slices -> in-place -> parts
 #include "planner/passes.h"
 
-#include <strings.h>
-
 #include "core/base/host_alloc.h"
-#include "planner/passes/alias_passes.h"
+#include "planner/passes/pass_alias.h"
 #include "planner/passes/pass_recompute.h"
-
-const char *tide_pass_name(tide_pass pass) {
-    switch (pass) {
-#define XX(name, text)                                                                                                 \
-    case TIDE_PASS_##name:                                                                                             \
-        return text;
-        TIDE_PASS_MAP(XX)
-#undef XX
-    case TIDE_N_PASSES:
-        break;
-    }
-    return "pass ?";
-}
-
-tide_status tide_pass_parse(const char *text, tide_pass *out, tide_error *err) {
-#define XX(name, word)                                                                                                 \
-    if (strcasecmp(text, word) == 0) {                                                                                 \
-        *out = TIDE_PASS_##name;                                                                                       \
-        return TIDE_OK;                                                                                                \
-    }
-    TIDE_PASS_MAP(XX)
-#undef XX
-    const tide_status st = TIDE_FAIL(err, TIDE_ERR_INVALID, "there is no pass '%s'", text);
-    tide_error_hint(err, "passes are views, slices, in-place, parts, order, recompute");
-    return st;
-}
 
 typedef struct pipeline {
     tide_program *program;
@@ -90,7 +62,7 @@ static tide_status run_order(pipeline *p, tide_lifetimes *lt, uint64_t *bytes, t
     p->report.gains[TIDE_PASS_ORDER] = (tide_pass_gain){.ran = true, .before_bytes = *bytes, .after_bytes = *bytes};
     const size_t n = p->program->n_steps;
     uint32_t *order = tide_host_calloc(n + 1, 2 * sizeof *order);
-    if (order == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the order of %zu steps", n);
+    if (order == NULL) return TIDE_NO_MEMORY(err, "for the order of %zu steps", n);
     uint64_t unused;
     tide_status st = tide_pass_order(p->program, p->opt, order, &unused, err);
     if (st == TIDE_OK && count_moved(order, n) > 0) st = try_order(p, order, order + n, lt, bytes, err);

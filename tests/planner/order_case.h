@@ -6,7 +6,7 @@
 #define TIDE_TESTS_PLANNER_ORDER_CASE_H
 
 #include "core/base/text.h"
-#include "planner/passes/pass_order_run.h"
+#include "planner/passes/pass_order.h"
 #include "tests/tide_test.h"
 
 enum { MAX_STEPS = 10, MAX_TENSORS = 24, MAX_OWN = 256 };

@@ -4,7 +4,7 @@
 // same.
 #include <math.h>
 
-#include "planner/passes/pass_order_run.h"
+#include "planner/passes/pass_order.h"
 #include "planner/passes/pass_recompute.h"
 #include "program_case.h"
 

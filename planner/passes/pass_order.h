@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // The order pass on facts, with what it can say about its answer. Private to planner/passes; tests use it.
-#ifndef TIDE_PLANNER_PASSES_PASS_ORDER_RUN_H
-#define TIDE_PLANNER_PASSES_PASS_ORDER_RUN_H
+#ifndef TIDE_PLANNER_PASSES_PASS_ORDER_H
+#define TIDE_PLANNER_PASSES_PASS_ORDER_H
 
-#include "planner/passes/pass_order_search.h"
+#include "planner/passes/pass_order_window.h"
 
 /// Tensors that may be visited where the caller names no limit: some tens of milliseconds.
 enum { TIDE__ORDER_BUDGET = 1 << 21 };

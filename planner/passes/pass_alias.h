@@ -3,14 +3,10 @@
 // alias passes: a program's lifetimes with all alias passes that are on, each kept only where the lower bound does not
 // rise. It may: of a root that is rounded up, an alias counts in whole multiples of the alignment, and one that lies
 // askew takes one more of them than it would alone. Private to planner/passes.
-#ifndef TIDE_PLANNER_PASSES_ALIAS_PASSES_H
-#define TIDE_PLANNER_PASSES_ALIAS_PASSES_H
+#ifndef TIDE_PLANNER_PASSES_PASS_ALIAS_H
+#define TIDE_PLANNER_PASSES_PASS_ALIAS_H
 
 #include "planner/passes.h"
-
-/// tide_pass_alias, but only what the operators allow at other sizes too: `others`, [n_others].
-tide_status tide__pass_alias_at_points(const tide_program *program, const tide_alias_facts *others, size_t n_others,
-                                       tide_pass pass, tide_lifetimes *lt, size_t *n, tide_error *err) TIDE_NODISCARD;
 
 /**
  * @param gains       out [TIDE_N_PASSES], may be NULL: of the alias passes that are on

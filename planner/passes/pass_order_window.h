@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// search: the best order of a stretch of nodes, between a set that has run and a set that has not. Private to
+// window: the best order of a stretch of nodes, between a set that has run and a set that has not. Private to
 // planner/passes.
 //
 // A state is the set of the window's nodes that have run; its price the smallest peak with which it can be reached. Two
@@ -15,8 +15,8 @@
 // the same.
 //
 // Late nodes (pass_order_model.h) run when a node that waits for them waits for nothing but late nodes, not before.
-#ifndef TIDE_PLANNER_PASSES_PASS_ORDER_SEARCH_H
-#define TIDE_PLANNER_PASSES_PASS_ORDER_SEARCH_H
+#ifndef TIDE_PLANNER_PASSES_PASS_ORDER_WINDOW_H
+#define TIDE_PLANNER_PASSES_PASS_ORDER_WINDOW_H
 
 #include "planner/passes/pass_order_model.h"
 
@@ -50,29 +50,5 @@ tide_status tide__window_exact(const tide__window *w, uint32_t *order, tide__win
 /// Beam: the `width` states with the smallest peak, then the least alive, go on one step at a time.
 tide_status tide__window_beam(const tide__window *w, uint32_t width, uint32_t *order, tide__window_result *result,
                               tide_error *err) TIDE_NODISCARD;
-
-// ---- what both do with states: pass_order_state.c ----
-
-/// Bits of a state: [words] nodes that have run, [words] nodes that are ready.
-static inline uint32_t tide__window_words(const tide__window *w) { return (w->n + 63) / 64; }
-static inline bool tide__bit(const uint64_t *bits, uint32_t i) { return (bits[i / 64] >> (i % 64) & 1u) != 0; }
-/// First set bit at or after `i`; `n` when there is none.
-uint32_t tide__next_bit(const uint64_t *bits, uint32_t i, uint32_t n);
-
-/// A state that is being changed.
-typedef struct tide__window_state {
-    uint64_t *ran, *ready;
-    uint64_t live_bytes, peak_bytes, hash;
-    uint32_t n_ran;
-} tide__window_state;
-
-void tide__window_start(const tide__window *w, tide__window_state *s);
-tide__look tide__window_look(const tide__window *w, const tide__window_state *s, uint32_t i);
-/// Whether the i-th node, which is ready, is worth a choice: no late node that is not wanted yet.
-bool tide__window_is_choice(const tide__window *w, const tide__window_state *s, uint32_t i);
-/// Run the i-th node.
-void tide__window_run(const tide__window *w, tide__window_state *s, uint32_t i, tide__look look);
-/// Run all safe steps; into trace[s->n_ran …] (may be NULL) the nodes' indices in the window.
-void tide__window_run_safe(const tide__window *w, tide__window_state *s, uint32_t *trace);
 
 #endif
