@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/host_alloc.h"
+#include "planner/strategies/orders.h"
 
 enum { MAX_MOVES = 3 }; // in one step
 
@@ -17,21 +18,7 @@ bool tide__local_is_over(const tide_local_budget *b) {
     return b->deadline_ns != 0 && tide_now_ns() >= b->deadline_ns;
 }
 
-tide_status tide__climber_init(tide_climber *c, const tide_problem *problem, tide_local_budget *budget,
-                               uint64_t target_bytes, uint64_t seed, tide_error *err) {
-    const size_t n = problem->n;
-    *c = (tide_climber){.problem = problem, .budget = budget, .target_bytes = target_bytes, .rng = {seed}};
-    TIDE_TRY(tide__placer_create(problem, &c->placer, err));
-    c->order = tide_host_calloc(n, sizeof *c->order);
-    c->turns = tide_host_calloc(n, sizeof *c->turns);
-    c->offsets = tide_host_calloc(n, sizeof *c->offsets);
-    c->list = tide_host_calloc(n, sizeof *c->list);
-    if (c->order != NULL && c->turns != NULL && c->offsets != NULL && c->list != NULL) return TIDE_OK;
-    tide__climber_deinit(c);
-    return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to search around %zu tensors", n);
-}
-
-void tide__climber_deinit(tide_climber *c) {
+static void climber_deinit(tide_climber *c) {
     tide__placer_destroy(c->placer);
     tide_host_free(c->order);
     tide_host_free(c->turns);
@@ -40,13 +27,33 @@ void tide__climber_deinit(tide_climber *c) {
     *c = (tide_climber){0};
 }
 
-tide_status tide__climb_init(tide_climb *climb, tide_climber *c, uint32_t *order, tide_gap_rule rule, bool *complete,
-                             tide_error *err) {
+static tide_status climber_init(tide_climber *c, const tide_problem *problem, tide_local_budget *budget,
+                                uint64_t target_bytes, uint64_t seed, tide_error *err) {
+    const size_t n = problem->n;
+    *c = (tide_climber){.problem = problem, .budget = budget, .target_bytes = target_bytes, .rng = {seed}};
+    TIDE_TRY(tide__placer_create(problem, &c->placer, err));
+    c->order = tide_host_calloc(n, sizeof *c->order);
+    c->turns = tide_host_calloc(n, sizeof *c->turns);
+    c->offsets = tide_host_calloc(n, sizeof *c->offsets);
+    c->list = tide_host_calloc(n, sizeof *c->list);
+    if (c->order != NULL && c->turns != NULL && c->offsets != NULL && c->list != NULL) return TIDE_OK;
+    climber_deinit(c);
+    return TIDE_NO_MEMORY(err, "to search around %zu tensors", n);
+}
+
+static void climb_deinit(tide_climb *climb) {
+    tide_host_free(climb->order);
+    tide_host_free(climb->offsets);
+    *climb = (tide_climb){0};
+}
+
+static tide_status climb_init(tide_climb *climb, tide_climber *c, uint32_t *order, tide_gap_rule rule, bool *complete,
+                              tide_error *err) {
     const size_t n = c->problem->n;
     *climb = (tide_climb){.order = order, .rule = rule, .offsets = tide_host_calloc(n, sizeof *climb->offsets)};
     if (climb->offsets == NULL) {
-        tide__climb_deinit(climb);
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to search around %zu tensors", n);
+        climb_deinit(climb);
+        return TIDE_NO_MEMORY(err, "to search around %zu tensors", n);
     }
     const tide_placer_limits limits = {.limit_bytes = UINT64_MAX,
                                        .target_bytes = c->target_bytes,
@@ -57,14 +64,8 @@ tide_status tide__climb_init(tide_climb *climb, tide_climber *c, uint32_t *order
         tide__placer_run_within(c->placer, order, rule, &limits, climb->offsets, &climb->excess, &c->budget->n_nodes);
     *complete = climb->height != UINT64_MAX;
     if (!tide__placer_failed(c->placer)) return TIDE_OK;
-    tide__climb_deinit(climb);
-    return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to place %zu tensors", n);
-}
-
-void tide__climb_deinit(tide_climb *climb) {
-    tide_host_free(climb->order);
-    tide_host_free(climb->offsets);
-    *climb = (tide_climb){0};
+    climb_deinit(climb);
+    return TIDE_NO_MEMORY(err, "to place %zu tensors", n);
 }
 
 // ---- moves ----
@@ -125,7 +126,7 @@ static size_t move_some(tide_climber *c, const tide_climb *climb) {
     return first;
 }
 
-bool tide__climb_step(tide_climb *climb, tide_climber *c) {
+static bool climb_step(tide_climb *climb, tide_climber *c) {
     const size_t n = c->problem->n;
     memcpy(c->order, climb->order, n * sizeof *c->order);
     for (size_t k = 0; k < n; k++) c->turns[c->order[k]] = (uint32_t)k;
@@ -154,4 +155,91 @@ bool tide__climb_step(tide_climb *climb, tide_climber *c) {
     c->order = order;
     c->offsets = offsets;
     return true;
+}
+
+// ---- several climbs over one problem ----
+
+enum { FIRST_STEPS = 16 }; // of each climb; then twice as many, and so on
+
+static const struct {
+    tide_item_order order;
+    tide_gap_rule rule;
+} starts[TIDE_MAX_STARTS] = {
+    {TIDE_ORDER_SPAN, TIDE_GAP_RULE_FIRST},      {TIDE_ORDER_SIZE, TIDE_GAP_RULE_FIRST},
+    {TIDE_ORDER_VOLUME, TIDE_GAP_RULE_FIRST},    {TIDE_ORDER_CONFLICTS, TIDE_GAP_RULE_BEST},
+    {TIDE_ORDER_BIRTH, TIDE_GAP_RULE_BEST},      {TIDE_ORDER_DURATION, TIDE_GAP_RULE_BEST},
+    {TIDE_ORDER_SIZE_LONG, TIDE_GAP_RULE_FIRST}, {TIDE_ORDER_AREA, TIDE_GAP_RULE_FIRST},
+    {TIDE_ORDER_SIZE, TIDE_GAP_RULE_BEST},       {TIDE_ORDER_BREADTH, TIDE_GAP_RULE_BEST},
+    {TIDE_ORDER_DEATH, TIDE_GAP_RULE_BEST},      {TIDE_ORDER_GIVEN, TIDE_GAP_RULE_BEST},
+};
+
+tide_status tide__climbs_init(tide_climbs *s, const tide_problem *problem, tide_local_budget *budget,
+                              uint64_t target_bytes, uint64_t seed, tide_error *err) {
+    *s = (tide_climbs){0};
+    return climber_init(&s->climber, problem, budget, target_bytes, seed, err);
+}
+
+void tide__climbs_deinit(tide_climbs *s) {
+    for (size_t k = 0; k < s->n; k++) climb_deinit(&s->list[k]);
+    climber_deinit(&s->climber);
+    *s = (tide_climbs){0};
+}
+
+static bool is_better(const tide_climb *a, const tide_climb *b) {
+    return a->excess != b->excess ? a->excess < b->excess : a->height < b->height;
+}
+
+/// Among the climbs if it is good enough; takes it either way.
+static void enter(tide_climbs *s, tide_climb climb) {
+    if (s->n == TIDE_MAX_CLIMBS) {
+        if (!is_better(&climb, &s->list[s->n - 1])) {
+            climb_deinit(&climb);
+            return;
+        }
+        climb_deinit(&s->list[--s->n]);
+    }
+    size_t k = s->n++;
+    for (; k > 0 && is_better(&climb, &s->list[k - 1]); k--) s->list[k] = s->list[k - 1];
+    s->list[k] = climb;
+    s->best = 0;
+}
+
+tide_status tide__climbs_start(tide_climbs *s, uint32_t *order, tide_gap_rule rule, tide_error *err) {
+    tide_climb climb;
+    bool complete = false;
+    TIDE_TRY(climb_init(&climb, &s->climber, order, rule, &complete, err));
+    if (!complete) {
+        climb_deinit(&climb);
+        return TIDE_OK;
+    }
+    if (s->found != NULL) s->found(s->self, &climb);
+    enter(s, climb);
+    return TIDE_OK;
+}
+
+tide_status tide__climbs_start_all(tide_climbs *s, size_t n_starts, tide_local_budget share, tide_error *err) {
+    for (size_t k = 0; k < n_starts && k < TIDE_MAX_STARTS && !tide__climbs_are_done(s); k++) {
+        share.n_nodes = s->climber.budget->n_nodes;
+        if (k > 0 && tide__local_is_over(&share)) break;
+        if (tide__local_is_over(s->climber.budget)) break;
+        uint32_t *order;
+        TIDE_TRY(tide__order_make(s->climber.problem, starts[k].order, &order, err));
+        TIDE_TRY(tide__climbs_start(s, order, starts[k].rule, err));
+    }
+    return TIDE_OK;
+}
+
+void tide__climbs_run(tide_climbs *s, uint64_t max_nodes) {
+    const uint64_t begin = s->climber.budget->n_nodes;
+    for (uint64_t n_steps = FIRST_STEPS; s->n > 0; n_steps *= 2) {
+        for (size_t k = 0; k < s->n; k++) {
+            for (uint64_t i = 0; i < n_steps; i++) {
+                if (tide__climbs_are_done(s) || tide__local_is_over(s->climber.budget)) return;
+                if (s->climber.budget->n_nodes - begin >= max_nodes) return;
+                if (!climb_step(&s->list[k], &s->climber)) continue;
+                if (s->found != NULL) s->found(s->self, &s->list[k]);
+                if (is_better(&s->list[k], &s->list[s->best])) s->best = k;
+            }
+        }
+    }
 }

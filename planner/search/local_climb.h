@@ -48,15 +48,28 @@ typedef struct tide_climb {
     uint64_t height, excess;
 } tide_climb;
 
-tide_status tide__climber_init(tide_climber *c, const tide_problem *problem, tide_local_budget *budget,
-                               uint64_t target_bytes, uint64_t seed, tide_error *err) TIDE_NODISCARD;
-void tide__climber_deinit(tide_climber *c);
+enum { TIDE_MAX_CLIMBS = 4, TIDE_MAX_STARTS = 12 };
 
-/// From `order` [n], which it takes. *complete is false when the budget ended before all items had a place.
-tide_status tide__climb_init(tide_climb *climb, tide_climber *c, uint32_t *order, tide_gap_rule rule, bool *complete,
-                             tide_error *err) TIDE_NODISCARD;
-void tide__climb_deinit(tide_climb *climb);
-/// One step. @return whether the plan is another one now, no worse than before
-bool tide__climb_step(tide_climb *climb, tide_climber *c);
+typedef struct tide_climbs {
+    tide_climber climber;
+    tide_climb list[TIDE_MAX_CLIMBS]; ///< the least excess first, as of their starts
+    size_t n;
+    size_t best; ///< the one with the least excess now
+    /// Called with every plan that is complete and may be better than those before.
+    void (*found)(void *self, const tide_climb *climb);
+    void *self;
+} tide_climbs;
+
+tide_status tide__climbs_init(tide_climbs *s, const tide_problem *problem, tide_local_budget *budget,
+                              uint64_t target_bytes, uint64_t seed, tide_error *err) TIDE_NODISCARD;
+void tide__climbs_deinit(tide_climbs *s);
+/// Try `order` [n], which it takes, as a start.
+tide_status tide__climbs_start(tide_climbs *s, uint32_t *order, tide_gap_rule rule, tide_error *err) TIDE_NODISCARD;
+/// Try the known orders, at most `n_starts` of them, until one of them has no excess or the share is over.
+tide_status tide__climbs_start_all(tide_climbs *s, size_t n_starts, tide_local_budget share,
+                                   tide_error *err) TIDE_NODISCARD;
+/// Climb until there is no excess, the budget is over or `max_nodes` more items were placed.
+void tide__climbs_run(tide_climbs *s, uint64_t max_nodes);
+static inline bool tide__climbs_are_done(const tide_climbs *s) { return s->n > 0 && s->list[s->best].excess == 0; }
 
 #endif

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "core/base/host_alloc.h"
-#include "planner/search/local_climbs.h"
-#include "planner/search/local_windows.h"
+#include "planner/search/local_climb.h"
+#include "planner/search/neighbourhood.h"
 #include "planner/strategies/boxes.h"
 
 enum {
@@ -89,7 +89,7 @@ static tide_status search_on(local_search *s, const tide_problem *p, uint64_t ta
 
 static tide_status search_boxes(local_search *s, const tide_boxes *boxes, tide_error *err) {
     s->unpacked = tide_host_calloc(s->problem->n, sizeof *s->unpacked);
-    if (s->unpacked == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu tensors", s->problem->n);
+    if (s->unpacked == NULL) return TIDE_NO_MEMORY(err, "for %zu tensors", s->problem->n);
     s->boxes = boxes;
     const uint64_t target = boxes->load_bytes > s->opt->target_bytes ? boxes->load_bytes : s->opt->target_bytes;
     const tide_status st = search_on(s, &boxes->problem, target, s->opt->seed, err);
@@ -101,7 +101,7 @@ static tide_status search_boxes(local_search *s, const tide_boxes *boxes, tide_e
 /// Over the items themselves, from the best plan there is.
 static tide_status search_windows(local_search *s, tide_error *err) {
     uint64_t *offsets = tide_host_calloc(s->problem->n, sizeof *offsets);
-    if (offsets == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu tensors", s->problem->n);
+    if (offsets == NULL) return TIDE_NO_MEMORY(err, "for %zu tensors", s->problem->n);
     memcpy(offsets, s->best->offsets, s->problem->n * sizeof *offsets);
     const tide_status st =
         tide__local_windows(s->problem, &s->budget, s->opt->target_bytes, s->opt->seed, offsets, keep_plan, s, err);

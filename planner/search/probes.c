@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// probes: which capacities are tried with which orders, and how long. See search_internal.h.
+// probes: which capacities are tried with which orders, and how long. See search_state.h.
 //
 // Run times are heavy-tailed: most instances fall at once to some rule and order and never to others. So there are many
 // short probes with ever other rules and orders, in batches of a few; now and then one gets more nodes (Luby, Sinclair
@@ -8,12 +8,131 @@
 // fades and goes by. Half of the slots ask at the goal; the others between it and the best plan, so that there is soon
 // a better plan also where the goal is out of reach. The goal is the capacity that was told; where none was, a batch of
 // four asks at the bound, and the others guess.
+#include <pthread.h>
 #include <string.h>
 
 #include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "core/base/text.h"
-#include "planner/search/search_internal.h"
+#include "planner/search/search_state.h"
+
+// ---- a batch: a handful of probes on several threads ----
+//
+// Which answer counts does not depend on which thread was first: it is that of the job with the lowest number.
+
+typedef struct search_job {
+    tide_sky_probe probe;
+    tide_sky_result result;
+    uint64_t n_nodes, n_work;
+    uint32_t *offsets; ///< [n items of the part], with TIDE_SKY_FOUND
+    atomic_bool stop;
+} search_job;
+
+typedef struct batch {
+    const tide_sky_part *part;
+    search_job *jobs;
+    uint32_t n_jobs;
+    _Atomic uint32_t next;
+    _Atomic uint32_t winner; ///< lowest so far
+    atomic_bool no_memory;
+} batch;
+
+/// Job `k` has an answer: those after it are not needed.
+static void win(batch *b, uint32_t k) {
+    uint32_t lowest = atomic_load(&b->winner);
+    while (k < lowest && !atomic_compare_exchange_weak(&b->winner, &lowest, k)) {
+    }
+    for (uint32_t i = k + 1; i < b->n_jobs; i++) atomic_store(&b->jobs[i].stop, true);
+}
+
+static void work(batch *b, tide_sky_tree *tree) {
+    for (;;) {
+        const uint32_t k = atomic_fetch_add(&b->next, 1);
+        if (k >= b->n_jobs || k > atomic_load(&b->winner)) return;
+        search_job *job = &b->jobs[k];
+        job->result = tide__sky_tree_run(tree, &job->probe, job->offsets, &job->n_nodes);
+        job->n_work = tide__sky_tree_work(tree);
+        if (job->result == TIDE_SKY_NOMEM) atomic_store(&b->no_memory, true);
+        if (job->result != TIDE_SKY_LIMIT) win(b, k);
+    }
+}
+
+/// Each node of a path takes some hundred bytes of a thread's stack, more under a sanitizer: threads made here have
+/// room for the longest path, others for that of a few items.
+enum { STACK_BYTES_PER_NODE = 1024, FEW_ITEMS = 4000 };
+
+static void *work_aside(void *arg) {
+    batch *b = arg;
+    tide_sky_tree *tree;
+    // Without memory the other threads do it, if there is one that surely can.
+    if (tide__sky_tree_create(b->part, &tree, NULL) != TIDE_OK) {
+        if (b->part->n > FEW_ITEMS) atomic_store(&b->no_memory, true);
+        return NULL;
+    }
+    work(b, tree);
+    tide__sky_tree_destroy(tree);
+    return NULL;
+}
+
+static bool start_thread(batch *b, pthread_t *out) {
+    pthread_attr_t attr;
+    if (pthread_attr_init(&attr) != 0) return false;
+    bool ok = true;
+    if (b->part->n > FEW_ITEMS)
+        ok = pthread_attr_setstacksize(&attr, (size_t)TIDE_SKY_MAX_DEPTH * STACK_BYTES_PER_NODE) == 0;
+    ok = ok && pthread_create(out, &attr, work_aside, b) == 0;
+    pthread_attr_destroy(&attr);
+    return ok;
+}
+
+/// Starting a thread costs about as much as this many nodes.
+enum { NODES_WORTH_A_THREAD = 1024, MAX_THREADS = 64 };
+
+static uint32_t threads_for(const search_job *jobs, uint32_t n_jobs, uint32_t n_threads) {
+    uint64_t nodes = 0;
+    for (uint32_t k = 0; k < n_jobs; k++) {
+        nodes += jobs[k].probe.node_limit < NODES_WORTH_A_THREAD ? jobs[k].probe.node_limit : NODES_WORTH_A_THREAD;
+    }
+    if (nodes < NODES_WORTH_A_THREAD) return 1;
+    if (n_threads > n_jobs) n_threads = n_jobs;
+    return n_threads < MAX_THREADS ? n_threads : MAX_THREADS;
+}
+
+/**
+ * Run probes of one part on up to `n_threads`, in order.
+ *
+ * @param winner  out: the first job that did not end at its limit, n_jobs when there is none; those after it are
+ *                undefined, those before it have run to their limits
+ */
+static tide_status run_probes(const tide_sky_part *part, search_job *jobs, uint32_t n_jobs, uint32_t n_threads,
+                              uint32_t *winner, tide_error *err) {
+    batch b = {.part = part, .jobs = jobs, .n_jobs = n_jobs};
+    atomic_init(&b.winner, n_jobs);
+    for (uint32_t k = 0; k < n_jobs; k++) {
+        atomic_init(&jobs[k].stop, false);
+        jobs[k].probe.stop = &jobs[k].stop;
+        jobs[k].result = TIDE_SKY_LIMIT;
+        jobs[k].n_nodes = jobs[k].n_work = 0;
+    }
+    tide_sky_tree *tree;
+    TIDE_TRY(tide__sky_tree_create(part, &tree, err));
+    pthread_t threads[MAX_THREADS];
+    uint32_t n_aside = 0;
+    const uint32_t wanted = threads_for(jobs, n_jobs, n_threads);
+    const bool is_own_stack_enough = part->n <= FEW_ITEMS;
+    while (n_aside + is_own_stack_enough < wanted && start_thread(&b, &threads[n_aside])) n_aside++;
+    if (is_own_stack_enough) work(&b, tree);
+    if (!is_own_stack_enough && n_aside == 0) atomic_store(&b.no_memory, true);
+    for (uint32_t k = 0; k < n_aside; k++) pthread_join(threads[k], NULL);
+    tide__sky_tree_destroy(tree);
+    *winner = atomic_load(&b.winner);
+    if (atomic_load(&b.no_memory)) {
+        return TIDE_NO_MEMORY(err, "for the tree of %u tensors", part->n);
+    }
+    return TIDE_OK;
+}
+
+// ---- which probes ----
 
 static const struct {
     tide_sky_rule rule;
@@ -167,7 +286,7 @@ static tide_status run_batch(tide_search *s, const batch_plan *plan, tide_error 
     for (uint32_t k = 0; k < SEARCH_SLOTS; k++) jobs[k].offsets = part->offsets + (size_t)k * part->n;
     const uint32_t n_jobs = plan_jobs(s, plan, jobs);
     uint32_t winner;
-    TIDE_TRY(tide__search_batch(part->sky, jobs, n_jobs, s->n_threads, &winner, err));
+    TIDE_TRY(run_probes(part->sky, jobs, n_jobs, s->n_threads, &winner, err));
     TIDE_ASSERT(winner <= n_jobs);
     part->n_batches++;
     for (uint32_t k = 0; k < n_jobs && k <= winner; k++) {
@@ -195,7 +314,7 @@ static search_part *highest_part(tide_search *s) {
 static tide_status open_part(const tide_search *s, search_part *part, tide_error *err) {
     if (part->sky != NULL) return TIDE_OK;
     tide_sky_part *sky = tide_host_calloc(1, sizeof *sky);
-    if (sky == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "search: no memory for %u tensors", part->n);
+    if (sky == NULL) return TIDE_NO_MEMORY(err, "for %u tensors", part->n);
     const tide_status st = tide__sky_part_make(s->problem, part->items, part->n, sky, err);
     if (st != TIDE_OK) {
         tide_host_free(sky);
@@ -205,7 +324,7 @@ static tide_status open_part(const tide_search *s, search_part *part, tide_error
     part->dead_ends = tide_host_calloc((size_t)SEARCH_SLOTS * sky->n_sections, sizeof *part->dead_ends);
     part->offsets = tide_host_calloc((size_t)SEARCH_SLOTS * part->n, sizeof *part->offsets);
     if (part->dead_ends != NULL && part->offsets != NULL) return TIDE_OK;
-    return TIDE_FAIL(err, TIDE_ERR_NOMEM, "search: no memory for %u tensors", part->n);
+    return TIDE_NO_MEMORY(err, "for %u tensors", part->n);
 }
 
 /// An instance that cannot meet its bound may meet a capacity slightly above it at once: a guess finds that out, too.

@@ -1,129 +1,200 @@
 // SPDX-License-Identifier: MIT
 //
-// skyline: a tree's memory and the frame of a probe. See skyline.h; skyline_search.c climbs it.
+// skyline: from items of a problem to a part (sections, grains, what static orders go by), and the run of one probe.
+// See skyline.h; skyline_search.c is the tree.
 #include "planner/search/skyline.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "core/base/text.h"
-#include "planner/search/skyline_internal.h"
+#include "planner/search/offset_tree.h"
+#include "planner/search/skyline_tree.h"
 
-// ---- memory of the path ----
+// ---- parts ----
 
-enum {
-    FIRST_BLOCK_BYTES = 1 << 16, ///< each one is twice as large as the one before
-    MAX_PATH_BYTES = 96 << 20,   ///< of one tree: a way down where items live long copies more than that
-    RISES_PER_BOUND = 512,
-};
-
-/// Whether the path may grow by `more`, changes and all. What counts is what it holds, not what blocks take: that
-/// depends on the probes before.
-static bool may_hold(tide_sky_tree *t, size_t more) {
-    if (t->path_bytes + t->n_trail * sizeof *t->trail + more <= MAX_PATH_BYTES) return true;
-    t->is_cut = true;
-    return false;
+void tide__sky_part_deinit(tide_sky_part *part) {
+    tide_host_free(part->items);
+    tide_host_free(part->begin);
+    tide_host_free(part->end);
+    tide_host_free(part->size);
+    for (size_t k = 0; k < TIDE_SKY_RANDOM; k++) tide_host_free(part->traits[k]);
+    tide__drop_shapes_destroy(part->shapes);
+    *part = (tide_sky_part){0};
 }
 
-void *tide__sky_push(tide_sky_tree *t, size_t size_bytes) {
-    const size_t need = (size_bytes + 15) & ~(size_t)15;
-    if (!may_hold(t, need)) return NULL;
-    while (t->stack->size - t->stack->used < need && t->stack->next != NULL) {
-        t->stack = t->stack->next;
-        t->stack->used = 0;
+static bool allocate(tide_sky_part *part, const uint32_t *items, size_t n) {
+    part->items = tide_host_calloc(n, sizeof *part->items);
+    part->begin = tide_host_calloc(n, sizeof *part->begin);
+    part->end = tide_host_calloc(n, sizeof *part->end);
+    part->size = tide_host_calloc(n, sizeof *part->size);
+    bool ok = part->items != NULL && part->begin != NULL && part->end != NULL && part->size != NULL;
+    for (size_t k = 0; k < TIDE_SKY_RANDOM; k++) {
+        part->traits[k] = tide_host_calloc(n, sizeof *part->traits[k]);
+        ok = ok && part->traits[k] != NULL;
     }
-    if (t->stack->size - t->stack->used < need) {
-        const size_t size = 2 * t->stack->size > need ? 2 * t->stack->size : need;
-        sky_block *block = tide_host_alloc(sizeof *block + size);
-        if (block == NULL) {
-            t->is_cut = true;
-            t->cut = TIDE_SKY_NOMEM;
-            return NULL;
-        }
-        *block = (sky_block){.size = size};
-        t->stack->next = block;
-        t->stack = block;
+    if (ok) memcpy(part->items, items, n * sizeof *items);
+    return ok;
+}
+
+/// Number the sections. A tick is one when something has begun since the section before and something ends after it:
+/// then its live set is contained in no other's. count[t] is the number of sections before tick `first` + t.
+static uint32_t number_sections(const tide_problem *p, const tide_sky_part *part, uint32_t first, uint32_t *count,
+                                uint8_t *marks, size_t n_ticks) {
+    enum { BEGINS = 1, ENDS = 2 };
+    for (uint32_t i = 0; i < part->n; i++) {
+        const tide_item *item = &p->items[part->items[i]];
+        marks[item->begin - first] |= BEGINS;
+        marks[item->end - first] |= ENDS;
     }
-    void *at = (char *)t->stack->data + t->stack->used;
-    t->stack->used += need;
-    t->path_bytes += need;
-    return at;
-}
-
-bool tide__sky_set(tide_sky_tree *t, uint32_t *where, uint32_t value) {
-    if (!may_hold(t, sizeof *t->trail)) return false;
-    if (tide_host_grow(&t->trail, &t->cap_trail, t->n_trail + 1, sizeof *t->trail) != TIDE_OK) {
-        t->is_cut = true;
-        t->cut = TIDE_SKY_NOMEM;
-        return false;
+    uint32_t n = 0;
+    bool begun = false;
+    for (size_t t = 0; t < n_ticks; t++) {
+        count[t] = n;
+        begun = begun || (marks[t] & BEGINS);
+        if (!begun || !(marks[t + 1] & ENDS)) continue;
+        n++;
+        begun = false;
     }
-    t->trail[t->n_trail++] = (sky_undo){where, *where};
-    *where = value;
-    return true;
+    count[n_ticks] = n;
+    return n;
 }
 
-void tide__sky_undo(tide_sky_tree *t, size_t n_trail) {
-    TIDE_ASSERT(n_trail <= t->n_trail);
-    while (t->n_trail > n_trail) {
-        t->n_trail--;
-        *t->trail[t->n_trail].where = t->trail[t->n_trail].before;
+static tide_status cut_sections(const tide_problem *p, tide_sky_part *part) {
+    uint32_t first = UINT32_MAX, last = 0;
+    for (uint32_t i = 0; i < part->n; i++) {
+        const tide_item *item = &p->items[part->items[i]];
+        if (item->begin < first) first = item->begin;
+        if (item->end > last) last = item->end;
+    }
+    const size_t n_ticks = last - first;
+    uint32_t *count = tide_host_calloc(n_ticks + 1, sizeof *count);
+    uint8_t *marks = tide_host_calloc(n_ticks + 1, 1);
+    if (count == NULL || marks == NULL) {
+        tide_host_free(count);
+        tide_host_free(marks);
+        return TIDE_ERR_NOMEM;
+    }
+    part->n_sections = number_sections(p, part, first, count, marks, n_ticks);
+    for (uint32_t i = 0; i < part->n; i++) {
+        const tide_item *item = &p->items[part->items[i]];
+        part->begin[i] = count[item->begin - first];
+        part->end[i] = count[item->end - first];
+    }
+    tide_host_free(count);
+    tide_host_free(marks);
+    return TIDE_OK;
+}
+
+static void sum_sections(const tide_problem *p, const tide_sky_part *part, uint64_t *sums, uint64_t *max) {
+    memset(sums, 0, part->n_sections * sizeof *sums);
+    *max = 0;
+    for (uint32_t i = 0; i < part->n; i++) {
+        const uint64_t bytes = p->items[part->items[i]].size_bytes;
+        const uint64_t grains = (bytes + part->grain_bytes - 1) / part->grain_bytes;
+        for (uint32_t s = part->begin[i]; s < part->end[i]; s++) sums[s] += grains;
+        part->size[i] = (uint32_t)grains;
+    }
+    for (uint32_t s = 0; s < part->n_sections; s++) *max = sums[s] > *max ? sums[s] : *max;
+}
+
+/// Sizes in a unit of height in which the bound fits 32 bits with some room above it.
+static void choose_grain(const tide_problem *p, tide_sky_part *part, uint64_t *sums) {
+    const uint64_t highest = UINT32_MAX - (UINT32_MAX >> 3);
+    uint64_t bound;
+    part->grain_bytes = p->grain_bytes;
+    part->exact = true;
+    for (;;) {
+        sum_sections(p, part, sums, &bound);
+        if (bound <= highest) break;
+        part->grain_bytes *= 2;
+        part->exact = false;
+    }
+    part->bound = (uint32_t)bound;
+}
+
+/// How many items are alive together with each: all but those that end before it begins or begin after it ends.
+static void count_conflicts(tide_sky_part *part, uint32_t *begun, uint32_t *ended) {
+    for (uint32_t i = 0; i < part->n; i++) {
+        begun[part->begin[i] + 1]++;
+        ended[part->end[i]]++;
+    }
+    for (uint32_t s = 0; s < part->n_sections; s++) {
+        begun[s + 1] += begun[s];
+        ended[s + 1] += ended[s];
+    }
+    for (uint32_t i = 0; i < part->n; i++) {
+        part->traits[TIDE_SKY_CONFLICTS][i] = begun[part->end[i]] - ended[part->begin[i]] - 1;
     }
 }
 
-sky_mark tide__sky_mark(const tide_sky_tree *t) { return (sky_mark){t->stack, t->stack->used, t->path_bytes}; }
-
-void tide__sky_pop(tide_sky_tree *t, sky_mark mark) {
-    t->stack = mark.block;
-    t->stack->used = mark.used;
-    t->path_bytes = mark.path_bytes;
+static double steps_of(const tide_problem *p, const tide_item *item) {
+    if (p->tick_steps == NULL) return (double)(item->end - item->begin);
+    // The last tick's end is no tick of its own: it counts as one step. Apart ticks are -1 and count as none.
+    const int64_t begin = p->tick_steps[item->begin];
+    const int64_t end = item->end < p->n_ticks ? p->tick_steps[item->end] : p->tick_steps[item->end - 1] + 1;
+    return begin < 0 || end < begin ? (double)(item->end - item->begin) : (double)(end - begin);
 }
 
-bool tide__sky_push_frame(tide_sky_tree *t, uint32_t n, uint32_t n_sections, sky_frame *out) {
-    uint32_t *room = tide__sky_push(t, (2 * (size_t)n + SKY_ARRAYS * (size_t)n_sections) * sizeof *room);
-    if (room == NULL) return false;
-    *out = (sky_frame){.id = room, .at = room + n, .floor = room + 2 * n, .rest = room + 2 * n + n_sections};
-    out->n_sections = n_sections;
-    out->below = out->rest + n_sections;
-    out->from = out->below + n_sections;
-    out->to = out->from + n_sections;
-    return true;
+static void measure_items(const tide_problem *p, tide_sky_part *part, const uint64_t *sums) {
+    for (uint32_t i = 0; i < part->n; i++) {
+        const tide_item *item = &p->items[part->items[i]];
+        uint64_t total = 0;
+        for (uint32_t s = part->begin[i]; s < part->end[i]; s++) total = sums[s] > total ? sums[s] : total;
+        const double steps = steps_of(p, item);
+        part->traits[TIDE_SKY_TOTAL][i] = (double)total;
+        part->traits[TIDE_SKY_STEPS][i] = steps;
+        part->traits[TIDE_SKY_AREA][i] = steps * part->size[i];
+        part->traits[TIDE_SKY_SIZE][i] = part->size[i];
+        part->traits[TIDE_SKY_SECTIONS][i] = part->end[i] - part->begin[i];
+        part->traits[TIDE_SKY_TICKS][i] = item->end - item->begin;
+    }
+}
+
+static tide_status measure(const tide_problem *p, tide_sky_part *part) {
+    const size_t room = (size_t)part->n_sections + 1;
+    uint64_t *sums = tide_host_calloc(room, sizeof *sums);
+    uint32_t *counts = tide_host_calloc(2 * room, sizeof *counts);
+    if (sums != NULL && counts != NULL) {
+        choose_grain(p, part, sums);
+        count_conflicts(part, counts, counts + room);
+        measure_items(p, part, sums);
+    }
+    const bool ok = sums != NULL && counts != NULL;
+    tide_host_free(sums);
+    tide_host_free(counts);
+    return ok ? TIDE_OK : TIDE_ERR_NOMEM;
+}
+
+tide_status tide__sky_part_make(const tide_problem *problem, const uint32_t *items, size_t n, tide_sky_part *out,
+                                tide_error *err) {
+    *out = (tide_sky_part){0};
+    if (n > TIDE_SKY_MAX_ITEMS) {
+        return TIDE_FAIL(err, TIDE_ERR_NO_SPACE, "skyline: %zu items, at most %d", n, TIDE_SKY_MAX_ITEMS);
+    }
+    out->n = (uint32_t)n;
+    tide_status st = TIDE_ERR_NOMEM;
+    if (allocate(out, items, n)) {
+        st = cut_sections(problem, out);
+        if (st == TIDE_OK) st = measure(problem, out);
+    }
+    if (st != TIDE_OK) {
+        tide__sky_part_deinit(out);
+        return TIDE_NO_MEMORY(err, "for a skyline of %zu items", n);
+    }
+    if (problem->plain && problem->grain_bytes % problem->align_bytes == 0) return TIDE_OK;
+    st = tide__drop_shapes_make(problem, out, &out->shapes, err);
+    // Sections know nothing of gaps, and drops do not find all plans of shapes that fit into each other.
+    if (!problem->plain) {
+        out->bound = 0;
+        out->exact = false;
+    }
+    if (st != TIDE_OK) tide__sky_part_deinit(out);
+    return st;
 }
 
 // ---- a probe ----
-
-/// What was placed stays, and all that is still to come gets more room.
-static void rise(tide_sky_tree *t) {
-    const uint32_t step = t->part->bound / RISES_PER_BOUND + 1;
-    if (t->probe->highest - t->capacity < step) {
-        t->is_cut = true;
-        return;
-    }
-    t->capacity += step;
-    TIDE_ASSERT(t->capacity <= t->probe->highest);
-    t->n_dead = 0;
-}
-
-void tide__sky_dead_end(tide_sky_tree *t) {
-    t->n_dead++;
-    if (t->probe->highest > t->capacity && t->n_dead >= t->probe->rise_after) rise(t);
-}
-
-bool tide__sky_is_over(tide_sky_tree *t) {
-    enum { LOOK_UP_EVERY = 256 };
-    const tide_sky_probe *p = t->probe;
-    if (t->is_cut) return true;
-    if (t->depth >= TIDE_SKY_MAX_DEPTH) t->is_cut = true;
-    if (t->n_nodes >= p->node_limit) t->is_cut = true;
-    if (p->work_limit != 0 && t->n_work >= p->work_limit) t->is_cut = true;
-    if (t->n_nodes % LOOK_UP_EVERY == 0) {
-        if (p->stop != NULL && atomic_load_explicit(p->stop, memory_order_relaxed)) t->is_cut = true;
-        if (p->deadline_ns != 0 && tide_now_ns() >= p->deadline_ns) t->is_cut = true;
-    }
-    if (!t->is_cut) t->n_nodes++;
-    return t->is_cut;
-}
 
 typedef struct ranked {
     double key[TIDE_SKY_KEY_LENGTH];
@@ -213,49 +284,4 @@ tide_sky_result tide__sky_tree_run(tide_sky_tree *t, const tide_sky_probe *probe
     if (got != TIDE_SKY_FOUND) return got;
     for (uint32_t k = 0; k < p->n; k++) offsets[t->order[k]] = t->offset[k];
     return got;
-}
-
-uint64_t tide__sky_tree_work(const tide_sky_tree *t) { return t->n_work; }
-
-tide_status tide__sky_tree_create(const tide_sky_part *part, tide_sky_tree **out, tide_error *err) {
-    tide_sky_tree *t = tide_host_calloc(1, sizeof *t);
-    const size_t n = part->n, n_sections = (size_t)part->n_sections + 1;
-    uint32_t *room = tide_host_calloc(4 * n + 7 * n_sections, sizeof *room);
-    sky_item *items = tide_host_calloc(n, sizeof *items);
-    sky_stuck *stuck = tide_host_calloc(n_sections, sizeof *stuck);
-    sky_block *block = tide_host_alloc(sizeof *block + FIRST_BLOCK_BYTES);
-    if (t == NULL || room == NULL || items == NULL || stuck == NULL || block == NULL) {
-        tide_host_free(t);
-        tide_host_free(items);
-        tide_host_free(stuck);
-        tide_host_free(room);
-        tide_host_free(block);
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "skyline: no memory for a tree of %zu items", n);
-    }
-    *block = (sky_block){.size = FIRST_BLOCK_BYTES};
-    t->part = part;
-    t->items = items;
-    t->stuck = stuck;
-    t->stack = t->blocks = block;
-    uint32_t **of_items[] = {&t->order, &t->offset, &t->list, &t->snug};
-    uint32_t **of_sections[] = {&t->run_begin, &t->run_end, &t->wall,         &t->ways,
-                                &t->inside,    &t->above,   &t->own_dead_ends};
-    for (size_t k = 0; k < sizeof of_items / sizeof *of_items; k++, room += n) *of_items[k] = room;
-    for (size_t k = 0; k < sizeof of_sections / sizeof *of_sections; k++, room += n_sections) *of_sections[k] = room;
-    *out = t;
-    return TIDE_OK;
-}
-
-void tide__sky_tree_destroy(tide_sky_tree *t) {
-    if (t == NULL) return;
-    for (sky_block *b = t->blocks; b != NULL;) {
-        sky_block *next = b->next;
-        tide_host_free(b);
-        b = next;
-    }
-    tide_host_free(t->order); // with all arrays that follow it
-    tide_host_free(t->items);
-    tide_host_free(t->stuck);
-    tide_host_free(t->trail);
-    tide_host_free(t);
 }

@@ -60,7 +60,7 @@ enum { TIDE_SKY_MAX_ITEMS = 20000, TIDE_SKY_MAX_DEPTH = 2 * TIDE_SKY_MAX_ITEMS }
 
 /**
  * Make a part of some items of a problem. Those that are not plain, or whose alignments differ, get the slower tree of
- * drops.h.
+ * offset_tree.h.
  *
  * @param items  [n] ascending; copied
  * @return TIDE_ERR_NOMEM; TIDE_ERR_NO_SPACE: more than TIDE_SKY_MAX_ITEMS, or not plain and too large for drops

@@ -7,15 +7,94 @@
 // It stops where the plan meets the bound. See skyline.h for the tree and its sources. Work is counted in steps that
 // are the same on every machine, and only a time limit brings in the clock: without one the plan depends on nothing but
 // problem, seed and limit.
+#include "planner/search/strategy_search.h"
+
 #include <unistd.h>
 
 #include "core/base/assert.h"
+#include "core/base/host_alloc.h"
 #include "core/base/text.h"
 #include "planner/search/local_search.h"
 #include "planner/search/pairs.h"
-#include "planner/search/search_internal.h"
-#include "planner/search/strategy_search.h"
+#include "planner/search/search_state.h"
 #include "planner/strategies/greedy.h"
+#include "planner/strategies/orders.h"
+#include "planner/strategies/placer.h"
+
+// ---- portfolio: greedy orders, one after the other; real inference graphs end here ----
+
+/// Those that have turned out best come first: for large problems only the first few run.
+static const struct {
+    tide_item_order order;
+    tide_gap_rule rule;
+} TRIES[] = {
+    {TIDE_ORDER_SIZE_LONG, TIDE_GAP_RULE_FIRST}, {TIDE_ORDER_CONFLICTS, TIDE_GAP_RULE_BEST},
+    {TIDE_ORDER_SIZE, TIDE_GAP_RULE_BEST},       {TIDE_ORDER_BIRTH, TIDE_GAP_RULE_BEST},
+    {TIDE_ORDER_AREA, TIDE_GAP_RULE_FIRST},      {TIDE_ORDER_DURATION, TIDE_GAP_RULE_FIRST},
+    {TIDE_ORDER_BREADTH, TIDE_GAP_RULE_FIRST},   {TIDE_ORDER_DEATH, TIDE_GAP_RULE_BEST},
+    {TIDE_ORDER_CONFLICTS, TIDE_GAP_RULE_FIRST}, {TIDE_ORDER_SIZE, TIDE_GAP_RULE_FIRST},
+    {TIDE_ORDER_SIZE_LONG, TIDE_GAP_RULE_BEST},  {TIDE_ORDER_BIRTH, TIDE_GAP_RULE_FIRST},
+    {TIDE_ORDER_GIVEN, TIDE_GAP_RULE_BEST},      {TIDE_ORDER_DEATH, TIDE_GAP_RULE_FIRST},
+    {TIDE_ORDER_AREA, TIDE_GAP_RULE_BEST},       {TIDE_ORDER_DURATION, TIDE_GAP_RULE_BEST},
+    {TIDE_ORDER_BREADTH, TIDE_GAP_RULE_BEST},    {TIDE_ORDER_ALIGN, TIDE_GAP_RULE_FIRST},
+};
+enum { N_TRIES = sizeof TRIES / sizeof *TRIES };
+
+/// Each part keeps the better of what it has and what the trial gives it.
+static void keep_better(tide_search *s) {
+    const tide_problem *p = s->problem;
+    for (size_t k = 0; k < s->n_parts; k++) {
+        search_part *part = &s->parts[k];
+        uint64_t bytes = 0;
+        for (uint32_t i = 0; i < part->n; i++) {
+            const uint64_t end = s->trial[part->items[i]] + p->items[part->items[i]].size_bytes;
+            if (end > bytes) bytes = end;
+        }
+        if (bytes >= part->bytes) continue;
+        part->bytes = bytes;
+        for (uint32_t i = 0; i < part->n; i++) s->best->offsets[part->items[i]] = s->trial[part->items[i]];
+    }
+    tide__search_measure(s);
+}
+
+/// Also where it is known that nothing meets the capacity, the plan is to be a good one.
+static bool is_good(const tide_search *s) {
+    return s->best->bytes <= s->best->proved_bytes || s->best->bytes <= s->capacity_bytes;
+}
+
+/// Whether the next order, which takes about as long as the longest before, would end within the limits.
+static bool has_room_for(const tide_search *s, uint64_t longest_ns, uint64_t work) {
+    if (s->work_limit != UINT64_MAX && tide__search_nodes_left(s, work) < s->problem->n) return false;
+    return s->deadline_ns == 0 || tide_now_ns() + longest_ns < s->deadline_ns;
+}
+
+/// Each part keeps the best it has seen. The first order always runs to its end.
+static tide_status run_portfolio(tide_search *s, tide_error *err) {
+    tide_placer *placer;
+    TIDE_TRY(tide__placer_create(s->problem, &placer, err));
+    tide_status st = TIDE_OK;
+    uint64_t longest_ns = 0;
+    const uint64_t work = tide__search_work_of_placing(s->problem->n);
+    for (size_t k = 0; st == TIDE_OK && k < N_TRIES; k++) {
+        if (k > 0 && (is_good(s) || tide__search_is_over(s) || !has_room_for(s, longest_ns, work))) break;
+        const uint64_t begin_ns = tide_now_ns();
+        uint32_t *order;
+        st = tide__order_make(s->problem, TRIES[k].order, &order, err);
+        if (st != TIDE_OK) break;
+        // One part alone can stop early; of several, some may be better than before though the highest is not.
+        const uint64_t limit = s->n_parts > 1 || k == 0 ? UINT64_MAX : s->best->bytes - 1;
+        const uint64_t got = tide__placer_run(placer, order, TRIES[k].rule, limit, s->trial);
+        tide_host_free(order);
+        if (got != UINT64_MAX) keep_better(s);
+        tide__search_spend(s, s->problem->n, work);
+        const uint64_t took_ns = tide_now_ns() - begin_ns;
+        if (took_ns > longest_ns) longest_ns = took_ns;
+    }
+    tide__placer_destroy(placer);
+    return st;
+}
+
+// ---- the strategy ----
 
 /// Whether hardly a byte may stay empty at any tick: then greedy orders and local search are far from the bound.
 static bool is_tight(const tide_problem *p) {
@@ -33,47 +112,6 @@ static uint64_t default_work(const tide_problem *p) {
     const uint64_t n = p->n;
     const bool has_skyline = n <= ALWAYS_ITEMS || (n <= TIDE_SKY_MAX_ITEMS && is_tight(p));
     return SECOND + n * PER_ITEM + (has_skyline ? n * n * PER_PAIR : 0);
-}
-
-uint64_t tide__search_work_of_placing(size_t n) {
-    uint64_t doublings = 1;
-    for (size_t k = n / 32; k > 1; k /= 2) doublings++;
-    return doublings * SEARCH_WORK_PER_PLACE;
-}
-
-uint64_t tide__search_nodes_left(const tide_search *s, uint64_t work) {
-    const uint64_t nodes = s->n_nodes < s->node_limit ? s->node_limit - s->n_nodes : 0;
-    if (s->work_limit == UINT64_MAX) return nodes;
-    const uint64_t paid = s->n_work < s->work_limit ? (s->work_limit - s->n_work) / work : 0;
-    return nodes < paid ? nodes : paid;
-}
-
-void tide__search_spend(tide_search *s, uint64_t n_nodes, uint64_t work_each) {
-    s->n_nodes += n_nodes;
-    if (s->work_limit != UINT64_MAX) s->n_work += n_nodes * work_each;
-}
-
-bool tide__search_is_over(const tide_search *s) {
-    if (s->n_nodes >= s->node_limit || s->n_work >= s->work_limit) return true;
-    return s->deadline_ns != 0 && tide_now_ns() >= s->deadline_ns;
-}
-
-bool tide__search_is_done(const tide_search *s) {
-    if (s->best->bytes <= s->best->proved_bytes) return true;
-    if (s->capacity_bytes == 0) return false;
-    return s->best->bytes <= s->capacity_bytes || s->best->proved_bytes > s->capacity_bytes;
-}
-
-void tide__search_measure(tide_search *s) {
-    s->best->bytes = 0;
-    for (size_t k = 0; k < s->n_parts; k++) {
-        const search_part *part = &s->parts[k];
-        if (part->bytes > s->best->bytes) s->best->bytes = part->bytes;
-        if (part->proved_bytes > s->best->proved_bytes) {
-            s->best->proved_bytes = part->proved_bytes;
-            s->best->proof = TIDE_PROOF_SEARCH;
-        }
-    }
 }
 
 /// Tell the parts what the places of the best plan, which somebody else has found, mean for them.
@@ -146,7 +184,7 @@ static tide_status search_pairs(tide_search *s, uint64_t share, tide_error *err)
 /// it to local search.
 static tide_status search_greedily(tide_search *s, tide_error *err) {
     enum { VERY_LARGE = 200000 };
-    if (s->problem->n < VERY_LARGE) return tide__search_portfolio(s, err);
+    if (s->problem->n < VERY_LARGE) return run_portfolio(s, err);
     static const tide_greedy_rule rule = {.order = TIDE_ORDER_SIZE, .gap = TIDE_GAP_RULE_FIRST};
     TIDE_TRY(tide__place_in_boxes(s->problem, &rule, s->best, err));
     tide__search_spend(s, s->problem->n, tide__search_work_of_placing(s->problem->n));

@@ -6,8 +6,7 @@
 
 #include <stdatomic.h>
 
-#include "planner/search/local_window.h"
-#include "planner/search/local_windows.h"
+#include "planner/search/neighbourhood.h"
 #include "planner/strategies/linear_scan.h"
 #include "planner/strategies/strategies.h"
 #include "tests/planner/problem_test.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// What the files of the skyline share: one tree and the frames of its path. Private to planner/search.
-#ifndef TIDE_PLANNER_SEARCH_SKYLINE_INTERNAL_H
-#define TIDE_PLANNER_SEARCH_SKYLINE_INTERNAL_H
+// skyline tree: the memory of one tree and the frames of its path, for skyline_search.c and offset_tree.c. Private to
+// planner/search.
+#ifndef TIDE_PLANNER_SEARCH_SKYLINE_TREE_H
+#define TIDE_PLANNER_SEARCH_SKYLINE_TREE_H
 
 #include "planner/search/skyline.h"
 
@@ -87,28 +88,6 @@ struct tide_sky_tree {
 bool tide__sky_is_over(tide_sky_tree *tree);
 /// Count a dead end: where there are too many, the capacity rises.
 void tide__sky_dead_end(tide_sky_tree *tree);
-/// The tree of a part that has shapes, from an empty stack.
-tide_sky_result tide__sky_drop(tide_sky_tree *tree);
-
-typedef enum sky_survey { SKY_DEAD, SKY_OPEN } sky_survey;
-
-/// What is to be decided at a node.
-typedef struct sky_choice {
-    uint32_t section;    ///< index in the frame
-    uint32_t floor;      ///< of its valley
-    uint32_t begin, end; ///< the valley, indices in the frame
-    bool may_waste;      ///< perhaps nothing starts there
-} sky_choice;
-
-/// Look at all valleys: raise floors on which nothing can start, find dead ends, choose where to branch.
-sky_survey tide__sky_survey(tide_sky_tree *tree, sky_frame *frame, sky_choice *choice);
-
-/// The sections of all items left that lie on section `s` of the frame.
-sky_window tide__sky_window_of(const tide_sky_tree *tree, const sky_frame *frame, uint32_t s);
-static inline sky_window tide__sky_join(sky_window a, sky_window b) {
-    return (sky_window){a.begin < b.begin ? a.begin : b.begin, a.end > b.end ? a.end : b.end};
-}
-
 enum { SKY_ARRAYS = 5 }; ///< of a frame: floor, rest, below, from, to, one after the other
 /// Change a number of a frame; false as tide__sky_push.
 bool tide__sky_set(tide_sky_tree *tree, uint32_t *where, uint32_t value);

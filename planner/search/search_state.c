@@ -1,11 +1,55 @@
 // SPDX-License-Identifier: MIT
 //
-// parts: cuts a problem at the ticks that no item crosses. See search_internal.h.
-#include <stdlib.h>
-#include <string.h>
+// search state: limits, and the parts of a problem: it is cut at the ticks that no item crosses. See search_state.h.
+#include "planner/search/search_state.h"
 
 #include "core/base/host_alloc.h"
-#include "planner/search/search_internal.h"
+#include "core/base/text.h"
+
+// ---- limits and the best plan ----
+
+uint64_t tide__search_work_of_placing(size_t n) {
+    uint64_t doublings = 1;
+    for (size_t k = n / 32; k > 1; k /= 2) doublings++;
+    return doublings * SEARCH_WORK_PER_PLACE;
+}
+
+uint64_t tide__search_nodes_left(const tide_search *s, uint64_t work) {
+    const uint64_t nodes = s->n_nodes < s->node_limit ? s->node_limit - s->n_nodes : 0;
+    if (s->work_limit == UINT64_MAX) return nodes;
+    const uint64_t paid = s->n_work < s->work_limit ? (s->work_limit - s->n_work) / work : 0;
+    return nodes < paid ? nodes : paid;
+}
+
+void tide__search_spend(tide_search *s, uint64_t n_nodes, uint64_t work_each) {
+    s->n_nodes += n_nodes;
+    if (s->work_limit != UINT64_MAX) s->n_work += n_nodes * work_each;
+}
+
+bool tide__search_is_over(const tide_search *s) {
+    if (s->n_nodes >= s->node_limit || s->n_work >= s->work_limit) return true;
+    return s->deadline_ns != 0 && tide_now_ns() >= s->deadline_ns;
+}
+
+bool tide__search_is_done(const tide_search *s) {
+    if (s->best->bytes <= s->best->proved_bytes) return true;
+    if (s->capacity_bytes == 0) return false;
+    return s->best->bytes <= s->capacity_bytes || s->best->proved_bytes > s->capacity_bytes;
+}
+
+void tide__search_measure(tide_search *s) {
+    s->best->bytes = 0;
+    for (size_t k = 0; k < s->n_parts; k++) {
+        const search_part *part = &s->parts[k];
+        if (part->bytes > s->best->bytes) s->best->bytes = part->bytes;
+        if (part->proved_bytes > s->best->proved_bytes) {
+            s->best->proved_bytes = part->proved_bytes;
+            s->best->proof = TIDE_PROOF_SEARCH;
+        }
+    }
+}
+
+// ---- parts ----
 
 void tide__search_free_parts(tide_search *s) {
     for (size_t k = 0; k < s->n_parts; k++) {
@@ -71,5 +115,5 @@ tide_status tide__search_make_parts(tide_search *s, tide_error *err) {
         }
     }
     tide_host_free(part_at);
-    return s->parts != NULL ? TIDE_OK : TIDE_FAIL(err, TIDE_ERR_NOMEM, "search: no memory for %zu tensors", p->n);
+    return s->parts != NULL ? TIDE_OK : TIDE_NO_MEMORY(err, "for %zu tensors", p->n);
 }

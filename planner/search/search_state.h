@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// What the files of the strategy `search` share: what it works on, its limits and the best plan so far. Private to
-// planner/search.
-#ifndef TIDE_PLANNER_SEARCH_SEARCH_INTERNAL_H
-#define TIDE_PLANNER_SEARCH_SEARCH_INTERNAL_H
+// search state: what the strategy `search` works on, its limits and the best plan so far. Private to planner/search.
+#ifndef TIDE_PLANNER_SEARCH_SEARCH_STATE_H
+#define TIDE_PLANNER_SEARCH_SEARCH_STATE_H
 
 #include "planner/planner.h"
 #include "planner/search/skyline.h"
@@ -69,29 +68,7 @@ void tide__search_measure(tide_search *s);
 tide_status tide__search_make_parts(tide_search *s, tide_error *err) TIDE_NODISCARD;
 void tide__search_free_parts(tide_search *s);
 
-/// Greedy orders, one after the other; each part keeps the best it has seen. The first one always runs to its end.
-tide_status tide__search_portfolio(tide_search *s, tide_error *err) TIDE_NODISCARD;
-
-/// Skyline probes over all parts until done or over, or until no part is left that it can take.
+/// Skyline probes (probes.c) over all parts until done or over, or until no part is left that it can take.
 tide_status tide__search_probe(tide_search *s, tide_error *err) TIDE_NODISCARD;
-
-// ---- batches of probes ----
-
-typedef struct search_job {
-    tide_sky_probe probe;
-    tide_sky_result result;
-    uint64_t n_nodes, n_work;
-    uint32_t *offsets; ///< [n items of the part], with TIDE_SKY_FOUND
-    atomic_bool stop;
-} search_job;
-
-/**
- * Run probes of one part on up to `n_threads`, in order.
- *
- * @param winner  out: the first job that did not end at its limit, n_jobs when there is none; those after it are
- *                undefined, those before it have run to their limits
- */
-tide_status tide__search_batch(const tide_sky_part *part, search_job *jobs, uint32_t n_jobs, uint32_t n_threads,
-                               uint32_t *winner, tide_error *err) TIDE_NODISCARD;
 
 #endif
