@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// climb: see local_climb.h. The moves are those of Arm Vela's and TVM's hill climbers (turns of what makes the peak and
-// of what lies below it), with the excess instead of the height as the measure.
+// climb: see local_climb.h. The moves are those of Arm Vela's and TVM's hill climbers (positions of what makes the peak
+// and of what lies below it), with the excess instead of the height as the measure.
 #include "planner/search/local_climb.h"
 
 #include <stdatomic.h>
@@ -21,7 +21,7 @@ bool tide__local_is_over(const tide_local_budget *b) {
 static void climber_deinit(tide_climber *c) {
     tide__placer_destroy(c->placer);
     tide_host_free(c->order);
-    tide_host_free(c->turns);
+    tide_host_free(c->position);
     tide_host_free(c->offsets);
     tide_host_free(c->list);
     *c = (tide_climber){0};
@@ -33,10 +33,10 @@ static tide_status climber_init(tide_climber *c, const tide_problem *problem, ti
     *c = (tide_climber){.problem = problem, .budget = budget, .target_bytes = target_bytes, .rng = {seed}};
     TIDE_TRY(tide__placer_create(problem, &c->placer, err));
     c->order = tide_host_calloc(n, sizeof *c->order);
-    c->turns = tide_host_calloc(n, sizeof *c->turns);
+    c->position = tide_host_calloc(n, sizeof *c->position);
     c->offsets = tide_host_calloc(n, sizeof *c->offsets);
     c->list = tide_host_calloc(n, sizeof *c->list);
-    if (c->order != NULL && c->turns != NULL && c->offsets != NULL && c->list != NULL) return TIDE_OK;
+    if (c->order != NULL && c->position != NULL && c->offsets != NULL && c->list != NULL) return TIDE_OK;
     climber_deinit(c);
     return TIDE_NO_MEMORY(err, "to search around %zu tensors", n);
 }
@@ -86,15 +86,16 @@ static uint32_t draw_high(tide_climber *c, const tide_climb *climb) {
     return draw(c, n);
 }
 
-/// An item that has its turn before `i` and is alive together with it; with `below`, one that lies below it, too.
+/// An item that is placed before `i` and is alive together with it; with `below`, also lies below it.
 static uint32_t draw_earlier(tide_climber *c, const tide_climb *climb, uint32_t i, bool below) {
     const tide_problem *p = c->problem;
-    const uint32_t begin = p->items[i].begin, end = p->items[i].end, turn = c->turns[i];
+    const uint32_t begin = p->items[i].begin, end = p->items[i].end, at = c->position[i];
     const uint64_t top = below ? climb->offsets[i] : UINT64_MAX;
     size_t n = 0;
     for (size_t k = 0; k < p->n; k++) {
         const tide_item *other = &p->items[k];
-        if (other->begin < end && begin < other->end && c->turns[k] < turn && climb->offsets[k] < top && is_free(other))
+        if (other->begin < end && begin < other->end && c->position[k] < at && climb->offsets[k] < top &&
+            is_free(other))
             c->list[n++] = (uint32_t)k;
     }
     return draw(c, n);
@@ -102,10 +103,10 @@ static uint32_t draw_earlier(tide_climber *c, const tide_climb *climb, uint32_t 
 
 /// Item `i` goes to position `to`, before its own.
 static void move_up(tide_climber *c, uint32_t i, uint32_t to) {
-    const uint32_t from = c->turns[i];
+    const uint32_t from = c->position[i];
     memmove(c->order + to + 1, c->order + to, (from - to) * sizeof *c->order);
     c->order[to] = i;
-    for (uint32_t k = to; k <= from; k++) c->turns[c->order[k]] = k;
+    for (uint32_t k = to; k <= from; k++) c->position[c->order[k]] = k;
 }
 
 /// Change the order on trial. @return the first position that changed; problem->n: none
@@ -119,7 +120,7 @@ static size_t move_some(tide_climber *c, const tide_climb *climb) {
         }
         const uint32_t before = i == UINT32_MAX ? UINT32_MAX : draw_earlier(c, climb, i, false);
         if (before == UINT32_MAX) continue;
-        const uint32_t to = c->turns[before];
+        const uint32_t to = c->position[before];
         move_up(c, i, to);
         if (to < first) first = to;
     }
@@ -129,7 +130,7 @@ static size_t move_some(tide_climber *c, const tide_climb *climb) {
 static bool climb_step(tide_climb *climb, tide_climber *c) {
     const size_t n = c->problem->n;
     memcpy(c->order, climb->order, n * sizeof *c->order);
-    for (size_t k = 0; k < n; k++) c->turns[c->order[k]] = (uint32_t)k;
+    for (size_t k = 0; k < n; k++) c->position[c->order[k]] = (uint32_t)k;
     const size_t first = move_some(c, climb);
     if (first == n) {
         c->budget->n_nodes++; // so that a limit on nodes ends a search that finds no move
@@ -189,7 +190,7 @@ static bool is_better(const tide_climb *a, const tide_climb *b) {
     return a->excess != b->excess ? a->excess < b->excess : a->height < b->height;
 }
 
-/// Among the climbs if it is good enough; takes it either way.
+/// Add it to the climbs if it is good enough; takes ownership either way.
 static void enter(tide_climbs *s, tide_climb climb) {
     if (s->n == TIDE_MAX_CLIMBS) {
         if (!is_better(&climb, &s->list[s->n - 1])) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// climb: hill climbing over insertion orders. An order is all there is to a plan: the placer turns it into places. A
-// step gives a few items an earlier turn, those that end too high or lie below them, places everything anew, and
-// keeps the new order unless it is worse. Private to local_search.
+// climb: hill climbing over insertion orders. A candidate is an order; the placer makes a plan of it. A step moves a
+// few items forward in the order, those that end too high or lie below them, places all items again, and keeps the new
+// order unless it is worse. Private to local_search.
 //
-// Worse is measured by the excess, the sum of what all ends have above the target; the height alone would not tell a
-// step in the right direction from one that leads nowhere:
+// Worse is measured by the excess, the sum of what all ends have above the target; the height alone does not show a
+// step in the right direction:
 //
 //     ---------------------- target      excess: 3 + 1
 //        |xx|   |x|
@@ -34,13 +34,13 @@ typedef struct tide_climber {
     uint64_t target_bytes;     ///< good enough
     tide_placer *placer;       ///< owned, as are the following
     uint32_t *order;           ///< [n] the order on trial
-    uint32_t *turns;           ///< [n] its inverse
+    uint32_t *position;        ///< [n] its inverse
     uint64_t *offsets;         ///< [n] what it leads to
     uint32_t *list;            ///< [n] candidates
     tide_rng rng;
 } tide_climber;
 
-/// One way up.
+/// One climb: an order, and the plan that it leads to.
 typedef struct tide_climb {
     uint32_t *order;   ///< [n] owned
     uint64_t *offsets; ///< [n] owned

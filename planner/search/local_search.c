@@ -3,8 +3,8 @@
 // local search: see local_search.h.
 //
 //     problem ---------------------> known orders, then climbs around the peak       few items
-//        \-> boxes of small items -> known orders, then climbs, or windows in time   many: a coarser problem first,
-//              \-> windows in time over the items themselves                         what it leaves open afterwards
+//        \-> boxes of small items -> known orders, then climbs or neighbourhoods     many: a coarser problem first,
+//              \-> neighbourhoods over the items themselves                          what it leaves open afterwards
 #include "planner/search/local_search.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@
 
 enum {
     FEW_ITEMS = 25000,   // are placed anew as a whole in each step
-    QUICK_ITEMS = 50000, // are placed fast enough for a look without boxes first
+    QUICK_ITEMS = 50000, // are placed fast enough for a try without boxes first
     QUICK_STARTS = 2,
     BOXED_PERCENT = 70, // boxes are worth it when no more items than that are left
     START_PERCENT = 30, // of what may be spent goes to the known orders at most
@@ -69,7 +69,7 @@ static tide_local_budget share_of(const tide_local_budget *all) {
     return share;
 }
 
-/// Known orders and climbs on `p`, which is the problem or its boxes; windows where it is large.
+/// Known orders and climbs on `p`, which is the problem or its boxes; neighbourhoods where it is large.
 static tide_status search_on(local_search *s, const tide_problem *p, uint64_t target_bytes, uint64_t seed,
                              tide_error *err) {
     tide_climbs climbs;
@@ -80,8 +80,8 @@ static tide_status search_on(local_search *s, const tide_problem *p, uint64_t ta
     if (st == TIDE_OK && p->n <= FEW_ITEMS) {
         tide__climbs_run(&climbs, UINT64_MAX);
     } else if (st == TIDE_OK && climbs.n > 0) {
-        st =
-            tide__local_windows(p, &s->budget, target_bytes, seed, climbs.list[climbs.best].offsets, keep_plan, s, err);
+        st = tide__improve_by_neighbourhoods(p, &s->budget, target_bytes, seed, climbs.list[climbs.best].offsets,
+                                             keep_plan, s, err);
     }
     tide__climbs_deinit(&climbs);
     return st;
@@ -99,17 +99,17 @@ static tide_status search_boxes(local_search *s, const tide_boxes *boxes, tide_e
 }
 
 /// Over the items themselves, from the best plan there is.
-static tide_status search_windows(local_search *s, tide_error *err) {
+static tide_status search_neighbourhoods(local_search *s, tide_error *err) {
     uint64_t *offsets = tide_host_calloc(s->problem->n, sizeof *offsets);
     if (offsets == NULL) return TIDE_NO_MEMORY(err, "for %zu tensors", s->problem->n);
     memcpy(offsets, s->best->offsets, s->problem->n * sizeof *offsets);
-    const tide_status st =
-        tide__local_windows(s->problem, &s->budget, s->opt->target_bytes, s->opt->seed, offsets, keep_plan, s, err);
+    const tide_status st = tide__improve_by_neighbourhoods(s->problem, &s->budget, s->opt->target_bytes, s->opt->seed,
+                                                           offsets, keep_plan, s, err);
     tide_host_free(offsets);
     return st;
 }
 
-static tide_status look_first(local_search *s, tide_error *err) {
+static tide_status try_without_boxes(local_search *s, tide_error *err) {
     tide_climbs climbs;
     TIDE_TRY(tide__climbs_init(&climbs, s->problem, &s->budget, s->opt->target_bytes, s->opt->seed, err));
     climbs.found = keep_climb;
@@ -122,7 +122,7 @@ static tide_status look_first(local_search *s, tide_error *err) {
 static tide_status search(local_search *s, tide_error *err) {
     const tide_problem *p = s->problem;
     tide_boxes boxes;
-    if (p->n <= QUICK_ITEMS) TIDE_TRY(look_first(s, err));
+    if (p->n <= QUICK_ITEMS) TIDE_TRY(try_without_boxes(s, err));
     if (is_done(s)) return TIDE_OK;
     TIDE_TRY(tide__boxes_make(p, p->lower_bound_bytes >> TIDE_BOX_SHIFT, &boxes, err));
     const bool worth_it = boxes.problem.n <= p->n / 100 * BOXED_PERCENT;
@@ -130,7 +130,7 @@ static tide_status search(local_search *s, tide_error *err) {
     if (worth_it) st = search_boxes(s, &boxes, err);
     tide__boxes_deinit(&boxes);
     if (st != TIDE_OK || is_done(s) || tide__local_is_over(&s->budget)) return st;
-    return worth_it ? search_windows(s, err) : search_on(s, p, s->opt->target_bytes, s->opt->seed, err);
+    return worth_it ? search_neighbourhoods(s, err) : search_on(s, p, s->opt->target_bytes, s->opt->seed, err);
 }
 
 tide_status tide__local_search(const tide_problem *problem, const tide_local_search_options *opt, tide_placement *best,

@@ -12,7 +12,7 @@ typedef struct tide_local_search_options {
     uint64_t deadline_ns;  ///< of tide_now_ns(); 0: none
     uint64_t node_limit;   ///< items placed; 0: none. One of the two limits must be there
     uint64_t target_bytes; ///< good enough: stop at or below it
-    _Atomic bool *stop;    ///< may be NULL: somebody else has found what was looked for
+    _Atomic bool *stop;    ///< may be NULL; true: end now
 } tide_local_search_options;
 
 /**

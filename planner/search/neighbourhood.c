@@ -7,13 +7,13 @@
 
 #include "core/base/host_alloc.h"
 
-// ---- a stretch of time as a problem of its own ----
+// ---- a stretch of ticks as a problem of its own ----
 
 typedef struct cutting {
     const tide_problem *parent;
     const uint64_t *offsets;
     uint32_t begin, end;
-    tide_window *out;
+    tide_neighbourhood *out;
     size_t cap_items, cap_rects, cap_free;
 } cutting;
 
@@ -21,7 +21,7 @@ static bool is_within(const cutting *c, const tide_item *item) {
     return item->begin >= c->begin && item->end <= c->end && item->fixed_offset == TIDE_NO_OFFSET;
 }
 
-/// The part of the item's shape that the window shows.
+/// The part of the item's shape inside the stretch.
 static tide_status add_rects(cutting *c, const tide_item *item, tide_item *copy) {
     tide_problem *p = &c->out->problem;
     copy->first_rect = (uint32_t)p->n_rects;
@@ -47,7 +47,7 @@ static tide_status add_item(cutting *c, size_t item_i, bool may_move) {
     tide_problem *p = &c->out->problem;
     tide_item copy = c->parent->items[item_i];
     TIDE_TRY(add_rects(c, &c->parent->items[item_i], &copy));
-    if (copy.n_rects == 0) return TIDE_OK; // a gap looks out of the window
+    if (copy.n_rects == 0) return TIDE_OK; // only a gap of the item is in the stretch
     if (!may_move) copy.fixed_offset = c->offsets[item_i];
     if (tide_host_grow(&p->items, &c->cap_items, p->n + 1, sizeof *p->items) != TIDE_OK) return TIDE_ERR_NOMEM;
     p->items[p->n++] = copy;
@@ -69,36 +69,37 @@ static tide_status cut(cutting *c) {
     return TIDE_OK;
 }
 
-tide_status tide__window_make(const tide_problem *parent, const uint64_t *offsets, uint32_t begin, uint32_t end,
-                              tide_window *out, tide_error *err) {
-    *out = (tide_window){.problem = {.n_ticks = end - begin, .align_bytes = parent->align_bytes, .has_fixed = true}};
+tide_status tide__neighbourhood_make(const tide_problem *parent, const uint64_t *offsets, uint32_t begin, uint32_t end,
+                                     tide_neighbourhood *out, tide_error *err) {
+    *out = (tide_neighbourhood){
+        .problem = {.n_ticks = end - begin, .align_bytes = parent->align_bytes, .has_fixed = true}};
     cutting c = {.parent = parent, .offsets = offsets, .begin = begin, .end = end, .out = out};
     if (cut(&c) == TIDE_OK) return TIDE_OK;
-    tide__window_deinit(out);
+    tide__neighbourhood_deinit(out);
     return TIDE_NO_MEMORY(err, "for a part of %zu tensors", parent->n);
 }
 
-void tide__window_deinit(tide_window *w) {
+void tide__neighbourhood_deinit(tide_neighbourhood *w) {
     tide__problem_deinit(&w->problem);
     tide_host_free(w->items);
-    *w = (tide_window){0};
+    *w = (tide_neighbourhood){0};
 }
 
 // ---- large neighbourhood search ----
 
 enum { STARTS = 6, RUNS = 40 }; // of one window
 
-typedef struct windows {
+typedef struct lns {
     const tide_problem *problem;
     tide_local_budget *budget;
     uint64_t target_bytes;
     uint64_t *offsets;
     tide_rng rng;
     uint64_t widening; // by how many halves of itself a top item's span is extended to each side
-} windows;
+} lns;
 
 /// The item with the highest end, or, every third time, any that ends above the target; SIZE_MAX: none does.
-static size_t choose_top(windows *w) {
+static size_t choose_top(lns *w) {
     const bool any = tide_rng_below(&w->rng, 3) == 0;
     size_t best = SIZE_MAX, n = 0;
     uint64_t best_end = 0;
@@ -126,7 +127,7 @@ static int compare_offsets(const void *a, const void *b) {
 }
 
 /// From the bottom upwards: first fit then leads to the plan that is there, or to one that lies lower.
-static tide_status order_by_offset(const windows *w, const tide_window *part, uint32_t **out, tide_error *err) {
+static tide_status order_by_offset(const lns *w, const tide_neighbourhood *part, uint32_t **out, tide_error *err) {
     by_offset *list = tide_host_calloc(part->problem.n, sizeof *list);
     uint32_t *order = tide_host_calloc(part->problem.n, sizeof *order);
     if (list == NULL || order == NULL) {
@@ -143,7 +144,7 @@ static tide_status order_by_offset(const windows *w, const tide_window *part, ui
     return TIDE_OK;
 }
 
-static uint64_t excess_of(const windows *w, const tide_window *part) {
+static uint64_t excess_of(const lns *w, const tide_neighbourhood *part) {
     uint64_t excess = 0;
     for (size_t k = 0; k < part->n_free; k++) {
         const uint64_t end = w->offsets[part->items[k]] + part->problem.items[k].size_bytes;
@@ -152,8 +153,8 @@ static uint64_t excess_of(const windows *w, const tide_window *part) {
     return excess;
 }
 
-/// Place the items of the window anew. *changed: no worse than before and taken over; *better: less excess.
-static tide_status improve(windows *w, const tide_window *part, bool *changed, bool *better, tide_error *err) {
+/// Place the items of the stretch anew. *changed: no worse than before and taken over; *better: less excess.
+static tide_status improve(lns *w, const tide_neighbourhood *part, bool *changed, bool *better, tide_error *err) {
     tide_climbs climbs;
     uint32_t *order = NULL;
     const uint64_t before = excess_of(w, part), nodes = part->n_free * (uint64_t)RUNS;
@@ -172,29 +173,30 @@ static tide_status improve(windows *w, const tide_window *part, bool *changed, b
     return st;
 }
 
-static tide_status step(windows *w, const tide_item *top, bool *changed, tide_error *err) {
+static tide_status step(lns *w, const tide_item *top, bool *changed, tide_error *err) {
     const uint64_t more = (uint64_t)(top->end - top->begin) * w->widening / 2;
     const uint32_t begin = more < top->begin ? (uint32_t)(top->begin - more) : 0;
     const uint32_t end = more < w->problem->n_ticks - top->end ? (uint32_t)(top->end + more) : w->problem->n_ticks;
-    tide_window part;
-    TIDE_TRY(tide__window_make(w->problem, w->offsets, begin, end, &part, err));
+    tide_neighbourhood part;
+    TIDE_TRY(tide__neighbourhood_make(w->problem, w->offsets, begin, end, &part, err));
     bool better = false;
     const tide_status st = improve(w, &part, changed, &better, err);
-    tide__window_deinit(&part);
+    tide__neighbourhood_deinit(&part);
     const bool whole = begin == 0 && end == w->problem->n_ticks;
     w->widening = better || whole ? 1 : 2 * w->widening;
     return st;
 }
 
-tide_status tide__local_windows(const tide_problem *problem, tide_local_budget *budget, uint64_t target_bytes,
-                                uint64_t seed, uint64_t *offsets, void (*changed)(void *self, const uint64_t *offsets),
-                                void *self, tide_error *err) {
-    windows w = {.problem = problem,
-                 .budget = budget,
-                 .target_bytes = target_bytes,
-                 .offsets = offsets,
-                 .rng = {seed},
-                 .widening = 1};
+tide_status tide__improve_by_neighbourhoods(const tide_problem *problem, tide_local_budget *budget,
+                                            uint64_t target_bytes, uint64_t seed, uint64_t *offsets,
+                                            void (*changed)(void *self, const uint64_t *offsets), void *self,
+                                            tide_error *err) {
+    lns w = {.problem = problem,
+             .budget = budget,
+             .target_bytes = target_bytes,
+             .offsets = offsets,
+             .rng = {seed},
+             .widening = 1};
     while (!tide__local_is_over(budget)) {
         const size_t top = choose_top(&w);
         if (top == SIZE_MAX) return TIDE_OK;

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// pairs: see pairs.h. First the list of pairs and how each may lie, then the search at one capacity, then the way from
-// there to the smallest plan.
+// pairs: see pairs.h. First the list of pairs and how each may lie, then the search at one capacity, then probes
+// at several capacities.
 //
-// Two rectangles that share a tick forbid an open interval of distances between their items; what several rectangles
-// forbid is a union of those, and what is left between them are the ways of the pair:
+// Two rectangles that share a tick forbid an open interval of distances between their items. What several rectangles
+// forbid is a union of those; the intervals left between them are the *disjuncts* of the pair:
 //
 //     distance a - b    … a below b ]   (forbidden)   [ a hooked into b ]   (forbidden)   [ a above b …
 //
-// Every item has bounds on its offset, every pair a range of ways that are still open. Bounds close ways, ways move
-// bounds, until nothing changes; the crowd at a tick that cannot fit between its bounds ends the branch. When all items
-// at their lowest offsets are disjoint that is a plan. Otherwise some pair overlaps there, and its ways are parted: the
-// distance is that of the lower ones, or of the higher ones. Every plan of at most the capacity is in one of the two
-// halves, so a search that ends without one is a proof.
+// Every item has bounds on its offset, every pair a range of disjuncts that are still possible. Bounds rule out
+// disjuncts, disjuncts move bounds, until nothing changes. The items alive at a tick are a *clique*: where one cannot
+// fit between its bounds, the node is a dead end. When all items at their lowest offsets are disjoint, that is a plan.
+// Otherwise some pair overlaps there, and the search branches on its disjuncts: the lower ones, or the higher ones.
+// Every plan of at most the capacity is in one of the two halves, so a search that ends without one is a proof.
 //
 // Source: branching on disjunctions with bounds propagation, as in disjunctive scheduling (Carlier & Pinson 1989),
 // with offsets for times and stiff shapes for jobs.
@@ -24,26 +24,26 @@
 #include "core/base/host_alloc.h"
 #include "core/base/text.h"
 
-/// One way in which two items may lie: offset of a - offset of b is in [lo, hi].
-typedef struct tide_pair_way {
+/// Offset of a - offset of b is in [lo, hi].
+typedef struct disjunct {
     int64_t lo, hi;
-} tide_pair_way;
+} disjunct;
 
-/// Two items that meet in time. Their ways are disjoint, in ascending order, from "a below b" to "a above b".
-typedef struct tide_pair {
+/// Two items that meet in time. Their disjuncts are in ascending order, from "a below b" to "a above b".
+typedef struct item_pair {
     uint32_t a, b;
-    uint32_t first_way, n_ways;
-} tide_pair;
+    uint32_t first_disjunct, n_disjuncts;
+} item_pair;
 
 struct tide_pairs {
     const tide_problem *problem;
-    tide_pair *pairs; ///< [n_pairs]
+    item_pair *pairs; ///< [n_pairs]
     size_t n_pairs, cap_pairs;
-    tide_pair_way *ways; ///< [n_ways]
-    size_t n_ways, cap_ways;
+    disjunct *disjuncts; ///< [n_ways]
+    size_t n_disjuncts, cap_disjuncts;
     uint32_t *of_item;       ///< pairs of item i: of_item[first_of_item[i]] … up to first_of_item[i + 1]
     uint32_t *first_of_item; ///< [n + 1]
-    uint32_t *peaks; ///< [n_peaks] ticks at whose end something dies: the crowd of any other is part of a later one's
+    uint32_t *peaks; ///< [n_peaks] ticks at whose end an item dies: the clique of any other is part of a later one's
     size_t n_peaks, cap_peaks;
     uint32_t *alive; ///< rectangles alive at peak k: alive[first_alive[k]] … up to first_alive[k + 1]
     size_t n_alive, cap_alive;
@@ -53,7 +53,7 @@ struct tide_pairs {
 
 #define TIDE_PAIR_FAR (INT64_MAX / 4) ///< stands for "any distance": no sum of two leaves 64 bits
 
-// ---- ways ----
+// ---- disjuncts ----
 
 /// Whole distances from lo to hi, both inclusive, at which two rectangles overlap.
 typedef struct forbidden {
@@ -89,10 +89,10 @@ static tide_status list_forbidden(lister *l, const tide_item *a, const tide_item
     return TIDE_OK;
 }
 
-static tide_status add_way(tide_pairs *out, int64_t lo, int64_t hi) {
+static tide_status add_disjunct(tide_pairs *out, int64_t lo, int64_t hi) {
     if (lo > hi) return TIDE_OK;
-    TIDE_TRY(tide_host_grow(&out->ways, &out->cap_ways, out->n_ways + 1, sizeof *out->ways));
-    out->ways[out->n_ways++] = (tide_pair_way){lo, hi};
+    TIDE_TRY(tide_host_grow(&out->disjuncts, &out->cap_disjuncts, out->n_disjuncts + 1, sizeof *out->disjuncts));
+    out->disjuncts[out->n_disjuncts++] = (disjunct){lo, hi};
     return TIDE_OK;
 }
 
@@ -113,20 +113,20 @@ static tide_status add_pair(lister *l, uint32_t a, uint32_t b) {
     if (x->end <= y->begin || y->end <= x->begin) return TIDE_OK;
     TIDE_TRY(list_forbidden(l, x, y));
     if (l->n == 0) return TIDE_OK;
-    const size_t first = out->n_ways;
+    const size_t first = out->n_disjuncts;
     int64_t from = -TIDE_PAIR_FAR;
     for (size_t k = 0; k < l->n; k++) {
-        TIDE_TRY(add_way(out, from, l->list[k].lo - 1));
+        TIDE_TRY(add_disjunct(out, from, l->list[k].lo - 1));
         if (l->list[k].hi + 1 > from) from = l->list[k].hi + 1;
     }
-    TIDE_TRY(add_way(out, from, TIDE_PAIR_FAR));
+    TIDE_TRY(add_disjunct(out, from, TIDE_PAIR_FAR));
     // Twins may change places: the first of them lies no higher.
-    size_t n = out->n_ways - first;
+    size_t n = out->n_disjuncts - first;
     if (are_twins(out->problem, x, y)) {
-        while (n > 1 && out->ways[first + n - 1].lo > 0) n--;
+        while (n > 1 && out->disjuncts[first + n - 1].lo > 0) n--;
     }
     TIDE_TRY(tide_host_grow(&out->pairs, &out->cap_pairs, out->n_pairs + 1, sizeof *out->pairs));
-    out->pairs[out->n_pairs++] = (tide_pair){a, b, (uint32_t)first, (uint32_t)n};
+    out->pairs[out->n_pairs++] = (item_pair){a, b, (uint32_t)first, (uint32_t)n};
     return TIDE_OK;
 }
 
@@ -158,7 +158,7 @@ static tide_status deal_out(tide_pairs *out) {
     return TIDE_OK;
 }
 
-// ---- ticks whose crowd is no part of the next one's ----
+// ---- ticks whose clique is no part of the next one's ----
 
 /// Whether anything dies at the end of tick `t`: where nothing does, all that is alive is alive at the next one too.
 static bool is_peak(const tide_problem *p, uint32_t t) {
@@ -221,7 +221,7 @@ tide_status tide__pairs_create(const tide_problem *problem, tide_pairs **out, ti
 void tide__pairs_destroy(tide_pairs *pairs) {
     if (pairs == NULL) return;
     tide_host_free(pairs->pairs);
-    tide_host_free(pairs->ways);
+    tide_host_free(pairs->disjuncts);
     tide_host_free(pairs->of_item);
     tide_host_free(pairs->first_of_item);
     tide_host_free(pairs->peaks);
@@ -231,7 +231,7 @@ void tide__pairs_destroy(tide_pairs *pairs) {
     tide_host_free(pairs);
 }
 
-enum { NODES_PER_LOOK = 64 }; // at the clock
+enum { NODES_PER_CHECK = 64 }; // at the clock
 
 /// What was so before, to go back to.
 typedef struct undo {
@@ -242,28 +242,28 @@ typedef struct undo {
 
 /// A decision that is tried: first one half, then the other.
 typedef struct decision {
-    uint32_t pair, part; // ways below `part` are one half, from it on the other
+    uint32_t pair, part; // disjuncts below `part` are one half, from it on the other
     size_t n_undo;       // trail as it was before
     bool high_first, is_second;
 } decision;
 
-typedef struct crowd_entry {
+typedef struct clique_entry {
     int64_t lo, hi, bytes; // lowest begin, highest end
-} crowd_entry;
+} clique_entry;
 
 typedef struct search {
     const tide_pairs *of;
     const tide_problem *p;
     int64_t *lo, *hi;       // [n] bounds of the offsets
-    uint32_t *first, *last; // [n_pairs] ways still open
+    uint32_t *first, *last; // [n_pairs] disjuncts still possible
     undo *trail;
     size_t n_trail, cap_trail;
     decision *stack;
     size_t n_stack, cap_stack;
     uint32_t *queue; // [n] items whose bounds have moved
     size_t n_queue;
-    bool *queued;       // [n]
-    crowd_entry *crowd; // [n_rects] scratch
+    bool *queued;         // [n]
+    clique_entry *clique; // [n_rects] scratch
 } search;
 
 // ---- changes that can be undone ----
@@ -274,7 +274,7 @@ static tide_status note(search *s, undo u) {
     return TIDE_OK;
 }
 
-static void go_back(search *s, size_t n_undo) {
+static void backtrack(search *s, size_t n_undo) {
     while (s->n_trail > n_undo) {
         const undo *u = &s->trail[--s->n_trail];
         switch (u->what) {
@@ -326,13 +326,13 @@ static tide_status lower(search *s, uint32_t i, int64_t to) {
 
 // ---- propagation ----
 
-static tide_status close_ways(search *s, uint32_t k) {
-    const tide_pair *pair = &s->of->pairs[k];
-    const tide_pair_way *ways = s->of->ways + pair->first_way;
+static tide_status rule_out(search *s, uint32_t k) {
+    const item_pair *pair = &s->of->pairs[k];
+    const disjunct *disjuncts = s->of->disjuncts + pair->first_disjunct;
     const int64_t least = s->lo[pair->a] - s->hi[pair->b], most = s->hi[pair->a] - s->lo[pair->b];
     uint32_t first = s->first[k], last = s->last[k];
-    while (first <= last && ways[first].hi < least) first++;
-    while (first <= last && ways[last].lo > most) {
+    while (first <= last && disjuncts[first].hi < least) first++;
+    while (first <= last && disjuncts[last].lo > most) {
         if (last == 0) return TIDE_ERR_NO_SPACE;
         last--;
     }
@@ -345,9 +345,10 @@ static tide_status close_ways(search *s, uint32_t k) {
 }
 
 static tide_status tighten(search *s, uint32_t k) {
-    TIDE_TRY(close_ways(s, k));
-    const tide_pair *pair = &s->of->pairs[k];
-    const int64_t lo = s->of->ways[pair->first_way + s->first[k]].lo, hi = s->of->ways[pair->first_way + s->last[k]].hi;
+    TIDE_TRY(rule_out(s, k));
+    const item_pair *pair = &s->of->pairs[k];
+    const int64_t lo = s->of->disjuncts[pair->first_disjunct + s->first[k]].lo,
+                  hi = s->of->disjuncts[pair->first_disjunct + s->last[k]].hi;
     if (lo > -TIDE_PAIR_FAR) {
         TIDE_TRY(raise(s, pair->a, s->lo[pair->b] + lo));
         TIDE_TRY(lower(s, pair->b, s->hi[pair->a] - lo));
@@ -369,34 +370,34 @@ static tide_status propagate(search *s) {
     return TIDE_OK;
 }
 
-static int compare_crowd(const void *a, const void *b) {
-    const crowd_entry *x = a, *y = b;
+static int compare_clique(const void *a, const void *b) {
+    const clique_entry *x = a, *y = b;
     return (x->lo < y->lo) - (x->lo > y->lo); // highest begin first
 }
 
-/// Those of the crowd that begin at or above some height must fit between it and the highest end among them.
-static bool crowd_fits(search *s, size_t peak) {
+/// Members of the clique that begin at or above some height must fit between it and the highest end among them.
+static bool clique_fits(search *s, size_t peak) {
     const uint32_t *alive = s->of->alive + s->of->first_alive[peak];
     const size_t n = s->of->first_alive[peak + 1] - s->of->first_alive[peak];
     for (size_t k = 0; k < n; k++) {
         const tide_rect *r = &s->p->rects[alive[k]];
         const uint32_t i = s->of->item_of[alive[k]];
-        s->crowd[k] = (crowd_entry){s->lo[i] + (int64_t)r->lo_bytes, s->hi[i] + (int64_t)r->hi_bytes,
-                                    (int64_t)(r->hi_bytes - r->lo_bytes)};
+        s->clique[k] = (clique_entry){s->lo[i] + (int64_t)r->lo_bytes, s->hi[i] + (int64_t)r->hi_bytes,
+                                      (int64_t)(r->hi_bytes - r->lo_bytes)};
     }
-    qsort(s->crowd, n, sizeof *s->crowd, compare_crowd);
+    qsort(s->clique, n, sizeof *s->clique, compare_clique);
     int64_t sum = 0, end = 0;
     for (size_t k = 0; k < n; k++) {
-        sum += s->crowd[k].bytes;
-        if (s->crowd[k].hi > end) end = s->crowd[k].hi;
-        if (s->crowd[k].lo + sum > end) return false;
+        sum += s->clique[k].bytes;
+        if (s->clique[k].hi > end) end = s->clique[k].hi;
+        if (s->clique[k].lo + sum > end) return false;
     }
     return true;
 }
 
-static bool crowds_fit(search *s) {
+static bool cliques_fit(search *s) {
     for (size_t k = 0; k < s->of->n_peaks; k++) {
-        if (!crowd_fits(s, k)) return false;
+        if (!clique_fits(s, k)) return false;
     }
     return true;
 }
@@ -409,20 +410,21 @@ typedef struct choice {
     int64_t least_move; // bytes that the nearer of the two halves moves an item
 } choice;
 
-/// Of the pairs that overlap when all items lie at their lowest, the one whose parting moves most. @return false: none
+/// Of the pairs that overlap when all items lie at their lowest offsets, the one that moves an item most. @return
+/// false: none
 static bool choose(const search *s, choice *out) {
     bool found = false;
     for (uint32_t k = 0; k < s->of->n_pairs; k++) {
-        if (s->first[k] == s->last[k]) continue; // propagation has seen to it
-        const tide_pair *pair = &s->of->pairs[k];
-        const tide_pair_way *ways = s->of->ways + pair->first_way;
+        if (s->first[k] == s->last[k]) continue; // propagation keeps them apart
+        const item_pair *pair = &s->of->pairs[k];
+        const disjunct *disjuncts = s->of->disjuncts + pair->first_disjunct;
         const int64_t d = s->lo[pair->a] - s->lo[pair->b];
         uint32_t part = s->first[k];
-        while (part <= s->last[k] && ways[part].hi < d) part++;
-        if (part <= s->last[k] && ways[part].lo <= d) continue; // disjoint as they are
-        if (part == s->first[k] || part > s->last[k]) continue; // cannot be: bounds hold d inside the open range
+        while (part <= s->last[k] && disjuncts[part].hi < d) part++;
+        if (part <= s->last[k] && disjuncts[part].lo <= d) continue; // disjoint as they are
+        if (part == s->first[k] || part > s->last[k]) continue;      // cannot be: bounds hold d inside the open range
         // Below `part` b has to rise, from it on a has to.
-        const int64_t b_rises = d - ways[part - 1].hi, a_rises = ways[part].lo - d;
+        const int64_t b_rises = d - disjuncts[part - 1].hi, a_rises = disjuncts[part].lo - d;
         const int64_t least = a_rises < b_rises ? a_rises : b_rises;
         if (found && least <= out->least_move) continue;
         *out = (choice){k, part, a_rises < b_rises, least};
@@ -442,14 +444,14 @@ static tide_status take_half(search *s, const decision *d, bool high) {
     }
     TIDE_TRY(tighten(s, k));
     TIDE_TRY(propagate(s));
-    return crowds_fit(s) ? TIDE_OK : TIDE_ERR_NO_SPACE;
+    return cliques_fit(s) ? TIDE_OK : TIDE_ERR_NO_SPACE;
 }
 
 /// Try the second halves of the decisions on the stack, the last one first. @return TIDE_ERR_NO_SPACE: none is left
 static tide_status next_half(search *s, uint64_t *n_nodes) {
     while (s->n_stack > 0) {
         decision *d = &s->stack[s->n_stack - 1];
-        go_back(s, d->n_undo);
+        backtrack(s, d->n_undo);
         if (d->is_second) {
             s->n_stack--;
             continue;
@@ -473,7 +475,7 @@ static tide_status decide(search *s, const choice *c, uint64_t *n_nodes) {
 
 // ---- the whole ----
 
-static tide_status set_out(search *s, uint64_t capacity_bytes) {
+static tide_status start_at(search *s, uint64_t capacity_bytes) {
     const int64_t capacity = capacity_bytes < TIDE_PAIR_FAR ? (int64_t)capacity_bytes : TIDE_PAIR_FAR;
     for (uint32_t i = 0; i < s->p->n; i++) {
         const tide_item *item = &s->p->items[i];
@@ -485,26 +487,26 @@ static tide_status set_out(search *s, uint64_t capacity_bytes) {
     }
     for (uint32_t k = 0; k < s->of->n_pairs; k++) {
         s->first[k] = 0;
-        s->last[k] = s->of->pairs[k].n_ways - 1;
+        s->last[k] = s->of->pairs[k].n_disjuncts - 1;
     }
     for (uint32_t k = 0; k < s->of->n_pairs; k++) TIDE_TRY(tighten(s, k));
     TIDE_TRY(propagate(s));
-    return crowds_fit(s) ? TIDE_OK : TIDE_ERR_NO_SPACE;
+    return cliques_fit(s) ? TIDE_OK : TIDE_ERR_NO_SPACE;
 }
 
 static tide_status run(search *s, uint64_t capacity_bytes, uint64_t max_nodes, uint64_t deadline_ns,
                        tide_pairs_answer *answer, uint64_t *n_nodes) {
     const uint64_t from = *n_nodes;
-    uint64_t next_look = from;
+    uint64_t next_check = from;
     *answer = TIDE_PAIRS_NONE;
-    TIDE_TRY(set_out(s, capacity_bytes));
+    TIDE_TRY(start_at(s, capacity_bytes));
     choice c = {0};
     while (choose(s, &c)) {
         *answer = TIDE_PAIRS_LIMIT;
         if (*n_nodes - from >= max_nodes) return TIDE_OK;
-        if (deadline_ns != 0 && *n_nodes >= next_look) {
+        if (deadline_ns != 0 && *n_nodes >= next_check) {
             if (tide_now_ns() >= deadline_ns) return TIDE_OK;
-            next_look = *n_nodes + NODES_PER_LOOK;
+            next_check = *n_nodes + NODES_PER_CHECK;
         }
         *answer = TIDE_PAIRS_NONE;
         TIDE_TRY(decide(s, &c, n_nodes));
@@ -521,9 +523,9 @@ tide_status tide__pairs_search(tide_pairs *pairs, uint64_t capacity_bytes, uint6
     s.first = tide_host_calloc(pairs->n_pairs, 2 * sizeof *s.first);
     s.queue = tide_host_calloc(n, sizeof *s.queue);
     s.queued = tide_host_calloc(n, sizeof *s.queued);
-    s.crowd = tide_host_calloc(pairs->problem->n_rects, sizeof *s.crowd);
+    s.clique = tide_host_calloc(pairs->problem->n_rects, sizeof *s.clique);
     tide_status st = TIDE_ERR_NOMEM;
-    if (s.lo != NULL && s.first != NULL && s.queue != NULL && s.queued != NULL && s.crowd != NULL) {
+    if (s.lo != NULL && s.first != NULL && s.queue != NULL && s.queued != NULL && s.clique != NULL) {
         s.hi = s.lo + n;
         s.last = s.first + pairs->n_pairs;
         st = run(&s, capacity_bytes, max_nodes, deadline_ns, answer, n_nodes);
@@ -533,7 +535,7 @@ tide_status tide__pairs_search(tide_pairs *pairs, uint64_t capacity_bytes, uint6
     tide_host_free(s.first);
     tide_host_free(s.queue);
     tide_host_free(s.queued);
-    tide_host_free(s.crowd);
+    tide_host_free(s.clique);
     tide_host_free(s.trail);
     tide_host_free(s.stack);
     if (st == TIDE_ERR_NO_SPACE) return TIDE_OK; // nothing is left: *answer is NONE
@@ -585,8 +587,8 @@ static bool is_done(const improver *m) {
     return m->best->bytes <= m->capacity_bytes || m->best->proved_bytes > m->capacity_bytes;
 }
 
-/// From the best plan down, as long as that finds better ones. @return *answer of the last probe
-static tide_status go_down(improver *m, uint64_t max_nodes, tide_pairs_answer *answer, tide_error *err) {
+/// From the best plan downwards, as long as that finds better ones. @return *answer of the last probe
+static tide_status lower_best(improver *m, uint64_t max_nodes, tide_pairs_answer *answer, tide_error *err) {
     *answer = TIDE_PAIRS_FOUND;
     while (*answer == TIDE_PAIRS_FOUND && !is_done(m)) {
         const uint64_t below = m->best->bytes - 1 - (m->best->bytes - 1) % m->p->grain_bytes;
@@ -595,7 +597,7 @@ static tide_status go_down(improver *m, uint64_t max_nodes, tide_pairs_answer *a
     return TIDE_OK;
 }
 
-/// The bound first: where it can be met that ends it all. Each side gets more nodes the longer the other one is stuck.
+/// The bound first: a plan that meets it ends the search. Both sides get twice as many nodes in each round.
 static tide_status improve(improver *m, tide_error *err) {
     enum { FIRST_NODES = 2000 };
     tide_pairs_answer up = TIDE_PAIRS_NONE, down = TIDE_PAIRS_LIMIT;
@@ -603,7 +605,7 @@ static tide_status improve(improver *m, tide_error *err) {
         const uint64_t before = m->n_nodes;
         const uint64_t at = m->capacity_bytes != 0 ? m->capacity_bytes : m->best->proved_bytes;
         TIDE_TRY(probe(m, at, n, &up, err));
-        if (m->capacity_bytes == 0 && !is_done(m)) TIDE_TRY(go_down(m, n, &down, err));
+        if (m->capacity_bytes == 0 && !is_done(m)) TIDE_TRY(lower_best(m, n, &down, err));
         if (m->n_nodes == before && up == TIDE_PAIRS_LIMIT) break; // the deadline is over
         if (n > UINT64_MAX / 4) break;
     }

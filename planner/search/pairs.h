@@ -11,7 +11,7 @@
 
 typedef enum tide_pairs_answer {
     TIDE_PAIRS_FOUND, ///< offsets of a plan of at most the capacity
-    TIDE_PAIRS_NONE,  ///< there is none: every way was ruled out
+    TIDE_PAIRS_NONE,  ///< there is none: every branch was ruled out
     TIDE_PAIRS_LIMIT, ///< nodes or time ran out
 } tide_pairs_answer;
 

@@ -2,12 +2,13 @@
 //
 // probes: which capacities are tried with which orders, and how long. See search_state.h.
 //
-// Run times are heavy-tailed: most instances fall at once to some rule and order and never to others. So there are many
-// short probes with ever other rules and orders, in batches of a few; now and then one gets more nodes (Luby, Sinclair
-// & Zuckerman 1993). Each slot of a batch has a memory of its own of where its probes met dead ends, which the next one
-// fades and goes by. Half of the slots ask at the goal; the others between it and the best plan, so that there is soon
-// a better plan also where the goal is out of reach. The goal is the capacity that was told; where none was, a batch of
-// four asks at the bound, and the others guess.
+// Run times are heavy-tailed: most instances are solved at once with some rule and order and never with others. So
+// there are restarts: many short probes with other rules and orders each time, in batches of a few; node limits follow
+// the sequence of Luby, Sinclair & Zuckerman 1993. A *slot* is a position in the batch. Each slot keeps how many dead
+// ends its probes met at each section; the counts decay from probe to probe. Half of the slots probe at the *target*;
+// the others between it and the best plan, so that there is soon a better plan also where the target cannot be met. The
+// target is the capacity that was asked for; where none was, every fourth batch takes the lower bound, and the others a
+// random capacity above it.
 #include <pthread.h>
 #include <string.h>
 
@@ -136,17 +137,17 @@ static tide_status run_probes(const tide_sky_part *part, search_job *jobs, uint3
 
 static const struct {
     tide_sky_rule rule;
-    tide_sky_snug snug;
+    tide_sky_fit fit;
     tide_sky_trait key[TIDE_SKY_KEY_LENGTH];
 } FIRST[] = {
-    {TIDE_SKY_LOWEST, TIDE_SKY_SNUG_NONE, {TIDE_SKY_TOTAL, TIDE_SKY_STEPS, TIDE_SKY_AREA}},
-    {TIDE_SKY_FEWEST, TIDE_SKY_SNUG_EDGES, {TIDE_SKY_SIZE, TIDE_SKY_AREA, TIDE_SKY_CONFLICTS}},
-    {TIDE_SKY_LEARN, TIDE_SKY_SNUG_NONE, {TIDE_SKY_TOTAL, TIDE_SKY_STEPS, TIDE_SKY_SIZE}},
-    {TIDE_SKY_KEY, TIDE_SKY_SNUG_NONE, {TIDE_SKY_TOTAL, TIDE_SKY_STEPS, TIDE_SKY_AREA}},
-    {TIDE_SKY_LOWEST, TIDE_SKY_SNUG_EDGES, {TIDE_SKY_CONFLICTS, TIDE_SKY_TOTAL, TIDE_SKY_AREA}},
-    {TIDE_SKY_FEWEST, TIDE_SKY_SNUG_NONE, {TIDE_SKY_SIZE, TIDE_SKY_AREA, TIDE_SKY_CONFLICTS}},
-    {TIDE_SKY_LEARN, TIDE_SKY_SNUG_EDGES, {TIDE_SKY_AREA, TIDE_SKY_CONFLICTS, TIDE_SKY_TICKS}},
-    {TIDE_SKY_KEY_LOW, TIDE_SKY_SNUG_EDGES, {TIDE_SKY_TOTAL, TIDE_SKY_STEPS, TIDE_SKY_CONFLICTS}},
+    {TIDE_SKY_LOWEST, TIDE_SKY_FIT_NONE, {TIDE_SKY_TOTAL, TIDE_SKY_STEPS, TIDE_SKY_AREA}},
+    {TIDE_SKY_FEWEST, TIDE_SKY_FIT_EDGES, {TIDE_SKY_SIZE, TIDE_SKY_AREA, TIDE_SKY_CONFLICTS}},
+    {TIDE_SKY_WEIGHTED, TIDE_SKY_FIT_NONE, {TIDE_SKY_TOTAL, TIDE_SKY_STEPS, TIDE_SKY_SIZE}},
+    {TIDE_SKY_KEY, TIDE_SKY_FIT_NONE, {TIDE_SKY_TOTAL, TIDE_SKY_STEPS, TIDE_SKY_AREA}},
+    {TIDE_SKY_LOWEST, TIDE_SKY_FIT_EDGES, {TIDE_SKY_CONFLICTS, TIDE_SKY_TOTAL, TIDE_SKY_AREA}},
+    {TIDE_SKY_FEWEST, TIDE_SKY_FIT_NONE, {TIDE_SKY_SIZE, TIDE_SKY_AREA, TIDE_SKY_CONFLICTS}},
+    {TIDE_SKY_WEIGHTED, TIDE_SKY_FIT_EDGES, {TIDE_SKY_AREA, TIDE_SKY_CONFLICTS, TIDE_SKY_TICKS}},
+    {TIDE_SKY_KEY_LOW, TIDE_SKY_FIT_EDGES, {TIDE_SKY_TOTAL, TIDE_SKY_STEPS, TIDE_SKY_CONFLICTS}},
 };
 enum { N_FIRST = sizeof FIRST / sizeof *FIRST };
 
@@ -156,13 +157,14 @@ static void configure(uint64_t seed, uint32_t k, tide_sky_probe *out) {
     out->seed = tide_rng_u64(&rng);
     if (k < N_FIRST) {
         out->rule = FIRST[k].rule;
-        out->snug = FIRST[k].snug;
+        out->fit = FIRST[k].fit;
         memcpy(out->key, FIRST[k].key, sizeof out->key);
         return;
     }
-    // The rule that learns is the best where the first dive fails; the others see to it that all is tried.
-    out->rule = tide_rng_below(&rng, 4) == 0 ? (tide_sky_rule)tide_rng_below(&rng, TIDE_SKY_N_RULES) : TIDE_SKY_LEARN;
-    out->snug = (tide_sky_snug)tide_rng_below(&rng, TIDE_SKY_N_SNUGS);
+    // Weights by dead ends are the best rule where the first descent fails; the others are there for diversity.
+    out->rule =
+        tide_rng_below(&rng, 4) == 0 ? (tide_sky_rule)tide_rng_below(&rng, TIDE_SKY_N_RULES) : TIDE_SKY_WEIGHTED;
+    out->fit = (tide_sky_fit)tide_rng_below(&rng, TIDE_SKY_N_FITS);
     for (int i = 0; i < TIDE_SKY_KEY_LENGTH; i++) {
         out->key[i] = (tide_sky_trait)tide_rng_below(&rng, TIDE_SKY_N_TRAITS);
     }
@@ -179,55 +181,55 @@ static uint64_t luby(uint32_t i) {
 typedef struct batch_plan {
     search_part *part;
     uint32_t low, high; ///< grains: the first that may be possible, and what is known to be
-    uint32_t goal;      ///< what is asked for, low <= goal < high
+    uint32_t target;    ///< low <= target < high
 } batch_plan;
 
-enum { RISING_ITEMS = 1000 }; ///< from how many on a slot's capacity rises
-enum { AT_BOUND_ONLY = 4 };   ///< batches before the first that asks above it
+enum { RELAX_ITEMS = 1000 }; ///< parts with more items have a slot whose capacity rises
+enum { AT_BOUND_ONLY = 4 };  ///< batches before the first that asks above it
 
-/// Where slot `k` asks. The first slot that has an answer counts, so the tightest comes first; once the tree has shown
-/// that it can be exhausted, the middle does: either answer halves what is open.
+/// The capacity of slot `k`. The first slot that has an answer counts, so the smallest capacity comes first. Once a
+/// tree of this part was exhausted, slots bisect: either answer halves what is open.
 static uint32_t capacity_of(const batch_plan *plan, uint32_t k, tide_rng *rng) {
     const uint32_t gap = plan->high - plan->low;
     if (plan->part->has_exhausted && k < SEARCH_SLOTS / 2) return plan->low + (gap >> (2 * k + 1));
-    if (k == 0 && plan->goal > plan->low) return plan->low;
-    const uint32_t above = plan->high - plan->goal - 1;
-    if (k < SEARCH_SLOTS / 2 || plan->part->n_batches < AT_BOUND_ONLY || above == 0) return plan->goal;
-    // Slot by slot nearer to the best plan: within a half, a quarter, … of the way below it.
+    if (k == 0 && plan->target > plan->low) return plan->low;
+    const uint32_t above = plan->high - plan->target - 1;
+    if (k < SEARCH_SLOTS / 2 || plan->part->n_batches < AT_BOUND_ONLY || above == 0) return plan->target;
+    // Slot by slot nearer to the best plan: within a half, a quarter, … of the gap below it.
     const uint32_t below = (uint32_t)(tide_rng_f64(rng) * (above >> (k - SEARCH_SLOTS / 2 + 1)));
     return plan->high - 1 - below;
 }
 
-/// One slot of a large part starts at the goal and lets the capacity rise where it is stuck: one way down ends in a
-/// plan, and with ever more patience in a better one. Of very large parts it comes first, for there one way down is all
-/// that there may be time for.
-static bool may_rise(const search_part *part, uint32_t slot) {
-    return part->n > RISING_ITEMS && slot == (part->n > SEARCH_SLOW_ITEMS ? 0 : SEARCH_SLOTS - 1);
+/// One slot of a large part starts at the target and relaxes its capacity after a number of dead ends: so one descent
+/// ends in a plan, and in a better one the larger that number is. In very large parts this slot comes first, for there
+/// may be time for one descent only.
+static bool may_relax(const search_part *part, uint32_t slot) {
+    return part->n > RELAX_ITEMS && slot == (part->n > SEARCH_SLOW_ITEMS ? 0 : SEARCH_SLOTS - 1);
 }
 
-static void let_rise(const batch_plan *plan, tide_sky_probe *probe) {
-    enum { PATIENCE = 16, MAX_DOUBLINGS = 8, NODES_PER_ITEM = 8 };
+static void relax_capacity(const batch_plan *plan, tide_sky_probe *probe) {
+    enum { FIRST_RELAX_AFTER = 16, MAX_DOUBLINGS = 8, NODES_PER_ITEM = 8 };
     const uint32_t n = plan->part->n_batches;
-    probe->capacity = plan->goal;
-    probe->highest = plan->high - 1;
-    probe->rise_after = PATIENCE << (n < MAX_DOUBLINGS ? n : MAX_DOUBLINGS);
+    probe->capacity = plan->target;
+    probe->max_capacity = plan->high - 1;
+    probe->relax_after = FIRST_RELAX_AFTER << (n < MAX_DOUBLINGS ? n : MAX_DOUBLINGS);
     probe->node_limit = NODES_PER_ITEM * (uint64_t)plan->part->n * (n + 1);
 }
 
-/// On its way down a dive sees half of the items and sections of the whole at each node.
-static uint64_t looks_per_node(const search_part *part) { return (part->n + (uint64_t)part->sky->n_sections) / 2 + 1; }
+/// A descent visits half of the part's items and sections at each node, on average.
+static uint64_t visits_per_node(const search_part *part) { return (part->n + (uint64_t)part->sky->n_sections) / 2 + 1; }
 
-/// Whether what is left is enough for one way down a very large part; where it is not, others make more of it.
-static bool is_worth_a_dive(const tide_search *s, const search_part *part) {
+/// Whether what is left is enough for one descent of a very large part; where it is not, local search uses it better.
+static bool can_afford_descent(const tide_search *s, const search_part *part) {
     if (part->n <= SEARCH_SLOW_ITEMS) return true;
-    return tide__search_nodes_left(s, looks_per_node(part) * SEARCH_WORK_PER_LOOK) > part->n;
+    return tide__search_nodes_left(s, visits_per_node(part) * SEARCH_WORK_PER_VISIT) > part->n;
 }
 
 static uint32_t plan_jobs(const tide_search *s, const batch_plan *plan, search_job *jobs) {
     const search_part *part = plan->part;
     const uint64_t budget = (2 * (uint64_t)part->n + 64) * luby(part->n_batches);
-    const uint64_t work = looks_per_node(part);
-    uint64_t left = tide__search_nodes_left(s, work * SEARCH_WORK_PER_LOOK);
+    const uint64_t work = visits_per_node(part);
+    uint64_t left = tide__search_nodes_left(s, work * SEARCH_WORK_PER_VISIT);
     uint32_t n = 0;
     for (; n < SEARCH_SLOTS && left > 0; n++) {
         tide_sky_probe *probe = &jobs[n].probe;
@@ -236,7 +238,7 @@ static uint32_t plan_jobs(const tide_search *s, const batch_plan *plan, search_j
         probe->capacity = capacity_of(plan, n, &rng);
         probe->dead_ends = part->dead_ends + (size_t)n * part->sky->n_sections;
         probe->node_limit = budget;
-        if (may_rise(part, n)) let_rise(plan, probe);
+        if (may_relax(part, n)) relax_capacity(plan, probe);
         if (probe->node_limit > left) probe->node_limit = left;
         probe->work_limit = s->work_limit == UINT64_MAX ? 0 : probe->node_limit * work;
         probe->deadline_ns = s->deadline_ns;
@@ -245,8 +247,9 @@ static uint32_t plan_jobs(const tide_search *s, const batch_plan *plan, search_j
     return n;
 }
 
-/// What slots remember fades. Those that were stopped half-way forget all: what they saw depends on the clock.
-static void fade(search_part *part, uint32_t n_jobs, uint32_t winner) {
+/// Dead ends of each slot decay. Slots that were stopped by another thread start anew: their counts depend on the
+/// clock.
+static void decay(search_part *part, uint32_t n_jobs, uint32_t winner) {
     for (uint32_t k = 0; k < n_jobs; k++) {
         uint32_t *dead_ends = part->dead_ends + (size_t)k * part->sky->n_sections;
         for (uint32_t s = 0; s < part->sky->n_sections; s++) dead_ends[s] = k <= winner ? dead_ends[s] * 3 / 4 : 0;
@@ -280,7 +283,7 @@ static void learn(tide_search *s, search_part *part, const search_job *won) {
 
 static tide_status run_batch(tide_search *s, const batch_plan *plan, tide_error *err) {
     search_part *part = plan->part;
-    TIDE_ASSERT(plan->low <= plan->goal && plan->goal < plan->high);
+    TIDE_ASSERT(plan->low <= plan->target && plan->target < plan->high);
     search_job jobs[SEARCH_SLOTS];
     memset(jobs, 0, sizeof jobs);
     for (uint32_t k = 0; k < SEARCH_SLOTS; k++) jobs[k].offsets = part->offsets + (size_t)k * part->n;
@@ -291,10 +294,10 @@ static tide_status run_batch(tide_search *s, const batch_plan *plan, tide_error 
     part->n_batches++;
     for (uint32_t k = 0; k < n_jobs && k <= winner; k++) {
         s->n_nodes += jobs[k].n_nodes;
-        if (s->work_limit != UINT64_MAX) s->n_work += jobs[k].n_work * SEARCH_WORK_PER_LOOK;
+        if (s->work_limit != UINT64_MAX) s->n_work += jobs[k].n_work * SEARCH_WORK_PER_VISIT;
     }
     if (n_jobs == 0) s->n_work = s->work_limit; // what is left is not enough for a node
-    fade(part, n_jobs, winner);
+    decay(part, n_jobs, winner);
     if (winner < n_jobs) learn(s, part, &jobs[winner]);
     tide__search_measure(s);
     return TIDE_OK;
@@ -328,11 +331,11 @@ static tide_status open_part(const tide_search *s, search_part *part, tide_error
 }
 
 /// An instance that cannot meet its bound may meet a capacity slightly above it at once: a guess finds that out, too.
-static uint32_t goal_of(const tide_search *s, const batch_plan *plan) {
+static uint32_t target_of(const tide_search *s, const batch_plan *plan) {
     enum { BATCHES_PER_BOUND = 4 };
-    const uint64_t told = s->capacity_bytes / plan->part->sky->grain_bytes;
+    const uint64_t asked = s->capacity_bytes / plan->part->sky->grain_bytes;
     const uint32_t n = plan->part->n_batches;
-    if (told > plan->low && told < plan->high) return (uint32_t)told;
+    if (asked > plan->low && asked < plan->high) return (uint32_t)asked;
     if (s->capacity_bytes != 0 || n < AT_BOUND_ONLY || n % BATCHES_PER_BOUND == 0) return plan->low;
     tide_rng rng = {s->seed + n};
     return plan->low + (uint32_t)((plan->high - plan->low) * tide_rng_f64(&rng));
@@ -351,19 +354,19 @@ static tide_status probe_part(tide_search *s, search_part *part, tide_error *err
     uint64_t low = s->best->proved_bytes / grain;
     if (part->sky->bound > low) low = part->sky->bound;
     if (part->lowest > low) low = part->lowest;
-    if (low >= high || high > UINT32_MAX || !is_worth_a_dive(s, part)) {
+    if (low >= high || high > UINT32_MAX || !can_afford_descent(s, part)) {
         part->is_closed = true;
         return TIDE_OK;
     }
     batch_plan plan = {.part = part, .low = (uint32_t)low, .high = (uint32_t)high};
-    plan.goal = goal_of(s, &plan);
+    plan.target = target_of(s, &plan);
     return run_batch(s, &plan, err);
 }
 
 tide_status tide__search_probe(tide_search *s, tide_error *err) {
     while (!tide__search_is_done(s) && !tide__search_is_over(s)) {
         search_part *part = highest_part(s);
-        // Nobody can make a closed part lower: it is as high as the plan will be.
+        // A closed part does not get lower: the plan will be as high.
         if (part == NULL || part->bytes < s->best->bytes) break;
         TIDE_TRY(probe_part(s, part, err));
     }

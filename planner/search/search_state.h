@@ -9,7 +9,7 @@
 
 enum {
     SEARCH_SLOTS = 8,         ///< probes that run as one batch
-    SEARCH_SLOW_ITEMS = 4000, ///< beyond, one way down the skyline takes a good part of a second
+    SEARCH_SLOW_ITEMS = 4000, ///< beyond, one descent of the skyline takes a good part of a second
 };
 
 /// Items that share no tick with any other: the plan is as high as the highest part.
@@ -20,7 +20,7 @@ typedef struct search_part {
     uint64_t bound_bytes; ///< its own: largest live sum
     uint64_t proved_bytes;
     tide_sky_part *sky;  ///< owned, made on first use; NULL
-    uint32_t *dead_ends; ///< [SEARCH_SLOTS x sections] owned: what each slot's probes remember
+    uint32_t *dead_ends; ///< [SEARCH_SLOTS x sections] owned: dead ends that each slot's probes met
     uint32_t *offsets;   ///< [SEARCH_SLOTS x n] owned
     uint32_t n_batches;  ///< how far the sequence of probes has come
     bool has_exhausted;  ///< some tree was searched to its end
@@ -43,12 +43,12 @@ typedef struct tide_search {
     uint64_t *trial; ///< [problem->n] offsets of one try
 } tide_search;
 
-/// What a node costs, in steps of work: about a nanosecond of one thread each on the machine that they were chosen on,
-/// and as many on any other. So what a default run does depends on no clock.
+/// What a node costs, in steps of work: a step is about a nanosecond of one thread on the machine on which these were
+/// measured. Every machine counts the same, so what a default run does depends on no clock.
 enum {
-    SEARCH_WORK_PER_LOOK = 6,   ///< an item or section that a node of the skyline looks at
-    SEARCH_WORK_PER_CROWD = 15, ///< an item alive at a tick, for a decision of pairs
-    SEARCH_WORK_PER_PLACE = 90, ///< an item placed, for each doubling of the problem beyond 32
+    SEARCH_WORK_PER_VISIT = 6,   ///< an item or section that a node of the skyline visits
+    SEARCH_WORK_PER_CLIQUE = 15, ///< an item alive at a tick, for a decision of pairs
+    SEARCH_WORK_PER_PLACE = 90,  ///< an item placed, for each doubling of the problem beyond 32
 };
 
 /// What placing one item of a problem of `n` costs.

@@ -20,7 +20,7 @@ void tide__sky_part_deinit(tide_sky_part *part) {
     tide_host_free(part->end);
     tide_host_free(part->size);
     for (size_t k = 0; k < TIDE_SKY_RANDOM; k++) tide_host_free(part->traits[k]);
-    tide__drop_shapes_destroy(part->shapes);
+    tide__offset_shapes_destroy(part->shapes);
     *part = (tide_sky_part){0};
 }
 
@@ -184,8 +184,8 @@ tide_status tide__sky_part_make(const tide_problem *problem, const uint32_t *ite
         return TIDE_NO_MEMORY(err, "for a skyline of %zu items", n);
     }
     if (problem->plain && problem->grain_bytes % problem->align_bytes == 0) return TIDE_OK;
-    st = tide__drop_shapes_make(problem, out, &out->shapes, err);
-    // Sections know nothing of gaps, and drops do not find all plans of shapes that fit into each other.
+    st = tide__offset_shapes_make(problem, out, &out->shapes, err);
+    // Sections know nothing of gaps, and the offset tree does not find all plans of shapes that fit into each other.
     if (!problem->plain) {
         out->bound = 0;
         out->exact = false;
@@ -275,7 +275,7 @@ tide_sky_result tide__sky_tree_run(tide_sky_tree *t, const tide_sky_probe *probe
     if (!sort_items(t, probe)) return TIDE_SKY_NOMEM;
     tide_sky_result got;
     if (p->shapes != NULL) {
-        got = tide__sky_drop(t);
+        got = tide__offset_tree_run(t);
     } else {
         got = push_root(t, &root) ? tide__sky_solve(t, &root) : t->cut;
     }

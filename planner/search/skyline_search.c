@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
 // skyline search: the tree. See skyline.h.
-// The frame of a node is that of the node above, changed; going back undoes the changes, so that a path takes the
+// The frame of a node is that of the node above, changed; backtracking undoes the changes, so that a path takes the
 // memory of its changes alone.
 //
-// Twins (same sections, same size) are placed in the order of their numbers. When no item left crosses a time, the two
-// sides are searched apart: neither has to be tried again because the other has no way on.
+// Twins are placed in the order of their numbers. When no item left crosses a time, what lies before it and behind it
+// are independent components, which are searched one after the other: a dead end in one needs no other try in the
+// other.
 #include <string.h>
 
 #include "core/base/assert.h"
@@ -13,7 +14,7 @@
 
 typedef enum sky_survey { SKY_DEAD, SKY_OPEN } sky_survey;
 
-/// What is to be decided at a node.
+/// Where a node branches.
 typedef struct sky_choice {
     uint32_t section;    ///< index in the frame
     uint32_t floor;      ///< of its valley
@@ -44,10 +45,10 @@ static void find_runs(tide_sky_tree *t, const sky_frame *f) {
     }
 }
 
-/// Differences between neighbouring sections of ways, inside and above. @return the smallest size left
+/// Differences between neighbouring sections of branches, inside and above. @return the smallest size left
 static uint32_t count_items(tide_sky_tree *t, const sky_frame *f) {
     const size_t bytes = ((size_t)f->n_sections + 1) * sizeof(uint32_t);
-    memset(t->ways, 0, bytes);
+    memset(t->branches, 0, bytes);
     memset(t->inside, 0, bytes);
     memset(t->above, 0, bytes);
     uint32_t smallest = UINT32_MAX, before = UINT32_MAX;
@@ -59,8 +60,8 @@ static uint32_t count_items(tide_sky_tree *t, const sky_frame *f) {
             t->inside[begin] += size;
             t->inside[end] -= size;
             if (item.twin == UINT32_MAX || item.twin != before) {
-                t->ways[begin]++;
-                t->ways[end]--;
+                t->branches[begin]++;
+                t->branches[end]--;
             }
         }
         if (f->at[k] >= f->raised) {
@@ -85,7 +86,7 @@ static sky_window window_of(const tide_sky_tree *t, const sky_frame *f, uint32_t
 
 static sky_survey dead_end(tide_sky_tree *t, const sky_frame *f, uint32_t s) {
     t->dead_ends[f->first + s]++;
-    t->why = window_of(t, f, s);
+    t->conflict = window_of(t, f, s);
     return SKY_DEAD;
 }
 
@@ -94,17 +95,17 @@ typedef struct score {
 } score;
 
 static score rate(const tide_sky_tree *t, const sky_frame *f, uint32_t s, uint32_t slack, bool may_waste) {
-    const double ways = t->ways[s] + (may_waste ? 1.0 : 0.0);
+    const double branches = t->branches[s] + (may_waste ? 1.0 : 0.0);
     switch (t->probe->rule) {
     case TIDE_SKY_LOWEST:
-        return (score){may_waste, f->floor[s] * 65536.0 + t->ways[s]};
-    case TIDE_SKY_LEARN:
-        return (score){ways / (1.0 + t->dead_ends[f->first + s]), 0.0};
+        return (score){may_waste, f->floor[s] * 65536.0 + t->branches[s]};
+    case TIDE_SKY_WEIGHTED:
+        return (score){branches / (1.0 + t->dead_ends[f->first + s]), 0.0};
     case TIDE_SKY_KEY:
     case TIDE_SKY_KEY_LOW:
     case TIDE_SKY_FEWEST:
     default:
-        return (score){ways, slack};
+        return (score){branches, slack};
     }
 }
 
@@ -148,20 +149,20 @@ static void choose_by_item(const tide_sky_tree *t, const sky_frame *f, uint32_t 
 }
 
 /// Nothing can start on the section below `start`. @return false: no memory
-static bool raise_floor(tide_sky_tree *t, const sky_frame *f, const sky_stuck *stuck) {
-    const uint32_t s = stuck->section;
-    const sky_window w = stuck->window;
-    return tide__sky_set(t, &f->floor[s], stuck->start) && tide__sky_set(t, &f->below[s], UINT32_MAX) &&
+static bool raise_floor(tide_sky_tree *t, const sky_frame *f, const sky_blocked *blocked) {
+    const uint32_t s = blocked->section;
+    const sky_window w = blocked->window;
+    return tide__sky_set(t, &f->floor[s], blocked->start) && tide__sky_set(t, &f->below[s], UINT32_MAX) &&
            tide__sky_set(t, &f->from[s], w.begin < f->from[s] ? w.begin : f->from[s]) &&
            tide__sky_set(t, &f->to[s], w.end > f->to[s] ? w.end : f->to[s]);
 }
 
-/// The first of the stuck sections, which ascend, from `section` on.
-static uint32_t first_stuck(const sky_stuck *stuck, uint32_t n, uint32_t section) {
+/// The first of the blocked sections, which ascend, from `section` on.
+static uint32_t first_blocked(const sky_blocked *blocked, uint32_t n, uint32_t section) {
     uint32_t low = 0;
     while (low < n) {
         const uint32_t middle = low + (n - low) / 2;
-        if (stuck[middle].section < section)
+        if (blocked[middle].section < section)
             low = middle + 1;
         else
             n = middle;
@@ -169,42 +170,41 @@ static uint32_t first_stuck(const sky_stuck *stuck, uint32_t n, uint32_t section
     return low;
 }
 
-/// For each section on whose floor nothing can start: where the lowest item on it can, and which sections its items
-/// take.
-static void look_at_stuck(tide_sky_tree *t, const sky_frame *f, uint32_t n_stuck) {
-    for (uint32_t k = 0; k < n_stuck; k++) {
-        const uint32_t at = f->first + t->stuck[k].section;
-        t->stuck[k].start = UINT32_MAX;
-        t->stuck[k].window = (sky_window){at, at + 1};
+/// For each blocked section: where the lowest item on it can start, and which sections its items take.
+static void measure_blocked(tide_sky_tree *t, const sky_frame *f, uint32_t n_blocked) {
+    for (uint32_t k = 0; k < n_blocked; k++) {
+        const uint32_t at = f->first + t->blocked[k].section;
+        t->blocked[k].start = UINT32_MAX;
+        t->blocked[k].window = (sky_window){at, at + 1};
     }
     for (uint32_t k = 0; k < f->n; k++) {
         const sky_item item = t->items[f->id[k]];
-        for (uint32_t j = first_stuck(t->stuck, n_stuck, item.begin - f->first); j < n_stuck; j++) {
-            sky_stuck *stuck = &t->stuck[j];
-            if (stuck->section >= item.end - f->first) break;
-            if (f->at[k] < stuck->start) stuck->start = f->at[k];
-            stuck->window = join(stuck->window, (sky_window){item.begin, item.end});
+        for (uint32_t j = first_blocked(t->blocked, n_blocked, item.begin - f->first); j < n_blocked; j++) {
+            sky_blocked *blocked = &t->blocked[j];
+            if (blocked->section >= item.end - f->first) break;
+            if (f->at[k] < blocked->start) blocked->start = f->at[k];
+            blocked->window = join(blocked->window, (sky_window){item.begin, item.end});
         }
     }
 }
 
-/// Raise the floors of sections on which nothing can start.
-static sky_survey raise_stuck(tide_sky_tree *t, const sky_frame *f, uint32_t n_stuck) {
-    if (n_stuck == 0) return SKY_OPEN;
-    TIDE_ASSERT(n_stuck <= f->n_sections);
-    look_at_stuck(t, f, n_stuck);
-    for (uint32_t k = 0; k < n_stuck; k++) {
-        const sky_stuck *stuck = &t->stuck[k];
-        if (stuck->start - f->floor[stuck->section] > slack_of(t, f, stuck->section))
-            return dead_end(t, f, stuck->section);
-        if (!raise_floor(t, f, stuck)) return SKY_DEAD;
+/// Raise the floors of blocked sections.
+static sky_survey raise_blocked(tide_sky_tree *t, const sky_frame *f, uint32_t n_blocked) {
+    if (n_blocked == 0) return SKY_OPEN;
+    TIDE_ASSERT(n_blocked <= f->n_sections);
+    measure_blocked(t, f, n_blocked);
+    for (uint32_t k = 0; k < n_blocked; k++) {
+        const sky_blocked *blocked = &t->blocked[k];
+        if (blocked->start - f->floor[blocked->section] > slack_of(t, f, blocked->section))
+            return dead_end(t, f, blocked->section);
+        if (!raise_floor(t, f, blocked)) return SKY_DEAD;
     }
     return SKY_OPEN;
 }
 
-/// Section `s` is a dead end, unless one of the stuck sections before it is.
-static sky_survey dead_end_after(tide_sky_tree *t, const sky_frame *f, uint32_t n_stuck, uint32_t s) {
-    return raise_stuck(t, f, n_stuck) == SKY_DEAD ? SKY_DEAD : dead_end(t, f, s);
+/// Section `s` is a dead end, unless one of the blocked sections before it is.
+static sky_survey dead_end_after(tide_sky_tree *t, const sky_frame *f, uint32_t n_blocked, uint32_t s) {
+    return raise_blocked(t, f, n_blocked) == SKY_DEAD ? SKY_DEAD : dead_end(t, f, s);
 }
 
 /// Look at all valleys: raise floors on which nothing can start, find dead ends, choose where to branch.
@@ -215,23 +215,23 @@ static sky_survey survey(tide_sky_tree *t, sky_frame *f, sky_choice *choice) {
         find_runs(t, f);
         const uint32_t smallest = count_items(t, f);
         bool has_best = false;
-        uint32_t n_stuck = 0;
+        uint32_t n_blocked = 0;
         score best = {0};
-        uint32_t ways = 0, inside = 0, above = 0;
+        uint32_t branches = 0, inside = 0, above = 0;
         for (uint32_t s = 0; s < f->n_sections; s++) {
-            t->ways[s] = ways += t->ways[s];
+            t->branches[s] = branches += t->branches[s];
             inside += t->inside[s];
             above += t->above[s];
             // All of these are alive together, and none can start below.
-            if (above > 0 && (uint64_t)f->raised + above > t->capacity) return dead_end_after(t, f, n_stuck, s);
+            if (above > 0 && (uint64_t)f->raised + above > t->capacity) return dead_end_after(t, f, n_blocked, s);
             const uint32_t floor = f->floor[s], slack = slack_of(t, f, s);
             if (t->wall[s] <= floor) continue;
             // What fits the valley does not fill it, and what does not fit begins at its walls.
             const uint32_t depth = t->wall[s] - floor;
             if (inside < f->rest[s] && depth > inside && depth - inside > slack)
-                return dead_end_after(t, f, n_stuck, s);
-            if (ways == 0) t->stuck[n_stuck++].section = s;
-            if (by_item || n_stuck > 0) continue;
+                return dead_end_after(t, f, n_blocked, s);
+            if (branches == 0) t->blocked[n_blocked++].section = s;
+            if (by_item || n_blocked > 0) continue;
             const bool may_waste = can_waste(t, f, s, smallest);
             const score now = rate(t, f, s, slack, may_waste);
             if (has_best && !is_better(now, best)) continue;
@@ -239,8 +239,8 @@ static sky_survey survey(tide_sky_tree *t, sky_frame *f, sky_choice *choice) {
             has_best = true;
             choose(t, f, s, may_waste, choice);
         }
-        if (raise_stuck(t, f, n_stuck) == SKY_DEAD) return SKY_DEAD;
-        if (n_stuck > 0) continue;
+        if (raise_blocked(t, f, n_blocked) == SKY_DEAD) return SKY_DEAD;
+        if (n_blocked > 0) continue;
         if (by_item) choose_by_item(t, f, smallest, choice);
         return SKY_OPEN;
     }
@@ -319,7 +319,7 @@ static tide_sky_result place(tide_sky_tree *t, sky_frame *f, uint32_t placed, ui
 
 /// Nothing starts on the floor of the section. The lowest item on it then lies on something else: on what carries it
 /// above the floor already, or on another item that is still to be placed and is not on this section.
-static uint64_t floor_without(const tide_sky_tree *t, const sky_frame *f, const sky_choice *c, sky_window *why) {
+static uint64_t floor_without(const tide_sky_tree *t, const sky_frame *f, const sky_choice *c, sky_window *conflict) {
     const uint32_t at = f->first + c->section;
     uint32_t begin = at, end = at + 1;
     uint64_t lowest = UINT64_MAX;
@@ -338,18 +338,18 @@ static uint64_t floor_without(const tide_sky_tree *t, const sky_frame *f, const 
         if ((item.begin <= at && at < item.end) || item.begin >= end || begin >= item.end) continue;
         const uint64_t top = (uint64_t)f->at[k] + item.size;
         if (top < lowest) lowest = top;
-        *why = join(*why, (sky_window){item.begin, item.end});
+        *conflict = join(*conflict, (sky_window){item.begin, item.end});
     }
     return lowest;
 }
 
 /// `own`: the sections of all items on the section.
 static tide_sky_result waste(tide_sky_tree *t, sky_frame *f, const sky_choice *c, sky_window own) {
-    sky_window why = own;
-    const uint64_t to = floor_without(t, f, c, &why);
+    sky_window conflict = own;
+    const uint64_t to = floor_without(t, f, c, &conflict);
     const uint32_t at = f->first + c->section, raised = f->raised;
     const size_t n_trail = t->n_trail;
-    t->why = why;
+    t->conflict = conflict;
     if (to > t->capacity - f->rest[c->section]) {
         t->dead_ends[at]++;
         return TIDE_SKY_EXHAUSTED;
@@ -361,14 +361,14 @@ static tide_sky_result waste(tide_sky_tree *t, sky_frame *f, const sky_choice *c
     const tide_sky_result got = ok ? tide__sky_solve(t, f) : t->cut;
     tide__sky_undo(t, n_trail);
     f->raised = raised;
-    if (got == TIDE_SKY_EXHAUSTED && meet(t->why, own)) t->why = join(why, t->why);
+    if (got == TIDE_SKY_EXHAUSTED && meet(t->conflict, own)) t->conflict = join(conflict, t->conflict);
     return got;
 }
 
-// ---- parts ----
+// ---- components ----
 
-/// Sections [begin, end) of `f`, between which and the others nothing is left.
-static bool push_side(tide_sky_tree *t, const sky_frame *f, uint32_t begin, uint32_t end, sky_frame *out) {
+/// Sections [begin, end) of `f`, which share no item left with the others.
+static bool push_component(tide_sky_tree *t, const sky_frame *f, uint32_t begin, uint32_t end, sky_frame *out) {
     if (!tide__sky_push_frame(t, f->n, end - begin, out)) return false;
     out->first = f->first + begin;
     out->raised = f->raised;
@@ -386,17 +386,17 @@ static bool push_side(tide_sky_tree *t, const sky_frame *f, uint32_t begin, uint
     return true;
 }
 
-static tide_sky_result solve_sides(tide_sky_tree *t, const sky_frame *f) {
+static tide_sky_result solve_components(tide_sky_tree *t, const sky_frame *f) {
     for (uint32_t s = 0; s < f->n_sections;) {
         uint32_t end = s;
         while (end < f->n_sections && f->rest[end] > 0) end++;
         if (end > s) {
-            sky_frame side;
+            sky_frame component;
             t->n_work += f->n + (end - s);
-            if (!push_side(t, f, s, end, &side)) return t->cut;
+            if (!push_component(t, f, s, end, &component)) return t->cut;
             const size_t n_trail = t->n_trail;
-            const tide_sky_result got = tide__sky_solve(t, &side);
-            t->n_trail = n_trail; // the side's arrays are its own
+            const tide_sky_result got = tide__sky_solve(t, &component);
+            t->n_trail = n_trail; // the component's arrays are its own
             if (got != TIDE_SKY_FOUND) return got;
         }
         s = end + 1;
@@ -404,7 +404,7 @@ static tide_sky_result solve_sides(tide_sky_tree *t, const sky_frame *f) {
     return TIDE_SKY_FOUND;
 }
 
-static bool has_sides(const sky_frame *f) {
+static bool has_components(const sky_frame *f) {
     for (uint32_t s = 0; s < f->n_sections; s++) {
         if (f->rest[s] == 0) return true;
     }
@@ -436,22 +436,23 @@ static bool is_swapped(const tide_sky_tree *t, const sky_frame *f, uint32_t i) {
     return t->items[under].begin == item->begin && t->items[under].end == item->end;
 }
 
-/// How snugly the item lies in the valley: the higher, the earlier it is tried.
-static uint32_t rate_snug(const tide_sky_tree *t, const sky_frame *f, const sky_choice *c, uint32_t i) {
-    if (t->probe->snug == TIDE_SKY_SNUG_NONE) return 0;
+/// How well the item fits the valley: the higher, the earlier it is tried.
+static uint32_t rate_fit(const tide_sky_tree *t, const sky_frame *f, const sky_choice *c, uint32_t i) {
+    if (t->probe->fit == TIDE_SKY_FIT_NONE) return 0;
     const sky_item *item = &t->items[i];
     const uint32_t top = c->floor + item->size;
     const bool at_begin = item->begin == f->first + c->begin, at_end = item->end == f->first + c->end;
     const bool left = c->begin > 0 && top == f->floor[c->begin - 1];
     const bool right = c->end < f->n_sections && top == f->floor[c->end];
-    if (t->probe->snug == TIDE_SKY_SNUG_FILL) return (at_begin && at_end) + (left || right);
+    if (t->probe->fit == TIDE_SKY_FIT_FILL) return (at_begin && at_end) + (left || right);
     return at_begin + at_end + left + right;
 }
 
 /// The items that can lie next on the section, in the order in which they are tried: indices in the frame.
-static bool list_ways(tide_sky_tree *t, const sky_frame *f, const sky_choice *c, uint32_t **ways, uint32_t *n_ways) {
+static bool list_branches(tide_sky_tree *t, const sky_frame *f, const sky_choice *c, uint32_t **branches,
+                          uint32_t *n_branches) {
     const uint32_t at = f->first + c->section, begin = f->first + c->begin, end = f->first + c->end;
-    uint32_t *list = t->list, *snug = t->snug, n = 0;
+    uint32_t *list = t->list, *fit = t->fit, n = 0;
     uint32_t before = UINT32_MAX;
     for (uint32_t k = 0; k < f->n; k++) {
         const uint32_t i = f->id[k];
@@ -460,24 +461,24 @@ static bool list_ways(tide_sky_tree *t, const sky_frame *f, const sky_choice *c,
         before = i;
         if (item.begin > at || at >= item.end || f->at[k] != c->floor || is_second_twin) continue;
         if (item.begin < begin || item.end > end || is_swapped(t, f, i)) continue;
-        const uint32_t rating = rate_snug(t, f, c, i);
+        const uint32_t rating = rate_fit(t, f, c, i);
         uint32_t place_at = n++;
-        for (; place_at > 0 && snug[place_at - 1] < rating; place_at--) {
+        for (; place_at > 0 && fit[place_at - 1] < rating; place_at--) {
             list[place_at] = list[place_at - 1];
-            snug[place_at] = snug[place_at - 1];
+            fit[place_at] = fit[place_at - 1];
         }
         list[place_at] = k;
-        snug[place_at] = rating;
+        fit[place_at] = rating;
     }
-    *n_ways = n;
-    *ways = tide__sky_push(t, n * sizeof **ways);
-    if (*ways != NULL && n > 0) memcpy(*ways, list, n * sizeof **ways);
-    return *ways != NULL;
+    *n_branches = n;
+    *branches = tide__sky_push(t, n * sizeof **branches);
+    if (*branches != NULL && n > 0) memcpy(*branches, list, n * sizeof **branches);
+    return *branches != NULL;
 }
 
-/// Nothing, or none of the ways, lies next on the section: let it be wasted if that is possible.
+/// None of the branches lies next on the section: leave its floor empty if there is room for that.
 static tide_sky_result branch_waste(tide_sky_tree *t, sky_frame *f, const sky_choice *c, sky_window own) {
-    t->why = own;
+    t->conflict = own;
     if (t->capacity - c->floor == f->rest[c->section]) {
         t->dead_ends[f->first + c->section]++;
         return TIDE_SKY_EXHAUSTED;
@@ -485,24 +486,24 @@ static tide_sky_result branch_waste(tide_sky_tree *t, sky_frame *f, const sky_ch
     return waste(t, f, c, own);
 }
 
-/// Every dead end knows the window of sections that it depends on. One that does not depend on what was placed here is
-/// one for all other ways as well: they need no try.
+/// Conflict-directed backjumping: a dead end whose conflict does not meet the item placed here is one for all other
+/// branches as well. They need no try.
 static tide_sky_result branch(tide_sky_tree *t, sky_frame *f, const sky_choice *c) {
-    uint32_t *ways, n_ways;
-    if (!list_ways(t, f, c, &ways, &n_ways)) return t->cut;
-    sky_window why = {UINT32_MAX, 0};
-    for (uint32_t k = 0; k < n_ways; k++) {
-        const sky_item item = t->items[f->id[ways[k]]];
+    uint32_t *branches, n_branches;
+    if (!list_branches(t, f, c, &branches, &n_branches)) return t->cut;
+    sky_window conflict = {UINT32_MAX, 0};
+    for (uint32_t k = 0; k < n_branches; k++) {
+        const sky_item item = t->items[f->id[branches[k]]];
         const sky_mark mark = tide__sky_mark(t);
-        const tide_sky_result got = place(t, f, ways[k], c->floor);
+        const tide_sky_result got = place(t, f, branches[k], c->floor);
         tide__sky_pop(t, mark);
-        if (got != TIDE_SKY_EXHAUSTED || !meet(t->why, (sky_window){item.begin, item.end})) return got;
-        why = join(why, t->why);
+        if (got != TIDE_SKY_EXHAUSTED || !meet(t->conflict, (sky_window){item.begin, item.end})) return got;
+        conflict = join(conflict, t->conflict);
     }
     const sky_window own = close_window(f, window_of(t, f, c->section));
     const tide_sky_result got = branch_waste(t, f, c, own);
-    if (got != TIDE_SKY_EXHAUSTED || !meet(t->why, own)) return got;
-    t->why = close_window(f, join(join(why, own), t->why));
+    if (got != TIDE_SKY_EXHAUSTED || !meet(t->conflict, own)) return got;
+    t->conflict = close_window(f, join(join(conflict, own), t->conflict));
     return TIDE_SKY_EXHAUSTED;
 }
 
@@ -522,7 +523,7 @@ tide_sky_result tide__sky_solve(tide_sky_tree *t, sky_frame *f) {
     if (tide__sky_is_over(t)) return t->cut;
     const sky_mark mark = tide__sky_mark(t);
     t->depth++;
-    const tide_sky_result got = has_sides(f) ? solve_sides(t, f) : solve_whole(t, f);
+    const tide_sky_result got = has_components(f) ? solve_components(t, f) : solve_whole(t, f);
     t->depth--;
     tide__sky_pop(t, mark);
     return got;

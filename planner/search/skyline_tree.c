@@ -11,7 +11,7 @@
 
 enum {
     FIRST_BLOCK_BYTES = 1 << 16, ///< each one is twice as large as the one before
-    MAX_PATH_BYTES = 96 << 20,   ///< of one tree: a way down where items live long copies more than that
+    MAX_PATH_BYTES = 96 << 20,   ///< of one tree: a descent where items live long copies more than that
     RISES_PER_BOUND = 512,
 };
 
@@ -89,21 +89,21 @@ bool tide__sky_push_frame(tide_sky_tree *t, uint32_t n, uint32_t n_sections, sky
 
 // ---- limits ----
 
-/// What was placed stays, and all that is still to come gets more room.
-static void rise(tide_sky_tree *t) {
+/// What was placed stays; items that are still to be placed get more room.
+static void relax(tide_sky_tree *t) {
     const uint32_t step = t->part->bound / RISES_PER_BOUND + 1;
-    if (t->probe->highest - t->capacity < step) {
+    if (t->probe->max_capacity - t->capacity < step) {
         t->is_cut = true;
         return;
     }
     t->capacity += step;
-    TIDE_ASSERT(t->capacity <= t->probe->highest);
+    TIDE_ASSERT(t->capacity <= t->probe->max_capacity);
     t->n_dead = 0;
 }
 
 void tide__sky_dead_end(tide_sky_tree *t) {
     t->n_dead++;
-    if (t->probe->highest > t->capacity && t->n_dead >= t->probe->rise_after) rise(t);
+    if (t->probe->max_capacity > t->capacity && t->n_dead >= t->probe->relax_after) relax(t);
 }
 
 bool tide__sky_is_over(tide_sky_tree *t) {
@@ -130,12 +130,12 @@ tide_status tide__sky_tree_create(const tide_sky_part *part, tide_sky_tree **out
     const size_t n = part->n, n_sections = (size_t)part->n_sections + 1;
     uint32_t *room = tide_host_calloc(4 * n + 7 * n_sections, sizeof *room);
     sky_item *items = tide_host_calloc(n, sizeof *items);
-    sky_stuck *stuck = tide_host_calloc(n_sections, sizeof *stuck);
+    sky_blocked *blocked = tide_host_calloc(n_sections, sizeof *blocked);
     sky_block *block = tide_host_alloc(sizeof *block + FIRST_BLOCK_BYTES);
-    if (t == NULL || room == NULL || items == NULL || stuck == NULL || block == NULL) {
+    if (t == NULL || room == NULL || items == NULL || blocked == NULL || block == NULL) {
         tide_host_free(t);
         tide_host_free(items);
-        tide_host_free(stuck);
+        tide_host_free(blocked);
         tide_host_free(room);
         tide_host_free(block);
         return TIDE_NO_MEMORY(err, "for a tree of %zu items", n);
@@ -143,10 +143,10 @@ tide_status tide__sky_tree_create(const tide_sky_part *part, tide_sky_tree **out
     *block = (sky_block){.size = FIRST_BLOCK_BYTES};
     t->part = part;
     t->items = items;
-    t->stuck = stuck;
+    t->blocked = blocked;
     t->stack = t->blocks = block;
-    uint32_t **of_items[] = {&t->order, &t->offset, &t->list, &t->snug};
-    uint32_t **of_sections[] = {&t->run_begin, &t->run_end, &t->wall,         &t->ways,
+    uint32_t **of_items[] = {&t->order, &t->offset, &t->list, &t->fit};
+    uint32_t **of_sections[] = {&t->run_begin, &t->run_end, &t->wall,         &t->branches,
                                 &t->inside,    &t->above,   &t->own_dead_ends};
     for (size_t k = 0; k < sizeof of_items / sizeof *of_items; k++, room += n) *of_items[k] = room;
     for (size_t k = 0; k < sizeof of_sections / sizeof *of_sections; k++, room += n_sections) *of_sections[k] = room;
@@ -163,7 +163,7 @@ void tide__sky_tree_destroy(tide_sky_tree *t) {
     }
     tide_host_free(t->order); // with all arrays that follow it
     tide_host_free(t->items);
-    tide_host_free(t->stuck);
+    tide_host_free(t->blocked);
     tide_host_free(t->trail);
     tide_host_free(t);
 }

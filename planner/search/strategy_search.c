@@ -57,7 +57,7 @@ static void keep_better(tide_search *s) {
     tide__search_measure(s);
 }
 
-/// Also where it is known that nothing meets the capacity, the plan is to be a good one.
+/// Also where it is known that no plan meets the capacity, the plan is to be a good one.
 static bool is_good(const tide_search *s) {
     return s->best->bytes <= s->best->proved_bytes || s->best->bytes <= s->capacity_bytes;
 }
@@ -105,8 +105,8 @@ static bool is_tight(const tide_problem *p) {
     return area >= TIGHT * (double)p->lower_bound_bytes * (double)p->n_ticks;
 }
 
-/// About a second of one thread, and for large problems as much again as the first greedy order takes, or as a way down
-/// the skyline: of very large ones that takes longer than all else, and is for those alone that need it.
+/// About a second of one thread, and for large problems as much again as the first greedy order takes, or as one
+/// descent of the skyline. Of very large problems a descent takes longer than all else: only those get it that need it.
 static uint64_t default_work(const tide_problem *p) {
     enum { SECOND = 1000000000, PER_ITEM = 6500, PER_PAIR = 12, ALWAYS_ITEMS = 8192 };
     const uint64_t n = p->n;
@@ -114,7 +114,7 @@ static uint64_t default_work(const tide_problem *p) {
     return SECOND + n * PER_ITEM + (has_skyline ? n * n * PER_PAIR : 0);
 }
 
-/// Tell the parts what the places of the best plan, which somebody else has found, mean for them.
+/// The height of each part in the best plan, after another search has improved it.
 static void split_best(tide_search *s) {
     for (size_t k = 0; k < s->n_parts; k++) {
         search_part *part = &s->parts[k];
@@ -154,19 +154,19 @@ static tide_status search_locally(tide_search *s, uint64_t share, tide_error *er
 
 /// Whether an exhausted skyline proves nothing: shapes of several rectangles, given offsets, sizes that do not suit the
 /// alignments.
-static bool is_crooked(const tide_problem *p) { return !p->plain || p->grain_bytes % p->align_bytes != 0; }
+static bool is_irregular(const tide_problem *p) { return !p->plain || p->grain_bytes % p->align_bytes != 0; }
 
-/// A decision of pairs looks at every crowd anew, which is most of what it costs.
+/// A decision of pairs visits every clique again, which is most of what it costs.
 static uint64_t work_of_deciding(const tide_problem *p) {
     uint64_t n_alive = 1; // over all ticks
     for (size_t i = 0; i < p->n; i++) n_alive += p->items[i].end - p->items[i].begin;
-    return n_alive * SEARCH_WORK_PER_CROWD;
+    return n_alive * SEARCH_WORK_PER_CLIQUE;
 }
 
-/// Small crooked problems are searched pair by pair, which is exact for them: before the skyline with a share of the
-/// limits, after everything else with what is left.
+/// Small irregular problems are searched pair by pair, which is exact for them: before the skyline with a share of the
+/// limits, after it with a larger one.
 static tide_status search_pairs(tide_search *s, uint64_t share, tide_error *err) {
-    if (!is_crooked(s->problem) || s->problem->n > TIDE_PAIRS_MAX_ITEMS) return TIDE_OK;
+    if (!is_irregular(s->problem) || s->problem->n > TIDE_PAIRS_MAX_ITEMS) return TIDE_OK;
     if (tide__search_is_done(s) || tide__search_is_over(s)) return TIDE_OK;
     const uint64_t work = work_of_deciding(s->problem), left = tide__search_nodes_left(s, work);
     if (left < share) return TIDE_OK;
@@ -192,11 +192,11 @@ static tide_status search_greedily(tide_search *s, tide_error *err) {
     return TIDE_OK;
 }
 
-/// The skyline will take the problem and need long for each way down: others come first.
+/// The skyline can take the problem and needs long for each descent: local search comes first.
 static bool is_slow_for_skyline(const tide_search *s) {
     const uint64_t n = s->problem->n;
     if (n <= SEARCH_SLOW_ITEMS || n > TIDE_SKY_MAX_ITEMS) return false;
-    return tide__search_nodes_left(s, n * SEARCH_WORK_PER_LOOK) > n;
+    return tide__search_nodes_left(s, n * SEARCH_WORK_PER_VISIT) > n;
 }
 
 static uint32_t count_processors(void) {

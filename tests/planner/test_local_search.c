@@ -173,7 +173,8 @@ static void windows_never_make_it_worse(void **state) {
         w.excess = excess_of(p, pl.offsets, w.target_bytes);
         tide_local_budget budget = {.node_limit = 5000};
         tide_error err = TIDE_ERROR_INIT;
-        assert_tide_ok(tide__local_windows(p, &budget, w.target_bytes, seed, pl.offsets, note_change, &w, &err), &err);
+        assert_tide_ok(
+            tide__improve_by_neighbourhoods(p, &budget, w.target_bytes, seed, pl.offsets, note_change, &w, &err), &err);
         tide__placement_measure(&pl, p);
         assert_true(tide__placement_is_sound(&pl, p));
         n_changes += w.n_changes;
@@ -193,13 +194,13 @@ static void a_window_shows_what_reaches_into_it(void **state) {
     put(&lt, "all", 40, 0, 8);
     put(&lt, "after", 50, 6, 8);
     tide_problems problems;
-    tide_window part;
+    tide_neighbourhood part;
     tide_error err = TIDE_ERROR_INIT;
     assert_tide_ok(tide__problems_make(&lt, &problems, &err), &err);
     const tide_problem *p = &problems.list[0];
     const uint64_t offsets[] = {100, 200, 300, 400, 500};
     // Ticks: 0 1 2 3 4 5 6 stand for steps 0 1 2 3 4 5 6.
-    assert_tide_ok(tide__window_make(p, offsets, 2, 6, &part, &err), &err);
+    assert_tide_ok(tide__neighbourhood_make(p, offsets, 2, 6, &part, &err), &err);
     assert_int_equal(part.n_free, 1);
     assert_int_equal(part.problem.n, 3);
     assert_int_equal(part.problem.items[0].size_bytes, 20);
@@ -212,7 +213,7 @@ static void a_window_shows_what_reaches_into_it(void **state) {
         assert_int_equal(item->end, item->size_bytes == 30 ? 2 : 4);
         assert_true(item->fixed_offset != TIDE_NO_OFFSET);
     }
-    tide__window_deinit(&part);
+    tide__neighbourhood_deinit(&part);
     tide__problems_deinit(&problems);
     tide_lifetimes_deinit(&lt);
 }
@@ -230,9 +231,9 @@ static tide_status place_by_local_search(const tide_strategy *self, const tide_p
     return TIDE_OK;
 }
 
-/// More items than are placed anew in each step, and none so small that boxes help: windows do the work. The plan is
-/// verified, and the same again.
-static void many_items_are_improved_in_windows(void **state) {
+/// More items than are placed anew in each step, and none so small that boxes help: neighbourhoods do the work. The
+/// plan is verified, and the same again.
+static void many_items_are_improved_in_neighbourhoods(void **state) {
     (void)state;
     static const tide_strategy strategy = {.name = "local", .form = TIDE_PLAN_OFFSETS, .place = place_by_local_search};
     tide_rng rng = {5};
@@ -304,7 +305,7 @@ int main(void) {
         tide_unit_test(no_memory_leaves_nothing),
         tide_unit_test(windows_never_make_it_worse),
         tide_unit_test(a_window_shows_what_reaches_into_it),
-        tide_unit_test(many_items_are_improved_in_windows),
+        tide_unit_test(many_items_are_improved_in_neighbourhoods),
         tide_unit_test(large_traces_come_near_the_bound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,7 +37,7 @@ static void close_case(fixture *f) {
 static tide_sky_probe draw_probe(tide_rng *rng, uint32_t capacity) {
     tide_sky_probe probe = {.capacity = capacity, .node_limit = UINT64_MAX, .seed = tide_rng_u64(rng)};
     probe.rule = (tide_sky_rule)tide_rng_below(rng, TIDE_SKY_N_RULES);
-    probe.snug = (tide_sky_snug)tide_rng_below(rng, TIDE_SKY_N_SNUGS);
+    probe.fit = (tide_sky_fit)tide_rng_below(rng, TIDE_SKY_N_FITS);
     for (int k = 0; k < TIDE_SKY_KEY_LENGTH; k++) {
         probe.key[k] = (tide_sky_trait)tide_rng_below(rng, TIDE_SKY_N_TRAITS);
     }
@@ -168,7 +168,7 @@ static void cut_rectangles_are_found(void **state) {
         open_case(&f, cut_problem(&rng, 60 + 4 * (size_t)k, 500));
         assert_int_equal(f.part.bound * f.part.grain_bytes, 1 << 20);
         tide_sky_probe probe = draw_probe(&rng, f.part.bound);
-        probe.rule = TIDE_SKY_LEARN;
+        probe.rule = TIDE_SKY_WEIGHTED;
         probe.node_limit = 20000;
         const tide_sky_result got = tide__sky_tree_run(f.tree, &probe, f.offsets, NULL);
         assert_int_not_equal(got, TIDE_SKY_EXHAUSTED);
@@ -190,12 +190,12 @@ static void a_capacity_that_rises_ends_in_a_plan(void **state) {
         fixture f;
         open_case(&f, cut_problem(&rng, 40 + 5 * (size_t)k, 500));
         tide_sky_probe probe = draw_probe(&rng, f.part.bound);
-        probe.highest = 4 * f.part.bound;
-        probe.rise_after = 1 + (uint32_t)tide_rng_below(&rng, 8);
+        probe.max_capacity = 4 * f.part.bound;
+        probe.relax_after = 1 + (uint32_t)tide_rng_below(&rng, 8);
         assert_int_equal(tide__sky_tree_run(f.tree, &probe, f.offsets, NULL), TIDE_SKY_FOUND);
-        assert_is_plan(&f, (uint64_t)probe.highest * f.part.grain_bytes);
+        assert_is_plan(&f, (uint64_t)probe.max_capacity * f.part.grain_bytes);
         for (uint32_t i = 0; i < f.part.n; i++) n_risen += f.offsets[i] + f.part.size[i] > probe.capacity;
-        probe.highest = f.part.bound + 1; // no room to rise
+        probe.max_capacity = f.part.bound + 1; // no room to rise
         probe.node_limit = 5000;
         assert_int_not_equal(tide__sky_tree_run(f.tree, &probe, f.offsets, NULL), TIDE_SKY_EXHAUSTED);
         close_case(&f);
@@ -301,7 +301,7 @@ static void a_path_has_an_end(void **state) {
     open_case(&f, case_problem(items, N));
     tide_host_free(items);
     const tide_sky_probe probe = {
-        .capacity = f.part.bound, .highest = 4 * f.part.bound, .rise_after = 1, .node_limit = UINT64_MAX};
+        .capacity = f.part.bound, .max_capacity = 4 * f.part.bound, .relax_after = 1, .node_limit = UINT64_MAX};
     uint64_t n_nodes;
     tide_host_stats stats;
     assert_int_equal(tide__sky_tree_run(f.tree, &probe, f.offsets, &n_nodes), TIDE_SKY_LIMIT);
