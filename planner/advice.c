@@ -13,6 +13,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
+#include "planner/grid.h"
 #include "planner/problem.h"
 
 /// Tensors at the peak that are tried one by one, and plans that are made to see whether a change is enough.
@@ -84,7 +85,7 @@ static tide_status add_row(adviser *a, tide_advice_row row, uint64_t now_bytes) 
         tide_host_grow(&a->out->rows, &a->cap, a->out->n + 1, sizeof row) != TIDE_OK) {
         const bool failed = row.saves_bytes > 0;
         tide_host_free(row.what);
-        return failed ? TIDE_FAIL(a->err, TIDE_ERR_NOMEM, "no memory for advice") : TIDE_OK;
+        return failed ? TIDE_NO_MEMORY(a->err, "for advice") : TIDE_OK;
     }
     a->out->rows[a->out->n++] = row;
     return TIDE_OK;
@@ -312,4 +313,35 @@ void tide_advice_deinit(tide_advice *a) {
     for (size_t k = 0; k < a->n; k++) tide_host_free(a->rows[k].what);
     tide_host_free(a->rows);
     *a = (tide_advice){0};
+}
+
+// ---- in words ----
+
+static void print_row(tide_grid *g, const tide_advice_row *row) {
+    char need[24], saves[24];
+    tide__grid_name(g, row->what);
+    tide__grid_cell(g, "%s", tide_format_bytes(row->need_bytes, need, sizeof need));
+    tide__grid_cell(g, "%s", tide_format_bytes(row->saves_bytes, saves, sizeof saves));
+    tide__grid_cell(g, "%s", row->fits ? "fits" : row->change.kind == TIDE_CHANGE_SEARCH ? "may fit" : "not enough");
+}
+
+void tide_advice_print(const tide_advice *a, tide_text *out) {
+    char need[24], budget[24], rest[24];
+    tide_text_addf(out, "\nIt needs %s of %s; %s of it are weights, inputs and outputs, which no plan changes.\n",
+                   tide_format_bytes(a->need_bytes, need, sizeof need),
+                   tide_format_bytes(a->budget_bytes, budget, sizeof budget),
+                   tide_format_bytes(a->persistent_bytes, rest, sizeof rest));
+    if (a->persistent_bytes > a->budget_bytes)
+        tide_text_add(out, "These alone exceed the budget: no change to what is planned can make it fit.\n");
+    if (a->n == 0) {
+        tide_text_add(out, "No single change was found that saves anything.\n");
+        return;
+    }
+    tide_text_add(out, a->rows[0].fits ? "The smallest change that makes it fit comes first:\n"
+                                       : "No single change that was tried makes it fit; those that save most:\n");
+    static const char *const heads[] = {"change", "needs", "saves", ""};
+    tide_grid g = {.columns = "lrrl"};
+    for (size_t k = 0; k < sizeof heads / sizeof heads[0]; k++) tide__grid_cell(&g, "%s", heads[k]);
+    for (size_t k = 0; k < a->n; k++) print_row(&g, &a->rows[k]);
+    tide__grid_finish(&g, out);
 }

@@ -14,7 +14,7 @@ tide_status tide__cover_tree_init(tide_cover_tree *t, const uint64_t *positions,
     while (t->n_leaves + 1 < n_positions) t->n_leaves *= 2;
     t->nodes = tide_host_calloc(t->n_leaves, 2 * sizeof *t->nodes);
     if (t->nodes == NULL) return TIDE_ERR_NOMEM;
-    for (size_t k = 0; k < 2 * t->n_leaves; k++) t->nodes[k].owner = TIDE_COVER_NOBODY;
+    for (size_t k = 0; k < 2 * t->n_leaves; k++) t->nodes[k].owner = TIDE_COVER_NONE;
     return TIDE_OK;
 }
 
@@ -24,12 +24,12 @@ void tide__cover_tree_deinit(tide_cover_tree *t) {
 }
 
 static uint32_t both(uint32_t a, uint32_t b) {
-    if (a == b || b == TIDE_COVER_NOBODY) return a;
-    return a == TIDE_COVER_NOBODY ? b : TIDE_COVER_SEVERAL;
+    if (a == b || b == TIDE_COVER_NONE) return a;
+    return a == TIDE_COVER_NONE ? b : TIDE_COVER_SEVERAL;
 }
 
 uint32_t tide__cover_tree_owner(const tide_cover_tree *t, size_t from, size_t to) {
-    uint32_t owner = TIDE_COVER_NOBODY;
+    uint32_t owner = TIDE_COVER_NONE;
     size_t lo = from + t->n_leaves, hi = to + t->n_leaves;
     size_t a = lo / 2, b = (hi - 1) / 2; // every node above a part of the stretch is above one of its ends
     for (; lo < hi; lo /= 2, hi /= 2) {
@@ -64,7 +64,7 @@ uint32_t tide__cover_tree_owner_of_bytes(const tide_cover_tree *t, uint64_t lo, 
     size_t from = position_above(t, lo), to = position_above(t, hi - 1);
     if (from > 0) from--;
     if (to == t->n_positions) to--;
-    return from < to ? tide__cover_tree_owner(t, from, to) : TIDE_COVER_NOBODY;
+    return from < to ? tide__cover_tree_owner(t, from, to) : TIDE_COVER_NONE;
 }
 
 /// Bytes between the first and the last position of node `k`; `leaf` and `n` are its leaves.
@@ -79,7 +79,7 @@ static void sum_up(tide_cover_tree *t, size_t k) {
     if (node->n_whole > 0) return;
     const bool is_leaf = k >= t->n_leaves;
     node->covered = is_leaf ? 0 : t->nodes[2 * k].covered + t->nodes[2 * k + 1].covered;
-    node->owner = is_leaf ? TIDE_COVER_NOBODY : both(t->nodes[2 * k].owner, t->nodes[2 * k + 1].owner);
+    node->owner = is_leaf ? TIDE_COVER_NONE : both(t->nodes[2 * k].owner, t->nodes[2 * k + 1].owner);
 }
 
 /// All that is above the two ends of a stretch.

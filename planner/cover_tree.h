@@ -18,13 +18,13 @@
 
 #include "core/base/status.h"
 
-#define TIDE_COVER_NOBODY UINT32_MAX
+#define TIDE_COVER_NONE UINT32_MAX
 #define TIDE_COVER_SEVERAL (UINT32_MAX - 1)
 
 typedef struct tide_cover_node {
     uint64_t covered; ///< bytes below this node that some rectangle covers
     uint32_t n_whole; ///< rectangles that cover all of the node and not all of its parent
-    uint32_t owner;   ///< class of all covered bytes; NOBODY, SEVERAL
+    uint32_t owner;   ///< class of all covered bytes; NONE, SEVERAL
 } tide_cover_node;
 
 typedef struct tide_cover_tree {
@@ -37,11 +37,11 @@ typedef struct tide_cover_tree {
 /// Nothing covered. @return TIDE_ERR_NOMEM
 tide_status tide__cover_tree_init(tide_cover_tree *t, const uint64_t *positions, size_t n_positions) TIDE_NODISCARD;
 void tide__cover_tree_deinit(tide_cover_tree *t);
-/// Whose bytes lie between positions `from` and `to` (indices): a class, NOBODY or SEVERAL.
+/// Whose bytes lie between positions `from` and `to` (indices): a class, NONE or SEVERAL.
 uint32_t tide__cover_tree_owner(const tide_cover_tree *t, size_t from, size_t to);
 /// The same for any bytes [lo, hi), lo < hi: between two neighbouring positions all bytes are covered or none is.
 uint32_t tide__cover_tree_owner_of_bytes(const tide_cover_tree *t, uint64_t lo, uint64_t hi);
-/// Cover from position `from` to `to` once more; what is covered there must be `owner`'s or nobody's.
+/// Cover from position `from` to `to` once more; what is covered there must be `owner`'s or no class's.
 void tide__cover_tree_add(tide_cover_tree *t, size_t from, size_t to, uint32_t owner);
 /// Undo one add of the same stretch.
 void tide__cover_tree_remove(tide_cover_tree *t, size_t from, size_t to);

@@ -161,5 +161,5 @@ tide_status tide_plan_dump_stage(const tide_memory_plan *plan, tide_stage stage,
     default:
         return TIDE_FAIL(err, TIDE_ERR_INVALID, "there is no stage %d of planning", (int)stage);
     }
-    return out->failed ? TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to print a stage of planning") : TIDE_OK;
+    return out->failed ? TIDE_NO_MEMORY(err, "to print a stage of planning") : TIDE_OK;
 }

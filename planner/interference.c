@@ -256,7 +256,7 @@ static tide_status gather(builder *b, tide_error *err) {
     b->deaths = tide_host_calloc(room, sizeof *b->deaths);
     b->apart = tide_host_calloc(n, sizeof *b->apart);
     if (b->roots == NULL || b->stretches == NULL || b->live == NULL || b->deaths == NULL || b->apart == NULL)
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the interference graph of %zu lifetimes", n);
+        return TIDE_NO_MEMORY(err, "for the interference graph of %zu lifetimes", n);
     find_roots(b);
     list_members(b);
     return check_size(b, err);

@@ -10,7 +10,7 @@
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "core/ops/ops.h"
-#include "planner/plan_internal.h"
+#include "planner/plan.h"
 
 #define NO_STEP UINT32_MAX
 
@@ -168,7 +168,7 @@ static tide_status make_name(analysis *a, const char *stem, const char *word, ti
         tide_text_addf(out, "%s.%s.%u", stem, word, i);
     }
     if (out->failed || tide_strmap_put(&a->names, tide_text_str(out), 0) != TIDE_OK)
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the name '%s.%s'", stem, word);
+        return TIDE_NO_MEMORY(err, "for the name '%s.%s'", stem, word);
     return TIDE_OK;
 }
 

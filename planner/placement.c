@@ -11,7 +11,7 @@ tide_status tide__placement_init(tide_placement *pl, const tide_problem *p, tide
     pl->pools = tide_host_alloc(p->n * sizeof *pl->pools);
     if (pl->offsets == NULL || pl->pools == NULL) {
         tide__placement_deinit(pl);
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the places of %zu tensors", p->n);
+        return TIDE_NO_MEMORY(err, "for the places of %zu tensors", p->n);
     }
     for (size_t i = 0; i < p->n; i++) {
         pl->offsets[i] = TIDE_NO_OFFSET;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
 // plan, stage 4 of 4: split the table into problems, run a strategy on each under a clock, put the answers together,
-// and let the verifier see the plan before anybody else does.
+// and let the verifier see the plan before it leaves this file.
 #include <stdatomic.h>
 
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
-#include "planner/plan_internal.h"
+#include "planner/plan.h"
 
 static _Atomic uint64_t n_entries;
 
@@ -19,7 +19,7 @@ tide_status tide__plan_new(const tide_lifetimes *lt, const char *strategy, tide_
     if (lt->n > INT32_MAX)
         return TIDE_FAIL(err, TIDE_ERR_OVERFLOW, "%zu lifetimes are more than a plan can number", lt->n);
     tide_memory_plan *plan = tide_host_calloc(1, sizeof *plan);
-    if (plan == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a plan");
+    if (plan == NULL) return TIDE_NO_MEMORY(err, "for a plan");
     const tide_status st = tide_lifetimes_copy(lt, &plan->lifetimes, err);
     if (st != TIDE_OK) {
         tide_memory_plan_destroy(plan);
@@ -31,7 +31,7 @@ tide_status tide__plan_new(const tide_lifetimes *lt, const char *strategy, tide_
     plan->pools = tide_host_calloc(lt->n, sizeof *plan->pools);
     if (plan->strategy == NULL || plan->offsets == NULL || plan->pools == NULL) {
         tide_memory_plan_destroy(plan);
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a plan of %zu tensors", lt->n);
+        return TIDE_NO_MEMORY(err, "for a plan of %zu tensors", lt->n);
     }
     for (size_t i = 0; i < lt->n; i++) {
         plan->offsets[i] = TIDE_NO_OFFSET;
@@ -46,7 +46,7 @@ tide_status tide__plan_new(const tide_lifetimes *lt, const char *strategy, tide_
 tide_status tide__plan_add_buffers(tide_memory_plan *plan, const tide_problems *problems, tide_error *err) {
     if (problems->n == 0) return TIDE_OK;
     plan->buffers = tide_host_calloc(problems->n, sizeof *plan->buffers);
-    if (plan->buffers == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu buffers", problems->n);
+    if (plan->buffers == NULL) return TIDE_NO_MEMORY(err, "for %zu buffers", problems->n);
     plan->n_buffers = problems->n;
     for (size_t b = 0; b < problems->n; b++) {
         const tide_problem *p = &problems->list[b];
@@ -104,13 +104,21 @@ tide_status tide__plan_close(tide_memory_plan *plan, tide_error *err) {
     return TIDE_OK;
 }
 
+tide_proof tide__plan_proof(const tide_memory_plan *plan) {
+    tide_proof hardest = TIDE_PROOF_LIVE_SUM;
+    for (size_t b = 0; b < plan->n_buffers; b++) {
+        if (plan->buffers[b].proof > hardest) hardest = plan->buffers[b].proof;
+    }
+    return hardest;
+}
+
 // ---- running a strategy ----
 
 static tide_status adopt_pools(tide_memory_plan *plan, const tide_placement *pl, uint32_t buffer, tide_error *err) {
     if (pl->n_pools == 0) return TIDE_OK;
     size_t cap = plan->n_pools;
     if (tide_host_grow(&plan->pool_list, &cap, plan->n_pools + pl->n_pools, sizeof *plan->pool_list) != TIDE_OK)
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu pools", plan->n_pools + pl->n_pools);
+        return TIDE_NO_MEMORY(err, "for %zu pools", plan->n_pools + pl->n_pools);
     for (size_t k = 0; k < pl->n_pools; k++) {
         plan->pool_list[plan->n_pools + k] = pl->pool_list[k];
         plan->pool_list[plan->n_pools + k].buffer = buffer;

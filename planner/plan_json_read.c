@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Reader of the `tidemark.plan` document. Trusts nothing: what can be computed from the tensors is computed again and
-// must agree, and the plan goes through the verifier before anybody gets it. Keys it does not know are passed over.
+// must agree, and the plan goes through the verifier before it is returned. Keys it does not know are passed over.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "planner/lifetimes_json.h"
-#include "planner/plan_internal.h"
+#include "planner/plan.h"
 #include "planner/plan_json.h"
 
 typedef struct reader {
@@ -137,7 +137,7 @@ static tide_status read_pools(reader *r, tide_memory_plan *plan) {
     TIDE_TRY(tide__doc_list(&r->json, r->plan, "pools", &pools));
     const size_t n = json_array_size(pools);
     plan->pool_list = tide_host_calloc(n, sizeof *plan->pool_list);
-    if (plan->pool_list == NULL) return tide__doc_no_memory(&r->json);
+    if (plan->pool_list == NULL) return TIDE_NO_MEMORY(r->json.err, "to read %s", r->json.path);
     char at[48];
     snprintf(at, sizeof at, "plans[%zu].pools", r->plan_i);
     for (size_t p = 0; p < n; p++) {

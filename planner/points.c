@@ -18,17 +18,15 @@ typedef struct merger {
     tide_error *err;
 } merger;
 
-static tide_status no_memory(const merger *m) {
-    return TIDE_FAIL(m->err, TIDE_ERR_NOMEM, "no memory for a table of %zu profile points", m->n);
-}
-
 static tide_status index_tables(merger *m) {
     m->by_name = tide_host_calloc(m->n, sizeof *m->by_name);
     m->sizes = tide_host_calloc(m->n, sizeof *m->sizes);
-    if (m->by_name == NULL || m->sizes == NULL) return no_memory(m);
+    if (m->by_name == NULL || m->sizes == NULL)
+        return TIDE_NO_MEMORY(m->err, "for a table of %zu profile points", m->n);
     for (size_t k = 0; k < m->n; k++) {
         for (size_t i = 0; i < m->tables[k].n; i++) {
-            if (tide_strmap_put(&m->by_name[k], m->tables[k].items[i].name, i) != TIDE_OK) return no_memory(m);
+            if (tide_strmap_put(&m->by_name[k], m->tables[k].items[i].name, i) != TIDE_OK)
+                return TIDE_NO_MEMORY(m->err, "for a table of %zu profile points", m->n);
         }
     }
     return TIDE_OK;
@@ -81,13 +79,13 @@ static tide_status add_item(merger *m, const tide_lifetime *from, size_t table) 
 
 static tide_status copy_name(const merger *m, const char *from, char **to) {
     *to = tide_host_strdup(from != NULL ? from : "");
-    return *to != NULL ? TIDE_OK : no_memory(m);
+    return *to != NULL ? TIDE_OK : TIDE_NO_MEMORY(m->err, "for a table of %zu profile points", m->n);
 }
 
 static tide_status copy_names(const merger *m, char *const *from, size_t n, char ***to, size_t *n_to) {
     if (n == 0) return TIDE_OK;
     *to = tide_host_calloc(n, sizeof **to);
-    if (*to == NULL) return no_memory(m);
+    if (*to == NULL) return TIDE_NO_MEMORY(m->err, "for a table of %zu profile points", m->n);
     for (size_t i = 0; i < n; i++) {
         TIDE_TRY(copy_name(m, from[i], &(*to)[i]));
         *n_to = i + 1;
@@ -103,7 +101,7 @@ static tide_status copy_head(merger *m) {
     TIDE_TRY(copy_names(m, base->step_names, base->n_step_names, &out->step_names, &out->n_step_names));
     TIDE_TRY(copy_names(m, base->recomputed, base->n_recomputed, &out->recomputed, &out->n_recomputed));
     out->point_names = tide_host_calloc(m->n, sizeof *out->point_names);
-    if (out->point_names == NULL) return no_memory(m);
+    if (out->point_names == NULL) return TIDE_NO_MEMORY(m->err, "for a table of %zu profile points", m->n);
     for (size_t k = 0; k < m->n; k++) {
         TIDE_TRY(copy_name(m, m->names[k], &out->point_names[k]));
         out->n_points = k + 1;

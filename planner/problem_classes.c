@@ -14,7 +14,7 @@
 
 #include "core/base/host_alloc.h"
 #include "planner/planner.h"
-#include "planner/problem_internal.h"
+#include "planner/problem_classes.h"
 
 // ---- who belongs to whom ----
 
@@ -328,7 +328,7 @@ tide_status tide_lifetimes_occupied(const tide_lifetimes *lt, tide_occupied **ou
         }
     }
     tide__classes_deinit(&c);
-    if (list == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for what %zu lifetimes occupy", lt->n);
+    if (list == NULL) return TIDE_NO_MEMORY(err, "for what %zu lifetimes occupy", lt->n);
     *out = list;
     *n = n_list;
     return TIDE_OK;

@@ -28,22 +28,22 @@ static uint32_t owner_at(const oracle *o, uint64_t byte) {
         if (o->positions[o->stretches[k].from] <= byte && byte < o->positions[o->stretches[k].to])
             return o->stretches[k].owner;
     }
-    return TIDE_COVER_NOBODY;
+    return TIDE_COVER_NONE;
 }
 
 static uint32_t owner_between(const oracle *o, uint64_t lo, uint64_t hi) {
-    uint32_t owner = TIDE_COVER_NOBODY;
+    uint32_t owner = TIDE_COVER_NONE;
     for (uint64_t byte = lo; byte < hi; byte++) {
         const uint32_t at = owner_at(o, byte);
-        if (at == TIDE_COVER_NOBODY || at == owner) continue;
-        owner = owner == TIDE_COVER_NOBODY ? at : TIDE_COVER_SEVERAL;
+        if (at == TIDE_COVER_NONE || at == owner) continue;
+        owner = owner == TIDE_COVER_NONE ? at : TIDE_COVER_SEVERAL;
     }
     return owner;
 }
 
 static void compare(const oracle *o, const tide_cover_tree *t, tide_rng *rng) {
     uint64_t covered = 0;
-    for (uint64_t byte = 0; byte < BYTES; byte++) covered += owner_at(o, byte) != TIDE_COVER_NOBODY;
+    for (uint64_t byte = 0; byte < BYTES; byte++) covered += owner_at(o, byte) != TIDE_COVER_NONE;
     assert_int_equal(tide__cover_tree_bytes(t), covered);
     for (int k = 0; k < 4; k++) {
         const size_t from = tide_rng_below(rng, o->n_positions - 1);
@@ -75,7 +75,7 @@ static void a_cover_tree_is_an_array_of_owners(void **state) {
                 const stretch s = {from, from + 1 + tide_rng_below(&rng, seed % 2 == 0 || reach < 6 ? reach : 6),
                                    (uint32_t)tide_rng_below(&rng, 3)};
                 const uint32_t owner = tide__cover_tree_owner(&t, s.from, s.to);
-                if (owner == TIDE_COVER_NOBODY || owner == s.owner) {
+                if (owner == TIDE_COVER_NONE || owner == s.owner) {
                     tide__cover_tree_add(&t, s.from, s.to, s.owner);
                     o.stretches[o.n++] = s;
                     n_added++;
@@ -90,7 +90,7 @@ static void a_cover_tree_is_an_array_of_owners(void **state) {
             tide__cover_tree_remove(&t, o.stretches[o.n].from, o.stretches[o.n].to);
         }
         assert_int_equal(tide__cover_tree_bytes(&t), 0);
-        assert_int_equal(tide__cover_tree_owner(&t, 0, o.n_positions - 1), TIDE_COVER_NOBODY);
+        assert_int_equal(tide__cover_tree_owner(&t, 0, o.n_positions - 1), TIDE_COVER_NONE);
         tide__cover_tree_deinit(&t);
     }
     assert_true(n_added > 5000 && n_refused > 5000);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// What the parts of problem.c share: rectangles in steps, before ticks are numbered; private to them.
-#ifndef TIDE_PLANNER_PROBLEM_INTERNAL_H
-#define TIDE_PLANNER_PROBLEM_INTERNAL_H
+// problem classes: aliases gathered under their roots, as rectangles in steps before ticks are numbered. Private to the
+// planner.
+#ifndef TIDE_PLANNER_PROBLEM_CLASSES_H
+#define TIDE_PLANNER_PROBLEM_CLASSES_H
 
 #include "planner/problem.h"
 
@@ -35,11 +36,5 @@ typedef struct tide_classes {
 /// Gather aliases under their roots and turn each class into disjoint rectangles, in canonical order.
 tide_status tide__classes_make(const tide_lifetimes *lt, tide_classes *out, tide_error *err) TIDE_NODISCARD;
 void tide__classes_deinit(tide_classes *c);
-
-/// Fill lower_bound_bytes and peak_tick, then proved_bytes and proof, of a problem that is otherwise complete;
-/// `n_real_ticks` are those that are steps.
-tide_status tide__problem_bounds(tide_problem *p, uint32_t n_real_ticks, tide_error *err) TIDE_NODISCARD;
-/// TIDE_ERR_INVALID naming both when two fixed items overlap.
-tide_status tide__problem_check_fixed(const tide_problem *p, const tide_lifetimes *lt, tide_error *err) TIDE_NODISCARD;
 
 #endif

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// What the parts of the verifier share. No strategy includes this, nor does problem.c: whatever the verifier needs to
-// know it computes from the plan and its table alone.
-#ifndef TIDE_PLANNER_VERIFY_INTERNAL_H
-#define TIDE_PLANNER_VERIFY_INTERNAL_H
+// verify check: the state of one verification, for verify.c and verify_shared.c. No strategy includes this, nor does
+// problem.c: the verifier computes all it needs from the plan and its table alone.
+#ifndef TIDE_PLANNER_VERIFY_CHECK_H
+#define TIDE_PLANNER_VERIFY_CHECK_H
 
 #include "planner/planner.h"
 #include "planner/radix.h"
 
-#define TIDE_VERIFY_NOBODY SIZE_MAX
+#define TIDE_VERIFY_NO_ITEM SIZE_MAX
 #define TIDE_VERIFY_NO_BUFFER UINT32_MAX
 
 /// Bytes that one tensor needs for some steps. Bytes count through all buffers, laid one behind the other.
@@ -43,18 +43,16 @@ static inline bool tide__verify_is_alias(const tide_verify_check *c, size_t i) {
     return c->items[i].alias != TIDE_ALIAS_NONE;
 }
 /// What item i occupies: rounded up to its alignment, but exactly its size for aliases and unrounded ones.
-uint64_t tide__verify_bytes_of(const tide_verify_check *c, size_t i);
+static inline uint64_t tide__verify_bytes_of(const tide_verify_check *c, size_t i) {
+    const tide_lifetime *item = &c->items[i];
+    if (item->unrounded || item->alias != TIDE_ALIAS_NONE) return item->size_bytes;
+    return (item->size_bytes + item->align_bytes - 1) & ~(item->align_bytes - 1);
+}
 /// Where buffer b's bytes begin among those of all buffers.
 static inline uint64_t tide__verify_base_of(const tide_verify_check *c, size_t i) {
     return c->bases[c->buffers[c->roots[i]]];
 }
 
-/// The table: lives, gaps, sizes, aliases; fills roots and n_alive. SPAN, MISALIGNED, ALIAS.
-tide_status tide__verify_table(tide_verify_check *c) TIDE_NODISCARD;
-/// The buffers and whose they are; fills buffers and bases. BUFFER.
-tide_status tide__verify_buffers(tide_verify_check *c) TIDE_NODISCARD;
-/// Each tensor's place; fills ends. MISSING, PERSISTENT, FIXED, ALIAS, MISALIGNED, OUT_OF_BUFFER, POOL_SIZE.
-tide_status tide__verify_places(tide_verify_check *c) TIDE_NODISCARD;
 /// Fills rects.
 tide_status tide__verify_rects(tide_verify_check *c) TIDE_NODISCARD;
 /// POOL_CONFLICT, POOL_SIZE, BUFFER.
@@ -63,7 +61,5 @@ tide_status tide__verify_pools(tide_verify_check *c) TIDE_NODISCARD;
 tide_status tide__verify_overlap(tide_verify_check *c, uint64_t *peaks) TIDE_NODISCARD;
 /// APART.
 tide_status tide__verify_apart(tide_verify_check *c) TIDE_NODISCARD;
-/// What buffers and plan say of themselves. TOTAL, BUFFER, PROOF.
-tide_status tide__verify_totals(tide_verify_check *c, const uint64_t *peaks) TIDE_NODISCARD;
 
 #endif

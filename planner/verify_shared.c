@@ -3,17 +3,18 @@
 // verifier, overlap: no two tensors that need bytes at the same step share one, unless they are aliases of each other.
 //
 // Every tensor is one rectangle of steps x bytes, with gaps several; a sweep over the steps keeps those alive. Tensors
-// that are nobody's alias are the many. Their rectangles are numbered by offset and kept as a set of numbers: a
+// that are no alias are the many. Their rectangles are numbered by offset and kept as a set of numbers: a
 // rectangle that is born must end before its live neighbour above begins, and begin after its live neighbour below
 // ends; as the live ones were disjoint before, no other can be in the way. Rectangles of classes with several members
 // may overlap their own kind; those are kept in a cover tree. A newborn of either sort is held against both. O(n log n)
 // whatever the plan.
 #include <inttypes.h>
 
+#include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "planner/cover_tree.h"
 #include "planner/rank_set.h"
-#include "planner/verify_internal.h"
+#include "planner/verify_check.h"
 
 // ---- rectangles ----
 
@@ -45,8 +46,7 @@ static void add_rect(tide_verify_check *c, size_t i, int64_t begin, int64_t end,
 tide_status tide__verify_rects(tide_verify_check *c) {
     const size_t room = count_rects(c);
     c->rects = tide_host_calloc(room, sizeof *c->rects);
-    if (c->rects == NULL || room > UINT32_MAX / 2)
-        return TIDE_FAIL(c->err, TIDE_ERR_NOMEM, "no memory to verify %zu rectangles", room);
+    if (c->rects == NULL || room > UINT32_MAX / 2) return TIDE_NO_MEMORY(c->err, "to verify %zu rectangles", room);
     for (size_t i = 0; i < c->n; i++) {
         const tide_lifetime *item = &c->items[i];
         if (item->persistent || item->size_bytes == 0 || c->n_alive[c->roots[i]] == 0) continue;
@@ -189,7 +189,7 @@ static bool meets_alone(const sweep *s, size_t r) {
 static tide_status bear_shared(sweep *s, size_t r, uint64_t *grown) {
     const tide_verify_rect *born = &s->c->rects[r];
     const uint32_t owner = tide__cover_tree_owner(&s->shared, s->from[r], s->to[r]);
-    if (owner != TIDE_COVER_NOBODY && owner != class_of(s, born)) return overlap(s, born);
+    if (owner != TIDE_COVER_NONE && owner != class_of(s, born)) return overlap(s, born);
     const uint64_t before = tide__cover_tree_bytes(&s->shared);
     tide__cover_tree_add(&s->shared, s->from[r], s->to[r], class_of(s, born));
     *grown = tide__cover_tree_bytes(&s->shared) - before;
@@ -199,7 +199,7 @@ static tide_status bear_shared(sweep *s, size_t r, uint64_t *grown) {
 static tide_status bear_alone(sweep *s, size_t r, uint64_t *grown) {
     const tide_verify_rect *born = &s->c->rects[r];
     if (s->n_positions > 0 && tide__cover_tree_bytes(&s->shared) > 0 &&
-        tide__cover_tree_owner_of_bytes(&s->shared, born->lo, born->hi) != TIDE_COVER_NOBODY)
+        tide__cover_tree_owner_of_bytes(&s->shared, born->lo, born->hi) != TIDE_COVER_NONE)
         return overlap(s, born);
     tide__rank_set_add(&s->alone, s->ranks[r]);
     *grown = born->hi - born->lo;
@@ -250,16 +250,16 @@ tide_status tide__verify_overlap(tide_verify_check *c, uint64_t *peaks) {
 /// Members of one set share no byte at any step: by offset, each begins where all before it have ended.
 static tide_status check_sets(tide_verify_check *c, const tide_radix_key *members, size_t n) {
     uint64_t end = 0;
-    size_t highest = TIDE_VERIFY_NOBODY;
+    size_t highest = TIDE_VERIFY_NO_ITEM;
     for (size_t k = 0; k < n; k++) {
         const size_t i = members[k].id;
-        if (k > 0 && c->items[members[k - 1].id].apart_set != c->items[i].apart_set) highest = TIDE_VERIFY_NOBODY;
+        if (k > 0 && c->items[members[k - 1].id].apart_set != c->items[i].apart_set) highest = TIDE_VERIFY_NO_ITEM;
         const uint64_t at = tide__verify_base_of(c, i) + c->plan->offsets[i];
-        if (highest != TIDE_VERIFY_NOBODY && at < end)
+        if (highest != TIDE_VERIFY_NO_ITEM && at < end)
             return TIDE_FAULT(c, APART, highest, i,
                               "tensors '%s' and '%s' of apart set %" PRIu32 " share bytes from %" PRIu64 " on",
                               c->items[highest].name, c->items[i].name, c->items[i].apart_set, c->plan->offsets[i]);
-        if (highest == TIDE_VERIFY_NOBODY || at + tide__verify_bytes_of(c, i) > end) {
+        if (highest == TIDE_VERIFY_NO_ITEM || at + tide__verify_bytes_of(c, i) > end) {
             end = at + tide__verify_bytes_of(c, i);
             highest = i;
         }
@@ -272,7 +272,7 @@ tide_status tide__verify_apart(tide_verify_check *c) {
     for (size_t i = 0; i < c->n; i++) n += c->items[i].apart_set != 0 && c->n_alive[i] > 0;
     if (n == 0) return TIDE_OK;
     tide_radix_key *keys = tide_host_calloc(n, 2 * sizeof *keys);
-    if (keys == NULL) return TIDE_FAIL(c->err, TIDE_ERR_NOMEM, "no memory to verify %zu tensors", n);
+    if (keys == NULL) return TIDE_NO_MEMORY(c->err, "to verify %zu tensors", n);
     n = 0;
     for (size_t i = 0; i < c->n; i++) {
         if (c->items[i].apart_set == 0 || c->n_alive[i] == 0) continue;
@@ -283,5 +283,152 @@ tide_status tide__verify_apart(tide_verify_check *c) {
     tide__radix_sort(keys, keys + n, n); // stable: members of a set stay by offset
     const tide_status st = check_sets(c, keys, n);
     tide_host_free(keys);
+    return st;
+}
+
+// ---- pools ----
+//
+// Each pool holds one tensor at a time, with all that lies inside it; no member is larger than its pool, and laid end
+// to end the pools of a buffer fill it (S23-9, S23-13, S23-17).
+
+typedef struct pools {
+    tide_verify_check *c;
+    int64_t *begins, *ends;      // [n] of a root: hull of the steps at which its class needs bytes
+    tide_radix_key *keys, *room; // [n or n_pools] scratch
+    uint64_t *largest;           // [n_pools] bytes of the largest member
+    size_t *n_members;           // [n_pools]
+} pools;
+
+/// An alias's bytes lie inside its root: what a pool holds is the root from the first step at which any member of its
+/// class needs bytes to the last.
+static void find_hulls(pools *p) {
+    const tide_verify_check *c = p->c;
+    for (size_t i = 0; i < c->n; i++) p->begins[i] = INT64_MAX;
+    for (size_t r = 0; r < c->n_rects; r++) {
+        const tide_verify_rect *rect = &c->rects[r];
+        const uint32_t root = c->roots[rect->item];
+        if (rect->begin < p->begins[root]) p->begins[root] = rect->begin;
+        if (rect->end > p->ends[root]) p->ends[root] = rect->end;
+    }
+}
+
+/// Members that need bytes, by pool, in each by birth.
+static size_t list_members(pools *p) {
+    const tide_verify_check *c = p->c;
+    size_t n = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        if (c->plan->pools[i] == TIDE_NO_POOL) continue;
+        const size_t pool = (size_t)c->plan->pools[i];
+        p->n_members[pool]++;
+        if (c->n_alive[i] == 0) continue;
+        if (tide__verify_bytes_of(c, i) > p->largest[pool]) p->largest[pool] = tide__verify_bytes_of(c, i);
+        p->keys[n++] = (tide_radix_key){(uint64_t)p->begins[i], (uint32_t)i};
+    }
+    tide__radix_sort(p->keys, p->room, n);
+    for (size_t k = 0; k < n; k++) p->keys[k].key = (uint64_t)c->plan->pools[p->keys[k].id];
+    tide__radix_sort(p->keys, p->room, n);
+    return n;
+}
+
+static tide_status check_one_at_a_time(pools *p, size_t n) {
+    tide_verify_check *c = p->c;
+    size_t last = TIDE_VERIFY_NO_ITEM; // the member of this pool that has lived longest
+    for (size_t k = 0; k < n; k++) {
+        const size_t i = p->keys[k].id;
+        if (k > 0 && p->keys[k].key != p->keys[k - 1].key) last = TIDE_VERIFY_NO_ITEM;
+        if (last != TIDE_VERIFY_NO_ITEM && p->begins[i] < p->ends[last])
+            return TIDE_FAULT(c, POOL_CONFLICT, last, i,
+                              "tensors '%s' and '%s' are both in pool %" PRIu64 " and both needed at step %" PRId64,
+                              c->items[last].name, c->items[i].name, p->keys[k].key, p->begins[i]);
+        if (last == TIDE_VERIFY_NO_ITEM || p->ends[i] > p->ends[last]) last = i;
+    }
+    return TIDE_OK;
+}
+
+/// A pool may be rounded up to its strictest member, so that the one after it begins aligned; more is waste.
+static tide_status check_sizes(pools *p) {
+    tide_verify_check *c = p->c;
+    for (size_t k = 0; k < c->plan->n_pools; k++) {
+        const tide_plan_pool *pool = &c->plan->pool_list[k];
+        if (pool->buffer >= c->plan->n_buffers)
+            return TIDE_FAULT(c, BUFFER, TIDE_VERIFY_NO_ITEM, TIDE_VERIFY_NO_ITEM,
+                              "pool %zu is of buffer %" PRIu32 ", the plan has %zu", k, pool->buffer,
+                              c->plan->n_buffers);
+        const uint64_t align = c->plan->buffers[pool->buffer].align_bytes;
+        if (pool->size_bytes < p->largest[k] || pool->size_bytes - p->largest[k] >= align)
+            return TIDE_FAULT(c, POOL_SIZE, TIDE_VERIFY_NO_ITEM, TIDE_VERIFY_NO_ITEM,
+                              "pool %zu has %" PRIu64 " bytes, its largest member needs %" PRIu64, k, pool->size_bytes,
+                              p->largest[k]);
+        if (pool->n_members != p->n_members[k])
+            return TIDE_FAULT(c, POOL_SIZE, TIDE_VERIFY_NO_ITEM, TIDE_VERIFY_NO_ITEM,
+                              "pool %zu lists %zu members and has %zu", k, pool->n_members, p->n_members[k]);
+    }
+    return TIDE_OK;
+}
+
+static void sort_pools_by(pools *p, uint64_t (*key)(const tide_plan_pool *pool)) {
+    const size_t n = p->c->plan->n_pools;
+    for (size_t k = 0; k < n; k++) p->keys[k].key = key(&p->c->plan->pool_list[p->keys[k].id]);
+    tide__radix_sort(p->keys, p->room, n);
+}
+static uint64_t size_of(const tide_plan_pool *pool) { return pool->size_bytes; }
+static uint64_t offset_of(const tide_plan_pool *pool) { return pool->offset_bytes; }
+static uint64_t buffer_of(const tide_plan_pool *pool) { return pool->buffer; }
+
+/// End to end the pools fill their buffer: no gap, no overlap, and their sizes add up (S23-17).
+static tide_status check_layout(pools *p) {
+    tide_verify_check *c = p->c;
+    const size_t n = c->plan->n_pools;
+    for (size_t k = 0; k < n; k++) p->keys[k].id = (uint32_t)k;
+    sort_pools_by(p, size_of); // empty ones first where several begin
+    sort_pools_by(p, offset_of);
+    sort_pools_by(p, buffer_of);
+    size_t k = 0;
+    for (size_t b = 0; b < c->plan->n_buffers; b++) {
+        uint64_t at = 0;
+        bool sound = true;
+        for (; k < n && p->keys[k].key == b && sound; k++) {
+            const tide_plan_pool *pool = &c->plan->pool_list[p->keys[k].id];
+            sound = pool->offset_bytes == at && tide_add_u64(at, pool->size_bytes, &at);
+        }
+        if (!sound || at != c->plan->buffers[b].bytes)
+            return TIDE_FAULT(c, POOL_SIZE, TIDE_VERIFY_NO_ITEM, TIDE_VERIFY_NO_ITEM,
+                              "the pools, end to end, do not fill buffer %zu of %" PRIu64 " bytes", b,
+                              c->plan->buffers[b].bytes);
+    }
+    return TIDE_OK;
+}
+
+static tide_status check_all_pools(pools *p) {
+    const size_t n = p->c->n, n_pools = p->c->plan->n_pools, n_keys = n > n_pools ? n : n_pools;
+    p->begins = tide_host_calloc(n, sizeof *p->begins);
+    p->ends = tide_host_calloc(n, sizeof *p->ends);
+    p->keys = tide_host_calloc(n_keys, sizeof *p->keys);
+    p->room = tide_host_calloc(n_keys, sizeof *p->room);
+    p->largest = tide_host_calloc(n_pools, sizeof *p->largest);
+    p->n_members = tide_host_calloc(n_pools, sizeof *p->n_members);
+    if (p->begins == NULL || p->ends == NULL || p->keys == NULL || p->room == NULL || p->largest == NULL ||
+        p->n_members == NULL)
+        return TIDE_NO_MEMORY(p->c->err, "to verify %zu pools", n_pools);
+    find_hulls(p);
+    TIDE_TRY(check_one_at_a_time(p, list_members(p)));
+    TIDE_TRY(check_sizes(p));
+    return check_layout(p);
+}
+
+tide_status tide__verify_pools(tide_verify_check *c) {
+    if (c->plan->form == TIDE_PLAN_OFFSETS) {
+        if (c->plan->n_pools == 0) return TIDE_OK;
+        return TIDE_FAULT(c, POOL_SIZE, TIDE_VERIFY_NO_ITEM, TIDE_VERIFY_NO_ITEM, "an offset plan lists %zu pools",
+                          c->plan->n_pools);
+    }
+    pools p = {.c = c};
+    const tide_status st = check_all_pools(&p);
+    tide_host_free(p.begins);
+    tide_host_free(p.ends);
+    tide_host_free(p.keys);
+    tide_host_free(p.room);
+    tide_host_free(p.largest);
+    tide_host_free(p.n_members);
     return st;
 }

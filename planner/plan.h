@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Making the shell of a plan, shared by the strategies' runner and the reader of plan files. Private to the planner.
-#ifndef TIDE_PLANNER_PLAN_INTERNAL_H
-#define TIDE_PLANNER_PLAN_INTERNAL_H
+// plan: making a plan without places, for plan.c and for the reader of plan files. Private to the planner.
+#ifndef TIDE_PLANNER_PLAN_H
+#define TIDE_PLANNER_PLAN_H
 
 #include "planner/planner.h"
 #include "planner/problem.h"
@@ -21,5 +21,7 @@ tide_status tide__plan_settle(tide_memory_plan *plan, tide_error *err) TIDE_NODI
 /// Once roots have their offsets: place aliases where their targets are, and empty tensors at 0; then sum up the
 /// buffers into the plan's totals and `proven`. TIDE_ERR_OVERFLOW when the buffers together pass 2^63 - 1.
 tide_status tide__plan_close(tide_memory_plan *plan, tide_error *err) TIDE_NODISCARD;
+/// Of several buffers the proof that took the most.
+tide_proof tide__plan_proof(const tide_memory_plan *plan);
 
 #endif

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: MIT
 //
-// Typed access to the keys of a JSON document that nobody vouches for. See lifetimes_json.h.
+// json document: typed access to the keys of a JSON document from outside, and strings for a document that is written.
+// See json_document.h.
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "planner/lifetimes_json.h"
+#include "planner/json_document.h"
 
+#include "core/base/host_alloc.h"
 #include "core/base/json.h"
+#include "core/base/utf8.h"
 
 tide_status tide__doc_bad_at(tide_doc_reader *r, const char *key, tide_status st) {
     const char *dot = r->at[0] != '\0' && key[0] != '\0' ? "." : "";
     tide_error_where(r->err, "%s: %s%s%s", r->path, r->at, dot, key);
     return st;
-}
-
-tide_status tide__doc_no_memory(tide_doc_reader *r) {
-    return TIDE_FAIL(r->err, TIDE_ERR_NOMEM, "no memory to read %s", r->path);
 }
 
 tide_status tide__doc_as_bad_input(tide_doc_reader *r, const char *key, tide_status st) {
@@ -47,7 +46,7 @@ tide_status tide__doc_open(tide_doc_reader *r, const char *data, size_t len, con
     json_error_t e;
     r->root = tide_json_load(data, len, JSON_REJECT_DUPLICATES, &e);
     if (r->root != NULL) return check_schema(r, schema, version);
-    if (json_error_code(&e) == json_error_out_of_memory) return tide__doc_no_memory(r);
+    if (json_error_code(&e) == json_error_out_of_memory) return TIDE_NO_MEMORY(r->err, "to read %s", r->path);
     const tide_status st = TIDE_FAIL(r->err, TIDE_ERR_BAD_INPUT, "not a JSON document: %s", e.text);
     tide_error_where(r->err, "%s:%d:%d", r->path, e.line, e.column);
     return st;
@@ -156,4 +155,17 @@ size_t tide__doc_go_into(tide_doc_reader *r, const char *fmt, ...) {
     }
     va_end(ap);
     return len;
+}
+
+// ---- writing ----
+
+void tide__doc_add_string(tide_text *out, const char *text) {
+    tide_text_add(out, "\"");
+    tide_utf8_add_json(out, text);
+    tide_text_add(out, "\"");
+}
+
+void tide__doc_add_key_string(tide_text *out, const char *key, const char *text) {
+    tide_text_addf(out, "\"%s\": ", key);
+    tide__doc_add_string(out, text);
 }
