@@ -399,8 +399,7 @@ static tide_status note_alias(csv *c, row *r, uint32_t item) {
             return BAD(c, kind, "the kind of an alias is 'none'");
     }
     if (!given(r, TIDE_CSV_COLUMN_ALIAS)) return TIDE_OK;
-    if (tide_host_grow(&c->aliases, &c->cap_aliases, c->n_aliases + 1, sizeof *c->aliases) != TIDE_OK)
-        return TIDE_NO_MEMORY(c->err, "to read %s", c->scan.path);
+    TIDE_TRY(TIDE_GROW(&c->aliases, &c->cap_aliases, c->n_aliases + 1, c->err, "to read %s", c->scan.path));
     c->aliases[c->n_aliases++] = p;
     return TIDE_OK;
 }
@@ -413,8 +412,7 @@ static tide_status add_item(csv *c, row *r) {
     if (tide_strmap_get(&c->items, r->item.name, &other))
         return BAD(c, id, "buffer '%s' is there twice: line %zu has it too", r->item.name, c->lines[other]);
     const uint32_t index = (uint32_t)c->out.n;
-    if (tide_host_grow(&c->lines, &c->cap_lines, c->out.n + 1, sizeof *c->lines) != TIDE_OK)
-        return TIDE_NO_MEMORY(c->err, "to read %s", c->scan.path);
+    TIDE_TRY(TIDE_GROW(&c->lines, &c->cap_lines, c->out.n + 1, c->err, "to read %s", c->scan.path));
     TIDE_TRY(as_bad_input(c, whole_line(), tide_lifetimes_add(&c->out, &r->item, c->err)));
     c->lines[index] = c->scan.line;
     if (tide_strmap_put(&c->items, r->item.name, index) != TIDE_OK)

@@ -114,8 +114,7 @@ static tide_status read_gaps(tide_doc_reader *r, const json_t *t, tide_lifetime 
     const size_t n = json_array_size(gaps);
     if (n == 0) return TIDE_OK;
     if (n > UINT32_MAX) return BAD(r, "gaps", "%zu gaps are more than a tensor can have", n);
-    item->gaps = tide_host_calloc(n, sizeof *item->gaps);
-    if (item->gaps == NULL) return TIDE_NO_MEMORY(r->err, "to read %s", r->path);
+    TIDE_TRY(TIDE_NEW(&item->gaps, n, r->err, "to read %s", r->path));
     item->n_gaps = (uint32_t)n;
     for (size_t k = 0; k < n; k++) {
         const json_t *gap = json_array_get(gaps, k);
@@ -138,8 +137,7 @@ static tide_status read_points(tide_doc_reader *r, const json_t *t, size_t n_poi
     if (json_array_size(list) != n_points || n_points == 0)
         return BAD(r, "point_bytes", "'point_bytes' has %zu sizes, 'points' names %zu", json_array_size(list),
                    n_points);
-    item->point_bytes = tide_host_calloc(n_points, sizeof *item->point_bytes);
-    if (item->point_bytes == NULL) return TIDE_NO_MEMORY(r->err, "to read %s", r->path);
+    TIDE_TRY(TIDE_NEW(&item->point_bytes, n_points, r->err, "to read %s", r->path));
     uint64_t largest = 0;
     for (size_t k = 0; k < n_points; k++) {
         const json_t *v = json_array_get(list, k);

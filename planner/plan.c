@@ -18,8 +18,8 @@ tide_status tide__plan_new(const tide_lifetimes *lt, const char *strategy, tide_
                            tide_error *err) {
     if (lt->n > INT32_MAX)
         return TIDE_FAIL(err, TIDE_ERR_OVERFLOW, "%zu lifetimes are more than a plan can number", lt->n);
-    tide_memory_plan *plan = tide_host_calloc(1, sizeof *plan);
-    if (plan == NULL) return TIDE_NO_MEMORY(err, "for a plan");
+    tide_memory_plan *plan;
+    TIDE_TRY(TIDE_NEW(&plan, 1, err, "for a plan"));
     const tide_status st = tide_lifetimes_copy(lt, &plan->lifetimes, err);
     if (st != TIDE_OK) {
         tide_memory_plan_destroy(plan);
@@ -45,8 +45,7 @@ tide_status tide__plan_new(const tide_lifetimes *lt, const char *strategy, tide_
 
 tide_status tide__plan_add_buffers(tide_memory_plan *plan, const tide_problems *problems, tide_error *err) {
     if (problems->n == 0) return TIDE_OK;
-    plan->buffers = tide_host_calloc(problems->n, sizeof *plan->buffers);
-    if (plan->buffers == NULL) return TIDE_NO_MEMORY(err, "for %zu buffers", problems->n);
+    TIDE_TRY(TIDE_NEW(&plan->buffers, problems->n, err, "for %zu buffers", problems->n));
     plan->n_buffers = problems->n;
     for (size_t b = 0; b < problems->n; b++) {
         const tide_problem *p = &problems->list[b];
@@ -117,8 +116,8 @@ tide_proof tide__plan_proof(const tide_memory_plan *plan) {
 static tide_status adopt_pools(tide_memory_plan *plan, const tide_placement *pl, uint32_t buffer, tide_error *err) {
     if (pl->n_pools == 0) return TIDE_OK;
     size_t cap = plan->n_pools;
-    if (tide_host_grow(&plan->pool_list, &cap, plan->n_pools + pl->n_pools, sizeof *plan->pool_list) != TIDE_OK)
-        return TIDE_NO_MEMORY(err, "for %zu pools", plan->n_pools + pl->n_pools);
+    TIDE_TRY(TIDE_GROW(&plan->pool_list, &cap, plan->n_pools + pl->n_pools, err, "for %zu pools",
+                       plan->n_pools + pl->n_pools));
     for (size_t k = 0; k < pl->n_pools; k++) {
         plan->pool_list[plan->n_pools + k] = pl->pool_list[k];
         plan->pool_list[plan->n_pools + k].buffer = buffer;

@@ -136,8 +136,7 @@ static tide_status read_pools(reader *r, tide_memory_plan *plan) {
     at_plan(r);
     TIDE_TRY(tide__doc_list(&r->json, r->plan, "pools", &pools));
     const size_t n = json_array_size(pools);
-    plan->pool_list = tide_host_calloc(n, sizeof *plan->pool_list);
-    if (plan->pool_list == NULL) return TIDE_NO_MEMORY(r->json.err, "to read %s", r->json.path);
+    TIDE_TRY(TIDE_NEW(&plan->pool_list, n, r->json.err, "to read %s", r->json.path));
     char at[48];
     snprintf(at, sizeof at, "plans[%zu].pools", r->plan_i);
     for (size_t p = 0; p < n; p++) {

@@ -100,8 +100,7 @@ static tide_status copy_head(merger *m) {
     TIDE_TRY(copy_name(m, base->model, &out->model));
     TIDE_TRY(copy_names(m, base->step_names, base->n_step_names, &out->step_names, &out->n_step_names));
     TIDE_TRY(copy_names(m, base->recomputed, base->n_recomputed, &out->recomputed, &out->n_recomputed));
-    out->point_names = tide_host_calloc(m->n, sizeof *out->point_names);
-    if (out->point_names == NULL) return TIDE_NO_MEMORY(m->err, "for a table of %zu profile points", m->n);
+    TIDE_TRY(TIDE_NEW(&out->point_names, m->n, m->err, "for a table of %zu profile points", m->n));
     for (size_t k = 0; k < m->n; k++) {
         TIDE_TRY(copy_name(m, m->names[k], &out->point_names[k]));
         out->n_points = k + 1;

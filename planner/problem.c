@@ -97,8 +97,8 @@ static void bound_by_alignments(tide_problem *p, uint64_t *live) {
 /// Fill lower_bound_bytes and peak_tick, then proved_bytes and proof, of a problem that is otherwise complete;
 /// `n_real_ticks` are those that are steps.
 static tide_status find_bounds(tide_problem *p, uint32_t n_real_ticks, tide_error *err) {
-    uint64_t *live = tide_host_calloc((size_t)p->n_ticks + 1, sizeof *live);
-    if (live == NULL) return TIDE_NO_MEMORY(err, "for the lower bound of %zu tensors", p->n);
+    uint64_t *live;
+    TIDE_TRY(TIDE_NEW(&live, (size_t)p->n_ticks + 1, err, "for the lower bound of %zu tensors", p->n));
     bound_by_live_sums(p, n_real_ticks, live);
     bound_by_fixed(p);
     bound_by_alignments(p, live);
@@ -484,8 +484,7 @@ static tide_status split(const tide_lifetimes *lt, const tide_classes *c, tide_p
     size_t n = 0, cap = 0;
     for (size_t first = 0, end; first < c->n; first = end) {
         for (end = first + 1; end < c->n && same_buffer(lt, &c->list[first], &c->list[end]);) end++;
-        if (tide_host_grow(&out->list, &cap, n + 1, sizeof *out->list) != TIDE_OK)
-            return TIDE_NO_MEMORY(err, "for %zu problems", n + 1);
+        TIDE_TRY(TIDE_GROW(&out->list, &cap, n + 1, err, "for %zu problems", n + 1));
         out->list[n] = (tide_problem){0};
         out->n = ++n;
         TIDE_TRY(make(lt, c, first, end, &out->list[n - 1], err));

@@ -501,8 +501,8 @@ static tide_status check_plan_parts(tide_verify_check *c) {
     TIDE_TRY(check_has_places(c));
     TIDE_TRY(verify_table(c));
     TIDE_TRY(verify_buffers(c));
-    uint64_t *peaks = tide_host_calloc(c->plan->n_buffers, sizeof *peaks);
-    if (peaks == NULL) return TIDE_NO_MEMORY(c->err, "to verify %zu buffers", c->plan->n_buffers);
+    uint64_t *peaks;
+    TIDE_TRY(TIDE_NEW(&peaks, c->plan->n_buffers, c->err, "to verify %zu buffers", c->plan->n_buffers));
     const tide_status st = check_all_parts(c, peaks);
     tide_host_free(peaks);
     return st;

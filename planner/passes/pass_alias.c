@@ -57,8 +57,7 @@ static bool is_wanted(tide_pass which, const tide_alias_fact *f) {
 
 static tide_status gather(pass *p, tide_pass which, tide_error *err) {
     const tide_alias_facts *facts = &p->classes.facts;
-    p->list = tide_host_calloc(facts->n + 1, sizeof *p->list);
-    if (p->list == NULL) return TIDE_NO_MEMORY(err, "for %zu candidates", facts->n);
+    TIDE_TRY(TIDE_NEW(&p->list, facts->n + 1, err, "for %zu candidates", facts->n));
     for (size_t k = 0; k < facts->n; k++) {
         const tide_alias_fact *f = &facts->list[k];
         const uint32_t in = p->classes.item_of[f->in_value], out = p->classes.item_of[f->out_value];

@@ -88,8 +88,7 @@ tide_status tide__facts_add_tensor(tide__order_facts *f, uint32_t maker, uint64_
     if (!tide_align_up(size_bytes, align_bytes, &own_bytes) || f->n_tensors >= TIDE_NO_INDEX)
         return TIDE_FAIL(err, TIDE_ERR_OVERFLOW, "a tensor of %llu bytes is too large to be planned",
                          (unsigned long long)size_bytes);
-    if (tide_host_grow(&f->tensors, &f->cap_tensors, f->n_tensors + 1, sizeof *f->tensors) != TIDE_OK)
-        return TIDE_NO_MEMORY(err, "for an order");
+    TIDE_TRY(TIDE_GROW(&f->tensors, &f->cap_tensors, f->n_tensors + 1, err, "for an order"));
     const uint32_t t = (uint32_t)f->n_tensors++;
     f->tensors[t] = (tide__fact_tensor){
         .maker = maker, .root = t, .next = t, .size_bytes = size_bytes, .own_bytes = own_bytes, .value = TIDE_NO_INDEX};
@@ -98,8 +97,7 @@ tide_status tide__facts_add_tensor(tide__order_facts *f, uint32_t maker, uint64_
 }
 
 tide_status tide__facts_add_pair(tide__fact_pairs *pairs, uint32_t step, uint32_t other, tide_error *err) {
-    if (tide_host_grow(&pairs->list, &pairs->cap, pairs->n + 1, sizeof *pairs->list) != TIDE_OK)
-        return TIDE_NO_MEMORY(err, "for an order");
+    TIDE_TRY(TIDE_GROW(&pairs->list, &pairs->cap, pairs->n + 1, err, "for an order"));
     pairs->list[pairs->n++] = (tide__fact_pair){step, other};
     return TIDE_OK;
 }

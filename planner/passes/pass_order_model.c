@@ -135,8 +135,8 @@ typedef struct cutter {
 } cutter;
 
 static tide_status add_atom(cutter *c, uint64_t bytes, uint32_t *out, tide_error *err) {
-    if (tide_host_grow(&c->m->atoms, &c->cap_atoms, c->m->n_atoms + 1, sizeof *c->m->atoms) != TIDE_OK)
-        return TIDE_NO_MEMORY(err, "for an order of %zu steps", c->f->n_steps);
+    TIDE_TRY(
+        TIDE_GROW(&c->m->atoms, &c->cap_atoms, c->m->n_atoms + 1, err, "for an order of %zu steps", c->f->n_steps));
     *out = (uint32_t)c->m->n_atoms++;
     c->m->atoms[*out] = (tide__model_atom){.bytes = bytes};
     return TIDE_OK;
@@ -153,8 +153,7 @@ static tide_status list_cuts(cutter *c, uint32_t root, size_t *n_cuts, size_t *n
     size_t n = 0, members = 0;
     uint32_t t = root;
     do {
-        if (tide_host_grow(&c->cuts, &c->cap_cuts, n + 2, sizeof *c->cuts) != TIDE_OK)
-            return TIDE_NO_MEMORY(err, "for an order of %zu steps", c->f->n_steps);
+        TIDE_TRY(TIDE_GROW(&c->cuts, &c->cap_cuts, n + 2, err, "for an order of %zu steps", c->f->n_steps));
         c->cuts[n++] = c->f->tensors[t].at_bytes;
         c->cuts[n++] = end_of(c->f, t);
         members++;
@@ -265,8 +264,8 @@ static tide_status touch(filler *x, tide__model_node *n, uint32_t tensor, uint8_
     const tide__span atoms = x->m->tensors[tensor].atoms;
     for (uint32_t atom = atoms.first; atom < atoms.first + atoms.n; atom++) {
         if (x->mark[atom] == 0) {
-            if (tide_host_grow(&x->m->touch, &x->cap_touch, x->n_touch + 1, sizeof *x->m->touch) != TIDE_OK)
-                return TIDE_NO_MEMORY(err, "for an order of %zu steps", x->f->n_steps);
+            TIDE_TRY(TIDE_GROW(&x->m->touch, &x->cap_touch, x->n_touch + 1, err, "for an order of %zu steps",
+                               x->f->n_steps));
             x->m->touch[x->n_touch++] = atom;
             n->touch.n++;
         }
@@ -312,8 +311,8 @@ static tide_status fill_overs(filler *x, uint32_t node, tide_error *err) {
     for (uint32_t k = 0; k < overs.n && x->result[node] != TIDE_NO_INDEX; k++) {
         const uint32_t in = x->overs.items[overs.first + k], out = x->result[node];
         if (!can_overwrite(x, node, in, out)) continue;
-        if (tide_host_grow(&x->m->overs, &x->cap_overs, x->n_overs + 1, sizeof *x->m->overs) != TIDE_OK)
-            return TIDE_NO_MEMORY(err, "for an order of %zu steps", x->f->n_steps);
+        TIDE_TRY(
+            TIDE_GROW(&x->m->overs, &x->cap_overs, x->n_overs + 1, err, "for an order of %zu steps", x->f->n_steps));
         const uint64_t a = bytes_of(x->m, in), b = bytes_of(x->m, out);
         x->m->overs[x->n_overs++] = (tide__model_over){in, a < b ? a : b};
         n->overs.n++;
@@ -433,8 +432,8 @@ static tide_status make(const tide__order_facts *f, bool glue, uint32_t *node_of
 
 tide_status tide__order_model_make(const tide__order_facts *f, bool glue, tide__order_model *out, tide_error *err) {
     *out = (tide__order_model){0};
-    uint32_t *node_of = tide_host_calloc(f->n_steps + 1, sizeof *node_of);
-    if (node_of == NULL) return TIDE_NO_MEMORY(err, "for an order of %zu steps", f->n_steps);
+    uint32_t *node_of;
+    TIDE_TRY(TIDE_NEW(&node_of, f->n_steps + 1, err, "for an order of %zu steps", f->n_steps));
     const tide_status st = make(f, glue, node_of, out, err);
     tide_host_free(node_of);
     if (st != TIDE_OK) tide__order_model_deinit(out);
@@ -487,8 +486,8 @@ tide__effect tide__order_model_effect(const tide__order_model *m, const tide__ra
 
 tide_status tide__order_model_peak(const tide__order_model *m, const uint32_t *order, uint64_t *transients,
                                    uint64_t *peak_bytes, tide_error *err) {
-    int32_t *place = tide_host_calloc(m->n_nodes + 1, sizeof *place);
-    if (place == NULL) return TIDE_NO_MEMORY(err, "for an order of %zu steps", m->n_nodes);
+    int32_t *place;
+    TIDE_TRY(TIDE_NEW(&place, m->n_nodes + 1, err, "for an order of %zu steps", m->n_nodes));
     for (size_t i = 0; i < m->n_nodes; i++) place[i] = TIDE__NOT_RAN;
     const tide__ran ran = {.place = place};
     uint64_t live = 0, peak = 0;

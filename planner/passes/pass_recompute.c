@@ -56,8 +56,8 @@ tide_status tide__program_work(const tide_program *program, const tide_pass_opti
     double sum = 0;
     for (size_t step = 0; step < program->n_steps; step++) {
         const tide_node *n = &g->nodes[program->steps[step].node];
-        tide_operand *in = tide_host_calloc(n->n_inputs + n->n_outputs + 1, sizeof *in);
-        if (in == NULL) return TIDE_NO_MEMORY(err, "for the work of node '%s'", n->name);
+        tide_operand *in;
+        TIDE_TRY(TIDE_NEW(&in, n->n_inputs + n->n_outputs + 1, err, "for the work of node '%s'", n->name));
         tide_operand *out = in + n->n_inputs;
         for (size_t k = 0; k < n->n_inputs; k++) in[k] = operand_of(g, n->inputs[k]);
         for (size_t k = 0; k < n->n_outputs; k++) out[k] = operand_of(g, n->outputs[k]);
@@ -280,8 +280,8 @@ static tide_status try_sequence(const tide__fact_source *source, const sequence 
 
 static tide_status copy_sequence(const recompute *x, const sequence *s, size_t n_more, sequence *out, tide_error *err) {
     *out = (sequence){.n = s->n, .extra_work = s->extra_work};
-    out->steps = tide_host_calloc(s->n + n_more + 1, sizeof *out->steps);
-    if (out->steps == NULL) return TIDE_NO_MEMORY(err, "to compute anything of '%s' twice", x->program->graph->name);
+    TIDE_TRY(
+        TIDE_NEW(&out->steps, s->n + n_more + 1, err, "to compute anything of '%s' twice", x->program->graph->name));
     if (s->n > 0) memcpy(out->steps, s->steps, s->n * sizeof *out->steps);
     return TIDE_OK;
 }
@@ -427,8 +427,9 @@ static tide_status drop_if_idle(recompute *x, sequence *s, uint32_t step, const 
 
 /// The latest first, then those that it was made of; again, as long as one goes: another one may be idle without it.
 static tide_status drop_idle(recompute *x, sequence *s, const trial_cost *t, tide_error *err) {
-    uint8_t *n_runs = tide_host_calloc(x->program->n_steps + 1, sizeof *n_runs);
-    if (n_runs == NULL) return TIDE_NO_MEMORY(err, "to compute anything of '%s' twice", x->program->graph->name);
+    uint8_t *n_runs;
+    TIDE_TRY(
+        TIDE_NEW(&n_runs, x->program->n_steps + 1, err, "to compute anything of '%s' twice", x->program->graph->name));
     for (size_t at = 0; at < s->n; at++) n_runs[s->steps[at]]++;
     tide_status st = TIDE_OK;
     for (bool dropped = true; dropped && st == TIDE_OK;) {
@@ -454,8 +455,8 @@ static bool makes_output(const tide_graph *g, const tide_node *n) {
 static tide_status rule_out_twins(recompute *x, tide_error *err) {
     const tide_program *p = x->program;
     if (p->n_twins == 0) return TIDE_OK;
-    bool *is_twin = tide_host_calloc(p->graph->n_nodes + 1, sizeof *is_twin);
-    if (is_twin == NULL) return TIDE_NO_MEMORY(err, "to compute anything of '%s' twice", p->graph->name);
+    bool *is_twin;
+    TIDE_TRY(TIDE_NEW(&is_twin, p->graph->n_nodes + 1, err, "to compute anything of '%s' twice", p->graph->name));
     for (size_t i = 0; i < p->n_twins; i++) is_twin[p->twins[i].first] = is_twin[p->twins[i].again] = true;
     for (uint32_t k = 0; k < p->n_steps; k++) {
         if (is_twin[p->steps[k].node]) x->is_able[k] = false;
@@ -578,8 +579,7 @@ static tide_status prepare(recompute *x, double share, tide_error *err) {
 /// What is to run, from the steps as they stand.
 static tide_status find(recompute *x, sequence *s, tide_error *err) {
     const size_t n = x->program->n_steps;
-    s->steps = tide_host_calloc(n + 1, sizeof *s->steps);
-    if (s->steps == NULL) return TIDE_NO_MEMORY(err, "to compute anything of '%s' twice", x->program->graph->name);
+    TIDE_TRY(TIDE_NEW(&s->steps, n + 1, err, "to compute anything of '%s' twice", x->program->graph->name));
     for (uint32_t i = 0; i < n; i++) s->steps[s->n++] = i;
     TIDE_TRY(prepare(x, x->source->opt->recompute_share, err));
     trial_cost t;

@@ -88,8 +88,7 @@ static tide_status search_on(local_search *s, const tide_problem *p, uint64_t ta
 }
 
 static tide_status search_boxes(local_search *s, const tide_boxes *boxes, tide_error *err) {
-    s->unpacked = tide_host_calloc(s->problem->n, sizeof *s->unpacked);
-    if (s->unpacked == NULL) return TIDE_NO_MEMORY(err, "for %zu tensors", s->problem->n);
+    TIDE_TRY(TIDE_NEW(&s->unpacked, s->problem->n, err, "for %zu tensors", s->problem->n));
     s->boxes = boxes;
     const uint64_t target = boxes->load_bytes > s->opt->target_bytes ? boxes->load_bytes : s->opt->target_bytes;
     const tide_status st = search_on(s, &boxes->problem, target, s->opt->seed, err);
@@ -100,8 +99,8 @@ static tide_status search_boxes(local_search *s, const tide_boxes *boxes, tide_e
 
 /// Over the items themselves, from the best plan there is.
 static tide_status search_neighbourhoods(local_search *s, tide_error *err) {
-    uint64_t *offsets = tide_host_calloc(s->problem->n, sizeof *offsets);
-    if (offsets == NULL) return TIDE_NO_MEMORY(err, "for %zu tensors", s->problem->n);
+    uint64_t *offsets;
+    TIDE_TRY(TIDE_NEW(&offsets, s->problem->n, err, "for %zu tensors", s->problem->n));
     memcpy(offsets, s->best->offsets, s->problem->n * sizeof *offsets);
     const tide_status st = tide__improve_by_neighbourhoods(s->problem, &s->budget, s->opt->target_bytes, s->opt->seed,
                                                            offsets, keep_plan, s, err);

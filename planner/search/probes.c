@@ -316,8 +316,8 @@ static search_part *highest_part(tide_search *s) {
 
 static tide_status open_part(const tide_search *s, search_part *part, tide_error *err) {
     if (part->sky != NULL) return TIDE_OK;
-    tide_sky_part *sky = tide_host_calloc(1, sizeof *sky);
-    if (sky == NULL) return TIDE_NO_MEMORY(err, "for %u tensors", part->n);
+    tide_sky_part *sky;
+    TIDE_TRY(TIDE_NEW(&sky, 1, err, "for %u tensors", part->n));
     const tide_status st = tide__sky_part_make(s->problem, part->items, part->n, sky, err);
     if (st != TIDE_OK) {
         tide_host_free(sky);
