@@ -6,6 +6,8 @@
 #ifndef TIDE_PLANNER_LIFETIMES_JSON_H
 #define TIDE_PLANNER_LIFETIMES_JSON_H
 
+#include "core/base/map.h"
+#include "core/base/text.h"
 #include "core/runtime/memory_plan.h"
 #include "planner/json_document.h"
 
