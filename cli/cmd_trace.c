@@ -12,7 +12,6 @@
 enum {
     OPT_CHECK = CLI_OPT_FIRST_OWN,
     OPT_RECOVER,
-    OPT_CONVERT,
     OPT_EXPAND,
     OPT_FORCE,
     OPT_SQL,
@@ -40,7 +39,6 @@ static const char help[] =
     "  --rows N            so many lines at most, 0 for all (default 30; all with --sql and --json)\n"
     "  --check             look at everything: exit 0 whole, 1 events are missing or contradict, 3 damaged\n"
     "  --recover -o OUT    copy what can be read of a damaged trace into a new one\n"
-    "  --convert -o OUT    write a trace of an older version as one of this version\n"
     "  --force             with -o: OUT is replaced also when it is no trace\n"
     "  --expand            turn chunks into rows, which every SQLite shell reads; in place\n"
     "  --json              print numbers as JSON\n\n"
@@ -54,7 +52,7 @@ const cli_command cli_command_trace = {"trace", "[OPTION…] FILE", "What a trac
 typedef struct options {
     cli_trace_options view;
     const char *query, *out;
-    const char *verb; // --check, --recover, --convert, --expand, --sql, --compare or --and; NULL: facts or --at
+    const char *verb; // --check, --recover, --expand, --sql, --compare or --and; NULL: facts or --at
     int verb_code;    // its number
     bool rows_given;
     bool force;
@@ -62,13 +60,10 @@ typedef struct options {
 
 // ---- files out of files ----
 
-static int copy_trace(const options *o) {
+static int recover(const options *o) {
     tide_error err = TIDE_ERROR_INIT;
     uint64_t lost = 0;
-    const bool recover = o->verb_code == OPT_RECOVER;
-    const tide_status st = recover ? tide_trace_recover(o->view.path, o->out, &lost, &err)
-                                   : tide_trace_convert(o->view.path, o->out, &err);
-    if (st != TIDE_OK) return cli_fail(&err);
+    if (tide_trace_recover(o->view.path, o->out, &lost, &err) != TIDE_OK) return cli_fail(&err);
     tide_trace *t = NULL;
     tide_trace_info info;
     if (cli_trace_open(o->out, &t, &err) != TIDE_OK) return cli_fail(&err);
@@ -76,17 +71,15 @@ static int copy_trace(const options *o) {
     tide_trace_close(t);
     if (!good) return cli_fail(&err);
     if (o->view.json) {
-        json_t *doc = cli_json_document(recover ? "trace_recover" : "trace_convert");
+        json_t *doc = cli_json_document("trace_recover");
         json_object_set_new(doc, "file", cli_json_text(o->out));
         json_object_set_new(doc, "events", cli_json_bytes(info.n_events));
         json_object_set_new(doc, "lost", cli_json_bytes(lost));
         return cli_json_print(doc);
     }
     char path[4096];
-    printf("%s: %" PRIu64 " event%s", cli_clean(o->out, path, sizeof path), info.n_events,
-           info.n_events == 1 ? "" : "s");
-    if (recover) printf(", %" PRIu64 " could not be read", lost);
-    putchar('\n');
+    printf("%s: %" PRIu64 " event%s, %" PRIu64 " could not be read\n", cli_clean(o->out, path, sizeof path),
+           info.n_events, info.n_events == 1 ? "" : "s", lost);
     return CLI_EXIT_OK;
 }
 
@@ -134,8 +127,6 @@ static bool take(options *o, int c) {
         return take_verb(o, "--check", c);
     case OPT_RECOVER:
         return take_verb(o, "--recover", c);
-    case OPT_CONVERT:
-        return take_verb(o, "--convert", c);
     case OPT_EXPAND:
         return take_verb(o, "--expand", c);
     case OPT_SQL:
@@ -183,7 +174,7 @@ static bool take(options *o, int c) {
 static int settle(options *o) {
     const cli_command *cmd = &cli_command_trace;
     cli_trace_options *v = &o->view;
-    const bool copies = o->verb_code == OPT_RECOVER || o->verb_code == OPT_CONVERT;
+    const bool copies = o->verb_code == OPT_RECOVER;
     const char *idle = v->at != NULL       ? "--at"
                        : v->and_at != NULL ? "--and"
                        : v->other != NULL  ? "--compare"
@@ -191,12 +182,12 @@ static int settle(options *o) {
                                            : NULL;
     if (o->verb != NULL && idle != NULL) return cli_usage(cmd, "%s and %s: one at a time", o->verb, idle);
     if (copies && o->out == NULL) return cli_usage(cmd, "%s: -o OUT is needed: where to write the new trace", o->verb);
-    if (!copies && o->out != NULL) return cli_usage(cmd, "-o is of use with --recover and --convert");
+    if (!copies && o->out != NULL) return cli_usage(cmd, "-o is of use with --recover");
     if (v->and_at != NULL && v->at == NULL) return cli_usage(cmd, "--and B: --at A is needed too");
     if (v->grouped && v->at == NULL && v->other == NULL) return cli_usage(cmd, "--by is of use with --at or --compare");
     if (copies && cli_same_file(v->path, o->out))
         return cli_usage(cmd, "-o: '%s' is the input; it would be replaced", o->out);
-    if (o->force && !copies) return cli_usage(cmd, "--force is of use with --recover and --convert");
+    if (o->force && !copies) return cli_usage(cmd, "--force is of use with --recover");
     if (copies && !o->force && !cli_may_replace(o->out)) return CLI_EXIT_USAGE;
     if (!v->grouped && (v->other != NULL || v->and_at != NULL)) v->by = TIDE_BY_NAME;
     if (!o->rows_given) v->max_rows = v->json || o->verb_code == OPT_SQL ? 0 : 30;
@@ -204,7 +195,7 @@ static int settle(options *o) {
 }
 
 static int show(const options *o) {
-    if (o->verb_code == OPT_RECOVER || o->verb_code == OPT_CONVERT) return copy_trace(o);
+    if (o->verb_code == OPT_RECOVER) return recover(o);
     if (o->verb_code == OPT_EXPAND) return expand(o);
     tide_error err = TIDE_ERROR_INIT;
     tide_trace *t = NULL;
@@ -225,7 +216,6 @@ static int show(const options *o) {
 static int run(int argc, char **argv) {
     static const struct option table[] = {{"check", no_argument, NULL, OPT_CHECK},
                                           {"recover", no_argument, NULL, OPT_RECOVER},
-                                          {"convert", no_argument, NULL, OPT_CONVERT},
                                           {"expand", no_argument, NULL, OPT_EXPAND},
                                           {"sql", required_argument, NULL, OPT_SQL},
                                           {"at", required_argument, NULL, OPT_AT},

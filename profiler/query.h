@@ -17,8 +17,8 @@ typedef struct tide_trace tide_trace;
 
 /// First bytes of a file that tide_trace_recognise wants to see.
 enum { TIDE_TRACE_HEAD_BYTES = 100 };
-/// Of the trace format that is written here (docs/trace-format.md); version 3 is read as well.
-enum { TIDE_TRACE_VERSION = 4 };
+/// Of the trace format (docs/trace-format.md).
+enum { TIDE_TRACE_VERSION = 1 };
 /// Whether a file that begins with `head` is a trace, of whatever version: by content, not by name.
 bool tide_trace_recognise(const void *head, size_t n_bytes);
 
@@ -31,8 +31,8 @@ bool tide_trace_recognise(const void *head, size_t n_bytes);
  * to it; where the folder cannot be written the tables of the end are made in memory, and feeds stay unread: the log
  * says so.
  *
- * @return TIDE_ERR_IO; TIDE_ERR_BAD_INPUT for another format, another schema version (with the command that converts an
- * older one) or a damaged file, with a note
+ * @return TIDE_ERR_IO; TIDE_ERR_BAD_INPUT for another format, another schema version or a damaged file,
+ * with a note
  */
 tide_status tide_trace_open(const char *path, tide_trace **out, tide_error *err) TIDE_NODISCARD;
 /// Of a trace that is being recorded: take in what was committed since; *grew (may be NULL): something was. Everything
@@ -41,13 +41,11 @@ tide_status tide_trace_open(const char *path, tide_trace **out, tide_error *err)
 tide_status tide_trace_refresh(tide_trace *t, bool *grew, tide_error *err) TIDE_NODISCARD;
 /// All rows, all sums, every chunk, SQLite's own integrity check. TIDE_ERR_BAD_INPUT with what is wrong and where.
 tide_status tide_trace_check(tide_trace *t, tide_error *err) TIDE_NODISCARD;
-/// Copy what can be read of a damaged trace (or of one of an older version) at `path` into a new one at `out_path`,
+/// Copy what can be read of a damaged trace at `path` into a new one at `out_path`,
 /// whose meta says what is missing ("recovered_from", "recovered_lost"). *n_lost: events that could not be read, as far
 /// as that is known.
 tide_status tide_trace_recover(const char *path, const char *out_path, uint64_t *n_lost,
                                tide_error *err) TIDE_NODISCARD;
-/// Write a trace of an older version as one of this version at `out_path`. TIDE_ERR_BAD_INPUT, TIDE_ERR_IO.
-tide_status tide_trace_convert(const char *path, const char *out_path, tide_error *err) TIDE_NODISCARD;
 /// Turn the chunks of the trace at `path` into rows, which every SQLite shell reads; in place. TIDE_ERR_BAD_INPUT,
 /// TIDE_ERR_IO, also when somebody records into it.
 tide_status tide_trace_expand(const char *path, tide_error *err) TIDE_NODISCARD;

@@ -36,12 +36,10 @@
     UINT64_C(0x6465656665646974) // "tidefeed", little-endian: a feed of another byte order is foreign
 
 enum {
-    TIDE__FEED_VERSION = 2,
+    TIDE__FEED_VERSION = 1,
     TIDE__FEED_HEADER_BYTES = 1 << 20,
     TIDE__FEED_MAX_CHUNKS = 32640,
-    TIDE__FEED_FIXED_BYTES = 4096,     ///< of the header, that hold all but the table
-    TIDE__FEED_1_HEADER_BYTES = 32768, ///< of version 1, whose rings do not grow
-    TIDE__FEED_1_MAX_CHUNKS = 1024,
+    TIDE__FEED_FIXED_BYTES = 4096, ///< of the header, that hold all but the table
     TIDE__FEED_MAX_DEVICES = 32,
     TIDE__FEED_MAX_ALLOCATORS = 255,
     TIDE__FEED_MAX_KINDS = 15,      ///< what four bits hold beside "none"; the same in builds with more kinds
@@ -65,11 +63,6 @@ typedef struct tide__chunk_entry {
     uint32_t ring;  ///< whose room it is: 0, 1, ... in the order of the table
     uint64_t begin; ///< first position that is there
 } tide__chunk_entry;
-/// The same in version 1.
-typedef struct tide__chunk_entry_1 {
-    uint64_t offset, bytes;
-    uint32_t kind, zero;
-} tide__chunk_entry_1;
 
 /// Of the recorded process.
 typedef enum tide__feed_state {
@@ -107,16 +100,10 @@ typedef struct tide__feed_header {
     _Atomic uint32_t desk_waits; ///< writers of the trace other than the drain that wait for their turn
     _Atomic uint32_t n_chunks;
     char error[512]; ///< of the drain, stored before FAILED
-    union {
-        tide__chunk_entry chunks[TIDE__FEED_MAX_CHUNKS];
-        tide__chunk_entry_1 chunks_1[TIDE__FEED_1_MAX_CHUNKS];
-    };
+    tide__chunk_entry chunks[TIDE__FEED_MAX_CHUNKS];
 } tide__feed_header;
 _Static_assert(sizeof(tide__feed_header) <= TIDE__FEED_HEADER_BYTES, "the first chunk follows");
 _Static_assert(offsetof(tide__feed_header, chunks) <= TIDE__FEED_FIXED_BYTES, "the table begins in the first page");
-_Static_assert(offsetof(tide__feed_header, chunks_1) + TIDE__FEED_1_MAX_CHUNKS * sizeof(tide__chunk_entry_1) <=
-                   TIDE__FEED_1_HEADER_BYTES,
-               "the first chunk of version 1 follows");
 
 /// First 64 bytes of a piece of the log.
 typedef struct tide__log_header {

@@ -38,35 +38,26 @@ static tide_status file_size(const tide__feed_reader *r, uint64_t *bytes, tide_e
 static tide_status check_header(tide__feed_reader *r, tide_error *err) {
     const tide__feed_header *h = r->head;
     if (h->magic != TIDE__FEED_MAGIC) return bad(r, err, "it is no feed of this kind of machine");
-    r->version = h->version;
-    if (r->version < 1 || r->version > TIDE__FEED_VERSION) {
+    if (h->version != TIDE__FEED_VERSION) {
         const tide_status st = bad(r, err, "it is a feed of another version");
-        tide_error_note(err, "version %" PRIu32 ", this program reads versions 1 to %d", r->version,
-                        TIDE__FEED_VERSION);
+        tide_error_note(err, "version %" PRIu32 ", this program reads version %d", h->version, TIDE__FEED_VERSION);
         return st;
     }
-    r->header_bytes = r->version == 1 ? TIDE__FEED_1_HEADER_BYTES : TIDE__FEED_HEADER_BYTES;
-    r->max_chunks = r->version == 1 ? TIDE__FEED_1_MAX_CHUNKS : TIDE__FEED_MAX_CHUNKS;
-    if (h->header_bytes != r->header_bytes || h->slot_bytes != sizeof(tide__slot) || h->max_chunks != r->max_chunks)
+    if (h->header_bytes != TIDE__FEED_HEADER_BYTES || h->slot_bytes != sizeof(tide__slot) ||
+        h->max_chunks != TIDE__FEED_MAX_CHUNKS)
         return bad(r, err, "its header cannot be");
     const uint32_t slots = h->ring_slots;
     if (tide_is_pow2(slots) && slots >= TIDE__FEED_MIN_SLOTS && slots <= TIDE__FEED_MAX_SLOTS) r->ring_slots = slots;
     return TIDE_OK;
 }
 
-/// First as much as any version has, which says how much there is.
 static tide_status map_header(tide__feed_reader *r, tide_error *err) {
     uint64_t bytes;
     TIDE_TRY(file_size(r, &bytes, err));
-    if (bytes < TIDE__FEED_1_HEADER_BYTES) return bad(r, err, "it is too short for a feed");
-    r->head = tide__mapped_file_map(&r->file, 0, TIDE__FEED_1_HEADER_BYTES);
+    if (bytes < TIDE__FEED_HEADER_BYTES) return bad(r, err, "it is too short for a feed");
+    r->head = tide__mapped_file_map(&r->file, 0, TIDE__FEED_HEADER_BYTES);
     if (r->head == NULL) return io_error(r, errno, err);
-    TIDE_TRY(check_header(r, err));
-    if (r->header_bytes == TIDE__FEED_1_HEADER_BYTES) return TIDE_OK;
-    if (bytes < r->header_bytes) return bad(r, err, "it is too short for a feed");
-    tide__mapped_file_unmap(&r->file, r->head);
-    r->head = tide__mapped_file_map(&r->file, 0, r->header_bytes);
-    return r->head != NULL ? TIDE_OK : io_error(r, errno, err);
+    return check_header(r, err);
 }
 
 static tide_status take_lock(const tide__feed_reader *r, tide_error *err) {
@@ -124,17 +115,13 @@ static uint64_t least_bytes(uint32_t kind) {
     return kind == TIDE__CHUNK_RING ? TIDE__RING_HEADER_BYTES + slots : slots;
 }
 
-static bool is_kind(const tide__feed_reader *r, uint32_t kind) {
-    return kind == TIDE__CHUNK_LOG || kind == TIDE__CHUNK_RING || (kind == TIDE__CHUNK_MORE && r->version > 1);
-}
-
 static tide_status check_entry(const tide__feed_reader *r, const tide__chunk_entry *e, uint64_t file_bytes,
                                tide_error *err) {
     const uint64_t least = least_bytes(e->kind);
     uint64_t end;
-    if (!is_kind(r, e->kind)) return bad(r, err, "a chunk is of no known kind");
+    if (e->kind < TIDE__CHUNK_LOG || e->kind > TIDE__CHUNK_MORE) return bad(r, err, "a chunk is of no known kind");
     if (e->offset % 4096 != 0 || e->bytes % 4096 != 0 || e->bytes < least || !tide_add_u64(e->offset, e->bytes, &end) ||
-        e->offset < r->header_bytes)
+        e->offset < TIDE__FEED_HEADER_BYTES)
         return bad(r, err, "place or size of a chunk cannot be");
     if (end > file_bytes) return bad(r, err, "it ends before its last chunk does");
     for (size_t i = 0; i < r->n_chunks; i++) {
@@ -157,7 +144,7 @@ static tide_status add_ring(tide__feed_reader *r, const tide__reader_chunk *c, t
     tide__reader_ring *ring = &r->rings[r->n_rings++];
     *ring = (tide__reader_ring){.head = head, .n_rooms = 1, .n_slots = n, .n_most = n};
     ring->rooms[0] = new_room(0, (const char *)c->data + TIDE__RING_HEADER_BYTES, n);
-    if (r->version > 1 && r->ring_slots > n) ring->n_most = r->ring_slots;
+    if (r->ring_slots > n) ring->n_most = r->ring_slots;
     return TIDE_OK;
 }
 
@@ -196,22 +183,16 @@ static tide_status add_chunk(tide__feed_reader *r, const tide__chunk_entry *e, u
     return TIDE_OK;
 }
 
-static tide__chunk_entry read_entry(const tide__feed_reader *r, size_t i) {
-    if (r->version > 1) return r->head->chunks[i];
-    const tide__chunk_entry_1 *e = &r->head->chunks_1[i];
-    return (tide__chunk_entry){.offset = e->offset, .bytes = e->bytes, .kind = e->kind};
-}
-
 tide_status tide__feed_reader_refresh(tide__feed_reader *r, tide_error *err) {
     const uint32_t n = atomic_load_explicit(&r->head->n_chunks, memory_order_acquire);
     if (atomic_load_explicit(&r->file.is_cut, memory_order_relaxed))
         return bad(r, err, "it was cut short by another program, or cannot be read");
     if (n == r->n_chunks) return TIDE_OK;
-    if (n > r->max_chunks || n < r->n_chunks) return bad(r, err, "its number of chunks cannot be");
+    if (n > TIDE__FEED_MAX_CHUNKS || n < r->n_chunks) return bad(r, err, "its number of chunks cannot be");
     uint64_t file_bytes;
     TIDE_TRY(file_size(r, &file_bytes, err));
     while (r->n_chunks < n) {
-        const tide__chunk_entry e = read_entry(r, r->n_chunks);
+        const tide__chunk_entry e = r->head->chunks[r->n_chunks];
         TIDE_TRY(add_chunk(r, &e, file_bytes, err));
     }
     return TIDE_OK;

@@ -33,8 +33,6 @@ struct tide__feed_reader {
     tide__feed_header *head;
     tide__reader_chunk *chunks; ///< [n_chunks], owned
     size_t n_chunks, cap_chunks;
-    uint32_t version, max_chunks; ///< of the file
-    uint64_t header_bytes;
     uint64_t ring_slots;      ///< that a ring may grow to; 0: the header has no such number
     tide__reader_ring *rings; ///< [n_rings], owned
     size_t n_rings, cap_rings;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// From where a damaged trace is read. See recover.h. The trace itself is never written to: what must be changed to be
-// read is a copy.
+// Which file a damaged trace is read from. See recover.h. The trace itself is never written to: what must be changed is
+// changed in a copy.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ static tide_status copy_failed(const char *to, int why, tide_error *err) {
 }
 
 /// Bytes [begin, end) at the same place.
-static int copy_stretch(int from, int to, off_t begin, off_t end, char *buffer) {
+static int copy_range(int from, int to, off_t begin, off_t end, char *buffer) {
     while (begin < end) {
         const size_t want = end - begin < COPY_BYTES ? (size_t)(end - begin) : COPY_BYTES;
         const ssize_t n = pread(from, buffer, want, begin);
@@ -52,7 +52,7 @@ static int copy_open(int from, int to) {
         if (begin < 0) begin = at; // a file system without holes
         end = lseek(from, begin, SEEK_HOLE);
         if (end <= begin) end = info.st_size;
-        why = copy_stretch(from, to, begin, end, buffer);
+        why = copy_range(from, to, begin, end, buffer);
         at = end;
     }
     tide_host_free(buffer);
@@ -68,7 +68,7 @@ tide_status tide__copy_file(const char *from, const char *to, tide_error *err) {
     if (out >= 0 && close(out) != 0 && why == 0) why = errno;
     if (why == 0) return TIDE_OK;
     if (out >= 0) unlink(to);
-    return why == ENOMEM ? TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to copy '%s'", from) : copy_failed(to, why, err);
+    return why == ENOMEM ? TIDE_NO_MEMORY(err, "to copy '%s'", from) : copy_failed(to, why, err);
 }
 
 static char *joined(const char *a, const char *b) {
@@ -79,14 +79,10 @@ static char *joined(const char *a, const char *b) {
     return NULL;
 }
 
-static tide_status no_memory(const char *path, tide_error *err) {
-    return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to recover '%s'", path);
-}
-
 // ---- logs ----
 
-/// SQLite plays in what is beside the copy, as far as that is whole.
-static void play_in(const char *file) {
+/// SQLite applies the log beside the copy, as far as that is whole.
+static void apply_log(const char *file) {
     char *name = tide__sql_file_name(file);
     sqlite3 *db = NULL;
     if (name != NULL && sqlite3_open_v2(name, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) == SQLITE_OK) {
@@ -102,7 +98,7 @@ static void play_in(const char *file) {
 /// Copy the log that ends in `ending`, when there is one. *has: there is.
 static tide_status copy_log(const char *path, const char *copy, const char *ending, bool *has, tide_error *err) {
     char *from = joined(path, ending), *to = joined(copy, ending);
-    tide_status st = from != NULL && to != NULL ? TIDE_OK : no_memory(path, err);
+    tide_status st = from != NULL && to != NULL ? TIDE_OK : TIDE_NO_MEMORY(err, "to recover '%s'", path);
     struct stat info;
     const bool is_there = st == TIDE_OK && stat(from, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0;
     if (is_there) st = tide__copy_file(from, to, err);
@@ -120,17 +116,17 @@ static bool has_log(const char *path, const char *ending) {
     return has; // without memory: look again where that is an error
 }
 
-// ---- admission ----
+// ---- which file is read ----
 
-static tide_status make_copy(tide__patient *p, const char *path, const char *beside, tide_error *err) {
+static tide_status make_copy(tide__readable *p, const char *path, const char *beside, tide_error *err) {
     char *name = joined(beside, p->file != NULL ? ".copy-2" : ".copy");
-    if (name == NULL) return no_memory(path, err);
+    if (name == NULL) return TIDE_NO_MEMORY(err, "to recover '%s'", path);
     const tide_status st = tide__copy_file(p->file != NULL ? p->file : path, name, err);
     if (st != TIDE_OK) {
         tide_host_free(name);
         return st;
     }
-    tide__patient_discharge(p);
+    tide__readable_close(p);
     p->file = name;
     p->is_copy = true;
     return TIDE_OK;
@@ -144,27 +140,25 @@ static tide_status check_regular(const char *path, tide_error *err) {
                      S_ISDIR(info.st_mode) ? "a directory" : "not a regular file");
 }
 
-tide_status tide__patient_admit(tide__patient *p, const char *path, const char *beside, tide_error *err) {
-    *p = (tide__patient){0};
+tide_status tide__readable_open(tide__readable *p, const char *path, const char *beside, tide_error *err) {
+    *p = (tide__readable){0};
     TIDE_TRY(check_regular(path, err));
-    if (!has_log(path, "-wal") && !has_log(path, "-journal")) {
-        p->file = tide_host_strdup(path);
-        return p->file != NULL ? TIDE_OK : no_memory(path, err);
-    }
+    if (!has_log(path, "-wal") && !has_log(path, "-journal"))
+        return TIDE_COPY_TEXT(&p->file, path, err, "to recover '%s'", path);
     TIDE_TRY(make_copy(p, path, beside, err));
     bool has = false;
     tide_status st = copy_log(path, p->file, "-wal", &has, err);
     // A journal that names a further file would have SQLite take that away.
     if (st == TIDE_OK && !tide__sql_journal_names_file(path)) st = copy_log(path, p->file, "-journal", &has, err);
-    if (st == TIDE_OK && has) play_in(p->file);
-    if (st != TIDE_OK) tide__patient_discharge(p);
+    if (st == TIDE_OK && has) apply_log(p->file);
+    if (st != TIDE_OK) tide__readable_close(p);
     return st;
 }
 
-void tide__patient_discharge(tide__patient *p) {
-    if (p->is_copy) tide__out_remove(p->file);
+void tide__readable_close(tide__readable *p) {
+    if (p->is_copy) tide__new_trace_remove(p->file);
     tide_host_free(p->file);
-    *p = (tide__patient){0};
+    *p = (tide__readable){0};
 }
 
 // ---- the first pages ----
@@ -172,12 +166,12 @@ void tide__patient_discharge(tide__patient *p) {
 //     page 1   head of the file (100 bytes), then the root of the list of tables: its pages are the same in every
 //     page k   trace of one version, since the tables are always made in the same order
 
-typedef struct mending {
+typedef struct repair {
     int from, to; // an empty trace, the copy
     uint8_t page[PAGE_BYTES];
     uint32_t pages[MAX_SCHEMA_PAGES];
     size_t n_pages;
-} mending;
+} repair;
 
 static uint32_t big_endian(const uint8_t *p, int n) {
     uint32_t v = 0;
@@ -189,12 +183,12 @@ static void put_big_endian(uint8_t *p, uint32_t v) {
     for (int i = 3; i >= 0; i--, v >>= 8) p[i] = (uint8_t)v;
 }
 
-static bool read_page(mending *m, uint32_t number) {
+static bool read_page(repair *m, uint32_t number) {
     return number > 0 && pread(m->from, m->page, PAGE_BYTES, (off_t)(number - 1) * PAGE_BYTES) == PAGE_BYTES;
 }
 
 /// Pages of the list of tables of an empty trace, the root first. The list is two levels deep at most.
-static bool find_schema_pages(mending *m) {
+static bool find_schema_pages(repair *m) {
     enum { INTERIOR = 5, LEAF = 13, FILE_HEAD = 100, LEAF_HEAD = 8, INTERIOR_HEAD = 12 };
     if (!read_page(m, 1)) return false;
     const uint8_t *head = m->page + FILE_HEAD;
@@ -213,7 +207,7 @@ static bool find_schema_pages(mending *m) {
 
 /// Source: https://www.sqlite.org/fileformat2.html, 1.3: 18 and 19 journal modes, 24 change counter, 28 pages, 32 and
 /// 36 free pages, 92 the counter for which the number of pages holds.
-static void mend_head(mending *m, uint64_t file_bytes) {
+static void repair_head(repair *m, uint64_t file_bytes) {
     m->page[18] = m->page[19] = 1; // no log
     put_big_endian(m->page + 28, (uint32_t)(file_bytes / PAGE_BYTES));
     put_big_endian(m->page + 32, 0);
@@ -221,39 +215,38 @@ static void mend_head(mending *m, uint64_t file_bytes) {
     memcpy(m->page + 92, m->page + 24, 4);
 }
 
-static int transplant(mending *m, uint64_t file_bytes) {
+static int copy_schema_pages(repair *m, uint64_t file_bytes) {
     if (!find_schema_pages(m)) return EINVAL;
     for (size_t i = 0; i < m->n_pages; i++) {
         if (!read_page(m, m->pages[i])) return EINVAL;
-        if (i == 0) mend_head(m, file_bytes);
+        if (i == 0) repair_head(m, file_bytes);
         errno = EIO;
         if (pwrite(m->to, m->page, PAGE_BYTES, (off_t)(m->pages[i] - 1) * PAGE_BYTES) != PAGE_BYTES) return errno;
     }
     return 0;
 }
 
-static tide_status mend_copy(const char *copy, const char *empty, const char *path, tide_error *err) {
-    mending *m = tide_host_calloc(1, sizeof *m);
-    if (m == NULL) return no_memory(path, err);
+static tide_status repair_copy(const char *copy, const char *empty, const char *path, tide_error *err) {
+    repair *m;
+    TIDE_TRY(TIDE_NEW(&m, 1, err, "to recover '%s'", path));
     m->from = open(empty, O_RDONLY | O_CLOEXEC);
     m->to = open(copy, O_RDWR | O_CLOEXEC);
     struct stat info;
     int why = m->from < 0 || m->to < 0 || fstat(m->to, &info) != 0 ? errno : 0;
-    if (why == 0) why = transplant(m, (uint64_t)info.st_size);
+    if (why == 0) why = copy_schema_pages(m, (uint64_t)info.st_size);
     if (m->from >= 0) close(m->from);
     if (m->to >= 0) close(m->to);
     tide_host_free(m);
     return why == 0 ? TIDE_OK : copy_failed(copy, why, err);
 }
 
-tide_status tide__patient_mend(tide__patient *p, const char *path, const char *beside, tide_error *err) {
+tide_status tide__readable_repair(tide__readable *p, const char *path, const char *beside, tide_error *err) {
     if (!p->is_copy) TIDE_TRY(make_copy(p, path, beside, err));
     char *empty = joined(beside, ".empty");
-    if (empty == NULL) return no_memory(path, err);
+    if (empty == NULL) return TIDE_NO_MEMORY(err, "to recover '%s'", path);
     tide_status st = tide__store_fill(empty, path, err);
-    if (st == TIDE_OK) st = mend_copy(p->file, empty, path, err);
-    tide__out_remove(empty);
+    if (st == TIDE_OK) st = repair_copy(p->file, empty, path, err);
+    tide__new_trace_remove(empty);
     tide_host_free(empty);
-    p->is_mended = st == TIDE_OK;
     return st;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Events out of the bare pages of a file: those whose way from the root of their table is lost. See recover.h.
+// Events out of single pages of a file: those that cannot be reached from the root of their table. See recover.h.
 //
 //     page of a table:  [13][..][n cells: 2][..][..] [cell pointers: 2 each] ... free ... [cells]
 //     cell:             [bytes of the record: varint][row number: varint][record, or its begin][next page: 4]
@@ -18,7 +18,7 @@
 #include "profiler/store/chunk.h"
 
 enum {
-    PAGE_BYTES = 8192, ///< of every trace, unless somebody rewrote the file
+    PAGE_BYTES = 8192, ///< of every trace, unless a program rewrote the file
     LEAF_PAGE = 13,
     PAGE_HEAD = 8,
     N_CHUNK_COLUMNS = 5,
@@ -115,7 +115,7 @@ static bool event_of(const column *c, int64_t id, tide__event *e) {
         is_null[i] = c[i].type == 0;
         if (!is_null[i] && !integer_of(&c[i], &values[i])) return false;
     }
-    return tide__in_event_of(values, is_null, e);
+    return tide__damaged_event_of(values, is_null, e);
 }
 
 // ---- cells ----
@@ -233,8 +233,7 @@ tide_status tide__recover_pages(tide__holes *h, const char *file, tide_error *er
     r.record = tide_host_alloc(TIDE__CHUNK_MAX_BYTES + 64);
     r.events = tide_host_calloc(TIDE__CHUNK_MAX_EVENTS, sizeof *r.events);
     const bool good = r.page != NULL && r.record != NULL && r.events != NULL;
-    const tide_status st =
-        good ? take_pages(&r, err) : TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to recover '%s'", h->in->path);
+    const tide_status st = good ? take_pages(&r, err) : TIDE_NO_MEMORY(err, "to recover '%s'", h->in->path);
     tide_host_free(r.page);
     tide_host_free(r.record);
     tide_host_free(r.events);

@@ -43,16 +43,12 @@ static tide_status not_a_trace(const char *path, const char *why, tide_error *er
 }
 
 static tide_status check_version(const char *path, uint32_t version, tide_error *err) {
-    if (version >= TIDE__TRACE_OLDEST && version <= TIDE__TRACE_VERSION) return TIDE_OK;
+    if (version == TIDE__TRACE_VERSION) return TIDE_OK;
     const tide_status st =
         TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "cannot read '%s': trace version %" PRIu32, path, version);
     tide_error_where(err, "%s", path);
-    tide_error_note(err, "this tidemark reads versions %d and %d", (int)TIDE__TRACE_OLDEST, (int)TIDE__TRACE_VERSION);
-    if (version > TIDE__TRACE_VERSION) {
-        tide_error_hint(err, "a newer tidemark wrote it: read it with that one");
-    } else {
-        tide_error_hint(err, "tidemark trace %s --convert -o NEW.db", path);
-    }
+    tide_error_note(err, "this tidemark reads version %d", (int)TIDE__TRACE_VERSION);
+    if (version > TIDE__TRACE_VERSION) tide_error_hint(err, "a newer tidemark wrote it: read it with that one");
     return st;
 }
 

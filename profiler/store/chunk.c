@@ -8,10 +8,17 @@
 // is met for the first time, a part that few events have.
 #include <stddef.h>
 
-#include "profiler/store/chunk_v1.h"
+#include "profiler/store/chunk.h"
+#include "profiler/store/varint.h"
 
 enum {
-    FORMAT = 2,
+    FORMAT = 1,
+
+    MAX_ADDRESS_SHIFT = 63,
+    MAX_RESERVED_SHIFT = 62,
+    /// A decoder may look that far ahead while it takes one event: what says how it is written, its parts, eight bytes
+    /// behind the last.
+    LOOK_AHEAD = TIDE__CHUNK_EVENT_BYTES,
 
     /// Shapes and forms have numbers from 1; 0 says that what follows defines the next one. Those that find no number
     /// any more are kept in the last place until the next one comes.
@@ -340,6 +347,47 @@ size_t tide__chunk_encode(const tide__event *events, size_t n, uint8_t *out) {
 
 // ---- decode ----
 
+/// The head of a chunk.
+typedef struct chunk_head {
+    unsigned address_shift, reserved_shift;
+    size_t n_events;
+    int64_t first_id;
+} chunk_head;
+
+static inline uint64_t rounded_up(uint64_t bytes, unsigned shift) {
+    const uint64_t mask = (UINT64_C(1) << shift) - 1;
+    return (bytes + mask) & ~mask;
+}
+
+/// By number of bytes.
+static const uint64_t byte_mask[9] = {0,
+                                      UINT64_C(0xff),
+                                      UINT64_C(0xffff),
+                                      UINT64_C(0xffffff),
+                                      UINT64_C(0xffffffff),
+                                      UINT64_C(0xffffffffff),
+                                      UINT64_C(0xffffffffffff),
+                                      UINT64_C(0xffffffffffffff),
+                                      UINT64_MAX};
+
+/// The bytes of a chunk behind its head. What lies within LOOK_AHEAD bytes of its end is read from a copy
+/// with zeros behind it, so that an event may be taken without a look at where the chunk ends.
+typedef struct chunk_bytes {
+    const uint8_t *at, *end;
+    uint8_t tail[2 * LOOK_AHEAD];
+    bool in_tail;
+} chunk_bytes;
+
+static inline void look_ahead(chunk_bytes *b) {
+    if (b->in_tail || b->end - b->at >= LOOK_AHEAD) return;
+    const size_t n_left = (size_t)(b->end - b->at);
+    memset(b->tail, 0, sizeof b->tail);
+    memcpy(b->tail, b->at, n_left);
+    b->at = b->tail;
+    b->end = b->tail + n_left;
+    b->in_tail = true;
+}
+
 /// Where the parts of an event lie behind its form.
 typedef struct form {
     uint64_t mask[5]; ///< of time, reference, requested, address, tag
@@ -423,7 +471,7 @@ static __attribute__((noinline)) const uint8_t *get_form(decoder *c, const uint8
             f->n_scope = (uint8_t)n;
         } else {
             f->at[i] = f->n_bytes;
-            f->mask[i] = tide__chunk_byte_mask[n];
+            f->mask[i] = byte_mask[n];
             f->n_bytes = (uint8_t)(f->n_bytes + n);
         }
     }
@@ -434,7 +482,7 @@ static inline uint64_t get_part(const uint8_t *p, const form *f, unsigned i) {
     return tide__get_le64(p + f->at[i]) & f->mask[i];
 }
 
-/// Event `i` of `events`, those before it are there. At least TIDE__CHUNK_LOOK_AHEAD bytes may be read at `p`.
+/// Event `i` of `events`, those before it are there. At least LOOK_AHEAD bytes may be read at `p`.
 static inline const uint8_t *get_event(decoder *c, const uint8_t *p, tide__event *events, size_t i) {
     tide__event *e = &events[i];
     const tide__event *before = i > 0 ? e - 1 : &none;
@@ -468,14 +516,14 @@ static inline const uint8_t *get_event(decoder *c, const uint8_t *p, tide__event
     s->last = e;
     const uint64_t stored = get_part(p, f, 2);
     const uint64_t requested = stored != 0 ? stored - 1 : (uint64_t)base->requested_bytes;
-    uint64_t reserved = tide__chunk_rounded_up(requested, c->reserved_shift);
+    uint64_t reserved = rounded_up(requested, c->reserved_shift);
     const uint64_t address = (uint64_t)base->address + (tide__unzigzag(get_part(p, f, 3)) << c->address_shift);
     const uint64_t tag = (uint64_t)base->tag_id + tide__unzigzag(get_part(p, f, 4));
     p += f->n_bytes;
     if (__builtin_expect((f->n_reserved | f->n_scope) != 0, 0)) {
-        reserved += tide__unzigzag(tide__get_le64(p) & tide__chunk_byte_mask[f->n_reserved]);
+        reserved += tide__unzigzag(tide__get_le64(p) & byte_mask[f->n_reserved]);
         p += f->n_reserved;
-        *s->scope += tide__unzigzag(tide__get_le64(p) & tide__chunk_byte_mask[f->n_scope]);
+        *s->scope += tide__unzigzag(tide__get_le64(p) & byte_mask[f->n_scope]);
         p += f->n_scope;
     }
     const uint64_t t_ns = (uint64_t)before->t_ns + dt;
@@ -495,29 +543,27 @@ static inline const uint8_t *get_event(decoder *c, const uint8_t *p, tide__event
     return p;
 }
 
-static bool get_head(const uint8_t *bytes, size_t n_bytes, tide__chunk_head *h) {
+static bool get_head(const uint8_t *bytes, size_t n_bytes, chunk_head *h) {
     if (n_bytes < TIDE__CHUNK_HEAD_BYTES || n_bytes > TIDE__CHUNK_MAX_BYTES) return false;
     const uint64_t first = tide__get_le64(bytes + 8);
-    *h = (tide__chunk_head){.format = bytes[0],
-                            .address_shift = bytes[1],
-                            .reserved_shift = bytes[2],
-                            .n_events = tide__get_le32(bytes + 4),
-                            .first_id = (int64_t)first};
-    return h->format >= 1 && h->format <= FORMAT && h->address_shift <= TIDE__CHUNK_MAX_ADDRESS_SHIFT &&
-           h->reserved_shift <= TIDE__CHUNK_MAX_RESERVED_SHIFT && bytes[3] == 0 && h->n_events > 0 &&
-           h->n_events <= TIDE__CHUNK_MAX_EVENTS && first > 0 && first <= INT64_MAX - h->n_events &&
-           tide__get_le32(bytes + 16) == tide__chunk_checksum(bytes, n_bytes);
+    *h = (chunk_head){.address_shift = bytes[1],
+                      .reserved_shift = bytes[2],
+                      .n_events = tide__get_le32(bytes + 4),
+                      .first_id = (int64_t)first};
+    return bytes[0] == FORMAT && h->address_shift <= MAX_ADDRESS_SHIFT && h->reserved_shift <= MAX_RESERVED_SHIFT &&
+           bytes[3] == 0 && h->n_events > 0 && h->n_events <= TIDE__CHUNK_MAX_EVENTS && first > 0 &&
+           first <= INT64_MAX - h->n_events && tide__get_le32(bytes + 16) == tide__chunk_checksum(bytes, n_bytes);
 }
 
-static bool decode(const tide__chunk_head *head, const uint8_t *bytes, size_t n_bytes, tide__event *events) {
+static bool decode(const chunk_head *head, const uint8_t *bytes, size_t n_bytes, tide__event *events) {
     decoder c;
     memset(&c, 0, offsetof(decoder, forms));
     c.address_shift = head->address_shift;
     c.reserved_shift = head->reserved_shift;
-    tide__chunk_bytes b = {.at = bytes + TIDE__CHUNK_HEAD_BYTES, .end = bytes + n_bytes};
+    chunk_bytes b = {.at = bytes + TIDE__CHUNK_HEAD_BYTES, .end = bytes + n_bytes};
     events[0].id = head->first_id;
     for (size_t i = 0; i < head->n_events; i++) {
-        tide__chunk_bytes_look(&b);
+        look_ahead(&b);
         b.at = get_event(&c, b.at, events, i);
         if (c.bad || b.at > b.end) return false;
     }
@@ -525,11 +571,10 @@ static bool decode(const tide__chunk_head *head, const uint8_t *bytes, size_t n_
 }
 
 bool tide__chunk_decode(const uint8_t *bytes, size_t n_bytes, tide__event *events, size_t *n) {
-    tide__chunk_head head;
+    chunk_head head;
     *n = 0;
     if (!get_head(bytes, n_bytes, &head)) return false;
-    const bool good = head.format == FORMAT ? decode(&head, bytes, n_bytes, events)
-                                            : tide__chunk_v1_decode(&head, bytes, n_bytes, events);
-    if (good) *n = head.n_events;
-    return good;
+    if (!decode(&head, bytes, n_bytes, events)) return false;
+    *n = head.n_events;
+    return true;
 }

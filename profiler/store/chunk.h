@@ -3,11 +3,9 @@
 // chunk: up to 4096 events as one value of bytes, a fifth of what rows take and ten times as fast to write. What an
 // event has in common with an earlier one is left out, the rest takes as many bytes as it needs. Private to profiler/.
 //
-// Chunks of format 2 are written. Those of format 1 are read as well: see chunk_v1.h.
-//
 // Layout; all numbers are little-endian, unsigned unless said:
 //
-//     byte 0       format of the chunk: 2
+//     byte 0       format of the chunk: 1
 //     byte 1       address shift a, at most 63: all addresses of the chunk are multiples of 2^a
 //     byte 2       reserved shift r, at most 62: reserved bytes are mostly multiples of 2^r
 //     byte 3       0
@@ -78,7 +76,7 @@ enum {
 /// Write 1 to 4096 events with consecutive ids, times that do not decrease and values that tide__event_is_sane holds
 /// for into `out`, which has room for TIDE__CHUNK_MAX_BYTES. @return bytes written
 size_t tide__chunk_encode(const tide__event *events, size_t n, uint8_t *out);
-/// Read them back, from either format, into events[TIDE__CHUNK_MAX_EVENTS]. False: the bytes are no chunk (nothing
+/// Read them back into events[TIDE__CHUNK_MAX_EVENTS]. False: the bytes are no chunk (nothing
 /// outside is touched).
 bool tide__chunk_decode(const uint8_t *bytes, size_t n_bytes, tide__event *events, size_t *n);
 /// The checksum that belongs into `bytes` [n_bytes >= TIDE__CHUNK_HEAD_BYTES].

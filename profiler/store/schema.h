@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// schema: the tables and views of a trace file, versions 3 and 4. The store creates them, the query side compares what
+// schema: the tables and views of a trace file. The store creates them, the query side compares what
 // it finds with them, docs/trace-format.md explains them. Private to profiler/.
 //
 // A change to a table or to the meaning of a column is a new version; a new view is not.
@@ -15,7 +15,6 @@
 enum {
     TIDE__TRACE_APPLICATION_ID = 0x74696465,  ///< 'tide', at byte 68 of the file
     TIDE__TRACE_VERSION = TIDE_TRACE_VERSION, ///< PRAGMA user_version and meta.version
-    TIDE__TRACE_OLDEST = 3,                   ///< from here on tables are these: such traces are read as they are
 };
 #define TIDE__TRACE_SCHEMA "tidemark.trace"
 

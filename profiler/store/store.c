@@ -62,7 +62,7 @@ static tide_status check_head(const tide__store *s, tide_error *err) {
     TIDE_TRY(tide__sql_int(&s->sql, "PRAGMA application_id", 0, &id, err));
     TIDE_TRY(tide__sql_int(&s->sql, "PRAGMA user_version", 0, &version, err));
     if (id != TIDE__TRACE_APPLICATION_ID) return refuse(s, "it is not a tidemark trace", err);
-    if (version >= TIDE__TRACE_OLDEST && version <= TIDE__TRACE_VERSION) return TIDE_OK;
+    if (version == TIDE__TRACE_VERSION) return TIDE_OK;
     char why[64];
     snprintf(why, sizeof why, "it is a trace of version %" PRId64 ", not %d", version, (int)TIDE__TRACE_VERSION);
     return refuse(s, why, err);
@@ -142,26 +142,6 @@ static tide_status configure(const tide__store *s, tide_error *err) {
     return tide__sql_exec(&s->sql, text, err);
 }
 
-/// A trace that was begun by an older tidemark may get what that one does not read: from now on it is one of this
-/// version. What is in it stays as it is, and is read as it is.
-static tide_status take_over(const tide__store *s, tide_error *err) {
-    int64_t version;
-    TIDE_TRY(tide__sql_int(&s->sql, "PRAGMA user_version", 0, &version, err));
-    if (version == TIDE__TRACE_VERSION) return TIDE_OK;
-    char text[160];
-    snprintf(text, sizeof text,
-             "BEGIN IMMEDIATE; UPDATE meta SET value = '%d' WHERE key = 'version'; PRAGMA user_version = %d; COMMIT",
-             (int)TIDE__TRACE_VERSION, (int)TIDE__TRACE_VERSION);
-    const tide_status st = tide__sql_exec(&s->sql, text, err);
-    if (st != TIDE_OK) {
-        if (sqlite3_get_autocommit(s->sql.db) == 0) sqlite3_exec(s->sql.db, "ROLLBACK", NULL, NULL, NULL);
-        return st;
-    }
-    // Out of the log into the first page, where older programs look. A reader that is in the way does no harm.
-    sqlite3_wal_checkpoint_v2(s->sql.db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-    return TIDE_OK;
-}
-
 static tide_status open_it(tide__store *s, tide_error *err) {
     TIDE_TRY(connect(s, err));
     TIDE_TRY(check_head(s, err));
@@ -169,7 +149,6 @@ static tide_status open_it(tide__store *s, tide_error *err) {
     TIDE_TRY(check_state(s, err));
     TIDE_TRY(enter_wal(s, err));
     TIDE_TRY(configure(s, err));
-    TIDE_TRY(take_over(s, err));
     return tide__rows_open(&s->sql, &s->rows, err);
 }
 

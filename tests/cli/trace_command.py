@@ -362,10 +362,10 @@ class Documents(Traces):
 class Use(Traces):
     def test_options_that_do_not_go_together(self):
         out = self.dir / "o.db"
-        for args in (["--check", "--expand"], ["--recover", "--convert", "-o", out], ["--sql", "SELECT 1", "--check"],
-                     ["--check", "--at", "peak"], ["--sql", "SELECT 1", "--by", "kind"], ["--recover"], ["--convert"],
+        for args in (["--check", "--expand"], ["--recover", "--expand", "-o", out], ["--sql", "SELECT 1", "--check"],
+                     ["--check", "--at", "peak"], ["--sql", "SELECT 1", "--by", "kind"], ["--recover"],
                      ["-o", out], ["--check", "-o", out], ["--rows", "x"], ["--no-such"], ["--at"], ["--compare"],
-                     ["--recover", "-o", self.path], ["--convert", "-o", self.path], [self.path]):
+                     ["--recover", "-o", self.path], [self.path]):
             with self.subTest(args=args):
                 self.refused(2, "trace", self.path, *args)
         self.refused(2, "trace")
@@ -423,7 +423,7 @@ class Bad(Traces):
         self.bad(LENET)
 
     def test_another_version(self):
-        for version in (1, 99):
+        for version in (0, 2, 99):
             other = self.dir / "v.db"
             shutil.copy(self.path, other)
             db = sqlite3.connect(other)
@@ -478,34 +478,6 @@ class Bad(Traces):
         self.refused(3, "trace", self.dir / "none.db", "--recover", "-o", out, says=["none.db"])
         self.refused(8, "trace", self.path, "--recover", "-o", self.dir / "no" / "x.db", says=["x.db"])
         self.assertIn("0 could not be read", self.ok("trace", self.path, "--recover", "-o", out).stdout)
-
-    def test_older_versions(self):
-        """Refused with the command that converts them; what that command makes holds what the old one held."""
-        for version in (1, 2):
-            old, new = self.dir / "old.db", self.dir / "new.db"
-            old.unlink(missing_ok=True)
-            db = sqlite3.connect(old)
-            db.executescript((tidemark.SOURCE / "tests" / "golden" / f"trace_v{version}.sql").read_text())
-            db.close()
-            command = f"tidemark trace {old} --convert -o NEW.db"
-            for args in (["trace"], ["trace", "--check"], ["tui", "--once"], ["report", "-o", self.dir / "r.csv"]):
-                self.refused(3, args[0], old, *args[1:], says=[f"version {version}", command])
-            doc = self.json("trace", old, "--convert", "-o", new)
-            facts = self.json("trace", new)
-            self.assertEqual((doc["events"], doc["lost"]), (facts["events"], 0))
-            self.assertEqual(ask(old, "SELECT count(*) FROM event"), ask(new, "SELECT count(*) FROM event WHERE op < 16"))
-            for what in ("* FROM bytes_by_kind", "run_id, peak_bytes, t_ns FROM peak", "run_id, block_id, name, scope, step, kind, device, requested_bytes, alloc_ns, thread FROM leaks",
-                         "* FROM live_at_peak", "run_id, idx, name, offset_bytes FROM plan_tensors",
-                         "id, model, mode, strategy FROM run"):
-                self.assertEqual(*(sorted(ask(file, f"SELECT {what}"), key=repr) for file in (old, new)), what)
-            self.ok("trace", new, "--check")
-            self.ok("tui", new, "--once")
-
-    def test_convert_wants_an_older_one(self):
-        out = self.dir / "out.db"
-        for source in (self.dir / "none.db", LENET):
-            self.refused(3, "trace", source, "--convert", "-o", out, says=[source.name])
-        self.assertFalse(out.exists())
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ ALLOWED = {
     "core/base/output.c": "the one way",
     "profiler/feed/feed_file.c": "a feed: shared memory of the recorded process, created by O_EXCL and named when it is whole",
     "profiler/store/store_create.c": "SQLite, in a folder that output made",
-    "profiler/read/convert_copy.c": "SQLite, in a folder that output made",
     "profiler/read/recover_file.c": "copies, in a folder that output made",
     "tui/state_file.c": "a folder for the state",
     "cli/tui_view.c": "a folder for the state",

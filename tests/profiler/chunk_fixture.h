@@ -5,7 +5,8 @@
 #ifndef TIDE_TESTS_PROFILER_CHUNK_FIXTURE_H
 #define TIDE_TESTS_PROFILER_CHUNK_FIXTURE_H
 
-#include "profiler/store/chunk_internal.h"
+#include "profiler/store/chunk.h"
+#include "profiler/store/varint.h"
 #include "tests/profiler/event_fixture.h"
 
 typedef struct reader {

@@ -104,7 +104,7 @@ static size_t described_decode(const uint8_t *bytes, size_t n_bytes, tide__event
     const size_t n = (size_t)(bytes[4] | bytes[5] << 8);
     reader id = {bytes + 8};
     const int64_t first = (int64_t)take(&id, 8);
-    assert_int_equal(bytes[0], 2);
+    assert_int_equal(bytes[0], 1);
     for (size_t i = 0; i < n; i++) {
         events[0].id = first;
         described_event(&d, events, i, bytes[1], bytes[2]);
@@ -208,7 +208,7 @@ static void test_the_bytes_are_those_of_the_description(void **state) {
     in[4].op = TIDE_MEM_FREE_COMPLETED;
     in[4].id = 517;
     in[4].t_ns = 1601;
-    const uint8_t want[] = {2, 13, 10, 0, 5, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+    const uint8_t want[] = {1, 13, 10, 0, 5, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0,
                             0, // head; the checksum is looked at apart
                             // alloc: new shape (op 1, kind 2, device 1, allocator 4, thread 1, stream 300), new form
                             // (time 2 bytes, reference 1, requested 2, address 1)
@@ -247,7 +247,7 @@ static void test_what_no_event_can_be_is_refused(void **state) {
     const size_t n_bytes = tide__chunk_encode(in, 1, buffer);
     assert_int_equal(n_bytes, 31);
     static const one_byte wrong[] = {
-        {0, 3},                                       // a format of tomorrow
+        {0, 2},                                       // a format of tomorrow
         {0, 0},     {1, 64},    {2, 63},    {3, 1},   // shifts too far
         {4, 0},     {4, 2},     {5, 17},    {7, 1},   // other numbers of events
         {15, 0x80},                                   // an id below 0

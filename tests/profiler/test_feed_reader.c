@@ -328,69 +328,6 @@ static void each_field_that_counts_is_checked(void **state) {
     tmp_dir_remove(&d);
 }
 
-/// The image as version 1 had it: another table, rings that are as large as they are.
-static void make_old(const char *path, const char *old_path) {
-    static unsigned char bytes[1 << 22];
-    const int from = open(path, O_RDONLY | O_CLOEXEC), to = open(old_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    assert_true(from >= 0 && to >= 0);
-    const ssize_t n = pread(from, bytes, sizeof bytes, 0);
-    assert_true(n > TIDE__FEED_HEADER_BYTES);
-    const tide__feed_header *h = (const tide__feed_header *)(const void *)bytes;
-    static union {
-        tide__feed_header h;
-        char bytes[TIDE__FEED_1_HEADER_BYTES];
-    } old;
-    memcpy(&old, h, offsetof(tide__feed_header, chunks));
-    old.h.version = 1;
-    old.h.header_bytes = TIDE__FEED_1_HEADER_BYTES;
-    old.h.max_chunks = TIDE__FEED_1_MAX_CHUNKS;
-    const uint64_t shift = TIDE__FEED_HEADER_BYTES - TIDE__FEED_1_HEADER_BYTES;
-    for (uint32_t i = 0; i < h->n_chunks; i++)
-        old.h.chunks_1[i] = (tide__chunk_entry_1){
-            .offset = h->chunks[i].offset - shift, .bytes = h->chunks[i].bytes, .kind = h->chunks[i].kind};
-    assert_int_equal(pwrite(to, old.bytes, sizeof old.bytes, 0), (ssize_t)sizeof old.bytes);
-    const size_t rest = (size_t)n - TIDE__FEED_HEADER_BYTES;
-    assert_int_equal(pwrite(to, bytes + TIDE__FEED_HEADER_BYTES, rest, sizeof old.bytes), (ssize_t)rest);
-    close(from);
-    close(to);
-}
-
-/// What an older program left is read as it was meant; what version 1 did not know is not read into it.
-static void feeds_of_version_1(void **state) {
-    (void)state;
-    tmp_dir d;
-    tmp_dir_make(&d);
-    char path[400], old_path[420];
-    tide__feed *f = fx_create(&d, SLOTS, false);
-    for (uint64_t i = 1; i < SLOTS; i++) {
-        const tide_memory_event e = fx_event(TIDE_MEM_ALLOC, i);
-        tide__feed_memory(f, &e);
-    }
-    snprintf(path, sizeof path, "%s", tide__feed_path(f));
-    snprintf(old_path, sizeof old_path, "%s1", path);
-    tide__feed_end(f);
-    tide__feed_destroy(f, false);
-    make_old(path, old_path);
-    tide__feed_reader *r;
-    tide_error err = TIDE_ERROR_INIT;
-    assert_tide_ok(tide__feed_reader_open(old_path, false, &r, &err), &err);
-    assert_int_equal(tide__feed_reader_n_rings(r), 1);
-    assert_int_equal(tide__feed_reader_n_slots(r, 0), SLOTS);
-    assert_int_equal(tide__feed_reader_end(r, 0, 0, true), SLOTS);
-    for (uint64_t at = 1; at < SLOTS; at++) assert_int_equal(tide__feed_reader_slot(r, 0, at)->block_id, at);
-    bool bad;
-    const tide__log_record *first = tide__feed_reader_next_record(r, &bad);
-    assert_true(first != NULL && !bad);
-    tide__feed_reader_close(r, true);
-    assert_int_equal(remove(path), 0);
-    make_image(&d, path);
-    make_old(path, old_path);
-    assert_tide_status(tide__feed_reader_open(old_path, true, &r, &err), TIDE_ERR_BAD_INPUT);
-    assert_text_has(err.msg, "no known kind");
-    assert_int_equal(remove(old_path), 0);
-    tmp_dir_remove(&d);
-}
-
 /// Numbers of the log's header and of each record: nothing of this piece follows, and that is said once.
 static void a_damaged_log(void **state) {
     (void)state;
@@ -548,7 +485,6 @@ int main(void) {
         tide_unit_test(slots_past_the_head),
         tide_unit_test(names_in_new_pieces),
         tide_unit_test(each_field_that_counts_is_checked),
-        tide_unit_test(feeds_of_version_1),
         tide_unit_test(a_damaged_log),
         tide_unit_test(random_damage_is_survived),
         tide_unit_test(what_is_no_file),

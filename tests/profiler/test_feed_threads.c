@@ -266,7 +266,7 @@ static void events_of_a_thread_that_ends(void **state) {
 // ---- thousands ----
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-enum { IS_SANITIZED = 1, N_MANY = 1200 }; // more than version 1 of a feed had room for
+enum { IS_SANITIZED = 1, N_MANY = 1200 }; // more than a table of a thousand has room for
 #else
 enum { IS_SANITIZED = 0, N_MANY = 4000 };
 #endif

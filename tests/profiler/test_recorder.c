@@ -67,7 +67,7 @@ static void test_file_is_recognised_by_content(void **state) {
     tmp_dir d;
     tmp_dir_make(&d);
     demo_record(d.file, 0);
-    assert_sql(d.file, "PRAGMA user_version", "4\n");
+    assert_sql(d.file, "PRAGMA user_version", "1\n");
     assert_sql(d.file, "PRAGMA application_id", "1953064037\n"); // 'tide'
     assert_sql(d.file, "PRAGMA page_size", "8192\n");
     assert_sql(d.file, "PRAGMA journal_mode", "delete\n");
@@ -81,7 +81,7 @@ static void test_file_is_recognised_by_content(void **state) {
                "'blocked_ns') ORDER BY key",
                "clock|CLOCK_MONOTONIC, ns\ncreated_by|tidemark\nfirst_kept_event|1\nfreed_bytes|11008\nn_blocks|13\n"
                "n_events|68\nn_lost|0\nn_names|17\nn_orphan_frees|0\nn_problems|0\nn_runs|2\nn_scope_events|30\n"
-               "n_scopes|10\nrequested_bytes|11048\nschema|tidemark.trace\nstate|complete\ntotals|equal\nversion|4\n");
+               "n_scopes|10\nrequested_bytes|11048\nschema|tidemark.trace\nstate|complete\ntotals|equal\nversion|1\n");
     assert_sql(d.file,
                "SELECT count(*) FROM meta WHERE key IN ('feed_bytes', 'own_peak_bytes') AND CAST(value AS INTEGER) > "
                "0",

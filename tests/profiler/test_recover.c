@@ -7,7 +7,7 @@
 
 #include "profiler/query.h"
 #include "profiler/store/finish.h"
-#include "tests/profiler/old_trace.h"
+#include "tests/profiler/trace_fixture.h"
 
 enum { PAGE = 8192 };
 
@@ -243,7 +243,7 @@ static void test_whole_traces(void **state) {
     }
 }
 
-/// The demo trace, with every kind of event and a plan for each run; and one of each older version.
+/// The demo trace, with every kind of event and a plan for each run.
 static void test_demo(void **state) {
     (void)state;
     ward w;
@@ -252,16 +252,6 @@ static void test_demo(void **state) {
     recover_and_keep(&w, "demo");
     assert_int_equal(w.n_lost, 0);
     expect_copy(w.d.file, w.out);
-    for (int version = 1; version <= 2; version++) {
-        char converted[340];
-        snprintf(converted, sizeof converted, "%s/converted.db", w.d.path);
-        old_record(w.d.file, version);
-        recover_and_keep(&w, "an old demo");
-        assert_int_equal(w.n_lost, 0);
-        tide_error err = TIDE_ERROR_INIT;
-        assert_tide_ok(tide_trace_convert(w.d.file, converted, &err), &err);
-        expect_copy(converted, w.out);
-    }
     tmp_dir_remove(&w.d);
 }
 
@@ -661,42 +651,34 @@ static void test_lost_begin(void **state) {
     tmp_dir_remove(&w.d);
 }
 
-// ---- of older versions ----
+// ---- names of files ----
 
-static void test_damaged_old(void **state) {
+static void test_places_to_write(void **state) {
     (void)state;
-    for (int version = 1; version <= 2; version++) {
-        ward w;
-        ward_make(&w);
-        old_record(w.d.file, version);
-        char *data;
-        size_t len;
-        read_all(w.d.file, &data, &len);
-        char *copy = tide_host_alloc(len);
-        assert_non_null(copy);
-        int n_bad = 0;
-        for (size_t at = PAGE; at < len; at += PAGE) {
-            char what[64];
-            snprintf(what, sizeof what, "version %d, page %zu", version, at / PAGE + 1);
-            memcpy(copy, data, len);
-            memset(copy + at, 0, PAGE);
-            write_all(w.d.file, copy, len);
-            tide_error err = TIDE_ERROR_INIT;
-            const tide_status st = tide_trace_recover(w.d.file, w.out, &w.n_lost, &err);
-            // Without the list of its tables an older file says nothing.
-            if (st != TIDE_OK && st != TIDE_ERR_BAD_INPUT) fail_msg("%s: %s: %s", what, tide_status_name(st), err.msg);
-            n_bad += st != TIDE_OK;
-            if (st == TIDE_OK) expect_sound(&w, what);
-            const int64_t n = st == TIDE_OK ? number(w.out, "SELECT count(*) FROM event WHERE op <> 18") : 0;
-            if (st == TIDE_OK && n + (int64_t)w.n_lost != 68)
-                fail_msg("%s: %" PRId64 " told, %" PRIu64 " lost", what, n, w.n_lost);
-        }
-        print_message("version %d: %d of %zu pages cost everything\n", version, n_bad, len / PAGE);
-        assert_true(n_bad <= 2);
-        tide_host_free(copy);
-        tide_host_free(data);
-        tmp_dir_remove(&w.d);
-    }
+    ward w;
+    ward_make(&w);
+    demo_record(w.d.file, 0);
+    tide_error err = TIDE_ERROR_INIT;
+    assert_tide_status(tide_trace_recover(w.d.file, "", NULL, &err), TIDE_ERR_INVALID);
+    assert_tide_status(tide_trace_recover(w.d.file, "-", NULL, &err), TIDE_ERR_INVALID);
+    assert_tide_status(tide_trace_recover(w.d.file, w.d.path, NULL, &err), TIDE_ERR_WRITE);
+    assert_text_has(err.msg, "a directory");
+    assert_tide_status(tide_trace_recover(w.d.file, "/dev/null", NULL, &err), TIDE_ERR_WRITE);
+    assert_tide_status(tide_trace_recover(w.d.file, w.d.file, NULL, &err), TIDE_ERR_INVALID);
+    assert_text_has(err.msg, "file that is read");
+    char nowhere[400];
+    snprintf(nowhere, sizeof nowhere, "%s/nowhere/new.db", w.d.path);
+    assert_tide_status(tide_trace_recover(w.d.file, nowhere, NULL, &err), TIDE_ERR_WRITE);
+    assert_int_equal(tmp_dir_count(&w.d), 1);
+    // What is there is replaced, with what belonged to it, once the new file is whole.
+    char wal[400];
+    snprintf(wal, sizeof wal, "%s-wal", w.out);
+    write_all(w.out, "a file", 6);
+    write_all(wal, "something of an older file", 26);
+    recover_and_keep(&w, "over another file");
+    expect_copy(w.d.file, w.out);
+    assert_int_equal(tmp_dir_count(&w.d), 2);
+    tmp_dir_remove(&w.d);
 }
 
 // ---- no memory ----
@@ -710,7 +692,7 @@ static void test_no_memory(void **state) {
     memset(s.data + s.len / PAGE / 3 * PAGE, 0, 2 * PAGE);
     write_all(w.d.file, s.data, s.len);
     int n_failed = 0;
-    for (int64_t n = 0, n_good = 0; n_good < 3; n += n < 150 ? 3 : 29) {
+    for (int64_t n = 0, n_good = 0; n_good < 3; n += n < 150 ? 2 : 29) {
         tide_error err = TIDE_ERROR_INIT;
         remove(w.out);
         tide_host_fail_after(n);
@@ -737,7 +719,7 @@ int main(void) {
         tide_unit_test(test_changed_rows),       tide_unit_test(test_killed),
         tide_unit_test(test_killed_and_damaged), tide_unit_test(test_killed_without_feed),
         tide_unit_test(test_recorded_into),      tide_unit_test(test_thinned),
-        tide_unit_test(test_lost_begin),         tide_unit_test(test_damaged_old),
+        tide_unit_test(test_lost_begin),         tide_unit_test(test_places_to_write),
         tide_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

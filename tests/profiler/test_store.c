@@ -36,11 +36,11 @@ static void test_a_new_trace_is_one_whole_file(void **state) {
     assert_true(tide_trace_recognise(head, len));
     const unsigned char want[] = {0x20, 0x00, 1, 1}; // pages of 8192 bytes, written and read with a rollback journal
     assert_memory_equal(head + 16, want, sizeof want);
-    assert_int_equal(head[63], 4);
+    assert_int_equal(head[63], TIDE_TRACE_VERSION);
     tide_host_free(head);
     assert_sql(d.file, "PRAGMA integrity_check", "ok\n");
     assert_sql(d.file, "SELECT value FROM meta WHERE key IN ('schema', 'version', 'state') ORDER BY key",
-               "tidemark.trace\nrecording\n4\n");
+               "tidemark.trace\nrecording\n1\n");
     assert_sql(d.file, "SELECT id, name FROM op WHERE id >= 7",
                "7|pool_discard\n8|snapshot\n16|scope_enter\n17|scope_leave\n18|gap\n");
     assert_sql(d.file, "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE '%STRICT%'", "0\n");
@@ -229,7 +229,7 @@ static void test_only_an_unfinished_trace_of_this_version_is_opened(void **state
     open_fails(d.file, "not a tidemark trace");
     create(d.file);
     sql_exec(d.file, "PRAGMA user_version = 2");
-    open_fails(d.file, "version 2, not 4");
+    open_fails(d.file, "version 2, not 1");
     for (int i = 0; i < 2; i++) {
         create(d.file);
         sql_exec(d.file, i == 0 ? "UPDATE meta SET value = 'complete' WHERE key = 'state'"

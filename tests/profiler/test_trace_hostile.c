@@ -10,7 +10,7 @@
 
 #include "tests/profiler/ask_all.h"
 #include "tests/profiler/file_damage.h"
-#include "tests/profiler/old_trace.h"
+#include "tests/profiler/trace_fixture.h"
 
 enum { MAX_FILES = 6 };
 
@@ -84,13 +84,13 @@ static void add_unfinished(specimen *s, const tmp_dir *d) {
     closedir(dir);
 }
 
-enum { N_SPECIMENS = 6 };
+enum { N_SPECIMENS = 4 };
 
-/// Made once: a trace with plans, rows, chunks, one that was left by a killed program, old ones.
+/// Made once: a trace with plans, rows, chunks, one that was left by a killed program.
 static const specimen *specimens(void) {
     static specimen all[N_SPECIMENS];
     if (all[0].n_files > 0) return all;
-    static const char *const names[N_SPECIMENS] = {"demo", "rows", "chunks", "unfinished", "version 1", "version 2"};
+    static const char *const names[N_SPECIMENS] = {"demo", "rows", "chunks", "unfinished"};
     for (int i = 0; i < N_SPECIMENS; i++) {
         all[i].what = names[i];
         tmp_dir d;
@@ -98,7 +98,6 @@ static const specimen *specimens(void) {
         if (i == 0) demo_record(d.file, 0);
         if (i == 1 || i == 2) some_events(d.file, i == 1 ? TIDE_RECORD_ROWS : TIDE_RECORD_CHUNKS, 2000, false);
         if (i == 3) add_unfinished(&all[i], &d);
-        if (i >= 4) old_record(d.file, i - 3);
         if (i != 3) specimen_add(&all[i], d.file, "");
         tmp_dir_remove(&d);
     }

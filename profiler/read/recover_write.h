@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 //
-// convert_out: a trace that is made out of another one. Events are told again, one after the other, and everything that
-// follows from them (leaves, snapshots, problems, blocks) is made anew; the file gets its name when it is whole.
-// Private to profiler/read.
+// recover_write: the trace that recovery makes out of a damaged one. Events are added one after the other; what follows
+// from them (leaves, snapshots, problems, blocks) is made anew. The file gets its name when it is whole. Private to
+// profiler/read.
 //
 //     create -> names, rows, events ... -> finish (renamed) | close (unfinished, for a drain) -> replace (renamed)
 //                                       \-> discard
-#ifndef TIDE_PROFILER_READ_CONVERT_OUT_H
-#define TIDE_PROFILER_READ_CONVERT_OUT_H
+#ifndef TIDE_PROFILER_READ_RECOVER_WRITE_H
+#define TIDE_PROFILER_READ_RECOVER_WRITE_H
 
 #include "core/base/output.h"
 #include "profiler/store/store.h"
 
 /// Zero-initialise.
-typedef struct tide__out {
+typedef struct tide__new_trace {
     char *path; ///< the name that the file gets
     tide_output *output;
     const char *tmp_path; ///< where it is made, in a folder beside it that is ours alone; NULL once it has its name
@@ -31,37 +31,40 @@ typedef struct tide__out {
     int64_t snapshot_event;
     bool forgive;           ///< an end of a block that is not live is counted and is no problem: its alloc is missing
     int64_t n_orphan_frees; ///< so counted
-} tide__out;
+} tide__new_trace;
 
 /// TIDE_ERR_INVALID for "" and "-"; TIDE_ERR_WRITE when `path` is there and no regular file, or cannot be made;
-/// TIDE_ERR_BUSY when somebody records into it.
-tide_status tide__out_create(tide__out *o, const char *path, tide_error *err) TIDE_NODISCARD;
+/// TIDE_ERR_BUSY while it is being recorded.
+tide_status tide__new_trace_create(tide__new_trace *o, const char *path, tide_error *err) TIDE_NODISCARD;
 /// The connection, inside a transaction: for rows that are copied as they are.
-tide_status tide__out_sql(tide__out *o, const tide__sql **s, tide_error *err) TIDE_NODISCARD;
-tide_status tide__out_meta(tide__out *o, const char *key, const char *value, tide_error *err) TIDE_NODISCARD;
-tide_status tide__out_meta_int(tide__out *o, const char *key, int64_t value, tide_error *err) TIDE_NODISCARD;
+tide_status tide__new_trace_sql(tide__new_trace *o, const tide__sql **s, tide_error *err) TIDE_NODISCARD;
+tide_status tide__new_trace_meta(tide__new_trace *o, const char *key, const char *value,
+                                 tide_error *err) TIDE_NODISCARD;
+tide_status tide__new_trace_meta_int(tide__new_trace *o, const char *key, int64_t value,
+                                     tide_error *err) TIDE_NODISCARD;
 
 /// Numbers go on behind `last_event`, where `blocks` (an empty replay when nothing was live) were live. Before the
 /// first event; `blocks` is taken.
-tide_status tide__out_begin_at(tide__out *o, int64_t last_event, int64_t last_ns, tide__replay *blocks,
-                               tide_error *err) TIDE_NODISCARD;
+tide_status tide__new_trace_begin_at(tide__new_trace *o, int64_t last_event, int64_t last_ns, tide__replay *blocks,
+                                     tide_error *err) TIDE_NODISCARD;
 /// The blocks that were live at a moment before that, which is known though its events are not: the peak.
-tide_status tide__out_past_moment(tide__out *o, int64_t event, int64_t t_ns, tide__replay *blocks,
-                                  tide_error *err) TIDE_NODISCARD;
+tide_status tide__new_trace_past_moment(tide__new_trace *o, int64_t event, int64_t t_ns, tide__replay *blocks,
+                                        tide_error *err) TIDE_NODISCARD;
 /// The next event: gets the next number, and at least the time of the one before. Its other numbers are of this file.
-tide_status tide__out_event(tide__out *o, const tide__event *e, bool as_chunk, tide_error *err) TIDE_NODISCARD;
+tide_status tide__new_trace_event(tide__new_trace *o, const tide__event *e, bool as_chunk,
+                                  tide_error *err) TIDE_NODISCARD;
 
 /// Everything is in: make the tables of the end and give the file its name. `reason`: NULL, or why the recording was
 /// cut short.
-tide_status tide__out_finish(tide__out *o, const char *reason, tide_error *err) TIDE_NODISCARD;
+tide_status tide__new_trace_finish(tide__new_trace *o, const char *reason, tide_error *err) TIDE_NODISCARD;
 /// Write what there is and close the file at tmp_path, unfinished, as a killed drain would have left it.
-tide_status tide__out_close(tide__out *o, tide_error *err) TIDE_NODISCARD;
+tide_status tide__new_trace_close(tide__new_trace *o, tide_error *err) TIDE_NODISCARD;
 /// Give the closed file its name.
-tide_status tide__out_replace(tide__out *o, tide_error *err) TIDE_NODISCARD;
+tide_status tide__new_trace_replace(tide__new_trace *o, tide_error *err) TIDE_NODISCARD;
 /// Give back all memory; what has not got its name is removed. Takes an all-zero struct.
-void tide__out_deinit(tide__out *o);
+void tide__new_trace_deinit(tide__new_trace *o);
 
 /// Remove a database with the files that SQLite and recorders put beside it.
-void tide__out_remove(const char *path);
+void tide__new_trace_remove(const char *path);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A trace made out of another one. See convert_out.h.
-#include "profiler/read/convert_out.h"
+// The trace that recovery makes. See recover_write.h.
+#include "profiler/read/recover_write.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -15,10 +15,6 @@
 #include "profiler/store/snapshot.h"
 
 enum { BATCH_EVENTS = 4096, TRANSACTION_EVENTS = 1 << 18 };
-
-static tide_status no_memory(const tide__out *o, tide_error *err) {
-    return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to write '%s'", o->path != NULL ? o->path : "a trace");
-}
 
 // ---- names of files ----
 
@@ -45,7 +41,7 @@ static bool remove_beside(const char *path) {
     return good;
 }
 
-void tide__out_remove(const char *path) {
+void tide__new_trace_remove(const char *path) {
     unlink(path);
     (void)remove_beside(path);
 }
@@ -69,23 +65,23 @@ static tide_status check_path(const char *path, tide_error *err) {
 
 // ---- life ----
 
-tide_status tide__out_create(tide__out *o, const char *path, tide_error *err) {
-    *o = (tide__out){0};
+tide_status tide__new_trace_create(tide__new_trace *o, const char *path, tide_error *err) {
+    *o = (tide__new_trace){0};
     TIDE_TRY(check_path(path, err));
-    o->path = tide_host_strdup(path);
-    o->batch = tide_host_calloc(BATCH_EVENTS, sizeof *o->batch);
-    tide_status st = o->path != NULL && o->batch != NULL ? tide__replay_init(&o->replay) : TIDE_ERR_NOMEM;
-    st = st == TIDE_OK ? tide_output_begin(path, &o->output, err) : no_memory(o, err);
+    tide_status st = TIDE_COPY_TEXT(&o->path, path, err, "to write '%s'", path);
+    if (st == TIDE_OK) st = TIDE_NEW(&o->batch, BATCH_EVENTS, err, "to write '%s'", path);
+    if (st == TIDE_OK && tide__replay_init(&o->replay) != TIDE_OK) st = TIDE_NO_MEMORY(err, "to write '%s'", path);
+    if (st == TIDE_OK) st = tide_output_begin(path, &o->output, err);
     if (st == TIDE_OK) {
         o->tmp_path = tide_output_file(o->output);
         st = tide__store_fill(o->tmp_path, path, err);
     }
     if (st == TIDE_OK) st = tide__store_open(o->tmp_path, &o->store, err);
-    if (st != TIDE_OK) tide__out_deinit(o);
+    if (st != TIDE_OK) tide__new_trace_deinit(o);
     return st;
 }
 
-void tide__out_deinit(tide__out *o) {
+void tide__new_trace_deinit(tide__new_trace *o) {
     tide__store_close(o->store);
     tide_output_drop(o->output);
     tide__names_deinit(&o->names);
@@ -93,12 +89,12 @@ void tide__out_deinit(tide__out *o) {
     tide__leaves_deinit(&o->leaves);
     tide_host_free(o->batch);
     tide_host_free(o->path);
-    *o = (tide__out){0};
+    *o = (tide__new_trace){0};
 }
 
 // ---- transactions ----
 
-static tide_status begin(tide__out *o, tide_error *err) {
+static tide_status begin(tide__new_trace *o, tide_error *err) {
     if (o->in_transaction) return TIDE_OK;
     TIDE_TRY(tide__store_begin(o->store, err));
     o->in_transaction = true;
@@ -106,31 +102,31 @@ static tide_status begin(tide__out *o, tide_error *err) {
     return TIDE_OK;
 }
 
-static tide_status commit(tide__out *o, tide_error *err) {
+static tide_status commit(tide__new_trace *o, tide_error *err) {
     if (!o->in_transaction) return TIDE_OK;
     o->in_transaction = false;
     return tide__store_end(o->store, TIDE_OK, err);
 }
 
-tide_status tide__out_sql(tide__out *o, const tide__sql **s, tide_error *err) {
+tide_status tide__new_trace_sql(tide__new_trace *o, const tide__sql **s, tide_error *err) {
     TIDE_TRY(begin(o, err));
     *s = tide__store_sql(o->store);
     return TIDE_OK;
 }
 
-tide_status tide__out_meta(tide__out *o, const char *key, const char *value, tide_error *err) {
+tide_status tide__new_trace_meta(tide__new_trace *o, const char *key, const char *value, tide_error *err) {
     TIDE_TRY(begin(o, err));
     return tide__store_put_meta(o->store, key, value, err);
 }
 
-tide_status tide__out_meta_int(tide__out *o, const char *key, int64_t value, tide_error *err) {
+tide_status tide__new_trace_meta_int(tide__new_trace *o, const char *key, int64_t value, tide_error *err) {
     TIDE_TRY(begin(o, err));
     return tide__store_put_meta_int(o->store, key, value, err);
 }
 
 // ---- events ----
 
-static tide_status write_leaves(tide__out *o, tide_error *err) {
+static tide_status write_leaves(tide__new_trace *o, tide_error *err) {
     if (o->leaves.n_done == 0) return TIDE_OK;
     TIDE_TRY(begin(o, err));
     TIDE_TRY(tide__store_write_leaves(o->store, &o->replay, o->leaves.done, o->leaves.n_done, err));
@@ -138,10 +134,10 @@ static tide_status write_leaves(tide__out *o, tide_error *err) {
     return TIDE_OK;
 }
 
-static tide_status flush(tide__out *o, tide_error *err) {
+static tide_status flush(tide__new_trace *o, tide_error *err) {
     TIDE_TRY(begin(o, err));
     TIDE_TRY(tide__store_write_names(o->store, &o->names, err));
-    tide__names_written(&o->names); // a failed commit ends all: nobody asks again
+    tide__names_written(&o->names); // after a failed commit they are not used again
     if (o->n_batch > 0) TIDE_TRY(tide__store_write_events(o->store, o->batch, o->n_batch, o->batch_is_chunk, err));
     o->n_in_transaction += o->n_batch;
     o->n_batch = 0;
@@ -149,12 +145,12 @@ static tide_status flush(tide__out *o, tide_error *err) {
     return o->n_in_transaction >= TRANSACTION_EVENTS ? commit(o, err) : TIDE_OK;
 }
 
-static bool snapshot_is_due(const tide__out *o) {
+static bool snapshot_is_due(const tide__new_trace *o) {
     if (o->last_event % TIDE__LEAF_EVENTS != 0) return false;
     return o->last_event - o->snapshot_event >= tide__snapshot_distance(o->replay.n_live, o->batch_is_chunk);
 }
 
-static tide_status write_snapshot(tide__out *o, tide_error *err) {
+static tide_status write_snapshot(tide__new_trace *o, tide_error *err) {
     TIDE_TRY(begin(o, err));
     TIDE_TRY(tide__store_write_snapshot(o->store, &o->replay, err));
     o->snapshot_event = o->last_event;
@@ -162,10 +158,10 @@ static tide_status write_snapshot(tide__out *o, tide_error *err) {
 }
 
 /// Series get their rows with their first leaf; those of a snapshot without leaves before it need theirs here.
-static tide_status write_series(tide__out *o, tide_error *err) {
+static tide_status write_series(tide__new_trace *o, tide_error *err) {
     const tide__sql *s;
     sqlite3_stmt *stmt;
-    TIDE_TRY(tide__out_sql(o, &s, err));
+    TIDE_TRY(tide__new_trace_sql(o, &s, err));
     TIDE_TRY(tide__sql_prepare(s, "INSERT OR IGNORE INTO series(id, device, kind) VALUES(?, ?, ?)", &stmt, err));
     tide_status st = TIDE_OK;
     for (size_t i = 1; st == TIDE_OK && i < o->replay.n_series; i++) {
@@ -178,8 +174,8 @@ static tide_status write_series(tide__out *o, tide_error *err) {
     return st;
 }
 
-tide_status tide__out_begin_at(tide__out *o, int64_t last_event, int64_t last_ns, tide__replay *blocks,
-                               tide_error *err) {
+tide_status tide__new_trace_begin_at(tide__new_trace *o, int64_t last_event, int64_t last_ns, tide__replay *blocks,
+                                     tide_error *err) {
     tide__replay_deinit(&o->replay);
     o->replay = *blocks;
     *blocks = (tide__replay){0};
@@ -189,7 +185,8 @@ tide_status tide__out_begin_at(tide__out *o, int64_t last_event, int64_t last_ns
     return write_snapshot(o, err);
 }
 
-tide_status tide__out_past_moment(tide__out *o, int64_t event, int64_t t_ns, tide__replay *blocks, tide_error *err) {
+tide_status tide__new_trace_past_moment(tide__new_trace *o, int64_t event, int64_t t_ns, tide__replay *blocks,
+                                        tide_error *err) {
     blocks->last_event = event;
     blocks->last_ns = t_ns;
     TIDE_TRY(begin(o, err));
@@ -197,7 +194,7 @@ tide_status tide__out_past_moment(tide__out *o, int64_t event, int64_t t_ns, tid
 }
 
 /// What of the event cannot be true is noted in the file; the end of a block whose alloc is missing only counts.
-static tide_status note_problem(tide__out *o, const tide__event *e, tide__problem problem, tide_error *err) {
+static tide_status note_problem(tide__new_trace *o, const tide__event *e, tide__problem problem, tide_error *err) {
     if (problem == TIDE__PROBLEM_NONE) return TIDE_OK;
     if (o->forgive && (problem == TIDE__PROBLEM_FREE_UNKNOWN || problem == TIDE__PROBLEM_REQUESTED_UNKNOWN)) {
         o->n_orphan_frees++;
@@ -207,7 +204,7 @@ static tide_status note_problem(tide__out *o, const tide__event *e, tide__proble
     return tide__store_write_problem(o->store, e, problem, err);
 }
 
-tide_status tide__out_event(tide__out *o, const tide__event *e, bool as_chunk, tide_error *err) {
+tide_status tide__new_trace_event(tide__new_trace *o, const tide__event *e, bool as_chunk, tide_error *err) {
     if (o->n_batch > 0 && (o->n_batch == BATCH_EVENTS || o->batch_is_chunk != as_chunk)) TIDE_TRY(flush(o, err));
     tide__event next = *e;
     next.id = o->last_event + 1;
@@ -216,7 +213,7 @@ tide_status tide__out_event(tide__out *o, const tide__event *e, bool as_chunk, t
     size_t series = 0;
     tide_status st = tide__replay_apply(&o->replay, &next, &problem, &series);
     if (st == TIDE_OK) st = tide__leaves_add(&o->leaves, &o->replay, &next, series);
-    if (st == TIDE_ERR_NOMEM) return no_memory(o, err);
+    if (st == TIDE_ERR_NOMEM) return TIDE_NO_MEMORY(err, "to write '%s'", o->path);
     if (st != TIDE_OK) return TIDE_FAIL(err, st, "cannot write '%s': an event of no device", o->path);
     if (o->first_ns == 0) o->first_ns = next.t_ns;
     o->last_event = next.id;
@@ -229,31 +226,31 @@ tide_status tide__out_event(tide__out *o, const tide__event *e, bool as_chunk, t
 
 // ---- the end ----
 
-tide_status tide__out_close(tide__out *o, tide_error *err) {
+tide_status tide__new_trace_close(tide__new_trace *o, tide_error *err) {
     TIDE_TRY(flush(o, err));
-    if (o->n_orphan_frees > 0) TIDE_TRY(tide__out_meta_int(o, "n_orphan_frees", o->n_orphan_frees, err));
+    if (o->n_orphan_frees > 0) TIDE_TRY(tide__new_trace_meta_int(o, "n_orphan_frees", o->n_orphan_frees, err));
     TIDE_TRY(commit(o, err));
     tide__store_close(o->store);
     o->store = NULL;
     return TIDE_OK;
 }
 
-tide_status tide__out_replace(tide__out *o, tide_error *err) {
-    if (!remove_beside(tide_output_target(o->output))) return no_memory(o, err);
+tide_status tide__new_trace_replace(tide__new_trace *o, tide_error *err) {
+    if (!remove_beside(tide_output_target(o->output))) return TIDE_NO_MEMORY(err, "to write '%s'", o->path);
     tide_output *output = o->output;
     o->output = NULL;
     o->tmp_path = NULL;
     return tide_output_end(output, err);
 }
 
-tide_status tide__out_finish(tide__out *o, const char *reason, tide_error *err) {
+tide_status tide__new_trace_finish(tide__new_trace *o, const char *reason, tide_error *err) {
     TIDE_TRY(flush(o, err));
-    if (tide__leaves_end(&o->leaves) != TIDE_OK) return no_memory(o, err);
+    if (tide__leaves_end(&o->leaves) != TIDE_OK) return TIDE_NO_MEMORY(err, "to write '%s'", o->path);
     TIDE_TRY(write_leaves(o, err));
-    if (o->n_orphan_frees > 0) TIDE_TRY(tide__out_meta_int(o, "n_orphan_frees", o->n_orphan_frees, err));
+    if (o->n_orphan_frees > 0) TIDE_TRY(tide__new_trace_meta_int(o, "n_orphan_frees", o->n_orphan_frees, err));
     TIDE_TRY(commit(o, err));
     tide__store *store = o->store;
     o->store = NULL;
     TIDE_TRY(tide__finish(store, reason, err));
-    return tide__out_replace(o, err);
+    return tide__new_trace_replace(o, err);
 }

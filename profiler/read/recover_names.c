@@ -1,35 +1,21 @@
 // SPDX-License-Identifier: MIT
 //
-// Names and events out of rows, checked, with the numbers of the file that is made. See convert_in.h.
-#include "profiler/read/convert_in.h"
-
+// Names and events of a damaged trace, checked, with the numbers of the new file. See recover_read.h.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/base/host_alloc.h"
 #include "profiler/drain/replay.h"
+#include "profiler/read/recover_read.h"
 
-// ---- numbers ----
-
-bool tide__in_int(sqlite3_stmt *row, int i, int64_t lo, int64_t hi, int64_t if_null, int64_t *out) {
-    const int type = sqlite3_column_type(row, i);
-    *out = type == SQLITE_INTEGER ? sqlite3_column_int64(row, i) : if_null;
-    return type == SQLITE_NULL || (type == SQLITE_INTEGER && *out >= lo && *out <= hi);
-}
-
-bool tide__in_number(sqlite3_stmt *row, int i, int64_t lo, int64_t hi, int64_t *out) {
-    return tide__in_int(row, i, lo, hi, lo, out) && sqlite3_column_type(row, i) == SQLITE_INTEGER;
-}
-
-tide_status tide__in_rename(tide_id_map *map, int64_t id, int64_t to, tide_error *err) {
+tide_status tide__damaged_rename(tide_id_map *map, int64_t id, int64_t to, tide_error *err) {
     const tide__renamed entry = {.id = (uint64_t)id, .to = to};
     if (id <= 0 || tide_id_map_find(map, (uint64_t)id) != NULL) return TIDE_ERR_BAD_INPUT;
-    return tide_id_map_put(map, &entry) ? TIDE_OK
-                                        : TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the names of a trace");
+    return tide_id_map_put(map, &entry) ? TIDE_OK : TIDE_NO_MEMORY(err, "for the names of a trace");
 }
 
-int64_t tide__in_renamed(const tide_id_map *map, int64_t id) {
+int64_t tide__damaged_renamed(const tide_id_map *map, int64_t id) {
     if (id <= 0 || map->n == 0) return 0;
     const tide__renamed *entry = tide_id_map_find(map, (uint64_t)id);
     return entry != NULL ? entry->to : 0;
@@ -38,15 +24,11 @@ int64_t tide__in_renamed(const tide_id_map *map, int64_t id) {
 // ---- names ----
 
 typedef struct names_reader {
-    tide__in *in;
+    tide__damaged *in;
     tide__names *names;
     const tide__sql *out;
     sqlite3_stmt *insert_device;
 } names_reader;
-
-static tide_status no_memory(const names_reader *r, tide_error *err) {
-    return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the names of '%s'", r->in->path);
-}
 
 /// A text without a zero byte inside: it would come back shorter than it is.
 static bool is_text(sqlite3_stmt *row, int i) {
@@ -57,22 +39,22 @@ static bool is_text(sqlite3_stmt *row, int i) {
 static tide_status take_name(void *ctx, sqlite3_stmt *row, tide_error *err) {
     names_reader *r = ctx;
     int64_t id, to;
-    if (!tide__in_number(row, 0, 1, INT32_MAX, &id) || !is_text(row, 1))
-        return tide__in_bad_row(r->in, "name", sqlite3_column_int64(row, 0), err);
-    if (tide__names_text(r->names, tide__sql_text(row, 1), &to) != TIDE_OK) return no_memory(r, err);
-    const tide_status st = tide__in_rename(&r->in->names, id, to, err);
-    return st == TIDE_ERR_BAD_INPUT ? tide__in_bad_row(r->in, "name", id, err) : st;
+    if (!tide__damaged_number(row, 0, 1, INT32_MAX, &id) || !is_text(row, 1)) return TIDE_ERR_BAD_INPUT;
+    if (tide__names_text(r->names, tide__sql_text(row, 1), &to) != TIDE_OK)
+        return TIDE_NO_MEMORY(err, "for the names of '%s'", r->in->path);
+    return tide__damaged_rename(&r->in->names, id, to, err);
 }
 
-/// Name `id` in the new file. A lenient reading gives a name that was lost one that says so.
+/// Name `id` in the new file. A name that was lost becomes a text that says so.
 static tide_status name_of(names_reader *r, int64_t id, int64_t *to, tide_error *err) {
-    *to = tide__in_renamed(&r->in->names, id);
-    if (*to != 0 || !r->in->lenient) return TIDE_OK;
+    *to = tide__damaged_renamed(&r->in->names, id);
+    if (*to != 0) return TIDE_OK;
     char text[48];
     snprintf(text, sizeof text, "(name %" PRId64 " is lost)", id);
-    if (tide__names_text(r->names, text, to) != TIDE_OK) return no_memory(r, err);
+    if (tide__names_text(r->names, text, to) != TIDE_OK)
+        return TIDE_NO_MEMORY(err, "for the names of '%s'", r->in->path);
     r->in->n_lost_rows++;
-    return id > 0 ? tide__in_rename(&r->in->names, id, *to, err) : TIDE_OK;
+    return id > 0 ? tide__damaged_rename(&r->in->names, id, *to, err) : TIDE_OK;
 }
 
 static bool scope_kind(const char *text, int32_t *kind) {
@@ -90,27 +72,25 @@ static tide_status take_scope(void *ctx, sqlite3_stmt *row, tide_error *err) {
     names_reader *r = ctx;
     int64_t id, name, step, parent;
     tide__scope_row scope = {.step = -1};
-    bool good = tide__in_number(row, 0, 1, INT32_MAX, &id);
-    good = tide__in_number(row, 1, 1, INT32_MAX, &name) && good;
+    bool good = tide__damaged_number(row, 0, 1, INT32_MAX, &id);
+    good = tide__damaged_number(row, 1, 1, INT32_MAX, &name) && good;
     good = scope_kind(tide__sql_text(row, 2), &scope.kind) && good;
-    good = tide__in_int(row, 3, 0, INT32_MAX, -1, &step) && good;
-    good = tide__in_int(row, 4, 1, INT32_MAX, 0, &parent) && good && parent < id;
-    if (!good) return tide__in_bad_row(r->in, "scope", sqlite3_column_int64(row, 0), err);
+    good = tide__damaged_int(row, 3, 0, INT32_MAX, -1, &step) && good;
+    good = tide__damaged_int(row, 4, 1, INT32_MAX, 0, &parent) && good && parent < id;
+    if (!good) return TIDE_ERR_BAD_INPUT;
     TIDE_TRY(name_of(r, name, &scope.name_id, err));
     scope.step = (int32_t)step;
-    scope.parent_id = tide__in_renamed(&r->in->scopes, parent); // lenient: one that was lost leaves it outermost
-    if (scope.name_id == 0 || (parent != 0 && scope.parent_id == 0 && !r->in->lenient))
-        return tide__in_bad_row(r->in, "scope", id, err);
+    scope.parent_id = tide__damaged_renamed(&r->in->scopes, parent); // 0 when that was lost: it is outermost
     int64_t to;
     tide_status st = tide__names_scope_row(r->names, &scope, &to);
-    if (st == TIDE_OK) st = tide__in_rename(&r->in->scopes, id, to, err);
-    if (st == TIDE_ERR_NOMEM) return no_memory(r, err);
-    return st == TIDE_OK ? TIDE_OK : tide__in_bad_row(r->in, "scope", id, err);
+    if (st == TIDE_OK) st = tide__damaged_rename(&r->in->scopes, id, to, err);
+    if (st == TIDE_ERR_NOMEM) return TIDE_NO_MEMORY(err, "for the names of '%s'", r->in->path);
+    return st == TIDE_OK ? TIDE_OK : TIDE_ERR_BAD_INPUT;
 }
 
 /// Devices keep their numbers, and their names as text: this program need not have a backend for each.
 static tide_status insert_device(names_reader *r, int64_t id, const char *name, tide_error *err) {
-    const tide_status st = tide__in_rename(&r->in->devices, id, id, err);
+    const tide_status st = tide__damaged_rename(&r->in->devices, id, id, err);
     if (st != TIDE_OK) return st;
     sqlite3_bind_int64(r->insert_device, 1, id);
     tide__sql_bind_text(r->insert_device, 2, name);
@@ -120,44 +100,44 @@ static tide_status insert_device(names_reader *r, int64_t id, const char *name, 
 static tide_status take_device(void *ctx, sqlite3_stmt *row, tide_error *err) {
     names_reader *r = ctx;
     int64_t id;
-    if (!tide__in_number(row, 0, 1, TIDE__MAX_DEVICES - 1, &id) || !is_text(row, 1) ||
+    if (!tide__damaged_number(row, 0, 1, TIDE__MAX_DEVICES - 1, &id) || !is_text(row, 1) ||
         tide__sql_text(row, 1)[0] == '\0')
-        return tide__in_bad_row(r->in, "device", sqlite3_column_int64(row, 0), err);
-    const tide_status st = insert_device(r, id, tide__sql_text(row, 1), err);
-    return st == TIDE_ERR_BAD_INPUT ? tide__in_bad_row(r->in, "device", id, err) : st;
+        return TIDE_ERR_BAD_INPUT;
+    return insert_device(r, id, tide__sql_text(row, 1), err);
 }
 
 static tide_status take_thread(void *ctx, sqlite3_stmt *row, tide_error *err) {
     names_reader *r = ctx;
     int64_t id, process, number;
-    bool good = tide__in_number(row, 0, 1, INT32_MAX, &id);
-    good = tide__in_number(row, 1, 1, INT32_MAX, &process) && good;
-    good = tide__in_number(row, 2, 1, INT32_MAX, &number) && good;
+    bool good = tide__damaged_number(row, 0, 1, INT32_MAX, &id);
+    good = tide__damaged_number(row, 1, 1, INT32_MAX, &process) && good;
+    good = tide__damaged_number(row, 2, 1, INT32_MAX, &number) && good;
     tide_status st =
         good ? tide__names_put_thread(r->names, id, process, number, is_text(row, 3) ? tide__sql_text(row, 3) : NULL)
              : TIDE_ERR_BAD_INPUT;
-    if (st == TIDE_OK) st = tide__in_rename(&r->in->threads, id, id, err);
-    if (st == TIDE_ERR_NOMEM) return no_memory(r, err);
-    return st == TIDE_OK ? st : tide__in_bad_row(r->in, "thread", sqlite3_column_int64(row, 0), err);
+    if (st == TIDE_OK) st = tide__damaged_rename(&r->in->threads, id, id, err);
+    if (st == TIDE_ERR_NOMEM) return TIDE_NO_MEMORY(err, "for the names of '%s'", r->in->path);
+    return st == TIDE_OK ? TIDE_OK : TIDE_ERR_BAD_INPUT;
 }
 
-tide_status tide__in_read_names(tide__in *in, tide__names *names, const tide__sql *out, tide_error *err) {
+tide_status tide__damaged_read_names(tide__damaged *in, tide__names *names, const tide__sql *out, tide_error *err) {
     names_reader r = {.in = in, .names = names, .out = out};
     TIDE_TRY(tide__sql_prepare(out, "INSERT INTO device(id, name) VALUES(?, ?)", &r.insert_device, err));
-    tide_status st = tide__in_each(in, "name", "id", "id, text", take_name, &r, err);
-    if (st == TIDE_OK) st = tide__in_each(in, "scope", "id", "id, name_id, kind, step, parent_id", take_scope, &r, err);
-    if (st == TIDE_OK) st = tide__in_each(in, "device", "id", "id, name", take_device, &r, err);
+    tide_status st = tide__damaged_each(in, "name", "id", "id, text", take_name, &r, err);
+    if (st == TIDE_OK)
+        st = tide__damaged_each(in, "scope", "id", "id, name_id, kind, step, parent_id", take_scope, &r, err);
+    if (st == TIDE_OK) st = tide__damaged_each(in, "device", "id", "id, name", take_device, &r, err);
     // Without its table, the first device is the one that every machine has.
-    if (st == TIDE_OK && in->lenient && tide__in_renamed(&in->devices, 1) == 0) st = insert_device(&r, 1, "cpu", err);
-    if (st == TIDE_OK && in->version >= 3)
-        st = tide__in_each(in, "thread", "id", "id, process_id, number, name", take_thread, &r, err);
+    if (st == TIDE_OK && tide__damaged_renamed(&in->devices, 1) == 0) st = insert_device(&r, 1, "cpu", err);
+    if (st == TIDE_OK)
+        st = tide__damaged_each(in, "thread", "id", "id, process_id, number, name", take_thread, &r, err);
     sqlite3_finalize(r.insert_device);
     return st;
 }
 
 // ---- events ----
 
-bool tide__in_event_of(const int64_t *values, const bool *is_null, tide__event *out) {
+bool tide__damaged_event_of(const int64_t *values, const bool *is_null, tide__event *out) {
     // Columns as in TIDE__EVENT_COLUMNS: what each may be, and what NULL says of it.
     static const struct {
         int64_t lo, hi, if_null;
@@ -199,10 +179,10 @@ bool tide__in_event_of(const int64_t *values, const bool *is_null, tide__event *
                          .allocator_id = (int32_t)v[12],
                          .tag_id = (int32_t)v[13],
                          .scope_id = (int32_t)v[14]};
-    return tide__in_event_is_sound(out);
+    return tide__damaged_event_is_sound(out);
 }
 
-bool tide__in_event_row(sqlite3_stmt *row, tide__event *out) {
+bool tide__damaged_event_row(sqlite3_stmt *row, tide__event *out) {
     int64_t values[TIDE__N_EVENT_COLUMNS];
     bool is_null[TIDE__N_EVENT_COLUMNS];
     for (int i = 0; i < TIDE__N_EVENT_COLUMNS; i++) {
@@ -211,10 +191,10 @@ bool tide__in_event_row(sqlite3_stmt *row, tide__event *out) {
         is_null[i] = type == SQLITE_NULL;
         values[i] = sqlite3_column_int64(row, i);
     }
-    return tide__in_event_of(values, is_null, out);
+    return tide__damaged_event_of(values, is_null, out);
 }
 
-bool tide__in_event_is_sound(const tide__event *e) {
+bool tide__damaged_event_is_sound(const tide__event *e) {
     if (tide__op_name(e->op) == NULL || e->id <= 0 || e->id == INT64_MAX || e->t_ns < 0 || e->block_id < 0 ||
         e->requested_bytes < 0 || e->reserved_bytes < 0 || e->run_id < 0 || e->thread < 0 || e->scope_id < 0 ||
         e->tag_id < 0 || e->allocator_id < 0 || e->device < 0 || e->device >= TIDE__MAX_DEVICES)
@@ -226,59 +206,55 @@ bool tide__in_event_is_sound(const tide__event *e) {
     return e->kind < TIDE_N_KINDS;
 }
 
-/// A thread that has no row of its own (there were none in older versions): its number is its number.
-static tide_status rename_thread(tide__in *in, tide__names *names, tide__event *e, tide_error *err) {
+/// A thread without a row keeps its number as its number in process 1.
+static tide_status rename_thread(tide__damaged *in, tide__names *names, tide__event *e, tide_error *err) {
     if (e->thread == 0 && e->op == TIDE__OP_GAP) return TIDE_OK;
-    // Numbers of the map begin with 1, threads of older versions with 0.
-    const int64_t key = in->version >= 3 ? e->thread : (int64_t)e->thread + 1;
-    int64_t to = tide__in_renamed(&in->threads, key);
+    int64_t to = tide__damaged_renamed(&in->threads, e->thread);
     if (to == 0) {
-        if (in->version >= 3 && !in->lenient) return TIDE_ERR_BAD_INPUT;
         const int64_t number = e->thread > 0 ? e->thread : in->next_thread;
         TIDE_TRY(tide__names_thread(names, 1, number, NULL, &to));
-        if (key > 0) TIDE_TRY(tide__in_rename(&in->threads, key, to, err));
+        if (e->thread > 0) TIDE_TRY(tide__damaged_rename(&in->threads, e->thread, to, err));
     }
     e->thread = (int32_t)to;
     return TIDE_OK;
 }
 
-/// A lenient reading says of a name that was lost that it was.
-static tide_status rename_text(tide__in *in, tide__names *names, int32_t *id, tide_error *err) {
+static tide_status rename_text(tide__damaged *in, tide__names *names, int32_t *id, tide_error *err) {
     if (*id == 0) return TIDE_OK;
     names_reader r = {.in = in, .names = names};
     int64_t to;
     TIDE_TRY(name_of(&r, *id, &to, err));
     *id = (int32_t)to;
-    return to != 0 ? TIDE_OK : TIDE_ERR_BAD_INPUT;
+    return TIDE_OK;
 }
 
-static tide_status rename_scope(tide__in *in, tide__names *names, tide__event *e, tide_error *err) {
+static tide_status rename_scope(tide__damaged *in, tide__names *names, tide__event *e, tide_error *err) {
     if (e->scope_id == 0) return TIDE_OK;
-    int64_t to = tide__in_renamed(&in->scopes, e->scope_id);
-    if (to == 0 && in->lenient) {
+    int64_t to = tide__damaged_renamed(&in->scopes, e->scope_id);
+    if (to == 0) {
         char text[48];
         tide__scope_row scope = {.kind = TIDE_SCOPE_REGION, .step = -1};
         snprintf(text, sizeof text, "(scope %" PRId32 " is lost)", e->scope_id);
         TIDE_TRY(tide__names_text(names, text, &scope.name_id));
         TIDE_TRY(tide__names_scope_row(names, &scope, &to));
-        TIDE_TRY(tide__in_rename(&in->scopes, e->scope_id, to, err));
+        TIDE_TRY(tide__damaged_rename(&in->scopes, e->scope_id, to, err));
         in->n_lost_rows++;
     }
     e->scope_id = (int32_t)to;
-    return to != 0 ? TIDE_OK : TIDE_ERR_BAD_INPUT;
+    return TIDE_OK;
 }
 
-static tide_status rename_device(tide__in *in, const tide__event *e, tide_error *err) {
-    if (e->device == 0 || tide__in_renamed(&in->devices, e->device) != 0) return TIDE_OK;
-    return in->lenient ? tide__in_rename(&in->devices, e->device, e->device, err) : TIDE_ERR_BAD_INPUT;
+static tide_status rename_device(tide__damaged *in, const tide__event *e, tide_error *err) {
+    if (e->device == 0 || tide__damaged_renamed(&in->devices, e->device) != 0) return TIDE_OK;
+    return tide__damaged_rename(&in->devices, e->device, e->device, err);
 }
 
-tide_status tide__in_rename_event(tide__in *in, tide__names *names, tide__event *e, tide_error *err) {
+tide_status tide__damaged_rename_event(tide__damaged *in, tide__names *names, tide__event *e, tide_error *err) {
     tide_status st = rename_thread(in, names, e, err);
     if (st == TIDE_OK) st = rename_text(in, names, &e->allocator_id, err);
     if (st == TIDE_OK) st = rename_text(in, names, &e->tag_id, err);
     if (st == TIDE_OK) st = rename_scope(in, names, e, err);
     if (st == TIDE_OK) st = rename_device(in, e, err);
-    if (st == TIDE_ERR_NOMEM) return TIDE_FAIL(err, st, "no memory for the names of '%s'", in->path);
+    if (st == TIDE_ERR_NOMEM) return TIDE_NO_MEMORY(err, "for the names of '%s'", in->path);
     return st == TIDE_OK ? TIDE_OK : TIDE_ERR_BAD_INPUT;
 }

@@ -1,65 +1,154 @@
 // SPDX-License-Identifier: MIT
 //
-// Which events a damaged trace of version 3 still gives, and which are missing. See recover.h.
+// Which events a damaged trace still gives, and which are missing. See recover.h.
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/host_alloc.h"
 #include "profiler/read/recover.h"
+#include "profiler/store/chunk.h"
+#include "profiler/store/schema.h"
 
 enum { MAX_TWICE = 1 << 16 }; ///< events that may wait to be seen as found before
+
+// ---- events of one table ----
+
+static bool read_chunk(tide__event_stream *s, sqlite3_stmt *row) {
+    int64_t first, last;
+    s->n_chunk = s->next_in_chunk = 0;
+    if (!tide__damaged_number(row, 0, 1, INT64_MAX - TIDE__CHUNK_MAX_EVENTS, &first) ||
+        !tide__damaged_number(row, 1, first, first + TIDE__CHUNK_MAX_EVENTS - 1, &last) ||
+        sqlite3_column_type(row, 2) != SQLITE_BLOB)
+        return false;
+    size_t n;
+    const void *bytes = sqlite3_column_blob(row, 2);
+    if (bytes == NULL || !tide__chunk_decode(bytes, (size_t)sqlite3_column_bytes(row, 2), s->chunk, &n)) return false;
+    if (n == 0 || s->chunk[0].id != first || last != first + (int64_t)n - 1) return false;
+    s->n_chunk = n;
+    return true;
+}
+
+/// The next event of the table as it is there, sound in itself; *has is false at the end.
+static tide_status fetch(tide__event_stream *s, tide__event *out, bool *has, tide_error *err) {
+    while (true) {
+        *has = s->next_in_chunk < s->n_chunk;
+        if (*has) {
+            *out = s->chunk[s->next_in_chunk++];
+            if (tide__damaged_event_is_sound(out)) return TIDE_OK;
+            continue;
+        }
+        sqlite3_stmt *row;
+        TIDE_TRY(tide__walk_next(&s->walk, &row, err));
+        if (row == NULL) return TIDE_OK;
+        if (s->is_chunks) {
+            (void)read_chunk(s, row); // of one that is damaged no event is taken
+        } else if (tide__damaged_event_row(row, out)) {
+            *has = true;
+            return TIDE_OK;
+        }
+    }
+}
+
+/// A number that jumps further than a file of this size can have lost events is a wrong number.
+static bool id_follows(const tide__event_stream *s, int64_t last_id, const tide__event *e) {
+    return e->id > last_id && (last_id == 0 || (uint64_t)(e->id - last_id) <= s->in->file_bytes);
+}
+
+/// The next event whose number follows `last_id`.
+static tide_status fetch_following(tide__event_stream *s, int64_t last_id, tide__event *out, bool *has,
+                                   tide_error *err) {
+    do TIDE_TRY(fetch(s, out, has, err));
+    while (*has && !id_follows(s, last_id, out));
+    return TIDE_OK;
+}
+
+/// Stand on the next event; `has` is false at the end. An event that no recorder wrote is left out, as if missing.
+static tide_status stream_next(tide__event_stream *s, tide_error *err) {
+    if (s->has) {
+        s->last_id = s->event.id;
+        s->last_ns = s->event.t_ns;
+    }
+    while (true) {
+        if (s->has_ahead) {
+            s->event = s->ahead;
+            s->has = true;
+            s->has_ahead = false;
+        } else {
+            TIDE_TRY(fetch_following(s, s->last_id, &s->event, &s->has, err));
+        }
+        if (!s->has) return TIDE_OK;
+        TIDE_TRY(fetch_following(s, s->event.id, &s->ahead, &s->has_ahead, err));
+        // A time beyond the next one's, which itself is in order, is wrong: the event is left out. The new trace
+        // corrects one that is too early.
+        if (!s->has_ahead || s->ahead.t_ns >= s->event.t_ns || s->ahead.t_ns < s->last_ns) return TIDE_OK;
+    }
+}
+
+/// Stand on the first event.
+static tide_status stream_open(tide__event_stream *s, tide__damaged *in, bool is_chunks, tide_error *err) {
+    *s = (tide__event_stream){.in = in, .is_chunks = is_chunks};
+    if (!is_chunks) {
+        TIDE_TRY(tide__walk_open(&s->walk, in, "event", "id", TIDE__EVENT_COLUMNS, err));
+        return stream_next(s, err);
+    }
+    TIDE_TRY(TIDE_NEW(&s->chunk, TIDE__CHUNK_MAX_EVENTS, err, "to read '%s'", in->path));
+    TIDE_TRY(tide__walk_open(&s->walk, in, "event_chunk", "first_event", "first_event, last_event, data", err));
+    return stream_next(s, err);
+}
+
+static void stream_close(tide__event_stream *s) {
+    tide__walk_close(&s->walk);
+    tide_host_free(s->chunk);
+    *s = (tide__event_stream){0};
+}
 
 // ---- rows and chunks ----
 
 /// An event is a row or in a chunk. One that is both (somebody turned chunks into rows and was killed) counts once.
-static void choose(tide__source *s) {
+static void choose(tide__event_reader *s) {
     s->is_chunk = s->chunks.has && (!s->rows.has || s->chunks.event.id < s->rows.event.id);
     s->has = s->chunks.has || s->rows.has;
     if (s->has) s->event = s->is_chunk ? s->chunks.event : s->rows.event;
 }
 
-tide_status tide__source_next(tide__source *s, tide_error *err) {
+tide_status tide__event_reader_next(tide__event_reader *s, tide_error *err) {
     const int64_t id = s->event.id;
-    while (s->rows.has && s->rows.event.id <= id) TIDE_TRY(tide__stream_next(&s->rows, err));
-    while (s->chunks.has && s->chunks.event.id <= id) TIDE_TRY(tide__stream_next(&s->chunks, err));
+    while (s->rows.has && s->rows.event.id <= id) TIDE_TRY(stream_next(&s->rows, err));
+    while (s->chunks.has && s->chunks.event.id <= id) TIDE_TRY(stream_next(&s->chunks, err));
     choose(s);
     return TIDE_OK;
 }
 
-tide_status tide__source_open(tide__source *s, tide__in *in, tide_error *err) {
-    *s = (tide__source){0};
-    TIDE_TRY(tide__stream_open(&s->rows, in, TIDE__STREAM_EVENTS, err));
-    TIDE_TRY(tide__stream_open(&s->chunks, in, TIDE__STREAM_CHUNKS, err));
+tide_status tide__event_reader_open(tide__event_reader *s, tide__damaged *in, tide_error *err) {
+    *s = (tide__event_reader){0};
+    TIDE_TRY(stream_open(&s->rows, in, false, err));
+    TIDE_TRY(stream_open(&s->chunks, in, true, err));
     choose(s);
     return TIDE_OK;
 }
 
-void tide__source_close(tide__source *s) {
-    tide__stream_close(&s->rows);
-    tide__stream_close(&s->chunks);
-    *s = (tide__source){0};
+void tide__event_reader_close(tide__event_reader *s) {
+    stream_close(&s->rows);
+    stream_close(&s->chunks);
+    *s = (tide__event_reader){0};
 }
 
 // ---- holes ----
 
-static tide_status no_memory(const tide__holes *h, tide_error *err) {
-    return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to recover '%s'", h->in->path);
-}
-
 static tide_status add_hole(tide__holes *h, int64_t first, int64_t last, int64_t begin_ns, int64_t end_ns,
                             tide_error *err) {
     if (last < first) return TIDE_OK;
-    if (tide_host_grow(&h->holes, &h->cap_holes, h->n_holes + 1, sizeof *h->holes) != TIDE_OK) return no_memory(h, err);
+    TIDE_TRY(TIDE_GROW(&h->holes, &h->cap_holes, h->n_holes + 1, err, "to recover '%s'", h->in->path));
     h->holes[h->n_holes++] = (tide__hole){first, last, begin_ns, end_ns};
     h->n_missing += (uint64_t)(last - first) + 1;
     return TIDE_OK;
 }
 
 /// The largest event number that a table speaks of, as far as it can be read.
-static tide_status largest(tide__in *in, const char *table, const char *query, int64_t *id, tide_error *err) {
+static tide_status largest(tide__damaged *in, const char *table, const char *query, int64_t *id, tide_error *err) {
     bool has;
     int64_t found = 0;
-    TIDE_TRY(tide__in_has_table(in, table, &has, err));
+    TIDE_TRY(tide__damaged_has_table(in, table, &has, err));
     if (!has) return TIDE_OK;
     tide_error own = TIDE_ERROR_INIT;
     const tide_status st = tide__sql_int(&in->sql, query, 0, &found, &own);
@@ -76,7 +165,7 @@ static tide_status last_known(tide__holes *h, int64_t *last, tide_error *err) {
     bool has;
     TIDE_TRY(largest(h->in, "leaf", "SELECT max(last_event) FROM leaf WHERE series = 0", &id, err));
     TIDE_TRY(largest(h->in, "snapshot", "SELECT max(event_id) FROM snapshot", &id, err));
-    TIDE_TRY(tide__convert_meta_int(h->in, "n_events", &n_events, &has, err));
+    TIDE_TRY(tide__damaged_meta_int(h->in, "n_events", &n_events, &has, err));
     if (has && (id == 0 || n_events < id)) id = n_events;
     const int64_t before = h->last_event > 0 ? h->last_event : h->first_kept - 1;
     *last = id > before && (uint64_t)(id - before) <= h->in->file_bytes ? id : before;
@@ -85,7 +174,7 @@ static tide_status last_known(tide__holes *h, int64_t *last, tide_error *err) {
 
 static tide_status find_first_kept(tide__holes *h, int64_t first_event, tide_error *err) {
     bool has;
-    TIDE_TRY(tide__convert_meta_int(h->in, "first_kept_event", &h->first_kept, &has, err));
+    TIDE_TRY(tide__damaged_meta_int(h->in, "first_kept_event", &h->first_kept, &has, err));
     if (!has || h->first_kept < 1) h->first_kept = 1;
     if (first_event == 0) return TIDE_OK;
     if (h->first_kept > first_event) h->first_kept = first_event;
@@ -94,7 +183,7 @@ static tide_status find_first_kept(tide__holes *h, int64_t first_event, tide_err
     return TIDE_OK;
 }
 
-static tide_status look_through(tide__holes *h, tide__source *s, tide_error *err) {
+static tide_status look_through(tide__holes *h, tide__event_reader *s, tide_error *err) {
     int64_t last_ns = 0;
     TIDE_TRY(find_first_kept(h, s->has ? s->event.id : 0, err));
     h->last_event = 0;
@@ -108,19 +197,19 @@ static tide_status look_through(tide__holes *h, tide__source *s, tide_error *err
             h->last_event = e->id;
             if (e->t_ns > last_ns) last_ns = e->t_ns;
         }
-        TIDE_TRY(tide__source_next(s, err));
+        TIDE_TRY(tide__event_reader_next(s, err));
     }
     int64_t last;
     TIDE_TRY(last_known(h, &last, err));
     return add_hole(h, h->last_event > 0 ? h->last_event + 1 : h->first_kept, last, last_ns, INT64_MAX, err);
 }
 
-tide_status tide__holes_find(tide__holes *h, tide__in *in, tide_error *err) {
+tide_status tide__holes_find(tide__holes *h, tide__damaged *in, tide_error *err) {
     *h = (tide__holes){.in = in};
-    tide__source s;
-    tide_status st = tide__source_open(&s, in, err);
+    tide__event_reader s;
+    tide_status st = tide__event_reader_open(&s, in, err);
     if (st == TIDE_OK) st = look_through(h, &s, err);
-    tide__source_close(&s);
+    tide__event_reader_close(&s);
     return st;
 }
 
@@ -167,11 +256,11 @@ static bool is_found(const tide__holes *h, int64_t id) {
 
 tide_status tide__holes_offer(tide__holes *h, const tide__event *e, tide_error *err) {
     const tide__hole *hole = hole_from(h, e->id);
-    if (hole == NULL || e->id < hole->first || !tide__in_event_is_sound(e) || e->t_ns < hole->begin_ns ||
+    if (hole == NULL || e->id < hole->first || !tide__damaged_event_is_sound(e) || e->t_ns < hole->begin_ns ||
         e->t_ns > hole->end_ns || is_found(h, e->id))
         return TIDE_OK;
     if (h->n_found >= h->n_missing && h->n_found - h->n_missing > MAX_TWICE) tide__holes_sort(h);
-    if (tide_host_grow(&h->found, &h->cap_found, h->n_found + 1, sizeof *h->found) != TIDE_OK) return no_memory(h, err);
+    TIDE_TRY(TIDE_GROW(&h->found, &h->cap_found, h->n_found + 1, err, "to recover '%s'", h->in->path));
     h->found[h->n_found++] = *e;
     return TIDE_OK;
 }
@@ -192,7 +281,7 @@ static const tide__hole *hole_around(const tide__holes *h, int64_t t_ns) {
 
 tide_status tide__holes_offer_loose(tide__holes *h, const tide__event *e, tide_error *err) {
     if (hole_around(h, e->t_ns) == NULL) return TIDE_OK;
-    if (tide_host_grow(&h->loose, &h->cap_loose, h->n_loose + 1, sizeof *h->loose) != TIDE_OK) return no_memory(h, err);
+    TIDE_TRY(TIDE_GROW(&h->loose, &h->cap_loose, h->n_loose + 1, err, "to recover '%s'", h->in->path));
     h->loose[h->n_loose++] = *e;
     return TIDE_OK;
 }
