@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: MIT
 //
-// Arrays in memory as rows. See rows.h. Large batches go as ready pages (rows_image.h), small ones, for which attaching
-// those does not pay, and those with numbers that are taken as rows of two virtual tables.
+// Arrays in memory as rows of two virtual tables. See rows.h.
 //
-// They are eponymous table-valued functions, so that nothing about them is in the file: the array comes as a pointer
+// The tables are eponymous table-valued functions, so the file says nothing about them. The array comes as a pointer
 // that is bound to a statement of ours (sqlite3_bind_pointer), which no SQL text can forge.
 #include "profiler/store/rows.h"
 
 #include <string.h>
 
 #include "core/base/host_alloc.h"
-#include "profiler/store/rows_image.h"
 #include "profiler/store/schema.h"
 
 enum {
     N_EVENT_COLUMNS = 15,
     N_BLOCK_COLUMNS = 17,
-    LEAST_IMAGE_ROWS = 1024, ///< of a batch
 };
 
 /// What is bound to a statement.
@@ -56,7 +53,7 @@ static const kind_of_rows block_rows = {
     .item_bytes = sizeof(tide__block_row),
 };
 
-// ---- what both have in common ----
+// ---- the virtual tables ----
 
 static int rows_connect(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **out, char **message) {
     (void)argc;
@@ -255,48 +252,6 @@ static int block_column(sqlite3_vtab_cursor *base, sqlite3_context *c, int colum
     return SQLITE_OK;
 }
 
-// ---- records ----
-
-#define PUT(value_of, row, column)                                                                                     \
-    do {                                                                                                               \
-        int64_t value;                                                                                                 \
-        if (value_of((row), (column), &value)) {                                                                       \
-            tide__record_int(r, value);                                                                                \
-        } else {                                                                                                       \
-            tide__record_null(r);                                                                                      \
-        }                                                                                                              \
-    } while (0)
-/// Columns 1 to 14, each known when this is compiled.
-#define PUT_14(value_of, row)                                                                                          \
-    do {                                                                                                               \
-        PUT(value_of, row, 1);                                                                                         \
-        PUT(value_of, row, 2);                                                                                         \
-        PUT(value_of, row, 3);                                                                                         \
-        PUT(value_of, row, 4);                                                                                         \
-        PUT(value_of, row, 5);                                                                                         \
-        PUT(value_of, row, 6);                                                                                         \
-        PUT(value_of, row, 7);                                                                                         \
-        PUT(value_of, row, 8);                                                                                         \
-        PUT(value_of, row, 9);                                                                                         \
-        PUT(value_of, row, 10);                                                                                        \
-        PUT(value_of, row, 11);                                                                                        \
-        PUT(value_of, row, 12);                                                                                        \
-        PUT(value_of, row, 13);                                                                                        \
-        PUT(value_of, row, 14);                                                                                        \
-    } while (0)
-
-static void put_event(tide__record *r, const tide__event *e) {
-    tide__record_begin(r, N_EVENT_COLUMNS);
-    PUT_14(event_value, e);
-}
-
-static void put_block(tide__record *r, const tide__block_row *b) {
-    tide__record_begin(r, N_BLOCK_COLUMNS);
-    PUT_14(block_value, b);
-    PUT(block_value, b, 15);
-    PUT(block_value, b, 16);
-}
-
 /// Without xCreate a module is eponymous only: no CREATE VIRTUAL TABLE in a file can name it.
 #define ROWS_MODULE(column)                                                                                            \
     {                                                                                                                  \
@@ -311,15 +266,13 @@ static const sqlite3_module event_module = ROWS_MODULE(event_column), block_modu
 struct tide__rows {
     const tide__sql *sql;
     sqlite3_stmt *insert_events, *append_events, *last_event;
-    sqlite3_stmt *insert_blocks[2];              // prepared when first used; [1] into temp.block
-    sqlite3_stmt *insert_again[2];               // a block whose number is taken
-    tide__rows_image *event_image, *block_image; // of the tables of the file, once there was a large batch
-    bool no_image;                               // this SQLite, or this connection, cannot attach one
+    sqlite3_stmt *insert_blocks[2]; // prepared when first used; [1] into temp.block
+    sqlite3_stmt *insert_again[2];  // a block whose number is taken
 };
 
 tide_status tide__rows_open(const tide__sql *s, tide__rows **out, tide_error *err) {
-    tide__rows *r = tide_host_calloc(1, sizeof *r);
-    if (r == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to write '%s'", s->path);
+    tide__rows *r;
+    TIDE_TRY(TIDE_NEW(&r, 1, err, "to write '%s'", s->path));
     r->sql = s;
     // Modules of an earlier call on this connection are replaced; statements that use them go on.
     int rc = sqlite3_create_module(s->db, event_rows.name, &event_module, (void *)(uintptr_t)&event_rows);
@@ -335,8 +288,6 @@ tide_status tide__rows_open(const tide__sql *s, tide__rows **out, tide_error *er
 
 void tide__rows_close(tide__rows *r) {
     if (r == NULL) return;
-    tide__rows_image_close(r->event_image);
-    tide__rows_image_close(r->block_image);
     sqlite3_finalize(r->insert_events);
     sqlite3_finalize(r->append_events);
     sqlite3_finalize(r->last_event);
@@ -361,16 +312,6 @@ static int insert_batch(sqlite3_stmt *stmt, const kind_of_rows *kind, batch *b) 
 static void release(sqlite3_stmt *stmt) {
     sqlite3_reset(stmt);
     sqlite3_clear_bindings(stmt);
-}
-
-/// *image NULL: the batch has to go another way.
-static tide_status ready_image(tide__rows *r, tide__rows_image **image, const char *table, size_t n, tide_error *err) {
-    if (*image != NULL || r->no_image || n < LEAST_IMAGE_ROWS) return TIDE_OK;
-    tide_error why = TIDE_ERROR_INIT;
-    const tide_status st = tide__rows_image_open(r->sql, table, image, &why);
-    if (st == TIDE_ERR_NOMEM && err != NULL) *err = why;
-    r->no_image = st != TIDE_OK; // the virtual table writes the same rows
-    return st == TIDE_ERR_NOMEM ? st : TIDE_OK;
 }
 
 static tide_status insert_events(tide__rows *r, sqlite3_stmt **stmt, const char *text, const tide__event *events,
@@ -411,25 +352,7 @@ static tide_status last_row(tide__rows *r, int64_t *id, tide_error *err) {
     return st;
 }
 
-static tide_status insert_event_image(tide__rows *r, const tide__event *events, size_t n, tide_error *err) {
-    tide__rows_image_clear(r->event_image);
-    for (size_t i = 0; i < n; i++) {
-        tide__record record;
-        put_event(&record, &events[i]);
-        tide__rows_image_add(r->event_image, events[i].id, &record);
-    }
-    const int rc = tide__rows_image_insert(r->event_image);
-    return rc == SQLITE_OK ? TIDE_OK : tide__sql_fail(r->sql, rc, "write", err);
-}
-
 tide_status tide__rows_insert_events(tide__rows *r, const tide__event *events, size_t n, tide_error *err) {
-    TIDE_TRY(ready_image(r, &r->event_image, "event", n, err));
-    for (; r->event_image != NULL && n >= LEAST_IMAGE_ROWS;) {
-        const size_t n_part = n < TIDE__IMAGE_ROWS ? n : TIDE__IMAGE_ROWS;
-        TIDE_TRY(insert_event_image(r, events, n_part, err));
-        events += n_part;
-        n -= n_part;
-    }
     if (n == 0) return TIDE_OK;
     int64_t last;
     TIDE_TRY(last_row(r, &last, err));
@@ -459,27 +382,8 @@ static tide_status insert_again(tide__rows *r, bool temp, const tide__block_row 
     return st;
 }
 
-static tide_status insert_block_image(tide__rows *r, const tide__block_row *blocks, size_t n, tide_error *err) {
-    tide__rows_image_clear(r->block_image);
-    for (size_t i = 0; i < n; i++) {
-        tide__record record;
-        put_block(&record, &blocks[i]);
-        tide__rows_image_add(r->block_image, blocks[i].id, &record);
-    }
-    const int rc = tide__rows_image_insert(r->block_image);
-    if ((rc & 0xff) == SQLITE_CONSTRAINT) return insert_again(r, false, blocks, n, err);
-    return rc == SQLITE_OK ? TIDE_OK : tide__sql_fail(r->sql, rc, "write", err);
-}
-
 tide_status tide__rows_insert_blocks(tide__rows *r, bool temp, const tide__block_row *blocks, size_t n,
                                      tide_error *err) {
-    if (!temp) TIDE_TRY(ready_image(r, &r->block_image, "block", n, err));
-    for (; !temp && r->block_image != NULL && n >= LEAST_IMAGE_ROWS;) {
-        const size_t n_part = n < TIDE__IMAGE_ROWS ? n : TIDE__IMAGE_ROWS;
-        TIDE_TRY(insert_block_image(r, blocks, n_part, err));
-        blocks += n_part;
-        n -= n_part;
-    }
     if (n == 0) return TIDE_OK;
     sqlite3_stmt **stmt = &r->insert_blocks[temp];
     TIDE_TRY(ready(r, stmt,

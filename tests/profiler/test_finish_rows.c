@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Large batches of rows, which go into the file as ready records, beside small ones, which go value by value: the same
-// rows, whatever is in them, in whatever order and however often.
+// Rows written in batches of different sizes: the same rows, whatever is in them, in whatever order and however often.
 #include "profiler/store/rows.h"
-#include "profiler/store/rows_image.h"
 #include "tests/profiler/store_fixture.h"
 
-enum { N_ROWS = 10000, SMALL = 500 };
+enum { N_ROWS = 10000, SMALL = 500, CHUNK = 4096 };
 
 typedef struct file {
     tmp_dir dir;
@@ -121,15 +119,11 @@ static void assert_same(const file *a, const file *b, const char *table, int64_t
         number(a, "SELECT count(*) FROM pragma_integrity_check WHERE schema = 'main' AND integrity_check <> 'ok'"), 0);
 }
 
-static int64_t n_images(const file *f) {
-    return number(f, "SELECT count(*) FROM pragma_database_list WHERE name LIKE 'tide_rows_%'");
-}
-
 // ---- tests ----
 
 static void test_large_and_small_batches_are_the_same_rows(void **state) {
     (void)state;
-    static const size_t pieces[] = {1024, 1025, TIDE__IMAGE_ROWS, TIDE__IMAGE_ROWS + 1, N_ROWS};
+    static const size_t pieces[] = {1024, 1025, CHUNK, CHUNK + 1, N_ROWS};
     tide_rng rng = {.state = 7};
     tide__block_row *blocks = tide_host_calloc(N_ROWS, sizeof *blocks);
     tide__event *events = tide_host_calloc(N_ROWS, sizeof *events);
@@ -146,8 +140,6 @@ static void test_large_and_small_batches_are_the_same_rows(void **state) {
         put_events(&large, events, N_ROWS, pieces[k]);
         put_blocks(&small, blocks, N_ROWS, SMALL);
         put_events(&small, events, N_ROWS, SMALL);
-        assert_int_equal(n_images(&large), 2);
-        assert_int_equal(n_images(&small), 0);
         assert_same(&large, &small, "block", N_ROWS);
         assert_same(&large, &small, "event", N_ROWS);
         file_close(&large);
@@ -157,41 +149,9 @@ static void test_large_and_small_batches_are_the_same_rows(void **state) {
     tide_host_free(events);
 }
 
-/// What a large batch is for: SQLite moves records, it computes no column.
-static void test_records_are_moved_whole(void **state) {
-    (void)state;
-    file f;
-    file_open(&f);
-    tide_error err = TIDE_ERROR_INIT;
-    tide__rows_image *image;
-    assert_tide_ok(tide__rows_image_open(f.sql, "block", &image, &err), &err);
-    assert_int_equal(n_images(&f), 1);
-    char schema[64], text[200];
-    sqlite3_stmt *row;
-    assert_tide_ok(
-        tide__sql_prepare(f.sql, "SELECT name FROM pragma_database_list WHERE name LIKE 'tide_rows_%'", &row, &err),
-        &err);
-    assert_int_equal(sqlite3_step(row), SQLITE_ROW);
-    snprintf(schema, sizeof schema, "%s", tide__sql_text(row, 0));
-    sqlite3_finalize(row);
-    snprintf(text, sizeof text, "EXPLAIN INSERT INTO main.block SELECT * FROM %s.block", schema);
-    assert_tide_ok(tide__sql_prepare(f.sql, text, &row, &err), &err);
-    int n_columns = 0, n_inserts = 0;
-    while (sqlite3_step(row) == SQLITE_ROW) {
-        n_columns += strcmp(tide__sql_text(row, 1), "Column") == 0;
-        n_inserts += strcmp(tide__sql_text(row, 1), "Insert") == 0;
-    }
-    sqlite3_finalize(row);
-    assert_int_equal(n_columns, 0);
-    assert_int_equal(n_inserts, 1);
-    tide__rows_image_close(image);
-    assert_int_equal(n_images(&f), 0);
-    file_close(&f);
-}
-
 static void test_numbers_that_are_taken(void **state) {
     (void)state;
-    enum { N = 3 * TIDE__IMAGE_ROWS, TWICE_IN_BATCH = 5000, TWICE_IN_TABLE = 9000 };
+    enum { N = 3 * CHUNK, TWICE_IN_BATCH = 5000, TWICE_IN_TABLE = 9000 };
     tide_rng rng = {.state = 9};
     tide__block_row *blocks = tide_host_calloc(N, sizeof *blocks);
     assert_true(blocks != NULL);
@@ -213,7 +173,7 @@ static void test_numbers_that_are_taken(void **state) {
     tide_host_free(blocks);
 }
 
-/// One attached schema through many transactions, some of which come to nothing.
+/// Many transactions, some of which are rolled back.
 static void test_batches_in_transactions(void **state) {
     (void)state;
     tide_rng rng = {.state = 11};
@@ -243,7 +203,6 @@ static void test_batches_in_transactions(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(test_large_and_small_batches_are_the_same_rows),
-        tide_unit_test(test_records_are_moved_whole),
         tide_unit_test(test_numbers_that_are_taken),
         tide_unit_test(test_batches_in_transactions),
     };
