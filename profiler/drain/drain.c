@@ -41,8 +41,8 @@ tide_status tide__drain_open(const tide__drain_options *opt, tide__drain **out, 
     d->path = tide_host_strdup(opt->trace_path);
     d->opt.trace_path = d->path;
     d->events = tide_host_calloc(TIDE__DRAIN_BUFFER_EVENTS, sizeof *d->events);
-    d->rows = tide_host_calloc(TIDE__DRAIN_STRETCH, sizeof *d->rows);
-    d->stretch = TIDE__DRAIN_STRETCH;
+    d->rows = tide_host_calloc(TIDE__DRAIN_USUAL, sizeof *d->rows);
+    d->usual_limit = TIDE__DRAIN_USUAL;
     tide_status st = d->path != NULL && d->events != NULL && d->rows != NULL
                          ? open_store(d, err)
                          : TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to record into '%s'", opt->trace_path);

@@ -6,11 +6,10 @@
 //     drain_state.c    where the file stands: at open, and again after a failed batch
 //     drain_feeds.c    which feeds there are, their log, how far their rings go
 //     drain_clock.c    ticks to ns
-//     drain_event.c    slot to event
-//     drain_slot.h     what both of these and the next two ask of a slot
+//     drain_slot.h     slot to event
 //     drain_hold.c     what waits for those that come late
 //     drain_merge.c    the next event of all rings, numbered, replayed, kept for the file
-//     drain_stretch.c  the same of some hundred events at once, as long as they are usual
+//     drain_usual.c    the same of some hundred events at once, as long as they are usual
 //     drain_batch.c    one transaction
 //     drain_finish.c   the end of the trace; what a killed process left
 //     drain_lock.c     one drain per trace
@@ -22,9 +21,9 @@
 #include <time.h>
 
 #include "profiler/drain/drain.h"
-#include "profiler/drain/replay.h"
 #include "profiler/feed/mapped_file.h"
 #include "profiler/feed/reader.h"
+#include "profiler/store/replay.h"
 #include "profiler/store/store.h"
 
 enum {
@@ -32,7 +31,7 @@ enum {
     TIDE__DRAIN_BATCH_MS = 50,
     TIDE__DRAIN_BUFFER_EVENTS = 4096, ///< go to the store together: one chunk
     TIDE__DRAIN_AHEAD = 64,           ///< slots of a ring whose times are read at once
-    TIDE__DRAIN_STRETCH = 128,        ///< usual events that are taken at once, at most
+    TIDE__DRAIN_USUAL = 128,          ///< usual events that are taken at once, at most
     TIDE__DRAIN_CLOCK_PAIRS = 64,
     TIDE__DRAIN_CLOCKS_NS = 100 * 1000,         ///< what clocks of two cores may differ by, generously
     TIDE__DRAIN_LATE_NS = 50 * 1000 * 1000,     ///< of times of the machine's clock that the program read
@@ -108,7 +107,7 @@ typedef struct tide__drain_ring {
     int64_t n_gap;   ///< events that were lost by what the gaps say
     bool is_broken;  ///< nothing more is taken from it
     bool is_stored;  ///< the file has a position of it
-    // of the stretch that is being taken
+    // of the usual events that are being taken
     uint64_t at;    ///< next slot of it
     int64_t due_ns; ///< when that is due; INT64_MAX: there is none
     tide__drain_ahead ahead;
@@ -136,7 +135,7 @@ struct tide__drain_feed {
     size_t n_rings, cap_rings;
 };
 
-/// What is known of an event of a stretch beside what is in the event.
+/// What is known of a usual event that was collected, beside the event.
 typedef struct tide__drain_row {
     tide__drain_ring *ring;
     int64_t t_ns;  ///< as the ring has it, while the event may be later
@@ -178,8 +177,8 @@ struct tide__drain {
     } seen[TIDE__DRAIN_SEEN]; ///< [n_seen] oldest first, over the window
     size_t n_seen;
     bool release;          ///< hold nothing back in the next round
-    size_t stretch;        ///< usual events to take at once, by what the last ones were like
-    tide__drain_row *rows; ///< [TIDE__DRAIN_STRETCH] see drain_stretch.c
+    size_t usual_limit;    ///< usual events to take at once, by what the last ones were like
+    tide__drain_row *rows; ///< [TIDE__DRAIN_USUAL] see drain_usual.c
     tide__event *events;   ///< [n_events] taken, not yet with the store; there is room for one more
     size_t n_events;
     bool as_chunks;
@@ -222,8 +221,6 @@ tide_status tide__drain_check_file(tide__drain *d, bool now, tide_error *err) TI
 
 /// Whether the slot is a word of the feed itself: a thread, a run.
 static inline bool tide__drain_is_control(int op) { return op >= TIDE__SLOT_THREAD && op <= TIDE__SLOT_RUN_END; }
-/// The event at the ring's position, all but its number. False: nothing that a producer writes.
-bool tide__drain_event(tide__drain_ring *r, tide__event *e);
 /// What the file calls block `number` of the feed's process.
 static inline int64_t tide__drain_block_id(const tide__drain_feed *f, uint64_t number) {
     return (int64_t)(number + ((uint64_t)(f->process_id - 1) << TIDE__BLOCK_ID_BITS));
@@ -239,13 +236,11 @@ static inline const tide__slot *tide__drain_slot(tide__drain_ring *r, uint64_t p
     const tide__slot *s = tide__drain_place(r, position);
     return atomic_load_explicit(&s->sequence, memory_order_acquire) == (uint32_t)(position + 1) ? s : NULL;
 }
-/// Its time in ns; > INT64_MAX: none that a producer gives.
-uint64_t tide__drain_slot_ns(tide__drain_feed *f, const tide__slot *slot);
 /// Take up to `limit` events in the order of time; inside a transaction. *n: taken, control slots not counted.
 tide_status tide__drain_merge(tide__drain *d, size_t limit, size_t *n, tide_error *err) TIDE_NODISCARD;
 /// Take usual events, *n of them, at most `limit`: in the order, and with all that follows, as the merge would one by
 /// one. Stops before the first that is not usual; the active rings then stand at what is next.
-tide_status tide__drain_take_stretch(tide__drain *d, size_t limit, size_t *n, tide_error *err) TIDE_NODISCARD;
+tide_status tide__drain_take_usual(tide__drain *d, size_t limit, size_t *n, tide_error *err) TIDE_NODISCARD;
 /// Where what is taken in this round must end so that what still comes late finds its place.
 void tide__drain_find_hold(tide__drain *d);
 /// Whether a slot has a time that its program gave it, of another clock than the machine's: at most some minutes ago.

@@ -45,7 +45,7 @@ static tide_status note_problem(tide__drain *d, const tide__drain_feed *f, const
     return tide__store_write_problem(d->store, e, problem, err);
 }
 
-/// A snapshot is due where a stretch of leaves ends, once enough events have passed.
+/// A snapshot is due at the end of an interval of leaves, once enough events have passed.
 static tide_status snapshot_if_due(tide__drain *d, tide_error *err) {
     TIDE_ASSERT(d->last_snapshot <= d->last_event);
     if (d->last_event % TIDE__LEAF_EVENTS != 0) return TIDE_OK;
@@ -177,7 +177,9 @@ static tide_status take_slot(tide__drain *d, tide__drain_ring *r, size_t *n, tid
     tide__event *e = &d->events[d->n_events];
     if (__builtin_expect(tide__drain_is_control(r->op), 0)) {
         TIDE_TRY(take_control(d, r, err));
-    } else if (tide__drain_event(r, e) && adds_up(r, e)) {
+    } else if (tide__drain_make_event(r, tide__drain_place(r, r->position), r->op, r->kind_flags, r->number, r->t_ns,
+                                      e) &&
+               adds_up(r, e)) {
         if (r->op == TIDE__OP_GAP) r->n_gap += e->requested_bytes;
         const int64_t t_ns = r->t_ns > d->last_ns ? r->t_ns : d->last_ns;
         if (tide__drain_is_late(d, r->own_ns, t_ns, r->kind_flags)) TIDE_TRY(note_late(d, r, e, err));
@@ -241,7 +243,7 @@ tide_status tide__drain_merge(tide__drain *d, size_t limit, size_t *n, tide_erro
             if (tide_now_ns() - d->batch_began_ns > (uint64_t)d->opt.batch_ms * 1000000) break;
         }
         size_t n_usual;
-        TIDE_TRY(tide__drain_take_stretch(d, limit - *n, &n_usual, err));
+        TIDE_TRY(tide__drain_take_usual(d, limit - *n, &n_usual, err));
         *n += n_usual;
         if (*n >= limit) break;
         tide__drain_ring *r = earliest(d);

@@ -13,7 +13,6 @@
 
 #include "core/base/host_alloc.h"
 #include "profiler/drain/drain_internal.h"
-#include "profiler/store/cursor.h"
 
 enum { LOOK_AGAIN_NS = 500 * 1000 * 1000 };
 
@@ -30,30 +29,6 @@ void tide__drain_unload(tide__drain *d) {
     d->n_events = 0;
 }
 
-/// Events behind the snapshot; those behind the last complete leaves make leaves again.
-static tide_status replay_events(tide__drain *d, const tide__store_state *state, tide_error *err) {
-    if (state->last_event <= state->snapshot_event) return TIDE_OK;
-    tide__cursor *c;
-    TIDE_TRY(tide__cursor_open(tide__store_sql(d->store), state->snapshot_event + 1, state->last_event, &c, err));
-    tide_status st = TIDE_OK;
-    const tide__event *events;
-    for (size_t n = 1; st == TIDE_OK && n > 0;) {
-        st = tide__cursor_next(c, &events, &n, err);
-        for (size_t i = 0; st == TIDE_OK && i < n; i++) {
-            tide__problem problem;
-            size_t series;
-            st = tide__replay_apply(&d->replay, &events[i], &problem, &series);
-            if (st == TIDE_OK && events[i].id > state->leaf_event)
-                st = tide__leaves_add(&d->leaves, &d->replay, &events[i], series);
-            if (st != TIDE_OK)
-                TIDE_FAIL(err, st, "cannot go on recording into '%s' behind event %" PRId64 ": %s", d->path,
-                          events[i].id - 1, tide_status_text(st));
-        }
-    }
-    tide__cursor_close(c);
-    return st;
-}
-
 static tide_status meta_int(const tide__drain *d, const char *key, int64_t *value, tide_error *err) {
     char query[96];
     snprintf(query, sizeof query, "SELECT CAST(value AS INTEGER) FROM meta WHERE key = '%s'", key);
@@ -67,7 +42,8 @@ static tide_status load(tide__drain *d, tide_error *err) {
     if (tide__replay_init(&d->replay) != TIDE_OK)
         return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to record into '%s'", d->path);
     TIDE_TRY(tide__store_load_replay(d->store, &state, &d->replay, err));
-    TIDE_TRY(replay_events(d, &state, err));
+    // Events behind the last complete leaves make leaves again.
+    TIDE_TRY(tide__store_replay(d->store, state.last_event, &d->replay, &d->leaves, state.leaf_event, err));
     TIDE_TRY(tide__store_load_positions(d->store, &d->positions, &d->n_positions, err));
     TIDE_TRY(meta_int(d, "n_orphan_frees", &d->n_orphans, err));
     d->n_orphans_stored = d->n_orphans;

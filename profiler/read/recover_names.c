@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/base/host_alloc.h"
-#include "profiler/drain/replay.h"
+#include "profiler/store/replay.h"
 #include "profiler/read/recover_read.h"
 
 tide_status tide__damaged_rename(tide_id_map *map, int64_t id, int64_t to, tide_error *err) {

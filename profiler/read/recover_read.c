@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "core/base/host_alloc.h"
-#include "profiler/drain/replay.h"
+#include "profiler/store/replay.h"
 #include "profiler/store/schema.h"
 
 enum {

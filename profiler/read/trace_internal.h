@@ -13,7 +13,7 @@
 #define TIDE_PROFILER_TRACE_INTERNAL_H
 
 #include "core/base/text.h"
-#include "profiler/drain/replay.h"
+#include "profiler/store/replay.h"
 #include "profiler/query.h"
 #include "profiler/store/cursor.h"
 #include "profiler/store/leaf.h"

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "core/base/host_alloc.h"
-#include "profiler/drain/replay_usual.h"
 #include "profiler/store/cursor.h"
 #include "profiler/store/finish_internal.h"
+#include "profiler/store/replay_rules.h"
 #include "profiler/store/snapshot.h"
 #include "profiler/store/store_internal.h"
 

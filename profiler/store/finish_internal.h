@@ -5,7 +5,7 @@
 #define TIDE_PROFILER_STORE_FINISH_INTERNAL_H
 
 #include "core/base/id_map.h"
-#include "profiler/drain/replay.h"
+#include "profiler/store/replay.h"
 #include "profiler/store/rows.h"
 
 // ---- blocks ----

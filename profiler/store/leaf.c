@@ -28,7 +28,7 @@ void tide__leaf_begin(tide__leaves *l, const tide__series *s, size_t series_i, c
 
 static inline void touch(tide__leaves *l, const tide__series *s, size_t series_i, const tide__event *e) {
     tide__leaf_touch(l, s, series_i, e);
-    tide__leaf_change(&l->open[series_i], s, e);
+    tide__leaf_change(&l->open[series_i], s, e->id, e->t_ns, true, true);
 }
 
 tide_status tide__leaves_end(tide__leaves *l) {

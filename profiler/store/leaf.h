@@ -8,7 +8,7 @@
 #ifndef TIDE_PROFILER_STORE_LEAF_H
 #define TIDE_PROFILER_STORE_LEAF_H
 
-#include "profiler/drain/replay.h"
+#include "profiler/store/replay.h"
 
 enum { TIDE__LEAF_EVENTS = 1024 };
 
@@ -33,38 +33,20 @@ typedef struct tide__leaves {
     int64_t plain_until;                               ///< the same while there is a stretch, otherwise 0
 } tide__leaves;
 
-/// What `e` changed of the series whose leaf is open.
-static inline void tide__leaf_change(tide__leaf *leaf, const tide__series *s, const tide__event *e) {
+/// After event `id` changed a series whose leaf is open. `may_rise`, `may_fall`: constants, what the event can have
+/// done to the bytes.
+__attribute__((always_inline)) static inline void tide__leaf_change(tide__leaf *leaf, const tide__series *s, int64_t id,
+                                                                    int64_t t_ns, bool may_rise, bool may_fall) {
     const int64_t bytes = s->live_bytes, reserved = s->live_reserved_bytes;
-    if (leaf->min_bytes > bytes) leaf->min_bytes = bytes;
-    if (leaf->max_reserved_bytes < reserved) leaf->max_reserved_bytes = reserved;
-    if (leaf->max_bytes < bytes) {
-        leaf->max_bytes = bytes;
-        leaf->max_event = e->id;
-        leaf->max_ns = e->t_ns;
-    }
-    leaf->last_bytes = bytes;
-    leaf->last_reserved_bytes = reserved;
-}
-
-/// The same where the bytes cannot have become fewer: the leaf has seen the ones before.
-static inline void tide__leaf_rise(tide__leaf *leaf, const tide__series *s, int64_t id, int64_t t_ns) {
-    const int64_t bytes = s->live_bytes, reserved = s->live_reserved_bytes;
-    if (leaf->max_reserved_bytes < reserved) leaf->max_reserved_bytes = reserved;
-    if (leaf->max_bytes < bytes) {
+    if (may_fall && leaf->min_bytes > bytes) leaf->min_bytes = bytes;
+    if (may_rise && leaf->max_reserved_bytes < reserved) leaf->max_reserved_bytes = reserved;
+    if (may_rise && leaf->max_bytes < bytes) {
         leaf->max_bytes = bytes;
         leaf->max_event = id;
         leaf->max_ns = t_ns;
     }
     leaf->last_bytes = bytes;
     leaf->last_reserved_bytes = reserved;
-}
-/// And where they cannot have become more.
-static inline void tide__leaf_fall(tide__leaf *leaf, const tide__series *s) {
-    const int64_t bytes = s->live_bytes;
-    if (leaf->min_bytes > bytes) leaf->min_bytes = bytes;
-    leaf->last_bytes = bytes;
-    leaf->last_reserved_bytes = s->live_reserved_bytes;
 }
 
 /// The first change of a series in the stretch there is.
@@ -87,8 +69,8 @@ TIDE_NODISCARD static inline tide_status tide__leaves_add(tide__leaves *l, const
     l->last_event = e->id;
     l->end_ns = e->t_ns;
     if (series == 0) return TIDE_OK;
-    tide__leaf_change(&l->open[0], &r->series[0], e);
-    tide__leaf_change(&l->open[series], &r->series[series], e);
+    tide__leaf_change(&l->open[0], &r->series[0], e->id, e->t_ns, true, true);
+    tide__leaf_change(&l->open[series], &r->series[series], e->id, e->t_ns, true, true);
     return TIDE_OK;
 }
 /// End the current stretch early: nothing follows.

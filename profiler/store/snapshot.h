@@ -32,7 +32,7 @@
 #define TIDE_PROFILER_STORE_SNAPSHOT_H
 
 #include "core/base/text.h"
-#include "profiler/drain/replay.h"
+#include "profiler/store/replay.h"
 
 enum { TIDE__SNAPSHOT_EVENTS = 16384, TIDE__SNAPSHOT_FACTOR = 4, TIDE__SNAPSHOT_CHUNK_FACTOR = 8 };
 

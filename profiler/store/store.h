@@ -46,6 +46,11 @@ tide_status tide__store_load_names(const tide__store *s, tide__names *n, tide_er
 tide_status tide__store_load_replay(const tide__store *s, const tide__store_state *state, tide__replay *r,
                                     tide_error *err) TIDE_NODISCARD;
 
+/// Apply the events of the file behind r->last_event up to `last` to `r`. `leaves` (may be NULL) get those behind event
+/// `leaf_event`.
+tide_status tide__store_replay(const tide__store *s, int64_t last, tide__replay *r, tide__leaves *leaves,
+                               int64_t leaf_event, tide_error *err) TIDE_NODISCARD;
+
 /// Begin and end a transaction around several writes; end rolls back when `st` is an error, and returns it. Begin waits
 /// up to 10 s for another writer.
 tide_status tide__store_begin(tide__store *s, tide_error *err) TIDE_NODISCARD;

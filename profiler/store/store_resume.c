@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/host_alloc.h"
+#include "profiler/store/cursor.h"
 #include "profiler/store/snapshot.h"
 #include "profiler/store/store_internal.h"
 
@@ -183,6 +184,33 @@ tide_status tide__store_load_replay(const tide__store *s, const tide__store_stat
     }
     sqlite3_finalize(stmt);
     if (st == TIDE_OK) r->last_event = state->snapshot_event;
+    return st;
+}
+
+static tide_status apply(tide__replay *r, tide__leaves *leaves, const tide__event *e) {
+    tide__problem problem;
+    size_t series;
+    TIDE_TRY(tide__replay_apply(r, e, &problem, &series));
+    return leaves != NULL ? tide__leaves_add(leaves, r, e, series) : TIDE_OK;
+}
+
+tide_status tide__store_replay(const tide__store *s, int64_t last, tide__replay *r, tide__leaves *leaves,
+                               int64_t leaf_event, tide_error *err) {
+    if (last <= r->last_event) return TIDE_OK;
+    tide__cursor *c;
+    TIDE_TRY(tide__cursor_open(&s->sql, r->last_event + 1, last, &c, err));
+    tide_status st = TIDE_OK;
+    const tide__event *events;
+    for (size_t n = 1; st == TIDE_OK && n > 0;) {
+        st = tide__cursor_next(c, &events, &n, err);
+        for (size_t i = 0; st == TIDE_OK && i < n; i++) {
+            st = apply(r, events[i].id > leaf_event ? leaves : NULL, &events[i]);
+            if (st != TIDE_OK)
+                TIDE_FAIL(err, st, "cannot go on recording into '%s' behind event %" PRId64 ": %s", s->path,
+                          events[i].id - 1, tide_status_text(st));
+        }
+    }
+    tide__cursor_close(c);
     return st;
 }
 

@@ -17,7 +17,6 @@
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "profiler/store/chunk.h"
-#include "profiler/store/cursor.h"
 #include "profiler/store/store_internal.h"
 
 enum {
@@ -126,25 +125,6 @@ static tide_status split_chunk(tide__store *s, int64_t last, tide_error *err) {
 
 // ---- the peak ----
 
-static tide_status replay_to(const tide__store *s, int64_t event, tide__replay *r, tide_error *err) {
-    tide__cursor *c;
-    TIDE_TRY(tide__cursor_open(&s->sql, r->last_event + 1, event, &c, err));
-    tide_status st = TIDE_OK;
-    const tide__event *events;
-    for (size_t n = 1; st == TIDE_OK && n > 0;) {
-        st = tide__cursor_next(c, &events, &n, err);
-        for (size_t i = 0; st == TIDE_OK && i < n; i++) {
-            tide__problem problem;
-            size_t series;
-            st = tide__replay_apply(r, &events[i], &problem, &series);
-            if (st != TIDE_OK) no_memory(s, err);
-        }
-    }
-    tide__cursor_close(c);
-    if (st == TIDE_OK && r->last_event != event) st = tide__store_bad(s, "event", err);
-    return st;
-}
-
 static tide_status write_peak(tide__store *s, int64_t before, int64_t event, tide_error *err) {
     tide__replay *r = tide_host_calloc(1, sizeof *r);
     if (r == NULL || tide__replay_init(r) != TIDE_OK) {
@@ -153,7 +133,8 @@ static tide_status write_peak(tide__store *s, int64_t before, int64_t event, tid
     }
     const tide__store_state base = {.snapshot_event = before};
     tide_status st = tide__store_load_replay(s, &base, r, err);
-    if (st == TIDE_OK) st = replay_to(s, event, r, err);
+    if (st == TIDE_OK) st = tide__store_replay(s, event, r, NULL, 0, err);
+    if (st == TIDE_OK && r->last_event != event) st = tide__store_bad(s, "event", err);
     if (st == TIDE_OK) st = tide__store_write_snapshot(s, r, err);
     tide__replay_deinit(r);
     tide_host_free(r);

@@ -5,7 +5,7 @@
 #ifndef TIDE_TESTS_PROFILER_REPLAY_MODEL_H
 #define TIDE_TESTS_PROFILER_REPLAY_MODEL_H
 
-#include "profiler/drain/replay.h"
+#include "profiler/store/replay.h"
 #include "tests/tide_test.h"
 
 enum { MODEL_MAX = 8192, MODEL_DEVICES = 4 };

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
 // What events do to memory. See replay.h.
-#include "profiler/drain/replay.h"
+#include "profiler/store/replay.h"
 
 #include <string.h>
 
 #include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
-#include "profiler/drain/replay_usual.h"
+#include "profiler/store/replay_rules.h"
 
 enum {
     FIRST_TABLE = 64,
@@ -144,10 +144,9 @@ size_t tide__replay_series(tide__replay *r, int16_t device, uint8_t kind) {
     return r->n_series++;
 }
 
-static void series_changed(tide__replay *r, tide__series *s, const tide__event *e) {
-    if (s->last_event != e->id || r->n_changed == 0) r->n_changed++;
-    s->last_event = e->id;
-    r->series[0].last_event = e->id;
+/// Before `e` changes a series: count it among those that `e` changed.
+static void count_change(tide__replay *r, size_t series_i, const tide__event *e) {
+    r->n_changed += r->series[series_i].last_event != e->id || r->n_changed == 0;
 }
 
 /// Whether the sums hold that much more. What is live and what was freed together is all that ever came: it bounds the
@@ -162,15 +161,12 @@ static bool series_holds(const tide__replay *r, const tide__series *s, int64_t r
 
 // ---- blocks ----
 
-/// The block of an entry goes. @return its series
+/// The block of an entry is no longer live. @return its series
 static size_t end_block(tide__replay *r, size_t entry_i, const tide__event *e) {
-    const tide__live_entry *entry = &r->table[entry_i];
-    if (r->on_gone != NULL) r->on_gone(r->ctx, &r->blocks[entry->place], e);
-    tide__series *s = &r->series[entry->series];
-    tide__series_take(r, s, entry);
-    series_changed(r, s, e);
-    tide__replay_give_place(r, entry_i);
-    return entry->series;
+    if (r->on_gone != NULL) r->on_gone(r->ctx, &r->blocks[r->table[entry_i].place], e);
+    count_change(r, r->table[entry_i].series, e);
+    const tide__replay_arrays a = tide__replay_arrays_of(r);
+    return tide__replay_rule_end(r, &a, entry_i, e);
 }
 
 void tide__replay_prefetch_block(const tide__replay *r, int64_t block_id) {
@@ -211,8 +207,9 @@ tide_status tide__replay_put(tide__replay *r, const tide__live_block *block) {
     tide__series *s = &r->series[series_i];
     if (!series_holds(r, s, block->requested_bytes, block->reserved_bytes)) return TIDE_ERR_BAD_INPUT;
     if (!make_room(r)) return TIDE_ERR_NOMEM;
-    *tide__replay_take_place(r, series_i, block->block_id, block->requested_bytes, block->reserved_bytes) = *block;
-    tide__series_add(r, s, block->requested_bytes, block->reserved_bytes);
+    const tide__replay_arrays a = tide__replay_arrays_of(r);
+    *tide__replay_add_block(r, &a, tide__replay_take_entry(r, block->block_id), series_i, block->block_id,
+                            block->requested_bytes, block->reserved_bytes) = *block;
     r->looked_for = 0;
     return TIDE_OK;
 }
@@ -232,35 +229,13 @@ static tide_status apply_alloc(tide__replay *r, const tide__event *e, tide__prob
         *problem = TIDE__PROBLEM_ALLOC_TWICE;
         *series = end_block(r, older, e);
     }
-    tide__series *s = &r->series[series_i];
-    if (!series_holds(r, s, e->requested_bytes, e->reserved_bytes)) {
+    if (!series_holds(r, &r->series[series_i], e->requested_bytes, e->reserved_bytes)) {
         *problem = TIDE__PROBLEM_TOO_LARGE;
         return TIDE_OK;
     }
-    // Field by field, as the event was made a moment ago: whatever reads two of its fields at once, as a copy of the
-    // whole would, waits until both are stored.
-    tide__live_block *b = tide__replay_take_place(r, series_i, e->block_id, e->requested_bytes, e->reserved_bytes);
-    const volatile tide__event *single = e;
-    b->block_id = single->block_id;
-    b->alloc_event = single->id;
-    b->requested_bytes = single->requested_bytes;
-    b->reserved_bytes = single->reserved_bytes;
-    b->device = single->device;
-    b->kind = single->kind;
-    b->zero = 0;
-    b->run_id = single->run_id;
-    b->alloc_ns = single->t_ns;
-    b->free_requested_ns = 0;
-    b->address = single->address;
-    b->stream = single->stream;
-    b->thread = single->thread;
-    b->scope_id = single->scope_id;
-    b->tag_id = single->tag_id;
-    b->allocator_id = single->allocator_id;
-    tide__series_add(r, s, e->requested_bytes, e->reserved_bytes);
-    s->n_allocs++;
-    s->requested_bytes += e->requested_bytes;
-    series_changed(r, s, e);
+    count_change(r, series_i, e);
+    const tide__replay_arrays a = tide__replay_arrays_of(r);
+    tide__replay_rule_alloc(r, &a, tide__replay_take_entry(r, e->block_id), series_i, e);
     *series = series_i;
     return TIDE_OK;
 }
@@ -284,12 +259,8 @@ static void apply_free(tide__replay *r, const tide__event *e, int64_t looked_for
         *series = end_block(r, i, e);
         return;
     }
-    tide__live_block *b = &r->blocks[r->table[i].place];
-    if (b->free_requested_ns != 0) {
-        *problem = TIDE__PROBLEM_REQUESTED_TWICE;
-    } else {
-        b->free_requested_ns = e->t_ns;
-    }
+    const tide__replay_arrays a = tide__replay_arrays_of(r);
+    if (!tide__replay_rule_request(&a, i, e)) *problem = TIDE__PROBLEM_REQUESTED_TWICE;
 }
 
 static void apply_discard(tide__replay *r, const tide__event *e, size_t *series) {
@@ -326,9 +297,8 @@ tide_status tide__replay_apply(tide__replay *r, const tide__event *e, tide__prob
     }
     if (*problem != TIDE__PROBLEM_NONE) r->n_problems++;
     tide__replay_settle(r);
-    const volatile tide__event *single = e; // as above
-    r->last_event = single->id;
-    r->last_ns = single->t_ns;
+    r->last_event = e->id;
+    r->last_ns = e->t_ns;
     return TIDE_OK;
 }
 

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: MIT
 //
-// Many usual events in one go. Usual is what nearly all events are: an alloc or a free that nobody contradicts, a scope
-// that is entered or left, in the middle of a stretch of leaves. They are taken in three steps, each a short loop whose
-// turns do not wait for one another:
+// Many usual events at once. Usual are nearly all events: an alloc or a free that contradicts nothing, a scope that is
+// entered or left, not at the end of an interval of leaves. They are taken in three steps. Each is a short loop whose
+// iterations do not wait for one another:
 //
 //     look ahead   64 slots of a ring: when they are due
-//     collect      the slots of all rings by time: events, and where the table of live blocks will be asked for
-//                  theirs, so that it is in the cache by then
+//     collect      the slots of all rings by time: events, and where the table of live blocks has their blocks, which
+//                  is fetched into the cache
 //     apply        block, sums and leaves, event by event
 //
-// Where an event turns out not to be usual, the stretch ends before it: what was collected behind is collected again
-// after the merge has taken that one event the long way. The more often that happens, the shorter are the stretches.
-// What an event does is what tide__drain_event, tide__replay_apply and tide__leaves_add say; here it is said again,
-// short.
+// The first event that is not usual ends the group. The merge takes that one, and what was collected behind it is
+// collected again. The more often that happens, the smaller are the groups. Both ways use the same rules: what a slot
+// means is in drain_slot.h, what an event does to memory in replay_rules.h, what it does to leaves in leaf.h.
 #include "profiler/drain/drain_slot.h"
-#include "profiler/drain/replay_usual.h"
+#include "profiler/store/replay_rules.h"
 
 enum { SHORTEST = 16 };
 
@@ -67,7 +66,7 @@ static inline void find_due(const tide__drain *d, tide__drain_ring *r, int64_t t
     r->due_ns = r->at < r->ahead.end ? r->ahead.t_ns[r->at - r->ahead.begin] : r->ahead.next_ns;
 }
 
-/// The same of the slot at the ring's position, which the merge may have moved on, or a stretch that ended early back.
+/// The same of the slot at the ring's position, which the merge may have moved on, or a group that ended early back.
 static void find_first_due(const tide__drain *d, tide__drain_ring *r) {
     r->at = r->position;
     r->due_ns = INT64_MAX;
@@ -78,40 +77,14 @@ static void find_first_due(const tide__drain *d, tide__drain_ring *r) {
 
 // ---- collect ----
 
-/// The slot at r->at, all but the event's number. False: the merge may know what it is.
+/// The event of the slot at r->at, all but its number. False: the merge takes the slot.
 static inline bool make_event(tide__drain_ring *r, tide__event *e) {
-    const tide__drain_feed *f = r->feed;
     const volatile tide__slot *s = tide__drain_place(r, r->at);
     const size_t i = r->at - r->ahead.begin;
-    const uint8_t op = r->ahead.op[i], slot_kind = r->ahead.kind_flags[i] & TIDE__SLOT_KIND_MASK;
-    const uint64_t number = s->block_id, requested = s->requested_bytes, reserved = s->reserved_bytes;
-    if ((number >> TIDE__BLOCK_ID_BITS | (requested | reserved) >> 63) != 0) return false;
-    const int32_t scope_id = (int32_t)tide__drain_number(f->scopes, f->n_scopes, s->scope);
-    e->t_ns = r->ahead.t_ns[i];
-    e->run_id = (int32_t)f->run_id;
-    e->thread = (int32_t)r->thread;
-    e->scope_id = scope_id;
-    e->op = op;
-    if (__builtin_expect(op >= TIDE__OP_SCOPE_ENTER, 0)) {
-        e->block_id = e->requested_bytes = e->reserved_bytes = e->address = e->stream = 0;
-        e->tag_id = e->allocator_id = 0;
-        e->device = 0;
-        e->kind = TIDE__NO_KIND;
-        return scope_id != 0;
-    }
-    const int16_t device = (int16_t)tide__drain_number(f->devices, f->n_devices, s->device);
-    e->block_id = tide__drain_block_id(f, number);
-    e->requested_bytes = (int64_t)requested;
-    e->reserved_bytes = (int64_t)reserved;
-    e->address = tide__drain_all_bits(s->address);
-    e->stream = tide__drain_all_bits(s->stream);
-    e->tag_id = (int32_t)tide__drain_number(f->texts, f->n_texts, s->tag);
-    e->allocator_id = (int32_t)tide__drain_number(f->allocators, f->n_allocators, s->allocator);
-    e->device = device;
-    e->kind = slot_kind < TIDE_N_KINDS ? slot_kind : TIDE__NO_KIND;
-    if (number == 0) return false;
-    return op == TIDE_MEM_ALLOC ? slot_kind < TIDE_N_KINDS && device != 0
-                                : slot_kind < TIDE_N_KINDS || slot_kind == TIDE__SLOT_NO_KIND;
+    const uint8_t op = r->ahead.op[i];
+    const uint64_t number = s->block_id;
+    if (number == 0 && op < TIDE__OP_SCOPE_ENTER) return false;
+    return tide__drain_make_event(r, s, op, r->ahead.kind_flags[i], number, r->ahead.t_ns[i], e);
 }
 
 /// Where apply will look: the entry that a free's block seems to have, or one that is free for an alloc.
@@ -176,112 +149,80 @@ static size_t collect(const tide__drain *d, size_t limit) {
 
 // ---- apply ----
 
-/// What does not change while a stretch is applied, apart from what does: the compiler need not fetch it anew behind
-/// every store.
-typedef struct tables {
-    tide__live_entry *table;
-    uint8_t *tags;
-    tide__live_block *blocks;
-    uint64_t *is_live;
-    uint32_t *free_places;
-    tide__series *series;
-    tide__leaf *leaves;
-} tables;
-
 /// The entry of that block; SIZE_MAX: it is not live.
-static inline size_t entry_of(const tables *t, const tide__replay *live, const tide__drain_row *row, int64_t block_id) {
+static inline size_t entry_of(const tide__replay_arrays *a, const tide__replay *live, const tide__drain_row *row,
+                              int64_t block_id) {
     const size_t i = row->hint;
-    if (__builtin_expect(t->tags[i] == row->tag && t->table[i].block_id == block_id, 1)) return i;
+    if (__builtin_expect(a->tags[i] == row->tag && a->table[i].block_id == block_id, 1)) return i;
     return tide__replay_entry_of(live, block_id);
 }
 
 /// The group of the hint has room and no block with that tag, as mostly: SIZE_MAX where it may be otherwise.
-static inline size_t claim_by_hint(const tables *t, tide__replay *live, const tide__drain_row *row) {
+static inline size_t claim_by_hint(const tide__replay_arrays *a, tide__replay *live, const tide__drain_row *row) {
     const size_t i = row->hint;
-    const uint8_t *group = &t->tags[i & ~(size_t)(TIDE__GROUP - 1)];
-    if (t->tags[i] != TIDE__TAG_NEVER || tide__group_match(group, row->tag) != 0) return SIZE_MAX;
-    t->tags[i] = row->tag;
+    const uint8_t *group = &a->tags[i & ~(size_t)(TIDE__GROUP - 1)];
+    if (a->tags[i] != TIDE__TAG_NEVER || tide__group_match(group, row->tag) != 0) return SIZE_MAX;
+    a->tags[i] = row->tag;
     live->n_live++;
     return i;
 }
 
 /// An entry for a block that is not live yet. SIZE_MAX: it is.
-static inline size_t claim(const tables *t, tide__replay *live, const tide__drain_row *row, int64_t block_id) {
-    const size_t i = claim_by_hint(t, live, row);
+static inline size_t claim(const tide__replay_arrays *a, tide__replay *live, const tide__drain_row *row,
+                           int64_t block_id) {
+    const size_t i = claim_by_hint(a, live, row);
     if (__builtin_expect(i != SIZE_MAX, 1)) return i;
     if (tide__replay_entry_of(live, block_id) != SIZE_MAX) return SIZE_MAX;
     return tide__replay_take_entry(live, block_id);
 }
 
-static inline void open_leaves(tide__drain *d, size_t series_i, const tide__event *e) {
-    tide__leaf_touch(&d->leaves, &d->replay.series[0], 0, e);
-    tide__leaf_begin(&d->leaves, &d->replay.series[series_i], series_i, e);
+/// After `e` changed a series: its leaf and that of the sum.
+__attribute__((always_inline)) static inline void change_leaves(tide__drain *d, size_t series_i, const tide__event *e,
+                                                                bool rises) {
+    tide__leaf *open = d->leaves.open;
+    const tide__series *series = d->replay.series;
+    if (__builtin_expect(open[series_i].first_event == 0, 0)) {
+        tide__leaf_touch(&d->leaves, &series[0], 0, e);
+        tide__leaf_begin(&d->leaves, &series[series_i], series_i, e);
+    }
+    tide__leaf_change(&open[0], &series[0], e->id, e->t_ns, rises, !rises);
+    tide__leaf_change(&open[series_i], &series[series_i], e->id, e->t_ns, rises, !rises);
 }
 
-static inline bool alloc(tide__drain *d, const tables *t, const tide__drain_row *row, const tide__event *e) {
+static inline bool alloc(tide__drain *d, const tide__replay_arrays *a, const tide__drain_row *row,
+                         const tide__event *e) {
     tide__replay *live = &d->replay;
     const size_t series_i = (size_t)live->series_of[e->device][e->kind];
-    tide__series *s = &t->series[series_i];
-    const int64_t requested = e->requested_bytes, reserved = e->reserved_bytes;
-    if (__builtin_expect(series_i == 0 || !tide__series_holds_easily(live, s, requested, reserved), 0)) return false;
-    const size_t entry_i = claim(t, live, row, e->block_id);
+    const tide__series *s = &a->series[series_i];
+    if (__builtin_expect(series_i == 0 || !tide__series_holds_easily(live, s, e->requested_bytes, e->reserved_bytes),
+                         0))
+        return false;
+    const size_t entry_i = claim(a, live, row, e->block_id);
     if (__builtin_expect(entry_i == SIZE_MAX, 0)) return false;
-    const size_t place = live->n_free > 0 ? t->free_places[--live->n_free] : live->n_blocks++;
-    tide__live_entry *entry = &t->table[entry_i];
-    tide__live_block *b = &t->blocks[place];
-    entry->block_id = e->block_id;
-    entry->requested_bytes = requested;
-    entry->reserved_bytes = reserved;
-    entry->place = (uint32_t)place;
-    entry->series = (uint32_t)series_i;
-    t->is_live[place / 64] |= UINT64_C(1) << place % 64;
-    // Its number and time were stored a moment ago: to read both at once would wait until that is done.
-    b->alloc_event = e->id;
-    b->alloc_ns = e->t_ns;
-    memcpy(&b->block_id, &e->block_id, sizeof *e - offsetof(tide__event, block_id));
-    b->zero = 0;
-    b->free_requested_ns = 0;
-    tide__series_add(live, s, requested, reserved);
-    s->n_allocs++;
-    s->requested_bytes += requested;
-    s->last_event = t->series[0].last_event = e->id;
-    if (__builtin_expect(t->leaves[series_i].first_event == 0, 0)) open_leaves(d, series_i, e);
-    tide__leaf_rise(&t->leaves[0], &t->series[0], e->id, e->t_ns);
-    tide__leaf_rise(&t->leaves[series_i], s, e->id, e->t_ns);
+    tide__replay_rule_alloc(live, a, entry_i, series_i, e);
+    change_leaves(d, series_i, e, true);
     return true;
 }
 
-static inline bool free_completed(tide__drain *d, const tables *t, const tide__drain_row *row, const tide__event *e) {
-    tide__replay *live = &d->replay;
-    const size_t entry_i = entry_of(t, live, row, e->block_id);
-    if (__builtin_expect(entry_i == SIZE_MAX, 0)) return false;
-    const tide__live_entry *entry = &t->table[entry_i];
-    const size_t series_i = entry->series;
-    tide__series *s = &t->series[series_i];
-    tide__series_take(live, s, entry);
-    s->last_event = t->series[0].last_event = e->id;
-    tide__replay_give_place(live, entry_i);
-    if (__builtin_expect(t->leaves[series_i].first_event == 0, 0)) open_leaves(d, series_i, e);
-    tide__leaf_fall(&t->leaves[0], &t->series[0]);
-    tide__leaf_fall(&t->leaves[series_i], s);
-    return true;
-}
-
-static inline bool free_requested(const tide__drain *d, const tables *t, const tide__drain_row *row,
+static inline bool free_completed(tide__drain *d, const tide__replay_arrays *a, const tide__drain_row *row,
                                   const tide__event *e) {
-    const size_t entry_i = entry_of(t, &d->replay, row, e->block_id);
-    if (entry_i == SIZE_MAX) return false;
-    tide__live_block *b = &t->blocks[t->table[entry_i].place];
-    if (b->free_requested_ns != 0) return false;
-    b->free_requested_ns = e->t_ns;
+    const size_t entry_i = entry_of(a, &d->replay, row, e->block_id);
+    if (__builtin_expect(entry_i == SIZE_MAX, 0)) return false;
+    const size_t series_i = tide__replay_rule_end(&d->replay, a, entry_i, e);
+    change_leaves(d, series_i, e, false);
     return true;
+}
+
+static inline bool free_requested(const tide__drain *d, const tide__replay_arrays *a, const tide__drain_row *row,
+                                  const tide__event *e) {
+    const size_t entry_i = entry_of(a, &d->replay, row, e->block_id);
+    return entry_i != SIZE_MAX && tide__replay_rule_request(a, entry_i, e);
 }
 
 /// The first of n collected events that are usual. @return how many
 static size_t apply(tide__drain *d, size_t n) {
     tide__replay *live = &d->replay;
-    const tables t = {live->table,       live->tags,   live->blocks,  live->is_live,
-                      live->free_places, live->series, d->leaves.open};
+    const tide__replay_arrays a = tide__replay_arrays_of(live);
     tide__event *const events = &d->events[d->n_events];
     const tide__drain_row *row = d->rows;
     int64_t id = d->last_event, t_ns = d->last_ns;
@@ -292,11 +233,11 @@ static size_t apply(tide__drain *d, size_t n) {
         e->t_ns = t_ns;
         bool is_usual = true;
         if (e->op == TIDE_MEM_ALLOC) {
-            is_usual = alloc(d, &t, row, e);
+            is_usual = alloc(d, &a, row, e);
         } else if (e->op == TIDE_MEM_FREE_COMPLETED) {
-            is_usual = free_completed(d, &t, row, e);
+            is_usual = free_completed(d, &a, row, e);
         } else if (e->op == TIDE_MEM_FREE_REQUESTED) {
-            is_usual = free_requested(d, &t, row, e);
+            is_usual = free_requested(d, &a, row, e);
         }
         if (__builtin_expect(!is_usual, 0)) {
             n = i;
@@ -323,19 +264,19 @@ static size_t room_for(const tide__drain *d, size_t limit) {
     if (l->plain_until == 0 || in_leaf <= 0) return 0;
     if (limit > (uint64_t)in_leaf) limit = (size_t)in_leaf;
     if (limit > in_buffer) limit = in_buffer;
-    return limit < d->stretch ? limit : d->stretch;
+    return limit < d->usual_limit ? limit : d->usual_limit;
 }
 
-tide_status tide__drain_take_stretch(tide__drain *d, size_t limit, size_t *n, tide_error *err) {
+tide_status tide__drain_take_usual(tide__drain *d, size_t limit, size_t *n, tide_error *err) {
     *n = 0;
     const size_t room = room_for(d, limit);
     // Without memory the merge will find that out, event by event.
     if (room == 0 || !tide__replay_reserve(&d->replay, room)) return TIDE_OK;
     const size_t n_collected = collect(d, room), n_taken = apply(d, n_collected);
     if (n_taken < n_collected)
-        d->stretch = SHORTEST;
-    else if (n_taken == d->stretch)
-        d->stretch = 2 * d->stretch < TIDE__DRAIN_STRETCH ? 2 * d->stretch : TIDE__DRAIN_STRETCH;
+        d->usual_limit = SHORTEST;
+    else if (n_taken == d->usual_limit)
+        d->usual_limit = 2 * d->usual_limit < TIDE__DRAIN_USUAL ? 2 * d->usual_limit : TIDE__DRAIN_USUAL;
     for (size_t i = 0; i < n_taken; i++) {
         tide__drain_ring *r = d->rows[i].ring;
         r->position++;

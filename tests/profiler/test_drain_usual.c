@@ -1,49 +1,60 @@
 // SPDX-License-Identifier: MIT
 //
-// What the drain makes of usual events in stretches against the long way: the file has every event of every thread as
-// it was told, in the order of time; and replayed one by one they make the very leaves and live blocks that the file
-// has. Usual and odd events take turns, on one ring or several, in batches of any size.
+// The two ways of applying events, against each other: the drain takes usual events many at once (drain_usual.c), and
+// tide__replay_apply takes them one by one. Random programs of several threads: usual events, and those that contradict
+// others (freed twice, freed and never allocated, allocated twice, requested twice), blocks of zero bytes, nested
+// scopes. The file has every event of every thread as it was sent, in the order of time. Replayed one by one, they make
+// the leaves, the snapshots and the problems that the file has.
 #include "profiler/store/cursor.h"
 #include "profiler/store/snapshot.h"
 #include "tests/profiler/drain_fixture.h"
 
-enum { N_EVENTS = 20000, N_PLACES = 600, MAX_PLAYERS = 5 };
+enum { N_EVENTS = 20000, N_PLACES = 600, MAX_PLAYERS = 5, MAX_DEPTH = 3 };
 
-typedef struct told {
+typedef struct sent {
     uint64_t t_ns, block_id, bytes;
     int op;
-} told;
+} sent;
 
 typedef struct player {
     tide__feed *feed;
     uint64_t seed, first_block, places[N_PLACES], sizes[N_PLACES];
     uint64_t now, n_blocks;
     pthread_barrier_t *all; ///< have a ring
-    told told[N_EVENTS];
+    sent sent[N_EVENTS];
     size_t n_found; ///< of them in the file
 } player;
 
-static void tell_scope(player *p, int i, const tide_scope *scope, bool enter) {
+static void send_scope(player *p, int i, const tide_scope *scope, bool enter) {
     const tide_scope_event e = {.enter = enter, .t_ns = p->now, .thread = (uint32_t)p->seed, .scope = scope};
     tide__feed_scope(p->feed, &e);
-    p->told[i] = (told){.t_ns = p->now, .op = enter ? TIDE__OP_SCOPE_ENTER : TIDE__OP_SCOPE_LEAVE};
+    p->sent[i] = (sent){.t_ns = p->now, .op = enter ? TIDE__OP_SCOPE_ENTER : TIDE__OP_SCOPE_LEAVE};
 }
 
 /// Events of one thread with times of its own: allocs, frees and scopes, five in a hundred of which nobody expects.
 static void *play(void *arg) {
     player *p = arg;
     tide_rng rng = {.state = p->seed};
-    tide_scope scope = {.name = "layer", .kind = TIDE_SCOPE_OPERATOR, .entry = 1};
-    bool is_inside = false;
+    tide_scope scopes[MAX_DEPTH];
+    size_t depth = 0;
+    uint64_t n_entered = 0;
     uint64_t gone = 0;
     for (int i = 0; i < N_EVENTS; i++) {
         const size_t at = (size_t)tide_rng_below(&rng, N_PLACES);
         const uint64_t odd = tide_rng_below(&rng, 100);
         p->now += tide_rng_below(&rng, 50);
         if (odd >= 97) {
-            scope.entry += !is_inside;
-            is_inside = !is_inside;
-            tell_scope(p, i, &scope, is_inside);
+            const bool enter = depth == 0 || (depth < MAX_DEPTH && tide_rng_below(&rng, 2) == 0);
+            if (enter) {
+                scopes[depth] = (tide_scope){.name = "layer",
+                                             .kind = TIDE_SCOPE_OPERATOR,
+                                             .index = (int32_t)depth,
+                                             .entry = ++n_entered,
+                                             .parent = depth > 0 ? &scopes[depth - 1] : NULL};
+                depth++;
+            }
+            send_scope(p, i, &scopes[depth - 1], enter);
+            if (!enter) depth--;
             continue;
         }
         tide_memory_event e = {.op = p->places[at] == 0 ? TIDE_MEM_ALLOC : TIDE_MEM_FREE_COMPLETED,
@@ -53,7 +64,7 @@ static void *play(void *arg) {
                                .address = 0x10000 + at * 4096,
                                .thread = (uint32_t)p->seed,
                                .allocator = "cpu",
-                               .scope = is_inside ? &scope : NULL,
+                               .scope = depth > 0 ? &scopes[depth - 1] : NULL,
                                .tag = at % 2 != 0 ? "odd" : NULL};
         if (e.op == TIDE_MEM_ALLOC) {
             p->places[at] = p->first_block + ++p->n_blocks;
@@ -69,22 +80,23 @@ static void *play(void *arg) {
         if (odd == 52) e.op = TIDE_MEM_SEGMENT_ALLOC;
         if (odd == 53 && gone != 0) e.block_id = gone;
         if (odd == 54) e.op = TIDE_MEM_ALLOC; // of a block that is live, where a free was due
+        if (odd == 55 && p->places[at] != 0) e.op = TIDE_MEM_FREE_REQUESTED; // perhaps for the second time
         if (e.op == TIDE_MEM_FREE_COMPLETED) gone = e.block_id;
         tide__feed_memory(p->feed, &e);
-        p->told[i] = (told){p->now, e.block_id, e.requested_bytes, (int)e.op};
+        p->sent[i] = (sent){p->now, e.block_id, e.requested_bytes, (int)e.op};
         if (i == 0) pthread_barrier_wait(p->all);
     }
     return NULL;
 }
 
-/// Each thread's events are in the file as they were told and in that order, and all together by time.
+/// Each thread's events are in the file as they were sent and in that order, and all together by time.
 static void assert_next(player *players, size_t n_players, const tide__event *e, int64_t last_ns) {
     assert_true(e->t_ns >= last_ns);
     assert_in_range(e->thread, 1, n_players);
     for (size_t i = 0; i < n_players; i++) {
         // threads are numbered as they come: which one it is, its first block says
         player *p = &players[i];
-        const told *t = &p->told[p->n_found];
+        const sent *t = &p->sent[p->n_found];
         if (p->n_found == N_EVENTS || (int64_t)t->t_ns != e->t_ns || t->op != e->op ||
             (int64_t)t->block_id != e->block_id || (int64_t)t->bytes != e->requested_bytes)
             continue;
@@ -99,7 +111,26 @@ typedef struct made {
     tide__leaves leaves;
 } made;
 
-/// The events of the file, one by one, the long way.
+/// A snapshot of the file, written while events were taken many at once, is that of the replay one by one.
+static void assert_same_snapshot(const tide__sql *s, sqlite3_stmt *stmt, const tide__replay *r, size_t *n) {
+    tide_error err = TIDE_ERROR_INIT;
+    bool has_row;
+    sqlite3_bind_int64(stmt, 1, r->last_event);
+    assert_tide_ok(tide__sql_step(s, stmt, &has_row, &err), &err);
+    if (has_row) {
+        tide_text want = {0};
+        assert_tide_ok(tide__snapshot_encode(r, &want), &err);
+        assert_int_equal(sqlite3_column_int64(stmt, 0), r->last_ns);
+        assert_int_equal(sqlite3_column_int64(stmt, 1), r->n_live);
+        assert_int_equal(sqlite3_column_bytes(stmt, 2), want.len);
+        assert_memory_equal(sqlite3_column_blob(stmt, 2), want.data, want.len);
+        tide_text_deinit(&want);
+        ++*n;
+    }
+    sqlite3_reset(stmt);
+}
+
+/// The events of the file, one by one.
 static void replay_file(const rig *r, player *players, size_t n_players, made *m) {
     tide_error err = TIDE_ERROR_INIT;
     int64_t last_ns = 0;
@@ -108,6 +139,10 @@ static void replay_file(const rig *r, player *players, size_t n_players, made *m
     tide__cursor *c;
     assert_tide_ok(tide__cursor_open(&s, 1, INT64_MAX, &c, &err), &err);
     const tide__event *events;
+    sqlite3_stmt *snapshot;
+    size_t n_snapshots = 0;
+    assert_tide_ok(tide__sql_prepare(&s, "SELECT t_ns, blocks, data FROM snapshot WHERE event_id = ?", &snapshot, &err),
+                   &err);
     for (size_t n = 1; n > 0;) {
         assert_tide_ok(tide__cursor_next(c, &events, &n, &err), &err);
         for (size_t i = 0; i < n; i++) {
@@ -117,11 +152,14 @@ static void replay_file(const rig *r, player *players, size_t n_players, made *m
             last_ns = events[i].t_ns;
             assert_tide_ok(tide__replay_apply(&m->replay, &events[i], &problem, &series), &err);
             assert_tide_ok(tide__leaves_add_any(&m->leaves, &m->replay, &events[i], series), &err);
+            if (events[i].id % TIDE__LEAF_EVENTS == 0) assert_same_snapshot(&s, snapshot, &m->replay, &n_snapshots);
         }
     }
     assert_tide_ok(tide__leaves_end(&m->leaves), &err); // as at the end of a trace
     tide__cursor_close(c);
+    sqlite3_finalize(snapshot);
     sqlite3_close(s.db);
+    assert_true(n_snapshots > 0);
 }
 
 static int by_place(const void *a, const void *b) {

@@ -16,8 +16,8 @@
 //     blocks   [ 9 ][ 7 ][ 8 ][    ]...     freed places are used again, the last one first
 //     is_live    1    1    1    0           a bit each
 //
-#ifndef TIDE_PROFILER_DRAIN_REPLAY_H
-#define TIDE_PROFILER_DRAIN_REPLAY_H
+#ifndef TIDE_PROFILER_STORE_REPLAY_H
+#define TIDE_PROFILER_STORE_REPLAY_H
 
 #include <stddef.h>
 
