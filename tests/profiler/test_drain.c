@@ -150,6 +150,26 @@ static void test_free_by_a_clock_that_is_behind(void **state) {
     rig_close(&r);
 }
 
+/// Block numbers of two processes are two sets: the free of one process does not wait for the alloc of another one.
+static void test_free_does_not_wait_for_another_process(void **state) {
+    (void)state;
+    rig r;
+    rig_open(&r, 4096, false, NULL);
+    const int64_t second = rig_add_process(r.dir.file, getpid());
+    tide__feed *other = rig_add_feed(r.dir.file, second, 4096, false);
+    rig_put(r.feed, 990, TIDE_MEM_FREE_COMPLETED, 1, 8, "freed, never allocated");
+    rig_put(other, 1000, TIDE_MEM_ALLOC, 1, 8, "the other's");
+    assert_int_equal(rig_rounds(&r), 2);
+    char want[160];
+    snprintf(want, sizeof want, "1|990|3|1\n2|1000|1|%" PRId64 "\n", ((second - 1) << TIDE__BLOCK_ID_BITS) + 1);
+    assert_sql(r.dir.file, "SELECT id, t_ns, op, block_id FROM event ORDER BY id", want);
+    assert_sql(r.dir.file, "SELECT event_id, problem FROM problem", "1|2\n");
+    tide__feed_end(other);
+    rig_finish(&r);
+    tide__feed_destroy(other, false);
+    rig_close(&r);
+}
+
 /// A free of what nobody allocates does not hold the order up, and is a problem.
 static void test_free_of_nothing(void **state) {
     (void)state;
@@ -411,6 +431,7 @@ int main(void) {
         tide_unit_test(test_order_of_one_thread),
         tide_unit_test(test_order_of_several_threads),
         tide_unit_test(test_free_by_a_clock_that_is_behind),
+        tide_unit_test(test_free_does_not_wait_for_another_process),
         tide_unit_test(test_free_of_nothing),
         tide_unit_test(test_full_ring_waits_for_the_drain),
         tide_unit_test(test_full_ring_drops_and_says_so),
