@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Why a case changed: collects what differs, leaves out what cannot have moved a figure, and puts it in order. What
-// explains nothing is not told; where nothing explains a figure, that is said. See judge.h.
+// Why a case changed: collects what differs, leaves out what cannot have changed a figure, and sorts the rest. A figure
+// that no cause explains gets a cause that says so. Settings and input sizes are found here, steps in causes_steps.c,
+// tensors in causes_tensors.c. See judge.h.
 #include "gate/causes_internal.h"
 
 #include <stdlib.h>
@@ -18,76 +19,154 @@ const char *tide_gate_cause_name(tide_gate_cause_kind k) {
     return (size_t)k < sizeof names / sizeof names[0] ? names[k] : "cause ?";
 }
 
-tide_status tide__causes_no_memory(tide_error *err) {
-    return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the causes of a change");
+// ---- settings ----
+
+/// Settings of a run alone: no figure of a plan depends on them.
+static bool is_of_runs(const char *key) {
+    static const char *const keys[] = {"run", "runs", "allocator", "limit", "inputs", "input_dir"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (strcmp(keys[i], key) == 0) return true;
+    return false;
 }
 
-int64_t tide__change(uint64_t a, uint64_t b) {
-    const uint64_t d = b > a ? b - a : a - b;
-    const int64_t size = d < INT64_MAX ? (int64_t)d : INT64_MAX;
-    return b > a ? size : -size;
+// ---- lists ----
+
+/// A word of a list; *rest moves behind it. False: there is no more.
+static bool next_word(const char **rest, const char *separator, const char **word, size_t *len) {
+    const size_t n = strlen(separator);
+    while (strncmp(*rest, separator, n) == 0) *rest += n;
+    if (**rest == '\0') return false;
+    const char *end = strstr(*rest, separator);
+    *word = *rest;
+    *len = end != NULL ? (size_t)(end - *rest) : strlen(*rest);
+    *rest += *len;
+    return true;
 }
 
-// ---- what was found ----
-
-typedef struct tide__cause_found {
-    tide_gate_cause cause;
-    tide__cause_rank rank;
-    int64_t weight;
-    bool against; ///< makes the change smaller
-    size_t seq;
-} tide__cause_found;
-
-static void cause_deinit(tide_gate_cause *c) {
-    tide_host_free(c->name);
-    tide_host_free(c->owner);
-    tide_host_free(c->a);
-    tide_host_free(c->b);
-    tide_host_free(c->text);
+static bool has_word(const char *list, const char *separator, const char *word, size_t len) {
+    const char *at;
+    size_t n;
+    while (next_word(&list, separator, &at, &n))
+        if (n == len && memcmp(at, word, len) == 0) return true;
+    return false;
 }
 
-tide_status tide__cause_add(tide__causing *g, const tide__cause_draft *d, tide_text *sentence) {
-    const bool good =
-        !sentence->failed && tide_host_grow(&g->found, &g->cap_found, g->n_found + 1, sizeof *g->found) == TIDE_OK;
-    tide_gate_cause c = {.kind = d->kind, .a_bytes = d->a_bytes, .b_bytes = d->b_bytes, .n = d->n > 0 ? d->n : 1};
-    if (good) {
-        c.name = tide_host_strdup(tide__case_text(d->name));
-        c.owner = tide_host_strdup(tide__case_text(d->owner));
-        c.a = tide_host_strdup(tide__case_text(d->a));
-        c.b = tide_host_strdup(tide__case_text(d->b));
-        c.text = tide_host_strdup(tide_text_str(sentence));
+/// Words of `list` that are not in `other`, with `head` in front. @return how many
+static size_t say_missing(tide_text *out, const char *head, const char *list, const char *other,
+                          const char *separator) {
+    const char *word;
+    size_t len, n = 0;
+    while (next_word(&list, separator, &word, &len)) {
+        if (has_word(other, separator, word, len)) continue;
+        tide_text_add(out, n == 0 ? head : ", ");
+        tide_text_add_n(out, word, len);
+        n++;
     }
-    tide_text_deinit(sentence);
-    if (c.name == NULL || c.owner == NULL || c.a == NULL || c.b == NULL || c.text == NULL) {
-        cause_deinit(&c);
-        return tide__causes_no_memory(g->err);
+    return n;
+}
+
+static bool is_list(const char *value) { return strchr(value, ' ') != NULL; }
+
+// ---- settings ----
+
+static const char *or_nothing(const char *value) { return value[0] != '\0' ? value : "not set"; }
+
+static void say_setting(tide_text *out, const char *key, const char *a, const char *b) {
+    tide_text lists = {0};
+    size_t n = 0;
+    if (is_list(a) || is_list(b)) { // of a list what is not in both
+        n += say_missing(&lists, " without ", a, b, " ");
+        n += say_missing(&lists, n > 0 ? ", with " : " with ", b, a, " ");
     }
-    const bool against = g->direction != 0 && tide__sign(d->weight) == -g->direction;
-    g->found[g->n_found] = (tide__cause_found){c, d->rank, d->weight, against, g->n_found};
-    g->n_found++;
+    if (n > 0)
+        tide_text_addf(out, "%s:%s (%s instead of %s)", key, tide_text_str(&lists), or_nothing(b), or_nothing(a));
+    else
+        tide_text_addf(out, "%s is %s instead of %s", key, or_nothing(b), or_nothing(a));
+    if (lists.failed) out->failed = true;
+    tide_text_deinit(&lists);
+}
+
+static tide_status add_setting(tide__causing *g, const char *key, const char *a, const char *b) {
+    if (strcmp(a, b) == 0) return TIDE_OK;
+    const unsigned beyond_plans = TIDE__CHANGED_RUN | TIDE__CHANGED_LEAKS | TIDE__CHANGED_STEADY;
+    const bool can = !is_of_runs(key) || ((g->changed | g->lost) & beyond_plans) != 0;
+    const tide__cause_draft d = {.kind = TIDE_GATE_CAUSE_SETTING,
+                                 .rank = can ? TIDE__RANK_SETTING : TIDE__RANK_NOTE,
+                                 .name = key,
+                                 .a = a,
+                                 .b = b};
+    tide_text t = {0};
+    say_setting(&t, key, a, b);
+    if (!can) tide_text_add(&t, ", which moves no figure that changed");
+    return tide__cause_add(g, &d, &t);
+}
+
+/// One setting of both sides, "" where there is none; *i and *k move on. Both lists are by key. False: there is no
+/// more.
+static bool next_setting(const tide_gate_case *a, const tide_gate_case *b, size_t *i, size_t *k, const char **key,
+                         const char **before, const char **now) {
+    if (*i == a->n_settings && *k == b->n_settings) return false;
+    const int order = *i == a->n_settings   ? 1
+                      : *k == b->n_settings ? -1
+                                            : strcmp(a->settings[*i].key, b->settings[*k].key);
+    *key = order <= 0 ? a->settings[*i].key : b->settings[*k].key;
+    *before = order <= 0 ? a->settings[(*i)++].value : "";
+    *now = order >= 0 ? b->settings[(*k)++].value : "";
+    return true;
+}
+
+static tide_status add_settings(tide__causing *g) {
+    const char *key, *before, *now;
+    for (size_t i = 0, k = 0; next_setting(g->a, g->b, &i, &k, &key, &before, &now);)
+        if (!tide_gate_setting_is_of_machine(key)) TIDE_TRY(add_setting(g, key, before, now));
     return TIDE_OK;
 }
 
-static int compare_found(const void *a, const void *b) {
-    const tide__cause_found *x = a, *y = b;
-    if (x->rank != y->rank) return x->rank < y->rank ? -1 : 1;
-    if (x->against != y->against) return x->against ? 1 : -1;
-    const int64_t wx = llabs(x->weight), wy = llabs(y->weight);
-    if (wx != wy) return wx > wy ? -1 : 1;
-    return (x->seq > y->seq) - (x->seq < y->seq);
+// ---- machines ----
+
+void tide__judge_say_machines(tide_text *out, const tide_gate_case *a, const tide_gate_case *b) {
+    const char *key, *before, *now, *comma = "";
+    for (size_t i = 0, k = 0; next_setting(a, b, &i, &k, &key, &before, &now);) {
+        if (!tide_gate_setting_is_of_machine(key) || strcmp(before, now) == 0) continue;
+        tide_text_addf(out, "%s%s: %s instead of %s", comma, key, now[0] != '\0' ? now : "not known",
+                       before[0] != '\0' ? before : "not known");
+        comma = "; ";
+    }
 }
 
-/// Into the result, in order.
-static tide_status finish(tide__causing *g) {
-    if (g->n_found == 0) return TIDE_OK;
-    g->out->causes = tide_host_calloc(g->n_found, sizeof *g->out->causes);
-    if (g->out->causes == NULL) return tide__causes_no_memory(g->err);
-    qsort(g->found, g->n_found, sizeof *g->found, compare_found);
-    for (size_t i = 0; i < g->n_found; i++) g->out->causes[i] = g->found[i].cause;
-    g->out->n_causes = g->n_found;
-    g->n_found = 0;
-    return TIDE_OK;
+/// Told before all else: a reader of figures must know that some of them are of another machine.
+static tide_status add_machine(tide__causing *g) {
+    if (!tide_gate_case_has_machine(g->a) || !tide_gate_case_has_machine(g->b)) return TIDE_OK;
+    if (tide_gate_case_same_machine(g->a, g->b)) return TIDE_OK;
+    const tide__cause_draft d = {.kind = TIDE_GATE_CAUSE_MACHINE, .rank = TIDE__RANK_MACHINE, .name = "machine"};
+    tide_text t = {0};
+    tide_text_add(&t, "measured on another machine than the baseline (");
+    tide__judge_say_machines(&t, g->a, g->b);
+    tide_text_add(&t, "), which moves kernels' scratch alone: figures that hold it are not judged");
+    return tide__cause_add(g, &d, &t);
 }
+
+static tide_status add_settings_and_inputs(tide__causing *g) {
+    TIDE_TRY(add_machine(g));
+    TIDE_TRY(add_settings(g));
+    const char *a = tide__case_text(g->a->inputs), *b = tide__case_text(g->b->inputs);
+    if (strcmp(a, b) == 0) return TIDE_OK;
+    tide_text only_a = {0}, only_b = {0}, t = {0};
+    const bool each = say_missing(&only_a, "", a, b, ", ") > 0 && say_missing(&only_b, "", b, a, ", ") > 0;
+    const tide__cause_draft d = {.kind = TIDE_GATE_CAUSE_INPUTS,
+                                 .rank = TIDE__RANK_INPUTS,
+                                 .name = "inputs",
+                                 .a = each ? tide_text_str(&only_a) : a,
+                                 .b = each ? tide_text_str(&only_b) : b};
+    tide_text_addf(&t, "the inputs are %s instead of %s", d.b[0] != '\0' ? d.b : "none", d.a[0] != '\0' ? d.a : "none");
+    if (only_a.failed || only_b.failed) t.failed = true;
+    const tide_status st = tide__cause_add(g, &d, &t);
+    tide_text_deinit(&only_a);
+    tide_text_deinit(&only_b);
+    return st;
+}
+
+// ---- which figures changed ----
 
 // ---- which figures changed ----
 
@@ -240,22 +319,19 @@ static tide_status find_all(tide__causing *g) {
     g->peak_moved = g->a->held_bytes != g->b->held_bytes || (g->changed & TIDE__CHANGED_RUN) != 0;
     g->direction = direction_of(g);
     if ((g->changed | g->lost) == 0) return TIDE_OK;
-    TIDE_TRY(tide__causes_add_settings(g));
-    if (g->changed == 0) return finish(g); // what is not measured is a matter of settings
+    TIDE_TRY(add_settings_and_inputs(g));
+    if (g->changed == 0) return tide__causes_finish(g); // what is not measured is a matter of settings
     TIDE_TRY(tide__causes_add_steps(g));
     TIDE_TRY(tide__causes_add_tensors(g));
     if (g->changed & (TIDE__CHANGED_PLAN | TIDE__CHANGED_RUN)) TIDE_TRY(add_holes(g));
     TIDE_TRY(add_scratch(g));
     TIDE_TRY(add_unexplained(g));
-    return finish(g);
+    return tide__causes_finish(g);
 }
 
 tide_status tide_gate_causes(const tide_gate_case *a, const tide_gate_case *b, tide_gate_judged *out, tide_error *err) {
     tide__causing g = {.a = a, .b = b, .out = out, .err = err};
     const tide_status st = find_all(&g);
-    for (size_t i = 0; i < g.n_found; i++) cause_deinit(&g.found[i].cause);
-    tide_host_free(g.found);
-    tide_host_free(g.owners);
-    tide_strmap_deinit(&g.owner_index);
+    tide__causes_drop(&g);
     return st;
 }

@@ -52,6 +52,14 @@ typedef struct tide__cause_owner {
     bool both, came, went;                         ///< as an operator
 } tide__cause_owner;
 
+typedef struct tide__cause_found {
+    tide_gate_cause cause;
+    tide__cause_rank rank;
+    int64_t weight;
+    bool against; ///< makes the change smaller
+    size_t seq;
+} tide__cause_found;
+
 typedef struct tide__causing {
     const tide_gate_case *a, *b;
     tide_gate_judged *out;
@@ -63,11 +71,10 @@ typedef struct tide__causing {
     tide_strmap owner_index;   ///< key -> owners
     tide__cause_owner *owners; ///< [n_owners] in order of the tensors
     size_t n_owners, cap_owners;
-    struct tide__cause_found *found; ///< [n_found] owned
+    tide__cause_found *found; ///< [n_found] owned
     size_t n_found, cap_found;
 } tide__causing;
 
-tide_status tide__causes_no_memory(tide_error *err);
 static inline int tide__sign(int64_t x) { return (x > 0) - (x < 0); }
 /// b - a, within what 64 bits hold.
 int64_t tide__change(uint64_t a, uint64_t b);
@@ -75,14 +82,17 @@ int64_t tide__change(uint64_t a, uint64_t b);
 /// Keep a cause; `sentence` is taken, also on failure.
 tide_status tide__cause_add(tide__causing *g, const tide__cause_draft *draft, tide_text *sentence) TIDE_NODISCARD;
 
+/// The causes that were found into g->out, sorted.
+tide_status tide__causes_finish(tide__causing *g) TIDE_NODISCARD;
+/// Free what `g` owns.
+void tide__causes_drop(tide__causing *g);
+
 tide_status tide__causes_find_owners(tide__causing *g) TIDE_NODISCARD;
 /// NULL: it holds nothing and owns nothing.
 tide__cause_owner *tide__causes_owner(const tide__causing *g, const char *key);
 /// Waterfalls into g->out.
 tide_status tide__causes_add_parts(tide__causing *g) TIDE_NODISCARD;
 
-/// Settings and inputs.
-tide_status tide__causes_add_settings(tide__causing *g) TIDE_NODISCARD;
 /// Operators that came and went, and the smallest set of those that moved.
 tide_status tide__causes_add_steps(tide__causing *g) TIDE_NODISCARD;
 /// Everything about tensors.
@@ -100,26 +110,7 @@ static inline tide__bytes_text tide__words(uint64_t bytes) {
 }
 /// "2.00 KiB instead of 1.00 KiB"; to the byte where they would read the same.
 void tide__say_instead(tide_text *out, uint64_t b, uint64_t a);
-/// "conv1_out of conv1".
-void tide__say_tensor(tide_text *out, const tide_gate_tensor *t);
 /// "; the peak is at conv3 (before: at relu1)"; nothing when it is where it was, or is not known.
 void tide__say_peak(tide_text *out, const tide__causing *g);
-
-/// How a tensor differs. Several of one kind and `sub` can be told as one.
-typedef struct tide__tensor_diff {
-    const tide_gate_tensor *a, *b; ///< NULL: not there
-    tide_gate_cause_kind kind;
-    bool persistent; ///< as it is, or was
-    int64_t sub;     ///< what they have in common beside that
-    int64_t weight;  ///< change of what is held by it
-} tide__tensor_diff;
-/// Of tensors that grew or shrank by shares that are not the same: `sub` of them; else a hundred times the share.
-enum { TIDE__SUB_GREW = -2, TIDE__SUB_SHRANK = -1 };
-/// What it holds, for what is told: at the peak, or, where it persists, always.
-uint64_t tide__held_by(const tide_gate_tensor *t);
-/// "Workspace", "Workspace, persistent".
-const char *tide__kind_words(const tide_gate_tensor *t, char *buf, size_t buf_bytes);
-/// The sentence of `n` diffs that are alike, the weightiest first.
-void tide__say_diffs(tide_text *out, const tide__causing *g, const tide__tensor_diff *d, size_t n);
 
 #endif

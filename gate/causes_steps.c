@@ -62,7 +62,7 @@ static tide_status match(const tide__causing *g, matching *m) {
     }
     tide_host_free(a);
     tide_host_free(b);
-    return good ? TIDE_OK : tide__causes_no_memory(g->err);
+    return good ? TIDE_OK : TIDE_NO_MEMORY(g->err, "for the causes of a change");
 }
 
 // ---- came and went ----
@@ -116,8 +116,8 @@ static void mark_both(tide__causing *g, const matching *m) {
 static tide_status add_one_sided(tide__causing *g, const matching *m, bool is_b) {
     const tide_gate_case *c = is_b ? g->b : g->a;
     const int64_t *fellow = is_b ? m->of_b : m->of_a;
-    one_sided *list = tide_host_calloc(c->n_steps + 1, sizeof *list);
-    if (list == NULL) return tide__causes_no_memory(g->err);
+    one_sided *list;
+    TIDE_TRY(TIDE_NEW(&list, c->n_steps + 1, g->err, "for the causes of a change"));
     size_t n = 0;
     uint64_t bytes = 0;
     for (size_t i = 0; i < c->n_steps; i++) {
@@ -204,7 +204,7 @@ static tide_status find_order(const tide__causing *g, matching *m) {
     const bool good = tails != NULL && next != NULL;
     tide_host_free(tails);
     tide_host_free(next);
-    return good ? TIDE_OK : tide__causes_no_memory(g->err);
+    return good ? TIDE_OK : TIDE_NO_MEMORY(g->err, "for the causes of a change");
 }
 
 /// The nearest step that stays and now lies on the other side of step k. There is one before or behind it, or k could

@@ -1,27 +1,265 @@
 // SPDX-License-Identifier: MIT
 //
-// Tensors that differ: matched by name and owner, each told by the first of kind, place, size and presence at the peak
-// that differs. Those that are alike are told as one; what holds nothing at either peak is told only where nothing else
-// could have moved the figures, or among others that are like it.
+// Tensors that differ. They are matched by name and owner, and each gets the first cause that applies: kind, place,
+// size, presence at the peak. Tensors that differ in the same way become one cause. A tensor that holds no bytes at
+// either peak is a cause only when no other tensor can have changed the figures, or as part of a group.
+//
+// Sentences hold names as the model has them; the outputs escape them (outputs.h).
+#include "gate/causes_internal.h"
+
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/host_alloc.h"
-#include "gate/causes_internal.h"
+
+/// How a tensor differs. Several of one kind and `sub` can be told as one.
+typedef struct tensor_diff {
+    const tide_gate_tensor *a, *b; ///< NULL: not there
+    tide_gate_cause_kind kind;
+    bool persistent; ///< as it is, or was
+    int64_t sub;     ///< what they have in common beside that
+    int64_t weight;  ///< change of what is held by it
+} tensor_diff;
+/// Of tensors that grew or shrank by shares that are not the same: `sub` of them; else a hundred times the share.
+enum { SHARES_GREW = -2, SHARES_SHRANK = -1 };
+/// "conv1_out of conv1".
+static void say_tensor(tide_text *out, const tide_gate_tensor *t) {
+    const char *name = tide__case_text(t->name), *owner = tide__case_text(t->owner);
+    tide_text_add(out, name[0] != '\0' ? name : "a block without a name");
+    if (owner[0] != '\0') tide_text_addf(out, " of %s", owner);
+}
+
+/// "Workspace", "Workspace, persistent".
+static const char *kind_words(const tide_gate_tensor *t, char *buf, size_t buf_bytes) {
+    const bool says = t->persistent && t->kind != TIDE_KIND_PERSISTENT;
+    snprintf(buf, buf_bytes, "%s%s", tide_memory_kind_name(t->kind), says ? ", persistent" : "");
+    return buf;
+}
+
+/// Bytes that count for a cause: those at the peak, or the whole size of a tensor that persists.
+static uint64_t held_by(const tide_gate_tensor *t) {
+    if (t == NULL) return 0;
+    return t->at_peak_bytes > 0 ? t->at_peak_bytes : t->persistent ? t->bytes : 0;
+}
+
+// ---- sums ----
+
+typedef struct sums {
+    uint64_t a_held, b_held, a_bytes, b_bytes;
+} sums;
+
+static sums sum_up(const tensor_diff *d, size_t n) {
+    sums s = {0};
+    for (size_t i = 0; i < n; i++) {
+        s.a_held += held_by(d[i].a);
+        s.b_held += held_by(d[i].b);
+        s.a_bytes += d[i].a != NULL ? d[i].a->bytes : 0;
+        s.b_bytes += d[i].b != NULL ? d[i].b->bytes : 0;
+    }
+    return s;
+}
+
+/// "4.00 KiB at the peak", "4.00 KiB for the whole run", "4.00 KiB, not at the peak"
+static void say_held(tide_text *out, bool persistent, uint64_t held, uint64_t bytes) {
+    if (persistent)
+        tide_text_addf(out, "%s for the whole run", tide__words(bytes).text);
+    else if (held > 0)
+        tide_text_addf(out, "%s at the peak", tide__words(held).text);
+    else
+        tide_text_addf(out, "%s, not at the peak", tide__words(bytes).text);
+}
+
+// ---- one sentence for each kind ----
+
+static void say_count(tide_text *out, const tensor_diff *d, size_t n) {
+    const bool added = d->kind == TIDE_GATE_CAUSE_TENSOR_ADDED;
+    const tide_gate_tensor *t = added ? d->b : d->a;
+    const sums s = sum_up(d, n);
+    tide_text_addf(out, "%zu tensor%s %s%s", n, n == 1 ? "" : "s", added ? "more" : "fewer", n == 1 ? ": " : ", ");
+    if (n == 1) {
+        say_tensor(out, t);
+        tide_text_add(out, ", ");
+    }
+    say_held(out, t->persistent, added ? s.b_held : s.a_held, added ? s.b_bytes : s.a_bytes);
+    if (n == 1) return;
+    tide_text_add(out, ", among them ");
+    say_tensor(out, t);
+    tide_text_addf(out, " (%s)", tide__words(t->bytes).text);
+}
+
+/// "to 2.00 times their size", or the range where they differ.
+static void say_shares(tide_text *out, const tensor_diff *d, size_t n) {
+    double lo = 0, hi = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (d[i].a->bytes == 0) return; // from nothing: there is no share
+        const double share = (double)d[i].b->bytes / (double)d[i].a->bytes;
+        if (i == 0 || share < lo) lo = share;
+        if (i == 0 || share > hi) hi = share;
+    }
+    if (d->sub >= 0)
+        tide_text_addf(out, " to %.2f times their size", lo);
+    else
+        tide_text_addf(out, " to between %.2f and %.2f times their size", lo, hi);
+}
+
+static void say_resized(tide_text *out, const tide__causing *g, const tensor_diff *d, size_t n) {
+    const sums s = sum_up(d, n);
+    const bool grew = d->b->bytes > d->a->bytes;
+    if (n > 1) {
+        tide_text_addf(out, "%zu of %zu tensors %s", n, g->b->n_tensors, grew ? "grew" : "shrank");
+        say_shares(out, d, n);
+        if (s.a_held != s.b_held)
+            tide_text_addf(out, ", %s %s instead of %s", tide__words(s.b_held).text,
+                           d->persistent ? "for the whole run" : "at the peak", tide__words(s.a_held).text);
+        tide_text_add(out, ", among them ");
+    }
+    say_tensor(out, d->b);
+    tide_text_add(out, n > 1 ? " (" : " takes ");
+    tide__say_instead(out, d->b->bytes, d->a->bytes);
+    if (n > 1) tide_text_add(out, ")");
+    if (n == 1 && s.a_held == 0 && s.b_held == 0) tide_text_add(out, ", not at the peak");
+}
+
+static void say_kind(tide_text *out, const tensor_diff *d, size_t n) {
+    char a[64], b[64];
+    const sums s = sum_up(d, n);
+    const tide_gate_tensor *t = tide__case_text(d->b->owner)[0] != '\0' ? d->b : d->a; // what persists has no owner
+    if (n > 1)
+        tide_text_addf(out, "%zu tensors", n);
+    else
+        say_tensor(out, t);
+    tide_text_addf(out, " (%s) %s %s instead of %s", tide__words(s.b_bytes).text, n > 1 ? "are" : "is",
+                   kind_words(d->b, b, sizeof b), kind_words(d->a, a, sizeof a));
+    if (d->b->persistent != d->a->persistent)
+        tide_text_add(out, d->b->persistent ? ", held for the whole run" : ", planned with the others");
+    if (n == 1) return;
+    tide_text_add(out, ", among them ");
+    say_tensor(out, t);
+}
+
+/// "conv1_out (in-place)"
+static void say_inside(tide_text *out, const tide_gate_tensor *t, bool with_name) {
+    const char *alias = tide__case_text(t->alias);
+    tide_text_add(out, with_name ? t->inside : "others");
+    if (alias[0] != '\0') tide_text_addf(out, " (%s)", alias);
+}
+
+/// "4.00 KiB of its own at the peak"
+static void say_own(tide_text *out, size_t n, uint64_t held, uint64_t bytes) {
+    tide_text_addf(out, "%s of %s own%s", tide__words(held > 0 ? held : bytes).text, n > 1 ? "their" : "its",
+                   held > 0 ? " at the peak" : ", not at the peak");
+}
+
+static void say_place(tide_text *out, const tensor_diff *d, size_t n) {
+    const sums s = sum_up(d, n);
+    if (n > 1)
+        tide_text_addf(out, "%zu tensors", n);
+    else
+        say_tensor(out, d->b);
+    if (d->kind == TIDE_GATE_CAUSE_PLACE_LOST) {
+        tide_text_add(out, n > 1 ? " take " : " takes ");
+        say_own(out, n, s.b_held, s.b_bytes);
+        tide_text_addf(out, "; before %s lay in ", n > 1 ? "they" : "it");
+        say_inside(out, d->a, n == 1);
+    } else {
+        tide_text_add(out, n > 1 ? " lie in " : " lies in ");
+        say_inside(out, d->b, n == 1);
+        tide_text_addf(out, "; before %s took ", n > 1 ? "they" : "it");
+        say_own(out, n, s.a_held, s.a_bytes);
+    }
+    if (n == 1) return;
+    tide_text_add(out, ", among them ");
+    say_tensor(out, d->b);
+}
+
+static void say_alive(tide_text *out, const tide__causing *g, const tensor_diff *d, size_t n) {
+    const bool comes = d->kind == TIDE_GATE_CAUSE_ALIVE;
+    const sums s = sum_up(d, n);
+    if (n > 1) {
+        tide_text_addf(out, "%zu tensors of the same size hold at the peak ", n);
+        tide__say_instead(out, s.b_held, s.a_held);
+        tide_text_add(out, ", among them ");
+        say_tensor(out, d->b);
+    } else if (s.a_held == 0 || s.b_held == 0) {
+        say_tensor(out, d->b);
+        tide_text_addf(out, " (%s) is %s at the peak, before it was%s", tide__words(comes ? s.b_held : s.a_held).text,
+                       comes ? "alive" : "not alive", comes ? " not" : "");
+    } else {
+        say_tensor(out, d->b);
+        tide_text_add(out, " holds at the peak ");
+        tide__say_instead(out, s.b_held, s.a_held);
+    }
+    if (strcmp(tide__case_text(g->a->peak_step), tide__case_text(g->b->peak_step)) != 0) tide__say_peak(out, g);
+}
+
+static void say_leak(tide_text *out, const tensor_diff *d, size_t n) {
+    uint64_t a = 0, b = 0;
+    for (size_t i = 0; i < n; i++) {
+        a += d[i].a != NULL ? d[i].a->leaked_bytes : 0;
+        b += d[i].b != NULL ? d[i].b->leaked_bytes : 0;
+    }
+    if (n > 1) tide_text_addf(out, "%zu tensors, among them ", n);
+    say_tensor(out, d->b != NULL ? d->b : d->a);
+    if (b > 0)
+        tide_text_addf(out, ": %s never given back (before: %s)", tide__words(b).text, tide__words(a).text);
+    else
+        tide_text_addf(out, ": all given back (before: %s never)", tide__words(a).text);
+}
+
+static void say_steady(tide_text *out, const tensor_diff *d, size_t n) {
+    uint64_t a = 0, b = 0;
+    for (size_t i = 0; i < n; i++) {
+        a += d[i].a != NULL ? d[i].a->warm_allocations : 0;
+        b += d[i].b != NULL ? d[i].b->warm_allocations : 0;
+    }
+    if (n > 1) tide_text_addf(out, "%zu tensors, among them ", n);
+    say_tensor(out, d->b != NULL ? d->b : d->a);
+    const tide_gate_tensor *t = d->b != NULL ? d->b : d->a;
+    tide_text_addf(out, " (%s): %" PRIu64 " allocation%s in steady state (before: %" PRIu64 ")",
+                   tide__words(t->bytes).text, b, b == 1 ? "" : "s", a);
+}
+
+/// The sentence of `n` differences of one group, the largest first.
+static void say_diffs(tide_text *out, const tide__causing *g, const tensor_diff *d, size_t n) {
+    switch (d->kind) {
+    case TIDE_GATE_CAUSE_TENSOR_ADDED:
+    case TIDE_GATE_CAUSE_TENSOR_REMOVED:
+        say_count(out, d, n);
+        break;
+    case TIDE_GATE_CAUSE_TENSOR_RESIZED:
+        say_resized(out, g, d, n);
+        break;
+    case TIDE_GATE_CAUSE_KIND:
+        say_kind(out, d, n);
+        break;
+    case TIDE_GATE_CAUSE_PLACE_LOST:
+    case TIDE_GATE_CAUSE_PLACE_SHARED:
+        say_place(out, d, n);
+        break;
+    case TIDE_GATE_CAUSE_LEAK:
+        say_leak(out, d, n);
+        break;
+    case TIDE_GATE_CAUSE_STEADY:
+        say_steady(out, d, n);
+        break;
+    default:
+        say_alive(out, g, d, n);
+        break;
+    }
+}
+
+// ---- differences of tensors ----
 
 enum { ONE_BY_ONE = 3 };
 
 typedef struct diffs {
-    tide__tensor_diff *list; // [n] owned
+    tensor_diff *list; // [n] owned
     size_t n, cap;
     bool any_weight;
 } diffs;
-
-uint64_t tide__held_by(const tide_gate_tensor *t) {
-    if (t == NULL) return 0;
-    return t->at_peak_bytes > 0 ? t->at_peak_bytes : t->persistent ? t->bytes : 0;
-}
 
 static tide__cause_rank rank_of(tide_gate_cause_kind kind) {
     switch (kind) {
@@ -39,8 +277,8 @@ static tide__cause_rank rank_of(tide_gate_cause_kind kind) {
     }
 }
 
-static tide_status add(const tide__causing *g, diffs *d, tide__tensor_diff x) {
-    if (tide_host_grow(&d->list, &d->cap, d->n + 1, sizeof *d->list) != TIDE_OK) return tide__causes_no_memory(g->err);
+static tide_status add(const tide__causing *g, diffs *d, tensor_diff x) {
+    TIDE_TRY(TIDE_GROW(&d->list, &d->cap, d->n + 1, g->err, "for the causes of a change"));
     d->list[d->n++] = x;
     d->any_weight = d->any_weight || (x.weight != 0 && rank_of(x.kind) < TIDE__RANK_LEAK);
     return TIDE_OK;
@@ -52,9 +290,9 @@ static int64_t sub_of_kind(const tide_gate_tensor *t) { return 2 * (int64_t)t->k
 
 /// A hundred times the share to which it grew or shrank.
 static int64_t sub_of_size(uint64_t a, uint64_t b) {
-    if (a == 0) return TIDE__SUB_GREW;
+    if (a == 0) return SHARES_GREW;
     const double share = 100 * (double)b / (double)a;
-    return share < 1e15 ? llround(share) : TIDE__SUB_GREW;
+    return share < 1e15 ? llround(share) : SHARES_GREW;
 }
 
 static int64_t sub_of_alias(const tide_gate_tensor *t) {
@@ -69,14 +307,12 @@ static bool is_inside(const tide_gate_tensor *t) { return tide__case_text(t->ins
 static int64_t weight_of(const tide__causing *g, const tide_gate_tensor *a, const tide_gate_tensor *b) {
     const bool a_counts = g->peak_moved || (a != NULL && a->persistent);
     const bool b_counts = g->peak_moved || (b != NULL && b->persistent);
-    return tide__change(a_counts ? tide__held_by(a) : 0, b_counts ? tide__held_by(b) : 0);
+    return tide__change(a_counts ? held_by(a) : 0, b_counts ? held_by(b) : 0);
 }
 
 /// False: nothing that is held differs.
-static bool classify(const tide__causing *g, const tide_gate_tensor *a, const tide_gate_tensor *b,
-                     tide__tensor_diff *out) {
-    *out = (tide__tensor_diff){
-        .a = a, .b = b, .persistent = (b != NULL ? b : a)->persistent, .weight = weight_of(g, a, b)};
+static bool classify(const tide__causing *g, const tide_gate_tensor *a, const tide_gate_tensor *b, tensor_diff *out) {
+    *out = (tensor_diff){.a = a, .b = b, .persistent = (b != NULL ? b : a)->persistent, .weight = weight_of(g, a, b)};
     if (a == NULL || b == NULL) {
         out->kind = a == NULL ? TIDE_GATE_CAUSE_TENSOR_ADDED : TIDE_GATE_CAUSE_TENSOR_REMOVED;
     } else if (a->kind != b->kind || a->persistent != b->persistent) {
@@ -96,21 +332,21 @@ static bool classify(const tide__causing *g, const tide_gate_tensor *a, const ti
 }
 
 /// Whether one that is on one side alone is told with its operator, or as a leak or an allocation and nothing else.
-static bool is_told(const tide__causing *g, const tide__tensor_diff *d) {
+static bool is_told(const tide__causing *g, const tensor_diff *d) {
     const tide_gate_tensor *t = d->a == NULL ? d->b : d->a;
     if (d->a != NULL && d->b != NULL) return false;
-    if (tide__held_by(t) == 0 && (t->leaked_bytes > 0 || t->warm_allocations > 0)) return true;
+    if (held_by(t) == 0 && (t->leaked_bytes > 0 || t->warm_allocations > 0)) return true;
     const tide__cause_owner *o = tide__causes_owner(g, tide__case_text(t->owner));
     return o != NULL && (d->a == NULL ? o->came : o->went);
 }
 
 static tide_status add_pair(const tide__causing *g, diffs *d, const tide_gate_tensor *a, const tide_gate_tensor *b) {
-    tide__tensor_diff x;
+    tensor_diff x;
     const unsigned of_sizes = TIDE__CHANGED_PLAN | TIDE__CHANGED_RUN;
     const uint64_t leak_a = a != NULL ? a->leaked_bytes : 0, leak_b = b != NULL ? b->leaked_bytes : 0;
     const uint64_t warm_a = a != NULL ? a->warm_allocations : 0, warm_b = b != NULL ? b->warm_allocations : 0;
     if ((g->changed & of_sizes) != 0 && classify(g, a, b, &x) && !is_told(g, &x)) TIDE_TRY(add(g, d, x));
-    x = (tide__tensor_diff){.a = a, .b = b};
+    x = (tensor_diff){.a = a, .b = b};
     if ((g->changed & (TIDE__CHANGED_LEAKS | TIDE__CHANGED_RUN)) != 0 && leak_a != leak_b) {
         x.kind = TIDE_GATE_CAUSE_LEAK;
         x.sub = leak_a < leak_b;
@@ -158,7 +394,7 @@ static tide_status collect(const tide__causing *g, diffs *d) {
 
 /// By kind and what they have in common, the weightiest first.
 static int compare_diffs(const void *a, const void *b) {
-    const tide__tensor_diff *x = a, *y = b;
+    const tensor_diff *x = a, *y = b;
     if (x->kind != y->kind) return x->kind < y->kind ? -1 : 1;
     if (x->persistent != y->persistent) return x->persistent ? 1 : -1;
     if (x->sub != y->sub) return x->sub < y->sub ? -1 : 1;
@@ -167,7 +403,7 @@ static int compare_diffs(const void *a, const void *b) {
     return tide__case_compare_tensors(x->b != NULL ? x->b : x->a, y->b != NULL ? y->b : y->a);
 }
 
-static bool is_alike(const tide__tensor_diff *x, const tide__tensor_diff *y) {
+static bool is_alike(const tensor_diff *x, const tensor_diff *y) {
     return x->kind == y->kind && x->persistent == y->persistent && x->sub == y->sub;
 }
 
@@ -181,21 +417,21 @@ static void sort(diffs *d) {
     if (d->n > 1) qsort(d->list, d->n, sizeof *d->list, compare_diffs);
 }
 
-static bool grew(const tide__tensor_diff *d) { return d->a->bytes < d->b->bytes; }
+static bool grew(const tensor_diff *d) { return d->a->bytes < d->b->bytes; }
 
 /// A share by which at least half of those changed that grew (or shrank) is told by itself; the rest is told together.
 static void join_rare_shares(diffs *d) {
     size_t n[2][2] = {{0}}; // of what persists or not, that grew or shrank
     for (size_t i = 0; i < d->n; i++) {
-        const tide__tensor_diff *x = &d->list[i];
+        const tensor_diff *x = &d->list[i];
         if (x->kind == TIDE_GATE_CAUSE_TENSOR_RESIZED) n[x->persistent][grew(x)]++;
     }
     for (size_t i = 0, end; i < d->n; i = end) {
         end = group_end(d, i);
-        const tide__tensor_diff *x = &d->list[i];
+        const tensor_diff *x = &d->list[i];
         if (x->kind != TIDE_GATE_CAUSE_TENSOR_RESIZED) continue;
         if (end - i > ONE_BY_ONE && 2 * (end - i) >= n[x->persistent][grew(x)]) continue;
-        for (size_t k = i; k < end; k++) d->list[k].sub = grew(&d->list[k]) ? TIDE__SUB_GREW : TIDE__SUB_SHRANK;
+        for (size_t k = i; k < end; k++) d->list[k].sub = grew(&d->list[k]) ? SHARES_GREW : SHARES_SHRANK;
     }
     sort(d);
 }
@@ -204,13 +440,13 @@ static void join_rare_shares(diffs *d) {
 static uint64_t bytes_of(tide_gate_cause_kind kind, const tide_gate_tensor *t, bool held) {
     if (t == NULL || kind == TIDE_GATE_CAUSE_STEADY) return 0;
     if (kind == TIDE_GATE_CAUSE_LEAK) return t->leaked_bytes;
-    return held ? tide__held_by(t) : t->bytes;
+    return held ? held_by(t) : t->bytes;
 }
 
 /// Texts of both sides: the kind, or the tensor that it lay in.
 static const char *side_of(tide_gate_cause_kind kind, const tide_gate_tensor *t, char *buf, size_t buf_bytes) {
     if (t == NULL) return "";
-    if (kind == TIDE_GATE_CAUSE_KIND) return tide__kind_words(t, buf, buf_bytes);
+    if (kind == TIDE_GATE_CAUSE_KIND) return kind_words(t, buf, buf_bytes);
     if (kind == TIDE_GATE_CAUSE_PLACE_LOST || kind == TIDE_GATE_CAUSE_PLACE_SHARED) return tide__case_text(t->inside);
     return "";
 }
@@ -222,7 +458,7 @@ static int64_t sum_of(int64_t a, int64_t b) {
     return a > 0 ? INT64_MAX : -INT64_MAX;
 }
 
-static tide_status tell(tide__causing *g, const tide__tensor_diff *d, size_t n) {
+static tide_status tell(tide__causing *g, const tensor_diff *d, size_t n) {
     const tide_gate_tensor *t = d->b != NULL ? d->b : d->a;
     const bool has_owner = d->a == NULL || tide__case_text(t->owner)[0] != '\0';
     char a[64], b[64];
@@ -234,19 +470,19 @@ static tide_status tell(tide__causing *g, const tide__tensor_diff *d, size_t n) 
                                .b = side_of(d->kind, d->b, b, sizeof b),
                                .n = n};
     bool held = false;
-    for (size_t i = 0; i < n; i++) held = held || tide__held_by(d[i].a) > 0 || tide__held_by(d[i].b) > 0;
+    for (size_t i = 0; i < n; i++) held = held || held_by(d[i].a) > 0 || held_by(d[i].b) > 0;
     for (size_t i = 0; i < n; i++) {
         draft.a_bytes += bytes_of(d->kind, d[i].a, held);
         draft.b_bytes += bytes_of(d->kind, d[i].b, held);
         if (draft.rank < TIDE__RANK_LEAK) draft.weight = sum_of(draft.weight, d[i].weight);
     }
     tide_text sentence = {0};
-    tide__say_diffs(&sentence, g, d, n);
+    say_diffs(&sentence, g, d, n);
     return tide__cause_add(g, &draft, &sentence);
 }
 
 /// What holds nothing is no cause beside what does.
-static bool is_idle(const diffs *d, const tide__tensor_diff *x) {
+static bool is_idle(const diffs *d, const tensor_diff *x) {
     return d->any_weight && x->weight == 0 && rank_of(x->kind) != TIDE__RANK_KIND;
 }
 

@@ -60,67 +60,6 @@ static tide_gate_config *new_config(const char *path, const char *name) {
     return NULL;
 }
 
-static tide_status same_key(const tide__gate_reader *r, const tide_gate_config *c, const tide_gate_node *node,
-                            const tide_gate_target *t, size_t other) {
-    if (node == NULL || c->nodes[other] == NULL) {
-        const tide_status st = TIDE_FAIL(r->err, TIDE_ERR_INVALID, "'%.256s' is given twice", t->key);
-        tide_error_hint(r->err, "name each file once");
-        return st;
-    }
-    const tide_status st =
-        tide__gate_contradiction(r, node, c->nodes[other], "two entries give the case '%.200s'", t->key);
-    tide_error_hint(r->err, "give one of them a name, or leave the file out of the pattern: exclude = [\"…\"]");
-    return st;
-}
-
-/// Overrides that match are found once: rules are asked for many times.
-static tide_status find_overrides(const tide__gate_reader *r, tide_gate_config *c, const char *key,
-                                  tide__gate_held *held) {
-    size_t n = 0;
-    for (size_t i = 0; i < c->n_overrides; i++) n += tide__gate_matches(c->overrides[i].match, key);
-    if (n == 0) return TIDE_OK;
-    uint32_t *found = tide_gate_arena_take(r->arena, n * sizeof *found);
-    if (found == NULL) return tide__gate_no_memory(r);
-    held->overrides = found;
-    for (size_t i = 0; i < c->n_overrides; i++) {
-        if (!tide__gate_matches(c->overrides[i].match, key)) continue;
-        found[held->n_overrides++] = (uint32_t)i;
-        c->overrides[i].n_matched++;
-    }
-    return TIDE_OK;
-}
-
-tide_status tide__gate_target_add(const tide__gate_reader *r, tide_gate_config *c, const tide_gate_target *t,
-                                  const tide_gate_node *node, const tide__gate_layer *model) {
-    uint64_t other;
-    if (tide_strmap_get(&c->keys, t->key, &other)) return same_key(r, c, node, t, (size_t)other);
-    if (c->n_targets >= TIDE_GATE_MAX_CASES) return tide__gate_bad(r, node, "more than %d cases", TIDE_GATE_MAX_CASES);
-    const size_t n = c->n_targets + 1;
-    if (tide_host_grow(&c->targets, &c->cap_targets, n, sizeof *c->targets) != TIDE_OK ||
-        tide_host_grow(&c->held, &c->cap_held, n, sizeof *c->held) != TIDE_OK ||
-        tide_host_grow(&c->nodes, &c->cap_nodes, n, sizeof(*c->nodes)) != TIDE_OK)
-        return tide__gate_no_memory(r);
-    tide__gate_held held = {.model = model};
-    TIDE_TRY(find_overrides(r, c, t->key, &held));
-    if (tide_strmap_put(&c->keys, t->key, c->n_targets) != TIDE_OK) return tide__gate_no_memory(r);
-    c->targets[c->n_targets] = *t;
-    if (t->settings.node_limit == 0) c->targets[c->n_targets].settings.node_limit = TIDE_GATE_NODE_LIMIT;
-    c->held[c->n_targets] = held;
-    c->nodes[c->n_targets] = node;
-    c->n_targets++;
-    return TIDE_OK;
-}
-
-tide_status tide__gate_target_add_empty(const tide__gate_reader *r, tide_gate_config *c, const char *pattern,
-                                        const char *why, const tide_gate_node *node) {
-    const tide_gate_target t = {.path = tide__gate_join(r, pattern),
-                                .key = pattern,
-                                .why_empty = why,
-                                .origin = tide__gate_keep_place(r, node)};
-    if (t.path == NULL || t.origin == NULL) return tide__gate_no_memory(r);
-    return tide__gate_target_add(r, c, &t, node, NULL);
-}
-
 // ---- the top of the file ----
 
 static tide_status read_version(const tide__gate_reader *r, const tide_gate_node *root) {
@@ -146,8 +85,7 @@ static tide_status read_baseline(const tide__gate_reader *r, const tide_gate_nod
         return tide__gate_bad(r, n, "'baseline' names a file, or is false where budgets alone are wanted");
     }
     TIDE_TRY(tide__gate_text(r, n, &text));
-    c->baseline = tide__gate_join(r, text);
-    return c->baseline != NULL ? TIDE_OK : tide__gate_no_memory(r);
+    return tide__gate_join(r, text, &c->baseline);
 }
 
 static tide_status read_level(const tide__gate_reader *r, const tide_gate_node *root, const char *key,
@@ -175,8 +113,7 @@ static tide_status read_top(const tide__gate_reader *r, const tide_gate_node *ro
         size_t word;
         TIDE_TRY(tide__gate_choice(r, n, gains, 3, &word));
         c->gain = (tide__gate_gain)word;
-        c->gain_place = tide__gate_keep_place(r, n);
-        if (c->gain_place == NULL) return tide__gate_no_memory(r);
+        TIDE_TRY(tide__gate_keep_place(r, n, &c->gain_place));
     }
     c->rules.node = tide__gate_find(root, "rules");
     return tide__gate_layer_read(r, c->rules.node, NULL, &c->rules);
@@ -192,14 +129,12 @@ static tide_status read_override(const tide__gate_reader *r, const tide_gate_nod
     if (match == NULL) return tide__gate_bad(r, n, "an override without 'match': of which cases?");
     if (rules == NULL && max_bytes == NULL) return tide__gate_bad(r, n, "an override without 'rules' or 'max_bytes'");
     if (c->n_overrides >= MAX_OVERRIDES) return tide__gate_bad(r, n, "more than %d overrides", MAX_OVERRIDES);
-    if (tide_host_grow(&c->overrides, &c->cap_overrides, c->n_overrides + 1, sizeof *c->overrides) != TIDE_OK)
-        return tide__gate_no_memory(r);
+    TIDE_TRY(TIDE_GROW(&c->overrides, &c->cap_overrides, c->n_overrides + 1, r->err, "to read '%s'", r->name));
     tide__gate_layer *layer = &c->overrides[c->n_overrides++];
     *layer = (tide__gate_layer){.node = match};
     const char *text;
     TIDE_TRY(tide__gate_text(r, match, &text));
-    layer->match = tide__gate_clean_path(r, text);
-    if (layer->match == NULL) return tide__gate_no_memory(r);
+    TIDE_TRY(tide__gate_clean_path(r, text, &layer->match));
     TIDE_TRY(tide__gate_pattern_check(r, match, layer->match));
     return tide__gate_layer_read(r, rules, max_bytes, layer);
 }
@@ -227,7 +162,7 @@ static tide_status read_models(const tide__gate_reader *r, const tide_gate_node 
 /// The case of an override may be gone: that is told beside the cases that are there.
 static tide_status add_empty_overrides(const tide__gate_reader *r, tide_gate_config *c) {
     bool *is_empty = tide_gate_arena_take(r->arena, c->n_overrides + 1);
-    if (is_empty == NULL) return tide__gate_no_memory(r);
+    if (is_empty == NULL) return TIDE__GATE_NO_MEMORY(r);
     for (size_t i = 0; i < c->n_overrides; i++) is_empty[i] = c->overrides[i].n_matched == 0;
     for (size_t i = 0; i < c->n_overrides; i++) {
         const tide__gate_layer *o = &c->overrides[i];
@@ -252,8 +187,8 @@ static tide_status read_document(const tide__gate_reader *r, const tide_gate_nod
         for (const tide_gate_node *o = n->first; o != NULL; o = o->next) TIDE_TRY(read_override(r, o, c));
     }
     TIDE_TRY(read_models(r, root, c, &defaults));
-    if (c->is_baseline_wanted && c->baseline == NULL) c->baseline = tide__gate_join(r, "tidemark-baseline.json");
-    if (c->is_baseline_wanted && c->baseline == NULL) return tide__gate_no_memory(r);
+    if (c->is_baseline_wanted && c->baseline == NULL)
+        TIDE_TRY(tide__gate_join(r, "tidemark-baseline.json", &c->baseline));
     TIDE_TRY(add_empty_overrides(r, c));
     return tide__gate_check_rules(r, c);
 }
@@ -291,12 +226,12 @@ tide_status tide_gate_config_read(const char *path, tide_gate_config **out, tide
     size_t len;
     TIDE_TRY(tide_read_file(path, MAX_FILE_BYTES, &data, &len, err));
     tide_gate_config *c = new_config(path, strcmp(path, "-") == 0 ? "standard input" : path);
-    tide_status st = TIDE_ERR_NOMEM;
+    tide_status st;
     if (c != NULL) {
         tide__gate_reader r = {.arena = &c->arena, .name = c->shown, .folder = folder_of(&c->arena, path), .err = err};
-        st = r.folder != NULL ? parse(&r, path, data, len, c) : tide__gate_no_memory(&r);
+        st = r.folder != NULL ? parse(&r, path, data, len, c) : TIDE__GATE_NO_MEMORY(&r);
     } else {
-        TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to read '%.200s'", path);
+        st = TIDE_NO_MEMORY(err, "to read '%.200s'", path);
     }
     tide_host_free(data);
     if (st != TIDE_OK)
@@ -308,28 +243,24 @@ tide_status tide_gate_config_read(const char *path, tide_gate_config **out, tide
 
 // ---- files on the command line ----
 
-static const char *const *copy_texts(const tide__gate_reader *r, const char *const *texts, size_t n) {
+static tide_status copy_texts(const tide__gate_reader *r, size_t n, const char *const **texts) {
     const char **out = tide_gate_arena_take(r->arena, (n + 1) * sizeof *out);
-    for (size_t i = 0; out != NULL && i < n; i++) {
-        out[i] = tide__gate_keep(r, texts[i]);
-        if (out[i] == NULL) return NULL;
-    }
-    return out;
+    if (out == NULL) return TIDE__GATE_NO_MEMORY(r);
+    for (size_t i = 0; i < n; i++) TIDE_TRY(tide__gate_keep(r, (*texts)[i], &out[i]));
+    *texts = out;
+    return TIDE_OK;
 }
 
 static tide_status copy_settings(const tide__gate_reader *r, const tide_gate_plan_settings *from,
                                  tide_gate_plan_settings *out) {
     *out = from != NULL ? *from : (tide_gate_plan_settings){0};
-    out->shapes = copy_texts(r, out->shapes, out->n_shapes);
-    out->extents = copy_texts(r, out->extents, out->n_extents);
-    bool is_whole = out->shapes != NULL && out->extents != NULL;
+    TIDE_TRY(copy_texts(r, out->n_shapes, &out->shapes));
+    TIDE_TRY(copy_texts(r, out->n_extents, &out->extents));
     const char **texts[] = {&out->strategy, &out->allocator, &out->input_dir};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        if (*texts[i] == NULL) continue;
-        *texts[i] = tide__gate_keep(r, *texts[i]);
-        is_whole = is_whole && *texts[i] != NULL;
+        if (*texts[i] != NULL) TIDE_TRY(tide__gate_keep(r, *texts[i], texts[i]));
     }
-    return is_whole ? TIDE_OK : tide__gate_no_memory(r);
+    return TIDE_OK;
 }
 
 static tide_status add_files(const tide__gate_reader *r, tide_gate_config *c, const char *const *paths, size_t n,
@@ -337,10 +268,9 @@ static tide_status add_files(const tide__gate_reader *r, tide_gate_config *c, co
     tide_gate_target t = {.origin = "the command line"};
     TIDE_TRY(copy_settings(r, settings, &t.settings));
     for (size_t i = 0; i < n; i++) {
-        t.path = tide__gate_keep(r, paths[i]);
-        t.key = tide__gate_clean_path(r, paths[i]);
-        if (t.path == NULL || t.key == NULL) return tide__gate_no_memory(r);
-        TIDE_TRY(tide__gate_target_add(r, c, &t, NULL, NULL));
+        TIDE_TRY(tide__gate_keep(r, paths[i], &t.path));
+        TIDE_TRY(tide__gate_clean_path(r, paths[i], &t.key));
+        TIDE_TRY(tide__gate_target_add_file(r, c, &t));
     }
     return TIDE_OK;
 }
@@ -348,7 +278,7 @@ static tide_status add_files(const tide__gate_reader *r, tide_gate_config *c, co
 tide_status tide_gate_config_of_files(const char *const *paths, size_t n, const tide_gate_plan_settings *settings,
                                       tide_gate_config **out, tide_error *err) {
     tide_gate_config *c = new_config("", "the command line");
-    if (c == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a configuration of %zu files", n);
+    if (c == NULL) return TIDE_NO_MEMORY(err, "for a configuration of %zu files", n);
     const tide__gate_reader r = {.arena = &c->arena, .name = c->shown, .folder = "", .err = err};
     const tide_status st = add_files(&r, c, paths, n, settings);
     if (st != TIDE_OK)

@@ -17,9 +17,9 @@ enum {
 
 // ---- paths ----
 
-const char *tide__gate_clean_path(const tide__gate_reader *r, const char *path) {
+tide_status tide__gate_clean_path(const tide__gate_reader *r, const char *path, const char **clean) {
     char *out = tide_gate_arena_text(r->arena, path, strlen(path));
-    if (out == NULL) return NULL;
+    if (out == NULL) return TIDE__GATE_NO_MEMORY(r);
     size_t n = 0;
     for (const char *p = path; *p != '\0';) {
         const bool is_part_start = n == 0 || out[n - 1] == '/';
@@ -31,16 +31,18 @@ const char *tide__gate_clean_path(const tide__gate_reader *r, const char *path) 
             out[n++] = *p++;
     }
     out[n] = '\0';
-    return out;
+    *clean = out;
+    return TIDE_OK;
 }
 
-const char *tide__gate_join(const tide__gate_reader *r, const char *path) {
+tide_status tide__gate_join(const tide__gate_reader *r, const char *path, const char **joined) {
     const size_t n = path[0] == '/' ? 0 : strlen(r->folder);
     char *out = tide_gate_arena_take(r->arena, n + strlen(path) + 1);
-    if (out == NULL) return NULL;
+    if (out == NULL) return TIDE__GATE_NO_MEMORY(r);
     memcpy(out, r->folder, n);
     memcpy(out + n, path, strlen(path));
-    return out;
+    *joined = out;
+    return TIDE_OK;
 }
 
 // ---- patterns ----
@@ -92,13 +94,12 @@ static tide_status keep_found(const tide__gate_reader *r, const char *pattern, g
                               size_t *n_out) {
     const size_t skip = pattern[0] != '/' ? strlen(r->folder) : 0;
     const char **kept = tide_gate_arena_take(r->arena, (found->gl_pathc + 1) * sizeof *kept);
-    if (kept == NULL) return tide__gate_no_memory(r);
+    if (kept == NULL) return TIDE__GATE_NO_MEMORY(r);
     size_t n_kept = 0;
     if (found->gl_pathc > 0) qsort(found->gl_pathv, found->gl_pathc, sizeof *found->gl_pathv, by_bytes);
     for (size_t i = 0; i < found->gl_pathc; i++) {
         if (is_folder(found->gl_pathv[i])) continue;
-        kept[n_kept] = tide__gate_keep(r, found->gl_pathv[i] + skip);
-        if (kept[n_kept++] == NULL) return tide__gate_no_memory(r);
+        TIDE_TRY(tide__gate_keep(r, found->gl_pathv[i] + skip, &kept[n_kept++]));
     }
     *out = kept;
     *n_out = n_kept;
@@ -113,7 +114,7 @@ static tide_status find(const tide__gate_reader *r, const tide_gate_node *n, con
     const int code = whole.failed ? GLOB_NOSPACE : glob(whole.data, GLOB_NOSORT, stop_at, &found);
     tide_status st;
     if (code == GLOB_NOSPACE)
-        st = tide__gate_no_memory(r);
+        st = TIDE__GATE_NO_MEMORY(r);
     else if (code == GLOB_ABORTED)
         st = tide__gate_bad(r, n, "'%.200s': cannot read a folder: %s", pattern, strerror(errno));
     else
@@ -125,9 +126,9 @@ static tide_status find(const tide__gate_reader *r, const tide_gate_node *n, con
 
 tide_status tide__gate_glob(const tide__gate_reader *r, const tide_gate_node *n, const char *pattern,
                             const char *const **out, size_t *n_out) {
-    const char *clean = tide__gate_clean_path(r, pattern);
-    const char *whole = clean != NULL ? tide__gate_join(r, clean) : NULL;
-    if (whole == NULL) return tide__gate_no_memory(r);
+    const char *clean, *whole;
+    TIDE_TRY(tide__gate_clean_path(r, pattern, &clean));
+    TIDE_TRY(tide__gate_join(r, clean, &whole));
     if (is_folder(whole)) {
         const tide_status st = tide__gate_bad(r, n, "'%.256s' is a folder", clean);
         tide_error_hint(r->err, "name the files in it: \"%.128s/*.onnx\"", clean);
@@ -138,7 +139,7 @@ tide_status tide__gate_glob(const tide__gate_reader *r, const tide_gate_node *n,
         return find(r, n, clean, out, n_out);
     }
     const char **kept = tide_gate_arena_take(r->arena, sizeof *kept);
-    if (kept == NULL) return tide__gate_no_memory(r);
+    if (kept == NULL) return TIDE__GATE_NO_MEMORY(r);
     kept[0] = clean;
     *out = kept;
     *n_out = 1;

@@ -4,6 +4,7 @@
 #ifndef TIDE_GATE_CONFIG_INTERNAL_H
 #define TIDE_GATE_CONFIG_INTERNAL_H
 
+#include "core/base/host_alloc.h"
 #include "core/base/map.h"
 #include "core/base/text.h"
 #include "gate/config.h"
@@ -21,13 +22,13 @@ typedef struct tide__gate_reader {
 /// "cannot read 'NAME': …" at the place of `n`.
 tide_status tide__gate_bad(const tide__gate_reader *r, const tide_gate_node *n, const char *fmt, ...)
     TIDE_PRINTF(3, 4) TIDE_NODISCARD;
-tide_status tide__gate_no_memory(const tide__gate_reader *r) TIDE_NODISCARD;
+#define TIDE__GATE_NO_MEMORY(r) TIDE_NO_MEMORY((r)->err, "to read '%s'", (r)->name)
 /// Two keys that exclude each other: as tide__gate_bad at `n`, and a note with the place of `other`.
 tide_status tide__gate_contradiction(const tide__gate_reader *r, const tide_gate_node *n, const tide_gate_node *other,
                                      const char *fmt, ...) TIDE_PRINTF(4, 5) TIDE_NODISCARD;
-/// Kept text: a copy in the arena; NULL without memory.
-const char *tide__gate_keep(const tide__gate_reader *r, const char *text) TIDE_NODISCARD;
-const char *tide__gate_keep_place(const tide__gate_reader *r, const tide_gate_node *n) TIDE_NODISCARD;
+/// Copies that live as long as the configuration: of a text, and of where a node stands ("tidemark.toml:12").
+tide_status tide__gate_keep(const tide__gate_reader *r, const char *text, const char **out) TIDE_NODISCARD;
+tide_status tide__gate_keep_place(const tide__gate_reader *r, const tide_gate_node *n, const char **out) TIDE_NODISCARD;
 
 /// NULL: the table has no such member.
 const tide_gate_node *tide__gate_find(const tide_gate_node *table, const char *key);
@@ -52,13 +53,6 @@ const char *tide__gate_call(const tide_gate_node *n, char *buf, size_t buf_bytes
 
 /// Digits with an optional point and more digits, nothing else, in every locale.
 bool tide__gate_parse_decimal(const char *text, size_t len, double *out);
-/// "64KiB and 2 %", "0", 3: what growth of a metric of this unit is let pass.
-tide_status tide__gate_limit(const tide__gate_reader *r, const tide_gate_node *n, const tide_gate_metric_def *def,
-                             tide_gate_limit *out) TIDE_NODISCARD;
-/// A budget: "64MiB", 3, "30 %" of a share.
-tide_status tide__gate_budget(const tide__gate_reader *r, const tide_gate_node *n, const tide_gate_metric_def *def,
-                              tide_gate_value *out) TIDE_NODISCARD;
-
 // ---- rules ----
 
 typedef enum tide__gate_field_id {
@@ -157,16 +151,13 @@ bool tide__gate_matches(const char *pattern, const char *key);
 tide_status tide__gate_settings_read(const tide__gate_reader *r, const tide_gate_node *table,
                                      tide_gate_plan_settings *out) TIDE_NODISCARD;
 extern const char *const tide__gate_settings_keys[]; ///< ends with NULL
-tide_status tide__gate_strategy_check(const tide__gate_reader *r, const tide_gate_node *n,
-                                      const char **out) TIDE_NODISCARD;
-tide_status tide__gate_align_check(const tide__gate_reader *r, const tide_gate_node *n, uint64_t *out) TIDE_NODISCARD;
 
 /// All of one [[model]] into c->targets.
 tide_status tide__gate_model_read(const tide__gate_reader *r, tide_gate_config *c, const tide_gate_node *model,
                                   const tide_gate_plan_settings *defaults) TIDE_NODISCARD;
-/// `t` is copied; node may be NULL. A key that is there is an error with both places.
-tide_status tide__gate_target_add(const tide__gate_reader *r, tide_gate_config *c, const tide_gate_target *t,
-                                  const tide_gate_node *node, const tide__gate_layer *model) TIDE_NODISCARD;
+/// A file of the command line; `t` is copied. A key that is there already is an error.
+tide_status tide__gate_target_add_file(const tide__gate_reader *r, tide_gate_config *c,
+                                       const tide_gate_target *t) TIDE_NODISCARD;
 /// The entry at `node` holds for nothing any more: a case that cannot be measured. `why` is static.
 tide_status tide__gate_target_add_empty(const tide__gate_reader *r, tide_gate_config *c, const char *pattern,
                                         const char *why, const tide_gate_node *node) TIDE_NODISCARD;
@@ -180,9 +171,9 @@ tide_status tide__gate_glob(const tide__gate_reader *r, const tide_gate_node *n,
 /// Patterns that are not known here, or that take too long to match.
 tide_status tide__gate_pattern_check(const tide__gate_reader *r, const tide_gate_node *n,
                                      const char *pattern) TIDE_NODISCARD;
-/// "./a//b" -> "a/b"; in the arena, NULL without memory.
-const char *tide__gate_clean_path(const tide__gate_reader *r, const char *path) TIDE_NODISCARD;
-/// Ready to open: below r->folder unless absolute; NULL without memory.
-const char *tide__gate_join(const tide__gate_reader *r, const char *path) TIDE_NODISCARD;
+/// "./a//b" -> "a/b"; lives as long as the configuration.
+tide_status tide__gate_clean_path(const tide__gate_reader *r, const char *path, const char **out) TIDE_NODISCARD;
+/// The path that can be opened: below r->folder unless absolute; lives as long as the configuration.
+tide_status tide__gate_join(const tide__gate_reader *r, const char *path, const char **out) TIDE_NODISCARD;
 
 #endif

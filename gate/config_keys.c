@@ -39,17 +39,14 @@ tide_status tide__gate_contradiction(const tide__gate_reader *r, const tide_gate
     return st;
 }
 
-tide_status tide__gate_no_memory(const tide__gate_reader *r) {
-    return TIDE_FAIL(r->err, TIDE_ERR_NOMEM, "no memory to read '%s'", r->name);
+tide_status tide__gate_keep(const tide__gate_reader *r, const char *text, const char **out) {
+    *out = tide_gate_arena_text(r->arena, text, strlen(text));
+    return *out != NULL ? TIDE_OK : TIDE__GATE_NO_MEMORY(r);
 }
 
-const char *tide__gate_keep(const tide__gate_reader *r, const char *text) {
-    return tide_gate_arena_text(r->arena, text, strlen(text));
-}
-
-const char *tide__gate_keep_place(const tide__gate_reader *r, const tide_gate_node *n) {
+tide_status tide__gate_keep_place(const tide__gate_reader *r, const tide_gate_node *n, const char **out) {
     char place[384];
-    return tide__gate_keep(r, tide_gate_node_place(r->name, n, place, sizeof place));
+    return tide__gate_keep(r, tide_gate_node_place(r->name, n, place, sizeof place), out);
 }
 
 const char *tide__gate_call(const tide_gate_node *n, char *buf, size_t buf_bytes) {

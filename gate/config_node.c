@@ -128,10 +128,6 @@ static tide_gate_node_type type_of(const json_t *v) {
     }
 }
 
-static tide_status no_memory(const json_reader *r) {
-    return TIDE_FAIL(r->err, TIDE_ERR_NOMEM, "no memory to read '%s'", r->name);
-}
-
 static tide_status convert(const json_reader *r, const json_t *v, tide_gate_node *parent, const char *key, int depth,
                            tide_gate_node **out);
 
@@ -157,7 +153,7 @@ static tide_status convert_members(const json_reader *r, const json_t *v, tide_g
 static tide_status convert(const json_reader *r, const json_t *v, tide_gate_node *parent, const char *key, int depth,
                            tide_gate_node **out) {
     tide_gate_node *n = tide_gate_node_add(r->arena, parent, type_of(v), key, key != NULL ? strlen(key) : 0, 0);
-    if (n == NULL) return no_memory(r);
+    if (n == NULL) return TIDE_NO_MEMORY(r->err, "to read '%s'", r->name);
     if (out != NULL) *out = n;
     switch (n->type) {
     case TIDE_GATE_NODE_TABLE:
@@ -169,7 +165,7 @@ static tide_status convert(const json_reader *r, const json_t *v, tide_gate_node
     case TIDE_GATE_NODE_TEXT:
         n->text_len = json_string_length(v);
         n->text = tide_gate_arena_text(r->arena, json_string_value(v), n->text_len);
-        return n->text != NULL ? TIDE_OK : no_memory(r);
+        return n->text != NULL ? TIDE_OK : TIDE_NO_MEMORY(r->err, "to read '%s'", r->name);
     case TIDE_GATE_NODE_INTEGER:
         n->integer = json_integer_value(v);
         n->real = (double)n->integer;
@@ -202,7 +198,7 @@ tide_status tide_gate_json_parse(const char *text, size_t len, const char *name,
     json_error_t e;
     json_t *doc = tide_json_load(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &e);
     if (doc == NULL) {
-        if (json_error_code(&e) == json_error_out_of_memory) return no_memory(&r);
+        if (json_error_code(&e) == json_error_out_of_memory) return TIDE_NO_MEMORY(err, "to read '%s'", name);
         const tide_status st = TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "cannot read '%s': %s", name, e.text);
         tide_error_where(err, "%s:%d:%d", name, e.line, e.column);
         return st;

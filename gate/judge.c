@@ -29,13 +29,11 @@ const char *tide_gate_state_name(tide_gate_state s) {
     return (size_t)s < sizeof names / sizeof names[0] ? names[s] : "state ?";
 }
 
-static tide_status no_memory(tide_error *err) { return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a verdict"); }
-
 /// Takes the text; *out is owned.
 static tide_status finish_text(tide_text *text, char **out, tide_error *err) {
     *out = text->failed ? NULL : tide_host_strdup(tide_text_str(text));
     tide_text_deinit(text);
-    return *out != NULL ? TIDE_OK : no_memory(err);
+    return *out != NULL ? TIDE_OK : TIDE_NO_MEMORY(err, "for a verdict");
 }
 
 static void judged_deinit(tide_gate_judged *j) {
@@ -142,7 +140,7 @@ static tide_status add_rows(const judging *g, const tide_gate_case *a, const tid
         for (int k = 0; k < tide__case_n_values(m); k++) {
             tide_gate_row row;
             if (!judge_figure(g, a, b, j->key, m, per_kind ? k : -1, &row)) continue;
-            if (tide_host_grow(&j->rows, &cap, j->n_rows + 1, sizeof *j->rows) != TIDE_OK) return no_memory(g->err);
+            TIDE_TRY(TIDE_GROW(&j->rows, &cap, j->n_rows + 1, g->err, "for a verdict"));
             j->rows[j->n_rows++] = row;
             j->verdict = tide__judge_worse(j->verdict, row.verdict);
             *differs = *differs || (!row.elsewhere && is_change(m, row.baseline, row.current));
@@ -293,8 +291,7 @@ static tide_status count_elsewhere(const judging *g, tide_gate_result *out, cons
 static tide_status judge_all(const judging *g, const tide_gate_cases *current, tide_gate_result *out) {
     static const tide_gate_cases none = {0};
     const tide_gate_cases *old = g->baseline != NULL ? &g->baseline->cases : &none;
-    out->cases = tide_host_calloc(old->n + current->n + 1, sizeof *out->cases);
-    if (out->cases == NULL) return no_memory(g->err);
+    TIDE_TRY(TIDE_NEW(&out->cases, old->n + current->n + 1, g->err, "for a verdict"));
     for (size_t i = 0, k = 0; i < old->n || k < current->n;) {
         const int order = i == old->n ? 1 : k == current->n ? -1 : strcmp(old->items[i].key, current->items[k].key);
         const tide_gate_case *a = order <= 0 ? &old->items[i++] : NULL;
@@ -343,14 +340,13 @@ static tide_status find_renamed(judging *g, const tide_gate_cases *old, const ti
     if (id.failed) st = TIDE_ERR_NOMEM;
     tide_strmap_deinit(&places);
     tide_text_deinit(&id);
-    return st == TIDE_OK ? TIDE_OK : no_memory(g->err);
+    return st == TIDE_OK ? TIDE_OK : TIDE_NO_MEMORY(g->err, "for a verdict");
 }
 
 static tide_status match_renamed(judging *g, const tide_gate_cases *current) {
     const size_t n_old = g->baseline != NULL ? g->baseline->cases.n : 0;
-    g->was = tide_host_calloc(current->n + 1, sizeof *g->was);
-    g->is_renamed = tide_host_calloc(n_old + 1, sizeof *g->is_renamed);
-    if (g->was == NULL || g->is_renamed == NULL) return no_memory(g->err);
+    TIDE_TRY(TIDE_NEW(&g->was, current->n + 1, g->err, "for a verdict"));
+    TIDE_TRY(TIDE_NEW(&g->is_renamed, n_old + 1, g->err, "for a verdict"));
     return n_old > 0 ? find_renamed(g, &g->baseline->cases, current) : TIDE_OK;
 }
 

@@ -62,7 +62,7 @@ tide_status tide_gate_case_set(tide_gate_case *c, const char *key, const char *v
     if (fresh.key == NULL || fresh.value == NULL ||
         (!there && tide_host_grow(&c->settings, &cap, c->n_settings + 1, sizeof *c->settings) != TIDE_OK)) {
         free_setting(&fresh);
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a setting");
+        return TIDE_NO_MEMORY(err, "for a setting");
     }
     if (there) {
         free_setting(&c->settings[at]);
@@ -229,7 +229,7 @@ static size_t lower_bound(const tide_gate_cases *cases, const char *key) {
 }
 
 static tide_status add(tide_gate_cases *cases, tide_gate_case *c, tide_error *err) {
-    if (!clean_case(c)) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a case");
+    if (!clean_case(c)) return TIDE_NO_MEMORY(err, "for a case");
     if (c->key[0] == '\0') return TIDE_FAIL(err, TIDE_ERR_INVALID, "a case has no key");
     TIDE_TRY(tide__case_check(c, err));
     tide__case_sort_tensors(c);
@@ -237,7 +237,7 @@ static tide_status add(tide_gate_cases *cases, tide_gate_case *c, tide_error *er
     if (at < cases->n && strcmp(cases->items[at].key, c->key) == 0)
         return TIDE_FAIL(err, TIDE_ERR_EXISTS, "there are two cases '%s'", c->key);
     if (tide_host_grow(&cases->items, &cases->cap, cases->n + 1, sizeof *cases->items) != TIDE_OK)
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu cases", cases->n + 1);
+        return TIDE_NO_MEMORY(err, "for %zu cases", cases->n + 1);
     memmove(&cases->items[at + 1], &cases->items[at], (cases->n - at) * sizeof *cases->items);
     cases->items[at] = *c;
     cases->n++;

@@ -14,8 +14,6 @@
 #include "core/base/host_alloc.h"
 #include "planner/planner.h"
 
-static tide_status no_memory(tide_error *err) { return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a plan's case"); }
-
 // ---- the peak ----
 
 /// Bytes that come or go at a step.
@@ -44,7 +42,7 @@ static tide_status find_peak(const tide_lifetimes *lt, int64_t *step, tide_error
         changes[n_changes++] = (change){occupied[i].end_step, false, bytes};
     }
     tide_host_free(occupied);
-    if (changes == NULL) return no_memory(err);
+    if (changes == NULL) return TIDE_NO_MEMORY(err, "for a plan's case");
     qsort(changes, n_changes, sizeof *changes, compare_changes);
     uint64_t sum = 0, most = 0;
     *step = 0;
@@ -71,7 +69,7 @@ static tide_status set_peak_step(const tide_lifetimes *lt, int64_t step, tide_ga
         tide_text_addf(&text, "step %" PRId64, step);
     out->peak_step = text.failed ? NULL : tide__case_utf8(tide_text_str(&text));
     tide_text_deinit(&text);
-    return out->peak_step != NULL ? TIDE_OK : no_memory(err);
+    return out->peak_step != NULL ? TIDE_OK : TIDE_NO_MEMORY(err, "for a plan's case");
 }
 
 /// Each tensor's part of the peak: counts [lifetimes.n], as all views tell it (subject.h).
@@ -116,13 +114,13 @@ static tide_status add_tensors(const tide_memory_plan *plan, tide_gate_case *out
     out->tensors = tide_host_calloc(lt->n + 1, sizeof *out->tensors);
     if (counts == NULL || out->tensors == NULL) {
         tide_host_free(counts);
-        return no_memory(err);
+        return TIDE_NO_MEMORY(err, "for a plan's case");
     }
     tide_status st = count_at(plan, step, counts, err);
     out->held_bytes = out->holes_bytes = plan->bytes;
     for (size_t i = 0; st == TIDE_OK && i < lt->n; i++) {
         out->n_tensors++;
-        if (!fill_tensor(lt, i, counts[i], &out->tensors[i])) st = no_memory(err);
+        if (!fill_tensor(lt, i, counts[i], &out->tensors[i])) st = TIDE_NO_MEMORY(err, "for a plan's case");
         out->holes_bytes -= counts[i]; // a plan that is verified has room for all
     }
     tide_host_free(counts);
@@ -132,13 +130,12 @@ static tide_status add_tensors(const tide_memory_plan *plan, tide_gate_case *out
 
 static tide_status add_steps(const tide_lifetimes *lt, const char *const *step_ops, tide_gate_case *out,
                              tide_error *err) {
-    out->steps = tide_host_calloc(lt->n_step_names + 1, sizeof *out->steps);
-    if (out->steps == NULL) return no_memory(err);
+    TIDE_TRY(TIDE_NEW(&out->steps, lt->n_step_names + 1, err, "for a plan's case"));
     for (size_t i = 0; i < lt->n_step_names; i++) {
         tide_gate_step *s = &out->steps[out->n_steps++];
         s->name = tide__case_utf8(lt->step_names[i]);
         s->op = tide__case_utf8(step_ops != NULL ? step_ops[i] : NULL);
-        if (s->name == NULL || s->op == NULL) return no_memory(err);
+        if (s->name == NULL || s->op == NULL) return TIDE_NO_MEMORY(err, "for a plan's case");
     }
     return TIDE_OK;
 }
@@ -181,7 +178,7 @@ tide_status tide_gate_case_of_plan(const tide_memory_plan *plan, const char *con
     TIDE_TRY(add_steps(&plan->lifetimes, step_ops, out, err));
     TIDE_TRY(add_tensors(plan, out, err));
     out->model = tide__case_utf8(plan->lifetimes.model);
-    if (out->model == NULL) return no_memory(err);
+    if (out->model == NULL) return TIDE_NO_MEMORY(err, "for a plan's case");
     TIDE_TRY(tide_gate_case_set(out, "strategy", plan->strategy, err));
     return tide_gate_case_set(out, "align", align, err);
 }

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <toml++/toml.h>
 
+#include "core/base/host_alloc.h"
 #include "gate/config_node.h"
 
 namespace {
@@ -64,8 +65,6 @@ struct reader {
     tide_error *err;
 };
 
-tide_status no_memory(const reader &r) { return TIDE_FAIL(r.err, TIDE_ERR_NOMEM, "no memory to read '%s'", r.name); }
-
 tide_gate_node_type type_of(const toml::node &v) {
     switch (v.type()) {
     case toml::node_type::table:
@@ -89,7 +88,7 @@ tide_status convert_value(const reader &r, const toml::node &v, tide_gate_node *
     if (const auto *text = v.as_string()) {
         n->text_len = (*text)->size();
         n->text = tide_gate_arena_text(r.arena, (*text)->data(), n->text_len);
-        if (n->text == nullptr) return no_memory(r);
+        if (n->text == nullptr) return TIDE_NO_MEMORY(r.err, "to read '%s'", r.name);
     } else if (const auto *integer = v.as_integer()) {
         n->integer = **integer;
         n->real = static_cast<double>(**integer);
@@ -106,7 +105,7 @@ tide_status convert(const reader &r, const toml::node &v, tide_gate_node *n, int
 tide_status convert_member(const reader &r, const toml::node &v, tide_gate_node *parent, const char *key,
                            size_t key_len, toml::source_index line, int depth) {
     tide_gate_node *n = tide_gate_node_add(r.arena, parent, type_of(v), key, key_len, static_cast<int>(line));
-    return n != nullptr ? convert(r, v, n, depth) : no_memory(r);
+    return n != nullptr ? convert(r, v, n, depth) : TIDE_NO_MEMORY(r.err, "to read '%s'", r.name);
 }
 
 /// Recursion is as deep as the document, and that is bounded here.
@@ -143,7 +142,7 @@ tide_status parse(const reader &r, std::string_view text, tide_gate_node **out) 
     }
     const toml::table doc = toml::parse(text);
     *out = tide_gate_node_add(r.arena, nullptr, TIDE_GATE_NODE_TABLE, nullptr, 0, 0);
-    return *out != nullptr ? convert(r, doc, *out, 0) : no_memory(r);
+    return *out != nullptr ? convert(r, doc, *out, 0) : TIDE_NO_MEMORY(r.err, "to read '%s'", r.name);
 }
 
 } // namespace
@@ -160,7 +159,7 @@ tide_status tide_gate_toml_parse(const char *text, size_t len, const char *name,
         tide_error_where(err, "%s:%u:%u", name, e.source().begin.line, e.source().begin.column);
         return st;
     } catch (const std::bad_alloc &) {
-        return no_memory(r);
+        return TIDE_NO_MEMORY(r.err, "to read '%s'", r.name);
     } catch (const std::exception &e) {
         return TIDE_FAIL(err, TIDE_ERR_UNKNOWN, "cannot read '%s': %s", name, e.what());
     } catch (...) {
