@@ -37,11 +37,12 @@ void tide_gate_baseline_deinit(tide_gate_baseline *b) {
 
 // ---- what cannot be compared with ----
 
-/// Whatever is wrong with the file, nothing was compared: the caller must not take it for a regression, nor for a pass.
+/// Any fault of the file means that no comparison took place: this must not look like a regression, nor like a
+/// pass.
 static tide_status unusable(tide_error *err) {
     if (err == NULL) return TIDE_ERR_INCOMPARABLE;
     err->status = TIDE_ERR_INCOMPARABLE;
-    if (err->hint[0] != '\0') { // "did you mean" gives way to the remedy, and stays said
+    if (err->hint[0] != '\0') { // the hint becomes a note, to make room for the hint below
         const tide_error was = *err;
         tide_error_note(err, "%s%s%s", was.note, was.note[0] != '\0' ? "; " : "", was.hint);
     }
@@ -129,8 +130,9 @@ static tide_status read_updates(const json_t *doc, tide_gate_baseline *out, tide
     return TIDE_OK;
 }
 
-/// What version 1 says of a model that was planned there holds kernels' scratch: it is kept as figures of the full
-/// plan, and those of the graph's tensors alone are not known. Lists of lifetimes, plans and traces are what they were.
+/// In version 1 the figures of a planned model contain kernels' scratch. They become the figures of the full plan;
+/// the figures of the graph's tensors alone are not known. Tables of lifetimes, plans and traces have no scratch
+/// and stay as they are.
 static void take_from_version_1(tide_gate_case *c) {
     static const tide_gate_metric none[] = {TIDE_GATE_PLANNED, TIDE_GATE_TOTAL,  TIDE_GATE_LOWER_BOUND,
                                             TIDE_GATE_NAIVE,   TIDE_GATE_SAVING, TIDE_GATE_GAP};
@@ -245,14 +247,14 @@ static tide_status check_info(const tide_gate_cases *cases, const tide_gate_upda
     return TIDE_OK;
 }
 
-/// A copy as the file will hold it: what is timed is gone.
+/// A copy of a case as the file stores it, without times.
 static tide_status as_kept(const tide_gate_case *c, json_t **doc, tide_gate_case *out, tide_error *err) {
     *out = (tide_gate_case){0};
     *doc = tide_gate_case_to_json(c, true);
     return *doc != NULL ? tide_gate_case_of_json(*doc, c->key, out, err) : TIDE_NO_MEMORY(err, "for a baseline");
 }
 
-/// Keys of cases that came, went or differ; texts owned.
+/// Keys of cases that were added or removed or that differ; texts owned.
 typedef struct changes {
     char **keys;
     size_t n, cap;
@@ -274,7 +276,7 @@ static void free_changes(changes *list) {
     *list = (changes){0};
 }
 
-/// Whether the file would say the same of both.
+/// Whether the file would be the same with either case.
 static bool is_same(const tide_gate_case *old, const json_t *fresh) {
     json_t *doc = old != NULL ? tide_gate_case_to_json(old, true) : NULL;
     const bool same = doc != NULL && json_equal(doc, fresh);
@@ -282,7 +284,7 @@ static bool is_same(const tide_gate_case *old, const json_t *fresh) {
     return same;
 }
 
-/// Takes out of a document of a case what depends on the machine.
+/// Removes what depends on the machine from the document of a case.
 static void strip_machine(json_t *doc) {
     json_t *settings = json_object_get(doc, "settings"), *figures = json_object_get(doc, "figures"), *value;
     const char *key;
@@ -300,8 +302,8 @@ static void strip_machine(json_t *doc) {
     }
 }
 
-/// Whether the machine is all that differs: then the case stays as it is, so that a baseline does not change with
-/// the machine that updates it.
+/// Whether only the machine differs. Then the old case is kept, so that a baseline does not change with the machine
+/// that updates it.
 static bool is_same_elsewhere(const tide_gate_case *old, const tide_gate_case *c, const json_t *fresh) {
     if (old == NULL || !tide_gate_case_has_machine(old) || tide_gate_case_same_machine(old, c)) return false;
     json_t *a = tide_gate_case_to_json(old, true), *b = json_deep_copy(fresh);
@@ -319,10 +321,10 @@ static tide_status take_case(const tide_gate_baseline *b, const tide_gate_case *
     tide_gate_case kept;
     const tide_gate_case *old = tide_gate_cases_find(&b->cases, c->key);
     tide_status st = as_kept(c, &doc, &kept, err);
-    const bool stays = st == TIDE_OK && is_same_elsewhere(old, c, doc);
-    if (st == TIDE_OK && !stays && !is_same(old, doc)) st = note(list, c->key, err);
+    const bool keeps_old = st == TIDE_OK && is_same_elsewhere(old, c, doc);
+    if (st == TIDE_OK && !keeps_old && !is_same(old, doc)) st = note(list, c->key, err);
     json_decref(doc);
-    if (stays) {
+    if (keeps_old) {
         tide_gate_case_deinit(&kept);
         st = as_kept(old, &doc, &kept, err);
         json_decref(doc);
@@ -332,7 +334,7 @@ static tide_status take_case(const tide_gate_baseline *b, const tide_gate_case *
     return st;
 }
 
-/// Both lists are by key; so is what comes out.
+/// Both lists are sorted by key, and so is the result.
 static tide_status collect(const tide_gate_baseline *b, const tide_gate_cases *cases, tide_gate_cases *fresh,
                            changes *list, tide_error *err) {
     size_t old = 0;

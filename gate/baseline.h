@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// baseline: the committed file that cases are held against: readable, sorted, versioned, with who changed it and why.
+// baseline: the committed file with which cases are compared: readable, sorted, versioned, with a list of who
+// changed it and why.
 //
 //     {"schema": "tidemark.baseline", "version": 2,
 //      "updates": [{"date": …, "by": …, "reason": …, "changed": […keys…]}, …],
@@ -25,7 +26,7 @@ typedef struct tide_gate_baseline {
     tide_gate_update *updates; ///< [n_updates] oldest first
     size_t n_updates;
     tide_gate_cases cases;
-    bool is_partial; ///< no file of baselines but a plan, a model or a trace: what it does not tell is not missed
+    bool is_partial; ///< made of a plan, a model or a trace: figures that it lacks are not missed
     int version;     ///< of the file; 0: not read from one
 } tide_gate_baseline;
 
@@ -34,13 +35,13 @@ typedef struct tide_gate_baseline {
 tide_status tide_gate_baseline_read(const char *path, tide_gate_baseline *out, tide_error *err) TIDE_NODISCARD;
 void tide_gate_baseline_deinit(tide_gate_baseline *b);
 
-/// What an update is made with. Everything is given, nothing is taken from the clock or the system.
+/// What an update is made of. Clock and system are not read: the caller gives all values.
 typedef struct tide_gate_update_info {
     const char *date, *by, *reason;
 } tide_gate_update_info;
-/// The baseline with these cases in place of its own (those of the baseline alone go), and one more entry in updates;
-/// byte-stable. *changed: whether a case differs; the same cases again leave the file as it is. TIDE_ERR_INVALID: an
-/// empty reason, a case with an error (nothing is kept of what was not measured).
+/// Replaces the cases of the baseline and adds an entry to its updates. Cases that only the baseline had are
+/// removed. *changed: whether any case differs; the same cases again leave the file byte for byte as it is.
+/// TIDE_ERR_INVALID: an empty reason, a case with an error (nothing is kept of what was not measured).
 tide_status tide_gate_baseline_update(tide_gate_baseline *b, const tide_gate_cases *cases,
                                       const tide_gate_update_info *info, bool *changed, tide_error *err) TIDE_NODISCARD;
 /// As text of the file.

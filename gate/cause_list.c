@@ -27,7 +27,7 @@ static void cause_deinit(tide_gate_cause *c) {
     tide_host_free(c->text);
 }
 
-tide_status tide__cause_add(tide__causing *g, const tide__cause_draft *d, tide_text *sentence) {
+tide_status tide__cause_add(tide__cause_search *g, const tide__cause_draft *d, tide_text *sentence) {
     const bool good =
         !sentence->failed && tide_host_grow(&g->found, &g->cap_found, g->n_found + 1, sizeof *g->found) == TIDE_OK;
     tide_gate_cause c = {.kind = d->kind, .a_bytes = d->a_bytes, .b_bytes = d->b_bytes, .n = d->n > 0 ? d->n : 1};
@@ -58,7 +58,7 @@ static int compare_found(const void *a, const void *b) {
     return (x->seq > y->seq) - (x->seq < y->seq);
 }
 
-tide_status tide__causes_finish(tide__causing *g) {
+tide_status tide__causes_finish(tide__cause_search *g) {
     if (g->n_found == 0) return TIDE_OK;
     TIDE_TRY(TIDE_NEW(&g->out->causes, g->n_found, g->err, "for the causes of a change"));
     qsort(g->found, g->n_found, sizeof *g->found, compare_found);
@@ -68,7 +68,7 @@ tide_status tide__causes_finish(tide__causing *g) {
     return TIDE_OK;
 }
 
-void tide__causes_drop(tide__causing *g) {
+void tide__causes_drop(tide__cause_search *g) {
     for (size_t i = 0; i < g->n_found; i++) cause_deinit(&g->found[i].cause);
     tide_host_free(g->found);
     tide_host_free(g->owners);
@@ -85,7 +85,7 @@ void tide__say_instead(tide_text *out, uint64_t b, uint64_t a) {
         tide_text_addf(out, "%s instead of %s", words_b.text, words_a.text);
 }
 
-void tide__say_peak(tide_text *out, const tide__causing *g) {
+void tide__say_peak(tide_text *out, const tide__cause_search *g) {
     const char *a = tide__case_text(g->a->peak_step), *b = tide__case_text(g->b->peak_step);
     if (a[0] == '\0' || b[0] == '\0') return;
     if (strcmp(a, b) == 0)
@@ -96,7 +96,7 @@ void tide__say_peak(tide_text *out, const tide__causing *g) {
 
 // ---- the waterfall: what each operator and each kind holds at both peaks ----
 
-/// What stands for the operator of a tensor that none makes.
+/// The operator that makes the tensor, or a name in parentheses for tensors that no operator makes.
 static const char *owner_key(const tide_gate_tensor *t) {
     if (t->owner != NULL && t->owner[0] != '\0') return t->owner;
     switch (t->kind) {
@@ -109,7 +109,7 @@ static const char *owner_key(const tide_gate_tensor *t) {
     }
 }
 
-static tide_status add_to_owner(tide__causing *g, const tide_gate_tensor *t, bool is_b) {
+static tide_status add_to_owner(tide__cause_search *g, const tide_gate_tensor *t, bool is_b) {
     const char *key = owner_key(t);
     uint64_t i;
     if (!tide_strmap_get(&g->owner_index, key, &i)) {
@@ -121,18 +121,18 @@ static tide_status add_to_owner(tide__causing *g, const tide_gate_tensor *t, boo
     }
     tide__cause_owner *o = &g->owners[i];
     const tide_gate_tensor **largest = is_b ? &o->b_largest : &o->a_largest;
-    *(is_b ? &o->b_bytes : &o->a_bytes) += t->at_peak_bytes; // no more than held_bytes: the case was checked
+    *(is_b ? &o->b_bytes : &o->a_bytes) += t->at_peak_bytes; // cannot overflow: tide__case_check has summed these
     if (t->at_peak_bytes > (*largest != NULL ? (*largest)->at_peak_bytes : 0)) *largest = t;
     return TIDE_OK;
 }
 
-tide_status tide__causes_find_owners(tide__causing *g) {
+tide_status tide__causes_find_owners(tide__cause_search *g) {
     for (size_t i = 0; i < g->a->n_tensors; i++) TIDE_TRY(add_to_owner(g, &g->a->tensors[i], false));
     for (size_t i = 0; i < g->b->n_tensors; i++) TIDE_TRY(add_to_owner(g, &g->b->tensors[i], true));
     return TIDE_OK;
 }
 
-tide__cause_owner *tide__causes_owner(const tide__causing *g, const char *key) {
+tide__cause_owner *tide__causes_owner(const tide__cause_search *g, const char *key) {
     uint64_t i;
     return tide_strmap_get(&g->owner_index, key, &i) ? &g->owners[i] : NULL;
 }
@@ -146,8 +146,8 @@ static int compare_parts(const void *a, const void *b) {
     return strcmp(x->key, y->key);
 }
 
-/// Parts that did not change add nothing and are left out.
-static tide_status add_part(const tide__causing *g, tide_gate_part *list, size_t *n, const char *key, uint64_t a,
+/// Adds a part. Parts that did not change are left out.
+static tide_status add_part(const tide__cause_search *g, tide_gate_part *list, size_t *n, const char *key, uint64_t a,
                             uint64_t b) {
     if (a == b) return TIDE_OK;
     char *copy;
@@ -156,13 +156,13 @@ static tide_status add_part(const tide__causing *g, tide_gate_part *list, size_t
     return TIDE_OK;
 }
 
-static tide_status finish_parts(const tide__causing *g, tide_gate_part *list, size_t *n) {
+static tide_status finish_parts(const tide__cause_search *g, tide_gate_part *list, size_t *n) {
     TIDE_TRY(add_part(g, list, n, "holes", g->a->holes_bytes, g->b->holes_bytes));
     if (*n > 1) qsort(list, *n, sizeof *list, compare_parts);
     return TIDE_OK;
 }
 
-tide_status tide__causes_add_parts(tide__causing *g) {
+tide_status tide__causes_add_parts(tide__cause_search *g) {
     tide_gate_judged *out = g->out;
     uint64_t a[TIDE_N_KINDS] = {0}, b[TIDE_N_KINDS] = {0};
     TIDE_TRY(TIDE_NEW(&out->by_operator, g->n_owners + 1, g->err, "for the causes of a change"));

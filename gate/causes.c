@@ -21,7 +21,7 @@ const char *tide_gate_cause_name(tide_gate_cause_kind k) {
 
 // ---- settings ----
 
-/// Settings of a run alone: no figure of a plan depends on them.
+/// Settings that only matter in a run: no figure of a plan depends on them.
 static bool is_of_runs(const char *key) {
     static const char *const keys[] = {"run", "runs", "allocator", "limit", "inputs", "input_dir"};
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
@@ -31,7 +31,7 @@ static bool is_of_runs(const char *key) {
 
 // ---- lists ----
 
-/// A word of a list; *rest moves behind it. False: there is no more.
+/// Reads the next word of a list and moves *rest behind it. False: the list has ended.
 static bool next_word(const char **rest, const char *separator, const char **word, size_t *len) {
     const size_t n = strlen(separator);
     while (strncmp(*rest, separator, n) == 0) *rest += n;
@@ -51,9 +51,9 @@ static bool has_word(const char *list, const char *separator, const char *word, 
     return false;
 }
 
-/// Words of `list` that are not in `other`, with `head` in front. @return how many
-static size_t say_missing(tide_text *out, const char *head, const char *list, const char *other,
-                          const char *separator) {
+/// Writes `head` and the words of `list` that are not in `other`. @return how many there are
+static size_t write_missing(tide_text *out, const char *head, const char *list, const char *other,
+                            const char *separator) {
     const char *word;
     size_t len, n = 0;
     while (next_word(&list, separator, &word, &len)) {
@@ -71,12 +71,12 @@ static bool is_list(const char *value) { return strchr(value, ' ') != NULL; }
 
 static const char *or_nothing(const char *value) { return value[0] != '\0' ? value : "not set"; }
 
-static void say_setting(tide_text *out, const char *key, const char *a, const char *b) {
+static void write_setting(tide_text *out, const char *key, const char *a, const char *b) {
     tide_text lists = {0};
     size_t n = 0;
-    if (is_list(a) || is_list(b)) { // of a list what is not in both
-        n += say_missing(&lists, " without ", a, b, " ");
-        n += say_missing(&lists, n > 0 ? ", with " : " with ", b, a, " ");
+    if (is_list(a) || is_list(b)) { // of lists only the words that one side lacks
+        n += write_missing(&lists, " without ", a, b, " ");
+        n += write_missing(&lists, n > 0 ? ", with " : " with ", b, a, " ");
     }
     if (n > 0)
         tide_text_addf(out, "%s:%s (%s instead of %s)", key, tide_text_str(&lists), or_nothing(b), or_nothing(a));
@@ -86,23 +86,23 @@ static void say_setting(tide_text *out, const char *key, const char *a, const ch
     tide_text_deinit(&lists);
 }
 
-static tide_status add_setting(tide__causing *g, const char *key, const char *a, const char *b) {
+static tide_status add_setting(tide__cause_search *g, const char *key, const char *a, const char *b) {
     if (strcmp(a, b) == 0) return TIDE_OK;
     const unsigned beyond_plans = TIDE__CHANGED_RUN | TIDE__CHANGED_LEAKS | TIDE__CHANGED_STEADY;
-    const bool can = !is_of_runs(key) || ((g->changed | g->lost) & beyond_plans) != 0;
+    const bool can_matter = !is_of_runs(key) || ((g->changed | g->lost) & beyond_plans) != 0;
     const tide__cause_draft d = {.kind = TIDE_GATE_CAUSE_SETTING,
-                                 .rank = can ? TIDE__RANK_SETTING : TIDE__RANK_NOTE,
+                                 .rank = can_matter ? TIDE__RANK_SETTING : TIDE__RANK_NOTE,
                                  .name = key,
                                  .a = a,
                                  .b = b};
     tide_text t = {0};
-    say_setting(&t, key, a, b);
-    if (!can) tide_text_add(&t, ", which moves no figure that changed");
+    write_setting(&t, key, a, b);
+    if (!can_matter) tide_text_add(&t, ", which moves no figure that changed");
     return tide__cause_add(g, &d, &t);
 }
 
-/// One setting of both sides, "" where there is none; *i and *k move on. Both lists are by key. False: there is no
-/// more.
+/// Reads the next setting by key from both sides (both lists are sorted) and moves *i and *k on. A side without the
+/// setting gives "". False: both lists have ended.
 static bool next_setting(const tide_gate_case *a, const tide_gate_case *b, size_t *i, size_t *k, const char **key,
                          const char **before, const char **now) {
     if (*i == a->n_settings && *k == b->n_settings) return false;
@@ -115,7 +115,7 @@ static bool next_setting(const tide_gate_case *a, const tide_gate_case *b, size_
     return true;
 }
 
-static tide_status add_settings(tide__causing *g) {
+static tide_status add_settings(tide__cause_search *g) {
     const char *key, *before, *now;
     for (size_t i = 0, k = 0; next_setting(g->a, g->b, &i, &k, &key, &before, &now);)
         if (!tide_gate_setting_is_of_machine(key)) TIDE_TRY(add_setting(g, key, before, now));
@@ -134,8 +134,8 @@ void tide__judge_say_machines(tide_text *out, const tide_gate_case *a, const tid
     }
 }
 
-/// Told before all else: a reader of figures must know that some of them are of another machine.
-static tide_status add_machine(tide__causing *g) {
+/// The first of the causes, because it tells the reader that some figures are of another machine.
+static tide_status add_machine(tide__cause_search *g) {
     if (!tide_gate_case_has_machine(g->a) || !tide_gate_case_has_machine(g->b)) return TIDE_OK;
     if (tide_gate_case_same_machine(g->a, g->b)) return TIDE_OK;
     const tide__cause_draft d = {.kind = TIDE_GATE_CAUSE_MACHINE, .rank = TIDE__RANK_MACHINE, .name = "machine"};
@@ -146,13 +146,13 @@ static tide_status add_machine(tide__causing *g) {
     return tide__cause_add(g, &d, &t);
 }
 
-static tide_status add_settings_and_inputs(tide__causing *g) {
+static tide_status add_settings_and_inputs(tide__cause_search *g) {
     TIDE_TRY(add_machine(g));
     TIDE_TRY(add_settings(g));
     const char *a = tide__case_text(g->a->inputs), *b = tide__case_text(g->b->inputs);
     if (strcmp(a, b) == 0) return TIDE_OK;
     tide_text only_a = {0}, only_b = {0}, t = {0};
-    const bool each = say_missing(&only_a, "", a, b, ", ") > 0 && say_missing(&only_b, "", b, a, ", ") > 0;
+    const bool each = write_missing(&only_a, "", a, b, ", ") > 0 && write_missing(&only_b, "", b, a, ", ") > 0;
     const tide__cause_draft d = {.kind = TIDE_GATE_CAUSE_INPUTS,
                                  .rank = TIDE__RANK_INPUTS,
                                  .name = "inputs",
@@ -188,8 +188,8 @@ static unsigned class_of(tide_gate_metric m) {
     }
 }
 
-/// The first kind of a metric whose value differs; -2: none does.
-static int differing_kind(const tide__causing *g, tide_gate_metric m) {
+/// The first kind of a metric whose value differs; -1 for a metric without kinds, -2 if no value differs.
+static int differing_kind(const tide__cause_search *g, tide_gate_metric m) {
     const bool per_kind = tide_gate_metric_get(m)->per_kind;
     const bool elsewhere = tide_gate_case_has_machine(g->b) && !tide_gate_case_same_machine(g->a, g->b);
     for (int k = 0; k < tide__case_n_values(m); k++) {
@@ -200,13 +200,13 @@ static int differing_kind(const tide__causing *g, tide_gate_metric m) {
     return -2;
 }
 
-/// Whether a metric that one side knows was not measured on the other.
-static bool is_lost(const tide__causing *g, tide_gate_metric m) {
+/// Whether only one side has the metric.
+static bool is_lost(const tide__cause_search *g, tide_gate_metric m) {
     if (tide_gate_metric_get(m)->unit == TIDE_GATE_NS) return false;
     return tide__case_value(g->a, m, 0).known != tide__case_value(g->b, m, 0).known;
 }
 
-static unsigned changed_classes(tide__causing *g) {
+static unsigned changed_classes(tide__cause_search *g) {
     unsigned changed = g->a->held_bytes != g->b->held_bytes ? TIDE__CHANGED_PLAN : 0;
     for (int i = 0; i < TIDE_GATE_N_METRICS; i++) {
         const tide_gate_metric m = (tide_gate_metric)i;
@@ -218,7 +218,7 @@ static unsigned changed_classes(tide__causing *g) {
 
 // ---- what is left ----
 
-static tide_status add_holes(tide__causing *g) {
+static tide_status add_holes(tide__cause_search *g) {
     const uint64_t a = g->a->holes_bytes, b = g->b->holes_bytes;
     if (a == b || g->a->held_bytes == g->b->held_bytes) return TIDE_OK;
     const tide__cause_draft d = {.kind = TIDE_GATE_CAUSE_HOLES,
@@ -234,8 +234,8 @@ static tide_status add_holes(tide__causing *g) {
     return tide__cause_add(g, &d, &t);
 }
 
-/// Scratch moves the figures of a run alone: what is planned of the graph's tensors does not hold it.
-static tide_status add_scratch(tide__causing *g) {
+/// Scratch changes the figures of a run only, because the plan of the graph's tensors does not contain it.
+static tide_status add_scratch(tide__cause_search *g) {
     const tide_gate_value a = g->a->metrics[TIDE_GATE_SCRATCH], b = g->b->metrics[TIDE_GATE_SCRATCH];
     if (differing_kind(g, TIDE_GATE_SCRATCH) == -2) return TIDE_OK;
     const tide__cause_draft d = {.kind = TIDE_GATE_CAUSE_SCRATCH,
@@ -250,12 +250,12 @@ static tide_status add_scratch(tide__causing *g) {
     return tide__cause_add(g, &d, &t);
 }
 
-/// Which classes of figures something was found for.
-static unsigned explained(const tide__causing *g) {
+/// The classes of figures for which a cause was found.
+static unsigned explained(const tide__cause_search *g) {
     unsigned all = 0;
     for (size_t i = 0; i < g->n_found; i++) {
         const tide__cause_rank rank = g->found[i].rank;
-        if (rank == TIDE__RANK_MACHINE) continue; // no figure that is told here depends on it
+        if (rank == TIDE__RANK_MACHINE) continue; // no figure of the causes depends on the machine
         if (rank <= TIDE__RANK_OPERATOR)
             all |= ~0U;
         else if (rank == TIDE__RANK_LEAK)
@@ -268,7 +268,7 @@ static unsigned explained(const tide__causing *g) {
     return all;
 }
 
-static tide_status say_unexplained(tide__causing *g, tide_gate_metric m, int kind) {
+static tide_status add_unexplained_figure(tide__cause_search *g, tide_gate_metric m, int kind) {
     const tide_gate_unit unit = tide_gate_metric_get(m)->unit;
     const tide_gate_value va = tide__case_value(g->a, m, kind), vb = tide__case_value(g->b, m, kind);
     char name[96], a[64], b[64];
@@ -289,28 +289,29 @@ static tide_status say_unexplained(tide__causing *g, tide_gate_metric m, int kin
     return tide__cause_add(g, &d, &t);
 }
 
-/// Figures that are held against limits by default: one of each class that nothing explains.
-static tide_status add_unexplained(tide__causing *g) {
-    unsigned told = explained(g);
+/// Adds one figure of each class without a cause, among the figures that have a limit by default.
+static tide_status add_unexplained(tide__cause_search *g) {
+    unsigned explained_classes = explained(g);
     for (int i = 0; i < TIDE_GATE_N_METRICS; i++) {
         const tide_gate_metric m = (tide_gate_metric)i;
         const int kind = differing_kind(g, m);
-        if (kind == -2 || (told & class_of(m)) != 0 || tide_gate_metric_get(m)->level != TIDE_GATE_FAIL) continue;
-        TIDE_TRY(say_unexplained(g, m, kind));
-        told |= class_of(m);
+        if (kind == -2 || (explained_classes & class_of(m)) != 0 || tide_gate_metric_get(m)->level != TIDE_GATE_FAIL)
+            continue;
+        TIDE_TRY(add_unexplained_figure(g, m, kind));
+        explained_classes |= class_of(m);
     }
     return TIDE_OK;
 }
 
-// ---- the whole ----
+// ---- all causes ----
 
-static int direction_of(const tide__causing *g) {
+static int direction_of(const tide__cause_search *g) {
     const int held = tide__sign(tide__change(g->a->held_bytes, g->b->held_bytes));
     const tide_gate_value a = g->a->metrics[TIDE_GATE_TOTAL], b = g->b->metrics[TIDE_GATE_TOTAL];
     return held != 0 || !a.known || !b.known ? held : tide__sign(tide__change(a.u, b.u));
 }
 
-static tide_status find_all(tide__causing *g) {
+static tide_status find_all(tide__cause_search *g) {
     TIDE_TRY(tide__case_check(g->a, g->err));
     TIDE_TRY(tide__case_check(g->b, g->err));
     TIDE_TRY(tide__causes_find_owners(g));
@@ -320,7 +321,7 @@ static tide_status find_all(tide__causing *g) {
     g->direction = direction_of(g);
     if ((g->changed | g->lost) == 0) return TIDE_OK;
     TIDE_TRY(add_settings_and_inputs(g));
-    if (g->changed == 0) return tide__causes_finish(g); // what is not measured is a matter of settings
+    if (g->changed == 0) return tide__causes_finish(g); // settings explain why a figure is missing
     TIDE_TRY(tide__causes_add_steps(g));
     TIDE_TRY(tide__causes_add_tensors(g));
     if (g->changed & (TIDE__CHANGED_PLAN | TIDE__CHANGED_RUN)) TIDE_TRY(add_holes(g));
@@ -330,7 +331,7 @@ static tide_status find_all(tide__causing *g) {
 }
 
 tide_status tide_gate_causes(const tide_gate_case *a, const tide_gate_case *b, tide_gate_judged *out, tide_error *err) {
-    tide__causing g = {.a = a, .b = b, .out = out, .err = err};
+    tide__cause_search g = {.a = a, .b = b, .out = out, .err = err};
     const tide_status st = find_all(&g);
     tide__causes_drop(&g);
     return st;

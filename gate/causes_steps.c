@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Operators that came and went, and those that moved: the smallest set without which both sides run the rest in the
-// same order, which is what lies outside of a longest increasing subsequence of places (Schensted 1961, by patience
-// sorting: Fredman 1975, doi 10.1016/0012-365X(75)90103-X). O(n log n).
+// Operators that were added or removed, and operators that moved. The moved ones are the smallest set without which
+// both sides run the rest in the same order: the steps outside of a longest increasing subsequence of places
+// (Schensted 1961, by patience sorting: Fredman 1975, doi 10.1016/0012-365X(75)90103-X). O(n log n).
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,17 +11,17 @@
 
 enum { NAMED_AT_MOST = 3, NONE = -1 };
 
-/// Steps of both sides by name: the n-th of a name belongs to the n-th of that name.
+/// Pairs of steps by name: the n-th step of a name on one side belongs to the n-th of that name on the other.
 typedef struct matching {
     int64_t *of_a; ///< [n_steps of a] place in b, or NONE; owned
     int64_t *of_b; ///< [n_steps of b] place in a; owned
-    bool *stays;   ///< [n_steps of b] in the longest common order; owned
+    bool *unmoved; ///< [n_steps of b] in the longest common order; owned
 } matching;
 
 static void matching_deinit(matching *m) {
     tide_host_free(m->of_a);
     tide_host_free(m->of_b);
-    tide_host_free(m->stays);
+    tide_host_free(m->unmoved);
 }
 
 typedef struct named {
@@ -42,13 +42,13 @@ static named *sorted_steps(const tide_gate_case *c) {
     return list;
 }
 
-static tide_status match(const tide__causing *g, matching *m) {
+static tide_status match(const tide__cause_search *g, matching *m) {
     const size_t n_a = g->a->n_steps, n_b = g->b->n_steps;
     named *a = sorted_steps(g->a), *b = sorted_steps(g->b);
     m->of_a = tide_host_calloc(n_a + 1, sizeof *m->of_a);
     m->of_b = tide_host_calloc(n_b + 1, sizeof *m->of_b);
-    m->stays = tide_host_calloc(n_b + 1, sizeof *m->stays);
-    const bool good = a != NULL && b != NULL && m->of_a != NULL && m->of_b != NULL && m->stays != NULL;
+    m->unmoved = tide_host_calloc(n_b + 1, sizeof *m->unmoved);
+    const bool good = a != NULL && b != NULL && m->of_a != NULL && m->of_b != NULL && m->unmoved != NULL;
     for (size_t i = 0; good && i < n_a; i++) m->of_a[i] = NONE;
     for (size_t i = 0; good && i < n_b; i++) m->of_b[i] = NONE;
     for (size_t i = 0, k = 0; good && i < n_a && k < n_b;) {
@@ -65,9 +65,9 @@ static tide_status match(const tide__causing *g, matching *m) {
     return good ? TIDE_OK : TIDE_NO_MEMORY(g->err, "for the causes of a change");
 }
 
-// ---- came and went ----
+// ---- added and removed ----
 
-/// Steps of one side that have no fellow on the other, by what they hold there.
+/// A step that only one side has, with the bytes its operator holds at the peak.
 typedef struct one_sided {
     const tide_gate_step *step;
     uint64_t bytes;
@@ -80,18 +80,18 @@ static int compare_one_sided(const void *a, const void *b) {
     return (x->i > y->i) - (x->i < y->i);
 }
 
-static void say_step(tide_text *out, const tide_gate_step *s) {
+static void write_step(tide_text *out, const tide_gate_step *s) {
     tide_text_add(out, tide__case_text(s->name));
     if (tide__case_text(s->op)[0] != '\0') tide_text_addf(out, " (%s)", s->op);
 }
 
-static void say_one_sided(tide_text *out, const tide__causing *g, const one_sided *list, size_t n, bool is_b,
-                          uint64_t bytes) {
+static void write_one_sided(tide_text *out, const tide__cause_search *g, const one_sided *list, size_t n, bool is_b,
+                            uint64_t bytes) {
     tide_text_addf(out, "%zu operator%s %s%s", n, n == 1 ? "" : "s", is_b ? "more" : "fewer",
                    n > NAMED_AT_MOST ? ", among them " : ": ");
     for (size_t i = 0; i < n && i < NAMED_AT_MOST; i++) {
         if (i > 0) tide_text_add(out, ", ");
-        say_step(out, list[i].step);
+        write_step(out, list[i].step);
     }
     if (bytes == 0) return;
     const tide__cause_owner *o = tide__causes_owner(g, list[0].step->name);
@@ -105,27 +105,29 @@ static void say_one_sided(tide_text *out, const tide__causing *g, const one_side
     tide_text_addf(out, " in %s", tide__case_text(largest->name));
 }
 
-/// Operators that are on both sides; what has the name of one of them did not come with another.
-static void mark_both(tide__causing *g, const matching *m) {
+/// Marks operators that both sides have, so that their tensors are not counted for an added operator of the same
+/// name.
+static void mark_both(tide__cause_search *g, const matching *m) {
     for (size_t k = 0; k < g->b->n_steps; k++) {
         tide__cause_owner *o = m->of_b[k] != NONE ? tide__causes_owner(g, tide__case_text(g->b->steps[k].name)) : NULL;
         if (o != NULL) o->both = true;
     }
 }
 
-static tide_status add_one_sided(tide__causing *g, const matching *m, bool is_b) {
+static tide_status add_one_sided(tide__cause_search *g, const matching *m, bool is_b) {
     const tide_gate_case *c = is_b ? g->b : g->a;
-    const int64_t *fellow = is_b ? m->of_b : m->of_a;
+    const int64_t *partner = is_b ? m->of_b : m->of_a;
     one_sided *list;
     TIDE_TRY(TIDE_NEW(&list, c->n_steps + 1, g->err, "for the causes of a change"));
     size_t n = 0;
     uint64_t bytes = 0;
     for (size_t i = 0; i < c->n_steps; i++) {
-        if (fellow[i] != NONE) continue;
+        if (partner[i] != NONE) continue;
         tide__cause_owner *o = tide__causes_owner(g, tide__case_text(c->steps[i].name));
         list[n] = (one_sided){&c->steps[i], 0, i};
-        if (o != NULL && !o->both && !(is_b ? o->came : o->went)) { // of a name that is there twice once
-            *(is_b ? &o->came : &o->went) = true;
+        if (o != NULL && !o->both &&
+            !(is_b ? o->added : o->removed)) { // count the bytes of a name once, also if two steps have it
+            *(is_b ? &o->added : &o->removed) = true;
             list[n].bytes = is_b ? o->b_bytes : o->a_bytes;
             bytes += list[n].bytes;
         }
@@ -144,15 +146,15 @@ static tide_status add_one_sided(tide__causing *g, const matching *m, bool is_b)
                                      .n = n,
                                      .weight = is_b ? tide__change(0, bytes) : tide__change(bytes, 0)};
         tide_text t = {0};
-        say_one_sided(&t, g, list, n, is_b, bytes);
+        write_one_sided(&t, g, list, n, is_b, bytes);
         st = tide__cause_add(g, &d, &t);
     }
     tide_host_free(list);
     return st;
 }
 
-/// The same node with another operator type: a fused one that is plain now.
-static tide_status add_other_types(tide__causing *g, const matching *m) {
+/// Nodes whose operator type changed, for example a fused operator that is no longer fused.
+static tide_status add_other_types(tide__cause_search *g, const matching *m) {
     size_t n = 0, first = 0;
     for (size_t k = g->b->n_steps; k-- > 0;) {
         if (m->of_b[k] == NONE) continue;
@@ -177,8 +179,9 @@ static tide_status add_other_types(tide__causing *g, const matching *m) {
 
 // ---- order ----
 
-/// Marks what stays. From the end, so that of two that changed places the one that runs later moved.
-static tide_status find_order(const tide__causing *g, matching *m) {
+/// Marks the steps that did not move. Goes from the end, so that of two steps that changed places the later one
+/// counts as moved.
+static tide_status find_order(const tide__cause_search *g, matching *m) {
     const size_t n_b = g->b->n_steps;
     int64_t *tails =
         tide_host_calloc(n_b + 1, sizeof *tails); // tails[l]: last place of the best sequence of length l+1
@@ -199,7 +202,7 @@ static tide_status find_order(const tide__causing *g, matching *m) {
             tails[lo] = (int64_t)k;
             if (lo == len) len++;
         }
-        for (int64_t k = len > 0 ? tails[len - 1] : NONE; k != NONE; k = next[k]) m->stays[k] = true;
+        for (int64_t k = len > 0 ? tails[len - 1] : NONE; k != NONE; k = next[k]) m->unmoved[k] = true;
     }
     const bool good = tails != NULL && next != NULL;
     tide_host_free(tails);
@@ -207,29 +210,29 @@ static tide_status find_order(const tide__causing *g, matching *m) {
     return good ? TIDE_OK : TIDE_NO_MEMORY(g->err, "for the causes of a change");
 }
 
-/// The nearest step that stays and now lies on the other side of step k. There is one before or behind it, or k could
-/// have stayed too.
-static const char *place_of(const tide__causing *g, const matching *m, size_t k, bool *is_after) {
+/// The nearest unmoved step that is now on the other side of step k. There always is one before or after k,
+/// otherwise k would be unmoved too.
+static const char *neighbour_of(const tide__cause_search *g, const matching *m, size_t k, bool *is_after) {
     for (size_t p = k; p-- > 0;) {
-        if (!m->stays[p]) continue;
+        if (!m->unmoved[p]) continue;
         if (m->of_b[p] < m->of_b[k]) break;
         *is_after = true;
         return g->b->steps[p].name;
     }
     *is_after = false;
     for (size_t s = k + 1; s < g->b->n_steps; s++)
-        if (m->stays[s]) return g->b->steps[s].name;
+        if (m->unmoved[s]) return g->b->steps[s].name;
     return "";
 }
 
-static uint64_t moved_bytes(const tide__causing *g, const char *name) {
+static uint64_t moved_bytes(const tide__cause_search *g, const char *name) {
     const tide__cause_owner *o = tide__causes_owner(g, name);
     return o != NULL ? (uint64_t)llabs(tide__change(o->a_bytes, o->b_bytes)) : 0;
 }
 
-static tide_status say_moved(tide__causing *g, const matching *m, size_t k, size_t n) {
+static tide_status add_moved(tide__cause_search *g, const matching *m, size_t k, size_t n) {
     bool is_after;
-    const char *other = place_of(g, m, k, &is_after), *name = tide__case_text(g->b->steps[k].name);
+    const char *other = neighbour_of(g, m, k, &is_after), *name = tide__case_text(g->b->steps[k].name);
     const tide__cause_owner *o = tide__causes_owner(g, name);
     tide_text t = {0}, a = {0}, b = {0};
     tide_text_addf(&a, "%s %s", is_after ? "before" : "after", other);
@@ -252,21 +255,21 @@ static tide_status say_moved(tide__causing *g, const matching *m, size_t k, size
     return st;
 }
 
-static tide_status add_order(tide__causing *g, const matching *m) {
+static tide_status add_order(tide__cause_search *g, const matching *m) {
     size_t n = 0, most = 0;
     for (size_t k = 0; k < g->b->n_steps; k++) {
-        if (m->of_b[k] == NONE || m->stays[k]) continue;
+        if (m->of_b[k] == NONE || m->unmoved[k]) continue;
         if (n == 0 || moved_bytes(g, g->b->steps[k].name) > moved_bytes(g, g->b->steps[most].name)) most = k;
         n++;
     }
-    if (n > NAMED_AT_MOST) return say_moved(g, m, most, n);
+    if (n > NAMED_AT_MOST) return add_moved(g, m, most, n);
     for (size_t k = 0; n > 0 && k < g->b->n_steps; k++)
-        if (m->of_b[k] != NONE && !m->stays[k]) TIDE_TRY(say_moved(g, m, k, 1));
+        if (m->of_b[k] != NONE && !m->unmoved[k]) TIDE_TRY(add_moved(g, m, k, 1));
     return TIDE_OK;
 }
 
-tide_status tide__causes_add_steps(tide__causing *g) {
-    if (g->a->n_steps == 0 || g->b->n_steps == 0) return TIDE_OK; // a table without names
+tide_status tide__causes_add_steps(tide__cause_search *g) {
+    if (g->a->n_steps == 0 || g->b->n_steps == 0) return TIDE_OK; // a table of lifetimes without step names
     matching m = {0};
     tide_status st = match(g, &m);
     if (st == TIDE_OK) mark_both(g, &m);

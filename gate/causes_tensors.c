@@ -15,15 +15,15 @@
 
 #include "core/base/host_alloc.h"
 
-/// How a tensor differs. Several of one kind and `sub` can be told as one.
+/// How a tensor differs. Differences with the same kind, persistence and group become one cause.
 typedef struct tensor_diff {
-    const tide_gate_tensor *a, *b; ///< NULL: not there
+    const tide_gate_tensor *a, *b; ///< NULL: absent on that side
     tide_gate_cause_kind kind;
-    bool persistent; ///< as it is, or was
-    int64_t sub;     ///< what they have in common beside that
-    int64_t weight;  ///< change of what is held by it
+    bool persistent; ///< now, or before if it was removed
+    int64_t group;   ///< differences with the same number are alike: pairs of kinds, a share, an alias
+    int64_t weight;  ///< change of the bytes that it holds
 } tensor_diff;
-/// Of tensors that grew or shrank by shares that are not the same: `sub` of them; else a hundred times the share.
+/// `group` of resized tensors: their new size in percent of the old one, or one of these for mixed shares.
 enum { SHARES_GREW = -2, SHARES_SHRANK = -1 };
 /// "conv1_out of conv1".
 static void say_tensor(tide_text *out, const tide_gate_tensor *t) {
@@ -99,13 +99,13 @@ static void say_shares(tide_text *out, const tensor_diff *d, size_t n) {
         if (i == 0 || share < lo) lo = share;
         if (i == 0 || share > hi) hi = share;
     }
-    if (d->sub >= 0)
+    if (d->group >= 0)
         tide_text_addf(out, " to %.2f times their size", lo);
     else
         tide_text_addf(out, " to between %.2f and %.2f times their size", lo, hi);
 }
 
-static void say_resized(tide_text *out, const tide__causing *g, const tensor_diff *d, size_t n) {
+static void say_resized(tide_text *out, const tide__cause_search *g, const tensor_diff *d, size_t n) {
     const sums s = sum_up(d, n);
     const bool grew = d->b->bytes > d->a->bytes;
     if (n > 1) {
@@ -175,7 +175,7 @@ static void say_place(tide_text *out, const tensor_diff *d, size_t n) {
     say_tensor(out, d->b);
 }
 
-static void say_alive(tide_text *out, const tide__causing *g, const tensor_diff *d, size_t n) {
+static void say_alive(tide_text *out, const tide__cause_search *g, const tensor_diff *d, size_t n) {
     const bool comes = d->kind == TIDE_GATE_CAUSE_ALIVE;
     const sums s = sum_up(d, n);
     if (n > 1) {
@@ -223,7 +223,7 @@ static void say_steady(tide_text *out, const tensor_diff *d, size_t n) {
 }
 
 /// The sentence of `n` differences of one group, the largest first.
-static void say_diffs(tide_text *out, const tide__causing *g, const tensor_diff *d, size_t n) {
+static void say_diffs(tide_text *out, const tide__cause_search *g, const tensor_diff *d, size_t n) {
     switch (d->kind) {
     case TIDE_GATE_CAUSE_TENSOR_ADDED:
     case TIDE_GATE_CAUSE_TENSOR_REMOVED:
@@ -277,7 +277,7 @@ static tide__cause_rank rank_of(tide_gate_cause_kind kind) {
     }
 }
 
-static tide_status add(const tide__causing *g, diffs *d, tensor_diff x) {
+static tide_status add(const tide__cause_search *g, diffs *d, tensor_diff x) {
     TIDE_TRY(TIDE_GROW(&d->list, &d->cap, d->n + 1, g->err, "for the causes of a change"));
     d->list[d->n++] = x;
     d->any_weight = d->any_weight || (x.weight != 0 && rank_of(x.kind) < TIDE__RANK_LEAK);
@@ -286,16 +286,16 @@ static tide_status add(const tide__causing *g, diffs *d, tensor_diff x) {
 
 // ---- how one differs ----
 
-static int64_t sub_of_kind(const tide_gate_tensor *t) { return 2 * (int64_t)t->kind + t->persistent; }
+static int64_t kind_number(const tide_gate_tensor *t) { return 2 * (int64_t)t->kind + t->persistent; }
 
-/// A hundred times the share to which it grew or shrank.
-static int64_t sub_of_size(uint64_t a, uint64_t b) {
+/// The share to which the size changed, in percent.
+static int64_t size_percent(uint64_t a, uint64_t b) {
     if (a == 0) return SHARES_GREW;
     const double share = 100 * (double)b / (double)a;
     return share < 1e15 ? llround(share) : SHARES_GREW;
 }
 
-static int64_t sub_of_alias(const tide_gate_tensor *t) {
+static int64_t alias_number(const tide_gate_tensor *t) {
     tide_alias_kind kind;
     const tide_status st = tide_alias_kind_parse(tide__case_text(t->alias), &kind, NULL);
     return st == TIDE_OK ? (int64_t)kind : -1;
@@ -303,27 +303,29 @@ static int64_t sub_of_alias(const tide_gate_tensor *t) {
 
 static bool is_inside(const tide_gate_tensor *t) { return tide__case_text(t->inside)[0] != '\0'; }
 
-/// What it adds to what changed: where the peak is what it was, only what persists does.
-static int64_t weight_of(const tide__causing *g, const tide_gate_tensor *a, const tide_gate_tensor *b) {
+/// The change of held bytes that the tensor explains. Where the bytes at the peak did not change, only persistent
+/// tensors count.
+static int64_t weight_of(const tide__cause_search *g, const tide_gate_tensor *a, const tide_gate_tensor *b) {
     const bool a_counts = g->peak_moved || (a != NULL && a->persistent);
     const bool b_counts = g->peak_moved || (b != NULL && b->persistent);
     return tide__change(a_counts ? held_by(a) : 0, b_counts ? held_by(b) : 0);
 }
 
-/// False: nothing that is held differs.
-static bool classify(const tide__causing *g, const tide_gate_tensor *a, const tide_gate_tensor *b, tensor_diff *out) {
+/// Finds how two tensors differ. False: they hold the same bytes.
+static bool classify(const tide__cause_search *g, const tide_gate_tensor *a, const tide_gate_tensor *b,
+                     tensor_diff *out) {
     *out = (tensor_diff){.a = a, .b = b, .persistent = (b != NULL ? b : a)->persistent, .weight = weight_of(g, a, b)};
     if (a == NULL || b == NULL) {
         out->kind = a == NULL ? TIDE_GATE_CAUSE_TENSOR_ADDED : TIDE_GATE_CAUSE_TENSOR_REMOVED;
     } else if (a->kind != b->kind || a->persistent != b->persistent) {
         out->kind = TIDE_GATE_CAUSE_KIND;
-        out->sub = 2 * TIDE_N_KINDS * sub_of_kind(a) + sub_of_kind(b);
+        out->group = 2 * TIDE_N_KINDS * kind_number(a) + kind_number(b);
     } else if (is_inside(a) != is_inside(b)) {
         out->kind = is_inside(a) ? TIDE_GATE_CAUSE_PLACE_LOST : TIDE_GATE_CAUSE_PLACE_SHARED;
-        out->sub = sub_of_alias(is_inside(a) ? a : b);
+        out->group = alias_number(is_inside(a) ? a : b);
     } else if (a->bytes != b->bytes) {
         out->kind = TIDE_GATE_CAUSE_TENSOR_RESIZED;
-        out->sub = sub_of_size(a->bytes, b->bytes);
+        out->group = size_percent(a->bytes, b->bytes);
     } else {
         out->kind = a->at_peak_bytes < b->at_peak_bytes ? TIDE_GATE_CAUSE_ALIVE : TIDE_GATE_CAUSE_NOT_ALIVE;
         return a->at_peak_bytes != b->at_peak_bytes;
@@ -331,31 +333,33 @@ static bool classify(const tide__causing *g, const tide_gate_tensor *a, const ti
     return true;
 }
 
-/// Whether one that is on one side alone is told with its operator, or as a leak or an allocation and nothing else.
-static bool is_told(const tide__causing *g, const tensor_diff *d) {
+/// Whether a tensor that only one side has belongs to another cause: to its added or removed operator, or to a leak
+/// or an allocation in steady state.
+static bool is_of_other_cause(const tide__cause_search *g, const tensor_diff *d) {
     const tide_gate_tensor *t = d->a == NULL ? d->b : d->a;
     if (d->a != NULL && d->b != NULL) return false;
     if (held_by(t) == 0 && (t->leaked_bytes > 0 || t->warm_allocations > 0)) return true;
     const tide__cause_owner *o = tide__causes_owner(g, tide__case_text(t->owner));
-    return o != NULL && (d->a == NULL ? o->came : o->went);
+    return o != NULL && (d->a == NULL ? o->added : o->removed);
 }
 
-static tide_status add_pair(const tide__causing *g, diffs *d, const tide_gate_tensor *a, const tide_gate_tensor *b) {
+static tide_status add_pair(const tide__cause_search *g, diffs *d, const tide_gate_tensor *a,
+                            const tide_gate_tensor *b) {
     tensor_diff x;
     const unsigned of_sizes = TIDE__CHANGED_PLAN | TIDE__CHANGED_RUN;
     const uint64_t leak_a = a != NULL ? a->leaked_bytes : 0, leak_b = b != NULL ? b->leaked_bytes : 0;
     const uint64_t warm_a = a != NULL ? a->warm_allocations : 0, warm_b = b != NULL ? b->warm_allocations : 0;
-    if ((g->changed & of_sizes) != 0 && classify(g, a, b, &x) && !is_told(g, &x)) TIDE_TRY(add(g, d, x));
+    if ((g->changed & of_sizes) != 0 && classify(g, a, b, &x) && !is_of_other_cause(g, &x)) TIDE_TRY(add(g, d, x));
     x = (tensor_diff){.a = a, .b = b};
     if ((g->changed & (TIDE__CHANGED_LEAKS | TIDE__CHANGED_RUN)) != 0 && leak_a != leak_b) {
         x.kind = TIDE_GATE_CAUSE_LEAK;
-        x.sub = leak_a < leak_b;
+        x.group = leak_a < leak_b;
         x.weight = tide__change(leak_a, leak_b);
         TIDE_TRY(add(g, d, x));
     }
     if ((g->changed & TIDE__CHANGED_STEADY) != 0 && warm_a != warm_b) {
         x.kind = TIDE_GATE_CAUSE_STEADY;
-        x.sub = warm_a < warm_b;
+        x.group = warm_a < warm_b;
         x.weight = tide__change(warm_a, warm_b);
         TIDE_TRY(add(g, d, x));
     }
@@ -366,8 +370,8 @@ static bool same_name(const tide_gate_case *c, size_t i, const char *name) {
     return i < c->n_tensors && strcmp(tide__case_text(c->tensors[i].name), name) == 0;
 }
 
-/// Whether tensors `i` and `k` are the only ones of one name: the same one then, whoever makes it. What persists has no
-/// owner, and a fused operator is another one.
+/// Whether tensors `i` and `k` are the only ones of their name. Then they are the same tensor even if their owners
+/// differ: persistent tensors have no owner, and fusion changes the operator's name.
 static bool is_only_pair(const tide_gate_case *a, size_t i, const tide_gate_case *b, size_t k) {
     if (i == a->n_tensors || k == b->n_tensors) return false;
     const char *name = tide__case_text(a->tensors[i].name);
@@ -375,8 +379,9 @@ static bool is_only_pair(const tide_gate_case *a, size_t i, const tide_gate_case
            (i == 0 || !same_name(a, i - 1, name)) && (k == 0 || !same_name(b, k - 1, name));
 }
 
-/// Both sides are by name and owner; the n-th of a name and owner belongs to the n-th.
-static tide_status collect(const tide__causing *g, diffs *d) {
+/// Both sides are sorted by name and owner. The n-th tensor of a name and owner on one side belongs to the n-th on
+/// the other.
+static tide_status collect(const tide__cause_search *g, diffs *d) {
     const tide_gate_case *a = g->a, *b = g->b;
     for (size_t i = 0, k = 0; i < a->n_tensors || k < b->n_tensors;) {
         const int order = i == a->n_tensors          ? 1
@@ -392,24 +397,24 @@ static tide_status collect(const tide__causing *g, diffs *d) {
 
 // ---- groups ----
 
-/// By kind and what they have in common, the weightiest first.
+/// By kind and group, the largest change first.
 static int compare_diffs(const void *a, const void *b) {
     const tensor_diff *x = a, *y = b;
     if (x->kind != y->kind) return x->kind < y->kind ? -1 : 1;
     if (x->persistent != y->persistent) return x->persistent ? 1 : -1;
-    if (x->sub != y->sub) return x->sub < y->sub ? -1 : 1;
+    if (x->group != y->group) return x->group < y->group ? -1 : 1;
     const int64_t wx = llabs(x->weight), wy = llabs(y->weight);
     if (wx != wy) return wx > wy ? -1 : 1;
     return tide__case_compare_tensors(x->b != NULL ? x->b : x->a, y->b != NULL ? y->b : y->a);
 }
 
-static bool is_alike(const tensor_diff *x, const tensor_diff *y) {
-    return x->kind == y->kind && x->persistent == y->persistent && x->sub == y->sub;
+static bool is_same_group(const tensor_diff *x, const tensor_diff *y) {
+    return x->kind == y->kind && x->persistent == y->persistent && x->group == y->group;
 }
 
 static size_t group_end(const diffs *d, size_t begin) {
     size_t end = begin + 1;
-    while (end < d->n && is_alike(&d->list[end], &d->list[begin])) end++;
+    while (end < d->n && is_same_group(&d->list[end], &d->list[begin])) end++;
     return end;
 }
 
@@ -419,7 +424,8 @@ static void sort(diffs *d) {
 
 static bool grew(const tensor_diff *d) { return d->a->bytes < d->b->bytes; }
 
-/// A share by which at least half of those changed that grew (or shrank) is told by itself; the rest is told together.
+/// Resized tensors are grouped by the share to which they changed. A share keeps its group if at least half of the
+/// tensors that grew (or shrank) have it; all others form one group.
 static void join_rare_shares(diffs *d) {
     size_t n[2][2] = {{0}}; // of what persists or not, that grew or shrank
     for (size_t i = 0; i < d->n; i++) {
@@ -431,19 +437,19 @@ static void join_rare_shares(diffs *d) {
         const tensor_diff *x = &d->list[i];
         if (x->kind != TIDE_GATE_CAUSE_TENSOR_RESIZED) continue;
         if (end - i > ONE_BY_ONE && 2 * (end - i) >= n[x->persistent][grew(x)]) continue;
-        for (size_t k = i; k < end; k++) d->list[k].sub = grew(&d->list[k]) ? SHARES_GREW : SHARES_SHRANK;
+        for (size_t k = i; k < end; k++) d->list[k].group = grew(&d->list[k]) ? SHARES_GREW : SHARES_SHRANK;
     }
     sort(d);
 }
 
-/// Its bytes as the cause has them: leaked; else what is held, or where nothing is its size.
+/// The bytes of a tensor in its cause: leaked bytes; else the bytes it holds, or its size if the cause holds none.
 static uint64_t bytes_of(tide_gate_cause_kind kind, const tide_gate_tensor *t, bool held) {
     if (t == NULL || kind == TIDE_GATE_CAUSE_STEADY) return 0;
     if (kind == TIDE_GATE_CAUSE_LEAK) return t->leaked_bytes;
     return held ? held_by(t) : t->bytes;
 }
 
-/// Texts of both sides: the kind, or the tensor that it lay in.
+/// The text of one side of a cause: the kind, or the tensor that this one lies in.
 static const char *side_of(tide_gate_cause_kind kind, const tide_gate_tensor *t, char *buf, size_t buf_bytes) {
     if (t == NULL) return "";
     if (kind == TIDE_GATE_CAUSE_KIND) return kind_words(t, buf, buf_bytes);
@@ -451,14 +457,14 @@ static const char *side_of(tide_gate_cause_kind kind, const tide_gate_tensor *t,
     return "";
 }
 
-/// Within what 64 bits hold.
+/// a + b, limited to what int64_t holds.
 static int64_t sum_of(int64_t a, int64_t b) {
     int64_t sum;
     if (!__builtin_add_overflow(a, b, &sum) && sum > -INT64_MAX) return sum;
     return a > 0 ? INT64_MAX : -INT64_MAX;
 }
 
-static tide_status tell(tide__causing *g, const tensor_diff *d, size_t n) {
+static tide_status add_cause(tide__cause_search *g, const tensor_diff *d, size_t n) {
     const tide_gate_tensor *t = d->b != NULL ? d->b : d->a;
     const bool has_owner = d->a == NULL || tide__case_text(t->owner)[0] != '\0';
     char a[64], b[64];
@@ -481,31 +487,31 @@ static tide_status tell(tide__causing *g, const tensor_diff *d, size_t n) {
     return tide__cause_add(g, &draft, &sentence);
 }
 
-/// What holds nothing is no cause beside what does.
-static bool is_idle(const diffs *d, const tensor_diff *x) {
+/// Whether the difference is left out, because it explains no bytes and others do.
+static bool is_left_out(const diffs *d, const tensor_diff *x) {
     return d->any_weight && x->weight == 0 && rank_of(x->kind) != TIDE__RANK_KIND;
 }
 
-static tide_status tell_all(tide__causing *g, const diffs *d) {
+static tide_status add_causes(tide__cause_search *g, const diffs *d) {
     for (size_t i = 0, end; i < d->n; i = end) {
         end = group_end(d, i);
-        if (end - i > ONE_BY_ONE && !is_idle(d, &d->list[i])) {
-            TIDE_TRY(tell(g, &d->list[i], end - i));
+        if (end - i > ONE_BY_ONE && !is_left_out(d, &d->list[i])) {
+            TIDE_TRY(add_cause(g, &d->list[i], end - i));
             continue;
         }
         for (size_t k = i; k < end; k++)
-            if (!is_idle(d, &d->list[k])) TIDE_TRY(tell(g, &d->list[k], 1));
+            if (!is_left_out(d, &d->list[k])) TIDE_TRY(add_cause(g, &d->list[k], 1));
     }
     return TIDE_OK;
 }
 
-tide_status tide__causes_add_tensors(tide__causing *g) {
+tide_status tide__causes_add_tensors(tide__cause_search *g) {
     diffs d = {0};
     tide_status st = collect(g, &d);
     if (st == TIDE_OK) {
         sort(&d);
         join_rare_shares(&d);
-        st = tell_all(g, &d);
+        st = add_causes(g, &d);
     }
     tide_host_free(d.list);
     return st;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// One configuration: its file, what is in it at the top, and what callers ask of it. See config.h.
+// A configuration: reading its file and its top-level keys, and what callers ask of it. See config.h.
 #include "gate/config.h"
 
 #include <inttypes.h>
@@ -35,7 +35,7 @@ void tide_gate_config_destroy(tide_gate_config *c) {
     tide_host_free(c);
 }
 
-/// "…long/path/tidemark.toml": what stands in messages.
+/// The path as messages show it: "…long/path/tidemark.toml".
 static const char *shown_path(tide_gate_arena *a, const char *path) {
     const size_t n = strlen(path);
     char text[SHOWN_BYTES + 8];
@@ -159,7 +159,7 @@ static tide_status read_models(const tide__gate_reader *r, const tide_gate_node 
     return st;
 }
 
-/// The case of an override may be gone: that is told beside the cases that are there.
+/// An override that matches no case becomes a target that cannot be measured.
 static tide_status add_empty_overrides(const tide__gate_reader *r, tide_gate_config *c) {
     bool *is_empty = tide_gate_arena_take(r->arena, c->n_overrides + 1);
     if (is_empty == NULL) return TIDE__GATE_NO_MEMORY(r);
@@ -195,7 +195,7 @@ static tide_status read_document(const tide__gate_reader *r, const tide_gate_nod
 
 // ---- the file ----
 
-/// TOML begins with anything but a brace.
+/// Standard input is JSON if it begins with a brace: no TOML document does.
 static bool is_json(const char *path, const char *data, size_t len) {
     const size_t n = strlen(path);
     if (strcmp(path, "-") != 0) return n >= 5 && strcmp(path + n - 5, ".json") == 0;

@@ -10,7 +10,8 @@
 extern "C" {
 #endif
 
-/// "64KiB", "2 %", "64KiB and 2 %": both must be passed for a breach. All zero and `given`: any change at all.
+/// "64KiB", "2 %", "64KiB and 2 %": with both, both must be exceeded. `given` and all else zero: any change exceeds
+/// it.
 typedef struct tide_gate_limit {
     bool given;
     bool has_amount, has_percent;
@@ -18,15 +19,15 @@ typedef struct tide_gate_limit {
     double percent;  ///< of the baseline: 2 is 2 %
 } tide_gate_limit;
 
-/// What holds for one metric of one case. Texts are the configuration's.
+/// The limits for one metric of one case. Texts belong to the configuration.
 typedef struct tide_gate_rule {
     tide_gate_limit warn, fail;           ///< growth (what is worse) over the baseline
-    tide_gate_limit gain_warn, gain_fail; ///< the other way: the baseline is out of date (two-sided ratchet)
+    tide_gate_limit gain_warn, gain_fail; ///< improvement over the baseline: beyond this the baseline is out of date
     bool has_max, has_warn_max;           ///< budgets, without a baseline (of SHARE metrics with MORE: the least)
     tide_gate_value max, warn_max;
-    bool off;                               ///< not looked at
-    bool is_default;                        ///< the limits are the metric's own: no configuration says them
-    char fail_origin[160], max_origin[160]; ///< "tidemark.toml:12", "the default": where a limit is raised; "" none
+    bool off;                               ///< the metric is ignored
+    bool is_default;                        ///< no configuration sets the limits: they are the metric's defaults
+    char fail_origin[160], max_origin[160]; ///< "tidemark.toml:12", "the default": where the limit comes from; "" none
     char gain_origin[160];                  ///< of gain_warn and gain_fail, the same
 } tide_gate_rule;
 
@@ -39,8 +40,8 @@ enum {
 typedef struct tide_gate_plan_settings {
     const char *strategy;
     uint64_t align_bytes, seed;
-    uint64_t node_limit; ///< of strategy search; a configuration's targets always have one: time limits are not for
-                         ///< gates: their plans are not the same twice
+    uint64_t node_limit; ///< of strategy search; targets of a configuration always have one. A time limit would not
+                         ///< give the same plan twice
     bool no_fuse;
     unsigned no_passes; ///< bit p: pass p is left out (planner/passes.h)
     double recompute_share;
@@ -48,8 +49,8 @@ typedef struct tide_gate_plan_settings {
     size_t n_shapes;
     const char *const *extents; ///< [n_extents] "N=8": an open extent by its name, in all inputs
     size_t n_extents;
-    bool scratch_apart; ///< the figures are those of the graph's tensors alone; those of a run, with the scratch of
-                        ///< kernels, stand beside them. Of models; else there is one plan, with all that it has
+    bool scratch_apart; ///< of models: the figures are those of the graph's tensors alone, and figures with the
+                        ///< kernels' scratch are added beside them. Else there is one plan with everything
     bool run;           ///< true: the plan is run too, for metrics that need it
     uint64_t runs, contexts;
     const char *allocator;
@@ -57,23 +58,24 @@ typedef struct tide_gate_plan_settings {
     uint64_t limit_bytes;
 } tide_gate_plan_settings;
 
-/// One thing to measure.
+/// A file to measure, planned one way.
 typedef struct tide_gate_target {
     const char *path; ///< of the model, plan or trace, ready to open
     const char *key;  ///< path as the configuration says it, and " [label]" where one file gives several cases
     tide_gate_plan_settings settings;
-    const char *why_empty; ///< "no file matches this pattern": an entry of the file holds for nothing any more, `path`
-                           ///< is its pattern; a case that cannot be measured. NULL: there is a file
+    const char *why_empty; ///< "no file matches this pattern": the entry has no file any more and `path` is its
+                           ///< pattern; the case cannot be measured. NULL: there is a file
     const char *origin;    ///< "tidemark.toml:20"
 } tide_gate_target;
 
 typedef struct tide_gate_config tide_gate_config;
 
-/// TIDE_ERR_IO; TIDE_ERR_BAD_INPUT with file and line for what cannot be parsed, unknown keys (with the nearest known
-/// one), wrong types, rules that contradict each other, patterns of which none matches anything. An entry that holds
-/// for nothing beside others that do is a target of its own. TOML unless the path ends in .json; "-" is standard input.
+/// TIDE_ERR_IO; TIDE_ERR_BAD_INPUT with file and line for what cannot be parsed, unknown keys (with the nearest
+/// known one), wrong types, rules that contradict each other, patterns if no pattern matches any file. If others
+/// do, an entry without files becomes a target that cannot be measured. TOML unless the path ends in .json; "-" is
+/// standard input.
 tide_status tide_gate_config_read(const char *path, tide_gate_config **out, tide_error *err) TIDE_NODISCARD;
-/// Of files on the command line, without a configuration file: the default rules.
+/// A configuration for files of the command line, with the default rules.
 tide_status tide_gate_config_of_files(const char *const *paths, size_t n, const tide_gate_plan_settings *settings,
                                       tide_gate_config **out, tide_error *err) TIDE_NODISCARD;
 void tide_gate_config_destroy(tide_gate_config *c);
@@ -86,12 +88,12 @@ const tide_gate_target *tide_gate_config_find(const tide_gate_config *c, const c
 const char *tide_gate_config_baseline(const tide_gate_config *c, bool *is_wanted);
 /// "tidemark.toml", or "" without a file.
 const char *tide_gate_config_path(const tide_gate_config *c);
-/// What a case that the baseline has and nobody measures any more does, and one that the baseline does not have.
+/// The level of a case that only the baseline has, and of one that the baseline lacks.
 tide_gate_level tide_gate_config_removed(const tide_gate_config *c);
 tide_gate_level tide_gate_config_added(const tide_gate_config *c);
 /// The rule for a metric of a case: default of the metric, [rules], the model's own, overrides in the order of the
-/// file; what a later one says of a metric per kind goes before what an earlier one says of one kind. Of a key that is
-/// no target (a removed case) the same without a model's own. O(log of targets + layers that hold for the key).
+/// file; a later rule for all kinds of a metric replaces an earlier one for one kind. A key that is no target (a
+/// removed case) has no rules of a model. O(log of targets + layers that hold for the key).
 void tide_gate_config_rule(const tide_gate_config *c, const char *key, tide_gate_metric m, int kind,
                            tide_gate_rule *out);
 

@@ -12,7 +12,7 @@
 
 enum {
     MAX_PATTERN_BYTES = 4096,
-    MAX_STARS = 16, // each one more multiplies the time that a match may take
+    MAX_STARS = 16, // each further star multiplies the time that a match may take
 };
 
 // ---- paths ----
@@ -73,7 +73,7 @@ tide_status tide__gate_pattern_check(const tide__gate_reader *r, const tide_gate
     return TIDE_OK;
 }
 
-/// The folder as a pattern that means itself, and the pattern behind it.
+/// Appends the folder, with its special characters escaped, and the pattern.
 static void make_whole(const tide__gate_reader *r, const char *pattern, tide_text *out) {
     for (const char *p = pattern[0] != '/' ? r->folder : ""; *p != '\0'; p++) {
         if (strchr("*?[\\", *p) != NULL) tide_text_add(out, "\\");
@@ -82,7 +82,7 @@ static void make_whole(const tide__gate_reader *r, const char *pattern, tide_tex
     tide_text_add(out, pattern);
 }
 
-/// A folder that cannot be read may hold what nobody would measure then.
+/// A folder that cannot be read is an error: its files would silently not be measured.
 static int stop_at(const char *path, int why) {
     (void)path;
     return why != ENOENT && why != ENOTDIR;

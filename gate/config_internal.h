@@ -14,7 +14,7 @@
 
 typedef struct tide__gate_reader {
     tide_gate_arena *arena; ///< of the configuration: what it keeps
-    const char *name;       ///< as messages call the file; bounded, so that a message has room for its reason
+    const char *name;       ///< of the file in messages; limited, so that a message has room for its reason
     const char *folder;     ///< of the file, ending in "/"; "" the current one
     tide_error *err;
 } tide__gate_reader;
@@ -46,12 +46,12 @@ tide_status tide__gate_size(const tide__gate_reader *r, const tide_gate_node *n,
 /// One of `words` [n_words].
 tide_status tide__gate_choice(const tide__gate_reader *r, const tide_gate_node *n, const char *const *words,
                               size_t n_words, size_t *out) TIDE_NODISCARD;
-/// "key 'align'", "value 2 of 'aligns'", as messages call the node.
+/// The node's name in messages: "key 'align'", "value 2 of 'aligns'".
 const char *tide__gate_call(const tide_gate_node *n, char *buf, size_t buf_bytes);
 
 // ---- limits ----
 
-/// Digits with an optional point and more digits, nothing else, in every locale.
+/// Reads digits with an optional point and more digits, in any locale the same way.
 bool tide__gate_parse_decimal(const char *text, size_t len, double *out);
 // ---- rules ----
 
@@ -67,21 +67,21 @@ typedef enum tide__gate_field_id {
 
 typedef enum tide__gate_gain { TIDE__GATE_GAIN_OFF, TIDE__GATE_GAIN_WARNS, TIDE__GATE_GAIN_FAILS } tide__gate_gain;
 
-/// What one place says of one limit.
+/// One limit as one place of the configuration sets it.
 typedef struct tide__gate_field {
     bool is_set;
-    bool is_off; ///< takes an inherited limit away
+    bool is_off; ///< removes an inherited limit
     tide_gate_limit limit;
     tide_gate_value value;      ///< of the budgets
     const tide_gate_node *node; ///< NULL: the default
     const char *place;          ///< NULL: the default
 } tide__gate_field;
 
-/// What one place says of one metric.
+/// The rule for one metric as one place of the configuration sets it.
 typedef struct tide__gate_rule {
     tide_gate_metric metric;
     int kind;
-    bool is_word; ///< "off", "report", …: nothing is inherited
+    bool is_word; ///< "off", "report", …: replaces all inherited limits
     bool is_off;
     bool has_gain;
     tide__gate_gain gain;
@@ -102,7 +102,7 @@ typedef struct tide__gate_layer {
 /// `rules` (NULL: none) and `max_bytes` (NULL: none) into a layer.
 tide_status tide__gate_layer_read(const tide__gate_reader *r, const tide_gate_node *rules,
                                   const tide_gate_node *max_bytes, tide__gate_layer *out) TIDE_NODISCARD;
-/// What holds after some layers.
+/// The limits that result from several layers.
 typedef struct tide__gate_resolved {
     bool is_off, has_gain_of_its_own;
     tide__gate_gain gain;
@@ -140,10 +140,10 @@ struct tide_gate_config {
     tide_strmap keys; ///< index of the target
 };
 
-/// Layers of a key that is a target, or not.
+/// Combines the layers for a metric of `key`; `held` NULL: the key is no target.
 void tide__gate_resolve(const tide_gate_config *c, const tide__gate_held *held, const char *key, tide_gate_metric m,
                         int kind, tide__gate_resolved *out);
-/// Rules that contradict each other for a target, or that are never looked at.
+/// Refuses rules that contradict each other for a target, and rules without effect.
 tide_status tide__gate_check_rules(const tide__gate_reader *r, tide_gate_config *c) TIDE_NODISCARD;
 bool tide__gate_matches(const char *pattern, const char *key);
 
@@ -152,13 +152,13 @@ tide_status tide__gate_settings_read(const tide__gate_reader *r, const tide_gate
                                      tide_gate_plan_settings *out) TIDE_NODISCARD;
 extern const char *const tide__gate_settings_keys[]; ///< ends with NULL
 
-/// All of one [[model]] into c->targets.
+/// Adds the targets of one [[model]] to c->targets.
 tide_status tide__gate_model_read(const tide__gate_reader *r, tide_gate_config *c, const tide_gate_node *model,
                                   const tide_gate_plan_settings *defaults) TIDE_NODISCARD;
 /// A file of the command line; `t` is copied. A key that is there already is an error.
 tide_status tide__gate_target_add_file(const tide__gate_reader *r, tide_gate_config *c,
                                        const tide_gate_target *t) TIDE_NODISCARD;
-/// The entry at `node` holds for nothing any more: a case that cannot be measured. `why` is static.
+/// Adds a target that cannot be measured, for the entry at `node` that has no file any more. `why` is static.
 tide_status tide__gate_target_add_empty(const tide__gate_reader *r, tide_gate_config *c, const char *pattern,
                                         const char *why, const tide_gate_node *node) TIDE_NODISCARD;
 
@@ -168,7 +168,7 @@ tide_status tide__gate_target_add_empty(const tide__gate_reader *r, tide_gate_co
 /// wildcards, or that is the name of a file, is itself. *out [n] in the arena; n is 0 where nothing matches.
 tide_status tide__gate_glob(const tide__gate_reader *r, const tide_gate_node *n, const char *pattern,
                             const char *const **out, size_t *n_out) TIDE_NODISCARD;
-/// Patterns that are not known here, or that take too long to match.
+/// Refuses `**`, and patterns that would take too long to match.
 tide_status tide__gate_pattern_check(const tide__gate_reader *r, const tide_gate_node *n,
                                      const char *pattern) TIDE_NODISCARD;
 /// "./a//b" -> "a/b"; lives as long as the configuration.

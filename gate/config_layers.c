@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// What holds for one metric of one case: the metric's default, [rules], the rules of the model's entry and the
-// overrides that match, one on top of the other, field by field; and the contradictions that only show then.
+// Combines the rules for one metric of one case: the metric's default, [rules], the rules of the model's entry and
+// the overrides that match. A later layer replaces single fields of an earlier one. Contradictions that appear only
+// in the combination are refused here.
 //
 //     default        fail = any growth
 //     [rules]        warn = 0, fail = 64 KiB and 2 %     fail of [rules] takes the place of the default's
@@ -43,7 +44,7 @@ static void apply_rule(const tide_gate_config *c, const tide__gate_rule *rule, t
 
 static void apply_layer(const tide_gate_config *c, const tide__gate_layer *layer, tide_gate_metric m, int kind,
                         tide__gate_resolved *out) {
-    for (int pass = 0; pass < 2; pass++) { // all kinds, then the one: within a layer the closer rule goes on top
+    for (int pass = 0; pass < 2; pass++) { // all kinds, then the one kind: within a layer the more specific rule wins
         const int wanted = pass == 0 ? -1 : kind;
         if (pass == 1 && kind < 0) return;
         for (size_t i = 0; i < layer->n; i++) {
@@ -71,7 +72,7 @@ void tide__gate_resolve(const tide_gate_config *c, const tide__gate_held *held, 
     for (size_t i = 0; i < held->n_overrides; i++) apply_layer(c, &c->overrides[held->overrides[i]], m, kind, out);
 }
 
-// ---- the rule as judges want it ----
+// ---- the combined rule ----
 
 static const char default_place[] = "the default";
 
@@ -81,8 +82,8 @@ static void copy_place(char *out, size_t out_bytes, const char *place) {
     snprintf(out, out_bytes, "%s", place != NULL ? place : default_place);
 }
 
-/// What is let pass one way is let pass the other way too: a gain has the limits of growth, and where gains only warn
-/// the first of them.
+/// A gain gets the limits of growth, so that the same change is allowed in both directions. Where gains only warn,
+/// they get the first limit that is set.
 static void mirror_gain(const tide__gate_resolved *s, tide_gate_rule *out) {
     const tide__gate_field *warn = &s->fields[TIDE__GATE_WARN], *fail = &s->fields[TIDE__GATE_FAIL];
     const tide__gate_field *first = is_on(warn) ? warn : fail;
@@ -135,7 +136,7 @@ void tide_gate_config_rule(const tide_gate_config *c, const char *key, tide_gate
 
 // ---- contradictions ----
 
-/// Whatever warns by `warn` fails by `fail` too: the warning is never seen.
+/// Whether every change that exceeds `warn` exceeds `fail` too: then the warning would never appear.
 static bool is_never_seen(const tide_gate_limit *warn, const tide_gate_limit *fail) {
     return fail->amount <= warn->amount && fail->percent <= warn->percent;
 }
@@ -197,10 +198,11 @@ static tide_status check_target(const tide__gate_reader *r, const tide_gate_conf
     return TIDE_OK;
 }
 
-// ---- rules that nothing is held against ----
+// ---- rules without effect ----
 
-/// Of a file that is neither a model nor a table of lifetimes nobody knows before it is read: a trace tells of a run.
-static bool tells_of_a_run(const tide_gate_target *t) {
+/// Whether the target can have figures of a run: it is run, or its file may be a trace (known only when it is
+/// read).
+static bool can_have_run(const tide_gate_target *t) {
     static const char *const planned[] = {".onnx", ".json", ".csv"};
     if (t->settings.run || t->why_empty != NULL) return true;
     const size_t n = strlen(t->path);
@@ -220,7 +222,7 @@ static bool is_held(const tide_gate_config *c, size_t target, const tide__gate_l
     return false;
 }
 
-/// The first rule of the layer that asks for what only a run tells; NULL: none.
+/// The first rule of the layer with a limit on a metric that needs a run; NULL: none.
 static const tide__gate_rule *wants_run(const tide__gate_layer *layer) {
     for (size_t i = 0; i < layer->n; i++) {
         const tide__gate_rule *rule = &layer->rules[i];
@@ -235,7 +237,7 @@ static tide_status check_is_run(const tide__gate_reader *r, const tide_gate_conf
     const tide__gate_rule *rule = wants_run(layer);
     if (rule == NULL) return TIDE_OK;
     for (size_t i = 0; i < c->n_targets; i++) {
-        if (is_held(c, i, layer) && tells_of_a_run(&c->targets[i])) return TIDE_OK;
+        if (is_held(c, i, layer) && can_have_run(&c->targets[i])) return TIDE_OK;
     }
     const tide_status st = tide__gate_bad(r, rule->node,
                                           "%s is measured by a run, and nothing that this rule holds "
@@ -253,7 +255,7 @@ static bool has_budget(const tide__gate_layer *layer) {
     return false;
 }
 
-/// Without a baseline budgets are all that anything is held against.
+/// Without a baseline only budgets are checked, so there must be one.
 static tide_status check_budgets_alone(const tide__gate_reader *r, const tide_gate_config *c) {
     if (c->is_baseline_wanted || has_budget(&c->rules)) return TIDE_OK;
     for (size_t i = 0; i < c->n_models; i++) {

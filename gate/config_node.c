@@ -149,7 +149,7 @@ static tide_status convert_members(const json_reader *r, const json_t *v, tide_g
     return st;
 }
 
-/// Recursion is as deep as the document, and that is bounded here.
+/// Recursion is as deep as the document, so the depth is limited here.
 static tide_status convert(const json_reader *r, const json_t *v, tide_gate_node *parent, const char *key, int depth,
                            tide_gate_node **out) {
     tide_gate_node *n = tide_gate_node_add(r->arena, parent, type_of(v), key, key != NULL ? strlen(key) : 0, 0);
@@ -179,8 +179,8 @@ static tide_status convert(const json_reader *r, const json_t *v, tide_gate_node
     }
 }
 
-/// jansson passes over NUL bytes between tokens without a word. Those that a text writes as \u0000 are told by who
-/// reads the key.
+/// jansson silently skips NUL bytes between tokens, so they are refused here. A NUL that is written as \u0000 in a
+/// text is refused where the key is read.
 static tide_status refuse_nul(const json_reader *r, const char *text, size_t len) {
     const char *nul = memchr(text, '\0', len);
     if (nul == NULL) return TIDE_OK;

@@ -36,7 +36,7 @@ typedef enum tide_gate_node_type {
 
 typedef struct tide_gate_node {
     tide_gate_node_type type;
-    int line;        ///< of the key, or of a value in a list; 0: the format does not tell
+    int line;        ///< of the key, or of a value in a list; 0: not known (JSON)
     const char *key; ///< of a table's member; NULL: the root, or a value in a list
     size_t index;    ///< of a value in a list
     const struct tide_gate_node *parent;

@@ -37,7 +37,7 @@ bool tide__gate_parse_decimal(const char *text, size_t len, double *out) {
     return true;
 }
 
-// ---- a text in parts ----
+// ---- parts of a text ----
 
 typedef struct part {
     const char *text;
@@ -125,7 +125,7 @@ static bool parse_amount(tide_gate_unit unit, part p, uint64_t *out) {
     }
 }
 
-/// What is wrong with an amount: most often that it is one of another unit.
+/// The error for an amount that cannot be read. Its usual reason is the unit of another metric.
 static tide_status bad_amount(const tide__gate_reader *r, const tide_gate_node *n, const tide_gate_metric_def *def,
                               const char *text, const char *example) {
     const part whole = trimmed(text, strlen(text));
@@ -146,7 +146,7 @@ static tide_status bad_amount(const tide__gate_reader *r, const tide_gate_node *
 
 // ---- limits ----
 
-/// One part of a limit; false: it is none.
+/// Reads one part of a limit; false: it is not a limit.
 static bool take_part(tide_gate_unit unit, part p, tide_gate_limit *out) {
     part number;
     if (without(p, "%", &number)) {
@@ -179,7 +179,8 @@ static tide_status read_limit(const tide__gate_reader *r, const tide_gate_node *
         for (size_t i = 0; i < n_parts; i++) is_good = is_good && take_part(def->unit, parts[i], &limit);
         if (!is_good) return bad_amount(r, n, def, text, unit_example(def->unit));
     }
-    if (limit.has_amount && limit.amount == 0) limit.has_amount = false; // passed by any change, as no amount is
+    if (limit.has_amount && limit.amount == 0)
+        limit.has_amount = false; // any change exceeds it, as if no amount were given
     if (limit.has_percent && limit.percent == 0) limit.has_percent = false;
     *out = limit;
     return TIDE_OK;
@@ -224,7 +225,7 @@ static tide_status read_budget(const tide__gate_reader *r, const tide_gate_node 
 static const char *const field_keys[TIDE__GATE_N_FIELDS] = {"warn",      "fail", "gain_warn",
                                                             "gain_fail", "max",  "warn_max"};
 
-/// Of figures where more is better a budget is the least that may be.
+/// For figures where more is better a budget is a minimum.
 static const char *field_key(const tide_gate_metric_def *def, size_t field) {
     if (def->better == TIDE_GATE_MORE && field == TIDE__GATE_BUDGET) return "min";
     if (def->better == TIDE_GATE_MORE && field == TIDE__GATE_WARN_BUDGET) return "warn_min";
@@ -239,7 +240,7 @@ static tide_status no_limit_for_time(const tide__gate_reader *r, const tide_gate
     return st;
 }
 
-/// "off": no level at all, "report": shown; "warn", "fail": what any change for the worse does.
+/// "off": the metric is ignored; "report": it is only shown; "warn", "fail": what any change for the worse does.
 static tide_status read_word(const tide__gate_reader *r, const tide_gate_node *n, const tide_gate_metric_def *def,
                              tide__gate_rule *out) {
     static const char *const words[] = {"off", "report", "warn", "fail"};
@@ -346,9 +347,10 @@ static tide_status add_rule(const tide__gate_reader *r, const tide_gate_node *n,
                             tide__gate_layer *layer) {
     tide__gate_rule rule = {.metric = m, .kind = kind};
     TIDE_TRY(read_rule(r, n, &rule));
-    bool says = rule.is_word || rule.has_gain;
-    for (size_t f = 0; f < TIDE__GATE_N_FIELDS; f++) says = says || rule.fields[f].is_set;
-    return says ? append(r, layer, &rule) : TIDE_OK; // a table that holds only kinds says nothing of all of them
+    bool has_rule = rule.is_word || rule.has_gain;
+    for (size_t f = 0; f < TIDE__GATE_N_FIELDS; f++) has_rule = has_rule || rule.fields[f].is_set;
+    return has_rule ? append(r, layer, &rule)
+                    : TIDE_OK; // a table that has only rules of kinds gives no rule for all kinds
 }
 
 /// `[rules.kind_peak_bytes.Workspace]`: a kind as a table in the metric's, beside the key "kind_peak_bytes.Workspace".
@@ -375,7 +377,7 @@ static tide_status add_named(const tide__gate_reader *r, const tide_gate_node *n
     return kind < 0 ? add_kinds(r, n, m, layer) : TIDE_OK;
 }
 
-/// max_bytes is the budget of total_bytes, beside what the rules say of it.
+/// max_bytes is the budget of total_bytes; the rules may set other limits of it.
 static tide_status add_max_bytes(const tide__gate_reader *r, const tide_gate_node *n, tide__gate_layer *layer) {
     const tide_gate_metric_def *def = tide_gate_metric_get(TIDE_GATE_TOTAL);
     tide__gate_rule *rule = NULL;

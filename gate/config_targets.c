@@ -55,7 +55,8 @@ static tide_status read_pass(const tide__gate_reader *r, const tide_gate_node *n
     const char *words[TIDE_N_PASSES];
     size_t pass, n_words = 0;
     for (size_t p = 0; p < TIDE_N_PASSES; p++) {
-        if (p != TIDE_PASS_RECOMPUTE) words[n_words++] = tide_pass_name((tide_pass)p); // `recompute` switches that one
+        if (p != TIDE_PASS_RECOMPUTE)
+            words[n_words++] = tide_pass_name((tide_pass)p); // that pass has a key of its own, `recompute`
     }
     TIDE_TRY(tide__gate_choice(r, n, words, n_words, &pass));
     tide_pass found = TIDE_PASS_VIEWS;
@@ -143,7 +144,7 @@ static tide_status read_allocator(const tide__gate_reader *r, const tide_gate_no
     return st;
 }
 
-/// Keys that mean something in a run alone, in a table that says that there is none.
+/// Refuses keys that only matter in a run, in a table with run = false.
 static tide_status check_run(const tide__gate_reader *r, const tide_gate_node *table, const tide_gate_node *run) {
     static const char *const of_runs[] = {"runs", "contexts", "allocator", "limit"};
     if (run == NULL || run->truth) return TIDE_OK;
@@ -196,7 +197,7 @@ static tide_status same_key(const tide__gate_reader *r, const tide_gate_config *
     return st;
 }
 
-/// Overrides that match are found once: rules are asked for many times.
+/// Finds the overrides that match a target once, because its rules are looked up many times.
 static tide_status find_overrides(const tide__gate_reader *r, tide_gate_config *c, const char *key,
                                   tide__gate_held *held) {
     size_t n = 0;
@@ -249,13 +250,14 @@ tide_status tide__gate_target_add_empty(const tide__gate_reader *r, tide_gate_co
 
 enum { MAX_EXTENTS = 16, MAX_AXES = MAX_EXTENTS + 2 };
 
-/// One thing that has a value, or several that give a case each.
+/// A setting with one value, or with a list of values that give one case each.
 typedef struct axis {
     const char *name;
     bool is_extent;
-    bool is_list; ///< told in the key, also of one value: a second one leaves the first one's key as it is
+    bool is_list; ///< the value is part of the key, also of a list with one value: adding a second value must not
+                  ///< change the first key
     const tide_gate_node **values;
-    const char **texts; ///< [n] "N=8", as the key and the settings have it
+    const char **texts; ///< [n] "N=8", for the key and the settings
     size_t n;
 } axis;
 
@@ -272,7 +274,7 @@ typedef struct model_reader {
     size_t n_axes, n_extents;
 } model_reader;
 
-/// Text of one value, checked.
+/// Checks one value and makes its text.
 static tide_status axis_value(const model_reader *m, const axis *a, const tide_gate_node *n, const char **out) {
     char text[256];
     uint64_t number;
@@ -312,7 +314,7 @@ static int by_key(const void *a, const void *b) {
     return strcmp((*(const tide_gate_node *const *)a)->key, (*(const tide_gate_node *const *)b)->key);
 }
 
-/// In the order of their names, so that TOML and JSON give the same keys.
+/// Extents are taken in the order of their names, so that TOML and JSON give the same keys.
 static tide_status read_extents(model_reader *m, const tide_gate_node *n) {
     const tide_gate_node *sorted[MAX_EXTENTS];
     TIDE_TRY(tide__gate_is(m->r, n, TIDE_GATE_NODE_TABLE));
@@ -401,7 +403,7 @@ static tide_status set_axes(const model_reader *m, const size_t *at, tide_gate_p
     return TIDE_OK;
 }
 
-/// All combinations for one file, the last axis fastest.
+/// Adds the cases of one file: all combinations of its axes, the last axis varies fastest.
 static tide_status add_cases(const model_reader *m, const char *path) {
     size_t at[MAX_AXES] = {0};
     for (;;) {
@@ -454,7 +456,7 @@ static tide_status read_files(model_reader *m) {
     TIDE_TRY(tide__gate_text(m->r, n, &text));
     if (strcmp(text, "-") == 0) return tide__gate_bad(m->r, n, "a model of a gate is a file, not standard input");
     TIDE_TRY(tide__gate_glob(m->r, n, text, &paths, &n_paths));
-    if (n_paths == 0) { // files went: that fails, and what is there is judged all the same
+    if (n_paths == 0) { // the files are gone: this target fails, the other ones are judged all the same
         const char *pattern;
         TIDE_TRY(tide__gate_clean_path(m->r, text, &pattern));
         m->is_empty = true;
@@ -483,7 +485,7 @@ static tide_status check_model_keys(const tide__gate_reader *r, const tide_gate_
     return tide__gate_keys(r, model, "a model", known, n);
 }
 
-/// A layer of its own where the model has rules; targets point at it.
+/// Makes a layer for the model if it has rules; its targets point at the layer.
 static tide_status read_layer(model_reader *m) {
     const tide_gate_node *rules = tide__gate_find(m->node, "rules");
     const tide_gate_node *max_bytes = tide__gate_find(m->node, "max_bytes");

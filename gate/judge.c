@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Cases against their baseline: which belong together, what state each is in, and the verdict of the whole. The figures
-// are judged in judge_row.c, what made them change is found in causes.c. See judge.h.
+// Compares cases with their baseline: pairs them, sets the state of each, and the verdict of all. Single figures are
+// judged in judge_row.c, causes of changes are found in causes.c. See judge.h.
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,7 +30,7 @@ const char *tide_gate_state_name(tide_gate_state s) {
 }
 
 /// Takes the text; *out is owned.
-static tide_status finish_text(tide_text *text, char **out, tide_error *err) {
+static tide_status move_text(tide_text *text, char **out, tide_error *err) {
     *out = text->failed ? NULL : tide_host_strdup(tide_text_str(text));
     tide_text_deinit(text);
     return *out != NULL ? TIDE_OK : TIDE_NO_MEMORY(err, "for a verdict");
@@ -64,35 +64,36 @@ void tide_gate_result_deinit(tide_gate_result *r) {
 
 // ---- one case ----
 
-typedef struct judging {
+typedef struct judge_context {
     const tide_gate_config *config;
-    const tide_gate_baseline *baseline; ///< NULL: none is wanted
-    bool none_in_common;                ///< the baseline is of other cases
-    const tide_gate_case **was;         ///< [current] the case of the baseline, of one that was renamed; else NULL
+    const tide_gate_baseline *baseline; ///< NULL: compared with none
+    bool none_in_common;                ///< no case is in both
+    const tide_gate_case **old_case;    ///< [current] the baseline's case of one that was renamed; else NULL
     bool *is_renamed;                   ///< [cases of the baseline]
     size_t n_renamed;
     tide_error *err;
-} judging;
+} judge_context;
 
-/// Of a metric per kind that nobody measured any more the kinds that were used are told, or one where none was.
-static bool is_idle(const tide_gate_case *a, tide_gate_metric m, int kind, tide_gate_value before,
-                    tide_gate_value now) {
+/// Whether a figure per kind that is no longer measured gets no row. Kinds with bytes in the baseline get a row; if
+/// no kind has any, Workspace alone gets one.
+static bool has_no_row(const tide_gate_case *a, tide_gate_metric m, int kind, tide_gate_value before,
+                       tide_gate_value now) {
     if (kind < 0 || !before.known || now.known || before.u > 0) return false;
     uint64_t all = 0;
     for (int k = 0; k < TIDE_N_KINDS; k++) all |= a->kinds[m][k].u;
     return all > 0 || kind != TIDE_KIND_WORKSPACE;
 }
 
-/// Also where one side alone knows it: measuring more or less is a change.
+/// Whether the figure changed. A figure that only one side has counts as changed; a time never does.
 static bool is_change(tide_gate_metric m, tide_gate_value before, tide_gate_value now) {
     const bool is_timed = tide_gate_metric_get(m)->unit == TIDE_GATE_NS;
     return tide__judge_differs(m, before, now) || (!is_timed && before.known != now.known);
 }
 
-/// Rules of what depends on the machine hold where a configuration says them, and on the baseline's machine alone.
-/// @return whether nothing holds because this is another machine
-static bool keep_to_machine(const tide_gate_case *a, const tide_gate_case *b, tide_gate_metric m, int kind,
-                            tide_gate_rule *rule) {
+/// Drops the limits of a figure that depends on the machine, unless the configuration sets them and the baseline
+/// was measured on this machine. @return whether they were dropped because the machines differ
+static bool drop_limits_of_machine(const tide_gate_case *a, const tide_gate_case *b, tide_gate_metric m, int kind,
+                                   tide_gate_rule *rule) {
     if (rule->off || !tide_gate_metric_is_of_machine(m, kind) || !tide_gate_case_has_machine(b)) return false;
     const bool elsewhere = a != NULL && !tide_gate_case_same_machine(a, b);
     if (elsewhere) rule->has_max = rule->has_warn_max = false;
@@ -101,37 +102,37 @@ static bool keep_to_machine(const tide_gate_case *a, const tide_gate_case *b, ti
     return elsewhere;
 }
 
-/// A figure that is held against a limit, and that the baseline does not have: removed from it, or never measured.
-static bool is_missing(const judging *g, const tide_gate_case *a, const tide_gate_rule *rule, tide_gate_metric m,
+/// Whether the figure has a limit, but no value in the baseline to compare with.
+static bool is_missing(const judge_context *g, const tide_gate_case *a, const tide_gate_rule *rule, tide_gate_metric m,
                        tide_gate_value before, tide_gate_value now) {
     if (a == NULL || g->baseline->is_partial || rule->off || before.known || !now.known) return false;
     return tide_gate_metric_get(m)->unit != TIDE_GATE_NS && (rule->fail.given || rule->warn.given);
 }
 
-/// One figure. False: there is nothing to say of it.
-static bool judge_figure(const judging *g, const tide_gate_case *a, const tide_gate_case *b, const char *key,
+/// Judges one figure. False: it gets no row.
+static bool judge_figure(const judge_context *g, const tide_gate_case *a, const tide_gate_case *b, const char *key,
                          tide_gate_metric m, int kind, tide_gate_row *row) {
     const tide_gate_value before = a != NULL ? tide__case_value(a, m, kind) : (tide_gate_value){0};
     const tide_gate_value now = tide__case_value(b, m, kind);
     tide_gate_rule rule = {0};
-    if (a != NULL && is_idle(a, m, kind, before, now)) return false;
+    if (a != NULL && has_no_row(a, m, kind, before, now)) return false;
     tide_gate_config_rule(g->config, key, m, kind, &rule);
-    const bool elsewhere = keep_to_machine(a, b, m, kind, &rule);
-    const bool missing = is_missing(g, a, &rule, m, before, now) && !is_idle(b, m, kind, now, before);
-    const bool told = tide__judge_row(&rule, m, kind, a != NULL, before, now, row);
-    if (!told && !missing) return false;
-    if (!told) *row = (tide_gate_row){.metric = m, .kind = kind, .baseline = before, .current = now};
+    const bool elsewhere = drop_limits_of_machine(a, b, m, kind, &rule);
+    const bool missing = is_missing(g, a, &rule, m, before, now) && !has_no_row(b, m, kind, now, before);
+    const bool has_row = tide__judge_row(&rule, m, kind, a != NULL, before, now, row);
+    if (!has_row && !missing) return false;
+    if (!has_row) *row = (tide_gate_row){.metric = m, .kind = kind, .baseline = before, .current = now};
     row->elsewhere = elsewhere;
-    if (!missing || row->verdict == TIDE_GATE_FAIL_VERDICT) return true; // over its budget, too
+    if (!missing || row->verdict == TIDE_GATE_FAIL_VERDICT) return true; // it is over its budget, which counts more
     row->verdict = TIDE_GATE_NOT_COMPARABLE_VERDICT;
     row->over_budget = false;
     snprintf(row->limit, sizeof row->limit, "judged, but not in the baseline");
     return true;
 }
 
-/// Rows of all figures; budgets alone without a case to compare with.
-static tide_status add_rows(const judging *g, const tide_gate_case *a, const tide_gate_case *b, tide_gate_judged *j,
-                            bool *differs) {
+/// Adds the rows of all figures. Without a case to compare with (`a` is NULL) only budgets are checked.
+static tide_status add_rows(const judge_context *g, const tide_gate_case *a, const tide_gate_case *b,
+                            tide_gate_judged *j, bool *differs) {
     size_t cap = 0;
     *differs = false;
     for (int i = 0; i < TIDE_GATE_N_METRICS; i++) {
@@ -155,16 +156,17 @@ static tide_gate_verdict verdict_of_level(tide_gate_level level) {
                                      : TIDE_GATE_PASS_VERDICT;
 }
 
-static tide_status judge_unmeasured(const judging *g, const tide_gate_case *c, tide_gate_judged *j) {
+static tide_status judge_unmeasured(const judge_context *g, const tide_gate_case *c, tide_gate_judged *j) {
     tide_text reason = {0};
     j->state = TIDE_GATE_CASE_UNMEASURED;
     j->verdict = TIDE_GATE_FAIL_VERDICT;
     tide_text_addf(&reason, "%s: %s", c->skipped ? "was skipped" : "could not be measured",
                    c->error != NULL && c->error[0] != '\0' ? c->error : "nobody says why");
-    return finish_text(&reason, &j->reason, g->err);
+    return move_text(&reason, &j->reason, g->err);
 }
 
-/// In nothing or in signature; a table and a trace have none, there the model's own name tells.
+/// Whether the cases are of different models. Signatures are compared; tables and traces have none, there the
+/// models' names are.
 static bool is_other_model(const tide_gate_case *a, const tide_gate_case *b, const char **what, const char **x,
                            const char **y) {
     *what = "inputs and outputs";
@@ -178,9 +180,8 @@ static bool is_other_model(const tide_gate_case *a, const tide_gate_case *b, con
     return (*x)[0] != '\0' && (*y)[0] != '\0' && strcmp(*x, *y) != 0;
 }
 
-/// What is to be said of two cases that belong together, beside their figures: that the file was renamed, that figures
-/// are missing.
-static tide_status say_both(const judging *g, tide_gate_judged *j) {
+/// The reason of a case that has a baseline: its file was renamed, or the baseline lacks figures that have limits.
+static tide_status add_reason(const judge_context *g, tide_gate_judged *j) {
     tide_text reason = {0};
     size_t n = 0;
     const tide_gate_row *first = NULL;
@@ -201,11 +202,12 @@ static tide_status say_both(const judging *g, tide_gate_judged *j) {
         if (g->baseline->version == 1)
             tide_text_add(&reason, ": it is of version 1, whose figures hold kernels' scratch");
     }
-    if (reason.len > 0 || reason.failed) return finish_text(&reason, &j->reason, g->err);
+    if (reason.len > 0 || reason.failed) return move_text(&reason, &j->reason, g->err);
     return TIDE_OK;
 }
 
-static tide_status judge_both(const judging *g, const tide_gate_case *a, const tide_gate_case *b, tide_gate_judged *j) {
+static tide_status judge_pair(const judge_context *g, const tide_gate_case *a, const tide_gate_case *b,
+                              tide_gate_judged *j) {
     const char *what, *x, *y;
     bool differs;
     if (is_other_model(a, b, &what, &x, &y)) {
@@ -214,18 +216,19 @@ static tide_status judge_both(const judging *g, const tide_gate_case *a, const t
         j->verdict = TIDE_GATE_NOT_COMPARABLE_VERDICT;
         tide_text_addf(&reason, "the baseline is of another model: it has %s %s, this one %s", what,
                        x[0] != '\0' ? x : "(none)", y[0] != '\0' ? y : "(none)");
-        TIDE_TRY(finish_text(&reason, &j->reason, g->err));
+        TIDE_TRY(move_text(&reason, &j->reason, g->err));
         return add_rows(g, NULL, b, j, &differs);
     }
     TIDE_TRY(add_rows(g, a, b, j, &differs));
     j->state = differs ? TIDE_GATE_CASE_CHANGED : TIDE_GATE_CASE_UNCHANGED;
-    TIDE_TRY(say_both(g, j));
-    // Of version 1 the tensors are those of a plan with scratch: another plan, which explains nothing of this one.
+    TIDE_TRY(add_reason(g, j));
+    // Version 1 has the tensors of a plan with scratch. That is another plan, and it explains no change of this
+    // one.
     const bool is_older = g->baseline->version == 1 && tide_gate_case_has_machine(a);
     return differs && !is_older ? tide_gate_causes(a, b, j, g->err) : TIDE_OK;
 }
 
-static tide_status judge_added(const judging *g, const tide_gate_case *b, tide_gate_judged *j) {
+static tide_status judge_added(const judge_context *g, const tide_gate_case *b, tide_gate_judged *j) {
     bool differs;
     if (g->baseline == NULL) {
         j->state = TIDE_GATE_CASE_ALONE;
@@ -235,21 +238,22 @@ static tide_status judge_added(const judging *g, const tide_gate_case *b, tide_g
         j->verdict =
             g->none_in_common ? TIDE_GATE_NOT_COMPARABLE_VERDICT : verdict_of_level(tide_gate_config_added(g->config));
         tide_text_add(&reason, "the baseline has no such case");
-        TIDE_TRY(finish_text(&reason, &j->reason, g->err));
+        TIDE_TRY(move_text(&reason, &j->reason, g->err));
     }
     return add_rows(g, NULL, b, j, &differs);
 }
 
-static tide_status judge_removed(const judging *g, tide_gate_judged *j) {
+static tide_status judge_removed(const judge_context *g, tide_gate_judged *j) {
     tide_text reason = {0};
     j->state = TIDE_GATE_CASE_REMOVED;
     j->verdict =
         g->none_in_common ? TIDE_GATE_NOT_COMPARABLE_VERDICT : verdict_of_level(tide_gate_config_removed(g->config));
     tide_text_add(&reason, "the baseline has it, and nobody measures it any more");
-    return finish_text(&reason, &j->reason, g->err);
+    return move_text(&reason, &j->reason, g->err);
 }
 
-static tide_status judge_case(const judging *g, const tide_gate_case *a, const tide_gate_case *b, tide_gate_judged *j) {
+static tide_status judge_case(const judge_context *g, const tide_gate_case *a, const tide_gate_case *b,
+                              tide_gate_judged *j) {
     *j = (tide_gate_judged){.key = b != NULL ? b->key : a->key, .baseline = a, .current = b};
     if (a != NULL && b != NULL && strcmp(a->key, b->key) != 0) j->renamed_from = a->key;
     const tide_gate_target *target = b != NULL ? tide_gate_config_find(g->config, b->key) : NULL;
@@ -257,7 +261,7 @@ static tide_status judge_case(const judging *g, const tide_gate_case *a, const t
     if (target != NULL && !(b->skipped && b->error != NULL && access(target->path, F_OK) != 0)) j->path = target->path;
     if (b == NULL) return judge_removed(g, j);
     if (b->error != NULL || b->skipped) return judge_unmeasured(g, b, j);
-    return a != NULL ? judge_both(g, a, b, j) : judge_added(g, b, j);
+    return a != NULL ? judge_pair(g, a, b, j) : judge_added(g, b, j);
 }
 
 // ---- the whole ----
@@ -279,16 +283,17 @@ static bool has_elsewhere(const tide_gate_judged *j) {
     return false;
 }
 
-/// How many cases were measured on another machine than the baseline's, and how the first of them differ.
-static tide_status count_elsewhere(const judging *g, tide_gate_result *out, const tide_gate_judged *j) {
+/// Counts the cases that were measured on another machine than the baseline's, and notes how the first pair of
+/// machines differs.
+static tide_status count_elsewhere(const judge_context *g, tide_gate_result *out, const tide_gate_judged *j) {
     if (!has_elsewhere(j) || out->n_elsewhere++ > 0) return TIDE_OK;
     tide_text text = {0};
     tide__judge_say_machines(&text, j->baseline, j->current);
-    return finish_text(&text, &out->machine, g->err);
+    return move_text(&text, &out->machine, g->err);
 }
 
-/// Both lists are by key; so is what comes out.
-static tide_status judge_all(const judging *g, const tide_gate_cases *current, tide_gate_result *out) {
+/// Both lists are sorted by key, and so is the result.
+static tide_status judge_all(const judge_context *g, const tide_gate_cases *current, tide_gate_result *out) {
     static const tide_gate_cases none = {0};
     const tide_gate_cases *old = g->baseline != NULL ? &g->baseline->cases : &none;
     TIDE_TRY(TIDE_NEW(&out->cases, old->n + current->n + 1, g->err, "for a verdict"));
@@ -297,7 +302,7 @@ static tide_status judge_all(const judging *g, const tide_gate_cases *current, t
         const tide_gate_case *a = order <= 0 ? &old->items[i++] : NULL;
         const tide_gate_case *b = order >= 0 ? &current->items[k++] : NULL;
         if (b == NULL && g->is_renamed[a - old->items]) continue; // judged under its new name
-        if (a == NULL) a = g->was[b - current->items];
+        if (a == NULL) a = g->old_case[b - current->items];
         tide_gate_judged *j = &out->cases[out->n++];
         TIDE_TRY(judge_case(g, a, b, j));
         count(out, j);
@@ -308,8 +313,8 @@ static tide_status judge_all(const judging *g, const tide_gate_cases *current, t
 
 // ---- renamed files ----
 
-/// What a case is known by under another name: the content of its file and its label. False: by nothing.
-static bool identity(const tide_gate_case *c, tide_text *out) {
+/// The text by which a renamed case is recognised: the hash of its file and its label. False: the case has no hash.
+static bool recognition_text(const tide_gate_case *c, tide_text *out) {
     const char *label = strrchr(c->key, '[');
     const size_t n = strlen(c->key);
     out->len = 0;
@@ -318,22 +323,23 @@ static bool identity(const tide_gate_case *c, tide_text *out) {
     return !out->failed;
 }
 
-/// Cases of one side alone that are of the same file as one of the other side alone: the first of each.
-static tide_status find_renamed(judging *g, const tide_gate_cases *old, const tide_gate_cases *current) {
+/// Pairs cases that only the baseline has with cases that only this measurement has, when both are of the same
+/// file. If several match, the first one is taken.
+static tide_status find_renamed(judge_context *g, const tide_gate_cases *old, const tide_gate_cases *current) {
     tide_strmap places = {0};
     tide_text id = {0};
     uint64_t at;
     tide_status st = TIDE_OK;
     for (size_t k = 0; st == TIDE_OK && k < current->n; k++) {
         const tide_gate_case *b = &current->items[k];
-        if (tide_gate_cases_find(old, b->key) != NULL || !identity(b, &id)) continue;
+        if (tide_gate_cases_find(old, b->key) != NULL || !recognition_text(b, &id)) continue;
         if (!tide_strmap_get(&places, tide_text_str(&id), NULL)) st = tide_strmap_put(&places, tide_text_str(&id), k);
     }
     for (size_t i = 0; st == TIDE_OK && i < old->n; i++) {
         const tide_gate_case *a = &old->items[i];
-        if (tide_gate_cases_find(current, a->key) != NULL || !identity(a, &id)) continue;
-        if (!tide_strmap_get(&places, tide_text_str(&id), &at) || g->was[at] != NULL) continue;
-        g->was[at] = a;
+        if (tide_gate_cases_find(current, a->key) != NULL || !recognition_text(a, &id)) continue;
+        if (!tide_strmap_get(&places, tide_text_str(&id), &at) || g->old_case[at] != NULL) continue;
+        g->old_case[at] = a;
         g->is_renamed[i] = true;
         g->n_renamed++;
     }
@@ -343,19 +349,19 @@ static tide_status find_renamed(judging *g, const tide_gate_cases *old, const ti
     return st == TIDE_OK ? TIDE_OK : TIDE_NO_MEMORY(g->err, "for a verdict");
 }
 
-static tide_status match_renamed(judging *g, const tide_gate_cases *current) {
+static tide_status match_renamed(judge_context *g, const tide_gate_cases *current) {
     const size_t n_old = g->baseline != NULL ? g->baseline->cases.n : 0;
-    TIDE_TRY(TIDE_NEW(&g->was, current->n + 1, g->err, "for a verdict"));
+    TIDE_TRY(TIDE_NEW(&g->old_case, current->n + 1, g->err, "for a verdict"));
     TIDE_TRY(TIDE_NEW(&g->is_renamed, n_old + 1, g->err, "for a verdict"));
     return n_old > 0 ? find_renamed(g, &g->baseline->cases, current) : TIDE_OK;
 }
 
-/// Why nothing can be compared; nothing where something can.
-static tide_status find_reason(judging *g, const tide_gate_cases *current, tide_gate_result *out) {
+/// Notes why no case can be compared, if that is so.
+static tide_status find_reason(judge_context *g, const tide_gate_cases *current, tide_gate_result *out) {
     tide_text why = {0};
     if (current->n == 0) {
         tide_text_add(&why, "nothing was measured");
-        return finish_text(&why, &out->reason, g->err);
+        return move_text(&why, &out->reason, g->err);
     }
     if (g->baseline == NULL) return TIDE_OK;
     const tide_gate_cases *old = &g->baseline->cases;
@@ -369,16 +375,16 @@ static tide_status find_reason(judging *g, const tide_gate_cases *current, tide_
         tide_text_addf(&why,
                        "the baseline '%s' is of other cases: it has %zu, the first '%s'; here are %zu, the first '%s'",
                        out->baseline_path, old->n, old->items[0].key, current->n, current->items[0].key);
-    return finish_text(&why, &out->reason, g->err);
+    return move_text(&why, &out->reason, g->err);
 }
 
-static tide_status say_update(const tide_gate_baseline *b, tide_gate_result *out, tide_error *err) {
+static tide_status add_last_update(const tide_gate_baseline *b, tide_gate_result *out, tide_error *err) {
     tide_text text = {0};
     if (b != NULL && b->n_updates > 0) {
         const tide_gate_update *u = &b->updates[b->n_updates - 1];
         tide_text_addf(&text, "%s %s: %s", u->date, u->by, u->reason);
     }
-    return finish_text(&text, &out->last_update, err);
+    return move_text(&text, &out->last_update, err);
 }
 
 static int exit_code_of(tide_gate_verdict v) {
@@ -387,14 +393,14 @@ static int exit_code_of(tide_gate_verdict v) {
 
 tide_status tide_gate_judge(const tide_gate_config *config, const tide_gate_baseline *baseline,
                             const tide_gate_cases *current, tide_gate_result *out, tide_error *err) {
-    judging g = {.config = config, .baseline = baseline, .err = err};
+    judge_context g = {.config = config, .baseline = baseline, .err = err};
     *out = (tide_gate_result){.baseline_path = baseline != NULL && baseline->path != NULL ? baseline->path : "",
                               .config_path = tide_gate_config_path(config)};
     tide_status st = match_renamed(&g, current);
     if (st == TIDE_OK) st = find_reason(&g, current, out);
     if (st == TIDE_OK) st = judge_all(&g, current, out);
-    if (st == TIDE_OK) st = say_update(baseline, out, err);
-    tide_host_free(g.was);
+    if (st == TIDE_OK) st = add_last_update(baseline, out, err);
+    tide_host_free(g.old_case);
     tide_host_free(g.is_renamed);
     if (st != TIDE_OK) {
         tide_gate_result_deinit(out);
@@ -415,8 +421,8 @@ tide_status tide_gate_nothing(const char *baseline_path, const char *config_path
     tide_text_add(&reason, why->msg);
     if (why->where[0] != '\0') tide_text_addf(&reason, " (%s)", why->where);
     if (why->note[0] != '\0') tide_text_addf(&reason, "; %s", why->note);
-    tide_status st = finish_text(&reason, &out->reason, err);
-    if (st == TIDE_OK) st = say_update(NULL, out, err);
+    tide_status st = move_text(&reason, &out->reason, err);
+    if (st == TIDE_OK) st = add_last_update(NULL, out, err);
     if (st != TIDE_OK) tide_gate_result_deinit(out);
     return st;
 }

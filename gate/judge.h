@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// judge: cases held against a baseline by the rules of a configuration: a verdict for each figure, and for each case
-// that changed the causes, with a waterfall that sums to the change of the peak exactly.
+// judge: compares cases with a baseline by the rules of a configuration. Each figure gets a verdict. Each case that
+// changed gets its causes, and a waterfall whose parts sum exactly to the change of the peak.
 #ifndef TIDE_GATE_JUDGE_H
 #define TIDE_GATE_JUDGE_H
 
@@ -28,7 +28,7 @@ const char *tide_gate_verdict_name(tide_gate_verdict v);
     XX(UNCHANGED, "unchanged") /* no exact figure differs */                                                           \
     XX(CHANGED, "changed")                                                                                             \
     XX(ADDED, "added")             /* the baseline has no such case */                                                 \
-    XX(REMOVED, "removed")         /* nobody measures it any more */                                                   \
+    XX(REMOVED, "removed")         /* the baseline alone has it */                                                     \
     XX(UNMEASURED, "unmeasured")   /* it failed or was skipped: always a failure */                                    \
     XX(OTHER_MODEL, "other_model") /* the same key, another signature: not comparable */                               \
     XX(ALONE, "alone")             /* no baseline is wanted: budgets alone */
@@ -45,9 +45,9 @@ typedef struct tide_gate_row {
     int kind; ///< of metrics per kind; else -1
     tide_gate_value baseline, current;
     tide_gate_verdict verdict; ///< NOT_COMPARABLE: it is judged, and the baseline has no such figure
-    bool elsewhere;            ///< not judged: it depends on the machine, and the baseline is of another one
-    bool over_budget;          ///< verdict is that of max; else that of growth or gain
-    bool is_gain;              ///< it became better, by more than the ratchet allows
+    bool elsewhere;            ///< not judged: it depends on the machine, and the baseline was made on another one
+    bool over_budget;          ///< the verdict is about the budget; else about growth or gain
+    bool is_gain;              ///< the figure became better by more than the limit of gains
     char limit[160];           ///< "any growth (the default)", "64 KiB and 2 % (tidemark.toml:12)"; "" pass
 } tide_gate_row;
 
@@ -82,9 +82,9 @@ typedef struct tide_gate_cause {
     tide_gate_cause_kind kind;
     char *name, *owner;        ///< owned; tensor, operator or setting; owner "" none
     char *a, *b;               ///< owned; texts of both sides; "" none
-    uint64_t a_bytes, b_bytes; ///< held at both peaks (what persists: always), or where nothing of it is, its size; of
-                               ///< leaks what leaked; 0 of settings, inputs and steady state
-    size_t n;   ///< how many alike are told as one ("45 tensors grew to 2.00 times their size"); 1: itself
+    uint64_t a_bytes, b_bytes; ///< bytes held at the two peaks (all bytes of what persists); its size if none are held
+                               ///< at either; of leaks the leaked bytes; 0 of settings, inputs and steady state
+    size_t n;   ///< how many equal differences this cause groups ("45 tensors grew to 2.00 times their size")
     char *text; ///< the sentence; owned
 } tide_gate_cause;
 
@@ -102,13 +102,11 @@ typedef struct tide_gate_judged {
     const tide_gate_case *baseline, *current; ///< borrowed; NULL: there is none
     tide_gate_state state;
     tide_gate_verdict verdict;
-    char *reason; ///< of states other than CHANGED and UNCHANGED, of a rename, and of figures that the baseline
-                  ///< should have: a sentence; owned; else NULL
-    tide_gate_row
-        *rows; ///< [n_rows] in the order of the metrics, then kinds; those that neither side knows are left out
+    char *reason; ///< a sentence, for all states but CHANGED and UNCHANGED, for a rename, and for figures that the
+                  ///< baseline lacks; owned; else NULL
+    tide_gate_row *rows; ///< [n_rows] by metric, then kind; without figures that neither side has
     size_t n_rows;
-    tide_gate_cause
-        *causes; ///< [n_causes] what explains most first: settings, inputs, operators, then tensors by bytes
+    tide_gate_cause *causes; ///< [n_causes] settings, inputs, operators, then tensors by bytes
     size_t n_causes;
     tide_gate_part *by_operator, *by_kind; ///< [n_…] largest change first; each sums to the change of held_bytes
     size_t n_by_operator, n_by_kind;
@@ -119,17 +117,18 @@ typedef struct tide_gate_result {
     int exit_code;             ///< 0 pass or warn, 1 fail, 4 not comparable
     tide_gate_judged *cases;   ///< [n] by key
     size_t n, n_pass, n_warn, n_fail, n_not_comparable, n_added, n_removed, n_unmeasured;
-    size_t n_elsewhere; ///< cases of which something is not judged: measured on another machine than the baseline
+    size_t n_elsewhere; ///< cases with figures that are not judged, because the baseline was made on another machine
     char *machine;      ///< how the machines of the first of them differ; NULL; owned
     const char *baseline_path, *config_path; ///< borrowed; "" none
-    const char *command; ///< what makes or updates the baseline, as it can be typed; NULL: as paths tell; borrowed
-    bool is_final;       ///< there is no such command: what it was held against is no file of baselines
-    char *reason;        ///< why nothing could be compared at all; NULL; owned
-    char *last_update;   ///< "2026-01-31 Ann: new fusion"; of the baseline; "" none; owned
+    const char
+        *command;      ///< the command line that makes or updates the baseline; NULL: derived from the paths; borrowed
+    bool is_final;     ///< there is no such command, because the file compared with is no baseline
+    char *reason;      ///< why no case could be compared; NULL: one could; owned
+    char *last_update; ///< "2026-01-31 Ann: new fusion"; of the baseline; "" none; owned
 } tide_gate_result;
 
-/// `baseline` NULL: none is wanted. All is borrowed and must outlive the result. No key in common with the baseline, a
-/// baseline without cases, or nothing measured: the whole is NOT_COMPARABLE, unless something failed.
+/// `baseline` NULL: only budgets are checked. All arguments are borrowed and must outlive the result. The verdict
+/// is NOT_COMPARABLE when baseline and measurement share no key or one of them has no cases, unless a case failed.
 tide_status tide_gate_judge(const tide_gate_config *config, const tide_gate_baseline *baseline,
                             const tide_gate_cases *current, tide_gate_result *out, tide_error *err) TIDE_NODISCARD;
 /// A result that says why there was nothing to compare with (`why` of tide_gate_baseline_read).

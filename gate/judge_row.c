@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// One figure held against its rule. Whatever can be exact is: differences are integers (of shares millionths), and a
-// percentage is the only thing that is real. See judge.h.
+// One figure compared with its rule. Differences are exact integers (of shares in millionths); only percentages are
+// real numbers. See judge.h.
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ bool tide__judge_differs(tide_gate_metric m, tide_gate_value a, tide_gate_value 
 
 // ---- limits ----
 
-/// A value as it is compared: shares in millionths. Bytes have 64 bits, differences one more.
+/// A value as it is compared, shares in millionths. Values have 64 bits, so their differences need one more.
 typedef __int128 wide;
 static wide number(tide_gate_unit unit, tide_gate_value v) {
     return unit == TIDE_GATE_SHARE ? (wide)tide__case_millionths(v.real) : (wide)v.u;
@@ -37,9 +37,9 @@ static wide worse_by(const tide_gate_metric_def *def, tide_gate_value a, tide_ga
     return def->better == TIDE_GATE_LESS ? d : -d;
 }
 
-/// Whether a change by `d` passes the limit: all of what it names must be passed, so that neither 100 % of something
-/// tiny nor a drop in an ocean is told.
-static bool passes(const tide_gate_limit *limit, wide d, wide baseline) {
+/// Whether a change by `d` exceeds the limit. A limit with an amount and a percentage is exceeded when both are:
+/// this ignores large percentages of small figures and small amounts of large ones.
+static bool exceeds(const tide_gate_limit *limit, wide d, wide baseline) {
     if (!limit->given || d <= 0) return false;
     if (limit->has_amount && d <= (wide)limit->amount) return false;
     if (baseline < 0) baseline = -baseline;
@@ -57,7 +57,7 @@ static void add_amount(tide_gate_unit unit, uint64_t amount, char *buf, size_t b
         snprintf(buf, buf_bytes, "%" PRIu64, amount);
 }
 
-/// " (tidemark.toml:12)" behind what is said; of a long one its end, which has the line.
+/// Appends " (tidemark.toml:12)". A long origin loses its beginning, because its end has the line.
 static void add_origin(tide_gate_row *out, const char *origin) {
     const size_t used = strlen(out->limit), len = strlen(origin);
     const size_t room = sizeof out->limit - used;
@@ -76,8 +76,8 @@ static void add_origin(tide_gate_row *out, const char *origin) {
     memcpy(at + len - skip, ")", 2);
 }
 
-static void say_limit(tide_gate_unit unit, const tide_gate_limit *limit, const char *any, const char *origin,
-                      tide_gate_row *out) {
+static void write_limit(tide_gate_unit unit, const tide_gate_limit *limit, const char *any, const char *origin,
+                        tide_gate_row *out) {
     char amount[40] = "", percent[40] = "";
     if (limit->has_amount) add_amount(unit, limit->amount, amount, sizeof amount);
     if (limit->has_percent) snprintf(percent, sizeof percent, "%.6g %%", limit->percent);
@@ -87,8 +87,8 @@ static void say_limit(tide_gate_unit unit, const tide_gate_limit *limit, const c
     add_origin(out, origin);
 }
 
-static void say_budget(const char *head, const tide_gate_metric_def *def, tide_gate_value max, const char *origin,
-                       tide_gate_row *out) {
+static void write_budget(const char *head, const tide_gate_metric_def *def, tide_gate_value max, const char *origin,
+                         tide_gate_row *out) {
     char text[64];
     snprintf(out->limit, sizeof out->limit, "%sat %s %s", head, def->better == TIDE_GATE_LESS ? "most" : "least",
              tide_gate_value_text(def->unit, max, text, sizeof text));
@@ -101,19 +101,19 @@ static bool is_over(const tide_gate_metric_def *def, tide_gate_value max, tide_g
     return worse_by(def, max, b) > 0;
 }
 
-/// A budget that nobody could hold against anything is no pass.
+/// A budget is exceeded, too, when its figure was not measured.
 static void judge_budget(const tide_gate_rule *rule, const tide_gate_metric_def *def, tide_gate_row *row) {
     const bool over = rule->has_max && (!row->current.known || is_over(def, rule->max, row->current));
     const bool over_warn = rule->has_warn_max && (!row->current.known || is_over(def, rule->warn_max, row->current));
     if (!over && !over_warn) return;
     row->over_budget = true;
     row->verdict = over ? TIDE_GATE_FAIL_VERDICT : TIDE_GATE_WARN_VERDICT;
-    say_budget(row->current.known ? "" : "not measured, and may be ", def, over ? rule->max : rule->warn_max,
-               rule->max_origin, row);
+    write_budget(row->current.known ? "" : "not measured, and may be ", def, over ? rule->max : rule->warn_max,
+                 rule->max_origin, row);
 }
 
-/// What the baseline knows and nobody measured any more: a measurement that was skipped.
-static void judge_lost(const tide_gate_rule *rule, tide_gate_row *row) {
+/// The figure is in the baseline but was not measured this time.
+static void judge_missing(const tide_gate_rule *rule, tide_gate_row *row) {
     if (!rule->fail.given && !rule->warn.given) return;
     row->verdict = rule->fail.given ? TIDE_GATE_FAIL_VERDICT : TIDE_GATE_WARN_VERDICT;
     snprintf(row->limit, sizeof row->limit, "not measured, but in the baseline");
@@ -131,11 +131,11 @@ static void judge_change(const tide_gate_rule *rule, const tide_gate_metric_def 
                   {&rule->gain_fail, TIDE_GATE_FAIL_VERDICT, true},
                   {&rule->gain_warn, TIDE_GATE_WARN_VERDICT, true}};
     for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
-        if (!passes(levels[i].limit, levels[i].is_gain ? -worse : worse, baseline)) continue;
+        if (!exceeds(levels[i].limit, levels[i].is_gain ? -worse : worse, baseline)) continue;
         row->verdict = levels[i].verdict;
         row->is_gain = levels[i].is_gain;
         const char *any = row->is_gain ? "any gain" : def->better == TIDE_GATE_LESS ? "any growth" : "any loss";
-        say_limit(def->unit, levels[i].limit, any, rule->fail_origin, row);
+        write_limit(def->unit, levels[i].limit, any, rule->fail_origin, row);
         return;
     }
 }
@@ -148,15 +148,15 @@ bool tide__judge_row(const tide_gate_rule *rule, tide_gate_metric m, int kind, b
     const bool is_timed = def->unit == TIDE_GATE_NS, has_budget = rule->has_max || rule->has_warn_max;
     if (!is_timed && has_budget) judge_budget(rule, def, &row);
     const bool is_lost = a.known && !b.known;
-    const bool nobody_has_it = def->per_kind && a.u == 0 && b.u == 0 && !is_lost; // a kind of memory that is not used
-    if (row.verdict == TIDE_GATE_PASS_VERDICT && ((!a.known && !b.known) || nobody_has_it)) return false;
+    const bool is_unused = def->per_kind && a.u == 0 && b.u == 0 && !is_lost; // neither side uses this kind of memory
+    if (row.verdict == TIDE_GATE_PASS_VERDICT && ((!a.known && !b.known) || is_unused)) return false;
     tide_gate_row change = row;
     change.verdict = TIDE_GATE_PASS_VERDICT;
     if (!is_timed && has_baseline && a.known) {
         if (b.known)
             judge_change(rule, def, &change);
         else
-            judge_lost(rule, &change);
+            judge_missing(rule, &change);
     }
     if (tide__judge_worse(row.verdict, change.verdict) != row.verdict) {
         change.over_budget = false;

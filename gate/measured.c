@@ -46,8 +46,8 @@ void tide_gate_case_deinit(tide_gate_case *c) {
     *c = (tide_gate_case){0};
 }
 
-/// Where `key` is or belongs.
-static size_t setting_place(const tide_gate_case *c, const char *key, bool *there) {
+/// The index at which `key` is or would be inserted.
+static size_t setting_index(const tide_gate_case *c, const char *key, bool *there) {
     size_t at = 0;
     while (at < c->n_settings && strcmp(c->settings[at].key, key) < 0) at++;
     *there = at < c->n_settings && strcmp(c->settings[at].key, key) == 0;
@@ -56,7 +56,7 @@ static size_t setting_place(const tide_gate_case *c, const char *key, bool *ther
 
 tide_status tide_gate_case_set(tide_gate_case *c, const char *key, const char *value, tide_error *err) {
     bool there;
-    const size_t at = setting_place(c, key, &there);
+    const size_t at = setting_index(c, key, &there);
     tide_gate_setting fresh = {.key = tide__case_utf8(key), .value = tide__case_utf8(value)};
     size_t cap = c->n_settings;
     if (fresh.key == NULL || fresh.value == NULL ||
@@ -76,7 +76,7 @@ tide_status tide_gate_case_set(tide_gate_case *c, const char *key, const char *v
 
 const char *tide_gate_case_setting(const tide_gate_case *c, const char *key) {
     bool there;
-    const size_t at = setting_place(c, key, &there);
+    const size_t at = setting_index(c, key, &there);
     return there ? c->settings[at].value : NULL;
 }
 
@@ -151,7 +151,7 @@ char *tide__case_utf8(const char *text) {
     return copy;
 }
 
-/// In place of a text of a case; a missing one becomes "".
+/// Replaces a text of a case by its UTF-8 copy; a missing one becomes "".
 static bool clean_in_place(char **text) {
     if (*text != NULL && is_clean(*text)) return true;
     char *clean = tide__case_utf8(*text);
@@ -217,7 +217,7 @@ void tide_gate_cases_deinit(tide_gate_cases *cases) {
 /// The first case whose key is not below `key`.
 static size_t lower_bound(const tide_gate_cases *cases, const char *key) {
     size_t lo = 0, hi = cases->n;
-    if (hi > 0 && strcmp(cases->items[hi - 1].key, key) < 0) return hi; // in order is how they mostly come
+    if (hi > 0 && strcmp(cases->items[hi - 1].key, key) < 0) return hi; // most callers add cases in order
     while (lo < hi) {
         const size_t mid = lo + (hi - lo) / 2;
         if (strcmp(cases->items[mid].key, key) < 0)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// measured: one case (a model at one size, planned one way, perhaps run) as figures, with what is needed to say later
-// why a figure changed: settings, inputs, steps, tensors. It is what a baseline keeps, and what is held against one.
+// measured: one case (a model at one size, planned one way, perhaps run) as figures, with what explains a later
+// change of a figure: settings, inputs, steps, tensors. A baseline stores cases; new cases are compared with them.
 #ifndef TIDE_GATE_MEASURED_H
 #define TIDE_GATE_MEASURED_H
 
@@ -22,7 +22,7 @@ typedef struct tide_gate_setting {
 /// A step of the program in order of execution.
 typedef struct tide_gate_step {
     char *name; ///< of the node; owned
-    char *op;   ///< operator type, "Conv"; "" where a lifetimes table does not tell; owned
+    char *op;   ///< operator type, "Conv"; "" if a lifetimes table does not have it; owned
 } tide_gate_step;
 
 /// A tensor of the plan; of a trace all blocks of one name and owner.
@@ -33,7 +33,7 @@ typedef struct tide_gate_tensor {
     tide_memory_kind kind;  ///
     bool persistent;        ///
     uint64_t bytes;         ///< rounded up, as it occupies memory; of a trace requested bytes of the largest block
-    uint64_t at_peak_bytes; ///< its part of what is held at the peak: sums to held_bytes less holes_bytes
+    uint64_t at_peak_bytes; ///< its part of held_bytes: all parts and holes_bytes sum to held_bytes
     uint64_t leaked_bytes;  ///< of a run: never given back
     uint64_t warm_allocations;
 } tide_gate_tensor;
@@ -45,8 +45,8 @@ typedef struct tide_gate_case {
                      ///< same; "" a lifetimes table or a trace; owned
     char *inputs;    ///< "data 1x3x224x224, mask 1x128"; owned
     char *content;   ///< hash of the file, by which it is known under another name; NULL: not known; owned
-    char *error;     ///< why it could not be measured, one line; NULL: it was; owned
-    bool skipped;    ///< with `error`: it was not tried (no kernel, no file, no device)
+    char *error;     ///< one line: why it could not be measured; NULL: it was; owned
+    bool skipped;    ///< with `error`: the measurement was not tried (no kernel, no file, no device)
     tide_gate_setting *settings; ///< [n_settings] by key
     size_t n_settings;
     tide_gate_value metrics[TIDE_GATE_N_METRICS];             ///< of metrics per kind unused
@@ -57,10 +57,10 @@ typedef struct tide_gate_case {
     size_t n_tensors;
     char *peak_step;      ///< what runs at the peak; owned; "" not known
     uint64_t held_bytes;  ///< at the peak: of a plan its buffers, of a trace the peak
-    uint64_t holes_bytes; ///< part of held_bytes that is no tensor's: holes and slack of a plan
+    uint64_t holes_bytes; ///< part of held_bytes that belongs to no tensor: holes and slack of a plan
 } tide_gate_case;
 void tide_gate_case_deinit(tide_gate_case *c);
-/// Settings are kept by key; the same key again replaces.
+/// Settings are sorted by key; a key that is there gets the new value.
 tide_status tide_gate_case_set(tide_gate_case *c, const char *key, const char *value, tide_error *err) TIDE_NODISCARD;
 /// NULL: there is none.
 const char *tide_gate_case_setting(const tide_gate_case *c, const char *key);
@@ -70,11 +70,12 @@ bool tide_gate_setting_is_of_machine(const char *key);
 bool tide_gate_case_has_machine(const tide_gate_case *c);
 /// Whether both were measured on machines that size kernels' scratch alike.
 bool tide_gate_case_same_machine(const tide_gate_case *a, const tide_gate_case *b);
-/// The value of (metric, kind); kind is looked at for metrics per kind alone.
+/// The value of (metric, kind); `kind` is ignored unless the metric has a value per kind.
 tide_gate_value tide_gate_case_value(const tide_gate_case *c, tide_gate_metric m, int kind);
 
-/// What a plan tells: metrics that need no run, tensors with their part of the peak, steps (op types from `step_ops`,
-/// [lifetimes.n_step_names] or NULL), settings strategy and align. `out` is zero but for key.
+/// Fills a case from a plan: the metrics that need no run, tensors with their part of the peak, steps (operator
+/// types from `step_ops`, [lifetimes.n_step_names] or NULL), the settings strategy and align. `out` is zero but for
+/// its key.
 tide_status tide_gate_case_of_plan(const tide_memory_plan *plan, const char *const *step_ops, tide_gate_case *out,
                                    tide_error *err) TIDE_NODISCARD;
 
@@ -84,13 +85,13 @@ typedef struct tide_gate_cases {
     size_t n, cap;
 } tide_gate_cases;
 void tide_gate_cases_deinit(tide_gate_cases *cases);
-/// `c` is taken and zeroed, also on failure. TIDE_ERR_EXISTS for a key that is there.
+/// Takes `c` and zeroes it, also on failure. TIDE_ERR_EXISTS for a key that is there already.
 tide_status tide_gate_cases_add(tide_gate_cases *cases, tide_gate_case *c, tide_error *err) TIDE_NODISCARD;
 /// NULL: there is none. O(log n).
 const tide_gate_case *tide_gate_cases_find(const tide_gate_cases *cases, const char *key);
 
-/// A case as JSON with a fixed order of keys, and back. `where` is how messages call the place ("baseline.json:
-/// cases[3]"). Timed metrics are left out with `exact_only`. TIDE_ERR_BAD_INPUT with the key that is wrong.
+/// A case as JSON with a fixed order of keys, and back. `exact_only` leaves out times. Messages name the place by
+/// `where` ("baseline.json: cases[3]"). TIDE_ERR_BAD_INPUT with the key that is wrong.
 json_t *tide_gate_case_to_json(const tide_gate_case *c, bool exact_only);
 tide_status tide_gate_case_of_json(const json_t *doc, const char *where, tide_gate_case *out,
                                    tide_error *err) TIDE_NODISCARD;

@@ -6,30 +6,30 @@
 
 #include "gate/measured.h"
 
-/// A copy of `text` (NULL: "") that is UTF-8: a byte that is none is written out as "\xff", so that two names which
-/// differ still do in a document. NULL: no memory.
+/// A copy of `text` (NULL: "") in UTF-8. Other bytes become the four characters "\xff", so that different names
+/// stay different. NULL: no memory.
 char *tide__case_utf8(const char *text);
 
 /// Order of tensors in a case: by name, then owner.
 int tide__case_compare_tensors(const tide_gate_tensor *x, const tide_gate_tensor *y);
 void tide__case_sort_tensors(tide_gate_case *c);
 
-/// The tensors' parts of the peak and the holes are what is held; no text is missing. TIDE_ERR_INVALID naming the case.
+/// Checks that the tensors' parts of the peak and the holes sum to held_bytes. TIDE_ERR_INVALID names the case.
 tide_status tide__case_check(const tide_gate_case *c, tide_error *err) TIDE_NODISCARD;
 
-/// Shares are kept in millionths.
+/// A share as it is stored and compared.
 int64_t tide__case_millionths(double share);
 /// Whether both are known and the same, or both unknown.
 bool tide__case_same_value(tide_gate_unit unit, tide_gate_value a, tide_gate_value b);
-/// The value where a kind that nobody used counts as 0 bytes: unknown only when no kind of the metric is known.
+/// The value, with 0 for a kind that was not used: unknown only when no kind of the metric is known.
 tide_gate_value tide__case_value(const tide_gate_case *c, tide_gate_metric m, int kind);
 /// How many values a metric has: one, or one for each kind.
 int tide__case_n_values(tide_gate_metric m);
 
 static inline const char *tide__case_text(const char *text) { return text != NULL ? text : ""; }
 
-/// A value with the layout of the project's documents: `levels` levels of lists and objects have a line for each
-/// element, what lies deeper stands on one line.
+/// Writes `value` in the layout of the project's documents: the outer `levels` levels of lists and objects have one
+/// element per line, deeper ones are written on one line.
 void tide__case_add_json(tide_text *out, const json_t *value, int indent, int levels);
 
 #endif

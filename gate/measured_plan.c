@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A case of a plan. The peak is the step at which most of the planned buffers is in use, the first of several; a plan's
-// buffers are held whole, so what no tensor has there (holes, slack, room of pools) counts as holes.
+// A case of a plan. The peak is the first of the steps at which tensors use most of the planned buffers. A run holds
+// its buffers as a whole, so bytes that no tensor uses at the peak (holes, slack, room of pools) count as holes.
 //
 //     buffers  |#a##|##b###|....|#c#|....|     held = a + b + c + holes
 #include "gate/measured_internal.h"
@@ -16,21 +16,21 @@
 
 // ---- the peak ----
 
-/// Bytes that come or go at a step.
+/// Bytes whose use begins or ends at a step.
 typedef struct change {
     int64_t step;
-    bool comes;
+    bool begins;
     uint64_t bytes;
 } change;
 
-/// By step; what goes, first.
+/// By step; at the same step, ends come before begins.
 static int compare_changes(const void *a, const void *b) {
     const change *x = a, *y = b;
     if (x->step != y->step) return x->step < y->step ? -1 : 1;
-    return x->comes - y->comes;
+    return x->begins - y->begins;
 }
 
-/// The first step at which most is in use; 0 when nothing ever is.
+/// The first of the steps at which most bytes are in use; 0 if none ever are.
 static tide_status find_peak(const tide_lifetimes *lt, int64_t *step, tide_error *err) {
     tide_occupied *occupied;
     size_t n, n_changes = 0;
@@ -47,7 +47,7 @@ static tide_status find_peak(const tide_lifetimes *lt, int64_t *step, tide_error
     uint64_t sum = 0, most = 0;
     *step = 0;
     for (size_t i = 0; i < n_changes; i++) {
-        sum = changes[i].comes ? sum + changes[i].bytes : sum - changes[i].bytes;
+        sum = changes[i].begins ? sum + changes[i].bytes : sum - changes[i].bytes;
         const bool is_last = i + 1 == n_changes || changes[i + 1].step != changes[i].step;
         if (!is_last || sum <= most) continue;
         most = sum;
@@ -72,7 +72,7 @@ static tide_status set_peak_step(const tide_lifetimes *lt, int64_t step, tide_ga
     return out->peak_step != NULL ? TIDE_OK : TIDE_NO_MEMORY(err, "for a plan's case");
 }
 
-/// Each tensor's part of the peak: counts [lifetimes.n], as all views tell it (subject.h).
+/// Each tensor's part of the peak: counts [lifetimes.n], computed as for all views (subject.h).
 static tide_status count_at(const tide_memory_plan *plan, int64_t step, uint64_t *counts, tide_error *err) {
     tide_memory_plan *copy; // a subject takes its plan
     tide_subject *s;
@@ -121,7 +121,7 @@ static tide_status add_tensors(const tide_memory_plan *plan, tide_gate_case *out
     for (size_t i = 0; st == TIDE_OK && i < lt->n; i++) {
         out->n_tensors++;
         if (!fill_tensor(lt, i, counts[i], &out->tensors[i])) st = TIDE_NO_MEMORY(err, "for a plan's case");
-        out->holes_bytes -= counts[i]; // a plan that is verified has room for all
+        out->holes_bytes -= counts[i]; // cannot wrap: a verified plan has room for all tensors
     }
     tide_host_free(counts);
     if (st == TIDE_OK) tide__case_sort_tensors(out);

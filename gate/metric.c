@@ -122,7 +122,7 @@ const char *tide_gate_metric_text(tide_gate_metric m, int kind, char *buf, size_
 
 // ---- figures ----
 
-/// A percentage with as many digits as tell it from zero: "25.0", "0.04", "0.0003".
+/// A percentage with enough digits to differ from zero: "25.0", "0.04", "0.0003".
 static const char *percent_text(double percent, char *buf, size_t buf_bytes) {
     const double size = fabs(percent);
     if (size == 0 || size >= 0.995)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// metric: the figures that a gate holds against limits, each described once: what it counts, which way is worse,
-// whether it is exact or timed, and what a change of it means unless the configuration says otherwise.
+// metric: the figures that a gate compares with limits. One table describes them: what each counts, which direction
+// is worse, whether it is exact or timed, and what a change means unless the configuration says otherwise.
 #ifndef TIDE_GATE_METRIC_H
 #define TIDE_GATE_METRIC_H
 
@@ -14,7 +14,7 @@ extern "C" {
 
 typedef enum tide_gate_unit { TIDE_GATE_BYTES, TIDE_GATE_COUNT, TIDE_GATE_SHARE, TIDE_GATE_NS } tide_gate_unit;
 typedef enum tide_gate_better { TIDE_GATE_LESS, TIDE_GATE_MORE } tide_gate_better;
-/// What a finding does. Timed metrics are never above REPORT.
+/// What a change for the worse does. Timed metrics are never above REPORT.
 typedef enum tide_gate_level { TIDE_GATE_REPORT, TIDE_GATE_WARN, TIDE_GATE_FAIL } tide_gate_level;
 const char *tide_gate_level_name(tide_gate_level level);
 
@@ -61,13 +61,13 @@ typedef struct tide_gate_metric_def {
     const char *what;
 } tide_gate_metric_def;
 const tide_gate_metric_def *tide_gate_metric_get(tide_gate_metric m);
-/// Whether the figure holds kernels' scratch, and so depends on the processor: of a case that notes its machine it is
-/// judged only where a rule asks for it, and on the baseline's machine alone.
+/// Whether the figure contains kernels' scratch and so depends on the processor. In a case that notes its machine,
+/// such a figure is judged only if a rule asks for it and the machine is the baseline's.
 bool tide_gate_metric_is_of_machine(tide_gate_metric m, int kind);
 /// "planned_bytes", "kind_peak_bytes.Workspace"; of a metric per kind without one `*kind` is -1 (all kinds).
 /// TIDE_ERR_NOT_FOUND with the nearest name as hint.
 tide_status tide_gate_metric_parse(const char *text, tide_gate_metric *m, int *kind, tide_error *err) TIDE_NODISCARD;
-/// Back to that text.
+/// The text that tide_gate_metric_parse reads.
 const char *tide_gate_metric_text(tide_gate_metric m, int kind, char *buf, size_t buf_bytes);
 
 /// A figure. Bytes, counts and ns are exact integers, shares are real.

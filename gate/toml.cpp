@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// toml: a TOML document as a tree of config_node.h, with the line of each key. It is C++ because toml++ is; exceptions
-// end here. toml++ bounds how deep values nest, but not how many parts a dotted key has: it makes a table of each, and
-// takes them down one inside the other, so that a key of some hundred thousand parts ends the program. Hence the scan
-// ahead of it.
+// toml: a TOML document as a tree of config_node.h, with the line of each key. It is C++ because toml++ is;
+// exceptions end here. toml++ limits how deep values nest, but not how many parts a dotted key has: each part
+// becomes a table inside the one before, and they are freed recursively, so that a key of some hundred thousand
+// parts would crash the program. So keys are counted before toml++ sees the text.
 #include <cstring>
 #include <exception>
 #include <new>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr int max_dots = 16; // in one key
 
-/// What the scan passes over as one piece.
+/// The index behind the string that begins at `i`.
 size_t string_end(std::string_view text, size_t i) {
     const char quote = text[i];
     const bool is_long = i + 2 < text.size() && text[i + 1] == quote && text[i + 2] == quote;
@@ -35,8 +35,8 @@ size_t string_end(std::string_view text, size_t i) {
     return text.size();
 }
 
-/// The line of a key of too many parts, or 0. Outside of strings and comments points stand in keys, numbers and dates
-/// alone, and what ends each of these is one of a few characters.
+/// The line of the first key with too many parts, or 0. Outside of strings and comments, points occur only in keys,
+/// numbers and dates, and a few characters end each of these.
 int dotted_line(std::string_view text) {
     int line = 1, dots = 0;
     for (size_t i = 0; i < text.size();) {
