@@ -108,7 +108,7 @@ class Documents(Case):
     def test_every_key_is_in_its_table(self):
         top = words_of("config.c", "static tide_status read_top")
         self.assertCountEqual(keys_of(table_after(self.text, "At the top:")), top)
-        settings = words_of("config_settings.c", "tide__gate_settings_keys[] =")
+        settings = words_of("config_targets.c", "tide__gate_settings_keys[] =")
         self.assertCountEqual(keys_of(table_after(self.text, "In `[defaults]`")), settings)
         own = words_of("config_targets.c", "static tide_status check_model_keys")
         self.assertCountEqual(keys_of(table_after(self.text, "In a `[[model]]`:")), own)
