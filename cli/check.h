@@ -66,18 +66,6 @@ void cli_check_command(const cli_check_options *o, const tide_gate_config *confi
 /// Put the cases into the baseline file, with the reason, and say what changed. @return the exit code
 int cli_check_baseline_update(const cli_check_options *o, const tide_gate_config *config, const tide_gate_cases *cases);
 
-// ---- check_git.c ----
-
-/// The baseline at `path` as revision `ref` has it. TIDE_ERR_INCOMPARABLE with git's words: it has none, there is no
-/// such revision, no repository, no git.
-tide_status cli_check_baseline_of_ref(const char *path, const char *ref, tide_gate_baseline *out,
-                                      tide_error *err) TIDE_NODISCARD;
-/// `git config user.name` as it holds in the folder of `path`. False: there is no git, or it knows none.
-bool cli_check_git_user(const char *path, char *name, size_t name_bytes);
-/// A file in memory alone, with a path to open it by: "/proc/self/fd/N". Close the descriptor.
-tide_status cli_check_memory_file(const char *data, size_t len, int *fd, char *path, size_t path_bytes,
-                                  tide_error *err) TIDE_NODISCARD;
-
 // ---- check_accept.c ----
 
 /// A baseline that was rewritten together with what it judges: cases that fail against the older one are warnings
@@ -90,7 +78,7 @@ tide_status cli_check_accept(const tide_gate_config *config, const cli_check_bas
 // ---- check_outputs.c ----
 
 /// False after the message was printed: an output would replace what is read, or another output.
-bool cli_check_outputs_differ(const cli_check_options *o, const tide_gate_config *config);
+bool cli_check_outputs_differ(const cli_command *cmd, const cli_check_options *o, const tide_gate_config *config);
 /// Write all that was asked for, whether or not one of them fails, and print. @return the exit code: the result's, or
 /// that of the first output which failed (CLI_EXIT_OUTPUT, without memory CLI_EXIT_DOES_NOT_FIT): r->exit_code then too
 int cli_check_write(const cli_check_options *o, tide_gate_result *r);

@@ -36,15 +36,14 @@ static bool is_same(const char *a, const char *b) {
 /// Devices and pipes can be written to twice.
 static bool is_plain(const char *path) { return strncmp(path, "/dev/", 5) != 0 && strncmp(path, "/proc/", 6) != 0; }
 
-static bool would_replace(const output *o, const char *read) {
+static bool would_replace(const cli_command *cmd, const output *o, const char *read) {
     if (!is_same(o->path, read)) return false;
     char clean[1024];
-    cli_usage(&cli_command_check, "%s: '%s' is read here; it would be replaced", o->option,
-              cli_clean(o->path, clean, sizeof clean));
+    cli_usage(cmd, "%s: '%s' is read here; it would be replaced", o->option, cli_clean(o->path, clean, sizeof clean));
     return true;
 }
 
-bool cli_check_outputs_differ(const cli_check_options *o, const tide_gate_config *config) {
+bool cli_check_outputs_differ(const cli_command *cmd, const cli_check_options *o, const tide_gate_config *config) {
     output out[N_OUTPUTS];
     list_outputs(o, out);
     bool wanted;
@@ -52,15 +51,15 @@ bool cli_check_outputs_differ(const cli_check_options *o, const tide_gate_config
     const tide_gate_target *targets = tide_gate_config_targets(config, &n);
     for (size_t i = 0; i < N_OUTPUTS; i++) {
         if (out[i].path == NULL || strcmp(out[i].path, "-") == 0 || !is_plain(out[i].path)) continue;
-        if (would_replace(&out[i], tide_gate_config_path(config)) || would_replace(&out[i], o->baseline) ||
-            would_replace(&out[i], tide_gate_config_baseline(config, &wanted)))
+        if (would_replace(cmd, &out[i], tide_gate_config_path(config)) || would_replace(cmd, &out[i], o->baseline) ||
+            would_replace(cmd, &out[i], tide_gate_config_baseline(config, &wanted)))
             return false;
         for (size_t k = 0; k < n; k++) {
-            if (would_replace(&out[i], targets[k].path)) return false;
+            if (would_replace(cmd, &out[i], targets[k].path)) return false;
         }
         for (size_t k = 0; k < i; k++) {
             if (out[k].path == NULL || !is_same(out[i].path, out[k].path)) continue;
-            cli_usage(&cli_command_check, "%s and %s are to be written to the same file", out[k].option, out[i].option);
+            cli_usage(cmd, "%s and %s are to be written to the same file", out[k].option, out[i].option);
             return false;
         }
     }

@@ -371,7 +371,7 @@ static int check(const cli_check_options *o, const tide_gate_config *config) {
     const tide_gate_target *targets = tide_gate_config_targets(config, &n);
     int code;
     tide_status st = TIDE_OK;
-    if (!cli_check_outputs_differ(o, config)) return CLI_EXIT_USAGE;
+    if (!cli_check_outputs_differ(&cli_command_check, o, config)) return CLI_EXIT_USAGE;
     if (!o->update) st = cli_check_baseline_load(o, config, &baseline, &err);
     if (st == TIDE_ERR_INCOMPARABLE) return nothing_to_compare(o, config, &err);
     if (st == TIDE_OK)

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
 // tidemark sweep: memory over models, sizes, strategies and alignments, and the largest size that fits.
+#include <langinfo.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "cli/sweep.h"
-#include "cli/sweep_emit.h"
 #include "core/base/host_alloc.h"
+#include "core/base/output.h"
+#include "reports/sweep.h"
 
 enum { OPT_EXTENT = CLI_OPT_FIRST_OWN, OPT_BATCH, OPT_FITS, OPT_RUN, OPT_JOBS };
 
@@ -34,6 +38,57 @@ static const char help[] =
 static int run(int argc, char **argv);
 const cli_command cli_command_sweep = {
     "sweep", "[OPTION…] FILE…", "Memory over sizes, strategies and alignments; the largest size that fits", help, run};
+
+// ---- outputs ----
+
+/// Before anything is planned: every -o has a known ending and replaces no input. False after the message.
+static bool outputs_are_good(const cli_command *cmd, const cli_sweep_options *o) {
+    tide_error err = TIDE_ERROR_INIT;
+    tide_report_format format;
+    for (size_t i = 0; i < o->n_outs; i++) {
+        if (tide_report_format_of_path(o->outs[i], &format, &err) != TIDE_OK) {
+            cli_print_error(&err);
+            return false;
+        }
+        for (size_t k = 0; k < o->n_files; k++) {
+            if (!cli_same_file(o->files[k], o->outs[i])) continue;
+            cli_usage(cmd, "-o: '%s' is an input; it would be replaced", o->outs[i]);
+            return false;
+        }
+    }
+    return true;
+}
+
+/// $COLUMNS, or what the terminal says, or 80.
+static unsigned width_of_output(void) {
+    const char *columns = getenv("COLUMNS");
+    const long given = columns != NULL ? strtol(columns, NULL, 10) : 0;
+    struct winsize size;
+    if (given > 0 && given < 10000) return (unsigned)given;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+    return 80;
+}
+
+static tide_status write_file(const char *path, const tide_sweep *s, tide_error *err) {
+    tide_report_format format;
+    tide_text text = {0};
+    TIDE_TRY(tide_report_format_of_path(path, &format, err));
+    tide_status st = tide_report_sweep(s, format, NULL, &text, err);
+    if (st == TIDE_OK) st = tide_write_file(path, tide_text_str(&text), text.len, err);
+    tide_text_deinit(&text);
+    return st;
+}
+
+/// Each file is written whole or not at all, also when a signal comes; then text or JSON on standard output.
+static tide_status emit(const cli_sweep_options *o, const tide_sweep *s, tide_error *err) {
+    for (size_t i = 0; i < o->n_outs; i++) TIDE_TRY(write_file(o->outs[i], s, err));
+    const tide_sweep_paper paper = {.width = width_of_output(), .ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0};
+    tide_text text = {0};
+    const tide_status st = tide_report_sweep(s, o->json ? TIDE_REPORT_JSON : TIDE_REPORT_TEXT, &paper, &text, err);
+    if (st == TIDE_OK) fwrite(tide_text_str(&text), 1, text.len, stdout);
+    tide_text_deinit(&text);
+    return st;
+}
 
 // ---- options ----
 
@@ -218,7 +273,7 @@ static int settle(cli_sweep_options *o, int n_ranks) {
     // A plan depends on nothing but model, sizes, strategy and alignment then.
     if (o->planning.node_limit == 0) o->planning.node_limit = CLI_SWEEP_NODE_LIMIT;
     o->planning.n_threads = 1;
-    return cli_sweep_outs_good(cmd, o) ? CLI_GO_ON : CLI_EXIT_USAGE;
+    return outputs_are_good(cmd, o) ? CLI_GO_ON : CLI_EXIT_USAGE;
 }
 
 // ---- work ----
@@ -265,7 +320,7 @@ static tide_status sweep_own(cli_sweep_job *job, tide_sweep *own, tide_error *er
 /// Rank 0 has everything; the others leave with the code that it will share.
 static int finish(const cli_sweep_job *job, const tide_sweep *all, tide_error *err) {
     if (has_nothing(job, all)) return fail_of_models(job);
-    if (cli_sweep_emit(job->o, all, err) != TIDE_OK) return cli_fail(err);
+    if (emit(job->o, all, err) != TIDE_OK) return cli_fail(err);
     return verdict(all);
 }
 

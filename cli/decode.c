@@ -1,21 +1,200 @@
 // SPDX-License-Identifier: MIT
 //
-// Running a decoder step token by token. See decode.h.
+// A decoder step run token by token: the names of its inputs and outputs, the run, and how a run is shown. See
+// decode.h.
 //
 //     pages (KVCache)  --gather-->  staging (HostPinned)  --spread-->  cache.X (Default)  --step-->  new.X (Default)
 //           ^                            one token behind the others  <--collect--------------------------+
 //           +----------- append ---------+
 //
-// The kernels want each cache as one row-major tensor, so every step puts the pages together again. That costs a copy
-// of the cache per token; the demonstration is of memory, not of speed.
+// The kernels take each cache as one row-major tensor, so every step puts the pages together again. That costs a copy
+// of the cache per token: this demonstrates memory, not speed.
 #include "cli/decode.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/cli.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "core/memory/allocators/allocators.h"
+
+/// One pair cache.X, new.X. Both have the extents outer x (T or 1) x inner.
+typedef struct decode_pair {
+    size_t input, output; ///< indices in the graph's lists
+    size_t n_outer;
+    size_t inner_bytes;  ///< of one token in one outer row
+    size_t offset_bytes; ///< in the bytes of one token
+} decode_pair;
+
+/// What a decoder step is made of.
+typedef struct decode_names {
+    size_t token, position; ///< inputs
+    size_t next;            ///< output
+    decode_pair *pairs;     ///< [n_pairs], owned, in order of the inputs
+    size_t n_pairs;
+    size_t token_bytes; ///< one token of all pairs
+    size_t max_tokens;  ///< T
+} decode_names;
+
+static void names_deinit(decode_names *names) {
+    tide_host_free(names->pairs);
+    *names = (decode_names){0};
+}
+
+static const char cache_prefix[] = "cache.", new_prefix[] = "new.";
+
+static const tide_value *value_at(const tide_graph *g, const uint32_t *list, size_t i) { return &g->values[list[i]]; }
+
+/// Index in a list of values; `n` when none has the name.
+static size_t find(const tide_graph *g, const uint32_t *list, size_t n, const char *name) {
+    size_t i = 0;
+    while (i < n && strcmp(value_at(g, list, i)->name, name) != 0) i++;
+    return i;
+}
+
+static tide_status refuse(const tide_graph *g, tide_error *err, const char *what, const char *name) {
+    const tide_status st =
+        TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "'%s' is no decoder step: it has no %s '%s'", g->name, what, name);
+    tide_error_hint(err, "inputs token, position, cache.X and outputs next, new.X: docs/graph-text.md");
+    return st;
+}
+
+static const char *type_of(const tide_value *v, char *buf, size_t buf_bytes) {
+    char shape[192];
+    snprintf(buf, buf_bytes, "%s %s", tide_dtype_name(v->dtype), tide_shape_format(&v->shape, shape, sizeof shape));
+    return buf;
+}
+
+// ---- the three single ones ----
+
+static tide_status check_token(const tide_graph *g, decode_names *names, tide_error *err) {
+    names->token = find(g, g->inputs, g->n_inputs, "token");
+    if (names->token == g->n_inputs) return refuse(g, err, "input", "token");
+    names->next = find(g, g->outputs, g->n_outputs, "next");
+    if (names->next == g->n_outputs) return refuse(g, err, "output", "next");
+    const tide_value *token = value_at(g, g->inputs, names->token), *next = value_at(g, g->outputs, names->next);
+    if (token->dtype == next->dtype && tide_shape_equal(&token->shape, &next->shape)) return TIDE_OK;
+    char a[224], b[224];
+    return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT,
+                     "'%s' is no decoder step: output 'next' is %s and cannot be fed to input 'token', %s", g->name,
+                     type_of(next, a, sizeof a), type_of(token, b, sizeof b));
+}
+
+static tide_status check_position(const tide_graph *g, decode_names *names, tide_error *err) {
+    names->position = find(g, g->inputs, g->n_inputs, "position");
+    if (names->position == g->n_inputs) return refuse(g, err, "input", "position");
+    const tide_value *v = value_at(g, g->inputs, names->position);
+    size_t bytes = 0;
+    TIDE_TRY(tide_shape_bytes(&v->shape, v->dtype, &bytes, err));
+    if (v->dtype == TIDE_I64 && bytes == sizeof(int64_t)) return TIDE_OK;
+    char type[224];
+    return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "'%s' is no decoder step: input 'position' is %s, want one int64",
+                     g->name, type_of(v, type, sizeof type));
+}
+
+// ---- pairs ----
+
+/// The axis in which `cache` has T and `fresh` has 1, all else being equal; -1: there is none.
+static int32_t token_axis(const tide_shape *cache, const tide_shape *fresh) {
+    int32_t axis = -1;
+    if (cache->rank != fresh->rank) return -1;
+    for (int32_t d = 0; d < cache->rank; d++) {
+        if (cache->dims[d] == fresh->dims[d]) continue;
+        if (axis >= 0 || fresh->dims[d] != 1) return -1;
+        axis = d;
+    }
+    return axis;
+}
+
+static tide_status measure_pair(const tide_graph *g, decode_names *names, decode_pair *p, tide_error *err) {
+    const tide_value *cache = value_at(g, g->inputs, p->input), *fresh = value_at(g, g->outputs, p->output);
+    const int32_t axis = token_axis(&cache->shape, &fresh->shape);
+    size_t bytes;
+    TIDE_TRY(tide_shape_bytes(&fresh->shape, fresh->dtype, &bytes, err));
+    if (cache->dtype != fresh->dtype || axis < 0 || bytes == 0) {
+        char a[224], b[224];
+        return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT,
+                         "'%s' is no decoder step: '%s' is %s and '%s' is %s; they may differ in one extent only, in "
+                         "which one token has 1",
+                         g->name, cache->name, type_of(cache, a, sizeof a), fresh->name, type_of(fresh, b, sizeof b));
+    }
+    const size_t max_tokens = (size_t)cache->shape.dims[axis];
+    if (names->max_tokens != 0 && names->max_tokens != max_tokens)
+        return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "'%s' is no decoder step: '%s' holds %zu tokens, another cache %zu",
+                         g->name, cache->name, max_tokens, names->max_tokens);
+    names->max_tokens = max_tokens;
+    p->n_outer = 1;
+    for (int32_t d = 0; d < axis; d++) p->n_outer *= (size_t)cache->shape.dims[d]; // its bytes fit, so do these
+    p->inner_bytes = bytes / p->n_outer;
+    p->offset_bytes = names->token_bytes;
+    if (!tide_add_size(names->token_bytes, bytes, &names->token_bytes))
+        return TIDE_FAIL(err, TIDE_ERR_OVERFLOW, "the caches of one token have too many bytes");
+    return TIDE_OK;
+}
+
+static tide_status add_pair(const tide_graph *g, size_t input, decode_names *names, tide_error *err) {
+    const char *stem = value_at(g, g->inputs, input)->name + sizeof cache_prefix - 1;
+    tide_text fresh = {0};
+    tide_text_addf(&fresh, "%s%s", new_prefix, stem);
+    if (fresh.failed) {
+        tide_text_deinit(&fresh);
+        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a name");
+    }
+    decode_pair *p = &names->pairs[names->n_pairs];
+    *p = (decode_pair){.input = input, .output = find(g, g->outputs, g->n_outputs, tide_text_str(&fresh))};
+    const tide_status st =
+        p->output < g->n_outputs ? measure_pair(g, names, p, err) : refuse(g, err, "output", tide_text_str(&fresh));
+    tide_text_deinit(&fresh);
+    if (st == TIDE_OK) names->n_pairs++;
+    return st;
+}
+
+static tide_status find_pairs(const tide_graph *g, decode_names *names, tide_error *err) {
+    names->pairs = tide_host_calloc(g->n_inputs + 1, sizeof *names->pairs);
+    if (names->pairs == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu inputs", g->n_inputs);
+    for (size_t i = 0; i < g->n_inputs; i++) {
+        if (i == names->token || i == names->position) continue;
+        const char *name = value_at(g, g->inputs, i)->name;
+        if (strncmp(name, cache_prefix, sizeof cache_prefix - 1) == 0) {
+            TIDE_TRY(add_pair(g, i, names, err));
+            continue;
+        }
+        return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "'%s' is no decoder step: nothing feeds its input '%s'", g->name,
+                         name);
+    }
+    return names->n_pairs > 0 ? TIDE_OK : refuse(g, err, "input", "cache.X");
+}
+
+/// Keys and values that nobody would ever read again are a slip of the pen.
+static tide_status check_leftovers(const tide_graph *g, const decode_names *names, tide_error *err) {
+    for (size_t i = 0; i < g->n_outputs; i++) {
+        const char *name = value_at(g, g->outputs, i)->name;
+        if (strncmp(name, new_prefix, sizeof new_prefix - 1) != 0) continue;
+        bool paired = false;
+        for (size_t k = 0; k < names->n_pairs; k++) paired |= names->pairs[k].output == i;
+        if (!paired)
+            return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "'%s' is no decoder step: output '%s' has no input '%s%s'",
+                             g->name, name, cache_prefix, name + sizeof new_prefix - 1);
+    }
+    return TIDE_OK;
+}
+
+/// Reads the convention off a graph whose shapes are known. TIDE_ERR_BAD_INPUT names what is missing, what has the
+/// wrong type or shape, or which input would get no value.
+static tide_status read_names(const tide_graph *g, decode_names *out, tide_error *err) {
+    *out = (decode_names){0};
+    tide_status st = check_token(g, out, err);
+    if (st == TIDE_OK) st = check_position(g, out, err);
+    if (st == TIDE_OK) st = find_pairs(g, out, err);
+    if (st == TIDE_OK) st = check_leftovers(g, out, err);
+    if (st != TIDE_OK) names_deinit(out);
+    return st;
+}
+
+// ---- what a run takes ----
 
 // One page a slab: what is taken is what is shown and counted, and a limit ends the run at the page that does not fit.
 enum { PAGES_PER_SLAB = 1 };
@@ -25,7 +204,7 @@ typedef struct job {
     const cli_decode_spec *spec;
     const cli_session_spec *run; // spec->run
     const tide_graph *g;
-    cli_decode_names names;
+    decode_names names;
     tide_inference_plan *plan;
     tide_context *context;
     tide_tensor **inputs; // [g->n_inputs], Default
@@ -140,7 +319,7 @@ static void drop_all(job *j) {
     tide_host_free(j->inputs);
     tide_inference_plan_unref(j->plan);
     tide_host_free(j->times);
-    cli_decode_names_deinit(&j->names);
+    names_deinit(&j->names);
 }
 
 // ---- one step ----
@@ -152,7 +331,7 @@ static tide_status assemble(job *j, size_t n, tide_error *err) {
     TIDE_TRY(tide_tensor_write(j->staging, &staging, err));
     TIDE_TRY(tide_kv_cache_gather(j->cache, j->sequence, 0, n, staging, err));
     for (size_t k = 0; k < j->names.n_pairs; k++) {
-        const cli_decode_pair *p = &j->names.pairs[k];
+        const decode_pair *p = &j->names.pairs[k];
         void *to;
         TIDE_TRY(tide_tensor_write(j->inputs[p->input], &to, err));
         for (size_t t = 0; t < n; t++) {
@@ -171,7 +350,7 @@ static tide_status append(job *j, size_t n, tide_error *err) {
     TIDE_TRY(tide_tensor_write(j->staging, &staging, err));
     char *token = (char *)staging + n * j->names.token_bytes;
     for (size_t k = 0; k < j->names.n_pairs; k++) {
-        const cli_decode_pair *p = &j->names.pairs[k];
+        const decode_pair *p = &j->names.pairs[k];
         const void *from;
         TIDE_TRY(tide_tensor_read(tide_context_output(j->context, p->output), &from, err));
         memcpy(token + p->offset_bytes, from, p->n_outer * p->inner_bytes);
@@ -273,7 +452,7 @@ static tide_status check_request(const job *j, tide_error *err) {
 }
 
 static tide_status decode(job *j, cli_decode_result *out, tide_error *err) {
-    TIDE_TRY(cli_decode_names_of(j->g, &j->names, err));
+    TIDE_TRY(read_names(j->g, &j->names, err));
     TIDE_TRY(check_request(j, err));
     out->max_tokens = j->names.max_tokens;
     out->token_bytes = j->names.token_bytes;
@@ -297,4 +476,55 @@ tide_status cli_decode_run(cli_session *s, const cli_decode_spec *spec, cli_deco
 void cli_decode_result_deinit(cli_decode_result *r) {
     tide_host_free(r->steps);
     *r = (cli_decode_result){0};
+}
+
+// ---- views ----
+
+static double tokens_per_s(const cli_decode_result *r) {
+    return r->total_ns > 0 ? (double)r->n_steps * 1e9 / (double)r->total_ns : 0.0;
+}
+
+void cli_decode_print(const cli_decode_result *r) {
+    char a[24], b[24], c[24];
+    const tide_kv_cache_stats *last = &r->steps[r->n_steps - 1].kv;
+    printf("cache: %zu tokens of at most %zu, %s each; a page is %zu token%s, %s\n\n", r->n_steps, r->max_tokens,
+           tide_format_bytes(r->token_bytes, a, sizeof a), r->page_tokens, r->page_tokens == 1 ? "" : "s",
+           tide_format_bytes(last->page_bytes, b, sizeof b));
+    printf("%8s %7s %14s %14s %14s\n", "tokens", "pages", "taken", "used", "waste");
+    for (size_t i = 0; i < r->n_steps; i++) {
+        const tide_kv_cache_stats *kv = &r->steps[i].kv;
+        // A line where a page was taken, and one for the end.
+        if (i > 0 && i + 1 < r->n_steps && kv->n_pages == r->steps[i - 1].kv.n_pages) continue;
+        printf("%8zu %7zu %14s %14s %14s\n", i + 1, kv->n_pages, tide_format_bytes(kv->taken_bytes, a, sizeof a),
+               tide_format_bytes(kv->used_bytes, b, sizeof b), tide_format_bytes(kv->waste_bytes, c, sizeof c));
+    }
+    printf("\n%.0f tokens per second, the cache put together anew for each (for information)\n", tokens_per_s(r));
+}
+
+static json_t *step_json(const cli_decode_result *r, size_t i) {
+    const cli_decode_step *s = &r->steps[i];
+    json_t *row = json_object();
+    json_object_set_new(row, "token", r->has_tokens ? json_integer(s->token) : json_null());
+    json_object_set_new(row, "tokens", json_integer((json_int_t)(i + 1)));
+    json_object_set_new(row, "pages", json_integer((json_int_t)s->kv.n_pages));
+    json_object_set_new(row, "taken_bytes", cli_json_bytes(s->kv.taken_bytes));
+    json_object_set_new(row, "used_bytes", cli_json_bytes(s->kv.used_bytes));
+    json_object_set_new(row, "waste_bytes", cli_json_bytes(s->kv.waste_bytes));
+    return row;
+}
+
+json_t *cli_decode_json(const cli_decode_result *r) {
+    char hash[24];
+    snprintf(hash, sizeof hash, "%016" PRIx64, r->hash);
+    json_t *doc = json_object();
+    json_object_set_new(doc, "max_tokens", json_integer((json_int_t)r->max_tokens));
+    json_object_set_new(doc, "page_tokens", json_integer((json_int_t)r->page_tokens));
+    json_object_set_new(doc, "page_bytes", cli_json_bytes(r->steps[r->n_steps - 1].kv.page_bytes));
+    json_object_set_new(doc, "token_bytes", cli_json_bytes(r->token_bytes));
+    json_object_set_new(doc, "tokens_per_s", cli_json_real(tokens_per_s(r)));
+    json_object_set_new(doc, "outputs_hash", json_string(hash));
+    json_t *steps = json_array();
+    for (size_t i = 0; i < r->n_steps; i++) json_array_append_new(steps, step_json(r, i));
+    json_object_set_new(doc, "steps", steps);
+    return doc;
 }

@@ -15,37 +15,6 @@
 #include "cli/session.h"
 #include "core/memory/kv_cache.h"
 
-// ---- the convention (decode_names.c) ----
-
-/// One pair cache.X, new.X. Both have the extents outer x (T or 1) x inner.
-typedef struct cli_decode_pair {
-    size_t input, output; ///< indices in the graph's lists
-    size_t n_outer;
-    size_t inner_bytes;  ///< of one token in one outer row
-    size_t offset_bytes; ///< in the bytes of one token
-} cli_decode_pair;
-
-/// What a decoder step is made of.
-typedef struct cli_decode_names {
-    size_t token, position; ///< inputs
-    size_t next;            ///< output
-    cli_decode_pair *pairs; ///< [n_pairs], owned, in order of the inputs
-    size_t n_pairs;
-    size_t token_bytes; ///< one token of all pairs
-    size_t max_tokens;  ///< T
-} cli_decode_names;
-
-/**
- * Read the convention off a graph whose shapes are known.
- *
- * @return TIDE_ERR_BAD_INPUT naming what is missing, what has the wrong type or shape, or which input nobody would
- *         feed; TIDE_ERR_NOMEM
- */
-tide_status cli_decode_names_of(const tide_graph *g, cli_decode_names *out, tide_error *err) TIDE_NODISCARD;
-void cli_decode_names_deinit(cli_decode_names *names);
-
-// ---- running (decode.c) ----
-
 enum { CLI_DECODE_PAGE_TOKENS = 16 };
 
 typedef struct cli_decode_spec {
@@ -77,8 +46,6 @@ typedef struct cli_decode_result {
 tide_status cli_decode_run(cli_session *s, const cli_decode_spec *spec, cli_decode_result *out,
                            tide_error *err) TIDE_NODISCARD;
 void cli_decode_result_deinit(cli_decode_result *r);
-
-// ---- views (decode_view.c) ----
 
 /// What comes after the table of kinds: the cache's growth, one line where it took a page.
 void cli_decode_print(const cli_decode_result *r);

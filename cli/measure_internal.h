@@ -8,19 +8,6 @@
 #include "cli/planning.h"
 #include "cli/session.h"
 
-/// Why a case has no figures, kept in it as one line. `skipped`: it was not tried. TIDE_ERR_NOMEM.
-tide_status cli__measure_note(tide_gate_case *c, const tide_error *why, bool skipped, tide_error *err) TIDE_NODISCARD;
-
-// ---- measure_settings.c ----
-
-/// What planning wants to know, from the settings of a gate; texts are borrowed from them, cli_planning_deinit.
-tide_status cli__measure_planning(const tide_gate_plan_settings *s, cli_planning *out, tide_error *err) TIDE_NODISCARD;
-/// Everything that decides the figures of a model beside its file, as settings of the case.
-tide_status cli__measure_put_settings(tide_gate_case *c, const tide_gate_plan_settings *s,
-                                      tide_error *err) TIDE_NODISCARD;
-/// Signature and inputs of a graph whose shapes are known.
-tide_status cli__measure_put_graph(tide_gate_case *c, const tide_graph *g, tide_error *err) TIDE_NODISCARD;
-
 // ---- measure_tensors.c ----
 
 /// A value that is known.

@@ -182,8 +182,6 @@ tide_status cli__extents_bind(const tide_graph *g, const cli_planning *p, tide_s
 /// The program of a model with `shapes` ([n_shapes], borrowed for the call) on top of those that `p` has.
 tide_status cli__program_make(cli_input *in, const cli_planning *p, const tide_shape_binding *shapes, size_t n_shapes,
                               tide_program **out, tide_error *err) TIDE_NODISCARD;
-/// Lifetimes and needs at all points of the profile, merged into out->lifetimes.
-tide_status cli__points_make(cli_input *in, const cli_planning *p, cli_plans *out, tide_error *err) TIDE_NODISCARD;
 
 /// What to change so that `plan` fits `budget_bytes` (everything counts). `in` keeps its bytes (cli_input_keep).
 tide_status cli_advise(cli_input *in, const cli_planning *p, const tide_memory_plan *plan, uint64_t budget_bytes,

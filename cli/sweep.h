@@ -50,7 +50,9 @@ typedef struct cli_sweep_options {
     bool shows_progress;
 } cli_sweep_options;
 /// The swept extent; NULL: there is none.
-const cli_sweep_axis *cli_sweep_swept(const cli_sweep_options *o);
+static inline const cli_sweep_axis *cli_sweep_swept(const cli_sweep_options *o) {
+    return o->n_axes > 0 ? &o->axes[0] : NULL;
+}
 
 // ---- models ----
 
@@ -64,9 +66,6 @@ typedef struct cli_sweep_model {
     size_t n_batch;
     tide_error err; ///< why there is nothing to plan; status TIDE_OK: there is
 } cli_sweep_model;
-/// What is wrong with the file stays in out->err, and is an error of its points.
-void cli_sweep_model_open(const char *path, const cli_sweep_options *o, cli_sweep_model *out);
-void cli_sweep_model_close(cli_sweep_model *m);
 
 // ---- tasks ----
 
@@ -108,8 +107,6 @@ typedef struct cli_sweep_job {
 tide_status cli_sweep_job_make(const cli_sweep_options *o, uint32_t rank, uint32_t n_ranks, cli_sweep_job *out,
                                tide_error *err) TIDE_NODISCARD;
 void cli_sweep_job_deinit(cli_sweep_job *job);
-/// Another point is planned; a line on stderr when the user looks. From any thread.
-void cli__sweep_tick(const cli_sweep_job *job);
 /// Plan what is this rank's, in o->jobs threads; what comes of it does not depend on their number.
 tide_status cli_sweep_plan(cli_sweep_job *job, tide_error *err) TIDE_NODISCARD;
 /// Run what o->run asks for, one at a time.
@@ -122,9 +119,6 @@ tide_status cli_sweep_lost(const cli_sweep_job *job, uint32_t rank, const char *
 
 // ---- parts of tasks ----
 
-/// One value of a task with one strategy or all of them (NULL): points into task->points, errors are points too.
-tide_status cli__sweep_plan_at(const cli_sweep_job *job, cli_sweep_task *task, uint64_t value, const char *strategy,
-                               tide_error *err) TIDE_NODISCARD;
 /// The extents of a point as "N=8", for cli_planning.extents; *list [*n], freed with cli_extents_free.
 tide_status cli__sweep_extents(const cli_sweep_job *job, const cli_sweep_task *task, uint64_t value, char ***list,
                                size_t *n, tide_error *err) TIDE_NODISCARD;
@@ -134,12 +128,6 @@ cli_planning cli__sweep_planning(const cli_sweep_job *job, const cli_sweep_task 
 /// Names, sizes and strategy of a point of the task, nothing else.
 tide_status cli__sweep_point(const cli_sweep_job *job, const cli_sweep_task *task, uint64_t value, const char *strategy,
                              tide_sweep_point *out, tide_error *err) TIDE_NODISCARD;
-/// The point, which is moved, at the end of task->points.
-tide_status cli__sweep_keep(cli_sweep_task *task, tide_sweep_point *p, tide_error *err) TIDE_NODISCARD;
-/// The largest values that fit the budgets, into task->found.
-tide_status cli__sweep_search(const cli_sweep_job *job, cli_sweep_task *task, tide_error *err) TIDE_NODISCARD;
-/// Plan the value that a search begins with, and no more.
-tide_status cli__sweep_search_begin(const cli_sweep_job *job, cli_sweep_task *task, tide_error *err) TIDE_NODISCARD;
 void cli__sweep_point_free(tide_sweep_point *p);
 /// The point has no figures, for that reason.
 tide_status cli__sweep_set_error(tide_sweep_point *p, const tide_error *why, tide_error *err) TIDE_NODISCARD;

@@ -11,8 +11,6 @@
 
 enum { MAX_VALUE = INT32_MAX };
 
-const cli_sweep_axis *cli_sweep_swept(const cli_sweep_options *o) { return o->n_axes > 0 ? &o->axes[0] : NULL; }
-
 void cli_sweep_axis_deinit(cli_sweep_axis *axis) {
     tide_host_free(axis->name);
     tide_host_free(axis->values);

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// One point of a sweep: the model at one size, planned. See sweep.h.
+// Planning the tasks of a sweep: a point (the model at one size), the search for the largest size that fits a budget,
+// and the threads that take this rank's tasks one after another. See sweep.h.
 #include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/sweep.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
-
-static tide_status no_memory(tide_error *err) { return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a point"); }
 
 void cli__sweep_point_free(tide_sweep_point *p) {
     tide_host_free(p->model);
@@ -53,13 +57,13 @@ tide_status cli__sweep_point(const cli_sweep_job *job, const cli_sweep_task *tas
                               .rank = job->rank};
     if (out->model != NULL && out->sizes != NULL && out->strategy != NULL) return TIDE_OK;
     cli__sweep_point_free(out);
-    return no_memory(err);
+    return TIDE_NO_MEMORY(err, "for a point");
 }
 
-tide_status cli__sweep_keep(cli_sweep_task *task, tide_sweep_point *p, tide_error *err) {
+static tide_status keep_point(cli_sweep_task *task, tide_sweep_point *p, tide_error *err) {
     if (tide_host_grow(&task->points, &task->cap_points, task->n_points + 1, sizeof *task->points) != TIDE_OK) {
         cli__sweep_point_free(p);
-        return no_memory(err);
+        return TIDE_NO_MEMORY(err, "for a point");
     }
     task->points[task->n_points++] = *p;
     *p = (tide_sweep_point){0};
@@ -73,7 +77,7 @@ static tide_status add_extent(char **list, size_t *n, const char *name, uint64_t
     tide_text_addf(&text, "%s=%" PRIu64, name, value);
     if (text.failed) {
         tide_text_deinit(&text);
-        return no_memory(err);
+        return TIDE_NO_MEMORY(err, "for a point");
     }
     list[(*n)++] = text.data;
     return TIDE_OK;
@@ -85,7 +89,7 @@ tide_status cli__sweep_extents(const cli_sweep_job *job, const cli_sweep_task *t
     const cli_sweep_options *o = job->o;
     *n = 0;
     *list = tide_host_calloc(o->n_axes * (m->n_batch + 1) + 1, sizeof **list);
-    if (*list == NULL) return no_memory(err);
+    if (*list == NULL) return TIDE_NO_MEMORY(err, "for a point");
     tide_status st = TIDE_OK;
     for (size_t k = 0; st == TIDE_OK && k < o->n_axes; k++) {
         const uint64_t at = value_of(job, task, k, value);
@@ -151,7 +155,7 @@ tide_status cli__sweep_set_error(tide_sweep_point *p, const tide_error *why, tid
     p->measured = false;
     if (why->status == TIDE_ERR_NOMEM) cli_ran_out(why->msg);
     p->error = one_line(why);
-    return p->error != NULL ? TIDE_OK : no_memory(err);
+    return p->error != NULL ? TIDE_OK : TIDE_NO_MEMORY(err, "for a point");
 }
 
 static tide_status plan_one(const cli_planning *p, const cli_sweep_model *m, const tide_lifetimes *lt, const char *name,
@@ -187,13 +191,14 @@ static tide_status points_of(const cli_sweep_job *job, cli_sweep_task *task, uin
             return noted;
         }
         task->last = st;
-        TIDE_TRY(cli__sweep_keep(task, &p, err));
+        TIDE_TRY(keep_point(task, &p, err));
     }
     return TIDE_OK;
 }
 
-tide_status cli__sweep_plan_at(const cli_sweep_job *job, cli_sweep_task *task, uint64_t value, const char *strategy,
-                               tide_error *err) {
+/// Plans one value of a task with one strategy or all of them (NULL). Errors are points too.
+static tide_status plan_at(const cli_sweep_job *job, cli_sweep_task *task, uint64_t value, const char *strategy,
+                           tide_error *err) {
     const cli_sweep_model *m = &job->models[task->model];
     char **extents = NULL;
     size_t n = 0;
@@ -206,5 +211,174 @@ tide_status cli__sweep_plan_at(const cli_sweep_job *job, cli_sweep_task *task, u
     const tide_status st = points_of(job, task, value, strategy, &planning, &lt, made, &why, err);
     tide_lifetimes_deinit(&lt);
     cli_extents_free(&extents, &n);
+    return st;
+}
+
+// ---- progress ----
+
+static atomic_size_t n_planned;
+static pthread_mutex_t print_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/// Counts a planned point, with a line on stderr if the user looks. From any thread.
+static void tick(const cli_sweep_job *job) {
+    const size_t n = atomic_fetch_add(&n_planned, 1) + 1;
+    if (!job->o->shows_progress) return;
+    pthread_mutex_lock(&print_lock);
+    fprintf(stderr, "\r%zu points planned\x1b[K", n);
+    fflush(stderr);
+    pthread_mutex_unlock(&print_lock);
+}
+
+// ---- searching the largest value that fits ----
+
+/// Memory need not grow at each step: so many values above the answer are planned too.
+enum { N_BEYOND = 4 };
+
+typedef struct asker {
+    const cli_sweep_job *job;
+    cli_sweep_task *task;
+    const char *strategy;
+    bool failed; // a value could not be planned: there is no answer, and its point says why
+} asker;
+
+static const tide_sweep_point *planned_before(const cli_sweep_task *t, uint64_t value) {
+    for (size_t i = 0; i < t->n_points; i++) {
+        if (t->points[i].value == value) return &t->points[i];
+    }
+    return NULL;
+}
+
+static tide_status plan_value(asker *a, uint64_t value, tide_error *err) {
+    TIDE_TRY(plan_at(a->job, a->task, value, a->strategy, err));
+    tick(a->job);
+    return TIDE_OK;
+}
+
+/// Sizes past 2^63 do not fit, and are no figures of a point.
+static tide_status drop_last(cli_sweep_task *t, uint64_t *total_bytes) {
+    cli__sweep_point_free(&t->points[--t->n_points]);
+    *total_bytes = INT64_MAX;
+    return TIDE_OK;
+}
+
+static tide_status ask(void *ctx, uint64_t value, uint64_t *total_bytes, tide_error *err) {
+    asker *a = ctx;
+    const tide_sweep_point *p = planned_before(a->task, value);
+    if (p == NULL) {
+        TIDE_TRY(plan_value(a, value, err));
+        if (a->task->last == TIDE_ERR_OVERFLOW) return drop_last(a->task, total_bytes);
+        p = &a->task->points[a->task->n_points - 1];
+    }
+    if (p->error != NULL) {
+        a->failed = true;
+        return TIDE_ERR_CANCELLED;
+    }
+    *total_bytes = p->total_bytes;
+    return TIDE_OK;
+}
+
+static tide_status keep_answer(cli_sweep_task *t, const tide_sweep_answer *answer, const char *strategy,
+                               tide_error *err) {
+    if (tide_host_grow(&t->found, &t->cap_found, t->n_found + 1, sizeof *t->found) != TIDE_OK)
+        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for an answer");
+    t->found[t->n_found++] = (cli_sweep_found){.answer = *answer, .strategy = strategy};
+    return TIDE_OK;
+}
+
+/// Plans only the value that a search begins with.
+static tide_status search_begin(const cli_sweep_job *job, cli_sweep_task *task, tide_error *err) {
+    const cli_sweep_axis *swept = cli_sweep_swept(job->o);
+    asker a = {.job = job, .task = task, .strategy = job->o->strategies[task->strategy]};
+    return plan_value(&a, swept->n > 0 ? swept->values[0] : swept->lo, err);
+}
+
+/// Plans the listed values of a task and finds the largest values that fit the budgets, into task->found.
+static tide_status search(const cli_sweep_job *job, cli_sweep_task *task, tide_error *err) {
+    const cli_sweep_axis *swept = cli_sweep_swept(job->o);
+    asker a = {.job = job, .task = task, .strategy = job->o->strategies[task->strategy]};
+    for (size_t i = 0; i < swept->n; i++) {
+        if (planned_before(task, swept->values[i]) == NULL) TIDE_TRY(plan_value(&a, swept->values[i], err));
+    }
+    for (size_t b = 0; b < job->o->n_budgets && !a.failed; b++) {
+        tide_sweep_answer answer = {0};
+        const tide_status st =
+            tide_sweep_largest(swept->lo, swept->hi, job->o->budgets[b], N_BEYOND, ask, &a, &answer, err);
+        if (st == TIDE_ERR_CANCELLED && a.failed) break;
+        TIDE_TRY(st);
+        TIDE_TRY(keep_answer(task, &answer, a.strategy, err));
+    }
+    return TIDE_OK;
+}
+
+// ---- threads ----
+
+typedef struct crew {
+    cli_sweep_job *job;
+    atomic_size_t next; // task
+    atomic_bool stop;   // somebody failed
+} crew;
+
+typedef struct worker {
+    crew *crew;
+    tide_status st;
+    tide_error err;
+} worker;
+
+static tide_status do_task(cli_sweep_job *job, cli_sweep_task *task, tide_error *err) {
+    if (job->o->n_budgets > 0) return search(job, task, err);
+    if (task->n_points > 0) return TIDE_OK; // it was the first one
+    const tide_status st = plan_at(job, task, task->value, NULL, err);
+    for (size_t i = 0; i < task->n_points; i++) tick(job);
+    return st;
+}
+
+static void *work(void *arg) {
+    worker *w = arg;
+    crew *c = w->crew;
+    while (!atomic_load(&c->stop)) {
+        const size_t i = atomic_fetch_add(&c->next, 1);
+        if (i >= c->job->n_tasks) break;
+        if (c->job->tasks[i].rank != c->job->rank) continue;
+        w->st = do_task(c->job, &c->job->tasks[i], &w->err);
+        if (w->st == TIDE_OK) continue;
+        atomic_store(&c->stop, true);
+        break;
+    }
+    return NULL;
+}
+
+/// One point before there are threads: oneDNN makes what its kernels share when it makes the first one.
+static tide_status plan_first(cli_sweep_job *job, tide_error *err) {
+    for (size_t i = 0; i < job->n_tasks; i++) {
+        cli_sweep_task *t = &job->tasks[i];
+        if (t->rank != job->rank) continue;
+        return job->o->n_budgets > 0 ? search_begin(job, t, err) : do_task(job, t, err);
+    }
+    return TIDE_OK;
+}
+
+tide_status cli_sweep_plan(cli_sweep_job *job, tide_error *err) {
+    TIDE_TRY(plan_first(job, err));
+    size_t n = job->o->jobs < job->n_tasks ? (size_t)job->o->jobs : job->n_tasks;
+    if (n == 0) n = 1;
+    crew c = {.job = job};
+    worker *workers = tide_host_calloc(n, sizeof *workers);
+    pthread_t *threads = tide_host_calloc(n, sizeof *threads);
+    tide_status st = TIDE_OK;
+    if (workers == NULL || threads == NULL) st = TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu threads", n);
+    size_t started = 0; // beside this one; what the system does not give is done by those that are there
+    if (st == TIDE_OK) {
+        for (size_t i = 0; i < n; i++) workers[i].crew = &c;
+        while (started + 1 < n && pthread_create(&threads[started], NULL, work, &workers[started + 1]) == 0) started++;
+        work(&workers[0]);
+    }
+    for (size_t i = 0; i < started; i++) pthread_join(threads[i], NULL);
+    for (size_t i = 0; st == TIDE_OK && i <= started; i++) {
+        st = workers[i].st;
+        if (st != TIDE_OK && err != NULL) *err = workers[i].err;
+    }
+    if (job->o->shows_progress) fputs("\r\x1b[K", stderr);
+    tide_host_free(workers);
+    tide_host_free(threads);
     return st;
 }
