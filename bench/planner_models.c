@@ -116,7 +116,7 @@ tide_status bench_build_model(const bench_model *m, tide_program **out, tide_err
     tide_shape_binding *shapes = tide_host_calloc(g->n_inputs + 1, sizeof *shapes);
     if (shapes == NULL) {
         tide_graph_destroy(g);
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the shapes of '%s'", m->name);
+        return TIDE_NO_MEMORY(err, "for the shapes of '%s'", m->name);
     }
     const size_t n = shapes_at_eight(g, shapes, shapes_of_data(m, g, shapes));
     const tide_program_options opt = {.shapes = shapes, .n_shapes = n};

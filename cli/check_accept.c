@@ -49,7 +49,7 @@ static bool is_bad(tide_gate_verdict v) { return v == TIDE_GATE_FAIL_VERDICT || 
 static tide_status settle(tide_gate_judged *c, tide_gate_verdict verdict, tide_text *reason, tide_error *err) {
     if (reason->failed) {
         tide_text_deinit(reason);
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a reason");
+        return TIDE_NO_MEMORY(err, "for a reason");
     }
     tide_host_free(c->reason);
     c->reason = reason->data; // moved

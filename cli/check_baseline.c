@@ -36,8 +36,7 @@ static tide_status make_memory_file(const char *data, size_t len, int *fd, char 
         done += (size_t)n;
     }
     if (*fd < 0 || done < len) {
-        const tide_status st =
-            TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a file of %zu bytes: %s", len, strerror(errno));
+        const tide_status st = TIDE_NO_MEMORY(err, "for a file of %zu bytes: %s", len, strerror(errno));
         if (*fd >= 0) close(*fd);
         return st;
     }
@@ -108,7 +107,7 @@ static tide_status split_path(const char *path, const char *ref, char **folder, 
     *folder =
         slash == NULL ? tide_host_strdup(".") : tide_host_strndup(path, slash == path ? 1 : (size_t)(slash - path));
     if (!text.failed && *folder != NULL) return TIDE_OK;
-    return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the name of '%s'", path);
+    return TIDE_NO_MEMORY(err, "for the name of '%s'", path);
 }
 
 /// The baseline at `path` in revision `ref`. TIDE_ERR_INCOMPARABLE with git's words if git cannot give it.
@@ -118,7 +117,7 @@ static tide_status baseline_of_ref(const char *path, const char *ref, tide_gate_
     tide_status st = split_path(path, ref, &folder, &object, err);
     const int text = open_memory(), complaints = open_memory();
     if (st == TIDE_OK && (text < 0 || complaints < 0))
-        st = TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for what git says: %s", strerror(errno));
+        st = TIDE_NO_MEMORY(err, "for what git says: %s", strerror(errno));
     if (st == TIDE_OK) st = read_of_git(folder, object, text, complaints, out, err);
     if (st == TIDE_OK) { // it is known by where it came from
         tide_host_free(out->path);
@@ -181,8 +180,7 @@ static tide_status measure_baseline(const char *path, const tide_gate_config *co
                          path);
     TIDE_TRY(cli_check_measure_other(&targets[0], path, scratch_apart, &out->cases, err));
     out->is_partial = true;
-    out->path = tide_host_strdup(path);
-    return out->path != NULL ? TIDE_OK : TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the name of '%s'", path);
+    return TIDE_COPY_TEXT(&out->path, path, err, "for the name of '%s'", path);
 }
 
 /// A baseline file, or anything else that can be measured.
@@ -212,8 +210,7 @@ static tide_status read_any(const char *path, const tide_gate_config *config, cl
     if (fd >= 0) close(fd);
     if (st != TIDE_OK || from == path) return st;
     tide_host_free(out->path);
-    out->path = tide_host_strdup(path);
-    return out->path != NULL ? TIDE_OK : TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the name of '%s'", path);
+    return TIDE_COPY_TEXT(&out->path, path, err, "for the name of '%s'", path);
 }
 
 // ---- loading ----
@@ -295,8 +292,7 @@ static tide_status read_or_begin(const char *path, tide_gate_baseline *b, tide_e
         if (st != TIDE_OK) tide_error_hint(err, "it is left alone: name another file, or take it away first");
         return st;
     }
-    b->path = tide_host_strdup(path);
-    return b->path != NULL ? TIDE_OK : TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the name of '%s'", path);
+    return TIDE_COPY_TEXT(&b->path, path, err, "for the name of '%s'", path);
 }
 
 static tide_status write_baseline(const char *path, const tide_gate_baseline *b, tide_error *err) {

@@ -31,7 +31,7 @@ static tide_status say_empty(tide_gate_case *c, const tide_gate_target *t, tide_
     tide_text_addf(&text, "%s of %s; take it out, or bring the files back", t->why_empty, t->origin);
     tide_host_free(c->error);
     c->error = text.data; // moved
-    return text.failed ? TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for case '%s'", c->key) : TIDE_OK;
+    return text.failed ? TIDE_NO_MEMORY(err, "for case '%s'", c->key) : TIDE_OK;
 }
 
 static void measure(slot *s) {
@@ -100,7 +100,7 @@ tide_status cli_check_measure(const tide_gate_target *targets, size_t n, bool sc
     crew c = {.slots = tide_host_calloc(n + 1, sizeof(slot *))};
     tide_status st = TIDE_OK;
     if (slots == NULL || c.slots == NULL) {
-        st = TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu cases", n);
+        st = TIDE_NO_MEMORY(err, "for %zu cases", n);
     } else {
         for (size_t i = 0; i < n; i++) {
             slots[i].target = &targets[i];
@@ -127,8 +127,8 @@ static tide_status plan_of_trace(const char *path, const char *key, tide_gate_ca
     tide_memory_plan *plan = NULL;
     TIDE_TRY(cli_plan_of_file(path, &planning, &plan, err));
     *out = (tide_gate_case){.key = tide_host_strdup(key)};
-    const tide_status st = out->key != NULL ? tide_gate_case_of_plan(plan, NULL, out, err)
-                                            : TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for case '%s'", key);
+    const tide_status st =
+        out->key != NULL ? tide_gate_case_of_plan(plan, NULL, out, err) : TIDE_NO_MEMORY(err, "for case '%s'", key);
     tide_memory_plan_destroy(plan);
     return st;
 }

@@ -70,7 +70,7 @@ bool cli_check_outputs_differ(const cli_command *cmd, const cli_check_options *o
 
 /// Exit codes, of each output and of all together: the first that is not CLI_EXIT_OK counts.
 static int failed_memory(tide_error *err) {
-    TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for an output");
+    TIDE_NO_MEMORY(err, "for an output");
     return cli_fail(err);
 }
 

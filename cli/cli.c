@@ -364,7 +364,7 @@ tide_status cli_json_write(json_t *doc, const char *path, tide_error *err) {
     tide_text text = {0};
     const bool good = cli_json_dump(doc, &text);
     tide_text_add(&text, "\n");
-    const tide_status st = !good || text.failed ? TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for '%s'", path)
+    const tide_status st = !good || text.failed ? TIDE_NO_MEMORY(err, "for '%s'", path)
                                                 : tide_write_file(path, tide_text_str(&text), text.len, err);
     tide_text_deinit(&text);
     return st;

@@ -273,7 +273,7 @@ static tide_status shape_texts(const cli_shapes *shapes, char ***texts, tide_err
         good = !t.failed;
         (*texts)[i] = t.data; // moved
     }
-    return good ? TIDE_OK : TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu shapes", shapes->n);
+    return good ? TIDE_OK : TIDE_NO_MEMORY(err, "for %zu shapes", shapes->n);
 }
 
 static tide_status config_of_files(const cli_check_options *o, char **files, size_t n, tide_gate_config **out,
@@ -282,7 +282,7 @@ static tide_status config_of_files(const cli_check_options *o, char **files, siz
     char **shapes = NULL;
     const char **paths = tide_host_calloc(n + 1, sizeof *paths);
     tide_status st = shape_texts(&o->planning.shapes, &shapes, err);
-    if (st == TIDE_OK && paths == NULL) st = TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu FILEs", n);
+    if (st == TIDE_OK && paths == NULL) st = TIDE_NO_MEMORY(err, "for %zu FILEs", n);
     for (size_t i = 0; st == TIDE_OK && i < n; i++) paths[i] = files[i];
     s.shapes = (const char *const *)shapes;
     s.n_shapes = o->planning.shapes.n;

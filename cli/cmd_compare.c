@@ -106,8 +106,7 @@ static tide_status compare_reference(const options *o, comparison *c, tide_error
     const char *dir = o->planning.input_dir;
     if (dir == NULL) return TIDE_OK;
     const size_t n = c->modes[PLANNED].n_outputs;
-    c->reference = tide_host_calloc(n + 1, sizeof *c->reference);
-    if (c->reference == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu outputs", n);
+    TIDE_TRY(TIDE_NEW(&c->reference, n + 1, err, "for %zu outputs", n));
     for (size_t i = 0; i < n; i++) {
         char path[4096];
         snprintf(path, sizeof path, "%s/output_%zu.pb", dir, i);
@@ -134,7 +133,7 @@ static tide_status copy_output_names(comparison *c, tide_error *err) {
         if (c->output_names[i] == NULL) break;
         c->n_names = i + 1;
     }
-    if (c->n_names < g->n_outputs) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu names", g->n_outputs);
+    if (c->n_names < g->n_outputs) return TIDE_NO_MEMORY(err, "for %zu names", g->n_outputs);
     return TIDE_OK;
 }
 

@@ -9,6 +9,7 @@
 #include "cli/diff_view.h"
 #include "cli/trace_view.h"
 #include "cli/view.h"
+#include "core/base/host_alloc.h"
 #include "core/base/output.h"
 
 enum { OPT_RUN = CLI_OPT_FIRST_OWN, OPT_WHOLE, OPT_AT, OPT_AND, OPT_ROWS, OPT_EXIT_CODE, OPT_LIVE };
@@ -95,7 +96,7 @@ static tide_status write_text(const cli_diff_view *v, const char *path, bool is_
         tide_text_add_n(&text, data != NULL ? data : "", len);
         free(data); // the stream's own
     }
-    const tide_status st = text.failed ? TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for '%s'", path)
+    const tide_status st = text.failed ? TIDE_NO_MEMORY(err, "for '%s'", path)
                                        : tide_write_file(path, tide_text_str(&text), text.len, err);
     tide_text_deinit(&text);
     return st;

@@ -174,7 +174,7 @@ static tide_status emit(const options *o, const cli_plans *plans, const answer *
     tide_status st = TIDE_OK;
     if (o->json || o->out != NULL) st = tide_plan_to_json_with(list, plans->n, &extras, &json, err);
     if (st == TIDE_OK && !o->json) st = render_text(o, plans, &extras, a, &text, err);
-    if (st == TIDE_OK && (json.failed || text.failed)) st = TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the report");
+    if (st == TIDE_OK && (json.failed || text.failed)) st = TIDE_NO_MEMORY(err, "for the report");
     if (st == TIDE_OK && o->out != NULL) st = tide_write_file(o->out, json.data, json.len, err);
     const bool out_is_stdout = o->out != NULL && strcmp(o->out, "-") == 0;
     if (st == TIDE_OK && !out_is_stdout) fputs(o->json ? json.data : tide_text_str(&text), stdout);
@@ -192,8 +192,7 @@ static tide_status make_plans(cli_input *in, const options *o, cli_plans *plans,
     if (o->planning.profile.n_points > 0) TIDE_TRY(cli_input_require_graph(in, err));
     if (in->kind != CLI_INPUT_PLAN || o->planning.all) return cli_plans_make(in, &o->planning, plans, err);
     // A plan file shows the plan it has.
-    plans->plans = tide_host_calloc(1, sizeof(tide_memory_plan *));
-    if (plans->plans == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a plan");
+    TIDE_TRY(TIDE_NEW(&plans->plans, 1, err, "for a plan"));
     TIDE_TRY(tide_plan_from_json(in->data, in->len, in->path, o->planning.strategy, &plans->plans[0], err));
     plans->n = 1;
     return TIDE_OK;

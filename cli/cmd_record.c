@@ -186,7 +186,7 @@ static tide_status set_environment(const options *o, tide_error *err) {
     if (o->recording.recorder.ring_events > 0) good = good && setenv(CLI_RING_EVENTS_ENV, number, 1) == 0;
     if (o->recording.on_full != NULL) good = good && setenv(CLI_ON_FULL_ENV, o->recording.on_full, 1) == 0;
     if (o->recording.max_wait != NULL) good = good && setenv(CLI_MAX_WAIT_ENV, o->recording.max_wait, 1) == 0;
-    return good ? TIDE_OK : TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the command's environment");
+    return good ? TIDE_OK : TIDE_NO_MEMORY(err, "for the command's environment");
 }
 
 /// An empty trace is not what was asked for, whatever the command itself made of it.

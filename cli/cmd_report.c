@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/view.h"
+#include "core/base/host_alloc.h"
 #include "core/base/output.h"
 #include "reports/reports.h"
 
@@ -45,7 +46,7 @@ static tide_status write_beside(const options *o, const char *ending, void (*con
     tide_text_add(name, slash != NULL ? slash + 1 : tide_text_str(&path));
     content(&text);
     const tide_status st = path.failed || text.failed || name->failed
-                               ? TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the page's parts")
+                               ? TIDE_NO_MEMORY(err, "for the page's parts")
                                : tide_write_file(tide_text_str(&path), tide_text_str(&text), text.len, err);
     tide_text_deinit(&path);
     tide_text_deinit(&text);

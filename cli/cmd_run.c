@@ -183,7 +183,7 @@ static tide_status run_in_session(const char *path, options *o, cli_session *ses
         f->model = tide_host_strdup(plans.program->graph->name);
         if (!o->naive) f->strategy = tide_host_strdup(plans.plans[0]->strategy);
         if (f->model == NULL || (!o->naive && f->strategy == NULL))
-            st = TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the names of '%s'", path);
+            st = TIDE_NO_MEMORY(err, "for the names of '%s'", path);
     }
     cli_plans_deinit(&plans);
     return st;

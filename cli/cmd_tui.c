@@ -79,7 +79,7 @@ static int fail_view(const options *o, const tide_error *err) {
 }
 
 static int print_text(const options *o, tide_status st, tide_text *text, tide_error *err) {
-    if (st == TIDE_OK && text->failed) st = TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the text");
+    if (st == TIDE_OK && text->failed) st = TIDE_NO_MEMORY(err, "for the text");
     if (st == TIDE_OK) fputs(tide_text_str(text), stdout);
     tide_text_deinit(text);
     // Whoever reads may have seen enough (a pipe into head): that is no failure.

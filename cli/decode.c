@@ -141,7 +141,7 @@ static tide_status add_pair(const tide_graph *g, size_t input, decode_names *nam
     tide_text_addf(&fresh, "%s%s", new_prefix, stem);
     if (fresh.failed) {
         tide_text_deinit(&fresh);
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a name");
+        return TIDE_NO_MEMORY(err, "for a name");
     }
     decode_pair *p = &names->pairs[names->n_pairs];
     *p = (decode_pair){.input = input, .output = find(g, g->outputs, g->n_outputs, tide_text_str(&fresh))};
@@ -153,8 +153,7 @@ static tide_status add_pair(const tide_graph *g, size_t input, decode_names *nam
 }
 
 static tide_status find_pairs(const tide_graph *g, decode_names *names, tide_error *err) {
-    names->pairs = tide_host_calloc(g->n_inputs + 1, sizeof *names->pairs);
-    if (names->pairs == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu inputs", g->n_inputs);
+    TIDE_TRY(TIDE_NEW(&names->pairs, g->n_inputs + 1, err, "for %zu inputs", g->n_inputs));
     for (size_t i = 0; i < g->n_inputs; i++) {
         if (i == names->token || i == names->position) continue;
         const char *name = value_at(g, g->inputs, i)->name;
@@ -281,8 +280,7 @@ static tide_status draw_token(job *j, tide_error *err) {
 }
 
 static tide_status make_inputs(job *j, tide_error *err) {
-    j->inputs = tide_host_calloc(j->g->n_inputs + 1, sizeof(tide_tensor *));
-    if (j->inputs == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu inputs", j->g->n_inputs);
+    TIDE_TRY(TIDE_NEW(&j->inputs, j->g->n_inputs + 1, err, "for %zu inputs", j->g->n_inputs));
     for (size_t i = 0; i < j->g->n_inputs; i++)
         TIDE_TRY(make_tensor(j, &j->g->values[j->g->inputs[i]], TIDE_KIND_DEFAULT, &j->inputs[i], err));
     TIDE_TRY(draw_token(j, err));
@@ -297,8 +295,7 @@ static tide_status make_inputs(job *j, tide_error *err) {
 }
 
 static tide_status make_all(job *j, tide_error *err) {
-    j->times = tide_host_calloc(j->spec->n_tokens, sizeof *j->times);
-    if (j->times == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu steps", j->spec->n_tokens);
+    TIDE_TRY(TIDE_NEW(&j->times, j->spec->n_tokens, err, "for %zu steps", j->spec->n_tokens));
     cli_session_begin(j->s, j->run, &j->mark);
     const tide_inference_plan_options plan_opt = {
         .device = j->run->device, .registry = cli_session_registry(j->s), .memory_plan = j->run->plan};
@@ -457,8 +454,7 @@ static tide_status decode(job *j, cli_decode_result *out, tide_error *err) {
     out->max_tokens = j->names.max_tokens;
     out->token_bytes = j->names.token_bytes;
     out->page_tokens = j->spec->page_tokens;
-    out->steps = tide_host_calloc(j->spec->n_tokens, sizeof *out->steps);
-    if (out->steps == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu steps", j->spec->n_tokens);
+    TIDE_TRY(TIDE_NEW(&out->steps, j->spec->n_tokens, err, "for %zu steps", j->spec->n_tokens));
     TIDE_TRY(make_all(j, err));
     return run_steps(j, out, err);
 }

@@ -28,7 +28,7 @@ static tide_status add_shape(cli_shapes *shapes, const char *text, tide_error *e
     if (name == NULL || tide_host_grow(&shapes->items, &shapes->cap, shapes->n + 1, sizeof *shapes->items) != TIDE_OK ||
         tide_host_grow(&shapes->names, &shapes->cap_names, shapes->n + 1, sizeof *shapes->names) != TIDE_OK) {
         tide_host_free(name);
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for shape '%s'", text);
+        return TIDE_NO_MEMORY(err, "for shape '%s'", text);
     }
     shapes->names[shapes->n] = name;
     shapes->items[shapes->n++] = (tide_shape_binding){.name = name, .shape = shape};
@@ -77,7 +77,7 @@ static tide_status put_passes(tide_gate_case *c, const tide_gate_plan_settings *
         const bool is_on = (s->no_passes >> p & 1) == 0 && (p != TIDE_PASS_RECOMPUTE || s->recompute_share > 0);
         if (is_on) tide_text_addf(&list, "%s%s", list.len > 0 ? " " : "", tide_pass_name((tide_pass)p));
     }
-    const tide_status st = list.failed ? TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the names of passes")
+    const tide_status st = list.failed ? TIDE_NO_MEMORY(err, "for the names of passes")
                                        : tide_gate_case_set(c, "passes", list.len > 0 ? list.data : "none", err);
     tide_text_deinit(&list);
     return st;
@@ -136,7 +136,7 @@ static tide_status put_graph(tide_gate_case *c, const tide_graph *g, tide_error 
     const bool good = !signature.failed && !inputs.failed && c->signature != NULL && c->inputs != NULL;
     tide_text_deinit(&signature);
     tide_text_deinit(&inputs);
-    return good ? TIDE_OK : TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the inputs of '%s'", g->name);
+    return good ? TIDE_OK : TIDE_NO_MEMORY(err, "for the inputs of '%s'", g->name);
 }
 
 uint64_t cli_measure_runs(const tide_gate_plan_settings *s) { return s->runs != 0 ? s->runs : CLI_MEASURE_RUNS; }
@@ -183,8 +183,7 @@ static tide_status put_plan(job *j) {
     const size_t n = plan->lifetimes.n_step_names;
     const char **ops = NULL;
     if (p != NULL && n == p->n_steps) {
-        ops = tide_host_calloc(n + 1, sizeof *ops);
-        if (ops == NULL) return TIDE_FAIL(j->err, TIDE_ERR_NOMEM, "no memory for %zu steps", n);
+        TIDE_TRY(TIDE_NEW(&ops, n + 1, j->err, "for %zu steps", n));
         for (size_t i = 0; i < n; i++) ops[i] = p->graph->nodes[p->steps[i].node].op_type;
     }
     tide_status st = tide_gate_case_of_plan(plan, ops, j->c, j->err);
@@ -272,8 +271,7 @@ static tide_status put_leaks(job *j) {
     uint64_t bytes = 0;
     TIDE_TRY(blame_blocks(j, leaks.at_end, leaks.n_at_end, &bytes));
     TIDE_TRY(blame_blocks(j, leaks.late, leaks.n_late, &bytes));
-    if (leaks.n_blocks > leaks.n_at_end + leaks.n_late)
-        return TIDE_FAIL(j->err, TIDE_ERR_NOMEM, "no memory for the list of leaks");
+    if (leaks.n_blocks > leaks.n_at_end + leaks.n_late) return TIDE_NO_MEMORY(j->err, "for the list of leaks");
     j->c->metrics[TIDE_GATE_LEAKED] = cli__measured(bytes);
     j->c->metrics[TIDE_GATE_LEAKED_BLOCKS] = cli__measured(leaks.n_blocks);
     return TIDE_OK;
@@ -364,7 +362,7 @@ static tide_status put_content(job *j) {
     tide_text text = {0};
     tide_text_addf(&text, "fnv1a:%016" PRIx64 ":%zu", hash, j->in->len);
     j->c->content = text.data; // moved
-    return text.failed ? TIDE_FAIL(j->err, TIDE_ERR_NOMEM, "no memory for '%s'", j->in->path) : TIDE_OK;
+    return text.failed ? TIDE_NO_MEMORY(j->err, "for '%s'", j->in->path) : TIDE_OK;
 }
 
 static tide_status measure_input(job *j) {
@@ -391,7 +389,7 @@ static tide_status note_error(tide_gate_case *c, const tide_error *why, bool ski
     }
     if (line.failed) {
         tide_text_deinit(&line);
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for what is wrong with '%s'", c->key);
+        return TIDE_NO_MEMORY(err, "for what is wrong with '%s'", c->key);
     }
     tide_host_free(c->error);
     c->error = line.data; // moved
@@ -404,7 +402,7 @@ static tide_status fill_texts(tide_gate_case *c, tide_error *err) {
     char **texts[] = {&c->model, &c->signature, &c->inputs, &c->peak_step};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         if (*texts[i] == NULL) *texts[i] = tide_host_strdup("");
-        if (*texts[i] == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for case '%s'", c->key);
+        if (*texts[i] == NULL) return TIDE_NO_MEMORY(err, "for case '%s'", c->key);
     }
     return TIDE_OK;
 }
@@ -413,7 +411,7 @@ static tide_status fill_texts(tide_gate_case *c, tide_error *err) {
 static tide_status start_over(tide_gate_case *c, const char *key, tide_error *err) {
     tide_gate_case_deinit(c);
     *c = (tide_gate_case){.key = tide_host_strdup(key)};
-    return c->key != NULL ? TIDE_OK : TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for case '%s'", key);
+    return c->key != NULL ? TIDE_OK : TIDE_NO_MEMORY(err, "for case '%s'", key);
 }
 
 tide_status cli_measure(const char *path, const char *key, const tide_gate_plan_settings *settings, tide_gate_case *out,

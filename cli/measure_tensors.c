@@ -39,7 +39,7 @@ tide_status cli__measure_add_tensor(tide_gate_case *c, const cli__tensor_row *ro
     if (t.name == NULL || t.owner == NULL || t.inside == NULL || t.alias == NULL ||
         tide_host_grow(&c->tensors, cap, c->n_tensors + 1, sizeof *c->tensors) != TIDE_OK) {
         free_tensor(&t);
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for tensor '%s'", row->name);
+        return TIDE_NO_MEMORY(err, "for tensor '%s'", row->name);
     }
     c->tensors[c->n_tensors++] = t;
     return TIDE_OK;

@@ -25,8 +25,6 @@ typedef struct job {
     tide_error *err;
 } job;
 
-static tide_status no_memory(job *j) { return TIDE_FAIL(j->err, TIDE_ERR_NOMEM, "no memory for '%s'", j->facts->path); }
-
 /// Figures of a trace that does not hold all that happened would be too small.
 static tide_status must_be_whole(job *j) {
     TIDE_TRY(tide_trace_get_info(j->trace, &j->info, j->err));
@@ -93,7 +91,7 @@ static tide_status put_plan(job *j) {
     tide_host_free(j->c->peak_step);
     j->c->model = tide_host_strdup(f->model);
     j->c->peak_step = tide_host_strdup("");
-    if (j->c->model == NULL || j->c->peak_step == NULL) return no_memory(j);
+    if (j->c->model == NULL || j->c->peak_step == NULL) return TIDE_NO_MEMORY(j->err, "for '%s'", j->facts->path);
     return f->mode[0] != '\0' ? tide_gate_case_set(j->c, "mode", f->mode, j->err) : TIDE_OK;
 }
 
@@ -103,10 +101,11 @@ static tide_status put_plan(job *j) {
 static tide_status place_of(job *j, const cli__tensor_row *row, uint64_t *place) {
     j->key.len = 0;
     tide_text_addf(&j->key, "%s\n%s", row->name, row->owner);
-    if (j->key.failed) return no_memory(j);
+    if (j->key.failed) return TIDE_NO_MEMORY(j->err, "for '%s'", j->facts->path);
     if (tide_strmap_get(&j->tensors, j->key.data, place)) return TIDE_OK;
     *place = j->c->n_tensors;
-    if (tide_strmap_put(&j->tensors, j->key.data, *place) != TIDE_OK) return no_memory(j);
+    if (tide_strmap_put(&j->tensors, j->key.data, *place) != TIDE_OK)
+        return TIDE_NO_MEMORY(j->err, "for '%s'", j->facts->path);
     cli__tensor_row shown = *row;
     shown.name = cli__measure_label(row->name, row->owner);
     return cli__measure_add_tensor(j->c, &shown, &j->cap, j->err);
@@ -125,7 +124,7 @@ static cli__tensor_row row_of(const tide_item_site *site, const tide_item_shape 
 static tide_status put_tensors(job *j) {
     const tide_items *items = tide_subject_items(j->s);
     uint64_t *of_site = tide_host_alloc((items->n_sites + 1) * sizeof *of_site);
-    if (of_site == NULL) return no_memory(j);
+    if (of_site == NULL) return TIDE_NO_MEMORY(j->err, "for '%s'", j->facts->path);
     memset(of_site, 0xFF, (items->n_sites + 1) * sizeof *of_site);
     tide_status st = TIDE_OK;
     for (size_t i = 0; st == TIDE_OK && i < items->n; i++) {
@@ -220,7 +219,7 @@ static tide_status put_warm(job *j) {
     TIDE_TRY(find_warm(j, &extent, &from));
     if (from == 0) return TIDE_OK; // nobody said where steady state begins
     tide_trace_event *events = tide_host_alloc(BATCH * sizeof *events);
-    if (events == NULL) return no_memory(j);
+    if (events == NULL) return TIDE_NO_MEMORY(j->err, "for '%s'", j->facts->path);
     tide_status st = TIDE_OK;
     size_t n = 1;
     while (st == TIDE_OK && n > 0 && from <= extent.last_event) {

@@ -31,8 +31,8 @@ static tide_status merge_shapes(const tide_graph *graph, const cli_planning *p, 
                                 size_t n_shapes, const tide_shape_binding *of_dir, size_t n_of_dir,
                                 tide_shape_binding **out, size_t *n, tide_error *err) {
     const size_t room = n_shapes + p->shapes.n + graph->n_inputs + n_of_dir;
-    tide_shape_binding *all = tide_host_calloc(room + 1, sizeof *all);
-    if (all == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu shapes", room);
+    tide_shape_binding *all;
+    TIDE_TRY(TIDE_NEW(&all, room + 1, err, "for %zu shapes", room));
     *n = 0;
     merge(all, n, shapes, n_shapes);
     merge(all, n, p->shapes.items, p->shapes.n);
@@ -325,7 +325,7 @@ static tide_status note_refusal(cli_plans *out, const char *strategy, const tide
     char *text = tide_host_strdup(why->msg);
     if (text == NULL || tide_host_grow(&out->refused, &cap, out->n_refused + 1, sizeof *out->refused) != TIDE_OK) {
         tide_host_free(text);
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a refusal");
+        return TIDE_NO_MEMORY(err, "for a refusal");
     }
     out->refused[out->n_refused++] = (tide_plan_refusal){.strategy = strategy, .why = text};
     return TIDE_OK;
@@ -335,8 +335,7 @@ static tide_status make_all(const cli_planning *p, cli_plans *out, tide_error *e
     const tide_strategy_options opt = cli_strategy_options(p);
     const tide_strategy *const *all = NULL;
     const size_t n = tide_strategies(&all);
-    out->plans = tide_host_calloc(n, sizeof(tide_memory_plan *));
-    if (out->plans == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu plans", n);
+    TIDE_TRY(TIDE_NEW(&out->plans, n, err, "for %zu plans", n));
     tide_error why = TIDE_ERROR_INIT;
     for (size_t i = 0; i < n; i++) {
         tide_error_clear(&why);
@@ -360,8 +359,7 @@ static tide_status make_plans(const cli_planning *p, cli_plans *out, tide_error 
     const tide_strategy *strategy;
     const tide_strategy_options opt = cli_strategy_options(p);
     TIDE_TRY(cli_strategy(p, &strategy, err));
-    out->plans = tide_host_calloc(1, sizeof(tide_memory_plan *));
-    if (out->plans == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a plan");
+    TIDE_TRY(TIDE_NEW(&out->plans, 1, err, "for a plan"));
     TIDE_TRY(tide_plan_make(&out->lifetimes, strategy, &opt, &out->plans[0], err));
     out->n = 1;
     return TIDE_OK;
@@ -411,8 +409,7 @@ static tide_status stored_plan_of(const char *path, const cli_planning *p, tide_
 static tide_status follow(cli_input *in, const char *plan_path, const cli_planning *p, cli_plans *out,
                           tide_error *err) {
     TIDE_TRY(cli__program_make(in, p, NULL, 0, &out->program, err));
-    out->plans = tide_host_calloc(1, sizeof(tide_memory_plan *));
-    if (out->plans == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a plan");
+    TIDE_TRY(TIDE_NEW(&out->plans, 1, err, "for a plan"));
     TIDE_TRY(stored_plan_of(plan_path, p, &out->plans[0], err));
     out->n = 1;
     const tide_lifetimes *lt = &out->plans[0]->lifetimes;

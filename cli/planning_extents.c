@@ -35,7 +35,7 @@ tide_status cli_extents_of_graph(const tide_graph *g, char ***names, size_t *n, 
             char *copy = tide_host_strdup(name);
             if (copy == NULL || tide_host_grow(&list, &cap, count + 1, sizeof *list) != TIDE_OK) {
                 tide_host_free(copy);
-                st = TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the extents of '%s'", g->source);
+                st = TIDE_NO_MEMORY(err, "for the extents of '%s'", g->source);
             } else {
                 list[count++] = copy;
             }
@@ -140,8 +140,8 @@ static tide_status fill_input(const tide_value *v, const tide_shape_binding *giv
 tide_status cli__extents_bind(const tide_graph *g, const cli_planning *p, tide_shape_binding *bindings, size_t *n,
                               tide_error *err) {
     if (p->n_extents == 0) return TIDE_OK;
-    extent *all = tide_host_calloc(p->n_extents, sizeof *all);
-    if (all == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu extents", p->n_extents);
+    extent *all;
+    TIDE_TRY(TIDE_NEW(&all, p->n_extents, err, "for %zu extents", p->n_extents));
     tide_status st = parse_all(p, all, err);
     const size_t n_given = *n;
     for (size_t i = 0; st == TIDE_OK && i < g->n_inputs; i++) {

@@ -51,7 +51,7 @@ static tide_status halve_inputs(const maker *m, const tide_graph *graph, tide_sh
         out[(*n)++] = (tide_shape_binding){.name = input->name, .shape = half};
     }
     if (*n == 0) return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "the file leaves no extent open");
-    return words->failed ? TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for advice") : TIDE_OK;
+    return words->failed ? TIDE_NO_MEMORY(err, "for advice") : TIDE_OK;
 }
 
 // ---- making it again ----
@@ -73,8 +73,8 @@ static tide_status remake_half(const maker *m, const cli_planning *p, tide_lifet
     tide_shape_binding *shapes = tide_host_calloc(graph->n_inputs + 1, sizeof *shapes);
     size_t n = 0;
     tide_text words = {0};
-    tide_status st = shapes == NULL ? TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for advice")
-                                    : halve_inputs(m, graph, shapes, &n, &words, err);
+    tide_status st =
+        shapes == NULL ? TIDE_NO_MEMORY(err, "for advice") : halve_inputs(m, graph, shapes, &n, &words, err);
     if (st == TIDE_OK) st = make_table(m, p, shapes, n, out, err);
     if (st == TIDE_OK) {
         *what = words.data;
@@ -151,7 +151,7 @@ static tide_status bind(bindings *b, const char *name, size_t len, const tide_sh
     if (copy == NULL || tide_host_grow(&b->items, &b->cap, b->n + 1, sizeof *b->items) != TIDE_OK ||
         tide_host_grow(&b->names, &b->cap_names, b->n + 1, sizeof *b->names) != TIDE_OK) {
         tide_host_free(copy);
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a shape");
+        return TIDE_NO_MEMORY(err, "for a shape");
     }
     b->names[b->n] = copy;
     b->items[b->n++] = (tide_shape_binding){.name = copy, .shape = *shape};

@@ -168,8 +168,8 @@ static tide_status open_parts(cli_session *s, const cli_session_options *opt, ti
 }
 
 tide_status cli_session_open(const cli_session_options *opt, cli_session **out, tide_error *err) {
-    cli_session *s = tide_host_calloc(1, sizeof *s);
-    if (s == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a session");
+    cli_session *s;
+    TIDE_TRY(TIDE_NEW(&s, 1, err, "for a session"));
     s->recorder = opt->recorder;
     s->limit_bytes = opt->limit_bytes;
     pthread_mutex_init(&s->warm.lock, NULL);
@@ -357,8 +357,7 @@ static tide_status make_input(job *j, size_t i, tide_rng *rng, tide_error *err) 
 
 static tide_status make_inputs(job *j, tide_error *err) {
     j->n_inputs = j->spec->program->graph->n_inputs;
-    j->inputs = tide_host_calloc(j->n_inputs + 1, sizeof(tide_tensor *));
-    if (j->inputs == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu inputs", j->n_inputs);
+    TIDE_TRY(TIDE_NEW(&j->inputs, j->n_inputs + 1, err, "for %zu inputs", j->n_inputs));
     tide_rng rng = {j->spec->seed};
     for (size_t i = 0; i < j->n_inputs; i++) TIDE_TRY(make_input(j, i, &rng, err));
     return TIDE_OK;
@@ -403,8 +402,8 @@ static tide_status run_workers(worker *workers, size_t n, tide_error *err) {
     if (n == 1) {
         work(&workers[0]);
     } else {
-        pthread_t *threads = tide_host_calloc(n, sizeof *threads);
-        if (threads == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu threads", n);
+        pthread_t *threads;
+        TIDE_TRY(TIDE_NEW(&threads, n, err, "for %zu threads", n));
         size_t started = 0;
         while (started < n && pthread_create(&threads[started], NULL, work, &workers[started]) == 0) started++;
         for (size_t i = 0; i < started; i++) pthread_join(threads[i], NULL);
@@ -434,8 +433,7 @@ static void read_times(job *j, cli_session_result *out) {
 
 static tide_status copy_outputs(const tide_context *c, cli_session_result *out, tide_error *err) {
     const size_t n = tide_context_n_outputs(c);
-    out->outputs = tide_host_calloc(n + 1, sizeof(tide_tensor *));
-    if (out->outputs == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu outputs", n);
+    TIDE_TRY(TIDE_NEW(&out->outputs, n + 1, err, "for %zu outputs", n));
     out->n_outputs = n;
     for (size_t i = 0; i < n; i++) {
         const tide_tensor_spec where = {.device = TIDE_CPU, .kind = TIDE_KIND_HOST_PAGEABLE};
@@ -449,7 +447,7 @@ static tide_status run_contexts(job *j, cli_session_result *out, tide_error *err
     worker *workers = tide_host_calloc(n, sizeof *workers);
     j->times = tide_host_calloc(n * j->spec->runs, sizeof *j->times);
     tide_status st = TIDE_OK;
-    if (workers == NULL || j->times == NULL) st = TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu contexts", n);
+    if (workers == NULL || j->times == NULL) st = TIDE_NO_MEMORY(err, "for %zu contexts", n);
     for (size_t i = 0; i < n && st == TIDE_OK; i++) {
         workers[i].j = j;
         workers[i].index = i;
@@ -553,8 +551,8 @@ void cli_session_result_deinit(cli_session_result *r) {
 
 tide_status cli_session_shapes_of_dir(const char *input_dir, const tide_graph *graph, tide_shape_binding **bindings,
                                       size_t *n, tide_error *err) {
-    tide_shape_binding *items = tide_host_calloc(graph->n_inputs + 1, sizeof *items);
-    if (items == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu shapes", graph->n_inputs);
+    tide_shape_binding *items;
+    TIDE_TRY(TIDE_NEW(&items, graph->n_inputs + 1, err, "for %zu shapes", graph->n_inputs));
     tide_status st = TIDE_OK;
     size_t count = 0;
     for (size_t i = 0; i < graph->n_inputs && st == TIDE_OK; i++) {

@@ -14,8 +14,6 @@
 #include "core/base/json.h"
 #include "planner/planner.h"
 
-static tide_status no_memory(tide_error *err) { return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a case"); }
-
 static tide_gate_value exact(uint64_t u) { return (tide_gate_value){.known = true, .u = u}; }
 static tide_gate_value share(double real) { return (tide_gate_value){.known = true, .real = real}; }
 
@@ -50,7 +48,7 @@ static tide_status fill(const tide_sweep_point *p, tide_gate_case *c, tide_error
     c->inputs = tide_host_strdup(p->sizes);
     c->peak_step = tide_host_strdup("");
     if (c->key == NULL || c->model == NULL || c->signature == NULL || c->inputs == NULL || c->peak_step == NULL)
-        return no_memory(err);
+        return TIDE_NO_MEMORY(err, "for a case");
     TIDE_TRY(tide_gate_case_set(c, "strategy", p->strategy, err));
     snprintf(align, sizeof align, "%" PRIu64, p->align_bytes);
     TIDE_TRY(tide_gate_case_set(c, "align", align, err));
@@ -58,8 +56,7 @@ static tide_status fill(const tide_sweep_point *p, tide_gate_case *c, tide_error
         put_figures(p, c);
         return TIDE_OK;
     }
-    c->error = tide_host_strdup(p->error);
-    return c->error != NULL ? TIDE_OK : no_memory(err);
+    return TIDE_COPY_TEXT(&c->error, p->error, err, "for a case");
 }
 
 static tide_status add(const tide_sweep_point *p, tide_gate_cases *out, tide_error *err) {
@@ -78,7 +75,7 @@ static tide_status read_sweep(const char *path, tide_sweep *out, tide_error *err
     json_t *doc = tide_json_load(data, len, JSON_REJECT_DUPLICATES, &at);
     tide_host_free(data);
     if (doc == NULL && json_error_code(&at) == json_error_out_of_memory)
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to read '%s'", path);
+        return TIDE_NO_MEMORY(err, "to read '%s'", path);
     if (doc == NULL) {
         TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "cannot read '%s': %s", path, at.text);
         tide_error_where(err, "%s:%d:%d", path, at.line, at.column);

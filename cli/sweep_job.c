@@ -27,16 +27,14 @@ static const char *first_open(const tide_value *v, char *buf, size_t buf_bytes) 
 }
 
 static tide_status find_batch(const tide_graph *g, cli_sweep_model *m, tide_error *err) {
-    m->batch = tide_host_calloc(g->n_inputs + 1, sizeof *m->batch);
-    if (m->batch == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu inputs", g->n_inputs);
+    TIDE_TRY(TIDE_NEW(&m->batch, g->n_inputs + 1, err, "for %zu inputs", g->n_inputs));
     for (size_t i = 0; i < g->n_inputs; i++) {
         char buf[512];
         const char *name = first_open(&g->values[g->inputs[i]], buf, sizeof buf);
         bool known = name == NULL;
         for (size_t k = 0; !known && k < m->n_batch; k++) known = strcmp(m->batch[k], name) == 0;
         if (known) continue;
-        m->batch[m->n_batch] = tide_host_strdup(name);
-        if (m->batch[m->n_batch] == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for an extent");
+        TIDE_TRY(TIDE_COPY_TEXT(&m->batch[m->n_batch], name, err, "for an extent"));
         m->n_batch++;
     }
     return TIDE_OK;
@@ -115,8 +113,7 @@ static tide_status make_places(const cli_sweep_options *o, cli_sweep_job *job, t
         if (!tide_mul_size(n, o->axes[k].n, &n) || n > CLI_SWEEP_MAX_POINTS)
             return TIDE_FAIL(err, TIDE_ERR_INVALID, "these are more than %d points", CLI_SWEEP_MAX_POINTS);
     }
-    job->places = tide_host_calloc(n, sizeof *job->places);
-    if (job->places == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu combinations", n);
+    TIDE_TRY(TIDE_NEW(&job->places, n, err, "for %zu combinations", n));
     job->n_places = n;
     for (size_t i = 0; i < n; i++) {
         size_t rest = i;
@@ -146,8 +143,7 @@ static tide_status make_tasks(const cli_sweep_options *o, cli_sweep_job *job, ti
                       tide_mul_size(n, each, &n) && tide_mul_size(n, o->n_strategies, &points) &&
                       points <= CLI_SWEEP_MAX_POINTS;
     if (!fits) return TIDE_FAIL(err, TIDE_ERR_INVALID, "these are more than %d points", CLI_SWEEP_MAX_POINTS);
-    job->tasks = tide_host_calloc(n + 1, sizeof *job->tasks);
-    if (job->tasks == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu tasks", n);
+    TIDE_TRY(TIDE_NEW(&job->tasks, n + 1, err, "for %zu tasks", n));
     job->n_tasks = n;
     for (size_t i = 0; i < n; i++) {
         cli_sweep_task *t = &job->tasks[i];
@@ -168,8 +164,7 @@ tide_status cli_sweep_job_make(const cli_sweep_options *o, uint32_t rank, uint32
                                tide_error *err) {
     *out = (cli_sweep_job){.o = o, .rank = rank, .n_ranks = n_ranks};
     out->models = tide_host_calloc(o->n_files + 1, sizeof *out->models);
-    tide_status st = out->models != NULL ? make_places(o, out, err)
-                                         : TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu files", o->n_files);
+    tide_status st = out->models != NULL ? make_places(o, out, err) : TIDE_NO_MEMORY(err, "for %zu files", o->n_files);
     if (st == TIDE_OK) st = make_tasks(o, out, err);
     for (size_t i = 0; st == TIDE_OK && i < o->n_files; i++) open_file(o->files[i], o, &out->models[i]);
     if (st != TIDE_OK) cli_sweep_job_deinit(out);
@@ -199,8 +194,7 @@ void cli_sweep_job_deinit(cli_sweep_job *job) {
 static tide_status open_sweep(const cli_sweep_job *job, tide_sweep *out, tide_error *err) {
     const cli_sweep_axis *swept = cli_sweep_swept(job->o);
     *out = (tide_sweep){.n_ranks = 1};
-    out->extent = tide_host_strdup(swept != NULL ? swept->name : "");
-    return out->extent != NULL ? TIDE_OK : TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a sweep");
+    return TIDE_COPY_TEXT(&out->extent, swept != NULL ? swept->name : "", err, "for a sweep");
 }
 
 /// "the point's series" of an answer: the one that the task's point with the value of the answer is in.
@@ -252,7 +246,7 @@ static tide_status lose(const cli_sweep_job *job, uint32_t rank, const char *why
             p.error = tide_host_strdup(why);
             if (p.error == NULL) {
                 cli__sweep_point_free(&p);
-                return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for an error");
+                return TIDE_NO_MEMORY(err, "for an error");
             }
             TIDE_TRY(tide_sweep_add(out, &p, err));
         }

@@ -88,8 +88,7 @@ tide_status cli__sweep_extents(const cli_sweep_job *job, const cli_sweep_task *t
     const cli_sweep_model *m = &job->models[task->model];
     const cli_sweep_options *o = job->o;
     *n = 0;
-    *list = tide_host_calloc(o->n_axes * (m->n_batch + 1) + 1, sizeof **list);
-    if (*list == NULL) return TIDE_NO_MEMORY(err, "for a point");
+    TIDE_TRY(TIDE_NEW(list, o->n_axes * (m->n_batch + 1) + 1, err, "for a point"));
     tide_status st = TIDE_OK;
     for (size_t k = 0; st == TIDE_OK && k < o->n_axes; k++) {
         const uint64_t at = value_of(job, task, k, value);
@@ -279,8 +278,7 @@ static tide_status ask(void *ctx, uint64_t value, uint64_t *total_bytes, tide_er
 
 static tide_status keep_answer(cli_sweep_task *t, const tide_sweep_answer *answer, const char *strategy,
                                tide_error *err) {
-    if (tide_host_grow(&t->found, &t->cap_found, t->n_found + 1, sizeof *t->found) != TIDE_OK)
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for an answer");
+    TIDE_TRY(TIDE_GROW(&t->found, &t->cap_found, t->n_found + 1, err, "for an answer"));
     t->found[t->n_found++] = (cli_sweep_found){.answer = *answer, .strategy = strategy};
     return TIDE_OK;
 }
@@ -365,7 +363,7 @@ tide_status cli_sweep_plan(cli_sweep_job *job, tide_error *err) {
     worker *workers = tide_host_calloc(n, sizeof *workers);
     pthread_t *threads = tide_host_calloc(n, sizeof *threads);
     tide_status st = TIDE_OK;
-    if (workers == NULL || threads == NULL) st = TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu threads", n);
+    if (workers == NULL || threads == NULL) st = TIDE_NO_MEMORY(err, "for %zu threads", n);
     size_t started = 0; // beside this one; what the system does not give is done by those that are there
     if (st == TIDE_OK) {
         for (size_t i = 0; i < n; i++) workers[i].crew = &c;

@@ -175,8 +175,8 @@ static tide_status read_letter(const letters *l, int rank, const cli_sweep_job *
 /// Rank 0: its own sweep and those of the others as one.
 static tide_status put_together(const cli_sweep_ranks *r, const cli_sweep_job *job, const letters *l, tide_sweep *own,
                                 tide_sweep *out, tide_error *err) {
-    tide_sweep *parts = tide_host_calloc((size_t)r->n, sizeof *parts);
-    if (parts == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %d sweeps", r->n);
+    tide_sweep *parts;
+    TIDE_TRY(TIDE_NEW(&parts, (size_t)r->n, err, "for %d sweeps", r->n));
     tide_status st = TIDE_OK;
     parts[0] = *own;
     *own = (tide_sweep){0};
@@ -194,7 +194,7 @@ static tide_status exchange(const cli_sweep_ranks *r, const cli_sweep_job *job, 
     tide_text letter = {0};
     letters l = {tide_host_calloc((size_t)r->n, sizeof *l.bytes), tide_host_calloc((size_t)r->n, sizeof *l.lens)};
     tide_status st = TIDE_OK;
-    if (l.bytes == NULL || l.lens == NULL) st = TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %d ranks", r->n);
+    if (l.bytes == NULL || l.lens == NULL) st = TIDE_NO_MEMORY(err, "for %d ranks", r->n);
     if (r->rank != 0) write_letter(own, failed, err, &letter);
     // Whatever happened here: the others wait.
     const int code = r->mpi->gather(tide_text_str(&letter), letter.len, room, &l);

@@ -75,7 +75,7 @@ static tide_status rows_json(const char *text, json_t *list, tide_error *err) {
         const size_t len = strcspn(at, "\n");
         // SQLite's own JSON, in clean UTF-8: there is nothing else that could be wrong with it.
         json_t *row = tide_json_load(at, len, JSON_ALLOW_NUL, NULL);
-        if (json_array_append_new(list, row) != 0) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the rows");
+        if (json_array_append_new(list, row) != 0) return TIDE_NO_MEMORY(err, "for the rows");
         at += len + (at[len] == '\n');
     }
     return TIDE_OK;
@@ -89,7 +89,7 @@ static tide_status ask_columns(tide_trace *t, const char *query, json_t **out, t
     tide_status st = tide_trace_sql(t, query, unit_separator, 1, &names, err);
     if (st == TIDE_OK) {
         *out = words_json(tide_text_str(&names), unit_separator[0]);
-        if (*out == NULL) st = TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the columns");
+        if (*out == NULL) st = TIDE_NO_MEMORY(err, "for the columns");
     }
     tide_text_deinit(&names);
     return st;
@@ -100,10 +100,10 @@ static tide_status ask_rows(tide_trace *t, const char *query, size_t n, size_t m
                             tide_error *err) {
     tide_text wrapped = {0}, rows = {0}, clean = {0};
     wrap(query, n, &wrapped);
-    tide_status st = wrapped.failed ? TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the query")
+    tide_status st = wrapped.failed ? TIDE_NO_MEMORY(err, "for the query")
                                     : tide_trace_sql(t, tide_text_str(&wrapped), unit_separator, max_rows, &rows, err);
     clean_utf8(tide_text_str(&rows), &clean);
-    if (st == TIDE_OK && (rows.failed || clean.failed)) st = TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the rows");
+    if (st == TIDE_OK && (rows.failed || clean.failed)) st = TIDE_NO_MEMORY(err, "for the rows");
     if (st == TIDE_OK) st = rows_json(tide_text_str(&clean), list, err);
     tide_text_deinit(&wrapped);
     tide_text_deinit(&rows);
@@ -113,8 +113,7 @@ static tide_status ask_rows(tide_trace *t, const char *query, size_t n, size_t m
 
 static tide_status answer_json(tide_trace *t, const char *query, size_t max_rows, tide_error *err) {
     json_t *columns = NULL, *list = json_array();
-    tide_status st =
-        list != NULL ? ask_columns(t, query, &columns, err) : TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the rows");
+    tide_status st = list != NULL ? ask_columns(t, query, &columns, err) : TIDE_NO_MEMORY(err, "for the rows");
     if (st == TIDE_OK) st = ask_rows(t, query, json_array_size(columns), max_rows, list, err);
     if (st != TIDE_OK) {
         json_decref(columns);
@@ -124,13 +123,13 @@ static tide_status answer_json(tide_trace *t, const char *query, size_t max_rows
     json_t *doc = cli_json_document("trace_rows");
     json_object_set_new(doc, "columns", columns);
     json_object_set_new(doc, "rows", list);
-    return cli_json_print(doc) == CLI_EXIT_OK ? TIDE_OK : TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the rows");
+    return cli_json_print(doc) == CLI_EXIT_OK ? TIDE_OK : TIDE_NO_MEMORY(err, "for the rows");
 }
 
 static tide_status answer_text(tide_trace *t, const char *query, size_t max_rows, tide_error *err) {
     tide_text rows = {0};
     tide_status st = tide_trace_sql(t, query, "\t", max_rows, &rows, err);
-    if (st == TIDE_OK && rows.failed) st = TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the rows");
+    if (st == TIDE_OK && rows.failed) st = TIDE_NO_MEMORY(err, "for the rows");
     if (st == TIDE_OK) print_clean(tide_text_str(&rows), rows.len);
     tide_text_deinit(&rows);
     return st;

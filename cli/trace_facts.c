@@ -40,8 +40,7 @@ static tide_status read_facts(tide_trace *t, int64_t run_id, facts *f, tide_erro
     TIDE_TRY(tide_trace_peak(t, 0, -1, &f->whole_bytes, NULL, err));
     TIDE_TRY(tide_trace_kinds(t, run_id > 0 ? run_id : 0, &f->kinds, &f->n_kinds, err));
     TIDE_TRY(tide_trace_runs(t, &f->runs, &f->n_runs, err));
-    f->run_peaks = tide_host_calloc(f->n_runs + 1, sizeof *f->run_peaks);
-    if (f->run_peaks == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu runs", f->n_runs);
+    TIDE_TRY(TIDE_NEW(&f->run_peaks, f->n_runs + 1, err, "for %zu runs", f->n_runs));
     for (size_t i = 0; i < f->n_runs; i++) {
         run_peak *p = &f->run_peaks[i];
         TIDE_TRY(tide_trace_run_peak(t, f->runs[i].id, -1, NULL, &p->bytes, &p->event, &p->t_ns, err));

@@ -110,7 +110,7 @@ tide_status cli_tui_session_open(const cli_view *view, const char *a, const char
         tide_text_add(&out->prefix, " ");
         cli_shell_word(b, &out->prefix);
     }
-    if (out->prefix.failed) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a command line");
+    if (out->prefix.failed) return TIDE_NO_MEMORY(err, "for a command line");
     out->session = (tide_tui_session){.a = out->a.subject,
                                       .b = out->b.subject,
                                       .retable = out->a.is_model ? cli_retable : NULL,

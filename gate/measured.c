@@ -236,8 +236,7 @@ static tide_status add(tide_gate_cases *cases, tide_gate_case *c, tide_error *er
     const size_t at = lower_bound(cases, c->key);
     if (at < cases->n && strcmp(cases->items[at].key, c->key) == 0)
         return TIDE_FAIL(err, TIDE_ERR_EXISTS, "there are two cases '%s'", c->key);
-    if (tide_host_grow(&cases->items, &cases->cap, cases->n + 1, sizeof *cases->items) != TIDE_OK)
-        return TIDE_NO_MEMORY(err, "for %zu cases", cases->n + 1);
+    TIDE_TRY(TIDE_GROW(&cases->items, &cases->cap, cases->n + 1, err, "for %zu cases", cases->n + 1));
     memmove(&cases->items[at + 1], &cases->items[at], (cases->n - at) * sizeof *cases->items);
     cases->items[at] = *c;
     cases->n++;
