@@ -70,6 +70,13 @@ static uint64_t meta_number(tide_trace *t, const char *key) {
     return strtoull(meta(t, key, text, sizeof text), NULL, 10);
 }
 
+/// Why a block that counts as never freed may have been freed; "" if there is no reason. An allocation that comes late,
+/// after its own free, makes that free contradict the events before it, so it is refused, and the block stays.
+static const char *leak_doubt(const tide_trace_info *i) {
+    if (i->n_lost > 0) return "events were lost";
+    return i->n_late > 0 && i->n_problems > 0 ? "events came late" : "";
+}
+
 static const char *plural(uint64_t n) { return n == 1 ? "" : "s"; }
 
 // ---- text ----
@@ -107,8 +114,9 @@ static void print_health(tide_trace *t, const facts *f) {
     if (i->n_late > 0)
         printf("late       %" PRIu64 " event%s came later than the trace waited; their own times are in view late\n",
                i->n_late, plural(i->n_late));
-    printf("blocks     %" PRIu64 ", %" PRIu64 " never freed%s\n", i->n_blocks, i->n_leaked,
-           i->n_lost > 0 && i->n_leaked > 0 ? "; events were lost: some may have been freed" : "");
+    const char *doubt = i->n_leaked > 0 ? leak_doubt(i) : "";
+    printf("blocks     %" PRIu64 ", %" PRIu64 " never freed%s%s%s\n", i->n_blocks, i->n_leaked,
+           doubt[0] != '\0' ? "; " : "", doubt, doubt[0] != '\0' ? ": some may have been freed" : "");
     const uint64_t feed = meta_number(t, "feed_bytes"), own = meta_number(t, "own_peak_bytes");
     if (feed > 0)
         printf("recorder   rings %s, its own peak %s, threads waited %s\n", tide_format_bytes(feed, a, sizeof a),
@@ -269,7 +277,7 @@ static int facts_json(tide_trace *t, const cli_trace_options *o, const facts *f)
     json_object_set_new(doc, "late", cli_json_bytes(i->n_late));
     json_object_set_new(doc, "blocks", cli_json_bytes(i->n_blocks));
     json_object_set_new(doc, "leaks", cli_json_bytes(i->n_leaked));
-    json_object_set_new(doc, "leaks_uncertain", json_boolean(i->n_lost > 0));
+    json_object_set_new(doc, "leaks_uncertain", json_boolean(leak_doubt(i)[0] != '\0'));
     json_object_set_new(doc, "feed_bytes", cli_json_bytes(meta_number(t, "feed_bytes")));
     json_object_set_new(doc, "own_peak_bytes", cli_json_bytes(meta_number(t, "own_peak_bytes")));
     json_object_set_new(doc, "blocked_ns", cli_json_bytes(meta_number(t, "blocked_ns")));

@@ -574,6 +574,36 @@ class Record(Case):
             else:
                 self.assertEqual(ask(self.path, "SELECT t_ns FROM event WHERE block_id > 100 ORDER BY t_ns"), own)
 
+    def leaks(self):
+        """How sure the trace is of its leaks: (how many, uncertain in the facts, words behind their number)."""
+        facts = self.json("trace", self.path)
+        (line,) = [line for line in self.ok("trace", self.path).stdout.split("\n") if line.startswith("blocks ")]
+        return facts["leaks"], facts["leaks_uncertain"], line.partition(" never freed")[2]
+
+    def test_leaks_are_uncertain_when_events_were_lost_or_came_late(self):
+        program = os.environ["TIDE_LATE_EVENTS"]
+        late = "; events came late: some may have been freed"
+        for how, n, uncertain, words, n_problems in (
+                ((), 105, False, "", 0),  # late allocations: each is there, and so would its end be
+                (("frees",), 95, False, "", 0),  # late frees free all the same
+                (("frees-first",), 105, True, late, 5)):  # five ends came before what they end, and were refused
+            self.record(program, self.path, *how, options=["--force", "--hold-back", "0"])
+            facts = self.json("trace", self.path)
+            self.assertEqual((facts["late"], facts["problems"], facts["lost"]), (5, n_problems, 0))
+            self.assertEqual(self.leaks(), (n, uncertain, words), how)
+        self.ok("trace", self.path, "--check", code=1)
+        self.record(program, self.path, "at-once", options=["--force", "--hold-back", "600"])  # in time: all is certain
+        self.assertEqual(self.leaks(), (105, False, ""))
+        # Lost events: the end of each block may be among them.
+        self.record(PROGRAM, "run", LENET, "--naive", "-n", 2000,
+                    options=["--force", "--ring-events", 16, "--on-full", "drop"])
+        n, uncertain, words = self.leaks()
+        self.assertGreater(n, 0)
+        self.assertEqual((uncertain, words), (True, "; events were lost: some may have been freed"))
+        self.assertEqual(ask(self.path, "SELECT count(*), min(uncertain), max(uncertain) FROM leaks"), [(n, 1, 1)])
+        self.ok("report", self.path, "-o", self.dir / "r.txt", "--whole")
+        self.assertIn("events were lost: some may have been freed", (self.dir / "r.txt").read_text(encoding="utf-8"))
+
     def test_exit_codes(self):
         for code in (0, 1, 7, 255):
             self.record("sh", "-c", f"exit {code}", code=code)

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Traces whose writer was killed in the middle: every command reads them, or says what to do; never half-written pages."""
+"""Traces whose writer was killed in the middle, is still at work, or whose file was cut: every command that reads a trace
+answers as on the whole trace, or ends with an error in words and the exit code of docs/architecture.md."""
+import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import sqlite3
@@ -9,9 +12,11 @@ import stat
 import struct
 import subprocess
 import sys
+import time
 import unittest
 
 import tidemark
+from recording import committed
 from tidemark import PROGRAM, SAMPLES, Case, ask, environment, run, until
 
 LENET = SAMPLES / "lenet5.json"
@@ -248,6 +253,172 @@ class Expand(Case):
         self.assertGreater(n_inside, 2)
         self.ok("trace", self.path, "--expand")
         self.assertEqual(ask(self.path, "SELECT count(*) FROM event"), [(self.N,)])
+
+
+# Every command that takes a trace, and its exit code for a whole trace, for a cut one, and while it is being recorded.
+# A trace that cannot be measured is a failed case of `check` (1); as a baseline it is none to compare with (4).
+COMMANDS = [
+    (("check", "t.db", "--no-baseline", "--no-summary", "--json"), 0, 1, 1),
+    (("check", "t.db", "--baseline", "t.db", "--no-summary", "--json"), 0, 4, 4),
+    (("check", LENET.resolve(), "--baseline", "t.db", "--no-summary", "--json"), 0, 4, 0),
+    (("export", "t.db", "--to", "csv"), 0, 3, 0),
+    (("export", "t.db", "--to", "json", "--with-offsets"), 0, 3, 0),
+    (("run", LENET.resolve(), "--plan", "t.db", "-n", 1, "--leak-check"), 0, 3, 0),
+    (("report", "t.db", "-o", "r.html"), 0, 3, 0),
+    (("report", "t.db", "-o", "r.csv"), 0, 3, 0),
+    (("report", "t.db", "-o", "r.json"), 0, 3, 0),
+    (("tui", "t.db", "--once", "--no-state", "--size", "100x30"), 0, 3, 0),
+    (("tui", "t.db", "--no-state", "--pane", "table", "--csv"), 0, 3, 0),
+    (("tui", "t.db", "--no-state", "--pane", "pools.leaks", "--csv"), 0, 3, 0),
+    (("diff", "t.db", "t.db", "--json"), 0, 3, 0),
+    (("diff", "t.db", "--at", "10%", "--and", "90%"), 0, 3, 0),
+    (("trace", "t.db"), 0, 3, 0),
+    (("trace", "t.db", "--json"), 0, 3, 0),
+    (("trace", "t.db", "--at", "peak", "--by", "kind"), 0, 3, 0),
+    (("trace", "t.db", "--at", "begin", "--and", "50%"), 0, 3, 0),
+    (("trace", "t.db", "--compare", "t.db"), 0, 3, 0),
+    (("trace", "t.db", "--check"), 0, 3, 1),
+    (("trace", "t.db", "--sql", "SELECT count(*), sum(requested_bytes) FROM event"), 0, 3, 0),
+    (("sweep", "t.db", "--align", 64), 3, 3, 3),
+    (("plan", "t.db"), 3, 3, 3),
+    (("compare", "t.db"), 3, 3, 3),
+]
+
+
+class EveryCommand(Left):
+    """The table: each command on each state of a trace."""
+
+    def folder(self, name, files=()):
+        to = self.dir / name
+        shutil.rmtree(to, ignore_errors=True)
+        to.mkdir()
+        for f in files:
+            shutil.copy(f, to / f.name.replace("good", "t"))
+        return to
+
+    def answer(self, folder, words):
+        """(process, all that was written), without times of this call and the size of a file that is being put together."""
+        p = run(*words, cwd=folder)
+        text = p.stdout if words[0] != "run" else ""
+        if words[0] == "check" and p.returncode in (0, 1):
+            doc = json.loads(text)
+            for case in doc["cases"]:
+                case["rows"] = [row for row in case["rows"] if row["unit"] != "ns"]
+            text = json.dumps(doc)
+        if words[0] == "trace":
+            text = re.sub(r" in [0-9.]+ [KM]iB: |, its own peak [0-9.]+ KiB|\"(file|own_peak)_bytes\": [0-9]+,", "", text)
+        if words[0] == "report" and p.returncode == 0:
+            text += (folder / words[-1]).read_text(encoding="utf-8")
+        return p, text
+
+    def check_state(self, make, whole):
+        """Each command on a trace that `make` leaves in a new folder answers as on the trace of folder `whole`."""
+        for words, code, _, _ in COMMANDS:
+            with self.subTest(command=words):
+                want, text = self.answer(whole, words)
+                self.assertEqual(want.returncode, code, want.stderr)
+                got, found = self.answer(make(), words)
+                self.assertEqual((got.returncode, found), (code, text), got.stderr)
+                self.assertNotIn("malformed", got.stderr)
+
+    def test_a_hot_journal(self):
+        def make():
+            folder = self.folder("left", [self.good])
+            half_written(folder / "t.db")
+            return folder
+        self.check_state(make, self.folder("whole", [self.good]))
+
+    def test_a_log_that_is_not_in_the_file(self):
+        def make():
+            folder = self.folder("left", [self.good])
+            with_log(folder / "t.db")
+            return folder
+        whole = make()
+        run("trace", whole / "t.db")
+        self.check_state(make, whole.rename(self.dir / "whole"))
+
+    def test_a_feed_that_no_collector_took_in(self):
+        """The events that the killed program handed over last are in its feed alone."""
+        killed = self.folder("killed")
+        p = self.start("run", LENET, "--naive", "-n", 100000000, "--recorder", "thread", "-o", killed / "t.db")
+        until(lambda: p.poll() is not None or (killed / "t.db").exists() and
+              any(f.name.startswith("t.db.feed") for f in killed.iterdir()) and committed(killed / "t.db") > 1000)
+        p.kill()
+        p.wait()
+        files = list(killed.iterdir())
+        self.assertTrue([f for f in files if ".feed-" in f.name], files)
+        whole = self.folder("whole", files)
+        p = self.ok("trace", whole / "t.db")
+        self.assertIn("note: finished", p.stderr)
+        self.assertEqual([f.name for f in whole.iterdir()], ["t.db"])
+        self.check_state(lambda: self.folder("left", files), whole)
+
+    def test_a_file_that_was_cut_at_a_page(self):
+        whole = self.good.read_bytes()
+        size = int.from_bytes(whole[16:18], "big")
+        n = len(whole) // size
+        for words, _, code, _ in COMMANDS:
+            for pages in {1, n // 3, n - 1}:
+                with self.subTest(command=words, pages=pages):
+                    folder = self.folder("cut")
+                    (folder / "t.db").write_bytes(whole[:pages * size])
+                    p, text = self.answer(folder, words)
+                    self.assertEqual(p.returncode, code, p.stderr)
+                    if words[0] in ("sweep", "plan", "compare"):
+                        continue  # they take no trace at all
+                    self.assertIn("database disk image is malformed", p.stderr + text)
+                    self.assertIn("the file is damaged or is not a tidemark trace", p.stderr + text)
+                    self.assertEqual([f.name for f in folder.iterdir()], ["t.db"])
+                    self.assertEqual((folder / "t.db").read_bytes(), whole[:pages * size])
+
+    def record(self):
+        """A recording that goes on: its folder and process, once some runs are in the trace."""
+        live = self.folder("live")
+        p = self.start("run", LENET, "--naive", "-n", 100000000, "-o", live / "t.db")
+        until(lambda: p.poll() is not None or (live / "t.db").exists() and committed(live / "t.db") > 1000)
+        self.assertIsNone(p.poll())
+        return live, p
+
+    def test_a_recording_that_goes_on(self):
+        live, p = self.record()
+        os.kill(p.pid, signal.SIGSTOP)  # the collector takes what is there, and then the trace stays as it is
+        until(lambda: committed(live / "t.db") == (time.sleep(0.3), committed(live / "t.db"))[1])
+        of_good = self.folder("whole", [self.good])
+        for words, _, _, code in COMMANDS:
+            with self.subTest(command=words):
+                q, text = self.answer(live, words)
+                self.assertEqual(q.returncode, code, q.stderr)
+                self.assertNotIn("malformed", q.stderr + text)
+                if words[0] == "check" and code != 0:
+                    self.assertIn("the trace is still being recorded", text if code == 1 else q.stderr)
+                if words[0] == "export":  # the plan is there from the beginning
+                    self.assertEqual(text, self.answer(of_good, words)[1])
+                if words == ("trace", "t.db", "--check"):
+                    self.assertIn("it is not finished", text)
+        facts = self.json("trace", live / "t.db", "--whole")
+        (n,), = ask(live / "t.db", "SELECT max(id) FROM event")
+        self.assertEqual(facts["events"], n)
+        self.check_live(facts)
+        os.kill(p.pid, signal.SIGCONT)
+
+    def test_a_recording_that_moves(self):
+        """What is printed is of one moment, also while events come."""
+        live, p = self.record()
+        seen = [self.json("trace", live / "t.db", "--whole") for _ in range(8)]
+        for facts in seen:
+            self.check_live(facts)
+        self.assertGreater(seen[-1]["events"], seen[0]["events"])
+        self.assertEqual(sorted(seen, key=lambda facts: facts["events"]), seen)
+        self.assertIsNone(p.poll())
+
+    def check_live(self, facts):
+        """Blocks and bytes add up, and are no more than the plan and a finished recording of the same model allow."""
+        self.assertEqual((facts["state"], facts["lost"], facts["problems"]), ("recording", 0, 0))
+        self.assertEqual(facts["leaks"], sum(k["allocations"] - k["frees"] for k in facts["kinds"]))
+        self.assertGreaterEqual(facts["events"], sum(k["allocations"] + k["frees"] for k in facts["kinds"]))
+        of_good = self.json("trace", self.good, "--whole")
+        self.assertEqual(facts["runs"][0]["plan_bytes"], of_good["runs"][-1]["plan_bytes"])
+        self.assertLessEqual(facts["peak"]["bytes"], of_good["runs"][0]["peak_bytes"])
 
 
 if __name__ == "__main__":
