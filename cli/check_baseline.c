@@ -18,8 +18,6 @@
 #include "core/base/host_alloc.h"
 #include "core/base/output.h"
 
-extern char **environ;
-
 static int open_memory(void) { return memfd_create("tidemark", MFD_CLOEXEC); }
 
 static void name_of_fd(int fd, char *path, size_t path_bytes) { snprintf(path, path_bytes, "/proc/self/fd/%d", fd); }

@@ -501,7 +501,7 @@ static json_t *step_json(const cli_decode_result *r, size_t i) {
     const cli_decode_step *s = &r->steps[i];
     json_t *row = json_object();
     json_object_set_new(row, "token", r->has_tokens ? json_integer(s->token) : json_null());
-    json_object_set_new(row, "tokens", json_integer((json_int_t)(i + 1)));
+    json_object_set_new(row, "tokens", json_integer((json_int_t)i + 1));
     json_object_set_new(row, "pages", json_integer((json_int_t)s->kv.n_pages));
     json_object_set_new(row, "taken_bytes", cli_json_bytes(s->kv.taken_bytes));
     json_object_set_new(row, "used_bytes", cli_json_bytes(s->kv.used_bytes));

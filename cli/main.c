@@ -13,6 +13,7 @@
 #include "core/base/json.h"
 #include "core/base/nearest.h"
 #include "core/base/output.h"
+#include "core/base/version.h"
 #include "core/ops/ops.h"
 #include "profiler/collector.h"
 #include "profiler/query.h"

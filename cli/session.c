@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "core/base/host_alloc.h"
+#include "core/base/version.h"
 #include "core/graph/import.h"
 #include "core/memory/allocators/allocators.h"
 #include "core/ops/ops.h"

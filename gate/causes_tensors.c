@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 
 /// How a tensor differs. Differences with the same kind, persistence and group become one cause.
@@ -314,12 +315,13 @@ static int64_t weight_of(const tide__cause_search *g, const tide_gate_tensor *a,
 /// Finds how two tensors differ. False: they hold the same bytes.
 static bool classify(const tide__cause_search *g, const tide_gate_tensor *a, const tide_gate_tensor *b,
                      tensor_diff *out) {
+    TIDE_ASSERT(a != NULL || b != NULL);
     *out = (tensor_diff){.a = a, .b = b, .persistent = (b != NULL ? b : a)->persistent, .weight = weight_of(g, a, b)};
     if (a == NULL || b == NULL) {
         out->kind = a == NULL ? TIDE_GATE_CAUSE_TENSOR_ADDED : TIDE_GATE_CAUSE_TENSOR_REMOVED;
     } else if (a->kind != b->kind || a->persistent != b->persistent) {
         out->kind = TIDE_GATE_CAUSE_KIND;
-        out->group = 2 * TIDE_N_KINDS * kind_number(a) + kind_number(b);
+        out->group = 2 * (int64_t)TIDE_N_KINDS * kind_number(a) + kind_number(b);
     } else if (is_inside(a) != is_inside(b)) {
         out->kind = is_inside(a) ? TIDE_GATE_CAUSE_PLACE_LOST : TIDE_GATE_CAUSE_PLACE_SHARED;
         out->group = alias_number(is_inside(a) ? a : b);
@@ -465,6 +467,7 @@ static int64_t sum_of(int64_t a, int64_t b) {
 }
 
 static tide_status add_cause(tide__cause_search *g, const tensor_diff *d, size_t n) {
+    TIDE_ASSERT(d->a != NULL || d->b != NULL);
     const tide_gate_tensor *t = d->b != NULL ? d->b : d->a;
     const bool has_owner = d->a == NULL || tide__case_text(t->owner)[0] != '\0';
     char a[64], b[64];

@@ -89,11 +89,9 @@ static size_t path_of(const tide_gate_node *n, char *buf, size_t buf_bytes) {
 
 const char *tide_gate_node_place(const char *name, const tide_gate_node *n, char *buf, size_t buf_bytes) {
     char path[256] = "";
-    if (n == NULL)
-        snprintf(buf, buf_bytes, "%s", name);
-    else if (n->line > 0)
+    if (n != NULL && n->line > 0)
         snprintf(buf, buf_bytes, "%s:%d", name, n->line);
-    else if (path_of(n, path, sizeof path) > 0)
+    else if (n != NULL && path_of(n, path, sizeof path) > 0)
         snprintf(buf, buf_bytes, "%s: %s", name, path);
     else
         snprintf(buf, buf_bytes, "%s", name);

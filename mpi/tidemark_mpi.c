@@ -9,7 +9,7 @@
 
 #include "cli/mpi_plugin.h"
 
-enum { PIECE = 1 << 30, TAG = 7 };
+enum { CHUNK = 1 << 30, TAG = 7 };
 
 static int mine, n_all;
 
@@ -25,36 +25,39 @@ static int begin(int *rank, int *n_ranks) {
 
 static int send(const char *bytes, uint64_t n) {
     for (uint64_t at = 0; at < n;) {
-        const int piece = n - at < PIECE ? (int)(n - at) : PIECE;
-        const int code = MPI_Send(bytes + at, piece, MPI_BYTE, 0, TAG, MPI_COMM_WORLD);
+        const int chunk = n - at < CHUNK ? (int)(n - at) : CHUNK;
+        const int code = MPI_Send(bytes + at, chunk, MPI_BYTE, 0, TAG, MPI_COMM_WORLD);
         if (code != MPI_SUCCESS) return code;
-        at += (uint64_t)piece;
+        at += (uint64_t)chunk;
     }
     return MPI_SUCCESS;
 }
 
-/// Without room each piece overwrites `nothing`: the sender must get rid of it.
+/// Without room all chunks go into one scratch buffer, because the sender waits until they are received.
 static int receive(int from, char *to, uint64_t n) {
-    char *nothing = NULL;
+    char *scratch = NULL;
     int code = MPI_SUCCESS;
     for (uint64_t at = 0; at < n && code == MPI_SUCCESS;) {
-        const int piece = n - at < PIECE ? (int)(n - at) : PIECE;
-        if (to == NULL && nothing == NULL) nothing = malloc((size_t)piece);
-        char *into = to != NULL ? to + at : nothing;
+        const int chunk = n - at < CHUNK ? (int)(n - at) : CHUNK;
+        if (to == NULL && scratch == NULL) scratch = malloc((size_t)chunk);
+        char *into = to != NULL ? to + at : scratch;
         code = into == NULL ? MPI_ERR_NO_MEM
-                            : MPI_Recv(into, piece, MPI_BYTE, from, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        at += (uint64_t)piece;
+                            : MPI_Recv(into, chunk, MPI_BYTE, from, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        at += (uint64_t)chunk;
     }
-    free(nothing);
+    free(scratch);
     return code;
 }
 
 static int gather(const void *bytes, uint64_t n, void *(*room)(void *ctx, int rank, uint64_t n), void *ctx) {
     uint64_t *sizes = mine == 0 ? calloc((size_t)n_all, sizeof *sizes) : NULL;
-    if (mine == 0 && sizes == NULL) MPI_Abort(MPI_COMM_WORLD, 5); // the others wait for it
+    if (mine == 0 && sizes == NULL) {
+        MPI_Abort(MPI_COMM_WORLD, 5); // the other ranks wait for this one
+        return MPI_ERR_NO_MEM;
+    }
     int code = MPI_Gather(&n, 1, MPI_UINT64_T, sizes, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
     if (code == MPI_SUCCESS && mine != 0) code = send(bytes, n);
-    for (int rank = 1; code == MPI_SUCCESS && mine == 0 && rank < n_all; rank++)
+    for (int rank = 1; code == MPI_SUCCESS && sizes != NULL && rank < n_all; rank++)
         code = receive(rank, room(ctx, rank, sizes[rank]), sizes[rank]);
     free(sizes);
     return code;

@@ -22,7 +22,7 @@ static inline void ask_note(const char *call, tide_status st, const tide_error *
     do {                                                                                                               \
         tide_error own = TIDE_ERROR_INIT;                                                                              \
         const tide_status st_ = (call);                                                                                \
-        ask_note(#call, st_, &own, &first, err);                                                                              \
+        ask_note(#call, st_, &own, &first, err);                                                                       \
     } while (0)
 
 /// Every number of a row that stands for a text has one.
