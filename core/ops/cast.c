@@ -12,13 +12,19 @@ typedef void (*cast_fn)(void *out, const void *in, int64_t n);
 #define FROM_FLOATS(XX, DT, sfx, S, C)                                                                                 \
     XX(DT, sfx, S, C, F32, f32, float)                                                                                 \
     XX(DT, sfx, S, C, F64, f64, double) XX(DT, sfx, S, C, F16, f16, uint16_t) XX(DT, sfx, S, C, BF16, bf16, uint16_t)
+// The tool lays this list out differently each time.
+// clang-format off
 #define FROM_INTS(XX, DT, sfx, S, C)                                                                                   \
     XX(DT, sfx, S, C, I8, i8, int8_t)                                                                                  \
     XX(DT, sfx, S, C, I16, i16, int16_t)                                                                               \
     XX(DT, sfx, S, C, I32, i32, int32_t)                                                                               \
     XX(DT, sfx, S, C, I64, i64, int64_t)                                                                               \
-    XX(DT, sfx, S, C, U8, u8, uint8_t) XX(DT, sfx, S, C, U16, u16, uint16_t) XX(DT, sfx, S, C, U32, u32, uint32_t)     \
-        XX(DT, sfx, S, C, U64, u64, uint64_t) XX(DT, sfx, S, C, BOOL, b, uint8_t)
+    XX(DT, sfx, S, C, U8, u8, uint8_t)                                                                                 \
+    XX(DT, sfx, S, C, U16, u16, uint16_t)                                                                              \
+    XX(DT, sfx, S, C, U32, u32, uint32_t)                                                                              \
+    XX(DT, sfx, S, C, U64, u64, uint64_t)                                                                              \
+    XX(DT, sfx, S, C, BOOL, b, uint8_t)
+// clang-format on
 
 #define DEFINE_CAST(fn, SO, SI, CI, sfx_in, EXPR)                                                                      \
     static void fn(void *out, const void *in, int64_t n) {                                                             \
