@@ -5,7 +5,7 @@
 #define TIDE_BENCH_BENCH_TUI_H
 
 #include "analysis/subject.h"
-#include "tui/cells.h"
+#include "tui/draw/cells.h"
 
 double bench_tui_ms(void);
 void bench_tui_print_once(const char *what, double ms);

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "bench/bench_tui.h"
-#include "tui/terminal.h"
+#include "tui/term/terminal.h"
 
 enum { MARK = 0x16 }; ///< a byte that no frame holds: all that was written before it has been read
 

@@ -8,7 +8,7 @@
 
 #include "cli/tui_view.h"
 #include "core/base/host_alloc.h"
-#include "tui/layout.h"
+#include "tui/state/layout.h"
 
 enum {
     OPT_ONCE = CLI_OPT_FIRST_OWN,

@@ -5,8 +5,8 @@
 #ifndef TIDE_TUI_ACTIONS_H
 #define TIDE_TUI_ACTIONS_H
 
-#include "tui/keys.h"
-#include "tui/scene.h"
+#include "tui/scene/scene.h"
+#include "tui/state/keys.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -47,27 +47,6 @@ tide_tui_result tide_tui_do(tide_tui_state *st, const tide_tui_scene *scene, tid
 /// A line behind ':'. What it does not know is said in state->message, with the nearest word.
 tide_tui_result tide_tui_command(tide_tui_state *st, const tide_tui_scene *scene, const char *line);
 
-/// Lists follow what was chosen elsewhere: operators the cursor, the table the selected item. For who makes scenes,
-/// when the lists are there.
-void tide_tui_link_lists(tide_tui_state *st, const tide_tui_scene *scene);
-
-typedef enum tide_tui_mouse_kind {
-    TIDE_TUI_MOUSE_PRESS,
-    TIDE_TUI_MOUSE_DRAG,
-    TIDE_TUI_MOUSE_RELEASE,
-    TIDE_TUI_MOUSE_WHEEL_UP,
-    TIDE_TUI_MOUSE_WHEEL_DOWN,
-    TIDE_TUI_MOUSE_WHEEL_LEFT,
-    TIDE_TUI_MOUSE_WHEEL_RIGHT
-} tide_tui_mouse_kind;
-typedef struct tide_tui_mouse {
-    tide_tui_mouse_kind kind;
-    int button; ///< 0 left, 1 middle, 2 right
-    int x, y;   ///< cell, from 0
-    bool shift, ctrl, alt;
-    uint64_t t_ms; ///< of any clock; two presses within TIDE_TUI_DOUBLE_CLICK_MS on one cell are a double click
-} tide_tui_mouse;
-enum { TIDE_TUI_DOUBLE_CLICK_MS = 400 };
 /// Click selects and puts the cursor, wheel zooms at the pointer over a time axis (shift: pans) and scrolls lists, drag
 /// over a time axis selects a range, double click fits.
 tide_tui_result tide_tui_point(tide_tui_state *st, const tide_tui_scene *scene, const tide_tui_mouse *mouse);

@@ -7,7 +7,7 @@
 
 #include "core/base/nearest.h"
 #include "tui/actions_internal.h"
-#include "tui/pane_rows.h"
+#include "tui/draw/panes.h"
 #include "tui/sheet.h"
 
 // ---- edits of the plan ----

@@ -6,7 +6,7 @@
 
 #include "core/base/utf8.h"
 #include "tui/actions_internal.h"
-#include "tui/pane_rows.h"
+#include "tui/draw/draw.h"
 
 void tide__open_prompt(tide__turn *t, tide_tui_prompt prompt, const char *text) {
     tide_tui_state *st = t->st;

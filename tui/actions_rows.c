@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "tui/actions_internal.h"
-#include "tui/pane_rows.h"
+#include "tui/draw/panes.h"
 
 void tide__rows_changed(tide__turn *t) { t->st->rows_wanted++; }
 

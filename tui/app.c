@@ -9,7 +9,8 @@
 
 #include "core/base/host_alloc.h"
 #include "tui/app_internal.h"
-#include "tui/state_file.h"
+#include "tui/draw/panes.h"
+#include "tui/state/state_file.h"
 
 enum { MAX_WIDTH = 2000, MAX_HEIGHT = 2000 };
 
@@ -158,6 +159,7 @@ tide_status tide_tui_app_look(tide_tui_app *app, tide_error *err) {
     tide_tui_layout_make(app->grid.width, app->grid.height, app->st.preset, app->st.focus, &app->layout);
     app->st.fine_curve = app->glyphs->braille;
     TIDE_TRY(tide_tui_scene_make(app->desk, &app->st, &app->layout, &app->scene, err));
+    tide_tui_pane_settle(&app->st, &app->scene);
     tide__app_say_what_is_done(app);
     app->scene.shows_seq = app->opt != NULL && app->opt->test_mode;
     app->scene.is_busy = tide_tui_app_is_busy(app);

@@ -8,10 +8,10 @@
 #define TIDE_TUI_APP_H
 
 #include "tui/actions.h"
-#include "tui/draw.h"
-#include "tui/messages.h"
+#include "tui/draw/draw.h"
+#include "tui/scene/worker.h"
+#include "tui/term/messages.h"
 #include "tui/tui.h"
-#include "tui/worker.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -5,7 +5,7 @@
 #define TIDE_TUI_APP_INTERNAL_H
 
 #include "tui/app.h"
-#include "tui/desk.h"
+#include "tui/scene/query_cache.h"
 
 /// AUTO resolved by the locale.
 tide_tui_glyph_tier tide__app_glyph_tier(const tide_tui_options *opt);

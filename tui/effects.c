@@ -2,7 +2,7 @@
 //
 // From an effect to what does it. See app_internal.h.
 #include "tui/app_internal.h"
-#include "tui/state_file.h"
+#include "tui/state/state_file.h"
 
 static void save_state(tide_tui_app *app) {
     tide_error err = TIDE_ERROR_INIT;

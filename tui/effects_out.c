@@ -7,10 +7,10 @@
 #include "core/base/output.h"
 #include "planner/planner.h"
 #include "tui/app_internal.h"
-#include "tui/clipboard.h"
-#include "tui/frame_svg.h"
+#include "tui/draw/frame_svg.h"
 #include "tui/pane_document.h"
-#include "tui/state_file.h"
+#include "tui/state/state_file.h"
+#include "tui/term/clipboard.h"
 
 static void say_error(tide_tui_app *app, const tide_error *err) {
     tide_tui_say(&app->st, true, "%s%s%s", err->msg, err->note[0] != '\0' ? ": " : "", err->note);

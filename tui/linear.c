@@ -19,7 +19,7 @@
 #include "core/base/host_alloc.h"
 #include "core/base/utf8.h"
 #include "tui/app.h"
-#include "tui/pane_rows.h"
+#include "tui/draw/panes.h"
 #include "tui/sheet.h"
 
 enum { WIDTH = 120, HEIGHT = 40, LIST_ROWS = 10, MAX_LINE = 4096 };

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "tui/actions_internal.h"
-#include "tui/pane_rows.h"
+#include "tui/draw/panes.h"
 
 enum { WHEEL_ROWS = 3, WHEEL_PAN = 8 }; // an eighth of the window
 

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "tui/draw_words.h"
+#include "tui/draw/format.h"
 
 // ---- conditions ----
 

@@ -5,7 +5,7 @@
 #ifndef TIDE_TUI_PANE_SQL_H
 #define TIDE_TUI_PANE_SQL_H
 
-#include "tui/scene.h"
+#include "tui/scene/scene.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -8,7 +8,7 @@
 //          -> clock: a recording is looked at 5 times a second
 #include "core/base/log.h"
 #include "tui/app_internal.h"
-#include "tui/terminal.h"
+#include "tui/term/terminal.h"
 
 enum { LOOK_EVERY_MS = 200, NEWS_EVERY_MS = 33, MAX_EVENTS_A_FRAME = 64, NS_PER_MS = 1000000 };
 

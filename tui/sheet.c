@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "core/base/utf8.h"
-#include "tui/pane_rows.h"
+#include "tui/draw/panes.h"
 #include "tui/sheet_internal.h"
 
 size_t tide_tui_sheets_of(const tide_tui_scene *scene, tide_tui_pane pane, tide_tui_sheet out[TIDE_TUI_MAX_SHEETS]) {

@@ -18,7 +18,7 @@
 #define TIDE_TUI_SHEET_H
 
 #include "analysis/table.h"
-#include "tui/scene.h"
+#include "tui/scene/scene.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -16,7 +16,7 @@ ALLOWED = {
     "profiler/feed/feed_file.c": "a feed: shared memory of the recorded process, created by O_EXCL and named when it is whole",
     "profiler/store/store_create.c": "SQLite, in a folder that output made",
     "profiler/read/recover_file.c": "copies, in a folder that output made",
-    "tui/state_file.c": "a folder for the state",
+    "tui/state/state_file.c": "a folder for the state",
     "cli/tui_view.c": "a folder for the state",
     "cli/run_tui.c": "a folder of its own for a trace that nobody keeps",
     "cli/cmd_sweep.c": "/dev/null for the ranks that do not print",

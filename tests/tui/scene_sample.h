@@ -7,7 +7,7 @@
 
 #include "tests/tide_test.h"
 
-#include "tui/draw.h"
+#include "tui/draw/draw.h"
 
 enum { SAMPLE_COLUMNS = 512, SAMPLE_ROWS = 32 };
 

@@ -3,7 +3,7 @@
 // Column maths of the terminal view, against a plain 128-bit oracle.
 #include "tests/tide_test.h"
 
-#include "tui/axis.h"
+#include "tui/state/axis.h"
 
 __extension__ typedef __int128 wide;
 

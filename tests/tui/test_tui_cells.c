@@ -3,7 +3,7 @@
 // The grid of cells: foreign text made safe, clipping, grounds and marks.
 #include "tests/tide_test.h"
 
-#include "tui/cells.h"
+#include "tui/draw/cells.h"
 
 static void names_are_made_safe_and_cut(void **state) {
     (void)state;

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "tui/colours.h"
+#include "tui/draw/colours.h"
 
 typedef struct rgb {
     double c[3]; ///< linear light, 0 to 1

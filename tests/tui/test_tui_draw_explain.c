@@ -4,8 +4,8 @@
 // sentences at any width.
 #include "tests/tui/scene_lists.h"
 
-#include "tui/draw_parts.h"
-#include "tui/pane_rows.h"
+#include "tui/draw/draw.h"
+#include "tui/draw/panes.h"
 
 /// All of it on one tall screen.
 static scene_lists *explained(int w, int h) {

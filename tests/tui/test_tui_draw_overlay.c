@@ -4,9 +4,9 @@
 // hints.
 #include "tests/tui/scene_lists.h"
 
-#include "tui/draw_help.h"
-#include "tui/keys.h"
-#include "tui/pane_rows.h"
+#include "tui/draw/panes.h"
+#include "tui/pane_sql.h"
+#include "tui/state/keys.h"
 
 static void open_overlay(scene_lists *l, tide_tui_overlay overlay, int w, int h) {
     scene_lists_only(l, TIDE_TUI_PANE_TABLE, w, h);
@@ -96,6 +96,8 @@ static void overlays_stay_inside(void **state) {
     scene_lists *l = scene_lists_new();
     snprintf(l->s->state.message, sizeof l->s->state.message,
              "error: a message that is longer than the screen is wide");
+    tide_text sql = {0};
+    tide_tui_pane_sql(&l->s->scene, TIDE_TUI_PANE_TABLE, &sql);
     for (int overlay = TIDE_TUI_OVERLAY_HELP; overlay <= TIDE_TUI_OVERLAY_SETUP; overlay++) {
         for (int w = 20; w <= 130; w += 11) {
             for (int h = 2; h <= 24; h += 2) {
@@ -103,11 +105,13 @@ static void overlays_stay_inside(void **state) {
                 const tide_tui_rect r = {2, 1, w, h};
                 l->s->layout = (tide_tui_layout){.width = w + 5, .height = h + 3, .overlay = r};
                 l->s->state.overlay = (tide_tui_overlay)overlay;
+                l->s->scene.overlay_text = overlay == TIDE_TUI_OVERLAY_SQL ? tide_text_str(&sql) : NULL;
                 assert_tide_ok(tide_tui_grid_resize(&l->s->grid, w + 5, h + 3, &err), &err);
                 scene_sample_keeps_to(l->s, tide_tui_draw_overlay, &r, 1);
             }
         }
     }
+    tide_text_deinit(&sql);
     scene_lists_destroy(l);
 }
 

@@ -4,8 +4,8 @@
 // for what is going on.
 #include "tests/tui/scene_lists.h"
 
-#include "tui/draw_words.h"
-#include "tui/pane_rows.h"
+#include "tui/draw/format.h"
+#include "tui/draw/panes.h"
 
 static void (*const draws[TIDE_TUI_N_PANES])(const tide_tui_view *) = {
     [TIDE_TUI_PANE_TABLE] = tide_tui_draw_table,     [TIDE_TUI_PANE_OPERATORS] = tide_tui_draw_operators,

@@ -6,7 +6,7 @@
 #include <pthread.h>
 
 #include "tests/tui/view_fixture.h"
-#include "tui/desk.h"
+#include "tui/scene/query_cache.h"
 
 typedef struct gate {
     pthread_mutex_t lock;

@@ -9,7 +9,7 @@
 
 #include "tests/analysis/allocator_fixture.h"
 #include "tests/tui/view_fixture.h"
-#include "tui/desk.h"
+#include "tui/scene/query_cache.h"
 
 enum { DEFAULT_EVENTS = 700, TRACE_FOR_FAILURE = 12 };
 

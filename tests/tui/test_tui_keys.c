@@ -3,7 +3,7 @@
 // The table of keys: no key bound twice, every action with a name, labels that lead back to their keys.
 #include "tests/tide_test.h"
 
-#include "tui/keys.h"
+#include "tui/state/keys.h"
 #include "tui/tui.h"
 
 static void no_key_is_bound_twice(void **state) {

@@ -3,7 +3,7 @@
 // Rectangles of every size: nothing overlaps, nothing lies outside, nothing that is shown is empty, the focus is there.
 #include "tests/tide_test.h"
 
-#include "tui/layout.h"
+#include "tui/state/layout.h"
 
 static bool is_there(tide_tui_rect r) { return r.w > 0 && r.h > 0; }
 

@@ -6,7 +6,7 @@
 #include <pthread.h>
 
 #include "core/base/log.h"
-#include "tui/messages.h"
+#include "tui/term/messages.h"
 
 typedef struct heard {
     size_t n;

@@ -7,7 +7,7 @@
 #include "core/base/host_alloc.h"
 #include "core/base/text.h"
 #include "core/base/utf8.h"
-#include "tui/paint.h"
+#include "tui/term/paint.h"
 
 enum { MAX_W = 90, MAX_H = 40 };
 

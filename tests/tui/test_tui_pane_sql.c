@@ -4,7 +4,7 @@
 #include "tests/profiler/trace_fixture.h"
 #include "tests/tide_test.h"
 
-#include "tui/pane_rows.h"
+#include "tui/draw/panes.h"
 #include "tui/pane_sql.h"
 
 // ---- a trace ----

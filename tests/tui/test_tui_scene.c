@@ -5,7 +5,7 @@
 #include <poll.h>
 
 #include "tests/tui/view_fixture.h"
-#include "tui/desk.h"
+#include "tui/scene/query_cache.h"
 
 enum { PATIENT_MS = 20000 };
 

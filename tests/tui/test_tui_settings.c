@@ -8,7 +8,7 @@
 
 #include "core/base/output.h"
 #include "tests/tui/view_fixture.h"
-#include "tui/state_file.h"
+#include "tui/state/state_file.h"
 
 static const char *in(const tmp_dir *dir, const char *name) {
     static char path[512];

@@ -4,8 +4,8 @@
 // leave the view: plans, SQL, files, the batch line.
 #include "tests/tui/view_fixture.h"
 #include "tui/app_internal.h"
-#include "tui/clipboard.h"
-#include "tui/terminal.h"
+#include "tui/term/clipboard.h"
+#include "tui/term/terminal.h"
 
 static void reports_of_a_mouse(void **state) {
     (void)state;

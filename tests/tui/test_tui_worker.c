@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 
 #include "tests/analysis/subject_fixture.h"
-#include "tui/worker.h"
+#include "tui/scene/worker.h"
 
 enum { PATIENT_MS = 20000 };
 

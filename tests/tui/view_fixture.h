@@ -7,7 +7,7 @@
 
 #include "tests/analysis/subject_fixture.h"
 #include "tui/app.h"
-#include "tui/pane_rows.h"
+#include "tui/draw/panes.h"
 #include "tui/script.h"
 
 typedef struct view {

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+//
+// draw: a scene as cells. Every pane has one function, which writes only inside its own rectangle of the layout.
+// tide_tui_draw() calls those that are shown. These functions are pure: they ask no subject, and they cannot fail.
+#ifndef TIDE_TUI_DRAW_DRAW_H
+#define TIDE_TUI_DRAW_DRAW_H
+
+#include "tui/draw/canvas.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// One whole frame: clears the grid, which has the layout's size, and draws every pane.
+void tide_tui_draw(const tide_tui_view *v);
+
+void tide_tui_draw_title(const tide_tui_view *v);  ///< title, summary
+void tide_tui_draw_bottom(const tide_tui_view *v); ///< prompt with completions, message, or the hints that matter now
+void tide_tui_draw_curve(const tide_tui_view *v);  ///< labels, curve, lines of plan, bound, capacity, B; cursor, range
+void tide_tui_draw_ruler(const tide_tui_view *v);  ///< ruler with ticks, marks; minimap
+void tide_tui_draw_gantt(const tide_tui_view *v);
+void tide_tui_draw_map(const tide_tui_view *v);
+void tide_tui_draw_table(const tide_tui_view *v);
+void tide_tui_draw_operators(const tide_tui_view *v);
+void tide_tui_draw_pools(const tide_tui_view *v);
+void tide_tui_draw_explain(const tide_tui_view *v);
+void tide_tui_draw_compare(const tide_tui_view *v);
+void tide_tui_draw_whatif(const tide_tui_view *v);
+void tide_tui_draw_details(const tide_tui_view *v);
+void tide_tui_draw_overlay(const tide_tui_view *v); ///< help, SQL, message, setup
+void tide_tui_draw_too_small(const tide_tui_view *v);
+
+/// Lines of the overlay that is open, at the layout's width, and how far it can scroll.
+size_t tide_tui_overlay_lines(const tide_tui_scene *s, const tide_tui_glyphs *glyphs);
+int tide_tui_overlay_max_top(const tide_tui_scene *s, const tide_tui_glyphs *glyphs);
+
+// ---- how panes that hold more than one list divide their room: drawing, keys and mouse use the same functions ----
+
+/// POOLS: a sentence, the table of pools, a line that separates, the table of leaks.
+typedef struct tide_tui_pools_parts {
+    tide_tui_rect sentence, pools, rule, leaks; ///< h == 0: left out
+} tide_tui_pools_parts;
+tide_tui_pools_parts tide_tui_pools_divide(const tide_tui_scene *s, tide_tui_rect body);
+
+/// COMPARE: totals, the waterfall, the table of changes.
+typedef struct tide_tui_compare_parts {
+    tide_tui_rect totals, waterfall, rows;
+} tide_tui_compare_parts;
+tide_tui_compare_parts tide_tui_compare_divide(const tide_tui_scene *s, tide_tui_rect body);
+
+/// WHATIF: edits so far and what they make of the plan, the table of advice, a line with the keys.
+typedef struct tide_tui_whatif_parts {
+    tide_tui_rect edits, advice, keys;
+} tide_tui_whatif_parts;
+tide_tui_whatif_parts tide_tui_whatif_divide(const tide_tui_scene *s, tide_tui_rect body);
+
+/// Lines of EXPLAIN at the width of the pane; 0 while there is no explanation.
+size_t tide_tui_explain_lines(const tide_tui_scene *s);
+/// First line of `n` that a pane of `h` lines shows.
+size_t tide_tui_explain_top(const tide_tui_scene *s, size_t n, int h);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

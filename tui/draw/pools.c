@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: MIT
+//
+// POOLS: what allocators hold and who uses it; below, what was never freed and where that began. See draw.h.
+//
+//     == POOLS: allocators at 1.5 ms ===================== 4.00 MiB reserved ==
+//     stream_caching on cpu (Workspace): nobody used 2.00 MiB of its 4.00 MiB from 0 ns to 1.5 ms.
+//       allocator       device      reserved     active     cached     unused    since
+//     > stream_caching  cpu         4.00 MiB   1.00 MiB   3.00 MiB   2.00 MiB   1.2 ms
+//     -- leaks: 3 sites, 40.0 KiB --
+//       name       op     blocks      bytes   first seen   grows
+//       kept       add    3 of 9   40.0 KiB       1.5 ms   yes, 3.20 KiB/s
+#include <stdio.h>
+#include <string.h>
+
+#include "tui/draw/draw.h"
+#include "tui/draw/format.h"
+
+// ---- pools ----
+
+enum { POOL, DEVICE, KIND, RESERVED, ACTIVE, CACHED, UNUSED, SINCE, LARGEST, HIGHEST, N_POOL_COLUMNS };
+static const tide_tui_column pool_columns[N_POOL_COLUMNS] = {
+    [POOL] = {.title = "allocator", .min_w = 20, .max_w = 32, .stretch = true},
+    [DEVICE] = {.title = "device", .rank = 7},
+    [KIND] = {.title = "kind", .rank = 6},
+    [RESERVED] = {.title = "reserved", .min_w = 10, .right = true, .rank = 2},
+    [ACTIVE] = {.title = "active", .min_w = 10, .right = true, .rank = 4},
+    [CACHED] = {.title = "cached", .min_w = 10, .right = true, .rank = 1},
+    [UNUSED] = {.title = "unused", .min_w = 10, .right = true},
+    [SINCE] = {.title = "since", .min_w = 8, .right = true, .rank = 3},
+    [LARGEST] = {.title = "largest free", .right = true, .rank = 5},
+    [HIGHEST] = {.title = "peak reserved", .right = true, .rank = 8},
+};
+
+static bool is_one_of_several(const tide_pools *pools, size_t row) {
+    for (size_t i = 0; i < pools->n; i++)
+        if (i != row && strcmp(pools->items[i].name, pools->items[row].name) == 0) return true;
+    return false;
+}
+
+static tide_tui_role pool_cell(const void *ctx, size_t row, int column, char *buf, size_t buf_bytes) {
+    const tide_tui_scene *s = ctx;
+    const tide_pool *p = &s->pools->items[row];
+    switch (column) {
+    case POOL:
+        // One allocator can serve several kinds: its lines must be told apart where there is no room for the kind.
+        snprintf(buf, buf_bytes, is_one_of_several(s->pools, row) ? "%s %s" : "%s", tide_tui_named(p->name),
+                 tide_memory_kind_name(p->kind));
+        break;
+    case DEVICE:
+        snprintf(buf, buf_bytes, "%s", p->device);
+        break;
+    case KIND:
+        snprintf(buf, buf_bytes, "%s", tide_memory_kind_name(p->kind));
+        break;
+    case RESERVED:
+        tide_tui_bytes(p->reserved_bytes, buf, buf_bytes);
+        break;
+    case ACTIVE:
+        tide_tui_bytes(p->active_bytes, buf, buf_bytes);
+        break;
+    case CACHED:
+        tide_tui_bytes(p->cached_bytes, buf, buf_bytes);
+        break;
+    case UNUSED:
+        tide_tui_bytes(p->unused_bytes, buf, buf_bytes);
+        break;
+    case SINCE:
+        if (p->cached_bytes == 0) {
+            snprintf(buf, buf_bytes, "-");
+        } else if (p->unused_since <= s->a->begin) {
+            snprintf(buf, buf_bytes, "always");
+        } else {
+            tide_tui_when(s->a, p->unused_since, buf, buf_bytes);
+        }
+        break;
+    case LARGEST:
+        tide_tui_bytes(p->largest_free_bytes, buf, buf_bytes);
+        break;
+    default:
+        tide_tui_bytes(p->peak_reserved_bytes, buf, buf_bytes);
+        break;
+    }
+    if (column == UNUSED && p->unused_bytes > 0 && p->unused_bytes != TIDE_UNKNOWN_BYTES) return TIDE_TUI_ROLE_PEAK;
+    return TIDE_TUI_ROLE_TEXT;
+}
+
+/// The pool that holds most of what nobody used; SIZE_MAX: none.
+static size_t most_unused(const tide_pools *pools) {
+    size_t best = SIZE_MAX;
+    for (size_t i = 0; i < pools->n; i++) {
+        const uint64_t unused = pools->items[i].unused_bytes;
+        if (unused == 0 || unused == TIDE_UNKNOWN_BYTES) continue;
+        if (best == SIZE_MAX || unused > pools->items[best].unused_bytes) best = i;
+    }
+    return best;
+}
+
+/// `window`: from when to when, which the axis above shows too.
+static void say_unused(const tide_tui_scene *s, bool window, char *buf, size_t buf_bytes) {
+    const size_t i = most_unused(s->pools);
+    if (i == SIZE_MAX) {
+        snprintf(buf, buf_bytes, "No allocator holds memory that nobody uses in this window.");
+        return;
+    }
+    const tide_pool *p = &s->pools->items[i];
+    char unused[TIDE_TUI_WORD], reserved[TIDE_TUI_WORD], from[TIDE_TUI_WORD], to[TIDE_TUI_WORD];
+    snprintf(buf, buf_bytes, "%s on %s (%s): nobody used %s of its %s%s%s%s%s.", tide_tui_named(p->name), p->device,
+             tide_memory_kind_name(p->kind), tide_tui_bytes(p->unused_bytes, unused, sizeof unused),
+             tide_tui_bytes(p->reserved_bytes, reserved, sizeof reserved), window ? " from " : "",
+             window ? tide_tui_when(s->a, s->state->window.begin, from, sizeof from) : "", window ? " to " : "",
+             window ? tide_tui_when(s->a, s->state->window.end, to, sizeof to) : "");
+}
+
+// ---- leaks ----
+
+enum { SITE, OWNER, LEAK_KIND, BLOCKS, BYTES, FIRST, GROWS, N_LEAK_COLUMNS };
+static const tide_tui_column leak_columns[N_LEAK_COLUMNS] = {
+    [SITE] = {.title = "never freed", .min_w = 16, .max_w = 40, .stretch = true},
+    [OWNER] = {.title = "op", .min_w = 8, .max_w = 32, .stretch = true, .rank = 3},
+    [LEAK_KIND] = {.title = "kind", .rank = 4},
+    [BLOCKS] = {.title = "blocks", .right = true, .rank = 2},
+    [BYTES] = {.title = "bytes", .min_w = 10, .right = true},
+    [FIRST] = {.title = "began at", .min_w = 8, .right = true},
+    [GROWS] = {.title = "grows", .min_w = 5, .rank = 1},
+};
+
+static tide_tui_role leak_cell(const void *ctx, size_t row, int column, char *buf, size_t buf_bytes) {
+    const tide_tui_scene *s = ctx;
+    const tide_leak *l = &s->leaks->items[row];
+    char a[TIDE_TUI_WORD], b[TIDE_TUI_WORD];
+    switch (column) {
+    case SITE:
+        snprintf(buf, buf_bytes, "%s", tide_tui_named(l->name));
+        break;
+    case OWNER:
+        snprintf(buf, buf_bytes, "%s", l->owner);
+        break;
+    case LEAK_KIND:
+        snprintf(buf, buf_bytes, "%s", tide_memory_kind_name(l->kind));
+        break;
+    case BLOCKS:
+        snprintf(buf, buf_bytes, "%s of %s", tide_tui_exact(l->n, a, sizeof a),
+                 tide_tui_exact(l->n_allocated, b, sizeof b));
+        break;
+    case BYTES:
+        tide_tui_bytes(l->bytes, buf, buf_bytes);
+        break;
+    case FIRST:
+        tide_tui_when(s->a, l->first, buf, buf_bytes);
+        break;
+    default:
+        if (!l->grows) {
+            snprintf(buf, buf_bytes, "no");
+        } else if (l->per_second > 0 && l->per_second < 1e18) {
+            snprintf(buf, buf_bytes, "yes, %s/s", tide_tui_bytes((uint64_t)(l->per_second + 0.5), a, sizeof a));
+        } else {
+            snprintf(buf, buf_bytes, "yes");
+        }
+        return l->grows ? TIDE_TUI_ROLE_PEAK : TIDE_TUI_ROLE_TEXT;
+    }
+    return TIDE_TUI_ROLE_TEXT;
+}
+
+// ---- the pane ----
+
+static void draw_leaks(const tide_tui_view *v, const tide_tui_pools_parts *parts, size_t row) {
+    const tide_tui_scene *s = v->scene;
+    const tide_leaks *leaks = s->leaks;
+    const size_t n_pools = s->pools->n;
+    if (parts->rule.h > 0) {
+        char title[160], n[TIDE_TUI_WORD], size[TIDE_TUI_WORD];
+        const size_t n_leaks = leaks != NULL ? leaks->n : 0;
+        snprintf(title, sizeof title, n_leaks > 0 ? " leaks: %s site%s, %s%s " : " leaks ",
+                 tide_tui_exact(n_leaks, n, sizeof n), n_leaks == 1 ? "" : "s",
+                 tide_tui_bytes(leaks != NULL ? leaks->bytes : 0, size, sizeof size),
+                 leaks != NULL && leaks->n_lost > 0 ? "; events were lost: some may have been freed" : "");
+        tide_tui_fill_row(v->grid, parts->rule.x, parts->rule.y, parts->rule.w, v->glyphs->rule, TIDE_TUI_ROLE_DIM);
+        tide_tui_text(v, parts->rule.x + 1, parts->rule.y, parts->rule.w - 2, title, TIDE_TUI_CUT_END,
+                      TIDE_TUI_ROLE_LABEL);
+    }
+    if (parts->leaks.h <= 0) return;
+    if (leaks == NULL || leaks->n == 0) {
+        const char *text = !s->a->is_trace      ? "A plan has no leaks: all in it ends."
+                           : leaks == NULL      ? "Leaks are not known yet."
+                           : s->a->is_recording ? "Nothing that should have been freed is alive so far."
+                                                : "Everything was freed.";
+        tide_tui_paper p = {.v = v, .r = {parts->leaks.x + 1, parts->leaks.y, parts->leaks.w - 2, parts->leaks.h}};
+        tide_tui_paper_wrap(&p, 0, text, TIDE_TUI_ROLE_DIM);
+        return;
+    }
+    const tide_tui_table t = {
+        .columns = leak_columns,
+        .n_columns = N_LEAK_COLUMNS,
+        .n_rows = leaks->n,
+        .row = row >= n_pools ? row - n_pools : 0,
+        .top =
+            s->state->pane_top[TIDE_TUI_PANE_POOLS] > n_pools ? s->state->pane_top[TIDE_TUI_PANE_POOLS] - n_pools : 0,
+        .has_selection = row >= n_pools,
+        .cell = leak_cell,
+        .ctx = s,
+    };
+    tide_tui_draw_table_of(v, parts->leaks, &t);
+}
+
+tide_tui_pools_parts tide_tui_pools_divide(const tide_tui_scene *s, tide_tui_rect body) {
+    tide_tui_pools_parts parts = {.pools = body, .leaks = {body.x, body.y, body.w, 0}};
+    if (s->pools == NULL || body.h <= 0) return parts;
+    const int n_leaks = s->leaks != NULL ? (s->leaks->n > 1000 ? 1000 : (int)s->leaks->n) : 0;
+    const int n_pools = s->pools->n > 1000 ? 1000 : (int)s->pools->n;
+    int y = body.y, left = body.h;
+    if (left >= 7) {
+        const int lines = body.w < 100 && left >= 9 ? 2 : 1; // it is a long sentence
+        parts.sentence = (tide_tui_rect){body.x + 1, y, body.w - 2, lines};
+        y += lines;
+        left -= lines;
+    }
+    // Leaks have what pools leave, and at least half of it when both are long; below six lines the selection decides.
+    const int want_leaks = 1 + (n_leaks > 0 ? 1 + n_leaks : 1), want_pools = 1 + (n_pools > 0 ? n_pools : 1);
+    int leaks_h = left - want_pools;
+    if (leaks_h < want_leaks && leaks_h < left / 2) leaks_h = want_leaks < left / 2 ? want_leaks : left / 2;
+    if (left < 6)
+        leaks_h = n_leaks > 0 && s->state->pane_row[TIDE_TUI_PANE_POOLS] >= s->pools->n ? left : left - want_pools;
+    if (leaks_h < 2) leaks_h = 0;
+    parts.pools = (tide_tui_rect){body.x, y, body.w, left - leaks_h};
+    y += left - leaks_h;
+    if (leaks_h > 0) {
+        parts.rule = (tide_tui_rect){body.x, y, body.w, 1};
+        parts.leaks = (tide_tui_rect){body.x, y + 1, body.w, leaks_h - 1};
+    }
+    return parts;
+}
+
+void tide_tui_draw_pools(const tide_tui_view *v) {
+    const tide_tui_scene *s = v->scene;
+    char title[96], when[TIDE_TUI_WORD], size[TIDE_TUI_WORD], facts[96] = "", sentence[256];
+    snprintf(title, sizeof title, "allocators at %s",
+             tide_tui_when(s->a, s->pools != NULL ? s->pools->at.t : s->state->cursor, when, sizeof when));
+    if (s->pools != NULL)
+        snprintf(facts, sizeof facts, "%s reserved", tide_tui_bytes(s->pools->reserved_bytes, size, sizeof size));
+    const tide_tui_rect body = tide_tui_heading(v, TIDE_TUI_PANE_POOLS, title, facts);
+    if (s->pools == NULL) {
+        tide_tui_draw_state_of(v, TIDE_TUI_PANE_POOLS, body, "Nothing is known of allocators yet.");
+        return;
+    }
+    const size_t row = tide_tui_scene_row(s, TIDE_TUI_PANE_POOLS);
+    const tide_tui_pools_parts parts = tide_tui_pools_divide(s, body);
+    if (parts.sentence.h > 0) {
+        say_unused(s, true, sentence, sizeof sentence);
+        if (tide_tui_text_width(v->glyphs, sentence) > parts.sentence.w * parts.sentence.h)
+            say_unused(s, false, sentence, sizeof sentence);
+        tide_tui_paper p = {.v = v, .r = parts.sentence};
+        tide_tui_paper_wrap(&p, 0, sentence, TIDE_TUI_ROLE_TEXT);
+    }
+    if (s->pools->n == 0) {
+        if (parts.pools.h > 0)
+            tide_tui_text(v, body.x + 1, parts.pools.y, body.w - 2, "No allocator holds anything at this moment.",
+                          TIDE_TUI_CUT_END, TIDE_TUI_ROLE_DIM);
+    } else {
+        const tide_tui_table t = {
+            .columns = pool_columns,
+            .n_columns = N_POOL_COLUMNS,
+            .n_rows = s->pools->n,
+            .row = row < s->pools->n ? row : 0,
+            .top = s->state->pane_top[TIDE_TUI_PANE_POOLS],
+            .has_selection = row < s->pools->n,
+            .cell = pool_cell,
+            .ctx = s,
+        };
+        tide_tui_draw_table_of(v, parts.pools, &t);
+    }
+    draw_leaks(v, &parts, row);
+}

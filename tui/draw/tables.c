@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+//
+// Two panes that are a table each. See draw.h.
+//
+// TABLE: what is alive at the cursor, largest first, so that its first lines are what makes the peak.
+//
+//     == TABLE: live at step 5 (conv1), peak ============ 12 tensors, 3.20 MiB ==
+//       name         op     kind            size   share  in all   born    place
+//     > conv1_out    conv1  Workspace   1.00 MiB  34.0 %  34.0 %  step 1       0
+//
+// OPERATORS: what runs, what it makes and frees, how much lives meanwhile.
+//
+//     == OPERATORS: 12 steps, highest conv2 ==
+//       step  operator       makes      frees       live   at the cursor
+//     >    3  relu1       1.00 MiB        0 B   3.20 MiB   <- cursor
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "tui/draw/draw.h"
+#include "tui/draw/format.h"
+
+// ---- what is alive ----
+
+enum { NAME, OPERATOR, KIND, SIZE, SHARE, IN_ALL, BORN, PLACE, N_COLUMNS };
+
+static const tide_tui_column columns[N_COLUMNS] = {
+    [NAME] = {.title = "name", .min_w = 18, .max_w = 48, .stretch = true},
+    [OPERATOR] = {.title = "op", .min_w = 8, .max_w = 32, .stretch = true, .rank = 4},
+    [KIND] = {.title = "kind", .rank = 5},
+    [SIZE] = {.title = "size", .min_w = 10, .right = true},
+    [SHARE] = {.title = "share", .min_w = 7, .right = true, .rank = 1},
+    [IN_ALL] = {.title = "in all", .min_w = 7, .right = true, .rank = 2},
+    [BORN] = {.title = "born", .right = true, .rank = 3},
+    [PLACE] = {.title = "place", .right = true, .rank = 6},
+};
+
+/// Sum of the rows before `to`: rows are asked for from top to bottom, so that it costs nothing.
+typedef struct running {
+    size_t to;
+    uint64_t sum;
+} running;
+
+typedef struct context {
+    const tide_tui_scene *scene;
+    const tide_live_items *live;
+    running *so_far;
+} context;
+
+static uint64_t sum_to(const context *c, size_t row) {
+    running *r = c->so_far;
+    if (row + 1 < r->to) *r = (running){0};
+    while (r->to <= row) r->sum += c->live->items[r->to++].counts_bytes;
+    return r->sum;
+}
+
+static void say_place(const tide_live_item *item, bool is_trace, char *buf, size_t buf_bytes) {
+    if (item->place == TIDE_NO_OFFSET) {
+        snprintf(buf, buf_bytes, "-");
+    } else if (is_trace) {
+        snprintf(buf, buf_bytes, "0x%" PRIx64, item->place);
+    } else {
+        tide_tui_exact(item->place, buf, buf_bytes);
+    }
+}
+
+static tide_tui_role cell(const void *ctx, size_t row, int column, char *buf, size_t buf_bytes) {
+    const context *c = ctx;
+    const tide_live_item *item = &c->live->items[row];
+    const tide_subject_facts *f = c->scene->a;
+    switch (column) {
+    case NAME:
+        snprintf(buf, buf_bytes, "%s", tide_tui_named(item->site.name));
+        return (tide_tui_role)(TIDE_TUI_ROLE_BAR + (int)item->shape.fill);
+    case OPERATOR:
+        snprintf(buf, buf_bytes, "%s", item->site.owner != NULL ? item->site.owner : "");
+        break;
+    case KIND:
+        snprintf(buf, buf_bytes, "%s", tide_memory_kind_name(item->shape.kind));
+        break;
+    case SIZE:
+        tide_tui_bytes(item->counts_bytes, buf, buf_bytes);
+        break;
+    case SHARE:
+        tide_tui_percent(item->counts_bytes, c->live->bytes, buf, buf_bytes);
+        break;
+    case IN_ALL:
+        tide_tui_percent(sum_to(c, row), c->live->bytes, buf, buf_bytes);
+        return TIDE_TUI_ROLE_DIM;
+    case BORN:
+        tide_tui_when(f, item->begin, buf, buf_bytes);
+        break;
+    default:
+        say_place(item, f->is_trace, buf, buf_bytes);
+        break;
+    }
+    return TIDE_TUI_ROLE_TEXT;
+}
+
+void tide_tui_draw_table(const tide_tui_view *v) {
+    const tide_tui_scene *s = v->scene;
+    const tide_live_items *live = s->live;
+    char when[128], title[192], size[TIDE_TUI_WORD], n[TIDE_TUI_WORD], facts[160] = "";
+    const tide_moment at = live != NULL ? live->at : (tide_moment){s->state->cursor, s->state->cursor_event};
+    const tide_moment highest = s->a->peak;
+    const bool peak = at.t == highest.t &&
+                      (!s->a->is_trace || at.event == highest.event || live == NULL || live->bytes == s->a->peak_bytes);
+    snprintf(title, sizeof title, "live at %s%s", tide_tui_when_named(s->a, at.t, when, sizeof when),
+             peak ? ", peak" : "");
+    if (live != NULL)
+        snprintf(facts, sizeof facts, "%s %s, %s", tide_tui_exact(live->n, n, sizeof n),
+                 tide_tui_item_word(s->a, live->n), tide_tui_bytes(live->bytes, size, sizeof size));
+    const tide_tui_rect body = tide_tui_heading(v, TIDE_TUI_PANE_TABLE, title, facts);
+    const bool none = live == NULL || live->n == 0;
+    if (none && tide_tui_draw_state_of(v, TIDE_TUI_PANE_TABLE, body,
+                                       live != NULL ? "Nothing is alive at the cursor." : "Nothing is known yet."))
+        return;
+    // Where the list has not the focus, its row is the selection only if it is the item that the details are of.
+    const size_t row = tide_tui_scene_row(s, TIDE_TUI_PANE_TABLE);
+    const bool focused = s->state->focus == TIDE_TUI_PANE_TABLE;
+    const bool is_item = s->state->item != TIDE_NO_ITEM && live->items[row].item == s->state->item;
+    running so_far = {0};
+    const context c = {.scene = s, .live = live, .so_far = &so_far};
+    const tide_tui_table t = {
+        .columns = columns,
+        .n_columns = N_COLUMNS,
+        .n_rows = live->n,
+        .row = row,
+        .top = s->state->pane_top[TIDE_TUI_PANE_TABLE],
+        .has_selection = focused || is_item,
+        .cell = cell,
+        .ctx = &c,
+    };
+    tide_tui_draw_table_of(v, body, &t);
+}
+
+// ---- operators ----
+
+enum { STEP, OPERATOR_NAME, MAKES, FREES, LIVE_BYTES, OF_PEAK, HERE, N_STEP_COLUMNS };
+
+static const tide_tui_column step_columns[N_STEP_COLUMNS] = {
+    [STEP] = {.title = "step", .right = true},
+    [OPERATOR_NAME] = {.title = "operator", .min_w = 8, .max_w = 40, .stretch = true},
+    [MAKES] = {.title = "makes", .min_w = 10, .right = true, .rank = 2},
+    [FREES] = {.title = "frees", .min_w = 10, .right = true, .rank = 3},
+    [LIVE_BYTES] = {.title = "live", .min_w = 10, .right = true},
+    [OF_PEAK] = {.title = "of peak", .min_w = 7, .right = true, .rank = 4},
+    [HERE] = {.title = "", .min_w = 8, .rank = 1},
+};
+
+static tide_tui_role step_cell(const void *ctx, size_t row, int column, char *buf, size_t buf_bytes) {
+    const tide_tui_scene *s = ctx;
+    const tide_tui_operator *op = &s->operators[row];
+    const bool here = op->step == s->cursor_step, highest = op->live_bytes == s->a->peak_bytes;
+    switch (column) {
+    case STEP:
+        snprintf(buf, buf_bytes, "%zu", op->step);
+        break;
+    case OPERATOR_NAME:
+        snprintf(buf, buf_bytes, "%s", tide_tui_named(op->name));
+        break;
+    case MAKES:
+        tide_tui_bytes(op->makes_bytes, buf, buf_bytes);
+        break;
+    case FREES:
+        tide_tui_bytes(op->frees_bytes, buf, buf_bytes);
+        break;
+    case LIVE_BYTES:
+        tide_tui_bytes(op->live_bytes, buf, buf_bytes);
+        break;
+    case OF_PEAK:
+        tide_tui_percent(op->live_bytes, s->a->peak_bytes, buf, buf_bytes);
+        break;
+    default:
+        snprintf(buf, buf_bytes, "%s%s%s", here ? "cursor" : "", here && highest ? ", " : "", highest ? "peak" : "");
+    }
+    if (column == HERE) return here ? TIDE_TUI_ROLE_CURSOR : TIDE_TUI_ROLE_PEAK;
+    return column == MAKES && op->makes_bytes == 0   ? TIDE_TUI_ROLE_DIM
+           : column == FREES && op->frees_bytes == 0 ? TIDE_TUI_ROLE_DIM
+                                                     : TIDE_TUI_ROLE_TEXT;
+}
+
+void tide_tui_draw_operators(const tide_tui_view *v) {
+    const tide_tui_scene *s = v->scene;
+    char facts[96] = "", n[TIDE_TUI_WORD], title[160] = "";
+    if (s->n_operators > 0) {
+        snprintf(facts, sizeof facts, "%s step%s", tide_tui_exact(s->n_operators, n, sizeof n),
+                 s->n_operators == 1 ? "" : "s");
+        const char *name = tide_tui_step_name(s->a, s->state->cursor);
+        snprintf(title, sizeof title, "%s%s", name[0] != '\0' ? "now " : "makes, frees, live bytes", name);
+    }
+    const tide_tui_rect body = tide_tui_heading(v, TIDE_TUI_PANE_OPERATORS, title, facts);
+    if (s->n_operators == 0 &&
+        tide_tui_draw_state_of(
+            v, TIDE_TUI_PANE_OPERATORS, body,
+            s->a->is_trace ? s->a->run_id == 0 ? "The whole trace has no steps: they are those of one run (--run N)."
+                                               : "This run executed no operator."
+                           : "This plan has no names of steps."))
+        return;
+    const tide_tui_table t = {
+        .columns = step_columns,
+        .n_columns = N_STEP_COLUMNS,
+        .n_rows = s->n_operators,
+        .row = tide_tui_scene_row(s, TIDE_TUI_PANE_OPERATORS),
+        .top = s->state->pane_top[TIDE_TUI_PANE_OPERATORS],
+        .has_selection = true,
+        .cell = step_cell,
+        .ctx = s,
+    };
+    tide_tui_draw_table_of(v, body, &t);
+}

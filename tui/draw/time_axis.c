@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+//
+// What panes with a time axis share: the cursor's line, the selected range, heights of bytes; and the axis under the
+// curve: the minimap (all of the axis on one line with the window in it) and the ruler. See time_axis.h.
+//
+//     .:#######[######:::::..]........     minimap: brackets hold the window
+//     +0 ms---+5 ms-a-^-|7.1 ms---+10 ms   ruler: ticks, a mark, the peak, the cursor with its time
+#include "tui/draw/time_axis.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tui/draw/format.h"
+
+int tide_tui_time_column(const tide_tui_view *v, tide_tui_rect r, int64_t t) {
+    const int x = tide_tui_column_of(v->scene->state->window, r.w, t);
+    return x < 0 || x >= r.w ? -1 : r.x + x;
+}
+
+int tide_tui_height_of(uint64_t bytes, uint64_t top, int h, int parts) {
+    if (bytes == 0 || top == 0 || h <= 0) return 0;
+    const double e = (double)bytes / (double)top * (double)parts * (double)h;
+    const int max = parts * h, rounded = e < (double)max ? (int)(e + 0.5) : max;
+    return rounded < 1 ? 1 : rounded > max ? max : rounded;
+}
+
+static void draw_range(const tide_tui_view *v, tide_tui_rect r) {
+    const tide_tui_state *st = v->scene->state;
+    int from, to;
+    if (tide_tui_columns_of(st->window, r.w, st->range_begin, st->range_end, &from, &to) != 0) return;
+    const bool begins = st->range_begin >= st->window.begin, ends = st->range_end <= st->window.end;
+    for (int y = r.y; y < r.y + r.h; y++) {
+        for (int x = from; x < to; x++) {
+            const tide_tui_cell cell = tide_tui_get(v->grid, r.x + x, y);
+            if (cell.ground == TIDE_TUI_ROLE_TEXT) tide_tui_put_ground(v->grid, r.x + x, y, TIDE_TUI_ROLE_RANGE);
+            const bool is_edge = (x == from && begins) || (x == to - 1 && ends);
+            if (is_edge && cell.glyph == ' ') tide_tui_put(v->grid, r.x + x, y, v->glyphs->edge, TIDE_TUI_ROLE_RANGE);
+        }
+    }
+}
+
+static void draw_cursor(const tide_tui_view *v, tide_tui_rect r) {
+    const int x = tide_tui_time_column(v, r, v->scene->state->cursor);
+    if (x < 0) return;
+    for (int y = r.y; y < r.y + r.h; y++) {
+        const tide_tui_cell cell = tide_tui_get(v->grid, x, y);
+        const bool is_dots = v->glyphs->braille && cell.glyph >= 0x2800 && cell.glyph <= 0x28FF;
+        if (cell.glyph == v->glyphs->full) {
+            if (cell.role == TIDE_TUI_ROLE_TITLE) continue; // the screen's own colour cannot be a ground
+            tide_tui_put_ground(v->grid, x, y, (tide_tui_role)cell.role);
+        } else if (cell.glyph != ' ' && cell.glyph != v->glyphs->edge && !is_dots) {
+            continue;
+        }
+        tide_tui_put(v->grid, x, y, v->glyphs->cursor, TIDE_TUI_ROLE_CURSOR);
+    }
+}
+
+void tide_tui_draw_time_lines(const tide_tui_view *v, tide_tui_rect r) {
+    if (r.w <= 0 || r.h <= 0) return;
+    if (v->scene->state->shows_range) draw_range(v, r);
+    draw_cursor(v, r);
+}
+
+void tide_tui_say_cursor(const tide_tui_view *v, char *buf, size_t buf_bytes) {
+    const tide_tui_scene *s = v->scene;
+    char when[32], size[TIDE_TUI_WORD];
+    const char *step = s->cursor_step < s->a->n_steps ? s->a->step_names[s->cursor_step] : NULL;
+    snprintf(buf, buf_bytes, "%s%s%s%.48s%s: %s live", s->a->axis == TIDE_AXIS_STEPS ? "step " : "at ",
+             tide_tui_format_time(s->a, s->state->cursor, when, sizeof when), step != NULL ? " (" : "",
+             step != NULL ? step : "", step != NULL ? ")" : "", tide_tui_bytes(s->cursor_bytes, size, sizeof size));
+}
+
+// ---- minimap ----
+
+static void draw_minimap(const tide_tui_view *v) {
+    const tide_tui_scene *s = v->scene;
+    const tide_tui_rect r = s->layout->minimap;
+    if (r.w <= 0 || r.h <= 0 || s->mini_max == NULL) return;
+    const tide_tui_window whole = tide_tui_whole(s->a);
+    uint64_t top = 0;
+    for (int i = 0; i < r.w; i++) {
+        if (s->mini_max[i] > top) top = s->mini_max[i];
+    }
+    int from = 0, to = r.w;
+    (void)tide_tui_columns_of(whole, r.w, s->state->window.begin, s->state->window.end, &from, &to);
+    for (int i = 0; i < r.w; i++) {
+        const int e = tide_tui_height_of(s->mini_max[i], top, 1, 8);
+        tide_tui_put(v->grid, r.x + i, r.y, v->glyphs->rise[e],
+                     i >= from && i < to ? TIDE_TUI_ROLE_CURVE : TIDE_TUI_ROLE_DIM);
+    }
+    const int cursor = tide_tui_column_of(whole, r.w, s->state->cursor);
+    if (cursor >= 0 && cursor < r.w) tide_tui_put(v->grid, r.x + cursor, r.y, v->glyphs->cursor, TIDE_TUI_ROLE_CURSOR);
+    tide_tui_put(v->grid, r.x + from, r.y, v->glyphs->mini_lo, TIDE_TUI_ROLE_KEY);
+    if (to - 1 > from) tide_tui_put(v->grid, r.x + to - 1, r.y, v->glyphs->mini_hi, TIDE_TUI_ROLE_KEY);
+}
+
+// ---- ruler ----
+
+/// Columns in which something other than a tick stands, so that no time is printed under it: bits by column.
+typedef struct taken {
+    uint8_t bits[TIDE_TUI_MAX_COLUMNS / 8 + 1];
+} taken;
+
+static void take(taken *t, tide_tui_rect r, int x, int w) {
+    for (int i = x - r.x; i < x - r.x + w; i++) {
+        if (i >= 0 && i < TIDE_TUI_MAX_COLUMNS) t->bits[i / 8] |= (uint8_t)(1u << i % 8);
+    }
+}
+
+static bool is_free(const taken *t, tide_tui_rect r, int x, int w) {
+    for (int i = x - r.x; i < x - r.x + w; i++) {
+        if (i < 0 || i >= r.w || (t->bits[i / 8] >> i % 8 & 1) != 0) return false;
+    }
+    return true;
+}
+
+static void put_at(const tide_tui_view *v, tide_tui_rect r, taken *t, int64_t at, uint32_t glyph, tide_tui_role role) {
+    const int x = tide_tui_time_column(v, r, at);
+    if (x < 0) return;
+    tide_tui_put(v->grid, x, r.y, glyph, role);
+    take(t, r, x, 1);
+}
+
+static void put_range_ends(const tide_tui_view *v, tide_tui_rect r, taken *t) {
+    const tide_tui_state *st = v->scene->state;
+    int from, to;
+    if (tide_tui_columns_of(st->window, r.w, st->range_begin, st->range_end, &from, &to) != 0) return;
+    if (st->range_begin >= st->window.begin) tide_tui_put(v->grid, r.x + from, r.y, '[', TIDE_TUI_ROLE_RANGE);
+    if (st->range_end <= st->window.end) tide_tui_put(v->grid, r.x + to - 1, r.y, ']', TIDE_TUI_ROLE_RANGE);
+    take(t, r, r.x + from, 1);
+    take(t, r, r.x + to - 1, 1);
+}
+
+/// Range, peak, cursor, marks: the later ones are the last word on their columns.
+static void put_signs(const tide_tui_view *v, tide_tui_rect r, taken *t) {
+    const tide_tui_scene *s = v->scene;
+    if (s->state->shows_range) put_range_ends(v, r, t);
+    if (s->a->peak_bytes > 0) put_at(v, r, t, s->a->peak.t, v->glyphs->peak, TIDE_TUI_ROLE_PEAK);
+    put_at(v, r, t, s->state->cursor, v->glyphs->crossing, TIDE_TUI_ROLE_CURSOR);
+    for (size_t i = 0; i < s->n_marks; i++) { // those of the trace have no letter
+        const bool named = s->marks[i].name != 0;
+        const uint32_t glyph = named ? (uint32_t)(unsigned char)s->marks[i].name : '*';
+        put_at(v, r, t, s->marks[i].at.t, glyph, TIDE_TUI_ROLE_MARK);
+    }
+    if (s->state->has_a_moment) put_at(v, r, t, s->state->a_moment.t, 'A', TIDE_TUI_ROLE_MARK);
+    if (s->state->has_b_moment) put_at(v, r, t, s->state->b_moment.t, 'B', TIDE_TUI_ROLE_MARK);
+}
+
+/// The time at the cursor, behind it or before it.
+static void put_cursor_time(const tide_tui_view *v, tide_tui_rect r, taken *t) {
+    const tide_tui_state *st = v->scene->state;
+    const int x = tide_tui_time_column(v, r, st->cursor);
+    char text[32];
+    if (x < 0) return;
+    const int len = (int)strlen(tide_tui_format_time(v->scene->a, st->cursor, text, sizeof text));
+    const int at = is_free(t, r, x + 1, len + 1) ? x + 1 : x - len;
+    if (!is_free(t, r, at, len)) return;
+    tide_tui_text(v, at, r.y, len, text, TIDE_TUI_CUT_END, TIDE_TUI_ROLE_CURSOR);
+    take(t, r, at - 1, len + 2);
+}
+
+/// Ticks at 1, 2 or 5 times a power of ten; their times behind them, or on a line of their own below.
+static void put_ticks(const tide_tui_view *v, tide_tui_rect r, taken *t) {
+    const tide_subject_facts *f = v->scene->a;
+    const tide_tui_window w = v->scene->state->window;
+    const bool below = r.h > 1;
+    const int64_t each = tide_tui_tick_time(w, r.w / 12 > 2 ? r.w / 12 : 2);
+    const int64_t past = (int64_t)(((uint64_t)w.begin - (uint64_t)tide_tui_zero(f)) % (uint64_t)each);
+    int64_t at = past == 0 ? w.begin : tide_tui_move_time(w.begin, each - past, w.begin, INT64_MAX);
+    int free_from = r.x;
+    for (; at < w.end; at += each) {
+        const int x = r.x + tide_tui_column_of(w, r.w, at), label = below ? x : x + 1;
+        char text[32];
+        const int len = (int)strlen(tide_tui_format_time(f, at, text, sizeof text));
+        if (is_free(t, r, x, 1)) tide_tui_put(v->grid, x, r.y, v->glyphs->tick, TIDE_TUI_ROLE_DIM);
+        if (x >= free_from && label + len <= r.x + r.w && (below || is_free(t, r, x, len + 1))) {
+            tide_tui_text(v, label, below ? r.y + 1 : r.y, len, text, TIDE_TUI_CUT_END, TIDE_TUI_ROLE_TEXT);
+            free_from = label + len + 1;
+        }
+        if (at > INT64_MAX - each) break;
+    }
+}
+
+void tide_tui_draw_ruler(const tide_tui_view *v) {
+    const tide_tui_rect r = v->scene->layout->ruler;
+    taken t = {{0}};
+    draw_minimap(v);
+    if (r.w <= 0 || r.h <= 0) return;
+    tide_tui_fill_row(v->grid, r.x, r.y, r.w, v->glyphs->rule, TIDE_TUI_ROLE_DIM);
+    put_signs(v, r, &t);
+    put_cursor_time(v, r, &t);
+    put_ticks(v, r, &t);
+}

@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: MIT
+//
+// Lists: what is alive at the cursor, the explanation of its bytes, pools, leaks, the comparison of A and B, advice;
+// and what each step makes and frees, with the highest value of the curve while it runs. See scene_parts.h.
+#include "core/base/host_alloc.h"
+#include "tui/scene/scene_parts.h"
+
+// ---- alive at the cursor ----
+
+typedef struct live_answer {
+    tide_moment at;
+    tide_live_items live;
+    bool is_there;
+    tide_items_hold *hold; ///< of the table that its indexes are of; NULL: there was none
+} live_answer;
+
+static void release_live(void *ctx) {
+    live_answer *l = ctx;
+    if (l->is_there) tide_live_items_deinit(&l->live);
+    tide_items_let_go(l->hold);
+    tide_host_free(l);
+}
+
+static tide_status run_live(void *ctx, tide_subject *a, tide_subject *b, const tide_progress *progress,
+                            tide_error *err) {
+    (void)b;
+    (void)progress;
+    live_answer *l = ctx;
+    TIDE_TRY(tide_subject_live(a, l->at, &l->live, err));
+    l->is_there = true;
+    if (tide_subject_items(a) != NULL) l->hold = tide_subject_hold_items(a);
+    return TIDE_OK;
+}
+
+static bool has_its_table(tide__frame *f, const live_answer *l) {
+    if (l->hold == NULL) return tide_subject_items(f->st->a) == NULL;
+    return tide__same_table(f, TIDE__ASK_LIVE, l->hold);
+}
+
+/// Some milliseconds among millions of events: aside, but for the time when the thread there is still loading the
+/// table.
+tide_status tide__scene_live(tide__frame *f) {
+    tide_tui_desk *d = f->desk;
+    if (!tide__is_shown(f, TIDE_TUI_PANE_TABLE)) return TIDE_OK;
+    const bool has_items = tide_subject_items(f->st->a) != NULL;
+    uint64_t key = tide__key(tide__key(0, d->a_serial), d->items_serial);
+    key = tide__key_moment(tide__key(key, has_items), tide__cursor(f->st));
+    if (tide__desk_wants(d, TIDE__ASK_LIVE, key)) {
+        const bool at_once = tide__is_small(f->st->a) || !has_items || f->out->a->is_recording;
+        live_answer *l = tide_host_calloc(1, sizeof *l);
+        if (l != NULL) l->at = tide__cursor(f->st);
+        TIDE_TRY(tide__desk_ask_of_moment(f, TIDE__ASK_LIVE, key, at_once, run_live, release_live, l));
+    }
+    const live_answer *l = tide__desk_answer_of(f, TIDE__ASK_LIVE, key, TIDE_TUI_PANE_TABLE);
+    if (l == NULL) l = tide__desk_earlier(f, TIDE__ASK_LIVE, TIDE_TUI_PANE_TABLE);
+    if (l != NULL && has_its_table(f, l)) f->out->live = &l->live;
+    return TIDE_OK;
+}
+
+// ---- explanation ----
+
+typedef struct explain_answer {
+    tide_moment at;
+    tide_explanation explanation;
+    bool is_there;
+} explain_answer;
+
+static void release_explain(void *ctx) {
+    explain_answer *e = ctx;
+    if (e->is_there) tide_explanation_deinit(&e->explanation);
+    tide_host_free(e);
+}
+
+static tide_status run_explain(void *ctx, tide_subject *a, tide_subject *b, const tide_progress *progress,
+                               tide_error *err) {
+    (void)b;
+    explain_answer *e = ctx;
+    TIDE_TRY(tide_explain(a, e->at, TIDE_EXPLAIN_DEFAULT_WITHOUT, progress, &e->explanation, err));
+    e->is_there = true;
+    return TIDE_OK;
+}
+
+tide_status tide__scene_explain(tide__frame *f) {
+    tide_tui_desk *d = f->desk;
+    if (!tide__is_shown(f, TIDE_TUI_PANE_EXPLAIN)) return TIDE_OK;
+    const uint64_t key = tide__key_moment(tide__key(tide__key(0, d->a_serial), 'e'), tide__cursor(f->st));
+    if (tide__desk_wants(d, TIDE__ASK_EXPLAIN, key)) {
+        explain_answer *e = tide_host_calloc(1, sizeof *e);
+        if (e != NULL) e->at = tide__cursor(f->st);
+        TIDE_TRY(tide__desk_ask_of_moment(f, TIDE__ASK_EXPLAIN, key, tide__is_small(f->st->a), run_explain,
+                                          release_explain, e));
+    }
+    const explain_answer *e = tide__desk_answer_of(f, TIDE__ASK_EXPLAIN, key, TIDE_TUI_PANE_EXPLAIN);
+    if (e == NULL) e = tide__desk_earlier(f, TIDE__ASK_EXPLAIN, TIDE_TUI_PANE_EXPLAIN);
+    if (e != NULL) f->out->explanation = &e->explanation;
+    return TIDE_OK;
+}
+
+// ---- pools and leaks ----
+
+typedef struct pools_answer {
+    tide_moment at;
+    tide_tui_window window;
+    tide_pools pools;
+    bool is_there;
+} pools_answer;
+
+static void release_pools(void *ctx) {
+    pools_answer *p = ctx;
+    if (p->is_there) tide_pools_deinit(&p->pools);
+    tide_host_free(p);
+}
+
+static tide_status run_pools(void *ctx, tide_subject *a, tide_subject *b, const tide_progress *progress,
+                             tide_error *err) {
+    (void)b;
+    pools_answer *p = ctx;
+    TIDE_TRY(tide_pools_at(a, p->at, p->window.begin, p->window.end - 1, progress, &p->pools, err));
+    p->is_there = true;
+    return TIDE_OK;
+}
+
+typedef struct leaks_answer {
+    tide_leaks leaks;
+    bool is_there;
+    tide_items_hold *hold; ///< of the table that they are in
+} leaks_answer;
+
+static void release_leaks(void *ctx) {
+    leaks_answer *l = ctx;
+    if (l->is_there) tide_leaks_deinit(&l->leaks);
+    tide_items_let_go(l->hold);
+    tide_host_free(l);
+}
+
+static tide_status run_leaks(void *ctx, tide_subject *a, tide_subject *b, const tide_progress *progress,
+                             tide_error *err) {
+    (void)b;
+    leaks_answer *l = ctx;
+    TIDE_TRY(tide_subject_load(a, progress, err));
+    TIDE_TRY(tide_leaks_find(a, &l->leaks, err));
+    l->is_there = true;
+    l->hold = tide_subject_hold_items(a);
+    return TIDE_OK;
+}
+
+static tide_status leaks(tide__frame *f) {
+    tide_tui_desk *d = f->desk;
+    if (!f->out->a->is_trace) return TIDE_OK;
+    const uint64_t key = tide__key(tide__key(0, d->a_serial), 'l');
+    if (tide__desk_wants(d, TIDE__ASK_LEAKS, key))
+        TIDE_TRY(tide__desk_ask(d, TIDE__ASK_LEAKS, key, tide__is_small(f->st->a), run_leaks, release_leaks,
+                                tide_host_calloc(1, sizeof(leaks_answer)), f->err));
+    const leaks_answer *l = tide__desk_answer_of(f, TIDE__ASK_LEAKS, key, TIDE_TUI_PANE_POOLS);
+    if (l != NULL && tide__same_table(f, TIDE__ASK_LEAKS, l->hold)) f->out->leaks = &l->leaks;
+    return TIDE_OK;
+}
+
+/// What nobody used is said of a window: that of the answer that is there.
+static bool has_same_window(const tide__frame *f) {
+    const tide__answer *a = &f->desk->answers[TIDE__ASK_POOLS];
+    const pools_answer *p = a->is_there && a->status == TIDE_OK ? a->ctx : NULL;
+    return p != NULL && p->window.begin == f->st->window.begin && p->window.end == f->st->window.end;
+}
+
+tide_status tide__scene_pools(tide__frame *f) {
+    tide_tui_desk *d = f->desk;
+    if (!tide__is_shown(f, TIDE_TUI_PANE_POOLS)) return TIDE_OK;
+    uint64_t key = tide__key_moment(tide__key(tide__key(0, d->a_serial), 'p'), tide__cursor(f->st));
+    key = tide__key(tide__key(key, (uint64_t)f->st->window.begin), (uint64_t)f->st->window.end);
+    if (tide__desk_wants(d, TIDE__ASK_POOLS, key)) {
+        pools_answer *p = tide_host_calloc(1, sizeof *p);
+        if (p != NULL) *p = (pools_answer){.at = tide__cursor(f->st), .window = f->st->window};
+        TIDE_TRY(
+            tide__desk_ask_of_moment(f, TIDE__ASK_POOLS, key, tide__is_small(f->st->a), run_pools, release_pools, p));
+    }
+    const pools_answer *p = tide__desk_answer_of(f, TIDE__ASK_POOLS, key, TIDE_TUI_PANE_POOLS);
+    if (p == NULL && has_same_window(f)) p = tide__desk_earlier(f, TIDE__ASK_POOLS, TIDE_TUI_PANE_POOLS);
+    if (p != NULL) f->out->pools = &p->pools;
+    return leaks(f);
+}
+
+// ---- A and B ----
+
+typedef struct diff_answer {
+    bool moments; ///< two moments of A
+    bool at_only; ///< who is alive then, not everything that ever was
+    tide_moment a_at, b_at;
+    tide_diff diff;
+    bool is_there;
+    tide_items_hold *a_hold, *b_hold; ///< where names and indexes lie
+} diff_answer;
+
+static void release_diff(void *ctx) {
+    diff_answer *q = ctx;
+    if (q->is_there) tide_diff_deinit(&q->diff);
+    tide_items_let_go(q->a_hold);
+    tide_items_let_go(q->b_hold);
+    tide_host_free(q);
+}
+
+static tide_status run_diff(void *ctx, tide_subject *a, tide_subject *b, const tide_progress *progress,
+                            tide_error *err) {
+    diff_answer *q = ctx;
+    tide_subject *other = q->moments ? a : b;
+    if (other == NULL) return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "there is nothing to compare with");
+    if (!q->at_only) TIDE_TRY(tide_subject_load(a, progress, err));
+    if (!q->at_only) TIDE_TRY(tide_subject_load(other, progress, err));
+    TIDE_TRY(tide_compare(a, q->moments ? &q->a_at : NULL, other, q->moments ? &q->b_at : NULL, q->at_only, progress,
+                          &q->diff, err));
+    q->is_there = true;
+    q->a_hold = tide_subject_hold_items(a);
+    q->b_hold = tide_subject_hold_items(other);
+    return TIDE_OK;
+}
+
+static bool is_few(const tide_subject_facts *facts) {
+    return facts->n_items <= 4 * (uint64_t)TIDE__FEW_ITEMS && !facts->is_recording;
+}
+
+tide_status tide__scene_compare(tide__frame *f) {
+    tide_tui_desk *d = f->desk;
+    const tide_tui_state *st = f->st;
+    if (!tide__is_shown(f, TIDE_TUI_PANE_COMPARE)) return TIDE_OK;
+    if (st->b == NULL && !st->compares_moments) return TIDE_OK;
+    uint64_t key = tide__key(tide__key(tide__key(0, d->a_serial), d->b_serial), st->compares_moments);
+    if (st->compares_moments) key = tide__key_moment(tide__key_moment(key, st->a_moment), st->b_moment);
+    if (tide__desk_wants(d, TIDE__ASK_DIFF, key)) {
+        diff_answer *q = tide_host_calloc(1, sizeof *q);
+        if (q != NULL)
+            *q = (diff_answer){.moments = st->compares_moments,
+                               .at_only = st->compares_moments || !is_few(f->out->a) || !is_few(f->out->b),
+                               .a_at = st->a_moment,
+                               .b_at = st->b_moment};
+        const bool small = tide__is_small(st->a) && (st->b == NULL || tide__is_small(st->b));
+        TIDE_TRY(tide__desk_ask(d, TIDE__ASK_DIFF, key, small, run_diff, release_diff, q, f->err));
+    }
+    const diff_answer *q = tide__desk_answer_of(f, TIDE__ASK_DIFF, key, TIDE_TUI_PANE_COMPARE);
+    if (q != NULL) f->out->diff = &q->diff;
+    return TIDE_OK;
+}
+
+// ---- advice ----
+
+enum { MAX_ADVICE = 32 };
+
+typedef struct advice_answer {
+    const tide_tui_session *session;
+    tide_edit edits[TIDE_TUI_MAX_EDITS];
+    size_t n_edits;
+    tide_edit_advice advice[MAX_ADVICE];
+    size_t n;
+} advice_answer;
+
+static tide_status run_advice(void *ctx, tide_subject *a, tide_subject *b, const tide_progress *progress,
+                              tide_error *err) {
+    (void)b;
+    advice_answer *q = ctx;
+    const tide_memory_plan *plan = tide_subject_get_facts(a)->plan;
+    if (plan == NULL) return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "there is no plan to change: a trace without one");
+    tide_whatif w = {.plan = plan, .edits = q->edits, .n = q->n_edits, .progress = progress};
+    if (q->session != NULL) {
+        w.retable = q->session->retable;
+        w.batch = q->session->retable_batch;
+        w.ctx = q->session->retable_ctx;
+        w.options = q->session->strategy_options;
+    }
+    return tide_whatif_advise(&w, q->advice, MAX_ADVICE, &q->n, err);
+}
+
+tide_status tide__scene_advice(tide__frame *f) {
+    tide_tui_desk *d = f->desk;
+    const tide_tui_state *st = f->st;
+    if (!tide__is_shown(f, TIDE_TUI_PANE_WHATIF)) return TIDE_OK;
+    uint64_t key = tide__key(tide__key(0, d->a_serial), st->n_edits);
+    for (size_t i = 0; i < st->n_edits; i++) {
+        tide_text text = {0};
+        tide_edit_print(&st->edits[i], &text);
+        key = tide__key_text(key, tide_text_str(&text));
+        tide_text_deinit(&text);
+    }
+    if (tide__desk_wants(d, TIDE__ASK_ADVICE, key)) {
+        advice_answer *q = tide_host_calloc(1, sizeof *q);
+        if (q != NULL) {
+            q->session = d->session;
+            q->n_edits = st->n_edits;
+            for (size_t i = 0; i < st->n_edits; i++) q->edits[i] = st->edits[i];
+        }
+        TIDE_TRY(tide__desk_ask(d, TIDE__ASK_ADVICE, key, false, run_advice, tide_host_free, q, f->err));
+    }
+    const advice_answer *q = tide__desk_answer_of(f, TIDE__ASK_ADVICE, key, TIDE_TUI_PANE_WHATIF);
+    if (q == NULL) return TIDE_OK;
+    f->out->advice = q->advice;
+    f->out->n_advice = q->n;
+    return TIDE_OK;
+}
+
+// ---- steps ----
+
+typedef struct operators_answer {
+    tide_tui_operator *list; ///< [n]; names are set by who shows them
+    size_t n;
+    int64_t *begins; ///< [n] ascending
+    int64_t *ends;   ///< [n] of its first execution: what later executions make belongs to none of them
+} operators_answer;
+
+static void release_operators(void *ctx) {
+    operators_answer *o = ctx;
+    tide_host_free(o->list);
+    tide_host_free(o->begins);
+    tide_host_free(o->ends);
+    tide_host_free(o);
+}
+
+/// The last step that has begun at `t`; SIZE_MAX: none of them.
+static size_t step_at(const operators_answer *o, int64_t t) {
+    size_t lo = 0, hi = o->n;
+    while (lo < hi) {
+        const size_t mid = lo + (hi - lo) / 2;
+        if (o->begins[mid] <= t)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo > 0 ? lo - 1 : SIZE_MAX;
+}
+
+/// A step of a plan ends where the next one begins, one of a trace when it was left.
+static tide_status set_ends(operators_answer *o, tide_subject *a, tide_error *err) {
+    const tide_subject_facts *facts = tide_subject_get_facts(a);
+    for (size_t i = 0; i < o->n; i++) o->ends[i] = i + 1 < o->n ? o->begins[i + 1] : facts->end;
+    if (facts->is_trace && o->n > 0) {
+        tide_trace_step *steps = NULL;
+        size_t n = 0;
+        TIDE_TRY(tide_trace_steps(tide_subject_trace(a), facts->run_id, &steps, &n, err));
+        for (size_t i = 0; i < n && i < o->n; i++) {
+            const size_t at = step_at(o, (int64_t)steps[i].begin_ns);
+            if (at != SIZE_MAX && (int64_t)steps[i].end_ns < o->ends[at]) o->ends[at] = (int64_t)steps[i].end_ns;
+        }
+        tide_trace_steps_free(steps, n);
+    }
+    for (size_t i = 0; i < o->n; i++)
+        if (o->ends[i] <= o->begins[i]) o->ends[i] = o->begins[i] + 1;
+    return TIDE_OK;
+}
+
+/// Step that runs at `t`; SIZE_MAX: none of them.
+static size_t running_at(const operators_answer *o, int64_t t) {
+    const size_t at = step_at(o, t);
+    return at != SIZE_MAX && t < o->ends[at] ? at : SIZE_MAX;
+}
+
+/// Bytes of an alias are those of what it lies in. What dies at the end of a step was read by it last.
+static void add_item(operators_answer *o, const tide_items *items, uint32_t i, bool is_trace, int64_t axis_end) {
+    const tide_item_shape *shape = tide_items_shape(items, i);
+    if (shape->alias != TIDE_ALIAS_NONE || shape->persistent) return;
+    const uint64_t bytes = is_trace ? shape->size_bytes : shape->reserved_bytes;
+    const size_t made = running_at(o, tide_items_begin(items, i));
+    if (made != SIZE_MAX) o->list[made].makes_bytes += bytes;
+    const bool lives_on = tide_items_is_open_ended(items, i) || (is_trace && tide_items_end(items, i) >= axis_end);
+    const size_t freed = lives_on ? SIZE_MAX
+                                  : running_at(o, is_trace && !shape->is_planned ? tide_items_end(items, i)
+                                                                                 : tide_items_end(items, i) - 1);
+    if (freed != SIZE_MAX) o->list[freed].frees_bytes += bytes;
+}
+
+static tide_status add_items(operators_answer *o, tide_subject *a, const tide_progress *progress, tide_error *err) {
+    const tide_items *items = tide_subject_items(a);
+    const tide_subject_facts *facts = tide_subject_get_facts(a);
+    for (uint32_t i = 0; i < items->n; i++) {
+        add_item(o, items, i, facts->is_trace, facts->end);
+        const bool tells = progress != NULL && i % 65536 == 65535;
+        if (tells && !progress->tell(progress->ctx, (double)i / (double)items->n, "adding up steps"))
+            return TIDE_FAIL(err, TIDE_ERR_CANCELLED, "cancelled");
+    }
+    return TIDE_OK;
+}
+
+static tide_status run_operators(void *ctx, tide_subject *a, tide_subject *b, const tide_progress *progress,
+                                 tide_error *err) {
+    (void)b;
+    operators_answer *o = ctx;
+    TIDE_TRY(tide_subject_load(a, progress, err));
+    const tide_subject_facts *facts = tide_subject_get_facts(a);
+    o->n = facts->n_steps;
+    o->list = tide_host_calloc(o->n + 1, sizeof *o->list);
+    o->begins = tide_host_calloc(o->n + 1, sizeof *o->begins);
+    o->ends = tide_host_calloc(o->n + 1, sizeof *o->ends);
+    if (o->list == NULL || o->begins == NULL || o->ends == NULL)
+        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu steps", o->n);
+    for (size_t i = 0; i < o->n; i++) {
+        o->begins[i] = facts->step_begin[i];
+        o->list[i] = (tide_tui_operator){.step = i, .begin = facts->step_begin[i]};
+    }
+    TIDE_TRY(set_ends(o, a, err));
+    TIDE_TRY(add_items(o, a, progress, err));
+    const tide_curve_key all = {TIDE_CURVE_LIVE, -1, NULL};
+    for (size_t i = 0; i < o->n; i++) {
+        if (progress != NULL && i % 64 == 63 &&
+            !progress->tell(progress->ctx, (double)i / (double)o->n, "measuring steps"))
+            return TIDE_FAIL(err, TIDE_ERR_CANCELLED, "cancelled");
+        TIDE_TRY(tide_subject_peak_between(a, all, o->begins[i], o->ends[i] - 1, &o->list[i].live_bytes, NULL, err));
+    }
+    return TIDE_OK;
+}
+
+tide_status tide__scene_operators(tide__frame *f) {
+    tide_tui_desk *d = f->desk;
+    if (!tide__is_shown(f, TIDE_TUI_PANE_OPERATORS)) return TIDE_OK;
+    const uint64_t key = tide__key(tide__key(0, d->a_serial), 'o');
+    if (tide__desk_wants(d, TIDE__ASK_OPERATORS, key))
+        TIDE_TRY(tide__desk_ask(d, TIDE__ASK_OPERATORS, key, tide__is_small(f->st->a), run_operators, release_operators,
+                                tide_host_calloc(1, sizeof(operators_answer)), f->err));
+    const operators_answer *o = tide__desk_answer_of(f, TIDE__ASK_OPERATORS, key, TIDE_TUI_PANE_OPERATORS);
+    if (o == NULL) return TIDE_OK;
+    const size_t n = o->n < f->out->a->n_steps ? o->n : f->out->a->n_steps;
+    for (size_t i = 0; i < n; i++) o->list[i].name = f->out->a->step_names[i];
+    f->out->operators = o->list;
+    f->out->n_operators = n;
+    return TIDE_OK;
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+//
+// Addresses over time: the regions of all items, made aside when there are many, and the cells of the window. Where the
+// places of so many blocks were not kept, the picture is that of the cursor's moment alone. See desk.h.
+#include "core/base/host_alloc.h"
+#include "tui/scene/scene_parts.h"
+
+enum { MOMENT_COLUMNS = 24 }; ///< of the picture of one moment: room for a name
+
+typedef struct space_answer {
+    tide_space space;
+    bool has_space;
+    tide_items_hold *hold; ///< of the table that it was made of
+} space_answer;
+
+static void release_space(void *ctx) {
+    space_answer *s = ctx;
+    if (s->has_space) tide_space_deinit(&s->space);
+    tide_items_let_go(s->hold);
+    tide_host_free(s);
+}
+
+static tide_status run_space(void *ctx, tide_subject *a, tide_subject *b, const tide_progress *progress,
+                             tide_error *err) {
+    (void)b;
+    space_answer *s = ctx;
+    TIDE_TRY(tide_subject_load(a, progress, err));
+    if (progress != NULL && !progress->tell(progress->ctx, 0, "laying out addresses"))
+        return TIDE_FAIL(err, TIDE_ERR_CANCELLED, "cancelled");
+    TIDE_TRY(tide_space_make(a, &s->space, err));
+    s->has_space = true;
+    s->hold = tide_subject_hold_items(a);
+    return TIDE_OK;
+}
+
+/// The space of all items; NULL: not there (yet).
+static tide_status ask_space(tide__frame *f, tide_tui_pane pane, const tide_space **out) {
+    tide_tui_desk *d = f->desk;
+    *out = NULL;
+    const tide_items *items = tide_subject_items(f->st->a);
+    if (items == NULL && f->out->a->is_recording) return TIDE_OK; // rows bring them
+    const uint64_t key = tide__key(tide__key(0, d->a_serial), 'S');
+    if (tide__desk_wants(d, TIDE__ASK_SPACE, key))
+        TIDE_TRY(tide__desk_ask(d, TIDE__ASK_SPACE, key, tide__is_small(f->st->a), run_space, release_space,
+                                tide_host_calloc(1, sizeof(space_answer)), f->err));
+    const space_answer *s = tide__desk_answer_of(f, TIDE__ASK_SPACE, key, pane);
+    if (s == NULL || s->hold == NULL) return TIDE_OK;
+    if (tide__same_table(f, TIDE__ASK_SPACE, s->hold)) *out = &s->space;
+    return TIDE_OK;
+}
+
+// ---- one moment ----
+
+static bool places_are_lost(const tide__frame *f) {
+    const tide_items *items = tide_subject_items(f->st->a);
+    return items != NULL && items->place == NULL;
+}
+
+typedef struct moment_answer {
+    tide_moment at;
+    tide_space space;
+    bool has_space;
+    tide_items_hold *hold;
+} moment_answer;
+
+static void release_moment(void *ctx) {
+    moment_answer *m = ctx;
+    if (m->has_space) tide_space_deinit(&m->space);
+    tide_items_let_go(m->hold);
+    tide_host_free(m);
+}
+
+static tide_status run_moment(void *ctx, tide_subject *a, tide_subject *b, const tide_progress *progress,
+                              tide_error *err) {
+    (void)b;
+    moment_answer *m = ctx;
+    tide_live_items live;
+    TIDE_TRY(tide_subject_load(a, progress, err));
+    TIDE_TRY(tide_subject_live(a, m->at, &live, err));
+    const tide_status st = tide_space_of_live(a, &live, progress, &m->space, err);
+    tide_live_items_deinit(&live);
+    TIDE_TRY(st);
+    m->has_space = true;
+    m->hold = tide_subject_hold_items(a);
+    return TIDE_OK;
+}
+
+static tide_status space_of_moment(tide__frame *f, const tide_space **out) {
+    tide_tui_desk *d = f->desk;
+    *out = NULL;
+    const uint64_t key = tide__key_moment(tide__key(tide__key(0, d->a_serial), 'M'), tide__cursor(f->st));
+    if (tide__desk_wants(d, TIDE__ASK_SPACE, key)) {
+        moment_answer *m = tide_host_calloc(1, sizeof *m);
+        if (m != NULL) m->at = tide__cursor(f->st);
+        TIDE_TRY(tide__desk_ask_of_moment(f, TIDE__ASK_SPACE, key, false, run_moment, release_moment, m));
+    }
+    const moment_answer *m = tide__desk_answer_of(f, TIDE__ASK_SPACE, key, TIDE_TUI_PANE_MAP);
+    if (m == NULL) m = tide__desk_earlier(f, TIDE__ASK_SPACE, TIDE_TUI_PANE_MAP);
+    if (m == NULL || m->hold == NULL || !tide__same_table(f, TIDE__ASK_SPACE, m->hold)) return TIDE_OK;
+    *out = &m->space;
+    f->out->map_at = m->at;
+    return TIDE_OK;
+}
+
+/// One column, copied to all of them: a bar, for there is no time in it.
+static tide_status cells_of_moment(tide__frame *f, uint64_t lo, uint64_t hi, size_t w, size_t h, tide_error *err) {
+    tide_space_cell *cells = f->desk->cells;
+    const int64_t t = f->out->map_at.t;
+    TIDE_TRY(tide_space_cells(f->out->space, tide_subject_items(f->st->a), t, t + 1, lo, hi, 1, h, cells, err));
+    for (size_t y = h; y-- > 0;) {
+        const tide_space_cell cell = cells[y];
+        for (size_t x = 0; x < w; x++) cells[y * w + x] = cell;
+    }
+    return TIDE_OK;
+}
+
+// ---- cells ----
+
+static tide_status make_cells(tide__frame *f, uint64_t key, size_t w, size_t h) {
+    tide_tui_desk *d = f->desk;
+    if (d->cells_there && d->cells_key == key) return TIDE_OK;
+    TIDE_TRY(tide__room(&d->cells, &d->cells_cap, w * h, sizeof *d->cells, f->err));
+    const bool all = f->st->space_lo >= f->st->space_hi;
+    const uint64_t lo = all ? 0 : (uint64_t)f->st->space_lo;
+    const uint64_t hi = all ? f->out->space->bytes : (uint64_t)f->st->space_hi;
+    const tide_tui_window win = f->st->window;
+    tide_error why = TIDE_ERROR_INIT;
+    const tide_status st = f->out->map_is_moment ? cells_of_moment(f, lo, hi, w, h, &why)
+                                                 : tide_space_cells(f->out->space, tide_subject_items(f->st->a),
+                                                                    win.begin, win.end, lo, hi, w, h, d->cells, &why);
+    if (st == TIDE_ERR_NOMEM && f->err != NULL) *f->err = why;
+    if (st == TIDE_ERR_NOMEM) return st;
+    d->cells_there = st == TIDE_OK;
+    d->cells_key = key;
+    if (st != TIDE_OK) tide__trouble_of(d->cells_trouble, sizeof d->cells_trouble, &why);
+    return TIDE_OK;
+}
+
+/// Of the answer that is shown, which may be an earlier one.
+static uint64_t cells_key(const tide__frame *f, size_t w, size_t h) {
+    const tide_tui_state *st = f->st;
+    const tide_tui_desk *d = f->desk;
+    uint64_t key = d->answers[TIDE__ASK_SPACE].key;
+    key = tide__key(tide__key(key, (uint64_t)st->window.begin), (uint64_t)st->window.end);
+    key = tide__key(tide__key(key, (uint64_t)st->space_lo), (uint64_t)st->space_hi);
+    return tide__key(tide__key(key, w), h);
+}
+
+tide_status tide__scene_map(tide__frame *f) {
+    const bool is_map = tide__is_shown(f, TIDE_TUI_PANE_MAP);
+    if (!is_map && !tide__is_shown(f, TIDE_TUI_PANE_DETAILS)) return TIDE_OK;
+    if (places_are_lost(f)) {
+        if (!is_map) return TIDE_OK;
+        f->out->map_is_moment = true;
+        TIDE_TRY(space_of_moment(f, &f->out->space));
+    } else {
+        TIDE_TRY(ask_space(f, is_map ? TIDE_TUI_PANE_MAP : TIDE_TUI_N_PANES, &f->out->space));
+    }
+    if (f->out->space == NULL || !is_map || f->layout->map.w <= 0 || f->layout->map.h <= 0) return TIDE_OK;
+    int shown = f->layout->map.w < TIDE_TUI_MAX_COLUMNS ? f->layout->map.w : TIDE_TUI_MAX_COLUMNS;
+    if (f->out->map_is_moment && shown > MOMENT_COLUMNS) shown = MOMENT_COLUMNS;
+    f->out->cells_w = shown;
+    const size_t w = (size_t)shown, h = 2 * (size_t)f->layout->map.h;
+    TIDE_TRY(make_cells(f, cells_key(f, w, h), w, h));
+    if (f->desk->cells_there)
+        f->out->cells = f->desk->cells;
+    else
+        tide__trouble(f, TIDE_TUI_PANE_MAP, f->desk->cells_trouble);
+    return TIDE_OK;
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+//
+// The parts that a scene is made of. Private to tui/scene/.
+#ifndef TIDE_TUI_SCENE_PARTS_H
+#define TIDE_TUI_SCENE_PARTS_H
+
+#include "tui/scene/query_cache.h"
+
+// ---- parts of a scene; each fails with TIDE_ERR_NOMEM alone ----
+
+tide_status tide__scene_curve(tide__frame *f) TIDE_NODISCARD;
+tide_status tide__scene_marks(tide__frame *f) TIDE_NODISCARD;
+tide_status tide__scene_range(tide__frame *f) TIDE_NODISCARD;
+tide_status tide__scene_rows(tide__frame *f) TIDE_NODISCARD;
+tide_status tide__scene_gantt(tide__frame *f) TIDE_NODISCARD;
+tide_status tide__scene_live(tide__frame *f) TIDE_NODISCARD;
+tide_status tide__scene_map(tide__frame *f) TIDE_NODISCARD;
+tide_status tide__scene_selection(tide__frame *f) TIDE_NODISCARD;
+tide_status tide__scene_explain(tide__frame *f) TIDE_NODISCARD;
+tide_status tide__scene_pools(tide__frame *f) TIDE_NODISCARD;
+tide_status tide__scene_compare(tide__frame *f) TIDE_NODISCARD;
+tide_status tide__scene_advice(tide__frame *f) TIDE_NODISCARD;
+tide_status tide__scene_operators(tide__frame *f) TIDE_NODISCARD;
+
+#endif

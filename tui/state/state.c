@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+//
+// The state at its beginning, and what must hold after every action. See state.h.
+#include "tui/state/state.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/busiest.h"
+
+void tide_tui_state_init(tide_tui_state *st, tide_subject *a, tide_subject *b) {
+    memset(st, 0, sizeof *st); // large: no copy of a temporary
+    const tide_subject_facts *facts = tide_subject_get_facts(a);
+    st->a = a;
+    st->b = b;
+    st->is_recording = facts->is_recording;
+    st->preset = TIDE_TUI_PRESET_LIFETIMES;
+    st->focus = TIDE_TUI_PANE_GANTT;
+    st->window = (tide_tui_window){facts->begin, facts->end};
+    tide_tui_state_find_fullest(st);
+    st->cursor = st->fullest.t;
+    st->cursor_event = st->fullest.event;
+    st->space_cursor = -1;
+    st->curve_kind = -1;
+    st->item = st->only_group_of = st->table_item = TIDE_NO_ITEM;
+    st->operators_at = st->table_at = INT64_MIN;
+    st->mouse = true;
+    st->click_x = st->click_y = -1;
+    tide_tui_state_settle(st);
+}
+
+void tide_tui_state_find_fullest(tide_tui_state *st) {
+    tide_error err = TIDE_ERROR_INIT;
+    if (tide_subject_busiest(st->a, &st->fullest, &err) != TIDE_OK) tide_tui_say(st, true, "%s", err.msg);
+}
+
+static int64_t held(int64_t t, int64_t lo, int64_t hi) { return t < lo ? lo : t > hi ? hi : t; }
+
+void tide_tui_state_settle(tide_tui_state *st) {
+    const tide_subject_facts *facts = tide_subject_get_facts(st->a);
+    const int64_t begin = facts->begin, end = facts->end;
+    tide_tui_window *w = &st->window;
+    if (w->begin >= w->end) *w = (tide_tui_window){begin, end};
+    const uint64_t span = tide_tui_window_span(*w), whole = (uint64_t)end - (uint64_t)begin;
+    if (span >= whole) {
+        *w = (tide_tui_window){begin, end};
+    } else if (w->begin < begin) {
+        *w = (tide_tui_window){begin, (int64_t)((uint64_t)begin + span)};
+    } else if (w->end > end) {
+        *w = (tide_tui_window){(int64_t)((uint64_t)end - span), end};
+    }
+    const int64_t cursor = held(st->cursor, w->begin, w->end - 1);
+    if (cursor != st->cursor) st->cursor_event = 0;
+    st->cursor = cursor;
+    if (!st->shows_range) return;
+    st->range_begin = held(st->range_begin, begin, end - 1);
+    st->range_end = held(st->range_end, st->range_begin + 1, end);
+}
+
+tide_moment tide_tui_now(const tide_tui_state *st) { return (tide_moment){st->cursor, st->cursor_event}; }
+
+void tide_tui_say(tide_tui_state *st, bool is_error, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(st->message, sizeof st->message, format, args);
+    va_end(args);
+    st->message_is_error = is_error;
+}
+
+// ---- settings ----
+
+const char *tide_tui_setting_name(tide_tui_setting setting) {
+    static const char *const names[] = {
+#define XX(name, text, what) text,
+        TIDE_TUI_SETTING_MAP(XX)
+#undef XX
+    };
+    return setting < TIDE_TUI_N_SETTINGS ? names[setting] : "?";
+}
+
+const char *tide_tui_setting_what(tide_tui_setting setting) {
+    static const char *const whats[] = {
+#define XX(name, text, what) what,
+        TIDE_TUI_SETTING_MAP(XX)
+#undef XX
+    };
+    return setting < TIDE_TUI_N_SETTINGS ? whats[setting] : "?";
+}
+
+char *tide_tui_setting_value(const tide_tui_state *st, tide_tui_setting setting, char *buf, size_t buf_bytes) {
+    const char *text = "?";
+    switch (setting) {
+    case TIDE_TUI_SETTING_CAPACITY:
+        if (st->capacity_bytes > 0) return tide_format_bytes(st->capacity_bytes, buf, buf_bytes);
+        text = "none";
+        break;
+    case TIDE_TUI_SETTING_SORT:
+        text = tide_row_sort_name(st->sort);
+        break;
+    case TIDE_TUI_SETTING_GROUP:
+        text = tide_row_group_name(st->group);
+        break;
+    case TIDE_TUI_SETTING_KIND:
+        text = st->curve_kind < 0 ? "all" : tide_memory_kind_name((tide_memory_kind)st->curve_kind);
+        break;
+    case TIDE_TUI_SETTING_REVERSE:
+        text = st->reverse ? "on" : "off";
+        break;
+    case TIDE_TUI_SETTING_PERSISTENT:
+        text = st->hides_persistent ? "off" : "on";
+        break;
+    case TIDE_TUI_SETTING_FILTERS:
+        text = st->filters_off ? "off" : "on";
+        break;
+    case TIDE_TUI_SETTING_FOLLOW:
+        text = st->follows ? "on" : "off";
+        break;
+    case TIDE_TUI_SETTING_MOUSE:
+        text = st->mouse ? "on" : "off";
+        break;
+    default:
+        break;
+    }
+    (void)snprintf(buf, buf_bytes, "%s", text);
+    return buf;
+}

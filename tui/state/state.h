@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+//
+// state: what the person looks at: subjects, a window of time and a cursor in it, rows, a selection, filters, marks.
+// Actions (tui/actions.h) change it; it asks nobody anything. What must be asked for a frame is tui/scene.h's.
+//
+//     key, mouse, command -> action -> state -> layout -> scene (questions) -> cells -> terminal | text
+#ifndef TIDE_TUI_STATE_H
+#define TIDE_TUI_STATE_H
+
+#include "analysis/rows.h"
+#include "analysis/whatif.h"
+#include "tui/state/axis.h"
+#include "tui/state/layout.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum tide_tui_overlay {
+    TIDE_TUI_OVERLAY_NONE,
+    TIDE_TUI_OVERLAY_HELP,
+    TIDE_TUI_OVERLAY_SQL,     ///< the SQL behind the pane that has the focus
+    TIDE_TUI_OVERLAY_MESSAGE, ///< several lines: an error in full, the answer of a command
+    TIDE_TUI_OVERLAY_SETUP,   ///< settings, saved on leaving
+} tide_tui_overlay;
+
+/// The line at the bottom that takes text.
+typedef enum tide_tui_prompt {
+    TIDE_TUI_PROMPT_NONE,
+    TIDE_TUI_PROMPT_SEARCH,  ///< /
+    TIDE_TUI_PROMPT_FILTER,  ///< backslash
+    TIDE_TUI_PROMPT_COMMAND, ///< :
+    TIDE_TUI_PROMPT_GOTO,    ///< g: step, time or address
+    TIDE_TUI_PROMPT_NOTE,    ///< text of a mark
+} tide_tui_prompt;
+enum {
+    TIDE_TUI_MAX_PROMPT = 512,
+    TIDE_TUI_MAX_FILTERS = 8,
+    TIDE_TUI_MAX_MARKS = 64,
+    TIDE_TUI_MAX_EDITS = 32,
+    TIDE_TUI_MAX_HISTORY = 8
+};
+
+/// What ":set NAME VALUE" and the setup know.
+#define TIDE_TUI_SETTING_MAP(XX)                                                                                       \
+    XX(CAPACITY, "capacity", "a line in the curve: bytes that there are")                                              \
+    XX(SORT, "sort", "order of rows")                                                                                  \
+    XX(REVERSE, "reverse", "order of rows turned round")                                                               \
+    XX(GROUP, "group", "grouping of rows")                                                                             \
+    XX(PERSISTENT, "persistent", "weights, inputs and outputs are shown")                                              \
+    XX(FILTERS, "filters", "filters apply")                                                                            \
+    XX(KIND, "kind", "kind of memory in the curve")                                                                    \
+    XX(FOLLOW, "follow", "the newest stays in view (of a recording)")                                                  \
+    XX(MOUSE, "mouse", "clicks and wheel are for the view")
+typedef enum tide_tui_setting {
+#define XX(name, text, what) TIDE_TUI_SETTING_##name,
+    TIDE_TUI_SETTING_MAP(XX)
+#undef XX
+        TIDE_TUI_N_SETTINGS
+} tide_tui_setting;
+const char *tide_tui_setting_name(tide_tui_setting setting);
+const char *tide_tui_setting_what(tide_tui_setting setting);
+
+typedef struct tide_tui_mark {
+    char name; ///< 'a' to 'z'; 0: from the trace
+    tide_moment at;
+    char text[64];
+} tide_tui_mark;
+
+typedef enum tide_tui_side { TIDE_TUI_A, TIDE_TUI_B } tide_tui_side;
+
+typedef struct tide_tui_state {
+    // ---- what is looked at ----
+    tide_subject *a; ///< borrowed from the session; never NULL
+    tide_subject *b; ///< the second input, the plan of a what-if, or a itself with two moments; NULL: none
+    bool b_is_whatif;
+    bool compares_moments;          ///< of a: a_moment and b_moment
+    tide_moment a_moment, b_moment; ///< set by keys A and B
+    bool has_a_moment, has_b_moment;
+    uint64_t capacity_bytes;               ///< a line in the curve; 0: none
+    bool is_recording, is_paused, follows; ///< live: the tail stays in view; paused: data is taken in, the view stays
+
+    // ---- view ----
+    tide_tui_preset preset;
+    tide_tui_pane focus;
+    tide_tui_overlay overlay;
+    int overlay_top;     ///< first line of it on the screen
+    int overlay_row;     ///< of SETUP: selected setting
+    tide_moment fullest; ///< where the view begins: of the moments that are as high as the peak the busiest
+    tide_tui_window window;
+    int64_t cursor;             ///< inside the window
+    uint64_t cursor_event;      ///< 0: by time
+    int64_t space_lo, space_hi; ///< part of the address axis in view; equal: all of it
+    int64_t space_cursor;       ///< place on the address axis that is pointed at; -1: none
+    int curve_kind;             ///< -1: all; else a tide_memory_kind (the others are left out)
+    bool shows_range;           ///< v: an area of time is selected
+    int64_t range_begin, range_end;
+    int64_t range_anchor; ///< where v was pressed, or the drag began
+    bool range_follows;   ///< the cursor draws its other end along
+    bool is_fitted;       ///< the window is that of "fit", and `before_fit` is where "fit" goes back to
+    tide_tui_window before_fit;
+
+    // ---- rows (gantt and table) ----
+    tide_row_sort sort;
+    bool reverse, hides_persistent;
+    tide_row_group group;
+    bool group_chosen; ///< by the person, so that it is not changed by itself
+    char filters[TIDE_TUI_MAX_FILTERS][TIDE_TUI_MAX_PROMPT];
+    size_t n_filters;
+    bool filters_off;       ///< kept, but not applied
+    uint64_t rows_wanted;   ///< counted up whenever rows must be made anew; the scene says which one it has
+    size_t row, top;        ///< selected and first on the screen; settled by the scene, which knows how many there are
+    uint32_t item;          ///< selected item: rows may change, it stays; TIDE_NO_ITEM: none
+    uint32_t only_group_of; ///< an opened group: only the items of this one's site, a row each; TIDE_NO_ITEM: none
+    bool opened_by_filter;  ///< a group was opened by the last filter
+    tide_row_group group_before;    ///< an opened group: what goes on when it is closed
+    int64_t operators_at, table_at; ///< cursor, and selected item, that these lists were put to last: when another
+    uint32_t table_item;            ///< one is chosen elsewhere they go there too
+    size_t pane_row[TIDE_TUI_N_PANES], pane_top[TIDE_TUI_N_PANES]; ///< selection of the other lists:
+                                                                   ///< tui/draw/panes.h
+
+    // ---- search, marks, edits ----
+    char search[TIDE_TUI_MAX_PROMPT]; ///< "": none
+    tide_tui_mark marks[TIDE_TUI_MAX_MARKS];
+    size_t n_marks;
+    tide_edit edits[TIDE_TUI_MAX_EDITS];
+    size_t n_edits;
+
+    // ---- bottom line ----
+    tide_tui_prompt prompt;
+    char text[TIDE_TUI_MAX_PROMPT]; ///< of the prompt
+    size_t text_at;                 ///< cursor in it, in bytes
+    char completions[1024];         ///< candidates for the last word, separated by blanks; "": none
+    char history[TIDE_TUI_MAX_HISTORY][TIDE_TUI_MAX_PROMPT]; ///< of the command line, the newest last
+    size_t n_history, history_at;                            ///< at n_history: the line that is being written
+    char message[512];                                       ///< one line, until the next key; "": the hints are shown
+    bool message_is_error;
+
+    // ---- settings ----
+    bool mouse;
+    bool fine_curve;      ///< two columns of the curve a cell, for glyphs that show them; set by who makes frames
+    bool drags;           ///< a button went down over a time axis
+    int drag_x;           ///< the column where
+    int click_x, click_y; ///< the last press; -1: none, or something else has happened since
+    uint64_t click_ms;
+    uint64_t seq; ///< counted up by every action: tests wait for it
+} tide_tui_state;
+
+/// Cursor at the busiest moment of the peak (analysis/busiest.h), the whole axis, preset 1. `b` may be NULL.
+void tide_tui_state_init(tide_tui_state *st, tide_subject *a, tide_subject *b);
+/// A has grown: its fullest moment may be another one.
+void tide_tui_state_find_fullest(tide_tui_state *st);
+/// The value of a setting in words: "8.00 GiB", "size", "on".
+char *tide_tui_setting_value(const tide_tui_state *st, tide_tui_setting setting, char *buf, size_t buf_bytes);
+/// The moment of the cursor.
+tide_moment tide_tui_now(const tide_tui_state *st);
+/// Window and cursor inside the axis of a, after a refresh or an action.
+void tide_tui_state_settle(tide_tui_state *st);
+/// Say something in the bottom line, until the next key.
+void tide_tui_say(tide_tui_state *st, bool is_error, const char *format, ...) TIDE_PRINTF(3, 4);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
