@@ -1,221 +1,54 @@
 // SPDX-License-Identifier: MIT
 //
-// From a key to what it does. See actions.h.
-//
-//     key -> prompt: text
-//         -> overlay: scrolls, closes
-//         -> action -> state, flags, effect
+// The table of actions: which function does what a key or a command means. See actions.h.
 #include "tui/actions.h"
 
-#include <stdio.h>
-
+#include "core/base/assert.h"
 #include "tui/actions_internal.h"
 
-tide__turn tide__turn_begin(tide_tui_state *st, const tide_tui_scene *scene) {
-    st->message[0] = 0;
-    st->message_is_error = false;
-    st->seq++;
-    return (tide__turn){st, scene, {.flags = TIDE_TUI_HANDLED | TIDE_TUI_REDRAWN}};
+// ---- small actions ----
+
+static void move_row(tide__turn *t, int by) { tide__move_rows(t, by); }
+static void move_to_end(tide__turn *t, int sign) { tide__move_rows(t, sign < 0 ? INT64_MIN : INT64_MAX); }
+static void zoom_at_cursor(tide__turn *t, int in) { tide__zoom(t, in != 0, t->st->cursor); }
+static void zoom_space(tide__turn *t, int in) { tide__zoom_space(t, in != 0); }
+static void show_preset(tide__turn *t, int preset) { tide__set_preset(t, (tide_tui_preset)preset); }
+static void set_compared(tide__turn *t, int is_b) { tide__set_compared(t, is_b != 0); }
+static void show_alive(tide__turn *t) { tide__toggle_filter(t, "alive@cursor"); }
+static void jump_to_next(tide__turn *t) { tide__jump(t, 0); }
+static void repaint(tide__turn *t) { t->result.flags |= TIDE_TUI_REPAINT; }
+
+static void show_comparison(tide__turn *t) {
+    tide__set_preset(t, TIDE_TUI_PRESET_COMPARISON);
+    if (t->st->b == NULL) tide_tui_say(t->st, false, "no B yet: A and B at two moments, :compare FILE, or an edit (E)");
 }
 
-tide_tui_result tide__turn_end(tide__turn *t) {
-    tide__draw_range(t);
-    tide_tui_state_settle(t->st);
-    return t->result;
-}
-
-void tide__turn_effect(tide__turn *t, tide_tui_effect effect, const char *text) {
-    t->result.flags |= TIDE_TUI_EFFECT;
-    t->result.effect = effect;
-    (void)snprintf(t->result.text, sizeof t->result.text, "%s", text);
-}
-
-void tide__turn_fail(tide__turn *t, const tide_error *err) {
-    const char *more = err->hint[0] != 0 ? err->hint : err->note;
-    tide_tui_say(t->st, true, "%s%s%s%s%s", err->where, err->where[0] != 0 ? ": " : "", err->msg,
-                 more[0] != 0 ? "; " : "", more);
-}
-
-// ---- groups of actions; each says whether the action is one of its own ----
-
-static bool do_move(tide__turn *t, tide_tui_action action) {
-    switch (action) {
-    case TIDE_TUI_ROW_UP:
-    case TIDE_TUI_ROW_DOWN:
-        tide__move_rows(t, action == TIDE_TUI_ROW_UP ? -1 : 1);
-        return true;
-    case TIDE_TUI_PAGE_BACK:
-    case TIDE_TUI_PAGE_ON:
-        tide__move_page(t, action == TIDE_TUI_PAGE_BACK ? -1 : 1);
-        return true;
-    case TIDE_TUI_FIRST:
-    case TIDE_TUI_LAST:
-        tide__move_rows(t, action == TIDE_TUI_FIRST ? INT64_MIN : INT64_MAX);
-        return true;
-    case TIDE_TUI_TIME_LEFT:
-    case TIDE_TUI_TIME_RIGHT:
-        tide__move_cursor(t, action == TIDE_TUI_TIME_LEFT ? -1 : 1);
-        return true;
-    case TIDE_TUI_PREVIOUS_CHANGE:
-    case TIDE_TUI_NEXT_CHANGE:
-        tide__next_change(t, action == TIDE_TUI_PREVIOUS_CHANGE ? -1 : 1);
-        return true;
-    case TIDE_TUI_PREVIOUS_IN_ROW:
-    case TIDE_TUI_NEXT_IN_ROW:
-        tide__next_in_row(t, action == TIDE_TUI_PREVIOUS_IN_ROW ? -1 : 1);
-        return true;
-    case TIDE_TUI_PEAK:
-    case TIDE_TUI_PREVIOUS_PEAK:
-        tide__next_peak(t, action == TIDE_TUI_PREVIOUS_PEAK ? -1 : 1);
-        return true;
-    case TIDE_TUI_HIGHEST:
-        tide__highest(t);
-        return true;
-    case TIDE_TUI_GOTO:
-        tide__open_prompt(t, TIDE_TUI_PROMPT_GOTO, "");
-        return true;
-    default:
-        return false;
-    }
-}
-
-static bool do_zoom(tide__turn *t, tide_tui_action action) {
-    switch (action) {
-    case TIDE_TUI_ZOOM_IN:
-    case TIDE_TUI_ZOOM_OUT:
-        tide__zoom(t, action == TIDE_TUI_ZOOM_IN, t->st->cursor);
-        return true;
-    case TIDE_TUI_PAN_LEFT:
-    case TIDE_TUI_PAN_RIGHT:
-        tide__pan_half(t, action == TIDE_TUI_PAN_LEFT ? -1 : 1);
-        return true;
-    case TIDE_TUI_WHOLE:
-        tide__show_whole(t);
-        return true;
-    case TIDE_TUI_FIT:
-        tide__fit(t);
-        return true;
-    case TIDE_TUI_SPACE_IN:
-    case TIDE_TUI_SPACE_OUT:
-        tide__zoom_space(t, action == TIDE_TUI_SPACE_IN);
-        return true;
-    default:
-        return false;
-    }
-}
-
-static bool do_view(tide__turn *t, tide_tui_action action) {
-    switch (action) {
-    case TIDE_TUI_NEXT_PANE:
-    case TIDE_TUI_PREVIOUS_PANE:
-        tide__next_pane(t, action == TIDE_TUI_NEXT_PANE ? 1 : -1);
-        return true;
-    case TIDE_TUI_PANE:
-        tide__open_prompt(t, TIDE_TUI_PROMPT_COMMAND, "pane ");
-        return true;
-    case TIDE_TUI_VIEW_1:
-    case TIDE_TUI_VIEW_2:
-    case TIDE_TUI_VIEW_3:
-    case TIDE_TUI_VIEW_4:
-        tide__set_preset(t, (tide_tui_preset)(action - TIDE_TUI_VIEW_1));
-        return true;
-    case TIDE_TUI_VIEW_5:
-        tide__set_preset(t, TIDE_TUI_PRESET_COMPARISON);
-        if (t->st->b == NULL) {
-            tide_tui_say(t->st, false, "no B yet: A and B at two moments, :compare FILE, or an edit (E)");
-        }
-        return true;
-    case TIDE_TUI_KIND:
-        tide__next_kind(t);
-        return true;
-    default:
-        return false;
-    }
-}
-
-static bool do_find(tide__turn *t, tide_tui_action action) {
+static void switch_filters(tide__turn *t) {
     tide_tui_state *st = t->st;
-    switch (action) {
-    case TIDE_TUI_SEARCH:
-        tide__open_prompt(t, TIDE_TUI_PROMPT_SEARCH, "");
-        return true;
-    case TIDE_TUI_NEXT_MATCH:
-    case TIDE_TUI_PREVIOUS_MATCH:
-        tide__next_match(t, action == TIDE_TUI_NEXT_MATCH ? 1 : -1);
-        return true;
-    case TIDE_TUI_ALIKE:
-        tide__alike(t);
-        return true;
-    case TIDE_TUI_FILTER:
-        tide__open_prompt(t, TIDE_TUI_PROMPT_FILTER, "");
-        return true;
-    case TIDE_TUI_FILTERS_OFF:
-        if (st->n_filters == 0) {
-            tide_tui_say(st, false, "there is no filter: \\ adds one");
-            return true;
-        }
-        st->filters_off = !st->filters_off;
-        tide__rows_changed(t);
-        return true;
-    case TIDE_TUI_ALIVE:
-        tide__toggle_filter(t, "alive@cursor");
-        return true;
-    case TIDE_TUI_PERSISTENT:
-        st->hides_persistent = !st->hides_persistent;
-        tide__rows_changed(t);
-        return true;
-    case TIDE_TUI_SORT:
-        tide__next_sort(t);
-        return true;
-    case TIDE_TUI_REVERSE:
-        st->reverse = !st->reverse;
-        tide__rows_changed(t);
-        return true;
-    case TIDE_TUI_GROUP:
-        tide__next_group(t);
-        return true;
-    case TIDE_TUI_OPEN:
-        tide__open(t);
-        return true;
-    default:
-        return false;
+    if (st->n_filters == 0) {
+        tide_tui_say(st, false, "there is no filter: \\ adds one");
+        return;
     }
+    st->filters_off = !st->filters_off;
+    tide__rows_changed(t);
 }
 
-static bool do_mark(tide__turn *t, tide_tui_action action) {
-    switch (action) {
-    case TIDE_TUI_RANGE:
-        tide__toggle_range(t);
-        return true;
-    case TIDE_TUI_MARK:
-        if (tide__mark(t, 0, "")) tide__open_prompt(t, TIDE_TUI_PROMPT_NOTE, "");
-        return true;
-    case TIDE_TUI_JUMP:
-        tide__jump(t, 0);
-        return true;
-    case TIDE_TUI_SET_A:
-    case TIDE_TUI_SET_B:
-        tide__set_compared(t, action == TIDE_TUI_SET_B);
-        return true;
-    case TIDE_TUI_EDIT:
-        tide__open_prompt(t, TIDE_TUI_PROMPT_COMMAND, "edit ");
-        return true;
-    case TIDE_TUI_APPLY:
-        tide__apply(t);
-        return true;
-    case TIDE_TUI_UNDO:
-        tide__undo(t);
-        return true;
-    case TIDE_TUI_SAVE_PLAN:
-        tide__open_prompt(t, TIDE_TUI_PROMPT_COMMAND, "save-plan ");
-        return true;
-    default:
-        return false;
-    }
+static void switch_persistent(tide__turn *t) {
+    t->st->hides_persistent = !t->st->hides_persistent;
+    tide__rows_changed(t);
+}
+
+static void switch_reverse(tide__turn *t) {
+    t->st->reverse = !t->st->reverse;
+    tide__rows_changed(t);
+}
+
+static void add_mark(tide__turn *t) {
+    if (tide__mark(t, 0, "")) tide__open_prompt(t, TIDE_TUI_PROMPT_NOTE, "");
 }
 
 /// What only a recording has.
-static void do_live(tide__turn *t, bool *flag, const char *on, const char *off) {
+static void switch_live(tide__turn *t, bool *flag, const char *on, const char *off) {
     if (!t->st->is_recording) {
         tide_tui_say(t->st, false, "nothing is being recorded");
         return;
@@ -224,108 +57,186 @@ static void do_live(tide__turn *t, bool *flag, const char *on, const char *off) 
     tide_tui_say(t->st, false, "%s", *flag ? on : off);
 }
 
-static bool do_out(tide__turn *t, tide_tui_action action) {
-    switch (action) {
-    case TIDE_TUI_COPY:
-        tide__copy(t);
-        return true;
-    case TIDE_TUI_EXPORT:
-        tide__open_prompt(t, TIDE_TUI_PROMPT_COMMAND, "export ");
-        return true;
-    case TIDE_TUI_SQL:
-        tide__turn_effect(t, TIDE_TUI_EFFECT_SQL, "");
-        return true;
-    case TIDE_TUI_BATCH:
-        tide__turn_effect(t, TIDE_TUI_EFFECT_BATCH, "");
-        return true;
-    case TIDE_TUI_PAUSE:
-        do_live(t, &t->st->is_paused, "held: data goes on, the view stays", "going on");
-        return true;
-    case TIDE_TUI_FOLLOW:
-        do_live(t, &t->st->follows, "the newest stays in view", "the view stays where it is");
-        return true;
-    default:
+static void switch_pause(tide__turn *t) {
+    switch_live(t, &t->st->is_paused, "held: data goes on, the view stays", "going on");
+}
+
+static void switch_follow(tide__turn *t) {
+    switch_live(t, &t->st->follows, "the newest stays in view", "the view stays where it is");
+}
+
+static void switch_mouse(tide__turn *t) {
+    tide_tui_state *st = t->st;
+    st->mouse = !st->mouse;
+    tide_tui_say(st, false,
+                 st->mouse ? "the mouse is the view's" : "the mouse is the terminal's: text can be selected");
+    tide__turn_effect(t, TIDE_TUI_EFFECT_MOUSE, "");
+}
+
+static void open_overlay(tide__turn *t, int overlay) {
+    t->st->overlay = (tide_tui_overlay)overlay;
+    t->st->overlay_top = 0;
+}
+
+// ---- back ----
+
+static bool is_busy(const tide__turn *t) {
+    for (int i = 0; t->scene != NULL && i < TIDE_TUI_N_PANES; i++) {
+        if (t->scene->busy[i][0] != 0) return true;
+    }
+    return false;
+}
+
+/// One step back; false: there is none.
+static bool go_back(tide__turn *t) {
+    tide_tui_state *st = t->st;
+    if (st->prompt != TIDE_TUI_PROMPT_NONE) {
+        tide__close_prompt(t);
+    } else if (st->overlay != TIDE_TUI_OVERLAY_NONE) {
+        const bool was_setup = st->overlay == TIDE_TUI_OVERLAY_SETUP;
+        st->overlay = TIDE_TUI_OVERLAY_NONE;
+        st->overlay_top = 0;
+        if (was_setup && t->result.effect == TIDE_TUI_EFFECT_NONE) {
+            tide__turn_effect(t, TIDE_TUI_EFFECT_SAVE_STATE, "");
+        }
+    } else if (st->shows_range) {
+        st->shows_range = st->range_follows = false;
+    } else if (!tide__close_group(t)) {
         return false;
     }
+    return true;
 }
 
-static void do_other(tide__turn *t, tide_tui_action action) {
+static void back(tide__turn *t) {
     tide_tui_state *st = t->st;
-    switch (action) {
-    case TIDE_TUI_COMMAND:
-        tide__open_prompt(t, TIDE_TUI_PROMPT_COMMAND, "");
-        break;
-    case TIDE_TUI_HELP:
-    case TIDE_TUI_SETUP:
-        st->overlay = action == TIDE_TUI_HELP ? TIDE_TUI_OVERLAY_HELP : TIDE_TUI_OVERLAY_SETUP;
-        st->overlay_top = 0;
-        break;
-    case TIDE_TUI_MOUSE:
-        st->mouse = !st->mouse;
-        tide_tui_say(st, false,
-                     st->mouse ? "the mouse is the view's" : "the mouse is the terminal's: text can be selected");
-        tide__turn_effect(t, TIDE_TUI_EFFECT_MOUSE, "");
-        break;
-    case TIDE_TUI_SET:
-        tide__open_prompt(t, TIDE_TUI_PROMPT_COMMAND, "set ");
-        break;
-    case TIDE_TUI_MESSAGES:
-        tide__turn_effect(t, TIDE_TUI_EFFECT_MESSAGES, "");
-        break;
-    case TIDE_TUI_RESET:
-        tide__reset(t);
-        break;
-    case TIDE_TUI_REDRAW:
-        t->result.flags |= TIDE_TUI_REPAINT;
-        break;
-    case TIDE_TUI_BACK:
-        tide__back(t);
-        break;
-    case TIDE_TUI_QUIT:
-        tide__quit(t);
-        break;
-    default:
-        t->result.flags &= ~(unsigned)TIDE_TUI_HANDLED;
-        break;
+    if (go_back(t)) return;
+    if (is_busy(t)) {
+        tide__turn_effect(t, TIDE_TUI_EFFECT_CANCEL, "");
+    } else if (st->has_a_moment || st->has_b_moment) {
+        st->has_a_moment = st->has_b_moment = st->compares_moments = false;
+        if (st->b == st->a) st->b = NULL;
+        tide_tui_say(st, false, "moments A and B are dropped");
+    } else if (st->search[0] != 0) {
+        st->search[0] = 0;
+        tide_tui_say(st, false, "search ended");
+    } else {
+        tide_tui_say(st, false, "nothing to go back from: q quits");
     }
 }
 
+static void quit(tide__turn *t) {
+    if (!go_back(t)) t->result.flags |= TIDE_TUI_LEAVE;
+}
+
+// ---- the table ----
+
+/// What an action does: one of these.
+typedef struct entry {
+    void (*run)(tide__turn *t);
+    void (*run_with)(tide__turn *t, int number);
+    int number;
+    tide_tui_prompt prompt; ///< opens it
+    const char *text;       ///< in the prompt; NULL: ""
+    tide_tui_effect effect; ///< is left to the caller
+} entry;
+
+#define COMMAND(words)                                                                                                 \
+    { .prompt = TIDE_TUI_PROMPT_COMMAND, .text = (words) }
+
+static const entry table[TIDE_TUI_N_ACTIONS] = {
+    [TIDE_TUI_ROW_UP] = {.run_with = move_row, .number = -1},
+    [TIDE_TUI_ROW_DOWN] = {.run_with = move_row, .number = 1},
+    [TIDE_TUI_PAGE_BACK] = {.run_with = tide__move_page, .number = -1},
+    [TIDE_TUI_PAGE_ON] = {.run_with = tide__move_page, .number = 1},
+    [TIDE_TUI_FIRST] = {.run_with = move_to_end, .number = -1},
+    [TIDE_TUI_LAST] = {.run_with = move_to_end, .number = 1},
+    [TIDE_TUI_TIME_LEFT] = {.run_with = tide__move_cursor, .number = -1},
+    [TIDE_TUI_TIME_RIGHT] = {.run_with = tide__move_cursor, .number = 1},
+    [TIDE_TUI_PREVIOUS_CHANGE] = {.run_with = tide__next_change, .number = -1},
+    [TIDE_TUI_NEXT_CHANGE] = {.run_with = tide__next_change, .number = 1},
+    [TIDE_TUI_PREVIOUS_IN_ROW] = {.run_with = tide__next_in_row, .number = -1},
+    [TIDE_TUI_NEXT_IN_ROW] = {.run_with = tide__next_in_row, .number = 1},
+    [TIDE_TUI_PEAK] = {.run_with = tide__next_peak, .number = 1},
+    [TIDE_TUI_PREVIOUS_PEAK] = {.run_with = tide__next_peak, .number = -1},
+    [TIDE_TUI_HIGHEST] = {.run = tide__highest},
+    [TIDE_TUI_GOTO] = {.prompt = TIDE_TUI_PROMPT_GOTO},
+    [TIDE_TUI_ZOOM_IN] = {.run_with = zoom_at_cursor, .number = true},
+    [TIDE_TUI_ZOOM_OUT] = {.run_with = zoom_at_cursor, .number = false},
+    [TIDE_TUI_PAN_LEFT] = {.run_with = tide__pan_half, .number = -1},
+    [TIDE_TUI_PAN_RIGHT] = {.run_with = tide__pan_half, .number = 1},
+    [TIDE_TUI_WHOLE] = {.run = tide__show_whole},
+    [TIDE_TUI_FIT] = {.run = tide__fit},
+    [TIDE_TUI_SPACE_IN] = {.run_with = zoom_space, .number = true},
+    [TIDE_TUI_SPACE_OUT] = {.run_with = zoom_space, .number = false},
+    [TIDE_TUI_NEXT_PANE] = {.run_with = tide__next_pane, .number = 1},
+    [TIDE_TUI_PREVIOUS_PANE] = {.run_with = tide__next_pane, .number = -1},
+    [TIDE_TUI_PANE] = COMMAND("pane "),
+    [TIDE_TUI_VIEW_1] = {.run_with = show_preset, .number = TIDE_TUI_PRESET_LIFETIMES},
+    [TIDE_TUI_VIEW_2] = {.run_with = show_preset, .number = TIDE_TUI_PRESET_MEMORY},
+    [TIDE_TUI_VIEW_3] = {.run_with = show_preset, .number = TIDE_TUI_PRESET_PEAK},
+    [TIDE_TUI_VIEW_4] = {.run_with = show_preset, .number = TIDE_TUI_PRESET_ALLOCATORS},
+    [TIDE_TUI_VIEW_5] = {.run = show_comparison},
+    [TIDE_TUI_KIND] = {.run = tide__next_kind},
+    [TIDE_TUI_SEARCH] = {.prompt = TIDE_TUI_PROMPT_SEARCH},
+    [TIDE_TUI_NEXT_MATCH] = {.run_with = tide__next_match, .number = 1},
+    [TIDE_TUI_PREVIOUS_MATCH] = {.run_with = tide__next_match, .number = -1},
+    [TIDE_TUI_ALIKE] = {.run = tide__alike},
+    [TIDE_TUI_FILTER] = {.prompt = TIDE_TUI_PROMPT_FILTER},
+    [TIDE_TUI_FILTERS_OFF] = {.run = switch_filters},
+    [TIDE_TUI_ALIVE] = {.run = show_alive},
+    [TIDE_TUI_PERSISTENT] = {.run = switch_persistent},
+    [TIDE_TUI_SORT] = {.run = tide__next_sort},
+    [TIDE_TUI_REVERSE] = {.run = switch_reverse},
+    [TIDE_TUI_GROUP] = {.run = tide__next_group},
+    [TIDE_TUI_OPEN] = {.run = tide__open},
+    [TIDE_TUI_RANGE] = {.run = tide__toggle_range},
+    [TIDE_TUI_MARK] = {.run = add_mark},
+    [TIDE_TUI_JUMP] = {.run = jump_to_next},
+    [TIDE_TUI_SET_A] = {.run_with = set_compared, .number = false},
+    [TIDE_TUI_SET_B] = {.run_with = set_compared, .number = true},
+    [TIDE_TUI_EDIT] = COMMAND("edit "),
+    [TIDE_TUI_APPLY] = {.run = tide__apply},
+    [TIDE_TUI_UNDO] = {.run = tide__undo},
+    [TIDE_TUI_SAVE_PLAN] = COMMAND("save-plan "),
+    [TIDE_TUI_COPY] = {.run = tide__copy},
+    [TIDE_TUI_EXPORT] = COMMAND("export "),
+    [TIDE_TUI_SQL] = {.effect = TIDE_TUI_EFFECT_SQL},
+    [TIDE_TUI_BATCH] = {.effect = TIDE_TUI_EFFECT_BATCH},
+    [TIDE_TUI_PAUSE] = {.run = switch_pause},
+    [TIDE_TUI_FOLLOW] = {.run = switch_follow},
+    [TIDE_TUI_COMMAND] = COMMAND(""),
+    [TIDE_TUI_HELP] = {.run_with = open_overlay, .number = TIDE_TUI_OVERLAY_HELP},
+    [TIDE_TUI_MOUSE] = {.run = switch_mouse},
+    [TIDE_TUI_SETUP] = {.run_with = open_overlay, .number = TIDE_TUI_OVERLAY_SETUP},
+    [TIDE_TUI_SET] = COMMAND("set "),
+    [TIDE_TUI_MESSAGES] = {.effect = TIDE_TUI_EFFECT_MESSAGES},
+    [TIDE_TUI_RESET] = {.run = tide__reset},
+    [TIDE_TUI_REDRAW] = {.run = repaint},
+    [TIDE_TUI_BACK] = {.run = back},
+    [TIDE_TUI_QUIT] = {.run = quit},
+};
+
+#undef COMMAND
+
 void tide__turn_do(tide__turn *t, tide_tui_action action) {
-    if (do_move(t, action) || do_zoom(t, action) || do_view(t, action) || do_find(t, action)) return;
-    if (do_mark(t, action) || do_out(t, action)) return;
-    do_other(t, action);
+    TIDE_ASSERT(action >= TIDE_TUI_NOTHING && action < TIDE_TUI_N_ACTIONS);
+    const entry *e = &table[action];
+    if (e->run != NULL) {
+        e->run(t);
+    } else if (e->run_with != NULL) {
+        e->run_with(t, e->number);
+    } else if (e->prompt != TIDE_TUI_PROMPT_NONE) {
+        tide__open_prompt(t, e->prompt, e->text != NULL ? e->text : "");
+    } else if (e->effect != TIDE_TUI_EFFECT_NONE) {
+        tide__turn_effect(t, e->effect, "");
+    } else {
+        t->result.flags &= ~(unsigned)TIDE_TUI_HANDLED;
+    }
 }
 
 tide_tui_result tide_tui_do(tide_tui_state *st, const tide_tui_scene *scene, tide_tui_action action) {
     tide__turn t = tide__turn_begin(st, scene);
     st->click_x = st->click_y = -1;
     tide__turn_do(&t, action);
-    return tide__turn_end(&t);
-}
-
-/// While an overlay is open, only what it understands, and what closes it.
-static void press_in_overlay(tide__turn *t, tide_tui_action action) {
-    if (tide__do_in_overlay(t, action)) return;
-    const bool is_known = action == TIDE_TUI_BACK || action == TIDE_TUI_QUIT || action == TIDE_TUI_REDRAW ||
-                          action == TIDE_TUI_HELP || action == TIDE_TUI_SETUP || action == TIDE_TUI_COMMAND ||
-                          action == TIDE_TUI_MOUSE;
-    if (is_known) {
-        tide__turn_do(t, action);
-    } else {
-        t->result.flags &= ~(unsigned)TIDE_TUI_HANDLED;
-    }
-}
-
-tide_tui_result tide_tui_press(tide_tui_state *st, const tide_tui_scene *scene, uint32_t key) {
-    tide__turn t = tide__turn_begin(st, scene);
-    st->click_x = st->click_y = -1;
-    const tide_tui_action action = tide_tui_action_of(key);
-    if (st->prompt != TIDE_TUI_PROMPT_NONE) {
-        tide__press_in_prompt(&t, key);
-    } else if (st->overlay != TIDE_TUI_OVERLAY_NONE) {
-        press_in_overlay(&t, action);
-    } else {
-        tide__turn_do(&t, action);
-    }
     return tide__turn_end(&t);
 }

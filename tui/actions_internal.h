@@ -1,32 +1,37 @@
 // SPDX-License-Identifier: MIT
 //
-// What the files of actions share. Private to tui/actions*, tui/commands* and tui/mouse.c.
+// What the files of actions share. Calls go from the last of them to the first:
+//
+//     actions_turn.c  what all of them use     actions_rows.c  rows, panes, search, filters
+//     actions_axis.c  time and addresses       actions.c       the table of actions
+//     actions_mark.c  ranges, marks, edits     commands.c      lines behind ':'      input.c  keys, mouse
 #ifndef TIDE_TUI_ACTIONS_INTERNAL_H
 #define TIDE_TUI_ACTIONS_INTERNAL_H
 
 #include "tui/actions.h"
 
-/// One action on its way: the state that it changes, what the person saw when it was asked for, and what comes of it.
+/// One action while it is performed: the state that it changes, the scene that the person saw, and the result so far.
 typedef struct tide__turn {
     tide_tui_state *st;
     const tide_tui_scene *scene; ///< may be NULL: nothing has been drawn yet
     tide_tui_result result;
 } tide__turn;
 
+// ---- actions_turn.c ----
+
 tide__turn tide__turn_begin(tide_tui_state *st, const tide_tui_scene *scene);
-/// Settles the state and counts it.
+/// Settles the state.
 tide_tui_result tide__turn_end(tide__turn *t);
 void tide__turn_effect(tide__turn *t, tide_tui_effect effect, const char *text);
 /// An error in the bottom line, with its hint.
 void tide__turn_fail(tide__turn *t, const tide_error *err);
-/// The action itself, whatever prompts and overlays are open.
-void tide__turn_do(tide__turn *t, tide_tui_action action);
-/// The same with what stands behind the command's name, "" for nothing.
-void tide__turn_command(tide__turn *t, tide_tui_action action, const char *argument);
-/// A line behind ':'.
-void tide__turn_line(tide__turn *t, const char *line);
+void tide__open_prompt(tide__turn *t, tide_tui_prompt prompt, const char *text);
+void tide__close_prompt(tide__turn *t);
+/// Rows must be made anew.
+void tide__rows_changed(tide__turn *t);
+void tide__select_item(tide__turn *t, uint32_t item);
 
-// ---- actions_time.c: cursor and window ----
+// ---- actions_axis.c: time ----
 
 /// Columns of the time axis on the screen, at least 1.
 int tide__columns(const tide__turn *t);
@@ -50,19 +55,31 @@ void tide__go_to(tide__turn *t, const char *text);
 /// "12", "1.5ms": a moment of the axis. False with err for anything else.
 bool tide__parse_time(const tide_subject_facts *f, const char *text, int64_t *out, tide_error *err);
 
-// ---- actions_space.c: addresses ----
+// ---- actions_axis.c: addresses ----
 
 /// The part of the address axis in view, and all of it; false: there is no such axis.
 bool tide__space_window(const tide__turn *t, tide_tui_window *view, tide_tui_window *whole);
 void tide__set_space_cursor(tide__turn *t, int64_t at);
 void tide__move_space(tide__turn *t, int64_t by_places);
 void tide__zoom_space(tide__turn *t, bool in);
-/// The place of an address or offset; false: no region holds it.
-bool tide__space_of_address(const tide__turn *t, uint64_t address, int64_t *at);
 
-// ---- actions_rows.c: rows and panes ----
+// ---- actions_mark.c: ranges, marks, compared moments, edits of the plan ----
 
-void tide__rows_changed(tide__turn *t);
+void tide__toggle_range(tide__turn *t);
+void tide__set_range(tide__turn *t, int64_t from, int64_t to);
+/// name 0: the next free letter. False: no room.
+bool tide__mark(tide__turn *t, char name, const char *text);
+/// name 0: the next mark behind the cursor, round at the end.
+void tide__jump(tide__turn *t, char name);
+void tide__set_compared(tide__turn *t, bool is_b);
+void tide__reset(tide__turn *t);
+void tide__edit(tide__turn *t, const char *text);
+void tide__apply(tide__turn *t);
+void tide__undo(tide__turn *t);
+void tide__copy(tide__turn *t);
+
+// ---- actions_rows.c: rows, panes, search, filters ----
+
 /// Row of the gantt, and its item.
 void tide__select_row(tide__turn *t, size_t row);
 /// Row of another list, with what follows from it.
@@ -71,7 +88,6 @@ void tide__select_in_pane(tide__turn *t, tide_tui_pane pane, size_t row);
 void tide__move_rows(tide__turn *t, int64_t by);
 void tide__move_page(tide__turn *t, int sign);
 void tide__next_in_row(tide__turn *t, int dir);
-void tide__select_item(tide__turn *t, uint32_t item);
 void tide__open(tide__turn *t);
 bool tide__close_group(tide__turn *t);
 void tide__next_sort(tide__turn *t);
@@ -80,9 +96,6 @@ void tide__set_group(tide__turn *t, tide_row_group group);
 void tide__next_pane(tide__turn *t, int dir);
 void tide__set_preset(tide__turn *t, tide_tui_preset preset);
 void tide__next_kind(tide__turn *t);
-
-// ---- actions_find.c: search and filters ----
-
 void tide__search(tide__turn *t, const char *regex);
 void tide__next_match(tide__turn *t, int dir);
 void tide__alike(tide__turn *t);
@@ -90,37 +103,16 @@ void tide__alike(tide__turn *t);
 bool tide__filter(tide__turn *t, const char *text);
 void tide__toggle_filter(tide__turn *t, const char *text);
 
-// ---- actions_mark.c: ranges, marks, what to compare ----
+// ---- actions.c ----
 
-void tide__toggle_range(tide__turn *t);
-void tide__set_range(tide__turn *t, int64_t from, int64_t to);
-/// The other end of a range that follows the cursor.
-void tide__draw_range(tide__turn *t);
-/// name 0: the next free letter. False: no room.
-bool tide__mark(tide__turn *t, char name, const char *text);
-/// name 0: the next mark behind the cursor, round at the end.
-void tide__jump(tide__turn *t, char name);
-void tide__set_compared(tide__turn *t, bool is_b);
-void tide__reset(tide__turn *t);
+/// The action itself, whatever prompts and overlays are open.
+void tide__turn_do(tide__turn *t, tide_tui_action action);
 
-// ---- actions_out.c: what goes out, and edits of the plan ----
+// ---- commands.c ----
 
-void tide__edit(tide__turn *t, const char *text);
-void tide__apply(tide__turn *t);
-void tide__undo(tide__turn *t);
-void tide__copy(tide__turn *t);
-/// "" shows it.
-void tide__set(tide__turn *t, const char *name, const char *value);
+/// A line behind ':'.
+void tide__turn_line(tide__turn *t, const char *line);
+/// The next value of a setting.
 void tide__toggle_setting(tide__turn *t, tide_tui_setting setting);
-void tide__back(tide__turn *t);
-void tide__quit(tide__turn *t);
-
-// ---- actions_prompt.c: the line that takes text ----
-
-void tide__open_prompt(tide__turn *t, tide_tui_prompt prompt, const char *text);
-void tide__close_prompt(tide__turn *t);
-void tide__press_in_prompt(tide__turn *t, uint32_t key);
-/// An overlay is open: scrolls and closes. False: not for it.
-bool tide__do_in_overlay(tide__turn *t, tide_tui_action action);
 
 #endif

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// Ranges of time, marks, and the two moments that are compared. See actions_internal.h.
+// Ranges of time, marks, the two moments that are compared; edits of the plan; the selection as text. See
+// actions_internal.h.
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
+#include "core/base/nearest.h"
 #include "tui/actions_internal.h"
+#include "tui/draw/panes.h"
+#include "tui/sheet.h"
 
 // ---- ranges ----
 
@@ -22,14 +27,6 @@ void tide__toggle_range(tide__turn *t) {
     st->shows_range = st->range_follows = !st->shows_range;
     st->range_anchor = st->cursor;
     if (!st->shows_range) st->is_fitted = false;
-}
-
-void tide__draw_range(tide__turn *t) {
-    tide_tui_state *st = t->st;
-    if (!st->shows_range || !st->range_follows) return;
-    st->range_begin = st->cursor < st->range_anchor ? st->cursor : st->range_anchor;
-    const int64_t last = st->cursor < st->range_anchor ? st->range_anchor : st->cursor;
-    st->range_end = last < INT64_MAX ? last + 1 : last;
 }
 
 // ---- marks ----
@@ -139,4 +136,64 @@ void tide__reset(tide__turn *t) {
     tide__rows_changed(t);
     tide_tui_say(st, false, "filters, marks and saved state are forgotten");
     tide__turn_effect(t, TIDE_TUI_EFFECT_FORGET_STATE, "");
+}
+
+// ---- edits of the plan ----
+
+static bool has_plan(tide__turn *t) {
+    if (tide_subject_get_facts(t->st->a)->plan != NULL) return true;
+    tide_tui_say(t->st, true, "there is no plan to change: what-if needs a model, a plan or a planned run");
+    return false;
+}
+
+static void add_edit(tide__turn *t, const tide_edit *edit) {
+    if (t->st->n_edits == TIDE_TUI_MAX_EDITS) {
+        tide_tui_say(t->st, true, "there are %d edits already: u takes the last one back", TIDE_TUI_MAX_EDITS);
+        return;
+    }
+    t->st->edits[t->st->n_edits++] = *edit;
+    tide__turn_effect(t, TIDE_TUI_EFFECT_PLAN, "");
+}
+
+void tide__edit(tide__turn *t, const char *text) {
+    tide_error err = TIDE_ERROR_INIT;
+    tide_edit edit;
+    if (!has_plan(t)) return;
+    if (tide_edit_parse(text, &edit, &err) != TIDE_OK) {
+        tide__turn_fail(t, &err);
+        return;
+    }
+    add_edit(t, &edit);
+}
+
+void tide__apply(tide__turn *t) {
+    const tide_tui_scene *s = t->scene;
+    if (!has_plan(t)) return;
+    if (s == NULL || s->n_advice == 0) {
+        tide_tui_say(t->st, false, "there is no advice here: the view 'peak' (key 3) has it");
+        return;
+    }
+    add_edit(t, &s->advice[tide_tui_pane_row(s, TIDE_TUI_PANE_WHATIF)].edit);
+}
+
+void tide__undo(tide__turn *t) {
+    if (t->st->n_edits == 0) {
+        tide_tui_say(t->st, false, "there is no edit to take back");
+        return;
+    }
+    t->st->n_edits--;
+    tide__turn_effect(t, TIDE_TUI_EFFECT_PLAN, "");
+}
+
+// ---- the selection ----
+
+void tide__copy(tide__turn *t) {
+    tide_text text = {0};
+    if (t->scene != NULL) tide_tui_speak_selection(t->scene, t->st->focus, &text);
+    if (text.len == 0) {
+        tide_tui_say(t->st, false, "nothing is selected here");
+    } else {
+        tide__turn_effect(t, TIDE_TUI_EFFECT_COPY, tide_text_str(&text));
+    }
+    tide_text_deinit(&text);
 }

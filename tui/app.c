@@ -1,37 +1,20 @@
 // SPDX-License-Identifier: MIT
 //
-// One session of the view, driven by a terminal, a script or nobody. See app.h. Effects of actions are in effects.c.
+// One session of the view, driven by a terminal, a script or a test. See app.h.
+//
+//     app.c           opening, keys, what actions leave to the app, recordings
+//     app_output.c    what leaves the view: clipboard, files, the command line that prints it
+//     app_frame.c     frames
+//     app_requests.c  plans, files and SQL, made by the worker thread
 #include "tui/app.h"
 
-#include <langinfo.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "core/base/host_alloc.h"
 #include "tui/app_internal.h"
-#include "tui/draw/panes.h"
 #include "tui/state/state_file.h"
 
-enum { MAX_WIDTH = 2000, MAX_HEIGHT = 2000 };
-
 // ---- opening ----
-
-static tide_status check_size(int width, int height, tide_error *err) {
-    if (width >= 1 && height >= 1 && width <= MAX_WIDTH && height <= MAX_HEIGHT) return TIDE_OK;
-    const tide_status st = TIDE_FAIL(err, TIDE_ERR_INVALID, "a frame of %dx%d cells cannot be drawn", width, height);
-    tide_error_hint(err, "give a size between 1x1 and %dx%d, for example 120x40", MAX_WIDTH, MAX_HEIGHT);
-    return st;
-}
-
-tide_tui_glyph_tier tide__app_glyph_tier(const tide_tui_options *opt) {
-    const tide_tui_glyph_tier tier = opt != NULL ? opt->glyphs : TIDE_TUI_GLYPHS_AUTO;
-    if (tier != TIDE_TUI_GLYPHS_AUTO) return tier;
-    return strcmp(nl_langinfo(CODESET), "UTF-8") == 0 ? TIDE_TUI_GLYPHS_BLOCK : TIDE_TUI_GLYPHS_ASCII;
-}
-
-tide_tui_glyph_tier tide__app_screen_tier(const tide_tui_options *opt) {
-    return strcmp(nl_langinfo(CODESET), "UTF-8") == 0 ? tide__app_glyph_tier(opt) : TIDE_TUI_GLYPHS_ASCII;
-}
 
 /// A saved view that cannot be used is said and left alone: it is never the reason that nothing is shown.
 static tide_status load_state(tide_tui_app *app, tide_error *err) {
@@ -92,7 +75,7 @@ static tide_status open_desk(tide_tui_app *app, bool aside, tide_error *err) {
 tide_status tide_tui_app_open(const tide_tui_session *session, const tide_tui_options *opt, int width, int height,
                               bool aside, tide_tui_app **out, tide_error *err) {
     *out = NULL;
-    TIDE_TRY(check_size(width, height, err));
+    TIDE_TRY(tide__app_check_size(width, height, err));
     tide_tui_app *app = tide_host_calloc(1, sizeof *app);
     if (app == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the view");
     app->session = session;
@@ -123,60 +106,81 @@ void tide_tui_app_close(tide_tui_app *app) {
     tide_host_free(app);
 }
 
-// ---- frames ----
+// ---- what actions leave to the app ----
 
-static tide_status renew_worker(tide_tui_app *app, tide_error *err) {
-    const tide_subject *b = app->st.b != app->st.a ? app->st.b : NULL;
-    if (app->worker == NULL || app->worker_b == b) return TIDE_OK;
-    const bool was_planning = app->plan_key != 0;
-    tide__desk_drop_questions(app->desk);
-    app->plan_key = app->open_key = app->sql_key = 0;
-    TIDE_TRY(tide_tui_worker_renew(app->worker, app->st.a, b, err));
-    app->worker_b = b;
-    if (was_planning) tide__effect_plan(app);
-    return TIDE_OK;
+static void save_state(tide_tui_app *app) {
+    tide_error err = TIDE_ERROR_INIT;
+    if (tide_tui_app_save(app, &err) != TIDE_OK) tide_tui_say(&app->st, true, "%s", err.msg);
 }
 
-/// Behind what is said already, unless it is worse than that.
-static void say_what_was_logged(tide_tui_app *app) {
-    char line[sizeof app->st.message], said[sizeof app->st.message];
-    bool is_error;
-    const size_t n = tide_tui_messages_news(app->messages, line, sizeof line, &is_error);
-    if (n == 0) return;
-    snprintf(said, sizeof said, "%s", app->st.message);
-    if (said[0] == '\0' || (is_error && !app->st.message_is_error))
-        tide_tui_say(&app->st, is_error, "%.400s (%zu logged: :messages)", line, n);
-    else
-        tide_tui_say(&app->st, app->st.message_is_error, "%.400s (%zu logged: :messages)", said, n);
+static void forget_state(tide_tui_app *app) {
+    tide_error err = TIDE_ERROR_INIT;
+    if (app->opt == NULL || app->opt->state_file == NULL) return;
+    if (tide_tui_state_forget(app->opt->state_file, &err) != TIDE_OK) tide_tui_say(&app->st, true, "%s", err.msg);
 }
 
-tide_status tide_tui_app_look(tide_tui_app *app, tide_error *err) {
-    TIDE_TRY(tide__desk_collect(app->desk, &app->st, err));
-    tide__app_take_answers(app);
-    say_what_was_logged(app);
-    if (app->st.b == NULL) tide__app_show_own_b(app);
-    TIDE_TRY(renew_worker(app, err));
-    tide_tui_layout_make(app->grid.width, app->grid.height, app->st.preset, app->st.focus, &app->layout);
-    app->st.fine_curve = app->glyphs->braille;
-    TIDE_TRY(tide_tui_scene_make(app->desk, &app->st, &app->layout, &app->scene, err));
-    tide_tui_pane_settle(&app->st, &app->scene);
-    tide__app_say_what_is_done(app);
-    app->scene.shows_seq = app->opt != NULL && app->opt->test_mode;
-    app->scene.is_busy = tide_tui_app_is_busy(app);
-    return TIDE_OK;
+static void list_messages(tide_tui_app *app) {
+    tide_text list = {0};
+    tide_error err = TIDE_ERROR_INIT;
+    tide_tui_messages_list(app->messages, &list);
+    if (list.failed) {
+        tide_tui_say(&app->st, true, "no memory for the messages");
+    } else if (list.len == 0) {
+        tide_tui_say(&app->st, false, "nothing was logged");
+    } else if (tide_tui_desk_set_text(app->desk, tide_text_str(&list), &err) != TIDE_OK) {
+        tide_tui_say(&app->st, true, "%s", err.msg);
+    } else {
+        app->st.overlay = TIDE_TUI_OVERLAY_MESSAGE;
+        app->st.overlay_top = 0;
+        app->st.message_is_error = false;
+    }
+    tide_text_deinit(&list);
 }
 
-tide_status tide_tui_app_frame(tide_tui_app *app, tide_error *err) {
-    TIDE_TRY(tide_tui_app_look(app, err));
-    const tide_tui_view view = {&app->scene, app->glyphs, &app->grid};
-    tide_tui_draw(&view);
-    app->n_frames++;
-    return TIDE_OK;
+static void cancel(tide_tui_app *app) {
+    tide__desk_cancel(app->desk);
+    tide_tui_say(&app->st, false, "cancelled");
 }
 
-tide_status tide_tui_app_resize(tide_tui_app *app, int width, int height, tide_error *err) {
-    TIDE_TRY(check_size(width, height, err));
-    return tide_tui_grid_resize(&app->grid, width, height, err);
+static void do_effect(tide_tui_app *app, const tide_tui_result *r) {
+    switch (r->effect) {
+    case TIDE_TUI_EFFECT_COPY:
+        tide__effect_copy(app, r->text);
+        break;
+    case TIDE_TUI_EFFECT_EXPORT:
+        tide__effect_export(app, r->text);
+        break;
+    case TIDE_TUI_EFFECT_SAVE_PLAN:
+        tide__effect_save_plan(app, r->text);
+        break;
+    case TIDE_TUI_EFFECT_PLAN:
+        tide__effect_plan(app);
+        break;
+    case TIDE_TUI_EFFECT_SQL:
+        tide__effect_sql(app, r->text);
+        break;
+    case TIDE_TUI_EFFECT_OPEN_B:
+        tide__effect_open(app, r->text);
+        break;
+    case TIDE_TUI_EFFECT_SAVE_STATE:
+        save_state(app);
+        break;
+    case TIDE_TUI_EFFECT_FORGET_STATE:
+        forget_state(app);
+        break;
+    case TIDE_TUI_EFFECT_BATCH:
+        tide__effect_batch(app);
+        break;
+    case TIDE_TUI_EFFECT_MESSAGES:
+        list_messages(app);
+        break;
+    case TIDE_TUI_EFFECT_CANCEL:
+        cancel(app);
+        break;
+    case TIDE_TUI_EFFECT_MOUSE: // the terminal looks at state.mouse
+    case TIDE_TUI_EFFECT_NONE:
+        break;
+    }
 }
 
 // ---- actions ----
@@ -185,7 +189,7 @@ tide_status tide_tui_app_resize(tide_tui_app *app, int width, int height, tide_e
 static const tide_tui_scene *seen(const tide_tui_app *app) { return app->scene.state != NULL ? &app->scene : NULL; }
 
 static unsigned done(tide_tui_app *app, const tide_tui_result *r) {
-    if (r->flags & TIDE_TUI_EFFECT) tide__app_effect(app, r);
+    if (r->flags & TIDE_TUI_EFFECT) do_effect(app, r);
     return r->flags;
 }
 
@@ -248,22 +252,4 @@ bool tide_tui_app_refresh(tide_tui_app *app) {
     if (!st->is_recording)
         tide_tui_say(st, false, "the recording has ended: %llu events", (unsigned long long)f->n_events);
     return true;
-}
-
-bool tide_tui_app_is_busy(tide_tui_app *app) { return tide__desk_is_busy(app->desk) || tide__app_has_answers(app); }
-bool tide_tui_app_has_news(tide_tui_app *app) {
-    return tide_tui_desk_has_news(app->desk) || tide__app_has_answers(app);
-}
-
-/// What the command line said for this once is not kept.
-tide_status tide_tui_app_save(const tide_tui_app *app, tide_error *err) {
-    if (app->opt == NULL || app->opt->state_file == NULL) return TIDE_OK;
-    tide_tui_state *kept = tide_host_alloc(sizeof *kept);
-    if (kept == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the state of the view");
-    *kept = app->st;
-    if (app->opt->no_mouse) kept->mouse = true;
-    if (kept->capacity_bytes == app->session->capacity_bytes) kept->capacity_bytes = 0;
-    const tide_status st = tide_tui_state_save(kept, app->opt->state_file, err);
-    tide_host_free(kept);
-    return st;
 }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// What app.c and the effects share. Private to tui/app*, tui/effects*, tui/run*.
+// What the files of the app share. Private to tui/app*, tui/run.c.
 #ifndef TIDE_TUI_APP_INTERNAL_H
 #define TIDE_TUI_APP_INTERNAL_H
 
 #include "tui/app.h"
 #include "tui/scene/query_cache.h"
 
+/// TIDE_ERR_INVALID for a size that cannot be drawn.
+tide_status tide__app_check_size(int width, int height, tide_error *err) TIDE_NODISCARD;
 /// AUTO resolved by the locale.
 tide_tui_glyph_tier tide__app_glyph_tier(const tide_tui_options *opt);
 /// The same for a screen: wide characters vanish there without a word where the locale is not UTF-8.
 tide_tui_glyph_tier tide__app_screen_tier(const tide_tui_options *opt);
-/// Something outside of the state. What came of it, good or bad, is said in the bottom line.
-void tide__app_effect(tide_tui_app *app, const tide_tui_result *r);
 /// Plans, files and answers that were asked for and have come.
 void tide__app_take_answers(tide_tui_app *app);
 /// Some of them are there and not taken: they came after the last look had taken what there was.
@@ -22,16 +22,14 @@ void tide__app_show_own_b(tide_tui_app *app);
 /// Progress of what was asked for here, in the panes that wait for it.
 void tide__app_say_what_is_done(tide_tui_app *app);
 
-// ---- effects_out.c: what leaves the view ----
+// ---- app_output.c: what leaves the view ----
 
 void tide__effect_copy(tide_tui_app *app, const char *text);
 void tide__effect_export(tide_tui_app *app, const char *path);
 void tide__effect_save_plan(tide_tui_app *app, const char *path);
 void tide__effect_batch(tide_tui_app *app);
-/// The command line that prints this view; `width`, `height`: of the frame.
-void tide__batch_line(const tide_tui_state *st, const char *prefix, int width, int height, tide_text *out);
 
-// ---- effects_aside.c: what takes long ----
+// ---- app_requests.c: what takes long ----
 
 void tide__effect_plan(tide_tui_app *app);
 void tide__effect_open(tide_tui_app *app, const char *path);

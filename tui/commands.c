@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: MIT
 //
-// Lines behind ':'. The words are those of the key table (tui/keys.h); a number alone goes there. See actions.h.
+// Lines behind ':', with settings, and the completion of what is typed into the bottom line. The words are those of the
+// key table (tui/state/keys.h); a number alone goes to that step or time. See actions.h.
+//
+//     :edit in-place conv|      |: cursor; "conv" is completed by names of tensors
+//      ^    ^        ^ word 2
+//      |    word 1
+//      word 0
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include "core/base/nearest.h"
 #include "tui/actions_internal.h"
-#include "tui/commands.h"
 
-enum { MAX_WORDS = 96 };
+enum { MAX_WORDS = 128 };
 
 /// "; did you mean 'x'?" or, where nothing is near, the words that there are.
 static void say_unknown(tide__turn *t, const char *what, const char *word, const char *const *words, size_t n) {
@@ -38,7 +43,7 @@ static int word_index(tide__turn *t, const char *what, const char *word, const c
     return -1;
 }
 
-size_t tide__words_of(tide_tui_action action, const char **words, size_t max) {
+static size_t words_of(tide_tui_action action, const char **words, size_t max) {
     size_t n = 0;
 #define ADD(count, get)                                                                                                \
     for (int i = 0; i < (int)(count) && n < max; i++) words[n++] = get
@@ -75,7 +80,7 @@ size_t tide__words_of(tide_tui_action action, const char **words, size_t max) {
 /// One of the words of an action. -1: said that it is none.
 static int choose(tide__turn *t, tide_tui_action action, const char *what, const char *word) {
     const char *words[MAX_WORDS];
-    return word_index(t, what, word, words, tide__words_of(action, words, MAX_WORDS));
+    return word_index(t, what, word, words, words_of(action, words, MAX_WORDS));
 }
 
 // ---- arguments ----
@@ -163,12 +168,6 @@ static void jump(tide__turn *t, const char *text) {
     }
 }
 
-static void set(tide__turn *t, const char *text) {
-    char name[64];
-    (void)take_word(&text, name, sizeof name);
-    tide__set(t, name, text);
-}
-
 static void pane(tide__turn *t, const char *text) {
     const int chosen = choose(t, TIDE_TUI_PANE, "pane", text);
     if (chosen >= 0) t->st->focus = (tide_tui_pane)chosen;
@@ -204,6 +203,106 @@ static void save_plan(tide__turn *t, const char *text) {
 static void export_view(tide__turn *t, const char *text) { tide__turn_effect(t, TIDE_TUI_EFFECT_EXPORT, text); }
 static void sql(tide__turn *t, const char *text) { tide__turn_effect(t, TIDE_TUI_EFFECT_SQL, text); }
 
+// ---- settings ----
+
+/// "on", "off", "" (the other of both). False: neither.
+static bool read_switch(const char *value, bool now, bool *out) {
+    static const char *const words[] = {"off", "on", "no", "yes", "0", "1", "false", "true"};
+    *out = !now;
+    if (*value == 0) return true;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strcasecmp(words[i], value) != 0) continue;
+        *out = i % 2 == 1;
+        return true;
+    }
+    return false;
+}
+
+static void set_switch(tide__turn *t, tide_tui_setting setting, const char *value) {
+    tide_tui_state *st = t->st;
+    bool now = false, to;
+    if (setting == TIDE_TUI_SETTING_REVERSE) now = st->reverse;
+    if (setting == TIDE_TUI_SETTING_PERSISTENT) now = !st->hides_persistent;
+    if (setting == TIDE_TUI_SETTING_FILTERS) now = !st->filters_off;
+    if (setting == TIDE_TUI_SETTING_FOLLOW) now = st->follows;
+    if (setting == TIDE_TUI_SETTING_MOUSE) now = st->mouse;
+    if (!read_switch(value, now, &to)) {
+        tide_tui_say(st, true, "%s is on or off, not '%s'", tide_tui_setting_name(setting), value);
+        return;
+    }
+    if (to == now) return;
+    if (setting == TIDE_TUI_SETTING_FOLLOW) {
+        tide__turn_do(t, TIDE_TUI_FOLLOW);
+    } else if (setting == TIDE_TUI_SETTING_MOUSE) {
+        st->mouse = to;
+        tide__turn_effect(t, TIDE_TUI_EFFECT_MOUSE, "");
+    } else {
+        if (setting == TIDE_TUI_SETTING_REVERSE) st->reverse = to;
+        if (setting == TIDE_TUI_SETTING_PERSISTENT) st->hides_persistent = !to;
+        if (setting == TIDE_TUI_SETTING_FILTERS) st->filters_off = !to;
+        tide__rows_changed(t);
+    }
+}
+
+static void set_capacity(tide__turn *t, const char *value) {
+    tide_error err = TIDE_ERROR_INIT;
+    uint64_t bytes = 0;
+    if (*value == 0) {
+        tide__open_prompt(t, TIDE_TUI_PROMPT_COMMAND, "set capacity ");
+    } else if (strcasecmp(value, "none") != 0 && tide_parse_bytes(value, &bytes, &err) != TIDE_OK) {
+        tide__turn_fail(t, &err);
+    } else {
+        t->st->capacity_bytes = bytes;
+    }
+}
+
+/// The next value when none is given, else the one that is named.
+static void set_word(tide__turn *t, tide_tui_action action, void (*set_to)(tide__turn *t, const char *text),
+                     const char *value) {
+    if (*value == 0) {
+        tide__turn_do(t, action);
+    } else {
+        set_to(t, value);
+    }
+}
+
+static void set_one(tide__turn *t, tide_tui_setting setting, const char *value) {
+    if (setting == TIDE_TUI_SETTING_CAPACITY) {
+        set_capacity(t, value);
+    } else if (setting == TIDE_TUI_SETTING_SORT) {
+        set_word(t, TIDE_TUI_SORT, sort, value);
+    } else if (setting == TIDE_TUI_SETTING_GROUP) {
+        set_word(t, TIDE_TUI_GROUP, group, value);
+    } else if (setting == TIDE_TUI_SETTING_KIND) {
+        set_word(t, TIDE_TUI_KIND, kind, value);
+    } else {
+        set_switch(t, setting, value);
+    }
+}
+
+void tide__toggle_setting(tide__turn *t, tide_tui_setting setting) { set_one(t, setting, ""); }
+
+static void set_named(tide__turn *t, const char *name, const char *value) {
+    const char *names[TIDE_TUI_N_SETTINGS];
+    for (int i = 0; i < TIDE_TUI_N_SETTINGS; i++) {
+        names[i] = tide_tui_setting_name((tide_tui_setting)i);
+        if (strcasecmp(names[i], name) != 0) continue;
+        set_one(t, (tide_tui_setting)i, value);
+        return;
+    }
+    const char *near = tide_nearest_of(name, names, TIDE_TUI_N_SETTINGS);
+    tide_tui_say(t->st, true, "there is no setting '%s'%s%s%s", name, near != NULL ? ": did you mean " : "",
+                 near != NULL ? near : "", near != NULL ? "?" : "");
+}
+
+static void set(tide__turn *t, const char *text) {
+    char name[64];
+    (void)take_word(&text, name, sizeof name);
+    set_named(t, name, text);
+}
+
+// ---- the table of commands with an argument ----
+
 /// What an argument means. Actions that are not here take none.
 static const struct {
     tide_tui_action action;
@@ -217,7 +316,7 @@ static const struct {
     {TIDE_TUI_SAVE_PLAN, save_plan}, {TIDE_TUI_SQL, sql},         {TIDE_TUI_SET, set},
 };
 
-void tide__turn_command(tide__turn *t, tide_tui_action action, const char *argument) {
+static void do_command(tide__turn *t, tide_tui_action action, const char *argument) {
     if (*argument == 0) {
         // Without conditions the command takes a filter off, where the key asks for one.
         if (action == TIDE_TUI_FILTER) {
@@ -252,7 +351,7 @@ void tide__turn_line(tide__turn *t, const char *line) {
     }
     const tide_tui_action action = tide_tui_action_named(word);
     if (action != TIDE_TUI_NOTHING) {
-        tide__turn_command(t, action, rest);
+        do_command(t, action, rest);
         return;
     }
     const tide_tui_binding *bindings;
@@ -267,4 +366,166 @@ tide_tui_result tide_tui_command(tide_tui_state *st, const tide_tui_scene *scene
     st->click_x = st->click_y = -1;
     tide__turn_line(&t, line);
     return tide__turn_end(&t);
+}
+
+// ---- completion ----
+
+enum { MAX_NAMES = 200000 };
+
+/// What fits so far.
+typedef struct found {
+    const char *prefix;
+    size_t prefix_len;
+    size_t n;
+    char common[TIDE_TUI_MAX_PROMPT]; ///< how all of them begin
+    char *list;                       ///< separated by blanks
+    size_t list_len, list_bytes;
+} found;
+
+static bool is_listed(const found *f, const char *word) {
+    const size_t len = strlen(word);
+    for (const char *at = f->list; (at = strstr(at, word)) != NULL; at += len) {
+        const bool begins = at == f->list || at[-1] == ' ', ends = at[len] == 0 || at[len] == ' ';
+        if (begins && ends) return true;
+    }
+    return false;
+}
+
+static void add(found *f, const char *word) {
+    const size_t len = strlen(word);
+    if (len == 0 || len >= sizeof f->common || strncasecmp(word, f->prefix, f->prefix_len) != 0) return;
+    if (strchr(word, ' ') != NULL || is_listed(f, word)) return;
+    if (f->n++ == 0) {
+        memcpy(f->common, word, len + 1);
+    } else {
+        size_t same = 0;
+        while (f->common[same] != 0 && f->common[same] == word[same]) same++;
+        f->common[same] = 0;
+    }
+    const size_t need = len + (f->list_len > 0);
+    if (f->list_len + need + 1 > f->list_bytes) return; // the shared begin goes on all the same
+    if (f->list_len > 0) f->list[f->list_len++] = ' ';
+    memcpy(f->list + f->list_len, word, len + 1);
+    f->list_len += len;
+}
+
+static void add_names(found *f, const tide_tui_state *st) {
+    const tide_items *items = tide_subject_items(st->a);
+    const size_t n = items == NULL ? 0 : items->n_sites < MAX_NAMES ? items->n_sites : MAX_NAMES;
+    for (size_t i = 0; i < n; i++) add(f, items->sites[i].name);
+}
+
+static void add_steps(found *f, const tide_tui_state *st) {
+    const tide_subject_facts *facts = tide_subject_get_facts(st->a);
+    for (size_t i = 0; i < facts->n_steps && i < MAX_NAMES; i++) add(f, facts->step_names[i]);
+}
+
+static void add_words(found *f, tide_tui_action action) {
+    const char *words[MAX_WORDS];
+    const size_t n = words_of(action, words, MAX_WORDS);
+    for (size_t i = 0; i < n; i++) add(f, words[i]);
+}
+
+/// Values of settings, by the name of the setting.
+static void add_values(found *f, const char *setting) {
+    static const struct {
+        const char *setting;
+        tide_tui_action action;
+    } lists[] = {{"sort ", TIDE_TUI_SORT}, {"group ", TIDE_TUI_GROUP}, {"kind ", TIDE_TUI_KIND}};
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        if (strncmp(setting, lists[i].setting, strlen(lists[i].setting)) == 0) {
+            add_words(f, lists[i].action);
+            return;
+        }
+    }
+    if (strncmp(setting, "capacity ", 9) == 0) {
+        add(f, "none");
+    } else {
+        add(f, "on");
+        add(f, "off");
+    }
+}
+
+/// Conditions of a filter; behind "kind=" the kinds.
+static void add_conditions(found *f, const tide_tui_state *st) {
+    static const char *const words[] = {
+        "name~", "owner~",     "kind=",  "role=",      "device=", "allocator=", "fill=", "size>=",
+        "size<", "life>=",     "life<",  "begin>=",    "begin<",  "end>=",      "end<",  "alive@cursor",
+        "alias", "alive@peak", "leaked", "persistent", "top=",    "planned"};
+    if (strncmp(f->prefix, "kind=", 5) == 0) {
+        for (int i = 0; i < TIDE_N_KINDS; i++) {
+            char word[64];
+            (void)snprintf(word, sizeof word, "kind=%s", tide_memory_kind_name((tide_memory_kind)i));
+            add(f, word);
+        }
+        return;
+    }
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) add(f, words[i]);
+    if (f->prefix_len > 0 && f->n == 0) add_names(f, st);
+}
+
+/// Where the next word of `text` begins: behind this one and its blanks.
+static const char *next_word(const char *text) {
+    text += strcspn(text, " ");
+    return text + strspn(text, " ");
+}
+
+static void add_arguments(found *f, const tide_tui_state *st, const char *line, size_t word) {
+    char name[64] = "";
+    const size_t n = strcspn(line, " ");
+    if (n < sizeof name) memcpy(name, line, n);
+    const tide_tui_action action = tide_tui_action_named(name);
+    if (action == TIDE_TUI_FILTER) {
+        add_conditions(f, st);
+    } else if (action == TIDE_TUI_GOTO && word == 1) {
+        add_steps(f, st);
+        add_names(f, st);
+    } else if (action == TIDE_TUI_SEARCH || (action == TIDE_TUI_EDIT && word > 1)) {
+        add_names(f, st);
+    } else if (action == TIDE_TUI_SET && word == 2) {
+        add_values(f, next_word(line));
+    } else if (word == 1) {
+        add_words(f, action);
+    }
+}
+
+/// The word before the cursor gives way to what all candidates share.
+static void put(tide_tui_state *st, size_t from, const found *f) {
+    char tail[TIDE_TUI_MAX_PROMPT], last = f->common[strlen(f->common) - 1];
+    (void)snprintf(tail, sizeof tail, "%s", st->text + st->text_at);
+    const char *blank = f->n == 1 && strchr("=~<>@", last) == NULL ? " " : "";
+    const size_t len = from + strlen(f->common) + strlen(blank);
+    if (len + strlen(tail) >= sizeof st->text) return;
+    (void)snprintf(st->text + from, sizeof st->text - from, "%s%s%s", f->common, blank, tail);
+    st->text_at = len;
+}
+
+void tide_tui_complete(tide_tui_state *st) {
+    char line[TIDE_TUI_MAX_PROMPT], prefix[TIDE_TUI_MAX_PROMPT];
+    (void)snprintf(line, sizeof line, "%.*s", (int)st->text_at, st->text);
+    size_t from = st->text_at, word = 0;
+    while (from > 0 && line[from - 1] != ' ') from--;
+    for (const char *at = line + strspn(line, " "); at < line + from; at = next_word(at)) word++;
+    (void)snprintf(prefix, sizeof prefix, "%s", line + from);
+
+    found f = {
+        .prefix = prefix, .prefix_len = strlen(prefix), .list = st->completions, .list_bytes = sizeof st->completions};
+    st->completions[0] = 0;
+    if (st->prompt == TIDE_TUI_PROMPT_FILTER) {
+        add_conditions(&f, st);
+    } else if (st->prompt == TIDE_TUI_PROMPT_SEARCH) {
+        add_names(&f, st);
+    } else if (st->prompt == TIDE_TUI_PROMPT_GOTO) {
+        add_steps(&f, st);
+        add_names(&f, st);
+    } else if (st->prompt == TIDE_TUI_PROMPT_COMMAND && word == 0) {
+        const tide_tui_binding *bindings;
+        const size_t n = tide_tui_bindings(&bindings);
+        for (size_t i = 0; i < n; i++) add(&f, bindings[i].name);
+    } else if (st->prompt == TIDE_TUI_PROMPT_COMMAND) {
+        add_arguments(&f, st, line + strspn(line, " "), word);
+    }
+    if (f.n == 0) return;
+    if (f.common[0] != 0 && strlen(f.common) >= f.prefix_len) put(st, from, &f);
+    if (f.n == 1) st->completions[0] = 0;
 }

@@ -66,14 +66,3 @@ tide_status tide__pane_write_csv(const tide_tui_scene *s, tide_tui_pane pane, co
     return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu rows of '%s'", sheets[at].n_rows,
                      tide_tui_pane_name(pane));
 }
-
-tide_status tide_tui_pane_csv(const tide_tui_session *session, const tide_tui_options *opt, const char *pane,
-                              tide_text *out, tide_error *err) {
-    tide__pane_choice choice;
-    tide_tui_app *app;
-    TIDE_TRY(tide__pane_choose(pane, &choice, err));
-    TIDE_TRY(tide__pane_open(session, opt, choice.pane, &app, err));
-    const tide_status st = tide__pane_write_csv(&app->scene, choice.pane, choice.sheet, out, err);
-    tide_tui_app_close(app);
-    return st;
-}

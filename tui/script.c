@@ -1,14 +1,29 @@
 // SPDX-License-Identifier: MIT
 //
-// Scripts. See script.h.
-#include "tui/script.h"
-
+// script: keys, mouse and commands as lines of text, done without a terminal. Tests and documents are written in it.
+//
+//     # a comment                       and empty lines
+//     key Down Down Enter               keys by their labels (as the help shows them)
+//     keys jjk                          a key for each character
+//     type size>1MiB                    text, into a prompt: the rest of the line, blanks too
+//     do filter kind=workspace          a command line, as behind ':'
+//     mouse press 20 5                  press, drag, release, wheel-up, wheel-down, wheel-left, wheel-right; then
+//                                       column and line from 0; then any of: middle right shift ctrl alt, and
+//                                       ms=N (the time)
+//     resize 80x24
+//     dump                              the frame, as text, into the output
+//     say -- after the filter           this text, into the output
+//     expect 2 of 12                    the frame has this text in one of its lines
+//     refuse error                      it has not
+//
+// Everything that would be done aside is waited for. The first line that fails ends the script.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/host_alloc.h"
 #include "core/base/utf8.h"
+#include "tui/app.h"
 
 /// The next word of `*text` into `buf`; false: there is none.
 static bool take_word(const char **text, char *buf, size_t buf_bytes) {
@@ -127,7 +142,9 @@ static tide_status check(tide_tui_app *app, const char *text, bool wanted, tide_
     return TIDE_FAIL(err, TIDE_ERR_VERIFY, wanted ? "the frame does not say '%s'" : "the frame says '%s'", text);
 }
 
-tide_status tide_tui_script_line(tide_tui_app *app, const char *line, tide_text *out, bool *leave, tide_error *err) {
+/// One line, without its end. TIDE_ERR_INVALID for what is no such line; TIDE_ERR_VERIFY for an expectation that does
+/// not hold (the frame goes into `out` then). *leave: the user has left the view.
+static tide_status run_line(tide_tui_app *app, const char *line, tide_text *out, bool *leave, tide_error *err) {
     static const struct {
         const char *name;
         tide_status (*run)(tide_tui_app *app, const char *text, bool *leave, tide_error *err);
@@ -154,7 +171,8 @@ tide_status tide_tui_script_line(tide_tui_app *app, const char *line, tide_text 
     return TIDE_OK;
 }
 
-tide_status tide_tui_script_run(tide_tui_app *app, const char *script, tide_text *out, tide_error *err) {
+/// All lines; errors say which one.
+static tide_status run_script(tide_tui_app *app, const char *script, tide_text *out, tide_error *err) {
     bool leave = false;
     int number = 1;
     TIDE_TRY(tide_tui_app_look(app, err));
@@ -164,7 +182,7 @@ tide_status tide_tui_script_run(tide_tui_app *app, const char *script, tide_text
         if (n > 0 && at[n - 1] == '\r') n--;
         char *line = tide_host_strndup(at, n);
         if (line == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a line of the script");
-        const tide_status st = tide_tui_script_line(app, line, out, &leave, err);
+        const tide_status st = run_line(app, line, out, &leave, err);
         tide_host_free(line);
         if (st != TIDE_OK) {
             tide_error_where(err, "line %d of the script", number);
@@ -180,7 +198,7 @@ tide_status tide_tui_script(const tide_tui_session *session, const tide_tui_opti
                             const char *script, tide_text *out, tide_error *err) {
     tide_tui_app *app;
     TIDE_TRY(tide_tui_app_open(session, opt, width, height, false, &app, err));
-    const tide_status st = tide_tui_script_run(app, script, out, err);
+    const tide_status st = run_script(app, script, out, err);
     tide_tui_app_close(app);
     return st;
 }

@@ -66,7 +66,7 @@ tide_status tide_tui_run(const tide_tui_session *session, const tide_tui_options
 /// a plain table. No alternate screen, nothing drawn in place, no box drawing, no braille.
 tide_status tide_tui_linear(const tide_tui_session *session, const tide_tui_options *opt, FILE *in, FILE *out,
                             tide_error *err) TIDE_NODISCARD;
-/// Keys and mouse of `script` (tui/script.h), a frame after each "dump" line: what tests and documents use.
+/// Keys and mouse of `script` (tui/script.c), a frame after each "dump" line: what tests and documents use.
 tide_status tide_tui_script(const tide_tui_session *session, const tide_tui_options *opt, int width, int height,
                             const char *script, tide_text *out, tide_error *err) TIDE_NODISCARD;
 /// The table of keys and commands as plain text (`--keys`) or as the KEYS section of the man page (troff).

@@ -8,7 +8,6 @@
 #include "tests/analysis/subject_fixture.h"
 #include "tui/app.h"
 #include "tui/draw/panes.h"
-#include "tui/script.h"
 
 typedef struct view {
     tide_subject *a, *b;

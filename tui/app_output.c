@@ -194,7 +194,7 @@ static void add_edits(tide_text *out, const tide_tui_state *st) {
     }
 }
 
-void tide__batch_line(const tide_tui_state *st, const char *prefix, int width, int height, tide_text *out) {
+static void write_command_line(const tide_tui_state *st, const char *prefix, int width, int height, tide_text *out) {
     const tide_subject_facts *f = tide_subject_get_facts(st->a);
     tide_text_addf(out, "%s --once --size %dx%d --no-state", prefix, width, height);
     add_edits(out, st);
@@ -214,7 +214,7 @@ void tide__effect_batch(tide_tui_app *app) {
     tide_text line = {0};
     tide_error err = TIDE_ERROR_INIT;
     const char *prefix = app->session->batch_prefix != NULL ? app->session->batch_prefix : "tidemark tui FILE";
-    tide__batch_line(&app->st, prefix, app->grid.width, app->grid.height, &line);
+    write_command_line(&app->st, prefix, app->grid.width, app->grid.height, &line);
     if (line.failed) {
         tide_tui_say(&app->st, true, "no memory for the command line");
     } else if (tide_tui_desk_set_text(app->desk, tide_text_str(&line), &err) != TIDE_OK) {

@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: MIT
+//
+// The cursor and the windows: of time, and of addresses in the map; and going to what a person types: a step, a time,
+// an event, an address, a name. See actions_internal.h.
+//
+// Places are half the height of a cell of the map: two to a line, the lowest at the bottom.
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/base/checked.h"
+#include "core/base/nearest.h"
+#include "profiler/moments.h"
+#include "tui/actions_internal.h"
+
+// ---- time ----
+
+int tide__columns(const tide__turn *t) {
+    const int n = t->scene != NULL && t->scene->layout != NULL ? t->scene->layout->panes[TIDE_TUI_PANE_CURVE].w : 0;
+    return n > 0 ? n : 1;
+}
+
+/// floor(x * span / n) without overflow, for x in [0, n].
+static uint64_t start_of_column(uint64_t span, int n, int x) {
+    const uint64_t each = span / (uint64_t)n, left = span % (uint64_t)n;
+    return each * (uint64_t)x + left * (uint64_t)x / (uint64_t)n;
+}
+
+int64_t tide__time_of_column(tide_tui_window w, int n, int x) {
+    x = x < 0 ? 0 : x > n ? n : x;
+    return (int64_t)((uint64_t)w.begin + start_of_column(tide_tui_window_span(w), n, x));
+}
+
+static tide_tui_window whole_of(const tide__turn *t) { return tide_tui_whole(tide_subject_get_facts(t->st->a)); }
+
+/// A window of `span` within the whole axis that begins as near to `begin` as that allows.
+static void place_window(tide__turn *t, int64_t begin, uint64_t span) {
+    const tide_tui_window whole = whole_of(t);
+    if (span < 1) span = 1;
+    if (span >= tide_tui_window_span(whole)) {
+        t->st->window = whole;
+        return;
+    }
+    const int64_t last = (int64_t)((uint64_t)whole.end - span);
+    begin = begin < whole.begin ? whole.begin : begin > last ? last : begin;
+    t->st->window = (tide_tui_window){begin, (int64_t)((uint64_t)begin + span)};
+}
+
+static int64_t signed_of(uint64_t by) { return by > INT64_MAX ? INT64_MAX : (int64_t)by; }
+
+void tide__set_cursor(tide__turn *t, int64_t at) {
+    const tide_tui_window whole = whole_of(t);
+    t->st->cursor = tide_tui_move_time(at, 0, whole.begin, whole.end - 1);
+    t->st->cursor_event = 0;
+}
+
+void tide__move_cursor(tide__turn *t, int sign) {
+    tide_tui_state *st = t->st;
+    const tide_tui_window w = st->window;
+    const int n = tide__columns(t), x = tide_tui_column_of(w, n, st->cursor);
+    const uint64_t span = tide_tui_window_span(w);
+    int64_t to = tide_tui_move_time(st->cursor, sign, INT64_MIN, INT64_MAX);
+    if (span > (uint64_t)n && x + sign >= 0 && x + sign < n) {
+        to = tide__time_of_column(w, n, x + sign);
+    } else if (span > (uint64_t)n) { // the column beyond the edge, as wide as the others
+        to =
+            tide_tui_move_time(sign < 0 ? w.begin : w.end - 1, sign * tide_tui_column_time(w, n), INT64_MIN, INT64_MAX);
+    }
+    tide__set_cursor(t, to);
+    if (st->cursor < w.begin) place_window(t, st->cursor, span);
+    if (st->cursor >= w.end) place_window(t, (int64_t)((uint64_t)st->cursor + 1 - span), span);
+}
+
+void tide__zoom(tide__turn *t, bool in, int64_t at) {
+    tide_tui_state *st = t->st;
+    const tide_tui_window w = st->window, whole = whole_of(t);
+    const int n = tide__columns(t);
+    at = tide_tui_move_time(at, 0, w.begin, w.end - 1);
+    const uint64_t span = tide_tui_window_span(w), left = (uint64_t)at - (uint64_t)w.begin;
+    const uint64_t new_span = in ? (span + 1) / 2 : span > UINT64_MAX / 2 ? span : span * 2;
+    // What lies left of `at` shrinks or grows like the whole, but not out of its column.
+    const int x = tide_tui_column_of(w, n, at);
+    const uint64_t from = start_of_column(new_span, n, x), to = start_of_column(new_span, n, x + 1);
+    uint64_t new_left = in ? left / 2 : left > INT64_MAX / 2 ? INT64_MAX : left * 2;
+    if (to > from) new_left = new_left < from ? from : new_left >= to ? to - 1 : new_left;
+    place_window(t, tide_tui_move_time(at, -signed_of(new_left), whole.begin, whole.end), new_span);
+    if (st->cursor < st->window.begin || st->cursor >= st->window.end) tide__set_cursor(t, at);
+    st->is_fitted = false;
+}
+
+void tide__pan(tide__turn *t, int sign, uint64_t by) {
+    tide_tui_state *st = t->st;
+    const tide_tui_window whole = whole_of(t);
+    const int64_t begin = st->window.begin;
+    place_window(t, tide_tui_move_time(begin, sign * signed_of(by), whole.begin, whole.end),
+                 tide_tui_window_span(st->window));
+    if (st->window.begin == begin) return;
+    tide__set_cursor(t, tide_tui_move_time(st->cursor, st->window.begin - begin, st->window.begin, st->window.end - 1));
+    st->is_fitted = false;
+}
+
+void tide__pan_half(tide__turn *t, int sign) {
+    const uint64_t half = tide_tui_window_span(t->st->window) / 2;
+    tide__pan(t, sign, half > 0 ? half : 1);
+}
+
+void tide__show_moment(tide__turn *t, tide_moment m) {
+    tide_tui_state *st = t->st;
+    tide__set_cursor(t, m.t);
+    if (st->cursor == m.t) st->cursor_event = m.event;
+    if (st->cursor >= st->window.begin && st->cursor < st->window.end) return;
+    const tide_tui_window whole = whole_of(t);
+    const uint64_t span = tide_tui_window_span(st->window);
+    place_window(t, tide_tui_move_time(st->cursor, -signed_of(span / 2), whole.begin, whole.end), span);
+}
+
+void tide__show_whole(tide__turn *t) {
+    t->st->window = whole_of(t);
+    t->st->space_lo = t->st->space_hi = 0;
+    t->st->is_fitted = false;
+}
+
+/// What is to be fitted: the range, else the selected item.
+static bool what_to_fit(const tide__turn *t, int64_t *begin, int64_t *end) {
+    const tide_tui_state *st = t->st;
+    if (st->shows_range) {
+        *begin = st->range_begin;
+        *end = st->range_end;
+        return true;
+    }
+    const tide_items *items = tide_subject_items(st->a);
+    if (items == NULL || st->item >= items->n) return false;
+    *begin = tide_items_begin(items, st->item);
+    *end = tide_items_end(items, st->item) > *begin ? tide_items_end(items, st->item) : *begin + 1;
+    return true;
+}
+
+void tide__fit(tide__turn *t) {
+    tide_tui_state *st = t->st;
+    int64_t begin, end;
+    if (!what_to_fit(t, &begin, &end)) {
+        tide_tui_say(st, true, "nothing to fit: select a row or a range first");
+        return;
+    }
+    const tide_tui_window whole = whole_of(t), before = st->window;
+    const uint64_t life = (uint64_t)end - (uint64_t)begin, margin = life / 8 > 0 ? life / 8 : 1;
+    begin = tide_tui_move_time(begin, -signed_of(margin), whole.begin, whole.end - 1);
+    end = tide_tui_move_time(end, signed_of(margin), begin + 1, whole.end);
+    if (st->is_fitted && before.begin == begin && before.end == end) {
+        st->window = st->before_fit;
+        st->is_fitted = false;
+        if (st->cursor < st->window.begin || st->cursor >= st->window.end) tide__show_moment(t, tide_tui_now(st));
+        return;
+    }
+    if (!st->is_fitted) st->before_fit = before;
+    st->is_fitted = true;
+    st->window = (tide_tui_window){begin, end};
+    if (st->cursor < begin || st->cursor >= end) {
+        tide__set_cursor(t, tide_tui_move_time(begin, signed_of(margin), begin, end - 1));
+    }
+}
+
+// ---- jumps ----
+
+void tide__next_change(tide__turn *t, int dir) {
+    tide_error err = TIDE_ERROR_INIT;
+    tide_moment to;
+    const tide_moment from = tide_tui_now(t->st);
+    if (tide_subject_next_change(t->st->a, from, dir, &to, &err) != TIDE_OK) {
+        tide__turn_fail(t, &err);
+        return;
+    }
+    if (to.t == from.t && to.event == from.event) {
+        tide_tui_say(t->st, false, "nothing changes %s here", dir > 0 ? "after" : "before");
+        return;
+    }
+    tide__show_moment(t, to);
+}
+
+void tide__highest(tide__turn *t) {
+    const tide_subject_facts *f = tide_subject_get_facts(t->st->a);
+    tide_moment to = f->peak;
+    tide_error err = TIDE_ERROR_INIT;
+    if (t->st->curve_kind >= 0) {
+        const tide_curve_key key = {.of = TIDE_CURVE_LIVE, .kind = t->st->curve_kind};
+        uint64_t bytes;
+        if (tide_subject_peak_between(t->st->a, key, f->begin, f->end, &bytes, &to, &err) != TIDE_OK) {
+            tide__turn_fail(t, &err);
+            return;
+        }
+    }
+    tide__show_moment(t, to);
+}
+
+/// Within the window first, as finely as it is drawn; then from its edge on, as finely as the whole is.
+void tide__next_peak(tide__turn *t, int dir) {
+    const tide_tui_window w = t->st->window, whole = whole_of(t);
+    const size_t n = (size_t)tide__columns(t);
+    const int64_t from = t->st->cursor;
+    tide_error err = TIDE_ERROR_INIT;
+    tide_moment to;
+    tide_status st = tide_subject_next_peak(t->st->a, from, dir, w.begin, w.end, n, &to, &err);
+    if (st == TIDE_ERR_NOT_FOUND && tide_tui_window_span(w) < tide_tui_window_span(whole)) {
+        const int64_t t0 = dir > 0 ? w.begin : whole.begin, t1 = dir > 0 ? whole.end : w.end;
+        st = tide_subject_next_peak(t->st->a, from, dir, t0, t1, n, &to, &err);
+    }
+    if (st == TIDE_OK) {
+        tide__show_moment(t, to);
+    } else if (st == TIDE_ERR_NOT_FOUND) {
+        tide__highest(t);
+        tide_tui_say(t->st, false, "no peak %s here: this is the highest of all", dir > 0 ? "after" : "before");
+    } else {
+        tide__turn_fail(t, &err);
+    }
+}
+
+// ---- addresses ----
+
+bool tide__space_window(const tide__turn *t, tide_tui_window *view, tide_tui_window *whole) {
+    const tide_space *space = t->scene != NULL ? t->scene->space : NULL;
+    if (space == NULL || space->bytes == 0) return false;
+    *whole = (tide_tui_window){0, space->bytes > INT64_MAX ? INT64_MAX : (int64_t)space->bytes};
+    *view = (tide_tui_window){t->st->space_lo, t->st->space_hi};
+    if (view->begin >= view->end || view->begin < 0 || view->end > whole->end) *view = *whole;
+    return true;
+}
+
+static int places(const tide__turn *t) {
+    const int h = t->scene->layout != NULL ? t->scene->layout->map.h : 0;
+    return h > 0 ? 2 * h : 1;
+}
+
+static void set_view(tide__turn *t, int64_t lo, uint64_t span, tide_tui_window whole) {
+    if (span >= tide_tui_window_span(whole)) {
+        t->st->space_lo = t->st->space_hi = 0;
+        return;
+    }
+    const int64_t last = whole.end - (int64_t)span;
+    lo = lo < 0 ? 0 : lo > last ? last : lo;
+    t->st->space_lo = lo;
+    t->st->space_hi = lo + (int64_t)span;
+}
+
+/// What the picture has at both cursors becomes the selection. Only where the picture is that of this window.
+static void select_at_cursors(tide__turn *t) {
+    const tide_tui_scene *scene = t->scene;
+    tide_tui_window view, whole;
+    if (scene->cells == NULL || scene->layout == NULL || !tide__space_window(t, &view, &whole)) return;
+    const int w = scene->cells_w, h = places(t);
+    const int x = scene->map_is_moment ? 0 : tide_tui_column_of(t->st->window, w, t->st->cursor);
+    const int y = tide_tui_column_of(view, h, t->st->space_cursor);
+    if (x < 0 || x >= w || y < 0 || y >= h) return;
+    const uint32_t item = scene->cells[(size_t)y * (size_t)w + (size_t)x].item;
+    if (item < TIDE_SPACE_HOLE) tide__select_item(t, item);
+}
+
+void tide__set_space_cursor(tide__turn *t, int64_t at) {
+    tide_tui_window view, whole;
+    if (!tide__space_window(t, &view, &whole)) return;
+    at = tide_tui_move_time(at, 0, 0, whole.end - 1);
+    t->st->space_cursor = at;
+    if (at >= view.begin && at < view.end) {
+        select_at_cursors(t);
+        return;
+    }
+    const uint64_t span = tide_tui_window_span(view);
+    const int64_t lo = at < view.begin ? at : at + 1 - (int64_t)span;
+    set_view(t, lo, span, whole);
+}
+
+void tide__move_space(tide__turn *t, int64_t by_places) {
+    tide_tui_window view, whole;
+    if (!tide__space_window(t, &view, &whole)) {
+        tide_tui_say(t->st, false, "there are no addresses to move in");
+        return;
+    }
+    const int n = places(t);
+    const int64_t each = tide_tui_column_time(view, n);
+    int64_t from = t->st->space_cursor;
+    if (from < 0) { // it comes in from the side that it would have left
+        from = by_places > 0 ? view.begin : view.end - 1;
+        if (by_places == 1 || by_places == -1) {
+            tide__set_space_cursor(t, from);
+            return;
+        }
+    }
+    const int y = tide_tui_column_of(view, n, from);
+    const bool inside = y >= 0 && y < n && by_places >= -y && by_places < n - y && each > 1;
+    const int64_t far = by_places > INT64_MAX / each || by_places < -INT64_MAX / each
+                            ? (by_places > 0 ? INT64_MAX : -INT64_MAX)
+                            : by_places * each;
+    tide__set_space_cursor(t, inside ? tide__time_of_column(view, n, y + (int)by_places)
+                                     : tide_tui_move_time(from, far, 0, whole.end - 1));
+}
+
+void tide__zoom_space(tide__turn *t, bool in) {
+    tide_tui_window view, whole;
+    if (!tide__space_window(t, &view, &whole)) {
+        tide_tui_say(t->st, false, "there are no addresses to zoom: the view 'memory' (key 2) shows them");
+        return;
+    }
+    const uint64_t span = tide_tui_window_span(view);
+    const uint64_t new_span = in ? (span + 1) / 2 : span > INT64_MAX / 2 ? INT64_MAX : span * 2;
+    const int64_t cursor = t->st->space_cursor;
+    const int64_t at = cursor >= view.begin && cursor < view.end ? cursor : view.begin + (int64_t)(span / 2);
+    const uint64_t below = (uint64_t)(at - view.begin), new_below = in ? below / 2 : below * 2;
+    set_view(t, tide_tui_move_time(at, -(int64_t)new_below, 0, whole.end), new_span, whole);
+}
+
+static bool space_of_address(const tide__turn *t, uint64_t address, int64_t *at) {
+    const tide_space *space = t->scene->space;
+    for (size_t i = 0; i < space->n; i++) {
+        const tide_region *r = &space->regions[i];
+        if (address < r->base || address - r->base >= r->bytes) continue;
+        *at = (int64_t)(r->at + (address - r->base));
+        return true;
+    }
+    return false;
+}
+
+// ---- going to what is typed ----
+
+static const struct {
+    const char *name;
+    uint64_t ns;
+} units[] = {{"ns", 1}, {"us", 1000}, {"ms", 1000000}, {"s", 1000000000}, {"min", UINT64_C(60000000000)}};
+enum { N_UNITS = sizeof units / sizeof units[0] };
+
+/// The ns of a unit; 0: there is no such unit.
+static uint64_t unit_ns(const char *name) {
+    for (size_t i = 0; i < N_UNITS; i++) {
+        if (strcmp(units[i].name, name) == 0) return units[i].ns;
+    }
+    return 0;
+}
+
+/// "12", "1.5": the part before the point, and the one behind it in billionths. `*rest`: what follows, blanks skipped.
+static bool read_decimal(const char *text, uint64_t *whole, uint64_t *billionths, const char **rest) {
+    const char *at = text;
+    *whole = *billionths = 0;
+    for (; *at >= '0' && *at <= '9'; at++) {
+        if (!tide_mul_u64(*whole, 10, whole) || !tide_add_u64(*whole, (uint64_t)(*at - '0'), whole)) return false;
+    }
+    if (at == text) return false;
+    if (*at == '.') {
+        uint64_t worth = 100000000;
+        for (at++; *at >= '0' && *at <= '9'; at++, worth /= 10) *billionths += worth * (uint64_t)(*at - '0');
+    }
+    while (*at == ' ') at++;
+    *rest = at;
+    return true;
+}
+
+bool tide__parse_time(const tide_subject_facts *f, const char *text, int64_t *out, tide_error *err) {
+    uint64_t whole, billionths, ns;
+    const char *rest;
+    if (!read_decimal(text, &whole, &billionths, &rest)) {
+        (void)TIDE_FAIL(err, TIDE_ERR_INVALID, "'%s' is neither a number nor a time", text);
+        return false;
+    }
+    if (*rest == 0 && billionths == 0 && f->axis == TIDE_AXIS_STEPS) {
+        *out = whole > INT64_MAX ? INT64_MAX : (int64_t)whole;
+        return true;
+    }
+    if (*rest == 0 && billionths == 0 && whole < f->n_steps) {
+        *out = f->step_begin[whole];
+        return true;
+    }
+    const uint64_t unit = unit_ns(rest);
+    if (f->axis == TIDE_AXIS_STEPS) {
+        (void)TIDE_FAIL(err, TIDE_ERR_INVALID, "'%s' is no step: a plan counts in steps, from 0", text);
+        return false;
+    }
+    if (unit == 0) {
+        (void)TIDE_FAIL(err, TIDE_ERR_INVALID, *rest == 0 ? "'%s' needs a unit" : "'%s' has no unit of time", text);
+        tide_error_hint(err, "as 1.5ms; units are ns, us, ms, s, min");
+        return false;
+    }
+    if (!tide_mul_u64(whole, unit, &ns) || !tide_add_u64(ns, billionths / 1000 * unit / 1000000, &ns)) ns = INT64_MAX;
+    *out = tide_tui_move_time(f->origin, ns > INT64_MAX ? INT64_MAX : (int64_t)ns, f->origin, INT64_MAX);
+    return true;
+}
+
+/// "#123": an event.
+static void go_to_event(tide__turn *t, const char *digits) {
+    uint64_t number, billionths;
+    const char *rest;
+    tide_trace *trace = tide_subject_trace(t->st->a);
+    tide_error err = TIDE_ERROR_INIT;
+    tide_trace_event event;
+    size_t n = 0;
+    if (trace == NULL || !read_decimal(digits, &number, &billionths, &rest) || *rest != 0) {
+        tide_tui_say(t->st, true, trace == NULL ? "a plan has no events" : "'#%s' is no event", digits);
+    } else if (tide_trace_events(trace, number, &event, 1, &n, &err) != TIDE_OK) {
+        tide__turn_fail(t, &err);
+    } else if (n == 0 || event.t_ns > INT64_MAX) {
+        tide_tui_say(t->st, true, "there is no event %" PRIu64 ": the last is %" PRIu64, number,
+                     tide_subject_get_facts(t->st->a)->n_events);
+    } else {
+        tide__show_moment(t, (tide_moment){(int64_t)event.t_ns, event.id});
+    }
+}
+
+static void go_to_address(tide__turn *t, const char *text) {
+    char *rest;
+    const unsigned long long address = strtoull(text, &rest, 16);
+    int64_t at;
+    if (*rest != 0) {
+        tide_tui_say(t->st, true, "'%s' is no address", text);
+    } else if (t->scene == NULL || t->scene->space == NULL) {
+        tide_tui_say(t->st, true, "addresses are shown by the view 'memory': key 2");
+    } else if (!space_of_address(t, address, &at)) {
+        tide_tui_say(t->st, true, "nothing that is shown lies at %s", text);
+    } else {
+        tide__set_space_cursor(t, at);
+    }
+}
+
+/// A step, or an item, by name; else the nearest name of a step.
+static void go_to_name(tide__turn *t, const char *name) {
+    const tide_subject_facts *f = tide_subject_get_facts(t->st->a);
+    for (size_t i = 0; i < f->n_steps; i++) {
+        if (strcmp(f->step_names[i], name) != 0) continue;
+        tide__show_moment(t, (tide_moment){f->step_begin[i], 0});
+        return;
+    }
+    const tide_items *items = tide_subject_items(t->st->a);
+    const size_t n = items != NULL ? items->n : 0;
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(tide_items_site(items, i)->name, name) != 0) continue;
+        tide__select_item(t, (uint32_t)i);
+        tide__show_moment(t, (tide_moment){tide_items_begin(items, i), 0});
+        return;
+    }
+    const char *near = tide_nearest_of(name, f->step_names, f->n_steps);
+    tide_tui_say(t->st, true, "there is no step, time or name '%s'%s%s%s", name, near != NULL ? ": did you mean " : "",
+                 near != NULL ? near : "", near != NULL ? "?" : "");
+}
+
+void tide__go_to(tide__turn *t, const char *text) {
+    const tide_subject_facts *f = tide_subject_get_facts(t->st->a);
+    tide_error err = TIDE_ERROR_INIT;
+    int64_t at;
+    if (*text == 0) {
+        tide__open_prompt(t, TIDE_TUI_PROMPT_GOTO, "");
+    } else if (strcmp(text, "peak") == 0) {
+        tide__highest(t);
+    } else if (strcmp(text, "begin") == 0) {
+        tide__show_moment(t, (tide_moment){f->begin, 0});
+    } else if (strcmp(text, "end") == 0) {
+        tide__show_moment(t, (tide_moment){f->end - 1, 0});
+    } else if (*text == '#') {
+        go_to_event(t, text + 1);
+    } else if (strncasecmp(text, "0x", 2) == 0) {
+        go_to_address(t, text);
+    } else if (*text >= '0' && *text <= '9') {
+        if (!tide__parse_time(f, text, &at, &err)) {
+            tide__turn_fail(t, &err);
+        } else if (at < f->begin || at >= f->end) {
+            char last[32];
+            tide_tui_say(t->st, true, "%s lies behind the end, which is at %s", text,
+                         tide_tui_format_time(f, f->end - 1, last, sizeof last));
+        } else {
+            tide__show_moment(t, (tide_moment){at, 0});
+        }
+    } else {
+        go_to_name(t, text);
+    }
+}

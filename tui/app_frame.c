@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+//
+// Frames of the view: layout, scene, cells, each made of the one before; and the state that is kept on leaving. See
+// app.h, app_internal.h.
+#include <langinfo.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/host_alloc.h"
+#include "tui/app_internal.h"
+#include "tui/draw/draw.h"
+#include "tui/draw/panes.h"
+#include "tui/state/state_file.h"
+
+enum { MAX_WIDTH = 2000, MAX_HEIGHT = 2000 };
+
+tide_status tide__app_check_size(int width, int height, tide_error *err) {
+    if (width >= 1 && height >= 1 && width <= MAX_WIDTH && height <= MAX_HEIGHT) return TIDE_OK;
+    const tide_status st = TIDE_FAIL(err, TIDE_ERR_INVALID, "a frame of %dx%d cells cannot be drawn", width, height);
+    tide_error_hint(err, "give a size between 1x1 and %dx%d, for example 120x40", MAX_WIDTH, MAX_HEIGHT);
+    return st;
+}
+
+tide_tui_glyph_tier tide__app_glyph_tier(const tide_tui_options *opt) {
+    const tide_tui_glyph_tier tier = opt != NULL ? opt->glyphs : TIDE_TUI_GLYPHS_AUTO;
+    if (tier != TIDE_TUI_GLYPHS_AUTO) return tier;
+    return strcmp(nl_langinfo(CODESET), "UTF-8") == 0 ? TIDE_TUI_GLYPHS_BLOCK : TIDE_TUI_GLYPHS_ASCII;
+}
+
+tide_tui_glyph_tier tide__app_screen_tier(const tide_tui_options *opt) {
+    return strcmp(nl_langinfo(CODESET), "UTF-8") == 0 ? tide__app_glyph_tier(opt) : TIDE_TUI_GLYPHS_ASCII;
+}
+
+static tide_status renew_worker(tide_tui_app *app, tide_error *err) {
+    const tide_subject *b = app->st.b != app->st.a ? app->st.b : NULL;
+    if (app->worker == NULL || app->worker_b == b) return TIDE_OK;
+    const bool was_planning = app->plan_key != 0;
+    tide__desk_drop_questions(app->desk);
+    app->plan_key = app->open_key = app->sql_key = 0;
+    TIDE_TRY(tide_tui_worker_renew(app->worker, app->st.a, b, err));
+    app->worker_b = b;
+    if (was_planning) tide__effect_plan(app);
+    return TIDE_OK;
+}
+
+/// Behind what is said already, unless it is worse than that.
+static void say_what_was_logged(tide_tui_app *app) {
+    char line[sizeof app->st.message], said[sizeof app->st.message];
+    bool is_error;
+    const size_t n = tide_tui_messages_news(app->messages, line, sizeof line, &is_error);
+    if (n == 0) return;
+    snprintf(said, sizeof said, "%s", app->st.message);
+    if (said[0] == '\0' || (is_error && !app->st.message_is_error))
+        tide_tui_say(&app->st, is_error, "%.400s (%zu logged: :messages)", line, n);
+    else
+        tide_tui_say(&app->st, app->st.message_is_error, "%.400s (%zu logged: :messages)", said, n);
+}
+
+tide_status tide_tui_app_look(tide_tui_app *app, tide_error *err) {
+    TIDE_TRY(tide__desk_collect(app->desk, &app->st, err));
+    tide__app_take_answers(app);
+    say_what_was_logged(app);
+    if (app->st.b == NULL) tide__app_show_own_b(app);
+    TIDE_TRY(renew_worker(app, err));
+    tide_tui_layout_make(app->grid.width, app->grid.height, app->st.preset, app->st.focus, &app->layout);
+    app->st.fine_curve = app->glyphs->braille;
+    TIDE_TRY(tide_tui_scene_make(app->desk, &app->st, &app->layout, &app->scene, err));
+    tide_tui_pane_settle(&app->st, &app->scene);
+    tide__app_say_what_is_done(app);
+    app->scene.shows_seq = app->opt != NULL && app->opt->test_mode;
+    app->scene.is_busy = tide_tui_app_is_busy(app);
+    return TIDE_OK;
+}
+
+tide_status tide_tui_app_frame(tide_tui_app *app, tide_error *err) {
+    TIDE_TRY(tide_tui_app_look(app, err));
+    const tide_tui_view view = {&app->scene, app->glyphs, &app->grid};
+    tide_tui_draw(&view);
+    app->n_frames++;
+    return TIDE_OK;
+}
+
+tide_status tide_tui_app_resize(tide_tui_app *app, int width, int height, tide_error *err) {
+    TIDE_TRY(tide__app_check_size(width, height, err));
+    return tide_tui_grid_resize(&app->grid, width, height, err);
+}
+
+bool tide_tui_app_is_busy(tide_tui_app *app) { return tide__desk_is_busy(app->desk) || tide__app_has_answers(app); }
+bool tide_tui_app_has_news(tide_tui_app *app) {
+    return tide_tui_desk_has_news(app->desk) || tide__app_has_answers(app);
+}
+
+/// What the command line said for this once is not kept.
+tide_status tide_tui_app_save(const tide_tui_app *app, tide_error *err) {
+    if (app->opt == NULL || app->opt->state_file == NULL) return TIDE_OK;
+    tide_tui_state *kept = tide_host_alloc(sizeof *kept);
+    if (kept == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the state of the view");
+    *kept = app->st;
+    if (app->opt->no_mouse) kept->mouse = true;
+    if (kept->capacity_bytes == app->session->capacity_bytes) kept->capacity_bytes = 0;
+    const tide_status st = tide_tui_state_save(kept, app->opt->state_file, err);
+    tide_host_free(kept);
+    return st;
+}
