@@ -63,11 +63,11 @@ static tide_status run_commands(tide_tui_app *app, tide_error *err) {
     return TIDE_OK;
 }
 
-static tide_status open_desk(tide_tui_app *app, bool aside, tide_error *err) {
+static tide_status open_query_cache(tide_tui_app *app, bool aside, tide_error *err) {
     const tide_tui_session *session = app->session;
     if (aside) TIDE_TRY(tide_tui_worker_start(session->a, session->b, &app->worker, err));
-    TIDE_TRY(tide_tui_desk_create(app->worker, &app->desk, err));
-    app->desk->session = session;
+    TIDE_TRY(tide_tui_query_cache_create(app->worker, &app->cache, err));
+    app->cache->session = session;
     app->worker_b = session->b;
     return TIDE_OK;
 }
@@ -76,8 +76,8 @@ tide_status tide_tui_app_open(const tide_tui_session *session, const tide_tui_op
                               bool aside, tide_tui_app **out, tide_error *err) {
     *out = NULL;
     TIDE_TRY(tide__app_check_size(width, height, err));
-    tide_tui_app *app = tide_host_calloc(1, sizeof *app);
-    if (app == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the view");
+    tide_tui_app *app;
+    TIDE_TRY(TIDE_NEW(&app, 1, err, "for the view"));
     app->session = session;
     app->opt = opt;
     app->glyphs = tide_tui_glyphs_for(tide__app_glyph_tier(opt), true);
@@ -85,7 +85,7 @@ tide_status tide_tui_app_open(const tide_tui_session *session, const tide_tui_op
     app->st.capacity_bytes = session->capacity_bytes;
     app->st.follows = opt != NULL && opt->follow && app->st.is_recording;
     tide_status st = tide_tui_grid_resize(&app->grid, width, height, err);
-    if (st == TIDE_OK) st = open_desk(app, aside, err);
+    if (st == TIDE_OK) st = open_query_cache(app, aside, err);
     if (st == TIDE_OK) st = load_state(app, err);
     if (opt != NULL && opt->no_mouse) app->st.mouse = false;
     if (st == TIDE_OK) choose_preset(app);
@@ -99,7 +99,7 @@ tide_status tide_tui_app_open(const tide_tui_session *session, const tide_tui_op
 
 void tide_tui_app_close(tide_tui_app *app) {
     if (app == NULL) return;
-    tide_tui_desk_destroy(app->desk); // gives back what is being done aside
+    tide_tui_query_cache_destroy(app->cache); // gives back what is being done aside
     tide_tui_worker_stop(app->worker);
     tide_subject_destroy(app->own_b);
     tide_tui_grid_deinit(&app->grid);
@@ -127,7 +127,7 @@ static void list_messages(tide_tui_app *app) {
         tide_tui_say(&app->st, true, "no memory for the messages");
     } else if (list.len == 0) {
         tide_tui_say(&app->st, false, "nothing was logged");
-    } else if (tide_tui_desk_set_text(app->desk, tide_text_str(&list), &err) != TIDE_OK) {
+    } else if (tide_tui_query_cache_set_text(app->cache, tide_text_str(&list), &err) != TIDE_OK) {
         tide_tui_say(&app->st, true, "%s", err.msg);
     } else {
         app->st.overlay = TIDE_TUI_OVERLAY_MESSAGE;
@@ -138,7 +138,7 @@ static void list_messages(tide_tui_app *app) {
 }
 
 static void cancel(tide_tui_app *app) {
-    tide__desk_cancel(app->desk);
+    tide__query_cancel_all(app->cache);
     tide_tui_say(&app->st, false, "cancelled");
 }
 
@@ -248,7 +248,7 @@ bool tide_tui_app_refresh(tide_tui_app *app) {
     follow(st, app->seen_axis.end > app->seen_axis.begin ? app->seen_axis : before);
     f = tide_subject_get_facts(st->a);
     app->seen_axis = (tide_tui_window){f->begin, f->end};
-    if (tide__desk_a_grew(app->desk, &why) != TIDE_OK) tide_tui_say(st, true, "%s", why.msg);
+    if (tide__query_a_grew(app->cache, &why) != TIDE_OK) tide_tui_say(st, true, "%s", why.msg);
     if (!st->is_recording)
         tide_tui_say(st, false, "the recording has ended: %llu events", (unsigned long long)f->n_events);
     return true;

@@ -27,7 +27,7 @@ typedef struct tide_tui_app {
     // ---- the rest is the app's own ----
     const tide_tui_session *session; ///< borrowed
     const tide_tui_options *opt;     ///< borrowed; may be NULL
-    tide_tui_desk *desk;
+    tide_tui_query_cache *cache;
     tide_tui_worker *worker; ///< NULL: everything at once
     tide_subject *own_b;     ///< opened or planned here; NULL: st.b is the session's, or A, or there is none
     bool own_b_is_whatif;

@@ -35,9 +35,9 @@ static tide_status renew_worker(tide_tui_app *app, tide_error *err) {
     const tide_subject *b = app->st.b != app->st.a ? app->st.b : NULL;
     if (app->worker == NULL || app->worker_b == b) return TIDE_OK;
     const bool was_planning = app->plan_key != 0;
-    tide__desk_drop_questions(app->desk);
+    tide__query_drop_pending(app->cache);
     app->plan_key = app->open_key = app->sql_key = 0;
-    TIDE_TRY(tide_tui_worker_renew(app->worker, app->st.a, b, err));
+    TIDE_TRY(tide_tui_worker_set_subjects(app->worker, app->st.a, b, err));
     app->worker_b = b;
     if (was_planning) tide__effect_plan(app);
     return TIDE_OK;
@@ -57,16 +57,16 @@ static void say_what_was_logged(tide_tui_app *app) {
 }
 
 tide_status tide_tui_app_look(tide_tui_app *app, tide_error *err) {
-    TIDE_TRY(tide__desk_collect(app->desk, &app->st, err));
-    tide__app_take_answers(app);
+    TIDE_TRY(tide__query_collect(app->cache, &app->st, err));
+    tide__app_take_results(app);
     say_what_was_logged(app);
     if (app->st.b == NULL) tide__app_show_own_b(app);
     TIDE_TRY(renew_worker(app, err));
     tide_tui_layout_make(app->grid.width, app->grid.height, app->st.preset, app->st.focus, &app->layout);
     app->st.fine_curve = app->glyphs->braille;
-    TIDE_TRY(tide_tui_scene_make(app->desk, &app->st, &app->layout, &app->scene, err));
+    TIDE_TRY(tide_tui_scene_make(app->cache, &app->st, &app->layout, &app->scene, err));
     tide_tui_pane_settle(&app->st, &app->scene);
-    tide__app_say_what_is_done(app);
+    tide__app_show_progress(app);
     app->scene.shows_seq = app->opt != NULL && app->opt->test_mode;
     app->scene.is_busy = tide_tui_app_is_busy(app);
     return TIDE_OK;
@@ -85,16 +85,18 @@ tide_status tide_tui_app_resize(tide_tui_app *app, int width, int height, tide_e
     return tide_tui_grid_resize(&app->grid, width, height, err);
 }
 
-bool tide_tui_app_is_busy(tide_tui_app *app) { return tide__desk_is_busy(app->desk) || tide__app_has_answers(app); }
+bool tide_tui_app_is_busy(tide_tui_app *app) {
+    return tide__query_is_pending(app->cache) || tide__app_has_results(app);
+}
 bool tide_tui_app_has_news(tide_tui_app *app) {
-    return tide_tui_desk_has_news(app->desk) || tide__app_has_answers(app);
+    return tide_tui_query_cache_has_news(app->cache) || tide__app_has_results(app);
 }
 
 /// What the command line said for this once is not kept.
 tide_status tide_tui_app_save(const tide_tui_app *app, tide_error *err) {
     if (app->opt == NULL || app->opt->state_file == NULL) return TIDE_OK;
-    tide_tui_state *kept = tide_host_alloc(sizeof *kept);
-    if (kept == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the state of the view");
+    tide_tui_state *kept;
+    TIDE_TRY(TIDE_NEW(&kept, 1, err, "for the state of the view"));
     *kept = app->st;
     if (app->opt->no_mouse) kept->mouse = true;
     if (kept->capacity_bytes == app->session->capacity_bytes) kept->capacity_bytes = 0;

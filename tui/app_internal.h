@@ -13,14 +13,14 @@ tide_status tide__app_check_size(int width, int height, tide_error *err) TIDE_NO
 tide_tui_glyph_tier tide__app_glyph_tier(const tide_tui_options *opt);
 /// The same for a screen: wide characters vanish there without a word where the locale is not UTF-8.
 tide_tui_glyph_tier tide__app_screen_tier(const tide_tui_options *opt);
-/// Plans, files and answers that were asked for and have come.
-void tide__app_take_answers(tide_tui_app *app);
+/// Plans, files and results that were asked for and have come.
+void tide__app_take_results(tide_tui_app *app);
 /// Some of them are there and not taken: they came after the last look had taken what there was.
-bool tide__app_has_answers(const tide_tui_app *app);
+bool tide__app_has_results(const tide_tui_app *app);
 /// Two moments of A were B and are dropped: back to what was B before.
 void tide__app_show_own_b(tide_tui_app *app);
 /// Progress of what was asked for here, in the panes that wait for it.
-void tide__app_say_what_is_done(tide_tui_app *app);
+void tide__app_show_progress(tide_tui_app *app);
 
 // ---- app_output.c: what leaves the view ----
 

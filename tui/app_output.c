@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/host_alloc.h"
 #include "core/base/output.h"
 #include "planner/planner.h"
 #include "tui/app_internal.h"
@@ -63,7 +64,7 @@ static tide_status write_view(tide_tui_app *app, const char *path, tide_text *ou
         return ends_with(path, ".csv") ? tide__pane_write_csv(&app->scene, pane, "", out, err)
                                        : tide__pane_write_json(&app->scene, pane, out, err);
     }
-    return out->failed ? TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the frame") : TIDE_OK;
+    return out->failed ? TIDE_NO_MEMORY(err, "for the frame") : TIDE_OK;
 }
 
 static void say_what_was_written(tide_tui_app *app, const char *path) {
@@ -217,7 +218,7 @@ void tide__effect_batch(tide_tui_app *app) {
     write_command_line(&app->st, prefix, app->grid.width, app->grid.height, &line);
     if (line.failed) {
         tide_tui_say(&app->st, true, "no memory for the command line");
-    } else if (tide_tui_desk_set_text(app->desk, tide_text_str(&line), &err) != TIDE_OK) {
+    } else if (tide_tui_query_cache_set_text(app->cache, tide_text_str(&line), &err) != TIDE_OK) {
         say_error(app, &err);
     } else {
         app->st.overlay = TIDE_TUI_OVERLAY_MESSAGE;

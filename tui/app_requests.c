@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Effects that take long: a plan with edits, a file as B, an SQL query. Asked of the worker, taken when they come. See
-// app_internal.h.
+// What takes long: a plan with edits, a file as B, an SQL query. The worker thread gets a request, and the result is
+// taken when it is there. See app_internal.h.
 #include <stdio.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ static void say_error(tide_tui_app *app, const tide_error *err) {
                  more[0] != '\0' ? "; " : "", more);
 }
 
-/// Whoever was B goes; `b` (taken, may be NULL) comes.
+/// `b` (taken, may be NULL) replaces B.
 static void set_own_b(tide_tui_app *app, tide_subject *b, bool is_whatif) {
     tide_tui_state *st = &app->st;
     tide_subject *before = app->own_b;
@@ -28,7 +28,7 @@ static void set_own_b(tide_tui_app *app, tide_subject *b, bool is_whatif) {
     st->compares_moments = st->has_a_moment = st->has_b_moment = false;
     st->b = NULL;
     tide__app_show_own_b(app);
-    tide__desk_b_changed(app->desk);
+    tide__query_b_changed(app->cache);
     app->worker_b = st->a; // of no B: the new one may lie where the old one did
     tide_subject_destroy(before);
 }
@@ -40,15 +40,15 @@ void tide__app_show_own_b(tide_tui_app *app) {
 
 // ---- a plan with edits ----
 
-typedef struct plan_answer {
+typedef struct plan_query {
     const tide_tui_session *session;
     tide_edit edits[TIDE_TUI_MAX_EDITS];
     size_t n;
     tide_memory_plan *plan;
-} plan_answer;
+} plan_query;
 
 static void release_plan(void *ctx) {
-    plan_answer *q = ctx;
+    plan_query *q = ctx;
     tide_memory_plan_destroy(q->plan);
     tide_host_free(q);
 }
@@ -56,7 +56,7 @@ static void release_plan(void *ctx) {
 static tide_status run_plan(void *ctx, tide_subject *a, tide_subject *b, const tide_progress *progress,
                             tide_error *err) {
     (void)b;
-    plan_answer *q = ctx;
+    plan_query *q = ctx;
     const tide_memory_plan *plan = tide_subject_get_facts(a)->plan;
     if (plan == NULL) return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "there is no plan to change");
     if (progress != NULL && !progress->tell(progress->ctx, 0, "planning anew"))
@@ -78,15 +78,18 @@ void tide__effect_plan(tide_tui_app *app) {
         tide_tui_say(st, false, "no edits: the plan as it is");
         return;
     }
-    plan_answer *q = tide_host_calloc(1, sizeof *q);
-    if (q != NULL) {
-        q->session = app->session;
-        q->n = st->n_edits;
-        memcpy(q->edits, st->edits, st->n_edits * sizeof st->edits[0]);
-    }
+    plan_query *q;
     tide_error err = TIDE_ERROR_INIT;
+    if (TIDE_NEW(&q, 1, &err, "for a question") != TIDE_OK) {
+        say_error(app, &err);
+        return;
+    }
+    q->session = app->session;
+    q->n = st->n_edits;
+    memcpy(q->edits, st->edits, st->n_edits * sizeof st->edits[0]);
     app->plan_key = next_key(app);
-    if (tide__desk_ask(app->desk, TIDE__ASK_PLAN, app->plan_key, false, run_plan, release_plan, q, &err) != TIDE_OK)
+    if (tide__query_start(app->cache, TIDE__QUERY_PLAN, app->plan_key, false, run_plan, release_plan, q, &err) !=
+        TIDE_OK)
         say_error(app, &err);
 }
 
@@ -104,14 +107,14 @@ static void say_change(tide_tui_app *app) {
         tide_tui_say(&app->st, false, "planned anew: %s, %s %s", now, by, less ? "less" : "more");
 }
 
-static void take_plan(tide_tui_app *app, const tide__answer *answer) {
+static void take_plan(tide_tui_app *app, const tide__query_result *result) {
     tide_tui_state *st = &app->st;
-    plan_answer *q = answer->ctx;
+    plan_query *q = result->ctx;
     app->plan_key = 0;
-    if (answer->status != TIDE_OK) {
+    if (result->status != TIDE_OK) {
         // An edit that cannot be made is not kept.
         if (q != NULL && q->n == st->n_edits) st->n_edits--;
-        tide_tui_say(st, true, "%s", answer->trouble);
+        tide_tui_say(st, true, "%s", result->error);
         return;
     }
     tide_memory_plan *plan = q->plan;
@@ -133,14 +136,14 @@ static void take_plan(tide_tui_app *app, const tide__answer *answer) {
 
 // ---- a file as B ----
 
-typedef struct open_answer {
+typedef struct open_query {
     const tide_tui_session *session;
     char path[TIDE_TUI_MAX_PROMPT];
     tide_subject *subject;
-} open_answer;
+} open_query;
 
 static void release_open(void *ctx) {
-    open_answer *q = ctx;
+    open_query *q = ctx;
     tide_subject_destroy(q->subject);
     tide_host_free(q);
 }
@@ -149,7 +152,7 @@ static tide_status run_open(void *ctx, tide_subject *a, tide_subject *b, const t
                             tide_error *err) {
     (void)a;
     (void)b;
-    open_answer *q = ctx;
+    open_query *q = ctx;
     if (progress != NULL && !progress->tell(progress->ctx, 0, "opening"))
         return TIDE_FAIL(err, TIDE_ERR_CANCELLED, "cancelled");
     return q->session->open(q->session->ctx, q->path, &q->subject, err);
@@ -160,22 +163,25 @@ void tide__effect_open(tide_tui_app *app, const char *path) {
         tide_tui_say(&app->st, true, "another file cannot be opened here");
         return;
     }
-    open_answer *q = tide_host_calloc(1, sizeof *q);
-    if (q != NULL) {
-        q->session = app->session;
-        snprintf(q->path, sizeof q->path, "%s", path);
-    }
+    open_query *q;
     tide_error err = TIDE_ERROR_INIT;
+    if (TIDE_NEW(&q, 1, &err, "for a question") != TIDE_OK) {
+        say_error(app, &err);
+        return;
+    }
+    q->session = app->session;
+    snprintf(q->path, sizeof q->path, "%s", path);
     app->open_key = next_key(app);
-    if (tide__desk_ask(app->desk, TIDE__ASK_OPEN, app->open_key, false, run_open, release_open, q, &err) != TIDE_OK)
+    if (tide__query_start(app->cache, TIDE__QUERY_OPEN, app->open_key, false, run_open, release_open, q, &err) !=
+        TIDE_OK)
         say_error(app, &err);
 }
 
-static void take_file(tide_tui_app *app, const tide__answer *answer) {
-    open_answer *q = answer->ctx;
+static void take_file(tide_tui_app *app, const tide__query_result *result) {
+    open_query *q = result->ctx;
     app->open_key = 0;
-    if (answer->status != TIDE_OK) {
-        tide_tui_say(&app->st, true, "%s", answer->trouble);
+    if (result->status != TIDE_OK) {
+        tide_tui_say(&app->st, true, "%s", result->error);
         return;
     }
     tide_subject *b = q->subject;
@@ -189,15 +195,15 @@ static void take_file(tide_tui_app *app, const tide__answer *answer) {
 
 // ---- SQL ----
 
-typedef struct sql_answer {
+typedef struct sql_query {
     char query[TIDE_TUI_MAX_PROMPT];
     tide_text rows; ///< cells separated by SEPARATOR
-} sql_answer;
+} sql_query;
 
 #define SEPARATOR "\x1f"
 
 static void release_sql(void *ctx) {
-    sql_answer *q = ctx;
+    sql_query *q = ctx;
     tide_text_deinit(&q->rows);
     tide_host_free(q);
 }
@@ -205,7 +211,7 @@ static void release_sql(void *ctx) {
 static tide_status run_sql(void *ctx, tide_subject *a, tide_subject *b, const tide_progress *progress,
                            tide_error *err) {
     (void)b;
-    sql_answer *q = ctx;
+    sql_query *q = ctx;
     if (progress != NULL && !progress->tell(progress->ctx, 0, "asking"))
         return TIDE_FAIL(err, TIDE_ERR_CANCELLED, "cancelled");
     return tide_trace_sql(tide_subject_trace(a), q->query, SEPARATOR, MAX_SQL_ROWS, &q->rows, err);
@@ -215,7 +221,7 @@ static void show_text(tide_tui_app *app, tide_tui_overlay overlay, const tide_te
     tide_error err = TIDE_ERROR_INIT;
     if (text->failed) {
         tide_tui_say(&app->st, true, "no memory for the text");
-    } else if (tide_tui_desk_set_text(app->desk, tide_text_str(text), &err) != TIDE_OK) {
+    } else if (tide_tui_query_cache_set_text(app->cache, tide_text_str(text), &err) != TIDE_OK) {
         say_error(app, &err);
     } else {
         app->st.overlay = overlay;
@@ -235,11 +241,15 @@ void tide__effect_sql(tide_tui_app *app, const char *query) {
         tide_tui_say(&app->st, true, "a plan has no events to ask: SQL needs a trace");
         return;
     }
-    sql_answer *q = tide_host_calloc(1, sizeof *q);
-    if (q != NULL) snprintf(q->query, sizeof q->query, "%s", query);
+    sql_query *q;
     tide_error err = TIDE_ERROR_INIT;
+    if (TIDE_NEW(&q, 1, &err, "for a question") != TIDE_OK) {
+        say_error(app, &err);
+        return;
+    }
+    snprintf(q->query, sizeof q->query, "%s", query);
     app->sql_key = next_key(app);
-    if (tide__desk_ask(app->desk, TIDE__ASK_SQL, app->sql_key, false, run_sql, release_sql, q, &err) != TIDE_OK)
+    if (tide__query_start(app->cache, TIDE__QUERY_SQL, app->sql_key, false, run_sql, release_sql, q, &err) != TIDE_OK)
         say_error(app, &err);
 }
 
@@ -271,13 +281,13 @@ static void align_rows(const char *rows, tide_text *out) {
     }
 }
 
-static void take_sql(tide_tui_app *app, const tide__answer *answer) {
+static void take_sql(tide_tui_app *app, const tide__query_result *result) {
     app->sql_key = 0;
-    if (answer->status != TIDE_OK) {
-        tide_tui_say(&app->st, true, "%s", answer->trouble);
+    if (result->status != TIDE_OK) {
+        tide_tui_say(&app->st, true, "%s", result->error);
         return;
     }
-    const sql_answer *q = answer->ctx;
+    const sql_query *q = result->ctx;
     tide_text text = {0};
     tide_text_addf(&text, "%s\n\n", q->query);
     align_rows(tide_text_str(&q->rows), &text);
@@ -287,43 +297,44 @@ static void take_sql(tide_tui_app *app, const tide__answer *answer) {
 
 // ---- taking ----
 
-static const tide__answer *answer_of(const tide_tui_app *app, int slot, uint64_t key) {
-    const tide__answer *a = &app->desk->answers[slot];
+static const tide__query_result *result_of(const tide_tui_app *app, int slot, uint64_t key) {
+    const tide__query_result *a = &app->cache->results[slot];
     return key != 0 && a->is_there && a->key == key ? a : NULL;
 }
 
-bool tide__app_has_answers(const tide_tui_app *app) {
-    return answer_of(app, TIDE__ASK_PLAN, app->plan_key) != NULL ||
-           answer_of(app, TIDE__ASK_OPEN, app->open_key) != NULL || answer_of(app, TIDE__ASK_SQL, app->sql_key) != NULL;
+bool tide__app_has_results(const tide_tui_app *app) {
+    return result_of(app, TIDE__QUERY_PLAN, app->plan_key) != NULL ||
+           result_of(app, TIDE__QUERY_OPEN, app->open_key) != NULL ||
+           result_of(app, TIDE__QUERY_SQL, app->sql_key) != NULL;
 }
 
-void tide__app_take_answers(tide_tui_app *app) {
-    const tide__answer *a = answer_of(app, TIDE__ASK_PLAN, app->plan_key);
+void tide__app_take_results(tide_tui_app *app) {
+    const tide__query_result *a = result_of(app, TIDE__QUERY_PLAN, app->plan_key);
     if (a != NULL) {
         take_plan(app, a);
-        tide__desk_forget(app->desk, TIDE__ASK_PLAN);
+        tide__query_forget(app->cache, TIDE__QUERY_PLAN);
     }
-    a = answer_of(app, TIDE__ASK_OPEN, app->open_key);
+    a = result_of(app, TIDE__QUERY_OPEN, app->open_key);
     if (a != NULL) {
         take_file(app, a);
-        tide__desk_forget(app->desk, TIDE__ASK_OPEN);
+        tide__query_forget(app->cache, TIDE__QUERY_OPEN);
     }
-    a = answer_of(app, TIDE__ASK_SQL, app->sql_key);
+    a = result_of(app, TIDE__QUERY_SQL, app->sql_key);
     if (a != NULL) {
         take_sql(app, a);
-        tide__desk_forget(app->desk, TIDE__ASK_SQL);
+        tide__query_forget(app->cache, TIDE__QUERY_SQL);
     }
 }
 
 static void say_in(tide_tui_app *app, int slot, uint64_t key, tide_tui_pane pane) {
     if (key == 0) return;
-    tide__frame f = {app->desk, &app->st, &app->layout, &app->scene, NULL};
-    (void)tide__desk_answer_of(&f, slot, key, pane);
+    tide__frame f = {app->cache, &app->st, &app->layout, &app->scene, NULL};
+    (void)tide__query_result_of(&f, slot, key, pane);
 }
 
-void tide__app_say_what_is_done(tide_tui_app *app) {
-    say_in(app, TIDE__ASK_PLAN, app->plan_key, TIDE_TUI_PANE_COMPARE);
-    say_in(app, TIDE__ASK_OPEN, app->open_key, TIDE_TUI_PANE_COMPARE);
+void tide__app_show_progress(tide_tui_app *app) {
+    say_in(app, TIDE__QUERY_PLAN, app->plan_key, TIDE_TUI_PANE_COMPARE);
+    say_in(app, TIDE__QUERY_OPEN, app->open_key, TIDE_TUI_PANE_COMPARE);
     if (app->sql_key != 0 && app->st.message[0] == '\0') tide_tui_say(&app->st, false, "asking …");
-    say_in(app, TIDE__ASK_SQL, app->sql_key, TIDE_TUI_N_PANES);
+    say_in(app, TIDE__QUERY_SQL, app->sql_key, TIDE_TUI_N_PANES);
 }

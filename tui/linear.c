@@ -111,10 +111,10 @@ static void say_selection(const tide_tui_app *app, const tide_text *selection, t
     const size_t n = pane == TIDE_TUI_PANE_EXPLAIN ? 0 : rows_of(app, pane);
     begin_sentence(out);
     if (selection->len == 0) {
-        const bool busy = app->scene.busy[pane][0] != 0, trouble = app->scene.trouble[pane][0] != 0;
+        const bool busy = app->scene.busy[pane][0] != 0, trouble = app->scene.error[pane][0] != 0;
         tide_text_addf(out, "%s: ", tide_tui_pane_name(pane));
         tide_tui_add_clean(out, busy      ? app->scene.busy[pane]
-                                : trouble ? app->scene.trouble[pane]
+                                : trouble ? app->scene.error[pane]
                                           : "nothing is selected");
         return;
     }
@@ -315,9 +315,9 @@ static void list(const tide_tui_app *app, const char *arguments, tide_text *out)
     if (n_all > 0) return;
     const bool shown = app->layout.panes[pane].w > 0;
     tide_text_addf(out, "%s: %s\n", tide_tui_pane_name(pane),
-                   !shown                             ? "not in this view"
-                   : app->scene.trouble[pane][0] != 0 ? app->scene.trouble[pane]
-                                                      : "nothing");
+                   !shown                           ? "not in this view"
+                   : app->scene.error[pane][0] != 0 ? app->scene.error[pane]
+                                                    : "nothing");
 }
 
 // ---- lines ----
@@ -397,8 +397,7 @@ static tide_status flush(tide_text *text, FILE *out, tide_error *err) {
     const bool failed = text->failed;
     tide_text_deinit(text);
     if (ok) return TIDE_OK;
-    return failed ? TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a line")
-                  : TIDE_FAIL(err, TIDE_ERR_WRITE, "cannot write");
+    return failed ? TIDE_NO_MEMORY(err, "for a line") : TIDE_FAIL(err, TIDE_ERR_WRITE, "cannot write");
 }
 
 tide_status tide_tui_linear(const tide_tui_session *session, const tide_tui_options *opt, FILE *in, FILE *out,

@@ -4,6 +4,7 @@
 // scene and drawing are those of the terminal. See tui.h.
 #include <string.h>
 
+#include "core/base/host_alloc.h"
 #include "core/base/nearest.h"
 #include "tui/app.h"
 #include "tui/pane_document.h"
@@ -15,8 +16,7 @@ tide_status tide_tui_once(const tide_tui_session *session, const tide_tui_option
     const tide_status st = tide_tui_app_frame(app, err);
     if (st == TIDE_OK) tide_tui_grid_to_text(&app->grid, out);
     tide_tui_app_close(app);
-    if (st == TIDE_OK && out->failed)
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a frame of %dx%d cells", width, height);
+    if (st == TIDE_OK && out->failed) return TIDE_NO_MEMORY(err, "for a frame of %dx%d cells", width, height);
     return st;
 }
 
@@ -73,9 +73,9 @@ static tide_status open_pane(const tide_tui_session *session, const tide_tui_opt
     app->st.focus = pane;
     app->st.overlay = TIDE_TUI_OVERLAY_NONE;
     tide_status st = tide_tui_app_look(app, err);
-    if (st == TIDE_OK && app->scene.trouble[pane][0] != 0) {
+    if (st == TIDE_OK && app->scene.error[pane][0] != 0) {
         st = TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "cannot show the pane '%s': %s", tide_tui_pane_name(pane),
-                       app->scene.trouble[pane]);
+                       app->scene.error[pane]);
     }
     if (st != TIDE_OK) {
         tide_tui_app_close(app);

@@ -181,7 +181,7 @@ static tide_status run_script(tide_tui_app *app, const char *script, tide_text *
         const char *next = at[n] == '\n' ? at + n + 1 : at + n;
         if (n > 0 && at[n - 1] == '\r') n--;
         char *line = tide_host_strndup(at, n);
-        if (line == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a line of the script");
+        if (line == NULL) return TIDE_NO_MEMORY(err, "for a line of the script");
         const tide_status st = run_line(app, line, out, &leave, err);
         tide_host_free(line);
         if (st != TIDE_OK) {
@@ -190,7 +190,7 @@ static tide_status run_script(tide_tui_app *app, const char *script, tide_text *
         }
         at = next;
     }
-    if (out->failed) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for what the script prints");
+    if (out->failed) return TIDE_NO_MEMORY(err, "for what the script prints");
     return TIDE_OK;
 }
 

@@ -195,7 +195,7 @@ static void nothing_to_draw_is_said(void **state) {
     s->a.is_trace = true;
     scene_sample_draw(s, tide_tui_draw_curve);
     scene_sample_has(s, "No block lived in this run.");
-    snprintf(s->scene.trouble[TIDE_TUI_PANE_CURVE], 64, "cannot read 'x.tide': gone");
+    snprintf(s->scene.error[TIDE_TUI_PANE_CURVE], 64, "cannot read 'x.tide': gone");
     scene_sample_draw(s, tide_tui_draw_curve);
     scene_sample_has(s, "read 'x.tide': gone");
     scene_sample_destroy(s);

@@ -201,7 +201,7 @@ static void nothing_with_a_place_is_said(void **state) {
     s->scene.cells = NULL;
     scene_sample_draw(s, tide_tui_draw_map);
     scene_sample_has(s, "Nothing here has a place in memory.");
-    snprintf(s->scene.trouble[TIDE_TUI_PANE_MAP], 64, "places of 10,000,000 blocks were not kept");
+    snprintf(s->scene.error[TIDE_TUI_PANE_MAP], 64, "places of 10,000,000 blocks were not kept");
     scene_sample_draw(s, tide_tui_draw_map);
     scene_sample_has(s, "were not kept");
     scene_sample_destroy(s);

@@ -260,7 +260,7 @@ static void whatif_tells_what_to_press(void **state) {
     draw_only(l, TIDE_TUI_PANE_WHATIF, 100, 12);
     scene_sample_has(l->s, "1  in-place relu1_out conv0_out");
     scene_sample_has(l->s, "With this edit the plan is 448.00 KiB instead of 512.00 KiB: -64.00 KiB (-12.5 %).");
-    snprintf(l->s->scene.trouble[TIDE_TUI_PANE_WHATIF], 256, "there is no tensor 'x'");
+    snprintf(l->s->scene.error[TIDE_TUI_PANE_WHATIF], 256, "there is no tensor 'x'");
     draw_only(l, TIDE_TUI_PANE_WHATIF, 100, 12);
     scene_sample_has(l->s, "error: there is no tensor 'x'");
     scene_lists_destroy(l);
@@ -287,7 +287,7 @@ static void details_answer_first_what_is_asked_most(void **state) {
 
 // ---- what is going on ----
 
-static void being_done_and_trouble_are_said_in_words(void **state) {
+static void progress_and_errors_are_said_in_words(void **state) {
     (void)state;
     scene_lists *l = scene_lists_new();
     tide_tui_scene *s = &l->s->scene;
@@ -302,7 +302,7 @@ static void being_done_and_trouble_are_said_in_words(void **state) {
         snprintf(s->busy[panes[i]], sizeof s->busy[0], "reading events 43 %%");
         draw_only(l, panes[i], 60, 6);
         scene_sample_has(l->s, "Working: reading events 43 %\xE2\x80\xA6");
-        snprintf(s->trouble[panes[i]], sizeof s->trouble[0], "The events of this moment were dropped.");
+        snprintf(s->error[panes[i]], sizeof s->error[0], "The events of this moment were dropped.");
         draw_only(l, panes[i], 60, 6);
         scene_sample_has(l->s, "The events of this moment were dropped.");
     }
@@ -324,7 +324,7 @@ int main(void) {
         cmocka_unit_test(compare_sums_to_the_difference),
         cmocka_unit_test(whatif_tells_what_to_press),
         cmocka_unit_test(details_answer_first_what_is_asked_most),
-        cmocka_unit_test(being_done_and_trouble_are_said_in_words),
+        cmocka_unit_test(progress_and_errors_are_said_in_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

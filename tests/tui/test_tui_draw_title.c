@@ -88,7 +88,7 @@ static void capacity_is_answered_with_yes_or_no(void **state) {
     scene_sample_destroy(s);
 }
 
-static void trouble_and_live_states_show(void **state) {
+static void errors_and_live_states_show(void **state) {
     (void)state;
     scene_sample *s = scene_sample_new();
     snprintf(s->a.trouble, sizeof s->a.trouble, "cut short: disk full");
@@ -164,7 +164,7 @@ int main(void) {
         tide_unit_test(the_summary_says_it_in_full_where_it_fits),
         tide_unit_test(filters_and_what_they_hide_always_show),
         tide_unit_test(capacity_is_answered_with_yes_or_no),
-        tide_unit_test(trouble_and_live_states_show),
+        tide_unit_test(errors_and_live_states_show),
         tide_unit_test(a_pair_has_both_names),
         tide_unit_test(both_lines_keep_to_themselves),
         tide_unit_test(a_screen_that_is_too_small_says_what_it_needs),

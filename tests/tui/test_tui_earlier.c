@@ -41,10 +41,10 @@ static tide_status run_gate(void *ctx, tide_subject *a, tide_subject *b, const t
 
 /// The thread has something to do until the gate is opened.
 static void close_gate(tide_tui_app *app, gate *g) {
-    const tide_tui_job job = {.slot = TIDE_TUI_MAX_JOBS - 1, .key = 1, .run = run_gate, .ctx = g};
+    const tide_tui_request job = {.slot = TIDE_TUI_MAX_REQUESTS - 1, .key = 1, .run = run_gate, .ctx = g};
     tide_error err = TIDE_ERROR_INIT;
     *g = (gate){.lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER};
-    assert_tide_ok(tide_tui_worker_ask(app->worker, &job, &err), &err);
+    assert_tide_ok(tide_tui_worker_submit(app->worker, &job, &err), &err);
     wait_gate(g, &g->was_reached);
 }
 
@@ -76,7 +76,7 @@ static void open_aside(view *v, const char *lines) {
     view_open_small(v, 160, 48);
     tide_tui_app_close(v->app);
     assert_tide_ok(tide_tui_app_open(&v->session, &v->opt, 160, 48, true, &v->app, &err), &err);
-    v->app->desk->asks_aside = true;
+    v->app->cache->always_async = true;
     (void)tide_tui_app_line(v->app, lines);
     settle(v->app);
     (void)tide_tui_app_line(v->app, "goto 2");
@@ -150,7 +150,7 @@ static void nothing_is_kept_of_a_subject_that_grew(void **state) {
     tide_error err = TIDE_ERROR_INIT;
     open_aside(&v, "view 3");
     close_gate(v.app, &g);
-    assert_tide_ok(tide__desk_a_grew(v.app->desk, &err), &err);
+    assert_tide_ok(tide__query_a_grew(v.app->cache, &err), &err);
     frame(v.app);
     assert_null(v.app->scene.explanation);
     assert_null(v.app->scene.live);
@@ -161,7 +161,7 @@ static void nothing_is_kept_of_a_subject_that_grew(void **state) {
     view_close(&v);
 }
 
-/// A plan that comes between the taking of answers and the scene of the same frame is news for the next one.
+/// A plan that comes between the taking of results and the scene of the same frame is news for the next one.
 static void an_answer_that_the_scene_collects_is_taken(void **state) {
     (void)state;
     view v;
@@ -173,12 +173,12 @@ static void an_answer_that_the_scene_collects_is_taken(void **state) {
     (void)tide_tui_app_line(app, "edit align 128");
     assert_true(tide_tui_app_is_busy(app));
     set_gate(&g, &g.is_open);
-    while (tide_tui_worker_is_busy(app->worker, TIDE__ASK_PLAN, app->plan_key)) {
+    while (tide_tui_worker_is_busy(app->worker, TIDE__QUERY_PLAN, app->plan_key)) {
         struct pollfd wake = {.fd = tide_tui_worker_wake_fd(app->worker), .events = POLLIN};
         assert_int_equal(poll(&wake, 1, 60000), 1);
         tide_tui_worker_drain_wake(app->worker);
     }
-    assert_tide_ok(tide__desk_collect(app->desk, &app->st, &err), &err); // as the scene does
+    assert_tide_ok(tide__query_collect(app->cache, &app->st, &err), &err); // as the scene does
     assert_true(tide_tui_app_is_busy(app));
     assert_true(tide_tui_app_has_news(app));
     settle(app);

@@ -209,7 +209,7 @@ static void compare_with_fresh(view *v, const history *h) {
     assert_tide_ok(tide_tui_app_open(&v->session, &v->opt, was->width, was->height, false, &fresh, &err), &err);
     fresh->st = v->app->st;
     const char *text = v->app->scene.overlay_text;
-    if (text != NULL) assert_tide_ok(tide_tui_desk_set_text(fresh->desk, text, &err), &err);
+    if (text != NULL) assert_tide_ok(tide_tui_query_cache_set_text(fresh->cache, text, &err), &err);
     assert_tide_ok(tide_tui_app_frame(fresh, &err), &err);
     const tide_tui_grid *is = &fresh->grid;
     for (int y = 0; y < was->height; y++) {

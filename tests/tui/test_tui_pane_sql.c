@@ -58,7 +58,7 @@ static void record(const char *path) {
 typedef struct look {
     tmp_dir dir;
     tide_subject *a;
-    tide_tui_desk *desk;
+    tide_tui_query_cache *cache;
     tide_tui_state state;
     tide_tui_layout layout;
     tide_tui_scene scene;
@@ -70,12 +70,12 @@ static void look_open(look *l, int64_t run_id) {
     tmp_dir_make(&l->dir);
     record(l->dir.file);
     assert_tide_ok(tide_subject_of_trace(l->dir.file, run_id, &l->a, &err), &err);
-    assert_tide_ok(tide_tui_desk_create(NULL, &l->desk, &err), &err);
+    assert_tide_ok(tide_tui_query_cache_create(NULL, &l->cache, &err), &err);
     tide_tui_state_init(&l->state, l->a, NULL);
 }
 
 static void look_close(look *l) {
-    tide_tui_desk_destroy(l->desk);
+    tide_tui_query_cache_destroy(l->cache);
     tide_subject_destroy(l->a);
     tmp_dir_remove(&l->dir);
 }
@@ -98,8 +98,8 @@ static const tide_tui_scene *look_at(look *l, tide_tui_pane pane) {
     l->state.focus = pane;
     tide_tui_layout_make(120, 40, l->state.preset, pane, &l->layout);
     assert_true(l->layout.panes[pane].w > 0);
-    assert_tide_ok(tide_tui_scene_make(l->desk, &l->state, &l->layout, &l->scene, &err), &err);
-    if (l->scene.trouble[pane][0] != '\0') fail_msg("%s: %s", tide_tui_pane_name(pane), l->scene.trouble[pane]);
+    assert_tide_ok(tide_tui_scene_make(l->cache, &l->state, &l->layout, &l->scene, &err), &err);
+    if (l->scene.error[pane][0] != '\0') fail_msg("%s: %s", tide_tui_pane_name(pane), l->scene.error[pane]);
     return &l->scene;
 }
 

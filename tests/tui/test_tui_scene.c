@@ -38,7 +38,7 @@ static void walk_both(tide_subject *a, tide_subject *b, uint64_t seed, int n_key
     tide_error err = TIDE_ERROR_INIT;
     assert_tide_ok(tide_tui_app_open(&session, &opt, 100, 32, false, &now, &err), &err);
     assert_tide_ok(tide_tui_app_open(&other, &opt, 100, 32, true, &aside, &err), &err);
-    aside->desk->asks_aside = true;
+    aside->cache->always_async = true;
     tide_rng rng = {seed};
     for (int i = 0; i < n_keys; i++) {
         const uint32_t key = (unsigned char)keys_of_a_walk[tide_rng_below(&rng, sizeof keys_of_a_walk - 1)];
@@ -87,7 +87,7 @@ static void keys_faster_than_the_worker(void **state) {
     tide_tui_app *app;
     tide_error err = TIDE_ERROR_INIT;
     assert_tide_ok(tide_tui_app_open(&session, NULL, 120, 40, true, &app, &err), &err);
-    app->desk->asks_aside = true;
+    app->cache->always_async = true;
     tide_rng rng = {3};
     for (int i = 0; i < 400; i++) {
         (void)tide_tui_app_key(app, (unsigned char)keys_of_a_walk[tide_rng_below(&rng, sizeof keys_of_a_walk - 1)]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The worker's thread: answers, patience, replacement, cancelling, stopping, subjects of its own. Fake questions that
+// The worker's thread: results, patience, replacement, cancelling, stopping, subjects of its own. Fake questions that
 // wait for a gate make every order of things certain; nothing sleeps.
 #include "tests/tide_test.h"
 
@@ -40,7 +40,7 @@ static void wait_gate(gate *g, const bool *what) {
 
 typedef struct question {
     int n, answer;
-    gate *gate; ///< NULL: answers at once
+    gate *gate; ///< NULL: results at once
     bool loops; ///< tells of progress until it is cancelled
     tide_status status;
     const tide_subject *saw_a, *saw_b;
@@ -80,9 +80,9 @@ static question *new_question(int n) {
 }
 
 static void ask(tide_tui_worker *w, int slot, uint64_t key, question *q) {
-    const tide_tui_job job = {.slot = slot, .key = key, .run = run_question, .release = release_question, .ctx = q};
+    const tide_tui_request job = {.slot = slot, .key = key, .run = run_question, .release = release_question, .ctx = q};
     tide_error err = TIDE_ERROR_INIT;
-    assert_tide_ok(tide_tui_worker_ask(w, &job, &err), &err);
+    assert_tide_ok(tide_tui_worker_submit(w, &job, &err), &err);
 }
 
 static tide_tui_worker *start(void) {
@@ -146,9 +146,9 @@ static void what_it_says_of_a_failure_arrives(void **state) {
     assert_int_equal(status, TIDE_ERR_NOT_FOUND);
     assert_string_equal(err.msg, "no answer to 5");
     release_question(ctx);
-    const tide_tui_job bad = {
-        .slot = TIDE_TUI_MAX_JOBS, .run = run_question, .release = release_question, .ctx = new_question(1)};
-    assert_int_equal(tide_tui_worker_ask(w, &bad, NULL), TIDE_ERR_INVALID); // and the question is released
+    const tide_tui_request bad = {
+        .slot = TIDE_TUI_MAX_REQUESTS, .run = run_question, .release = release_question, .ctx = new_question(1)};
+    assert_int_equal(tide_tui_worker_submit(w, &bad, NULL), TIDE_ERR_INVALID); // and the question is released
     stop(w);
 }
 
@@ -247,7 +247,7 @@ static void stopping_gives_everything_back(void **state) {
     q->loops = true;
     ask(w, 0, 1, q);
     wait_gate(&g, &g.was_reached);
-    for (int i = 1; i < TIDE_TUI_MAX_JOBS; i++) ask(w, i, 1, new_question(i));
+    for (int i = 1; i < TIDE_TUI_MAX_REQUESTS; i++) ask(w, i, 1, new_question(i));
     stop(w); // counts
     tide_tui_worker_stop(NULL);
 }
@@ -293,7 +293,7 @@ static void it_has_subjects_of_its_own(void **state) {
     assert_int_equal(q->saw_items, 40);
     release_question(q);
     // Another B: A stays the one it was, with all that it has loaded.
-    assert_tide_ok(tide_tui_worker_renew(w, a, c, &err), &err);
+    assert_tide_ok(tide_tui_worker_set_subjects(w, a, c, &err), &err);
     ask(w, 0, 2, new_question(1));
     q = take(w, 0, 2, &status);
     assert_ptr_equal(q->saw_a, first_a);
@@ -306,9 +306,9 @@ static void it_has_subjects_of_its_own(void **state) {
     long_one->loops = true;
     ask(w, 1, 1, long_one);
     wait_gate(&g, &g.was_reached);
-    assert_tide_ok(tide_tui_worker_renew(w, c, NULL, &err), &err);
-    assert_tide_ok(tide_tui_worker_renew(w, c, b, &err), &err); // before it came to the last one
-    assert_tide_ok(tide_tui_worker_renew(w, c, NULL, &err), &err);
+    assert_tide_ok(tide_tui_worker_set_subjects(w, c, NULL, &err), &err);
+    assert_tide_ok(tide_tui_worker_set_subjects(w, c, b, &err), &err); // before it came to the last one
+    assert_tide_ok(tide_tui_worker_set_subjects(w, c, NULL, &err), &err);
     assert_false(tide_tui_worker_is_busy(w, 1, 1));
     ask(w, 0, 3, new_question(1));
     q = take(w, 0, 3, &status);
@@ -326,9 +326,9 @@ static void a_storm_of_questions(void **state) {
     (void)state;
     tide_tui_worker *w = start();
     tide_rng rng = {99};
-    uint64_t keys[TIDE_TUI_MAX_JOBS] = {0};
+    uint64_t keys[TIDE_TUI_MAX_REQUESTS] = {0};
     for (int i = 0; i < 3000; i++) {
-        const int slot = (int)tide_rng_below(&rng, TIDE_TUI_MAX_JOBS);
+        const int slot = (int)tide_rng_below(&rng, TIDE_TUI_MAX_REQUESTS);
         void *ctx = NULL;
         tide_status status;
         switch (tide_rng_below(&rng, 8)) {

@@ -185,7 +185,7 @@ static void sentence_of(const char *words, char *buf, size_t buf_bytes) {
 }
 
 bool tide_tui_draw_state_of(const tide_tui_view *v, tide_tui_pane pane, tide_tui_rect body, const char *empty) {
-    const char *trouble = v->scene->trouble[pane], *busy = v->scene->busy[pane];
+    const char *trouble = v->scene->error[pane], *busy = v->scene->busy[pane];
     char text[512];
     tide_tui_role role = TIDE_TUI_ROLE_DIM;
     if (trouble[0] != '\0') {

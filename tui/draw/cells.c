@@ -15,9 +15,9 @@ tide_status tide_tui_grid_resize(tide_tui_grid *grid, int width, int height, tid
     tide_tui_grid_deinit(grid);
     if (width < 1 || height < 1) return TIDE_FAIL(err, TIDE_ERR_INVALID, "a frame of %dx%d cells", width, height);
     size_t n;
-    if (!tide_mul_size((size_t)width, (size_t)height, &n) ||
-        (grid->cells = tide_host_calloc(n, sizeof *grid->cells)) == NULL)
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a frame of %dx%d cells", width, height);
+    if (!tide_mul_size((size_t)width, (size_t)height, &n))
+        return TIDE_NO_MEMORY(err, "for a frame of %dx%d cells", width, height);
+    TIDE_TRY(TIDE_NEW(&grid->cells, n, err, "for a frame of %dx%d cells", width, height));
     grid->width = width;
     grid->height = height;
     tide_tui_grid_clear(grid);

@@ -235,7 +235,7 @@ void tide_tui_draw_curve(const tide_tui_view *v) {
     const tide_tui_rect r = s->layout->panes[TIDE_TUI_PANE_CURVE];
     if (r.w <= 0 || r.h <= 0) return;
     if (s->n_columns == 0 || s->top_bytes == 0 || s->min == NULL || s->max == NULL) {
-        const bool says_nothing = s->trouble[TIDE_TUI_PANE_CURVE][0] == '\0' && s->busy[TIDE_TUI_PANE_CURVE][0] == '\0';
+        const bool says_nothing = s->error[TIDE_TUI_PANE_CURVE][0] == '\0' && s->busy[TIDE_TUI_PANE_CURVE][0] == '\0';
         tide_tui_draw_state_of(v, TIDE_TUI_PANE_CURVE, r, says_nothing ? empty_words(s->a) : "");
         return;
     }

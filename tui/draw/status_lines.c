@@ -86,7 +86,7 @@ static void add_filters(facts *f, const tide_tui_scene *s) {
     }
 }
 
-static void add_trouble(facts *f, const tide_tui_scene *s) {
+static void add_recording_error(facts *f, const tide_tui_scene *s) {
     char text[FACT], n[TIDE_TUI_WORD];
     if (s->a->trouble[0] != '\0') add_text(f, s->a->trouble, s->a->trouble, TIDE_TUI_ROLE_ERROR, 0);
     if (s->a->n_lost > 0) {
@@ -259,7 +259,7 @@ static void draw_summary(const tide_tui_view *v) {
     const tide_tui_scene *s = v->scene;
     facts f = {.n = 0};
     if (s->layout->summary.h <= 0) return;
-    add_trouble(&f, s);
+    add_recording_error(&f, s);
     add_filters(&f, s);
     add_range(&f, s);
     add_capacity(&f, s);

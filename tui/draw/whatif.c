@@ -24,8 +24,8 @@ static void say_result(const tide_tui_scene *s, char *buf, size_t buf_bytes) {
     if (st->n_edits == 0) {
         snprintf(buf, buf_bytes, "No edit yet. Apply advice, or type one: %s free-earlier TENSOR, align 64, batch 8.",
                  tide_tui_key_of(TIDE_TUI_EDIT, key, sizeof key));
-    } else if (s->trouble[TIDE_TUI_PANE_WHATIF][0] != '\0') {
-        snprintf(buf, buf_bytes, "error: %s", s->trouble[TIDE_TUI_PANE_WHATIF]);
+    } else if (s->error[TIDE_TUI_PANE_WHATIF][0] != '\0') {
+        snprintf(buf, buf_bytes, "error: %s", s->error[TIDE_TUI_PANE_WHATIF]);
     } else if (!st->b_is_whatif || s->b == NULL) {
         const char *busy = s->busy[TIDE_TUI_PANE_WHATIF];
         snprintf(buf, buf_bytes, "Planning anew with %s%s%s.", they, busy[0] != '\0' ? ": " : "", busy);
@@ -176,7 +176,7 @@ void tide_tui_draw_whatif(const tide_tui_view *v) {
     }
     const tide_tui_rect body = tide_tui_heading(v, TIDE_TUI_PANE_WHATIF, title, facts);
     const bool nothing = s->n_advice == 0 && st->n_edits == 0;
-    const bool has_state = s->trouble[TIDE_TUI_PANE_WHATIF][0] != '\0' || s->busy[TIDE_TUI_PANE_WHATIF][0] != '\0';
+    const bool has_state = s->error[TIDE_TUI_PANE_WHATIF][0] != '\0' || s->busy[TIDE_TUI_PANE_WHATIF][0] != '\0';
     if (!s->a->has_plan) { // said here: what went wrong is that advice was looked for
         tide_tui_paper p = {.v = v, .r = {body.x + 1, body.y, body.w - 2, body.h}};
         tide_tui_paper_wrap(&p, 0,

@@ -28,8 +28,8 @@ static tide_curve_key curve_of(tide_subject *s, tide_curve_of of, int kind) {
 
 static tide_status room_for_columns(tide__columns *c, size_t n, tide_error *err) {
     size_t cap = c->cap;
-    TIDE_TRY(tide__room(&c->min, &cap, n, sizeof *c->min, err));
-    TIDE_TRY(tide__room(&c->max, &c->cap, n, sizeof *c->max, err));
+    TIDE_TRY(TIDE_GROW(&c->min, &cap, n, err, "for a frame"));
+    TIDE_TRY(TIDE_GROW(&c->max, &c->cap, n, err, "for a frame"));
     c->n = n;
     return TIDE_OK;
 }
@@ -49,7 +49,7 @@ static tide_status columns(tide__columns *c, uint64_t key, tide_subject *s, tide
     if (c->is_there && c->key == key) return TIDE_OK;
     TIDE_TRY(room_for_columns(c, n, err));
     tide_error why = TIDE_ERROR_INIT;
-    c->trouble[0] = '\0';
+    c->error[0] = '\0';
     const tide_status st = tide_subject_columns(s, of, w.begin, w.end, n, c->min, c->max, &why);
     if (st == TIDE_ERR_NOMEM) {
         if (err != NULL) *err = why;
@@ -59,7 +59,7 @@ static tide_status columns(tide__columns *c, uint64_t key, tide_subject *s, tide
     c->key = key;
     if (st != TIDE_OK) {
         c->n = 0;
-        tide__trouble_of(c->trouble, sizeof c->trouble, &why);
+        tide__error_text(c->error, sizeof c->error, &why);
         return TIDE_OK;
     }
     size_t from, to;
@@ -105,18 +105,18 @@ static tide_tui_window window_of_b(const tide__frame *f) {
 }
 
 static tide_status curve_of_b(tide__frame *f, size_t n) {
-    tide_tui_desk *d = f->desk;
+    tide_tui_query_cache *cache = f->cache;
     const int kind = f->st->curve_kind;
     if (f->st->b == NULL || f->st->b == f->st->a) return TIDE_OK;
-    const uint64_t of_kind = tide__key(tide__key(0, d->b_serial), (uint64_t)(int64_t)kind);
+    const uint64_t of_kind = tide__key(tide__key(0, cache->b_serial), (uint64_t)(int64_t)kind);
     const tide_tui_window w = window_of_b(f);
     const uint64_t key = tide__key(tide__key(tide__key(of_kind, n), (uint64_t)w.begin), (uint64_t)w.end);
     const tide_curve_key of = curve_of(f->st->b, TIDE_CURVE_LIVE, kind);
-    TIDE_TRY(columns(&d->b_curve, key, f->st->b, of, w, n, f->err));
-    TIDE_TRY(highest(&d->b_top, of_kind, f->st->b, of, f->err));
-    if (d->b_curve.n == 0) return TIDE_OK;
-    f->out->b_min = d->b_curve.min;
-    f->out->b_max = d->b_curve.max;
+    TIDE_TRY(columns(&cache->b_curve, key, f->st->b, of, w, n, f->err));
+    TIDE_TRY(highest(&cache->b_top, of_kind, f->st->b, of, f->err));
+    if (cache->b_curve.n == 0) return TIDE_OK;
+    f->out->b_min = cache->b_curve.min;
+    f->out->b_max = cache->b_curve.max;
     return TIDE_OK;
 }
 
@@ -125,8 +125,8 @@ static tide_status curve_of_b(tide__frame *f, size_t n) {
 /// As high as the highest of all that is drawn; a capacity far above everything would press the curve flat.
 static uint64_t height(const tide__frame *f) {
     const tide_levels *l = &f->out->a->levels;
-    uint64_t top = f->desk->top.value;
-    if (f->out->b_max != NULL && f->desk->b_top.value > top) top = f->desk->b_top.value;
+    uint64_t top = f->cache->top.value;
+    if (f->out->b_max != NULL && f->cache->b_top.value > top) top = f->cache->b_top.value;
     if (f->st->curve_kind < 0 && l->known && l->plan > top) top = l->plan;
     if (f->st->curve_kind < 0 && l->known && l->bound > top) top = l->bound;
     for (size_t i = 0; f->out->predicted_max != NULL && i < f->out->n_columns; i++) {
@@ -137,11 +137,11 @@ static uint64_t height(const tide__frame *f) {
 }
 
 static tide_status cursor_bytes(tide__frame *f, uint64_t of_kind, tide_curve_key of) {
-    tide__held_value *v = &f->desk->cursor_bytes;
-    const uint64_t key = tide__key_moment(of_kind, tide__cursor(f->st));
+    tide__held_value *v = &f->cache->cursor_bytes;
+    const uint64_t key = tide__key_moment(of_kind, tide_tui_now(f->st));
     if (!v->is_there || v->key != key) {
         tide_error why = TIDE_ERROR_INIT;
-        const tide_status st = tide_subject_bytes_at(f->st->a, of, tide__cursor(f->st), &v->value, &why);
+        const tide_status st = tide_subject_bytes_at(f->st->a, of, tide_tui_now(f->st), &v->value, &why);
         if (st == TIDE_ERR_NOMEM) return st;
         if (st != TIDE_OK) v->value = 0;
         v->is_there = true;
@@ -155,7 +155,7 @@ static tide_status minimap(tide__frame *f, uint64_t of_kind, tide_curve_key of) 
     const int w = f->layout->minimap.w;
     if (w <= 0 || f->layout->minimap.h <= 0) return TIDE_OK;
     const tide_subject_facts *a = f->out->a;
-    tide__columns *c = &f->desk->mini;
+    tide__columns *c = &f->cache->mini;
     TIDE_TRY(columns(c, tide__key(of_kind, (uint64_t)w), f->st->a, of, (tide_tui_window){a->begin, a->end}, (size_t)w,
                      f->err));
     if (c->n > 0) f->out->mini_max = c->max;
@@ -164,7 +164,7 @@ static tide_status minimap(tide__frame *f, uint64_t of_kind, tide_curve_key of) 
 
 static tide_status predicted(tide__frame *f, uint64_t key, size_t n) {
     if (!f->out->a->is_trace || !f->out->a->has_plan) return TIDE_OK;
-    tide__columns *c = &f->desk->predicted;
+    tide__columns *c = &f->cache->predicted;
     const tide_curve_key of = curve_of(f->st->a, TIDE_CURVE_PREDICTED, f->st->curve_kind);
     TIDE_TRY(columns(c, key, f->st->a, of, f->st->window, n, f->err));
     if (c->n > 0) f->out->predicted_max = c->max;
@@ -172,9 +172,9 @@ static tide_status predicted(tide__frame *f, uint64_t key, size_t n) {
 }
 
 tide_status tide__scene_curve(tide__frame *f) {
-    tide_tui_desk *d = f->desk;
+    tide_tui_query_cache *cache = f->cache;
     const int w = f->layout->panes[TIDE_TUI_PANE_CURVE].w;
-    const uint64_t of_kind = tide__key(tide__key(0, d->a_serial), (uint64_t)(int64_t)f->st->curve_kind);
+    const uint64_t of_kind = tide__key(tide__key(0, cache->a_serial), (uint64_t)(int64_t)f->st->curve_kind);
     const tide_curve_key of = curve_of(f->st->a, TIDE_CURVE_LIVE, f->st->curve_kind);
     TIDE_TRY(cursor_bytes(f, of_kind, of));
     if (!tide__is_shown(f, TIDE_TUI_PANE_CURVE)) return TIDE_OK;
@@ -182,12 +182,12 @@ tide_status tide__scene_curve(tide__frame *f) {
     const size_t n = f->st->fine_curve ? 2 * cells : cells;
     const uint64_t key =
         tide__key(tide__key(tide__key(of_kind, n), (uint64_t)f->st->window.begin), (uint64_t)f->st->window.end);
-    TIDE_TRY(columns(&d->curve, key, f->st->a, of, f->st->window, n, f->err));
-    TIDE_TRY(highest(&d->top, of_kind, f->st->a, of, f->err));
-    if (d->curve.n == 0) tide__trouble(f, TIDE_TUI_PANE_CURVE, d->curve.trouble);
-    f->out->n_columns = d->curve.n;
-    f->out->min = d->curve.min;
-    f->out->max = d->curve.max;
+    TIDE_TRY(columns(&cache->curve, key, f->st->a, of, f->st->window, n, f->err));
+    TIDE_TRY(highest(&cache->top, of_kind, f->st->a, of, f->err));
+    if (cache->curve.n == 0) tide__set_pane_error(f, TIDE_TUI_PANE_CURVE, cache->curve.error);
+    f->out->n_columns = cache->curve.n;
+    f->out->min = cache->curve.min;
+    f->out->max = cache->curve.max;
     TIDE_TRY(predicted(f, key, n));
     TIDE_TRY(curve_of_b(f, n));
     TIDE_TRY(minimap(f, of_kind, of));
@@ -217,8 +217,7 @@ static tide_status find_marks(void *ctx, tide_subject *a, tide_subject *b, const
     (void)progress;
     mark_list *m = ctx;
     TIDE_TRY(tide_trace_marks(tide_subject_trace(a), &m->marks, &m->n, err));
-    m->names = tide_host_calloc(m->n > 0 ? m->n : 1, sizeof *m->names);
-    if (m->names == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu marks", m->n);
+    TIDE_TRY(TIDE_NEW(&m->names, m->n > 0 ? m->n : 1, err, "for %zu marks", m->n));
     for (size_t i = 0; i < m->n; i++) { // names are the trace's, which may be closed by another thread
         const size_t len = strlen(m->marks[i].name), room = sizeof m->names[i] - 1;
         memcpy(m->names[i], m->marks[i].name, len < room ? len : room);
@@ -228,22 +227,25 @@ static tide_status find_marks(void *ctx, tide_subject *a, tide_subject *b, const
 }
 
 static tide_status add_mark(tide__frame *f, tide_tui_mark mark) {
-    tide_tui_desk *d = f->desk;
+    tide_tui_query_cache *cache = f->cache;
     if (mark.at.t < f->st->window.begin || mark.at.t >= f->st->window.end) return TIDE_OK;
-    TIDE_TRY(tide__room(&d->marks, &d->marks_cap, f->out->n_marks + 1, sizeof *d->marks, f->err));
-    d->marks[f->out->n_marks++] = mark;
+    TIDE_TRY(TIDE_GROW(&cache->marks, &cache->marks_cap, f->out->n_marks + 1, f->err, "for a frame"));
+    cache->marks[f->out->n_marks++] = mark;
     return TIDE_OK;
 }
 
 tide_status tide__scene_marks(tide__frame *f) {
-    tide_tui_desk *d = f->desk;
+    tide_tui_query_cache *cache = f->cache;
     const mark_list *found = NULL;
     if (tide_subject_trace(f->st->a) != NULL) {
-        const uint64_t key = tide__key(tide__key(0, d->a_serial), 'm');
-        if (tide__desk_wants(d, TIDE__ASK_MARKS, key))
-            TIDE_TRY(tide__desk_ask(d, TIDE__ASK_MARKS, key, tide__is_small(f->st->a), find_marks, release_marks,
-                                    tide_host_calloc(1, sizeof(mark_list)), f->err));
-        found = tide__desk_answer_of(f, TIDE__ASK_MARKS, key, TIDE_TUI_N_PANES);
+        const uint64_t key = tide__key(tide__key(0, cache->a_serial), 'm');
+        if (tide__query_is_needed(cache, TIDE__QUERY_MARKS, key)) {
+            mark_list *m;
+            TIDE_TRY(TIDE_NEW(&m, 1, f->err, "for a question"));
+            TIDE_TRY(tide__query_start(cache, TIDE__QUERY_MARKS, key, tide__is_small(f->st->a), find_marks,
+                                       release_marks, m, f->err));
+        }
+        found = tide__query_result_of(f, TIDE__QUERY_MARKS, key, TIDE_TUI_N_PANES);
     }
     for (size_t i = 0; i < f->st->n_marks; i++) TIDE_TRY(add_mark(f, f->st->marks[i]));
     for (size_t i = 0; found != NULL && i < found->n; i++) {
@@ -251,7 +253,7 @@ tide_status tide__scene_marks(tide__frame *f) {
         memcpy(mark.text, found->marks[i].name, strlen(found->marks[i].name) + 1);
         TIDE_TRY(add_mark(f, mark));
     }
-    f->out->marks = d->marks;
+    f->out->marks = cache->marks;
     return TIDE_OK;
 }
 
@@ -312,19 +314,20 @@ static tide_status run_count(void *ctx, tide_subject *a, tide_subject *b, const 
 static tide_status ask_count(tide__frame *f, uint64_t key) {
     tide_items_hold *hold = tide_subject_hold_items(f->st->a);
     if (hold == NULL) return TIDE_OK;
-    count *c = tide_host_calloc(1, sizeof *c);
-    if (c == NULL) {
+    count *c;
+    const tide_status st = TIDE_NEW(&c, 1, f->err, "for a question");
+    if (st != TIDE_OK) {
         tide_items_let_go(hold);
-        return TIDE_FAIL(f->err, TIDE_ERR_NOMEM, "no memory for a question");
+        return st;
     }
     *c = (count){.items = hold, .begin = f->st->range_begin, .end = f->st->range_end};
     uint32_t from, to;
     tide_items_range(tide_items_held(hold), c->begin, c->end, &from, &to);
     const bool few = to - from <= 4 * (uint32_t)TIDE__FEW_ITEMS;
-    return tide__desk_ask(f->desk, TIDE__ASK_RANGE, key, few, run_count, release_count, c, f->err);
+    return tide__query_start(f->cache, TIDE__QUERY_RANGE, key, few, run_count, release_count, c, f->err);
 }
 
-/// Zero where nobody can tell.
+/// Zero where it is not known.
 static uint64_t bytes_at(tide_subject *s, int64_t t) {
     const tide_curve_key all = {TIDE_CURVE_LIVE, -1, NULL};
     uint64_t bytes;
@@ -335,10 +338,10 @@ tide_status tide__scene_range(tide__frame *f) {
     tide_tui_state *st = f->st;
     if (!st->shows_range || st->range_end <= st->range_begin) return TIDE_OK;
     tide_tui_range_facts *out = &f->out->range;
-    const uint64_t of_items = tide__key(tide__key(0, f->desk->a_serial), f->desk->items_serial);
+    const uint64_t of_items = tide__key(tide__key(0, f->cache->a_serial), f->cache->items_serial);
     const uint64_t key = tide__key(tide__key(of_items, (uint64_t)st->range_begin), (uint64_t)st->range_end);
-    if (tide__desk_wants(f->desk, TIDE__ASK_RANGE, key)) TIDE_TRY(ask_count(f, key));
-    const count *c = tide__desk_answer_of(f, TIDE__ASK_RANGE, key, TIDE_TUI_N_PANES);
+    if (tide__query_is_needed(f->cache, TIDE__QUERY_RANGE, key)) TIDE_TRY(ask_count(f, key));
+    const count *c = tide__query_result_of(f, TIDE__QUERY_RANGE, key, TIDE_TUI_N_PANES);
     if (c != NULL) *out = c->facts;
     const tide_curve_key all = {TIDE_CURVE_LIVE, -1, NULL};
     tide_error why = TIDE_ERROR_INIT;

@@ -7,15 +7,15 @@
 
 // ---- alive at the cursor ----
 
-typedef struct live_answer {
+typedef struct live_query {
     tide_moment at;
     tide_live_items live;
     bool is_there;
     tide_items_hold *hold; ///< of the table that its indexes are of; NULL: there was none
-} live_answer;
+} live_query;
 
 static void release_live(void *ctx) {
-    live_answer *l = ctx;
+    live_query *l = ctx;
     if (l->is_there) tide_live_items_deinit(&l->live);
     tide_items_let_go(l->hold);
     tide_host_free(l);
@@ -25,48 +25,49 @@ static tide_status run_live(void *ctx, tide_subject *a, tide_subject *b, const t
                             tide_error *err) {
     (void)b;
     (void)progress;
-    live_answer *l = ctx;
+    live_query *l = ctx;
     TIDE_TRY(tide_subject_live(a, l->at, &l->live, err));
     l->is_there = true;
     if (tide_subject_items(a) != NULL) l->hold = tide_subject_hold_items(a);
     return TIDE_OK;
 }
 
-static bool has_its_table(tide__frame *f, const live_answer *l) {
+static bool has_its_table(tide__frame *f, const live_query *l) {
     if (l->hold == NULL) return tide_subject_items(f->st->a) == NULL;
-    return tide__same_table(f, TIDE__ASK_LIVE, l->hold);
+    return tide__query_same_table(f, TIDE__QUERY_LIVE, l->hold);
 }
 
 /// Some milliseconds among millions of events: aside, but for the time when the thread there is still loading the
 /// table.
 tide_status tide__scene_live(tide__frame *f) {
-    tide_tui_desk *d = f->desk;
+    tide_tui_query_cache *cache = f->cache;
     if (!tide__is_shown(f, TIDE_TUI_PANE_TABLE)) return TIDE_OK;
     const bool has_items = tide_subject_items(f->st->a) != NULL;
-    uint64_t key = tide__key(tide__key(0, d->a_serial), d->items_serial);
-    key = tide__key_moment(tide__key(key, has_items), tide__cursor(f->st));
-    if (tide__desk_wants(d, TIDE__ASK_LIVE, key)) {
+    uint64_t key = tide__key(tide__key(0, cache->a_serial), cache->items_serial);
+    key = tide__key_moment(tide__key(key, has_items), tide_tui_now(f->st));
+    if (tide__query_is_needed(cache, TIDE__QUERY_LIVE, key)) {
         const bool at_once = tide__is_small(f->st->a) || !has_items || f->out->a->is_recording;
-        live_answer *l = tide_host_calloc(1, sizeof *l);
-        if (l != NULL) l->at = tide__cursor(f->st);
-        TIDE_TRY(tide__desk_ask_of_moment(f, TIDE__ASK_LIVE, key, at_once, run_live, release_live, l));
+        live_query *l;
+        TIDE_TRY(TIDE_NEW(&l, 1, f->err, "for a question"));
+        l->at = tide_tui_now(f->st);
+        TIDE_TRY(tide__query_start_at_cursor(f, TIDE__QUERY_LIVE, key, at_once, run_live, release_live, l));
     }
-    const live_answer *l = tide__desk_answer_of(f, TIDE__ASK_LIVE, key, TIDE_TUI_PANE_TABLE);
-    if (l == NULL) l = tide__desk_earlier(f, TIDE__ASK_LIVE, TIDE_TUI_PANE_TABLE);
+    const live_query *l = tide__query_result_of(f, TIDE__QUERY_LIVE, key, TIDE_TUI_PANE_TABLE);
+    if (l == NULL) l = tide__query_previous_result(f, TIDE__QUERY_LIVE, TIDE_TUI_PANE_TABLE);
     if (l != NULL && has_its_table(f, l)) f->out->live = &l->live;
     return TIDE_OK;
 }
 
 // ---- explanation ----
 
-typedef struct explain_answer {
+typedef struct explain_query {
     tide_moment at;
     tide_explanation explanation;
     bool is_there;
-} explain_answer;
+} explain_query;
 
 static void release_explain(void *ctx) {
-    explain_answer *e = ctx;
+    explain_query *e = ctx;
     if (e->is_there) tide_explanation_deinit(&e->explanation);
     tide_host_free(e);
 }
@@ -74,39 +75,40 @@ static void release_explain(void *ctx) {
 static tide_status run_explain(void *ctx, tide_subject *a, tide_subject *b, const tide_progress *progress,
                                tide_error *err) {
     (void)b;
-    explain_answer *e = ctx;
+    explain_query *e = ctx;
     TIDE_TRY(tide_explain(a, e->at, TIDE_EXPLAIN_DEFAULT_WITHOUT, progress, &e->explanation, err));
     e->is_there = true;
     return TIDE_OK;
 }
 
 tide_status tide__scene_explain(tide__frame *f) {
-    tide_tui_desk *d = f->desk;
+    tide_tui_query_cache *cache = f->cache;
     if (!tide__is_shown(f, TIDE_TUI_PANE_EXPLAIN)) return TIDE_OK;
-    const uint64_t key = tide__key_moment(tide__key(tide__key(0, d->a_serial), 'e'), tide__cursor(f->st));
-    if (tide__desk_wants(d, TIDE__ASK_EXPLAIN, key)) {
-        explain_answer *e = tide_host_calloc(1, sizeof *e);
-        if (e != NULL) e->at = tide__cursor(f->st);
-        TIDE_TRY(tide__desk_ask_of_moment(f, TIDE__ASK_EXPLAIN, key, tide__is_small(f->st->a), run_explain,
-                                          release_explain, e));
+    const uint64_t key = tide__key_moment(tide__key(tide__key(0, cache->a_serial), 'e'), tide_tui_now(f->st));
+    if (tide__query_is_needed(cache, TIDE__QUERY_EXPLAIN, key)) {
+        explain_query *e;
+        TIDE_TRY(TIDE_NEW(&e, 1, f->err, "for a question"));
+        e->at = tide_tui_now(f->st);
+        TIDE_TRY(tide__query_start_at_cursor(f, TIDE__QUERY_EXPLAIN, key, tide__is_small(f->st->a), run_explain,
+                                             release_explain, e));
     }
-    const explain_answer *e = tide__desk_answer_of(f, TIDE__ASK_EXPLAIN, key, TIDE_TUI_PANE_EXPLAIN);
-    if (e == NULL) e = tide__desk_earlier(f, TIDE__ASK_EXPLAIN, TIDE_TUI_PANE_EXPLAIN);
+    const explain_query *e = tide__query_result_of(f, TIDE__QUERY_EXPLAIN, key, TIDE_TUI_PANE_EXPLAIN);
+    if (e == NULL) e = tide__query_previous_result(f, TIDE__QUERY_EXPLAIN, TIDE_TUI_PANE_EXPLAIN);
     if (e != NULL) f->out->explanation = &e->explanation;
     return TIDE_OK;
 }
 
 // ---- pools and leaks ----
 
-typedef struct pools_answer {
+typedef struct pools_query {
     tide_moment at;
     tide_tui_window window;
     tide_pools pools;
     bool is_there;
-} pools_answer;
+} pools_query;
 
 static void release_pools(void *ctx) {
-    pools_answer *p = ctx;
+    pools_query *p = ctx;
     if (p->is_there) tide_pools_deinit(&p->pools);
     tide_host_free(p);
 }
@@ -114,20 +116,20 @@ static void release_pools(void *ctx) {
 static tide_status run_pools(void *ctx, tide_subject *a, tide_subject *b, const tide_progress *progress,
                              tide_error *err) {
     (void)b;
-    pools_answer *p = ctx;
+    pools_query *p = ctx;
     TIDE_TRY(tide_pools_at(a, p->at, p->window.begin, p->window.end - 1, progress, &p->pools, err));
     p->is_there = true;
     return TIDE_OK;
 }
 
-typedef struct leaks_answer {
+typedef struct leaks_query {
     tide_leaks leaks;
     bool is_there;
     tide_items_hold *hold; ///< of the table that they are in
-} leaks_answer;
+} leaks_query;
 
 static void release_leaks(void *ctx) {
-    leaks_answer *l = ctx;
+    leaks_query *l = ctx;
     if (l->is_there) tide_leaks_deinit(&l->leaks);
     tide_items_let_go(l->hold);
     tide_host_free(l);
@@ -136,7 +138,7 @@ static void release_leaks(void *ctx) {
 static tide_status run_leaks(void *ctx, tide_subject *a, tide_subject *b, const tide_progress *progress,
                              tide_error *err) {
     (void)b;
-    leaks_answer *l = ctx;
+    leaks_query *l = ctx;
     TIDE_TRY(tide_subject_load(a, progress, err));
     TIDE_TRY(tide_leaks_find(a, &l->leaks, err));
     l->is_there = true;
@@ -145,54 +147,58 @@ static tide_status run_leaks(void *ctx, tide_subject *a, tide_subject *b, const 
 }
 
 static tide_status leaks(tide__frame *f) {
-    tide_tui_desk *d = f->desk;
+    tide_tui_query_cache *cache = f->cache;
     if (!f->out->a->is_trace) return TIDE_OK;
-    const uint64_t key = tide__key(tide__key(0, d->a_serial), 'l');
-    if (tide__desk_wants(d, TIDE__ASK_LEAKS, key))
-        TIDE_TRY(tide__desk_ask(d, TIDE__ASK_LEAKS, key, tide__is_small(f->st->a), run_leaks, release_leaks,
-                                tide_host_calloc(1, sizeof(leaks_answer)), f->err));
-    const leaks_answer *l = tide__desk_answer_of(f, TIDE__ASK_LEAKS, key, TIDE_TUI_PANE_POOLS);
-    if (l != NULL && tide__same_table(f, TIDE__ASK_LEAKS, l->hold)) f->out->leaks = &l->leaks;
+    const uint64_t key = tide__key(tide__key(0, cache->a_serial), 'l');
+    if (tide__query_is_needed(cache, TIDE__QUERY_LEAKS, key)) {
+        leaks_query *q;
+        TIDE_TRY(TIDE_NEW(&q, 1, f->err, "for a question"));
+        TIDE_TRY(tide__query_start(cache, TIDE__QUERY_LEAKS, key, tide__is_small(f->st->a), run_leaks, release_leaks, q,
+                                   f->err));
+    }
+    const leaks_query *l = tide__query_result_of(f, TIDE__QUERY_LEAKS, key, TIDE_TUI_PANE_POOLS);
+    if (l != NULL && tide__query_same_table(f, TIDE__QUERY_LEAKS, l->hold)) f->out->leaks = &l->leaks;
     return TIDE_OK;
 }
 
 /// What nobody used is said of a window: that of the answer that is there.
 static bool has_same_window(const tide__frame *f) {
-    const tide__answer *a = &f->desk->answers[TIDE__ASK_POOLS];
-    const pools_answer *p = a->is_there && a->status == TIDE_OK ? a->ctx : NULL;
+    const tide__query_result *a = &f->cache->results[TIDE__QUERY_POOLS];
+    const pools_query *p = a->is_there && a->status == TIDE_OK ? a->ctx : NULL;
     return p != NULL && p->window.begin == f->st->window.begin && p->window.end == f->st->window.end;
 }
 
 tide_status tide__scene_pools(tide__frame *f) {
-    tide_tui_desk *d = f->desk;
+    tide_tui_query_cache *cache = f->cache;
     if (!tide__is_shown(f, TIDE_TUI_PANE_POOLS)) return TIDE_OK;
-    uint64_t key = tide__key_moment(tide__key(tide__key(0, d->a_serial), 'p'), tide__cursor(f->st));
+    uint64_t key = tide__key_moment(tide__key(tide__key(0, cache->a_serial), 'p'), tide_tui_now(f->st));
     key = tide__key(tide__key(key, (uint64_t)f->st->window.begin), (uint64_t)f->st->window.end);
-    if (tide__desk_wants(d, TIDE__ASK_POOLS, key)) {
-        pools_answer *p = tide_host_calloc(1, sizeof *p);
-        if (p != NULL) *p = (pools_answer){.at = tide__cursor(f->st), .window = f->st->window};
-        TIDE_TRY(
-            tide__desk_ask_of_moment(f, TIDE__ASK_POOLS, key, tide__is_small(f->st->a), run_pools, release_pools, p));
+    if (tide__query_is_needed(cache, TIDE__QUERY_POOLS, key)) {
+        pools_query *p;
+        TIDE_TRY(TIDE_NEW(&p, 1, f->err, "for a question"));
+        *p = (pools_query){.at = tide_tui_now(f->st), .window = f->st->window};
+        TIDE_TRY(tide__query_start_at_cursor(f, TIDE__QUERY_POOLS, key, tide__is_small(f->st->a), run_pools,
+                                             release_pools, p));
     }
-    const pools_answer *p = tide__desk_answer_of(f, TIDE__ASK_POOLS, key, TIDE_TUI_PANE_POOLS);
-    if (p == NULL && has_same_window(f)) p = tide__desk_earlier(f, TIDE__ASK_POOLS, TIDE_TUI_PANE_POOLS);
+    const pools_query *p = tide__query_result_of(f, TIDE__QUERY_POOLS, key, TIDE_TUI_PANE_POOLS);
+    if (p == NULL && has_same_window(f)) p = tide__query_previous_result(f, TIDE__QUERY_POOLS, TIDE_TUI_PANE_POOLS);
     if (p != NULL) f->out->pools = &p->pools;
     return leaks(f);
 }
 
 // ---- A and B ----
 
-typedef struct diff_answer {
+typedef struct diff_query {
     bool moments; ///< two moments of A
     bool at_only; ///< who is alive then, not everything that ever was
     tide_moment a_at, b_at;
     tide_diff diff;
     bool is_there;
     tide_items_hold *a_hold, *b_hold; ///< where names and indexes lie
-} diff_answer;
+} diff_query;
 
 static void release_diff(void *ctx) {
-    diff_answer *q = ctx;
+    diff_query *q = ctx;
     if (q->is_there) tide_diff_deinit(&q->diff);
     tide_items_let_go(q->a_hold);
     tide_items_let_go(q->b_hold);
@@ -201,7 +207,7 @@ static void release_diff(void *ctx) {
 
 static tide_status run_diff(void *ctx, tide_subject *a, tide_subject *b, const tide_progress *progress,
                             tide_error *err) {
-    diff_answer *q = ctx;
+    diff_query *q = ctx;
     tide_subject *other = q->moments ? a : b;
     if (other == NULL) return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "there is nothing to compare with");
     if (!q->at_only) TIDE_TRY(tide_subject_load(a, progress, err));
@@ -219,23 +225,23 @@ static bool is_few(const tide_subject_facts *facts) {
 }
 
 tide_status tide__scene_compare(tide__frame *f) {
-    tide_tui_desk *d = f->desk;
+    tide_tui_query_cache *cache = f->cache;
     const tide_tui_state *st = f->st;
     if (!tide__is_shown(f, TIDE_TUI_PANE_COMPARE)) return TIDE_OK;
     if (st->b == NULL && !st->compares_moments) return TIDE_OK;
-    uint64_t key = tide__key(tide__key(tide__key(0, d->a_serial), d->b_serial), st->compares_moments);
+    uint64_t key = tide__key(tide__key(tide__key(0, cache->a_serial), cache->b_serial), st->compares_moments);
     if (st->compares_moments) key = tide__key_moment(tide__key_moment(key, st->a_moment), st->b_moment);
-    if (tide__desk_wants(d, TIDE__ASK_DIFF, key)) {
-        diff_answer *q = tide_host_calloc(1, sizeof *q);
-        if (q != NULL)
-            *q = (diff_answer){.moments = st->compares_moments,
-                               .at_only = st->compares_moments || !is_few(f->out->a) || !is_few(f->out->b),
-                               .a_at = st->a_moment,
-                               .b_at = st->b_moment};
+    if (tide__query_is_needed(cache, TIDE__QUERY_DIFF, key)) {
+        diff_query *q;
+        TIDE_TRY(TIDE_NEW(&q, 1, f->err, "for a question"));
+        *q = (diff_query){.moments = st->compares_moments,
+                          .at_only = st->compares_moments || !is_few(f->out->a) || !is_few(f->out->b),
+                          .a_at = st->a_moment,
+                          .b_at = st->b_moment};
         const bool small = tide__is_small(st->a) && (st->b == NULL || tide__is_small(st->b));
-        TIDE_TRY(tide__desk_ask(d, TIDE__ASK_DIFF, key, small, run_diff, release_diff, q, f->err));
+        TIDE_TRY(tide__query_start(cache, TIDE__QUERY_DIFF, key, small, run_diff, release_diff, q, f->err));
     }
-    const diff_answer *q = tide__desk_answer_of(f, TIDE__ASK_DIFF, key, TIDE_TUI_PANE_COMPARE);
+    const diff_query *q = tide__query_result_of(f, TIDE__QUERY_DIFF, key, TIDE_TUI_PANE_COMPARE);
     if (q != NULL) f->out->diff = &q->diff;
     return TIDE_OK;
 }
@@ -244,18 +250,18 @@ tide_status tide__scene_compare(tide__frame *f) {
 
 enum { MAX_ADVICE = 32 };
 
-typedef struct advice_answer {
+typedef struct advice_query {
     const tide_tui_session *session;
     tide_edit edits[TIDE_TUI_MAX_EDITS];
     size_t n_edits;
     tide_edit_advice advice[MAX_ADVICE];
     size_t n;
-} advice_answer;
+} advice_query;
 
 static tide_status run_advice(void *ctx, tide_subject *a, tide_subject *b, const tide_progress *progress,
                               tide_error *err) {
     (void)b;
-    advice_answer *q = ctx;
+    advice_query *q = ctx;
     const tide_memory_plan *plan = tide_subject_get_facts(a)->plan;
     if (plan == NULL) return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "there is no plan to change: a trace without one");
     tide_whatif w = {.plan = plan, .edits = q->edits, .n = q->n_edits, .progress = progress};
@@ -269,26 +275,25 @@ static tide_status run_advice(void *ctx, tide_subject *a, tide_subject *b, const
 }
 
 tide_status tide__scene_advice(tide__frame *f) {
-    tide_tui_desk *d = f->desk;
+    tide_tui_query_cache *cache = f->cache;
     const tide_tui_state *st = f->st;
     if (!tide__is_shown(f, TIDE_TUI_PANE_WHATIF)) return TIDE_OK;
-    uint64_t key = tide__key(tide__key(0, d->a_serial), st->n_edits);
+    uint64_t key = tide__key(tide__key(0, cache->a_serial), st->n_edits);
     for (size_t i = 0; i < st->n_edits; i++) {
         tide_text text = {0};
         tide_edit_print(&st->edits[i], &text);
         key = tide__key_text(key, tide_text_str(&text));
         tide_text_deinit(&text);
     }
-    if (tide__desk_wants(d, TIDE__ASK_ADVICE, key)) {
-        advice_answer *q = tide_host_calloc(1, sizeof *q);
-        if (q != NULL) {
-            q->session = d->session;
-            q->n_edits = st->n_edits;
-            for (size_t i = 0; i < st->n_edits; i++) q->edits[i] = st->edits[i];
-        }
-        TIDE_TRY(tide__desk_ask(d, TIDE__ASK_ADVICE, key, false, run_advice, tide_host_free, q, f->err));
+    if (tide__query_is_needed(cache, TIDE__QUERY_ADVICE, key)) {
+        advice_query *q;
+        TIDE_TRY(TIDE_NEW(&q, 1, f->err, "for a question"));
+        q->session = cache->session;
+        q->n_edits = st->n_edits;
+        for (size_t i = 0; i < st->n_edits; i++) q->edits[i] = st->edits[i];
+        TIDE_TRY(tide__query_start(cache, TIDE__QUERY_ADVICE, key, false, run_advice, tide_host_free, q, f->err));
     }
-    const advice_answer *q = tide__desk_answer_of(f, TIDE__ASK_ADVICE, key, TIDE_TUI_PANE_WHATIF);
+    const advice_query *q = tide__query_result_of(f, TIDE__QUERY_ADVICE, key, TIDE_TUI_PANE_WHATIF);
     if (q == NULL) return TIDE_OK;
     f->out->advice = q->advice;
     f->out->n_advice = q->n;
@@ -297,15 +302,15 @@ tide_status tide__scene_advice(tide__frame *f) {
 
 // ---- steps ----
 
-typedef struct operators_answer {
+typedef struct operators_query {
     tide_tui_operator *list; ///< [n]; names are set by who shows them
     size_t n;
     int64_t *begins; ///< [n] ascending
     int64_t *ends;   ///< [n] of its first execution: what later executions make belongs to none of them
-} operators_answer;
+} operators_query;
 
 static void release_operators(void *ctx) {
-    operators_answer *o = ctx;
+    operators_query *o = ctx;
     tide_host_free(o->list);
     tide_host_free(o->begins);
     tide_host_free(o->ends);
@@ -313,7 +318,7 @@ static void release_operators(void *ctx) {
 }
 
 /// The last step that has begun at `t`; SIZE_MAX: none of them.
-static size_t step_at(const operators_answer *o, int64_t t) {
+static size_t step_at(const operators_query *o, int64_t t) {
     size_t lo = 0, hi = o->n;
     while (lo < hi) {
         const size_t mid = lo + (hi - lo) / 2;
@@ -326,7 +331,7 @@ static size_t step_at(const operators_answer *o, int64_t t) {
 }
 
 /// A step of a plan ends where the next one begins, one of a trace when it was left.
-static tide_status set_ends(operators_answer *o, tide_subject *a, tide_error *err) {
+static tide_status set_ends(operators_query *o, tide_subject *a, tide_error *err) {
     const tide_subject_facts *facts = tide_subject_get_facts(a);
     for (size_t i = 0; i < o->n; i++) o->ends[i] = i + 1 < o->n ? o->begins[i + 1] : facts->end;
     if (facts->is_trace && o->n > 0) {
@@ -345,13 +350,13 @@ static tide_status set_ends(operators_answer *o, tide_subject *a, tide_error *er
 }
 
 /// Step that runs at `t`; SIZE_MAX: none of them.
-static size_t running_at(const operators_answer *o, int64_t t) {
+static size_t running_at(const operators_query *o, int64_t t) {
     const size_t at = step_at(o, t);
     return at != SIZE_MAX && t < o->ends[at] ? at : SIZE_MAX;
 }
 
 /// Bytes of an alias are those of what it lies in. What dies at the end of a step was read by it last.
-static void add_item(operators_answer *o, const tide_items *items, uint32_t i, bool is_trace, int64_t axis_end) {
+static void add_item(operators_query *o, const tide_items *items, uint32_t i, bool is_trace, int64_t axis_end) {
     const tide_item_shape *shape = tide_items_shape(items, i);
     if (shape->alias != TIDE_ALIAS_NONE || shape->persistent) return;
     const uint64_t bytes = is_trace ? shape->size_bytes : shape->reserved_bytes;
@@ -364,7 +369,7 @@ static void add_item(operators_answer *o, const tide_items *items, uint32_t i, b
     if (freed != SIZE_MAX) o->list[freed].frees_bytes += bytes;
 }
 
-static tide_status add_items(operators_answer *o, tide_subject *a, const tide_progress *progress, tide_error *err) {
+static tide_status add_items(operators_query *o, tide_subject *a, const tide_progress *progress, tide_error *err) {
     const tide_items *items = tide_subject_items(a);
     const tide_subject_facts *facts = tide_subject_get_facts(a);
     for (uint32_t i = 0; i < items->n; i++) {
@@ -379,15 +384,13 @@ static tide_status add_items(operators_answer *o, tide_subject *a, const tide_pr
 static tide_status run_operators(void *ctx, tide_subject *a, tide_subject *b, const tide_progress *progress,
                                  tide_error *err) {
     (void)b;
-    operators_answer *o = ctx;
+    operators_query *o = ctx;
     TIDE_TRY(tide_subject_load(a, progress, err));
     const tide_subject_facts *facts = tide_subject_get_facts(a);
     o->n = facts->n_steps;
-    o->list = tide_host_calloc(o->n + 1, sizeof *o->list);
-    o->begins = tide_host_calloc(o->n + 1, sizeof *o->begins);
-    o->ends = tide_host_calloc(o->n + 1, sizeof *o->ends);
-    if (o->list == NULL || o->begins == NULL || o->ends == NULL)
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu steps", o->n);
+    TIDE_TRY(TIDE_NEW(&o->list, o->n + 1, err, "for %zu steps", o->n));
+    TIDE_TRY(TIDE_NEW(&o->begins, o->n + 1, err, "for %zu steps", o->n));
+    TIDE_TRY(TIDE_NEW(&o->ends, o->n + 1, err, "for %zu steps", o->n));
     for (size_t i = 0; i < o->n; i++) {
         o->begins[i] = facts->step_begin[i];
         o->list[i] = (tide_tui_operator){.step = i, .begin = facts->step_begin[i]};
@@ -405,13 +408,16 @@ static tide_status run_operators(void *ctx, tide_subject *a, tide_subject *b, co
 }
 
 tide_status tide__scene_operators(tide__frame *f) {
-    tide_tui_desk *d = f->desk;
+    tide_tui_query_cache *cache = f->cache;
     if (!tide__is_shown(f, TIDE_TUI_PANE_OPERATORS)) return TIDE_OK;
-    const uint64_t key = tide__key(tide__key(0, d->a_serial), 'o');
-    if (tide__desk_wants(d, TIDE__ASK_OPERATORS, key))
-        TIDE_TRY(tide__desk_ask(d, TIDE__ASK_OPERATORS, key, tide__is_small(f->st->a), run_operators, release_operators,
-                                tide_host_calloc(1, sizeof(operators_answer)), f->err));
-    const operators_answer *o = tide__desk_answer_of(f, TIDE__ASK_OPERATORS, key, TIDE_TUI_PANE_OPERATORS);
+    const uint64_t key = tide__key(tide__key(0, cache->a_serial), 'o');
+    if (tide__query_is_needed(cache, TIDE__QUERY_OPERATORS, key)) {
+        operators_query *q;
+        TIDE_TRY(TIDE_NEW(&q, 1, f->err, "for a question"));
+        TIDE_TRY(tide__query_start(cache, TIDE__QUERY_OPERATORS, key, tide__is_small(f->st->a), run_operators,
+                                   release_operators, q, f->err));
+    }
+    const operators_query *o = tide__query_result_of(f, TIDE__QUERY_OPERATORS, key, TIDE_TUI_PANE_OPERATORS);
     if (o == NULL) return TIDE_OK;
     const size_t n = o->n < f->out->a->n_steps ? o->n : f->out->a->n_steps;
     for (size_t i = 0; i < n; i++) o->list[i].name = f->out->a->step_names[i];

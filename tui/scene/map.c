@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
 //
 // Addresses over time: the regions of all items, made aside when there are many, and the cells of the window. Where the
-// places of so many blocks were not kept, the picture is that of the cursor's moment alone. See desk.h.
+// places of so many blocks were not kept, the picture is that of the cursor's moment alone. See cache.h.
 #include "core/base/host_alloc.h"
 #include "tui/scene/scene_parts.h"
 
 enum { MOMENT_COLUMNS = 24 }; ///< of the picture of one moment: room for a name
 
-typedef struct space_answer {
+typedef struct space_query {
     tide_space space;
     bool has_space;
     tide_items_hold *hold; ///< of the table that it was made of
-} space_answer;
+} space_query;
 
 static void release_space(void *ctx) {
-    space_answer *s = ctx;
+    space_query *s = ctx;
     if (s->has_space) tide_space_deinit(&s->space);
     tide_items_let_go(s->hold);
     tide_host_free(s);
@@ -23,7 +23,7 @@ static void release_space(void *ctx) {
 static tide_status run_space(void *ctx, tide_subject *a, tide_subject *b, const tide_progress *progress,
                              tide_error *err) {
     (void)b;
-    space_answer *s = ctx;
+    space_query *s = ctx;
     TIDE_TRY(tide_subject_load(a, progress, err));
     if (progress != NULL && !progress->tell(progress->ctx, 0, "laying out addresses"))
         return TIDE_FAIL(err, TIDE_ERR_CANCELLED, "cancelled");
@@ -35,17 +35,20 @@ static tide_status run_space(void *ctx, tide_subject *a, tide_subject *b, const 
 
 /// The space of all items; NULL: not there (yet).
 static tide_status ask_space(tide__frame *f, tide_tui_pane pane, const tide_space **out) {
-    tide_tui_desk *d = f->desk;
+    tide_tui_query_cache *cache = f->cache;
     *out = NULL;
     const tide_items *items = tide_subject_items(f->st->a);
     if (items == NULL && f->out->a->is_recording) return TIDE_OK; // rows bring them
-    const uint64_t key = tide__key(tide__key(0, d->a_serial), 'S');
-    if (tide__desk_wants(d, TIDE__ASK_SPACE, key))
-        TIDE_TRY(tide__desk_ask(d, TIDE__ASK_SPACE, key, tide__is_small(f->st->a), run_space, release_space,
-                                tide_host_calloc(1, sizeof(space_answer)), f->err));
-    const space_answer *s = tide__desk_answer_of(f, TIDE__ASK_SPACE, key, pane);
+    const uint64_t key = tide__key(tide__key(0, cache->a_serial), 'S');
+    if (tide__query_is_needed(cache, TIDE__QUERY_SPACE, key)) {
+        space_query *q;
+        TIDE_TRY(TIDE_NEW(&q, 1, f->err, "for a question"));
+        TIDE_TRY(tide__query_start(cache, TIDE__QUERY_SPACE, key, tide__is_small(f->st->a), run_space, release_space, q,
+                                   f->err));
+    }
+    const space_query *s = tide__query_result_of(f, TIDE__QUERY_SPACE, key, pane);
     if (s == NULL || s->hold == NULL) return TIDE_OK;
-    if (tide__same_table(f, TIDE__ASK_SPACE, s->hold)) *out = &s->space;
+    if (tide__query_same_table(f, TIDE__QUERY_SPACE, s->hold)) *out = &s->space;
     return TIDE_OK;
 }
 
@@ -56,15 +59,15 @@ static bool places_are_lost(const tide__frame *f) {
     return items != NULL && items->place == NULL;
 }
 
-typedef struct moment_answer {
+typedef struct moment_query {
     tide_moment at;
     tide_space space;
     bool has_space;
     tide_items_hold *hold;
-} moment_answer;
+} moment_query;
 
 static void release_moment(void *ctx) {
-    moment_answer *m = ctx;
+    moment_query *m = ctx;
     if (m->has_space) tide_space_deinit(&m->space);
     tide_items_let_go(m->hold);
     tide_host_free(m);
@@ -73,7 +76,7 @@ static void release_moment(void *ctx) {
 static tide_status run_moment(void *ctx, tide_subject *a, tide_subject *b, const tide_progress *progress,
                               tide_error *err) {
     (void)b;
-    moment_answer *m = ctx;
+    moment_query *m = ctx;
     tide_live_items live;
     TIDE_TRY(tide_subject_load(a, progress, err));
     TIDE_TRY(tide_subject_live(a, m->at, &live, err));
@@ -86,17 +89,18 @@ static tide_status run_moment(void *ctx, tide_subject *a, tide_subject *b, const
 }
 
 static tide_status space_of_moment(tide__frame *f, const tide_space **out) {
-    tide_tui_desk *d = f->desk;
+    tide_tui_query_cache *cache = f->cache;
     *out = NULL;
-    const uint64_t key = tide__key_moment(tide__key(tide__key(0, d->a_serial), 'M'), tide__cursor(f->st));
-    if (tide__desk_wants(d, TIDE__ASK_SPACE, key)) {
-        moment_answer *m = tide_host_calloc(1, sizeof *m);
-        if (m != NULL) m->at = tide__cursor(f->st);
-        TIDE_TRY(tide__desk_ask_of_moment(f, TIDE__ASK_SPACE, key, false, run_moment, release_moment, m));
+    const uint64_t key = tide__key_moment(tide__key(tide__key(0, cache->a_serial), 'M'), tide_tui_now(f->st));
+    if (tide__query_is_needed(cache, TIDE__QUERY_SPACE, key)) {
+        moment_query *m;
+        TIDE_TRY(TIDE_NEW(&m, 1, f->err, "for a question"));
+        m->at = tide_tui_now(f->st);
+        TIDE_TRY(tide__query_start_at_cursor(f, TIDE__QUERY_SPACE, key, false, run_moment, release_moment, m));
     }
-    const moment_answer *m = tide__desk_answer_of(f, TIDE__ASK_SPACE, key, TIDE_TUI_PANE_MAP);
-    if (m == NULL) m = tide__desk_earlier(f, TIDE__ASK_SPACE, TIDE_TUI_PANE_MAP);
-    if (m == NULL || m->hold == NULL || !tide__same_table(f, TIDE__ASK_SPACE, m->hold)) return TIDE_OK;
+    const moment_query *m = tide__query_result_of(f, TIDE__QUERY_SPACE, key, TIDE_TUI_PANE_MAP);
+    if (m == NULL) m = tide__query_previous_result(f, TIDE__QUERY_SPACE, TIDE_TUI_PANE_MAP);
+    if (m == NULL || m->hold == NULL || !tide__query_same_table(f, TIDE__QUERY_SPACE, m->hold)) return TIDE_OK;
     *out = &m->space;
     f->out->map_at = m->at;
     return TIDE_OK;
@@ -104,7 +108,7 @@ static tide_status space_of_moment(tide__frame *f, const tide_space **out) {
 
 /// One column, copied to all of them: a bar, for there is no time in it.
 static tide_status cells_of_moment(tide__frame *f, uint64_t lo, uint64_t hi, size_t w, size_t h, tide_error *err) {
-    tide_space_cell *cells = f->desk->cells;
+    tide_space_cell *cells = f->cache->cells;
     const int64_t t = f->out->map_at.t;
     TIDE_TRY(tide_space_cells(f->out->space, tide_subject_items(f->st->a), t, t + 1, lo, hi, 1, h, cells, err));
     for (size_t y = h; y-- > 0;) {
@@ -117,30 +121,31 @@ static tide_status cells_of_moment(tide__frame *f, uint64_t lo, uint64_t hi, siz
 // ---- cells ----
 
 static tide_status make_cells(tide__frame *f, uint64_t key, size_t w, size_t h) {
-    tide_tui_desk *d = f->desk;
-    if (d->cells_there && d->cells_key == key) return TIDE_OK;
-    TIDE_TRY(tide__room(&d->cells, &d->cells_cap, w * h, sizeof *d->cells, f->err));
+    tide_tui_query_cache *cache = f->cache;
+    if (cache->cells_there && cache->cells_key == key) return TIDE_OK;
+    TIDE_TRY(TIDE_GROW(&cache->cells, &cache->cells_cap, w * h, f->err, "for a frame"));
     const bool all = f->st->space_lo >= f->st->space_hi;
     const uint64_t lo = all ? 0 : (uint64_t)f->st->space_lo;
     const uint64_t hi = all ? f->out->space->bytes : (uint64_t)f->st->space_hi;
     const tide_tui_window win = f->st->window;
     tide_error why = TIDE_ERROR_INIT;
-    const tide_status st = f->out->map_is_moment ? cells_of_moment(f, lo, hi, w, h, &why)
-                                                 : tide_space_cells(f->out->space, tide_subject_items(f->st->a),
-                                                                    win.begin, win.end, lo, hi, w, h, d->cells, &why);
+    const tide_status st = f->out->map_is_moment
+                               ? cells_of_moment(f, lo, hi, w, h, &why)
+                               : tide_space_cells(f->out->space, tide_subject_items(f->st->a), win.begin, win.end, lo,
+                                                  hi, w, h, cache->cells, &why);
     if (st == TIDE_ERR_NOMEM && f->err != NULL) *f->err = why;
     if (st == TIDE_ERR_NOMEM) return st;
-    d->cells_there = st == TIDE_OK;
-    d->cells_key = key;
-    if (st != TIDE_OK) tide__trouble_of(d->cells_trouble, sizeof d->cells_trouble, &why);
+    cache->cells_there = st == TIDE_OK;
+    cache->cells_key = key;
+    if (st != TIDE_OK) tide__error_text(cache->cells_error, sizeof cache->cells_error, &why);
     return TIDE_OK;
 }
 
 /// Of the answer that is shown, which may be an earlier one.
 static uint64_t cells_key(const tide__frame *f, size_t w, size_t h) {
     const tide_tui_state *st = f->st;
-    const tide_tui_desk *d = f->desk;
-    uint64_t key = d->answers[TIDE__ASK_SPACE].key;
+    const tide_tui_query_cache *cache = f->cache;
+    uint64_t key = cache->results[TIDE__QUERY_SPACE].key;
     key = tide__key(tide__key(key, (uint64_t)st->window.begin), (uint64_t)st->window.end);
     key = tide__key(tide__key(key, (uint64_t)st->space_lo), (uint64_t)st->space_hi);
     return tide__key(tide__key(key, w), h);
@@ -162,9 +167,9 @@ tide_status tide__scene_map(tide__frame *f) {
     f->out->cells_w = shown;
     const size_t w = (size_t)shown, h = 2 * (size_t)f->layout->map.h;
     TIDE_TRY(make_cells(f, cells_key(f, w, h), w, h));
-    if (f->desk->cells_there)
-        f->out->cells = f->desk->cells;
+    if (f->cache->cells_there)
+        f->out->cells = f->cache->cells;
     else
-        tide__trouble(f, TIDE_TUI_PANE_MAP, f->desk->cells_trouble);
+        tide__set_pane_error(f, TIDE_TUI_PANE_MAP, f->cache->cells_error);
     return TIDE_OK;
 }

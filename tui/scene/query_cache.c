@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Asking, at once or aside, and what is kept. See desk.h.
+// Queries that run at once or on the worker thread, and their results. See query_cache.h.
 #include "tui/scene/query_cache.h"
 
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 
 // ---- keys ----
@@ -23,22 +24,19 @@ uint64_t tide__key_text(uint64_t key, const char *text) {
 
 uint64_t tide__key_moment(uint64_t key, tide_moment at) { return tide__key(tide__key(key, (uint64_t)at.t), at.event); }
 
-tide_moment tide__cursor(const tide_tui_state *st) { return (tide_moment){st->cursor, st->cursor_event}; }
-
 // ---- life ----
 
-tide_status tide_tui_desk_create(struct tide_tui_worker *worker, tide_tui_desk **out, tide_error *err) {
-    *out = tide_host_calloc(1, sizeof **out);
-    if (*out == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the view");
+tide_status tide_tui_query_cache_create(struct tide_tui_worker *worker, tide_tui_query_cache **out, tide_error *err) {
+    TIDE_TRY(TIDE_NEW(out, 1, err, "for the view"));
     (*out)->worker = worker;
     (*out)->item = TIDE_NO_ITEM;
     return TIDE_OK;
 }
 
-void tide__desk_forget(tide_tui_desk *desk, int slot) {
-    tide__answer *a = &desk->answers[slot];
+void tide__query_forget(tide_tui_query_cache *cache, int slot) {
+    tide__query_result *a = &cache->results[slot];
     if (a->is_there && a->release != NULL && a->ctx != NULL) a->release(a->ctx);
-    *a = (tide__answer){0};
+    *a = (tide__query_result){0};
 }
 
 static void drop_columns(tide__columns *c) {
@@ -47,38 +45,38 @@ static void drop_columns(tide__columns *c) {
     *c = (tide__columns){0};
 }
 
-static void drop_caches(tide_tui_desk *desk) {
-    drop_columns(&desk->curve);
-    drop_columns(&desk->predicted);
-    drop_columns(&desk->b_curve);
-    drop_columns(&desk->mini);
-    tide_host_free(desk->marks);
-    tide_host_free(desk->gantt);
-    tide_host_free(desk->spans);
-    tide_host_free(desk->match_bits);
-    tide_host_free(desk->cells);
+static void drop_caches(tide_tui_query_cache *cache) {
+    drop_columns(&cache->curve);
+    drop_columns(&cache->predicted);
+    drop_columns(&cache->b_curve);
+    drop_columns(&cache->mini);
+    tide_host_free(cache->marks);
+    tide_host_free(cache->gantt);
+    tide_host_free(cache->spans);
+    tide_host_free(cache->match_bits);
+    tide_host_free(cache->cells);
 }
 
-void tide_tui_desk_destroy(tide_tui_desk *desk) {
-    if (desk == NULL) return;
-    for (int i = 0; i < TIDE__N_ASKS; i++) {
-        if (desk->worker != NULL) tide_tui_worker_cancel(desk->worker, i);
-        tide__desk_forget(desk, i);
+void tide_tui_query_cache_destroy(tide_tui_query_cache *cache) {
+    if (cache == NULL) return;
+    for (int i = 0; i < TIDE__N_QUERIES; i++) {
+        if (cache->worker != NULL) tide_tui_worker_cancel(cache->worker, i);
+        tide__query_forget(cache, i);
     }
-    drop_caches(desk);
-    tide_host_free(desk->text);
-    tide_host_free(desk);
+    drop_caches(cache);
+    tide_host_free(cache->text);
+    tide_host_free(cache);
 }
 
-tide_status tide_tui_desk_set_text(tide_tui_desk *desk, const char *text, tide_error *err) {
-    char *copy = tide_host_strdup(text);
-    if (copy == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu bytes of text", strlen(text));
-    tide_host_free(desk->text);
-    desk->text = copy;
+tide_status tide_tui_query_cache_set_text(tide_tui_query_cache *cache, const char *text, tide_error *err) {
+    char *copy;
+    TIDE_TRY(TIDE_COPY_TEXT(&copy, text, err, "for %zu bytes of text", strlen(text)));
+    tide_host_free(cache->text);
+    cache->text = copy;
     return TIDE_OK;
 }
 
-// ---- small helpers of all who fill a scene ----
+// ---- helpers of the parts of a scene ----
 
 bool tide__is_shown(const tide__frame *f, tide_tui_pane pane) {
     return !f->layout->too_small && f->layout->panes[pane].w > 0 && f->layout->panes[pane].h > 0;
@@ -88,18 +86,18 @@ static void copy_text(char *buf, size_t buf_bytes, const char *text) {
     size_t n = strlen(text);
     if (n >= buf_bytes) {
         n = buf_bytes - 1;
-        while (n > 0 && ((unsigned char)text[n] & 0xC0) == 0x80) n--; // no half of a character
+        while (n > 0 && ((unsigned char)text[n] & 0xC0) == 0x80) n--; // not a part of a character
     }
     memcpy(buf, text, n);
     buf[n] = '\0';
 }
 
-void tide__trouble(tide__frame *f, tide_tui_pane pane, const char *text) {
-    if (pane < TIDE_TUI_N_PANES && f->out->trouble[pane][0] == '\0')
-        copy_text(f->out->trouble[pane], sizeof f->out->trouble[pane], text);
+void tide__set_pane_error(tide__frame *f, tide_tui_pane pane, const char *text) {
+    if (pane < TIDE_TUI_N_PANES && f->out->error[pane][0] == '\0')
+        copy_text(f->out->error[pane], sizeof f->out->error[pane], text);
 }
 
-void tide__trouble_of(char *buf, size_t buf_bytes, const tide_error *err) {
+void tide__error_text(char *buf, size_t buf_bytes, const tide_error *err) {
     tide_text text = {0};
     tide_text_add(&text, err->msg[0] != '\0' ? err->msg : tide_status_text(err->status));
     if (err->note[0] != '\0') tide_text_addf(&text, ": %s", err->note);
@@ -112,161 +110,158 @@ bool tide__is_small(const tide_subject *s) {
     return f->n_items <= TIDE__FEW_ITEMS && f->n_events <= TIDE__FEW_EVENTS && !f->is_recording;
 }
 
-tide_status tide__room(void *array, size_t *cap, size_t n, size_t elem_bytes, tide_error *err) {
-    if (tide_host_grow(array, cap, n, elem_bytes) != TIDE_OK)
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a frame");
-    return TIDE_OK;
+// ---- queries ----
+
+bool tide__query_is_needed(const tide_tui_query_cache *cache, int slot, uint64_t key) {
+    if (cache->results[slot].is_there && cache->results[slot].key == key) return false;
+    return !(cache->pending[slot].is_pending && cache->pending[slot].key == key);
 }
 
-// ---- asking ----
-
-bool tide__desk_wants(const tide_tui_desk *desk, int slot, uint64_t key) {
-    if (desk->answers[slot].is_there && desk->answers[slot].key == key) return false;
-    return !(desk->pending[slot].is_asked && desk->pending[slot].key == key);
-}
-
-static tide_status keep_answer(tide_tui_desk *desk, int slot, uint64_t key, tide_status status, const tide_error *why,
-                               void *ctx, void (*release)(void *ctx)) {
-    tide__desk_forget(desk, slot);
-    tide__answer *a = &desk->answers[slot];
-    *a = (tide__answer){.is_there = true, .key = key, .status = status, .ctx = ctx, .release = release};
-    // What was asked aside is of the subject as it was then.
-    a->a_serial = desk->pending[slot].a_serial;
+static tide_status keep_result(tide_tui_query_cache *cache, int slot, uint64_t key, tide_status status,
+                               const tide_error *why, void *ctx, void (*release)(void *ctx)) {
+    tide__query_forget(cache, slot);
+    tide__query_result *a = &cache->results[slot];
+    *a = (tide__query_result){.is_there = true, .key = key, .status = status, .ctx = ctx, .release = release};
+    // A query of the worker is about the subject as it was when it was started.
+    a->a_serial = cache->pending[slot].a_serial;
     if (status == TIDE_ERR_CANCELLED)
-        copy_text(a->trouble, sizeof a->trouble, "cancelled");
+        copy_text(a->error, sizeof a->error, "cancelled");
     else if (status != TIDE_OK)
-        tide__trouble_of(a->trouble, sizeof a->trouble, why);
+        tide__error_text(a->error, sizeof a->error, why);
     return status == TIDE_ERR_NOMEM ? TIDE_ERR_NOMEM : TIDE_OK;
 }
 
-tide_status tide__desk_ask(tide_tui_desk *desk, int slot, uint64_t key, bool at_once, tide__desk_run run,
-                           void (*release)(void *ctx), void *ctx, tide_error *err) {
-    if (ctx == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a question");
-    if (desk->worker == NULL || (at_once && !desk->asks_aside)) {
-        if (desk->worker != NULL) tide_tui_worker_cancel(desk->worker, slot);
-        desk->pending[slot] = (tide__pending){.a_serial = desk->a_serial};
+tide_status tide__query_start(tide_tui_query_cache *cache, int slot, uint64_t key, bool at_once, tide__query_run run,
+                              void (*release)(void *ctx), void *ctx, tide_error *err) {
+    TIDE_ASSERT(ctx != NULL && slot >= 0 && slot < TIDE__N_QUERIES);
+    if (cache->worker == NULL || (at_once && !cache->always_async)) {
+        if (cache->worker != NULL) tide_tui_worker_cancel(cache->worker, slot);
+        cache->pending[slot] = (tide__pending_query){.a_serial = cache->a_serial};
         tide_error why = TIDE_ERROR_INIT;
-        const tide_status st = run(ctx, desk->a, desk->b, NULL, &why);
-        const tide_status kept = keep_answer(desk, slot, key, st, &why, ctx, release);
+        const tide_status st = run(ctx, cache->a, cache->b, NULL, &why);
+        const tide_status kept = keep_result(cache, slot, key, st, &why, ctx, release);
         if (kept != TIDE_OK && err != NULL) *err = why;
         return kept;
     }
-    desk->pending[slot] = (tide__pending){.is_asked = true, .key = key, .a_serial = desk->a_serial, .release = release};
-    const tide_tui_job job = {
-        .slot = slot, .key = key, .run = run, .release = release, .ctx = ctx, .until_ns = desk->until_ns};
-    return tide_tui_worker_ask(desk->worker, &job, err);
+    cache->pending[slot] =
+        (tide__pending_query){.is_pending = true, .key = key, .a_serial = cache->a_serial, .release = release};
+    const tide_tui_request request = {
+        .slot = slot, .key = key, .run = run, .release = release, .ctx = ctx, .wait_until_ns = cache->wait_until_ns};
+    return tide_tui_worker_submit(cache->worker, &request, err);
 }
 
-tide_status tide__desk_ask_of_moment(tide__frame *f, int slot, uint64_t key, bool at_once, tide__desk_run run,
-                                     void (*release)(void *ctx), void *ctx) {
-    TIDE_TRY(tide__desk_ask(f->desk, slot, key, at_once, run, release, ctx, f->err));
-    f->desk->pending[slot].moment = tide__key_moment(0, tide__cursor(f->st));
+tide_status tide__query_start_at_cursor(tide__frame *f, int slot, uint64_t key, bool at_once, tide__query_run run,
+                                        void (*release)(void *ctx), void *ctx) {
+    TIDE_TRY(tide__query_start(f->cache, slot, key, at_once, run, release, ctx, f->err));
+    f->cache->pending[slot].moment = tide__key_moment(0, tide_tui_now(f->st));
     return TIDE_OK;
 }
 
-void *tide__desk_earlier(tide__frame *f, int slot, tide_tui_pane pane) {
-    const tide__answer *a = &f->desk->answers[slot];
-    if (!f->desk->pending[slot].is_asked || !a->is_there || a->status != TIDE_OK) return NULL;
-    if (a->a_serial != f->desk->a_serial) return NULL; // its texts may be gone
+void *tide__query_previous_result(tide__frame *f, int slot, tide_tui_pane pane) {
+    const tide__query_result *a = &f->cache->results[slot];
+    if (!f->cache->pending[slot].is_pending || !a->is_there || a->status != TIDE_OK) return NULL;
+    if (a->a_serial != f->cache->a_serial) return NULL; // its texts may be gone
     if (pane < TIDE_TUI_N_PANES) f->out->is_earlier[pane] = true;
     return a->ctx;
 }
 
-void tide__desk_begin_frame(tide_tui_desk *desk, const tide_tui_state *st) {
-    desk->until_ns = tide_now_ns() + (uint64_t)TIDE_TUI_PATIENCE_MS * 1000000U;
-    const uint64_t moment = tide__key_moment(0, tide__cursor(st));
-    for (int i = 0; desk->worker != NULL && i < TIDE__N_ASKS; i++) {
-        tide__pending *p = &desk->pending[i];
-        if (!p->is_asked || p->moment == 0 || p->moment == moment) continue;
-        tide_tui_worker_cancel(desk->worker, i);
-        p->is_asked = false;
+void tide__query_begin_frame(tide_tui_query_cache *cache, const tide_tui_state *st) {
+    cache->wait_until_ns = tide_now_ns() + (uint64_t)TIDE_TUI_WAIT_MS * 1000000U;
+    const uint64_t moment = tide__key_moment(0, tide_tui_now(st));
+    for (int i = 0; cache->worker != NULL && i < TIDE__N_QUERIES; i++) {
+        tide__pending_query *p = &cache->pending[i];
+        if (!p->is_pending || p->moment == 0 || p->moment == moment) continue;
+        tide_tui_worker_cancel(cache->worker, i);
+        p->is_pending = false;
     }
 }
 
-/// What the worker has of one slot becomes its answer.
-static tide_status collect_slot(tide_tui_desk *desk, int slot, tide_error *err) {
-    tide__pending *p = &desk->pending[slot];
-    if (!p->is_asked) return TIDE_OK;
+/// The worker's result of a slot, if it is there, becomes the result that is kept.
+static tide_status collect_slot(tide_tui_query_cache *cache, int slot, tide_error *err) {
+    tide__pending_query *p = &cache->pending[slot];
+    if (!p->is_pending) return TIDE_OK;
     void *ctx = NULL;
     tide_status status = TIDE_OK;
     tide_error why = TIDE_ERROR_INIT;
-    if (!tide_tui_worker_take(desk->worker, slot, p->key, &ctx, &status, &why)) return TIDE_OK;
-    p->is_asked = false;
-    const tide_status st = keep_answer(desk, slot, p->key, status, &why, ctx, p->release);
+    if (!tide_tui_worker_take(cache->worker, slot, p->key, &ctx, &status, &why)) return TIDE_OK;
+    p->is_pending = false;
+    const tide_status st = keep_result(cache, slot, p->key, status, &why, ctx, p->release);
     if (st != TIDE_OK && err != NULL) *err = why;
     return st;
 }
 
-tide_status tide__desk_collect(tide_tui_desk *desk, tide_tui_state *st, tide_error *err) {
-    tide__desk_see(desk, st);
-    if (desk->worker == NULL) return TIDE_OK;
-    for (int i = 0; i < TIDE__N_ASKS; i++) TIDE_TRY(collect_slot(desk, i, err));
+/// The serials count up when the state shows another A or B.
+static void note_subjects(tide_tui_query_cache *cache, const tide_tui_state *st) {
+    if (cache->a != st->a) cache->a_serial++;
+    if (cache->b != st->b) cache->b_serial++;
+    cache->a = st->a;
+    cache->b = st->b;
+}
+
+tide_status tide__query_collect(tide_tui_query_cache *cache, tide_tui_state *st, tide_error *err) {
+    note_subjects(cache, st);
+    if (cache->worker == NULL) return TIDE_OK;
+    for (int i = 0; i < TIDE__N_QUERIES; i++) TIDE_TRY(collect_slot(cache, i, err));
     return TIDE_OK;
 }
 
-void *tide__desk_answer_of(tide__frame *f, int slot, uint64_t key, tide_tui_pane pane) {
-    tide_tui_desk *desk = f->desk;
-    // Quick answers are there by now. Running out of memory on the worker's thread is said like any other trouble.
-    if (desk->worker != NULL && collect_slot(desk, slot, NULL) != TIDE_OK) tide__trouble(f, pane, "out of memory");
-    tide__pending *p = &desk->pending[slot];
-    if (p->is_asked && p->key == key) {
-        tide_tui_worker_progress(desk->worker, slot, p->said, sizeof p->said);
-        if (pane < TIDE_TUI_N_PANES) copy_text(f->out->busy[pane], sizeof f->out->busy[pane], p->said);
+void *tide__query_result_of(tide__frame *f, int slot, uint64_t key, tide_tui_pane pane) {
+    tide_tui_query_cache *cache = f->cache;
+    // Quick results are there by now. If the worker thread ran out of memory, that is shown like any other error.
+    if (cache->worker != NULL && collect_slot(cache, slot, NULL) != TIDE_OK)
+        tide__set_pane_error(f, pane, "out of memory");
+    tide__pending_query *p = &cache->pending[slot];
+    if (p->is_pending && p->key == key) {
+        tide_tui_worker_progress(cache->worker, slot, p->progress, sizeof p->progress);
+        if (pane < TIDE_TUI_N_PANES) copy_text(f->out->busy[pane], sizeof f->out->busy[pane], p->progress);
     }
-    tide__answer *a = &desk->answers[slot];
+    tide__query_result *a = &cache->results[slot];
     if (!a->is_there || a->key != key) return NULL;
     if (a->status == TIDE_OK) return a->ctx;
-    tide__trouble(f, pane, a->trouble);
+    tide__set_pane_error(f, pane, a->error);
     return NULL;
 }
 
-void tide__desk_cancel(tide_tui_desk *desk) {
-    if (desk->worker == NULL) return;
-    for (int i = 0; i < TIDE__N_ASKS; i++) {
-        tide__pending *p = &desk->pending[i];
-        if (!p->is_asked) continue;
-        tide_tui_worker_cancel(desk->worker, i);
-        p->is_asked = false;
-        if (keep_answer(desk, i, p->key, TIDE_ERR_CANCELLED, NULL, NULL, NULL) != TIDE_OK) return;
+void tide__query_cancel_all(tide_tui_query_cache *cache) {
+    if (cache->worker == NULL) return;
+    for (int i = 0; i < TIDE__N_QUERIES; i++) {
+        tide__pending_query *p = &cache->pending[i];
+        if (!p->is_pending) continue;
+        tide_tui_worker_cancel(cache->worker, i);
+        p->is_pending = false;
+        if (keep_result(cache, i, p->key, TIDE_ERR_CANCELLED, NULL, NULL, NULL) != TIDE_OK) return;
     }
 }
 
-void tide__desk_drop_questions(tide_tui_desk *desk) {
-    for (int i = 0; i < TIDE__N_ASKS; i++) {
-        if (desk->pending[i].is_asked) tide_tui_worker_cancel(desk->worker, i);
-        desk->pending[i].is_asked = false;
+void tide__query_drop_pending(tide_tui_query_cache *cache) {
+    for (int i = 0; i < TIDE__N_QUERIES; i++) {
+        if (cache->pending[i].is_pending) tide_tui_worker_cancel(cache->worker, i);
+        cache->pending[i].is_pending = false;
     }
 }
 
-bool tide__desk_is_busy(const tide_tui_desk *desk) {
-    for (int i = 0; i < TIDE__N_ASKS; i++) {
-        if (desk->pending[i].is_asked) return true;
+bool tide__query_is_pending(const tide_tui_query_cache *cache) {
+    for (int i = 0; i < TIDE__N_QUERIES; i++) {
+        if (cache->pending[i].is_pending) return true;
     }
     return false;
 }
 
-bool tide_tui_desk_has_news(tide_tui_desk *desk) {
-    for (int i = 0; desk->worker != NULL && i < TIDE__N_ASKS; i++) {
-        const tide__pending *p = &desk->pending[i];
-        if (!p->is_asked) continue;
-        if (!tide_tui_worker_is_busy(desk->worker, i, p->key)) return true;
-        char now[sizeof p->said];
-        tide_tui_worker_progress(desk->worker, i, now, sizeof now);
-        if (strcmp(now, p->said) != 0) return true;
+bool tide_tui_query_cache_has_news(tide_tui_query_cache *cache) {
+    for (int i = 0; cache->worker != NULL && i < TIDE__N_QUERIES; i++) {
+        const tide__pending_query *p = &cache->pending[i];
+        if (!p->is_pending) continue;
+        if (!tide_tui_worker_is_busy(cache->worker, i, p->key)) return true;
+        char now[sizeof p->progress];
+        tide_tui_worker_progress(cache->worker, i, now, sizeof now);
+        if (strcmp(now, p->progress) != 0) return true;
     }
     return false;
 }
 
 // ---- subjects ----
 
-void tide__desk_see(tide_tui_desk *desk, const tide_tui_state *st) {
-    if (desk->a != st->a) desk->a_serial++;
-    if (desk->b != st->b) desk->b_serial++;
-    desk->a = st->a;
-    desk->b = st->b;
-}
-
-void tide__desk_b_changed(tide_tui_desk *desk) { desk->b_serial++; }
+void tide__query_b_changed(tide_tui_query_cache *cache) { cache->b_serial++; }
 
 static tide_status run_refresh(void *ctx, tide_subject *a, tide_subject *b, const tide_progress *progress,
                                tide_error *err) {
@@ -276,29 +271,31 @@ static tide_status run_refresh(void *ctx, tide_subject *a, tide_subject *b, cons
     return tide_subject_refresh(a, NULL, err);
 }
 
-tide_status tide__desk_a_grew(tide_tui_desk *desk, tide_error *err) {
-    desk->a_serial++;
-    if (desk->worker == NULL) return TIDE_OK;
-    return tide__desk_ask(desk, TIDE__ASK_REFRESH, desk->a_serial, false, run_refresh, tide_host_free,
-                          tide_host_alloc(1), err);
+tide_status tide__query_a_grew(tide_tui_query_cache *cache, tide_error *err) {
+    cache->a_serial++;
+    if (cache->worker == NULL) return TIDE_OK;
+    char *unused; // a query has a context, which its release frees
+    TIDE_TRY(TIDE_NEW(&unused, 1, err, "for a question"));
+    return tide__query_start(cache, TIDE__QUERY_REFRESH, cache->a_serial, false, run_refresh, tide_host_free, unused,
+                             err);
 }
 
-bool tide__same_table(tide__frame *f, int slot, tide_items_hold *hold) {
+bool tide__query_same_table(tide__frame *f, int slot, tide_items_hold *hold) {
     const tide_items *now = tide_subject_items(f->st->a);
-    if (hold != NULL && now == NULL) tide__desk_give_items(f->desk, f->st, hold);
+    if (hold != NULL && now == NULL) tide__query_share_items(f->cache, f->st, hold);
     if (hold != NULL && now == NULL) return true;
     if (hold != NULL && tide_items_held(hold) == now) return true;
     // While new rows are being made they bring the newer table.
-    if (now != NULL && !f->desk->pending[TIDE__ASK_ROWS].is_asked) tide__desk_forget(f->desk, slot);
+    if (now != NULL && !f->cache->pending[TIDE__QUERY_ROWS].is_pending) tide__query_forget(f->cache, slot);
     return false;
 }
 
-void tide__desk_give_items(tide_tui_desk *desk, tide_tui_state *st, tide_items_hold *hold) {
+void tide__query_share_items(tide_tui_query_cache *cache, tide_tui_state *st, tide_items_hold *hold) {
     const tide_items *before = tide_subject_items(st->a), *now = tide_items_held(hold);
     if (before == now) return;
     tide_subject_give_items(st->a, hold);
-    desk->items_serial++;
+    cache->items_serial++;
     if (st->item == TIDE_NO_ITEM) return;
-    st->item = desk->has_item_id ? tide_items_find(now, desk->item_id) : TIDE_NO_ITEM;
-    desk->item = st->item;
+    st->item = cache->has_item_id ? tide_items_find(now, cache->item_id) : TIDE_NO_ITEM;
+    cache->item = st->item;
 }

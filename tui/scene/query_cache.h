@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// desk: what a scene keeps between frames, and how it asks: an answer has a key, which is made of everything that it
-// depends on; the same key again costs nothing, another one is a new question for the same slot. Only the files that
-// make a scene (and the app, for plans, files and SQL) include this.
+// query cache: what is kept between frames, and how a scene gets its answers. A query has a slot (its sort) and a key,
+// which is made of everything that the answer depends on. The same key again costs nothing; another key is a new query
+// of the same slot. Only the files that make a scene include this, and the app, for plans, files and SQL.
 //
-//     tide__desk_wants -> make what the question needs -> tide__desk_ask -> tide__desk_answer_of
-//                                                           |       |
-//                                                     at once     worker (collected when the next scene begins)
-#ifndef TIDE_TUI_DESK_H
-#define TIDE_TUI_DESK_H
+//     tide__query_is_needed -> fill the query -> tide__query_start -> tide__query_result_of
+//                                                   |        |
+//                                      run at once -+        +- pending: run by the worker thread, and collected when
+//                                                               the next scene begins
+#ifndef TIDE_TUI_QUERY_CACHE_H
+#define TIDE_TUI_QUERY_CACHE_H
 
 #include "tui/scene/scene.h"
 #include "tui/scene/worker.h"
@@ -18,59 +19,62 @@
 extern "C" {
 #endif
 
-/// Sorts of questions that may be asked aside.
+/// Slots: one for each sort of query.
 enum {
-    TIDE__ASK_REFRESH, ///< the worker's A takes in what was recorded since
-    TIDE__ASK_ROWS,
-    TIDE__ASK_LIVE,
-    TIDE__ASK_EXPLAIN,
-    TIDE__ASK_POOLS,
-    TIDE__ASK_LEAKS,
-    TIDE__ASK_DIFF,
-    TIDE__ASK_SPACE,
-    TIDE__ASK_ADVICE,
-    TIDE__ASK_OPERATORS,
-    TIDE__ASK_RANGE,
-    TIDE__ASK_MARKS,
-    TIDE__ASK_PLAN, ///< of the app
-    TIDE__ASK_OPEN,
-    TIDE__ASK_SQL,
-    TIDE__N_ASKS
+    TIDE__QUERY_REFRESH, ///< the worker's A takes in what was recorded since
+    TIDE__QUERY_ROWS,
+    TIDE__QUERY_LIVE,
+    TIDE__QUERY_EXPLAIN,
+    TIDE__QUERY_POOLS,
+    TIDE__QUERY_LEAKS,
+    TIDE__QUERY_DIFF,
+    TIDE__QUERY_SPACE,
+    TIDE__QUERY_ADVICE,
+    TIDE__QUERY_OPERATORS,
+    TIDE__QUERY_RANGE,
+    TIDE__QUERY_MARKS,
+    TIDE__QUERY_PLAN, ///< this one and the next are the app's
+    TIDE__QUERY_OPEN,
+    TIDE__QUERY_SQL,
+    TIDE__N_QUERIES
 };
 
-/// Up to here a question is answered at once even when there is a worker: some milliseconds.
+/// A subject with up to that many items and events is queried at once, even where there is a worker: it takes some
+/// milliseconds.
 enum { TIDE__FEW_ITEMS = 50000, TIDE__FEW_EVENTS = 100000 };
 
-typedef tide_status (*tide__desk_run)(void *ctx, tide_subject *a, tide_subject *b, const tide_progress *progress,
-                                      tide_error *err);
+typedef tide_status (*tide__query_run)(void *ctx, tide_subject *a, tide_subject *b, const tide_progress *progress,
+                                       tide_error *err);
 
-typedef struct tide__answer {
+/// The last result of a slot.
+typedef struct tide__query_result {
     bool is_there;
     uint64_t key;
-    uint64_t a_serial; ///< of the desk, when it was asked
+    uint64_t a_serial; ///< of the cache when the query was started
     tide_status status;
-    char trouble[256]; ///< when status is not OK
-    void *ctx;         ///< what run has filled
+    char error[256]; ///< when status is not OK
+    void *ctx;       ///< what `run` has filled
     void (*release)(void *ctx);
-} tide__answer;
+} tide__query_result;
 
-typedef struct tide__pending {
-    bool is_asked;
+/// A query that the worker was given and has not answered.
+typedef struct tide__pending_query {
+    bool is_pending;
     uint64_t key;
-    uint64_t a_serial; ///< of the desk, then
-    uint64_t moment;   ///< key of the cursor's moment that it is about; 0: about something else
+    uint64_t a_serial; ///< of the cache when the query was started
+    uint64_t moment;   ///< key of the cursor's moment that it is about; 0: it is not about a moment
     void (*release)(void *ctx);
-    char said[64]; ///< progress that the last scene showed
-} tide__pending;
+    char progress[64]; ///< that the last scene showed
+} tide__pending_query;
 
-/// Columns of a curve, and what they are of.
+/// Columns of a curve, with the key of what they show.
 typedef struct tide__columns {
     uint64_t key;
     size_t n;
     uint64_t *min, *max; ///< [cap]
     size_t cap;
     bool is_there;
-    char trouble[256];
+    char error[256];
 } tide__columns;
 
 typedef struct tide__held_value {
@@ -79,18 +83,18 @@ typedef struct tide__held_value {
     uint64_t value;
 } tide__held_value;
 
-struct tide_tui_desk {
-    tide_tui_worker *worker; ///< borrowed; NULL: everything at once
+struct tide_tui_query_cache {
+    tide_tui_worker *worker; ///< borrowed; NULL: every query is run at once
     const tide_tui_session *session;
-    bool asks_aside;   ///< tests: however small, a question goes to the worker
-    uint64_t until_ns; ///< how long this frame waits for what may be quick
-    tide__answer answers[TIDE__N_ASKS];
-    tide__pending pending[TIDE__N_ASKS];
+    bool always_async;      ///< for tests: small queries go to the worker, too
+    uint64_t wait_until_ns; ///< until then this frame waits for quick queries
+    tide__query_result results[TIDE__N_QUERIES];
+    tide__pending_query pending[TIDE__N_QUERIES];
 
-    // ---- of what: counted up when another subject is looked at, or the same one grew ----
+    // ---- what results are about: serials are counted up when another subject is shown, or the same one grew ----
     tide_subject *a, *b;
     uint64_t a_serial, b_serial;
-    uint64_t items_serial; ///< another table of items
+    uint64_t items_serial; ///< counted up with every new table of items
     uint64_t item_id;      ///< of the selected item: finds it in another table
     bool has_item_id;
 
@@ -117,7 +121,7 @@ struct tide_tui_desk {
     size_t cells_cap;
     uint64_t cells_key;
     bool cells_there;
-    char cells_trouble[256];
+    char cells_error[256];
     uint64_t selection_key;
     bool selection_there;
     tide_item_facts selection;
@@ -126,9 +130,9 @@ struct tide_tui_desk {
     char *text; ///< of the overlays
 };
 
-/// What the functions that fill a scene hand around.
+/// What the functions that fill a scene pass to each other.
 typedef struct tide__frame {
-    tide_tui_desk *desk;
+    tide_tui_query_cache *cache;
     tide_tui_state *st;
     const tide_tui_layout *layout;
     tide_tui_scene *out;
@@ -137,63 +141,66 @@ typedef struct tide__frame {
 
 // ---- keys ----
 
-/// Mixes a number (a text, up to 512 bytes) into a key; begin with 0.
+/// Mixes a number or a text into a key; begin with 0.
 uint64_t tide__key(uint64_t key, uint64_t part);
 uint64_t tide__key_text(uint64_t key, const char *text);
 uint64_t tide__key_moment(uint64_t key, tide_moment at);
 
-// ---- asking ----
+// ---- queries ----
 
-/// Neither answered nor being worked on.
-bool tide__desk_wants(const tide_tui_desk *desk, int slot, uint64_t key);
+/// There is neither a result nor a pending query with this key.
+bool tide__query_is_needed(const tide_tui_query_cache *cache, int slot, uint64_t key);
 /**
- * Hand over a question. `ctx` is taken, also on failure; NULL: TIDE_ERR_NOMEM. Without a worker, or with `at_once`, it
- * is answered before this returns. What the question itself says is no failure here, but for TIDE_ERR_NOMEM.
+ * Start a query. `ctx` is taken, also on failure; NULL: TIDE_ERR_NOMEM. Without a worker, or with `at_once`, it is run
+ * before this returns. An error of the query itself is kept in its result and is no failure here, except
+ * TIDE_ERR_NOMEM.
  */
-tide_status tide__desk_ask(tide_tui_desk *desk, int slot, uint64_t key, bool at_once, tide__desk_run run,
-                           void (*release)(void *ctx), void *ctx, tide_error *err) TIDE_NODISCARD;
-/// The answer for this key; NULL: not there. What is being done, or what went wrong, is said of `pane` (may be
-/// TIDE_TUI_N_PANES: nowhere).
-void *tide__desk_answer_of(tide__frame *f, int slot, uint64_t key, tide_tui_pane pane);
-/// The same for a question about the cursor's moment: it is dropped when the cursor moves on, and until the answer is
-/// there tide__desk_earlier() has the one for the moment before.
-tide_status tide__desk_ask_of_moment(tide__frame *f, int slot, uint64_t key, bool at_once, tide__desk_run run,
-                                     void (*release)(void *ctx), void *ctx) TIDE_NODISCARD;
-/// While an answer is being made: the one before, of the same subject at another moment, so that the screen does not
-/// flicker; it must be shown with its own moment. NULL: none.
-void *tide__desk_earlier(tide__frame *f, int slot, tide_tui_pane pane);
-/// A frame begins: it waits a little, once, and what is still being made for another moment is not wanted any more.
-void tide__desk_begin_frame(tide_tui_desk *desk, const tide_tui_state *st);
-/// Take in what the worker has finished.
-tide_status tide__desk_collect(tide_tui_desk *desk, tide_tui_state *st, tide_error *err) TIDE_NODISCARD;
-void tide__desk_forget(tide_tui_desk *desk, int slot);
-/// The worker gets other subjects: what it was asked is dropped, and asked anew by the next scene.
-void tide__desk_drop_questions(tide_tui_desk *desk);
-/// Esc: stop what is being worked on aside; it counts as answered, with "cancelled".
-void tide__desk_cancel(tide_tui_desk *desk);
-bool tide__desk_is_busy(const tide_tui_desk *desk);
-/// Another table for A: from a worker's subject. The selection moves along.
-void tide__desk_give_items(tide_tui_desk *desk, tide_tui_state *st, tide_items_hold *hold);
-/// Another A or B, or the same one has grown.
-void tide__desk_see(tide_tui_desk *desk, const tide_tui_state *st);
-/// A was refreshed. Answers from before are not used any more, for texts in them may lie in what the worker's A gives
-/// up; it is refreshed before the next question.
-tide_status tide__desk_a_grew(tide_tui_desk *desk, tide_error *err) TIDE_NODISCARD;
-/// Another B, which may lie where the last one did.
-void tide__desk_b_changed(tide_tui_desk *desk);
-/// Whether indexes of an answer are those of A's table, which it brings when there is none. An answer of another table
-/// is forgotten.
-bool tide__same_table(tide__frame *f, int slot, tide_items_hold *hold);
+tide_status tide__query_start(tide_tui_query_cache *cache, int slot, uint64_t key, bool at_once, tide__query_run run,
+                              void (*release)(void *ctx), void *ctx, tide_error *err) TIDE_NODISCARD;
+/// The same for a query about the cursor's moment: it is dropped when the cursor moves, and until its result is there
+/// tide__query_previous_result() has the one of the moment before.
+tide_status tide__query_start_at_cursor(tide__frame *f, int slot, uint64_t key, bool at_once, tide__query_run run,
+                                        void (*release)(void *ctx), void *ctx) TIDE_NODISCARD;
+/// The result with this key; NULL: not there. Progress, or the error, goes into the scene for `pane`
+/// (TIDE_TUI_N_PANES: nowhere).
+void *tide__query_result_of(tide__frame *f, int slot, uint64_t key, tide_tui_pane pane);
+/// While a query is pending: the result before it, of the same subject at another moment, so that the screen does not
+/// flicker. It must be shown with its own moment. NULL: none.
+void *tide__query_previous_result(tide__frame *f, int slot, tide_tui_pane pane);
+/// A frame begins: it waits for quick queries once, a few milliseconds; pending queries about another moment are
+/// dropped.
+void tide__query_begin_frame(tide_tui_query_cache *cache, const tide_tui_state *st);
+/// Take the results that the worker has finished.
+tide_status tide__query_collect(tide_tui_query_cache *cache, tide_tui_state *st, tide_error *err) TIDE_NODISCARD;
+/// Drop the result of a slot.
+void tide__query_forget(tide_tui_query_cache *cache, int slot);
+/// The worker gets other subjects: pending queries are dropped, and the next scene starts them again.
+void tide__query_drop_pending(tide_tui_query_cache *cache);
+/// Esc: pending queries are stopped and get the result "cancelled".
+void tide__query_cancel_all(tide_tui_query_cache *cache);
+bool tide__query_is_pending(const tide_tui_query_cache *cache);
+
+// ---- subjects ----
+
+/// Another table of items for A, from the worker's subject. The selected item is found in it.
+void tide__query_share_items(tide_tui_query_cache *cache, tide_tui_state *st, tide_items_hold *hold);
+/// A was refreshed. Results from before are not used any more, because texts in them may lie in what the worker's A
+/// gives up; the worker's A is refreshed before the next query.
+tide_status tide__query_a_grew(tide_tui_query_cache *cache, tide_error *err) TIDE_NODISCARD;
+/// Another B, which may have the address of the last one.
+void tide__query_b_changed(tide_tui_query_cache *cache);
+/// Whether indexes of a result are those of A's table. A result brings its table when A has none; a result of another
+/// table is dropped.
+bool tide__query_same_table(tide__frame *f, int slot, tide_items_hold *hold);
+
+// ---- helpers of the parts of a scene ----
 
 bool tide__is_shown(const tide__frame *f, tide_tui_pane pane);
-/// Say of a pane why it has nothing.
-void tide__trouble(tide__frame *f, tide_tui_pane pane, const char *text);
-void tide__trouble_of(char *buf, size_t buf_bytes, const tide_error *err);
-/// Few enough to be asked in the middle of a frame.
+/// Why a pane has nothing to show; the first error stays.
+void tide__set_pane_error(tide__frame *f, tide_tui_pane pane, const char *text);
+void tide__error_text(char *buf, size_t buf_bytes, const tide_error *err);
+/// Few enough items and events to be queried while a frame is made.
 bool tide__is_small(const tide_subject *s);
-/// Room for `n` in a buffer of the desk.
-tide_status tide__room(void *array, size_t *cap, size_t n, size_t elem_bytes, tide_error *err) TIDE_NODISCARD;
-tide_moment tide__cursor(const tide_tui_state *st);
 
 #ifdef __cplusplus
 }

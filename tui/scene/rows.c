@@ -13,17 +13,17 @@
 
 enum { MAX_FILTERS = TIDE_TUI_MAX_FILTERS + 1 };
 
-typedef struct rows_answer {
+typedef struct rows_query {
     tide_rows_options opt;
     tide_filter *filters[MAX_FILTERS];
     size_t n_filters;
     tide_rows rows;
     bool has_rows;
     tide_items_hold *hold; ///< of the table that the rows were made of
-} rows_answer;
+} rows_query;
 
 static void release_rows(void *ctx) {
-    rows_answer *r = ctx;
+    rows_query *r = ctx;
     if (r->has_rows) tide_rows_deinit(&r->rows);
     for (size_t i = 0; i < r->n_filters; i++) tide_filter_destroy(r->filters[i]);
     tide_items_let_go(r->hold);
@@ -33,7 +33,7 @@ static void release_rows(void *ctx) {
 static tide_status run_rows(void *ctx, tide_subject *a, tide_subject *b, const tide_progress *progress,
                             tide_error *err) {
     (void)b;
-    rows_answer *r = ctx;
+    rows_query *r = ctx;
     TIDE_TRY(tide_subject_load(a, progress, err));
     const tide_filter *filters[MAX_FILTERS];
     for (size_t i = 0; i < r->n_filters; i++) filters[i] = r->filters[i];
@@ -48,7 +48,7 @@ static tide_status run_rows(void *ctx, tide_subject *a, tide_subject *b, const t
 
 // ---- the question ----
 
-static tide_status add_filter(tide__frame *f, rows_answer *r, const char *text) {
+static tide_status add_filter(tide__frame *f, rows_query *r, const char *text) {
     tide_error why = TIDE_ERROR_INIT;
     const tide_status st = tide_filter_parse(text, f->out->a->axis, &r->filters[r->n_filters], &why);
     if (st == TIDE_OK) {
@@ -60,16 +60,15 @@ static tide_status add_filter(tide__frame *f, rows_answer *r, const char *text) 
         return st;
     }
     char text_of[256];
-    tide__trouble_of(text_of, sizeof text_of, &why);
-    tide__trouble(f, TIDE_TUI_PANE_GANTT, text_of);
+    tide__error_text(text_of, sizeof text_of, &why);
+    tide__set_pane_error(f, TIDE_TUI_PANE_GANTT, text_of);
     return TIDE_OK;
 }
 
-static tide_status make_question(tide__frame *f, rows_answer **out) {
+static tide_status make_question(tide__frame *f, rows_query **out) {
     const tide_tui_state *st = f->st;
-    rows_answer *r = tide_host_calloc(1, sizeof *r);
-    *out = r;
-    if (r == NULL) return TIDE_FAIL(f->err, TIDE_ERR_NOMEM, "no memory for a question");
+    TIDE_TRY(TIDE_NEW(out, 1, f->err, "for a question"));
+    rows_query *r = *out;
     r->opt = (tide_rows_options){.sort = st->sort,
                                  .reverse = st->reverse,
                                  .persistent_last = true,
@@ -90,7 +89,7 @@ static tide_status make_question(tide__frame *f, rows_answer **out) {
 /// What rows depend on. The cursor counts when a filter asks for it, which its text tells.
 static uint64_t rows_key(const tide__frame *f) {
     const tide_tui_state *st = f->st;
-    uint64_t key = tide__key(tide__key(0, f->desk->a_serial), st->rows_wanted);
+    uint64_t key = tide__key(tide__key(0, f->cache->a_serial), st->rows_wanted);
     key = tide__key(key, (uint64_t)st->sort);
     key = tide__key(key, (st->reverse ? 1U : 0U) | (st->hides_persistent ? 2U : 0U));
     key = tide__key(tide__key(key, (uint64_t)st->group), st->only_group_of);
@@ -109,24 +108,25 @@ static void choose_group(tide__frame *f) {
 
 /// While a trace grows, rows are made anew when the last ones are there, not sooner.
 static bool may_ask(const tide__frame *f) {
-    return !(f->out->a->is_recording && f->desk->pending[TIDE__ASK_ROWS].is_asked);
+    return !(f->out->a->is_recording && f->cache->pending[TIDE__QUERY_ROWS].is_pending);
 }
 
 /// Rows of millions are not kept while new ones are made: two of them would not fit into the memory of one trace.
 static void drop_large(tide__frame *f) {
-    const tide__answer *a = &f->desk->answers[TIDE__ASK_ROWS];
-    const rows_answer *r = a->is_there ? a->ctx : NULL;
+    const tide__query_result *a = &f->cache->results[TIDE__QUERY_ROWS];
+    const rows_query *r = a->is_there ? a->ctx : NULL;
     if (r == NULL || !r->has_rows || r->rows.n_members <= TIDE_ROWS_WITH_REACH) return;
-    tide__desk_forget(f->desk, TIDE__ASK_ROWS);
-    f->desk->gantt_key = 0;
-    f->desk->n_gantt = 0;
+    tide__query_forget(f->cache, TIDE__QUERY_ROWS);
+    f->cache->gantt_key = 0;
+    f->cache->n_gantt = 0;
 }
 
 static tide_status ask(tide__frame *f, uint64_t key) {
-    rows_answer *r;
+    rows_query *r;
     drop_large(f);
     TIDE_TRY(make_question(f, &r));
-    return tide__desk_ask(f->desk, TIDE__ASK_ROWS, key, tide__is_small(f->st->a), run_rows, release_rows, r, f->err);
+    return tide__query_start(f->cache, TIDE__QUERY_ROWS, key, tide__is_small(f->st->a), run_rows, release_rows, r,
+                             f->err);
 }
 
 // ---- settling ----
@@ -142,14 +142,14 @@ static uint32_t first_of_row(const tide_rows *rows, size_t row) {
 /// Selection: an item that was chosen is found in the new rows, a row that was chosen says which item.
 static void settle_row(tide__frame *f, const tide_rows *rows, uint64_t key) {
     tide_tui_state *st = f->st;
-    tide_tui_desk *d = f->desk;
+    tide_tui_query_cache *cache = f->cache;
     if (rows->n == 0) {
         st->row = st->top = 0;
         return;
     }
-    // A fresh desk has seen no rows: what is chosen already stays, as it would on the desk that it was chosen on.
-    const bool other_rows = d->rows_seen != 0 && d->rows_seen != key;
-    const bool other_item = st->item != d->item, other_row = st->row != d->row;
+    // A fresh cache has seen no rows: what is chosen already stays, as it would on the cache that it was chosen on.
+    const bool other_rows = cache->rows_seen != 0 && cache->rows_seen != key;
+    const bool other_item = st->item != cache->item, other_row = st->row != cache->row;
     if (st->row >= rows->n) st->row = rows->n - 1;
     if (!other_rows && !other_item && !other_row && st->item != TIDE_NO_ITEM) return;
     if (other_item || other_rows || st->item == TIDE_NO_ITEM) {
@@ -167,11 +167,11 @@ static void settle_row(tide__frame *f, const tide_rows *rows, uint64_t key) {
 static void settle_scroll(tide__frame *f, const tide_rows *rows) {
     tide_tui_state *st = f->st;
     const size_t h = f->layout->bars.h > 0 ? (size_t)f->layout->bars.h : 1;
-    const bool was_scrolled = st->top != f->desk->top_row && st->row == f->desk->row;
+    const bool was_scrolled = st->top != f->cache->top_row && st->row == f->cache->row;
     if (rows->n == 0) return;
     const size_t last_top = rows->n > h ? rows->n - h : 0;
     if (st->top > last_top) st->top = last_top;
-    if (was_scrolled && st->item == f->desk->item) { // the wheel: the selection stays on the screen
+    if (was_scrolled && st->item == f->cache->item) { // the wheel: the selection stays on the screen
         const size_t before = st->row;
         if (st->row < st->top) st->row = st->top;
         if (st->row >= st->top + h) st->row = st->top + h - 1;
@@ -184,34 +184,35 @@ static void settle_scroll(tide__frame *f, const tide_rows *rows) {
 
 /// A table that was made anew (a trace that grows, without a worker) has other indexes.
 static void find_item_again(tide__frame *f) {
-    const tide_tui_desk *d = f->desk;
+    const tide_tui_query_cache *cache = f->cache;
     const tide_items *items = tide_subject_items(f->st->a);
     const uint32_t item = f->st->item;
-    if (!d->has_item_id || item != d->item || items == NULL) return;
-    if (item >= items->n || tide_items_id(items, item) != d->item_id) f->st->item = tide_items_find(items, d->item_id);
+    if (!cache->has_item_id || item != cache->item || items == NULL) return;
+    if (item >= items->n || tide_items_id(items, item) != cache->item_id)
+        f->st->item = tide_items_find(items, cache->item_id);
 }
 
 static void remember(tide__frame *f, uint64_t key) {
-    tide_tui_desk *d = f->desk;
+    tide_tui_query_cache *cache = f->cache;
     const tide_items *items = tide_subject_items(f->st->a);
-    d->rows_seen = key;
-    d->row = f->st->row;
-    d->top_row = f->st->top;
-    d->item = f->st->item;
-    d->has_item_id = f->st->item != TIDE_NO_ITEM && items != NULL && f->st->item < items->n;
-    if (d->has_item_id) d->item_id = tide_items_id(items, f->st->item);
+    cache->rows_seen = key;
+    cache->row = f->st->row;
+    cache->top_row = f->st->top;
+    cache->item = f->st->item;
+    cache->has_item_id = f->st->item != TIDE_NO_ITEM && items != NULL && f->st->item < items->n;
+    if (cache->has_item_id) cache->item_id = tide_items_id(items, f->st->item);
 }
 
 tide_status tide__scene_rows(tide__frame *f) {
-    tide_tui_desk *d = f->desk;
+    tide_tui_query_cache *cache = f->cache;
     choose_group(f);
     const uint64_t key = rows_key(f);
-    if (tide__desk_wants(d, TIDE__ASK_ROWS, key) && may_ask(f)) TIDE_TRY(ask(f, key));
-    rows_answer *r = tide__desk_answer_of(f, TIDE__ASK_ROWS, key, TIDE_TUI_PANE_GANTT);
-    const tide__answer *before = &d->answers[TIDE__ASK_ROWS];
+    if (tide__query_is_needed(cache, TIDE__QUERY_ROWS, key) && may_ask(f)) TIDE_TRY(ask(f, key));
+    rows_query *r = tide__query_result_of(f, TIDE__QUERY_ROWS, key, TIDE_TUI_PANE_GANTT);
+    const tide__query_result *before = &cache->results[TIDE__QUERY_ROWS];
     if (r == NULL && before->is_there && before->key != key && before->status == TIDE_OK) r = before->ctx;
     if (r == NULL || !r->has_rows) return TIDE_OK;
-    if (r->hold != NULL) tide__desk_give_items(d, f->st, r->hold);
+    if (r->hold != NULL) tide__query_share_items(cache, f->st, r->hold);
     find_item_again(f);
     f->out->rows = &r->rows;
     settle_row(f, &r->rows, before->key);
@@ -232,43 +233,43 @@ static size_t last_member(const tide_rows *rows, size_t row) {
 
 // ---- search ----
 
-static bool is_match(const tide_tui_desk *d, const tide_items *items, uint32_t item) {
-    if (d->match_bits == NULL) return false;
+static bool is_match(const tide_tui_query_cache *cache, const tide_items *items, uint32_t item) {
+    if (cache->match_bits == NULL) return false;
     const uint32_t site = tide_items_site_of(items, item);
-    return (d->match_bits[site / 8] >> (site % 8) & 1) != 0;
+    return (cache->match_bits[site / 8] >> (site % 8) & 1) != 0;
 }
 
 static tide_status search(tide__frame *f, const tide_items *items, uint64_t rows_key) {
-    tide_tui_desk *d = f->desk;
-    const uint64_t key = tide__key(tide__key_text(tide__key(0, d->items_serial), f->st->search), d->a_serial);
-    if (d->match_key != key) {
-        tide_host_free(d->match_bits);
-        d->match_bits = NULL;
-        d->n_matches = d->match_at = 0;
-        d->match_key = key;
-        d->match_at_key = 0;
+    tide_tui_query_cache *cache = f->cache;
+    const uint64_t key = tide__key(tide__key_text(tide__key(0, cache->items_serial), f->st->search), cache->a_serial);
+    if (cache->match_key != key) {
+        tide_host_free(cache->match_bits);
+        cache->match_bits = NULL;
+        cache->n_matches = cache->match_at = 0;
+        cache->match_key = key;
+        cache->match_at_key = 0;
         if (f->st->search[0] == '\0') return TIDE_OK;
         tide_error why = TIDE_ERROR_INIT;
-        const tide_status st = tide_items_search(items, f->st->search, &d->match_bits, &d->n_matches, &why);
+        const tide_status st = tide_items_search(items, f->st->search, &cache->match_bits, &cache->n_matches, &why);
         if (st == TIDE_ERR_NOMEM && f->err != NULL) *f->err = why;
         if (st == TIDE_ERR_NOMEM) return st;
-        if (st != TIDE_OK) d->match_bits = NULL; // said when it was typed
+        if (st != TIDE_OK) cache->match_bits = NULL; // said when it was typed
     }
     const tide_rows *rows = f->out->rows;
     const uint64_t at_key = tide__key(tide__key(key, rows_key), f->st->item);
-    if (d->match_bits != NULL && rows->n_members <= MAX_RANKED && d->match_at_key != at_key) {
+    if (cache->match_bits != NULL && rows->n_members <= MAX_RANKED && cache->match_at_key != at_key) {
         size_t n = 0;
-        d->match_at = 0;
+        cache->match_at = 0;
         for (size_t i = 0; i < rows->n_members; i++) {
-            n += is_match(d, items, rows->members[i]);
-            if (rows->members[i] == f->st->item && is_match(d, items, f->st->item)) d->match_at = n;
+            n += is_match(cache, items, rows->members[i]);
+            if (rows->members[i] == f->st->item && is_match(cache, items, f->st->item)) cache->match_at = n;
         }
-        d->n_matches = n;
-        d->match_at_key = at_key;
+        cache->n_matches = n;
+        cache->match_at_key = at_key;
     }
-    f->out->match_bits = d->match_bits;
-    f->out->n_matches = d->n_matches;
-    f->out->match_at = d->match_at;
+    f->out->match_bits = cache->match_bits;
+    f->out->n_matches = cache->n_matches;
+    f->out->match_at = cache->match_at;
     return TIDE_OK;
 }
 
@@ -299,7 +300,7 @@ static void fill_row(const tide__frame *f, const tide_items *items, size_t row, 
 }
 
 static tide_status make_rows(tide__frame *f, const tide_items *items, uint64_t key) {
-    tide_tui_desk *d = f->desk;
+    tide_tui_query_cache *cache = f->cache;
     const tide_rows *rows = f->out->rows;
     const int w = f->layout->bars.w > 0 ? f->layout->bars.w : 0;
     const int columns = w < TIDE_TUI_MAX_COLUMNS ? w : TIDE_TUI_MAX_COLUMNS;
@@ -308,40 +309,40 @@ static tide_status make_rows(tide__frame *f, const tide_items *items, uint64_t k
         n = 0;
     else if (n > rows->n - f->st->top)
         n = rows->n - f->st->top;
-    if (d->gantt_key == key && d->n_gantt == n) return TIDE_OK;
-    d->gantt_key = 0;
-    TIDE_TRY(tide__room(&d->gantt, &d->gantt_cap, n, sizeof *d->gantt, f->err));
-    TIDE_TRY(tide__room(&d->spans, &d->spans_cap, n * (size_t)w, sizeof *d->spans, f->err));
-    if (n > 0 && w > 0) memset(d->spans, 0, n * (size_t)w * sizeof *d->spans);
+    if (cache->gantt_key == key && cache->n_gantt == n) return TIDE_OK;
+    cache->gantt_key = 0;
+    TIDE_TRY(TIDE_GROW(&cache->gantt, &cache->gantt_cap, n, f->err, "for a frame"));
+    TIDE_TRY(TIDE_GROW(&cache->spans, &cache->spans_cap, n * (size_t)w, f->err, "for a frame"));
+    if (n > 0 && w > 0) memset(cache->spans, 0, n * (size_t)w * sizeof *cache->spans);
     for (size_t i = 0; i < n; i++) {
-        tide_tui_gantt_row *row = &d->gantt[i];
-        *row = (tide_tui_gantt_row){.spans = d->spans + i * (size_t)w};
+        tide_tui_gantt_row *row = &cache->gantt[i];
+        *row = (tide_tui_gantt_row){.spans = cache->spans + i * (size_t)w};
         fill_row(f, items, f->st->top + i, row);
         if (columns > 0)
             tide_rows_spans(rows, items, f->st->top + i, f->st->window.begin, f->st->window.end, (size_t)columns,
                             row->spans);
         row->where = where(f, items, f->st->top + i, row->spans, columns);
     }
-    d->n_gantt = n;
-    d->gantt_key = key;
+    cache->n_gantt = n;
+    cache->gantt_key = key;
     return TIDE_OK;
 }
 
 tide_status tide__scene_gantt(tide__frame *f) {
-    tide_tui_desk *d = f->desk;
+    tide_tui_query_cache *cache = f->cache;
     const tide_items *items = tide_subject_items(f->st->a);
     if (f->out->rows == NULL || items == NULL) {
-        d->gantt_key = 0; // its names lay in rows that are gone
+        cache->gantt_key = 0; // its names lay in rows that are gone
         return TIDE_OK;
     }
-    TIDE_TRY(search(f, items, d->rows_seen));
+    TIDE_TRY(search(f, items, cache->rows_seen));
     if (!tide__is_shown(f, TIDE_TUI_PANE_GANTT)) return TIDE_OK;
-    uint64_t key = tide__key(tide__key(d->rows_seen, d->items_serial), f->st->top);
+    uint64_t key = tide__key(tide__key(cache->rows_seen, cache->items_serial), f->st->top);
     key = tide__key(tide__key(key, (uint64_t)f->st->window.begin), (uint64_t)f->st->window.end);
     key = tide__key(tide__key(key, (uint64_t)f->layout->bars.w), (uint64_t)f->layout->bars.h);
     TIDE_TRY(make_rows(f, items, key));
-    for (size_t i = 0; i < d->n_gantt; i++) d->gantt[i].is_match = is_match(d, items, d->gantt[i].item);
-    f->out->gantt = d->gantt;
-    f->out->n_gantt = d->n_gantt;
+    for (size_t i = 0; i < cache->n_gantt; i++) cache->gantt[i].is_match = is_match(cache, items, cache->gantt[i].item);
+    f->out->gantt = cache->gantt;
+    f->out->n_gantt = cache->n_gantt;
     return TIDE_OK;
 }

@@ -54,19 +54,19 @@ static void begin(tide__frame *f) {
     out->b = f->st->b != NULL ? tide_subject_get_facts(f->st->b) : NULL;
     out->cursor_step = tide_tui_step_at(out->a, f->st->cursor);
     out->below = out->above = out->before = out->after = TIDE_NO_ITEM;
-    out->overlay_text = f->desk->text != NULL ? f->desk->text : "";
+    out->overlay_text = f->cache->text != NULL ? f->cache->text : "";
 }
 
-tide_status tide_tui_scene_make(tide_tui_desk *desk, tide_tui_state *st, const tide_tui_layout *layout,
+tide_status tide_tui_scene_make(tide_tui_query_cache *cache, tide_tui_state *st, const tide_tui_layout *layout,
                                 tide_tui_scene *out, tide_error *err) {
     static tide_status (*const parts[])(tide__frame * f) = {
         tide__scene_rows,    tide__scene_curve,  tide__scene_marks,     tide__scene_range,   tide__scene_gantt,
         tide__scene_live,    tide__scene_map,    tide__scene_selection, tide__scene_explain, tide__scene_pools,
         tide__scene_compare, tide__scene_advice, tide__scene_operators,
     };
-    tide__frame frame = {desk, st, layout, out, err};
-    TIDE_TRY(tide__desk_collect(desk, st, err));
-    tide__desk_begin_frame(desk, st);
+    tide__frame frame = {cache, st, layout, out, err};
+    TIDE_TRY(tide__query_collect(cache, st, err));
+    tide__query_begin_frame(cache, st);
     begin(&frame);
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) TIDE_TRY(parts[i](&frame));
     link_lists(st, out);

@@ -98,21 +98,22 @@ typedef struct tide_tui_scene {
     const char *overlay_text; ///< of the overlays SQL and MESSAGE: lines, "\n" between; "": none
 
     // ---- what is being done aside, and what went wrong: by pane ----
-    char busy[TIDE_TUI_N_PANES][64];     ///< "sorting 5,000,000 blocks 43 %"; "": nothing
-    char trouble[TIDE_TUI_N_PANES][256]; ///< why a pane has nothing; "": nothing
-    bool is_earlier[TIDE_TUI_N_PANES];   ///< it shows the moment before, while the cursor's is being made
-    bool shows_seq; ///< test mode: the bottom line ends in "seq=N idle" or "busy"; set by who draws
-    bool is_busy;   ///< with shows_seq: something is being done aside
+    char busy[TIDE_TUI_N_PANES][64];   ///< "sorting 5,000,000 blocks 43 %"; "": nothing
+    char error[TIDE_TUI_N_PANES][256]; ///< why a pane has nothing; "": nothing
+    bool is_earlier[TIDE_TUI_N_PANES]; ///< it shows the moment before, while the cursor's is being made
+    bool shows_seq;                    ///< test mode: the bottom line ends in "seq=N idle" or "busy"; set by who draws
+    bool is_busy;                      ///< with shows_seq: something is being done aside
 } tide_tui_scene;
 
-/// What a scene keeps between frames (answers that still hold).
-typedef struct tide_tui_desk tide_tui_desk;
+/// What a scene keeps between frames (results that still hold).
+typedef struct tide_tui_query_cache tide_tui_query_cache;
 /// `worker` NULL: everything is done at once, however long it takes (one frame as text, tests).
-tide_status tide_tui_desk_create(struct tide_tui_worker *worker, tide_tui_desk **out, tide_error *err) TIDE_NODISCARD;
-void tide_tui_desk_destroy(tide_tui_desk *desk);
+tide_status tide_tui_query_cache_create(struct tide_tui_worker *worker, tide_tui_query_cache **out,
+                                        tide_error *err) TIDE_NODISCARD;
+void tide_tui_query_cache_destroy(tide_tui_query_cache *cache);
 /// Fill a scene for a frame. Settles rows, selection and scrolling of `st`. Answers that cannot be had are trouble of
 /// their pane, never of the frame; TIDE_ERR_NOMEM alone fails.
-tide_status tide_tui_scene_make(tide_tui_desk *desk, tide_tui_state *st, const tide_tui_layout *layout,
+tide_status tide_tui_scene_make(tide_tui_query_cache *cache, tide_tui_state *st, const tide_tui_layout *layout,
                                 tide_tui_scene *out, tide_error *err) TIDE_NODISCARD;
 /// Rows of a list that state->pane_row counts: TABLE live items, OPERATORS steps, POOLS pools and then leaks, COMPARE
 /// changes, WHATIF advice. 0 for panes whose rows are not in pane_row, and for EXPLAIN, whose lines depend on its width
@@ -121,9 +122,10 @@ size_t tide_tui_scene_rows(const tide_tui_scene *s, tide_tui_pane pane);
 /// The selected one, inside its list.
 size_t tide_tui_scene_row(const tide_tui_scene *s, tide_tui_pane pane);
 /// Whether the worker has something that the last scene did not show.
-bool tide_tui_desk_has_news(tide_tui_desk *desk);
+bool tide_tui_query_cache_has_news(tide_tui_query_cache *cache);
 /// What the overlays SQL and MESSAGE show from now on; a copy is kept.
-tide_status tide_tui_desk_set_text(tide_tui_desk *desk, const char *text, tide_error *err) TIDE_NODISCARD;
+tide_status tide_tui_query_cache_set_text(tide_tui_query_cache *cache, const char *text,
+                                          tide_error *err) TIDE_NODISCARD;
 
 #ifdef __cplusplus
 }

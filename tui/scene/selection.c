@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The selected item: what it is, who lies beside it, who had its place before and gets it next, who reads it, why it is
-// alive. See desk.h.
+// alive. See cache.h.
 #include <stdio.h>
 #include <string.h>
 
@@ -47,13 +47,13 @@ static void neighbours(tide__frame *f, const tide_items *items, uint32_t item) {
     tide_tui_scene *out = f->out;
     out->beside_unknown = true;
     if (items->place == NULL || items->place[item] == TIDE_NO_OFFSET) return;
-    if (!f->desk->places_there && shape_of(items, item)->reserved_bytes > 0) {
-        f->desk->before = place_before(items, item);
-        f->desk->after = f->out->selection.open_ended ? TIDE_NO_ITEM : place_after(items, item);
-        f->desk->places_there = true;
+    if (!f->cache->places_there && shape_of(items, item)->reserved_bytes > 0) {
+        f->cache->before = place_before(items, item);
+        f->cache->after = f->out->selection.open_ended ? TIDE_NO_ITEM : place_after(items, item);
+        f->cache->places_there = true;
     }
-    out->before = f->desk->before;
-    out->after = f->desk->after;
+    out->before = f->cache->before;
+    out->after = f->cache->after;
     if (out->space == NULL || out->map_is_moment) return;
     int64_t t = f->st->cursor;
     if (!tide_items_alive_at(items, item, t)) t = tide_items_begin(items, item);
@@ -142,36 +142,37 @@ static void why_of_trace(tide__frame *f, const tide_item_facts *s) {
 }
 
 tide_status tide__scene_selection(tide__frame *f) {
-    tide_tui_desk *d = f->desk;
+    tide_tui_query_cache *cache = f->cache;
     const tide_items *items = tide_subject_items(f->st->a);
     const uint32_t item = f->st->item;
     if (items == NULL || item == TIDE_NO_ITEM || item >= items->n) return TIDE_OK;
-    const uint64_t key = tide__key(tide__key(tide__key(0, d->a_serial), d->items_serial), item);
-    if (!d->selection_there || d->selection_key != key) {
+    const uint64_t key = tide__key(tide__key(tide__key(0, cache->a_serial), cache->items_serial), item);
+    if (!cache->selection_there || cache->selection_key != key) {
         tide_error why = TIDE_ERROR_INIT;
-        d->selection_there = false;
-        const tide_status st = tide_subject_item(f->st->a, item, &d->selection, &why);
+        cache->selection_there = false;
+        const tide_status st = tide_subject_item(f->st->a, item, &cache->selection, &why);
         if (st == TIDE_ERR_NOMEM && f->err != NULL) *f->err = why;
         if (st == TIDE_ERR_NOMEM) return st;
         if (st != TIDE_OK) {
             char text[256];
-            tide__trouble_of(text, sizeof text, &why);
-            tide__trouble(f, TIDE_TUI_PANE_DETAILS, text);
+            tide__error_text(text, sizeof text, &why);
+            tide__set_pane_error(f, TIDE_TUI_PANE_DETAILS, text);
             return TIDE_OK;
         }
-        d->selection_there = true;
-        d->places_there = false;
-        d->before = d->after = TIDE_NO_ITEM;
-        d->selection_key = key;
+        cache->selection_there = true;
+        cache->places_there = false;
+        cache->before = cache->after = TIDE_NO_ITEM;
+        cache->selection_key = key;
     }
-    f->out->selection = d->selection;
+    f->out->selection = cache->selection;
     f->out->has_selection = true;
     if (!tide__is_shown(f, TIDE_TUI_PANE_DETAILS)) return TIDE_OK;
     neighbours(f, items, item);
-    if (d->selection.shape.is_planned && d->selection.id <= UINT32_MAX) readers(f, (uint32_t)d->selection.id);
+    if (cache->selection.shape.is_planned && cache->selection.id <= UINT32_MAX)
+        readers(f, (uint32_t)cache->selection.id);
     if (f->out->a->is_trace)
-        why_of_trace(f, &d->selection);
+        why_of_trace(f, &cache->selection);
     else
-        why_of_plan(f, &d->selection);
+        why_of_plan(f, &cache->selection);
     return TIDE_OK;
 }

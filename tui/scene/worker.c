@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// The worker's thread and its questions. See worker.h.
+// The worker thread and its queue of requests. See worker.h.
 //
-//     ask -> slot WAITING -> RUNNING -> DONE -> take
-//                 |             |         |
-//                 +-- replaced or cancelled: the answer is released, by whoever holds it then
+//     submit -> slot WAITING -> RUNNING -> DONE -> take
+//                    |             |         |
+//                    +-- replaced or cancelled: the request is released; one that runs, by the thread when it ends
 //
-// Everything below `lock` is read and written with the lock held; `run` itself is called without it. A question that is
+// Everything below `lock` is read and written with the lock held; `run` itself is called without it. A request that is
 // cancelled while it runs leaves its slot at once, so that the next one can wait there.
 #include "tui/scene/worker.h"
 
@@ -21,23 +21,23 @@
 #include "core/base/host_alloc.h"
 #include "core/base/text.h"
 
-enum { NS_PER_MS = 1000000, WAKE_EVERY_MS = 50, NOBODY = -1 };
+enum { NS_PER_MS = 1000000, WAKE_EVERY_MS = 50, NO_SLOT = -1 };
 
 typedef enum slot_state { SLOT_EMPTY, SLOT_WAITING, SLOT_RUNNING, SLOT_DONE } slot_state;
 
 typedef struct slot {
     slot_state state;
-    tide_tui_job job;
-    uint64_t order;   ///< questions are worked on as they came
-    uint64_t took_ns; ///< by the last one of this sort
+    tide_tui_request request;
+    uint64_t order;   ///< requests run in the order in which they came
+    uint64_t took_ns; ///< by the last request of this slot
     tide_status status;
     tide_error err;
     double share;
     char what[48];
 } slot;
 
-/// How the thread comes by a subject: a plan is copied by who hands it over; a trace, which takes long to open, is
-/// opened by the thread itself when the first question comes.
+/// How the thread gets a subject: a plan is copied by the caller; a trace, which takes long to open, is opened by the
+/// thread itself when the first request comes.
 typedef struct source {
     tide_subject *subject;
     char *path; ///< to be opened; owned; NULL: nothing, or opened
@@ -46,7 +46,7 @@ typedef struct source {
 
 typedef struct subjects {
     source a, b;
-    tide_error trouble; ///< why one of them could not be opened
+    tide_error open_error; ///< why one of them could not be opened
 } subjects;
 
 struct tide_tui_worker {
@@ -55,12 +55,12 @@ struct tide_tui_worker {
     pthread_mutex_t lock;
     pthread_cond_t has_work, moved;
     bool stops;
-    slot slots[TIDE_TUI_MAX_JOBS];
-    uint64_t n_asked;
-    int running;       ///< slot whose question runs, or ran when it was cancelled; NOBODY
-    bool is_cancelled; ///< the question that runs
+    slot slots[TIDE_TUI_MAX_REQUESTS];
+    uint64_t n_submitted;
+    int running;       ///< slot of the request that runs, or ran when it was cancelled; NO_SLOT
+    bool is_cancelled; ///< the request that runs
     uint64_t running_since_ns, woke_ns;
-    bool renews; ///< `next` replaces `now` before the next question
+    bool has_next; ///< `next` replaces `now` before the next request
     subjects next;
     const tide_subject *source_a; ///< that now.a (or next.a) is another one of
     subjects now;                 ///< the thread's own, without the lock
@@ -75,23 +75,22 @@ static void drop_source(source *s) {
 static void drop_subjects(subjects *s) {
     drop_source(&s->a);
     drop_source(&s->b);
-    s->trouble = (tide_error){0};
+    s->open_error = (tide_error){0};
 }
 
-/// By the thread that `from` belongs to.
+/// Called by the thread that `from` belongs to.
 static tide_status note_source(const tide_subject *from, source *out, tide_error *err) {
     *out = (source){0};
     if (from == NULL) return TIDE_OK;
     const tide_subject_facts *f = tide_subject_get_facts(from);
     if (!f->is_trace) return tide_subject_again(from, &out->subject, err);
     out->run_id = f->run_id;
-    out->path = tide_host_strdup(f->path);
-    return out->path != NULL ? TIDE_OK : TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a path");
+    return TIDE_COPY_TEXT(&out->path, f->path, err, "for a path");
 }
 
-static void open_source(source *s, tide_error *trouble) {
+static void open_source(source *s, tide_error *open_error) {
     if (s->path == NULL) return;
-    (void)!tide_subject_of_trace(s->path, s->run_id, &s->subject, trouble);
+    (void)!tide_subject_of_trace(s->path, s->run_id, &s->subject, open_error);
     tide_host_free(s->path);
     s->path = NULL;
 }
@@ -104,7 +103,7 @@ static void wake(const tide_tui_worker *w) {
 
 // ---- the thread ----
 
-static bool tell(void *ctx, double share, const char *what) {
+static bool report_progress(void *ctx, double share, const char *what) {
     tide_tui_worker *w = ctx;
     pthread_mutex_lock(&w->lock);
     const bool goes_on = !w->is_cancelled && !w->stops;
@@ -126,55 +125,55 @@ static bool tell(void *ctx, double share, const char *what) {
 }
 
 static int next_slot(const tide_tui_worker *w) {
-    int found = NOBODY;
-    for (int i = 0; i < TIDE_TUI_MAX_JOBS; i++) {
+    int found = NO_SLOT;
+    for (int i = 0; i < TIDE_TUI_MAX_REQUESTS; i++) {
         if (w->slots[i].state != SLOT_WAITING) continue;
-        if (found == NOBODY || w->slots[i].order < w->slots[found].order) found = i;
+        if (found == NO_SLOT || w->slots[i].order < w->slots[found].order) found = i;
     }
     return found;
 }
 
-/// Lock held; it is let go while subjects are closed.
+/// Called with the lock held, which is released while subjects are closed.
 static void take_new_subjects(tide_tui_worker *w) {
     subjects old = w->now;
     w->now = w->next;
     if (w->now.a.subject == NULL && w->now.a.path == NULL) {
         w->now.a = old.a; // the same A goes on, with what it has loaded
-        if (old.a.subject == NULL) w->now.trouble = old.trouble;
+        if (old.a.subject == NULL) w->now.open_error = old.open_error;
         old.a = (source){0};
     }
     w->next = (subjects){0};
-    w->renews = false;
+    w->has_next = false;
     pthread_mutex_unlock(&w->lock);
     drop_subjects(&old);
     pthread_mutex_lock(&w->lock);
 }
 
-/// Lock held; it is let go while the question runs.
-static void answer(tide_tui_worker *w, int at) {
+/// Called with the lock held, which is released while the request runs.
+static void run_request(tide_tui_worker *w, int at) {
     slot *s = &w->slots[at];
     s->state = SLOT_RUNNING;
-    const tide_tui_job job = s->job;
+    const tide_tui_request request = s->request;
     w->running = at;
     w->is_cancelled = false;
     w->running_since_ns = tide_now_ns();
     pthread_mutex_unlock(&w->lock);
 
     tide_error err = TIDE_ERROR_INIT;
-    const tide_progress progress = {tell, w};
-    open_source(&w->now.a, &w->now.trouble);
-    open_source(&w->now.b, &w->now.trouble);
-    tide_status status = w->now.trouble.status;
+    const tide_progress progress = {report_progress, w};
+    open_source(&w->now.a, &w->now.open_error);
+    open_source(&w->now.b, &w->now.open_error);
+    tide_status status = w->now.open_error.status;
     if (status == TIDE_OK)
-        status = job.run(job.ctx, w->now.a.subject, w->now.b.subject, &progress, &err);
+        status = request.run(request.ctx, w->now.a.subject, w->now.b.subject, &progress, &err);
     else
-        err = w->now.trouble;
+        err = w->now.open_error;
 
     pthread_mutex_lock(&w->lock);
-    const bool is_wanted = !w->is_cancelled;
+    const bool is_kept = !w->is_cancelled;
     w->slots[at].took_ns = tide_now_ns() - w->running_since_ns;
-    w->running = NOBODY;
-    if (is_wanted) {
+    w->running = NO_SLOT;
+    if (is_kept) {
         s->status = status;
         s->err = err;
         s->state = SLOT_DONE;
@@ -183,39 +182,39 @@ static void answer(tide_tui_worker *w, int at) {
         return;
     }
     pthread_mutex_unlock(&w->lock);
-    if (job.release != NULL) job.release(job.ctx);
+    if (request.release != NULL) request.release(request.ctx);
     pthread_mutex_lock(&w->lock);
 }
 
-static void *work_through(void *arg) {
+static void *thread_main(void *arg) {
     tide_tui_worker *w = arg;
     pthread_mutex_lock(&w->lock);
     while (!w->stops) {
-        if (w->renews) {
+        if (w->has_next) {
             take_new_subjects(w);
             continue;
         }
         const int at = next_slot(w);
-        if (at == NOBODY)
+        if (at == NO_SLOT)
             pthread_cond_wait(&w->has_work, &w->lock);
         else
-            answer(w, at);
+            run_request(w, at);
     }
     pthread_mutex_unlock(&w->lock);
     return NULL;
 }
 
-// ---- life ----
+// ---- starting and stopping ----
 
-/// Signals are for the thread that has the terminal, but for those of a crash: blocked, they would end the program
-/// without the handler that restores the screen.
+/// Signals go to the thread that has the terminal. Those of a crash are not blocked here: blocked, they would end the
+/// program without the handler that restores the screen.
 static int start_thread(tide_tui_worker *w) {
     static const int of_crashes[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
     sigset_t all, before;
     sigfillset(&all);
     for (size_t i = 0; i < sizeof of_crashes / sizeof of_crashes[0]; i++) sigdelset(&all, of_crashes[i]);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int failed = pthread_create(&w->thread, NULL, work_through, w);
+    const int failed = pthread_create(&w->thread, NULL, thread_main, w);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return failed;
 }
@@ -243,9 +242,9 @@ static void free_worker(tide_tui_worker *w) {
 tide_status tide_tui_worker_start(const tide_subject *a, const tide_subject *b, tide_tui_worker **out,
                                   tide_error *err) {
     *out = NULL;
-    tide_tui_worker *w = tide_host_calloc(1, sizeof *w);
-    if (w == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a worker thread");
-    w->running = NOBODY;
+    tide_tui_worker *w;
+    TIDE_TRY(TIDE_NEW(&w, 1, err, "for a worker thread"));
+    w->running = NO_SLOT;
     w->source_a = a;
     w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     make_locks(w);
@@ -262,34 +261,35 @@ tide_status tide_tui_worker_start(const tide_subject *a, const tide_subject *b, 
     return st;
 }
 
-/// Lock held. The slot is empty afterwards; *orphan has to be released without the lock, unless its run is NULL.
-static void clear_slot(tide_tui_worker *w, int at, tide_tui_job *orphan) {
+/// Called with the lock held. The slot is empty afterwards; *dropped must be released without the lock, unless its run
+/// is NULL.
+static void clear_slot(tide_tui_worker *w, int at, tide_tui_request *dropped) {
     slot *s = &w->slots[at];
-    *orphan = (tide_tui_job){0};
+    *dropped = (tide_tui_request){0};
     if (s->state == SLOT_RUNNING)
         w->is_cancelled = true; // the thread releases it
     else if (s->state != SLOT_EMPTY)
-        *orphan = s->job;
+        *dropped = s->request;
     s->state = SLOT_EMPTY;
     s->share = 0;
     s->what[0] = '\0';
 }
 
-static void release_job(const tide_tui_job *job) {
-    if (job->run != NULL && job->release != NULL) job->release(job->ctx);
+static void release_request(const tide_tui_request *request) {
+    if (request->run != NULL && request->release != NULL) request->release(request->ctx);
 }
 
 void tide_tui_worker_cancel(tide_tui_worker *w, int at) {
-    tide_tui_job orphan;
+    tide_tui_request dropped;
     pthread_mutex_lock(&w->lock);
-    clear_slot(w, at, &orphan);
+    clear_slot(w, at, &dropped);
     pthread_mutex_unlock(&w->lock);
-    release_job(&orphan);
+    release_request(&dropped);
 }
 
 void tide_tui_worker_stop(tide_tui_worker *w) {
     if (w == NULL) return;
-    for (int i = 0; i < TIDE_TUI_MAX_JOBS; i++) tide_tui_worker_cancel(w, i);
+    for (int i = 0; i < TIDE_TUI_MAX_REQUESTS; i++) tide_tui_worker_cancel(w, i);
     pthread_mutex_lock(&w->lock);
     w->stops = true;
     pthread_cond_broadcast(&w->has_work);
@@ -298,8 +298,9 @@ void tide_tui_worker_stop(tide_tui_worker *w) {
     free_worker(w);
 }
 
-tide_status tide_tui_worker_renew(tide_tui_worker *w, const tide_subject *a, const tide_subject *b, tide_error *err) {
-    for (int i = 0; i < TIDE_TUI_MAX_JOBS; i++) tide_tui_worker_cancel(w, i);
+tide_status tide_tui_worker_set_subjects(tide_tui_worker *w, const tide_subject *a, const tide_subject *b,
+                                         tide_error *err) {
+    for (int i = 0; i < TIDE_TUI_MAX_REQUESTS; i++) tide_tui_worker_cancel(w, i);
     subjects fresh = {0};
     if (a != w->source_a) TIDE_TRY(note_source(a, &fresh.a, err));
     const tide_status st = note_source(b, &fresh.b, err);
@@ -310,20 +311,20 @@ tide_status tide_tui_worker_renew(tide_tui_worker *w, const tide_subject *a, con
     const tide_subject *before = w->source_a;
     w->source_a = a;
     pthread_mutex_lock(&w->lock);
-    subjects passed = w->next; // of a renewal that the thread has not come to
+    subjects unused = w->next; // that the thread has not taken yet
     if (a == before) {
-        fresh.a = passed.a;
-        passed.a = (source){0};
+        fresh.a = unused.a;
+        unused.a = (source){0};
     }
     w->next = fresh;
-    w->renews = true;
+    w->has_next = true;
     pthread_cond_signal(&w->has_work);
     pthread_mutex_unlock(&w->lock);
-    drop_subjects(&passed);
+    drop_subjects(&unused);
     return TIDE_OK;
 }
 
-// ---- asking ----
+// ---- requests ----
 
 int tide_tui_worker_wake_fd(const tide_tui_worker *w) { return w->wake_fd; }
 
@@ -332,49 +333,50 @@ void tide_tui_worker_drain_wake(tide_tui_worker *w) {
     if (read(w->wake_fd, &n, sizeof n) < 0) return;
 }
 
-static struct timespec moment_at(uint64_t until) {
+static struct timespec timespec_of(uint64_t until) {
     return (struct timespec){.tv_sec = (time_t)(until / 1000000000U), .tv_nsec = (long)(until % 1000000000U)};
 }
 
-/// Lock held. Waits a moment for what may be there in a moment: not behind a long one, nor for what took longer before.
-static void be_patient(tide_tui_worker *w, int at) {
-    const uint64_t patience = (uint64_t)TIDE_TUI_PATIENCE_MS * NS_PER_MS, now = tide_now_ns();
-    if (w->slots[at].took_ns > patience) return;
-    const bool behind_a_long_one = w->running != NOBODY && w->running != at && !w->is_cancelled &&
-                                   now - w->running_since_ns > patience; // one that is cancelled ends soon
-    if (behind_a_long_one) return;
-    const uint64_t until_ns = w->slots[at].job.until_ns;
-    const struct timespec until = moment_at(until_ns > 0 ? until_ns : now + patience);
+/// Called with the lock held. Waits a few milliseconds for a quick result: not behind a long request, and not when the
+/// last request of this slot took longer.
+static void wait_briefly(tide_tui_worker *w, int at) {
+    const uint64_t limit_ns = (uint64_t)TIDE_TUI_WAIT_MS * NS_PER_MS, now = tide_now_ns();
+    if (w->slots[at].took_ns > limit_ns) return;
+    const bool is_behind_long_one = w->running != NO_SLOT && w->running != at && !w->is_cancelled &&
+                                    now - w->running_since_ns > limit_ns; // one that is cancelled ends soon
+    if (is_behind_long_one) return;
+    const uint64_t wait_until_ns = w->slots[at].request.wait_until_ns;
+    const struct timespec until = timespec_of(wait_until_ns > 0 ? wait_until_ns : now + limit_ns);
     while (w->slots[at].state != SLOT_DONE) {
         if (pthread_cond_timedwait(&w->moved, &w->lock, &until) != 0) return;
     }
 }
 
-tide_status tide_tui_worker_ask(tide_tui_worker *w, const tide_tui_job *job, tide_error *err) {
-    if (job->slot < 0 || job->slot >= TIDE_TUI_MAX_JOBS || job->run == NULL) {
-        if (job->release != NULL) job->release(job->ctx);
-        return TIDE_FAIL(err, TIDE_ERR_INVALID, "a question of sort %d", job->slot);
+tide_status tide_tui_worker_submit(tide_tui_worker *w, const tide_tui_request *request, tide_error *err) {
+    if (request->slot < 0 || request->slot >= TIDE_TUI_MAX_REQUESTS || request->run == NULL) {
+        if (request->release != NULL) request->release(request->ctx);
+        return TIDE_FAIL(err, TIDE_ERR_INVALID, "a question of sort %d", request->slot);
     }
-    tide_tui_job orphan;
+    tide_tui_request dropped;
     pthread_mutex_lock(&w->lock);
-    clear_slot(w, job->slot, &orphan);
-    slot *s = &w->slots[job->slot];
-    s->job = *job;
-    s->order = ++w->n_asked;
+    clear_slot(w, request->slot, &dropped);
+    slot *s = &w->slots[request->slot];
+    s->request = *request;
+    s->order = ++w->n_submitted;
     s->state = SLOT_WAITING;
     pthread_cond_signal(&w->has_work);
-    be_patient(w, job->slot);
+    wait_briefly(w, request->slot);
     pthread_mutex_unlock(&w->lock);
-    release_job(&orphan);
+    release_request(&dropped);
     return TIDE_OK;
 }
 
 bool tide_tui_worker_take(tide_tui_worker *w, int at, uint64_t key, void **ctx, tide_status *status, tide_error *err) {
     pthread_mutex_lock(&w->lock);
     slot *s = &w->slots[at];
-    const bool is_there = s->state == SLOT_DONE && s->job.key == key;
+    const bool is_there = s->state == SLOT_DONE && s->request.key == key;
     if (is_there) {
-        *ctx = s->job.ctx;
+        *ctx = s->request.ctx;
         *status = s->status;
         if (err != NULL) *err = s->err;
         s->state = SLOT_EMPTY;
@@ -387,8 +389,8 @@ void tide_tui_worker_progress(tide_tui_worker *w, int at, char *buf, size_t buf_
     tide_text text = {0};
     pthread_mutex_lock(&w->lock);
     const slot *s = &w->slots[at];
-    const bool tells = w->running != NOBODY && !w->is_cancelled && w->slots[w->running].what[0] != '\0';
-    const slot *first = tells ? &w->slots[w->running] : NULL; // that it waits for
+    const bool tells = w->running != NO_SLOT && !w->is_cancelled && w->slots[w->running].what[0] != '\0';
+    const slot *first = tells ? &w->slots[w->running] : NULL; // the request that it waits for
     if (s->state == SLOT_RUNNING && s->what[0] != '\0')
         tide_text_addf(&text, "%s %.0f %%", s->what, 100 * s->share);
     else if (s->state == SLOT_RUNNING)
@@ -407,7 +409,7 @@ void tide_tui_worker_progress(tide_tui_worker *w, int at, char *buf, size_t buf_
 bool tide_tui_worker_is_busy(tide_tui_worker *w, int at, uint64_t key) {
     pthread_mutex_lock(&w->lock);
     const slot *s = &w->slots[at];
-    const bool busy = (s->state == SLOT_WAITING || s->state == SLOT_RUNNING) && s->job.key == key;
+    const bool busy = (s->state == SLOT_WAITING || s->state == SLOT_RUNNING) && s->request.key == key;
     pthread_mutex_unlock(&w->lock);
     return busy;
 }

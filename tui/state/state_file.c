@@ -98,8 +98,8 @@ static json_t *document(const tide_tui_state *st, bool *ok) {
 }
 
 tide_status tide_tui_make_folders(const char *path, tide_error *err) {
-    char *folder = tide_host_strdup(path);
-    if (folder == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a path");
+    char *folder;
+    TIDE_TRY(TIDE_COPY_TEXT(&folder, path, err, "for a path"));
     tide_status st = TIDE_OK;
     for (char *p = strchr(folder + 1, '/'); p != NULL && st == TIDE_OK; p = strchr(p + 1, '/')) {
         *p = '\0';
@@ -116,7 +116,7 @@ tide_status tide_tui_state_save(const tide_tui_state *st, const char *path, tide
     json_t *doc = document(st, &ok);
     char *text = ok ? json_dumps(doc, JSON_INDENT(1)) : NULL;
     json_decref(doc);
-    if (text == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the state of the view");
+    if (text == NULL) return TIDE_NO_MEMORY(err, "for the state of the view");
     tide_status got = tide_tui_make_folders(path, err);
     if (got == TIDE_OK) got = tide_write_file(path, text, strlen(text), err);
     json_free_t release = NULL;
@@ -290,8 +290,8 @@ static tide_status read_document(json_t *doc, tide_tui_state *st, const char *pa
     if (schema == NULL || strcmp(schema, TIDE_TUI_STATE_SCHEMA) != 0) return refuse(path, "it is something else", err);
     if (json_integer_value(json_object_get(doc, "version")) != TIDE_TUI_STATE_VERSION)
         return refuse(path, "it is of another version", err);
-    tide_tui_state *copy = tide_host_alloc(sizeof *copy);
-    if (copy == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the state of the view");
+    tide_tui_state *copy;
+    TIDE_TRY(TIDE_NEW(&copy, 1, err, "for the state of the view"));
     *copy = *st;
     reader r = {doc, NULL};
     read_view(&r, copy);
@@ -321,7 +321,7 @@ tide_status tide_tui_state_load(tide_tui_state *st, const char *path, bool *is_t
     json_t *doc = tide_json_load(data, len, JSON_REJECT_DUPLICATES, &why);
     tide_host_free(data);
     if (doc == NULL && json_error_code(&why) == json_error_out_of_memory)
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to read '%s'", path);
+        return TIDE_NO_MEMORY(err, "to read '%s'", path);
     if (!json_is_object(doc)) {
         json_decref(doc);
         return refuse(path, "it is no JSON document", err);

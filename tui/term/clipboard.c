@@ -2,6 +2,7 @@
 //
 // OSC 52. See clipboard.h.
 #include "tui/term/clipboard.h"
+#include "core/base/host_alloc.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -51,6 +52,6 @@ tide_status tide_tui_copy_file(tide_text *path, tide_error *err) {
         tide_text_addf(path, "%s/.local/state/tidemark/copied.txt", home);
     else
         return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "neither XDG_STATE_HOME nor HOME says where files of the user go");
-    if (path->failed) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a path");
+    if (path->failed) return TIDE_NO_MEMORY(err, "for a path");
     return TIDE_OK;
 }

@@ -51,9 +51,8 @@ struct tide_tui_paint {
 };
 
 tide_status tide_tui_paint_create(const tide_tui_paint_options *opt, tide_tui_paint **out, tide_error *err) {
-    tide_tui_paint *p = tide_host_calloc(1, sizeof *p);
-    *out = p;
-    if (p == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the screen");
+    TIDE_TRY(TIDE_NEW(out, 1, err, "for the screen"));
+    tide_tui_paint *p = *out;
     p->opt = *opt;
     memset(p->pen_of, 0xFF, sizeof p->pen_of);
     return TIDE_OK;
@@ -333,7 +332,7 @@ static tide_status begin_anew(tide_tui_paint *p, const tide_tui_grid *grid, tide
     }
     const pen own = {TIDE_TUI_OWN_COLOUR, TIDE_TUI_OWN_COLOUR, 0};
     if (p->now == NULL || p->next == NULL || p->runs == NULL || (p->n_pens == 0 && number_of(p, own) != 0))
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a screen of %dx%d cells", grid->width, grid->height);
+        return TIDE_NO_MEMORY(err, "for a screen of %dx%d cells", grid->width, grid->height);
     for (size_t i = 0; i < n; i++) p->now[i] = (ink){' ', 0};
     take_pen(p, out, own);
     tide_text_add(out, "\033[H\033[2J");
@@ -351,7 +350,7 @@ tide_status tide_tui_paint_frame(tide_tui_paint *p, const tide_tui_grid *grid, t
     if (all) write_runs(p, out, find_runs(p));
     if (!all || out->failed) {
         tide_tui_paint_forget(p);
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a frame of %dx%d cells", grid->width, grid->height);
+        return TIDE_NO_MEMORY(err, "for a frame of %dx%d cells", grid->width, grid->height);
     }
     ink *shown = p->next;
     p->next = p->now;

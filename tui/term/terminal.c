@@ -396,7 +396,7 @@ static void prepare_resets(const tide_tui_terminal *t) {
 
 static tide_status prepare_screen(tide_tui_terminal *t, tide_error *err) {
     t->keys = newpad(1, 1);
-    if (t->keys == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the terminal");
+    if (t->keys == NULL) return TIDE_NO_MEMORY(err, "for the terminal");
     cbreak();
     noecho();
     nonl();
@@ -426,8 +426,8 @@ static tide_status prepare_frames(tide_tui_terminal *t, const tide_tui_options *
 tide_status tide_tui_terminal_open(const tide_tui_options *opt, tide_tui_terminal **out, tide_error *err) {
     *out = NULL;
     TIDE_TRY(tide_tui_terminal_check(err));
-    tide_tui_terminal *t = tide_host_calloc(1, sizeof *t);
-    if (t == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the terminal");
+    tide_tui_terminal *t;
+    TIDE_TRY(TIDE_NEW(&t, 1, err, "for the terminal"));
     tide_tui_guard_prepare(STDOUT_FILENO);
     set_escdelay(ESC_DELAY_MS);
     t->curses = newterm(NULL, stdout, stdin);
