@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// actions: what keys, mouse and commands do to the state. Pure but for the questions that a jump needs (next peak, next
-// change). The list of actions is tui/keys.h's; a command line (":zoom in", ":filter size>1MiB") ends in the same ones.
+// actions: what keys, mouse and commands do to the state. Pure, except that a jump (next peak, next change) queries the
+// subject. The actions are listed in tui/state/keys.h; a command line (":zoom-in", ":filter size>1MiB") does the same
+// actions.
 #ifndef TIDE_TUI_ACTIONS_H
 #define TIDE_TUI_ACTIONS_H
 
@@ -12,13 +13,13 @@
 extern "C" {
 #endif
 
-/// What the loop has to do after an action.
+/// What the caller must do after an action.
 enum {
     TIDE_TUI_HANDLED = 1, ///< it means something here
-    TIDE_TUI_REDRAWN = 2, ///< something to be seen has changed
+    TIDE_TUI_REDRAWN = 2, ///< the frame changes
     TIDE_TUI_REPAINT = 4, ///< the whole screen is to be sent again
     TIDE_TUI_LEAVE = 8,   ///< the user wants to quit
-    TIDE_TUI_EFFECT = 16, ///< `effect` of the result: something outside of the state
+    TIDE_TUI_EFFECT = 16, ///< `effect` of the result: the caller must change something outside of the state
 };
 typedef enum tide_tui_effect {
     TIDE_TUI_EFFECT_NONE,
@@ -31,9 +32,9 @@ typedef enum tide_tui_effect {
     TIDE_TUI_EFFECT_MOUSE,     ///< state->mouse has changed
     TIDE_TUI_EFFECT_SAVE_STATE,
     TIDE_TUI_EFFECT_FORGET_STATE,
-    TIDE_TUI_EFFECT_BATCH,    ///< say the command line that prints this view
+    TIDE_TUI_EFFECT_BATCH,    ///< show the command line that prints this view
     TIDE_TUI_EFFECT_MESSAGES, ///< list what was logged
-    TIDE_TUI_EFFECT_CANCEL,   ///< of what is done aside
+    TIDE_TUI_EFFECT_CANCEL,   ///< of pending requests
 } tide_tui_effect;
 typedef struct tide_tui_result {
     unsigned flags; ///< TIDE_TUI_…
@@ -41,10 +42,10 @@ typedef struct tide_tui_result {
     char text[TIDE_TUI_MAX_PROMPT];
 } tide_tui_result;
 
-/// `scene` is the last one that was made, with its layout: pages, rows and columns are those that the person saw.
+/// `scene` is the last one that was made, with its layout: pages, rows and columns are those on the screen.
 tide_tui_result tide_tui_press(tide_tui_state *st, const tide_tui_scene *scene, uint32_t key);
 tide_tui_result tide_tui_do(tide_tui_state *st, const tide_tui_scene *scene, tide_tui_action action);
-/// A line behind ':'. What it does not know is said in state->message, with the nearest word.
+/// A line behind ':'. An unknown word is an error in state->message, with the nearest known word.
 tide_tui_result tide_tui_command(tide_tui_state *st, const tide_tui_scene *scene, const char *line);
 
 /// Click selects and puts the cursor, wheel zooms at the pointer over a time axis (shift: pans) and scrolls lists, drag

@@ -63,7 +63,7 @@ void tide__move_cursor(tide__turn *t, int sign) {
     int64_t to = tide_tui_move_time(st->cursor, sign, INT64_MIN, INT64_MAX);
     if (span > (uint64_t)n && x + sign >= 0 && x + sign < n) {
         to = tide__time_of_column(w, n, x + sign);
-    } else if (span > (uint64_t)n) { // the column beyond the edge, as wide as the others
+    } else if (span > (uint64_t)n) { // one column beyond the edge
         to =
             tide_tui_move_time(sign < 0 ? w.begin : w.end - 1, sign * tide_tui_column_time(w, n), INT64_MIN, INT64_MAX);
     }
@@ -79,7 +79,7 @@ void tide__zoom(tide__turn *t, bool in, int64_t at) {
     at = tide_tui_move_time(at, 0, w.begin, w.end - 1);
     const uint64_t span = tide_tui_window_span(w), left = (uint64_t)at - (uint64_t)w.begin;
     const uint64_t new_span = in ? (span + 1) / 2 : span > UINT64_MAX / 2 ? span : span * 2;
-    // What lies left of `at` shrinks or grows like the whole, but not out of its column.
+    // The part left of `at` is scaled like the whole, but `at` stays in its column.
     const int x = tide_tui_column_of(w, n, at);
     const uint64_t from = start_of_column(new_span, n, x), to = start_of_column(new_span, n, x + 1);
     uint64_t new_left = in ? left / 2 : left > INT64_MAX / 2 ? INT64_MAX : left * 2;
@@ -193,7 +193,8 @@ void tide__highest(tide__turn *t) {
     tide__show_moment(t, to);
 }
 
-/// Within the window first, as finely as it is drawn; then from its edge on, as finely as the whole is.
+/// First within the window, at the resolution on the screen; then from its edge on, at the resolution of the whole
+/// axis.
 void tide__next_peak(tide__turn *t, int dir) {
     const tide_tui_window w = t->st->window, whole = whole_of(t);
     const size_t n = (size_t)tide__columns(t);
@@ -242,7 +243,7 @@ static void set_view(tide__turn *t, int64_t lo, uint64_t span, tide_tui_window w
     t->st->space_hi = lo + (int64_t)span;
 }
 
-/// What the picture has at both cursors becomes the selection. Only where the picture is that of this window.
+/// Select the item at both cursors, if the picture is that of this window.
 static void select_at_cursors(tide__turn *t) {
     const tide_tui_scene *scene = t->scene;
     tide_tui_window view, whole;
@@ -278,7 +279,7 @@ void tide__move_space(tide__turn *t, int64_t by_places) {
     const int n = places(t);
     const int64_t each = tide_tui_column_time(view, n);
     int64_t from = t->st->space_cursor;
-    if (from < 0) { // it comes in from the side that it would have left
+    if (from < 0) { // it enters at the edge from which it moves
         from = by_places > 0 ? view.begin : view.end - 1;
         if (by_places == 1 || by_places == -1) {
             tide__set_space_cursor(t, from);

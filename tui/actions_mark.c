@@ -63,7 +63,7 @@ bool tide__mark(tide__turn *t, char name, const char *text) {
     return true;
 }
 
-/// `m` is nearer behind `now` than `best` (NULL: none), or earlier when `best` lies before.
+/// Whether `m` comes before `best` (NULL: none) in the order that begins behind `now` and goes round at the end.
 static bool comes_sooner(const tide_tui_mark *m, const tide_tui_mark *best, tide_moment now) {
     const bool behind = m->at.t > now.t || (m->at.t == now.t && m->at.event > now.event);
     if (best == NULL) return true;

@@ -25,7 +25,7 @@ static bool row_matches(const tide_rows *rows, const tide_items *items, const ui
     return false;
 }
 
-/// From the selected row on, round at the end; the selected one itself counts for `dir` 0.
+/// From the selected row on, round at the end; with `dir` 0 the selected row itself may match.
 static bool select_match(tide__turn *t, const tide_items *items, const uint8_t *bits, int dir) {
     const tide_rows *rows = t->scene != NULL ? t->scene->rows : NULL;
     if (rows == NULL || rows->n == 0) return false;
@@ -191,7 +191,7 @@ void tide__select_in_pane(tide__turn *t, tide_tui_pane pane, size_t row) {
         item = s->diff->rows[row].a;
     }
     if (item != TIDE_NO_ITEM) tide__select_item(t, item);
-    if (pane == TIDE_TUI_PANE_TABLE) { // and so does this one, also while nobody knows its item
+    if (pane == TIDE_TUI_PANE_TABLE) { // this one stays, too, also while its item is not known
         t->st->table_at = t->st->cursor;
         t->st->table_item = t->st->item;
     }
@@ -202,7 +202,7 @@ static size_t moved(size_t at, int64_t by, size_t n) {
     return (size_t)tide_tui_move_time((int64_t)at, by, 0, n > 0 ? (int64_t)n - 1 : 0);
 }
 
-/// In the curve up and down are in and out; far away are its ends.
+/// In the curve up and down zoom; the first and the last row are its ends.
 static void move_in_curve(tide__turn *t, int64_t by) {
     const tide_subject_facts *f = tide_subject_get_facts(t->st->a);
     if (by == INT64_MIN || by == INT64_MAX) {
@@ -234,7 +234,7 @@ void tide__move_rows(tide__turn *t, int64_t by) {
 }
 
 void tide__move_page(tide__turn *t, int sign) {
-    int64_t page = 2; // more than one row, also where nothing has been drawn
+    int64_t page = 2; // more than one row, also before the first frame
     if (t->scene != NULL && t->scene->layout != NULL) {
         const tide_tui_layout *l = t->scene->layout;
         const tide_tui_pane pane = t->st->focus;
@@ -315,7 +315,7 @@ static void add_literal(tide_text *out, const char *text) {
     tide_text_add(out, "$");
 }
 
-/// The filter that leaves the group of an item.
+/// The filter that keeps only the group of an item.
 static void filter_of_group(const tide_items *items, uint32_t item, tide_row_group group, tide_text *out) {
     const tide_item_shape *shape = tide_items_shape(items, item);
     if (group == TIDE_ROW_GROUP_OWNER) {
@@ -418,7 +418,7 @@ void tide__next_pane(tide__turn *t, int dir) {
 void tide__set_preset(tide__turn *t, tide_tui_preset preset) {
     tide_tui_pane panes[TIDE_TUI_N_PANES];
     const int n = tide_tui_preset_panes(preset, panes);
-    bool keeps_focus = false; // only within one view: another one begins with what it is about
+    bool keeps_focus = false; // only within one view: another view begins at its own main pane
     for (int i = 0; preset == t->st->preset && i < n; i++) keeps_focus |= panes[i] == t->st->focus;
     t->st->preset = preset;
     if (!keeps_focus) t->st->focus = panes[1];

@@ -16,7 +16,7 @@
 
 // ---- opening ----
 
-/// A saved view that cannot be used is said and left alone: it is never the reason that nothing is shown.
+/// A saved view that cannot be used is reported and not changed; the view opens without it.
 static tide_status load_state(tide_tui_app *app, tide_error *err) {
     if (app->opt == NULL || app->opt->state_file == NULL) return TIDE_OK;
     tide_error why = TIDE_ERROR_INIT;
@@ -29,7 +29,7 @@ static tide_status load_state(tide_tui_app *app, tide_error *err) {
     return TIDE_OK;
 }
 
-/// What --view says counts more than what was saved.
+/// --view goes before the saved preset.
 static void choose_preset(tide_tui_app *app) {
     const int preset = app->opt != NULL ? app->opt->preset : 0;
     if (preset < 1 || preset > TIDE_TUI_N_PRESETS) return;
@@ -42,7 +42,7 @@ static void choose_preset(tide_tui_app *app) {
     app->st.message_is_error = true;
 }
 
-/// Lines as behind ':', each after what the one before has changed.
+/// Lines as behind ':', one after the other.
 static tide_status run_commands(tide_tui_app *app, tide_error *err) {
     const char *p = app->opt != NULL && app->opt->commands != NULL ? app->opt->commands : "";
     while (*p != '\0') {
@@ -63,9 +63,9 @@ static tide_status run_commands(tide_tui_app *app, tide_error *err) {
     return TIDE_OK;
 }
 
-static tide_status open_query_cache(tide_tui_app *app, bool aside, tide_error *err) {
+static tide_status open_query_cache(tide_tui_app *app, bool with_worker, tide_error *err) {
     const tide_tui_session *session = app->session;
-    if (aside) TIDE_TRY(tide_tui_worker_start(session->a, session->b, &app->worker, err));
+    if (with_worker) TIDE_TRY(tide_tui_worker_start(session->a, session->b, &app->worker, err));
     TIDE_TRY(tide_tui_query_cache_create(app->worker, &app->cache, err));
     app->cache->session = session;
     app->worker_b = session->b;
@@ -73,7 +73,7 @@ static tide_status open_query_cache(tide_tui_app *app, bool aside, tide_error *e
 }
 
 tide_status tide_tui_app_open(const tide_tui_session *session, const tide_tui_options *opt, int width, int height,
-                              bool aside, tide_tui_app **out, tide_error *err) {
+                              bool with_worker, tide_tui_app **out, tide_error *err) {
     *out = NULL;
     TIDE_TRY(tide__app_check_size(width, height, err));
     tide_tui_app *app;
@@ -85,7 +85,7 @@ tide_status tide_tui_app_open(const tide_tui_session *session, const tide_tui_op
     app->st.capacity_bytes = session->capacity_bytes;
     app->st.follows = opt != NULL && opt->follow && app->st.is_recording;
     tide_status st = tide_tui_grid_resize(&app->grid, width, height, err);
-    if (st == TIDE_OK) st = open_query_cache(app, aside, err);
+    if (st == TIDE_OK) st = open_query_cache(app, with_worker, err);
     if (st == TIDE_OK) st = load_state(app, err);
     if (opt != NULL && opt->no_mouse) app->st.mouse = false;
     if (st == TIDE_OK) choose_preset(app);
@@ -99,7 +99,7 @@ tide_status tide_tui_app_open(const tide_tui_session *session, const tide_tui_op
 
 void tide_tui_app_close(tide_tui_app *app) {
     if (app == NULL) return;
-    tide_tui_query_cache_destroy(app->cache); // gives back what is being done aside
+    tide_tui_query_cache_destroy(app->cache); // releases pending requests
     tide_tui_worker_stop(app->worker);
     tide_subject_destroy(app->own_b);
     tide_tui_grid_deinit(&app->grid);
@@ -185,7 +185,7 @@ static void do_effect(tide_tui_app *app, const tide_tui_result *r) {
 
 // ---- actions ----
 
-/// What an action sees: nothing before the first look.
+/// The scene that actions get; NULL before the first one is made.
 static const tide_tui_scene *seen(const tide_tui_app *app) { return app->scene.state != NULL ? &app->scene : NULL; }
 
 static unsigned done(tide_tui_app *app, const tide_tui_result *r) {

@@ -43,7 +43,7 @@ static tide_status renew_worker(tide_tui_app *app, tide_error *err) {
     return TIDE_OK;
 }
 
-/// Behind what is said already, unless it is worse than that.
+/// Logged lines are added to the message, or replace it when they are worse.
 static void say_what_was_logged(tide_tui_app *app) {
     char line[sizeof app->st.message], said[sizeof app->st.message];
     bool is_error;
@@ -92,7 +92,7 @@ bool tide_tui_app_has_news(tide_tui_app *app) {
     return tide_tui_query_cache_has_news(app->cache) || tide__app_has_results(app);
 }
 
-/// What the command line said for this once is not kept.
+/// Options of the command line are not saved.
 tide_status tide_tui_app_save(const tide_tui_app *app, tide_error *err) {
     if (app->opt == NULL || app->opt->state_file == NULL) return TIDE_OK;
     tide_tui_state *kept;

@@ -11,15 +11,15 @@
 tide_status tide__app_check_size(int width, int height, tide_error *err) TIDE_NODISCARD;
 /// AUTO resolved by the locale.
 tide_tui_glyph_tier tide__app_glyph_tier(const tide_tui_options *opt);
-/// The same for a screen: wide characters vanish there without a word where the locale is not UTF-8.
+/// The same for a screen, where characters beyond ASCII are not shown when the locale is not UTF-8.
 tide_tui_glyph_tier tide__app_screen_tier(const tide_tui_options *opt);
-/// Plans, files and results that were asked for and have come.
+/// Use the results of requests for plans, files and SQL.
 void tide__app_take_results(tide_tui_app *app);
-/// Some of them are there and not taken: they came after the last look had taken what there was.
+/// Some of them are there and not used yet.
 bool tide__app_has_results(const tide_tui_app *app);
-/// Two moments of A were B and are dropped: back to what was B before.
+/// B is the app's own subject again, or the session's, after two moments of A were compared.
 void tide__app_show_own_b(tide_tui_app *app);
-/// Progress of what was asked for here, in the panes that wait for it.
+/// Progress of these requests, in the panes that show their results.
 void tide__app_show_progress(tide_tui_app *app);
 
 // ---- app_output.c: what leaves the view ----

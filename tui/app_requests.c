@@ -29,7 +29,7 @@ static void set_own_b(tide_tui_app *app, tide_subject *b, bool is_whatif) {
     st->b = NULL;
     tide__app_show_own_b(app);
     tide__query_b_changed(app->cache);
-    app->worker_b = st->a; // of no B: the new one may lie where the old one did
+    app->worker_b = st->a; // a value that is never B: the new B may have the address of the old one
     tide_subject_destroy(before);
 }
 
@@ -112,7 +112,7 @@ static void take_plan(tide_tui_app *app, const tide__query_result *result) {
     plan_query *q = result->ctx;
     app->plan_key = 0;
     if (result->status != TIDE_OK) {
-        // An edit that cannot be made is not kept.
+        // An edit that fails is removed.
         if (q != NULL && q->n == st->n_edits) st->n_edits--;
         tide_tui_say(st, true, "%s", result->error);
         return;

@@ -205,7 +205,7 @@ static void sql(tide__turn *t, const char *text) { tide__turn_effect(t, TIDE_TUI
 
 // ---- settings ----
 
-/// "on", "off", "" (the other of both). False: neither.
+/// "on", "off", "" (toggle). False: none of them.
 static bool read_switch(const char *value, bool now, bool *out) {
     static const char *const words[] = {"off", "on", "no", "yes", "0", "1", "false", "true"};
     *out = !now;
@@ -303,7 +303,7 @@ static void set(tide__turn *t, const char *text) {
 
 // ---- the table of commands with an argument ----
 
-/// What an argument means. Actions that are not here take none.
+/// Functions that take an argument; actions that are not here take none.
 static const struct {
     tide_tui_action action;
     void (*run)(tide__turn *t, const char *text);
@@ -318,7 +318,7 @@ static const struct {
 
 static void do_command(tide__turn *t, tide_tui_action action, const char *argument) {
     if (*argument == 0) {
-        // Without conditions the command takes a filter off, where the key asks for one.
+        // Without conditions the command removes a filter; the key opens a prompt.
         if (action == TIDE_TUI_FILTER) {
             (void)tide__filter(t, "");
         } else if (action == TIDE_TUI_MARK) {
@@ -403,7 +403,7 @@ static void add(found *f, const char *word) {
         f->common[same] = 0;
     }
     const size_t need = len + (f->list_len > 0);
-    if (f->list_len + need + 1 > f->list_bytes) return; // the shared begin goes on all the same
+    if (f->list_len + need + 1 > f->list_bytes) return; // the common prefix is kept all the same
     if (f->list_len > 0) f->list[f->list_len++] = ' ';
     memcpy(f->list + f->list_len, word, len + 1);
     f->list_len += len;
@@ -489,7 +489,7 @@ static void add_arguments(found *f, const tide_tui_state *st, const char *line, 
     }
 }
 
-/// The word before the cursor gives way to what all candidates share.
+/// The word before the cursor is replaced by the common prefix of all candidates.
 static void put(tide_tui_state *st, size_t from, const found *f) {
     char tail[TIDE_TUI_MAX_PROMPT], last = f->common[strlen(f->common) - 1];
     (void)snprintf(tail, sizeof tail, "%s", st->text + st->text_at);

@@ -229,7 +229,7 @@ static bool do_in_overlay(tide__turn *t, tide_tui_action action) {
 
 // ---- keys ----
 
-/// While an overlay is open, only what it understands, and what closes it.
+/// While an overlay is open: only its own actions, and those that close it.
 static void press_in_overlay(tide__turn *t, tide_tui_action action) {
     if (do_in_overlay(t, action)) return;
     const bool is_known = action == TIDE_TUI_BACK || action == TIDE_TUI_QUIT || action == TIDE_TUI_REDRAW ||
@@ -274,7 +274,7 @@ static void set_cursor_at(tide__turn *t, int column) {
     tide__set_cursor(t, tide__time_of_column(t->st->window, n, column < 0 ? 0 : column >= n ? n - 1 : column));
 }
 
-/// The window around the place of the whole axis that is pointed at.
+/// Moves the window to the moment that is pointed at.
 static void show_in_minimap(tide__turn *t, int x) {
     const tide_tui_rect r = t->scene->layout->minimap;
     const tide_tui_window whole = tide_tui_whole(tide_subject_get_facts(t->st->a));
@@ -352,7 +352,7 @@ static void drag(tide__turn *t, const tide_tui_mouse *m) {
     }
     const int n = tide__columns(t), x = m->x - l->panes[TIDE_TUI_PANE_CURVE].x;
     const int to = x < 0 ? 0 : x >= n ? n - 1 : x;
-    if (to == st->drag_x && !st->shows_range) return; // a click with a trembling hand
+    if (to == st->drag_x && !st->shows_range) return; // a click, with a small movement
     st->click_x = st->click_y = -1;                   // what follows is no second click
     const int first = to < st->drag_x ? to : st->drag_x, last = to < st->drag_x ? st->drag_x : to;
     tide__set_range(t, tide__time_of_column(st->window, n, first), tide__time_of_column(st->window, n, last + 1));
@@ -392,7 +392,7 @@ static void wheel(tide__turn *t, const tide_tui_mouse *m) {
     }
 }
 
-/// Over an overlay the wheel scrolls, and nothing else means anything.
+/// Over an overlay the wheel scrolls; other events are ignored.
 static void point_at_overlay(tide__turn *t, const tide_tui_mouse *m) {
     if (m->kind != TIDE_TUI_MOUSE_WHEEL_UP && m->kind != TIDE_TUI_MOUSE_WHEEL_DOWN) return;
     for (int i = 0; i < WHEEL_ROWS; i++) {

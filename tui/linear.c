@@ -10,7 +10,7 @@
 //     keys                     all keys and commands
 //     (while a prompt asks)    the text that it asks for
 //
-// What is printed: one sentence for what has changed, or a row a line; no drawing, no escapes.
+// Prints one sentence for what has changed, or one row in a line; no drawing, no escapes.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,8 +24,8 @@
 
 enum { WIDTH = 120, HEIGHT = 40, LIST_ROWS = 10, MAX_LINE = 4096 };
 
-/// What a sentence may be about; what differs afterwards is said.
-typedef struct told {
+/// The values before a line; those that differ after it are printed.
+typedef struct snapshot {
     tide_tui_preset preset;
     tide_tui_pane focus;
     tide_tui_overlay overlay;
@@ -41,32 +41,32 @@ typedef struct told {
     bool reverse;
     tide_row_group group;
     tide_text selection;
-} told;
+} snapshot;
 
-static void look_at(const tide_tui_app *app, told *out) {
+static void take_snapshot(const tide_tui_app *app, snapshot *out) {
     const tide_tui_state *st = &app->st;
-    *out = (told){.preset = st->preset,
-                  .focus = st->focus,
-                  .overlay = st->overlay,
-                  .prompt = st->prompt,
-                  .window = st->window,
-                  .cursor = st->cursor,
-                  .cursor_event = st->cursor_event,
-                  .shows_range = st->shows_range,
-                  .range_begin = st->range_begin,
-                  .range_end = st->range_end,
-                  .space_lo = st->space_lo,
-                  .space_hi = st->space_hi,
-                  .n_rows = app->scene.rows != NULL ? app->scene.rows->n : 0,
-                  .n_filters = st->n_filters,
-                  .filters_off = st->filters_off,
-                  .sort = st->sort,
-                  .reverse = st->reverse,
-                  .group = st->group};
+    *out = (snapshot){.preset = st->preset,
+                      .focus = st->focus,
+                      .overlay = st->overlay,
+                      .prompt = st->prompt,
+                      .window = st->window,
+                      .cursor = st->cursor,
+                      .cursor_event = st->cursor_event,
+                      .shows_range = st->shows_range,
+                      .range_begin = st->range_begin,
+                      .range_end = st->range_end,
+                      .space_lo = st->space_lo,
+                      .space_hi = st->space_hi,
+                      .n_rows = app->scene.rows != NULL ? app->scene.rows->n : 0,
+                      .n_filters = st->n_filters,
+                      .filters_off = st->filters_off,
+                      .sort = st->sort,
+                      .reverse = st->reverse,
+                      .group = st->group};
     tide_tui_speak_selection(&app->scene, st->focus, &out->selection);
 }
 
-/// Sentences of one turn, with ". " between.
+/// Sentences of one line, with ". " between.
 static void begin_sentence(tide_text *out) {
     if (out->len > 0) tide_text_add(out, ". ");
 }
@@ -111,11 +111,11 @@ static void say_selection(const tide_tui_app *app, const tide_text *selection, t
     const size_t n = pane == TIDE_TUI_PANE_EXPLAIN ? 0 : rows_of(app, pane);
     begin_sentence(out);
     if (selection->len == 0) {
-        const bool busy = app->scene.busy[pane][0] != 0, trouble = app->scene.error[pane][0] != 0;
+        const bool busy = app->scene.busy[pane][0] != 0, has_error = app->scene.error[pane][0] != 0;
         tide_text_addf(out, "%s: ", tide_tui_pane_name(pane));
-        tide_tui_add_clean(out, busy      ? app->scene.busy[pane]
-                                : trouble ? app->scene.error[pane]
-                                          : "nothing is selected");
+        tide_tui_add_clean(out, busy        ? app->scene.busy[pane]
+                                : has_error ? app->scene.error[pane]
+                                            : "nothing is selected");
         return;
     }
     if (n > 0) {
@@ -209,7 +209,7 @@ static void say_message(const tide_tui_app *app, tide_text *out) {
 }
 
 /// One line for everything that differs.
-static void say_changes(const tide_tui_app *app, const told *was, const told *is, tide_text *out) {
+static void say_changes(const tide_tui_app *app, const snapshot *was, const snapshot *is, tide_text *out) {
     const bool other_rows = was->n_rows != is->n_rows || was->sort != is->sort || was->reverse != is->reverse ||
                             was->group != is->group || was->n_filters != is->n_filters ||
                             was->filters_off != is->filters_off;
@@ -252,8 +252,8 @@ static void say_changes(const tide_tui_app *app, const told *was, const told *is
 }
 
 static void say_all(const tide_tui_app *app, tide_text *out) {
-    told is;
-    look_at(app, &is);
+    snapshot is;
+    take_snapshot(app, &is);
     tide_tui_speak_moment(&app->scene, out);
     if (is.shows_range) say_range(app, out);
     say_rows(app, out);
@@ -346,7 +346,7 @@ static unsigned do_line(tide_tui_app *app, const char *line) {
     return tide_tui_app_line(app, line);
 }
 
-static tide_status turn(tide_tui_app *app, const char *line, tide_text *out, bool *leave, tide_error *err) {
+static tide_status run_line(tide_tui_app *app, const char *line, tide_text *out, bool *leave, tide_error *err) {
     const bool asks = app->st.prompt != TIDE_TUI_PROMPT_NONE;
     if (!asks && (line[0] == 0 || is_word(line, "where"))) {
         say_all(app, out);
@@ -360,14 +360,14 @@ static tide_status turn(tide_tui_app *app, const char *line, tide_text *out, boo
         tide_tui_print_keys(false, out);
         return TIDE_OK;
     }
-    told was, is;
-    look_at(app, &was);
+    snapshot was, is;
+    take_snapshot(app, &was);
     *leave = (do_line(app, line) & TIDE_TUI_LEAVE) != 0;
     const tide_status st = tide_tui_app_look(app, err);
     if (st == TIDE_OK && !*leave) {
-        look_at(app, &is);
+        take_snapshot(app, &is);
         if (is.overlay != TIDE_TUI_OVERLAY_NONE && is.overlay != TIDE_TUI_OVERLAY_SETUP) {
-            say_overlay(app, out); // said at once: there is nothing to scroll
+            say_overlay(app, out); // printed at once: there is nothing to scroll
             app->st.overlay = TIDE_TUI_OVERLAY_NONE;
         } else if (is.overlay == TIDE_TUI_OVERLAY_SETUP) {
             say_overlay(app, out);
@@ -413,7 +413,7 @@ tide_status tide_tui_linear(const tide_tui_session *session, const tide_tui_opti
         st = flush(&text, out, err);
     }
     while (st == TIDE_OK && !leave && read_line(in, line, sizeof line)) {
-        st = turn(app, line, &text, &leave, err);
+        st = run_line(app, line, &text, &leave, err);
         if (st == TIDE_OK) st = flush(&text, out, err);
     }
     if (st == TIDE_OK) st = tide_tui_app_save(app, err);

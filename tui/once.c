@@ -22,7 +22,7 @@ tide_status tide_tui_once(const tide_tui_session *session, const tide_tui_option
 
 // ---- one pane as a document ----
 
-/// Wide enough that nothing is left out; the curve is told in the columns that it has then.
+/// Wide enough that nothing is left out; the curve has the columns of this size.
 enum { WIDTH = 200, HEIGHT = 60 };
 
 /// "table", or "pools.leaks": the pane and the name of one of its sheets, "" when none is named.

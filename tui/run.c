@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The loop: wait for keys, for the worker, for the next look at a recording; act; draw when something has changed. See
-// tui.h, app.h, terminal.h.
+// The loop: wait for keys, for the worker, for the next refresh of a recording; act; draw when something has changed.
+// See tui.h, app.h, terminal.h.
 //
 //     wait -> input: each key acts on the scene as it is then; a frame when there is no more of it
 //          -> worker: a frame when there is news, at most 30 in a second
@@ -41,7 +41,7 @@ static tide_status draw(loop *l, tide_error *err) {
 
 // ---- input ----
 
-/// Pasted text goes into a prompt, a line of it; elsewhere it would be a heap of keys that nobody pressed.
+/// Pasted text goes into a prompt, up to the end of a line. Without a prompt it is ignored: its characters are no keys.
 static unsigned paste(tide_tui_app *app, uint32_t character) {
     if (app->st.prompt == TIDE_TUI_PROMPT_NONE || character == TIDE_TUI_KEY_ENTER || character < 0x20) return 0;
     return tide_tui_app_key(app, character);
@@ -64,7 +64,7 @@ static unsigned act(loop *l, const tide_tui_input *in) {
     return 0;
 }
 
-/// All that has come, up to a frame's worth. Each key finds the scene that the one before it has made.
+/// All input that has come, up to a limit per frame. Each key acts on the scene that the key before it has made.
 static tide_status take_input(loop *l, tide_error *err) {
     for (int n = 0; n < MAX_EVENTS_A_FRAME && !l->leaves; n++) {
         const tide_tui_input in = tide_tui_terminal_next(l->terminal);
@@ -99,7 +99,7 @@ static void look_at_recording(loop *l) {
     l->looked_ms = now_ms();
 }
 
-/// One round: what woke it is dealt with; whether a frame is due is known afterwards.
+/// Wait once and handle what woke it; *has_news: the worker has something for a frame.
 static tide_status wait_once(loop *l, bool *has_news, tide_error *err) {
     tide_tui_app *app = l->app;
     const int worker_fd = app->worker != NULL ? tide_tui_worker_wake_fd(app->worker) : -1;

@@ -16,7 +16,7 @@
 //     expect 2 of 12                    the frame has this text in one of its lines
 //     refuse error                      it has not
 //
-// Everything that would be done aside is waited for. The first line that fails ends the script.
+// There is no worker: every query is run at once. The first line that fails ends the script.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -56,8 +56,8 @@ typedef struct tide_tui_options {
     bool test_mode;         ///< the bottom line ends in "seq=N idle|busy": tests wait for states
 } tide_tui_options;
 
-/// One frame of `width` x `height` cells as text (no escapes), lines ending in '\n': `tui --once`. Waits for everything
-/// that would be done aside.
+/// One frame of `width` x `height` cells as text (no escapes), lines ending in '\n': `tui --once`. Every query is run
+/// before it returns.
 tide_status tide_tui_once(const tide_tui_session *session, const tide_tui_options *opt, int width, int height,
                           tide_text *out, tide_error *err) TIDE_NODISCARD;
 /// Interactively on the terminal until the user quits. TIDE_ERR_INVALID when there is no usable terminal.

@@ -158,8 +158,8 @@ static void words_are_not_broken_and_none_is_lost(void **state) {
     tide_error err = TIDE_ERROR_INIT;
     for (int w = 1; w <= 70; w++) {
         assert_tide_ok(tide_tui_grid_resize(&l->s->grid, w, 80, &err), &err);
-        tide_tui_paper p = {.v = &l->s->view, .r = {0, 0, w, 80}};
-        tide_tui_paper_wrap(&p, 0, text, TIDE_TUI_ROLE_TEXT);
+        tide_tui_lines p = {.v = &l->s->view, .r = {0, 0, w, 80}};
+        tide_tui_lines_wrap(&p, 0, text, TIDE_TUI_ROLE_TEXT);
         assert_int_equal(p.n, tide_tui_wrap_count(&l->s->view, w, text));
         char seen[128] = "", want[128] = "";
         size_t n = 0, m = 0;

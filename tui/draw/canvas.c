@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// What all panes draw with: text, lines of text that scroll ("paper"), the heading of a pane, a table that scrolls. See
+// What all panes draw with: text, lines of text that scroll, the heading of a pane, a table that scrolls. See
 // canvas.h.
 //
 //     -- table: alive at step 5 (conv1) ---------- 12 tensors, 3.20 MiB --
-//     == TABLE: alive at step 5 (conv1) ========== 12 tensors, 3.20 MiB ==    the pane that has the focus: a double
-//     rule
-//                                                                             and capitals, not only a colour
+//     == TABLE: alive at step 5 (conv1) ========== 12 tensors, 3.20 MiB ==    the focus: a double rule and capitals,
+//                                                                             not only a colour
 //     name              op       size    share      titles; columns of the highest rank are left out first
 //     conv1_out         conv1   1.00 MiB  34.0 %
 //   > relu1_out         relu1   1.00 MiB  34.0 %    the selected row: a sign in the margin besides the colour
@@ -32,30 +31,30 @@ tide_tui_rect tide_tui_body_of(const tide_tui_scene *s, tide_tui_pane pane) {
 
 // ---- lines of text that scroll ----
 
-int tide_tui_paper_y(const tide_tui_paper *p) {
+int tide_tui_lines_y(const tide_tui_lines *p) {
     if (p->n < p->top || p->r.h <= 0 || p->n - p->top >= (size_t)p->r.h) return -1;
     return p->r.y + (int)(p->n - p->top);
 }
 
-int tide_tui_paper_text(tide_tui_paper *p, int x, int w, const char *text, tide_tui_cut cut, tide_tui_role role) {
-    const int y = tide_tui_paper_y(p);
+int tide_tui_lines_text(tide_tui_lines *p, int x, int w, const char *text, tide_tui_cut cut, tide_tui_role role) {
+    const int y = tide_tui_lines_y(p);
     if (x + w > p->r.w) w = p->r.w - x;
     if (x < 0 || y < 0 || w <= 0) return 0;
     return tide_tui_text(p->v, p->r.x + x, y, w, text, cut, role);
 }
 
-void tide_tui_paper_right(tide_tui_paper *p, int x, int w, const char *text, tide_tui_role role) {
+void tide_tui_lines_right(tide_tui_lines *p, int x, int w, const char *text, tide_tui_role role) {
     const int need = tide_tui_text_width(p->v->glyphs, text), skip = need < w ? w - need : 0;
-    tide_tui_paper_text(p, x + skip, w - skip, text, TIDE_TUI_CUT_END, role);
+    tide_tui_lines_text(p, x + skip, w - skip, text, TIDE_TUI_CUT_END, role);
 }
 
-void tide_tui_paper_fill(tide_tui_paper *p, int x, int w, uint32_t glyph, tide_tui_role role) {
-    const int y = tide_tui_paper_y(p);
+void tide_tui_lines_fill(tide_tui_lines *p, int x, int w, uint32_t glyph, tide_tui_role role) {
+    const int y = tide_tui_lines_y(p);
     if (x + w > p->r.w) w = p->r.w - x;
     if (x >= 0 && y >= 0 && w > 0) tide_tui_fill_row(p->v->grid, p->r.x + x, y, w, glyph, role);
 }
 
-void tide_tui_paper_next(tide_tui_paper *p) { p->n++; }
+void tide_tui_lines_next(tide_tui_lines *p) { p->n++; }
 
 /// Columns of the character at `text`, whose bytes go to *n.
 static int character_width(const tide_tui_view *v, const char *text, size_t *n) {
@@ -85,7 +84,7 @@ size_t tide_tui_wrap_line(const tide_tui_view *v, int w, const char *text, size_
     return n;
 }
 
-void tide_tui_paper_wrap(tide_tui_paper *p, int x, const char *text, tide_tui_role role) {
+void tide_tui_lines_wrap(tide_tui_lines *p, int x, const char *text, tide_tui_role role) {
     const int w = p->r.w - x > 1 ? p->r.w - x : 1;
     char piece[TIDE_TUI_LINE];
     do {
@@ -93,15 +92,15 @@ void tide_tui_paper_wrap(tide_tui_paper *p, int x, const char *text, tide_tui_ro
         const size_t n = tide_tui_wrap_line(p->v, w, text, &skip);
         memcpy(piece, text, n);
         piece[n] = '\0';
-        tide_tui_paper_text(p, x, w, piece, TIDE_TUI_CUT_END, role);
-        tide_tui_paper_next(p);
+        tide_tui_lines_text(p, x, w, piece, TIDE_TUI_CUT_END, role);
+        tide_tui_lines_next(p);
         text += n + skip;
     } while (*text != '\0');
 }
 
 size_t tide_tui_wrap_count(const tide_tui_view *v, int w, const char *text) {
-    tide_tui_paper counted = {.v = v, .r = {.w = w}};
-    tide_tui_paper_wrap(&counted, 0, text, TIDE_TUI_ROLE_TEXT);
+    tide_tui_lines counted = {.v = v, .r = {.w = w}};
+    tide_tui_lines_wrap(&counted, 0, text, TIDE_TUI_ROLE_TEXT);
     return counted.n;
 }
 
@@ -130,7 +129,7 @@ static int inlay(const tide_tui_view *v, int x, int y, int w, const char *text, 
     return used + 2;
 }
 
-/// As many facts as fit into `room` columns; what is left out shows as cut. @return columns
+/// As many facts as fit into `room` columns; "…" stands for the others. @return columns
 static int fit_facts(const tide_tui_view *v, const char *facts, int room, char *buf, size_t buf_bytes) {
     snprintf(buf, buf_bytes, "%s", facts);
     int w = tide_tui_text_width(v->glyphs, buf);
@@ -156,7 +155,7 @@ tide_tui_rect tide_tui_heading(const tide_tui_view *v, tide_tui_pane pane, const
         if (*c >= 'a' && *c <= 'z') *c = (char)(*c - 'a' + 'A');
     const size_t len = strlen(name);
     if (title[0] != '\0') snprintf(name + len, sizeof name - len, ": %s", title);
-    // What is shown is of the moment that the title says; that of the cursor is being made.
+    // The pane shows the moment in its title, while the one of the cursor is being made.
     char with_progress[256];
     if (v->scene->is_earlier[pane]) {
         const char *busy = v->scene->busy[pane];
@@ -175,7 +174,7 @@ tide_tui_rect tide_tui_heading(const tide_tui_view *v, tide_tui_pane pane, const
     return (tide_tui_rect){r.x, r.y + 1, r.w, r.h - 1};
 }
 
-/// What errors say in the middle of a line, as a sentence of its own.
+/// The text of an error as a sentence.
 static void sentence_of(const char *words, char *buf, size_t buf_bytes) {
     const size_t n = strlen(words);
     const bool ends = n > 0 && strchr(".!?", words[n - 1]) != NULL;
@@ -185,14 +184,14 @@ static void sentence_of(const char *words, char *buf, size_t buf_bytes) {
 }
 
 bool tide_tui_draw_state_of(const tide_tui_view *v, tide_tui_pane pane, tide_tui_rect body, const char *empty) {
-    const char *trouble = v->scene->error[pane], *busy = v->scene->busy[pane];
+    const char *error = v->scene->error[pane], *busy = v->scene->busy[pane];
     char text[512];
     tide_tui_role role = TIDE_TUI_ROLE_DIM;
-    if (trouble[0] != '\0') {
-        sentence_of(trouble, text, sizeof text);
+    if (error[0] != '\0') {
+        sentence_of(error, text, sizeof text);
         role = TIDE_TUI_ROLE_TEXT;
     } else if (busy[0] != '\0') {
-        // What is done aside comes with its share done; the keys go on working meanwhile.
+        // Progress of the worker; keys work meanwhile.
         snprintf(text, sizeof text, "Working: %s%s", busy, v->glyphs->ascii ? "..." : "\xE2\x80\xA6");
         role = TIDE_TUI_ROLE_KEY;
     } else if (empty != NULL && empty[0] != '\0') {
@@ -201,8 +200,8 @@ bool tide_tui_draw_state_of(const tide_tui_view *v, tide_tui_pane pane, tide_tui
         return false;
     }
     if (body.w > 2 && body.h > 0) {
-        tide_tui_paper p = {.v = v, .r = {body.x + 1, body.y, body.w - 2, body.h}};
-        tide_tui_paper_wrap(&p, 0, text, role);
+        tide_tui_lines p = {.v = v, .r = {body.x + 1, body.y, body.w - 2, body.h}};
+        tide_tui_lines_wrap(&p, 0, text, role);
     }
     return true;
 }
@@ -236,7 +235,7 @@ static void measure(const tide_tui_view *v, const tide_tui_table *t, int h, fitt
     for (int c = 0; c < t->n_columns; c++) f->w[c] = clamp_w(&t->columns[c], f->w[c]);
 }
 
-/// The least that a column can do with: one that stretches holds foreign names, which may be cut.
+/// The smallest width of a column; one that stretches has names, which may be cut.
 static int least(const tide_tui_column *c, int w) {
     const int floor_w = c->min_w > 0 ? c->min_w : 8;
     return c->stretch && w > floor_w ? floor_w : w;
@@ -249,7 +248,7 @@ static int total(const tide_tui_table *t, const fitted *f) {
     return sum;
 }
 
-/// The column of the highest rank that may go; -1: none.
+/// The column of the highest rank that may be left out; -1: none.
 static int expendable(const tide_tui_table *t, const fitted *f) {
     int worst = -1;
     for (int c = 0; c < t->n_columns; c++)

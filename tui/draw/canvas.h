@@ -25,7 +25,7 @@ int tide_tui_text(const tide_tui_view *v, int x, int y, int w, const char *text,
 tide_tui_rect tide_tui_body_of(const tide_tui_scene *s, tide_tui_pane pane);
 /// The pane's heading (its first line; the focus shows) with `facts` at the right. Returns what is below it.
 tide_tui_rect tide_tui_heading(const tide_tui_view *v, tide_tui_pane pane, const char *title, const char *facts);
-/// Instead of rows: what is being done, what went wrong, or `empty`. False: there is nothing of that to say.
+/// Instead of rows: the error, the progress, or `empty`. False: there is none of them.
 bool tide_tui_draw_state_of(const tide_tui_view *v, tide_tui_pane pane, tide_tui_rect body, const char *empty);
 
 /// A table that scrolls: columns are as wide as they need within the rectangle, the one with stretch takes the rest;
@@ -53,31 +53,31 @@ void tide_tui_draw_table_of(const tide_tui_view *v, tide_tui_rect body, const ti
 enum { TIDE_TUI_LINE = 512 }; ///< bytes of one line of wrapped text
 
 /// Lines are written one after the other; the rectangle shows a part of them.
-typedef struct tide_tui_paper {
+typedef struct tide_tui_lines {
     const tide_tui_view *v;
     tide_tui_rect r; ///< h == 0: lines are counted only
     size_t top;      ///< first line that the screen shows
-    size_t n;        ///< lines that were written; the one being written is not among them
-} tide_tui_paper;
+    size_t n;        ///< lines that were written; without the one that is being written
+} tide_tui_lines;
 
 /// Row of the screen of the line being written; -1: not shown.
-int tide_tui_paper_y(const tide_tui_paper *p);
+int tide_tui_lines_y(const tide_tui_lines *p);
 /// Text at column x of the line being written. @return columns used
-int tide_tui_paper_text(tide_tui_paper *p, int x, int w, const char *text, tide_tui_cut cut, tide_tui_role role);
+int tide_tui_lines_text(tide_tui_lines *p, int x, int w, const char *text, tide_tui_cut cut, tide_tui_role role);
 /// Text whose right end is column x + w.
-void tide_tui_paper_right(tide_tui_paper *p, int x, int w, const char *text, tide_tui_role role);
-void tide_tui_paper_fill(tide_tui_paper *p, int x, int w, uint32_t glyph, tide_tui_role role);
+void tide_tui_lines_right(tide_tui_lines *p, int x, int w, const char *text, tide_tui_role role);
+void tide_tui_lines_fill(tide_tui_lines *p, int x, int w, uint32_t glyph, tide_tui_role role);
 /// The line is done.
-void tide_tui_paper_next(tide_tui_paper *p);
+void tide_tui_lines_next(tide_tui_lines *p);
 /// A text as one or more lines from column x, broken at blanks; "\n" breaks too.
-void tide_tui_paper_wrap(tide_tui_paper *p, int x, const char *text, tide_tui_role role);
+void tide_tui_lines_wrap(tide_tui_lines *p, int x, const char *text, tide_tui_role role);
 /// Bytes of `text` that make a line of at most `w` columns, broken at the last blank that allows it. *skip: blanks or
 /// the "\n" behind it.
 size_t tide_tui_wrap_line(const tide_tui_view *v, int w, const char *text, size_t *skip);
-/// How many lines tide_tui_paper_wrap makes of it.
+/// How many lines tide_tui_lines_wrap makes of it.
 size_t tide_tui_wrap_count(const tide_tui_view *v, int w, const char *text);
 
-/// First line to show so that line `row` of `n` is on a screen of `h` lines, near the wish `top`.
+/// First line to show so that line `row` of `n` is on a screen of `h` lines; as near to `top` as possible.
 size_t tide_tui_settle_top(size_t n, size_t row, size_t top, int h);
 
 #ifdef __cplusplus

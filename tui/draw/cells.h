@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// cells: a grid of glyphs with roles, the one thing every drawing function writes and every backend reads. A role says
-// what a cell means; which colour that is, if any, is the backend's matter.
+// cells: a grid of glyphs with roles, which drawing functions write and backends read. A role says what a cell means;
+// the backend chooses the colour.
 #ifndef TIDE_TUI_CELLS_H
 #define TIDE_TUI_CELLS_H
 
@@ -35,7 +35,7 @@ typedef enum tide_tui_role {
     TIDE_TUI_ROLE_OTHER,     ///< B
     TIDE_TUI_ROLE_RANGE,     ///< a selected area of time: its edges, and as a ground what lies in it
     TIDE_TUI_ROLE_MARK,      ///< a mark's letter
-    TIDE_TUI_ROLE_HOLE,      ///< bytes that are nobody's
+    TIDE_TUI_ROLE_HOLE,      ///< bytes between items
     TIDE_TUI_ROLE_INK,       ///< text on a ground of the map's colours
     TIDE_TUI_ROLE_GOOD,      ///< fewer bytes, fits
     TIDE_TUI_ROLE_ERROR,     ///< more bytes, does not fit, went wrong

@@ -30,7 +30,7 @@ typedef struct tide_tui_look {
     unsigned attrs; ///< TIDE_TUI_ATTR_BOLD, …
 } tide_tui_look;
 
-/// How glyphs of a role look. AUTO is MONO here: who knows the terminal chooses.
+/// Colour and attributes of a role. AUTO is MONO here: the caller, which knows the terminal, chooses.
 tide_tui_look tide_tui_look_of(tide_tui_colour_tier tier, tide_tui_ground ground, tide_tui_role role);
 /// Colour behind cells whose ground is `role`; TIDE_TUI_OWN_COLOUR for TEXT, and where the tier has none.
 int32_t tide_tui_ground_colour(tide_tui_colour_tier tier, tide_tui_ground ground, tide_tui_role role);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// COMPARE: how much more or less B holds, who is to blame as a signed waterfall that sums exactly, and what came, went,
-// moved, grew, lived at other times. See draw.h.
+// COMPARE: how much more or less B holds; the differences by operator as a waterfall with an exact sum; and what was
+// added, removed, moved, resized or lives at other times. See draw.h.
 //
 //     == COMPARE: A step 5, B step 5 ============== 1 added, 2 moved, 9 unchanged ==
 //                        A          B      B - A
@@ -28,7 +28,7 @@ typedef struct total {
     uint64_t a, b;
 } total;
 
-/// Two moments of one input have one peak and one plan: that says nothing.
+/// Two moments of one input have the same peak and the same plan, which are left out.
 static int totals_of(const tide_tui_scene *s, total out[3]) {
     const tide_diff *d = s->diff;
     int n = 0;
@@ -45,24 +45,24 @@ static void draw_totals(const tide_tui_view *v, tide_tui_rect r) {
     total list[3];
     const int n = totals_of(v->scene, list);
     char text[3][TIDE_TUI_WORD], percent[TIDE_TUI_WORD];
-    tide_tui_paper p = {.v = v, .r = r};
+    tide_tui_lines p = {.v = v, .r = r};
     const int names = r.w >= 60 ? 8 : 5;
     static const char *const titles[3] = {"A", "B", "B - A"};
     for (int i = r.h > n ? -1 : 0; i < n; i++) {
         if (i >= 0) {
-            tide_tui_paper_text(&p, 0, names, list[i].name, TIDE_TUI_CUT_END, TIDE_TUI_ROLE_TITLE);
+            tide_tui_lines_text(&p, 0, names, list[i].name, TIDE_TUI_CUT_END, TIDE_TUI_ROLE_TITLE);
             tide_tui_bytes(list[i].a, text[0], TIDE_TUI_WORD);
             tide_tui_bytes(list[i].b, text[1], TIDE_TUI_WORD);
             tide_tui_change(list[i].a, list[i].b, text[2], TIDE_TUI_WORD);
         }
         for (int c = 0; c < 3; c++)
-            tide_tui_paper_right(&p, names + c * (SIZE_W + 1), SIZE_W + (c == 2), i < 0 ? titles[c] : text[c],
+            tide_tui_lines_right(&p, names + c * (SIZE_W + 1), SIZE_W + (c == 2), i < 0 ? titles[c] : text[c],
                                  i < 0 ? TIDE_TUI_ROLE_LABEL : TIDE_TUI_ROLE_TEXT);
         if (i >= 0)
-            tide_tui_paper_text(&p, names + 3 * (SIZE_W + 1) + 3, 10,
+            tide_tui_lines_text(&p, names + 3 * (SIZE_W + 1) + 3, 10,
                                 tide_tui_change_percent(list[i].a, list[i].b, percent, sizeof percent),
                                 TIDE_TUI_CUT_END, TIDE_TUI_ROLE_DIM);
-        tide_tui_paper_next(&p);
+        tide_tui_lines_next(&p);
     }
 }
 
@@ -80,38 +80,38 @@ static size_t n_changing(const tide_diff *d) {
 }
 
 /// A bar from the middle: to the left what B has less, to the right what it has more.
-static void write_bar(tide_tui_paper *p, int x, int w, const tide_diff_step *st, uint64_t largest) {
+static void write_bar(tide_tui_lines *p, int x, int w, const tide_diff_step *st, uint64_t largest) {
     if (w < 5) return;
     const int half = (w - 1) / 2, n = tide_tui_share_of(size_of_change(st), largest, half);
     const bool less = st->b_bytes < st->a_bytes;
     const tide_tui_glyphs *g = p->v->glyphs;
-    tide_tui_paper_fill(p, x + half, 1, g->cursor, TIDE_TUI_ROLE_DIM);
+    tide_tui_lines_fill(p, x + half, 1, g->cursor, TIDE_TUI_ROLE_DIM);
     if (less) {
-        tide_tui_paper_fill(p, x + half - n, n, g->ascii ? '-' : g->bar[TIDE_ITEM_FILL_WEIGHT], TIDE_TUI_ROLE_GOOD);
+        tide_tui_lines_fill(p, x + half - n, n, g->ascii ? '-' : g->bar[TIDE_ITEM_FILL_WEIGHT], TIDE_TUI_ROLE_GOOD);
     } else {
-        tide_tui_paper_fill(p, x + half + 1, n, g->ascii ? '+' : g->bar[TIDE_ITEM_FILL_INTERMEDIATE],
+        tide_tui_lines_fill(p, x + half + 1, n, g->ascii ? '+' : g->bar[TIDE_ITEM_FILL_INTERMEDIATE],
                             TIDE_TUI_ROLE_ERROR);
     }
 }
 
-static void write_step(tide_tui_paper *p, const char *name, const tide_diff_step *st, uint64_t largest,
+static void write_step(tide_tui_lines *p, const char *name, const tide_diff_step *st, uint64_t largest,
                        tide_tui_role role) {
     char change[TIDE_TUI_WORD];
     const int w = p->r.w, name_w = w >= 70 ? 24 : w >= 50 ? NAME_W : w - SIZE_W - 2;
-    tide_tui_paper_text(p, 0, name_w, name, TIDE_TUI_CUT_MIDDLE, role);
-    tide_tui_paper_right(p, name_w + 1, SIZE_W + 1, tide_tui_change(st->a_bytes, st->b_bytes, change, sizeof change),
+    tide_tui_lines_text(p, 0, name_w, name, TIDE_TUI_CUT_MIDDLE, role);
+    tide_tui_lines_right(p, name_w + 1, SIZE_W + 1, tide_tui_change(st->a_bytes, st->b_bytes, change, sizeof change),
                          role);
     if (largest > 0) write_bar(p, name_w + SIZE_W + 4, w - name_w - SIZE_W - 4, st, largest);
-    tide_tui_paper_next(p);
+    tide_tui_lines_next(p);
 }
 
 static void draw_waterfall(const tide_tui_view *v, tide_tui_rect r) {
     const tide_diff *d = v->scene->diff;
-    tide_tui_paper p = {.v = v, .r = r};
+    tide_tui_lines p = {.v = v, .r = r};
     const size_t n = n_changing(d), room = r.h > 1 ? (size_t)r.h - 1 : 0;
     if (r.h <= 0) return;
     if (n == 0) {
-        tide_tui_paper_text(&p, 0, r.w, "Both hold the same, operator by operator.", TIDE_TUI_CUT_END,
+        tide_tui_lines_text(&p, 0, r.w, "Both hold the same, operator by operator.", TIDE_TUI_CUT_END,
                             TIDE_TUI_ROLE_DIM);
         return;
     }
@@ -122,7 +122,7 @@ static void draw_waterfall(const tide_tui_view *v, tide_tui_rect r) {
     for (size_t i = 0; i < n; i++) {
         const tide_diff_step *st = &d->by_owner[i];
         if (i < shown) {
-            // What is not anybody's is told from an operator of the same name by its brackets.
+            // A part that is no operator has brackets, so that it differs from an operator of the same name.
             snprintf(name, sizeof name, st->is_part ? "(%s)" : "%s", st->key[0] != '\0' ? st->key : "(no operator)");
             write_step(&p, name, st, largest, TIDE_TUI_ROLE_TEXT);
         } else {

@@ -118,7 +118,7 @@ static int label_room(const tide_tui_view *v, int y, bool *shares) {
 }
 
 /// A label at the right end of row `y`, or before the one that is there already; none when there is no room for all of
-/// it: half a number is another number.
+/// it: a number that is cut would be wrong.
 static bool label_row(const tide_tui_view *v, int y, const char *text, tide_tui_role role) {
     const tide_tui_rect r = v->scene->layout->labels;
     bool shares;
@@ -152,7 +152,7 @@ static bool label_number(const tide_tui_view *v, int y, const char *name, const 
     return false;
 }
 
-/// A line must have its name: beside it with its number, in one of the next rows, or at least without.
+/// The name of a line: beside it with its number, in one of the next rows, or without the number.
 static void label_level(const tide_tui_view *v, int y, const char *name, const char *short_name, uint64_t bytes,
                         uint64_t below, tide_tui_role role) {
     static const int8_t steps[] = {0, 1, -1, 2};
@@ -167,7 +167,7 @@ static void label_level(const tide_tui_view *v, int y, const char *name, const c
     }
 }
 
-/// The cursor has no line: where there is no room for its number, its name alone would say that of its neighbour.
+/// The cursor has no line: without its number its name would stand at the number of another label.
 static void label_cursor(const tide_tui_view *v, tide_tui_rect r) {
     const tide_tui_scene *s = v->scene;
     const int y = row_of(v, r, s->cursor_bytes);
@@ -179,7 +179,7 @@ static void label_cursor(const tide_tui_view *v, tide_tui_rect r) {
     label_row(v, y, text, TIDE_TUI_ROLE_CURSOR);
 }
 
-/// Plan, lower bound and capacity: of everything, so not beside the curve of one kind.
+/// Plan, lower bound and capacity are totals: they are not drawn beside the curve of one kind.
 static void draw_levels(const tide_tui_view *v, tide_tui_rect r) {
     const tide_tui_scene *s = v->scene;
     const tide_levels *l = &s->a->levels;

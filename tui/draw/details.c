@@ -136,8 +136,8 @@ static int column_w(const tide_tui_view *v, const fields *f, int from, int to, i
     return labels + 1 + values;
 }
 
-/// Down the columns, so that related fields stand together; a column that does not fit whole ends it, but the first one
-/// is there in any case.
+/// Fields go down the columns, so that related ones stand together. A column that does not fit is left out, except the
+/// first.
 static void draw_fields(const tide_tui_view *v, tide_tui_rect r, const fields *f) {
     if (r.h <= 0) return;
     int x = r.x;
@@ -194,8 +194,8 @@ void tide_tui_draw_details(const tide_tui_view *v) {
     }
     tide_tui_rect rest = {body.x + 1, body.y, body.w - 2, body.h};
     if (s->why[0] != '\0' && body.h >= 3 && rest.w > 0) {
-        tide_tui_paper p = {.v = v, .r = {rest.x, rest.y, rest.w, body.h - 2}};
-        tide_tui_paper_wrap(&p, 0, s->why, TIDE_TUI_ROLE_TITLE);
+        tide_tui_lines p = {.v = v, .r = {rest.x, rest.y, rest.w, body.h - 2}};
+        tide_tui_lines_wrap(&p, 0, s->why, TIDE_TUI_ROLE_TITLE);
         const int used = p.n < (size_t)(body.h - 2) ? (int)p.n : body.h - 2;
         rest.y += used;
         rest.h -= used;

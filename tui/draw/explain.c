@@ -34,8 +34,8 @@ static uint32_t look_glyph(const tide_tui_view *v, int part) {
 
 // ---- the partition ----
 
-/// All parts as one bar; what is not nothing has a cell, and the cells are exactly the width.
-static void write_bar(tide_tui_paper *p, const tide_explanation *e) {
+/// All parts as one bar: each part that is not 0 has a cell, and the sum of the cells is the width.
+static void write_bar(tide_tui_lines *p, const tide_explanation *e) {
     int cells[TIDE_N_PARTS], sum = 0, largest = 0;
     for (int i = 0; i < TIDE_N_PARTS; i++) {
         cells[i] = tide_tui_share_of(e->parts[i], e->held_bytes, p->r.w);
@@ -46,27 +46,27 @@ static void write_bar(tide_tui_paper *p, const tide_explanation *e) {
     int x = 0;
     for (int i = 0; i < TIDE_N_PARTS; i++) {
         if (cells[i] <= 0) continue;
-        tide_tui_paper_fill(p, x, cells[i], look_glyph(p->v, i), looks[i].role);
+        tide_tui_lines_fill(p, x, cells[i], look_glyph(p->v, i), looks[i].role);
         x += cells[i];
     }
-    tide_tui_paper_next(p);
+    tide_tui_lines_next(p);
 }
 
-/// mark, name, size, share, and what there is to say of it.
-static void write_row(tide_tui_paper *p, const char *name, uint64_t bytes, uint64_t whole, const char *more,
+/// Sign, name, size, share, and a remark.
+static void write_row(tide_tui_lines *p, const char *name, uint64_t bytes, uint64_t whole, const char *more,
                       tide_tui_role role) {
     char size[TIDE_TUI_WORD], share[TIDE_TUI_WORD];
     const int names = p->r.w - 2 - SIZE_W - SHARE_W - 3;
     const int name_w = names < NAME_W ? (names > 4 ? names : 4) : names > 40 ? 32 : NAME_W;
-    tide_tui_paper_text(p, 2, name_w, name, TIDE_TUI_CUT_MIDDLE, role);
+    tide_tui_lines_text(p, 2, name_w, name, TIDE_TUI_CUT_MIDDLE, role);
     int x = 2 + name_w + 1;
-    tide_tui_paper_right(p, x, SIZE_W, tide_tui_bytes(bytes, size, sizeof size), role);
+    tide_tui_lines_right(p, x, SIZE_W, tide_tui_bytes(bytes, size, sizeof size), role);
     x += SIZE_W + 1;
-    tide_tui_paper_right(p, x, SHARE_W, tide_tui_percent(bytes, whole, share, sizeof share), role);
+    tide_tui_lines_right(p, x, SHARE_W, tide_tui_percent(bytes, whole, share, sizeof share), role);
     x += SHARE_W + 2;
     if (more[0] != '\0' && x + tide_tui_text_width(p->v->glyphs, more) <= p->r.w)
-        tide_tui_paper_text(p, x, p->r.w - x, more, TIDE_TUI_CUT_END, TIDE_TUI_ROLE_DIM);
-    tide_tui_paper_next(p);
+        tide_tui_lines_text(p, x, p->r.w - x, more, TIDE_TUI_CUT_END, TIDE_TUI_ROLE_DIM);
+    tide_tui_lines_next(p);
 }
 
 static const char *part_words(int part) {
@@ -87,7 +87,7 @@ static const char *part_words(int part) {
 }
 
 /// "3,145,728 + 524,288 = 3,670,016 B": the same order as the lines above it.
-static void write_sum(tide_tui_paper *p, const tide_explanation *e) {
+static void write_sum(tide_tui_lines *p, const tide_explanation *e) {
     char sum[320] = "", n[TIDE_TUI_WORD];
     size_t len = 0;
     for (int i = 0; i < TIDE_N_PARTS && len < sizeof sum; i++) {
@@ -98,16 +98,16 @@ static void write_sum(tide_tui_paper *p, const tide_explanation *e) {
     if (len < sizeof sum)
         snprintf(sum + len, sizeof sum - len, "%s= %s B", len > 0 ? " " : "0 ",
                  tide_tui_exact(e->held_bytes, n, sizeof n));
-    tide_tui_paper_text(p, 0, 1, "=", TIDE_TUI_CUT_END, TIDE_TUI_ROLE_TITLE);
+    tide_tui_lines_text(p, 0, 1, "=", TIDE_TUI_CUT_END, TIDE_TUI_ROLE_TITLE);
     write_row(p, "held", e->held_bytes, e->held_bytes, "", TIDE_TUI_ROLE_TITLE);
-    tide_tui_paper_wrap(p, 2, sum, TIDE_TUI_ROLE_DIM);
+    tide_tui_lines_wrap(p, 2, sum, TIDE_TUI_ROLE_DIM);
 }
 
-static void write_parts(tide_tui_paper *p, const tide_explanation *e) {
+static void write_parts(tide_tui_lines *p, const tide_explanation *e) {
     write_bar(p, e);
     for (int i = 0; i < TIDE_N_PARTS; i++) {
         if (e->parts[i] == 0) continue;
-        tide_tui_paper_fill(p, 0, 1, look_glyph(p->v, i), looks[i].role);
+        tide_tui_lines_fill(p, 0, 1, look_glyph(p->v, i), looks[i].role);
         write_row(p, tide_part_name((tide_part_kind)i), e->parts[i], e->held_bytes, part_words(i), TIDE_TUI_ROLE_TEXT);
     }
     write_sum(p, e);
@@ -115,13 +115,13 @@ static void write_parts(tide_tui_paper *p, const tide_explanation *e) {
 
 // ---- groups of what is alive ----
 
-static void write_groups(tide_tui_paper *p, const tide_tui_scene *s, const char *title,
+static void write_groups(tide_tui_lines *p, const tide_tui_scene *s, const char *title,
                          const tide_explain_group *groups, size_t n) {
     const uint64_t whole = s->explanation->live.bytes;
     if (n == 0) return;
     char more[TIDE_TUI_WORD], count[TIDE_TUI_WORD];
-    tide_tui_paper_text(p, 0, p->r.w, title, TIDE_TUI_CUT_END, TIDE_TUI_ROLE_LABEL);
-    tide_tui_paper_next(p);
+    tide_tui_lines_text(p, 0, p->r.w, title, TIDE_TUI_CUT_END, TIDE_TUI_ROLE_LABEL);
+    tide_tui_lines_next(p);
     uint64_t left_bytes = 0;
     size_t n_left = 0;
     for (size_t i = 0; i < n; i++) {
@@ -142,7 +142,7 @@ static void write_groups(tide_tui_paper *p, const tide_tui_scene *s, const char 
                  tide_tui_item_word(s->a, n_left));
         write_row(p, name, left_bytes, whole, more, TIDE_TUI_ROLE_DIM);
     }
-    tide_tui_paper_text(p, 0, 1, "=", TIDE_TUI_CUT_END, TIDE_TUI_ROLE_DIM);
+    tide_tui_lines_text(p, 0, 1, "=", TIDE_TUI_CUT_END, TIDE_TUI_ROLE_DIM);
     snprintf(more, sizeof more, "%s %s", tide_tui_exact(s->explanation->live.n, count, sizeof count),
              tide_tui_item_word(s->a, s->explanation->live.n));
     write_row(p, "all alive", whole, whole, more, TIDE_TUI_ROLE_DIM);
@@ -174,16 +174,16 @@ static void say_without(const tide_tui_scene *s, const tide_without *w, char *bu
              s->a->peak_bytes > 0 ? ")" : "", rules);
 }
 
-static void write_without(tide_tui_paper *p, const tide_tui_scene *s, size_t from, size_t to) {
+static void write_without(tide_tui_lines *p, const tide_tui_scene *s, size_t from, size_t to) {
     char text[512];
     for (size_t i = from; i < to && i < s->explanation->n_without; i++) {
         say_without(s, &s->explanation->without[i], text, sizeof text);
-        tide_tui_paper_text(p, 0, 1, "-", TIDE_TUI_CUT_END, TIDE_TUI_ROLE_DIM);
-        tide_tui_paper_wrap(p, 2, text, TIDE_TUI_ROLE_TEXT);
+        tide_tui_lines_text(p, 0, 1, "-", TIDE_TUI_CUT_END, TIDE_TUI_ROLE_DIM);
+        tide_tui_lines_wrap(p, 2, text, TIDE_TUI_ROLE_TEXT);
     }
 }
 
-static void write_floor(tide_tui_paper *p, const tide_tui_scene *s) {
+static void write_floor(tide_tui_lines *p, const tide_tui_scene *s) {
     const tide_explanation *e = s->explanation;
     char text[512], size[TIDE_TUI_WORD], percent[TIDE_TUI_WORD], when[160];
     if (e->second_peak_bytes == 0) {
@@ -195,42 +195,42 @@ static void write_floor(tide_tui_paper *p, const tide_tui_scene *s) {
                  tide_tui_change_percent(s->a->peak_bytes, e->second_peak_bytes, percent, sizeof percent),
                  s->a->peak_bytes > 0 ? ")" : "", tide_tui_when_named(s->a, e->second_peak.t, when, sizeof when));
     }
-    tide_tui_paper_text(p, 0, 1, ">", TIDE_TUI_CUT_END, TIDE_TUI_ROLE_KEY);
-    tide_tui_paper_wrap(p, 2, text, TIDE_TUI_ROLE_TEXT);
+    tide_tui_lines_text(p, 0, 1, ">", TIDE_TUI_CUT_END, TIDE_TUI_ROLE_KEY);
+    tide_tui_lines_wrap(p, 2, text, TIDE_TUI_ROLE_TEXT);
 }
 
 // ---- the pane ----
 
-/// Of a planned run, while its steps run: what is alive lies in one buffer.
+/// Whether some of what is alive lies in the buffer of a planned run.
 static bool holds_a_buffer(const tide_explanation *e) {
     for (size_t i = 0; i < e->live.n; i++)
         if (e->live.items[i].shape.is_planned) return true;
     return false;
 }
 
-static void write_all(tide_tui_paper *p, const tide_tui_scene *s) {
+static void write_all(tide_tui_lines *p, const tide_tui_scene *s) {
     const tide_explanation *e = s->explanation;
     if (e->held_bytes == 0) {
-        tide_tui_paper_wrap(p, 0, "Nothing is held at this moment.", TIDE_TUI_ROLE_DIM);
+        tide_tui_lines_wrap(p, 0, "Nothing is held at this moment.", TIDE_TUI_ROLE_DIM);
         return;
     }
     write_parts(p, e);
     if (e->n_without > 0) {
-        tide_tui_paper_text(p, 0, p->r.w, "what would lower the peak", TIDE_TUI_CUT_END, TIDE_TUI_ROLE_LABEL);
-        tide_tui_paper_next(p);
+        tide_tui_lines_text(p, 0, p->r.w, "what would lower the peak", TIDE_TUI_CUT_END, TIDE_TUI_ROLE_LABEL);
+        tide_tui_lines_next(p);
         write_without(p, s, 0, 1);
         write_floor(p, s);
     }
     if (e->n_without == 0 && s->a->is_trace && holds_a_buffer(e))
-        tide_tui_paper_wrap(p, 0,
+        tide_tui_lines_wrap(p, 0,
                             "The run holds its buffer from begin to end, whatever lies in it: a smaller plan lowers "
                             "the peak (what-if).",
                             TIDE_TUI_ROLE_TEXT);
     write_groups(p, s, "alive, by operator", e->by_owner, e->n_by_owner);
     write_groups(p, s, "alive, by kind", e->by_kind, e->n_by_kind);
     if (e->n_without > 1) {
-        tide_tui_paper_text(p, 0, p->r.w, "without one of the others", TIDE_TUI_CUT_END, TIDE_TUI_ROLE_LABEL);
-        tide_tui_paper_next(p);
+        tide_tui_lines_text(p, 0, p->r.w, "without one of the others", TIDE_TUI_CUT_END, TIDE_TUI_ROLE_LABEL);
+        tide_tui_lines_next(p);
         write_without(p, s, 1, e->n_without);
     }
 }
@@ -240,7 +240,7 @@ size_t tide_tui_explain_lines(const tide_tui_scene *s) {
     const tide_tui_rect body = tide_tui_body_of(s, TIDE_TUI_PANE_EXPLAIN);
     if (s->explanation == NULL || body.w < 4) return 0;
     const tide_tui_view v = {.scene = s, .glyphs = tide_tui_glyphs_of(false)};
-    tide_tui_paper counted = {.v = &v, .r = {.w = body.w - 2}};
+    tide_tui_lines counted = {.v = &v, .r = {.w = body.w - 2}};
     const tide_tui_locale locale = tide_tui_locale_enter();
     write_all(&counted, s);
     tide_tui_locale_leave(locale);
@@ -279,6 +279,6 @@ void tide_tui_draw_explain(const tide_tui_view *v) {
         return;
     }
     if (body.w < 4) return;
-    tide_tui_paper p = {.v = v, .r = {body.x + 1, body.y, body.w - 2, body.h}, .top = top};
+    tide_tui_lines p = {.v = v, .r = {body.x + 1, body.y, body.w - 2, body.h}, .top = top};
     write_all(&p, s);
 }

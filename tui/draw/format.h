@@ -25,7 +25,7 @@ char *tide_tui_bytes(uint64_t bytes, char *buf, size_t buf_bytes);
 char *tide_tui_exact(uint64_t n, char *buf, size_t buf_bytes);
 /// What b is more than a: "+1.50 KiB", "-20 B", "0 B".
 char *tide_tui_change(uint64_t a, uint64_t b, char *buf, size_t buf_bytes);
-/// "12.3 %"; "-" of nothing.
+/// "12.3 %"; "-" when `whole` is 0.
 char *tide_tui_percent(uint64_t part, uint64_t whole, char *buf, size_t buf_bytes);
 /// What `b` is more than `a`, in percent of a: "+12.3 %", "-4.0 %"; "" when a is nothing.
 char *tide_tui_change_percent(uint64_t a, uint64_t b, char *buf, size_t buf_bytes);
@@ -35,7 +35,7 @@ const char *tide_tui_item_word(const tide_subject_facts *f, size_t n);
 const char *tide_tui_step_name(const tide_subject_facts *f, int64_t t);
 /// Name of an item of the scene's A, "(unnamed)"; "item 7" while items are not loaded.
 const char *tide_tui_item_name(const tide_tui_scene *s, uint32_t item, char *buf, size_t buf_bytes);
-/// A name for people: what has none is "(unnamed)".
+/// The name, or "(unnamed)".
 const char *tide_tui_named(const char *name);
 /// The first key of an action, "" without one.
 char *tide_tui_key_of(tide_tui_action action, char *buf, size_t buf_bytes);

@@ -133,7 +133,7 @@ static void say_rows(const tide_tui_scene *s, char *buf, size_t buf_bytes) {
     snprintf(buf + len, buf_bytes - len, ", match %zu/%s", s->match_at, tide_tui_exact(s->n_matches, n, sizeof n));
 }
 
-/// Why there is no row; "" when there is one.
+/// Why there are no rows; "" when there are.
 static void say_empty(const tide_tui_scene *s, char *buf, size_t buf_bytes) {
     buf[0] = '\0';
     if (s->n_gantt > 0) return;
@@ -153,7 +153,7 @@ void tide_tui_draw_gantt(const tide_tui_view *v) {
     if (s->layout->panes[TIDE_TUI_PANE_GANTT].w <= 0) return;
     say_rows(s, title, sizeof title);
     tide_tui_say_cursor(v, facts, sizeof facts);
-    // Rows that still stand for an older question say that newer ones are being made.
+    // Rows of the previous result: the heading says that new ones are being made.
     const char *busy = s->busy[TIDE_TUI_PANE_GANTT];
     if (s->n_gantt > 0 && busy[0] != '\0') snprintf(facts, sizeof facts, "rows: %s", busy);
     const tide_tui_rect body = tide_tui_heading(v, TIDE_TUI_PANE_GANTT, title, facts);

@@ -2,7 +2,7 @@
 //
 // glyphs: the tiers of drawing characters. The block tier keeps to block elements, box lines and characters of width 1
 // that common fonts have; the braille tier draws the curve finer, with dots that some fonts place wrongly, and so only
-// on request; the ASCII tier says the same with 7 bits. Emoji are left out on purpose.
+// on request; the ASCII tier uses 7 bits. There are no emoji.
 #ifndef TIDE_TUI_GLYPHS_H
 #define TIDE_TUI_GLYPHS_H
 
@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-/// How a bar is filled: the twin of its colour, so that nothing is told by colour alone.
+/// How a bar is filled, for each fill: what a colour says is also said by a glyph.
 #define TIDE_TUI_BAR_MAP(XX)                                                                                           \
     XX(INTERMEDIATE, 0x2588, '=')                                                                                      \
     XX(SCRATCH, 0x2592, '~')                                                                                           \
@@ -58,7 +58,7 @@ typedef struct tide_tui_glyphs {
     // ---- map ----
     uint32_t upper, lower, full; ///< half of the cell (the other half is the ground), all of it
     uint32_t shared;             ///< several items
-    uint32_t hole, vacant;       ///< nobody's, with something above it; nobody's, and nothing above
+    uint32_t hole, vacant;       ///< free, with something above it; free, and nothing above
     uint32_t outside;            ///< no memory there at that time
 
     // ---- text ----
@@ -71,7 +71,7 @@ typedef struct tide_tui_glyphs {
 /// `ascii`: the ASCII tier, else blocks on a screen with colours.
 const tide_tui_glyphs *tide_tui_glyphs_of(bool ascii);
 /// What a frame is drawn with. `mono`: no colours (NO_COLOR, a frame as plain text): two items in one cell cannot be
-/// told apart by colour then. AUTO is BLOCK here: who knows the locale chooses.
+/// told apart by colour then. AUTO is BLOCK here: the caller, which knows the locale, chooses.
 const tide_tui_glyphs *tide_tui_glyphs_for(tide_tui_glyph_tier tier, bool mono);
 
 #ifdef __cplusplus

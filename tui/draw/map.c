@@ -74,7 +74,8 @@ static bool is_beside(const tints *t, uint32_t item, uint32_t tint, const tide_s
     return false;
 }
 
-/// The tint of its number, or the next that nobody has; when all are in use, the next that neither neighbour has.
+/// The tint of its number, or the next one that is not used; when all are used, the next one that neither neighbour
+/// has.
 static void give_tint(tints *t, uint32_t item, const tide_space_cell *neighbours[2]) {
     if (t->n >= TINT_SLOTS * 3 / 4) return;
     const uint32_t slot = slot_of(t, item);
@@ -197,7 +198,8 @@ static bool holds(const picture *p, int x, int row, uint32_t item) {
            p->cells[(size_t)row * (size_t)p->w + (size_t)x].item == item;
 }
 
-/// A shared place whose item goes on in the next one shows that item: it shares a column with who had the place before.
+/// A shared place whose item continues in the next one shows that item: it shares only a column with the item before
+/// it.
 static bool is_crowd(const picture *p, int x, int row) {
     const tide_space_cell c = p->cells[(size_t)row * (size_t)p->w + (size_t)x];
     return is_item(c) && c.is_shared && !holds(p, x - 1, row, c.item) && !holds(p, x + 1, row, c.item) &&

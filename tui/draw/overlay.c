@@ -46,7 +46,7 @@ static void add_legend(entries *e, uint32_t glyph, tide_tui_role role, const cha
 
 // ---- what there is to say ----
 
-/// The questions people come with, each with the view that answers it.
+/// Common questions, each with the view that answers it.
 static void add_answers(entries *e) {
     static const struct {
         const char *question;
@@ -179,34 +179,34 @@ static void break_lines(const tide_tui_view *v, const entries *e, int w, help_li
 }
 
 /// What stands before the text: keys, a name behind ':' where there is no key, a glyph.
-static void write_lead(tide_tui_paper *p, const entry *e, int x) {
+static void write_lead(tide_tui_lines *p, const entry *e, int x) {
     char key[TIDE_TUI_WORD];
     if (e->kind == ENTRY_LEGEND) {
-        tide_tui_paper_fill(p, x + 1, 2, e->glyph, e->role);
+        tide_tui_lines_fill(p, x + 1, 2, e->glyph, e->role);
     } else if (e->kind == ENTRY_ANSWER && e->binding != NULL && e->binding->keys[0] != 0) {
-        tide_tui_paper_text(p, x + 1, 3, tide_tui_key_label(e->binding->keys[0], key, sizeof key), TIDE_TUI_CUT_END,
+        tide_tui_lines_text(p, x + 1, 3, tide_tui_key_label(e->binding->keys[0], key, sizeof key), TIDE_TUI_CUT_END,
                             TIDE_TUI_ROLE_KEY);
     } else if (e->kind == ENTRY_BINDING) {
         tide_text keys = {0};
         tide_tui_keys_label(e->binding, &keys);
         if (keys.len == 0) tide_text_addf(&keys, ":%s", e->binding->name);
-        tide_tui_paper_text(p, x + 1, KEYS_W, tide_text_str(&keys), TIDE_TUI_CUT_END, TIDE_TUI_ROLE_KEY);
+        tide_tui_lines_text(p, x + 1, KEYS_W, tide_text_str(&keys), TIDE_TUI_CUT_END, TIDE_TUI_ROLE_KEY);
         tide_text_deinit(&keys);
     }
 }
 
-static void write_line(tide_tui_paper *p, const help_line *l, int x, int w) {
+static void write_line(tide_tui_lines *p, const help_line *l, int x, int w) {
     char text[160];
     const size_t n = l->n < sizeof text ? l->n : sizeof text - 1;
     memcpy(text, l->text, n);
     text[n] = '\0';
     if (l->first) write_lead(p, l->of, x);
     const int indent = indent_of(l->of);
-    tide_tui_paper_text(p, x + indent, w - indent, text, TIDE_TUI_CUT_END,
+    tide_tui_lines_text(p, x + indent, w - indent, text, TIDE_TUI_CUT_END,
                         l->of->kind == ENTRY_TITLE ? TIDE_TUI_ROLE_TITLE : TIDE_TUI_ROLE_TEXT);
 }
 
-static void write_help(tide_tui_paper *p) {
+static void write_help(tide_tui_lines *p) {
     entries e = {.n = 0};
     add_answers(&e);
     add_bindings(&e);
@@ -229,7 +229,7 @@ static void write_help(tide_tui_paper *p) {
     for (int i = 0; i < per; i++) {
         for (int c = 0; c < n_columns; c++)
             if (first[c] + i < first[c + 1]) write_line(p, &lines.list[first[c] + i], c * (w + GUTTER), w);
-        tide_tui_paper_next(p);
+        tide_tui_lines_next(p);
     }
 }
 
@@ -257,7 +257,7 @@ static const char *title_of(const tide_tui_scene *s, char *buf, size_t buf_bytes
     }
 }
 
-static void write_lines(tide_tui_paper *p, const char *text) {
+static void write_lines(tide_tui_lines *p, const char *text) {
     char line[512];
     while (*text != '\0') {
         size_t n = strcspn(text, "\n");
@@ -267,38 +267,38 @@ static void write_lines(tide_tui_paper *p, const char *text) {
         line[n] = '\0';
         const bool remark = line[0] == '-' && line[1] == '-';
         const bool error = strncmp(line, "error:", 6) == 0;
-        tide_tui_paper_wrap(p, 0, line, error ? TIDE_TUI_ROLE_ERROR : remark ? TIDE_TUI_ROLE_DIM : TIDE_TUI_ROLE_TEXT);
+        tide_tui_lines_wrap(p, 0, line, error ? TIDE_TUI_ROLE_ERROR : remark ? TIDE_TUI_ROLE_DIM : TIDE_TUI_ROLE_TEXT);
         text += whole + (text[whole] == '\n');
     }
 }
 
 /// name, value, what it is; the selected one is marked.
-static void write_settings(tide_tui_paper *p, const tide_tui_scene *s) {
+static void write_settings(tide_tui_lines *p, const tide_tui_scene *s) {
     const int what_x = 2 + 12 + 16;
     char value[TIDE_TUI_WORD];
     for (int i = 0; i < TIDE_TUI_N_SETTINGS; i++) {
-        const int y = tide_tui_paper_y(p);
+        const int y = tide_tui_lines_y(p);
         const bool selected = i == s->state->overlay_row;
-        tide_tui_paper_text(p, 0, 1, selected ? ">" : " ", TIDE_TUI_CUT_END, TIDE_TUI_ROLE_CURSOR);
-        tide_tui_paper_text(p, 2, 11, tide_tui_setting_name((tide_tui_setting)i), TIDE_TUI_CUT_END, TIDE_TUI_ROLE_KEY);
-        tide_tui_paper_text(p, 14, p->r.w < 50 ? p->r.w - 14 : 15,
+        tide_tui_lines_text(p, 0, 1, selected ? ">" : " ", TIDE_TUI_CUT_END, TIDE_TUI_ROLE_CURSOR);
+        tide_tui_lines_text(p, 2, 11, tide_tui_setting_name((tide_tui_setting)i), TIDE_TUI_CUT_END, TIDE_TUI_ROLE_KEY);
+        tide_tui_lines_text(p, 14, p->r.w < 50 ? p->r.w - 14 : 15,
                             tide_tui_setting_value(s->state, (tide_tui_setting)i, value, sizeof value),
                             TIDE_TUI_CUT_END, TIDE_TUI_ROLE_TEXT);
         if (p->r.w >= 50)
-            tide_tui_paper_text(p, what_x, p->r.w - what_x, tide_tui_setting_what((tide_tui_setting)i),
+            tide_tui_lines_text(p, what_x, p->r.w - what_x, tide_tui_setting_what((tide_tui_setting)i),
                                 TIDE_TUI_CUT_END, TIDE_TUI_ROLE_DIM);
         if (selected && y >= 0) tide_tui_mark_row(p->v->grid, p->r.x, y, p->r.w, TIDE_TUI_MARK_SELECTED);
-        tide_tui_paper_next(p);
+        tide_tui_lines_next(p);
     }
     char change[TIDE_TUI_WORD], back[TIDE_TUI_WORD], text[256];
-    tide_tui_paper_next(p);
+    tide_tui_lines_next(p);
     snprintf(text, sizeof text,
              "%s changes the selected one, %s goes back, :set NAME VALUE sets any. Settings are kept.",
              tide_tui_key_of(TIDE_TUI_OPEN, change, sizeof change), tide_tui_key_of(TIDE_TUI_BACK, back, sizeof back));
-    tide_tui_paper_wrap(p, 0, text, TIDE_TUI_ROLE_DIM);
+    tide_tui_lines_wrap(p, 0, text, TIDE_TUI_ROLE_DIM);
 }
 
-static void write_overlay(tide_tui_paper *p, const tide_tui_scene *s) {
+static void write_overlay(tide_tui_lines *p, const tide_tui_scene *s) {
     const tide_tui_state *st = s->state;
     switch (st->overlay) {
     case TIDE_TUI_OVERLAY_HELP:
@@ -318,7 +318,7 @@ static void write_overlay(tide_tui_paper *p, const tide_tui_scene *s) {
 size_t tide_tui_overlay_lines(const tide_tui_scene *s, const tide_tui_glyphs *glyphs) {
     if (s->state->overlay == TIDE_TUI_OVERLAY_NONE) return 0;
     const tide_tui_view v = {.scene = s, .glyphs = glyphs};
-    tide_tui_paper counted = {.v = &v, .r = {.w = body_of(s->layout).w}};
+    tide_tui_lines counted = {.v = &v, .r = {.w = body_of(s->layout).w}};
     if (counted.r.w == 0) return 0;
     const tide_tui_locale locale = tide_tui_locale_enter();
     write_overlay(&counted, s);
@@ -361,6 +361,6 @@ void tide_tui_draw_overlay(const tide_tui_view *v) {
     char facts[64] = "";
     if (max_top > 0) snprintf(facts, sizeof facts, "lines %d-%zu of %zu", top + 1, (size_t)top + (size_t)body.h, n);
     draw_frame(v, facts);
-    tide_tui_paper p = {.v = v, .r = body, .top = (size_t)top};
+    tide_tui_lines p = {.v = v, .r = body, .top = (size_t)top};
     write_overlay(&p, s);
 }

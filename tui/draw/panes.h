@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// pane rows: how many rows the lists of a scene have, which one is selected, and which one lies at a cell. Keys, mouse
-// and drawing must mean the same rows.
+// panes: how many rows the lists of a scene have, which one is selected, and which one lies at a cell. Keys, mouse and
+// drawing use the same functions.
 #ifndef TIDE_TUI_DRAW_PANES_H
 #define TIDE_TUI_DRAW_PANES_H
 

@@ -84,7 +84,7 @@ static tide_tui_role pool_cell(const void *ctx, size_t row, int column, char *bu
     return TIDE_TUI_ROLE_TEXT;
 }
 
-/// The pool that holds most of what nobody used; SIZE_MAX: none.
+/// The pool with the most unused bytes; SIZE_MAX: none.
 static size_t most_unused(const tide_pools *pools) {
     size_t best = SIZE_MAX;
     for (size_t i = 0; i < pools->n; i++) {
@@ -184,8 +184,8 @@ static void draw_leaks(const tide_tui_view *v, const tide_tui_pools_parts *parts
                            : leaks == NULL      ? "Leaks are not known yet."
                            : s->a->is_recording ? "Nothing that should have been freed is alive so far."
                                                 : "Everything was freed.";
-        tide_tui_paper p = {.v = v, .r = {parts->leaks.x + 1, parts->leaks.y, parts->leaks.w - 2, parts->leaks.h}};
-        tide_tui_paper_wrap(&p, 0, text, TIDE_TUI_ROLE_DIM);
+        tide_tui_lines p = {.v = v, .r = {parts->leaks.x + 1, parts->leaks.y, parts->leaks.w - 2, parts->leaks.h}};
+        tide_tui_lines_wrap(&p, 0, text, TIDE_TUI_ROLE_DIM);
         return;
     }
     const tide_tui_table t = {
@@ -248,8 +248,8 @@ void tide_tui_draw_pools(const tide_tui_view *v) {
         say_unused(s, true, sentence, sizeof sentence);
         if (tide_tui_text_width(v->glyphs, sentence) > parts.sentence.w * parts.sentence.h)
             say_unused(s, false, sentence, sizeof sentence);
-        tide_tui_paper p = {.v = v, .r = parts.sentence};
-        tide_tui_paper_wrap(&p, 0, sentence, TIDE_TUI_ROLE_TEXT);
+        tide_tui_lines p = {.v = v, .r = parts.sentence};
+        tide_tui_lines_wrap(&p, 0, sentence, TIDE_TUI_ROLE_TEXT);
     }
     if (s->pools->n == 0) {
         if (parts.pools.h > 0)

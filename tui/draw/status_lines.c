@@ -230,7 +230,7 @@ static bool shorten_one(facts *f) {
     return true;
 }
 
-/// What can do without the line goes first; then facts are shortened, then left out, the highest rank first.
+/// Facts that other panes show are left out first; then facts are shortened, then left out, the highest rank first.
 static void fit(const tide_tui_view *v, facts *f, int room) {
     while (width_of(v, f, 0) > room) {
         if (!drop_one(f, RANK_MINOR) && !shorten_one(f) && !drop_one(f, 1)) break;
@@ -247,7 +247,7 @@ static void draw_facts(const tide_tui_view *v, tide_tui_rect r, facts *f) {
             tide_tui_put(v->grid, x + 1, r.y, v->glyphs->separator, TIDE_TUI_ROLE_DIM);
             x += GAP;
         }
-        // Room for what stands behind it: a long filter must not push the gap out.
+        // Leaves room for the facts behind it: a long filter must not hide the gap.
         int room = end - x - width_of(v, f, i + 1);
         if (room < 12) room = 12;
         if (room > end - x) room = end - x;

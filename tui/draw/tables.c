@@ -114,7 +114,7 @@ void tide_tui_draw_table(const tide_tui_view *v) {
     if (none && tide_tui_draw_state_of(v, TIDE_TUI_PANE_TABLE, body,
                                        live != NULL ? "Nothing is alive at the cursor." : "Nothing is known yet."))
         return;
-    // Where the list has not the focus, its row is the selection only if it is the item that the details are of.
+    // Without the focus, the row is marked only if it is the selected item, which the details show.
     const size_t row = tide_tui_scene_row(s, TIDE_TUI_PANE_TABLE);
     const bool focused = s->state->focus == TIDE_TUI_PANE_TABLE;
     const bool is_item = s->state->item != TIDE_NO_ITEM && live->items[row].item == s->state->item;

@@ -131,7 +131,7 @@ static void put_range_ends(const tide_tui_view *v, tide_tui_rect r, taken *t) {
     take(t, r, r.x + to - 1, 1);
 }
 
-/// Range, peak, cursor, marks: the later ones are the last word on their columns.
+/// Range, peak, cursor, marks: the later ones overwrite the earlier ones.
 static void put_signs(const tide_tui_view *v, tide_tui_rect r, taken *t) {
     const tide_tui_scene *s = v->scene;
     if (s->state->shows_range) put_range_ends(v, r, t);

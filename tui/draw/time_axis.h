@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// draw time: what all panes with a time axis share: the cursor's line, the selected range, heights of bytes.
+// time axis: what all panes with a time axis share: the cursor's line, the selected range, heights of bytes.
 #ifndef TIDE_TUI_DRAW_TIME_H
 #define TIDE_TUI_DRAW_TIME_H
 
@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 /// Range (ground and edges) and cursor in a rectangle whose columns are those of the window; what is drawn there stays,
-/// but for full blocks and dots, which the cursor's line crosses.
+/// except full blocks and dots, over which the cursor's line is drawn.
 void tide_tui_draw_time_lines(const tide_tui_view *v, tide_tui_rect r);
 /// Column of the rectangle at `t`; -1: outside of the window.
 int tide_tui_time_column(const tide_tui_view *v, tide_tui_rect r, int64_t t);

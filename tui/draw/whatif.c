@@ -37,15 +37,15 @@ static void say_result(const tide_tui_scene *s, char *buf, size_t buf_bytes) {
     }
 }
 
-static void write_edit(tide_tui_paper *p, const tide_edit *edit, size_t number) {
+static void write_edit(tide_tui_lines *p, const tide_edit *edit, size_t number) {
     tide_text text = {0};
     char n[TIDE_TUI_WORD];
     tide_edit_print(edit, &text);
     snprintf(n, sizeof n, "%zu", number);
-    tide_tui_paper_right(p, 0, 2, n, TIDE_TUI_ROLE_LABEL);
-    tide_tui_paper_text(p, 4, p->r.w - 4, tide_text_str(&text), TIDE_TUI_CUT_MIDDLE, TIDE_TUI_ROLE_TEXT);
+    tide_tui_lines_right(p, 0, 2, n, TIDE_TUI_ROLE_LABEL);
+    tide_tui_lines_text(p, 4, p->r.w - 4, tide_text_str(&text), TIDE_TUI_CUT_MIDDLE, TIDE_TUI_ROLE_TEXT);
     tide_text_deinit(&text);
-    tide_tui_paper_next(p);
+    tide_tui_lines_next(p);
 }
 
 static void draw_edits(const tide_tui_view *v, tide_tui_rect r) {
@@ -57,9 +57,9 @@ static void draw_edits(const tide_tui_view *v, tide_tui_rect r) {
     const size_t result_h = tide_tui_wrap_count(v, r.w, text), room = (size_t)r.h;
     // The last edits show when not all of them have room; what they make of the plan always does.
     const size_t edits_h = room > result_h ? room - result_h : 0, from = n > edits_h ? n - edits_h : 0;
-    tide_tui_paper p = {.v = v, .r = r};
+    tide_tui_lines p = {.v = v, .r = r};
     for (size_t i = from; i < n; i++) write_edit(&p, &s->state->edits[i], i + 1);
-    tide_tui_paper_wrap(&p, 0, text, TIDE_TUI_ROLE_TITLE);
+    tide_tui_lines_wrap(&p, 0, text, TIDE_TUI_ROLE_TITLE);
 }
 
 // ---- advice ----
@@ -107,8 +107,8 @@ static void draw_advice(const tide_tui_view *v, tide_tui_rect r) {
         char text[160];
         snprintf(text, sizeof text, busy[0] != '\0' ? "Looking for advice: %s." : "No single change lowers the plan.%s",
                  busy);
-        tide_tui_paper p = {.v = v, .r = {r.x + 1, r.y, r.w - 2, r.h}};
-        tide_tui_paper_wrap(&p, 0, text, TIDE_TUI_ROLE_DIM);
+        tide_tui_lines p = {.v = v, .r = {r.x + 1, r.y, r.w - 2, r.h}};
+        tide_tui_lines_wrap(&p, 0, text, TIDE_TUI_ROLE_DIM);
         return;
     }
     const tide_tui_table t = {
@@ -178,8 +178,8 @@ void tide_tui_draw_whatif(const tide_tui_view *v) {
     const bool nothing = s->n_advice == 0 && st->n_edits == 0;
     const bool has_state = s->error[TIDE_TUI_PANE_WHATIF][0] != '\0' || s->busy[TIDE_TUI_PANE_WHATIF][0] != '\0';
     if (!s->a->has_plan) { // said here: what went wrong is that advice was looked for
-        tide_tui_paper p = {.v = v, .r = {body.x + 1, body.y, body.w - 2, body.h}};
-        tide_tui_paper_wrap(&p, 0,
+        tide_tui_lines p = {.v = v, .r = {body.x + 1, body.y, body.w - 2, body.h}};
+        tide_tui_lines_wrap(&p, 0,
                             "What-if changes a memory plan, and this input has none. Open a plan, a model, or a trace "
                             "of a planned run.",
                             TIDE_TUI_ROLE_DIM);

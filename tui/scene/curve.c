@@ -10,7 +10,7 @@
 #include "core/base/host_alloc.h"
 #include "tui/scene/scene_parts.h"
 
-/// One kind on one device has leaves of its own in a trace: where a kind lies on one device alone, it is named.
+/// A trace keeps leaves for each kind on each device: the device is named when a kind is on one device only.
 static const char *device_of_kind(const tide_subject_facts *f, int kind) {
     const char *found = NULL;
     if (kind < 0) return NULL;
@@ -122,7 +122,7 @@ static tide_status curve_of_b(tide__frame *f, size_t n) {
 
 // ---- all of it ----
 
-/// As high as the highest of all that is drawn; a capacity far above everything would press the curve flat.
+/// The largest of all values that are drawn. A capacity far above them is left out: the curve would be flat.
 static uint64_t height(const tide__frame *f) {
     const tide_levels *l = &f->out->a->levels;
     uint64_t top = f->cache->top.value;
@@ -218,7 +218,7 @@ static tide_status find_marks(void *ctx, tide_subject *a, tide_subject *b, const
     mark_list *m = ctx;
     TIDE_TRY(tide_trace_marks(tide_subject_trace(a), &m->marks, &m->n, err));
     TIDE_TRY(TIDE_NEW(&m->names, m->n > 0 ? m->n : 1, err, "for %zu marks", m->n));
-    for (size_t i = 0; i < m->n; i++) { // names are the trace's, which may be closed by another thread
+    for (size_t i = 0; i < m->n; i++) { // copied: the names belong to the trace, which another thread may close
         const size_t len = strlen(m->marks[i].name), room = sizeof m->names[i] - 1;
         memcpy(m->names[i], m->marks[i].name, len < room ? len : room);
         m->marks[i].name = m->names[i];
@@ -299,7 +299,7 @@ static tide_status run_count(void *ctx, tide_subject *a, tide_subject *b, const 
     count *c = ctx;
     const tide_items *items = tide_items_held(c->items);
     uint32_t from, to;
-    // What dies right at the begin of the range is not alive in it, but dies in it.
+    // An item that ends at the begin of the range is not alive in it, but its end counts.
     tide_items_range(items, c->begin > INT64_MIN ? c->begin - 1 : c->begin, c->end, &from, &to);
     for (uint32_t i = from; i < to; i++) {
         count_item(items, i, c);

@@ -37,7 +37,7 @@ static bool has_its_table(tide__frame *f, const live_query *l) {
     return tide__query_same_table(f, TIDE__QUERY_LIVE, l->hold);
 }
 
-/// Some milliseconds among millions of events: aside, but for the time when the thread there is still loading the
+/// This takes some milliseconds with millions of events, so the worker does it; not while the worker still loads the
 /// table.
 tide_status tide__scene_live(tide__frame *f) {
     tide_tui_query_cache *cache = f->cache;
@@ -161,7 +161,7 @@ static tide_status leaks(tide__frame *f) {
     return TIDE_OK;
 }
 
-/// What nobody used is said of a window: that of the answer that is there.
+/// Unused bytes are those of a window of time: whether the result that is kept is about the window of now.
 static bool has_same_window(const tide__frame *f) {
     const tide__query_result *a = &f->cache->results[TIDE__QUERY_POOLS];
     const pools_query *p = a->is_there && a->status == TIDE_OK ? a->ctx : NULL;
@@ -190,7 +190,7 @@ tide_status tide__scene_pools(tide__frame *f) {
 
 typedef struct diff_query {
     bool moments; ///< two moments of A
-    bool at_only; ///< who is alive then, not everything that ever was
+    bool at_only; ///< only what is alive then, not all items
     tide_moment a_at, b_at;
     tide_diff diff;
     bool is_there;
@@ -303,10 +303,10 @@ tide_status tide__scene_advice(tide__frame *f) {
 // ---- steps ----
 
 typedef struct operators_query {
-    tide_tui_operator *list; ///< [n]; names are set by who shows them
+    tide_tui_operator *list; ///< [n]; names are set when the result is shown
     size_t n;
     int64_t *begins; ///< [n] ascending
-    int64_t *ends;   ///< [n] of its first execution: what later executions make belongs to none of them
+    int64_t *ends;   ///< [n] of the first execution of a step; what later executions make is counted for no step
 } operators_query;
 
 static void release_operators(void *ctx) {

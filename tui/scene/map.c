@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Addresses over time: the regions of all items, made aside when there are many, and the cells of the window. Where the
-// places of so many blocks were not kept, the picture is that of the cursor's moment alone. See cache.h.
+// Addresses over time: the regions of all items, made by the worker when there are many, and the cells of the window.
+// When there are too many blocks to keep their places, the picture shows the cursor's moment only. See scene_parts.h.
 #include "core/base/host_alloc.h"
 #include "tui/scene/scene_parts.h"
 
@@ -38,7 +38,7 @@ static tide_status ask_space(tide__frame *f, tide_tui_pane pane, const tide_spac
     tide_tui_query_cache *cache = f->cache;
     *out = NULL;
     const tide_items *items = tide_subject_items(f->st->a);
-    if (items == NULL && f->out->a->is_recording) return TIDE_OK; // rows bring them
+    if (items == NULL && f->out->a->is_recording) return TIDE_OK; // the result of the rows brings the items
     const uint64_t key = tide__key(tide__key(0, cache->a_serial), 'S');
     if (tide__query_is_needed(cache, TIDE__QUERY_SPACE, key)) {
         space_query *q;
@@ -106,7 +106,7 @@ static tide_status space_of_moment(tide__frame *f, const tide_space **out) {
     return TIDE_OK;
 }
 
-/// One column, copied to all of them: a bar, for there is no time in it.
+/// One column, copied to all the others: the picture of a moment has no time axis.
 static tide_status cells_of_moment(tide__frame *f, uint64_t lo, uint64_t hi, size_t w, size_t h, tide_error *err) {
     tide_space_cell *cells = f->cache->cells;
     const int64_t t = f->out->map_at.t;
@@ -141,7 +141,7 @@ static tide_status make_cells(tide__frame *f, uint64_t key, size_t w, size_t h) 
     return TIDE_OK;
 }
 
-/// Of the answer that is shown, which may be an earlier one.
+/// Key of the cells of the result that is shown, which may be the previous one.
 static uint64_t cells_key(const tide__frame *f, size_t w, size_t h) {
     const tide_tui_state *st = f->st;
     const tide_tui_query_cache *cache = f->cache;

@@ -160,7 +160,7 @@ tide_status tide__query_start_at_cursor(tide__frame *f, int slot, uint64_t key, 
 void *tide__query_previous_result(tide__frame *f, int slot, tide_tui_pane pane) {
     const tide__query_result *a = &f->cache->results[slot];
     if (!f->cache->pending[slot].is_pending || !a->is_there || a->status != TIDE_OK) return NULL;
-    if (a->a_serial != f->cache->a_serial) return NULL; // its texts may be gone
+    if (a->a_serial != f->cache->a_serial) return NULL; // texts in it may be freed
     if (pane < TIDE_TUI_N_PANES) f->out->is_earlier[pane] = true;
     return a->ctx;
 }
@@ -285,7 +285,7 @@ bool tide__query_same_table(tide__frame *f, int slot, tide_items_hold *hold) {
     if (hold != NULL && now == NULL) tide__query_share_items(f->cache, f->st, hold);
     if (hold != NULL && now == NULL) return true;
     if (hold != NULL && tide_items_held(hold) == now) return true;
-    // While new rows are being made they bring the newer table.
+    // While new rows are made: their result brings the newer table.
     if (now != NULL && !f->cache->pending[TIDE__QUERY_ROWS].is_pending) tide__query_forget(f->cache, slot);
     return false;
 }

@@ -86,7 +86,7 @@ static tide_status make_question(tide__frame *f, rows_query **out) {
     return got;
 }
 
-/// What rows depend on. The cursor counts when a filter asks for it, which its text tells.
+/// What rows depend on; on the cursor only when a filter names it.
 static uint64_t rows_key(const tide__frame *f) {
     const tide_tui_state *st = f->st;
     uint64_t key = tide__key(tide__key(0, f->cache->a_serial), st->rows_wanted);
@@ -100,18 +100,18 @@ static uint64_t rows_key(const tide__frame *f) {
     return key;
 }
 
-/// Millions of rows tell nobody anything: they are grouped unless the person wants them each.
+/// Millions of rows are too many to read: they are grouped unless the user chose otherwise.
 static void choose_group(tide__frame *f) {
     const bool many = f->out->a->n_items >= (uint64_t)TIDE_ROWS_GROUP_FROM;
     if (!f->st->group_chosen && many && f->st->group == TIDE_ROW_GROUP_NONE) f->st->group = TIDE_ROW_GROUP_NAME;
 }
 
-/// While a trace grows, rows are made anew when the last ones are there, not sooner.
+/// While a trace grows, new rows are requested only when the last ones are there.
 static bool may_ask(const tide__frame *f) {
     return !(f->out->a->is_recording && f->cache->pending[TIDE__QUERY_ROWS].is_pending);
 }
 
-/// Rows of millions are not kept while new ones are made: two of them would not fit into the memory of one trace.
+/// Millions of rows are freed before new ones are made, so that memory holds one set of them and not two.
 static void drop_large(tide__frame *f) {
     const tide__query_result *a = &f->cache->results[TIDE__QUERY_ROWS];
     const rows_query *r = a->is_there ? a->ctx : NULL;
@@ -139,7 +139,7 @@ static uint32_t first_of_row(const tide_rows *rows, size_t row) {
     return rows->members[rows->first != NULL ? rows->first[row] : row];
 }
 
-/// Selection: an item that was chosen is found in the new rows, a row that was chosen says which item.
+/// The selection: a selected item is found in the new rows; a selected row selects its item.
 static void settle_row(tide__frame *f, const tide_rows *rows, uint64_t key) {
     tide_tui_state *st = f->st;
     tide_tui_query_cache *cache = f->cache;
@@ -147,7 +147,7 @@ static void settle_row(tide__frame *f, const tide_rows *rows, uint64_t key) {
         st->row = st->top = 0;
         return;
     }
-    // A fresh cache has seen no rows: what is chosen already stays, as it would on the cache that it was chosen on.
+    // A new cache has seen no rows: the selection stays, as it would in the cache that it was made with.
     const bool other_rows = cache->rows_seen != 0 && cache->rows_seen != key;
     const bool other_item = st->item != cache->item, other_row = st->row != cache->row;
     if (st->row >= rows->n) st->row = rows->n - 1;
@@ -158,7 +158,7 @@ static void settle_row(tide__frame *f, const tide_rows *rows, uint64_t key) {
             st->row = at;
             return;
         }
-        // Chosen in another list, and hidden here: it stays chosen until another row is.
+        // Selected in another list, and hidden here: it stays selected until another row is.
         if (other_item && !other_rows && st->item != TIDE_NO_ITEM) return;
     }
     st->item = first_of_row(rows, st->row);
@@ -182,7 +182,7 @@ static void settle_scroll(tide__frame *f, const tide_rows *rows) {
     if (st->row >= st->top + h) st->top = st->row - h + 1;
 }
 
-/// A table that was made anew (a trace that grows, without a worker) has other indexes.
+/// A new table (of a trace that grows, without a worker) has other indexes.
 static void find_item_again(tide__frame *f) {
     const tide_tui_query_cache *cache = f->cache;
     const tide_items *items = tide_subject_items(f->st->a);
@@ -223,7 +223,7 @@ tide_status tide__scene_rows(tide__frame *f) {
 
 // ---- search ----
 
-/// Beyond that many members, matches are counted by site alone and not ranked.
+/// Beyond that many members, matches are counted by site, and the number of the selected one is not known.
 enum { MAX_RANKED = 1000000 };
 
 static size_t first_member(const tide_rows *rows, size_t row) { return rows->first != NULL ? rows->first[row] : row; }
@@ -253,7 +253,7 @@ static tide_status search(tide__frame *f, const tide_items *items, uint64_t rows
         const tide_status st = tide_items_search(items, f->st->search, &cache->match_bits, &cache->n_matches, &why);
         if (st == TIDE_ERR_NOMEM && f->err != NULL) *f->err = why;
         if (st == TIDE_ERR_NOMEM) return st;
-        if (st != TIDE_OK) cache->match_bits = NULL; // said when it was typed
+        if (st != TIDE_OK) cache->match_bits = NULL; // the error was shown when it was typed
     }
     const tide_rows *rows = f->out->rows;
     const uint64_t at_key = tide__key(tide__key(key, rows_key), f->st->item);
@@ -332,7 +332,7 @@ tide_status tide__scene_gantt(tide__frame *f) {
     tide_tui_query_cache *cache = f->cache;
     const tide_items *items = tide_subject_items(f->st->a);
     if (f->out->rows == NULL || items == NULL) {
-        cache->gantt_key = 0; // its names lay in rows that are gone
+        cache->gantt_key = 0; // its names were in rows that are freed
         return TIDE_OK;
     }
     TIDE_TRY(search(f, items, cache->rows_seen));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// scene: everything a frame needs, asked for once, so that drawing is pure. What takes long is done aside by a worker
-// thread with subjects of its own (tui/worker.h); until it is there the pane says what is being done.
+// scene: everything a frame needs, asked for once, so that drawing is pure. What takes long is done by a worker thread
+// with subjects of its own (tui/scene/worker.h); until its result is there the pane shows the progress.
 //
 // Everything here belongs to the scene and is valid until the next tide_tui_scene_make.
 #ifndef TIDE_TUI_SCENE_H
@@ -41,9 +41,9 @@ typedef struct tide_tui_operator {
 /// What a range of time is made of (v).
 typedef struct tide_tui_range_facts {
     uint64_t peak_bytes, begin_bytes, end_bytes, alloc_bytes, free_bytes,
-        left_bytes; ///< left: born in it, alive behind it
+        left_bytes; ///< left: allocated in it, alive after it
     size_t n_allocs, n_frees, n_left;
-    bool known; ///< false: too many to count by keystroke; :range counts them aside
+    bool known; ///< false: the worker is still counting
 } tide_tui_range_facts;
 
 typedef struct tide_tui_scene {
@@ -91,7 +91,7 @@ typedef struct tide_tui_scene {
     bool beside_unknown;       ///< the following four are not known: too many blocks to keep all their places
     uint32_t below, above;     ///< its neighbours in address; TIDE_NO_ITEM
     uint64_t gap_below, gap_above;
-    uint32_t before, after; ///< who had its place before and gets it next; TIDE_NO_ITEM
+    uint32_t before, after; ///< the items that have its place before and after it; TIDE_NO_ITEM
     char consumers[256];    ///< operators that read it, "" unknown
     char why[256];          ///< why it is alive at the cursor (or is not): last reader, persistent, leaked, …
 
@@ -100,19 +100,19 @@ typedef struct tide_tui_scene {
     // ---- what is being done aside, and what went wrong: by pane ----
     char busy[TIDE_TUI_N_PANES][64];   ///< "sorting 5,000,000 blocks 43 %"; "": nothing
     char error[TIDE_TUI_N_PANES][256]; ///< why a pane has nothing; "": nothing
-    bool is_earlier[TIDE_TUI_N_PANES]; ///< it shows the moment before, while the cursor's is being made
-    bool shows_seq;                    ///< test mode: the bottom line ends in "seq=N idle" or "busy"; set by who draws
-    bool is_busy;                      ///< with shows_seq: something is being done aside
+    bool is_earlier[TIDE_TUI_N_PANES]; ///< it shows an earlier moment, while the cursor's is being made
+    bool shows_seq;                    ///< test mode: the bottom line ends in "seq=N idle" or "busy"; set by the app
+    bool is_busy;                      ///< with shows_seq: the worker has pending requests
 } tide_tui_scene;
 
-/// What a scene keeps between frames (results that still hold).
+/// What is kept between frames: results of queries.
 typedef struct tide_tui_query_cache tide_tui_query_cache;
-/// `worker` NULL: everything is done at once, however long it takes (one frame as text, tests).
+/// `worker` NULL: every query is run at once, however long it takes (one frame as text, tests).
 tide_status tide_tui_query_cache_create(struct tide_tui_worker *worker, tide_tui_query_cache **out,
                                         tide_error *err) TIDE_NODISCARD;
 void tide_tui_query_cache_destroy(tide_tui_query_cache *cache);
-/// Fill a scene for a frame. Settles rows, selection and scrolling of `st`. Answers that cannot be had are trouble of
-/// their pane, never of the frame; TIDE_ERR_NOMEM alone fails.
+/// Fill a scene for a frame. Settles the rows and the selection of `st`; lists beside the gantt are settled by
+/// tide_tui_pane_settle(). A query that fails is an error of its pane, not of the frame; only TIDE_ERR_NOMEM fails.
 tide_status tide_tui_scene_make(tide_tui_query_cache *cache, tide_tui_state *st, const tide_tui_layout *layout,
                                 tide_tui_scene *out, tide_error *err) TIDE_NODISCARD;
 /// Rows of a list that state->pane_row counts: TABLE live items, OPERATORS steps, POOLS pools and then leaks, COMPARE

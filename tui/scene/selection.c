@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// The selected item: what it is, who lies beside it, who had its place before and gets it next, who reads it, why it is
-// alive. See cache.h.
+// The selected item: what it is, its neighbours in address, the items that have its place before and after it, which
+// operators read it, why it is alive. See scene_parts.h.
 #include <stdio.h>
 #include <string.h>
 
 #include "core/base/host_alloc.h"
 #include "tui/scene/scene_parts.h"
 
-/// Items that are looked at, in either direction, for who had a place before or gets it next.
+/// Items that are searched, in either direction, for the one that has the same place.
 enum { MAX_LOOKED_AT = 200000 };
 
 static const tide_item_shape *shape_of(const tide_items *items, uint32_t i) { return tide_items_shape(items, i); }
@@ -68,7 +68,7 @@ static void neighbours(tide__frame *f, const tide_items *items, uint32_t item) {
 
 // ---- readers ----
 
-/// Adds a name to a list of few, once.
+/// Adds a name to a short list, if it is not in it.
 static void add_name(char *list, size_t room, const char *name) {
     const size_t used = strlen(list), n = strlen(name);
     if (n == 0 || used + n + 3 > room) return;
@@ -83,7 +83,8 @@ static const char *step_name(const tide_subject_facts *facts, int64_t step) {
     return step >= 0 && (size_t)step < facts->n_steps ? facts->step_names[step] : "";
 }
 
-/// A plan knows who made what lies inside a tensor, and the last step that reads it; not those between.
+/// A plan knows the steps that make what lies inside a tensor, and the last step that reads it; not the readers
+/// between.
 static void readers(tide__frame *f, uint32_t table_index) {
     const tide_memory_plan *plan = f->out->a->plan;
     tide_tui_scene *out = f->out;

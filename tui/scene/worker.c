@@ -62,7 +62,7 @@ struct tide_tui_worker {
     uint64_t running_since_ns, woke_ns;
     bool has_next; ///< `next` replaces `now` before the next request
     subjects next;
-    const tide_subject *source_a; ///< that now.a (or next.a) is another one of
+    const tide_subject *source_a; ///< the caller's subject that now.a (or next.a) was opened from
     subjects now;                 ///< the thread's own, without the lock
 };
 
@@ -97,7 +97,7 @@ static void open_source(source *s, tide_error *open_error) {
 
 static void wake(const tide_tui_worker *w) {
     const uint64_t one = 1;
-    // Full is as good as written: it is readable.
+    // A full counter is readable, too.
     if (write(w->wake_fd, &one, sizeof one) < 0) return;
 }
 
@@ -138,7 +138,7 @@ static void take_new_subjects(tide_tui_worker *w) {
     subjects old = w->now;
     w->now = w->next;
     if (w->now.a.subject == NULL && w->now.a.path == NULL) {
-        w->now.a = old.a; // the same A goes on, with what it has loaded
+        w->now.a = old.a; // the same A stays, with what it has loaded
         if (old.a.subject == NULL) w->now.open_error = old.open_error;
         old.a = (source){0};
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // axis: from times to columns and to words. A window [begin, end) of the axis is spread evenly over n columns as
-// tide_subject_columns() and tide_subject_columns() do: column i spans from floor(i * span / n) to floor((i + 1) *
-// span / n), and at least one unit. Bars, curve and ruler use the same map, so that they line up to the cell.
+// tide_subject_columns() does: column i spans from floor(i * span / n) to floor((i + 1) * span / n), and at least one
+// unit. Bars, curve and ruler use the same map, so that they line up to the cell.
 #ifndef TIDE_TUI_AXIS_H
 #define TIDE_TUI_AXIS_H
 

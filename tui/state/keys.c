@@ -195,7 +195,7 @@ void tide_tui_keys_label(const tide_tui_binding *b, tide_text *out) {
 
 // ---- as text ----
 
-/// troff takes a hyphen for a soft one and a backslash or a dot at the begin of a line for its own.
+/// In troff a hyphen is a soft one, and a backslash, and a dot at the begin of a line, are commands.
 static void add_troff(const char *text, tide_text *out) {
     for (; *text != 0; text++) {
         if (*text == '\\') {

@@ -8,7 +8,7 @@
 //     | gantt   |    | map         |    | explain | whatif |  | pools     |  | compare |
 //     | details |    | table | det.|    |         | table  |  | operators |  | gantt   |
 //
-// A focus that is not of the preset takes the upper place, over the preset's first list.
+// A pane that has the focus and is not of the preset takes the upper place, over the preset's first list.
 #include "tui/state/layout.h"
 
 const char *tide_tui_pane_name(tide_tui_pane pane) {

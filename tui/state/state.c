@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The state at its beginning, and what must hold after every action. See state.h.
+// The initial state, and what must hold after every action. See state.h.
 #include "tui/state/state.h"
 
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// state: what the person looks at: subjects, a window of time and a cursor in it, rows, a selection, filters, marks.
-// Actions (tui/actions.h) change it; it asks nobody anything. What must be asked for a frame is tui/scene.h's.
+// state: what the user looks at: subjects, a window of time and a cursor in it, rows, a selection, filters, marks.
+// Actions (tui/actions.h) change it. It queries no subject: that is done by tui/scene/scene.h.
 //
 //     key, mouse, command -> action -> state -> layout -> scene (questions) -> cells -> terminal | text
 #ifndef TIDE_TUI_STATE_H
@@ -86,7 +86,8 @@ typedef struct tide_tui_state {
     tide_tui_overlay overlay;
     int overlay_top;     ///< first line of it on the screen
     int overlay_row;     ///< of SETUP: selected setting
-    tide_moment fullest; ///< where the view begins: of the moments that are as high as the peak the busiest
+    tide_moment fullest; ///< the initial cursor: of the moments that are as high as the peak, the one where most of the
+                         ///< buffer is used
     tide_tui_window window;
     int64_t cursor;             ///< inside the window
     uint64_t cursor_event;      ///< 0: by time
@@ -96,24 +97,24 @@ typedef struct tide_tui_state {
     bool shows_range;           ///< v: an area of time is selected
     int64_t range_begin, range_end;
     int64_t range_anchor; ///< where v was pressed, or the drag began
-    bool range_follows;   ///< the cursor draws its other end along
-    bool is_fitted;       ///< the window is that of "fit", and `before_fit` is where "fit" goes back to
+    bool range_follows;   ///< its other end moves with the cursor
+    bool is_fitted;       ///< the window is that of "fit"; `before_fit` is the window before
     tide_tui_window before_fit;
 
     // ---- rows (gantt and table) ----
     tide_row_sort sort;
     bool reverse, hides_persistent;
     tide_row_group group;
-    bool group_chosen; ///< by the person, so that it is not changed by itself
+    bool group_chosen; ///< by the user: it does not change automatically
     char filters[TIDE_TUI_MAX_FILTERS][TIDE_TUI_MAX_PROMPT];
     size_t n_filters;
-    bool filters_off;       ///< kept, but not applied
-    uint64_t rows_wanted;   ///< counted up whenever rows must be made anew; the scene says which one it has
-    size_t row, top;        ///< selected and first on the screen; settled by the scene, which knows how many there are
-    uint32_t item;          ///< selected item: rows may change, it stays; TIDE_NO_ITEM: none
-    uint32_t only_group_of; ///< an opened group: only the items of this one's site, a row each; TIDE_NO_ITEM: none
-    bool opened_by_filter;  ///< a group was opened by the last filter
-    tide_row_group group_before;    ///< an opened group: what goes on when it is closed
+    bool filters_off;     ///< kept, but not applied
+    uint64_t rows_wanted; ///< counted up when rows must be made anew
+    size_t row, top; ///< selected, and first on the screen; the scene, which knows the number of rows, settles them
+    uint32_t item;   ///< selected item: rows may change, it stays; TIDE_NO_ITEM: none
+    uint32_t only_group_of;      ///< an opened group: only the items of this one's site, a row each; TIDE_NO_ITEM: none
+    bool opened_by_filter;       ///< a group was opened by the last filter
+    tide_row_group group_before; ///< an opened group: the grouping that returns when it is closed
     int64_t operators_at, table_at; ///< cursor, and selected item, that these lists were put to last: when another
     uint32_t table_item;            ///< one is chosen elsewhere they go there too
     size_t pane_row[TIDE_TUI_N_PANES], pane_top[TIDE_TUI_N_PANES]; ///< selection of the other lists:
@@ -132,23 +133,23 @@ typedef struct tide_tui_state {
     size_t text_at;                 ///< cursor in it, in bytes
     char completions[1024];         ///< candidates for the last word, separated by blanks; "": none
     char history[TIDE_TUI_MAX_HISTORY][TIDE_TUI_MAX_PROMPT]; ///< of the command line, the newest last
-    size_t n_history, history_at;                            ///< at n_history: the line that is being written
+    size_t n_history, history_at;                            ///< n_history: the line that is being typed
     char message[512];                                       ///< one line, until the next key; "": the hints are shown
     bool message_is_error;
 
     // ---- settings ----
     bool mouse;
-    bool fine_curve;      ///< two columns of the curve a cell, for glyphs that show them; set by who makes frames
+    bool fine_curve;      ///< two columns of the curve in a cell, for glyphs that show them; set by the app
     bool drags;           ///< a button went down over a time axis
     int drag_x;           ///< the column where
-    int click_x, click_y; ///< the last press; -1: none, or something else has happened since
+    int click_x, click_y; ///< the last press; -1: none, or another event came since
     uint64_t click_ms;
     uint64_t seq; ///< counted up by every action: tests wait for it
 } tide_tui_state;
 
 /// Cursor at the busiest moment of the peak (analysis/busiest.h), the whole axis, preset 1. `b` may be NULL.
 void tide_tui_state_init(tide_tui_state *st, tide_subject *a, tide_subject *b);
-/// A has grown: its fullest moment may be another one.
+/// Set `fullest` anew, after A has grown.
 void tide_tui_state_find_fullest(tide_tui_state *st);
 /// The value of a setting in words: "8.00 GiB", "size", "on".
 char *tide_tui_setting_value(const tide_tui_state *st, tide_tui_setting setting, char *buf, size_t buf_bytes);
@@ -156,7 +157,7 @@ char *tide_tui_setting_value(const tide_tui_state *st, tide_tui_setting setting,
 tide_moment tide_tui_now(const tide_tui_state *st);
 /// Window and cursor inside the axis of a, after a refresh or an action.
 void tide_tui_state_settle(tide_tui_state *st);
-/// Say something in the bottom line, until the next key.
+/// Show a message in the bottom line until the next key.
 void tide_tui_say(tide_tui_state *st, bool is_error, const char *format, ...) TIDE_PRINTF(3, 4);
 
 #ifdef __cplusplus

@@ -23,7 +23,7 @@ static void set(json_t *object, const char *key, json_t *value, bool *ok) {
     if (json_object_set_new(object, key, value) != 0) *ok = false;
 }
 
-/// Names may hold bytes that are no UTF-8, which no document can: such a text is left out as "".
+/// Names may have bytes that are not UTF-8, which JSON cannot have: such a text is written as "".
 static json_t *text_value(const char *text) {
     for (const char *p = text; *p != '\0';) {
         uint32_t cp;
@@ -134,7 +134,7 @@ tide_status tide_tui_state_forget(const char *path, tide_error *err) {
 
 enum { MAX_STATE_BYTES = 1 << 20 };
 
-/// A document that is being read: the first thing that is wrong is kept.
+/// A document that is being read; keeps the first key whose value is wrong.
 typedef struct reader {
     json_t *doc;
     const char *wrong; ///< key; NULL: nothing
@@ -215,7 +215,7 @@ static void read_marks(reader *r, tide_tui_state *st) {
     if (r->wrong == NULL) st->n_marks = n;
 }
 
-/// A filter that is no filter would be an error at every frame.
+/// A filter that cannot be parsed would be an error at every frame.
 static void read_filters(reader *r, tide_tui_state *st) {
     const json_t *list = get(r, "filters", is_list);
     const size_t n = list != NULL ? json_array_size(list) : 0;
@@ -273,7 +273,7 @@ static void read_view(reader *r, tide_tui_state *st) {
     get_text(r, "search", st->search, sizeof st->search);
     const int64_t capacity = get_number(r, "capacity_bytes");
     if (capacity < 0) r->wrong = "capacity_bytes";
-    // What was given on the command line counts more than what was kept.
+    // The command line goes before the file.
     else if (st->capacity_bytes == 0)
         st->capacity_bytes = (uint64_t)capacity;
     read_filters(r, st);

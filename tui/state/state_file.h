@@ -24,7 +24,7 @@ extern "C" {
 #define TIDE_TUI_STATE_SCHEMA "tidemark.tui-state"
 enum { TIDE_TUI_STATE_VERSION = 1 };
 
-/// Written beside and renamed; folders above it are made. TIDE_ERR_IO, TIDE_ERR_NOMEM.
+/// The file is written beside and renamed; missing folders are made. TIDE_ERR_IO, TIDE_ERR_NOMEM.
 tide_status tide_tui_state_save(const tide_tui_state *st, const char *path, tide_error *err) TIDE_NODISCARD;
 /**
  * What the file says becomes the state, all of it or nothing. *is_there (may be NULL): there is a file.

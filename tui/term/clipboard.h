@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// clipboard: text for the terminal's clipboard by OSC 52, which works through ssh, and a file beside it for when the
-// terminal does not take it (nobody can ask).
+// clipboard: text for the terminal's clipboard by OSC 52, which works through ssh, and a file, because a terminal may
+// ignore it and cannot be asked.
 #ifndef TIDE_TUI_CLIPBOARD_H
 #define TIDE_TUI_CLIPBOARD_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What differs, pen by pen. See paint.h.
+// The cells that differ, written in the order of their pens. See paint.h.
 //
 //     cells -> inks (glyph, pen) -> runs of inks that differ -> sorted by pen, then place -> bytes
 #include "tui/term/paint.h"
@@ -15,7 +15,7 @@
 enum {
     N_MARKS = 4,
     UNKNOWN_PEN = UINT16_MAX,
-    SHORT_GAP = 4, ///< bytes of a run that are there already: writing them is no longer than passing over them
+    SHORT_GAP = 4, ///< cells inside a run that do not differ: writing them is not longer than skipping them
     WORTH_ERASING = 6,
     MAX_MOVE = 32
 };
@@ -45,7 +45,7 @@ struct tide_tui_paint {
     pen *pens;
     size_t n_pens, pens_cap;
     uint16_t pen_of[TIDE_TUI_N_ROLES][TIDE_TUI_N_ROLES][N_MARKS]; ///< by role, ground and marks; UNKNOWN_PEN: not yet
-    bool knows_pen;                                               ///< the one that the terminal has in hand
+    bool knows_pen;                                               ///< the terminal's pen is known
     pen in_hand;
     int x, y; ///< of the terminal's cursor; -1: not known
 };

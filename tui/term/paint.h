@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// paint: a frame as bytes for a terminal that follows ECMA-48 (xterm, tmux, screen, linux and whoever calls itself one
-// of them). Pure: it keeps what is on the screen, and says what makes a new frame of it.
+// paint: a frame as bytes for a terminal that follows ECMA-48 (xterm, tmux, screen, linux and compatible ones). Pure:
+// it keeps what is on the screen, and returns the bytes that turn it into the new frame.
 //
 // What costs is switching colours (up to 38 bytes), far more than moving (2 to 8): so cells that differ are written in
 // order of their pens, each pen once, wherever on the screen they lie. A cursor line across fifty rows is one switch
@@ -18,7 +18,7 @@ extern "C" {
 typedef struct tide_tui_paint_options {
     tide_tui_colour_tier tier; ///< never AUTO
     tide_tui_ground ground;
-    bool ascii;  ///< what is beyond ASCII is written as '?': the terminal would take its bytes for something else
+    bool ascii;  ///< characters beyond ASCII are written as '?'
     bool erases; ///< knows ECH
 } tide_tui_paint_options;
 
@@ -28,7 +28,7 @@ typedef struct tide_tui_paint tide_tui_paint;
 tide_status tide_tui_paint_create(const tide_tui_paint_options *opt, tide_tui_paint **out,
                                   tide_error *err) TIDE_NODISCARD;
 void tide_tui_paint_destroy(tide_tui_paint *p);
-/// Nothing is known of the screen any more, nor of colours and place of its cursor: the next frame clears it.
+/// Forget what is on the screen, with colours and place of its cursor: the next frame clears it.
 void tide_tui_paint_forget(tide_tui_paint *p);
 /**
  * Append what makes `grid` of what is on the screen; nothing when it is there already. A grid of another size is

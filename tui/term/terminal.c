@@ -23,7 +23,7 @@
 #include "tui/term/terminal_guard.h"
 
 #include <curses.h>
-// Names of curses that meet ours.
+// Macros of curses that are names here.
 #undef lines
 #undef columns
 #include <term.h> // behind curses.h
@@ -39,7 +39,7 @@ struct tide_tui_terminal {
     bool synchronised; ///< mode 2026 brackets each frame
     bool mouse, pastes;
     bool in_paste;
-    int n_empty;       ///< times that input was announced and none came: the terminal is gone
+    int n_empty;       ///< times that poll reported input and none came: the terminal is gone
     sigset_t waiting;  ///< signals while waiting: those that wake are let through
     tide_tui_grid now; ///< what is on the screen, where curses writes it
 };
@@ -66,13 +66,13 @@ static bool follows_ecma48(void) {
     const int n_colours = tigetnum("colors");
     if (n_colours <= 0) return true;
     const bool foregrounds = strcmp(with("setaf", 1), "\033[31m") == 0 && strcmp(with("setab", 1), "\033[41m") == 0;
-    const char *of_palette = with("setaf", 200); // who names them with colons takes semicolons too
+    const char *of_palette = with("setaf", 200); // terminals that use colons take semicolons, too
     const bool palette =
         n_colours != 256 || strcmp(of_palette, "\033[38;5;200m") == 0 || strcmp(of_palette, "\033[38:5:200m") == 0;
     return is("op", "\033[39;49m") && foregrounds && palette;
 }
 
-/// COLORTERM says what no terminfo entry of everyday use does. GNU screen passes the variable on and the colours not.
+/// COLORTERM tells what common terminfo entries do not. GNU screen passes the variable on, but not the colours.
 static bool says_true_colour(void) {
     const char *says = getenv("COLORTERM"), *term = getenv("TERM"), *tmux = getenv("TMUX");
     if (says == NULL || (strcmp(says, "truecolor") != 0 && strcmp(says, "24bit") != 0)) return false;
@@ -96,7 +96,7 @@ static tide_tui_colour_tier choose_tier(const tide_tui_options *opt, bool paints
     if (asked == TIDE_TUI_COLOUR_AUTO && no_color != NULL && no_color[0] != '\0') return TIDE_TUI_COLOUR_MONO;
     const tide_tui_colour_tier best = best_tier(paints);
     if (best == TIDE_TUI_COLOUR_MONO || use_default_colors() != OK) return TIDE_TUI_COLOUR_MONO;
-    // Who asks for colours by their value where the palette has 256 knows that the terminal takes them.
+    // The user asked for colours by their value: the terminal is trusted to take them.
     if (asked == TIDE_TUI_COLOUR_TRUE && paints && best == TIDE_TUI_COLOUR_256) return asked;
     // Tiers are listed from the most colours to the fewest.
     return asked != TIDE_TUI_COLOUR_AUTO && asked > best ? asked : best;
@@ -202,7 +202,7 @@ bool tide_tui_mouse_parse(const char *text, tide_tui_mouse *out) {
     return b < 128 && !((b & 32) != 0 && (b & 3) == 3); // movement without a button says nothing
 }
 
-/// The rest of a report; it is on its way already.
+/// Reads the rest of a mouse report.
 static bool read_mouse(const tide_tui_terminal *t, tide_tui_mouse *out) {
     char text[MAX_MOUSE_TEXT];
     size_t n = 0;
@@ -521,7 +521,7 @@ static tide_status keep_size(tide_tui_terminal *t, const tide_tui_grid *grid, bo
     return tide_tui_grid_resize(&t->now, grid->width, grid->height, err);
 }
 
-/// By curses: rows that differ are handed over whole, what of them is sent is its matter.
+/// Through curses: rows that differ are passed whole, and curses chooses what to send.
 static tide_status show_by_curses(tide_tui_terminal *t, const tide_tui_grid *grid, bool repaint, tide_error *err) {
     TIDE_TRY(keep_size(t, grid, &repaint, err));
     const size_t row_bytes = (size_t)grid->width * sizeof *grid->cells;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// terminal_guard: whatever ends the program while the screen is ours, the terminal comes back. TERM, INT and HUP end it
-// with 128 + n; ABRT, SEGV and their like only restore the screen and then go their way, so that a core dump or a
+// terminal_guard: restores the terminal when a signal ends the program. TERM, INT and HUP end it with 128 + n; ABRT,
+// SEGV and other signals of a crash restore the screen and then take their default action, so that a core dump or a
 // sanitizer's report still happens. One terminal per process, hence static state.
 #ifndef TIDE_TUI_TERMINAL_GUARD_H
 #define TIDE_TUI_TERMINAL_GUARD_H
