@@ -9,6 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/nearest.h"
 #include "profiler/moments.h"
@@ -45,6 +46,7 @@ static void place_window(tide__turn *t, int64_t begin, uint64_t span) {
     const int64_t last = (int64_t)((uint64_t)whole.end - span);
     begin = begin < whole.begin ? whole.begin : begin > last ? last : begin;
     t->st->window = (tide_tui_window){begin, (int64_t)((uint64_t)begin + span)};
+    TIDE_ASSERT(t->st->window.begin < t->st->window.end && t->st->window.end <= whole.end);
 }
 
 static int64_t signed_of(uint64_t by) { return by > INT64_MAX ? INT64_MAX : (int64_t)by; }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/base/assert.h"
 #include "core/base/nearest.h"
 #include "tui/actions_internal.h"
 #include "tui/draw/panes.h"
@@ -57,7 +58,8 @@ bool tide__mark(tide__turn *t, char name, const char *text) {
         memmove(&st->marks[old], &st->marks[old + 1], (st->n_marks - old - 1) * sizeof st->marks[0]);
         st->n_marks--;
     }
-    tide_tui_mark *mark = &st->marks[st->n_marks++]; // 26 letters at most
+    TIDE_ASSERT(st->n_marks < TIDE_TUI_MAX_MARKS); // there are 26 letters
+    tide_tui_mark *mark = &st->marks[st->n_marks++];
     *mark = (tide_tui_mark){.name = name, .at = tide_tui_now(st)};
     (void)snprintf(mark->text, sizeof mark->text, "%s", text);
     return true;

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/utf8.h"
 #include "tui/actions_internal.h"
 #include "tui/draw/draw.h"
@@ -42,6 +43,7 @@ static size_t behind(const char *text, size_t at) {
 }
 
 static void erase(tide_tui_state *st, size_t from, size_t to) {
+    TIDE_ASSERT(from <= to && to <= strlen(st->text));
     memmove(st->text + from, st->text + to, strlen(st->text + to) + 1);
     st->text_at = from;
 }

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/utf8.h"
 #include "tui/draw/format.h"
 
@@ -86,13 +87,14 @@ size_t tide_tui_wrap_line(const tide_tui_view *v, int w, const char *text, size_
 
 void tide_tui_lines_wrap(tide_tui_lines *p, int x, const char *text, tide_tui_role role) {
     const int w = p->r.w - x > 1 ? p->r.w - x : 1;
-    char piece[TIDE_TUI_LINE];
+    char line[TIDE_TUI_LINE];
     do {
         size_t skip = 0;
         const size_t n = tide_tui_wrap_line(p->v, w, text, &skip);
-        memcpy(piece, text, n);
-        piece[n] = '\0';
-        tide_tui_lines_text(p, x, w, piece, TIDE_TUI_CUT_END, role);
+        TIDE_ASSERT(n < sizeof line);
+        memcpy(line, text, n);
+        line[n] = '\0';
+        tide_tui_lines_text(p, x, w, line, TIDE_TUI_CUT_END, role);
         tide_tui_lines_next(p);
         text += n + skip;
     } while (*text != '\0');

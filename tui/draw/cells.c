@@ -7,6 +7,7 @@
 #include <string.h>
 #include <wchar.h>
 
+#include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "core/base/utf8.h"
@@ -55,6 +56,7 @@ static tide_tui_cell *cell_at(const tide_tui_grid *grid, int x, int y) {
 
 void tide_tui_put(tide_tui_grid *grid, int x, int y, uint32_t glyph, tide_tui_role role) {
     tide_tui_cell *cell = cell_at(grid, x, y);
+    TIDE_ASSERT((int)role >= 0 && role < TIDE_TUI_N_ROLES);
     if (cell == NULL) return;
     cell->glyph = glyph;
     cell->role = (uint8_t)role;
@@ -62,6 +64,7 @@ void tide_tui_put(tide_tui_grid *grid, int x, int y, uint32_t glyph, tide_tui_ro
 
 void tide_tui_put_ground(tide_tui_grid *grid, int x, int y, tide_tui_role ground) {
     tide_tui_cell *cell = cell_at(grid, x, y);
+    TIDE_ASSERT((int)ground >= 0 && ground < TIDE_TUI_N_ROLES);
     if (cell != NULL) cell->ground = (uint8_t)ground;
 }
 
@@ -141,6 +144,7 @@ static int emit(tide_tui_grid *grid, const tide_tui_glyphs *g, int x, int y, int
         if (w == 2) tide_tui_put(grid, x + used + 1, y, 0, role);
         used += w;
     }
+    TIDE_ASSERT(used <= (room > 0 ? room : 0));
     return used;
 }
 

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/assert.h"
+
 void tide_tui_draw_too_small(const tide_tui_view *v) {
     const int w = v->grid->width, h = v->grid->height;
     char text[64];
@@ -45,6 +47,7 @@ static void draw_panes(const tide_tui_view *v) {
 }
 
 void tide_tui_draw(const tide_tui_view *v) {
+    TIDE_ASSERT(v->grid->width == v->scene->layout->width && v->grid->height == v->scene->layout->height);
     tide_tui_grid_clear(v->grid);
     const tide_tui_locale locale = tide_tui_locale_enter();
     if (v->scene->layout->too_small) {

@@ -3,6 +3,7 @@
 // Rows of lists: how many, which, where. See panes.h.
 #include "tui/draw/panes.h"
 
+#include "core/base/assert.h"
 #include "tui/draw/draw.h"
 
 /// Without its line of titles, as tide_tui_draw_table_of() has one.
@@ -91,5 +92,6 @@ void tide_tui_pane_settle(tide_tui_state *st, const tide_tui_scene *s) {
         const tide_tui_list_place place = tide_tui_pane_list(s, pane);
         st->pane_top[pane] = place.top;
         if (pane == TIDE_TUI_PANE_EXPLAIN) st->pane_row[pane] = place.top;
+        TIDE_ASSERT(st->pane_row[pane] < tide_tui_pane_rows(s, pane) && st->pane_top[pane] <= st->pane_row[pane]);
     }
 }

@@ -185,6 +185,7 @@ static tide_status collect_slot(tide_tui_query_cache *cache, int slot, tide_erro
     tide_error why = TIDE_ERROR_INIT;
     if (!tide_tui_worker_take(cache->worker, slot, p->key, &ctx, &status, &why)) return TIDE_OK;
     p->is_pending = false;
+    TIDE_ASSERT(ctx != NULL);
     const tide_status st = keep_result(cache, slot, p->key, status, &why, ctx, p->release);
     if (st != TIDE_OK && err != NULL) *err = why;
     return st;

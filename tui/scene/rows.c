@@ -8,6 +8,7 @@
 // index never meets the wrong table. Until new rows are there the previous ones stay on the screen.
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "tui/scene/scene_parts.h"
 
@@ -217,6 +218,7 @@ tide_status tide__scene_rows(tide__frame *f) {
     f->out->rows = &r->rows;
     settle_row(f, &r->rows, before->key);
     settle_scroll(f, &r->rows);
+    TIDE_ASSERT(r->rows.n == 0 || (f->st->top <= f->st->row && f->st->row < r->rows.n));
     remember(f, before->key);
     return TIDE_OK;
 }

@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "core/base/text.h"
 
@@ -108,6 +109,7 @@ static bool report_progress(void *ctx, double share, const char *what) {
     pthread_mutex_lock(&w->lock);
     const bool goes_on = !w->is_cancelled && !w->stops;
     if (goes_on) {
+        TIDE_ASSERT(w->running != NO_SLOT && w->slots[w->running].state == SLOT_RUNNING);
         slot *s = &w->slots[w->running];
         s->share = share;
         size_t n = strlen(what);
@@ -170,6 +172,7 @@ static void run_request(tide_tui_worker *w, int at) {
         err = w->now.open_error;
 
     pthread_mutex_lock(&w->lock);
+    TIDE_ASSERT(w->running == at);
     const bool is_kept = !w->is_cancelled;
     w->slots[at].took_ns = tide_now_ns() - w->running_since_ns;
     w->running = NO_SLOT;
@@ -264,6 +267,7 @@ tide_status tide_tui_worker_start(const tide_subject *a, const tide_subject *b, 
 /// Called with the lock held. The slot is empty afterwards; *dropped must be released without the lock, unless its run
 /// is NULL.
 static void clear_slot(tide_tui_worker *w, int at, tide_tui_request *dropped) {
+    TIDE_ASSERT(at >= 0 && at < TIDE_TUI_MAX_REQUESTS);
     slot *s = &w->slots[at];
     *dropped = (tide_tui_request){0};
     if (s->state == SLOT_RUNNING)

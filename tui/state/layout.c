@@ -11,6 +11,8 @@
 // A pane that has the focus and is not of the preset takes the upper place, over the preset's first list.
 #include "tui/state/layout.h"
 
+#include "core/base/assert.h"
+
 const char *tide_tui_pane_name(tide_tui_pane pane) {
     static const char *const names[] = {
 #define XX(name, text, what) text,
@@ -140,6 +142,18 @@ static void put_columns(tide_tui_layout *l) {
     }
 }
 
+/// Every rectangle lies inside the screen.
+static void assert_is_inside(const tide_tui_layout *l) {
+    const tide_tui_rect others[] = {l->title, l->summary, l->labels,     l->ruler, l->minimap, l->names,
+                                    l->bars,  l->sizes,   l->map_labels, l->map,   l->bottom,  l->overlay};
+    const int n_others = sizeof others / sizeof others[0];
+    for (int i = 0; i < n_others + TIDE_TUI_N_PANES; i++) {
+        const tide_tui_rect r = i < n_others ? others[i] : l->panes[i - n_others];
+        TIDE_ASSERT(r.x >= 0 && r.w >= 0 && r.x + r.w <= l->width);
+        TIDE_ASSERT(r.y >= 0 && r.h >= 0 && r.y + r.h <= l->height);
+    }
+}
+
 void tide_tui_layout_make(int width, int height, tide_tui_preset preset, tide_tui_pane focus, tide_tui_layout *out) {
     *out = (tide_tui_layout){.width = width, .height = height};
     if (width < TIDE_TUI_MIN_WIDTH || height < TIDE_TUI_MIN_HEIGHT) {
@@ -173,6 +187,7 @@ void tide_tui_layout_make(int width, int height, tide_tui_preset preset, tide_tu
         stack(rest, rest.h * 40 / 100, &out->panes[focus], &out->panes[first_list(preset)]);
     }
     put_columns(out);
+    assert_is_inside(out);
 }
 
 int tide_tui_layout_panes(const tide_tui_layout *l, tide_tui_pane out[TIDE_TUI_N_PANES]) {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analysis/busiest.h"
+#include "core/base/assert.h"
 
 void tide_tui_state_init(tide_tui_state *st, tide_subject *a, tide_subject *b) {
     memset(st, 0, sizeof *st); // large: no copy of a temporary
@@ -37,6 +38,21 @@ void tide_tui_state_find_fullest(tide_tui_state *st) {
 
 static int64_t held(int64_t t, int64_t lo, int64_t hi) { return t < lo ? lo : t > hi ? hi : t; }
 
+/// What holds after every action, whatever was typed or read from a file.
+static void assert_is_valid(const tide_tui_state *st) {
+    const tide_subject_facts *f = tide_subject_get_facts(st->a);
+    TIDE_ASSERT(f->begin <= st->window.begin && st->window.begin < st->window.end && st->window.end <= f->end);
+    TIDE_ASSERT(st->window.begin <= st->cursor && st->cursor < st->window.end);
+    TIDE_ASSERT(!st->shows_range || (f->begin <= st->range_begin && st->range_begin < st->range_end));
+    TIDE_ASSERT(!st->shows_range || st->range_end <= f->end);
+    TIDE_ASSERT(st->preset < TIDE_TUI_N_PRESETS && st->focus < TIDE_TUI_N_PANES);
+    TIDE_ASSERT(st->curve_kind >= -1 && st->curve_kind < TIDE_N_KINDS);
+    TIDE_ASSERT(st->n_filters <= TIDE_TUI_MAX_FILTERS && st->n_edits <= TIDE_TUI_MAX_EDITS);
+    TIDE_ASSERT(st->n_marks <= TIDE_TUI_MAX_MARKS && st->n_history <= TIDE_TUI_MAX_HISTORY);
+    TIDE_ASSERT(st->history_at <= st->n_history && st->text_at <= strlen(st->text));
+    TIDE_ASSERT(st->overlay_row >= 0 && st->overlay_row < TIDE_TUI_N_SETTINGS && st->overlay_top >= 0);
+}
+
 void tide_tui_state_settle(tide_tui_state *st) {
     const tide_subject_facts *facts = tide_subject_get_facts(st->a);
     const int64_t begin = facts->begin, end = facts->end;
@@ -53,9 +69,11 @@ void tide_tui_state_settle(tide_tui_state *st) {
     const int64_t cursor = held(st->cursor, w->begin, w->end - 1);
     if (cursor != st->cursor) st->cursor_event = 0;
     st->cursor = cursor;
-    if (!st->shows_range) return;
-    st->range_begin = held(st->range_begin, begin, end - 1);
-    st->range_end = held(st->range_end, st->range_begin + 1, end);
+    if (st->shows_range) {
+        st->range_begin = held(st->range_begin, begin, end - 1);
+        st->range_end = held(st->range_end, st->range_begin + 1, end);
+    }
+    assert_is_valid(st);
 }
 
 tide_moment tide_tui_now(const tide_tui_state *st) { return (tide_moment){st->cursor, st->cursor_event}; }

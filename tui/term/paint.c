@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/base/checked.h"
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "core/base/utf8.h"
 
@@ -92,6 +93,7 @@ static uint16_t number_of(tide_tui_paint *p, pen want) {
         if (same_pen(p->pens[i], want)) return (uint16_t)i;
     }
     if (tide_host_grow(&p->pens, &p->pens_cap, p->n_pens + 1, sizeof *p->pens) != TIDE_OK) return UNKNOWN_PEN;
+    TIDE_ASSERT(p->n_pens < UNKNOWN_PEN);
     p->pens[p->n_pens] = want;
     return (uint16_t)p->n_pens++;
 }
