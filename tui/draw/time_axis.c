@@ -12,7 +12,8 @@
 
 #include "tui/draw/format.h"
 
-int tide_tui_time_column(const tide_tui_view *v, tide_tui_rect r, int64_t t) {
+/// Column of the rectangle at `t`; -1: outside of the window.
+static int time_column(const tide_tui_view *v, tide_tui_rect r, int64_t t) {
     const int x = tide_tui_column_of(v->scene->state->window, r.w, t);
     return x < 0 || x >= r.w ? -1 : r.x + x;
 }
@@ -40,7 +41,7 @@ static void draw_range(const tide_tui_view *v, tide_tui_rect r) {
 }
 
 static void draw_cursor(const tide_tui_view *v, tide_tui_rect r) {
-    const int x = tide_tui_time_column(v, r, v->scene->state->cursor);
+    const int x = time_column(v, r, v->scene->state->cursor);
     if (x < 0) return;
     for (int y = r.y; y < r.y + r.h; y++) {
         const tide_tui_cell cell = tide_tui_get(v->grid, x, y);
@@ -115,7 +116,7 @@ static bool is_free(const taken *t, tide_tui_rect r, int x, int w) {
 }
 
 static void put_at(const tide_tui_view *v, tide_tui_rect r, taken *t, int64_t at, uint32_t glyph, tide_tui_role role) {
-    const int x = tide_tui_time_column(v, r, at);
+    const int x = time_column(v, r, at);
     if (x < 0) return;
     tide_tui_put(v->grid, x, r.y, glyph, role);
     take(t, r, x, 1);
@@ -149,7 +150,7 @@ static void put_signs(const tide_tui_view *v, tide_tui_rect r, taken *t) {
 /// The time at the cursor, behind it or before it.
 static void put_cursor_time(const tide_tui_view *v, tide_tui_rect r, taken *t) {
     const tide_tui_state *st = v->scene->state;
-    const int x = tide_tui_time_column(v, r, st->cursor);
+    const int x = time_column(v, r, st->cursor);
     char text[32];
     if (x < 0) return;
     const int len = (int)strlen(tide_tui_format_time(v->scene->a, st->cursor, text, sizeof text));

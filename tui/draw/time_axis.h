@@ -13,8 +13,6 @@ extern "C" {
 /// Range (ground and edges) and cursor in a rectangle whose columns are those of the window; what is drawn there stays,
 /// except full blocks and dots, over which the cursor's line is drawn.
 void tide_tui_draw_time_lines(const tide_tui_view *v, tide_tui_rect r);
-/// Column of the rectangle at `t`; -1: outside of the window.
-int tide_tui_time_column(const tide_tui_view *v, tide_tui_rect r, int64_t t);
 /// `bytes` in `parts` parts of a cell in `h` cells whose top is `top`; more than nothing is at least one part.
 int tide_tui_height_of(uint64_t bytes, uint64_t top, int h, int parts);
 /// "step 12 (Conv_3): 480 KiB live": what the cursor points at, or "at 1.5 ms: …".

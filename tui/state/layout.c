@@ -190,24 +190,6 @@ void tide_tui_layout_make(int width, int height, tide_tui_preset preset, tide_tu
     assert_is_inside(out);
 }
 
-int tide_tui_layout_panes(const tide_tui_layout *l, tide_tui_pane out[TIDE_TUI_N_PANES]) {
-    int n = 0;
-    for (int i = 0; i < TIDE_TUI_N_PANES; i++) {
-        if (l->panes[i].w > 0) out[n++] = (tide_tui_pane)i;
-    }
-    // From top to bottom, then from left to right: few enough for an insertion.
-    for (int i = 1; i < n; i++) {
-        for (int k = i; k > 0; k--) {
-            const tide_tui_rect a = l->panes[out[k - 1]], b = l->panes[out[k]];
-            if (a.y < b.y || (a.y == b.y && a.x <= b.x)) break;
-            const tide_tui_pane pane = out[k];
-            out[k] = out[k - 1];
-            out[k - 1] = pane;
-        }
-    }
-    return n;
-}
-
 bool tide_tui_rect_has(tide_tui_rect r, int x, int y) { return x >= r.x && x < r.x + r.w && y >= r.y && y < r.y + r.h; }
 
 tide_tui_pane tide_tui_layout_pane_at(const tide_tui_layout *l, int x, int y) {

@@ -83,8 +83,6 @@ typedef struct tide_tui_layout {
 } tide_tui_layout;
 
 void tide_tui_layout_make(int width, int height, tide_tui_preset preset, tide_tui_pane focus, tide_tui_layout *out);
-/// Panes that the layout shows, from top to bottom, then from left to right.
-int tide_tui_layout_panes(const tide_tui_layout *l, tide_tui_pane out[TIDE_TUI_N_PANES]);
 /// All panes of a preset in the order of Tab, whether there is room for them at once or not; CURVE is the first.
 int tide_tui_preset_panes(tide_tui_preset preset, tide_tui_pane out[TIDE_TUI_N_PANES]);
 bool tide_tui_rect_has(tide_tui_rect r, int x, int y);
