@@ -7,7 +7,7 @@
 #include "tests/tui/view_fixture.h"
 #include "tui/scene/query_cache.h"
 
-enum { PATIENT_MS = 20000 };
+enum { TIMEOUT_MS = 20000 };
 
 static void frame(tide_tui_app *app) {
     tide_error err = TIDE_ERROR_INIT;
@@ -19,7 +19,7 @@ static void settle(tide_tui_app *app) {
     frame(app);
     while (tide_tui_app_is_busy(app)) {
         struct pollfd fd = {.fd = tide_tui_worker_wake_fd(app->worker), .events = POLLIN};
-        assert_int_equal(poll(&fd, 1, PATIENT_MS), 1);
+        assert_int_equal(poll(&fd, 1, TIMEOUT_MS), 1);
         tide_tui_worker_drain_wake(app->worker);
         frame(app);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The worker's thread: results, patience, replacement, cancelling, stopping, subjects of its own. Fake questions that
+// The worker's thread: results, short waits, replacement, cancelling, stopping, subjects of its own. Fake questions that
 // wait for a gate make every order of things certain; nothing sleeps.
 #include "tests/tide_test.h"
 
@@ -11,7 +11,7 @@
 #include "tests/analysis/subject_fixture.h"
 #include "tui/scene/worker.h"
 
-enum { PATIENT_MS = 20000 };
+enum { TIMEOUT_MS = 20000 };
 
 /// Counts what was made and released over all questions of a test.
 static atomic_int n_made, n_released, n_run;
@@ -106,7 +106,7 @@ static question *take(tide_tui_worker *w, int slot, uint64_t key, tide_status *s
     tide_error err = TIDE_ERROR_INIT;
     while (!tide_tui_worker_take(w, slot, key, &ctx, status, &err)) {
         struct pollfd fd = {.fd = tide_tui_worker_wake_fd(w), .events = POLLIN};
-        assert_int_equal(poll(&fd, 1, PATIENT_MS), 1);
+        assert_int_equal(poll(&fd, 1, TIMEOUT_MS), 1);
         tide_tui_worker_drain_wake(w);
     }
     return ctx;

@@ -311,7 +311,7 @@ static tide_status run_count(void *ctx, tide_subject *a, tide_subject *b, const 
     return TIDE_OK;
 }
 
-static tide_status ask_count(tide__frame *f, uint64_t key) {
+static tide_status start_count(tide__frame *f, uint64_t key) {
     tide_items_hold *hold = tide_subject_hold_items(f->st->a);
     if (hold == NULL) return TIDE_OK;
     count *c;
@@ -340,7 +340,7 @@ tide_status tide__scene_range(tide__frame *f) {
     tide_tui_range_facts *out = &f->out->range;
     const uint64_t of_items = tide__key(tide__key(0, f->cache->a_serial), f->cache->items_serial);
     const uint64_t key = tide__key(tide__key(of_items, (uint64_t)st->range_begin), (uint64_t)st->range_end);
-    if (tide__query_is_needed(f->cache, TIDE__QUERY_RANGE, key)) TIDE_TRY(ask_count(f, key));
+    if (tide__query_is_needed(f->cache, TIDE__QUERY_RANGE, key)) TIDE_TRY(start_count(f, key));
     const count *c = tide__query_result_of(f, TIDE__QUERY_RANGE, key, TIDE_TUI_N_PANES);
     if (c != NULL) *out = c->facts;
     const tide_curve_key all = {TIDE_CURVE_LIVE, -1, NULL};

@@ -34,7 +34,7 @@ static tide_status run_space(void *ctx, tide_subject *a, tide_subject *b, const 
 }
 
 /// The space of all items; NULL: not there (yet).
-static tide_status ask_space(tide__frame *f, tide_tui_pane pane, const tide_space **out) {
+static tide_status space_of_items(tide__frame *f, tide_tui_pane pane, const tide_space **out) {
     tide_tui_query_cache *cache = f->cache;
     *out = NULL;
     const tide_items *items = tide_subject_items(f->st->a);
@@ -159,7 +159,7 @@ tide_status tide__scene_map(tide__frame *f) {
         f->out->map_is_moment = true;
         TIDE_TRY(space_of_moment(f, &f->out->space));
     } else {
-        TIDE_TRY(ask_space(f, is_map ? TIDE_TUI_PANE_MAP : TIDE_TUI_N_PANES, &f->out->space));
+        TIDE_TRY(space_of_items(f, is_map ? TIDE_TUI_PANE_MAP : TIDE_TUI_N_PANES, &f->out->space));
     }
     if (f->out->space == NULL || !is_map || f->layout->map.w <= 0 || f->layout->map.h <= 0) return TIDE_OK;
     int shown = f->layout->map.w < TIDE_TUI_MAX_COLUMNS ? f->layout->map.w : TIDE_TUI_MAX_COLUMNS;

@@ -47,7 +47,7 @@ static tide_status run_rows(void *ctx, tide_subject *a, tide_subject *b, const t
     return TIDE_OK;
 }
 
-// ---- the question ----
+// ---- the query ----
 
 static tide_status add_filter(tide__frame *f, rows_query *r, const char *text) {
     tide_error why = TIDE_ERROR_INIT;
@@ -66,7 +66,7 @@ static tide_status add_filter(tide__frame *f, rows_query *r, const char *text) {
     return TIDE_OK;
 }
 
-static tide_status make_question(tide__frame *f, rows_query **out) {
+static tide_status make_query(tide__frame *f, rows_query **out) {
     const tide_tui_state *st = f->st;
     TIDE_TRY(TIDE_NEW(out, 1, f->err, "for a question"));
     rows_query *r = *out;
@@ -108,7 +108,7 @@ static void choose_group(tide__frame *f) {
 }
 
 /// While a trace grows, new rows are requested only when the last ones are there.
-static bool may_ask(const tide__frame *f) {
+static bool may_start(const tide__frame *f) {
     return !(f->out->a->is_recording && f->cache->pending[TIDE__QUERY_ROWS].is_pending);
 }
 
@@ -122,10 +122,10 @@ static void drop_large(tide__frame *f) {
     f->cache->n_gantt = 0;
 }
 
-static tide_status ask(tide__frame *f, uint64_t key) {
+static tide_status start_query(tide__frame *f, uint64_t key) {
     rows_query *r;
     drop_large(f);
-    TIDE_TRY(make_question(f, &r));
+    TIDE_TRY(make_query(f, &r));
     return tide__query_start(f->cache, TIDE__QUERY_ROWS, key, tide__is_small(f->st->a), run_rows, release_rows, r,
                              f->err);
 }
@@ -208,7 +208,7 @@ tide_status tide__scene_rows(tide__frame *f) {
     tide_tui_query_cache *cache = f->cache;
     choose_group(f);
     const uint64_t key = rows_key(f);
-    if (tide__query_is_needed(cache, TIDE__QUERY_ROWS, key) && may_ask(f)) TIDE_TRY(ask(f, key));
+    if (tide__query_is_needed(cache, TIDE__QUERY_ROWS, key) && may_start(f)) TIDE_TRY(start_query(f, key));
     rows_query *r = tide__query_result_of(f, TIDE__QUERY_ROWS, key, TIDE_TUI_PANE_GANTT);
     const tide__query_result *before = &cache->results[TIDE__QUERY_ROWS];
     if (r == NULL && before->is_there && before->key != key && before->status == TIDE_OK) r = before->ctx;

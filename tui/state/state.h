@@ -3,7 +3,7 @@
 // state: what the user looks at: subjects, a window of time and a cursor in it, rows, a selection, filters, marks.
 // Actions (tui/actions.h) change it. It queries no subject: that is done by tui/scene/scene.h.
 //
-//     key, mouse, command -> action -> state -> layout -> scene (questions) -> cells -> terminal | text
+//     key, mouse, command -> action -> state -> layout -> scene (queries) -> cells -> terminal | text
 #ifndef TIDE_TUI_STATE_H
 #define TIDE_TUI_STATE_H
 

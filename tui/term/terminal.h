@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// terminal: the backend of a screen: cells out (tui/paint.h, or curses); keys, mouse and signals in (curses). It knows
+// terminal: the backend of a screen: cells out (paint.h, or curses); keys, mouse and signals in (curses). It knows
 // no panes, and only this file uses ncurses. One terminal per process.
 #ifndef TIDE_TUI_TERMINAL_H
 #define TIDE_TUI_TERMINAL_H
