@@ -88,9 +88,8 @@ typedef tide_status (*tide_sweep_ask)(void *ctx, uint64_t value, uint64_t *total
 tide_status tide_sweep_largest(uint64_t lo, uint64_t hi, uint64_t budget_bytes, unsigned n_beyond, tide_sweep_ask ask,
                                void *ctx, tide_sweep_answer *out, tide_error *err) TIDE_NODISCARD;
 
-/// `tidemark.sweep`, version 1 (docs/schemas/sweep.json), and back. NULL: no memory. `where` is what messages call the
-/// document; TIDE_ERR_BAD_INPUT with the key that is wrong.
-json_t *tide_sweep_to_json(const tide_sweep *s);
+/// Reads `tidemark.sweep`, version 1 (docs/schemas/sweep.json), which tide_sweep_write_json writes. `where` is what
+/// messages call the document; TIDE_ERR_BAD_INPUT with the key that is wrong.
 tide_status tide_sweep_of_json(const json_t *doc, const char *where, tide_sweep *out, tide_error *err) TIDE_NODISCARD;
 
 #ifdef __cplusplus

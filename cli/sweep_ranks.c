@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analysis/sweep_tables.h"
 #include "cli/mpi_plugin.h"
 #include "cli/sweep.h"
 #include "core/base/host_alloc.h"
@@ -137,20 +138,10 @@ static void *room(void *ctx, int rank, uint64_t n) {
     return l->bytes[rank];
 }
 
-static int add_chunk(const char *chunk, size_t n, void *text) {
-    tide_text_add_n(text, chunk, n);
-    return ((tide_text *)text)->failed ? -1 : 0;
-}
-
 /// A sweep as JSON, or '!' and why there is none.
 static void write_letter(const tide_sweep *own, tide_status failed, const tide_error *why, tide_text *out) {
-    json_t *doc = failed == TIDE_OK ? tide_sweep_to_json(own) : NULL;
-    if (doc != NULL && !tide_json_ran_out() && json_dump_callback(doc, add_chunk, out, JSON_COMPACT) == 0 &&
-        !out->failed) {
-        json_decref(doc);
-        return;
-    }
-    json_decref(doc);
+    if (failed == TIDE_OK) tide_sweep_write_json(own, false, out);
+    if (failed == TIDE_OK && !out->failed) return;
     tide_text_deinit(out);
     *out = (tide_text){0};
     tide_text_addf(out, "!%s", failed != TIDE_OK && why != NULL ? why->msg : "no memory for its points");

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "reports/escape.h"
+#include "analysis/html_text.h"
 #include "reports/html_live.h"
 #include "reports/plot.h"
 
@@ -18,21 +18,21 @@ enum { MAX_TABLE_ROWS = 100 };
 static void add_fact_text(tide_text *out, const char *text) {
     if (text[0] == '\0') return;
     tide_text_add(out, " \xC2\xB7 ");
-    tide_report_add_html_line(out, text);
+    tide_html_add_line(out, text);
 }
 
 static void add_titles(const tide_report *r, tide_text *out) {
-    tide_report_add_html_line(out, tide_report_title(&r->a));
+    tide_html_add_line(out, tide_report_title(&r->a));
     if (!r->has_b) return;
     tide_text_add(out, " and ");
-    tide_report_add_html_line(out, tide_report_title(&r->b));
+    tide_html_add_line(out, tide_report_title(&r->b));
 }
 
 /// <title> knows no elements: there a name is isolated by characters.
 static void add_plain_title(const tide_report_side *s, tide_text *out) {
-    const bool isolate = tide_report_is_right_to_left(tide_report_title(s));
+    const bool isolate = tide_html_is_right_to_left(tide_report_title(s));
     if (isolate) tide_text_add(out, "&#x2066;");
-    tide_report_add_html(out, tide_report_title(s));
+    tide_html_add(out, tide_report_title(s));
     if (isolate) tide_text_add(out, "&#x2069;");
 }
 
@@ -44,7 +44,7 @@ static void add_style(const tide_report *r, tide_text *out) {
         return;
     }
     tide_text_add(out, "<link rel=\"stylesheet\" href=\"");
-    tide_report_add_href(out, r->opt.style_href);
+    tide_html_add_href(out, r->opt.style_href);
     tide_text_add(out, "\">\n");
 }
 
@@ -73,10 +73,10 @@ static void add_head(const tide_report *r, tide_text *out) {
 static void card(void *ctx, const char *key, const char *value, const char *note) {
     tide_text *out = ctx;
     tide_text_addf(out, "<div><dt>%s</dt><dd>", key);
-    tide_report_add_html_line(out, value);
+    tide_html_add_line(out, value);
     if (note[0] != '\0') {
         tide_text_add(out, "<small>");
-        tide_report_add_html_line(out, note);
+        tide_html_add_line(out, note);
         tide_text_add(out, "</small>");
     }
     tide_text_add(out, "</dd></div>\n");
@@ -89,7 +89,7 @@ static void add_sentences(const tide_text *text, tide_text *out) {
         tide_text one = {0};
         tide_text_add_n(&one, line, n);
         tide_text_add(out, "<p>");
-        tide_report_add_html_line(out, tide_text_str(&one));
+        tide_html_add_line(out, tide_text_str(&one));
         tide_text_add(out, "</p>\n");
         if (one.failed) out->failed = true;
         tide_text_deinit(&one);
@@ -101,7 +101,7 @@ static void add_sentences(const tide_text *text, tide_text *out) {
 static void add_summary(const tide_report *r, const tide_report_side *s, const char *name, tide_text *out) {
     if (name[0] != '\0') {
         tide_text_addf(out, "<h2>%s: ", name);
-        tide_report_add_html_line(out, tide_report_title(s));
+        tide_html_add_line(out, tide_report_title(s));
         tide_text_add(out, "</h2>\n");
     }
     tide_text_add(out, "<dl class=\"cards\">\n");
@@ -189,6 +189,26 @@ static void add_side(const tide_report *r, const tide_report_side *s, const char
     add_why(r, s, name, out);
 }
 
+/// A table of the page, its first rows.
+static void add_table(const tide_report_table *t, tide_text *out) {
+    static const tide_html_style style = {.exact_from = 1024, .max_chars = 120};
+    char id[64];
+    snprintf(id, sizeof id, "t-%s-%s", t->table.name, t->of[0] != '\0' ? t->of : "ab");
+    tide_text_addf(out, "<section>\n<h3 id=\"%s\">%s%s</h3>\n", id, t->title, t->side);
+    if (t->what[0] != '\0') tide_text_addf(out, "<p class=\"mute\">%s</p>\n", t->what);
+    if (t->table.n_rows == 0) {
+        tide_text_addf(out, "<p>%s</p>\n</section>\n", t->empty);
+        return;
+    }
+    tide_text_addf(out, "<div class=\"scroll\" role=\"region\" aria-labelledby=\"%s\" tabindex=\"0\">\n", id);
+    tide_table_html(&t->table, MAX_TABLE_ROWS, &style, out);
+    tide_text_add(out, "</div>\n");
+    if (t->table.n_rows > MAX_TABLE_ROWS)
+        tide_text_addf(out, "<p class=\"mute\">%zu more rows are in the CSV and JSON reports.</p>\n",
+                       t->table.n_rows - MAX_TABLE_ROWS);
+    tide_text_add(out, "</section>\n");
+}
+
 static void add_tables(const tide_report *r, tide_text *out) {
     tide_report_table tables[TIDE_REPORT_MAX_TABLES];
     const size_t n = tide_report_tables(r, tables);
@@ -202,10 +222,10 @@ static void add_tables(const tide_report *r, tide_text *out) {
         else if (!r->has_b && i == 0)
             tide_text_add(out, "<h2>Tables</h2>\n");
         of = tables[i].of;
-        if (strcmp(tables[i].name, "items") == 0 && !(r->has_b && of[0] == 'b'))
-            tide_report_html_items(&tables[i], out);
+        if (tide_report_is_items(&tables[i]) && of[0] == 'a')
+            tide_report_html_items(&r->a, &tables[i], out);
         else
-            tide_report_html_table(&tables[i], MAX_TABLE_ROWS, out);
+            add_table(&tables[i], out);
     }
 }
 
@@ -216,12 +236,12 @@ static void add_data(const tide_report *r, tide_text *out) {
     if (data.failed)
         out->failed = true;
     else
-        tide_report_add_json_for_html(out, tide_text_str(&data), data.len);
+        tide_html_add_json(out, tide_text_str(&data), data.len);
     tide_text_deinit(&data);
     tide_text_add(out, "</script>\n");
     if (r->opt.script_href != NULL) {
         tide_text_add(out, "<script defer src=\"");
-        tide_report_add_href(out, r->opt.script_href);
+        tide_html_add_href(out, r->opt.script_href);
         tide_text_add(out, "\"></script>\n");
         return;
     }
@@ -230,8 +250,7 @@ static void add_data(const tide_report *r, tide_text *out) {
     tide_text_add(out, "</script>\n");
 }
 
-tide_status tide_report_html(const tide_report *r, tide_text *out, tide_error *err) {
-    (void)err;
+void tide_report_html(const tide_report *r, tide_text *out) {
     add_head(r, out);
     tide_plot_hatches(out);
     if (r->has_b) add_comparison(r, out);
@@ -251,5 +270,4 @@ tide_status tide_report_html(const tide_report *r, tide_text *out, tide_error *e
                   "its end.</p>\n</footer>\n");
     add_data(r, out);
     tide_text_add(out, "</body>\n</html>\n");
-    return TIDE_OK;
 }

@@ -10,6 +10,6 @@
 /// Pictures with their controls.
 void tide_report_html_live(const tide_report *r, tide_text *out);
 /// The table of items: without the script its largest rows.
-void tide_report_html_items(const tide_report_table *t, tide_text *out);
+void tide_report_html_items(const tide_report_side *s, const tide_report_table *t, tide_text *out);
 
 #endif

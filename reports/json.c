@@ -5,18 +5,11 @@
 // in columns, words once.
 #include <string.h>
 
-#include "core/base/host_alloc.h"
+#include "analysis/answer_tables.h"
 #include "reports/json_items.h"
 #include "reports/render.h"
 
 // ---- facts ----
-
-static void bytes_or_null(tide_json_out *j, const char *key, uint64_t bytes) {
-    if (bytes == TIDE_UNKNOWN_BYTES)
-        tide_json_null(j, key);
-    else
-        tide_json_u64(j, key, bytes);
-}
 
 static void peak_part(tide_json_out *j, const tide_report_side *s) {
     const tide_subject_facts *f = s->facts;
@@ -101,7 +94,7 @@ static void facts_part(tide_json_out *j, const tide_report *r, const tide_report
     plan_part(j, f);
     levels_part(j, f);
     fit_part(j, r, s);
-    bytes_or_null(j, "needs_bytes", s->needs_bytes);
+    tide_json_bytes(j, "needs_bytes", s->needs_bytes);
     if (f->is_trace)
         tide_json_u64(j, "lost_events", f->n_lost);
     else
@@ -181,50 +174,12 @@ static void regions_part(tide_json_out *j, const tide_report_side *s) {
 
 // ---- tables ----
 
-static void value(tide_json_out *j, const char *key, tide_unit type, const tide_report_value *v) {
-    if (!v->known) {
-        tide_json_null(j, key);
-        return;
-    }
-    switch (type) {
-    case TIDE_UNIT_TEXT:
-        tide_json_text(j, key, v->text);
-        break;
-    case TIDE_UNIT_CHANGE:
-        tide_json_i64(j, key, v->i);
-        break;
-    case TIDE_UNIT_SHARE:
-        tide_json_real(j, key, v->real);
-        break;
-    case TIDE_UNIT_FLAG:
-        tide_json_bool(j, key, v->u != 0);
-        break;
-    default:
-        tide_json_u64(j, key, v->u);
-    }
-}
-
-static void table(tide_json_out *j, const tide_report_table *t) {
-    char key[64];
-    tide_json_open(j, t->name, '[');
-    for (size_t row = 0; row < t->n_rows && !j->out->failed; row++) {
-        tide_json_open_flat(j, NULL, '{');
-        for (int c = 0; c < t->n_columns; c++) {
-            tide_report_value v = {0};
-            t->value(t, row, c, &v);
-            value(j, tide_report_key(t, c, key, sizeof key), t->columns[c].unit, &v);
-        }
-        tide_json_close(j, '}');
-    }
-    tide_json_close(j, ']');
-}
-
-/// Those of one input ("a", "b"), or of both (""); `but` is left out.
-static void tables(tide_json_out *j, const tide_report *r, const char *of, const char *but) {
+/// Those of one input ("a", "b"), or of both ("").
+static void tables(tide_json_out *j, const tide_report *r, const char *of) {
     tide_report_table all[TIDE_REPORT_MAX_TABLES];
     const size_t n = tide_report_tables(r, all);
     for (size_t i = 0; i < n; i++)
-        if (strcmp(all[i].of, of) == 0 && strcmp(all[i].name, but) != 0) table(j, &all[i]);
+        if (strcmp(all[i].of, of) == 0) tide_table_json(&all[i].table, true, j);
 }
 
 // ---- documents ----
@@ -237,7 +192,7 @@ static void side(tide_json_out *j, const tide_report *r, const tide_report_side 
     if (columns)
         tide_report_json_items(j, s);
     else
-        tables(j, r, of, "");
+        tables(j, r, of);
     tide_json_close(j, '}');
 }
 
@@ -251,14 +206,8 @@ static void comparison(tide_json_out *j, const tide_report *r, bool with_tables)
     tide_json_u64(j, "a_held_bytes", d->a_bytes);
     tide_json_u64(j, "b_held_bytes", d->b_bytes);
     tide_json_i64(j, "change_bytes", (int64_t)(d->b_bytes - d->a_bytes));
-    bytes_or_null(j, "a_peak_bytes", d->a_peak_bytes);
-    bytes_or_null(j, "b_peak_bytes", d->b_peak_bytes);
-    bytes_or_null(j, "a_plan_bytes", d->a_plan_bytes);
-    bytes_or_null(j, "b_plan_bytes", d->b_plan_bytes);
-    for (unsigned i = 0; i < TIDE_DIFF_N_CHANGES; i++)
-        tide_json_u64(j, tide_diff_change_name(i), tide_diff_n_changed(d, i));
-    tide_json_u64(j, "unchanged", d->n_unchanged);
-    if (with_tables) tables(j, r, "", "");
+    tide_diff_json(d, j);
+    if (with_tables) tables(j, r, "");
     tide_json_close(j, '}');
 }
 

@@ -5,7 +5,7 @@
 #ifndef TIDE_REPORTS_JSON_ITEMS_H
 #define TIDE_REPORTS_JSON_ITEMS_H
 
-#include "reports/json_out.h"
+#include "analysis/json_out.h"
 #include "reports/render.h"
 
 /// Keys items_left_out, left_out_bytes, items, steps and words of the object that is open.

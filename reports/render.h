@@ -11,13 +11,12 @@
 extern "C" {
 #endif
 
-tide_status tide_report_csv(const tide_report *r, tide_text *out, tide_error *err) TIDE_NODISCARD;
 void tide_report_json(const tide_report *r, tide_text *out);
 /// What the page carries: the same facts, items in columns under `words`, one line: "tidemark.report.data".
 void tide_report_json_data(const tide_report *r, tide_text *out);
 void tide_report_words(const tide_report *r, bool markdown, tide_text *out);
 void tide_report_svg(const tide_report *r, tide_text *out);
-tide_status tide_report_html(const tide_report *r, tide_text *out, tide_error *err) TIDE_NODISCARD;
+void tide_report_html(const tide_report *r, tide_text *out);
 
 // ---- sentences that several formats say ----
 
@@ -42,8 +41,6 @@ int tide_report_svg_parts(const tide_report *r, const tide_report_side *s, tide_
 /// page. Returns its height.
 int tide_report_add_picture(tide_report_picture draw, const tide_report *r, const tide_report_side *s,
                             const char *label, int y, tide_text *out);
-/// A table of the page, its first `max_rows` rows.
-void tide_report_html_table(const tide_report_table *t, size_t max_rows, tide_text *out);
 
 /// Of reports/page, put together when the program is built.
 extern const char tide_report_page_style[], tide_report_page_script[];

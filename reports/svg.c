@@ -3,7 +3,7 @@
 // Pictures as elements of the page, and one below the other as a document of their own.
 #include <stdio.h>
 
-#include "reports/escape.h"
+#include "analysis/html_text.h"
 #include "reports/plot.h"
 #include "reports/render.h"
 
@@ -16,7 +16,7 @@ int tide_report_add_picture(tide_report_picture draw, const tide_report *r, cons
         tide_text_add(out, "<svg class=\"plot\"");
         if (y >= 0) tide_text_addf(out, " x=\"0\" y=\"%d\" width=\"%d\" height=\"%d\"", y, TIDE_PLOT_WIDTH, height);
         tide_text_addf(out, " viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"", TIDE_PLOT_WIDTH, height);
-        tide_report_add_html(out, label);
+        tide_html_add(out, label);
         tide_text_add(out, "\">\n");
         tide_text_add(out, tide_text_str(&inner));
         tide_text_add(out, "</svg>\n");
@@ -39,7 +39,7 @@ void tide_report_svg(const tide_report *r, tide_text *out) {
     const tide_report_side *sides[] = {&r->a, &r->b};
     for (int k = 0; k < (r->has_b ? 2 : 1); k++) {
         tide_text_addf(&body, "<text x=\"8\" y=\"%d\" class=\"head\">", y + 22);
-        tide_report_add_html_cut(&body, tide_report_title(sides[k]), 120);
+        tide_html_add_cut(&body, tide_report_title(sides[k]), 120);
         tide_text_add(&body, "</text>\n");
         y += HEAD;
         for (size_t i = 0; i < sizeof pictures / sizeof pictures[0]; i++) {

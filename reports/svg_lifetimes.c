@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "reports/escape.h"
+#include "analysis/html_text.h"
 #include "reports/plot.h"
 
 enum { TOP = 24, MIN_ROW = 3, MAX_ROW = 18, AIM_HEIGHT = 1400, MIN_LABEL_ROW = 11, LABEL_CHARS = 26 };
@@ -16,10 +16,10 @@ static void add_tooltip(const tide_report_side *s, uint32_t i, tide_text *out) {
     const tide_item_site *site = tide_items_site(s->items, i);
     char size[24], a[48], b[48];
     tide_text_add(out, "<title>");
-    tide_report_add_html(out, site->name);
+    tide_html_add(out, site->name);
     if (site->owner[0] != '\0') {
         tide_text_add(out, "\nby ");
-        tide_report_add_html(out, site->owner);
+        tide_html_add(out, site->owner);
     }
     tide_text_addf(out, "\n%s\n%s to %s</title>", tide_format_bytes(shape_of(s, i)->size_bytes, size, sizeof size),
                    tide_report_format_time(s->facts, tide_items_begin(s->items, i), true, a, sizeof a),
@@ -43,7 +43,7 @@ static void add_names(const tide_report_side *s, const uint32_t *order, int heig
     for (size_t i = 0; i < s->n_largest; i++) {
         const char *name = tide_items_site(s->items, order[i])->name;
         tide_text_addf(out, "<text x=\"%d\" y=\"%d\">", TIDE_PLOT_LEFT - 8, TOP + height * (int)i + height - 5);
-        tide_report_add_html_cut(out, name[0] != '\0' ? name : "(no name)", LABEL_CHARS);
+        tide_html_add_cut(out, name[0] != '\0' ? name : "(no name)", LABEL_CHARS);
         tide_text_add(out, "</text>\n");
     }
     tide_text_add(out, "</g>\n");

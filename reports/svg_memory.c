@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "reports/escape.h"
+#include "analysis/html_text.h"
 #include "reports/plot.h"
 
 enum { TOP = 24, HEIGHT = 420, GAP = 6, MAX_REGIONS = 40, MIN_BAND = 8 };
@@ -32,7 +32,7 @@ static void add_region(const tide_region *g, const band *b, tide_text *out) {
     tide_text_addf(out, "<rect class=\"region\" x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%.1f\"/>\n", TIDE_PLOT_LEFT,
                    b->top, TIDE_PLOT_RIGHT - TIDE_PLOT_LEFT, b->height);
     tide_text_addf(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">", TIDE_PLOT_LEFT - 8, y - 2.0);
-    tide_report_add_html_cut(out, g->label, 26);
+    tide_html_add_cut(out, g->label, 26);
     tide_text_addf(out, "</text><text class=\"l\" x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n",
                    TIDE_PLOT_LEFT - 8, y + 12.0, tide_format_bytes(g->bytes, size, sizeof size));
 }

@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/base/json.h"
+#include "analysis/sweep_tables.h"
+#include "core/base/host_alloc.h"
 #include "core/base/utf8.h"
 #include "reports/sweep_internal.h"
 
@@ -24,32 +25,6 @@ const char *tide__sweep_bytes(uint64_t bytes, char *buf, size_t buf_bytes) {
     if (whole >= 1024) return tide_format_bytes(bytes, buf, buf_bytes);
     snprintf(buf, buf_bytes, "%" PRIu64 " %s", whole, units[u]);
     return buf;
-}
-
-/// The last `n` parts of a path.
-static const char *last_parts(const char *path, int n) {
-    const char *at = path + strlen(path);
-    while (at > path) {
-        if (at[-1] == '/' && --n == 0) return at;
-        at--;
-    }
-    return path;
-}
-
-static bool is_alone(const tide_sweep *s, const char *model, int n) {
-    const char *short_name = last_parts(model, n);
-    for (size_t i = 0; i < s->n_series; i++) {
-        const char *other = s->series[i].model;
-        if (strcmp(other, model) != 0 && strcmp(last_parts(other, n), short_name) == 0) return false;
-    }
-    return true;
-}
-
-const char *tide__sweep_title(const tide_sweep *s, const char *model) {
-    // ONNX's own folders call every model the same.
-    int n = strcmp(last_parts(model, 1), "model.onnx") == 0 ? 2 : 1;
-    while (n < 8 && !is_alone(s, model, n)) n++;
-    return is_alone(s, model, n) ? last_parts(model, n) : model;
 }
 
 static void part(tide_text *out, const char *word, const char *text) {
@@ -86,7 +61,7 @@ static void add_whose(const tide_sweep *s, size_t series, tide_text *out) {
     const tide_sweep_series *of = &s->series[series];
     size_t of_model = 0;
     for (size_t i = 0; i < s->n_series; i++) of_model += strcmp(s->series[i].model, of->model) == 0;
-    tide_text_add(out, tide__sweep_title(s, of->model));
+    tide_text_add(out, tide_sweep_model_name(s, of->model));
     if (of_model > 1 || of->sizes[0] != '\0') {
         tide_text_add(out, " (");
         tide__sweep_label(s, series, out);
@@ -200,6 +175,28 @@ typedef struct paper_of {
     tide_text *out;
 } paper_of;
 
+/// Foreign text: no line breaks, no marks that turn the direction of what follows, and in Markdown nothing that formats
+/// or ends a cell.
+static void add_foreign(const char *text, bool markdown, tide_text *out) {
+    (markdown ? tide_markdown_add : tide_utf8_add_clean)(out, text);
+}
+
+static void add_rows(const tide_sweep *s, bool markdown, tide_text *out) {
+    static const tide_lines_style text_style = {
+        .begin = "", .between = "  ", .end = "", .is_padded = true, .escape = tide_utf8_add_clean};
+    static const tide_lines_style markdown_style = {.begin = "| ",
+                                                    .between = " | ",
+                                                    .end = " |",
+                                                    .rule = "|---",
+                                                    .rule_right = "|---:",
+                                                    .rule_end = "|",
+                                                    .is_padded = true,
+                                                    .escape = tide_markdown_add};
+    tide_sweep_points points;
+    tide_sweep_points_of(s, &points);
+    tide_table_lines(&points.table, SIZE_MAX, markdown ? &markdown_style : &text_style, out);
+}
+
 static void plot(void *ctx, const tide__sweep_group *g) {
     paper_of *p = ctx;
     if (g->n_figures == 0 || p->s->extent[0] == '\0') return;
@@ -213,7 +210,7 @@ static void add_sentences(const tide_sweep *s, bool markdown, tide_text *out) {
         tide_text one = {0};
         tide_sweep_sentence(s, &s->answers[i], &one);
         if (markdown) tide_text_add(out, "- ");
-        tide__sweep_foreign(tide_text_str(&one), markdown, out);
+        add_foreign(tide_text_str(&one), markdown, out);
         tide_text_add(out, "\n");
         if (one.failed) out->failed = true;
         tide_text_deinit(&one);
@@ -226,31 +223,21 @@ static void words(const tide_sweep *s, bool markdown, const tide_sweep_paper *pa
     paper_of p = {s, paper, markdown, out};
     if (markdown) {
         tide_text_add(out, "# Memory by ");
-        tide__sweep_foreign(s->extent[0] != '\0' ? s->extent : "model", true, out);
+        add_foreign(s->extent[0] != '\0' ? s->extent : "model", true, out);
         tide_text_add(out, "\n\n");
         add_sentences(s, true, out);
     }
     tide__sweep_groups(s, plot, &p);
-    tide__sweep_rows(s, markdown, out);
+    add_rows(s, markdown, out);
     if (markdown) return;
     tide_text_add(out, "\n");
     add_sentences(s, false, out);
 }
 
-static int add_chunk(const char *chunk, size_t n, void *text) {
-    tide_text_add_n(text, chunk, n);
-    return ((tide_text *)text)->failed ? -1 : 0;
-}
-
-static void write_json(const tide_sweep *s, tide_text *out) {
-    json_t *doc = tide_sweep_to_json(s);
-    tide_text raw = {0};
-    if (doc == NULL || tide_json_ran_out() || json_dump_callback(doc, add_chunk, &raw, JSON_INDENT(2)) != 0)
-        out->failed = true;
-    tide_utf8_add_json_document(out, tide_text_str(&raw), raw.len);
-    tide_text_deinit(&raw);
-    json_decref(doc);
-    tide_text_add(out, "\n");
+static void write_csv(const tide_sweep *s, tide_text *out) {
+    tide_sweep_points points;
+    tide_sweep_points_of(s, &points);
+    tide_table_csv(&points.table, TIDE_CSV_GUARDED, out);
 }
 
 tide_status tide_report_sweep(const tide_sweep *s, tide_report_format format, const tide_sweep_paper *paper,
@@ -261,10 +248,11 @@ tide_status tide_report_sweep(const tide_sweep *s, tide_report_format format, co
         tide__sweep_html(s, out);
         break;
     case TIDE_REPORT_CSV:
-        tide__sweep_csv(s, out);
+        write_csv(s, out);
         break;
     case TIDE_REPORT_JSON:
-        write_json(s, out);
+        tide_sweep_write_json(s, true, out);
+        tide_text_add(out, "\n");
         break;
     case TIDE_REPORT_MARKDOWN:
         words(s, true, &plain, out);
@@ -278,5 +266,5 @@ tide_status tide_report_sweep(const tide_sweep *s, tide_report_format format, co
     case TIDE_N_REPORT_FORMATS:
         return TIDE_FAIL(err, TIDE_ERR_INVALID, "no such report format");
     }
-    return out->failed ? TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the sweep's report") : TIDE_OK;
+    return out->failed ? TIDE_NO_MEMORY(err, "for the sweep's report") : TIDE_OK;
 }

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/html_text.h"
+#include "analysis/sweep_tables.h"
 #include "reports/render.h"
 #include "reports/sweep_internal.h"
 
@@ -17,10 +19,10 @@ static bool has_one_model(const tide_sweep *s) {
 
 static void add_title(const tide_sweep *s, tide_text *out) {
     tide_text_add(out, "Memory by ");
-    tide__sweep_html_text(s->extent[0] != '\0' ? s->extent : "model", 60, out);
+    tide_html_add_cut(out, s->extent[0] != '\0' ? s->extent : "model", 60);
     if (!has_one_model(s)) return;
     tide_text_add(out, ": ");
-    tide__sweep_html_text(tide__sweep_title(s, s->series[0].model), 120, out);
+    tide_html_add_cut(out, tide_sweep_model_name(s, s->series[0].model), 120);
 }
 
 static void add_head(const tide_sweep *s, tide_text *out) {
@@ -43,7 +45,7 @@ static void add_answers(const tide_sweep *s, const tide__sweep_group *g, tide_te
         tide_text one = {0};
         tide_sweep_sentence(s, &s->answers[i], &one);
         tide_text_add(out, "<p>");
-        tide__sweep_html_text(tide_text_str(&one), 4000, out);
+        tide_html_add_cut(out, tide_text_str(&one), 4000);
         tide_text_add(out, ".</p>\n");
         if (one.failed) out->failed = true;
         tide_text_deinit(&one);
@@ -62,7 +64,7 @@ static void add_common(const tide_sweep *s, tide_text *out) {
     tide_text_addf(out, "<p class=\"mute\">%zu point%s", s->n, s->n == 1 ? "" : "s");
     if (strategy) {
         tide_text_add(out, "; strategy ");
-        tide__sweep_html_text(first->strategy, 60, out);
+        tide_html_add_cut(out, first->strategy, 60);
     }
     if (align) tide_text_addf(out, "; aligned to %" PRIu64 " B", first->align_bytes);
     tide_text_add(out, "</p>\n");
@@ -79,7 +81,7 @@ static void add_figure(void *ctx, const tide__sweep_group *g) {
     page *p = ctx;
     if (g->n_figures == 0 || p->s->extent[0] == '\0') return;
     tide_text_addf(p->out, "<section class=\"why\">\n<h2 id=\"m-%d\">", p->n);
-    tide__sweep_html_text(tide__sweep_title(p->s, p->s->series[g->from].model), 120, p->out);
+    tide_html_add_cut(p->out, tide_sweep_model_name(p->s, p->s->series[g->from].model), 120);
     tide_text_add(p->out, "</h2>\n");
     add_answers(p->s, g, p->out);
     tide_text_addf(p->out, "<div class=\"scroll\" role=\"region\" aria-labelledby=\"m-%d\" tabindex=\"0\">\n", p->n);
@@ -89,13 +91,17 @@ static void add_figure(void *ctx, const tide__sweep_group *g) {
 }
 
 void tide__sweep_html(const tide_sweep *s, tide_text *out) {
+    static const tide_html_style style = {
+        .attributes = "", .marks_words = true, .heads_numbers = true, .max_head = 60, .max_chars = 200};
+    tide_sweep_points points;
     page p = {.s = s, .out = out};
     add_head(s, out);
     tide__sweep_groups(s, add_figure, &p);
     tide_text_add(out, "<h2 id=\"points\">All points</h2>\n");
     add_common(s, out);
     tide_text_add(out, "<div class=\"scroll\" role=\"region\" aria-labelledby=\"points\" tabindex=\"0\">\n");
-    tide__sweep_html_table(s, out);
+    tide_sweep_points_of(s, &points);
+    tide_table_html(&points.table, SIZE_MAX, &style, out);
     tide_text_add(out, "</div>\n</main>\n<footer>\n<p>1 KiB is 1024 B. Total: the planned buffers, weights, inputs and "
                        "outputs together. Lower bound: no plan of these lifetimes has smaller buffers.</p>\n"
                        "</footer>\n</body>\n</html>\n");
@@ -108,7 +114,7 @@ static void add_picture(void *ctx, const tide__sweep_group *g) {
     page *p = ctx;
     if (g->n_figures == 0 || p->s->extent[0] == '\0') return;
     tide_text_addf(p->out, "<text x=\"8\" y=\"%d\" class=\"head\">", p->y + 22);
-    tide__sweep_html_text(tide__sweep_title(p->s, p->s->series[g->from].model), 80, p->out);
+    tide_html_add_cut(p->out, tide_sweep_model_name(p->s, p->s->series[g->from].model), 80);
     tide_text_add(p->out, "</text>\n");
     p->y += HEAD;
     p->y += tide__sweep_svg(p->s, g, p->y, p->out) + GAP;

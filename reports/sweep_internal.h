@@ -10,8 +10,6 @@
 
 /// tide_format_bytes() without ".00": "8 GiB".
 const char *tide__sweep_bytes(uint64_t bytes, char *buf, size_t buf_bytes);
-/// The model by as little of its path as tells it from the others: "resnet50.onnx", "vit/model.onnx". Borrowed.
-const char *tide__sweep_title(const tide_sweep *s, const char *model);
 /// What tells a series from the others of its model: "S=128, greedy_by_size, align 64"; the strategy where nothing
 /// does.
 void tide__sweep_label(const tide_sweep *s, size_t series, tide_text *out);
@@ -45,17 +43,7 @@ extern const char tide__sweep_style[];
 
 void tide__sweep_plot(const tide_sweep *s, const tide__sweep_group *g, const tide_sweep_paper *paper, tide_text *out);
 
-// ---- table: the same columns everywhere ----
-
-void tide__sweep_csv(const tide_sweep *s, tide_text *out);
-void tide__sweep_html_table(const tide_sweep *s, tide_text *out);
-/// The rows of Markdown or plain text.
-void tide__sweep_rows(const tide_sweep *s, bool markdown, tide_text *out);
-/// Foreign text: no line breaks, no marks that turn the direction of what follows, and in Markdown nothing that formats
-/// or ends a cell.
-void tide__sweep_foreign(const char *text, bool markdown, tide_text *out);
-/// The same for HTML and SVG, at most so many characters of it.
-void tide__sweep_html_text(const char *text, size_t max_chars, tide_text *out);
+// ---- writers ----
 
 void tide__sweep_html(const tide_sweep *s, tide_text *out);
 void tide__sweep_document(const tide_sweep *s, tide_text *out); ///< .svg

@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/sweep_tables.h"
 #include "core/base/host_alloc.h"
+#include "core/base/utf8.h"
 #include "reports/sweep_internal.h"
 
 enum { ROWS = 14, GUTTER = 12, MIN_WIDTH = 40, MAX_WIDTH = 400 };
@@ -211,7 +213,7 @@ static void print_axis(const grid *d, tide_text *out) {
     snprintf(text, sizeof text, "%" PRIu64, d->g->x_hi);
     (void)put(line, n, n, text);
     tide_text_addf(out, "%*s%s ", GUTTER, "", line);
-    tide__sweep_foreign(d->s->extent, false, out);
+    tide_utf8_add_clean(out, d->s->extent);
     tide_text_add(out, "\n");
     tide_host_free(line);
 }
@@ -221,7 +223,7 @@ static void print_legend(const grid *d, tide_text *out) {
         tide_text label = {0};
         tide__sweep_label(d->s, d->g->from + i, &label);
         tide_text_addf(out, "%*s%c  ", GUTTER, "", letter_of(i));
-        tide__sweep_foreign(tide_text_str(&label), false, out);
+        tide_utf8_add_clean(out, tide_text_str(&label));
         tide_text_add(out, "\n");
         if (label.failed) out->failed = true;
         tide_text_deinit(&label);
@@ -248,9 +250,9 @@ void tide__sweep_plot(const tide_sweep *s, const tide__sweep_group *g, const tid
         draw_points(&d, series, g->n == 1 ? '\0' : letter_of(i));
     }
     draw_budgets(&d);
-    tide__sweep_foreign(tide__sweep_title(s, s->series[g->from].model), false, out);
+    tide_utf8_add_clean(out, tide_sweep_model_name(s, s->series[g->from].model));
     tide_text_add(out, ": total bytes by ");
-    tide__sweep_foreign(s->extent, false, out);
+    tide_utf8_add_clean(out, s->extent);
     tide_text_add(out, "\n");
     print_rows(&d, out);
     print_axis(&d, out);

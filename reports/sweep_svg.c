@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/html_text.h"
+#include "analysis/sweep_tables.h"
 #include "reports/render.h"
 #include "reports/sweep_internal.h"
 
@@ -71,7 +73,7 @@ static void add_x_ticks(const chart *c) {
                    BOTTOM);
     tide_text_addf(c->out, "<text class=\"l\" x=\"%d\" y=\"%d\" text-anchor=\"middle\">", (LEFT + RIGHT) / 2,
                    LABEL_Y + 17);
-    tide__sweep_html_text(c->s->extent, 60, c->out);
+    tide_html_add_cut(c->out, c->s->extent, 60);
     tide_text_add(c->out, "</text>\n");
 }
 
@@ -241,7 +243,7 @@ static int add_legend(const chart *c) {
                        y);
         add_marker(c->out, i, LEFT + 16, y, false);
         tide_text_addf(c->out, "</g><text x=\"%d\" y=\"%d\">", LEFT + 44, y + 4);
-        tide__sweep_html_text(tide_text_str(&label), MAX_CHARS, c->out);
+        tide_html_add_cut(c->out, tide_text_str(&label), MAX_CHARS);
         tide_text_add(c->out, "</text>\n");
         if (label.failed) c->out->failed = true;
         tide_text_deinit(&label);
@@ -277,9 +279,9 @@ int tide__sweep_svg(const tide_sweep *s, const tide__sweep_group *g, int y, tide
     if (y >= 0) tide_text_addf(out, " x=\"0\" y=\"%d\" width=\"%d\" height=\"%d\"", y, TIDE__SWEEP_SVG_WIDTH, height);
     tide_text_addf(out, " viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"Total bytes of ", TIDE__SWEEP_SVG_WIDTH,
                    height);
-    tide__sweep_html_text(tide__sweep_title(s, s->series[g->from].model), 120, out);
+    tide_html_add_cut(out, tide_sweep_model_name(s, s->series[g->from].model), 120);
     tide_text_add(out, " by ");
-    tide__sweep_html_text(s->extent, 60, out);
+    tide_html_add_cut(out, s->extent, 60);
     tide_text_add(out, "; the table has the figures\">\n");
     tide_text_add(out, tide_text_str(&inner));
     tide_text_add(out, "</svg>\n");

@@ -1,64 +1,229 @@
 // SPDX-License-Identifier: MIT
 //
-// The list of tables and how a value is said. What stands in them is in tables_side.c and tables_pair.c.
+// See tables.h. Tables of answers are declared in analysis/answer_tables; here are those that reports alone have.
 #include "reports/tables.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "reports/tables_internal.h"
+#include "analysis/answer_tables.h"
 
-size_t tide_report_tables(const tide_report *r, tide_report_table out[TIDE_REPORT_MAX_TABLES]) {
+#define TEXT TIDE_UNIT_TEXT
+#define NAME TIDE_UNIT_NAME
+#define KIND TIDE_UNIT_KIND
+#define COUNT TIDE_UNIT_COUNT
+#define BYTES TIDE_UNIT_BYTES
+#define TIME TIDE_UNIT_TIME
+#define FLAG TIDE_UNIT_FLAG
+
+// ---- kinds ----
+
+static void kind_difference(const tide_table *t, const void *row, tide_cell *v) {
+    const tide_trace_kind *k = row;
+    (void)t;
+    tide_cell_change(v, k->peak_bytes, k->predicted_bytes);
+}
+
+static const tide_column kind_columns[] = {
+    {"kind", "Kind", KIND, TIDE_AT(tide_trace_kind, kind)},
+    {"device", "Device", NAME, TIDE_TEXT_AT(tide_trace_kind, device)},
+    {"predicted_bytes", "Predicted", BYTES, TIDE_AT(tide_trace_kind, predicted_bytes)},
+    {"measured_bytes", "Measured peak", BYTES, TIDE_AT(tide_trace_kind, peak_bytes)},
+    {"difference_bytes", "Predicted - measured", TIDE_UNIT_CHANGE, .get = kind_difference},
+    {"reserved_peak_bytes", "Reserved peak", BYTES, TIDE_AT(tide_trace_kind, peak_reserved_bytes)},
+    {"requested_bytes", "Requested in all", BYTES, TIDE_AT(tide_trace_kind, requested_bytes)},
+    {"live_at_end_bytes", "Live at the end", BYTES, TIDE_AT(tide_trace_kind, live_at_end_bytes)},
+};
+
+static tide_table kinds(const tide_report_side *s) {
+    return (tide_table){.name = "kinds",
+                        TIDE_COLUMNS(kind_columns),
+                        .rows = s->facts->kinds,
+                        .row_bytes = sizeof *s->facts->kinds,
+                        .n_rows = s->facts->n_kinds};
+}
+
+// ---- operators ----
+
+static void step_share(const tide_table *t, const void *row, tide_cell *v) {
+    const tide_report_step *s = row;
+    tide_cell_share(v, s->live_bytes, t->facts->peak_bytes);
+}
+
+static const tide_column step_columns[] = {
+    {"begin", "At", TIME, TIDE_AT(tide_report_step, begin)},
+    {"name", "Operator", NAME, TIDE_AT(tide_report_step, name)},
+    {"makes_bytes", "Makes", BYTES, TIDE_AT(tide_report_step, makes_bytes)},
+    {"frees_bytes", "Frees", BYTES, TIDE_AT(tide_report_step, frees_bytes)},
+    {"live_bytes", "Highest while it runs", BYTES, TIDE_AT(tide_report_step, live_bytes)},
+    {"share", "Of the peak", TIDE_UNIT_SHARE, .get = step_share},
+};
+
+static tide_table operators(const tide_report_side *s) {
+    return (tide_table){.name = "operators",
+                        TIDE_COLUMNS(step_columns),
+                        .rows = s->steps,
+                        .row_bytes = sizeof *s->steps,
+                        .n_rows = s->n_steps,
+                        .facts = s->facts,
+                        .from_origin = true};
+}
+
+// ---- items: the table's data is its side ----
+
+/// A block that is not of a plan has no role.
+static void item_role(const tide_table *t, const void *row, tide_cell *v) {
+    const tide_item_facts *x = row;
+    (void)t;
+    tide_cell_text(v, x->shape.is_planned ? tide_role_name(x->shape.role) : NULL);
+}
+static void item_alias(const tide_table *t, const void *row, tide_cell *v) {
+    const tide_item_facts *x = row;
+    (void)t;
+    tide_cell_text(v, x->shape.alias != TIDE_ALIAS_NONE ? tide_alias_kind_name(x->shape.alias) : NULL);
+}
+/// The name of what an alias lies in: its bytes are that one's, sums leave it out.
+static void item_lies_in(const tide_table *t, const void *row, tide_cell *v) {
+    const tide_report_side *s = t->data;
+    const tide_item_facts *x = row;
+    tide_item_facts facts;
+    if (x->shape.alias == TIDE_ALIAS_NONE) return;
+    if (tide_subject_item(s->subject, x->item, &facts, NULL) != TIDE_OK || facts.alias_of == TIDE_NO_ITEM) return;
+    tide_cell_text(v, tide_items_site(s->items, facts.alias_of)->name);
+}
+static void item_at_peak(const tide_table *t, const void *row, tide_cell *v) {
+    const tide_report_side *s = t->data;
+    tide_cell_count(v, tide_items_alive_at(s->items, ((const tide_item_facts *)row)->item, s->facts->peak.t));
+}
+
+static const tide_column item_columns[] = {
+    {"id", "Id", COUNT, TIDE_AT(tide_item_facts, id)},
+    {"name", "Name", NAME, TIDE_AT(tide_item_facts, site.name)},
+    {"owner", "Operator", TEXT, TIDE_AT(tide_item_facts, site.owner)},
+    {"kind", "Kind", KIND, TIDE_AT(tide_item_facts, shape.kind)},
+    {"device", "Device", NAME, TIDE_AT(tide_item_facts, shape.device)},
+    {"role", "Role", NAME, .get = item_role},
+    {"size_bytes", "Size", BYTES, TIDE_AT(tide_item_facts, shape.size_bytes)},
+    {"reserved_bytes", "Takes", BYTES, TIDE_AT(tide_item_facts, shape.reserved_bytes)},
+    {"begin", "Begin", TIME, TIDE_AT(tide_item_facts, begin)},
+    {"end", "End", TIME, TIDE_AT(tide_item_facts, end)},
+    {"open_ended", "Never freed", FLAG, TIDE_AT(tide_item_facts, open_ended)},
+    {"persistent", "Persistent", FLAG, TIDE_AT(tide_item_facts, shape.persistent)},
+    {"place", "Place", COUNT, TIDE_AT(tide_item_facts, place)},
+    {"alias", "Alias", NAME, .get = item_alias},
+    {"lies_in", "Lies in", NAME, .get = item_lies_in},
+    {"at_peak", "Alive at the peak", FLAG, .get = item_at_peak},
+};
+
+static const void *item_row(const tide_table *t, size_t i, void *room) {
+    return tide_table_item_row(((const tide_report_side *)t->data)->items, (uint32_t)i, room);
+}
+
+static tide_table items(const tide_report_side *s) {
+    return (tide_table){.name = "items",
+                        TIDE_COLUMNS(item_columns),
+                        .row = item_row,
+                        .n_rows = s->items->n,
+                        .data = s,
+                        .facts = s->facts,
+                        .from_origin = true};
+}
+
+static void item_end(const tide_table *t, const void *row, tide_cell *v) {
+    const tide_item_facts *x = row;
+    (void)t;
+    v->known = !x->open_ended;
+    v->i = x->end;
+}
+
+static const tide_column page_columns[] = {
+    {NULL, "Name", NAME, TIDE_AT(tide_item_facts, site.name), .sort = "name"},
+    {NULL, "Operator", TEXT, TIDE_AT(tide_item_facts, site.owner)},
+    {NULL, "Kind", KIND, TIDE_AT(tide_item_facts, shape.kind)},
+    {NULL, "Role", NAME, .get = item_role},
+    {NULL, "Size (B)", BYTES, TIDE_AT(tide_item_facts, shape.size_bytes), .sort = "size"},
+    {NULL, "Takes (B)", BYTES, TIDE_AT(tide_item_facts, shape.reserved_bytes)},
+    {NULL, "Begin", TIME, TIDE_AT(tide_item_facts, begin), .sort = "begin"},
+    {NULL, "End", TIME, .get = item_end},
+    {NULL, "Place (B)", COUNT, TIDE_AT(tide_item_facts, place), .sort = "place"},
+};
+
+static const void *largest_row(const tide_table *t, size_t i, void *room) {
+    const tide_report_side *s = t->data;
+    return tide_table_item_row(s->items, s->largest[i], room);
+}
+
+tide_table tide_report_page_items(const tide_report_side *s) {
+    return (tide_table){.name = "items",
+                        TIDE_COLUMNS(page_columns),
+                        .row = largest_row,
+                        .n_rows = s->n_largest,
+                        .data = s,
+                        .facts = s->facts,
+                        .from_origin = true,
+                        .is_exact = true};
+}
+
+// ---- all of them ----
+
+bool tide_report_is_items(const tide_report_table *t) { return strcmp(t->table.name, "items") == 0; }
+
+/// Takes over those that have rows, or words instead.
+static size_t take(tide_report_table *tables, size_t n_tables, const char *of, const char *side,
+                   tide_report_table *out) {
     size_t n = 0;
-    if (r->has_b) n += tide__report_pair_tables(r, out + n);
-    n += tide__report_side_tables(r, &r->a, "a", out + n);
-    if (r->has_b) n += tide__report_side_tables(r, &r->b, "b", out + n);
+    for (size_t i = 0; i < n_tables; i++) {
+        if (tables[i].table.n_rows == 0 && tables[i].empty == NULL) continue;
+        tables[i].of = of;
+        tables[i].side = side;
+        if (!tide_report_is_items(&tables[i])) tide_table_hide_unknown(&tables[i].table);
+        out[n++] = tables[i];
+    }
     return n;
 }
 
-const char *tide_report_key(const tide_report_table *t, int column, char *buf, size_t buf_bytes) {
-    return tide_column_key(&t->columns[column], t->side->facts->axis, buf, buf_bytes);
+static size_t pair_tables(const tide_report *r, tide_report_table *out) {
+    const tide_table_view view = {.facts = r->a.facts};
+    tide_report_table tables[] = {
+        {tide_table_of_owner_changes(&view, &r->diff), .title = "Change by operator",
+         .what = "What each operator holds at the peak of A and of B; the changes sum to the change of what is held.",
+         .empty = "Nothing is held by either."},
+        {tide_table_of_kind_changes(&view, &r->diff), .title = "Change by kind", .what = "The same by kind of memory."},
+        {tide_table_of_changes(&view, &r->diff), .title = "Change by tensor",
+         .what = "Matched by name; largest change of the peak first.", .empty = "There is nothing to compare."},
+    };
+    return take(tables, sizeof tables / sizeof tables[0], "", "", out);
 }
 
-bool tide_report_knows(const tide_report_table *t, int column) {
-    if (strcmp(t->name, "items") == 0) return true;
-    for (size_t row = 0; row < t->n_rows; row++) {
-        tide_report_value v = {0};
-        t->value(t, row, column, &v);
-        if (v.known && (t->columns[column].unit != TIDE_UNIT_TEXT || v.text[0] != '\0')) return true;
-    }
-    return t->n_rows == 0;
+static size_t side_tables(const tide_report *r, const tide_report_side *s, const char *of, tide_report_table *out) {
+    const tide_table_view view = {.facts = s->facts};
+    const bool is_trace = s->facts->is_trace;
+    tide_report_table tables[] = {
+        {kinds(s), .title = "Predicted and measured, by kind",
+         .what = "Predicted is what the plan says, measured the highest that was live."},
+        {tide_table_of_parts(&view, &s->why), .title = "What the peak is made of",
+         .what = "Each byte that is held at the peak is in one part: they sum to it."},
+        {tide_table_of_owners(&view, &s->why), .title = "The peak by operator",
+         .what = "What is live at the peak, by who made it."},
+        {tide_table_of_live(&view, &s->why), .title = "Alive at the peak",
+         .what = "Largest first. Of an alias counts what it alone keeps."},
+        {tide_table_of_without(&view, &s->why), .title = "What would lower the peak",
+         .what = "If one tensor were not there and nothing else changed: the next binding constraint."},
+        {operators(s), .title = "Operators",
+         .what = "What each one makes and frees, weights, inputs and outputs aside."},
+        {tide_table_of_pools(&view, &s->pools), .title = is_trace ? "Allocators at the peak" : "Pools and buffers",
+         .what = is_trace ? "Cached is reserved but held by no block; never used: by no block at any time." : ""},
+        {tide_table_of_leaks(&view, &s->leaks), .title = "Never freed",
+         .what = "Grouped by who allocated them; those that grow first.",
+         .empty = is_trace ? "Everything was freed." : NULL},
+        {items(s), .title = is_trace ? "Blocks and tensors" : "Tensors", .what = "", .empty = "Nothing lives here."},
+    };
+    return take(tables, sizeof tables / sizeof tables[0], of, !r->has_b ? "" : of[0] == 'a' ? " (A)" : " (B)", out);
 }
 
-const char *tide_report_say(const tide_report_table *t, int column, const tide_report_value *v, char *buf,
-                            size_t buf_bytes) {
-    char size[24];
-    if (!v->known) return "";
-    switch (t->columns[column].unit) {
-    case TIDE_UNIT_TEXT:
-        return v->text;
-    case TIDE_UNIT_BYTES:
-        return tide_format_bytes(v->u, buf, buf_bytes);
-    case TIDE_UNIT_CHANGE:
-        snprintf(buf, buf_bytes, "%s%s",
-                 v->i < 0   ? "-"
-                 : v->i > 0 ? "+"
-                            : "",
-                 tide_format_bytes(v->i < 0 ? 0 - (uint64_t)v->i : (uint64_t)v->i, size, sizeof size));
-        return buf;
-    case TIDE_UNIT_COUNT:
-    case TIDE_UNIT_ADDRESS:
-        snprintf(buf, buf_bytes, "%" PRIu64, v->u);
-        return buf;
-    case TIDE_UNIT_TIME:
-        return tide_report_format_time(t->side->facts, (int64_t)((uint64_t)t->side->facts->origin + v->u), false, buf,
-                                       buf_bytes);
-    case TIDE_UNIT_SHARE:
-        snprintf(buf, buf_bytes, "%.1f %%", 100.0 * v->real);
-        return buf;
-    case TIDE_UNIT_FLAG:
-        return v->u ? "yes" : "no";
-    }
-    return "";
+size_t tide_report_tables(const tide_report *r, tide_report_table out[TIDE_REPORT_MAX_TABLES]) {
+    size_t n = 0;
+    if (r->has_b) n += pair_tables(r, out + n);
+    n += side_tables(r, &r->a, "a", out + n);
+    if (r->has_b) n += side_tables(r, &r->b, "b", out + n);
+    return n;
 }

@@ -1,79 +1,59 @@
 // SPDX-License-Identifier: MIT
 //
-// Panes as tables, and tables as speech. See sheet.h.
+// Tables as speech. See sheet.h.
 #include "tui/sheet.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "core/base/utf8.h"
 #include "tui/draw/panes.h"
-#include "tui/sheet_internal.h"
-
-size_t tide_tui_sheets_of(const tide_tui_scene *scene, tide_tui_pane pane, tide_tui_sheet out[TIDE_TUI_MAX_SHEETS]) {
-    const size_t n = tide__sheets_of_items(scene, pane, out);
-    return n > 0 ? n : tide__sheets_of_answers(scene, pane, out);
-}
-
-const char *tide_tui_sheet_key(const tide_tui_sheet *sheet, size_t field, char *buf, size_t buf_bytes) {
-    return tide_column_key(&sheet->fields[field], sheet->scene->a->axis, buf, buf_bytes);
-}
-
-// ---- speech ----
 
 void tide_tui_add_clean(tide_text *out, const char *text) { tide_utf8_add_clean(out, text); }
 
-static void speak_time(const tide_tui_scene *s, int64_t t, tide_text *out) {
+static void speak_time(const tide_subject_facts *f, int64_t t, tide_text *out) {
     char buf[32];
-    if (s->a->axis == TIDE_AXIS_STEPS) tide_text_add(out, "step ");
-    tide_text_add(out, tide_tui_format_time(s->a, t, buf, sizeof buf));
+    if (f->axis == TIDE_AXIS_STEPS) tide_text_add(out, "step ");
+    tide_text_add(out, tide_tui_format_time(f, t, buf, sizeof buf));
 }
 
-void tide_tui_speak_value(const tide_tui_sheet *sheet, size_t field, tide_tui_value v, tide_text *out) {
+/// A value as people say it: "24.5 KiB", "minus 12 B", "step 3".
+static void speak_value(const tide_tui_sheet *sheet, size_t column, const tide_cell *v, tide_text *out) {
     char buf[32];
-    const int64_t n = v.number;
-    switch (sheet->fields[field].unit) {
+    switch (sheet->columns[column].unit) {
     case TIDE_UNIT_TEXT:
-        tide_tui_add_clean(out, v.text);
-        break;
-    case TIDE_UNIT_COUNT:
-        tide_text_addf(out, "%" PRIu64, v.count);
-        break;
-    case TIDE_UNIT_BYTES:
-        tide_text_add(out, tide_format_bytes(v.count, buf, sizeof buf));
+    case TIDE_UNIT_KIND:
+        tide_tui_add_clean(out, v->text);
         break;
     case TIDE_UNIT_CHANGE:
-        tide_text_add(out, n < 0 ? "minus " : n > 0 ? "plus " : "");
-        tide_text_add(out, tide_format_bytes(n < 0 ? -(uint64_t)n : (uint64_t)n, buf, sizeof buf));
+        tide_text_add(out, v->i < 0 ? "minus " : v->i > 0 ? "plus " : "");
+        tide_text_add(out, tide_format_bytes(v->i < 0 ? -(uint64_t)v->i : (uint64_t)v->i, buf, sizeof buf));
         break;
     case TIDE_UNIT_ADDRESS:
-        tide_text_addf(out, "0x%" PRIx64, v.count);
+        tide_text_addf(out, "0x%" PRIx64, v->u);
         break;
     case TIDE_UNIT_TIME:
-        speak_time(sheet->scene, n, out);
+        speak_time(sheet->facts, v->i, out);
         break;
     default:
-        tide_text_add(out, v.count != 0 ? "yes" : "no");
-        break;
+        tide_table_say(sheet, column, v, out);
     }
 }
 
 void tide_tui_speak_row(const tide_tui_sheet *sheet, size_t row, tide_text *out) {
-    char buf[TIDE_TUI_VALUE_BYTES];
+    max_align_t room[TIDE_ROW_BYTES / sizeof(max_align_t)];
+    tide_cell v;
     bool first = true;
     if (row >= sheet->n_rows) return;
-    for (size_t i = 0; i < sheet->n_fields; i++) {
-        const tide_tui_value v = sheet->get(sheet->scene, row, i, buf);
-        const bool is_no = sheet->fields[i].unit == TIDE_UNIT_FLAG && v.count == 0;
-        if (!v.known || is_no) continue; // only what is there, and what holds
-        if (!first) tide_text_add(out, "; ");
+    const void *at = tide_table_row(sheet, row, room);
+    for (size_t i = 0; i < sheet->n_columns; i++) {
+        tide_table_cell(sheet, at, i, &v);
+        const bool is_flag = sheet->columns[i].unit == TIDE_UNIT_FLAG;
+        if (!v.known || (is_flag && v.u == 0)) continue; // only what is there, and what holds
+        tide_text_addf(out, "%s%s", first ? "" : "; ", sheet->columns[i].title);
         first = false;
-        if (sheet->fields[i].unit == TIDE_UNIT_FLAG) {
-            tide_text_add(out, sheet->fields[i].title);
-            continue;
-        }
-        tide_text_addf(out, "%s: ", sheet->fields[i].title);
-        tide_tui_speak_value(sheet, i, v, out);
+        if (is_flag) continue;
+        tide_text_add(out, ": ");
+        speak_value(sheet, i, &v, out);
     }
 }
 
@@ -101,7 +81,7 @@ void tide_tui_speak_selection(const tide_tui_scene *s, tide_tui_pane pane, tide_
 void tide_tui_speak_moment(const tide_tui_scene *s, tide_text *out) {
     char buf[32];
     const size_t step = s->cursor_step;
-    speak_time(s, s->state->cursor, out);
+    speak_time(s->a, s->state->cursor, out);
     if (step < s->a->n_steps && s->a->step_names[step][0] != 0) {
         tide_text_add(out, " (");
         tide_tui_add_clean(out, s->a->step_names[step]);

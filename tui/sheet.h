@@ -24,33 +24,17 @@
 extern "C" {
 #endif
 
-typedef struct tide_tui_value {
-    bool known;       ///< false: null, an empty field, left out of speech
-    int64_t number;   ///< CHANGE, TIME
-    uint64_t count;   ///< COUNT, BYTES, ADDRESS; of a FLAG 0 or 1
-    const char *text; ///< TEXT; borrowed until the next value
-} tide_tui_value;
+/// A table whose columns compute from a tide_tui_scene (its data).
+typedef tide_table tide_tui_sheet;
+enum { TIDE_TUI_MAX_SHEETS = 5 };
 
-enum { TIDE_TUI_MAX_SHEETS = 5, TIDE_TUI_VALUE_BYTES = 1024 };
-
-typedef struct tide_tui_sheet {
-    const char *name;
-    const tide_column *fields;
-    size_t n_fields, n_rows;
-    const tide_tui_scene *scene;
-    /// `buf` of TIDE_TUI_VALUE_BYTES is for texts that are nobody else's.
-    tide_tui_value (*get)(const tide_tui_scene *scene, size_t row, size_t field, char *buf);
-} tide_tui_sheet;
-
-/// Those of a pane, which the scene must show; a sheet whose answer is not there yet has no rows. @return their number
+/// Those of a pane, which the scene must show; a sheet whose answer is not there yet has no rows. They borrow the
+/// scene.
+/// @return their number
 size_t tide_tui_sheets_of(const tide_tui_scene *scene, tide_tui_pane pane, tide_tui_sheet out[TIDE_TUI_MAX_SHEETS]);
-/// Key of a field on the scene's axis: "begin_step".
-const char *tide_tui_sheet_key(const tide_tui_sheet *sheet, size_t field, char *buf, size_t buf_bytes);
 
 /// Foreign text without what a terminal would obey: control characters and broken UTF-8 as U+FFFD.
 void tide_tui_add_clean(tide_text *out, const char *text);
-/// A value as people read it: "24.5 KiB", "step 3".
-void tide_tui_speak_value(const tide_tui_sheet *sheet, size_t field, tide_tui_value value, tide_text *out);
 /// One row as a phrase: "name: conv1_out; size: 24.5 KiB; …". Nothing for a row that is not there.
 void tide_tui_speak_row(const tide_tui_sheet *sheet, size_t row, tide_text *out);
 /// The row that is selected in a pane; of panes without rows (CURVE, MAP) the selected item.

@@ -59,12 +59,16 @@ static uint64_t column_sum(const asked *q, tide_tui_pane pane, size_t which, con
     tide_tui_sheet sheets[TIDE_TUI_MAX_SHEETS];
     assert_true(tide_tui_sheets_of(&q->v.app->scene, pane, sheets) > which);
     const tide_tui_sheet *sheet = &sheets[which];
-    char buf[TIDE_TUI_VALUE_BYTES];
-    size_t field = 0;
-    while (field < sheet->n_fields && strcmp(sheet->fields[field].key, key) != 0) field++;
-    assert_true(field < sheet->n_fields);
+    max_align_t room[TIDE_ROW_BYTES / sizeof(max_align_t)];
+    tide_cell cell;
+    size_t column = 0;
+    while (column < sheet->n_columns && strcmp(sheet->columns[column].key, key) != 0) column++;
+    assert_true(column < sheet->n_columns);
     uint64_t sum = 0;
-    for (size_t row = 0; row < sheet->n_rows; row++) sum += sheet->get(sheet->scene, row, field, buf).count;
+    for (size_t row = 0; row < sheet->n_rows; row++) {
+        tide_table_cell(sheet, tide_table_row(sheet, row, room), column, &cell);
+        sum += cell.u;
+    }
     return sum;
 }
 

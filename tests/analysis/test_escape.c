@@ -4,7 +4,7 @@
 #include "tests/tide_test.h"
 
 #include "analysis/table.h"
-#include "reports/escape.h"
+#include "analysis/html_text.h"
 
 #include <jansson.h>
 
@@ -44,7 +44,7 @@ static void names_are_escaped_for_each_format(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         tide_text html = {0}, csv = {0}, utf8 = {0};
-        tide_report_add_html(&html, names[i].in);
+        tide_html_add(&html, names[i].in);
         tide_csv_add(&csv, names[i].in);
         tide_text_add(&utf8, "\"");
         tide_utf8_add_json(&utf8, names[i].in);
@@ -72,7 +72,7 @@ static void long_names_lose_their_middle(void **state) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         tide_text got = {0};
-        tide_report_add_html_cut(&got, cases[i].in, cases[i].max);
+        tide_html_add_cut(&got, cases[i].in, cases[i].max);
         assert_string_equal(tide_text_str(&got), cases[i].out);
         tide_text_deinit(&got);
     }
@@ -82,7 +82,7 @@ static void json_inside_html_cannot_end_its_element(void **state) {
     (void)state;
     static const char json[] = "[\"</script><!--<script>&amp;]]>\"]";
     tide_text got = {0};
-    tide_report_add_json_for_html(&got, json, sizeof json - 1);
+    tide_html_add_json(&got, json, sizeof json - 1);
     assert_null(strpbrk(got.data, "<>&"));
     assert_text_has(got.data, "\\u003c/script\\u003e\\u003c!--");
     tide_text_deinit(&got);
@@ -94,5 +94,5 @@ int main(void) {
         tide_unit_test(long_names_lose_their_middle),
         tide_unit_test(json_inside_html_cannot_end_its_element),
     };
-    return cmocka_run_group_tests_name("reports_escape", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("escape", tests, NULL, NULL);
 }

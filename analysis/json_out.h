@@ -2,8 +2,8 @@
 //
 // json_out: JSON written straight into a text, key by key. A library builds a tree first, which for a million tensors
 // takes a gigabyte; what is written here is read back by one in the tests.
-#ifndef TIDE_REPORTS_JSON_OUT_H
-#define TIDE_REPORTS_JSON_OUT_H
+#ifndef TIDE_ANALYSIS_JSON_OUT_H
+#define TIDE_ANALYSIS_JSON_OUT_H
 
 #include "core/base/text.h"
 
@@ -26,6 +26,7 @@ void tide_json_close(tide_json_out *j, char bracket);                           
 void tide_json_text(tide_json_out *j, const char *key, const char *text);         ///< NULL: null
 void tide_json_text_or_null(tide_json_out *j, const char *key, const char *text); ///< "" too: null
 void tide_json_u64(tide_json_out *j, const char *key, uint64_t value);
+void tide_json_bytes(tide_json_out *j, const char *key, uint64_t bytes); ///< TIDE_UNKNOWN_BYTES: null
 void tide_json_i64(tide_json_out *j, const char *key, int64_t value);
 void tide_json_real(tide_json_out *j, const char *key, double value); ///< six digits; what is not finite: null
 void tide_json_bool(tide_json_out *j, const char *key, bool value);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Foreign text for HTML, CSV and JSON. See escape.h.
-#include "reports/escape.h"
+// Foreign text for HTML, CSV and JSON. See html_text.h.
+#include "analysis/html_text.h"
 
 #include <string.h>
 
@@ -40,7 +40,7 @@ static void add_html_char(tide_text *out, const char **p) {
     *p += n;
 }
 
-void tide_report_add_html(tide_text *out, const char *text) {
+void tide_html_add(tide_text *out, const char *text) {
     for (const char *p = text; *p != '\0';) add_html_char(out, &p);
 }
 
@@ -59,9 +59,9 @@ static bool is_right_to_left(const char *text, const char *end) {
     return false;
 }
 
-bool tide_report_is_right_to_left(const char *text) { return is_right_to_left(text, text + strlen(text)); }
+bool tide_html_is_right_to_left(const char *text) { return is_right_to_left(text, text + strlen(text)); }
 
-void tide_report_add_html_line(tide_text *out, const char *text) {
+void tide_html_add_line(tide_text *out, const char *text) {
     for (const char *p = text; *p != '\0';) {
         const char *end = p + strcspn(p, " ");
         const bool isolate = is_right_to_left(p, end);
@@ -77,7 +77,7 @@ static void skip_char(const char **p) {
     *p += tide_utf8_decode(*p, &cp);
 }
 
-void tide_report_add_html_cut(tide_text *out, const char *text, size_t max_chars) {
+void tide_html_add_cut(tide_text *out, const char *text, size_t max_chars) {
     size_t total = 0;
     for (const char *p = text; *p != '\0'; total++) skip_char(&p);
     const bool cut = total > max_chars;
@@ -93,7 +93,7 @@ void tide_report_add_html_cut(tide_text *out, const char *text, size_t max_chars
     }
 }
 
-void tide_report_add_href(tide_text *out, const char *file_name) {
+void tide_html_add_href(tide_text *out, const char *file_name) {
     for (const char *p = file_name; *p != '\0'; p++) {
         const unsigned char c = (unsigned char)*p;
         const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
@@ -104,7 +104,7 @@ void tide_report_add_href(tide_text *out, const char *file_name) {
     }
 }
 
-void tide_report_add_json_for_html(tide_text *out, const char *json, size_t len) {
+void tide_html_add_json(tide_text *out, const char *json, size_t len) {
     size_t from = 0;
     for (size_t i = 0; i < len; i++) {
         const char *escape = json[i] == '<'   ? "\\u003c"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // See json_out.h. Escapes are those of RFC 8259, section 7.
-#include "reports/json_out.h"
+#include "analysis/json_out.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/base/utf8.h"
+#include "core/memory/allocator.h"
 
 static bool is_flat(const tide_json_out *j) { return !j->indent || (j->flat > 0 && j->depth >= j->flat); }
 
@@ -76,6 +77,13 @@ void tide_json_u64(tide_json_out *j, const char *key, uint64_t value) {
     begin_value(j, key);
     const int n = snprintf(digits, sizeof digits, "%" PRIu64, value);
     tide_text_add_n(j->out, digits, (size_t)n);
+}
+
+void tide_json_bytes(tide_json_out *j, const char *key, uint64_t bytes) {
+    if (bytes == TIDE_UNKNOWN_BYTES)
+        tide_json_null(j, key);
+    else
+        tide_json_u64(j, key, bytes);
 }
 
 void tide_json_i64(tide_json_out *j, const char *key, int64_t value) {

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+//
+// answer_tables: the tables of answers that reports and panes of the terminal view both write. Their keys differ, for
+// programs read both; what a cell holds is declared once.
+#ifndef TIDE_ANALYSIS_ANSWER_TABLES_H
+#define TIDE_ANALYSIS_ANSWER_TABLES_H
+
+#include "analysis/compare.h"
+#include "analysis/pools.h"
+#include "analysis/table.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// Who writes the table: reports count moments from the origin, panes give them as they are.
+typedef struct tide_table_view {
+    const tide_subject_facts *facts; ///< borrowed, as all else
+    bool is_pane;
+} tide_table_view;
+
+// Each table borrows the answer; NULL: it is not there yet, the table has no rows. Names are those of reports and of
+// panes: "pools" and "rows".
+
+tide_table tide_table_of_pools(const tide_table_view *view, const tide_pools *pools);
+tide_table tide_table_of_leaks(const tide_table_view *view, const tide_leaks *leaks);
+/// What is held, in parts that sum to it; who holds it; each one that is alive; what would lower the peak.
+tide_table tide_table_of_parts(const tide_table_view *view, const tide_explanation *e);
+tide_table tide_table_of_owners(const tide_table_view *view, const tide_explanation *e);
+tide_table tide_table_of_kinds(const tide_table_view *view, const tide_explanation *e);
+tide_table tide_table_of_live(const tide_table_view *view, const tide_explanation *e);
+tide_table tide_table_of_without(const tide_table_view *view, const tide_explanation *e);
+/// A comparison: by operator, by kind, item by item.
+tide_table tide_table_of_owner_changes(const tide_table_view *view, const tide_diff *d);
+tide_table tide_table_of_kind_changes(const tide_table_view *view, const tide_diff *d);
+tide_table tide_table_of_changes(const tide_table_view *view, const tide_diff *d);
+
+/// The figures of a comparison as keys of an object: peaks, plans, and how many items have each change.
+void tide_diff_json(const tide_diff *d, tide_json_out *j);
+
+/// A row that is item `i`, in `room`: what the columns of the items hold. Its pool and what it lies in are not looked
+/// up.
+const tide_item_facts *tide_table_item_row(const tide_items *items, uint32_t i, void *room);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: MIT
+//
+// The tables of all panes. Those of answers (pools, explanation, comparison) are declared in analysis/answer_tables.
+// See sheet.h.
+#include "analysis/answer_tables.h"
+#include "tui/sheet.h"
+
+#define TEXT TIDE_UNIT_TEXT
+#define KIND TIDE_UNIT_KIND
+#define COUNT TIDE_UNIT_COUNT
+#define BYTES TIDE_UNIT_BYTES
+#define TIME TIDE_UNIT_TIME
+#define FLAG TIDE_UNIT_FLAG
+#define ADDRESS TIDE_UNIT_ADDRESS
+
+#define SHEET(sheet_name, s, list, count, ...)                                                                         \
+    ((tide_table){                                                                                                     \
+        .name = (sheet_name), TIDE_COLUMNS(list), .n_rows = (count), .data = (s), .facts = (s)->a, __VA_ARGS__})
+#define ROWS_OF(array) .rows = (array), .row_bytes = sizeof *(array)
+
+static const tide_tui_scene *scene_of(const tide_table *t) { return t->data; }
+static const tide_items *items_of(const tide_table *t) { return tide_subject_items(scene_of(t)->state->a); }
+
+// ---- items: tide_item_facts and tide_live_item both have a site and a shape ----
+
+#define ITEM_COLUMNS(type)                                                                                             \
+    {"name", "name", TEXT, TIDE_AT(type, site.name)}, {"owner", "made by", TEXT, TIDE_AT(type, site.owner)},           \
+        {"step", "step of that", COUNT, TIDE_AT(type, site.step)}, {"kind", "kind", KIND, TIDE_AT(type, shape.kind)},  \
+        {"device", "device", TEXT, TIDE_AT(type, shape.device)},                                                       \
+        {"allocator", "allocator", TEXT, TIDE_AT(type, shape.allocator)},                                              \
+        {"size_bytes", "size", BYTES, TIDE_AT(type, shape.size_bytes)},                                                \
+        {"reserved_bytes", "reserved", BYTES, TIDE_AT(type, shape.reserved_bytes)}, {                                  \
+        "id", "number", COUNT, TIDE_AT(type, id)                                                                       \
+    }
+
+static const tide_column gantt_columns[] = {
+    ITEM_COLUMNS(tide_item_facts),
+    {"place_bytes", "at", ADDRESS, TIDE_AT(tide_item_facts, place)},
+    {"begin", "begins", TIME, TIDE_AT(tide_item_facts, begin)},
+    {"end", "ends", TIME, TIDE_AT(tide_item_facts, end)},
+    {"never_freed", "never freed", FLAG, TIDE_AT(tide_item_facts, open_ended)},
+    {"persistent", "persistent", FLAG, TIDE_AT(tide_item_facts, shape.persistent)},
+};
+static const void *gantt_row(const tide_table *t, size_t i, void *room) {
+    return tide_table_item_row(items_of(t), scene_of(t)->rows->members[i], room);
+}
+
+static const tide_column table_columns[] = {
+    ITEM_COLUMNS(tide_live_item),
+    {"counts_bytes", "counts", BYTES, TIDE_AT(tide_live_item, counts_bytes)},
+    {"place_bytes", "at", ADDRESS, TIDE_AT(tide_live_item, place)},
+    {"begin", "since", TIME, TIDE_AT(tide_live_item, begin)},
+    {"free_requested", "given up by its owner", FLAG, TIDE_AT(tide_live_item, free_requested)},
+};
+
+// ---- groups of items ----
+
+typedef struct group_row {
+    const char *key;
+    uint64_t n_items, bytes;
+    int64_t begin;
+} group_row;
+
+static const tide_column group_columns[] = {
+    {"group", "group", TEXT, TIDE_AT(group_row, key)},
+    {"items", "items", COUNT, TIDE_AT(group_row, n_items)},
+    {"size_bytes", "together", BYTES, TIDE_AT(group_row, bytes)},
+    {"begin", "the first begins", TIME, TIDE_AT(group_row, begin)},
+};
+static const void *group_row_at(const tide_table *t, size_t i, void *room) {
+    const tide_rows *rows = scene_of(t)->rows;
+    group_row *g = room;
+    *g = (group_row){.key = rows->keys[i],
+                     .n_items = rows->first[i + 1] - rows->first[i],
+                     .bytes = rows->bytes[i],
+                     .begin = tide_items_begin(items_of(t), rows->members[rows->first[i]])};
+    return g;
+}
+
+// ---- curve: a column of the screen each ----
+
+typedef struct curve_row {
+    int64_t begin;
+    uint64_t min, max, predicted, b_min, b_max;
+} curve_row;
+
+static const tide_column curve_columns[] = {
+    {"begin", "from", TIME, TIDE_AT(curve_row, begin)},
+    {"min_bytes", "least", BYTES, TIDE_AT(curve_row, min)},
+    {"max_bytes", "most", BYTES, TIDE_AT(curve_row, max)},
+    {"predicted_bytes", "predicted", BYTES, TIDE_AT(curve_row, predicted)},
+    {"b_min_bytes", "least of B", BYTES, TIDE_AT(curve_row, b_min)},
+    {"b_max_bytes", "most of B", BYTES, TIDE_AT(curve_row, b_max)},
+};
+static uint64_t value_at(const uint64_t *values, size_t i) { return values != NULL ? values[i] : TIDE_UNKNOWN_BYTES; }
+static const void *curve_row_at(const tide_table *t, size_t i, void *room) {
+    const tide_tui_scene *s = scene_of(t);
+    const tide_tui_window w = s->state->window;
+    const uint64_t span = tide_tui_window_span(w), n = s->n_columns;
+    curve_row *c = room;
+    *c = (curve_row){.begin = (int64_t)((uint64_t)w.begin + span / n * i + span % n * i / n),
+                     .min = value_at(s->min, i),
+                     .max = value_at(s->max, i),
+                     .predicted = value_at(s->predicted_max, i),
+                     .b_min = value_at(s->b_min, i),
+                     .b_max = value_at(s->b_max, i)};
+    return c;
+}
+
+// ---- map: regions ----
+
+static void region_bound(const tide_table *t, const void *row, tide_cell *v) {
+    const tide_region *r = row;
+    (void)t;
+    if (r->bound_bytes > 0) tide_cell_bytes(v, r->bound_bytes);
+}
+
+static const tide_column map_columns[] = {
+    {"region", "region", TEXT, TIDE_AT(tide_region, label)},
+    {"kind", "kind", KIND, TIDE_AT(tide_region, kind)},
+    {"device", "device", TEXT, TIDE_TEXT_AT(tide_region, device)},
+    {"base_bytes", "at", ADDRESS, TIDE_AT(tide_region, base)},
+    {"size_bytes", "size", BYTES, TIDE_AT(tide_region, bytes)},
+    {"bound_bytes", "lower bound", BYTES, .get = region_bound},
+    {"begin", "there from", TIME, TIDE_AT(tide_region, begin)},
+    {"end", "to", TIME, TIDE_AT(tide_region, end)},
+    {"guessed", "nobody told of it", FLAG, TIDE_AT(tide_region, is_guessed)},
+};
+
+// ---- operators ----
+
+static const tide_column operator_columns[] = {
+    {"operator", "operator", TEXT, TIDE_AT(tide_tui_operator, name)},
+    {"step", "step", COUNT, TIDE_AT(tide_tui_operator, step)},
+    {"begin", "begins", TIME, TIDE_AT(tide_tui_operator, begin)},
+    {"makes_bytes", "makes", BYTES, TIDE_AT(tide_tui_operator, makes_bytes)},
+    {"frees_bytes", "frees", BYTES, TIDE_AT(tide_tui_operator, frees_bytes)},
+    {"live_bytes", "highest while it runs", BYTES, TIDE_AT(tide_tui_operator, live_bytes)},
+};
+
+// ---- details: the selection, one row ----
+
+static void detail_role(const tide_table *t, const void *row, tide_cell *v) {
+    const tide_item_facts *x = row;
+    (void)t;
+    tide_cell_text(v, x->shape.is_planned ? tide_role_name(x->shape.role) : NULL);
+}
+static void detail_pool(const tide_table *t, const void *row, tide_cell *v) {
+    const tide_item_facts *x = row;
+    (void)t;
+    if (x->pool != TIDE_NO_POOL) tide_cell_count(v, (uint64_t)x->pool);
+}
+static void detail_alias(const tide_table *t, const void *row, tide_cell *v) {
+    const tide_item_facts *x = row;
+    (void)t;
+    tide_cell_text(v, x->shape.alias != TIDE_ALIAS_NONE ? tide_alias_kind_name(x->shape.alias) : NULL);
+}
+static void item_name(const tide_table *t, uint32_t item, tide_cell *v) {
+    const tide_items *items = items_of(t);
+    if (items != NULL && item < items->n) tide_cell_text(v, tide_items_site(items, item)->name);
+}
+static void detail_alias_of(const tide_table *t, const void *row, tide_cell *v) {
+    item_name(t, ((const tide_item_facts *)row)->alias_of, v);
+}
+static void detail_below(const tide_table *t, const void *row, tide_cell *v) {
+    (void)row;
+    item_name(t, scene_of(t)->below, v);
+}
+static void detail_above(const tide_table *t, const void *row, tide_cell *v) {
+    (void)row;
+    item_name(t, scene_of(t)->above, v);
+}
+static void detail_before(const tide_table *t, const void *row, tide_cell *v) {
+    (void)row;
+    item_name(t, scene_of(t)->before, v);
+}
+static void detail_after(const tide_table *t, const void *row, tide_cell *v) {
+    (void)row;
+    item_name(t, scene_of(t)->after, v);
+}
+static void detail_gap_below(const tide_table *t, const void *row, tide_cell *v) {
+    const tide_tui_scene *s = scene_of(t);
+    (void)row;
+    if (s->below != TIDE_NO_ITEM || s->gap_below > 0) tide_cell_bytes(v, s->gap_below);
+}
+static void detail_gap_above(const tide_table *t, const void *row, tide_cell *v) {
+    const tide_tui_scene *s = scene_of(t);
+    (void)row;
+    if (s->above != TIDE_NO_ITEM || s->gap_above > 0) tide_cell_bytes(v, s->gap_above);
+}
+static void detail_consumers(const tide_table *t, const void *row, tide_cell *v) {
+    (void)row;
+    tide_cell_text(v, scene_of(t)->consumers);
+}
+static void detail_why(const tide_table *t, const void *row, tide_cell *v) {
+    (void)row;
+    tide_cell_text(v, scene_of(t)->why);
+}
+
+static const tide_column details_columns[] = {
+    ITEM_COLUMNS(tide_item_facts),
+    {"role", "role", TEXT, .get = detail_role},
+    {"place_bytes", "at", ADDRESS, TIDE_AT(tide_item_facts, place)},
+    {"pool", "pool", COUNT, .get = detail_pool},
+    {"begin", "begins", TIME, TIDE_AT(tide_item_facts, begin)},
+    {"end", "ends", TIME, TIDE_AT(tide_item_facts, end)},
+    {"never_freed", "never freed", FLAG, TIDE_AT(tide_item_facts, open_ended)},
+    {"persistent", "persistent", FLAG, TIDE_AT(tide_item_facts, shape.persistent)},
+    {"alias", "alias", TEXT, .get = detail_alias},
+    {"alias_of", "lies in", TEXT, .get = detail_alias_of},
+    {"below", "below it", TEXT, .get = detail_below},
+    {"gap_below_bytes", "free below it", BYTES, .get = detail_gap_below},
+    {"above", "above it", TEXT, .get = detail_above},
+    {"gap_above_bytes", "free above it", BYTES, .get = detail_gap_above},
+    {"before", "had its place before", TEXT, .get = detail_before},
+    {"after", "gets its place next", TEXT, .get = detail_after},
+    {"consumers", "read by", TEXT, .get = detail_consumers},
+    {"why", "why", TEXT, .get = detail_why},
+};
+
+// ---- what-if ----
+
+static void edit_words(const tide_edit *edit, tide_cell *v) {
+    tide_text text = {0};
+    tide_edit_print(edit, &text);
+    snprintf(v->buf, sizeof v->buf, "%s", tide_text_str(&text));
+    tide_text_deinit(&text);
+    tide_cell_text(v, v->buf);
+}
+static void advice_edit(const tide_table *t, const void *row, tide_cell *v) {
+    (void)t;
+    edit_words(&((const tide_edit_advice *)row)->edit, v);
+}
+static void advice_change(const tide_table *t, const void *row, tide_cell *v) {
+    const uint64_t now = t->facts->has_plan ? t->facts->plan_bytes : TIDE_UNKNOWN_BYTES;
+    tide_cell_change(v, now, ((const tide_edit_advice *)row)->bytes);
+}
+static void edit_text(const tide_table *t, const void *row, tide_cell *v) {
+    (void)t;
+    edit_words(row, v);
+}
+
+static const tide_column advice_columns[] = {
+    {"edit", "edit", TEXT, .get = advice_edit},
+    {"plan_bytes", "the plan would take", BYTES, TIDE_AT(tide_edit_advice, bytes)},
+    {"change_bytes", "change", TIDE_UNIT_CHANGE, .get = advice_change},
+    {"bound_bytes", "lower bound", BYTES, TIDE_AT(tide_edit_advice, bound_bytes)},
+};
+static const tide_column edit_columns[] = {{"edit", "edit", TEXT, .get = edit_text}};
+
+// ---- all of them ----
+
+static tide_table gantt(const tide_tui_scene *s) {
+    const size_t n = s->rows != NULL && tide_subject_items(s->state->a) != NULL ? s->rows->n : 0;
+    if (s->rows != NULL && s->rows->first != NULL && s->rows->keys != NULL)
+        return SHEET("rows", s, group_columns, n, .row = group_row_at);
+    return SHEET("rows", s, gantt_columns, n, .row = gantt_row);
+}
+
+static size_t item_sheets(const tide_tui_scene *s, tide_tui_pane pane, tide_table *out) {
+    switch (pane) {
+    case TIDE_TUI_PANE_CURVE:
+        *out = SHEET("rows", s, curve_columns, s->max != NULL ? s->n_columns : 0, .row = curve_row_at);
+        return 1;
+    case TIDE_TUI_PANE_GANTT:
+        *out = gantt(s);
+        return 1;
+    case TIDE_TUI_PANE_MAP:
+        *out = SHEET("rows", s, map_columns, 0, .row_bytes = sizeof(tide_region));
+        if (s->space != NULL) out->rows = s->space->regions, out->n_rows = s->space->n;
+        return 1;
+    case TIDE_TUI_PANE_TABLE:
+        *out = SHEET("rows", s, table_columns, 0, .row_bytes = sizeof(tide_live_item));
+        if (s->live != NULL) out->rows = s->live->items, out->n_rows = s->live->n;
+        return 1;
+    case TIDE_TUI_PANE_OPERATORS:
+        *out = SHEET("rows", s, operator_columns, s->n_operators, ROWS_OF(s->operators));
+        return 1;
+    case TIDE_TUI_PANE_DETAILS:
+        *out = SHEET("rows", s, details_columns, s->has_selection ? 1 : 0, ROWS_OF(&s->selection));
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+size_t tide_tui_sheets_of(const tide_tui_scene *s, tide_tui_pane pane, tide_tui_sheet out[TIDE_TUI_MAX_SHEETS]) {
+    const tide_table_view view = {.facts = s->a, .is_pane = true};
+    size_t n = 0;
+    switch (pane) {
+    case TIDE_TUI_PANE_POOLS:
+        out[n++] = tide_table_of_pools(&view, s->pools);
+        out[n++] = tide_table_of_leaks(&view, s->leaks);
+        return n;
+    case TIDE_TUI_PANE_EXPLAIN:
+        out[n++] = tide_table_of_parts(&view, s->explanation);
+        out[n++] = tide_table_of_owners(&view, s->explanation);
+        out[n++] = tide_table_of_kinds(&view, s->explanation);
+        out[n++] = tide_table_of_live(&view, s->explanation);
+        out[n++] = tide_table_of_without(&view, s->explanation);
+        return n;
+    case TIDE_TUI_PANE_COMPARE:
+        out[n++] = tide_table_of_changes(&view, s->diff);
+        out[n++] = tide_table_of_owner_changes(&view, s->diff);
+        out[n++] = tide_table_of_kind_changes(&view, s->diff);
+        return n;
+    case TIDE_TUI_PANE_WHATIF:
+        out[n++] = SHEET("advice", s, advice_columns, s->n_advice, ROWS_OF(s->advice));
+        out[n++] = SHEET("edits", s, edit_columns, s->state->n_edits, ROWS_OF(s->state->edits));
+        return n;
+    default:
+        return item_sheets(s, pane, out);
+    }
+}
