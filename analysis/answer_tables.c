@@ -294,17 +294,17 @@ static void change_what_narrow(const tide_table *t, const void *row, tide_cell *
     (void)t;
     change_words(row, ",", v);
 }
-static void change_a_size(const tide_table *t, const void *row, tide_cell *v) {
+void tide_change_a_size(const tide_table *t, const void *row, tide_cell *v) {
     const tide_diff_row *r = row;
     (void)t;
     if ((r->what & TIDE_DIFF_ADDED) == 0) tide_cell_bytes(v, r->a_bytes);
 }
-static void change_b_size(const tide_table *t, const void *row, tide_cell *v) {
+void tide_change_b_size(const tide_table *t, const void *row, tide_cell *v) {
     const tide_diff_row *r = row;
     (void)t;
     if ((r->what & TIDE_DIFF_REMOVED) == 0) tide_cell_bytes(v, r->b_bytes);
 }
-static void change_at(const tide_table *t, const void *row, tide_cell *v) {
+void tide_change_of_held(const tide_table *t, const void *row, tide_cell *v) {
     const tide_diff_row *r = row;
     (void)t;
     tide_cell_change(v, r->a_at_bytes, r->b_at_bytes);
@@ -314,19 +314,19 @@ static const tide_column change_columns[] = {
     {"name", "Name", NAME, TIDE_AT(tide_diff_row, name)},
     {"owner", "Operator", TEXT, TIDE_AT(tide_diff_row, owner)},
     {"what", "What", TEXT, .get = change_what},
-    {"a_size_bytes", "Size in A", BYTES, .get = change_a_size},
-    {"b_size_bytes", "Size in B", BYTES, .get = change_b_size},
+    {"a_size_bytes", "Size in A", BYTES, .get = tide_change_a_size},
+    {"b_size_bytes", "Size in B", BYTES, .get = tide_change_b_size},
     {"a_at_peak_bytes", "At A's peak", BYTES, TIDE_AT(tide_diff_row, a_at_bytes)},
     {"b_at_peak_bytes", "At B's peak", BYTES, TIDE_AT(tide_diff_row, b_at_bytes)},
-    {"change_bytes", "Change of the peak", CHANGE, .get = change_at},
+    {"change_bytes", "Change of the peak", CHANGE, .get = tide_change_of_held},
 };
 static const tide_column change_fields[] = {
     {"name", "name", TEXT, TIDE_AT(tide_diff_row, name)},
     {"owner", "made by", TEXT, TIDE_AT(tide_diff_row, owner)},
     {"what", "what", TEXT, .get = change_what_narrow},
-    {"a_bytes", "in A", BYTES, .get = change_a_size},
-    {"b_bytes", "in B", BYTES, .get = change_b_size},
-    {"change_bytes", "change", CHANGE, .get = change_at},
+    {"a_bytes", "in A", BYTES, .get = tide_change_a_size},
+    {"b_bytes", "in B", BYTES, .get = tide_change_b_size},
+    {"change_bytes", "change", CHANGE, .get = tide_change_of_held},
     {"a_at_bytes", "held in A", BYTES, TIDE_AT(tide_diff_row, a_at_bytes)},
     {"b_at_bytes", "held in B", BYTES, TIDE_AT(tide_diff_row, b_at_bytes)},
 };
@@ -336,14 +336,18 @@ tide_table tide_table_of_changes(const tide_table_view *view, const tide_diff *d
                 sizeof(tide_diff_row), d != NULL ? d->n : 0);
 }
 
+void tide_diff_counts_json(const tide_diff *d, tide_json_out *j) {
+    for (unsigned i = 0; i < TIDE_DIFF_N_CHANGES; i++)
+        tide_json_u64(j, tide_diff_change_name(i), tide_diff_n_changed(d, i));
+    tide_json_u64(j, "unchanged", d->n_unchanged);
+}
+
 void tide_diff_json(const tide_diff *d, tide_json_out *j) {
     tide_json_bytes(j, "a_peak_bytes", d->a_peak_bytes);
     tide_json_bytes(j, "b_peak_bytes", d->b_peak_bytes);
     tide_json_bytes(j, "a_plan_bytes", d->a_plan_bytes);
     tide_json_bytes(j, "b_plan_bytes", d->b_plan_bytes);
-    for (unsigned i = 0; i < TIDE_DIFF_N_CHANGES; i++)
-        tide_json_u64(j, tide_diff_change_name(i), tide_diff_n_changed(d, i));
-    tide_json_u64(j, "unchanged", d->n_unchanged);
+    tide_diff_counts_json(d, j);
 }
 
 // ---- items ----

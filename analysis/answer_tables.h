@@ -35,7 +35,14 @@ tide_table tide_table_of_owner_changes(const tide_table_view *view, const tide_d
 tide_table tide_table_of_kind_changes(const tide_table_view *view, const tide_diff *d);
 tide_table tide_table_of_changes(const tide_table_view *view, const tide_diff *d);
 
-/// The figures of a comparison as keys of an object: peaks, plans, and how many items have each change.
+// Cells of a tide_diff_row, for tables that are declared elsewhere: its size in A and in B, the change of what is held.
+void tide_change_a_size(const tide_table *t, const void *row, tide_cell *v);
+void tide_change_b_size(const tide_table *t, const void *row, tide_cell *v);
+void tide_change_of_held(const tide_table *t, const void *row, tide_cell *v);
+
+/// How many items have each change, as keys of an object.
+void tide_diff_counts_json(const tide_diff *d, tide_json_out *j);
+/// The same behind the peaks and the plans.
 void tide_diff_json(const tide_diff *d, tide_json_out *j);
 
 /// A row that is item `i`, in `room`: what the columns of the items hold. Its pool and what it lies in are not looked

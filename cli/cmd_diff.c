@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/diff_view.h"
+#include "cli/table.h"
 #include "cli/trace_view.h"
 #include "cli/view.h"
 #include "core/base/host_alloc.h"
@@ -83,39 +84,35 @@ static tide_status moment_of(tide_subject *s, const char *text, tide_moment *out
 
 // ---- output ----
 
-static tide_status write_text(const cli_diff_view *v, const char *path, bool is_markdown, tide_error *err) {
+static tide_status write_out(const cli_diff_view *v, const char *path, tide_error *err) {
+    const char *dot = strrchr(path, '.');
     tide_text text = {0};
-    if (is_markdown) {
+    if (strcmp(dot, ".json") == 0)
+        cli_diff_json(v, &text);
+    else if (strcmp(dot, ".md") == 0)
         cli_diff_markdown(v, &text);
-    } else {
-        char *data = NULL;
-        size_t len = 0;
-        FILE *to = open_memstream(&data, &len);
-        if (to != NULL) cli_diff_text(v, to);
-        if (to == NULL || fclose(to) != 0) text.failed = true;
-        tide_text_add_n(&text, data != NULL ? data : "", len);
-        free(data); // the stream's own
-    }
+    else
+        cli_diff_text(v, &text);
     const tide_status st = text.failed ? TIDE_NO_MEMORY(err, "for '%s'", path)
                                        : tide_write_file(path, tide_text_str(&text), text.len, err);
     tide_text_deinit(&text);
     return st;
 }
 
-static tide_status write_out(const cli_diff_view *v, const char *path, tide_error *err) {
-    const char *dot = strrchr(path, '.');
-    if (strcmp(dot, ".json") == 0) return cli_json_write(cli_diff_json(v), path, err);
-    return write_text(v, path, strcmp(dot, ".md") == 0, err);
-}
-
-static int tell(const cli_diff_view *v, const options *o) {
+static int print(const cli_diff_view *v, const options *o) {
     tide_error err = TIDE_ERROR_INIT;
+    tide_text text = {0};
     int code = CLI_EXIT_OK;
     if (o->out != NULL && write_out(v, o->out, &err) != TIDE_OK) return cli_fail(&err);
-    if (o->json)
-        code = cli_json_print(cli_diff_json(v));
-    else if (o->out == NULL)
-        cli_diff_text(v, stdout);
+    if (o->json) {
+        cli_diff_json(v, &text);
+        code = cli_document_print(&text);
+    } else if (o->out == NULL) {
+        cli_diff_text(v, &text);
+        fputs(tide_text_str(&text), stdout);
+        if (text.failed) cli_cut(stdout);
+        tide_text_deinit(&text);
+    }
     if (code != CLI_EXIT_OK) return code;
     return o->exit_code && cli_diff_differs(v->diff) ? CLI_EXIT_CHECK_FAILED : CLI_EXIT_OK;
 }
@@ -148,7 +145,7 @@ static int diff_subjects(tide_subject *a, tide_subject *b, char **files, const o
     if (st == TIDE_OK) st = load(a, b, live, &err);
     if (st == TIDE_OK) st = tide_compare(a, &v.a.at, b, &v.b.at, live, NULL, &diff, &err);
     if (st != TIDE_OK) return cli_fail(&err);
-    const int code = tell(&v, o);
+    const int code = print(&v, o);
     tide_diff_deinit(&diff);
     return code;
 }

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// diff_view: a comparison as `tidemark diff` tells it: text, Markdown, JSON; the same figures in all three.
+// diff_view: a comparison as `tidemark diff` prints it: text, Markdown, JSON; the same figures in all three.
 #ifndef TIDE_CLI_DIFF_VIEW_H
 #define TIDE_CLI_DIFF_VIEW_H
 
-#include <stdio.h>
-
 #include "analysis/compare.h"
-#include "cli/cli.h"
 
 typedef struct cli_diff_side {
     const char *path;
@@ -25,10 +22,10 @@ typedef struct cli_diff_view {
 
 /// Whether anything differs: an item, or a byte held.
 bool cli_diff_differs(const tide_diff *d);
-void cli_diff_text(const cli_diff_view *v, FILE *to);
-/// Ends with a newline; names are escaped, lists end with how much they leave out.
+/// Each appends to `out` and ends with a newline. Lists of text and Markdown end with how much they leave out.
+void cli_diff_text(const cli_diff_view *v, tide_text *out);
 void cli_diff_markdown(const cli_diff_view *v, tide_text *out);
 /// `tidemark.diff` (docs/schemas/diff.json), with every row whatever max_rows says.
-json_t *cli_diff_json(const cli_diff_view *v);
+void cli_diff_json(const cli_diff_view *v, tide_text *out);
 
 #endif

@@ -1,38 +1,27 @@
 // SPDX-License-Identifier: MIT
 //
-// table: rows of text in columns as wide as they need to be; on a terminal that is too narrow, columns of names give
-// way.
+// table: tables and JSON documents as the command line prints them. On a terminal that is too narrow, columns of names
+// give way.
 #ifndef TIDE_CLI_TABLE_H
 #define TIDE_CLI_TABLE_H
 
 #include <stdio.h>
 
-#include "core/base/text.h"
+#include "analysis/table.h"
 
-typedef struct cli_column {
-    const char *head;
-    bool right;      ///< numbers: aligned at their end
-    bool may_be_cut; ///< names: shortened when lines would be longer than the terminal is wide
-} cli_column;
-
-/// Zero but for the columns.
-typedef struct cli_table {
-    const cli_column *columns; ///< [n_columns]
-    size_t n_columns;
-    char **cells; ///< [n], row by row, owned
-    size_t n, cap;
-    bool failed; ///< out of memory: the table says so at its end
-} cli_table;
-
-/// The next cell, cleaned of what a terminal would take as a command. "" leaves it empty.
-void cli_table_add(cli_table *t, const char *text);
-void cli_table_addf(cli_table *t, const char *fmt, ...) TIDE_PRINTF(2, 3);
-void cli_table_add_bytes(cli_table *t, uint64_t bytes); ///< "1.50 KiB"
-void cli_table_add_ns(cli_table *t, uint64_t ns);       ///< "12.3 us"
-/// Print head and rows, each line behind `indent`, and forget them.
-void cli_table_print(cli_table *t, const char *indent, FILE *to);
+/// Heading and rows, each line behind `indent`, names cleaned of what a terminal would take as a command.
+void cli_table_add(const tide_table *t, const char *indent, tide_text *out);
+/// The same, printed; without memory it says that it is cut.
+void cli_table_print(const tide_table *t, const char *indent, FILE *to);
 
 /// Columns of the terminal: $COLUMNS, or what standard output says; 0: no limit.
 size_t cli_terminal_width(void);
+
+/// A JSON document that is written key by key into `out`: it begins with "schema": "tidemark.<name>", "version": 1.
+tide_json_out cli_document_begin(const char *name, tide_text *out);
+/// Closes the document, with a newline behind it.
+void cli_document_end(tide_json_out *j);
+/// Prints a document that ended and drops it; CLI_EXIT_OK or CLI_EXIT_DOES_NOT_FIT.
+int cli_document_print(tide_text *text);
 
 #endif

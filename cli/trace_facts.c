@@ -14,7 +14,12 @@ typedef struct run_peak {
     uint64_t bytes, event, t_ns;
 } run_peak;
 
-/// Everything that is told; [n_…] arrays are owned.
+#define NAME TIDE_UNIT_NAME
+#define COUNT TIDE_UNIT_COUNT
+#define BYTES TIDE_UNIT_BYTES
+#define DURATION TIDE_UNIT_DURATION
+
+/// Everything that is printed; [n_…] arrays are owned.
 typedef struct facts {
     tide_trace_info info;
     cli_span span;
@@ -128,165 +133,162 @@ static void print_health(tide_trace *t, const facts *f) {
                cli_moment_place(&f->whole_peak, &f->whole, place, sizeof place));
 }
 
-static void print_kinds(const facts *f) {
-    static const cli_column columns[] = {
-        {"kind", false, false},      {"device", false, false},   {"peak bytes", true, false}, {"reserved", true, false},
-        {"at the end", true, false}, {"requested", true, false}, {"allocs", true, false},     {"frees", true, false}};
-    cli_table table = {.columns = columns, .n_columns = sizeof columns / sizeof columns[0]};
-    for (size_t k = 0; k < f->n_kinds; k++) {
-        const tide_trace_kind *m = &f->kinds[k];
-        cli_table_add(&table, tide_memory_kind_name(m->kind));
-        cli_table_add(&table, m->device);
-        cli_table_addf(&table, "%" PRIu64, m->peak_bytes);
-        cli_table_addf(&table, "%" PRIu64, m->peak_reserved_bytes);
-        cli_table_addf(&table, "%" PRIu64, m->live_at_end_bytes);
-        cli_table_addf(&table, "%" PRIu64, m->requested_bytes);
-        cli_table_addf(&table, "%" PRIu64, m->n_allocs);
-        cli_table_addf(&table, "%" PRIu64, m->n_frees);
-    }
-    putchar('\n');
-    cli_table_print(&table, "  ", stdout);
+// ---- tables ----
+
+static const tide_column kind_columns[] = {
+    {"kind", "kind", TIDE_UNIT_KIND, TIDE_AT(tide_trace_kind, kind)},
+    {"device", "device", NAME, TIDE_TEXT_AT(tide_trace_kind, device)},
+    {"requested_bytes", NULL, BYTES, TIDE_AT(tide_trace_kind, requested_bytes)},
+    {"peak_bytes", "peak bytes", BYTES, TIDE_AT(tide_trace_kind, peak_bytes)},
+    {"reserved_peak_bytes", "reserved", BYTES, TIDE_AT(tide_trace_kind, peak_reserved_bytes)},
+    {"live_at_end_bytes", "at the end", BYTES, TIDE_AT(tide_trace_kind, live_at_end_bytes)},
+    {NULL, "requested", BYTES, TIDE_AT(tide_trace_kind, requested_bytes)},
+    {"allocations", "allocs", COUNT, TIDE_AT(tide_trace_kind, n_allocs)},
+    {"frees", "frees", COUNT, TIDE_AT(tide_trace_kind, n_frees)},
+};
+
+static tide_table kinds_of(const facts *f) {
+    return (tide_table){.name = "kinds",
+                        TIDE_COLUMNS(kind_columns),
+                        .rows = f->kinds,
+                        .row_bytes = sizeof *f->kinds,
+                        .n_rows = f->n_kinds,
+                        .is_exact = true};
 }
 
-static void print_runs(const facts *f) {
-    static const cli_column columns[] = {{"run", true, false},  {"model", false, true},  {"mode", false, false},
-                                         {"plan", false, true}, {"begin", true, false},  {"took", true, false},
-                                         {"peak", true, false}, {"planned", true, false}};
-    cli_table table = {.columns = columns, .n_columns = sizeof columns / sizeof columns[0]};
-    for (size_t i = 0; i < f->n_runs; i++) {
-        const tide_trace_run *r = &f->runs[i];
-        cli_table_addf(&table, "%" PRId64, r->id);
-        cli_table_add(&table, r->model);
-        cli_table_add(&table, r->mode);
-        cli_table_add(&table, r->strategy[0] != '\0' ? r->strategy : "-");
-        cli_table_add_ns(&table, cli_since(&f->span, r->begin_ns));
-        cli_table_add_ns(&table, r->end_ns - r->begin_ns);
-        cli_table_add_bytes(&table, f->run_peaks[i].bytes);
-        if (r->has_plan)
-            cli_table_add_bytes(&table, r->plan_bytes);
-        else
-            cli_table_add(&table, "-");
-    }
-    putchar('\n');
-    cli_table_print(&table, "  ", stdout);
+typedef struct run_row {
+    int64_t id;
+    const char *model, *source, *mode, *strategy, *device;
+    uint64_t begin_ns, end_ns, since_ns, took_ns, peak_bytes, peak_since_ns, peak_event, plan_bytes;
+} run_row;
+
+static const tide_column run_columns[] = {
+    {"id", "run", COUNT, TIDE_AT(run_row, id)},
+    {"model", "model", NAME, TIDE_AT(run_row, model), .may_be_cut = true},
+    {"source", NULL, NAME, TIDE_AT(run_row, source)},
+    {"mode", "mode", NAME, TIDE_AT(run_row, mode)},
+    {"strategy", "plan", TIDE_UNIT_TEXT, TIDE_AT(run_row, strategy), .may_be_cut = true},
+    {"device", NULL, NAME, TIDE_AT(run_row, device)},
+    {"begin_ns", NULL, DURATION, TIDE_AT(run_row, begin_ns)},
+    {"end_ns", NULL, DURATION, TIDE_AT(run_row, end_ns)},
+    {NULL, "begin", DURATION, TIDE_AT(run_row, since_ns)},
+    {NULL, "took", DURATION, TIDE_AT(run_row, took_ns)},
+    {"peak_bytes", "peak", BYTES, TIDE_AT(run_row, peak_bytes)},
+    {"peak_since_begin_ns", NULL, DURATION, TIDE_AT(run_row, peak_since_ns)},
+    {"peak_event", NULL, COUNT, TIDE_AT(run_row, peak_event)},
+    {"plan_bytes", "planned", BYTES, TIDE_AT(run_row, plan_bytes)},
+};
+
+static const void *run_row_at(const tide_table *t, size_t i, void *room) {
+    const facts *f = t->data;
+    const tide_trace_run *r = &f->runs[i];
+    const run_peak *peak = &f->run_peaks[i];
+    run_row *row = room;
+    *row = (run_row){.id = r->id,
+                     .model = r->model,
+                     .source = r->source,
+                     .mode = r->mode,
+                     .strategy = r->strategy,
+                     .device = r->device,
+                     .begin_ns = r->begin_ns,
+                     .end_ns = r->end_ns,
+                     .since_ns = cli_since(&f->span, r->begin_ns),
+                     .took_ns = r->end_ns - r->begin_ns,
+                     .peak_bytes = peak->bytes,
+                     .peak_since_ns = cli_since(&f->span, peak->t_ns),
+                     .peak_event = peak->event,
+                     .plan_bytes = r->has_plan ? r->plan_bytes : TIDE_UNKNOWN_BYTES};
+    return row;
 }
 
-static void print_marks(const facts *f) {
-    static const cli_column columns[] = {{"mark", false, true}, {"at", true, false}, {"event", true, false}};
-    cli_table table = {.columns = columns, .n_columns = sizeof columns / sizeof columns[0]};
-    for (size_t i = 0; i < f->n_marks; i++) {
-        cli_table_add(&table, f->marks[i].name);
-        cli_table_add_ns(&table, cli_since(&f->span, f->marks[i].t_ns));
-        cli_table_addf(&table, "%" PRIu64, f->marks[i].event_id);
-    }
+static tide_table runs_of(const facts *f) {
+    return (tide_table){
+        .name = "runs", TIDE_COLUMNS(run_columns), .row = run_row_at, .n_rows = f->n_runs, .data = f, .blank = "-"};
+}
+
+static void mark_since(const tide_table *t, const void *row, tide_cell *v) {
+    const facts *f = t->data;
+    tide_cell_count(v, cli_since(&f->span, ((const tide_trace_mark *)row)->t_ns));
+}
+
+static const tide_column mark_columns[] = {
+    {"name", "mark", NAME, TIDE_AT(tide_trace_mark, name), .may_be_cut = true},
+    {"t_ns", NULL, DURATION, TIDE_AT(tide_trace_mark, t_ns)},
+    {"since_begin_ns", "at", DURATION, .get = mark_since},
+    {"event", "event", COUNT, TIDE_AT(tide_trace_mark, event_id)},
+};
+
+static tide_table marks_of(const facts *f) {
+    return (tide_table){.name = "marks",
+                        TIDE_COLUMNS(mark_columns),
+                        .rows = f->marks,
+                        .row_bytes = sizeof *f->marks,
+                        .n_rows = f->n_marks,
+                        .data = f};
+}
+
+/// Nothing for a table without rows.
+static void print_table(const tide_table *t) {
+    if (t->n_rows == 0) return;
     putchar('\n');
-    cli_table_print(&table, "  ", stdout);
+    cli_table_print(t, "  ", stdout);
 }
 
 // ---- JSON ----
 
-static json_t *peak_json(const cli_span *span, const cli_moment *peak, uint64_t bytes) {
-    json_t *doc = json_object();
-    json_object_set_new(doc, "bytes", cli_json_bytes(bytes));
-    json_object_set_new(doc, "t_ns", cli_json_bytes(peak->t_ns));
-    json_object_set_new(doc, "since_begin_ns", cli_json_bytes(cli_since(span, peak->t_ns)));
-    json_object_set_new(doc, "event", cli_json_bytes(peak->event));
-    json_object_set_new(doc, "run", span->run_id > 0 ? json_integer(span->run_id) : json_null());
-    return doc;
+static void add_peak(tide_json_out *j, const char *key, const cli_span *span, const cli_moment *peak, uint64_t bytes) {
+    tide_json_open(j, key, '{');
+    tide_json_u64(j, "bytes", bytes);
+    tide_json_u64(j, "t_ns", peak->t_ns);
+    tide_json_u64(j, "since_begin_ns", cli_since(span, peak->t_ns));
+    tide_json_u64(j, "event", peak->event);
+    if (span->run_id > 0)
+        tide_json_i64(j, "run", span->run_id);
+    else
+        tide_json_null(j, "run");
+    tide_json_close(j, '}');
 }
 
-static json_t *kinds_json(const facts *f) {
-    json_t *list = json_array();
-    for (size_t k = 0; k < f->n_kinds; k++) {
-        const tide_trace_kind *m = &f->kinds[k];
-        json_t *row = json_object();
-        json_object_set_new(row, "kind", json_string(tide_memory_kind_name(m->kind)));
-        json_object_set_new(row, "device", cli_json_text(m->device));
-        json_object_set_new(row, "requested_bytes", cli_json_bytes(m->requested_bytes));
-        json_object_set_new(row, "peak_bytes", cli_json_bytes(m->peak_bytes));
-        json_object_set_new(row, "reserved_peak_bytes", cli_json_bytes(m->peak_reserved_bytes));
-        json_object_set_new(row, "live_at_end_bytes", cli_json_bytes(m->live_at_end_bytes));
-        json_object_set_new(row, "allocations", cli_json_bytes(m->n_allocs));
-        json_object_set_new(row, "frees", cli_json_bytes(m->n_frees));
-        json_array_append_new(list, row);
-    }
-    return list;
-}
-
-static json_t *runs_json(const facts *f) {
-    json_t *list = json_array();
-    for (size_t i = 0; i < f->n_runs; i++) {
-        const tide_trace_run *r = &f->runs[i];
-        json_t *row = json_object();
-        json_object_set_new(row, "id", json_integer(r->id));
-        json_object_set_new(row, "model", cli_json_text(r->model));
-        json_object_set_new(row, "source", cli_json_text(r->source));
-        json_object_set_new(row, "mode", cli_json_text(r->mode));
-        json_object_set_new(row, "strategy", r->strategy[0] != '\0' ? cli_json_text(r->strategy) : json_null());
-        json_object_set_new(row, "device", cli_json_text(r->device));
-        json_object_set_new(row, "begin_ns", cli_json_bytes(r->begin_ns));
-        json_object_set_new(row, "end_ns", cli_json_bytes(r->end_ns));
-        json_object_set_new(row, "peak_bytes", cli_json_bytes(f->run_peaks[i].bytes));
-        json_object_set_new(row, "peak_since_begin_ns", cli_json_bytes(cli_since(&f->span, f->run_peaks[i].t_ns)));
-        json_object_set_new(row, "peak_event", cli_json_bytes(f->run_peaks[i].event));
-        json_object_set_new(row, "plan_bytes", r->has_plan ? cli_json_bytes(r->plan_bytes) : json_null());
-        json_array_append_new(list, row);
-    }
-    return list;
-}
-
-static json_t *marks_json(const facts *f) {
-    json_t *list = json_array();
-    for (size_t i = 0; i < f->n_marks; i++) {
-        json_t *row = json_object();
-        json_object_set_new(row, "name", cli_json_text(f->marks[i].name));
-        json_object_set_new(row, "t_ns", cli_json_bytes(f->marks[i].t_ns));
-        json_object_set_new(row, "since_begin_ns", cli_json_bytes(cli_since(&f->span, f->marks[i].t_ns)));
-        json_object_set_new(row, "event", cli_json_bytes(f->marks[i].event_id));
-        json_array_append_new(list, row);
-    }
-    return list;
-}
-
-static json_t *meta_json(tide_trace *t, const char *key) {
+static void add_meta(tide_json_out *j, tide_trace *t, const char *key) {
     char text[256];
-    return meta(t, key, text, sizeof text)[0] != '\0' ? cli_json_text(text) : json_null();
+    tide_json_text_or_null(j, key, meta(t, key, text, sizeof text));
 }
 
 static int facts_json(tide_trace *t, const cli_trace_options *o, const facts *f) {
     const tide_trace_info *i = &f->info;
-    json_t *doc = cli_json_document("trace_facts");
-    json_object_set_new(doc, "file", cli_json_text(o->path));
-    json_object_set_new(doc, "trace_version", cli_json_bytes(meta_number(t, "version")));
-    json_object_set_new(doc, "state", json_string(state_name(i->state)));
-    json_object_set_new(doc, "reason", i->reason[0] != '\0' ? cli_json_text(i->reason) : json_null());
-    json_object_set_new(doc, "created_by", meta_json(t, "created_by"));
-    json_object_set_new(doc, "tool_version", meta_json(t, "tool_version"));
-    json_object_set_new(doc, "created_utc", meta_json(t, "created_utc"));
-    json_object_set_new(doc, "file_bytes", cli_json_bytes(i->file_bytes));
-    json_object_set_new(doc, "begin_ns", cli_json_bytes(i->begin_ns));
-    json_object_set_new(doc, "end_ns", cli_json_bytes(i->end_ns));
-    json_object_set_new(doc, "events", cli_json_bytes(i->n_events));
-    json_object_set_new(doc, "rows", cli_json_bytes(i->n_rows));
-    json_object_set_new(doc, "chunks", cli_json_bytes(i->n_chunks));
-    json_object_set_new(doc, "first_kept_event", cli_json_bytes(i->first_kept_event));
-    json_object_set_new(doc, "processes", json_integer(i->n_processes));
-    json_object_set_new(doc, "threads", json_integer(i->n_threads));
-    json_object_set_new(doc, "lost", cli_json_bytes(i->n_lost));
-    json_object_set_new(doc, "problems", cli_json_bytes(i->n_problems));
-    json_object_set_new(doc, "late", cli_json_bytes(i->n_late));
-    json_object_set_new(doc, "blocks", cli_json_bytes(i->n_blocks));
-    json_object_set_new(doc, "leaks", cli_json_bytes(i->n_leaked));
-    json_object_set_new(doc, "leaks_uncertain", json_boolean(leak_doubt(i)[0] != '\0'));
-    json_object_set_new(doc, "feed_bytes", cli_json_bytes(meta_number(t, "feed_bytes")));
-    json_object_set_new(doc, "own_peak_bytes", cli_json_bytes(meta_number(t, "own_peak_bytes")));
-    json_object_set_new(doc, "blocked_ns", cli_json_bytes(meta_number(t, "blocked_ns")));
-    json_object_set_new(doc, "peak", peak_json(&f->span, &f->peak, f->peak_bytes));
-    json_object_set_new(doc, "whole_peak", peak_json(&f->whole, &f->whole_peak, f->whole_bytes));
-    json_object_set_new(doc, "kinds", kinds_json(f));
-    json_object_set_new(doc, "runs", runs_json(f));
-    json_object_set_new(doc, "marks", marks_json(f));
-    return cli_json_print(doc);
+    const tide_table tables[] = {kinds_of(f), runs_of(f), marks_of(f)};
+    tide_text text = {0};
+    tide_json_out j = cli_document_begin("trace_facts", &text);
+    tide_json_text(&j, "file", o->path);
+    tide_json_u64(&j, "trace_version", meta_number(t, "version"));
+    tide_json_text(&j, "state", state_name(i->state));
+    tide_json_text_or_null(&j, "reason", i->reason);
+    add_meta(&j, t, "created_by");
+    add_meta(&j, t, "tool_version");
+    add_meta(&j, t, "created_utc");
+    tide_json_u64(&j, "file_bytes", i->file_bytes);
+    tide_json_u64(&j, "begin_ns", i->begin_ns);
+    tide_json_u64(&j, "end_ns", i->end_ns);
+    tide_json_u64(&j, "events", i->n_events);
+    tide_json_u64(&j, "rows", i->n_rows);
+    tide_json_u64(&j, "chunks", i->n_chunks);
+    tide_json_u64(&j, "first_kept_event", i->first_kept_event);
+    tide_json_u64(&j, "processes", i->n_processes);
+    tide_json_u64(&j, "threads", i->n_threads);
+    tide_json_u64(&j, "lost", i->n_lost);
+    tide_json_u64(&j, "problems", i->n_problems);
+    tide_json_u64(&j, "late", i->n_late);
+    tide_json_u64(&j, "blocks", i->n_blocks);
+    tide_json_u64(&j, "leaks", i->n_leaked);
+    tide_json_bool(&j, "leaks_uncertain", leak_doubt(i)[0] != '\0');
+    tide_json_u64(&j, "feed_bytes", meta_number(t, "feed_bytes"));
+    tide_json_u64(&j, "own_peak_bytes", meta_number(t, "own_peak_bytes"));
+    tide_json_u64(&j, "blocked_ns", meta_number(t, "blocked_ns"));
+    add_peak(&j, "peak", &f->span, &f->peak, f->peak_bytes);
+    add_peak(&j, "whole_peak", &f->whole, &f->whole_peak, f->whole_bytes);
+    for (size_t k = 0; k < sizeof tables / sizeof tables[0]; k++) tide_table_json(&tables[k], false, &j);
+    cli_document_end(&j);
+    return cli_document_print(&text);
 }
 
 int cli_trace_facts(tide_trace *t, const cli_trace_options *o) {
@@ -300,9 +302,8 @@ int cli_trace_facts(tide_trace *t, const cli_trace_options *o) {
     } else {
         print_origin(t, o, &f);
         print_health(t, &f);
-        if (f.n_kinds > 0) print_kinds(&f);
-        if (f.n_runs > 0) print_runs(&f);
-        if (f.n_marks > 0) print_marks(&f);
+        const tide_table tables[] = {kinds_of(&f), runs_of(&f), marks_of(&f)};
+        for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) print_table(&tables[i]);
     }
     facts_deinit(&f);
     return code;
@@ -322,14 +323,14 @@ static void find_gaps(const tide_trace_info *i, tide_text *out) {
                        i->n_problems == 1 ? " contradicts" : "s contradict");
 }
 
-static json_t *lines_json(const char *text) {
-    json_t *list = json_array();
+static void add_lines(tide_json_out *j, const char *key, const char *text) {
+    char line[1024];
+    tide_json_open(j, key, '[');
     for (const char *end; (end = strchr(text, '\n')) != NULL; text = end + 1) {
-        char *line = tide_host_strndup(text, (size_t)(end - text));
-        json_array_append_new(list, cli_json_text(line));
-        tide_host_free(line);
+        snprintf(line, sizeof line, "%.*s", (int)(end - text), text);
+        tide_json_text(j, NULL, line);
     }
-    return list;
+    tide_json_close(j, ']');
 }
 
 int cli_trace_check(tide_trace *t, const cli_trace_options *o) {
@@ -341,13 +342,15 @@ int cli_trace_check(tide_trace *t, const cli_trace_options *o) {
     const bool whole = findings.len == 0;
     int code = CLI_EXIT_OK;
     if (o->json) {
-        json_t *doc = cli_json_document("trace_check");
-        json_object_set_new(doc, "file", cli_json_text(o->path));
-        json_object_set_new(doc, "verdict", json_string(whole ? "pass" : "fail"));
-        json_object_set_new(doc, "events", cli_json_bytes(info.n_events));
-        json_object_set_new(doc, "late", cli_json_bytes(info.n_late));
-        json_object_set_new(doc, "findings", lines_json(tide_text_str(&findings)));
-        code = cli_json_print(doc);
+        tide_text text = {.failed = findings.failed};
+        tide_json_out j = cli_document_begin("trace_check", &text);
+        tide_json_text(&j, "file", o->path);
+        tide_json_text(&j, "verdict", whole ? "pass" : "fail");
+        tide_json_u64(&j, "events", info.n_events);
+        tide_json_u64(&j, "late", info.n_late);
+        add_lines(&j, "findings", tide_text_str(&findings));
+        cli_document_end(&j);
+        code = cli_document_print(&text);
     } else {
         char path[4096];
         printf("%s: sound, %" PRIu64 " event%s%s\n%s", cli_clean(o->path, path, sizeof path), info.n_events,

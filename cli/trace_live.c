@@ -11,6 +11,12 @@
 #include "cli/trace_view.h"
 #include "core/base/host_alloc.h"
 
+#define TEXT TIDE_UNIT_TEXT
+#define NAME TIDE_UNIT_NAME
+#define COUNT TIDE_UNIT_COUNT
+#define BYTES TIDE_UNIT_BYTES
+#define DURATION TIDE_UNIT_DURATION
+
 static const char *const group_names[] = {"kind", "device", "scope",  "name", "allocator",
                                           "size", "age",    "thread", "run"};
 _Static_assert(sizeof group_names / sizeof group_names[0] == TIDE_BY_RUN + 1, "one name for each grouping");
@@ -45,18 +51,21 @@ static tide_status look(tide_trace *t, const char *path, int64_t run_id, const c
     return TIDE_OK;
 }
 
-static json_t *instant_json(const instant *i) {
-    json_t *doc = json_object();
-    json_object_set_new(doc, "file", cli_json_text(i->path));
-    json_object_set_new(doc, "at", cli_json_text(i->moment.text));
-    json_object_set_new(doc, "run", i->span.run_id > 0 ? json_integer(i->span.run_id) : json_null());
-    json_object_set_new(doc, "t_ns", cli_json_bytes(i->moment.t_ns));
-    json_object_set_new(doc, "since_begin_ns", cli_json_bytes(cli_since(&i->span, i->moment.t_ns)));
-    json_object_set_new(doc, "event", cli_json_bytes(i->moment.event));
-    json_object_set_new(doc, "live_blocks", cli_json_bytes(i->live.n));
-    json_object_set_new(doc, "requested_bytes", cli_json_bytes(i->live.requested_bytes));
-    json_object_set_new(doc, "reserved_bytes", cli_json_bytes(i->live.reserved_bytes));
-    return doc;
+static void add_instant(tide_json_out *j, const char *key, const instant *i) {
+    tide_json_open(j, key, '{');
+    tide_json_text(j, "file", i->path);
+    tide_json_text(j, "at", i->moment.text);
+    if (i->span.run_id > 0)
+        tide_json_i64(j, "run", i->span.run_id);
+    else
+        tide_json_null(j, "run");
+    tide_json_u64(j, "t_ns", i->moment.t_ns);
+    tide_json_u64(j, "since_begin_ns", cli_since(&i->span, i->moment.t_ns));
+    tide_json_u64(j, "event", i->moment.event);
+    tide_json_u64(j, "live_blocks", i->live.n);
+    tide_json_u64(j, "requested_bytes", i->live.requested_bytes);
+    tide_json_u64(j, "reserved_bytes", i->live.reserved_bytes);
+    tide_json_close(j, '}');
 }
 
 static void print_instant(const instant *i) {
@@ -68,21 +77,9 @@ static void print_instant(const instant *i) {
            tide_format_bytes(i->live.reserved_bytes, reserved, sizeof reserved));
 }
 
-// ---- block by block ----
+static const char *or_dash(const char *text) { return text[0] != '\0' ? text : "-"; }
 
-static uint64_t age_of(const tide_live *b, const instant *i) {
-    return i->moment.t_ns > b->alloc_ns ? i->moment.t_ns - b->alloc_ns : 0;
-}
-
-/// "conv1 #3": the number tells operators of one name apart.
-static void add_scope(cli_table *t, const char *scope, int64_t index) {
-    if (scope[0] == '\0')
-        cli_table_add(t, "-");
-    else if (index < 0)
-        cli_table_add(t, scope);
-    else
-        cli_table_addf(t, "%.480s #%" PRId64, scope, index);
-}
+// ---- block by block: the last row may stand for all that are not shown ----
 
 static int by_size(const void *a, const void *b) {
     const tide_live *x = a, *y = b;
@@ -92,120 +89,159 @@ static int by_size(const void *a, const void *b) {
 
 static size_t shown_of(size_t n, uint64_t max_rows) { return max_rows > 0 && n > max_rows ? (size_t)max_rows : n; }
 
-static void print_blocks(const instant *i, uint64_t max_rows) {
-    static const cli_column columns[] = {{"bytes", true, false}, {"kind", false, false}, {"device", false, false},
-                                         {"age", true, false},   {"name", false, true},  {"scope", false, true}};
-    cli_table table = {.columns = columns, .n_columns = sizeof columns / sizeof columns[0]};
-    const size_t n = shown_of(i->live.n, max_rows);
-    uint64_t rest = i->live.requested_bytes;
-    for (size_t k = 0; k < n; k++) {
-        const tide_live *b = &i->live.items[k];
-        cli_table_addf(&table, "%" PRIu64, b->requested_bytes);
-        cli_table_add(&table, tide_memory_kind_name(b->kind));
-        cli_table_add(&table, b->device);
-        cli_table_add_ns(&table, age_of(b, i));
-        cli_table_add(&table, b->name[0] != '\0' ? b->name : "-");
-        add_scope(&table, b->scope, b->scope_index);
-        rest -= b->requested_bytes;
-    }
-    if (n < i->live.n) { // the column adds up
-        cli_table_addf(&table, "%" PRIu64, rest);
-        cli_table_addf(&table, "in %zu more", i->live.n - n);
-        for (int k = 2; k < 6; k++) cli_table_add(&table, "");
-    }
-    cli_table_print(&table, "  ", stdout);
+typedef struct block_rows {
+    const instant *at;
+    size_t shown;
+    tide_live rest; // bytes of all others
+} block_rows;
+
+static const void *block_row(const tide_table *t, size_t i, void *room) {
+    const block_rows *rows = t->data;
+    (void)room;
+    return i < rows->shown ? &rows->at->live.items[i] : &rows->rest;
+}
+static bool is_rest(const tide_table *t, const void *row) { return row == &((const block_rows *)t->data)->rest; }
+
+static void block_kind(const tide_table *t, const void *row, tide_cell *v) {
+    const block_rows *rows = t->data;
+    if (is_rest(t, row)) snprintf(v->buf, sizeof v->buf, "in %zu more", rows->at->live.n - rows->shown);
+    tide_cell_text(v, is_rest(t, row) ? v->buf : tide_memory_kind_name(((const tide_live *)row)->kind));
+}
+static void block_age(const tide_table *t, const void *row, tide_cell *v) {
+    const uint64_t now = ((const block_rows *)t->data)->at->moment.t_ns, then = ((const tide_live *)row)->alloc_ns;
+    if (!is_rest(t, row)) tide_cell_count(v, now > then ? now - then : 0);
+}
+static void block_name(const tide_table *t, const void *row, tide_cell *v) {
+    if (!is_rest(t, row)) tide_cell_text(v, or_dash(((const tide_live *)row)->name));
+}
+/// "conv1 #3": the number tells operators of one name apart.
+static void block_scope(const tide_table *t, const void *row, tide_cell *v) {
+    const tide_live *b = row;
+    if (is_rest(t, row)) return;
+    const bool has_index = b->scope[0] != '\0' && b->scope_index >= 0;
+    if (has_index) snprintf(v->buf, 512, "%.480s #%" PRId64, b->scope, b->scope_index);
+    tide_cell_text(v, has_index ? v->buf : or_dash(b->scope));
+}
+static void block_run(const tide_table *t, const void *row, tide_cell *v) {
+    const tide_live *b = row;
+    (void)t;
+    if (b->run_id > 0) tide_cell_count(v, (uint64_t)b->run_id);
 }
 
-static json_t *blocks_json(const instant *i, uint64_t max_rows) {
-    json_t *list = json_array();
-    for (size_t k = 0; k < shown_of(i->live.n, max_rows); k++) {
-        const tide_live *b = &i->live.items[k];
-        json_t *row = json_object();
-        json_object_set_new(row, "block_id", cli_json_bytes(b->block_id));
-        json_object_set_new(row, "name", b->name[0] != '\0' ? cli_json_text(b->name) : json_null());
-        json_object_set_new(row, "scope", b->scope[0] != '\0' ? cli_json_text(b->scope) : json_null());
-        json_object_set_new(row, "scope_index", b->scope_index >= 0 ? json_integer(b->scope_index) : json_null());
-        json_object_set_new(row, "kind", json_string(tide_memory_kind_name(b->kind)));
-        json_object_set_new(row, "device", cli_json_text(b->device));
-        json_object_set_new(row, "allocator", cli_json_text(b->allocator));
-        json_object_set_new(row, "thread", json_integer(b->thread));
-        json_object_set_new(row, "run", b->run_id > 0 ? json_integer(b->run_id) : json_null());
-        json_object_set_new(row, "requested_bytes", cli_json_bytes(b->requested_bytes));
-        json_object_set_new(row, "reserved_bytes", cli_json_bytes(b->reserved_bytes));
-        json_object_set_new(row, "alloc_ns", cli_json_bytes(b->alloc_ns));
-        json_object_set_new(row, "age_ns", cli_json_bytes(age_of(b, i)));
-        json_object_set_new(row, "free_requested", json_boolean(b->free_requested));
-        json_array_append_new(list, row);
+static const tide_column block_columns[] = {
+    {"block_id", NULL, COUNT, TIDE_AT(tide_live, block_id)},
+    {"name", NULL, TEXT, TIDE_AT(tide_live, name)},
+    {"scope", NULL, TEXT, TIDE_AT(tide_live, scope)},
+    {"scope_index", NULL, COUNT, TIDE_AT(tide_live, scope_index)},
+    {"kind", NULL, TIDE_UNIT_KIND, TIDE_AT(tide_live, kind)},
+    {NULL, "bytes", BYTES, TIDE_AT(tide_live, requested_bytes)},
+    {NULL, "kind", TEXT, .get = block_kind},
+    {"device", "device", NAME, TIDE_AT(tide_live, device)},
+    {"allocator", NULL, NAME, TIDE_AT(tide_live, allocator)},
+    {"thread", NULL, COUNT, TIDE_AT(tide_live, thread)},
+    {"run", NULL, COUNT, .get = block_run},
+    {"requested_bytes", NULL, BYTES, TIDE_AT(tide_live, requested_bytes)},
+    {"reserved_bytes", NULL, BYTES, TIDE_AT(tide_live, reserved_bytes)},
+    {"alloc_ns", NULL, DURATION, TIDE_AT(tide_live, alloc_ns)},
+    {"age_ns", "age", DURATION, .get = block_age},
+    {"free_requested", NULL, TIDE_UNIT_FLAG, TIDE_AT(tide_live, free_requested)},
+    {NULL, "name", TEXT, .may_be_cut = true, .get = block_name},
+    {NULL, "scope", TEXT, .may_be_cut = true, .get = block_scope},
+};
+
+static void add_blocks(const instant *i, const cli_trace_options *o, tide_json_out *j) {
+    block_rows rows = {.at = i,
+                       .shown = shown_of(i->live.n, o->max_rows),
+                       .rest = {.name = "", .scope = "", .device = "", .requested_bytes = i->live.requested_bytes}};
+    tide_table t = {.name = "blocks",
+                    TIDE_COLUMNS(block_columns),
+                    .row = block_row,
+                    .n_rows = rows.shown,
+                    .data = &rows,
+                    .is_exact = true};
+    if (j != NULL) {
+        tide_table_json(&t, false, j);
+        return;
     }
-    return list;
+    for (size_t k = 0; k < rows.shown; k++) rows.rest.requested_bytes -= i->live.items[k].requested_bytes;
+    if (rows.shown < i->live.n) t.n_rows++; // the column adds up
+    cli_table_print(&t, "  ", stdout);
 }
 
 // ---- in groups ----
 
-static const char *key_of(const char *key) { return key[0] != '\0' ? key : "-"; }
+static void group_key(const tide_table *t, const void *row, tide_cell *v) {
+    (void)t;
+    tide_cell_text(v, or_dash(((const tide_group *)row)->key));
+}
+static void group_share(const tide_table *t, const void *row, tide_cell *v) {
+    const uint64_t all = ((const instant *)t->data)->live.requested_bytes;
+    tide_cell_share(v, ((const tide_group *)row)->requested_bytes, all > 0 ? all : 1);
+}
 
-static void print_groups(const instant *i, const tide_group *groups, size_t n, const cli_trace_options *o) {
-    const cli_column columns[] = {{cli_group_by_name(o->by), false, true},
-                                  {"blocks", true, false},
-                                  {"bytes", true, false},
-                                  {"reserved", true, false},
-                                  {"share", true, false}};
-    cli_table table = {.columns = columns, .n_columns = sizeof columns / sizeof columns[0]};
-    const double all = i->live.requested_bytes > 0 ? (double)i->live.requested_bytes : 1.0;
-    tide_group rest = {
-        .n_blocks = i->live.n, .requested_bytes = i->live.requested_bytes, .reserved_bytes = i->live.reserved_bytes};
+/// The groups, and for people those that are not shown as one more.
+static void add_groups(const instant *i, const tide_group *groups, size_t n, const cli_trace_options *o,
+                       tide_json_out *j) {
+    const tide_column columns[] = {
+        {"key", NULL, NAME, TIDE_AT(tide_group, key)},
+        {NULL, cli_group_by_name(o->by), TEXT, .may_be_cut = true, .get = group_key},
+        {"blocks", "blocks", COUNT, TIDE_AT(tide_group, n_blocks)},
+        {"requested_bytes", "bytes", BYTES, TIDE_AT(tide_group, requested_bytes)},
+        {"reserved_bytes", "reserved", BYTES, TIDE_AT(tide_group, reserved_bytes)},
+        {NULL, "share", TIDE_UNIT_SHARE, .get = group_share},
+    };
+    tide_table t = {.name = "groups",
+                    TIDE_COLUMNS(columns),
+                    .rows = groups,
+                    .row_bytes = sizeof *groups,
+                    .n_rows = n,
+                    .data = i,
+                    .is_exact = true};
+    if (j != NULL) {
+        tide_table_json(&t, false, j);
+        return;
+    }
     const size_t shown = shown_of(n, o->max_rows);
-    for (size_t k = 0; k <= shown; k++) {
-        const tide_group *g = k < shown ? &groups[k] : &rest;
-        if (k < shown)
-            cli_table_add(&table, key_of(g->key));
-        else if (shown < n)
-            cli_table_addf(&table, "in %zu more", n - shown);
-        else
-            break;
-        cli_table_addf(&table, "%" PRIu64, g->n_blocks);
-        cli_table_addf(&table, "%" PRIu64, g->requested_bytes);
-        cli_table_addf(&table, "%" PRIu64, g->reserved_bytes);
-        cli_table_addf(&table, "%.1f %%", 100.0 * (double)g->requested_bytes / all);
-        if (k == shown) break;
-        rest.n_blocks -= g->n_blocks;
-        rest.requested_bytes -= g->requested_bytes;
-        rest.reserved_bytes -= g->reserved_bytes;
+    char key[64];
+    tide_group *rows = tide_host_calloc(shown + 1, sizeof *rows), *rest = rows + shown;
+    if (rows == NULL) {
+        cli_cut(stdout);
+        return;
     }
-    cli_table_print(&table, "  ", stdout);
+    if (shown > 0) memcpy(rows, groups, shown * sizeof *rows);
+    snprintf(key, sizeof key, "in %zu more", n - shown);
+    rest->key = key;
+    for (size_t k = shown; k < n; k++) {
+        rest->n_blocks += groups[k].n_blocks;
+        rest->requested_bytes += groups[k].requested_bytes;
+        rest->reserved_bytes += groups[k].reserved_bytes;
+    }
+    t.rows = rows;
+    t.n_rows = shown + (shown < n);
+    cli_table_print(&t, "  ", stdout);
+    tide_host_free(rows);
 }
 
-static json_t *groups_json(const tide_group *groups, size_t n) {
-    json_t *list = json_array();
-    for (size_t k = 0; k < n; k++) {
-        json_t *row = json_object();
-        json_object_set_new(row, "key", cli_json_text(groups[k].key));
-        json_object_set_new(row, "blocks", cli_json_bytes(groups[k].n_blocks));
-        json_object_set_new(row, "requested_bytes", cli_json_bytes(groups[k].requested_bytes));
-        json_object_set_new(row, "reserved_bytes", cli_json_bytes(groups[k].reserved_bytes));
-        json_array_append_new(list, row);
-    }
-    return list;
-}
-
-static int tell_live(instant *i, const tide_group *groups, size_t n, const cli_trace_options *o) {
+static int print_live(instant *i, const tide_group *groups, size_t n, const cli_trace_options *o) {
     if (i->live.n > 0) qsort(i->live.items, i->live.n, sizeof *i->live.items, by_size);
     if (!o->json) {
         print_instant(i);
         if (i->live.n > 0) putchar('\n');
-        if (o->grouped && n > 0) print_groups(i, groups, n, o);
-        if (!o->grouped && i->live.n > 0) print_blocks(i, o->max_rows);
+        if (o->grouped && n > 0) add_groups(i, groups, n, o, NULL);
+        if (!o->grouped && i->live.n > 0) add_blocks(i, o, NULL);
         return CLI_EXIT_OK;
     }
-    json_t *doc = cli_json_document("trace_live");
-    json_object_set_new(doc, "moment", instant_json(i));
+    tide_text text = {0};
+    tide_json_out j = cli_document_begin("trace_live", &text);
+    add_instant(&j, "moment", i);
     if (o->grouped) {
-        json_object_set_new(doc, "by", json_string(cli_group_by_name(o->by)));
-        json_object_set_new(doc, "groups", groups_json(groups, n));
+        tide_json_text(&j, "by", cli_group_by_name(o->by));
+        add_groups(i, groups, n, o, &j);
     } else {
-        json_object_set_new(doc, "blocks", blocks_json(i, o->max_rows));
+        add_blocks(i, o, &j);
     }
-    return cli_json_print(doc);
+    cli_document_end(&j);
+    return cli_document_print(&text);
 }
 
 int cli_trace_live(tide_trace *t, const cli_trace_options *o) {
@@ -215,7 +251,7 @@ int cli_trace_live(tide_trace *t, const cli_trace_options *o) {
     size_t n = 0;
     tide_status st = look(t, o->path, o->run_id, o->at, &i, &err);
     if (st == TIDE_OK && o->grouped) st = tide_live_set_group(&i.live, o->by, &groups, &n, &err);
-    const int code = st == TIDE_OK ? tell_live(&i, groups, n, o) : cli_fail(&err);
+    const int code = st == TIDE_OK ? print_live(&i, groups, n, o) : cli_fail(&err);
     tide_groups_free(groups, n);
     tide_live_set_deinit(&i.live);
     return st == TIDE_ERR_INVALID ? CLI_EXIT_USAGE : code;
@@ -223,16 +259,9 @@ int cli_trace_live(tide_trace *t, const cli_trace_options *o) {
 
 // ---- two of them ----
 
-static bool unchanged(const tide_group_change *c) { return c->a_bytes == c->b_bytes && c->a_blocks == c->b_blocks; }
+static char together[] = "together"; // keys of groups are no constants
 
-static void add_change(cli_table *table, const char *key, const tide_group_change *c) {
-    cli_table_add(table, key);
-    cli_table_addf(table, "%" PRIu64, c->a_blocks);
-    cli_table_addf(table, "%" PRIu64, c->b_blocks);
-    cli_table_addf(table, "%" PRIu64, c->a_bytes);
-    cli_table_addf(table, "%" PRIu64, c->b_bytes);
-    cli_table_addf(table, "%+" PRId64, (int64_t)(c->b_bytes - c->a_bytes));
-}
+static bool unchanged(const tide_group_change *c) { return c->a_bytes == c->b_bytes && c->a_blocks == c->b_blocks; }
 
 static void sum_up(tide_group_change *sum, const tide_group_change *c) {
     sum->a_blocks += c->a_blocks;
@@ -241,71 +270,91 @@ static void sum_up(tide_group_change *sum, const tide_group_change *c) {
     sum->b_bytes += c->b_bytes;
 }
 
-static void print_changes(const tide_group_change *changes, size_t n, const cli_trace_options *o) {
-    const cli_column columns[] = {{cli_group_by_name(o->by), false, true},
-                                  {"blocks", true, false},
-                                  {"then", true, false},
-                                  {"bytes", true, false},
-                                  {"then", true, false},
-                                  {"change", true, false}};
-    cli_table table = {.columns = columns, .n_columns = sizeof columns / sizeof columns[0]};
-    tide_group_change same = {0}, more = {0}, all = {0};
-    size_t n_shown = 0, n_same = 0, n_more = 0;
-    char key[64];
+static void change_key(const tide_table *t, const void *row, tide_cell *v) {
+    (void)t;
+    tide_cell_text(v, or_dash(((const tide_group_change *)row)->key));
+}
+static void change_bytes(const tide_table *t, const void *row, tide_cell *v) {
+    const tide_group_change *c = row;
+    (void)t;
+    tide_cell_change(v, c->a_bytes, c->b_bytes);
+}
+
+/// Those that changed, what is not shown, what did not change, and the sum of all. `out` [n + 3]. @return how many
+static size_t sum_changes(const tide_group_change *changes, size_t n, uint64_t max_rows, char keys[2][64],
+                          tide_group_change *out) {
+    tide_group_change same = {.key = keys[0]}, more = {.key = keys[1]}, all = {.key = together};
+    size_t n_out = 0, n_same = 0, n_more = 0;
     for (size_t k = 0; k < n; k++) {
         sum_up(&all, &changes[k]);
         if (unchanged(&changes[k])) {
             sum_up(&same, &changes[k]);
             n_same++;
-        } else if (o->max_rows > 0 && n_shown == o->max_rows) {
+        } else if (max_rows > 0 && n_out == max_rows) {
             sum_up(&more, &changes[k]);
             n_more++;
         } else {
-            add_change(&table, key_of(changes[k].key), &changes[k]);
-            n_shown++;
+            out[n_out++] = changes[k];
         }
     }
-    snprintf(key, sizeof key, "in %zu more", n_more);
-    if (n_more > 0) add_change(&table, key, &more);
-    snprintf(key, sizeof key, "%zu unchanged", n_same);
-    if (n_same > 0) add_change(&table, key, &same);
-    add_change(&table, "together", &all);
-    cli_table_print(&table, "  ", stdout);
+    snprintf(keys[0], 64, "%zu unchanged", n_same);
+    snprintf(keys[1], 64, "in %zu more", n_more);
+    if (n_more > 0) out[n_out++] = more;
+    if (n_same > 0) out[n_out++] = same;
+    out[n_out++] = all;
+    return n_out;
 }
 
-static json_t *changes_json(const tide_group_change *changes, size_t n) {
-    json_t *list = json_array();
-    for (size_t k = 0; k < n; k++) {
-        const tide_group_change *c = &changes[k];
-        json_t *row = json_object();
-        json_object_set_new(row, "key", cli_json_text(c->key));
-        json_object_set_new(row, "a_blocks", cli_json_bytes(c->a_blocks));
-        json_object_set_new(row, "b_blocks", cli_json_bytes(c->b_blocks));
-        json_object_set_new(row, "a_bytes", cli_json_bytes(c->a_bytes));
-        json_object_set_new(row, "b_bytes", cli_json_bytes(c->b_bytes));
-        json_object_set_new(row, "change_bytes", json_integer((json_int_t)(c->b_bytes - c->a_bytes)));
-        json_array_append_new(list, row);
+static void add_changes(const tide_group_change *changes, size_t n, const cli_trace_options *o, tide_json_out *j) {
+    const tide_column columns[] = {
+        {"key", NULL, NAME, TIDE_AT(tide_group_change, key)},
+        {NULL, cli_group_by_name(o->by), TEXT, .may_be_cut = true, .get = change_key},
+        {"a_blocks", "blocks", COUNT, TIDE_AT(tide_group_change, a_blocks)},
+        {"b_blocks", "then", COUNT, TIDE_AT(tide_group_change, b_blocks)},
+        {"a_bytes", "bytes", BYTES, TIDE_AT(tide_group_change, a_bytes)},
+        {"b_bytes", "then", BYTES, TIDE_AT(tide_group_change, b_bytes)},
+        {"change_bytes", "change", TIDE_UNIT_CHANGE, .get = change_bytes},
+    };
+    tide_table t = {.name = "groups",
+                    TIDE_COLUMNS(columns),
+                    .rows = changes,
+                    .row_bytes = sizeof *changes,
+                    .n_rows = n,
+                    .is_exact = true};
+    if (j != NULL) {
+        tide_table_json(&t, false, j);
+        return;
     }
-    return list;
+    char keys[2][64];
+    tide_group_change *rows = tide_host_calloc(n + 3, sizeof *rows);
+    if (rows == NULL) {
+        cli_cut(stdout);
+        return;
+    }
+    t.rows = rows;
+    t.n_rows = sum_changes(changes, n, o->max_rows, keys, rows);
+    cli_table_print(&t, "  ", stdout);
+    tide_host_free(rows);
 }
 
-static int tell_changes(const instant *a, const instant *b, const tide_group_change *changes, size_t n,
-                        const cli_trace_options *o) {
-    if (o->json) {
-        json_t *doc = cli_json_document("trace_changes");
-        json_object_set_new(doc, "a", instant_json(a));
-        json_object_set_new(doc, "b", instant_json(b));
-        json_object_set_new(doc, "change_bytes",
-                            json_integer((json_int_t)(b->live.requested_bytes - a->live.requested_bytes)));
-        json_object_set_new(doc, "by", json_string(cli_group_by_name(o->by)));
-        json_object_set_new(doc, "groups", changes_json(changes, n));
-        return cli_json_print(doc);
+static int print_changes(const instant *a, const instant *b, const tide_group_change *changes, size_t n,
+                         const cli_trace_options *o) {
+    if (!o->json) {
+        print_instant(a);
+        print_instant(b);
+        putchar('\n');
+        add_changes(changes, n, o, NULL);
+        return CLI_EXIT_OK;
     }
-    print_instant(a);
-    print_instant(b);
-    putchar('\n');
-    print_changes(changes, n, o);
-    return CLI_EXIT_OK;
+    tide_text text = {0};
+    tide_json_out j = cli_document_begin("trace_changes", &text);
+    add_instant(&j, "a", a);
+    add_instant(&j, "b", b);
+    tide_json_i64(&j, "change_bytes", (int64_t)(b->live.requested_bytes - a->live.requested_bytes));
+    tide_json_text(&j, "by", cli_group_by_name(o->by));
+    add_changes(changes, n, o, &j);
+    cli_document_end(&j);
+    return cli_document_print(&text);
 }
 
 int cli_trace_changes(tide_trace *t, const cli_trace_options *o) {
@@ -322,7 +371,7 @@ int cli_trace_changes(tide_trace *t, const cli_trace_options *o) {
         st = look(second != NULL ? second : t, o->other != NULL ? o->other : o->path, o->run_id,
                   o->and_at != NULL ? o->and_at : at, &b, &err);
     if (st == TIDE_OK) st = tide_live_set_compare(&a.live, &b.live, o->by, &changes, &n, &err);
-    const int code = st == TIDE_OK ? tell_changes(&a, &b, changes, n, o) : cli_fail(&err);
+    const int code = st == TIDE_OK ? print_changes(&a, &b, changes, n, o) : cli_fail(&err);
     tide_group_changes_free(changes, n);
     tide_live_set_deinit(&a.live);
     tide_live_set_deinit(&b.live);
