@@ -40,9 +40,8 @@ static tide_table make(const tide_table_view *view, column_list report, column_l
 
 // ---- pools ----
 
-static void pool_segments(const tide_table *t, const void *row, tide_cell *v) {
+static void pool_segments(const void *row, tide_cell *v) {
     const tide_pool *p = row;
-    (void)t;
     if (p->tells_segments) tide_cell_count(v, p->n_segments);
 }
 
@@ -86,8 +85,8 @@ tide_table tide_table_of_pools(const tide_table_view *view, const tide_pools *po
 // ---- leaks ----
 
 /// Events were lost: a free may be among them.
-static void leak_uncertain(const tide_table *t, const void *row, tide_cell *v) {
-    const tide_leaks *leaks = t->data;
+static void leak_uncertain(const void *row, tide_cell *v) {
+    const tide_leaks *leaks = v->table->data;
     (void)row;
     tide_cell_count(v, leaks->n_lost > 0);
 }
@@ -135,11 +134,11 @@ static tide_table explain(const tide_table_view *view, column_list report, colum
     return t;
 }
 
-static void part_name(const tide_table *t, const void *row, tide_cell *v) {
-    tide_cell_text(v, tide_part_name((tide_part_kind)((const uint64_t *)row - (const uint64_t *)t->rows)));
+static void part_name(const void *row, tide_cell *v) {
+    tide_cell_text(v, tide_part_name((tide_part_kind)((const uint64_t *)row - (const uint64_t *)v->table->rows)));
 }
-static void part_share(const tide_table *t, const void *row, tide_cell *v) {
-    tide_cell_share(v, *(const uint64_t *)row, ((const tide_explanation *)t->data)->held_bytes);
+static void part_share(const void *row, tide_cell *v) {
+    tide_cell_share(v, *(const uint64_t *)row, ((const tide_explanation *)v->table->data)->held_bytes);
 }
 
 static const tide_column part_columns[] = {
@@ -158,9 +157,9 @@ tide_table tide_table_of_parts(const tide_table_view *view, const tide_explanati
                    sizeof(uint64_t), is_there ? TIDE_N_PARTS : 0);
 }
 
-static void group_share(const tide_table *t, const void *row, tide_cell *v) {
+static void group_share(const void *row, tide_cell *v) {
     const tide_explain_group *g = row;
-    tide_cell_share(v, g->bytes, ((const tide_explanation *)t->data)->live.bytes);
+    tide_cell_share(v, g->bytes, ((const tide_explanation *)v->table->data)->live.bytes);
 }
 
 static const tide_column group_columns[] = {
@@ -185,15 +184,15 @@ tide_table tide_table_of_kinds(const tide_table_view *view, const tide_explanati
                    e != NULL ? e->by_kind : NULL, sizeof(tide_explain_group), e != NULL ? e->n_by_kind : 0);
 }
 
-static void live_share(const tide_table *t, const void *row, tide_cell *v) {
+static void live_share(const void *row, tide_cell *v) {
     const tide_live_item *l = row;
-    tide_cell_share(v, l->counts_bytes, ((const tide_explanation *)t->data)->live.bytes);
+    tide_cell_share(v, l->counts_bytes, ((const tide_explanation *)v->table->data)->live.bytes);
 }
 /// Not before the axis begins.
-static void live_begin(const tide_table *t, const void *row, tide_cell *v) {
+static void live_begin(const void *row, tide_cell *v) {
     const tide_live_item *l = row;
     v->known = true;
-    v->i = l->begin > t->facts->begin ? l->begin : t->facts->begin;
+    v->i = l->begin > v->table->facts->begin ? l->begin : v->table->facts->begin;
 }
 
 static const tide_column live_columns[] = {
@@ -220,14 +219,10 @@ tide_table tide_table_of_live(const tide_table_view *view, const tide_explanatio
 static const tide_live_item *left_out(const tide_table *t, const void *row) {
     return &((const tide_explanation *)t->data)->live.items[((const tide_without *)row)->live];
 }
-static void without_name(const tide_table *t, const void *row, tide_cell *v) {
-    tide_cell_text(v, left_out(t, row)->site.name);
-}
-static void without_bytes(const tide_table *t, const void *row, tide_cell *v) {
-    tide_cell_bytes(v, left_out(t, row)->counts_bytes);
-}
-static void without_saves(const tide_table *t, const void *row, tide_cell *v) {
-    tide_cell_bytes(v, t->facts->peak_bytes - ((const tide_without *)row)->peak_bytes);
+static void without_name(const void *row, tide_cell *v) { tide_cell_text(v, left_out(v->table, row)->site.name); }
+static void without_bytes(const void *row, tide_cell *v) { tide_cell_bytes(v, left_out(v->table, row)->counts_bytes); }
+static void without_saves(const void *row, tide_cell *v) {
+    tide_cell_bytes(v, v->table->facts->peak_bytes - ((const tide_without *)row)->peak_bytes);
 }
 
 static const tide_column without_columns[] = {
@@ -253,9 +248,8 @@ tide_table tide_table_of_without(const tide_table_view *view, const tide_explana
 
 // ---- a comparison ----
 
-static void step_change(const tide_table *t, const void *row, tide_cell *v) {
+static void step_change(const void *row, tide_cell *v) {
     const tide_diff_step *s = row;
-    (void)t;
     tide_cell_change(v, s->a_bytes, s->b_bytes);
 }
 
@@ -286,27 +280,18 @@ tide_table tide_table_of_kind_changes(const tide_table_view *view, const tide_di
 static void change_words(const tide_diff_row *r, const char *comma, tide_cell *v) {
     tide_cell_text(v, tide_diff_changes(r->what, comma, "unchanged", v->buf, sizeof v->buf));
 }
-static void change_what(const tide_table *t, const void *row, tide_cell *v) {
-    (void)t;
-    change_words(row, ", ", v);
-}
-static void change_what_narrow(const tide_table *t, const void *row, tide_cell *v) {
-    (void)t;
-    change_words(row, ",", v);
-}
-void tide_change_a_size(const tide_table *t, const void *row, tide_cell *v) {
+static void change_what(const void *row, tide_cell *v) { change_words(row, ", ", v); }
+static void change_what_narrow(const void *row, tide_cell *v) { change_words(row, ",", v); }
+void tide_change_a_size(const void *row, tide_cell *v) {
     const tide_diff_row *r = row;
-    (void)t;
     if ((r->what & TIDE_DIFF_ADDED) == 0) tide_cell_bytes(v, r->a_bytes);
 }
-void tide_change_b_size(const tide_table *t, const void *row, tide_cell *v) {
+void tide_change_b_size(const void *row, tide_cell *v) {
     const tide_diff_row *r = row;
-    (void)t;
     if ((r->what & TIDE_DIFF_REMOVED) == 0) tide_cell_bytes(v, r->b_bytes);
 }
-void tide_change_of_held(const tide_table *t, const void *row, tide_cell *v) {
+void tide_change_of_held(const void *row, tide_cell *v) {
     const tide_diff_row *r = row;
-    (void)t;
     tide_cell_change(v, r->a_at_bytes, r->b_at_bytes);
 }
 

@@ -36,9 +36,9 @@ tide_table tide_table_of_kind_changes(const tide_table_view *view, const tide_di
 tide_table tide_table_of_changes(const tide_table_view *view, const tide_diff *d);
 
 // Cells of a tide_diff_row, for tables that are declared elsewhere: its size in A and in B, the change of what is held.
-void tide_change_a_size(const tide_table *t, const void *row, tide_cell *v);
-void tide_change_b_size(const tide_table *t, const void *row, tide_cell *v);
-void tide_change_of_held(const tide_table *t, const void *row, tide_cell *v);
+void tide_change_a_size(const void *row, tide_cell *v);
+void tide_change_b_size(const void *row, tide_cell *v);
+void tide_change_of_held(const void *row, tide_cell *v);
 
 /// How many items have each change, as keys of an object.
 void tide_diff_counts_json(const tide_diff *d, tide_json_out *j);

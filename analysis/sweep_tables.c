@@ -61,14 +61,13 @@ static const void *point_row(const tide_table *t, size_t i, void *room) {
     return p;
 }
 
-static void point_proven(const tide_table *t, const void *row, tide_cell *v) {
+static void point_proven(const void *row, tide_cell *v) {
     const tide_sweep_point *p = row;
-    (void)t;
     if (p->error == NULL) tide_cell_count(v, p->proven);
 }
 
-static void point_model(const tide_table *t, const void *row, tide_cell *v) {
-    tide_cell_text(v, tide_sweep_model_name(t->data, ((const tide_sweep_point *)row)->model));
+static void point_model(const void *row, tide_cell *v) {
+    tide_cell_text(v, tide_sweep_model_name(v->table->data, ((const tide_sweep_point *)row)->model));
 }
 
 /// The sizes that are not swept: the swept one has a column of its own.
@@ -78,9 +77,7 @@ static const char *other_sizes(const tide_sweep *s, const tide_sweep_point *p) {
     return rest != NULL ? rest + 1 : "";
 }
 
-static void point_sizes(const tide_table *t, const void *row, tide_cell *v) {
-    tide_cell_text(v, other_sizes(t->data, row));
-}
+static void point_sizes(const void *row, tide_cell *v) { tide_cell_text(v, other_sizes(v->table->data, row)); }
 
 enum { MODEL = 1, SIZES = 3, STRATEGY, ALIGN, SWEPT, MEASURED = 16, RUN_TIME = 18, ERROR };
 
@@ -168,14 +165,12 @@ static const void *answer_row(const tide_table *t, size_t i, void *room) {
     if (a->is_open) a->next_value = a->next_bytes = UINT64_MAX;
     return a;
 }
-static void answer_ran(const tide_table *t, const void *row, tide_cell *v) {
+static void answer_ran(const void *row, tide_cell *v) {
     const tide_sweep_answer *a = row;
-    (void)t;
     if (a->tried && !a->none_fits) tide_cell_count(v, a->ran);
 }
-static void answer_next_ran(const tide_table *t, const void *row, tide_cell *v) {
+static void answer_next_ran(const void *row, tide_cell *v) {
     const tide_sweep_answer *a = row;
-    (void)t;
     if (a->tried && !a->is_open) tide_cell_count(v, a->next_ran);
 }
 

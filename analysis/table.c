@@ -58,9 +58,10 @@ static void read_member(const tide_column *c, const void *row, tide_cell *v) {
 
 void tide_table_cell(const tide_table *t, const void *row, size_t column, tide_cell *out) {
     const tide_column *c = &t->columns[column];
+    out->table = t;
     out->known = false;
     if (c->get != NULL)
-        c->get(t, row, out);
+        c->get(row, out);
     else
         read_member(c, row, out);
     if (c->unit == TIDE_UNIT_TEXT && out->known && out->text[0] == '\0') out->known = false;

@@ -38,27 +38,28 @@ typedef enum tide_unit {
 } tide_unit;
 
 enum { TIDE_CELL_BYTES = 1024, TIDE_ROW_BYTES = 512 };
+struct tide_table;
 /// One cell. A column's function sets what its unit needs, and `known`, which is false before.
 typedef struct tide_cell {
-    bool known;                ///< false: an empty cell, null
-    const char *text;          ///< TEXT, NAME, WORDS, KIND; borrowed until the next value
-    uint64_t u;                ///< COUNT, BYTES, ADDRESS, DURATION; of a FLAG 0 or 1
-    int64_t i;                 ///< CHANGE, TIME
-    double real;               ///< SHARE
-    char buf[TIDE_CELL_BYTES]; ///< room for a text that is made
+    const struct tide_table *table; ///< whose cell it is
+    bool known;                     ///< false: an empty cell, null
+    const char *text;               ///< TEXT, NAME, WORDS, KIND; borrowed until the next value
+    uint64_t u;                     ///< COUNT, BYTES, ADDRESS, DURATION; of a FLAG 0 or 1
+    int64_t i;                      ///< CHANGE, TIME
+    double real;                    ///< SHARE
+    char buf[TIDE_CELL_BYTES];      ///< room for a text that is made
 } tide_cell;
 
-struct tide_table;
 typedef struct tide_column {
     const char *key; ///< for programs; of bytes it ends in _bytes, of moments the unit of the axis is added; NULL: the
                      ///< column is for people alone
     const char *title; ///< for people; NULL: the column is for programs alone
     tide_unit unit;
-    uint16_t at, n_bytes; ///< where in the row: TIDE_AT
-    bool is_array;        ///< a text inside of the row: TIDE_TEXT_AT
-    bool is_right;        ///< words that are aligned like numbers
-    bool may_be_cut;      ///< words that give way where lines would be too long
-    void (*get)(const struct tide_table *t, const void *row, tide_cell *out); ///< computes it; NULL: it is in the row
+    uint16_t at, n_bytes;                         ///< where in the row: TIDE_AT
+    bool is_array;                                ///< a text inside of the row: TIDE_TEXT_AT
+    bool is_right;                                ///< words that are aligned like numbers
+    bool may_be_cut;                              ///< words that give way where lines would be too long
+    void (*get)(const void *row, tide_cell *out); ///< computes it; NULL: it is in the row
     const char *sort; ///< of HTML: how the page's script calls the column; NULL: it does not sort by it
 } tide_column;
 #define TIDE_AT(type, member) .at = offsetof(type, member), .n_bytes = sizeof(((type *)0)->member)

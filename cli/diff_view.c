@@ -113,12 +113,11 @@ static const char *step_of(const cli_diff_side *side) {
 }
 
 /// "at its peak, in conv1", "2.5 ms from the begin, in conv1"
-static void side_moment(const tide_table *t, const void *row, tide_cell *v) {
+static void side_moment(const void *row, tide_cell *v) {
     const cli_diff_side *side = *(const cli_diff_side *const *)row;
     const tide_subject_facts *f = side->facts;
     const char *step = step_of(side);
     char at[64], ns[32];
-    (void)t;
     if (side->asked == NULL || strcmp(side->asked, "peak") == 0)
         snprintf(at, sizeof at, "at its peak");
     else if (f->is_trace)
@@ -128,15 +127,9 @@ static void side_moment(const tide_table *t, const void *row, tide_cell *v) {
     snprintf(v->buf, sizeof v->buf, "%s%s%.80s", at, step != NULL ? ", in " : "", step != NULL ? step : "");
     tide_cell_text(v, v->buf);
 }
-static void side_letter(const tide_table *t, const void *row, tide_cell *v) {
-    tide_cell_text(v, row == t->rows ? "A" : "B");
-}
-static void side_path(const tide_table *t, const void *row, tide_cell *v) {
-    (void)t;
-    tide_cell_text(v, (*(const cli_diff_side *const *)row)->path);
-}
-static void side_title(const tide_table *t, const void *row, tide_cell *v) {
-    (void)t;
+static void side_letter(const void *row, tide_cell *v) { tide_cell_text(v, row == v->table->rows ? "A" : "B"); }
+static void side_path(const void *row, tide_cell *v) { tide_cell_text(v, (*(const cli_diff_side *const *)row)->path); }
+static void side_title(const void *row, tide_cell *v) {
     tide_cell_text(v, (*(const cli_diff_side *const *)row)->facts->title);
 }
 
@@ -172,14 +165,12 @@ typedef struct figure {
     uint64_t a, b;
 } figure;
 
-static void figure_change(const tide_table *t, const void *row, tide_cell *v) {
+static void figure_change(const void *row, tide_cell *v) {
     const figure *f = row;
-    (void)t;
     tide_cell_change(v, f->a, f->b);
 }
-static void figure_percent(const tide_table *t, const void *row, tide_cell *v) {
+static void figure_percent(const void *row, tide_cell *v) {
     const figure *f = row;
-    (void)t;
     tide_cell_text(v, change_percent(f->a, f->b, v->buf, sizeof v->buf));
 }
 
@@ -220,24 +211,22 @@ static tide_table figures_of(const cli_diff_view *v, figure out[MAX_FIGURES]) {
 enum { BAR = 16, BAR_COLUMN = 4 };
 
 /// An operator's name; what is no tensor's in brackets.
-static void step_name(const tide_table *t, const void *row, tide_cell *v) {
+static void step_name(const void *row, tide_cell *v) {
     const tide_diff_step *s = row;
-    (void)t;
     snprintf(v->buf, 600, s->is_part ? "(%s)" : "%s", s->key[0] != '\0' ? s->key : "(no operator)");
     tide_cell_text(v, v->buf);
 }
-static void step_change(const tide_table *t, const void *row, tide_cell *v) {
+static void step_change(const void *row, tide_cell *v) {
     const tide_diff_step *s = row;
-    (void)t;
     tide_cell_change(v, s->a_bytes, s->b_bytes);
 }
 /// As long as its part of the largest change; the row of all others has none.
-static void step_bar(const tide_table *t, const void *row, tide_cell *v) {
-    const tide_diff_step *s = row, *largest = t->rows;
+static void step_bar(const void *row, tide_cell *v) {
+    const tide_diff_step *s = row, *largest = v->table->rows;
     const uint64_t change = s->a_bytes > s->b_bytes ? s->a_bytes - s->b_bytes : s->b_bytes - s->a_bytes;
     const uint64_t most =
         largest->a_bytes > largest->b_bytes ? largest->a_bytes - largest->b_bytes : largest->b_bytes - largest->a_bytes;
-    if (row == t->data || most == 0) return;
+    if (row == v->table->data || most == 0) return;
     const size_t n = (size_t)((double)change / (double)most * BAR + 0.5);
     memset(v->buf, s->b_bytes > s->a_bytes ? '+' : '-', n > 0 ? n : 1);
     v->buf[n > 0 ? n : 1] = '\0';
@@ -298,25 +287,24 @@ static const void *item_row(const tide_table *t, size_t i, void *room) {
     return &rows->view->diff->rows[rows->differs[i]];
 }
 
-static void item_name(const tide_table *t, const void *row, tide_cell *v) {
+static void item_name(const void *row, tide_cell *v) {
     const tide_diff_row *r = row;
-    (void)t;
     tide_cell_text(v, r->name[0] != '\0' ? r->name : "(no name)");
 }
 /// "added", "resized, moved", "unchanged"; of two moments of one "at A alone", "at B alone".
-static void item_what(const tide_table *t, const void *row, tide_cell *v) {
+static void item_what(const void *row, tide_cell *v) {
     const tide_diff_row *r = row;
-    if (((const item_rows *)t->data)->view->one_subject && (r->what & (TIDE_DIFF_ADDED | TIDE_DIFF_REMOVED)) != 0)
+    if (((const item_rows *)v->table->data)->view->one_subject &&
+        (r->what & (TIDE_DIFF_ADDED | TIDE_DIFF_REMOVED)) != 0)
         tide_cell_text(v, r->what & TIDE_DIFF_ADDED ? "at B alone" : "at A alone");
     else
         tide_cell_text(v, tide_diff_changes(r->what, ", ", "unchanged", v->buf, sizeof v->buf));
 }
-static void item_words(const tide_table *t, const void *row, tide_cell *v) {
-    (void)t;
+static void item_words(const void *row, tide_cell *v) {
     tide_cell_text(v, tide_diff_changes(((const tide_diff_row *)row)->what, ", ", "", v->buf, sizeof v->buf));
 }
-static void item_held(const tide_table *t, const void *row, tide_cell *v) {
-    tide_change_of_held(t, row, v);
+static void item_held(const void *row, tide_cell *v) {
+    tide_change_of_held(row, v);
     v->known &= v->i != 0;
 }
 

@@ -206,8 +206,8 @@ static tide_table runs_of(const facts *f) {
         .name = "runs", TIDE_COLUMNS(run_columns), .row = run_row_at, .n_rows = f->n_runs, .data = f, .blank = "-"};
 }
 
-static void mark_since(const tide_table *t, const void *row, tide_cell *v) {
-    const facts *f = t->data;
+static void mark_since(const void *row, tide_cell *v) {
+    const facts *f = v->table->data;
     tide_cell_count(v, cli_since(&f->span, ((const tide_trace_mark *)row)->t_ns));
 }
 

@@ -102,29 +102,29 @@ static const void *block_row(const tide_table *t, size_t i, void *room) {
 }
 static bool is_rest(const tide_table *t, const void *row) { return row == &((const block_rows *)t->data)->rest; }
 
-static void block_kind(const tide_table *t, const void *row, tide_cell *v) {
-    const block_rows *rows = t->data;
-    if (is_rest(t, row)) snprintf(v->buf, sizeof v->buf, "in %zu more", rows->at->live.n - rows->shown);
-    tide_cell_text(v, is_rest(t, row) ? v->buf : tide_memory_kind_name(((const tide_live *)row)->kind));
+static void block_kind(const void *row, tide_cell *v) {
+    const block_rows *rows = v->table->data;
+    if (is_rest(v->table, row)) snprintf(v->buf, sizeof v->buf, "in %zu more", rows->at->live.n - rows->shown);
+    tide_cell_text(v, is_rest(v->table, row) ? v->buf : tide_memory_kind_name(((const tide_live *)row)->kind));
 }
-static void block_age(const tide_table *t, const void *row, tide_cell *v) {
-    const uint64_t now = ((const block_rows *)t->data)->at->moment.t_ns, then = ((const tide_live *)row)->alloc_ns;
-    if (!is_rest(t, row)) tide_cell_count(v, now > then ? now - then : 0);
+static void block_age(const void *row, tide_cell *v) {
+    const uint64_t now = ((const block_rows *)v->table->data)->at->moment.t_ns,
+                   then = ((const tide_live *)row)->alloc_ns;
+    if (!is_rest(v->table, row)) tide_cell_count(v, now > then ? now - then : 0);
 }
-static void block_name(const tide_table *t, const void *row, tide_cell *v) {
-    if (!is_rest(t, row)) tide_cell_text(v, or_dash(((const tide_live *)row)->name));
+static void block_name(const void *row, tide_cell *v) {
+    if (!is_rest(v->table, row)) tide_cell_text(v, or_dash(((const tide_live *)row)->name));
 }
 /// "conv1 #3": the number tells operators of one name apart.
-static void block_scope(const tide_table *t, const void *row, tide_cell *v) {
+static void block_scope(const void *row, tide_cell *v) {
     const tide_live *b = row;
-    if (is_rest(t, row)) return;
+    if (is_rest(v->table, row)) return;
     const bool has_index = b->scope[0] != '\0' && b->scope_index >= 0;
     if (has_index) snprintf(v->buf, 512, "%.480s #%" PRId64, b->scope, b->scope_index);
     tide_cell_text(v, has_index ? v->buf : or_dash(b->scope));
 }
-static void block_run(const tide_table *t, const void *row, tide_cell *v) {
+static void block_run(const void *row, tide_cell *v) {
     const tide_live *b = row;
-    (void)t;
     if (b->run_id > 0) tide_cell_count(v, (uint64_t)b->run_id);
 }
 
@@ -170,12 +170,9 @@ static void add_blocks(const instant *i, const cli_trace_options *o, tide_json_o
 
 // ---- in groups ----
 
-static void group_key(const tide_table *t, const void *row, tide_cell *v) {
-    (void)t;
-    tide_cell_text(v, or_dash(((const tide_group *)row)->key));
-}
-static void group_share(const tide_table *t, const void *row, tide_cell *v) {
-    const uint64_t all = ((const instant *)t->data)->live.requested_bytes;
+static void group_key(const void *row, tide_cell *v) { tide_cell_text(v, or_dash(((const tide_group *)row)->key)); }
+static void group_share(const void *row, tide_cell *v) {
+    const uint64_t all = ((const instant *)v->table->data)->live.requested_bytes;
     tide_cell_share(v, ((const tide_group *)row)->requested_bytes, all > 0 ? all : 1);
 }
 
@@ -270,13 +267,11 @@ static void sum_up(tide_group_change *sum, const tide_group_change *c) {
     sum->b_bytes += c->b_bytes;
 }
 
-static void change_key(const tide_table *t, const void *row, tide_cell *v) {
-    (void)t;
+static void change_key(const void *row, tide_cell *v) {
     tide_cell_text(v, or_dash(((const tide_group_change *)row)->key));
 }
-static void change_bytes(const tide_table *t, const void *row, tide_cell *v) {
+static void change_bytes(const void *row, tide_cell *v) {
     const tide_group_change *c = row;
-    (void)t;
     tide_cell_change(v, c->a_bytes, c->b_bytes);
 }
 

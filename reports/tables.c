@@ -17,9 +17,8 @@
 
 // ---- kinds ----
 
-static void kind_difference(const tide_table *t, const void *row, tide_cell *v) {
+static void kind_difference(const void *row, tide_cell *v) {
     const tide_trace_kind *k = row;
-    (void)t;
     tide_cell_change(v, k->peak_bytes, k->predicted_bytes);
 }
 
@@ -44,9 +43,9 @@ static tide_table kinds(const tide_report_side *s) {
 
 // ---- operators ----
 
-static void step_share(const tide_table *t, const void *row, tide_cell *v) {
+static void step_share(const void *row, tide_cell *v) {
     const tide_report_step *s = row;
-    tide_cell_share(v, s->live_bytes, t->facts->peak_bytes);
+    tide_cell_share(v, s->live_bytes, v->table->facts->peak_bytes);
 }
 
 static const tide_column step_columns[] = {
@@ -71,27 +70,25 @@ static tide_table operators(const tide_report_side *s) {
 // ---- items: the table's data is its side ----
 
 /// A block that is not of a plan has no role.
-static void item_role(const tide_table *t, const void *row, tide_cell *v) {
+static void item_role(const void *row, tide_cell *v) {
     const tide_item_facts *x = row;
-    (void)t;
     tide_cell_text(v, x->shape.is_planned ? tide_role_name(x->shape.role) : NULL);
 }
-static void item_alias(const tide_table *t, const void *row, tide_cell *v) {
+static void item_alias(const void *row, tide_cell *v) {
     const tide_item_facts *x = row;
-    (void)t;
     tide_cell_text(v, x->shape.alias != TIDE_ALIAS_NONE ? tide_alias_kind_name(x->shape.alias) : NULL);
 }
 /// The name of what an alias lies in: its bytes are that one's, sums leave it out.
-static void item_lies_in(const tide_table *t, const void *row, tide_cell *v) {
-    const tide_report_side *s = t->data;
+static void item_lies_in(const void *row, tide_cell *v) {
+    const tide_report_side *s = v->table->data;
     const tide_item_facts *x = row;
     tide_item_facts facts;
     if (x->shape.alias == TIDE_ALIAS_NONE) return;
     if (tide_subject_item(s->subject, x->item, &facts, NULL) != TIDE_OK || facts.alias_of == TIDE_NO_ITEM) return;
     tide_cell_text(v, tide_items_site(s->items, facts.alias_of)->name);
 }
-static void item_at_peak(const tide_table *t, const void *row, tide_cell *v) {
-    const tide_report_side *s = t->data;
+static void item_at_peak(const void *row, tide_cell *v) {
+    const tide_report_side *s = v->table->data;
     tide_cell_count(v, tide_items_alive_at(s->items, ((const tide_item_facts *)row)->item, s->facts->peak.t));
 }
 
@@ -128,9 +125,8 @@ static tide_table items(const tide_report_side *s) {
                         .from_origin = true};
 }
 
-static void item_end(const tide_table *t, const void *row, tide_cell *v) {
+static void item_end(const void *row, tide_cell *v) {
     const tide_item_facts *x = row;
-    (void)t;
     v->known = !x->open_ended;
     v->i = x->end;
 }

@@ -109,9 +109,8 @@ static const void *curve_row_at(const tide_table *t, size_t i, void *room) {
 
 // ---- map: regions ----
 
-static void region_bound(const tide_table *t, const void *row, tide_cell *v) {
+static void region_bound(const void *row, tide_cell *v) {
     const tide_region *r = row;
-    (void)t;
     if (r->bound_bytes > 0) tide_cell_bytes(v, r->bound_bytes);
 }
 
@@ -140,61 +139,58 @@ static const tide_column operator_columns[] = {
 
 // ---- details: the selection, one row ----
 
-static void detail_role(const tide_table *t, const void *row, tide_cell *v) {
+static void detail_role(const void *row, tide_cell *v) {
     const tide_item_facts *x = row;
-    (void)t;
     tide_cell_text(v, x->shape.is_planned ? tide_role_name(x->shape.role) : NULL);
 }
-static void detail_pool(const tide_table *t, const void *row, tide_cell *v) {
+static void detail_pool(const void *row, tide_cell *v) {
     const tide_item_facts *x = row;
-    (void)t;
     if (x->pool != TIDE_NO_POOL) tide_cell_count(v, (uint64_t)x->pool);
 }
-static void detail_alias(const tide_table *t, const void *row, tide_cell *v) {
+static void detail_alias(const void *row, tide_cell *v) {
     const tide_item_facts *x = row;
-    (void)t;
     tide_cell_text(v, x->shape.alias != TIDE_ALIAS_NONE ? tide_alias_kind_name(x->shape.alias) : NULL);
 }
 static void item_name(const tide_table *t, uint32_t item, tide_cell *v) {
     const tide_items *items = items_of(t);
     if (items != NULL && item < items->n) tide_cell_text(v, tide_items_site(items, item)->name);
 }
-static void detail_alias_of(const tide_table *t, const void *row, tide_cell *v) {
-    item_name(t, ((const tide_item_facts *)row)->alias_of, v);
+static void detail_alias_of(const void *row, tide_cell *v) {
+    item_name(v->table, ((const tide_item_facts *)row)->alias_of, v);
 }
-static void detail_below(const tide_table *t, const void *row, tide_cell *v) {
+static void detail_below(const void *row, tide_cell *v) {
     (void)row;
-    item_name(t, scene_of(t)->below, v);
+    item_name(v->table, scene_of(v->table)->below, v);
 }
-static void detail_above(const tide_table *t, const void *row, tide_cell *v) {
+static void detail_above(const void *row, tide_cell *v) {
     (void)row;
-    item_name(t, scene_of(t)->above, v);
+    item_name(v->table, scene_of(v->table)->above, v);
 }
-static void detail_before(const tide_table *t, const void *row, tide_cell *v) {
+static void detail_before(const void *row, tide_cell *v) {
     (void)row;
-    item_name(t, scene_of(t)->before, v);
+    item_name(v->table, scene_of(v->table)->before, v);
 }
-static void detail_after(const tide_table *t, const void *row, tide_cell *v) {
+static void detail_after(const void *row, tide_cell *v) {
     (void)row;
-    item_name(t, scene_of(t)->after, v);
+    item_name(v->table, scene_of(v->table)->after, v);
 }
-static void detail_gap_below(const tide_table *t, const void *row, tide_cell *v) {
-    const tide_tui_scene *s = scene_of(t);
+static void detail_gap_below(const void *row, tide_cell *v) {
+    const tide_tui_scene *s = scene_of(v->table);
     (void)row;
     if (s->below != TIDE_NO_ITEM || s->gap_below > 0) tide_cell_bytes(v, s->gap_below);
 }
-static void detail_gap_above(const tide_table *t, const void *row, tide_cell *v) {
-    const tide_tui_scene *s = scene_of(t);
+static void detail_gap_above(const void *row, tide_cell *v) {
+    const tide_tui_scene *s = scene_of(v->table);
     (void)row;
     if (s->above != TIDE_NO_ITEM || s->gap_above > 0) tide_cell_bytes(v, s->gap_above);
 }
-static void detail_consumers(const tide_table *t, const void *row, tide_cell *v) {
+static void detail_consumers(const void *row, tide_cell *v) {
     (void)row;
-    tide_cell_text(v, scene_of(t)->consumers);
+    tide_cell_text(v, scene_of(v->table)->consumers);
 }
-static void detail_why(const tide_table *t, const void *row, tide_cell *v) {
+static void detail_why(const void *row, tide_cell *v) {
     (void)row;
-    tide_cell_text(v, scene_of(t)->why);
+    tide_cell_text(v, scene_of(v->table)->why);
 }
 
 static const tide_column details_columns[] = {
@@ -227,18 +223,12 @@ static void edit_words(const tide_edit *edit, tide_cell *v) {
     tide_text_deinit(&text);
     tide_cell_text(v, v->buf);
 }
-static void advice_edit(const tide_table *t, const void *row, tide_cell *v) {
-    (void)t;
-    edit_words(&((const tide_edit_advice *)row)->edit, v);
-}
-static void advice_change(const tide_table *t, const void *row, tide_cell *v) {
-    const uint64_t now = t->facts->has_plan ? t->facts->plan_bytes : TIDE_UNKNOWN_BYTES;
+static void advice_edit(const void *row, tide_cell *v) { edit_words(&((const tide_edit_advice *)row)->edit, v); }
+static void advice_change(const void *row, tide_cell *v) {
+    const uint64_t now = v->table->facts->has_plan ? v->table->facts->plan_bytes : TIDE_UNKNOWN_BYTES;
     tide_cell_change(v, now, ((const tide_edit_advice *)row)->bytes);
 }
-static void edit_text(const tide_table *t, const void *row, tide_cell *v) {
-    (void)t;
-    edit_words(row, v);
-}
+static void edit_text(const void *row, tide_cell *v) { edit_words(row, v); }
 
 static const tide_column advice_columns[] = {
     {"edit", "edit", TEXT, .get = advice_edit},

@@ -209,6 +209,7 @@ static void bad_documents(void **state) {
     assert_tide_status(tide_sweep_of_json(doc, "old.json", &back, &err), TIDE_ERR_BAD_INPUT);
     assert_text_has(err.msg, "there twice");
     json_decref(doc);
+    tide_host_free(text);
     tide_sweep_deinit(&s);
 }
 
