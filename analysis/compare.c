@@ -1,18 +1,394 @@
 // SPDX-License-Identifier: MIT
 //
-// compare: the two sides, the waterfall, and putting it together. Rows are matched in compare_rows.c. See compare.h.
+// compare: the rows of two sides are matched, the change of the peak is split by operator and by kind, and people get
+// sentences. See compare.h.
 #include "analysis/compare.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/compare_internal.h"
 #include "analysis/explain_internal.h"
 #include "core/base/host_alloc.h"
 #include "core/base/map.h"
 #include "core/base/text.h"
 
-static tide_status no_memory(tide_error *err) { return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to compare"); }
+typedef struct diff_side {
+    tide_subject *s;
+    const tide_subject_facts *facts;
+    const tide_items *items; // NULL: not loaded
+    tide_explanation e;
+} diff_side;
+
+typedef struct diff_work {
+    diff_side a, b;
+    bool rows_at, is_same; // same: items have the same numbers on both sides
+    const tide_progress *progress;
+    tide_error *err;
+} diff_work;
+
+/// TIDE_ERR_CANCELLED when the caller has enough.
+static tide_status tell(const diff_work *w, double share, const char *what) {
+    if (w->progress == NULL || w->progress->tell == NULL || w->progress->tell(w->progress->ctx, share, what))
+        return TIDE_OK;
+    return TIDE_FAIL(w->err, TIDE_ERR_CANCELLED, "comparing was cancelled");
+}
+
+/// An item of one side.
+typedef struct entry {
+    const char *name, *owner;
+    const tide_lifetime *tensor; // of a planned one; else NULL
+    int64_t begin;
+    uint64_t id, bytes, at_bytes, place;
+    uint32_t item, key, rank;
+    bool is_planned, is_matched;
+} entry;
+
+typedef struct side_list {
+    entry *list; // [n], owned
+    size_t n;
+} side_list;
+
+// ---- entries ----
+
+static void add_plan(const diff_side *side, entry *e) {
+    const tide_memory_plan *plan = side->facts->plan;
+    e->place = TIDE_NO_OFFSET;
+    if (!e->is_planned || plan == NULL || e->id >= plan->lifetimes.n) return;
+    e->tensor = &plan->lifetimes.items[e->id];
+    e->place = plan->offsets[e->id];
+}
+
+static entry entry_of_live(const diff_side *side, const tide_live_item *x) {
+    entry e = {.name = x->site.name,
+               .owner = x->site.owner,
+               .begin = x->begin,
+               .id = x->id,
+               .bytes = x->shape.size_bytes,
+               .at_bytes = x->counts_bytes,
+               .item = x->item,
+               .is_planned = x->shape.is_planned};
+    add_plan(side, &e);
+    return e;
+}
+
+static entry entry_of_item(const diff_side *side, uint32_t i) {
+    const tide_items *items = side->items;
+    const tide_item_site *site = tide_items_site(items, i);
+    const tide_item_shape *shape = tide_items_shape(items, i);
+    entry e = {.name = site->name,
+               .owner = site->owner,
+               .begin = tide_items_begin(items, i),
+               .id = tide_items_id(items, i),
+               .bytes = shape->size_bytes,
+               .item = i,
+               .is_planned = shape->is_planned};
+    add_plan(side, &e);
+    return e;
+}
+
+static int by_birth(const void *a, const void *b) {
+    const entry *x = a, *y = b;
+    if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
+    if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
+    if (x->is_planned != y->is_planned) return x->is_planned ? 1 : -1;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+/// Items, and those alive that are not among them: all that holds bytes has a row.
+static tide_status list_side(const diff_work *w, const diff_side *side, side_list *out) {
+    const tide_live_items *live = &side->e.live;
+    const size_t n_items = w->rows_at ? 0 : side->items->n;
+    TIDE_TRY(TIDE_NEW(&out->list, n_items + live->n + 1, w->err, "to compare items"));
+    for (uint32_t i = 0; i < n_items; i++) out->list[out->n++] = entry_of_item(side, i);
+    for (size_t i = 0; i < live->n; i++) {
+        const tide_live_item *x = &live->items[i];
+        if (x->item < n_items)
+            out->list[x->item].at_bytes = x->counts_bytes;
+        else
+            out->list[out->n++] = entry_of_live(side, x);
+    }
+    // Items are in this order already.
+    if (w->rows_at && out->n > 1) qsort(out->list, out->n, sizeof *out->list, by_birth);
+    return TIDE_OK;
+}
+
+// ---- two subjects: by name and rank ----
+
+/// A number for each name of both sides.
+static tide_status number_names(tide_strmap *names, side_list *l) {
+    tide_text key = {0};
+    tide_status st = TIDE_OK;
+    for (size_t i = 0; st == TIDE_OK && i < l->n; i++) {
+        entry *e = &l->list[i];
+        uint64_t number = names->n;
+        key.len = 0;
+        tide_text_addf(&key, "%s%s", e->name[0] != '\0' ? "" : "\1", e->name[0] != '\0' ? e->name : e->owner);
+        if (key.failed || number >= UINT32_MAX) {
+            st = TIDE_ERR_NOMEM;
+        } else if (!tide_strmap_get(names, key.data, &number)) {
+            st = tide_strmap_put(names, key.data, number);
+        }
+        e->key = (uint32_t)number;
+    }
+    tide_text_deinit(&key);
+    return st;
+}
+
+/// How often each name came before; counts [n_names] ends as how often it is there.
+static void rank(side_list *l, uint32_t *counts, size_t n_names) {
+    memset(counts, 0, n_names * sizeof *counts);
+    for (size_t i = 0; i < l->n; i++) l->list[i].rank = counts[l->list[i].key]++;
+}
+
+static tide_status match_names(const diff_work *w, side_list *a, side_list *b, entry **partners) {
+    tide_strmap names = {0};
+    tide_status st = number_names(&names, a);
+    if (st == TIDE_OK) st = number_names(&names, b);
+    const size_t n_names = names.n;
+    tide_strmap_deinit(&names);
+    uint32_t *counts = tide_host_alloc((n_names + 1) * sizeof *counts);
+    size_t *first = tide_host_alloc((n_names + 1) * sizeof *first);
+    entry **table = tide_host_alloc((a->n + 1) * sizeof *table);
+    if (counts == NULL || first == NULL || table == NULL) st = TIDE_ERR_NOMEM;
+    if (st == TIDE_OK) {
+        rank(b, counts, n_names);
+        rank(a, counts, n_names);
+        size_t at = 0;
+        for (size_t k = 0; k < n_names; k++) {
+            first[k] = at;
+            at += counts[k];
+        }
+        for (size_t i = 0; i < a->n; i++) table[first[a->list[i].key] + a->list[i].rank] = &a->list[i];
+        for (size_t i = 0; i < b->n; i++) {
+            const entry *e = &b->list[i];
+            partners[i] = e->rank < counts[e->key] ? table[first[e->key] + e->rank] : NULL;
+        }
+    }
+    tide_host_free(counts);
+    tide_host_free(first);
+    tide_host_free(table);
+    return st == TIDE_OK ? TIDE_OK : TIDE_NO_MEMORY(w->err, "to compare items");
+}
+
+// ---- one subject: by number ----
+
+static int compare_numbers(const entry *x, const entry *y) {
+    if (x->is_planned != y->is_planned) return x->is_planned ? 1 : -1;
+    if (x->id != y->id) return x->id < y->id ? -1 : 1;
+    return (x->begin > y->begin) - (x->begin < y->begin); // a number that was given twice
+}
+
+static int by_number(const void *a, const void *b) { return compare_numbers(a, b); }
+
+static void match_numbers(side_list *a, side_list *b, entry **partners) {
+    if (a->n > 1) qsort(a->list, a->n, sizeof *a->list, by_number);
+    if (b->n > 1) qsort(b->list, b->n, sizeof *b->list, by_number);
+    for (size_t i = 0, k = 0; i < b->n; i++) {
+        while (k < a->n && compare_numbers(&a->list[k], &b->list[i]) < 0) k++;
+        partners[i] = k < a->n && compare_numbers(&a->list[k], &b->list[i]) == 0 ? &a->list[k] : NULL;
+    }
+}
+
+// ---- rows ----
+
+static bool same_step(const tide_lifetimes *a, int64_t a_step, const tide_lifetimes *b, int64_t b_step) {
+    const bool named = (uint64_t)a_step < a->n_step_names && (uint64_t)b_step < b->n_step_names;
+    return named ? strcmp(a->step_names[a_step], b->step_names[b_step]) == 0 : a_step == b_step;
+}
+
+/// What persists lives for all steps, whatever they are.
+static bool is_retimed(const diff_work *w, const entry *a, const entry *b) {
+    if (a->tensor == NULL || b->tensor == NULL || (a->tensor->persistent && b->tensor->persistent)) return false;
+    const tide_lifetimes *x = &w->a.facts->plan->lifetimes, *y = &w->b.facts->plan->lifetimes;
+    return !same_step(x, a->tensor->begin_step, y, b->tensor->begin_step) ||
+           !same_step(x, a->tensor->end_step - 1, y, b->tensor->end_step - 1);
+}
+
+static tide_diff_row row_of(const diff_work *w, const entry *a, const entry *b) {
+    const entry *any = a != NULL ? a : b;
+    tide_diff_row r = {.name = any->name, .owner = any->owner, .a = TIDE_NO_ITEM, .b = TIDE_NO_ITEM};
+    if (a != NULL) {
+        r.a = a->item;
+        r.a_bytes = a->bytes;
+        r.a_at_bytes = a->at_bytes;
+    }
+    if (b != NULL) {
+        r.b = b->item;
+        r.b_bytes = b->bytes;
+        r.b_at_bytes = b->at_bytes;
+    }
+    if (a == NULL) r.what = TIDE_DIFF_ADDED;
+    if (b == NULL) r.what = TIDE_DIFF_REMOVED;
+    if (a == NULL || b == NULL) return r;
+    if (a->bytes != b->bytes) r.what |= TIDE_DIFF_RESIZED;
+    if (a->tensor != NULL && b->tensor != NULL && a->place != b->place) r.what |= TIDE_DIFF_MOVED;
+    if (is_retimed(w, a, b)) r.what |= TIDE_DIFF_RETIMED;
+    return r;
+}
+
+static tide_status make_rows(const diff_work *w, side_list *a, side_list *b, entry **partners, tide_diff *d) {
+    TIDE_TRY(TIDE_NEW(&d->rows, a->n + b->n + 1, w->err, "to compare items"));
+    for (size_t i = 0; i < b->n; i++) {
+        if (partners[i] != NULL) partners[i]->is_matched = true;
+        d->rows[d->n++] = row_of(w, partners[i], &b->list[i]);
+    }
+    for (size_t i = 0; i < a->n; i++) {
+        if (!a->list[i].is_matched) d->rows[d->n++] = row_of(w, &a->list[i], NULL);
+    }
+    return TIDE_OK;
+}
+
+static tide_status make_all_rows(diff_work *w, tide_diff *d) {
+    side_list a = {0}, b = {0};
+    entry **partners = NULL;
+    tide_status st = list_side(w, &w->a, &a);
+    if (st == TIDE_OK) st = list_side(w, &w->b, &b);
+    if (st == TIDE_OK) st = tell(w, 0.6, "matching");
+    if (st == TIDE_OK) {
+        partners = tide_host_alloc((b.n + 1) * sizeof *partners);
+        if (partners == NULL) st = TIDE_NO_MEMORY(w->err, "to compare items");
+    }
+    if (st == TIDE_OK && w->is_same) match_numbers(&a, &b, partners);
+    if (st == TIDE_OK && !w->is_same) st = match_names(w, &a, &b, partners);
+    if (st == TIDE_OK) st = tell(w, 0.8, "matching");
+    if (st == TIDE_OK) st = make_rows(w, &a, &b, partners, d);
+    tide_host_free(a.list);
+    tide_host_free(b.list);
+    tide_host_free(partners);
+    return st;
+}
+
+// ---- the words for changes, once ----
+
+const char *tide_diff_change_name(unsigned index) {
+    static const char *const names[TIDE_DIFF_N_CHANGES] = {"added", "removed", "resized", "moved", "retimed"};
+    return names[index];
+}
+
+const char *tide_diff_changes(unsigned what, const char *comma, const char *none, char *buf, size_t buf_bytes) {
+    size_t len = 0;
+    snprintf(buf, buf_bytes, "%s", what == 0 ? none : "");
+    for (unsigned i = 0; i < TIDE_DIFF_N_CHANGES && len < buf_bytes; i++)
+        if ((what & 1u << i) != 0)
+            len += (size_t)snprintf(buf + len, buf_bytes - len, "%s%s", len > 0 ? comma : "", tide_diff_change_name(i));
+    return buf;
+}
+
+size_t tide_diff_n_changed(const tide_diff *d, unsigned index) {
+    const size_t counts[TIDE_DIFF_N_CHANGES] = {d->n_added, d->n_removed, d->n_resized, d->n_moved, d->n_retimed};
+    return counts[index];
+}
+
+const char *tide_diff_counts(const tide_diff *d, char *buf, size_t buf_bytes) {
+    size_t len = 0;
+    for (unsigned i = 0; i < TIDE_DIFF_N_CHANGES && len < buf_bytes; i++)
+        len += (size_t)snprintf(buf + len, buf_bytes - len, "%zu %s, ", tide_diff_n_changed(d, i),
+                                tide_diff_change_name(i));
+    if (len < buf_bytes) snprintf(buf + len, buf_bytes - len, "%zu unchanged", d->n_unchanged);
+    return buf;
+}
+
+// ---- sentences ----
+
+typedef struct bytes_text {
+    char text[32];
+} bytes_text;
+
+static bytes_text words(uint64_t bytes) {
+    bytes_text b;
+    tide_format_bytes(bytes, b.text, sizeof b.text);
+    return b;
+}
+
+/// "+12.00 KiB", "-512 B", "no change"
+static bytes_text change_words(uint64_t a, uint64_t b) {
+    bytes_text t;
+    char bytes[24];
+    if (a == b)
+        snprintf(t.text, sizeof t.text, "no change");
+    else
+        snprintf(t.text, sizeof t.text, "%c%s", b > a ? '+' : '-',
+                 tide_format_bytes(b > a ? b - a : a - b, bytes, sizeof bytes));
+    return t;
+}
+
+static void print_sum(const tide_diff *d, const tide_subject *a, const tide_subject *b, tide_text *out) {
+    const tide_subject_facts *x = tide_subject_get_facts(a), *y = tide_subject_get_facts(b);
+    const bool at_peaks = d->a_at.t == x->peak.t && d->b_at.t == y->peak.t;
+    const char *where = at_peaks ? "at its peak" : "at its moment";
+    if (d->a_bytes == d->b_bytes)
+        tide_text_addf(out, "B holds as much %s as A (%s)", where, words(d->a_bytes).text);
+    else
+        tide_text_addf(out, "B holds %s %s %s (%s, A %s)",
+                       words(d->b_bytes > d->a_bytes ? d->b_bytes - d->a_bytes : d->a_bytes - d->b_bytes).text,
+                       d->b_bytes > d->a_bytes ? "more" : "less", where, words(d->b_bytes).text,
+                       words(d->a_bytes).text);
+}
+
+/// "conv2 +14.00 KiB, rounding -2.00 KiB, others +512 B"
+static void print_steps(const tide_diff_step *list, size_t n, size_t n_rows, tide_text *out) {
+    const char *comma = "";
+    uint64_t a = 0, b = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (list[i].a_bytes == list[i].b_bytes) continue;
+        if (i >= n_rows) {
+            a += list[i].a_bytes;
+            b += list[i].b_bytes;
+            continue;
+        }
+        tide_text_addf(out, "%s%s %s", comma, list[i].key, change_words(list[i].a_bytes, list[i].b_bytes).text);
+        comma = ", ";
+    }
+    if (a != b) tide_text_addf(out, "%sothers %s", comma, change_words(a, b).text);
+}
+
+static bool has_change(const tide_diff_step *list, size_t n) { return n > 0 && list[0].a_bytes != list[0].b_bytes; }
+
+static void print_figures(const tide_diff *d, tide_text *out) {
+    if (d->a_peak_bytes != d->b_peak_bytes)
+        tide_text_addf(out, "Peak: A %s, B %s (%s).\n", words(d->a_peak_bytes).text, words(d->b_peak_bytes).text,
+                       change_words(d->a_peak_bytes, d->b_peak_bytes).text);
+    if (d->a_plan_bytes != TIDE_UNKNOWN_BYTES && d->b_plan_bytes != TIDE_UNKNOWN_BYTES)
+        tide_text_addf(out, "Planned buffers: A %s, B %s (%s).\n", words(d->a_plan_bytes).text,
+                       words(d->b_plan_bytes).text, change_words(d->a_plan_bytes, d->b_plan_bytes).text);
+}
+
+static void print_row(const tide_diff_row *r, tide_text *out) {
+    tide_text_addf(out, "%s", r->name[0] != '\0' ? r->name : r->owner[0] != '\0' ? r->owner : "(no name)");
+    if ((r->what & TIDE_DIFF_ADDED) != 0) tide_text_addf(out, ": only in B, %s", words(r->b_bytes).text);
+    if ((r->what & TIDE_DIFF_REMOVED) != 0) tide_text_addf(out, ": only in A, %s", words(r->a_bytes).text);
+    if ((r->what & TIDE_DIFF_RESIZED) != 0)
+        tide_text_addf(out, ": %s, was %s", words(r->b_bytes).text, words(r->a_bytes).text);
+    if ((r->what & TIDE_DIFF_MOVED) != 0) tide_text_add(out, ", lies elsewhere");
+    if ((r->what & TIDE_DIFF_RETIMED) != 0) tide_text_add(out, ", retimed");
+    if (r->a_at_bytes != r->b_at_bytes)
+        tide_text_addf(out, " (%s here)", change_words(r->a_at_bytes, r->b_at_bytes).text);
+    tide_text_add(out, "\n");
+}
+
+void tide_diff_print(const tide_diff *d, const tide_subject *a, const tide_subject *b, size_t n_rows, tide_text *out) {
+    char counts[192];
+    print_sum(d, a, b, out);
+    if (has_change(d->by_owner, d->n_by_owner)) {
+        tide_text_add(out, ": ");
+        print_steps(d->by_owner, d->n_by_owner, n_rows, out);
+    }
+    tide_text_add(out, ".\n");
+    if (has_change(d->by_kind, d->n_by_kind)) {
+        tide_text_add(out, "By kind: ");
+        print_steps(d->by_kind, d->n_by_kind, n_rows, out);
+        tide_text_add(out, ".\n");
+    }
+    print_figures(d, out);
+    tide_text_addf(out, "%s.\n", tide_diff_counts(d, counts, sizeof counts));
+    for (size_t i = 0, n = 0; i < d->n && n < n_rows; i++) {
+        if (d->rows[i].what == 0 && d->rows[i].a_at_bytes == d->rows[i].b_at_bytes) continue;
+        print_row(&d->rows[i], out);
+        n++;
+    }
+}
 
 // ---- waterfall ----
 
@@ -97,8 +473,8 @@ static void free_steps(tide_diff_step *list, size_t n) {
     tide_host_free(list);
 }
 
-static tide_status make_waterfall(const tide__diff_side *a, const tide__diff_side *b, bool by_kind,
-                                  tide_diff_step **out, size_t *n) {
+static tide_status make_waterfall(const diff_side *a, const diff_side *b, bool by_kind, tide_diff_step **out,
+                                  size_t *n) {
     waterfall w = {0};
     const bool with_device = by_kind && need_devices(&a->e, &b->e);
     tide_status st = by_kind ? put_kinds(&w, &a->e, with_device, false) : put_owners(&w, &a->e, false);
@@ -145,15 +521,9 @@ static void count(tide_diff *d) {
 
 // ---- the whole ----
 
-tide_status tide__diff_tell(const tide__diff_work *w, double share, const char *what) {
-    if (w->progress == NULL || w->progress->tell == NULL || w->progress->tell(w->progress->ctx, share, what))
-        return TIDE_OK;
-    return TIDE_FAIL(w->err, TIDE_ERR_CANCELLED, "comparing was cancelled");
-}
-
 /// The share of the whole that explaining one side is.
 typedef struct side_share {
-    const tide__diff_work *w;
+    const diff_work *w;
     double from;
     const char *what;
 } side_share;
@@ -164,11 +534,11 @@ static bool tell_side(void *ctx, double share, const char *what) {
     return x->w->progress->tell(x->w->progress->ctx, x->from + 0.2 * share, x->what);
 }
 
-static tide_status open_side(const tide__diff_work *w, tide__diff_side *side, tide_subject *s, const tide_moment *at,
+static tide_status open_side(const diff_work *w, diff_side *side, tide_subject *s, const tide_moment *at,
                              const side_share *share) {
     const bool rows_at = w->rows_at;
     tide_error *err = w->err;
-    TIDE_TRY(tide__diff_tell(w, share->from, share->what));
+    TIDE_TRY(tell(w, share->from, share->what));
     side->s = s;
     side->facts = tide_subject_get_facts(s);
     side->items = tide_subject_items(s);
@@ -186,8 +556,8 @@ static tide_status open_side(const tide__diff_work *w, tide__diff_side *side, ti
     return tide_explain(s, at != NULL ? *at : side->facts->peak, 0, is_told ? &progress : NULL, &side->e, err);
 }
 
-static tide_status fill(tide__diff_work *w, tide_diff *d) {
-    const tide__diff_side *a = &w->a, *b = &w->b;
+static tide_status fill(diff_work *w, tide_diff *d) {
+    const diff_side *a = &w->a, *b = &w->b;
     d->a_at = a->e.at;
     d->b_at = b->e.at;
     d->a_bytes = a->e.held_bytes;
@@ -198,9 +568,9 @@ static tide_status fill(tide__diff_work *w, tide_diff *d) {
     d->b_plan_bytes = b->facts->has_plan ? b->facts->plan_bytes : TIDE_UNKNOWN_BYTES;
     if (make_waterfall(a, b, false, &d->by_owner, &d->n_by_owner) != TIDE_OK ||
         make_waterfall(a, b, true, &d->by_kind, &d->n_by_kind) != TIDE_OK)
-        return no_memory(w->err);
-    TIDE_TRY(tide__diff_rows(w, d));
-    TIDE_TRY(tide__diff_tell(w, 0.9, "sorting"));
+        return TIDE_NO_MEMORY(w->err, "to compare");
+    TIDE_TRY(make_all_rows(w, d));
+    TIDE_TRY(tell(w, 0.9, "sorting"));
     if (d->n > 1) qsort(d->rows, d->n, sizeof *d->rows, by_weight);
     count(d);
     return TIDE_OK;
@@ -215,13 +585,13 @@ static bool is_same(const tide_subject *a, const tide_subject *b) {
 
 tide_status tide_compare(tide_subject *a, const tide_moment *a_at, tide_subject *b, const tide_moment *b_at,
                          bool rows_at, const tide_progress *progress, tide_diff *out, tide_error *err) {
-    tide__diff_work w = {.rows_at = rows_at, .progress = progress, .err = err};
+    diff_work w = {.rows_at = rows_at, .progress = progress, .err = err};
     tide_diff d = {0};
     w.is_same = is_same(a, b);
     w.rows_at = w.rows_at || w.is_same;
     tide_status st = open_side(&w, &w.a, a, a_at, &(side_share){&w, 0, "explaining A"});
     if (st == TIDE_OK) st = open_side(&w, &w.b, b, b_at, &(side_share){&w, 0.2, "explaining B"});
-    if (st == TIDE_OK) st = tide__diff_tell(&w, 0.4, "matching");
+    if (st == TIDE_OK) st = tell(&w, 0.4, "matching");
     if (st == TIDE_OK) st = fill(&w, &d);
     tide_explanation_deinit(&w.a.e);
     tide_explanation_deinit(&w.b.e);

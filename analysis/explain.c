@@ -20,10 +20,6 @@ const char *tide_part_name(tide_part_kind part) {
     return (unsigned)part < TIDE_N_PARTS ? names[part] : "part ?";
 }
 
-tide_status tide__explain_no_memory(tide_error *err) {
-    return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to explain what is held");
-}
-
 const char *tide__step_at(const tide_subject_facts *f, int64_t t) {
     if (!f->is_trace) return t >= 0 && (uint64_t)t < f->n_steps ? f->step_names[t] : "";
     // Of a run those that ran, in order of their numbers, which several threads need not keep.
@@ -141,7 +137,7 @@ static tide_status explain(tide_subject *s, size_t n_without, tide__telling *tel
     if (e->n_without > 1) qsort(e->without, e->n_without, sizeof *e->without, by_peak);
     if (group(&e->live, false, &e->by_owner, &e->n_by_owner) != TIDE_OK ||
         group(&e->live, true, &e->by_kind, &e->n_by_kind) != TIDE_OK)
-        return tide__explain_no_memory(err);
+        return TIDE_NO_MEMORY(err, "to explain what is held");
     return TIDE_OK;
 }
 

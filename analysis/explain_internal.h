@@ -15,7 +15,6 @@ tide_status tide__explain_plan(tide_subject *s, size_t n_without, tide__telling 
 tide_status tide__explain_trace(tide_subject *s, size_t n_without, uint64_t most_events, tide__telling *telling,
                                 tide_explanation *out, tide_error *err) TIDE_NODISCARD;
 
-tide_status tide__explain_no_memory(tide_error *err);
 /// Whether it can be away: what persists is there whatever is changed.
 static inline bool tide__can_go(const tide_live_item *x) { return !x->shape.persistent && x->counts_bytes > 0; }
 /// The step that runs at `t`; "" when nobody knows.

@@ -297,7 +297,7 @@ tide_status tide__explain_plan(tide_subject *s, size_t n_without, tide__telling 
     out->parts[TIDE_PART_ROUNDING] = out->live.bytes - asked;
     if (st == TIDE_OK) st = tide__tell(telling, 0.3, err);
     if (st == TIDE_OK) st = add_without(s, live, whole, n_without, telling, out, err);
-    if (st != TIDE_OK) return st == TIDE_ERR_NOMEM ? tide__explain_no_memory(err) : st;
+    if (st != TIDE_OK) return st == TIDE_ERR_NOMEM ? TIDE_NO_MEMORY(err, "to explain what is held") : st;
     add_second_peak(s, whole, out);
     out->knows_ends = true;
     return TIDE_OK;

@@ -116,12 +116,12 @@ static tide_status replace_buffer(tide_subject *s, tide_live_items *live, tide_e
     const int64_t step = at != SIZE_MAX ? plan_step_at(s, live->at.t) : -1;
     if (step < 0) return TIDE_OK;
     TIDE_TRY(tide__subject_plan_live(s, &plan_live, err));
-    uint64_t *counts = tide_host_calloc(s->run.plan->lifetimes.n + 1, sizeof *counts);
-    if (counts == NULL) return tide__explain_no_memory(err);
+    uint64_t *counts;
+    TIDE_TRY(TIDE_NEW(&counts, s->run.plan->lifetimes.n + 1, err, "to explain what is held"));
     tide_status st = tide__plan_live_counts(s->run.plan, plan_live, step, counts, err);
     if (st == TIDE_OK) {
         st = replace(s, live, at, buffer, counts, step);
-        if (st != TIDE_OK) tide__explain_no_memory(err);
+        if (st != TIDE_OK) TIDE_NO_MEMORY(err, "to explain what is held");
     }
     tide_host_free(counts);
     return st;
@@ -170,8 +170,8 @@ static tide_status segments_at(tide_trace *t, uint64_t event, segment **out, siz
     const tide_trace_segment *all;
     size_t n_all;
     TIDE_TRY(tide_trace_segments(t, NULL, &all, &n_all, err));
-    segment *list = tide_host_alloc((n_all + 1) * sizeof *list);
-    if (list == NULL) return tide__explain_no_memory(err);
+    segment *list;
+    TIDE_TRY(TIDE_NEW(&list, n_all + 1, err, "to explain what is held"));
     *n = 0;
     for (size_t i = 0; i < n_all; i++) {
         if (all[i].begin_event <= event && event < all[i].end_event) list[(*n)++] = (segment){.of = &all[i]};
@@ -319,7 +319,7 @@ static tide_status all_alike(const question *q, const tide_live_set *set, size_t
     tide_trace_alike *sites = tide_host_alloc((max + 1) * sizeof *sites);
     uint32_t *live = tide_host_alloc((max + 1) * sizeof *live);
     size_t n = 0;
-    tide_status st = sites != NULL && live != NULL ? TIDE_OK : tide__explain_no_memory(q->err);
+    tide_status st = sites != NULL && live != NULL ? TIDE_OK : TIDE_NO_MEMORY(q->err, "to explain what is held");
     if (st == TIDE_OK) st = list_sites(q, set, &e->live, max, sites, live, &n);
     if (st == TIDE_OK && n > 0)
         st = tide_trace_peaks_without(q->s->trace, q->extent.first_event, q->extent.last_event, sites, n, q->err);
@@ -337,8 +337,7 @@ static tide_status all_alike(const question *q, const tide_live_set *set, size_t
 
 static tide_status add_without(const question *q, const tide_live_set *set, size_t max, tide_explanation *e) {
     if (max > e->live.n) max = e->live.n;
-    e->without = tide_host_calloc(max + 1, sizeof *e->without);
-    if (e->without == NULL) return tide__explain_no_memory(q->err);
+    TIDE_TRY(TIDE_NEW(&e->without, max + 1, q->err, "to explain what is held"));
     if (q->extent.last_event < q->extent.first_event) return TIDE_OK;
     if (q->extent.last_event - q->extent.first_event >= q->most_events) return each_alone(q, set, max, e);
     const tide_status st = all_alike(q, set, max, e);
@@ -356,8 +355,8 @@ static int by_id(const void *a, const void *b) {
 
 /// Numbers of the blocks that persist, in order.
 static tide_status those_that_persist(const tide_live_items *l, uint64_t **out, size_t *n, tide_error *err) {
-    uint64_t *ids = tide_host_alloc((l->n + 1) * sizeof *ids);
-    if (ids == NULL) return tide__explain_no_memory(err);
+    uint64_t *ids;
+    TIDE_TRY(TIDE_NEW(&ids, l->n + 1, err, "to explain what is held"));
     *n = 0;
     for (size_t i = 0; i < l->n; i++) {
         if (l->items[i].shape.persistent && !l->items[i].shape.is_planned) ids[(*n)++] = l->items[i].id;

@@ -112,7 +112,7 @@ static tide_status find_peak(pass *p, tide_error *err) {
     const tide_moment peak = p->s->facts.peak;
     if (p->at_peak != NULL) return TIDE_OK;
     p->at_peak = tide_host_calloc(it->n / 8 + 1, 1);
-    if (p->at_peak == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a filter");
+    if (p->at_peak == NULL) return TIDE_NO_MEMORY(err, "for a filter");
     tide_live_items l;
     TIDE_TRY(tide_subject_live(p->s, peak, &l, err));
     for (size_t i = 0; i < l.n; i++)
@@ -152,8 +152,7 @@ static tide_status prepare(pass *p, const tide_filter *const *filters, size_t n,
     p->site = tide_host_alloc(p->items->n_sites + 1);
     p->shape = tide_host_alloc(p->items->n_shapes + 1);
     p->on_items = tide_host_alloc((p->n_conditions + 1) * sizeof *p->on_items);
-    if (p->site == NULL || p->shape == NULL || p->on_items == NULL)
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a filter");
+    if (p->site == NULL || p->shape == NULL || p->on_items == NULL) return TIDE_NO_MEMORY(err, "for a filter");
     memset(p->site, 1, p->items->n_sites + 1);
     memset(p->shape, 1, p->items->n_shapes + 1);
     for (size_t i = 0; i < n; i++)
@@ -238,8 +237,7 @@ tide_status tide__filters_apply(tide_subject *s, const tide_filter *const *filte
                                 const tide_progress *progress, uint8_t **bits, tide_error *err) {
     pass p = {.s = s, .items = tide_subject_items(s), .begin = s->facts.origin, .cursor = cursor, .top = UINT64_MAX};
     uint8_t *out = tide_host_calloc(p.items->n / 8 + 1, 1);
-    tide_status st =
-        out != NULL ? prepare(&p, filters, n, err) : TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a filter");
+    tide_status st = out != NULL ? prepare(&p, filters, n, err) : TIDE_NO_MEMORY(err, "for a filter");
     if (st == TIDE_OK) st = pass_items(&p, progress, out, err);
     tide_host_free(p.site);
     tide_host_free(p.shape);

@@ -41,8 +41,6 @@ static tide_status refuse(const parser *p, const char *at, const char *what) {
     return st;
 }
 
-static tide_status no_memory(const parser *p) { return TIDE_FAIL(p->err, TIDE_ERR_NOMEM, "no memory for a filter"); }
-
 /// An unknown word, with all that there are and the nearest one.
 static tide_status unknown(const parser *p, const char *at, const char *what, const char *got, const char *const *known,
                            size_t n) {
@@ -76,7 +74,7 @@ static tide_status take_value(parser *p, char **out) {
         tide_host_free(*out);
         return refuse(p, p->at, "a blank is expected behind a quotation mark");
     }
-    return *out != NULL ? TIDE_OK : no_memory(p);
+    return *out != NULL ? TIDE_OK : TIDE_NO_MEMORY(p->err, "for a filter");
 }
 
 static void fold(char *text) {
@@ -149,7 +147,7 @@ static tide_status take_set(const parser *p, const char *at, char *value, const 
 static tide_status take_names(const parser *p, const char *value, char **out) {
     const size_t len = strlen(value);
     *out = tide_host_calloc(len + 2, 1);
-    if (*out == NULL) return no_memory(p);
+    if (*out == NULL) return TIDE_NO_MEMORY(p->err, "for a filter");
     for (size_t i = 0; i < len; i++) (*out)[i] = value[i] == ',' ? '\0' : value[i];
     return TIDE_OK;
 }
@@ -277,11 +275,11 @@ static tide_status wrong_operator(const parser *p, const char *at, tide__filter_
 
 static tide_status finish_condition(parser *p, tide__condition *c, const char *value) {
     tide_filter *f = p->f;
-    if (tide_host_grow(&f->conditions, &f->cap, f->n + 1, sizeof *f->conditions) != TIDE_OK) return no_memory(p);
+    TIDE_TRY(TIDE_GROW(&f->conditions, &f->cap, f->n + 1, p->err, "for a filter"));
     f->conditions[f->n++] = *c;
     *c = (tide__condition){0};
     print_condition(&f->text, &f->conditions[f->n - 1], value);
-    return f->text.failed ? no_memory(p) : TIDE_OK;
+    return f->text.failed ? TIDE_NO_MEMORY(p->err, "for a filter") : TIDE_OK;
 }
 
 static void condition_deinit(tide__condition *c) {
@@ -323,7 +321,7 @@ static tide_status take_word(parser *p, tide__condition *c) {
     tide_status st = value[0] != '\0' ? TIDE_OK : refuse(p, at, "a word is expected here");
     if (st == TIDE_OK && c->of == TIDE__FILTER_WORD) {
         c->text = tide_host_strdup(value);
-        if (c->text == NULL) st = no_memory(p);
+        if (c->text == NULL) st = TIDE_NO_MEMORY(p->err, "for a filter");
         if (st == TIDE_OK) fold(c->text);
     }
     if (st == TIDE_OK) st = finish_condition(p, c, value);
@@ -345,8 +343,8 @@ static tide_status take_condition(parser *p) {
 }
 
 tide_status tide_filter_parse(const char *text, tide_axis axis, tide_filter **out, tide_error *err) {
-    tide_filter *f = tide_host_calloc(1, sizeof *f);
-    if (f == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a filter");
+    tide_filter *f;
+    TIDE_TRY(TIDE_NEW(&f, 1, err, "for a filter"));
     parser p = {.text = text, .at = text, .axis = axis, .f = f, .err = err};
     tide_status st = TIDE_OK;
     for (;;) {

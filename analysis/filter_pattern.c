@@ -41,7 +41,7 @@ static void find_literal(const char *text, char *out, bool *is_all) {
 tide_status tide__pattern_make(const char *text, tide__pattern *out, tide_error *err) {
     *out = (tide__pattern){0};
     out->literal = tide_host_alloc(strlen(text) + 1);
-    if (out->literal == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for an expression");
+    if (out->literal == NULL) return TIDE_NO_MEMORY(err, "for an expression");
     find_literal(text, out->literal, &out->is_plain);
     const int rc = regcomp(&out->regex, text, REG_EXTENDED | REG_ICASE | REG_NOSUB);
     if (rc == 0) {

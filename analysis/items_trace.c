@@ -202,7 +202,7 @@ static tide_status load(loader *l, int64_t run_id, tide_items *out, tide_error *
     TIDE_TRY(tide_trace_get_info(l->trace, &info, err));
     TIDE_TRY(expect(l, &info, err));
     l->none = text_of(l, 0);
-    tide_status st = l->none != NULL ? TIDE_OK : TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for blocks");
+    tide_status st = l->none != NULL ? TIDE_OK : TIDE_NO_MEMORY(err, "for blocks");
     if (st == TIDE_OK) st = tide_trace_each_block(l->trace, run_id, on_blocks, l, err);
     TIDE_TRY(st);
     st = replace_buffer(l);
@@ -213,8 +213,8 @@ static tide_status load(loader *l, int64_t run_id, tide_items *out, tide_error *
 
 tide_status tide_items_of_trace(tide_trace *trace, int64_t run_id, const tide_progress *progress, tide_items *out,
                                 tide_error *err) {
-    loader *l = tide_host_calloc(1, sizeof *l);
-    if (l == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for blocks");
+    loader *l;
+    TIDE_TRY(TIDE_NEW(&l, 1, err, "for blocks"));
     *l = (loader){.trace = trace, .progress = progress, .pairs = TIDE_ID_MAP(pair)};
     const tide_status st = load(l, run_id, out, err);
     tide__items_abandon(&l->b);

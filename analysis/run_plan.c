@@ -22,7 +22,7 @@ static tide_status read_plan(tide_trace *trace, tide__run_plan *r, tide_error *e
     TIDE_TRY(tide_trace_plan(trace, r->run.id, &r->plan, err));
     for (size_t i = 0; i < r->plan->lifetimes.n; i++) {
         if (tide_strmap_put(&r->index, r->plan->lifetimes.items[i].name, i) != TIDE_OK)
-            return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the plan of run %" PRId64, r->run.id);
+            return TIDE_NO_MEMORY(err, "for the plan of run %" PRId64, r->run.id);
     }
     return TIDE_OK;
 }

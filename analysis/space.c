@@ -10,10 +10,6 @@
 #include "core/base/host_alloc.h"
 #include "profiler/holdings.h"
 
-tide_status tide__space_no_memory(tide_error *err) {
-    return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a map of addresses");
-}
-
 void tide_space_deinit(tide_space *sp) {
     tide__space_index *x = tide__space_index_of(sp);
     for (size_t i = 0; i < sp->n; i++) tide_host_free(sp->regions[i].label);
@@ -35,7 +31,7 @@ tide_status tide__space_add_region(tide_space *sp, const tide_region *region, ch
     tide__space_index *x = tide__space_index_of(sp);
     if (label == NULL || tide_host_grow(&sp->regions, &x->cap_regions, sp->n + 1, sizeof *sp->regions) != TIDE_OK) {
         tide_host_free(label);
-        return tide__space_no_memory(err);
+        return TIDE_NO_MEMORY(err, "for a map of addresses");
     }
     tide_region *r = &sp->regions[sp->n++];
     *r = *region;
@@ -49,16 +45,14 @@ tide_status tide__space_add_region(tide_space *sp, const tide_region *region, ch
 
 tide_status tide__space_add_spell(tide_space *sp, uint32_t region, int64_t begin, int64_t end, tide_error *err) {
     tide__space_index *x = tide__space_index_of(sp);
-    if (tide_host_grow(&x->spells, &x->cap_spells, x->n_spells + 1, sizeof *x->spells) != TIDE_OK)
-        return tide__space_no_memory(err);
+    TIDE_TRY(TIDE_GROW(&x->spells, &x->cap_spells, x->n_spells + 1, err, "for a map of addresses"));
     x->spells[x->n_spells++] = (tide__spell){region, begin, end};
     return TIDE_OK;
 }
 
 tide_status tide__space_add_piece(tide_space *sp, const tide__piece *piece, tide_error *err) {
     tide__space_index *x = tide__space_index_of(sp);
-    if (tide_host_grow(&x->pieces, &x->cap_pieces, x->n_pieces + 1, sizeof *x->pieces) != TIDE_OK)
-        return tide__space_no_memory(err);
+    TIDE_TRY(TIDE_GROW(&x->pieces, &x->cap_pieces, x->n_pieces + 1, err, "for a map of addresses"));
     x->pieces[x->n_pieces++] = *piece;
     return TIDE_OK;
 }
@@ -75,15 +69,13 @@ static int by_begin(const void *a, const void *b) {
 static tide_status finish(tide_space *sp, const tide_items *items, tide_error *err) {
     tide__space_index *x = tide__space_index_of(sp);
     if (x->n_pieces > 1) qsort(x->pieces, x->n_pieces, sizeof *x->pieces, by_begin);
-    x->piece_ends = tide_host_calloc(x->n_pieces / TIDE__SPACE_CHUNK + 1, sizeof *x->piece_ends);
-    if (x->piece_ends == NULL) return tide__space_no_memory(err);
+    TIDE_TRY(TIDE_NEW(&x->piece_ends, x->n_pieces / TIDE__SPACE_CHUNK + 1, err, "for a map of addresses"));
     for (size_t i = 0; i < x->n_pieces; i++) {
         int64_t *end = &x->piece_ends[i / TIDE__SPACE_CHUNK];
         if (i % TIDE__SPACE_CHUNK == 0 || x->pieces[i].end > *end) *end = x->pieces[i].end;
     }
     if (x->region_of == NULL) return TIDE_OK;
-    x->block_ends = tide_host_calloc(x->n_items / TIDE__SPACE_CHUNK + 1, sizeof *x->block_ends);
-    if (x->block_ends == NULL) return tide__space_no_memory(err);
+    TIDE_TRY(TIDE_NEW(&x->block_ends, x->n_items / TIDE__SPACE_CHUNK + 1, err, "for a map of addresses"));
     for (size_t i = 0; i < x->n_items; i++) {
         int64_t *end = &x->block_ends[i / TIDE__SPACE_CHUNK];
         if (i % TIDE__SPACE_CHUNK == 0 || tide_items_end(items, i) > *end) *end = tide_items_end(items, i);
@@ -93,13 +85,12 @@ static tide_status finish(tide_space *sp, const tide_items *items, tide_error *e
 
 static tide_status begin(tide_space *out, size_t n_items, tide_error *err) {
     *out = (tide_space){0};
-    tide__space_index *x = tide_host_calloc(1, sizeof *x);
-    if (x == NULL) return tide__space_no_memory(err);
+    tide__space_index *x;
+    TIDE_TRY(TIDE_NEW(&x, 1, err, "for a map of addresses"));
     out->index = x;
     x->n_items = n_items;
     if (n_items == 0) return TIDE_OK;
-    x->region_of = tide_host_alloc(n_items * sizeof *x->region_of);
-    if (x->region_of == NULL) return tide__space_no_memory(err);
+    TIDE_TRY(TIDE_NEW(&x->region_of, n_items, err, "for a map of addresses"));
     memset(x->region_of, 0xFF, n_items * sizeof *x->region_of);
     return TIDE_OK;
 }
@@ -121,8 +112,8 @@ static tide_status add_blocks(tide_subject *s, tide_space *sp, const tide_items 
     size_t n = 0;
     for (size_t i = 0; i < items->n; i++) n += !shape_of(items, i)->is_planned;
     if (n == 0 || !facts->is_trace) return TIDE_OK;
-    tide__addressed *blocks = tide_host_alloc(n * sizeof *blocks);
-    if (blocks == NULL) return tide__space_no_memory(err);
+    tide__addressed *blocks;
+    TIDE_TRY(TIDE_NEW(&blocks, n, err, "for a map of addresses"));
     n = 0;
     for (size_t i = 0; i < items->n; i++) {
         const tide_item_shape *shape = shape_of(items, i);
@@ -187,8 +178,8 @@ static tide_status add_live_planned(tide_subject *s, const tide_live_items *live
 
 static tide_status add_live_blocks(tide_subject *s, const tide_live_items *live, tide_space *sp, tide_error *err) {
     if (!tide_subject_get_facts(s)->is_trace) return TIDE_OK;
-    tide__addressed *blocks = tide_host_alloc((live->n + 1) * sizeof *blocks);
-    if (blocks == NULL) return tide__space_no_memory(err);
+    tide__addressed *blocks;
+    TIDE_TRY(TIDE_NEW(&blocks, live->n + 1, err, "for a map of addresses"));
     size_t n = 0;
     for (size_t i = 0; i < live->n; i++) {
         const tide_live_item *item = &live->items[i];

@@ -55,8 +55,7 @@ static tide_status add_segment(tide_space *sp, const tide_trace_segment *seg, si
 
 static tide_status add_segments(tide_space *sp, const tide_trace_segment **list, size_t n, int64_t begin, int64_t end,
                                 seg_places *out, tide_error *err) {
-    out->items = tide_host_alloc((n + 1) * sizeof *out->items);
-    if (out->items == NULL) return tide__space_no_memory(err);
+    TIDE_TRY(TIDE_NEW(&out->items, n + 1, err, "for a map of addresses"));
     for (size_t i = 0; i < n; i++) {
         const tide_trace_segment *seg = list[i];
         const bool is_first = out->n == 0 || !same_place(out->items[out->n - 1].seg, seg);
@@ -84,8 +83,8 @@ static tide_status find_segments(tide_subject *s, tide_space *sp, int64_t begin,
     const tide_trace_segment *all;
     size_t n_all, n = 0;
     TIDE_TRY(tide_trace_segments(tide_subject_trace(s), NULL, &all, &n_all, err));
-    const tide_trace_segment **list = tide_host_alloc((n_all + 1) * sizeof *list);
-    if (list == NULL) return tide__space_no_memory(err);
+    const tide_trace_segment **list;
+    TIDE_TRY(TIDE_NEW(&list, n_all + 1, err, "for a map of addresses"));
     for (size_t i = 0; i < n_all; i++) {
         if (all[i].begin_ns >= (uint64_t)end || all[i].end_ns <= (uint64_t)begin || all[i].bytes == 0) continue;
         list[n++] = &all[i];

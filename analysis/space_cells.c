@@ -197,7 +197,7 @@ tide_status tide_space_cells(const tide_space *sp, const tide_items *items, int6
     g.rows = tide_host_calloc(n_rows, sizeof *g.rows);
     g.over = tide_host_calloc(n_columns, sizeof *g.over);
     const bool has_all = g.cells != NULL && g.rows != NULL && g.over != NULL;
-    const tide_status st = has_all ? TIDE_OK : tide__space_no_memory(err);
+    const tide_status st = has_all ? TIDE_OK : TIDE_NO_MEMORY(err, "for a map of addresses");
     if (st == TIDE_OK) {
         put_regions(&g);
         make_rows(&g);

@@ -56,7 +56,6 @@ tide_status tide__space_add_region(tide_space *sp, const tide_region *region, ch
 tide_status tide__space_add_spell(tide_space *sp, uint32_t region, int64_t begin, int64_t end,
                                   tide_error *err) TIDE_NODISCARD;
 tide_status tide__space_add_piece(tide_space *sp, const tide__piece *piece, tide_error *err) TIDE_NODISCARD;
-tide_status tide__space_no_memory(tide_error *err);
 
 // ---- space_plan.c ----
 

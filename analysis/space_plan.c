@@ -109,7 +109,7 @@ static tide_status make_classes(maker *m, tide_error *err) {
     m->alive = tide_host_alloc((lt->n + 1) * sizeof *m->alive);
     m->cuts = tide_host_alloc((2 * lt->n + 2) * sizeof *m->cuts);
     if (m->members == NULL || m->first == NULL || m->last == NULL || m->alive == NULL || m->cuts == NULL)
-        return tide__space_no_memory(err);
+        return TIDE_NO_MEMORY(err, "for a map of addresses");
     for (uint32_t i = 0; i < lt->n; i++) {
         const tide_lifetime *l = &lt->items[i];
         if (l->persistent) continue;

@@ -38,7 +38,7 @@ static tide_status create(const char *path, tide_subject **out, tide_error *err)
     if (s != NULL && path != NULL) s->path = tide_host_strdup(path);
     if (s == NULL || (path != NULL && s->path == NULL)) {
         tide_host_free(s);
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a subject");
+        return TIDE_NO_MEMORY(err, "for a subject");
     }
     *out = s;
     return TIDE_OK;

@@ -120,12 +120,11 @@ tide_status tide__subject_curve(tide_subject *s, tide_curve_key key, const tide_
         *out = &k->curve;
         return TIDE_OK;
     }
-    if (tide_host_grow(&s->curves, &s->cap_curves, s->n_curves + 1, sizeof *s->curves) != TIDE_OK)
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a curve");
+    TIDE_TRY(TIDE_GROW(&s->curves, &s->cap_curves, s->n_curves + 1, err, "for a curve"));
     tide__kept_curve k = {.of = key.of, .kind = key.kind};
     if (key.device != NULL) k.device = tide_host_strdup(key.device);
-    tide_status st = key.device != NULL && k.device == NULL ? TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a curve")
-                                                            : make(s, key, &k.curve, err);
+    tide_status st =
+        key.device != NULL && k.device == NULL ? TIDE_NO_MEMORY(err, "for a curve") : make(s, key, &k.curve, err);
     if (st != TIDE_OK) {
         tide__step_curve_deinit(&k.curve);
         tide_host_free(k.device);

@@ -38,7 +38,7 @@ tide_status tide__subject_put_items(tide_subject *s, tide_items *items, tide_err
     tide_items_hold *hold = tide_host_alloc(sizeof *hold);
     if (hold == NULL) {
         tide_items_deinit(items);
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a table of items");
+        return TIDE_NO_MEMORY(err, "for a table of items");
     }
     atomic_init(&hold->n_holds, 1);
     hold->items = *items;

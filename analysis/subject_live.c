@@ -42,7 +42,7 @@ static tide_status finish(tide_live_items *l, tide_error *err) {
     l->items = sorted;
     if (good) return TIDE_OK;
     tide_live_items_deinit(l);
-    return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for what is alive");
+    return TIDE_NO_MEMORY(err, "for what is alive");
 }
 
 // ---- a plan ----
@@ -69,14 +69,14 @@ static tide_status live_of_plan(tide_subject *s, tide_moment at, tide_live_items
     const tide__plan_live *live;
     TIDE_TRY(tide__subject_plan_live(s, &live, err));
     uint64_t *counts = tide_host_alloc((lt->n + 1) * sizeof *counts);
-    tide_status st = counts != NULL ? TIDE_OK : TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for what is alive");
+    tide_status st = counts != NULL ? TIDE_OK : TIDE_NO_MEMORY(err, "for what is alive");
     if (st == TIDE_OK) st = tide__plan_live_counts(s->plan, live, at.t, counts, err);
     size_t n = 0;
     for (size_t i = 0; st == TIDE_OK && i < lt->n; i++)
         n += lt->items[i].begin_step <= at.t && at.t < lt->items[i].end_step;
     tide_live_items l = {.at = {.t = at.t}};
     if (st == TIDE_OK) l.items = tide_host_alloc((n + 1) * sizeof *l.items);
-    if (st == TIDE_OK && l.items == NULL) st = TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for what is alive");
+    if (st == TIDE_OK && l.items == NULL) st = TIDE_NO_MEMORY(err, "for what is alive");
     for (size_t i = 0; st == TIDE_OK && i < lt->n; i++) {
         if (lt->items[i].begin_step <= at.t && at.t < lt->items[i].end_step)
             fill_tensor(s, i, counts[i], &l.items[l.n++]);
@@ -118,7 +118,7 @@ static tide_status live_of_trace(tide_subject *s, tide_moment at, tide_live_item
     l.items = tide_host_alloc((set.n + 1) * sizeof *l.items);
     for (size_t i = 0; l.items != NULL && i < set.n; i++) fill_block(s, &set.items[i], &l.items[i]);
     tide_live_set_deinit(&set); // its texts are the trace's
-    if (l.items == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for what is alive");
+    if (l.items == NULL) return TIDE_NO_MEMORY(err, "for what is alive");
     TIDE_TRY(finish(&l, err));
     *out = l;
     return TIDE_OK;

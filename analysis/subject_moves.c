@@ -106,7 +106,7 @@ tide_status tide_subject_next_peak(tide_subject *s, int64_t from, int dir, int64
     p.low = tide_host_alloc((n + 2) * sizeof *p.low);
     p.high = tide_host_alloc((n + 2) * sizeof *p.high);
     bool found = false;
-    tide_status st = p.low != NULL && p.high != NULL ? TIDE_OK : TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for peaks");
+    tide_status st = p.low != NULL && p.high != NULL ? TIDE_OK : TIDE_NO_MEMORY(err, "for peaks");
     if (st == TIDE_OK) st = read_columns(&p, err);
     if (st == TIDE_OK) st = find(&p, from, dir, out, &found, err);
     tide_host_free(p.low);

@@ -8,8 +8,6 @@
 #include "analysis/subject_internal.h"
 #include "core/base/host_alloc.h"
 
-static tide_status no_memory(tide_error *err) { return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a subject"); }
-
 static const char *text_or_none(const char *text) { return text != NULL ? text : ""; }
 
 static const char *base_name(const char *path) {
@@ -25,7 +23,7 @@ static tide_status make_title(tide_subject *s, tide_error *err) {
     if (f->strategy[0] != '\0') tide_text_addf(&t, "%s%s", t.len > 0 ? ", " : "", f->strategy);
     if (t.failed) {
         tide_text_deinit(&t);
-        return no_memory(err);
+        return TIDE_NO_MEMORY(err, "for a subject");
     }
     tide_host_free(s->title);
     s->title = t.data;
@@ -50,7 +48,7 @@ static tide_status make_steps(tide_subject *s, size_t n, tide_error *err) {
     tide_host_free(s->step_begin);
     s->step_names = tide_host_calloc(n + 1, sizeof *s->step_names);
     s->step_begin = tide_host_calloc(n + 1, sizeof *s->step_begin);
-    if (s->step_names == NULL || s->step_begin == NULL) return no_memory(err);
+    if (s->step_names == NULL || s->step_begin == NULL) return TIDE_NO_MEMORY(err, "for a subject");
     s->facts.step_names = s->step_names;
     s->facts.step_begin = s->step_begin;
     s->facts.n_steps = n;
@@ -71,7 +69,7 @@ static tide_status make_devices(tide_subject *s, tide_error *err) {
         size_t k = 0;
         while (k < s->n_devices && strcmp(s->devices[k], text) != 0) k++;
         if (k < s->n_devices) continue;
-        if (tide_host_grow(&s->devices, &cap, s->n_devices + 1, sizeof *s->devices) != TIDE_OK) return no_memory(err);
+        TIDE_TRY(TIDE_GROW(&s->devices, &cap, s->n_devices + 1, err, "for a subject"));
         memcpy(s->devices[s->n_devices++], text, sizeof text);
     }
     return TIDE_OK;
@@ -87,8 +85,7 @@ const char *tide__subject_device(const tide_subject *s, tide_device device) {
 
 /// Predicted bytes per kind; nothing is measured.
 static tide_status make_plan_kinds(tide_subject *s, tide_error *err) {
-    s->kinds = tide_host_calloc(TIDE_N_KINDS, sizeof *s->kinds);
-    if (s->kinds == NULL) return no_memory(err);
+    TIDE_TRY(TIDE_NEW(&s->kinds, TIDE_N_KINDS, err, "for a subject"));
     s->facts.kinds = s->kinds;
     for (int kind = 0; kind < TIDE_N_KINDS; kind++) {
         const uint64_t bytes = tide_memory_plan_predicted(s->plan, (tide_memory_kind)kind);

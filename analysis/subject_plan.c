@@ -39,7 +39,7 @@ tide_status tide__plan_curve(const tide_memory_plan *plan, int kind, const char 
     tide__step_change *changes = tide_host_alloc((lt->n + n_occupied + 1) * sizeof *changes);
     if (changes == NULL) {
         tide_host_free(occupied);
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the curve of a plan");
+        return TIDE_NO_MEMORY(err, "for the curve of a plan");
     }
     for (size_t i = 0; i < n_occupied; i++) {
         const tide_occupied *o = &occupied[i];
@@ -97,7 +97,7 @@ tide_status tide__plan_live_make(const tide_memory_plan *plan, tide__plan_live *
     l.changes = tide_host_alloc((2 * lt->n + 1) * sizeof *l.changes);
     if (l.root == NULL || l.root_bytes == NULL || l.changes == NULL) {
         tide__plan_live_deinit(&l);
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the tensors of a plan");
+        return TIDE_NO_MEMORY(err, "for the tensors of a plan");
     }
     for (uint32_t i = 0; i < lt->n; i++) l.root[i] = tide_lifetimes_root(lt, i, &l.root_bytes[i]);
     make_changes(lt, &l);

@@ -138,8 +138,7 @@ static tide_status make(maker *m, tide_subject *s, tide_error *err) {
     const char *path = s->facts.path;
     const tide_trace_segment *segments;
     TIDE_TRY(tide_trace_segments(s->trace, NULL, &segments, &m->n_segments, err));
-    m->segments = tide_host_alloc((m->n_segments + 1) * sizeof *m->segments);
-    if (m->segments == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the segments of '%s'", path);
+    TIDE_TRY(TIDE_NEW(&m->segments, m->n_segments + 1, err, "for the segments of '%s'", path));
     if (m->n_segments > 0) memcpy(m->segments, segments, m->n_segments * sizeof *m->segments);
     tide_status st = make_taken(m);
     if (st != TIDE_OK) return TIDE_FAIL(err, st, "cannot add up the segments of '%s'", path);

@@ -38,8 +38,8 @@ static bool recomputes_all(const tide_whatif *w, const tide_lifetimes *lt) {
 }
 
 static tide_status retable_without_recompute(const tide_whatif *w, tide_lifetimes *out, tide_error *err) {
-    tide_edit *rest = tide_host_calloc(w->n, sizeof *rest);
-    if (rest == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu edits", w->n);
+    tide_edit *rest;
+    TIDE_TRY(TIDE_NEW(&rest, w->n, err, "for %zu edits", w->n));
     size_t n = 0;
     for (size_t k = 0; k < w->n; k++) {
         if (w->edits[k].kind != TIDE_EDIT_RECOMPUTE) rest[n++] = w->edits[k];

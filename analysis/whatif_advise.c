@@ -37,8 +37,6 @@ typedef struct adviser {
     tide_error *err;
 } adviser;
 
-static tide_status no_memory(const adviser *a) { return TIDE_FAIL(a->err, TIDE_ERR_NOMEM, "no memory for advice"); }
-
 // ---- candidates ----
 
 static bool set_name(char *out, size_t out_bytes, const char *name) {
@@ -49,7 +47,7 @@ static bool set_name(char *out, size_t out_bytes, const char *name) {
 }
 
 static tide_status add(adviser *a, const tide_edit *edit, uint32_t item) {
-    if (tide_host_grow(&a->list, &a->cap, a->n + 1, sizeof *a->list) != TIDE_OK) return no_memory(a);
+    TIDE_TRY(TIDE_GROW(&a->list, &a->cap, a->n + 1, a->err, "for advice"));
     a->list[a->n++] = (candidate){.edit = *edit, .item = item};
     return TIDE_OK;
 }
@@ -153,7 +151,7 @@ static tide_status try_batch(adviser *a) {
     tide_error own = TIDE_ERROR_INIT;
     if (a->w->retable == NULL || a->w->batch == NULL || a->lt.n > LARGE_TABLE) return TIDE_OK;
     const tide_status st = a->w->batch(a->w->ctx, a->w->edits, a->w->n, &batch, &own);
-    if (st == TIDE_ERR_NOMEM) return no_memory(a);
+    if (st == TIDE_ERR_NOMEM) return TIDE_NO_MEMORY(a->err, "for advice");
     if (st != TIDE_OK || batch < 2) return TIDE_OK; // it says so when somebody asks for another one
     const tide_edit edit = {.kind = TIDE_EDIT_BATCH, .bytes = batch / 2};
     return add(a, &edit, TIDE_NO_INDEX);
@@ -179,7 +177,7 @@ static tide_status bound_one(adviser *a, candidate *c) {
     tide_status st = tide__edit_apply(&copy, &c->edit, &own);
     if (st == TIDE_OK) st = tide_lower_bound(&copy, &c->bound_bytes, NULL, &own);
     tide_lifetimes_deinit(&copy);
-    if (st == TIDE_ERR_NOMEM) return no_memory(a);
+    if (st == TIDE_ERR_NOMEM) return TIDE_NO_MEMORY(a->err, "for advice");
     if (st != TIDE_OK) c->bound_bytes = UINT64_MAX;
     return TIDE_OK;
 }
@@ -276,7 +274,7 @@ static tide_status plan_all(adviser *a) {
         if (n_made[c.edit.kind] >= most_plans(a, c.edit.kind)) continue;
         n_made[c.edit.kind]++;
         const tide_status st = plan_one(a, &c, &plan, &own);
-        if (st == TIDE_ERR_NOMEM) return no_memory(a);
+        if (st == TIDE_ERR_NOMEM) return TIDE_NO_MEMORY(a->err, "for advice");
         if (st != TIDE_OK) continue; // a strategy that cannot serve the table
         c.bytes = plan->bytes;
         c.bound_bytes = plan->lower_bound_bytes;

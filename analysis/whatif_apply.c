@@ -87,7 +87,7 @@ static tide_status recompute(tide_lifetimes *lt, uint32_t i, const tide_edit *ed
         return REFUSE(err, edit, "it is read for the last time at step %" PRId64 ", right after it was made",
                       item->end_step - 1);
     tide_gap *gap = tide_host_alloc(sizeof *gap);
-    if (gap == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a gap of '%s'", item->name);
+    if (gap == NULL) return TIDE_NO_MEMORY(err, "for a gap of '%s'", item->name);
     *gap = (tide_gap){.begin_step = item->begin_step + 1, .end_step = item->end_step - 1};
     tide_host_free(item->gaps);
     item->gaps = gap;
@@ -242,8 +242,8 @@ static void halve(tide_lifetimes *lt, uint32_t of) {
 
 /// Take the tensor and all that lies in it out of the table.
 static tide_status take_out(tide_lifetimes *lt, uint32_t of, tide_error *err) {
-    uint32_t *now = tide_host_calloc(lt->n, sizeof *now);
-    if (now == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to take '%s' out", lt->items[of].name);
+    uint32_t *now;
+    TIDE_TRY(TIDE_NEW(&now, lt->n, err, "to take '%s' out", lt->items[of].name));
     uint32_t n = 0;
     for (uint32_t i = 0; i < lt->n; i++) now[i] = is_inside(lt, i, of) ? TIDE_NO_INDEX : n++;
     for (uint32_t i = 0; i < lt->n; i++) {

@@ -54,8 +54,6 @@ const char *tide_report_source(const tide_subject_facts *f) {
 
 // ---- curve ----
 
-static tide_status no_memory(tide_error *err) { return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the report"); }
-
 static tide_status gather_curve(tide_report_side *s, tide_error *err) {
     const tide_subject_facts *f = s->facts;
     const uint64_t span = (uint64_t)f->end - (uint64_t)f->begin;
@@ -65,13 +63,13 @@ static tide_status gather_curve(tide_report_side *s, tide_error *err) {
                                                 : TIDE_REPORT_COLUMNS;
     s->min = tide_host_calloc(s->n_columns, sizeof *s->min);
     s->max = tide_host_calloc(s->n_columns, sizeof *s->max);
-    if (s->min == NULL || s->max == NULL) return no_memory(err);
+    if (s->min == NULL || s->max == NULL) return TIDE_NO_MEMORY(err, "for the report");
     const tide_curve_key live = {.of = TIDE_CURVE_LIVE, .kind = -1};
     TIDE_TRY(tide_subject_columns(s->subject, live, f->begin, f->end, s->n_columns, s->min, s->max, err));
     if (!f->is_trace || !f->has_plan) return TIDE_OK;
     uint64_t *low = tide_host_calloc(s->n_columns, sizeof *low);
     s->predicted = tide_host_calloc(s->n_columns, sizeof *s->predicted);
-    tide_status st = low != NULL && s->predicted != NULL ? TIDE_OK : no_memory(err);
+    tide_status st = low != NULL && s->predicted != NULL ? TIDE_OK : TIDE_NO_MEMORY(err, "for the report");
     const tide_curve_key predicted = {.of = TIDE_CURVE_PREDICTED, .kind = -1};
     tide_error why = TIDE_ERROR_INIT;
     if (st == TIDE_OK) {
@@ -120,8 +118,7 @@ static void count_items(tide_report_side *s) {
 static tide_status gather_steps(tide_report_side *s, tide_error *err) {
     const tide_subject_facts *f = s->facts;
     if (f->n_steps == 0 || f->step_names == NULL) return TIDE_OK;
-    s->steps = tide_host_calloc(f->n_steps, sizeof *s->steps);
-    if (s->steps == NULL) return no_memory(err);
+    TIDE_TRY(TIDE_NEW(&s->steps, f->n_steps, err, "for the report"));
     s->n_steps = f->n_steps;
     const tide_curve_key live = {.of = TIDE_CURVE_LIVE, .kind = -1};
     for (size_t i = 0; i < s->n_steps; i++) {
@@ -173,8 +170,8 @@ static tide_status find_largest(const tide_items *items, size_t max, uint32_t **
     *n = 0;
     *rest_bytes = 0;
     if (max == 0) return TIDE_OK;
-    uint32_t *heap = tide_host_calloc(max, sizeof *heap);
-    if (heap == NULL) return no_memory(err);
+    uint32_t *heap;
+    TIDE_TRY(TIDE_NEW(&heap, max, err, "for the report"));
     for (uint32_t i = 0; i < items->n; i++) {
         *rest_bytes += tide_items_shape(items, i)->size_bytes;
         if (*n < max) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/utf8.h"
+#include "core/base/host_alloc.h"
 #include "tui/pane_document.h"
 
 tide_status tide__pane_write_csv(const tide_tui_scene *s, tide_tui_pane pane, const char *sheet, tide_text *out,
@@ -21,6 +22,6 @@ tide_status tide__pane_write_csv(const tide_tui_scene *s, tide_tui_pane pane, co
     }
     tide_table_csv(&sheets[at], TIDE_CSV_CLEAN, out); // what is printed may reach a terminal
     if (!out->failed) return TIDE_OK;
-    return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu rows of '%s'", sheets[at].n_rows,
+    return TIDE_NO_MEMORY(err, "for %zu rows of '%s'", sheets[at].n_rows,
                      tide_tui_pane_name(pane));
 }
