@@ -122,7 +122,7 @@ static tide_status number_names(tide_strmap *names, side_list *l) {
     tide_status st = TIDE_OK;
     for (size_t i = 0; st == TIDE_OK && i < l->n; i++) {
         entry *e = &l->list[i];
-        uint64_t number = names->n;
+        uint64_t number = names->map.n;
         key.len = 0;
         tide_text_addf(&key, "%s%s", e->name[0] != '\0' ? "" : "\1", e->name[0] != '\0' ? e->name : e->owner);
         if (key.failed || number >= UINT32_MAX) {
@@ -146,7 +146,7 @@ static tide_status match_names(const diff_work *w, side_list *a, side_list *b, e
     tide_strmap names = {0};
     tide_status st = number_names(&names, a);
     if (st == TIDE_OK) st = number_names(&names, b);
-    const size_t n_names = names.n;
+    const size_t n_names = names.map.n;
     tide_strmap_deinit(&names);
     uint32_t *counts = tide_host_alloc((n_names + 1) * sizeof *counts);
     size_t *first = tide_host_alloc((n_names + 1) * sizeof *first);

@@ -11,28 +11,298 @@
 #include "core/base/host_alloc.h"
 #include "core/base/map.h"
 
-const char *tide_part_name(tide_part_kind part) {
-    static const char *const names[] = {
-#define XX(name, text) text,
-        TIDE_PART_MAP(XX)
-#undef XX
-    };
-    return (unsigned)part < TIDE_N_PARTS ? names[part] : "part ?";
+// ---- what live tensors asked for ----
+
+/// Bytes of a root that a tensor needs, not rounded.
+typedef struct need {
+    uint32_t root;
+    uint64_t lo, hi;
+} need;
+
+static int by_root(const void *a, const void *b) {
+    const need *x = a, *y = b;
+    if (x->root != y->root) return x->root < y->root ? -1 : 1;
+    return (x->lo > y->lo) - (x->lo < y->lo);
 }
 
-const char *tide__step_at(const tide_subject_facts *f, int64_t t) {
-    if (!f->is_trace) return t >= 0 && (uint64_t)t < f->n_steps ? f->step_names[t] : "";
-    // Of a run those that ran, in order of their numbers, which several threads need not keep.
-    size_t best = SIZE_MAX;
-    for (size_t i = 0; i < f->n_steps; i++) {
-        if (f->step_begin[i] <= t && (best == SIZE_MAX || f->step_begin[i] >= f->step_begin[best])) best = i;
+static need need_at(const tide_lifetime *l, uint32_t root, uint64_t at, int64_t step) {
+    for (uint32_t g = 0; g < l->n_gaps; g++) {
+        if (l->gaps[g].begin_step <= step && step < l->gaps[g].end_step)
+            return (need){root, at + l->gaps[g].lo_bytes, at + l->gaps[g].hi_bytes};
     }
-    return best != SIZE_MAX ? f->step_names[best] : "";
+    return (need){root, at, at + l->size_bytes};
+}
+
+/// Their union: bytes that aliases share count once.
+static uint64_t union_of(need *list, size_t n) {
+    uint64_t sum = 0;
+    if (n > 1) qsort(list, n, sizeof *list, by_root);
+    for (size_t i = 0; i < n;) {
+        uint64_t lo = list[i].lo, hi = list[i].hi;
+        const uint32_t root = list[i].root;
+        for (i++; i < n && list[i].root == root && list[i].lo <= hi; i++) {
+            if (list[i].hi > hi) hi = list[i].hi;
+        }
+        sum += hi - lo;
+    }
+    return sum;
+}
+
+static tide_status asked_for(const tide_memory_plan *plan, const tide__plan_live *live, const tide_live_items *l,
+                             int64_t step, uint64_t *bytes) {
+    need *list = tide_host_alloc((l->n + 1) * sizeof *list);
+    size_t n = 0;
+    if (list == NULL) return TIDE_ERR_NOMEM;
+    *bytes = 0;
+    for (size_t i = 0; i < l->n; i++) {
+        const tide_lifetime *item = &plan->lifetimes.items[l->items[i].id];
+        if (item->persistent)
+            *bytes += item->size_bytes;
+        else
+            list[n++] = need_at(item, live->root[l->items[i].id], live->root_bytes[l->items[i].id], step);
+    }
+    *bytes += union_of(list, n);
+    tide_host_free(list);
+    return TIDE_OK;
+}
+
+// ---- holes and slack ----
+
+typedef struct buffer_use {
+    uint64_t occupied, top; // bytes in use, and the highest of them
+    uint64_t inner_slack;   // of pools other than the one that has the top
+    uint64_t top_pool_slack;
+} buffer_use;
+
+/// Rectangles of one root stand together in no order: its top is found by a scan of what is alive.
+static void use_of_pool(const tide_memory_plan *plan, uint32_t root, uint64_t top, buffer_use *u) {
+    const int32_t pool = plan->pools[root];
+    const uint64_t slack =
+        pool != TIDE_NO_POOL ? plan->pool_list[pool].offset_bytes + plan->pool_list[pool].size_bytes - top : 0;
+    if (top > u->top) {
+        u->inner_slack += u->top_pool_slack;
+        u->top_pool_slack = slack;
+        u->top = top;
+    } else {
+        u->inner_slack += slack;
+    }
+}
+
+static size_t buffer_of(const tide_memory_plan *plan, const tide_lifetime *l) {
+    for (size_t b = 0; b < plan->n_buffers; b++) {
+        if (plan->buffers[b].kind == l->kind && tide_device_equal(plan->buffers[b].device, l->device)) return b;
+    }
+    return SIZE_MAX; // of a tensor without bytes
+}
+
+/// tops [n tensors]: where the live bytes of each root end in the buffer; 0: none.
+static void use_buffers(const tide_memory_plan *plan, const tide__plan_live *live, int64_t step, uint64_t *tops,
+                        buffer_use *uses) {
+    for (size_t i = 0; i < live->n_occupied; i++) {
+        const tide_occupied *o = &live->occupied[i];
+        if (o->begin_step > step || step >= o->end_step) continue;
+        const size_t b = buffer_of(plan, &plan->lifetimes.items[o->root]);
+        const uint64_t top = plan->offsets[o->root] + o->hi_bytes;
+        if (b == SIZE_MAX) continue;
+        uses[b].occupied += o->hi_bytes - o->lo_bytes;
+        if (top > tops[o->root]) tops[o->root] = top;
+    }
+    for (uint32_t i = 0; i < plan->lifetimes.n; i++) {
+        if (tops[i] > 0) use_of_pool(plan, i, tops[i], &uses[buffer_of(plan, &plan->lifetimes.items[i])]);
+    }
+}
+
+static tide_status add_holes(const tide_memory_plan *plan, const tide__plan_live *live, int64_t step,
+                             uint64_t parts[TIDE_N_PARTS]) {
+    uint64_t *tops = tide_host_calloc(plan->lifetimes.n + 1, sizeof *tops);
+    buffer_use *uses = tide_host_calloc(plan->n_buffers + 1, sizeof *uses);
+    if (tops != NULL && uses != NULL) {
+        use_buffers(plan, live, step, tops, uses);
+        for (size_t b = 0; b < plan->n_buffers; b++) {
+            const buffer_use *u = &uses[b];
+            parts[TIDE_PART_HOLES] += u->top - u->occupied - u->inner_slack;
+            parts[TIDE_PART_SLACK] += plan->buffers[b].bytes - u->top + u->inner_slack;
+        }
+    }
+    const bool ok = tops != NULL && uses != NULL;
+    tide_host_free(tops);
+    tide_host_free(uses);
+    return ok ? TIDE_OK : TIDE_ERR_NOMEM;
+}
+
+// ---- without one of them ----
+
+/// The curve of some rectangles.
+static tide_status curve_of(const tide_occupied *list, size_t n, tide__step_curve *out) {
+    tide__step_change *changes = tide_host_alloc((n + 1) * sizeof *changes);
+    if (changes == NULL) return TIDE_ERR_NOMEM;
+    for (size_t i = 0; i < n; i++)
+        changes[i] = (tide__step_change){
+            .begin = list[i].begin_step, .end = list[i].end_step, .bytes = list[i].hi_bytes - list[i].lo_bytes};
+    const tide_status st = tide__step_curve_make(changes, n, false, out);
+    tide_host_free(changes);
+    return st;
+}
+
+static tide_status class_curve(const tide__plan_live *live, uint32_t root, tide__step_curve *out) {
+    tide_occupied *list = NULL;
+    size_t n = 0, cap = 0;
+    tide_status st = TIDE_OK;
+    for (size_t i = 0; st == TIDE_OK && i < live->n_occupied; i++) {
+        if (live->occupied[i].root != root) continue;
+        st = tide_host_grow(&list, &cap, n + 1, sizeof *list);
+        if (st == TIDE_OK) list[n++] = live->occupied[i];
+    }
+    if (st == TIDE_OK) st = curve_of(list, n, out);
+    tide_host_free(list);
+    return st;
+}
+
+static bool lies_in(const tide_lifetimes *lt, uint32_t i, uint32_t of) {
+    while (i != of && lt->items[i].alias != TIDE_ALIAS_NONE) i = lt->items[i].alias_of;
+    return i == of;
+}
+
+/// The class of an alias without it: a table that borrows everything from the plan's.
+static tide_status rest_curve(const tide_lifetimes *lt, const tide__plan_live *live, uint32_t without,
+                              tide__step_curve *out, tide_error *err) {
+    uint32_t *now = tide_host_alloc((lt->n + 1) * sizeof *now);
+    tide_lifetimes rest = {.n_steps = lt->n_steps, .items = tide_host_alloc((lt->n + 1) * sizeof *rest.items)};
+    tide_occupied *occupied = NULL;
+    size_t n = 0;
+    tide_status st = now != NULL && rest.items != NULL ? TIDE_OK : TIDE_ERR_NOMEM;
+    for (uint32_t i = 0; st == TIDE_OK && i < lt->n; i++) {
+        if (live->root[i] != live->root[without] || lies_in(lt, i, without)) continue;
+        now[i] = (uint32_t)rest.n;
+        rest.items[rest.n++] = lt->items[i];
+    }
+    for (size_t i = 0; st == TIDE_OK && i < rest.n; i++) {
+        if (rest.items[i].alias != TIDE_ALIAS_NONE) rest.items[i].alias_of = now[rest.items[i].alias_of];
+    }
+    if (st == TIDE_OK) st = tide_lifetimes_occupied(&rest, &occupied, &n, err);
+    if (st == TIDE_OK) st = curve_of(occupied, n, out);
+    tide_host_free(occupied);
+    tide_host_free(rest.items);
+    tide_host_free(now);
+    return st;
+}
+
+/// A walk along a curve: the value at a time that only grows.
+typedef struct walker {
+    const tide__step_curve *c;
+    size_t next;
+    uint64_t bytes;
+} walker;
+
+static void walk_to(walker *w, int64_t t) {
+    for (; w->next < w->c->n && w->c->points[w->next].t <= t; w->next++) w->bytes = w->c->points[w->next].bytes;
+}
+
+static int64_t next_of(const walker *w, int64_t end) {
+    return w->next < w->c->n && w->c->points[w->next].t < end ? w->c->points[w->next].t : end;
+}
+
+/// Highest of whole - part + rest in [begin, end).
+static void find_peak(const tide__step_curve *whole, const tide__step_curve *part, const tide__step_curve *rest,
+                      int64_t begin, int64_t end, uint64_t *bytes, int64_t *at) {
+    walker w[3] = {{whole, 0, 0}, {part, 0, 0}, {rest, 0, 0}};
+    *bytes = 0;
+    *at = begin;
+    for (int64_t t = begin; t < end;) {
+        int64_t next = end;
+        for (int k = 0; k < 3; k++) {
+            walk_to(&w[k], t);
+            const int64_t own = next_of(&w[k], end);
+            if (own < next) next = own;
+        }
+        const uint64_t sum = w[0].bytes - w[1].bytes + w[2].bytes;
+        if (sum > *bytes) {
+            *bytes = sum;
+            *at = t;
+        }
+        t = next;
+    }
+}
+
+static tide_status without_one(tide_subject *s, const tide__plan_live *live, const tide__step_curve *whole,
+                               uint32_t tensor, tide_without *out, tide_error *err) {
+    const tide_lifetimes *lt = &s->plan->lifetimes;
+    tide__step_curve part = {0}, rest = {0};
+    tide_status st = class_curve(live, live->root[tensor], &part);
+    if (st == TIDE_OK && live->root[tensor] != tensor) st = rest_curve(lt, live, tensor, &rest, err);
+    if (st == TIDE_OK) {
+        find_peak(whole, &part, &rest, s->facts.begin, s->facts.end, &out->peak_bytes, &out->at.t);
+        out->step = tide__step_at(&s->facts, out->at.t);
+    }
+    tide__step_curve_deinit(&part);
+    tide__step_curve_deinit(&rest);
+    return st;
+}
+
+static tide_status add_without(tide_subject *s, const tide__plan_live *live, const tide__step_curve *whole, size_t max,
+                               tide__telling *telling, tide_explanation *e, tide_error *err) {
+    if (max > e->live.n) max = e->live.n;
+    e->without = tide_host_calloc(max + 1, sizeof *e->without);
+    if (e->without == NULL) return TIDE_ERR_NOMEM;
+    for (uint32_t i = 0; i < e->live.n && e->n_without < max; i++) {
+        const tide_live_item *x = &e->live.items[i];
+        if (!tide__can_go(x)) continue;
+        TIDE_TRY(tide__tell(telling, 0.3 + 0.6 * (double)e->n_without / (double)max, err));
+        tide_without *w = &e->without[e->n_without];
+        *w = (tide_without){.live = i, .n_alike = 1};
+        TIDE_TRY(without_one(s, live, whole, (uint32_t)x->id, w, err));
+        e->n_without++;
+    }
+    return TIDE_OK;
+}
+
+/// All that are alive and can go are alive at one step: they leave a stretch before them and one behind.
+static void add_second_peak(tide_subject *s, const tide__step_curve *whole, tide_explanation *e) {
+    static const tide__step_curve none = {0};
+    int64_t first = s->facts.end, last = s->facts.begin, at;
+    uint64_t bytes;
+    for (size_t i = 0; i < e->live.n; i++) {
+        const tide_lifetime *l = &s->plan->lifetimes.items[e->live.items[i].id];
+        if (l->persistent) continue;
+        if (l->begin_step < first) first = l->begin_step;
+        if (l->end_step > last) last = l->end_step;
+    }
+    find_peak(whole, &none, &none, s->facts.begin, first, &bytes, &at);
+    e->second_peak_bytes = bytes;
+    e->second_peak.t = at;
+    if (first == s->facts.end) return; // nobody: the first stretch was the whole
+    find_peak(whole, &none, &none, last, s->facts.end, &bytes, &at);
+    if (bytes <= e->second_peak_bytes) return;
+    e->second_peak_bytes = bytes;
+    e->second_peak.t = at;
+}
+
+// ---- the whole ----
+
+/// Parts, counterfactuals and the second peak; out->live is there already.
+static tide_status explain_plan(tide_subject *s, size_t n_without, tide__telling *telling, tide_explanation *out,
+                                tide_error *err) {
+    const tide__plan_live *live;
+    const tide__step_curve *whole;
+    uint64_t asked = 0;
+    TIDE_TRY(tide__subject_plan_live(s, &live, err));
+    TIDE_TRY(tide__subject_curve(s, (tide_curve_key){.kind = -1}, &whole, err));
+    tide_status st = asked_for(s->plan, live, &out->live, out->at.t, &asked);
+    if (st == TIDE_OK) st = add_holes(s->plan, live, out->at.t, out->parts);
+    out->parts[TIDE_PART_LIVE] = asked;
+    out->parts[TIDE_PART_ROUNDING] = out->live.bytes - asked;
+    if (st == TIDE_OK) st = tide__tell(telling, 0.3, err);
+    if (st == TIDE_OK) st = add_without(s, live, whole, n_without, telling, out, err);
+    if (st != TIDE_OK) return st == TIDE_ERR_NOMEM ? TIDE_NO_MEMORY(err, "to explain what is held") : st;
+    add_second_peak(s, whole, out);
+    out->knows_ends = true;
+    return TIDE_OK;
 }
 
 // ---- groups ----
 
-const char *tide__owner_key(const tide_live_item *x) {
+/// Keys of groups and of the waterfall, for people.
+static const char *owner_key(const tide_live_item *x) {
     if (x->site.owner[0] != '\0') return x->site.owner;
     switch (x->shape.role) {
     case TIDE_ROLE_INPUT:
@@ -98,7 +368,7 @@ static tide_status group(const tide_live_items *l, bool by_kind, tide_explain_gr
     for (size_t i = 0; st == TIDE_OK && i < l->n; i++) {
         const tide_live_item *x = &l->items[i];
         char buf[128];
-        st = put(&g, by_kind ? tide__kind_key(x, with_device, buf, sizeof buf) : tide__owner_key(x), x->counts_bytes);
+        st = put(&g, by_kind ? tide__kind_key(x, with_device, buf, sizeof buf) : owner_key(x), x->counts_bytes);
     }
     tide_strmap_deinit(&g.index);
     if (st != TIDE_OK) {
@@ -132,7 +402,7 @@ static tide_status explain(tide_subject *s, size_t n_without, tide__telling *tel
     TIDE_TRY(tide_subject_live(s, e->at, &e->live, err));
     TIDE_TRY(tide__tell(telling, 0.1, err));
     TIDE_TRY(s->trace != NULL ? tide__explain_trace(s, n_without, TIDE_EXPLAIN_ALIKE_EVENTS, telling, e, err)
-                              : tide__explain_plan(s, n_without, telling, e, err));
+                              : explain_plan(s, n_without, telling, e, err));
     for (size_t i = 0; i < TIDE_N_PARTS; i++) e->held_bytes += e->parts[i];
     if (e->n_without > 1) qsort(e->without, e->n_without, sizeof *e->without, by_peak);
     if (group(&e->live, false, &e->by_owner, &e->n_by_owner) != TIDE_OK ||

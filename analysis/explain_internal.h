@@ -8,9 +8,6 @@
 #include "analysis/subject_internal.h"
 #include "analysis/telling.h"
 
-/// Parts, counterfactuals and the second peak; out->live is there already.
-tide_status tide__explain_plan(tide_subject *s, size_t n_without, tide__telling *telling, tide_explanation *out,
-                               tide_error *err) TIDE_NODISCARD;
 /// most_events: of a run that is replayed; TIDE_EXPLAIN_ALIKE_EVENTS but in tests.
 tide_status tide__explain_trace(tide_subject *s, size_t n_without, uint64_t most_events, tide__telling *telling,
                                 tide_explanation *out, tide_error *err) TIDE_NODISCARD;
@@ -20,8 +17,6 @@ static inline bool tide__can_go(const tide_live_item *x) { return !x->shape.pers
 /// The step that runs at `t`; "" when nobody knows.
 const char *tide__step_at(const tide_subject_facts *f, int64_t t);
 
-/// Keys of groups and of the waterfall, for people.
-const char *tide__owner_key(const tide_live_item *x);
 /// With the device where there is more than one. `buf` is used when the text is not there already.
 const char *tide__kind_key(const tide_live_item *x, bool with_device, char *buf, size_t buf_bytes);
 

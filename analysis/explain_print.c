@@ -8,6 +8,25 @@
 #include "analysis/explain_internal.h"
 #include "core/base/text.h"
 
+const char *tide__step_at(const tide_subject_facts *f, int64_t t) {
+    if (!f->is_trace) return t >= 0 && (uint64_t)t < f->n_steps ? f->step_names[t] : "";
+    // Of a run those that ran, in order of their numbers, which several threads need not keep.
+    size_t best = SIZE_MAX;
+    for (size_t i = 0; i < f->n_steps; i++) {
+        if (f->step_begin[i] <= t && (best == SIZE_MAX || f->step_begin[i] >= f->step_begin[best])) best = i;
+    }
+    return best != SIZE_MAX ? f->step_names[best] : "";
+}
+
+const char *tide_part_name(tide_part_kind part) {
+    static const char *const names[] = {
+#define XX(name, text) text,
+        TIDE_PART_MAP(XX)
+#undef XX
+    };
+    return (unsigned)part < TIDE_N_PARTS ? names[part] : "part ?";
+}
+
 typedef struct bytes_text {
     char text[24];
 } bytes_text;

@@ -56,9 +56,6 @@ typedef struct tide__pattern {
     char *literal;  ///< "" when none is seen; owned
     bool is_plain;  ///< the expression is that text and nothing else
 } tide__pattern;
-/// TIDE_ERR_INVALID with what regcomp says.
-tide_status tide__pattern_make(const char *text, tide__pattern *out, tide_error *err) TIDE_NODISCARD;
-void tide__pattern_deinit(tide__pattern *p);
 /// `folded`: "name\nowner" in lower case, for a quick no; which of the two are looked at.
 bool tide__pattern_matches(const tide__pattern *p, const tide_item_site *site, const char *folded, bool name,
                            bool owner);

@@ -9,6 +9,7 @@
 #define TIDE_ANALYSIS_ITEMS_INTERNAL_H
 
 #include "analysis/items.h"
+#include "core/base/host_alloc.h"
 #include "core/base/text.h"
 
 /// Items per entry of the table of their ends.
@@ -40,7 +41,6 @@ typedef struct tide__intern {
 
 /// The index of `key`, a new one when *is_new. TIDE_ERR_NOMEM.
 tide_status tide__intern_put(tide__intern *t, const uint64_t key[3], uint32_t *out, bool *is_new) TIDE_NODISCARD;
-void tide__intern_deinit(tide__intern *t);
 
 /// One item. begin <= end, on the axis.
 typedef struct tide__item {
@@ -140,7 +140,12 @@ int64_t tide__cut(int64_t begin, int64_t end, uint64_t t);
 tide_item_shape tide__shape_of_tensor(const tide_lifetime *l);
 /// The names of the sites, for search and order. TIDE_ERR_NOMEM.
 tide_status tide__site_names_make(const tide_items *items, tide__site_names *out) TIDE_NODISCARD;
-void tide__site_names_deinit(tide__site_names *n);
+static inline void tide__site_names_deinit(tide__site_names *n) {
+    tide_host_free(n->rank);
+    tide_host_free(n->folded);
+    tide_host_free(n->folded_at);
+    *n = (tide__site_names){0};
+}
 /// Those of the items; NULL of items made by hand.
 const tide__site_names *tide__items_names(const tide_items *items);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Rows: filter, sort, group. See rows.h; groups are in rows_group.c, what a row is in a column in rows_spans.c.
+// Rows: filter, sort, group. See rows.h; what a row is in a column of a picture is in rows_spans.c.
 #include "analysis/rows.h"
 
 #include <string.h>
@@ -9,6 +9,212 @@
 #include "analysis/items_order.h"
 #include "analysis/rows_internal.h"
 #include "core/base/host_alloc.h"
+
+/// What rows are sorted by: of the values below those that the sort needs, the others 0; bytes and fill always.
+typedef struct row_values {
+    int64_t begin;
+    uint64_t place;   // lowest
+    uint64_t bytes;   // sum of sizes
+    uint64_t life;    // of the longest
+    uint64_t area[2]; // sum of size x life: high, low
+    uint32_t rank;    // by name
+    bool persistent;  // all members are
+    uint8_t fill;     // of all members; TIDE_N_ITEM_FILLS: they differ
+} row_values;
+
+/// Whether to go on.
+static bool goes_on(const tide_progress *progress, double share, const char *what) {
+    return progress == NULL || progress->tell == NULL || progress->tell(progress->ctx, share, what);
+}
+
+enum { RADIX_MEMBERS = 1 << 18, N_CUTS = 4096, N_PARTS = 16, TELL_MEMBERS = 1 << 20 };
+
+typedef struct ender {
+    const tide_items *items;
+    tide_rows *r;
+    tide__keyed *keys; // [2 * cap] to sort; the second half is spare
+    size_t cap;
+    size_t part; // ends that are sorted at once
+    const tide_progress *progress;
+} ender;
+
+/// How far it has come when so many members are done: ends are the last part of grouping.
+static double share_of(const ender *e, size_t n_done) {
+    return 0.6 + 0.4 * (double)n_done / (double)(e->r->n_members + 1);
+}
+
+static uint64_t key_of(const ender *e, uint32_t i) {
+    return (uint64_t)tide__item_gone(e->items, i) ^ UINT64_C(1) << 63; // signed order as unsigned
+}
+
+/// Room for `n` keys and as many to spare.
+static tide_status make_room(ender *e, size_t n) {
+    if (n <= e->cap) return TIDE_OK;
+    tide_host_free(e->keys);
+    e->cap = 0;
+    e->keys = tide_host_alloc(2 * n * sizeof *e->keys);
+    if (e->keys == NULL) return TIDE_ERR_NOMEM;
+    e->cap = n;
+    return TIDE_OK;
+}
+
+// ---- all of them ----
+
+static bool ends_before(const void *ctx, uint32_t a, uint32_t b) {
+    return tide__item_gone(ctx, a) <= tide__item_gone(ctx, b);
+}
+
+static tide_status row_reach(ender *e, size_t row) {
+    const uint32_t *members = e->r->members + e->r->first[row];
+    uint32_t *reach = e->r->reach + e->r->first[row];
+    const size_t n = e->r->first[row + 1] - e->r->first[row];
+    if (n > RADIX_MEMBERS) {
+        memcpy(reach, members, n * sizeof *reach);
+        tide__sorting telling = {.progress = e->progress, .what = "grouping"};
+        telling.from = share_of(e, e->r->first[row]);
+        telling.to = share_of(e, e->r->first[row + 1]);
+        telling.total = n;
+        return tide__merge_sort(reach, n, ends_before, e->items, &telling);
+    }
+    TIDE_TRY(make_room(e, n));
+    for (size_t i = 0; i < n; i++) e->keys[i] = (tide__keyed){.key = key_of(e, members[i]), .number = members[i]};
+    tide__keyed_sort(e->keys, e->keys + n, n);
+    for (size_t i = 0; i < n; i++) reach[i] = e->keys[i].number;
+    return TIDE_OK;
+}
+
+// ---- every eighth ----
+
+/// Ends with keys in [lo, hi], in order; those whose place in the row is a multiple of eight are kept. *n_done: places
+/// before them.
+static tide_status take_part(ender *e, size_t row, uint64_t lo, uint64_t hi, size_t n_part, size_t *n_done) {
+    const tide_rows *r = e->r;
+    int64_t *late = r->late + r->first[row] / TIDE_ROWS_LATE + row;
+    size_t n = 0;
+    TIDE_TRY(make_room(e, n_part));
+    for (uint32_t k = r->first[row]; k < r->first[row + 1]; k++) {
+        const uint64_t key = key_of(e, r->members[k]);
+        if (lo <= key && key <= hi) e->keys[n++] = (tide__keyed){.key = key};
+    }
+    tide__keyed_sort(e->keys, e->keys + n, n);
+    for (size_t i = 0; i < n; i++) {
+        const size_t place = *n_done + i;
+        if (place % TIDE_ROWS_LATE == 0) late[place / TIDE_ROWS_LATE] = (int64_t)(e->keys[i].key ^ UINT64_C(1) << 63);
+    }
+    *n_done += n;
+    return TIDE_OK;
+}
+
+static void row_latest(const ender *e, size_t row) {
+    const tide_rows *r = e->r;
+    int64_t *latest = r->latest + 2 * (r->first[row] / TIDE_ROWS_LATEST + row);
+    for (uint32_t k = 0; k < r->first[row + 1] - r->first[row]; k++) {
+        const int64_t gone = tide__item_gone(e->items, r->members[r->first[row] + k]);
+        int64_t *block = &latest[2 * (k / TIDE_ROWS_LATEST)];
+        if (k % TIDE_ROWS_LATEST == 0) block[1] = tide_items_begin(e->items, r->members[r->first[row] + k]);
+        if (k % TIDE_ROWS_LATEST == 0 || gone > block[0]) block[0] = gone;
+    }
+}
+
+static tide_status row_late(ender *e, size_t row) {
+    const tide_rows *r = e->r;
+    const size_t n = r->first[row + 1] - r->first[row], most = n / N_PARTS > e->part ? n / N_PARTS : e->part;
+    size_t n_done = 0, n_part = 0;
+    row_latest(e, row);
+    if (n <= most) return take_part(e, row, 0, UINT64_MAX, n, &n_done);
+    uint64_t low = UINT64_MAX, high = 0;
+    uint32_t count[N_CUTS] = {0};
+    for (uint32_t k = r->first[row]; k < r->first[row + 1]; k++) {
+        const uint64_t key = key_of(e, r->members[k]);
+        if (key < low) low = key;
+        if (key > high) high = key;
+    }
+    if (!goes_on(e->progress, share_of(e, r->first[row]), "grouping")) return TIDE_ERR_CANCELLED;
+    const uint64_t width = (high - low) / N_CUTS + 1;
+    for (uint32_t k = r->first[row]; k < r->first[row + 1]; k++) count[(key_of(e, r->members[k]) - low) / width]++;
+    for (size_t c = 0, from = 0; c < N_CUTS; c++) {
+        n_part += count[c];
+        if (c + 1 < N_CUTS && n_part + count[c + 1] <= most) continue;
+        const uint64_t lo = low + from * width, hi = c + 1 < N_CUTS ? low + (c + 1) * width - 1 : high;
+        if (n_part > 0) TIDE_TRY(take_part(e, row, lo, hi, n_part, &n_done));
+        if (!goes_on(e->progress, share_of(e, r->first[row] + n_done), "grouping")) return TIDE_ERR_CANCELLED;
+        from = c + 1;
+        n_part = 0;
+    }
+    return TIDE_OK;
+}
+
+// ---- all rows ----
+
+tide_status tide__rows_make_ends(const tide_items *items, bool with_reach, size_t part, const tide_progress *progress,
+                                 tide_rows *r) {
+    ender e = {.items = items, .r = r, .part = part, .progress = progress};
+    if (with_reach) r->reach = tide_host_alloc((r->n_members + 1) * sizeof *r->reach);
+    if (!with_reach) r->late = tide_host_alloc((r->n_members / TIDE_ROWS_LATE + r->n + 1) * sizeof *r->late);
+    if (!with_reach) r->latest = tide_host_alloc(2 * (r->n_members / TIDE_ROWS_LATEST + r->n + 1) * sizeof *r->latest);
+    const bool good = with_reach ? r->reach != NULL : r->late != NULL && r->latest != NULL;
+    tide_status st = good ? TIDE_OK : TIDE_ERR_NOMEM;
+    size_t told = 0;
+    for (size_t row = 0; st == TIDE_OK && row < r->n; row++) {
+        st = with_reach ? row_reach(&e, row) : row_late(&e, row);
+        if (r->first[row + 1] - told < TELL_MEMBERS) continue;
+        told = r->first[row + 1];
+        if (st == TIDE_OK && !goes_on(progress, share_of(&e, told), "grouping")) st = TIDE_ERR_CANCELLED;
+    }
+    tide_host_free(e.keys);
+    return st;
+}
+
+static void print_size_class(uint64_t bytes, tide_text *t) {
+    const unsigned c = tide__size_class(bytes);
+    char lo[24], hi[24];
+    if (c == 0) {
+        tide_text_add(t, "0 B");
+    } else if (c == 64) {
+        tide_text_addf(t, "%s and more", tide_format_bytes(UINT64_C(1) << 63, lo, sizeof lo));
+    } else {
+        tide_text_addf(t, "%s to %s", tide_format_bytes(UINT64_C(1) << (c - 1), lo, sizeof lo),
+                       tide_format_bytes((UINT64_C(1) << c) - 1, hi, sizeof hi));
+    }
+}
+
+static void print_key(const tide_items *items, tide_row_group by, bool is_trace, uint32_t item, tide_text *t) {
+    const tide_item_site *s = tide_items_site(items, item);
+    const tide_item_shape *shape = tide_items_shape(items, item);
+    if (by == TIDE_ROW_GROUP_KIND) {
+        tide_text_add(t, tide_memory_kind_name(shape->kind));
+    } else if (by == TIDE_ROW_GROUP_SIZE) {
+        print_size_class(shape->size_bytes, t);
+    } else if (by == TIDE_ROW_GROUP_OWNER) {
+        tide_text_add(t, s->owner[0] != '\0' ? s->owner : (is_trace ? "(outside all scopes)" : "(no operator)"));
+    } else {
+        tide_text_add(t, s->name[0] != '\0' ? s->name : "(no name)");
+        if (s->owner[0] != '\0') tide_text_addf(t, " in %s", s->owner);
+        if (s->owner[0] != '\0' && s->step >= 0) tide_text_addf(t, " #%lld", (long long)s->step);
+    }
+}
+
+/// All texts in one piece, which stands behind the last key.
+static tide_status make_keys(const tide_items *items, tide_row_group by, bool is_trace, tide_rows *r) {
+    tide_text all = {0};
+    r->keys = tide_host_calloc(r->n + 1, sizeof *r->keys);
+    size_t *at = tide_host_alloc((r->n + 1) * sizeof *at);
+    tide_status st = r->keys != NULL && at != NULL ? TIDE_OK : TIDE_ERR_NOMEM;
+    for (size_t row = 0; st == TIDE_OK && row < r->n; row++) {
+        at[row] = all.len;
+        print_key(items, by, is_trace, r->members[r->first[row]], &all);
+        tide_text_add_n(&all, "", 1);
+    }
+    if (all.failed) st = TIDE_ERR_NOMEM;
+    for (size_t row = 0; st == TIDE_OK && row < r->n; row++) r->keys[row] = all.data + at[row];
+    if (st == TIDE_OK) {
+        r->keys[r->n] = all.data;
+    } else {
+        tide_text_deinit(&all);
+    }
+    tide_host_free(at);
+    return st;
+}
 
 enum { RADIX_ITEMS = 1000000 }; // more are merged in place: 32 bytes each would be too much memory
 
@@ -28,10 +234,6 @@ const char *tide_row_group_name(tide_row_group group) {
     return (unsigned)group < TIDE_N_ROW_GROUPS ? groups[group] : "";
 }
 
-bool tide__rows_tell(const tide_progress *progress, double share, const char *what) {
-    return progress == NULL || progress->tell == NULL || progress->tell(progress->ctx, share, what);
-}
-
 // ---- keys ----
 
 static uint64_t life_of(const tide_items *items, uint32_t i) {
@@ -44,9 +246,9 @@ static uint32_t rank_of(const tide_items *items, uint32_t i) {
     return names != NULL ? names->rank[site] : site;
 }
 
-void tide__row_values_of(const tide_items *items, uint32_t i, tide_row_sort sort, tide__row_values *out) {
+static void values_of(const tide_items *items, uint32_t i, tide_row_sort sort, row_values *out) {
     const tide_item_shape *s = tide_items_shape(items, i);
-    *out = (tide__row_values){.bytes = s->size_bytes, .persistent = s->persistent, .fill = (uint8_t)s->fill};
+    *out = (row_values){.bytes = s->size_bytes, .persistent = s->persistent, .fill = (uint8_t)s->fill};
     if (sort == TIDE_ROW_SORT_BEGIN) out->begin = tide_items_begin(items, i);
     if (sort == TIDE_ROW_SORT_OFFSET) out->place = items->place != NULL ? items->place[i] : TIDE_NO_OFFSET;
     if (sort == TIDE_ROW_SORT_NAME) out->rank = rank_of(items, i);
@@ -57,7 +259,8 @@ void tide__row_values_of(const tide_items *items, uint32_t i, tide_row_sort sort
     out->area[1] = (uint64_t)area;
 }
 
-void tide__row_values_add(tide__row_values *v, const tide__row_values *more) {
+/// Take another item into a row's values.
+static void values_add(row_values *v, const row_values *more) {
     const unsigned __int128 a = (unsigned __int128)v->area[0] << 64 | v->area[1];
     const unsigned __int128 b = (unsigned __int128)more->area[0] << 64 | more->area[1];
     if (more->begin < v->begin) v->begin = more->begin;
@@ -78,7 +281,8 @@ static uint64_t area_key(const uint64_t area[2]) {
     return top | area[0] >> 1;
 }
 
-uint64_t tide__row_key(const tide_rows_options *opt, const tide__row_values *v) {
+/// A number that rises in the order of the rows; equal ones stay in the order of items.
+static uint64_t row_key(const tide_rows_options *opt, const row_values *v) {
     const uint64_t upper = UINT64_C(1) << 63;
     uint64_t key = 0;
     switch (opt->sort) {
@@ -112,9 +316,9 @@ typedef struct order_ctx {
 } order_ctx;
 
 static uint64_t item_key(const order_ctx *x, uint32_t i) {
-    tide__row_values v;
-    tide__row_values_of(x->items, i, x->opt->sort, &v);
-    return tide__row_key(x->opt, &v);
+    row_values v;
+    values_of(x->items, i, x->opt->sort, &v);
+    return row_key(x->opt, &v);
 }
 
 static uint64_t number_key(const void *ctx, uint32_t i) { return item_key(ctx, i); }
@@ -129,6 +333,170 @@ static tide_status sort_items(const order_ctx *x, uint32_t *members, size_t n) {
     tide_host_free(keys);
     tide_host_free(spare);
     return good ? TIDE_OK : TIDE_ERR_NOMEM;
+}
+
+enum { N_SIZES = 65, TELL_ITEMS = 1 << 16 };
+
+// ---- which group ----
+
+/// Groups of sites or of shapes.
+typedef struct grouping {
+    bool by_site;
+    uint32_t *group; // [n_sites or n_shapes]; owned
+    size_t n;        // groups
+} grouping;
+
+/// Of one item after the other.
+static uint32_t group_of(const grouping *g, const tide_items *items, uint32_t i, tide__items_some *some) {
+    return g->group[tide__items_each(items, i, g->by_site ? TIDE_ITEMS_SITE : TIDE_ITEMS_SHAPE, some)];
+}
+
+static uint64_t hash_text(const char *text) {
+    uint64_t h = UINT64_C(0xcbf29ce484222325); // FNV-1a
+    for (; *text != '\0'; text++) h = (h ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    return h;
+}
+
+/// Number the owners in the order in which they are met.
+static tide_status group_owners(const tide_items *items, grouping *g) {
+    size_t n_slots = 64;
+    while (n_slots < 2 * items->n_sites) n_slots *= 2;
+    uint32_t *slots = tide_host_calloc(n_slots, sizeof *slots); // site + 1 that has the owner first
+    if (slots == NULL) return TIDE_ERR_NOMEM;
+    for (uint32_t i = 0; i < items->n_sites; i++) {
+        size_t at = (size_t)hash_text(items->sites[i].owner) & (n_slots - 1);
+        while (slots[at] != 0 && strcmp(items->sites[slots[at] - 1].owner, items->sites[i].owner) != 0)
+            at = (at + 1) & (n_slots - 1);
+        if (slots[at] == 0) {
+            slots[at] = i + 1;
+            g->group[i] = (uint32_t)g->n++;
+        } else {
+            g->group[i] = g->group[slots[at] - 1];
+        }
+    }
+    tide_host_free(slots);
+    return TIDE_OK;
+}
+
+static tide_status grouping_make(const tide_items *items, tide_row_group by, grouping *g) {
+    g->by_site = by == TIDE_ROW_GROUP_NAME || by == TIDE_ROW_GROUP_OWNER;
+    const size_t n = g->by_site ? items->n_sites : items->n_shapes;
+    g->group = tide_host_alloc((n + 1) * sizeof *g->group);
+    if (g->group == NULL) return TIDE_ERR_NOMEM;
+    if (by == TIDE_ROW_GROUP_OWNER) return group_owners(items, g);
+    for (uint32_t i = 0; i < n; i++) {
+        g->group[i] = i;
+        if (by == TIDE_ROW_GROUP_KIND) g->group[i] = (uint32_t)items->shapes[i].kind;
+        if (by == TIDE_ROW_GROUP_SIZE) g->group[i] = tide__size_class(items->shapes[i].size_bytes);
+    }
+    g->n = by == TIDE_ROW_GROUP_KIND ? (size_t)TIDE_N_KINDS : (by == TIDE_ROW_GROUP_SIZE ? (size_t)N_SIZES : n);
+    return TIDE_OK;
+}
+
+// ---- rows of groups ----
+
+typedef struct rows_of {
+    row_values *values; // [n groups]
+    uint32_t *count;    // [n groups] members
+    uint32_t *row;      // [n groups] its row
+    tide__keyed *keys, *spare;
+} rows_of;
+
+static void rows_of_deinit(rows_of *x) {
+    tide_host_free(x->values);
+    tide_host_free(x->count);
+    tide_host_free(x->row);
+    tide_host_free(x->keys);
+    tide_host_free(x->spare);
+}
+
+static tide_status rows_of_make(rows_of *x, size_t n) {
+    x->values = tide_host_alloc((n + 1) * sizeof *x->values);
+    x->count = tide_host_calloc(n + 1, sizeof *x->count);
+    x->row = tide_host_calloc(n + 1, sizeof *x->row);
+    x->keys = tide_host_alloc((n + 1) * sizeof *x->keys);
+    x->spare = tide_host_alloc((n + 1) * sizeof *x->spare);
+    const bool good = x->values != NULL && x->count != NULL && x->row != NULL && x->keys != NULL && x->spare != NULL;
+    return good ? TIDE_OK : TIDE_ERR_NOMEM;
+}
+
+static tide_status count_members(const tide_items *items, const grouping *g, const uint8_t *bits, tide_row_sort sort,
+                                 tide__sorting *telling, rows_of *x) {
+    tide__items_some some;
+    for (uint32_t i = 0; i < items->n; i++) {
+        if (i % TELL_ITEMS == 0 && !tide__sorting_goes_on(telling, TELL_ITEMS)) return TIDE_ERR_CANCELLED;
+        const uint32_t group = group_of(g, items, i, &some);
+        if (bits != NULL && !tide__bit(bits, i)) continue;
+        row_values v;
+        values_of(items, i, sort, &v);
+        if (x->count[group]++ == 0) {
+            x->values[group] = v;
+        } else {
+            values_add(&x->values[group], &v);
+        }
+    }
+    return TIDE_OK;
+}
+
+/// Rows in their order, with where each begins.
+static tide_status order_rows(const tide_rows_options *opt, size_t n_groups, rows_of *x, tide_rows *r) {
+    for (uint32_t g = 0; g < n_groups; g++) {
+        if (x->count[g] > 0) x->keys[r->n++] = (tide__keyed){.key = row_key(opt, &x->values[g]), .number = g};
+    }
+    tide__keyed_sort(x->keys, x->spare, r->n);
+    r->first = tide_host_alloc((r->n + 1) * sizeof *r->first);
+    r->bytes = tide_host_alloc((r->n + 1) * sizeof *r->bytes);
+    r->fill = tide_host_alloc(r->n + 1);
+    if (r->first == NULL || r->bytes == NULL || r->fill == NULL) return TIDE_ERR_NOMEM;
+    uint32_t at = 0;
+    for (uint32_t row = 0; row < r->n; row++) {
+        const uint32_t g = x->keys[row].number;
+        x->row[g] = row;
+        r->first[row] = at;
+        r->bytes[row] = x->values[g].bytes;
+        r->fill[row] = x->values[g].fill;
+        at += x->count[g];
+    }
+    r->first[r->n] = at;
+    return TIDE_OK;
+}
+
+/// From the order of items to that of rows.
+static tide_status deal_out(const tide_items *items, const grouping *g, const uint8_t *bits, const rows_of *x,
+                            tide__sorting *telling, tide_rows *r) {
+    uint32_t *next = tide_host_alloc((r->n + 1) * sizeof *next);
+    r->members = tide_host_alloc((r->n_members + 1) * sizeof *r->members);
+    const bool good = next != NULL && r->members != NULL;
+    if (good) memcpy(next, r->first, r->n * sizeof *next);
+    bool goes_on = true;
+    tide__items_some some;
+    for (uint32_t i = 0; good && goes_on && i < items->n; i++) {
+        if (i % TELL_ITEMS == 0) goes_on = tide__sorting_goes_on(telling, TELL_ITEMS);
+        const uint32_t row = x->row[group_of(g, items, i, &some)];
+        if (bits == NULL || tide__bit(bits, i)) r->members[next[row]++] = i;
+    }
+    tide_host_free(next);
+    if (!goes_on) return TIDE_ERR_CANCELLED;
+    return good ? TIDE_OK : TIDE_ERR_NOMEM;
+}
+
+/// Group the rows->n_members items whose bits are set (NULL: all) into rows. TIDE_ERR_NOMEM, TIDE_ERR_CANCELLED.
+static tide_status make_groups(const tide_items *items, bool is_trace, const tide_rows_options *opt,
+                               const uint8_t *bits, const tide_progress *progress, tide_rows *rows) {
+    grouping g = {0};
+    rows_of x = {0};
+    tide_status st = grouping_make(items, opt->group, &g);
+    if (st == TIDE_OK) st = rows_of_make(&x, g.n);
+    tide__sorting telling = {.progress = progress, .what = "grouping", .from = 0.5, .to = 0.6, .total = 2 * items->n};
+    if (st == TIDE_OK) st = count_members(items, &g, bits, opt->sort, &telling, &x);
+    if (st == TIDE_OK) st = order_rows(opt, g.n, &x, rows);
+    if (st == TIDE_OK) st = deal_out(items, &g, bits, &x, &telling, rows);
+    tide_host_free(g.group);
+    rows_of_deinit(&x);
+    if (st == TIDE_OK) st = make_keys(items, opt->group, is_trace, rows);
+    if (st != TIDE_OK) return st;
+    const bool with_reach = rows->n_members <= TIDE_ROWS_WITH_REACH;
+    return tide__rows_make_ends(items, with_reach, TIDE__ROWS_PART, progress, rows);
 }
 
 // ---- making ----
@@ -194,10 +562,10 @@ static tide_status make(tide_subject *s, const tide_rows_options *opt, const tid
     if (opt->group == TIDE_ROW_GROUP_NONE && opt->only_group_of < items->n)
         st = keep_site(items, tide_items_site_of(items, opt->only_group_of), &bits);
     if (st == TIDE_OK) count_hidden(items, bits, r);
-    if (st == TIDE_OK && !tide__rows_tell(progress, 0.5, "sorting")) st = TIDE_ERR_CANCELLED;
+    if (st == TIDE_OK && !goes_on(progress, 0.5, "sorting")) st = TIDE_ERR_CANCELLED;
     if (st == TIDE_OK)
         st = opt->group != TIDE_ROW_GROUP_NONE
-                 ? tide__rows_group(items, tide_subject_get_facts(s)->is_trace, opt, bits, progress, r)
+                 ? make_groups(items, tide_subject_get_facts(s)->is_trace, opt, bits, progress, r)
                  : make_single(items, opt, bits, progress, r);
     tide_host_free(bits);
     if (st == TIDE_ERR_CANCELLED) return TIDE_FAIL(err, st, "sorting was cancelled");

@@ -27,36 +27,6 @@ void tide_space_deinit(tide_space *sp) {
 
 // ---- what it is made of ----
 
-tide_status tide__space_add_region(tide_space *sp, const tide_region *region, char *label, tide_error *err) {
-    tide__space_index *x = tide__space_index_of(sp);
-    if (label == NULL || tide_host_grow(&sp->regions, &x->cap_regions, sp->n + 1, sizeof *sp->regions) != TIDE_OK) {
-        tide_host_free(label);
-        return TIDE_NO_MEMORY(err, "for a map of addresses");
-    }
-    tide_region *r = &sp->regions[sp->n++];
-    *r = *region;
-    r->label = label;
-    r->at = sp->bytes;
-    if (!tide_add_u64(sp->bytes, region->bytes, &sp->bytes))
-        return TIDE_FAIL(err, TIDE_ERR_OVERFLOW, "the regions of memory add up to more than 2^64 bytes");
-    if (!region->is_guessed) sp->has_holes = true;
-    return TIDE_OK;
-}
-
-tide_status tide__space_add_spell(tide_space *sp, uint32_t region, int64_t begin, int64_t end, tide_error *err) {
-    tide__space_index *x = tide__space_index_of(sp);
-    TIDE_TRY(TIDE_GROW(&x->spells, &x->cap_spells, x->n_spells + 1, err, "for a map of addresses"));
-    x->spells[x->n_spells++] = (tide__spell){region, begin, end};
-    return TIDE_OK;
-}
-
-tide_status tide__space_add_piece(tide_space *sp, const tide__piece *piece, tide_error *err) {
-    tide__space_index *x = tide__space_index_of(sp);
-    TIDE_TRY(TIDE_GROW(&x->pieces, &x->cap_pieces, x->n_pieces + 1, err, "for a map of addresses"));
-    x->pieces[x->n_pieces++] = *piece;
-    return TIDE_OK;
-}
-
 // ---- the index ----
 
 static int by_begin(const void *a, const void *b) {
@@ -217,51 +187,6 @@ tide_status tide_space_of_live(tide_subject *s, const tide_live_items *live, con
 }
 
 // ---- where things are ----
-
-static void each_piece(const tide_space *sp, int64_t t0, int64_t t1,
-                       void (*take)(void *ctx, const tide__space_thing *thing), void *ctx) {
-    const tide__space_index *x = tide__space_index_read(sp);
-    for (size_t i = 0; i < x->n_pieces; i++) {
-        if (i % TIDE__SPACE_CHUNK == 0 && x->piece_ends[i / TIDE__SPACE_CHUNK] <= t0) {
-            i += TIDE__SPACE_CHUNK - 1;
-            continue;
-        }
-        const tide__piece *p = &x->pieces[i];
-        if (p->begin >= t1) break;
-        if (p->end <= t0) continue;
-        const uint64_t at = sp->regions[p->region].at;
-        const tide__space_thing thing = {p->begin, p->end, at + p->lo, at + p->hi, p->item, p->region};
-        take(ctx, &thing);
-    }
-}
-
-/// A block of no length at all was there for less than the clock can tell.
-static int64_t end_of(const tide_items *items, size_t i) {
-    return tide_items_end(items, i) > tide_items_begin(items, i) ? tide_items_end(items, i)
-                                                                 : tide_items_begin(items, i) + 1;
-}
-
-void tide__space_each(const tide_space *sp, const tide_items *items, int64_t t0, int64_t t1,
-                      void (*take)(void *ctx, const tide__space_thing *thing), void *ctx) {
-    const tide__space_index *x = tide__space_index_read(sp);
-    each_piece(sp, t0, t1, take, ctx);
-    if (x->region_of == NULL || items == NULL || items->place == NULL) return;
-    for (size_t i = 0; i < x->n_items; i++) {
-        if (i % TIDE__SPACE_CHUNK == 0 && x->block_ends[i / TIDE__SPACE_CHUNK] < t0) {
-            i += TIDE__SPACE_CHUNK - 1;
-            continue;
-        }
-        if (tide_items_begin(items, i) >= t1) break;
-        if (end_of(items, i) <= t0 || x->region_of[i] == TIDE__NO_REGION) continue;
-        const tide_item_shape *shape = shape_of(items, i);
-        if (shape->is_planned) continue; // its pieces are there
-        const tide_region *r = &sp->regions[x->region_of[i]];
-        const uint64_t lo = r->at + (items->place[i] - r->base);
-        const tide__space_thing thing = {tide_items_begin(items, i), end_of(items, i), lo,
-                                         lo + shape->reserved_bytes, (uint32_t)i,      x->region_of[i]};
-        take(ctx, &thing);
-    }
-}
 
 bool tide_space_of_item(const tide_space *sp, const tide_items *items, uint32_t item, uint64_t *lo, uint64_t *hi) {
     const tide__space_index *x = tide__space_index_read(sp);

@@ -13,6 +13,51 @@
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 
+static void each_piece(const tide_space *sp, int64_t t0, int64_t t1,
+                       void (*take)(void *ctx, const tide__space_thing *thing), void *ctx) {
+    const tide__space_index *x = tide__space_index_read(sp);
+    for (size_t i = 0; i < x->n_pieces; i++) {
+        if (i % TIDE__SPACE_CHUNK == 0 && x->piece_ends[i / TIDE__SPACE_CHUNK] <= t0) {
+            i += TIDE__SPACE_CHUNK - 1;
+            continue;
+        }
+        const tide__piece *p = &x->pieces[i];
+        if (p->begin >= t1) break;
+        if (p->end <= t0) continue;
+        const uint64_t at = sp->regions[p->region].at;
+        const tide__space_thing thing = {p->begin, p->end, at + p->lo, at + p->hi, p->item, p->region};
+        take(ctx, &thing);
+    }
+}
+
+/// A block of no length at all was there for less than the clock can tell.
+static int64_t end_of(const tide_items *items, size_t i) {
+    return tide_items_end(items, i) > tide_items_begin(items, i) ? tide_items_end(items, i)
+                                                                 : tide_items_begin(items, i) + 1;
+}
+
+static void each_thing(const tide_space *sp, const tide_items *items, int64_t t0, int64_t t1,
+                       void (*take)(void *ctx, const tide__space_thing *thing), void *ctx) {
+    const tide__space_index *x = tide__space_index_read(sp);
+    each_piece(sp, t0, t1, take, ctx);
+    if (x->region_of == NULL || items == NULL || items->place == NULL) return;
+    for (size_t i = 0; i < x->n_items; i++) {
+        if (i % TIDE__SPACE_CHUNK == 0 && x->block_ends[i / TIDE__SPACE_CHUNK] < t0) {
+            i += TIDE__SPACE_CHUNK - 1;
+            continue;
+        }
+        if (tide_items_begin(items, i) >= t1) break;
+        if (end_of(items, i) <= t0 || x->region_of[i] == TIDE__NO_REGION) continue;
+        const tide_item_shape *shape = tide_items_shape(items, i);
+        if (shape->is_planned) continue; // its pieces are there
+        const tide_region *r = &sp->regions[x->region_of[i]];
+        const uint64_t lo = r->at + (items->place[i] - r->base);
+        const tide__space_thing thing = {tide_items_begin(items, i), end_of(items, i), lo,
+                                         lo + shape->reserved_bytes, (uint32_t)i,      x->region_of[i]};
+        take(ctx, &thing);
+    }
+}
+
 enum { N_MOMENTS = 64 };
 static const double snap = 1e-9; // of a cell: what sticks out by less is the rounding of the arithmetic
 
@@ -202,11 +247,60 @@ tide_status tide_space_cells(const tide_space *sp, const tide_items *items, int6
         put_regions(&g);
         make_rows(&g);
         g.over_region = g.rows[n_rows - 1].above;
-        tide__space_each(sp, items, t0, t1, put_thing, &g);
+        each_thing(sp, items, t0, t1, put_thing, &g);
         for (size_t c = 0; c < n_columns; c++) decide_column(&g, c, cells);
     }
     tide_host_free(g.cells);
     tide_host_free(g.rows);
     tide_host_free(g.over);
     return st;
+}
+
+typedef struct looking {
+    const tide_space *sp;
+    uint32_t item, region;
+    uint64_t lo, hi; // what the item and all it shares bytes with take
+    bool is_growing; // first time round: find out how far that goes
+    uint64_t below_end, above_begin;
+    uint32_t below, above;
+} looking;
+
+static void look(void *ctx, const tide__space_thing *thing) {
+    looking *l = ctx;
+    if (thing->region != l->region) return;
+    const bool overlaps = thing->lo < l->hi && thing->hi > l->lo;
+    if (l->is_growing) {
+        if (overlaps && thing->lo < l->lo) l->lo = thing->lo;
+        if (overlaps && thing->hi > l->hi) l->hi = thing->hi;
+        return;
+    }
+    if (overlaps) return;
+    if (thing->hi <= l->lo && (l->below == TIDE_NO_ITEM || thing->hi > l->below_end)) {
+        l->below = thing->item;
+        l->below_end = thing->hi;
+    }
+    if (thing->lo >= l->hi && (l->above == TIDE_NO_ITEM || thing->lo < l->above_begin)) {
+        l->above = thing->item;
+        l->above_begin = thing->lo;
+    }
+}
+
+tide_status tide_space_neighbours(const tide_space *sp, const tide_items *items, uint32_t item, int64_t t,
+                                  uint32_t *below, uint64_t *gap_below, uint32_t *above, uint64_t *gap_above,
+                                  tide_error *err) {
+    looking l = {.sp = sp, .item = item, .is_growing = true, .below = TIDE_NO_ITEM, .above = TIDE_NO_ITEM};
+    *below = *above = TIDE_NO_ITEM;
+    *gap_below = *gap_above = 0;
+    if (!tide_space_of_item(sp, items, item, &l.lo, &l.hi))
+        return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "that has no place in a buffer and no address");
+    l.region = (uint32_t)tide_space_region_at(sp, l.lo);
+    const tide_region *r = &sp->regions[l.region];
+    each_thing(sp, items, t, t + 1, look, &l);
+    l.is_growing = false;
+    each_thing(sp, items, t, t + 1, look, &l);
+    *gap_below = l.lo - (l.below != TIDE_NO_ITEM ? l.below_end : r->at);
+    *gap_above = (l.above != TIDE_NO_ITEM ? l.above_begin : r->at + r->bytes) - l.hi;
+    if (*gap_below == 0) *below = l.below;
+    if (*gap_above == 0) *above = l.above;
+    return TIDE_OK;
 }

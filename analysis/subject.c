@@ -3,11 +3,273 @@
 // Making, refreshing and freeing a subject, and its table of items. See subject.h.
 #include "analysis/subject.h"
 
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "analysis/subject_internal.h"
 #include "core/base/host_alloc.h"
 #include "core/base/text.h"
+
+struct tide_items_hold {
+    atomic_uint n_holds;
+    tide_items items; ///< never changed once there
+};
+
+const tide_items *tide_subject_items(const tide_subject *s) { return s->items != NULL ? &s->items->items : NULL; }
+
+const tide_items *tide_items_held(const tide_items_hold *hold) { return &hold->items; }
+
+tide_items_hold *tide_subject_hold_items(const tide_subject *s) {
+    if (s->items != NULL) atomic_fetch_add_explicit(&s->items->n_holds, 1, memory_order_relaxed);
+    return s->items;
+}
+
+void tide_items_let_go(tide_items_hold *hold) {
+    if (hold == NULL || atomic_fetch_sub_explicit(&hold->n_holds, 1, memory_order_acq_rel) != 1) return;
+    tide_items_deinit(&hold->items);
+    tide_host_free(hold);
+}
+
+/// The hold becomes the subject's own.
+static void put(tide_subject *s, tide_items_hold *hold) {
+    tide_items_let_go(s->items);
+    s->items = hold;
+    s->is_stale = false;
+    if (s->facts.run_id != 0) s->facts.n_items = hold->items.n;
+}
+
+/// `items` is taken, also on failure.
+static tide_status put_items(tide_subject *s, tide_items *items, tide_error *err) {
+    tide_items_hold *hold = tide_host_alloc(sizeof *hold);
+    if (hold == NULL) {
+        tide_items_deinit(items);
+        return TIDE_NO_MEMORY(err, "for a table of items");
+    }
+    atomic_init(&hold->n_holds, 1);
+    hold->items = *items;
+    *items = (tide_items){0};
+    put(s, hold);
+    return TIDE_OK;
+}
+
+void tide_subject_give_items(tide_subject *s, tide_items_hold *hold) {
+    if (hold == s->items) return;
+    atomic_fetch_add_explicit(&hold->n_holds, 1, memory_order_relaxed);
+    put(s, hold);
+}
+
+void tide_subject_take_items(tide_subject *s, tide_subject *from) {
+    if (from->items == NULL || s == from) return;
+    put(s, from->items);
+    from->items = NULL;
+}
+
+static const char *text_or_none(const char *text) { return text != NULL ? text : ""; }
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+}
+
+static tide_status make_title(tide_subject *s, tide_error *err) {
+    const tide_subject_facts *f = &s->facts;
+    tide_text t = {0};
+    tide_text_add(&t, f->model[0] != '\0' ? f->model : base_name(f->path));
+    if (f->mode[0] != '\0') tide_text_addf(&t, "%s%s", t.len > 0 ? ": " : "", f->mode);
+    if (f->strategy[0] != '\0') tide_text_addf(&t, "%s%s", t.len > 0 ? ", " : "", f->strategy);
+    if (t.failed) {
+        tide_text_deinit(&t);
+        return TIDE_NO_MEMORY(err, "for a subject");
+    }
+    tide_host_free(s->title);
+    s->title = t.data;
+    s->facts.title = text_or_none(s->title);
+    return TIDE_OK;
+}
+
+// ---- what both have ----
+
+static void take_plan(tide_subject_facts *f, const tide_memory_plan *plan) {
+    f->plan = plan;
+    f->has_plan = plan != NULL;
+    f->plan_bytes = plan != NULL ? plan->bytes : 0;
+    f->naive_bytes = plan != NULL ? tide_memory_plan_original_bytes(plan) : 0;
+    f->lower_bound_bytes = plan != NULL ? plan->lower_bound_bytes : 0;
+    f->proved_bytes = plan != NULL ? plan->proved_bytes : 0;
+    f->proven = plan != NULL && plan->proven;
+}
+
+static tide_status make_steps(tide_subject *s, size_t n, tide_error *err) {
+    tide_host_free(s->step_names);
+    tide_host_free(s->step_begin);
+    s->step_names = tide_host_calloc(n + 1, sizeof *s->step_names);
+    s->step_begin = tide_host_calloc(n + 1, sizeof *s->step_begin);
+    if (s->step_names == NULL || s->step_begin == NULL) return TIDE_NO_MEMORY(err, "for a subject");
+    s->facts.step_names = s->step_names;
+    s->facts.step_begin = s->step_begin;
+    s->facts.n_steps = n;
+    return TIDE_OK;
+}
+
+// ---- a plan ----
+
+static tide_status make_devices(tide_subject *s, tide_error *err) {
+    size_t cap = 0;
+    tide_device last = {0};
+    for (size_t i = 0; i < s->plan->lifetimes.n; i++) {
+        const tide_device d = s->plan->lifetimes.items[i].device;
+        if (s->n_devices > 0 && tide_device_equal(d, last)) continue;
+        last = d;
+        char text[32];
+        tide_device_format(d, text, sizeof text);
+        size_t k = 0;
+        while (k < s->n_devices && strcmp(s->devices[k], text) != 0) k++;
+        if (k < s->n_devices) continue;
+        TIDE_TRY(TIDE_GROW(&s->devices, &cap, s->n_devices + 1, err, "for a subject"));
+        memcpy(s->devices[s->n_devices++], text, sizeof text);
+    }
+    return TIDE_OK;
+}
+
+/// Predicted bytes per kind; nothing is measured.
+static tide_status make_plan_kinds(tide_subject *s, tide_error *err) {
+    TIDE_TRY(TIDE_NEW(&s->kinds, TIDE_N_KINDS, err, "for a subject"));
+    s->facts.kinds = s->kinds;
+    for (int kind = 0; kind < TIDE_N_KINDS; kind++) {
+        const uint64_t bytes = tide_memory_plan_predicted(s->plan, (tide_memory_kind)kind);
+        if (bytes == 0) continue;
+        tide_trace_kind *row = &s->kinds[s->facts.n_kinds++];
+        *row = (tide_trace_kind){.kind = (tide_memory_kind)kind,
+                                 .requested_bytes = TIDE_UNKNOWN_BYTES,
+                                 .peak_bytes = TIDE_UNKNOWN_BYTES,
+                                 .peak_reserved_bytes = TIDE_UNKNOWN_BYTES,
+                                 .predicted_bytes = bytes,
+                                 .n_allocs = TIDE_UNKNOWN_BYTES,
+                                 .n_frees = TIDE_UNKNOWN_BYTES,
+                                 .live_at_end_bytes = TIDE_UNKNOWN_BYTES};
+        for (size_t i = 0; i < s->plan->lifetimes.n; i++) {
+            if (s->plan->lifetimes.items[i].kind != row->kind) continue;
+            const char *device = tide__subject_device(s, s->plan->lifetimes.items[i].device);
+            snprintf(row->device, sizeof row->device, "%s", device);
+            break;
+        }
+    }
+    return TIDE_OK;
+}
+
+static tide_status plan_facts(tide_subject *s, tide_error *err) {
+    const tide_lifetimes *lt = &s->plan->lifetimes;
+    tide_subject_facts *f = &s->facts;
+    f->axis = TIDE_AXIS_STEPS;
+    f->begin = f->origin = 0;
+    f->end = lt->n_steps > 0 ? lt->n_steps : 1;
+    f->path = text_or_none(s->path);
+    f->model = text_or_none(lt->model);
+    f->mode = "plan";
+    f->strategy = text_or_none(s->plan->strategy);
+    f->n_items = lt->n;
+    take_plan(f, s->plan);
+    TIDE_TRY(make_title(s, err));
+    TIDE_TRY(make_devices(s, err));
+    TIDE_TRY(make_plan_kinds(s, err));
+    f->levels = tide_levels_of_plan(s->plan);
+    TIDE_TRY(make_steps(s, lt->n_step_names, err));
+    for (size_t i = 0; i < lt->n_step_names; i++) {
+        s->step_names[i] = lt->step_names[i];
+        s->step_begin[i] = (int64_t)i;
+    }
+    return tide_subject_peak_between(s, (tide_curve_key){TIDE_CURVE_LIVE, -1, NULL}, f->begin, f->end - 1,
+                                     &f->peak_bytes, &f->peak, err);
+}
+
+// ---- a trace ----
+
+/// What else must be said of the trace, one after the other.
+static tide_status take_trouble(tide_subject *s, tide_error *err) {
+    char from[128];
+    tide_text t = {0};
+    if (s->info.state == TIDE_TRACE_CUT_SHORT) tide_text_addf(&t, "cut short: %s", s->info.reason);
+    const tide_status st = tide_trace_meta(s->trace, "recovered_from", from, sizeof from, err);
+    if (st != TIDE_OK && st != TIDE_ERR_NOT_FOUND) return st;
+    if (st == TIDE_ERR_NOT_FOUND && err != NULL) tide_error_clear(err);
+    if (st == TIDE_OK) tide_text_addf(&t, "%srecovered from '%s'", t.len > 0 ? "; " : "", from);
+    if (s->info.first_kept_event > 1)
+        tide_text_addf(&t, "%sdetail before event %" PRIu64 " was dropped to keep the file small",
+                       t.len > 0 ? "; " : "", s->info.first_kept_event);
+    snprintf(s->facts.trouble, sizeof s->facts.trouble, "%s", tide_text_str(&t));
+    tide_text_deinit(&t);
+    return TIDE_OK;
+}
+
+/// Blocks of the run: allocated in it, or alive when it began.
+static tide_status count_items(tide_subject *s, const tide_trace_extent *x, tide_error *err) {
+    s->facts.n_items = s->info.n_blocks;
+    if (s->facts.run_id == 0) return TIDE_OK;
+    s->facts.n_items = 0;
+    for (size_t i = 0; i < s->facts.n_kinds; i++) s->facts.n_items += s->kinds[i].n_allocs;
+    if (x->first_event <= 1) return TIDE_OK;
+    tide_live_set before;
+    TIDE_TRY(tide_trace_live_set_after(s->trace, x->first_event - 1, &before, err));
+    s->facts.n_items += before.n;
+    tide_live_set_deinit(&before);
+    return TIDE_OK;
+}
+
+static tide_status take_steps(tide_subject *s, tide_error *err) {
+    TIDE_TRY(make_steps(s, s->run.n_steps, err));
+    for (size_t i = 0; i < s->run.n_steps; i++) {
+        s->step_names[i] = s->run.steps[i].name;
+        s->step_begin[i] = tide__cut(s->facts.begin, s->facts.end, s->run.steps[i].begin_ns);
+    }
+    return TIDE_OK;
+}
+
+static tide_status take_numbers(tide_subject *s, tide_error *err) {
+    tide_subject_facts *f = &s->facts;
+    tide_trace_extent x;
+    TIDE_TRY(tide_trace_get_extent(s->trace, f->run_id, &x, err));
+    TIDE_TRY(tide__trace_axis(s->trace, f->run_id, &f->begin, &f->end, err));
+    tide_host_free(s->kinds);
+    s->kinds = NULL;
+    f->kinds = NULL;
+    f->n_kinds = 0;
+    TIDE_TRY(tide_trace_kinds(s->trace, f->run_id, &s->kinds, &f->n_kinds, err));
+    f->kinds = s->kinds;
+    TIDE_TRY(count_items(s, &x, err));
+    uint64_t event, t_ns;
+    TIDE_TRY(tide_trace_run_peak(s->trace, f->run_id, -1, NULL, &f->peak_bytes, &event, &t_ns, err));
+    f->peak = (tide_moment){(int64_t)t_ns, event};
+    f->is_recording = s->info.state == TIDE_TRACE_RECORDING;
+    f->n_events = s->info.n_events;
+    f->n_lost = s->info.n_lost;
+    f->n_problems = s->info.n_problems;
+    return take_trouble(s, err);
+}
+
+/// Again after a refresh.
+static tide_status trace_facts(tide_subject *s, int64_t run_id, tide_error *err) {
+    tide_subject_facts *f = &s->facts;
+    tide__run_plan run;
+    TIDE_TRY(tide__run_plan_read(s->trace, run_id, &run, err));
+    tide__run_plan_deinit(&s->run);
+    s->run = run;
+    TIDE_TRY(tide_trace_get_info(s->trace, &s->info, err));
+    f->is_trace = true;
+    f->axis = TIDE_AXIS_NS;
+    f->origin = (int64_t)s->info.begin_ns;
+    f->path = text_or_none(s->path);
+    f->run_id = run_id;
+    f->model = s->run.run.model;
+    f->mode = s->run.run.mode;
+    f->strategy = s->run.run.strategy;
+    take_plan(f, s->run.plan);
+    TIDE_TRY(make_title(s, err));
+    TIDE_TRY(take_numbers(s, err));
+    f->levels = tide_levels_of_run(f->plan, f->kinds, f->n_kinds);
+    return take_steps(s, err);
+}
 
 // ---- life ----
 
@@ -52,7 +314,7 @@ tide_status tide_subject_of_plan(tide_memory_plan *plan, const char *path, tide_
         return st;
     }
     s->plan = plan;
-    st = tide__subject_plan_facts(s, err);
+    st = plan_facts(s, err);
     if (st != TIDE_OK) {
         tide_subject_destroy(s);
         return st;
@@ -66,7 +328,7 @@ tide_status tide_subject_of_trace(const char *path, int64_t run_id, tide_subject
     TIDE_TRY(create(path, &s, err));
     tide_status st = tide_trace_open(path, &s->trace, err);
     if (st == TIDE_OK && run_id < 0) st = tide_trace_shown_run(s->trace, &run_id, err);
-    if (st == TIDE_OK) st = tide__subject_trace_facts(s, run_id, err);
+    if (st == TIDE_OK) st = trace_facts(s, run_id, err);
     if (st != TIDE_OK) {
         tide_subject_destroy(s);
         return st;
@@ -90,8 +352,6 @@ const tide_subject_facts *tide_subject_get_facts(const tide_subject *s) { return
 
 tide_trace *tide_subject_trace(tide_subject *s) { return s->trace; }
 
-const tide_memory_plan *tide__subject_plan(const tide_subject *s) { return s->trace == NULL ? s->plan : s->run.plan; }
-
 tide_status tide_subject_refresh(tide_subject *s, bool *grew, tide_error *err) {
     bool has_grown = false;
     if (s->trace != NULL) TIDE_TRY(tide_trace_refresh(s->trace, &has_grown, err));
@@ -100,7 +360,7 @@ tide_status tide_subject_refresh(tide_subject *s, bool *grew, tide_error *err) {
     s->is_stale = true;
     tide__subject_forget_curves(s);
     forget_live(s);
-    return tide__subject_trace_facts(s, s->facts.run_id, err);
+    return trace_facts(s, s->facts.run_id, err);
 }
 
 // ---- items ----
@@ -110,7 +370,7 @@ tide_status tide_subject_load(tide_subject *s, const tide_progress *progress, ti
     tide_items items;
     TIDE_TRY(s->trace == NULL ? tide_items_of_plan(s->plan, &items, err)
                               : tide_items_of_trace(s->trace, s->facts.run_id, progress, &items, err));
-    return tide__subject_put_items(s, &items, err);
+    return put_items(s, &items, err);
 }
 
 /// The address of a block whose place was not kept; not known of one whose number was given twice.

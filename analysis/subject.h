@@ -126,6 +126,11 @@ tide_status tide_subject_peak_between(tide_subject *s, tide_curve_key key, int64
 tide_status tide_subject_bytes_at(tide_subject *s, tide_curve_key key, tide_moment at, uint64_t *bytes,
                                   tide_error *err) TIDE_NODISCARD;
 
+/// The peak of a plan and of a run without one; of a planned run the moment at which the plan has most alive, if the
+/// run is as high there as anywhere. Costs a look at the predicted curve. TIDE_ERR_NOMEM and what reading a trace says;
+/// *out is the peak then.
+tide_status tide_subject_busiest(tide_subject *s, tide_moment *out, tide_error *err) TIDE_NODISCARD;
+
 // ---- moments ----
 
 typedef struct tide_live_item {

@@ -7,6 +7,156 @@
 
 #include "analysis/subject_internal.h"
 #include "core/base/host_alloc.h"
+#include "profiler/holdings.h"
+
+enum { WHOLE_CHANGES = 1000000, STRETCH = 1024 };
+
+/// One kind on one device.
+typedef struct holding {
+    tide_memory_kind kind;
+    const char *device; // borrowed from the trace
+    bool tells_segments;
+    uint64_t bytes; // of live blocks, now
+} holding;
+
+typedef struct maker {
+    int kind;                     // as asked; -1: all
+    const char *device;           // NULL: all
+    tide_trace_segment *segments; // a copy: the trace's own are gone with the next question
+    size_t n_segments;
+    tide__step_curve taken; // segments of the key
+    size_t taken_at;        // points of it that have happened
+    holding *holdings;      // [n]
+    size_t n, cap;
+    tide__step_curve *out;
+    size_t n_changes;
+    tide__step_point stretch[4]; // first, lowest, highest, last
+    size_t n_stretch;            // changes in it
+} maker;
+
+// ---- the curve ----
+
+static tide_status add_point(maker *m, const tide__step_point *p) {
+    const tide__step_curve *c = m->out;
+    if (c->n > 0 && c->points[c->n - 1].event == p->event && c->points[c->n - 1].t == p->t && p->event != 0) {
+        m->out->points[c->n - 1].bytes = p->bytes; // one event that changed several
+        return TIDE_OK;
+    }
+    return tide__step_curve_add(m->out, p->t, p->event, p->bytes);
+}
+
+static tide_status end_stretch(maker *m) {
+    tide__step_point *s = m->stretch;
+    if (m->n_stretch == 0) return TIDE_OK;
+    m->n_stretch = 0;
+    if (s[1].event > s[2].event) {
+        const tide__step_point swap = s[1];
+        s[1] = s[2];
+        s[2] = swap;
+    }
+    for (int i = 0; i < 4; i++) TIDE_TRY(add_point(m, &s[i]));
+    return TIDE_OK;
+}
+
+static tide_status add_change(maker *m, tide__step_point p) {
+    if (m->n_changes++ < WHOLE_CHANGES) return add_point(m, &p);
+    tide__step_point *s = m->stretch;
+    if (m->n_stretch == 0) s[0] = s[1] = s[2] = p;
+    if (p.bytes < s[1].bytes) s[1] = p;
+    if (p.bytes > s[2].bytes) s[2] = p;
+    s[3] = p;
+    return ++m->n_stretch == STRETCH ? end_stretch(m) : TIDE_OK;
+}
+
+// ---- both sums ----
+
+static uint64_t held_now(const maker *m) {
+    uint64_t sum = m->taken_at > 0 ? m->taken.points[m->taken_at - 1].bytes : 0;
+    for (size_t i = 0; i < m->n; i++)
+        if (!m->holdings[i].tells_segments) sum += m->holdings[i].bytes;
+    return sum;
+}
+
+/// Segments that were taken or given back up to `event`.
+static tide_status take_segments(maker *m, uint64_t event) {
+    while (m->taken_at < m->taken.n && m->taken.points[m->taken_at].event <= event) {
+        const tide__step_point *p = &m->taken.points[m->taken_at++];
+        TIDE_TRY(add_change(m, (tide__step_point){p->t, p->event, held_now(m)}));
+    }
+    return TIDE_OK;
+}
+
+static bool tells(const maker *m, tide_memory_kind kind, const char *device) {
+    for (size_t i = 0; i < m->n_segments; i++)
+        if (m->segments[i].kind == kind && strcmp(m->segments[i].device, device) == 0) return true;
+    return false;
+}
+
+static tide_status on_held(void *ctx, const tide_trace_held *h) {
+    maker *m = ctx;
+    if ((m->kind >= 0 && (int)h->kind != m->kind) || (m->device != NULL && strcmp(m->device, h->device) != 0))
+        return TIDE_OK;
+    size_t i = 0;
+    while (i < m->n && (m->holdings[i].kind != h->kind || strcmp(m->holdings[i].device, h->device) != 0)) i++;
+    if (i == m->n) {
+        TIDE_TRY(tide_host_grow(&m->holdings, &m->cap, m->n + 1, sizeof *m->holdings));
+        m->holdings[m->n++] =
+            (holding){.kind = h->kind, .device = h->device, .tells_segments = tells(m, h->kind, h->device)};
+    }
+    TIDE_TRY(take_segments(m, h->event));
+    m->holdings[i].bytes = h->reserved_bytes;
+    if (m->holdings[i].tells_segments) return TIDE_OK;
+    return add_change(m, (tide__step_point){(int64_t)h->t_ns, h->event, held_now(m)});
+}
+
+// ---- segments of the key ----
+
+static tide_status make_taken(maker *m) {
+    tide__step_change *changes = tide_host_alloc((m->n_segments + 1) * sizeof *changes);
+    size_t n = 0;
+    if (changes == NULL) return TIDE_ERR_NOMEM;
+    for (size_t i = 0; i < m->n_segments; i++) {
+        const tide_trace_segment *g = &m->segments[i];
+        if ((m->kind >= 0 && (int)g->kind != m->kind) || (m->device != NULL && strcmp(g->device, m->device) != 0))
+            continue;
+        changes[n++] = (tide__step_change){.begin = (int64_t)g->begin_ns,
+                                           .end = g->end_ns > INT64_MAX ? INT64_MAX : (int64_t)g->end_ns,
+                                           .begin_event = g->begin_event,
+                                           .end_event = g->end_event,
+                                           .bytes = g->bytes};
+    }
+    const tide_status st = tide__step_curve_make(changes, n, true, &m->taken);
+    tide_host_free(changes);
+    return st;
+}
+
+static tide_status make_reserved(maker *m, tide_subject *s, tide_error *err) {
+    const char *path = s->facts.path;
+    const tide_trace_segment *segments;
+    TIDE_TRY(tide_trace_segments(s->trace, NULL, &segments, &m->n_segments, err));
+    TIDE_TRY(TIDE_NEW(&m->segments, m->n_segments + 1, err, "for the segments of '%s'", path));
+    if (m->n_segments > 0) memcpy(m->segments, segments, m->n_segments * sizeof *m->segments);
+    tide_status st = make_taken(m);
+    if (st != TIDE_OK) return TIDE_FAIL(err, st, "cannot add up the segments of '%s'", path);
+    TIDE_TRY(tide_trace_each_held(s->trace, on_held, m, err));
+    st = take_segments(m, UINT64_MAX - 1); // those that are never given back stay
+    if (st == TIDE_OK) st = end_stretch(m);
+    return st == TIDE_OK ? st : TIDE_FAIL(err, st, "no memory for what allocators of '%s' hold", path);
+}
+
+/// What allocators of a trace took from the system, or their blocks held.
+static tide_status reserved_curve(tide_subject *s, int kind, const char *device, tide__step_curve *out,
+                                  tide_error *err) {
+    uint64_t known;
+    // A device that the trace does not know is said so by the curve of live bytes.
+    if (device != NULL) TIDE_TRY(tide_trace_bytes_after(s->trace, kind, device, 0, &known, err));
+    maker m = {.kind = kind, .device = device, .out = out};
+    const tide_status st = make_reserved(&m, s, err);
+    tide__step_curve_deinit(&m.taken);
+    tide_host_free(m.holdings);
+    tide_host_free(m.segments);
+    return st;
+}
 
 void tide__subject_forget_curves(tide_subject *s) {
     for (size_t i = 0; i < s->n_curves; i++) {
@@ -102,7 +252,7 @@ static tide_status make_plan_reserved(const tide_subject *s, int kind, const cha
 static tide_status make(tide_subject *s, tide_curve_key key, tide__step_curve *out, tide_error *err) {
     *out = (tide__step_curve){0};
     if (key.of == TIDE_CURVE_RESERVED)
-        return s->trace != NULL ? tide__trace_reserved_curve(s, key.kind, key.device, out, err)
+        return s->trace != NULL ? reserved_curve(s, key.kind, key.device, out, err)
                                 : make_plan_reserved(s, key.kind, key.device, out, err);
     if (s->trace == NULL) return tide__plan_curve(s->plan, key.kind, key.device, out, err);
     return make_predicted(s, key.kind, key.device, out, err);
@@ -179,5 +329,23 @@ tide_status tide_subject_bytes_at(tide_subject *s, tide_curve_key key, tide_mome
     const tide__step_curve *c;
     TIDE_TRY(tide__subject_curve(s, key, &c, err));
     *bytes = tide__step_curve_at(c, at.t, at.event);
+    return TIDE_OK;
+}
+
+tide_status tide_subject_busiest(tide_subject *s, tide_moment *out, tide_error *err) {
+    const tide_curve_key live = {.of = TIDE_CURVE_LIVE, .kind = -1};
+    const tide_curve_key predicted = {.of = TIDE_CURVE_PREDICTED, .kind = -1};
+    const tide_subject_facts *f = &s->facts;
+    uint64_t bytes, live_bytes;
+    tide_moment at;
+    tide_error why = TIDE_ERROR_INIT;
+    *out = f->peak;
+    if (!f->is_trace || f->end <= f->begin) return TIDE_OK;
+    const tide_status st = tide_subject_peak_between(s, predicted, f->begin, f->end - 1, &bytes, &at, &why);
+    if (st == TIDE_ERR_NOT_FOUND) return TIDE_OK; // there is no plan
+    if (st != TIDE_OK && err != NULL) *err = why;
+    if (st != TIDE_OK) return st;
+    TIDE_TRY(tide_subject_bytes_at(s, live, at, &live_bytes, err));
+    if (live_bytes == f->peak_bytes) *out = at;
     return TIDE_OK;
 }

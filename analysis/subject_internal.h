@@ -48,19 +48,11 @@ struct tide_subject {
     bool is_stale;          ///< the trace has grown since
 };
 
-// ---- subject_items.c ----
-
-/// `items` is taken, also on failure.
-tide_status tide__subject_put_items(tide_subject *s, tide_items *items, tide_error *err) TIDE_NODISCARD;
-
 /// The plan of the facts; NULL.
-const tide_memory_plan *tide__subject_plan(const tide_subject *s);
+static inline const tide_memory_plan *tide__subject_plan(const tide_subject *s) {
+    return s->trace == NULL ? s->plan : s->run.plan;
+}
 
-// ---- subject_open.c ----
-
-tide_status tide__subject_plan_facts(tide_subject *s, tide_error *err) TIDE_NODISCARD;
-/// Again after a refresh.
-tide_status tide__subject_trace_facts(tide_subject *s, int64_t run_id, tide_error *err) TIDE_NODISCARD;
 /// The subject's text for a device of its plan.
 const char *tide__subject_device(const tide_subject *s, tide_device device);
 
@@ -85,9 +77,5 @@ tide_status tide__plan_live_counts(const tide_memory_plan *plan, const tide__pla
 tide_status tide__subject_plan_live(tide_subject *s, const tide__plan_live **out, tide_error *err) TIDE_NODISCARD;
 
 // ---- subject_reserved.c ----
-
-/// What allocators of a trace took from the system, or their blocks held.
-tide_status tide__trace_reserved_curve(tide_subject *s, int kind, const char *device, tide__step_curve *out,
-                                       tide_error *err) TIDE_NODISCARD;
 
 #endif

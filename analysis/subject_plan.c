@@ -14,6 +14,14 @@
 #include "analysis/subject_internal.h"
 #include "core/base/host_alloc.h"
 
+const char *tide__subject_device(const tide_subject *s, tide_device device) {
+    char text[32];
+    tide_device_format(device, text, sizeof text);
+    for (size_t i = 0; i < s->n_devices; i++)
+        if (strcmp(s->devices[i], text) == 0) return s->devices[i];
+    return "";
+}
+
 // ---- the curve ----
 
 /// Whether a tensor is of that kind and device.

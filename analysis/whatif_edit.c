@@ -8,7 +8,9 @@
 
 #include "analysis/whatif_internal.h"
 #include "core/base/checked.h"
+#include "core/base/host_alloc.h"
 #include "core/base/nearest.h"
+#include "core/ops/ops.h"
 #include "planner/passes.h"
 
 const char *tide_edit_name(tide_edit_kind kind) {
@@ -272,5 +274,289 @@ void tide_edit_print(const tide_edit *edit, tide_text *out) {
         break;
     default:
         break;
+    }
+}
+
+static const char *name_at(const void *ctx, size_t i) { return ((const tide_lifetimes *)ctx)->items[i].name; }
+
+tide_status tide__whatif_find(const tide_lifetimes *lt, const char *name, uint32_t *out, tide_error *err) {
+    for (uint32_t i = 0; i < lt->n; i++) {
+        if (strcmp(lt->items[i].name, name) != 0) continue;
+        *out = i;
+        return TIDE_OK;
+    }
+    const tide_status st = TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "there is no tensor '%s'", name);
+    const char *nearest = tide_nearest_word(name, name_at, lt, lt->n);
+    if (nearest != NULL) tide_error_hint(err, "did you mean '%s'?", nearest);
+    return st;
+}
+
+/// The edit makes no sense for the tensor, and why.
+#define REFUSE(err, edit, ...) refuse((err), (edit), TIDE_FAIL((err), TIDE_ERR_INVALID, __VA_ARGS__))
+static tide_status refuse(tide_error *err, const tide_edit *edit, tide_status st) {
+    tide_error_prefix(err, "cannot %s '%s'", tide_edit_name(edit->kind), edit->item);
+    return st;
+}
+
+/// Whether item `i` is `of` or lies in it.
+static bool is_inside(const tide_lifetimes *lt, uint32_t i, uint32_t of) {
+    while (i != of && lt->items[i].alias != TIDE_ALIAS_NONE) i = lt->items[i].alias_of;
+    return i == of;
+}
+
+static tide_status no_persistent(const tide_lifetime *item, const tide_edit *edit, tide_error *err) {
+    if (!item->persistent) return TIDE_OK;
+    return REFUSE(err, edit, "a graph input, an output or a weight has memory of its own and lives for all steps");
+}
+
+static tide_status no_alias(const tide_lifetimes *lt, uint32_t i, const tide_edit *edit, tide_error *err) {
+    if (lt->items[i].alias == TIDE_ALIAS_NONE) return TIDE_OK;
+    return REFUSE(err, edit, "it lies inside '%s', whose place is its own", lt->items[lt->items[i].alias_of].name);
+}
+
+// ---- lifetimes ----
+
+/// Steps at which an item is needed in any way if it ended at `end`.
+static int64_t steps_needed(const tide_lifetime *item, int64_t end) {
+    int64_t n = end - item->begin_step;
+    for (uint32_t g = 0; g < item->n_gaps; g++) {
+        const tide_gap *gap = &item->gaps[g];
+        if (gap->lo_bytes < gap->hi_bytes || gap->begin_step >= end) continue;
+        n -= (gap->end_step < end ? gap->end_step : end) - gap->begin_step;
+    }
+    return n;
+}
+
+static tide_status free_earlier(tide_lifetimes *lt, uint32_t i, const tide_edit *edit, tide_error *err) {
+    tide_lifetime *item = &lt->items[i];
+    const int64_t step = edit->step != 0 ? edit->step : item->begin_step + 1;
+    TIDE_TRY(no_persistent(item, edit, err));
+    if (step >= item->end_step)
+        return REFUSE(err, edit, "it dies at step %" PRId64 ", which is no later than %" PRId64, item->end_step, step);
+    if (step <= item->begin_step)
+        return REFUSE(err, edit, "it is made at step %" PRId64 ", which is no earlier than %" PRId64, item->begin_step,
+                      step);
+    if (steps_needed(item, step) == 0)
+        return REFUSE(err, edit, "its gaps leave no step before %" PRId64 " at which it is needed", step);
+    item->end_step = step;
+    while (item->n_gaps > 0 && item->gaps[item->n_gaps - 1].begin_step >= step) item->n_gaps--;
+    if (item->n_gaps > 0 && item->gaps[item->n_gaps - 1].end_step > step) item->gaps[item->n_gaps - 1].end_step = step;
+    return TIDE_OK;
+}
+
+/// One gap from the step after its birth to its last use: in between the table knows of no use.
+static tide_status recompute(tide_lifetimes *lt, uint32_t i, const tide_edit *edit, tide_error *err) {
+    tide_lifetime *item = &lt->items[i];
+    if (tide__is_recomputed(lt, i)) return TIDE_OK;
+    TIDE_TRY(no_persistent(item, edit, err));
+    TIDE_TRY(no_alias(lt, i, edit, err));
+    if (item->end_step - item->begin_step < 3)
+        return REFUSE(err, edit, "it is read for the last time at step %" PRId64 ", right after it was made",
+                      item->end_step - 1);
+    tide_gap *gap = tide_host_alloc(sizeof *gap);
+    if (gap == NULL) return TIDE_NO_MEMORY(err, "for a gap of '%s'", item->name);
+    *gap = (tide_gap){.begin_step = item->begin_step + 1, .end_step = item->end_step - 1};
+    tide_host_free(item->gaps);
+    item->gaps = gap;
+    item->n_gaps = 1;
+    return TIDE_OK;
+}
+
+bool tide__is_recomputed(const tide_lifetimes *lt, uint32_t item) {
+    const int64_t step = lt->items[item].begin_step;
+    if (lt->items[item].persistent || (uint64_t)step >= lt->n_step_names) return false;
+    for (size_t k = 0; k < lt->n_recomputed; k++) {
+        if (strcmp(lt->recomputed[k], lt->step_names[step]) == 0) return true;
+    }
+    return false;
+}
+
+// ---- in place ----
+
+/// A third tensor that needs bytes of `other` after they were overwritten: another view of them, or a part of the whole
+/// that is made while they are in use. TIDE_NO_INDEX: none.
+static uint32_t who_needs_them(const tide_lifetimes *lt, uint32_t i, uint32_t other) {
+    const tide_lifetime *item = &lt->items[i];
+    int64_t end = item->end_step;
+    uint64_t lo;
+    const uint32_t root = tide_lifetimes_root(lt, other, &lo);
+    const uint64_t hi = lo + item->size_bytes;
+    for (uint32_t k = 0; k < lt->n; k++) {
+        if (lt->items[k].end_step > end && is_inside(lt, k, i)) end = lt->items[k].end_step;
+    }
+    for (uint32_t k = 0; k < lt->n; k++) {
+        const tide_lifetime *third = &lt->items[k];
+        uint64_t at;
+        if (k == other || tide_lifetimes_root(lt, k, &at) != root) continue;
+        const bool shares = at < hi && lo < at + third->size_bytes;
+        if (shares && third->begin_step < end && third->end_step > item->begin_step + 1) return k;
+    }
+    return TIDE_NO_INDEX;
+}
+
+/// What lies in the tensor and is made before it: a part of a Concat, say. TIDE_NO_INDEX: nothing.
+static uint32_t who_is_earlier(const tide_lifetimes *lt, uint32_t i) {
+    for (uint32_t k = 0; k < lt->n; k++) {
+        if (lt->items[k].begin_step < lt->items[i].begin_step && is_inside(lt, k, i)) return k;
+    }
+    return TIDE_NO_INDEX;
+}
+
+static tide_status in_place(tide_lifetimes *lt, uint32_t i, const tide_edit *edit, tide_error *err) {
+    uint32_t other;
+    TIDE_TRY(tide__whatif_find(lt, edit->other, &other, err));
+    const tide_lifetime *a = &lt->items[i], *b = &lt->items[other];
+    TIDE_TRY(no_persistent(a, edit, err));
+    TIDE_TRY(no_alias(lt, i, edit, err));
+    if (i == other) return REFUSE(err, edit, "it cannot overwrite itself");
+    if (b->begin_step >= a->begin_step || b->end_step <= a->begin_step)
+        return REFUSE(err, edit,
+                      "'%s' lives from step %" PRId64 " to %" PRId64 ": it is not there to be read at step "
+                      "%" PRId64 ", where the other is made",
+                      b->name, b->begin_step, b->end_step, a->begin_step);
+    if (b->end_step > a->begin_step + 1)
+        return REFUSE(err, edit, "'%s' is read until step %" PRId64 ", and would be overwritten at step %" PRId64,
+                      b->name, b->end_step - 1, a->begin_step);
+    const uint32_t earlier = who_is_earlier(lt, i), third = who_needs_them(lt, i, other);
+    if (earlier != TIDE_NO_INDEX)
+        return REFUSE(err, edit, "'%s' lies in it and is made at step %" PRId64 " already", lt->items[earlier].name,
+                      lt->items[earlier].begin_step);
+    if (third != TIDE_NO_INDEX)
+        return REFUSE(err, edit, "'%s' shares bytes with '%s' and is in use until step %" PRId64, lt->items[third].name,
+                      b->name, lt->items[third].end_step - 1);
+    return tide_lifetimes_alias(lt, i, TIDE_ALIAS_IN_PLACE, other, 0, err);
+}
+
+// ---- places ----
+
+static tide_status align_one(tide_lifetime *item, uint64_t align, tide_error *err) {
+    uint64_t rounded, end;
+    if (!tide_align_up(item->size_bytes, align, &rounded) || rounded > INT64_MAX)
+        return TIDE_FAIL(err, TIDE_ERR_INVALID, "'%s' of %" PRIu64 " bytes, aligned to %" PRIu64 ", passes 2^63 - 1",
+                         item->name, item->size_bytes, align);
+    if (item->fixed && (item->fixed_offset_bytes % align != 0 ||
+                        !tide_add_u64(item->fixed_offset_bytes, rounded, &end) || end > INT64_MAX))
+        return TIDE_FAIL(err, TIDE_ERR_INVALID, "'%s' is fixed at %" PRIu64 ", which is no multiple of %" PRIu64,
+                         item->name, item->fixed_offset_bytes, align);
+    item->align_bytes = align;
+    return TIDE_OK;
+}
+
+/// Scratch keeps what kernels count on.
+static uint64_t align_for(const tide_lifetime *item, uint64_t align) {
+    return item->role == TIDE_ROLE_SCRATCH && align < TIDE_WORKSPACE_ALIGN ? TIDE_WORKSPACE_ALIGN : align;
+}
+
+static tide_status align_all(tide_lifetimes *lt, const tide_edit *edit, tide_error *err) {
+    for (size_t i = 0; i < lt->n; i++) {
+        tide_lifetime trial = lt->items[i];
+        TIDE_TRY(align_one(&trial, align_for(&trial, edit->bytes), err));
+    }
+    for (size_t i = 0; i < lt->n; i++) lt->items[i].align_bytes = align_for(&lt->items[i], edit->bytes);
+    return TIDE_OK;
+}
+
+static tide_status align(tide_lifetimes *lt, const tide_edit *edit, tide_error *err) {
+    uint32_t i;
+    if (!tide_is_pow2(edit->bytes))
+        return TIDE_FAIL(err, TIDE_ERR_INVALID, "cannot align to %" PRIu64 " bytes: want a power of two", edit->bytes);
+    if (edit->item[0] == '\0') return align_all(lt, edit, err);
+    TIDE_TRY(tide__whatif_find(lt, edit->item, &i, err));
+    TIDE_TRY(no_alias(lt, i, edit, err));
+    return align_one(&lt->items[i], edit->bytes, err);
+}
+
+static tide_status pin(tide_lifetimes *lt, uint32_t i, const tide_edit *edit, tide_error *err) {
+    tide_lifetime *item = &lt->items[i];
+    uint64_t end;
+    TIDE_TRY(no_persistent(item, edit, err));
+    TIDE_TRY(no_alias(lt, i, edit, err));
+    if (edit->bytes % item->align_bytes != 0)
+        return REFUSE(err, edit, "offset %" PRIu64 " is no multiple of its alignment, %" PRIu64, edit->bytes,
+                      item->align_bytes);
+    if (!tide_add_u64(edit->bytes, tide_lifetime_aligned_bytes(item), &end) || end > INT64_MAX)
+        return REFUSE(err, edit, "at %" PRIu64 " it ends past 2^63 - 1", edit->bytes);
+    item->fixed = true;
+    item->fixed_offset_bytes = edit->bytes;
+    return TIDE_OK;
+}
+
+static tide_status unpin(tide_lifetimes *lt, uint32_t i, const tide_edit *edit, tide_error *err) {
+    if (!lt->items[i].fixed) return REFUSE(err, edit, "no offset is given for it");
+    lt->items[i].fixed = false;
+    lt->items[i].fixed_offset_bytes = 0;
+    return TIDE_OK;
+}
+
+// ---- sizes ----
+
+/// The tensor and all that lies in it. Half of a whole holds the halves of its parts, as these are rounded down.
+static void halve(tide_lifetimes *lt, uint32_t of) {
+    for (uint32_t i = 0; i < lt->n; i++) {
+        tide_lifetime *item = &lt->items[i];
+        const uint64_t up = i == of;
+        if (!is_inside(lt, i, of)) continue;
+        item->size_bytes = (item->size_bytes + (item->size_bytes & up)) / 2;
+        for (size_t k = 0; item->point_bytes != NULL && k < lt->n_points; k++)
+            item->point_bytes[k] = (item->point_bytes[k] + (item->point_bytes[k] & up)) / 2;
+        if (!up) item->alias_offset_bytes /= 2;
+        for (uint32_t g = 0; g < item->n_gaps; g++) {
+            item->gaps[g].lo_bytes /= 2;
+            item->gaps[g].hi_bytes /= 2;
+        }
+    }
+}
+
+/// Take the tensor and all that lies in it out of the table.
+static tide_status take_out(tide_lifetimes *lt, uint32_t of, tide_error *err) {
+    uint32_t *now;
+    TIDE_TRY(TIDE_NEW(&now, lt->n, err, "to take '%s' out", lt->items[of].name));
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < lt->n; i++) now[i] = is_inside(lt, i, of) ? TIDE_NO_INDEX : n++;
+    for (uint32_t i = 0; i < lt->n; i++) {
+        tide_lifetime *item = &lt->items[i];
+        if (now[i] == TIDE_NO_INDEX) {
+            tide_host_free(item->name);
+            tide_host_free(item->gaps);
+            tide_host_free(item->point_bytes);
+            continue;
+        }
+        if (item->alias != TIDE_ALIAS_NONE) item->alias_of = now[item->alias_of];
+        lt->items[now[i]] = *item;
+    }
+    lt->n = n;
+    tide_host_free(now);
+    return TIDE_OK;
+}
+
+// ---- the whole ----
+
+bool tide__edit_needs_model(tide_edit_kind kind) {
+    return kind == TIDE_EDIT_PASS || kind == TIDE_EDIT_EXTENT || kind == TIDE_EDIT_BATCH;
+}
+
+tide_status tide__edit_apply(tide_lifetimes *lt, const tide_edit *edit, tide_error *err) {
+    uint32_t i;
+    if (edit->kind == TIDE_EDIT_STRATEGY || tide__edit_needs_model(edit->kind)) return TIDE_OK;
+    if (edit->kind == TIDE_EDIT_ALIGN) return align(lt, edit, err);
+    TIDE_TRY(tide__whatif_find(lt, edit->item, &i, err));
+    switch (edit->kind) {
+    case TIDE_EDIT_FREE_EARLIER:
+        return free_earlier(lt, i, edit, err);
+    case TIDE_EDIT_IN_PLACE:
+        return in_place(lt, i, edit, err);
+    case TIDE_EDIT_RECOMPUTE:
+        return recompute(lt, i, edit, err);
+    case TIDE_EDIT_PIN:
+        return pin(lt, i, edit, err);
+    case TIDE_EDIT_UNPIN:
+        return unpin(lt, i, edit, err);
+    case TIDE_EDIT_HALF:
+        halve(lt, i);
+        return TIDE_OK;
+    case TIDE_EDIT_GONE:
+        return take_out(lt, i, err);
+    default:
+        return TIDE_FAIL(err, TIDE_ERR_INVALID, "there is no edit of kind %d", (int)edit->kind);
     }
 }

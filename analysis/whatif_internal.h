@@ -13,10 +13,6 @@ bool tide__edit_needs_model(tide_edit_kind kind);
 /// Make one edit on a table; those that the table cannot serve (strategy, pass, extent, batch) leave it as it is. After
 /// a failure the table is as it was. TIDE_ERR_NOT_FOUND, TIDE_ERR_INVALID with why, TIDE_ERR_NOMEM.
 tide_status tide__edit_apply(tide_lifetimes *lt, const tide_edit *edit, tide_error *err) TIDE_NODISCARD;
-/// The table of the plan with all edits.
-tide_status tide__whatif_table(const tide_whatif *w, tide_lifetimes *out, tide_error *err) TIDE_NODISCARD;
-/// The strategy that the edits ask for, else the plan's own, else the default.
-tide_status tide__whatif_strategy(const tide_whatif *w, const tide_strategy **out, tide_error *err) TIDE_NODISCARD;
 /// Whether the table computes the tensor a second time.
 bool tide__is_recomputed(const tide_lifetimes *lt, uint32_t item);
 

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/busiest.h"
 #include "core/base/host_alloc.h"
 
 // ---- words ----

@@ -2,7 +2,6 @@
 //
 // The moment to look at first: of a planned run that at which most of its buffer is used, found here by walking all
 // moments of the plan's own curve.
-#include "analysis/busiest.h"
 #include "tests/analysis/subject_fixture.h"
 
 static tide_moment busiest_of(tide_subject *s) {

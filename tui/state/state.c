@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/busiest.h"
 #include "core/base/assert.h"
 
 void tide_tui_state_init(tide_tui_state *st, tide_subject *a, tide_subject *b) {

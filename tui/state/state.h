@@ -147,7 +147,7 @@ typedef struct tide_tui_state {
     uint64_t seq; ///< counted up by every action: tests wait for it
 } tide_tui_state;
 
-/// Cursor at the busiest moment of the peak (analysis/busiest.h), the whole axis, preset 1. `b` may be NULL.
+/// Cursor at the busiest moment of the peak (tide_subject_busiest), the whole axis, preset 1. `b` may be NULL.
 void tide_tui_state_init(tide_tui_state *st, tide_subject *a, tide_subject *b);
 /// Set `fullest` anew, after A has grown.
 void tide_tui_state_find_fullest(tide_tui_state *st);
