@@ -2,6 +2,8 @@
 //
 // The tables of all panes. Those of answers (pools, explanation, comparison) are declared in analysis/answer_tables.
 // See sheet.h.
+#include <stdio.h>
+
 #include "analysis/answer_tables.h"
 #include "tui/sheet.h"
 
