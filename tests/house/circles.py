@@ -15,14 +15,13 @@ LISTED = {}
 
 
 def objects(source, build):
-    """Path of a source -> its object, of the folder of objects where there are most of its floor."""
+    """Path of a source -> its object. A target of folder F has them in F/CMakeFiles/TARGET.dir."""
     found = {}
     for path in sorted(build.rglob("*.c.o")):
-        parts = path.relative_to(build).as_posix().split(".dir/", 1)
-        if len(parts) == 2 and parts[0].split("/")[0] == "CMakeFiles" and parts[1].split("/")[0] in FLOORS:
-            name = parts[1][:-2]
-            if (source / name).exists():
-                found.setdefault(name, path)
+        target, _, rest = path.relative_to(build).as_posix().partition(".dir/")
+        name = (pathlib.PurePosixPath(target).parent.parent / rest[:-2]).as_posix()
+        if name.split("/")[0] in FLOORS and (source / name).exists():
+            found.setdefault(name, path)
     return found
 
 
