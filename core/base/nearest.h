@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// nearest: "did you mean": which of some words somebody meant who mistyped one.
+// nearest: "did you mean": the known word that is nearest to a mistyped one.
 #ifndef TIDE_CORE_BASE_NEAREST_H
 #define TIDE_CORE_BASE_NEAREST_H
 

@@ -170,8 +170,8 @@ static size_t folder_bytes(const char *path) {
     return slash != NULL ? (size_t)(slash - path) + 1 : 0;
 }
 
-/// Links that others put where everybody may write are not followed: the rule of fs.protected_symlinks (proc(5)), which
-/// holds for open and not for one who reads links himself.
+/// Links of other users in folders that all users may write to are not followed: the rule of fs.protected_symlinks
+/// (proc(5)), which holds for open and not for one who reads links himself.
 static bool may_follow(const char *folder, const struct stat *link) {
     struct stat info;
     if (stat(folder[0] != '\0' ? folder : ".", &info) != 0) return false;

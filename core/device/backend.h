@@ -21,8 +21,8 @@ extern "C" {
  */
 tide_status tide_device_register(const tide_device_ops *ops, void *self, tide_device_type *type,
                                  tide_error *err) TIDE_NODISCARD;
-/// Forget a type; its number is not given again, except to the same name. The CPU cannot be forgotten. Nobody may use
-/// it any more.
+/// Forget a type; its number is not given again, except to the same name. The CPU cannot be forgotten. No thread may
+/// use it any more.
 void tide_device_unregister(tide_device_type type);
 
 /// The table and state behind `device`; NULL (and *self untouched) when its type has none.

@@ -68,7 +68,7 @@ typedef struct tide_fuse_stats {
  */
 tide_status tide_graph_fuse(tide_graph *g, tide_fuse_stats *stats, tide_error *err) TIDE_NODISCARD;
 
-/// Kill nodes whose outputs reach no graph output, and drop constants nobody uses any more.
+/// Kill nodes whose outputs reach no graph output, and drop constants that are not used any more.
 tide_status tide_graph_prune(tide_graph *g, size_t *n_killed, tide_error *err) TIDE_NODISCARD;
 
 #ifdef __cplusplus

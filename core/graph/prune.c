@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Pruning: what reaches no graph output is not run, and constants nobody reads are let go. After folding this is
-// where most of a model's memory comes free: every folded weight's intermediate steps.
+// Pruning: nodes that reach no graph output are removed, and constants that no node reads are released. After folding
+// this is where most of a model's memory comes free: every folded weight's intermediate steps.
 #include "core/base/host_alloc.h"
 #include "core/graph/graph_internal.h"
 #include "core/graph/passes.h"

@@ -2,8 +2,8 @@
 //
 // The allocator object: reference count, guards and defaults around an allocator's table. See allocator.h.
 //
-// tide_allocator_alloc and tide_allocator_release are on everybody's warm path: one test for what is wrong with a
-// request, one indirect call, and no copy of more than the fields that an allocator sets.
+// tide_allocator_alloc and tide_allocator_release are on the warm path of every caller: one test for what is wrong with
+// a request, one indirect call, and no copy of more than the fields that an allocator sets.
 #include "core/memory/allocator.h"
 
 #include <inttypes.h>

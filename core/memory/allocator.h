@@ -25,7 +25,7 @@ typedef struct tide_allocator tide_allocator;
 typedef struct tide_alloc_request {
     size_t size_bytes;     ///< > 0
     size_t align_bytes;    ///< power of two; 0: the allocator's own
-    tide_memory_kind kind; ///< passed through to whoever observes
+    tide_memory_kind kind; ///< passed through to observers
     tide_stream_id stream; ///< the stream that will use the memory first
     uint64_t block_id;     ///< of the block that will own the memory
     const char *tag;       ///< who asks, borrowed for the call; may be NULL
@@ -36,7 +36,7 @@ typedef struct tide_memory {
     void *data;             ///< aligned as asked; device address on a device
     size_t requested_bytes; ///< size_bytes of the request
     size_t reserved_bytes;  ///< >= requested_bytes: what was set aside
-    void *context;          ///< the allocator's own; opaque to everybody else; NULL: data says it all (simple)
+    void *context;          ///< the allocator's own; opaque to others; NULL: data says it all (simple)
     tide_memory_kind kind;  ///< as asked
     uint64_t block_id;      ///< as asked
     const char *tag;        ///< as asked; valid as long as the block
@@ -76,8 +76,8 @@ typedef struct tide_allocator_props {
     bool needs_reset;         ///< freed memory serves again after a reset only
 } tide_allocator_props;
 
-/// What an allocator tells whoever wraps it. Calls come under the allocator's own lock, so that no address is given out
-/// again before it was told as free: they must not call back into it and must not allocate from it.
+/// What an allocator tells the one that wraps it. Calls come under the allocator's own lock, so that no address is
+/// given out again before it was told as free: they must not call back into it and must not allocate from it.
 typedef struct tide_allocator_listener {
     void *self;
     /// Stream-aware allocators: the memory of a released block can serve again. mem->tag is NULL by then.
@@ -105,7 +105,7 @@ typedef struct tide_allocator_ops {
     /// Optional, both or none: memory that the address alone suffices to free (PT-13). Counted like any other.
     tide_status (*raw_alloc)(void *self, size_t size_bytes, void **out, tide_error *err);
     void (*raw_free)(void *data);
-    /// Optional: who listens from now on; NULL: nobody. Only before the first allocation and after the last free.
+    /// Optional: the listener from now on; NULL: none. Only before the first allocation and after the last free.
     void (*listen)(void *self, const tide_allocator_listener *listener);
 } tide_allocator_ops;
 
@@ -114,7 +114,7 @@ typedef struct tide_allocator_ops {
  *
  * @param ops   borrowed, static
  * @param self  taken: ops->destroy(self) is called with the last reference, and when this call fails; not for a table
- *              of another ABI, which nobody here can read
+ *              of another ABI, which this program cannot read
  * @return TIDE_OK with one reference in *out; TIDE_ERR_INVALID for another ABI or a missing entry; TIDE_ERR_NOMEM
  */
 tide_status tide_allocator_create(const tide_allocator_ops *ops, void *self, tide_device device, tide_allocator **out,

@@ -80,7 +80,7 @@ tide_status tide_block_create(tide_allocator *owner, size_t size_bytes, size_t a
     return TIDE_OK;
 }
 
-// ---- memory of somebody else ----
+// ---- memory of the caller ----
 
 /// Bytes in blocks over foreign memory, per kind.
 static uint64_t external_bytes[TIDE_N_KINDS];
@@ -172,7 +172,7 @@ tide_status tide_block_write_slow(tide_block *b, void **out, tide_error *err) {
     const uint32_t flags = flags_of(b);
     TIDE_TRY(check_write(b, flags, err));
     if ((flags & (TIDE_BLOCK_COW | BLOCK_LOCKED)) != 0) TIDE_TRY(tide_block_materialize(b, err));
-    // Whoever clears the flag writes the line: once, however many threads write.
+    // The thread that clears the flag writes the line: once, however many threads write.
     if ((flags & TIDE_BLOCK_WARN_WRITE) != 0 &&
         (__atomic_fetch_and(&b->flags, ~(uint32_t)TIDE_BLOCK_WARN_WRITE, __ATOMIC_RELAXED) & TIDE_BLOCK_WARN_WRITE) !=
             0)
@@ -336,7 +336,7 @@ static void share(tide_block *b, tide_block *twin, cow **spare) {
     __atomic_fetch_or(&b->flags, TIDE_BLOCK_COW, __ATOMIC_RELEASE);
 }
 
-/// Nobody has seen it yet.
+/// No other thread has seen it yet.
 static void drop_twin(tide_block *twin) {
     if (twin != NULL) tide_allocator_unref(twin->owner);
     tide_host_free(twin);
@@ -428,7 +428,7 @@ static tide_status part_by_copy(tide_block *b, cow *c, tide_error *err) {
     __atomic_fetch_add(&n_copies, 1, __ATOMIC_RELAXED);
     const tide_memory shared = b->mem;
     if (leave_and_unlock(c)) {
-        // The others died while this one copied: nobody needs the old bytes.
+        // The others died while this one copied: the old bytes are not needed any more.
         tide_allocator_release(b->owner, &shared, b->last_stream);
         cow_destroy(c);
     }

@@ -5,9 +5,9 @@
 //     tensor  ->  storage (slice, by value)  ->  block  ->  memory of an allocator | data pointer
 //
 // A block is the state that all storages over it share: guards that forbid access, and copy-on-write. A *lazy clone* is
-// a second block over the same memory; whoever writes first gets memory of its own, and every storage and tensor over
-// that block moves with it. So an address is good until the block is next written or lazily cloned; whoever must keep
-// one (a planned buffer) says so with tide_block_fix.
+// a second block over the same memory; the block that is written first gets memory of its own, and every storage and
+// tensor over that block moves with it. So an address is good until the block is next written or lazily cloned; a
+// caller that must keep one (a planned buffer) says so with tide_block_fix.
 #ifndef TIDE_CORE_MEMORY_BLOCK_H
 #define TIDE_CORE_MEMORY_BLOCK_H
 
@@ -40,7 +40,7 @@ typedef struct tide_block {
     tide_data_ptr foreign; ///< owned; NULL for memory of an allocator
     tide_stream_id last_stream;
     size_t align_bytes;    ///< as asked; a copy made by a write keeps it
-    bool fixed;            ///< somebody holds the address: never lazily cloned
+    bool fixed;            ///< its address is held elsewhere: never lazily cloned
     bool materialized;     ///< was shared with lazy clones once, has memory of its own since
     struct tide__cow *cow; ///< shared memory of lazy clones; NULL: none
     char *tag;             ///< who asked; owned; may be NULL
@@ -58,7 +58,7 @@ tide_status tide_block_create(tide_allocator *owner, size_t size_bytes, size_t a
 /// A block over memory that came as a data pointer; *ptr is taken (NULL afterwards), and only when this succeeds.
 tide_status tide_block_adopt(tide_data_ptr *ptr, size_t size_bytes, tide_memory_kind kind, const char *tag,
                              tide_block **out, tide_error *err) TIDE_NODISCARD;
-/// Wrap memory of somebody else. `release(ctx)` runs once with the last reference; NULL: never freed (LT-12).
+/// Wrap memory of the caller's. `release(ctx)` runs once with the last reference; NULL: never freed (LT-12).
 tide_status tide_block_borrow(void *data, size_t size_bytes, tide_device device, tide_memory_kind kind,
                               void (*release)(void *ctx), void *ctx, const char *tag, tide_block **out,
                               tide_error *err) TIDE_NODISCARD;
@@ -113,8 +113,8 @@ void tide_block_record_use(tide_block *b, tide_stream_id stream);
 typedef enum tide_block_state { TIDE_BLOCK_NORMAL, TIDE_BLOCK_SHARED, TIDE_BLOCK_MATERIALIZED } tide_block_state;
 tide_block_state tide_block_get_state(const tide_block *b);
 const char *tide_block_state_name(tide_block_state state); ///< "normal", "shared", "materialized"
-/// The memory is an allocator's and its address all there is to know, and nobody holds the address: a lazy clone can be
-/// made. False for file mappings, arena spans, foreign buffers with a context of their own, fixed blocks.
+/// The memory is an allocator's and its address all there is to know, and the address is held nowhere: a lazy clone can
+/// be made. False for file mappings, arena spans, foreign buffers with a context of their own, fixed blocks.
 bool tide_block_is_simple(const tide_block *b);
 bool tide_block_is_cow(const tide_block *b);
 /// The two are over the same memory: one block, or lazy clones of each other (PT-3).
@@ -122,7 +122,7 @@ bool tide_block_is_alias(const tide_block *a, const tide_block *b);
 /**
  * A second block over the same memory; `b` becomes copy-on-write too. No byte is copied.
  *
- * @param stream  the stream of whoever asks; must be the block's own (PT-22): copies are made in its order
+ * @param stream  the stream of the caller; must be the block's own (PT-22): copies are made in its order
  * @param out     NULL when the block is not simple: the caller must copy (PT-21)
  * @return TIDE_OK; TIDE_ERR_INVALID for another stream, TIDE_ERR_BUSY when a guard forbids reading; TIDE_ERR_NOMEM
  * Cost O(1), two small host allocations at most. Thread-safe against lazy clones and writes of other clones.

@@ -5,7 +5,7 @@
 //     plain memory      data == context                       release(context) frees
 //     file mapping      data -> bytes of the file             context -> the mapping
 //     foreign buffer    data -> their bytes                   context -> their object
-//     bare pointer      data -> somebody's bytes              no release: never freed
+//     bare pointer      data -> bytes of the caller's         no release: never freed
 //
 // When context is data, the address is all there is to know: the pointer is *simple*.
 #ifndef TIDE_CORE_MEMORY_DATA_PTR_H
@@ -31,14 +31,14 @@ typedef struct tide_data_ptr {
 /// NULL on the CPU.
 #define TIDE_DATA_PTR_INIT ((tide_data_ptr){0})
 
-/// An address that stays somebody else's.
+/// An address that stays the caller's.
 tide_data_ptr tide_data_ptr_bare(void *data, tide_device device);
 tide_data_ptr tide_data_ptr_make(void *data, void *context, tide_release_fn release, tide_device device);
 static inline void *tide_data_ptr_data(const tide_data_ptr *p) { return p->data; }
 static inline void *tide_data_ptr_context(const tide_data_ptr *p) { return p->context; }
 static inline tide_release_fn tide_data_ptr_release_fn(const tide_data_ptr *p) { return p->release; }
 static inline tide_device tide_data_ptr_device(const tide_data_ptr *p) { return p->device; }
-/// The context is the data itself: whoever has the address can release it.
+/// The context is the data itself: the address is enough to release it.
 static inline bool tide_data_ptr_is_simple(const tide_data_ptr *p) { return p->context == p->data; }
 /// A file mapping: its bytes cannot be written, and a block over it says so.
 bool tide_data_ptr_is_read_only(const tide_data_ptr *p);
@@ -57,7 +57,7 @@ tide_status tide_data_ptr_with_closure(void *data, tide_device device, tide_rele
 /**
  * Map `size_bytes` of a file from `offset_bytes` on, read only; 0: up to its end. Data need not begin at a page, the
  * context keeps the mapping and unmaps it once. As with every mapping: cutting the file short meanwhile makes reading
- * what is gone a fatal signal (SIGBUS), and writing into the file may show. For files that nobody else writes.
+ * what is gone a fatal signal (SIGBUS), and writing into the file may show. For files that no other program writes.
  *
  * @param mapped_bytes  out: how many; may be NULL
  * @return TIDE_ERR_IO (cannot be opened or mapped), TIDE_ERR_INVALID (range outside the file; the file is empty),

@@ -7,7 +7,7 @@
 //     limits        |### limit 0 ####|## limit 1 ##|limit 2 |
 //     parts         |#########       |######       |###     |   each part below its limit: the sum is below the peak
 //
-// A shard that stays within its limit cannot raise the peak and looks at nobody. One that would pass it locks all
+// A shard that stays within its limit cannot raise the peak and looks at no other. One that would pass it locks all
 // shards, adds its part all the same and settles: the peak rises if the true sum does, and what is left between sum and
 // peak is shared out anew. So the peak is the largest sum that any moment saw, with the moments ordered by the locks.
 //

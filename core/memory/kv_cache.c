@@ -8,7 +8,7 @@
 //             refs 2 <-------+---|-----------------------------+      B was cut to 6:  4 + 2
 //             refs 1 <-----------+
 //
-// A sequence writes only behind its last token, so a shared page is in nobody's way until a sequence whose last page it
+// A sequence writes only behind its last token, so a shared page does no harm until a sequence whose last page it
 // is, and not full, appends: that one takes a copy of its own tokens in it. In the drawing B copies 2 tokens, A none.
 //
 // An append takes all it needs (room in the table, pages) before it changes anything that can be seen: tokens written
@@ -398,7 +398,7 @@ static tide_status check_pages(const tide_kv_cache *c, tide_error *err) {
     return TIDE_OK;
 }
 
-/// Every free number is in the list of them once: the next sequence gets one that nobody has.
+/// Every free number is in the list of them once: the next sequence gets one that is not in use.
 static tide_status check_free(const tide_kv_cache *c, tide_error *err) {
     const size_t n_free = c->n_tables - c->n_sequences;
     size_t n = 0;

@@ -11,7 +11,7 @@ typedef struct tide__kv_page {
     struct tide__kv_page *next, *prev;
     tide_block *block; ///< owned
     size_t refs;       ///< tables it is in, > 0
-    size_t seen;       ///< scratch of whoever walks the tables
+    size_t seen;       ///< scratch of a walk over the tables
 } tide__kv_page;
 
 #define TIDE__KV_NO_NUMBER SIZE_MAX

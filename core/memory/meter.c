@@ -141,7 +141,7 @@ static void on_free(tide_meter *m, const tide_memory_event *e) {
 
 static void on_memory(void *self, const tide_memory_event *event) {
     if ((int)event->kind < 0 || (int)event->kind >= TIDE_N_KINDS) return;
-    // A free counts when it is complete: until then the bytes cannot serve anybody else.
+    // A free counts when it is complete: until then the bytes cannot be used again.
     if (event->op == TIDE_MEM_ALLOC) {
         on_alloc(self, event);
     } else if (event->op == TIDE_MEM_FREE_COMPLETED) {

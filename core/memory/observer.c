@@ -88,7 +88,7 @@ static void both_on_scope(void *self, const tide_scope_event *event) {
 tide_observer tide_observer_both(const tide_observer_pair *pair) {
     const tide_observer *a = pair->a, *b = pair->b;
     const bool scopes = (a != NULL && a->on_scope != NULL) || (b != NULL && b->on_scope != NULL);
-    // `self` is void * for everybody; the two callbacks above only read through it.
+    // `self` is void * for every observer; the two callbacks above only read through it.
     return (tide_observer){.self = (void *)(uintptr_t)pair,
                            .on_memory = both_on_memory,
                            .on_scope = scopes ? both_on_scope : NULL,

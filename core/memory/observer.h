@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// What an observer of memory events hears.
+// What an observer of memory events is told.
 //
-// This header is one of the two inversions of the house: the runtime reports to an observer and knows nobody who
-// listens. profiler/ is one observer; a runtime that is not ours can feed the same interface.
+// The runtime reports to this interface and does not know what stands behind it. profiler/ is one observer; a runtime
+// that is not ours can feed the same interface.
 #ifndef TIDE_CORE_MEMORY_OBSERVER_H
 #define TIDE_CORE_MEMORY_OBSERVER_H
 
@@ -37,7 +37,7 @@ const char *tide_memory_op_name(tide_memory_op op);
 typedef enum tide_scope_kind { TIDE_SCOPE_REGION, TIDE_SCOPE_RUN, TIDE_SCOPE_OPERATOR } tide_scope_kind;
 
 /// A named stretch of work. Scopes nest per thread; the innermost one owns what is allocated inside it. The struct
-/// belongs to whoever enters the scope and must live until it is left; `name` must outlive the observer's call.
+/// belongs to the caller that enters the scope and must live until it is left; `name` must outlive the observer's call.
 typedef struct tide_scope {
     const char *name;
     tide_scope_kind kind;
@@ -70,7 +70,7 @@ typedef struct tide_memory_event {
     const char *allocator;   ///< name of the allocator that owns the block
     const char *tag;         ///< who asked: tensor or buffer name; may be NULL
     const tide_scope *scope; ///< innermost scope of the thread; NULL: none
-    /// Numbers of the allocator at an oom, read before anybody cleans up; NULL for other events.
+    /// Numbers of the allocator at an oom, read before any clean-up; NULL for other events.
     const struct tide_allocator_stats *stats;
     uint64_t align_bytes; ///< asked for, at an oom; else 0
 } tide_memory_event;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// poison: bytes that nobody should read, and words to AddressSanitizer about memory that nobody may touch.
+// poison: bytes that must not be read, and telling AddressSanitizer about memory that must not be touched.
 //
 // The pattern is 0xFF: a NaN in every float type, and no plausible index or size. Under AddressSanitizer the calls
 // below mark memory inside arenas and pools as off limits, so that a stale pointer traps at the first touch; in other

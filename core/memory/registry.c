@@ -19,7 +19,7 @@ enum { INLINE_ROWS = 4 * TIDE_N_KINDS, INLINE_DEVICES = 8 };
 /// What is known of a device whatever the kind.
 typedef struct device_row {
     tide_device device;
-    tide_allocator *allocator; ///< referenced; NULL: nobody registered without a kind
+    tide_allocator *allocator; ///< referenced; NULL: none was registered without a kind
     int priority;              ///< of `allocator`
     tide_stream_id stream;     ///< the current one
 } device_row;
@@ -226,7 +226,7 @@ tide_status tide_registry_acquire(tide_registry *r, tide_device device, tide_mem
     return find(r, device, kind, true, out, err);
 }
 
-/// Blocks of `a` that somebody holds, and those that a stream may still use.
+/// Blocks of `a` that are held, and those that a stream may still use.
 static tide_status require_idle(const tide_allocator *a, tide_memory_kind kind, tide_error *err) {
     tide_allocator_stats s;
     tide_allocator_get_stats(a, &s);

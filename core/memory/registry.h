@@ -66,7 +66,7 @@ tide_status tide_registry_stats(tide_registry *r, tide_device device, tide_memor
 
 /// Asks for the current stream of a device wherever a stream is named.
 #define TIDE_STREAM_CURRENT UINT64_MAX
-/// The device of whoever names none: the CPU at first.
+/// The device where none is named: the CPU at first.
 void tide_registry_set_default_device(tide_registry *r, tide_device device);
 tide_device tide_registry_default_device(tide_registry *r);
 /// The stream that TIDE_STREAM_CURRENT stands for on `device`; 0 at first. @return TIDE_ERR_INVALID for

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// short lock: what happens while somebody else has it. See short_lock_internal.h.
+// short lock: waiting while another thread has it. See short_lock_internal.h.
 #include "core/memory/short_lock_internal.h"
 
 #include <sched.h>

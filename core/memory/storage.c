@@ -77,7 +77,7 @@ tide_status tide_storage_adopt(tide_data_ptr *ptr, size_t size_bytes, tide_memor
 
 // ---- bytes ----
 
-/// Work queued on the block's last stream may still use it, or, on fresh memory, whoever had it before. A stream that
+/// Work queued on the block's last stream may still use it, or, on fresh memory, its owner before. A stream that
 /// is gone has no work left, so a failure says nothing here; one that matters comes back from the copy itself.
 static void wait_for(const tide_block *b) {
     const tide_stream_id stream = __atomic_load_n(&b->last_stream, __ATOMIC_RELAXED);

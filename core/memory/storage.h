@@ -19,7 +19,7 @@ extern "C" {
 typedef struct tide_storage {
     tide_block *block;   ///< referenced; NULL: empty
     size_t offset_bytes; ///< from the start of the block
-    size_t size_bytes;   ///< length of the slice: the capacity of whoever uses it
+    size_t size_bytes;   ///< length of the slice: the capacity of its user
     tide_device device;  ///< known even when empty (LT-10)
 } tide_storage;
 

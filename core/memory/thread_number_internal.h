@@ -9,7 +9,7 @@
 /// What tide_thread_id says in this thread; 0 until it was asked for the first time.
 extern _Thread_local uint32_t tide__thread_number_cache __attribute__((tls_model("initial-exec")));
 
-/// 0 when this thread has no number yet: a quick way goes the long way then, and need not call anybody itself.
+/// 0 when this thread has no number yet: a quick way goes the long way then, and makes no call itself.
 static inline uint32_t tide__thread_number_or_none(void) { return tide__thread_number_cache; }
 
 static inline uint32_t tide__thread_number(void) {

@@ -180,7 +180,7 @@ static tide_op_alias split_alias(const tide_infer *x, size_t in_i, size_t out_i)
     return a;
 }
 
-/// An output that nobody wants still has its place in the input: the parts are worked out again from the node.
+/// An omitted output still has its place in the input: the parts are worked out again from the node.
 static tide_status split_run(const tide_kernel *k, const tide_kernel_args *a, tide_error *err) {
     int64_t parts[MAX_PARTS];
     int32_t axis;

@@ -187,7 +187,7 @@ static tide_status weights_md(const tide_prepare *x, int64_t group, dnnl_memory_
 }
 
 // oneDNN counts dilation from 0 and takes the end padding that makes the sizes meet, which may be less than ONNX's
-// (a floor leaves a rest that nobody reads).
+// (a floor leaves a rest that is not read).
 static void window_params(const tide_window *w, int64_t *stride, int64_t *dilation, int64_t *begin, int64_t *end) {
     for (int32_t i = 0; i < w->n; i++) {
         stride[i] = w->stride[i];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Unary elementwise operators: one line each. Float types calculate in float (float64 in double); integers wrap.
-// Output 0 may overwrite input 0: element i is read before it is written and by nobody else.
+// Output 0 may overwrite input 0: element i is read only once, before it is written.
 #include <math.h>
 #include <tgmath.h>
 

@@ -47,7 +47,7 @@ tide_status tide_op_require_shape(const tide_node *node, const tide_operand *o, 
                         tide_shape_format(want, want_s, sizeof want_s));
 }
 
-// True when the operand has elements that somebody would have to read.
+// True when the operand has elements: then its content is needed.
 static bool has_elements(const tide_operand *o) {
     for (int32_t i = 0; i < o->shape.rank; i++)
         if (o->shape.dims[i] == 0) return false;

@@ -18,14 +18,14 @@ typedef enum tide_run_mode {
     TIDE_RUN_PLANNED, ///< every tensor is bound into one buffer, nothing is allocated while running
 } tide_run_mode;
 
-/// What memory holds that nobody has written yet. A correct program gives the same bytes under all three.
+/// What memory holds before it is written. A correct program gives the same bytes under all three.
 typedef enum tide_fill {
     TIDE_FILL_ZERO, ///< zeroed once: planned: at creation; naive: at each birth
     TIDE_FILL_NONE, ///< as the allocator gave it
-    /// Every place is poison (core/memory/poison.h) from end to end whenever nobody owns it, in both modes: before the
+    /// Every place is poison (core/memory/poison.h) from end to end while no value owns it, in both modes: before the
     /// first write of a run, after the last use, behind a tensor's last byte. Runs check that it still is and name the
     /// tensor where it is not; results that hold the poison are refused too. Outputs are poisoned when a run begins.
-    /// Under AddressSanitizer what nobody owns is off limits. Costs some passes over each tensor's bytes per run.
+    /// Under AddressSanitizer what no value owns is off limits. Costs some passes over each tensor's bytes per run.
     TIDE_FILL_POISON,
 } tide_fill;
 
@@ -47,7 +47,7 @@ typedef struct tide_context_options {
  */
 tide_status tide_context_create(tide_inference_plan *plan, const tide_context_options *opt, tide_context **out,
                                 tide_error *err) TIDE_NODISCARD;
-/// Takes NULL. Output tensors that somebody still holds stay readable (S27-9).
+/// Takes NULL. Output tensors that are still held stay readable (S27-9).
 void tide_context_destroy(tide_context *c);
 
 /**
@@ -67,12 +67,12 @@ tide_status tide_context_set_inputs_by_name(tide_context *c, const char *const *
  * Run all steps once. Not for two threads at once on one context.
  *
  * Before the first step every output is taken for writing and every input for reading: a lazy clone of an output that
- * somebody holds keeps its bytes (the output gets memory of its own), and an input that was written since is seen.
+ * is held keeps its bytes (the output gets memory of its own), and an input that was written since is seen.
  *
  * @return TIDE_ERR_INVALID (inputs not set, or an input or output that was changed so that it no longer fits the
  *         graph), TIDE_ERR_BUSY (a guard forbids access), TIDE_ERR_NOMEM (a copy by write; a naive birth): all name the
  *         tensor. An operator's own failure names node and operator. TIDE_ERR_RUNTIME under TIDE_FILL_POISON: memory
- *         was touched by somebody who does not own it. The context can run again after any of them.
+ *         was touched by code that does not own it. The context can run again after any of them.
  */
 tide_status tide_context_run(tide_context *c, tide_error *err) TIDE_NODISCARD;
 

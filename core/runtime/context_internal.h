@@ -44,16 +44,8 @@ struct tide_context {
 
 // context_inputs.c
 
-/// Check the inputs again and take their present addresses.
-tide_status tide__context_read_inputs(tide_context *c, tide_error *err) TIDE_NODISCARD;
-
 // context_outputs.c
 
-/// Make the tensors of all graph outputs that no step writes, once those of the steps are there.
-tide_status tide__context_make_outputs(tide_context *c, tide_error *err) TIDE_NODISCARD;
-/// A block of its own for a graph output.
-tide_status tide__context_make_output(tide_context *c, uint32_t value_i, tide_tensor **out,
-                                      tide_error *err) TIDE_NODISCARD;
 /// Take all outputs for writing: settle what they share with lazy clones, and take their present addresses. Under
 /// poison their old content goes.
 tide_status tide__context_write_outputs(tide_context *c, tide_error *err) TIDE_NODISCARD;
@@ -65,13 +57,9 @@ tide_status tide__context_copy_outputs(tide_context *c, tide_error *err) TIDE_NO
 /// Once the buffer is there.
 void tide__poison_open(tide_context *c);
 /// Before step `step_i`, after naive births: what it will write must be untouched; from now on it is in use.
-tide_status tide__poison_births(tide_context *c, size_t step_i, tide_error *err) TIDE_NODISCARD;
+tide_status tide__poison_before_step(tide_context *c, size_t step_i, tide_error *err) TIDE_NODISCARD;
 /// After step `step_i`: its results are its own, nothing was written behind them or behind what dies here.
-tide_status tide__poison_deaths(tide_context *c, size_t step_i, tide_error *err) TIDE_NODISCARD;
-/// poison_results.c: before a step that overwrites an input: what tide__poison_results will want to know of it.
-void tide__poison_look(tide_context *c, size_t step_i);
-/// No result of step `step_i` holds the pattern as a number.
-tide_status tide__poison_results(const tide_context *c, size_t step_i, tide_error *err) TIDE_NODISCARD;
+tide_status tide__poison_after_step(tide_context *c, size_t step_i, tide_error *err) TIDE_NODISCARD;
 /// Before the first step: the outputs' old content goes.
 void tide__poison_begin(tide_context *c);
 /// After the last step.
@@ -89,12 +77,10 @@ void tide__context_drop_memory(tide_context *c);
 /// Bind the tensor of a value into the planned buffer (S27-10); FAILED fills err.
 tide_bind_result tide__context_bind(tide_context *c, uint32_t value_i, tide_error *err);
 /// Naive mode: memory for what step `step_i` writes, and for its scratch. On error some may have been given.
-tide_status tide__context_births(tide_context *c, size_t step_i, tide_error *err) TIDE_NODISCARD;
-/// Set fresh memory to what `fill` says.
-void tide__fill_memory(tide_fill fill, void *data, size_t n);
+tide_status tide__context_alloc_step(tide_context *c, size_t step_i, tide_error *err) TIDE_NODISCARD;
 /// Naive mode: free the scratch and all whose last step is `step_i`.
-void tide__context_deaths(tide_context *c, size_t step_i);
+void tide__context_free_step(tide_context *c, size_t step_i);
 /// Naive mode, after a failed step: free whatever is still there.
-void tide__context_bury_all(tide_context *c);
+void tide__context_free_rest(tide_context *c);
 
 #endif

@@ -4,7 +4,7 @@
 // running; the outputs are in context_outputs.c. See context_internal.h.
 //
 //     planned   buffer  | x | y | scratch of conv | ... |   one block, Workspace, exactly the planned bytes, fixed
-//     naive     x | y | scratch | ...                       one block each, Workspace, as long as somebody needs it
+//     naive     x | y | scratch | ...                       one block each, Workspace, as long as it is needed
 //     both      output 0 | output 1 | ...                   one block each, Default: no later step may reuse them
 #include <inttypes.h>
 #include <string.h>
@@ -18,12 +18,111 @@
 
 static const tide_graph *graph_of(const tide_context *c) { return c->plan->program->graph; }
 
-void tide__fill_memory(tide_fill fill, void *data, size_t n) {
+/// Set fresh memory to what `fill` says.
+static void fill_memory(tide_fill fill, void *data, size_t n) {
     if (fill == TIDE_FILL_NONE || data == NULL || n == 0) return;
     if (fill == TIDE_FILL_ZERO)
         memset(data, 0, n);
     else
         tide_poison_fill(data, n);
+}
+
+// ---- outputs ----
+//
+// The outputs of a context: one block each, taken for writing when a run begins. See context.h.
+//
+// Their addresses are not kept from run to run: the caller may hold a lazy clone of an output, and then the first write
+// gives the output memory of its own and leaves the clone its bytes.
+
+static const tide_value *output_value(const tide_context *c, size_t i) {
+    return &graph_of(c)->values[graph_of(c)->outputs[i]];
+}
+
+/// A block of its own for a graph output.
+static tide_status make_output(tide_context *c, uint32_t value_i, tide_tensor **out, tide_error *err) {
+    const tide_value *v = &graph_of(c)->values[value_i];
+    const tide_tensor_spec spec = {.dtype = v->dtype,
+                                   .shape = v->shape,
+                                   .device = c->plan->device,
+                                   .kind = TIDE_KIND_DEFAULT,
+                                   .align_bytes = c->plan->align_bytes,
+                                   .registry = c->plan->registry,
+                                   .tag = v->name};
+    const tide_status st = tide_tensor_create(&spec, out, err);
+    if (st != TIDE_OK) {
+        tide_error_prefix(err, "output '%s'", v->name);
+        return st;
+    }
+    if (tide_tensor_size_bytes(*out) > 0) fill_memory(c->fill, tide_tensor_data(*out), tide_tensor_size_bytes(*out));
+    return TIDE_OK;
+}
+
+/// A graph output that no step writes (an input or a constant handed through) gets a tensor to be copied into.
+static tide_status make_outputs(tide_context *c, tide_error *err) {
+    for (size_t i = 0; i < graph_of(c)->n_outputs; i++) {
+        const uint32_t v = graph_of(c)->outputs[i];
+        if (c->values[v] != NULL) {
+            c->outputs[i] = tide_tensor_ref(c->values[v]);
+        } else {
+            TIDE_TRY(make_output(c, v, &c->outputs[i], err));
+        }
+        const tide_block *block = tide_tensor_storage(c->outputs[i])->block;
+        c->output_blocks[i] = block != NULL ? block->id : 0;
+    }
+    return TIDE_OK;
+}
+
+/// Between runs any caller may have changed the tensor.
+static tide_status check_output(const tide_context *c, size_t i, tide_error *err) {
+    const tide_value *v = output_value(c, i);
+    const tide_tensor *t = c->outputs[i];
+    if (tide_tensor_dtype(t) == v->dtype && tide_shape_equal(tide_tensor_shape(t), &v->shape) &&
+        tide_tensor_is_contiguous(t) && tide_device_equal(tide_tensor_device(t), c->plan->device) &&
+        (tide_tensor_size_bytes(t) == 0 || tide_tensor_is_bound(t)))
+        return TIDE_OK;
+    char want[192], got[192];
+    return TIDE_FAIL(err, TIDE_ERR_INVALID, "output '%s' was changed: the run writes %s %s, it is %s %s%s", v->name,
+                     tide_dtype_name(v->dtype), tide_shape_format(&v->shape, want, sizeof want),
+                     tide_dtype_name(tide_tensor_dtype(t)), tide_shape_format(tide_tensor_shape(t), got, sizeof got),
+                     tide_tensor_is_bound(t) ? "" : " without memory");
+}
+
+static tide_status write_output(tide_context *c, size_t i, tide_error *err) {
+    TIDE_TRY(check_output(c, i, err));
+    const tide_block *block = tide_tensor_storage(c->outputs[i])->block;
+    if (block == NULL) return TIDE_OK; // no elements
+    const bool ours = block->id == c->output_blocks[i];
+    void *data;
+    const tide_status st = tide_tensor_write(c->outputs[i], &data, err);
+    if (st != TIDE_OK) {
+        tide_error_prefix(err, "output '%s'", output_value(c, i)->name);
+        return st;
+    }
+    if (ours) c->output_blocks[i] = block->id; // the copy that a write made is ours too
+    if (c->values[graph_of(c)->outputs[i]] != NULL) c->data[graph_of(c)->outputs[i]] = data;
+    return TIDE_OK;
+}
+
+tide_status tide__context_write_outputs(tide_context *c, tide_error *err) {
+    for (size_t i = 0; i < graph_of(c)->n_outputs; i++) TIDE_TRY(write_output(c, i, err));
+    return TIDE_OK;
+}
+
+static tide_status copy_output(tide_context *c, size_t i, tide_error *err) {
+    const size_t n = tide_tensor_size_bytes(c->outputs[i]);
+    if (n == 0) return TIDE_OK;
+    void *data;
+    TIDE_TRY(tide_tensor_write(c->outputs[i], &data, err));
+    memcpy(data, c->data[graph_of(c)->outputs[i]], n);
+    c->stats.n_copied_bytes += n;
+    return TIDE_OK;
+}
+
+tide_status tide__context_copy_outputs(tide_context *c, tide_error *err) {
+    for (size_t i = 0; i < graph_of(c)->n_outputs; i++) {
+        if (c->values[graph_of(c)->outputs[i]] == NULL) TIDE_TRY(copy_output(c, i, err));
+    }
+    return TIDE_OK;
 }
 
 // ---- planned: one buffer ----
@@ -39,7 +138,7 @@ static tide_status take_buffer(tide_context *c, tide_error *err) {
         tide_error_prefix(err, "plan buffer of %" PRIu64 " B", m->bytes);
         return st;
     }
-    tide__fill_memory(c->fill, c->buffer->mem.data, m->bytes);
+    fill_memory(c->fill, c->buffer->mem.data, m->bytes);
     c->stats.buffer_bytes = m->bytes;
     return TIDE_OK;
 }
@@ -117,7 +216,7 @@ static tide_status make_values(tide_context *c, tide_error *err) {
             TIDE_TRY(make_intermediate(c, v, err));
             continue;
         }
-        TIDE_TRY(tide__context_make_output(c, v, &c->values[v], err));
+        TIDE_TRY(make_output(c, v, &c->values[v], err));
         c->stats.n_not_tried++;
     }
     return TIDE_OK;
@@ -126,7 +225,7 @@ static tide_status make_values(tide_context *c, tide_error *err) {
 tide_status tide__context_take_memory(tide_context *c, tide_error *err) {
     TIDE_TRY(take_buffer(c, err));
     TIDE_TRY(make_values(c, err));
-    TIDE_TRY(tide__context_make_outputs(c, err));
+    TIDE_TRY(make_outputs(c, err));
     bind_scratch(c);
     tide__poison_open(c);
     return TIDE_OK;
@@ -159,11 +258,11 @@ static tide_status take_block(tide_context *c, uint64_t size_bytes, size_t align
         return TIDE_FAIL(err, TIDE_ERR_OVERFLOW, "'%s': %" PRIu64 " B rounded up to %zu B", tag, size_bytes,
                          align_bytes);
     TIDE_TRY(tide_block_create(c->workspace, rounded, align_bytes, TIDE_KIND_WORKSPACE, 0, tag, out, err));
-    tide__fill_memory(c->fill, (*out)->mem.data, rounded);
+    fill_memory(c->fill, (*out)->mem.data, rounded);
     return TIDE_OK;
 }
 
-static tide_status birth(tide_context *c, uint32_t value_i, tide_error *err) {
+static tide_status alloc_value(tide_context *c, uint32_t value_i, tide_error *err) {
     const tide__need *need = &c->plan->needs[value_i];
     if (!need->intermediate || need->size_bytes == 0) return TIDE_OK;
     tide_block *block;
@@ -176,10 +275,10 @@ static tide_status birth(tide_context *c, uint32_t value_i, tide_error *err) {
     return st;
 }
 
-tide_status tide__context_births(tide_context *c, size_t step_i, tide_error *err) {
+tide_status tide__context_alloc_step(tide_context *c, size_t step_i, tide_error *err) {
     const tide_kernel *k = &c->plan->program->steps[step_i].kernel;
     for (size_t port = 0; port < k->node->n_outputs; port++) {
-        if (k->node->outputs[port] != TIDE_NO_VALUE) TIDE_TRY(birth(c, k->node->outputs[port], err));
+        if (k->node->outputs[port] != TIDE_NO_VALUE) TIDE_TRY(alloc_value(c, k->node->outputs[port], err));
     }
     if (k->workspace_bytes == 0) return TIDE_OK;
     const size_t align = c->plan->align_bytes > TIDE_WORKSPACE_ALIGN ? c->plan->align_bytes : TIDE_WORKSPACE_ALIGN;
@@ -188,15 +287,15 @@ tide_status tide__context_births(tide_context *c, size_t step_i, tide_error *err
     return TIDE_OK;
 }
 
-static void death(tide_context *c, uint32_t value_i) {
+static void free_value(tide_context *c, uint32_t value_i) {
     tide_tensor_unbind(c->values[value_i]);
     c->data[value_i] = NULL;
 }
 
-static void death_if_last(tide_context *c, uint32_t value_i, size_t step_i) {
+static void free_if_last(tide_context *c, uint32_t value_i, size_t step_i) {
     if (value_i == TIDE_NO_VALUE) return;
     const tide__need *need = &c->plan->needs[value_i];
-    if (need->intermediate && need->last_step == (int64_t)step_i) death(c, value_i);
+    if (need->intermediate && need->last_step == (int64_t)step_i) free_value(c, value_i);
 }
 
 static void drop_scratch(tide_context *c, size_t step_i) {
@@ -205,16 +304,16 @@ static void drop_scratch(tide_context *c, size_t step_i) {
     c->steps[step_i].args.workspace = NULL;
 }
 
-void tide__context_deaths(tide_context *c, size_t step_i) {
+void tide__context_free_step(tide_context *c, size_t step_i) {
     const tide_node *node = c->plan->program->steps[step_i].kernel.node;
     drop_scratch(c, step_i);
-    for (size_t k = 0; k < node->n_inputs; k++) death_if_last(c, node->inputs[k], step_i);
-    for (size_t k = 0; k < node->n_outputs; k++) death_if_last(c, node->outputs[k], step_i);
+    for (size_t k = 0; k < node->n_inputs; k++) free_if_last(c, node->inputs[k], step_i);
+    for (size_t k = 0; k < node->n_outputs; k++) free_if_last(c, node->outputs[k], step_i);
 }
 
-void tide__context_bury_all(tide_context *c) {
+void tide__context_free_rest(tide_context *c) {
     for (size_t i = 0; i < c->plan->program->n_steps; i++) drop_scratch(c, i);
     for (uint32_t v = 0; v < graph_of(c)->n_values; v++) {
-        if (c->plan->needs[v].intermediate) death(c, v);
+        if (c->plan->needs[v].intermediate) free_value(c, v);
     }
 }

@@ -2,14 +2,14 @@
 //
 // Fill mode poison: who may touch which byte of a context's memory, and when. Used by context_run.c.
 //
-//     buffer    | x: its bytes | red zone | dead: poison | nobody's: poison |
+//     buffer    | x: its bytes | red zone | freed: poison | not planned: poison |
 //                 ^ open while it lives
 //
 //     created          all poison, all barred
-//     birth of x       its place must be poison from end to end, else somebody wrote where nobody owned; opened
+//     birth of x       its place must be poison from end to end, else it was written while no value owned it; opened
 //     death of x       its red zone (from its last byte to the end of its place) must be poison; all poison and
 //                      barred again
-//     end of a run     the whole buffer must be poison: nobody is alive
+//     end of a run     the whole buffer must be poison: no value is alive
 //
 // "Barred" is AddressSanitizer's doing and nothing in other builds. Naive births have blocks of their own and go the
 // same way; graph outputs too, from the begin of a run, but are never barred: they are in other hands. What kernels
@@ -17,17 +17,131 @@
 //
 // Where tensors lie on each other's bytes (sharing.h) these rules hold for what no relative of theirs owns: a view is
 // born into bytes that are in use, and what dies leaves the bytes to those that still live there.
-#include "core/memory/poison.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "core/memory/poison.h"
 #include "core/runtime/context_internal.h"
 
 static const tide_graph *graph_of(const tide_context *c) { return c->plan->program->graph; }
 static const tide_node *node_of(const tide_context *c, size_t step_i) {
     return c->plan->program->steps[step_i].kernel.node;
+}
+
+// ---- results ----
+//
+// What poison looks like once a kernel has calculated with it. Used by context_poison.c.
+//
+// The pattern is a NaN in every float type, and one whose payload no library writes of its own accord. Arithmetic keeps
+// the payload of a NaN, so a result that holds the pattern was not written, or was made from memory that was not
+// written. Integers say nothing: -1 is an ordinary number.
+
+/// How a type of numbers looks: bytes of one element and the pattern of its infinity. Above it (signs aside) is NaN.
+typedef struct float_type {
+    size_t size_bytes;
+    uint64_t infinity;
+} float_type;
+
+static bool float_type_of(tide_dtype dtype, float_type *out) {
+    switch (dtype) {
+    case TIDE_F64:
+        *out = (float_type){8, UINT64_C(0x7FF0000000000000)};
+        return true;
+    case TIDE_F32:
+        *out = (float_type){4, 0x7F800000};
+        return true;
+    case TIDE_F16:
+        *out = (float_type){2, 0x7C00};
+        return true;
+    case TIDE_BF16:
+        *out = (float_type){2, 0x7F80};
+        return true;
+    default:
+        return false;
+    }
+}
+
+/// First element with all bits set (`only_poison`) or that is any NaN; the number of elements when there is none.
+#define FIND_NAN(n_bits)                                                                                               \
+    static size_t find_nan_##n_bits(const unsigned char *data, size_t n, uint64_t infinity, bool only_poison) {        \
+        const uint##n_bits##_t all = UINT##n_bits##_MAX, inf = (uint##n_bits##_t)infinity;                             \
+        for (size_t i = 0; i < n; i++) {                                                                               \
+            uint##n_bits##_t x;                                                                                        \
+            memcpy(&x, data + i * sizeof x, sizeof x);                                                                 \
+            if (only_poison ? x == all : (x & (all >> 1)) > inf) return i;                                             \
+        }                                                                                                              \
+        return n;                                                                                                      \
+    }
+FIND_NAN(16)
+FIND_NAN(32)
+FIND_NAN(64)
+
+static size_t find_nan(const tide_operand *o, const float_type *f, bool only_poison) {
+    const size_t n = o->size_bytes / f->size_bytes;
+    if (f->size_bytes == 2) return find_nan_16(o->data, n, f->infinity, only_poison);
+    if (f->size_bytes == 4) return find_nan_32(o->data, n, f->infinity, only_poison);
+    return find_nan_64(o->data, n, f->infinity, only_poison);
+}
+
+static bool has_nan(const tide_operand *o) {
+    float_type f;
+    return o->data != NULL && float_type_of(o->dtype, &f) && find_nan(o, &f, false) < o->size_bytes / f.size_bytes;
+}
+
+static bool inputs_have_nan(const tide_context *c, size_t step_i) {
+    const tide_node *node = c->plan->program->steps[step_i].kernel.node;
+    for (size_t k = 0; k < node->n_inputs; k++) {
+        tide_operand now = c->steps[step_i].in[k];
+        if (node->inputs[k] != TIDE_NO_VALUE) now.data = c->data[node->inputs[k]];
+        if (has_nan(&now)) return true;
+    }
+    return false;
+}
+
+/// An input that dies here and lies where the output goes.
+static bool overwrites(const tide_context *c, size_t step_i) {
+    if (c->mode != TIDE_RUN_PLANNED) return false;
+    const uint32_t out = c->plan->program->steps[step_i].kernel.node->outputs[0];
+    if (out == TIDE_NO_VALUE) return false;
+    const tide__sharing *s = &c->plan->sharing;
+    for (uint32_t i = s->first[out]; i < s->first[out + 1]; i++) {
+        const tide__need *need = &c->plan->needs[s->list[i]];
+        if (need->birth_step < (int64_t)step_i && need->last_step == (int64_t)step_i) return true;
+    }
+    return false;
+}
+
+/// poison_results.c: before a step that overwrites an input: what check_results will want to know of it.
+static void note_inputs(tide_context *c, size_t step_i) {
+    tide__context_step *s = &c->steps[step_i];
+    s->overwrites = overwrites(c, step_i);
+    s->had_nan = s->overwrites && inputs_have_nan(c, step_i);
+}
+
+/// A NaN with every bit set is what arithmetic on poison gives (the payload is kept) and what an element holds that
+/// was never written. Where an operand has a NaN of its own it may have come from there: then nothing is said.
+static tide_status check_result(const tide_context *c, size_t step_i, size_t port, tide_error *err) {
+    const tide_node *node = c->plan->program->steps[step_i].kernel.node;
+    const tide_operand *o = &c->steps[step_i].out[port];
+    float_type f;
+    if (o->data == NULL || !float_type_of(o->dtype, &f)) return TIDE_OK;
+    const size_t at = find_nan(o, &f, true), n = o->size_bytes / f.size_bytes;
+    if (at == n) return TIDE_OK;
+    if (c->steps[step_i].overwrites ? c->steps[step_i].had_nan : inputs_have_nan(c, step_i)) return TIDE_OK;
+    return TIDE_FAIL(err, TIDE_ERR_RUNTIME,
+                     "tensor '%s': element %zu of %zu holds the poison pattern after step %zu: it was not written, or "
+                     "made from memory that nobody had written",
+                     c->plan->program->graph->values[node->outputs[port]].name, at, n, step_i);
+}
+
+/// No result of step `step_i` holds the pattern as a number.
+static tide_status check_results(const tide_context *c, size_t step_i, tide_error *err) {
+    const tide_node *node = c->plan->program->steps[step_i].kernel.node;
+    for (size_t k = 0; k < node->n_outputs; k++) {
+        if (node->outputs[k] != TIDE_NO_VALUE) TIDE_TRY(check_result(c, step_i, k, err));
+    }
+    return TIDE_OK;
 }
 
 // ---- slots ----
@@ -112,7 +226,8 @@ static const char *place_text(const slot *s, char *buf, size_t buf_bytes) {
     return buf;
 }
 
-/// All poison: nobody owns it. What stays ours is barred; a block that is given back must be its allocator's to touch.
+/// All poison: no value owns it. Memory of this context stays off limits; a block that is given back is opened, for its
+/// allocator touches it.
 static void close_bytes(const slot *s, size_t from, size_t n) {
     tide_asan_unpoison(s->data + from, n);
     tide_poison_fill(s->data + from, n);
@@ -181,7 +296,7 @@ static tide_status open_slot(const tide_context *c, const slot *s, bool barred, 
     return TIDE_OK;
 }
 
-tide_status tide__poison_births(tide_context *c, size_t step_i, tide_error *err) {
+tide_status tide__poison_before_step(tide_context *c, size_t step_i, tide_error *err) {
     if (c->fill != TIDE_FILL_POISON) return TIDE_OK;
     const tide_node *node = node_of(c, step_i);
     slot s;
@@ -190,7 +305,7 @@ tide_status tide__poison_births(tide_context *c, size_t step_i, tide_error *err)
         if (v != TIDE_NO_VALUE && slot_of_value(c, v, &s))
             TIDE_TRY(open_slot(c, &s, c->plan->needs[v].intermediate, step_i, err));
     }
-    tide__poison_look(c, step_i);
+    note_inputs(c, step_i);
     return slot_of_scratch(c, step_i, &s) ? open_slot(c, &s, true, step_i, err) : TIDE_OK;
 }
 
@@ -208,7 +323,7 @@ static tide_status check_red_zone(const slot *s, const char *when, tide_error *e
                      s->what, s->name, s->size_bytes, at, zone, place_text(s, place, sizeof place), when);
 }
 
-static tide_status bury(const tide_context *c, const slot *s, size_t step_i, tide_error *err) {
+static tide_status end_slot(const tide_context *c, const slot *s, size_t step_i, tide_error *err) {
     char when[48];
     snprintf(when, sizeof when, "after step %zu", step_i);
     TIDE_TRY(check_red_zone(s, when, err));
@@ -217,23 +332,23 @@ static tide_status bury(const tide_context *c, const slot *s, size_t step_i, tid
     return TIDE_OK;
 }
 
-static tide_status bury_if_last(tide_context *c, uint32_t value_i, size_t step_i, tide_error *err) {
+static tide_status end_if_last(tide_context *c, uint32_t value_i, size_t step_i, tide_error *err) {
     slot s;
     if (value_i == TIDE_NO_VALUE) return TIDE_OK;
     const tide__need *need = &c->plan->needs[value_i];
     if (!need->intermediate || need->last_step != (int64_t)step_i) return TIDE_OK;
-    return slot_of_intermediate(c, value_i, &s) ? bury(c, &s, step_i, err) : TIDE_OK;
+    return slot_of_intermediate(c, value_i, &s) ? end_slot(c, &s, step_i, err) : TIDE_OK;
 }
 
-tide_status tide__poison_deaths(tide_context *c, size_t step_i, tide_error *err) {
+tide_status tide__poison_after_step(tide_context *c, size_t step_i, tide_error *err) {
     if (c->fill != TIDE_FILL_POISON) return TIDE_OK;
     const tide_node *node = node_of(c, step_i);
     slot s;
     // Overruns first: what they hit may be what a result was made from.
-    if (slot_of_scratch(c, step_i, &s)) TIDE_TRY(bury(c, &s, step_i, err));
-    TIDE_TRY(tide__poison_results(c, step_i, err));
-    for (size_t k = 0; k < node->n_inputs; k++) TIDE_TRY(bury_if_last(c, node->inputs[k], step_i, err));
-    for (size_t k = 0; k < node->n_outputs; k++) TIDE_TRY(bury_if_last(c, node->outputs[k], step_i, err));
+    if (slot_of_scratch(c, step_i, &s)) TIDE_TRY(end_slot(c, &s, step_i, err));
+    TIDE_TRY(check_results(c, step_i, err));
+    for (size_t k = 0; k < node->n_inputs; k++) TIDE_TRY(end_if_last(c, node->inputs[k], step_i, err));
+    for (size_t k = 0; k < node->n_outputs; k++) TIDE_TRY(end_if_last(c, node->outputs[k], step_i, err));
     return TIDE_OK;
 }
 
@@ -255,7 +370,7 @@ void tide__poison_begin(tide_context *c) {
     }
 }
 
-/// Whose place byte `at` of the buffer is, for the message; NULL: nobody's.
+/// The value or scratch whose place byte `at` of the buffer is, for the message; NULL: none.
 static const char *name_at(const tide_context *c, size_t at) {
     for (uint32_t v = 0; v < graph_of(c)->n_values; v++) {
         const tide__place *p = &c->plan->places[v];

@@ -32,7 +32,7 @@ typedef struct tide_inference_plan_options {
  * (views, slices, parts of a Concat, in place) is found out here all the same, by bytes and steps: see sharing.h.
  *
  * @return TIDE_ERR_RUNTIME (strict rule: missing, misaligned, on another device, of another kind, too short a life, not
- *         where the plan says that an alias lies; or a step would overwrite what somebody needs), TIDE_ERR_NO_SPACE
+ *         where the plan says that an alias lies; or a step would overwrite what a later step needs), TIDE_ERR_NO_SPACE
  *         (entry too small or outside the buffer), TIDE_ERR_NOT_IMPLEMENTED (device, or an operator without a kernel),
  *         TIDE_ERR_INVALID (alignment, plan not verified), TIDE_ERR_NOMEM
  */

@@ -27,8 +27,4 @@ struct tide_inference_plan {
     uint64_t weight_bytes;   ///< requested from the allocator, rounding included
 };
 
-/// Copy the weights into Persistent memory, or share what the program has placed there already.
-tide_status tide__weights_preload(tide_inference_plan *p, tide_error *err) TIDE_NODISCARD;
-void tide__weights_drop(tide_inference_plan *p);
-
 #endif

@@ -165,7 +165,7 @@ static tide_status move_weight(build *b, uint32_t value_i, tide_error *err) {
     return TIDE_OK;
 }
 
-/// A tensor of the program's own over the same memory: whoever holds the constant too may give his tensor another shape
+/// A tensor of the program's own over the same memory: another owner of the constant may give its tensor another shape
 /// or other memory, and kernels keep the address.
 static tide_status own_weight(build *b, uint32_t value_i, tide_error *err) {
     const tide_value *v = &b->p->graph->values[value_i];

@@ -61,7 +61,7 @@ typedef struct tide_program {
 } tide_program;
 
 /**
- * Build a program. `graph` is taken, also on failure. Constants that a step reads get memory that nobody can move any
+ * Build a program. `graph` is taken, also on failure. Constants that a step reads get memory that cannot be moved any
  * more (tide_block_fix): kernels keep its address.
  *
  * @return the status of the first stage that fails; the message begins with the stage's name
@@ -74,7 +74,7 @@ tide_status tide_program_build(tide_graph *graph, const tide_program_options *op
  *
  * @param order  [n_steps] a permutation
  * @return TIDE_ERR_INVALID, naming both nodes, when a step would run before one that makes what it reads, when it is no
- *         permutation, when a second run would stand before the first or have no reader, or when somebody else holds
+ *         permutation, when a second run would stand before the first or have no reader, or when others hold
  *         the program; then nothing has changed
  */
 tide_status tide_program_reorder(tide_program *p, const uint32_t *order, tide_error *err) TIDE_NODISCARD;
@@ -83,7 +83,7 @@ tide_status tide_program_reorder(tide_program *p, const uint32_t *order, tide_er
  * from there on reads what the second run makes. Before the program is shared.
  *
  * @return TIDE_ERR_INVALID when it has a graph output, when it has been repeated already or has no name of its own,
- * when two runs may differ (TIDE_OP_NO_FOLD), when nobody reads it there or its inputs are not there; then nothing has
+ * when two runs may differ (TIDE_OP_NO_FOLD), when no step reads it there or its inputs are not there; then nothing has
  * changed
  */
 tide_status tide_program_repeat(tide_program *p, uint32_t step, uint32_t before, tide_error *err) TIDE_NODISCARD;

@@ -9,49 +9,261 @@
 #include <string.h>
 
 #include "core/base/host_alloc.h"
+#include "core/base/map.h"
 #include "core/runtime/program_internal.h"
 #include "core/runtime/value_operand.h"
 
-static const tide_node *node_of(const tide__draft *d, uint32_t node_i) {
+#define NOWHERE SIZE_MAX
+
+/// What `arrange` is about to do.
+typedef struct draft {
+    tide_program *p;
+    const uint32_t *order; ///< [n] node indices
+    size_t n;
+    const uint32_t *again; ///< [n_again] nodes to copy
+    size_t n_again;
+    tide_node *nodes;    ///< [n_again] the copies; node index graph->n_nodes + i
+    tide_kernel *kernel; ///< [n_again] prepared: n_kernels of them
+    size_t n_kernels;
+    bool changes;       ///< second runs come or go
+    tide_value *values; ///< [n_values] what the copies make; value index graph->n_values + i
+    size_t n_values, cap_values;
+    tide_strmap value_index;  ///< of all values, old and new
+    size_t *place;            ///< [nodes, old and new] position in order; NOWHERE: no step
+    uint32_t *other;          ///< [values, old and new] first run's value -> second run's and back; TIDE_NO_VALUE
+    bool *is_again;           ///< [values, old and new] made by a second run
+    uint32_t **inputs;        ///< [n] what each step will read
+    tide_program_step *steps; ///< [n] taken over
+    uint32_t *order_nodes;    ///< [n] taken over
+    tide_program_twin *twins; ///< [n_twins] taken over: those that stay, then those that come
+    size_t n_twins;
+} draft;
+
+// ---- second runs ----
+//
+// Copies of nodes: the second run of a repeated node is a node of its own, with values and a kernel of its own. See
+// program_internal.h.
+
+/// NULL stays NULL; `ok` becomes false without memory.
+static char *copy_text(const char *text, bool *ok) {
+    if (text == NULL) return NULL;
+    char *copy = tide_host_strdup(text);
+    *ok = *ok && copy != NULL;
+    return copy;
+}
+
+static void *copy_array(const void *array, size_t n, size_t elem_bytes, bool *ok) {
+    if (array == NULL) return NULL;
+    void *copy = tide_host_calloc(n, elem_bytes);
+    *ok = *ok && copy != NULL;
+    if (copy != NULL && n > 0) memcpy(copy, array, n * elem_bytes);
+    return copy;
+}
+
+static char **copy_strings(char *const *strings, size_t n, bool *ok) {
+    if (strings == NULL) return NULL;
+    char **copy = tide_host_calloc(n, sizeof *copy);
+    *ok = *ok && copy != NULL;
+    for (size_t i = 0; copy != NULL && i < n; i++) copy[i] = copy_text(strings[i], ok);
+    return copy;
+}
+
+static tide_attr copy_attr(const tide_attr *a, bool *ok) {
+    return (tide_attr){.name = copy_text(a->name, ok),
+                       .type = a->type,
+                       .i = a->i,
+                       .f = a->f,
+                       .s = copy_text(a->s, ok),
+                       .n = a->n,
+                       .ints = copy_array(a->ints, a->n, sizeof *a->ints, ok),
+                       .floats = copy_array(a->floats, a->n, sizeof *a->floats, ok),
+                       .strings = copy_strings(a->strings, a->n, ok),
+                       .tensor = a->tensor != NULL ? tide_tensor_ref(a->tensor) : NULL};
+}
+
+static void node_deinit(tide_node *n) {
+    for (size_t i = 0; n->attrs != NULL && i < n->n_attrs; i++) tide_attr_deinit(&n->attrs[i]);
+    tide_host_free(n->attrs);
+    tide_host_free(n->inputs);
+    tide_host_free(n->outputs);
+    tide_host_free(n->name);
+    tide_host_free(n->op_type);
+    tide_host_free(n->domain);
+    *n = (tide_node){0};
+}
+
+static tide_status copy_whole_node(const tide_node *n, const char *name, tide_node *out, tide_error *err) {
+    bool ok = true;
+    tide_node copy = {.name = copy_text(name, &ok),
+                      .op_type = copy_text(n->op_type, &ok),
+                      .domain = copy_text(n->domain, &ok),
+                      .opset = n->opset,
+                      .attrs = tide_host_calloc(n->n_attrs + 1, sizeof *n->attrs),
+                      .n_attrs = n->n_attrs,
+                      .inputs = copy_array(n->inputs, n->n_inputs, sizeof *n->inputs, &ok),
+                      .n_inputs = n->n_inputs,
+                      .outputs = copy_array(n->outputs, n->n_outputs, sizeof *n->outputs, &ok),
+                      .n_outputs = n->n_outputs,
+                      .activation = n->activation,
+                      .def = n->def};
+    for (size_t i = 0; copy.attrs != NULL && i < n->n_attrs; i++) copy.attrs[i] = copy_attr(&n->attrs[i], &ok);
+    if (!ok || copy.attrs == NULL) {
+        node_deinit(&copy);
+        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a second '%s'", n->name);
+    }
+    *out = copy;
+    return TIDE_OK;
+}
+
+// ---- second runs of a draft ----
+
+static tide_status no_memory_for(const draft *d, tide_error *err) {
+    return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to arrange %zu steps", d->n);
+}
+
+/// Whether the node is a second run that the order leaves out.
+static bool drops(const draft *d, uint32_t node_i) {
+    for (size_t i = 0; i < d->p->n_twins; i++) {
+        if (d->p->twins[i].again == node_i) return d->place[node_i] == NOWHERE;
+    }
+    return false;
+}
+
+/// "<value>.again" or, where a value has that name, "<value>.again.2", ".3", …: the same for the same repeats.
+static tide_status name_value(draft *d, const char *name, tide_value *v, tide_error *err) {
+    tide_text text = {0};
+    tide_text_addf(&text, "%s.again", name);
+    for (unsigned i = 2; !text.failed && tide_strmap_get(&d->value_index, text.data, NULL); i++) {
+        text.len = 0;
+        tide_text_addf(&text, "%s.again.%u", name, i);
+    }
+    const size_t value_i = d->p->graph->n_values + d->n_values;
+    if (text.failed || tide_strmap_put(&d->value_index, text.data, value_i) != TIDE_OK) {
+        tide_text_deinit(&text);
+        return no_memory_for(d, err);
+    }
+    v->name = text.data;
+    return TIDE_OK;
+}
+
+static tide_status copy_value(draft *d, uint32_t value_i, uint32_t node_i, uint32_t port, uint32_t *out,
+                              tide_error *err) {
+    const tide_value *from = &d->p->graph->values[value_i];
+    tide_value v = {.dtype = from->dtype,
+                    .has_shape = from->has_shape,
+                    .shape = from->shape,
+                    .producer = node_i,
+                    .producer_port = port};
+    if (d->p->graph->n_values + d->n_values >= TIDE_NO_VALUE - 1u)
+        return TIDE_FAIL(err, TIDE_ERR_OVERFLOW, "more than 2^32 - 2 values");
+    if (tide_host_grow(&d->values, &d->cap_values, d->n_values + 1, sizeof *d->values) != TIDE_OK)
+        return no_memory_for(d, err);
+    TIDE_TRY(name_value(d, from->name, &v, err));
+    *out = (uint32_t)(d->p->graph->n_values + d->n_values);
+    d->values[d->n_values++] = v;
+    return TIDE_OK;
+}
+
+static tide_status check_repeatable(const draft *d, const tide_node *n, const char *again, tide_error *err) {
+    const tide_graph *g = d->p->graph;
+    if (n->def != NULL && (n->def->flags & TIDE_OP_NO_FOLD) != 0)
+        return TIDE_FAIL(err, TIDE_ERR_INVALID, "node '%s' (%s) cannot run twice: two runs may differ", n->name,
+                         n->op_type);
+    for (size_t i = 0; i < n->n_outputs; i++) {
+        if (n->outputs[i] == TIDE_NO_VALUE || !g->values[n->outputs[i]].is_output) continue;
+        return TIDE_FAIL(err, TIDE_ERR_INVALID, "node '%s' cannot run twice: it makes the graph output '%s'", n->name,
+                         g->values[n->outputs[i]].name);
+    }
+    for (size_t i = 0; i < d->p->n_twins; i++) {
+        if (n == &g->nodes[d->p->twins[i].first] || n == &g->nodes[d->p->twins[i].again])
+            return TIDE_FAIL(err, TIDE_ERR_INVALID, "node '%s' runs twice already", n->name);
+    }
+    // Plan files name steps: each of the two must be the only one of its name.
+    for (size_t i = 0; i < d->p->n_steps; i++) {
+        const tide_node *other = &g->nodes[d->p->steps[i].node];
+        if (other == n || (strcmp(other->name, n->name) != 0 && strcmp(other->name, again) != 0)) continue;
+        return TIDE_FAIL(err, TIDE_ERR_INVALID, "node '%s' cannot run twice: another node is called '%s'", n->name,
+                         other->name);
+    }
+    return TIDE_OK;
+}
+
+static tide_status copy_node(draft *d, size_t i, const char *name, tide_error *err) {
+    const tide_node *from = &d->p->graph->nodes[d->again[i]];
+    TIDE_TRY(check_repeatable(d, from, name, err));
+    TIDE_TRY(copy_whole_node(from, name, &d->nodes[i], err));
+    const uint32_t node_i = (uint32_t)(d->p->graph->n_nodes + i);
+    for (uint32_t port = 0; port < from->n_outputs; port++) {
+        if (from->outputs[port] == TIDE_NO_VALUE) continue;
+        TIDE_TRY(copy_value(d, from->outputs[port], node_i, port, &d->nodes[i].outputs[port], err));
+    }
+    // Prepared on the operands of the first run: the second run's have the same sizes and constants.
+    d->kernel[i] = (tide_kernel){.def = from->def, .node = from};
+    if (!d->p->no_kernels) TIDE_TRY(tide__program_prepare_kernel(d->p->graph, from, &d->kernel[i], err));
+    d->n_kernels++;
+    return TIDE_OK;
+}
+
+/// Fill d->nodes, kernel, values, value_index and twins with the second runs of d->again; d->place is there.
+static tide_status copy_nodes(draft *d, tide_error *err) {
+    const tide_graph *g = d->p->graph;
+    for (size_t v = 0; d->changes && v < g->n_values; v++) {
+        // A name that was dropped, now or before, is free again.
+        const uint32_t maker = g->values[v].producer;
+        if (tide_graph_find_value(g, g->values[v].name) != v || (maker != TIDE_NO_NODE && drops(d, maker))) continue;
+        if (tide_strmap_put(&d->value_index, g->values[v].name, v) != TIDE_OK) return no_memory_for(d, err);
+    }
+    for (size_t i = 0; i < d->n_again; i++) {
+        tide_text name = {0};
+        tide_text_addf(&name, "%s.again", g->nodes[d->again[i]].name);
+        const tide_status st = name.failed ? no_memory_for(d, err) : copy_node(d, i, name.data, err);
+        tide_text_deinit(&name);
+        TIDE_TRY(st);
+        d->twins[d->n_twins++] = (tide_program_twin){d->again[i], (uint32_t)(g->n_nodes + i)};
+    }
+    return TIDE_OK;
+}
+
+static const tide_node *node_of(const draft *d, uint32_t node_i) {
     const tide_graph *g = d->p->graph;
     return node_i < g->n_nodes ? &g->nodes[node_i] : &d->nodes[node_i - g->n_nodes];
 }
 
 /// Also before the copies are made.
-static const char *name_of(const tide__draft *d, uint32_t node_i) {
+static const char *name_of(const draft *d, uint32_t node_i) {
     const tide_graph *g = d->p->graph;
     return g->nodes[node_i < g->n_nodes ? node_i : d->again[node_i - g->n_nodes]].name;
 }
 
-static const tide_value *value_of(const tide__draft *d, uint32_t value_i) {
+static const tide_value *value_of(const draft *d, uint32_t value_i) {
     const tide_graph *g = d->p->graph;
     return value_i < g->n_values ? &g->values[value_i] : &d->values[value_i - g->n_values];
 }
 
 // ---- where each node goes ----
 
-static tide_status fill_places(tide__draft *d, tide_error *err) {
+static tide_status fill_places(draft *d, tide_error *err) {
     const size_t n_nodes = d->p->graph->n_nodes + d->n_again;
-    for (size_t i = 0; i < n_nodes; i++) d->place[i] = TIDE__NOWHERE;
+    for (size_t i = 0; i < n_nodes; i++) d->place[i] = NOWHERE;
     for (size_t i = 0; i < d->n; i++) {
-        if (d->place[d->order[i]] != TIDE__NOWHERE)
+        if (d->place[d->order[i]] != NOWHERE)
             return TIDE_FAIL(err, TIDE_ERR_INVALID, "the order has node '%s' twice: at steps %zu and %zu",
                              name_of(d, d->order[i]), d->place[d->order[i]], i);
         d->place[d->order[i]] = i;
     }
     for (size_t i = 0; i < d->p->n_twins; i++) {
-        if (d->place[d->p->twins[i].again] == TIDE__NOWHERE)
+        if (d->place[d->p->twins[i].again] == NOWHERE)
             d->changes = true;
         else
             d->twins[d->n_twins++] = d->p->twins[i];
     }
     for (size_t i = 0; i < d->p->n_steps; i++) {
         const uint32_t node_i = d->p->steps[i].node;
-        if (d->place[node_i] == TIDE__NOWHERE && !tide__draft_drops(d, node_i))
+        if (d->place[node_i] == NOWHERE && !drops(d, node_i))
             return TIDE_FAIL(err, TIDE_ERR_INVALID, "the order leaves out node '%s'", node_of(d, node_i)->name);
     }
     for (size_t i = 0; i < d->n_again; i++) {
-        if (d->place[d->p->graph->n_nodes + i] == TIDE__NOWHERE)
+        if (d->place[d->p->graph->n_nodes + i] == NOWHERE)
             return TIDE_FAIL(err, TIDE_ERR_INVALID, "the order leaves out the second run of node '%s'",
                              node_of(d, d->again[i])->name);
     }
@@ -60,7 +272,7 @@ static tide_status fill_places(tide__draft *d, tide_error *err) {
 
 // ---- who reads which run ----
 
-static void pair_values(tide__draft *d, const tide_program_twin *twin) {
+static void pair_values(draft *d, const tide_program_twin *twin) {
     const tide_node *first = node_of(d, twin->first), *again = node_of(d, twin->again);
     for (size_t port = 0; port < first->n_outputs; port++) {
         if (first->outputs[port] == TIDE_NO_VALUE) continue;
@@ -71,7 +283,7 @@ static void pair_values(tide__draft *d, const tide_program_twin *twin) {
 }
 
 /// The value that step `at` reads for `value_i`: that of the last run before it.
-static tide_status bind_input(const tide__draft *d, size_t at, uint32_t value_i, uint32_t *out, tide_error *err) {
+static tide_status bind_input(const draft *d, size_t at, uint32_t value_i, uint32_t *out, tide_error *err) {
     *out = value_i;
     if (value_i == TIDE_NO_VALUE) return TIDE_OK;
     const tide_value *v = value_of(d, value_i);
@@ -89,11 +301,11 @@ static tide_status bind_input(const tide__draft *d, size_t at, uint32_t value_i,
                      node_of(d, d->order[at])->name, value_of(d, first)->name, node_of(d, maker)->name);
 }
 
-static tide_status bind_steps(tide__draft *d, tide_error *err) {
+static tide_status bind_steps(draft *d, tide_error *err) {
     for (size_t at = 0; at < d->n; at++) {
         const tide_node *n = node_of(d, d->order[at]);
         d->inputs[at] = tide_host_calloc(n->n_inputs + 1, sizeof **d->inputs);
-        if (d->inputs[at] == NULL) return tide__draft_no_memory(d, err);
+        if (d->inputs[at] == NULL) return no_memory_for(d, err);
         for (size_t k = 0; k < n->n_inputs; k++) TIDE_TRY(bind_input(d, at, n->inputs[k], &d->inputs[at][k], err));
     }
     return TIDE_OK;
@@ -106,7 +318,7 @@ static bool makes(const tide_node *n, uint32_t value_i) {
     return false;
 }
 
-static bool has_reader(const tide__draft *d, const tide_node *n) {
+static bool has_reader(const draft *d, const tide_node *n) {
     for (size_t at = 0; at < d->n; at++) {
         const size_t n_inputs = node_of(d, d->order[at])->n_inputs;
         for (size_t k = 0; k < n_inputs; k++) {
@@ -116,7 +328,7 @@ static bool has_reader(const tide__draft *d, const tide_node *n) {
     return false;
 }
 
-static tide_status check_twins(const tide__draft *d, tide_error *err) {
+static tide_status check_twins(const draft *d, tide_error *err) {
     for (size_t i = 0; i < d->n_twins; i++) {
         const tide_node *first = node_of(d, d->twins[i].first), *again = node_of(d, d->twins[i].again);
         if (d->place[d->twins[i].again] < d->place[d->twins[i].first])
@@ -128,11 +340,11 @@ static tide_status check_twins(const tide__draft *d, tide_error *err) {
     return TIDE_OK;
 }
 
-static tide_status bind(tide__draft *d, tide_error *err) {
+static tide_status bind(draft *d, tide_error *err) {
     const size_t n_values = d->p->graph->n_values + d->n_values;
     d->other = tide_host_calloc(n_values + 1, sizeof *d->other);
     d->is_again = tide_host_calloc(n_values + 1, sizeof *d->is_again);
-    if (d->other == NULL || d->is_again == NULL) return tide__draft_no_memory(d, err);
+    if (d->other == NULL || d->is_again == NULL) return no_memory_for(d, err);
     for (size_t v = 0; v < n_values; v++) d->other[v] = TIDE_NO_VALUE;
     // Those that go are paired too, so that their readers find the way back to the first run.
     for (size_t i = 0; i < d->p->n_twins; i++) pair_values(d, &d->p->twins[i]);
@@ -148,17 +360,17 @@ static void point_kernels(tide_program *p) {
 }
 
 /// Room in the graph for all that comes; nodes that move take the kernels' pointers along.
-static tide_status make_room(tide__draft *d, tide_error *err) {
+static tide_status make_room(draft *d, tide_error *err) {
     tide_graph *g = d->p->graph;
     const tide_status nodes = tide_host_grow(&g->nodes, &g->cap_nodes, g->n_nodes + d->n_again, sizeof *g->nodes);
     point_kernels(d->p);
     if (nodes != TIDE_OK ||
         tide_host_grow(&g->values, &g->cap_values, g->n_values + d->n_values, sizeof *g->values) != TIDE_OK)
-        return tide__draft_no_memory(d, err);
+        return no_memory_for(d, err);
     return TIDE_OK;
 }
 
-static void take_additions(tide__draft *d) {
+static void take_additions(draft *d) {
     tide_graph *g = d->p->graph;
     if (!d->changes) return;
     for (size_t i = 0; i < d->n_again; i++) g->nodes[g->n_nodes++] = d->nodes[i];
@@ -180,11 +392,11 @@ static void drop_step(tide_program *p, tide_program_step *step) {
     p->graph->nodes[step->node].dead = true;
 }
 
-static void take_steps(tide__draft *d, size_t n_old_nodes) {
+static void take_steps(draft *d, size_t n_old_nodes) {
     tide_program *p = d->p;
     for (size_t i = 0; i < p->n_steps; i++) {
         const size_t at = d->place[p->steps[i].node];
-        if (at == TIDE__NOWHERE)
+        if (at == NOWHERE)
             drop_step(p, &p->steps[i]);
         else
             d->steps[at] = p->steps[i];
@@ -210,7 +422,7 @@ static void take_steps(tide__draft *d, size_t n_old_nodes) {
 
 // ---- the whole ----
 
-static tide_status draft_init(tide__draft *d, tide_error *err) {
+static tide_status draft_init(draft *d, tide_error *err) {
     const size_t n_nodes = d->p->graph->n_nodes + d->n_again;
     d->nodes = tide_host_calloc(d->n_again + 1, sizeof *d->nodes);
     d->kernel = tide_host_calloc(d->n_again + 1, sizeof *d->kernel);
@@ -221,14 +433,14 @@ static tide_status draft_init(tide__draft *d, tide_error *err) {
     d->twins = tide_host_calloc(d->p->n_twins + d->n_again + 1, sizeof *d->twins);
     if (d->nodes == NULL || d->kernel == NULL || d->place == NULL || d->inputs == NULL || d->steps == NULL ||
         d->order_nodes == NULL || d->twins == NULL)
-        return tide__draft_no_memory(d, err);
+        return no_memory_for(d, err);
     d->changes = d->n_again > 0;
     return TIDE_OK;
 }
 
-static void draft_deinit(tide__draft *d) {
+static void draft_deinit(draft *d) {
     for (size_t i = 0; i < d->n_kernels; i++) tide__program_destroy_kernel(&d->kernel[i]);
-    for (size_t i = 0; d->nodes != NULL && i < d->n_again; i++) tide__node_deinit(&d->nodes[i]);
+    for (size_t i = 0; d->nodes != NULL && i < d->n_again; i++) node_deinit(&d->nodes[i]);
     for (size_t i = 0; i < d->n_values; i++) tide_host_free(d->values[i].name);
     for (size_t i = 0; d->inputs != NULL && i < d->n; i++) tide_host_free(d->inputs[i]);
     tide_strmap_deinit(&d->value_index);
@@ -244,22 +456,31 @@ static void draft_deinit(tide__draft *d) {
     tide_host_free(d->twins);
 }
 
-static tide_status prepare_draft(tide__draft *d, tide_error *err) {
+static tide_status prepare_draft(draft *d, tide_error *err) {
     TIDE_TRY(draft_init(d, err));
     TIDE_TRY(fill_places(d, err));
-    TIDE_TRY(tide__draft_copy_nodes(d, err));
+    TIDE_TRY(copy_nodes(d, err));
     TIDE_TRY(bind(d, err));
     return d->n_again > 0 ? make_room(d, err) : TIDE_OK;
 }
 
-tide_status tide__program_arrange(tide_program *p, const uint32_t *nodes, size_t n, const uint32_t *again,
-                                  size_t n_again, tide_error *err) {
+/**
+ * Bring the program into the order of `nodes`, after adding a second run of each node in `again`. Every step then reads
+ * what it reads from the last run before it. Second runs that the order leaves out are dropped: their nodes die.
+ *
+ * @param nodes  [n] node indices: the nodes of all steps but some second runs, and graph->n_nodes + i for the second
+ *               run of again[i]
+ * @param again  [n_again] nodes of steps; NULL with 0
+ * @return as tide_program_reorder and tide_program_repeat; nothing has changed then
+ */
+static tide_status arrange(tide_program *p, const uint32_t *nodes, size_t n, const uint32_t *again, size_t n_again,
+                           tide_error *err) {
     if (atomic_load_explicit(&p->refs, memory_order_acquire) != 1)
         return TIDE_FAIL(err, TIDE_ERR_INVALID, "program '%s' is in other hands too: its steps stay as they are",
                          p->graph->name);
     if (p->graph->n_nodes + n_again >= TIDE_NO_NODE - 1u)
         return TIDE_FAIL(err, TIDE_ERR_OVERFLOW, "more than 2^32 - 2 nodes");
-    tide__draft d = {.p = p, .order = nodes, .n = n, .again = again, .n_again = n_again};
+    draft d = {.p = p, .order = nodes, .n = n, .again = again, .n_again = n_again};
     const tide_status st = prepare_draft(&d, err);
     if (st == TIDE_OK) {
         const size_t n_old_nodes = p->graph->n_nodes;
@@ -267,5 +488,160 @@ tide_status tide__program_arrange(tide_program *p, const uint32_t *nodes, size_t
         take_steps(&d, n_old_nodes);
     }
     draft_deinit(&d);
+    return st;
+}
+
+// ---- orders by name ----
+//
+// Another order for the steps of a program, second runs of its nodes, and both as a plan file names them. See
+// program.h.
+
+static tide_status no_memory(size_t n, tide_error *err) {
+    return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for an order of %zu steps", n);
+}
+
+static const char *step_name(const tide_program *p, size_t step) { return p->graph->nodes[p->steps[step].node].name; }
+
+tide_status tide_program_reorder(tide_program *p, const uint32_t *order, tide_error *err) {
+    uint32_t *nodes = tide_host_calloc(p->n_steps + 1, sizeof *nodes);
+    if (nodes == NULL) return no_memory(p->n_steps, err);
+    tide_status st = TIDE_OK;
+    for (size_t i = 0; i < p->n_steps && st == TIDE_OK; i++) {
+        if (order[i] < p->n_steps)
+            nodes[i] = p->steps[order[i]].node;
+        else
+            st = TIDE_FAIL(err, TIDE_ERR_INVALID, "the order names step %u; the program has %zu", order[i], p->n_steps);
+    }
+    if (st == TIDE_OK) st = arrange(p, nodes, p->n_steps, NULL, 0, err);
+    tide_host_free(nodes);
+    return st;
+}
+
+tide_status tide_program_repeat(tide_program *p, uint32_t step, uint32_t before, tide_error *err) {
+    if (step >= p->n_steps || before > p->n_steps)
+        return TIDE_FAIL(err, TIDE_ERR_INVALID, "step %u again before step %u; the program has %zu steps", step, before,
+                         p->n_steps);
+    if (before <= step)
+        return TIDE_FAIL(err, TIDE_ERR_INVALID, "node '%s' runs at step %u: before step %u it would be no second run",
+                         step_name(p, step), step, before);
+    uint32_t *nodes = tide_host_calloc(p->n_steps + 1, sizeof *nodes);
+    if (nodes == NULL) return no_memory(p->n_steps + 1, err);
+    for (size_t i = 0; i < p->n_steps; i++) nodes[i + (i >= before)] = p->steps[i].node;
+    nodes[before] = (uint32_t)p->graph->n_nodes;
+    const tide_status st = arrange(p, nodes, p->n_steps + 1, &p->steps[step].node, 1, err);
+    tide_host_free(nodes);
+    return st;
+}
+
+// ---- as a plan file says ----
+
+#define NO_STEP UINT32_MAX
+
+/// From names to nodes. Steps may share a name: those are taken in the order in which they stand.
+typedef struct follower {
+    const tide_program *p;
+    tide_strmap by_name; ///< name -> the first of its steps that is not taken; NO_STEP: none is left
+    uint32_t *next;      ///< [n_steps] the next step of the same name; NO_STEP
+    tide_strmap second;  ///< "<node>.again" -> index into again
+    uint32_t *again;     ///< [n_again] nodes
+    size_t n_again;
+    uint32_t *nodes; ///< [n] the order
+} follower;
+
+static tide_status index_steps(follower *f, tide_error *err) {
+    for (size_t i = f->p->n_steps; i-- > 0;) {
+        uint64_t later = NO_STEP;
+        tide_strmap_get(&f->by_name, step_name(f->p, i), &later);
+        f->next[i] = (uint32_t)later;
+        if (tide_strmap_put(&f->by_name, step_name(f->p, i), i) != TIDE_OK) return no_memory(f->p->n_steps, err);
+    }
+    return TIDE_OK;
+}
+
+static bool is_twin(const tide_program *p, uint32_t node_i) {
+    for (size_t i = 0; i < p->n_twins; i++) {
+        if (p->twins[i].first == node_i) return true;
+    }
+    return false;
+}
+
+static tide_status add_second(follower *f, const char *name, tide_error *err) {
+    uint64_t step;
+    if (!tide_strmap_get(&f->by_name, name, &step))
+        return TIDE_FAIL(err, TIDE_ERR_INCOMPARABLE, "node '%s' is to run twice, and the program '%s' has none", name,
+                         f->p->graph->name);
+    const uint32_t node_i = f->p->steps[step].node;
+    if (is_twin(f->p, node_i)) return TIDE_OK;
+    tide_text again = {0};
+    tide_text_addf(&again, "%s.again", name);
+    tide_status st = TIDE_OK;
+    if (!again.failed && tide_strmap_get(&f->second, again.data, NULL))
+        st = TIDE_FAIL(err, TIDE_ERR_INCOMPARABLE, "node '%s' is to run a third time", name);
+    else if (again.failed || tide_strmap_put(&f->second, again.data, f->n_again) != TIDE_OK)
+        st = no_memory(f->p->n_steps, err);
+    tide_text_deinit(&again);
+    if (st == TIDE_OK) f->again[f->n_again++] = node_i;
+    return st;
+}
+
+static tide_status find_step(follower *f, size_t at, const char *name, tide_error *err) {
+    uint64_t i;
+    if (tide_strmap_get(&f->second, name, &i)) {
+        f->nodes[at] = (uint32_t)(f->p->graph->n_nodes + i);
+        return TIDE_OK;
+    }
+    if (!tide_strmap_get(&f->by_name, name, &i))
+        return TIDE_FAIL(err, TIDE_ERR_INCOMPARABLE, "step %zu is '%s', and the program '%s' has no such node", at,
+                         name, f->p->graph->name);
+    if (i == NO_STEP)
+        return TIDE_FAIL(err, TIDE_ERR_INCOMPARABLE, "step %zu is '%s', which the program '%s' has fewer times", at,
+                         name, f->p->graph->name);
+    f->nodes[at] = f->p->steps[i].node;
+    // Overwriting what is there takes no memory.
+    return tide_strmap_put(&f->by_name, name, f->next[i]) == TIDE_OK ? TIDE_OK : no_memory(f->p->n_steps, err);
+}
+
+/// A second run that the program has already is a step of the order too.
+static tide_status check_named(const follower *f, const char *name, tide_error *err) {
+    tide_text again = {0};
+    uint64_t step = NO_STEP;
+    tide_text_addf(&again, "%s.again", name);
+    tide_status st = again.failed ? no_memory(f->p->n_steps, err) : TIDE_OK;
+    if (st == TIDE_OK && tide_strmap_get(&f->by_name, again.data, &step) && step != NO_STEP)
+        st = TIDE_FAIL(err, TIDE_ERR_INCOMPARABLE, "node '%s' is to run twice, and the order has it once", name);
+    tide_text_deinit(&again);
+    return st;
+}
+
+static tide_status read_names(follower *f, char *const *names, size_t n, char *const *recomputed, size_t n_recomputed,
+                              tide_error *err) {
+    f->next = tide_host_calloc(f->p->n_steps + 1, sizeof *f->next);
+    f->again = tide_host_calloc(n_recomputed + 1, sizeof *f->again);
+    f->nodes = tide_host_calloc(n + 1, sizeof *f->nodes);
+    if (f->next == NULL || f->again == NULL || f->nodes == NULL) return no_memory(n, err);
+    TIDE_TRY(index_steps(f, err));
+    for (size_t i = 0; i < n_recomputed; i++) TIDE_TRY(add_second(f, recomputed[i], err));
+    for (size_t i = 0; i < n; i++) TIDE_TRY(find_step(f, i, names[i], err));
+    for (size_t i = 0; i < n_recomputed; i++) TIDE_TRY(check_named(f, recomputed[i], err));
+    return TIDE_OK;
+}
+
+tide_status tide_program_follow(tide_program *p, char *const *names, size_t n, char *const *recomputed,
+                                size_t n_recomputed, tide_error *err) {
+    follower f = {.p = p};
+    tide_status st = read_names(&f, names, n, recomputed, n_recomputed, err);
+    if (st == TIDE_OK) {
+        st = arrange(p, f.nodes, n, f.again, f.n_again, err);
+        // What cannot be done to this program was done to the one that the names come from.
+        if (st == TIDE_ERR_INVALID) {
+            st = TIDE_ERR_INCOMPARABLE;
+            if (err != NULL) err->status = st;
+        }
+    }
+    tide_strmap_deinit(&f.by_name);
+    tide_strmap_deinit(&f.second);
+    tide_host_free(f.next);
+    tide_host_free(f.again);
+    tide_host_free(f.nodes);
     return st;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // sharing (private to core/runtime): which values of a plan lie on each other's bytes, and whether the operators allow
-// it. The rule is about bytes, not about what the plan calls its aliases, and is kept for every plan, whoever made it:
+// it. The rule is about bytes, not about what the plan calls its aliases, and holds for every plan:
 //
-//     what a step writes is nobody's who is alive, but for the input that it may overwrite
+//     what a step writes belongs to no live value, but for the input that it may overwrite
 //
 //     step      x: a view of w       y = Relu(x) in place      z = Concat(y, v)
 //     writes    nothing              its output                its output without the parts that are there already
@@ -28,7 +28,7 @@ typedef struct tide__sharing {
  *
  * @param values   [n_values] places that have been checked one by one; NULL: there is no plan, nothing shares
  * @param scratch  [n_steps]; NULL with `values`
- * @return TIDE_ERR_RUNTIME naming node, tensors and offsets where a step would write what somebody needs;
+ * @return TIDE_ERR_RUNTIME naming node, tensors and offsets where a step would write what is still needed;
  * TIDE_ERR_NOMEM Cost O(sum over the steps of the values alive there).
  */
 tide_status tide__sharing_check(const tide_program *p, const tide__need *needs, const tide__place *values,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // buffer set: buffers and views of them, declared first and made all at once (LT-29; the seed calls it execution plan).
-// For whoever lays out memory by hand; a model's activations go through a memory plan instead.
+// For callers that lay out memory by hand; a model's activations go through a memory plan instead.
 //
 //     add_buffer(x)  add_view(half of x)  add_buffer(y)   ->   prepare   ->   tensors
 //
@@ -19,7 +19,7 @@ typedef struct tide_buffer_set tide_buffer_set;
 
 /// @param registry  where the memory will come from; borrowed until prepare; NULL: the registry of the process
 tide_status tide_buffer_set_create(tide_registry *registry, tide_buffer_set **out, tide_error *err) TIDE_NODISCARD;
-/// Tensors that somebody else holds keep their memory. Takes NULL.
+/// Tensors that others hold keep their memory. Takes NULL.
 void tide_buffer_set_destroy(tide_buffer_set *s);
 /// Declare a tensor; spec->registry and spec->stream are ignored, an alignment below the element size is raised to it.
 /// @return as tide_tensor_create (but for what only prepare can know), TIDE_ERR_BUSY once prepared; *index numbers

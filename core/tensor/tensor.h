@@ -50,7 +50,7 @@ tide_status tide_tensor_create_unbound(tide_dtype dtype, const tide_shape *shape
 /// A tensor over a slice that is already there; takes its own reference. The bytes must fit: TIDE_ERR_INVALID.
 tide_status tide_tensor_create_on(const tide_storage *storage, size_t offset_bytes, tide_dtype dtype,
                                   const tide_shape *shape, tide_tensor **out, tide_error *err) TIDE_NODISCARD;
-/// A tensor over memory of somebody else on the CPU, kept alive by the caller.
+/// A tensor over memory of the caller's on the CPU, which the caller keeps alive.
 tide_status tide_tensor_borrow(void *data, size_t size_bytes, tide_dtype dtype, const tide_shape *shape,
                                tide_memory_kind kind, tide_tensor **out, tide_error *err) TIDE_NODISCARD;
 
@@ -94,7 +94,7 @@ const tide_storage *tide_tensor_storage(const tide_tensor *t);
  */
 tide_status tide_tensor_bind(tide_tensor *t, const tide_storage *storage, size_t offset_bytes,
                              tide_error *err) TIDE_NODISCARD;
-/// Bind memory of somebody else from its first byte on; *ptr is taken when this succeeds, and released after the last
+/// Bind memory of the caller's from its first byte on; *ptr is taken when this succeeds, and released after the last
 /// tensor over it (S28-14).
 tide_status tide_tensor_bind_external(tide_tensor *t, tide_data_ptr *ptr, size_t size_bytes, tide_memory_kind kind,
                                       const char *tag, tide_error *err) TIDE_NODISCARD;
@@ -111,7 +111,7 @@ tide_status tide_tensor_set_shape(tide_tensor *t, const tide_shape *shape, tide_
 tide_status tide_tensor_set_dtype(tide_tensor *t, tide_dtype dtype, tide_error *err) TIDE_NODISCARD;
 /**
  * Change the shape and see to memory for it (S28-11). A shape that needs no more bytes than the present one is only
- * set. More bytes come from the capacity when nobody else uses the storage, and nothing moves; past it, or when the
+ * set. More bytes come from the capacity when no other tensor uses the storage, and nothing moves; past it, or when the
  * storage is shared, fresh memory is taken, the old bytes copied, and the others keep theirs. The new tail is zero
  * either way.
  *

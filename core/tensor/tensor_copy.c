@@ -11,7 +11,7 @@
 
 static bool is_cpu(tide_device d) { return d.type == TIDE_DEVICE_CPU; }
 
-/// Work that is queued on the block's last stream may still use it, or, on fresh memory, whoever had it before. A
+/// Work that is queued on the block's last stream may still use it, or, on fresh memory, its owner before. A
 /// stream that is gone has no work left, so a failure says nothing here; one that matters comes back from the copy
 /// itself.
 static void wait_for(const tide_block *b) {

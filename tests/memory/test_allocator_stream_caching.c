@@ -284,7 +284,7 @@ static void rule_4_a_stream_that_goes_leaves_its_blocks_to_everybody(void **stat
     assert_true(stats_of(a).n_pending == 1);
     end_stream(s);
     assert_sound(a);
-    // What waited for s waits no more, what lay on its shelf serves anybody.
+    // What waited for s waits no more, what lay on its free list serves anybody.
     assert_true(stats_of(a).n_pending == 0);
     assert_true(e.n_completed == 2);
     give_on(a, &declared, t);

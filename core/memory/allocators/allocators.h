@@ -67,8 +67,8 @@ tide_status tide_stream_caching_create(tide_device device, const tide_stream_cac
 tide_status tide_stream_caching_begin_pool(tide_allocator *a, tide_stream_id stream, uint64_t *pool,
                                            tide_error *err) TIDE_NODISCARD;
 tide_status tide_stream_caching_end_pool(tide_allocator *a, uint64_t pool, tide_error *err) TIDE_NODISCARD;
-/// The last captured graph that uses the pool is gone, and what it launched is done: its idle segments serve everybody
-/// again, its live blocks as they are freed.
+/// The last captured graph that uses the pool is gone, and what it launched is done: its idle segments serve all
+/// streams again, its live blocks as they are freed.
 tide_status tide_stream_caching_release_pool(tide_allocator *a, uint64_t pool, tide_error *err) TIDE_NODISCARD;
 
 /**

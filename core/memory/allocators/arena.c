@@ -14,9 +14,9 @@
 // cursor cannot go back under younger blocks. Hence peak active is the high-water mark: the capacity that would have
 // been enough. Reserved is the backing block, for as long as the arena lives or until it is given a larger one.
 //
-// Nobody may touch what is not handed out, and a pointer that outlives its block or a reset is a fault (LT-37). Under
-// AddressSanitizer such a touch traps; in debug builds a reset overwrites what was used with the poison pattern. The
-// arena itself never touches its memory otherwise, so the backing may be of any device.
+// Memory that is not handed out must not be touched, and a pointer that outlives its block or a reset is a fault
+// (LT-37). Under AddressSanitizer such a touch traps; in debug builds a reset overwrites what was used with the poison
+// pattern. The arena itself never touches its memory otherwise, so the backing may be of any device.
 #include <inttypes.h>
 
 #include "core/base/checked.h"
@@ -89,7 +89,7 @@ static __attribute__((noinline)) tide_status alloc_away(arena_state *a, const ti
     return TIDE_OK;
 }
 
-/// The quick way: nobody else is inside, an alignment that the cursor has anyway, and a span that need not be cut.
+/// The quick way: no other thread is inside, an alignment that the cursor has anyway, and a span that need not be cut.
 static tide_status arena_alloc(void *self, const tide_alloc_request *req, tide_memory *out, tide_error *err) {
     arena_state *a = self;
     const size_t size = req->size_bytes;
@@ -209,7 +209,7 @@ static tide_status take_backing(const arena_state *a, size_t capacity_bytes, tid
     return st;
 }
 
-/// The backing becomes `fresh`; returns the old one. The lock is held, or nobody knows the arena yet.
+/// The backing becomes `fresh`; returns the old one. The lock is held, or no other thread knows the arena yet.
 static tide_block *put_backing(arena_state *a, tide_block *fresh, size_t capacity_bytes) {
     tide_block *old = a->backing;
     if (is_host(a)) tide_asan_poison(tide_block_address(fresh), capacity_bytes);
@@ -282,7 +282,7 @@ tide_status tide_arena_reserve(tide_allocator *allocator, size_t capacity_bytes,
     if (st != TIDE_OK || enough) return st;
     tide_block *fresh = NULL, *spare;
     TIDE_TRY(take_backing(a, capacity_bytes, &fresh, err));
-    // The backing was asked without the lock: somebody may have been here in between.
+    // The backing was asked without the lock: another thread may have been here in between.
     tide__lock_take(&a->lock);
     st = may_grow(a, capacity_bytes, &enough, err);
     spare = st == TIDE_OK && !enough ? put_backing(a, fresh, capacity_bytes) : fresh;

@@ -66,7 +66,7 @@ typedef struct caching {
     _Alignas(CACHE_LINE_BYTES) shard shards[N_SHARDS];
 } caching;
 
-/// Gate and all shards in use, in this order; whoever has them sees the numbers stand still.
+/// Gate and all shards in use, in this order; while they are held no number changes.
 static void lock_all(caching *c) {
     tide__lock_take(&c->gate);
     for (unsigned i = 0; i < c->n_used; i++) tide__lock_take(&c->shards[i].lock);
@@ -331,8 +331,8 @@ static __attribute__((noinline)) tide_status alloc_away(caching *c, const tide_a
     return TIDE_OK;
 }
 
-// The quick ways call nobody but at their end, so that they keep no registers: what a function saves on its stack is a
-// good part of such a path.
+// The quick ways call other functions only at their end, so that they keep no registers: what a function saves on its
+// stack is a good part of such a path.
 
 static tide_status caching_alloc(void *self, const tide_alloc_request *req, tide_memory *out, tide_error *err) {
     caching *c = self;

@@ -9,17 +9,17 @@
 //                                                                                    ^
 //                                           inner, when the memory can serve again --+ free_completed
 //
-// The order matters to whoever keeps a running sum while several threads allocate. An alloc is told after it
+// The order matters to an observer that keeps a running sum while several threads allocate. An alloc is told after it
 // happened and a free before the memory goes back, so at any moment the sum heard is at most what is really out, and
 // no address is heard as allocated again before it was heard as freed.
 //
 // Most allocators have nothing to wait for: their free_completed follows free_requested at once. A stream-aware one
 // says itself when the streams are done; it calls from under its own lock, so the same order holds. It has one
-// listener: only one instrumented allocator may stand around it, and nobody else may allocate from it meanwhile.
+// listener: only one instrumented allocator may stand around it, and nothing else may allocate from it meanwhile.
 //
 // Life: a block holds its owner, so the wrapper lives until every block is released; but a released block may still be
 // pending in the inner allocator. When the wrapper held the last reference, the inner one ends with it and completes
-// them all while we still listen. When somebody else holds it too, we stop listening: those blocks stay "free
+// them all while we still listen. When another holds it too, we stop listening: those blocks stay "free
 // requested" for this observer, whose life we may not outlast.
 //
 // Numbers, properties, alignment, reset, trim and check are the inner allocator's.
@@ -32,7 +32,7 @@ typedef struct instrumented_state {
     tide__wrap wrap; // first
     tide_observer obs;
     tide_allocator_listener ears;  // ours at a stream-aware inner
-    tide_allocator_listener outer; // whoever wraps us and wants to know the same
+    tide_allocator_listener outer; // of an allocator around this one that wants to know the same
     tide_device device;
     const char *name;        // of inner
     _Atomic int latest_kind; // of the request that inner works on: segments are taken for one
@@ -171,7 +171,7 @@ tide_status tide_instrumented_create(tide_allocator *inner, const tide_observer 
     s->device = tide_allocator_device(inner);
     s->name = tide_allocator_name(inner);
     const tide_status st = tide_allocator_create(&instrumented_ops, s, s->device, out, err);
-    if (st != TIDE_OK) return st; // the state is gone already, before anybody was told to call it
+    if (st != TIDE_OK) return st; // the state is gone already, before it was given out
     if (s->wrap.deferred) {
         s->ears = (tide_allocator_listener){.self = s, .on_free_completed = hear_completed, .on_segment = hear_segment};
         tide__wrap_hear(&s->wrap, &s->ears);

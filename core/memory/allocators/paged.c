@@ -20,9 +20,9 @@
 // free pages, reserved the slabs, largest free one page while any is free.
 //
 // A page is aligned to the largest power of two that divides page_bytes, or as far as the backing goes. Freed pages
-// serve again at once: whoever lets several streams work on pages waits for them before freeing. A slab remembers these
-// streams and goes back to a stream-aware backing with them. On the CPU, bytes that nobody asked for are off limits
-// under AddressSanitizer.
+// serve again at once: a caller that lets several streams work on pages waits for them before freeing. A slab remembers
+// these streams and goes back to a stream-aware backing with them. On the CPU, bytes that no request covers are off
+// limits under AddressSanitizer.
 #include <inttypes.h>
 #include <pthread.h>
 
@@ -202,7 +202,7 @@ static void fill_stats(const paged_state *p, tide_allocator_stats *out) {
     out->largest_free_bytes = p->n_free > 0 ? p->page_bytes : 0;
     tide_allocator_stats backing;
     tide_allocator_get_stats(p->backing, &backing);
-    // Less than a slab of the backing's room serves nobody here.
+    // Less than a slab of the backing's room cannot be used here.
     const uint64_t slab_bytes = (uint64_t)p->page_bytes * p->pages_per_slab, room = backing.headroom_bytes;
     out->headroom_bytes = room == TIDE_UNKNOWN_BYTES ? room : room - room % slab_bytes;
 }

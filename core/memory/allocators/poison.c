@@ -9,7 +9,7 @@
 //        alignment asked     |   0xFF when it is back
 //                            ^ data, aligned
 //
-// 0xFF is a NaN in every float type, so whoever reads what nobody wrote, or what was freed, sees it in the results. The
+// 0xFF is a NaN in every float type, so a read of memory that was not written, or was freed, shows in the results. The
 // zones have a pattern of their own, since a copy of poisoned bytes that runs too far must not look intact. They are
 // looked at when the block is released and by check(). A release that finds damage logs it as an error and remembers
 // the first one, and check() says so for as long as the allocator lives; damage of a live block is said until it is
@@ -91,7 +91,7 @@ static bool find_damage(const record *r, char *text, size_t text_bytes) {
     return true;
 }
 
-/// Nobody uses the block any more.
+/// The block is not used any more.
 static void settle(poison_state *p, const record *r) {
     char damage[sizeof p->first_damage];
     if (find_damage(r, damage, sizeof damage)) {

@@ -7,22 +7,22 @@
 //     large segment, 20 MiB  |.... out ....|........ idle ........|..... out .....|        up to 10 MiB
 //     own segment            |........................ out .......................|rest|   above, in steps of 2 MiB
 //
-//     stream a's shelf:  idle pieces of small and of large segments, each by (size, address)
-//     stream b's shelf:  ...
-//     shared shelf:      pieces of streams that are gone
-//     stream b's queue:  [use of a pending piece, event] -> ...
-//     pool's shelf:      pieces for captured work
+//     stream a's free list:  idle chunks of small and of large segments, each by (size, address)
+//     stream b's free list:  ...
+//     shared free list:      chunks of streams that are gone
+//     stream b's queue:  [use of a pending chunk, event] -> ...
+//     pool's free list:      chunks for captured work
 //
 // The rules (PyTorch's CUDA caching allocator, whose sizes these are, and RMM's stream-ordered pools):
 //   1  A block belongs to the stream it was allocated on. Freed, it serves there again at once: stream order protects
 //      it. Use by another stream must be declared (record_use), or be the stream it is released on.
-//   2  Freed with other uses: one event per such stream; the piece is pending until all are done. They are looked at on
+//   2  Freed with other uses: one event per such stream; the chunk is pending until all are done. They are looked at on
 //      the next allocation, oldest first per stream, up to the first that is not done. The host does not wait.
-//   3  Before a new segment is taken, a pending piece that fits goes to the asking stream, which waits for its events.
-//   4  Streams are known by ids that are never used twice; events are used again; a stream that goes leaves its pieces
-//      to everybody.
+//   3  Before a new segment is taken, a pending chunk that fits goes to the asking stream, which waits for its events.
+//   4  Streams are known by ids that are never used twice; events are used again; a stream that goes leaves its chunks
+//      to all streams.
 //   5  While a stream is captured no event is recorded or asked about: that is made up for when the capture has ended.
-//      Captured work allocates from a pool of its own, which nobody else gets until it is released.
+//      Captured work allocates from a pool of its own, which no other work gets until it is released.
 //   6  Steps of 512 B. Best fit by (stream, size, address). A rest is cut off from 512 B on (small), above 1 MiB
 //      (large). Only idle neighbours of one home merge.
 //   7  Out of memory: take back, try again, wait for pending uses, give back idle segments, try again, fail with the
@@ -32,18 +32,145 @@
 //   9  An allocator that the driver brings along (cudaMallocAsync) is a device's own business and no part of this.
 //  10  The numbers below, in every out-of-memory message.
 //
-// The numbers: requested is what live blocks asked for; active is pieces that are out or pending, rounding and rests
-// that were not cut off included; cached is idle pieces; reserved is segments, always active + cached. Largest free is
-// the longest idle piece of any shelf. Active - requested is rounding and pending; cached is what fragmentation can
-// keep from serving: one small live piece keeps its whole segment.
+// The numbers: requested is what live blocks asked for; active is chunks that are out or pending, rounding and rests
+// that were not cut off included; cached is idle chunks; reserved is segments, always active + cached. Largest free is
+// the longest idle chunk of any list. Active - requested is rounding and pending; cached is what fragmentation can
+// keep from serving: one small live chunk keeps its whole segment.
 //
 // Under AddressSanitizer idle bytes of host memory are off limits, unless work of the stream they were freed on may
 // still touch them, which it may.
-#include "core/memory/allocators/stream_caching_internal.h"
+#include <inttypes.h>
 
 #include "core/base/host_alloc.h"
 #include "core/memory/allocator_internal.h"
+#include "core/memory/allocators/stream_caching_internal.h"
 #include "core/memory/poison.h"
+
+// ---- check: walks all segments, free lists and queues and compares them with the counters ----
+
+/// What a walk over the segments finds.
+typedef struct census {
+    uint64_t n_idle, n_pending, n_stealable; // chunks
+    uint64_t idle_bytes, active_bytes, pending_bytes, reserved_bytes;
+} census;
+
+#define BROKEN(err, ...) TIDE_FAIL((err), TIDE_ERR_RUNTIME, __VA_ARGS__)
+
+static tide_status check_uses(const tide__sc *a, const tide__chunk *p, tide_error *err) {
+    uint32_t n = p->unsure && p->state == TIDE__CHUNK_PENDING ? 1 : 0;
+    for (const tide__use *u = p->uses; u != NULL; u = u->sibling, n++) {
+        if (u->chunk != p) return BROKEN(err, "%s: a use of piece %p is that of another", a->name, (void *)p->addr);
+    }
+    const bool waits = p->state == TIDE__CHUNK_PENDING;
+    if (n != p->n_uses || (p->state == TIDE__CHUNK_IDLE && n != 0) || (waits && n == 0))
+        return BROKEN(err, "%s: piece %p counts %" PRIu32 " uses and has %" PRIu32, a->name, (void *)p->addr, p->n_uses,
+                      n);
+    return TIDE_OK;
+}
+
+static tide_status check_chunk(const tide__sc *a, const tide__chunk *p, census *c, tide_error *err) {
+    const bool steps = p->size_bytes > 0 && p->size_bytes % TIDE__SC_STEP_BYTES == 0;
+    if (!steps) return BROKEN(err, "%s: a piece of %zu B", a->name, p->size_bytes);
+    TIDE_TRY(check_uses(a, p, err));
+    const tide__chunk *next = p->after;
+    if (p->state == TIDE__CHUNK_IDLE && next != NULL && next->state == TIDE__CHUNK_IDLE && next->home == p->home)
+        return BROKEN(err, "%s: idle neighbours %p and %p were not merged", a->name, (void *)p->addr,
+                      (void *)next->addr);
+    if (p->state == TIDE__CHUNK_IDLE) {
+        c->n_idle++;
+        c->idle_bytes += p->size_bytes;
+        return TIDE_OK;
+    }
+    c->active_bytes += p->size_bytes;
+    if (p->state == TIDE__CHUNK_OUT) return TIDE_OK;
+    c->n_pending++;
+    c->pending_bytes += p->size_bytes;
+    if (p->segment->pool == NULL && !p->unsure) c->n_stealable++;
+    return TIDE_OK;
+}
+
+/// Chunks tile the segment without a hole.
+static tide_status check_segment(const tide__sc *a, const tide__segment *seg, census *c, tide_error *err) {
+    const char *at = seg->base;
+    const tide__chunk *before = NULL;
+    size_t n_busy = 0;
+    for (const tide__chunk *p = seg->first; p != NULL; before = p, p = p->after) {
+        if (p->addr != at || p->before != before || p->segment != seg)
+            return BROKEN(err, "%s: segment %" PRIu64 " is damaged at piece %p", a->name, seg->id, (void *)p->addr);
+        TIDE_TRY(check_chunk(a, p, c, err));
+        if (p->state != TIDE__CHUNK_IDLE) n_busy++;
+        at += p->size_bytes;
+    }
+    if (at != seg->base + seg->size_bytes || n_busy != seg->n_busy)
+        return BROKEN(err, "%s: segment %" PRIu64 ": pieces end at %p, %zu of them are busy; it says %p and %zu",
+                      a->name, seg->id, (const void *)at, n_busy, (void *)(seg->base + seg->size_bytes), seg->n_busy);
+    c->reserved_bytes += seg->size_bytes;
+    return TIDE_OK;
+}
+
+/// All chunks of a tree are in order, in that state, and at home there (`home` NULL: anywhere).
+static tide_status check_tree(const tide__sc *a, tide__chunk *root, tide__chunk_state state,
+                              const tide__free_list *home, uint64_t *n, tide_error *err) {
+    for (const tide__chunk *p = tide__tree_from(root, 0, NULL); p != NULL;
+         p = tide__tree_from(root, p->size_bytes, p->addr + 1), (*n)++) {
+        const bool heap =
+            (p->less == NULL || p->less->rank <= p->rank) && (p->more == NULL || p->more->rank <= p->rank);
+        if (p->state != state || (home != NULL && p->home != home) || !heap)
+            return BROKEN(err, "%s: piece %p does not belong where it lies", a->name, (void *)p->addr);
+    }
+    return TIDE_OK;
+}
+
+static tide_status check_list(const tide__sc *a, const tide__free_list *list, uint64_t *n, tide_error *err) {
+    TIDE_TRY(check_tree(a, list->idle[0], TIDE__CHUNK_IDLE, list, n, err));
+    return check_tree(a, list->idle[1], TIDE__CHUNK_IDLE, list, n, err);
+}
+
+static tide_status check_queue(const tide__sc *a, const tide__sc_stream *s, tide_error *err) {
+    size_t n_unrecorded = 0;
+    for (const tide__use *u = s->first; u != NULL; u = u->next) {
+        if (u->by != s || (u->next == NULL && u != s->last) ||
+            (u->chunk != NULL && u->chunk->state != TIDE__CHUNK_PENDING))
+            return BROKEN(err, "%s: the queue of stream %" PRIu64 " is damaged", a->name, s->id);
+        if (!u->recorded) n_unrecorded++;
+    }
+    bool listed = false;
+    for (const tide__sc_stream *w = a->waiting; w != NULL; w = w->next_waiting) listed = listed || w == s;
+    if (n_unrecorded != s->n_unrecorded || listed != (s->first != NULL))
+        return BROKEN(err, "%s: stream %" PRIu64 " waits for %zu records and counts %zu", a->name, s->id, n_unrecorded,
+                      s->n_unrecorded);
+    return TIDE_OK;
+}
+
+static tide_status check_lists(const tide__sc *a, uint64_t *n_idle, tide_error *err) {
+    TIDE_TRY(check_list(a, &a->shared, n_idle, err));
+    for (const tide__sc_pool *pool = a->pools; pool != NULL; pool = pool->next)
+        TIDE_TRY(check_list(a, &pool->list, n_idle, err));
+    for (int i = 0; i < TIDE__SC_N_CHAINS; i++) {
+        for (const tide__sc_stream *s = a->streams[i]; s != NULL; s = s->chain) {
+            TIDE_TRY(check_list(a, &s->list, n_idle, err));
+            TIDE_TRY(check_queue(a, s, err));
+        }
+    }
+    return TIDE_OK;
+}
+
+static tide_status check_all(const tide__sc *a, tide_error *err) {
+    census c = {0};
+    uint64_t n_idle = 0, n_stealable = 0;
+    for (const tide__segment *seg = a->segments; seg != NULL; seg = seg->next) TIDE_TRY(check_segment(a, seg, &c, err));
+    TIDE_TRY(check_lists(a, &n_idle, err));
+    TIDE_TRY(check_tree(a, a->pending[0], TIDE__CHUNK_PENDING, NULL, &n_stealable, err));
+    TIDE_TRY(check_tree(a, a->pending[1], TIDE__CHUNK_PENDING, NULL, &n_stealable, err));
+    const tide_allocator_stats *s = &a->stats;
+    if (n_idle != c.n_idle || n_stealable != c.n_stealable || c.idle_bytes != s->cached_bytes ||
+        c.active_bytes != s->active_bytes || c.pending_bytes != s->pending_bytes || c.n_pending != s->n_pending ||
+        c.reserved_bytes != s->reserved_bytes)
+        return BROKEN(err, "%s: segments, shelves and counters disagree", a->name);
+    tide_allocator_stats all = *s;
+    all.largest_free_bytes = tide__sc_largest_free(a);
+    return tide__counters_check(&all, a->name, err);
+}
 
 // ---- allocating ----
 
@@ -55,13 +182,13 @@ static tide_status refuse(tide__sc *a, const tide_alloc_request *req, tide_error
                      req->size_bytes, req->align_bytes, req->tag != NULL ? req->tag : "(no name)");
 }
 
-static tide_status serve(tide__sc *a, const tide__sc_plan *plan, const tide_alloc_request *req, tide__piece **out,
+static tide_status serve(tide__sc *a, const tide__sc_plan *plan, const tide_alloc_request *req, tide__chunk **out,
                          tide_error *err) {
     if (a->waiting != NULL) tide__sc_reclaim(a);
     tide__sc_stream *s = tide__sc_stream_of(a, plan->stream);
     if (s == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "%s: no host memory for a stream", a->name);
     bool taken = false;
-    tide__piece *from = tide__sc_find_idle(a, plan);
+    tide__chunk *from = tide__sc_find_idle(a, plan);
     if (from == NULL) TIDE_TRY(tide__sc_refill(a, plan, req, &from, &taken, err));
     if (tide__sc_cut(a, from, plan, out) != TIDE_OK)
         return TIDE_FAIL(err, TIDE_ERR_NOMEM, "%s: no host memory for a piece", a->name);
@@ -73,7 +200,7 @@ static tide_status sc_alloc(void *self, const tide_alloc_request *req, tide_memo
     tide__sc *a = self;
     tide__sc_plan plan;
     if (!tide__sc_plan_request(req, &plan)) return refuse(a, req, err);
-    tide__piece *p = NULL;
+    tide__chunk *p = NULL;
     pthread_mutex_lock(&a->lock);
     const tide_status st = serve(a, &plan, req, &p, err);
     if (st == TIDE_OK) {
@@ -91,9 +218,9 @@ static tide_status sc_alloc(void *self, const tide_alloc_request *req, tide_memo
 
 // ---- releasing ----
 
-/// Declare a use. Without host memory to write it down the host waits for the stream here; can it not do that either,
-/// the piece never serves again.
-static void declare(tide__sc *a, tide__piece *p, tide_stream_id stream) {
+/// Declare a use. Without host memory to write it down the host waits for the stream here; where it cannot do that
+/// either, the chunk never serves again.
+static void declare(tide__sc *a, tide__chunk *p, tide_stream_id stream) {
     if (stream == p->stream || tide__sc_declare(a, p, stream)) return;
     pthread_mutex_unlock(&a->lock);
     const tide_status st = tide_stream_sync(a->device, stream, NULL);
@@ -110,7 +237,7 @@ static void sc_record_use(void *self, const tide_memory *mem, tide_stream_id str
 
 static void sc_release(void *self, const tide_memory *mem, tide_stream_id last_stream) {
     tide__sc *a = self;
-    tide__piece *p = mem->context;
+    tide__chunk *p = mem->context;
     pthread_mutex_lock(&a->lock);
     declare(a, p, last_stream);
     tide__count_free(&a->stats, mem->requested_bytes, 0);
@@ -166,7 +293,7 @@ static void sc_trim(void *self) {
 static tide_status sc_check(const void *self, tide_error *err) {
     tide__sc *a = tide__mutable(self);
     pthread_mutex_lock(&a->lock);
-    const tide_status st = tide__sc_check(a, err);
+    const tide_status st = check_all(a, err);
     pthread_mutex_unlock(&a->lock);
     return st;
 }
@@ -195,7 +322,7 @@ static void free_records(tide__sc *a) {
         if (u->event != 0) tide_event_destroy(a->device, u->event);
         tide_host_free(u);
     }
-    for (tide__piece *p = a->spare_pieces, *next; p != NULL; p = next) {
+    for (tide__chunk *p = a->spare_chunks, *next; p != NULL; p = next) {
         next = p->after;
         tide_host_free(p);
     }
@@ -216,7 +343,7 @@ static void sc_destroy(void *self) {
     while (a->pools != NULL) tide__sc_release_pool(a, a->pools);
     tide__sc_give_back_idle(a); // waits for the streams
     for (tide__segment *seg = a->segments; seg != NULL; seg = seg->next) {
-        for (tide__piece *p = seg->first; p != NULL; p = p->after) tide__sc_undeclare(a, p, NULL);
+        for (tide__chunk *p = seg->first; p != NULL; p = p->after) tide__sc_undeclare(a, p, NULL);
     }
     tide__sc_give_back_all(a);
     pthread_mutex_unlock(&a->lock);
@@ -265,4 +392,41 @@ tide_status tide_stream_caching_create(tide_device device, const tide_stream_cac
     const tide__sc_source source = {
         .take = take_from_device, .give_back = tide_device_mem_free, .host_memory = device.type == TIDE_DEVICE_CPU};
     return tide__sc_create(false, device, &source, opt, out, err);
+}
+
+// ---- pools ----
+
+/// The state behind an allocator, locked; NULL (and the reason in *err) when it has no pools.
+static tide__sc *lock_state(tide_allocator *a, tide_error *err) {
+    tide__sc *sc = tide__sc_of(a);
+    if (sc != NULL) {
+        pthread_mutex_lock(&sc->lock);
+    } else {
+        (void)!TIDE_FAIL(err, TIDE_ERR_INVALID, "allocator '%s' has no pools", tide_allocator_name(a));
+    }
+    return sc;
+}
+
+tide_status tide_stream_caching_begin_pool(tide_allocator *a, tide_stream_id stream, uint64_t *pool, tide_error *err) {
+    tide__sc *sc = lock_state(a, err);
+    if (sc == NULL) return TIDE_ERR_INVALID;
+    const tide_status st = tide__sc_begin_pool(sc, stream, pool, err);
+    pthread_mutex_unlock(&sc->lock);
+    return st;
+}
+
+tide_status tide_stream_caching_end_pool(tide_allocator *a, uint64_t pool, tide_error *err) {
+    tide__sc *sc = lock_state(a, err);
+    if (sc == NULL) return TIDE_ERR_INVALID;
+    const tide_status st = tide__sc_end_pool(sc, pool, err);
+    pthread_mutex_unlock(&sc->lock);
+    return st;
+}
+
+tide_status tide_stream_caching_release_pool(tide_allocator *a, uint64_t pool, tide_error *err) {
+    tide__sc *sc = lock_state(a, err);
+    if (sc == NULL) return TIDE_ERR_INVALID;
+    const tide_status st = tide__sc_release_pool_by_id(sc, pool, err);
+    pthread_mutex_unlock(&sc->lock);
+    return st;
 }

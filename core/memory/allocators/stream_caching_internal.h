@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// stream_caching, inside: segments, their pieces, the shelves that idle pieces lie on, the uses that pending ones wait
-// for. How they hang together is drawn in stream_caching.c. Included by stream_caching*.c, pinned.c and their tests.
+// stream_caching, inside: segments, their chunks, the free lists that idle chunks lie on, the uses that pending ones
+// wait for. How they hang together is drawn in stream_caching.c. Included by stream_caching*.c, pinned.c and their
+// tests.
 //
 // Everything here is guarded by tide__sc.lock; functions are called with the lock held unless they say otherwise.
 #ifndef TIDE_CORE_MEMORY_ALLOCATORS_STREAM_CACHING_INTERNAL_H
@@ -13,85 +14,85 @@
 #include "core/memory/allocators/allocators.h"
 
 enum {
-    TIDE__SC_STEP_BYTES = 512,           ///< all sizes and addresses of pieces are multiples of it
+    TIDE__SC_STEP_BYTES = 512,           ///< all sizes and addresses of chunks are multiples of it
     TIDE__SC_SMALL_BYTES = 1 << 20,      ///< up to here a request is small: it lives in small segments
     TIDE__SC_SMALL_SEGMENT = 2 << 20,    ///< bytes
     TIDE__SC_LARGE_BYTES = 10 << 20,     ///< up to here it shares a large segment
     TIDE__SC_LARGE_SEGMENT = 20 << 20,   ///< bytes
     TIDE__SC_SEGMENT_STEP = 2 << 20,     ///< above, a segment is the request rounded up to this
-    TIDE__SC_LARGE_REST_BYTES = 1 << 20, ///< a large piece is cut only when more than this is left
+    TIDE__SC_LARGE_REST_BYTES = 1 << 20, ///< a large chunk is cut only when more than this is left
     TIDE__SC_MAX_ALIGN_BYTES = 2 << 20,
     TIDE__SC_N_CHAINS = 64,
 };
 
 /// OUT: a block has it. PENDING: released, and some stream may still use it.
-typedef enum tide__piece_state { TIDE__PIECE_IDLE, TIDE__PIECE_OUT, TIDE__PIECE_PENDING } tide__piece_state;
+typedef enum tide__chunk_state { TIDE__CHUNK_IDLE, TIDE__CHUNK_OUT, TIDE__CHUNK_PENDING } tide__chunk_state;
 
 /// A part of a segment. The header lies in host memory: the host may not be able to touch the device's.
-typedef struct tide__piece {
+typedef struct tide__chunk {
     char *addr;
     size_t size_bytes;
-    struct tide__piece *less, *more; ///< in a tree: of its shelf (idle), of tide__sc.pending (pending)
+    struct tide__chunk *less, *more; ///< in a tree: of its free list (idle), of tide__sc.pending (pending)
     uint32_t rank;                   ///< of the tree: a parent's is never below its children's
-    tide__piece_state state;
+    tide__chunk_state state;
     bool unsure;                        ///< a use could not be written down: it never serves again
-    struct tide__piece *before, *after; ///< neighbours in the segment; NULL at its ends
+    struct tide__chunk *before, *after; ///< neighbours in the segment; NULL at its ends
     struct tide__segment *segment;
-    struct tide__shelf *home; ///< where it lies when idle: its stream's work orders whatever touches it
-    uint64_t idle_since;      ///< tide__sc.clock
-    tide_stream_id stream;    ///< it was allocated on; of no meaning while idle
-    struct tide__use *uses;   ///< by other streams
-    uint32_t n_uses;          ///< reasons to wait: uses, and whoever is still counting them
-    tide_memory mem;          ///< pending: as it was released
+    struct tide__free_list *home; ///< where it lies when idle: what touches it comes in the order of its stream's work
+    uint64_t idle_since;          ///< tide__sc.clock
+    tide_stream_id stream;        ///< it was allocated on; of no meaning while idle
+    struct tide__use *uses;       ///< by other streams
+    uint32_t n_uses;              ///< reasons to wait: uses, and a function that is still counting them
+    tide_memory mem;              ///< pending: as it was released
     tide_stream_id last_stream;
-} tide__piece;
+} tide__chunk;
 
-/// Memory of the source, tiled by pieces. While `pool` is not NULL its memory is for that pool alone.
+/// Memory of the source, tiled by chunks. While `pool` is not NULL its memory is for that pool alone.
 typedef struct tide__segment {
     uint64_t id; ///< unique in the process
     char *base;
     size_t size_bytes;
     bool large;
     struct tide__sc_pool *pool;
-    tide__piece *first;
-    size_t n_busy; ///< pieces that are not idle
+    tide__chunk *first;
+    size_t n_busy; ///< chunks that are not idle
     struct tide__segment *prev, *next;
 } tide__segment;
 
-/// Idle pieces by (size, address), of small [0] and large [1] segments. They may be used again on `stream` without any
+/// Idle chunks by (size, address), of small [0] and large [1] segments. They may be used again on `stream` without any
 /// wait, and on every stream when it is NULL.
-typedef struct tide__shelf {
-    tide__piece *idle[2];
+typedef struct tide__free_list {
+    tide__chunk *idle[2];
     struct tide__sc_stream *stream;
-} tide__shelf;
+} tide__free_list;
 
-/// Somebody else's use of a piece. The event is created once and stays with the record when that is used again.
+/// A use of a chunk by another stream. The event is created once and stays with the record when that is used again.
 typedef struct tide__use {
     struct tide__use *next;    ///< in the queue of `by`, or the next spare one
-    struct tide__use *sibling; ///< of the same piece
-    tide__piece *piece;        ///< NULL: the piece is served already, only the event is still on its way
+    struct tide__use *sibling; ///< of the same chunk
+    tide__chunk *chunk;        ///< NULL: the chunk is served already, only the event is still on its way
     struct tide__sc_stream *by;
     tide_event_id event;
     bool recorded;
 } tide__use;
 
-/// A stream that the allocator has heard of.
+/// A stream that the allocator knows.
 typedef struct tide__sc_stream {
     tide_stream_id id;
-    uint64_t number; ///< of tide__sc.n_streams: they are walked in this order, whatever comes and goes meanwhile
+    uint64_t number; ///< of tide__sc.n_streams: they are walked in this order while others come and go
     struct tide__sc_stream *chain;
-    tide__shelf shelf;
-    struct tide__sc_pool *pool; ///< allocations go there; NULL: everybody's
-    tide__use *first, *last;    ///< uses of released pieces, oldest first
+    tide__free_list list;
+    struct tide__sc_pool *pool; ///< allocations go there; NULL: to the segments for all
+    tide__use *first, *last;    ///< uses of released chunks, oldest first
     size_t n_unrecorded;        ///< of these, without an event in the stream yet
     struct tide__sc_stream *next_waiting;
-    uint64_t quiet_until; ///< the host has waited for all its work on pieces idle since then or earlier
+    uint64_t quiet_until; ///< the host has waited for all its work on chunks idle since then or earlier
 } tide__sc_stream;
 
-/// Memory for captured work. shelf.stream is the stream it was begun on, NULL once that is gone.
+/// Memory for captured work. list.stream is the stream it was begun on, NULL once that is gone.
 typedef struct tide__sc_pool {
     uint64_t id;
-    tide__shelf shelf;
+    tide__free_list list;
     struct tide__sc_pool *next;
 } tide__sc_pool;
 
@@ -114,15 +115,15 @@ typedef struct tide__sc {
     tide__sc_stream *streams[TIDE__SC_N_CHAINS]; ///< by id
     tide__sc_stream *recent;                     ///< the one asked for last; may be NULL
     tide__sc_stream *waiting;                    ///< those with a queue
-    tide__shelf shared;                          ///< of streams that are gone
-    tide__piece *pending[2];                     ///< of everybody's segments, those that another stream may take over
+    tide__free_list shared;                      ///< of streams that are gone
+    tide__chunk *pending[2];                     ///< of segments for all, those that another stream may take over
     tide__segment *segments;
     tide__sc_pool *pools;
     uint64_t n_pools; ///< begun so far
-    tide__piece *spare_pieces;
+    tide__chunk *spare_chunks;
     tide__use *spare_uses;
-    uint64_t clock;       ///< counts pieces that became idle
-    uint64_t n_streams;   ///< heard of so far
+    uint64_t clock;       ///< counts chunks that became idle
+    uint64_t n_streams;   ///< known so far
     size_t n_asking;      ///< threads that take from the source or give back to it just now
     uint64_t n_asked;     ///< so often one came back with something changed
     pthread_cond_t asked; ///< one came back
@@ -131,15 +132,15 @@ typedef struct tide__sc {
 
 /// A request in the allocator's own sizes.
 typedef struct tide__sc_plan {
-    size_t need_bytes; ///< of the piece
+    size_t need_bytes; ///< of the chunk
     size_t align_bytes;
-    size_t slack_bytes;   ///< a piece of need + slack holds it wherever it lies
+    size_t slack_bytes;   ///< a chunk of need + slack holds it wherever it lies
     size_t segment_bytes; ///< of a segment taken for it
     bool large;
     tide_stream_id stream;
 } tide__sc_plan;
 
-// "stream_caching.c"
+// stream_caching.c
 /// @param pinned      an allocator of the CPU under that name; else one of `streams_of`
 /// @param streams_of  whose streams use the memory
 tide_status tide__sc_create(bool pinned, tide_device streams_of, const tide__sc_source *source,
@@ -148,47 +149,60 @@ tide_status tide__sc_create(bool pinned, tide_device streams_of, const tide__sc_
 /// The state behind `a`; NULL when it is neither "stream_caching" nor "pinned". Without the lock.
 tide__sc *tide__sc_of(tide_allocator *a);
 
-// "stream_caching_tree.c": pieces by (size, address)
-void tide__tree_insert(tide__piece **root, tide__piece *p);
-/// `p` must be in the tree.
-void tide__tree_remove(tide__piece **root, tide__piece *p);
-/// The first in order that is not before (size_bytes, addr); NULL when there is none.
-tide__piece *tide__tree_from(tide__piece *root, size_t size_bytes, const char *addr);
-tide__piece *tide__tree_last(tide__piece *root);
+/// NULL when the stream is not known, or is gone.
+static inline tide__sc_stream *tide__sc_find_stream(const tide__sc *a, tide_stream_id id) {
+    if (a->recent != NULL && a->recent->id == id) return a->recent;
+    tide__sc_stream *s = a->streams[id % TIDE__SC_N_CHAINS];
+    while (s != NULL && s->id != id) s = s->chain;
+    return s;
+}
+/// Where allocations of the stream come from now.
+static inline tide__free_list *tide__sc_list_of(tide__sc_stream *s) {
+    return s->pool != NULL ? &s->pool->list : &s->list;
+}
 
-// "stream_caching_piece.c": fit, cut, merge
+// stream_caching_chunks.c: chunks by (size, address)
+void tide__tree_insert(tide__chunk **root, tide__chunk *p);
+/// `p` must be in the tree.
+void tide__tree_remove(tide__chunk **root, tide__chunk *p);
+/// The first in order that is not before (size_bytes, addr); NULL when there is none.
+tide__chunk *tide__tree_from(tide__chunk *root, size_t size_bytes, const char *addr);
+tide__chunk *tide__tree_last(tide__chunk *root);
+
+// stream_caching_chunks.c: fit, cut, merge
 /// False when the sizes do not fit into a size_t. Pure.
 bool tide__sc_plan_request(const tide_alloc_request *req, tide__sc_plan *out);
-/// The best fit of a tree: the smallest piece that holds the request, the lowest of these.
-tide__piece *tide__sc_fit(tide__piece *root, const tide__sc_plan *plan);
-/// The best fit among idle pieces that the plan's stream may have at once; its own before those of streams gone.
-tide__piece *tide__sc_find_idle(const tide__sc *a, const tide__sc_plan *plan);
-/// Cut the plan's piece out of idle `from`; it is OUT then. TIDE_ERR_NOMEM (host memory): nothing changed.
-tide_status tide__sc_cut(tide__sc *a, tide__piece *from, const tide__sc_plan *plan, tide__piece **out) TIDE_NODISCARD;
-/// The memory of an OUT or PENDING piece can serve again: the listener hears, and it is idle. @return what it became
-tide__piece *tide__sc_complete(tide__sc *a, tide__piece *p);
-/// Lay an idle piece that is on no shelf onto its home, merged with its idle neighbours there. @return what it became
-tide__piece *tide__sc_shelve(tide__sc *a, tide__piece *p);
+/// The best fit of a tree: the smallest chunk that holds the request, the lowest of these.
+tide__chunk *tide__sc_fit(tide__chunk *root, const tide__sc_plan *plan);
+/// The best fit among idle chunks that the plan's stream may have at once; its own before those of streams gone.
+tide__chunk *tide__sc_find_idle(const tide__sc *a, const tide__sc_plan *plan);
+/// Cut the plan's chunk out of idle `from`; it is OUT then. TIDE_ERR_NOMEM (host memory): nothing changed.
+tide_status tide__sc_cut(tide__sc *a, tide__chunk *from, const tide__sc_plan *plan, tide__chunk **out) TIDE_NODISCARD;
+/// The memory of an OUT or PENDING chunk can serve again: the listener is told, and it is idle. @return what it became
+tide__chunk *tide__sc_complete(tide__sc *a, tide__chunk *p);
+/// Lay an idle chunk that is on no free list onto its home, merged with its idle neighbours there. @return what it
+/// became
+tide__chunk *tide__sc_put_idle(tide__sc *a, tide__chunk *p);
 /// NULL when there is no host memory.
-tide__piece *tide__sc_new_piece(tide__sc *a);
-void tide__sc_drop_piece(tide__sc *a, tide__piece *p);
+tide__chunk *tide__sc_new_chunk(tide__sc *a);
+void tide__sc_drop_chunk(tide__sc *a, tide__chunk *p);
 
-// "stream_caching_use.c": uses by other streams, events
-/// Write down that `stream` uses the piece. False: no host memory, nothing changed.
-bool tide__sc_declare(tide__sc *a, tide__piece *p, tide_stream_id stream);
-/// Forget the uses of a piece that is not released yet; those of `by` alone when it is not NULL.
-void tide__sc_undeclare(tide__sc *a, tide__piece *p, const tide__sc_stream *by);
-/// Keep the released piece until its uses are over.
-void tide__sc_defer(tide__sc *a, tide__piece *p);
+// stream_caching_streams.c: uses by other streams, events
+/// Write down that `stream` uses the chunk. False: no host memory, nothing changed.
+bool tide__sc_declare(tide__sc *a, tide__chunk *p, tide_stream_id stream);
+/// Forget the uses of a chunk that is not released yet; those of `by` alone when it is not NULL.
+void tide__sc_undeclare(tide__sc *a, tide__chunk *p, const tide__sc_stream *by);
+/// Keep the released chunk until its uses are over.
+void tide__sc_defer(tide__sc *a, tide__chunk *p);
 /// Take back what the device says is done, oldest first, without waiting.
 void tide__sc_reclaim(tide__sc *a);
 /// All uses by `by` are over, whatever their events say.
 void tide__sc_finish_uses(tide__sc *a, tide__sc_stream *by);
-/// A pending piece that fits, handed to the plan's stream, which waits for whoever still uses it; the piece is idle on
-/// its shelf. NULL: there is none.
-tide__piece *tide__sc_take_over(tide__sc *a, const tide__sc_plan *plan);
-/// An idle piece of another stream that fits, in the same way.
-tide__piece *tide__sc_take_idle(tide__sc *a, const tide__sc_plan *plan);
+/// A pending chunk that fits, handed to the plan's stream, which waits for the streams that still use it; the chunk is
+/// idle on its list. NULL: there is none.
+tide__chunk *tide__sc_take_over(tide__sc *a, const tide__sc_plan *plan);
+/// An idle chunk of another stream that fits, in the same way.
+tide__chunk *tide__sc_take_idle(tide__sc *a, const tide__sc_plan *plan);
 /// Wait for every pending use. Opens the lock meanwhile.
 void tide__sc_sync_uses(tide__sc *a);
 /// What the device answers for a stream that has no work left because it, or the device itself, is not there.
@@ -200,34 +214,25 @@ static inline bool tide__sc_is_host(const tide__sc *a, tide_stream_id stream) {
     return stream == 0 && a->device.type == TIDE_DEVICE_CPU;
 }
 
-// "stream_caching_stream.c": streams, pools
-/// NULL when it was never heard of, or is gone.
-tide__sc_stream *tide__sc_find_stream(const tide__sc *a, tide_stream_id id);
+// stream_caching_streams.c: streams, pools
 /// The same; makes it. NULL when there is no host memory.
 tide__sc_stream *tide__sc_stream_of(tide__sc *a, tide_stream_id id);
-/// The stream is gone: its uses are over, its pieces serve everybody.
-void tide__sc_forget_stream(tide__sc *a, tide__sc_stream *s);
-/// An idle piece changes its home. @return what it became there
-tide__piece *tide__sc_move_idle(tide__sc *a, tide__piece *p, tide__shelf *to);
-/// Where allocations of the stream come from now.
-static inline tide__shelf *tide__sc_shelf_of(tide__sc_stream *s) {
-    return s->pool != NULL ? &s->pool->shelf : &s->shelf;
-}
 void tide__sc_release_pool(tide__sc *a, tide__sc_pool *pool);
+/// The allocator's part of tide_stream_caching_begin_pool and the two that follow it.
+tide_status tide__sc_begin_pool(tide__sc *a, tide_stream_id stream, uint64_t *id, tide_error *err);
+tide_status tide__sc_end_pool(tide__sc *a, uint64_t id, tide_error *err);
+tide_status tide__sc_release_pool_by_id(tide__sc *a, uint64_t id, tide_error *err);
 /// The listener of tide_stream_listen. Without the lock.
 void tide__sc_on_stream_destroyed(void *self, tide_device device, tide_stream_id stream);
 
-// "stream_caching_segment.c": segments, and what happens when there is no more memory
-/// An idle piece for a request that no idle piece fits: rules 3, 7 and 8. Opens the lock meanwhile.
-tide_status tide__sc_refill(tide__sc *a, const tide__sc_plan *plan, const tide_alloc_request *req, tide__piece **out,
+// stream_caching_segments.c: segments, and what happens when there is no more memory
+/// An idle chunk for a request that no idle chunk fits: rules 3, 7 and 8. Opens the lock meanwhile.
+tide_status tide__sc_refill(tide__sc *a, const tide__sc_plan *plan, const tide_alloc_request *req, tide__chunk **out,
                             bool *taken, tide_error *err) TIDE_NODISCARD;
 /// Give back every segment that is idle as a whole. Waits for the streams that order it; opens the lock meanwhile.
 void tide__sc_give_back_idle(tide__sc *a);
 /// Give back all segments, whatever is in them.
 void tide__sc_give_back_all(tide__sc *a);
 uint64_t tide__sc_largest_free(const tide__sc *a);
-
-// "stream_caching_check.c"
-tide_status tide__sc_check(const tide__sc *a, tide_error *err) TIDE_NODISCARD;
 
 #endif

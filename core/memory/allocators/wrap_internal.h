@@ -19,8 +19,8 @@ typedef struct tide__wrap {
 void tide__wrap_init(tide__wrap *w, tide_allocator *inner);
 /// Listen to a deferred inner allocator, for a wrapper that must know when a free is complete.
 void tide__wrap_hear(tide__wrap *w, const tide_allocator_listener *ears);
-/// Drops the reference. When it is the last one, inner completes what is pending while we still listen; when somebody
-/// else holds it too, it does not call us any more.
+/// Drops the reference. When it is the last one, inner completes what is pending while we still listen; when
+/// another holds it too, it does not call us any more.
 void tide__wrap_deinit(tide__wrap *w);
 
 void tide__wrap_release(void *self, const tide_memory *mem, tide_stream_id last_stream);

@@ -3,21 +3,21 @@
 // Segments of stream_caching: taking one from the source, giving idle ones back, and what is tried before a request
 // fails (rules 7 and 8).
 //
-//     no idle piece fits
-//       -> a pending piece that fits, behind its events (rule 3)
+//     no idle chunk fits
+//       -> a pending chunk that fits, behind its events (rule 3)
 //       -> a new segment                                          the source is asked without the lock
 //       -> out of memory: take back what is done, look again
 //       -> wait for all pending uses, look again                  the only places where the host waits
 //       -> give back the segments that are idle as a whole
 //       -> a new segment once more
-//       -> an idle piece of another stream, behind an event there
+//       -> an idle chunk of another stream, behind an event there
 //       -> other threads are at the source: wait for the first that changes something, and from the top again
 //       -> fail, with the numbers
 //
-// What is on its way to or from the source is in nobody's count: a thread that failed because of it must look again.
+// Memory on its way to or from the source is in no count: a thread that failed because of it must look again.
 //
-// An idle piece may still be touched by work of its own stream. So a segment goes back only when the host has waited
-// for that work; the moment is kept per stream, and a piece that became idle later counts as not waited for.
+// An idle chunk may still be touched by work of its own stream. So a segment goes back only when the host has waited
+// for that work; the moment is kept per stream, and a chunk that became idle later counts as not waited for.
 #include <inttypes.h>
 #include <stdatomic.h>
 
@@ -34,8 +34,8 @@ static uint64_t new_segment_id(void) {
 
 // ---- taking ----
 
-/// The taken memory becomes a segment with one idle piece, for whoever the plan's stream allocates from by now.
-static tide__piece *link_segment(tide__sc *a, const tide__sc_plan *plan, tide__segment *seg, tide__piece *p) {
+/// The taken memory becomes a segment with one idle chunk, at the place that the plan's stream allocates from by now.
+static tide__chunk *link_segment(tide__sc *a, const tide__sc_plan *plan, tide__segment *seg, tide__chunk *p) {
     tide__sc_stream *s = tide__sc_find_stream(a, plan->stream); // it may have gone meanwhile
     seg->id = new_segment_id();
     seg->pool = s != NULL ? s->pool : NULL;
@@ -46,13 +46,13 @@ static tide__piece *link_segment(tide__sc *a, const tide__sc_plan *plan, tide__s
     p->addr = seg->base;
     p->size_bytes = seg->size_bytes;
     p->segment = seg;
-    p->home = s != NULL ? tide__sc_shelf_of(s) : &a->shared;
+    p->home = s != NULL ? tide__sc_list_of(s) : &a->shared;
     tide__count_reserve(&a->stats, seg->size_bytes);
     a->stats.cached_bytes += seg->size_bytes;
     if (a->source.host_memory) tide_asan_poison(seg->base, seg->size_bytes);
     if (a->listener.on_segment != NULL)
         a->listener.on_segment(a->listener.self, true, seg->id, seg->base, seg->size_bytes);
-    return tide__sc_shelve(a, p);
+    return tide__sc_put_idle(a, p);
 }
 
 /// To the source: the lock is open from here on.
@@ -86,7 +86,7 @@ static tide_status take(tide__sc *a, const tide__sc_plan *plan, tide__segment *s
 
 // ---- giving back ----
 
-static bool is_quiet(const tide__piece *p) {
+static bool is_quiet(const tide__chunk *p) {
     const tide__sc_stream *s = p->home->stream;
     return s == NULL || p->idle_since <= s->quiet_until;
 }
@@ -98,7 +98,7 @@ static tide__sc_stream *next_unquiet(const tide__sc *a, uint64_t after) {
     tide__sc_stream *next = NULL;
     for (const tide__segment *seg = a->segments; seg != NULL; seg = seg->next) {
         if (!is_spare(seg)) continue;
-        for (const tide__piece *p = seg->first; p != NULL; p = p->after) {
+        for (const tide__chunk *p = seg->first; p != NULL; p = p->after) {
             if (is_quiet(p) || p->home->stream->number <= after) continue;
             if (next == NULL || p->home->stream->number < next->number) next = p->home->stream;
         }
@@ -106,7 +106,7 @@ static tide__sc_stream *next_unquiet(const tide__sc *a, uint64_t after) {
     return next;
 }
 
-/// Wait for the work of every stream that orders a piece of a spare segment.
+/// Wait for the work of every stream that orders a chunk of a spare segment.
 static void sync_homes(tide__sc *a) {
     uint64_t at = 0;
     for (tide__sc_stream *s; (s = next_unquiet(a, at)) != NULL;) {
@@ -123,15 +123,15 @@ static void sync_homes(tide__sc *a) {
 
 /// Take a segment out of everything; its header remains.
 static void unlink_segment(tide__sc *a, tide__segment *seg) {
-    for (tide__piece *p = seg->first, *after; p != NULL; p = after) {
+    for (tide__chunk *p = seg->first, *after; p != NULL; p = after) {
         after = p->after;
-        if (p->state == TIDE__PIECE_IDLE) {
+        if (p->state == TIDE__CHUNK_IDLE) {
             tide__tree_remove(&p->home->idle[seg->large], p);
             a->stats.cached_bytes -= p->size_bytes;
         } else {
             a->stats.active_bytes -= p->size_bytes;
         }
-        tide__sc_drop_piece(a, p);
+        tide__sc_drop_chunk(a, p);
     }
     if (seg->prev != NULL) {
         seg->prev->next = seg->next;
@@ -167,7 +167,7 @@ static void give_back_where(tide__sc *a, bool (*gone)(const tide__segment *seg))
 
 static bool can_go(const tide__segment *seg) {
     if (!is_spare(seg)) return false;
-    for (const tide__piece *p = seg->first; p != NULL; p = p->after) {
+    for (const tide__chunk *p = seg->first; p != NULL; p = p->after) {
         if (!is_quiet(p)) return false;
     }
     return true;
@@ -187,9 +187,9 @@ void tide__sc_give_back_all(tide__sc *a) { give_back_where(a, must_go); }
 
 // ---- nothing left ----
 
-static void raise(uint64_t *largest, const tide__shelf *shelf) {
+static void raise(uint64_t *largest, const tide__free_list *list) {
     for (int i = 0; i < 2; i++) {
-        const tide__piece *p = tide__tree_last(shelf->idle[i]);
+        const tide__chunk *p = tide__tree_last(list->idle[i]);
         if (p != NULL && p->size_bytes > *largest) *largest = p->size_bytes;
     }
 }
@@ -197,9 +197,9 @@ static void raise(uint64_t *largest, const tide__shelf *shelf) {
 uint64_t tide__sc_largest_free(const tide__sc *a) {
     uint64_t largest = 0;
     raise(&largest, &a->shared);
-    for (const tide__sc_pool *pool = a->pools; pool != NULL; pool = pool->next) raise(&largest, &pool->shelf);
+    for (const tide__sc_pool *pool = a->pools; pool != NULL; pool = pool->next) raise(&largest, &pool->list);
     for (int i = 0; i < TIDE__SC_N_CHAINS; i++) {
-        for (const tide__sc_stream *s = a->streams[i]; s != NULL; s = s->chain) raise(&largest, &s->shelf);
+        for (const tide__sc_stream *s = a->streams[i]; s != NULL; s = s->chain) raise(&largest, &s->list);
     }
     return largest;
 }
@@ -214,8 +214,8 @@ static void tally_segments(const tide__sc *a, tally out[3]) {
         tally *t = &out[seg->pool != NULL ? 2 : seg->large];
         t->n_segments++;
         t->reserved_bytes += seg->size_bytes;
-        for (const tide__piece *p = seg->first; p != NULL; p = p->after) {
-            if (p->state == TIDE__PIECE_IDLE) t->cached_bytes += p->size_bytes;
+        for (const tide__chunk *p = seg->first; p != NULL; p = p->after) {
+            if (p->state == TIDE__CHUNK_IDLE) t->cached_bytes += p->size_bytes;
         }
     }
 }
@@ -247,8 +247,8 @@ static tide_status fail_with_numbers(const tide__sc *a, const tide__sc_plan *pla
     return TIDE_ERR_NOMEM;
 }
 
-/// Everything that may bring memory, short of failing: an idle piece in *out, or memory for the segment.
-static tide_status climb(tide__sc *a, const tide__sc_plan *plan, tide__segment *seg, tide__piece **out,
+/// Everything that may bring memory, short of failing: an idle chunk in *out, or memory for the segment.
+static tide_status climb(tide__sc *a, const tide__sc_plan *plan, tide__segment *seg, tide__chunk **out,
                          tide_error *err) {
     for (;;) {
         tide__sc_reclaim(a);
@@ -266,12 +266,12 @@ static tide_status climb(tide__sc *a, const tide__sc_plan *plan, tide__segment *
     }
 }
 
-tide_status tide__sc_refill(tide__sc *a, const tide__sc_plan *plan, const tide_alloc_request *req, tide__piece **out,
+tide_status tide__sc_refill(tide__sc *a, const tide__sc_plan *plan, const tide_alloc_request *req, tide__chunk **out,
                             bool *taken, tide_error *err) {
     *taken = false;
     if ((*out = tide__sc_take_over(a, plan)) != NULL) return TIDE_OK;
     tide__segment *seg = tide_host_calloc(1, sizeof *seg);
-    tide__piece *whole = seg != NULL ? tide__sc_new_piece(a) : NULL;
+    tide__chunk *whole = seg != NULL ? tide__sc_new_chunk(a) : NULL;
     if (whole == NULL) {
         tide_host_free(seg);
         return TIDE_FAIL(err, TIDE_ERR_NOMEM, "%s: no host memory for a segment", a->name);
@@ -286,7 +286,7 @@ tide_status tide__sc_refill(tide__sc *a, const tide__sc_plan *plan, const tide_a
         *out = link_segment(a, plan, seg, whole);
         return TIDE_OK;
     }
-    tide__sc_drop_piece(a, whole);
+    tide__sc_drop_chunk(a, whole);
     tide_host_free(seg);
     if (st == TIDE_ERR_NOMEM) return fail_with_numbers(a, plan, req, why.msg, err);
     if (st != TIDE_OK && err != NULL) *err = why;

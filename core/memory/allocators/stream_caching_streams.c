@@ -1,8 +1,161 @@
 // SPDX-License-Identifier: MIT
 //
-// Uses of stream_caching: who else touches a piece, and when that is over (rules 2, 3 and 5).
+// Streams and pools of stream_caching (rules 4 and 5), and the uses of chunks by streams (rules 2, 3 and 5).
 //
-//     piece P, allocated on stream a, also used by b and c; released
+// A stream is known by its id, which the process never uses twice: memory of a stream that is gone is never mistaken
+// for memory of a younger one. When a stream goes, its work is done: idle chunks move to the shared list, live ones
+// will go there.
+#include <inttypes.h>
+
+#include "core/base/host_alloc.h"
+#include "core/memory/allocators/stream_caching_internal.h"
+#include "core/memory/poison.h"
+
+// ---- streams ----
+
+static tide__sc_stream **chain_of(tide__sc *a, tide_stream_id id) { return &a->streams[id % TIDE__SC_N_CHAINS]; }
+
+tide__sc_stream *tide__sc_stream_of(tide__sc *a, tide_stream_id id) {
+    tide__sc_stream *s = tide__sc_find_stream(a, id);
+    if (s == NULL) {
+        s = tide_host_calloc(1, sizeof *s);
+        if (s == NULL) return NULL;
+        s->id = id;
+        s->number = ++a->n_streams;
+        s->list.stream = s;
+        s->chain = *chain_of(a, id);
+        *chain_of(a, id) = s;
+    }
+    a->recent = s;
+    return s;
+}
+
+/// An idle chunk changes its home. @return what it became there
+static tide__chunk *tide__sc_move_idle(tide__sc *a, tide__chunk *p, tide__free_list *to) {
+    tide__tree_remove(&p->home->idle[p->segment->large], p);
+    p->home = to;
+    if (to->stream == NULL && a->source.host_memory) tide_asan_poison(p->addr, p->size_bytes);
+    return tide__sc_put_idle(a, p);
+}
+
+/// Every chunk whose home is `from` lives at `to` from now on.
+static void move_home(tide__sc *a, const tide__free_list *from, tide__free_list *to) {
+    for (tide__segment *seg = a->segments; seg != NULL; seg = seg->next) {
+        for (tide__chunk *p = seg->first; p != NULL; p = p->after) {
+            if (p->home != from) continue;
+            // Merging may swallow p into the one before it, and the one after it: go on from what it became.
+            if (p->state == TIDE__CHUNK_IDLE) {
+                p = tide__sc_move_idle(a, p, to);
+            } else {
+                p->home = to;
+            }
+        }
+    }
+}
+
+/// What was declared of blocks that are still out: the stream is done with them.
+static void undeclare_all(tide__sc *a, const tide__sc_stream *s) {
+    for (tide__segment *seg = a->segments; seg != NULL; seg = seg->next) {
+        for (tide__chunk *p = seg->first; p != NULL; p = p->after) {
+            if (p->state == TIDE__CHUNK_OUT) tide__sc_undeclare(a, p, s);
+        }
+    }
+}
+
+/// The stream is gone: its uses are over, its chunks serve everybody.
+static void tide__sc_forget_stream(tide__sc *a, tide__sc_stream *s) {
+    tide__sc_finish_uses(a, s);
+    undeclare_all(a, s);
+    move_home(a, &s->list, &a->shared);
+    for (tide__sc_pool *pool = a->pools; pool != NULL; pool = pool->next) {
+        if (pool->list.stream == s) pool->list.stream = NULL;
+    }
+    tide__sc_stream **at = chain_of(a, s->id);
+    while (*at != s) at = &(*at)->chain;
+    *at = s->chain;
+    if (a->recent == s) a->recent = NULL;
+    tide_host_free(s);
+}
+
+void tide__sc_on_stream_destroyed(void *self, tide_device device, tide_stream_id stream) {
+    tide__sc *a = self;
+    if (!tide_device_equal(device, a->device)) return;
+    pthread_mutex_lock(&a->lock);
+    tide__sc_stream *s = tide__sc_find_stream(a, stream);
+    if (s != NULL) tide__sc_forget_stream(a, s);
+    pthread_mutex_unlock(&a->lock);
+}
+
+// ---- pools ----
+
+void tide__sc_release_pool(tide__sc *a, tide__sc_pool *pool) {
+    for (tide__segment *seg = a->segments; seg != NULL; seg = seg->next) {
+        if (seg->pool != pool) continue;
+        seg->pool = NULL;
+        for (tide__chunk *p = seg->first; p != NULL; p = p->after) {
+            if (p->state == TIDE__CHUNK_PENDING && !p->unsure) tide__tree_insert(&a->pending[seg->large], p);
+        }
+    }
+    tide__sc_stream *s = pool->list.stream;
+    if (s != NULL && s->pool == pool) s->pool = NULL;
+    move_home(a, &pool->list, s != NULL ? &s->list : &a->shared);
+    tide__sc_pool **at = &a->pools;
+    while (*at != pool) at = &(*at)->next;
+    *at = pool->next;
+    tide_host_free(pool);
+}
+
+static tide__sc_pool *find_pool(const tide__sc *a, uint64_t id) {
+    tide__sc_pool *pool = a->pools;
+    while (pool != NULL && pool->id != id) pool = pool->next;
+    return pool;
+}
+
+static bool is_open(const tide__sc_pool *pool) { return pool->list.stream != NULL && pool->list.stream->pool == pool; }
+
+tide_status tide__sc_begin_pool(tide__sc *a, tide_stream_id stream, uint64_t *id, tide_error *err) {
+    tide__sc_stream *s = tide__sc_stream_of(a, stream);
+    tide__sc_pool *pool = s != NULL ? tide_host_calloc(1, sizeof *pool) : NULL;
+    if (pool == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "%s: no host memory for a pool", a->name);
+    if (s->pool != NULL) {
+        tide_host_free(pool);
+        return TIDE_FAIL(err, TIDE_ERR_BUSY, "%s: stream %" PRIu64 " allocates from pool %" PRIu64 " already", a->name,
+                         stream, s->pool->id);
+    }
+    *pool = (tide__sc_pool){.id = ++a->n_pools, .list = {.stream = s}, .next = a->pools};
+    a->pools = pool;
+    s->pool = pool;
+    *id = pool->id;
+    return TIDE_OK;
+}
+
+tide_status tide__sc_end_pool(tide__sc *a, uint64_t id, tide_error *err) {
+    tide__sc_pool *pool = find_pool(a, id);
+    if (pool == NULL) return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "%s: there is no pool %" PRIu64, a->name, id);
+    // A stream that went took the end with it.
+    if (!is_open(pool)) {
+        if (pool->list.stream == NULL) return TIDE_OK;
+        return TIDE_FAIL(err, TIDE_ERR_INVALID, "%s: pool %" PRIu64 " has ended already", a->name, id);
+    }
+    pool->list.stream->pool = NULL;
+    return TIDE_OK;
+}
+
+tide_status tide__sc_release_pool_by_id(tide__sc *a, uint64_t id, tide_error *err) {
+    tide__sc_pool *pool = find_pool(a, id);
+    if (pool == NULL) return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "%s: there is no pool %" PRIu64, a->name, id);
+    if (is_open(pool))
+        return TIDE_FAIL(err, TIDE_ERR_BUSY, "%s: pool %" PRIu64 " has not ended: stream %" PRIu64 " allocates from it",
+                         a->name, id, pool->list.stream->id);
+    tide__sc_release_pool(a, pool);
+    return TIDE_OK;
+}
+
+// ---- uses ----
+//
+// Which other streams use a chunk, and when that is over.
+//
+//     chunk P, allocated on stream a, also used by b and c; released
 //
 //     queue of b:  [use of O, event 7 done] -> [use of P, event 9] -> ...       looked at from the front; the first one
 //     queue of c:  [use of P, event 8]                                          that is not done ends the look
@@ -10,8 +163,6 @@
 //
 // While a stream is captured no event can be put into it: such a use waits in the same queue without an event until the
 // capture has ended. Events of a queue are in stream order, or, where one came late, later than they need be.
-#include "core/base/host_alloc.h"
-#include "core/memory/allocators/stream_caching_internal.h"
 
 // ---- records ----
 
@@ -33,13 +184,13 @@ static void drop_use(tide__sc *a, tide__use *u) {
     a->spare_uses = u;
 }
 
-static void unlink_from_piece(tide__use *u) {
-    tide__use **at = &u->piece->uses;
+static void unlink_from_chunk(tide__use *u) {
+    tide__use **at = &u->chunk->uses;
     while (*at != u) at = &(*at)->sibling;
     *at = u->sibling;
 }
 
-bool tide__sc_declare(tide__sc *a, tide__piece *p, tide_stream_id stream) {
+bool tide__sc_declare(tide__sc *a, tide__chunk *p, tide_stream_id stream) {
     if (tide__sc_is_host(a, stream)) return true;
     for (const tide__use *u = p->uses; u != NULL; u = u->sibling) {
         if (u->by->id == stream) return true;
@@ -47,18 +198,18 @@ bool tide__sc_declare(tide__sc *a, tide__piece *p, tide_stream_id stream) {
     tide__sc_stream *by = tide__sc_stream_of(a, stream);
     tide__use *u = by != NULL ? new_use(a, by) : NULL;
     if (u == NULL) return false;
-    u->piece = p;
+    u->chunk = p;
     u->sibling = p->uses;
     p->uses = u;
     p->n_uses++;
     return true;
 }
 
-void tide__sc_undeclare(tide__sc *a, tide__piece *p, const tide__sc_stream *by) {
+void tide__sc_undeclare(tide__sc *a, tide__chunk *p, const tide__sc_stream *by) {
     for (tide__use *u = p->uses, *next; u != NULL; u = next) {
         next = u->sibling;
         if (by != NULL && u->by != by) continue;
-        unlink_from_piece(u);
+        unlink_from_chunk(u);
         p->n_uses--;
         drop_use(a, u);
     }
@@ -113,9 +264,9 @@ static void finish_first(tide__sc *a, tide__sc_stream *by) {
     tide__use *u = by->first;
     by->first = u->next;
     if (!u->recorded) by->n_unrecorded--;
-    tide__piece *p = u->piece;
+    tide__chunk *p = u->chunk;
     if (p != NULL) {
-        unlink_from_piece(u);
+        unlink_from_chunk(u);
         if (--p->n_uses == 0) tide__sc_complete(a, p);
     }
     drop_use(a, u);
@@ -131,12 +282,12 @@ void tide__sc_finish_uses(tide__sc *a, tide__sc_stream *by) {
 
 // ---- deferring and taking back ----
 
-void tide__sc_defer(tide__sc *a, tide__piece *p) {
-    p->state = TIDE__PIECE_PENDING;
+void tide__sc_defer(tide__sc *a, tide__chunk *p) {
+    p->state = TIDE__CHUNK_PENDING;
     a->stats.pending_bytes += p->size_bytes;
     a->stats.n_pending++;
     if (p->segment->pool == NULL && !p->unsure) tide__tree_insert(&a->pending[p->segment->large], p);
-    p->n_uses++; // ours: a stream that turns out to be gone must not complete the piece under our hands
+    p->n_uses++; // of this function: a stream that turns out to be gone must not complete the chunk meanwhile
     for (tide__use *u = p->uses, *next; u != NULL; u = next) {
         next = u->sibling;
         if (enqueue(a, u) == GONE) tide__sc_forget_stream(a, u->by);
@@ -175,8 +326,8 @@ void tide__sc_reclaim(tide__sc *a) {
 
 // ---- under pressure ----
 
-/// Make `to` wait for all that may still touch the piece. False: it cannot, or not now; no harm is done then.
-static bool follow(tide__sc *a, tide__piece *p, const tide__sc_stream *to) {
+/// Make `to` wait for all that may still touch the chunk. False: it cannot, or not now; no harm is done then.
+static bool follow(tide__sc *a, tide__chunk *p, const tide__sc_stream *to) {
     for (const tide__use *u = p->uses; u != NULL; u = u->sibling) {
         if (!u->recorded) return false;
     }
@@ -198,28 +349,28 @@ static bool follow(tide__sc *a, tide__piece *p, const tide__sc_stream *to) {
 
 /// The stream that asks, when it is one that can be made to wait: the host must not wait here, and captured work cannot
 /// wait for what is outside.
-static tide__sc_stream *patient_stream(const tide__sc *a, const tide__sc_plan *plan) {
+static tide__sc_stream *stream_that_can_wait(const tide__sc *a, const tide__sc_plan *plan) {
     tide__sc_stream *s = tide__sc_find_stream(a, plan->stream);
     return s != NULL && s->pool == NULL && !tide__sc_is_host(a, s->id) ? s : NULL;
 }
 
-tide__piece *tide__sc_take_over(tide__sc *a, const tide__sc_plan *plan) {
-    tide__sc_stream *s = patient_stream(a, plan);
-    tide__piece *p = s != NULL ? tide__sc_fit(a->pending[plan->large], plan) : NULL;
+tide__chunk *tide__sc_take_over(tide__sc *a, const tide__sc_plan *plan) {
+    tide__sc_stream *s = stream_that_can_wait(a, plan);
+    tide__chunk *p = s != NULL ? tide__sc_fit(a->pending[plan->large], plan) : NULL;
     if (p == NULL || !follow(a, p, s)) return NULL;
-    for (tide__use *u = p->uses; u != NULL; u = u->sibling) u->piece = NULL;
+    for (tide__use *u = p->uses; u != NULL; u = u->sibling) u->chunk = NULL;
     p->uses = NULL;
     p->n_uses = 0;
-    p->home = &s->shelf;
+    p->home = &s->list;
     return tide__sc_complete(a, p);
 }
 
-/// The best fit on the shelves of all streams.
-static tide__piece *fit_anywhere(const tide__sc *a, const tide__sc_plan *plan) {
-    tide__piece *best = NULL;
+/// The best fit on the free lists of all streams.
+static tide__chunk *fit_anywhere(const tide__sc *a, const tide__sc_plan *plan) {
+    tide__chunk *best = NULL;
     for (int i = 0; i < TIDE__SC_N_CHAINS; i++) {
         for (const tide__sc_stream *s = a->streams[i]; s != NULL; s = s->chain) {
-            tide__piece *p = tide__sc_fit(s->shelf.idle[plan->large], plan);
+            tide__chunk *p = tide__sc_fit(s->list.idle[plan->large], plan);
             if (p == NULL) continue;
             const bool tie = best != NULL && p->size_bytes == best->size_bytes;
             if (best == NULL || p->size_bytes < best->size_bytes || (tie && (uintptr_t)p->addr < (uintptr_t)best->addr))
@@ -229,12 +380,12 @@ static tide__piece *fit_anywhere(const tide__sc *a, const tide__sc_plan *plan) {
     return best;
 }
 
-tide__piece *tide__sc_take_idle(tide__sc *a, const tide__sc_plan *plan) {
-    tide__sc_stream *s = patient_stream(a, plan);
-    tide__piece *p = s != NULL ? fit_anywhere(a, plan) : NULL;
+tide__chunk *tide__sc_take_idle(tide__sc *a, const tide__sc_plan *plan) {
+    tide__sc_stream *s = stream_that_can_wait(a, plan);
+    tide__chunk *p = s != NULL ? fit_anywhere(a, plan) : NULL;
     if (p == NULL || !follow(a, p, s)) return NULL;
-    p->idle_since = ++a->clock; // whoever has waited for s before has not waited for the stream it comes from
-    return tide__sc_move_idle(a, p, &s->shelf);
+    p->idle_since = ++a->clock; // a wait for s before this was no wait for the stream it comes from
+    return tide__sc_move_idle(a, p, &s->list);
 }
 
 /// The next stream with a queue after number `after`.
