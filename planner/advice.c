@@ -268,7 +268,7 @@ static tide_status try_search(adviser *a) {
     return add_row(a, row, a->out->need_bytes);
 }
 
-// ---- the whole ----
+// ---- entry points ----
 
 static int compare_rows(const void *a, const void *b) {
     const tide_advice_row *x = a, *y = b;

@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-// ---- who is alive at the peak ----
+// ---- what is alive at the peak ----
 
 typedef struct tide_peak_entry {
     uint32_t item;  ///< in the table
@@ -36,7 +36,7 @@ typedef struct tide_peaks {
 
 tide_status tide_peaks_find(const tide_lifetimes *lt, tide_peaks *out, tide_error *err) TIDE_NODISCARD;
 void tide_peaks_deinit(tide_peaks *p);
-/// As a table: tensor, bytes, share, who makes it, who reads it last; of each buffer the `max_rows` largest, 0: 60.
+/// As a table: tensor, bytes, share, its maker, its last reader; of each buffer the `max_rows` largest, 0: 60.
 void tide_peaks_print(const tide_peaks *p, const tide_lifetimes *lt, size_t max_rows, tide_text *out);
 
 // ---- what to change ----

@@ -3,8 +3,8 @@
 // cover tree: see cover_tree.h. A stretch is cut into the fewest nodes that make it up, at most two a level; they and
 // the nodes above its two ends are all that is touched.
 //
-// Of a node that is covered whole, what is below it is not looked at: its owner is the one who covers it, and everybody
-// below must be the same. What was added below stays counted there for the time when the node is whole no more.
+// Where a node is covered whole, the nodes below it are not read: its owner is the class that covers it, and classes
+// below must be the same. Counts below stay as they are, for the time when the node is no longer covered whole.
 #include "planner/cover_tree.h"
 
 #include "core/base/host_alloc.h"

@@ -117,7 +117,7 @@ typedef struct builder {
     size_t *next; // [lt->n] where the row of each lifetime goes on
 } builder;
 
-/// What the sweeps tell of each pair, once.
+/// Called by the sweeps once for each pair.
 typedef void edge_fn(builder *b, uint32_t x, uint32_t y);
 
 /// Stretches come in order of birth; those still alive then meet the new one. One that has ended leaves the list the

@@ -30,10 +30,10 @@ tide_status tide__doc_as_bad_input(tide_doc_reader *r, const char *key, tide_sta
 static tide_status check_schema(tide_doc_reader *r, const char *schema, int version) {
     if (!json_is_object(r->root))
         return TIDE_DOC_BAD(r, "", "the document is %s: want an object", tide__doc_type_name(r->root));
-    const char *said;
-    TIDE_TRY(tide__doc_string(r, r->root, "schema", &said));
-    if (strcmp(said, schema) != 0)
-        return TIDE_DOC_BAD(r, "schema", "the document is a '%.64s': want '%s'", said, schema);
+    const char *given;
+    TIDE_TRY(tide__doc_string(r, r->root, "schema", &given));
+    if (strcmp(given, schema) != 0)
+        return TIDE_DOC_BAD(r, "schema", "the document is a '%.64s': want '%s'", given, schema);
     int64_t number;
     TIDE_TRY(tide__doc_count(r, r->root, "version", &number));
     if (number != version)

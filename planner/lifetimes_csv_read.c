@@ -483,14 +483,14 @@ static tide_status find_target(csv *c, csv_field f, uint64_t *item, int64_t *off
 /// The place of an alias follows from its target: what the line says must be the same.
 static tide_status check_offset(csv *c, const pending *p) {
     if (p->offset.text == NULL || p->offset.len == 0) return TIDE_OK;
-    int64_t said;
+    int64_t given;
     uint64_t at, is;
-    TIDE_TRY(read_count(&c->scan, p->offset, "the offset", &said));
+    TIDE_TRY(read_count(&c->scan, p->offset, "the offset", &given));
     const tide_lifetime *root = &c->out.items[tide_lifetimes_root(&c->out, p->item, &at)];
     if (!root->fixed)
         return BAD(c, p->offset, "an alias has an offset, but '%s', in which it lies, has none", root->name);
-    if (tide_add_u64(root->fixed_offset_bytes, at, &is) && is == (uint64_t)said) return TIDE_OK;
-    return BAD(c, p->offset, "the offset is %" PRId64 ", but '%s', in which it lies, makes it %" PRIu64, said,
+    if (tide_add_u64(root->fixed_offset_bytes, at, &is) && is == (uint64_t)given) return TIDE_OK;
+    return BAD(c, p->offset, "the offset is %" PRId64 ", but '%s', in which it lies, makes it %" PRIu64, given,
                root->name, is);
 }
 
@@ -511,7 +511,7 @@ static tide_status make_aliases(csv *c) {
     return TIDE_OK;
 }
 
-// ---- the whole ----
+// ---- entry points ----
 
 static tide_status read_rows(csv *c) {
     csv_field line;

@@ -178,7 +178,7 @@ static void add_rows(const writer *w) {
     }
 }
 
-/// Append a finished text to `out`, or say that memory ran out; `own` is gone afterwards.
+/// Append a finished text to `out`, or fail where memory ran out; `own` is freed either way.
 static tide_status hand_over(tide_text *own, tide_text *out, tide_error *err) {
     if (!own->failed) tide_text_add_n(out, own->data, own->len);
     const bool failed = own->failed || out->failed;

@@ -3,7 +3,7 @@
 // liveness, stage 1 of 4: when every tensor of a program is born and when its last user is done with it.
 //
 // Time is the index of a step in the order of execution. A tensor lives in the half-open interval
-// [step that makes it, last step that reads it + 1); one that nobody reads lives through the step that makes it.
+// [step that makes it, last step that reads it + 1); one that is never read lives through the step that makes it.
 // Graph inputs, graph outputs and weights live through all steps and are never reused (S23-6, X-5).
 #include <string.h>
 
@@ -29,7 +29,7 @@ static const tide_node *node_at(const analysis *a, size_t step) {
     return &a->graph->nodes[a->program->steps[step].node];
 }
 
-// ---- who makes and who reads what ----
+// ---- makers and readers of values ----
 
 static void note_made(analysis *a) {
     for (uint32_t step = 0; step < a->program->n_steps; step++) {
@@ -202,7 +202,7 @@ static tide_status add_step(analysis *a, uint32_t step, tide_error *err) {
         const uint32_t value_i = node->outputs[port];
         if (value_i == TIDE_NO_VALUE) continue;
         const tide_value *value = &a->graph->values[value_i];
-        if (value->constant != NULL) continue; // listed as a weight where anybody reads it
+        if (value->constant != NULL) continue; // listed as a weight where it is read
         if (value->is_output) {
             TIDE_TRY(add_persistent(a, value_i, value->name, TIDE_ROLE_OUTPUT, TIDE_KIND_DEFAULT, err));
         } else {
@@ -231,7 +231,7 @@ static tide_status add_copied_outputs(analysis *a, tide_error *err) {
     return TIDE_OK;
 }
 
-// ---- the whole ----
+// ---- entry points ----
 
 static tide_status name_steps(analysis *a) {
     const size_t n = a->program->n_steps;

@@ -53,9 +53,9 @@ typedef struct tide_pass_report {
 } tide_pass_report;
 
 /**
- * Lifetimes of `program` after all passes that are on. The order pass and recompute change `program`, which nobody else
- * may hold (tide_program_reorder). Never worse than without passes: one that would raise the lower bound is undone.
- * Deterministic.
+ * Lifetimes of `program` after all passes that are on. The order pass and recompute change `program`, which must have
+ * no other holder (tide_program_reorder). Never worse than without passes: one that would raise the lower bound is
+ * undone. Deterministic.
  *
  * @param report  may be NULL
  * @return as tide_liveness

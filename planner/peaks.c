@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// peaks: who is alive where a buffer's lower bound is made. See advice.h.
+// peaks: which tensors are alive where a buffer's lower bound is made. See advice.h.
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -22,7 +22,7 @@ enum { TIDE_PLAN_SCHEMA_VERSION = 1 };
 /// A strategy that cannot serve a table, and why; for `plan --all`.
 typedef struct tide_plan_refusal {
     const char *strategy;
-    char *why; ///< owned by whoever made the list
+    char *why; ///< owned by the maker of the list
 } tide_plan_refusal;
 
 /// What may stand beside the plans; all of it borrowed, each part may be absent (NULL or 0).

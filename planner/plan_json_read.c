@@ -152,10 +152,10 @@ static tide_status read_pools(reader *r, tide_memory_plan *plan) {
 /// A figure that the document states must be the one its tensors have.
 static tide_status check_total(reader *r, const json_t *object, const char *key, uint64_t is) {
     if (!tide__doc_has(object, key)) return TIDE_OK;
-    uint64_t said;
-    TIDE_TRY(tide__doc_bytes(&r->json, object, key, &said));
-    if (said == is) return TIDE_OK;
-    return BAD(r, key, "'%s' is %" PRIu64 ", but the tensors give %" PRIu64, key, said, is);
+    uint64_t given;
+    TIDE_TRY(tide__doc_bytes(&r->json, object, key, &given));
+    if (given == is) return TIDE_OK;
+    return BAD(r, key, "'%s' is %" PRIu64 ", but the tensors give %" PRIu64, key, given, is);
 }
 
 /// What a search has proved cannot be proved again here: it is taken where it contradicts nothing. Every other proof

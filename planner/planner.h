@@ -22,7 +22,7 @@ enum { TIDE_DEFAULT_ALIGN = 256 };
 /**
  * Lifetimes of everything a program touches, in this order: graph inputs, constants that a live node or output uses
  * (weights), then per step its outputs and its scratch. Inputs, outputs and weights are persistent and live for all
- * steps; an output of a node nobody uses lives for one step. Kinds: inputs and outputs Default, weights Persistent,
+ * steps; an output that no node uses lives for one step. Kinds: inputs and outputs Default, weights Persistent,
  * intermediates and scratch Workspace.
  *
  * @param align_bytes  of every item, a power of two (0 and others: TIDE_ERR_INVALID)

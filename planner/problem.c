@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "planner/planner.h"
@@ -457,6 +458,27 @@ static tide_status measure_naive(const tide_lifetimes *lt, tide_problem *p, tide
     return st;
 }
 
+// ---- what holds ----
+
+static bool item_holds(const tide_problem *p, const tide_item *item) {
+    const bool is_aligned = item->fixed_offset == TIDE_NO_OFFSET || item->fixed_offset % item->align_bytes == 0;
+    if (item->begin >= item->end || item->end > p->n_ticks || (item->align_bytes & (item->align_bytes - 1)) != 0)
+        return false;
+    for (uint32_t r = 0; r < item->n_rects; r++) {
+        const tide_rect *rect = &tide__rects_of(p, item)[r];
+        if (rect->begin >= rect->end || rect->lo_bytes >= rect->hi_bytes) return false;
+        if (rect->begin < item->begin || rect->end > item->end || rect->hi_bytes > item->size_bytes) return false;
+    }
+    return is_aligned && item->n_rects > 0;
+}
+
+bool tide__problem_holds(const tide_problem *p) {
+    for (size_t i = 0; i < p->n; i++) {
+        if (!item_holds(p, &p->items[i])) return false;
+    }
+    return p->grain_bytes > 0 && p->lower_bound_bytes <= p->proved_bytes;
+}
+
 // ---- one problem, all problems ----
 
 static tide_status make(const tide_lifetimes *lt, const tide_classes *c, size_t first, size_t end, tide_problem *p,
@@ -472,6 +494,7 @@ static tide_status make(const tide_lifetimes *lt, const tide_classes *c, size_t 
     if (st != TIDE_OK) return TIDE_FAIL(err, st, "no memory for a problem of %zu tensors", end - first);
     note_shapes(p);
     TIDE_TRY(find_bounds(p, n_real_ticks, err));
+    TIDE_ASSERT(tide__problem_holds(p));
     return check_fixed(p, lt, err);
 }
 

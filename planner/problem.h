@@ -91,6 +91,9 @@ void tide__problems_deinit(tide_problems *p);
 /// and n_rects are set here, one rectangle each), ticks as they are, canonical order NOT applied.
 tide_status tide__problem_of_items(const tide_item *items, size_t n, tide_problem *out, tide_error *err) TIDE_NODISCARD;
 void tide__problem_deinit(tide_problem *p);
+/// What every problem promises: spans that are not empty, alignments that are powers of two, rectangles inside their
+/// item, bounds in order. For assertions and tests.
+bool tide__problem_holds(const tide_problem *p);
 
 tide_status tide__placement_init(tide_placement *pl, const tide_problem *p, tide_error *err) TIDE_NODISCARD;
 void tide__placement_deinit(tide_placement *pl);

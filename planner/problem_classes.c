@@ -16,7 +16,7 @@
 #include "planner/planner.h"
 #include "planner/problem_classes.h"
 
-// ---- who belongs to whom ----
+// ---- members of each class ----
 
 static bool takes_space(const tide_lifetime *item) { return !item->persistent && item->size_bytes > 0; }
 
@@ -278,7 +278,7 @@ static tide_status sort_classes(const tide_lifetimes *lt, tide_classes *c) {
     return TIDE_OK;
 }
 
-// ---- the whole ----
+// ---- entry points ----
 
 static tide_status shape_all(const tide_lifetimes *lt, tide_classes *c, tide_error *err) {
     tide_step_rects room = {0};

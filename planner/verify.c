@@ -113,7 +113,7 @@ static tide_status find_root(tide_verify_check *c, size_t i) {
     return TIDE_OK;
 }
 
-// ---- who needs bytes ----
+// ---- classes that need bytes ----
 
 static bool is_alive_somewhere(const tide_lifetime *item) {
     if (item->persistent || item->size_bytes == 0) return false;
@@ -327,10 +327,10 @@ typedef struct sums {
     uint64_t live_bytes; // of the sweep
 } sums;
 
-static tide_status check_number(tide_verify_check *c, size_t b, const char *what, uint64_t said, uint64_t is) {
-    if (said == is) return TIDE_OK;
+static tide_status check_number(tide_verify_check *c, size_t b, const char *what, uint64_t claimed, uint64_t is) {
+    if (claimed == is) return TIDE_OK;
     return TIDE_FAULT(c, TOTAL, TIDE_VERIFY_NO_ITEM, TIDE_VERIFY_NO_ITEM,
-                      "buffer %zu says %s %" PRIu64 ", its tensors say %" PRIu64, b, what, said, is);
+                      "buffer %zu says %s %" PRIu64 ", its tensors say %" PRIu64, b, what, claimed, is);
 }
 
 // ---- as if every tensor had memory of its own ----
@@ -383,7 +383,7 @@ static void find_naive_peaks(const tide_verify_check *c, sums *all, tide_radix_k
     }
 }
 
-// ---- what is said ----
+// ---- what the plan claims ----
 
 /// What simulates an allocator reserves what that allocator would.
 static bool is_simulated(const tide_memory_plan *p) {
@@ -391,36 +391,36 @@ static bool is_simulated(const tide_memory_plan *p) {
 }
 
 static tide_status check_buffer(tide_verify_check *c, size_t b, const sums *s, uint64_t peak) {
-    const tide_plan_buffer *said = &c->plan->buffers[b];
-    TIDE_TRY(check_number(c, b, "naive_bytes", said->naive_bytes, s->naive_bytes));
-    TIDE_TRY(check_number(c, b, "naive_peak_bytes", said->naive_peak_bytes, s->naive_peak_bytes));
-    TIDE_TRY(check_number(c, b, "lower_bound_bytes", said->lower_bound_bytes, peak));
-    TIDE_TRY(check_number(c, b, "align_bytes", said->align_bytes, s->align_bytes));
+    const tide_plan_buffer *claimed = &c->plan->buffers[b];
+    TIDE_TRY(check_number(c, b, "naive_bytes", claimed->naive_bytes, s->naive_bytes));
+    TIDE_TRY(check_number(c, b, "naive_peak_bytes", claimed->naive_peak_bytes, s->naive_peak_bytes));
+    TIDE_TRY(check_number(c, b, "lower_bound_bytes", claimed->lower_bound_bytes, peak));
+    TIDE_TRY(check_number(c, b, "align_bytes", claimed->align_bytes, s->align_bytes));
     // Rounding up to the alignment is all that a buffer may have beyond its last tensor.
-    if (!is_simulated(c->plan) && said->bytes - c->ends[b] >= s->align_bytes)
-        return check_number(c, b, "bytes", said->bytes, c->ends[b]);
+    if (!is_simulated(c->plan) && claimed->bytes - c->ends[b] >= s->align_bytes)
+        return check_number(c, b, "bytes", claimed->bytes, c->ends[b]);
     return TIDE_OK;
 }
 
 static tide_status check_proof(tide_verify_check *c, size_t b, const sums *s) {
-    const tide_plan_buffer *said = &c->plan->buffers[b];
+    const tide_plan_buffer *claimed = &c->plan->buffers[b];
     const char *why = NULL;
-    if (said->proved_bytes < said->lower_bound_bytes) why = "is below the lower bound";
-    if (said->proved_bytes > said->bytes) why = "is more than the buffer has";
-    if (said->proof == TIDE_PROOF_LIVE_SUM && said->proved_bytes != said->lower_bound_bytes)
+    if (claimed->proved_bytes < claimed->lower_bound_bytes) why = "is below the lower bound";
+    if (claimed->proved_bytes > claimed->bytes) why = "is more than the buffer has";
+    if (claimed->proof == TIDE_PROOF_LIVE_SUM && claimed->proved_bytes != claimed->lower_bound_bytes)
         why = "is not the live sum that is to prove it";
-    if (said->proof == TIDE_PROOF_FIXED && said->proved_bytes > s->fixed_end_bytes)
+    if (claimed->proof == TIDE_PROOF_FIXED && claimed->proved_bytes > s->fixed_end_bytes)
         why = "is beyond the last tensor with a given offset, which is to prove it";
     if (why == NULL) return TIDE_OK;
     return TIDE_FAULT(c, PROOF, TIDE_VERIFY_NO_ITEM, TIDE_VERIFY_NO_ITEM,
                       "buffer %zu of %" PRIu64 " bytes with lower bound %" PRIu64 ": proved_bytes %" PRIu64 " %s", b,
-                      said->bytes, said->lower_bound_bytes, said->proved_bytes, why);
+                      claimed->bytes, claimed->lower_bound_bytes, claimed->proved_bytes, why);
 }
 
-static tide_status check_sum(tide_verify_check *c, const char *what, uint64_t said, uint64_t is) {
-    if (said == is) return TIDE_OK;
+static tide_status check_sum(tide_verify_check *c, const char *what, uint64_t claimed, uint64_t is) {
+    if (claimed == is) return TIDE_OK;
     return TIDE_FAULT(c, BUFFER, TIDE_VERIFY_NO_ITEM, TIDE_VERIFY_NO_ITEM,
-                      "the plan says %s %" PRIu64 ", its buffers say %" PRIu64, what, said, is);
+                      "the plan says %s %" PRIu64 ", its buffers say %" PRIu64, what, claimed, is);
 }
 
 static tide_status check_plan(tide_verify_check *c) {
@@ -467,7 +467,7 @@ static tide_status verify_totals(tide_verify_check *c, const uint64_t *peaks) {
     return st;
 }
 
-// ---- the whole ----
+// ---- entry points ----
 
 const char *tide_verify_text(tide_verify_code code) {
     switch (code) {

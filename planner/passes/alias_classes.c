@@ -123,7 +123,7 @@ static bool is_sound(const move *m) {
     return true;
 }
 
-// ---- who moves where ----
+// ---- which class moves ----
 
 static uint64_t align_of(const tide_lifetime *t) {
     return t->align_bytes < TIDE_ALIAS_ALIGN ? t->align_bytes : TIDE_ALIAS_ALIGN;
@@ -167,7 +167,7 @@ static bool find_move(const tide__alias_classes *c, const tide__alias_wish *w, m
 
 // ---- done ----
 
-/// Aliases of aliases that a table may have in a row: whoever looks for the root of each goes through all of them.
+/// Aliases of aliases that a table may have in a row: finding a root goes through all of them.
 enum { MAX_CHAIN = 16 };
 
 static bool is_near_root(const tide__alias_classes *c, uint32_t i) {
@@ -309,7 +309,7 @@ static void sum_ticks(const tide_problem *p, uint64_t *live) {
 static int64_t step_of(const tide_problem *p, uint32_t tick, int64_t n_steps) {
     if (tick >= p->n_ticks) return n_steps;
     const int64_t step = p->tick_steps != NULL ? p->tick_steps[tick] : (int64_t)tick;
-    return step < 0 || step > n_steps ? n_steps : step; // no step: of things that are only kept apart
+    return step < 0 || step > n_steps ? n_steps : step; // no step: a tick of an apart set
 }
 
 static tide_status spread_over_steps(const tide_problem *p, int64_t n_steps, uint64_t *out) {

@@ -181,7 +181,7 @@ static tide_status run_in_place(pass *p, tide_error *err) {
     return any_shrinks ? run_shrinking(p, err) : TIDE_OK;
 }
 
-// ---- the whole ----
+// ---- entry points ----
 
 static tide_status run(pass *p, tide_pass which, tide_error *err) {
     TIDE_TRY(gather(p, which, err));

@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 
 typedef struct driver {
@@ -107,7 +108,7 @@ static tide_status try_beam(driver *d, stretch s, uint32_t width, uint64_t share
     return TIDE_OK;
 }
 
-/// A beam of one tells what a beam costs; then as wide a one as half of the budget allows.
+/// A beam of width 1 measures what a beam costs; then one as wide as half of the budget allows.
 static tide_status widen(driver *d, stretch s, tide_error *err) {
     enum { MAX_WIDTH = 1024, MAX_WORDS = 1 << 22 };
     const uint64_t before = d->budget;
@@ -301,6 +302,7 @@ static void list_steps(const tide__order_model *m, const uint32_t *nodes, uint32
         const tide__span steps = m->nodes[nodes[i]].steps;
         for (uint32_t k = 0; k < steps.n; k++) out[n++] = m->steps[steps.first + k];
     }
+    TIDE_ASSERT(n == m->n_steps);
 }
 
 /// `order` holds the given order, and keeps it unless there is a better one.
@@ -338,6 +340,8 @@ tide_status tide__order_run(const tide__order_facts *f, uint64_t budget, uint32_
     report->best_bytes = report->given_bytes;
     if (st == TIDE_OK && report->given_bytes > plain.floor_bytes)
         st = improve(f, &plain, budget != 0 ? budget : TIDE__ORDER_BUDGET, order, report, err);
+    TIDE_ASSERT(st != TIDE_OK || report->best_bytes <= report->given_bytes);
+    TIDE_ASSERT(st != TIDE_OK || plain.floor_bytes <= report->best_bytes);
     tide__order_model_deinit(&plain);
     return st;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The order pass on facts, with what it can say about its answer. Private to planner/passes; tests use it.
+// The order pass on facts, with a report on its answer. Private to planner/passes; tests use it.
 #ifndef TIDE_PLANNER_PASSES_PASS_ORDER_H
 #define TIDE_PLANNER_PASSES_PASS_ORDER_H
 

@@ -141,7 +141,7 @@ typedef struct reader {
     const uint32_t *sequence; ///< NULL: all steps as they stand
     tide__order_facts *f;
     uint32_t *tensor_of;   ///< [n_values] what the last run so far has made of the value; TIDE_NO_INDEX: no tensor
-    uint32_t *made_at;     ///< [n_values] and when; TIDE_NO_INDEX: by nobody
+    uint32_t *made_at;     ///< [n_values] and when; TIDE_NO_INDEX: never
     value_use *uses;       ///< [n_values] by the step that is looked at
     uint32_t *run_at;      ///< [n_nodes] when the node ran first; TIDE_NO_INDEX
     uint64_t sum_bytes;    ///< of all tensors and scratch
@@ -194,7 +194,7 @@ static tide_status add_scratch(reader *r, uint32_t at, tide_error *err) {
     return count_bytes(r, r->f->scratch_bytes[at], err);
 }
 
-/// The first input position that has the value; later ones say nothing new.
+/// The first input position that has the value; later ones add no fact.
 static bool is_first_position(const reader *r, const tide_node *n, size_t k) {
     return r->uses[n->inputs[k]].first == k;
 }
@@ -323,7 +323,7 @@ static tide_status add_twins(reader *r, tide_error *err) {
     return st;
 }
 
-/// Steps of one name keep their order: plan files tell them apart by nothing else.
+/// Steps of one name keep their order: plan files have only the names.
 static tide_status add_namesakes(reader *r, tide_error *err) {
     tide_strmap last = {0};
     tide_status st = TIDE_OK;
@@ -337,7 +337,7 @@ static tide_status add_namesakes(reader *r, tide_error *err) {
     return st;
 }
 
-// ---- the whole ----
+// ---- entry points ----
 
 static tide_status add_step(reader *r, uint32_t at, tide_error *err) {
     const tide_node *n = node_at(r, at);

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
-// order model: makes the model from facts, and tells what a node does to memory. See pass_order_model.h.
+// order model: makes the model from facts, and computes what a node does to memory. See pass_order_model.h.
 #include "planner/passes/pass_order_model.h"
 
 #include <stdlib.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 
 // ---- gluing ----
 
-/// A step is late when it reads no tensor, needs no scratch, and one node alone waits for it. (And, asked for by the
-/// caller, makes no tensor that nobody reads: that would be gone by the time the other step runs.)
+/// A step is late when it reads no tensor, needs no scratch, and exactly one node waits for it. (The caller also checks
+/// that each tensor it makes is read: an unread one would be gone by the time the other step runs.)
 static bool is_late(const tide__order_facts *f, const tide__table *reads, const tide__table *behind,
                     const uint32_t *node_of, uint32_t step, uint32_t *target) {
     if (f->scratch_bytes[step] > 0 || tide__table_span(reads, step).n > 0) return false;
@@ -34,8 +35,8 @@ static bool glue_steps(const tide__order_facts *f, uint32_t *node_of) {
         turned[i] = (tide__fact_pair){f->after.list[i].other, f->after.list[i].step};
     ok = ok && tide__table_make(&behind, turned, f->after.n, f->n_steps, false);
     enum { MAKES = 1, UNREAD = 2 };
-    uint8_t *tensors = tide_host_calloc(f->n_tensors + 1, sizeof *tensors); // whether anybody reads it
-    uint8_t *steps = tide_host_calloc(f->n_steps + 1, sizeof *steps);       // MAKES: a tensor; UNREAD: one nobody reads
+    uint8_t *tensors = tide_host_calloc(f->n_tensors + 1, sizeof *tensors); // whether it is read
+    uint8_t *steps = tide_host_calloc(f->n_steps + 1, sizeof *steps); // MAKES: a tensor; UNREAD: one that is not read
     ok = ok && tensors != NULL && steps != NULL;
     for (size_t i = 0; ok && i < f->reads.n; i++) tensors[f->reads.list[i].other] = 1;
     for (size_t t = 0; ok && t < f->n_tensors; t++)
@@ -70,7 +71,7 @@ static bool number_nodes(const tide__order_facts *f, bool glue, uint32_t *node_o
 
 // ---- late nodes ----
 
-/// Of what node `i` makes: the bytes that are alive when it has run and nobody else has.
+/// Bytes that node `i` makes and that are alive when only `i` has run.
 static uint64_t left_bytes(const tide__order_model *m, uint32_t i) {
     const tide__model_node *n = &m->nodes[i];
     uint64_t left = 0;
@@ -383,7 +384,7 @@ static tide_status fill_nodes(const tide__order_facts *f, const uint32_t *node_o
     return st;
 }
 
-// ---- the whole ----
+// ---- entry points ----
 
 /// Moves the lists of a table into the model; `spans` is where the first node's span is, node by node.
 static void take_spans(tide__table *t, uint32_t **list, tide__span *spans, size_t stride, size_t n) {
@@ -492,6 +493,7 @@ tide_status tide__order_model_peak(const tide__order_model *m, const uint32_t *o
     const tide__ran ran = {.place = place};
     uint64_t live = 0, peak = 0;
     for (size_t i = 0; i < m->n_nodes; i++) {
+        TIDE_ASSERT(place[order[i]] == TIDE__NOT_RAN);
         const tide__effect effect = tide__order_model_effect(m, &ran, order[i], live);
         if (effect.transient_bytes > peak) peak = effect.transient_bytes;
         if (transients != NULL) transients[i] = effect.transient_bytes;

@@ -41,7 +41,7 @@ typedef struct tide__window_result {
 /**
  * Best first: states in the order of their price, and of one price the one that has come farthest. The first complete
  * one is optimal (Dijkstra's algorithm on the lattice of downsets, with the largest step for the sum of steps); where
- * the floor can be reached it dives there. Ends without an answer when the budget is spent or 64 MiB are full.
+ * the floor can be reached it goes depth first. Ends without an answer when the budget is spent or 64 MiB are full.
  *
  * @param order  out [n], with result->found
  */

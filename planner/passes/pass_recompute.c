@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "planner/passes/pass_alias.h"
 #include "planner/passes/pass_order_model.h"
@@ -371,6 +372,7 @@ static tide_status go_on(recompute *x, sequence *s, trial_cost *now, bool *done,
     }
     for (size_t i = 0; i < b.repeat.n; i++) x->is_able[s->steps[b.repeat.at[i]]] = false;
     sequence_deinit(s);
+    TIDE_ASSERT(b.sequence.extra_work <= x->allowed_work);
     *s = b.sequence;
     *now = b.trial;
     return TIDE_OK;
@@ -442,7 +444,7 @@ static tide_status drop_idle(recompute *x, sequence *s, const trial_cost *t, tid
     return st;
 }
 
-// ---- who may run twice ----
+// ---- which steps may run twice ----
 
 static bool makes_output(const tide_graph *g, const tide_node *n) {
     for (size_t i = 0; i < n->n_outputs; i++) {
@@ -562,7 +564,7 @@ static tide_status apply_sequence(tide_program *program, const tide_pass_options
     return st;
 }
 
-// ---- the whole ----
+// ---- entry points ----
 
 static tide_status prepare(recompute *x, double share, tide_error *err) {
     const size_t n = x->program->n_steps;

@@ -7,6 +7,7 @@
 //     recompute   -> views -> slices -> in-place -> parts
 #include "planner/passes.h"
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "planner/passes/pass_alias.h"
 #include "planner/passes/pass_recompute.h"
@@ -45,7 +46,7 @@ static tide_status try_order(pipeline *p, const uint32_t *order, uint32_t *inver
     if (other_bytes < *bytes) {
         tide_lifetimes_deinit(lt);
         *lt = other;
-        p->report = as_given; // what the aliases gained is told in the given order, what this one gains on top of it
+        p->report = as_given; // reported: what aliases gain in the given order, and what this one adds
         p->report.gains[TIDE_PASS_ORDER] = (tide_pass_gain){.ran = true,
                                                             .before_bytes = *bytes,
                                                             .after_bytes = other_bytes,
@@ -106,6 +107,7 @@ static tide_status run(pipeline *p, tide_lifetimes *lt, tide_error *err) {
     if (st == TIDE_OK && p->opt->recompute_share > 0 && !p->opt->off[TIDE_PASS_RECOMPUTE])
         st = run_recompute(p, lt, &bytes, err);
     if (st != TIDE_OK) tide_lifetimes_deinit(lt);
+    TIDE_ASSERT(st != TIDE_OK || bytes <= p->report.given_bytes);
     p->report.final_bytes = bytes;
     return st;
 }

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "planner/strategies/orders.h"
 
@@ -147,6 +148,7 @@ static bool climb_step(tide_climb *climb, tide_climber *c) {
     const uint64_t height =
         tide__placer_run_within(c->placer, c->order, climb->rule, &limits, c->offsets, &excess, &c->budget->n_nodes);
     if (height == UINT64_MAX) return false;
+    TIDE_ASSERT(excess <= climb->excess && height <= climb->height);
     uint32_t *order = climb->order;
     uint64_t *offsets = climb->offsets;
     climb->order = c->order;

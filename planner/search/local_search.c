@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "planner/search/local_climb.h"
 #include "planner/search/neighbourhood.h"
@@ -138,7 +139,10 @@ tide_status tide__local_search(const tide_problem *problem, const tide_local_sea
                       .opt = opt,
                       .best = best,
                       .budget = {.deadline_ns = opt->deadline_ns, .node_limit = opt->node_limit, .stop = opt->stop}};
+    const uint64_t before = best->bytes;
     const tide_status st = problem->n == 0 || is_done(&s) ? TIDE_OK : search(&s, err);
+    TIDE_ASSERT(best->bytes <= before);
+    (void)before;
     if (n_nodes != NULL) *n_nodes = s.budget.n_nodes;
     return st;
 }

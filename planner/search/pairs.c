@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "core/base/text.h"
 
@@ -317,7 +318,8 @@ static tide_status raise(search *s, uint32_t i, int64_t to) {
 static tide_status lower(search *s, uint32_t i, int64_t to) {
     if (to >= s->hi[i]) return TIDE_OK;
     if (to < s->lo[i]) return TIDE_ERR_NO_SPACE;
-    to &= ~((int64_t)s->p->items[i].align_bytes - 1); // the lower bound is aligned: this stays at or above it
+    to &= ~((int64_t)s->p->items[i].align_bytes - 1);
+    TIDE_ASSERT(to >= s->lo[i]); // which is aligned
     TIDE_TRY(note(s, (undo){UNDO_HI, i, s->hi[i]}));
     s->hi[i] = to;
     enqueue(s, i);
@@ -473,7 +475,7 @@ static tide_status decide(search *s, const choice *c, uint64_t *n_nodes) {
     return st == TIDE_ERR_NO_SPACE ? next_half(s, n_nodes) : st;
 }
 
-// ---- the whole ----
+// ---- entry points ----
 
 static tide_status start_at(search *s, uint64_t capacity_bytes) {
     const int64_t capacity = capacity_bytes < TIDE_PAIR_FAR ? (int64_t)capacity_bytes : TIDE_PAIR_FAR;
@@ -511,6 +513,7 @@ static tide_status run(search *s, uint64_t capacity_bytes, uint64_t max_nodes, u
         *answer = TIDE_PAIRS_NONE;
         TIDE_TRY(decide(s, &c, n_nodes));
     }
+    TIDE_ASSERT(s->n_queue == 0);
     *answer = TIDE_PAIRS_FOUND;
     return TIDE_OK;
 }

@@ -3,6 +3,7 @@
 // search state: limits, and the parts of a problem: it is cut at the ticks that no item crosses. See search_state.h.
 #include "planner/search/search_state.h"
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "core/base/text.h"
 
@@ -38,6 +39,7 @@ bool tide__search_is_done(const tide_search *s) {
 }
 
 void tide__search_measure(tide_search *s) {
+    const uint64_t before = s->best->bytes;
     s->best->bytes = 0;
     for (size_t k = 0; k < s->n_parts; k++) {
         const search_part *part = &s->parts[k];
@@ -47,6 +49,8 @@ void tide__search_measure(tide_search *s) {
             s->best->proof = TIDE_PROOF_SEARCH;
         }
     }
+    TIDE_ASSERT(s->best->bytes <= before);
+    (void)before;
 }
 
 // ---- parts ----

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "core/base/text.h"
 #include "planner/search/offset_tree.h"
@@ -282,6 +283,9 @@ tide_sky_result tide__sky_tree_run(tide_sky_tree *t, const tide_sky_probe *probe
     if (n_nodes != NULL) *n_nodes = t->n_nodes;
     if (got == TIDE_SKY_EXHAUSTED && t->capacity > probe->capacity) return TIDE_SKY_LIMIT; // proves nothing
     if (got != TIDE_SKY_FOUND) return got;
-    for (uint32_t k = 0; k < p->n; k++) offsets[t->order[k]] = t->offset[k];
+    for (uint32_t k = 0; k < p->n; k++) {
+        TIDE_ASSERT((uint64_t)t->offset[k] + t->items[k].size <= t->capacity);
+        offsets[t->order[k]] = t->offset[k];
+    }
     return got;
 }

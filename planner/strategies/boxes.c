@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 
 typedef struct small_item {
@@ -128,6 +129,7 @@ static tide_status pack(packing *k) {
         }
     }
     if (good && n_small > 0) cut(k, list, n_small);
+    TIDE_ASSERT(!good || k->n_members == n);
     tide_host_free(list);
     return good ? TIDE_OK : TIDE_ERR_NOMEM;
 }
@@ -153,7 +155,7 @@ tide_status tide__boxes_make(const tide_problem *parent, uint64_t box_bytes, tid
     *out = (tide_boxes){.problem = *parent};
     out->problem.items = NULL;
     out->problem.rects = NULL;
-    out->problem.tick_steps = NULL; // apart sets are rectangles like others to those who place boxes
+    out->problem.tick_steps = NULL; // where boxes are placed, apart sets are rectangles like others
     out->problem.n = 0;
     packing k = {.parent = parent, .box_bytes = box_bytes, .out = out};
     tide_status st = pack(&k);

@@ -3,6 +3,7 @@
 // colouring: assign pools, then lay the pools end to end. See coloring.h.
 #include "planner/strategies/coloring.h"
 
+#include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "planner/strategies/space.h"
@@ -150,6 +151,7 @@ static tide_status lay_out(coloring *c, tide_error *err) {
         for (size_t p = 0; p < c->out->n_pools; p++) {
             if (c->aligns[p] != align) continue;
             tide_plan_pool *pool = &c->out->pool_list[p];
+            TIDE_ASSERT(at % align == 0);
             pool->offset_bytes = at;
             if (!tide_align_up(pool->size_bytes, align, &pool->size_bytes) || !tide_add_u64(at, pool->size_bytes, &at))
                 return TIDE_FAIL(err, TIDE_ERR_OVERFLOW, "the bytes of %zu pools pass 2^64 - 1", c->out->n_pools);

@@ -14,6 +14,7 @@
 
 #include <stdlib.h>
 
+#include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "planner/strategies/block_tree.h"
@@ -64,6 +65,7 @@ static tide_status take(scan *s, const tide_item *item, uint64_t *out, tide_erro
         return grow(s, item, out, err);
     tide__block_tree_remove(&s->free, block);
     *out = (block.begin + item->align_bytes - 1) & ~(item->align_bytes - 1);
+    TIDE_ASSERT(*out + item->size_bytes <= block.begin + block.bytes);
     TIDE_TRY(give_back(s, block.begin, *out));
     return give_back(s, *out + item->size_bytes, block.begin + block.bytes);
 }

@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 
+#include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "core/base/text.h"
@@ -151,6 +152,7 @@ uint64_t tide__placer_run_within(tide_placer *placer, const uint32_t *order, tid
         if (is_over(limits, k)) break;
         const uint64_t at = k < limits->n_known ? offsets[order[k]] : find_place(placer, item, rule);
         const uint64_t end = at + item->size_bytes;
+        TIDE_ASSERT(at % item->align_bytes == 0 && end >= at);
         offsets[order[k]] = at;
         if (end > height) height = end;
         if (end > limits->target_bytes && !tide_add_u64(sum, end - limits->target_bytes, &sum)) sum = UINT64_MAX;

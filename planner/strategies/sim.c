@@ -3,6 +3,7 @@
 // sim: see sim.h. No byte is touched: these are numbers.
 #include "planner/strategies/sim.h"
 
+#include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "planner/strategies/block_tree.h"
@@ -105,6 +106,7 @@ static tide_status take_block(sim_heap *heap, uint32_t i, uint64_t bytes) {
     leave(heap, i);
     heap->blocks[i].in_use = true;
     const sim_block whole = heap->blocks[i];
+    TIDE_ASSERT(bytes <= whole.bytes);
     if (whole.bytes == bytes) return TIDE_OK;
     const uint32_t rest = new_block(heap, (sim_block){.begin = whole.begin + bytes,
                                                       .bytes = whole.bytes - bytes,
@@ -128,6 +130,7 @@ static void merge(sim_heap *heap, uint32_t a, uint32_t b) {
 
 /// Give block `i` back; it merges with free neighbours of its segment.
 static tide_status give_back(sim_heap *heap, uint32_t i) {
+    TIDE_ASSERT(heap->blocks[i].in_use);
     heap->blocks[i].in_use = false;
     const uint32_t next = heap->blocks[i].next, prev = heap->blocks[i].prev;
     if (next != 0 && !heap->blocks[next].in_use) {
