@@ -211,7 +211,7 @@ static const sqlite3_module module = {
 tide_status tide__cursor_register(const tide__sql *s, tide_error *err) {
     const size_t n = strlen(s->path) + 1;
     module_data *data = tide_host_alloc(sizeof *data + n);
-    if (data == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to read '%s'", s->path);
+    if (data == NULL) return TIDE_NO_MEMORY(err, "to read '%s'", s->path);
     memcpy(data->path, s->path, n);
     data->sql = (tide__sql){.db = s->db, .path = data->path};
     // On failure SQLite calls the destructor too.

@@ -1,18 +1,85 @@
 // SPDX-License-Identifier: MIT
 //
-// The last pass over a trace. See finish.h.
-#include "profiler/store/finish.h"
-
+// The last pass over a trace, and chunks that become rows. See finish.h.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/base/host_alloc.h"
+#include "profiler/store/chunk.h"
 #include "profiler/store/cursor.h"
-#include "profiler/store/finish_internal.h"
+#include "profiler/store/finish.h"
+#include "profiler/store/finish_tables.h"
 #include "profiler/store/replay_rules.h"
+#include "profiler/store/rows.h"
 #include "profiler/store/snapshot.h"
 #include "profiler/store/store_internal.h"
+
+// ---- totals ----
+//
+// What is in the file against what the recorded threads counted: two ways to the same sums.
+
+typedef struct total_sums {
+    int64_t n_allocs, n_frees, requested_bytes, freed_bytes;
+} total_sums;
+
+/// Blocks that a discard ended were freed by nobody.
+static bool are_equal(const total_sums *heard, const total_sums *kept, bool discarded) {
+    return heard->n_allocs == kept->n_allocs && heard->requested_bytes == kept->requested_bytes &&
+           (discarded || (heard->n_frees == kept->n_frees && heard->freed_bytes == kept->freed_bytes));
+}
+
+static void say(char *what, size_t what_bytes, int64_t device, int64_t kind, const total_sums *heard,
+                const total_sums *kept) {
+    snprintf(what, what_bytes,
+             "%s: device %" PRId64 ", kind %" PRId64 ": %" PRId64 " of %" PRId64 " allocs, %" PRId64 " of %" PRId64
+             " frees",
+             tide__problem_text(TIDE__PROBLEM_TOTALS), device, kind, kept->n_allocs, heard->n_allocs, kept->n_frees,
+             heard->n_frees);
+}
+
+/// The total_sums of one series; none when nothing of it is in the file.
+static total_sums kept_of(const tide__replay *r, int64_t device, int64_t kind) {
+    for (size_t i = 1; i < r->n_series; i++) {
+        const tide__series *s = &r->series[i];
+        if (s->device == device && s->kind == kind)
+            return (total_sums){s->n_allocs, s->n_frees, s->requested_bytes, s->freed_bytes};
+    }
+    return (total_sums){0};
+}
+
+/// Compare what `r` says of the whole trace with table total. *equal false: they differ, and `what` says where.
+static tide_status match_totals(const tide__sql *s, const tide__replay *r, bool discarded, bool *equal, char *what,
+                                size_t what_bytes, tide_error *err) {
+    sqlite3_stmt *stmt;
+    TIDE_TRY(tide__sql_prepare(s,
+                               "SELECT device, kind, sum(n_allocs), sum(n_frees), sum(requested_bytes), "
+                               "sum(freed_bytes) FROM main.total GROUP BY device, kind",
+                               &stmt, err));
+    int64_t n_heard = 0, n_kept = 0;
+    tide_status st;
+    bool has_row;
+    *equal = true;
+    while ((st = tide__sql_step(s, stmt, &has_row, err)) == TIDE_OK && has_row) {
+        const int64_t device = sqlite3_column_int64(stmt, 0), kind = sqlite3_column_int64(stmt, 1);
+        const total_sums heard = {sqlite3_column_int64(stmt, 2), sqlite3_column_int64(stmt, 3),
+                                  sqlite3_column_int64(stmt, 4), sqlite3_column_int64(stmt, 5)};
+        const total_sums kept = kept_of(r, device, kind);
+        n_heard += heard.n_allocs;
+        if (are_equal(&heard, &kept, discarded)) continue;
+        *equal = false;
+        say(what, what_bytes, device, kind, &heard, &kept);
+        break;
+    }
+    sqlite3_finalize(stmt);
+    if (st != TIDE_OK || !*equal) return st;
+    for (size_t i = 1; i < r->n_series; i++) n_kept += r->series[i].n_allocs;
+    if (n_kept == n_heard) return TIDE_OK;
+    *equal = false; // of a device or kind that nobody told of
+    snprintf(what, what_bytes, "%s: %" PRId64 " of %" PRId64 " allocs", tide__problem_text(TIDE__PROBLEM_TOTALS),
+             n_kept, n_heard);
+    return TIDE_OK;
+}
 
 enum {
     MANY_LIVE = 4096, ///< more than a processor keeps near
@@ -40,10 +107,6 @@ typedef struct pass {
     int64_t n_orphans, n_discarded;
 } pass;
 
-static tide_status no_memory(const tide__sql *s, tide_error *err) {
-    return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to finish '%s'", s->path);
-}
-
 // ---- where it begins ----
 
 /// Series of the file keep their numbers: its leaves refer to them.
@@ -58,7 +121,7 @@ static tide_status load_series(pass *p, tide_error *err) {
         const int64_t kind = sqlite3_column_int64(stmt, 2), next = (int64_t)p->replay.n_series;
         const bool fits = device > 0 && device < TIDE__MAX_DEVICES && kind >= 0 && kind < TIDE_N_KINDS;
         const size_t got = fits ? tide__replay_series(&p->replay, (int16_t)device, (uint8_t)kind) : 0;
-        if (fits && got == 0) st = no_memory(p->sql, err);
+        if (fits && got == 0) st = TIDE_NO_MEMORY(err, "to finish '%s'", p->sql->path);
         if (st == TIDE_OK && (id != next || got != (size_t)id))
             st = tide__cursor_bad(p->sql, "series", id, "a series that is none", err);
         if (st != TIDE_OK) break;
@@ -87,7 +150,7 @@ static tide_status load_base(pass *p, tide_error *err) {
         st = tide__snapshot_decode(data, (size_t)sqlite3_column_bytes(stmt, 2), &p->replay);
         p->replay.last_event = event_id;
         p->replay.last_ns = sqlite3_column_int64(stmt, 1);
-        if (st == TIDE_ERR_NOMEM) st = no_memory(p->sql, err);
+        if (st == TIDE_ERR_NOMEM) st = TIDE_NO_MEMORY(err, "to finish '%s'", p->sql->path);
         if (st == TIDE_ERR_BAD_INPUT) st = tide__cursor_bad(p->sql, "snapshot", event_id, "a damaged snapshot", err);
         if (st == TIDE_OK && p->first_event == INT64_MAX) p->first_event = event_id + 1;
     }
@@ -105,7 +168,8 @@ static tide_status write_leaves(pass *p, tide_error *err) {
 }
 
 static tide_status add_leaf_event(pass *p, const tide__event *e, size_t series, tide_error *err) {
-    if (tide__leaves_add(&p->leaves, &p->replay, e, series) != TIDE_OK) return no_memory(p->sql, err);
+    if (tide__leaves_add(&p->leaves, &p->replay, e, series) != TIDE_OK)
+        return TIDE_NO_MEMORY(err, "to finish '%s'", p->sql->path);
     if (p->leaves.n_done > 0) TIDE_TRY(write_leaves(p, err));
     if (e->id % TIDE__LEAF_EVENTS != 0) return TIDE_OK;
     if (e->id - p->state.snapshot_event < tide__snapshot_distance(p->replay.n_live, false)) return TIDE_OK;
@@ -120,7 +184,8 @@ static tide_status take_event(pass *p, const tide__event *e, tide_error *err) {
     const size_t n_live = p->replay.n_live;
     tide__problem problem;
     size_t series;
-    if (tide__replay_apply(&p->replay, e, &problem, &series) != TIDE_OK) return no_memory(p->sql, err);
+    if (tide__replay_apply(&p->replay, e, &problem, &series) != TIDE_OK)
+        return TIDE_NO_MEMORY(err, "to finish '%s'", p->sql->path);
     if (e->op == TIDE_MEM_ALLOC && (problem == TIDE__PROBLEM_NONE || problem == TIDE__PROBLEM_ALLOC_TWICE))
         TIDE_TRY(tide__block_queue_alloc(p->blocks, e, err));
     if (e->op == TIDE_MEM_POOL_DISCARD) p->n_discarded += (int64_t)(n_live - p->replay.n_live);
@@ -206,7 +271,7 @@ static tide_status pass_init(pass *p, const tide__sql *s, bool in_memory, tide__
     memset(p, 0, sizeof *p);
     p->sql = s;
     p->store = store;
-    if (tide__replay_init(&p->replay) != TIDE_OK) return no_memory(s, err);
+    if (tide__replay_init(&p->replay) != TIDE_OK) return TIDE_NO_MEMORY(err, "to finish '%s'", s->path);
     TIDE_TRY(tide__block_queue_create(s, in_memory, &p->blocks, err));
     TIDE_TRY(tide__steps_init(&p->steps, s, in_memory, err));
     TIDE_TRY(load_series(p, err));
@@ -221,7 +286,7 @@ static tide_status pass_run(pass *p, tide_error *err) {
     TIDE_TRY(tide__block_queue_end(p->blocks, &p->replay, err));
     TIDE_TRY(tide__steps_end(&p->steps, err));
     if (p->store == NULL) return TIDE_OK;
-    if (tide__leaves_end(&p->leaves) != TIDE_OK) return no_memory(p->sql, err);
+    if (tide__leaves_end(&p->leaves) != TIDE_OK) return TIDE_NO_MEMORY(err, "to finish '%s'", p->sql->path);
     return write_leaves(p, err);
 }
 
@@ -252,7 +317,8 @@ tide_status tide__finish_tables(const tide__sql *s, bool in_memory, tide_error *
     const bool own = sqlite3_get_autocommit(s->db) != 0;
     if (own) TIDE_TRY(tide__sql_exec(s, in_memory ? "BEGIN" : "BEGIN IMMEDIATE", err));
     pass *p = tide_host_calloc(1, sizeof *p);
-    tide_status st = p != NULL ? fill_tables(s, in_memory, NULL, p, err) : no_memory(s, err);
+    tide_status st =
+        p != NULL ? fill_tables(s, in_memory, NULL, p, err) : TIDE_NO_MEMORY(err, "to finish '%s'", s->path);
     if (p != NULL) pass_deinit(p);
     tide_host_free(p);
     if (own && st == TIDE_OK) st = tide__sql_exec(s, "COMMIT", err);
@@ -283,7 +349,7 @@ static tide_status compare_totals(const pass *p, int64_t n_lost, int64_t *n_prob
     TIDE_TRY(totals_can_be_equal(p, n_lost, &can, err));
     if (!can) return TIDE_OK;
     char what[256];
-    TIDE_TRY(tide__finish_compare_totals(p->sql, &p->replay, p->n_discarded > 0, &equal, what, sizeof what, err));
+    TIDE_TRY(match_totals(p->sql, &p->replay, p->n_discarded > 0, &equal, what, sizeof what, err));
     TIDE_TRY(tide__store_put_meta(p->store, "totals", equal ? "equal" : "different", err));
     if (equal) return TIDE_OK;
     (*n_problems)++;
@@ -338,7 +404,8 @@ static tide_status finish_inside(tide__store *s, pass *p, const char *reason, ti
 
 tide_status tide__finish(tide__store *s, const char *reason, tide_error *err) {
     pass *p = tide_host_calloc(1, sizeof *p);
-    tide_status st = p != NULL ? tide__store_begin(s, err) : no_memory(tide__store_sql(s), err);
+    tide_status st =
+        p != NULL ? tide__store_begin(s, err) : TIDE_NO_MEMORY(err, "to finish '%s'", tide__store_sql(s)->path);
     if (st == TIDE_OK) {
         st = finish_inside(s, p, reason, err);
         pass_deinit(p); // no statement of it reads when the transaction ends
@@ -350,5 +417,88 @@ tide_status tide__finish(tide__store *s, const char *reason, tide_error *err) {
         leave_wal(tide__store_sql(s));
     }
     tide__store_close(s);
+    return st;
+}
+
+// ---- chunks become rows ----
+
+enum { PER_TRANSACTION = 1 << 20, BUSY_MS = 10000 };
+
+typedef struct expansion {
+    tide__sql sql;
+    tide__rows *rows;
+    sqlite3_stmt *next, *drop;
+    tide__event events[TIDE__CHUNK_MAX_EVENTS];
+} expansion;
+
+/// The oldest chunk becomes rows. *n 0: there is none.
+static tide_status expand_one(expansion *x, size_t *n, tide_error *err) {
+    *n = 0;
+    bool has_row;
+    int64_t first = 0;
+    tide_status st = tide__sql_step(&x->sql, x->next, &has_row, err);
+    if (st == TIDE_OK && has_row) {
+        first = sqlite3_column_int64(x->next, 0);
+        const void *data = sqlite3_column_blob(x->next, 1);
+        if (!tide__chunk_decode(data, (size_t)sqlite3_column_bytes(x->next, 1), x->events, n) ||
+            x->events[0].id != first)
+            st = tide__cursor_bad(&x->sql, "event_chunk", first, "a chunk of events is damaged", err);
+    }
+    sqlite3_reset(x->next);
+    if (st != TIDE_OK || *n == 0) return st;
+    // First away with it: its pages serve the rows.
+    sqlite3_bind_int64(x->drop, 1, first);
+    TIDE_TRY(tide__sql_run(&x->sql, x->drop, err));
+    return tide__rows_insert_events(x->rows, x->events, *n, err);
+}
+
+/// One transaction. *n 0: nothing was left to do.
+static tide_status expand_some(expansion *x, size_t *n_done, tide_error *err) {
+    *n_done = 0;
+    TIDE_TRY(tide__sql_exec(&x->sql, "BEGIN IMMEDIATE", err));
+    tide_status st = TIDE_OK;
+    size_t n = 1;
+    while (st == TIDE_OK && n > 0 && *n_done < PER_TRANSACTION) {
+        st = expand_one(x, &n, err);
+        *n_done += n;
+    }
+    if (st == TIDE_OK) st = tide__sql_exec(&x->sql, "COMMIT", err);
+    if (st != TIDE_OK && sqlite3_get_autocommit(x->sql.db) == 0) sqlite3_exec(x->sql.db, "ROLLBACK", NULL, NULL, NULL);
+    return st;
+}
+
+static tide_status expansion_open(expansion *x, tide_error *err) {
+    char *plain = tide__sql_file_name(x->sql.path);
+    if (plain == NULL) return TIDE_NO_MEMORY(err, "to expand '%s'", x->sql.path);
+    const int rc = sqlite3_open_v2(plain, &x->sql.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+    tide_host_free(plain);
+    if (rc != SQLITE_OK) return tide__sql_fail(&x->sql, rc, "open", err);
+    sqlite3_busy_timeout(x->sql.db, BUSY_MS);
+    sqlite3_db_config(x->sql.db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_db_config(x->sql.db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    sqlite3_db_config(x->sql.db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+    sqlite3_db_config(x->sql.db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+    TIDE_TRY(tide__sql_exec(&x->sql, "PRAGMA cache_size = -8192; PRAGMA secure_delete = OFF", err));
+    TIDE_TRY(tide__rows_open(&x->sql, &x->rows, err));
+    TIDE_TRY(tide__sql_prepare(&x->sql, "SELECT first_event, data FROM main.event_chunk ORDER BY first_event LIMIT 1",
+                               &x->next, err));
+    return tide__sql_prepare(&x->sql, "DELETE FROM main.event_chunk WHERE first_event = ?", &x->drop, err);
+}
+
+static void expansion_close(expansion *x) {
+    sqlite3_finalize(x->next);
+    sqlite3_finalize(x->drop);
+    tide__rows_close(x->rows);
+    sqlite3_close(x->sql.db);
+    tide_host_free(x);
+}
+
+tide_status tide__finish_expand(const char *path, tide_error *err) {
+    expansion *x;
+    TIDE_TRY(TIDE_NEW(&x, 1, err, "to expand '%s'", path));
+    x->sql.path = path;
+    tide_status st = expansion_open(x, err);
+    for (size_t n = 1; st == TIDE_OK && n > 0;) st = expand_some(x, &n, err);
+    expansion_close(x);
     return st;
 }

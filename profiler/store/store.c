@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// An unfinished trace, open for writing: its connection, its statements, its transactions. See store.h; what is written
-// is in store_write.c, what is read to go on in store_resume.c.
+// An unfinished trace, open for writing: its connection, its statements, its transactions, what is written. See
+// store.h; what is read to go on is in store_resume.c.
 //
 // Several connections write to one trace: the drain's, and one of each recorded process for its runs and facts. Each
 // write is in a transaction that begins IMMEDIATE, so that nobody finds out at COMMIT that somebody else came first.
@@ -11,6 +11,9 @@
 #include <time.h>
 
 #include "core/base/host_alloc.h"
+#include "profiler/store/chunk.h"
+#include "profiler/store/plan_rows.h"
+#include "profiler/store/snapshot.h"
 #include "profiler/store/store_internal.h"
 
 enum {
@@ -25,7 +28,8 @@ static const char *const texts[TIDE__N_STMTS] = {
 #undef XX
 };
 
-tide_status tide__store_ready(tide__store *s, tide__store_stmt which, sqlite3_stmt **out, tide_error *err) {
+/// The statement `which`, ready to be bound.
+static tide_status prepare_once(tide__store *s, tide__store_stmt which, sqlite3_stmt **out, tide_error *err) {
     if (s->stmts[which] == NULL) TIDE_TRY(tide__sql_prepare(&s->sql, texts[which], &s->stmts[which], err));
     *out = s->stmts[which];
     return TIDE_OK;
@@ -119,7 +123,7 @@ static tide_status enter_wal(const tide__store *s, tide_error *err) {
 
 static tide_status connect(tide__store *s, tide_error *err) {
     char *plain = tide__sql_file_name(s->path);
-    if (plain == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to record into '%s'", s->path);
+    if (plain == NULL) return TIDE_NO_MEMORY(err, "to record into '%s'", s->path);
     const int rc = sqlite3_open_v2(plain, &s->sql.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
     tide_host_free(plain);
     if (rc != SQLITE_OK) return tide__sql_fail(&s->sql, rc, "record into", err);
@@ -157,7 +161,7 @@ tide_status tide__store_open(const char *path, tide__store **out, tide_error *er
     if (s != NULL) s->path = tide_host_strdup(path);
     if (s == NULL || s->path == NULL) {
         tide_host_free(s);
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to record into '%s'", path);
+        return TIDE_NO_MEMORY(err, "to record into '%s'", path);
     }
     s->sql.path = s->path;
     s->n_leaves_since = TIDE__STORE_COUNT_LEAVES;
@@ -193,4 +197,288 @@ tide_status tide__store_end(tide__store *s, tide_status st, tide_error *err) {
     s->n_series = 0;
     s->first_kept = 0;
     return st;
+}
+
+// ---- writes ----
+
+/// Bind numbers to the parameters 1, 2, ... of a statement of the store, and run it.
+static tide_status run_numbers(tide__store *s, tide__store_stmt which, const int64_t *values, int n, tide_error *err) {
+    sqlite3_stmt *stmt;
+    TIDE_TRY(prepare_once(s, which, &stmt, err));
+    for (int i = 0; i < n; i++) sqlite3_bind_int64(stmt, i + 1, values[i]);
+    return tide__sql_run(&s->sql, stmt, err);
+}
+#define RUN_NUMBERS(s, which, err, ...)                                                                                \
+    run_numbers((s), (which), (const int64_t[]){__VA_ARGS__},                                                          \
+                (int)(sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (err))
+
+// ---- facts and names ----
+
+tide_status tide__store_put_meta(tide__store *s, const char *key, const char *value, tide_error *err) {
+    sqlite3_stmt *stmt;
+    TIDE_TRY(prepare_once(s, TIDE__STMT_PUT_META, &stmt, err));
+    tide__sql_bind_text(stmt, 1, key);
+    tide__sql_bind_text(stmt, 2, value);
+    return tide__sql_run(&s->sql, stmt, err);
+}
+
+tide_status tide__store_put_meta_int(tide__store *s, const char *key, int64_t value, tide_error *err) {
+    char text[24];
+    snprintf(text, sizeof text, "%" PRId64, value);
+    return tide__store_put_meta(s, key, text, err);
+}
+
+static tide_status write_texts(tide__store *s, const tide__names *n, tide_error *err) {
+    sqlite3_stmt *stmt;
+    TIDE_TRY(prepare_once(s, TIDE__STMT_NAME, &stmt, err));
+    for (size_t i = 0; i < n->n_fresh; i++) {
+        sqlite3_bind_int64(stmt, 1, n->n_texts - (int64_t)(n->n_fresh - i) + 1);
+        tide__sql_bind_text(stmt, 2, n->fresh[i]);
+        TIDE_TRY(tide__sql_run(&s->sql, stmt, err));
+    }
+    return TIDE_OK;
+}
+
+static tide_status write_scopes(tide__store *s, const tide__names *n, tide_error *err) {
+    static const char *const kinds[] = {
+        [TIDE_SCOPE_REGION] = "region", [TIDE_SCOPE_RUN] = "run", [TIDE_SCOPE_OPERATOR] = "operator"};
+    sqlite3_stmt *stmt;
+    TIDE_TRY(prepare_once(s, TIDE__STMT_SCOPE, &stmt, err));
+    for (size_t i = n->n_scopes_written; i < n->n_scopes; i++) {
+        const tide__scope_row *row = &n->scopes[i];
+        sqlite3_bind_int64(stmt, 1, (int64_t)i + 1);
+        sqlite3_bind_int64(stmt, 2, row->name_id);
+        tide__sql_bind_text(stmt, 3, row->kind >= 0 && row->kind <= 2 ? kinds[row->kind] : "region");
+        if (row->step >= 0) sqlite3_bind_int(stmt, 4, row->step);
+        tide__sql_bind_id(stmt, 5, row->parent_id);
+        TIDE_TRY(tide__sql_run(&s->sql, stmt, err));
+    }
+    return TIDE_OK;
+}
+
+static tide_status write_devices(tide__store *s, const tide__names *n, tide_error *err) {
+    sqlite3_stmt *stmt;
+    TIDE_TRY(prepare_once(s, TIDE__STMT_DEVICE, &stmt, err));
+    for (size_t i = n->n_devices_written; i < n->n_devices; i++) {
+        char text[32];
+        sqlite3_bind_int64(stmt, 1, (int64_t)i + 1);
+        tide__sql_bind_text(stmt, 2, tide_device_format(n->devices[i], text, sizeof text));
+        TIDE_TRY(tide__sql_run(&s->sql, stmt, err));
+    }
+    return TIDE_OK;
+}
+
+static tide_status write_threads(tide__store *s, const tide__names *n, tide_error *err) {
+    if (n->n_threads_unwritten == 0) return TIDE_OK;
+    sqlite3_stmt *stmt;
+    TIDE_TRY(prepare_once(s, TIDE__STMT_THREAD, &stmt, err));
+    for (size_t i = 0; i < n->n_threads; i++) {
+        const tide__thread_row *row = &n->threads[i];
+        if (row->is_written) continue;
+        sqlite3_bind_int64(stmt, 1, row->id);
+        sqlite3_bind_int64(stmt, 2, row->process_id);
+        sqlite3_bind_int64(stmt, 3, row->number);
+        tide__sql_bind_text(stmt, 4, row->name);
+        TIDE_TRY(tide__sql_run(&s->sql, stmt, err));
+    }
+    return TIDE_OK;
+}
+
+tide_status tide__store_write_names(tide__store *s, const tide__names *n, tide_error *err) {
+    TIDE_TRY(write_texts(s, n, err));
+    TIDE_TRY(write_scopes(s, n, err));
+    TIDE_TRY(write_devices(s, n, err));
+    return write_threads(s, n, err);
+}
+
+// ---- events and what is drawn from them ----
+
+static tide_status write_chunk(tide__store *s, const tide__event *events, size_t n, tide_error *err) {
+    sqlite3_stmt *stmt;
+    TIDE_TRY(prepare_once(s, TIDE__STMT_CHUNK, &stmt, err));
+    const size_t n_bytes = tide__chunk_encode(events, n, s->chunk);
+    sqlite3_bind_int64(stmt, 1, events[0].id);
+    sqlite3_bind_int64(stmt, 2, events[n - 1].id);
+    sqlite3_bind_int64(stmt, 3, events[0].t_ns);
+    sqlite3_bind_int64(stmt, 4, events[n - 1].t_ns);
+    sqlite3_bind_blob(stmt, 5, s->chunk, (int)n_bytes, SQLITE_STATIC);
+    return tide__sql_run(&s->sql, stmt, err);
+}
+
+tide_status tide__store_write_events(tide__store *s, const tide__event *events, size_t n, bool as_chunks,
+                                     tide_error *err) {
+    if (n == 0) return TIDE_OK;
+    if (!as_chunks) return tide__rows_insert_events(s->rows, events, n, err);
+    if (s->chunk == NULL) s->chunk = tide_host_alloc(TIDE__CHUNK_MAX_BYTES);
+    if (s->chunk == NULL) return TIDE_NO_MEMORY(err, "to write '%s'", s->path);
+    for (size_t i = 0; i < n; i += TIDE__CHUNK_MAX_EVENTS) {
+        const size_t left = n - i;
+        TIDE_TRY(write_chunk(s, &events[i], left < TIDE__CHUNK_MAX_EVENTS ? left : TIDE__CHUNK_MAX_EVENTS, err));
+    }
+    return TIDE_OK;
+}
+
+/// Rows of all series up to `series`: their numbers have no holes. Rows that are there stay.
+static tide_status write_series(tide__store *s, const tide__replay *r, size_t series, tide_error *err) {
+    for (; s->n_series <= series; s->n_series++) {
+        const tide__series *row = &r->series[s->n_series];
+        sqlite3_stmt *stmt;
+        TIDE_TRY(prepare_once(s, TIDE__STMT_SERIES, &stmt, err));
+        sqlite3_bind_int64(stmt, 1, (int64_t)s->n_series);
+        if (s->n_series > 0) sqlite3_bind_int(stmt, 2, row->device);
+        if (s->n_series > 0) sqlite3_bind_int(stmt, 3, row->kind);
+        TIDE_TRY(tide__sql_run(&s->sql, stmt, err));
+    }
+    return TIDE_OK;
+}
+
+tide_status tide__store_write_known_leaves(tide__store *s, const tide__leaf *leaves, size_t n, tide_error *err) {
+    for (size_t i = 0; i < n; i++) {
+        const tide__leaf *l = &leaves[i];
+        TIDE_TRY(RUN_NUMBERS(s, TIDE__STMT_LEAF, err, l->series, l->first_event, l->last_event, l->begin_ns, l->end_ns,
+                             l->min_bytes, l->max_bytes, l->max_event, l->max_ns, l->max_reserved_bytes, l->last_bytes,
+                             l->last_reserved_bytes));
+    }
+    return TIDE_OK;
+}
+
+tide_status tide__store_write_leaves(tide__store *s, const tide__replay *r, const tide__leaf *leaves, size_t n,
+                                     tide_error *err) {
+    for (size_t i = 0; i < n; i++) TIDE_TRY(write_series(s, r, (size_t)leaves[i].series, err));
+    s->n_leaves_since += n;
+    return tide__store_write_known_leaves(s, leaves, n, err);
+}
+
+tide_status tide__store_write_snapshot(tide__store *s, const tide__replay *r, tide_error *err) {
+    s->snapshot.len = 0;
+    s->snapshot.failed = false;
+    if (tide__snapshot_encode(r, &s->snapshot) != TIDE_OK || s->snapshot.failed)
+        return TIDE_NO_MEMORY(err, "to write '%s'", s->path);
+    sqlite3_stmt *stmt;
+    TIDE_TRY(prepare_once(s, TIDE__STMT_SNAPSHOT, &stmt, err));
+    sqlite3_bind_int64(stmt, 1, r->last_event);
+    sqlite3_bind_int64(stmt, 2, r->last_ns);
+    sqlite3_bind_int64(stmt, 3, (int64_t)r->n_live);
+    sqlite3_bind_int64(stmt, 4, r->series[0].live_bytes);
+    // An empty value is no NULL.
+    sqlite3_bind_blob64(stmt, 5, s->snapshot.len > 0 ? s->snapshot.data : "", s->snapshot.len, SQLITE_STATIC);
+    return tide__sql_run(&s->sql, stmt, err);
+}
+
+tide_status tide__store_write_problem(tide__store *s, const tide__event *e, tide__problem problem, tide_error *err) {
+    sqlite3_stmt *stmt;
+    TIDE_TRY(prepare_once(s, TIDE__STMT_PROBLEM, &stmt, err));
+    sqlite3_bind_int64(stmt, 1, e->id);
+    sqlite3_bind_int(stmt, 2, (int)problem);
+    tide__sql_bind_text(stmt, 3, tide__problem_text(problem));
+    return tide__sql_run(&s->sql, stmt, err);
+}
+
+tide_status tide__store_write_late(tide__store *s, const tide__event *e, int64_t own_ns, tide_error *err) {
+    sqlite3_stmt *stmt;
+    char what[128];
+    snprintf(what, sizeof what, "%s %" PRId64 " ns", tide__problem_text(TIDE__PROBLEM_LATE), own_ns);
+    TIDE_TRY(prepare_once(s, TIDE__STMT_PROBLEM, &stmt, err));
+    sqlite3_bind_int64(stmt, 1, e->id);
+    sqlite3_bind_int(stmt, 2, (int)TIDE__PROBLEM_LATE);
+    tide__sql_bind_text(stmt, 3, what);
+    return tide__sql_run(&s->sql, stmt, err); // which no longer needs the text: it has been stepped to its end
+}
+
+// ---- where the recorded processes stand ----
+
+tide_status tide__store_write_position(tide__store *s, const tide__position *p, tide_error *err) {
+    return RUN_NUMBERS(s, TIDE__STMT_POSITION, err, p->process_id, p->ring, p->position, p->thread, p->n_lost);
+}
+
+/// What a feed says may be anything; what passes 2^63 - 1 has no place in the file.
+static int64_t at_most(uint64_t n) { return n > INT64_MAX ? INT64_MAX : (int64_t)n; }
+
+tide_status tide__store_write_total(tide__store *s, int64_t process_id, int16_t device, uint8_t kind,
+                                    const tide__ring_total *total, tide_error *err) {
+    return RUN_NUMBERS(s, TIDE__STMT_TOTAL, err, process_id, device, kind, at_most(total->n_allocs),
+                       at_most(total->n_frees), at_most(total->requested_bytes), at_most(total->freed_bytes));
+}
+
+tide_status tide__store_run(tide__store *s, bool begin, int64_t run_id, int64_t last_event, int64_t t_ns,
+                            tide_error *err) {
+    TIDE_TRY(RUN_NUMBERS(s, begin ? TIDE__STMT_RUN_BEGIN : TIDE__STMT_RUN_END, err, last_event, t_ns, run_id));
+    if (sqlite3_changes(s->sql.db) == 1) return TIDE_OK;
+    return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "'%s' has no run %" PRId64, s->path, run_id);
+}
+
+tide_status tide__store_add_process(tide__store *s, int64_t pid, int32_t rank, const char *command, const char *feed,
+                                    int64_t begin_ns, int64_t *process_id, tide_error *err) {
+    sqlite3_stmt *stmt;
+    TIDE_TRY(tide__sql_prepare(&s->sql, "INSERT INTO process(pid, rank, command, feed, begin_ns) VALUES(?, ?, ?, ?, ?)",
+                               &stmt, err));
+    sqlite3_bind_int64(stmt, 1, pid);
+    if (rank >= 0) sqlite3_bind_int(stmt, 2, rank);
+    tide__sql_bind_text(stmt, 3, command);
+    tide__sql_bind_text(stmt, 4, feed);
+    sqlite3_bind_int64(stmt, 5, begin_ns);
+    const tide_status st = tide__sql_run(&s->sql, stmt, err);
+    sqlite3_finalize(stmt);
+    if (st == TIDE_OK) *process_id = sqlite3_last_insert_rowid(s->sql.db);
+    return st;
+}
+
+tide_status tide__store_set_feed(tide__store *s, int64_t process_id, const char *feed, tide_error *err) {
+    sqlite3_stmt *stmt;
+    TIDE_TRY(prepare_once(s, TIDE__STMT_SET_FEED, &stmt, err));
+    tide__sql_bind_text(stmt, 1, feed);
+    sqlite3_bind_int64(stmt, 2, process_id);
+    return tide__sql_run(&s->sql, stmt, err);
+}
+
+tide_status tide__store_end_process(tide__store *s, int64_t process_id, const char *how, int64_t t_ns,
+                                    tide_error *err) {
+    sqlite3_stmt *stmt;
+    TIDE_TRY(prepare_once(s, TIDE__STMT_END_PROCESS, &stmt, err));
+    tide__sql_bind_text(stmt, 1, how);
+    if (how != NULL) sqlite3_bind_int64(stmt, 2, t_ns);
+    sqlite3_bind_int64(stmt, 3, process_id);
+    return tide__sql_run(&s->sql, stmt, err);
+}
+
+static tide_status insert_run(tide__store *s, int64_t process_id, const tide_run_info *info,
+                              const tide_memory_plan *plan, int64_t begin_ns, tide_error *err) {
+    // Events name devices in one way ("cuda:0"); a run that says "cuda" must still meet them.
+    const char *device = info->device != NULL ? info->device : "cpu";
+    tide_device parsed;
+    char device_name[32];
+    if (tide_device_parse(device, &parsed, NULL) == TIDE_OK)
+        device = tide_device_format(parsed, device_name, sizeof device_name);
+    sqlite3_stmt *stmt;
+    TIDE_TRY(tide__sql_prepare(&s->sql,
+                               "INSERT INTO run(process_id, model, source, mode, strategy, device, contexts, begin_ns, "
+                               "plan_bytes, plan_naive_bytes, plan_lower_bound_bytes) "
+                               "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                               &stmt, err));
+    sqlite3_bind_int64(stmt, 1, process_id);
+    tide__sql_bind_text(stmt, 2, info->model != NULL ? info->model : "");
+    tide__sql_bind_text(stmt, 3, info->source);
+    tide__sql_bind_text(stmt, 4, info->mode != NULL ? info->mode : "");
+    tide__sql_bind_text(stmt, 5, info->strategy);
+    tide__sql_bind_text(stmt, 6, device);
+    sqlite3_bind_int64(stmt, 7, info->n_contexts > 0 ? info->n_contexts : 1);
+    sqlite3_bind_int64(stmt, 8, begin_ns);
+    // plan_rows refuses what does not fit; here it would only be NULL.
+    if (plan != NULL) {
+        tide__sql_bind_u64(stmt, 9, plan->bytes);
+        tide__sql_bind_u64(stmt, 10, plan->naive_bytes);
+        tide__sql_bind_u64(stmt, 11, plan->lower_bound_bytes);
+    }
+    const tide_status st = tide__sql_run(&s->sql, stmt, err);
+    sqlite3_finalize(stmt);
+    return st;
+}
+
+tide_status tide__store_add_run(tide__store *s, int64_t process_id, const tide_run_info *info,
+                                const tide_memory_plan *plan, int64_t begin_ns, int64_t *run_id, tide_error *err) {
+    TIDE_TRY(insert_run(s, process_id, info, plan, begin_ns, err));
+    const int64_t id = sqlite3_last_insert_rowid(s->sql.db);
+    if (plan != NULL) TIDE_TRY(tide__plan_rows_write(&s->sql, id, plan, err));
+    *run_id = id;
+    return TIDE_OK;
 }

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
 // A new, empty trace: made whole in a folder of its own and renamed, so that half of one is never seen. See store.h.
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -12,16 +17,13 @@
 #include "core/base/host_alloc.h"
 #include "core/base/output.h"
 #include "profiler/event.h"
+#include "profiler/feed/format.h"
 #include "profiler/feed/reader.h"
 #include "profiler/store/store.h"
 
 /// What SQLite puts beside a file. A log that is left beside a new file of the same name would be played into it.
 static const char *const companions[] = {"-wal", "-shm", "-journal"};
 enum { N_COMPANIONS = sizeof companions / sizeof companions[0] };
-
-static tide_status no_memory(const char *path, tide_error *err) {
-    return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to record into '%s'", path);
-}
 
 // ---- names of files ----
 
@@ -151,7 +153,7 @@ static tide_status fill(const tide__sql *s, tide_error *err) {
 tide_status tide__store_fill(const char *file, const char *label, tide_error *err) {
     tide__sql s = {.path = label};
     char *plain = tide__sql_file_name(file);
-    if (plain == NULL) return no_memory(label, err);
+    if (plain == NULL) return TIDE_NO_MEMORY(err, "to record into '%s'", label);
     int rc = sqlite3_open_v2(plain, &s.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
     tide_host_free(plain);
     tide_status st = rc == SQLITE_OK ? fill(&s, err) : tide__sql_fail(&s, rc, "record into", err);
@@ -173,10 +175,10 @@ static tide_status remove_old(const char *path, const char *name, tide_error *er
 /// What belongs to the trace that has the name now.
 static tide_status remove_beside(const char *path, char *const *feeds, size_t n_feeds, tide_error *err) {
     char *plain = tide__sql_file_name(path);
-    tide_status st = plain != NULL ? TIDE_OK : no_memory(path, err);
+    tide_status st = plain != NULL ? TIDE_OK : TIDE_NO_MEMORY(err, "to record into '%s'", path);
     for (size_t i = 0; i < N_COMPANIONS && st == TIDE_OK; i++) {
         char *name = join(plain, companions[i]);
-        st = name != NULL ? remove_old(path, name, err) : no_memory(path, err);
+        st = name != NULL ? remove_old(path, name, err) : TIDE_NO_MEMORY(err, "to record into '%s'", path);
         tide_host_free(name);
     }
     tide_host_free(plain);
@@ -206,4 +208,44 @@ tide_status tide__store_create(const char *path, tide_error *err) {
     if (st == TIDE_OK) return tide_output_end(o, err);
     tide_output_drop(o);
     return st;
+}
+
+// ---- feeds that were never finished ----
+//
+// A program that is killed while it begins to record leaves a feed without its final name: <trace>.feed-<pid>-<n>.new.
+// (core/base/output removes a trace that was never finished.)
+
+/// Behind "<pid>-<n>" in `text`, and the pid; NULL: it does not begin so.
+static const char *take_numbers(const char *text, long *pid) {
+    const size_t n_pid = strspn(text, "0123456789");
+    if (n_pid == 0 || n_pid > 9 || text[n_pid] != '-') return NULL;
+    *pid = strtol(text, NULL, 10);
+    const char *rest = text + n_pid + 1;
+    const size_t n = strspn(rest, "0123456789");
+    return n > 0 ? rest + n : NULL;
+}
+
+/// Whether `name` is a feed in the making of the trace `base`; of which process.
+static bool is_stray(const char *name, const char *base, long *pid) {
+    const size_t n = strlen(base), n_feed = strlen(TIDE__FEED_INFIX);
+    if (strncmp(name, base, n) != 0 || strncmp(name + n, TIDE__FEED_INFIX, n_feed) != 0) return false;
+    const char *rest = take_numbers(name + n + n_feed, pid);
+    return rest != NULL && strcmp(rest, ".new") == 0;
+}
+
+void tide__store_remove_strays(const char *path) {
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    const char *base = slash != NULL ? slash + 1 : path;
+    const int len = slash != NULL ? (int)(slash - path) + 1 : 1;
+    if (len >= (int)sizeof folder) return;
+    snprintf(folder, sizeof folder, "%.*s", len, slash != NULL ? path : ".");
+    DIR *dir = opendir(folder);
+    if (dir == NULL) return;
+    for (const struct dirent *e; (e = readdir(dir)) != NULL;) {
+        long pid = 0;
+        if (!is_stray(e->d_name, base, &pid) || pid <= 0) continue;
+        if (kill((pid_t)pid, 0) != 0 && errno == ESRCH) unlinkat(dirfd(dir), e->d_name, 0);
+    }
+    closedir(dir);
 }

@@ -54,9 +54,6 @@ struct tide__store {
     tide_text snapshot;    ///< buffer
 };
 
-/// The statement `which`, ready to be bound.
-tide_status tide__store_ready(tide__store *s, tide__store_stmt which, sqlite3_stmt **out,
-                              tide_error *err) TIDE_NODISCARD;
 /// TIDE_ERR_BAD_INPUT: table `table` holds what no recorder writes.
 tide_status tide__store_bad(const tide__store *s, const char *table, tide_error *err);
 /// Leaves of series that have their rows.

@@ -12,10 +12,6 @@
 #include "profiler/store/snapshot.h"
 #include "profiler/store/store_internal.h"
 
-static tide_status no_memory(const tide__store *s, tide_error *err) {
-    return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to record into '%s'", s->path);
-}
-
 /// A column as a number of [min, max].
 static bool take(sqlite3_stmt *stmt, int i, int64_t min, int64_t max, int64_t *out) {
     if (sqlite3_column_type(stmt, i) != SQLITE_INTEGER) return false;
@@ -38,7 +34,8 @@ static tide_status each_row(const tide__store *s, const char *table, const char 
     while ((st = tide__sql_step(&s->sql, stmt, &has_row, err)) == TIDE_OK && has_row) {
         st = row(stmt, ctx);
         if (st == TIDE_OK) continue;
-        st = st == TIDE_ERR_NOMEM ? no_memory(s, err) : tide__store_bad(s, table, err);
+        st =
+            st == TIDE_ERR_NOMEM ? TIDE_NO_MEMORY(err, "to record into '%s'", s->path) : tide__store_bad(s, table, err);
         break;
     }
     sqlite3_finalize(stmt);
@@ -179,7 +176,7 @@ tide_status tide__store_load_replay(const tide__store *s, const tide__store_stat
     if (st == TIDE_OK) {
         st = has_row ? take_snapshot(stmt, r) : TIDE_ERR_BAD_INPUT;
         if (st == TIDE_OK && r->n_series != n_series) st = TIDE_ERR_BAD_INPUT; // a block of a series without a row
-        if (st == TIDE_ERR_NOMEM) st = no_memory(s, err);
+        if (st == TIDE_ERR_NOMEM) st = TIDE_NO_MEMORY(err, "to record into '%s'", s->path);
         if (st == TIDE_ERR_BAD_INPUT) st = tide__store_bad(s, "snapshot", err);
     }
     sqlite3_finalize(stmt);

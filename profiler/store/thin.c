@@ -28,10 +28,6 @@ enum {
 #define LATE "8" // TIDE__PROBLEM_LATE: a time of an event that goes with the event; meta counts them
 _Static_assert((int)TIDE__PROBLEM_LATE == 8, "see LATE");
 
-static tide_status no_memory(const tide__store *s, tide_error *err) {
-    return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to write '%s'", s->path);
-}
-
 // ---- how large it is ----
 
 tide_status tide__store_bytes(const tide__store *s, uint64_t *file, uint64_t *wal, tide_error *err) {
@@ -111,7 +107,7 @@ static tide_status split_chunk(tide__store *s, int64_t last, tide_error *err) {
         events = tide_host_calloc(TIDE__CHUNK_MAX_EVENTS, sizeof *events);
         const void *data = sqlite3_column_blob(stmt, 1);
         if (events == NULL) {
-            st = no_memory(s, err);
+            st = TIDE_NO_MEMORY(err, "to write '%s'", s->path);
         } else if (!tide__chunk_decode(data, (size_t)sqlite3_column_bytes(stmt, 1), events, &n)) {
             st = tide__store_bad(s, "event_chunk", err);
         }
@@ -129,7 +125,7 @@ static tide_status write_peak(tide__store *s, int64_t before, int64_t event, tid
     tide__replay *r = tide_host_calloc(1, sizeof *r);
     if (r == NULL || tide__replay_init(r) != TIDE_OK) {
         tide_host_free(r);
-        return no_memory(s, err);
+        return TIDE_NO_MEMORY(err, "to write '%s'", s->path);
     }
     const tide__store_state base = {.snapshot_event = before};
     tide_status st = tide__store_load_replay(s, &base, r, err);
@@ -231,8 +227,8 @@ static void take_leaf(sqlite3_stmt *stmt, tide__leaf *l) {
 /// The `n` oldest leaves of a series, in order. *out [*n], owned.
 static tide_status oldest_leaves(const tide__store *s, int64_t series, size_t n, tide__leaf **out, size_t *n_out,
                                  tide_error *err) {
-    tide__leaf *leaves = tide_host_calloc(n, sizeof *leaves);
-    if (leaves == NULL) return no_memory(s, err);
+    tide__leaf *leaves;
+    TIDE_TRY(TIDE_NEW(&leaves, n, err, "to write '%s'", s->path));
     sqlite3_stmt *stmt = NULL;
     tide_status st =
         tide__sql_prepare(&s->sql, "SELECT * FROM leaf WHERE series = ? ORDER BY first_event LIMIT ?", &stmt, err);

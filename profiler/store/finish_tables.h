@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The parts of the last pass over a trace, shared by its files. Private to profiler/store/.
-#ifndef TIDE_PROFILER_STORE_FINISH_INTERNAL_H
-#define TIDE_PROFILER_STORE_FINISH_INTERNAL_H
+#ifndef TIDE_PROFILER_STORE_FINISH_TABLES_H
+#define TIDE_PROFILER_STORE_FINISH_TABLES_H
 
 #include "core/base/id_map.h"
 #include "profiler/store/replay.h"
@@ -61,11 +61,5 @@ void tide__steps_deinit(tide__steps *t);
 tide_status tide__steps_add(tide__steps *t, const tide__event *e, tide_error *err) TIDE_NODISCARD;
 /// Write all that were found.
 tide_status tide__steps_end(tide__steps *t, tide_error *err) TIDE_NODISCARD;
-
-// ---- sums ----
-
-/// Hold what `r` says of the whole trace against table total. *equal false: they differ, and `what` says where.
-tide_status tide__finish_compare_totals(const tide__sql *s, const tide__replay *r, bool discarded, bool *equal,
-                                        char *what, size_t what_bytes, tide_error *err) TIDE_NODISCARD;
 
 #endif
