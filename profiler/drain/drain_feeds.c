@@ -18,8 +18,26 @@ enum {
     HELD_PATIENCE_S = 30, ///< seconds that a drain which was killed may take until the system has taken it down
 };
 
-static tide_status no_memory(const tide__drain *d, tide_error *err) {
-    return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to record into '%s'", d->path);
+// ---- the run of a process ----
+
+/// The run that process `process_id` has open in the file; 0: none.
+static tide_status open_run(const tide__drain *d, int64_t process_id, int64_t *run_id, tide_error *err) {
+    char query[160];
+    snprintf(query, sizeof query,
+             "SELECT max(id) FROM run WHERE process_id = %" PRId64 " AND first_event IS NOT NULL AND end_ns IS NULL",
+             process_id);
+    return tide__sql_int(tide__store_sql(d->store), query, 0, run_id, err);
+}
+
+tide_status tide__drain_has_run(const tide__drain *d, int64_t process_id, int64_t run_id, bool *is_there,
+                                tide_error *err) {
+    char query[120];
+    snprintf(query, sizeof query, "SELECT 1 FROM run WHERE id = %" PRId64 " AND process_id = %" PRId64, run_id,
+             process_id);
+    int64_t found = 0;
+    const tide_status st = tide__sql_int(tide__store_sql(d->store), query, 0, &found, err);
+    *is_there = found == 1;
+    return st;
 }
 
 // ---- damage ----
@@ -78,9 +96,9 @@ static bool is_known(const tide__drain *d, const char *path) {
 
 static tide_status add_foreign(tide__drain *d, const char *path, tide_error *err) {
     if (tide_host_grow(&d->foreign, &d->cap_foreign, d->n_foreign + 1, sizeof(char *)) != TIDE_OK)
-        return no_memory(d, err);
+        return TIDE_NO_MEMORY(err, "to record into '%s'", d->path);
     char *copy = tide_host_strdup(path);
-    if (copy == NULL) return no_memory(d, err);
+    if (copy == NULL) return TIDE_NO_MEMORY(err, "to record into '%s'", d->path);
     d->foreign[d->n_foreign++] = copy;
     return TIDE_OK;
 }
@@ -111,18 +129,18 @@ static tide_status refuse_feed(tide__drain *d, const char *path, const char *why
 
 static tide_status make_feed(tide__drain *d, const char *path, tide__feed_reader *reader, tide_error *err) {
     if (tide_host_grow(&d->feeds, &d->cap_feeds, d->n_feeds + 1, sizeof(tide__drain_feed *)) != TIDE_OK)
-        return no_memory(d, err);
+        return TIDE_NO_MEMORY(err, "to record into '%s'", d->path);
     tide__drain_feed *f = tide_host_calloc(1, sizeof *f);
     char *copy = tide_host_strdup(path);
     if (f == NULL || copy == NULL) {
         tide_host_free(f);
         tide_host_free(copy);
-        return no_memory(d, err);
+        return TIDE_NO_MEMORY(err, "to record into '%s'", d->path);
     }
     f->path = copy;
     f->head = tide__feed_reader_head(reader);
     f->process_id = f->head->process_id;
-    const tide_status st = tide__drain_open_run(d, f->process_id, &f->run_id, err);
+    const tide_status st = open_run(d, f->process_id, &f->run_id, err);
     if (st != TIDE_OK) {
         tide__drain_feed_destroy(f, false);
         return st;
@@ -305,7 +323,7 @@ static tide_status read_log(tide__drain *d, tide__drain_feed *f, tide_error *err
     const tide__log_record *r;
     while ((r = tide__feed_reader_next_record(f->reader, &bad)) != NULL) {
         const tide_status st = take_record(d, f, tide__feed_reader_record(f->reader), r + 1);
-        if (st == TIDE_ERR_NOMEM) return no_memory(d, err);
+        if (st == TIDE_ERR_NOMEM) return TIDE_NO_MEMORY(err, "to record into '%s'", d->path);
         if (st != TIDE_OK) TIDE_TRY(damage_later(d, f, "its log defines what cannot be", err));
     }
     return bad ? damage_later(d, f, "its log", err) : TIDE_OK;
@@ -321,9 +339,9 @@ static const tide__position *position_of(const tide__drain *d, int64_t process_i
 
 static tide_status add_ring(tide__drain *d, tide__drain_feed *f, tide_error *err) {
     if (tide_host_grow(&f->rings, &f->cap_rings, f->n_rings + 1, sizeof(tide__drain_ring *)) != TIDE_OK)
-        return no_memory(d, err);
-    tide__drain_ring *r = tide_host_calloc(1, sizeof *r);
-    if (r == NULL) return no_memory(d, err);
+        return TIDE_NO_MEMORY(err, "to record into '%s'", d->path);
+    tide__drain_ring *r;
+    TIDE_TRY(TIDE_NEW(&r, 1, err, "to record into '%s'", d->path));
     r->feed = f;
     r->index = f->n_rings;
     r->head = tide__feed_reader_ring(f->reader, r->index);
@@ -344,7 +362,7 @@ static tide_status add_ring(tide__drain *d, tide__drain_feed *f, tide_error *err
 static tide_status refresh(tide__drain *d, tide__drain_feed *f, tide_error *err) {
     tide_error why = TIDE_ERROR_INIT;
     const tide_status st = tide__feed_reader_refresh(f->reader, &why);
-    if (st == TIDE_ERR_NOMEM) return no_memory(d, err);
+    if (st == TIDE_ERR_NOMEM) return TIDE_NO_MEMORY(err, "to record into '%s'", d->path);
     if (st != TIDE_OK) TIDE_TRY(damage_later(d, f, why.msg, err));
     while (f->n_rings < tide__feed_reader_n_rings(f->reader)) TIDE_TRY(add_ring(d, f, err));
     return TIDE_OK;

@@ -2,18 +2,14 @@
 //
 // What the parts of the drain share. Private to profiler/drain/.
 //
-//     drain.c          open, close, the round, failures
-//     drain_state.c    where the file stands: at open, and again after a failed batch
-//     drain_feeds.c    which feeds there are, their log, how far their rings go
-//     drain_clock.c    ticks to ns
-//     drain_slot.h     slot to event
-//     drain_hold.c     what waits for those that come late
-//     drain_merge.c    the next event of all rings, numbered, replayed, kept for the file
-//     drain_usual.c    the same of some hundred events at once, as long as they are usual
-//     drain_batch.c    one transaction
-//     drain_finish.c   the end of the trace; what a killed process left
-//     drain_lock.c     one drain per trace
-//     drain_thread.c   rounds in a thread
+//     drain.c        life: state of the file, transactions, rounds, the end of the trace, what a killed process left
+//     drain_feeds.c  which feeds there are, their log, how far their rings go
+//     drain_clock.c  ticks to ns
+//     drain_slot.h   slot to event
+//     drain_merge.c  the next event of all rings, numbered, replayed, kept for the file; what waits for late ones
+//     drain_usual.c  the same of some hundred events at once, as long as they are usual
+//     drain_lock.c   one drain per trace
+//     drain_thread.c rounds in a thread
 #ifndef TIDE_PROFILER_DRAIN_DRAIN_INTERNAL_H
 #define TIDE_PROFILER_DRAIN_DRAIN_INTERNAL_H
 
@@ -205,17 +201,9 @@ void tide__drain_feed_destroy(tide__drain_feed *f, bool remove);
 
 // ---- state ----
 
-/// Names, live blocks, open leaves and numbers as they are in the file; what the drain had of them is forgotten.
-tide_status tide__drain_load(tide__drain *d, tide_error *err) TIDE_NODISCARD;
-void tide__drain_unload(tide__drain *d);
-/// The run that process `process_id` has open in the file; 0: none.
-tide_status tide__drain_open_run(const tide__drain *d, int64_t process_id, int64_t *run_id,
-                                 tide_error *err) TIDE_NODISCARD;
 /// Whether the file has run `run_id`, of that process.
 tide_status tide__drain_has_run(const tide__drain *d, int64_t process_id, int64_t run_id, bool *is_there,
                                 tide_error *err) TIDE_NODISCARD;
-/// TIDE_ERR_IO once the name of the trace is not the file's any more. Looks now and then unless `now`.
-tide_status tide__drain_check_file(tide__drain *d, bool now, tide_error *err) TIDE_NODISCARD;
 
 // ---- events ----
 
@@ -241,8 +229,6 @@ tide_status tide__drain_merge(tide__drain *d, size_t limit, size_t *n, tide_erro
 /// Take usual events, *n of them, at most `limit`: in the order, and with all that follows, as the merge would one by
 /// one. Stops before the first that is not usual; the active rings then stand at what is next.
 tide_status tide__drain_take_usual(tide__drain *d, size_t limit, size_t *n, tide_error *err) TIDE_NODISCARD;
-/// Where what is taken in this round must end so that what still comes late finds its place.
-void tide__drain_find_hold(tide__drain *d);
 /// Whether a slot has a time that its program gave it, of another clock than the machine's: at most some minutes ago.
 static inline bool tide__drain_is_foreign(const tide__drain *d, uint64_t ns, unsigned kind_flags) {
     return (kind_flags >> TIDE__SLOT_FLAG_SHIFT & TIDE__SLOT_GIVEN) != 0 &&
@@ -263,8 +249,6 @@ tide_status tide__drain_take(tide__drain *d, const tide__drain_feed *f, tide_err
 tide_status tide__drain_write_events(tide__drain *d, tide_error *err) TIDE_NODISCARD;
 /// One transaction; *n: events in it.
 tide_status tide__drain_batch(tide__drain *d, size_t *n, tide_error *err) TIDE_NODISCARD;
-/// Whether there is something for a transaction.
-bool tide__drain_has_work(const tide__drain *d);
 
 // ---- lock ----
 

@@ -61,7 +61,7 @@ static tide_status lock_file(const char *trace_path, int byte, tide__drain_lock_
 static tide_status take(const char *trace_path, int byte, tide__drain_lock_file *lock, tide_error *err) {
     lock->file.fd = -1;
     lock->name = lock_name(trace_path);
-    if (lock->name == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to lock '%s'", trace_path);
+    if (lock->name == NULL) return TIDE_NO_MEMORY(err, "to lock '%s'", trace_path);
     const tide_status st = lock_file(trace_path, byte, lock, err);
     if (st == TIDE_OK) return st;
     tide__mapped_file_close(&lock->file);

@@ -14,12 +14,95 @@
 // the event that is next by its time would end a block that nobody has allocated, the rings are searched a little way
 // ahead, and the one that allocates it goes first.
 //
-// Where a program gives its events times of its own they may come late: drain_hold.c says how long the others wait.
+// Where a program gives its events times of its own they may come late: find_hold says how long the others wait.
 // What comes later still stands where it came, and its own time is noted.
 #include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "profiler/drain/drain_slot.h"
 #include "profiler/store/snapshot.h"
+
+// ---- what waits ----
+//
+// How long events wait for others that come late. A program that gives its events times of its own hands some of them
+// in long after they happened: a device's log that is read now and then. What was seen is held back in its rings for a
+// while, so that what comes within that while is merged by its time:
+//
+//     seen at      10.0 s     10.1 s     ...      12.0 s  now         window 2 s
+//     youngest     t = 7.2    t = 7.3             t = 9.2
+//                       ^ taken up to here
+//
+// The window is of the clock on the wall, so that it holds for every clock that a program may have. It costs a lag of
+// the trace, and nothing else: what waits is in the rings, where a kill does not lose it. A ring that is more than half
+// full is taken down to a quarter whatever the window says, and nothing waits for a feed that has ended. Where all
+// times are of the machine's clock, as they are unless a program says otherwise, nothing is held back until one was
+// late.
+
+static uint64_t window_ns(const tide__drain *d) {
+    if (d->opt.hold_back_ms == TIDE_RECORD_NO_HOLD_BACK) return 0;
+    if (d->opt.hold_back_ms != 0) return (uint64_t)d->opt.hold_back_ms * 1000000;
+    for (size_t i = 0; i < d->n_feeds; i++)
+        if (!d->feeds[i]->is_ended && d->feeds[i]->is_alive && d->feeds[i]->gives_times)
+            return (uint64_t)TIDE__DRAIN_HOLD_MS * 1000000;
+    return 0;
+}
+
+static bool has_living_feed(const tide__drain *d) {
+    for (size_t i = 0; i < d->n_feeds; i++)
+        if (!d->feeds[i]->is_ended && d->feeds[i]->is_alive) return true;
+    return false;
+}
+
+/// Note the youngest event of now; a moment of each thirtieth of the window will do.
+static void note_seen(tide__drain *d, uint64_t now, uint64_t window) {
+    const uint64_t each = window / (TIDE__DRAIN_SEEN - 2) + 1;
+    if (d->n_seen > 0 && now - d->seen[d->n_seen - 1].wall_ns < each) return;
+    // The oldest that has left the window says how far to go; those before it say nothing more.
+    size_t gone = 0;
+    while (gone + 1 < d->n_seen && now - d->seen[gone + 1].wall_ns >= window) gone++;
+    if (gone == 0 && d->n_seen == TIDE__DRAIN_SEEN) gone = 1;
+    memmove(&d->seen[0], &d->seen[gone], (d->n_seen - gone) * sizeof d->seen[0]);
+    d->n_seen -= gone;
+    TIDE_ASSERT(d->n_seen < TIDE__DRAIN_SEEN && (d->n_seen == 0 || d->seen[d->n_seen - 1].wall_ns <= now));
+    const int64_t before = d->n_seen > 0 ? d->seen[d->n_seen - 1].t_ns : INT64_MIN;
+    d->seen[d->n_seen].wall_ns = now;
+    d->seen[d->n_seen++].t_ns = d->round_ns > before ? d->round_ns : before;
+}
+
+/// A ring that is more than half full goes down to a quarter.
+static void make_room(tide__drain *d) {
+    for (size_t i = 0; i < d->n_active; i++) {
+        tide__drain_ring *r = d->active[i];
+        const uint64_t n_slots = tide__feed_reader_n_full(r->feed->reader, r->index);
+        if (r->end - r->position <= n_slots / 2) continue;
+        const tide__slot *s = tide__drain_slot(r, r->end - n_slots / 4);
+        const uint64_t ns = s != NULL ? tide__drain_slot_ns(r->feed, s) : UINT64_MAX;
+        const int64_t t_ns = ns > INT64_MAX ? INT64_MAX : (int64_t)ns > r->t_ns ? (int64_t)ns : r->t_ns;
+        if (t_ns > d->hold_ns) d->hold_ns = t_ns;
+    }
+}
+
+/// Where what is taken in this round must end so that what still comes late finds its place.
+static void find_hold(tide__drain *d) {
+    const bool release = d->release;
+    d->release = false;
+    d->hold_ns = INT64_MAX;
+    for (size_t i = 0; i < d->n_active; i++) {
+        const tide__drain_ring *r = d->active[i];
+        if (tide__drain_is_foreign(d, (uint64_t)r->own_ns, r->kind_flags)) r->feed->gives_times = true;
+    }
+    const uint64_t window = window_ns(d);
+    if (window == 0 || release || !has_living_feed(d)) {
+        d->n_seen = 0;
+        return;
+    }
+    const uint64_t now = tide_now_ns();
+    note_seen(d, now, window);
+    d->hold_ns = INT64_MIN;
+    for (size_t i = 0; i < d->n_seen && now - d->seen[i].wall_ns >= window; i++) d->hold_ns = d->seen[i].t_ns;
+    make_room(d);
+}
+
+void tide__drain_release(tide__drain *d) { d->release = true; }
 
 enum {
     AHEAD_SLOTS = 4096, ///< of a ring, at most
@@ -85,17 +168,13 @@ tide_status tide__drain_take(tide__drain *d, const tide__drain_feed *f, tide_err
 
 // ---- control slots ----
 
-static tide_status no_memory(const tide__drain *d, tide_error *err) {
-    return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to record into '%s'", d->path);
-}
-
 /// Numbers are the caller's: 0, or one that the file has no room for, is nobody's.
 static tide_status take_thread(tide__drain *d, tide__drain_ring *r, uint64_t number, tide_error *err) {
     if (number > UINT32_MAX) return tide__drain_damage(d, r->feed, r, "a thread has no number", err);
     r->thread = 0;
     if (number < 1 || number > INT32_MAX) return TIDE_OK;
     const tide_status st = tide__names_thread(&d->names, r->feed->process_id, (int64_t)number, NULL, &r->thread);
-    return st == TIDE_OK ? TIDE_OK : no_memory(d, err);
+    return st == TIDE_OK ? TIDE_OK : TIDE_NO_MEMORY(err, "to record into '%s'", d->path);
 }
 
 static tide_status take_run(tide__drain *d, tide__drain_ring *r, bool begin, uint64_t run_id, tide_error *err) {
@@ -204,7 +283,7 @@ static tide_status begin(tide__drain *d, tide_error *err) {
             tide__drain_ring *r = f->rings[k];
             if (f->is_ended || r->is_broken || r->position >= r->end) continue;
             if (tide_host_grow(&d->active, &d->cap_active, d->n_active + 1, sizeof(tide__drain_ring *)) != TIDE_OK)
-                return no_memory(d, err);
+                return TIDE_NO_MEMORY(err, "to record into '%s'", d->path);
             TIDE_TRY(tide__drain_next(d, r, err));
             if (!r->has_next) continue;
             TIDE_ASSERT(r->sure_end <= r->end && r->feed == f);
@@ -235,7 +314,7 @@ static tide_status take_one(tide__drain *d, tide__drain_ring *r, size_t *n, tide
 tide_status tide__drain_merge(tide__drain *d, size_t limit, size_t *n, tide_error *err) {
     *n = 0;
     TIDE_TRY(begin(d, err));
-    tide__drain_find_hold(d);
+    find_hold(d);
     for (size_t seen = 0; *n < limit;) {
         // Look at the clock now and then: what waits elsewhere must not wait longer than a batch may take.
         if (*n - seen >= TIDE__DRAIN_BUFFER_EVENTS) {

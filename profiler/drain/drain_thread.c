@@ -98,8 +98,7 @@ static void *work(void *arg) {
 
 static tide_status start(tide__drain_thread *t, const tide__drain_options *opt, tide_error *err) {
     pthread_condattr_t attr;
-    if (pthread_condattr_init(&attr) != 0)
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to record into '%s'", opt->trace_path);
+    if (pthread_condattr_init(&attr) != 0) return TIDE_NO_MEMORY(err, "to record into '%s'", opt->trace_path);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&t->wake, &attr);
     pthread_condattr_destroy(&attr);
@@ -117,8 +116,8 @@ static tide_status start(tide__drain_thread *t, const tide__drain_options *opt, 
 }
 
 tide_status tide__drain_thread_start(const tide__drain_options *opt, tide__drain_thread **out, tide_error *err) {
-    tide__drain_thread *t = tide_host_calloc(1, sizeof *t);
-    if (t == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to record into '%s'", opt->trace_path);
+    tide__drain_thread *t;
+    TIDE_TRY(TIDE_NEW(&t, 1, err, "to record into '%s'", opt->trace_path));
     tide_status st = tide__drain_open(opt, &t->drain, err);
     if (st == TIDE_OK) st = start(t, opt, err);
     if (st != TIDE_OK) {

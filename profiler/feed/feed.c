@@ -3,23 +3,10 @@
 // Life of a feed, its statistics, its first error. See feed.h.
 #include "profiler/feed/feed.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "core/base/host_alloc.h"
 #include "profiler/feed/feed_internal.h"
-
-tide__aside tide__step_aside(void) {
-    tide__aside a = {.saved_errno = errno};
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &a.cancel_state);
-    return a;
-}
-
-void tide__step_back(tide__aside a) {
-    int unused;
-    pthread_setcancelstate(a.cancel_state, &unused);
-    errno = a.saved_errno;
-}
 
 static uint64_t round_up_slots(size_t asked) {
     if (asked == 0) return TIDE__FEED_DEFAULT_SLOTS;
@@ -44,8 +31,8 @@ static void free_feed(tide__feed *f, bool remove) {
 }
 
 tide_status tide__feed_create(const tide__feed_options *opt, tide__feed **out, tide_error *err) {
-    tide__feed *f = tide_host_calloc(1, sizeof *f);
-    if (f == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a feed beside '%s'", opt->trace_path);
+    tide__feed *f;
+    TIDE_TRY(TIDE_NEW(&f, 1, err, "for a feed beside '%s'", opt->trace_path));
     pthread_mutex_init(&f->lock, NULL);
     pthread_mutex_init(&f->watch_lock, NULL);
     f->file.fd = -1;
@@ -79,15 +66,7 @@ void tide__feed_on_stall(tide__feed *f, void (*stalls)(void *ctx), void *ctx) {
     f->stalls_ctx = ctx;
 }
 
-void tide__feed_refuse(tide__feed *f, tide_status st, const char *what) {
-    if (atomic_fetch_add_explicit(&f->n_refused, 1, memory_order_relaxed) != 0) return;
-    pthread_mutex_lock(&f->lock);
-    const tide_status kept = TIDE_FAIL(&f->error, st, "cannot record an event: %s", what);
-    (void)kept;
-    pthread_mutex_unlock(&f->lock);
-}
-
-/// The drain's words end with a zero byte or with the field.
+/// The drain's message ends with a zero byte or with the field.
 static tide_status drain_error(const tide__feed_header *h, tide_error *err) {
     return TIDE_FAIL(err, TIDE_ERR_WRITE, "%.*s", (int)strnlen(h->error, sizeof h->error), h->error);
 }

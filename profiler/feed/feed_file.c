@@ -187,7 +187,7 @@ static tide_status make_file(tide__feed *f, const char *trace_path, tide_error *
         tide_host_free(path);
         if (!has_paths) {
             tide_host_free(in_making);
-            return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a feed beside '%s'", trace_path);
+            return TIDE_NO_MEMORY(err, "for a feed beside '%s'", trace_path);
         }
         if (!is_taken && e == 0) {
             f->path = in_making;
@@ -239,7 +239,7 @@ tide_status tide__feed_file_create(tide__feed *f, const tide__feed_options *opt,
 
 tide_status tide__feed_file_publish(tide__feed *f, tide_error *err) {
     char *path = tide_host_strndup(f->path, strlen(f->path) - strlen(".new"));
-    if (path == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a feed");
+    if (path == NULL) return TIDE_NO_MEMORY(err, "for a feed");
     // A process of the same number in another container may make feeds of the same name here.
     int rc = renameat2(AT_FDCWD, f->path, AT_FDCWD, path, RENAME_NOREPLACE);
     if (rc != 0 && (errno == EINVAL || errno == ENOSYS)) rc = rename(f->path, path); // not on this file system

@@ -2,16 +2,15 @@
 //
 // What the producer's files share. Included by profiler/feed/ only.
 //
-//     feed.c          life of a feed, statistics, the first error
-//     feed_file.c     the file: chunks on disk, maps, locks, whose process it is
-//     feed_names.c    the log: each text, scope, device and allocator once
-//     feed_thread.c   which ring belongs to the calling thread; threads that end, processes that fork
-//     feed_scope.c    scopes to numbers
-//     feed_put.c      an event into a slot
-//     feed_full.c     a ring without room: wait, drop, or find that nobody drains any more
+//     feed.c        life of a feed, statistics, the first error
+//     feed_put.c    an event into a slot
+//     feed_ring.c   the ring of the calling thread: made, grown, given back; full: wait, drop, or find the drain gone
+//     feed_names.c  texts, scopes, devices and allocators to numbers; the log that has each once
+//     feed_file.c   the file: chunks on disk, maps, locks, whose process it is
 #ifndef TIDE_PROFILER_FEED_FEED_INTERNAL_H
 #define TIDE_PROFILER_FEED_FEED_INTERNAL_H
 
+#include <errno.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <string.h>
@@ -65,11 +64,11 @@ typedef struct tide__put_time {
 typedef struct tide__producer {
     _Alignas(TIDE__CACHE_LINE) tide__text_match allocators[1 << TIDE__ALLOCATOR_BITS];
     uint64_t head;
-    uint64_t limit; ///< position that must not be written yet; == head: ask (feed_full.c), there may be room
+    uint64_t limit; ///< position that must not be written yet; == head: ask (feed_ring.c), there may be room
     uint64_t mask;
     tide__slot *slots;
     tide__ring_header *ring;
-    uint64_t thread;                     ///< whose events follow in the ring; UINT64_MAX: nobody's yet
+    uint64_t thread;                     ///< whose events follow in the ring; UINT64_MAX: no thread's yet
     tide__ring_total *totals;            ///< [TIDE__FEED_MAX_KINDS], of the last device; NULL: none yet
     const _Atomic uint32_t *usual_drain; ///< the header's; in a feed without ticks one that failed: no event is usual
     tide_device device;                  ///< the last one used
@@ -139,18 +138,23 @@ struct tide__feed {
     uint64_t header_bytes;  ///< of it there is no hole before
 };
 
-// ---- feed.c ----
+// ---- long work inside a call of the recorded program ----
 
-/// What is long and seldom happens inside some call of the recorded program, which may look at errno afterwards and
-/// must not be cancelled there: locks would stay held, and an allocation is no cancellation point.
-typedef struct tide__aside {
+/// The program may look at errno afterwards, and must not be cancelled inside: locks would stay held, and an allocation
+/// is no cancellation point.
+typedef struct tide__caller_state {
     int saved_errno, cancel_state;
-} tide__aside;
-tide__aside tide__step_aside(void);
-void tide__step_back(tide__aside a);
-
-/// Count something that was not taken; the first one's words are kept.
-void tide__feed_refuse(tide__feed *f, tide_status st, const char *what);
+} tide__caller_state;
+static inline tide__caller_state tide__hold_caller(void) {
+    tide__caller_state c = {.saved_errno = errno};
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &c.cancel_state);
+    return c;
+}
+static inline void tide__release_caller(tide__caller_state c) {
+    int unused;
+    pthread_setcancelstate(c.cancel_state, &unused);
+    errno = c.saved_errno;
+}
 
 // ---- feed_file.c ----
 
@@ -173,9 +177,12 @@ void tide__feed_file_close(tide__feed *f, bool remove);
 
 // ---- feed_names.c ----
 
+/// Count something that was not taken; the message of the first one is kept.
+void tide__feed_refuse(tide__feed *f, tide_status st, const char *what);
+
 /// The record of (type, payload): found, or made and put into the log. NULL: refused.
 const tide__log_record *tide__feed_intern(tide__feed *f, tide__log_type type, const void *payload, size_t bytes);
-/// Tell the name of the calling thread.
+/// Log the name of the calling thread.
 void tide__feed_log_thread(tide__feed *f, uint32_t number);
 tide_status tide__feed_names_init(tide__feed *f, tide_error *err) TIDE_NODISCARD;
 /// The first piece of the log.
@@ -184,7 +191,7 @@ void tide__feed_names_deinit(tide__feed *f);
 
 static inline const char *tide__record_text(const tide__log_record *r) { return (const char *)(r + 1); }
 
-// ---- feed_thread.c ----
+// ---- feed_ring.c ----
 
 typedef struct tide__thread_feed {
     uint64_t serial;          ///< 0: none
@@ -193,7 +200,7 @@ typedef struct tide__thread_feed {
 /// The feed that the calling thread used last; it has a producer, or serial 0, which no feed has.
 extern _Thread_local tide__thread_feed tide__thread_feed_hot __attribute__((tls_model("initial-exec")));
 
-/// The calling thread's ring, the long way; NULL: nothing can be put in.
+/// The calling thread's ring, when it is not the one that it used last; NULL: nothing can be put in.
 tide__producer *tide__feed_find_producer(tide__feed *f);
 static inline tide__producer *tide__feed_producer(tide__feed *f) {
     const tide__thread_feed *hot = &tide__thread_feed_hot;
@@ -202,16 +209,12 @@ static inline tide__producer *tide__feed_producer(tide__feed *f) {
     return tide__feed_find_producer(f);
 }
 void tide__producer_free(tide__producer *p);
-/// More room for a ring, from its head on. False: there is none to be had.
-bool tide__feed_grow_ring(tide__feed *f, tide__producer *p);
 /// The feed gets its serial number,
 tide_status tide__feed_enter(tide__feed *f, tide_error *err) TIDE_NODISCARD;
 /// gets another one, by which no thread finds its ring there,
 void tide__feed_retire(tide__feed *f);
-/// and is found by nobody any more.
+/// and is not found any more.
 void tide__feed_leave(tide__feed *f);
-
-// ---- feed_scope.c ----
 
 /// What was at the address of a text, not NULL, if that was used lately; NULL: it was not.
 static inline const tide__text_match *tide__text_at(const tide__producer *p, const char *text) {
@@ -231,8 +234,6 @@ const tide__text_match *tide__feed_text(tide__feed *f, tide__producer *p, const 
 /// Number of a scope, not NULL, of a thread. False: refused.
 bool tide__feed_scope_number(tide__feed *f, tide__producer *p, uint64_t thread, const tide_scope *scope,
                              uint32_t *number);
-
-// ---- feed_full.c ----
 
 /// Put in what must stand before the next slot (a gap, whose events follow), and make sure that there is room for it.
 /// `must`: wait, also where full rings drop. False: there is none, and there will be none.

@@ -7,7 +7,7 @@
 //     log     | TEXT 1 "conv1" | TEXT 2 "relu" | SCOPE 1 {text 1, ...} | ...
 //
 // A record is whole before a slot points to it, and neither moves: looking takes no lock. Adding does; so does making
-// the table larger, which leaves the old one to those who still look into it (they miss, and look again with the lock).
+// the table larger, which leaves the old one to threads that still read it (they miss, and look again with the lock).
 #include <string.h>
 
 #include "core/base/host_alloc.h"
@@ -51,7 +51,7 @@ static tide__name_table *new_table(size_t cap) {
 
 tide_status tide__feed_names_init(tide__feed *f, tide_error *err) {
     tide__name_table *t = new_table(FIRST_CAP);
-    if (t == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the names of a feed");
+    if (t == NULL) return TIDE_NO_MEMORY(err, "for the names of a feed");
     atomic_init(&f->names, t);
     return TIDE_OK;
 }
@@ -141,8 +141,7 @@ static tide_status find_or_add(tide__feed *f, tide__log_type type, const void *p
         return TIDE_FAIL(err, TIDE_ERR_INVALID, "%s",
                          type == TIDE__LOG_DEVICE ? "more than 32 devices" : "more than 255 allocators");
     if (bytes > TIDE__FEED_MAX_TEXT) return TIDE_FAIL(err, TIDE_ERR_INVALID, "a name of it is longer than 16 MiB");
-    if (2 * (f->n_names + 1) > t->cap && !make_larger(f, t))
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a new name");
+    if (2 * (f->n_names + 1) > t->cap && !make_larger(f, t)) return TIDE_NO_MEMORY(err, "for a new name");
     const tide__log_record *r;
     TIDE_TRY(append(f, type, f->n_of[type] + 1, payload, bytes, &r, err));
     f->n_of[type]++;
@@ -153,17 +152,25 @@ static tide_status find_or_add(tide__feed *f, tide__log_type type, const void *p
     return TIDE_OK;
 }
 
+void tide__feed_refuse(tide__feed *f, tide_status st, const char *what) {
+    if (atomic_fetch_add_explicit(&f->n_refused, 1, memory_order_relaxed) != 0) return;
+    pthread_mutex_lock(&f->lock);
+    const tide_status kept = TIDE_FAIL(&f->error, st, "cannot record an event: %s", what);
+    (void)kept;
+    pthread_mutex_unlock(&f->lock);
+}
+
 const tide__log_record *tide__feed_intern(tide__feed *f, tide__log_type type, const void *payload, size_t bytes) {
     const tide__log_record *r;
     slot_of(atomic_load_explicit(&f->names, memory_order_acquire), (uint32_t)type, payload, bytes, &r);
     if (r != NULL) return r;
     tide_error err = TIDE_ERROR_INIT;
-    const tide__aside aside = tide__step_aside();
+    const tide__caller_state caller = tide__hold_caller();
     pthread_mutex_lock(&f->lock);
     const tide_status st = find_or_add(f, type, payload, bytes, &r, &err);
     pthread_mutex_unlock(&f->lock);
     if (st != TIDE_OK) tide__feed_refuse(f, st, err.msg);
-    tide__step_back(aside);
+    tide__release_caller(caller);
     return st == TIDE_OK ? r : NULL;
 }
 
@@ -176,4 +183,94 @@ void tide__feed_log_thread(tide__feed *f, uint32_t number) {
     const tide_status st = append(f, TIDE__LOG_THREAD, number, name, strlen(name), &r, NULL);
     (void)st;
     pthread_mutex_unlock(&f->lock);
+}
+
+// ---- texts and scopes to numbers ----
+//
+// When a thread's cache has no entry. A scope is one (name, parent, kind, step). It is entered again and again, each
+// time as a struct on the stack of the recorded program:
+//
+//     address, entry the same          the same entering: nothing to compare
+//     address the same, entry another  compare its fields with those of last time
+//     else                             by content, in the feed's table
+
+const tide__text_match *tide__feed_text(tide__feed *f, tide__producer *p, const char *text) {
+    const tide__log_record *r = tide__feed_intern(f, TIDE__LOG_TEXT, text, strlen(text));
+    if (r == NULL) return NULL;
+    tide__text_match *set = p->texts[tide__address_hash(text, TIDE__TEXT_SET_BITS)];
+    int i = 0; // where the address was, or where the oldest is
+    while (i < TIDE__TEXT_WAYS - 1 && set[i].key != text) i++;
+    for (; i > 0; i--) set[i] = set[i - 1];
+    tide__text_match_set(&set[0], text, tide__record_text(r), r->id);
+    return &set[0];
+}
+
+static tide__scope_entry *cached(tide__producer *p, const tide_scope *s) {
+    return &p->scopes[tide__address_hash(s, TIDE__SCOPE_BITS)];
+}
+
+static bool is_same_entering(const tide__scope_entry *c, const tide_scope *s) {
+    return c->key == s && s->entry != 0 && c->entry == s->entry;
+}
+
+/// Number of `s` under the parent with number `parent`; the cache knows it afterwards.
+static bool resolve(tide__feed *f, tide__producer *p, const tide_scope *s, uint32_t parent, uint32_t *number) {
+    tide__scope_entry *c = cached(p, s);
+    const char *name = s->name != NULL ? s->name : "";
+    const int32_t step = s->index < 0 ? -1 : s->index;
+    if (c->key == s && c->parent == parent && c->kind == (int32_t)s->kind && c->step == step &&
+        strcmp(c->name, name) == 0) {
+        c->entry = s->entry;
+        *number = c->number;
+        return true;
+    }
+    const tide__text_match *text = tide__text_cached(p, name);
+    if (text == NULL) text = tide__feed_text(f, p, name);
+    if (text == NULL) return false;
+    const tide__log_scope payload = {
+        .text_id = text->number, .parent_id = parent, .kind = (int32_t)s->kind, .step = step};
+    const tide__log_record *r = tide__feed_intern(f, TIDE__LOG_SCOPE, &payload, sizeof payload);
+    if (r == NULL) return false;
+    *c = (tide__scope_entry){.key = s,
+                             .entry = s->entry,
+                             .name = text->copy,
+                             .parent = parent,
+                             .number = r->id,
+                             .kind = payload.kind,
+                             .step = step};
+    *number = r->id;
+    return true;
+}
+
+/// From the innermost known scope, or from outside all, inwards. Scopes have no list of their children, so each level
+/// is found by walking outwards again: chains are short, or known to the cache but for their last link.
+bool tide__feed_scope_number(tide__feed *f, tide__producer *p, uint64_t thread, const tide_scope *scope,
+                             uint32_t *number) {
+    if (p->scopes_of != thread) {
+        memset(p->scopes, 0, sizeof p->scopes);
+        p->scopes_of = thread;
+    }
+    size_t depth = 0; // of scopes to resolve
+    uint32_t parent = 0;
+    for (const tide_scope *s = scope; s != NULL; s = s->parent, depth++) {
+        if (is_same_entering(cached(p, s), s)) {
+            parent = cached(p, s)->number;
+            break;
+        }
+        if (depth == TIDE__MAX_SCOPE_DEPTH) {
+            tide__feed_refuse(f, TIDE_ERR_INVALID, "its scopes are nested more than 1024 deep");
+            return false;
+        }
+    }
+    for (; depth > 0; depth--) {
+        const tide_scope *s = scope;
+        for (size_t i = 1; i < depth; i++) s = s->parent;
+        if (!resolve(f, p, s, parent, &parent)) return false;
+    }
+    // The ring may still be another thread's: then the next event asks again.
+    const bool is_known = thread == p->thread && scope->entry != 0;
+    p->scope =
+        is_known ? (tide__last_scope){.key = scope, .entry = scope->entry, .number = parent} : (tide__last_scope){0};
+    *number = parent;
+    return true;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The tables of a trace, as text; the views are in schema_views.c. See schema.h.
+// The tables and views of a trace, as text. See schema.h.
 #include "profiler/store/schema.h"
 
 static const tide__schema_item tables[] = {
