@@ -16,7 +16,7 @@ typedef struct cli_check_options {
     const char *baseline;            ///< NULL: the configuration's
     const char *base_ref;            ///< --baseline-of
     const char *reason;              ///< NULL: not given
-    const char *by;                  ///< NULL: the environment tells
+    const char *by;                  ///< NULL: taken from the environment
     const char *write_json, *markdown, *junit, *sarif; ///< NULL: not wanted
     bool no_baseline, update, json, verbose, annotations, no_summary;
     uint64_t jobs;
@@ -26,28 +26,28 @@ typedef struct cli_check_options {
 
 // ---- check_inputs.c ----
 
-/// Every target as a case, or several: what a FILE is is decided here, of those that are measured and of a baseline.
-/// Targets that are run are measured one after the other, the rest by `jobs` threads. Only lack of memory and two cases
-/// of one key are failures. `scratch_apart`: as of tide_gate_plan_settings.
+/// Measures every target as one case, or as several if its file is a sweep. Targets that are run are measured one
+/// after the other, the others by `jobs` threads. Fails only without memory and when two cases have one key.
+/// `scratch_apart`: as in tide_gate_plan_settings.
 tide_status cli_check_measure(const tide_gate_target *targets, size_t n, bool scratch_apart, uint64_t jobs,
                               tide_gate_cases *out, tide_error *err) TIDE_NODISCARD;
 
-/// What lies at `path` in place of a baseline file, measured as the target is and under its key. Of a trace that is
-/// held against something else the plan of its last run. *scratch_apart: it is a model, whose tensors are planned
-/// apart; a plan has the scratch of kernels in it, and so must have what is held against it. TIDE_ERR_INCOMPARABLE: it
-/// cannot be measured.
+/// Measures the file at `path`, which stands in place of a baseline file, like the target and under its key. If the
+/// target is no trace, a trace gives the plan of its last run. *scratch_apart: the file is a model, whose tensors
+/// are planned without kernels' scratch; a plan contains scratch, and then the target must contain it too.
+/// TIDE_ERR_INCOMPARABLE: the file cannot be measured.
 tide_status cli_check_measure_other(const tide_gate_target *target, const char *path, bool *scratch_apart,
                                     tide_gate_cases *out, tide_error *err) TIDE_NODISCARD;
-/// What a plan does not tell (types of inputs, so a signature; settings) is taken out of the cases that are held
-/// against it: that it does not is no difference. The model's name tells then whether it is the same one.
+/// Removes from `cases` what the baseline cannot have because it is a plan: the signature and settings. Otherwise
+/// they would count as differences. Models are then compared by name.
 void cli_check_match_words(const tide_gate_cases *baseline, tide_gate_cases *cases);
 
 // ---- check_baseline.c ----
 
-/// What the cases are held against.
+/// What the cases are compared with.
 typedef struct cli_check_baseline {
     bool is_wanted;
-    bool is_measured;        ///< it is no file of baselines but a plan, a model or a trace
+    bool is_measured;        ///< it is a plan, a model or a trace, no baseline file
     bool is_with_scratch;    ///< with is_measured: a plan or a trace, whose figures hold the scratch of kernels
     tide_gate_baseline base; ///< with is_wanted
     bool has_tree;           ///< with --baseline-of: the file of the tree differs from that of the other revision
@@ -58,9 +58,8 @@ typedef struct cli_check_baseline {
 tide_status cli_check_baseline_load(const cli_check_options *o, const tide_gate_config *config, cli_check_baseline *out,
                                     tide_error *err) TIDE_NODISCARD;
 void cli_check_baseline_deinit(cli_check_baseline *b);
-/// The command that makes or updates the baseline which `o` and `config` name, as it can be typed: the words of this
-/// command line without those that say how a result is written. *out is left empty where there is none. `b` as far as
-/// it was loaded.
+/// Writes the command line that makes or updates the baseline of `o` and `config`: the words of this command line
+/// without those about outputs. *out stays empty if there is no such command. `b` may be loaded in part.
 void cli_check_command(const cli_check_options *o, const tide_gate_config *config, const cli_check_baseline *b,
                        tide_text *out);
 /// Put the cases into the baseline file, with the reason, and say what changed. @return the exit code
@@ -68,10 +67,10 @@ int cli_check_baseline_update(const cli_check_options *o, const tide_gate_config
 
 // ---- check_accept.c ----
 
-/// A baseline that was rewritten together with what it judges: cases that fail against the older one are warnings
-/// where the newer one has an entry for them, with a reason, that the older one does not have, and they pass by it.
-/// Those that are well by the older one fail where they fail by the newer, and warn where that one allows more. Says so
-/// in their reasons and, as notes, on stderr.
+/// For a change that rewrites the baseline which judges it. A case that fails against the older baseline becomes a
+/// warning if it passes against the newer one, and that one has a new entry with a reason for it. A case that
+/// passes against the older baseline fails if it fails against the newer one, and warns if that one allows more.
+/// The reasons of the cases say so, and notes on stderr.
 tide_status cli_check_accept(const tide_gate_config *config, const cli_check_baseline *baseline,
                              const tide_gate_cases *cases, tide_gate_result *r, tide_error *err) TIDE_NODISCARD;
 
@@ -79,8 +78,9 @@ tide_status cli_check_accept(const tide_gate_config *config, const cli_check_bas
 
 /// False after the message was printed: an output would replace what is read, or another output.
 bool cli_check_outputs_differ(const cli_command *cmd, const cli_check_options *o, const tide_gate_config *config);
-/// Write all that was asked for, whether or not one of them fails, and print. @return the exit code: the result's, or
-/// that of the first output which failed (CLI_EXIT_OUTPUT, without memory CLI_EXIT_DOES_NOT_FIT): r->exit_code then too
+/// Writes all outputs, even if one of them fails, and prints the result. @return the exit code: the result's, or
+/// that of the first output which failed (CLI_EXIT_OUTPUT, without memory CLI_EXIT_DOES_NOT_FIT): r->exit_code then
+/// too
 int cli_check_write(const cli_check_options *o, tide_gate_result *r);
 
 #endif

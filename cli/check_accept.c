@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A change that rewrites the baseline that judges it: what it says about itself counts as far as it gives a reason.
+// For a change that rewrites the baseline which judges it: its new entries are accepted if they give a reason.
 #include <stdio.h>
 #include <string.h>
 
@@ -24,7 +24,7 @@ static bool is_new(const tide_gate_update *u, const tide_gate_baseline *base) {
     return true;
 }
 
-/// The latest new entry that names the case and gives a reason; NULL: there is none.
+/// The latest new entry with this case and a reason; NULL: there is none.
 static const tide_gate_update *entry_of(const cli_check_baseline *b, const char *key) {
     for (size_t i = b->tree.n_updates; i-- > 0;) {
         const tide_gate_update *u = &b->tree.updates[i];
@@ -45,8 +45,8 @@ static const tide_gate_judged *judged_of(const tide_gate_result *r, const char *
 
 static bool is_bad(tide_gate_verdict v) { return v == TIDE_GATE_FAIL_VERDICT || v == TIDE_GATE_NOT_COMPARABLE_VERDICT; }
 
-/// Takes the text.
-static tide_status settle(tide_gate_judged *c, tide_gate_verdict verdict, tide_text *reason, tide_error *err) {
+/// Takes `reason`.
+static tide_status set_verdict(tide_gate_judged *c, tide_gate_verdict verdict, tide_text *reason, tide_error *err) {
     if (reason->failed) {
         tide_text_deinit(reason);
         return TIDE_NO_MEMORY(err, "for a reason");
@@ -60,7 +60,7 @@ static tide_status settle(tide_gate_judged *c, tide_gate_verdict verdict, tide_t
 static tide_status accept(tide_gate_judged *c, const tide_gate_update *u, tide_error *err) {
     tide_text reason = {0};
     tide_text_addf(&reason, "accepted: %s (%s, %s)", u->reason, u->by, u->date);
-    TIDE_TRY(settle(c, TIDE_GATE_WARN_VERDICT, &reason, err));
+    TIDE_TRY(set_verdict(c, TIDE_GATE_WARN_VERDICT, &reason, err));
     for (size_t i = 0; i < c->n_rows; i++) {
         if (c->rows[i].verdict == TIDE_GATE_FAIL_VERDICT) c->rows[i].verdict = TIDE_GATE_WARN_VERDICT;
     }
@@ -74,21 +74,23 @@ static bool gains(const tide_gate_judged *c) {
     return false;
 }
 
-/// A case that is well by the older baseline, by the newer one: it holds the next change. One that it fails was written
-/// by hand; one that it beats is a limit that was raised in passing.
-static tide_status hold(tide_gate_judged *c, const tide_gate_judged *by_tree, const char *path, tide_error *err) {
+/// Checks a case that passes against the older baseline against the newer one too, because that one will judge the
+/// next change. If it fails there, the entry was written by hand; if it is better, the limit was raised without
+/// need.
+static tide_status check_against_tree(tide_gate_judged *c, const tide_gate_judged *by_tree, const char *path,
+                                      tide_error *err) {
     tide_text reason = {0};
     if (by_tree == NULL || c->state == TIDE_GATE_CASE_REMOVED) return TIDE_OK;
     if (is_bad(by_tree->verdict)) {
         tide_text_addf(&reason, "by %s as it is in this tree it does not pass: that is not what is measured", path);
-        return settle(c, TIDE_GATE_FAIL_VERDICT, &reason, err);
+        return set_verdict(c, TIDE_GATE_FAIL_VERDICT, &reason, err);
     }
     if (!gains(by_tree) || gains(c)) return TIDE_OK;
     tide_text_addf(&reason, "%s as it is in this tree allows more than is measured: update it", path);
-    return settle(c, TIDE_GATE_WARN_VERDICT, &reason, err);
+    return set_verdict(c, TIDE_GATE_WARN_VERDICT, &reason, err);
 }
 
-static void count_anew(tide_gate_result *r) {
+static void count_again(tide_gate_result *r) {
     r->n_pass = r->n_warn = r->n_fail = r->n_not_comparable = 0;
     for (size_t i = 0; i < r->n; i++) {
         const tide_gate_verdict v = r->cases[i].verdict;
@@ -104,7 +106,7 @@ static void count_anew(tide_gate_result *r) {
     r->exit_code = r->n_fail > 0 ? CLI_EXIT_CHECK_FAILED : r->n_not_comparable > 0 ? CLI_EXIT_NO_BASELINE : CLI_EXIT_OK;
 }
 
-static void say(const cli_check_baseline *b) {
+static void print_notes(const cli_check_baseline *b) {
     char base[4096], tree[4096], by[256], reason[1024];
     fprintf(stderr, "note: %s differs from %s, by which this is judged\n", cli_clean(b->tree.path, tree, sizeof tree),
             cli_clean(b->base.path, base, sizeof base));
@@ -122,7 +124,7 @@ static void say(const cli_check_baseline *b) {
 tide_status cli_check_accept(const tide_gate_config *config, const cli_check_baseline *baseline,
                              const tide_gate_cases *cases, tide_gate_result *r, tide_error *err) {
     if (!baseline->has_tree) return TIDE_OK;
-    say(baseline);
+    print_notes(baseline);
     tide_gate_result by_tree = {0};
     TIDE_TRY(tide_gate_judge(config, &baseline->tree, cases, &by_tree, err));
     tide_status st = TIDE_OK;
@@ -131,11 +133,11 @@ tide_status cli_check_accept(const tide_gate_config *config, const cli_check_bas
         tide_gate_judged *c = &r->cases[i];
         const tide_gate_judged *other = judged_of(&by_tree, c->key);
         if (!is_bad(c->verdict)) {
-            st = hold(c, other, baseline->tree.path, err);
+            st = check_against_tree(c, other, baseline->tree.path, err);
             continue;
         }
         const tide_gate_update *u = entry_of(baseline, c->key);
-        // What the new entry says must be what is there: a case that fails by it, too, is not what was accepted.
+        // A case that also fails against the newer baseline is not what was accepted.
         if (u != NULL && (other == NULL || !is_bad(other->verdict)))
             st = accept(c, u, err);
         else
@@ -143,10 +145,10 @@ tide_status cli_check_accept(const tide_gate_config *config, const cli_check_bas
     }
     tide_gate_result_deinit(&by_tree);
     if (st != TIDE_OK) return st;
-    if (all) { // also that there was nothing in common
+    if (all) { // also if the baselines had no case in common
         tide_host_free(r->reason);
         r->reason = NULL;
     }
-    count_anew(r);
+    count_again(r);
     return TIDE_OK;
 }

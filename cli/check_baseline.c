@@ -44,7 +44,7 @@ static tide_status make_memory_file(const char *data, size_t len, int *fd, char 
 
 /// `argv` ends with NULL. @return the exit status of git, 128 and more when it was ended; -1 with errno: it could not
 /// be started
-static int run_git(const char *const *argv, size_t n_words, int out, int complaints) {
+static int run_git(const char *const *argv, size_t n_words, int out, int messages) {
     posix_spawn_file_actions_t actions;
     pid_t pid = 0;
     int failed = posix_spawn_file_actions_init(&actions);
@@ -54,7 +54,7 @@ static int run_git(const char *const *argv, size_t n_words, int out, int complai
     }
     failed = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", 0, 0);
     if (failed == 0) failed = posix_spawn_file_actions_adddup2(&actions, out, 1);
-    if (failed == 0) failed = posix_spawn_file_actions_adddup2(&actions, complaints, 2);
+    if (failed == 0) failed = posix_spawn_file_actions_adddup2(&actions, messages, 2);
     // posix_spawn writes to none of its arguments.
     enum { MOST_WORDS = 8 };
     char *words[MOST_WORDS];
@@ -69,23 +69,23 @@ static int run_git(const char *const *argv, size_t n_words, int out, int complai
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/// The first line of what git said.
+/// The first line of git's message.
 static void first_line(int fd, char *line, size_t line_bytes) {
     const ssize_t n = pread(fd, line, line_bytes - 1, 0);
     line[n > 0 ? n : 0] = '\0';
     line[strcspn(line, "\r\n")] = '\0';
 }
 
-static tide_status read_of_git(const char *folder, const char *object, int out, int complaints,
-                               tide_gate_baseline *base, tide_error *err) {
+static tide_status read_of_git(const char *folder, const char *object, int out, int messages, tide_gate_baseline *base,
+                               tide_error *err) {
     const char *const argv[] = {"git", "-C", folder, "show", "--end-of-options", object, NULL};
-    const int code = run_git(argv, sizeof argv / sizeof argv[0], out, complaints);
+    const int code = run_git(argv, sizeof argv / sizeof argv[0], out, messages);
     if (code == -1) return TIDE_FAIL(err, TIDE_ERR_INCOMPARABLE, "cannot start git: %s", strerror(errno));
     if (code != 0) {
-        char said[256];
-        first_line(complaints, said, sizeof said);
+        char message[256];
+        first_line(messages, message, sizeof message);
         const tide_status st = TIDE_FAIL(err, TIDE_ERR_INCOMPARABLE, "git has no baseline '%s'", object);
-        tide_error_note(err, "git show ended with %d: %s", code, said[0] != '\0' ? said : "it said nothing");
+        tide_error_note(err, "git show ended with %d: %s", code, message[0] != '\0' ? message : "it said nothing");
         tide_error_hint(err, "fetch the revision (of a shallow clone), or commit a baseline there");
         return st;
     }
@@ -113,17 +113,16 @@ static tide_status baseline_of_ref(const char *path, const char *ref, tide_gate_
     *out = (tide_gate_baseline){0};
     char *folder = NULL, *object = NULL;
     tide_status st = split_path(path, ref, &folder, &object, err);
-    const int text = open_memory(), complaints = open_memory();
-    if (st == TIDE_OK && (text < 0 || complaints < 0))
-        st = TIDE_NO_MEMORY(err, "for what git says: %s", strerror(errno));
-    if (st == TIDE_OK) st = read_of_git(folder, object, text, complaints, out, err);
-    if (st == TIDE_OK) { // it is known by where it came from
+    const int text = open_memory(), messages = open_memory();
+    if (st == TIDE_OK && (text < 0 || messages < 0)) st = TIDE_NO_MEMORY(err, "for what git says: %s", strerror(errno));
+    if (st == TIDE_OK) st = read_of_git(folder, object, text, messages, out, err);
+    if (st == TIDE_OK) { // its path is the git object
         tide_host_free(out->path);
         out->path = object;
         object = NULL;
     }
     if (text >= 0) close(text);
-    if (complaints >= 0) close(complaints);
+    if (messages >= 0) close(messages);
     tide_host_free(folder);
     tide_host_free(object);
     return st;
@@ -133,15 +132,15 @@ static tide_status baseline_of_ref(const char *path, const char *ref, tide_gate_
 static bool git_user(const char *path, char *name, size_t name_bytes) {
     char *folder = NULL, *object = NULL;
     tide_error err = TIDE_ERROR_INIT;
-    const int text = open_memory(), complaints = open_memory();
-    bool good = text >= 0 && complaints >= 0 && split_path(path, "", &folder, &object, &err) == TIDE_OK;
+    const int text = open_memory(), messages = open_memory();
+    bool good = text >= 0 && messages >= 0 && split_path(path, "", &folder, &object, &err) == TIDE_OK;
     if (good) {
         const char *const argv[] = {"git", "-C", folder, "config", "user.name", NULL};
-        good = run_git(argv, sizeof argv / sizeof argv[0], text, complaints) == 0;
+        good = run_git(argv, sizeof argv / sizeof argv[0], text, messages) == 0;
     }
     if (good) first_line(text, name, name_bytes);
     if (text >= 0) close(text);
-    if (complaints >= 0) close(complaints);
+    if (messages >= 0) close(messages);
     tide_host_free(folder);
     tide_host_free(object);
     return good && name[0] != '\0';
@@ -149,7 +148,7 @@ static bool git_user(const char *path, char *name, size_t name_bytes) {
 
 // ---- the baseline ----
 
-/// Where the baseline is; NULL: nobody says. *wanted false: none shall be used.
+/// The path of the baseline; NULL: none is given. *wanted false: no baseline shall be used.
 static const char *path_of(const cli_check_options *o, const tide_gate_config *config, bool *wanted) {
     const char *path = tide_gate_config_baseline(config, wanted);
     if (o->no_baseline) *wanted = false;
@@ -160,14 +159,14 @@ static const char *path_of(const cli_check_options *o, const tide_gate_config *c
 
 // ---- another file in its place ----
 
-/// Whether it is a baseline, good or bad, as its first key says (docs/gate.md); what is not there or empty is one that
-/// is missing.
+/// Whether the file is a baseline by its first key (docs/gate.md), valid or not. An empty file counts as a missing
+/// baseline.
 static bool is_baseline(const char *data, size_t len) {
     const char *const schema = "\"tidemark.baseline\"";
     return len == 0 || memmem(data, len < 4096 ? len : 4096, schema, strlen(schema)) != NULL;
 }
 
-/// `path` measured as the one target is, and under its key.
+/// Measures `path` like the only target, and under its key.
 static tide_status measure_baseline(const char *path, const tide_gate_config *config, bool *scratch_apart,
                                     tide_gate_baseline *out, tide_error *err) {
     size_t n;
@@ -213,7 +212,7 @@ static tide_status read_any(const char *path, const tide_gate_config *config, cl
 
 // ---- loading ----
 
-/// Whether they are the same to a byte, as they would be written.
+/// Whether both would be written as the same bytes.
 static tide_status same_text(const tide_gate_baseline *a, const tide_gate_baseline *b, bool *same, tide_error *err) {
     tide_text x = {0}, y = {0};
     tide_status st = tide_gate_baseline_print(a, &x, err);
@@ -226,7 +225,7 @@ static tide_status same_text(const tide_gate_baseline *a, const tide_gate_baseli
 
 static tide_status load_of_ref(const char *path, const char *ref, cli_check_baseline *out, tide_error *err) {
     TIDE_TRY(baseline_of_ref(path, ref, &out->base, err));
-    if (access(path, F_OK) != 0) return TIDE_OK; // taken out of the tree: the older one holds
+    if (access(path, F_OK) != 0) return TIDE_OK; // removed from the tree: the older one counts
     TIDE_TRY(tide_gate_baseline_read(path, &out->tree, err));
     bool same = false;
     TIDE_TRY(same_text(&out->base, &out->tree, &same, err));
@@ -256,7 +255,7 @@ tide_status cli_check_baseline_load(const cli_check_options *o, const tide_gate_
     *out = (cli_check_baseline){0};
     tide_status st = load(o, config, out, err);
     if (st != TIDE_OK) cli_check_baseline_deinit(out);
-    // Whatever is wrong with it, nothing was compared.
+    // Any fault of the baseline means that no comparison took place.
     if (st == TIDE_OK || st == TIDE_ERR_NOMEM) return st;
     if (err != NULL) err->status = TIDE_ERR_INCOMPARABLE;
     return TIDE_ERR_INCOMPARABLE;
@@ -270,18 +269,18 @@ void cli_check_baseline_deinit(cli_check_baseline *b) {
 
 // ---- update ----
 
-static bool is_said(const char *name) { return name != NULL && name[0] != '\0'; }
+static bool is_given(const char *name) { return name != NULL && name[0] != '\0'; }
 
-/// Who signs: as git would have it where it is in use.
-static const char *who(const cli_check_options *o, const char *path, char *buf, size_t buf_bytes) {
+/// The name for the update's entry, as git would sign if it is used.
+static const char *author(const cli_check_options *o, const char *path, char *buf, size_t buf_bytes) {
     const char *author = getenv("GIT_AUTHOR_NAME"), *user = getenv("USER");
-    if (is_said(o->by)) return o->by;
-    if (is_said(author)) return author;
+    if (is_given(o->by)) return o->by;
+    if (is_given(author)) return author;
     if (git_user(path, buf, buf_bytes)) return buf;
-    return is_said(user) ? user : "unknown";
+    return is_given(user) ? user : "unknown";
 }
 
-/// The file as it is, or one with nothing in it where there is none.
+/// The baseline file, or an empty baseline if there is no file.
 static tide_status read_or_begin(const char *path, tide_gate_baseline *b, tide_error *err) {
     *b = (tide_gate_baseline){0};
     struct stat st_of_path;
@@ -303,9 +302,9 @@ static tide_status write_baseline(const char *path, const tide_gate_baseline *b,
 
 // ---- what is accepted ----
 
-/// "    planned_bytes: 95.25 KiB (97536) -> 113.50 KiB (116224), +18.25 KiB (+19.2 %)"; of a case that came or went the
-/// side that there is.
-static void say_figure(tide_gate_metric m, int kind, bool both, tide_gate_value old, tide_gate_value fresh) {
+/// "    planned_bytes: 95.25 KiB (97536) -> 113.50 KiB (116224), +18.25 KiB (+19.2 %)"; of an added or removed case
+/// the one value.
+static void print_figure(tide_gate_metric m, int kind, bool both, tide_gate_value old, tide_gate_value fresh) {
     char id[96], a[96], b[96], change[96];
     const tide_gate_unit unit = tide_gate_metric_get(m)->unit;
     printf("    %s: %s", tide_gate_metric_text(m, kind, id, sizeof id),
@@ -319,8 +318,8 @@ static bool differs(tide_gate_unit unit, tide_gate_value a, tide_gate_value b) {
     return a.known != b.known || (unit == TIDE_GATE_SHARE ? a.real != b.real : a.u != b.u);
 }
 
-/// Figures of one metric that differ; of a case that came or went only those that are judged by themselves.
-static size_t say_metric(const tide_gate_case *old, const tide_gate_case *fresh, tide_gate_metric m) {
+/// Prints the figures of one metric that differ; of an added or removed case only metrics that fail by default.
+static size_t print_metric(const tide_gate_case *old, const tide_gate_case *fresh, tide_gate_metric m) {
     const tide_gate_metric_def *def = tide_gate_metric_get(m);
     const bool both = old != NULL && fresh != NULL;
     size_t n = 0;
@@ -329,23 +328,23 @@ static size_t say_metric(const tide_gate_case *old, const tide_gate_case *fresh,
         const tide_gate_value a = old != NULL ? tide_gate_case_value(old, m, kind) : (tide_gate_value){0};
         const tide_gate_value b = fresh != NULL ? tide_gate_case_value(fresh, m, kind) : (tide_gate_value){0};
         if (!differs(def->unit, a, b) || (a.u == 0 && b.u == 0 && def->unit != TIDE_GATE_SHARE)) continue;
-        say_figure(m, kind, both, a, b);
+        print_figure(m, kind, both, a, b);
         n++;
     }
     return n;
 }
 
-static void say_case(const char *key, const tide_gate_case *old, const tide_gate_case *fresh) {
+static void print_case(const char *key, const tide_gate_case *old, const tide_gate_case *fresh) {
     char clean[4096];
     size_t n = 0;
     printf("  %s%s\n", cli_clean(key, clean, sizeof clean), old == NULL ? "  (new)" : fresh == NULL ? "  (gone)" : "");
-    for (int m = 0; m < TIDE_GATE_N_METRICS; m++) n += say_metric(old, fresh, (tide_gate_metric)m);
+    for (int m = 0; m < TIDE_GATE_N_METRICS; m++) n += print_metric(old, fresh, (tide_gate_metric)m);
     if (n == 0 && old != NULL && fresh != NULL)
         puts("    no figure differs: settings, operators or tensors do, or the machine");
 }
 
 /// The table of what is accepted: each case that changed, with its old and its new figures.
-static void say(const char *path, const tide_gate_cases *old, const tide_gate_baseline *b, bool changed) {
+static void print_changes(const char *path, const tide_gate_cases *old, const tide_gate_baseline *b, bool changed) {
     char clean[4096], by[256];
     cli_clean(path, clean, sizeof clean);
     if (!changed) {
@@ -355,8 +354,8 @@ static void say(const char *path, const tide_gate_cases *old, const tide_gate_ba
     const tide_gate_update *last = &b->updates[b->n_updates - 1];
     printf("%s: %zu case%s, of which changed: %zu\n", clean, b->cases.n, b->cases.n == 1 ? "" : "s", last->n_changed);
     for (size_t i = 0; i < last->n_changed; i++)
-        say_case(last->changed[i], tide_gate_cases_find(old, last->changed[i]),
-                 tide_gate_cases_find(&b->cases, last->changed[i]));
+        print_case(last->changed[i], tide_gate_cases_find(old, last->changed[i]),
+                   tide_gate_cases_find(&b->cases, last->changed[i]));
     printf("%s %s: %s\n", last->date, cli_clean(last->by, by, sizeof by), cli_clean(last->reason, clean, sizeof clean));
 }
 
@@ -370,15 +369,15 @@ int cli_check_baseline_update(const cli_check_options *o, const tide_gate_config
     struct tm utc;
     if (gmtime_r(&now, &utc) == NULL || strftime(date, sizeof date, "%Y-%m-%d", &utc) == 0) date[0] = '\0';
     char user[256];
-    const tide_gate_update_info info = {.date = date, .by = who(o, path, user, sizeof user), .reason = o->reason};
+    const tide_gate_update_info info = {.date = date, .by = author(o, path, user, sizeof user), .reason = o->reason};
     tide_gate_baseline b, old = {0};
     bool changed = false;
     tide_status st = read_or_begin(path, &b, &err);
-    if (st == TIDE_OK) st = read_or_begin(path, &old, &err); // as it was: an update takes the cases of `b` away
+    if (st == TIDE_OK) st = read_or_begin(path, &old, &err); // read twice, because an update replaces the cases of `b`
     if (st == TIDE_OK) st = tide_gate_baseline_update(&b, cases, &info, &changed, &err);
     const bool is_new = access(path, F_OK) != 0;
     if (st == TIDE_OK && (changed || is_new)) st = write_baseline(path, &b, &err);
-    if (st == TIDE_OK) say(path, &old.cases, &b, changed);
+    if (st == TIDE_OK) print_changes(path, &old.cases, &b, changed);
     tide_gate_baseline_deinit(&b);
     tide_gate_baseline_deinit(&old);
     if (st == TIDE_OK) return CLI_EXIT_OK;
@@ -388,7 +387,7 @@ int cli_check_baseline_update(const cli_check_options *o, const tide_gate_config
 
 // ---- the command that does it ----
 
-/// Options that have no place in it; those with a value are told apart.
+/// Options that are left out of that command, and those of them that take a value.
 static const char *const dropped[] = {"json",        "verbose",         "annotations", "no-summary", "no-baseline",
                                       "write-json",  "markdown",        "junit",       "sarif",      "baseline",
                                       "baseline-of", "update-baseline", "reason",      "by"};
@@ -421,7 +420,7 @@ static void add_words(const cli_check_options *o, tide_text *out) {
     }
 }
 
-/// A file that is there and is no baseline that can be updated is put aside first.
+/// A file that is no valid baseline must be moved away first.
 static void add_aside(const char *path, tide_text *out) {
     tide_gate_baseline b;
     struct stat info;
@@ -445,7 +444,7 @@ void cli_check_command(const cli_check_options *o, const tide_gate_config *confi
     bool wanted;
     const char *named = tide_gate_config_baseline(config, &wanted);
     const char *path = o->baseline != NULL && strcmp(o->baseline, "-") != 0 ? o->baseline : named;
-    if (b->is_measured) return; // a plan, a model or a trace: another one is made as it was
+    if (b->is_measured) return; // a plan, a model or a trace is not updated by `check`
     if (path == NULL) path = "tidemark-baseline.json";
     add_aside(path, out);
     tide_text_add(out, "tidemark check");

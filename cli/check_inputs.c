@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// From targets to cases: one after the other where they are run, by several threads where they are planned alone.
+// From targets to cases. Targets that are run are measured one after the other, those that are only planned by
+// several threads.
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -9,7 +10,7 @@
 #include "cli/sweep_cases.h"
 #include "core/base/host_alloc.h"
 
-/// One target and what it gave.
+/// A target and its result.
 typedef struct slot {
     const tide_gate_target *target;
     bool scratch_apart;
@@ -20,13 +21,13 @@ typedef struct slot {
     tide_error err;
 } slot;
 
-typedef struct crew {
+typedef struct work_queue {
     slot **slots; // [n]
     size_t n;
     atomic_size_t next;
-} crew;
+} work_queue;
 
-static tide_status say_empty(tide_gate_case *c, const tide_gate_target *t, tide_error *err) {
+static tide_status note_empty(tide_gate_case *c, const tide_gate_target *t, tide_error *err) {
     tide_text text = {0};
     tide_text_addf(&text, "%s of %s; take it out, or bring the files back", t->why_empty, t->origin);
     tide_host_free(c->error);
@@ -43,17 +44,17 @@ static void measure(slot *s) {
     tide_gate_plan_settings settings = s->target->settings;
     settings.scratch_apart = s->scratch_apart;
     s->st = cli_measure(s->target->path, s->target->key, &settings, &s->c, &s->err);
-    if (s->st == TIDE_OK && s->target->why_empty != NULL) s->st = say_empty(&s->c, s->target, &s->err);
+    if (s->st == TIDE_OK && s->target->why_empty != NULL) s->st = note_empty(&s->c, s->target, &s->err);
 }
 
 static void *work(void *arg) {
-    crew *c = arg;
+    work_queue *c = arg;
     for (size_t i; (i = atomic_fetch_add(&c->next, 1)) < c->n;) measure(c->slots[i]);
     return NULL;
 }
 
-/// The calling thread works too, so that there is one where the system gives none.
-static void work_together(crew *c, uint64_t jobs) {
+/// The calling thread works too, so the work is done even if the system gives no thread.
+static void run_threads(work_queue *c, uint64_t jobs) {
     enum { MOST = 256 };
     pthread_t threads[MOST];
     size_t started = 0;
@@ -87,9 +88,9 @@ static tide_status collect(slot *slots, size_t n, tide_gate_cases *out, tide_err
     return st;
 }
 
-/// What a killed program left is finished while no other thread runs, and that is said. What cannot be opened is told
-/// by the measuring.
-static void finish_left(const char *path) {
+/// Finishes the trace of a killed program while no other thread runs, with a note on stderr. A trace that cannot be
+/// opened is reported when it is measured.
+static void finish_killed(const char *path) {
     tide_trace *t;
     if (cli_input_is_trace(path) && cli_trace_open(path, &t, NULL) == TIDE_OK) tide_trace_close(t);
 }
@@ -97,7 +98,7 @@ static void finish_left(const char *path) {
 tide_status cli_check_measure(const tide_gate_target *targets, size_t n, bool scratch_apart, uint64_t jobs,
                               tide_gate_cases *out, tide_error *err) {
     slot *slots = tide_host_calloc(n + 1, sizeof *slots);
-    crew c = {.slots = tide_host_calloc(n + 1, sizeof(slot *))};
+    work_queue c = {.slots = tide_host_calloc(n + 1, sizeof(slot *))};
     tide_status st = TIDE_OK;
     if (slots == NULL || c.slots == NULL) {
         st = TIDE_NO_MEMORY(err, "for %zu cases", n);
@@ -105,10 +106,10 @@ tide_status cli_check_measure(const tide_gate_target *targets, size_t n, bool sc
         for (size_t i = 0; i < n; i++) {
             slots[i].target = &targets[i];
             slots[i].scratch_apart = scratch_apart;
-            finish_left(targets[i].path);
+            finish_killed(targets[i].path);
             if (!targets[i].settings.run) c.slots[c.n++] = &slots[i];
         }
-        work_together(&c, jobs);
+        run_threads(&c, jobs);
         for (size_t i = 0; i < n; i++) {
             if (targets[i].settings.run) measure(&slots[i]);
         }
@@ -119,9 +120,9 @@ tide_status cli_check_measure(const tide_gate_target *targets, size_t n, bool sc
     return st;
 }
 
-// ---- a baseline that is no baseline file ----
+// ---- a plan, a model or a trace as baseline ----
 
-/// The plan of a trace's last run: what a plan or a model can be held against.
+/// The plan of a trace's last run, for comparing with a plan or a model.
 static tide_status plan_of_trace(const char *path, const char *key, tide_gate_case *out, tide_error *err) {
     const cli_planning planning = {0};
     tide_memory_plan *plan = NULL;

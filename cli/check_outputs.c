@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Everything that `tidemark check` leaves behind, written before it ends, whatever becomes of each.
+// The outputs of `tidemark check`. If one cannot be written, the others are written all the same.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,12 +13,12 @@
 
 enum { N_OUTPUTS = 4 };
 
-/// One file that was asked for.
+/// An output file.
 typedef struct output {
-    const char *option, *path; // path NULL: not asked for
+    const char *option, *path; // path NULL: not wanted
 } output;
 
-/// JSON comes last: it carries the exit code, and that is 8 where another one failed.
+/// JSON comes last because it contains the exit code, which is 8 if another output failed.
 static void list_outputs(const cli_check_options *o, output out[N_OUTPUTS]) {
     out[0] = (output){"--markdown", o->markdown};
     out[1] = (output){"--junit", o->junit};
@@ -103,7 +103,7 @@ static int write_one(const output *o, const tide_gate_result *r, const tide_gate
     return code;
 }
 
-/// Several steps of a job share the file, and a cut summary is worse than none.
+/// Appends: several steps of a job share the file, and a cut summary is worse than none.
 static int append(const char *path, const char *data, size_t len) {
     tide_error err = TIDE_ERROR_INIT;
     if (tide_append_file(path, data, len, &err) == TIDE_OK) return CLI_EXIT_OK;
@@ -122,7 +122,7 @@ static int write_summary(const cli_check_options *o, const tide_gate_result *r, 
     return code;
 }
 
-/// Commands for the machine that runs this go where it reads them: beside a JSON document not into it.
+/// Workflow commands go to standard output, or to stderr if standard output holds a JSON document.
 static int write_annotations(const cli_check_options *o, const tide_gate_result *r) {
     if (!o->annotations) return CLI_EXIT_OK;
     tide_error err = TIDE_ERROR_INIT;
@@ -134,7 +134,7 @@ static int write_annotations(const cli_check_options *o, const tide_gate_result 
     return code;
 }
 
-/// What plans said and what runs held, kind by kind, of the cases that were run.
+/// Predicted and measured bytes of each kind, for the cases that were run.
 static void add_predictions(const tide_gate_result *r, tide_text *out) {
     bool any = false;
     for (size_t i = 0; i < r->n; i++) {

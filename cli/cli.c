@@ -35,7 +35,7 @@ char *cli_clean(const char *text, char *buf, size_t buf_bytes) {
     return buf;
 }
 
-/// Warnings that are printed; what is beyond is counted, so that an error behind them is seen.
+/// So many warnings are printed and the others counted, so that an error after them is seen.
 enum { MAX_WARNINGS = 5 };
 static atomic_size_t n_warnings;
 
@@ -69,10 +69,10 @@ static void print_part(const char *head, const char *text) {
 
 void cli_print_error(const tide_error *err) {
     cli_log_rest();
-    // The same first words wherever memory ran out: scripts look for them.
+    // Scripts look for these first words wherever memory ran out.
     const char *head = err->status == TIDE_ERR_NOMEM ? "error: out of memory: " : "error: ";
-    const size_t said = strncmp(err->msg, "out of memory: ", 15) == 0 && err->status == TIDE_ERR_NOMEM ? 15 : 0;
-    print_part(head, err->msg[0] != '\0' ? err->msg + said : tide_status_text(err->status));
+    const size_t skip = strncmp(err->msg, "out of memory: ", 15) == 0 && err->status == TIDE_ERR_NOMEM ? 15 : 0;
+    print_part(head, err->msg[0] != '\0' ? err->msg + skip : tide_status_text(err->status));
     print_part("  --> ", err->where);
     print_part("note: ", err->note);
     print_part("hint: ", err->hint);
@@ -151,7 +151,7 @@ int cli_fail(const tide_error *err) {
     return cli_exit_code(err->status);
 }
 
-// ---- an option that is none ----
+// ---- unknown options ----
 
 static const char *option_at(const void *ctx, size_t i) { return ((const struct option *)ctx)[i].name; }
 

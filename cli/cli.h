@@ -39,17 +39,18 @@ extern const cli_command cli_command_plan, cli_command_run, cli_command_compare,
 /// Log lines go to stderr: warnings, with `notes` also notes, and what $TIDEMARK_LOG asks for. While no other thread
 /// runs.
 void cli_log_notes(bool notes);
-/// Say how many warnings were not printed, if any: a few are, and with $TIDEMARK_LOG all.
+/// Prints how many warnings were left out, if any. With $TIDEMARK_LOG none are.
 void cli_log_rest(void);
 /// Print `error:`, `  -->`, `note:` and `hint:` to stderr, without the control characters that names may hold.
 void cli_print_error(const tide_error *err);
 /// Print an error of use and the way to the help; returns CLI_EXIT_USAGE.
 int cli_usage(const cli_command *cmd, const char *fmt, ...) TIDE_PRINTF(2, 3);
-/// No memory for the value of an option: says so and ends the program, which has not begun.
+/// No memory for the value of an option: prints an error and ends the program, which has not begun its work.
 _Noreturn void cli_option_no_memory(const char *option);
-/// Memory ran out for a part of what was asked, and the rest goes on: said once, and the exit code tells.
+/// Memory ran out for a part of the work and the rest goes on. Prints an error once; the exit code will be that of
+/// memory.
 void cli_ran_out(const char *what);
-/// The same for a text that was to be printed to `to`: said there too.
+/// The same for a text that was printed to `to`: the cut is noted there too.
 void cli_cut(FILE *to);
 /// `code`, or what it is after cli_ran_out.
 int cli_final_code(int code);

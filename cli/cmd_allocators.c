@@ -94,8 +94,8 @@ static void print_rows(const tide_registry_row *rows, size_t n) {
     }
 }
 
-/// What --allocator takes. Made, asked, dropped: what an allocator is can be said by itself alone.
-/// @param list  NULL: print instead
+/// Lists the values of --allocator. Each allocator is created to ask for its properties. @param list  NULL: print
+/// instead
 static tide_status show_named(json_t *list) {
     if (list == NULL) printf("\n%-24s %5s  " PROPS_HEAD "  what\n", "--allocator", "align");
     const char *name;

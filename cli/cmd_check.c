@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// tidemark check: did this change make memory worse? Measures what a configuration names (or FILEs), holds it against a
-// baseline, and says which operators and tensors made the change (docs/gate.md).
+// tidemark check: did this change make memory worse? Measures what a configuration names (or FILEs), compares it
+// with a baseline, and names the operators and tensors that made the change (docs/gate.md).
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -82,7 +82,7 @@ static int take_count(const char *option, uint64_t least, uint64_t most, uint64_
     return cli_usage(&cli_command_check, "%s: at least %d is needed", option, (int)least);
 }
 
-/// What is about running FILEs. @return CLI_GO_ON: it is not
+/// Takes an option about running FILEs. @return CLI_GO_ON: it is another one
 static int take_run_option(cli_check_options *o, int c) {
     tide_gate_plan_settings *s = &o->running;
     switch (c) {
@@ -189,9 +189,9 @@ static int parse(int argc, char **argv, cli_check_options *o) {
     return CLI_GO_ON;
 }
 
-// ---- what does not go together ----
+// ---- options that exclude each other ----
 
-static int settle_update(const cli_check_options *o) {
+static int check_update_options(const cli_check_options *o) {
     const cli_command *cmd = &cli_command_check;
     if (!o->update) {
         if (o->reason != NULL || o->by != NULL)
@@ -214,7 +214,7 @@ static int settle_update(const cli_check_options *o) {
     return CLI_GO_ON;
 }
 
-static int settle(const cli_check_options *o, int n_files) {
+static int check_options(const cli_check_options *o, int n_files) {
     const cli_command *cmd = &cli_command_check;
     if (n_files > 0 && o->config != NULL)
         return cli_usage(cmd, "give --config or FILEs: a configuration names its own");
@@ -229,12 +229,12 @@ static int settle(const cli_check_options *o, int n_files) {
         return cli_usage(cmd, "--baseline-of: '%s' is no revision", o->base_ref);
     if (o->base_ref != NULL && o->baseline != NULL && strcmp(o->baseline, "-") == 0)
         return cli_usage(cmd, "--baseline-of: standard input is in no revision");
-    return settle_update(o);
+    return check_update_options(o);
 }
 
 // ---- configuration ----
 
-/// The file that is looked at when none is named; NULL after the message was printed.
+/// The default configuration file; NULL after the message was printed.
 static const char *find_config(int *code) {
     static const char *const names[] = {"tidemark.toml", "tidemark.json"};
     const bool toml = access(names[0], F_OK) == 0, json = access(names[1], F_OK) == 0;
@@ -262,7 +262,7 @@ static tide_gate_plan_settings settings_of(const cli_check_options *o) {
     return s;
 }
 
-/// --shape comes parsed; settings hold it as it was given. *texts [shapes.n], owned.
+/// The values of --shape as text again, as settings need them. *texts [shapes.n], owned.
 static tide_status shape_texts(const cli_shapes *shapes, char ***texts, tide_error *err) {
     *texts = tide_host_calloc(shapes->n + 1, sizeof **texts);
     bool good = *texts != NULL;
@@ -295,15 +295,15 @@ static tide_status config_of_files(const cli_check_options *o, char **files, siz
 
 // ---- work ----
 
-/// A verdict, whatever it is, was found: say it everywhere.
-static int conclude(const cli_check_options *o, tide_gate_result *r) {
+/// Writes the verdict to all outputs.
+static int write_result(const cli_check_options *o, tide_gate_result *r) {
     const int code = cli_check_write(o, r);
     tide_gate_result_deinit(r);
     return code;
 }
 
-/// Exit 4 is told on stderr too: a log of errors alone must show it.
-static void say_not_comparable(const tide_gate_result *r) {
+/// Prints the reason of exit code 4 on stderr too, so that a log of errors shows it.
+static void print_not_comparable(const tide_gate_result *r) {
     tide_error err = TIDE_ERROR_INIT;
     if (r->verdict != TIDE_GATE_NOT_COMPARABLE_VERDICT) return;
     TIDE_FAIL(&err, TIDE_ERR_INCOMPARABLE, "%s", r->reason != NULL ? r->reason : "not everything can be compared");
@@ -325,18 +325,18 @@ static int nothing_to_compare(const cli_check_options *o, const tide_gate_config
     tide_text command = {0};
     const cli_check_baseline none = {0};
     cli_check_command(o, config, &none, &command);
-    tide_error told = *why;
+    tide_error shown = *why;
     if (o->base_ref == NULL && path != NULL && command.len > 0 && !command.failed) {
         char clean[1024];
         if (why->hint[0] != '\0' && strstr(why->hint, "tidemark check") == NULL)
-            tide_error_note(&told, "%s%s%s", why->note, why->note[0] != '\0' ? "; " : "", why->hint); // "did you mean"
-        tide_error_hint(&told, "look at what is measured, then: %s", cli_clean(command.data, clean, sizeof clean));
+            tide_error_note(&shown, "%s%s%s", why->note, why->note[0] != '\0' ? "; " : "", why->hint); // "did you mean"
+        tide_error_hint(&shown, "look at what is measured, then: %s", cli_clean(command.data, clean, sizeof clean));
     }
-    cli_print_error(&told);
+    cli_print_error(&shown);
     if (tide_gate_nothing(path != NULL ? path : "", tide_gate_config_path(config), why, &r, &err) != TIDE_OK)
         return cli_fail(&err);
     r.command = command.data;
-    const int code = conclude(o, &r);
+    const int code = write_result(o, &r);
     tide_text_deinit(&command);
     return code;
 }
@@ -353,8 +353,8 @@ static int judge(const cli_check_options *o, const tide_gate_config *config, con
         cli_check_command(o, config, baseline, &command);
         r.command = command.data;
         r.is_final = command.data == NULL;
-        say_not_comparable(&r);
-        const int code = conclude(o, &r);
+        print_not_comparable(&r);
+        const int code = write_result(o, &r);
         tide_text_deinit(&command);
         return code;
     }
@@ -362,7 +362,7 @@ static int judge(const cli_check_options *o, const tide_gate_config *config, con
     return cli_fail(&err);
 }
 
-/// The baseline first: without one nothing needs to be measured.
+/// Reads the baseline first: without one there is no need to measure.
 static int check(const cli_check_options *o, const tide_gate_config *config) {
     tide_error err = TIDE_ERROR_INIT;
     cli_check_baseline baseline = {0};
@@ -408,13 +408,13 @@ static int check_files(const cli_check_options *o, char **files, int n_files) {
 }
 
 static int run(int argc, char **argv) {
-    // As they were typed: getopt_long puts them into another order.
+    // A copy of the words as they were typed, because getopt_long reorders them.
     char **words = tide_host_calloc((size_t)argc + 1, sizeof *words);
     if (words == NULL) cli_option_no_memory("the command line");
     memcpy(words, argv + 1, (size_t)(argc - 1) * sizeof *words);
     cli_check_options o = {.words = words, .n_words = (size_t)(argc - 1)};
     int code = parse(argc, argv, &o);
-    if (code == CLI_GO_ON) code = settle(&o, argc - optind);
+    if (code == CLI_GO_ON) code = check_options(&o, argc - optind);
     if (code == CLI_GO_ON) code = check_files(&o, argv + optind, argc - optind);
     cli_planning_deinit(&o.planning);
     tide_host_free(words);

@@ -80,7 +80,7 @@ static int run(int argc, char **argv) {
     tide_error err = TIDE_ERROR_INIT;
     const tide_status st = tide_collect(&o, &err);
     if (st == TIDE_OK) return CLI_EXIT_OK;
-    // Once it is ready, whoever started it is told in the feed, and prints it.
+    // Once the collector is ready, errors go into the feed, and the program that started it prints them.
     const bool was_ready = o.ready_fd >= 0 && fcntl(o.ready_fd, F_GETFD) < 0;
     if (!o.quiet && !was_ready) cli_print_error(&err);
     return cli_exit_code(st);

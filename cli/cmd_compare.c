@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// tidemark compare: run a model naive and planned, hold prediction against measurement and outputs against each other.
+// tidemark compare: runs a model naive and planned, compares prediction with measurement, and the outputs of both.
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -43,7 +43,7 @@ typedef struct options {
     bool json;
 } options;
 
-/// Everything a comparison found.
+/// The results of a comparison.
 typedef struct comparison {
     cli_plans plans;
     cli_session_result modes[N_MODES];
@@ -154,7 +154,7 @@ static tide_status compare_in_session(const char *path, const options *o, cli_se
     return st;
 }
 
-/// The program and what it holds in the session's memory; plans, results and names stay.
+/// Releases the program and its memory in the session; plans, results and names stay.
 static void release_program(comparison *c) {
     tide_program_unref(c->plans.program);
     c->plans.program = NULL;
@@ -187,13 +187,13 @@ static json_t *modes_json(const comparison *c) {
 static json_t *kinds_json(const comparison *c, int mode) {
     json_t *kinds = json_array();
     for (int k = 0; k < TIDE_N_KINDS; k++) {
-        const uint64_t measured = c->modes[mode].kinds[k].peak_bytes, said = predicted(c, mode, k);
-        if (measured == 0 && said == 0) continue;
+        const uint64_t measured = c->modes[mode].kinds[k].peak_bytes, predicted_bytes = predicted(c, mode, k);
+        if (measured == 0 && predicted_bytes == 0) continue;
         json_t *row = json_object();
         json_object_set_new(row, "kind", json_string(tide_memory_kind_name((tide_memory_kind)k)));
-        json_object_set_new(row, "predicted_bytes", cli_json_bytes(said));
+        json_object_set_new(row, "predicted_bytes", cli_json_bytes(predicted_bytes));
         json_object_set_new(row, "measured_bytes", cli_json_bytes(measured));
-        json_object_set_new(row, "difference_bytes", json_integer((json_int_t)said - (json_int_t)measured));
+        json_object_set_new(row, "difference_bytes", json_integer((json_int_t)predicted_bytes - (json_int_t)measured));
         json_array_append_new(kinds, row);
     }
     return kinds;
@@ -240,11 +240,11 @@ static void print_kinds(const comparison *c, int mode) {
     printf("  %-13s %14s %14s %11s %12s\n", "kind", "predicted", "measured", "difference", "allocations");
     for (int k = 0; k < TIDE_N_KINDS; k++) {
         const tide_meter_kind *m = &c->modes[mode].kinds[k];
-        const uint64_t said = predicted(c, mode, k);
-        if (m->peak_bytes == 0 && said == 0) continue;
+        const uint64_t predicted_bytes = predicted(c, mode, k);
+        if (m->peak_bytes == 0 && predicted_bytes == 0) continue;
         printf("  %-13s %14" PRIu64 " %14" PRIu64 " %+11" PRId64 " %12" PRIu64 "\n",
-               tide_memory_kind_name((tide_memory_kind)k), said, m->peak_bytes, (int64_t)(said - m->peak_bytes),
-               m->n_allocs);
+               tide_memory_kind_name((tide_memory_kind)k), predicted_bytes, m->peak_bytes,
+               (int64_t)(predicted_bytes - m->peak_bytes), m->n_allocs);
     }
     printf("  together %*s %14" PRIu64 "   median %.3f ms, %" PRIu64 " allocations in warm runs\n\n", 19, "",
            c->modes[mode].total_peak_bytes, (double)c->modes[mode].time_median_ns / 1e6,
@@ -310,7 +310,7 @@ static int take_option(void *ctx, int c) {
 }
 
 /// Print what was found. @return the exit code
-static int tell(const comparison *c, const options *o) {
+static int print_answer(const comparison *c, const options *o) {
     int code = CLI_EXIT_OK;
     if (o->json)
         code = print_json(c);
@@ -320,8 +320,8 @@ static int tell(const comparison *c, const options *o) {
     return code == CLI_EXIT_OK && !good ? CLI_EXIT_CHECK_FAILED : code;
 }
 
-/// Recorder around session around model: each is given back before the one it lives in; the answer is printed last,
-/// when the trace is safely there.
+/// The recorder outlives the session, which outlives the model. The answer is printed last, when the trace is
+/// finished.
 static int compare_file(const char *path, const options *o) {
     if (cli_same_file(path, o->recording.path))
         return cli_usage(&cli_command_compare, "-o: '%s' is the input; it would be replaced", o->recording.path);
@@ -336,9 +336,9 @@ static int compare_file(const char *path, const options *o) {
     release_program(&c);
     cli_session_end(session);
     cli_recording_end(&c.recording, st, session != NULL ? cli_session_record_error(session) : NULL);
-    int code = st == TIDE_OK ? tell(&c, o)
+    int code = st == TIDE_OK ? print_answer(&c, o)
                              : cli_fail_in_session(session, o->json ? "compare" : NULL, o->session.limit_bytes, &err);
-    code = cli_recording_tell(&c.recording, code);
+    code = cli_recording_report(&c.recording, code);
     cli_session_close(session);
     comparison_deinit(&c);
     return code;

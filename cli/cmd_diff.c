@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// tidemark diff: what changed between two plans, traces or models, or two moments of one, and who is to blame.
+// tidemark diff: what changed between two plans, traces or models, or two moments of one, and by which operators and
+// tensors.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +45,7 @@ typedef struct options {
 
 // ---- moments ----
 
-/// Of a trace the words of `tidemark trace`; of a plan a step.
+/// A moment of a plan: peak, begin, end, or a step by number or name.
 static tide_status moment_of_plan(const tide_subject_facts *f, const char *text, tide_moment *out, tide_error *err) {
     char *end;
     *out = f->peak;
@@ -99,7 +100,7 @@ static tide_status write_out(const cli_diff_view *v, const char *path, tide_erro
     return st;
 }
 
-static int print(const cli_diff_view *v, const options *o) {
+static int print_answer(const cli_diff_view *v, const options *o) {
     tide_error err = TIDE_ERROR_INIT;
     tide_text text = {0};
     int code = CLI_EXIT_OK;
@@ -145,7 +146,7 @@ static int diff_subjects(tide_subject *a, tide_subject *b, char **files, const o
     if (st == TIDE_OK) st = load(a, b, live, &err);
     if (st == TIDE_OK) st = tide_compare(a, &v.a.at, b, &v.b.at, live, NULL, &diff, &err);
     if (st != TIDE_OK) return cli_fail(&err);
-    const int code = print(&v, o);
+    const int code = print_answer(&v, o);
     tide_diff_deinit(&diff);
     return code;
 }

@@ -42,20 +42,20 @@ typedef struct options {
 
 enum { MAX_MATTER = 10 }; ///< tensors that are listed below the verdict
 
-/// What is said beside the plans.
+/// The answers beside the plans.
 typedef struct answer {
-    const char *fits; // NULL: nothing was asked
+    const char *fits; // NULL: no limit was given
     uint64_t needs, limit;
-    const tide_memory_plan *best; // the smallest at hand
+    const tide_memory_plan *best; // the smallest plan
     bool has_peaks, has_advice;
-    bool asks_peaks; // they are asked for, and not only the ten that matter most
+    bool asks_peaks; // all are listed, not only the ten largest
     tide_peaks peaks;
     tide_advice advice;
 } answer;
 
 // ---- does it fit ----
 
-/// The smallest plan answers; what any of them proves holds for all.
+/// The smallest plan decides; a bound that one of the plans proves holds for all.
 static void find_fit(const options *o, const cli_plans *plans, answer *a) {
     a->best = plans->plans[0];
     uint64_t proved = 0;
@@ -70,7 +70,7 @@ static void find_fit(const options *o, const cli_plans *plans, answer *a) {
     a->fits = a->needs <= a->limit ? "yes" : proved + rest > a->limit ? "no" : "unknown";
 }
 
-/// Text with the verdict first.
+/// Whether the text begins with the verdict.
 static bool is_short(const options *o) { return !o->full && !o->planning.all && !o->json && o->stage == NULL; }
 
 static tide_status find_answer(cli_input *in, const options *o, const cli_plans *plans, answer *a, tide_error *err) {
@@ -117,7 +117,7 @@ static void print_points(const cli_plans *plans, const tide_memory_plan *best, t
     }
 }
 
-/// Rounded sizes may look alike: what is too much is said as well.
+/// Prints the difference too, because rounded sizes may look alike.
 static void print_fit(const answer *a, tide_text *out) {
     char needs[24], limit[24], over[24];
     tide_text_addf(out, "\nfits: %s (needs %s of %s", a->fits, tide_format_bytes(a->needs, needs, sizeof needs),

@@ -47,7 +47,7 @@ typedef struct command {
     atomic_bool ended;
     int status;      // as of waitpid, once it has ended
     int failure;     // errno of exec, NEVER_STARTED, or 0
-    int go, tidings; // write end: a byte lets it start; read end: `failure`
+    int go, report;  // write end: a byte lets it start; read end: `failure` of the child
     sigset_t passed; // signals for it, held back here
     sigset_t before; // mask of this process at the beginning
 } command;
@@ -62,12 +62,12 @@ static void hold_signals(command *c) {
     sigprocmask(SIG_BLOCK, &c->passed, &c->before);
 }
 
-/// Whether it has ended.
+/// Whether the command has ended.
 static bool reap(command *c) {
     pid_t got;
     do got = waitpid(c->pid, &c->status, WNOHANG);
     while (got < 0 && errno == EINTR);
-    if (got < 0) c->status = 0; // nobody's child: somebody else has waited for it
+    if (got < 0) c->status = 0; // no child of this process any more: its end was already waited for
     return got != 0;
 }
 
@@ -76,7 +76,7 @@ static void *watch(void *ctx) {
     siginfo_t info;
     while (!reap(c)) {
         const int number = sigwaitinfo(&c->passed, &info);
-        // What the terminal sends, it sends to the whole group: the command has it already.
+        // The terminal sends its signals to the whole group, so the command has this one already.
         if (number > 0 && number != SIGCHLD && info.si_code != SI_KERNEL) kill(c->pid, number);
     }
     c->ended = true;
@@ -89,27 +89,27 @@ static bool is_over(void *ctx) { return ((command *)ctx)->ended; }
 // ---- the command ----
 
 /// In the child: wait until the collector takes feeds, then become the command.
-static _Noreturn void become(const command *c, int go, int tidings) {
+static _Noreturn void exec_command(const command *c, int go, int report) {
     char byte;
     ssize_t n;
     do n = read(go, &byte, 1);
     while (n < 0 && errno == EINTR);
     int failure = NEVER_STARTED;
     if (n == 1) {
-        signal(SIGPIPE, SIG_DFL); // ignored in this program, which is nothing to hand on
+        signal(SIGPIPE, SIG_DFL); // this program ignores it; the command must not inherit that
         signal(SIGXFSZ, SIG_DFL);
         sigprocmask(SIG_SETMASK, &c->before, NULL);
         execvp(c->argv[0], c->argv);
         failure = errno;
     }
-    n = write(tidings, &failure, sizeof failure);
+    n = write(report, &failure, sizeof failure);
     _exit(n > 0 && failure == ENOENT ? EXIT_NO_COMMAND : EXIT_CANNOT_RUN);
 }
 
 static tide_status start(command *c, tide_error *err) {
-    int go[2], tidings[2];
+    int go[2], report[2];
     if (pipe2(go, O_CLOEXEC) != 0) return TIDE_FAIL(err, TIDE_ERR_BACKEND, "cannot make a pipe: %s", strerror(errno));
-    if (pipe2(tidings, O_CLOEXEC) != 0) {
+    if (pipe2(report, O_CLOEXEC) != 0) {
         const int why = errno;
         close(go[0]);
         close(go[1]);
@@ -120,17 +120,17 @@ static tide_status start(command *c, tide_error *err) {
     c->pid = fork();
     if (c->pid == 0) {
         close(go[1]);
-        close(tidings[0]);
-        become(c, go[0], tidings[1]);
+        close(report[0]);
+        exec_command(c, go[0], report[1]);
     }
     const int why = errno;
     close(go[0]);
-    close(tidings[1]);
+    close(report[1]);
     c->go = go[1];
-    c->tidings = tidings[0];
+    c->report = report[0];
     if (c->pid > 0 && pthread_create(&c->watcher, NULL, watch, c) == 0) return TIDE_OK;
     close(c->go); // a child that waits there ends
-    close(c->tidings);
+    close(c->report);
     if (c->pid > 0) waitpid(c->pid, NULL, 0);
     sigprocmask(SIG_SETMASK, &c->before, NULL);
     return TIDE_FAIL(err, TIDE_ERR_BACKEND, "cannot start a process: %s", strerror(c->pid > 0 ? EAGAIN : why));
@@ -163,14 +163,14 @@ static int cannot_run(const char *name, int why) {
     return why == ENOENT ? EXIT_NO_COMMAND : EXIT_CANNOT_RUN;
 }
 
-// ---- the whole ----
+// ---- recording ----
 
 typedef struct options {
     cli_recording_options recording;
     bool quiet;
 } options;
 
-/// For what the command starts. The path must hold wherever its programs go to.
+/// Sets the environment of the command. The path is absolute, because its programs may change their folder.
 static tide_status set_environment(const options *o, tide_error *err) {
     char path[8192], number[24];
     char here[4096];
@@ -189,7 +189,7 @@ static tide_status set_environment(const options *o, tide_error *err) {
     return good ? TIDE_OK : TIDE_NO_MEMORY(err, "for the command's environment");
 }
 
-/// An empty trace is not what was asked for, whatever the command itself made of it.
+/// Warns about an empty trace, also if the command itself succeeded.
 static void print_empty(const char *path, const tide_trace_info *info) {
     char name[4096];
     fprintf(stderr, "warning: the trace is empty: %s: ", cli_clean(path, name, sizeof name));
@@ -204,7 +204,7 @@ static void print_empty(const char *path, const tide_trace_info *info) {
           stderr);
 }
 
-/// One line: what is in the trace; not if `quiet`, unless there is nothing in it.
+/// Prints a line about the trace; with `quiet` only if it is empty.
 static tide_status print_summary(const char *path, bool quiet, tide_error *err) {
     tide_trace *t = NULL;
     tide_trace_info info;
@@ -226,13 +226,13 @@ static int code_of(const command *c) {
     return WIFSIGNALED(c->status) ? 128 + WTERMSIG(c->status) : WEXITSTATUS(c->status);
 }
 
-/// The collector has returned: what became of the command? Waits for its end.
-static void settle(command *c) {
-    // Held open, the pipe would keep a command waiting that nobody collects for.
+/// The collector has returned: waits for the end of the command and reads how it went.
+static void wait_for_end(command *c) {
+    // An open pipe would keep the command waiting if the collector has failed.
     if (fcntl(c->go, F_GETFD) >= 0) close(c->go);
     pthread_join(c->watcher, NULL);
-    if (read(c->tidings, &c->failure, sizeof c->failure) != (ssize_t)sizeof c->failure) c->failure = 0;
-    close(c->tidings);
+    if (read(c->report, &c->failure, sizeof c->failure) != (ssize_t)sizeof c->failure) c->failure = 0;
+    close(c->report);
     sigprocmask(SIG_SETMASK, &c->before, NULL);
 }
 
@@ -251,14 +251,14 @@ static int record(const options *o, char **argv) {
                                         .is_over = is_over,
                                         .ctx = &c};
     tide_status st = tide_collect(&opt, &err);
-    settle(&c);
+    wait_for_end(&c);
     if (c.failure == NEVER_STARTED) {
         cli_print_error(&err);
         // A trace that another records into is a wrong name, no fault of ours.
         return st == TIDE_ERR_BUSY ? CLI_EXIT_BAD_INPUT : cli_exit_code(st);
     }
     if (c.failure > 0) {
-        unlink(o->recording.path); // of nothing
+        unlink(o->recording.path); // it is empty
         return cannot_run(argv[0], c.failure);
     }
     if (st == TIDE_OK) st = print_summary(o->recording.path, o->quiet, &err);

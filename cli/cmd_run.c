@@ -58,7 +58,7 @@ typedef struct options {
     uint64_t decode;        // steps; 0: plain runs
     uint64_t page_tokens;   // 0: the default
     bool naive, leak_check, json, tui;
-    cli_run_tui *view; // who looks at it while it runs; NULL: nobody
+    cli_run_tui *view; // the view of --tui; NULL: none
 } options;
 
 // ---- output ----
@@ -81,7 +81,7 @@ static json_t *kinds_json(const options *o, const cli_session_result *r) {
     return kinds;
 }
 
-/// What a run found, kept beyond the model; leaks are the session's.
+/// The results of a run, which outlive the model; leaks belong to the session.
 typedef struct findings {
     char *model;    // owned
     char *strategy; // owned; NULL in naive mode
@@ -189,7 +189,7 @@ static tide_status run_in_session(const char *path, options *o, cli_session *ses
     return st;
 }
 
-/// Recorder around session around model: each is given back before the one it lives in.
+/// The recorder outlives the session, which outlives the model.
 static tide_status run_recorded(const char *path, options *o, cli_session **session, findings *f, tide_error *err) {
     TIDE_TRY(cli_recording_open(&o->recording, &f->recording, err));
     if (o->view != NULL) cli_run_tui_ready(o->view);
@@ -219,7 +219,7 @@ static int run_file(const char *path, options *o) {
             print_text(o, &f);
         if (o->leak_check && f.leaks.n_blocks > 0) code = CLI_EXIT_CHECK_FAILED;
     }
-    code = cli_recording_tell(&f.recording, code);
+    code = cli_recording_report(&f.recording, code);
     cli_session_close(session);
     cli_session_result_deinit(&f.result);
     cli_decode_result_deinit(&f.decode);
@@ -232,7 +232,7 @@ static int settle_and_run(const char *path, options *o) {
     return cli_recording_settle(&cli_command_run, &o->recording) ? run_file(path, o) : CLI_EXIT_USAGE;
 }
 
-/// --tui: in the process that runs, the same as without it.
+/// --tui: the child process does what `run` does without it.
 static int run_in_view(const char *path, options *o) {
     tide_error err = TIDE_ERROR_INIT;
     cli_run_tui view;

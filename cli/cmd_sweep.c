@@ -298,7 +298,7 @@ static int fail_of_models(const cli_sweep_job *job) {
     return code;
 }
 
-/// 1 when a point has no figures, or a run came out otherwise than its plan said.
+/// 1 if a point has no figures, or a run contradicts its plan.
 static int verdict(const tide_sweep *s) {
     size_t failed = 0;
     bool wrong = false;
@@ -356,7 +356,7 @@ static int run_rank(int argc, char **argv, const cli_sweep_ranks *ranks) {
 static int run(int argc, char **argv) {
     cli_sweep_ranks ranks;
     tide_error err = TIDE_ERROR_INIT;
-    // Without MPI nobody knows who prints first: each process says why it ends. With it one speaks for all.
+    // Without MPI each process prints why it ends, because none knows its rank. With MPI only rank 0 prints.
     if (cli_sweep_ranks_open(&ranks, &err) != TIDE_OK) return cli_fail(&err);
     if (ranks.rank > 0 && (freopen("/dev/null", "w", stdout) == NULL || freopen("/dev/null", "w", stderr) == NULL))
         return cli_sweep_ranks_close(&ranks, CLI_EXIT_INTERNAL);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// tidemark trace: what is in a trace, who was live when, what changed; and what makes a bad trace a good one.
+// tidemark trace: what a trace holds, which blocks were live at a moment, what changed; and its repair and
+// conversion.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -52,8 +53,8 @@ const cli_command cli_command_trace = {"trace", "[OPTION…] FILE", "What a trac
 typedef struct options {
     cli_trace_options view;
     const char *query, *out;
-    const char *verb; // --check, --recover, --expand, --sql, --compare or --and; NULL: facts or --at
-    int verb_code;    // its number
+    const char *action; // --check, --recover, --expand, --sql, --compare or --and; NULL: facts or --at
+    int action_code;    // its number
     bool rows_given;
     bool force;
 } options;
@@ -107,14 +108,14 @@ static int expand(const options *o) {
 
 // ---- options ----
 
-/// One of the things that are done one at a time. False after the message was printed.
-static bool take_verb(options *o, const char *name, int code) {
-    if (o->verb != NULL && strcmp(o->verb, name) != 0) {
-        cli_usage(&cli_command_trace, "%s and %s: one at a time", o->verb, name);
+/// Notes one of the actions that exclude each other. False after the message was printed.
+static bool take_action(options *o, const char *name, int code) {
+    if (o->action != NULL && strcmp(o->action, name) != 0) {
+        cli_usage(&cli_command_trace, "%s and %s: one at a time", o->action, name);
         return false;
     }
-    o->verb = name;
-    o->verb_code = code;
+    o->action = name;
+    o->action_code = code;
     return true;
 }
 
@@ -124,14 +125,14 @@ static bool take(options *o, int c) {
     uint64_t n;
     switch (c) {
     case OPT_CHECK:
-        return take_verb(o, "--check", c);
+        return take_action(o, "--check", c);
     case OPT_RECOVER:
-        return take_verb(o, "--recover", c);
+        return take_action(o, "--recover", c);
     case OPT_EXPAND:
-        return take_verb(o, "--expand", c);
+        return take_action(o, "--expand", c);
     case OPT_SQL:
         o->query = optarg;
-        return take_verb(o, "--sql", c);
+        return take_action(o, "--sql", c);
     case OPT_COMPARE:
         o->view.other = optarg;
         return true;
@@ -174,14 +175,14 @@ static bool take(options *o, int c) {
 static int settle(options *o) {
     const cli_command *cmd = &cli_command_trace;
     cli_trace_options *v = &o->view;
-    const bool copies = o->verb_code == OPT_RECOVER;
+    const bool copies = o->action_code == OPT_RECOVER;
     const char *idle = v->at != NULL       ? "--at"
                        : v->and_at != NULL ? "--and"
                        : v->other != NULL  ? "--compare"
                        : v->grouped        ? "--by"
                                            : NULL;
-    if (o->verb != NULL && idle != NULL) return cli_usage(cmd, "%s and %s: one at a time", o->verb, idle);
-    if (copies && o->out == NULL) return cli_usage(cmd, "%s: -o OUT is needed: where to write the new trace", o->verb);
+    if (o->action != NULL && idle != NULL) return cli_usage(cmd, "%s and %s: one at a time", o->action, idle);
+    if (copies && o->out == NULL) return cli_usage(cmd, "%s: -o OUT is needed: where to write the new trace", o->action);
     if (!copies && o->out != NULL) return cli_usage(cmd, "-o is of use with --recover");
     if (v->and_at != NULL && v->at == NULL) return cli_usage(cmd, "--and B: --at A is needed too");
     if (v->grouped && v->at == NULL && v->other == NULL) return cli_usage(cmd, "--by is of use with --at or --compare");
@@ -190,20 +191,20 @@ static int settle(options *o) {
     if (o->force && !copies) return cli_usage(cmd, "--force is of use with --recover");
     if (copies && !o->force && !cli_may_replace(o->out)) return CLI_EXIT_USAGE;
     if (!v->grouped && (v->other != NULL || v->and_at != NULL)) v->by = TIDE_BY_NAME;
-    if (!o->rows_given) v->max_rows = v->json || o->verb_code == OPT_SQL ? 0 : 30;
+    if (!o->rows_given) v->max_rows = v->json || o->action_code == OPT_SQL ? 0 : 30;
     return CLI_EXIT_OK;
 }
 
 static int show(const options *o) {
-    if (o->verb_code == OPT_RECOVER) return recover(o);
-    if (o->verb_code == OPT_EXPAND) return expand(o);
+    if (o->action_code == OPT_RECOVER) return recover(o);
+    if (o->action_code == OPT_EXPAND) return expand(o);
     tide_error err = TIDE_ERROR_INIT;
     tide_trace *t = NULL;
     if (cli_trace_open(o->view.path, &t, &err) != TIDE_OK) return cli_fail(&err);
     int code;
-    if (o->verb_code == OPT_CHECK)
+    if (o->action_code == OPT_CHECK)
         code = cli_trace_check(t, &o->view);
-    else if (o->verb_code == OPT_SQL)
+    else if (o->action_code == OPT_SQL)
         code = cli_trace_answer(t, &o->view, o->query);
     else if (o->view.other != NULL || o->view.and_at != NULL)
         code = cli_trace_changes(t, &o->view);

@@ -64,7 +64,7 @@ typedef struct options {
     bool once, linear, json, csv, keys, troff, no_state;
     int width, height;
     uint64_t capacity_bytes;
-    const char *script, *pane, *state, *given; // given: an option that only --once and --script have a use for
+    const char *script, *pane, *state, *given; // given: an option that only --once and --script use
     tide_text commands, prefix;
 } options;
 
@@ -82,7 +82,7 @@ static int print_text(const options *o, tide_status st, tide_text *text, tide_er
     if (st == TIDE_OK && text->failed) st = TIDE_NO_MEMORY(err, "for the text");
     if (st == TIDE_OK) fputs(tide_text_str(text), stdout);
     tide_text_deinit(text);
-    // Whoever reads may have seen enough (a pipe into head): that is no failure.
+    // A reader that closed the pipe (head) is no failure.
     if (st == TIDE_OK && (fflush(stdout) != 0 || ferror(stdout)) && errno != EPIPE)
         st = TIDE_FAIL(err, TIDE_ERR_WRITE, "cannot write to standard output");
     return st == TIDE_OK ? CLI_EXIT_OK : fail_view(o, err);
@@ -300,7 +300,7 @@ static int take_option(options *o, int c) {
     }
 }
 
-/// What another call needs to look at the same thing: options of planning, the run, the capacity.
+/// Notes the options that another call needs for the same view: those of planning, the run, the capacity.
 static void note_option(options *o, const struct option *table, int c) {
     if (c >= CLI_OPT_FIRST_OWN && c != OPT_RUN && c != OPT_CAPACITY) return;
     for (const struct option *t = table; t->name != NULL; t++) {

@@ -68,7 +68,7 @@ static const char *type_of(const tide_value *v, char *buf, size_t buf_bytes) {
     return buf;
 }
 
-// ---- the three single ones ----
+// ---- token, position, next ----
 
 static tide_status check_token(const tide_graph *g, decode_names *names, tide_error *err) {
     names->token = find(g, g->inputs, g->n_inputs, "token");
@@ -167,7 +167,7 @@ static tide_status find_pairs(const tide_graph *g, decode_names *names, tide_err
     return names->n_pairs > 0 ? TIDE_OK : refuse(g, err, "input", "cache.X");
 }
 
-/// Keys and values that nobody would ever read again are a slip of the pen.
+/// Refuses an output new.X without an input cache.X, because its keys and values would never be read.
 static tide_status check_leftovers(const tide_graph *g, const decode_names *names, tide_error *err) {
     for (size_t i = 0; i < g->n_outputs; i++) {
         const char *name = value_at(g, g->outputs, i)->name;
@@ -195,7 +195,8 @@ static tide_status read_names(const tide_graph *g, decode_names *out, tide_error
 
 // ---- what a run takes ----
 
-// One page a slab: what is taken is what is shown and counted, and a limit ends the run at the page that does not fit.
+// One page per slab, so that taken memory is what is counted, and a limit ends the run at the first page that does
+// not fit.
 enum { PAGES_PER_SLAB = 1 };
 
 typedef struct job {
@@ -259,7 +260,7 @@ static tide_status make_tensor(job *j, const tide_value *v, tide_memory_kind kin
     TIDE_TRY(tide_tensor_create(&spec, out, err));
     void *data;
     TIDE_TRY(tide_tensor_write(*out, &data, err));
-    // Places that hold no token yet are masked, and 0 times whatever lies there must be 0.
+    // Places without a token are masked: they are multiplied by 0, so they must not hold NaN or infinities.
     if (data != NULL) memset(data, 0, tide_tensor_size_bytes(*out));
     return TIDE_OK;
 }
@@ -321,7 +322,7 @@ static void drop_all(job *j) {
 
 // ---- one step ----
 
-/// Pages -> staging -> the inputs cache.X. What lies behind token n is 0 from the beginning.
+/// Copies pages -> staging -> the inputs cache.X. The bytes after token n are 0 from the beginning.
 static tide_status assemble(job *j, size_t n, tide_error *err) {
     if (n == 0) return TIDE_OK;
     void *staging;
@@ -341,7 +342,7 @@ static tide_status assemble(job *j, size_t n, tide_error *err) {
     return TIDE_OK;
 }
 
-/// The outputs new.X -> staging, behind the tokens that are there -> pages.
+/// Copies the outputs new.X -> staging, after the tokens that are there -> pages.
 static tide_status append(job *j, size_t n, tide_error *err) {
     void *staging;
     TIDE_TRY(tide_tensor_write(j->staging, &staging, err));
@@ -400,7 +401,7 @@ static tide_status step(job *j, size_t n, cli_decode_result *out, tide_error *er
     return TIDE_OK;
 }
 
-/// Block allocations so far, pages of the cache aside: those are meant to come while it runs.
+/// Block allocations so far, without pages of the cache, which are expected during the run.
 static uint64_t allocations(job *j) {
     cli_session_result r = {0};
     cli_session_read(j->s, &r);
@@ -438,7 +439,7 @@ static tide_status run_steps(job *j, cli_decode_result *out, tide_error *err) {
     return tide_kv_cache_check(j->cache, err);
 }
 
-// ---- the whole ----
+// ---- all steps ----
 
 static tide_status check_request(const job *j, tide_error *err) {
     if (j->spec->n_tokens <= j->names.max_tokens) return TIDE_OK;

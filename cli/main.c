@@ -66,9 +66,9 @@ static int print_version(bool as_json) {
     return cli_json_print(doc);
 }
 
-/// When memory runs out inside oneDNN and it gives no other chance: no allocation, no lock, no flush of files that are
-/// half written.
-static void say_out_of_memory(void) {
+/// Called when memory runs out inside oneDNN and it cannot return an error: allocates nothing, takes no lock,
+/// flushes no file.
+static void die_out_of_memory(void) {
     static const char text[] = "error: out of memory: no memory in oneDNN, which cannot go on without\n";
     tide_output_remove_all();
     if (write(STDERR_FILENO, text, sizeof text - 1) < 0) _exit(CLI_EXIT_DOES_NOT_FIT);
@@ -115,14 +115,14 @@ static int dispatch(int argc, char **argv) {
 
 // ---- signals ----
 
-/// What ends a process when nothing else is said. SIGXFSZ and SIGPIPE are ignored: a write fails instead.
+/// The signals that end a process by default. SIGXFSZ and SIGPIPE are ignored, so that a write fails instead.
 static const int ending[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM,   SIGALRM, SIGVTALRM, SIGPROF,
                              SIGUSR1, SIGUSR2, SIGXCPU, SIGSTKFLT, SIGPOLL, SIGPWR,    SIGABRT,
                              SIGSEGV, SIGBUS,  SIGFPE,  SIGILL,    SIGSYS,  SIGTRAP};
 enum { N_ENDING = sizeof ending / sizeof ending[0] };
 static struct sigaction before[N_ENDING];
 
-/// Take away what is half written, then end as without us.
+/// Removes half-written files, then lets the signal end the process.
 static void on_ending(int number) {
     tide_output_remove_all();
     for (size_t i = 0; i < N_ENDING; i++) {
@@ -131,7 +131,7 @@ static void on_ending(int number) {
     raise(number); // delivered once this handler returns
 }
 
-/// What is ignored stays ignored: nohup, and jobs of a shell in the background.
+/// A signal that was ignored stays ignored (nohup, background jobs of a shell).
 static void watch_endings(void) {
     struct sigaction act = {.sa_handler = on_ending};
     sigemptyset(&act.sa_mask);
@@ -143,12 +143,12 @@ static void watch_endings(void) {
 
 int main(int argc, char **argv) {
     tide_json_use_host_alloc(); // jansson's memory is our bookkeeping too
-    if (!tide_ops_on_last_words(say_out_of_memory)) {
+    if (!tide_ops_on_last_words(die_out_of_memory)) {
         fputs("error: out of memory: no memory to begin\n", stderr);
         return CLI_EXIT_DOES_NOT_FIT;
     }
     setlocale(LC_CTYPE, "");  // wide characters in the TUI; numbers stay in the C locale
-    signal(SIGPIPE, SIG_IGN); // writing fails instead, and is told
+    signal(SIGPIPE, SIG_IGN); // writing fails instead, and the error is printed
     signal(SIGXFSZ, SIG_IGN); // a file-size limit too: temporary files are removed then
     watch_endings();
     cli_log_notes(false);
@@ -156,7 +156,7 @@ int main(int argc, char **argv) {
     const int code = cli_final_code(dispatch(argc, argv));
     cli_log_rest();
     if (fflush(stdout) == 0 && !ferror(stdout)) return code;
-    // Whoever closed the pipe has seen what it wanted; everybody else should know that output is missing.
+    // A reader that closed the pipe has seen enough; any other failure to write is an error.
     if (errno != EPIPE) fputs("error: cannot write to standard output\n", stderr);
     return code == CLI_EXIT_OK ? CLI_EXIT_OUTPUT : code;
 }

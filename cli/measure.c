@@ -16,7 +16,7 @@
 #include "core/base/host_alloc.h"
 #include "core/ops/ops.h"
 
-// ---- to planning ----
+// ---- settings of planning ----
 
 static tide_status add_shape(cli_shapes *shapes, const char *text, tide_error *err) {
     const char *eq = strrchr(text, '=');
@@ -59,7 +59,7 @@ static tide_status planning_of(const tide_gate_plan_settings *s, cli_planning *o
     return st;
 }
 
-// ---- into words ----
+// ---- settings of the case ----
 
 static tide_status put(tide_gate_case *c, tide_error *err, const char *key, const char *fmt, ...) TIDE_PRINTF(4, 5);
 static tide_status put(tide_gate_case *c, tide_error *err, const char *key, const char *fmt, ...) {
@@ -159,7 +159,7 @@ typedef struct job {
     tide_error *err;
 } job;
 
-/// Figures of the plan that a run goes by, beside those of the graph's tensors alone.
+/// Figures of the plan with kernels' scratch, beside those of the graph's tensors alone.
 static void put_full_plan(job *j) {
     tide_gate_case *c = j->c;
     const tide_memory_plan *plan = j->plans.plans[0];
@@ -206,7 +206,7 @@ static tide_status must_be_runnable(job *j) {
     return TIDE_OK;
 }
 
-/// What allocators took from the system: each kind is served by one of its own.
+/// The bytes that allocators took from the system. Each kind has an allocator of its own.
 static tide_status put_reserved(job *j) {
     uint64_t reserved = 0;
     for (int k = 0; k < TIDE_N_KINDS; k++) {
@@ -237,7 +237,7 @@ static void put_kinds(job *j) {
     j->c->metrics[TIDE_GATE_TIME] = cli__measured(j->result.time_median_ns);
 }
 
-/// A single run has no steady state.
+/// Allocations in steady state. A single run has none.
 static tide_status put_warm(job *j) {
     if (cli_measure_runs(j->settings) < 2) return TIDE_OK;
     j->c->metrics[TIDE_GATE_WARM] = cli__measured(j->result.warm_allocations);
@@ -246,12 +246,12 @@ static tide_status put_warm(job *j) {
     for (size_t i = 0; i < n; i++) {
         const cli__tensor_row who = {
             .name = sites[i].tag, .owner = sites[i].op, .kind = sites[i].kind, .bytes = sites[i].largest_bytes};
-        TIDE_TRY(cli__measure_blame(j->c, &who, 0, sites[i].n, j->err));
+        TIDE_TRY(cli__measure_charge(j->c, &who, 0, sites[i].n, j->err));
     }
     return TIDE_OK;
 }
 
-static tide_status blame_blocks(job *j, const tide_live_block *blocks, size_t n, uint64_t *bytes) {
+static tide_status charge_blocks(job *j, const tide_live_block *blocks, size_t n, uint64_t *bytes) {
     for (size_t i = 0; i < n; i++) {
         const tide_live_block *b = &blocks[i];
         const cli__tensor_row who = {.name = b->tag != NULL ? b->tag : "",
@@ -259,18 +259,18 @@ static tide_status blame_blocks(job *j, const tide_live_block *blocks, size_t n,
                                      .kind = b->kind,
                                      .bytes = b->requested_bytes};
         *bytes += b->requested_bytes;
-        TIDE_TRY(cli__measure_blame(j->c, &who, b->requested_bytes, 0, j->err));
+        TIDE_TRY(cli__measure_charge(j->c, &who, b->requested_bytes, 0, j->err));
     }
     return TIDE_OK;
 }
 
-/// After the end of the session: everything was given back by then, or it leaked.
+/// After the end of the session: what was not given back by then has leaked.
 static tide_status put_leaks(job *j) {
     cli_leaks leaks;
     cli_session_get_leaks(j->session, &leaks);
     uint64_t bytes = 0;
-    TIDE_TRY(blame_blocks(j, leaks.at_end, leaks.n_at_end, &bytes));
-    TIDE_TRY(blame_blocks(j, leaks.late, leaks.n_late, &bytes));
+    TIDE_TRY(charge_blocks(j, leaks.at_end, leaks.n_at_end, &bytes));
+    TIDE_TRY(charge_blocks(j, leaks.late, leaks.n_late, &bytes));
     if (leaks.n_blocks > leaks.n_at_end + leaks.n_late) return TIDE_NO_MEMORY(j->err, "for the list of leaks");
     j->c->metrics[TIDE_GATE_LEAKED] = cli__measured(bytes);
     j->c->metrics[TIDE_GATE_LEAKED_BLOCKS] = cli__measured(leaks.n_blocks);
@@ -331,7 +331,8 @@ static tide_status measure_run(job *j) {
     cli_session_end(j->session);
     if (st == TIDE_OK) st = put_leaks(j);
     tide_oom_report oom;
-    // What does not fit into the limit is a finding about the model; that we have no memory ourselves is none.
+    // A run that exceeds the limit is a result about the model; if tidemark itself has no memory, it is an
+    // error.
     if (st == TIDE_ERR_NOMEM && cli_session_oom(j->session, &oom)) {
         j->err->status = TIDE_ERR_NO_SPACE;
         st = TIDE_ERR_NO_SPACE;
@@ -342,7 +343,8 @@ static tide_status measure_run(job *j) {
 
 // ---- plans ----
 
-/// The plan of the strategy that was asked for, or the file's first: what the gate is to be told is another strategy.
+/// The file's plan by the requested strategy, or else its first plan: then the case has another strategy, which is
+/// a cause.
 static tide_status measure_plan(job *j) {
     tide_memory_plan *plan = NULL;
     tide_status st = tide_plan_from_json(j->in->data, j->in->len, j->in->path, j->settings->strategy, &plan, j->err);
@@ -352,10 +354,10 @@ static tide_status measure_plan(job *j) {
     return st;
 }
 
-// ---- anything ----
+// ---- any file ----
 
-/// FNV-1a over the file as it is: what it is known by under another name. Of a trace, which is read piece by piece and
-/// differs with every recording, there is none.
+/// FNV-1a over the file, by which a renamed file is recognised. Traces have none: each recording differs, and they
+/// are not read as a whole.
 static tide_status put_content(job *j) {
     uint64_t hash = UINT64_C(0xCBF29CE484222325);
     for (size_t i = 0; i < j->in->len; i++) hash = (hash ^ (unsigned char)j->in->data[i]) * UINT64_C(0x100000001B3);
@@ -407,7 +409,7 @@ static tide_status fill_texts(tide_gate_case *c, tide_error *err) {
     return TIDE_OK;
 }
 
-/// A case that failed has no figures, not some of them.
+/// A case that failed has no figures at all.
 static tide_status start_over(tide_gate_case *c, const char *key, tide_error *err) {
     tide_gate_case_deinit(c);
     *c = (tide_gate_case){.key = tide_host_strdup(key)};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The parts of measure: from settings to planning and back into words, traces, and who leaked or allocated.
+// The parts of measure: the tensors of a case, and traces.
 #ifndef TIDE_CLI_MEASURE_INTERNAL_H
 #define TIDE_CLI_MEASURE_INTERNAL_H
 
@@ -12,7 +12,7 @@
 
 /// A value that is known.
 tide_gate_value cli__measured(uint64_t u);
-/// What a tensor or a block is called: by its name, else by who asked for it.
+/// The name of a tensor or a block; if it has none, its owner's.
 const char *cli__measure_label(const char *name, const char *owner);
 
 /// A tensor to be added; texts are borrowed.
@@ -27,10 +27,10 @@ tide_status cli__measure_add_tensor(tide_gate_case *c, const cli__tensor_row *ro
                                     tide_error *err) TIDE_NODISCARD;
 void cli__measure_sort(tide_gate_case *c);
 void cli__measure_drop_tensors(tide_gate_case *c);
-/// Hold leaked bytes and allocations in steady state against the tensor of that name (whose owner need not be the
-/// same), or against a tensor more.
-tide_status cli__measure_blame(tide_gate_case *c, const cli__tensor_row *who, uint64_t leaked_bytes,
-                               uint64_t warm_allocations, tide_error *err) TIDE_NODISCARD;
+/// Adds leaked bytes and allocations in steady state to the tensor of that name and owner, else to one of that
+/// name, else to a new tensor.
+tide_status cli__measure_charge(tide_gate_case *c, const cli__tensor_row *who, uint64_t leaked_bytes,
+                                uint64_t warm_allocations, tide_error *err) TIDE_NODISCARD;
 
 // ---- measure_trace.c ----
 

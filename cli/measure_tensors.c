@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The tensors of a case: order, and what was held against them.
+// The tensors of a case: adding, sorting, and adding leaks and allocations to them.
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,14 +73,14 @@ static tide_gate_tensor *find(tide_gate_case *c, const char *name, const char *o
     return first;
 }
 
-tide_status cli__measure_blame(tide_gate_case *c, const cli__tensor_row *who, uint64_t leaked_bytes,
-                               uint64_t warm_allocations, tide_error *err) {
+tide_status cli__measure_charge(tide_gate_case *c, const cli__tensor_row *who, uint64_t leaked_bytes,
+                                uint64_t warm_allocations, tide_error *err) {
     cli__tensor_row row = *who;
     row.name = cli__measure_label(who->name, who->owner);
     row.inside = row.alias = "";
     tide_gate_tensor *t = find(c, row.name, row.owner);
     if (t == NULL) {
-        size_t cap = c->n_tensors; // nothing is known of room behind them
+        size_t cap = c->n_tensors; // the room behind the table is not known
         TIDE_TRY(cli__measure_add_tensor(c, &row, &cap, err));
         cli__measure_sort(c);
         t = find(c, row.name, row.owner);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A recorded run as a case: what it held, who held it at the peak, what it never gave back, what it allocated after the
-// mark "warm".
+// A recorded run as a case: its bytes, the tensors at its peak, its leaks, its allocations after the mark "warm".
 #include <inttypes.h>
 #include <string.h>
 
@@ -25,7 +24,7 @@ typedef struct job {
     tide_error *err;
 } job;
 
-/// Figures of a trace that does not hold all that happened would be too small.
+/// Refuses a trace that lacks events, because its figures would be too small.
 static tide_status must_be_whole(job *j) {
     TIDE_TRY(tide_trace_get_info(j->trace, &j->info, j->err));
     if (j->info.state == TIDE_TRACE_RECORDING)
@@ -79,7 +78,7 @@ static tide_status put_figures(job *j) {
     return TIDE_OK;
 }
 
-/// What the plan of a planned run says, and its steps; its tensors are told as blocks.
+/// The figures and steps of the plan of a planned run. The case's tensors are the blocks, not those of the plan.
 static tide_status put_plan(job *j) {
     const tide_subject_facts *f = j->facts;
     const bool is_planned = strcmp(f->mode, "planned") == 0 && f->plan != NULL;
@@ -98,7 +97,7 @@ static tide_status put_plan(job *j) {
 // ---- tensors ----
 
 /// Place of the tensor of a name and owner; made with `row` when it is not there. TIDE_ERR_NOMEM.
-static tide_status place_of(job *j, const cli__tensor_row *row, uint64_t *place) {
+static tide_status find_or_add(job *j, const cli__tensor_row *row, uint64_t *place) {
     j->key.len = 0;
     tide_text_addf(&j->key, "%s\n%s", row->name, row->owner);
     if (j->key.failed) return TIDE_NO_MEMORY(j->err, "for '%s'", j->facts->path);
@@ -131,7 +130,7 @@ static tide_status put_tensors(job *j) {
         const uint32_t site = tide_items_site_of(items, i);
         const tide_item_shape *shape = tide_items_shape(items, i);
         const cli__tensor_row row = row_of(&items->sites[site], shape);
-        if (of_site[site] == UINT64_MAX) st = place_of(j, &row, &of_site[site]);
+        if (of_site[site] == UINT64_MAX) st = find_or_add(j, &row, &of_site[site]);
         if (st != TIDE_OK) break;
         tide_gate_tensor *t = &j->c->tensors[of_site[site]];
         if (shape->size_bytes > t->bytes) t->bytes = shape->size_bytes;
@@ -140,7 +139,7 @@ static tide_status put_tensors(job *j) {
     return st;
 }
 
-/// Who held the peak. What is left of it is nobody's: of a planned run holes in its buffer.
+/// The tensors' bytes at the peak. Bytes without a tensor are holes (in the buffer of a planned run).
 static tide_status put_peak(job *j) {
     tide_gate_case *c = j->c;
     tide_explanation e;
@@ -152,7 +151,7 @@ static tide_status put_peak(job *j) {
         const tide_live_item *item = &e.live.items[i];
         const cli__tensor_row row = row_of(&item->site, &item->shape);
         uint64_t place;
-        st = place_of(j, &row, &place);
+        st = find_or_add(j, &row, &place);
         const uint64_t bytes = item->counts_bytes < c->holes_bytes ? item->counts_bytes : c->holes_bytes;
         if (st == TIDE_OK) c->tensors[place].at_peak_bytes += bytes;
         if (st == TIDE_OK) c->holes_bytes -= bytes;
@@ -170,12 +169,12 @@ static tide_status put_leaks_of(job *j, tide_subject *s, uint64_t *n_blocks) {
     *n_blocks = 0;
     for (size_t i = 0; i < leaks.n; i++) *n_blocks += leaks.items[i].n;
     tide_status st = TIDE_OK;
-    // A run that does not have them all leaves them to the whole trace.
+    // If the run does not have all leaks of the trace, they are looked for in the whole trace.
     const bool all = *n_blocks == j->info.n_leaked || tide_subject_get_facts(s)->run_id == 0;
     for (size_t i = 0; st == TIDE_OK && all && i < leaks.n; i++) {
         const tide_leak *l = &leaks.items[i];
         const cli__tensor_row row = {.name = l->name, .owner = l->owner, .kind = l->kind, .bytes = l->bytes / l->n};
-        st = cli__measure_blame(j->c, &row, l->bytes, 0, j->err);
+        st = cli__measure_charge(j->c, &row, l->bytes, 0, j->err);
     }
     if (st == TIDE_OK && all) {
         j->c->metrics[TIDE_GATE_LEAKED] = cli__measured(leaks.bytes);
@@ -217,7 +216,7 @@ static tide_status put_warm(job *j) {
     uint64_t from = 0, total = 0;
     TIDE_TRY(tide_trace_get_extent(j->trace, j->facts->run_id, &extent, j->err));
     TIDE_TRY(find_warm(j, &extent, &from));
-    if (from == 0) return TIDE_OK; // nobody said where steady state begins
+    if (from == 0) return TIDE_OK; // the run has no mark "warm"
     tide_trace_event *events = tide_host_alloc(BATCH * sizeof *events);
     if (events == NULL) return TIDE_NO_MEMORY(j->err, "for '%s'", j->facts->path);
     tide_status st = TIDE_OK;
@@ -231,7 +230,7 @@ static tide_status put_warm(job *j) {
             tide_memory_kind kind = TIDE_KIND_DEFAULT;
             st = tide_memory_kind_parse(e->kind, &kind, j->err);
             const cli__tensor_row row = {.name = e->name, .owner = e->scope, .kind = kind, .bytes = e->requested_bytes};
-            if (st == TIDE_OK) st = cli__measure_blame(j->c, &row, 0, 1, j->err);
+            if (st == TIDE_OK) st = cli__measure_charge(j->c, &row, 0, 1, j->err);
             total++;
         }
     }

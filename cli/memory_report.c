@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What the commands say about blocks and allocators. See memory_report.h.
+// Leaks, failed allocations and properties of allocators as text and JSON. See memory_report.h.
 #include "cli/memory_report.h"
 
 #include <inttypes.h>

@@ -18,7 +18,7 @@ typedef struct tide_mpi_plugin {
     /// Bring the bytes of all ranks to rank 0, which is asked for room for those of each other rank before they come
     /// (NULL: none, its bytes are dropped). All ranks call it. 0, or a code of MPI.
     int (*gather)(const void *bytes, uint64_t n, void *(*room)(void *ctx, int rank, uint64_t n), void *ctx);
-    /// Everybody gets rank 0's code.
+    /// All ranks get rank 0's code.
     int (*share_code)(int *code);
     void (*end)(void);
     /// What a code means, into `text`.

@@ -17,7 +17,7 @@
 
 // ---- program ----
 
-/// Append those of `more` whose inputs are not named yet: what comes first wins.
+/// Appends the bindings of `more` whose inputs have none yet: the first one wins.
 static void merge(tide_shape_binding *all, size_t *n, const tide_shape_binding *more, size_t n_more) {
     for (size_t i = 0; i < n_more; i++) {
         bool named = false;
@@ -75,7 +75,8 @@ static tide_status make_program(cli_input *in, const cli_planning *p, const tide
 tide_status cli__program_make(cli_input *in, const cli_planning *p, const tide_shape_binding *shapes, size_t n_shapes,
                               tide_program **out, tide_error *err) {
     if (p->weights_registry != NULL) return make_program(in, p, NULL, shapes, n_shapes, out, err);
-    // Sizes hang on small constants, if on any. Where one hangs on a larger one, that is made after all.
+    // If sizes depend on constants, these are small. If a size depends on a larger one, that is made in a second
+    // try.
     bool wanted = false;
     const tide_contents small = {4096, (size_t)4 << 20, &wanted}, large = {(size_t)24 << 20, (size_t)24 << 20, &wanted};
     tide_status st = make_program(in, p, &small, shapes, n_shapes, out, err);
@@ -133,7 +134,7 @@ static tide_status build_point(const profile_work *f, size_t k, tide_program **o
     return st;
 }
 
-/// What the point takes when nothing but it is planned for; its table stays in f->tables[k].
+/// Plans the point alone; its table stays in f->tables[k].
 static tide_status plan_alone(const profile_work *f, size_t k, tide_error *err) {
     const tide_pass_options passes = cli_pass_options(f->p);
     const tide_strategy_options opt = cli_strategy_options(f->p);
@@ -175,7 +176,7 @@ static tide_status follow_base(const profile_work *f, const tide_lifetimes *base
     return st;
 }
 
-/// All that is needed of the points beside the base; their programs, with their weights, do not stay.
+/// Collects what is needed of the points other than the base. Their programs, with their weights, are freed.
 static tide_status look_at_others(const profile_work *f, const tide_lifetimes *base, tide_error *err) {
     for (size_t k = 0; k < f->n_points; k++) {
         tide_program *program;
@@ -193,7 +194,7 @@ static tide_status merge_points(profile_work *f, const tide_program *program, ti
     const tide_pass_options passes = cli_pass_options(f->p);
     tide_lifetimes merged;
     TIDE_TRY(tide_lifetimes_merge_points(f->tables, (const char *const *)f->names, f->n_points, f->base, &merged, err));
-    // The base's own facts, which are none, go out of the list.
+    // Removes the empty entry of the base from the list.
     f->facts[f->base] = f->facts[f->n_points - 1];
     f->facts[f->n_points - 1] = (tide_alias_facts){0};
     const tide_status st = tide_passes_at_points(program, f->facts, f->n_points - 1, &passes, &merged, err);

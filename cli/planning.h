@@ -48,7 +48,7 @@ typedef struct cli_planning {
     tide_registry *weights_registry; ///< where a program that will run puts its weights; NULL: it will not run
 } cli_planning;
 
-/// What planning gave; owned.
+/// The results of planning; owned.
 typedef struct cli_plans {
     tide_program *program; ///< NULL when FILE was no graph, and with a profile
     tide_lifetimes lifetimes;

@@ -119,7 +119,7 @@ static const tide_shape_binding *binding_of(const tide_shape_binding *all, size_
     return NULL;
 }
 
-/// The shape of one input with the extents in it. `given`: what somebody said of this input whole; NULL: nothing.
+/// The shape of one input with the extents in it. `given`: the whole shape of this input from --shape; NULL: none.
 static tide_status fill_input(const tide_value *v, const tide_shape_binding *given, extent *all, size_t n,
                               tide_shape *shape, tide_error *err) {
     *shape = v->shape;

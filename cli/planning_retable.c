@@ -145,7 +145,7 @@ static void bindings_deinit(bindings *b) {
     tide_host_free(b->names);
 }
 
-/// The first one of a name wins: what is given later must be put first.
+/// The first binding of a name wins, so a later one must be put in front.
 static tide_status bind(bindings *b, const char *name, size_t len, const tide_shape *shape, tide_error *err) {
     char *copy = tide_host_strndup(name, len);
     if (copy == NULL || tide_host_grow(&b->items, &b->cap, b->n + 1, sizeof *b->items) != TIDE_OK ||
@@ -273,7 +273,7 @@ tide_status cli_retable(void *ctx, const tide_edit *edits, size_t n, tide_lifeti
 
 // ---- the batch ----
 
-/// What extent `d` of the input of that name is bound to; 0: nobody knows.
+/// The number to which extent `d` of that input is bound; 0: not known.
 static uint64_t bound_extent(const tide_graph *graph, const char *name, int d) {
     for (size_t i = 0; i < graph->n_inputs; i++) {
         const tide_value *input = &graph->values[graph->inputs[i]];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What becomes of the trace of `run` and `compare`. See recording.h.
+// The trace of `run` and `compare`. See recording.h.
 #include "cli/recording.h"
 
 #include <inttypes.h>
@@ -175,10 +175,10 @@ bool cli_recording_settle(const cli_command *cmd, cli_recording_options *o) {
     return max_wait == NULL || o->max_wait != NULL || parse_max_wait(cmd, CLI_MAX_WAIT_ENV, max_wait, o);
 }
 
-// ---- its life ----
+// ---- begin and end ----
 
-/// A signal that came between the making of the trace and the start of its collector would leave files which nothing
-/// finishes or removes: those that end us wait until the collector is at work.
+/// Blocks signals that end the process until the collector works: between the creation of the trace and the start
+/// of its collector they would leave files that are never finished or removed.
 static tide_status open_recorder(const cli_recording_options *o, tide_recorder **out, tide_error *err) {
     static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGALRM, SIGUSR1, SIGUSR2};
     sigset_t waits, before;
@@ -217,7 +217,7 @@ static void close_recorder(cli_recording *r, const tide_error *earlier) {
 
 void cli_recording_end(cli_recording *r, tide_status st, const tide_error *earlier) {
     if (r->recorder == NULL) return;
-    // What others recorded beside us is not ours to take away.
+    // A trace that other processes record into is kept.
     if (st == TIDE_OK || r->attached || st == TIDE_ERR_NOMEM || st == TIDE_ERR_NO_SPACE) {
         r->of_failure = st != TIDE_OK;
         close_recorder(r, earlier);
@@ -227,7 +227,7 @@ void cli_recording_end(cli_recording *r, tide_status st, const tide_error *earli
     *r = (cli_recording){0};
 }
 
-// ---- what is said about it ----
+// ---- messages ----
 
 json_t *cli_recording_trace_json(const cli_recording *r) { return cli_json_text(r->is_temporary ? NULL : r->path); }
 
@@ -252,7 +252,7 @@ void cli_recording_print(const cli_recording *r) {
     printf("trace: %s%s\n", cli_clean(r->path, path, sizeof path), r->err.status != TIDE_OK ? " (cut short)" : "");
 }
 
-int cli_recording_tell(const cli_recording *r, int code) {
+int cli_recording_report(const cli_recording *r, int code) {
     if (r->path == NULL) return code;
     char path[4096];
     if (r->of_failure && !r->is_temporary)
@@ -262,7 +262,8 @@ int cli_recording_tell(const cli_recording *r, int code) {
                 "note: -o has taken the events of this run; the trace of tidemark record around it has none of "
                 "them: %s\n",
                 cli_clean(r->above, path, sizeof path));
-    // What came after the recording had ended is no fault of the rings; that it ended was said when it did.
+    // Events after the end of the recording were not dropped by full rings, and its end was reported when it
+    // happened.
     if (r->stats.n_lost > 0 && r->err.status == TIDE_OK)
         fprintf(stderr,
                 "warning: %" PRIu64 " of %" PRIu64

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// recording: what `run`, `compare` and `record` share about the trace they leave: its options, where it goes, and what
-// is said about it at the end. The program that is recorded goes on whatever becomes of its trace.
+// recording: what `run`, `compare` and `record` share about the trace they leave: its options, where it goes, and
+// what is printed about it at the end. The recorded program goes on even if its trace fails.
 #ifndef TIDE_CLI_RECORDING_H
 #define TIDE_CLI_RECORDING_H
 
@@ -20,7 +20,7 @@ typedef struct cli_recording_options {
     const char *of_ring;  ///< an option was given that is about being recorded at all
     const char *on_full;  ///< as it was given; NULL: not
     const char *max_wait; ///< the same
-    bool is_temporary;    ///< the trace goes when it has been looked at: nothing is said about it
+    bool is_temporary;    ///< the trace is removed after it was viewed: nothing is printed about it
     bool force;           ///< --force: what has the name may be any file
     const char *above;    ///< trace of a `record` around it that gets nothing of this; NULL: none
 } cli_recording_options;
@@ -64,19 +64,19 @@ enum {
 
 /// Take option `c` if it is one of recording. @return 1 taken, 0 not one of ours, -1 bad value (message printed)
 int cli_recording_option(const cli_command *cmd, cli_recording_options *o, int c);
-/// All options are known: look who will write the trace. False after a message was printed: an option that has nothing
-/// to act on, or a value in the environment that is none.
+/// All options are known: finds out which process writes the trace. False after a message was printed: an option
+/// that has nothing to act on, or a value in the environment that is none.
 bool cli_recording_settle(const cli_command *cmd, cli_recording_options *o);
 
-/// Whether a trace may be written to `path`: nothing is there, or a trace, or an empty file. What is no file is left to
-/// who opens it. False after a message was printed.
+/// Whether a trace may be written to `path`: nothing is there, or a trace, or an empty file. Anything that is no
+/// regular file is left to the function that opens it. False after a message was printed.
 bool cli_may_replace(const char *path);
 
-/// A recording while it goes on, and what is known of it afterwards. Zero: nothing is recorded.
+/// A recording while it goes on, and its results afterwards. Zero: there is no recording.
 typedef struct cli_recording {
-    tide_recorder *recorder; ///< NULL: nothing is recorded, or it is over
-    const char *path;        ///< of the trace, borrowed; NULL: nothing is recorded
-    bool attached;           ///< somebody else's collector writes it
+    tide_recorder *recorder; ///< NULL: there is no recording, or it is over
+    const char *path;        ///< of the trace, borrowed; NULL: there is no recording
+    bool attached;           ///< the collector of another process writes it
     bool is_temporary;       ///< as in the options
     const char *above;       ///< as in the options
     bool of_failure;         ///< the runs failed, and this is what was recorded until then
@@ -86,8 +86,8 @@ typedef struct cli_recording {
 
 /// Open what `o` asks for; nothing without -o and without a collector.
 tide_status cli_recording_open(const cli_recording_options *o, cli_recording *out, tide_error *err) TIDE_NODISCARD;
-/// The runs are over, with `st`: all that was heard goes into the file. When they failed the trace is kept only if it
-/// shows what led to a failed allocation. `earlier`: an error of recording met before (may be NULL or no error).
+/// The runs are over, with `st`: all events go into the file. When they failed the trace is kept only if it shows
+/// what led to a failed allocation. `earlier`: an error of recording met before (may be NULL or no error).
 void cli_recording_end(cli_recording *r, tide_status st, const tide_error *earlier);
 
 /// Values of the keys "trace" and "recorder": null when nothing was recorded.
@@ -95,8 +95,8 @@ json_t *cli_recording_trace_json(const cli_recording *r);
 json_t *cli_recording_json(const cli_recording *r);
 /// The line about the trace; nothing when nothing was recorded.
 void cli_recording_print(const cli_recording *r);
-/// Last of all: say on stderr what the trace lacks. @return `code`, or CLI_EXIT_OUTPUT (CLI_EXIT_DOES_NOT_FIT without
-/// memory) when recording failed
-int cli_recording_tell(const cli_recording *r, int code);
+/// Called last: prints on stderr what the trace lacks. @return `code`, or CLI_EXIT_OUTPUT (CLI_EXIT_DOES_NOT_FIT
+/// without memory) when recording failed
+int cli_recording_report(const cli_recording *r, int code);
 
 #endif

@@ -51,7 +51,7 @@ static void pause_ms(int ms) {
     nanosleep(&pause, NULL);
 }
 
-/// Takes away all that is in the folder, which is ours alone. False: it cannot be looked into.
+/// Removes all files of the folder, which no other process uses. False: it cannot be opened.
 static bool empty_folder(const char *folder) {
     DIR *dir = opendir(folder);
     if (dir == NULL) return false;
@@ -74,7 +74,7 @@ typedef struct outputs {
     FILE *out, *err;
 } outputs;
 
-static void become_the_run(const outputs *o) {
+static void prepare_run(const outputs *o) {
     setpgid(0, 0);
     const int nothing = open("/dev/null", O_RDONLY);
     if (nothing >= 0) {
@@ -92,30 +92,31 @@ static void copy_out(FILE *from, FILE *to) {
     fflush(to);
 }
 
-/// What the shell would say of it.
+/// The exit code as a shell reports it.
 static int exit_code_of(int status) {
     return WIFSIGNALED(status) ? SIGNAL_EXIT + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-// While others run for us, signals that would end us end them, and their own end follows: somebody must clean up.
-static volatile sig_atomic_t the_other; // process, or minus its group
+// While child processes run, signals that would end this process are passed on to them, so that it can clean up
+// after their end.
+static volatile sig_atomic_t child; // process, or minus its group
 static const int passed_on[] = {SIGINT, SIGTERM, SIGHUP};
 enum { N_PASSED_ON = sizeof passed_on / sizeof passed_on[0] };
 
 static void pass_on(int number) {
-    if (the_other != 0) kill((pid_t)the_other, number);
+    if (child != 0) kill((pid_t)child, number);
 }
 
 static int wait_for(pid_t pid, pid_t to) {
     struct sigaction act = {.sa_handler = pass_on}, old[N_PASSED_ON];
     sigemptyset(&act.sa_mask);
-    the_other = to;
+    child = to;
     for (int i = 0; i < N_PASSED_ON; i++) sigaction(passed_on[i], &act, &old[i]);
     int status = 0;
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
     }
     for (int i = 0; i < N_PASSED_ON; i++) sigaction(passed_on[i], &old[i], NULL);
-    the_other = 0;
+    child = 0;
     return status;
 }
 
@@ -144,7 +145,7 @@ static bool wait_for_trace(const char *path, int ready, pid_t pid, int *status, 
     for (;;) {
         if (is_recorded && has_run(path)) return true;
         if (*has_ended) return false;
-        *has_ended = waitpid(pid, status, WNOHANG) == pid; // and look once more: the run may have been a short one
+        *has_ended = waitpid(pid, status, WNOHANG) == pid; // and look once more: a short run may have ended
         if (!*has_ended) pause_ms(LOOK_EVERY_MS);
     }
 }
@@ -157,7 +158,7 @@ void cli_run_tui_ready(cli_run_tui *t) {
     t->ready = -1;
 }
 
-static int look(const cli_run_tui *t) {
+static int view_trace(const cli_run_tui *t) {
     const cli_view view = {0};
     cli_tui_session s = {0};
     tide_error err = TIDE_ERROR_INIT;
@@ -169,19 +170,19 @@ static int look(const cli_run_tui *t) {
     return st == TIDE_OK ? CLI_EXIT_OK : cli_fail(&err);
 }
 
-/// In a process of its own: whatever ends the view, the run and its trace are looked after.
-static int look_aside(const cli_run_tui *t) {
+/// The view runs in a process of its own, so that its end, however it comes, leaves this one to wait for the run.
+static int view_in_child(const cli_run_tui *t) {
     fflush(NULL);
     const pid_t pid = fork();
-    if (pid < 0) return look(t);
+    if (pid < 0) return view_trace(t);
     if (pid > 0) return exit_code_of(wait_for(pid, pid));
-    const int code = look(t);
+    const int code = view_trace(t);
     fflush(NULL);
     _exit(code);
 }
 
-/// Whoever ends the view by a signal means the run too; a view that broke must not take it along.
-static bool means_the_run(int code) {
+/// Whether the code of the view ends the run too: a signal to the view does, a view that failed does not.
+static bool ends_the_run(int code) {
     for (int i = 0; i < N_PASSED_ON; i++) {
         if (code == SIGNAL_EXIT + passed_on[i]) return true;
     }
@@ -191,11 +192,11 @@ static bool means_the_run(int code) {
 static int watch(const cli_run_tui *t, int ready, pid_t pid, const outputs *o) {
     int status = 0, of_view = CLI_EXIT_OK;
     bool has_ended = false;
-    if (wait_for_trace(t->path, ready, pid, &status, &has_ended)) of_view = look_aside(t);
-    if (!has_ended && means_the_run(of_view)) kill(-pid, of_view - SIGNAL_EXIT);
+    if (wait_for_trace(t->path, ready, pid, &status, &has_ended)) of_view = view_in_child(t);
+    if (!has_ended && ends_the_run(of_view)) kill(-pid, of_view - SIGNAL_EXIT);
     if (!has_ended) has_ended = waitpid(pid, &status, WNOHANG) == pid;
     if (!has_ended) {
-        if (!means_the_run(of_view))
+        if (!ends_the_run(of_view))
             fputs("note: the run goes on; its report follows when it ends (Ctrl-C ends it)\n", stderr);
         status = wait_for(pid, -pid);
     }
@@ -228,9 +229,9 @@ tide_status cli_run_tui_start(cli_run_tui *t, int *code, tide_error *err) {
     int ready = -1;
     const tide_status st = start(t, &o, &ready, &pid, err);
     if (st == TIDE_OK && t->is_child) {
-        become_the_run(&o);
+        prepare_run(&o);
     } else if (st == TIDE_OK) {
-        setpgid(pid, pid); // whoever comes first
+        setpgid(pid, pid); // both do it, so that it is done before either goes on
         *code = watch(t, ready, pid, &o);
         close(ready);
     }

@@ -16,7 +16,7 @@
 
 #include "core/base/status.h"
 
-/// Where a trace goes that nobody asked to keep: a folder of its own.
+/// Where the trace of `run --tui` goes: without -o into a temporary folder.
 typedef struct cli_run_tui {
     char folder[512]; ///< "" when the trace is kept
     char path[600];
@@ -27,11 +27,11 @@ typedef struct cli_run_tui {
 
 /// `path` NULL: a folder for the trace is made. TIDE_ERR_INVALID without a terminal; TIDE_ERR_IO.
 tide_status cli_run_tui_prepare(const char *path, cli_run_tui *out, tide_error *err) TIDE_NODISCARD;
-/// Starts the run and looks at it. In the child: is_child, and the caller does the run and ends with its code. In the
+/// Starts the run and the view. In the child: is_child, and the caller does the run and ends with its code. In the
 /// parent: *code is what the program ends with.
 tide_status cli_run_tui_start(cli_run_tui *t, int *code, tide_error *err) TIDE_NODISCARD;
-/// In the child: the trace is being recorded. Nobody opens it before, for what nobody records into yet looks like what
-/// a killed program left.
+/// Called in the child once the trace is being recorded. The view must not open it before: a trace without a
+/// recorder looks like that of a killed program.
 void cli_run_tui_ready(cli_run_tui *t);
 
 #endif

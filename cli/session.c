@@ -64,20 +64,20 @@ static cli_warm_site *site_of(warm_watch *w, const char *tag, const char *op) {
         tide_host_grow(&w->sites, &w->cap, w->n + 1, sizeof *w->sites) != TIDE_OK) {
         tide_host_free(site.tag);
         tide_host_free(site.op);
-        return NULL; // the run's count has it all the same
+        return NULL; // the run's counter has it all the same
     }
     w->sites[w->n] = site;
     return &w->sites[w->n++];
 }
 
-/// As the ledger says it: the innermost scope that is no run.
+/// The innermost scope that is no run, as in the ledger.
 static const char *op_of(const tide_memory_event *e) {
     const tide_scope *s = e->scope;
     while (s != NULL && s->kind == TIDE_SCOPE_RUN) s = s->parent;
     return s != NULL ? s->name : "";
 }
 
-static void hear(void *self, const tide_memory_event *e) {
+static void on_memory_event(void *self, const tide_memory_event *e) {
     warm_watch *w = self;
     if (e->op != TIDE_MEM_ALLOC || !atomic_load(&w->is_armed)) return;
     pthread_mutex_lock(&w->lock);
@@ -91,7 +91,7 @@ static void hear(void *self, const tide_memory_event *e) {
 }
 
 static tide_observer warm_observer(warm_watch *w) {
-    return (tide_observer){.self = w, .on_memory = hear, .no_time = true};
+    return (tide_observer){.self = w, .on_memory = on_memory_event, .no_time = true};
 }
 
 static void warm_reset(warm_watch *w) {
@@ -216,8 +216,8 @@ static int by_size(const void *a, const void *b) {
     return x != y ? (x < y) - (x > y) : by_id(a, b);
 }
 
-/// Each late block once, and none that is still there: that one is in the other list.
-static void settle_late(cli_session *s) {
+/// Leaves each late block once in its list, and none that is also in the list of blocks alive at the end.
+static void remove_duplicates(cli_session *s) {
     block_list *late = &s->late, *end = &s->at_end;
     if (late->n == 0) return;
     if (end->n > 0) qsort(end->items, end->n, sizeof *end->items, by_id);
@@ -241,8 +241,8 @@ void cli_session_end(cli_session *s) {
     tide_allocator_unref(s->limit);
     s->limit = NULL;
     s->end_ns = tide_now_ns();
-    (void)list_live(s, 0, &s->at_end); // the meter counts what is missing
-    settle_late(s);
+    (void)list_live(s, 0, &s->at_end); // blocks that cannot be listed are counted by the meter
+    remove_duplicates(s);
     tide_meter_kind total;
     tide_meter_total(s->meter, &total);
     s->n_leaked += total.n_live + s->late.n;
@@ -318,7 +318,8 @@ static void draw_input(tide_tensor *t, tide_rng *rng) {
     }
 }
 
-/// As the plan has it, so that what a block takes is what was planned; 0, the rule of its kind, where no plan tells.
+/// The alignment of an input in the plan, so that its block takes the planned bytes; 0 (the rule of its kind)
+/// without a plan.
 static size_t input_align(const cli_session_spec *spec, const char *name) {
     const tide_lifetimes *lt = spec->plan != NULL ? &spec->plan->lifetimes : NULL;
     for (size_t i = 0; lt != NULL && i < lt->n; i++) {
@@ -380,7 +381,7 @@ static tide_status make_context(worker *w, tide_error *err) {
 }
 
 /// The mark stands behind the first turns of all contexts; with several of them warm turns may come before it.
-static void first_turn_is_over(worker *w) {
+static void end_first_turn(worker *w) {
     const cli_session_spec *spec = w->j->spec;
     w->allocs_after_first = blocks_allocated(w->j->s);
     if (atomic_fetch_add(&w->j->n_warm, 1) + 1 == spec->contexts && spec->runs > 1) cli_session_mark_warm(w->j->s);
@@ -393,7 +394,7 @@ static void *work(void *arg) {
         const uint64_t begin = tide_now_ns();
         w->st = tide_context_run(w->context, &w->err);
         w->j->times[w->index * runs + r] = tide_now_ns() - begin;
-        if (r == 0) first_turn_is_over(w);
+        if (r == 0) end_first_turn(w);
     }
     return NULL;
 }
@@ -462,7 +463,7 @@ static tide_status run_contexts(job *j, cli_session_result *out, tide_error *err
         for (size_t i = 0; i < n; i++)
             mark = workers[i].allocs_after_first > mark ? workers[i].allocs_after_first : mark;
         out->warm_allocations = blocks_allocated(j->s) - mark;
-        warm_arm(&j->s->warm, false); // outputs that are kept are no part of it
+        warm_arm(&j->s->warm, false); // copies of outputs do not count
         if (j->spec->keep_outputs) st = copy_outputs(workers[0].context, out, err);
     }
     for (size_t i = 0; workers != NULL && i < n; i++) tide_context_destroy(workers[i].context);
@@ -470,8 +471,8 @@ static tide_status run_contexts(job *j, cli_session_result *out, tide_error *err
     return st;
 }
 
-/// The run goes on without its trace; what was wrong with it is kept.
-static bool recorded(cli_session *s, tide_status st, const tide_error *err) {
+/// A run goes on when its trace fails; the first error is kept.
+static bool keep_record_error(cli_session *s, tide_status st, const tide_error *err) {
     if (st != TIDE_OK && s->record_err.status == TIDE_OK) s->record_err = *err;
     return st == TIDE_OK;
 }
@@ -497,7 +498,7 @@ void cli_session_begin(cli_session *s, const cli_session_spec *spec, cli_session
     *mark = (cli_session_mark){.begun = true, .last_id = tide_ledger_last_id(s->ledger)};
     if (s->recorder == NULL) return;
     tide_error record_err = TIDE_ERROR_INIT;
-    mark->recorded = recorded(s, record_begin(s, spec, &record_err), &record_err);
+    mark->recorded = keep_record_error(s, record_begin(s, spec, &record_err), &record_err);
 }
 
 void cli_session_read(const cli_session *s, cli_session_result *out) {
@@ -513,7 +514,8 @@ void cli_session_finish(cli_session *s, const cli_session_mark *mark, cli_sessio
     cli_session_read(s, out);
     s->ran = true;
     tide_error record_err = TIDE_ERROR_INIT;
-    if (mark->recorded) (void)recorded(s, tide_recorder_end_run(s->recorder, &record_err), &record_err);
+    if (mark->recorded)
+        (void)keep_record_error(s, tide_recorder_end_run(s->recorder, &record_err), &record_err);
 }
 
 static tide_status begin(job *j, tide_error *err) {

@@ -17,7 +17,7 @@ typedef struct cli_session_options {
     const char *allocator;   ///< as for tide_allocator_create_by_name
     uint64_t limit_bytes;    ///< what all kinds together may hold, one budget; 0: no limit
     tide_recorder *recorder; ///< borrowed, outlives the session; may be NULL
-    bool keeps_warm_sites;   ///< note who allocates in warm runs: cli_session_warm_sites
+    bool keeps_warm_sites;   ///< count allocations of warm runs by tag and operator: cli_session_warm_sites
 } cli_session_options;
 
 /// Open a session: its registry serves every kind of the CPU with instrumented allocators.
@@ -32,15 +32,15 @@ tide_status cli_session_within_limit(cli_session *s, tide_allocator *plain, tide
 tide_status cli_session_serve(cli_session *s, tide_memory_kind kind, tide_allocator *a, tide_error *err) TIDE_NODISCARD;
 /// For contexts that run in the session: hears their scopes. Valid until close.
 const tide_observer *cli_session_observer(const cli_session *s);
-/// A trace that can no longer be written ends no run: the first error that said so; status TIDE_OK when there is none.
+/// The first error of recording, which does not end a run; status TIDE_OK if there is none.
 const tide_error *cli_session_record_error(const cli_session *s);
 /// The first turn of every context is over: a moment of the trace, with the name "warm".
 void cli_session_mark_warm(cli_session *s);
 /// No more runs; what was made inside must be given back before, or it counts as leaked. May be called twice. Takes
 /// NULL.
 void cli_session_end(cli_session *s);
-/// End, and forget what was found. What is still alive then must not be given back any more: its owner would tell a
-/// session that is gone. Takes NULL.
+/// Ends the session and frees it. Blocks that are still alive must not be freed afterwards, because their
+/// allocators would notify the freed session. Takes NULL.
 void cli_session_close(cli_session *s);
 
 /// What was not given back; all 0 is as it should be. Largest first; both lists and their texts are the session's.
@@ -55,10 +55,9 @@ typedef struct cli_leaks {
 } cli_leaks;
 /// After cli_session_end.
 void cli_session_get_leaks(const cli_session *s, cli_leaks *out);
-/// Who allocated after the mark "warm", and how often: blocks of one tag and operator together. Texts are the
-/// session's.
+/// Allocations after the mark "warm", counted by tag and operator. Texts belong to the session.
 typedef struct cli_warm_site {
-    char *tag, *op; ///< "" nobody said
+    char *tag, *op; ///< "" if unknown
     tide_memory_kind kind;
     uint64_t n, largest_bytes;
 } cli_warm_site;
@@ -95,7 +94,7 @@ tide_status cli_session_run(cli_session *s, const cli_session_spec *spec, cli_se
                             tide_error *err) TIDE_NODISCARD;
 void cli_session_result_deinit(cli_session_result *r);
 
-// For whoever makes the contexts of a run itself: begin, run, give all of it back, finish.
+// For callers that make the contexts of a run themselves: begin, run, free everything, finish.
 
 /// Where a run began. Zero-initialise: finishing what never began does nothing.
 typedef struct cli_session_mark {

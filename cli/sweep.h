@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The parts of `tidemark sweep`: what is asked, the models, tasks and who does them, runs, several processes.
+// The parts of `tidemark sweep`: options, models, tasks and their ranks, runs, several processes.
 //
 //     options -> models (read once) -> tasks (dealt to ranks, done by threads) -> points and answers -> runs
 //             -> sweep of each rank -> one sweep -> text, JSON, files
@@ -86,7 +86,7 @@ typedef struct cli_sweep_task {
     size_t strategy;            ///< with --fits
     uint64_t value;             ///< without it
     uint32_t rank;              ///< who does it
-    // What came of it:
+    // Results:
     tide_sweep_point *points; ///< [n_points]
     size_t n_points, cap_points;
     cli_sweep_found *found; ///< [n_found]
@@ -103,17 +103,18 @@ typedef struct cli_sweep_job {
     size_t n_tasks;
     uint32_t rank, n_ranks;
 } cli_sweep_job;
-/// Models, places and tasks, dealt to the ranks: the same in all processes. TIDE_ERR_INVALID when it is too much.
+/// Makes models, places and tasks and deals the tasks to the ranks, the same in all processes. TIDE_ERR_INVALID for
+/// too many points.
 tide_status cli_sweep_job_make(const cli_sweep_options *o, uint32_t rank, uint32_t n_ranks, cli_sweep_job *out,
                                tide_error *err) TIDE_NODISCARD;
 void cli_sweep_job_deinit(cli_sweep_job *job);
-/// Plan what is this rank's, in o->jobs threads; what comes of it does not depend on their number.
+/// Plans the tasks of this rank in o->jobs threads. The result does not depend on their number.
 tide_status cli_sweep_plan(cli_sweep_job *job, tide_error *err) TIDE_NODISCARD;
 /// Run what o->run asks for, one at a time.
 tide_status cli_sweep_run(cli_sweep_job *job, tide_error *err) TIDE_NODISCARD;
 /// Points and answers of the tasks that are this rank's; the tasks are left without.
 tide_status cli_sweep_collect(cli_sweep_job *job, tide_sweep *out, tide_error *err) TIDE_NODISCARD;
-/// The tasks of `rank` could not be done: each is a point with an error. For the sweep of that rank.
+/// Makes the sweep of a rank that failed: each of its tasks is a point with an error.
 tide_status cli_sweep_lost(const cli_sweep_job *job, uint32_t rank, const char *why, tide_sweep *out,
                            tide_error *err) TIDE_NODISCARD;
 

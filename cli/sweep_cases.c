@@ -95,7 +95,7 @@ tide_status cli_sweep_cases_read(const char *path, tide_gate_cases *out, tide_er
     return st;
 }
 
-/// By contract "schema" is the first key of a document: its begin tells.
+/// "schema" is the first key of every document, so its beginning is enough.
 bool cli_sweep_cases_is(const char *path) {
     char head[256];
     if (strcmp(path, "-") == 0) return false;        // can be read only once

@@ -129,13 +129,14 @@ static size_t tasks_each(const cli_sweep_options *o) {
     return o->n_axes > 0 ? o->axes[0].n : 1;
 }
 
-/// Back and forth: neighbours, which cost about the same, go to different ranks, and no rank has the dear end of each.
+/// Deals tasks back and forth: neighbours, which cost about the same, go to different ranks, and no rank gets the
+/// most expensive task of every round.
 static uint32_t rank_of(const cli_sweep_job *job, size_t task) {
     const size_t round = task / job->n_ranks, at = task % job->n_ranks;
     return (uint32_t)(round % 2 == 0 ? at : job->n_ranks - 1 - at);
 }
 
-/// What the options say alone decides, not the files: a file may be missing where one of the ranks runs.
+/// Only the options decide, not the files, because a file may be missing on the machine of one rank.
 static tide_status make_tasks(const cli_sweep_options *o, cli_sweep_job *job, tide_error *err) {
     const size_t each = tasks_each(o);
     size_t n = o->n_files, points;
@@ -231,7 +232,8 @@ tide_status cli_sweep_collect(cli_sweep_job *job, tide_sweep *out, tide_error *e
     return st;
 }
 
-static tide_status lose(const cli_sweep_job *job, uint32_t rank, const char *why, tide_sweep *out, tide_error *err) {
+static tide_status add_lost_points(const cli_sweep_job *job, uint32_t rank, const char *why, tide_sweep *out,
+                                   tide_error *err) {
     const cli_sweep_axis *swept = cli_sweep_swept(job->o);
     TIDE_TRY(open_sweep(job, out, err));
     for (size_t i = 0; i < job->n_tasks; i++) {
@@ -255,7 +257,7 @@ static tide_status lose(const cli_sweep_job *job, uint32_t rank, const char *why
 }
 
 tide_status cli_sweep_lost(const cli_sweep_job *job, uint32_t rank, const char *why, tide_sweep *out, tide_error *err) {
-    const tide_status st = lose(job, rank, why, out, err);
+    const tide_status st = add_lost_points(job, rank, why, out, err);
     if (st != TIDE_OK) tide_sweep_deinit(out);
     return st;
 }

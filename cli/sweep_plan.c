@@ -22,7 +22,7 @@ void cli__sweep_point_free(tide_sweep_point *p) {
     *p = (tide_sweep_point){0};
 }
 
-// ---- what it is called ----
+// ---- names and sizes of a point ----
 
 static uint64_t value_of(const cli_sweep_job *job, const cli_sweep_task *task, size_t axis, uint64_t swept) {
     return axis == 0 ? swept : job->places[task->place].others[axis];
@@ -70,7 +70,7 @@ static tide_status keep_point(cli_sweep_task *task, tide_sweep_point *p, tide_er
     return TIDE_OK;
 }
 
-// ---- what it is planned with ----
+// ---- options of a point ----
 
 static tide_status add_extent(char **list, size_t *n, const char *name, uint64_t value, tide_error *err) {
     tide_text text = {0};
@@ -110,9 +110,9 @@ cli_planning cli__sweep_planning(const cli_sweep_job *job, const cli_sweep_task 
     return p;
 }
 
-// ---- its figures ----
+// ---- figures of a point ----
 
-/// What the plan says is held of `kind` beside its buffers.
+/// Bytes of `kind` outside of the plan's buffers.
 static uint64_t beside_buffers(const tide_memory_plan *plan, tide_memory_kind kind) {
     uint64_t bytes = tide_memory_plan_predicted(plan, kind);
     for (size_t b = 0; b < plan->n_buffers; b++) bytes -= plan->buffers[b].kind == kind ? plan->buffers[b].bytes : 0;
@@ -140,7 +140,7 @@ static tide_status fill(const tide_memory_plan *plan, tide_sweep_point *p, tide_
     return TIDE_OK;
 }
 
-/// What is said of a failure in one line.
+/// The message of a failure in one line.
 static char *one_line(const tide_error *why) {
     tide_text text = {0};
     tide_text_add(&text, why->msg[0] != '\0' ? why->msg : tide_status_text(why->status));
@@ -230,15 +230,15 @@ static void tick(const cli_sweep_job *job) {
 
 // ---- searching the largest value that fits ----
 
-/// Memory need not grow at each step: so many values above the answer are planned too.
+/// So many values above the answer are planned too, because memory need not grow at each step.
 enum { N_BEYOND = 4 };
 
-typedef struct asker {
+typedef struct search_state {
     const cli_sweep_job *job;
     cli_sweep_task *task;
     const char *strategy;
-    bool failed; // a value could not be planned: there is no answer, and its point says why
-} asker;
+    bool failed; // a value could not be planned: there is no answer, and its point has the error
+} search_state;
 
 static const tide_sweep_point *planned_before(const cli_sweep_task *t, uint64_t value) {
     for (size_t i = 0; i < t->n_points; i++) {
@@ -247,21 +247,21 @@ static const tide_sweep_point *planned_before(const cli_sweep_task *t, uint64_t 
     return NULL;
 }
 
-static tide_status plan_value(asker *a, uint64_t value, tide_error *err) {
+static tide_status plan_value(search_state *a, uint64_t value, tide_error *err) {
     TIDE_TRY(plan_at(a->job, a->task, value, a->strategy, err));
     tick(a->job);
     return TIDE_OK;
 }
 
-/// Sizes past 2^63 do not fit, and are no figures of a point.
+/// Removes a point whose size is above 2^63: it does not fit, and a point cannot hold it.
 static tide_status drop_last(cli_sweep_task *t, uint64_t *total_bytes) {
     cli__sweep_point_free(&t->points[--t->n_points]);
     *total_bytes = INT64_MAX;
     return TIDE_OK;
 }
 
-static tide_status ask(void *ctx, uint64_t value, uint64_t *total_bytes, tide_error *err) {
-    asker *a = ctx;
+static tide_status plan_for_search(void *ctx, uint64_t value, uint64_t *total_bytes, tide_error *err) {
+    search_state *a = ctx;
     const tide_sweep_point *p = planned_before(a->task, value);
     if (p == NULL) {
         TIDE_TRY(plan_value(a, value, err));
@@ -286,21 +286,21 @@ static tide_status keep_answer(cli_sweep_task *t, const tide_sweep_answer *answe
 /// Plans only the value that a search begins with.
 static tide_status search_begin(const cli_sweep_job *job, cli_sweep_task *task, tide_error *err) {
     const cli_sweep_axis *swept = cli_sweep_swept(job->o);
-    asker a = {.job = job, .task = task, .strategy = job->o->strategies[task->strategy]};
+    search_state a = {.job = job, .task = task, .strategy = job->o->strategies[task->strategy]};
     return plan_value(&a, swept->n > 0 ? swept->values[0] : swept->lo, err);
 }
 
 /// Plans the listed values of a task and finds the largest values that fit the budgets, into task->found.
 static tide_status search(const cli_sweep_job *job, cli_sweep_task *task, tide_error *err) {
     const cli_sweep_axis *swept = cli_sweep_swept(job->o);
-    asker a = {.job = job, .task = task, .strategy = job->o->strategies[task->strategy]};
+    search_state a = {.job = job, .task = task, .strategy = job->o->strategies[task->strategy]};
     for (size_t i = 0; i < swept->n; i++) {
         if (planned_before(task, swept->values[i]) == NULL) TIDE_TRY(plan_value(&a, swept->values[i], err));
     }
     for (size_t b = 0; b < job->o->n_budgets && !a.failed; b++) {
         tide_sweep_answer answer = {0};
         const tide_status st =
-            tide_sweep_largest(swept->lo, swept->hi, job->o->budgets[b], N_BEYOND, ask, &a, &answer, err);
+            tide_sweep_largest(swept->lo, swept->hi, job->o->budgets[b], N_BEYOND, plan_for_search, &a, &answer, err);
         if (st == TIDE_ERR_CANCELLED && a.failed) break;
         TIDE_TRY(st);
         TIDE_TRY(keep_answer(task, &answer, a.strategy, err));
@@ -310,14 +310,14 @@ static tide_status search(const cli_sweep_job *job, cli_sweep_task *task, tide_e
 
 // ---- threads ----
 
-typedef struct crew {
+typedef struct task_queue {
     cli_sweep_job *job;
     atomic_size_t next; // task
-    atomic_bool stop;   // somebody failed
-} crew;
+    atomic_bool stop;   // a worker has failed
+} task_queue;
 
 typedef struct worker {
-    crew *crew;
+    task_queue *task_queue;
     tide_status st;
     tide_error err;
 } worker;
@@ -332,7 +332,7 @@ static tide_status do_task(cli_sweep_job *job, cli_sweep_task *task, tide_error 
 
 static void *work(void *arg) {
     worker *w = arg;
-    crew *c = w->crew;
+    task_queue *c = w->task_queue;
     while (!atomic_load(&c->stop)) {
         const size_t i = atomic_fetch_add(&c->next, 1);
         if (i >= c->job->n_tasks) break;
@@ -345,7 +345,7 @@ static void *work(void *arg) {
     return NULL;
 }
 
-/// One point before there are threads: oneDNN makes what its kernels share when it makes the first one.
+/// Plans one point before threads start, because oneDNN creates shared state with its first kernel.
 static tide_status plan_first(cli_sweep_job *job, tide_error *err) {
     for (size_t i = 0; i < job->n_tasks; i++) {
         cli_sweep_task *t = &job->tasks[i];
@@ -359,14 +359,14 @@ tide_status cli_sweep_plan(cli_sweep_job *job, tide_error *err) {
     TIDE_TRY(plan_first(job, err));
     size_t n = job->o->jobs < job->n_tasks ? (size_t)job->o->jobs : job->n_tasks;
     if (n == 0) n = 1;
-    crew c = {.job = job};
+    task_queue c = {.job = job};
     worker *workers = tide_host_calloc(n, sizeof *workers);
     pthread_t *threads = tide_host_calloc(n, sizeof *threads);
     tide_status st = TIDE_OK;
     if (workers == NULL || threads == NULL) st = TIDE_NO_MEMORY(err, "for %zu threads", n);
-    size_t started = 0; // beside this one; what the system does not give is done by those that are there
+    size_t started = 0; // beside this thread; if the system gives fewer threads, these do all the work
     if (st == TIDE_OK) {
-        for (size_t i = 0; i < n; i++) workers[i].crew = &c;
+        for (size_t i = 0; i < n; i++) workers[i].task_queue = &c;
         while (started + 1 < n && pthread_create(&threads[started], NULL, work, &workers[started + 1]) == 0) started++;
         work(&workers[0]);
     }

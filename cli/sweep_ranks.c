@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A sweep in several processes: found by what the launcher puts into the environment, spoken to through the plug-in.
-// See sweep.h and mpi_plugin.h.
+// A sweep in several processes: the launcher is recognised by its environment variables, and messages go through the
+// plug-in. See sweep.h and mpi_plugin.h.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,40 +37,40 @@ static int launched(void) {
 
 // ---- the plug-in ----
 
-/// The plug-in at a place where it may be; NULL: not there, or `*said` why it cannot be opened.
-static void *open_at(const char *folder, const char *below, const char **said) {
+/// Opens the plug-in in a folder; NULL: it is not there, or `*reason` says why it cannot be opened.
+static void *open_at(const char *folder, const char *below, const char **reason) {
     char path[4096];
     snprintf(path, sizeof path, "%s%s/%s", folder, below, TIDE_MPI_PLUGIN_FILE);
     if (access(path, F_OK) != 0) return NULL;
     void *module = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
-    if (module == NULL) *said = dlerror();
+    if (module == NULL) *reason = dlerror();
     return module;
 }
 
 /// Beside the program, or where both are installed: lib/tidemark beside bin.
-static void *open_beside(const char **said) {
+static void *open_beside(const char **reason) {
     char self[2048];
     const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     if (n <= 0) return NULL;
     self[n] = '\0';
     char *slash = strrchr(self, '/');
     if (slash != NULL) *slash = '\0';
-    void *module = open_at(self, "", said);
-    if (module != NULL || *said != NULL) return module;
-    return TIDE_LIBDIR[0] == '/' ? open_at(TIDE_LIBDIR, "", said) : open_at(self, "/../" TIDE_LIBDIR, said);
+    void *module = open_at(self, "", reason);
+    if (module != NULL || *reason != NULL) return module;
+    return TIDE_LIBDIR[0] == '/' ? open_at(TIDE_LIBDIR, "", reason) : open_at(self, "/../" TIDE_LIBDIR, reason);
 }
 
-/// In $TIDEMARK_MPI alone where that says something.
+/// Opens the file of $TIDEMARK_MPI, or searches the usual folders if that is not set.
 static void *open_module(char *why, size_t why_bytes) {
-    const char *given = getenv("TIDEMARK_MPI"), *said = NULL;
+    const char *given = getenv("TIDEMARK_MPI"), *reason = NULL;
     void *module = NULL;
     if (given != NULL && given[0] != '\0') {
         module = dlopen(given, RTLD_NOW | RTLD_GLOBAL);
-        if (module == NULL) said = dlerror();
+        if (module == NULL) reason = dlerror();
     } else {
-        module = open_beside(&said);
+        module = open_beside(&reason);
     }
-    snprintf(why, why_bytes, "%s", said != NULL ? said : "");
+    snprintf(why, why_bytes, "%s", reason != NULL ? reason : "");
     return module;
 }
 
@@ -122,14 +122,14 @@ int cli_sweep_ranks_close(cli_sweep_ranks *r, int code) {
 
 // ---- what the ranks found ----
 
-/// The bytes that came from each rank.
-typedef struct letters {
+/// The messages of all ranks.
+typedef struct messages {
     char **bytes; // [n]
     size_t *lens; // [n]
-} letters;
+} messages;
 
-static void *room(void *ctx, int rank, uint64_t n) {
-    letters *l = ctx;
+static void *make_room(void *ctx, int rank, uint64_t n) {
+    messages *l = ctx;
     if (l->bytes == NULL || l->lens == NULL) return NULL;
     l->bytes[rank] = tide_host_alloc((size_t)n + 1);
     if (l->bytes[rank] == NULL) return NULL;
@@ -138,8 +138,8 @@ static void *room(void *ctx, int rank, uint64_t n) {
     return l->bytes[rank];
 }
 
-/// A sweep as JSON, or '!' and why there is none.
-static void write_letter(const tide_sweep *own, tide_status failed, const tide_error *why, tide_text *out) {
+/// Writes the message of a rank: its sweep as JSON, or '!' and the reason why it has none.
+static void write_message(const tide_sweep *own, tide_status failed, const tide_error *why, tide_text *out) {
     if (failed == TIDE_OK) tide_sweep_write_json(own, false, out);
     if (failed == TIDE_OK && !out->failed) return;
     tide_text_deinit(out);
@@ -147,7 +147,8 @@ static void write_letter(const tide_sweep *own, tide_status failed, const tide_e
     tide_text_addf(out, "!%s", failed != TIDE_OK && why != NULL ? why->msg : "no memory for its points");
 }
 
-static tide_status read_letter(const letters *l, int rank, const cli_sweep_job *job, tide_sweep *out, tide_error *err) {
+static tide_status read_message(const messages *l, int rank, const cli_sweep_job *job, tide_sweep *out,
+                                tide_error *err) {
     char where[32];
     json_error_t at;
     const char *bytes = l->bytes[rank];
@@ -163,15 +164,15 @@ static tide_status read_letter(const letters *l, int rank, const cli_sweep_job *
     return st;
 }
 
-/// Rank 0: its own sweep and those of the others as one.
-static tide_status put_together(const cli_sweep_ranks *r, const cli_sweep_job *job, const letters *l, tide_sweep *own,
+/// On rank 0: merges its own sweep and those of the others.
+static tide_status merge_sweeps(const cli_sweep_ranks *r, const cli_sweep_job *job, const messages *l, tide_sweep *own,
                                 tide_sweep *out, tide_error *err) {
     tide_sweep *parts;
     TIDE_TRY(TIDE_NEW(&parts, (size_t)r->n, err, "for %d sweeps", r->n));
     tide_status st = TIDE_OK;
     parts[0] = *own;
     *own = (tide_sweep){0};
-    for (int rank = 1; st == TIDE_OK && rank < r->n; rank++) st = read_letter(l, rank, job, &parts[rank], err);
+    for (int rank = 1; st == TIDE_OK && rank < r->n; rank++) st = read_message(l, rank, job, &parts[rank], err);
     if (st == TIDE_OK)
         st = tide_sweep_merge(parts, (size_t)r->n, out, err);
     else
@@ -182,21 +183,21 @@ static tide_status put_together(const cli_sweep_ranks *r, const cli_sweep_job *j
 
 static tide_status exchange(const cli_sweep_ranks *r, const cli_sweep_job *job, tide_sweep *own, tide_status failed,
                             tide_sweep *out, tide_error *err) {
-    tide_text letter = {0};
-    letters l = {tide_host_calloc((size_t)r->n, sizeof *l.bytes), tide_host_calloc((size_t)r->n, sizeof *l.lens)};
+    tide_text message = {0};
+    messages l = {tide_host_calloc((size_t)r->n, sizeof *l.bytes), tide_host_calloc((size_t)r->n, sizeof *l.lens)};
     tide_status st = TIDE_OK;
     if (l.bytes == NULL || l.lens == NULL) st = TIDE_NO_MEMORY(err, "for %d ranks", r->n);
-    if (r->rank != 0) write_letter(own, failed, err, &letter);
-    // Whatever happened here: the others wait.
-    const int code = r->mpi->gather(tide_text_str(&letter), letter.len, room, &l);
+    if (r->rank != 0) write_message(own, failed, err, &message);
+    // Always called, also after a failure, because the other ranks wait.
+    const int code = r->mpi->gather(tide_text_str(&message), message.len, make_room, &l);
     if (st == TIDE_OK && code != 0) st = failed_call(r->mpi, "gather", code, err);
     if (st == TIDE_OK && r->rank == 0 && failed != TIDE_OK)
         st = job != NULL ? cli_sweep_lost(job, 0, err->msg, own, err) : failed;
-    if (st == TIDE_OK && r->rank == 0) st = put_together(r, job, &l, own, out, err);
+    if (st == TIDE_OK && r->rank == 0) st = merge_sweeps(r, job, &l, own, out, err);
     for (int rank = 0; l.bytes != NULL && rank < r->n; rank++) tide_host_free(l.bytes[rank]);
     tide_host_free(l.bytes);
     tide_host_free(l.lens);
-    tide_text_deinit(&letter);
+    tide_text_deinit(&message);
     return st;
 }
 

@@ -9,7 +9,7 @@
 #include "cli/sweep.h"
 #include "core/base/host_alloc.h"
 
-/// What came of a run.
+/// The result of a run.
 typedef struct outcome {
     bool ran, out_of_memory;
     uint64_t peak_bytes, time_ns;
@@ -55,7 +55,7 @@ static tide_status run_in_session(const cli_sweep_job *job, const cli_sweep_task
     return st;
 }
 
-/// The status is that of this program's own lack of memory alone.
+/// Fails only if this program itself has no memory.
 static tide_status run_at(const cli_sweep_job *job, const cli_sweep_task *task, uint64_t value, const char *strategy,
                           uint64_t limit_bytes, outcome *out, tide_error *err) {
     char **extents = NULL;
@@ -68,7 +68,7 @@ static tide_status run_at(const cli_sweep_job *job, const cli_sweep_task *task, 
     return TIDE_OK;
 }
 
-static void tell(const cli_sweep_job *job, const char *what, uint64_t value) {
+static void print_progress(const cli_sweep_job *job, const char *what, uint64_t value) {
     if (job->o->shows_progress) fprintf(stderr, "\rrunning %s at %" PRIu64 "\x1b[K", what, value);
 }
 
@@ -85,8 +85,8 @@ static tide_sweep_point *point_at(cli_sweep_task *t, const char *strategy, uint6
     return NULL;
 }
 
-static void complain(const cli_sweep_job *job, const cli_sweep_task *task, uint64_t value, uint64_t budget,
-                     const char *what, const tide_error *why) {
+static void print_failure(const cli_sweep_job *job, const cli_sweep_task *task, uint64_t value, uint64_t budget,
+                          const char *what, const tide_error *why) {
     char model[256], size[24];
     if (job->o->shows_progress) fputs("\r\x1b[K", stderr);
     fprintf(stderr, "error: %s at %s=%" PRIu64 " within %s: %s\n",
@@ -95,7 +95,7 @@ static void complain(const cli_sweep_job *job, const cli_sweep_task *task, uint6
     if (why != NULL) cli_print_error(why);
 }
 
-/// The answer within its budget: it goes through; and the next one: it does not.
+/// Runs the answer within its budget, which must succeed, and the next value, which must run out of memory.
 static tide_status run_neighbours(const cli_sweep_job *job, cli_sweep_task *task, cli_sweep_found *found,
                                   tide_error *err) {
     tide_sweep_answer *a = &found->answer;
@@ -103,25 +103,25 @@ static tide_status run_neighbours(const cli_sweep_job *job, cli_sweep_task *task
     outcome of;
     a->tried = true;
     if (!a->none_fits) {
-        tell(job, model, a->value);
+        print_progress(job, model, a->value);
         TIDE_TRY(run_at(job, task, a->value, found->strategy, a->budget_bytes, &of, err));
         a->ran = of.ran;
-        if (!of.ran) complain(job, task, a->value, a->budget_bytes, "should fit, but the run failed", &of.why);
+        if (!of.ran) print_failure(job, task, a->value, a->budget_bytes, "should fit, but the run failed", &of.why);
         tide_sweep_point *p = point_at(task, found->strategy, a->value);
         if (of.ran && p != NULL) measure(p, &of);
     }
     if (a->is_open) return TIDE_OK;
-    tell(job, model, a->next_value);
+    print_progress(job, model, a->next_value);
     TIDE_TRY(run_at(job, task, a->next_value, found->strategy, a->budget_bytes, &of, err));
     a->next_ran = of.out_of_memory;
     if (!of.out_of_memory)
-        complain(job, task, a->next_value, a->budget_bytes,
-                 of.ran ? "should not fit, but it ran" : "the run failed, but not for want of memory",
-                 of.ran ? NULL : &of.why);
+        print_failure(job, task, a->next_value, a->budget_bytes,
+                      of.ran ? "should not fit, but it ran" : "the run failed, but not for want of memory",
+                      of.ran ? NULL : &of.why);
     return TIDE_OK;
 }
 
-/// Whether the point is one to run: with budgets none that is above all of them.
+/// Whether the point is run: with budgets only if it fits one of them.
 static bool is_wanted(const cli_sweep_options *o, const tide_sweep_point *p) {
     if (p->error != NULL || p->measured) return false;
     for (size_t b = 0; b < o->n_budgets; b++) {
@@ -135,7 +135,7 @@ static tide_status run_points(const cli_sweep_job *job, cli_sweep_task *task, ti
         tide_sweep_point *p = &task->points[i];
         outcome of;
         if (!is_wanted(job->o, p)) continue;
-        tell(job, p->model, p->value);
+        print_progress(job, p->model, p->value);
         TIDE_TRY(run_at(job, task, p->value, p->strategy, 0, &of, err));
         if (of.ran)
             measure(p, &of);

@@ -8,7 +8,7 @@
 #include "cli/view.h"
 #include "tui/tui.h"
 
-/// TIDE_ERR_INVALID, with what would do instead, when nobody could see the view or press a key.
+/// TIDE_ERR_INVALID, with what to use instead, if there is no terminal for the view and its keys.
 tide_status cli_tui_need_terminal(tide_error *err) TIDE_NODISCARD;
 
 /// Where the view of these files (`b` may be NULL) is kept: $XDG_STATE_HOME/tidemark or ~/.local/state/tidemark, under

@@ -8,7 +8,7 @@
 static tide_status subject_of_trace(const char *path, const cli_view *view, tide_subject **out, tide_error *err) {
     const int64_t last = -1;
     const int64_t run_id = view->whole ? 0 : (view->run_id > 0 ? (int64_t)view->run_id : last);
-    cli_log_notes(true); // what a killed program left is finished first, and that is said
+    cli_log_notes(true); // the trace of a killed program is finished first, with a note
     const tide_status st = tide_subject_of_trace(path, run_id, out, err);
     cli_log_notes(false);
     return st;

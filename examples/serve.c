@@ -29,7 +29,7 @@ typedef struct server {
     tide_recorder *recorder;
     tide_observer to_recorder, observer;
     uint64_t now_ns;
-    tide_allocator *weights, *activations, *pages; ///< instrumented: whoever allocates is heard
+    tide_allocator *weights, *activations, *pages; ///< instrumented: each allocation is recorded
     tide_block *model;
     tide_block *forgotten[N_REQUESTS];
     size_t n_forgotten;

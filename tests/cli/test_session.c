@@ -317,7 +317,7 @@ static void a_run_outlives_its_recording(void **state) {
     assert_string_equal(str_of(doc, "state"), "cut short");
     assert_text_has(str_of(doc, "reason"), "run");
     json_decref(doc);
-    assert_int_equal(cli_recording_tell(&recording, CLI_EXIT_CHECK_FAILED), CLI_EXIT_OUTPUT);
+    assert_int_equal(cli_recording_report(&recording, CLI_EXIT_CHECK_FAILED), CLI_EXIT_OUTPUT);
     cli_session_close(s);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(rmdir(folder), 0); // nothing else was left
@@ -333,7 +333,7 @@ static void no_recording_no_words(void **state) {
     assert_null(recording.recorder);
     cli_recording_end(&recording, TIDE_ERR_IO, NULL);
     for (int code = CLI_EXIT_OK; code <= CLI_EXIT_OUTPUT; code++)
-        assert_int_equal(cli_recording_tell(&recording, code), code);
+        assert_int_equal(cli_recording_report(&recording, code), code);
     json_t *trace = cli_recording_trace_json(&recording), *doc = cli_recording_json(&recording);
     assert_true(json_is_null(trace) && json_is_null(doc));
     json_decref(trace);
