@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Random keys, mouse events, commands and sizes on a plan, a trace, a pair, and with a thread for what takes long.
-// After each of them what has been kept between frames must not show: the frame is the one that a new query cache makes of
-// the same state. Nothing is drawn outside its pane, and the state stays sound.
+// After each of them what has been kept between frames must not show: the frame is the one that a new query cache makes
+// of the same state. Nothing is drawn outside its pane, and the state stays sound.
 //
 // TIDE_FUZZ_EVENTS sets how many events there are for each of the four, TIDE_FUZZ_SEED where they begin.
 #include <poll.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The worker's thread: results, short waits, replacement, cancelling, stopping, subjects of its own. Fake questions that
-// wait for a gate make every order of things certain; nothing sleeps.
+// The worker's thread: results, short waits, replacement, cancelling, stopping, subjects of its own. Fake questions
+// that wait for a gate make every order of things certain; nothing sleeps.
 #include "tests/tide_test.h"
 
 #include <poll.h>
@@ -40,8 +40,9 @@ static void wait_gate(gate *g, const bool *what) {
 
 typedef struct question {
     int n, answer;
-    gate *gate; ///< NULL: results at once
-    bool loops; ///< tells of progress until it is cancelled
+    gate *gate;        ///< NULL: it waits for nothing
+    uint64_t takes_ns; ///< at least
+    bool loops;        ///< tells of progress until it is cancelled
     tide_status status;
     const tide_subject *saw_a, *saw_b;
     size_t saw_items;
@@ -61,6 +62,7 @@ static tide_status run_question(void *ctx, tide_subject *a, tide_subject *b, con
     while (q->loops) {
         if (!progress->tell(progress->ctx, 0.25, "looping")) return TIDE_FAIL(err, TIDE_ERR_CANCELLED, "cancelled");
     }
+    for (const uint64_t begin = tide_now_ns(); tide_now_ns() - begin < q->takes_ns;) continue;
     if (q->status != TIDE_OK) return TIDE_FAIL(err, q->status, "no answer to %d", q->n);
     q->answer = 2 * q->n;
     return TIDE_OK;
@@ -180,6 +182,40 @@ static void a_long_question_keeps_nobody_waiting(void **state) {
     release_question(second);
     tide_tui_worker_progress(w, 2, said, sizeof said);
     assert_string_equal(said, "");
+    stop(w);
+}
+
+/// The caller waits up to `until_ns` for a quick result. @return whether it is there when the caller goes on
+static bool is_there_at_once(tide_tui_worker *w, uint64_t key, question *q, uint64_t until_ns) {
+    const tide_tui_request request = {
+        .slot = 7, .key = key, .run = run_question, .release = release_question, .ctx = q, .wait_until_ns = until_ns};
+    tide_error err = TIDE_ERROR_INIT;
+    assert_tide_ok(tide_tui_worker_submit(w, &request, &err), &err);
+    void *ctx;
+    tide_status status;
+    if (!tide_tui_worker_take(w, 7, key, &ctx, &status, NULL)) return false;
+    release_question(ctx);
+    return true;
+}
+
+/// The caller waits for a result, but not when the last one of the slot took long.
+static void quick_results_are_waited_for(void **state) {
+    (void)state;
+    tide_tui_worker *w = start();
+    const uint64_t ns_per_ms = 1000000, far = tide_now_ns() + (uint64_t)TIMEOUT_MS * ns_per_ms;
+    question *quick = new_question(1), *slow = new_question(2), *blocked = new_question(3);
+    quick->takes_ns = ns_per_ms;
+    slow->takes_ns = 2 * (uint64_t)TIDE_TUI_WAIT_MS * ns_per_ms;
+    assert_true(is_there_at_once(w, 1, quick, far));
+    assert_true(is_there_at_once(w, 2, slow, far));
+    gate g = new_gate();
+    blocked->gate = &g;
+    assert_false(is_there_at_once(w, 3, blocked, far));
+    assert_true(tide_now_ns() < far);
+    assert_true(tide_tui_worker_is_busy(w, 7, 3));
+    set_gate(&g, &g.is_open);
+    tide_status status;
+    release_question(take(w, 7, 3, &status));
     stop(w);
 }
 
@@ -358,6 +394,7 @@ int main(void) {
         tide_unit_test(an_answer_comes_with_its_key),
         tide_unit_test(what_it_says_of_a_failure_arrives),
         tide_unit_test(a_long_question_keeps_nobody_waiting),
+        tide_unit_test(quick_results_are_waited_for),
         tide_unit_test(a_newer_question_replaces_an_older_one),
         tide_unit_test(cancelling_frees_the_slot_at_once),
         tide_unit_test(stopping_gives_everything_back),

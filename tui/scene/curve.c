@@ -51,10 +51,7 @@ static tide_status columns(tide__columns *c, uint64_t key, tide_subject *s, tide
     tide_error why = TIDE_ERROR_INIT;
     c->error[0] = '\0';
     const tide_status st = tide_subject_columns(s, of, w.begin, w.end, n, c->min, c->max, &why);
-    if (st == TIDE_ERR_NOMEM) {
-        if (err != NULL) *err = why;
-        return st;
-    }
+    TIDE_TRY(tide__pass_no_memory(st, &why, err));
     c->is_there = true;
     c->key = key;
     if (st != TIDE_OK) {
@@ -77,10 +74,7 @@ static tide_status highest(tide__held_value *v, uint64_t key, tide_subject *s, t
     v->value = of.kind < 0 ? f->peak_bytes : 0;
     const tide_status st =
         of.kind < 0 ? TIDE_OK : tide_subject_peak_between(s, of, f->begin, f->end, &v->value, NULL, &why);
-    if (st == TIDE_ERR_NOMEM) {
-        if (err != NULL) *err = why;
-        return st;
-    }
+    TIDE_TRY(tide__pass_no_memory(st, &why, err));
     v->is_there = true;
     v->key = key;
     return TIDE_OK;
@@ -142,7 +136,7 @@ static tide_status cursor_bytes(tide__frame *f, uint64_t of_kind, tide_curve_key
     if (!v->is_there || v->key != key) {
         tide_error why = TIDE_ERROR_INIT;
         const tide_status st = tide_subject_bytes_at(f->st->a, of, tide_tui_now(f->st), &v->value, &why);
-        if (st == TIDE_ERR_NOMEM) return st;
+        TIDE_TRY(tide__pass_no_memory(st, &why, f->err));
         if (st != TIDE_OK) v->value = 0;
         v->is_there = true;
         v->key = key;

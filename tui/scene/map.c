@@ -133,8 +133,7 @@ static tide_status make_cells(tide__frame *f, uint64_t key, size_t w, size_t h) 
                                ? cells_of_moment(f, lo, hi, w, h, &why)
                                : tide_space_cells(f->out->space, tide_subject_items(f->st->a), win.begin, win.end, lo,
                                                   hi, w, h, cache->cells, &why);
-    if (st == TIDE_ERR_NOMEM && f->err != NULL) *f->err = why;
-    if (st == TIDE_ERR_NOMEM) return st;
+    TIDE_TRY(tide__pass_no_memory(st, &why, f->err));
     cache->cells_there = st == TIDE_OK;
     cache->cells_key = key;
     if (st != TIDE_OK) tide__error_text(cache->cells_error, sizeof cache->cells_error, &why);

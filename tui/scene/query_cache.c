@@ -105,6 +105,12 @@ void tide__error_text(char *buf, size_t buf_bytes, const tide_error *err) {
     tide_text_deinit(&text);
 }
 
+tide_status tide__pass_no_memory(tide_status st, const tide_error *why, tide_error *err) {
+    if (st != TIDE_ERR_NOMEM) return TIDE_OK;
+    if (err != NULL) *err = *why;
+    return st;
+}
+
 bool tide__is_small(const tide_subject *s) {
     const tide_subject_facts *f = tide_subject_get_facts(s);
     return f->n_items <= TIDE__FEW_ITEMS && f->n_events <= TIDE__FEW_EVENTS && !f->is_recording;

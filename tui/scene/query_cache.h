@@ -199,6 +199,8 @@ bool tide__is_shown(const tide__frame *f, tide_tui_pane pane);
 /// Why a pane has nothing to show; the first error stays.
 void tide__set_pane_error(tide__frame *f, tide_tui_pane pane, const char *text);
 void tide__error_text(char *buf, size_t buf_bytes, const tide_error *err);
+/// TIDE_ERR_NOMEM with its text, the only error that a part of a scene returns; else TIDE_OK.
+tide_status tide__pass_no_memory(tide_status st, const tide_error *why, tide_error *err) TIDE_NODISCARD;
 /// Few enough items and events to be queried while a frame is made.
 bool tide__is_small(const tide_subject *s);
 

@@ -56,10 +56,7 @@ static tide_status add_filter(tide__frame *f, rows_query *r, const char *text) {
         r->n_filters++;
         return TIDE_OK;
     }
-    if (st == TIDE_ERR_NOMEM) {
-        if (f->err != NULL) *f->err = why;
-        return st;
-    }
+    TIDE_TRY(tide__pass_no_memory(st, &why, f->err));
     char text_of[256];
     tide__error_text(text_of, sizeof text_of, &why);
     tide__set_pane_error(f, TIDE_TUI_PANE_GANTT, text_of);
@@ -253,8 +250,7 @@ static tide_status search(tide__frame *f, const tide_items *items, uint64_t rows
         if (f->st->search[0] == '\0') return TIDE_OK;
         tide_error why = TIDE_ERROR_INIT;
         const tide_status st = tide_items_search(items, f->st->search, &cache->match_bits, &cache->n_matches, &why);
-        if (st == TIDE_ERR_NOMEM && f->err != NULL) *f->err = why;
-        if (st == TIDE_ERR_NOMEM) return st;
+        TIDE_TRY(tide__pass_no_memory(st, &why, f->err));
         if (st != TIDE_OK) cache->match_bits = NULL; // the error was shown when it was typed
     }
     const tide_rows *rows = f->out->rows;

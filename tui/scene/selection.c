@@ -152,8 +152,7 @@ tide_status tide__scene_selection(tide__frame *f) {
         tide_error why = TIDE_ERROR_INIT;
         cache->selection_there = false;
         const tide_status st = tide_subject_item(f->st->a, item, &cache->selection, &why);
-        if (st == TIDE_ERR_NOMEM && f->err != NULL) *f->err = why;
-        if (st == TIDE_ERR_NOMEM) return st;
+        TIDE_TRY(tide__pass_no_memory(st, &why, f->err));
         if (st != TIDE_OK) {
             char text[256];
             tide__error_text(text, sizeof text, &why);
