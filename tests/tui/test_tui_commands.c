@@ -253,6 +253,16 @@ static void tab_completes(void **state) {
     tide_tui_complete(&v.app->st);
     assert_string_equal(v.app->st.text, "sort  size");
     assert_int_equal(v.app->st.text_at, 5);
+    // Up to the last byte of the line; what does not fit leaves it as it is.
+    char line[TIDE_TUI_MAX_PROMPT];
+    const int blanks = TIDE_TUI_MAX_PROMPT - 1 - (int)strlen("zoom-in ");
+    snprintf(line, sizeof line, "%*szoom-i", blanks, "");
+    complete(&v, TIDE_TUI_PROMPT_COMMAND, line);
+    assert_string_equal(v.app->st.text + blanks, "zoom-in ");
+    snprintf(line, sizeof line, "%*szoom-i", blanks + 1, "");
+    complete(&v, TIDE_TUI_PROMPT_COMMAND, line);
+    assert_string_equal(v.app->st.text, line);
+    assert_int_equal(v.app->st.text_at, strlen(line));
     view_close(&v);
 }
 

@@ -339,6 +339,38 @@ static void what_is_left_of_a_row_is_erased(void **state) {
     }
 }
 
+/// Whether the bytes of the next frame have `text` in them.
+static bool sends(fixture *f, const char *text) {
+    tide_text out = {0};
+    tide_error err = TIDE_ERROR_INIT;
+    assert_tide_ok(tide_tui_paint_frame(f->paint, &f->grid, &out, &err), &err);
+    feed(&f->screen, &out);
+    check(&f->screen, &f->grid, f->tier);
+    const bool does = strstr(tide_text_str(&out), text) != NULL;
+    tide_text_deinit(&out);
+    return does;
+}
+
+/// Up to four characters that are there already are written again, where moving over them takes as many bytes; up to
+/// three blanks at the end of a row are written, where erasing takes three bytes.
+static void the_shorter_way_is_sent(void **state) {
+    (void)state;
+    fixture *f = open_screen(TIDE_TUI_COLOUR_256, true, 40, 2);
+    for (int x = 0; x < 26; x++) tide_tui_put(&f->grid, x, 0, 'a' + (uint32_t)x, TIDE_TUI_ROLE_TEXT);
+    show(f);
+    tide_tui_put(&f->grid, 2, 0, 'X', TIDE_TUI_ROLE_TEXT);
+    tide_tui_put(&f->grid, 7, 0, 'Y', TIDE_TUI_ROLE_TEXT);
+    assert_true(sends(f, "XdefgY"));
+    tide_tui_put(&f->grid, 12, 0, 'X', TIDE_TUI_ROLE_TEXT);
+    tide_tui_put(&f->grid, 18, 0, 'Y', TIDE_TUI_ROLE_TEXT);
+    assert_false(sends(f, "n"));
+    tide_tui_fill_row(&f->grid, 23, 0, 3, ' ', TIDE_TUI_ROLE_TEXT);
+    assert_false(sends(f, "\033[K"));
+    tide_tui_fill_row(&f->grid, 19, 0, 4, ' ', TIDE_TUI_ROLE_TEXT);
+    assert_true(sends(f, "\033[K"));
+    close_screen(f);
+}
+
 static void ascii_alone_where_nothing_else_is_understood(void **state) {
     (void)state;
     const tide_tui_paint_options opt = {.tier = TIDE_TUI_COLOUR_MONO, .ascii = true};
@@ -359,11 +391,9 @@ static void ascii_alone_where_nothing_else_is_understood(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        tide_unit_test(the_screen_is_the_frame),
-        tide_unit_test(nothing_is_sent_for_nothing),
-        tide_unit_test(a_cursor_line_is_cheap),
-        tide_unit_test(what_is_left_of_a_row_is_erased),
-        tide_unit_test(ascii_alone_where_nothing_else_is_understood),
+        tide_unit_test(the_screen_is_the_frame), tide_unit_test(nothing_is_sent_for_nothing),
+        tide_unit_test(a_cursor_line_is_cheap),  tide_unit_test(what_is_left_of_a_row_is_erased),
+        tide_unit_test(the_shorter_way_is_sent), tide_unit_test(ascii_alone_where_nothing_else_is_understood),
     };
     return cmocka_run_group_tests_name("tui_paint", tests, NULL, NULL);
 }

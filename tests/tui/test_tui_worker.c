@@ -186,14 +186,18 @@ static void a_long_question_keeps_nobody_waiting(void **state) {
 }
 
 /// The caller waits up to `until_ns` for a quick result. @return whether it is there when the caller goes on
-static bool is_there_at_once(tide_tui_worker *w, uint64_t key, question *q, uint64_t until_ns) {
-    const tide_tui_request request = {
-        .slot = 7, .key = key, .run = run_question, .release = release_question, .ctx = q, .wait_until_ns = until_ns};
+static bool is_there_at_once(tide_tui_worker *w, int slot, uint64_t key, question *q, uint64_t until_ns) {
+    const tide_tui_request request = {.slot = slot,
+                                      .key = key,
+                                      .run = run_question,
+                                      .release = release_question,
+                                      .ctx = q,
+                                      .wait_until_ns = until_ns};
     tide_error err = TIDE_ERROR_INIT;
     assert_tide_ok(tide_tui_worker_submit(w, &request, &err), &err);
     void *ctx;
     tide_status status;
-    if (!tide_tui_worker_take(w, 7, key, &ctx, &status, NULL)) return false;
+    if (!tide_tui_worker_take(w, slot, key, &ctx, &status, NULL)) return false;
     release_question(ctx);
     return true;
 }
@@ -206,11 +210,11 @@ static void quick_results_are_waited_for(void **state) {
     question *quick = new_question(1), *slow = new_question(2), *blocked = new_question(3);
     quick->takes_ns = ns_per_ms;
     slow->takes_ns = 2 * (uint64_t)TIDE_TUI_WAIT_MS * ns_per_ms;
-    assert_true(is_there_at_once(w, 1, quick, far));
-    assert_true(is_there_at_once(w, 2, slow, far));
+    assert_true(is_there_at_once(w, 6, 1, quick, far));
+    assert_true(is_there_at_once(w, 7, 2, slow, far));
     gate g = new_gate();
     blocked->gate = &g;
-    assert_false(is_there_at_once(w, 3, blocked, far));
+    assert_false(is_there_at_once(w, 7, 3, blocked, far));
     assert_true(tide_now_ns() < far);
     assert_true(tide_tui_worker_is_busy(w, 7, 3));
     set_gate(&g, &g.is_open);
