@@ -2,14 +2,72 @@
 //
 // HTML: one file that loads nothing. Without scripts it is whole: summary, still pictures, tables. With its script the
 // pictures of the first section come alive: zoom, pan, hover, search, sort, filter, a link to what is shown.
-#include "reports/render.h"
-
 #include <stdio.h>
 #include <string.h>
 
 #include "analysis/html_text.h"
-#include "reports/html_live.h"
-#include "reports/plot.h"
+#include "reports/render.h"
+
+static const char controls[] =
+    "<p class=\"tools\">\n"
+    "<label>Search <input id=\"live-search\" type=\"search\" placeholder=\"name or operator\"></label>\n"
+    "<label>Show <select id=\"live-kind\"></select></label>\n"
+    "<label>Sort by <select id=\"live-sort\"><option value=\"begin\">begin</option><option value=\"size\">size</option>"
+    "<option value=\"life\">life</option><option value=\"place\">place</option><option "
+    "value=\"name\">name</option></select></label>\n"
+    "<label>View <select id=\"live-view\"></select></label>\n";
+
+static const char pictures[] =
+    "<span class=\"buttons\"><button type=\"button\" id=\"live-in\" aria-label=\"Zoom in\">+</button>"
+    "<button type=\"button\" id=\"live-out\" aria-label=\"Zoom out\">\xE2\x88\x92</button>"
+    "<button type=\"button\" id=\"live-whole\">Whole</button><button type=\"button\" id=\"live-fit\">Fit "
+    "selection</button>"
+    "<button type=\"button\" id=\"live-peak\">Peak</button></span>\n</p>\n"
+    "<p id=\"live-keys\" class=\"mute\">Keys: arrows move selection and cursor, + and \xE2\x88\x92 zoom, shift with "
+    "arrows "
+    "pans, 0 whole, f fits, p peak, m memory, / search, Esc clears. Wheel over the curve zooms, dragging pans.</p>\n"
+    "<div id=\"live-plot\" role=\"group\" aria-label=\"Timeline\" aria-describedby=\"live-keys\" tabindex=\"0\">\n"
+    "<canvas id=\"live-curve\" aria-hidden=\"true\"></canvas>\n<canvas id=\"live-mini\" "
+    "aria-hidden=\"true\"></canvas>\n"
+    "<div id=\"live-rows\" tabindex=\"0\" role=\"region\" aria-label=\"Lifetimes\"><canvas id=\"live-gantt\" "
+    "aria-hidden=\"true\"></canvas><div "
+    "id=\"live-height\"></div></div>\n<div id=\"live-note\" hidden></div>\n</div>\n"
+    "<p id=\"live-cursor\" role=\"status\"></p>\n<div id=\"live-details\" aria-live=\"polite\"></div>\n</div>\n";
+
+/// Pictures with their controls.
+static void add_live(const tide_report *r, tide_text *out) {
+    tide_text_add(out, "<div id=\"live\" hidden>\n");
+    tide_text_add(out, controls);
+    if (r->has_b)
+        tide_text_add(out, "<label>Of <select id=\"live-side\"><option value=\"0\">A</option><option "
+                           "value=\"1\">B</option></select></label>\n");
+    tide_text_add(out, pictures);
+}
+
+// ---- the table of items ----
+
+/// The table of items: without the script its largest rows.
+static void add_items(const tide_report_side *s, const tide_report_table *t, tide_text *out) {
+    static const tide_html_style style = {.attributes = " id=\"items\" class=\"c0 c1 c2 c3\"", .max_chars = 120};
+    const tide_table items = tide_report_page_items(s);
+    char size[24];
+    tide_text_addf(out, "<section>\n<h3 id=\"s-items\">%s</h3>\n", t->title);
+    if (t->table.n_rows == 0) {
+        tide_text_addf(out, "<p>%s</p>\n</section>\n", t->empty);
+        return;
+    }
+    tide_text_add(out,
+                  "<p id=\"items-count\" role=\"status\" class=\"mute\"></p>\n<div class=\"scroll\" role=\"region\" "
+                  "aria-labelledby=\"s-items\" tabindex=\"0\">\n");
+    tide_table_html(&items, SIZE_MAX, &style, out);
+    tide_text_add(out, "</div>\n<p id=\"items-rest\" class=\"mute\">");
+    if (s->n_largest < s->items->n)
+        tide_text_addf(out, "The %zu largest of %zu; the others hold %s in sum.", s->n_largest, s->items->n,
+                       tide_format_bytes(s->rest_bytes, size, sizeof size));
+    tide_text_add(out,
+                  "</p>\n<p id=\"items-pages\" hidden><button type=\"button\" id=\"items-back\">Back</button> <span "
+                  "id=\"items-page\"></span> <button type=\"button\" id=\"items-on\">On</button></p>\n</section>\n");
+}
 
 enum { MAX_TABLE_ROWS = 100 };
 
@@ -223,7 +281,7 @@ static void add_tables(const tide_report *r, tide_text *out) {
             tide_text_add(out, "<h2>Tables</h2>\n");
         of = tables[i].of;
         if (tide_report_is_items(&tables[i]) && of[0] == 'a')
-            tide_report_html_items(&r->a, &tables[i], out);
+            add_items(&r->a, &tables[i], out);
         else
             add_table(&tables[i], out);
     }
@@ -252,14 +310,14 @@ static void add_data(const tide_report *r, tide_text *out) {
 
 void tide_report_html(const tide_report *r, tide_text *out) {
     add_head(r, out);
-    tide_plot_hatches(out);
+    tide_report_svg_hatches(out);
     if (r->has_b) add_comparison(r, out);
     add_side(r, &r->a, r->has_b ? "A" : "", out);
     if (r->has_b) add_side(r, &r->b, "B", out);
     if (r->a.items->n > 0 || (r->has_b && r->b.items->n > 0)) {
         tide_text_add(out, "<section>\n<h2>Over time</h2>\n");
         add_legend(&r->a, out);
-        tide_report_html_live(r, out);
+        add_live(r, out);
         if (r->a.items->n > 0) add_still(r, &r->a, "a", out);
         if (r->has_b && r->b.items->n > 0) add_still(r, &r->b, "b", out);
         tide_text_add(out, "</section>\n");

@@ -37,6 +37,8 @@ int tide_report_svg_curve(const tide_report *r, const tide_report_side *s, tide_
 int tide_report_svg_lifetimes(const tide_report *r, const tide_report_side *s, tide_text *inner);
 int tide_report_svg_memory(const tide_report *r, const tide_report_side *s, tide_text *inner);
 int tide_report_svg_parts(const tide_report *r, const tide_report_side *s, tide_text *inner);
+/// Definitions of the hatches that tell fills apart without colour, once per document.
+void tide_report_svg_hatches(tide_text *out);
 /// The whole element with a name for those who cannot see it. `y`: where it stands in a document of its own, -1: in the
 /// page. Returns its height.
 int tide_report_add_picture(tide_report_picture draw, const tide_report *r, const tide_report_side *s,

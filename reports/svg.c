@@ -1,11 +1,370 @@
 // SPDX-License-Identifier: MIT
 //
 // Pictures as elements of the page, and one below the other as a document of their own.
+#include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "analysis/html_text.h"
-#include "reports/plot.h"
 #include "reports/render.h"
+
+// ---- what the pictures share: one time axis with the same edges and ticks ----
+
+enum { PLOT_WIDTH = 1060, PLOT_LEFT = 190, PLOT_RIGHT = 1044 }; // user units of the SVG
+
+enum { N_TICKS = 9 };
+
+static uint64_t span_of(const tide_subject_facts *f) {
+    return f->end > f->begin ? (uint64_t)f->end - (uint64_t)f->begin : 1;
+}
+
+/// Horizontal position of `t`, held inside the plot.
+static double plot_x(const tide_subject_facts *f, int64_t t) {
+    if (t <= f->begin) return PLOT_LEFT;
+    if (t >= f->end) return PLOT_RIGHT;
+    const double at = (double)((uint64_t)t - (uint64_t)f->begin) / (double)span_of(f);
+    return PLOT_LEFT + at * (PLOT_RIGHT - PLOT_LEFT);
+}
+
+static uint64_t tick_time(uint64_t span) {
+    uint64_t each = 1;
+    for (int i = 0; span / each > N_TICKS && each < UINT64_MAX / 10; i++) each = i % 3 == 1 ? each / 2 * 5 : each * 2;
+    return each;
+}
+
+/// Ticks at 1, 2 or 5 times a power of ten: a grid line from `top` to `bottom` and a label at `label_y`; the axis' name
+/// at the left.
+static void add_ticks(const tide_subject_facts *f, int top, int bottom, int label_y, tide_text *out) {
+    const uint64_t span = span_of(f), each = tick_time(span);
+    const uint64_t past = ((uint64_t)f->begin - (uint64_t)f->origin) % each; // round numbers since the origin
+    for (uint64_t at = past == 0 ? 0 : each - past; at < span; at += each) {
+        const int64_t t = (int64_t)((uint64_t)f->begin + at);
+        char label[48];
+        const double x = plot_x(f, t);
+        tide_text_addf(out, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>", x, x, top, bottom);
+        // The last label must not leave the picture.
+        tide_text_addf(out, "<text class=\"l\" x=\"%.1f\" y=\"%d\"%s>%s</text>\n", x, label_y,
+                       x > PLOT_RIGHT - 40 ? " text-anchor=\"end\"" : "",
+                       tide_report_format_time(f, t, false, label, sizeof label));
+        if (at > UINT64_MAX - each) break;
+    }
+    tide_text_addf(out, "<text class=\"l\" x=\"%d\" y=\"%d\" text-anchor=\"end\">%s</text>\n", PLOT_LEFT - 8, label_y,
+                   f->axis == TIDE_AXIS_STEPS ? "step" : "time");
+}
+
+/// The dashed line of the peak.
+static void add_peak_line(const tide_subject_facts *f, int top, int bottom, tide_text *out) {
+    const double x = plot_x(f, f->peak.t);
+    tide_text_addf(out, "<line class=\"peakl\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>\n", x, x, top, bottom);
+}
+
+static void hatch(int id, const char *turn, const char *mark, tide_text *out) {
+    tide_text_addf(out,
+                   "<pattern id=\"h%d\" class=\"p%d\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\"%s>"
+                   "<rect width=\"6\" height=\"6\" fill=\"currentColor\" opacity=\".3\"/>%s</pattern>\n",
+                   id, id, turn, mark);
+}
+
+void tide_report_svg_hatches(tide_text *out) {
+    static const char half[] = "<rect width=\"3\" height=\"6\" fill=\"currentColor\"/>";
+    tide_text_add(out, "<svg width=\"0\" height=\"0\" class=\"defs\" aria-hidden=\"true\"><defs>\n");
+    hatch(1, " patternTransform=\"rotate(45)\"", half, out);
+    hatch(2, "", half, out);
+    hatch(3, "", "<circle cx=\"3\" cy=\"3\" r=\"1.6\" fill=\"currentColor\"/>", out);
+    hatch(4, "", "<rect width=\"6\" height=\"3\" fill=\"currentColor\"/>", out);
+    hatch(5, " patternTransform=\"rotate(-45)\"", half, out);
+    tide_text_add(out, "</defs></svg>\n");
+}
+
+enum { CURVE_HEIGHT = 300, CURVE_TOP = 26, CURVE_BOTTOM = 262, CURVE_LABEL_Y = 280 };
+
+typedef struct y_scale {
+    uint64_t top; // bytes at the upper edge, above 0
+} y_scale;
+
+static double y_of(const y_scale *s, uint64_t bytes) {
+    return CURVE_BOTTOM - (double)(bytes < s->top ? bytes : s->top) / (double)s->top * (CURVE_BOTTOM - CURVE_TOP);
+}
+
+/// tide_format_bytes() without ".00".
+static const char *round_bytes(uint64_t bytes, char *buf, size_t buf_bytes) {
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    int u = 0;
+    while (bytes >= 1024 && bytes % 1024 == 0 && u < 6) {
+        bytes /= 1024;
+        u++;
+    }
+    if (bytes >= 1024) return tide_format_bytes(bytes << (10 * u), buf, buf_bytes);
+    snprintf(buf, buf_bytes, "%" PRIu64 " %s", bytes, units[u]);
+    return buf;
+}
+
+/// Grid lines at a power of two, at most six.
+static void add_y_ticks(const y_scale *s, tide_text *out) {
+    uint64_t each = 1;
+    while (s->top / each > 6) each *= 2;
+    for (uint64_t bytes = 0; bytes <= s->top; bytes += each) {
+        char label[24];
+        const double y = y_of(s, bytes);
+        tide_text_addf(out, "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>", PLOT_LEFT, PLOT_RIGHT,
+                       y, y);
+        tide_text_addf(out, "<text class=\"l\" x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n", PLOT_LEFT - 8,
+                       y + 4.0, round_bytes(bytes, label, sizeof label));
+        if (bytes > UINT64_MAX - each) break;
+    }
+}
+
+/// An outline in tenths of a unit: whole numbers are short, and relative moves add up without drift.
+static void add_outline(const char *class, const y_scale *s, const uint64_t *bytes, size_t n, bool area,
+                        tide_text *out) {
+    const double width = (PLOT_RIGHT - PLOT_LEFT) / (double)n;
+    long x = 10L * PLOT_LEFT, y = area || n == 0 ? 10L * CURVE_BOTTOM : lround(10.0 * y_of(s, bytes[0]));
+    tide_text_addf(out, "<path class=\"%s\" transform=\"scale(.1)\" d=\"M%ld %ld", class, x, y);
+    for (size_t i = 0; i <= n; i++) {
+        const bool last = i == n;
+        if (!last && i > 0 && bytes[i] == bytes[i - 1]) continue;
+        const long to_x = last ? 10L * PLOT_RIGHT : lround(10.0 * (PLOT_LEFT + width * (double)i));
+        const long to_y = last ? 10L * CURVE_BOTTOM : lround(10.0 * y_of(s, bytes[i]));
+        if (to_x != x) tide_text_addf(out, "h%ld", to_x - x);
+        if (to_y != y && (!last || area)) tide_text_addf(out, "v%ld", to_y - y);
+        x = to_x;
+        y = to_y;
+    }
+    tide_text_add(out, area ? "z\"/>\n" : "\"/>\n");
+}
+
+static bool peak_is_right(const tide_subject_facts *f) { return plot_x(f, f->peak.t) > (PLOT_LEFT + PLOT_RIGHT) / 2.0; }
+
+/// A labelled line. The label stands on the side where the peak's is not.
+static void add_level(const tide_subject_facts *f, const y_scale *s, uint64_t height, const char *class,
+                      const char *text, bool above, tide_text *out) {
+    const double y = y_of(s, height);
+    const bool left = peak_is_right(f);
+    tide_text_addf(out, "<line class=\"%sl\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>", class, PLOT_LEFT,
+                   PLOT_RIGHT, y, y);
+    tide_text_addf(out, "<text class=\"%st\" x=\"%d\" y=\"%.1f\"%s>%s</text>\n", class,
+                   left ? PLOT_LEFT + 4 : PLOT_RIGHT - 4, above ? y - 5.0 : y + 14.0,
+                   left ? "" : " text-anchor=\"end\"", text);
+}
+
+static void add_levels(const tide_subject_facts *f, const y_scale *s, tide_text *out) {
+    const tide_levels *l = &f->levels;
+    char text[256], size[24], below[24], rest[192] = "";
+    if (!l->known) return;
+    if (l->below > 0)
+        snprintf(rest, sizeof rest, " + %s %s", tide_format_bytes(l->below, below, sizeof below), l->words);
+    snprintf(text, sizeof text, "%s %s%s", l->plan == l->bound ? "plan = lower bound" : "lower bound",
+             tide_format_bytes(f->lower_bound_bytes, size, sizeof size), rest);
+    add_level(f, s, l->bound, "bound", text, false, out);
+    if (l->plan == l->bound) return;
+    snprintf(text, sizeof text, "plan %s%s", tide_format_bytes(f->plan_bytes, size, sizeof size), rest);
+    add_level(f, s, l->plan, "plan", text, true, out);
+}
+
+static void add_peak(const tide_subject_facts *f, const y_scale *s, tide_text *out) {
+    char size[24], when[48];
+    const double x = plot_x(f, f->peak.t), y = y_of(s, f->peak_bytes);
+    const bool left = peak_is_right(f);
+    add_peak_line(f, CURVE_TOP - 8, CURVE_BOTTOM, out);
+    tide_text_addf(out, "<circle class=\"peakd\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"/>", x, y);
+    tide_text_addf(out, "<text class=\"peakt\" x=\"%.1f\" y=\"%d\"%s>peak %s at %s</text>\n", left ? x - 6.0 : x + 6.0,
+                   CURVE_TOP - 12, left ? " text-anchor=\"end\"" : "",
+                   tide_format_bytes(f->peak_bytes, size, sizeof size),
+                   tide_report_format_time(f, f->peak.t, true, when, sizeof when));
+}
+
+int tide_report_svg_curve(const tide_report *r, const tide_report_side *side, tide_text *out) {
+    const tide_subject_facts *f = side->facts;
+    y_scale s = {.top = f->peak_bytes > 0 ? f->peak_bytes : 1};
+    char size[24], label[96];
+    if (f->levels.known && f->levels.plan > s.top) s.top = f->levels.plan;
+    if (f->levels.known && f->levels.bound > s.top) s.top = f->levels.bound;
+    // A capacity far above would leave nothing to see of the curve: it is named instead.
+    const uint64_t capacity = r->opt.capacity_bytes;
+    const bool shows_capacity = capacity > 0 && capacity / 4 < s.top;
+    if (shows_capacity && capacity > s.top) s.top = capacity;
+    add_y_ticks(&s, out);
+    add_ticks(f, CURVE_TOP, CURVE_BOTTOM, CURVE_LABEL_Y, out);
+    add_outline("max", &s, side->max, side->n_columns, true, out);
+    if (!side->steps_are_columns) add_outline("min", &s, side->min, side->n_columns, true, out);
+    if (side->predicted != NULL) add_outline("predicted", &s, side->predicted, side->n_columns, false, out);
+    tide_text_addf(out, "<line class=\"axis\" x1=\"%d\" x2=\"%d\" y1=\"%d\" y2=\"%d\"/>\n", PLOT_LEFT, PLOT_RIGHT,
+                   CURVE_BOTTOM, CURVE_BOTTOM);
+    add_levels(f, &s, out);
+    if (shows_capacity) {
+        snprintf(label, sizeof label, "capacity %s", tide_format_bytes(capacity, size, sizeof size));
+        add_level(f, &s, capacity, "peak", label, false, out);
+    }
+    add_peak(f, &s, out);
+    return CURVE_HEIGHT;
+}
+
+enum { LIVES_TOP = 24, MIN_ROW = 3, MAX_ROW = 18, AIM_HEIGHT = 1400, MIN_LABEL_ROW = 11, LABEL_CHARS = 26 };
+
+static const tide_item_shape *shape_of(const tide_report_side *s, uint32_t i) { return tide_items_shape(s->items, i); }
+
+static void add_tooltip(const tide_report_side *s, uint32_t i, tide_text *out) {
+    const tide_item_site *site = tide_items_site(s->items, i);
+    char size[24], a[48], b[48];
+    tide_text_add(out, "<title>");
+    tide_html_add(out, site->name);
+    if (site->owner[0] != '\0') {
+        tide_text_add(out, "\nby ");
+        tide_html_add(out, site->owner);
+    }
+    tide_text_addf(out, "\n%s\n%s to %s</title>", tide_format_bytes(shape_of(s, i)->size_bytes, size, sizeof size),
+                   tide_report_format_time(s->facts, tide_items_begin(s->items, i), true, a, sizeof a),
+                   tide_items_is_open_ended(s->items, i)
+                       ? "never freed"
+                       : tide_report_format_time(s->facts, tide_items_end(s->items, i), true, b, sizeof b));
+}
+
+/// Those that come and go first, then those that persist.
+static void put_in_order(const tide_report_side *s, uint32_t *order) {
+    size_t n = 0;
+    for (int persistent = 0; persistent < 2; persistent++) {
+        for (size_t k = 0; k < s->n_largest; k++)
+            if (shape_of(s, s->largest[k])->persistent == (persistent == 1)) order[n++] = s->largest[k];
+    }
+}
+
+static void add_names(const tide_report_side *s, const uint32_t *order, int height, tide_text *out) {
+    if (height < MIN_LABEL_ROW) return;
+    tide_text_add(out, "<g text-anchor=\"end\">\n");
+    for (size_t i = 0; i < s->n_largest; i++) {
+        const char *name = tide_items_site(s->items, order[i])->name;
+        tide_text_addf(out, "<text x=\"%d\" y=\"%d\">", PLOT_LEFT - 8, LIVES_TOP + height * (int)i + height - 5);
+        tide_html_add_cut(out, name[0] != '\0' ? name : "(no name)", LABEL_CHARS);
+        tide_text_add(out, "</text>\n");
+    }
+    tide_text_add(out, "</g>\n");
+}
+
+/// A bar is a thick line: one group per fill holds what all its bars share, and each says only where it is.
+static void add_bars(const tide_report_side *s, const uint32_t *order, int height, int fill, tide_text *out) {
+    const int bar = height > 4 ? height - 3 : height - 1;
+    bool any = false;
+    for (size_t i = 0; i < s->n_largest; i++) {
+        if ((int)shape_of(s, order[i])->fill != fill) continue;
+        if (!any) tide_text_addf(out, "<g class=\"b%d\" stroke-width=\"%d\">\n", fill, bar);
+        any = true;
+        const double x0 = plot_x(s->facts, tide_items_begin(s->items, order[i]));
+        const double x1 = plot_x(s->facts, tide_items_end(s->items, order[i]));
+        const double y = LIVES_TOP + height * (double)i + bar / 2.0;
+        tide_text_addf(out, "<path d=\"M%.1f %gh%.1f\">", x0, y, x1 - x0 < 1.0 ? 1.0 : x1 - x0);
+        add_tooltip(s, order[i], out);
+        tide_text_add(out, "</path>\n");
+    }
+    if (any) tide_text_add(out, "</g>\n");
+}
+
+int tide_report_svg_lifetimes(const tide_report *r, const tide_report_side *s, tide_text *out) {
+    (void)r;
+    if (s->n_largest == 0) return 0;
+    uint32_t order[TIDE_REPORT_MAX_STILL];
+    put_in_order(s, order);
+    int height = AIM_HEIGHT / (int)s->n_largest;
+    height = height < MIN_ROW ? MIN_ROW : height > MAX_ROW ? MAX_ROW : height;
+    const int bottom = LIVES_TOP + height * (int)s->n_largest;
+    add_ticks(s->facts, LIVES_TOP - 6, bottom, LIVES_TOP - 10, out);
+    add_names(s, order, height, out);
+    for (int f = 0; f < TIDE_N_ITEM_FILLS; f++) add_bars(s, order, height, f, out);
+    add_peak_line(s->facts, LIVES_TOP - 6, bottom, out);
+    return bottom + 8;
+}
+
+enum { MEMORY_TOP = 24, MEMORY_HEIGHT = 420, REGION_GAP = 6, MAX_REGIONS = 40, MIN_BAND = 8 };
+
+/// Where a region's band is: lowest addresses at the bottom, as high as its share of all bytes.
+typedef struct band {
+    double top, height;
+} band;
+
+static void make_bands(const tide_space *sp, band *bands, size_t n) {
+    const double room = MEMORY_HEIGHT - REGION_GAP * (double)(n - 1) - MIN_BAND * (double)n;
+    double at = MEMORY_TOP + MEMORY_HEIGHT;
+    for (size_t i = 0; i < n; i++) {
+        bands[i].height = MIN_BAND + (sp->bytes > 0 ? room * (double)sp->regions[i].bytes / (double)sp->bytes : 0.0);
+        bands[i].top = at - bands[i].height;
+        at = bands[i].top - REGION_GAP;
+    }
+}
+
+static void add_region(const tide_region *g, const band *b, tide_text *out) {
+    char size[24];
+    const double y = b->top + b->height / 2.0;
+    tide_text_addf(out, "<rect class=\"region\" x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%.1f\"/>\n", PLOT_LEFT,
+                   b->top, PLOT_RIGHT - PLOT_LEFT, b->height);
+    tide_text_addf(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">", PLOT_LEFT - 8, y - 2.0);
+    tide_html_add_cut(out, g->label, 26);
+    tide_text_addf(out, "</text><text class=\"l\" x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n", PLOT_LEFT - 8,
+                   y + 12.0, tide_format_bytes(g->bytes, size, sizeof size));
+}
+
+static void add_items(const tide_report_side *s, const band *bands, size_t n, int fill, tide_text *out) {
+    bool any = false;
+    for (size_t k = 0; k < s->n_largest; k++) {
+        const uint32_t i = s->largest[k];
+        uint64_t lo, hi;
+        if ((int)tide_items_shape(s->items, i)->fill != fill) continue;
+        if (!tide_space_of_item(&s->space, s->items, i, &lo, &hi)) continue;
+        const size_t g = tide_space_region_at(&s->space, lo);
+        if (g >= n) continue;
+        const tide_region *region = &s->space.regions[g];
+        const double scale = region->bytes > 0 ? bands[g].height / (double)region->bytes : 0.0;
+        const double y = bands[g].top + bands[g].height - (double)(hi - region->at) * scale;
+        const double x0 = plot_x(s->facts, tide_items_begin(s->items, i)),
+                     x1 = plot_x(s->facts, tide_items_end(s->items, i));
+        if (!any) tide_text_addf(out, "<g class=\"k%d tile\">\n", fill);
+        any = true;
+        tide_text_addf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>\n", x0, y,
+                       x1 - x0 < 1.0 ? 1.0 : x1 - x0, (double)(hi - lo) * scale);
+    }
+    if (any) tide_text_add(out, "</g>\n");
+}
+
+int tide_report_svg_memory(const tide_report *r, const tide_report_side *s, tide_text *out) {
+    (void)r;
+    band bands[MAX_REGIONS];
+    const size_t n = s->space.n < MAX_REGIONS ? s->space.n : MAX_REGIONS;
+    if (n == 0) return 0;
+    make_bands(&s->space, bands, n);
+    add_ticks(s->facts, MEMORY_TOP - 6, MEMORY_TOP + MEMORY_HEIGHT, MEMORY_TOP - 10, out);
+    for (size_t i = 0; i < n; i++) add_region(&s->space.regions[i], &bands[i], out);
+    for (int f = 0; f < TIDE_N_ITEM_FILLS; f++) add_items(s, bands, n, f, out);
+    for (size_t i = 0; i < n; i++) {
+        const tide_region *g = &s->space.regions[i];
+        if (g->bound_bytes == 0 || g->bytes == 0) continue;
+        const double y = bands[i].top + bands[i].height * (1.0 - (double)g->bound_bytes / (double)g->bytes);
+        tide_text_addf(out, "<line class=\"boundl\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>\n", PLOT_LEFT,
+                       PLOT_RIGHT, y, y);
+    }
+    add_peak_line(s->facts, MEMORY_TOP - 6, MEMORY_TOP + MEMORY_HEIGHT, out);
+    return MEMORY_TOP + MEMORY_HEIGHT + 8;
+}
+
+// ---- the parts of the peak ----
+
+int tide_report_svg_parts(const tide_report *r, const tide_report_side *s, tide_text *out) {
+    enum { Y = 4, BAR = 26 };
+    const double width = PLOT_WIDTH;
+    char size[24];
+    (void)r;
+    if (s->why.held_bytes == 0) return 0;
+    double x = 0.0;
+    for (int p = 0; p < TIDE_N_PARTS; p++) {
+        const double w = width * (double)s->why.parts[p] / (double)s->why.held_bytes;
+        if (s->why.parts[p] == 0) continue;
+        tide_text_addf(
+            out, "<rect class=\"k%d\" x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\"><title>%s %s</title></rect>\n",
+            p, x, Y, w, BAR, tide_part_name((tide_part_kind)p), tide_format_bytes(s->why.parts[p], size, sizeof size));
+        if (w > 90.0)
+            tide_text_addf(out, "<text class=\"onbar\" x=\"%.1f\" y=\"%d\">%s</text>\n", x + 6.0, Y + 17,
+                           tide_part_name((tide_part_kind)p));
+        x += w;
+    }
+    return BAR + 2 * Y;
+}
 
 int tide_report_add_picture(tide_report_picture draw, const tide_report *r, const tide_report_side *s,
                             const char *label, int y, tide_text *out) {
@@ -14,8 +373,8 @@ int tide_report_add_picture(tide_report_picture draw, const tide_report *r, cons
     if (inner.failed) out->failed = true;
     if (height > 0) {
         tide_text_add(out, "<svg class=\"plot\"");
-        if (y >= 0) tide_text_addf(out, " x=\"0\" y=\"%d\" width=\"%d\" height=\"%d\"", y, TIDE_PLOT_WIDTH, height);
-        tide_text_addf(out, " viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"", TIDE_PLOT_WIDTH, height);
+        if (y >= 0) tide_text_addf(out, " x=\"0\" y=\"%d\" width=\"%d\" height=\"%d\"", y, PLOT_WIDTH, height);
+        tide_text_addf(out, " viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"", PLOT_WIDTH, height);
         tide_html_add(out, label);
         tide_text_add(out, "\">\n");
         tide_text_add(out, tide_text_str(&inner));
@@ -49,11 +408,11 @@ void tide_report_svg(const tide_report *r, tide_text *out) {
     }
     tide_text_addf(
         out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\">\n<style>",
-        TIDE_PLOT_WIDTH, y, TIDE_PLOT_WIDTH, y);
+        PLOT_WIDTH, y, PLOT_WIDTH, y);
     tide_text_add(out, tide_report_page_style);
     tide_text_add(out, "svg .head{font-size:16px;font-weight:600}</style>\n<rect width=\"100%\" height=\"100%\" "
                        "fill=\"var(--bg)\"/>\n");
-    tide_plot_hatches(out);
+    tide_report_svg_hatches(out);
     tide_text_add(out, tide_text_str(&body));
     tide_text_add(out, "</svg>\n");
     if (body.failed) out->failed = true;

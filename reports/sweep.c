@@ -7,51 +7,143 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/html_text.h"
 #include "analysis/sweep_tables.h"
 #include "core/base/host_alloc.h"
 #include "core/base/utf8.h"
+#include "reports/render.h"
 #include "reports/sweep_internal.h"
 
-// ---- names ----
-
-const char *tide__sweep_bytes(uint64_t bytes, char *buf, size_t buf_bytes) {
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-    uint64_t whole = bytes;
-    int u = 0;
-    while (whole >= 1024 && whole % 1024 == 0 && u < 6) {
-        whole /= 1024;
-        u++;
+static bool has_one_model(const tide_sweep *s) {
+    for (size_t i = 1; i < s->n_series; i++) {
+        if (strcmp(s->series[i].model, s->series[0].model) != 0) return false;
     }
-    if (whole >= 1024) return tide_format_bytes(bytes, buf, buf_bytes);
-    snprintf(buf, buf_bytes, "%" PRIu64 " %s", whole, units[u]);
-    return buf;
+    return s->n_series > 0;
 }
 
-static void part(tide_text *out, const char *word, const char *text) {
-    tide_text_addf(out, "%s%s%s", out->len > 0 ? ", " : "", word, text);
+static void add_title(const tide_sweep *s, tide_text *out) {
+    tide_text_add(out, "Memory by ");
+    tide_html_add_cut(out, s->extent[0] != '\0' ? s->extent : "model", 60);
+    if (!has_one_model(s)) return;
+    tide_text_add(out, ": ");
+    tide_html_add_cut(out, tide_sweep_model_name(s, s->series[0].model), 120);
 }
 
-void tide__sweep_label(const tide_sweep *s, size_t series, tide_text *out) {
-    const tide_sweep_series *of = &s->series[series];
-    bool sizes = false, strategies = false, aligns = false;
-    for (size_t i = 0; i < s->n_series; i++) {
-        const tide_sweep_series *other = &s->series[i];
-        if (strcmp(other->model, of->model) != 0) continue;
-        sizes |= strcmp(other->sizes, of->sizes) != 0;
-        strategies |= strcmp(other->strategy, of->strategy) != 0;
-        aligns |= other->align_bytes != of->align_bytes;
+static void add_head(const tide_sweep *s, tide_text *out) {
+    tide_text_add(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+                       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+                       "<meta name=\"color-scheme\" content=\"light dark\">\n<title>");
+    add_title(s, out);
+    tide_text_add(out, " - tidemark</title>\n<style>\n");
+    tide_text_add(out, tide_report_page_style);
+    tide_text_add(out, tide__sweep_style);
+    tide_text_add(out, "\n</style>\n</head>\n<body>\n<header>\n<h1>");
+    add_title(s, out);
+    tide_text_add(out, "</h1>\n<p class=\"mute\">tidemark sweep</p>\n</header>\n<main>\n");
+}
+
+/// The answers of one model, a paragraph each.
+static void add_answers(const tide_sweep *s, const tide__sweep_group *g, tide_text *out) {
+    for (size_t i = 0; i < s->n_answers; i++) {
+        if (s->answers[i].series < g->from || s->answers[i].series >= g->from + g->n) continue;
+        tide_text one = {0};
+        tide_sweep_sentence(s, &s->answers[i], &one);
+        tide_text_add(out, "<p>");
+        tide_html_add_cut(out, tide_text_str(&one), 4000);
+        tide_text_add(out, ".</p>\n");
+        if (one.failed) out->failed = true;
+        tide_text_deinit(&one);
     }
-    tide_text label = {0};
-    if (sizes || of->sizes[0] != '\0') part(&label, "", of->sizes[0] != '\0' ? of->sizes : "as it is");
-    if (strategies || (!sizes && !aligns)) part(&label, "", of->strategy);
-    if (aligns) {
-        char align[24];
-        snprintf(align, sizeof align, "%" PRIu64, of->align_bytes);
-        part(&label, "align ", align);
+}
+
+/// What is the same at all points has no column.
+static void add_common(const tide_sweep *s, tide_text *out) {
+    if (s->n == 0) return;
+    const tide_sweep_point *first = &s->points[0];
+    bool strategy = true, align = true;
+    for (size_t i = 1; i < s->n; i++) {
+        strategy &= strcmp(s->points[i].strategy, first->strategy) == 0;
+        align &= s->points[i].align_bytes == first->align_bytes;
     }
-    tide_text_add(out, tide_text_str(&label));
-    if (label.failed) out->failed = true;
-    tide_text_deinit(&label);
+    tide_text_addf(out, "<p class=\"mute\">%zu point%s", s->n, s->n == 1 ? "" : "s");
+    if (strategy) {
+        tide_text_add(out, "; strategy ");
+        tide_html_add_cut(out, first->strategy, 60);
+    }
+    if (align) tide_text_addf(out, "; aligned to %" PRIu64 " B", first->align_bytes);
+    tide_text_add(out, "</p>\n");
+}
+
+typedef struct page {
+    const tide_sweep *s;
+    tide_text *out;
+    int n; // pictures so far
+    int y; // of a document
+} page;
+
+static void add_figure(void *ctx, const tide__sweep_group *g) {
+    page *p = ctx;
+    if (g->n_figures == 0 || p->s->extent[0] == '\0') return;
+    tide_text_addf(p->out, "<section class=\"why\">\n<h2 id=\"m-%d\">", p->n);
+    tide_html_add_cut(p->out, tide_sweep_model_name(p->s, p->s->series[g->from].model), 120);
+    tide_text_add(p->out, "</h2>\n");
+    add_answers(p->s, g, p->out);
+    tide_text_addf(p->out, "<div class=\"scroll\" role=\"region\" aria-labelledby=\"m-%d\" tabindex=\"0\">\n", p->n);
+    tide__sweep_svg(p->s, g, -1, p->out);
+    tide_text_add(p->out, "</div>\n</section>\n");
+    p->n++;
+}
+
+static void write_html(const tide_sweep *s, tide_text *out) {
+    static const tide_html_style style = {
+        .attributes = "", .marks_words = true, .heads_numbers = true, .max_head = 60, .max_chars = 200};
+    tide_sweep_points points;
+    page p = {.s = s, .out = out};
+    add_head(s, out);
+    tide__sweep_groups(s, add_figure, &p);
+    tide_text_add(out, "<h2 id=\"points\">All points</h2>\n");
+    add_common(s, out);
+    tide_text_add(out, "<div class=\"scroll\" role=\"region\" aria-labelledby=\"points\" tabindex=\"0\">\n");
+    tide_sweep_points_of(s, &points);
+    tide_table_html(&points.table, SIZE_MAX, &style, out);
+    tide_text_add(out, "</div>\n</main>\n<footer>\n<p>1 KiB is 1024 B. Total: the planned buffers, weights, inputs and "
+                       "outputs together. Lower bound: no plan of these lifetimes has smaller buffers.</p>\n"
+                       "</footer>\n</body>\n</html>\n");
+}
+
+// ---- a picture of its own ----
+
+static void add_picture(void *ctx, const tide__sweep_group *g) {
+    enum { HEAD = 34, GAP = 16 };
+    page *p = ctx;
+    if (g->n_figures == 0 || p->s->extent[0] == '\0') return;
+    tide_text_addf(p->out, "<text x=\"8\" y=\"%d\" class=\"head\">", p->y + 22);
+    tide_html_add_cut(p->out, tide_sweep_model_name(p->s, p->s->series[g->from].model), 80);
+    tide_text_add(p->out, "</text>\n");
+    p->y += HEAD;
+    p->y += tide__sweep_svg(p->s, g, p->y, p->out) + GAP;
+    p->n++;
+}
+
+static void write_svg(const tide_sweep *s, tide_text *out) {
+    tide_text body = {0};
+    page p = {.s = s, .out = &body};
+    tide__sweep_groups(s, add_picture, &p);
+    if (p.n == 0) {
+        tide_text_add(&body, "<text x=\"8\" y=\"22\" class=\"head\">No extent is swept: there is no curve</text>\n");
+        p.y = 40;
+    }
+    tide_text_addf(
+        out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\">\n<style>",
+        TIDE__SWEEP_SVG_WIDTH, p.y, TIDE__SWEEP_SVG_WIDTH, p.y);
+    tide_text_add(out, tide_report_page_style);
+    tide_text_add(out, tide__sweep_style);
+    tide_text_add(out, "svg .head{font-size:16px;font-weight:600}</style>\n<rect width=\"100%\" height=\"100%\" "
+                       "fill=\"var(--bg)\"/>\n");
+    tide_text_add(out, tide_text_str(&body));
+    tide_text_add(out, "</svg>\n");
+    if (body.failed) out->failed = true;
+    tide_text_deinit(&body);
 }
 
 // ---- answers ----
@@ -109,61 +201,6 @@ void tide_sweep_sentence(const tide_sweep *s, const tide_sweep_answer *a, tide_t
         add_size(a->next_bytes, a->budget_bytes, out);
     }
     add_runs(a, out);
-}
-
-// ---- what a picture spans ----
-
-bool tide__sweep_shows(const tide__sweep_group *g, uint64_t budget_bytes) { return budget_bytes / 4 <= g->y_top; }
-
-uint64_t tide__sweep_bound(const tide_sweep_point *p) {
-    return p->total_bytes - p->planned_bytes + p->lower_bound_bytes; // a part of planned_bytes
-}
-
-uint64_t tide__sweep_step(uint64_t span, unsigned n) {
-    uint64_t each = 1;
-    for (int i = 0; span / each > n && each < UINT64_MAX / 10; i++) each = i % 3 == 1 ? each / 2 * 5 : each * 2;
-    return each;
-}
-
-uint64_t tide__sweep_step_bytes(uint64_t top, unsigned n) {
-    uint64_t each = 1;
-    while (top / each > n) each *= 2;
-    return each;
-}
-
-static void widen(const tide_sweep *s, tide__sweep_group *g) {
-    uint64_t least = UINT64_MAX, largest = 0;
-    for (size_t i = g->from; i < g->from + g->n; i++) {
-        for (size_t k = s->series[i].from; k < s->series[i].from + s->series[i].n; k++) {
-            const tide_sweep_point *p = &s->points[k];
-            least = p->value < least ? p->value : least;
-            largest = p->value > largest ? p->value : largest;
-            g->has_errors |= p->error != NULL;
-            g->has_runs |= p->measured;
-            if (p->error != NULL) continue;
-            g->n_figures++;
-            g->y_top = p->total_bytes > g->y_top ? p->total_bytes : g->y_top;
-            if (p->measured && p->measured_peak_bytes > g->y_top) g->y_top = p->measured_peak_bytes;
-        }
-    }
-    g->x_lo = least > largest / 4 && least < largest ? least : 0;
-    g->x_hi = largest > g->x_lo ? largest : g->x_lo + 1;
-    if (g->y_top == 0) g->y_top = 1;
-    for (size_t i = 0; i < s->n_answers; i++) {
-        const tide_sweep_answer *a = &s->answers[i];
-        const bool mine = a->series >= g->from && a->series < g->from + g->n;
-        if (mine && tide__sweep_shows(g, a->budget_bytes) && a->budget_bytes > g->y_top) g->y_top = a->budget_bytes;
-    }
-}
-
-void tide__sweep_groups(const tide_sweep *s, void (*take)(void *ctx, const tide__sweep_group *g), void *ctx) {
-    for (size_t i = 0; i < s->n_series;) {
-        tide__sweep_group g = {.from = i};
-        while (i < s->n_series && strcmp(s->series[i].model, s->series[g.from].model) == 0) i++;
-        g.n = i - g.from;
-        widen(s, &g);
-        take(ctx, &g);
-    }
 }
 
 // ---- writers ----
@@ -245,7 +282,7 @@ tide_status tide_report_sweep(const tide_sweep *s, tide_report_format format, co
     static const tide_sweep_paper plain = {.width = 80};
     switch (format) {
     case TIDE_REPORT_HTML:
-        tide__sweep_html(s, out);
+        write_html(s, out);
         break;
     case TIDE_REPORT_CSV:
         write_csv(s, out);
@@ -258,7 +295,7 @@ tide_status tide_report_sweep(const tide_sweep *s, tide_report_format format, co
         words(s, true, &plain, out);
         break;
     case TIDE_REPORT_SVG:
-        tide__sweep_document(s, out);
+        write_svg(s, out);
         break;
     case TIDE_REPORT_TEXT:
         words(s, false, paper != NULL ? paper : &plain, out);

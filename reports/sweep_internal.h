@@ -43,9 +43,4 @@ extern const char tide__sweep_style[];
 
 void tide__sweep_plot(const tide_sweep *s, const tide__sweep_group *g, const tide_sweep_paper *paper, tide_text *out);
 
-// ---- writers ----
-
-void tide__sweep_html(const tide_sweep *s, tide_text *out);
-void tide__sweep_document(const tide_sweep *s, tide_text *out); ///< .svg
-
 #endif
