@@ -35,6 +35,12 @@ static tide_status tell(const diff_work *w, double share, const char *what) {
     return TIDE_FAIL(w->err, TIDE_ERR_CANCELLED, "comparing was cancelled");
 }
 
+// ---- rows: items of both sides are matched ----
+//
+//     names      "conv1_out" -> 0, "relu1_out" -> 1 …        of both sides
+//     ranks      conv1_out, relu1_out, conv1_out …           in order of birth: 0, 0, 1 …
+//     A's table  by name, then rank: [0.0 0.1 0.2][1.0 1.1]  where B's items find theirs
+
 /// An item of one side.
 typedef struct entry {
     const char *name, *owner;

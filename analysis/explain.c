@@ -13,6 +13,16 @@
 
 // ---- what live tensors asked for ----
 
+// ---- a plan ----
+//     buffer   [####  ######..    ]      # asked for   . rounding   between them holes, behind the last one slack
+//     pools    [###..   ][         ]     a pool is larger than what is in it: slack; an empty one below a full one:
+//     hole
+//
+// Without a tensor (and what lies in it) its class needs what the rest of the class needs. The curve changes by the
+// difference, so one walk over the points of three curves finds the peak then:
+//
+//     whole plan  -  class  +  rest of the class
+
 /// Bytes of a root that a tensor needs, not rounded.
 typedef struct need {
     uint32_t root;

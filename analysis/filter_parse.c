@@ -16,6 +16,13 @@
 #include "core/base/host_alloc.h"
 #include "core/base/nearest.h"
 
+// ---- regular expressions over the names of sites ----
+// regexec takes a microsecond where strstr takes twenty nanoseconds, so a text that every match must contain is looked
+// for first:
+//
+//     conv[0-9]+_out      "conv", then regexec where it is found
+//     conv1_out           the text is all of it: regexec is not called
+
 /// Characters that stand for themselves and nothing else, in an extended expression.
 static bool is_plain(char c) { return isalnum((unsigned char)c) || strchr("_-/:,;=@#%&~<> '\"", c) != NULL; }
 

@@ -19,6 +19,11 @@ enum {
 
 // ---- a chunk ----
 
+// ---- items into chunks and out of them ----
+//
+//     waiting   64 items                                       written once, as narrow as they can be
+//     page      [chunk][chunk][chunk]......................    room for the widest; cut to what was used when full
+
 /// One value of each column, as it is written.
 static void values_of(const tide_items_chunk *c, const tide__item *x, uint64_t out[TIDE_ITEMS_N_COLUMNS]) {
     out[TIDE_ITEMS_BEGIN] = (uint64_t)x->begin - (uint64_t)c->begin;

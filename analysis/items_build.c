@@ -8,6 +8,8 @@
 #include "analysis/items_order.h"
 #include "core/base/host_alloc.h"
 
+// ---- names of sites: their order, and their texts in lower case for searches ----
+
 static bool named_before(const void *ctx, uint32_t a, uint32_t b) {
     const tide_item_site *x = &((const tide_items *)ctx)->sites[a], *y = &((const tide_items *)ctx)->sites[b];
     int order = strcmp(x->name, y->name);

@@ -28,6 +28,8 @@ tide_status tide__trace_axis(tide_trace *trace, int64_t run_id, int64_t *begin, 
     return TIDE_OK;
 }
 
+// ---- items of a plan: its tensors over the steps of the execution order ----
+
 tide_item_shape tide__shape_of_tensor(const tide_lifetime *l) {
     const uint64_t held = l->alias == TIDE_ALIAS_NONE ? tide_lifetime_aligned_bytes(l) : l->size_bytes;
     tide_item_shape shape = {.size_bytes = l->size_bytes,

@@ -13,6 +13,12 @@
 #include "planner/planner.h"
 #include "profiler/holdings.h"
 
+// ---- pools of a plan ----
+// Each pool of the plan, or each buffer of an offset plan, over the steps.
+//
+//     occupied    [====]  [=======]     rectangles of bytes x steps, disjoint (planner.h)
+//     changes      +   -   +      -     of one pool, by step: between two of them its bytes stay the same
+
 typedef struct change {
     uint32_t pool;
     int64_t step;
@@ -322,6 +328,11 @@ tide_status tide_pools_at(tide_subject *s, tide_moment at, int64_t t0, int64_t t
     }
     return st;
 }
+
+// ---- leaks ----
+// Blocks that were never freed, by who made them:
+//
+//     items -> (name and owner of the site) x (kind and device of the shape) -> a leak each
 
 enum { N_TENTHS = 10, GROWS_FROM = 3, NONE = UINT32_MAX };
 

@@ -27,6 +27,15 @@ static bool goes_on(const tide_progress *progress, double share, const char *wha
     return progress == NULL || progress->tell == NULL || progress->tell(progress->ctx, share, what);
 }
 
+// ---- ends of the members of grouped rows ----
+// In order, to count how many have ended:
+//
+//     members  2 5 7 9 | 1 3 | 4 6 8        of each row by begin
+//     reach    5 2 9 7 | 3 1 | 8 4 6        the same items of each row, by end
+//
+// Of many millions that would be as much memory again. Then only every eighth end is kept, and the latest end of each
+// 64 members. They are found in parts: a histogram of the ends says where to cut time so that no part has too many.
+
 enum { RADIX_MEMBERS = 1 << 18, N_CUTS = 4096, N_PARTS = 16, TELL_MEMBERS = 1 << 20 };
 
 typedef struct ender {
@@ -164,6 +173,8 @@ tide_status tide__rows_make_ends(const tide_items *items, bool with_reach, size_
     tide_host_free(e.keys);
     return st;
 }
+
+// ---- names of grouped rows, for people ----
 
 static void print_size_class(uint64_t bytes, tide_text *t) {
     const unsigned c = tide__size_class(bytes);
@@ -334,6 +345,12 @@ static tide_status sort_items(const order_ctx *x, uint32_t *members, size_t n) {
     tide_host_free(spare);
     return good ? TIDE_OK : TIDE_ERR_NOMEM;
 }
+
+// ---- grouped rows ----
+// Each site or shape has a group number. Items are counted by it and dealt out, so that the members of a row stay in
+// order of their begin:
+//
+//     members  2 5 7 9 | 1 3 | 4 6 8        first  0 4 6 9
 
 enum { N_SIZES = 65, TELL_ITEMS = 1 << 16 };
 

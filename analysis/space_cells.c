@@ -256,6 +256,8 @@ tide_status tide_space_cells(const tide_space *sp, const tide_items *items, int6
     return st;
 }
 
+// ---- the neighbours of an item at a moment ----
+
 typedef struct looking {
     const tide_space *sp;
     uint32_t item, region;

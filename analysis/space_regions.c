@@ -47,6 +47,13 @@ tide_status tide__space_add_piece(tide_space *sp, const tide__piece *piece, tide
     return TIDE_OK;
 }
 
+// ---- planned tensors ----
+// What a root and the aliases in it occupy, each stretch under the name of the one that is alive there.
+//
+//     root            [ conv_out ==============]             what lies in a root keeps parts of it alive, also when the
+//       in place                               [ relu_out ]  root itself is dead: each rectangle of the occupied bytes
+//       slice                    [ left ============================]      is cut where a tensor is born or dies
+
 uint32_t tide__space_buffer(const tide_space *sp, const char *device, tide_memory_kind kind) {
     for (size_t i = 0; i < sp->n; i++) {
         const tide_region *r = &sp->regions[i];
@@ -304,6 +311,14 @@ tide_status tide__space_add_plan(tide_subject *s, tide_space *sp, tide_error *er
     tide_host_free(m.cuts);
     return st;
 }
+
+// ---- blocks ----
+// The segments that allocators told of, and stretches of addresses that no segment covers.
+//
+//     segments   one region for all that were taken at one place with one size, there as often as that was
+//     stretches  blocks that lie in no segment, by address; a gap as large as its neighbours ends one:
+//                [ block ][ block ]   [ block ]                            [ block ]
+//                <------- a stretch ---------->  terabytes of nothing      <- another ->
 
 enum { GAP_ALWAYS = 1 << 16, GAP_NEVER = 1 << 20 }; ///< bytes that are, and are not, too few to end a stretch
 

@@ -12,6 +12,8 @@
 #include "core/base/host_alloc.h"
 #include "core/base/text.h"
 
+// ---- the table of items, which several subjects of one input can share ----
+
 struct tide_items_hold {
     atomic_uint n_holds;
     tide_items items; ///< never changed once there
@@ -65,6 +67,8 @@ void tide_subject_take_items(tide_subject *s, tide_subject *from) {
     put(s, from->items);
     from->items = NULL;
 }
+
+// ---- what is known at once: axis, plan, peak, steps ----
 
 static const char *text_or_none(const char *text) { return text != NULL ? text : ""; }
 

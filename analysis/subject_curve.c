@@ -9,6 +9,15 @@
 #include "core/base/host_alloc.h"
 #include "profiler/holdings.h"
 
+// ---- bytes that allocators of a trace hold ----
+// Where an allocator tells of the segments that it takes from the system, for a kind on a device, these count. Of every
+// other kind and device what its live blocks hold.
+//
+// The curve is made once, by one pass over the events. Of many changes only four of each stretch are kept, so that no
+// peak and no low is lost; in between the curve is as high as at the last of them:
+//
+//     changes   . . . . . . . . .  of a stretch ->  first, lowest, highest, last, in their order
+
 enum { WHOLE_CHANGES = 1000000, STRETCH = 1024 };
 
 /// One kind on one device.

@@ -130,6 +130,8 @@ tide_status tide_subject_live(tide_subject *s, tide_moment at, tide_live_items *
 
 // ---- changes ----
 
+// ---- from moment to moment: the next change, the next peak ----
+
 static tide_status change_of_plan(tide_subject *s, tide_moment from, int dir, tide_moment *out, tide_error *err) {
     const tide__plan_live *l;
     TIDE_TRY(tide__subject_plan_live(s, &l, err));

@@ -227,6 +227,9 @@ tide_status tide_sweep_merge(tide_sweep *parts, size_t n, tide_sweep *out, tide_
     return st;
 }
 
+// ---- the largest value that fits ----
+// Doubling, then halving the interval, then the neighbours.
+
 typedef struct search {
     uint64_t hi, budget;
     tide_sweep_ask ask;
@@ -314,6 +317,9 @@ tide_status tide_sweep_largest(uint64_t lo, uint64_t hi, uint64_t budget_bytes, 
     out->next_bytes = s.bad != 0 ? s.bad_bytes : 0;
     return TIDE_OK;
 }
+
+// ---- reading tidemark.sweep ----
+// Every key is known, every value has its type, and what contradicts itself is refused.
 
 /// An object at work: where it stands, and what is wrong with it.
 typedef struct reader {

@@ -13,6 +13,11 @@
 #include "core/ops/ops.h"
 #include "planner/passes.h"
 
+// ---- recompute with the model: one tensor of a program is made a second time ----
+//
+//     uses    made . read . . . peak . . . read         the longest wait, or the one across the peak, goes:
+//     steps   top    mean1      wide       top.again join
+
 static bool reads(const tide_program *p, size_t step, uint32_t value) {
     const tide_node *node = &p->graph->nodes[p->steps[step].node];
     for (size_t k = 0; k < node->n_inputs; k++) {
@@ -207,6 +212,13 @@ bool tide_edit_keeps_meaning(const tide_memory_plan *plan, const tide_edit *edit
         return true;
     }
 }
+
+// ---- advice: which single edit would make the plan smaller ----
+//
+//     items alive at the peak -> edits -> each bounded anew -> of each kind the lowest bounds are planned -> those that
+//     came out smaller, the smallest first
+//
+// How much is tried depends on the size of the table and on no clock: the same question has the same answer.
 
 /// Tensors of a peak that are looked at; tables beyond LARGE, a plan of which takes long.
 enum { MAX_TENSORS = 16, MAX_TENSORS_LARGE = 3, LARGE_TABLE = 50000 };

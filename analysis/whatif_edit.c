@@ -277,6 +277,9 @@ void tide_edit_print(const tide_edit *edit, tide_text *out) {
     }
 }
 
+// ---- edits on a table of lifetimes ----
+// Each checks first and changes only what then holds together.
+
 static const char *name_at(const void *ctx, size_t i) { return ((const tide_lifetimes *)ctx)->items[i].name; }
 
 tide_status tide__whatif_find(const tide_lifetimes *lt, const char *name, uint32_t *out, tide_error *err) {

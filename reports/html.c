@@ -8,6 +8,8 @@
 #include "analysis/html_text.h"
 #include "reports/render.h"
 
+// ---- what the script of the page works with: the ids are those that reports/page/*.js asks for ----
+
 static const char controls[] =
     "<p class=\"tools\">\n"
     "<label>Search <input id=\"live-search\" type=\"search\" placeholder=\"name or operator\"></label>\n"

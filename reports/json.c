@@ -9,6 +9,8 @@
 #include "core/base/host_alloc.h"
 #include "reports/render.h"
 
+// ---- items in columns: what the page carries, each word once ----
+
 typedef struct words {
     tide_strmap places;
     const char **list; // [places.n], borrowed

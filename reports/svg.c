@@ -86,6 +86,10 @@ static double y_of(const y_scale *s, uint64_t bytes) {
     return CURVE_BOTTOM - (double)(bytes < s->top ? bytes : s->top) / (double)s->top * (CURVE_BOTTOM - CURVE_TOP);
 }
 
+// ---- the curve of live bytes ----
+// The smallest and largest value per column, so that no spike is lost; lines for plan, lower bound and capacity, what
+// the plan says beside what was measured.
+
 /// tide_format_bytes() without ".00".
 static const char *round_bytes(uint64_t bytes, char *buf, size_t buf_bytes) {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
@@ -201,6 +205,9 @@ int tide_report_svg_curve(const tide_report *r, const tide_report_side *side, ti
 
 enum { LIVES_TOP = 24, MIN_ROW = 3, MAX_ROW = 18, AIM_HEIGHT = 1400, MIN_LABEL_ROW = 11, LABEL_CHARS = 26 };
 
+// ---- lifetimes ----
+// A row for each of the largest, colour and hatch by what it is, a tooltip with name, size and life.
+
 static const tide_item_shape *shape_of(const tide_report_side *s, uint32_t i) { return tide_items_shape(s->items, i); }
 
 static void add_tooltip(const tide_report_side *s, uint32_t i, tide_text *out) {
@@ -274,6 +281,9 @@ int tide_report_svg_lifetimes(const tide_report *r, const tide_report_side *s, t
 }
 
 enum { MEMORY_TOP = 24, MEMORY_HEIGHT = 420, REGION_GAP = 6, MAX_REGIONS = 40, MIN_BAND = 8 };
+
+// ---- memory over time ----
+// Time across, addresses upwards, a band for each region, holes as holes.
 
 /// Where a region's band is: lowest addresses at the bottom, as high as its share of all bytes.
 typedef struct band {

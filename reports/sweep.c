@@ -14,6 +14,8 @@
 #include "reports/render.h"
 #include "reports/sweep_internal.h"
 
+// ---- a page, and a picture of its own: nothing is loaded, no script is needed ----
+
 static bool has_one_model(const tide_sweep *s) {
     for (size_t i = 1; i < s->n_series; i++) {
         if (strcmp(s->series[i].model, s->series[0].model) != 0) return false;
