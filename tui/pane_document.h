@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// pane document: what a pane shows as JSON and CSV. Private to tui/.
+// pane document: a pane as JSON and CSV. Private to tui/.
 #ifndef TIDE_TUI_PANE_DOCUMENT_H
 #define TIDE_TUI_PANE_DOCUMENT_H
 

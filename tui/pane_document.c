@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
 // What a pane shows as a JSON document: "tidemark.tui.<pane>", version 1, keys in a fixed order, sizes as integers of
-// bytes, null for what is not known. See tui.h.
+// bytes, null for what is not known; and one of its tables as CSV. See tui.h.
 //
 //     schema, version, title, axis, cursor_step|cursor_ns, cursor_event, cursor_bytes, window: [from, to)
 //     what the pane says of itself (explain: held_bytes, … compare: a_bytes, b_bytes, … gantt: hidden_items, …)
 //     its tables, each an array of objects (tui/sheet.h)
+#include "tui/pane_document.h"
+
 #include <stdio.h>
+#include <string.h>
 
 #include "analysis/answer_tables.h"
 #include "core/base/host_alloc.h"
-#include "tui/pane_document.h"
 
 static void add_time(tide_json_out *j, const char *name, const tide_subject_facts *f, int64_t t) {
     char key[64];
@@ -103,4 +105,22 @@ tide_status tide__pane_write_json(const tide_tui_scene *s, tide_tui_pane pane, t
     tide_text_add(out, "\n");
     if (!out->failed) return TIDE_OK;
     return TIDE_NO_MEMORY(err, "for the document of the pane '%s'", tide_tui_pane_name(pane));
+}
+
+// ---- CSV ----
+
+tide_status tide__pane_write_csv(const tide_tui_scene *s, tide_tui_pane pane, const char *sheet, tide_text *out,
+                                 tide_error *err) {
+    tide_tui_sheet sheets[TIDE_TUI_MAX_SHEETS];
+    const size_t n = tide_tui_sheets_of(s, pane, sheets);
+    size_t at = 0;
+    while (at < n && sheet[0] != 0 && strcmp(sheets[at].name, sheet) != 0) at++;
+    if (at >= n) {
+        (void)TIDE_FAIL(err, TIDE_ERR_INVALID, "the pane '%s' has no table '%s'", tide_tui_pane_name(pane), sheet);
+        tide_error_hint(err, "its first one is '%s'", n > 0 ? sheets[0].name : "");
+        return TIDE_ERR_INVALID;
+    }
+    tide_table_csv(&sheets[at], TIDE_CSV_CLEAN, out); // what is printed may reach a terminal
+    if (!out->failed) return TIDE_OK;
+    return TIDE_NO_MEMORY(err, "for %zu rows of '%s'", sheets[at].n_rows, tide_tui_pane_name(pane));
 }
