@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/// Who writes the table: reports count moments from the origin, panes give them as they are.
+/// The reader of the table: reports count moments from the origin, panes give them as they are.
 typedef struct tide_table_view {
     const tide_subject_facts *facts; ///< borrowed, as all else
     bool is_pane;
@@ -24,7 +24,7 @@ typedef struct tide_table_view {
 
 tide_table tide_table_of_pools(const tide_table_view *view, const tide_pools *pools);
 tide_table tide_table_of_leaks(const tide_table_view *view, const tide_leaks *leaks);
-/// What is held, in parts that sum to it; who holds it; each one that is alive; what would lower the peak.
+/// What is held: in parts that sum to it, by operator, by kind, each live item; and what would lower the peak.
 tide_table tide_table_of_parts(const tide_table_view *view, const tide_explanation *e);
 tide_table tide_table_of_owners(const tide_table_view *view, const tide_explanation *e);
 tide_table tide_table_of_kinds(const tide_table_view *view, const tide_explanation *e);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// compare: two subjects, or two moments of one: what came, went, moved, grew, and who is to blame for the change of the
-// peak, as a signed waterfall that sums to it exactly.
+// compare: two subjects, or two moments of one: what was added, removed, moved, resized, and which operators cause the
+// change of the peak: signed parts that sum to it exactly.
 #ifndef TIDE_ANALYSIS_COMPARE_H
 #define TIDE_ANALYSIS_COMPARE_H
 
@@ -60,7 +60,7 @@ typedef struct tide_diff {
 
 enum { TIDE_COMPARE_MAX_ITEMS = 1000000 };
 /// Both at their own peaks unless moments are given (NULL: the peak). Items of both must be loaded (TIDE_ERR_INVALID),
-/// unless `rows_at` is true: then only who is alive at the moments is compared. One subject twice, or two of the same
+/// unless `rows_at` is true: then only what is alive at the moments is compared. One subject twice, or two of the same
 /// run of one trace, compares two moments of it, always with `rows_at`. TIDE_ERR_NO_SPACE: more than
 /// TIDE_COMPARE_MAX_ITEMS in a subject; rows_at takes any. TIDE_ERR_CANCELLED; what tide_explain returns.
 tide_status tide_compare(tide_subject *a, const tide_moment *a_at, tide_subject *b, const tide_moment *b_at,

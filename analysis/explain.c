@@ -250,14 +250,14 @@ static tide_status without_one(tide_subject *s, const tide__plan_live *live, con
 }
 
 static tide_status add_without(tide_subject *s, const tide__plan_live *live, const tide__step_curve *whole, size_t max,
-                               tide__telling *telling, tide_explanation *e, tide_error *err) {
+                               tide__reporter *reporter, tide_explanation *e, tide_error *err) {
     if (max > e->live.n) max = e->live.n;
     e->without = tide_host_calloc(max + 1, sizeof *e->without);
     if (e->without == NULL) return TIDE_ERR_NOMEM;
     for (uint32_t i = 0; i < e->live.n && e->n_without < max; i++) {
         const tide_live_item *x = &e->live.items[i];
         if (!tide__can_go(x)) continue;
-        TIDE_TRY(tide__tell(telling, 0.3 + 0.6 * (double)e->n_without / (double)max, err));
+        TIDE_TRY(tide__report_share(reporter, 0.3 + 0.6 * (double)e->n_without / (double)max, err));
         tide_without *w = &e->without[e->n_without];
         *w = (tide_without){.live = i, .n_alike = 1};
         TIDE_TRY(without_one(s, live, whole, (uint32_t)x->id, w, err));
@@ -280,7 +280,7 @@ static void add_second_peak(tide_subject *s, const tide__step_curve *whole, tide
     find_peak(whole, &none, &none, s->facts.begin, first, &bytes, &at);
     e->second_peak_bytes = bytes;
     e->second_peak.t = at;
-    if (first == s->facts.end) return; // nobody: the first stretch was the whole
+    if (first == s->facts.end) return; // none: the first stretch was the whole
     find_peak(whole, &none, &none, last, s->facts.end, &bytes, &at);
     if (bytes <= e->second_peak_bytes) return;
     e->second_peak_bytes = bytes;
@@ -290,7 +290,7 @@ static void add_second_peak(tide_subject *s, const tide__step_curve *whole, tide
 // ---- the whole ----
 
 /// Parts, counterfactuals and the second peak; out->live is there already.
-static tide_status explain_plan(tide_subject *s, size_t n_without, tide__telling *telling, tide_explanation *out,
+static tide_status explain_plan(tide_subject *s, size_t n_without, tide__reporter *reporter, tide_explanation *out,
                                 tide_error *err) {
     const tide__plan_live *live;
     const tide__step_curve *whole;
@@ -301,8 +301,8 @@ static tide_status explain_plan(tide_subject *s, size_t n_without, tide__telling
     if (st == TIDE_OK) st = add_holes(s->plan, live, out->at.t, out->parts);
     out->parts[TIDE_PART_LIVE] = asked;
     out->parts[TIDE_PART_ROUNDING] = out->live.bytes - asked;
-    if (st == TIDE_OK) st = tide__tell(telling, 0.3, err);
-    if (st == TIDE_OK) st = add_without(s, live, whole, n_without, telling, out, err);
+    if (st == TIDE_OK) st = tide__report_share(reporter, 0.3, err);
+    if (st == TIDE_OK) st = add_without(s, live, whole, n_without, reporter, out, err);
     if (st != TIDE_OK) return st == TIDE_ERR_NOMEM ? TIDE_NO_MEMORY(err, "to explain what is held") : st;
     add_second_peak(s, whole, out);
     out->knows_ends = true;
@@ -407,12 +407,12 @@ static int by_peak(const void *a, const void *b) {
     return (x->live > y->live) - (x->live < y->live);
 }
 
-static tide_status explain(tide_subject *s, size_t n_without, tide__telling *telling, tide_explanation *e,
+static tide_status explain(tide_subject *s, size_t n_without, tide__reporter *reporter, tide_explanation *e,
                            tide_error *err) {
     TIDE_TRY(tide_subject_live(s, e->at, &e->live, err));
-    TIDE_TRY(tide__tell(telling, 0.1, err));
-    TIDE_TRY(s->trace != NULL ? tide__explain_trace(s, n_without, TIDE_EXPLAIN_ALIKE_EVENTS, telling, e, err)
-                              : explain_plan(s, n_without, telling, e, err));
+    TIDE_TRY(tide__report_share(reporter, 0.1, err));
+    TIDE_TRY(s->trace != NULL ? tide__explain_trace(s, n_without, TIDE_EXPLAIN_ALIKE_EVENTS, reporter, e, err)
+                              : explain_plan(s, n_without, reporter, e, err));
     for (size_t i = 0; i < TIDE_N_PARTS; i++) e->held_bytes += e->parts[i];
     if (e->n_without > 1) qsort(e->without, e->n_without, sizeof *e->without, by_peak);
     if (group(&e->live, false, &e->by_owner, &e->n_by_owner) != TIDE_OK ||
@@ -424,10 +424,10 @@ static tide_status explain(tide_subject *s, size_t n_without, tide__telling *tel
 tide_status tide_explain(tide_subject *s, tide_moment at, size_t n_without, const tide_progress *progress,
                          tide_explanation *out, tide_error *err) {
     tide_explanation e = {.at = at};
-    tide__telling telling;
-    tide__telling_begin(&telling, progress, s->trace, "explaining");
-    const tide_status st = explain(s, n_without, &telling, &e, err);
-    tide__telling_end(&telling);
+    tide__reporter reporter;
+    tide__reporter_begin(&reporter, progress, s->trace, "explaining");
+    const tide_status st = explain(s, n_without, &reporter, &e, err);
+    tide__reporter_end(&reporter);
     if (st != TIDE_OK) {
         tide_explanation_deinit(&e);
         return st;

@@ -15,7 +15,7 @@ extern "C" {
 #define TIDE_PART_MAP(XX)                                                                                              \
     XX(LIVE, "live")             /* what live tensors or blocks asked for; aliases count once */                       \
     XX(ROUNDING, "rounding")     /* what alignment and size classes add to them */                                     \
-    XX(HOLES, "holes")           /* plan: below the highest live byte of its buffer, but nobody's. Trace: what is      \
+    XX(HOLES, "holes")           /* plan: unused bytes below the highest live byte of its buffer. Trace: what is       \
                                     left of segments that hold live blocks */                                          \
     XX(SLACK, "slack")           /* plan: of the buffer above that, and of pools above what lies in them */            \
     XX(CACHED, "cached")         /* trace: segments that hold no live block */                                         \
@@ -58,7 +58,7 @@ typedef struct tide_explanation {
     tide_explain_group *by_kind; ///< [n_by_kind]
     size_t n_by_kind;
     tide_without *without; ///< [n_without] for the largest live ones that do not persist, by what they save; not for
-                           ///< tensors in the buffer of a run, which is there whatever lies in it
+                           ///< tensors in the buffer of a run, which stays, with or without what lies in it
     size_t n_without;
     uint64_t second_peak_bytes; ///< highest of the curve while none of those live at the moment that do not persist is
                                 ///< alive: lowering the peak below it takes more than these. 0: there is no such moment
@@ -69,11 +69,11 @@ typedef struct tide_explanation {
 
 enum { TIDE_EXPLAIN_DEFAULT_WITHOUT = 20 };
 /// n_without: at most so many counterfactuals; of a trace they take 0.5 us an event the first time. TIDE_ERR_NOT_FOUND
-/// for a moment whose events were dropped; TIDE_ERR_CANCELLED, after which the subject can be asked on.
+/// for a moment whose events were dropped; TIDE_ERR_CANCELLED, after which the subject can be used again.
 tide_status tide_explain(tide_subject *s, tide_moment at, size_t n_without, const tide_progress *progress,
                          tide_explanation *out, tide_error *err) TIDE_NODISCARD;
 void tide_explanation_deinit(tide_explanation *e);
-/// As sentences, "\n" after each: what is held, who holds most, what without the largest, the next constraint.
+/// As sentences, "\n" after each: what is held, what holds most, the peak without the largest, the next constraint.
 void tide_explanation_print(const tide_explanation *e, tide_subject *s, size_t n_rows, tide_text *out);
 
 #ifdef __cplusplus

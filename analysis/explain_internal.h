@@ -5,16 +5,16 @@
 #define TIDE_ANALYSIS_EXPLAIN_INTERNAL_H
 
 #include "analysis/explain.h"
+#include "analysis/reporter.h"
 #include "analysis/subject_internal.h"
-#include "analysis/telling.h"
 
 /// most_events: of a run that is replayed; TIDE_EXPLAIN_ALIKE_EVENTS but in tests.
-tide_status tide__explain_trace(tide_subject *s, size_t n_without, uint64_t most_events, tide__telling *telling,
+tide_status tide__explain_trace(tide_subject *s, size_t n_without, uint64_t most_events, tide__reporter *reporter,
                                 tide_explanation *out, tide_error *err) TIDE_NODISCARD;
 
-/// Whether it can be away: what persists is there whatever is changed.
+/// Whether it can be left out: what persists stays.
 static inline bool tide__can_go(const tide_live_item *x) { return !x->shape.persistent && x->counts_bytes > 0; }
-/// The step that runs at `t`; "" when nobody knows.
+/// The step that runs at `t`; "" when it is not known.
 const char *tide__step_at(const tide_subject_facts *f, int64_t t);
 
 /// With the device where there is more than one. `buf` is used when the text is not there already.

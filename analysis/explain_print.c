@@ -10,7 +10,7 @@
 
 const char *tide__step_at(const tide_subject_facts *f, int64_t t) {
     if (!f->is_trace) return t >= 0 && (uint64_t)t < f->n_steps ? f->step_names[t] : "";
-    // Of a run those that ran, in order of their numbers, which several threads need not keep.
+    // In a run only steps that ran count. Several threads may run them in another order than their numbers.
     size_t best = SIZE_MAX;
     for (size_t i = 0; i < f->n_steps; i++) {
         if (f->step_begin[i] <= t && (best == SIZE_MAX || f->step_begin[i] >= f->step_begin[best])) best = i;

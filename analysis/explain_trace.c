@@ -4,7 +4,7 @@
 //
 //     segment   [####..  ######   ]   # asked for   . what size classes add   the rest: holes
 //     segment   [                 ]   no block in it: cached
-//     block     ####..                of an allocator that tells of no segments: what it holds
+//     block     ####..                an allocator without segments: what its blocks hold
 //
 // Without all blocks of a name and scope: one replay. Where that would take too long, without one block: the highest of
 // three stretches of events, of which the middle one is lower by its bytes.
@@ -22,7 +22,7 @@ enum { TELL_BLOCKS = 64 }; // some 20 us each
 
 // ---- the plan's buffer ----
 
-/// The step of the plan that runs at `t`: the last one that began, while steps run for the first time; -1: nobody
+/// The step of the plan that runs at `t`: the last one that began, while steps run for the first time; -1: not
 /// knows.
 static int64_t plan_step_at(const tide_subject *s, int64_t t) {
     const tide__run_plan *r = &s->run;
@@ -108,7 +108,7 @@ static tide_status replace(const tide_subject *s, tide_live_items *l, size_t at,
     return TIDE_OK;
 }
 
-/// The block that is the plan's buffer becomes the tensors that lie in it at that moment, when somebody knows.
+/// The block that is the plan's buffer becomes the tensors that lie in it at that moment, where that is known.
 static tide_status replace_buffer(tide_subject *s, tide_live_items *live, tide_error *err) {
     const tide_plan_buffer *buffer = NULL;
     const size_t at = find_buffer(s, live, &buffer);
@@ -215,7 +215,7 @@ typedef struct question {
     tide_subject *s;
     tide_trace_extent extent;
     uint64_t most_events; // of a run that is replayed
-    tide__telling *telling;
+    tide__reporter *reporter;
     tide_error *err;
 } question;
 
@@ -281,7 +281,7 @@ static tide_status each_alone(const question *q, const tide_live_set *set, size_
         const tide_live *b = block_of(set, &e->live.items[i]);
         tide_without *w = &e->without[e->n_without];
         if (b == NULL) continue;
-        TIDE_TRY(tide__tell(q->telling, 0.4 + 0.3 * (double)e->n_without / (double)max, q->err));
+        TIDE_TRY(tide__report_share(q->reporter, 0.4 + 0.3 * (double)e->n_without / (double)max, q->err));
         *w = (tide_without){.live = i, .n_alike = 1};
         const tide_status st = without_one(q, b, w);
         if (st == TIDE_ERR_NOT_FOUND) e->knows_ends = false; // its events were dropped
@@ -305,7 +305,7 @@ static tide_status list_sites(const question *q, const tide_live_set *set, const
         tide_trace_block_row row;
         size_t k = 0;
         if (block_of(set, &l->items[i]) == NULL) continue;
-        if (i % TELL_BLOCKS == 0) TIDE_TRY(tide__tell(q->telling, 0.4, q->err));
+        if (i % TELL_BLOCKS == 0) TIDE_TRY(tide__report_share(q->reporter, 0.4, q->err));
         TIDE_TRY(tide_trace_find_block(q->s->trace, l->items[i].id, &row, q->err));
         while (k < *n && !is_alike(q->s->trace, &sites[k], &row)) k++;
         if (k < *n) continue;
@@ -376,8 +376,9 @@ static tide_status find_stretch(const question *q, const tide_live_set *set, con
         uint64_t freed;
         if (bsearch(&b->block_id, ids, n_ids, sizeof *ids, by_id) != NULL) continue;
         if (b->alloc_event < *from) *from = b->alloc_event;
-        if (*to > q->extent.last_event) continue; // nothing is left behind
-        if (i % TELL_BLOCKS == 0) TIDE_TRY(tide__tell(q->telling, 0.7 + 0.3 * (double)i / (double)set->n, q->err));
+        if (*to > q->extent.last_event) continue; // no event is left
+        if (i % TELL_BLOCKS == 0)
+            TIDE_TRY(tide__report_share(q->reporter, 0.7 + 0.3 * (double)i / (double)set->n, q->err));
         TIDE_TRY(tide_trace_free_event(q->s->trace, b->block_id, b->alloc_event, &freed, q->err));
         if (freed > *to) *to = freed;
     }
@@ -406,7 +407,7 @@ static tide_status add_second_peak(const question *q, const tide_live_set *set, 
 static tide_status explain(const question *q, const tide_live_set *set, size_t n_without, tide_explanation *out) {
     TIDE_TRY(replace_buffer(q->s, &out->live, q->err));
     TIDE_TRY(add_parts(q->s, set, out->live.bytes, out->parts, q->err));
-    TIDE_TRY(tide__tell(q->telling, 0.4, q->err));
+    TIDE_TRY(tide__report_share(q->reporter, 0.4, q->err));
     out->knows_ends = true;
     TIDE_TRY(add_without(q, set, n_without, out));
     const tide_status st = add_second_peak(q, set, out);
@@ -415,9 +416,9 @@ static tide_status explain(const question *q, const tide_live_set *set, size_t n
     return TIDE_OK;
 }
 
-tide_status tide__explain_trace(tide_subject *s, size_t n_without, uint64_t most_events, tide__telling *telling,
+tide_status tide__explain_trace(tide_subject *s, size_t n_without, uint64_t most_events, tide__reporter *reporter,
                                 tide_explanation *out, tide_error *err) {
-    question q = {.s = s, .most_events = most_events, .telling = telling, .err = err};
+    question q = {.s = s, .most_events = most_events, .reporter = reporter, .err = err};
     tide_live_set set;
     TIDE_TRY(tide_trace_get_extent(s->trace, s->facts.run_id, &q.extent, err));
     if (s->facts.run_id == 0 || q.extent.first_event == 0) q.extent.first_event = 1;

@@ -21,7 +21,7 @@ typedef struct pass {
     const tide__condition **on_items; // [n_on_items] conditions on times
     size_t n_on_items, n_conditions;
     uint8_t *site, *shape; // 1: passes
-    uint8_t *at_peak;      // bits of what is alive at the peak; NULL: nobody asks
+    uint8_t *at_peak;      // bits of what is alive at the peak; NULL: no filter needs it
     int64_t begin, cursor;
     uint64_t top; // UINT64_MAX: all
 } pass;

@@ -162,7 +162,7 @@ static tide_status unknown(const parser *p, const char *at, const char *what, co
     return st;
 }
 
-// ---- pieces of text ----
+// ---- words of the text ----
 
 static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n'; }
 

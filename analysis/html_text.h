@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // escape: foreign text made safe for each format. Bytes that are not UTF-8 become U+FFFD everywhere, so that every
-// report is valid UTF-8 whatever the names were.
+// report is valid UTF-8, with any name.
 #ifndef TIDE_ANALYSIS_HTML_TEXT_H
 #define TIDE_ANALYSIS_HTML_TEXT_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// item fill: which class an item belongs to, said once for all views, and what persists.
+// item fill: which class an item belongs to, one list for all views; and what persists.
 #ifndef TIDE_ANALYSIS_ITEM_FILL_H
 #define TIDE_ANALYSIS_ITEM_FILL_H
 

@@ -89,7 +89,7 @@ static void end_page(tide_items *it, const tide__items_packer *p) {
 static tide_status begin_page(tide_items *it, tide__items_packer *p) {
     const size_t left = p->cap - it->n, n = chunks_of(left < PAGE ? left : PAGE) * CHUNK;
     end_page(it, p);
-    if (it->pages == NULL) { // both for as many as there can be: what nobody writes to takes no memory
+    if (it->pages == NULL) { // room for the most there can be: pages that are never written take no memory
         it->pages = tide_host_calloc(p->cap / PAGE + 1, sizeof *it->pages);
         it->chunks = tide_host_alloc(chunks_of(p->cap) * sizeof *it->chunks);
         if (it->pages == NULL || it->chunks == NULL) return TIDE_ERR_NOMEM;
@@ -155,7 +155,7 @@ static uint32_t *count_pages(const tide_items *it, const uint32_t *order, size_t
     return left;
 }
 
-tide_status tide__items_tell(const tide_progress *progress, double share) {
+tide_status tide__items_report(const tide_progress *progress, double share) {
     if (progress == NULL || progress->tell == NULL) return TIDE_OK;
     return progress->tell(progress->ctx, 0.9 + 0.1 * share, "sorting blocks") ? TIDE_OK : TIDE_ERR_CANCELLED;
 }
@@ -164,7 +164,7 @@ static tide_status repack(tide_items *from, tide_items *to, const uint32_t *orde
                           const tide_progress *progress) {
     tide__items_packer p = {.cap = n};
     for (size_t k = 0; k < n; k++) {
-        if (k % TELL_ITEMS == 0) TIDE_TRY(tide__items_tell(progress, 0.4 + 0.4 * (double)k / (double)n));
+        if (k % TELL_ITEMS == 0) TIDE_TRY(tide__items_report(progress, 0.4 + 0.4 * (double)k / (double)n));
         const tide__item item = tide__items_get(from, order[k]);
         const size_t page = order[k] / PAGE;
         TIDE_TRY(tide__items_pack(to, &p, &item));
@@ -297,7 +297,7 @@ static uint32_t begun_before(const tide_items *items, int64_t t) {
 void tide_items_range(const tide_items *items, int64_t t0, int64_t t1, uint32_t *from, uint32_t *to) {
     const tide__items_inside *in = items->inside;
     size_t lo = 0, hi = in != NULL && in->reach != NULL ? items->n / TIDE__REACH_ITEMS : 0;
-    while (lo < hi) { // the first stretch up to whose end something lives on
+    while (lo < hi) { // the first stretch in which some item lives on to its end
         const size_t mid = lo + (hi - lo) / 2;
         if (in->reach[mid] <= t0) {
             lo = mid + 1;

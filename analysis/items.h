@@ -30,7 +30,7 @@ typedef enum tide_axis { TIDE_AXIS_STEPS, TIDE_AXIS_NS } tide_axis;
 
 enum { TIDE_NO_ITEM = UINT32_MAX, TIDE_ITEMS_KEEP_PLACES = 2000000 };
 
-/// Who made it. Items of one site differ in when they lived.
+/// What made it. Items of one site differ in when they lived.
 typedef struct tide_item_site {
     const char *name;  ///< tag or tensor, or ""
     const char *owner; ///< operator that made it, innermost scope, or ""
@@ -43,7 +43,7 @@ typedef struct tide_item_shape {
     uint64_t reserved_bytes;        ///< with what rounding adds
     const char *device, *allocator; ///< allocator "": of a plan
     tide_memory_kind kind;
-    tide_role role; ///< of a plan; INTERMEDIATE where a trace does not tell
+    tide_role role; ///< of a plan; INTERMEDIATE where a trace does not say
     tide_item_fill fill;
     tide_alias_kind alias; ///< of a planned tensor that lies inside another one
     bool persistent;       ///< weights, inputs, outputs
@@ -56,7 +56,7 @@ enum {
 };
 /// What is packed of an item, in that order.
 enum { TIDE_ITEMS_BEGIN, TIDE_ITEMS_END, TIDE_ITEMS_SHAPE, TIDE_ITEMS_SITE, TIDE_ITEMS_ID, TIDE_ITEMS_N_COLUMNS };
-/// 64 bytes, what is needed most in front: one item asks for little more than one line of the cache here and one there.
+/// 64 bytes, what is needed most in front: reading one item touches little more than one cache line here and one there.
 typedef struct tide_items_chunk {
     const uint8_t *data;                   ///< in its page: values, the lowest byte first
     uint8_t item_bytes;                    ///< from one item to the next
@@ -96,7 +96,7 @@ typedef struct tide_item_facts {
     uint32_t alias_of; ///< item that it lies in; TIDE_NO_ITEM
 } tide_item_facts;
 
-/// Told now and then while long work runs; false cancels it (TIDE_ERR_CANCELLED). May be NULL.
+/// Called now and then while long work runs; false cancels it (TIDE_ERR_CANCELLED). May be NULL.
 typedef struct tide_progress {
     bool (*tell)(void *ctx, double share, const char *what); ///< share of 1 that is done
     void *ctx;

@@ -257,9 +257,9 @@ tide_status tide__items_finish(tide__items_builder *b, const tide_progress *prog
     tide_host_free(b->shape_texts);
     b->shape_texts = NULL;
     TIDE_TRY(tide__items_pack_end(&b->items, &b->packer));
-    TIDE_TRY(tide__items_tell(progress, 0));
+    TIDE_TRY(tide__items_report(progress, 0));
     TIDE_TRY(tide__items_sort(&b->items, b->removed, progress));
-    TIDE_TRY(tide__items_tell(progress, 0.8));
+    TIDE_TRY(tide__items_report(progress, 0.8));
     shrink(&b->items);
     TIDE_TRY(tide__items_index(&b->items, &b->inside->by_id));
     TIDE_TRY(make_reach(&b->items, b->inside));

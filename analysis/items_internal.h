@@ -82,12 +82,12 @@ tide__item tide__items_get(const tide_items *items, size_t i);
 /// TIDE_ERR_CANCELLED, after which some are gone.
 tide_status tide__items_repack(tide_items *items, const uint32_t *order, size_t n,
                                const tide_progress *progress) TIDE_NODISCARD;
-/// What is told while items are sorted: `share` of that. TIDE_ERR_CANCELLED.
-tide_status tide__items_tell(const tide_progress *progress, double share) TIDE_NODISCARD;
+/// Reports how much of the sorting is done. TIDE_ERR_CANCELLED.
+tide_status tide__items_report(const tide_progress *progress, double share) TIDE_NODISCARD;
 /// Free chunks and pages.
 void tide__items_unpack(tide_items *items);
 
-/// A column (site or shape) of one item after the other from the first on, for who looks at all of them: some are taken
+/// A column (site or shape) of one item after the other from the first on, for loops over all of them: some are taken
 /// out at once. `some` is the caller's, of that column alone.
 typedef struct tide__items_some {
     uint64_t values[1 << TIDE_ITEMS_CHUNK_BITS];
@@ -119,7 +119,7 @@ tide_status tide__items_add_site(tide__items_builder *b, const char *name, const
                                  uint32_t *out) TIDE_NODISCARD;
 /// A shape, the one that is there when there is one. Device and allocator must come from tide__items_text, once each.
 tide_status tide__items_put_shape(tide__items_builder *b, const tide_item_shape *shape, uint32_t *out) TIDE_NODISCARD;
-/// TIDE_ERR_NOMEM; TIDE_ERR_OVERFLOW when there are more than a 32-bit number can tell apart.
+/// TIDE_ERR_NOMEM; TIDE_ERR_OVERFLOW when there are more than a 32-bit number can count.
 tide_status tide__items_add(tide__items_builder *b, const tide__item *item) TIDE_NODISCARD;
 /// Take out what was added as number `i`: of one alone.
 void tide__items_remove(tide__items_builder *b, size_t i);

@@ -34,13 +34,13 @@ typedef struct merging {
     tide__in_order_fn in_order;
     const void *ctx;
     uint32_t *aside;
-    tide__sorting *telling;
+    tide__sorting *reporter;
     size_t n_rounds;
 } merging;
 
 /// Now and then of a long merge. False: cancelled.
 static bool goes_on(const merging *m, size_t out) {
-    return out % TELL_NUMBERS != 0 || tide__sorting_goes_on(m->telling, TELL_NUMBERS / m->n_rounds);
+    return out % TELL_NUMBERS != 0 || tide__sorting_goes_on(m->reporter, TELL_NUMBERS / m->n_rounds);
 }
 
 static bool merge_front(const merging *m, uint32_t *at, size_t n_left, size_t n_right) {
@@ -67,7 +67,7 @@ static bool merge_back(const merging *m, uint32_t *at, size_t n_left, size_t n_r
 
 /// False: cancelled, and numbers are lost.
 static bool merge(const merging *m, uint32_t *at, size_t n_left, size_t n_right) {
-    if (!tide__sorting_goes_on(m->telling, (n_left + n_right) % TELL_NUMBERS / m->n_rounds)) return false;
+    if (!tide__sorting_goes_on(m->reporter, (n_left + n_right) % TELL_NUMBERS / m->n_rounds)) return false;
     if (m->in_order(m->ctx, at[n_left - 1], at[n_left])) return true;
     if (n_left <= n_right) {
         memcpy(m->aside, at, n_left * sizeof *at);
@@ -105,10 +105,10 @@ static tide_status find_runs(uint32_t *numbers, size_t n, tide__in_order_fn in_o
 }
 
 tide_status tide__merge_sort(uint32_t *numbers, size_t n, tide__in_order_fn in_order, const void *ctx,
-                             tide__sorting *telling) {
+                             tide__sorting *reporter) {
     size_t *runs, n_runs;
     TIDE_TRY(find_runs(numbers, n, in_order, ctx, &runs, &n_runs));
-    merging m = {.in_order = in_order, .ctx = ctx, .telling = telling, .n_rounds = 1};
+    merging m = {.in_order = in_order, .ctx = ctx, .reporter = reporter, .n_rounds = 1};
     while (m.n_rounds < 64 && n_runs >> m.n_rounds > 1) m.n_rounds++;
     m.aside = n_runs > 1 ? tide_host_alloc((n / 2 + 1) * sizeof *m.aside) : NULL;
     tide_status st = n_runs <= 1 || m.aside != NULL ? TIDE_OK : TIDE_ERR_NOMEM;
@@ -157,7 +157,7 @@ void tide__keyed_sort(tide__keyed *keys, tide__keyed *spare, size_t n) {
 
 // ---- by buckets ----
 
-/// A bucket has 1/1024 of a power of two of the distance from the lowest key: keys that crowd near it are told apart as
+/// A bucket has 1/1024 of a power of two of the distance from the lowest key: keys that crowd near it are kept apart as
 /// well as those far away. Rises with the key.
 static uint32_t bucket_of(uint64_t distance) {
     if (distance < 1 << 10) return (uint32_t)distance;
@@ -174,7 +174,7 @@ typedef struct bucket_sort {
     const void *ctx;
     tide__keyed *keys; // [2 * cap]
     size_t cap;
-    tide__sorting *telling;
+    tide__sorting *reporter;
 } bucket_sort;
 
 /// Sort `n` numbers by key.
@@ -215,15 +215,15 @@ static tide_status sort_buckets(bucket_sort *s, uint32_t *numbers, const uint32_
     for (size_t b = 0; b < N_BUCKETS; b++) {
         b = stretch_end(end, b, from);
         const size_t n = end[b] - from;
-        if (n > s->cap) TIDE_TRY(tide__merge_sort(numbers + from, n, is_before, s, s->telling));
+        if (n > s->cap) TIDE_TRY(tide__merge_sort(numbers + from, n, is_before, s, s->reporter));
         if (n > 1 && n <= s->cap) sort_stretch(s, numbers + from, n);
-        if (n <= s->cap && !tide__sorting_goes_on(s->telling, n)) return TIDE_ERR_CANCELLED;
+        if (n <= s->cap && !tide__sorting_goes_on(s->reporter, n)) return TIDE_ERR_CANCELLED;
         from = end[b];
     }
     return TIDE_OK;
 }
 
-/// What is done for every number, in stretches between which it is told. `at` and `numbers` as in tide__bucket_sort.
+/// Called for every number; progress is reported between stretches. `at` and `numbers` as in tide__bucket_sort.
 typedef enum bucket_step { FIND_LOWEST, COUNT_BUCKETS, DEAL_OUT } bucket_step;
 
 static tide_status each_number(const bucket_sort *s, bucket_step step, const uint8_t *bits, size_t n_all, uint64_t *low,
@@ -237,15 +237,15 @@ static tide_status each_number(const bucket_sort *s, bucket_step step, const uin
             if (step == COUNT_BUCKETS) at[bucket_of(k - *low) + 1]++;
             if (step == DEAL_OUT) numbers[at[bucket_of(k - *low)]++] = i;
         }
-        if (!tide__sorting_goes_on(s->telling, end - from)) return TIDE_ERR_CANCELLED;
+        if (!tide__sorting_goes_on(s->reporter, end - from)) return TIDE_ERR_CANCELLED;
         from = end;
     }
     return TIDE_OK;
 }
 
 tide_status tide__bucket_sort(const uint8_t *bits, size_t n_all, size_t n, tide__key_fn key, const void *ctx,
-                              tide__sorting *telling, uint32_t **out) {
-    bucket_sort s = {.key = key, .ctx = ctx, .telling = telling};
+                              tide__sorting *reporter, uint32_t **out) {
+    bucket_sort s = {.key = key, .ctx = ctx, .reporter = reporter};
     uint32_t *at = tide_host_calloc(N_BUCKETS + 1, sizeof *at), *numbers = tide_host_alloc((n + 1) * sizeof *numbers);
     tide_status st = at != NULL && numbers != NULL ? TIDE_OK : TIDE_ERR_NOMEM;
     uint64_t low = UINT64_MAX;
@@ -282,10 +282,10 @@ tide_status tide__items_sort(tide_items *items, size_t without, const tide_progr
     size_t n = 0, n_same = 0;
     for (uint32_t i = 0; i < items->n; i++)
         if (i != without) order[n++] = i;
-    tide__sorting telling = {
-        .progress = progress, .what = "sorting blocks", .from = 0.9, .to = 0.94, .total = n}; // as tide__items_tell
-    tide_status st = tide__merge_sort(order, n, begins_before, items, &telling);
-    if (st == TIDE_OK) st = tide__items_tell(progress, 0.4);
+    tide__sorting reporter = {
+        .progress = progress, .what = "sorting blocks", .from = 0.9, .to = 0.94, .total = n}; // as tide__items_report
+    tide_status st = tide__merge_sort(order, n, begins_before, items, &reporter);
+    if (st == TIDE_OK) st = tide__items_report(progress, 0.4);
     while (st == TIDE_OK && n_same < n && order[n_same] == n_same) n_same++;
     if (st == TIDE_OK && n_same < items->n) st = tide__items_repack(items, order, n, progress);
     tide_host_free(order);

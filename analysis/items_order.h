@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Orders of many things by a key of 64 bits, in little memory. Private to analysis/.
+// Orders of many items by a key of 64 bits, in little memory. Private to analysis/.
 #ifndef TIDE_ANALYSIS_ITEMS_ORDER_H
 #define TIDE_ANALYSIS_ITEMS_ORDER_H
 
@@ -13,7 +13,7 @@ tide_status tide__items_sort(tide_items *items, size_t without, const tide_progr
 /// Items by number, blocks before planned tensors; NULL when there are more than a million.
 tide_status tide__items_index(const tide_items *items, uint32_t **out) TIDE_NODISCARD;
 
-/// Sorting that tells how far it has come, every some milliseconds, and can be cancelled then. NULL: nobody is told.
+/// Sorting that reports its progress every few milliseconds and can be cancelled then. NULL: no report.
 typedef struct tide__sorting {
     const tide_progress *progress; ///< borrowed
     const char *what;
@@ -28,7 +28,7 @@ bool tide__sorting_goes_on(tide__sorting *s, size_t n);
 typedef bool (*tide__in_order_fn)(const void *ctx, uint32_t a, uint32_t b);
 /// Sort numbers by merging the runs that are there; stable. It looks at n. TIDE_ERR_CANCELLED: they are lost.
 tide_status tide__merge_sort(uint32_t *numbers, size_t n, tide__in_order_fn in_order, const void *ctx,
-                             tide__sorting *telling) TIDE_NODISCARD;
+                             tide__sorting *reporter) TIDE_NODISCARD;
 
 typedef struct tide__keyed {
     uint64_t key;
@@ -44,6 +44,6 @@ typedef uint64_t (*tide__key_fn)(const void *ctx, uint32_t number);
 /// fullest bucket while it lasts, or, where that has more than a million, 2. *out [n] is the caller's. It looks at
 /// 3 n_all + n.
 tide_status tide__bucket_sort(const uint8_t *bits, size_t n_all, size_t n, tide__key_fn key, const void *ctx,
-                              tide__sorting *telling, uint32_t **out) TIDE_NODISCARD;
+                              tide__sorting *reporter, uint32_t **out) TIDE_NODISCARD;
 
 #endif

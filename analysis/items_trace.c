@@ -47,7 +47,7 @@ static tide_status add_plan_tensor(tide__items_builder *b, const tide_memory_pla
                                    const char *none) {
     const tide_lifetimes *lt = &plan->lifetimes;
     const tide_lifetime *l = &lt->items[i];
-    // Persistent ones live for all steps: their first step says nothing about who made them.
+    // Persistent ones live for all steps: their first step does not say which operator made them.
     const bool has_owner = !l->persistent && l->begin_step >= 0;
     const bool has_name = has_owner && (uint64_t)l->begin_step < lt->n_step_names;
     tide_item_shape shape = tide__shape_of_tensor(l);
@@ -116,7 +116,7 @@ typedef struct loader {
     const char *devices[1024]; // the same, of devices
     const char *none;
     uint64_t n_seen, n_added, n_expected;
-    // Of a planned run: the block that is its buffer, the first that has its size.
+    // In a planned run: the block that is its buffer, the first that has its size.
     const tide_plan_buffer *buffer;
     uint64_t buffer_ns;
     size_t buffer_item;
@@ -154,7 +154,7 @@ static tide_status add_role(loader *l, const char *name) {
     return TIDE_OK;
 }
 
-/// By what is said of it, not by the numbers: those of scopes differ from run to run.
+/// By names and sizes, not by numbers: those of scopes differ from run to run.
 static tide_status site_by_text(loader *l, uint32_t name, const char *owner, int64_t step, uint32_t *site) {
     // A text of the file stays where it is, so that its address stands for it.
     const uint64_t key[3] = {name, (uint64_t)(uintptr_t)owner, (uint64_t)step};

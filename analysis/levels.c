@@ -16,7 +16,7 @@ typedef struct ground {
     unsigned kinds;
 } ground;
 
-/// False: nobody knows, or it does not fit.
+/// False: it is not known, or it does not fit.
 static bool add_below(ground *g, tide_memory_kind kind, uint64_t bytes) {
     if (bytes == 0) return true;
     g->kinds |= 1u << kind;

@@ -12,7 +12,7 @@ extern "C" {
 #endif
 
 typedef struct tide_levels {
-    bool known;           ///< false: no plan, or nobody knows what lies below it; all else is 0 then
+    bool known;           ///< false: no plan, or it is not known what lies below it; all else is 0 then
     uint64_t below;       ///< persistent tensors of a plan, the predicted bytes of all but Workspace in a run
     uint64_t plan, bound; ///< heights: `below` and the bytes of each
     char words[128];      ///< what `below` is: "weights, inputs, outputs"; "" when it is nothing

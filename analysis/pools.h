@@ -15,7 +15,7 @@ typedef struct tide_pool {
     char *name; ///< "stream_caching", "pool 3"; owned
     char device[16];
     tide_memory_kind kind;
-    bool tells_segments; ///< false: reserved is what its blocks hold, for it never told what it took
+    bool tells_segments; ///< false: it does not record segments, so reserved is what its blocks hold
     size_t n_segments, n_blocks;
     uint64_t reserved_bytes;     ///< taken from the system; of a plan's pool its size
     uint64_t active_bytes;       ///< held by live blocks, rounding included
@@ -24,7 +24,7 @@ typedef struct tide_pool {
     uint64_t largest_free_bytes; ///< largest stretch without a live block; TIDE_UNKNOWN_BYTES: not known
     uint64_t peak_reserved_bytes, peak_active_bytes; ///< over the whole subject
     uint64_t unused_bytes; ///< least cached at any moment from the first to the last of the window at which it held
-                           ///< anything: nobody used it
+                           ///< anything: no block used it
     int64_t unused_since;  ///< the last moment before `at` with less cached than now; the begin: never
 } tide_pool;
 typedef struct tide_pools {

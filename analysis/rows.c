@@ -79,11 +79,11 @@ static tide_status row_reach(ender *e, size_t row) {
     const size_t n = e->r->first[row + 1] - e->r->first[row];
     if (n > RADIX_MEMBERS) {
         memcpy(reach, members, n * sizeof *reach);
-        tide__sorting telling = {.progress = e->progress, .what = "grouping"};
-        telling.from = share_of(e, e->r->first[row]);
-        telling.to = share_of(e, e->r->first[row + 1]);
-        telling.total = n;
-        return tide__merge_sort(reach, n, ends_before, e->items, &telling);
+        tide__sorting reporter = {.progress = e->progress, .what = "grouping"};
+        reporter.from = share_of(e, e->r->first[row]);
+        reporter.to = share_of(e, e->r->first[row + 1]);
+        reporter.total = n;
+        return tide__merge_sort(reach, n, ends_before, e->items, &reporter);
     }
     TIDE_TRY(make_room(e, n));
     for (size_t i = 0; i < n; i++) e->keys[i] = (tide__keyed){.key = key_of(e, members[i]), .number = members[i]};
@@ -205,7 +205,7 @@ static void print_key(const tide_items *items, tide_row_group by, bool is_trace,
     }
 }
 
-/// All texts in one piece, which stands behind the last key.
+/// All texts are in one allocation, which stands behind the last key.
 static tide_status make_keys(const tide_items *items, tide_row_group by, bool is_trace, tide_rows *r) {
     tide_text all = {0};
     r->keys = tide_host_calloc(r->n + 1, sizeof *r->keys);
@@ -438,10 +438,10 @@ static tide_status rows_of_make(rows_of *x, size_t n) {
 }
 
 static tide_status count_members(const tide_items *items, const grouping *g, const uint8_t *bits, tide_row_sort sort,
-                                 tide__sorting *telling, rows_of *x) {
+                                 tide__sorting *reporter, rows_of *x) {
     tide__items_some some;
     for (uint32_t i = 0; i < items->n; i++) {
-        if (i % TELL_ITEMS == 0 && !tide__sorting_goes_on(telling, TELL_ITEMS)) return TIDE_ERR_CANCELLED;
+        if (i % TELL_ITEMS == 0 && !tide__sorting_goes_on(reporter, TELL_ITEMS)) return TIDE_ERR_CANCELLED;
         const uint32_t group = group_of(g, items, i, &some);
         if (bits != NULL && !tide__bit(bits, i)) continue;
         row_values v;
@@ -480,7 +480,7 @@ static tide_status order_rows(const tide_rows_options *opt, size_t n_groups, row
 
 /// From the order of items to that of rows.
 static tide_status deal_out(const tide_items *items, const grouping *g, const uint8_t *bits, const rows_of *x,
-                            tide__sorting *telling, tide_rows *r) {
+                            tide__sorting *reporter, tide_rows *r) {
     uint32_t *next = tide_host_alloc((r->n + 1) * sizeof *next);
     r->members = tide_host_alloc((r->n_members + 1) * sizeof *r->members);
     const bool good = next != NULL && r->members != NULL;
@@ -488,7 +488,7 @@ static tide_status deal_out(const tide_items *items, const grouping *g, const ui
     bool goes_on = true;
     tide__items_some some;
     for (uint32_t i = 0; good && goes_on && i < items->n; i++) {
-        if (i % TELL_ITEMS == 0) goes_on = tide__sorting_goes_on(telling, TELL_ITEMS);
+        if (i % TELL_ITEMS == 0) goes_on = tide__sorting_goes_on(reporter, TELL_ITEMS);
         const uint32_t row = x->row[group_of(g, items, i, &some)];
         if (bits == NULL || tide__bit(bits, i)) r->members[next[row]++] = i;
     }
@@ -504,10 +504,10 @@ static tide_status make_groups(const tide_items *items, bool is_trace, const tid
     rows_of x = {0};
     tide_status st = grouping_make(items, opt->group, &g);
     if (st == TIDE_OK) st = rows_of_make(&x, g.n);
-    tide__sorting telling = {.progress = progress, .what = "grouping", .from = 0.5, .to = 0.6, .total = 2 * items->n};
-    if (st == TIDE_OK) st = count_members(items, &g, bits, opt->sort, &telling, &x);
+    tide__sorting reporter = {.progress = progress, .what = "grouping", .from = 0.5, .to = 0.6, .total = 2 * items->n};
+    if (st == TIDE_OK) st = count_members(items, &g, bits, opt->sort, &reporter, &x);
     if (st == TIDE_OK) st = order_rows(opt, g.n, &x, rows);
-    if (st == TIDE_OK) st = deal_out(items, &g, bits, &x, &telling, rows);
+    if (st == TIDE_OK) st = deal_out(items, &g, bits, &x, &reporter, rows);
     tide_host_free(g.group);
     rows_of_deinit(&x);
     if (st == TIDE_OK) st = make_keys(items, opt->group, is_trace, rows);
@@ -549,12 +549,12 @@ static void count_hidden(const tide_items *items, const uint8_t *bits, tide_rows
 static tide_status make_single(const tide_items *items, const tide_rows_options *opt, const uint8_t *bits,
                                const tide_progress *progress, tide_rows *r) {
     const order_ctx x = {items, opt};
-    tide__sorting telling = {
+    tide__sorting reporter = {
         .progress = progress, .what = "sorting", .from = 0.5, .to = 1, .total = 3 * items->n + r->n_members};
     const bool sorted = opt->sort == TIDE_ROW_SORT_BEGIN && !opt->reverse && !opt->persistent_last;
     r->n = r->n_members;
     if (!sorted && r->n > RADIX_ITEMS)
-        return tide__bucket_sort(bits, items->n, r->n, number_key, &x, &telling, &r->members);
+        return tide__bucket_sort(bits, items->n, r->n, number_key, &x, &reporter, &r->members);
     r->members = tide_host_alloc((r->n + 1) * sizeof *r->members);
     if (r->members == NULL) return TIDE_ERR_NOMEM;
     size_t n = 0;
@@ -608,7 +608,7 @@ tide_status tide_rows_make(tide_subject *s, const tide_rows_options *opt, const 
 }
 
 void tide_rows_deinit(tide_rows *r) {
-    if (r->keys != NULL) tide_host_free(r->keys[r->n]); // all texts in one piece
+    if (r->keys != NULL) tide_host_free(r->keys[r->n]); // all texts in one allocation
     tide_host_free(r->keys);
     tide_host_free(r->members);
     tide_host_free(r->first);

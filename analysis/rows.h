@@ -40,7 +40,7 @@ typedef enum tide_row_group {
 } tide_row_group;
 const char *tide_row_group_name(tide_row_group group);
 enum {
-    TIDE_ROWS_GROUP_FROM = 500000,  ///< items from which on views group by name unless they are told otherwise
+    TIDE_ROWS_GROUP_FROM = 500000,  ///< items from which on views group by name unless the user chose otherwise
     TIDE_ROWS_WITH_REACH = 2000000, ///< up to so many members rows know the order of their ends
     TIDE_ROWS_LATE = 8,
     TIDE_ROWS_LATEST = 64,

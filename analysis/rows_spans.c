@@ -2,7 +2,7 @@
 //
 // What a row is in each column. See rows.h.
 //
-// Of a grouped row two orders of its members are there, by begin and by end, so that counting takes two searches a
+// A grouped row has two orders of its members, by begin and by end, so that counting takes two searches a
 // column however many members there are:
 //
 //     alive somewhere in [lo, hi)  =  begun before hi  -  ended at or before lo
@@ -58,7 +58,7 @@ static bool begins_before(const tide_items *items, uint32_t i, int64_t t) {
     return tide_items_begin(items, i) < t;
 }
 
-/// Whether it has ended by then. Where all of its chunk end later nobody looks closer.
+/// Whether it has ended by then. Where all of its chunk end later, the item is not read.
 static bool is_gone_at(const tide_items *items, uint32_t i, int64_t t) {
     return items->chunks[i >> TIDE_ITEMS_CHUNK_BITS].end <= t && tide__item_gone(items, i) <= t;
 }
@@ -132,7 +132,7 @@ static size_t begun_of(const row_view *v, int64_t t, size_t blocks) {
     return begun(v, t, end - TIDE_ROWS_LATEST + 1, end < v->n ? end : v->n);
 }
 
-// ---- of many: who is alive ----
+// ---- many members: how many are alive ----
 
 /// Members among the first `n_begun` that are alive behind `t`, given to `fn`; at most `most` are counted.
 static size_t each_alive(const row_view *v, size_t n_begun, int64_t t, size_t most,
@@ -229,7 +229,7 @@ static void column_of_many(const row_view *v, int64_t lo, int64_t hi, const size
                            tide_row_span *out) {
     const int64_t last = v->late[(v->n - 1) / TIDE_ROWS_LATE];
     *out = (tide_row_span){.n = MOST_ALIVE, .starts = true};
-    // Many begin in it: then nobody needs to know how many.
+    // Many begin in it: how many does not matter then.
     const bool crowded = blocks[1] >= blocks[0] + 2 + MOST_ALIVE / TIDE_ROWS_LATEST;
     size_t begun_hi = blocks[1] > 0 ? (blocks[1] - 1) * TIDE_ROWS_LATEST + 1 : 0;
     if (!crowded) {

@@ -8,7 +8,7 @@
 #include "core/base/map.h"
 #include "profiler/query.h"
 
-/// Of a run; everything owned. Zero for the whole trace.
+/// The plan of a run; everything owned. Zero for the whole trace.
 typedef struct tide__run_plan {
     tide_trace_run run;
     tide_trace_step *steps; ///< [n_steps]

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/reporter.h"
 #include "analysis/space_internal.h"
-#include "analysis/telling.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "profiler/holdings.h"
@@ -17,9 +17,9 @@ void tide_space_deinit(tide_space *sp) {
     if (x != NULL) {
         tide_host_free(x->region_of);
         tide_host_free(x->block_ends);
-        tide_host_free(x->pieces);
-        tide_host_free(x->piece_ends);
-        tide_host_free(x->spells);
+        tide_host_free(x->rectangles);
+        tide_host_free(x->rectangle_ends);
+        tide_host_free(x->presences);
         tide_host_free(x);
     }
     *sp = (tide_space){0};
@@ -30,7 +30,7 @@ void tide_space_deinit(tide_space *sp) {
 // ---- the index ----
 
 static int by_begin(const void *a, const void *b) {
-    const tide__piece *x = a, *y = b;
+    const tide__rectangle *x = a, *y = b;
     if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
     if (x->region != y->region) return x->region < y->region ? -1 : 1;
     return (x->lo > y->lo) - (x->lo < y->lo);
@@ -38,11 +38,11 @@ static int by_begin(const void *a, const void *b) {
 
 static tide_status finish(tide_space *sp, const tide_items *items, tide_error *err) {
     tide__space_index *x = tide__space_index_of(sp);
-    if (x->n_pieces > 1) qsort(x->pieces, x->n_pieces, sizeof *x->pieces, by_begin);
-    TIDE_TRY(TIDE_NEW(&x->piece_ends, x->n_pieces / TIDE__SPACE_CHUNK + 1, err, "for a map of addresses"));
-    for (size_t i = 0; i < x->n_pieces; i++) {
-        int64_t *end = &x->piece_ends[i / TIDE__SPACE_CHUNK];
-        if (i % TIDE__SPACE_CHUNK == 0 || x->pieces[i].end > *end) *end = x->pieces[i].end;
+    if (x->n_rectangles > 1) qsort(x->rectangles, x->n_rectangles, sizeof *x->rectangles, by_begin);
+    TIDE_TRY(TIDE_NEW(&x->rectangle_ends, x->n_rectangles / TIDE__SPACE_CHUNK + 1, err, "for a map of addresses"));
+    for (size_t i = 0; i < x->n_rectangles; i++) {
+        int64_t *end = &x->rectangle_ends[i / TIDE__SPACE_CHUNK];
+        if (i % TIDE__SPACE_CHUNK == 0 || x->rectangles[i].end > *end) *end = x->rectangles[i].end;
     }
     if (x->region_of == NULL) return TIDE_OK;
     TIDE_TRY(TIDE_NEW(&x->block_ends, x->n_items / TIDE__SPACE_CHUNK + 1, err, "for a map of addresses"));
@@ -135,13 +135,13 @@ static tide_status add_live_planned(tide_subject *s, const tide_live_items *live
             region = (uint32_t)sp->n;
             TIDE_TRY(tide__space_add_buffer(sp, b, live->at.t, live->at.t + 1, err));
         }
-        const tide__piece piece = {.begin = live->at.t,
+        const tide__rectangle r = {.begin = live->at.t,
                                    .end = live->at.t + 1,
                                    .lo = item->place,
                                    .hi = item->place + item->shape.reserved_bytes,
                                    .item = item->item != TIDE_NO_ITEM ? item->item : TIDE_SPACE_OTHER,
                                    .region = region};
-        if (piece.hi > piece.lo) TIDE_TRY(tide__space_add_piece(sp, &piece, err));
+        if (r.hi > r.lo) TIDE_TRY(tide__space_add_rectangle(sp, &r, err));
     }
     return TIDE_OK;
 }
@@ -166,9 +166,9 @@ static tide_status add_live_blocks(tide_subject *s, const tide_live_items *live,
     tide_status st = tide__space_add_blocks(s, sp, blocks, n, live->at.t, live->at.t + 1, err);
     for (size_t i = 0; st == TIDE_OK && i < n; i++) {
         const uint64_t lo = blocks[i].address - sp->regions[blocks[i].region].base;
-        const tide__piece piece = {blocks[i].begin,      blocks[i].end,  lo,
+        const tide__rectangle r = {blocks[i].begin,      blocks[i].end,  lo,
                                    lo + blocks[i].bytes, blocks[i].item, blocks[i].region};
-        st = tide__space_add_piece(sp, &piece, err);
+        st = tide__space_add_rectangle(sp, &r, err);
     }
     tide_host_free(blocks);
     return st;
@@ -176,25 +176,25 @@ static tide_status add_live_blocks(tide_subject *s, const tide_live_items *live,
 
 tide_status tide_space_of_live(tide_subject *s, const tide_live_items *live, const tide_progress *progress,
                                tide_space *out, tide_error *err) {
-    tide__telling telling;
-    tide__telling_begin(&telling, progress, tide_subject_trace(s), "laying out addresses");
+    tide__reporter reporter;
+    tide__reporter_begin(&reporter, progress, tide_subject_trace(s), "laying out addresses");
     tide_status st = begin(out, 0, err);
-    if (st == TIDE_OK) st = tide__tell(&telling, 0, err);
+    if (st == TIDE_OK) st = tide__report_share(&reporter, 0, err);
     if (st == TIDE_OK) st = add_live_planned(s, live, out, err);
     if (st == TIDE_OK) st = add_live_blocks(s, live, out, err);
-    tide__telling_end(&telling);
+    tide__reporter_end(&reporter);
     return end(st, out, NULL, err);
 }
 
-// ---- where things are ----
+// ---- where items are ----
 
 bool tide_space_of_item(const tide_space *sp, const tide_items *items, uint32_t item, uint64_t *lo, uint64_t *hi) {
     const tide__space_index *x = tide__space_index_read(sp);
     if (x->region_of == NULL) {
-        for (size_t i = 0; i < x->n_pieces; i++) {
-            if (x->pieces[i].item != item) continue;
-            *lo = sp->regions[x->pieces[i].region].at + x->pieces[i].lo;
-            *hi = sp->regions[x->pieces[i].region].at + x->pieces[i].hi;
+        for (size_t i = 0; i < x->n_rectangles; i++) {
+            if (x->rectangles[i].item != item) continue;
+            *lo = sp->regions[x->rectangles[i].region].at + x->rectangles[i].lo;
+            *hi = sp->regions[x->rectangles[i].region].at + x->rectangles[i].hi;
             return true;
         }
         return false;

@@ -20,7 +20,7 @@ typedef struct tide_region {
     uint64_t bound_bytes; ///< of a plan's buffer: lower bound; else 0
     tide_memory_kind kind;
     char device[16];
-    bool is_guessed; ///< no segment was told of: a stretch of addresses, and what is nobody's in it is OUTSIDE
+    bool is_guessed; ///< no segment was recorded: a stretch of addresses, and unused bytes in it are OUTSIDE
 } tide_region;
 
 /// All zero it is an empty one, in which nothing has a place: what the functions that make one leave when they fail.
@@ -28,12 +28,12 @@ typedef struct tide_space {
     tide_region *regions; ///< [n], owned
     size_t n;
     uint64_t bytes; ///< of all regions: the length of the axis
-    bool has_holes; ///< false: regions are guessed, so that nobody knows what lies between blocks
+    bool has_holes; ///< false: regions are guessed, so that it is not known what lies between blocks
     void *index;    ///< owned
 } tide_space;
 
 /// Items with places must be loaded. TIDE_ERR_NOT_FOUND: there is nothing that has a place, or places were not kept
-/// (then tide_space_of_live tells of one moment).
+/// (then tide_space_of_live shows one moment).
 tide_status tide_space_make(tide_subject *s, tide_space *out, tide_error *err) TIDE_NODISCARD;
 /// The addresses at one moment alone: everything is there in [at.t, at.t + 1). Of a trace it looks for segments the
 /// first time, 0.1 us an event. TIDE_ERR_CANCELLED, after which the subject can be asked on.
@@ -45,7 +45,7 @@ void tide_space_deinit(tide_space *sp);
 enum {
     TIDE_SPACE_OUTSIDE = UINT32_MAX,   ///< no region there, or not at that time
     TIDE_SPACE_FREE = UINT32_MAX - 1,  ///< of a region, above everything that is alive in it
-    TIDE_SPACE_HOLE = UINT32_MAX - 2,  ///< of a region, nobody's, with something alive above it
+    TIDE_SPACE_HOLE = UINT32_MAX - 2,  ///< of a region, unused, with something alive above it
     TIDE_SPACE_OTHER = UINT32_MAX - 3, ///< a block that is not among the items
 };
 typedef struct tide_space_cell {

@@ -4,7 +4,7 @@
 //
 // Every rectangle in the window is put on the grid once: what of each cell it fills, and at which of 64 moments of the
 // column it is there. A hole is what is free at a moment at which something lies above it in the same region; from the
-// top row down each cell is told at which moments that is so.
+// top row down each cell learns at which moments that is so.
 //
 //     row 2   [ item ]            moments of the top row      1111....
 //     row 1   (hole) [ item ]     something lies above at     1111....   and is taken at  ......11
@@ -13,20 +13,20 @@
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 
-static void each_piece(const tide_space *sp, int64_t t0, int64_t t1,
-                       void (*take)(void *ctx, const tide__space_thing *thing), void *ctx) {
+static void each_rectangle(const tide_space *sp, int64_t t0, int64_t t1,
+                           void (*take)(void *ctx, const tide__space_entry *entry), void *ctx) {
     const tide__space_index *x = tide__space_index_read(sp);
-    for (size_t i = 0; i < x->n_pieces; i++) {
-        if (i % TIDE__SPACE_CHUNK == 0 && x->piece_ends[i / TIDE__SPACE_CHUNK] <= t0) {
+    for (size_t i = 0; i < x->n_rectangles; i++) {
+        if (i % TIDE__SPACE_CHUNK == 0 && x->rectangle_ends[i / TIDE__SPACE_CHUNK] <= t0) {
             i += TIDE__SPACE_CHUNK - 1;
             continue;
         }
-        const tide__piece *p = &x->pieces[i];
+        const tide__rectangle *p = &x->rectangles[i];
         if (p->begin >= t1) break;
         if (p->end <= t0) continue;
         const uint64_t at = sp->regions[p->region].at;
-        const tide__space_thing thing = {p->begin, p->end, at + p->lo, at + p->hi, p->item, p->region};
-        take(ctx, &thing);
+        const tide__space_entry entry = {p->begin, p->end, at + p->lo, at + p->hi, p->item, p->region};
+        take(ctx, &entry);
     }
 }
 
@@ -36,10 +36,10 @@ static int64_t end_of(const tide_items *items, size_t i) {
                                                                  : tide_items_begin(items, i) + 1;
 }
 
-static void each_thing(const tide_space *sp, const tide_items *items, int64_t t0, int64_t t1,
-                       void (*take)(void *ctx, const tide__space_thing *thing), void *ctx) {
+static void each_entry(const tide_space *sp, const tide_items *items, int64_t t0, int64_t t1,
+                       void (*take)(void *ctx, const tide__space_entry *entry), void *ctx) {
     const tide__space_index *x = tide__space_index_read(sp);
-    each_piece(sp, t0, t1, take, ctx);
+    each_rectangle(sp, t0, t1, take, ctx);
     if (x->region_of == NULL || items == NULL || items->place == NULL) return;
     for (size_t i = 0; i < x->n_items; i++) {
         if (i % TIDE__SPACE_CHUNK == 0 && x->block_ends[i / TIDE__SPACE_CHUNK] < t0) {
@@ -49,12 +49,12 @@ static void each_thing(const tide_space *sp, const tide_items *items, int64_t t0
         if (tide_items_begin(items, i) >= t1) break;
         if (end_of(items, i) <= t0 || x->region_of[i] == TIDE__NO_REGION) continue;
         const tide_item_shape *shape = tide_items_shape(items, i);
-        if (shape->is_planned) continue; // its pieces are there
+        if (shape->is_planned) continue; // its rectangles are there
         const tide_region *r = &sp->regions[x->region_of[i]];
         const uint64_t lo = r->at + (items->place[i] - r->base);
-        const tide__space_thing thing = {tide_items_begin(items, i), end_of(items, i), lo,
+        const tide__space_entry entry = {tide_items_begin(items, i), end_of(items, i), lo,
                                          lo + shape->reserved_bytes, (uint32_t)i,      x->region_of[i]};
-        take(ctx, &thing);
+        take(ctx, &entry);
     }
 }
 
@@ -127,7 +127,7 @@ static double row_begin(const grid *g, size_t r) {
     return (double)g->lo + ((double)g->hi - (double)g->lo) * (double)r / (double)g->n_rows;
 }
 
-// ---- putting things on the grid ----
+// ---- filling the grid ----
 
 static void fill_cell(cell *c, uint32_t item, double share, double moments) {
     if (share <= 0) return;
@@ -139,25 +139,25 @@ static void fill_cell(cell *c, uint32_t item, double share, double moments) {
 }
 
 /// What lies above the window makes holes in it.
-static void put_over(grid *g, const tide__space_thing *thing) {
-    if (thing->region != g->over_region || g->sp->regions[thing->region].is_guessed) return;
-    const double x0 = column_at(g, thing->begin), x1 = column_at(g, thing->end);
+static void put_over(grid *g, const tide__space_entry *entry) {
+    if (entry->region != g->over_region || g->sp->regions[entry->region].is_guessed) return;
+    const double x0 = column_at(g, entry->begin), x1 = column_at(g, entry->end);
     size_t c0, c1;
     to_cells(x0, x1, g->n_columns, &c0, &c1);
     for (size_t c = c0; c < c1; c++) g->over[c] |= moments_of(x0, x1, c);
 }
 
-static void put_thing(void *ctx, const tide__space_thing *thing) {
+static void put_entry(void *ctx, const tide__space_entry *entry) {
     grid *g = ctx;
-    if (thing->hi > g->hi) put_over(g, thing);
-    if (thing->hi <= g->lo || thing->lo >= g->hi || thing->lo >= thing->hi) return;
-    const double x0 = column_at(g, thing->begin), x1 = column_at(g, thing->end);
-    const double y0 = row_at(g, thing->lo), y1 = row_at(g, thing->hi);
+    if (entry->hi > g->hi) put_over(g, entry);
+    if (entry->hi <= g->lo || entry->lo >= g->hi || entry->lo >= entry->hi) return;
+    const double x0 = column_at(g, entry->begin), x1 = column_at(g, entry->end);
+    const double y0 = row_at(g, entry->lo), y1 = row_at(g, entry->hi);
     size_t c0, c1, r0, r1;
     to_cells(x0, x1, g->n_columns, &c0, &c1);
     to_cells(y0, y1, g->n_rows, &r0, &r1);
-    const tide_region *region = &g->sp->regions[thing->region];
-    // Above everything in its own row there is nothing of it; a stretch whose holes nobody knows has none.
+    const tide_region *region = &g->sp->regions[entry->region];
+    // Above everything in its own row the region is not there; a stretch whose holes are not known has none.
     const bool has_below = !region->is_guessed && (double)region->at + snap < row_begin(g, r1 - 1);
     for (size_t c = c0; c < c1; c++) {
         const double width = share_of(x0, x1, c);
@@ -165,7 +165,7 @@ static void put_thing(void *ctx, const tide__space_thing *thing) {
         const double n_moments = (double)__builtin_popcountll(moments);
         for (size_t r = r0; r < r1; r++) {
             const double height = share_of(y0, y1, r);
-            fill_cell(&g->cells[r * g->n_columns + c], thing->item, width * height, n_moments * height);
+            fill_cell(&g->cells[r * g->n_columns + c], entry->item, width * height, n_moments * height);
         }
         if (has_below) g->cells[(r1 - 1) * g->n_columns + c].tops |= moments;
     }
@@ -186,9 +186,9 @@ static void put_region(grid *g, const tide_region *region, int64_t begin, int64_
 
 static void put_regions(grid *g) {
     const tide__space_index *x = tide__space_index_read(g->sp);
-    if (x->n_spells == 0) return;
-    for (size_t i = 0; i < x->n_spells; i++)
-        put_region(g, &g->sp->regions[x->spells[i].region], x->spells[i].begin, x->spells[i].end);
+    if (x->n_presences == 0) return;
+    for (size_t i = 0; i < x->n_presences; i++)
+        put_region(g, &g->sp->regions[x->presences[i].region], x->presences[i].begin, x->presences[i].end);
 }
 
 // ---- holes ----
@@ -247,7 +247,7 @@ tide_status tide_space_cells(const tide_space *sp, const tide_items *items, int6
         put_regions(&g);
         make_rows(&g);
         g.over_region = g.rows[n_rows - 1].above;
-        each_thing(sp, items, t0, t1, put_thing, &g);
+        each_entry(sp, items, t0, t1, put_entry, &g);
         for (size_t c = 0; c < n_columns; c++) decide_column(&g, c, cells);
     }
     tide_host_free(g.cells);
@@ -267,23 +267,23 @@ typedef struct looking {
     uint32_t below, above;
 } looking;
 
-static void look(void *ctx, const tide__space_thing *thing) {
+static void look(void *ctx, const tide__space_entry *entry) {
     looking *l = ctx;
-    if (thing->region != l->region) return;
-    const bool overlaps = thing->lo < l->hi && thing->hi > l->lo;
+    if (entry->region != l->region) return;
+    const bool overlaps = entry->lo < l->hi && entry->hi > l->lo;
     if (l->is_growing) {
-        if (overlaps && thing->lo < l->lo) l->lo = thing->lo;
-        if (overlaps && thing->hi > l->hi) l->hi = thing->hi;
+        if (overlaps && entry->lo < l->lo) l->lo = entry->lo;
+        if (overlaps && entry->hi > l->hi) l->hi = entry->hi;
         return;
     }
     if (overlaps) return;
-    if (thing->hi <= l->lo && (l->below == TIDE_NO_ITEM || thing->hi > l->below_end)) {
-        l->below = thing->item;
-        l->below_end = thing->hi;
+    if (entry->hi <= l->lo && (l->below == TIDE_NO_ITEM || entry->hi > l->below_end)) {
+        l->below = entry->item;
+        l->below_end = entry->hi;
     }
-    if (thing->lo >= l->hi && (l->above == TIDE_NO_ITEM || thing->lo < l->above_begin)) {
-        l->above = thing->item;
-        l->above_begin = thing->lo;
+    if (entry->lo >= l->hi && (l->above == TIDE_NO_ITEM || entry->lo < l->above_begin)) {
+        l->above = entry->item;
+        l->above_begin = entry->lo;
     }
 }
 
@@ -297,9 +297,9 @@ tide_status tide_space_neighbours(const tide_space *sp, const tide_items *items,
         return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "that has no place in a buffer and no address");
     l.region = (uint32_t)tide_space_region_at(sp, l.lo);
     const tide_region *r = &sp->regions[l.region];
-    each_thing(sp, items, t, t + 1, look, &l);
+    each_entry(sp, items, t, t + 1, look, &l);
     l.is_growing = false;
-    each_thing(sp, items, t, t + 1, look, &l);
+    each_entry(sp, items, t, t + 1, look, &l);
     *gap_below = l.lo - (l.below != TIDE_NO_ITEM ? l.below_end : r->at);
     *gap_above = (l.above != TIDE_NO_ITEM ? l.above_begin : r->at + r->bytes) - l.hi;
     if (*gap_below == 0) *below = l.below;

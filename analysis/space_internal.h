@@ -3,8 +3,8 @@
 // What the files of space share. Private to analysis/.
 //
 //     regions   [ buffer ][ segment ][ segment ][ stretch of addresses ]        one axis
-//     spells      [======]  [==]  [=]                                           when a region is there
-//     pieces    what planned tensors occupy, as disjoint rectangles             by begin
+//     presences      [======]  [==]  [=]                                           when a region is there
+//     rectangles    what planned tensors occupy, as disjoint rectangles             by begin
 //     blocks    items of a trace: their own columns, and the region of each     by begin, as the items are
 #ifndef TIDE_ANALYSIS_SPACE_INTERNAL_H
 #define TIDE_ANALYSIS_SPACE_INTERNAL_H
@@ -13,36 +13,36 @@
 
 enum {
     TIDE__NO_REGION = UINT32_MAX,
-    TIDE__SPACE_CHUNK = 256, ///< items or pieces whose last end is kept together
+    TIDE__SPACE_CHUNK = 256, ///< items or rectangles whose last end is kept together
 };
 
 /// Bytes [lo, hi) of a region, counted from its base, belong to an item in [begin, end).
-typedef struct tide__piece {
+typedef struct tide__rectangle {
     int64_t begin, end;
     uint64_t lo, hi;
     uint32_t item, region;
-} tide__piece;
+} tide__rectangle;
 
-typedef struct tide__spell {
+typedef struct tide__presence {
     uint32_t region;
     int64_t begin, end;
-} tide__spell;
+} tide__presence;
 
 typedef struct tide__space_index {
     size_t n_items;
-    uint32_t *region_of; ///< [n_items], TIDE__NO_REGION: it has no place; owned; NULL: only pieces tell
+    uint32_t *region_of; ///< [n_items], TIDE__NO_REGION: it has no place; owned; NULL: only the rectangles count
     int64_t *block_ends; ///< [n_items / chunk + 1] last end of a chunk of items; owned
-    tide__piece *pieces; ///< [n_pieces], owned
-    size_t n_pieces, cap_pieces;
-    int64_t *piece_ends; ///< [n_pieces / chunk + 1], owned
-    tide__spell *spells; ///< [n_spells] by region, then begin; owned
-    size_t n_spells, cap_spells;
+    tide__rectangle *rectangles; ///< [n_rectangles], owned
+    size_t n_rectangles, cap_rectangles;
+    int64_t *rectangle_ends;   ///< [n_rectangles / chunk + 1], owned
+    tide__presence *presences; ///< [n_presences] by region, then begin; owned
+    size_t n_presences, cap_presences;
     size_t cap_regions;
 } tide__space_index;
 
-/// Of a space that is being made.
+/// The index of a space that is being made.
 static inline tide__space_index *tide__space_index_of(const tide_space *sp) { return sp->index; }
-/// For those that ask: an empty space has an index too, in which nothing lies.
+/// To read: an empty space has an index too, without entries.
 static inline const tide__space_index *tide__space_index_read(const tide_space *sp) {
     static const tide__space_index nothing = {0};
     return sp->index != NULL ? sp->index : &nothing;
@@ -53,13 +53,13 @@ static inline const tide__space_index *tide__space_index_read(const tide_space *
 /// Append a region at the end of the axis; `label` is taken, NULL: no memory.
 tide_status tide__space_add_region(tide_space *sp, const tide_region *region, char *label,
                                    tide_error *err) TIDE_NODISCARD;
-tide_status tide__space_add_spell(tide_space *sp, uint32_t region, int64_t begin, int64_t end,
-                                  tide_error *err) TIDE_NODISCARD;
-tide_status tide__space_add_piece(tide_space *sp, const tide__piece *piece, tide_error *err) TIDE_NODISCARD;
+tide_status tide__space_add_presence(tide_space *sp, uint32_t region, int64_t begin, int64_t end,
+                                     tide_error *err) TIDE_NODISCARD;
+tide_status tide__space_add_rectangle(tide_space *sp, const tide__rectangle *r, tide_error *err) TIDE_NODISCARD;
 
 // ---- space_plan.c ----
 
-/// Regions of the plan's buffers whose tensors are among the items, and the pieces that these occupy.
+/// Regions of the plan's buffers whose tensors are among the items, and the rectangles that these occupy.
 tide_status tide__space_add_plan(tide_subject *s, tide_space *sp, tide_error *err) TIDE_NODISCARD;
 /// The region of a planned tensor; TIDE__NO_REGION: its buffer is not there.
 uint32_t tide__space_buffer(const tide_space *sp, const char *device, tide_memory_kind kind);
@@ -84,14 +84,14 @@ tide_status tide__space_add_blocks(tide_subject *s, tide_space *sp, tide__addres
 
 // ---- walking ----
 
-/// Something that lies in a window: a piece, or a block.
-typedef struct tide__space_thing {
+/// An entry of a window: a rectangle or a block.
+typedef struct tide__space_entry {
     int64_t begin, end;
     uint64_t lo, hi; ///< on the axis
     uint32_t item, region;
-} tide__space_thing;
-/// All that meet [t0, t1), pieces first.
+} tide__space_entry;
+/// All that meet [t0, t1), rectangles first.
 void tide__space_each(const tide_space *sp, const tide_items *items, int64_t t0, int64_t t1,
-                      void (*take)(void *ctx, const tide__space_thing *thing), void *ctx);
+                      void (*take)(void *ctx, const tide__space_entry *entry), void *ctx);
 
 #endif

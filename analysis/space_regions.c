@@ -33,17 +33,17 @@ tide_status tide__space_add_region(tide_space *sp, const tide_region *region, ch
     return TIDE_OK;
 }
 
-tide_status tide__space_add_spell(tide_space *sp, uint32_t region, int64_t begin, int64_t end, tide_error *err) {
+tide_status tide__space_add_presence(tide_space *sp, uint32_t region, int64_t begin, int64_t end, tide_error *err) {
     tide__space_index *x = tide__space_index_of(sp);
-    TIDE_TRY(TIDE_GROW(&x->spells, &x->cap_spells, x->n_spells + 1, err, "for a map of addresses"));
-    x->spells[x->n_spells++] = (tide__spell){region, begin, end};
+    TIDE_TRY(TIDE_GROW(&x->presences, &x->cap_presences, x->n_presences + 1, err, "for a map of addresses"));
+    x->presences[x->n_presences++] = (tide__presence){region, begin, end};
     return TIDE_OK;
 }
 
-tide_status tide__space_add_piece(tide_space *sp, const tide__piece *piece, tide_error *err) {
+tide_status tide__space_add_rectangle(tide_space *sp, const tide__rectangle *r, tide_error *err) {
     tide__space_index *x = tide__space_index_of(sp);
-    TIDE_TRY(TIDE_GROW(&x->pieces, &x->cap_pieces, x->n_pieces + 1, err, "for a map of addresses"));
-    x->pieces[x->n_pieces++] = *piece;
+    TIDE_TRY(TIDE_GROW(&x->rectangles, &x->cap_rectangles, x->n_rectangles + 1, err, "for a map of addresses"));
+    x->rectangles[x->n_rectangles++] = *r;
     return TIDE_OK;
 }
 
@@ -71,7 +71,7 @@ tide_status tide__space_add_buffer(tide_space *sp, const tide_plan_buffer *b, in
     tide_text_addf(&label, "%s on %s", tide_memory_kind_name(b->kind), r.device);
     const uint32_t region = (uint32_t)sp->n;
     TIDE_TRY(tide__space_add_region(sp, &r, label.data, err));
-    return tide__space_add_spell(sp, region, begin, end, err);
+    return tide__space_add_presence(sp, region, begin, end, err);
 }
 
 // ---- steps as moments ----
@@ -103,7 +103,7 @@ static size_t first_from(const clock_of_steps *c, int64_t step) {
 }
 
 /// [*begin, *end) in steps becomes moments; `goes_on`: what ends there is followed by more of the same place, so that
-/// the time between two steps is nobody else's. False: none of these steps ran.
+/// the time between two steps belongs to the first. False: none of these steps ran.
 static bool to_moments(const clock_of_steps *c, bool goes_on, int64_t *begin, int64_t *end) {
     if (!c->is_trace) return *begin < *end;
     const size_t first = first_from(c, *begin), behind = first_from(c, *end);
@@ -174,8 +174,8 @@ static tide_status put(maker *m, uint32_t region, const tide_occupied *o, uint32
     if (item == TIDE_NO_ITEM) item = tide_items_find_tensor(m->items, o->root);
     if (item == TIDE_NO_ITEM || !to_moments(&m->clock, end < m->last[o->root], &begin, &end)) return TIDE_OK;
     const uint64_t at = m->plan->offsets[o->root];
-    const tide__piece piece = {begin, end, at + lo, at + hi, item, region};
-    return tide__space_add_piece(m->sp, &piece, err);
+    const tide__rectangle r = {begin, end, at + lo, at + hi, item, region};
+    return tide__space_add_rectangle(m->sp, &r, err);
 }
 
 static int by_place(const void *a, const void *b) {
@@ -185,8 +185,8 @@ static int by_place(const void *a, const void *b) {
     return (x->tensor > y->tensor) - (x->tensor < y->tensor);
 }
 
-/// The stretch [begin, end) of `o`, in which nobody is born or dies: side by side those who are alive, the root when it
-/// is itself. What rounding adds belongs to whoever lies before it.
+/// The stretch [begin, end) of `o`, in which no tensor is born or dies: the live ones side by side, the root when it
+/// is itself. What rounding adds belongs to the tensor before it.
 static tide_status put_stretch(maker *m, uint32_t region, const tide_occupied *o, const member *list, size_t n,
                                int64_t begin, int64_t end, tide_error *err) {
     size_t n_alive = 0;
@@ -378,7 +378,7 @@ static tide_status add_segments(tide_space *sp, const tide_trace_segment **list,
         const int64_t to = seg->end_ns < (uint64_t)end ? (int64_t)seg->end_ns : end;
         if (from < r->begin) r->begin = from;
         if (to > r->end) r->end = to;
-        TIDE_TRY(tide__space_add_spell(sp, (uint32_t)sp->n - 1, from, to, err));
+        TIDE_TRY(tide__space_add_presence(sp, (uint32_t)sp->n - 1, from, to, err));
     }
     return TIDE_OK;
 }
@@ -403,16 +403,17 @@ static tide_status find_segments(tide_subject *s, tide_space *sp, int64_t begin,
 
 static bool was_there(const tide_space *sp, uint32_t region, int64_t t) {
     const tide__space_index *x = tide__space_index_of(sp);
-    size_t lo = 0, hi = x->n_spells; // spells lie in order of regions, then begin: the last that had begun by then
+    size_t lo = 0,
+           hi = x->n_presences; // presences lie in order of regions, then begin: the last that had begun by then
     while (lo < hi) {
         const size_t mid = lo + (hi - lo) / 2;
-        const tide__spell *spell = &x->spells[mid];
-        if (spell->region < region || (spell->region == region && spell->begin <= t))
+        const tide__presence *presence = &x->presences[mid];
+        if (presence->region < region || (presence->region == region && presence->begin <= t))
             lo = mid + 1;
         else
             hi = mid;
     }
-    return lo > 0 && x->spells[lo - 1].region == region && x->spells[lo - 1].end >= t;
+    return lo > 0 && x->presences[lo - 1].region == region && x->presences[lo - 1].end >= t;
 }
 
 static int order_of(const tide_trace_segment *seg, const tide__addressed *b) {

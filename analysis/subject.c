@@ -190,7 +190,7 @@ static tide_status plan_facts(tide_subject *s, tide_error *err) {
 
 // ---- a trace ----
 
-/// What else must be said of the trace, one after the other.
+/// Warnings about the trace, one after the other.
 static tide_status take_trouble(tide_subject *s, tide_error *err) {
     char from[128];
     tide_text t = {0};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
 // subject: what is looked at, a plan or a trace (or one run of it), with the same questions for both. Terminal view,
-// reports and gate ask here; nobody above opens a trace or walks a plan by himself.
+// reports and gate use it; no higher floor opens a trace or walks a plan itself.
 //
 // What is cheap is there at once (facts, curve, live set at a moment, also of ten million events); the table of items
 // is loaded on request, with progress, and can be loaded by another thread from a second subject of the same file.
-// A subject is for one thread at a time; tide_subject_again may be called while another thread asks the first one.
+// A subject is for one thread at a time; tide_subject_again may be called while another thread uses the first one.
 #ifndef TIDE_ANALYSIS_SUBJECT_H
 #define TIDE_ANALYSIS_SUBJECT_H
 
@@ -28,13 +28,13 @@ typedef struct tide_subject_facts {
     bool is_trace;
     tide_axis axis;
     int64_t begin, end; ///< of the axis, begin < end
-    int64_t origin;     ///< time 0 of all that is shown: where the whole trace begins, whatever run is looked at;
+    int64_t origin;     ///< time 0 of all that is shown: where the whole trace begins, for every run;
                         ///< of a plan step 0
     const char *path;   ///< "" when it came from no file
     const char *title;  ///< "mnist-8: planned, greedy_by_size"
     const char *model, *mode, *strategy;
     int64_t run_id;      ///< of a trace: 0 the whole
-    bool is_recording;   ///< somebody writes it: tide_subject_refresh
+    bool is_recording;   ///< it is being written: tide_subject_refresh
     uint64_t n_items;    ///< tensors or blocks, loaded or not
     uint64_t n_events;   ///< of a trace
     uint64_t peak_bytes; ///< requested bytes of everything (trace); of a plan what is alive, aligned, aliases once
@@ -50,7 +50,7 @@ typedef struct tide_subject_facts {
     const int64_t *step_begin;     ///< [n_steps] position of each step on the axis
     size_t n_steps;
     uint64_t n_lost, n_problems; ///< of a trace
-    char trouble[256];           ///< what else must be said of it ("cut short: disk full"); "" for nothing
+    char trouble[256];           ///< a warning about it ("cut short: disk full"); "" none
 } tide_subject_facts;
 
 /// How long after the origin a moment of a trace is; 0 for one before it.
@@ -103,10 +103,10 @@ typedef enum tide_curve_of {
     TIDE_CURVE_LIVE,      ///< requested bytes that live (trace); what is alive, aligned, aliases once (plan)
     TIDE_CURVE_PREDICTED, ///< what the plan says is alive, at the times when its steps ran; TIDE_ERR_NOT_FOUND without
                           ///< a plan; of a plan alone the same as LIVE
-    TIDE_CURVE_RESERVED,  ///< taken from the system, for kinds and devices whose allocators tell; of all others what
-                          ///< live blocks hold (trace). Of a plan the buffers, whole, and what persists. Of a trace the
-                          ///< first question reads every event, 0.3 us each; beyond a million changes the curve knows
-                          ///< lowest and highest of each 1024, not every one
+    TIDE_CURVE_RESERVED,  ///< taken from the system, for kinds and devices whose allocators record it; for all others
+                         ///< what live blocks hold (trace). Of a plan the buffers, whole, and what persists. Of a trace
+                         ///< the first question reads every event, 0.3 us each; beyond a million changes the curve
+                         ///< knows lowest and highest of each 1024, not every one
 } tide_curve_of;
 /// What a curve is of. kind -1: all; device NULL: all.
 typedef struct tide_curve_key {
@@ -127,8 +127,8 @@ tide_status tide_subject_bytes_at(tide_subject *s, tide_curve_key key, tide_mome
                                   tide_error *err) TIDE_NODISCARD;
 
 /// The peak of a plan and of a run without one; of a planned run the moment at which the plan has most alive, if the
-/// run is as high there as anywhere. Costs a look at the predicted curve. TIDE_ERR_NOMEM and what reading a trace says;
-/// *out is the peak then.
+/// run is as high there as anywhere. Costs a look at the predicted curve. TIDE_ERR_NOMEM and the errors of reading a
+/// trace; *out is the peak then.
 tide_status tide_subject_busiest(tide_subject *s, tide_moment *out, tide_error *err) TIDE_NODISCARD;
 
 // ---- moments ----
@@ -149,7 +149,7 @@ typedef struct tide_live_items {
     size_t n;
     uint64_t bytes; ///< sum of counts_bytes: the curve at that moment
 } tide_live_items;
-/// Who is alive at `at`. The persistent ones too. Of a planned run the plan's buffer is one block here, as in the
+/// What is alive at `at`, persistent items too. In a planned run the plan's buffer is one block here, as in the
 /// curve: its item is TIDE_NO_ITEM, for the tensors inside of it are items in its place.
 tide_status tide_subject_live(tide_subject *s, tide_moment at, tide_live_items *out, tide_error *err) TIDE_NODISCARD;
 void tide_live_items_deinit(tide_live_items *l);

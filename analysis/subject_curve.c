@@ -10,7 +10,7 @@
 #include "profiler/holdings.h"
 
 // ---- bytes that allocators of a trace hold ----
-// Where an allocator tells of the segments that it takes from the system, for a kind on a device, these count. Of every
+// Where an allocator records the segments that it takes from the system, for a kind on a device, these count. Of every
 // other kind and device what its live blocks hold.
 //
 // The curve is made once, by one pass over the events. Of many changes only four of each stretch are kept, so that no
@@ -157,7 +157,7 @@ static tide_status make_reserved(maker *m, tide_subject *s, tide_error *err) {
 static tide_status reserved_curve(tide_subject *s, int kind, const char *device, tide__step_curve *out,
                                   tide_error *err) {
     uint64_t known;
-    // A device that the trace does not know is said so by the curve of live bytes.
+    // The curve of live bytes reports a device that the trace does not know.
     if (device != NULL) TIDE_TRY(tide_trace_bytes_after(s->trace, kind, device, 0, &known, err));
     maker m = {.kind = kind, .device = device, .out = out};
     const tide_status st = make_reserved(&m, s, err);

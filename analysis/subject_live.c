@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Who is alive at a moment. What is listed sums to the curve: of a planned run the buffer is one block, as it is in the
+// What is alive at a moment. The list sums to the curve: in a planned run the buffer is one block, as it is in the
 // curve; the tensors inside of it are items of their own, at the times when their steps ran. See subject.h.
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static int by_bytes(const void *a, const void *b) {
     return (x->id > y->id) - (x->id < y->id);
 }
 
-/// In order, with their sum. No overflow: the curve is as high. On failure nothing is left.
+/// In order, with their sum. No overflow: the curve is as high. On failure the list is empty.
 static tide_status finish(tide_live_items *l, tide_error *err) {
     place *order = tide_host_alloc((l->n + 1) * sizeof *order);
     tide_live_item *sorted = tide_host_alloc((l->n + 1) * sizeof *sorted);

@@ -68,7 +68,7 @@ tide_status tide__plan_curve(const tide_memory_plan *plan, int kind, const char 
     return st == TIDE_OK ? st : TIDE_FAIL(err, st, "no memory for the curve of a plan");
 }
 
-// ---- who is alive ----
+// ---- what is alive ----
 
 void tide__plan_live_deinit(tide__plan_live *l) {
     tide_host_free(l->occupied);
@@ -119,7 +119,7 @@ typedef struct member {
     uint64_t lo, hi;
 } member;
 
-/// A stretch of a root that is needed, and how much of it somebody was found for.
+/// A stretch of a root that is needed, and how much of it is assigned to a tensor.
 typedef struct stretch {
     uint32_t root;
     uint64_t lo, hi;
@@ -157,7 +157,7 @@ static member need_of(const tide_lifetimes *lt, const tide__plan_live *l, uint32
 }
 
 /// Share the stretches of one root among its members, in their order. `s` has room for one more each time a stretch is
-/// cut in two. What nobody's range has (rounding to the root's alignment) goes to the first member.
+/// cut in two. Bytes outside all ranges (rounding to the root's alignment) go to the first member.
 static tide_status share(const member *m, size_t n_members, stretch **s, size_t *n, size_t *cap, uint64_t *counts) {
     for (size_t k = 0; k < n_members; k++) {
         const size_t n_now = *n;

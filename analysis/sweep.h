@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // sweep: memory as a function of sizes and settings: a table of points, the series that they make, and the largest
-// value of an extent that fits. Who makes the points (planning, running) is above.
+// value of an extent that fits. Points are made (planned, run) by a higher floor.
 #ifndef TIDE_ANALYSIS_SWEEP_H
 #define TIDE_ANALYSIS_SWEEP_H
 
@@ -28,7 +28,7 @@ typedef struct tide_sweep_point {
     uint64_t measured_peak_bytes;   ///< with `measured`
     uint64_t plan_time_ns, time_ns; ///< time_ns with `measured`: median of a run
     char *error;                    ///< why there are no figures; NULL: there are; owned
-    uint32_t rank;                  ///< who made it
+    uint32_t rank;                  ///< the process that made it
 } tide_sweep_point;
 
 /// Points that differ in the value alone, by value.
@@ -79,7 +79,7 @@ tide_status tide_sweep_merge(tide_sweep *parts, size_t n, tide_sweep *out, tide_
 const tide_sweep_point *tide_sweep_at(const tide_sweep *s, size_t series, uint64_t value);
 
 /// Asked for the total bytes at one value, for the same one perhaps twice; TIDE_ERR_CANCELLED ends the search. Figures
-/// go into the sweep by whoever answers.
+/// go into the sweep by the callee.
 typedef tide_status (*tide_sweep_ask)(void *ctx, uint64_t value, uint64_t *total_bytes, tide_error *err);
 /// The largest value of [lo, hi] whose total is within the budget, when totals grow with the value: doubling, then
 /// halving the interval, then the neighbours: memory need not grow at each single step (rounding, another plan), so the

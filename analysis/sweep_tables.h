@@ -18,7 +18,7 @@ typedef struct tide_sweep_points {
 } tide_sweep_points;
 /// The points, a row each. For people, columns that say the same everywhere are hidden. `s` is borrowed.
 void tide_sweep_points_of(const tide_sweep *s, tide_sweep_points *points);
-/// The model by as little of its path as tells it from the others: "resnet50.onnx", "vit/model.onnx". Borrowed.
+/// The model by the shortest end of its path that no other model has: "resnet50.onnx", "vit/model.onnx". Borrowed.
 const char *tide_sweep_model_name(const tide_sweep *s, const char *model);
 
 /// `tidemark.sweep`, version 1 (docs/schemas/sweep.json); tide_sweep_of_json reads it back. `indent`: in lines.

@@ -27,7 +27,7 @@ typedef enum tide_unit {
     TIDE_UNIT_NAME,     ///< const char *; "" is a name too
     TIDE_UNIT_WORDS,    ///< const char *, words with ", " between them: a list in JSON
     TIDE_UNIT_KIND,     ///< tide_memory_kind, written as its name
-    TIDE_UNIT_COUNT,    ///< a number of things, or a number that names one; UINT64_MAX (and -1 of an int64_t): none
+    TIDE_UNIT_COUNT,    ///< a count, or the number of an item; UINT64_MAX (and -1 of an int64_t): none
     TIDE_UNIT_BYTES,    ///< TIDE_UNKNOWN_BYTES: not known
     TIDE_UNIT_ADDRESS,  ///< TIDE_NO_OFFSET: none
     TIDE_UNIT_DURATION, ///< in ns; UINT64_MAX: not known
@@ -120,7 +120,7 @@ static inline void tide_cell_change(tide_cell *v, uint64_t from, uint64_t to) {
     v->known = from != TIDE_UNKNOWN_BYTES && to != TIDE_UNKNOWN_BYTES;
     v->i = (int64_t)(to - from);
 }
-/// Nothing is a share of 0.
+/// Unknown where the whole is 0.
 static inline void tide_cell_share(tide_cell *v, uint64_t part, uint64_t whole) {
     v->known = whole > 0;
     v->real = whole > 0 ? (double)part / (double)whole : 0.0;

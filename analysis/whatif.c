@@ -168,7 +168,7 @@ static tide_status strategy_of(const tide_whatif *w, const tide_strategy **out, 
     for (size_t k = w->n; k-- > 0;) {
         if (w->edits[k].kind == TIDE_EDIT_STRATEGY) return tide_strategy_find(w->edits[k].text, out, err);
     }
-    // A plan can come from a planner of somebody else's.
+    // A plan can come from another planner.
     if (w->plan->strategy == NULL || tide_strategy_find(w->plan->strategy, out, NULL) != TIDE_OK)
         *out = tide_strategy_default();
     return TIDE_OK;
@@ -271,7 +271,7 @@ static tide_status try_tensor(adviser *a, uint32_t i, int64_t peak) {
     const bool waits = item->begin_step < peak && item->end_step > peak + 1;
     if (waits && item->alias == TIDE_ALIAS_NONE) TIDE_TRY(add_for_tensor(a, TIDE_EDIT_RECOMPUTE, i, 0));
     if (waits) TIDE_TRY(add_for_tensor(a, TIDE_EDIT_FREE_EARLIER, i, peak));
-    // Scratch is what a kernel asks for: it has no narrower type.
+    // The size of scratch is set by the kernel: it has no narrower type.
     if (item->role == TIDE_ROLE_SCRATCH) return TIDE_OK;
     return add_for_tensor(a, TIDE_EDIT_HALF, i, 0);
 }
@@ -328,7 +328,7 @@ static tide_status try_strategies(adviser *a) {
 
 // ---- through the model ----
 
-/// Whether the table shows that a pass has been at work. Of the order nothing is seen.
+/// Whether the table shows that a pass has run. The order pass leaves no sign.
 static bool shows_pass(const tide_lifetimes *lt, tide_pass pass) {
     static const tide_alias_kind made[TIDE_N_PASSES] = {[TIDE_PASS_VIEWS] = TIDE_ALIAS_VIEW,
                                                         [TIDE_PASS_SLICES] = TIDE_ALIAS_SLICE,
@@ -359,7 +359,7 @@ static tide_status try_batch(adviser *a) {
     if (a->w->retable == NULL || a->w->batch == NULL || a->lt.n > LARGE_TABLE) return TIDE_OK;
     const tide_status st = a->w->batch(a->w->ctx, a->w->edits, a->w->n, &batch, &own);
     if (st == TIDE_ERR_NOMEM) return TIDE_NO_MEMORY(a->err, "for advice");
-    if (st != TIDE_OK || batch < 2) return TIDE_OK; // it says so when somebody asks for another one
+    if (st != TIDE_OK || batch < 2) return TIDE_OK; // the command reports it when another batch is asked for
     const tide_edit edit = {.kind = TIDE_EDIT_BATCH, .bytes = batch / 2};
     return add(a, &edit, TIDE_NO_INDEX);
 }
@@ -369,7 +369,7 @@ static bool needs_model(const adviser *a, tide_edit_kind kind) {
     return tide__edit_needs_model(kind) || (kind == TIDE_EDIT_RECOMPUTE && a->w->retable != NULL);
 }
 
-/// Whether a plan alone can tell what it is worth.
+/// Whether the plan alone shows what the edit saves.
 static bool has_no_bound(tide_edit_kind kind) { return kind == TIDE_EDIT_STRATEGY || tide__edit_needs_model(kind); }
 
 // ---- bounds ----

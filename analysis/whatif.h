@@ -12,9 +12,9 @@
 extern "C" {
 #endif
 
-// A tensor that others lie in keeps its bytes for as long as one of them lives, whatever is done to its own lifetime.
+// A tensor that others lie in keeps its bytes for as long as one of them lives, also when its own lifetime is changed.
 //
-// A table tells when a tensor is made and when it is read last, but not what happens in between. So `recompute` on a
+// A table holds when a tensor is made and when it is read last, but not what happens in between. So `recompute` on a
 // plan alone throws it away right after its birth and has it again at its last use: the most that could be saved, and
 // no runtime follows such a plan. With the model it is made a second time where it is read next (tide_whatif_repeat),
 // and the plan runs.
@@ -65,7 +65,7 @@ typedef tide_status (*tide_retable)(void *ctx, const tide_edit *edits, size_t n,
 typedef tide_status (*tide_retable_batch)(void *ctx, const tide_edit *edits, size_t n, uint64_t *batch,
                                           tide_error *err);
 
-/// For a retable: let a program (which nobody else holds) compute `tensor` a second time before the first step that
+/// For a retable: let a program (which has no other owner) compute `tensor` a second time before the first step that
 /// reads it after the peak; where it is not waiting then, after its longest wait. `lt` is the table that
 /// tide_passes_run made of it, and becomes the one that holds then. TIDE_ERR_NOT_FOUND, TIDE_ERR_INVALID with why: as
 /// it was; of other failures the program may run the tensor's node twice, and `lt` is as it was.
@@ -80,8 +80,7 @@ typedef struct tide_whatif {
     tide_strategy_options options; ///< of strategies
     const tide_edit *edits;        ///< [n]
     size_t n;
-    const tide_progress
-        *progress; ///< of tide_whatif_advise, told between plans; NULL: nobody hears. TIDE_ERR_CANCELLED
+    const tide_progress *progress; ///< of tide_whatif_advise, called between plans; NULL: none. TIDE_ERR_CANCELLED
 } tide_whatif;
 
 /**
@@ -93,7 +92,7 @@ typedef struct tide_whatif {
  */
 tide_status tide_whatif_make(const tide_whatif *w, tide_memory_plan **out, tide_error *err) TIDE_NODISCARD;
 /// Whether a runtime could follow `plan`, which was made with the edit: it takes away nothing that an operator needs.
-/// An in-place edit the runtime holds against the operators' own rules, which no plan tells.
+/// An in-place edit the runtime holds against the operators' own rules, which are not in a plan.
 bool tide_edit_keeps_meaning(const tide_memory_plan *plan, const tide_edit *edit);
 
 /// One more edit, and what came of it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// gather: everything that a report tells, asked for once, so that all formats say the same numbers.
+// gather: all data of a report, computed once, so that all formats show the same numbers.
 #ifndef TIDE_REPORTS_GATHER_H
 #define TIDE_REPORTS_GATHER_H
 
@@ -15,7 +15,7 @@ extern "C" {
 
 enum {
     TIDE_REPORT_COLUMNS = 1000,    ///< of a trace's curve
-    TIDE_REPORT_MAX_POINTS = 4000, ///< up to so many steps the curve of a plan is told point by point
+    TIDE_REPORT_MAX_POINTS = 4000, ///< up to so many steps the curve of a plan is written point by point
     TIDE_REPORT_MAX_LIVE = 200000, ///< items that the page's script knows: the largest
     TIDE_REPORT_MAX_STILL = 300,   ///< bars and rows of the page that stand without a script: the largest
 };
@@ -32,7 +32,7 @@ typedef struct tide_report_side {
     const tide_subject_facts *facts;
     const tide_items *items;
     uint64_t *min, *max; ///< [n_columns] of the curve, over the whole axis
-    uint64_t *predicted; ///< [n_columns] highest of what the plan says, beside a trace; NULL: nothing
+    uint64_t *predicted; ///< [n_columns] highest prediction of the plan, beside a trace; NULL: none
     size_t n_columns;
     bool steps_are_columns;  ///< of a plan: a column is a step
     tide_explanation why;    ///< at the peak; of a planned run where most of its buffer is in use

@@ -108,7 +108,7 @@ static void add_style(const tide_report *r, tide_text *out) {
     tide_text_add(out, "\">\n");
 }
 
-/// A server that forbids scripts and styles inside says so by a Content-Security-Policy of its own: then both are files
+/// A server can forbid scripts and styles inside by its Content-Security-Policy: then both are files
 /// beside the page, and no element has a style of its own.
 static void add_head(const tide_report *r, tide_text *out) {
     tide_text_add(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"

@@ -18,11 +18,11 @@ void tide_report_words(const tide_report *r, bool markdown, tide_text *out);
 void tide_report_svg(const tide_report *r, tide_text *out);
 void tide_report_html(const tide_report *r, tide_text *out);
 
-// ---- sentences that several formats say ----
+// ---- sentences of several formats ----
 
 /// "lenet5: planned, greedy_by_size"; "untitled" when it has none.
 const char *tide_report_title(const tide_report_side *s);
-/// The facts of the head as pairs: key, value, what is said of it ("" nothing). Calls `take` for each.
+/// The facts of the head: key, value, remark ("" none). Calls `take` for each.
 void tide_report_facts(const tide_report *r, const tide_report_side *s,
                        void (*take)(void *ctx, const char *key, const char *value, const char *note), void *ctx);
 /// The conclusions about the peak, a sentence each, "\n" behind it.

@@ -88,7 +88,7 @@ static double y_of(const y_scale *s, uint64_t bytes) {
 
 // ---- the curve of live bytes ----
 // The smallest and largest value per column, so that no spike is lost; lines for plan, lower bound and capacity, what
-// the plan says beside what was measured.
+// prediction of the plan beside the measurement.
 
 /// tide_format_bytes() without ".00".
 static const char *round_bytes(uint64_t bytes, char *buf, size_t buf_bytes) {

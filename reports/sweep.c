@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What is said of a sweep, and which writer says it. See sweep.h.
+// A sweep in every format. See sweep.h.
 #include "reports/sweep.h"
 
 #include <inttypes.h>
@@ -164,7 +164,7 @@ static void add_whose(const tide_sweep *s, size_t series, tide_text *out) {
     tide_text_add(out, ": ");
 }
 
-/// Sizes that look like the budget when rounded are told by how far they are from it.
+/// Sizes that look like the budget when rounded get how far they are from it.
 static void add_size(uint64_t bytes, uint64_t budget, tide_text *out) {
     char size[24], limit[24], apart[24];
     tide_text_add(out, tide_format_bytes(bytes, size, sizeof size));

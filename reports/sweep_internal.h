@@ -10,7 +10,7 @@
 
 /// tide_format_bytes() without ".00": "8 GiB".
 const char *tide__sweep_bytes(uint64_t bytes, char *buf, size_t buf_bytes);
-/// What tells a series from the others of its model: "S=128, greedy_by_size, align 64"; the strategy where nothing
+/// How a series differs from the others of its model: "S=128, greedy_by_size, align 64"; the strategy where nothing
 /// does.
 void tide__sweep_label(const tide_sweep *s, size_t series, tide_text *out);
 
@@ -28,7 +28,7 @@ typedef struct tide__sweep_group {
 void tide__sweep_groups(const tide_sweep *s, void (*take)(void *ctx, const tide__sweep_group *g), void *ctx);
 /// Whether the budget is in the picture: one far above would leave nothing to see of the curves.
 bool tide__sweep_shows(const tide__sweep_group *g, uint64_t budget_bytes);
-/// Of a point with figures: the lower bound of the buffers, and all that lies beside them.
+/// The lower bound of the buffers and all bytes beside them, of a point with figures.
 uint64_t tide__sweep_bound(const tide_sweep_point *p);
 /// 1, 2 or 5 times a power of ten: the least that divides `span` into no more than `n` steps.
 uint64_t tide__sweep_step(uint64_t span, unsigned n);

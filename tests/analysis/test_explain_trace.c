@@ -48,7 +48,7 @@ static void explain_alone(tide_subject *s, const history *h, tide_moment at, siz
     tide_error err = TIDE_ERROR_INIT;
     tide_explanation e = {.at = at};
     assert_tide_ok(tide_subject_live(s, at, &e.live, &err), &err);
-    tide__telling nobody = {0};
+    tide__reporter nobody = {0};
     assert_tide_ok(tide__explain_trace(s, n_without, 0, &nobody, &e, &err), &err);
     assert_without(h, &e, false);
     tide_explanation_deinit(&e);
@@ -247,7 +247,7 @@ static void from_before_the_run(void **state) {
     tide_subject *s = subject_of_trace(d.file, run);
     for (int alone = 0; alone < 2; alone++) {
         tide_error err = TIDE_ERROR_INIT;
-        tide__telling nobody = {0};
+        tide__reporter nobody = {0};
         tide_explanation e = {.at = tide_subject_get_facts(s)->peak};
         assert_tide_ok(tide_subject_live(s, e.at, &e.live, &err), &err);
         assert_tide_ok(tide__explain_trace(s, 20, alone ? 0 : 1000, &nobody, &e, &err), &err);

@@ -502,19 +502,19 @@ static bool in_order(const void *ctx, uint32_t a, uint32_t b) { return key_of_nu
 
 static tide_status sort_heard(int form, const uint64_t *keys, uint32_t n, listener *l) {
     const tide_progress progress = {hear, l};
-    tide__sorting telling = {.progress = &progress, .what = "sorting", .from = 0.25, .to = 0.75};
+    tide__sorting reporter = {.progress = &progress, .what = "sorting", .from = 0.25, .to = 0.75};
     uint32_t *order = NULL;
     if (form == 0) {
-        telling.total = 4 * (size_t)n;
-        const tide_status st = tide__bucket_sort(NULL, n, n, key_of_number, keys, &telling, &order);
+        reporter.total = 4 * (size_t)n;
+        const tide_status st = tide__bucket_sort(NULL, n, n, key_of_number, keys, &reporter, &order);
         assert_true((st == TIDE_OK) == (order != NULL));
         tide_host_free(order);
         return st;
     }
-    telling.total = n;
+    reporter.total = n;
     order = tide_host_alloc(n * sizeof *order);
     for (uint32_t i = 0; i < n; i++) order[i] = form == 1 ? i : n - 1 - i;
-    const tide_status st = tide__merge_sort(order, n, in_order, keys, &telling);
+    const tide_status st = tide__merge_sort(order, n, in_order, keys, &reporter);
     for (uint32_t i = 1; st == TIDE_OK && i < n; i++) assert_true(in_order(keys, order[i - 1], order[i]));
     tide_host_free(order);
     return st;

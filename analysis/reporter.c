@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Telling how far something has come. See telling.h.
-#include "analysis/telling.h"
+// Telling how far something has come. See reporter.h.
+#include "analysis/reporter.h"
 
-static bool go_on(const tide__telling *t) {
+static bool go_on(const tide__reporter *t) {
     return t->progress == NULL || t->progress->tell == NULL ||
            t->progress->tell(t->progress->ctx, t->share < 1 ? t->share : 1, t->what);
 }
@@ -14,18 +14,18 @@ static bool hear(void *ctx, double share) {
     return go_on(ctx);
 }
 
-void tide__telling_begin(tide__telling *t, const tide_progress *progress, tide_trace *trace, const char *what) {
-    *t = (tide__telling){.progress = progress, .what = what, .trace = progress != NULL ? trace : NULL};
+void tide__reporter_begin(tide__reporter *t, const tide_progress *progress, tide_trace *trace, const char *what) {
+    *t = (tide__reporter){.progress = progress, .what = what, .trace = progress != NULL ? trace : NULL};
     t->reading = (tide_reading){.tell = hear, .ctx = t};
     if (t->trace != NULL) tide_trace_hear(t->trace, &t->reading);
 }
 
-void tide__telling_end(tide__telling *t) {
+void tide__reporter_end(tide__reporter *t) {
     if (t->trace != NULL) tide_trace_hear(t->trace, NULL);
-    *t = (tide__telling){0};
+    *t = (tide__reporter){0};
 }
 
-tide_status tide__tell(tide__telling *t, double share, tide_error *err) {
+tide_status tide__report_share(tide__reporter *t, double share, tide_error *err) {
     if (share > t->share) t->share = share;
     return go_on(t) ? TIDE_OK : TIDE_FAIL(err, TIDE_ERR_CANCELLED, "%s was cancelled", t->what);
 }
