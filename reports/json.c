@@ -7,13 +7,14 @@
 
 #include "analysis/answer_tables.h"
 #include "core/base/host_alloc.h"
+#include "core/base/map.h"
 #include "reports/render.h"
 
 // ---- items in columns: what the page carries, each word once ----
 
 typedef struct words {
     tide_strmap places;
-    const char **list; // [places.n], borrowed
+    const char **list; // [places.map.n], borrowed
     size_t cap;
     bool failed;
 } words;
@@ -23,9 +24,9 @@ static void word(tide_json_out *j, words *w, const char *text) {
         tide_json_null(j, NULL);
         return;
     }
-    uint64_t place = w->places.n;
+    uint64_t place = w->places.map.n;
     if (!tide_strmap_get(&w->places, text, &place)) {
-        if (tide_host_grow(&w->list, &w->cap, w->places.n + 1, sizeof *w->list) != TIDE_OK ||
+        if (tide_host_grow(&w->list, &w->cap, w->places.map.n + 1, sizeof *w->list) != TIDE_OK ||
             tide_strmap_put(&w->places, text, place) != TIDE_OK) {
             w->failed = true;
             return;
@@ -170,7 +171,7 @@ static void add_items(tide_json_out *j, const tide_report_side *s) {
     tide_json_close(j, ']');
     tide_json_close(j, '}');
     tide_json_open_flat(j, "words", '[');
-    for (size_t i = 0; i < w.places.n; i++) tide_json_text(j, NULL, w.list[i]);
+    for (size_t i = 0; i < w.places.map.n; i++) tide_json_text(j, NULL, w.list[i]);
     tide_json_close(j, ']');
     if (w.failed) j->out->failed = true;
     tide_strmap_deinit(&w.places);
