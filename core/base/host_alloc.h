@@ -42,10 +42,10 @@ void tide_host_free(void *ptr);
  */
 tide_status tide_host_grow(void *array, size_t *cap, size_t need, size_t elem_bytes) TIDE_NODISCARD;
 
-// The same with words: the one way in which the house says that memory ran out. What follows `err` is printf's and ends
+// The same with a message: the one way to report that memory ran out. What follows `err` is printf's and ends
 // the sentence "no memory ...": TIDE_TRY(TIDE_NEW(&rows, n, err, "for %zu rows of %s", n, path));
 
-/// TIDE_ERR_NOMEM, told in `err`: for memory that another library did not give.
+/// TIDE_ERR_NOMEM with its message in `err`: for memory that another library did not give.
 #define TIDE_NO_MEMORY(err, ...) tide_no_memory_at((err), __FILE__, __LINE__, __VA_ARGS__)
 /// `*out` (a T *) becomes an array of `n` zeroed elements, the caller's to tide_host_free; NULL without memory.
 #define TIDE_NEW(out, n, err, ...) tide_host_new_at((out), (n), sizeof **(out), (err), __FILE__, __LINE__, __VA_ARGS__)

@@ -2,8 +2,8 @@
 //
 // json: jansson on our memory, and what every reader and writer of a document needs.
 //
-// Jansson does not tell when memory runs out: while it reads it mostly says that the text is not JSON; while a document
-// is built a key is missing. Here both are known.
+// Jansson does not report that memory ran out: while it reads it mostly says that the text is not JSON; while a
+// document is built a key is missing. Here both are known.
 #ifndef TIDE_CORE_BASE_JSON_H
 #define TIDE_CORE_BASE_JSON_H
 

@@ -39,7 +39,7 @@ enum {
 // ---- errors ----
 
 tide_status tide_output_failed(const char *what, const char *path, int why, tide_error *err) {
-    if (why == ENOMEM) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to write '%s'", path);
+    if (why == ENOMEM) return TIDE_NO_MEMORY(err, "to write '%s'", path);
     const char *slash = strrchr(path, '/');
     struct stat info;
     char folder[PATH_MAX] = ".";
@@ -55,7 +55,7 @@ tide_status tide_output_failed(const char *what, const char *path, int why, tide
     return st;
 }
 
-// ---- what is not finished ----
+// ---- outputs that are not finished ----
 
 /// Names of this process's temporaries, for a handler: it may run at any moment and on any thread.
 typedef struct live {
@@ -136,7 +136,7 @@ void tide_output_remove_all(void) {
     errno = before;
 }
 
-// ---- where to ----
+// ---- the real path ----
 
 /// The place of a file, behind all links.
 typedef struct place {
@@ -255,7 +255,7 @@ static void close_place(place *p) {
     *p = (place){.dir_fd = -1, .stream = -1};
 }
 
-// ---- temporaries ----
+// ---- temporary names ----
 
 typedef struct temporary {
     live *entry; ///< NULL: none
@@ -334,7 +334,7 @@ static int make_temporary(const place *p, bool is_folder, mode_t mode, temporary
     return e;
 }
 
-// ---- what others left ----
+// ---- temporary files of processes that ended ----
 
 static bool is_temporary_of(const char *name, const char *head) {
     const size_t n = strlen(head);

@@ -13,9 +13,8 @@
 // What has the name before:
 //     nothing              the new file gets the mode that the umask leaves
 //     a file               keeps its mode, owner and group
-//     a symbolic link      what it leads to is written, there already or not; a link that another user put into a
-//     folder
-//                          in a folder that all users may write to, as /tmp, is refused, as the kernel does
+//     a symbolic link      what it leads to is written, there already or not; a link of another user in a
+//                          folder that all users may write to, as /tmp, is refused, as the kernel does
 //     several hard links   written in place, so that they stay one file; also where owner or access list could not be
 //                          kept, where the folder takes no new file, and where the file is a mount point
 //     a pipe, a terminal, /dev/null, /dev/stdout      written to as it is

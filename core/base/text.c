@@ -159,7 +159,7 @@ tide_status tide_read_file(const char *path, size_t max_bytes, char **data, size
     while (st == TIDE_OK && (n = fread(chunk, 1, sizeof chunk, f)) > 0) {
         tide_text_add_n(&content, chunk, n);
         if (content.failed) {
-            st = TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to read '%s' (%zu bytes so far)", path, content.len);
+            st = TIDE_NO_MEMORY(err, "to read '%s' (%zu bytes so far)", path, content.len);
         } else if (max_bytes != 0 && content.len > max_bytes) {
             st = TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "'%s' is longer than %zu bytes", path, max_bytes);
         }
@@ -169,7 +169,7 @@ tide_status tide_read_file(const char *path, size_t max_bytes, char **data, size
     if (!is_stdin) fclose(f);
     if (st == TIDE_OK && content.data == NULL) {
         tide_text_add(&content, "");
-        if (content.failed) st = TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to read '%s'", path);
+        if (content.failed) st = TIDE_NO_MEMORY(err, "to read '%s'", path);
     }
     if (st != TIDE_OK) {
         tide_text_deinit(&content);
@@ -180,7 +180,7 @@ tide_status tide_read_file(const char *path, size_t max_bytes, char **data, size
     return TIDE_OK;
 }
 
-// ---- time and chance ----
+// ---- time and random numbers ----
 
 uint64_t tide_now_ns(void) {
     struct timespec ts;

@@ -33,7 +33,7 @@ char *tide_format_bytes(uint64_t bytes, char *buf, size_t buf_bytes);
 /// "512 ns", "12.3 us", "4.506 ms", "1.5 s" into `buf`, rounded to four digits (seconds: five); returns `buf`. `us` is
 /// how microseconds are written: "us", or with the Greek letter. 24 bytes suffice.
 char *tide_format_ns(uint64_t ns, const char *us, char *buf, size_t buf_bytes);
-/// The same of a moment among others that are at most `span_ns` apart: with as many digits more as it takes to tell a
+/// The same of a moment among others that are at most `span_ns` apart: with as many digits more as are needed to show a
 /// thousandth of that. 32 bytes suffice.
 char *tide_format_moment_ns(uint64_t ns, uint64_t span_ns, const char *us, char *buf, size_t buf_bytes);
 /**

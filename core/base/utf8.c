@@ -49,7 +49,7 @@ bool tide_utf8_turns_direction(uint32_t cp) {
            (cp >= 0x2066 && cp <= 0x2069);
 }
 
-// ---- the rule ----
+// ---- unsafe characters ----
 
 bool tide_utf8_is_unsafe(uint32_t cp) {
     // Marks of the bidirectional algorithm (UAX 9, section 2), zero widths, separators, tags, noncharacters.

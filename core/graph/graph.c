@@ -10,11 +10,11 @@
 #include "core/base/host_alloc.h"
 #include "core/graph/graph_internal.h"
 
-// ---- making and destroying ----
+// ---- creating and destroying ----
 
 tide_status tide_graph_create(const char *name, const char *source, tide_graph **out, tide_error *err) {
-    tide_graph *g = tide_host_calloc(1, sizeof *g);
-    if (g == NULL) return TIDE_NO_MEMORY(err, "for a graph");
+    tide_graph *g;
+    TIDE_TRY(TIDE_NEW(&g, 1, err, "for a graph"));
     g->name = tide_host_strdup(name != NULL && name[0] != '\0' ? name : "graph");
     g->source = tide_host_strdup(source != NULL ? source : "");
     if (g->name == NULL || g->source == NULL) {
@@ -73,8 +73,7 @@ tide_status tide_graph_add_value(tide_graph *g, const char *name, uint32_t *out,
     if (tide_graph_find_value(g, name) != TIDE_NO_VALUE)
         return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "the name '%s' is given to two values", name);
     if (g->n_values >= TIDE_NO_VALUE - 1u) return TIDE_FAIL(err, TIDE_ERR_OVERFLOW, "more than 2^32 - 2 values");
-    if (tide_host_grow(&g->values, &g->cap_values, g->n_values + 1, sizeof *g->values) != TIDE_OK)
-        return TIDE_NO_MEMORY(err, "for %s", name);
+    TIDE_TRY(TIDE_GROW(&g->values, &g->cap_values, g->n_values + 1, err, "for %s", name));
     tide_value v = {.name = tide_host_strdup(name), .producer = TIDE_NO_NODE};
     if (v.name == NULL) return TIDE_NO_MEMORY(err, "for %s", name);
     if (tide_strmap_put(&g->value_index, name, g->n_values) != TIDE_OK) {
@@ -204,7 +203,7 @@ fail:
     return st;
 }
 
-// ---- questions ----
+// ---- look-ups ----
 
 /// True when something gives the value its content: the caller, a file, a pass, or a node that still lives.
 static bool value_exists(const tide_graph *g, uint32_t value_i) {

@@ -96,7 +96,7 @@ static tide_status check_graph_inputs(const tide_graph *g, tide_error *err) {
 
 // ---- operands ----
 
-/// Constants of 0 bytes have no address, yet operators tell a known operand by its data.
+/// Constants of 0 bytes have no address, yet operators know a known operand by its data.
 static unsigned char empty_content[1];
 
 static tide_tensor *content_of(const infer_pass *p, uint32_t value_i) {
@@ -156,10 +156,9 @@ static tide_status load_input(const infer_pass *p, const tide_node *n, size_t k,
 }
 
 static tide_status load_operands(infer_pass *p, const tide_node *n, tide_error *err) {
-    if (tide_host_grow(&p->in, &p->cap_in, n->n_inputs, sizeof *p->in) != TIDE_OK ||
-        tide_host_grow(&p->out, &p->cap_out, n->n_outputs, sizeof *p->out) != TIDE_OK ||
-        tide_host_grow(&p->result, &p->cap_result, n->n_outputs, sizeof *p->result) != TIDE_OK)
-        return TIDE_NO_MEMORY(err, "for shape inference");
+    TIDE_TRY(TIDE_GROW(&p->in, &p->cap_in, n->n_inputs, err, "for shape inference"));
+    TIDE_TRY(TIDE_GROW(&p->out, &p->cap_out, n->n_outputs, err, "for shape inference"));
+    TIDE_TRY(TIDE_GROW(&p->result, &p->cap_result, n->n_outputs, err, "for shape inference"));
     for (size_t k = 0; k < n->n_inputs; k++) TIDE_TRY(load_input(p, n, k, &p->in[k], err));
     for (size_t k = 0; k < n->n_outputs; k++) {
         p->out[k] = (tide_operand){0};
@@ -168,7 +167,7 @@ static tide_status load_operands(infer_pass *p, const tide_node *n, tide_error *
     return TIDE_OK;
 }
 
-// ---- what an operator answered ----
+// ---- results of an operator ----
 
 /// The file may state what an operator computes; fixed extents must agree.
 static bool agrees(const tide_value *v, const tide_operand *o) {
@@ -310,7 +309,7 @@ static void drop_used(infer_pass *p, const tide_node *n) {
     }
 }
 
-/// An operator could not tell its sizes: for want of a content that was left blank?
+/// An operator could not infer its sizes: because a content was left blank?
 static void note_wanted(const infer_pass *p, const tide_node *n) {
     for (size_t k = 0; p->contents != NULL && k < n->n_inputs; k++) {
         const tide_tensor *content = n->inputs[k] != TIDE_NO_VALUE ? content_of(p, n->inputs[k]) : NULL;

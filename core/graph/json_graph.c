@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/host_alloc.h"
 #include "core/base/json.h"
 #include "core/graph/import.h"
 #include "core/graph/json_internal.h"
@@ -64,8 +65,7 @@ static tide_status read_head(reader *r, const char *path) {
     TIDE_TRY(
         tide_graph_create(name != NULL && name[0] != '\0' ? name : tide__path_leaf(path), path, &r->g, r->json.err));
     if (comment == NULL) return TIDE_OK;
-    r->g->comment = tide_host_strdup(comment);
-    return r->g->comment != NULL ? TIDE_OK : TIDE_NO_MEMORY(r->json.err, "for a comment");
+    return TIDE_COPY_TEXT(&r->g->comment, comment, r->json.err, "for a comment");
 }
 
 // ---- values ----
@@ -150,8 +150,7 @@ static tide_status add_node(reader *r, const json_t *item) {
     if (op[0] == '\0') return TIDE_FAIL(r->json.err, TIDE_ERR_BAD_INPUT, "%s has no operator", r->json.at);
     const size_t n_inputs = inputs != NULL ? json_array_size(inputs) : 0;
     const size_t n_outputs = json_array_size(outputs);
-    if (tide_host_grow(&r->ends, &r->cap_ends, n_inputs + n_outputs, sizeof *r->ends) != TIDE_OK)
-        return TIDE_NO_MEMORY(r->json.err, "for %s", r->json.at);
+    TIDE_TRY(TIDE_GROW(&r->ends, &r->cap_ends, n_inputs + n_outputs, r->json.err, "for %s", r->json.at));
     if (inputs != NULL) TIDE_TRY(intern_ends(r, inputs, r->ends));
     TIDE_TRY(intern_ends(r, outputs, r->ends + n_inputs));
     const bool standard = domain[0] == '\0' || strcmp(domain, "ai.onnx") == 0;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/base/hash.h"
+#include "core/base/host_alloc.h"
 #include "core/base/nearest.h"
 #include "core/graph/json_internal.h"
 
@@ -72,8 +73,7 @@ tide_status tide__json_shape(tide_json_reader *r, const json_t *list, tide_shape
     tide_shape shape = {.rank = (int32_t)rank};
     char **names = NULL;
     if (dim_names != NULL) {
-        names = tide_host_calloc(rank, sizeof *names);
-        if (names == NULL) return TIDE_NO_MEMORY(r->err, "for %s", r->at);
+        TIDE_TRY(TIDE_NEW(&names, rank, r->err, "for %s", r->at));
     }
     for (size_t i = 0; i < rank; i++) {
         const tide_status st =
@@ -265,8 +265,8 @@ tide_status tide__json_tensor(tide_json_reader *r, const json_t *object, const c
 
 // ---- attributes ----
 //
-// JSON tells 2 from 2.0 but people do not: a whole number also reads as a float, and a list of whole numbers as a list
-// of floats.
+// JSON distinguishes 2 from 2.0, people do not: a whole number also reads as a float, and a list of whole numbers as a
+// list of floats.
 
 static tide_status bad_attr(tide_json_reader *r, const char *key) {
     return TIDE_FAIL(r->err, TIDE_ERR_BAD_INPUT,

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/base/checked.h"
+#include "core/base/host_alloc.h"
 #include "core/base/log.h"
 #include "core/graph/import.h"
 #include "core/graph/onnx_internal.h"
@@ -20,7 +21,7 @@
 
 typedef Onnx__AttributeProto__AttributeType attr_type;
 
-/// Files of IR version 1 have no `type`: then the field that is there tells it.
+/// Files of IR version 1 have no `type`: then it follows from the field that is set.
 static attr_type type_of(const Onnx__AttributeProto *a) {
     if (a->has_type && a->type != ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__UNDEFINED) return a->type;
     if (a->has_f) return ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT;
@@ -218,8 +219,7 @@ static tide_status declare_shape(importer *im, tide_value *v, const Onnx__Tensor
     if (s->n_dim > TIDE_MAX_RANK)
         return TIDE_FAIL(im->err, TIDE_ERR_NOT_IMPLEMENTED, "'%s' has %zu extents, %d are the most", v->name, s->n_dim,
                          TIDE_MAX_RANK);
-    v->dim_names = tide_host_calloc(s->n_dim, sizeof *v->dim_names);
-    if (v->dim_names == NULL) return TIDE_NO_MEMORY(im->err, "for %s", v->name);
+    TIDE_TRY(TIDE_NEW(&v->dim_names, s->n_dim, im->err, "for %s", v->name));
     v->shape = (tide_shape){.rank = (int32_t)s->n_dim};
     v->has_shape = true;
     for (size_t d = 0; d < s->n_dim; d++) {
@@ -228,8 +228,7 @@ static tide_status declare_shape(importer *im, tide_value *v, const Onnx__Tensor
         if (dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE && dim->dim_value >= 0)
             v->shape.dims[d] = dim->dim_value;
         if (dim->value_case != ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM) continue;
-        v->dim_names[d] = tide_host_strdup(tide__onnx_str(dim->dim_param));
-        if (v->dim_names[d] == NULL) return TIDE_NO_MEMORY(im->err, "for %s", v->name);
+        TIDE_TRY(TIDE_COPY_TEXT(&v->dim_names[d], tide__onnx_str(dim->dim_param), im->err, "for %s", v->name));
     }
     return TIDE_OK;
 }
@@ -399,8 +398,7 @@ static tide_status add_real_node(importer *im, size_t file_i, const char *name) 
     if (!tide_strmap_get(&im->opsets, domain, &opset))
         return TIDE_FAIL(im->err, TIDE_ERR_BAD_INPUT, "the model names no opset for the domain '%s' of operator %s",
                          domain, n->op_type);
-    if (tide_host_grow(&im->ends, &im->cap_ends, n->n_input + n->n_output, sizeof *im->ends) != TIDE_OK)
-        return TIDE_NO_MEMORY(im->err, "for %s", name);
+    TIDE_TRY(TIDE_GROW(&im->ends, &im->cap_ends, n->n_input + n->n_output, im->err, "for %s", name));
     TIDE_TRY(intern_ends(im, n->input, n->n_input, im->ends));
     TIDE_TRY(intern_ends(im, n->output, n->n_output, im->ends + n->n_input));
     uint32_t node_i;
@@ -436,7 +434,7 @@ static tide_status add_nodes(importer *im) {
     return TIDE_OK;
 }
 
-// ---- the whole ----
+// ---- the model ----
 
 static tide_status add_comment(importer *im) {
     const char *producer = tide__onnx_str(im->model->producer_name);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
 // The protobuf layer of the ONNX import. protobuf-c answers a broken file with a bare NULL and recurses as deep as
-// the file tells it to, so the bytes are walked here first: an error then knows its place, and nesting has an end.
+// the file says, so the bytes are walked here first: an error then knows its place, and nesting has an end.
 //
 // Encoding: https://protobuf.dev/programming-guides/encoding/ (tag = field number << 3 | wire type).
 #include <inttypes.h>
 #include <string.h>
 
 #include "core/base/checked.h"
+#include "core/base/host_alloc.h"
 #include "core/graph/onnx_internal.h"
 
 enum { MAX_DEPTH = 100, MAX_FIELDS = 32, WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
@@ -30,7 +31,7 @@ typedef struct walk {
     size_t *need_bytes; // what the messages seen so far will take
 } walk;
 
-// ---- what it will take ----
+// ---- memory that is needed ----
 //
 // A message of two bytes becomes a struct of some hundred, a node a step with operands, lifetimes and a place in every
 // order that is tried. Fitted to chains of 3,000 to 100,000 nodes, which take 1.2 KiB a node beside the 12 MiB of an
@@ -227,7 +228,7 @@ tide_status tide__onnx_unpack(const ProtobufCMessageDescriptor *type, const char
     ProtobufCAllocator allocator = {.alloc = unpack_alloc, .free = unpack_free, .allocator_data = &failed};
     *out = protobuf_c_message_unpack(type, &allocator, len, (const uint8_t *)data);
     if (*out != NULL) return TIDE_OK;
-    const tide_status st = failed ? TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to unpack %zu bytes of ONNX", len)
+    const tide_status st = failed ? TIDE_NO_MEMORY(err, "to unpack %zu bytes of ONNX", len)
                                   : TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "not an ONNX file");
     tide_error_where(err, "%s", path);
     return st;

@@ -94,7 +94,7 @@ struct tide_op_def {
                              ///< same size, and no other input lies there but such whose bit is set too
     size_t min_inputs, max_inputs; ///< checked before infer; max 0: any number
     size_t min_outputs, max_outputs;
-    const void *family; ///< optional: what tells this row from others that share its functions, which read it as
+    const void *family; ///< optional: parameters of this row for functions that it shares with others; they read it as
                         ///< node->def->family
     tide_status (*infer)(const tide_infer *x, tide_error *err);
     /**

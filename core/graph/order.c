@@ -76,8 +76,7 @@ static tide_status edges_init(edges *e, const tide_graph *g, tide_error *err) {
         }
     }
     for (size_t i = 1; i < g->n_nodes + 2; i++) e->first[i] += e->first[i - 1];
-    e->to = tide_host_calloc(e->first[g->n_nodes + 1], sizeof *e->to);
-    if (e->to == NULL) return TIDE_NO_MEMORY(err, "for the order of nodes");
+    TIDE_TRY(TIDE_NEW(&e->to, e->first[g->n_nodes + 1], err, "for the order of nodes"));
     for (size_t i = 0; i < g->n_nodes; i++) {
         const tide_node *n = &g->nodes[i];
         for (size_t k = 0; !n->dead && k < n->n_inputs; k++) {

@@ -33,7 +33,7 @@ tide_status tide_allocator_create(const tide_allocator_ops *ops, void *self, tid
     tide_allocator *a = NULL;
     if (st == TIDE_OK) {
         a = tide_host_calloc(1, sizeof *a);
-        if (a == NULL) st = TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the allocator object of '%s'", ops->name);
+        if (a == NULL) st = TIDE_NO_MEMORY(err, "for the allocator object of '%s'", ops->name);
     }
     if (st != TIDE_OK) {
         if (ops->abi == TIDE_ALLOCATOR_ABI && ops->destroy != NULL) ops->destroy(self);
@@ -135,8 +135,8 @@ void tide_allocator_listen(tide_allocator *a, const tide_allocator_listener *lis
 //
 // An allocator's memory as a data pointer (PT-13): for owners that know nothing of allocators, and copies of bytes.
 //
-// Where the address alone suffices to free, the pointer is simple. Elsewhere its context is one piece of host memory
-// that keeps memory and allocator together; the tag lies behind it, as old as the memory:
+// Where the address alone suffices to free, the pointer is simple. Elsewhere its context is one allocation of host
+// memory that keeps memory and allocator together; the tag lies behind it, as old as the memory:
 //
 //     data pointer
 //       data    -> | bytes ...             |
@@ -230,7 +230,7 @@ tide_status tide_allocator_copy(tide_allocator *a, void *dst, const void *src, s
 
 // ---- counters ----
 //
-// The numbers that every allocator keeps in the same way, and what must hold between them.
+// The numbers that every allocator keeps in the same way, and their invariants.
 
 static void raise_peak(uint64_t *peak, uint64_t now) {
     if (now > *peak) *peak = now;

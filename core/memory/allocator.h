@@ -28,7 +28,7 @@ typedef struct tide_alloc_request {
     tide_memory_kind kind; ///< passed through to observers
     tide_stream_id stream; ///< the stream that will use the memory first
     uint64_t block_id;     ///< of the block that will own the memory
-    const char *tag;       ///< who asks, borrowed for the call; may be NULL
+    const char *tag;       ///< what asks for it, borrowed for the call; may be NULL
 } tide_alloc_request;
 
 /// What an allocator gives: a value that remembers where it came from, so that release needs no guess.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// block: one allocation with a reference count: making, dropping and looking at it. See block.h.
+// block: one allocation with a reference count: creating and releasing it, guards, lazy clones. See block.h.
 //
-// One piece of host memory per block; the tag lives behind the fields, so that it is as old as the block and may be
-// handed to allocators and observers without a copy:
+// One allocation of host memory per block; the tag lives behind the fields, so that it is as old as the block and may
+// be handed to allocators and observers without a copy:
 //
 //     | tide_block fields ... , tag --+ | "conv1.out\0" |
 //                                     +---^
@@ -19,8 +19,8 @@
 #include "core/base/log.h"
 #include "core/device/backend.h"
 
-/// In `flags` while a thread changes whose memory the block has: a lock of its own, that plain access sees as a reason
-/// to take the long way.
+/// In `flags` while a thread changes whose memory the block has: a lock of its own, so that plain access
+/// takes the slow way.
 #define BLOCK_LOCKED 0x80000000u
 
 /// What errors call a block.
@@ -143,7 +143,7 @@ tide_status tide_block_map_file(const char *path, uint64_t offset_bytes, size_t 
 
 // ---- guards ----
 //
-// Access to a block: the long way of reading and writing, taken when a flag stands in the way. See block.h.
+// The slow way of reading and writing, taken when a flag of the block is set.
 
 static uint32_t flags_of(const tide_block *b) { return __atomic_load_n(&b->flags, __ATOMIC_ACQUIRE); }
 
@@ -207,7 +207,7 @@ static bool in_parallel_section(void) { return parallel_depth > 0; }
 
 // ---- lazy clones ----
 //
-// Copy-on-write: several blocks over one piece of memory, and how each gets memory of its own. See block.h.
+// Copy-on-write: several blocks over the same memory, and how each gets memory of its own.
 //
 //     lazy clone                 a is written                  b is written
 //
@@ -215,8 +215,8 @@ static bool in_parallel_section(void) { return parallel_depth > 0; }
 //         +--> cow --> | M |     b ----> cow --> | M |         b ----> | M |          the last owner takes it
 //     b --+    2 owners                  1 owner
 //
-// The context counts the blocks that share (*owners*) and those of them that are copying at this moment. A writer whose
-// fellows all copy waits for them: if they succeed, it is the last and needs no copy. So n owners that all write make
+// The context counts the blocks that share (*owners*) and those of them that are copying at this moment. A writer waits
+// while all other owners copy: if they succeed, it is the last and needs no copy. So n owners that all write make
 // n - 1 copies, also when they write at once, and a failed copy leaves its block as it was: still an owner.
 //
 // Whose memory a block has changes under the block's own lock bit (BLOCK_LOCKED). The context's mutex is taken
@@ -257,7 +257,7 @@ static void unlock_block(tide_block *b) { __atomic_fetch_and(&b->flags, ~BLOCK_L
 
 static cow *cow_of(const tide_block *b) { return __atomic_load_n(&b->cow, __ATOMIC_ACQUIRE); }
 
-// ---- asking ----
+// ---- state ----
 
 const char *tide_block_state_name(tide_block_state state) {
     switch (state) {
@@ -344,7 +344,7 @@ static void drop_twin(tide_block *twin) {
 
 tide_status tide_block_lazy_clone(tide_block *b, tide_stream_id stream, tide_block **out, tide_error *err) {
     TIDE_TRY(check_clone(b, stream, err));
-    lock_block(b); // whose memory it has may be changing
+    lock_block(b); // another thread may be giving it other memory
     const bool simple = tide_block_is_simple(b), shared = b->cow != NULL;
     unlock_block(b);
     if (!simple) {
@@ -369,7 +369,7 @@ tide_status tide_block_lazy_clone(tide_block *b, tide_stream_id stream, tide_blo
     return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no host memory for a lazy clone of block '%s'", name_of(b));
 }
 
-// ---- parting ----
+// ---- materialising: memory of its own ----
 
 static uint64_t n_copies;
 
@@ -428,7 +428,7 @@ static tide_status part_by_copy(tide_block *b, cow *c, tide_error *err) {
     __atomic_fetch_add(&n_copies, 1, __ATOMIC_RELAXED);
     const tide_memory shared = b->mem;
     if (leave_and_unlock(c)) {
-        // The others died while this one copied: the old bytes are not needed any more.
+        // The others were freed while this one copied: the old bytes are not needed any more.
         tide_allocator_release(b->owner, &shared, b->last_stream);
         cow_destroy(c);
     }
@@ -472,7 +472,7 @@ tide_status tide_block_materialize(tide_block *b, tide_error *err) {
     return st;
 }
 
-/// A dying block gives up its part in the memory of lazy clones; the last one gives the memory back to the owner.
+/// A block that is freed leaves the shared memory of lazy clones; the last one gives the memory back to the owner.
 static void leave_cow(tide_block *b) {
     cow *const c = b->cow;
     pthread_mutex_lock(&c->lock);
@@ -521,7 +521,7 @@ void tide_block_unref(tide_block *b) {
 
 uint32_t tide_block_use_count(const tide_block *b) { return __atomic_load_n(&b->refs, __ATOMIC_RELAXED); }
 
-// ---- looking ----
+// ---- text ----
 
 void tide_block_describe(const tide_block *b, tide_text *out) {
     char device[32];
@@ -539,7 +539,7 @@ void tide_block_describe(const tide_block *b, tide_text *out) {
 
 // ---- factories ----
 //
-// Who makes blocks for a type of device (PT-23): a table with one entry per type, empty at first.
+// The functions that create blocks for a type of device (PT-23): one entry per type, empty at first.
 
 typedef struct factory_row {
     tide_block_factory make; ///< NULL: tide_block_create

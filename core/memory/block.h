@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-/// What stands in the way of plain access; all behind one word, so that the usual path pays one test (PT-7).
+/// Flags that stop plain access; all in one word, so that the usual path pays one test (PT-7).
 enum {
     TIDE_BLOCK_COW = 1,         ///< the memory may be shared with lazy clones: the next write settles it
     TIDE_BLOCK_FAIL_WRITE = 2,  ///< writing is refused
@@ -43,7 +43,7 @@ typedef struct tide_block {
     bool fixed;            ///< its address is held elsewhere: never lazily cloned
     bool materialized;     ///< was shared with lazy clones once, has memory of its own since
     struct tide__cow *cow; ///< shared memory of lazy clones; NULL: none
-    char *tag;             ///< who asked; owned; may be NULL
+    char *tag;             ///< what asked for it; owned; may be NULL
 } tide_block;
 
 /**
@@ -72,7 +72,7 @@ uint32_t tide_block_use_count(const tide_block *b);
 
 // ---- access ----
 
-/// Where the bytes are, without any check: for those who look and do not touch (dumps, alignment checks).
+/// Where the bytes are, without any check: for callers that do not touch the bytes (dumps, alignment checks).
 static inline const void *tide_block_address(const tide_block *b) { return b->mem.data; }
 /**
  * Address for reading. Never copies (PT-6).
@@ -109,11 +109,11 @@ void tide_block_record_use(tide_block *b, tide_stream_id stream);
 
 // ---- copy-on-write (PT-17 … PT-22) ----
 
-/// What the memory of a block is to it: its own; shared with lazy clones; its own again after a write (PT-20).
+/// The state of a block's memory: its own; shared with lazy clones; its own again after a write (PT-20).
 typedef enum tide_block_state { TIDE_BLOCK_NORMAL, TIDE_BLOCK_SHARED, TIDE_BLOCK_MATERIALIZED } tide_block_state;
 tide_block_state tide_block_get_state(const tide_block *b);
 const char *tide_block_state_name(tide_block_state state); ///< "normal", "shared", "materialized"
-/// The memory is an allocator's and its address all there is to know, and the address is held nowhere: a lazy clone can
+/// The memory is an allocator's and its address is enough to free it, and the address is held nowhere: a lazy clone can
 /// be made. False for file mappings, arena spans, foreign buffers with a context of their own, fixed blocks.
 bool tide_block_is_simple(const tide_block *b);
 bool tide_block_is_cow(const tide_block *b);
@@ -138,7 +138,7 @@ uint64_t tide_block_n_copies(void);
 void tide_parallel_enter(void);
 void tide_parallel_leave(void);
 
-// ---- looking ----
+// ---- text and counters ----
 
 /// One line: id, address, requested and reserved bytes, device, kind, owner, last stream, references, state, tag
 /// (LT-8).
@@ -148,7 +148,7 @@ uint64_t tide_block_external_bytes(tide_memory_kind kind);
 
 // ---- factory (PT-23) ----
 
-/// What a block is made from, for those who make blocks in a way of their own.
+/// What a block is made from, for factories.
 typedef struct tide_block_request {
     tide_allocator *owner;
     size_t size_bytes, align_bytes;

@@ -299,7 +299,7 @@ tide_status tide_kv_cache_free(tide_kv_cache *c, tide_kv_sequence s, tide_error 
     return TIDE_OK;
 }
 
-// ---- looking ----
+// ---- access ----
 
 size_t tide_kv_cache_n_tokens(const tide_kv_cache *c, tide_kv_sequence s) {
     const tide__kv_table *t = find(c, s);
@@ -336,7 +336,7 @@ size_t tide_kv_cache_table(const tide_kv_cache *c, tide_kv_sequence s, uint64_t 
 
 // ---- report ----
 //
-// KV cache: its numbers and its check, both by walking all tables. See kv_cache.h.
+// The numbers and the check, both by walking all tables.
 
 /// Tokens that table `t` has in its page `page_i`.
 static size_t tokens_in(const tide_kv_cache *c, const tide__kv_table *t, size_t page_i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The inside of a KV cache: what kv_cache.c changes and kv_cache_report.c looks at.
+// The inside of a KV cache, for kv_cache.c and its tests.
 #ifndef TIDE_CORE_MEMORY_KV_CACHE_INTERNAL_H
 #define TIDE_CORE_MEMORY_KV_CACHE_INTERNAL_H
 

@@ -170,7 +170,7 @@ static size_t select_largest(const tide_ledger *l, const filter *f, tide_live_bl
 
 // ---- events ----
 
-/// The innermost scope that is no run: a run is too large to say who it was.
+/// The innermost scope that is no run: a run is too large to be of help.
 static const char *op_of(const tide_memory_event *e) {
     const tide_scope *s = e->scope;
     while (s != NULL && s->kind == TIDE_SCOPE_RUN) s = s->parent;
@@ -269,7 +269,7 @@ static void on_memory(void *self, const tide_memory_event *event) {
 
 tide_observer tide_ledger_observer(tide_ledger *l) { return (tide_observer){.self = l, .on_memory = on_memory}; }
 
-// ---- questions ----
+// ---- look-ups ----
 
 size_t tide_ledger_largest(tide_ledger *l, uint64_t after_id, tide_live_block *out, size_t n_max) {
     const filter f = {.after_id = after_id};
@@ -310,16 +310,15 @@ void tide_ledger_clear_oom(tide_ledger *l) {
 
 // ---- reports as text ----
 //
-// The ledger's reports as text: why an allocation failed, and which blocks are still alive. See ledger.h.
-//
-// Names may come from files: control characters in them are shown as '?', so that a report cannot steer a terminal.
+// Why an allocation failed, and which blocks are still alive. Names may come from files: control characters in them are
+// shown as '?', so that a report cannot steer a terminal.
 
 /// Two sources can meet a request: a free block that the allocator keeps, or fresh memory up to what it may still take.
 ///
 ///     headroom known        max(largest free, headroom): arenas and pages cannot take more, theirs is 0; a limit's is
 ///                           what is left of its budget
-///     headroom unknown      the system decides, and it has just refused: how much less it would have given is not
-///     known
+///     headroom unknown      the system decides, and it has just refused: how much less it would have given is
+///                           not known
 ///
 /// Rounded down to the requested alignment, because every block is rounded up at least to that. An allocator that
 /// rounds up further (cpu_caching under a limit) gives less; how much less is not known here. When the answer would be

@@ -46,8 +46,8 @@ struct tide_meter {
 };
 
 tide_status tide_meter_create(tide_meter **out, tide_error *err) {
-    tide_meter *m = tide_host_calloc(1, sizeof *m);
-    if (m == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a meter");
+    tide_meter *m;
+    TIDE_TRY(TIDE_NEW(&m, 1, err, "for a meter"));
     *out = m;
     return TIDE_OK;
 }
@@ -153,7 +153,7 @@ tide_observer tide_meter_observer(tide_meter *m) {
     return (tide_observer){.self = m, .on_memory = on_memory, .no_time = true};
 }
 
-// ---- looking ----
+// ---- reading ----
 
 static void read_cells(const tide_meter *meter, int cell_i, tide_meter_kind *out) {
     tide_meter *m = tide__mutable(meter);

@@ -2,9 +2,9 @@
 //
 // meter: an observer that only counts, per memory kind. It is the "measured" beside the plan's "predicted".
 //
-// It hears alloc and free_completed and nothing else. A pool_discard ends blocks that it cannot count, for it knows no
-// block by its address: what went with a pool stays live in its figures (the ledger and a trace know better; tidemark's
-// own allocators tell the free of each block). A snapshot is a moment and no bytes.
+// It counts alloc and free_completed and nothing else. A pool_discard ends blocks that it cannot count, for it knows no
+// block by its address: what went with a pool stays live in its figures (the ledger and a trace are right there;
+// tidemark's own allocators report the free of each block). A snapshot marks a moment and has no bytes.
 #ifndef TIDE_CORE_MEMORY_METER_H
 #define TIDE_CORE_MEMORY_METER_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Scopes, thread numbers and the observer that tells two. See observer.h.
+// Scopes, thread numbers and the observer that forwards to two. See observer.h.
 //
 // The stack of a thread is a list through the callers' own structs, innermost first:
 //

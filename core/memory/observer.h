@@ -36,7 +36,7 @@ const char *tide_memory_op_name(tide_memory_op op);
 
 typedef enum tide_scope_kind { TIDE_SCOPE_REGION, TIDE_SCOPE_RUN, TIDE_SCOPE_OPERATOR } tide_scope_kind;
 
-/// A named stretch of work. Scopes nest per thread; the innermost one owns what is allocated inside it. The struct
+/// A named section of work. Scopes nest per thread; the innermost one owns what is allocated inside it. The struct
 /// belongs to the caller that enters the scope and must live until it is left; `name` must outlive the observer's call.
 typedef struct tide_scope {
     const char *name;
@@ -68,7 +68,7 @@ typedef struct tide_memory_event {
     uint64_t address;         ///< 0 for oom
     uint32_t thread;
     const char *allocator;   ///< name of the allocator that owns the block
-    const char *tag;         ///< who asked: tensor or buffer name; may be NULL
+    const char *tag;         ///< what asked for it: tensor or buffer name; may be NULL
     const tide_scope *scope; ///< innermost scope of the thread; NULL: none
     /// Numbers of the allocator at an oom, read before any clean-up; NULL for other events.
     const struct tide_allocator_stats *stats;

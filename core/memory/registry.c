@@ -43,8 +43,8 @@ static void use_inline_arrays(tide_registry *r) {
 }
 
 tide_status tide_registry_create(tide_registry **out, tide_error *err) {
-    tide_registry *r = tide_host_calloc(1, sizeof *r);
-    if (r == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for an allocator registry");
+    tide_registry *r;
+    TIDE_TRY(TIDE_NEW(&r, 1, err, "for an allocator registry"));
     pthread_mutex_init(&r->lock, NULL);
     use_inline_arrays(r);
     *out = r;
@@ -200,7 +200,7 @@ tide_status tide_registry_add(tide_registry *r, tide_memory_kind kind, tide_allo
     if (good) put_row(r, &row, &dropped);
     pthread_mutex_unlock(&r->lock);
     tide_allocator_unref(dropped);
-    if (!good) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to register allocator '%s'", tide_allocator_name(a));
+    if (!good) return TIDE_NO_MEMORY(err, "to register allocator '%s'", tide_allocator_name(a));
     return TIDE_OK;
 }
 
@@ -287,10 +287,10 @@ tide_status tide_registry_stats(tide_registry *r, tide_device device, tide_memor
 
 // ---- devices ----
 //
-// registry, the part that knows devices and not kinds: the allocator of a device, its current stream, and which device
-// is the default one (LT-19). See registry.h.
+// What is known of a device whatever the kind: its allocator, its current stream, and which device is the default one
+// (LT-19).
 //
-// Devices are a handful: a list in order of arrival, searched from its start. An entry is never taken out, so a stream
+// There are few devices: a list in order of arrival, searched from its start. An entry is never taken out, so a stream
 // that was set stays set when the allocator goes.
 
 tide_status tide_registry_add_device(tide_registry *r, tide_allocator *a, int priority, tide_error *err) {
@@ -307,7 +307,7 @@ tide_status tide_registry_add_device(tide_registry *r, tide_allocator *a, int pr
     }
     pthread_mutex_unlock(&r->lock);
     for (int i = 0; i < 2; i++) tide_allocator_unref(dropped[i]);
-    if (!good) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to register allocator '%s'", tide_allocator_name(a));
+    if (!good) return TIDE_NO_MEMORY(err, "to register allocator '%s'", tide_allocator_name(a));
     return TIDE_OK;
 }
 
@@ -349,8 +349,7 @@ tide_status tide_registry_set_current_stream(tide_registry *r, tide_device devic
     if (e != NULL) e->stream = stream;
     pthread_mutex_unlock(&r->lock);
     if (e == NULL)
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to note the current stream of %s",
-                         tide_device_format(device, name, sizeof name));
+        return TIDE_NO_MEMORY(err, "to note the current stream of %s", tide_device_format(device, name, sizeof name));
     return TIDE_OK;
 }
 

@@ -10,9 +10,10 @@
 #include <string.h>
 
 #include "core/base/checked.h"
+#include "core/base/host_alloc.h"
 #include "core/device/backend.h"
 
-// ---- making ----
+// ---- creating ----
 
 tide_storage tide_storage_of_block(tide_block *b) {
     return (tide_storage){.block = tide_block_ref(b), .size_bytes = b->mem.requested_bytes, .device = b->device};
@@ -52,7 +53,7 @@ tide_status tide_storage_create(const tide_storage_spec *spec, size_t size_bytes
         return TIDE_OK;
     }
     tide_registry *registry = spec->registry != NULL ? spec->registry : tide_registry_default();
-    if (registry == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the registry of the process");
+    if (registry == NULL) return TIDE_NO_MEMORY(err, "for the registry of the process");
     tide_block_request req = {.size_bytes = size_bytes,
                               .align_bytes = spec->align_bytes != 0
                                                  ? spec->align_bytes
@@ -78,7 +79,7 @@ tide_status tide_storage_adopt(tide_data_ptr *ptr, size_t size_bytes, tide_memor
 // ---- bytes ----
 
 /// Work queued on the block's last stream may still use it, or, on fresh memory, its owner before. A stream that
-/// is gone has no work left, so a failure says nothing here; one that matters comes back from the copy itself.
+/// is gone has no work left, so a failure is ignored here; a real one is returned by the copy itself.
 static void wait_for(const tide_block *b) {
     const tide_stream_id stream = __atomic_load_n(&b->last_stream, __ATOMIC_RELAXED);
     if (b->device.type == TIDE_DEVICE_CPU && stream == 0) return; // work of the calling thread: done
@@ -227,7 +228,7 @@ tide_status tide_storage_lazy_clone(const tide_storage *s, tide_stream_id stream
     return TIDE_OK;
 }
 
-// ---- access and asking ----
+// ---- access and state ----
 
 void *tide_storage_data(const tide_storage *s) {
     if (s->size_bytes == 0 || s->block == NULL || s->block->mem.data == NULL) return NULL;

@@ -79,7 +79,7 @@ tide_storage tide_storage_ref(const tide_storage *s);
 void tide_storage_deinit(tide_storage *s);
 
 static inline bool tide_storage_is_empty(const tide_storage *s) { return s->size_bytes == 0; }
-/// Address of the first byte, unchecked, for looking; NULL when empty. To read or write: the two calls below.
+/// Address of the first byte, without checks; NULL when empty. To read or write, use the two calls below.
 void *tide_storage_data(const tide_storage *s);
 /// Addresses as of tide_block_read and tide_block_write; NULL when empty.
 tide_status tide_storage_read(const tide_storage *s, const void **out, tide_error *err) TIDE_NODISCARD;

@@ -30,7 +30,7 @@ void at_exit() {
     if (depth > 0) speak();
 }
 
-/// An exception inside a function that may not throw, or a thing half made that cannot be taken down.
+/// An exception inside a function that may not throw, or an object half made that cannot be destroyed.
 void at_terminate() {
     if (depth > 0 && ran_out) speak();
     if (other_terminate != nullptr) other_terminate();

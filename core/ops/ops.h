@@ -25,9 +25,9 @@ tide_status tide_ops_resolve(tide_graph *g, tide_error *err) TIDE_NODISCARD;
 /// The instructions that kernels may use here, as oneDNN calls them: "sse41", "avx2", "avx512_core"; "other". Their
 /// scratch depends on it, and so does every plan that holds some; ONEDNN_MAX_CPU_ISA holds them to fewer.
 const char *tide_ops_instructions(void);
-/// The caches of the processor, as CPUID tells them to oneDNN, which sizes the scratch of convolutions by them:
+/// The caches of the processor, as CPUID gives them to oneDNN, which sizes the scratch of convolutions by them:
 /// "L1d 32 KiB/2, L2 1 MiB/2, L3 33 MiB/32", behind the stroke how many threads may share one; "unknown" where the
-/// processor does not tell.
+/// processor does not say.
 const char *tide_ops_caches(char *buf, size_t buf_bytes);
 /// The library that kernels are made by, with its version: "oneDNN 2.6.3".
 const char *tide_ops_library(char *buf, size_t buf_bytes);

@@ -37,7 +37,7 @@ size_t tide_op_table(const tide_op_def *const **out) {
     return N_ROWS;
 }
 
-// ---- why not ----
+// ---- why there is no row ----
 
 static const char *name_at(const void *ctx, size_t i) {
     (void)ctx;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Every pair of operands of every step is put to the operator's row. See alias_facts.h.
+// The operator's row is asked about every pair of operands of every step. See alias_facts.h.
 #include "core/runtime/alias_facts.h"
 
 #include "core/base/host_alloc.h"
@@ -11,8 +11,7 @@ static bool is_variable(const tide_graph *g, uint32_t value_i) {
 }
 
 static tide_status add(tide_alias_facts *f, const tide_alias_fact *fact, tide_error *err) {
-    if (tide_host_grow(&f->list, &f->cap, f->n + 1, sizeof *f->list) != TIDE_OK)
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu alias facts", f->n + 1);
+    TIDE_TRY(TIDE_GROW(&f->list, &f->cap, f->n + 1, err, "for %zu alias facts", f->n + 1));
     f->list[f->n++] = *fact;
     return TIDE_OK;
 }
@@ -57,8 +56,9 @@ static tide_status ask_all(const tide_program *p, tide_alias_facts *f, tide_erro
         f->first[step] = f->n;
         const tide_node *node = &p->graph->nodes[p->steps[step].node];
         if (says_nothing(node->def)) continue;
-        tide_operand *operands = tide_host_calloc(node->n_inputs + node->n_outputs + 1, sizeof *operands);
-        if (operands == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the operands of '%s'", node->name);
+        tide_operand *operands;
+        TIDE_TRY(
+            TIDE_NEW(&operands, node->n_inputs + node->n_outputs + 1, err, "for the operands of '%s'", node->name));
         const tide_status st = ask_step(p->graph, step, node, operands, f, err);
         tide_host_free(operands);
         TIDE_TRY(st);
@@ -70,9 +70,8 @@ static tide_status ask_all(const tide_program *p, tide_alias_facts *f, tide_erro
 tide_status tide_alias_facts_make(const tide_program *p, tide_alias_facts *out, tide_error *err) {
     tide_alias_facts f = {.n_steps = p->n_steps};
     f.first = tide_host_calloc(p->n_steps + 1, sizeof *f.first);
-    tide_status st = f.first != NULL
-                         ? ask_all(p, &f, err)
-                         : TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the facts of %zu steps", p->n_steps);
+    tide_status st =
+        f.first != NULL ? ask_all(p, &f, err) : TIDE_NO_MEMORY(err, "for the facts of %zu steps", p->n_steps);
     if (st != TIDE_OK) {
         tide_alias_facts_deinit(&f);
         return st;

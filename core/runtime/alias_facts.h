@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // alias facts: what the operators of a program say about operands that may share bytes. One table, from which the
-// planner's alias passes choose, and against which the runtime checks whatever plan it is handed.
+// planner's alias passes choose, and against which the runtime checks every plan it is given.
 #ifndef TIDE_CORE_RUNTIME_ALIAS_FACTS_H
 #define TIDE_CORE_RUNTIME_ALIAS_FACTS_H
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// context: made, asked and destroyed. Its memory is in context_memory.c, inputs in context_inputs.c, running in
-// context_run.c. See context.h.
+// context: creating, inputs, running. Its memory is in context_memory.c. See context.h.
 #include "core/runtime/context.h"
 
 #include <string.h>
@@ -31,7 +30,7 @@ static bool is_written_by_run(const tide_context *c, const tide_tensor *t) {
     return false;
 }
 
-/// Kernels read row-major bytes without gaps (LT-6): the limit is theirs, so a strided tensor is refused here and never
+/// Kernels read row-major bytes without gaps (LT-6): a strided tensor is refused here and never
 /// misread.
 static tide_status refuse_strided(const tide_value *v, const tide_tensor *t, tide_error *err) {
     char shape[192], strides[192];
@@ -154,7 +153,7 @@ static tide_status name_scratch(tide__context_step *s, const tide_kernel *k, tid
     tide_text_addf(&tag, "%s.scratch", k->node->name);
     if (tag.failed) {
         tide_text_deinit(&tag);
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a name");
+        return TIDE_NO_MEMORY(err, "for a name");
     }
     s->scratch_tag = tag.data;
     return TIDE_OK;
@@ -206,7 +205,7 @@ static void drop_steps(tide_context *c) {
     tide_host_free(c->steps);
 }
 
-// ---- the whole ----
+// ---- creating and destroying ----
 
 static tide_status take_tables(tide_context *c, tide_error *err) {
     const tide_graph *g = graph_of(c);
@@ -221,7 +220,7 @@ static tide_status take_tables(tide_context *c, tide_error *err) {
     c->operands = tide_host_calloc(count_operands(c->plan->program) + 1, sizeof *c->operands);
     if (c->values == NULL || c->data == NULL || c->inputs == NULL || c->next_inputs == NULL || c->outputs == NULL ||
         c->output_blocks == NULL || c->steps == NULL || c->operands == NULL)
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the tables of %zu values", g->n_values);
+        return TIDE_NO_MEMORY(err, "for the tables of %zu values", g->n_values);
     return TIDE_OK;
 }
 
@@ -266,7 +265,7 @@ void tide_context_destroy(tide_context *c) {
     tide_host_free(c);
 }
 
-// ---- questions ----
+// ---- look-ups ----
 
 size_t tide_context_n_outputs(const tide_context *c) { return graph_of(c)->n_outputs; }
 
@@ -340,7 +339,7 @@ static tide_status run_steps(tide_context *c, tide_error *err) {
     return TIDE_OK;
 }
 
-/// A guard on the buffer's block stands in the way of every tensor in it.
+/// A guard on the buffer's block blocks every tensor in it.
 static tide_status take_buffer(tide_context *c, tide_error *err) {
     if (c->buffer == NULL) return TIDE_OK;
     void *unused;

@@ -42,9 +42,7 @@ struct tide_context {
     tide_context_stats stats;
 };
 
-// context_inputs.c
-
-// context_outputs.c
+// context_memory.c: outputs
 
 /// Take all outputs for writing: settle what they share with lazy clones, and take their present addresses. Under
 /// poison their old content goes.
@@ -56,17 +54,18 @@ tide_status tide__context_copy_outputs(tide_context *c, tide_error *err) TIDE_NO
 
 /// Once the buffer is there.
 void tide__poison_open(tide_context *c);
-/// Before step `step_i`, after naive births: what it will write must be untouched; from now on it is in use.
+/// Before step `step_i`, after its memory was allocated: what it will write must be untouched; from now on it is in
+/// use.
 tide_status tide__poison_before_step(tide_context *c, size_t step_i, tide_error *err) TIDE_NODISCARD;
-/// After step `step_i`: its results are its own, nothing was written behind them or behind what dies here.
+/// After step `step_i`: its results are its own, nothing was written behind them or behind what is freed here.
 tide_status tide__poison_after_step(tide_context *c, size_t step_i, tide_error *err) TIDE_NODISCARD;
 /// Before the first step: the outputs' old content goes.
 void tide__poison_begin(tide_context *c);
 /// After the last step.
 tide_status tide__poison_end(tide_context *c, tide_error *err) TIDE_NODISCARD;
-/// After a failed run, before naive burials: all is poison again.
+/// After a failed run, before naive mode frees: all is poison again.
 void tide__poison_abandon(tide_context *c);
-/// Before memory is given back: nothing is off limits.
+/// Before memory is given back: all of it is open.
 void tide__poison_close(tide_context *c);
 
 // context_memory.c
@@ -80,7 +79,7 @@ tide_bind_result tide__context_bind(tide_context *c, uint32_t value_i, tide_erro
 tide_status tide__context_alloc_step(tide_context *c, size_t step_i, tide_error *err) TIDE_NODISCARD;
 /// Naive mode: free the scratch and all whose last step is `step_i`.
 void tide__context_free_step(tide_context *c, size_t step_i);
-/// Naive mode, after a failed step: free whatever is still there.
+/// Naive mode, after a failed step: free what is still allocated.
 void tide__context_free_rest(tide_context *c);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The memory of a context: the planned buffer and what is bound into it, and in naive mode births and deaths while
-// running; the outputs are in context_outputs.c. See context_internal.h.
+// The memory of a context: the planned buffer and the tensors bound into it, in naive mode allocation and freeing while
+// running, and the outputs. See context_internal.h.
 //
 //     planned   buffer  | x | y | scratch of conv | ... |   one block, Workspace, exactly the planned bytes, fixed
 //     naive     x | y | scratch | ...                       one block each, Workspace, as long as it is needed
@@ -29,10 +29,9 @@ static void fill_memory(tide_fill fill, void *data, size_t n) {
 
 // ---- outputs ----
 //
-// The outputs of a context: one block each, taken for writing when a run begins. See context.h.
-//
-// Their addresses are not kept from run to run: the caller may hold a lazy clone of an output, and then the first write
-// gives the output memory of its own and leaves the clone its bytes.
+// One block each, taken for writing when a run begins. Their addresses are not kept from run to run: the caller may
+// hold a lazy clone of an output, and then the first write gives the output memory of its own and leaves the clone its
+// bytes.
 
 static const tide_value *output_value(const tide_context *c, size_t i) {
     return &graph_of(c)->values[graph_of(c)->outputs[i]];
@@ -98,7 +97,7 @@ static tide_status write_output(tide_context *c, size_t i, tide_error *err) {
         tide_error_prefix(err, "output '%s'", output_value(c, i)->name);
         return st;
     }
-    if (ours) c->output_blocks[i] = block->id; // the copy that a write made is ours too
+    if (ours) c->output_blocks[i] = block->id; // the copy that a write made is the runtime's too
     if (c->values[graph_of(c)->outputs[i]] != NULL) c->data[graph_of(c)->outputs[i]] = data;
     return TIDE_OK;
 }
@@ -125,7 +124,7 @@ tide_status tide__context_copy_outputs(tide_context *c, tide_error *err) {
     return TIDE_OK;
 }
 
-// ---- planned: one buffer ----
+// ---- planned mode: one buffer ----
 
 static tide_status take_buffer(tide_context *c, tide_error *err) {
     const tide_plan_buffer *m = c->plan->buffer;
@@ -197,7 +196,7 @@ static tide_status make_intermediate(tide_context *c, uint32_t value_i, tide_err
     return bind_value(c, value_i, err);
 }
 
-/// Weights are fixed when they are loaded: one look at the address is enough.
+/// Weights do not move after they are loaded: their address is read once.
 static tide_status read_weight(tide_context *c, uint32_t value_i, tide_error *err) {
     if (c->plan->weights[value_i] == NULL) return TIDE_OK;
     const void *data;
@@ -249,7 +248,7 @@ void tide__context_drop_memory(tide_context *c) {
     tide_block_unref(c->buffer);
 }
 
-// ---- naive: births and deaths while running ----
+// ---- naive mode: allocation and freeing while running ----
 
 static tide_status take_block(tide_context *c, uint64_t size_bytes, size_t align_bytes, const char *tag,
                               tide_block **out, tide_error *err) {

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT
 //
-// Fill mode poison: who may touch which byte of a context's memory, and when. Used by context_run.c.
+// Fill mode poison: which bytes of a context's memory may be touched, and when.
 //
 //     buffer    | x: its bytes | red zone | freed: poison | not planned: poison |
-//                 ^ open while it lives
+//                 ^ open while x is alive
 //
-//     created          all poison, all barred
-//     birth of x       its place must be poison from end to end, else it was written while no value owned it; opened
-//     death of x       its red zone (from its last byte to the end of its place) must be poison; all poison and
-//                      barred again
+//     created          all poison, all closed
+//     x is allocated   its place must be poison from end to end, else it was written while no value owned it; opened
+//     x is freed       its red zone (from its last byte to the end of its place) must be poison; all poison and
+//                      closed again
 //     end of a run     the whole buffer must be poison: no value is alive
 //
-// "Barred" is AddressSanitizer's doing and nothing in other builds. Naive births have blocks of their own and go the
-// same way; graph outputs too, from the begin of a run, but are never barred: they are in other hands. What kernels
-// make of poison is in poison_results.c.
+// "Closed" means poisoned for AddressSanitizer; in other builds it has no effect. In naive mode values have blocks of
+// their own and the same rules hold; for graph outputs too, from the begin of a run, but these are never closed:
+// callers use them.
 //
-// Where tensors lie on each other's bytes (sharing.h) these rules hold for what no relative of theirs owns: a view is
-// born into bytes that are in use, and what dies leaves the bytes to those that still live there.
+// Where tensors lie on each other's bytes (sharing.h) these rules hold for bytes that no alias owns: a view begins in
+// bytes that are in use, and when a value ends its bytes stay with the aliases that are still alive there.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,13 +31,13 @@ static const tide_node *node_of(const tide_context *c, size_t step_i) {
 
 // ---- results ----
 //
-// What poison looks like once a kernel has calculated with it. Used by context_poison.c.
+// How poison is found in what a kernel calculated.
 //
-// The pattern is a NaN in every float type, and one whose payload no library writes of its own accord. Arithmetic keeps
+// The pattern is a NaN in every float type, and its payload is one that no library writes by itself. Arithmetic keeps
 // the payload of a NaN, so a result that holds the pattern was not written, or was made from memory that was not
-// written. Integers say nothing: -1 is an ordinary number.
+// written. Integers cannot be checked: -1 is an ordinary number.
 
-/// How a type of numbers looks: bytes of one element and the pattern of its infinity. Above it (signs aside) is NaN.
+/// A float type: bytes of one element and the pattern of its infinity. Above it (without the sign) is NaN.
 typedef struct float_type {
     size_t size_bytes;
     uint64_t infinity;
@@ -112,7 +112,7 @@ static bool overwrites(const tide_context *c, size_t step_i) {
     return false;
 }
 
-/// poison_results.c: before a step that overwrites an input: what check_results will want to know of it.
+/// Before a step that overwrites an input: note what check_results needs to know of the inputs.
 static void note_inputs(tide_context *c, size_t step_i) {
     tide__context_step *s = &c->steps[step_i];
     s->overwrites = overwrites(c, step_i);
@@ -120,7 +120,7 @@ static void note_inputs(tide_context *c, size_t step_i) {
 }
 
 /// A NaN with every bit set is what arithmetic on poison gives (the payload is kept) and what an element holds that
-/// was never written. Where an operand has a NaN of its own it may have come from there: then nothing is said.
+/// was never written. Where an operand has a NaN of its own it may have come from there: then it is no fault.
 static tide_status check_result(const tide_context *c, size_t step_i, size_t port, tide_error *err) {
     const tide_node *node = c->plan->program->steps[step_i].kernel.node;
     const tide_operand *o = &c->steps[step_i].out[port];
@@ -148,12 +148,12 @@ static tide_status check_results(const tide_context *c, size_t step_i, tide_erro
 
 /// The place of one tensor or of one step's scratch.
 typedef struct slot {
-    const char *what, *name; ///< "tensor", "output", "scratch" and whose
+    const char *what, *name; ///< "tensor", "output" or "scratch", and the name of the value or node
     unsigned char *data;
     size_t size_bytes; ///< of the tensor; the rest of the slot is its red zone
     size_t slot_bytes;
     uint64_t offset_bytes;     ///< in the plan buffer; TIDE_NO_OFFSET: a block of its own
-    const uint32_t *relatives; ///< [n_relatives] values that lie on some of its bytes
+    const uint32_t *relatives; ///< [n_relatives] aliases: values that lie on some of its bytes
     size_t n_relatives;
 } slot;
 
@@ -236,9 +236,10 @@ static void close_bytes(const slot *s, size_t from, size_t n) {
 
 static void close_slot(const slot *s) { close_bytes(s, 0, s->slot_bytes); }
 
-// ---- bytes that no relative owns ----
+// ---- bytes that no alias owns ----
 
-/// When relatives are asked: before a step those that it does not make, after it those that it is not the last to need.
+/// At which moment aliases count as alive: before a step those that it does not write, after it those that it is not
+/// the last to need.
 typedef struct moment {
     int64_t step;
     bool after;
@@ -249,7 +250,7 @@ static bool is_alive(const tide__need *need, moment t) {
                    : need->birth_step < t.step && need->last_step >= t.step;
 }
 
-/// Where the relatives of `s` that live at `t` let go of the byte at `at`; `at` when none has it.
+/// The end of the alias of `s` that is alive at `t` and has the byte at `at`; `at` when none has it.
 static uint64_t owned_until(const tide_context *c, const slot *s, moment t, uint64_t at) {
     for (size_t i = 0; i < s->n_relatives; i++) {
         const tide__place *p = &c->plan->places[s->relatives[i]];
@@ -260,7 +261,7 @@ static uint64_t owned_until(const tide_context *c, const slot *s, moment t, uint
     return at;
 }
 
-/// Where the next of them begins behind `at`; `end` when none does.
+/// Where the next such alias begins behind `at`; `end` when none does.
 static uint64_t free_until(const tide_context *c, const slot *s, moment t, uint64_t at, uint64_t end) {
     for (size_t i = 0; i < s->n_relatives; i++) {
         const uint64_t begin = c->plan->places[s->relatives[i]].offset_bytes;
@@ -269,7 +270,7 @@ static uint64_t free_until(const tide_context *c, const slot *s, moment t, uint6
     return end;
 }
 
-/// The next bytes of the slot, from *begin on, that no living relative owns: [*begin, *end). @return false: none
+/// The next bytes of the slot, from *begin on, that no live alias owns: [*begin, *end). @return false: none
 static bool next_free(const tide_context *c, const slot *s, moment t, size_t *begin, size_t *end) {
     *end = s->slot_bytes;
     if (s->n_relatives == 0) return *begin < *end; // also a block of its own, which has no offset
@@ -280,7 +281,7 @@ static bool next_free(const tide_context *c, const slot *s, moment t, size_t *be
     return *begin < *end;
 }
 
-// ---- birth ----
+// ---- before a step ----
 
 static tide_status open_slot(const tide_context *c, const slot *s, bool barred, size_t step_i, tide_error *err) {
     tide_asan_unpoison(s->data, s->slot_bytes);
@@ -309,7 +310,7 @@ tide_status tide__poison_before_step(tide_context *c, size_t step_i, tide_error 
     return slot_of_scratch(c, step_i, &s) ? open_slot(c, &s, true, step_i, err) : TIDE_OK;
 }
 
-// ---- death ----
+// ---- after a step ----
 
 static tide_status check_red_zone(const slot *s, const char *when, tide_error *err) {
     tide_asan_unpoison(s->data, s->slot_bytes);
@@ -344,7 +345,7 @@ tide_status tide__poison_after_step(tide_context *c, size_t step_i, tide_error *
     if (c->fill != TIDE_FILL_POISON) return TIDE_OK;
     const tide_node *node = node_of(c, step_i);
     slot s;
-    // Overruns first: what they hit may be what a result was made from.
+    // Overruns first: a result may have been made from the bytes they hit.
     if (slot_of_scratch(c, step_i, &s)) TIDE_TRY(end_slot(c, &s, step_i, err));
     TIDE_TRY(check_results(c, step_i, err));
     for (size_t k = 0; k < node->n_inputs; k++) TIDE_TRY(end_if_last(c, node->inputs[k], step_i, err));

@@ -18,7 +18,7 @@
 
 // ---- weights ----
 //
-// weights: the constants a run reads, held once per inference plan in blocks of kind Persistent (S27-28, S27-31).
+// The constants that a run reads, held once per inference plan in blocks of kind Persistent (S27-28, S27-31).
 //
 // A program that was built with a weights registry has moved its constants there already; a plan of the same registry
 // and alignment then takes references and copies nothing. Otherwise the plan copies, and the constants stay in the
@@ -76,7 +76,7 @@ static tide_status preload_weights(tide_inference_plan *p, tide_error *err) {
     bool *is_weight = tide_host_calloc(g->n_values + 1, sizeof *is_weight);
     tide_status st = TIDE_OK;
     if (p->weights == NULL || is_weight == NULL) {
-        st = TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu values", g->n_values);
+        st = TIDE_NO_MEMORY(err, "for %zu values", g->n_values);
         goto done;
     }
     tide__mark_weights(g, &p->program->order, is_weight);
@@ -146,7 +146,7 @@ static tide_status take_memory_plan(tide_inference_plan *p, const tide_memory_pl
     p->places = tide_host_calloc(p->program->graph->n_values + 1, sizeof *p->places);
     p->scratch = tide_host_calloc(p->program->n_steps + 1, sizeof *p->scratch);
     if (p->places == NULL || p->scratch == NULL)
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu values", p->program->graph->n_values);
+        return TIDE_NO_MEMORY(err, "for %zu values", p->program->graph->n_values);
     TIDE_TRY(tide__places_find(p->program, p->needs, plan, p->device, p->places, p->scratch, err));
     TIDE_TRY(tide__sharing_check(p->program, p->needs, p->places, p->scratch, &p->sharing, err));
     TIDE_TRY(tide_memory_plan_copy(plan, &p->memory, err));
@@ -157,9 +157,7 @@ static tide_status take_memory_plan(tide_inference_plan *p, const tide_memory_pl
 }
 
 static tide_status fill_plan(tide_inference_plan *p, const tide_inference_plan_options *opt, tide_error *err) {
-    p->needs = tide_host_calloc(p->program->graph->n_values + 1, sizeof *p->needs);
-    if (p->needs == NULL)
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu values", p->program->graph->n_values);
+    TIDE_TRY(TIDE_NEW(&p->needs, p->program->graph->n_values + 1, err, "for %zu values", p->program->graph->n_values));
     TIDE_TRY(tide__needs_of(p->program, p->needs, err));
     tide_status st = take_memory_plan(p, opt->memory_plan, err);
     if (st != TIDE_OK) {

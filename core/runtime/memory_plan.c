@@ -12,7 +12,7 @@
 
 // ---- lifetimes ----
 //
-// lifetimes: the table that goes into the planner: what lives when, how large, inside what. See memory_plan.h.
+// The table that goes into the planner: which tensor is alive when, how large it is, inside which other it lies.
 
 static tide_status check_fixed(const tide_lifetime *item, uint64_t aligned_bytes, tide_error *err) {
     uint64_t end;
@@ -113,7 +113,7 @@ tide_status tide_lifetimes_add(tide_lifetimes *lt, const tide_lifetime *item, ti
     TIDE_TRY(check_item(lt, item, err));
     if (tide_host_grow(&lt->items, &lt->cap, lt->n + 1, sizeof *lt->items) != TIDE_OK ||
         copy_item(item, lt->n_points, &lt->items[lt->n]) != TIDE_OK)
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the lifetime of tensor '%s'", item->name);
+        return TIDE_NO_MEMORY(err, "for the lifetime of tensor '%s'", item->name);
     lt->n++;
     // A lifetime past the last step would make every per-step view wrong.
     if (lt->n_steps < item->end_step) lt->n_steps = item->end_step;
@@ -301,8 +301,8 @@ tide_status tide_proof_parse(const char *text, tide_proof *out, tide_error *err)
 // ---- plan ----
 
 tide_status tide_memory_plan_copy(const tide_memory_plan *plan, tide_memory_plan **out, tide_error *err) {
-    tide_memory_plan *copy = tide_host_calloc(1, sizeof *copy);
-    if (copy == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a memory plan");
+    tide_memory_plan *copy;
+    TIDE_TRY(TIDE_NEW(&copy, 1, err, "for a memory plan"));
     *copy = *plan;
     copy->strategy = NULL;
     copy->lifetimes = (tide_lifetimes){0};
@@ -318,7 +318,7 @@ tide_status tide_memory_plan_copy(const tide_memory_plan *plan, tide_memory_plan
         !copy_array(&copy->pools, plan->pools, plan->lifetimes.n, sizeof *copy->pools) ||
         !copy_array(&copy->pool_list, plan->pool_list, plan->n_pools, sizeof *copy->pool_list) ||
         !copy_array(&copy->buffers, plan->buffers, plan->n_buffers, sizeof *copy->buffers)) {
-        st = TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a memory plan of %zu entries", plan->lifetimes.n);
+        st = TIDE_NO_MEMORY(err, "for a memory plan of %zu entries", plan->lifetimes.n);
         goto fail;
     }
     *out = copy;

@@ -64,12 +64,12 @@ static tide_status index_entries(finder *f, tide_error *err) {
         return TIDE_FAIL(err, TIDE_ERR_INVALID, "memory plan '%s' has no offsets", f->plan->strategy);
     for (size_t i = 0; i < f->plan->lifetimes.n; i++) {
         if (tide_strmap_put(&f->entries, f->plan->lifetimes.items[i].name, i) != TIDE_OK)
-            return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu plan entries", f->plan->lifetimes.n);
+            return TIDE_NO_MEMORY(err, "for %zu plan entries", f->plan->lifetimes.n);
     }
     const tide_graph *g = f->p->graph;
     for (size_t v = 0; v < g->n_values; v++) {
         if (tide_strmap_put(&f->taken, g->values[v].name, v) != TIDE_OK)
-            return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu names", g->n_values);
+            return TIDE_NO_MEMORY(err, "for %zu names", g->n_values);
     }
     return TIDE_OK;
 }
@@ -81,7 +81,7 @@ static size_t find_entry(const finder *f, const char *name) {
 
 // ---- the strict rule ----
 
-/// What asks for a place, in words and numbers.
+/// A value or scratch that needs a place: its name for messages, and its numbers.
 typedef struct asker {
     const tide_node *node;
     char what[160]; ///< "port 0 (tensor 'x')", "scratch"
@@ -121,7 +121,7 @@ static tide_status check_kind(const asker *a, const tide_memory_plan *plan, size
                      tide_memory_kind_name(lt->kind));
 }
 
-/// Where the plan says that an alias lies and where it puts it must be the same.
+/// The offset that the plan gives an alias must be the one that follows from its target.
 static tide_status check_alias(const asker *a, const tide_memory_plan *plan, size_t entry, tide_error *err) {
     const tide_lifetime *lt = &plan->lifetimes.items[entry];
     if (lt->alias == TIDE_ALIAS_NONE) return TIDE_OK;
@@ -141,7 +141,7 @@ static tide_status check_alias(const asker *a, const tide_memory_plan *plan, siz
                      of->size_bytes, there, here);
 }
 
-/// An alias is as aligned as its place in the other makes it; what kernels count on it is all the same.
+/// The alignment of an alias follows from its place in its target; what kernels need of it is the same.
 static uint64_t wanted_align(const tide_lifetime *lt) {
     enum { ALIAS_ALIGN = 64 };
     return lt->alias != TIDE_ALIAS_NONE && lt->align_bytes > ALIAS_ALIGN ? ALIAS_ALIGN : lt->align_bytes;
@@ -164,7 +164,7 @@ static tide_status check_place(const finder *f, const asker *a, size_t entry, ti
                          "%" PRIu64 " (buffer of %" PRIu64 " B)",
                          a->node->name, a->what, a->size_bytes, plan->strategy, lt->size_bytes, offset,
                          f->buffer_bytes);
-    // Said without adding, so that a huge offset cannot wrap around into the buffer.
+    // Compared without adding, so that a huge offset cannot wrap around into the buffer.
     if (offset > f->buffer_bytes || lt->size_bytes > f->buffer_bytes - offset)
         return TIDE_FAIL(err, TIDE_ERR_NO_SPACE,
                          "node '%s' %s: needs %" PRIu64 " B, but plan '%s' puts %" PRIu64 " B at offset %" PRIu64
@@ -232,7 +232,7 @@ static tide_status make_scratch_name(finder *f, const tide_node *node, tide_text
         tide_text_addf(out, "%s.scratch.%u", node->name, i);
     }
     if (out->failed || tide_strmap_put(&f->taken, tide_text_str(out), 0) != TIDE_OK)
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the name of the scratch of '%s'", node->name);
+        return TIDE_NO_MEMORY(err, "for the name of the scratch of '%s'", node->name);
     return TIDE_OK;
 }
 

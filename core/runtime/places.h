@@ -6,7 +6,7 @@
 //
 // A slot is the capacity of one tensor: its planned bytes rounded up, never the rest of the buffer, so that a tensor
 // that grows cannot reach its neighbour (S27-26). An alias lies inside another tensor: its slot is just its bytes.
-// What may lie on what is checked in sharing.h.
+// Which values may lie on each other is checked by sharing.h.
 #ifndef TIDE_CORE_RUNTIME_PLACES_H
 #define TIDE_CORE_RUNTIME_PLACES_H
 

@@ -196,8 +196,8 @@ static tide_status place_marked(build *b, const bool *is_weight, tide_error *err
 
 /// Comes before the kernels are prepared: a kernel may keep the address of a constant for as long as it lives.
 static tide_status place_weights(build *b, tide_error *err) {
-    bool *is_weight = tide_host_calloc(b->p->graph->n_values + 1, sizeof *is_weight);
-    if (is_weight == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu values", b->p->graph->n_values);
+    bool *is_weight;
+    TIDE_TRY(TIDE_NEW(&is_weight, b->p->graph->n_values + 1, err, "for %zu values", b->p->graph->n_values));
     b->p->n_weights = tide__mark_weights(b->p->graph, &b->p->order, is_weight);
     const tide_status st = place_marked(b, is_weight, err);
     tide_host_free(is_weight);
@@ -209,8 +209,8 @@ static tide_status place_weights(build *b, tide_error *err) {
 // ---- kernels ----
 
 static tide_status call_prepare(const tide_graph *g, const tide_node *node, tide_kernel *k, tide_error *err) {
-    tide_operand *ops = tide_host_calloc(node->n_inputs + node->n_outputs + 1, sizeof *ops);
-    if (ops == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the operands");
+    tide_operand *ops;
+    TIDE_TRY(TIDE_NEW(&ops, node->n_inputs + node->n_outputs + 1, err, "for the operands"));
     tide_operand *out = ops + node->n_inputs;
     tide_status st;
     TIDE_TRY_OR(done, st, tide__value_operands(g, node->inputs, node->n_inputs, ops, err));
@@ -242,8 +242,7 @@ static tide_status prepare_step(tide_program *p, uint32_t node_i, tide_error *er
 
 static tide_status prepare(build *b, tide_error *err) {
     tide_program *p = b->p;
-    p->steps = tide_host_calloc(p->order.n + 1, sizeof *p->steps);
-    if (p->steps == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu steps", p->order.n);
+    TIDE_TRY(TIDE_NEW(&p->steps, p->order.n + 1, err, "for %zu steps", p->order.n));
     p->no_kernels = b->opt->no_kernels;
     p->runnable = !p->no_kernels;
     for (size_t i = 0; i < p->order.n; i++) TIDE_TRY(prepare_step(p, p->order.nodes[i], err));
@@ -254,7 +253,7 @@ static tide_status prepare(build *b, tide_error *err) {
     return TIDE_OK;
 }
 
-// ---- the whole ----
+// ---- building ----
 
 typedef struct stage {
     const char *name;

@@ -41,8 +41,7 @@ typedef struct draft {
 
 // ---- second runs ----
 //
-// Copies of nodes: the second run of a repeated node is a node of its own, with values and a kernel of its own. See
-// program_internal.h.
+// The second run of a repeated node is a node of its own, with values and a kernel of its own.
 
 /// NULL stays NULL; `ok` becomes false without memory.
 static char *copy_text(const char *text, bool *ok) {
@@ -109,17 +108,13 @@ static tide_status copy_whole_node(const tide_node *n, const char *name, tide_no
     for (size_t i = 0; copy.attrs != NULL && i < n->n_attrs; i++) copy.attrs[i] = copy_attr(&n->attrs[i], &ok);
     if (!ok || copy.attrs == NULL) {
         node_deinit(&copy);
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for a second '%s'", n->name);
+        return TIDE_NO_MEMORY(err, "for a second '%s'", n->name);
     }
     *out = copy;
     return TIDE_OK;
 }
 
 // ---- second runs of a draft ----
-
-static tide_status no_memory_for(const draft *d, tide_error *err) {
-    return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to arrange %zu steps", d->n);
-}
 
 /// Whether the node is a second run that the order leaves out.
 static bool drops(const draft *d, uint32_t node_i) {
@@ -140,7 +135,7 @@ static tide_status name_value(draft *d, const char *name, tide_value *v, tide_er
     const size_t value_i = d->p->graph->n_values + d->n_values;
     if (text.failed || tide_strmap_put(&d->value_index, text.data, value_i) != TIDE_OK) {
         tide_text_deinit(&text);
-        return no_memory_for(d, err);
+        return TIDE_NO_MEMORY(err, "to arrange %zu steps", d->n);
     }
     v->name = text.data;
     return TIDE_OK;
@@ -157,7 +152,7 @@ static tide_status copy_value(draft *d, uint32_t value_i, uint32_t node_i, uint3
     if (d->p->graph->n_values + d->n_values >= TIDE_NO_VALUE - 1u)
         return TIDE_FAIL(err, TIDE_ERR_OVERFLOW, "more than 2^32 - 2 values");
     if (tide_host_grow(&d->values, &d->cap_values, d->n_values + 1, sizeof *d->values) != TIDE_OK)
-        return no_memory_for(d, err);
+        return TIDE_NO_MEMORY(err, "to arrange %zu steps", d->n);
     TIDE_TRY(name_value(d, from->name, &v, err));
     *out = (uint32_t)(d->p->graph->n_values + d->n_values);
     d->values[d->n_values++] = v;
@@ -211,12 +206,14 @@ static tide_status copy_nodes(draft *d, tide_error *err) {
         // A name that was dropped, now or before, is free again.
         const uint32_t maker = g->values[v].producer;
         if (tide_graph_find_value(g, g->values[v].name) != v || (maker != TIDE_NO_NODE && drops(d, maker))) continue;
-        if (tide_strmap_put(&d->value_index, g->values[v].name, v) != TIDE_OK) return no_memory_for(d, err);
+        if (tide_strmap_put(&d->value_index, g->values[v].name, v) != TIDE_OK)
+            return TIDE_NO_MEMORY(err, "to arrange %zu steps", d->n);
     }
     for (size_t i = 0; i < d->n_again; i++) {
         tide_text name = {0};
         tide_text_addf(&name, "%s.again", g->nodes[d->again[i]].name);
-        const tide_status st = name.failed ? no_memory_for(d, err) : copy_node(d, i, name.data, err);
+        const tide_status st =
+            name.failed ? TIDE_NO_MEMORY(err, "to arrange %zu steps", d->n) : copy_node(d, i, name.data, err);
         tide_text_deinit(&name);
         TIDE_TRY(st);
         d->twins[d->n_twins++] = (tide_program_twin){d->again[i], (uint32_t)(g->n_nodes + i)};
@@ -240,7 +237,7 @@ static const tide_value *value_of(const draft *d, uint32_t value_i) {
     return value_i < g->n_values ? &g->values[value_i] : &d->values[value_i - g->n_values];
 }
 
-// ---- where each node goes ----
+// ---- the place of each node ----
 
 static tide_status fill_places(draft *d, tide_error *err) {
     const size_t n_nodes = d->p->graph->n_nodes + d->n_again;
@@ -270,7 +267,7 @@ static tide_status fill_places(draft *d, tide_error *err) {
     return TIDE_OK;
 }
 
-// ---- who reads which run ----
+// ---- which run each step reads ----
 
 static void pair_values(draft *d, const tide_program_twin *twin) {
     const tide_node *first = node_of(d, twin->first), *again = node_of(d, twin->again);
@@ -305,7 +302,7 @@ static tide_status bind_steps(draft *d, tide_error *err) {
     for (size_t at = 0; at < d->n; at++) {
         const tide_node *n = node_of(d, d->order[at]);
         d->inputs[at] = tide_host_calloc(n->n_inputs + 1, sizeof **d->inputs);
-        if (d->inputs[at] == NULL) return no_memory_for(d, err);
+        if (d->inputs[at] == NULL) return TIDE_NO_MEMORY(err, "to arrange %zu steps", d->n);
         for (size_t k = 0; k < n->n_inputs; k++) TIDE_TRY(bind_input(d, at, n->inputs[k], &d->inputs[at][k], err));
     }
     return TIDE_OK;
@@ -344,7 +341,7 @@ static tide_status bind(draft *d, tide_error *err) {
     const size_t n_values = d->p->graph->n_values + d->n_values;
     d->other = tide_host_calloc(n_values + 1, sizeof *d->other);
     d->is_again = tide_host_calloc(n_values + 1, sizeof *d->is_again);
-    if (d->other == NULL || d->is_again == NULL) return no_memory_for(d, err);
+    if (d->other == NULL || d->is_again == NULL) return TIDE_NO_MEMORY(err, "to arrange %zu steps", d->n);
     for (size_t v = 0; v < n_values; v++) d->other[v] = TIDE_NO_VALUE;
     // Those that go are paired too, so that their readers find the way back to the first run.
     for (size_t i = 0; i < d->p->n_twins; i++) pair_values(d, &d->p->twins[i]);
@@ -353,7 +350,7 @@ static tide_status bind(draft *d, tide_error *err) {
     return check_twins(d, err);
 }
 
-// ---- taking it over ----
+// ---- applying the draft ----
 
 static void point_kernels(tide_program *p) {
     for (size_t i = 0; i < p->n_steps; i++) p->steps[i].kernel.node = &p->graph->nodes[p->steps[i].node];
@@ -366,7 +363,7 @@ static tide_status make_room(draft *d, tide_error *err) {
     point_kernels(d->p);
     if (nodes != TIDE_OK ||
         tide_host_grow(&g->values, &g->cap_values, g->n_values + d->n_values, sizeof *g->values) != TIDE_OK)
-        return no_memory_for(d, err);
+        return TIDE_NO_MEMORY(err, "to arrange %zu steps", d->n);
     return TIDE_OK;
 }
 
@@ -420,7 +417,7 @@ static void take_steps(draft *d, size_t n_old_nodes) {
     point_kernels(p);
 }
 
-// ---- the whole ----
+// ---- arrange ----
 
 static tide_status draft_init(draft *d, tide_error *err) {
     const size_t n_nodes = d->p->graph->n_nodes + d->n_again;
@@ -433,7 +430,7 @@ static tide_status draft_init(draft *d, tide_error *err) {
     d->twins = tide_host_calloc(d->p->n_twins + d->n_again + 1, sizeof *d->twins);
     if (d->nodes == NULL || d->kernel == NULL || d->place == NULL || d->inputs == NULL || d->steps == NULL ||
         d->order_nodes == NULL || d->twins == NULL)
-        return no_memory_for(d, err);
+        return TIDE_NO_MEMORY(err, "to arrange %zu steps", d->n);
     d->changes = d->n_again > 0;
     return TIDE_OK;
 }
@@ -493,18 +490,13 @@ static tide_status arrange(tide_program *p, const uint32_t *nodes, size_t n, con
 
 // ---- orders by name ----
 //
-// Another order for the steps of a program, second runs of its nodes, and both as a plan file names them. See
-// program.h.
-
-static tide_status no_memory(size_t n, tide_error *err) {
-    return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for an order of %zu steps", n);
-}
+// Another order for the steps of a program, second runs of its nodes, and both as a plan file names them.
 
 static const char *step_name(const tide_program *p, size_t step) { return p->graph->nodes[p->steps[step].node].name; }
 
 tide_status tide_program_reorder(tide_program *p, const uint32_t *order, tide_error *err) {
     uint32_t *nodes = tide_host_calloc(p->n_steps + 1, sizeof *nodes);
-    if (nodes == NULL) return no_memory(p->n_steps, err);
+    if (nodes == NULL) return TIDE_NO_MEMORY(err, "for an order of %zu steps", p->n_steps);
     tide_status st = TIDE_OK;
     for (size_t i = 0; i < p->n_steps && st == TIDE_OK; i++) {
         if (order[i] < p->n_steps)
@@ -525,7 +517,7 @@ tide_status tide_program_repeat(tide_program *p, uint32_t step, uint32_t before,
         return TIDE_FAIL(err, TIDE_ERR_INVALID, "node '%s' runs at step %u: before step %u it would be no second run",
                          step_name(p, step), step, before);
     uint32_t *nodes = tide_host_calloc(p->n_steps + 1, sizeof *nodes);
-    if (nodes == NULL) return no_memory(p->n_steps + 1, err);
+    if (nodes == NULL) return TIDE_NO_MEMORY(err, "for an order of %zu steps", p->n_steps + 1);
     for (size_t i = 0; i < p->n_steps; i++) nodes[i + (i >= before)] = p->steps[i].node;
     nodes[before] = (uint32_t)p->graph->n_nodes;
     const tide_status st = arrange(p, nodes, p->n_steps + 1, &p->steps[step].node, 1, err);
@@ -533,7 +525,7 @@ tide_status tide_program_repeat(tide_program *p, uint32_t step, uint32_t before,
     return st;
 }
 
-// ---- as a plan file says ----
+// ---- the order in a plan file ----
 
 #define NO_STEP UINT32_MAX
 
@@ -553,7 +545,8 @@ static tide_status index_steps(follower *f, tide_error *err) {
         uint64_t later = NO_STEP;
         tide_strmap_get(&f->by_name, step_name(f->p, i), &later);
         f->next[i] = (uint32_t)later;
-        if (tide_strmap_put(&f->by_name, step_name(f->p, i), i) != TIDE_OK) return no_memory(f->p->n_steps, err);
+        if (tide_strmap_put(&f->by_name, step_name(f->p, i), i) != TIDE_OK)
+            return TIDE_NO_MEMORY(err, "for an order of %zu steps", f->p->n_steps);
     }
     return TIDE_OK;
 }
@@ -578,7 +571,7 @@ static tide_status add_second(follower *f, const char *name, tide_error *err) {
     if (!again.failed && tide_strmap_get(&f->second, again.data, NULL))
         st = TIDE_FAIL(err, TIDE_ERR_INCOMPARABLE, "node '%s' is to run a third time", name);
     else if (again.failed || tide_strmap_put(&f->second, again.data, f->n_again) != TIDE_OK)
-        st = no_memory(f->p->n_steps, err);
+        st = TIDE_NO_MEMORY(err, "for an order of %zu steps", f->p->n_steps);
     tide_text_deinit(&again);
     if (st == TIDE_OK) f->again[f->n_again++] = node_i;
     return st;
@@ -598,7 +591,9 @@ static tide_status find_step(follower *f, size_t at, const char *name, tide_erro
                          name, f->p->graph->name);
     f->nodes[at] = f->p->steps[i].node;
     // Overwriting what is there takes no memory.
-    return tide_strmap_put(&f->by_name, name, f->next[i]) == TIDE_OK ? TIDE_OK : no_memory(f->p->n_steps, err);
+    return tide_strmap_put(&f->by_name, name, f->next[i]) == TIDE_OK
+               ? TIDE_OK
+               : TIDE_NO_MEMORY(err, "for an order of %zu steps", f->p->n_steps);
 }
 
 /// A second run that the program has already is a step of the order too.
@@ -606,7 +601,7 @@ static tide_status check_named(const follower *f, const char *name, tide_error *
     tide_text again = {0};
     uint64_t step = NO_STEP;
     tide_text_addf(&again, "%s.again", name);
-    tide_status st = again.failed ? no_memory(f->p->n_steps, err) : TIDE_OK;
+    tide_status st = again.failed ? TIDE_NO_MEMORY(err, "for an order of %zu steps", f->p->n_steps) : TIDE_OK;
     if (st == TIDE_OK && tide_strmap_get(&f->by_name, again.data, &step) && step != NO_STEP)
         st = TIDE_FAIL(err, TIDE_ERR_INCOMPARABLE, "node '%s' is to run twice, and the order has it once", name);
     tide_text_deinit(&again);
@@ -618,7 +613,8 @@ static tide_status read_names(follower *f, char *const *names, size_t n, char *c
     f->next = tide_host_calloc(f->p->n_steps + 1, sizeof *f->next);
     f->again = tide_host_calloc(n_recomputed + 1, sizeof *f->again);
     f->nodes = tide_host_calloc(n + 1, sizeof *f->nodes);
-    if (f->next == NULL || f->again == NULL || f->nodes == NULL) return no_memory(n, err);
+    if (f->next == NULL || f->again == NULL || f->nodes == NULL)
+        return TIDE_NO_MEMORY(err, "for an order of %zu steps", n);
     TIDE_TRY(index_steps(f, err));
     for (size_t i = 0; i < n_recomputed; i++) TIDE_TRY(add_second(f, recomputed[i], err));
     for (size_t i = 0; i < n; i++) TIDE_TRY(find_step(f, i, names[i], err));

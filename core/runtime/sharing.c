@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// One walk over the steps with the list of values alive. See sharing.h.
+// One walk over the steps with the list of live values. See sharing.h.
 #include "core/runtime/sharing.h"
 
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 
 #include "core/base/host_alloc.h"
 
-/// A stretch of the buffer, half-open.
+/// A range of the buffer, half-open.
 typedef struct span {
     uint64_t lo, hi;
 } span;
@@ -24,9 +24,9 @@ typedef struct walk {
     tide_alias_facts facts;
     uint32_t *alive; ///< [n_alive] values with a place
     size_t n_alive;
-    span *kept; ///< [n_kept] of the output that is looked at: what its kernel leaves alone, upwards
+    span *kept; ///< [n_kept] of the current output: what its kernel does not write, in rising order
     size_t n_kept, cap_kept;
-    pair *pairs; ///< [n_pairs] relatives
+    pair *pairs; ///< [n_pairs] values that are aliases of each other
     size_t n_pairs, cap_pairs;
 } walk;
 
@@ -40,12 +40,12 @@ static const tide_node *node_of(const walk *w, size_t step) { return w->p->steps
 
 static const char *name_of(const walk *w, uint32_t v) { return w->p->graph->values[v].name; }
 
-// ---- what a kernel leaves alone ----
+// ---- bytes that a kernel does not write ----
 
 static const tide_alias_fact *facts_begin(const walk *w, size_t step) { return w->facts.list + w->facts.first[step]; }
 static const tide_alias_fact *facts_end(const walk *w, size_t step) { return w->facts.list + w->facts.first[step + 1]; }
 
-/// Where the operands of a fact would have to share bytes they do: the kernel finds that out and copies nothing.
+/// Whether the operands of a fact share their bytes as it says: the kernel sees that and copies nothing.
 static bool lies_there(const walk *w, const tide_alias_fact *f) {
     const tide__place *in = &w->values[f->in_value], *out = &w->values[f->out_value];
     if (!has_place(in) || !has_place(out)) return false;
@@ -66,8 +66,7 @@ static tide_status note_kept(walk *w, size_t step, size_t port, tide_error *err)
     w->n_kept = 0;
     for (const tide_alias_fact *f = facts_begin(w, step); f < facts_end(w, step); f++) {
         if (f->out_i != port || !lies_there(w, f)) continue;
-        if (tide_host_grow(&w->kept, &w->cap_kept, w->n_kept + 1, sizeof *w->kept) != TIDE_OK)
-            return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu stretches", w->n_kept + 1);
+        TIDE_TRY(TIDE_GROW(&w->kept, &w->cap_kept, w->n_kept + 1, err, "for %zu stretches", w->n_kept + 1));
         w->kept[w->n_kept++] = shared_bytes(w, f);
     }
     return TIDE_OK;
@@ -122,8 +121,7 @@ static tide_status fail_overlap(const walk *w, size_t step, const char *what, co
 }
 
 static tide_status add_pair(walk *w, uint32_t a, uint32_t b, tide_error *err) {
-    if (tide_host_grow(&w->pairs, &w->cap_pairs, w->n_pairs + 1, sizeof *w->pairs) != TIDE_OK)
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu overlaps", w->n_pairs + 1);
+    TIDE_TRY(TIDE_GROW(&w->pairs, &w->cap_pairs, w->n_pairs + 1, err, "for %zu overlaps", w->n_pairs + 1));
     w->pairs[w->n_pairs++] = (pair){a, b};
     return TIDE_OK;
 }
@@ -194,7 +192,7 @@ static tide_status walk_steps(walk *w, tide_error *err) {
     return TIDE_OK;
 }
 
-// ---- relatives by value ----
+// ---- aliases by value ----
 
 /// Counting sort of both directions of every pair.
 static tide_status gather_relatives(const walk *w, tide__sharing *out, tide_error *err) {
@@ -202,7 +200,7 @@ static tide_status gather_relatives(const walk *w, tide__sharing *out, tide_erro
     out->first = tide_host_calloc(n + 2, sizeof *out->first);
     out->list = tide_host_calloc(2 * w->n_pairs + 1, sizeof *out->list);
     if (out->first == NULL || out->list == NULL || w->n_pairs > UINT32_MAX / 2)
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu overlaps", w->n_pairs);
+        return TIDE_NO_MEMORY(err, "for %zu overlaps", w->n_pairs);
     // first[v + 2] counts, then first[v + 1] is where the next one of v goes, and in the end where v + 1 begins.
     for (size_t i = 0; i < w->n_pairs; i++) {
         out->first[w->pairs[i].a + 2]++;
@@ -224,7 +222,7 @@ tide_status tide__sharing_check(const tide_program *p, const tide__need *needs, 
     TIDE_TRY_OR(done, st, tide_alias_facts_make(p, &w.facts, err));
     w.alive = tide_host_calloc(p->graph->n_values + 1, sizeof *w.alive);
     if (w.alive == NULL) {
-        st = TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for %zu values", p->graph->n_values);
+        st = TIDE_NO_MEMORY(err, "for %zu values", p->graph->n_values);
         goto done;
     }
     if (values != NULL) TIDE_TRY_OR(done, st, walk_steps(&w, err));

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
 //
 // sharing (private to core/runtime): which values of a plan lie on each other's bytes, and whether the operators allow
-// it. The rule is about bytes, not about what the plan calls its aliases, and holds for every plan:
+// it. The rule is about bytes, not about the aliases that a plan names, and holds for every plan:
 //
 //     what a step writes belongs to no live value, but for the input that it may overwrite
 //
 //     step      x: a view of w       y = Relu(x) in place      z = Concat(y, v)
 //     writes    nothing              its output                its output without the parts that are there already
 //
-// A slot is its value's alone, red zone and all; an alias's slot is just its bytes.
+// A slot with its red zone belongs to its value alone; an alias's slot is just its bytes.
 #ifndef TIDE_CORE_RUNTIME_SHARING_H
 #define TIDE_CORE_RUNTIME_SHARING_H
 
 #include "core/runtime/alias_facts.h"
 #include "core/runtime/places.h"
 
-/// The relatives of a value: those whose slots meet its own while both are alive.
+/// The aliases of a value: those whose slots overlap its own while both are alive.
 typedef struct tide__sharing {
     uint32_t *first; ///< [n_values + 1] those of v are list[first[v]] … list[first[v + 1] - 1]
     uint32_t *list;

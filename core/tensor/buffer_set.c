@@ -121,7 +121,7 @@ tide_status tide_buffer_set_add_view(tide_buffer_set *s, size_t buffer, size_t o
 
 uint64_t tide_buffer_set_total_bytes(const tide_buffer_set *s) { return s->total_bytes; }
 
-// ---- making ----
+// ---- creating ----
 
 static bool same_group(const item *a, const item *b) {
     return b->buffer == NO_BUFFER && a->kind == b->kind && tide_device_equal(a->device, b->device);
@@ -152,7 +152,7 @@ static tide_status take_block(tide_buffer_set *s, const item *first, size_t byte
     *out = (tide_storage){.device = first->device};
     if (bytes == 0) return TIDE_OK;
     tide_registry *registry = s->registry != NULL ? s->registry : tide_registry_default();
-    if (registry == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the registry of the process");
+    if (registry == NULL) return TIDE_NO_MEMORY(err, "for the registry of the process");
     tide_allocator *owner = NULL;
     TIDE_TRY(tide_registry_acquire(registry, first->device, first->kind, &owner, err));
     const tide_block_request req = {

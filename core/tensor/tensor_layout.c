@@ -105,7 +105,7 @@ tide_status tide__layout_strided(tide_dtype dtype, const tide_shape *shape, cons
     return TIDE_OK;
 }
 
-// ---- a place for it ----
+// ---- room in a storage ----
 
 tide_status tide__layout_check_room(tide_dtype dtype, const tide__layout *layout, const void *base, size_t room_bytes,
                                     size_t offset_bytes, tide_error *err) {

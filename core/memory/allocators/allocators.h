@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-// ---- that own memory ----
+// ---- allocators that own memory ----
 
 /// "cpu": aligned host memory straight from the system; at least 64-byte aligned (LT-22).
 tide_status tide_cpu_allocator_create(tide_allocator **out, tide_error *err) TIDE_NODISCARD;
@@ -89,7 +89,7 @@ tide_status tide_pinned_create(tide_device device, tide_allocator **out, tide_er
 tide_status tide_paged_create(tide_allocator *backing, size_t page_bytes, size_t pages_per_slab, tide_allocator **out,
                               tide_error *err) TIDE_NODISCARD;
 
-// ---- that wrap another ----
+// ---- allocators around another one ----
 
 /**
  * "limit": `inner` with a budget. What would take the sum of active bytes past it is TIDE_ERR_NOMEM with the numbers;

@@ -245,8 +245,8 @@ tide_status tide_arena_create(tide_allocator *backing, size_t capacity_bytes, si
     const size_t align = align_bytes != 0 ? align_bytes : tide_memory_kind_alignment(TIDE_KIND_WORKSPACE, device);
     if (!tide_is_pow2(align))
         return TIDE_FAIL(err, TIDE_ERR_INVALID, "arena: alignment %zu is not a power of two", align);
-    arena_state *a = tide_host_calloc(1, sizeof *a);
-    if (a == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the state of an arena");
+    arena_state *a;
+    TIDE_TRY(TIDE_NEW(&a, 1, err, "for the state of an arena"));
     a->source = tide_allocator_ref(backing);
     a->align_bytes = align;
     tide_block *fresh = NULL;

@@ -13,8 +13,8 @@
 //     |<------- 64 --------->|<--- 128 -->|   192 active
 //     ^ from the system      ^ returned
 //
-// The state counts the raw pieces that are out and lives until the last of them, even when the allocator object is gone
-// by then.
+// The state counts the raw allocations that are out and lives until the last of them, even when the allocator object is
+// gone by then.
 //
 // The numbers: active is each request rounded up to its alignment (the minimum of the allocator at the least: 64 B, or
 // 256 B) and the header of a raw one; reserved is the same as active, cached and largest free are 0. What the system's
@@ -29,7 +29,7 @@ typedef struct cpu_state {
     size_t min_align_bytes;
     tide__lock lock; // guards everything below
     tide_allocator_stats stats;
-    uint64_t n_raw; // raw pieces that are out
+    uint64_t n_raw; // raw allocations that are out
     bool is_orphan; // the allocator object is gone
 } cpu_state;
 
@@ -72,7 +72,7 @@ static void cpu_release(void *self, const tide_memory *mem, tide_stream_id last_
     tide__lock_give(&c->lock);
 }
 
-/// What a raw piece takes, header included; 0: more than there can be.
+/// What a raw allocation takes, header included; 0: more than there can be.
 static size_t raw_bytes(const cpu_state *c, size_t size_bytes) {
     uint64_t rounded;
     size_t total;
@@ -157,8 +157,8 @@ tide_status tide_cpu_allocator_create_aligned(size_t min_align_bytes, tide_alloc
     if (min_align_bytes != 64 && min_align_bytes != 256)
         return TIDE_FAIL(err, TIDE_ERR_INVALID, "allocator 'cpu': a minimum alignment of %zu B; 64 and 256 are known",
                          min_align_bytes);
-    cpu_state *c = tide_host_calloc(1, sizeof *c);
-    if (c == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the state of allocator 'cpu'");
+    cpu_state *c;
+    TIDE_TRY(TIDE_NEW(&c, 1, err, "for the state of allocator 'cpu'"));
     c->min_align_bytes = min_align_bytes;
     return tide_allocator_create(&cpu_ops, c, TIDE_CPU, out, err);
 }

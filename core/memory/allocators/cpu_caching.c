@@ -198,7 +198,7 @@ static __attribute__((noinline)) void *alloc_slow(caching *c, shard *s, const ti
     return data;
 }
 
-// ---- looking: all locks are held ----
+// ---- counters and check: all locks are held ----
 
 /// 0 when nothing is cached.
 static size_t largest_free(const caching *c) {
@@ -433,7 +433,7 @@ tide_status tide_cpu_caching_allocator_create_sized(tide_size_classes sizes, tid
     if (sizes != TIDE_SIZES_POW2 && sizes != TIDE_SIZES_STEPS)
         return TIDE_FAIL(err, TIDE_ERR_INVALID, "allocator 'cpu_caching': size classes %d are not known", (int)sizes);
     char *whole = tide_host_calloc(1, sizeof(caching) + CACHE_LINE_BYTES);
-    if (whole == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the state of allocator 'cpu_caching'");
+    if (whole == NULL) return TIDE_NO_MEMORY(err, "for the state of allocator 'cpu_caching'");
     const size_t off = (uintptr_t)whole % CACHE_LINE_BYTES;
     caching *c = (void *)(off == 0 ? whole : whole + (CACHE_LINE_BYTES - off));
     c->sizes = sizes;

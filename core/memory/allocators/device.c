@@ -121,8 +121,8 @@ static const tide_allocator_ops device_ops = {.abi = TIDE_ALLOCATOR_ABI,
 
 tide_status tide_device_allocator_create(tide_device device, tide_allocator **out, tide_error *err) {
     TIDE_TRY(tide_device_require(device, err));
-    device_state *d = tide_host_calloc(1, sizeof *d);
-    if (d == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the state of allocator 'device'");
+    device_state *d;
+    TIDE_TRY(TIDE_NEW(&d, 1, err, "for the state of allocator 'device'"));
     d->device = device;
     return tide_allocator_create(&device_ops, d, device, out, err);
 }

@@ -66,8 +66,8 @@ static const tide_allocator_ops fail_nth_ops = {.abi = TIDE_ALLOCATOR_ABI,
                                                 .listen = tide__wrap_listen};
 
 tide_status tide_fail_nth_create(tide_allocator *inner, int64_t n, tide_allocator **out, tide_error *err) {
-    fail_nth_state *s = tide_host_calloc(1, sizeof *s);
-    if (s == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the state of allocator 'fail_nth'");
+    fail_nth_state *s;
+    TIDE_TRY(TIDE_NEW(&s, 1, err, "for the state of allocator 'fail_nth'"));
     tide__wrap_init(&s->wrap, inner);
     atomic_init(&s->left, n);
     return tide_allocator_create(&fail_nth_ops, s, tide_allocator_device(inner), out, err);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// instrumented: passes every call to an inner allocator and tells an observer. It owns no memory:
+// instrumented: passes every call to an inner allocator and reports it to an observer. It owns no memory:
 //
 //     caller --alloc--> instrumented --alloc--> inner        caller --release--> instrumented
 //                            | alloc, oom                                            | free_requested
@@ -9,8 +9,8 @@
 //                                                                                    ^
 //                                           inner, when the memory can serve again --+ free_completed
 //
-// The order matters to an observer that keeps a running sum while several threads allocate. An alloc is told after it
-// happened and a free before the memory goes back, so at any moment the sum heard is at most what is really out, and
+// The order matters to an observer that keeps a running sum while several threads allocate. An alloc is reported after
+// it happened and a free before the memory goes back, so at any moment the sum heard is at most what is really out, and
 // no address is heard as allocated again before it was heard as freed.
 //
 // Most allocators have nothing to wait for: their free_completed follows free_requested at once. A stream-aware one
@@ -58,9 +58,11 @@ static inline tide_memory_event block_event(const instrumented_state *s, tide_me
                                .scope = tide_scope_current()};
 }
 
-static void tell(const instrumented_state *s, const tide_memory_event *event) { s->obs.on_memory(s->obs.self, event); }
+static void report(const instrumented_state *s, const tide_memory_event *event) {
+    s->obs.on_memory(s->obs.self, event);
+}
 
-static void tell_oom(const instrumented_state *s, const tide_alloc_request *req) {
+static void report_oom(const instrumented_state *s, const tide_alloc_request *req) {
     tide_allocator_stats stats;
     tide_allocator_get_stats(s->wrap.inner, &stats);
     const tide_memory_event event = {.op = TIDE_MEM_OOM,
@@ -75,15 +77,15 @@ static void tell_oom(const instrumented_state *s, const tide_alloc_request *req)
                                      .scope = tide_scope_current(),
                                      .stats = &stats,
                                      .align_bytes = req->align_bytes};
-    tell(s, &event);
+    report(s, &event);
 }
 
-// ---- what the inner allocator says of itself ----
+// ---- events of the inner allocator ----
 
 static void hear_completed(void *self, const tide_memory *mem, tide_stream_id stream) {
     const instrumented_state *s = self;
     const tide_memory_event event = block_event(s, TIDE_MEM_FREE_COMPLETED, mem, stream);
-    tell(s, &event);
+    report(s, &event);
     if (s->outer.on_free_completed != NULL) s->outer.on_free_completed(s->outer.self, mem, stream);
 }
 
@@ -101,7 +103,7 @@ static void hear_segment(void *self, bool taken, uint64_t id, const void *addres
                                      .thread = tide_thread_id(),
                                      .allocator = s->name,
                                      .scope = tide_scope_current()};
-    tell(s, &event);
+    report(s, &event);
     if (s->outer.on_segment != NULL) s->outer.on_segment(s->outer.self, taken, id, address, size_bytes);
 }
 
@@ -113,9 +115,9 @@ static tide_status instrumented_alloc(void *self, const tide_alloc_request *req,
     const tide_status st = tide_allocator_alloc(s->wrap.inner, req, out, err);
     if (st == TIDE_OK) {
         const tide_memory_event event = block_event(s, TIDE_MEM_ALLOC, out, req->stream);
-        tell(s, &event);
+        report(s, &event);
     } else if (st != TIDE_ERR_INVALID) { // a request that makes no sense is no lack of memory
-        tell_oom(s, req);
+        report_oom(s, req);
     }
     return st;
 }
@@ -123,10 +125,10 @@ static tide_status instrumented_alloc(void *self, const tide_alloc_request *req,
 static void instrumented_release(void *self, const tide_memory *mem, tide_stream_id last_stream) {
     const instrumented_state *s = self;
     tide_memory_event event = block_event(s, TIDE_MEM_FREE_REQUESTED, mem, last_stream);
-    tell(s, &event);
+    report(s, &event);
     if (!s->wrap.deferred) {
         event.op = TIDE_MEM_FREE_COMPLETED;
-        tell(s, &event);
+        report(s, &event);
     }
     tide_allocator_release(s->wrap.inner, mem, last_stream);
 }
@@ -164,8 +166,8 @@ tide_status tide_instrumented_create(tide_allocator *inner, const tide_observer 
                                      tide_error *err) {
     if (obs->on_memory == NULL)
         return TIDE_FAIL(err, TIDE_ERR_INVALID, "instrumented allocator: the observer does not listen to memory");
-    instrumented_state *s = tide_host_calloc(1, sizeof *s);
-    if (s == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the state of allocator 'instrumented'");
+    instrumented_state *s;
+    TIDE_TRY(TIDE_NEW(&s, 1, err, "for the state of allocator 'instrumented'"));
     tide__wrap_init(&s->wrap, inner);
     s->obs = *obs;
     s->device = tide_allocator_device(inner);

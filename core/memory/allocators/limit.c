@@ -196,7 +196,7 @@ static tide_status create(tide_allocator *inner, budget *b, tide_allocator **out
     limit_state *s = tide_host_calloc(1, sizeof *s);
     if (s == NULL) {
         drop_budget(b);
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the state of allocator 'limit'");
+        return TIDE_NO_MEMORY(err, "for the state of allocator 'limit'");
     }
     tide__wrap_init(&s->wrap, inner);
     s->budget = b;
@@ -213,8 +213,8 @@ static tide_status create(tide_allocator *inner, budget *b, tide_allocator **out
 }
 
 tide_status tide_limit_create(tide_allocator *inner, uint64_t budget_bytes, tide_allocator **out, tide_error *err) {
-    budget *b = tide_host_calloc(1, sizeof *b);
-    if (b == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the budget of allocator 'limit'");
+    budget *b;
+    TIDE_TRY(TIDE_NEW(&b, 1, err, "for the budget of allocator 'limit'"));
     atomic_init(&b->refs, 1);
     b->bytes = budget_bytes;
     return create(inner, b, out, err);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// paged: blocks of one size, cut from slabs of a backing allocator. For what grows in equal pieces and is freed in any
-// order: the KV cache (core/memory/kv_cache.h), whose sequences take page after page. Since all pages are alike, any
-// free page serves any request: there is no external fragmentation, only the unused ends of pages.
+// paged: blocks of one size, cut from slabs of a backing allocator. For data that grows in equal parts and is freed in
+// any order: the KV cache (core/memory/kv_cache.h), whose sequences take page after page. Since all pages are alike,
+// any free page serves any request: there is no external fragmentation, only the unused ends of pages.
 //
 //     slab, 4 pages each                                            slab
 //     | page 0        | page 1        | page 2        | page 3    | | page 0 ...
@@ -334,8 +334,8 @@ tide_status tide_paged_create(tide_allocator *backing, size_t page_bytes, size_t
                               tide_error *err) {
     const tide_device device = tide_allocator_device(backing);
     TIDE_TRY(check_sizes(device, page_bytes, pages_per_slab, err));
-    paged_state *p = tide_host_calloc(1, sizeof *p);
-    if (p == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the state of allocator 'paged'");
+    paged_state *p;
+    TIDE_TRY(TIDE_NEW(&p, 1, err, "for the state of allocator 'paged'"));
     pthread_mutex_init(&p->lock, NULL);
     p->backing = tide_allocator_ref(backing);
     p->page_bytes = page_bytes;

@@ -65,7 +65,7 @@ static void drop(record **list, record *r) {
     *(r->prev != NULL ? &r->prev->next : list) = r->next;
 }
 
-// ---- zones ----
+// ---- red zones ----
 
 static size_t front_bytes(const record *r) { return (size_t)((char *)r->user.data - (char *)r->inner.data); }
 static unsigned char *user_end(const record *r) { return (unsigned char *)r->user.data + r->user.requested_bytes; }
@@ -274,8 +274,8 @@ tide_status tide_poison_create(tide_allocator *inner, tide_allocator **out, tide
         return TIDE_FAIL(err, TIDE_ERR_INVALID, "poison: memory of %s cannot be filled and looked at from here",
                          tide_device_format(device, name, sizeof name));
     }
-    poison_state *p = tide_host_calloc(1, sizeof *p);
-    if (p == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the state of allocator 'poison'");
+    poison_state *p;
+    TIDE_TRY(TIDE_NEW(&p, 1, err, "for the state of allocator 'poison'"));
     pthread_mutex_init(&p->lock, NULL);
     tide__wrap_init(&p->wrap, inner);
     tide_allocator_props props;

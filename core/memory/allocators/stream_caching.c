@@ -10,7 +10,7 @@
 //     stream a's free list:  idle chunks of small and of large segments, each by (size, address)
 //     stream b's free list:  ...
 //     shared free list:      chunks of streams that are gone
-//     stream b's queue:  [use of a pending chunk, event] -> ...
+//     stream b's queue:      [use of a pending chunk, event] -> ...
 //     pool's free list:      chunks for captured work
 //
 // The rules (PyTorch's CUDA caching allocator, whose sizes these are, and RMM's stream-ordered pools):
@@ -254,7 +254,7 @@ static void sc_release(void *self, const tide_memory *mem, tide_stream_id last_s
     pthread_mutex_unlock(&a->lock);
 }
 
-// ---- the rest of the table ----
+// ---- other calls ----
 
 static void sc_stats(const void *self, tide_allocator_stats *out) {
     tide__sc *a = tide__mutable(self);
@@ -305,9 +305,9 @@ static void sc_listen(void *self, const tide_allocator_listener *listener) {
     pthread_mutex_unlock(&a->lock);
 }
 
-// ---- beginning and end ----
+// ---- creating and destroying ----
 
-/// Uses that no event told of (the device refused, or is gone): the host waits for their streams.
+/// Uses without an event (the device refused, or is gone): the host waits for their streams.
 static void end_uses(tide__sc *a) {
     while (a->waiting != NULL) {
         tide__sc_stream *s = a->waiting;
@@ -369,8 +369,8 @@ tide__sc *tide__sc_of(tide_allocator *a) {
 tide_status tide__sc_create(bool pinned, tide_device streams_of, const tide__sc_source *source,
                             const tide_stream_caching_options *opt, tide_allocator **out, tide_error *err) {
     const tide_allocator_ops *ops = pinned ? &pinned_ops : &stream_caching_ops;
-    tide__sc *a = tide_host_calloc(1, sizeof *a);
-    if (a == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the state of allocator '%s'", ops->name);
+    tide__sc *a;
+    TIDE_TRY(TIDE_NEW(&a, 1, err, "for the state of allocator '%s'", ops->name));
     pthread_mutex_init(&a->lock, NULL);
     pthread_cond_init(&a->asked, NULL);
     a->name = ops->name;

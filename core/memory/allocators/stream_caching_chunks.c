@@ -198,7 +198,7 @@ tide_status tide__sc_cut(tide__sc *a, tide__chunk *from, const tide__sc_plan *pl
     return TIDE_OK;
 }
 
-// ---- back again ----
+// ---- releasing and merging ----
 
 /// `p` takes in what follows it, which is on no free list any more.
 static void absorb_next(tide__sc *a, tide__chunk *p) {

@@ -32,7 +32,7 @@ static uint64_t new_segment_id(void) {
     return atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
 }
 
-// ---- taking ----
+// ---- taking from the source ----
 
 /// The taken memory becomes a segment with one idle chunk, at the place that the plan's stream allocates from by now.
 static tide__chunk *link_segment(tide__sc *a, const tide__sc_plan *plan, tide__segment *seg, tide__chunk *p) {
@@ -84,7 +84,7 @@ static tide_status take(tide__sc *a, const tide__sc_plan *plan, tide__segment *s
     return st;
 }
 
-// ---- giving back ----
+// ---- giving back to the source ----
 
 static bool is_quiet(const tide__chunk *p) {
     const tide__sc_stream *s = p->home->stream;
@@ -185,7 +185,7 @@ void tide__sc_give_back_idle(tide__sc *a) {
 
 void tide__sc_give_back_all(tide__sc *a) { give_back_where(a, must_go); }
 
-// ---- nothing left ----
+// ---- out of memory ----
 
 static void raise(uint64_t *largest, const tide__free_list *list) {
     for (int i = 0; i < 2; i++) {

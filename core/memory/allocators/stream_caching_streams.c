@@ -164,7 +164,7 @@ tide_status tide__sc_release_pool_by_id(tide__sc *a, uint64_t id, tide_error *er
 // While a stream is captured no event can be put into it: such a use waits in the same queue without an event until the
 // capture has ended. Events of a queue are in stream order, or, where one came late, later than they need be.
 
-// ---- records ----
+// ---- records of uses ----
 
 static tide__use *new_use(tide__sc *a, tide__sc_stream *by) {
     tide__use *u = a->spare_uses;
@@ -324,7 +324,7 @@ void tide__sc_reclaim(tide__sc *a) {
     }
 }
 
-// ---- under pressure ----
+// ---- taking over from other streams ----
 
 /// Make `to` wait for all that may still touch the chunk. False: it cannot, or not now; no harm is done then.
 static bool follow(tide__sc *a, tide__chunk *p, const tide__sc_stream *to) {
