@@ -40,7 +40,7 @@ typedef struct adviser {
 
 static uint64_t sum_of(uint64_t a, uint64_t b) { return tide_add_u64(a, b, &a) ? a : UINT64_MAX; }
 
-/// What every kind holds beside the buffers.
+/// Bytes of every kind outside the buffers.
 static uint64_t persistent_bytes(const tide_lifetimes *lt) {
     uint64_t sum = 0;
     for (size_t i = 0; i < lt->n; i++) {
@@ -256,7 +256,7 @@ static tide_status try_weights(adviser *a) {
     return st;
 }
 
-/// The bound leaves room that no plan has used: nothing need change but the search.
+/// The bound leaves room that no plan has used: a longer search may be enough.
 static tide_status try_search(adviser *a) {
     const uint64_t proved = sum_of(a->q->plan->proved_bytes, a->out->persistent_bytes);
     const uint64_t need = a->bound_bytes < proved ? proved : a->bound_bytes;

@@ -174,7 +174,7 @@ static int compare_i64(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/// Meetings without visiting them: each stretch meets those that began before it and are still alive.
+/// Count meetings without visiting them: each stretch meets those that began before it and are still alive.
 static uint64_t count_meetings(builder *b) {
     for (size_t k = 0; k < b->n_stretches; k++) b->deaths[k] = b->stretches[k].end;
     qsort(b->deaths, b->n_stretches, sizeof *b->deaths, compare_i64);
@@ -219,7 +219,7 @@ static int compare_u32(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/// Follow each chain of aliases once: what was met on the way learns the root too.
+/// Follow each chain of aliases once, and set the root of all items on the way.
 static void find_roots(builder *b) {
     enum { UNKNOWN = UINT32_MAX };
     const tide_lifetime *items = b->lt->items;

@@ -27,9 +27,28 @@ tide_status tide__doc_as_bad_input(tide_doc_reader *r, const char *key, tide_sta
 
 // ---- documents ----
 
+static const char *type_name(const json_t *v) {
+    switch (json_typeof(v)) {
+    case JSON_OBJECT:
+        return "an object";
+    case JSON_ARRAY:
+        return "a list";
+    case JSON_STRING:
+        return "a string";
+    case JSON_INTEGER:
+        return "an integer";
+    case JSON_REAL:
+        return "a number with a fraction";
+    case JSON_TRUE:
+    case JSON_FALSE:
+        return "true or false";
+    default:
+        return "null";
+    }
+}
+
 static tide_status check_schema(tide_doc_reader *r, const char *schema, int version) {
-    if (!json_is_object(r->root))
-        return TIDE_DOC_BAD(r, "", "the document is %s: want an object", tide__doc_type_name(r->root));
+    if (!json_is_object(r->root)) return TIDE_DOC_BAD(r, "", "the document is %s: want an object", type_name(r->root));
     const char *given;
     TIDE_TRY(tide__doc_string(r, r->root, "schema", &given));
     if (strcmp(given, schema) != 0)
@@ -59,31 +78,11 @@ void tide__doc_close(tide_doc_reader *r) {
 
 // ---- keys ----
 
-const char *tide__doc_type_name(const json_t *v) {
-    switch (json_typeof(v)) {
-    case JSON_OBJECT:
-        return "an object";
-    case JSON_ARRAY:
-        return "a list";
-    case JSON_STRING:
-        return "a string";
-    case JSON_INTEGER:
-        return "an integer";
-    case JSON_REAL:
-        return "a number with a fraction";
-    case JSON_TRUE:
-    case JSON_FALSE:
-        return "true or false";
-    default:
-        return "null";
-    }
-}
-
 static tide_status get(tide_doc_reader *r, const json_t *object, const char *key, json_type type, const char *want,
                        json_t **out) {
     json_t *v = *out = json_object_get(object, key);
     if (v == NULL) return TIDE_DOC_BAD(r, key, "the key '%s' is missing", key);
-    if (json_typeof(v) != type) return TIDE_DOC_BAD(r, key, "'%s' is %s: want %s", key, tide__doc_type_name(v), want);
+    if (json_typeof(v) != type) return TIDE_DOC_BAD(r, key, "'%s' is %s: want %s", key, type_name(v), want);
     return TIDE_OK;
 }
 
@@ -121,7 +120,7 @@ tide_status tide__doc_object(tide_doc_reader *r, const json_t *object, const cha
 tide_status tide__doc_flag(tide_doc_reader *r, const json_t *object, const char *key, bool *out) {
     const json_t *v = json_object_get(object, key);
     if (v == NULL) return TIDE_OK;
-    if (!json_is_boolean(v)) return TIDE_DOC_BAD(r, key, "'%s' is %s: want true or false", key, tide__doc_type_name(v));
+    if (!json_is_boolean(v)) return TIDE_DOC_BAD(r, key, "'%s' is %s: want true or false", key, type_name(v));
     *out = json_is_true(v);
     return TIDE_OK;
 }
@@ -140,7 +139,7 @@ tide_status tide__doc_index(tide_doc_reader *r, const json_t *object, const char
 tide_status tide__doc_enter(tide_doc_reader *r, const json_t *list, const char *name, size_t i, json_t **out) {
     snprintf(r->at, sizeof r->at, "%s[%zu]", name, i);
     json_t *v = json_array_get(list, i);
-    if (!json_is_object(v)) return TIDE_DOC_BAD(r, "", "%s is %s: want an object", r->at, tide__doc_type_name(v));
+    if (!json_is_object(v)) return TIDE_DOC_BAD(r, "", "%s is %s: want an object", r->at, type_name(v));
     *out = v;
     return TIDE_OK;
 }

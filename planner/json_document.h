@@ -27,7 +27,6 @@ tide_status tide__doc_open(tide_doc_reader *r, const char *data, size_t len, con
                            int version) TIDE_NODISCARD;
 void tide__doc_close(tide_doc_reader *r);
 
-const char *tide__doc_type_name(const json_t *v);
 static inline bool tide__doc_has(const json_t *object, const char *key) { return json_object_get(object, key) != NULL; }
 /// Each wants its key to be there with the right type. Counts are 0 … 2^63 - 1.
 tide_status tide__doc_string(tide_doc_reader *r, const json_t *object, const char *key,

@@ -240,7 +240,7 @@ typedef struct csv {
 
 #define BAD(c, f, ...) bad_at(&(c)->scan, (f), TIDE_FAIL((c)->err, TIDE_ERR_BAD_INPUT, __VA_ARGS__))
 
-/// What others refuse is the file's fault here: the same words as an input error at `f`.
+/// Report an error of another module as an input error at `f`, with the same words.
 static tide_status as_bad_input(csv *c, csv_field f, tide_status st) {
     if (st == TIDE_OK || st == TIDE_ERR_NOMEM) return st;
     if (c->err != NULL) c->err->status = TIDE_ERR_BAD_INPUT;
@@ -274,7 +274,7 @@ static tide_status read_head(csv *c) {
 
 // ---- fields of a row ----
 
-/// A line as it is read: the item, and what has to wait until all of its fields are there.
+/// A line as it is read: the item, and the fields that are resolved when all fields are there.
 typedef struct row {
     tide_lifetime item;
     csv_field fields[TIDE_N_CSV_COLUMNS]; // by column; text NULL: not there
@@ -285,7 +285,7 @@ static bool given(const row *r, tide_csv_column column) {
     return r->fields[column].text != NULL && r->fields[column].len > 0;
 }
 
-/// A short field as a C string; what is too long for any of our words stays wrong when it is cut.
+/// A short field as a C string. A field longer than any known word is cut, and still matches none.
 static const char *word_of(row *r, tide_csv_column column) {
     const csv_field f = r->fields[column];
     snprintf(r->word, sizeof r->word, "%.*s", (int)(f.len < sizeof r->word ? f.len : sizeof r->word - 1), f.text);

@@ -90,7 +90,7 @@ void tide_peaks_deinit(tide_peaks *p) {
 
 // ---- text ----
 
-/// Read by people: what is behind the largest is summed up. JSON has all of it.
+/// For people: the rows after the largest are summed up. JSON has all of them.
 enum { DEFAULT_LISTED = 60 };
 
 static void add_step(tide_grid *g, const tide_lifetimes *lt, int64_t step) {

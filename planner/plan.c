@@ -43,7 +43,9 @@ tide_status tide__plan_new(const tide_lifetimes *lt, const char *strategy, tide_
 
 // ---- buffers and totals ----
 
-tide_status tide__plan_add_buffers(tide_memory_plan *plan, const tide_problems *problems, tide_error *err) {
+/// Give the plan its buffers, one for each of `problems`, with all that does not depend on the placement: bytes are 0,
+/// proved_bytes what the problem's bounds say.
+static tide_status add_buffers(tide_memory_plan *plan, const tide_problems *problems, tide_error *err) {
     if (problems->n == 0) return TIDE_OK;
     TIDE_TRY(TIDE_NEW(&plan->buffers, problems->n, err, "for %zu buffers", problems->n));
     plan->n_buffers = problems->n;
@@ -64,7 +66,7 @@ tide_status tide__plan_add_buffers(tide_memory_plan *plan, const tide_problems *
 tide_status tide__plan_settle(tide_memory_plan *plan, tide_error *err) {
     tide_problems problems;
     TIDE_TRY(tide__problems_make(&plan->lifetimes, &problems, err));
-    const tide_status st = tide__plan_add_buffers(plan, &problems, err);
+    const tide_status st = add_buffers(plan, &problems, err);
     tide__problems_deinit(&problems);
     return st;
 }
@@ -113,7 +115,7 @@ tide_proof tide__plan_proof(const tide_memory_plan *plan) {
 
 // ---- running a strategy ----
 
-static tide_status adopt_pools(tide_memory_plan *plan, const tide_placement *pl, uint32_t buffer, tide_error *err) {
+static tide_status copy_pools(tide_memory_plan *plan, const tide_placement *pl, uint32_t buffer, tide_error *err) {
     if (pl->n_pools == 0) return TIDE_OK;
     size_t cap = plan->n_pools;
     TIDE_TRY(TIDE_GROW(&plan->pool_list, &cap, plan->n_pools + pl->n_pools, err, "for %zu pools",
@@ -125,10 +127,10 @@ static tide_status adopt_pools(tide_memory_plan *plan, const tide_placement *pl,
     return TIDE_OK;
 }
 
-/// The answer for one buffer into the plan.
-static tide_status adopt(tide_memory_plan *plan, const tide_problem *p, const tide_placement *pl, uint32_t buffer,
-                         tide_error *err) {
-    TIDE_TRY(adopt_pools(plan, pl, buffer, err));
+/// Copy the placement of one buffer into the plan.
+static tide_status copy_placement(tide_memory_plan *plan, const tide_problem *p, const tide_placement *pl,
+                                  uint32_t buffer, tide_error *err) {
+    TIDE_TRY(copy_pools(plan, pl, buffer, err));
     for (size_t i = 0; i < p->n; i++) {
         const uint32_t lifetime = p->items[i].lifetime;
         plan->offsets[lifetime] = pl->offsets[i];
@@ -148,13 +150,13 @@ static tide_status place_buffer(tide_memory_plan *plan, const tide_problem *p, u
     const uint64_t t0 = tide_now_ns();
     tide_status st = strategy->place(strategy, p, opt, &pl, err);
     plan->time_ns += tide_now_ns() - t0;
-    if (st == TIDE_OK) st = adopt(plan, p, &pl, buffer, err);
+    if (st == TIDE_OK) st = copy_placement(plan, p, &pl, buffer, err);
     tide__placement_deinit(&pl);
     return st;
 }
 
-/// Of the time that is left since `begin_ns`, what falls to `n` of `n_left` items. Verifying is taken to need as long
-/// as making the problems has, `made_ns`.
+/// The share of the remaining time for `n` of `n_left` items. Verifying is assumed to take as long as making the
+/// problems took, `made_ns`.
 static uint64_t share_of_time(const tide_strategy_options *opt, uint64_t begin_ns, uint64_t made_ns, size_t n,
                               size_t n_left) {
     if (opt->time_limit_ns == 0) return 0;
@@ -164,13 +166,13 @@ static uint64_t share_of_time(const tide_strategy_options *opt, uint64_t begin_n
     return share < 1 ? 1 : (uint64_t)share;
 }
 
-/// One time limit is for all buffers, which share it by their tensors; what one leaves is for the next ones.
+/// All buffers share one time limit, by their numbers of tensors; time that one does not use goes to the next ones.
 static tide_status place_all(tide_memory_plan *plan, const tide_problems *problems, const tide_strategy *strategy,
                              const tide_strategy_options *opt, uint64_t begin_ns, tide_error *err) {
     const uint64_t made_ns = tide_now_ns() - begin_ns;
     size_t n_left = 0;
     for (size_t b = 0; b < problems->n; b++) n_left += problems->list[b].n;
-    TIDE_TRY(tide__plan_add_buffers(plan, problems, err));
+    TIDE_TRY(add_buffers(plan, problems, err));
     for (uint32_t b = 0; b < problems->n; b++) {
         tide_strategy_options own = *opt;
         own.time_limit_ns = share_of_time(opt, begin_ns, made_ns, problems->list[b].n, n_left);

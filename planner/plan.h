@@ -12,11 +12,8 @@ void tide__planner_entered(void);
 /// A plan with a copy of the lifetimes and no place for any of them.
 tide_status tide__plan_new(const tide_lifetimes *lt, const char *strategy, tide_plan_form form, tide_memory_plan **out,
                            tide_error *err) TIDE_NODISCARD;
-/// Give the plan its buffers, one for each of `problems`, with all that does not depend on the placement: bytes are 0,
-/// proved_bytes what the problem's bounds say.
-tide_status tide__plan_add_buffers(tide_memory_plan *plan, const tide_problems *problems,
-                                   tide_error *err) TIDE_NODISCARD;
-/// The same from the plan's own lifetimes, for a plan that was read and not made.
+/// Give the plan its buffers, from its own lifetimes, for a plan that was read and not made. Bytes are 0, proved_bytes
+/// what the bounds say.
 tide_status tide__plan_settle(tide_memory_plan *plan, tide_error *err) TIDE_NODISCARD;
 /// Once roots have their offsets: place aliases where their targets are, and empty tensors at 0; then sum up the
 /// buffers into the plan's totals and `proven`. TIDE_ERR_OVERFLOW when the buffers together pass 2^63 - 1.

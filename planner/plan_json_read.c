@@ -158,8 +158,8 @@ static tide_status check_total(reader *r, const json_t *object, const char *key,
     return BAD(r, key, "'%s' is %" PRIu64 ", but the tensors give %" PRIu64, key, given, is);
 }
 
-/// What a search has proved cannot be proved again here: it is taken where it contradicts nothing. Every other proof
-/// is made anew and must be the same.
+/// A proof by search cannot be repeated here: it is accepted where it contradicts no other figure. Every other proof is
+/// computed again and must be the same.
 static tide_status read_proof(reader *r, const json_t *buffer, tide_plan_buffer *b) {
     const char *word;
     tide_proof proof;
@@ -200,8 +200,8 @@ static tide_status read_buffer(reader *r, const json_t *buffer, tide_plan_buffer
     return read_proof(r, buffer, b);
 }
 
-/// A document without them is of a time when there was one buffer: its bytes are the plan's; where there are several
-/// now, each ends where its last tensor does.
+/// A document without buffers is from a version that had only one: its bytes are the plan's. Where the tensors need
+/// several, each ends where its last tensor ends.
 static void guess_buffers(const tide_memory_plan *plan, uint64_t bytes) {
     if (plan->n_buffers == 1) {
         plan->buffers[0].bytes = bytes;
@@ -260,7 +260,7 @@ static tide_status read_form(reader *r, tide_plan_form *out) {
     return TIDE_OK;
 }
 
-/// Everything that the tensors give once it is known where they are.
+/// All figures that follow from the tensors and their places.
 static tide_status settle(reader *r, tide_memory_plan *plan) {
     at_plan(r);
     TIDE_TRY(tide__doc_as_bad_input(&r->json, "", tide__plan_settle(plan, r->json.err)));

@@ -16,7 +16,7 @@
 
 // ---- sums per tick ----
 
-/// Sums by differences, modulo 2^64: no prefix overflows, for all sizes together do not.
+/// Prefix sums of differences, modulo 2^64. No prefix overflows, because the sum of all sizes does not.
 static void sum_up(uint64_t *per_tick, uint32_t n_ticks) {
     for (uint32_t t = 1; t < n_ticks; t++) per_tick[t] += per_tick[t - 1];
 }
@@ -53,7 +53,7 @@ static void bound_by_fixed(tide_problem *p) {
 
 // ---- alignment ----
 
-/// An item as a whole: one rectangle over all of its bytes. Others are left out of this bound, which stays true.
+/// Whether the item is one rectangle over all of its bytes. Others are left out, and the bound still holds.
 static bool is_whole(const tide_problem *p, const tide_item *item) {
     const tide_rect *rect = tide__rects_of(p, item);
     return item->n_rects == 1 && rect->lo_bytes == 0 && rect->hi_bytes == item->size_bytes;
@@ -136,13 +136,13 @@ static size_t list_fixed(const tide_problem *p, fixed_rect *out) {
     return n;
 }
 
-/// Those alive, by lo; disjoint as long as nothing was found.
+/// Live rectangles by lo; disjoint until the first overlap is found.
 typedef struct fixed_sweep {
     fixed_rect *live;
     size_t n;
 } fixed_sweep;
 
-/// Where `lo` belongs among those alive.
+/// The position of `lo` among the live rectangles.
 static size_t place_of(const fixed_sweep *s, uint64_t lo) {
     size_t a = 0, b = s->n;
     while (a < b) {
@@ -155,7 +155,7 @@ static size_t place_of(const fixed_sweep *s, uint64_t lo) {
     return a;
 }
 
-/// Enter `r`, dropping what is dead beside it. @return the one that it overlaps; NULL: none
+/// Insert `r` and remove ended rectangles beside it. @return the one that it overlaps; NULL: none
 static const fixed_rect *enter_fixed(fixed_sweep *s, const fixed_rect *r) {
     size_t at = place_of(s, r->lo);
     size_t from = at, to = at; // dead ones around the new one make room for it

@@ -20,7 +20,7 @@
 
 static bool takes_space(const tide_lifetime *item) { return !item->persistent && item->size_bytes > 0; }
 
-/// Count members per root, then deal them out: a counting sort by root.
+/// A counting sort of members by root.
 static tide_status gather(const tide_lifetimes *lt, tide_classes *c) {
     uint32_t *root_of = tide_host_calloc(lt->n, sizeof *root_of);
     size_t *count = tide_host_calloc(lt->n + 1, sizeof *count); // count[r + 1] first, then where class r begins
@@ -56,7 +56,7 @@ static tide_status add_rect(tide_step_rects *rects, int64_t begin, int64_t end, 
 }
 
 /// Where a member's bytes lie in its root. Roots that are rounded up count in whole multiples of their alignment, so
-/// that an alias leaves no crumbs that nothing else could use.
+/// that an alias leaves no unusable bytes behind it.
 typedef struct window {
     uint64_t at;        // of the member in the root
     uint64_t cell;      // power of two

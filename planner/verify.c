@@ -94,8 +94,8 @@ static tide_status check_alias(tide_verify_check *c, size_t i) {
                       c->items[a->alias_of].size_bytes, why);
 }
 
-/// Follow each chain to its end once: what was met on the way learns the root too. UNKNOWN has not been met, COMING has
-/// been in this chain: meeting it again means that the chain bites its tail.
+/// Follow each chain to its end once, and set the root of all items on the way. UNKNOWN: not visited. COMING: in this
+/// chain; to visit it again means that the chain is a circle.
 enum { UNKNOWN = UINT32_MAX, COMING = UINT32_MAX - 1 };
 
 static tide_status find_root(tide_verify_check *c, size_t i) {
@@ -304,7 +304,7 @@ static tide_status check_entry(tide_verify_check *c, size_t i) {
     return TIDE_FAULT(c, MISSING, i, TIDE_VERIFY_NO_ITEM, "tensor '%s' has no offset", c->items[i].name);
 }
 
-/// Roots before aliases: where a target is at fault itself, it is named, not what lies in it.
+/// Roots before aliases: of a faulty target and its alias, the error names the target.
 /// Fills ends. MISSING, PERSISTENT, FIXED, ALIAS, MISALIGNED, OUT_OF_BUFFER, POOL_SIZE.
 static tide_status verify_places(tide_verify_check *c) {
     for (size_t i = 0; i < c->n; i++) TIDE_TRY(check_entry(c, i));
@@ -361,7 +361,7 @@ static tide_status add_up(tide_verify_check *c, sums *all) {
     return TIDE_OK;
 }
 
-/// A sweep of its own: lives as the table has them, gaps or not.
+/// A separate sweep over lifetimes as the table has them, gaps included.
 static void find_naive_peaks(const tide_verify_check *c, sums *all, tide_radix_key *births, tide_radix_key *deaths,
                              tide_radix_key *room) {
     size_t n = 0, n_dead = 0;
@@ -385,7 +385,7 @@ static void find_naive_peaks(const tide_verify_check *c, sums *all, tide_radix_k
 
 // ---- what the plan claims ----
 
-/// What simulates an allocator reserves what that allocator would.
+/// A simulated allocator may reserve more than its tensors take.
 static bool is_simulated(const tide_memory_plan *p) {
     return p->strategy != NULL && strncmp(p->strategy, "sim:", 4) == 0;
 }

@@ -2,12 +2,11 @@
 //
 // verifier, overlap: no two tensors that need bytes at the same step share one, unless they are aliases of each other.
 //
-// Every tensor is one rectangle of steps x bytes, with gaps several; a sweep over the steps keeps those alive. Tensors
-// that are no alias are the many. Their rectangles are numbered by offset and kept as a set of numbers: a
-// rectangle that is born must end before its live neighbour above begins, and begin after its live neighbour below
-// ends; as the live ones were disjoint before, no other can be in the way. Rectangles of classes with several members
-// may overlap their own kind; those are kept in a cover tree. A newborn of either sort is held against both. O(n log n)
-// whatever the plan.
+// Every tensor is one rectangle of steps x bytes, with gaps several; a sweep over the steps keeps the live ones. Most
+// tensors are no alias. Their rectangles are numbered by offset and kept as a set of numbers: a rectangle that begins
+// must end before its live neighbour above begins, and begin after its live neighbour below ends. The live ones were
+// disjoint before, so no other one can overlap it. Rectangles of classes with several members may overlap others of
+// their class; those are kept in a cover tree. Each new rectangle is compared with both. O(n log n) for any plan.
 #include <inttypes.h>
 
 #include "core/base/checked.h"
@@ -159,65 +158,65 @@ static void deinit(sweep *s) {
 
 // ---- the sweep ----
 
-/// Name both: the newborn, and the first of another class that is alive and shares bytes with it. Only for faults.
-static tide_status overlap(sweep *s, const tide_verify_rect *born) {
-    const tide_verify_rect *other = born;
+/// Name both: the new rectangle, and the first live one of another class that shares bytes with it. Only for faults.
+static tide_status overlap(sweep *s, const tide_verify_rect *fresh) {
+    const tide_verify_rect *other = fresh;
     for (size_t r = 0; r < s->c->n_rects; r++) {
         const tide_verify_rect *x = &s->c->rects[r];
-        if (class_of(s, x) == class_of(s, born) || x->begin > born->begin || born->begin >= x->end) continue;
-        if (x->lo < born->hi && born->lo < x->hi) {
+        if (class_of(s, x) == class_of(s, fresh) || x->begin > fresh->begin || fresh->begin >= x->end) continue;
+        if (x->lo < fresh->hi && fresh->lo < x->hi) {
             other = x;
             break;
         }
     }
-    const uint64_t base = tide__verify_base_of(s->c, born->item);
-    return TIDE_FAULT(s->c, OVERLAP, other->item, born->item,
+    const uint64_t base = tide__verify_base_of(s->c, fresh->item);
+    return TIDE_FAULT(s->c, OVERLAP, other->item, fresh->item,
                       "tensors '%s' at %" PRIu64 "..%" PRIu64 " and '%s' at %" PRIu64 "..%" PRIu64
                       " share bytes, both alive at step %" PRId64,
-                      s->c->items[other->item].name, other->lo - base, other->hi - base, s->c->items[born->item].name,
-                      born->lo - base, born->hi - base, born->begin);
+                      s->c->items[other->item].name, other->lo - base, other->hi - base, s->c->items[fresh->item].name,
+                      fresh->lo - base, fresh->hi - base, fresh->begin);
 }
 
 static bool meets_alone(const sweep *s, size_t r) {
-    const tide_verify_rect *born = &s->c->rects[r], *rects = s->c->rects;
+    const tide_verify_rect *fresh = &s->c->rects[r], *rects = s->c->rects;
     const size_t below = tide__rank_set_below(&s->alone, s->ranks[r]);
-    if (below != SIZE_MAX && rects[s->by_lo[below]].hi > born->lo) return true;
+    if (below != SIZE_MAX && rects[s->by_lo[below]].hi > fresh->lo) return true;
     const size_t above = tide__rank_set_above(&s->alone, s->ranks[r]);
-    return above != SIZE_MAX && rects[s->by_lo[above]].lo < born->hi;
+    return above != SIZE_MAX && rects[s->by_lo[above]].lo < fresh->hi;
 }
 
-static tide_status bear_shared(sweep *s, size_t r, uint64_t *grown) {
-    const tide_verify_rect *born = &s->c->rects[r];
+static tide_status add_shared(sweep *s, size_t r, uint64_t *grown) {
+    const tide_verify_rect *fresh = &s->c->rects[r];
     const uint32_t owner = tide__cover_tree_owner(&s->shared, s->from[r], s->to[r]);
-    if (owner != TIDE_COVER_NONE && owner != class_of(s, born)) return overlap(s, born);
+    if (owner != TIDE_COVER_NONE && owner != class_of(s, fresh)) return overlap(s, fresh);
     const uint64_t before = tide__cover_tree_bytes(&s->shared);
-    tide__cover_tree_add(&s->shared, s->from[r], s->to[r], class_of(s, born));
+    tide__cover_tree_add(&s->shared, s->from[r], s->to[r], class_of(s, fresh));
     *grown = tide__cover_tree_bytes(&s->shared) - before;
     return TIDE_OK;
 }
 
-static tide_status bear_alone(sweep *s, size_t r, uint64_t *grown) {
-    const tide_verify_rect *born = &s->c->rects[r];
+static tide_status add_alone(sweep *s, size_t r, uint64_t *grown) {
+    const tide_verify_rect *fresh = &s->c->rects[r];
     if (s->n_positions > 0 && tide__cover_tree_bytes(&s->shared) > 0 &&
-        tide__cover_tree_owner_of_bytes(&s->shared, born->lo, born->hi) != TIDE_COVER_NONE)
-        return overlap(s, born);
+        tide__cover_tree_owner_of_bytes(&s->shared, fresh->lo, fresh->hi) != TIDE_COVER_NONE)
+        return overlap(s, fresh);
     tide__rank_set_add(&s->alone, s->ranks[r]);
-    *grown = born->hi - born->lo;
+    *grown = fresh->hi - fresh->lo;
     return TIDE_OK;
 }
 
-static tide_status bear(sweep *s, size_t r, uint64_t *peaks) {
-    const tide_verify_rect *born = &s->c->rects[r];
-    const uint32_t b = s->c->buffers[class_of(s, born)];
+static tide_status begin_rect(sweep *s, size_t r, uint64_t *peaks) {
+    const tide_verify_rect *fresh = &s->c->rects[r];
+    const uint32_t b = s->c->buffers[class_of(s, fresh)];
     uint64_t grown = 0;
-    if (meets_alone(s, r)) return overlap(s, born);
-    TIDE_TRY(is_shared(s, born) ? bear_shared(s, r, &grown) : bear_alone(s, r, &grown));
+    if (meets_alone(s, r)) return overlap(s, fresh);
+    TIDE_TRY(is_shared(s, fresh) ? add_shared(s, r, &grown) : add_alone(s, r, &grown));
     s->live[b] += grown; // what is alive is disjoint and inside the buffer: this cannot overflow
     if (s->live[b] > peaks[b]) peaks[b] = s->live[b];
     return TIDE_OK;
 }
 
-static void bury(sweep *s, size_t r) {
+static void remove_rect(sweep *s, size_t r) {
     const tide_verify_rect *dead = &s->c->rects[r];
     const uint32_t b = s->c->buffers[class_of(s, dead)];
     if (!is_shared(s, dead)) {
@@ -230,7 +229,7 @@ static void bury(sweep *s, size_t r) {
     s->live[b] -= before - tide__cover_tree_bytes(&s->shared);
 }
 
-/// Deaths of a step come before its births: lives are half-open. Who dies was born at an earlier step.
+/// At each step rectangles that end are removed before those that begin are added: lifetimes are half-open.
 tide_status tide__verify_overlap(tide_verify_check *c, uint64_t *peaks) {
     sweep s = {.c = c};
     tide_status st = init(&s);
@@ -238,8 +237,8 @@ tide_status tide__verify_overlap(tide_verify_check *c, uint64_t *peaks) {
     size_t n_dead = 0;
     for (size_t k = 0; k < c->n_rects && st == TIDE_OK; k++) {
         const int64_t step = c->rects[s.births[k]].begin;
-        while (c->rects[s.deaths[n_dead]].end <= step) bury(&s, s.deaths[n_dead++]);
-        st = bear(&s, s.births[k], peaks);
+        while (c->rects[s.deaths[n_dead]].end <= step) remove_rect(&s, s.deaths[n_dead++]);
+        st = begin_rect(&s, s.births[k], peaks);
     }
     deinit(&s);
     return st;

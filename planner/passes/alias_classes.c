@@ -15,7 +15,7 @@ static uint32_t member(const tide__alias_classes *c, uint32_t root, size_t k) {
     return c->list[root].members != NULL ? c->list[root].members[k] : root;
 }
 
-/// One class about to move into another; both keep their own offsets until it is done.
+/// A trial: one class is to move into another. Both keep their own offsets until it is done.
 typedef struct move {
     const tide__alias_classes *c;
     uint32_t child, parent; ///< roots
@@ -45,7 +45,7 @@ static const tide_alias_fact *facts_end(const move *m, int64_t step) {
     return m->c->facts.list + m->c->facts.first[step + 1];
 }
 
-/// What `f` allows is so in the class to be: its kernel will leave these bytes alone.
+/// Whether the fact `f` holds in the joined class: the kernel does not write these bytes.
 static bool leaves_alone(const move *m, const tide_alias_fact *f, span *out) {
     const uint32_t in = m->c->item_of[f->in_value], to = m->c->item_of[f->out_value];
     if (f->alias.kind == TIDE_OP_ALIAS_NONE || in == TIDE_NO_INDEX || to == TIDE_NO_INDEX || !is_in(m, in) ||
@@ -57,7 +57,7 @@ static bool leaves_alone(const move *m, const tide_alias_fact *f, span *out) {
     return inner.lo >= whole.lo && inner.lo - whole.lo == f->alias.offset_bytes;
 }
 
-/// The operator that makes `i` leaves all of `s` alone. Parts come in the order in which they lie.
+/// Whether the operator that makes `i` writes no byte of `s`. Parts come in the order in which they lie.
 static bool is_kept(const move *m, uint32_t i, span s) {
     const tide_lifetime *t = item(m->c, i);
     for (const tide_alias_fact *f = facts_begin(m, t->begin_step); f < facts_end(m, t->begin_step); f++) {
@@ -69,7 +69,7 @@ static bool is_kept(const move *m, uint32_t i, span s) {
     return false;
 }
 
-/// `old` dies in the step that makes `i`, which may write over it wherever it reads it.
+/// Whether `old` dies in the step that makes `i`, and that step may overwrite it wherever it reads it.
 static bool hands_over(const move *m, uint32_t i, uint32_t old) {
     const tide_lifetime *t = item(m->c, i), *o = item(m->c, old);
     if (t->port != 0 || o->end_step != t->begin_step + 1 || span_of(m, i).lo != span_of(m, old).lo) return false;
@@ -81,7 +81,7 @@ static bool hands_over(const move *m, uint32_t i, uint32_t old) {
     return n_read > 0 && n_read == n_allowed;
 }
 
-/// Two members of the class to be that are alive together and share bytes.
+/// Whether two members of the joined class that are alive together may share bytes.
 static bool may_share(const move *m, uint32_t a, uint32_t b, span both) {
     const int64_t a_birth = item(m->c, a)->begin_step, b_birth = item(m->c, b)->begin_step;
     if (a_birth == b_birth) return is_kept(m, a, both) && is_kept(m, b, both);
@@ -113,7 +113,7 @@ static bool is_sound_with(const move *m, uint32_t i, uint32_t other_root) {
     return true;
 }
 
-/// Only pairs across the two need a look: inside each one nothing moves, and what a kernel leaves alone only grows.
+/// Only pairs across the two classes are checked: inside each class nothing moves.
 static bool is_sound(const move *m) {
     const bool child_is_small = n_members(&m->c->list[m->child]) <= n_members(&m->c->list[m->parent]);
     const uint32_t small = child_is_small ? m->child : m->parent, large = child_is_small ? m->parent : m->child;
@@ -213,7 +213,7 @@ static tide_status unfold(tide__alias_classes *c, uint32_t root) {
     return TIDE_OK;
 }
 
-/// The smaller list is dealt into the larger one, which then is the parent's.
+/// Insert the smaller list into the larger one, which becomes the parent's.
 static tide_status merge(tide__alias_classes *c, const move *m) {
     TIDE_TRY(unfold(c, m->child));
     TIDE_TRY(unfold(c, m->parent));
@@ -296,7 +296,7 @@ void tide__alias_classes_deinit(tide__alias_classes *c) {
 
 // ---- bytes alive at each step: heights of the rectangles, summed by tick, given to the steps of each tick ----
 
-/// First the changes from tick to tick, then their running sum: rises and falls wrap around and meet again.
+/// First the changes from tick to tick, then their running sum, modulo 2^64.
 static void sum_ticks(const tide_problem *p, uint64_t *live) {
     for (size_t r = 0; r < p->n_rects; r++) {
         const uint64_t bytes = p->rects[r].hi_bytes - p->rects[r].lo_bytes;

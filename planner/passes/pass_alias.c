@@ -221,7 +221,7 @@ tide_status tide_pass_alias(const tide_program *program, tide_pass which, tide_l
 
 // ---- pass after pass over a table, each tried on a copy ----
 
-/// Whose aliases.
+/// The program whose aliases are found.
 typedef struct where {
     const tide_program *program;
     const tide_alias_facts *others; ///< [n_others] the same program at other sizes

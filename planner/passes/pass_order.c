@@ -78,14 +78,14 @@ static tide__window window_of(driver *d, stretch s, uint64_t bound, uint64_t *bu
                           .budget = budget};
 }
 
-static void adopt(driver *d, stretch s, const tide__window_result *r) {
+static void take_result(driver *d, stretch s, const tide__window_result *r) {
     d->report->n_states += r->n_states;
     if (!r->found) return;
     memcpy(d->order + s.begin, d->room, (s.end - s.begin) * sizeof *d->order);
     measure(d, s);
 }
 
-/// `share` of the budget, at most; what is left of it goes back.
+/// Uses at most `share` of the budget.
 static tide_status try_exact(driver *d, stretch s, uint64_t bound, uint64_t share, tide__window_result *r,
                              tide_error *err) {
     uint64_t budget = share < d->budget ? share : d->budget;
@@ -93,7 +93,7 @@ static tide_status try_exact(driver *d, stretch s, uint64_t bound, uint64_t shar
     const tide__window w = window_of(d, s, bound, &budget);
     TIDE_TRY(tide__window_exact(&w, d->room, r, err));
     d->budget += budget;
-    adopt(d, s, r);
+    take_result(d, s, r);
     return TIDE_OK;
 }
 
@@ -104,7 +104,7 @@ static tide_status try_beam(driver *d, stretch s, uint32_t width, uint64_t share
     const tide__window w = window_of(d, s, peak_of(d, s), &budget);
     TIDE_TRY(tide__window_beam(&w, width, d->room, &r, err));
     d->budget += budget;
-    adopt(d, s, &r);
+    take_result(d, s, &r);
     return TIDE_OK;
 }
 
@@ -131,26 +131,26 @@ static stretch around(stretch s, uint32_t at, uint32_t n, uint32_t before) {
 
 /// The first step at the peak of `s`: look for a better order of `n` steps around it, where it is the last, in the
 /// middle, or the first of them.
-static tide_status ease_peak(driver *d, stretch s, uint32_t n, bool *eased, tide_error *err) {
+static tide_status improve_peak(driver *d, stretch s, uint32_t n, bool *improved, tide_error *err) {
     const uint64_t peak = peak_of(d, s);
     uint32_t at = s.begin;
     while (d->transients[at] < peak) at++;
-    *eased = false;
-    for (uint32_t k = 0; k < 3 && !*eased && d->budget > 0; k++) {
+    *improved = false;
+    for (uint32_t k = 0; k < 3 && !*improved && d->budget > 0; k++) {
         tide__window_result r;
         const uint32_t before[] = {n / 2, n - 1, 0};
         TIDE_TRY(try_exact(d, around(s, at, n, before[k]), peak, d->budget / 4 + 1, &r, err));
-        *eased = r.found;
+        *improved = r.found;
     }
     return TIDE_OK;
 }
 
-static tide_status ease(driver *d, stretch s, tide_error *err) {
+static tide_status improve_around_peak(driver *d, stretch s, tide_error *err) {
     enum { SHORTEST = 8, LONGEST = 64 };
     for (uint32_t n = SHORTEST; n <= LONGEST && d->budget > 0 && peak_of(d, s) > d->floor_bytes;) {
-        bool eased;
-        TIDE_TRY(ease_peak(d, s, n, &eased, err));
-        if (!eased) n *= 2;
+        bool improved;
+        TIDE_TRY(improve_peak(d, s, n, &improved, err));
+        if (!improved) n *= 2;
     }
     return TIDE_OK;
 }
@@ -165,7 +165,7 @@ static tide_status solve(driver *d, stretch s, uint64_t share, tide_error *err) 
         const uint64_t kept = d->budget > share / 2 ? d->budget - share / 2 : 0;
         d->budget -= kept;
         TIDE_TRY(widen(d, s, err));
-        TIDE_TRY(ease(d, s, err));
+        TIDE_TRY(improve_around_peak(d, s, err));
         d->budget += kept;
         if (peak_of(d, s) > d->floor_bytes) d->report->exact = false;
     }
@@ -204,7 +204,7 @@ static uint32_t list_windows(const tide__order_model *m, stretch *out, uint32_t 
     return n_windows;
 }
 
-/// Windows that are too long even for a beam are cut anywhere. That is no longer exact.
+/// Windows that are too long for a beam are cut at fixed lengths. The result is then not exact.
 static uint32_t split_windows(stretch *windows, uint32_t n, bool *split) {
     enum { LONGEST = 2048 };
     const uint32_t n_whole = n;
@@ -224,7 +224,7 @@ static int by_length(const void *a, const void *b) {
     return (x->begin > y->begin) - (x->begin < y->begin);
 }
 
-/// Short windows first: what they leave of their share is for the long ones.
+/// Short windows first: budget that they do not use goes to the long ones.
 static tide_status solve_all(driver *d, stretch *windows, uint32_t n, tide_error *err) {
     qsort(windows, n, sizeof *windows, by_length);
     uint64_t left = 0;
@@ -237,7 +237,7 @@ static tide_status solve_all(driver *d, stretch *windows, uint32_t n, tide_error
     return TIDE_OK;
 }
 
-/// Windows that cost no more than the whole as they were given go back to that.
+/// Windows whose given order costs no more than the whole get it back.
 static void keep_given(driver *d, const stretch *windows, uint32_t n, const uint64_t *given_peaks) {
     for (uint32_t k = 0; k < n; k++) {
         if (given_peaks[windows[k].begin] > d->floor_bytes) continue;
@@ -245,13 +245,13 @@ static void keep_given(driver *d, const stretch *windows, uint32_t n, const uint
     }
 }
 
-/// Across the cuts that were made anywhere.
-static tide_status ease_all(driver *d, tide_error *err) {
+/// Improve around the peak across the cuts at fixed lengths.
+static tide_status improve_all(driver *d, tide_error *err) {
     const stretch all = {0, (uint32_t)d->m->n_nodes};
     if (peak_of(d, all) <= d->m->floor_bytes) return TIDE_OK;
     d->report->exact = false;
     d->floor_bytes = d->m->floor_bytes;
-    return ease(d, all, err);
+    return improve_around_peak(d, all, err);
 }
 
 static tide_status run(driver *d, tide_error *err) {
@@ -277,7 +277,7 @@ static tide_status run(driver *d, tide_error *err) {
         for (uint32_t k = 0; k < n_windows; k++) given_peaks[windows[k].begin] = peak_of(d, windows[k]);
         st = solve_all(d, windows, n_windows, err);
         if (st == TIDE_OK && split)
-            st = ease_all(d, err);
+            st = improve_all(d, err);
         else if (st == TIDE_OK)
             keep_given(d, windows, n_windows, given_peaks);
     }

@@ -67,7 +67,7 @@ static void start(const tide__window *w, tide__window_state *s) {
     s->n_ran = 0;
 }
 
-/// Nothing but late nodes stands before it any more.
+/// Whether all nodes before it have run, but for late ones.
 static bool is_near(const tide__window *w, const tide__ran *ran, uint32_t node) {
     const tide__span before = w->m->nodes[node].before;
     for (uint32_t k = 0; k < before.n; k++) {
@@ -141,7 +141,7 @@ typedef struct known_state {
     bool done; // all that follows is in the queue
 } known_state;
 
-/// Cheapest first; of one price the farthest, then the one with the least alive, then the newest.
+/// Order of the queue: lowest peak, then most nodes run, then fewest bytes alive, then newest.
 typedef struct entry {
     uint64_t peak_bytes, live_bytes;
     uint32_t n_ran, state;
@@ -222,7 +222,7 @@ static uint32_t *find(const search *s, const tide__window_state *x) {
     return &s->slots[at];
 }
 
-/// Put the state into table and queue, unless it is known at this price or less.
+/// Put the state into table and queue, unless it is known with this peak or a lower one.
 static tide_status meet(search *s, const tide__window_state *x, int32_t parent, uint32_t via) {
     if (x->peak_bytes >= s->w->bound_bytes) return TIDE_OK;
     if (2 * (s->n_states + 1) > s->cap_slots) TIDE_TRY(grow_slots(s));

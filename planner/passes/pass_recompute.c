@@ -321,7 +321,7 @@ typedef struct best {
     double worth; ///< 0: none yet
 } best;
 
-/// A trial of `s` more, if there is one left.
+/// Whether one more trial of `s` is within the limits; counts it.
 static bool may_try(recompute *x, const sequence *s) {
     if (x->n_trials == MAX_TRIALS || x->n_steps_tried + s->n > MAX_STEPS_TRIED) {
         x->is_cut = true;
@@ -358,7 +358,7 @@ static tide_status choose(recompute *x, const sequence *s, const trial_cost *now
     return TIDE_OK;
 }
 
-/// One round. *done: nothing helps any more.
+/// One round. *done: no repetition helps.
 static tide_status go_on(recompute *x, sequence *s, trial_cost *now, bool *done, tide_error *err) {
     tide__order_facts f;
     best b = {0};
@@ -427,7 +427,7 @@ static tide_status drop_if_idle(recompute *x, sequence *s, uint32_t step, const 
     return st;
 }
 
-/// The latest first, then those that it was made of; again, as long as one goes: another one may be idle without it.
+/// The latest first, then those that it was made of. Repeated while one is dropped, as another may be idle without it.
 static tide_status drop_idle(recompute *x, sequence *s, const trial_cost *t, tide_error *err) {
     uint8_t *n_runs;
     TIDE_TRY(

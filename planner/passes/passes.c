@@ -71,7 +71,7 @@ static tide_status run_order(pipeline *p, tide_lifetimes *lt, uint64_t *bytes, t
     return st;
 }
 
-/// The second runs may stand better in another order; what that brings is recompute's gain.
+/// A new order may suit the second runs better; its gain counts as recompute's.
 static tide_status take_recomputed(pipeline *p, tide_lifetimes *lt, uint64_t *bytes, tide_error *err) {
     const tide_pass_report as_given = p->report;
     tide_lifetimes other;
@@ -83,7 +83,7 @@ static tide_status take_recomputed(pipeline *p, tide_lifetimes *lt, uint64_t *by
     return TIDE_OK;
 }
 
-/// The pass itself sees to it that nothing gets worse.
+/// The pass itself never makes the lower bound larger.
 static tide_status run_recompute(pipeline *p, tide_lifetimes *lt, uint64_t *bytes, tide_error *err) {
     tide_pass_gain gain = {.ran = true, .before_bytes = *bytes, .after_bytes = *bytes};
     double extra_work = 0;

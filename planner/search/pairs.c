@@ -141,7 +141,7 @@ static tide_status list_pairs(tide_pairs *out) {
     return st;
 }
 
-static tide_status deal_out(tide_pairs *out) {
+static tide_status index_by_item(tide_pairs *out) {
     const size_t n = out->problem->n;
     out->first_of_item = tide_host_calloc(n + 2, sizeof *out->first_of_item);
     out->of_item = tide_host_calloc(2 * out->n_pairs + 1, sizeof *out->of_item);
@@ -208,7 +208,7 @@ tide_status tide__pairs_create(const tide_problem *problem, tide_pairs **out, ti
     if (pairs != NULL) {
         pairs->problem = problem;
         st = list_pairs(pairs);
-        if (st == TIDE_OK) st = deal_out(pairs);
+        if (st == TIDE_OK) st = index_by_item(pairs);
         if (st == TIDE_OK) st = list_peaks(pairs);
     }
     if (st != TIDE_OK) {

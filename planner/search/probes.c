@@ -330,7 +330,8 @@ static tide_status open_part(const tide_search *s, search_part *part, tide_error
     return TIDE_NO_MEMORY(err, "for %u tensors", part->n);
 }
 
-/// An instance that cannot meet its bound may meet a capacity slightly above it at once: a guess finds that out, too.
+/// An instance that cannot meet its bound may easily meet a capacity slightly above it: so random targets are tried,
+/// too.
 static uint32_t target_of(const tide_search *s, const batch_plan *plan) {
     enum { BATCHES_PER_BOUND = 4 };
     const uint64_t asked = s->capacity_bytes / plan->part->sky->grain_bytes;
@@ -341,7 +342,7 @@ static uint32_t target_of(const tide_search *s, const batch_plan *plan) {
     return plan->low + (uint32_t)((plan->high - plan->low) * tide_rng_f64(&rng));
 }
 
-/// What the whole plan cannot go below, no part need go below.
+/// No part needs to be lower than what is proved for the whole plan.
 static tide_status probe_part(tide_search *s, search_part *part, tide_error *err) {
     const tide_status st = open_part(s, part, err);
     if (st == TIDE_ERR_NO_SPACE) {

@@ -9,8 +9,8 @@
 //
 //     bytes            valley
 //       |   +----+   |<----->|    +--+       A valley is a run of sections with the same floor and higher ones on both
-//       |   | b  |           +----+  |       sides. An item that starts on its floor lies wholly inside it. So one of
-//       its | +-+--+-+           |   d   |       sections is taken, and the tree branches on what lies next on it: each
+//       |   | b  |           +----+  |       sides. An item that starts on its floor lies wholly inside it. One of its
+//       | +-+--+-+           |   d   |       sections is taken, and the tree branches on what lies next on it: each
 //       | | a  | +-----------+-------+       item that fits the valley there, or none of them. In the last case the
 //       +-+----+-+----c------+-------+-->    floor of the section rises to the lowest place where an item can lie.
 //         sections

@@ -96,7 +96,7 @@ static tide_status run_portfolio(tide_search *s, tide_error *err) {
 
 // ---- the strategy ----
 
-/// Whether hardly a byte may stay empty at any tick: then greedy orders and local search are far from the bound.
+/// Whether less than a 20th of the area below the bound is empty: then greedy orders and local search end far above it.
 static bool is_tight(const tide_problem *p) {
     const double TIGHT = 0.95;
     double area = 0;

@@ -27,7 +27,7 @@ static void measure(tide_block_tree *t, uint32_t i) {
     if (right > n->largest) n->largest = right;
 }
 
-/// Tree `i` into those before `key` and the others.
+/// Split tree `i` into nodes before `key` and the others.
 static void split(tide_block_tree *t, uint32_t i, tide_block_span key, uint32_t *left, uint32_t *right) {
     if (i == 0) {
         *left = *right = 0;
@@ -46,7 +46,7 @@ static void split(tide_block_tree *t, uint32_t i, tide_block_span key, uint32_t 
     measure(t, i);
 }
 
-/// All of `left` stand before all of `right`.
+/// Join two trees; all of `left` are before all of `right`.
 static uint32_t join(tide_block_tree *t, uint32_t left, uint32_t right) {
     if (left == 0 || right == 0) return left + right;
     uint32_t top;

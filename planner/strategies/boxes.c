@@ -32,7 +32,7 @@ static int by_end(const void *a, const void *b) {
     return (x->item_i > y->item_i) - (x->item_i < y->item_i);
 }
 
-/// Stays as it is, fixed or not, with all its rectangles.
+/// Copy an item that is in no box, with all its rectangles.
 static void add_alone(packing *k, uint32_t item_i) {
     tide_problem *p = &k->out->problem;
     const tide_item *item = &k->parent->items[item_i];
@@ -46,7 +46,7 @@ static void add_alone(packing *k, uint32_t item_i) {
     k->out->first[++p->n] = k->n_members;
 }
 
-/// One upon the other. Strict alignments come first, so that sizes which are multiples of them need no padding.
+/// Stack the members. Strict alignments come first, so that sizes which are multiples of them need no padding.
 static void add_box(packing *k, const small_item *list, size_t n) {
     tide_problem *p = &k->out->problem;
     tide_item box = {.align_bytes = 1,

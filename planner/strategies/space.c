@@ -209,8 +209,8 @@ void tide__space_open(const tide_space *s, uint32_t begin, uint32_t end, uint64_
     collect(s, 1, 0, (uint32_t)s->n_leaves, &p, w);
 }
 
-/// Above the notes that meet the window and bar `at`. Notes that are passed over do not matter any more: they end
-/// below or do not meet the window.
+/// The first place above the notes that meet the window and block `at`. Notes before that end below or do not meet the
+/// window.
 static uint64_t pass_notes(tide_space_window *w, size_t k, uint64_t at) {
     const tide_space_note *i = w->notes[k].next, *end = w->notes[k].end;
     for (; i < end && i->lo < at + w->bytes; i++) {
@@ -231,8 +231,8 @@ static uint64_t end_before_notes(const tide_space_window *w, uint64_t run_end) {
     return run_end;
 }
 
-/// Rejecting lists go to the front: few of them reject nearly always, and a place that will not do is then found out
-/// at once.
+/// Lists that reject a place go to the front: a few of them reject nearly every place, so most places are rejected at
+/// once.
 uint64_t tide__space_next(tide_space_window *w, uint64_t from, uint64_t *run_end) {
     uint64_t at = from, end = UINT64_MAX;
     for (size_t k = 0; k < w->n_lists + w->n_notes;) {
