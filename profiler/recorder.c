@@ -1,22 +1,247 @@
 // SPDX-License-Identifier: MIT
 //
-// The recorder: callbacks go straight into the feed, and everything else is about beginning and ending. See recorder.h.
+// Life of a recorder, its observer, and what the recorded process writes into the trace itself: its row, runs with
+// their plans, facts. See recorder.h.
 //
 //     open    trace made empty -> our row in it -> feed -> drain
-//     close   desk closed -> feed ended -> drain takes the rest and finishes -> what it says is what we say
-#include "profiler/recorder.h"
-
+//     close   connection closed -> feed ended -> drain takes the rest and finishes -> its result is ours
+//
+// The process writes seldom, through a connection of its own. While it waits for its turn, the drain pauses. A run is a
+// row first, then a slot in the ring of the thread that begins it: so the drain knows where it begins among the events.
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/base/host_alloc.h"
 #include "core/base/output.h"
 #include "core/base/text.h"
 #include "profiler/recorder_internal.h"
+
+enum { MAX_COMMAND = 4096 };
+
+// ---- our row ----
+
+/// As the options or the launcher say; -1: none.
+static int32_t recorder_rank(const tide_recorder_options *opt) {
+    if (opt->rank > 0 || (opt->has_rank && opt->rank == 0)) return opt->rank;
+    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID", "RANK"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *text = getenv(names[i]);
+        if (text == NULL || text[0] < '0' || text[0] > '9') continue;
+        char *end;
+        errno = 0;
+        const long rank = strtol(text, &end, 10);
+        if (errno == 0 && *end == '\0' && rank <= INT32_MAX) return (int32_t)rank;
+    }
+    return -1;
+}
+
+/// The command line, its words apart by blanks; NULL: not known.
+static char *command_line(void) {
+    char *text;
+    size_t len;
+    if (tide_read_file("/proc/self/cmdline", 0, &text, &len, NULL) != TIDE_OK) return NULL;
+    while (len > 0 && text[len - 1] == '\0') len--;
+    if (len > MAX_COMMAND) len = MAX_COMMAND;
+    for (size_t i = 0; i < len; i++)
+        if (text[i] == '\0') text[i] = ' ';
+    text[len] = '\0';
+    return text;
+}
+
+static tide_status add_process(tide_recorder *r, tide_error *err) {
+    TIDE_TRY(tide__store_begin(r->store, err));
+    char *command = command_line();
+    const int32_t rank = recorder_rank(&r->opt);
+    const tide_status st =
+        tide__store_add_process(r->store, getpid(), rank, command, NULL, (int64_t)tide_now_ns(), &r->process_id, err);
+    tide_host_free(command);
+    return tide__store_end(r->store, st, err);
+}
+
+static tide_status open_connection(tide_recorder *r, tide_error *err) {
+    TIDE_TRY(tide__store_open(r->path, &r->store, err));
+    return add_process(r, err);
+}
+
+static tide_status write_feed_name(tide_recorder *r, tide_error *err) {
+    const char *path = tide__feed_path(r->feed), *slash = strrchr(path, '/');
+    TIDE_TRY(tide__store_begin(r->store, err));
+    const tide_status st = tide__store_set_feed(r->store, r->process_id, slash != NULL ? slash + 1 : path, err);
+    return tide__store_end(r->store, st, err);
+}
+
+// ---- turns ----
+
+/// With the lock: wait for the trace, and let the drain know. A child of fork must not use the connection.
+static tide_status begin(tide_recorder *r, tide_error *err) {
+    TIDE_TRY(tide__recorder_failure(r, err));
+    tide__feed_header *head = tide__feed_head(r->feed);
+    atomic_fetch_add(&head->waiting_writers, 1u);
+    const tide_status st = tide__store_begin(r->store, err);
+    atomic_fetch_sub(&head->waiting_writers, 1u);
+    return st;
+}
+
+typedef struct turn {
+    tide__signal_hold hold;
+} turn;
+
+static tide_status take_turn(tide_recorder *r, turn *t, tide_error *err) {
+    if (r->owner != getpid())
+        return TIDE_FAIL(err, TIDE_ERR_INVALID, "cannot record into '%s': a forked process has no part in it", r->path);
+    pthread_mutex_lock(&r->store_lock);
+    tide__hold_xfsz(&t->hold);
+    return TIDE_OK;
+}
+
+static void end_turn(tide_recorder *r, const turn *t) {
+    tide__release_xfsz(&t->hold);
+    pthread_mutex_unlock(&r->store_lock);
+}
+
+// ---- runs ----
+
+/// 0: the feed reads the clock, when the slot is put in.
+static uint64_t now(const tide_recorder *r) { return r->opt.now != NULL ? r->opt.now(r->opt.now_ctx) : 0; }
+
+static tide_status begin_run(tide_recorder *r, const tide_run_info *info, const tide_memory_plan *plan,
+                             tide_error *err) {
+    if (r->run_id != 0)
+        return TIDE_FAIL(err, TIDE_ERR_INVALID, "cannot begin a run of '%s': run %" PRId64 " is still open",
+                         info->model != NULL ? info->model : "", r->run_id);
+    TIDE_TRY(begin(r, err));
+    const uint64_t t_ns = now(r);
+    int64_t run_id = 0;
+    tide_status st = tide__store_add_run(r->store, r->process_id, info, plan,
+                                         (int64_t)(t_ns != 0 ? t_ns : tide_now_ns()), &run_id, err);
+    TIDE_TRY(tide__store_end(r->store, st, err));
+    tide__feed_run(r->feed, true, run_id, t_ns);
+    r->run_id = run_id;
+    return TIDE_OK;
+}
+
+tide_status tide_recorder_begin_run(tide_recorder *r, const tide_run_info *info, const tide_memory_plan *plan,
+                                    int64_t *run_id, tide_error *err) {
+    turn t;
+    TIDE_TRY(take_turn(r, &t, err));
+    const tide_status st = begin_run(r, info, plan, err);
+    if (st == TIDE_OK && run_id != NULL) *run_id = r->run_id;
+    end_turn(r, &t);
+    return st;
+}
+
+static tide_status end_run(tide_recorder *r, tide_error *err) {
+    TIDE_TRY(tide__recorder_failure(r, err));
+    if (r->run_id == 0) return TIDE_FAIL(err, TIDE_ERR_INVALID, "cannot end a run: none is open");
+    tide__feed_run(r->feed, false, r->run_id, now(r));
+    r->run_id = 0;
+    return TIDE_OK;
+}
+
+tide_status tide_recorder_end_run(tide_recorder *r, tide_error *err) {
+    turn t;
+    TIDE_TRY(take_turn(r, &t, err));
+    const tide_status st = end_run(r, err);
+    end_turn(r, &t);
+    return st;
+}
+
+// ---- facts ----
+
+static bool is_own_key(const char *key) {
+    static const char *const own[] = {
+        "schema",     "version",     "created_by",     "created_utc",      "clock",           "state",
+        "reason",     "n_events",    "n_scope_events", "n_blocks",         "n_orphan_frees",  "n_runs",
+        "n_names",    "n_scopes",    "n_threads",      "n_processes",      "n_problems",      "n_lost",
+        "feed_bytes", "freed_bytes", "blocked_ns",     "n_gaps",           "requested_bytes", "n_snapshots",
+        "n_leaves",   "n_thinned",   "own_peak_bytes", "first_kept_event", "totals",
+    };
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        if (strcmp(key, own[i]) == 0) return true;
+    return false;
+}
+
+tide_status tide_recorder_put_meta(tide_recorder *r, const char *key, const char *value, tide_error *err) {
+    if (is_own_key(key))
+        return TIDE_FAIL(err, TIDE_ERR_INVALID, "cannot put '%s' into meta: the recorder writes it itself", key);
+    turn t;
+    TIDE_TRY(take_turn(r, &t, err));
+    tide_status st = begin(r, err);
+    if (st == TIDE_OK) st = tide__store_end(r->store, tide__store_put_meta(r->store, key, value, err), err);
+    end_turn(r, &t);
+    return st;
+}
+
+static void close_connection(tide_recorder *r) {
+    pthread_mutex_lock(&r->store_lock);
+    if (r->run_id != 0 && r->feed != NULL) (void)!end_run(r, NULL);
+    tide__store_close(r->store);
+    r->store = NULL;
+    pthread_mutex_unlock(&r->store_lock);
+}
+
+// ---- marks, flush ----
+
+void tide_recorder_mark(tide_recorder *r, const char *name) {
+    const tide_memory_event e = {.op = TIDE_MEM_SNAPSHOT,
+                                 .t_ns = now(r),
+                                 .device = TIDE_CPU,
+                                 .thread = tide_thread_id(),
+                                 .tag = name,
+                                 .scope = tide_scope_current()};
+    tide__feed_memory(r->feed, &e);
+}
+
+/// Heads of all rings as they are now; *n of them, owned by the caller.
+static tide_status read_heads(tide_recorder *r, uint64_t **heads, size_t *n, tide_error *err) {
+    if (r->own_reader == NULL) TIDE_TRY(tide__feed_reader_open(tide__feed_path(r->feed), true, &r->own_reader, err));
+    TIDE_TRY(tide__feed_reader_refresh(r->own_reader, err));
+    *n = tide__feed_reader_n_rings(r->own_reader);
+    *heads = tide_host_calloc(*n + 1, sizeof **heads);
+    if (*heads == NULL) return TIDE_NO_MEMORY(err, "to flush '%s'", r->path);
+    for (size_t i = 0; i < *n; i++)
+        (*heads)[i] = atomic_load_explicit(&tide__feed_reader_ring(r->own_reader, i)->head, memory_order_acquire);
+    return TIDE_OK;
+}
+
+static bool is_written(const tide_recorder *r, const uint64_t *heads, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (atomic_load_explicit(&tide__feed_reader_ring(r->own_reader, i)->tail, memory_order_acquire) < heads[i])
+            return false;
+    return true;
+}
+
+static tide_status flush(tide_recorder *r, tide_error *err) {
+    uint64_t *heads = NULL;
+    size_t n;
+    TIDE_TRY(read_heads(r, &heads, &n, err));
+    tide_status st = TIDE_OK;
+    uint64_t stopped_ns = 0;
+    for (unsigned i = 0; !is_written(r, heads, n); i++) {
+        st = tide__recorder_failure(r, err);
+        if (st == TIDE_OK && i % 64 == 63 && tide__recorder_is_stopped_too_long(r, &stopped_ns))
+            st = tide__recorder_stopped(r, "flush", err);
+        if (st != TIDE_OK) break;
+        if (i % 16 == 0) tide__recorder_hurry(r);
+        if (i % 64 == 63) tide__feed_check(r->feed);
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    tide_host_free(heads);
+    return st;
+}
+
+tide_status tide_recorder_flush(tide_recorder *r, tide_error *err) {
+    turn t;
+    TIDE_TRY(take_turn(r, &t, err));
+    const tide_status st = flush(r, err);
+    end_turn(r, &t);
+    return st;
+}
 
 // ---- callbacks ----
 
@@ -40,20 +265,6 @@ void tide_recorder_get_stats(const tide_recorder *r, tide_recorder_stats *out) {
 
 // ---- open ----
 
-int32_t tide__recorder_rank(const tide_recorder_options *opt) {
-    if (opt->rank > 0 || (opt->has_rank && opt->rank == 0)) return opt->rank;
-    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID", "RANK"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const char *text = getenv(names[i]);
-        if (text == NULL || text[0] < '0' || text[0] > '9') continue;
-        char *end;
-        errno = 0;
-        const long rank = strtol(text, &end, 10);
-        if (errno == 0 && *end == '\0' && rank <= INT32_MAX) return (int32_t)rank;
-    }
-    return -1;
-}
-
 /// From the root, as long as that can be told, and behind links: feeds and locks lie beside the trace itself.
 static char *absolute_path(const char *path) {
     char folder[4096], *real = NULL;
@@ -70,10 +281,10 @@ static char *absolute_path(const char *path) {
 
 static void destroy(tide_recorder *r, bool remove_feed) {
     tide__drain_made(&r->making);
-    tide__feed_reader_close(r->looker, false);
+    tide__feed_reader_close(r->own_reader, false);
     if (r->feed != NULL) tide__feed_end(r->feed);
     tide__feed_destroy(r->feed, remove_feed);
-    pthread_mutex_destroy(&r->desk_lock);
+    pthread_mutex_destroy(&r->store_lock);
     pthread_mutex_destroy(&r->drain_lock);
     tide_host_free(r->path);
     tide_host_free(r);
@@ -109,33 +320,33 @@ static tide_status make_trace(tide_recorder *r, const char *path, tide_error *er
 static tide_status open_parts(tide_recorder *r, const char *path, tide_error *err) {
     TIDE_TRY(tide__collector_check(r, err));
     TIDE_TRY(make_trace(r, path, err));
-    TIDE_TRY(tide__desk_open(r, err));
+    TIDE_TRY(open_connection(r, err));
     const tide__feed_options opt = {.trace_path = r->path,
                                     .process_id = r->process_id,
-                                    .rank = tide__recorder_rank(&r->opt),
+                                    .rank = recorder_rank(&r->opt),
                                     .ring_slots = r->opt.ring_events,
                                     .drop_when_full = r->opt.drop_when_full,
                                     .max_wait_ns = tide__recorder_max_wait(r)};
     TIDE_TRY(tide__feed_create(&opt, &r->feed, err));
     tide__feed_set_watch(r->feed, tide__recorder_drain_lives, r);
     tide__feed_on_stall(r->feed, tide__recorder_drain_stalls, r);
-    TIDE_TRY(tide__desk_set_feed(r, err));
+    TIDE_TRY(write_feed_name(r, err));
     return tide__recorder_start_drain(r, err);
 }
 
 tide_status tide_recorder_open(const char *path, const tide_recorder_options *opt, tide_recorder **out,
                                tide_error *err) {
-    tide_recorder *r = tide_host_calloc(1, sizeof *r);
-    if (r == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to record into '%s'", path);
+    tide_recorder *r;
+    TIDE_TRY(TIDE_NEW(&r, 1, err, "to record into '%s'", path));
     if (opt != NULL) r->opt = *opt;
     r->owner = getpid();
-    pthread_mutex_init(&r->desk_lock, NULL);
+    pthread_mutex_init(&r->store_lock, NULL);
     pthread_mutex_init(&r->drain_lock, NULL);
     r->path = absolute_path(path);
     tide__signal_hold hold;
     tide__hold_xfsz(&hold);
-    const tide_status st = r->path != NULL ? open_parts(r, path, err)
-                                           : TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to record into '%s'", path);
+    const tide_status st =
+        r->path != NULL ? open_parts(r, path, err) : TIDE_NO_MEMORY(err, "to record into '%s'", path);
     if (st == TIDE_OK) tide__drain_made(&r->making);
     tide__release_xfsz(&hold);
     if (st == TIDE_OK) {
@@ -170,7 +381,7 @@ tide_status tide_recorder_close(tide_recorder *r, tide_error *err) {
     }
     tide__signal_hold hold;
     tide__hold_xfsz(&hold);
-    tide__desk_close(r);
+    close_connection(r);
     tide__feed_end(r->feed);
     tide_error why = TIDE_ERROR_INIT;
     tide_status st = tide__recorder_end_drain(r, &why);
@@ -186,7 +397,7 @@ void tide_recorder_abandon(tide_recorder *r) {
         tide__feed_destroy(r->feed, false);
         return;
     }
-    tide__desk_close(r);
+    close_connection(r);
     tide__recorder_stop_drain(r);
     if (r->created) remove_trace(r);
     // A trace that others record into keeps what was heard: its collector takes the feed away.

@@ -2,10 +2,8 @@
 //
 // What the files of the recorder share. Private to profiler/recorder*.c.
 //
-//     recorder.c            life of a recorder, the observer
-//     recorder_drain.c      who drains its feed: a thread, a collector process, somebody else's collector
-//     recorder_collector.c  a collector process of its own
-//     recorder_desk.c       runs, facts and marks: what the recorded process writes into the trace itself
+//     recorder.c        life of a recorder, the observer; runs, facts and marks
+//     recorder_drain.c  who drains its feed: a thread, a collector process, the collector of another program
 #ifndef TIDE_PROFILER_RECORDER_INTERNAL_H
 #define TIDE_PROFILER_RECORDER_INTERNAL_H
 
@@ -25,49 +23,39 @@ struct tide_recorder {
     int64_t process_id; ///< row of table process
     pid_t owner;        ///< a forked child has no part in the recording
 
-    pthread_mutex_t desk_lock; ///< guards the next three
-    tide__store *desk;
-    int64_t run_id;            ///< open run; 0: none
-    tide__feed_reader *looker; ///< of our own feed, for flush; NULL until then
+    pthread_mutex_t store_lock; ///< guards the next three
+    tide__store *store;
+    int64_t run_id;                ///< open run; 0: none
+    tide__feed_reader *own_reader; ///< of our own feed, for flush; NULL until then
 
     pthread_mutex_t drain_lock;   ///< guards the next two; taken by threads that wait for room
-    tide__drain_thread *thread;   ///< NULL: somebody else drains
+    tide__drain_thread *thread;   ///< NULL: another process drains
     pid_t collector;              ///< our child; 0: none, or reaped
     bool created;                 ///< the trace is of our making
     tide__drain_lock_file making; ///< held until the drain is at work
 };
 
-/// As the options or the launcher say; -1: none.
-int32_t tide__recorder_rank(const tide_recorder_options *opt);
-
-/// Start whoever shall drain; the feed is there.
+/// Start the drain; the feed is there.
 tide_status tide__recorder_start_drain(tide_recorder *r, tide_error *err) TIDE_NODISCARD;
 /// As the options say; UINT64_MAX: without end.
 uint64_t tide__recorder_max_wait(const tide_recorder *r);
-/// The feed's word that nothing is taken from it any more.
+/// Called by the feed when nothing is taken from it any more.
 void tide__recorder_drain_stalls(void *self);
-/// Since when the drain has been stopped; *since_ns is 0 while it runs, or is not known to be stopped. Asked again
-/// and again by who waits. @return whether that is longer than may be
+/// Since when the drain has been stopped; *since_ns is 0 while it runs, or is not known to be stopped. Called again and
+/// again while something waits. @return whether that is longer than may be
 bool tide__recorder_is_stopped_too_long(const tide_recorder *r, uint64_t *since_ns);
 tide_status tide__recorder_stopped(const tide_recorder *r, const char *what, tide_error *err) TIDE_NODISCARD;
-/// The feed's watch: whether somebody drains. Takes the drain over from a collector that died.
+/// The feed's watch: whether a drain is there. Takes the drain over from a collector that died.
 bool tide__recorder_drain_lives(void *self);
 void tide__recorder_hurry(tide_recorder *r);
+/// What ended the recording early; a refused event did not.
+tide_status tide__recorder_failure(const tide_recorder *r, tide_error *err) TIDE_NODISCARD;
 /// The feed has ended: wait until all is in the file, and the file is finished unless other processes record into it.
 tide_status tide__recorder_end_drain(tide_recorder *r, tide_error *err) TIDE_NODISCARD;
-/// Whoever drains shall stop where it stands.
+/// The drain shall stop where it stands.
 void tide__recorder_stop_drain(tide_recorder *r);
 
 /// Whether there is a program to start as a collector: asked before anything is made.
 tide_status tide__collector_check(const tide_recorder *r, tide_error *err) TIDE_NODISCARD;
-/// Start "PROGRAM collect TRACE ..." and wait until it drains.
-tide_status tide__collector_start(const tide_recorder *r, pid_t *pid, tide_error *err) TIDE_NODISCARD;
-
-/// Our row of table process, and the connection that writes runs.
-tide_status tide__desk_open(tide_recorder *r, tide_error *err) TIDE_NODISCARD;
-/// The row names its feed.
-tide_status tide__desk_set_feed(tide_recorder *r, tide_error *err) TIDE_NODISCARD;
-/// End an open run, close the connection: the trace can only become one plain file when nobody has it open.
-void tide__desk_close(tide_recorder *r);
 
 #endif

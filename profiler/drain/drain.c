@@ -88,7 +88,7 @@ static tide_status check_file(tide__drain *d, bool now, tide_error *err) {
 // Events, what follows from them, and the position of each ring. Slots are given back after the COMMIT: a drain that is
 // killed before it leaves them to the next one; after it, the positions in the file say that they are there.
 
-enum { DESK_PAUSE_NS = 100 * 1000, DESK_PAUSES = 2000 };
+enum { WRITER_PAUSE_NS = 100 * 1000, WRITER_PAUSES = 2000 };
 
 // ---- what there is to do ----
 
@@ -117,13 +117,13 @@ static bool has_work(const tide__drain *d) {
 
 /// Those who record wait while we write; those of them who write too would wait for ever if the next batch followed at
 /// once. Bounded: the number is anybody's to set.
-static void let_desks_write(const tide__drain *d) {
-    for (int i = 0; i < DESK_PAUSES; i++) {
+static void let_writers_in(const tide__drain *d) {
+    for (int i = 0; i < WRITER_PAUSES; i++) {
         bool waits = false;
         for (size_t k = 0; k < d->n_feeds && !waits; k++)
-            waits = d->feeds[k]->is_alive && atomic_load(&d->feeds[k]->head->desk_waits) > 0;
+            waits = d->feeds[k]->is_alive && atomic_load(&d->feeds[k]->head->waiting_writers) > 0;
         if (!waits) return;
-        nanosleep(&(struct timespec){.tv_nsec = DESK_PAUSE_NS}, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = WRITER_PAUSE_NS}, NULL);
     }
 }
 
@@ -266,7 +266,7 @@ static tide_status keep_below_limit(tide__drain *d, tide_error *err) {
 
 tide_status tide__drain_batch(tide__drain *d, size_t *n, tide_error *err) {
     *n = 0;
-    let_desks_write(d);
+    let_writers_in(d);
     d->batch_began_ns = tide_now_ns();
     TIDE_TRY(tide__store_begin(d->store, err));
     d->as_chunks = wants_chunks(d);

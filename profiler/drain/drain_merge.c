@@ -6,8 +6,8 @@
 // counts only up to the time T of the youngest of those:
 //
 //     ring 0   | a  b  c | d            first heads: c, x        T: time of c
-//     ring 1   | x       | y   z        between: d, y, z         taken: a x b c, and of y z d what is not younger than
-//     c
+//     ring 1   | x       | y   z        between: d, y, z         taken: a x b c, and y, z, d as far as they are not
+//                                                                younger than c
 //
 // So what is taken is closed: an event that another one follows from was put in before the other's time was read, so
 // it lies below the second heads, with a smaller time. Clocks of two cores may differ by some tens of ns, though: when

@@ -97,7 +97,7 @@ typedef struct tide__feed_header {
     _Atomic uint32_t state;   ///< tide__feed_state
     _Atomic uint32_t drain;   ///< tide__feed_drain
     _Atomic uint32_t drain_pid;
-    _Atomic uint32_t desk_waits; ///< writers of the trace other than the drain that wait for their turn
+    _Atomic uint32_t waiting_writers; ///< writers of the trace other than the drain that wait for their turn
     _Atomic uint32_t n_chunks;
     char error[512]; ///< of the drain, stored before FAILED
     tide__chunk_entry chunks[TIDE__FEED_MAX_CHUNKS];

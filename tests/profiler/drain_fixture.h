@@ -21,7 +21,7 @@ typedef struct rig {
     tide__drain_options opt;
 } rig;
 
-/// A row of table process, with the desk's ways.
+/// A row of table process, as a recorder writes it.
 static inline int64_t rig_add_process(const char *path, int64_t pid) {
     tide_error err = TIDE_ERROR_INIT;
     tide__store *s;

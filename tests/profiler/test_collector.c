@@ -385,6 +385,40 @@ static void test_forked_child_harms_nothing(void **state) {
     tmp_dir_remove(&d);
 }
 
+/// Every option that a recorder gives is one that its collector takes: the hook of this program, started again, does
+/// not return to main.
+static void test_the_hook_takes_what_a_recorder_gives(void **state) {
+    (void)state;
+    static const char *const all[] = {"program",
+                                      "collect",
+                                      "/nowhere/trace.db",
+                                      "--ready-fd",
+                                      "3",
+                                      "--form",
+                                      "rows",
+                                      "--max-bytes",
+                                      "0",
+                                      "--batch-events",
+                                      "7",
+                                      "--hold-back-ms",
+                                      "5",
+                                      "--attached-late",
+                                      "--quiet"};
+    enum { N = sizeof all / sizeof all[0] };
+    char *args[N + 1] = {NULL};
+    for (size_t i = 0; i < N; i++) args[i] = (char *)(uintptr_t)all[i];
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        tide_collector_hook(N, args);
+        _exit(42);
+    }
+    int how;
+    assert_int_equal(waitpid(child, &how, 0), child);
+    assert_true(WIFEXITED(how));
+    assert_int_equal(WEXITSTATUS(how), 1); // there is no such trace
+}
+
 int main(int argc, char **argv) {
     if (argc > 2 && strcmp(argv[1], "collect") == 0) tide_collector_hook(argc, argv);
     if (realpath(argv[0], self) == NULL) return 1;
@@ -399,6 +433,7 @@ int main(int argc, char **argv) {
         tide_unit_test(test_shared_collector_that_is_killed),
         tide_unit_test(test_forked_child_harms_nothing),
         tide_unit_test(test_a_program_is_asked_before_it_is_its_collector),
+        tide_unit_test(test_the_hook_takes_what_a_recorder_gives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

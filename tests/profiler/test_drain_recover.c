@@ -180,7 +180,7 @@ static void make_and_drain(const char *path, bool end) {
 static void make_events_and_drain(const char *path) { make_and_drain(path, false); }
 static void make_all_but_the_finish(const char *path) { make_and_drain(path, true); }
 
-static void make_half_a_desk(const char *path) {
+static void make_half_a_process(const char *path) {
     make_events(path);
     tide__store *s;
     int64_t id;
@@ -212,7 +212,7 @@ static void test_stages(void **state) {
         {make_events_and_end, "closed\n", "complete\n0\n", 50},
         {make_events_and_drain, "killed\n", "complete\n0\n", 50},
         {make_all_but_the_finish, "closed\n", "complete\n0\n", 50},
-        {make_half_a_desk, "killed\n", "complete\n0\n", 50},
+        {make_half_a_process, "killed\n", "complete\n0\n", 50},
         {make_open_run, "killed\n", "complete\n0\n", 50},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -333,14 +333,14 @@ static void test_a_transaction_has_the_trace_from_its_beginning(void **state) {
     tmp_dir_remove(&d);
 }
 
-typedef struct desk {
+typedef struct connection {
     const char *path;
     int n_written;
-} desk;
+} connection;
 
 /// What a recorded process writes itself, while the drain writes too.
-static void *desk_main(void *arg) {
-    desk *k = arg;
+static void *connection_main(void *arg) {
+    connection *k = arg;
     tide__store *s;
     if (tide__store_open(k->path, &s, NULL) != TIDE_OK) return NULL;
     for (int i = 0; i < 20; i++) {
@@ -359,15 +359,15 @@ static void *desk_main(void *arg) {
 
 static void test_several_connections_write_one_trace(void **state) {
     (void)state;
-    enum { N_DESKS = 4, N_BATCHES = 30 };
+    enum { N_CONNECTIONS = 4, N_BATCHES = 30 };
     tmp_dir d;
     tmp_dir_make(&d);
     create(d.file);
-    desk desks[N_DESKS];
-    pthread_t threads[N_DESKS];
-    for (int i = 0; i < N_DESKS; i++) { // all of them find a file that is in no write-ahead mode yet
-        desks[i] = (desk){.path = d.file};
-        assert_int_equal(pthread_create(&threads[i], NULL, desk_main, &desks[i]), 0);
+    connection connections[N_CONNECTIONS];
+    pthread_t threads[N_CONNECTIONS];
+    for (int i = 0; i < N_CONNECTIONS; i++) { // all of them find a file that is in no write-ahead mode yet
+        connections[i] = (connection){.path = d.file};
+        assert_int_equal(pthread_create(&threads[i], NULL, connection_main, &connections[i]), 0);
     }
     writer w;
     writer_open(&w, d.file);
@@ -375,9 +375,9 @@ static void test_several_connections_write_one_trace(void **state) {
         writer_run(&w, 500);
         writer_flush(&w);
     }
-    for (int i = 0; i < N_DESKS; i++) {
+    for (int i = 0; i < N_CONNECTIONS; i++) {
         pthread_join(threads[i], NULL);
-        assert_int_equal(desks[i].n_written, 20);
+        assert_int_equal(connections[i].n_written, 20);
     }
     writer_close(&w);
     assert_int_equal(tmp_dir_count(&d), 1); // the last one that goes folds the log in
