@@ -514,8 +514,7 @@ void cli_session_finish(cli_session *s, const cli_session_mark *mark, cli_sessio
     cli_session_read(s, out);
     s->ran = true;
     tide_error record_err = TIDE_ERROR_INIT;
-    if (mark->recorded)
-        (void)keep_record_error(s, tide_recorder_end_run(s->recorder, &record_err), &record_err);
+    if (mark->recorded) (void)keep_record_error(s, tide_recorder_end_run(s->recorder, &record_err), &record_err);
 }
 
 static tide_status begin(job *j, tide_error *err) {

@@ -308,6 +308,56 @@ static void the_planned_run(void **state) {
     tmp_dir_remove(&d);
 }
 
+/// Three contexts have a buffer each. The tensors lie in that of the first one, by its number; the other ones are
+/// blocks.
+static void the_buffers_of_contexts(void **state) {
+    (void)state;
+    tmp_dir d;
+    tmp_dir_make(&d);
+    feeder f;
+    feeder_open(&f, d.file, 0, false);
+    tide_memory_plan *plan = demo_plan_make();
+    const tide_run_info info = {.model = "demo",
+                                .source = "demo.json",
+                                .mode = "planned",
+                                .strategy = "by_hand",
+                                .device = "cpu",
+                                .n_contexts = 3};
+    assert_int_equal(feed_begin_run(&f, 2000, &info, plan), 1);
+    feed(&f, 2010, TIDE_MEM_ALLOC, 14, TIDE_KIND_WORKSPACE, DEMO_BYTES, "plan buffer");
+    feed(&f, 2020, TIDE_MEM_ALLOC, 16, TIDE_KIND_WORKSPACE, DEMO_BYTES, "plan buffer");
+    feed(&f, 2030, TIDE_MEM_ALLOC, 15, TIDE_KIND_WORKSPACE, DEMO_BYTES, "plan buffer");
+    const tide_scope run = {.name = "demo", .kind = TIDE_SCOPE_RUN, .index = 0};
+    feed_scope(&f, 2090, true, &run);
+    for (int i = 0; i < N_DEMO_STEPS; i++) {
+        const tide_scope op = {.name = demo_steps[i], .kind = TIDE_SCOPE_OPERATOR, .index = i, .parent = &run};
+        feed_scope(&f, 2100 + 50 * (uint64_t)i, true, &op);
+        feed_scope(&f, 2140 + 50 * (uint64_t)i, false, &op);
+    }
+    feed_scope(&f, 2300, false, &run);
+    feed_end_run(&f, 2900);
+    tide_memory_plan_destroy(plan);
+    feeder_close(&f);
+    for (int loaded = 0; loaded < 2; loaded++) {
+        tide_subject *s = subject_of_trace(d.file, 1);
+        if (loaded) load_items(s);
+        tide_explanation e = explained(s, (tide_moment){.t = 2160}, 0);
+        assert_int_equal(e.held_bytes, 3 * DEMO_BYTES);
+        uint64_t blocks = 0;
+        size_t n_planned = 0;
+        for (size_t i = 0; i < e.live.n; i++) {
+            n_planned += e.live.items[i].shape.is_planned;
+            if (!e.live.items[i].shape.is_planned) blocks += e.live.items[i].id;
+        }
+        assert_int_equal(n_planned, 2); // a and b
+        assert_int_equal(e.live.n, 4);
+        assert_int_equal(blocks, 15 + 16);
+        tide_explanation_deinit(&e);
+        tide_subject_destroy(s);
+    }
+    tmp_dir_remove(&d);
+}
+
 static void before_everything(void **state) {
     (void)state;
     tmp_dir d;
@@ -356,9 +406,9 @@ static void out_of_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        tide_unit_test(real_allocators),   tide_unit_test(crowded_moments), tide_unit_test(the_naive_run),
-        tide_unit_test(the_planned_run),   tide_unit_test(every_iteration), tide_unit_test(from_before_the_run),
-        tide_unit_test(before_everything), tide_unit_test(out_of_memory),
+        tide_unit_test(real_allocators),     tide_unit_test(crowded_moments),         tide_unit_test(the_naive_run),
+        tide_unit_test(the_planned_run),     tide_unit_test(the_buffers_of_contexts), tide_unit_test(every_iteration),
+        tide_unit_test(from_before_the_run), tide_unit_test(before_everything),       tide_unit_test(out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -108,6 +108,18 @@ class BadInput(Case):
         self.refused(3, "plan", SAMPLES / "dynamic_batch.json", "--shape", "x=8x65")
         self.refused(3, "plan", SAMPLES / "dynamic_batch.json", "--shape", "nobody=8x64", says=["nobody", "x"])
 
+    def test_inputs_without_a_size_are_named_up_to_four(self):
+        for n in range(1, 7):
+            names = [f"in{i}" for i in range(n)]
+            p = self.bad(graph(inputs=[{"name": name, "dtype": "float32", "shape": ["N", 4]} for name in names],
+                               nodes=[{"op": "Relu", "name": f"n{i}", "inputs": [name], "outputs": [f"y{i}"]}
+                                      for i, name in enumerate(names)],
+                               outputs=[f"y{i}" for i in range(n)]), "the size of graph input 'in0' is not known")
+            (note,) = [line for line in p.stderr.split("\n") if line.startswith("note: ")]
+            self.assertEqual([name for name in names if f"'{name}'" in note], names[:4], note)
+            self.assertEqual(note.partition("; and ")[2], f"{n - 4} more" if n > 4 else "", note)
+            self.assertEqual("(nor that of others)" in p.stderr, n > 1)
+
     def test_cycle_is_named(self):
         """S23-4: a cycle is refused and its nodes are named."""
         p = self.bad(graph(nodes=[{"op": "Add", "name": "first", "inputs": ["x", "b"], "outputs": ["a"]},
