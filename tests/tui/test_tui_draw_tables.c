@@ -219,6 +219,27 @@ static void pools_and_leaks_are_one_list(void **state) {
     scene_lists_destroy(l);
 }
 
+/// With room for both tables each line is the same row, whichever is selected.
+static void lines_of_pools_and_leaks_keep_their_rows(void **state) {
+    (void)state;
+    enum { HEIGHT = 14 };
+    scene_lists *l = scene_lists_new();
+    size_t row_of[HEIGHT + 1], n_rows = 0;
+    scene_lists_only(l, TIDE_TUI_PANE_POOLS, 80, HEIGHT);
+    for (size_t row = 0; row < 4; row++) {
+        l->s->state.pane_row[TIDE_TUI_PANE_POOLS] = row;
+        tide_tui_pane_settle(&l->s->state, &l->s->scene);
+        for (int y = 0; y <= HEIGHT; y++) {
+            const size_t at = tide_tui_pane_row_at(&l->s->scene, TIDE_TUI_PANE_POOLS, y);
+            if (row == 0) n_rows += at != SIZE_MAX;
+            if (row == 0) row_of[y] = at;
+            assert_int_equal(at, row_of[y]);
+        }
+    }
+    assert_int_equal(n_rows, 4);
+    scene_lists_destroy(l);
+}
+
 static void compare_sums_to_the_difference(void **state) {
     (void)state;
     scene_lists *l = scene_lists_new();
@@ -321,6 +342,7 @@ int main(void) {
         cmocka_unit_test(operators_tell_makes_frees_and_live),
         cmocka_unit_test(pools_tell_who_caches_what_nobody_uses),
         cmocka_unit_test(pools_and_leaks_are_one_list),
+        cmocka_unit_test(lines_of_pools_and_leaks_keep_their_rows),
         cmocka_unit_test(compare_sums_to_the_difference),
         cmocka_unit_test(whatif_tells_what_to_press),
         cmocka_unit_test(details_answer_first_what_is_asked_most),
