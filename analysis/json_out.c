@@ -79,11 +79,15 @@ void tide_json_u64(tide_json_out *j, const char *key, uint64_t value) {
     tide_text_add_n(j->out, digits, (size_t)n);
 }
 
-void tide_json_bytes(tide_json_out *j, const char *key, uint64_t bytes) {
-    if (bytes == TIDE_UNKNOWN_BYTES)
-        tide_json_null(j, key);
+void tide_json_u64_if(tide_json_out *j, const char *key, bool known, uint64_t value) {
+    if (known)
+        tide_json_u64(j, key, value);
     else
-        tide_json_u64(j, key, bytes);
+        tide_json_null(j, key);
+}
+
+void tide_json_bytes(tide_json_out *j, const char *key, uint64_t bytes) {
+    tide_json_u64_if(j, key, bytes != TIDE_UNKNOWN_BYTES, bytes);
 }
 
 void tide_json_i64(tide_json_out *j, const char *key, int64_t value) {

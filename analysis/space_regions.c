@@ -5,7 +5,7 @@
 //
 //     root            [ conv_out ==============]             what lies in a root keeps parts of it alive, also when the
 //       in place                               [ relu_out ]  root itself is dead: each rectangle of the occupied bytes
-//       slice                    [ left ============================]      is cut where somebody is born or dies
+//       slice                    [ left ============================]      is cut where a tensor is born or dies
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -242,10 +242,7 @@ static void add_peak(tide_json_out *j, const char *key, const cli_span *span, co
     tide_json_u64(j, "t_ns", peak->t_ns);
     tide_json_u64(j, "since_begin_ns", cli_since(span, peak->t_ns));
     tide_json_u64(j, "event", peak->event);
-    if (span->run_id > 0)
-        tide_json_i64(j, "run", span->run_id);
-    else
-        tide_json_null(j, "run");
+    tide_json_u64_if(j, "run", span->run_id > 0, (uint64_t)span->run_id);
     tide_json_close(j, '}');
 }
 

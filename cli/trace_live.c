@@ -55,10 +55,7 @@ static void add_instant(tide_json_out *j, const char *key, const instant *i) {
     tide_json_open(j, key, '{');
     tide_json_text(j, "file", i->path);
     tide_json_text(j, "at", i->moment.text);
-    if (i->span.run_id > 0)
-        tide_json_i64(j, "run", i->span.run_id);
-    else
-        tide_json_null(j, "run");
+    tide_json_u64_if(j, "run", i->span.run_id > 0, (uint64_t)i->span.run_id);
     tide_json_u64(j, "t_ns", i->moment.t_ns);
     tide_json_u64(j, "since_begin_ns", cli_since(&i->span, i->moment.t_ns));
     tide_json_u64(j, "event", i->moment.event);

@@ -34,7 +34,8 @@ char *tide_report_format_time(const tide_subject_facts *f, int64_t t, bool words
     return tide_subject_format_since(f, t, "\xC2\xB5s", buf, buf_bytes);
 }
 
-const char *tide_report_step_at(const tide_subject_facts *f, int64_t t) {
+/// The step that runs at `t`; SIZE_MAX: none.
+static size_t step_of(const tide_subject_facts *f, int64_t t) {
     size_t lo = 0, hi = f->n_steps;
     while (lo < hi) {
         const size_t mid = lo + (hi - lo) / 2;
@@ -43,7 +44,12 @@ const char *tide_report_step_at(const tide_subject_facts *f, int64_t t) {
         else
             hi = mid;
     }
-    return lo == 0 || f->step_names == NULL ? "" : f->step_names[lo - 1];
+    return lo > 0 ? lo - 1 : SIZE_MAX;
+}
+
+const char *tide_report_step_at(const tide_subject_facts *f, int64_t t) {
+    const size_t step = step_of(f, t);
+    return step == SIZE_MAX || f->step_names == NULL ? "" : f->step_names[step];
 }
 
 const char *tide_report_source(const tide_subject_facts *f) {
@@ -86,18 +92,6 @@ static tide_status gather_curve(tide_report_side *s, tide_error *err) {
 }
 
 // ---- steps ----
-
-static size_t step_of(const tide_subject_facts *f, int64_t t) {
-    size_t lo = 0, hi = f->n_steps;
-    while (lo < hi) {
-        const size_t mid = lo + (hi - lo) / 2;
-        if (f->step_begin[mid] <= t)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo > 0 ? lo - 1 : SIZE_MAX;
-}
 
 /// What is born in a step counts as made by it; what ends where the next one begins is freed by it.
 static void count_items(tide_report_side *s) {

@@ -36,33 +36,6 @@ static void word(tide_json_out *j, words *w, const char *text) {
     tide_json_u64(j, NULL, place);
 }
 
-typedef enum item_column {
-    ID,
-    NAME,
-    OWNER,
-    KIND,
-    ROLE,
-    SIZE,
-    TAKES,
-    BEGIN,
-    END,
-    OPEN,
-    FILL,
-    PLACE,
-    REGION,
-    LIES_IN
-} item_column;
-
-static void region_of(tide_json_out *j, const tide_report_side *s, uint32_t i) {
-    uint64_t lo, hi;
-    const size_t k =
-        tide_space_of_item(&s->space, s->items, i, &lo, &hi) ? tide_space_region_at(&s->space, lo) : SIZE_MAX;
-    if (k == SIZE_MAX)
-        tide_json_null(j, NULL);
-    else
-        tide_json_u64(j, NULL, k);
-}
-
 /// Where an item stands in the columns; SIZE_MAX: it is too small to be there.
 static size_t live_index(const tide_report_side *s, uint32_t item) {
     if (s->live == NULL) return item;
@@ -77,89 +50,84 @@ static size_t live_index(const tide_report_side *s, uint32_t item) {
     return lo < s->n_live && s->live[lo] == item ? lo : SIZE_MAX;
 }
 
-static void lies_in(tide_json_out *j, const tide_report_side *s, uint32_t i, words *w) {
+/// The data of the table.
+typedef struct item_source {
+    const tide_report_side *side;
+    bool *failed; // an item could not be looked up
+} item_source;
+
+static void item_role(const void *row, tide_cell *v) {
+    const tide_item_facts *x = row;
+    tide_cell_text(v, x->shape.is_planned ? tide_role_name(x->shape.role) : NULL);
+}
+static void item_region(const void *row, tide_cell *v) {
+    const tide_report_side *s = ((const item_source *)v->table->data)->side;
+    uint64_t lo, hi;
+    if (!tide_space_of_item(&s->space, s->items, ((const tide_item_facts *)row)->item, &lo, &hi)) return;
+    const size_t region = tide_space_region_at(&s->space, lo);
+    if (region != SIZE_MAX) tide_cell_count(v, region);
+}
+static void item_lies_in(const void *row, tide_cell *v) {
+    const tide_report_side *s = ((const item_source *)v->table->data)->side;
+    const tide_item_facts *x = row;
     tide_item_facts facts;
-    if (tide_items_shape(s->items, i)->alias == TIDE_ALIAS_NONE) {
-        tide_json_null(j, NULL);
-    } else if (tide_subject_item(s->subject, i, &facts, NULL) != TIDE_OK) {
-        w->failed = true;
-    } else if (facts.alias_of == TIDE_NO_ITEM) {
-        tide_json_null(j, NULL);
-    } else {
-        const size_t at = live_index(s, facts.alias_of);
-        if (at == SIZE_MAX)
-            tide_json_null(j, NULL);
-        else
-            tide_json_u64(j, NULL, at);
+    if (x->shape.alias == TIDE_ALIAS_NONE) return;
+    if (tide_subject_item(s->subject, x->item, &facts, NULL) != TIDE_OK) {
+        *((const item_source *)v->table->data)->failed = true;
+        return;
     }
+    const size_t at = facts.alias_of != TIDE_NO_ITEM ? live_index(s, facts.alias_of) : SIZE_MAX;
+    if (at != SIZE_MAX) tide_cell_count(v, at);
 }
 
-static void item_value(tide_json_out *j, const tide_report_side *s, item_column column, uint32_t i, words *w) {
-    const tide_items *it = s->items;
-    const tide_item_shape *shape = tide_items_shape(it, i);
-    switch (column) {
-    case ID:
-        tide_json_u64(j, NULL, tide_items_id(it, i));
-        break;
-    case NAME:
-        word(j, w, tide_items_site(it, i)->name);
-        break;
-    case OWNER:
-        word(j, w, tide_items_site(it, i)->owner);
-        break;
-    case KIND:
-        word(j, w, tide_memory_kind_name(shape->kind));
-        break;
-    case ROLE:
-        word(j, w, shape->is_planned ? tide_role_name(shape->role) : NULL);
-        break;
-    case SIZE:
-        tide_json_u64(j, NULL, shape->size_bytes);
-        break;
-    case TAKES:
-        tide_json_u64(j, NULL, shape->reserved_bytes);
-        break;
-    case BEGIN:
-        tide_json_u64(j, NULL, tide_report_time(s->facts, tide_items_begin(it, i)));
-        break;
-    case END:
-        tide_json_u64(j, NULL, tide_report_time(s->facts, tide_items_end(it, i)));
-        break;
-    case OPEN:
-        tide_json_u64(j, NULL, tide_items_is_open_ended(it, i));
-        break;
-    case FILL:
-        tide_json_u64(j, NULL, shape->fill);
-        break;
-    case PLACE:
-        if (it->place != NULL && it->place[i] != TIDE_NO_OFFSET)
-            tide_json_u64(j, NULL, it->place[i]);
+static const tide_column item_columns[] = {
+    {"id", NULL, TIDE_UNIT_COUNT, TIDE_AT(tide_item_facts, id)},
+    {"name", NULL, TIDE_UNIT_TEXT, TIDE_AT(tide_item_facts, site.name)},
+    {"owner", NULL, TIDE_UNIT_TEXT, TIDE_AT(tide_item_facts, site.owner)},
+    {"kind", NULL, TIDE_UNIT_KIND, TIDE_AT(tide_item_facts, shape.kind)},
+    {"role", NULL, TIDE_UNIT_TEXT, .get = item_role},
+    {"size_bytes", NULL, TIDE_UNIT_BYTES, TIDE_AT(tide_item_facts, shape.size_bytes)},
+    {"reserved_bytes", NULL, TIDE_UNIT_BYTES, TIDE_AT(tide_item_facts, shape.reserved_bytes)},
+    {"begin", NULL, TIDE_UNIT_TIME, TIDE_AT(tide_item_facts, begin)},
+    {"end", NULL, TIDE_UNIT_TIME, TIDE_AT(tide_item_facts, end)},
+    {"open", NULL, TIDE_UNIT_COUNT, TIDE_AT(tide_item_facts, open_ended)},
+    {"fill", NULL, TIDE_UNIT_COUNT, TIDE_AT(tide_item_facts, shape.fill)},
+    {"place", NULL, TIDE_UNIT_ADDRESS, TIDE_AT(tide_item_facts, place)},
+    {"region", NULL, TIDE_UNIT_COUNT, .get = item_region},
+    {"lies_in", NULL, TIDE_UNIT_COUNT, .get = item_lies_in},
+};
+
+static const void *item_row(const tide_table *t, size_t i, void *room) {
+    const tide_report_side *s = ((const item_source *)t->data)->side;
+    return tide_table_item_row(s->items, s->live != NULL ? s->live[i] : (uint32_t)i, room);
+}
+
+/// A column as an array: numbers, and of a text its place among the words.
+static void add_column(tide_json_out *j, const tide_table *t, size_t column, words *w) {
+    max_align_t room[TIDE_ROW_BYTES / sizeof(max_align_t)];
+    const tide_unit unit = t->columns[column].unit;
+    tide_cell v;
+    tide_json_open_flat(j, t->columns[column].key, '[');
+    for (size_t i = 0; i < t->n_rows && !j->out->failed; i++) {
+        tide_table_cell(t, tide_table_row(t, i, room), column, &v);
+        if (tide_unit_is_words(unit))
+            word(j, w, v.known ? v.text : NULL);
         else
-            tide_json_null(j, NULL);
-        break;
-    case REGION:
-        region_of(j, s, i);
-        break;
-    case LIES_IN:
-        lies_in(j, s, i, w);
-        break;
+            tide_json_u64_if(j, NULL, v.known, unit == TIDE_UNIT_TIME ? (uint64_t)v.i : v.u);
     }
+    tide_json_close(j, ']');
 }
 
 /// Keys items_left_out, left_out_bytes, items, steps and words of the object that is open.
 static void add_items(tide_json_out *j, const tide_report_side *s) {
-    static const char *const keys[] = {"id",    "name", "owner", "kind", "role",  "size_bytes", "reserved_bytes",
-                                       "begin", "end",  "open",  "fill", "place", "region",     "lies_in"};
     words w = {0};
+    const item_source source = {s, &w.failed};
+    const tide_table items = {TIDE_COLUMNS(item_columns), .row = item_row,    .n_rows = s->n_live, .data = &source,
+                              .facts = s->facts,          .from_origin = true};
     tide_json_u64(j, "items_left_out", s->items->n - s->n_live);
     tide_json_u64(j, "left_out_bytes", s->live_rest_bytes);
     tide_json_open(j, "items", '{');
-    for (size_t c = 0; c < sizeof keys / sizeof keys[0]; c++) {
-        tide_json_open_flat(j, keys[c], '[');
-        for (size_t k = 0; k < s->n_live && !j->out->failed; k++)
-            item_value(j, s, (item_column)c, s->live != NULL ? s->live[k] : (uint32_t)k, &w);
-        tide_json_close(j, ']');
-    }
+    for (size_t c = 0; c < items.n_columns; c++) add_column(j, &items, c, &w);
     tide_json_close(j, '}');
     // names of steps, among the same words
     tide_json_open(j, "steps", '{');
@@ -185,10 +153,7 @@ static void peak_part(tide_json_out *j, const tide_report_side *s) {
     tide_json_open_flat(j, "peak", '{');
     tide_json_u64(j, "bytes", f->peak_bytes);
     tide_json_u64(j, "t", tide_report_time(f, f->peak.t));
-    if (f->is_trace)
-        tide_json_u64(j, "event", f->peak.event);
-    else
-        tide_json_null(j, "event");
+    tide_json_u64_if(j, "event", f->is_trace, f->peak.event);
     tide_json_text_or_null(j, "step", tide_report_step_at(f, f->peak.t));
     tide_json_u64(j, "held_bytes", s->why.held_bytes);
     tide_json_u64(j, "explained_t", tide_report_time(f, s->why.at.t));
@@ -254,20 +219,14 @@ static void facts_part(tide_json_out *j, const tide_report *r, const tide_report
     tide_json_i64(j, "origin", f->origin);
     tide_json_i64(j, "begin", f->begin);
     tide_json_i64(j, "end", f->end);
-    if (f->is_trace)
-        tide_json_i64(j, "run", f->run_id);
-    else
-        tide_json_null(j, "run");
+    tide_json_u64_if(j, "run", f->is_trace, (uint64_t)f->run_id);
     tide_json_u64(j, "n_items", s->items->n);
     peak_part(j, s);
     plan_part(j, f);
     levels_part(j, f);
     fit_part(j, r, s);
     tide_json_bytes(j, "needs_bytes", s->needs_bytes);
-    if (f->is_trace)
-        tide_json_u64(j, "lost_events", f->n_lost);
-    else
-        tide_json_null(j, "lost_events");
+    tide_json_u64_if(j, "lost_events", f->is_trace, f->n_lost);
     tide_json_text_or_null(j, "trouble", f->trouble);
 }
 
@@ -331,10 +290,7 @@ static void regions_part(tide_json_out *j, const tide_report_side *s) {
         tide_json_text(j, "device", g->device);
         tide_json_u64(j, "base", g->base);
         tide_json_u64(j, "bytes", g->bytes);
-        if (g->bound_bytes > 0)
-            tide_json_u64(j, "bound_bytes", g->bound_bytes);
-        else
-            tide_json_null(j, "bound_bytes");
+        tide_json_u64_if(j, "bound_bytes", g->bound_bytes > 0, g->bound_bytes);
         tide_json_bool(j, "guessed", g->is_guessed);
         tide_json_close(j, '}');
     }

@@ -20,10 +20,6 @@ static void add_time(tide_json_out *j, const char *name, const tide_subject_fact
     tide_json_i64(j, key, t);
 }
 
-static void add_bytes_if(tide_json_out *j, const char *key, bool known, uint64_t bytes) {
-    tide_json_bytes(j, key, known ? bytes : TIDE_UNKNOWN_BYTES);
-}
-
 // ---- what a pane says of itself ----
 
 static void add_explain(tide_json_out *j, const tide_tui_scene *s) {
@@ -31,7 +27,7 @@ static void add_explain(tide_json_out *j, const tide_tui_scene *s) {
     if (e == NULL) return;
     tide_json_bytes(j, "held_bytes", e->held_bytes);
     tide_json_bytes(j, "live_bytes", e->live.bytes);
-    add_bytes_if(j, "second_peak_bytes", e->second_peak_bytes > 0, e->second_peak_bytes);
+    tide_json_u64_if(j, "second_peak_bytes", e->second_peak_bytes > 0, e->second_peak_bytes);
     add_time(j, "second_peak", s->a, e->second_peak.t);
 }
 
@@ -52,16 +48,16 @@ static void add_pools(tide_json_out *j, const tide_tui_scene *s) {
     tide_json_bytes(j, "active_bytes", s->pools->active_bytes);
     tide_json_bytes(j, "requested_bytes", s->pools->requested_bytes);
     tide_json_bytes(j, "cached_bytes", s->pools->cached_bytes);
-    add_bytes_if(j, "leaked_bytes", s->leaks != NULL, s->leaks != NULL ? s->leaks->bytes : 0);
+    tide_json_u64_if(j, "leaked_bytes", s->leaks != NULL, s->leaks != NULL ? s->leaks->bytes : 0);
 }
 
 static void add_curve(tide_json_out *j, const tide_tui_scene *s) {
     const tide_subject_facts *f = s->a;
     tide_json_bytes(j, "peak_bytes", f->peak_bytes);
     add_time(j, "peak", f, f->peak.t);
-    add_bytes_if(j, "plan_bytes", f->has_plan, f->plan_bytes);
-    add_bytes_if(j, "lower_bound_bytes", f->has_plan, f->lower_bound_bytes);
-    add_bytes_if(j, "capacity_bytes", s->state->capacity_bytes > 0, s->state->capacity_bytes);
+    tide_json_u64_if(j, "plan_bytes", f->has_plan, f->plan_bytes);
+    tide_json_u64_if(j, "lower_bound_bytes", f->has_plan, f->lower_bound_bytes);
+    tide_json_u64_if(j, "capacity_bytes", s->state->capacity_bytes > 0, s->state->capacity_bytes);
 }
 
 static void add_facts(tide_json_out *j, const tide_tui_scene *s, tide_tui_pane pane) {
@@ -91,7 +87,7 @@ tide_status tide__pane_write_json(const tide_tui_scene *s, tide_tui_pane pane, t
     tide_json_text(&j, "axis", s->a->axis == TIDE_AXIS_STEPS ? "steps" : "ns");
     add_time(&j, "origin", s->a, s->a->origin);
     add_time(&j, "cursor", s->a, s->state->cursor);
-    add_bytes_if(&j, "cursor_event", s->state->cursor_event > 0, s->state->cursor_event);
+    tide_json_u64_if(&j, "cursor_event", s->state->cursor_event > 0, s->state->cursor_event);
     tide_json_bytes(&j, "cursor_bytes", s->cursor_bytes);
     tide_json_open(&j, "window", '[');
     tide_json_i64(&j, NULL, s->state->window.begin);
