@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// assert: what must hold where the program is right, said in the code and checked while it runs.
+// assert: what must hold where the program is right, written in the code and checked while it runs.
 //
 // An assertion is about the program's own state, never about what comes from outside: a file, an argument or another
 // process is refused with an error. Its expression has no effect but its value. Where assertions are off it is

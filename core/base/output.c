@@ -32,7 +32,7 @@ enum {
     N_DIGITS = 16,      // of a temporary's name
     MAX_BASE = 200,     // of its name is the target's: a name has 255 bytes at most
     NAME_BYTES = 256,   // MAX_BASE, INFIX and N_DIGITS
-    MAX_TRIES = 16,     // a name can be taken away by one who cleans up
+    MAX_TRIES = 16,     // another process may remove a name when it cleans up
     MAX_CLEAN_MS = 200, // that a handler gives other threads
 };
 
@@ -171,7 +171,7 @@ static size_t folder_bytes(const char *path) {
 }
 
 /// Links of other users in folders that all users may write to are not followed: the rule of fs.protected_symlinks
-/// (proc(5)), which holds for open and not for one who reads links himself.
+/// (proc(5)), which holds for open() and not for a program that reads links itself.
 static bool may_follow(const char *folder, const struct stat *link) {
     struct stat info;
     if (stat(folder[0] != '\0' ? folder : ".", &info) != 0) return false;
@@ -287,8 +287,8 @@ static int make_entry(const live *l, mode_t mode) {
     return openat(l->dir_fd, l->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/// Whether it is still there, and locked as ours as far as its file system knows locks: one who cleans up may have come
-/// between.
+/// Whether it is still there, and locked as ours as far as its file system knows locks: a process that cleans up may
+/// have come between.
 static bool is_ours(int fd) {
     struct stat info;
     if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return false;

@@ -7,8 +7,8 @@
 //     <folder>/.<name>.tidemark-tmp-<16 hex digits>     a file, or a folder where SQLite makes its files
 //
 // The name cannot be guessed and is made by O_EXCL, so nothing that lies there already is written through; a lock on it
-// lives as long as its writer. The next who writes the same file removes what has no writer any more. A program that
-// wants nothing left behind by a signal either calls tide_output_remove_all in its handler (cli/main does).
+// lives as long as its writer. The next writer of the same file removes temporary files without a writer. A program
+// that wants nothing left behind by a signal either calls tide_output_remove_all in its handler (cli/main does).
 //
 // What has the name before:
 //     nothing              the new file gets the mode that the umask leaves

@@ -61,7 +61,7 @@ const char *tide_status_name(tide_status st);
 /// The sentence of `st`, for example "out of memory".
 const char *tide_status_text(tide_status st);
 
-/// What went wrong, for people. Owned by the caller, who may leave it out (NULL) everywhere.
+/// What went wrong, for people. Owned by the caller; NULL is allowed everywhere.
 typedef struct tide_error {
     tide_status status;
     int line;         ///< source line that reported, for bug reports

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// utf8: one decoder for all who read foreign names. What is well-formed is Table 3-7 of the Unicode Standard (16.0,
-// section 3.9): no overlong forms, no surrogates, nothing above U+10FFFF.
+// utf8: one decoder for all code that reads foreign names. What is well-formed is Table 3-7 of the Unicode Standard
+// (16.0, section 3.9): no overlong forms, no surrogates, nothing above U+10FFFF.
 #ifndef TIDE_CORE_BASE_UTF8_H
 #define TIDE_CORE_BASE_UTF8_H
 

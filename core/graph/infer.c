@@ -135,7 +135,7 @@ static tide_status load_content(const tide_value *v, const tide_tensor *content,
         tide_error_prefix(err, "constant '%s'", v->name);
         return st;
     }
-    // The tensor may be in other hands too.
+    // The tensor may have other owners too.
     if (tide_tensor_size_bytes(content) != o->size_bytes || (o->size_bytes > 0 && data == NULL) ||
         !tide_tensor_is_contiguous(content))
         return TIDE_FAIL(err, TIDE_ERR_INVALID, "constant '%s' is not %zu B without gaps", v->name, o->size_bytes);

@@ -11,20 +11,11 @@
 // ---- onnx_wire.c ----
 
 /**
- * Walk the protobuf structure of `data` before it is unpacked: every length inside its message, every known
- * field in its wire format, no message nested deeper than 100 and none given twice where one is meant.
- *
- * @param need_bytes  out: about what unpacking, and a graph, a program and a plan of it, will take
- * @return TIDE_ERR_BAD_INPUT saying what is wrong at which byte, inside which field
- */
-tide_status tide__onnx_check_wire(const ProtobufCMessageDescriptor *type, const char *data, size_t len,
-                                  const char *path, size_t *need_bytes, tide_error *err) TIDE_NODISCARD;
-/**
  * Check and unpack.
  *
  * @param max_bytes  TIDE_ERR_NOMEM, before anything is unpacked, when it would take more; 0: no limit
  * @param out  freed with tide__onnx_free
- * @return as above, or TIDE_ERR_NOMEM
+ * @return TIDE_ERR_BAD_INPUT saying what is wrong at which byte, inside which field; TIDE_ERR_NOMEM
  */
 tide_status tide__onnx_unpack(const ProtobufCMessageDescriptor *type, const char *data, size_t len, const char *path,
                               size_t max_bytes, ProtobufCMessage **out, tide_error *err) TIDE_NODISCARD;

@@ -135,7 +135,7 @@ static tide_status read_at(int fd, const place *p, const char *label, size_t siz
     return TIDE_OK;
 }
 
-/// The bytes must be in the file before memory for them is taken; `dst` NULL only asks.
+/// The bytes must be in the file before memory for them is taken; with `dst` NULL that is only checked.
 static tide_status read_external(const Onnx__TensorProto *t, const char *label, const char *path, size_t size_bytes,
                                  void *dst, tide_error *err) {
     place p;

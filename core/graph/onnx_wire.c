@@ -197,8 +197,15 @@ static tide_status walk_message(const walk *w, frame *f, const char *at, const c
     return TIDE_OK;
 }
 
-tide_status tide__onnx_check_wire(const ProtobufCMessageDescriptor *type, const char *data, size_t len,
-                                  const char *path, size_t *need_bytes, tide_error *err) {
+/**
+ * Walk the protobuf structure of `data` before it is unpacked: every length inside its message, every known
+ * field in its wire format, no message nested deeper than 100 and none given twice where one is meant.
+ *
+ * @param need_bytes  out: about what unpacking, and a graph, a program and a plan of it, will take
+ * @return TIDE_ERR_BAD_INPUT saying what is wrong at which byte, inside which field
+ */
+static tide_status check_wire(const ProtobufCMessageDescriptor *type, const char *data, size_t len, const char *path,
+                              size_t *need_bytes, tide_error *err) {
     *need_bytes = BASE_BYTES;
     if (!tide_add_size(*need_bytes, len, need_bytes)) *need_bytes = SIZE_MAX;
     const walk w = {.data = data, .path = path, .err = err, .need_bytes = need_bytes};
@@ -222,7 +229,7 @@ static void unpack_free(void *failed, void *p) {
 tide_status tide__onnx_unpack(const ProtobufCMessageDescriptor *type, const char *data, size_t len, const char *path,
                               size_t max_bytes, ProtobufCMessage **out, tide_error *err) {
     size_t need_bytes;
-    TIDE_TRY(tide__onnx_check_wire(type, data, len, path, &need_bytes, err));
+    TIDE_TRY(check_wire(type, data, len, path, &need_bytes, err));
     if (max_bytes != 0 && need_bytes > max_bytes) return tide__graph_needs_too_much(need_bytes, max_bytes, err);
     bool failed = false;
     ProtobufCAllocator allocator = {.alloc = unpack_alloc, .free = unpack_free, .allocator_data = &failed};

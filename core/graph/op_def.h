@@ -35,7 +35,7 @@ typedef struct tide_infer {
     size_t n_in;
     tide_operand *out; ///< [n_out]; fill dtype and shape; size_bytes and data are ignored
     size_t n_out;
-    tide_bytes_before *before; ///< of the caller who asks about all operands in turn, zeros at first; else NULL
+    tide_bytes_before *before; ///< of a caller that asks about all operands in turn, zeros at first; else NULL
 } tide_infer;
 
 typedef struct tide_kernel {
@@ -123,7 +123,7 @@ struct tide_op_def {
 /// `x` are known, those of the outputs too. NONE where either is absent or has no bytes.
 tide_op_alias tide_op_alias_of(const tide_op_def *def, const tide_infer *x, size_t in_i, size_t out_i);
 /// Whether output 0 may overwrite input `in_i` from its first byte on: the row says so, and both have as many elements
-/// of the same size, or the row's overwrites() knows better.
+/// of the same size, or the row's overwrites() says so.
 bool tide_op_may_overwrite(const tide_op_def *def, const tide_infer *x, size_t in_i);
 
 #ifdef __cplusplus

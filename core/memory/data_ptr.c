@@ -29,7 +29,7 @@ tide_data_ptr tide_data_ptr_take(tide_data_ptr *p) {
 }
 
 void tide_data_ptr_reset(tide_data_ptr *p) {
-    // Emptied first: a release that looks at *p again finds nothing to release.
+    // Emptied first: a release that reads *p again finds it empty.
     const tide_data_ptr gone = tide_data_ptr_take(p);
     if (gone.release != NULL) gone.release(gone.context);
 }

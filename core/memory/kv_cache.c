@@ -172,7 +172,7 @@ static tide_status free_number(tide_kv_cache *c, tide_kv_sequence *out, tide_err
     return TIDE_OK;
 }
 
-/// `s` is what free_number said last.
+/// `s` is the last result of free_number.
 static void use_number(tide_kv_cache *c, tide_kv_sequence s) {
     c->first_free = c->tables[s].next_free;
     c->tables[s].used = true;

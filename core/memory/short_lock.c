@@ -16,7 +16,8 @@ static void relax(void) {
 #endif
 }
 
-void tide__lock_pause(uint32_t turn) {
+/// Between two looks at the lock: a moment at first, more with every turn.
+static void pause_for(uint32_t turn) {
     if (turn < N_SPINS) {
         relax();
     } else if (turn < N_SPINS + N_YIELDS) {
@@ -34,6 +35,6 @@ void tide__lock_wait(tide__lock *lock) {
         if (atomic_load_explicit(&lock->held, memory_order_relaxed) == 0 &&
             atomic_exchange_explicit(&lock->held, 1, memory_order_acquire) == 0)
             return;
-        tide__lock_pause(turn);
+        pause_for(turn);
     }
 }

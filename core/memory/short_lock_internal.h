@@ -18,8 +18,6 @@ typedef struct tide__lock {
 } tide__lock;
 
 void tide__lock_wait(tide__lock *lock);
-/// Between two looks at what another thread is to change: a moment at first, more with every turn.
-void tide__lock_pause(uint32_t turn);
 
 /// True when the lock was free and is the caller's now.
 static inline bool tide__lock_try(tide__lock *lock) {

@@ -38,7 +38,7 @@ tide_status tide_dnnl_fail(tide_error *err, const tide_node *node, dnnl_status_t
 static pthread_once_t omp_once = PTHREAD_ONCE_INIT;
 static void (*omp_set)(int);
 static int (*omp_get)(void);
-static atomic_uint wanted; // by tide_ops_set_threads; 0: nothing was said
+static atomic_uint wanted; // by tide_ops_set_threads; 0: not set
 
 // By name at run time: libgomp comes with libdnnl and is no dependency of ours. Another threading runtime: no cap.
 static void omp_find(void) {
@@ -91,7 +91,8 @@ static dnnl_status_t engine_status;
 
 static void engine_make(void) { engine_status = tide__dnnl_engine_create(&engine, dnnl_cpu, 0); }
 
-tide_status tide_dnnl_engine(const tide_node *node, dnnl_engine_t *out, tide_error *err) {
+/// The one CPU engine of the process, made at the first call, never destroyed. Thread-safe.
+static tide_status get_engine(const tide_node *node, dnnl_engine_t *out, tide_error *err) {
     pthread_once(&engine_once, engine_make);
     DNNL_TRY(engine_status, "engine");
     *out = engine;
@@ -145,7 +146,7 @@ static tide_status set_attr(const tide_node *node, const_dnnl_op_desc_t op_desc,
 static tide_status describe(const tide_node *node, const_dnnl_op_desc_t op_desc, const tide_dnnl_post *post,
                             dnnl_primitive_desc_t *out, tide_error *err) {
     dnnl_engine_t eng;
-    TIDE_TRY(tide_dnnl_engine(node, &eng, err));
+    TIDE_TRY(get_engine(node, &eng, err));
     dnnl_primitive_attr_t attr;
     DNNL_TRY(tide__dnnl_primitive_attr_create(&attr), "attributes");
     dnnl_post_ops_t ops = NULL;
@@ -210,7 +211,7 @@ typedef struct dnnl_exec {
 
 static tide_status exec_fill(const tide_node *node, const tide_dnnl_prim *p, dnnl_exec *e, tide_error *err) {
     dnnl_engine_t eng;
-    TIDE_TRY(tide_dnnl_engine(node, &eng, err));
+    TIDE_TRY(get_engine(node, &eng, err));
     const int threads = cap_begin();
     const dnnl_status_t ds = tide__dnnl_primitive_create(&e->prim, p->desc);
     cap_end(threads);

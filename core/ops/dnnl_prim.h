@@ -3,11 +3,10 @@
 // dnnl_prim: one oneDNN primitive as a kernel of ours. Used by Conv, ConvTranspose, MatMul, Gemm, Softmax and the
 // smooth activations.
 //
-// What oneDNN needs is split by who may share it:
+// What oneDNN needs, and what may be shared:
 //
-//     tide_dnnl_prim   description + where its arguments come from   begins kernel->state, immutable, shared by
-//     contexts exec             primitive, stream, a memory object for each   one per context; a run only sets data
-//     handles
+//     tide_dnnl_prim   description + where its arguments come from   first in kernel->state, shared by contexts
+//     exec             primitive, stream, a memory object for each   one per context; a run only sets data handles
 //                      argument
 //     scratchpad       kernel->workspace_bytes                       the runtime's, so that it is in the memory plan
 //
@@ -30,9 +29,6 @@ extern "C" {
 
 /// TIDE_ERR_BACKEND with oneDNN's name for the status; TIDE_ERR_NOMEM for its out of memory. `what`: "convolution".
 tide_status tide_dnnl_fail(tide_error *err, const tide_node *node, dnnl_status_t st, const char *what);
-
-/// The one CPU engine of the process, made at the first call, never destroyed. Thread-safe.
-tide_status tide_dnnl_engine(const tide_node *node, dnnl_engine_t *out, tide_error *err) TIDE_NODISCARD;
 
 /// A float32 memory descriptor: row-major when `strides` is NULL. Extents past 2^31-1 are refused
 /// (TIDE_ERR_NOT_IMPLEMENTED), except where there is only one.

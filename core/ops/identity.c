@@ -2,7 +2,7 @@
 //
 // Identity and Dropout. Dropout is what it is at inference: output 0 is the input. The optional mask is all true since
 // opset 12; what it holds before is not in the text, and ONNX Runtime's zeros are taken.
-// A node that asks for training (random) is refused, never run quietly without its noise.
+// A node that asks for training (random) is refused, never run without its noise.
 #include "core/ops/data_util.h"
 #include "core/ops/op_util.h"
 

@@ -35,7 +35,7 @@ typedef enum tide_bind_result { TIDE_BIND_NOT_TRIED, TIDE_BIND_BOUND, TIDE_BIND_
 typedef struct tide_context_options {
     tide_run_mode mode;
     tide_fill fill;
-    const tide_observer *observer; ///< hears run and operator scopes; borrowed, outlives the context; may be NULL
+    const tide_observer *observer; ///< gets run and operator scopes; borrowed, outlives the context; may be NULL
 } tide_context_options;
 
 /**

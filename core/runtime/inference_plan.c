@@ -209,8 +209,6 @@ void tide_inference_plan_unref(tide_inference_plan *p) {
     tide_host_free(p);
 }
 
-const tide_program *tide_inference_plan_program(const tide_inference_plan *p) { return p->program; }
-
 const tide_memory_plan *tide_inference_plan_memory(const tide_inference_plan *p) { return p->memory; }
 
 void tide_inference_plan_weights(const tide_inference_plan *p, size_t *n, uint64_t *bytes) {

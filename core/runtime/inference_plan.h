@@ -42,7 +42,6 @@ tide_inference_plan *tide_inference_plan_ref(tide_inference_plan *p);
 /// Freed with the last reference: contexts hold one each (S27-1).
 void tide_inference_plan_unref(tide_inference_plan *p);
 
-const tide_program *tide_inference_plan_program(const tide_inference_plan *p);
 /// The plan's own copy; NULL when it was made without one.
 const tide_memory_plan *tide_inference_plan_memory(const tide_inference_plan *p);
 /// Weights preloaded: their number and requested bytes (S27-31).

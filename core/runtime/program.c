@@ -33,7 +33,7 @@ static size_t count_live(const tide_graph *g) {
 
 // ---- stages on the graph ----
 
-/// A constant may be in other hands too, and be another one by now than the graph took.
+/// A constant may have other owners too, and may have changed since the graph took it.
 static tide_status check_constant(const build *b, const tide_value *v, tide_error *err) {
     const tide_tensor *t = v->constant;
     if (tide_tensor_dtype(t) != v->dtype || !tide_shape_equal(tide_tensor_shape(t), &v->shape)) {

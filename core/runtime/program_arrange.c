@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Arranging a program anew: another order of its steps, second runs of some nodes, and who reads which run. All that
-// can fail is done on a draft; what follows cannot, so that a program is either arranged or as it was.
+// Arranging a program anew: another order of its steps, second runs of some nodes, and which run each step reads. All
+// that can fail is done on a draft; what follows cannot, so that a program is either arranged or as it was.
 //
 //     draft:    order | place of each node | copies of repeated nodes, their values and kernels | inputs of every step
 //     program:  taken over in one go; kernels keep pointers into graph->nodes, which are set anew when that moves

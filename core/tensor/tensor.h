@@ -69,7 +69,7 @@ static inline bool tide_tensor_is_defined(const tide_tensor *t) { return t != NU
 /// Writing is TIDE_ERR_INVALID where elements may share bytes (expanded views, windows of tide_tensor_as_strided).
 tide_status tide_tensor_read(const tide_tensor *t, const void **out, tide_error *err) TIDE_NODISCARD;
 tide_status tide_tensor_write(tide_tensor *t, void **out, tide_error *err) TIDE_NODISCARD;
-/// The same for those who know that it cannot fail; when it does, the reason is logged and NULL comes back.
+/// The same for callers that know that it cannot fail; if it does, the reason is logged and NULL returned.
 void *tide_tensor_data(tide_tensor *t);
 const void *tide_tensor_const_data(const tide_tensor *t);
 tide_dtype tide_tensor_dtype(const tide_tensor *t);

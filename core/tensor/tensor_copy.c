@@ -226,7 +226,7 @@ tide_status tide_tensor_contiguous(tide_tensor *t, tide_tensor **out, tide_error
 
 // ---- lazy clone ----
 
-/// What `where` asks for is what sharing would give.
+/// Whether sharing gives what `where` asks for.
 static bool can_share(const tide_tensor *t, const tide_tensor_spec *where) {
     const tide_block *b = t->storage.block;
     if (b == NULL) return false;

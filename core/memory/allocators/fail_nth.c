@@ -6,7 +6,7 @@
 //     n = 2      alloc  alloc  alloc  alloc ...
 //     left        2->1   1->0   fails   all pass, until armed again
 //
-// The numbers are inner's, with the planted failures in n_failed. A planted failure asks nothing of inner.
+// The numbers are inner's, with the planted failures in n_failed. A planted failure does not call inner.
 #include "core/base/host_alloc.h"
 #include "core/memory/allocators/allocators.h"
 #include "core/memory/allocators/wrap_internal.h"

@@ -10,8 +10,8 @@
 //                                           inner, when the memory can serve again --+ free_completed
 //
 // The order matters to an observer that keeps a running sum while several threads allocate. An alloc is reported after
-// it happened and a free before the memory goes back, so at any moment the sum heard is at most what is really out, and
-// no address is heard as allocated again before it was heard as freed.
+// it happened and a free before the memory goes back, so at any moment the reported sum is at most what is really
+// allocated, and no address is reported as allocated again before it was reported as freed.
 //
 // Most allocators have nothing to wait for: their free_completed follows free_requested at once. A stream-aware one
 // says itself when the streams are done; it calls from under its own lock, so the same order holds. It has one

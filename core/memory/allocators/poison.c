@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// poison: an inner allocator whose memory shows who reads or writes what he must not. For debugging runs
+// poison: an inner allocator whose memory shows forbidden reads and writes. For debugging runs
 // (`--fill poison`) and tests; host memory only. A block of n bytes in its inner allocator:
 //
 //     inner block
@@ -199,7 +199,8 @@ static void poison_stats(const void *self, tide_allocator_stats *out) {
     poison_state *p = tide__mutable(self);
     tide_allocator_get_stats(p->wrap.inner, out);
     pthread_mutex_lock(&p->lock);
-    // Two looks, between which others may have allocated: the first one must not seem to hold less than was asked for.
+    // Two calls, between which other threads may have allocated: the numbers of the first must not be below what was
+    // requested.
     out->requested_bytes = p->requested_bytes < out->active_bytes ? p->requested_bytes : out->active_bytes;
     out->peak_requested_bytes = p->peak_requested_bytes;
     out->n_failed += p->n_failed;

@@ -12,7 +12,7 @@
 typedef struct tide__wrap {
     tide_allocator *inner; ///< referenced
     bool deferred;         ///< inner is stream-aware: it says when a free is complete
-    bool listening;        ///< to inner, by tide__wrap_hear, or for who wraps us, by tide__wrap_listen
+    bool listening;        ///< to inner, by tide__wrap_hear, or for the allocator around this one, by tide__wrap_listen
 } tide__wrap;
 
 /// Takes a reference of `inner`.
