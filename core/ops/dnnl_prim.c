@@ -145,7 +145,7 @@ static tide_status set_attr(const tide_node *node, const_dnnl_op_desc_t op_desc,
 
 static tide_status describe(const tide_node *node, const_dnnl_op_desc_t op_desc, const tide_dnnl_post *post,
                             dnnl_primitive_desc_t *out, tide_error *err) {
-    dnnl_engine_t eng;
+    dnnl_engine_t eng = NULL;
     TIDE_TRY(get_engine(node, &eng, err));
     dnnl_primitive_attr_t attr;
     DNNL_TRY(tide__dnnl_primitive_attr_create(&attr), "attributes");
@@ -210,7 +210,7 @@ typedef struct dnnl_exec {
 } dnnl_exec;
 
 static tide_status exec_fill(const tide_node *node, const tide_dnnl_prim *p, dnnl_exec *e, tide_error *err) {
-    dnnl_engine_t eng;
+    dnnl_engine_t eng = NULL;
     TIDE_TRY(get_engine(node, &eng, err));
     const int threads = cap_begin();
     const dnnl_status_t ds = tide__dnnl_primitive_create(&e->prim, p->desc);
