@@ -86,6 +86,26 @@ static void test_a_skip_is_made_again(void **state) {
     tide_program_unref(p);
 }
 
+/// An allowance that is exactly what the second run costs is enough; a hair less is not.
+static void test_the_whole_allowance_may_be_used(void **state) {
+    (void)state;
+    tide_error err = TIDE_ERROR_INIT;
+    const double exact = 4096.0 / 32770.0;
+    assert_true(exact * 32770.0 == 4096.0 && nextafter(exact, 0) * 32770.0 < 4096.0);
+    for (int enough = 0; enough < 2; enough++) {
+        tide_program *p = case_build(skip_graph(false), NULL, 0);
+        const tide_pass_options opt = with_share(enough ? exact : nextafter(exact, 0));
+        size_t n;
+        double extra;
+        bool cut;
+        assert_int_equal(work_of(p), 32770);
+        assert_tide_ok(tide_pass_recompute(p, &opt, &n, &extra, &cut, &err), &err);
+        assert_int_equal(n, enough);
+        assert_int_equal(extra, enough ? 4096 : 0);
+        tide_program_unref(p);
+    }
+}
+
 /// u is dead by then, so both are made again, or nothing.
 static void test_a_chain_is_made_again(void **state) {
     (void)state;
@@ -336,6 +356,7 @@ static void test_no_memory(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(test_a_skip_is_made_again),
+        tide_unit_test(test_the_whole_allowance_may_be_used),
         tide_unit_test(test_a_chain_is_made_again),
         tide_unit_test(test_who_may_not_run_twice),
         tide_unit_test(test_never_worse_and_bit_by_bit),

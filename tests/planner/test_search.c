@@ -4,6 +4,8 @@
 // same plan on any number of threads and in any order of the table (S23_11), capacity answered with yes, no or unknown,
 // and no proof that does not hold.
 #include "planner/search/strategy_search.h"
+
+#include "planner/search/skyline.h"
 #include "planner/strategies/strategies.h"
 
 #include "tests/planner/problem_test.h"
@@ -275,6 +277,41 @@ static void S23_10_what_the_bound_does_not_show_the_tree_does(void **state) {
     }
 }
 
+/// Optimum of a plain problem, without the strategy: the first height above the bound at which the tree finds a plan.
+static uint64_t optimum_by_heights(const tide_problem *p) {
+    uint32_t items[CASE_MAX_ITEMS], offsets[CASE_MAX_ITEMS];
+    for (uint32_t i = 0; i < p->n; i++) items[i] = i;
+    tide_sky_part part;
+    tide_sky_tree *tree;
+    tide_error err = TIDE_ERROR_INIT;
+    assert_tide_ok(tide__sky_part_make(p, items, p->n, &part, &err), &err);
+    assert_tide_ok(tide__sky_tree_create(&part, &tree, &err), &err);
+    tide_sky_probe probe = {.capacity = part.bound, .node_limit = UINT64_MAX};
+    while (tide__sky_tree_run(tree, &probe, offsets, NULL) != TIDE_SKY_FOUND) probe.capacity++;
+    const uint64_t optimum = probe.capacity * part.grain_bytes;
+    tide__sky_tree_destroy(tree);
+    tide__sky_part_deinit(&part);
+    return optimum;
+}
+
+/// A tree that was searched to its end proves one grain more than it was asked for, and no more. It shows where the
+/// optimum is the next height above the bound.
+static void S23_10_an_exhausted_tree_proves_one_grain_more(void **state) {
+    (void)state;
+    tide_rng rng = {41};
+    size_t n_next = 0;
+    for (int k = 0; k < 3000; k++) {
+        tide_problem p = loose_problem(&rng, 9 + tide_rng_below(&rng, 9));
+        const uint64_t optimum = optimum_by_heights(&p);
+        tide_placement pl = place(&p, (tide_strategy_options){.node_limit = 20000, .n_threads = 1});
+        assert_true(pl.proved_bytes <= optimum && optimum <= pl.bytes);
+        n_next += pl.proved_bytes == optimum && optimum == p.lower_bound_bytes + p.grain_bytes;
+        tide__placement_deinit(&pl);
+        tide__problem_deinit(&p);
+    }
+    assert_true(n_next > 10);
+}
+
 /// Heights beyond 32 bits of grains: coarser ones find plans and prove nothing.
 static void heights_may_be_large(void **state) {
     (void)state;
@@ -378,6 +415,7 @@ int main(void) {
         tide_unit_test(more_nodes_make_better_plans),
         tide_unit_test(one_item_and_one_tick),
         tide_unit_test(S23_10_what_the_bound_does_not_show_the_tree_does),
+        tide_unit_test(S23_10_an_exhausted_tree_proves_one_grain_more),
         tide_unit_test(heights_may_be_large),
         tide_unit_test(out_of_memory_leaks_nothing),
         tide_unit_test(S23_10_the_challenging_instances_are_proven),
