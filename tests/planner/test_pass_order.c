@@ -357,8 +357,29 @@ static void test_wrong_alignment(void **state) {
     tide_program_unref(p);
 }
 
+/// Steps that leave what is alive as it is are run at once: they are no choices, so they cost no states.
+static void safe_steps_cost_no_states(void **state) {
+    (void)state;
+    enum { N_SAFE = 14, N_STEPS = N_SAFE + 4 };
+    tide_error err = TIDE_ERROR_INIT;
+    tide__order_facts f;
+    tide__order_report report;
+    uint32_t order[N_STEPS], a, b;
+    assert_tide_ok(tide__facts_init(&f, N_STEPS, &err), &err);
+    assert_tide_ok(tide__facts_add_tensor(&f, N_SAFE, 4096, 64, &a, &err), &err);
+    assert_tide_ok(tide__facts_add_tensor(&f, N_SAFE + 1, 4096, 64, &b, &err), &err);
+    assert_tide_ok(tide__facts_add_read(&f, N_SAFE + 2, a, &err), &err);
+    assert_tide_ok(tide__facts_add_read(&f, N_SAFE + 3, b, &err), &err);
+    assert_tide_ok(tide__order_run(&f, 0, order, &report, &err), &err);
+    assert_int_equal(report.given_bytes, 8192);
+    assert_int_equal(report.best_bytes, 4096);
+    assert_true(report.exact && report.n_states < 20);
+    tide__order_facts_deinit(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        tide_unit_test(safe_steps_cost_no_states),
         tide_unit_test(test_best_of_all_orders),
         tide_unit_test(test_any_budget_is_safe),
         tide_unit_test(test_same_peak_from_any_order),
