@@ -68,7 +68,7 @@ tide_status tide_trace_bytes_at(tide_trace *t, int kind, const char *device, uin
 tide_status tide_trace_bytes_after(tide_trace *t, int kind, const char *device, uint64_t event, uint64_t *bytes,
                                    tide_error *err) TIDE_NODISCARD;
 /// The nearest event behind `event` (dir > 0) or before it at which a block came or went. TIDE_ERR_NOT_FOUND: there is
-/// none, or it was dropped. Stretches in which nothing changed cost nothing.
+/// none, or it was dropped. Intervals in which nothing changed cost nothing.
 tide_status tide_trace_next_change(tide_trace *t, uint64_t event, int dir, uint64_t *out_event, uint64_t *out_ns,
                                    tide_error *err) TIDE_NODISCARD;
 

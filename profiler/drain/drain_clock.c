@@ -36,7 +36,7 @@ static void add_pair(tide__drain_clock *c, const tide__tick_pair *p) {
     c->pairs[c->n++] = *p;
 }
 
-static void forget_stretch(tide__drain_clock *c) { c->lo = c->hi = c->n_plain = 0; }
+static void forget_interval(tide__drain_clock *c) { c->lo = c->hi = c->n_plain = 0; }
 
 void tide__drain_clock_init(tide__drain_clock *c, const tide__feed_header *head) {
     *c = (tide__drain_clock){.has_ticks = head->has_ticks != 0, .now = head->first[1]};
@@ -60,7 +60,7 @@ void tide__drain_clock_read(tide__drain_clock *c, tide__feed_header *head) {
     // What was read last becomes a corner of the line once it is far enough from the corner before.
     if (before.ns - c->pairs[c->n - 1].ns >= PAIR_NS && is_later(&before, &now)) add_pair(c, &before);
     c->now = now;
-    forget_stretch(c);
+    forget_interval(c);
     const uint32_t n = atomic_load_explicit(&head->last_n, memory_order_relaxed) | 1;
     atomic_store_explicit(&head->last_n, n, memory_order_relaxed);
     atomic_thread_fence(memory_order_release);
@@ -69,7 +69,7 @@ void tide__drain_clock_read(tide__drain_clock *c, tide__feed_header *head) {
     atomic_store_explicit(&head->last_n, n + 1, memory_order_release);
 }
 
-/// Up to where the short way may go. Where the stretch begins behind its line, the one before is on that line too.
+/// Up to where the short way may go. Where the interval begins behind its line, the one before is on that line too.
 static void find_plain(tide__drain_clock *c) {
     const uint64_t begin = c->line[0].ticks, n = c->hi > begin ? c->hi - begin : 0;
     c->n_plain = c->rate == 0 || c->line[0].ns >= PLAIN_NS ? 0 : n < PLAIN_TICKS ? n : PLAIN_TICKS;
@@ -78,7 +78,7 @@ static void find_plain(tide__drain_clock *c) {
 /// Find the two pairs whose line `ticks` is on.
 static void find_line(tide__drain_clock *c, uint64_t ticks) {
     const tide__tick_pair *p = c->pairs;
-    size_t i = c->n - 1; // the corner that the stretch begins at
+    size_t i = c->n - 1; // the corner that the interval begins at
     while (i > 0 && ticks < p[i].ticks) i--;
     c->lo = i == 0 ? 0 : p[i].ticks;
     c->hi = i + 1 < c->n ? p[i + 1].ticks : UINT64_MAX;

@@ -48,7 +48,7 @@ typedef struct tide__drain_clock {
     size_t n;
     tide__tick_pair now; ///< of this round
     bool has_ticks, is_this_boot;
-    // The stretch of ticks that was asked last: [lo, hi) is on `line`, which grows by rate / 2^60 ns per tick.
+    // The interval of ticks that was asked last: [lo, hi) is on `line`, which grows by rate / 2^60 ns per tick.
     uint64_t lo, hi, rate; ///< rate 0: it fits into no such fraction
     tide__tick_pair line[2];
     uint64_t n_plain; ///< ticks behind line[0] that one multiplication is enough for

@@ -3,9 +3,9 @@
 // What the files of holdings share. Private to profiler/.
 //
 //     a run      | first ................ event .................. last |
-//     stretches  [ low ][ low ][ low ][ low ][ low ][ low ][ low ][ low ]   least unused bytes of each pool in each
+//     intervals  [ low ][ low ][ low ][ low ][ low ][ low ][ low ][ low ]   least unused bytes of each pool in each
 //     a moment            state: live blocks and segments that are there
-//     since when                  ^ the last stretch with less than now is walked through
+//     since when                  ^ the last interval with less than now is walked through
 #ifndef TIDE_PROFILER_READ_HOLDINGS_INTERNAL_H
 #define TIDE_PROFILER_READ_HOLDINGS_INTERNAL_H
 
@@ -22,9 +22,6 @@ typedef struct tide__segments {
     tide__event *found; ///< [n_found] events of the last reading, owned
     size_t n_found, cap_found;
 } tide__segments;
-
-/// TIDE_ERR_CANCELLED when nobody wants to know any more. `reading` may be NULL.
-tide_status tide__reading_tell(const tide_reading *reading, int64_t done, int64_t all, tide_error *err) TIDE_NODISCARD;
 
 // ---- holdings_walk.c: what each pool holds, from event to event ----
 
@@ -57,12 +54,12 @@ typedef struct tide__pool_walk {
     size_t n, cap;
     tide__place *places; ///< [n_places], owned
     size_t n_places, cap_places;
-    int64_t after;       ///< the event that it began after
-    bool keeps_lows;     ///< notes lows, not only the least
-    bool has_begun;      ///< changes are those of events
-    tide_status st;      ///< of what a callback without a result could not do
-    int64_t stretch_end; ///< the event after which end_stretch is called; 0: none
-    tide_status (*end_stretch)(struct tide__pool_walk *w, int64_t event);
+    int64_t after;        ///< the event that it began after
+    bool keeps_lows;      ///< notes lows, not only the least
+    bool has_begun;       ///< changes are those of events
+    tide_status st;       ///< of what a callback without a result could not do
+    int64_t interval_end; ///< the event after which end_interval is called; 0: none
+    tide_status (*end_interval)(struct tide__pool_walk *w, int64_t event);
     void *ctx;
 } tide__pool_walk;
 
@@ -79,16 +76,16 @@ static inline uint64_t tide__pool_unused(const tide__pool *p) { return p->reserv
 
 // ---- holdings_sums.c: what is the same for every moment of a run, kept with the trace ----
 
-/// Least unused bytes of a pool in a stretch of events; UINT64_MAX: nothing changed in it.
-typedef struct tide__stretch_low {
+/// Least unused bytes of a pool in an interval of events; UINT64_MAX: nothing changed in it.
+typedef struct tide__interval_low {
     uint64_t any, held; ///< held: while it held anything
-} tide__stretch_low;
+} tide__interval_low;
 
 typedef struct tide__kept_pool {
-    tide_trace_pool facts;   ///< names and peaks
-    uint64_t begin_unused;   ///< when the run began
-    uint64_t begin_held;     ///< the same; UINT64_MAX: it held nothing
-    tide__stretch_low *lows; ///< [n_lows] of stretches; behind them nothing changed; owned
+    tide_trace_pool facts;    ///< names and peaks
+    uint64_t begin_unused;    ///< when the run began
+    uint64_t begin_held;      ///< the same; UINT64_MAX: it held nothing
+    tide__interval_low *lows; ///< [n_lows] of intervals; behind them nothing changed; owned
     size_t n_lows, cap_lows;
     uint64_t window_low; ///< of the window that was asked for last
 } tide__kept_pool;
@@ -96,20 +93,14 @@ typedef struct tide__kept_pool {
 typedef struct tide__pool_sums {
     int64_t run_id;
     int64_t first_event, last_event; ///< of the run; last: summed up to there
-    int64_t stretch_events;
+    int64_t interval_events;
     tide__kept_pool *pools; ///< [n], owned, in the order in which they were met
     size_t n, cap;
     int64_t window_first, window_last; ///< events; -1: none was asked for
 } tide__pool_sums;
 
-/// The sums of a run; a walk over what is not summed up yet. Valid until the next question.
-tide_status tide__pool_sums_of(tide_trace *t, int64_t run_id, const tide__span *span, const tide_reading *reading,
-                               tide__pool_sums **out, tide_error *err) TIDE_NODISCARD;
-/// A walk that knows the pools of the run, in their order.
-tide_status tide__pool_walk_of(tide_trace *t, const tide__pool_sums *sums, tide__pool_walk *out,
-                               tide_error *err) TIDE_NODISCARD;
-static inline int64_t tide__stretch_of(const tide__pool_sums *s, int64_t event) {
-    return (event - s->first_event) / s->stretch_events;
+static inline int64_t tide__interval_of(const tide__pool_sums *s, int64_t event) {
+    return (event - s->first_event) / s->interval_events;
 }
 
 #endif

@@ -1,12 +1,145 @@
 // SPDX-License-Identifier: MIT
 //
-// Pools at a moment: what is there then, from the live blocks and segments; what holds for the whole run, from its
-// sums; and of each pool since when no less was unused. See holdings.h and holdings_internal.h.
+// What is the same for every moment of a run: its pools, their peaks, and how little each left unused in each interval
+// of events. Summed up once, kept with the trace, gone on with when it grows. See holdings_internal.h.
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/host_alloc.h"
 #include "profiler/read/holdings_internal.h"
+
+/// Intervals of a run, and the events of the shortest one: to walk through one takes a millisecond.
+enum { N_INTERVALS = 4096, MOST_INTERVALS = 4 * N_INTERVALS, LEAST_EVENTS = 64 };
+
+static void forget_pool_sums(tide_trace *t) {
+    tide__pool_sums *s = t->pool_sums;
+    if (s == NULL) return;
+    for (size_t i = 0; i < s->n; i++) tide_host_free(s->pools[i].lows);
+    tide_host_free(s->pools);
+    tide_host_free(s);
+    t->pool_sums = NULL;
+}
+
+// ---- a walk that sums up ----
+
+static tide_status note_pool(const tide__pool *from, int64_t interval, tide__kept_pool *to) {
+    to->facts.peak_reserved_bytes = from->facts.peak_reserved_bytes;
+    to->facts.peak_active_bytes = from->facts.peak_active_bytes;
+    if (from->any_low == UINT64_MAX) return TIDE_OK; // and it held what it held before
+    TIDE_TRY(tide_host_grow(&to->lows, &to->cap_lows, (size_t)interval + 1, sizeof *to->lows));
+    while (to->n_lows <= (size_t)interval) to->lows[to->n_lows++] = (tide__interval_low){UINT64_MAX, UINT64_MAX};
+    tide__interval_low *low = &to->lows[interval]; // a part of it may have been summed up before
+    if (from->any_low < low->any) low->any = from->any_low;
+    if (from->held_low < low->held) low->held = from->held_low;
+    return TIDE_OK;
+}
+
+/// After the last event of an interval, or of those that are there.
+static tide_status end_interval(tide__pool_walk *w, int64_t event) {
+    tide__pool_sums *s = w->ctx;
+    const int64_t interval = event >= s->first_event ? tide__interval_of(s, event) : 0;
+    TIDE_TRY(tide_host_grow(&s->pools, &s->cap, w->n, sizeof *s->pools));
+    for (; s->n < w->n; s->n++)
+        s->pools[s->n] = (tide__kept_pool){.facts = w->pools[s->n].facts, .begin_held = UINT64_MAX};
+    for (size_t i = 0; i < w->n; i++) {
+        TIDE_TRY(note_pool(&w->pools[i], interval, &s->pools[i]));
+        w->pools[i].any_low = w->pools[i].held_low = UINT64_MAX;
+    }
+    w->interval_end = s->first_event + (interval + 1) * s->interval_events - 1;
+    if (w->interval_end <= event) w->interval_end += s->interval_events;
+    return TIDE_OK;
+}
+
+/// A walk that knows the pools of the run, in their order.
+static tide_status pool_walk_of(tide_trace *t, const tide__pool_sums *s, tide__pool_walk *out, tide_error *err) {
+    *out = (tide__pool_walk){.t = t};
+    TIDE_TRY(tide_trace_segments(t, NULL, &out->segments, &out->n_segments, err)); // they are there by now
+    TIDE_TRY(TIDE_GROW(&out->pools, &out->cap, s->n + 1, err, "for the pools of '%s'", t->path));
+    for (; out->n < s->n; out->n++) {
+        out->pools[out->n] =
+            (tide__pool){.facts = s->pools[out->n].facts, .held_low = UINT64_MAX, .any_low = UINT64_MAX};
+    }
+    return TIDE_OK;
+}
+
+/// Of the state that the run begins with: every pool that is there then.
+static tide_status note_begin(tide__pool_sums *s, tide__pool_walk *w, tide_error *err) {
+    TIDE_TRY(tide__pool_walk_to(w, s->first_event - 1, s->first_event - 1, NULL, err));
+    if (end_interval(w, s->first_event - 1) != TIDE_OK) return TIDE_NO_MEMORY(err, "for the pools of '%s'", w->t->path);
+    for (size_t i = 0; i < s->n; i++) {
+        const tide__pool *p = &w->pools[i];
+        s->pools[i].begin_unused = tide__pool_unused(p);
+        if (p->reserved > 0) s->pools[i].begin_held = tide__pool_unused(p);
+    }
+    tide__pool_walk_reset(w);
+    return TIDE_OK;
+}
+
+static tide_status sum_up(tide__pool_sums *s, tide__pool_walk *w, int64_t last, const tide_reading *reading,
+                          tide_error *err) {
+    const int64_t after = s->last_event;
+    w->ctx = s;
+    w->end_interval = end_interval;
+    if (after < s->first_event) TIDE_TRY(note_begin(s, w, err));
+    for (size_t i = 0; i < w->n; i++) {
+        w->pools[i].facts.peak_reserved_bytes = s->pools[i].facts.peak_reserved_bytes;
+        w->pools[i].facts.peak_active_bytes = s->pools[i].facts.peak_active_bytes;
+    }
+    w->interval_end = s->first_event + tide__interval_of(s, after + 1) * s->interval_events + s->interval_events - 1;
+    TIDE_TRY(tide__pool_walk_to(w, after, last, reading, err));
+    if (end_interval(w, last) != TIDE_OK) return TIDE_NO_MEMORY(err, "for the pools of '%s'", w->t->path);
+    s->last_event = last;
+    return TIDE_OK;
+}
+
+// ---- what is kept ----
+
+static int64_t interval_events(int64_t n_events) {
+    int64_t n = LEAST_EVENTS;
+    while (n * N_INTERVALS < n_events) n *= 2;
+    return n;
+}
+
+static bool can_go_on(const tide__pool_sums *s, int64_t run_id, const tide__span *span) {
+    return s != NULL && s->run_id == run_id && s->first_event == span->first_event &&
+           s->last_event <= span->last_event &&
+           (span->last_event - span->first_event) / s->interval_events < MOST_INTERVALS;
+}
+
+/// The sums of a run; a walk over what is not summed up yet. Valid until the next question.
+static tide_status pool_sums_of(tide_trace *t, int64_t run_id, const tide__span *span, const tide_reading *reading,
+                                tide__pool_sums **out, tide_error *err) {
+    if (!can_go_on(t->pool_sums, run_id, span)) forget_pool_sums(t);
+    if (t->pool_sums == NULL) {
+        t->forget[TIDE__KEPT_POOLS] = forget_pool_sums;
+        t->pool_sums = tide_host_alloc(sizeof *t->pool_sums);
+        if (t->pool_sums == NULL) return TIDE_NO_MEMORY(err, "for the pools of '%s'", t->path);
+        *t->pool_sums = (tide__pool_sums){.run_id = run_id,
+                                          .first_event = span->first_event,
+                                          .last_event = span->first_event - 1,
+                                          .interval_events = interval_events(span->last_event - span->first_event + 1),
+                                          .window_first = -1};
+    }
+    tide__pool_sums *s = t->pool_sums;
+    if (s->last_event < span->last_event || s->n == 0) {
+        tide__pool_walk w;
+        tide_status st = pool_walk_of(t, s, &w, err);
+        if (st == TIDE_OK) st = sum_up(s, &w, span->last_event, reading, err);
+        tide__pool_walk_deinit(&w);
+        s->window_first = -1;
+        if (st != TIDE_OK) {
+            forget_pool_sums(t); // half of it is none of it
+            return st;
+        }
+    }
+    *out = s;
+    return TIDE_OK;
+}
+
+// ---- pools at a moment ----
+//
+// What is there then, from the live blocks and segments; what holds for the whole run, from its sums; and of each pool
+// since when no less was unused.
 
 typedef struct question {
     tide_trace *t;
@@ -18,8 +151,8 @@ typedef struct question {
     tide_error *err;
 } question;
 
-static int64_t first_of(const question *q, int64_t stretch) {
-    return q->sums->first_event + stretch * q->sums->stretch_events;
+static int64_t first_of(const question *q, int64_t interval) {
+    return q->sums->first_event + interval * q->sums->interval_events;
 }
 
 /// Walk anew. Lows are kept where somebody asks since when.
@@ -29,15 +162,15 @@ static tide_status walk(question *q, int64_t after, int64_t last, bool keeps_low
     return tide__pool_walk_to(&q->walk, after, last, NULL, q->err);
 }
 
-// ---- free stretches ----
+// ---- free intervals ----
 
-typedef struct stretch {
+typedef struct interval {
     size_t place;
     uint64_t begin, end;
-} stretch;
+} interval;
 
 static int by_place(const void *a, const void *b) {
-    const stretch *x = a, *y = b;
+    const interval *x = a, *y = b;
     if (x->place != y->place) return x->place < y->place ? -1 : 1;
     return (x->begin > y->begin) - (x->begin < y->begin);
 }
@@ -47,16 +180,16 @@ static void note_free(const tide__pool_walk *w, size_t place_i, uint64_t bytes, 
     if (p->largest_free_bytes == TIDE_UNKNOWN_BYTES || bytes > p->largest_free_bytes) p->largest_free_bytes = bytes;
 }
 
-/// The largest stretch of each pool's segments that no block holds; false: no memory.
+/// The largest interval of each pool's segments that no block holds; false: no memory.
 static bool find_free(const tide__pool_walk *w, const tide__replay *r, tide_trace_pool *pools) {
-    stretch *list = tide_host_alloc((tide__replay_n_live(r) + 1) * sizeof *list);
+    interval *list = tide_host_alloc((tide__replay_n_live(r) + 1) * sizeof *list);
     if (list == NULL) return false;
     size_t n = 0;
     const tide__live_block *b;
     for (size_t i = 0; w->n_places > 0 && (b = tide__replay_next(r, &i)) != NULL;) {
         const size_t at = tide__pool_place_of(w, b);
         if (at == SIZE_MAX) continue;
-        list[n++] = (stretch){at, (uint64_t)b->address, (uint64_t)b->address + (uint64_t)b->reserved_bytes};
+        list[n++] = (interval){at, (uint64_t)b->address, (uint64_t)b->address + (uint64_t)b->reserved_bytes};
     }
     if (n > 1) qsort(list, n, sizeof *list, by_place);
     size_t i = 0;
@@ -86,7 +219,7 @@ static tide_status walk_window(question *q, int64_t after, int64_t last) {
     return TIDE_OK;
 }
 
-/// Whole stretches are known; only where the window begins and ends inside of one, that one is walked through.
+/// Whole intervals are known; only where the window begins and ends inside of one, that one is walked through.
 static tide_status find_window_lows(question *q) {
     tide__pool_sums *s = q->sums;
     const int64_t first = q->window_first, last = q->window_last;
@@ -94,9 +227,9 @@ static tide_status find_window_lows(question *q) {
     s->window_first = -1;
     for (size_t i = 0; i < s->n; i++)
         s->pools[i].window_low = first < s->first_event ? s->pools[i].begin_held : UINT64_MAX;
-    int64_t from = 0, to = last >= s->first_event ? tide__stretch_of(s, last) : -1;
+    int64_t from = 0, to = last >= s->first_event ? tide__interval_of(s, last) : -1;
     if (first >= s->first_event) {
-        from = tide__stretch_of(s, first + 1) + 1;
+        from = tide__interval_of(s, first + 1) + 1;
         TIDE_TRY(walk_window(q, first, last < first_of(q, from) ? last : first_of(q, from) - 1));
     }
     if (to >= from && last < first_of(q, to + 1) - 1 && last < s->last_event) {
@@ -123,7 +256,7 @@ static bool find_rise(const tide__pool *p, uint64_t bytes, uint64_t *since_ns) {
     return true;
 }
 
-/// The last stretch before `end` in which there was less than `bytes`; where there was only when the run began, the
+/// The last interval before `end` in which there was less than `bytes`; where there was only when the run began, the
 /// first in which anything changed. -1: there never was.
 static int64_t find_less(const tide__kept_pool *p, uint64_t bytes, int64_t end) {
     int64_t k = (int64_t)p->n_lows < end ? (int64_t)p->n_lows : end;
@@ -137,7 +270,7 @@ static int64_t find_less(const tide__kept_pool *p, uint64_t bytes, int64_t end) 
     return -1;
 }
 
-/// Of pool `i`, which has `bytes` unused since before stretch `end`.
+/// Of pool `i`, which has `bytes` unused since before interval `end`.
 static tide_status find_since(question *q, size_t i, uint64_t bytes, int64_t end, uint64_t *since_ns) {
     const tide__kept_pool *p = &q->sums->pools[i];
     *since_ns = q->span.begin_ns;
@@ -169,16 +302,16 @@ static void note_moment(question *q) {
     }
 }
 
-/// The state after `at`, and since when, where that lies in the stretch of the moment; others are looked for.
+/// The state after `at`, and since when, where that lies in the interval of the moment; others are looked for.
 static tide_status find_moment(question *q) {
-    const int64_t here = q->at >= q->sums->first_event ? tide__stretch_of(q->sums, q->at) : 0;
+    const int64_t here = q->at >= q->sums->first_event ? tide__interval_of(q->sums, q->at) : 0;
     const tide__replay *r;
     TIDE_TRY(walk(q, first_of(q, here) - 1, q->at, true));
     note_moment(q);
     TIDE_TRY(tide__trace_state_after(q->t, q->at, &r, q->err));
-    if (!find_free(&q->walk, r, q->list)) return tide__trace_no_memory(q->t, "pools", q->err);
+    if (!find_free(&q->walk, r, q->list)) return TIDE_NO_MEMORY(q->err, "for the pools of '%s'", q->t->path);
     bool *is_earlier = tide_host_calloc(q->sums->n + 1, sizeof *is_earlier);
-    if (is_earlier == NULL) return tide__trace_no_memory(q->t, "pools", q->err);
+    if (is_earlier == NULL) return TIDE_NO_MEMORY(q->err, "for the pools of '%s'", q->t->path);
     tide_status st = TIDE_OK;
     for (size_t i = 0; i < q->sums->n; i++) {
         tide_trace_pool *p = &q->list[i];
@@ -220,10 +353,10 @@ static tide_status prepare(question *q, const tide_trace_pools_question *of, con
     q->at = cut(of->at_event > INT64_MAX ? INT64_MAX : (int64_t)of->at_event, &q->span);
     q->window_first = cut(first, &q->span);
     q->window_last = cut(last, &q->span);
-    TIDE_TRY(tide__pool_sums_of(q->t, of->run_id, &q->span, reading, &q->sums, q->err));
-    TIDE_TRY(tide__pool_walk_of(q->t, q->sums, &q->walk, q->err));
+    TIDE_TRY(pool_sums_of(q->t, of->run_id, &q->span, reading, &q->sums, q->err));
+    TIDE_TRY(pool_walk_of(q->t, q->sums, &q->walk, q->err));
     q->list = tide_host_alloc((q->sums->n + 1) * sizeof *q->list);
-    return q->list != NULL ? TIDE_OK : tide__trace_no_memory(q->t, "pools", q->err);
+    return q->list != NULL ? TIDE_OK : TIDE_NO_MEMORY(q->err, "for the pools of '%s'", q->t->path);
 }
 
 tide_status tide_trace_pools(tide_trace *t, const tide_trace_pools_question *of, const tide_reading *reading,

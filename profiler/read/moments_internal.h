@@ -34,13 +34,11 @@ typedef enum tide__read {
     TIDE__READ_OPS,     ///< id, t_ns, op, block_id
     TIDE__N_READS
 } tide__read;
-/// Events first to last without replay, in stretches; ends early when `on_events` returns anything but TIDE_OK:
+/// Events first to last without replay, in intervals; ends early when `on_events` returns anything but TIDE_OK:
 /// TIDE_ERR_NOMEM, or TIDE_ERR_BAD_INPUT for events that cannot be. TIDE_ERR_NOT_FOUND when one of them was dropped.
 tide_status tide__trace_each(tide_trace *t, tide__read what, int64_t first, int64_t last,
                              tide_status (*on_events)(void *ctx, const tide__event *events, size_t n), void *ctx,
                              tide_error *err) TIDE_NODISCARD;
-/// `n` events were read: TIDE_ERR_CANCELLED where who hears of it has enough. For those who read without the above.
-tide_status tide__trace_heard(tide_trace *t, size_t n, tide_error *err) TIDE_NODISCARD;
 void tide__trace_walk_deinit(tide_trace *t);
 /// Last event at or before `t_ns`, 0: none. Of those that the trace shows.
 tide_status tide__trace_event_at(tide_trace *t, uint64_t t_ns, int64_t *event_id, tide_error *err) TIDE_NODISCARD;
@@ -49,32 +47,20 @@ tide_status tide__trace_event_before(tide_trace *t, uint64_t t_ns, int64_t *even
 
 // ---- moments_rows.c ----
 
-/// As tide__trace_each where all events of the range are rows; else nothing happens. *next_id: first event that was not
-/// given.
-tide_status tide__trace_rows(tide_trace *t, tide__read what, int64_t first, int64_t last,
-                             tide_status (*on_events)(void *ctx, const tide__event *events, size_t n), void *ctx,
-                             int64_t *next_id, tide_error *err) TIDE_NODISCARD;
-void tide__trace_rows_deinit(tide_trace *t);
-
-// ---- moments_stretch.c: what happened inside a leaf ----
+// ---- moments_interval.c: what happened inside a leaf ----
 
 typedef struct tide__delta {
     int64_t event, t_ns, bytes;
     int32_t series; ///< place in t->series; not the sum
 } tide__delta;
 /// Changes of all series in events first to last.
-typedef struct tide__stretch {
+typedef struct tide__interval {
     int64_t first, last;
     tide__delta *deltas; ///< [n], owned
     size_t n, cap;
     bool is_replayed; ///< false: taken from the events alone, which is right when it adds up to the leaf
     uint64_t used;    ///< clock of the cache
-} tide__stretch;
-
-/// The changes within `leaf`. `replay`: by a replay of all live blocks. Valid until the next call.
-tide_status tide__trace_stretch(tide_trace *t, const tide__leaf *leaf, bool replay, const tide__stretch **out,
-                                tide_error *err) TIDE_NODISCARD;
-void tide__trace_stretch_deinit(tide_trace *t);
+} tide__interval;
 
 // ---- moments_curve.c ----
 
@@ -100,10 +86,6 @@ typedef struct tide__curve {
 /// trace does not know.
 tide_status tide__trace_curve(tide_trace *t, int kind, const char *device, tide__curve **out,
                               tide_error *err) TIDE_NODISCARD;
-/// The same by the number of the device; -1: all.
-tide_status tide__trace_curve_of(tide_trace *t, int kind, int64_t device, tide__curve **out,
-                                 tide_error *err) TIDE_NODISCARD;
-void tide__trace_curves_deinit(tide_trace *t);
 /// Points of leaf `leaf_i`, in c->points.
 tide_status tide__curve_points(tide_trace *t, tide__curve *c, size_t leaf_i, tide_error *err) TIDE_NODISCARD;
 /// Make min, max and the first event of max of leaf `leaf_i` exact.

@@ -1,24 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// Questions to a trace that concern runs, steps and plans. See query.h; blocks are in query_blocks.c, kinds and peaks
+// Answers about runs, steps, plans and blocks. See query.h; kinds and peaks
 // in query_kinds.c.
 #include <inttypes.h>
 #include <string.h>
 
 #include "core/base/host_alloc.h"
+#include "profiler/read/moments_internal.h"
 #include "profiler/read/trace_internal.h"
 #include "profiler/store/plan_rows.h"
-
-void tide__trace_copy_text(char *out, size_t out_bytes, const char *text) {
-    if (out_bytes == 0) return;
-    size_t n = strlen(text);
-    if (n >= out_bytes) {
-        n = out_bytes - 1;
-        while (n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80) n--; // not inside a character of UTF-8
-    }
-    memcpy(out, text, n);
-    out[n] = '\0';
-}
 
 static bool i64_column(sqlite3_stmt *stmt, int i, int64_t *out) {
     uint64_t value;
@@ -151,7 +141,7 @@ static tide_status take_step(const tide_trace *t, sqlite3_stmt *stmt, uint64_t e
         return tide__trace_bad_row(t, "step", step->index, err);
     }
     step->name = tide_host_strdup(tide__trace_text(t, sqlite3_column_int64(stmt, 1)));
-    return step->name != NULL ? TIDE_OK : TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the steps of '%s'", t->path);
+    return step->name != NULL ? TIDE_OK : TIDE_NO_MEMORY(err, "for the steps of '%s'", t->path);
 }
 
 tide_status tide_trace_steps(tide_trace *t, int64_t run_id, tide_trace_step **out, size_t *n, tide_error *err) {
@@ -190,3 +180,211 @@ void tide_trace_steps_free(tide_trace_step *steps, size_t n) {
     for (size_t i = 0; i < n; i++) tide_host_free(steps[i].name);
     tide_host_free(steps);
 }
+
+// ---- the list of blocks ----
+
+/// A column that is NULL for none; false: it is neither that nor a number.
+static bool optional(sqlite3_stmt *stmt, int i, uint64_t if_none, uint64_t *out) {
+    *out = if_none;
+    return sqlite3_column_type(stmt, i) == SQLITE_NULL || tide__sql_u64(stmt, i, out);
+}
+
+static bool take_numbers(const tide_trace *t, sqlite3_stmt *stmt, tide_trace_block *b) {
+    uint64_t kind, thread, run_id, free_event;
+    if (!tide__sql_u64(stmt, 1, &kind) || kind >= TIDE_N_KINDS || !tide__sql_u64(stmt, 4, &b->requested_bytes) ||
+        !tide__sql_u64(stmt, 5, &b->reserved_bytes) || !tide__sql_u64(stmt, 7, &b->alloc_ns) ||
+        !tide__sql_u64(stmt, 9, &thread) || thread > UINT32_MAX || !optional(stmt, 12, 0, &run_id) ||
+        !optional(stmt, 13, UINT64_MAX, &free_event))
+        return false;
+    b->id = (uint64_t)sqlite3_column_int64(stmt, 0);
+    b->kind = (tide_memory_kind)kind;
+    b->thread = (uint32_t)thread;
+    b->run_id = (int64_t)run_id;
+    // Streams and addresses use all 64 bits: negative numbers in the file are large ones here.
+    b->stream = (uint64_t)sqlite3_column_int64(stmt, 3);
+    b->address = (uint64_t)sqlite3_column_int64(stmt, 6);
+    b->free_ns = UINT64_MAX;
+    if (free_event > (uint64_t)t->last_event) return true; // not yet, as far as the trace is seen
+    return tide__sql_u64(stmt, 8, &b->free_ns) && b->free_ns >= b->alloc_ns;
+}
+
+static tide_status take_block(const tide_trace *t, sqlite3_stmt *stmt, tide_trace_block *b, tide_error *err) {
+    const tide__trace_scope scope = tide__trace_scope_of(t, sqlite3_column_int64(stmt, 11));
+    b->name = tide_host_strdup(tide__trace_text(t, sqlite3_column_int64(stmt, 10)));
+    b->scope = tide_host_strdup(scope.name);
+    b->scope_index = scope.step;
+    if (b->name == NULL || b->scope == NULL) return TIDE_NO_MEMORY(err, "for the blocks of '%s'", t->path);
+    if (!take_numbers(t, stmt, b)) return tide__trace_bad_row(t, "block", sqlite3_column_int64(stmt, 0), err);
+    tide__trace_copy_text(b->device, sizeof b->device, tide__trace_device(t, sqlite3_column_int64(stmt, 2)));
+    return TIDE_OK;
+}
+
+static tide_status take_number(void *ctx, const tide__event *events, size_t n) {
+    if (n > 0) *(uint64_t *)ctx = (uint64_t)events[0].block_id;
+    return TIDE_OK;
+}
+
+/// Of two blocks with one number the later one has the number of its event, negative: read its own from there.
+static tide_status read_number(tide_trace *t, uint64_t *id, tide_error *err) {
+    const int64_t event = -(int64_t)*id;
+    if (event <= 0) return TIDE_OK;
+    *id = 0;
+    if (event < t->first_event) return TIDE_OK; // its event was dropped
+    if (event > t->last_event) return tide__trace_bad_row(t, "block", -event, err);
+    return tide__trace_each(t, TIDE__READ_ALL, event, event, take_number, id, err);
+}
+
+static tide_status read_blocks(const tide_trace *t, sqlite3_stmt *stmt, tide_trace_block **blocks, size_t *n,
+                               tide_error *err) {
+    size_t cap = 0;
+    tide_status st;
+    bool has_row;
+    while ((st = tide__sql_step(&t->sql, stmt, &has_row, err)) == TIDE_OK && has_row) {
+        if (tide_host_grow(blocks, &cap, *n + 1, sizeof **blocks) != TIDE_OK)
+            return TIDE_NO_MEMORY(err, "for the blocks of '%s'", t->path);
+        (*blocks)[*n] = (tide_trace_block){0};
+        TIDE_TRY(take_block(t, stmt, &(*blocks)[(*n)++], err));
+    }
+    return st;
+}
+
+tide_status tide_trace_blocks(tide_trace *t, int64_t run_id, tide_trace_block **out, size_t *n, tide_error *err) {
+    tide__span span;
+    TIDE_TRY(tide__trace_span(t, run_id, &span, err));
+    TIDE_TRY(tide__trace_need_tables(t, err));
+    sqlite3_stmt *stmt;
+    TIDE_TRY(tide__sql_prepare(
+        &t->sql,
+        "SELECT id, kind, device, stream, requested_bytes, reserved_bytes, address, alloc_ns, free_ns, thread, tag_id, "
+        "scope_id, run_id, free_event FROM block "
+        "WHERE alloc_event <= ?2 AND (free_event IS NULL OR free_event >= ?1) ORDER BY alloc_event",
+        &stmt, err));
+    sqlite3_bind_int64(stmt, 1, span.first_event);
+    sqlite3_bind_int64(stmt, 2, span.last_event);
+    tide_trace_block *blocks = NULL;
+    size_t n_blocks = 0;
+    tide_status st = read_blocks(t, stmt, &blocks, &n_blocks, err);
+    sqlite3_finalize(stmt);
+    for (size_t i = 0; st == TIDE_OK && i < n_blocks; i++) st = read_number(t, &blocks[i].id, err);
+    if (st != TIDE_OK) {
+        tide_trace_blocks_free(blocks, n_blocks);
+        return st;
+    }
+    *out = blocks;
+    *n = n_blocks;
+    return TIDE_OK;
+}
+
+void tide_trace_blocks_free(tide_trace_block *blocks, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        tide_host_free(blocks[i].name);
+        tide_host_free(blocks[i].scope);
+    }
+    tide_host_free(blocks);
+}
+
+// ---- blocks as numbers, in one pass without an array ----
+
+enum { BATCH = 1024 };
+
+#define COLUMNS                                                                                                        \
+    "SELECT id, kind, device, requested_bytes, reserved_bytes, address, alloc_ns, free_ns, free_event, allocator_id, " \
+    "tag_id, scope_id FROM block "
+
+static bool number(sqlite3_stmt *stmt, int i, uint32_t *out) {
+    const int64_t v = sqlite3_column_int64(stmt, i); // NULL: 0
+    *out = (uint32_t)v;
+    return v >= 0 && v <= UINT32_MAX;
+}
+
+static bool bytes(sqlite3_stmt *stmt, int i, uint64_t *out) {
+    const int64_t v = sqlite3_column_int64(stmt, i);
+    *out = (uint64_t)v;
+    return v >= 0 && sqlite3_column_type(stmt, i) == SQLITE_INTEGER;
+}
+
+static bool take_row(const tide_trace *t, sqlite3_stmt *stmt, tide_trace_block_row *b) {
+    uint32_t kind;
+    b->id = (uint64_t)sqlite3_column_int64(stmt, 0);
+    b->address = (uint64_t)sqlite3_column_int64(stmt, 5); // all 64 bits: a negative number is a large one
+    b->free_ns = UINT64_MAX;
+    if (!number(stmt, 1, &kind) || kind >= TIDE_N_KINDS || !number(stmt, 2, &b->device) ||
+        !bytes(stmt, 3, &b->requested_bytes) || !bytes(stmt, 4, &b->reserved_bytes) || !bytes(stmt, 6, &b->alloc_ns) ||
+        !number(stmt, 9, &b->allocator) || !number(stmt, 10, &b->name) || !number(stmt, 11, &b->scope))
+        return false;
+    b->kind = (tide_memory_kind)kind;
+    const int64_t free_event = sqlite3_column_int64(stmt, 8); // NULL: never freed
+    if (free_event < 0) return false;
+    if (free_event == 0 || free_event > t->last_event) return true; // not yet, as far as the trace is seen
+    return bytes(stmt, 7, &b->free_ns) && b->free_ns >= b->alloc_ns;
+}
+
+static tide_status give(tide_trace *t, tide_trace_block_row *rows, size_t n, tide_trace_block_fn fn, void *ctx,
+                        tide_error *err) {
+    if (n == 0) return TIDE_OK;
+    for (size_t i = 0; i < n; i++) TIDE_TRY(read_number(t, &rows[i].id, err));
+    const tide_status st = fn(ctx, rows, n);
+    if (st == TIDE_ERR_NOMEM) return TIDE_NO_MEMORY(err, "for the blocks of '%s'", t->path);
+    if (st == TIDE_ERR_CANCELLED) return TIDE_FAIL(err, st, "reading '%s' was cancelled", t->path);
+    return st == TIDE_OK ? st : TIDE_FAIL(err, st, "cannot read the blocks of '%s'", t->path);
+}
+
+static tide_status read_rows(tide_trace *t, sqlite3_stmt *stmt, tide_trace_block_fn fn, void *ctx, tide_error *err) {
+    tide_trace_block_row *rows = tide_host_alloc(BATCH * sizeof *rows);
+    if (rows == NULL) return TIDE_NO_MEMORY(err, "for the blocks of '%s'", t->path);
+    size_t n = 0;
+    tide_status st;
+    bool has_row;
+    while ((st = tide__sql_step(&t->sql, stmt, &has_row, err)) == TIDE_OK && has_row) {
+        if (!take_row(t, stmt, &rows[n++])) {
+            st = tide__trace_bad_row(t, "block", sqlite3_column_int64(stmt, 0), err);
+            break;
+        }
+        if (n < BATCH) continue;
+        st = give(t, rows, n, fn, ctx, err);
+        n = 0;
+        if (st != TIDE_OK) break;
+    }
+    if (st == TIDE_OK) st = give(t, rows, n, fn, ctx, err);
+    tide_host_free(rows);
+    return st;
+}
+
+tide_status tide_trace_each_block(tide_trace *t, int64_t run_id, tide_trace_block_fn fn, void *ctx, tide_error *err) {
+    tide__span span;
+    TIDE_TRY(tide__trace_span(t, run_id, &span, err));
+    TIDE_TRY(tide__trace_need_tables(t, err));
+    sqlite3_stmt *stmt;
+    TIDE_TRY(tide__sql_prepare(
+        &t->sql, COLUMNS "WHERE alloc_event <= ?2 AND (free_event IS NULL OR free_event >= ?1) ORDER BY id", &stmt,
+        err));
+    sqlite3_bind_int64(stmt, 1, span.first_event);
+    sqlite3_bind_int64(stmt, 2, span.last_event);
+    const tide_status st = read_rows(t, stmt, fn, ctx, err);
+    sqlite3_finalize(stmt);
+    return st;
+}
+
+tide_status tide_trace_find_block(tide_trace *t, uint64_t id, tide_trace_block_row *out, tide_error *err) {
+    TIDE_TRY(tide__trace_need_tables(t, err));
+    sqlite3_stmt *stmt;
+    bool has_row;
+    TIDE_TRY(tide__sql_prepare(&t->sql, COLUMNS "WHERE id = ?1", &stmt, err));
+    sqlite3_bind_int64(stmt, 1, (int64_t)id);
+    tide_status st = tide__sql_step(&t->sql, stmt, &has_row, err);
+    if (st == TIDE_OK && (!has_row || id == 0 || id > INT64_MAX))
+        st = TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "'%s' has no block %" PRIu64, t->path, id);
+    if (st == TIDE_OK && !take_row(t, stmt, out)) st = tide__trace_bad_row(t, "block", (int64_t)id, err);
+    sqlite3_finalize(stmt);
+    return st;
+}
+
+const char *tide_trace_text_of(const tide_trace *t, uint32_t name) { return tide__trace_text(t, name); }
+
+const char *tide_trace_scope_of(const tide_trace *t, uint32_t scope, int64_t *step) {
+    const tide__trace_scope s = tide__trace_scope_of(t, scope);
+    *step = s.step;
+    return s.name;
+}
+
+const char *tide_trace_device_of(const tide_trace *t, uint32_t device) { return tide__trace_device(t, device); }

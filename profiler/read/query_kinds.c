@@ -121,7 +121,7 @@ static tide_status add_walk(tide_trace *t, const run_walk *w, kind_table *k, tid
         const run_series *s = &w->series[i];
         if (!s->is_on) continue;
         tide_trace_kind *row = table_row(k, (tide_memory_kind)r->series[i].kind, r->series[i].device);
-        if (row == NULL) return tide__trace_no_memory(t, "kinds", err);
+        if (row == NULL) return TIDE_NO_MEMORY(err, "for the kinds of '%s'", t->path);
         row->n_allocs += (uint64_t)(r->series[i].n_allocs - s->n_allocs);
         row->n_frees += (uint64_t)(r->series[i].n_frees - s->n_frees);
         row->requested_bytes += (uint64_t)(r->series[i].requested_bytes - s->requested_bytes);
@@ -147,7 +147,7 @@ struct tide__kind_counts {
     kind_table table;
 };
 
-void tide__trace_kinds_deinit(tide_trace *t) {
+static void forget_kinds(tide_trace *t) {
     if (t->kind_counts != NULL) tide_host_free(t->kind_counts->table.rows);
     tide_host_free(t->kind_counts);
     t->kind_counts = NULL;
@@ -156,26 +156,25 @@ void tide__trace_kinds_deinit(tide_trace *t) {
 static tide_status count_kept(tide_trace *t, const tide__span *span, tide_error *err) {
     struct tide__kind_counts *c = t->kind_counts;
     if (c != NULL && c->first_event == span->first_event && c->last_event == span->last_event) return TIDE_OK;
-    if (c != NULL && (c->first_event != span->first_event || c->last_event > span->last_event))
-        tide__trace_kinds_deinit(t);
+    if (c != NULL && (c->first_event != span->first_event || c->last_event > span->last_event)) forget_kinds(t);
     if (t->kind_counts == NULL) {
+        t->forget[TIDE__KEPT_KINDS] = forget_kinds;
         t->kind_counts = tide_host_alloc(sizeof *t->kind_counts);
-        if (t->kind_counts == NULL) return tide__trace_no_memory(t, "kinds", err);
+        if (t->kind_counts == NULL) return TIDE_NO_MEMORY(err, "for the kinds of '%s'", t->path);
         *t->kind_counts =
             (struct tide__kind_counts){.first_event = span->first_event, .last_event = span->first_event - 1};
     }
     c = t->kind_counts;
     const tide_status st = count_more(t, c->last_event + 1, span->last_event, &c->table, err);
     c->last_event = span->last_event;
-    if (st != TIDE_OK) tide__trace_kinds_deinit(t); // half of it is none of it
+    if (st != TIDE_OK) forget_kinds(t); // half of it is none of it
     return st;
 }
 
 static tide_status count_walk(tide_trace *t, const tide__span *span, kind_table *k, tide_error *err) {
     TIDE_TRY(count_kept(t, span, err));
     const kind_table *from = &t->kind_counts->table;
-    if (tide_host_grow(&k->rows, &k->cap, from->n + 1, sizeof *k->rows) != TIDE_OK)
-        return tide__trace_no_memory(t, "kinds", err);
+    TIDE_TRY(TIDE_GROW(&k->rows, &k->cap, from->n + 1, err, "for the kinds of '%s'", t->path));
     if (from->n > 0) memcpy(k->rows, from->rows, from->n * sizeof *k->rows);
     k->n = from->n;
     return TIDE_OK;
@@ -202,7 +201,7 @@ static tide_status take_counts(tide_trace *t, const char *query, kind_table *k, 
         if (row == NULL || kind != last_kind || device != last_device)
             row = table_row(k, (tide_memory_kind)kind, (int16_t)device);
         if (row == NULL) {
-            st = tide__trace_no_memory(t, "kinds", err);
+            st = TIDE_NO_MEMORY(err, "for the kinds of '%s'", t->path);
             break;
         }
         last_kind = kind;
@@ -275,7 +274,7 @@ static tide_status fill_predicted(const tide_trace *t, const tide_memory_plan *p
         if (found || bytes == 0) continue;
         // Predicted and never allocated: a row with nothing measured. Device number 0 comes before all others.
         tide_trace_kind *row = table_row(k, (tide_memory_kind)kind, 0);
-        if (row == NULL) return tide__trace_no_memory(t, "kinds", err);
+        if (row == NULL) return TIDE_NO_MEMORY(err, "for the kinds of '%s'", t->path);
         row->predicted_bytes = bytes;
         tide__trace_copy_text(row->device, sizeof row->device, device);
     }
@@ -325,7 +324,7 @@ tide_status tide_trace_kinds(tide_trace *t, int64_t run_id, tide_trace_kind **ou
     tide_status st = fill_table(t, run_id, &k, err);
     if (st == TIDE_OK && k.n > 0) {
         rows = tide_host_alloc(k.n * sizeof *rows);
-        if (rows == NULL) st = tide__trace_no_memory(t, "kinds", err);
+        if (rows == NULL) st = TIDE_NO_MEMORY(err, "for the kinds of '%s'", t->path);
     }
     for (size_t i = 0; st == TIDE_OK && i < k.n; i++) rows[i] = k.rows[i].k;
     if (st == TIDE_OK) {

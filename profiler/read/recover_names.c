@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "core/base/host_alloc.h"
-#include "profiler/store/replay.h"
 #include "profiler/read/recover_read.h"
+#include "profiler/store/replay.h"
 
 tide_status tide__damaged_rename(tide_id_map *map, int64_t id, int64_t to, tide_error *err) {
     const tide__renamed entry = {.id = (uint64_t)id, .to = to};

@@ -30,8 +30,8 @@ typedef struct checker {
     int64_t n_blocks;
     struct {
         int64_t begin_ns, end_ns;
-    } * stretches; // [n_stretches] of 1024 events, owned
-    size_t n_stretches, cap_stretches, first_stretch;
+    } * intervals; // [n_intervals] of 1024 events, owned
+    size_t n_intervals, cap_intervals, first_interval;
     size_t snapshot_i; // next one
     tide_text snapshot;
 } checker;
@@ -113,13 +113,13 @@ static tide_status check_live_blocks(checker *c) {
 
 // ---- leaves ----
 
-/// Leaves begin and end where stretches do; the last one with the trace.
+/// Leaves begin and end where intervals do; the last one with the trace.
 static bool is_cut_right(const checker *c, const tide__leaf *l) {
     const bool ends = l->last_event % TIDE__LEAF_EVENTS == 0 || l->last_event == c->t->last_event;
-    const size_t first = (size_t)((l->first_event - 1) / TIDE__LEAF_EVENTS) - c->first_stretch;
-    const size_t last = (size_t)((l->last_event - 1) / TIDE__LEAF_EVENTS) - c->first_stretch;
-    return ends && l->first_event % TIDE__LEAF_EVENTS == 1 && last < c->n_stretches &&
-           c->stretches[first].begin_ns == l->begin_ns && c->stretches[last].end_ns == l->end_ns;
+    const size_t first = (size_t)((l->first_event - 1) / TIDE__LEAF_EVENTS) - c->first_interval;
+    const size_t last = (size_t)((l->last_event - 1) / TIDE__LEAF_EVENTS) - c->first_interval;
+    return ends && l->first_event % TIDE__LEAF_EVENTS == 1 && last < c->n_intervals &&
+           c->intervals[first].begin_ns == l->begin_ns && c->intervals[last].end_ns == l->end_ns;
 }
 
 static bool leaf_is(const tide__leaf *seen, const tide__leaf *l) {
@@ -182,7 +182,7 @@ static tide_status check_snapshot(checker *c) {
     tide_trace *t = c->t;
     c->snapshot.len = 0;
     if (tide__snapshot_encode(&c->replay, &c->snapshot) != TIDE_OK || c->snapshot.failed)
-        return c->st = tide__trace_no_memory(t, "snapshots", c->err);
+        return c->st = TIDE_NO_MEMORY(c->err, "for the snapshots of '%s'", t->path);
     sqlite3_stmt *stmt;
     TIDE_TRY(tide__sql_prepare(&t->sql,
                                "SELECT data FROM main.snapshot WHERE event_id = ?1 AND t_ns = ?2 "
@@ -213,15 +213,15 @@ static tide_status check_event(checker *c, const tide__event *e) {
         (size_t)e->allocator_id >= n->n_texts + (e->allocator_id == 0) ||
         (size_t)e->scope_id >= n->n_scopes + (e->scope_id == 0) || (size_t)e->device >= n->n_devices + (e->device == 0))
         return wrong(c, "event", e->id, "it refers to a name that is not there");
-    const size_t stretch = (size_t)((e->id - 1) / TIDE__LEAF_EVENTS) - c->first_stretch;
-    if (tide_host_grow(&c->stretches, &c->cap_stretches, stretch + 1, sizeof *c->stretches) != TIDE_OK)
-        return c->st = tide__trace_no_memory(c->t, "leaves", c->err);
-    if (stretch == c->n_stretches) c->stretches[c->n_stretches++].begin_ns = e->t_ns;
-    c->stretches[stretch].end_ns = e->t_ns;
+    const size_t interval = (size_t)((e->id - 1) / TIDE__LEAF_EVENTS) - c->first_interval;
+    if (tide_host_grow(&c->intervals, &c->cap_intervals, interval + 1, sizeof *c->intervals) != TIDE_OK)
+        return c->st = TIDE_NO_MEMORY(c->err, "for the leaves of '%s'", c->t->path);
+    if (interval == c->n_intervals) c->intervals[c->n_intervals++].begin_ns = e->t_ns;
+    c->intervals[interval].end_ns = e->t_ns;
     tide__problem problem;
     size_t series;
     if (tide__replay_apply(&c->replay, e, &problem, &series) != TIDE_OK)
-        return c->st = tide__trace_no_memory(c->t, "blocks", c->err);
+        return c->st = TIDE_NO_MEMORY(c->err, "for the blocks of '%s'", c->t->path);
     if (series != 0) TIDE_TRY(see_changes(c, e));
     if (c->snapshot_i < c->t->n_snapshots && c->t->snapshots[c->snapshot_i].event_id == e->id) {
         c->snapshot_i++;
@@ -244,13 +244,13 @@ static tide_status check_events(void *ctx, const tide__event *events, size_t n) 
 
 static tide_status check_begin(checker *c) {
     tide_trace *t = c->t;
-    if (tide__replay_init(&c->replay) != TIDE_OK) return tide__trace_no_memory(t, "blocks", c->err);
+    if (tide__replay_init(&c->replay) != TIDE_OK) return TIDE_NO_MEMORY(c->err, "for the blocks of '%s'", t->path);
     c->series = tide_host_calloc(t->n_series, sizeof *c->series);
-    if (c->series == NULL) return tide__trace_no_memory(t, "series", c->err);
+    if (c->series == NULL) return TIDE_NO_MEMORY(c->err, "for the series of '%s'", t->path);
     for (size_t i = 0; i < t->n_series; i++) TIDE_TRY(tide__trace_series_load(t, &t->series[i], c->err));
     TIDE_TRY(tide__trace_read_snapshot(t, t->first_event - 1, &c->replay, c->err));
     while (c->snapshot_i < t->n_snapshots && t->snapshots[c->snapshot_i].event_id < t->first_event) c->snapshot_i++;
-    c->first_stretch = (size_t)((t->first_event - 1) / TIDE__LEAF_EVENTS);
+    c->first_interval = (size_t)((t->first_event - 1) / TIDE__LEAF_EVENTS);
     c->replay.on_gone = check_gone;
     c->replay.ctx = c;
     if (t->state == TIDE_TRACE_RECORDING) return TIDE_OK;
@@ -281,7 +281,7 @@ tide_status tide_trace_check(tide_trace *t, tide_error *err) {
     sqlite3_finalize(c.block);
     tide__replay_deinit(&c.replay);
     tide_host_free(c.series);
-    tide_host_free(c.stretches);
+    tide_host_free(c.intervals);
     tide_text_deinit(&c.snapshot);
     return st;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "core/base/host_alloc.h"
 #include "core/base/text.h"
 #include "profiler/read/moments_internal.h"
 
@@ -21,7 +22,7 @@ static tide_status file_bytes(const tide_trace *t, uint64_t *out, tide_error *er
     struct stat info;
     *out = stat(t->path, &info) == 0 ? (uint64_t)info.st_size : 0;
     tide_text_addf(&log, "%s-wal", t->path);
-    if (log.failed) return tide__trace_no_memory(t, "name", err);
+    if (log.failed) return TIDE_NO_MEMORY(err, "for the name of '%s'", t->path);
     if (stat(tide_text_str(&log), &info) == 0) *out += (uint64_t)info.st_size;
     tide_text_deinit(&log);
     return TIDE_OK;

@@ -13,10 +13,10 @@
 #define TIDE_PROFILER_TRACE_INTERNAL_H
 
 #include "core/base/text.h"
-#include "profiler/store/replay.h"
 #include "profiler/query.h"
 #include "profiler/store/cursor.h"
 #include "profiler/store/leaf.h"
+#include "profiler/store/replay.h"
 #include "profiler/store/sql.h"
 
 typedef struct tide__trace_scope {
@@ -60,6 +60,17 @@ typedef struct tide__span {
 
 typedef struct tide__row_reader tide__row_reader;
 
+/// What answers keep with the trace for the next question.
+typedef enum tide__kept {
+    TIDE__KEPT_CURVES,    ///< moments_curve.c: curves that were asked for; gone when the trace grows
+    TIDE__KEPT_INTERVALS, ///< the same: changes inside of leaves
+    TIDE__KEPT_SEGMENTS,  ///< holdings_walk.c
+    TIDE__KEPT_POOLS,     ///< holdings_pools.c: sums over a run's pools
+    TIDE__KEPT_KINDS,     ///< query_kinds.c: counts of a run's kinds
+    TIDE__KEPT_PEAKS,     ///< lives.c: answers of tide_trace_peaks_without
+    TIDE__N_KEPT
+} tide__kept;
+
 typedef struct tide__snapshot_place {
     int64_t event_id, t_ns;
 } tide__snapshot_place;
@@ -79,6 +90,8 @@ struct tide_trace {
     tide__trace_series *series; ///< [n_series], owned; [0] is the sum
     size_t n_series, cap_series;
     tide__trace_tail tail;
+    void (*forget[TIDE__N_KEPT])(
+        tide_trace *t);          ///< frees what is kept; set by the file that keeps it, NULL: nothing is
     struct tide__curve **curves; ///< [n_curves] that were asked for, owned
     size_t n_curves, cap_curves;
 
@@ -98,7 +111,7 @@ struct tide_trace {
         tide__replay replay;
     } at;                                  ///< the last moment that was asked for: the next one is often near
     tide_text snapshot;                    ///< bytes of the last one that was read
-    struct tide__stretch_cache *cache;     ///< decoded stretches; NULL until there is one
+    struct tide__interval_cache *cache;    ///< decoded intervals; NULL until there is one
     struct tide__segments *segments;       ///< NULL until somebody asks for them
     struct tide__pool_sums *pool_sums;     ///< the same, of a run's pools
     struct tide__kind_counts *kind_counts; ///< the same, of a run's kinds
@@ -111,22 +124,10 @@ struct tide_trace {
 
 /// A read-only connection that trusts nothing in the file.
 tide_status tide__trace_connect(const char *path, sqlite3 **db, tide_error *err) TIDE_NODISCARD;
-/// TIDE_ERR_BAD_INPUT: "cannot read 'path'", with the file as the place; the caller adds a note.
-tide_status tide__trace_damaged(const tide_trace *t, tide_error *err);
-/// TIDE_ERR_BAD_INPUT: a row of `table` that no recorder wrote.
-tide_status tide__trace_bad_row(const tide_trace *t, const char *table, int64_t id, tide_error *err);
-tide_status tide__trace_no_memory(const tide_trace *t, const char *what, tide_error *err);
-/// TIDE_ERR_NOT_FOUND: the events that would tell were dropped to keep the file small.
-tide_status tide__trace_dropped(const tide_trace *t, tide_error *err);
-
-// ---- trace_content.c ----
-
 /// The tables are those of this version.
 tide_status tide__trace_check_tables(const tide_trace *t, tide_error *err) TIDE_NODISCARD;
 /// What meta says and what is there; see tide_trace_open. `every`: row by row however many there are.
 tide_status tide__trace_check_content(tide_trace *t, bool every, tide_error *err) TIDE_NODISCARD;
-/// A number of table meta; absent or no number: damaged.
-tide_status tide__trace_meta_number(tide_trace *t, const char *key, int64_t *out, tide_error *err) TIDE_NODISCARD;
 
 // ---- trace_load.c ----
 
@@ -139,20 +140,23 @@ void tide__trace_unload(tide_trace *t);
 tide_status tide__trace_read_snapshot(tide_trace *t, int64_t event_id, tide__replay *r, tide_error *err) TIDE_NODISCARD;
 /// Leaves of a series, from the file when nobody has asked before.
 tide_status tide__trace_series_load(tide_trace *t, tide__trace_series *s, tide_error *err) TIDE_NODISCARD;
-/// Forget the segments that were found (holdings_segments.c).
-void tide__trace_segments_deinit(tide_trace *t);
-/// Forget what was counted of kinds (query_kinds.c).
-void tide__trace_kinds_deinit(tide_trace *t);
-/// Forget what was summed up of pools (holdings_sums.c).
-void tide__trace_pool_sums_deinit(tide_trace *t);
-/// Forget the peaks that were found (lives_alike.c).
-void tide__trace_alike_deinit(tide_trace *t);
 /// The place of (device, kind) in t->series; SIZE_MAX: there is none.
 size_t tide__trace_series_find(const tide_trace *t, int16_t device, uint8_t kind);
 /// Make sure that tables block and step can be asked.
 tide_status tide__trace_need_tables(tide_trace *t, tide_error *err) TIDE_NODISCARD;
 
 // ---- trace_names.c ----
+
+/// TIDE_ERR_BAD_INPUT: "cannot read 'path'", with the file as the place; the caller adds a note.
+tide_status tide__trace_damaged(const tide_trace *t, tide_error *err);
+/// TIDE_ERR_BAD_INPUT: a row of `table` that no recorder wrote.
+tide_status tide__trace_bad_row(const tide_trace *t, const char *table, int64_t id, tide_error *err);
+/// TIDE_ERR_NOT_FOUND: the events that would tell were dropped to keep the file small.
+tide_status tide__trace_dropped(const tide_trace *t, tide_error *err);
+/// Copy text into a fixed field, cut between two characters when it is too long.
+void tide__trace_copy_text(char *out, size_t out_bytes, const char *text);
+/// A number of table meta; absent or no number: damaged.
+tide_status tide__trace_meta_number(tide_trace *t, const char *key, int64_t *out, tide_error *err) TIDE_NODISCARD;
 
 /// Take in what is new in tables name, scope and device.
 tide_status tide__trace_names_load(tide_trace *t, tide_error *err) TIDE_NODISCARD;
@@ -172,7 +176,5 @@ tide_status tide__trace_span(tide_trace *t, int64_t run_id, tide__span *out, tid
 /// The plan of a run, NULL when it has none.
 tide_status tide__trace_plan_or_null(tide_trace *t, int64_t run_id, tide_memory_plan **out,
                                      tide_error *err) TIDE_NODISCARD;
-/// Copy text into a fixed field, cut between two characters when it is too long.
-void tide__trace_copy_text(char *out, size_t out_bytes, const char *text);
 
 #endif

@@ -111,7 +111,7 @@ static tide_status read_snapshots(tide_trace *t, const extent *x, tide_error *er
             break;
         }
         if (tide_host_grow(&t->snapshots, &t->cap_snapshots, n + 1, sizeof *t->snapshots) != TIDE_OK) {
-            st = tide__trace_no_memory(t, "snapshots", err);
+            st = TIDE_NO_MEMORY(err, "for the snapshots of '%s'", t->path);
             break;
         }
         t->snapshots[n++] = (tide__snapshot_place){(int64_t)event, (int64_t)t_ns};
@@ -154,8 +154,7 @@ size_t tide__trace_series_find(const tide_trace *t, int16_t device, uint8_t kind
 }
 
 static tide_status add_series(tide_trace *t, int64_t id, int16_t device, uint8_t kind, tide_error *err) {
-    if (tide_host_grow(&t->series, &t->cap_series, t->n_series + 1, sizeof *t->series) != TIDE_OK)
-        return tide__trace_no_memory(t, "series", err);
+    TIDE_TRY(TIDE_GROW(&t->series, &t->cap_series, t->n_series + 1, err, "for the series of '%s'", t->path));
     t->series[t->n_series++] = (tide__trace_series){.id = id, .device = device, .kind = kind};
     return TIDE_OK;
 }
@@ -223,7 +222,7 @@ static tide_status read_leaves(tide_trace *t, tide__trace_series *s, tide_error 
     bool has_row;
     while ((st = tide__sql_step(&t->sql, stmt, &has_row, err)) == TIDE_OK && has_row) {
         if (tide_host_grow(&s->leaves, &s->cap_leaves, s->n_fixed + 1, sizeof *s->leaves) != TIDE_OK) {
-            st = tide__trace_no_memory(t, "leaves", err);
+            st = TIDE_NO_MEMORY(err, "for the leaves of '%s'", t->path);
             break;
         }
         tide__leaf *l = &s->leaves[s->n_fixed];
@@ -239,8 +238,7 @@ static tide_status read_leaves(tide_trace *t, tide__trace_series *s, tide_error 
 }
 
 static tide_status add_leaf(tide_trace *t, tide__trace_series *s, const tide__leaf *l, tide_error *err) {
-    if (tide_host_grow(&s->leaves, &s->cap_leaves, s->n_leaves + 1, sizeof *s->leaves) != TIDE_OK)
-        return tide__trace_no_memory(t, "leaves", err);
+    TIDE_TRY(TIDE_GROW(&s->leaves, &s->cap_leaves, s->n_leaves + 1, err, "for the leaves of '%s'", t->path));
     s->leaves[s->n_leaves++] = *l;
     return TIDE_OK;
 }
@@ -322,7 +320,7 @@ static tide_status check_joint(const tide_trace *t, const tide__replay *r, int64
 
 static tide_status tail_begin(tide_trace *t, const extent *x, int64_t leaf_bytes, tide_error *err) {
     tail_deinit(&t->tail);
-    if (tide__replay_init(&t->tail.replay) != TIDE_OK) return tide__trace_no_memory(t, "blocks", err);
+    if (tide__replay_init(&t->tail.replay) != TIDE_OK) return TIDE_NO_MEMORY(err, "for the blocks of '%s'", t->path);
     t->tail.is_on = true;
     TIDE_TRY(tide__trace_read_snapshot(t, x->last_event, &t->tail.replay, err));
     // Between two snapshots behind the last leaf nothing changed.
@@ -390,7 +388,7 @@ static tide_status load_inside(tide_trace *t, extent *x, tide_error *err) {
     TIDE_TRY(read_snapshots(t, x, err));
     forget_snapshots(t, x->first_event);
     TIDE_TRY(find_peak_snapshot(t, x->first_event, err));
-    tide__trace_curves_deinit(t);
+    if (t->forget[TIDE__KEPT_CURVES] != NULL) t->forget[TIDE__KEPT_CURVES](t);
     return load_leaves(t, x, err);
 }
 
@@ -449,12 +447,8 @@ tide_status tide__trace_need_tables(tide_trace *t, tide_error *err) {
 
 void tide__trace_unload(tide_trace *t) {
     tide__trace_walk_deinit(t);
-    tide__trace_stretch_deinit(t);
-    tide__trace_curves_deinit(t);
-    tide__trace_segments_deinit(t);
-    tide__trace_pool_sums_deinit(t);
-    tide__trace_kinds_deinit(t);
-    tide__trace_alike_deinit(t);
+    for (size_t i = 0; i < TIDE__N_KEPT; i++)
+        if (t->forget[i] != NULL) t->forget[i](t);
     tail_deinit(&t->tail);
     for (size_t i = 0; i < t->n_series; i++) tide_host_free(t->series[i].leaves);
     tide_host_free(t->series);

@@ -5,6 +5,9 @@
 // Texts lie in pages that never move, so that whoever was given one may keep it while the trace grows:
 //
 //     page -> | next | used, size | a l l o c 0 c o n v 0 ... |
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/host_alloc.h"
@@ -97,7 +100,7 @@ static tide_status take_rows(tide_trace *t, const char *table, const char *query
         if (id <= last || id - last > MAX_HOLE || id > INT32_MAX) {
             st = tide__trace_bad_row(t, table, id, err);
         } else if (!take(&t->names, stmt, (size_t)id)) {
-            st = tide__trace_no_memory(t, "names", err);
+            st = TIDE_NO_MEMORY(err, "for the names of '%s'", t->path);
         }
         if (st != TIDE_OK) break;
         last = id;
@@ -134,4 +137,67 @@ int64_t tide__trace_device_find(const tide_trace *t, const char *name) {
 tide__trace_scope tide__trace_scope_of(const tide_trace *t, int64_t id) {
     if (id > 0 && (uint64_t)id < t->names.n_scopes) return t->names.scopes[id];
     return (tide__trace_scope){.name = "", .step = -1};
+}
+
+// ---- errors ----
+
+tide_status tide__trace_damaged(const tide_trace *t, tide_error *err) {
+    const tide_status st = TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "cannot read '%s'", t->path);
+    tide_error_where(err, "%s", t->path);
+    return st;
+}
+
+tide_status tide__trace_bad_row(const tide_trace *t, const char *table, int64_t id, tide_error *err) {
+    const tide_status st = tide__trace_damaged(t, err);
+    tide_error_where(err, "%s: table %s, id %" PRId64, t->path, table, id);
+    tide_error_note(err, "damaged: a value is outside its range");
+    return st;
+}
+
+tide_status tide__trace_dropped(const tide_trace *t, tide_error *err) {
+    const tide_status st = TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "'%s' does not hold these events any more", t->path);
+    tide_error_note(err, "the oldest were dropped to keep the file small: the first one left is number %" PRId64,
+                    t->first_event);
+    return st;
+}
+
+// ---- meta ----
+
+void tide__trace_copy_text(char *out, size_t out_bytes, const char *text) {
+    if (out_bytes == 0) return;
+    size_t n = strlen(text);
+    if (n >= out_bytes) {
+        n = out_bytes - 1;
+        while (n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80) n--; // not inside a character of UTF-8
+    }
+    memcpy(out, text, n);
+    out[n] = '\0';
+}
+
+tide_status tide_trace_meta(tide_trace *t, const char *key, char *buf, size_t buf_bytes, tide_error *err) {
+    sqlite3_stmt *stmt;
+    TIDE_TRY(tide__sql_prepare(&t->sql, "SELECT value FROM main.meta WHERE key = ?", &stmt, err));
+    tide__sql_bind_text(stmt, 1, key);
+    bool has_row;
+    tide_status st = tide__sql_step(&t->sql, stmt, &has_row, err);
+    if (st == TIDE_OK && has_row) {
+        tide__trace_copy_text(buf, buf_bytes, tide__sql_text(stmt, 0));
+    } else if (st == TIDE_OK) {
+        st = TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "'%s' has no meta '%s'", t->path, key);
+    }
+    sqlite3_finalize(stmt);
+    return st;
+}
+
+tide_status tide__trace_meta_number(tide_trace *t, const char *key, int64_t *out, tide_error *err) {
+    char text[32];
+    const tide_status st = tide_trace_meta(t, key, text, sizeof text, err);
+    if (st != TIDE_OK && st != TIDE_ERR_NOT_FOUND) return st;
+    char *end = text;
+    errno = 0;
+    if (st == TIDE_OK) *out = strtoll(text, &end, 10);
+    if (end != text && *end == '\0' && errno == 0) return TIDE_OK;
+    tide__trace_damaged(t, err);
+    tide_error_note(err, "damaged: meta has no number '%s'", key);
+    return TIDE_ERR_BAD_INPUT;
 }

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -16,8 +17,124 @@
 #include "core/base/output.h"
 #include "core/base/text.h"
 #include "profiler/drain/drain.h"
+#include "profiler/query.h"
 #include "profiler/read/moments_internal.h"
+#include "profiler/store/finish.h"
 #include "profiler/store/schema.h"
+
+// ---- whether a trace holds what its recorder noted: tables, counts, sums ----
+
+enum {
+    COUNT_ALL = 1000000, // events up to which rows are counted when a trace is opened
+};
+
+tide_status tide__trace_check_tables(const tide_trace *t, tide_error *err) {
+    const tide__schema_item *tables;
+    const size_t n = tide__schema_tables(&tables);
+    sqlite3_stmt *stmt;
+    TIDE_TRY(
+        tide__sql_prepare(&t->sql, "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND name = ?", &stmt, err));
+    tide_status st = TIDE_OK;
+    for (size_t i = 0; st == TIDE_OK && i < n; i++) {
+        tide__sql_bind_text(stmt, 1, tables[i].name);
+        bool has_row;
+        st = tide__sql_step(&t->sql, stmt, &has_row, err);
+        if (st == TIDE_OK && (!has_row || strcmp(tide__sql_text(stmt, 0), tables[i].sql) != 0)) {
+            st = tide__trace_damaged(t, err);
+            tide_error_note(err, "damaged: table %s is %s", tables[i].name,
+                            has_row ? "not the one of this version" : "missing");
+        }
+        sqlite3_reset(stmt);
+    }
+    sqlite3_finalize(stmt);
+    return st;
+}
+
+static tide_status check_number(tide_trace *t, const char *key, const char *what, int64_t found, tide_error *err) {
+    int64_t recorded;
+    TIDE_TRY(tide__trace_meta_number(t, key, &recorded, err));
+    if (recorded == found) return TIDE_OK;
+    const tide_status st = tide__trace_damaged(t, err);
+    tide_error_note(err, "damaged: %" PRId64 " %s recorded, %" PRId64 " found", recorded, what, found);
+    return st;
+}
+
+typedef struct counted {
+    const char *key, *what, *query;
+} counted;
+
+static tide_status check_counts(tide_trace *t, const counted *all, size_t n, tide_error *err) {
+    for (size_t i = 0; i < n; i++) {
+        int64_t found;
+        TIDE_TRY(tide__sql_int(&t->sql, all[i].query, 0, &found, err));
+        TIDE_TRY(check_number(t, all[i].key, all[i].what, found, err));
+    }
+    return TIDE_OK;
+}
+
+// ---- events ----
+
+static tide_status count_scope_events(void *ctx, const tide__event *events, size_t n) {
+    int64_t *n_scope_events = ctx;
+    for (size_t i = 0; i < n; i++)
+        *n_scope_events += events[i].op == TIDE__OP_SCOPE_ENTER || events[i].op == TIDE__OP_SCOPE_LEAVE;
+    return TIDE_OK;
+}
+
+/// Every event is read: each one that is left is there.
+static tide_status check_events(tide_trace *t, tide_error *err) {
+    int64_t n_scope_events = 0;
+    TIDE_TRY(
+        tide__trace_each(t, TIDE__READ_OPS, t->first_event, t->last_event, count_scope_events, &n_scope_events, err));
+    return check_number(t, "n_scope_events", "scope events", n_scope_events, err);
+}
+
+// ---- sums ----
+
+/// What is live at the end: as the last leaves say, and as the sums of meta say.
+static tide_status check_leaves(tide_trace *t, tide_error *err) {
+    int64_t requested, freed, live = 0;
+    TIDE_TRY(tide__trace_meta_number(t, "requested_bytes", &requested, err));
+    TIDE_TRY(tide__trace_meta_number(t, "freed_bytes", &freed, err));
+    const tide__trace_series *sum = &t->series[0];
+    if (sum->n_leaves > 0) live = sum->leaves[sum->n_leaves - 1].last_bytes;
+    if (requested >= freed && freed >= 0 && requested - freed == live) return TIDE_OK;
+    const tide_status st = tide__trace_damaged(t, err);
+    tide_error_note(err, "damaged: %" PRId64 " bytes requested and %" PRId64 " freed, but %" PRId64 " live at the end",
+                    requested, freed, live);
+    return st;
+}
+
+tide_status tide__trace_check_content(tide_trace *t, bool every, tide_error *err) {
+    static const counted small[] = {
+        {"n_runs", "runs", "SELECT sum(1) FROM main.run"},
+        {"n_names", "names", "SELECT sum(1) FROM main.name"},
+        {"n_scopes", "scopes", "SELECT sum(1) FROM main.scope"},
+        {"n_problems", "problems", "SELECT sum(1) FROM main.problem"},
+        {"n_lost", "lost events", "SELECT sum(n_lost) FROM main.position"},
+    };
+    static const counted blocks[] = {
+        {"n_blocks", "blocks", "SELECT sum(1) FROM main.block"},
+        {"requested_bytes", "requested bytes", "SELECT sum(requested_bytes) FROM main.block"},
+        {"freed_bytes", "freed bytes", "SELECT sum(requested_bytes) FROM main.block WHERE free_event IS NOT NULL"},
+    };
+    char schema[32];
+    const tide_status st = tide_trace_meta(t, "schema", schema, sizeof schema, err);
+    if (st == TIDE_ERR_NOT_FOUND || (st == TIDE_OK && strcmp(schema, TIDE__TRACE_SCHEMA) != 0)) {
+        tide__trace_damaged(t, err);
+        tide_error_note(err, "damaged: meta does not say '%s'", TIDE__TRACE_SCHEMA);
+        return TIDE_ERR_BAD_INPUT;
+    }
+    TIDE_TRY(st);
+    if (t->state == TIDE_TRACE_RECORDING) return TIDE_OK; // the counts come at the end
+    TIDE_TRY(check_counts(t, small, sizeof small / sizeof small[0], err));
+    TIDE_TRY(check_number(t, "n_events", "events", t->last_event, err));
+    TIDE_TRY(check_number(t, "first_kept_event", "as first event", t->first_event, err));
+    TIDE_TRY(check_leaves(t, err));
+    if (!every && t->last_event - t->first_event >= COUNT_ALL) return TIDE_OK;
+    TIDE_TRY(check_counts(t, blocks, sizeof blocks / sizeof blocks[0], err));
+    return check_events(t, err);
+}
 
 // ---- by content ----
 
@@ -81,38 +198,12 @@ static tide_status check_beside(const char *path, tide_error *err) {
         const bool is_other = !name.failed && stat(name.data, &info) == 0 && !S_ISREG(info.st_mode);
         const bool failed = name.failed;
         tide_text_deinit(&name);
-        if (failed) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to open '%s'", path);
+        if (failed) return TIDE_NO_MEMORY(err, "to open '%s'", path);
         if (is_other)
             return TIDE_FAIL(err, TIDE_ERR_IO, "cannot open '%s': '%s%s' is not a regular file", path, path,
                              endings[i]);
     }
     return TIDE_OK;
-}
-
-// ---- errors ----
-
-tide_status tide__trace_damaged(const tide_trace *t, tide_error *err) {
-    const tide_status st = TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "cannot read '%s'", t->path);
-    tide_error_where(err, "%s", t->path);
-    return st;
-}
-
-tide_status tide__trace_bad_row(const tide_trace *t, const char *table, int64_t id, tide_error *err) {
-    const tide_status st = tide__trace_damaged(t, err);
-    tide_error_where(err, "%s: table %s, id %" PRId64, t->path, table, id);
-    tide_error_note(err, "damaged: a value is outside its range");
-    return st;
-}
-
-tide_status tide__trace_no_memory(const tide_trace *t, const char *what, tide_error *err) {
-    return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the %s of '%s'", what, t->path);
-}
-
-tide_status tide__trace_dropped(const tide_trace *t, tide_error *err) {
-    const tide_status st = TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "'%s' does not hold these events any more", t->path);
-    tide_error_note(err, "the oldest were dropped to keep the file small: the first one left is number %" PRId64,
-                    t->first_event);
-    return st;
 }
 
 tide_status tide__trace_connect(const char *path, sqlite3 **db, tide_error *err) {
@@ -174,7 +265,7 @@ tide_status tide_trace_open(const char *path, tide_trace **out, tide_error *err)
     if (t == NULL || copy == NULL) {
         tide_host_free(t);
         tide_host_free(copy);
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to open '%s'", path);
+        return TIDE_NO_MEMORY(err, "to open '%s'", path);
     }
     t->path = copy;
     t->sql.path = copy;
@@ -203,17 +294,16 @@ void tide_trace_close(tide_trace *t) {
     tide_host_free(t);
 }
 
-tide_status tide_trace_meta(tide_trace *t, const char *key, char *buf, size_t buf_bytes, tide_error *err) {
-    sqlite3_stmt *stmt;
-    TIDE_TRY(tide__sql_prepare(&t->sql, "SELECT value FROM main.meta WHERE key = ?", &stmt, err));
-    tide__sql_bind_text(stmt, 1, key);
-    bool has_row;
-    tide_status st = tide__sql_step(&t->sql, stmt, &has_row, err);
-    if (st == TIDE_OK && has_row) {
-        tide__trace_copy_text(buf, buf_bytes, tide__sql_text(stmt, 0));
-    } else if (st == TIDE_OK) {
-        st = TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "'%s' has no meta '%s'", t->path, key);
-    }
-    sqlite3_finalize(stmt);
-    return st;
+// ---- all events as rows ----
+
+tide_status tide_trace_expand(const char *path, tide_error *err) {
+    tide_trace *t = NULL;
+    tide_trace_info info;
+    TIDE_TRY(tide_trace_open(path, &t, err)); // finishes what a killed program left
+    const tide_status st = tide_trace_get_info(t, &info, err);
+    tide_trace_close(t);
+    if (st != TIDE_OK) return st;
+    if (info.state == TIDE_TRACE_RECORDING)
+        return TIDE_FAIL(err, TIDE_ERR_IO, "cannot expand '%s': it is not finished", path);
+    return info.n_chunks > 0 ? tide__finish_expand(path, err) : TIDE_OK;
 }

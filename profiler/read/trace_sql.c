@@ -10,6 +10,7 @@
 //     temp        views          event = all_events (when there are chunks)    block, step (when it is unfinished)
 #include <string.h>
 
+#include "core/base/host_alloc.h"
 #include "core/base/text.h"
 #include "profiler/read/moments_internal.h"
 #include "profiler/store/finish.h"
@@ -77,8 +78,8 @@ static tide_status make_views(const tide__sql *s, tide_error *err) {
     for (size_t i = 0; i < n; i++) add_view(&views[i], n_chunks > 0, &all);
     if (n_chunks > 0)
         tide_text_add(&all, "CREATE TEMP VIEW event AS SELECT " TIDE__EVENT_COLUMNS " FROM all_events;\n");
-    const tide_status st = all.failed ? TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory to query '%s'", s->path)
-                                      : tide__sql_exec(s, tide_text_str(&all), err);
+    const tide_status st =
+        all.failed ? TIDE_NO_MEMORY(err, "to query '%s'", s->path) : tide__sql_exec(s, tide_text_str(&all), err);
     tide_text_deinit(&all);
     return st;
 }
@@ -131,7 +132,7 @@ static tide_status print_rows(const tide__sql *s, sqlite3_stmt *stmt, const char
         tide_text_add(out, "\n");
         if (out->failed) break;
     }
-    return out->failed ? TIDE_FAIL(err, TIDE_ERR_NOMEM, "no memory for the rows of '%s'", s->path) : TIDE_OK;
+    return out->failed ? TIDE_NO_MEMORY(err, "for the rows of '%s'", s->path) : TIDE_OK;
 }
 
 // ---- the query ----

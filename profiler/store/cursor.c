@@ -380,7 +380,7 @@ static tide_status close_in(const search *s, int64_t t_ns, place *lo, place *hi,
         place mid;
         TIDE_TRY(place_at(s, id, &mid, err));
         if (mid.first_id <= lo->first_id) {
-            floor_id = id; // an empty stretch
+            floor_id = id; // an empty interval
         } else if (mid.begin_ns <= t_ns) {
             *lo = mid;
             floor_id = mid.last_id;

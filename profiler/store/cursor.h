@@ -12,7 +12,7 @@ typedef struct tide__cursor tide__cursor;
 /// Events first_event to last_event (both included; what is not there is skipped).
 tide_status tide__cursor_open(const tide__sql *s, int64_t first_event, int64_t last_event, tide__cursor **out,
                               tide_error *err) TIDE_NODISCARD;
-/// The next stretch; *n 0 at the end. Borrowed until the next call. TIDE_ERR_BAD_INPUT: a row or chunk that nobody
+/// The next events; *n 0 at the end. Borrowed until the next call. TIDE_ERR_BAD_INPUT: a row or chunk that no recorder
 /// wrote, an id that does not follow.
 tide_status tide__cursor_next(tide__cursor *c, const tide__event **events, size_t *n, tide_error *err) TIDE_NODISCARD;
 /// Start again elsewhere, keeping statements and buffers.

@@ -36,7 +36,7 @@ const tide__sql *tide__store_sql(const tide__store *s);
 typedef struct tide__store_state {
     int64_t last_event, last_ns;
     int64_t snapshot_event; ///< the last snapshot not behind the last leaf; 0: none
-    int64_t leaf_event;     ///< last event of the last complete stretch
+    int64_t leaf_event;     ///< last event of the last complete interval
     int64_t n_problems;
 } tide__store_state;
 tide_status tide__store_get_state(const tide__store *s, tide__store_state *out, tide_error *err) TIDE_NODISCARD;

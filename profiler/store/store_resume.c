@@ -68,7 +68,7 @@ tide_status tide__store_get_state(const tide__store *s, tide__store_state *out, 
     TIDE_TRY(each_row(s, "event_chunk", last_chunk, take_last, &event, err));
     TIDE_TRY(each_row(s, "leaf", last_leaf, take_last, &leaf, err));
     TIDE_TRY(each_row(s, "snapshot", last_snapshot, take_last, &snapshot, err));
-    // A snapshot is taken where a stretch ends; that stretch may have changed nothing and have no leaf.
+    // A snapshot is taken where an interval ends; that interval may have changed nothing and have no leaf.
     if (leaf.event < snapshot.event) leaf = snapshot;
     if (leaf.event > event.event || leaf.ns > event.ns || snapshot.ns > leaf.ns) return tide__store_bad(s, "leaf", err);
     *out = (tide__store_state){

@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: MIT
+//
+// The curve at one event and from change to change, peaks and columns of a window, events. See moments.h.
+#include <stdlib.h>
+
+#include "core/base/host_alloc.h"
+#include "profiler/read/moments_internal.h"
+
+tide_status tide_trace_get_extent(tide_trace *t, int64_t run_id, tide_trace_extent *out, tide_error *err) {
+    tide__span span;
+    TIDE_TRY(tide__trace_span(t, run_id, &span, err));
+    *out = (tide_trace_extent){.first_event = (uint64_t)span.first_event,
+                               .last_event = (uint64_t)span.last_event,
+                               .begin_ns = span.begin_ns,
+                               .end_ns = span.end_ns};
+    return TIDE_OK;
+}
+
+tide_status tide_trace_run_peak(tide_trace *t, int64_t run_id, int kind, const char *device, uint64_t *bytes,
+                                uint64_t *event, uint64_t *t_ns, tide_error *err) {
+    tide__span span;
+    tide__curve *c;
+    TIDE_TRY(tide__trace_span(t, run_id, &span, err));
+    TIDE_TRY(tide__trace_curve(t, kind, device, &c, err));
+    if (run_id == 0) span.first_event = 1;
+    int64_t high, high_event, high_ns = (int64_t)span.begin_ns;
+    TIDE_TRY(tide__curve_peak(t, c, span.first_event, span.last_event, &high, &high_event, &high_ns, err));
+    *bytes = (uint64_t)high;
+    if (event != NULL) *event = (uint64_t)high_event;
+    if (t_ns != NULL) *t_ns = (uint64_t)high_ns;
+    return TIDE_OK;
+}
+
+/// The events around it are gone, and who was live then is known.
+static bool is_kept_peak(const tide_trace *t, uint64_t event) {
+    return event > 0 && (int64_t)event < t->first_event - 1 && (int64_t)event == t->peak_snapshot.event_id;
+}
+
+tide_status tide_trace_bytes_after(tide_trace *t, int kind, const char *device, uint64_t event, uint64_t *bytes,
+                                   tide_error *err) {
+    tide__curve *c;
+    int64_t live;
+    TIDE_TRY(tide__trace_curve(t, kind, device, &c, err));
+    if (event > (uint64_t)t->last_event)
+        return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "'%s' has no event %llu", t->path, (unsigned long long)event);
+    if (kind < 0 && device == NULL && is_kept_peak(t, event)) {
+        const tide__replay *r;
+        TIDE_TRY(tide__trace_state_after(t, (int64_t)event, &r, err));
+        live = r->series[0].live_bytes;
+    } else {
+        TIDE_TRY(tide__curve_value(t, c, (int64_t)event, &live, err));
+    }
+    *bytes = (uint64_t)live;
+    return TIDE_OK;
+}
+
+tide_status tide_trace_bytes_at(tide_trace *t, int kind, const char *device, uint64_t t_ns, uint64_t *bytes,
+                                tide_error *err) {
+    int64_t event;
+    TIDE_TRY(tide__trace_event_at(t, t_ns, &event, err));
+    return tide_trace_bytes_after(t, kind, device, (uint64_t)event, bytes, err);
+}
+
+// ---- from change to change ----
+
+/// The point of leaf `leaf_i` that is next to `event`; false: it has none on that side.
+static bool next_point(const tide__curve *c, int64_t event, int dir, tide__point *out) {
+    bool found = false;
+    for (size_t k = 0; k < c->n_points; k++) {
+        const tide__point *p = &c->points[k];
+        if (dir > 0 ? p->event <= event : p->event >= event) continue;
+        if (found && dir > 0) break;
+        *out = *p;
+        found = true;
+    }
+    return found;
+}
+
+tide_status tide_trace_next_change(tide_trace *t, uint64_t event, int dir, uint64_t *out_event, uint64_t *out_ns,
+                                   tide_error *err) {
+    tide__curve *c;
+    TIDE_TRY(tide__trace_curve(t, -1, NULL, &c, err));
+    const int64_t from = event > INT64_MAX ? INT64_MAX : (int64_t)event;
+    size_t i = tide__curve_find(c, dir > 0 && from < INT64_MAX ? from + 1 : from);
+    if (dir <= 0 && (i == c->n || c->leaves[i].first_event >= from)) {
+        if (i == 0) return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "nothing changes before");
+        i--;
+    }
+    // A leaf has a change, but perhaps not on the side that is asked for; then its neighbour has.
+    for (int tries = 0; tries < 2 && i < c->n; tries++) {
+        tide__point p = {0};
+        if (c->leaves[i].last_event < t->first_event) return tide__trace_dropped(t, err);
+        TIDE_TRY(tide__curve_points(t, c, i, err));
+        if (next_point(c, from, dir, &p)) {
+            *out_event = (uint64_t)p.event;
+            *out_ns = (uint64_t)p.t_ns;
+            return TIDE_OK;
+        }
+        if (dir <= 0 && i == 0) break;
+        i = dir > 0 ? i + 1 : i - 1;
+    }
+    return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "nothing changes %s", dir > 0 ? "behind" : "before");
+}
+
+// ---- peaks of a window and columns of a timeline ----
+//
+//     columns   |        |        |        |
+//     leaves      [---][----][--][---][----]     a leaf that lies inside a column counts by its min and max; one on an
+//     inside                ^^^^                 edge shows in both (fast), or is read event by event (exact)
+
+enum {
+    EXACT_LEAVES = 8, // a window of so few is answered exactly in either mode: it costs next to nothing
+};
+
+// ---- peaks ----
+
+tide_status tide_trace_peak_between(tide_trace *t, int kind, const char *device, uint64_t t0, uint64_t t1,
+                                    uint64_t *bytes, uint64_t *event, uint64_t *t_ns, tide_error *err) {
+    if (t1 < t0) return TIDE_FAIL(err, TIDE_ERR_INVALID, "a window that ends before it begins");
+    tide__curve *c;
+    int64_t before, last, high, high_event, high_ns = t0 > INT64_MAX ? INT64_MAX : (int64_t)t0;
+    TIDE_TRY(tide__trace_curve(t, kind, device, &c, err));
+    TIDE_TRY(tide__trace_event_before(t, t0, &before, err));
+    TIDE_TRY(tide__trace_event_at(t, t1, &last, err));
+    TIDE_TRY(tide__curve_peak(t, c, before + 1, last, &high, &high_event, &high_ns, err));
+    *bytes = (uint64_t)high;
+    if (event != NULL) *event = (uint64_t)high_event;
+    if (t_ns != NULL) *t_ns = (uint64_t)high_ns;
+    return TIDE_OK;
+}
+
+// ---- columns ----
+
+typedef struct columns {
+    tide_trace *t;
+    tide__curve *c;
+    bool is_exact;
+    size_t at; // first leaf that ends in the column or behind it
+    int64_t low, high;
+} columns;
+
+static void take(columns *k, int64_t bytes) {
+    if (bytes < k->low) k->low = bytes;
+    if (bytes > k->high) k->high = bytes;
+}
+
+/// A leaf by its min and max. Bounds of several series are settled first where they would count: no spike may be made
+/// up. Of events that are gone the bounds are all there is.
+static tide_status take_leaf(columns *k, size_t leaf_i, tide_error *err) {
+    const tide__leaf *l = &k->c->leaves[leaf_i];
+    if (l->min_bytes >= k->low && l->max_bytes <= k->high) return TIDE_OK;
+    if (k->is_exact || l->first_event >= k->t->first_event) TIDE_TRY(tide__curve_settle(k->t, k->c, leaf_i, err));
+    take(k, l->min_bytes);
+    take(k, l->max_bytes);
+    return TIDE_OK;
+}
+
+/// A column of fast mode, [lo, hi): every leaf that meets it, and what held before the first of them.
+static tide_status fast_column(columns *k, int64_t lo, int64_t hi, tide_error *err) {
+    const tide__curve *c = k->c;
+    while (k->at < c->n && c->leaves[k->at].end_ns < lo) k->at++;
+    take(k, tide__curve_before(c, k->at));
+    for (size_t i = k->at; i < c->n && c->leaves[i].begin_ns < hi; i++) TIDE_TRY(take_leaf(k, i, err));
+    return TIDE_OK;
+}
+
+/// The points of leaf `leaf_i` within [lo, hi). *carried: what holds when the column begins; a point at `lo` itself
+/// takes its place.
+static tide_status exact_leaf(columns *k, size_t leaf_i, int64_t lo, int64_t hi, int64_t *carried, bool *is_carried,
+                              tide_error *err) {
+    TIDE_TRY(tide__curve_points(k->t, k->c, leaf_i, err));
+    const tide__point *p = k->c->points;
+    size_t first = 0, end = k->c->n_points;
+    while (first < end) { // the first at or behind lo
+        const size_t mid = first + (end - first) / 2;
+        if (p[mid].t_ns < lo) {
+            first = mid + 1;
+        } else {
+            end = mid;
+        }
+    }
+    if (first > 0) *carried = p[first - 1].bytes;
+    for (size_t i = first; i < k->c->n_points && p[i].t_ns < hi; i++) {
+        if (p[i].t_ns == lo) *is_carried = false;
+        take(k, p[i].bytes);
+    }
+    return TIDE_OK;
+}
+
+static tide_status exact_column(columns *k, int64_t lo, int64_t hi, tide_error *err) {
+    tide__curve *c = k->c;
+    while (k->at < c->n && c->leaves[k->at].end_ns < lo) k->at++;
+    int64_t carried = tide__curve_before(c, k->at);
+    bool is_carried = true;
+    for (size_t i = k->at; i < c->n && c->leaves[i].begin_ns < hi; i++) {
+        const tide__leaf *l = &c->leaves[i];
+        if (l->begin_ns <= lo || l->end_ns >= hi) {
+            TIDE_TRY(exact_leaf(k, i, lo, hi, &carried, &is_carried, err));
+            continue;
+        }
+        TIDE_TRY(take_leaf(k, i, err));
+    }
+    if (is_carried) take(k, carried);
+    return TIDE_OK;
+}
+
+/// t0 + part / n of the length, without overflow: both factors of the rest are at most n.
+static int64_t column_edge(uint64_t t0, uint64_t len, size_t part, size_t n) {
+    const uint64_t at = t0 + (len / n * part + len % n * part / n);
+    return at > INT64_MAX ? INT64_MAX : (int64_t)at;
+}
+
+/// Whether the window is small enough to be read event by event.
+static bool is_small(const tide_trace *t, const tide__curve *c, uint64_t t0, uint64_t t1) {
+    size_t n = 0, lo = 0, hi = c->n;
+    while (lo < hi) { // the first leaf that ends at or behind t0
+        const size_t mid = lo + (hi - lo) / 2;
+        if ((uint64_t)c->leaves[mid].end_ns < t0) {
+            lo = mid + 1;
+        } else {
+            hi = mid;
+        }
+    }
+    for (size_t i = lo; i < c->n && (uint64_t)c->leaves[i].begin_ns < t1; i++) {
+        const tide__leaf *l = &c->leaves[i];
+        if (l->first_event < t->first_event || l->last_event - l->first_event >= TIDE__LEAF_EVENTS) return false;
+        if (++n > EXACT_LEAVES) return false;
+    }
+    return true;
+}
+
+tide_status tide_trace_columns(tide_trace *t, int kind, const char *device, uint64_t t0, uint64_t t1, size_t n,
+                               tide_columns_mode mode, uint64_t *min_bytes, uint64_t *max_bytes, tide_error *err) {
+    columns k = {.t = t, .is_exact = mode == TIDE_COLUMNS_EXACT};
+    TIDE_TRY(tide__trace_curve(t, kind, device, &k.c, err));
+    if (!k.is_exact) k.is_exact = is_small(t, k.c, t0, t1);
+    const uint64_t len = t1 > t0 ? t1 - t0 : 0;
+    int64_t before = INT64_MIN;
+    for (size_t i = 0; i < n; i++) {
+        const int64_t lo = column_edge(t0, len, i, n);
+        int64_t hi = column_edge(t0, len, i + 1, n);
+        if (hi <= lo) hi = lo < INT64_MAX ? lo + 1 : lo;
+        if (i > 0 && lo == before) { // narrower than the unit
+            min_bytes[i] = min_bytes[i - 1];
+            max_bytes[i] = max_bytes[i - 1];
+            continue;
+        }
+        before = lo;
+        k.low = INT64_MAX;
+        k.high = -1;
+        TIDE_TRY(k.is_exact ? exact_column(&k, lo, hi, err) : fast_column(&k, lo, hi, err));
+        min_bytes[i] = (uint64_t)k.low;
+        max_bytes[i] = (uint64_t)k.high;
+    }
+    return TIDE_OK;
+}
+
+// ---- events with their names, and the moments that have one ----
+
+static tide_trace_event named(const tide_trace *t, const tide__event *e) {
+    const tide__trace_scope scope = tide__trace_scope_of(t, e->scope_id);
+    return (tide_trace_event){.id = (uint64_t)e->id,
+                              .t_ns = (uint64_t)e->t_ns,
+                              .op = tide__op_name(e->op),
+                              // of a pool that is discarded the file has the process's part of a number
+                              .block_id = e->op != TIDE_MEM_POOL_DISCARD ? (uint64_t)e->block_id : 0,
+                              .requested_bytes = (uint64_t)e->requested_bytes,
+                              .reserved_bytes = (uint64_t)e->reserved_bytes,
+                              .address = (uint64_t)e->address,
+                              .stream = (uint64_t)e->stream,
+                              .kind = e->kind < TIDE_N_KINDS ? tide_memory_kind_name((tide_memory_kind)e->kind) : "",
+                              .device = tide__trace_device(t, e->device),
+                              .allocator = tide__trace_text(t, e->allocator_id),
+                              .name = tide__trace_text(t, e->tag_id),
+                              .scope = scope.name,
+                              .scope_index = scope.step,
+                              .run_id = e->run_id,
+                              .thread = (uint32_t)e->thread};
+}
+
+typedef struct reading {
+    const tide_trace *t;
+    tide_trace_event *events;
+    size_t n;
+} reading;
+
+static tide_status take_events(void *ctx, const tide__event *events, size_t n) {
+    reading *r = ctx;
+    for (size_t i = 0; i < n; i++) r->events[r->n++] = named(r->t, &events[i]);
+    return TIDE_OK;
+}
+
+tide_status tide_trace_events(tide_trace *t, uint64_t from, tide_trace_event *events, size_t max, size_t *n,
+                              tide_error *err) {
+    const uint64_t first = from < (uint64_t)t->first_event ? (uint64_t)t->first_event : from;
+    *n = 0;
+    if (max == 0 || first > (uint64_t)t->last_event) return TIDE_OK;
+    const uint64_t left = (uint64_t)t->last_event - first + 1;
+    reading r = {.t = t, .events = events};
+    TIDE_TRY(tide__trace_each(t, TIDE__READ_ALL, (int64_t)first, (int64_t)(first + (left < max ? left : max) - 1),
+                              take_events, &r, err));
+    *n = r.n;
+    return TIDE_OK;
+}
+
+tide_status tide_trace_event_at(tide_trace *t, uint64_t t_ns, uint64_t *event_id, tide_error *err) {
+    int64_t id;
+    TIDE_TRY(tide__trace_event_at(t, t_ns, &id, err));
+    *event_id = (uint64_t)id;
+    return TIDE_OK;
+}
+
+// ---- marks ----
+
+typedef struct marking {
+    tide_trace *t;
+    tide_trace_mark *marks; // [n], owned
+    size_t n, cap;
+} marking;
+
+static tide_status put_mark(marking *m, int64_t id, int64_t t_ns, int64_t tag_id) {
+    TIDE_TRY(tide_host_grow(&m->marks, &m->cap, m->n + 1, sizeof *m->marks));
+    m->marks[m->n++] =
+        (tide_trace_mark){.name = tide__trace_text(m->t, tag_id), .event_id = (uint64_t)id, .t_ns = (uint64_t)t_ns};
+    return TIDE_OK;
+}
+
+static tide_status take_marks(void *ctx, const tide__event *events, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        if (events[i].op == TIDE_MEM_SNAPSHOT) TIDE_TRY(put_mark(ctx, events[i].id, events[i].t_ns, events[i].tag_id));
+    }
+    return TIDE_OK;
+}
+
+/// Those that are rows. SQLite looks at the operation alone, and 10 M rows take half a second.
+static tide_status marks_in_rows(marking *m, tide_error *err) {
+    const tide_trace *t = m->t;
+    sqlite3_stmt *stmt;
+    TIDE_TRY(tide__sql_prepare(
+        &t->sql, "SELECT id, t_ns, tag_id FROM main.event WHERE op = ?1 AND id BETWEEN ?2 AND ?3 ORDER BY id", &stmt,
+        err));
+    sqlite3_bind_int(stmt, 1, TIDE_MEM_SNAPSHOT);
+    sqlite3_bind_int64(stmt, 2, t->first_event);
+    sqlite3_bind_int64(stmt, 3, t->last_event);
+    tide_status st;
+    bool has_row;
+    while ((st = tide__sql_step(&t->sql, stmt, &has_row, err)) == TIDE_OK && has_row) {
+        uint64_t t_ns;
+        st = !tide__sql_u64(stmt, 1, &t_ns)
+                 ? TIDE_ERR_BAD_INPUT
+                 : put_mark(m, sqlite3_column_int64(stmt, 0), (int64_t)t_ns, sqlite3_column_int64(stmt, 2));
+        if (st == TIDE_ERR_NOMEM) TIDE_NO_MEMORY(err, "for the marks of '%s'", t->path);
+        if (st == TIDE_ERR_BAD_INPUT) tide__trace_bad_row(t, "event", sqlite3_column_int64(stmt, 0), err);
+        if (st != TIDE_OK) break;
+    }
+    sqlite3_finalize(stmt);
+    return st;
+}
+
+/// The next chunk behind event `behind`; *last 0: none.
+static tide_status next_chunk(const tide_trace *t, sqlite3_stmt *stmt, int64_t behind, int64_t *first, int64_t *last,
+                              tide_error *err) {
+    bool has_row;
+    *last = 0;
+    sqlite3_bind_int64(stmt, 1, behind);
+    const tide_status st = tide__sql_step(&t->sql, stmt, &has_row, err);
+    if (st == TIDE_OK && has_row) {
+        *first = sqlite3_column_int64(stmt, 0);
+        *last = sqlite3_column_int64(stmt, 1);
+        if (*last > t->last_event) *last = t->last_event;
+        if (*last < *first) *last = 0;
+    }
+    sqlite3_reset(stmt);
+    return st;
+}
+
+static tide_status marks_in_chunks(marking *m, tide_error *err) {
+    sqlite3_stmt *stmt;
+    TIDE_TRY(tide__sql_prepare(
+        &m->t->sql,
+        "SELECT first_event, last_event FROM main.event_chunk WHERE first_event > ? ORDER BY first_event LIMIT 1",
+        &stmt, err));
+    int64_t first = 0, last = 0;
+    tide_status st = next_chunk(m->t, stmt, 0, &first, &last, err);
+    while (st == TIDE_OK && last > 0) {
+        st = tide__trace_each(m->t, TIDE__READ_ALL, first, last, take_marks, m, err);
+        if (st == TIDE_OK) st = next_chunk(m->t, stmt, last, &first, &last, err);
+    }
+    sqlite3_finalize(stmt);
+    return st;
+}
+
+static int by_event(const void *a, const void *b) {
+    const tide_trace_mark *x = a, *y = b;
+    return (x->event_id > y->event_id) - (x->event_id < y->event_id);
+}
+
+tide_status tide_trace_marks(tide_trace *t, tide_trace_mark **out, size_t *n, tide_error *err) {
+    marking m = {.t = t};
+    tide_status st = marks_in_rows(&m, err);
+    if (st == TIDE_OK) st = marks_in_chunks(&m, err);
+    if (st != TIDE_OK) {
+        tide_host_free(m.marks);
+        return st;
+    }
+    if (m.n > 1) qsort(m.marks, m.n, sizeof *m.marks, by_event);
+    *out = m.marks;
+    *n = m.n;
+    return TIDE_OK;
+}
