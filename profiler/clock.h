@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// clock: time stamps that cost a few nanoseconds, turned into CLOCK_MONOTONIC by whoever reads them.
+// clock: time stamps that cost a few nanoseconds, which their reader turns into CLOCK_MONOTONIC.
 //
 // Reading CLOCK_MONOTONIC costs 20 to 25 ns on the machines this was measured on, the counter behind it 9. So a
 // producer notes the counter, and the drain converts: it reads both clocks now and then, and between two such pairs

@@ -22,9 +22,9 @@ typedef struct tide_collector_options {
     size_t batch_events;
     unsigned hold_back_ms; ///< as in tide_recorder_options
     bool attached_late, quiet;
-    int ready_fd; ///< one byte 1 is written there once feeds are taken, then it is closed; -1: nobody waits
-    /// Asked between rounds: nobody new will come. NULL: true once a feed has been seen. The collector ends when this
-    /// is true and all feeds have ended.
+    int ready_fd; ///< one byte 1 is written there once feeds are taken, then it is closed; -1: no process waits
+    /// Asked between rounds: no new process will come. NULL: true once a feed has been seen. The collector ends when
+    /// this is true and all feeds have ended.
     bool (*is_over)(void *ctx);
     void *ctx;
 } tide_collector_options;

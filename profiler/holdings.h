@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// holdings: what allocators hold, as their events tell it: the segments that they took from the system, and per pool
-// how much of them live blocks used at a moment, and how much nobody ever did.
+// holdings: what allocators hold, by their events: the segments that they took from the system, and per pool
+// how much of them live blocks used at a moment, and how much was never used.
 #ifndef TIDE_PROFILER_HOLDINGS_H
 #define TIDE_PROFILER_HOLDINGS_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// moments: the questions that are asked while somebody looks at a trace: who was live then, how high was it between
+// moments: the questions that a viewer of a trace asks: who was live then, how high was it between
 // here and there, what is the difference. Answered from leaves and snapshots (docs/trace-format.md), so that ten
 // million events take milliseconds, and exactly: what a whole replay would say.
 //

@@ -27,9 +27,9 @@ bool tide_trace_recognise(const void *head, size_t n_bytes);
  * million events, by their ends beyond that; tide_trace_check always looks at all).
  *
  * A trace that is being recorded shows what had been committed when it was opened (tide_trace_refresh). One that was
- * left unfinished by a killed program, with nobody recording, is finished first from the feeds beside it, which writes
- * to it; where the folder cannot be written the tables of the end are made in memory, and feeds stay unread: the log
- * says so.
+ * left unfinished by a killed program, and is not being recorded, is finished first from the feeds beside it, which
+ * writes to it; where the folder cannot be written the tables of the end are made in memory, and feeds stay unread: the
+ * log says so.
  *
  * @return TIDE_ERR_IO; TIDE_ERR_BAD_INPUT for another format, another schema version or a damaged file,
  * with a note
@@ -47,7 +47,7 @@ tide_status tide_trace_check(tide_trace *t, tide_error *err) TIDE_NODISCARD;
 tide_status tide_trace_recover(const char *path, const char *out_path, uint64_t *n_lost,
                                tide_error *err) TIDE_NODISCARD;
 /// Turn the chunks of the trace at `path` into rows, which every SQLite shell reads; in place. TIDE_ERR_BAD_INPUT,
-/// TIDE_ERR_IO, also when somebody records into it.
+/// TIDE_ERR_IO, also while it is being recorded.
 tide_status tide_trace_expand(const char *path, tide_error *err) TIDE_NODISCARD;
 /// Run one SELECT of the user's (or a PRAGMA that tells of tables), read-only; rows as text with the names of the
 /// columns first, cells separated by `separator`, NULL as empty, bytes as x'..', a tab or line end in a text as '?'.
@@ -59,14 +59,14 @@ tide_status tide_trace_sql(tide_trace *t, const char *query, const char *separat
                            tide_error *err) TIDE_NODISCARD;
 /// Takes NULL.
 void tide_trace_close(tide_trace *t);
-/// Told now and then while events are read, with the share of 1 that is done; false cancels (TIDE_ERR_CANCELLED).
+/// Called now and then while events are read, with the share of 1 that is done; false cancels (TIDE_ERR_CANCELLED).
 typedef struct tide_reading {
     bool (*tell)(void *ctx, double share);
     void *ctx;
 } tide_reading;
-/// Let `reading` (borrowed; NULL: nobody) hear of every question from here on: it is told each few thousand events that
-/// any of them reads, with a share of 0, for nobody knows how many more will be. Where it says no the question fails
-/// with TIDE_ERR_CANCELLED, and the trace can be asked on.
+/// Let `reading` (borrowed; NULL: none) be called in every question from here on: each few thousand events that
+/// any of them reads, with a share of 0, since it is not known how many more there are. Where it returns false the
+/// question fails with TIDE_ERR_CANCELLED, and the trace can be asked on.
 void tide_trace_hear(tide_trace *t, const tide_reading *reading);
 /// A value of table meta, cut to fit into `buf`. TIDE_ERR_NOT_FOUND.
 tide_status tide_trace_meta(tide_trace *t, const char *key, char *buf, size_t buf_bytes,
@@ -75,7 +75,7 @@ tide_status tide_trace_meta(tide_trace *t, const char *key, char *buf, size_t bu
 typedef enum tide_trace_state {
     TIDE_TRACE_COMPLETE,  ///< closed by its recorder, or finished from what a killed program left
     TIDE_TRACE_CUT_SHORT, ///< recording ended before the program did: disk full, ...; `reason`
-    TIDE_TRACE_RECORDING, ///< somebody records into it now, or nobody could finish it
+    TIDE_TRACE_RECORDING, ///< it is being recorded, or could not be finished
 } tide_trace_state;
 typedef struct tide_trace_info {
     tide_trace_state state;
@@ -134,8 +134,9 @@ typedef struct tide_trace_kind {
  * Per kind and device for one run, in that order; blocks that were already alive when it began count. run_id 0: the
  * whole trace, without predictions. Kinds that nothing was allocated from and nothing was predicted for are left out.
  *
- * Where thinning dropped events, the whole trace is told all the same, with the counts that the producers made; a run
- * whose beginning was dropped is told from the first event that is left (so in tide_trace_blocks and tide_trace_peak).
+ * Where thinning dropped events, the answers about the whole trace are still complete, by the counts that the recorded
+ * threads made; a run whose beginning was dropped begins with the first event that is left (so in tide_trace_blocks and
+ * tide_trace_peak).
  *
  * Cost: a replay of the run's events, 0.1 us each in chunks and 0.3 us in rows, of those that came since when the same
  * run is asked for again; of the whole trace next to nothing.
@@ -168,7 +169,7 @@ tide_status tide_trace_blocks(tide_trace *t, int64_t run_id, tide_trace_block **
                               tide_error *err) TIDE_NODISCARD;
 void tide_trace_blocks_free(tide_trace_block *blocks, size_t n);
 
-/// A block as numbers alone, for whoever reads millions: texts go by numbers of the file (tide_trace_text_of, …).
+/// A block as numbers alone, for reading millions: texts go by numbers of the file (tide_trace_text_of, …).
 typedef struct tide_trace_block_row {
     uint64_t id;
     uint64_t alloc_ns;

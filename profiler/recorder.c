@@ -269,7 +269,7 @@ void tide_recorder_get_stats(const tide_recorder *r, tide_recorder_stats *out) {
 static char *absolute_path(const char *path) {
     char folder[4096], *real = NULL;
     const tide_status followed = tide_output_follow(path, &real, NULL);
-    if (followed != TIDE_OK && followed != TIDE_ERR_NOMEM) real = tide_host_strdup(path); // told when it is made
+    if (followed != TIDE_OK && followed != TIDE_ERR_NOMEM) real = tide_host_strdup(path); // reported when it is made
     if (real == NULL || real[0] == '/' || getcwd(folder, sizeof folder) == NULL) return real;
     tide_text text = {0};
     tide_text_addf(&text, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder, real);
@@ -360,11 +360,11 @@ tide_status tide_recorder_open(const char *path, const tide_recorder_options *op
 // ---- close ----
 
 static tide_status first_error(const tide_recorder *r, tide_status st, const tide_error *why, tide_error *err) {
-    tide_error heard = TIDE_ERROR_INIT;
-    const tide_status refused = tide__feed_error(r->feed, &heard);
-    // The drain's own words have more in them than what it left in the feed; what was refused came before.
+    tide_error first = TIDE_ERROR_INIT;
+    const tide_status refused = tide__feed_error(r->feed, &first);
+    // The drain's own message has more in it than the one in the feed; a refusal came before.
     if (st == TIDE_OK || (refused != TIDE_OK && refused != TIDE_ERR_WRITE)) {
-        if (refused != TIDE_OK && err != NULL) *err = heard;
+        if (refused != TIDE_OK && err != NULL) *err = first;
         return refused;
     }
     if (err != NULL) *err = *why;
@@ -400,6 +400,6 @@ void tide_recorder_abandon(tide_recorder *r) {
     close_connection(r);
     tide__recorder_stop_drain(r);
     if (r->created) remove_trace(r);
-    // A trace that others record into keeps what was heard: its collector takes the feed away.
+    // A trace that others record into keeps what was recorded: its collector removes the feed.
     destroy(r, r->created || r->process_id == 0);
 }

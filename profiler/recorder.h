@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// recorder: an observer that keeps what it hears in a trace file (SQLite, docs/trace-format.md).
+// recorder: an observer that keeps events in a trace file (SQLite, docs/trace-format.md).
 //
 //     callback -> ring of the thread, in a mapped file (12-25 ns) -> drain, in a process or a thread of its own ->
 //     trace
 //
 // What was put into a ring is not lost: when the process is killed, the rings are still there, and the drain, or
-// whoever opens the trace next, takes them.
+// the next program that opens the trace, takes them.
 #ifndef TIDE_PROFILER_RECORDER_H
 #define TIDE_PROFILER_RECORDER_H
 
@@ -73,13 +73,13 @@ typedef struct tide_recorder_options {
  * @param opt  NULL: all defaults
  * @return TIDE_ERR_IO with SQLite's or the system's words (also when `path` is a directory, the disk full or
  * read-only); TIDE_ERR_INVALID for "" and "-": a trace cannot be streamed; and for a program that should be its own
- *         collector and is none: nothing is made or replaced then; TIDE_ERR_BUSY: somebody records into it;
+ *         collector and is none: nothing is made or replaced then; TIDE_ERR_BUSY: another process records into it;
  *         TIDE_ERR_NOT_FOUND: no collector to attach to; TIDE_ERR_NOMEM
  */
 tide_status tide_recorder_open(const char *path, const tide_recorder_options *opt, tide_recorder **out,
                                tide_error *err) TIDE_NODISCARD;
 /**
- * End an open run, wait until all that was heard is in the file, finish it: one plain file, complete. All callbacks
+ * End an open run, wait until all events are in the file, finish it: one plain file, complete. All callbacks
  * must have returned and none may follow. The recorder is gone afterwards, also on failure: then what was kept until
  * the failure is in the file, which says so (meta.state "cut short").
  *
@@ -87,7 +87,7 @@ tide_status tide_recorder_open(const char *path, const tide_recorder_options *op
  * feed stays, and what is in it is in the trace once the collector goes on, or a command opens the trace.
  *
  * @return the first error of recording: TIDE_ERR_IO (disk), TIDE_ERR_INVALID (an event that cannot be true of any
- * program, see the observer), TIDE_ERR_RUNTIME when what is in the file is not what was heard
+ * program, see the observer), TIDE_ERR_RUNTIME when the file does not hold what was recorded
  */
 tide_status tide_recorder_close(tide_recorder *r, tide_error *err) TIDE_NODISCARD;
 /// Give up: nothing more is written, the trace and its feed are removed. Takes NULL.
@@ -113,11 +113,11 @@ tide_observer tide_recorder_observer(tide_recorder *r);
 
 /// A moment with a name, between the events: two of them can be compared later (op "snapshot").
 void tide_recorder_mark(tide_recorder *r, const char *name);
-/// Wait until everything heard before this call is in the file, for other readers of it.
+/// Wait until all events before this call are in the file, for other readers of it.
 tide_status tide_recorder_flush(tide_recorder *r, tide_error *err) TIDE_NODISCARD;
 
 typedef struct tide_recorder_stats {
-    uint64_t n_events;   ///< heard
+    uint64_t n_events;   ///< that came, dropped ones too
     uint64_t n_lost;     ///< dropped on full rings
     uint64_t n_refused;  ///< impossible ones, and what there was no room for: close says why the first one was
     uint64_t blocked_ns; ///< that threads waited for room, together

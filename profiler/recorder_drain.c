@@ -280,7 +280,7 @@ static bool collector_has_ended(tide_recorder *r) {
     do got = waitpid(r->collector, &how, WNOHANG);
     while (got < 0 && errno == EINTR);
     if (got == 0) return false;
-    r->collector = 0; // or somebody else has reaped it
+    r->collector = 0; // or other code of the program has reaped it
     return true;
 }
 
@@ -384,19 +384,19 @@ tide_status tide__recorder_failure(const tide_recorder *r, tide_error *err) {
     return TIDE_FAIL(err, TIDE_ERR_WRITE, "%.*s", (int)strnlen(head->error, sizeof head->error), head->error);
 }
 
-/// What the file says it holds against what the observer heard.
+/// Compare the counts of the file with those of the observer.
 static tide_status compare(const tide_recorder *r, const tide__sql *s, tide_error *err) {
     int64_t different, n_events;
     TIDE_TRY(tide__sql_int(s, "SELECT 1 FROM meta WHERE key = 'totals' AND value = 'different'", 0, &different, err));
     TIDE_TRY(tide__sql_int(s, "SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'n_events'", 0, &n_events, err));
-    tide__feed_stats heard;
-    tide__feed_get_stats(r->feed, &heard);
-    // A gap is an event of the file, and nothing that was heard.
-    const bool counts_differ = heard.n_lost == 0 && (uint64_t)n_events != heard.n_events;
+    tide__feed_stats stats;
+    tide__feed_get_stats(r->feed, &stats);
+    // A gap is an event of the file, and none that the observer counted.
+    const bool counts_differ = stats.n_lost == 0 && (uint64_t)n_events != stats.n_events;
     if (different == 0 && !counts_differ) return TIDE_OK;
     const tide_status st = TIDE_FAIL(err, TIDE_ERR_RUNTIME, "'%s' does not hold what was recorded", r->path);
     if (counts_differ)
-        tide_error_note(err, "events: %" PRIu64 " heard, %" PRId64 " in the file", heard.n_events, n_events);
+        tide_error_note(err, "events: %" PRIu64 " heard, %" PRId64 " in the file", stats.n_events, n_events);
     else
         tide_error_note(err, "sums over its events are not those that were heard; see its view problems");
     return st;
@@ -410,15 +410,15 @@ static tide_status check_file(const tide_recorder *r, tide_error *err) {
     return st;
 }
 
-/// Until it has ended; false: it was stopped, and for too long (only if `patient` is not set).
-static bool wait_for_collector(tide_recorder *r, bool patient) {
+/// Until it has ended; false: it was stopped, and for too long (only with `may_give_up`).
+static bool wait_for_collector(tide_recorder *r, bool may_give_up) {
     uint64_t stopped_ns = 0;
     for (unsigned i = 1;; i++) {
         int how;
         const pid_t got = r->collector > 0 ? waitpid(r->collector, &how, WNOHANG) : 1;
         // Other code of the program may reap our children: then the lock tells.
         if (got > 0 || (got < 0 && errno != EINTR && !tide__drain_is_locked(r->path))) break;
-        if (!patient && i % LOOK_NAPS == 0 && tide__recorder_is_stopped_too_long(r, &stopped_ns)) return false;
+        if (may_give_up && i % LOOK_NAPS == 0 && tide__recorder_is_stopped_too_long(r, &stopped_ns)) return false;
         nap();
     }
     r->collector = 0;
@@ -434,7 +434,7 @@ static tide_status end_thread(tide_recorder *r, tide_error *err) {
 
 /// Our collector has ended, in whatever way: the trace is finished, or is to be.
 static tide_status end_with_collector(tide_recorder *r, tide_error *err) {
-    if (!wait_for_collector(r, false)) return tide__recorder_stopped(r, "finish", err);
+    if (!wait_for_collector(r, true)) return tide__recorder_stopped(r, "finish", err);
     TIDE_TRY(tide__recorder_failure(r, err));
     bool unfinished, in_use;
     TIDE_TRY(tide__drain_look(r->path, &unfinished, &in_use, err));
@@ -467,7 +467,7 @@ static tide_status end_attached(tide_recorder *r, tide_error *err) {
 }
 
 tide_status tide__recorder_end_drain(tide_recorder *r, tide_error *err) {
-    // No callback runs any more: nobody else takes the lock.
+    // No callback runs any more: no other thread takes the lock.
     if (r->thread != NULL) {
         TIDE_TRY(end_thread(r, err));
     } else {
@@ -481,5 +481,5 @@ void tide__recorder_stop_drain(tide_recorder *r) {
     r->thread = NULL;
     if (r->collector <= 0) return;
     kill(r->collector, SIGKILL);
-    (void)!wait_for_collector(r, true);
+    (void)!wait_for_collector(r, false);
 }

@@ -50,7 +50,7 @@ static tide_status collect(const tide_collector_options *opt, tide__drain *d, ti
         size_t n_events, n_alive;
         st = tide__drain_round(d, &n_events, &n_alive, err);
         if (st != TIDE_OK) break;
-        // One more round once nobody new can come: who came just before is seen by it.
+        // One more round once no new process can come: it finds one that came just before.
         if (n_alive == 0 && was_over) break;
         was_over = n_alive == 0 && is_over(opt, d);
         if (was_over)

@@ -159,7 +159,7 @@ static tide_status close_gaps(tide__drain *d, tide__drain_feed *f, tide_error *e
     return TIDE_OK;
 }
 
-/// Sums over the rings: what the process has heard, by its own count.
+/// Sums over the rings: events that the process counted itself.
 static tide_status write_totals(tide__drain *d, const tide__drain_feed *f, tide_error *err) {
     for (size_t device = 0; device < f->n_devices; device++) {
         for (uint8_t kind = 0; kind < TIDE_N_KINDS; kind++) {
@@ -230,7 +230,7 @@ static tide_status write_all(tide__drain *d, size_t *n, tide_error *err) {
 
 // ---- what is given back ----
 
-/// All of it is in the file: take it away. A damaged one stays, for whoever wants to know.
+/// All of it is in the file: remove it. A damaged one stays, so that a person can look at it.
 static bool end_feed(tide__drain *d, tide__drain_feed *f) {
     for (size_t i = 0; i < f->n_rings; i++)
         d->blocked_ns += atomic_load_explicit(&f->rings[i]->head->blocked_ns, memory_order_relaxed);
@@ -375,7 +375,7 @@ static tide_status round_of(tide__drain *d, size_t *n_events, tide_error *err) {
 }
 
 /// Another writer that keeps the trace for a while is waited for; events stay in their rings meanwhile.
-static bool is_patient(tide__drain *d, tide_status st) {
+static bool may_try_again(tide__drain *d, tide_status st) {
     if (st != TIDE_ERR_BUSY) {
         d->busy_since_ns = 0;
         return false;
@@ -392,7 +392,7 @@ tide_status tide__drain_round(tide__drain *d, size_t *n_events, size_t *n_alive,
     const tide_status st = round_of(d, n_events, &why);
     for (size_t i = 0; i < d->n_feeds; i++) *n_alive += !d->feeds[i]->is_ended;
     *n_alive += d->has_held_feed;
-    if (st == TIDE_OK || is_patient(d, st)) return TIDE_OK;
+    if (st == TIDE_OK || may_try_again(d, st)) return TIDE_OK;
     *n_events = 0;
     fail(d, st, &why);
     // Behind fail: the reloaded state is what the file has, and so what the line says.
@@ -470,7 +470,7 @@ static tide_status write_facts(tide__drain *d, tide_error *err) {
     return tide__store_put_meta_int(d->store, "n_orphan_frees", d->n_orphans_stored, err);
 }
 
-/// What is in chunks, and how much; -1 when that cannot be told.
+/// What is in chunks, and how much; -1 when that is not known.
 static int64_t count_chunked(const tide__drain *d) {
     int64_t n;
     return tide__sql_int(tide__store_sql(d->store), "SELECT sum(last_event - first_event + 1) FROM event_chunk", 0, &n,

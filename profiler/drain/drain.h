@@ -32,8 +32,9 @@ tide_status tide__drain_open(const tide__drain_options *opt, tide__drain **out, 
  *
  * @param n_events  out: taken in this round
  * @param n_alive   out: feeds whose producer may still write, and one more while a drain before us holds any
- * @return TIDE_OK; the error that ended the recording (kept: the feeds were told, the log has a line, every later round
- *         returns it); a feed that is damaged is left behind with a problem noted and is no error of the round
+ * @return TIDE_OK; the error that ended the recording (kept: the feeds have it in their headers, the log has a line,
+ * every later round returns it); a feed that is damaged is left behind with a problem noted and is no error of the
+ * round
  */
 tide_status tide__drain_round(tide__drain *d, size_t *n_events, size_t *n_alive, tide_error *err) TIDE_NODISCARD;
 /// Hold nothing back in the next round.
@@ -71,23 +72,23 @@ tide_status tide__drain_thread_join(tide__drain_thread *t, tide_error *err) TIDE
 
 /// Whether a drain is at work on the trace at `path`.
 bool tide__drain_is_locked(const char *path);
-/// The same, or somebody makes the trace and will start one.
+/// The same, or a process makes the trace and will start one.
 bool tide__drain_is_in_use(const char *path);
 /// What says that a drain is at work, or will be; gone with the process that holds it. Zero-initialise.
 typedef struct tide__drain_lock_file {
     tide__mapped_file file; ///< Open, not mapped; a forked child does not keep it
     char *name;             ///< owned: letting go must not need memory; NULL: not locked
 } tide__drain_lock_file;
-/// Before a trace is made: until tide__drain_made nobody takes it for one that a killed program left.
-/// TIDE_ERR_BUSY when somebody records into it, or makes it too.
+/// Before a trace is made: until tide__drain_made no process takes it for one that a killed program left.
+/// TIDE_ERR_BUSY while another process records into it or makes it.
 tide_status tide__drain_lock_making(const char *path, tide__drain_lock_file *lock, tide_error *err) TIDE_NODISCARD;
 /// Its drain is at work, or will never be. Takes what is not locked.
 void tide__drain_made(tide__drain_lock_file *lock);
 /// The trace at `path` is finished: take away what a drain that was killed in its very last step left beside it.
 void tide__drain_sweep(const char *path);
-/// Whether the trace at `path` is unfinished, and whether somebody is recording into it now.
+/// Whether the trace at `path` is unfinished, and whether it is being recorded now.
 tide_status tide__drain_look(const char *path, bool *unfinished, bool *in_use, tide_error *err) TIDE_NODISCARD;
-/// Nobody records (TIDE_ERR_BUSY otherwise) into the unfinished trace at `path` any more: take what the feeds beside
+/// The unfinished trace at `path` is not recorded any more (otherwise TIDE_ERR_BUSY): take what the feeds beside
 /// it hold and finish it.
 tide_status tide__drain_recover(const char *path, tide_error *err) TIDE_NODISCARD;
 

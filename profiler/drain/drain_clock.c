@@ -19,7 +19,7 @@ enum { PAIR_NS = 100 * 1000 * 1000, NEAR_NS = 1000 * 1000 };
 static bool same_boot(const char *boot_id) {
     char mine[64] = "";
     const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return true; // nobody can know
+    if (fd < 0) return true; // it cannot be known
     const ssize_t n = read(fd, mine, sizeof mine - 1);
     close(fd);
     const size_t len = n > 0 ? strcspn(mine, "\n") : 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Which feeds there are, what their logs define, how far their rings go. A feed that lies is not an error of the
-// recording: the trace says that it is damaged, its producer is told, and what can be read of it is read.
+// recording: the trace and the header of the feed say that it is damaged, and what can be read of it is read.
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -54,12 +54,12 @@ typedef struct tide__drain_clock {
     uint64_t n_plain; ///< ticks behind line[0] that one multiplication is enough for
 } tide__drain_clock;
 
-/// Events that a ring can have lost: more than that nobody has counted.
+/// Events that a ring can have lost: a larger count is wrong.
 #define TIDE__DRAIN_MAX_LOST (INT64_C(1) << 48)
 
 /// What the header of a feed knows.
 void tide__drain_clock_init(tide__drain_clock *c, const tide__feed_header *head);
-/// Read both clocks now, and leave word in the header for whoever takes over.
+/// Read both clocks now, and note both in the header for a drain that takes over.
 void tide__drain_clock_read(tide__drain_clock *c, tide__feed_header *head);
 /// The long way of what follows.
 uint64_t tide__drain_clock_find_ns(tide__drain_clock *c, uint64_t ticks);
@@ -99,7 +99,7 @@ typedef struct tide__drain_ring {
     uint64_t number; ///< block, thread or run
     int64_t t_ns;    ///< no smaller than those of the slots before it
     int64_t own_ns;  ///< as the slot has it
-    int64_t thread;  ///< row of table thread; 0: not told
+    int64_t thread;  ///< row of table thread; 0: not known
     int64_t n_gap;   ///< events that were lost by what the gaps say
     bool is_broken;  ///< nothing more is taken from it
     bool is_stored;  ///< the file has a position of it
@@ -118,7 +118,7 @@ struct tide__drain_feed {
     bool is_alive;  ///< its producer may still write
     bool is_damaged;
     bool is_ended;    ///< all is in the file; only of a damaged one, which stays where it is
-    bool loses;       ///< its rings dropped events: a free may be heard without its alloc
+    bool loses;       ///< its rings dropped events: a free may come without its alloc
     bool gives_times; ///< its program has a clock of its own, or was late: more of it may come late
     tide__drain_clock clock;
     int64_t *texts;  ///< [n_texts] number in the feed - 1 to number in the file
@@ -207,7 +207,7 @@ tide_status tide__drain_has_run(const tide__drain *d, int64_t process_id, int64_
 
 // ---- events ----
 
-/// Whether the slot is a word of the feed itself: a thread, a run.
+/// Whether the slot is about the feed itself: a thread, a run.
 static inline bool tide__drain_is_control(int op) { return op >= TIDE__SLOT_THREAD && op <= TIDE__SLOT_RUN_END; }
 /// What the file calls block `number` of the feed's process.
 static inline int64_t tide__drain_block_id(const tide__drain_feed *f, uint64_t number) {

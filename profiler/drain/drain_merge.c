@@ -11,7 +11,7 @@
 //
 // So what is taken is closed: an event that another one follows from was put in before the other's time was read, so
 // it lies below the second heads, with a smaller time. Clocks of two cores may differ by some tens of ns, though: when
-// the event that is next by its time would end a block that nobody has allocated, the rings are searched a little way
+// the event that is next by its time would end a block that is not allocated yet, the rings are searched a little way
 // ahead, and the one that allocates it goes first.
 //
 // Where a program gives its events times of its own they may come late: find_hold says how long the others wait.
@@ -111,7 +111,7 @@ enum {
 
 // ---- one event ----
 
-/// A free whose alloc was not heard contradicts nothing where not everything was heard.
+/// A free without its alloc is no contradiction where events are missing.
 static bool is_orphan(const tide__drain *d, const tide__drain_feed *f, tide__problem problem) {
     return (problem == TIDE__PROBLEM_FREE_UNKNOWN || problem == TIDE__PROBLEM_REQUESTED_UNKNOWN) &&
            (d->opt.attached_late || f->loses);
@@ -123,7 +123,7 @@ static tide_status note_problem(tide__drain *d, const tide__drain_feed *f, const
         d->n_orphans++;
         return TIDE_OK;
     }
-    // A program that does it all the time is told by the first tens of thousands.
+    // The first tens of thousands are enough to show that a program does it all the time.
     if (d->replay.n_problems > PROBLEM_ROWS) return TIDE_OK;
     return tide__store_write_problem(d->store, e, problem, err);
 }
@@ -168,7 +168,7 @@ tide_status tide__drain_take(tide__drain *d, const tide__drain_feed *f, tide_err
 
 // ---- control slots ----
 
-/// Numbers are the caller's: 0, or one that the file has no room for, is nobody's.
+/// Numbers are the caller's. 0, or one that the file has no room for, means no thread.
 static tide_status take_thread(tide__drain *d, tide__drain_ring *r, uint64_t number, tide_error *err) {
     if (number > UINT32_MAX) return tide__drain_damage(d, r->feed, r, "a thread has no number", err);
     r->thread = 0;

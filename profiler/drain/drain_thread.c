@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A drain in a thread of the recorded process. It hears no signals: those are the program's.
+// A drain in a thread of the recorded process. It blocks all signals: those are the program's.
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -86,7 +86,7 @@ static void *work(void *arg) {
     if (drain_all(t)) {
         const tide_status st = tide__drain_finish(t->drain, t->st == TIDE_OK ? &t->err : NULL);
         if (t->st == TIDE_OK) t->st = st;
-        // Lets go of the trace: whoever waits for it need not wait for the join.
+        // Lets go of the trace: a process that waits for it need not wait for the join.
         tide__drain_close(t->drain);
         t->drain = NULL;
     }

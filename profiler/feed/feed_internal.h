@@ -47,14 +47,14 @@ typedef struct tide__scope_entry {
 
 /// The scope of the last event, also in `scopes`.
 typedef struct tide__last_scope {
-    const tide_scope *key; ///< NULL: none; else `scopes_of` is `thread`, so whoever asks for that need not ask for both
+    const tide_scope *key; ///< NULL: none; else `scopes_of` is `thread`, so one comparison is enough
     uint64_t entry;        ///< not 0
     uint32_t number;
 } tide__last_scope;
 
 // ---- a ring from its producer's side ----
 
-/// When an event or a control slot was heard.
+/// Time of an event or a control slot.
 typedef struct tide__put_time {
     uint64_t time;
     uint32_t flags; ///< TIDE__SLOT_NS, TIDE__SLOT_GIVEN, or 0

@@ -31,7 +31,7 @@ static struct {
     tide__feed *feeds;
     uint64_t last_serial;
     pthread_once_t once;
-    pthread_key_t key; // its destructor hears that a thread ends
+    pthread_key_t key; // its destructor runs when a thread ends
     int error;         // of making it
 } process = {.lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT};
 
@@ -322,7 +322,7 @@ static void mark_failed(tide__feed *f) {
     pthread_mutex_unlock(&f->lock);
 }
 
-/// Whoever comes while another thread asks need not ask, too.
+/// One thread asks at a time.
 static void ask_watch(tide__feed *f) {
     if (f->watch == NULL || pthread_mutex_trylock(&f->watch_lock) != 0) return;
     if (!has_failed(f) && !f->watch(f->watch_ctx)) mark_failed(f);
@@ -339,7 +339,8 @@ static void pause_briefly(void) {
     }
 }
 
-/// Wait until there is room for n slots, or until nothing has moved for `give_up_ns`. False: nobody makes any.
+/// Wait until there is room for n slots, or until nothing has moved for `give_up_ns`. False: the drain is gone or has
+/// stopped.
 static bool wait_for_room(tide__feed *f, tide__producer *p, uint64_t n, uint64_t give_up_ns) {
     const tide__caller_state caller = tide__hold_caller();
     const uint64_t since = tide_now_ns();

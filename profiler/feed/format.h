@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // format: what a feed file holds. A feed is how events leave a recorded process: a mapped file beside the trace, so
-// that what was put into it is there for whoever comes, also when the process is killed the next moment.
+// that its content can be read also when the process is killed the next moment.
 //
 //     header (1 MiB)    who records, state, table of chunks; a hole where the table is empty
 //     chunk 0           log: texts, scopes, devices, allocators in order of first use, each with its small number
@@ -69,7 +69,7 @@ typedef enum tide__feed_state {
     TIDE__FEED_OPEN = 1,   ///< or the process was killed: see who holds the lock
     TIDE__FEED_CLOSED = 2, ///< no event follows; stored after the last one
 } tide__feed_state;
-/// Of whoever reads.
+/// Of the drain.
 typedef enum tide__feed_drain {
     TIDE__DRAIN_NONE = 0,
     TIDE__DRAIN_RUNNING = 1,
@@ -92,10 +92,11 @@ typedef struct tide__feed_header {
     uint32_t has_ticks;     ///< slots without TIDE__SLOT_NS hold ticks
     uint32_t ring_slots;
     tide__tick_pair first[2]; ///< when the feed was made
-    tide__tick_pair last[2];  ///< the drain's last two, for whoever takes over; both written before last_n is odd->even
-    _Atomic uint32_t last_n;  ///< a sequence lock: even is quiet
-    _Atomic uint32_t state;   ///< tide__feed_state
-    _Atomic uint32_t drain;   ///< tide__feed_drain
+    tide__tick_pair
+        last[2]; ///< the drain's last two, for a drain that takes over; both written before last_n is odd->even
+    _Atomic uint32_t last_n; ///< a sequence lock: even is quiet
+    _Atomic uint32_t state;  ///< tide__feed_state
+    _Atomic uint32_t drain;  ///< tide__feed_drain
     _Atomic uint32_t drain_pid;
     _Atomic uint32_t waiting_writers; ///< writers of the trace other than the drain that wait for their turn
     _Atomic uint32_t n_chunks;
@@ -159,7 +160,7 @@ typedef struct tide__slot {
 } tide__slot;
 _Static_assert(sizeof(tide__slot) == 64, "a slot is a cache line");
 
-/// What a thread did to one (device, kind), by events heard, dropped ones too: the shadow of what the file must hold.
+/// What a thread did to one (device, kind), by the events it counted, dropped ones too: what the file must hold.
 typedef struct tide__ring_total {
     _Atomic uint64_t n_allocs, n_frees; ///< frees by free_completed
     _Atomic uint64_t requested_bytes, freed_bytes;
@@ -178,7 +179,7 @@ typedef struct tide__ring_header {
     uint32_t zero;
     _Atomic uint64_t n_lost;     ///< events dropped so far
     _Atomic uint64_t blocked_ns; ///< time the thread waited for room
-    _Atomic uint64_t n_events;   ///< events heard, dropped ones too, control slots not
+    _Atomic uint64_t n_events;   ///< events counted, dropped ones too, control slots not
     _Atomic uint64_t n_stuck; ///< slots of its last room when there was no place for a larger one; 0: it was never so
     uint64_t pad2;
     tide__ring_total totals[TIDE__FEED_MAX_DEVICES][TIDE__FEED_MAX_KINDS]; ///< [device number - 1][kind]

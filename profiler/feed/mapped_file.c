@@ -21,7 +21,7 @@ static struct {
     pthread_mutex_t lock; // guards the list and what is in it; none is taken after it
     tide__mapped_file *first;
     pthread_once_t once;
-    int error; // of asking to be told of forks
+    int error; // of pthread_atfork
     bool hears_bus;
     struct sigaction before; // of SIGBUS; not changed once on_bus may be called
 } files = {.lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT};
@@ -42,7 +42,7 @@ static void after_fork_in_parent(void) { pthread_mutex_unlock(&files.lock); }
 
 static void let_go(tide__mapped_file *m) {
     for (size_t i = 0; i < m->n_maps; i++) {
-        // Without room for another mapping: nobody looks there in a child, and it must not be the parent's file.
+        // Without room for another mapping: a child does not read there, and it must not be the parent's file.
         if (!put_zeros(&m->maps[i], 0)) munmap(m->maps[i].base, m->maps[i].bytes);
     }
     close(m->fd);
@@ -108,11 +108,11 @@ static bool mend(uintptr_t address) {
     const tide__file_map *map = NULL;
     while (m != NULL && (map = map_of(m, address)) == NULL) m = m->next;
     const bool is_mended = map != NULL && !m->is_child && cut_off(m, map, address);
-    void (*tell)(void *ctx) = is_mended ? m->on_cut : NULL;
+    void (*notify)(void *ctx) = is_mended ? m->on_cut : NULL;
     void *ctx = is_mended ? m->ctx : NULL;
     if (is_mended) atomic_store(&m->is_cut, true);
     pthread_mutex_unlock(&files.lock);
-    if (tell != NULL) tell(ctx); // its own stores may come here again
+    if (notify != NULL) notify(ctx); // its own stores may come here again
     return is_mended;
 }
 

@@ -5,7 +5,7 @@
 // held. So in a child the file is closed, and private zeros lie where it was mapped.
 //
 // Another program may cut the file short while it is mapped; what is behind its end then raises SIGBUS in the thread
-// that touches it. Private zeros are put there instead and the thread goes on; the owner of the mapping is told. A
+// that touches it. Private zeros are put there instead and the thread goes on; the owner of the mapping is notified. A
 // SIGBUS of any other cause goes to the handler that was there before. Included by profiler/feed/ and profiler/drain/
 // only.
 #ifndef TIDE_PROFILER_FEED_MAPPED_FILE_H

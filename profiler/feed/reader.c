@@ -110,7 +110,7 @@ static tide_status take_lock(const tide__feed_reader *r, tide_error *err) {
     if (fcntl(r->file.fd, F_OFD_SETLK, &l) == 0) return TIDE_OK;
     if (errno == EAGAIN || errno == EACCES)
         return TIDE_FAIL(err, TIDE_ERR_BUSY, "cannot drain '%s': another process does", r->path);
-    return TIDE_OK; // a file system without locks: whoever drains there must know that he is alone
+    return TIDE_OK; // a file system without locks: the user must start one drain only
 }
 
 static tide_status open_file(tide__feed_reader *r, const char *path, tide_error *err) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// reader: the other side of a feed file: whoever drains it, or finds it left behind. Trusts nothing in it. Private to
-// profiler/.
+// reader: the other side of a feed file: a drain, or a program that finds it left behind. Trusts nothing in it. Private
+// to profiler/.
 #ifndef TIDE_PROFILER_FEED_READER_H
 #define TIDE_PROFILER_FEED_READER_H
 
@@ -13,8 +13,9 @@ typedef struct tide__feed_reader tide__feed_reader;
 /// Feed files of a trace, by name, owned (free each, then the array, with tide_host_free). None is no error.
 tide_status tide__feed_list(const char *trace_path, char ***paths, size_t *n, tide_error *err) TIDE_NODISCARD;
 
-/// Map a feed for draining and take the drain's lock on it. TIDE_ERR_BUSY: somebody else drains it; TIDE_ERR_BAD_INPUT:
-/// no feed, another version, sizes that cannot be; TIDE_ERR_IO. `look_only`: neither lock nor write.
+/// Map a feed for draining and take the drain's lock on it. TIDE_ERR_BUSY: another process drains it;
+/// TIDE_ERR_BAD_INPUT: no feed, another version, sizes that cannot be; TIDE_ERR_IO. `look_only`: neither lock nor
+/// write.
 tide_status tide__feed_reader_open(const char *path, bool look_only, tide__feed_reader **out,
                                    tide_error *err) TIDE_NODISCARD;
 /// Unmap, let go of the lock; `remove`: the file is no longer needed. Takes NULL.
@@ -25,7 +26,7 @@ tide__feed_header *tide__feed_reader_head(tide__feed_reader *r);
 /// Whether events may still come: the producer lives (its lock is held and its pid is the same process) and has not
 /// closed.
 bool tide__feed_reader_producer_lives(const tide__feed_reader *r);
-/// Of a file that the caller does not have open: whether somebody drains it or records into it.
+/// Of a file that the caller does not have open: whether a process drains it or records into it.
 bool tide__feed_is_in_use(const char *path);
 
 /// Map chunks that were added since. TIDE_ERR_BAD_INPUT when they cannot be.
@@ -44,7 +45,7 @@ typedef struct tide__ring_room {
     const tide__slot *slots;
     uint64_t mask;
 } tide__ring_room;
-/// Where a position below tide__feed_reader_end is, which has told of all rooms that there are before it.
+/// Where a position below tide__feed_reader_end is, which knows all rooms before it.
 tide__ring_room tide__feed_reader_room(const tide__feed_reader *r, size_t ring, uint64_t position);
 
 /// First position behind what is published. `all`: the producer is gone, also count slots whose sequence was stored

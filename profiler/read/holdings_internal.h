@@ -74,7 +74,7 @@ void tide__pool_walk_deinit(tide__pool_walk *w);
 size_t tide__pool_place_of(const tide__pool_walk *w, const tide__live_block *b);
 static inline uint64_t tide__pool_unused(const tide__pool *p) { return p->reserved - p->active; }
 
-// ---- holdings_sums.c: what is the same for every moment of a run, kept with the trace ----
+// ---- holdings_pools.c: what is the same for every moment of a run, kept with the trace ----
 
 /// Least unused bytes of a pool in an interval of events; UINT64_MAX: nothing changed in it.
 typedef struct tide__interval_low {

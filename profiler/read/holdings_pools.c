@@ -155,7 +155,7 @@ static int64_t first_of(const question *q, int64_t interval) {
     return q->sums->first_event + interval * q->sums->interval_events;
 }
 
-/// Walk anew. Lows are kept where somebody asks since when.
+/// Walk again. Lows are kept where the question is since when.
 static tide_status walk(question *q, int64_t after, int64_t last, bool keeps_lows) {
     tide__pool_walk_reset(&q->walk);
     q->walk.keeps_lows = keeps_lows;

@@ -55,7 +55,7 @@ static tide_status find_in_rows(tide_trace *t, int64_t first, tide_error *err) {
     return st;
 }
 
-/// TIDE_ERR_CANCELLED when nobody wants to know any more. `reading` may be NULL.
+/// TIDE_ERR_CANCELLED when the reader cancels. `reading` may be NULL.
 static tide_status report_progress(const tide_reading *reading, int64_t done, int64_t all, tide_error *err) {
     if (reading == NULL || reading->tell == NULL) return TIDE_OK;
     if (reading->tell(reading->ctx, all > 0 ? (double)done / (double)all : 1)) return TIDE_OK;
@@ -116,7 +116,7 @@ static tide_status begin_segment(const tide_trace *t, tide__segments *s, const t
     return TIDE_OK;
 }
 
-/// The youngest open one at that address; one that was taken in events that are gone is nobody's.
+/// The youngest open one at that address; a segment whose events are gone is not known.
 static void end_segment(const tide_trace *t, tide__segments *s, const tide__event *e) {
     const char *device = tide__trace_device(t, e->device);
     for (size_t k = s->n_open; k-- > 0;) {

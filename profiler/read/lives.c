@@ -197,7 +197,7 @@ static tide_status keep(tide_trace *t, const walk *w, tide_error *err) {
     return TIDE_OK;
 }
 
-/// One replay for those of at most MAX_SITES sites that nobody has asked for yet.
+/// One replay for those of at most MAX_SITES sites that have no answer yet.
 static tide_status find(tide_trace *t, uint64_t first, uint64_t last, const tide_trace_alike *sites, size_t n,
                         tide_error *err) {
     walk *w;

@@ -3,7 +3,7 @@
 // Curves of live bytes, made of leaves. See moments_internal.h.
 //
 // The peak of a sum is not the sum of the peaks. So where several series are asked for together, a leaf in which more
-// than one of them changed has bounds only, until somebody settles it by reading its events:
+// than one of them changed has bounds only, until its events are read:
 //
 //     A      [2 ... 8]  [8 ... 9]             A + B   [3 ... 9] exact, as B holds 1   [8 ... 14] bounds: both changed
 //     B   1             [0 ... 5]
@@ -15,7 +15,7 @@
 
 // ---- what happened inside of a leaf ----
 //
-// A free tells the size of its block, so the changes can be read off the events without knowing who is live: 0.1 ms
+// A free has the size of its block, so the changes follow from the events alone: 0.1 ms
 // where a replay from the nearest snapshot takes some. Whether that was right shows at once: the changes must add up to
 // what the leaf says. Where they do not (a runtime that frees without telling sizes), or where the recording noted a
 // problem, or a pool was discarded, the interval is replayed.
@@ -38,7 +38,7 @@ typedef struct decoder {
     tide_trace *t;
     tide__interval *s;
     int64_t *live; // [t->n_series] by place, of a replay: what was live before the event
-    bool is_odd;   // an event that does not tell what it changes
+    bool is_odd;   // an event whose change is not known from itself
 } decoder;
 
 static tide_status add_delta(const decoder *d, const tide__event *e, int64_t bytes, size_t series_i) {
@@ -118,7 +118,7 @@ static tide_status load_problems(tide_trace *t, tide_error *err) {
 
 static bool has_problem(const tide_trace *t, int64_t first, int64_t last) {
     const size_t n = t->n_problem_events;
-    if (n >= MAX_PROBLEMS && last > t->problem_events[n - 1]) return true; // nobody counted the rest
+    if (n >= MAX_PROBLEMS && last > t->problem_events[n - 1]) return true; // the rest was not counted
     size_t lo = 0, hi = n;
     while (lo < hi) {
         const size_t mid = lo + (hi - lo) / 2;

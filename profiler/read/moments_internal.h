@@ -4,7 +4,7 @@
 // that are made of leaves. Private to profiler/.
 //
 // A curve is the live bytes of one series, or of several together. It is a list of leaves; what happened inside of one
-// is read from the events when somebody needs it:
+// is read from the events when it is needed:
 //
 //     leaves   [ min max last ][ min max last ]   ...   one per 1024 events in which the curve changed
 //     points   . .. . .  . ..   of one leaf: value after each event that changed it
@@ -14,7 +14,7 @@
 #include "profiler/moments.h"
 #include "profiler/read/trace_internal.h"
 
-// ---- moments_walk.c: replays ----
+// ---- trace_events.c: events in order, and the state after an event ----
 
 /// The state after event `event_id`; valid until the next question. TIDE_ERR_NOT_FOUND when it was dropped.
 tide_status tide__trace_state_after(tide_trace *t, int64_t event_id, const tide__replay **out,
@@ -44,8 +44,6 @@ void tide__trace_walk_deinit(tide_trace *t);
 tide_status tide__trace_event_at(tide_trace *t, uint64_t t_ns, int64_t *event_id, tide_error *err) TIDE_NODISCARD;
 /// Last event before `t_ns`.
 tide_status tide__trace_event_before(tide_trace *t, uint64_t t_ns, int64_t *event_id, tide_error *err) TIDE_NODISCARD;
-
-// ---- moments_rows.c ----
 
 // ---- moments_interval.c: what happened inside a leaf ----
 

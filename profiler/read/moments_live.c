@@ -374,13 +374,13 @@ void tide_group_changes_free(tide_group_change *changes, size_t n) {
 
 // ---- what blocks hold, change by change ----
 
-typedef struct telling {
+typedef struct caller {
     const tide_trace *t;
     tide_status (*fn)(void *ctx, const tide_trace_held *held);
     void *ctx;
-} telling;
+} caller;
 
-static tide_status tell(const telling *w, const tide__series *s, int64_t event, int64_t t_ns) {
+static tide_status give_series(const caller *w, const tide__series *s, int64_t event, int64_t t_ns) {
     const tide_trace_held held = {.event = (uint64_t)event,
                                   .t_ns = (uint64_t)t_ns,
                                   .kind = (tide_memory_kind)s->kind,
@@ -390,22 +390,23 @@ static tide_status tell(const telling *w, const tide__series *s, int64_t event, 
 }
 
 static tide_status begin_all(void *ctx, const tide__replay *r) {
-    const telling *w = ctx;
-    for (size_t i = 1; i < r->n_series; i++) TIDE_TRY(tell(w, &r->series[i], w->t->first_event - 1, w->t->begin_ns));
+    const caller *w = ctx;
+    for (size_t i = 1; i < r->n_series; i++)
+        TIDE_TRY(give_series(w, &r->series[i], w->t->first_event - 1, w->t->begin_ns));
     return TIDE_OK;
 }
 
 static tide_status on_event(void *ctx, const tide__replay *r, const tide__event *e, size_t series) {
-    const telling *w = ctx;
+    const caller *w = ctx;
     if (series == 0) return TIDE_OK;
-    if (r->n_changed == 1) return tell(w, &r->series[series], e->id, e->t_ns);
+    if (r->n_changed == 1) return give_series(w, &r->series[series], e->id, e->t_ns);
     for (size_t i = 1; i < r->n_series; i++)
-        if (r->series[i].last_event == e->id) TIDE_TRY(tell(w, &r->series[i], e->id, e->t_ns));
+        if (r->series[i].last_event == e->id) TIDE_TRY(give_series(w, &r->series[i], e->id, e->t_ns));
     return TIDE_OK;
 }
 
 tide_status tide_trace_each_held(tide_trace *t, tide_status (*fn)(void *ctx, const tide_trace_held *held), void *ctx,
                                  tide_error *err) {
-    telling w = {t, fn, ctx};
+    caller w = {t, fn, ctx};
     return tide__trace_walk(t, t->first_event, t->last_event, begin_all, on_event, &w, err);
 }

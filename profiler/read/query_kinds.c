@@ -2,7 +2,8 @@
 //
 // Sums per kind, live bytes and peaks of runs. See query.h.
 //
-// The whole trace is told by its leaves, which also hold for events that were dropped; a run by a replay of its events.
+// Answers about the whole trace come from its leaves, which also hold for events that were dropped; a run by a replay
+// of its events.
 #include <string.h>
 
 #include "core/base/host_alloc.h"
@@ -218,7 +219,7 @@ static tide_status take_leaves(tide_trace *t, kind_table *k, tide_error *err) {
     for (size_t i = 0; i < k->n; i++) {
         tide_trace_kind *row = &k->rows[i].k;
         const size_t place = tide__trace_series_find(t, k->rows[i].device, (uint8_t)row->kind);
-        if (place == SIZE_MAX) continue; // counted where it was heard, and every event of it was lost
+        if (place == SIZE_MAX) continue; // the recorded thread counted it, and every event of it was lost
         const tide__trace_series *s = &t->series[place];
         TIDE_TRY(tide__trace_series_load(t, &t->series[place], err));
         for (size_t n = 0; n < s->n_leaves; n++) {
@@ -236,7 +237,7 @@ static tide_status take_leaves(tide_trace *t, kind_table *k, tide_error *err) {
 /// were dropped.
 static tide_status count_whole(tide_trace *t, kind_table *k, tide_error *err) {
     static const char blocks[] = "SELECT kind, device, 1, free_event IS NOT NULL, requested_bytes FROM main.block";
-    static const char heard[] = "SELECT kind, device, n_allocs, n_frees, requested_bytes FROM main.total";
+    static const char counted[] = "SELECT kind, device, n_allocs, n_frees, requested_bytes FROM main.total";
     if (t->first_event == 1 && t->state == TIDE_TRACE_RECORDING) {
         const tide__span span = {.first_event = 1, .last_event = t->last_event};
         return count_walk(t, &span, k, err);
@@ -245,8 +246,8 @@ static tide_status count_whole(tide_trace *t, kind_table *k, tide_error *err) {
     const tide_status st = tide_trace_meta(t, "totals", totals, sizeof totals, err);
     if (st != TIDE_OK && st != TIDE_ERR_NOT_FOUND) return st;
     if (st == TIDE_ERR_NOT_FOUND) tide_error_clear(err); // sums that could not be compared
-    const bool by_heard = t->first_event > 1 || strcmp(totals, "equal") == 0;
-    TIDE_TRY(take_counts(t, by_heard ? heard : blocks, k, err));
+    const bool by_totals = t->first_event > 1 || strcmp(totals, "equal") == 0;
+    TIDE_TRY(take_counts(t, by_totals ? counted : blocks, k, err));
     return take_leaves(t, k, err);
 }
 

@@ -104,7 +104,7 @@ static void stream_close(tide__event_stream *s) {
 
 // ---- rows and chunks ----
 
-/// An event is a row or in a chunk. One that is both (somebody turned chunks into rows and was killed) counts once.
+/// An event is a row or in a chunk. One that is both (a program that turned chunks into rows was killed) counts once.
 static void choose(tide__event_reader *s) {
     s->is_chunk = s->chunks.has && (!s->rows.has || s->chunks.event.id < s->rows.event.id);
     s->has = s->chunks.has || s->rows.has;

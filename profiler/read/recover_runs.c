@@ -198,7 +198,7 @@ typedef struct run_writer {
     sqlite3_stmt *insert;
 } run_writer;
 
-/// Parameters 6 to 9 of the insert: where the run lies. Its own events tell, and those around it.
+/// Parameters 6 to 9 of the insert: where the run lies, by its own events and those around it.
 static void bind_place(sqlite3_stmt *stmt, const tide__copier *r, const tide__run_place *run) {
     int64_t first = run->place_first != 0 ? run->place_first : r->out->last_event + 1;
     int64_t last = run->place_last != 0 ? run->place_last : r->passed;

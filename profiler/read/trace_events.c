@@ -49,7 +49,7 @@ struct tide__row_reader {
     tide__event events[BATCH];
 };
 
-/// `n` events were read: TIDE_ERR_CANCELLED where who hears of it has enough. For those who read without the above.
+/// `n` events were read: calls the reading. TIDE_ERR_CANCELLED when it cancels.
 static tide_status report_read(tide_trace *t, size_t n, tide_error *err) {
     enum { EVENTS_UNHEARD = 8192 }; // some milliseconds
     t->n_unheard += n;
@@ -210,7 +210,7 @@ static tide_status run(tide_trace *t, sqlite3_stmt *stmt, int64_t last, int64_t 
     tide_error why = TIDE_ERROR_INIT;
     tide_status st = tide__sql_step(&t->sql, stmt, &has_row, &why);
     sqlite3_reset(stmt);
-    if (r->st == TIDE_ERR_NOT_FOUND) { // whoever reads on from there says what that means
+    if (r->st == TIDE_ERR_NOT_FOUND) { // the caller reads on from there and reports it
         r->st = give(r);
         st = TIDE_OK;
     } else if (r->st == TIDE_OK && st == TIDE_OK) {

@@ -91,7 +91,7 @@ struct tide_trace {
     size_t n_series, cap_series;
     tide__trace_tail tail;
     void (*forget[TIDE__N_KEPT])(
-        tide_trace *t);          ///< frees what is kept; set by the file that keeps it, NULL: nothing is
+        tide_trace *t);          ///< frees what is kept; set by the file that keeps it; NULL: there is none
     struct tide__curve **curves; ///< [n_curves] that were asked for, owned
     size_t n_curves, cap_curves;
 
@@ -101,9 +101,9 @@ struct tide_trace {
     int64_t *problem_events;            ///< [n_problem_events], owned, in order; read with has_problem_events
     size_t n_problem_events, cap_problem_events;
 
-    const tide_reading *reading; ///< who hears that events are read; borrowed; NULL: nobody
-    uint64_t n_unheard;          ///< events since it was told
-    tide__cursor *cursor;        ///< NULL until somebody reads events
+    const tide_reading *reading; ///< called while events are read; borrowed; NULL: none
+    uint64_t n_unheard;          ///< events since its last call
+    tide__cursor *cursor;        ///< NULL until events are read
     tide__row_reader *rows;      ///< the same
     struct {
         bool has_memory; ///< `replay` was made
@@ -112,7 +112,7 @@ struct tide_trace {
     } at;                                  ///< the last moment that was asked for: the next one is often near
     tide_text snapshot;                    ///< bytes of the last one that was read
     struct tide__interval_cache *cache;    ///< decoded intervals; NULL until there is one
-    struct tide__segments *segments;       ///< NULL until somebody asks for them
+    struct tide__segments *segments;       ///< NULL until they are asked for
     struct tide__pool_sums *pool_sums;     ///< the same, of a run's pools
     struct tide__kind_counts *kind_counts; ///< the same, of a run's kinds
     struct tide_trace_alike *alike;        ///< [n_alike] answers of tide_trace_peaks_without, owned; of events
@@ -138,7 +138,7 @@ void tide__trace_unload(tide_trace *t);
 /// Put the last snapshot at or before `event_id` into the empty replay `r`, whose last_event becomes that of the
 /// snapshot; none and nothing dropped: the empty state before event 1. TIDE_ERR_NOT_FOUND when it was dropped.
 tide_status tide__trace_read_snapshot(tide_trace *t, int64_t event_id, tide__replay *r, tide_error *err) TIDE_NODISCARD;
-/// Leaves of a series, from the file when nobody has asked before.
+/// Leaves of a series, from the file at the first call.
 tide_status tide__trace_series_load(tide_trace *t, tide__trace_series *s, tide_error *err) TIDE_NODISCARD;
 /// The place of (device, kind) in t->series; SIZE_MAX: there is none.
 size_t tide__trace_series_find(const tide_trace *t, int16_t device, uint8_t kind);
@@ -151,7 +151,7 @@ tide_status tide__trace_need_tables(tide_trace *t, tide_error *err) TIDE_NODISCA
 tide_status tide__trace_damaged(const tide_trace *t, tide_error *err);
 /// TIDE_ERR_BAD_INPUT: a row of `table` that no recorder wrote.
 tide_status tide__trace_bad_row(const tide_trace *t, const char *table, int64_t id, tide_error *err);
-/// TIDE_ERR_NOT_FOUND: the events that would tell were dropped to keep the file small.
+/// TIDE_ERR_NOT_FOUND: the events for the answer were dropped to keep the file small.
 tide_status tide__trace_dropped(const tide_trace *t, tide_error *err);
 /// Copy text into a fixed field, cut between two characters when it is too long.
 void tide__trace_copy_text(char *out, size_t out_bytes, const char *text);

@@ -414,7 +414,7 @@ tide_status tide__trace_load(tide_trace *t, bool *grew, tide_error *err) {
     return st;
 }
 
-/// Who hears of the trace, and whether it has had enough.
+/// The reading to call, and whether it has cancelled.
 typedef struct hearer {
     const tide_reading *reading;
     bool has_refused;

@@ -2,7 +2,7 @@
 //
 // Names of an open trace: texts, scopes and devices by their numbers. See trace_internal.h.
 //
-// Texts lie in pages that never move, so that whoever was given one may keep it while the trace grows:
+// Texts lie in pages that never move, so a caller may keep a text while the trace grows:
 //
 //     page -> | next | used, size | a l l o c 0 c o n v 0 ... |
 #include <errno.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Opening a trace: is it one, can this version read it, does somebody still write it. See query.h.
+// Opening a trace: is it one, can this version read it, is it still being written. See query.h.
 //
 // A trace may come from anywhere. Nothing in it is trusted: its tables must be the very ones of schema.c (a view of the
 // same name could compute for ever), its views and triggers are never used, and every number is checked where it is
@@ -188,7 +188,7 @@ static tide_status check_head(const char *path, tide_error *err) {
     return check_version(path, big_endian(head + 60), err);
 }
 
-/// SQLite opens what is called like its logs, and would wait for ever for somebody to write into a pipe.
+/// SQLite opens files that have the names of its logs, and would wait for ever for a writer of a pipe.
 static tide_status check_beside(const char *path, tide_error *err) {
     static const char *const endings[] = {"-journal", "-wal", "-shm"};
     for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
@@ -225,7 +225,7 @@ static void note_finished(tide_trace *t) {
         tide_log(TIDE_LOG_INFO, "finished '%s', the trace of a program that was killed", t->path);
 }
 
-/// The trace says that it is being recorded. Nobody does: finish it from what lies beside it.
+/// The trace says that it is being recorded. If it is not, finish it from the feeds beside it.
 static tide_status look_for_recorder(tide_trace *t, tide_error *err) {
     char state[32] = "";
     const tide_status has_state = tide_trace_meta(t, "state", state, sizeof state, err);
@@ -238,7 +238,7 @@ static tide_status look_for_recorder(tide_trace *t, tide_error *err) {
     tide_error why = TIDE_ERROR_INIT;
     tide_status st = tide__drain_look(t->path, &unfinished, &in_use, &why);
     if (st == TIDE_OK && (in_use || !unfinished)) return TIDE_OK;
-    sqlite3_close(t->sql.db); // the file becomes a plain one only when nobody has it open
+    sqlite3_close(t->sql.db); // the file becomes a plain one only when no process has it open
     t->sql.db = NULL;
     if (st == TIDE_OK) st = tide__drain_recover(t->path, &why);
     if (st != TIDE_OK) tide_log(TIDE_LOG_WARN, "'%s' is unfinished and stays so: %s", t->path, why.msg);

@@ -280,7 +280,7 @@ static inline __attribute__((always_inline)) uint8_t *put_event(encoder *c, uint
     const uint64_t dt = (uint64_t)e->t_ns - (uint64_t)before->t_ns;
     p = put_part(at + 1, &form, TIME_AT, dt, some_bytes_of(dt));
 
-    // An earlier event of the same block or, for an alloc, at the same address. A place that nobody was in says 0,
+    // An earlier event of the same block or, for an alloc, at the same address. An empty place holds 0,
     // which is as good as any: whether that event has the same block is looked at anyway.
     const uint64_t block = (uint64_t)e->block_id, address = (uint64_t)e->address;
     const uint64_t by_block = seen_hash(block), by_address = (1 << SEEN_BITS) + seen_hash(address);

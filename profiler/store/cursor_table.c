@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Table all_events: rows and chunks alike, for whoever asks in SQL. See cursor.h.
+// Table all_events: rows and chunks alike, for queries of a user. See cursor.h.
 //
 //     WHERE id >= 5 AND t_ns < 900   ->   events 5 to event_at(899)   ->   cursor
 //

@@ -23,19 +23,19 @@ typedef struct total_sums {
     int64_t n_allocs, n_frees, requested_bytes, freed_bytes;
 } total_sums;
 
-/// Blocks that a discard ended were freed by nobody.
-static bool are_equal(const total_sums *heard, const total_sums *kept, bool discarded) {
-    return heard->n_allocs == kept->n_allocs && heard->requested_bytes == kept->requested_bytes &&
-           (discarded || (heard->n_frees == kept->n_frees && heard->freed_bytes == kept->freed_bytes));
+/// Blocks that a discard ended have no free event.
+static bool are_equal(const total_sums *counted, const total_sums *kept, bool discarded) {
+    return counted->n_allocs == kept->n_allocs && counted->requested_bytes == kept->requested_bytes &&
+           (discarded || (counted->n_frees == kept->n_frees && counted->freed_bytes == kept->freed_bytes));
 }
 
-static void say(char *what, size_t what_bytes, int64_t device, int64_t kind, const total_sums *heard,
+static void say(char *what, size_t what_bytes, int64_t device, int64_t kind, const total_sums *counted,
                 const total_sums *kept) {
     snprintf(what, what_bytes,
              "%s: device %" PRId64 ", kind %" PRId64 ": %" PRId64 " of %" PRId64 " allocs, %" PRId64 " of %" PRId64
              " frees",
-             tide__problem_text(TIDE__PROBLEM_TOTALS), device, kind, kept->n_allocs, heard->n_allocs, kept->n_frees,
-             heard->n_frees);
+             tide__problem_text(TIDE__PROBLEM_TOTALS), device, kind, kept->n_allocs, counted->n_allocs, kept->n_frees,
+             counted->n_frees);
 }
 
 /// The total_sums of one series; none when nothing of it is in the file.
@@ -56,28 +56,28 @@ static tide_status match_totals(const tide__sql *s, const tide__replay *r, bool 
                                "SELECT device, kind, sum(n_allocs), sum(n_frees), sum(requested_bytes), "
                                "sum(freed_bytes) FROM main.total GROUP BY device, kind",
                                &stmt, err));
-    int64_t n_heard = 0, n_kept = 0;
+    int64_t n_counted = 0, n_kept = 0;
     tide_status st;
     bool has_row;
     *equal = true;
     while ((st = tide__sql_step(s, stmt, &has_row, err)) == TIDE_OK && has_row) {
         const int64_t device = sqlite3_column_int64(stmt, 0), kind = sqlite3_column_int64(stmt, 1);
-        const total_sums heard = {sqlite3_column_int64(stmt, 2), sqlite3_column_int64(stmt, 3),
-                                  sqlite3_column_int64(stmt, 4), sqlite3_column_int64(stmt, 5)};
+        const total_sums counted = {sqlite3_column_int64(stmt, 2), sqlite3_column_int64(stmt, 3),
+                                    sqlite3_column_int64(stmt, 4), sqlite3_column_int64(stmt, 5)};
         const total_sums kept = kept_of(r, device, kind);
-        n_heard += heard.n_allocs;
-        if (are_equal(&heard, &kept, discarded)) continue;
+        n_counted += counted.n_allocs;
+        if (are_equal(&counted, &kept, discarded)) continue;
         *equal = false;
-        say(what, what_bytes, device, kind, &heard, &kept);
+        say(what, what_bytes, device, kind, &counted, &kept);
         break;
     }
     sqlite3_finalize(stmt);
     if (st != TIDE_OK || !*equal) return st;
     for (size_t i = 1; i < r->n_series; i++) n_kept += r->series[i].n_allocs;
-    if (n_kept == n_heard) return TIDE_OK;
-    *equal = false; // of a device or kind that nobody told of
+    if (n_kept == n_counted) return TIDE_OK;
+    *equal = false; // of a device or kind that no thread counted
     snprintf(what, what_bytes, "%s: %" PRId64 " of %" PRId64 " allocs", tide__problem_text(TIDE__PROBLEM_TOTALS),
-             n_kept, n_heard);
+             n_kept, n_counted);
     return TIDE_OK;
 }
 
@@ -159,7 +159,7 @@ static tide_status load_base(pass *p, tide_error *err) {
     return st;
 }
 
-// ---- leaves and snapshots that nobody wrote ----
+// ---- leaves and snapshots that are not in the file yet ----
 
 static tide_status write_leaves(pass *p, tide_error *err) {
     TIDE_TRY(tide__store_write_leaves(p->store, &p->replay, p->leaves.done, p->leaves.n_done, err));
@@ -389,7 +389,7 @@ static tide_status write_meta(const pass *p, const char *reason, tide_error *err
 
 // ---- one plain file ----
 
-/// What cannot be had, because somebody reads, is not needed.
+/// It is no harm when a reader is in the way.
 static void leave_wal(const tide__sql *s) {
     enum { PATIENCE_MS = 100 };
     sqlite3_busy_timeout(s->db, PATIENCE_MS);

@@ -5,7 +5,7 @@
 //
 //     base snapshot, events --> replay --> queue of ended blocks --> table block
 //                                 |   \--> first executions     --> table step
-//                                 |------> leaves, snapshots that nobody wrote
+//                                 |------> leaves, snapshots that are not there yet
 //                                 \------> sums                 --> meta; against table total
 #ifndef TIDE_PROFILER_STORE_FINISH_H
 #define TIDE_PROFILER_STORE_FINISH_H
@@ -31,14 +31,15 @@ tide_status tide__finish_tables(const tide__sql *s, bool in_memory, tide_error *
  * all in one transaction. Then leave WAL mode. A reader that holds the file open leaves it in WAL mode; that is no
  * error.
  *
- * Totals are held against what was heard when they can be equal: every process closed, nothing lost, dropped or
- * contradicted. meta.totals is "equal" or "different" then; a difference is a row of table problem and no error.
+ * Totals are compared with the counts of the recorded threads when they can be equal: every process closed, nothing
+ * lost, dropped or contradicted. meta.totals is "equal" or "different" then; a difference is a row of table problem and
+ * no error.
  *
  * `s` is gone afterwards, also on failure; then the trace is as it was, unfinished.
  */
 tide_status tide__finish(tide__store *s, const char *reason, tide_error *err) TIDE_NODISCARD;
 /// Turn chunks into rows, so that every SQLite shell sees the events. In transactions of 1 M events: stopped anywhere,
-/// it has lost nothing. TIDE_ERR_BAD_INPUT, TIDE_ERR_IO, TIDE_ERR_BUSY while somebody writes.
+/// it has lost nothing. TIDE_ERR_BAD_INPUT, TIDE_ERR_IO, TIDE_ERR_BUSY while another process writes.
 tide_status tide__finish_expand(const char *path, tide_error *err) TIDE_NODISCARD;
 
 #endif

@@ -52,7 +52,7 @@ tide_status tide__leaves_add_any(tide__leaves *l, const tide__replay *r, const t
     if (l->first_event == 0) {
         l->first_event = e->id;
         l->begin_ns = e->t_ns;
-        // At the end of all numbers it wraps round: intervals of one event, which nobody will see.
+        // At the end of all numbers it wraps round: intervals of one event; no trace is that long.
         l->until = (int64_t)((uint64_t)e->id + (uint64_t)(TIDE__LEAF_EVENTS - 1 - (e->id - 1) % TIDE__LEAF_EVENTS));
         l->plain_until = l->until;
     }

@@ -141,7 +141,7 @@ static tide_status put_thread(tide__names *n, const tide__thread_row *row) {
     return TIDE_OK;
 }
 
-/// A name that is told after its thread.
+/// A name that comes after its thread.
 static tide_status name_thread(tide__names *n, tide__thread_row *row, const char *name) {
     if (name == NULL || name[0] == '\0' || (row->name != NULL && strcmp(row->name, name) == 0)) return TIDE_OK;
     char *copy = tide_host_strdup(name);

@@ -24,7 +24,7 @@ typedef struct tide__thread_row {
     int64_t id; ///< in the file
     int64_t process_id;
     int64_t number; ///< in its process
-    char *name;     ///< owned; NULL: not told
+    char *name;     ///< owned; NULL: not known
     bool is_written;
 } tide__thread_row;
 

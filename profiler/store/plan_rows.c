@@ -420,7 +420,7 @@ static tide_status read_parts(reader *r) {
     return read_rows(r, "SELECT step, name FROM plan_step WHERE run_id = ? ORDER BY step", take_step);
 }
 
-/// A plan that says it was verified must be: whoever runs it relies on that.
+/// A plan that says it was verified must be: a runtime relies on that.
 static tide_status check_verified(const reader *r) {
     if (!r->p->verified) return TIDE_OK;
     tide_error own = TIDE_ERROR_INIT;

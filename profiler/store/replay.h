@@ -7,7 +7,7 @@
 // What an event looks at is in one table, in groups of 16; the hash of the block's number says which group. A byte for
 // each entry tells whether it is taken, and seven bits of the hash: a group is looked through at once and hardly ever
 // are two entries read. (As in Abseil's "Swiss tables", CppCon 2017; with linear probing by groups.) The rest of a
-// block lies elsewhere, is written once, and read when somebody asks who is live:
+// block lies elsewhere, is written once, and read when the live blocks are asked for:
 //
 //     tags     [ . a3 . 91 | . . c8 . ]     0: never taken; 1: gone, but others were put behind it; 0x80 | hash
 //                  |    |        |
@@ -117,7 +117,7 @@ typedef struct tide__replay {
     size_t looked_slot; ///< of the table, where it is; SIZE_MAX: it is not live
     size_t n_changed;   ///< series that the last event changed, the sum not counted
     int16_t series_of[TIDE__MAX_DEVICES][TIDE__MAX_KINDS]; ///< index by [device][kind]; 0: not yet
-    /// Called for each block that goes, before it is taken out, with the event that ended it; NULL: nobody asks.
+    /// Called for each block that goes, before it is taken out, with the event that ended it; NULL: not called.
     void (*on_gone)(void *ctx, const tide__live_block *block, const tide__event *end);
     void *ctx;
 } tide__replay;
@@ -178,7 +178,7 @@ __attribute__((always_inline)) static inline void tide__replay_prefetch(const ti
     if (at == 0) at = tide__group_match(&r->tags[group], TIDE__TAG_NEVER); // one that will be put in
     __builtin_prefetch(&r->table[group + (at != 0 ? (unsigned)__builtin_ctz(at) : 0)], 1);
 }
-/// The rest of the block, for whoever has on_gone called; its entry was fetched a while ago.
+/// The rest of the block, for a replay with on_gone; its entry was fetched a while ago.
 void tide__replay_prefetch_block(const tide__replay *r, int64_t block_id);
 
 /// Put in a block as it stood in a snapshot. TIDE_ERR_NOMEM; TIDE_ERR_BAD_INPUT when it is there or the sums overflow.

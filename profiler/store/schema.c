@@ -268,7 +268,7 @@ size_t tide__schema_tables(const tide__schema_item **out) {
 
 static const tide__schema_item views[] = {
     // Every run that began and, as run 0, the whole trace: all views below have a row or more for each. Events may be
-    // rows or lie in chunks, and the oldest may be gone: leaves tell of those.
+    // rows or lie in chunks, and the oldest may be gone: leaves know them.
     {"span",
      "CREATE VIEW span AS\n"
      "WITH whole AS (\n"

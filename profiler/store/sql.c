@@ -226,7 +226,8 @@ typedef struct way {
     const char *settings; ///< before the first page is read; NULL: none
 } way;
 
-/// Connect and read the first page. @return SQLite's code, of the longer kind; the connection stays open for its words
+/// Connect and read the first page. @return SQLite's code, of the longer kind; the connection stays open for its
+/// message
 static int connect_by(tide__sql *s, const way *w) {
     int rc = sqlite3_open_v2(w->name, &s->db, w->flags | SQLITE_OPEN_NOMUTEX, w->vfs);
     if (rc != SQLITE_OK) return rc;

@@ -4,7 +4,7 @@
 // store.h; what is read to go on is in store_resume.c.
 //
 // Several connections write to one trace: the drain's, and one of each recorded process for its runs and facts. Each
-// write is in a transaction that begins IMMEDIATE, so that nobody finds out at COMMIT that somebody else came first.
+// write is in a transaction that begins IMMEDIATE, so that no writer learns at COMMIT that another one came first.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -72,7 +72,7 @@ static tide_status check_head(const tide__store *s, tide_error *err) {
     return refuse(s, why, err);
 }
 
-/// The tables are the very ones of schema.c: no generated column, no trigger of somebody's has a say in what is
+/// The tables are the very ones of schema.c: no generated column and no trigger of the file decides what is
 /// written.
 static tide_status check_tables(const tide__store *s, tide_error *err) {
     const tide__schema_item *tables;

@@ -20,9 +20,9 @@ typedef struct tide__store tide__store;
 
 /// Make an empty, unfinished trace at `path`; what is there is replaced (its -wal, -shm and feeds go first).
 /// TIDE_ERR_INVALID for "" and "-"; TIDE_ERR_WRITE for a directory or a device, with SQLite's or the system's words;
-/// TIDE_ERR_BUSY when somebody records into it.
+/// TIDE_ERR_BUSY while another process records into it.
 tide_status tide__store_create(const char *path, tide_error *err) TIDE_NODISCARD;
-/// The same where nothing is yet, in a folder that is ours alone; errors call it `label`.
+/// The same where no file is yet, in a folder that is ours alone; errors call it `label`.
 tide_status tide__store_fill(const char *file, const char *label, tide_error *err) TIDE_NODISCARD;
 /// Take away what processes that are gone left beside `path`: feeds in the making.
 void tide__store_remove_strays(const char *path);
@@ -81,7 +81,7 @@ typedef struct tide__position {
 tide_status tide__store_write_position(tide__store *s, const tide__position *p, tide_error *err) TIDE_NODISCARD;
 tide_status tide__store_load_positions(const tide__store *s, tide__position **out, size_t *n,
                                        tide_error *err) TIDE_NODISCARD;
-/// What the process at `process_id` has heard by its own count of (device, kind); replaces.
+/// Counts that process `process_id` made itself of (device, kind); replaces.
 tide_status tide__store_write_total(tide__store *s, int64_t process_id, int16_t device, uint8_t kind,
                                     const tide__ring_total *total, tide_error *err) TIDE_NODISCARD;
 /// Run `run_id` of table run begins with the event behind `last_event`, or has ended with `last_event`, at `t_ns`.

@@ -24,7 +24,7 @@ static bool take_or_none(sqlite3_stmt *stmt, int i, int64_t none, int64_t min, i
     return sqlite3_column_type(stmt, i) == SQLITE_NULL || take(stmt, i, min, max, out);
 }
 
-/// Call `row` for each row of `query`. @return its first failure; TIDE_ERR_BAD_INPUT is told as one of `table`
+/// Call `row` for each row of `query`. @return its first failure; TIDE_ERR_BAD_INPUT is reported as one of `table`
 static tide_status each_row(const tide__store *s, const char *table, const char *query,
                             tide_status (*row)(sqlite3_stmt *stmt, void *ctx), void *ctx, tide_error *err) {
     sqlite3_stmt *stmt;
