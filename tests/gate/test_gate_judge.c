@@ -94,6 +94,59 @@ static void what_is_alike_passes(void **state) {
     tide_gate_config_destroy(config);
 }
 
+/// A case that holds 100 bytes and had a peak of `peak` when it was run with these instructions (NULL: not known).
+static tide_gate_case run_on(const char *instructions, uint64_t peak) {
+    tide_gate_case c = simple("c", 100);
+    know(&c, TIDE_GATE_PEAK, peak);
+    if (instructions != NULL) set(&c, "instructions", instructions);
+    return c;
+}
+
+static const tide_gate_row *row_of(const tide_gate_judged *j, tide_gate_metric m) {
+    for (size_t i = 0; i < j->n_rows; i++)
+        if (j->rows[i].metric == m) return &j->rows[i];
+    fail_msg("no row of '%s'", tide_gate_metric_get(m)->id);
+    return NULL;
+}
+
+/// The measured peak holds kernels' scratch: it is judged where a rule asks for it, and on the baseline's machine
+/// alone. A case that notes no machine has no scratch.
+static void figures_that_depend_on_the_machine(void **state) {
+    (void)state;
+    static const char run[] = "[defaults]\nrun = true\n";
+    static const struct {
+        const char *rules, *was, *is;
+        tide_gate_verdict verdict;
+        bool elsewhere;
+    } rows[] = {{"", "avx2", "avx2", TIDE_GATE_PASS_VERDICT, false},
+                {"", "avx2", "sse41", TIDE_GATE_PASS_VERDICT, true},
+                {"", NULL, NULL, TIDE_GATE_FAIL_VERDICT, false},
+                {"[rules]\npeak_bytes = \"fail\"\n", "avx2", "avx2", TIDE_GATE_FAIL_VERDICT, false},
+                {"[rules]\npeak_bytes = \"fail\"\n", "avx2", "sse41", TIDE_GATE_PASS_VERDICT, true},
+                {"[rules]\npeak_bytes = { max = 100 }\n", "avx2", "avx2", TIDE_GATE_FAIL_VERDICT, false},
+                {"[rules]\npeak_bytes = { max = 100 }\n", "avx2", "sse41", TIDE_GATE_PASS_VERDICT, true}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        tide_text rules = {0};
+        tide_text_addf(&rules, "%s%s", run, rows[i].rules);
+        tide_gate_config *config = config_of(tide_text_str(&rules));
+        tide_text_deinit(&rules);
+        tide_gate_cases was = {0}, is = {0};
+        add_case(&was, run_on(rows[i].was, 100));
+        add_case(&is, run_on(rows[i].is, 101));
+        tide_gate_baseline b = baseline_of(&was);
+        tide_gate_result r = judge(config, &b, &is);
+        const tide_gate_row *row = row_of(of(&r, "c"), TIDE_GATE_PEAK);
+        if (row->verdict != rows[i].verdict || row->elsewhere != rows[i].elsewhere)
+            fail_msg("row %zu: %s, elsewhere %d", i, tide_gate_verdict_name(row->verdict), row->elsewhere);
+        assert_int_equal(r.n_elsewhere, rows[i].elsewhere);
+        tide_gate_result_deinit(&r);
+        tide_gate_baseline_deinit(&b);
+        tide_gate_cases_deinit(&was);
+        tide_gate_cases_deinit(&is);
+        tide_gate_config_destroy(config);
+    }
+}
+
 static void states_of_cases(void **state) {
     (void)state;
     tide_gate_config *config = config_of("");
@@ -392,6 +445,7 @@ static int remove_folder(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(what_is_alike_passes),
+        tide_unit_test(figures_that_depend_on_the_machine),
         tide_unit_test(states_of_cases),
         tide_unit_test(rules_decide),
         tide_unit_test(another_model),
