@@ -299,7 +299,7 @@ class Baselines(GateCase):
         whole = trace.read_bytes()
         self.config(["t.db"], run=False)
         self.update()
-        for key, value, says in (("n_lost", "3", "lost"), ("state", "cut short", "cut short")):
+        for key, value, says in (("n_lost", "3", "lost"), ("n_lost", "1", "lost"), ("state", "cut short", "cut short")):
             trace.write_bytes(whole)
             db = sqlite3.connect(trace)
             db.execute("UPDATE meta SET value = ? WHERE key = ?", (value, key))

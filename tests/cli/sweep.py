@@ -135,6 +135,13 @@ class Fits(Models):
         self.assertGreater(a["next_bytes"], 64 << 20)
         self.assertEqual(a["next_value"], a["value"] + 1)
 
+    def test_four_values_beyond_the_answer_are_planned(self):
+        """Memory need not grow at each step. The search itself asks for none of these but the first and the third."""
+        doc = self.json("sweep", DYNAMIC, "--batch", "1..1000", "--fits", "1MiB")
+        value = doc["answers"][0]["value"]
+        planned = {p["value"] for p in doc["points"]}
+        self.assertEqual([v - value for v in range(value + 1, value + 7) if v in planned], [1, 2, 3, 4])
+
     def test_listed_values_are_planned_too(self):
         doc = self.json("sweep", DYNAMIC, "--extent", "batch=3,5,100", "--fits", "450KiB")
         self.assertTrue({3, 5, 100} <= {p["value"] for p in doc["points"]})

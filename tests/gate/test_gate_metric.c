@@ -79,6 +79,10 @@ static void test_values_are_printed_with_their_unit(void **state) {
     assert_value(TIDE_GATE_SHARE, 0, 0.25, "25.0 %");
     assert_value(TIDE_GATE_SHARE, 0, 0, "0.0 %");
     assert_value(TIDE_GATE_SHARE, 0, 0.0004, "0.04 %");
+    assert_value(TIDE_GATE_SHARE, 0, 0.00996, "1.0 %"); // two digits would read as 1.00
+    assert_value(TIDE_GATE_SHARE, 0, 0.00994, "0.99 %");
+    assert_value(TIDE_GATE_SHARE, 0, 0.000051, "0.01 %");
+    assert_value(TIDE_GATE_SHARE, 0, 0.000049, "0.0049 %");
     assert_value(TIDE_GATE_SHARE, 0, 0.000001, "0.0001 %");
     assert_value(TIDE_GATE_NS, 4500000, 0, "4.5 ms");
     char text[64];
