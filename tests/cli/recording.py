@@ -524,6 +524,16 @@ class Record(Case):
         heard = json.loads(result.read_text())["recorder"]
         check_stopped(self, self.path, pathlib.Path(f"{result}.err").read_text(), heard)
 
+    def test_the_plan_of_a_trace_is_that_of_its_last_run(self):
+        other = SAMPLES / "long_skip.json"
+        for models in ((LENET, other), (other, LENET)):
+            self.record("sh", "-c", "; ".join(f'"{PROGRAM}" run "{model}" -n 1 > /dev/null' for model in models),
+                        options=["--force"])
+            found = self.ok("export", self.path, "--to", "csv").stdout
+            plan = self.dir / "plan.json"
+            self.ok("plan", models[-1], "-o", plan)
+            self.assertEqual(found, self.ok("export", plan, "--to", "csv").stdout)
+
     def test_own_trace_wins(self):
         own = self.dir / "own.db"
         tool = PROGRAM
