@@ -8,110 +8,111 @@
 
 // ---- small actions ----
 
-static void move_row(tide__turn *t, int by) { tide__move_rows(t, by); }
-static void move_to_end(tide__turn *t, int sign) { tide__move_rows(t, sign < 0 ? INT64_MIN : INT64_MAX); }
-static void zoom_at_cursor(tide__turn *t, int in) { tide__zoom(t, in != 0, t->st->cursor); }
-static void zoom_space(tide__turn *t, int in) { tide__zoom_space(t, in != 0); }
-static void show_preset(tide__turn *t, int preset) { tide__set_preset(t, (tide_tui_preset)preset); }
-static void set_compared(tide__turn *t, int is_b) { tide__set_compared(t, is_b != 0); }
-static void show_alive(tide__turn *t) { tide__toggle_filter(t, "alive@cursor"); }
-static void jump_to_next(tide__turn *t) { tide__jump(t, 0); }
-static void repaint(tide__turn *t) { t->result.flags |= TIDE_TUI_REPAINT; }
+static void move_row(tide__action *act, int by) { tide__move_rows(act, by); }
+static void move_to_end(tide__action *act, int sign) { tide__move_rows(act, sign < 0 ? INT64_MIN : INT64_MAX); }
+static void zoom_at_cursor(tide__action *act, int in) { tide__zoom(act, in != 0, act->st->cursor); }
+static void zoom_space(tide__action *act, int in) { tide__zoom_space(act, in != 0); }
+static void show_preset(tide__action *act, int preset) { tide__set_preset(act, (tide_tui_preset)preset); }
+static void set_compared(tide__action *act, int is_b) { tide__set_compared(act, is_b != 0); }
+static void show_alive(tide__action *act) { tide__toggle_filter(act, "alive@cursor"); }
+static void jump_to_next(tide__action *act) { tide__jump(act, 0); }
+static void repaint(tide__action *act) { act->result.flags |= TIDE_TUI_REPAINT; }
 
-static void show_comparison(tide__turn *t) {
-    tide__set_preset(t, TIDE_TUI_PRESET_COMPARISON);
-    if (t->st->b == NULL) tide_tui_say(t->st, false, "no B yet: A and B at two moments, :compare FILE, or an edit (E)");
+static void show_comparison(tide__action *act) {
+    tide__set_preset(act, TIDE_TUI_PRESET_COMPARISON);
+    if (act->st->b == NULL)
+        tide_tui_say(act->st, false, "no B yet: A and B at two moments, :compare FILE, or an edit (E)");
 }
 
-static void switch_filters(tide__turn *t) {
-    tide_tui_state *st = t->st;
+static void switch_filters(tide__action *act) {
+    tide_tui_state *st = act->st;
     if (st->n_filters == 0) {
         tide_tui_say(st, false, "there is no filter: \\ adds one");
         return;
     }
     st->filters_off = !st->filters_off;
-    tide__rows_changed(t);
+    tide__rows_changed(act);
 }
 
-static void switch_persistent(tide__turn *t) {
-    t->st->hides_persistent = !t->st->hides_persistent;
-    tide__rows_changed(t);
+static void switch_persistent(tide__action *act) {
+    act->st->hides_persistent = !act->st->hides_persistent;
+    tide__rows_changed(act);
 }
 
-static void switch_reverse(tide__turn *t) {
-    t->st->reverse = !t->st->reverse;
-    tide__rows_changed(t);
+static void switch_reverse(tide__action *act) {
+    act->st->reverse = !act->st->reverse;
+    tide__rows_changed(act);
 }
 
-static void add_mark(tide__turn *t) {
-    if (tide__mark(t, 0, "")) tide__open_prompt(t, TIDE_TUI_PROMPT_NOTE, "");
+static void add_mark(tide__action *act) {
+    if (tide__mark(act, 0, "")) tide__open_prompt(act, TIDE_TUI_PROMPT_NOTE, "");
 }
 
 /// What only a recording has.
-static void switch_live(tide__turn *t, bool *flag, const char *on, const char *off) {
-    if (!t->st->is_recording) {
-        tide_tui_say(t->st, false, "nothing is being recorded");
+static void switch_live(tide__action *act, bool *flag, const char *on, const char *off) {
+    if (!act->st->is_recording) {
+        tide_tui_say(act->st, false, "nothing is being recorded");
         return;
     }
     *flag = !*flag;
-    tide_tui_say(t->st, false, "%s", *flag ? on : off);
+    tide_tui_say(act->st, false, "%s", *flag ? on : off);
 }
 
-static void switch_pause(tide__turn *t) {
-    switch_live(t, &t->st->is_paused, "held: data goes on, the view stays", "going on");
+static void switch_pause(tide__action *act) {
+    switch_live(act, &act->st->is_paused, "held: data goes on, the view stays", "going on");
 }
 
-static void switch_follow(tide__turn *t) {
-    switch_live(t, &t->st->follows, "the newest stays in view", "the view stays where it is");
+static void switch_follow(tide__action *act) {
+    switch_live(act, &act->st->follows, "the newest stays in view", "the view stays where it is");
 }
 
-static void switch_mouse(tide__turn *t) {
-    tide_tui_state *st = t->st;
+static void switch_mouse(tide__action *act) {
+    tide_tui_state *st = act->st;
     st->mouse = !st->mouse;
     tide_tui_say(st, false,
                  st->mouse ? "the mouse is the view's" : "the mouse is the terminal's: text can be selected");
-    tide__turn_effect(t, TIDE_TUI_EFFECT_MOUSE, "");
+    tide__action_effect(act, TIDE_TUI_EFFECT_MOUSE, "");
 }
 
-static void open_overlay(tide__turn *t, int overlay) {
-    t->st->overlay = (tide_tui_overlay)overlay;
-    t->st->overlay_top = 0;
+static void open_overlay(tide__action *act, int overlay) {
+    act->st->overlay = (tide_tui_overlay)overlay;
+    act->st->overlay_top = 0;
 }
 
 // ---- back ----
 
-static bool is_busy(const tide__turn *t) {
-    for (int i = 0; t->scene != NULL && i < TIDE_TUI_N_PANES; i++) {
-        if (t->scene->busy[i][0] != 0) return true;
+static bool is_busy(const tide__action *act) {
+    for (int i = 0; act->scene != NULL && i < TIDE_TUI_N_PANES; i++) {
+        if (act->scene->busy[i][0] != 0) return true;
     }
     return false;
 }
 
 /// One step back; false: there is none.
-static bool go_back(tide__turn *t) {
-    tide_tui_state *st = t->st;
+static bool go_back(tide__action *act) {
+    tide_tui_state *st = act->st;
     if (st->prompt != TIDE_TUI_PROMPT_NONE) {
-        tide__close_prompt(t);
+        tide__close_prompt(act);
     } else if (st->overlay != TIDE_TUI_OVERLAY_NONE) {
         const bool was_setup = st->overlay == TIDE_TUI_OVERLAY_SETUP;
         st->overlay = TIDE_TUI_OVERLAY_NONE;
         st->overlay_top = 0;
-        if (was_setup && t->result.effect == TIDE_TUI_EFFECT_NONE) {
-            tide__turn_effect(t, TIDE_TUI_EFFECT_SAVE_STATE, "");
+        if (was_setup && act->result.effect == TIDE_TUI_EFFECT_NONE) {
+            tide__action_effect(act, TIDE_TUI_EFFECT_SAVE_STATE, "");
         }
     } else if (st->shows_range) {
         st->shows_range = st->range_follows = false;
-    } else if (!tide__close_group(t)) {
+    } else if (!tide__close_group(act)) {
         return false;
     }
     return true;
 }
 
-static void back(tide__turn *t) {
-    tide_tui_state *st = t->st;
-    if (go_back(t)) return;
-    if (is_busy(t)) {
-        tide__turn_effect(t, TIDE_TUI_EFFECT_CANCEL, "");
+static void back(tide__action *act) {
+    tide_tui_state *st = act->st;
+    if (go_back(act)) return;
+    if (is_busy(act)) {
+        tide__action_effect(act, TIDE_TUI_EFFECT_CANCEL, "");
     } else if (st->has_a_moment || st->has_b_moment) {
         st->has_a_moment = st->has_b_moment = st->compares_moments = false;
         if (st->b == st->a) st->b = NULL;
@@ -124,16 +125,16 @@ static void back(tide__turn *t) {
     }
 }
 
-static void quit(tide__turn *t) {
-    if (!go_back(t)) t->result.flags |= TIDE_TUI_LEAVE;
+static void quit(tide__action *act) {
+    if (!go_back(act)) act->result.flags |= TIDE_TUI_LEAVE;
 }
 
 // ---- the table ----
 
 /// What an action does: one of these.
 typedef struct entry {
-    void (*run)(tide__turn *t);
-    void (*run_with)(tide__turn *t, int number);
+    void (*run)(tide__action *act);
+    void (*run_with)(tide__action *act, int number);
     int number;
     tide_tui_prompt prompt; ///< opens it
     const char *text;       ///< in the prompt; NULL: ""
@@ -218,25 +219,25 @@ static const entry table[TIDE_TUI_N_ACTIONS] = {
 
 #undef COMMAND
 
-void tide__turn_do(tide__turn *t, tide_tui_action action) {
+void tide__action_do(tide__action *act, tide_tui_action action) {
     TIDE_ASSERT(action >= TIDE_TUI_NOTHING && action < TIDE_TUI_N_ACTIONS);
     const entry *e = &table[action];
     if (e->run != NULL) {
-        e->run(t);
+        e->run(act);
     } else if (e->run_with != NULL) {
-        e->run_with(t, e->number);
+        e->run_with(act, e->number);
     } else if (e->prompt != TIDE_TUI_PROMPT_NONE) {
-        tide__open_prompt(t, e->prompt, e->text != NULL ? e->text : "");
+        tide__open_prompt(act, e->prompt, e->text != NULL ? e->text : "");
     } else if (e->effect != TIDE_TUI_EFFECT_NONE) {
-        tide__turn_effect(t, e->effect, "");
+        tide__action_effect(act, e->effect, "");
     } else {
-        t->result.flags &= ~(unsigned)TIDE_TUI_HANDLED;
+        act->result.flags &= ~(unsigned)TIDE_TUI_HANDLED;
     }
 }
 
 tide_tui_result tide_tui_do(tide_tui_state *st, const tide_tui_scene *scene, tide_tui_action action) {
-    tide__turn t = tide__turn_begin(st, scene);
+    tide__action act = tide__action_begin(st, scene);
     st->click_x = st->click_y = -1;
-    tide__turn_do(&t, action);
-    return tide__turn_end(&t);
+    tide__action_do(&act, action);
+    return tide__action_end(&act);
 }

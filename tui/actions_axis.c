@@ -17,8 +17,9 @@
 
 // ---- time ----
 
-int tide__columns(const tide__turn *t) {
-    const int n = t->scene != NULL && t->scene->layout != NULL ? t->scene->layout->panes[TIDE_TUI_PANE_CURVE].w : 0;
+int tide__columns(const tide__action *act) {
+    const int n =
+        act->scene != NULL && act->scene->layout != NULL ? act->scene->layout->panes[TIDE_TUI_PANE_CURVE].w : 0;
     return n > 0 ? n : 1;
 }
 
@@ -33,34 +34,34 @@ int64_t tide__time_of_column(tide_tui_window w, int n, int x) {
     return (int64_t)((uint64_t)w.begin + start_of_column(tide_tui_window_span(w), n, x));
 }
 
-static tide_tui_window whole_of(const tide__turn *t) { return tide_tui_whole(tide_subject_get_facts(t->st->a)); }
+static tide_tui_window whole_of(const tide__action *act) { return tide_tui_whole(tide_subject_get_facts(act->st->a)); }
 
 /// A window of `span` within the whole axis that begins as near to `begin` as that allows.
-static void place_window(tide__turn *t, int64_t begin, uint64_t span) {
-    const tide_tui_window whole = whole_of(t);
+static void place_window(tide__action *act, int64_t begin, uint64_t span) {
+    const tide_tui_window whole = whole_of(act);
     if (span < 1) span = 1;
     if (span >= tide_tui_window_span(whole)) {
-        t->st->window = whole;
+        act->st->window = whole;
         return;
     }
     const int64_t last = (int64_t)((uint64_t)whole.end - span);
     begin = begin < whole.begin ? whole.begin : begin > last ? last : begin;
-    t->st->window = (tide_tui_window){begin, (int64_t)((uint64_t)begin + span)};
-    TIDE_ASSERT(t->st->window.begin < t->st->window.end && t->st->window.end <= whole.end);
+    act->st->window = (tide_tui_window){begin, (int64_t)((uint64_t)begin + span)};
+    TIDE_ASSERT(act->st->window.begin < act->st->window.end && act->st->window.end <= whole.end);
 }
 
 static int64_t signed_of(uint64_t by) { return by > INT64_MAX ? INT64_MAX : (int64_t)by; }
 
-void tide__set_cursor(tide__turn *t, int64_t at) {
-    const tide_tui_window whole = whole_of(t);
-    t->st->cursor = tide_tui_move_time(at, 0, whole.begin, whole.end - 1);
-    t->st->cursor_event = 0;
+void tide__set_cursor(tide__action *act, int64_t at) {
+    const tide_tui_window whole = whole_of(act);
+    act->st->cursor = tide_tui_move_time(at, 0, whole.begin, whole.end - 1);
+    act->st->cursor_event = 0;
 }
 
-void tide__move_cursor(tide__turn *t, int sign) {
-    tide_tui_state *st = t->st;
+void tide__move_cursor(tide__action *act, int sign) {
+    tide_tui_state *st = act->st;
     const tide_tui_window w = st->window;
-    const int n = tide__columns(t), x = tide_tui_column_of(w, n, st->cursor);
+    const int n = tide__columns(act), x = tide_tui_column_of(w, n, st->cursor);
     const uint64_t span = tide_tui_window_span(w);
     int64_t to = tide_tui_move_time(st->cursor, sign, INT64_MIN, INT64_MAX);
     if (span > (uint64_t)n && x + sign >= 0 && x + sign < n) {
@@ -69,15 +70,15 @@ void tide__move_cursor(tide__turn *t, int sign) {
         to =
             tide_tui_move_time(sign < 0 ? w.begin : w.end - 1, sign * tide_tui_column_time(w, n), INT64_MIN, INT64_MAX);
     }
-    tide__set_cursor(t, to);
-    if (st->cursor < w.begin) place_window(t, st->cursor, span);
-    if (st->cursor >= w.end) place_window(t, (int64_t)((uint64_t)st->cursor + 1 - span), span);
+    tide__set_cursor(act, to);
+    if (st->cursor < w.begin) place_window(act, st->cursor, span);
+    if (st->cursor >= w.end) place_window(act, (int64_t)((uint64_t)st->cursor + 1 - span), span);
 }
 
-void tide__zoom(tide__turn *t, bool in, int64_t at) {
-    tide_tui_state *st = t->st;
-    const tide_tui_window w = st->window, whole = whole_of(t);
-    const int n = tide__columns(t);
+void tide__zoom(tide__action *act, bool in, int64_t at) {
+    tide_tui_state *st = act->st;
+    const tide_tui_window w = st->window, whole = whole_of(act);
+    const int n = tide__columns(act);
     at = tide_tui_move_time(at, 0, w.begin, w.end - 1);
     const uint64_t span = tide_tui_window_span(w), left = (uint64_t)at - (uint64_t)w.begin;
     const uint64_t new_span = in ? (span + 1) / 2 : span > UINT64_MAX / 2 ? span : span * 2;
@@ -86,46 +87,47 @@ void tide__zoom(tide__turn *t, bool in, int64_t at) {
     const uint64_t from = start_of_column(new_span, n, x), to = start_of_column(new_span, n, x + 1);
     uint64_t new_left = in ? left / 2 : left > INT64_MAX / 2 ? INT64_MAX : left * 2;
     if (to > from) new_left = new_left < from ? from : new_left >= to ? to - 1 : new_left;
-    place_window(t, tide_tui_move_time(at, -signed_of(new_left), whole.begin, whole.end), new_span);
-    if (st->cursor < st->window.begin || st->cursor >= st->window.end) tide__set_cursor(t, at);
+    place_window(act, tide_tui_move_time(at, -signed_of(new_left), whole.begin, whole.end), new_span);
+    if (st->cursor < st->window.begin || st->cursor >= st->window.end) tide__set_cursor(act, at);
     st->is_fitted = false;
 }
 
-void tide__pan(tide__turn *t, int sign, uint64_t by) {
-    tide_tui_state *st = t->st;
-    const tide_tui_window whole = whole_of(t);
+void tide__pan(tide__action *act, int sign, uint64_t by) {
+    tide_tui_state *st = act->st;
+    const tide_tui_window whole = whole_of(act);
     const int64_t begin = st->window.begin;
-    place_window(t, tide_tui_move_time(begin, sign * signed_of(by), whole.begin, whole.end),
+    place_window(act, tide_tui_move_time(begin, sign * signed_of(by), whole.begin, whole.end),
                  tide_tui_window_span(st->window));
     if (st->window.begin == begin) return;
-    tide__set_cursor(t, tide_tui_move_time(st->cursor, st->window.begin - begin, st->window.begin, st->window.end - 1));
+    tide__set_cursor(act,
+                     tide_tui_move_time(st->cursor, st->window.begin - begin, st->window.begin, st->window.end - 1));
     st->is_fitted = false;
 }
 
-void tide__pan_half(tide__turn *t, int sign) {
-    const uint64_t half = tide_tui_window_span(t->st->window) / 2;
-    tide__pan(t, sign, half > 0 ? half : 1);
+void tide__pan_half(tide__action *act, int sign) {
+    const uint64_t half = tide_tui_window_span(act->st->window) / 2;
+    tide__pan(act, sign, half > 0 ? half : 1);
 }
 
-void tide__show_moment(tide__turn *t, tide_moment m) {
-    tide_tui_state *st = t->st;
-    tide__set_cursor(t, m.t);
+void tide__show_moment(tide__action *act, tide_moment m) {
+    tide_tui_state *st = act->st;
+    tide__set_cursor(act, m.t);
     if (st->cursor == m.t) st->cursor_event = m.event;
     if (st->cursor >= st->window.begin && st->cursor < st->window.end) return;
-    const tide_tui_window whole = whole_of(t);
+    const tide_tui_window whole = whole_of(act);
     const uint64_t span = tide_tui_window_span(st->window);
-    place_window(t, tide_tui_move_time(st->cursor, -signed_of(span / 2), whole.begin, whole.end), span);
+    place_window(act, tide_tui_move_time(st->cursor, -signed_of(span / 2), whole.begin, whole.end), span);
 }
 
-void tide__show_whole(tide__turn *t) {
-    t->st->window = whole_of(t);
-    t->st->space_lo = t->st->space_hi = 0;
-    t->st->is_fitted = false;
+void tide__show_whole(tide__action *act) {
+    act->st->window = whole_of(act);
+    act->st->space_lo = act->st->space_hi = 0;
+    act->st->is_fitted = false;
 }
 
 /// What is to be fitted: the range, else the selected item.
-static bool what_to_fit(const tide__turn *t, int64_t *begin, int64_t *end) {
-    const tide_tui_state *st = t->st;
+static bool what_to_fit(const tide__action *act, int64_t *begin, int64_t *end) {
+    const tide_tui_state *st = act->st;
     if (st->shows_range) {
         *begin = st->range_begin;
         *end = st->range_end;
@@ -138,153 +140,153 @@ static bool what_to_fit(const tide__turn *t, int64_t *begin, int64_t *end) {
     return true;
 }
 
-void tide__fit(tide__turn *t) {
-    tide_tui_state *st = t->st;
+void tide__fit(tide__action *act) {
+    tide_tui_state *st = act->st;
     int64_t begin, end;
-    if (!what_to_fit(t, &begin, &end)) {
+    if (!what_to_fit(act, &begin, &end)) {
         tide_tui_say(st, true, "nothing to fit: select a row or a range first");
         return;
     }
-    const tide_tui_window whole = whole_of(t), before = st->window;
+    const tide_tui_window whole = whole_of(act), before = st->window;
     const uint64_t life = (uint64_t)end - (uint64_t)begin, margin = life / 8 > 0 ? life / 8 : 1;
     begin = tide_tui_move_time(begin, -signed_of(margin), whole.begin, whole.end - 1);
     end = tide_tui_move_time(end, signed_of(margin), begin + 1, whole.end);
     if (st->is_fitted && before.begin == begin && before.end == end) {
         st->window = st->before_fit;
         st->is_fitted = false;
-        if (st->cursor < st->window.begin || st->cursor >= st->window.end) tide__show_moment(t, tide_tui_now(st));
+        if (st->cursor < st->window.begin || st->cursor >= st->window.end) tide__show_moment(act, tide_tui_now(st));
         return;
     }
     if (!st->is_fitted) st->before_fit = before;
     st->is_fitted = true;
     st->window = (tide_tui_window){begin, end};
     if (st->cursor < begin || st->cursor >= end) {
-        tide__set_cursor(t, tide_tui_move_time(begin, signed_of(margin), begin, end - 1));
+        tide__set_cursor(act, tide_tui_move_time(begin, signed_of(margin), begin, end - 1));
     }
 }
 
 // ---- jumps ----
 
-void tide__next_change(tide__turn *t, int dir) {
+void tide__next_change(tide__action *act, int dir) {
     tide_error err = TIDE_ERROR_INIT;
     tide_moment to;
-    const tide_moment from = tide_tui_now(t->st);
-    if (tide_subject_next_change(t->st->a, from, dir, &to, &err) != TIDE_OK) {
-        tide__turn_fail(t, &err);
+    const tide_moment from = tide_tui_now(act->st);
+    if (tide_subject_next_change(act->st->a, from, dir, &to, &err) != TIDE_OK) {
+        tide__action_fail(act, &err);
         return;
     }
     if (to.t == from.t && to.event == from.event) {
-        tide_tui_say(t->st, false, "nothing changes %s here", dir > 0 ? "after" : "before");
+        tide_tui_say(act->st, false, "nothing changes %s here", dir > 0 ? "after" : "before");
         return;
     }
-    tide__show_moment(t, to);
+    tide__show_moment(act, to);
 }
 
-void tide__highest(tide__turn *t) {
-    const tide_subject_facts *f = tide_subject_get_facts(t->st->a);
+void tide__highest(tide__action *act) {
+    const tide_subject_facts *f = tide_subject_get_facts(act->st->a);
     tide_moment to = f->peak;
     tide_error err = TIDE_ERROR_INIT;
-    if (t->st->curve_kind >= 0) {
-        const tide_curve_key key = {.of = TIDE_CURVE_LIVE, .kind = t->st->curve_kind};
+    if (act->st->curve_kind >= 0) {
+        const tide_curve_key key = {.of = TIDE_CURVE_LIVE, .kind = act->st->curve_kind};
         uint64_t bytes;
-        if (tide_subject_peak_between(t->st->a, key, f->begin, f->end, &bytes, &to, &err) != TIDE_OK) {
-            tide__turn_fail(t, &err);
+        if (tide_subject_peak_between(act->st->a, key, f->begin, f->end, &bytes, &to, &err) != TIDE_OK) {
+            tide__action_fail(act, &err);
             return;
         }
     }
-    tide__show_moment(t, to);
+    tide__show_moment(act, to);
 }
 
 /// First within the window, at the resolution on the screen; then from its edge on, at the resolution of the whole
 /// axis.
-void tide__next_peak(tide__turn *t, int dir) {
-    const tide_tui_window w = t->st->window, whole = whole_of(t);
-    const size_t n = (size_t)tide__columns(t);
-    const int64_t from = t->st->cursor;
+void tide__next_peak(tide__action *act, int dir) {
+    const tide_tui_window w = act->st->window, whole = whole_of(act);
+    const size_t n = (size_t)tide__columns(act);
+    const int64_t from = act->st->cursor;
     tide_error err = TIDE_ERROR_INIT;
     tide_moment to;
-    tide_status st = tide_subject_next_peak(t->st->a, from, dir, w.begin, w.end, n, &to, &err);
+    tide_status st = tide_subject_next_peak(act->st->a, from, dir, w.begin, w.end, n, &to, &err);
     if (st == TIDE_ERR_NOT_FOUND && tide_tui_window_span(w) < tide_tui_window_span(whole)) {
         const int64_t t0 = dir > 0 ? w.begin : whole.begin, t1 = dir > 0 ? whole.end : w.end;
-        st = tide_subject_next_peak(t->st->a, from, dir, t0, t1, n, &to, &err);
+        st = tide_subject_next_peak(act->st->a, from, dir, t0, t1, n, &to, &err);
     }
     if (st == TIDE_OK) {
-        tide__show_moment(t, to);
+        tide__show_moment(act, to);
     } else if (st == TIDE_ERR_NOT_FOUND) {
-        tide__highest(t);
-        tide_tui_say(t->st, false, "no peak %s here: this is the highest of all", dir > 0 ? "after" : "before");
+        tide__highest(act);
+        tide_tui_say(act->st, false, "no peak %s here: this is the highest of all", dir > 0 ? "after" : "before");
     } else {
-        tide__turn_fail(t, &err);
+        tide__action_fail(act, &err);
     }
 }
 
 // ---- addresses ----
 
-bool tide__space_window(const tide__turn *t, tide_tui_window *view, tide_tui_window *whole) {
-    const tide_space *space = t->scene != NULL ? t->scene->space : NULL;
+bool tide__space_window(const tide__action *act, tide_tui_window *view, tide_tui_window *whole) {
+    const tide_space *space = act->scene != NULL ? act->scene->space : NULL;
     if (space == NULL || space->bytes == 0) return false;
     *whole = (tide_tui_window){0, space->bytes > INT64_MAX ? INT64_MAX : (int64_t)space->bytes};
-    *view = (tide_tui_window){t->st->space_lo, t->st->space_hi};
+    *view = (tide_tui_window){act->st->space_lo, act->st->space_hi};
     if (view->begin >= view->end || view->begin < 0 || view->end > whole->end) *view = *whole;
     return true;
 }
 
-static int places(const tide__turn *t) {
-    const int h = t->scene->layout != NULL ? t->scene->layout->map.h : 0;
+static int places(const tide__action *act) {
+    const int h = act->scene->layout != NULL ? act->scene->layout->map.h : 0;
     return h > 0 ? 2 * h : 1;
 }
 
-static void set_view(tide__turn *t, int64_t lo, uint64_t span, tide_tui_window whole) {
+static void set_view(tide__action *act, int64_t lo, uint64_t span, tide_tui_window whole) {
     if (span >= tide_tui_window_span(whole)) {
-        t->st->space_lo = t->st->space_hi = 0;
+        act->st->space_lo = act->st->space_hi = 0;
         return;
     }
     const int64_t last = whole.end - (int64_t)span;
     lo = lo < 0 ? 0 : lo > last ? last : lo;
-    t->st->space_lo = lo;
-    t->st->space_hi = lo + (int64_t)span;
+    act->st->space_lo = lo;
+    act->st->space_hi = lo + (int64_t)span;
 }
 
 /// Select the item at both cursors, if the picture is that of this window.
-static void select_at_cursors(tide__turn *t) {
-    const tide_tui_scene *scene = t->scene;
+static void select_at_cursors(tide__action *act) {
+    const tide_tui_scene *scene = act->scene;
     tide_tui_window view, whole;
-    if (scene->cells == NULL || scene->layout == NULL || !tide__space_window(t, &view, &whole)) return;
-    const int w = scene->cells_w, h = places(t);
-    const int x = scene->map_is_moment ? 0 : tide_tui_column_of(t->st->window, w, t->st->cursor);
-    const int y = tide_tui_column_of(view, h, t->st->space_cursor);
+    if (scene->cells == NULL || scene->layout == NULL || !tide__space_window(act, &view, &whole)) return;
+    const int w = scene->cells_w, h = places(act);
+    const int x = scene->map_is_moment ? 0 : tide_tui_column_of(act->st->window, w, act->st->cursor);
+    const int y = tide_tui_column_of(view, h, act->st->space_cursor);
     if (x < 0 || x >= w || y < 0 || y >= h) return;
     const uint32_t item = scene->cells[(size_t)y * (size_t)w + (size_t)x].item;
-    if (item < TIDE_SPACE_HOLE) tide__select_item(t, item);
+    if (item < TIDE_SPACE_HOLE) tide__select_item(act, item);
 }
 
-void tide__set_space_cursor(tide__turn *t, int64_t at) {
+void tide__set_space_cursor(tide__action *act, int64_t at) {
     tide_tui_window view, whole;
-    if (!tide__space_window(t, &view, &whole)) return;
+    if (!tide__space_window(act, &view, &whole)) return;
     at = tide_tui_move_time(at, 0, 0, whole.end - 1);
-    t->st->space_cursor = at;
+    act->st->space_cursor = at;
     if (at >= view.begin && at < view.end) {
-        select_at_cursors(t);
+        select_at_cursors(act);
         return;
     }
     const uint64_t span = tide_tui_window_span(view);
     const int64_t lo = at < view.begin ? at : at + 1 - (int64_t)span;
-    set_view(t, lo, span, whole);
+    set_view(act, lo, span, whole);
 }
 
-void tide__move_space(tide__turn *t, int64_t by_places) {
+void tide__move_space(tide__action *act, int64_t by_places) {
     tide_tui_window view, whole;
-    if (!tide__space_window(t, &view, &whole)) {
-        tide_tui_say(t->st, false, "there are no addresses to move in");
+    if (!tide__space_window(act, &view, &whole)) {
+        tide_tui_say(act->st, false, "there are no addresses to move in");
         return;
     }
-    const int n = places(t);
+    const int n = places(act);
     const int64_t each = tide_tui_column_time(view, n);
-    int64_t from = t->st->space_cursor;
+    int64_t from = act->st->space_cursor;
     if (from < 0) { // it enters at the edge from which it moves
         from = by_places > 0 ? view.begin : view.end - 1;
         if (by_places == 1 || by_places == -1) {
-            tide__set_space_cursor(t, from);
+            tide__set_space_cursor(act, from);
             return;
         }
     }
@@ -293,26 +295,26 @@ void tide__move_space(tide__turn *t, int64_t by_places) {
     const int64_t far = by_places > INT64_MAX / each || by_places < -INT64_MAX / each
                             ? (by_places > 0 ? INT64_MAX : -INT64_MAX)
                             : by_places * each;
-    tide__set_space_cursor(t, inside ? tide__time_of_column(view, n, y + (int)by_places)
-                                     : tide_tui_move_time(from, far, 0, whole.end - 1));
+    tide__set_space_cursor(act, inside ? tide__time_of_column(view, n, y + (int)by_places)
+                                       : tide_tui_move_time(from, far, 0, whole.end - 1));
 }
 
-void tide__zoom_space(tide__turn *t, bool in) {
+void tide__zoom_space(tide__action *act, bool in) {
     tide_tui_window view, whole;
-    if (!tide__space_window(t, &view, &whole)) {
-        tide_tui_say(t->st, false, "there are no addresses to zoom: the view 'memory' (key 2) shows them");
+    if (!tide__space_window(act, &view, &whole)) {
+        tide_tui_say(act->st, false, "there are no addresses to zoom: the view 'memory' (key 2) shows them");
         return;
     }
     const uint64_t span = tide_tui_window_span(view);
     const uint64_t new_span = in ? (span + 1) / 2 : span > INT64_MAX / 2 ? INT64_MAX : span * 2;
-    const int64_t cursor = t->st->space_cursor;
+    const int64_t cursor = act->st->space_cursor;
     const int64_t at = cursor >= view.begin && cursor < view.end ? cursor : view.begin + (int64_t)(span / 2);
     const uint64_t below = (uint64_t)(at - view.begin), new_below = in ? below / 2 : below * 2;
-    set_view(t, tide_tui_move_time(at, -(int64_t)new_below, 0, whole.end), new_span, whole);
+    set_view(act, tide_tui_move_time(at, -(int64_t)new_below, 0, whole.end), new_span, whole);
 }
 
-static bool space_of_address(const tide__turn *t, uint64_t address, int64_t *at) {
-    const tide_space *space = t->scene->space;
+static bool space_of_address(const tide__action *act, uint64_t address, int64_t *at) {
+    const tide_space *space = act->scene->space;
     for (size_t i = 0; i < space->n; i++) {
         const tide_region *r = &space->regions[i];
         if (address < r->base || address - r->base >= r->bytes) continue;
@@ -386,88 +388,88 @@ bool tide__parse_time(const tide_subject_facts *f, const char *text, int64_t *ou
 }
 
 /// "#123": an event.
-static void go_to_event(tide__turn *t, const char *digits) {
+static void go_to_event(tide__action *act, const char *digits) {
     uint64_t number, billionths;
     const char *rest;
-    tide_trace *trace = tide_subject_trace(t->st->a);
+    tide_trace *trace = tide_subject_trace(act->st->a);
     tide_error err = TIDE_ERROR_INIT;
     tide_trace_event event;
     size_t n = 0;
     if (trace == NULL || !read_decimal(digits, &number, &billionths, &rest) || *rest != 0) {
-        tide_tui_say(t->st, true, trace == NULL ? "a plan has no events" : "'#%s' is no event", digits);
+        tide_tui_say(act->st, true, trace == NULL ? "a plan has no events" : "'#%s' is no event", digits);
     } else if (tide_trace_events(trace, number, &event, 1, &n, &err) != TIDE_OK) {
-        tide__turn_fail(t, &err);
+        tide__action_fail(act, &err);
     } else if (n == 0 || event.t_ns > INT64_MAX) {
-        tide_tui_say(t->st, true, "there is no event %" PRIu64 ": the last is %" PRIu64, number,
-                     tide_subject_get_facts(t->st->a)->n_events);
+        tide_tui_say(act->st, true, "there is no event %" PRIu64 ": the last is %" PRIu64, number,
+                     tide_subject_get_facts(act->st->a)->n_events);
     } else {
-        tide__show_moment(t, (tide_moment){(int64_t)event.t_ns, event.id});
+        tide__show_moment(act, (tide_moment){(int64_t)event.t_ns, event.id});
     }
 }
 
-static void go_to_address(tide__turn *t, const char *text) {
+static void go_to_address(tide__action *act, const char *text) {
     char *rest;
     const unsigned long long address = strtoull(text, &rest, 16);
     int64_t at;
     if (*rest != 0) {
-        tide_tui_say(t->st, true, "'%s' is no address", text);
-    } else if (t->scene == NULL || t->scene->space == NULL) {
-        tide_tui_say(t->st, true, "addresses are shown by the view 'memory': key 2");
-    } else if (!space_of_address(t, address, &at)) {
-        tide_tui_say(t->st, true, "nothing that is shown lies at %s", text);
+        tide_tui_say(act->st, true, "'%s' is no address", text);
+    } else if (act->scene == NULL || act->scene->space == NULL) {
+        tide_tui_say(act->st, true, "addresses are shown by the view 'memory': key 2");
+    } else if (!space_of_address(act, address, &at)) {
+        tide_tui_say(act->st, true, "nothing that is shown lies at %s", text);
     } else {
-        tide__set_space_cursor(t, at);
+        tide__set_space_cursor(act, at);
     }
 }
 
 /// A step, or an item, by name; else the nearest name of a step.
-static void go_to_name(tide__turn *t, const char *name) {
-    const tide_subject_facts *f = tide_subject_get_facts(t->st->a);
+static void go_to_name(tide__action *act, const char *name) {
+    const tide_subject_facts *f = tide_subject_get_facts(act->st->a);
     for (size_t i = 0; i < f->n_steps; i++) {
         if (strcmp(f->step_names[i], name) != 0) continue;
-        tide__show_moment(t, (tide_moment){f->step_begin[i], 0});
+        tide__show_moment(act, (tide_moment){f->step_begin[i], 0});
         return;
     }
-    const tide_items *items = tide_subject_items(t->st->a);
+    const tide_items *items = tide_subject_items(act->st->a);
     const size_t n = items != NULL ? items->n : 0;
     for (size_t i = 0; i < n; i++) {
         if (strcmp(tide_items_site(items, i)->name, name) != 0) continue;
-        tide__select_item(t, (uint32_t)i);
-        tide__show_moment(t, (tide_moment){tide_items_begin(items, i), 0});
+        tide__select_item(act, (uint32_t)i);
+        tide__show_moment(act, (tide_moment){tide_items_begin(items, i), 0});
         return;
     }
     const char *near = tide_nearest_of(name, f->step_names, f->n_steps);
-    tide_tui_say(t->st, true, "there is no step, time or name '%s'%s%s%s", name, near != NULL ? ": did you mean " : "",
-                 near != NULL ? near : "", near != NULL ? "?" : "");
+    tide_tui_say(act->st, true, "there is no step, time or name '%s'%s%s%s", name,
+                 near != NULL ? ": did you mean " : "", near != NULL ? near : "", near != NULL ? "?" : "");
 }
 
-void tide__go_to(tide__turn *t, const char *text) {
-    const tide_subject_facts *f = tide_subject_get_facts(t->st->a);
+void tide__go_to(tide__action *act, const char *text) {
+    const tide_subject_facts *f = tide_subject_get_facts(act->st->a);
     tide_error err = TIDE_ERROR_INIT;
     int64_t at;
     if (*text == 0) {
-        tide__open_prompt(t, TIDE_TUI_PROMPT_GOTO, "");
+        tide__open_prompt(act, TIDE_TUI_PROMPT_GOTO, "");
     } else if (strcmp(text, "peak") == 0) {
-        tide__highest(t);
+        tide__highest(act);
     } else if (strcmp(text, "begin") == 0) {
-        tide__show_moment(t, (tide_moment){f->begin, 0});
+        tide__show_moment(act, (tide_moment){f->begin, 0});
     } else if (strcmp(text, "end") == 0) {
-        tide__show_moment(t, (tide_moment){f->end - 1, 0});
+        tide__show_moment(act, (tide_moment){f->end - 1, 0});
     } else if (*text == '#') {
-        go_to_event(t, text + 1);
+        go_to_event(act, text + 1);
     } else if (strncasecmp(text, "0x", 2) == 0) {
-        go_to_address(t, text);
+        go_to_address(act, text);
     } else if (*text >= '0' && *text <= '9') {
         if (!tide__parse_time(f, text, &at, &err)) {
-            tide__turn_fail(t, &err);
+            tide__action_fail(act, &err);
         } else if (at < f->begin || at >= f->end) {
             char last[32];
-            tide_tui_say(t->st, true, "%s lies behind the end, which is at %s", text,
+            tide_tui_say(act->st, true, "%s lies behind the end, which is at %s", text,
                          tide_tui_format_time(f, f->end - 1, last, sizeof last));
         } else {
-            tide__show_moment(t, (tide_moment){at, 0});
+            tide__show_moment(act, (tide_moment){at, 0});
         }
     } else {
-        go_to_name(t, text);
+        go_to_name(act, text);
     }
 }

@@ -2,7 +2,7 @@
 //
 // What the files of actions share. Calls go from the last of them to the first:
 //
-//     actions_turn.c  what all of them use     actions_rows.c  rows, panes, search, filters
+//     actions_base.c  what all of them use     actions_rows.c  rows, panes, search, filters
 //     actions_axis.c  time and addresses       actions.c       the table of actions
 //     actions_mark.c  ranges, marks, edits     commands.c      lines behind ':'      input.c  keys, mouse
 #ifndef TIDE_TUI_ACTIONS_INTERNAL_H
@@ -11,108 +11,108 @@
 #include "tui/actions.h"
 
 /// One action while it is performed: the state that it changes, the scene that the person saw, and the result so far.
-typedef struct tide__turn {
+typedef struct tide__action {
     tide_tui_state *st;
     const tide_tui_scene *scene; ///< may be NULL: nothing has been drawn yet
     tide_tui_result result;
-} tide__turn;
+} tide__action;
 
-// ---- actions_turn.c ----
+// ---- actions_base.c ----
 
-tide__turn tide__turn_begin(tide_tui_state *st, const tide_tui_scene *scene);
+tide__action tide__action_begin(tide_tui_state *st, const tide_tui_scene *scene);
 /// Settles the state.
-tide_tui_result tide__turn_end(tide__turn *t);
-void tide__turn_effect(tide__turn *t, tide_tui_effect effect, const char *text);
+tide_tui_result tide__action_end(tide__action *act);
+void tide__action_effect(tide__action *act, tide_tui_effect effect, const char *text);
 /// An error in the bottom line, with its hint.
-void tide__turn_fail(tide__turn *t, const tide_error *err);
-void tide__open_prompt(tide__turn *t, tide_tui_prompt prompt, const char *text);
-void tide__close_prompt(tide__turn *t);
+void tide__action_fail(tide__action *act, const tide_error *err);
+void tide__open_prompt(tide__action *act, tide_tui_prompt prompt, const char *text);
+void tide__close_prompt(tide__action *act);
 /// Rows must be made anew.
-void tide__rows_changed(tide__turn *t);
-void tide__select_item(tide__turn *t, uint32_t item);
+void tide__rows_changed(tide__action *act);
+void tide__select_item(tide__action *act, uint32_t item);
 
 // ---- actions_axis.c: time ----
 
 /// Columns of the time axis on the screen, at least 1.
-int tide__columns(const tide__turn *t);
+int tide__columns(const tide__action *act);
 /// First moment of column `x` of the window.
 int64_t tide__time_of_column(tide_tui_window w, int n, int x);
-void tide__set_cursor(tide__turn *t, int64_t at);
-void tide__move_cursor(tide__turn *t, int sign);
+void tide__set_cursor(tide__action *act, int64_t at);
+void tide__move_cursor(tide__action *act, int sign);
 /// `at` keeps its column.
-void tide__zoom(tide__turn *t, bool in, int64_t at);
-void tide__pan(tide__turn *t, int sign, uint64_t by);
-void tide__pan_half(tide__turn *t, int sign);
+void tide__zoom(tide__action *act, bool in, int64_t at);
+void tide__pan(tide__action *act, int sign, uint64_t by);
+void tide__pan_half(tide__action *act, int sign);
 /// The cursor there, and the window around it when it lies outside.
-void tide__show_moment(tide__turn *t, tide_moment m);
-void tide__show_whole(tide__turn *t);
-void tide__fit(tide__turn *t);
-void tide__next_change(tide__turn *t, int dir);
-void tide__next_peak(tide__turn *t, int dir);
-void tide__highest(tide__turn *t);
+void tide__show_moment(tide__action *act, tide_moment m);
+void tide__show_whole(tide__action *act);
+void tide__fit(tide__action *act);
+void tide__next_change(tide__action *act, int dir);
+void tide__next_peak(tide__action *act, int dir);
+void tide__highest(tide__action *act);
 /// Step, time, event, address, name: see the help of the prompt.
-void tide__go_to(tide__turn *t, const char *text);
+void tide__go_to(tide__action *act, const char *text);
 /// "12", "1.5ms": a moment of the axis. False with err for anything else.
 bool tide__parse_time(const tide_subject_facts *f, const char *text, int64_t *out, tide_error *err);
 
 // ---- actions_axis.c: addresses ----
 
 /// The part of the address axis in view, and all of it; false: there is no such axis.
-bool tide__space_window(const tide__turn *t, tide_tui_window *view, tide_tui_window *whole);
-void tide__set_space_cursor(tide__turn *t, int64_t at);
-void tide__move_space(tide__turn *t, int64_t by_places);
-void tide__zoom_space(tide__turn *t, bool in);
+bool tide__space_window(const tide__action *act, tide_tui_window *view, tide_tui_window *whole);
+void tide__set_space_cursor(tide__action *act, int64_t at);
+void tide__move_space(tide__action *act, int64_t by_places);
+void tide__zoom_space(tide__action *act, bool in);
 
 // ---- actions_mark.c: ranges, marks, compared moments, edits of the plan ----
 
-void tide__toggle_range(tide__turn *t);
-void tide__set_range(tide__turn *t, int64_t from, int64_t to);
+void tide__toggle_range(tide__action *act);
+void tide__set_range(tide__action *act, int64_t from, int64_t to);
 /// name 0: the next free letter. False: no room.
-bool tide__mark(tide__turn *t, char name, const char *text);
+bool tide__mark(tide__action *act, char name, const char *text);
 /// name 0: the next mark behind the cursor, round at the end.
-void tide__jump(tide__turn *t, char name);
-void tide__set_compared(tide__turn *t, bool is_b);
-void tide__reset(tide__turn *t);
-void tide__edit(tide__turn *t, const char *text);
-void tide__apply(tide__turn *t);
-void tide__undo(tide__turn *t);
-void tide__copy(tide__turn *t);
+void tide__jump(tide__action *act, char name);
+void tide__set_compared(tide__action *act, bool is_b);
+void tide__reset(tide__action *act);
+void tide__edit(tide__action *act, const char *text);
+void tide__apply(tide__action *act);
+void tide__undo(tide__action *act);
+void tide__copy(tide__action *act);
 
 // ---- actions_rows.c: rows, panes, search, filters ----
 
 /// Row of the gantt, and its item.
-void tide__select_row(tide__turn *t, size_t row);
+void tide__select_row(tide__action *act, size_t row);
 /// Row of another list, with what follows from it.
-void tide__select_in_pane(tide__turn *t, tide_tui_pane pane, size_t row);
+void tide__select_in_pane(tide__action *act, tide_tui_pane pane, size_t row);
 /// By rows, or what moving means in the pane that has the focus.
-void tide__move_rows(tide__turn *t, int64_t by);
-void tide__move_page(tide__turn *t, int sign);
-void tide__next_in_row(tide__turn *t, int dir);
-void tide__open(tide__turn *t);
-bool tide__close_group(tide__turn *t);
-void tide__next_sort(tide__turn *t);
-void tide__next_group(tide__turn *t);
-void tide__set_group(tide__turn *t, tide_row_group group);
-void tide__next_pane(tide__turn *t, int dir);
-void tide__set_preset(tide__turn *t, tide_tui_preset preset);
-void tide__next_kind(tide__turn *t);
-void tide__search(tide__turn *t, const char *regex);
-void tide__next_match(tide__turn *t, int dir);
-void tide__alike(tide__turn *t);
+void tide__move_rows(tide__action *act, int64_t by);
+void tide__move_page(tide__action *act, int sign);
+void tide__next_in_row(tide__action *act, int dir);
+void tide__open(tide__action *act);
+bool tide__close_group(tide__action *act);
+void tide__next_sort(tide__action *act);
+void tide__next_group(tide__action *act);
+void tide__set_group(tide__action *act, tide_row_group group);
+void tide__next_pane(tide__action *act, int dir);
+void tide__set_preset(tide__action *act, tide_tui_preset preset);
+void tide__next_kind(tide__action *act);
+void tide__search(tide__action *act, const char *regex);
+void tide__next_match(tide__action *act, int dir);
+void tide__alike(tide__action *act);
 /// "": take the last one off. False: not understood, which is said.
-bool tide__filter(tide__turn *t, const char *text);
-void tide__toggle_filter(tide__turn *t, const char *text);
+bool tide__filter(tide__action *act, const char *text);
+void tide__toggle_filter(tide__action *act, const char *text);
 
 // ---- actions.c ----
 
 /// The action itself, whatever prompts and overlays are open.
-void tide__turn_do(tide__turn *t, tide_tui_action action);
+void tide__action_do(tide__action *act, tide_tui_action action);
 
 // ---- commands.c ----
 
 /// A line behind ':'.
-void tide__turn_line(tide__turn *t, const char *line);
+void tide__action_line(tide__action *act, const char *line);
 /// The next value of a setting.
-void tide__toggle_setting(tide__turn *t, tide_tui_setting setting);
+void tide__toggle_setting(tide__action *act, tide_tui_setting setting);
 
 #endif

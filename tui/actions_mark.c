@@ -14,8 +14,8 @@
 
 // ---- ranges ----
 
-void tide__set_range(tide__turn *t, int64_t from, int64_t to) {
-    tide_tui_state *st = t->st;
+void tide__set_range(tide__action *act, int64_t from, int64_t to) {
+    tide_tui_state *st = act->st;
     st->shows_range = true;
     st->range_follows = false;
     st->range_begin = from < to ? from : to;
@@ -23,8 +23,8 @@ void tide__set_range(tide__turn *t, int64_t from, int64_t to) {
     if (st->range_end == st->range_begin) st->range_end++;
 }
 
-void tide__toggle_range(tide__turn *t) {
-    tide_tui_state *st = t->st;
+void tide__toggle_range(tide__action *act) {
+    tide_tui_state *st = act->st;
     st->shows_range = st->range_follows = !st->shows_range;
     st->range_anchor = st->cursor;
     if (!st->shows_range) st->is_fitted = false;
@@ -46,8 +46,8 @@ static char free_name(const tide_tui_state *st) {
     return 0;
 }
 
-bool tide__mark(tide__turn *t, char name, const char *text) {
-    tide_tui_state *st = t->st;
+bool tide__mark(tide__action *act, char name, const char *text) {
+    tide_tui_state *st = act->st;
     if (name == 0) name = free_name(st);
     if (name == 0) {
         tide_tui_say(st, true, "all letters mark something: :mark LETTER moves one");
@@ -74,12 +74,12 @@ static bool comes_sooner(const tide_tui_mark *m, const tide_tui_mark *best, tide
     return m->at.t != best->at.t ? m->at.t < best->at.t : m->at.event < best->at.event;
 }
 
-void tide__jump(tide__turn *t, char name) {
-    tide_tui_state *st = t->st;
+void tide__jump(tide__action *act, char name) {
+    tide_tui_state *st = act->st;
     const tide_tui_mark *best = NULL;
-    const size_t n_seen = t->scene != NULL ? t->scene->n_marks : 0;
+    const size_t n_seen = act->scene != NULL ? act->scene->n_marks : 0;
     for (size_t i = 0; i < st->n_marks + n_seen; i++) {
-        const tide_tui_mark *m = i < st->n_marks ? &st->marks[i] : &t->scene->marks[i - st->n_marks];
+        const tide_tui_mark *m = i < st->n_marks ? &st->marks[i] : &act->scene->marks[i - st->n_marks];
         if (name != 0 && m->name != name) continue;
         if (comes_sooner(m, best, tide_tui_now(st))) best = m;
     }
@@ -90,7 +90,7 @@ void tide__jump(tide__turn *t, char name) {
     char text[sizeof best->text]; // the scene's marks may be those of the state
     (void)snprintf(text, sizeof text, "%s", best->text);
     const char letter = best->name;
-    tide__show_moment(t, best->at);
+    tide__show_moment(act, best->at);
     if (letter != 0) {
         tide_tui_say(st, false, "mark %c%s%s", letter, text[0] != 0 ? ": " : "", text);
     } else {
@@ -100,8 +100,8 @@ void tide__jump(tide__turn *t, char name) {
 
 // ---- compared moments ----
 
-void tide__set_compared(tide__turn *t, bool is_b) {
-    tide_tui_state *st = t->st;
+void tide__set_compared(tide__action *act, bool is_b) {
+    tide_tui_state *st = act->st;
     const tide_subject_facts *f = tide_subject_get_facts(st->a);
     char when[32];
     (void)tide_tui_format_time(f, st->cursor, when, sizeof when);
@@ -125,8 +125,8 @@ void tide__set_compared(tide__turn *t, bool is_b) {
     tide_tui_say(st, false, "A is %s, B is %s: key 5 compares, Esc there drops them", other, when);
 }
 
-void tide__reset(tide__turn *t) {
-    tide_tui_state *st = t->st;
+void tide__reset(tide__action *act) {
+    tide_tui_state *st = act->st;
     st->n_filters = st->n_marks = 0;
     st->filters_off = st->hides_persistent = st->reverse = st->opened_by_filter = false;
     st->sort = TIDE_ROW_SORT_BEGIN;
@@ -135,67 +135,67 @@ void tide__reset(tide__turn *t) {
     st->only_group_of = TIDE_NO_ITEM;
     st->search[0] = 0;
     st->curve_kind = -1;
-    tide__rows_changed(t);
+    tide__rows_changed(act);
     tide_tui_say(st, false, "filters, marks and saved state are forgotten");
-    tide__turn_effect(t, TIDE_TUI_EFFECT_FORGET_STATE, "");
+    tide__action_effect(act, TIDE_TUI_EFFECT_FORGET_STATE, "");
 }
 
 // ---- edits of the plan ----
 
-static bool has_plan(tide__turn *t) {
-    if (tide_subject_get_facts(t->st->a)->plan != NULL) return true;
-    tide_tui_say(t->st, true, "there is no plan to change: what-if needs a model, a plan or a planned run");
+static bool has_plan(tide__action *act) {
+    if (tide_subject_get_facts(act->st->a)->plan != NULL) return true;
+    tide_tui_say(act->st, true, "there is no plan to change: what-if needs a model, a plan or a planned run");
     return false;
 }
 
-static void add_edit(tide__turn *t, const tide_edit *edit) {
-    if (t->st->n_edits == TIDE_TUI_MAX_EDITS) {
-        tide_tui_say(t->st, true, "there are %d edits already: u takes the last one back", TIDE_TUI_MAX_EDITS);
+static void add_edit(tide__action *act, const tide_edit *edit) {
+    if (act->st->n_edits == TIDE_TUI_MAX_EDITS) {
+        tide_tui_say(act->st, true, "there are %d edits already: u takes the last one back", TIDE_TUI_MAX_EDITS);
         return;
     }
-    t->st->edits[t->st->n_edits++] = *edit;
-    tide__turn_effect(t, TIDE_TUI_EFFECT_PLAN, "");
+    act->st->edits[act->st->n_edits++] = *edit;
+    tide__action_effect(act, TIDE_TUI_EFFECT_PLAN, "");
 }
 
-void tide__edit(tide__turn *t, const char *text) {
+void tide__edit(tide__action *act, const char *text) {
     tide_error err = TIDE_ERROR_INIT;
     tide_edit edit;
-    if (!has_plan(t)) return;
+    if (!has_plan(act)) return;
     if (tide_edit_parse(text, &edit, &err) != TIDE_OK) {
-        tide__turn_fail(t, &err);
+        tide__action_fail(act, &err);
         return;
     }
-    add_edit(t, &edit);
+    add_edit(act, &edit);
 }
 
-void tide__apply(tide__turn *t) {
-    const tide_tui_scene *s = t->scene;
-    if (!has_plan(t)) return;
+void tide__apply(tide__action *act) {
+    const tide_tui_scene *s = act->scene;
+    if (!has_plan(act)) return;
     if (s == NULL || s->n_advice == 0) {
-        tide_tui_say(t->st, false, "there is no advice here: the view 'peak' (key 3) has it");
+        tide_tui_say(act->st, false, "there is no advice here: the view 'peak' (key 3) has it");
         return;
     }
-    add_edit(t, &s->advice[tide_tui_pane_row(s, TIDE_TUI_PANE_WHATIF)].edit);
+    add_edit(act, &s->advice[tide_tui_pane_row(s, TIDE_TUI_PANE_WHATIF)].edit);
 }
 
-void tide__undo(tide__turn *t) {
-    if (t->st->n_edits == 0) {
-        tide_tui_say(t->st, false, "there is no edit to take back");
+void tide__undo(tide__action *act) {
+    if (act->st->n_edits == 0) {
+        tide_tui_say(act->st, false, "there is no edit to take back");
         return;
     }
-    t->st->n_edits--;
-    tide__turn_effect(t, TIDE_TUI_EFFECT_PLAN, "");
+    act->st->n_edits--;
+    tide__action_effect(act, TIDE_TUI_EFFECT_PLAN, "");
 }
 
 // ---- the selection ----
 
-void tide__copy(tide__turn *t) {
+void tide__copy(tide__action *act) {
     tide_text text = {0};
-    if (t->scene != NULL) tide_tui_speak_selection(t->scene, t->st->focus, &text);
+    if (act->scene != NULL) tide_tui_speak_selection(act->scene, act->st->focus, &text);
     if (text.len == 0) {
-        tide_tui_say(t->st, false, "nothing is selected here");
+        tide_tui_say(act->st, false, "nothing is selected here");
     } else {
-        tide__turn_effect(t, TIDE_TUI_EFFECT_COPY, tide_text_str(&text));
+        tide__action_effect(act, TIDE_TUI_EFFECT_COPY, tide_text_str(&text));
     }
     tide_text_deinit(&text);
 }

@@ -26,70 +26,70 @@ static bool row_matches(const tide_rows *rows, const tide_items *items, const ui
 }
 
 /// From the selected row on, round at the end; with `dir` 0 the selected row itself may match.
-static bool select_match(tide__turn *t, const tide_items *items, const uint8_t *bits, int dir) {
-    const tide_rows *rows = t->scene != NULL ? t->scene->rows : NULL;
+static bool select_match(tide__action *act, const tide_items *items, const uint8_t *bits, int dir) {
+    const tide_rows *rows = act->scene != NULL ? act->scene->rows : NULL;
     if (rows == NULL || rows->n == 0) return false;
-    const size_t n = rows->n, at = t->st->row < n ? t->st->row : 0;
-    const bool one_site = t->st->group == TIDE_ROW_GROUP_NAME;
+    const size_t n = rows->n, at = act->st->row < n ? act->st->row : 0;
+    const bool one_site = act->st->group == TIDE_ROW_GROUP_NAME;
     for (size_t k = dir == 0 ? 0 : 1; k <= n; k++) {
         const size_t row = dir < 0 ? (at + n - k) % n : (at + k) % n;
         uint32_t member;
         if (!row_matches(rows, items, bits, row, one_site, &member)) continue;
-        t->st->row = row;
-        t->st->item = member;
+        act->st->row = row;
+        act->st->item = member;
         return true;
     }
     return false;
 }
 
-static void find(tide__turn *t, const char *regex, int dir) {
-    const tide_items *items = tide_subject_items(t->st->a);
+static void find(tide__action *act, const char *regex, int dir) {
+    const tide_items *items = tide_subject_items(act->st->a);
     tide_error err = TIDE_ERROR_INIT;
     uint8_t *bits = NULL;
     size_t n = 0;
     if (items == NULL) {
-        tide_tui_say(t->st, false, "names are still being read");
+        tide_tui_say(act->st, false, "names are still being read");
         return;
     }
     if (tide_items_search(items, regex, &bits, &n, &err) != TIDE_OK) {
-        tide__turn_fail(t, &err);
-        t->st->search[0] = 0;
+        tide__action_fail(act, &err);
+        act->st->search[0] = 0;
         return;
     }
     if (n == 0) {
-        tide_tui_say(t->st, true, "no name or operator matches '%s'", regex);
-    } else if (!select_match(t, items, bits, dir)) {
-        tide_tui_say(t->st, true, "all %zu matches of '%s' are hidden by filters", n, regex);
+        tide_tui_say(act->st, true, "no name or operator matches '%s'", regex);
+    } else if (!select_match(act, items, bits, dir)) {
+        tide_tui_say(act->st, true, "all %zu matches of '%s' are hidden by filters", n, regex);
     }
     tide_host_free(bits);
 }
 
-void tide__search(tide__turn *t, const char *regex) {
-    (void)snprintf(t->st->search, sizeof t->st->search, "%s", regex);
+void tide__search(tide__action *act, const char *regex) {
+    (void)snprintf(act->st->search, sizeof act->st->search, "%s", regex);
     if (*regex == 0) {
-        tide_tui_say(t->st, false, "search ended");
+        tide_tui_say(act->st, false, "search ended");
     } else {
-        find(t, regex, 0);
+        find(act, regex, 0);
     }
 }
 
-void tide__next_match(tide__turn *t, int dir) {
-    if (t->st->search[0] == 0) {
-        tide_tui_say(t->st, false, "nothing is searched for: / searches");
+void tide__next_match(tide__action *act, int dir) {
+    if (act->st->search[0] == 0) {
+        tide_tui_say(act->st, false, "nothing is searched for: / searches");
         return;
     }
-    const tide_items *items = tide_subject_items(t->st->a);
-    const uint8_t *bits = t->scene != NULL ? t->scene->match_bits : NULL; // of the frame: names need no second look
-    if (items != NULL && bits != NULL && select_match(t, items, bits, dir)) return;
+    const tide_items *items = tide_subject_items(act->st->a);
+    const uint8_t *bits = act->scene != NULL ? act->scene->match_bits : NULL; // of the frame: names need no second look
+    if (items != NULL && bits != NULL && select_match(act, items, bits, dir)) return;
     char regex[TIDE_TUI_MAX_PROMPT]; // find() may end the search
-    (void)snprintf(regex, sizeof regex, "%s", t->st->search);
-    find(t, regex, dir);
+    (void)snprintf(regex, sizeof regex, "%s", act->st->search);
+    find(act, regex, dir);
 }
 
 // ---- filters ----
 
-bool tide__filter(tide__turn *t, const char *text) {
-    tide_tui_state *st = t->st;
+bool tide__filter(tide__action *act, const char *text) {
+    tide_tui_state *st = act->st;
     if (*text == 0) {
         if (st->n_filters == 0) {
             tide_tui_say(st, false, "there is no filter");
@@ -97,7 +97,7 @@ bool tide__filter(tide__turn *t, const char *text) {
         }
         st->n_filters--;
         st->opened_by_filter = false;
-        tide__rows_changed(t);
+        tide__rows_changed(act);
         return true;
     }
     if (st->n_filters == TIDE_TUI_MAX_FILTERS) {
@@ -108,92 +108,92 @@ bool tide__filter(tide__turn *t, const char *text) {
     tide_error err = TIDE_ERROR_INIT;
     tide_filter *filter = NULL;
     if (tide_filter_parse(text, tide_subject_get_facts(st->a)->axis, &filter, &err) != TIDE_OK) {
-        tide__turn_fail(t, &err);
+        tide__action_fail(act, &err);
         return false;
     }
     (void)snprintf(st->filters[st->n_filters++], sizeof st->filters[0], "%s", tide_filter_text(filter));
     tide_filter_destroy(filter);
     st->filters_off = false;
-    tide__rows_changed(t);
+    tide__rows_changed(act);
     return true;
 }
 
 /// The form that a filter is kept in; false: it is none.
-static bool canonical(const tide__turn *t, const char *text, char *buf, size_t buf_bytes) {
+static bool canonical(const tide__action *act, const char *text, char *buf, size_t buf_bytes) {
     tide_filter *filter = NULL;
-    if (tide_filter_parse(text, tide_subject_get_facts(t->st->a)->axis, &filter, NULL) != TIDE_OK) return false;
+    if (tide_filter_parse(text, tide_subject_get_facts(act->st->a)->axis, &filter, NULL) != TIDE_OK) return false;
     (void)snprintf(buf, buf_bytes, "%s", tide_filter_text(filter));
     tide_filter_destroy(filter);
     return true;
 }
 
-void tide__toggle_filter(tide__turn *t, const char *text) {
-    tide_tui_state *st = t->st;
+void tide__toggle_filter(tide__action *act, const char *text) {
+    tide_tui_state *st = act->st;
     char kept[TIDE_TUI_MAX_PROMPT];
-    for (size_t i = 0; i < st->n_filters && canonical(t, text, kept, sizeof kept); i++) {
+    for (size_t i = 0; i < st->n_filters && canonical(act, text, kept, sizeof kept); i++) {
         if (strcmp(st->filters[i], kept) != 0) continue;
         memmove(st->filters[i], st->filters[i + 1], (st->n_filters - i - 1) * sizeof st->filters[0]);
         st->n_filters--;
         st->opened_by_filter = false;
-        tide__rows_changed(t);
+        tide__rows_changed(act);
         return;
     }
-    (void)tide__filter(t, text);
+    (void)tide__filter(act, text);
 }
 
-void tide__alike(tide__turn *t) {
-    const tide_items *items = tide_subject_items(t->st->a);
-    if (items == NULL || t->st->item >= items->n) {
-        tide_tui_say(t->st, false, "nothing is selected");
+void tide__alike(tide__action *act) {
+    const tide_items *items = tide_subject_items(act->st->a);
+    if (items == NULL || act->st->item >= items->n) {
+        tide_tui_say(act->st, false, "nothing is selected");
         return;
     }
-    const uint64_t size = tide_items_shape(items, t->st->item)->size_bytes;
+    const uint64_t size = tide_items_shape(items, act->st->item)->size_bytes;
     char filter[96];
     (void)snprintf(filter, sizeof filter, "size>=%" PRIu64 " size<=%" PRIu64, size, size);
-    tide__toggle_filter(t, filter);
+    tide__toggle_filter(act, filter);
 }
 
 // ---- rows ----
 
-static const tide_rows *rows_of(const tide__turn *t) { return t->scene != NULL ? t->scene->rows : NULL; }
+static const tide_rows *rows_of(const tide__action *act) { return act->scene != NULL ? act->scene->rows : NULL; }
 
 static uint32_t first_of_row(const tide_rows *rows, size_t row) {
     return rows->members[rows->first != NULL ? rows->first[row] : row];
 }
 
-void tide__select_row(tide__turn *t, size_t row) {
-    const tide_rows *rows = rows_of(t);
+void tide__select_row(tide__action *act, size_t row) {
+    const tide_rows *rows = rows_of(act);
     if (rows == NULL || rows->n == 0) return;
-    t->st->row = row < rows->n ? row : rows->n - 1;
-    t->st->item = first_of_row(rows, t->st->row);
+    act->st->row = row < rows->n ? row : rows->n - 1;
+    act->st->item = first_of_row(rows, act->st->row);
 }
 
-void tide__select_in_pane(tide__turn *t, tide_tui_pane pane, size_t row) {
-    const tide_tui_scene *s = t->scene;
+void tide__select_in_pane(tide__action *act, tide_tui_pane pane, size_t row) {
+    const tide_tui_scene *s = act->scene;
     if (pane == TIDE_TUI_PANE_GANTT) {
-        tide__select_row(t, row);
+        tide__select_row(act, row);
         return;
     }
     const size_t n = s != NULL ? tide_tui_pane_rows(s, pane) : 0;
     if (n == 0) return;
     row = row < n ? row : n - 1;
-    t->st->pane_row[pane] = row;
+    act->st->pane_row[pane] = row;
     uint32_t item = TIDE_NO_ITEM;
     if (pane == TIDE_TUI_PANE_TABLE && s->live != NULL && row < s->live->n) {
         item = s->live->items[row].item;
     } else if (pane == TIDE_TUI_PANE_OPERATORS && row < s->n_operators) {
-        tide__show_moment(t, (tide_moment){s->operators[row].begin, 0});
-        t->st->operators_at = t->st->cursor; // several can begin at once: this one stays
+        tide__show_moment(act, (tide_moment){s->operators[row].begin, 0});
+        act->st->operators_at = act->st->cursor; // several can begin at once: this one stays
     } else if (pane == TIDE_TUI_PANE_POOLS && s->leaks != NULL) {
         const size_t n_pools = s->pools != NULL ? s->pools->n : 0;
         if (row >= n_pools && row - n_pools < s->leaks->n) item = s->leaks->items[row - n_pools].first_item;
     } else if (pane == TIDE_TUI_PANE_COMPARE && s->diff != NULL && row < s->diff->n) {
         item = s->diff->rows[row].a;
     }
-    if (item != TIDE_NO_ITEM) tide__select_item(t, item);
+    if (item != TIDE_NO_ITEM) tide__select_item(act, item);
     if (pane == TIDE_TUI_PANE_TABLE) { // this one stays, too, also while its item is not known
-        t->st->table_at = t->st->cursor;
-        t->st->table_item = t->st->item;
+        act->st->table_at = act->st->cursor;
+        act->st->table_item = act->st->item;
     }
 }
 
@@ -203,46 +203,46 @@ static size_t moved(size_t at, int64_t by, size_t n) {
 }
 
 /// In the curve up and down zoom; the first and the last row are its ends.
-static void move_in_curve(tide__turn *t, int64_t by) {
-    const tide_subject_facts *f = tide_subject_get_facts(t->st->a);
+static void move_in_curve(tide__action *act, int64_t by) {
+    const tide_subject_facts *f = tide_subject_get_facts(act->st->a);
     if (by == INT64_MIN || by == INT64_MAX) {
-        tide__show_moment(t, (tide_moment){by < 0 ? f->begin : f->end - 1, 0});
+        tide__show_moment(act, (tide_moment){by < 0 ? f->begin : f->end - 1, 0});
     } else if (by == 1 || by == -1) {
-        tide__zoom(t, by < 0, t->st->cursor);
+        tide__zoom(act, by < 0, act->st->cursor);
     } else {
-        tide__pan(t, by < 0 ? -1 : 1, tide_tui_window_span(t->st->window));
+        tide__pan(act, by < 0 ? -1 : 1, tide_tui_window_span(act->st->window));
     }
 }
 
-void tide__move_rows(tide__turn *t, int64_t by) {
-    const tide_tui_pane pane = t->st->focus;
-    const tide_rows *rows = rows_of(t);
+void tide__move_rows(tide__action *act, int64_t by) {
+    const tide_tui_pane pane = act->st->focus;
+    const tide_rows *rows = rows_of(act);
     if (pane == TIDE_TUI_PANE_CURVE) {
-        move_in_curve(t, by);
+        move_in_curve(act, by);
     } else if (pane == TIDE_TUI_PANE_MAP) {
-        tide__move_space(t, by == INT64_MIN ? INT64_MAX : -by);
+        tide__move_space(act, by == INT64_MIN ? INT64_MAX : -by);
     } else if (pane == TIDE_TUI_PANE_GANTT) {
         if (rows == NULL || rows->n == 0) {
-            tide_tui_say(t->st, false, rows == NULL ? "rows are still being made" : "there are no rows");
+            tide_tui_say(act->st, false, rows == NULL ? "rows are still being made" : "there are no rows");
             return;
         }
-        tide__select_row(t, moved(t->st->row, by, rows->n));
+        tide__select_row(act, moved(act->st->row, by, rows->n));
     } else {
-        const size_t n = t->scene != NULL ? tide_tui_pane_rows(t->scene, pane) : 0;
-        if (n > 0) tide__select_in_pane(t, pane, moved(tide_tui_pane_row(t->scene, pane), by, n));
+        const size_t n = act->scene != NULL ? tide_tui_pane_rows(act->scene, pane) : 0;
+        if (n > 0) tide__select_in_pane(act, pane, moved(tide_tui_pane_row(act->scene, pane), by, n));
     }
 }
 
-void tide__move_page(tide__turn *t, int sign) {
+void tide__move_page(tide__action *act, int sign) {
     int64_t page = 2; // more than one row, also before the first frame
-    if (t->scene != NULL && t->scene->layout != NULL) {
-        const tide_tui_layout *l = t->scene->layout;
-        const tide_tui_pane pane = t->st->focus;
+    if (act->scene != NULL && act->scene->layout != NULL) {
+        const tide_tui_layout *l = act->scene->layout;
+        const tide_tui_pane pane = act->st->focus;
         const int h = pane == TIDE_TUI_PANE_GANTT ? l->bars.h - 1 : pane == TIDE_TUI_PANE_MAP ? 2 * l->map.h - 2 : 0;
-        const int64_t lines = h > 0 ? h : (int64_t)tide_tui_pane_page(t->scene, pane);
+        const int64_t lines = h > 0 ? h : (int64_t)tide_tui_pane_page(act->scene, pane);
         page = lines > 1 ? lines : 2;
     }
-    tide__move_rows(t, sign * page);
+    tide__move_rows(act, sign * page);
 }
 
 // ---- within a row ----
@@ -260,44 +260,44 @@ static size_t member_at(const tide_rows *rows, size_t from, size_t to, uint32_t 
     return from;
 }
 
-static uint32_t next_member(const tide__turn *t, int dir) {
-    const tide_rows *rows = rows_of(t);
-    const size_t row = t->st->row;
+static uint32_t next_member(const tide__action *act, int dir) {
+    const tide_rows *rows = rows_of(act);
+    const size_t row = act->st->row;
     if (rows == NULL || rows->first == NULL || row >= rows->n) return TIDE_NO_ITEM;
     const size_t from = rows->first[row], to = rows->first[row + 1];
-    const size_t at = member_at(rows, from, to, t->st->item);
+    const size_t at = member_at(rows, from, to, act->st->item);
     if (dir > 0) {
-        const bool is_here = at < to && rows->members[at] == t->st->item;
+        const bool is_here = at < to && rows->members[at] == act->st->item;
         return at + is_here < to ? rows->members[at + is_here] : TIDE_NO_ITEM;
     }
     return at > from ? rows->members[at - 1] : TIDE_NO_ITEM;
 }
 
-void tide__next_in_row(tide__turn *t, int dir) {
-    tide_tui_state *st = t->st;
+void tide__next_in_row(tide__action *act, int dir) {
+    tide_tui_state *st = act->st;
     const tide_items *items = tide_subject_items(st->a);
-    uint32_t to = next_member(t, dir);
-    const bool has_place = t->scene != NULL && t->scene->has_selection && t->scene->selection.item == st->item;
-    if (to == TIDE_NO_ITEM && has_place) to = dir > 0 ? t->scene->after : t->scene->before;
+    uint32_t to = next_member(act, dir);
+    const bool has_place = act->scene != NULL && act->scene->has_selection && act->scene->selection.item == st->item;
+    if (to == TIDE_NO_ITEM && has_place) to = dir > 0 ? act->scene->after : act->scene->before;
     if (items == NULL || to >= items->n) {
         tide_tui_say(st, false, dir > 0 ? "nothing comes after it in its row or place" : "nothing was there before it");
         return;
     }
-    tide__select_item(t, to);
+    tide__select_item(act, to);
     if (!tide_items_alive_at(items, to, st->cursor))
-        tide__show_moment(t, (tide_moment){tide_items_begin(items, to), 0});
+        tide__show_moment(act, (tide_moment){tide_items_begin(items, to), 0});
 }
 
 // ---- groups ----
 
-bool tide__close_group(tide__turn *t) {
-    tide_tui_state *st = t->st;
+bool tide__close_group(tide__action *act) {
+    tide_tui_state *st = act->st;
     if (st->only_group_of == TIDE_NO_ITEM && !st->opened_by_filter) return false;
     if (st->opened_by_filter && st->n_filters > 0) st->n_filters--;
     st->only_group_of = TIDE_NO_ITEM;
     st->opened_by_filter = false;
     st->group = st->group_before;
-    tide__rows_changed(t);
+    tide__rows_changed(act);
     return true;
 }
 
@@ -331,15 +331,15 @@ static void filter_of_group(const tide_items *items, uint32_t item, tide_row_gro
     }
 }
 
-static void open_group(tide__turn *t, const tide_items *items) {
-    tide_tui_state *st = t->st;
+static void open_group(tide__action *act, const tide_items *items) {
+    tide_tui_state *st = act->st;
     const tide_row_group group = st->group != TIDE_ROW_GROUP_NONE ? st->group : TIDE_ROW_GROUP_NAME;
     if (group == TIDE_ROW_GROUP_NAME) {
         st->only_group_of = st->item;
     } else {
         tide_text filter = {0};
         filter_of_group(items, st->item, group, &filter);
-        const bool ok = tide__filter(t, tide_text_str(&filter));
+        const bool ok = tide__filter(act, tide_text_str(&filter));
         tide_text_deinit(&filter);
         if (!ok) return;
         st->opened_by_filter = true;
@@ -347,92 +347,95 @@ static void open_group(tide__turn *t, const tide_items *items) {
     st->group_before = group;
     st->group = TIDE_ROW_GROUP_NONE;
     st->group_chosen = true;
-    tide__rows_changed(t);
+    tide__rows_changed(act);
 }
 
-static void open_row(tide__turn *t) {
-    const tide_items *items = tide_subject_items(t->st->a);
-    const tide_rows *rows = rows_of(t);
-    if (tide__close_group(t)) return;
-    if (items == NULL || t->st->item >= items->n) {
-        tide_tui_say(t->st, false, "nothing is selected");
+static void open_row(tide__action *act) {
+    const tide_items *items = tide_subject_items(act->st->a);
+    const tide_rows *rows = rows_of(act);
+    if (tide__close_group(act)) return;
+    if (items == NULL || act->st->item >= items->n) {
+        tide_tui_say(act->st, false, "nothing is selected");
     } else if (rows != NULL && rows->first != NULL) {
-        open_group(t, items);
+        open_group(act, items);
     } else {
-        tide__show_moment(t, (tide_moment){tide_items_begin(items, t->st->item), 0});
+        tide__show_moment(act, (tide_moment){tide_items_begin(items, act->st->item), 0});
     }
 }
 
-void tide__open(tide__turn *t) {
-    tide_tui_state *st = t->st;
+void tide__open(tide__action *act) {
+    tide_tui_state *st = act->st;
     const tide_items *items = tide_subject_items(st->a);
     switch (st->focus) {
     case TIDE_TUI_PANE_WHATIF:
-        tide__apply(t);
+        tide__apply(act);
         break;
     case TIDE_TUI_PANE_POOLS:
     case TIDE_TUI_PANE_TABLE:
     case TIDE_TUI_PANE_COMPARE:
     case TIDE_TUI_PANE_MAP:
         // To where the selected one begins: where a leak began, where a block was made.
-        if (t->scene != NULL) tide__select_in_pane(t, st->focus, tide_tui_pane_row(t->scene, st->focus));
+        if (act->scene != NULL) tide__select_in_pane(act, st->focus, tide_tui_pane_row(act->scene, st->focus));
         if (items != NULL && st->item < items->n) {
-            tide__show_moment(t, (tide_moment){tide_items_begin(items, st->item), 0});
+            tide__show_moment(act, (tide_moment){tide_items_begin(items, st->item), 0});
         } else {
             tide_tui_say(st, false, "this row has nothing to go to");
         }
         break;
     default:
-        open_row(t);
+        open_row(act);
         break;
     }
 }
 
 // ---- orders, groups, panes ----
 
-void tide__next_sort(tide__turn *t) {
-    t->st->sort = (tide_row_sort)((t->st->sort + 1) % TIDE_N_ROW_SORTS);
-    tide__rows_changed(t);
+void tide__next_sort(tide__action *act) {
+    act->st->sort = (tide_row_sort)((act->st->sort + 1) % TIDE_N_ROW_SORTS);
+    tide__rows_changed(act);
 }
 
-void tide__set_group(tide__turn *t, tide_row_group group) {
-    t->st->group = group;
-    t->st->group_chosen = true;
-    t->st->only_group_of = TIDE_NO_ITEM;
-    t->st->opened_by_filter = false;
-    tide__rows_changed(t);
+void tide__set_group(tide__action *act, tide_row_group group) {
+    act->st->group = group;
+    act->st->group_chosen = true;
+    act->st->only_group_of = TIDE_NO_ITEM;
+    act->st->opened_by_filter = false;
+    tide__rows_changed(act);
 }
 
-void tide__next_group(tide__turn *t) { tide__set_group(t, (tide_row_group)((t->st->group + 1) % TIDE_N_ROW_GROUPS)); }
+void tide__next_group(tide__action *act) {
+    tide__set_group(act, (tide_row_group)((act->st->group + 1) % TIDE_N_ROW_GROUPS));
+}
 
-void tide__next_pane(tide__turn *t, int dir) {
+void tide__next_pane(tide__action *act, int dir) {
     tide_tui_pane panes[TIDE_TUI_N_PANES];
-    const int n = tide_tui_preset_panes(t->st->preset, panes);
+    const int n = tide_tui_preset_panes(act->st->preset, panes);
     int at = dir > 0 ? -1 : 0; // of a pane that is not of the preset
     for (int i = 0; i < n; i++) {
-        if (panes[i] == t->st->focus) at = i;
+        if (panes[i] == act->st->focus) at = i;
     }
-    if (n > 0) t->st->focus = panes[(at + dir + n) % n];
+    if (n > 0) act->st->focus = panes[(at + dir + n) % n];
 }
 
-void tide__set_preset(tide__turn *t, tide_tui_preset preset) {
+void tide__set_preset(tide__action *act, tide_tui_preset preset) {
     tide_tui_pane panes[TIDE_TUI_N_PANES];
     const int n = tide_tui_preset_panes(preset, panes);
     bool keeps_focus = false; // only within one view: another view begins at its own main pane
-    for (int i = 0; preset == t->st->preset && i < n; i++) keeps_focus |= panes[i] == t->st->focus;
-    t->st->preset = preset;
-    if (!keeps_focus) t->st->focus = panes[1];
+    for (int i = 0; preset == act->st->preset && i < n; i++) keeps_focus |= panes[i] == act->st->focus;
+    act->st->preset = preset;
+    if (!keeps_focus) act->st->focus = panes[1];
 }
 
-void tide__next_kind(tide__turn *t) {
-    const tide_subject_facts *f = tide_subject_get_facts(t->st->a);
+void tide__next_kind(tide__action *act) {
+    const tide_subject_facts *f = tide_subject_get_facts(act->st->a);
     bool has[TIDE_N_KINDS] = {false};
     for (size_t i = 0; i < f->n_kinds; i++) {
         if ((unsigned)f->kinds[i].kind < TIDE_N_KINDS) has[f->kinds[i].kind] = true;
     }
-    int kind = t->st->curve_kind + 1;
+    int kind = act->st->curve_kind + 1;
     while (kind < TIDE_N_KINDS && !has[kind]) kind++;
-    t->st->curve_kind = kind < TIDE_N_KINDS ? kind : -1;
+    act->st->curve_kind = kind < TIDE_N_KINDS ? kind : -1;
     char name[64];
-    tide_tui_say(t->st, false, "curve: %s", tide_tui_setting_value(t->st, TIDE_TUI_SETTING_KIND, name, sizeof name));
+    tide_tui_say(act->st, false, "curve: %s",
+                 tide_tui_setting_value(act->st, TIDE_TUI_SETTING_KIND, name, sizeof name));
 }

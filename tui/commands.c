@@ -17,10 +17,10 @@
 enum { MAX_WORDS = 128 };
 
 /// "; did you mean 'x'?" or, where nothing is near, the words that there are.
-static void say_unknown(tide__turn *t, const char *what, const char *word, const char *const *words, size_t n) {
+static void say_unknown(tide__action *act, const char *what, const char *word, const char *const *words, size_t n) {
     const char *near = tide_nearest_of(word, words, n);
     if (near != NULL) {
-        tide_tui_say(t->st, true, "there is no %s '%s': did you mean '%s'?", what, word, near);
+        tide_tui_say(act->st, true, "there is no %s '%s': did you mean '%s'?", what, word, near);
         return;
     }
     char list[256] = "";
@@ -30,16 +30,16 @@ static void say_unknown(tide__turn *t, const char *what, const char *word, const
         if (more < 0 || (size_t)more >= sizeof list - len) break;
         len += (size_t)more;
     }
-    tide_tui_say(t->st, true, "there is no %s '%s'%s%s", what, word, len > 0 ? ": there are " : " (? lists them)",
+    tide_tui_say(act->st, true, "there is no %s '%s'%s%s", what, word, len > 0 ? ": there are " : " (? lists them)",
                  list);
 }
 
 /// Index of `word` among `n` words, case ignored; -1: said that there is none.
-static int word_index(tide__turn *t, const char *what, const char *word, const char *const *words, size_t n) {
+static int word_index(tide__action *act, const char *what, const char *word, const char *const *words, size_t n) {
     for (size_t i = 0; i < n; i++) {
         if (words[i] != NULL && strcasecmp(words[i], word) == 0) return (int)i;
     }
-    say_unknown(t, what, word, words, n);
+    say_unknown(act, what, word, words, n);
     return -1;
 }
 
@@ -78,9 +78,9 @@ static size_t words_of(tide_tui_action action, const char **words, size_t max) {
 }
 
 /// One of the words of an action. -1: said that it is none.
-static int choose(tide__turn *t, tide_tui_action action, const char *what, const char *word) {
+static int choose(tide__action *act, tide_tui_action action, const char *what, const char *word) {
     const char *words[MAX_WORDS];
-    return word_index(t, what, word, words, words_of(action, words, MAX_WORDS));
+    return word_index(act, what, word, words, words_of(action, words, MAX_WORDS));
 }
 
 // ---- arguments ----
@@ -98,42 +98,42 @@ static const char *take_word(const char **text, char *buf, size_t buf_bytes) {
     return buf;
 }
 
-static void view(tide__turn *t, const char *text) {
+static void view(tide__action *act, const char *text) {
     if (text[0] >= '1' && text[0] <= '5' && text[1] == 0) {
-        tide__turn_do(t, (tide_tui_action)(TIDE_TUI_VIEW_1 + (text[0] - '1')));
+        tide__action_do(act, (tide_tui_action)(TIDE_TUI_VIEW_1 + (text[0] - '1')));
         return;
     }
-    const int preset = choose(t, TIDE_TUI_VIEW_1, "view", text);
-    if (preset >= 0) tide__turn_do(t, (tide_tui_action)((int)TIDE_TUI_VIEW_1 + preset));
+    const int preset = choose(act, TIDE_TUI_VIEW_1, "view", text);
+    if (preset >= 0) tide__action_do(act, (tide_tui_action)((int)TIDE_TUI_VIEW_1 + preset));
 }
 
 /// "3 9", "1ms 2.5ms". False: it is said what is wrong.
-static bool two_times(tide__turn *t, const char *text, int64_t *from, int64_t *to) {
-    const tide_subject_facts *f = tide_subject_get_facts(t->st->a);
+static bool two_times(tide__action *act, const char *text, int64_t *from, int64_t *to) {
+    const tide_subject_facts *f = tide_subject_get_facts(act->st->a);
     char word[64];
     tide_error err = TIDE_ERROR_INIT;
     if (!tide__parse_time(f, take_word(&text, word, sizeof word), from, &err) ||
         !tide__parse_time(f, take_word(&text, word, sizeof word), to, &err)) {
         if (word[0] == 0) (void)TIDE_FAIL(&err, TIDE_ERR_INVALID, "a range has two ends, as in 'range 3 9'");
-        tide__turn_fail(t, &err);
+        tide__action_fail(act, &err);
     } else if (*text != 0) {
-        tide_tui_say(t->st, true, "a range has two ends: '%s' is too much", text);
+        tide_tui_say(act->st, true, "a range has two ends: '%s' is too much", text);
     } else {
         return true;
     }
     return false;
 }
 
-static void range(tide__turn *t, const char *text) {
+static void range(tide__action *act, const char *text) {
     int64_t from, to;
-    if (two_times(t, text, &from, &to)) tide__set_range(t, from, to);
+    if (two_times(act, text, &from, &to)) tide__set_range(act, from, to);
 }
 
 /// Exactly that window, without a margin.
-static void fit(tide__turn *t, const char *text) {
-    const tide_subject_facts *f = tide_subject_get_facts(t->st->a);
+static void fit(tide__action *act, const char *text) {
+    const tide_subject_facts *f = tide_subject_get_facts(act->st->a);
     int64_t from, to;
-    if (!two_times(t, text, &from, &to)) return;
+    if (!two_times(act, text, &from, &to)) return;
     if (from > to) {
         const int64_t other = from;
         from = to;
@@ -142,66 +142,66 @@ static void fit(tide__turn *t, const char *text) {
     if (from < f->begin) from = f->begin;
     if (to > f->end) to = f->end;
     if (from >= to) {
-        tide_tui_say(t->st, true, "there is nothing between these times");
+        tide_tui_say(act->st, true, "there is nothing between these times");
         return;
     }
-    t->st->window = (tide_tui_window){from, to};
-    t->st->is_fitted = false;
+    act->st->window = (tide_tui_window){from, to};
+    act->st->is_fitted = false;
 }
 
-static void mark(tide__turn *t, const char *text) {
+static void mark(tide__action *act, const char *text) {
     const bool has_letter = text[0] >= 'a' && text[0] <= 'z' && (text[1] == 0 || text[1] == ' ');
     const char name = has_letter ? text[0] : 0;
     if (has_letter) text++;
     while (*text == ' ') text++;
-    if (tide__mark(t, name, text)) {
-        const tide_tui_mark *made = &t->st->marks[t->st->n_marks - 1];
-        tide_tui_say(t->st, false, "mark %c%s%s", made->name, made->text[0] != 0 ? ": " : "", made->text);
+    if (tide__mark(act, name, text)) {
+        const tide_tui_mark *made = &act->st->marks[act->st->n_marks - 1];
+        tide_tui_say(act->st, false, "mark %c%s%s", made->name, made->text[0] != 0 ? ": " : "", made->text);
     }
 }
 
-static void jump(tide__turn *t, const char *text) {
+static void jump(tide__action *act, const char *text) {
     if (text[1] != 0) {
-        tide_tui_say(t->st, true, "a mark is one letter, not '%s'", text);
+        tide_tui_say(act->st, true, "a mark is one letter, not '%s'", text);
     } else {
-        tide__jump(t, text[0]);
+        tide__jump(act, text[0]);
     }
 }
 
-static void pane(tide__turn *t, const char *text) {
-    const int chosen = choose(t, TIDE_TUI_PANE, "pane", text);
-    if (chosen >= 0) t->st->focus = (tide_tui_pane)chosen;
+static void pane(tide__action *act, const char *text) {
+    const int chosen = choose(act, TIDE_TUI_PANE, "pane", text);
+    if (chosen >= 0) act->st->focus = (tide_tui_pane)chosen;
 }
 
-static void kind(tide__turn *t, const char *text) {
-    const int chosen = choose(t, TIDE_TUI_KIND, "kind", text);
-    if (chosen >= 0) t->st->curve_kind = chosen < TIDE_N_KINDS ? chosen : -1;
+static void kind(tide__action *act, const char *text) {
+    const int chosen = choose(act, TIDE_TUI_KIND, "kind", text);
+    if (chosen >= 0) act->st->curve_kind = chosen < TIDE_N_KINDS ? chosen : -1;
 }
 
-static void sort(tide__turn *t, const char *text) {
-    const int chosen = choose(t, TIDE_TUI_SORT, "order", text);
+static void sort(tide__action *act, const char *text) {
+    const int chosen = choose(act, TIDE_TUI_SORT, "order", text);
     if (chosen < 0) return;
-    t->st->sort = (tide_row_sort)chosen;
-    tide__rows_changed(t);
+    act->st->sort = (tide_row_sort)chosen;
+    tide__rows_changed(act);
 }
 
-static void group(tide__turn *t, const char *text) {
-    const int chosen = choose(t, TIDE_TUI_GROUP, "grouping", text);
-    if (chosen >= 0) tide__set_group(t, (tide_row_group)chosen);
+static void group(tide__action *act, const char *text) {
+    const int chosen = choose(act, TIDE_TUI_GROUP, "grouping", text);
+    if (chosen >= 0) tide__set_group(act, (tide_row_group)chosen);
 }
 
-static void search(tide__turn *t, const char *text) { tide__search(t, text); }
-static void filter(tide__turn *t, const char *text) { (void)tide__filter(t, text); }
-static void open_b(tide__turn *t, const char *text) { tide__turn_effect(t, TIDE_TUI_EFFECT_OPEN_B, text); }
-static void save_plan(tide__turn *t, const char *text) {
-    if (t->st->n_edits == 0) {
-        tide_tui_say(t->st, true, "nothing was changed: an edit (E) makes a plan to save");
+static void search(tide__action *act, const char *text) { tide__search(act, text); }
+static void filter(tide__action *act, const char *text) { (void)tide__filter(act, text); }
+static void open_b(tide__action *act, const char *text) { tide__action_effect(act, TIDE_TUI_EFFECT_OPEN_B, text); }
+static void save_plan(tide__action *act, const char *text) {
+    if (act->st->n_edits == 0) {
+        tide_tui_say(act->st, true, "nothing was changed: an edit (E) makes a plan to save");
     } else {
-        tide__turn_effect(t, TIDE_TUI_EFFECT_SAVE_PLAN, text);
+        tide__action_effect(act, TIDE_TUI_EFFECT_SAVE_PLAN, text);
     }
 }
-static void export_view(tide__turn *t, const char *text) { tide__turn_effect(t, TIDE_TUI_EFFECT_EXPORT, text); }
-static void sql(tide__turn *t, const char *text) { tide__turn_effect(t, TIDE_TUI_EFFECT_SQL, text); }
+static void export_view(tide__action *act, const char *text) { tide__action_effect(act, TIDE_TUI_EFFECT_EXPORT, text); }
+static void sql(tide__action *act, const char *text) { tide__action_effect(act, TIDE_TUI_EFFECT_SQL, text); }
 
 // ---- settings ----
 
@@ -218,8 +218,8 @@ static bool read_switch(const char *value, bool now, bool *out) {
     return false;
 }
 
-static void set_switch(tide__turn *t, tide_tui_setting setting, const char *value) {
-    tide_tui_state *st = t->st;
+static void set_switch(tide__action *act, tide_tui_setting setting, const char *value) {
+    tide_tui_state *st = act->st;
     bool now = false, to;
     if (setting == TIDE_TUI_SETTING_REVERSE) now = st->reverse;
     if (setting == TIDE_TUI_SETTING_PERSISTENT) now = !st->hides_persistent;
@@ -232,73 +232,73 @@ static void set_switch(tide__turn *t, tide_tui_setting setting, const char *valu
     }
     if (to == now) return;
     if (setting == TIDE_TUI_SETTING_FOLLOW) {
-        tide__turn_do(t, TIDE_TUI_FOLLOW);
+        tide__action_do(act, TIDE_TUI_FOLLOW);
     } else if (setting == TIDE_TUI_SETTING_MOUSE) {
         st->mouse = to;
-        tide__turn_effect(t, TIDE_TUI_EFFECT_MOUSE, "");
+        tide__action_effect(act, TIDE_TUI_EFFECT_MOUSE, "");
     } else {
         if (setting == TIDE_TUI_SETTING_REVERSE) st->reverse = to;
         if (setting == TIDE_TUI_SETTING_PERSISTENT) st->hides_persistent = !to;
         if (setting == TIDE_TUI_SETTING_FILTERS) st->filters_off = !to;
-        tide__rows_changed(t);
+        tide__rows_changed(act);
     }
 }
 
-static void set_capacity(tide__turn *t, const char *value) {
+static void set_capacity(tide__action *act, const char *value) {
     tide_error err = TIDE_ERROR_INIT;
     uint64_t bytes = 0;
     if (*value == 0) {
-        tide__open_prompt(t, TIDE_TUI_PROMPT_COMMAND, "set capacity ");
+        tide__open_prompt(act, TIDE_TUI_PROMPT_COMMAND, "set capacity ");
     } else if (strcasecmp(value, "none") != 0 && tide_parse_bytes(value, &bytes, &err) != TIDE_OK) {
-        tide__turn_fail(t, &err);
+        tide__action_fail(act, &err);
     } else {
-        t->st->capacity_bytes = bytes;
+        act->st->capacity_bytes = bytes;
     }
 }
 
 /// The next value when none is given, else the one that is named.
-static void set_word(tide__turn *t, tide_tui_action action, void (*set_to)(tide__turn *t, const char *text),
+static void set_word(tide__action *act, tide_tui_action action, void (*set_to)(tide__action *act, const char *text),
                      const char *value) {
     if (*value == 0) {
-        tide__turn_do(t, action);
+        tide__action_do(act, action);
     } else {
-        set_to(t, value);
+        set_to(act, value);
     }
 }
 
-static void set_one(tide__turn *t, tide_tui_setting setting, const char *value) {
+static void set_one(tide__action *act, tide_tui_setting setting, const char *value) {
     if (setting == TIDE_TUI_SETTING_CAPACITY) {
-        set_capacity(t, value);
+        set_capacity(act, value);
     } else if (setting == TIDE_TUI_SETTING_SORT) {
-        set_word(t, TIDE_TUI_SORT, sort, value);
+        set_word(act, TIDE_TUI_SORT, sort, value);
     } else if (setting == TIDE_TUI_SETTING_GROUP) {
-        set_word(t, TIDE_TUI_GROUP, group, value);
+        set_word(act, TIDE_TUI_GROUP, group, value);
     } else if (setting == TIDE_TUI_SETTING_KIND) {
-        set_word(t, TIDE_TUI_KIND, kind, value);
+        set_word(act, TIDE_TUI_KIND, kind, value);
     } else {
-        set_switch(t, setting, value);
+        set_switch(act, setting, value);
     }
 }
 
-void tide__toggle_setting(tide__turn *t, tide_tui_setting setting) { set_one(t, setting, ""); }
+void tide__toggle_setting(tide__action *act, tide_tui_setting setting) { set_one(act, setting, ""); }
 
-static void set_named(tide__turn *t, const char *name, const char *value) {
+static void set_named(tide__action *act, const char *name, const char *value) {
     const char *names[TIDE_TUI_N_SETTINGS];
     for (int i = 0; i < TIDE_TUI_N_SETTINGS; i++) {
         names[i] = tide_tui_setting_name((tide_tui_setting)i);
         if (strcasecmp(names[i], name) != 0) continue;
-        set_one(t, (tide_tui_setting)i, value);
+        set_one(act, (tide_tui_setting)i, value);
         return;
     }
     const char *near = tide_nearest_of(name, names, TIDE_TUI_N_SETTINGS);
-    tide_tui_say(t->st, true, "there is no setting '%s'%s%s%s", name, near != NULL ? ": did you mean " : "",
+    tide_tui_say(act->st, true, "there is no setting '%s'%s%s%s", name, near != NULL ? ": did you mean " : "",
                  near != NULL ? near : "", near != NULL ? "?" : "");
 }
 
-static void set(tide__turn *t, const char *text) {
+static void set(tide__action *act, const char *text) {
     char name[64];
     (void)take_word(&text, name, sizeof name);
-    set_named(t, name, text);
+    set_named(act, name, text);
 }
 
 // ---- the table of commands with an argument ----
@@ -306,7 +306,7 @@ static void set(tide__turn *t, const char *text) {
 /// Functions that take an argument; actions that are not here take none.
 static const struct {
     tide_tui_action action;
-    void (*run)(tide__turn *t, const char *text);
+    void (*run)(tide__action *act, const char *text);
 } with_argument[] = {
     {TIDE_TUI_GOTO, tide__go_to},    {TIDE_TUI_VIEW_1, view},     {TIDE_TUI_PANE, pane},
     {TIDE_TUI_VIEW_5, open_b},       {TIDE_TUI_KIND, kind},       {TIDE_TUI_SEARCH, search},
@@ -316,27 +316,27 @@ static const struct {
     {TIDE_TUI_SAVE_PLAN, save_plan}, {TIDE_TUI_SQL, sql},         {TIDE_TUI_SET, set},
 };
 
-static void do_command(tide__turn *t, tide_tui_action action, const char *argument) {
+static void do_command(tide__action *act, tide_tui_action action, const char *argument) {
     if (*argument == 0) {
         // Without conditions the command removes a filter; the key opens a prompt.
         if (action == TIDE_TUI_FILTER) {
-            (void)tide__filter(t, "");
+            (void)tide__filter(act, "");
         } else if (action == TIDE_TUI_MARK) {
-            mark(t, "");
+            mark(act, "");
         } else {
-            tide__turn_do(t, action);
+            tide__action_do(act, action);
         }
         return;
     }
     for (size_t i = 0; i < sizeof with_argument / sizeof with_argument[0]; i++) {
         if (with_argument[i].action != action) continue;
-        with_argument[i].run(t, argument);
+        with_argument[i].run(act, argument);
         return;
     }
-    tide_tui_say(t->st, true, "'%s' takes nothing behind it", tide_tui_binding_of(action)->name);
+    tide_tui_say(act->st, true, "'%s' takes nothing behind it", tide_tui_binding_of(action)->name);
 }
 
-void tide__turn_line(tide__turn *t, const char *line) {
+void tide__action_line(tide__action *act, const char *line) {
     const char *text = line;
     char word[64], rest[TIDE_TUI_MAX_PROMPT];
     while (*text == ' ' || *text == ':') text++;
@@ -346,26 +346,26 @@ void tide__turn_line(tide__turn *t, const char *line) {
     (void)snprintf(rest, sizeof rest, "%s", text);
     for (size_t n = strlen(rest); n > 0 && (rest[n - 1] == ' ' || rest[n - 1] == '\r'); n--) rest[n - 1] = 0;
     if (is_number) {
-        tide__go_to(t, rest);
+        tide__go_to(act, rest);
         return;
     }
     const tide_tui_action action = tide_tui_action_named(word);
     if (action != TIDE_TUI_NOTHING) {
-        do_command(t, action, rest);
+        do_command(act, action, rest);
         return;
     }
     const tide_tui_binding *bindings;
     const size_t n = tide_tui_bindings(&bindings);
     const char *names[TIDE_TUI_N_ACTIONS];
     for (size_t i = 0; i < n; i++) names[i] = bindings[i].name;
-    say_unknown(t, "command", word, names, n);
+    say_unknown(act, "command", word, names, n);
 }
 
 tide_tui_result tide_tui_command(tide_tui_state *st, const tide_tui_scene *scene, const char *line) {
-    tide__turn t = tide__turn_begin(st, scene);
+    tide__action act = tide__action_begin(st, scene);
     st->click_x = st->click_y = -1;
-    tide__turn_line(&t, line);
-    return tide__turn_end(&t);
+    tide__action_line(&act, line);
+    return tide__action_end(&act);
 }
 
 // ---- completion ----
