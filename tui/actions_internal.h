@@ -99,7 +99,7 @@ void tide__next_kind(tide__action *act);
 void tide__search(tide__action *act, const char *regex);
 void tide__next_match(tide__action *act, int dir);
 void tide__alike(tide__action *act);
-/// "": take the last one off. False: not understood, which is said.
+/// "": take the last one off. False: not understood; the error is shown.
 bool tide__filter(tide__action *act, const char *text);
 void tide__toggle_filter(tide__action *act, const char *text);
 

@@ -11,7 +11,7 @@
 
 // ---- search ----
 
-/// `one_site`: members of a row have one name, and the first tells for all.
+/// `one_site`: all members of a row have the same name: only the first one is compared.
 static bool row_matches(const tide_rows *rows, const tide_items *items, const uint8_t *bits, size_t row, bool one_site,
                         uint32_t *member) {
     const size_t from = rows->first != NULL ? rows->first[row] : row;

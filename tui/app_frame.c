@@ -45,15 +45,15 @@ static tide_status renew_worker(tide_tui_app *app, tide_error *err) {
 
 /// Logged lines are added to the message, or replace it when they are worse.
 static void say_what_was_logged(tide_tui_app *app) {
-    char line[sizeof app->st.message], said[sizeof app->st.message];
+    char line[sizeof app->st.message], shown[sizeof app->st.message];
     bool is_error;
     const size_t n = tide_tui_messages_news(app->messages, line, sizeof line, &is_error);
     if (n == 0) return;
-    snprintf(said, sizeof said, "%s", app->st.message);
-    if (said[0] == '\0' || (is_error && !app->st.message_is_error))
+    snprintf(shown, sizeof shown, "%s", app->st.message);
+    if (shown[0] == '\0' || (is_error && !app->st.message_is_error))
         tide_tui_say(&app->st, is_error, "%.400s (%zu logged: :messages)", line, n);
     else
-        tide_tui_say(&app->st, app->st.message_is_error, "%.400s (%zu logged: :messages)", said, n);
+        tide_tui_say(&app->st, app->st.message_is_error, "%.400s (%zu logged: :messages)", shown, n);
 }
 
 tide_status tide_tui_app_look(tide_tui_app *app, tide_error *err) {

@@ -34,7 +34,7 @@ static void say_unknown(tide__action *act, const char *what, const char *word, c
                  list);
 }
 
-/// Index of `word` among `n` words, case ignored; -1: said that there is none.
+/// Index of `word` among `n` words, case ignored; -1: there is none, and the error is shown.
 static int word_index(tide__action *act, const char *what, const char *word, const char *const *words, size_t n) {
     for (size_t i = 0; i < n; i++) {
         if (words[i] != NULL && strcasecmp(words[i], word) == 0) return (int)i;
@@ -77,7 +77,7 @@ static size_t words_of(tide_tui_action action, const char **words, size_t max) {
     return n;
 }
 
-/// One of the words of an action. -1: said that it is none.
+/// One of the words of an action. -1: it is none, and the error is shown.
 static int choose(tide__action *act, tide_tui_action action, const char *what, const char *word) {
     const char *words[MAX_WORDS];
     return word_index(act, what, word, words, words_of(action, words, MAX_WORDS));
@@ -107,7 +107,7 @@ static void view(tide__action *act, const char *text) {
     if (preset >= 0) tide__action_do(act, (tide_tui_action)((int)TIDE_TUI_VIEW_1 + preset));
 }
 
-/// "3 9", "1ms 2.5ms". False: it is said what is wrong.
+/// "3 9", "1ms 2.5ms". False: the error is shown.
 static bool two_times(tide__action *act, const char *text, int64_t *from, int64_t *to) {
     const tide_subject_facts *f = tide_subject_get_facts(act->st->a);
     char word[64];

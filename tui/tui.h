@@ -62,7 +62,7 @@ tide_status tide_tui_once(const tide_tui_session *session, const tide_tui_option
                           tide_text *out, tide_error *err) TIDE_NODISCARD;
 /// Interactively on the terminal until the user quits. TIDE_ERR_INVALID when there is no usable terminal.
 tide_status tide_tui_run(const tide_tui_session *session, const tide_tui_options *opt, tide_error *err) TIDE_NODISCARD;
-/// In lines: every command read from `in` (the names behind ':' and the keys), every change said in one printed line or
+/// In lines: every command read from `in` (the names behind ':' and the keys), every change printed as one line or
 /// a plain table. No alternate screen, nothing drawn in place, no box drawing, no braille.
 tide_status tide_tui_linear(const tide_tui_session *session, const tide_tui_options *opt, FILE *in, FILE *out,
                             tide_error *err) TIDE_NODISCARD;

@@ -2,7 +2,7 @@
 //
 // colours: which colour a role has, for each sort of terminal. Hues are those of Okabe and Ito ("Color Universal
 // Design", 2008), which stay apart for the common forms of colour blindness, moved in lightness so that they hold on
-// the ground. In the mono tier only attributes are left. Nothing is told by colour alone: glyphs say it too.
+// the ground. In the mono tier only attributes are left. What a colour says is also said by a glyph.
 //
 //     cell: role -> fore colour, attributes; ground -> back colour; marks -> reverse, underline
 #ifndef TIDE_TUI_COLOURS_H

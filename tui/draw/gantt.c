@@ -82,7 +82,7 @@ static void draw_name(const tide_tui_view *v, tide_tui_rect r, int y, const tide
     const tide_tui_role role = row->is_match ? TIDE_TUI_ROLE_KEY : named ? TIDE_TUI_ROLE_TEXT : TIDE_TUI_ROLE_DIM;
     const int used = tide_tui_text(v, r.x + 1, y, room, named ? row->name : "(unnamed)", TIDE_TUI_CUT_MIDDLE, role);
     if (row->is_match) tide_tui_mark_row(v->grid, r.x + 1, y, used, TIDE_TUI_MARK_MATCH);
-    // Who made it, where that can be said in full.
+    // The operator that made it, if all of its name has room.
     const int owner_w = row->owner != NULL ? tide_tui_text_width(v->glyphs, row->owner) : 0;
     if (owner_w > 0 && used + 2 + owner_w <= room)
         tide_tui_text(v, r.x + 1 + used + 2, y, owner_w, row->owner, TIDE_TUI_CUT_END,

@@ -60,7 +60,7 @@ static void add_text(facts *f, const char *full, const char *brief, tide_tui_rol
     snprintf(out->brief, FACT, "%s", brief);
 }
 
-// ---- what is said ----
+// ---- facts ----
 
 static void add_filters(facts *f, const tide_tui_scene *s) {
     const tide_tui_state *st = s->state;
@@ -194,14 +194,14 @@ static void add_rest(facts *f, const tide_tui_scene *s) {
     add_text(f, word, word, TIDE_TUI_ROLE_DIM, 9);
 }
 
-// ---- where it is said ----
+// ---- fitting facts into the line ----
 
-static const char *said(const fact *f) { return f->is_brief ? f->brief : f->full; }
+static const char *text_of(const fact *f) { return f->is_brief ? f->brief : f->full; }
 
 /// Columns of the facts from `first` on.
 static int width_of(const tide_tui_view *v, const facts *f, int first) {
     int sum = 0;
-    for (int i = first; i < f->n; i++) sum += tide_tui_text_width(v->glyphs, said(&f->items[i])) + (i > 0 ? GAP : 0);
+    for (int i = first; i < f->n; i++) sum += tide_tui_text_width(v->glyphs, text_of(&f->items[i])) + (i > 0 ? GAP : 0);
     return sum;
 }
 
@@ -251,7 +251,7 @@ static void draw_facts(const tide_tui_view *v, tide_tui_rect r, facts *f) {
         int room = end - x - width_of(v, f, i + 1);
         if (room < 12) room = 12;
         if (room > end - x) room = end - x;
-        x += tide_tui_text(v, x, r.y, room, said(&f->items[i]), TIDE_TUI_CUT_MIDDLE, f->items[i].role);
+        x += tide_tui_text(v, x, r.y, room, text_of(&f->items[i]), TIDE_TUI_CUT_MIDDLE, f->items[i].role);
     }
 }
 
@@ -463,8 +463,8 @@ static void draw_hints(const tide_tui_view *v, tide_tui_rect r) {
 static void draw_message(const tide_tui_view *v, tide_tui_rect r) {
     const tide_tui_state *st = v->scene->state;
     char text[sizeof st->message + 8];
-    const bool told = strncmp(st->message, "error", 5) == 0; // the word is there already
-    snprintf(text, sizeof text, "%s%s", st->message_is_error && !told ? "error: " : "", st->message);
+    const bool has_word = strncmp(st->message, "error", 5) == 0;
+    snprintf(text, sizeof text, "%s%s", st->message_is_error && !has_word ? "error: " : "", st->message);
     tide_tui_text(v, r.x + 1, r.y, r.w - 2, text, TIDE_TUI_CUT_END,
                   st->message_is_error ? TIDE_TUI_ROLE_ERROR : TIDE_TUI_ROLE_TITLE);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // time axis: what all panes with a time axis share: the cursor's line, the selected range, heights of bytes.
-#ifndef TIDE_TUI_DRAW_TIME_H
-#define TIDE_TUI_DRAW_TIME_H
+#ifndef TIDE_TUI_DRAW_TIME_AXIS_H
+#define TIDE_TUI_DRAW_TIME_AXIS_H
 
 #include "tui/draw/draw.h"
 

@@ -177,7 +177,7 @@ void tide_tui_draw_whatif(const tide_tui_view *v) {
     const tide_tui_rect body = tide_tui_heading(v, TIDE_TUI_PANE_WHATIF, title, facts);
     const bool nothing = s->n_advice == 0 && st->n_edits == 0;
     const bool has_state = s->error[TIDE_TUI_PANE_WHATIF][0] != '\0' || s->busy[TIDE_TUI_PANE_WHATIF][0] != '\0';
-    if (!s->a->has_plan) { // said here: what went wrong is that advice was looked for
+    if (!s->a->has_plan) { // before the error of the query for advice, which says the same less plainly
         tide_tui_lines p = {.v = v, .r = {body.x + 1, body.y, body.w - 2, body.h}};
         tide_tui_lines_wrap(&p, 0,
                             "What-if changes a memory plan, and this input has none. Open a plan, a model, or a trace "

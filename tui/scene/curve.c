@@ -297,8 +297,8 @@ static tide_status run_count(void *ctx, tide_subject *a, tide_subject *b, const 
     tide_items_range(items, c->begin > INT64_MIN ? c->begin - 1 : c->begin, c->end, &from, &to);
     for (uint32_t i = from; i < to; i++) {
         count_item(items, i, c);
-        const bool tells = progress != NULL && (i - from) % 65536 == 65535;
-        if (tells && !progress->tell(progress->ctx, (double)(i - from) / (double)(to - from), "counting"))
+        const bool reports = progress != NULL && (i - from) % 65536 == 65535;
+        if (reports && !progress->tell(progress->ctx, (double)(i - from) / (double)(to - from), "counting"))
             return TIDE_FAIL(err, TIDE_ERR_CANCELLED, "cancelled");
     }
     c->facts.known = true;

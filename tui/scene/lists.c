@@ -374,8 +374,8 @@ static tide_status add_items(operators_query *o, tide_subject *a, const tide_pro
     const tide_subject_facts *facts = tide_subject_get_facts(a);
     for (uint32_t i = 0; i < items->n; i++) {
         add_item(o, items, i, facts->is_trace, facts->end);
-        const bool tells = progress != NULL && i % 65536 == 65535;
-        if (tells && !progress->tell(progress->ctx, (double)i / (double)items->n, "adding up steps"))
+        const bool reports = progress != NULL && i % 65536 == 65535;
+        if (reports && !progress->tell(progress->ctx, (double)i / (double)items->n, "adding up steps"))
             return TIDE_FAIL(err, TIDE_ERR_CANCELLED, "cancelled");
     }
     return TIDE_OK;

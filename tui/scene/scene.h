@@ -97,7 +97,7 @@ typedef struct tide_tui_scene {
 
     const char *overlay_text; ///< of the overlays SQL and MESSAGE: lines, "\n" between; "": none
 
-    // ---- what is being done aside, and what went wrong: by pane ----
+    // ---- progress of pending queries, and errors: by pane ----
     char busy[TIDE_TUI_N_PANES][64];   ///< "sorting 5,000,000 blocks 43 %"; "": nothing
     char error[TIDE_TUI_N_PANES][256]; ///< why a pane has nothing; "": nothing
     bool is_earlier[TIDE_TUI_N_PANES]; ///< it shows an earlier moment, while the cursor's is being made

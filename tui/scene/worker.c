@@ -393,8 +393,8 @@ void tide_tui_worker_progress(tide_tui_worker *w, int at, char *buf, size_t buf_
     tide_text text = {0};
     pthread_mutex_lock(&w->lock);
     const slot *s = &w->slots[at];
-    const bool tells = w->running != NO_SLOT && !w->is_cancelled && w->slots[w->running].what[0] != '\0';
-    const slot *first = tells ? &w->slots[w->running] : NULL; // the request that it waits for
+    const bool has_progress = w->running != NO_SLOT && !w->is_cancelled && w->slots[w->running].what[0] != '\0';
+    const slot *first = has_progress ? &w->slots[w->running] : NULL; // the request that it waits for
     if (s->state == SLOT_RUNNING && s->what[0] != '\0')
         tide_text_addf(&text, "%s %.0f %%", s->what, 100 * s->share);
     else if (s->state == SLOT_RUNNING)

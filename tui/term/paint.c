@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/checked.h"
 #include "core/base/assert.h"
+#include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "core/base/utf8.h"
 
