@@ -128,7 +128,8 @@ tide_status tide__items_pack_end(tide_items *it, tide__items_packer *p) {
     return TIDE_OK;
 }
 
-void tide__items_unpack(tide_items *it) {
+/// Free chunks and pages.
+static void unpack(tide_items *it) {
     for (size_t i = 0; i < it->n_pages; i++) tide_host_free(it->pages[i]);
     tide_host_free(it->pages);
     tide_host_free(it->chunks);
@@ -139,7 +140,8 @@ void tide__items_unpack(tide_items *it) {
 
 // ---- another order ----
 
-tide__item tide__items_get(const tide_items *it, size_t i) {
+/// Everything of it but the place.
+static tide__item get_item(const tide_items *it, size_t i) {
     return (tide__item){.begin = tide_items_begin(it, i),
                         .end = tide_items_end(it, i),
                         .site = tide_items_site_of(it, i),
@@ -165,7 +167,7 @@ static tide_status repack(tide_items *from, tide_items *to, const uint32_t *orde
     tide__items_packer p = {.cap = n};
     for (size_t k = 0; k < n; k++) {
         if (k % TELL_ITEMS == 0) TIDE_TRY(tide__items_report(progress, 0.4 + 0.4 * (double)k / (double)n));
-        const tide__item item = tide__items_get(from, order[k]);
+        const tide__item item = get_item(from, order[k]);
         const size_t page = order[k] / PAGE;
         TIDE_TRY(tide__items_pack(to, &p, &item));
         if (--left[page] > 0) continue;
@@ -184,11 +186,11 @@ tide_status tide__items_repack(tide_items *it, const uint32_t *order, size_t n, 
     if (st == TIDE_OK) st = repack(it, &to, order, n, left, progress);
     tide_host_free(left);
     if (st != TIDE_OK) {
-        tide__items_unpack(&to);
+        unpack(&to);
         tide_host_free(place);
         return st;
     }
-    tide__items_unpack(it);
+    unpack(it);
     tide_host_free(it->place);
     it->place = place;
     it->chunks = to.chunks;
@@ -200,7 +202,7 @@ tide_status tide__items_repack(tide_items *it, const uint32_t *order, size_t n, 
 
 void tide_items_deinit(tide_items *items) {
     tide__items_inside *in = items->inside;
-    tide__items_unpack(items);
+    unpack(items);
     tide_host_free(items->place);
     tide_host_free(items->sites);
     tide_host_free(items->shapes);

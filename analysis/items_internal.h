@@ -70,22 +70,18 @@ typedef struct tide__items_builder {
     int64_t begin, end; ///< of the axis
 } tide__items_builder;
 
-// ---- items_pack.c ----
+// ---- items.c ----
 
 /// Put one more into `items`, or let it wait there. At most packer->cap. TIDE_ERR_NOMEM.
 tide_status tide__items_pack(tide_items *items, tide__items_packer *packer, const tide__item *item) TIDE_NODISCARD;
 /// What waits becomes the last chunk.
 tide_status tide__items_pack_end(tide_items *items, tide__items_packer *packer) TIDE_NODISCARD;
-/// Everything of it but the place.
-tide__item tide__items_get(const tide_items *items, size_t i);
 /// Put items order[0], order[1], ... [n] into that order, those that are not in it are left out; places too.
 /// TIDE_ERR_CANCELLED, after which some are gone.
 tide_status tide__items_repack(tide_items *items, const uint32_t *order, size_t n,
                                const tide_progress *progress) TIDE_NODISCARD;
 /// Reports how much of the sorting is done. TIDE_ERR_CANCELLED.
 tide_status tide__items_report(const tide_progress *progress, double share) TIDE_NODISCARD;
-/// Free chunks and pages.
-void tide__items_unpack(tide_items *items);
 
 /// A column (site or shape) of one item after the other from the first on, for loops over all of them: some are taken
 /// out at once. `some` is the caller's, of that column alone.

@@ -22,6 +22,9 @@ typedef struct row_values {
     uint8_t fill;     // of all members; TIDE_N_ITEM_FILLS: they differ
 } row_values;
 
+/// Which power of two a size belongs to: 0 for 0, else 1 + the place of its highest bit.
+static unsigned size_class(uint64_t bytes) { return bytes == 0 ? 0 : 64 - (unsigned)__builtin_clzll(bytes); }
+
 /// Whether to go on.
 static bool goes_on(const tide_progress *progress, double share, const char *what) {
     return progress == NULL || progress->tell == NULL || progress->tell(progress->ctx, share, what);
@@ -177,7 +180,7 @@ tide_status tide__rows_make_ends(const tide_items *items, bool with_reach, size_
 // ---- names of grouped rows, for people ----
 
 static void print_size_class(uint64_t bytes, tide_text *t) {
-    const unsigned c = tide__size_class(bytes);
+    const unsigned c = size_class(bytes);
     char lo[24], hi[24];
     if (c == 0) {
         tide_text_add(t, "0 B");
@@ -404,7 +407,7 @@ static tide_status grouping_make(const tide_items *items, tide_row_group by, gro
     for (uint32_t i = 0; i < n; i++) {
         g->group[i] = i;
         if (by == TIDE_ROW_GROUP_KIND) g->group[i] = (uint32_t)items->shapes[i].kind;
-        if (by == TIDE_ROW_GROUP_SIZE) g->group[i] = tide__size_class(items->shapes[i].size_bytes);
+        if (by == TIDE_ROW_GROUP_SIZE) g->group[i] = size_class(items->shapes[i].size_bytes);
     }
     g->n = by == TIDE_ROW_GROUP_KIND ? (size_t)TIDE_N_KINDS : (by == TIDE_ROW_GROUP_SIZE ? (size_t)N_SIZES : n);
     return TIDE_OK;

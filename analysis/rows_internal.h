@@ -17,9 +17,5 @@ static inline int64_t tide__item_gone(const tide_items *items, uint32_t i) {
     const int64_t begin = tide_items_begin(items, i), end = tide_items_end(items, i);
     return end > begin ? end : begin + 1;
 }
-/// Which power of two a size belongs to: 0 for 0, else 1 + the place of its highest bit.
-static inline unsigned tide__size_class(uint64_t bytes) {
-    return bytes == 0 ? 0 : 64 - (unsigned)__builtin_clzll(bytes);
-}
 
 #endif

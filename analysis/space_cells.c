@@ -13,8 +13,15 @@
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 
+/// An entry of a window: a rectangle or a block.
+typedef struct space_entry {
+    int64_t begin, end;
+    uint64_t lo, hi; // on the axis
+    uint32_t item, region;
+} space_entry;
+
 static void each_rectangle(const tide_space *sp, int64_t t0, int64_t t1,
-                           void (*take)(void *ctx, const tide__space_entry *entry), void *ctx) {
+                           void (*take)(void *ctx, const space_entry *entry), void *ctx) {
     const tide__space_index *x = tide__space_index_read(sp);
     for (size_t i = 0; i < x->n_rectangles; i++) {
         if (i % TIDE__SPACE_CHUNK == 0 && x->rectangle_ends[i / TIDE__SPACE_CHUNK] <= t0) {
@@ -25,7 +32,7 @@ static void each_rectangle(const tide_space *sp, int64_t t0, int64_t t1,
         if (p->begin >= t1) break;
         if (p->end <= t0) continue;
         const uint64_t at = sp->regions[p->region].at;
-        const tide__space_entry entry = {p->begin, p->end, at + p->lo, at + p->hi, p->item, p->region};
+        const space_entry entry = {p->begin, p->end, at + p->lo, at + p->hi, p->item, p->region};
         take(ctx, &entry);
     }
 }
@@ -37,7 +44,7 @@ static int64_t end_of(const tide_items *items, size_t i) {
 }
 
 static void each_entry(const tide_space *sp, const tide_items *items, int64_t t0, int64_t t1,
-                       void (*take)(void *ctx, const tide__space_entry *entry), void *ctx) {
+                       void (*take)(void *ctx, const space_entry *entry), void *ctx) {
     const tide__space_index *x = tide__space_index_read(sp);
     each_rectangle(sp, t0, t1, take, ctx);
     if (x->region_of == NULL || items == NULL || items->place == NULL) return;
@@ -52,8 +59,8 @@ static void each_entry(const tide_space *sp, const tide_items *items, int64_t t0
         if (shape->is_planned) continue; // its rectangles are there
         const tide_region *r = &sp->regions[x->region_of[i]];
         const uint64_t lo = r->at + (items->place[i] - r->base);
-        const tide__space_entry entry = {tide_items_begin(items, i), end_of(items, i), lo,
-                                         lo + shape->reserved_bytes, (uint32_t)i,      x->region_of[i]};
+        const space_entry entry = {tide_items_begin(items, i), end_of(items, i), lo,
+                                   lo + shape->reserved_bytes, (uint32_t)i,      x->region_of[i]};
         take(ctx, &entry);
     }
 }
@@ -139,7 +146,7 @@ static void fill_cell(cell *c, uint32_t item, double share, double moments) {
 }
 
 /// What lies above the window makes holes in it.
-static void put_over(grid *g, const tide__space_entry *entry) {
+static void put_over(grid *g, const space_entry *entry) {
     if (entry->region != g->over_region || g->sp->regions[entry->region].is_guessed) return;
     const double x0 = column_at(g, entry->begin), x1 = column_at(g, entry->end);
     size_t c0, c1;
@@ -147,7 +154,7 @@ static void put_over(grid *g, const tide__space_entry *entry) {
     for (size_t c = c0; c < c1; c++) g->over[c] |= moments_of(x0, x1, c);
 }
 
-static void put_entry(void *ctx, const tide__space_entry *entry) {
+static void put_entry(void *ctx, const space_entry *entry) {
     grid *g = ctx;
     if (entry->hi > g->hi) put_over(g, entry);
     if (entry->hi <= g->lo || entry->lo >= g->hi || entry->lo >= entry->hi) return;
@@ -267,7 +274,7 @@ typedef struct looking {
     uint32_t below, above;
 } looking;
 
-static void look(void *ctx, const tide__space_entry *entry) {
+static void look(void *ctx, const space_entry *entry) {
     looking *l = ctx;
     if (entry->region != l->region) return;
     const bool overlaps = entry->lo < l->hi && entry->hi > l->lo;

@@ -48,16 +48,9 @@ static inline const tide__space_index *tide__space_index_read(const tide_space *
     return sp->index != NULL ? sp->index : &nothing;
 }
 
-// ---- space.c ----
+// ---- space_regions.c ----
 
-/// Append a region at the end of the axis; `label` is taken, NULL: no memory.
-tide_status tide__space_add_region(tide_space *sp, const tide_region *region, char *label,
-                                   tide_error *err) TIDE_NODISCARD;
-tide_status tide__space_add_presence(tide_space *sp, uint32_t region, int64_t begin, int64_t end,
-                                     tide_error *err) TIDE_NODISCARD;
 tide_status tide__space_add_rectangle(tide_space *sp, const tide__rectangle *r, tide_error *err) TIDE_NODISCARD;
-
-// ---- space_plan.c ----
 
 /// Regions of the plan's buffers whose tensors are among the items, and the rectangles that these occupy.
 tide_status tide__space_add_plan(tide_subject *s, tide_space *sp, tide_error *err) TIDE_NODISCARD;
@@ -66,8 +59,6 @@ uint32_t tide__space_buffer(const tide_space *sp, const char *device, tide_memor
 /// A region for buffer `b` of the plan.
 tide_status tide__space_add_buffer(tide_space *sp, const tide_plan_buffer *b, int64_t begin, int64_t end,
                                    tide_error *err) TIDE_NODISCARD;
-
-// ---- space_blocks.c ----
 
 /// A block with an address, and which item (or live item) it is.
 typedef struct tide__addressed {
@@ -81,17 +72,5 @@ typedef struct tide__addressed {
 /// Changes their order.
 tide_status tide__space_add_blocks(tide_subject *s, tide_space *sp, tide__addressed *blocks, size_t n, int64_t begin,
                                    int64_t end, tide_error *err) TIDE_NODISCARD;
-
-// ---- walking ----
-
-/// An entry of a window: a rectangle or a block.
-typedef struct tide__space_entry {
-    int64_t begin, end;
-    uint64_t lo, hi; ///< on the axis
-    uint32_t item, region;
-} tide__space_entry;
-/// All that meet [t0, t1), rectangles first.
-void tide__space_each(const tide_space *sp, const tide_items *items, int64_t t0, int64_t t1,
-                      void (*take)(void *ctx, const tide__space_entry *entry), void *ctx);
 
 #endif

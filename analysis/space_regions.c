@@ -17,7 +17,8 @@
 #include "profiler/holdings.h"
 #include "profiler/query.h"
 
-tide_status tide__space_add_region(tide_space *sp, const tide_region *region, char *label, tide_error *err) {
+/// Append a region at the end of the axis; `label` is taken, NULL: no memory.
+static tide_status add_region(tide_space *sp, const tide_region *region, char *label, tide_error *err) {
     tide__space_index *x = tide__space_index_of(sp);
     if (label == NULL || tide_host_grow(&sp->regions, &x->cap_regions, sp->n + 1, sizeof *sp->regions) != TIDE_OK) {
         tide_host_free(label);
@@ -33,7 +34,7 @@ tide_status tide__space_add_region(tide_space *sp, const tide_region *region, ch
     return TIDE_OK;
 }
 
-tide_status tide__space_add_presence(tide_space *sp, uint32_t region, int64_t begin, int64_t end, tide_error *err) {
+static tide_status add_presence(tide_space *sp, uint32_t region, int64_t begin, int64_t end, tide_error *err) {
     tide__space_index *x = tide__space_index_of(sp);
     TIDE_TRY(TIDE_GROW(&x->presences, &x->cap_presences, x->n_presences + 1, err, "for a map of addresses"));
     x->presences[x->n_presences++] = (tide__presence){region, begin, end};
@@ -70,8 +71,8 @@ tide_status tide__space_add_buffer(tide_space *sp, const tide_plan_buffer *b, in
     tide_text label = {0};
     tide_text_addf(&label, "%s on %s", tide_memory_kind_name(b->kind), r.device);
     const uint32_t region = (uint32_t)sp->n;
-    TIDE_TRY(tide__space_add_region(sp, &r, label.data, err));
-    return tide__space_add_presence(sp, region, begin, end, err);
+    TIDE_TRY(add_region(sp, &r, label.data, err));
+    return add_presence(sp, region, begin, end, err);
 }
 
 // ---- steps as moments ----
@@ -356,7 +357,7 @@ static tide_status add_segment(tide_space *sp, const tide_trace_segment *seg, si
     snprintf(r.device, sizeof r.device, "%s", seg->device);
     tide_text label = {0};
     tide_text_addf(&label, "%s segment %zu", seg->allocator, number);
-    return tide__space_add_region(sp, &r, label.data, err);
+    return add_region(sp, &r, label.data, err);
 }
 
 static tide_status add_segments(tide_space *sp, const tide_trace_segment **list, size_t n, int64_t begin, int64_t end,
@@ -378,7 +379,7 @@ static tide_status add_segments(tide_space *sp, const tide_trace_segment **list,
         const int64_t to = seg->end_ns < (uint64_t)end ? (int64_t)seg->end_ns : end;
         if (from < r->begin) r->begin = from;
         if (to > r->end) r->end = to;
-        TIDE_TRY(tide__space_add_presence(sp, (uint32_t)sp->n - 1, from, to, err));
+        TIDE_TRY(add_presence(sp, (uint32_t)sp->n - 1, from, to, err));
     }
     return TIDE_OK;
 }
@@ -482,7 +483,7 @@ static tide_status add_stretch(tide_space *sp, tide__addressed *blocks, size_t n
     }
     tide_text label = {0};
     tide_text_addf(&label, "%s addresses %zu", blocks[0].device, number);
-    return tide__space_add_region(sp, &r, label.data, err);
+    return add_region(sp, &r, label.data, err);
 }
 
 static tide_status add_stretches(tide_space *sp, tide__addressed *blocks, size_t n, tide_error *err) {

@@ -68,14 +68,11 @@ tide_status tide__subject_curve(tide_subject *s, tide_curve_key key, const tide_
 /// What the plan has alive at each step, of a kind (-1: all) and a device (NULL: all).
 tide_status tide__plan_curve(const tide_memory_plan *plan, int kind, const char *device, tide__step_curve *out,
                              tide_error *err) TIDE_NODISCARD;
-tide_status tide__plan_live_make(const tide_memory_plan *plan, tide__plan_live *out, tide_error *err) TIDE_NODISCARD;
 void tide__plan_live_deinit(tide__plan_live *l);
 /// What each tensor that is alive at `step` adds to the sum there: counts [n tensors], 0 for all others.
 tide_status tide__plan_live_counts(const tide_memory_plan *plan, const tide__plan_live *l, int64_t step,
                                    uint64_t *counts, tide_error *err) TIDE_NODISCARD;
 /// The same of the subject, made when it is new.
 tide_status tide__subject_plan_live(tide_subject *s, const tide__plan_live **out, tide_error *err) TIDE_NODISCARD;
-
-// ---- subject_reserved.c ----
 
 #endif

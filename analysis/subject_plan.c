@@ -96,7 +96,7 @@ static void make_changes(const tide_lifetimes *lt, tide__plan_live *l) {
             l->changes[l->n_changes++] = l->changes[i];
 }
 
-tide_status tide__plan_live_make(const tide_memory_plan *plan, tide__plan_live *out, tide_error *err) {
+static tide_status plan_live_make(const tide_memory_plan *plan, tide__plan_live *out, tide_error *err) {
     const tide_lifetimes *lt = &plan->lifetimes;
     tide__plan_live l = {0};
     TIDE_TRY(tide_lifetimes_occupied(lt, &l.occupied, &l.n_occupied, err));
@@ -227,7 +227,7 @@ tide_status tide__plan_live_counts(const tide_memory_plan *plan, const tide__pla
 }
 
 tide_status tide__subject_plan_live(tide_subject *s, const tide__plan_live **out, tide_error *err) {
-    if (!s->has_live) TIDE_TRY(tide__plan_live_make(tide__subject_plan(s), &s->live, err));
+    if (!s->has_live) TIDE_TRY(plan_live_make(tide__subject_plan(s), &s->live, err));
     s->has_live = true;
     *out = &s->live;
     return TIDE_OK;

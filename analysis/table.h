@@ -141,8 +141,6 @@ void tide_csv_add(tide_text *out, const char *text);
 
 /// `is_flat`: an object a line.
 void tide_table_json(const tide_table *t, bool is_flat, tide_json_out *j);
-/// One row as an object; `key` NULL: of an array.
-void tide_table_json_row(const tide_table *t, size_t row, const char *key, tide_json_out *j);
 
 // ---- HTML: an element <table> ----
 

@@ -68,10 +68,3 @@ void tide_table_json(const tide_table *t, bool is_flat, tide_json_out *j) {
     }
     tide_json_close(j, ']');
 }
-
-void tide_table_json_row(const tide_table *t, size_t row, const char *key, tide_json_out *j) {
-    max_align_t room[TIDE_ROW_BYTES / sizeof(max_align_t)];
-    tide_json_open(j, key, '{');
-    add_row(t, tide_table_row(t, row, room), j);
-    tide_json_close(j, '}');
-}
