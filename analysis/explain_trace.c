@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/bisect.h"
 #include "analysis/explain_internal.h"
 #include "core/base/host_alloc.h"
 #include "profiler/holdings.h"
@@ -260,14 +261,7 @@ static tide_status without_one(const question *q, const tide_live *b, tide_witho
 
 static const tide_live *find_live(const tide_live_set *set, uint64_t id) {
     size_t lo = 0, hi = set->n; // sorted by number
-    while (lo < hi) {
-        const size_t mid = lo + (hi - lo) / 2;
-        if (set->items[mid].block_id < id) {
-            lo = mid + 1;
-        } else {
-            hi = mid;
-        }
-    }
+    TIDE_BISECT(lo, hi, set->items[mid].block_id < id);
     return lo < set->n && set->items[lo].block_id == id ? &set->items[lo] : NULL;
 }
 

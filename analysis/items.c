@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/bisect.h"
 #include "analysis/items_internal.h"
 #include "core/base/host_alloc.h"
 
@@ -223,14 +224,7 @@ static bool is_planned(const tide_items *items, uint32_t i) { return tide_items_
 /// First place in by_id with that number or a larger one; a planned tensor stands behind the block of its number.
 static size_t place_of_id(const tide_items *items, const uint32_t *by_id, uint64_t id) {
     size_t lo = 0, hi = items->n;
-    while (lo < hi) {
-        const size_t mid = lo + (hi - lo) / 2;
-        if (tide_items_id(items, by_id[mid]) < id) {
-            lo = mid + 1;
-        } else {
-            hi = mid;
-        }
-    }
+    TIDE_BISECT(lo, hi, tide_items_id(items, by_id[mid]) < id);
     return lo;
 }
 
@@ -285,14 +279,7 @@ uint32_t tide_items_find_at(const tide_items *items, uint64_t id, int64_t begin,
 /// Number of items that begin before `t`.
 static uint32_t begun_before(const tide_items *items, int64_t t) {
     size_t lo = 0, hi = items->n;
-    while (lo < hi) {
-        const size_t mid = lo + (hi - lo) / 2;
-        if (tide_items_begin(items, mid) < t) {
-            lo = mid + 1;
-        } else {
-            hi = mid;
-        }
-    }
+    TIDE_BISECT(lo, hi, tide_items_begin(items, mid) < t);
     return (uint32_t)lo;
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/bisect.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "core/base/text.h"
@@ -424,13 +425,7 @@ static tide_status prepare(finder *f) {
 
 static size_t run_at(const finder *f, int64_t t) {
     size_t lo = 0, hi = f->n_runs;
-    while (lo < hi) {
-        const size_t mid = lo + (hi - lo) / 2;
-        if (f->runs[mid].begin_ns <= (uint64_t)t)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
+    TIDE_BISECT(lo, hi, f->runs[mid].begin_ns <= (uint64_t)t);
     return lo > 0 && f->runs[lo - 1].end_ns > (uint64_t)t ? lo - 1 : SIZE_MAX;
 }
 

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "analysis/bisect.h"
 #include "core/base/host_alloc.h"
 
 static tide_status find_run(tide_trace *trace, int64_t run_id, tide_trace_run *out, tide_error *err) {
@@ -66,14 +67,7 @@ const tide_plan_buffer *tide__run_plan_buffer_of(const tide__run_plan *r, tide_m
 /// Index of the first step that ran and is not before `step`; n_steps: none. Steps are in order of their index.
 static size_t first_step_from(const tide__run_plan *r, int64_t step) {
     size_t lo = 0, hi = r->n_steps;
-    while (lo < hi) {
-        const size_t mid = lo + (hi - lo) / 2;
-        if (r->steps[mid].index < step) {
-            lo = mid + 1;
-        } else {
-            hi = mid;
-        }
-    }
+    TIDE_BISECT(lo, hi, r->steps[mid].index < step);
     return lo;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/bisect.h"
 #include "analysis/reporter.h"
 #include "analysis/space_internal.h"
 #include "core/base/checked.h"
@@ -208,12 +209,6 @@ bool tide_space_of_item(const tide_space *sp, const tide_items *items, uint32_t 
 
 size_t tide_space_region_at(const tide_space *sp, uint64_t at) {
     size_t lo = 0, hi = sp->n;
-    while (lo < hi) {
-        const size_t mid = lo + (hi - lo) / 2;
-        if (sp->regions[mid].at + sp->regions[mid].bytes <= at)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
+    TIDE_BISECT(lo, hi, sp->regions[mid].at + sp->regions[mid].bytes <= at);
     return lo < sp->n ? lo : SIZE_MAX;
 }

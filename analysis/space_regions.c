@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/bisect.h"
 #include "analysis/space_internal.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
@@ -93,13 +94,7 @@ static int64_t cut(const clock_of_steps *c, uint64_t t) {
 /// First step that ran and is not before `step`; n: none.
 static size_t first_from(const clock_of_steps *c, int64_t step) {
     size_t lo = 0, hi = c->n;
-    while (lo < hi) {
-        const size_t mid = lo + (hi - lo) / 2;
-        if (c->steps[mid].index < step)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
+    TIDE_BISECT(lo, hi, c->steps[mid].index < step);
     return lo;
 }
 
@@ -425,13 +420,7 @@ static int order_of(const tide_trace_segment *seg, const tide__addressed *b) {
 
 static uint32_t segment_of(const tide_space *sp, const seg_places *places, const tide__addressed *b) {
     size_t lo = 0, hi = places->n;
-    while (lo < hi) {
-        const size_t mid = lo + (hi - lo) / 2;
-        if (order_of(places->items[mid].seg, b) <= 0)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
+    TIDE_BISECT(lo, hi, order_of(places->items[mid].seg, b) <= 0);
     for (size_t i = lo; i-- > 0;) {
         const seg_place *p = &places->items[i];
         if (p->seg->process != b->process || strcmp(p->seg->device, b->device) != 0 || p->reach <= b->address) break;

@@ -3,6 +3,7 @@
 // Step curves. See step_curve.h.
 #include "analysis/step_curve.h"
 
+#include "analysis/bisect.h"
 #include "analysis/items_order.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
@@ -78,14 +79,7 @@ tide_status tide__step_curve_make(const tide__step_change *changes, size_t n, bo
 /// Number of points before `t`.
 static size_t points_before(const tide__step_curve *c, int64_t t) {
     size_t lo = 0, hi = c->n;
-    while (lo < hi) {
-        const size_t mid = lo + (hi - lo) / 2;
-        if (c->points[mid].t < t) {
-            lo = mid + 1;
-        } else {
-            hi = mid;
-        }
-    }
+    TIDE_BISECT(lo, hi, c->points[mid].t < t);
     return lo;
 }
 

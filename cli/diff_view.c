@@ -112,11 +112,16 @@ static const char *step_of(const cli_diff_side *side) {
     return name != NULL && name[0] != '\0' ? name : NULL;
 }
 
+typedef struct side_row {
+    const char *letter, *path, *title;
+    char moment[160];
+} side_row;
+
 /// "at its peak, in conv1", "2.5 ms from the begin, in conv1"
-static void side_moment(const void *row, tide_cell *v) {
-    const cli_diff_side *side = *(const cli_diff_side *const *)row;
+static side_row row_of_side(const cli_diff_side *side, const char *letter) {
     const tide_subject_facts *f = side->facts;
     const char *step = step_of(side);
+    side_row row = {.letter = letter, .path = side->path, .title = f->title};
     char at[64], ns[32];
     if (side->asked == NULL || strcmp(side->asked, "peak") == 0)
         snprintf(at, sizeof at, "at its peak");
@@ -124,25 +129,20 @@ static void side_moment(const void *row, tide_cell *v) {
         snprintf(at, sizeof at, "%s from the begin", tide_subject_format_since(f, side->at.t, "us", ns, sizeof ns));
     else
         snprintf(at, sizeof at, "at step %" PRId64, side->at.t);
-    snprintf(v->buf, sizeof v->buf, "%s%s%.80s", at, step != NULL ? ", in " : "", step != NULL ? step : "");
-    tide_cell_text(v, v->buf);
-}
-static void side_letter(const void *row, tide_cell *v) { tide_cell_text(v, row == v->table->rows ? "A" : "B"); }
-static void side_path(const void *row, tide_cell *v) { tide_cell_text(v, (*(const cli_diff_side *const *)row)->path); }
-static void side_title(const void *row, tide_cell *v) {
-    tide_cell_text(v, (*(const cli_diff_side *const *)row)->facts->title);
+    snprintf(row.moment, sizeof row.moment, "%s%s%.80s", at, step != NULL ? ", in " : "", step != NULL ? step : "");
+    return row;
 }
 
 static const tide_column side_columns[] = {
-    {NULL, " ", TEXT, .get = side_letter},
-    {NULL, "File", TEXT, .may_be_cut = true, .get = side_path},
-    {NULL, "What", TEXT, .may_be_cut = true, .get = side_title},
-    {NULL, "When", TEXT, .may_be_cut = true, .get = side_moment},
+    {NULL, " ", TEXT, TIDE_AT(side_row, letter)},
+    {NULL, "File", TEXT, TIDE_AT(side_row, path), .may_be_cut = true},
+    {NULL, "What", TEXT, TIDE_AT(side_row, title), .may_be_cut = true},
+    {NULL, "When", TEXT, TIDE_TEXT_AT(side_row, moment), .may_be_cut = true},
 };
 
 static void add_sides(const cli_diff_view *v, format f, tide_text *out) {
-    const cli_diff_side *const sides[] = {&v->a, &v->b};
-    const tide_table t = {TIDE_COLUMNS(side_columns), .rows = sides, .row_bytes = sizeof sides[0], .n_rows = 2};
+    const side_row rows[] = {row_of_side(&v->a, "A"), row_of_side(&v->b, "B")};
+    const tide_table t = {TIDE_COLUMNS(side_columns), .rows = rows, .row_bytes = sizeof rows[0], .n_rows = 2};
     add_table(&t, "", f, out);
 }
 

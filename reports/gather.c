@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/bisect.h"
 #include "core/base/host_alloc.h"
 
 // ---- words ----
@@ -37,13 +38,7 @@ char *tide_report_format_time(const tide_subject_facts *f, int64_t t, bool words
 /// The step that runs at `t`; SIZE_MAX: none.
 static size_t step_of(const tide_subject_facts *f, int64_t t) {
     size_t lo = 0, hi = f->n_steps;
-    while (lo < hi) {
-        const size_t mid = lo + (hi - lo) / 2;
-        if (f->step_begin[mid] <= t)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
+    TIDE_BISECT(lo, hi, f->step_begin[mid] <= t);
     return lo > 0 ? lo - 1 : SIZE_MAX;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/answer_tables.h"
+#include "analysis/bisect.h"
 #include "core/base/host_alloc.h"
 #include "core/base/map.h"
 #include "reports/render.h"
@@ -40,13 +41,7 @@ static void word(tide_json_out *j, words *w, const char *text) {
 static size_t live_index(const tide_report_side *s, uint32_t item) {
     if (s->live == NULL) return item;
     size_t lo = 0, hi = s->n_live;
-    while (lo < hi) {
-        const size_t mid = lo + (hi - lo) / 2;
-        if (s->live[mid] < item)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
+    TIDE_BISECT(lo, hi, s->live[mid] < item);
     return lo < s->n_live && s->live[lo] == item ? lo : SIZE_MAX;
 }
 

@@ -141,79 +141,58 @@ static const tide_column operator_columns[] = {
 
 // ---- details: the selection, one row ----
 
-static void detail_role(const void *row, tide_cell *v) {
-    const tide_item_facts *x = row;
-    tide_cell_text(v, x->shape.is_planned ? tide_role_name(x->shape.role) : NULL);
+typedef struct details_row {
+    tide_item_facts item;
+    const char *role, *alias, *alias_of, *below, *above, *before, *after, *consumers, *why;
+    uint64_t pool, gap_below, gap_above;
+} details_row;
+_Static_assert(sizeof(details_row) <= TIDE_ROW_BYTES, "the selection has room");
+
+static const char *name_of(const tide_items *items, uint32_t item) {
+    return items != NULL && item < items->n ? tide_items_site(items, item)->name : "";
 }
-static void detail_pool(const void *row, tide_cell *v) {
-    const tide_item_facts *x = row;
-    if (x->pool != TIDE_NO_POOL) tide_cell_count(v, (uint64_t)x->pool);
-}
-static void detail_alias(const void *row, tide_cell *v) {
-    const tide_item_facts *x = row;
-    tide_cell_text(v, x->shape.alias != TIDE_ALIAS_NONE ? tide_alias_kind_name(x->shape.alias) : NULL);
-}
-static void item_name(const tide_table *t, uint32_t item, tide_cell *v) {
+
+static const void *details_row_at(const tide_table *t, size_t i, void *room) {
+    const tide_tui_scene *s = scene_of(t);
     const tide_items *items = items_of(t);
-    if (items != NULL && item < items->n) tide_cell_text(v, tide_items_site(items, item)->name);
-}
-static void detail_alias_of(const void *row, tide_cell *v) {
-    item_name(v->table, ((const tide_item_facts *)row)->alias_of, v);
-}
-static void detail_below(const void *row, tide_cell *v) {
-    (void)row;
-    item_name(v->table, scene_of(v->table)->below, v);
-}
-static void detail_above(const void *row, tide_cell *v) {
-    (void)row;
-    item_name(v->table, scene_of(v->table)->above, v);
-}
-static void detail_before(const void *row, tide_cell *v) {
-    (void)row;
-    item_name(v->table, scene_of(v->table)->before, v);
-}
-static void detail_after(const void *row, tide_cell *v) {
-    (void)row;
-    item_name(v->table, scene_of(v->table)->after, v);
-}
-static void detail_gap_below(const void *row, tide_cell *v) {
-    const tide_tui_scene *s = scene_of(v->table);
-    (void)row;
-    if (s->below != TIDE_NO_ITEM || s->gap_below > 0) tide_cell_bytes(v, s->gap_below);
-}
-static void detail_gap_above(const void *row, tide_cell *v) {
-    const tide_tui_scene *s = scene_of(v->table);
-    (void)row;
-    if (s->above != TIDE_NO_ITEM || s->gap_above > 0) tide_cell_bytes(v, s->gap_above);
-}
-static void detail_consumers(const void *row, tide_cell *v) {
-    (void)row;
-    tide_cell_text(v, scene_of(v->table)->consumers);
-}
-static void detail_why(const void *row, tide_cell *v) {
-    (void)row;
-    tide_cell_text(v, scene_of(v->table)->why);
+    const tide_item_facts *x = &s->selection;
+    details_row *d = room;
+    (void)i;
+    *d = (details_row){.item = *x,
+                       .role = x->shape.is_planned ? tide_role_name(x->shape.role) : "",
+                       .alias = x->shape.alias != TIDE_ALIAS_NONE ? tide_alias_kind_name(x->shape.alias) : "",
+                       .alias_of = name_of(items, x->alias_of),
+                       .below = name_of(items, s->below),
+                       .above = name_of(items, s->above),
+                       .before = name_of(items, s->before),
+                       .after = name_of(items, s->after),
+                       .consumers = s->consumers,
+                       .why = s->why,
+                       .pool = x->pool != TIDE_NO_POOL ? (uint64_t)x->pool : UINT64_MAX,
+                       .gap_below = s->below != TIDE_NO_ITEM || s->gap_below > 0 ? s->gap_below : TIDE_UNKNOWN_BYTES,
+                       .gap_above = s->above != TIDE_NO_ITEM || s->gap_above > 0 ? s->gap_above : TIDE_UNKNOWN_BYTES};
+    return d;
 }
 
 static const tide_column details_columns[] = {
-    ITEM_COLUMNS(tide_item_facts),
-    {"role", "role", TEXT, .get = detail_role},
-    {"place_bytes", "at", ADDRESS, TIDE_AT(tide_item_facts, place)},
-    {"pool", "pool", COUNT, .get = detail_pool},
-    {"begin", "begins", TIME, TIDE_AT(tide_item_facts, begin)},
-    {"end", "ends", TIME, TIDE_AT(tide_item_facts, end)},
-    {"never_freed", "never freed", FLAG, TIDE_AT(tide_item_facts, open_ended)},
-    {"persistent", "persistent", FLAG, TIDE_AT(tide_item_facts, shape.persistent)},
-    {"alias", "alias", TEXT, .get = detail_alias},
-    {"alias_of", "lies in", TEXT, .get = detail_alias_of},
-    {"below", "below it", TEXT, .get = detail_below},
-    {"gap_below_bytes", "free below it", BYTES, .get = detail_gap_below},
-    {"above", "above it", TEXT, .get = detail_above},
-    {"gap_above_bytes", "free above it", BYTES, .get = detail_gap_above},
-    {"before", "had its place before", TEXT, .get = detail_before},
-    {"after", "gets its place next", TEXT, .get = detail_after},
-    {"consumers", "read by", TEXT, .get = detail_consumers},
-    {"why", "why", TEXT, .get = detail_why},
+    ITEM_COLUMNS(tide_item_facts), // the item stands first in the row
+    {"role", "role", TEXT, TIDE_AT(details_row, role)},
+    {"place_bytes", "at", ADDRESS, TIDE_AT(details_row, item.place)},
+    {"pool", "pool", COUNT, TIDE_AT(details_row, pool)},
+    {"begin", "begins", TIME, TIDE_AT(details_row, item.begin)},
+    {"end", "ends", TIME, TIDE_AT(details_row, item.end)},
+    {"never_freed", "never freed", FLAG, TIDE_AT(details_row, item.open_ended)},
+    {"persistent", "persistent", FLAG, TIDE_AT(details_row, item.shape.persistent)},
+    {"alias", "alias", TEXT, TIDE_AT(details_row, alias)},
+    {"alias_of", "lies in", TEXT, TIDE_AT(details_row, alias_of)},
+    {"below", "below it", TEXT, TIDE_AT(details_row, below)},
+    {"gap_below_bytes", "free below it", BYTES, TIDE_AT(details_row, gap_below)},
+    {"above", "above it", TEXT, TIDE_AT(details_row, above)},
+    {"gap_above_bytes", "free above it", BYTES, TIDE_AT(details_row, gap_above)},
+    {"before", "had its place before", TEXT, TIDE_AT(details_row, before)},
+    {"after", "gets its place next", TEXT, TIDE_AT(details_row, after)},
+    {"consumers", "read by", TEXT, TIDE_AT(details_row, consumers)},
+    {"why", "why", TEXT, TIDE_AT(details_row, why)},
 };
 
 // ---- what-if ----
@@ -269,7 +248,7 @@ static size_t item_sheets(const tide_tui_scene *s, tide_tui_pane pane, tide_tabl
         *out = SHEET("rows", s, operator_columns, s->n_operators, ROWS_OF(s->operators));
         return 1;
     case TIDE_TUI_PANE_DETAILS:
-        *out = SHEET("rows", s, details_columns, s->has_selection ? 1 : 0, ROWS_OF(&s->selection));
+        *out = SHEET("rows", s, details_columns, s->has_selection ? 1 : 0, .row = details_row_at);
         return 1;
     default:
         return 0;
