@@ -8,6 +8,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
+#include "core/base/map.h"
 #include "core/base/text.h"
 #include "profiler/moments.h"
 #include "profiler/read/moments_internal.h"
