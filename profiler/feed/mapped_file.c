@@ -102,18 +102,18 @@ static bool lock_files(void) {
 }
 
 /// Whether the address is of a file of ours, and can be touched again.
-static bool mend(uintptr_t address) {
+static bool repair(uintptr_t address) {
     if (!lock_files()) return false;
     tide__mapped_file *m = files.first;
     const tide__file_map *map = NULL;
     while (m != NULL && (map = map_of(m, address)) == NULL) m = m->next;
-    const bool is_mended = map != NULL && !m->is_child && cut_off(m, map, address);
-    void (*notify)(void *ctx) = is_mended ? m->on_cut : NULL;
-    void *ctx = is_mended ? m->ctx : NULL;
-    if (is_mended) atomic_store(&m->is_cut, true);
+    const bool is_repaired = map != NULL && !m->is_child && cut_off(m, map, address);
+    void (*notify)(void *ctx) = is_repaired ? m->on_cut : NULL;
+    void *ctx = is_repaired ? m->ctx : NULL;
+    if (is_repaired) atomic_store(&m->is_cut, true);
     pthread_mutex_unlock(&files.lock);
     if (notify != NULL) notify(ctx); // its own stores may come here again
-    return is_mended;
+    return is_repaired;
 }
 
 /// As if we had not been there.
@@ -140,9 +140,9 @@ static void pass_on(int number, siginfo_t *info, void *context) {
 
 static void on_bus(int number, siginfo_t *info, void *context) {
     const int saved_errno = errno;
-    const bool is_mended = info->si_code > 0 && mend((uintptr_t)info->si_addr);
+    const bool is_repaired = info->si_code > 0 && repair((uintptr_t)info->si_addr);
     errno = saved_errno;
-    if (!is_mended) pass_on(number, info, context);
+    if (!is_repaired) pass_on(number, info, context);
 }
 
 /// With the lock. Failing, there is nothing that could be done about it.

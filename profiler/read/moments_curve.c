@@ -20,10 +20,23 @@
 // what the leaf says. Where they do not (a runtime that frees without telling sizes), or where the recording noted a
 // problem, or a pool was discarded, the interval is replayed.
 
+typedef struct delta {
+    int64_t event, t_ns, bytes;
+    int32_t series; ///< place in t->series; not the sum
+} delta;
+/// Changes of all series in events first to last.
+typedef struct interval {
+    int64_t first, last;
+    delta *deltas; ///< [n], owned
+    size_t n, cap;
+    bool is_replayed; ///< false: taken from the events alone, which is right when it adds up to the leaf
+    uint64_t used;    ///< clock of the cache
+} interval;
+
 enum { N_KEPT = 64, MAX_PROBLEMS = 1 << 20 };
 
 typedef struct tide__interval_cache {
-    tide__interval kept[N_KEPT];
+    interval kept[N_KEPT];
     uint64_t clock;
 } interval_cache;
 
@@ -36,16 +49,16 @@ static void forget_intervals(tide_trace *t) {
 
 typedef struct decoder {
     tide_trace *t;
-    tide__interval *s;
+    interval *s;
     int64_t *live; // [t->n_series] by place, of a replay: what was live before the event
     bool is_odd;   // an event whose change is not known from itself
 } decoder;
 
 static tide_status add_delta(const decoder *d, const tide__event *e, int64_t bytes, size_t series_i) {
-    tide__interval *s = d->s;
+    interval *s = d->s;
     if (series_i == SIZE_MAX) return TIDE_ERR_BAD_INPUT;
     TIDE_TRY(tide_host_grow(&s->deltas, &s->cap, s->n + 1, sizeof *s->deltas));
-    s->deltas[s->n++] = (tide__delta){e->id, e->t_ns, bytes, (int32_t)series_i};
+    s->deltas[s->n++] = (delta){e->id, e->t_ns, bytes, (int32_t)series_i};
     return TIDE_OK;
 }
 
@@ -66,7 +79,7 @@ static tide_status read_events(void *ctx, const tide__event *events, size_t n) {
 }
 
 /// Whether the changes add up to the leaf of the sum that covers the same events.
-static bool adds_up(const tide_trace *t, const tide__interval *s) {
+static bool adds_up(const tide_trace *t, const interval *s) {
     const tide__trace_series *sum = &t->series[0];
     size_t lo = 0, hi = sum->n_leaves;
     while (lo < hi) {
@@ -168,7 +181,7 @@ static tide_status replay_interval(decoder *d, tide_error *err) {
 
 // ---- the cache ----
 
-static tide_status decode(tide_trace *t, tide__interval *s, bool replay, tide_error *err) {
+static tide_status decode(tide_trace *t, interval *s, bool replay, tide_error *err) {
     decoder d = {.t = t, .s = s};
     s->n = 0;
     s->is_replayed = false;
@@ -179,13 +192,13 @@ static tide_status decode(tide_trace *t, tide__interval *s, bool replay, tide_er
 }
 
 /// The changes within `leaf`. `replay`: by a replay of all live blocks. Valid until the next call.
-static tide_status tide__trace_interval(tide_trace *t, const tide__leaf *leaf, bool replay, const tide__interval **out,
-                                        tide_error *err) {
+static tide_status interval_of(tide_trace *t, const tide__leaf *leaf, bool replay, const interval **out,
+                               tide_error *err) {
     t->forget[TIDE__KEPT_INTERVALS] = forget_intervals;
     if (t->cache == NULL) TIDE_TRY(TIDE_NEW(&t->cache, 1, err, "for the leaves of '%s'", t->path));
-    tide__interval *s = &t->cache->kept[0];
+    interval *s = &t->cache->kept[0];
     for (size_t i = 0; i < N_KEPT; i++) {
-        tide__interval *kept = &t->cache->kept[i];
+        interval *kept = &t->cache->kept[i];
         if (kept->first == leaf->first_event && kept->last == leaf->last_event && (kept->is_replayed || !replay)) {
             kept->used = ++t->cache->clock;
             *out = kept;
@@ -398,14 +411,13 @@ static bool is_member(const tide__curve *c, int32_t place) {
     return false;
 }
 
-static tide_status make_points(const tide_trace *t, tide__curve *c, size_t leaf_i, const tide__interval *s,
-                               tide_error *err) {
+static tide_status make_points(const tide_trace *t, tide__curve *c, size_t leaf_i, const interval *s, tide_error *err) {
     int64_t live = tide__curve_before(c, leaf_i);
     c->points_of = SIZE_MAX;
     c->n_points = 0;
     TIDE_TRY(TIDE_GROW(&c->points, &c->cap_points, s->n + 1, err, "for the leaves of '%s'", t->path));
     for (size_t i = 0; i < s->n; i++) {
-        const tide__delta *d = &s->deltas[i];
+        const delta *d = &s->deltas[i];
         if (!is_member(c, d->series)) continue;
         if (!tide_add_i64(live, d->bytes, &live)) return tide__trace_bad_row(t, "event", d->event, err);
         if (c->n_points > 0 && c->points[c->n_points - 1].event == d->event) c->n_points--; // a discard of several
@@ -438,9 +450,9 @@ static bool points_fit(tide__curve *c, size_t leaf_i) {
 
 tide_status tide__curve_points(tide_trace *t, tide__curve *c, size_t leaf_i, tide_error *err) {
     if (c->points_of == leaf_i) return TIDE_OK;
-    const tide__interval *s;
+    const interval *s;
     for (bool replay = false;; replay = true) {
-        TIDE_TRY(tide__trace_interval(t, &c->leaves[leaf_i], replay, &s, err));
+        TIDE_TRY(interval_of(t, &c->leaves[leaf_i], replay, &s, err));
         TIDE_TRY(make_points(t, c, leaf_i, s, err));
         if (points_fit(c, leaf_i)) break;
         if (s->is_replayed) return tide__trace_bad_row(t, "leaf", c->leaves[leaf_i].first_event, err);

@@ -45,21 +45,6 @@ tide_status tide__trace_event_at(tide_trace *t, uint64_t t_ns, int64_t *event_id
 /// Last event before `t_ns`.
 tide_status tide__trace_event_before(tide_trace *t, uint64_t t_ns, int64_t *event_id, tide_error *err) TIDE_NODISCARD;
 
-// ---- moments_interval.c: what happened inside a leaf ----
-
-typedef struct tide__delta {
-    int64_t event, t_ns, bytes;
-    int32_t series; ///< place in t->series; not the sum
-} tide__delta;
-/// Changes of all series in events first to last.
-typedef struct tide__interval {
-    int64_t first, last;
-    tide__delta *deltas; ///< [n], owned
-    size_t n, cap;
-    bool is_replayed; ///< false: taken from the events alone, which is right when it adds up to the leaf
-    uint64_t used;    ///< clock of the cache
-} tide__interval;
-
 // ---- moments_curve.c ----
 
 typedef struct tide__point {

@@ -15,9 +15,10 @@
 //     bytes 20-    the events, one after the other, nothing behind the last
 //
 // An event is a byte for its shape, a byte for its form, and its parts. The shape is what events share: operation,
-// kind, device, allocator, run, thread and stream. The form says how long each part is. Both are told once: in a chunk
-// the first 255 shapes, and the first 255 forms, have the numbers 1, 2, ... in order, and the number is all that an
-// event says of them. A byte of 0 says that something new follows, which takes the next number, if there is one left.
+// kind, device, allocator, run, thread and stream. The form says how long each part is. Both are defined once: in a
+// chunk the first 255 shapes, and the first 255 forms, have the numbers 1, 2, ... in order, and the number is all that
+// an event says of them. A byte of 0 says that something new follows, which takes the next number, if there is one
+// left.
 //
 // Of a new shape a byte follows that says what of it is not that of the event before (0 for the first event):
 //
@@ -55,7 +56,7 @@
 // of it, has no event yet, its scope and its block are 0. Sums are modulo 2^64 for addresses, which use all 64 bits;
 // the rest stays within 0 and 2^63 - 1 (2^31 - 1 for numbers of threads, scopes, tags, allocators and runs).
 //
-// So an event of a block that the chunk has told of, or an alloc where one was before, takes four or five bytes.
+// So an event of a block that the chunk knows, or an alloc where one was before, takes four or five bytes.
 //
 // Checksum: mix(h, w) is x ^ (x >> 32) with x = (h ^ w) * 0x9e3779b97f4a7c15 modulo 2^64. a = mix(0xcbf29ce484222325,
 // bytes 0-7), b = mix(number of bytes of the whole chunk, bytes 8-15). For each 16 bytes from byte 20 on, the last

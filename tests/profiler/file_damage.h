@@ -62,7 +62,7 @@ static inline void mutate(tide_rng *rng, char *data, size_t *len) {
     case 10: // one bit
         data[at] = (char)(data[at] ^ (1 << tide_rng_below(rng, 8)));
         break;
-    default: // a stretch of something else
+    default: // an interval of something else
         for (size_t i = 0; i < 60 && at + i < n; i++) data[at + i] = (char)tide_rng_u64(rng);
     }
 }

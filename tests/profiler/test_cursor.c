@@ -57,7 +57,7 @@ static void make_events(tide_rng *rng) {
     n_kept = 0;
 }
 
-/// Stretches of any length in any form, `n` of them.
+/// Intervals of any length in any form, `n` of them.
 static void put_pieces(tide__store *s, tide_rng *rng, size_t n) {
     size_t at = 0;
     for (size_t i = 0; i < n; i++) {

@@ -152,7 +152,7 @@ static void test_lines_between_pairs(void **state) {
     assert_int_equal(tide__drain_clock_ns(&c, 2000), 5500);
     assert_int_equal(tide__drain_clock_ns(&c, 5000), 7000);
     assert_int_equal(tide__drain_clock_ns(&c, 600), 4800); // before the first pair, on its line
-    // Corners: 2 ticks per ns, then 4, then 1; each stretch goes by its own line, and they meet.
+    // Corners: 2 ticks per ns, then 4, then 1; each interval goes by its own line, and they meet.
     c.n = 3;
     c.pairs[1] = (tide__tick_pair){3000, 6000};
     c.pairs[2] = (tide__tick_pair){7000, 7000};

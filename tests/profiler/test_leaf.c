@@ -98,7 +98,7 @@ static void assert_leaf_equal(const tide__leaf *got, const tide__leaf *want) {
 #undef SAME
 }
 
-/// All leaves of the story, stretch by stretch, series by series.
+/// All leaves of the story, interval by interval, series by series.
 static void assert_leaves(void) {
     size_t at = 0;
     for (size_t first = 0; first < s.n;) {
@@ -141,12 +141,12 @@ static void test_leaves_are_what_happened(void **state) {
     p = (program){.want_live = 30};
     run(&p, 1, 5000);
     p = (program){.want_live = 500, .n_devices = 4, .n_kinds = 6, .scopes = 300};
-    run(&p, 1, 8192); // ends with a stretch
+    run(&p, 1, 8192); // ends with an interval
     p = (program){.want_live = 100, .n_devices = 3, .n_kinds = 6, .lies = 300, .discards = 30, .requests = true};
     run(&p, 1, 8000);
 }
 
-static void test_stretches_lie_at_fixed_numbers_wherever_one_begins(void **state) {
+static void test_intervals_lie_at_fixed_numbers_wherever_one_begins(void **state) {
     (void)state;
     static program p;
     static const int64_t firsts[] = {2, 1023, 1024, 1025, 5000, INT64_C(1) << 40, INT64_MAX - 4100};
@@ -184,8 +184,8 @@ static void test_the_first_of_equal_peaks_is_told(void **state) {
     tide__replay_deinit(&r);
 }
 
-/// Numbers that are missing end a stretch too.
-static void test_a_hole_in_the_numbers_ends_a_stretch(void **state) {
+/// Numbers that are missing end an interval too.
+static void test_a_hole_in_the_numbers_ends_an_interval(void **state) {
     (void)state;
     memset(&s, 0, sizeof s);
     assert_tide_status(tide__replay_init(&r), TIDE_OK);
@@ -205,7 +205,7 @@ static void test_a_hole_in_the_numbers_ends_a_stretch(void **state) {
     tide__replay_deinit(&r);
 }
 
-static void test_a_stretch_without_memory_has_no_leaf(void **state) {
+static void test_an_interval_without_memory_has_no_leaf(void **state) {
     (void)state;
     static program p;
     p = (program){.scopes = 1000};
@@ -243,10 +243,10 @@ static void test_without_memory_it_says_so(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(test_leaves_are_what_happened),
-        tide_unit_test(test_stretches_lie_at_fixed_numbers_wherever_one_begins),
+        tide_unit_test(test_intervals_lie_at_fixed_numbers_wherever_one_begins),
         tide_unit_test(test_the_first_of_equal_peaks_is_told),
-        tide_unit_test(test_a_hole_in_the_numbers_ends_a_stretch),
-        tide_unit_test(test_a_stretch_without_memory_has_no_leaf),
+        tide_unit_test(test_a_hole_in_the_numbers_ends_an_interval),
+        tide_unit_test(test_an_interval_without_memory_has_no_leaf),
         tide_unit_test(test_without_memory_it_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -109,7 +109,7 @@ static void test_series_are_written_without_holes(void **state) {
     tmp_dir_remove(&d);
 }
 
-/// Stretches that change no memory have no leaf; a snapshot behind them says that they are complete.
+/// Intervals that change no memory have no leaf; a snapshot behind them says that they are complete.
 static void test_a_snapshot_behind_the_last_leaf(void **state) {
     (void)state;
     tmp_dir d;

@@ -55,10 +55,10 @@ static void check_live(const writer *w, int64_t first_kept) {
     tide__replay_deinit(&r);
 }
 
-/// Rows that table block would have if the recording ended now, by what was there when each stretch of 1024 events
+/// Rows that table block would have if the recording ended now, by what was there when each interval of 1024 events
 /// ended.
 typedef struct ends {
-    int64_t n_allocs[1024], n_live[1024]; ///< [stretch]
+    int64_t n_allocs[1024], n_live[1024]; ///< [interval]
 } ends;
 
 static void run_noting(writer *w, size_t n, ends *e) {
@@ -270,7 +270,7 @@ static void test_thinning_without_memory(void **state) {
 
 enum { N_LEAVES = 140001 };
 
-/// Leaf i of series 1: between two of them lies a stretch that changed nothing.
+/// Leaf i of series 1: between two of them lies an interval that changed nothing.
 static tide__leaf made_up_leaf(int64_t i) {
     const int64_t at = i / 3 * 37 % 10007; // some are as high as the one before
     return (tide__leaf){.series = 1,
