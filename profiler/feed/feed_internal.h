@@ -123,7 +123,7 @@ struct tide__feed {
     tide_error error;     ///< the first refusal
     tide__producer *producers;
     size_t n_producers;
-    tide__log_header *log; ///< the last piece
+    tide__log_header *log; ///< the last chunk
     size_t log_bytes;      ///< of it
     uint64_t log_used;     ///< behind its header
     _Atomic(tide__name_table *) names;
@@ -185,7 +185,7 @@ const tide__log_record *tide__feed_intern(tide__feed *f, tide__log_type type, co
 /// Log the name of the calling thread.
 void tide__feed_log_thread(tide__feed *f, uint32_t number);
 tide_status tide__feed_names_init(tide__feed *f, tide_error *err) TIDE_NODISCARD;
-/// The first piece of the log.
+/// The first chunk of the log.
 tide_status tide__feed_names_begin(tide__feed *f, tide_error *err) TIDE_NODISCARD;
 void tide__feed_names_deinit(tide__feed *f);
 

@@ -81,29 +81,29 @@ static bool make_larger(tide__feed *f, tide__name_table *old) {
 
 // ---- the log ----
 
-/// A further piece, large enough for a record of `bytes`.
-static tide_status add_piece(tide__feed *f, size_t bytes, tide_error *err) {
-    uint64_t piece_bytes = TIDE__FEED_LOG_BYTES;
-    if (sizeof *f->log + bytes > piece_bytes) piece_bytes = (sizeof *f->log + bytes + 4095) / 4096 * 4096;
+/// A further chunk, large enough for a record of `bytes`.
+static tide_status add_chunk(tide__feed *f, size_t bytes, tide_error *err) {
+    uint64_t chunk_bytes = TIDE__FEED_LOG_BYTES;
+    if (sizeof *f->log + bytes > chunk_bytes) chunk_bytes = (sizeof *f->log + bytes + 4095) / 4096 * 4096;
     uint64_t at;
-    void *piece;
-    TIDE_TRY(tide__feed_file_reserve(f, piece_bytes, &at, err));
-    tide_status st = tide__feed_file_make(f, at, piece_bytes, &piece, err);
-    const tide__chunk_entry entry = {.offset = at, .bytes = piece_bytes, .kind = TIDE__CHUNK_LOG};
-    if (st == TIDE_OK) st = tide__feed_file_add(f, &entry, piece, err);
+    void *chunk;
+    TIDE_TRY(tide__feed_file_reserve(f, chunk_bytes, &at, err));
+    tide_status st = tide__feed_file_make(f, at, chunk_bytes, &chunk, err);
+    const tide__chunk_entry entry = {.offset = at, .bytes = chunk_bytes, .kind = TIDE__CHUNK_LOG};
+    if (st == TIDE_OK) st = tide__feed_file_add(f, &entry, chunk, err);
     if (st != TIDE_OK) {
-        tide__feed_file_drop(f, at, piece_bytes);
+        tide__feed_file_drop(f, at, chunk_bytes);
         return st;
     }
-    f->log = piece;
-    f->log_bytes = piece_bytes;
+    f->log = chunk;
+    f->log_bytes = chunk_bytes;
     f->log_used = 0;
     return TIDE_OK;
 }
 
-tide_status tide__feed_names_begin(tide__feed *f, tide_error *err) { return add_piece(f, 0, err); }
+tide_status tide__feed_names_begin(tide__feed *f, tide_error *err) { return add_chunk(f, 0, err); }
 
-/// Texts are followed by a zero byte at least and never by the end of the piece, so that they can be compared where
+/// Texts are followed by a zero byte at least and never by the end of the chunk, so that they can be compared where
 /// they lie, many bytes at a time.
 static tide_status append(tide__feed *f, tide__log_type type, uint32_t id, const void *payload, size_t bytes,
                           const tide__log_record **out, tide_error *err) {
@@ -112,7 +112,7 @@ static tide_status append(tide__feed *f, tide__log_type type, uint32_t id, const
         return TIDE_FAIL(err, TIDE_ERR_IO, "%s", f->cut_words);
     uint64_t used = f->log_used; // what others have made of the file decides about no address
     if (sizeof *f->log + used + record_bytes + TIDE__TEXT_SLACK > f->log_bytes) {
-        TIDE_TRY(add_piece(f, record_bytes + TIDE__TEXT_SLACK, err));
+        TIDE_TRY(add_chunk(f, record_bytes + TIDE__TEXT_SLACK, err));
         used = 0;
     }
     tide__log_record *r = (tide__log_record *)((char *)(f->log + 1) + used);

@@ -6,7 +6,7 @@
 //     header (1 MiB)    who records, state, table of chunks; a hole where the table is empty
 //     chunk 0           log: texts, scopes, devices, allocators in order of first use, each with its small number
 //     chunk 1           ring of the first thread that recorded: header (16 KiB), then n_slots slots of 64 bytes
-//     chunk 2, 3, ...   further rings, further pieces of the log, more room for a ring
+//     chunk 2, 3, ...   further rings, further chunks of the log, more room for a ring
 //
 // The file grows by whole chunks, each allocated on disk before it is used: a full disk refuses a chunk and never
 // kills a write to memory. Chunks are found through the header's table only; n_chunks is stored last.
@@ -44,7 +44,7 @@ enum {
     TIDE__FEED_MAX_ALLOCATORS = 255,
     TIDE__FEED_MAX_KINDS = 15,      ///< what four bits hold beside "none"; the same in builds with more kinds
     TIDE__FEED_MAX_TEXT = 1 << 24,  ///< bytes of a name
-    TIDE__FEED_LOG_BYTES = 1 << 18, ///< of a piece of the log, header included; larger when one record needs it
+    TIDE__FEED_LOG_BYTES = 1 << 18, ///< of a chunk of the log, header included; larger when one record needs it
     TIDE__FEED_MIN_SLOTS = 64,
     TIDE__FEED_MAX_SLOTS = 1 << 24,
     TIDE__FEED_DEFAULT_SLOTS = 1 << 16, ///< 4 MiB for a thread that needs them
@@ -106,9 +106,9 @@ typedef struct tide__feed_header {
 _Static_assert(sizeof(tide__feed_header) <= TIDE__FEED_HEADER_BYTES, "the first chunk follows");
 _Static_assert(offsetof(tide__feed_header, chunks) <= TIDE__FEED_FIXED_BYTES, "the table begins in the first page");
 
-/// First 64 bytes of a piece of the log.
+/// First 64 bytes of a chunk of the log.
 typedef struct tide__log_header {
-    _Atomic uint64_t used_bytes; ///< behind this header; records never span pieces
+    _Atomic uint64_t used_bytes; ///< behind this header; records never span chunks
     uint64_t zero[7];
 } tide__log_header;
 

@@ -50,7 +50,7 @@ struct tide__feed_reader {
     size_t n_rings, cap_rings;
     size_t log_chunk;        ///< number of the chunk whose records are given next
     uint64_t log_used;       ///< of it, already given
-    bool log_is_bad;         ///< nothing more of this piece
+    bool log_is_bad;         ///< nothing more of this chunk
     tide__log_record record; ///< the one that was given last, as it was when it was checked
 };
 
@@ -280,8 +280,8 @@ uint64_t tide__feed_reader_end(tide__feed_reader *r, size_t ring, uint64_t tail,
 
 // ---- the log, record by record ----
 
-/// The next record of a piece; NULL: it has no more at present, or (*bad) cannot be read on.
-static const tide__log_record *next_in_piece(tide__feed_reader *r, const reader_chunk *c, bool *bad) {
+/// The next record of a chunk; NULL: it has no more at present, or (*bad) cannot be read on.
+static const tide__log_record *next_in_chunk(tide__feed_reader *r, const reader_chunk *c, bool *bad) {
     const tide__log_header *h = c->data;
     const uint64_t room = c->bytes - sizeof *h;
     const uint64_t used = atomic_load_explicit(&h->used_bytes, memory_order_acquire);
@@ -309,7 +309,7 @@ const tide__log_record *tide__feed_reader_record(const tide__feed_reader *r) { r
 const tide__log_record *tide__feed_reader_next_record(tide__feed_reader *r, bool *bad) {
     *bad = false;
     for (;;) {
-        // A piece that is followed by another one is full; so the number of pieces is looked at before the piece's end.
+        // A chunk that is followed by another one is full; so the number of chunks is looked at before the chunk's end.
         if (tide__feed_reader_refresh(r, NULL) != TIDE_OK) {
             // What is known stays readable; the caller's own refresh says what is wrong.
         }
@@ -319,7 +319,7 @@ const tide__log_record *tide__feed_reader_next_record(tide__feed_reader *r, bool
         for (size_t i = r->log_chunk + 1; i < r->n_chunks; i++)
             has_next = has_next || r->chunks[i].kind == TIDE__CHUNK_LOG;
         if (c->kind == TIDE__CHUNK_LOG && !r->log_is_bad) {
-            const tide__log_record *record = next_in_piece(r, c, bad);
+            const tide__log_record *record = next_in_chunk(r, c, bad);
             if (record != NULL) return record;
             if (*bad) {
                 r->log_is_bad = true;

@@ -56,7 +56,7 @@ uint64_t tide__feed_reader_end(tide__feed_reader *r, size_t ring, uint64_t tail,
 const tide__slot *tide__feed_reader_slot(const tide__feed_reader *r, size_t ring, uint64_t position);
 
 /// Records of the log that were not yet given, in order; NULL: no more at present. *bad: the log is damaged there, and
-/// nothing of this piece follows. The payload follows the record, payload_bytes long, within the file.
+/// nothing of this chunk follows. The payload follows the record, payload_bytes long, within the file.
 const tide__log_record *tide__feed_reader_next_record(tide__feed_reader *r, bool *bad);
 /// The head of the record that was given last, as it was when it was checked: in the file it may be another one by now.
 const tide__log_record *tide__feed_reader_record(const tide__feed_reader *r);
