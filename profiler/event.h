@@ -17,7 +17,7 @@ enum {
     TIDE__TRACE_OP_MAP(XX)
 #undef XX
 };
-/// Of either list; NULL for a number in neither.
+/// Name of an operation of either list; NULL for a number in neither.
 const char *tide__op_name(int op);
 
 enum {

@@ -17,7 +17,7 @@ typedef struct tide_trace tide_trace;
 
 /// First bytes of a file that tide_trace_recognise wants to see.
 enum { TIDE_TRACE_HEAD_BYTES = 100 };
-/// Of the trace format (docs/trace-format.md).
+/// Version of the trace format (docs/trace-format.md).
 enum { TIDE_TRACE_VERSION = 1 };
 /// Whether a file that begins with `head` is a trace, of whatever version: by content, not by name.
 bool tide_trace_recognise(const void *head, size_t n_bytes);
@@ -35,7 +35,7 @@ bool tide_trace_recognise(const void *head, size_t n_bytes);
  * with a note
  */
 tide_status tide_trace_open(const char *path, tide_trace **out, tide_error *err) TIDE_NODISCARD;
-/// Of a trace that is being recorded: take in what was committed since; *grew (may be NULL): something was. Everything
+/// A trace that is being recorded: take in what was committed since; *grew (may be NULL): something was. Everything
 /// got from the trace before stays the caller's; names borrowed from it stay valid until close. Costs a replay of what
 /// is new, or of what follows the last snapshot, whichever is less. After a failure the trace is as it was.
 tide_status tide_trace_refresh(tide_trace *t, bool *grew, tide_error *err) TIDE_NODISCARD;

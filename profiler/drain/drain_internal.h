@@ -61,7 +61,7 @@ typedef struct tide__drain_clock {
 void tide__drain_clock_init(tide__drain_clock *c, const tide__feed_header *head);
 /// Read both clocks now, and note both in the header for a drain that takes over.
 void tide__drain_clock_read(tide__drain_clock *c, tide__feed_header *head);
-/// The long way of what follows.
+/// tide__drain_clock_ns for ticks that are not on the line in use.
 uint64_t tide__drain_clock_find_ns(tide__drain_clock *c, uint64_t ticks);
 enum { TIDE__DRAIN_RATE_BITS = 60 };
 /// Time of a slot in ns; > INT64_MAX: no time that a producer gives.

@@ -31,8 +31,8 @@
 //     youngest     t = 7.2    t = 7.3             t = 9.2
 //                       ^ taken up to here
 //
-// The window is of the clock on the wall, so that it holds for every clock that a program may have. It costs a lag of
-// the trace, and nothing else: what waits is in the rings, where a kill does not lose it. A ring that is more than half
+// The window is measured by the machine's clock, so it holds for every clock that a program may have. It costs only a
+// lag of the trace: what waits is in the rings, where a kill does not lose it. A ring that is more than half
 // full is taken down to a quarter whatever the window says, and nothing waits for a feed that has ended. Where all
 // times are of the machine's clock, as they are unless a program says otherwise, nothing is held back until one was
 // late.
@@ -242,7 +242,7 @@ static bool adds_up(const tide__drain_ring *r, const tide__event *e) {
            (r->n_gap <= TIDE__DRAIN_MAX_LOST && e->requested_bytes <= TIDE__DRAIN_MAX_LOST - r->n_gap);
 }
 
-/// Of the event that is about to be numbered.
+/// Note that the event, which is numbered next, came late.
 static tide_status note_late(tide__drain *d, const tide__drain_ring *r, tide__event *e, tide_error *err) {
     e->id = d->last_event + 1;
     d->n_late++;

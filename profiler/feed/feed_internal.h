@@ -229,7 +229,8 @@ static inline const tide__text_match *tide__text_cached(const tide__producer *p,
     const tide__text_match *t = tide__text_at(p, text);
     return t != NULL && tide__text_match_is(t, text) ? t : NULL;
 }
-/// A text, not NULL, the long way; used lately from now on, and where it is until the next call. NULL: refused.
+/// A text, not NULL, from the table of names; it is in the cache from now on, and stays there until the next call.
+/// NULL: refused.
 const tide__text_match *tide__feed_text(tide__feed *f, tide__producer *p, const char *text);
 /// Number of a scope, not NULL, of a thread. False: refused.
 bool tide__feed_scope_number(tide__feed *f, tide__producer *p, uint64_t thread, const tide_scope *scope,

@@ -64,12 +64,12 @@ typedef struct tide__chunk_entry {
     uint64_t begin; ///< first position that is there
 } tide__chunk_entry;
 
-/// Of the recorded process.
+/// State of the recorded process.
 typedef enum tide__feed_state {
     TIDE__FEED_OPEN = 1,   ///< or the process was killed: see who holds the lock
     TIDE__FEED_CLOSED = 2, ///< no event follows; stored after the last one
 } tide__feed_state;
-/// Of the drain.
+/// State of the drain.
 typedef enum tide__feed_drain {
     TIDE__DRAIN_NONE = 0,
     TIDE__DRAIN_RUNNING = 1,

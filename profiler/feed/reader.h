@@ -26,7 +26,7 @@ tide__feed_header *tide__feed_reader_head(tide__feed_reader *r);
 /// Whether events may still come: the producer lives (its lock is held and its pid is the same process) and has not
 /// closed.
 bool tide__feed_reader_producer_lives(const tide__feed_reader *r);
-/// Of a file that the caller does not have open: whether a process drains it or records into it.
+/// Whether a process drains the file or records into it; the caller does not have it open.
 bool tide__feed_is_in_use(const char *path);
 
 /// Map chunks that were added since. TIDE_ERR_BAD_INPUT when they cannot be.

@@ -62,7 +62,7 @@ static tide_status pool_walk_of(tide_trace *t, const tide__pool_sums *s, tide__p
     return TIDE_OK;
 }
 
-/// Of the state that the run begins with: every pool that is there then.
+/// Note every pool of the state that the run begins with.
 static tide_status note_begin(tide__pool_sums *s, tide__pool_walk *w, tide_error *err) {
     TIDE_TRY(tide__pool_walk_to(w, s->first_event - 1, s->first_event - 1, NULL, err));
     if (end_interval(w, s->first_event - 1) != TIDE_OK) return TIDE_NO_MEMORY(err, "for the pools of '%s'", w->t->path);
@@ -270,7 +270,7 @@ static int64_t find_less(const tide__kept_pool *p, uint64_t bytes, int64_t end) 
     return -1;
 }
 
-/// Of pool `i`, which has `bytes` unused since before interval `end`.
+/// Find since when pool `i` has `bytes` unused: before interval `end`.
 static tide_status find_since(question *q, size_t i, uint64_t bytes, int64_t end, uint64_t *since_ns) {
     const tide__kept_pool *p = &q->sums->pools[i];
     *since_ns = q->span.begin_ns;

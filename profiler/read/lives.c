@@ -8,7 +8,7 @@
 #include "profiler/lives.h"
 #include "profiler/read/moments_internal.h"
 
-/// Of two blocks with one number the later one is kept under the number of its event, negative.
+/// Where two blocks have one number, the later one is kept under the number of its event, negative.
 tide_status tide_trace_free_event(tide_trace *t, uint64_t block_id, uint64_t alloc_event, uint64_t *free_event,
                                   tide_error *err) {
     sqlite3_stmt *stmt;

@@ -167,8 +167,6 @@ static void grouping_deinit(grouping *g) {
     tide_strmap_deinit(&g->by_key);
 }
 
-static tide_status no_memory(tide_error *err) { return TIDE_NO_MEMORY(err, "to group blocks"); }
-
 // ---- keys ----
 
 /// "1 KiB", "16 MiB": an exact power of two.
@@ -283,7 +281,7 @@ static tide_status count(grouping *g, const tide_live_set *s, tide_group_by by, 
         group *to = key.failed ? NULL : group_of(g, tide_text_str(&key), order);
         if (to == NULL) {
             tide_text_deinit(&key);
-            return no_memory(err);
+            return TIDE_NO_MEMORY(err, "to group blocks");
         }
         to->n[side]++;
         to->requested[side] += s->items[i].requested_bytes;
@@ -312,7 +310,7 @@ tide_status tide_live_set_group(const tide_live_set *s, tide_group_by by, tide_g
     grouping g = {0};
     tide_status st = count(&g, s, by, 0, err);
     tide_group *groups = st == TIDE_OK ? tide_host_calloc(g.n + 1, sizeof *groups) : NULL;
-    if (st == TIDE_OK && groups == NULL) st = no_memory(err);
+    if (st == TIDE_OK && groups == NULL) st = TIDE_NO_MEMORY(err, "to group blocks");
     if (st == TIDE_OK) {
         if (g.n > 1)
             qsort(g.groups, g.n, sizeof *g.groups, by == TIDE_BY_SIZE || by == TIDE_BY_AGE ? by_order : by_bytes);
@@ -353,7 +351,7 @@ tide_status tide_live_set_compare(const tide_live_set *a, const tide_live_set *b
     tide_status st = count(&g, a, by, 0, err);
     if (st == TIDE_OK) st = count(&g, b, by, 1, err);
     tide_group_change *changes = st == TIDE_OK ? tide_host_calloc(g.n + 1, sizeof *changes) : NULL;
-    if (st == TIDE_OK && changes == NULL) st = no_memory(err);
+    if (st == TIDE_OK && changes == NULL) st = TIDE_NO_MEMORY(err, "to group blocks");
     if (st == TIDE_OK) {
         if (g.n > 1) qsort(g.groups, g.n, sizeof *g.groups, by_change);
         for (size_t i = 0; i < g.n; i++) {

@@ -224,7 +224,7 @@ static tide_status take_number(void *ctx, const tide__event *events, size_t n) {
     return TIDE_OK;
 }
 
-/// Of two blocks with one number the later one has the number of its event, negative: read its own from there.
+/// Where two blocks have one number, the later one has the number of its event, negative: read its own from there.
 static tide_status read_number(tide_trace *t, uint64_t *id, tide_error *err) {
     const int64_t event = -(int64_t)*id;
     if (event <= 0) return TIDE_OK;

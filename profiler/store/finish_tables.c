@@ -170,7 +170,7 @@ tide_status tide__block_queue_end(tide__block_queue *q, const tide__replay *r, t
 
 enum { MAX_FOUND = 1 << 18 }; ///< steps in memory; beyond that those of other runs are written
 
-/// Of one scope: the step that it executes.
+/// The step that a scope executes.
 typedef struct tide__step_scope {
     int64_t name_id;
     int64_t step; ///< -1: not an operator's, or without a step

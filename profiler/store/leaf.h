@@ -56,7 +56,7 @@ static inline void tide__leaf_touch(tide__leaves *l, const tide__series *s, size
     if (__builtin_expect(l->open[series_i].first_event == 0, 0)) tide__leaf_begin(l, s, series_i, e);
 }
 
-/// The long way of what follows.
+/// tide__leaves_add for any event, also at the begin or end of an interval.
 tide_status tide__leaves_add_any(tide__leaves *l, const tide__replay *r, const tide__event *e,
                                  size_t series) TIDE_NODISCARD;
 /// After tide__replay_apply of `e`, which changed `series` (0: nothing). An interval that `e` completes moves to done.

@@ -63,7 +63,7 @@ TIDE__SAME_PLACE(zero, op);
 TIDE__SAME_PLACE(kind, kind);
 #undef TIDE__SAME_PLACE
 
-/// Of a live block what its end looks at.
+/// What the end of a live block looks at.
 typedef struct tide__live_entry {
     int64_t block_id, requested_bytes, reserved_bytes;
     uint32_t place; ///< in blocks
@@ -71,7 +71,7 @@ typedef struct tide__live_entry {
 } tide__live_entry;
 _Static_assert(sizeof(tide__live_entry) == 32, "none lies in two cache lines");
 
-/// Of one (device, kind): a series of the file. Series 0 is the sum of all.
+/// Sums of one (device, kind): a series of the file. Series 0 is the sum of all.
 typedef struct tide__series {
     int16_t device;
     uint8_t kind;

@@ -314,7 +314,7 @@ static const tide__schema_item views[] = {
                    "  FROM live_change c JOIN kind k ON k.id = c.kind JOIN device d ON d.id = c.device\n"
                    "  WINDOW one AS (PARTITION BY c.run_id, c.kind, c.device ORDER BY c.event_id))\n"
                    "ORDER BY run_id, event_id"},
-    // Of the whole trace by the leaves, which hold for events too that are gone.
+    // The whole trace by its leaves, which also hold for events that are gone.
     {"peak",
      "CREATE VIEW peak AS\n"
      "SELECT 0 AS run_id, max_bytes AS peak_bytes, max_ns AS t_ns, max_event AS event_id FROM (\n"
