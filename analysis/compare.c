@@ -29,9 +29,8 @@ typedef struct diff_work {
 } diff_work;
 
 /// TIDE_ERR_CANCELLED when the caller has enough.
-static tide_status tell(const diff_work *w, double share, const char *what) {
-    if (w->progress == NULL || w->progress->tell == NULL || w->progress->tell(w->progress->ctx, share, what))
-        return TIDE_OK;
+static tide_status report(const diff_work *w, double share, const char *what) {
+    if (tide_progress_goes_on(w->progress, share, what)) return TIDE_OK;
     return TIDE_FAIL(w->err, TIDE_ERR_CANCELLED, "comparing was cancelled");
 }
 
@@ -251,14 +250,14 @@ static tide_status make_all_rows(diff_work *w, tide_diff *d) {
     entry **partners = NULL;
     tide_status st = list_side(w, &w->a, &a);
     if (st == TIDE_OK) st = list_side(w, &w->b, &b);
-    if (st == TIDE_OK) st = tell(w, 0.6, "matching");
+    if (st == TIDE_OK) st = report(w, 0.6, "matching");
     if (st == TIDE_OK) {
         partners = tide_host_alloc((b.n + 1) * sizeof *partners);
         if (partners == NULL) st = TIDE_NO_MEMORY(w->err, "to compare items");
     }
     if (st == TIDE_OK && w->is_same) match_numbers(&a, &b, partners);
     if (st == TIDE_OK && !w->is_same) st = match_names(w, &a, &b, partners);
-    if (st == TIDE_OK) st = tell(w, 0.8, "matching");
+    if (st == TIDE_OK) st = report(w, 0.8, "matching");
     if (st == TIDE_OK) st = make_rows(w, &a, &b, partners, d);
     tide_host_free(a.list);
     tide_host_free(b.list);
@@ -534,17 +533,17 @@ typedef struct side_share {
     const char *what;
 } side_share;
 
-static bool tell_side(void *ctx, double share, const char *what) {
+static bool report_side(void *ctx, double share, const char *what) {
     const side_share *x = ctx;
     (void)what;
-    return x->w->progress->tell(x->w->progress->ctx, x->from + 0.2 * share, x->what);
+    return tide_progress_goes_on(x->w->progress, x->from + 0.2 * share, x->what);
 }
 
 static tide_status open_side(const diff_work *w, diff_side *side, tide_subject *s, const tide_moment *at,
                              const side_share *share) {
     const bool rows_at = w->rows_at;
     tide_error *err = w->err;
-    TIDE_TRY(tell(w, share->from, share->what));
+    TIDE_TRY(report(w, share->from, share->what));
     side->s = s;
     side->facts = tide_subject_get_facts(s);
     side->items = tide_subject_items(s);
@@ -557,9 +556,9 @@ static tide_status open_side(const diff_work *w, diff_side *side, tide_subject *
         return st;
     }
     side_share own = *share;
-    const tide_progress progress = {.tell = tell_side, .ctx = &own};
-    const bool is_told = w->progress != NULL && w->progress->tell != NULL;
-    return tide_explain(s, at != NULL ? *at : side->facts->peak, 0, is_told ? &progress : NULL, &side->e, err);
+    const tide_progress progress = {.tell = report_side, .ctx = &own};
+    const bool is_wanted = w->progress != NULL && w->progress->tell != NULL;
+    return tide_explain(s, at != NULL ? *at : side->facts->peak, 0, is_wanted ? &progress : NULL, &side->e, err);
 }
 
 static tide_status fill(diff_work *w, tide_diff *d) {
@@ -576,7 +575,7 @@ static tide_status fill(diff_work *w, tide_diff *d) {
         make_waterfall(a, b, true, &d->by_kind, &d->n_by_kind) != TIDE_OK)
         return TIDE_NO_MEMORY(w->err, "to compare");
     TIDE_TRY(make_all_rows(w, d));
-    TIDE_TRY(tell(w, 0.9, "sorting"));
+    TIDE_TRY(report(w, 0.9, "sorting"));
     if (d->n > 1) qsort(d->rows, d->n, sizeof *d->rows, by_weight);
     count(d);
     return TIDE_OK;
@@ -597,7 +596,7 @@ tide_status tide_compare(tide_subject *a, const tide_moment *a_at, tide_subject 
     w.rows_at = w.rows_at || w.is_same;
     tide_status st = open_side(&w, &w.a, a, a_at, &(side_share){&w, 0, "explaining A"});
     if (st == TIDE_OK) st = open_side(&w, &w.b, b, b_at, &(side_share){&w, 0.2, "explaining B"});
-    if (st == TIDE_OK) st = tell(&w, 0.4, "matching");
+    if (st == TIDE_OK) st = report(&w, 0.4, "matching");
     if (st == TIDE_OK) st = fill(&w, &d);
     tide_explanation_deinit(&w.a.e);
     tide_explanation_deinit(&w.b.e);

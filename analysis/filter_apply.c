@@ -13,7 +13,7 @@
 #include "analysis/subject_internal.h"
 #include "core/base/host_alloc.h"
 
-enum { TELL_ITEMS = 1 << 20 };
+enum { REPORT_ITEMS = 1 << 20 };
 
 typedef struct pass {
     tide_subject *s;
@@ -221,8 +221,7 @@ static tide_status pass_items(const pass *p, const tide_progress *progress, uint
     const size_t n = p->items->n;
     tide__items_some sites, shapes;
     for (uint32_t i = 0; i < n; i++) {
-        if (i % TELL_ITEMS == 0 && i > 0 && progress != NULL && progress->tell != NULL &&
-            !progress->tell(progress->ctx, 0.5 * i / (double)n, "filtering"))
+        if (i % REPORT_ITEMS == 0 && i > 0 && !tide_progress_goes_on(progress, 0.5 * i / (double)n, "filtering"))
             return TIDE_FAIL(err, TIDE_ERR_CANCELLED, "filtering was cancelled");
         const uint32_t site = tide__items_each(p->items, i, TIDE_ITEMS_SITE, &sites);
         if (!item_passes(p, i, site, tide__items_each(p->items, i, TIDE_ITEMS_SHAPE, &shapes))) continue;

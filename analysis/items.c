@@ -159,8 +159,7 @@ static uint32_t *count_pages(const tide_items *it, const uint32_t *order, size_t
 }
 
 tide_status tide__items_report(const tide_progress *progress, double share) {
-    if (progress == NULL || progress->tell == NULL) return TIDE_OK;
-    return progress->tell(progress->ctx, 0.9 + 0.1 * share, "sorting blocks") ? TIDE_OK : TIDE_ERR_CANCELLED;
+    return tide_progress_goes_on(progress, 0.9 + 0.1 * share, "sorting blocks") ? TIDE_OK : TIDE_ERR_CANCELLED;
 }
 
 static tide_status repack(tide_items *from, tide_items *to, const uint32_t *order, size_t n, uint32_t *left,

@@ -101,6 +101,10 @@ typedef struct tide_progress {
     bool (*tell)(void *ctx, double share, const char *what); ///< share of 1 that is done
     void *ctx;
 } tide_progress;
+/// Reports it; false: cancelled. True without a progress.
+static inline bool tide_progress_goes_on(const tide_progress *p, double share, const char *what) {
+    return p == NULL || p->tell == NULL || p->tell(p->ctx, share, what);
+}
 
 /// `plan` is borrowed and not looked at afterwards. TIDE_ERR_NOMEM, TIDE_ERR_OVERFLOW.
 tide_status tide_items_of_plan(const tide_memory_plan *plan, tide_items *out, tide_error *err) TIDE_NODISCARD;

@@ -16,15 +16,15 @@
 
 enum { INDEX_ITEMS = 1000000 };
 
-enum { TELL_NUMBERS = 1 << 16 };
+enum { REPORT_NUMBERS = 1 << 16 };
 
 bool tide__sorting_goes_on(tide__sorting *s, size_t n) {
     if (s == NULL || s->progress == NULL || s->progress->tell == NULL) return true;
     s->done += n;
-    if (s->done - s->told < TELL_NUMBERS) return true;
-    s->told = s->done;
+    if (s->done - s->reported < REPORT_NUMBERS) return true;
+    s->reported = s->done;
     const double share = s->done < s->total ? (double)s->done / (double)s->total : 1;
-    return s->progress->tell(s->progress->ctx, s->from + (s->to - s->from) * share, s->what);
+    return tide_progress_goes_on(s->progress, s->from + (s->to - s->from) * share, s->what);
 }
 
 // ---- merging ----
@@ -40,7 +40,7 @@ typedef struct merging {
 
 /// Now and then of a long merge. False: cancelled.
 static bool goes_on(const merging *m, size_t out) {
-    return out % TELL_NUMBERS != 0 || tide__sorting_goes_on(m->reporter, TELL_NUMBERS / m->n_rounds);
+    return out % REPORT_NUMBERS != 0 || tide__sorting_goes_on(m->reporter, REPORT_NUMBERS / m->n_rounds);
 }
 
 static bool merge_front(const merging *m, uint32_t *at, size_t n_left, size_t n_right) {
@@ -67,7 +67,7 @@ static bool merge_back(const merging *m, uint32_t *at, size_t n_left, size_t n_r
 
 /// False: cancelled, and numbers are lost.
 static bool merge(const merging *m, uint32_t *at, size_t n_left, size_t n_right) {
-    if (!tide__sorting_goes_on(m->reporter, (n_left + n_right) % TELL_NUMBERS / m->n_rounds)) return false;
+    if (!tide__sorting_goes_on(m->reporter, (n_left + n_right) % REPORT_NUMBERS / m->n_rounds)) return false;
     if (m->in_order(m->ctx, at[n_left - 1], at[n_left])) return true;
     if (n_left <= n_right) {
         memcpy(m->aside, at, n_left * sizeof *at);
@@ -229,7 +229,7 @@ typedef enum bucket_step { FIND_LOWEST, COUNT_BUCKETS, DEAL_OUT } bucket_step;
 static tide_status each_number(const bucket_sort *s, bucket_step step, const uint8_t *bits, size_t n_all, uint64_t *low,
                                uint32_t *at, uint32_t *numbers) {
     for (uint32_t from = 0; from < n_all;) {
-        const uint32_t end = n_all - from > TELL_NUMBERS ? from + TELL_NUMBERS : (uint32_t)n_all;
+        const uint32_t end = n_all - from > REPORT_NUMBERS ? from + REPORT_NUMBERS : (uint32_t)n_all;
         for (uint32_t i = from; i < end; i++) {
             if (!is_set(bits, i)) continue;
             const uint64_t k = s->key(s->ctx, i);

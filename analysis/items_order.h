@@ -17,9 +17,9 @@ tide_status tide__items_index(const tide_items *items, uint32_t **out) TIDE_NODI
 typedef struct tide__sorting {
     const tide_progress *progress; ///< borrowed
     const char *what;
-    double from, to;   ///< shares at its begin and its end
-    size_t total;      ///< numbers to be looked at
-    size_t done, told; ///< 0 at the begin
+    double from, to;       ///< shares at its begin and its end
+    size_t total;          ///< numbers to be looked at
+    size_t done, reported; ///< 0 at the begin
 } tide__sorting;
 /// `n` more were looked at. False: cancelled.
 bool tide__sorting_goes_on(tide__sorting *s, size_t n);

@@ -90,7 +90,7 @@ tide_status tide_items_of_plan(const tide_memory_plan *plan, tide_items *out, ti
     return st == TIDE_OK ? st : TIDE_FAIL(err, st, "no memory for the tensors of a plan");
 }
 
-enum { TELL_BLOCKS = 65536 };
+enum { REPORT_BLOCKS = 65536 };
 
 typedef struct pair { // an entry of a tide_id_map
     uint64_t numbers; // name and scope, never 0
@@ -219,11 +219,11 @@ static tide_status add_block(loader *l, const tide_trace_block_row *row) {
 static tide_status on_blocks(void *ctx, const tide_trace_block_row *rows, size_t n) {
     loader *l = ctx;
     for (size_t i = 0; i < n; i++) TIDE_TRY(add_block(l, &rows[i]));
-    const bool tells = l->n_seen / TELL_BLOCKS != (l->n_seen + n) / TELL_BLOCKS;
+    const bool reports = l->n_seen / REPORT_BLOCKS != (l->n_seen + n) / REPORT_BLOCKS;
     l->n_seen += n;
-    if (!tells || l->progress == NULL || l->progress->tell == NULL) return TIDE_OK;
+    if (!reports) return TIDE_OK;
     const double share = l->n_expected > l->n_seen ? (double)l->n_seen / (double)l->n_expected : 1;
-    return l->progress->tell(l->progress->ctx, 0.9 * share, "reading blocks") ? TIDE_OK : TIDE_ERR_CANCELLED;
+    return tide_progress_goes_on(l->progress, 0.9 * share, "reading blocks") ? TIDE_OK : TIDE_ERR_CANCELLED;
 }
 
 // ---- planned tensors ----

@@ -267,7 +267,7 @@ static void finish(tide_pools *p) {
 
 // ---- of a trace ----
 
-static bool tell(void *ctx, double share) {
+static bool report(void *ctx, double share) {
     const tide_progress *progress = ctx;
     return progress->tell(progress->ctx, share, "adding up pools");
 }
@@ -305,7 +305,7 @@ static tide_status of_trace(tide_subject *s, int64_t t0, int64_t t1, const tide_
                                    .t1_ns = not_negative(t1)};
     if (q.at_event == 0) TIDE_TRY(tide_trace_event_at(trace, not_negative(out->at.t), &q.at_event, err));
     tide_progress copy = progress != NULL ? *progress : (tide_progress){0};
-    const tide_reading reading = {tell, &copy};
+    const tide_reading reading = {report, &copy};
     tide_trace_pool *list;
     size_t n;
     TIDE_TRY(tide_trace_pools(trace, &q, progress != NULL ? &reading : NULL, &list, &n, err));

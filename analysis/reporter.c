@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: MIT
 //
-// Telling how far something has come. See reporter.h.
+// See reporter.h.
 #include "analysis/reporter.h"
 
 static bool go_on(const tide__reporter *t) {
-    return t->progress == NULL || t->progress->tell == NULL ||
-           t->progress->tell(t->progress->ctx, t->share < 1 ? t->share : 1, t->what);
+    return tide_progress_goes_on(t->progress, t->share < 1 ? t->share : 1, t->what);
 }
 
 /// A trace does not know how much of the whole its events are.
-static bool hear(void *ctx, double share) {
+static bool on_reading(void *ctx, double share) {
     (void)share;
     return go_on(ctx);
 }
 
 void tide__reporter_begin(tide__reporter *t, const tide_progress *progress, tide_trace *trace, const char *what) {
     *t = (tide__reporter){.progress = progress, .what = what, .trace = progress != NULL ? trace : NULL};
-    t->reading = (tide_reading){.tell = hear, .ctx = t};
+    t->reading = (tide_reading){.tell = on_reading, .ctx = t};
     if (t->trace != NULL) tide_trace_hear(t->trace, &t->reading);
 }
 

@@ -25,11 +25,6 @@ typedef struct row_values {
 /// Which power of two a size belongs to: 0 for 0, else 1 + the place of its highest bit.
 static unsigned size_class(uint64_t bytes) { return bytes == 0 ? 0 : 64 - (unsigned)__builtin_clzll(bytes); }
 
-/// Whether to go on.
-static bool goes_on(const tide_progress *progress, double share, const char *what) {
-    return progress == NULL || progress->tell == NULL || progress->tell(progress->ctx, share, what);
-}
-
 // ---- ends of the members of grouped rows ----
 // In order, to count how many have ended:
 //
@@ -39,7 +34,7 @@ static bool goes_on(const tide_progress *progress, double share, const char *wha
 // Of many millions that would be as much memory again. Then only every eighth end is kept, and the latest end of each
 // 64 members. They are found in parts: a histogram of the ends says where to cut time so that no part has too many.
 
-enum { RADIX_MEMBERS = 1 << 18, N_CUTS = 4096, N_PARTS = 16, TELL_MEMBERS = 1 << 20 };
+enum { RADIX_MEMBERS = 1 << 18, N_CUTS = 4096, N_PARTS = 16, REPORT_MEMBERS = 1 << 20 };
 
 typedef struct ender {
     const tide_items *items;
@@ -141,7 +136,7 @@ static tide_status row_late(ender *e, size_t row) {
         if (key < low) low = key;
         if (key > high) high = key;
     }
-    if (!goes_on(e->progress, share_of(e, r->first[row]), "grouping")) return TIDE_ERR_CANCELLED;
+    if (!tide_progress_goes_on(e->progress, share_of(e, r->first[row]), "grouping")) return TIDE_ERR_CANCELLED;
     const uint64_t width = (high - low) / N_CUTS + 1;
     for (uint32_t k = r->first[row]; k < r->first[row + 1]; k++) count[(key_of(e, r->members[k]) - low) / width]++;
     for (size_t c = 0, from = 0; c < N_CUTS; c++) {
@@ -149,7 +144,8 @@ static tide_status row_late(ender *e, size_t row) {
         if (c + 1 < N_CUTS && n_part + count[c + 1] <= most) continue;
         const uint64_t lo = low + from * width, hi = c + 1 < N_CUTS ? low + (c + 1) * width - 1 : high;
         if (n_part > 0) TIDE_TRY(take_part(e, row, lo, hi, n_part, &n_done));
-        if (!goes_on(e->progress, share_of(e, r->first[row] + n_done), "grouping")) return TIDE_ERR_CANCELLED;
+        if (!tide_progress_goes_on(e->progress, share_of(e, r->first[row] + n_done), "grouping"))
+            return TIDE_ERR_CANCELLED;
         from = c + 1;
         n_part = 0;
     }
@@ -166,12 +162,13 @@ tide_status tide__rows_make_ends(const tide_items *items, bool with_reach, size_
     if (!with_reach) r->latest = tide_host_alloc(2 * (r->n_members / TIDE_ROWS_LATEST + r->n + 1) * sizeof *r->latest);
     const bool good = with_reach ? r->reach != NULL : r->late != NULL && r->latest != NULL;
     tide_status st = good ? TIDE_OK : TIDE_ERR_NOMEM;
-    size_t told = 0;
+    size_t reported = 0;
     for (size_t row = 0; st == TIDE_OK && row < r->n; row++) {
         st = with_reach ? row_reach(&e, row) : row_late(&e, row);
-        if (r->first[row + 1] - told < TELL_MEMBERS) continue;
-        told = r->first[row + 1];
-        if (st == TIDE_OK && !goes_on(progress, share_of(&e, told), "grouping")) st = TIDE_ERR_CANCELLED;
+        if (r->first[row + 1] - reported < REPORT_MEMBERS) continue;
+        reported = r->first[row + 1];
+        if (st == TIDE_OK && !tide_progress_goes_on(progress, share_of(&e, reported), "grouping"))
+            st = TIDE_ERR_CANCELLED;
     }
     tide_host_free(e.keys);
     return st;
@@ -355,7 +352,7 @@ static tide_status sort_items(const order_ctx *x, uint32_t *members, size_t n) {
 //
 //     members  2 5 7 9 | 1 3 | 4 6 8        first  0 4 6 9
 
-enum { N_SIZES = 65, TELL_ITEMS = 1 << 16 };
+enum { N_SIZES = 65, REPORT_ITEMS = 1 << 16 };
 
 // ---- which group ----
 
@@ -444,7 +441,7 @@ static tide_status count_members(const tide_items *items, const grouping *g, con
                                  tide__sorting *reporter, rows_of *x) {
     tide__items_some some;
     for (uint32_t i = 0; i < items->n; i++) {
-        if (i % TELL_ITEMS == 0 && !tide__sorting_goes_on(reporter, TELL_ITEMS)) return TIDE_ERR_CANCELLED;
+        if (i % REPORT_ITEMS == 0 && !tide__sorting_goes_on(reporter, REPORT_ITEMS)) return TIDE_ERR_CANCELLED;
         const uint32_t group = group_of(g, items, i, &some);
         if (bits != NULL && !tide__bit(bits, i)) continue;
         row_values v;
@@ -491,7 +488,7 @@ static tide_status deal_out(const tide_items *items, const grouping *g, const ui
     bool goes_on = true;
     tide__items_some some;
     for (uint32_t i = 0; good && goes_on && i < items->n; i++) {
-        if (i % TELL_ITEMS == 0) goes_on = tide__sorting_goes_on(reporter, TELL_ITEMS);
+        if (i % REPORT_ITEMS == 0) goes_on = tide__sorting_goes_on(reporter, REPORT_ITEMS);
         const uint32_t row = x->row[group_of(g, items, i, &some)];
         if (bits == NULL || tide__bit(bits, i)) r->members[next[row]++] = i;
     }
@@ -582,7 +579,7 @@ static tide_status make(tide_subject *s, const tide_rows_options *opt, const tid
     if (opt->group == TIDE_ROW_GROUP_NONE && opt->only_group_of < items->n)
         st = keep_site(items, tide_items_site_of(items, opt->only_group_of), &bits);
     if (st == TIDE_OK) count_hidden(items, bits, r);
-    if (st == TIDE_OK && !goes_on(progress, 0.5, "sorting")) st = TIDE_ERR_CANCELLED;
+    if (st == TIDE_OK && !tide_progress_goes_on(progress, 0.5, "sorting")) st = TIDE_ERR_CANCELLED;
     if (st == TIDE_OK)
         st = opt->group != TIDE_ROW_GROUP_NONE
                  ? make_groups(items, tide_subject_get_facts(s)->is_trace, opt, bits, progress, r)

@@ -309,7 +309,7 @@ tide_status tide__space_add_plan(tide_subject *s, tide_space *sp, tide_error *er
 }
 
 // ---- blocks ----
-// The segments that allocators told of, and stretches of addresses that no segment covers.
+// The segments that allocators recorded, and stretches of addresses that no segment covers.
 //
 //     segments   one region for all that were taken at one place with one size, there as often as that was
 //     stretches  blocks that lie in no segment, by address; a gap as large as its neighbours ends one:

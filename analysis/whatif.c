@@ -418,17 +418,17 @@ static int by_bytes(const void *a, const void *b) {
 }
 
 /// `k` of the candidates are dealt with; the second of both rounds makes plans.
-static tide_status tell(const adviser *a, size_t k, bool makes_plans) {
-    const tide_progress *p = a->w->progress;
+static tide_status report(const adviser *a, size_t k, bool makes_plans) {
     const double share = (double)k / (double)(a->n > 0 ? a->n : 1) / 2 + (makes_plans ? 0.5 : 0);
-    if (p == NULL || p->tell(p->ctx, share, makes_plans ? "trying changes" : "bounding changes")) return TIDE_OK;
+    if (tide_progress_goes_on(a->w->progress, share, makes_plans ? "trying changes" : "bounding changes"))
+        return TIDE_OK;
     return TIDE_FAIL(a->err, TIDE_ERR_CANCELLED, "looking for advice was cancelled");
 }
 
 static tide_status bound_all(adviser *a) {
     size_t n = 0;
     for (size_t k = 0; k < a->n; k++) {
-        TIDE_TRY(tell(a, k, false));
+        TIDE_TRY(report(a, k, false));
         TIDE_TRY(bound_one(a, &a->list[k]));
         const bool may_help = a->list[k].bound_bytes < a->base_bound || has_no_bound(a->list[k].edit.kind);
         if (may_help) a->list[n++] = a->list[k];
@@ -477,7 +477,7 @@ static tide_status plan_all(adviser *a) {
         candidate c = a->list[k];
         tide_error own = TIDE_ERROR_INIT;
         tide_memory_plan *plan = NULL;
-        TIDE_TRY(tell(a, k, true));
+        TIDE_TRY(report(a, k, true));
         if (n_made[c.edit.kind] >= most_plans(a, c.edit.kind)) continue;
         n_made[c.edit.kind]++;
         const tide_status st = plan_one(a, &c, &plan, &own);

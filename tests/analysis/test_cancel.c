@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Long questions give up when nobody wants to know any more, wherever they are then, and the subject can be asked on:
+// Long questions stop when they are cancelled, at any point, and the subject can be used again:
 // explanations, addresses of a moment and tables of items, of rows, of chunks, of a trace that is being recorded, of a
 // plan.
 #include "analysis/explain.h"
@@ -32,10 +32,10 @@ static void begin(feeder *f, const char *path, tide_record_form form) {
     f->obs = tide_recorder_observer(f->rec);
 }
 
-// ---- somebody whose patience ends ----
+// ---- a progress that cancels ----
 
 typedef struct impatience {
-    int left, n_told;
+    int left, n_calls;
     double last;
     bool has_refused;
 } impatience;
@@ -44,9 +44,9 @@ static bool tell(void *ctx, double share, const char *what) {
     impatience *p = ctx;
     assert_true(what[0] != '\0');
     assert_true(share >= p->last && share <= 1);
-    assert_false(p->has_refused); // who was told to stop asks no more
+    assert_false(p->has_refused); // after a refusal there are no more calls
     p->last = share;
-    p->n_told++;
+    p->n_calls++;
     p->has_refused = p->left-- == 0;
     return !p->has_refused;
 }
@@ -87,7 +87,7 @@ static tide_status ask_items(tide_subject *s, const tide_progress *progress, uin
     return TIDE_OK;
 }
 
-/// A subject that nobody has asked anything yet.
+/// A subject that was not used yet.
 typedef struct source {
     const char *path;       ///< of a trace; NULL: a plan
     uint64_t seed;          ///< of the plan
@@ -115,7 +115,7 @@ static void give_up_everywhere(const source *from, ask_fn ask, int n_least) {
         tide_error why = TIDE_ERROR_INIT;
         st = ask(s, &progress, &got, &why);
         if (st == TIDE_OK) {
-            assert_int_equal(p.n_told, n);
+            assert_int_equal(p.n_calls, n);
             assert_true(n >= n_least);
         } else {
             assert_tide_status(st, TIDE_ERR_CANCELLED);
@@ -163,7 +163,7 @@ static void of_chunks(void **state) {
     of_a_trace(TIDE_RECORD_CHUNKS);
 }
 
-/// The table of blocks is made for the question, by statements that nobody else counts.
+/// The table of blocks is made for the question, by statements that are counted here alone.
 static void of_a_trace_that_goes_on(void **state) {
     (void)state;
     tide_error err = TIDE_ERROR_INIT;

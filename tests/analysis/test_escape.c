@@ -3,8 +3,8 @@
 // Foreign names in each format: what goes in, what comes out.
 #include "tests/tide_test.h"
 
-#include "analysis/table.h"
 #include "analysis/html_text.h"
+#include "analysis/table.h"
 
 #include <jansson.h>
 

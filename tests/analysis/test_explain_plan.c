@@ -164,7 +164,7 @@ static void names_of_parts(void **state) {
 
 // ---- random plans ----
 
-/// Bytes of a buffer that somebody asked for at a step, byte by byte: what aliases share is one byte.
+/// Bytes of a buffer that tensors asked for at a step, byte by byte: what aliases share is one byte.
 static uint64_t count_asked(const tide_memory_plan *plan, int64_t step) {
     uint64_t sum = 0;
     for (size_t b = 0; b < plan->n_buffers; b++) {
@@ -341,7 +341,7 @@ static void a_plan_of_nothing(void **state) {
     tide_explanation e = explained(s, 1, 5);
     assert_int_equal(e.held_bytes, 10);
     assert_int_equal(e.n_without, 0);
-    assert_int_equal(e.second_peak_bytes, 10); // nobody can go, so nobody is alive at any moment
+    assert_int_equal(e.second_peak_bytes, 10); // no tensor can go, so none is alive at any moment
     tide_text t = {0};
     tide_explanation_print(&e, s, 5, &t);
     assert_text_has(tide_text_str(&t), "10 B are held: 10 B live.\n");

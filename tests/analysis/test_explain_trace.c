@@ -48,8 +48,8 @@ static void explain_alone(tide_subject *s, const history *h, tide_moment at, siz
     tide_error err = TIDE_ERROR_INIT;
     tide_explanation e = {.at = at};
     assert_tide_ok(tide_subject_live(s, at, &e.live, &err), &err);
-    tide__reporter nobody = {0};
-    assert_tide_ok(tide__explain_trace(s, n_without, 0, &nobody, &e, &err), &err);
+    tide__reporter none = {0};
+    assert_tide_ok(tide__explain_trace(s, n_without, 0, &none, &e, &err), &err);
     assert_without(h, &e, false);
     tide_explanation_deinit(&e);
 }
@@ -247,10 +247,10 @@ static void from_before_the_run(void **state) {
     tide_subject *s = subject_of_trace(d.file, run);
     for (int alone = 0; alone < 2; alone++) {
         tide_error err = TIDE_ERROR_INIT;
-        tide__reporter nobody = {0};
+        tide__reporter none = {0};
         tide_explanation e = {.at = tide_subject_get_facts(s)->peak};
         assert_tide_ok(tide_subject_live(s, e.at, &e.live, &err), &err);
-        assert_tide_ok(tide__explain_trace(s, 20, alone ? 0 : 1000, &nobody, &e, &err), &err);
+        assert_tide_ok(tide__explain_trace(s, 20, alone ? 0 : 1000, &none, &e, &err), &err);
         assert_int_equal(e.n_without, 2);
         assert_int_equal(without(&e, "big")->peak_bytes, 300);
         assert_int_equal(without(&e, "big")->at.t, 240);
@@ -293,7 +293,7 @@ static void the_planned_run(void **state) {
         assert_int_equal(n_planned, 2);
         assert_int_equal(e.n_without, 0); // x, w and y persist, and the buffer is there whatever lies in it
         tide_explanation_deinit(&e);
-        // Before the first step and behind the last nobody knows what lies in it: the block itself.
+        // Before the first step and behind the last it is not known what lies in it: the block itself.
         static const int64_t times[] = {2045, 2660};
         for (size_t k = 0; k < 2; k++) {
             e = explained(s, (tide_moment){.t = times[k]}, 20);
@@ -367,7 +367,7 @@ static void before_everything(void **state) {
     tide_explanation e = explained(s, (tide_moment){.t = 1}, 5);
     assert_int_equal(e.held_bytes, 0);
     assert_int_equal(e.live.n, 0);
-    assert_int_equal(e.second_peak_bytes, 5160); // the peak of the whole: nobody is alive who could go
+    assert_int_equal(e.second_peak_bytes, 5160); // the peak of the whole: nothing is alive that could go
     tide_text t = {0};
     tide_explanation_print(&e, s, 3, &t);
     assert_text_has(tide_text_str(&t), " 0 B are held.\n");

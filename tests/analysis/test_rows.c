@@ -385,10 +385,10 @@ static void assert_near_enough(tide_subject *s, size_t part) {
     tide_rows_deinit(&many);
 }
 
-/// Somebody who is told, and says no at the `left`-th time.
+/// A progress that cancels at the `left`-th call.
 typedef struct listener {
     double from, to;
-    int left, n_told;
+    int left, n_calls;
     double last;
 } listener;
 
@@ -397,11 +397,11 @@ static bool hear(void *ctx, double share, const char *what) {
     assert_true(what[0] != '\0');
     assert_true(share >= l->last && share >= l->from && share <= l->to);
     l->last = share;
-    l->n_told++;
+    l->n_calls++;
     return l->left-- != 0;
 }
 
-static tide_status group_heard(tide_subject *s, size_t part, listener *l) {
+static tide_status group_with_progress(tide_subject *s, size_t part, listener *l) {
     const tide_progress progress = {hear, l};
     const tide_rows_options opt = {.group = TIDE_ROW_GROUP_KIND, .only_group_of = TIDE_NO_ITEM};
     tide_error err = TIDE_ERROR_INIT;
@@ -417,15 +417,15 @@ static tide_status group_heard(tide_subject *s, size_t part, listener *l) {
     return st;
 }
 
-/// Grouping (`part` 0), or the ends of what is grouped: told now and then, and given up at each of those times.
+/// Grouping (`part` 0), or the ends of what is grouped: reported now and then, and cancelled at each of those times.
 static void assert_grouping_gives_up(tide_subject *s, size_t part, int n_least) {
-    listener patient = {.to = 1, .left = -1};
-    assert_int_equal(group_heard(s, part, &patient), TIDE_OK);
-    assert_true(patient.n_told >= n_least);
-    for (int left = 0; left < patient.n_told; left++) {
+    listener whole = {.to = 1, .left = -1};
+    assert_int_equal(group_with_progress(s, part, &whole), TIDE_OK);
+    assert_true(whole.n_calls >= n_least);
+    for (int left = 0; left < whole.n_calls; left++) {
         listener l = {.to = 1, .left = left};
-        assert_int_equal(group_heard(s, part, &l), TIDE_ERR_CANCELLED);
-        assert_int_equal(l.n_told, left + 1);
+        assert_int_equal(group_with_progress(s, part, &l), TIDE_ERR_CANCELLED);
+        assert_int_equal(l.n_calls, left + 1);
     }
 }
 
@@ -500,7 +500,7 @@ static void sorts_of_many(void **state) {
 
 static bool in_order(const void *ctx, uint32_t a, uint32_t b) { return key_of_number(ctx, a) <= key_of_number(ctx, b); }
 
-static tide_status sort_heard(int form, const uint64_t *keys, uint32_t n, listener *l) {
+static tide_status sort_with_progress(int form, const uint64_t *keys, uint32_t n, listener *l) {
     const tide_progress progress = {hear, l};
     tide__sorting reporter = {.progress = &progress, .what = "sorting", .from = 0.25, .to = 0.75};
     uint32_t *order = NULL;
@@ -520,7 +520,7 @@ static tide_status sort_heard(int form, const uint64_t *keys, uint32_t n, listen
     return st;
 }
 
-/// Whoever waits for a sort of many is told every now and then, and it ends when he has enough.
+/// A sort of many reports now and then, and ends when it is cancelled.
 static void sorts_of_many_give_up(void **state) {
     (void)state;
     enum { N = 1200000 };
@@ -528,14 +528,14 @@ static void sorts_of_many_give_up(void **state) {
     tide_rng rng = {78};
     for (uint32_t i = 0; i < N; i++) keys[i] = tide_rng_u64(&rng) >> 20;
     for (int form = 0; form < 3; form++) {
-        listener patient = {.from = 0.25, .to = 0.75, .left = -1};
-        assert_int_equal(sort_heard(form, keys, N, &patient), TIDE_OK);
-        assert_true(patient.n_told >= 10 && patient.n_told <= 100);
-        assert_true(patient.last > 0.7);
-        for (int left = 0; left < patient.n_told; left += 3) {
+        listener whole = {.from = 0.25, .to = 0.75, .left = -1};
+        assert_int_equal(sort_with_progress(form, keys, N, &whole), TIDE_OK);
+        assert_true(whole.n_calls >= 10 && whole.n_calls <= 100);
+        assert_true(whole.last > 0.7);
+        for (int left = 0; left < whole.n_calls; left += 3) {
             listener l = {.from = 0.25, .to = 0.75, .left = left};
-            assert_int_equal(sort_heard(form, keys, N, &l), TIDE_ERR_CANCELLED);
-            assert_int_equal(l.n_told, left + 1);
+            assert_int_equal(sort_with_progress(form, keys, N, &l), TIDE_ERR_CANCELLED);
+            assert_int_equal(l.n_calls, left + 1);
         }
     }
     tide_host_free(keys);

@@ -255,7 +255,7 @@ static void tensors_of_a_planned_run(void **state) {
     assert_int_equal(cells[6][10].item, c);
     assert_int_equal(cells[6][9].item, TIDE_SPACE_FREE);
     assert_int_equal(cells[0][19].item, TIDE_SPACE_FREE);
-    // a block that lies in the stretch of addresses, and nothing where nobody knows
+    // a block that lies in the stretch of addresses, and nothing where it is not known
     uint64_t lo, hi;
     assert_true(tide_space_of_item(&sp, items, item_named(items, "x"), &lo, &hi));
     assert_int_equal(hi - lo, 1024);
@@ -264,7 +264,7 @@ static void tensors_of_a_planned_run(void **state) {
     assert_int_equal(one.item, item_named(items, "x"));
     assert_tide_ok(tide_space_cells(&sp, items, 2300, 2400, hi, hi + 1024, 1, 1, &one, &err), &err);
     assert_int_equal(one.item, TIDE_SPACE_OUTSIDE);
-    tide_space_cell five[5]; // x, three rows that are nobody's as far as is known, w above them
+    tide_space_cell five[5]; // x, three rows that are unused as far as is known, w above them
     assert_tide_ok(tide_space_cells(&sp, items, 2300, 2400, lo, lo + 5 * 1024, 1, 5, five, &err), &err);
     for (int r = 1; r < 4; r++) assert_int_equal(five[r].item, TIDE_SPACE_OUTSIDE);
     assert_int_equal(five[4].item, item_named(items, "w"));

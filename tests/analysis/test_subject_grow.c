@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A subject that grows: what is gone on with at each refresh is what somebody sees who opens the trace then.
+// A subject that grows: what a refresh shows is what opening the trace at that time shows.
 #include "tests/analysis/allocator_fixture.h"
 
 static void assert_same_kinds(const tide_subject_facts *a, const tide_subject_facts *b) {

@@ -308,10 +308,10 @@ static void another_one_loads(void **state) {
     for (uint64_t i = 1; i <= 70000; i++) feed(&f, 1000 + i, TIDE_MEM_ALLOC, i, TIDE_KIND_DEFAULT, 64, "a");
     feeder_close(&f);
     tide_subject *a = subject_of_trace(d.file, -1), *b = NULL;
-    int n_told = 0;
-    const tide_progress stop = {cancel, &n_told};
+    int n_calls = 0;
+    const tide_progress stop = {cancel, &n_calls};
     assert_tide_status(tide_subject_load(a, &stop, &err), TIDE_ERR_CANCELLED);
-    assert_int_equal(n_told, 1);
+    assert_int_equal(n_calls, 1);
     assert_null(tide_subject_items(a));
     assert_tide_ok(tide_subject_again(a, &b, &err), &err);
     assert_int_equal(load_items(b)->n, 70000);

@@ -114,7 +114,7 @@ static void in_place(void **state) {
     end(&f);
 }
 
-/// What is overwritten must be nobody's any more: neither another view's nor that of a part made later.
+/// What is overwritten must be in use no more: neither another view's nor that of a part made later.
 static void in_place_of_a_view(void **state) {
     (void)state;
     tide_error err = TIDE_ERROR_INIT;
@@ -135,7 +135,7 @@ static void in_place_of_a_view(void **state) {
     assert_tide_ok(edited(plan, "free-earlier whole 2; in-place next lower", &got, &err), &err);
     assert_int_equal(got->lifetimes.items[3].alias_of, 1);
     assert_int_equal(got->offsets[3], got->offsets[0]);
-    // The upper half is nobody's business.
+    // The upper half is free.
     assert_refused(plan, "free-earlier whole 2; in-place next upper; in-place part next", TIDE_ERR_INVALID, "", "");
     tide_memory_plan_destroy(got);
     tide_memory_plan_destroy(plan);
