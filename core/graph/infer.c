@@ -232,7 +232,9 @@ static bool can_evaluate(const infer_pass *p, const tide_node *n) {
 static double elements_of(const tide_operand *o, size_t n) {
     double sum = 0;
     for (size_t k = 0; k < n; k++) {
-        if (tide_operand_present(&o[k])) sum += (double)(o[k].size_bytes / tide_dtype_size(o[k].dtype));
+        if (!tide_operand_present(&o[k])) continue;
+        const size_t n_elements = o[k].size_bytes / tide_dtype_size(o[k].dtype);
+        sum += (double)n_elements;
     }
     return sum;
 }

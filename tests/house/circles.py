@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Files that call each other in a circle are one concept in several files: none may, but those that are listed with a reason.
+And no two files define the same global name: linked from static libraries, one of them would be taken without a word.
 
 Reads the symbols of the objects that were built, so what the linker sees is what counts.
 Usage: circles.py SOURCE_DIR BUILD_DIR [--all]   (--all: print every circle, listed or not)
@@ -26,18 +27,20 @@ def objects(source, build):
 
 
 def symbols(objs):
-    """What each file defines for others, and what it takes from others."""
+    """What each file defines for others, what it takes from others, and names that two files define."""
     out = subprocess.run(["nm", "-A", "-g", *map(str, objs.values())], check=True, capture_output=True, text=True).stdout
     name_of = {str(path): name for name, path in objs.items()}
-    defined, taken = {}, defaultdict(set)
+    defined, taken, twice = {}, defaultdict(set), []
     for line in out.splitlines():
         path, rest = line.split(":", 1)
         kind, symbol = rest.split()[-2:]
         if kind == "U":
             taken[name_of[path]].add(symbol)
         else:
+            if symbol in defined and kind not in "VW":
+                twice.append(f"{symbol} is defined in {defined[symbol]} and {name_of[path]}")
             defined[symbol] = name_of[path]
-    return defined, taken
+    return defined, taken, twice
 
 
 def circles(nodes, edges):
@@ -77,7 +80,7 @@ def main():
     source, build = map(pathlib.Path, sys.argv[1:3])
     objs = objects(source, build)
     n_files = sum(len(list((source / floor).rglob("*.c"))) for floor in FLOORS)
-    defined, taken = symbols(objs)
+    defined, taken, twice = symbols(objs)
     edges = defaultdict(set)
     for name, wanted in taken.items():
         for symbol in wanted:
@@ -89,11 +92,13 @@ def main():
     for c in found if "--all" in sys.argv else faults:
         print(f"{len(c)} files call each other: {' '.join(c)}")
     stale = [name for name in LISTED if not any(name in c for c in found)]
+    for line in twice:
+        print(line)
     for name in stale:
         print(f"{name} is listed and in no circle")
     print(f"{len(objs)} objects of {n_files} files, {len(found)} circles, {len(faults)} of them not listed")
     # A check that reads nothing must not pass.
-    return 1 if faults or stale or len(objs) < 0.9 * n_files else 0
+    return 1 if faults or stale or twice or len(objs) < 0.9 * n_files else 0
 
 
 if __name__ == "__main__":
