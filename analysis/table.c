@@ -9,7 +9,7 @@
 
 #include "core/memory/kind.h"
 
-const void *tide_table_row(const tide_table *t, size_t i, void *room) {
+const void *tide_table_row(const tide_table *t, size_t i, tide_row_room *room) {
     return t->row != NULL ? t->row(t, i, room) : (const char *)t->rows + i * t->row_bytes;
 }
 
@@ -80,12 +80,12 @@ bool tide_table_shows(const tide_table *t, size_t column) {
 }
 
 void tide_table_hide_unknown(tide_table *t) {
-    max_align_t room[TIDE_ROW_BYTES / sizeof(max_align_t)];
+    tide_row_room room;
     tide_cell v;
     for (size_t c = 0; c < t->n_columns && t->n_rows > 0; c++) {
         bool known = false;
         for (size_t i = 0; i < t->n_rows && !known; i++) {
-            tide_table_cell(t, tide_table_row(t, i, room), c, &v);
+            tide_table_cell(t, tide_table_row(t, i, &room), c, &v);
             known = v.known && (!tide_unit_is_words(t->columns[c].unit) || v.text[0] != '\0');
         }
         if (!known) t->hidden |= UINT64_C(1) << c;

@@ -38,6 +38,11 @@ typedef enum tide_unit {
 } tide_unit;
 
 enum { TIDE_CELL_BYTES = 1024, TIDE_ROW_BYTES = 512 };
+/// Where a table makes a row.
+typedef union tide_row_room {
+    max_align_t alignment;
+    char bytes[TIDE_ROW_BYTES];
+} tide_row_room;
 struct tide_table;
 /// One cell. A column's function sets what its unit needs, and `known`, which is false before.
 typedef struct tide_cell {
@@ -73,7 +78,7 @@ typedef struct tide_table {
     size_t n_rows;
     const void *rows; ///< [n_rows], each of row_bytes
     size_t row_bytes;
-    /// Instead of `rows`: makes row `i` in `room` (TIDE_ROW_BYTES, aligned for anything), or finds it elsewhere.
+    /// Instead of `rows`: makes row `i` in `room`, a tide_row_room, or finds it elsewhere.
     const void *(*row)(const struct tide_table *t, size_t i, void *room);
     const void *data;                ///< for `row` and for columns that compute
     const tide_subject_facts *facts; ///< of the axis of its moments; NULL: it has none
@@ -86,8 +91,8 @@ typedef struct tide_table {
 
 // ---- values ----
 
-/// Row `i`; `room` as for tide_table.row.
-const void *tide_table_row(const tide_table *t, size_t i, void *room);
+/// Row `i`, in `room` or where it is already.
+const void *tide_table_row(const tide_table *t, size_t i, tide_row_room *room);
 void tide_table_cell(const tide_table *t, const void *row, size_t column, tide_cell *out);
 /// The key on the table's axis: "begin_step" or "begin_ns" of a moment's "begin".
 const char *tide_table_key(const tide_table *t, size_t column, char *buf, size_t buf_bytes);

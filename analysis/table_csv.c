@@ -59,7 +59,7 @@ static void add_value(const tide_cell *v, tide_unit unit, tide_csv_names names, 
 }
 
 void tide_table_csv(const tide_table *t, tide_csv_names names, tide_text *out) {
-    max_align_t room[TIDE_ROW_BYTES / sizeof(max_align_t)];
+    tide_row_room room;
     char key[64];
     tide_cell v;
     const char *before = "";
@@ -70,7 +70,7 @@ void tide_table_csv(const tide_table *t, tide_csv_names names, tide_text *out) {
     }
     tide_text_add(out, "\r\n");
     for (size_t i = 0; i < t->n_rows && !out->failed; i++) {
-        const void *row = tide_table_row(t, i, room);
+        const void *row = tide_table_row(t, i, &room);
         before = "";
         for (size_t c = 0; c < t->n_columns; c++) {
             if (t->columns[c].key == NULL) continue;

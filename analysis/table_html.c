@@ -60,7 +60,7 @@ static void add_class(const tide_table *t, tide_text *out) {
 }
 
 void tide_table_html(const tide_table *t, size_t max_rows, const tide_html_style *style, tide_text *out) {
-    max_align_t room[TIDE_ROW_BYTES / sizeof(max_align_t)];
+    tide_row_room room;
     tide_cell v;
     tide_text_add(out, "<table");
     if (style->attributes != NULL)
@@ -72,7 +72,7 @@ void tide_table_html(const tide_table *t, size_t max_rows, const tide_html_style
         if (tide_table_shows(t, c)) add_heading(t, c, style, out);
     tide_text_add(out, "</tr></thead>\n<tbody>\n");
     for (size_t i = 0; i < t->n_rows && i < max_rows && !out->failed; i++) {
-        const void *row = tide_table_row(t, i, room);
+        const void *row = tide_table_row(t, i, &room);
         bool is_first = true;
         tide_text_add(out, "<tr>");
         for (size_t c = 0; c < t->n_columns; c++) {

@@ -59,11 +59,11 @@ static void add_row(const tide_table *t, const void *row, tide_json_out *j) {
 }
 
 void tide_table_json(const tide_table *t, bool is_flat, tide_json_out *j) {
-    max_align_t room[TIDE_ROW_BYTES / sizeof(max_align_t)];
+    tide_row_room room;
     tide_json_open(j, t->name, '[');
     for (size_t i = 0; i < t->n_rows && !j->out->failed; i++) {
         (is_flat ? tide_json_open_flat : tide_json_open)(j, NULL, '{');
-        add_row(t, tide_table_row(t, i, room), j);
+        add_row(t, tide_table_row(t, i, &room), j);
         tide_json_close(j, '}');
     }
     tide_json_close(j, ']');

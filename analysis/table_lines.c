@@ -36,9 +36,9 @@ static char *escaped(const grid *g, const char *text) {
 }
 
 static bool fill_line(grid *g, size_t line) {
-    max_align_t room[TIDE_ROW_BYTES / sizeof(max_align_t)];
+    tide_row_room room;
     const tide_table *t = g->table;
-    const void *row = line > 0 ? tide_table_row(t, line - 1, room) : NULL;
+    const void *row = line > 0 ? tide_table_row(t, line - 1, &room) : NULL;
     tide_cell v;
     bool good = true;
     for (size_t k = 0; good && k < g->n_columns; k++) {

@@ -99,12 +99,12 @@ static const void *item_row(const tide_table *t, size_t i, void *room) {
 
 /// A column as an array: numbers, and of a text its place among the words.
 static void add_column(tide_json_out *j, const tide_table *t, size_t column, words *w) {
-    max_align_t room[TIDE_ROW_BYTES / sizeof(max_align_t)];
+    tide_row_room room;
     const tide_unit unit = t->columns[column].unit;
     tide_cell v;
     tide_json_open_flat(j, t->columns[column].key, '[');
     for (size_t i = 0; i < t->n_rows && !j->out->failed; i++) {
-        tide_table_cell(t, tide_table_row(t, i, room), column, &v);
+        tide_table_cell(t, tide_table_row(t, i, &room), column, &v);
         if (tide_unit_is_words(unit))
             word(j, w, v.known ? v.text : NULL);
         else

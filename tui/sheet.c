@@ -40,11 +40,11 @@ static void speak_value(const tide_tui_sheet *sheet, size_t column, const tide_c
 }
 
 void tide_tui_speak_row(const tide_tui_sheet *sheet, size_t row, tide_text *out) {
-    max_align_t room[TIDE_ROW_BYTES / sizeof(max_align_t)];
+    tide_row_room room;
     tide_cell v;
     bool first = true;
     if (row >= sheet->n_rows) return;
-    const void *at = tide_table_row(sheet, row, room);
+    const void *at = tide_table_row(sheet, row, &room);
     for (size_t i = 0; i < sheet->n_columns; i++) {
         tide_table_cell(sheet, at, i, &v);
         const bool is_flag = sheet->columns[i].unit == TIDE_UNIT_FLAG;

@@ -59,14 +59,14 @@ static uint64_t column_sum(const asked *q, tide_tui_pane pane, size_t which, con
     tide_tui_sheet sheets[TIDE_TUI_MAX_SHEETS];
     assert_true(tide_tui_sheets_of(&q->v.app->scene, pane, sheets) > which);
     const tide_tui_sheet *sheet = &sheets[which];
-    max_align_t room[TIDE_ROW_BYTES / sizeof(max_align_t)];
+    tide_row_room room;
     tide_cell cell;
     size_t column = 0;
     while (column < sheet->n_columns && strcmp(sheet->columns[column].key, key) != 0) column++;
     assert_true(column < sheet->n_columns);
     uint64_t sum = 0;
     for (size_t row = 0; row < sheet->n_rows; row++) {
-        tide_table_cell(sheet, tide_table_row(sheet, row, room), column, &cell);
+        tide_table_cell(sheet, tide_table_row(sheet, row, &room), column, &cell);
         sum += cell.u;
     }
     return sum;
