@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// tidemark trace: what a trace holds, which blocks were live at a moment, what changed; and its repair and
-// conversion.
+// tidemark trace: what a trace holds, which blocks were live at a moment, what changed; and its repair.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
