@@ -71,45 +71,29 @@ static uint64_t mix(uint64_t x) { // splitmix64
     return x ^ (x >> 31);
 }
 
-static size_t slot_of(const tide__intern *t, const uint64_t key[3]) {
-    size_t i = (size_t)mix(key[0] + mix(key[1] + mix(key[2]))) & (t->n_slots - 1);
-    while (t->slots[i] != 0 && memcmp(t->keys[t->slots[i] - 1], key, sizeof t->keys[0]) != 0)
-        i = (i + 1) & (t->n_slots - 1);
-    return i;
-}
+static uint64_t hash_of_key(const uint64_t key[3]) { return mix(key[0] + mix(key[1] + mix(key[2]))); }
 
-static tide_status make_room(tide__intern *t) {
-    TIDE_TRY(tide_host_grow(&t->keys, &t->cap, t->n + 1, sizeof t->keys[0]));
-    if (2 * (t->n + 1) <= t->n_slots) return TIDE_OK;
-    const size_t n_slots = t->n_slots > 0 ? 2 * t->n_slots : 64;
-    uint32_t *slots = tide_host_calloc(n_slots, sizeof *slots);
-    if (slots == NULL) return TIDE_ERR_NOMEM;
-    tide_host_free(t->slots);
-    t->slots = slots;
-    t->n_slots = n_slots;
-    for (size_t i = 0; i < t->n; i++) t->slots[slot_of(t, t->keys[i])] = (uint32_t)i + 1;
-    return TIDE_OK;
+static const uint64_t *key_at(const void *keys, uint32_t i) { return (const uint64_t *)keys + (size_t)i * 3; }
+static uint64_t hash_of_row(const void *keys, uint32_t i) { return hash_of_key(key_at(keys, i)); }
+static bool is_key(const void *keys, uint32_t i, const void *key) {
+    return memcmp(key_at(keys, i), key, 3 * sizeof(uint64_t)) == 0;
 }
 
 tide_status tide__intern_put(tide__intern *t, const uint64_t key[3], uint32_t *out, bool *is_new) {
-    *is_new = false;
-    if (t->n_slots > 0) {
-        const size_t i = slot_of(t, key);
-        *out = t->slots[i] - 1;
-        if (t->slots[i] != 0) return TIDE_OK;
-    }
+    *out = tide_index_find(&t->index, hash_of_key(key), t->keys, is_key, key);
+    *is_new = *out == TIDE_INDEX_NONE;
+    if (!*is_new) return TIDE_OK;
     if (t->n >= UINT32_MAX - 1) return TIDE_ERR_OVERFLOW;
-    TIDE_TRY(make_room(t));
+    TIDE_TRY(tide_host_grow(&t->keys, &t->cap, t->n + 1, sizeof t->keys[0]));
     memcpy(t->keys[t->n], key, sizeof t->keys[0]);
-    t->slots[slot_of(t, key)] = (uint32_t)++t->n;
-    *out = (uint32_t)(t->n - 1);
-    *is_new = true;
+    TIDE_TRY(tide_index_put(&t->index, (uint32_t)t->n, t->keys, hash_of_row));
+    *out = (uint32_t)t->n++;
     return TIDE_OK;
 }
 
 static void intern_deinit(tide__intern *t) {
     tide_host_free(t->keys);
-    tide_host_free(t->slots);
+    tide_index_deinit(&t->index);
     *t = (tide__intern){0};
 }
 

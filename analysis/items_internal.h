@@ -10,6 +10,7 @@
 
 #include "analysis/items.h"
 #include "core/base/host_alloc.h"
+#include "core/base/map.h"
 #include "core/base/text.h"
 
 /// Items per entry of the table of their ends.
@@ -35,8 +36,7 @@ typedef struct tide__items_inside {
 typedef struct tide__intern {
     uint64_t (*keys)[3]; ///< [n], owned
     size_t n, cap;
-    uint32_t *slots; ///< [n_slots] index + 1; owned
-    size_t n_slots;
+    tide_index index;
 } tide__intern;
 
 /// The index of `key`, a new one when *is_new. TIDE_ERR_NOMEM.

@@ -12,7 +12,7 @@
 #include "analysis/items_internal.h"
 #include "analysis/run_plan.h"
 #include "core/base/host_alloc.h"
-#include "core/base/id_map.h"
+#include "core/base/map.h"
 
 tide_status tide__trace_axis(tide_trace *trace, int64_t run_id, int64_t *begin, int64_t *end, tide_error *err) {
     tide_trace_extent x;
@@ -92,7 +92,7 @@ tide_status tide_items_of_plan(const tide_memory_plan *plan, tide_items *out, ti
 
 enum { REPORT_BLOCKS = 65536 };
 
-typedef struct pair { // an entry of a tide_id_map
+typedef struct pair { // an entry of a tide_map
     uint64_t numbers; // name and scope, never 0
     uint32_t site, zero;
 } pair;
@@ -108,7 +108,7 @@ typedef struct loader {
     const tide_progress *progress;
     tide__items_builder b;
     tide__run_plan run;
-    tide_id_map pairs;
+    tide_map pairs;
     site_role *roles; // [n_roles] by site
     size_t n_roles, cap_roles;
     const char **texts; // [n_texts] by number of a name: the items' copy, NULL: none yet
@@ -169,7 +169,7 @@ static tide_status site_by_text(loader *l, uint32_t name, const char *owner, int
 
 static tide_status site_of(loader *l, uint32_t name, uint32_t scope, uint32_t *site) {
     const uint64_t numbers = ((uint64_t)name << 32 | scope) + 1;
-    const pair *p = tide_id_map_find(&l->pairs, numbers);
+    const pair *p = tide_map_find(&l->pairs, numbers);
     if (p != NULL) {
         *site = p->site;
         return TIDE_OK;
@@ -179,7 +179,7 @@ static tide_status site_of(loader *l, uint32_t name, uint32_t scope, uint32_t *s
     pair made = {.numbers = numbers};
     TIDE_TRY(site_by_text(l, name, owner, step, &made.site));
     *site = made.site;
-    return tide_id_map_put(&l->pairs, &made) ? TIDE_OK : TIDE_ERR_NOMEM;
+    return tide_map_put(&l->pairs, &made) ? TIDE_OK : TIDE_ERR_NOMEM;
 }
 
 // ---- blocks ----
@@ -291,11 +291,11 @@ tide_status tide_items_of_trace(tide_trace *trace, int64_t run_id, const tide_pr
                                 tide_error *err) {
     loader *l;
     TIDE_TRY(TIDE_NEW(&l, 1, err, "for blocks"));
-    *l = (loader){.trace = trace, .progress = progress, .pairs = TIDE_ID_MAP(pair)};
+    *l = (loader){.trace = trace, .progress = progress, .pairs = TIDE_MAP(pair)};
     const tide_status st = load(l, run_id, out, err);
     tide__items_abandon(&l->b);
     tide__run_plan_deinit(&l->run);
-    tide_id_map_deinit(&l->pairs);
+    tide_map_deinit(&l->pairs);
     tide_host_free(l->roles);
     tide_host_free(l->texts);
     tide_host_free(l);

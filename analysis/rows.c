@@ -8,7 +8,9 @@
 #include "analysis/filter_internal.h"
 #include "analysis/items_order.h"
 #include "analysis/rows_internal.h"
+#include "core/base/hash.h"
 #include "core/base/host_alloc.h"
+#include "core/base/map.h"
 
 /// What rows are sorted by: of the values below those that the sort needs, the others 0; bytes and fill always.
 typedef struct row_values {
@@ -368,31 +370,25 @@ static uint32_t group_of(const grouping *g, const tide_items *items, uint32_t i,
     return g->group[tide__items_each(items, i, g->by_site ? TIDE_ITEMS_SITE : TIDE_ITEMS_SHAPE, some)];
 }
 
-static uint64_t hash_text(const char *text) {
-    uint64_t h = UINT64_C(0xcbf29ce484222325); // FNV-1a
-    for (; *text != '\0'; text++) h = (h ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-    return h;
+static uint64_t owner_hash(const void *items, uint32_t site) {
+    return tide_hash_text(TIDE_HASH_START, ((const tide_items *)items)->sites[site].owner);
+}
+
+static bool is_owner(const void *items, uint32_t site, const void *owner) {
+    return strcmp(((const tide_items *)items)->sites[site].owner, owner) == 0;
 }
 
 /// Number the owners in the order in which they are met.
 static tide_status group_owners(const tide_items *items, grouping *g) {
-    size_t n_slots = 64;
-    while (n_slots < 2 * items->n_sites) n_slots *= 2;
-    uint32_t *slots = tide_host_calloc(n_slots, sizeof *slots); // site + 1 that has the owner first
-    if (slots == NULL) return TIDE_ERR_NOMEM;
-    for (uint32_t i = 0; i < items->n_sites; i++) {
-        size_t at = (size_t)hash_text(items->sites[i].owner) & (n_slots - 1);
-        while (slots[at] != 0 && strcmp(items->sites[slots[at] - 1].owner, items->sites[i].owner) != 0)
-            at = (at + 1) & (n_slots - 1);
-        if (slots[at] == 0) {
-            slots[at] = i + 1;
-            g->group[i] = (uint32_t)g->n++;
-        } else {
-            g->group[i] = g->group[slots[at] - 1];
-        }
+    tide_index firsts = {0}; // of each owner, its first site
+    tide_status st = TIDE_OK;
+    for (uint32_t i = 0; st == TIDE_OK && i < items->n_sites; i++) {
+        const uint32_t first = tide_index_find(&firsts, owner_hash(items, i), items, is_owner, items->sites[i].owner);
+        if (first == TIDE_INDEX_NONE) st = tide_index_put(&firsts, i, items, owner_hash);
+        g->group[i] = first == TIDE_INDEX_NONE ? (uint32_t)g->n++ : g->group[first];
     }
-    tide_host_free(slots);
-    return TIDE_OK;
+    tide_index_deinit(&firsts);
+    return st;
 }
 
 static tide_status grouping_make(const tide_items *items, tide_row_group by, grouping *g) {

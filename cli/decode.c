@@ -18,6 +18,7 @@
 
 #include "cli/cli.h"
 #include "core/base/checked.h"
+#include "core/base/hash.h"
 #include "core/base/host_alloc.h"
 #include "core/memory/allocators/allocators.h"
 
@@ -370,8 +371,7 @@ static tide_status hash_outputs(const job *j, uint64_t *hash, tide_error *err) {
         const tide_tensor *t = tide_context_output(j->context, i);
         const void *data;
         TIDE_TRY(tide_tensor_read(t, &data, err));
-        const unsigned char *bytes = data;
-        for (size_t b = 0; b < tide_tensor_size_bytes(t); b++) *hash = (*hash ^ bytes[b]) * UINT64_C(1099511628211);
+        *hash = tide_hash_bytes(*hash, data, tide_tensor_size_bytes(t));
     }
     return TIDE_OK;
 }
@@ -461,7 +461,7 @@ static tide_status decode(job *j, cli_decode_result *out, tide_error *err) {
 }
 
 tide_status cli_decode_run(cli_session *s, const cli_decode_spec *spec, cli_decode_result *out, tide_error *err) {
-    *out = (cli_decode_result){.hash = UINT64_C(14695981039346656037)};
+    *out = (cli_decode_result){.hash = TIDE_HASH_START};
     job j = {.s = s, .spec = spec, .run = spec->run, .g = spec->run->program->graph};
     tide_status st = decode(&j, out, err);
     drop_all(&j);

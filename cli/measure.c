@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cli/measure_internal.h"
+#include "core/base/hash.h"
 #include "core/base/host_alloc.h"
 #include "core/ops/ops.h"
 
@@ -359,8 +360,7 @@ static tide_status measure_plan(job *j) {
 /// FNV-1a over the file, by which a renamed file is recognised. Traces have none: each recording differs, and they
 /// are not read as a whole.
 static tide_status put_content(job *j) {
-    uint64_t hash = UINT64_C(0xCBF29CE484222325);
-    for (size_t i = 0; i < j->in->len; i++) hash = (hash ^ (unsigned char)j->in->data[i]) * UINT64_C(0x100000001B3);
+    const uint64_t hash = tide_hash_bytes(TIDE_HASH_START, j->in->data, j->in->len);
     tide_text text = {0};
     tide_text_addf(&text, "fnv1a:%016" PRIx64 ":%zu", hash, j->in->len);
     j->c->content = text.data; // moved

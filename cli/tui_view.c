@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/hash.h"
 #include "core/base/host_alloc.h"
 
 // ---- terminal ----
@@ -34,11 +35,6 @@ tide_status cli_tui_need_terminal(tide_error *err) {
 // ---- state ----
 
 enum { MAX_PATH = 4096 };
-
-static uint64_t fnv1a(uint64_t hash, const char *text) {
-    for (; *text != '\0'; text++) hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-    return hash;
-}
 
 /// Makes every folder of `path`, which is changed on the way and back. False: it cannot be.
 static bool make_folders(char *path) {
@@ -64,7 +60,7 @@ char *cli_tui_state_path(const char *a, const char *b) {
     else
         return NULL;
     if (n < 0 || (size_t)n >= sizeof folder || !make_folders(folder)) return NULL;
-    const uint64_t hash = fnv1a(fnv1a(fnv1a(UINT64_C(0xcbf29ce484222325), real_a), "\n"), real_b);
+    const uint64_t hash = tide_hash_text(tide_hash_text(tide_hash_text(TIDE_HASH_START, real_a), "\n"), real_b);
     tide_text path = {0};
     tide_text_addf(&path, "%s/tui-%016" PRIx64, folder, hash);
     if (path.failed) tide_text_deinit(&path);

@@ -151,3 +151,37 @@ void tide_strmap_deinit(tide_strmap *m) {
     tide_map_deinit(&m->map);
     *m = (tide_strmap){0};
 }
+
+// ---- index ----
+
+static void put_slot(uint32_t *slots, size_t cap, uint64_t hash, uint32_t row) {
+    size_t i = (size_t)hash & (cap - 1);
+    while (slots[i] != 0) i = (i + 1) & (cap - 1);
+    slots[i] = row + 1;
+}
+
+static tide_status grow_index(tide_index *x, const void *rows, tide_index_hash_fn hash) {
+    const size_t cap = x->cap == 0 ? 64 : 2 * x->cap;
+    uint32_t *slots = tide_host_calloc(cap, sizeof *slots);
+    if (slots == NULL) return TIDE_ERR_NOMEM;
+    for (size_t i = 0; i < x->cap; i++) {
+        if (x->slots[i] != 0) put_slot(slots, cap, hash(rows, x->slots[i] - 1), x->slots[i] - 1);
+    }
+    tide_host_free(x->slots);
+    x->slots = slots;
+    x->cap = cap;
+    return TIDE_OK;
+}
+
+tide_status tide_index_put(tide_index *x, uint32_t row, const void *rows, tide_index_hash_fn hash) {
+    TIDE_ASSERT(row < TIDE_INDEX_NONE);
+    if (2 * (x->n + 1) > x->cap) TIDE_TRY(grow_index(x, rows, hash));
+    put_slot(x->slots, x->cap, hash(rows, row), row);
+    x->n++;
+    return TIDE_OK;
+}
+
+void tide_index_deinit(tide_index *x) {
+    tide_host_free(x->slots);
+    *x = (tide_index){0};
+}

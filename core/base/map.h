@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // map: the hash table of this program. It keeps entries of one size by a number that each begins with, its key: an id,
-// or the hash of what the entry stands for. tide_strmap below is the map from texts to numbers.
+// or the hash of what the entry stands for. Below it are the map from texts to numbers (tide_strmap) and the index of
+// an array whose rows hold their keys themselves (tide_index).
 //
 // Ids are unique: find the entry, put one, take it out. Hashes need not be: several entries may have one key, and the
 // caller compares what it finds:
@@ -54,6 +55,31 @@ void tide_map_take(tide_map *m, void *entry);
 void *tide_map_at(const tide_map *m, size_t i);
 /// Gives the memory back; the map is empty and can be used again.
 void tide_map_deinit(tide_map *m);
+
+/// index: which row of an array has a key, where the rows themselves hold the keys. Four bytes a slot, half of them
+/// free at least. Zero-initialise. `rows` is what the two functions need to look at a row.
+typedef struct tide_index {
+    uint32_t *slots; ///< [cap] row + 1, 0: free; owned
+    size_t cap;      ///< 0 or a power of two
+    size_t n;
+} tide_index;
+
+#define TIDE_INDEX_NONE UINT32_MAX
+typedef uint64_t (*tide_index_hash_fn)(const void *rows, uint32_t row);
+typedef bool (*tide_index_is_fn)(const void *rows, uint32_t row, const void *key);
+
+/// The row for which `is` holds, among those that were put with this hash; TIDE_INDEX_NONE: there is none.
+static inline uint32_t tide_index_find(const tide_index *x, uint64_t hash, const void *rows, tide_index_is_fn is,
+                                       const void *key) {
+    if (x->cap == 0) return TIDE_INDEX_NONE;
+    for (size_t i = (size_t)hash & (x->cap - 1); x->slots[i] != 0; i = (i + 1) & (x->cap - 1)) {
+        if (is(rows, x->slots[i] - 1, key)) return x->slots[i] - 1;
+    }
+    return TIDE_INDEX_NONE;
+}
+/// Put a row that is not there and lies in the array already. @return TIDE_OK, TIDE_ERR_NOMEM (index unchanged)
+tide_status tide_index_put(tide_index *x, uint32_t row, const void *rows, tide_index_hash_fn hash) TIDE_NODISCARD;
+void tide_index_deinit(tide_index *x);
 
 /// A map from texts to numbers. Zero-initialise. Texts are copied.
 typedef struct tide_strmap {

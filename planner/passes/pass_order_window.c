@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/host_alloc.h"
+#include "core/base/map.h"
 
 // ---- states of a window: which of its nodes have run, which are ready, what is alive ----
 
@@ -154,8 +155,7 @@ typedef struct search {
     size_t n_states, cap_states;
     uint64_t *bits; // [n_states * 2 * words]
     size_t cap_bits;
-    uint32_t *slots; // [cap_slots] hash table of states + 1; 0: free
-    size_t cap_slots;
+    tide_index index; // of states, by what has run
     entry *queue;
     size_t n_queue, cap_queue;
     uint64_t *room; // [2 * words] of the state being made
@@ -196,38 +196,20 @@ static entry pop(search *s) {
 
 static uint64_t *bits_of(const search *s, uint32_t state) { return s->bits + (size_t)state * 2 * s->words; }
 
-static tide_status grow_slots(search *s) {
-    const size_t cap = s->cap_slots == 0 ? 256 : s->cap_slots * 2;
-    uint32_t *slots = tide_host_calloc(cap, sizeof *slots);
-    if (slots == NULL) return TIDE_ERR_NOMEM;
-    for (size_t i = 0; i < s->n_states; i++) {
-        size_t at = s->states[i].hash & (cap - 1);
-        while (slots[at] != 0) at = (at + 1) & (cap - 1);
-        slots[at] = (uint32_t)i + 1;
-    }
-    tide_host_free(s->slots);
-    s->slots = slots;
-    s->cap_slots = cap;
-    return TIDE_OK;
-}
+static uint64_t hash_of(const void *ctx, uint32_t state) { return ((const search *)ctx)->states[state].hash; }
 
-/// The slot of the state with these nodes run, or the free one where it goes.
-static uint32_t *find(const search *s, const tide__window_state *x) {
-    size_t at = x->hash & (s->cap_slots - 1);
-    for (; s->slots[at] != 0; at = (at + 1) & (s->cap_slots - 1)) {
-        const uint32_t state = s->slots[at] - 1;
-        if (s->states[state].hash == x->hash && memcmp(bits_of(s, state), x->ran, s->words * sizeof *x->ran) == 0)
-            break;
-    }
-    return &s->slots[at];
+/// Whether the same nodes have run in both.
+static bool is_state(const void *ctx, uint32_t state, const void *other) {
+    const search *s = ctx;
+    const tide__window_state *x = other;
+    return s->states[state].hash == x->hash && memcmp(bits_of(s, state), x->ran, s->words * sizeof *x->ran) == 0;
 }
 
 /// Put the state into table and queue, unless it is known with this peak or a lower one.
 static tide_status meet(search *s, const tide__window_state *x, int32_t parent, uint32_t via) {
     if (x->peak_bytes >= s->w->bound_bytes) return TIDE_OK;
-    if (2 * (s->n_states + 1) > s->cap_slots) TIDE_TRY(grow_slots(s));
-    uint32_t *slot = find(s, x);
-    if (*slot == 0) {
+    uint32_t state = tide_index_find(&s->index, x->hash, s, is_state, x);
+    if (state == TIDE_INDEX_NONE) {
         const size_t per_state = 2 * s->words * sizeof *s->bits + sizeof *s->states + sizeof *s->queue;
         if ((s->n_states + 1) * per_state > MAX_BYTES) {
             s->full = true;
@@ -236,16 +218,18 @@ static tide_status meet(search *s, const tide__window_state *x, int32_t parent, 
         TIDE_TRY(tide_host_grow(&s->states, &s->cap_states, s->n_states + 1, sizeof *s->states));
         TIDE_TRY(tide_host_grow(&s->bits, &s->cap_bits, (s->n_states + 1) * 2 * s->words, sizeof *s->bits));
         memcpy(bits_of(s, (uint32_t)s->n_states), x->ran, 2 * s->words * sizeof *x->ran);
-        s->states[s->n_states++] = (known_state){.peak_bytes = UINT64_MAX, .hash = x->hash, .n_ran = x->n_ran};
-        *slot = (uint32_t)s->n_states;
+        state = (uint32_t)s->n_states;
+        s->states[state] = (known_state){.peak_bytes = UINT64_MAX, .hash = x->hash, .n_ran = x->n_ran};
+        TIDE_TRY(tide_index_put(&s->index, state, s, hash_of));
+        s->n_states++;
     }
-    known_state *known = &s->states[*slot - 1];
+    known_state *known = &s->states[state];
     if (known->peak_bytes <= x->peak_bytes) return TIDE_OK;
     known->peak_bytes = x->peak_bytes;
     known->live_bytes = x->live_bytes;
     known->parent = parent;
     known->via = via;
-    return push(s, (entry){x->peak_bytes, x->live_bytes, x->n_ran, *slot - 1});
+    return push(s, (entry){x->peak_bytes, x->live_bytes, x->n_ran, state});
 }
 
 // ---- expanding a state ----
@@ -331,7 +315,7 @@ tide_status tide__window_exact(const tide__window *w, uint32_t *order, tide__win
     result->n_states = s.n_states;
     tide_host_free(s.states);
     tide_host_free(s.bits);
-    tide_host_free(s.slots);
+    tide_index_deinit(&s.index);
     tide_host_free(s.queue);
     tide_host_free(s.room);
     return st == TIDE_OK ? TIDE_OK : TIDE_FAIL(err, st, "no memory for an order of %u steps", w->n);

@@ -9,15 +9,15 @@
 #include "profiler/read/recover_read.h"
 #include "profiler/store/replay.h"
 
-tide_status tide__damaged_rename(tide_id_map *map, int64_t id, int64_t to, tide_error *err) {
+tide_status tide__damaged_rename(tide_map *map, int64_t id, int64_t to, tide_error *err) {
     const tide__renamed entry = {.id = (uint64_t)id, .to = to};
-    if (id <= 0 || tide_id_map_find(map, (uint64_t)id) != NULL) return TIDE_ERR_BAD_INPUT;
-    return tide_id_map_put(map, &entry) ? TIDE_OK : TIDE_NO_MEMORY(err, "for the names of a trace");
+    if (id <= 0 || tide_map_find(map, (uint64_t)id) != NULL) return TIDE_ERR_BAD_INPUT;
+    return tide_map_put(map, &entry) ? TIDE_OK : TIDE_NO_MEMORY(err, "for the names of a trace");
 }
 
-int64_t tide__damaged_renamed(const tide_id_map *map, int64_t id) {
+int64_t tide__damaged_renamed(const tide_map *map, int64_t id) {
     if (id <= 0 || map->n == 0) return 0;
-    const tide__renamed *entry = tide_id_map_find(map, (uint64_t)id);
+    const tide__renamed *entry = tide_map_find(map, (uint64_t)id);
     return entry != NULL ? entry->to : 0;
 }
 

@@ -105,10 +105,10 @@ static tide_status connect(tide__damaged *in, const char *file, tide_error *err)
 
 tide_status tide__damaged_open(tide__damaged *in, const char *path, const char *file, tide_error *err) {
     *in = (tide__damaged){.next_thread = INT32_MAX,
-                          .names = TIDE_ID_MAP(tide__renamed),
-                          .scopes = TIDE_ID_MAP(tide__renamed),
-                          .devices = TIDE_ID_MAP(tide__renamed),
-                          .threads = TIDE_ID_MAP(tide__renamed)};
+                          .names = TIDE_MAP(tide__renamed),
+                          .scopes = TIDE_MAP(tide__renamed),
+                          .devices = TIDE_MAP(tide__renamed),
+                          .threads = TIDE_MAP(tide__renamed)};
     TIDE_TRY(TIDE_COPY_TEXT(&in->path, path, err, "to open '%s'", path));
     in->sql.path = in->path;
     tide_status st = check_head(in, file, err);
@@ -120,8 +120,8 @@ tide_status tide__damaged_open(tide__damaged *in, const char *path, const char *
 void tide__damaged_close(tide__damaged *in) {
     sqlite3_close(in->sql.db);
     tide_host_free(in->path);
-    tide_id_map *const maps[] = {&in->names, &in->scopes, &in->devices, &in->threads};
-    for (size_t i = 0; i < sizeof maps / sizeof maps[0]; i++) tide_id_map_deinit(maps[i]);
+    tide_map *const maps[] = {&in->names, &in->scopes, &in->devices, &in->threads};
+    for (size_t i = 0; i < sizeof maps / sizeof maps[0]; i++) tide_map_deinit(maps[i]);
     *in = (tide__damaged){0};
 }
 

@@ -5,7 +5,7 @@
 #ifndef TIDE_PROFILER_READ_RECOVER_READ_H
 #define TIDE_PROFILER_READ_RECOVER_READ_H
 
-#include "core/base/id_map.h"
+#include "core/base/map.h"
 #include "profiler/event.h"
 #include "profiler/store/names.h"
 #include "profiler/store/sql.h"
@@ -18,14 +18,14 @@ typedef struct tide__renamed {
 
 /// A damaged trace, open for reading. Zero-initialise.
 typedef struct tide__damaged {
-    tide__sql sql;                               ///< its path is what errors name
-    char *path;                                  ///< owned
-    uint64_t file_bytes;                         ///< bounds every count of what the file may hold
-    uint64_t n_lost_rows;                        ///< rows that could not be read, of all tables but those of events
-    uint64_t n_lost_spots;                       ///< places of tables that could not be read
-    tide_id_map names, scopes, devices, threads; ///< of tide__renamed
-    int64_t next_thread;                         ///< a number for a thread that has none, counted down
-    int64_t steps_left;                          ///< of SQLite's machine, before a query is taken as endless
+    tide__sql sql;                            ///< its path is what errors name
+    char *path;                               ///< owned
+    uint64_t file_bytes;                      ///< bounds every count of what the file may hold
+    uint64_t n_lost_rows;                     ///< rows that could not be read, of all tables but those of events
+    uint64_t n_lost_spots;                    ///< places of tables that could not be read
+    tide_map names, scopes, devices, threads; ///< of tide__renamed
+    int64_t next_thread;                      ///< a number for a thread that has none, counted down
+    int64_t steps_left;                       ///< of SQLite's machine, before a query is taken as endless
 } tide__damaged;
 
 /**
@@ -86,9 +86,9 @@ void tide__damaged_meta_text(const tide__damaged *in, const char *key, char *buf
 // ---- numbers of the new file ----
 
 /// TIDE_ERR_BAD_INPUT for a number that has one already; TIDE_ERR_NOMEM.
-tide_status tide__damaged_rename(tide_id_map *map, int64_t id, int64_t to, tide_error *err) TIDE_NODISCARD;
+tide_status tide__damaged_rename(tide_map *map, int64_t id, int64_t to, tide_error *err) TIDE_NODISCARD;
 /// 0 when it has no new number.
-int64_t tide__damaged_renamed(const tide_id_map *map, int64_t id);
+int64_t tide__damaged_renamed(const tide_map *map, int64_t id);
 
 /// Read the tables of names, scopes, devices and threads into `names`, and devices into table device behind `out`.
 tide_status tide__damaged_read_names(tide__damaged *in, tide__names *names, const tide__sql *out,

@@ -123,7 +123,7 @@ tide_status tide__recover_lost_rows(tide__damaged *in, tide__new_trace *out, tid
 typedef struct series_reader {
     const tide__damaged *in;
     tide__replay *replay;
-    tide_id_map *numbers; ///< of tide__renamed: number in the file that is read -> index; NULL: not needed
+    tide_map *numbers; ///< of tide__renamed: number in the file that is read -> index; NULL: not needed
 } series_reader;
 
 static tide_status take_series(void *ctx, sqlite3_stmt *row, tide_error *err) {
@@ -140,7 +140,7 @@ static tide_status take_series(void *ctx, sqlite3_stmt *row, tide_error *err) {
 }
 
 /// Series get the numbers that they have in the file that is read, as far as it says.
-static tide_status read_series(tide__damaged *in, tide__replay *replay, tide_id_map *numbers, tide_error *err) {
+static tide_status read_series(tide__damaged *in, tide__replay *replay, tide_map *numbers, tide_error *err) {
     series_reader r = {.in = in, .replay = replay, .numbers = numbers};
     return tide__damaged_each(in, "series", "id", "id, device, kind", take_series, &r, err);
 }
@@ -224,7 +224,7 @@ typedef struct leaf_reader {
     tide__damaged *in;
     tide__new_trace *out;
     int64_t last_event;
-    tide_id_map series; ///< of tide__renamed: number in the file that is read -> index in the replay
+    tide_map series; ///< of tide__renamed: number in the file that is read -> index in the replay
 } leaf_reader;
 
 static tide_status take_leaf(void *ctx, sqlite3_stmt *row, tide_error *err) {
@@ -256,7 +256,7 @@ static tide_status take_leaf(void *ctx, sqlite3_stmt *row, tide_error *err) {
 }
 
 tide_status tide__recover_past(tide__damaged *in, tide__new_trace *out, int64_t last_event, tide_error *err) {
-    leaf_reader r = {.in = in, .out = out, .last_event = last_event, .series = TIDE_ID_MAP(tide__renamed)};
+    leaf_reader r = {.in = in, .out = out, .last_event = last_event, .series = TIDE_MAP(tide__renamed)};
     tide_status st = read_series(in, &out->replay, &r.series, err);
     if (st == TIDE_OK)
         st = tide__damaged_each_by_key(
@@ -264,7 +264,7 @@ tide_status tide__recover_past(tide__damaged *in, tide__new_trace *out, int64_t 
             "series, first_event, last_event, begin_ns, end_ns, min_bytes, max_bytes, max_event, "
             "max_ns, max_reserved_bytes, last_bytes, last_reserved_bytes",
             take_leaf, &r, err);
-    tide_id_map_deinit(&r.series);
+    tide_map_deinit(&r.series);
     return st;
 }
 

@@ -208,8 +208,8 @@ static tide_status take_scope(tide__steps *t, sqlite3_stmt *stmt, tide_error *er
 
 tide_status tide__steps_init(tide__steps *t, const tide__sql *s, bool in_memory, tide_error *err) {
     *t = (tide__steps){.sql = s,
-                       .found = TIDE_ID_MAP(step_entry),
-                       .runs = TIDE_ID_MAP(run_entry),
+                       .found = TIDE_MAP(step_entry),
+                       .runs = TIDE_MAP(run_entry),
                        .in_memory = in_memory,
                        .max_found = MAX_FOUND};
     sqlite3_stmt *stmt;
@@ -226,8 +226,8 @@ done:
 void tide__steps_deinit(tide__steps *t) {
     sqlite3_finalize(t->insert);
     tide_host_free(t->scopes);
-    tide_id_map_deinit(&t->found);
-    tide_id_map_deinit(&t->runs);
+    tide_map_deinit(&t->found);
+    tide_map_deinit(&t->runs);
 }
 
 // ---- rows out ----
@@ -259,7 +259,7 @@ static tide_status write_found(tide__steps *t, int32_t but_run, tide_error *err)
     if (order == NULL) return TIDE_NO_MEMORY(err, "for the steps of '%s'", t->sql->path);
     size_t n = 0;
     for (size_t i = 0; i < t->found.cap; i++) {
-        step_entry *e = tide_id_map_at(&t->found, i);
+        step_entry *e = tide_map_at(&t->found, i);
         if (e != NULL && (but_run == 0 || e->key >> 32 != (uint64_t)but_run)) order[n++] = e;
     }
     qsort(order, n, sizeof(step_entry *), by_key);
@@ -272,16 +272,16 @@ static tide_status write_found(tide__steps *t, int32_t but_run, tide_error *err)
 /// Only what belongs to `run_id` stays in memory: runs follow one another, but for those of several processes.
 static tide_status make_room(tide__steps *t, int32_t run_id, tide_error *err) {
     TIDE_TRY(write_found(t, run_id, err));
-    tide_id_map found = TIDE_ID_MAP(step_entry), runs = TIDE_ID_MAP(run_entry);
+    tide_map found = TIDE_MAP(step_entry), runs = TIDE_MAP(run_entry);
     bool good = true;
     for (size_t i = 0; good && i < t->found.cap; i++) {
-        const step_entry *e = tide_id_map_at(&t->found, i);
-        if (e != NULL && e->key >> 32 == (uint64_t)run_id) good = tide_id_map_put(&found, e);
+        const step_entry *e = tide_map_at(&t->found, i);
+        if (e != NULL && e->key >> 32 == (uint64_t)run_id) good = tide_map_put(&found, e);
     }
-    const run_entry *run = tide_id_map_find(&t->runs, (uint64_t)run_id);
-    if (good && run != NULL) good = tide_id_map_put(&runs, run);
-    tide_id_map_deinit(&t->found);
-    tide_id_map_deinit(&t->runs);
+    const run_entry *run = tide_map_find(&t->runs, (uint64_t)run_id);
+    if (good && run != NULL) good = tide_map_put(&runs, run);
+    tide_map_deinit(&t->found);
+    tide_map_deinit(&t->runs);
     t->found = found;
     t->runs = runs;
     t->max_found = 2 * found.n > MAX_FOUND ? 2 * found.n : MAX_FOUND; // one run may have more
@@ -293,9 +293,9 @@ tide_status tide__steps_end(tide__steps *t, tide_error *err) { return write_foun
 // ---- events ----
 
 static tide_status enter(tide__steps *t, const tide__event *e, int64_t step, tide_error *err) {
-    const run_entry *run = tide_id_map_find(&t->runs, (uint64_t)e->run_id);
+    const run_entry *run = tide_map_find(&t->runs, (uint64_t)e->run_id);
     const run_entry new_run = {.run_id = (uint64_t)e->run_id, .thread = e->thread};
-    if (run == NULL && !tide_id_map_put(&t->runs, &new_run))
+    if (run == NULL && !tide_map_put(&t->runs, &new_run))
         return TIDE_NO_MEMORY(err, "for the steps of '%s'", t->sql->path);
     step_entry entry = {.key = key_of(e->run_id, step),
                         .begin_ns = e->t_ns,
@@ -303,11 +303,10 @@ static tide_status enter(tide__steps *t, const tide__event *e, int64_t step, tid
                         .scope_id = e->scope_id,
                         .on_first_thread = run == NULL || run->thread == e->thread,
                         .waits = true};
-    step_entry *old = tide_id_map_find(&t->found, entry.key);
+    step_entry *old = tide_map_find(&t->found, entry.key);
     if (old == NULL) {
         if (t->found.n >= t->max_found) TIDE_TRY(make_room(t, e->run_id, err));
-        return tide_id_map_put(&t->found, &entry) ? TIDE_OK
-                                                  : TIDE_NO_MEMORY(err, "for the steps of '%s'", t->sql->path);
+        return tide_map_put(&t->found, &entry) ? TIDE_OK : TIDE_NO_MEMORY(err, "for the steps of '%s'", t->sql->path);
     }
     if (entry.on_first_thread && !old->on_first_thread) {
         *old = entry;
@@ -323,7 +322,7 @@ tide_status tide__steps_add(tide__steps *t, const tide__event *e, tide_error *er
     const int64_t step = t->scopes[e->scope_id - 1].step;
     if (step < 0) return TIDE_OK;
     if (e->op == TIDE__OP_SCOPE_ENTER) return enter(t, e, step, err);
-    step_entry *found = tide_id_map_find(&t->found, key_of(e->run_id, step));
+    step_entry *found = tide_map_find(&t->found, key_of(e->run_id, step));
     if (found != NULL && found->waits && found->thread == e->thread && found->scope_id == e->scope_id) {
         found->waits = false;
         found->has_end = true;

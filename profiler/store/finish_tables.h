@@ -4,7 +4,7 @@
 #ifndef TIDE_PROFILER_STORE_FINISH_TABLES_H
 #define TIDE_PROFILER_STORE_FINISH_TABLES_H
 
-#include "core/base/id_map.h"
+#include "core/base/map.h"
 #include "profiler/store/replay.h"
 #include "profiler/store/rows.h"
 
@@ -47,9 +47,9 @@ typedef struct tide__steps {
     const tide__sql *sql;
     struct tide__step_scope *scopes; ///< [n_scopes] by number - 1, owned
     size_t n_scopes, cap_scopes;
-    tide_id_map found; ///< by run and step
-    tide_id_map runs;  ///< by run: its first thread
-    size_t max_found;  ///< at that many, those of other runs are written
+    tide_map found;   ///< by run and step
+    tide_map runs;    ///< by run: its first thread
+    size_t max_found; ///< at that many, those of other runs are written
     bool in_memory;
     sqlite3_stmt *insert;
     int64_t n_scope_events;

@@ -39,36 +39,30 @@ static bool same_scope(const tide__scope_row *a, const tide__scope_row *b) {
     return a->name_id == b->name_id && a->parent_id == b->parent_id && a->kind == b->kind && a->step == b->step;
 }
 
-/// The slot that holds the number of `row`, or the free one where it belongs. The table is never full.
-static uint32_t *scope_slot(const tide__names *n, uint32_t *slots, size_t cap, const tide__scope_row *row) {
-    const uint64_t h = mix(mix(mix(mix(1, (uint64_t)row->name_id), (uint64_t)row->parent_id), (uint64_t)row->step),
-                           (uint64_t)row->kind);
-    size_t i = (size_t)(h >> 20) & (cap - 1);
-    while (slots[i] != 0 && !same_scope(&n->scopes[slots[i] - 1], row)) i = (i + 1) & (cap - 1);
-    return &slots[i];
+static uint64_t scope_hash(const void *names, uint32_t i) {
+    const tide__scope_row *row = &((const tide__names *)names)->scopes[i];
+    return mix(mix(mix(mix(1, (uint64_t)row->name_id), (uint64_t)row->parent_id), (uint64_t)row->step),
+               (uint64_t)row->kind) >>
+           20;
 }
 
-static tide_status scope_rehash(tide__names *n, size_t cap) {
-    uint32_t *slots = tide_host_calloc(cap, sizeof *slots);
-    if (slots == NULL) return TIDE_ERR_NOMEM;
-    for (size_t i = 0; i < n->n_scopes; i++) *scope_slot(n, slots, cap, &n->scopes[i]) = (uint32_t)(i + 1);
-    tide_host_free(n->scope_slots);
-    n->scope_slots = slots;
-    n->cap_scope_slots = cap;
-    return TIDE_OK;
+static bool is_scope(const void *names, uint32_t i, const void *row) {
+    return same_scope(&((const tide__names *)names)->scopes[i], row);
 }
 
 static tide_status put_scope(tide__names *n, const tide__scope_row *row, int64_t *id) {
-    if (2 * (n->n_scopes + 1) > n->cap_scope_slots)
-        TIDE_TRY(scope_rehash(n, n->cap_scope_slots == 0 ? 64 : 2 * n->cap_scope_slots));
-    uint32_t *slot = scope_slot(n, n->scope_slots, n->cap_scope_slots, row);
-    if (*slot == 0) {
-        if (n->n_scopes >= INT32_MAX) return TIDE_ERR_NOMEM;
-        TIDE_TRY(tide_host_grow(&n->scopes, &n->cap_scopes, n->n_scopes + 1, sizeof *n->scopes));
-        n->scopes[n->n_scopes++] = *row;
-        *slot = (uint32_t)n->n_scopes;
+    if (n->n_scopes >= INT32_MAX) return TIDE_ERR_NOMEM;
+    // The row stands behind the last one while it is looked for, and stays there if it is new.
+    TIDE_TRY(tide_host_grow(&n->scopes, &n->cap_scopes, n->n_scopes + 1, sizeof *n->scopes));
+    const uint32_t fresh = (uint32_t)n->n_scopes;
+    n->scopes[fresh] = *row;
+    uint32_t i = tide_index_find(&n->scope_index, scope_hash(n, fresh), n, is_scope, row);
+    if (i == TIDE_INDEX_NONE) {
+        TIDE_TRY(tide_index_put(&n->scope_index, fresh, n, scope_hash));
+        i = fresh;
+        n->n_scopes++;
     }
-    *id = *slot;
+    *id = (int64_t)i + 1;
     return TIDE_OK;
 }
 
@@ -122,7 +116,7 @@ static bool is_number(int64_t n) { return n >= 1 && n <= INT32_MAX; }
 /// The lowest id that no thread has.
 static int64_t free_thread_id(tide__names *n) {
     int64_t id = n->last_free_thread + 1;
-    while (tide_id_map_find(&n->thread_ids, (uint64_t)id) != NULL) id++;
+    while (tide_map_find(&n->thread_ids, (uint64_t)id) != NULL) id++;
     n->last_free_thread = id - 1;
     return id;
 }
@@ -131,9 +125,9 @@ static tide_status put_thread(tide__names *n, const tide__thread_row *row) {
     TIDE_TRY(tide_host_grow(&n->threads, &n->cap_threads, n->n_threads + 1, sizeof *n->threads));
     const thread_key by_id = {(uint64_t)row->id, n->n_threads};
     const thread_key by_number = {number_key(row->process_id, row->number), n->n_threads};
-    if (!tide_id_map_put(&n->thread_ids, &by_id)) return TIDE_ERR_NOMEM;
-    if (!tide_id_map_put(&n->thread_numbers, &by_number)) {
-        tide_id_map_take(&n->thread_ids, tide_id_map_find(&n->thread_ids, by_id.key));
+    if (!tide_map_put(&n->thread_ids, &by_id)) return TIDE_ERR_NOMEM;
+    if (!tide_map_put(&n->thread_numbers, &by_number)) {
+        tide_map_take(&n->thread_ids, tide_map_find(&n->thread_ids, by_id.key));
         return TIDE_ERR_NOMEM;
     }
     n->threads[n->n_threads++] = *row;
@@ -171,13 +165,13 @@ static tide_status add_thread(tide__names *n, tide__thread_row row, const char *
 tide_status tide__names_thread(tide__names *n, int64_t process_id, int64_t number, const char *name, int64_t *id) {
     if (!is_number(process_id) || !is_number(number)) return TIDE_ERR_INVALID;
     init_thread_maps(n);
-    const thread_key *known = tide_id_map_find(&n->thread_numbers, number_key(process_id, number));
+    const thread_key *known = tide_map_find(&n->thread_numbers, number_key(process_id, number));
     if (known != NULL) {
         tide__thread_row *row = &n->threads[known->index];
         *id = row->id;
         return name_thread(n, row, name);
     }
-    const bool is_free = tide_id_map_find(&n->thread_ids, (uint64_t)number) == NULL;
+    const bool is_free = tide_map_find(&n->thread_ids, (uint64_t)number) == NULL;
     const tide__thread_row row = {
         .id = is_free ? number : free_thread_id(n), .process_id = process_id, .number = number};
     if (!is_number(row.id)) return TIDE_ERR_NOMEM;
@@ -189,8 +183,8 @@ tide_status tide__names_thread(tide__names *n, int64_t process_id, int64_t numbe
 tide_status tide__names_put_thread(tide__names *n, int64_t id, int64_t process_id, int64_t number, const char *name) {
     init_thread_maps(n);
     if (!is_number(id) || !is_number(process_id) || !is_number(number) ||
-        tide_id_map_find(&n->thread_ids, (uint64_t)id) != NULL ||
-        tide_id_map_find(&n->thread_numbers, number_key(process_id, number)) != NULL)
+        tide_map_find(&n->thread_ids, (uint64_t)id) != NULL ||
+        tide_map_find(&n->thread_numbers, number_key(process_id, number)) != NULL)
         return TIDE_ERR_BAD_INPUT;
     const tide__thread_row row = {.id = id, .process_id = process_id, .number = number};
     return add_thread(n, row, name);
@@ -210,11 +204,11 @@ void tide__names_deinit(tide__names *n) {
     tide_host_free(n->fresh);
     tide_strmap_deinit(&n->by_text);
     tide_host_free(n->scopes);
-    tide_host_free(n->scope_slots);
+    tide_index_deinit(&n->scope_index);
     tide_host_free(n->devices);
     for (size_t i = 0; i < n->n_threads; i++) tide_host_free(n->threads[i].name);
     tide_host_free(n->threads);
-    tide_id_map_deinit(&n->thread_ids);
-    tide_id_map_deinit(&n->thread_numbers);
+    tide_map_deinit(&n->thread_ids);
+    tide_map_deinit(&n->thread_numbers);
     *n = (tide__names){0};
 }

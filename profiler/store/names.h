@@ -7,7 +7,6 @@
 #ifndef TIDE_PROFILER_NAMES_H
 #define TIDE_PROFILER_NAMES_H
 
-#include "core/base/id_map.h"
 #include "core/base/map.h"
 #include "core/memory/observer.h"
 
@@ -38,8 +37,7 @@ typedef struct tide__names {
     tide__scope_row *scopes; ///< [n_scopes]; number = index + 1
     size_t n_scopes, cap_scopes;
     size_t n_scopes_written;
-    uint32_t *scope_slots; ///< [cap_scope_slots] scope numbers by hash, 0: free
-    size_t cap_scope_slots;
+    tide_index scope_index;
 
     tide_device *devices; ///< [n_devices]; number = index + 1
     size_t n_devices, cap_devices;
@@ -48,8 +46,8 @@ typedef struct tide__names {
     tide__thread_row *threads; ///< [n_threads] in order of arrival
     size_t n_threads, cap_threads;
     size_t n_threads_unwritten;
-    tide_id_map thread_ids, thread_numbers; ///< index by id; index by process and number
-    int64_t last_free_thread;               ///< ids up to here are taken
+    tide_map thread_ids, thread_numbers; ///< index by id; index by process and number
+    int64_t last_free_thread;            ///< ids up to here are taken
 } tide__names;
 
 /// NULL is number 0. @return TIDE_OK, TIDE_ERR_NOMEM

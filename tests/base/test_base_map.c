@@ -95,10 +95,53 @@ static void without_memory_it_fills_up(void **state) {
     tide_map_deinit(&m);
 }
 
+// ---- index ----
+
+/// Rows of squares, of which every third has the hash of another one.
+static uint64_t row_hash(const void *rows, uint32_t row) { return ((const uint64_t *)rows)[row] % 3; }
+static bool is_row(const void *rows, uint32_t row, const void *key) {
+    return ((const uint64_t *)rows)[row] == *(const uint64_t *)key;
+}
+
+static void an_index_finds_rows_of_equal_hash(void **state) {
+    (void)state;
+    uint64_t rows[500];
+    tide_index x = {0};
+    for (uint32_t i = 0; i < 500; i++) {
+        rows[i] = (uint64_t)i * i;
+        assert_int_equal(tide_index_find(&x, rows[i] % 3, rows, is_row, &rows[i]), TIDE_INDEX_NONE);
+        assert_tide_status(tide_index_put(&x, i, rows, row_hash), TIDE_OK);
+    }
+    assert_int_equal(x.n, 500);
+    assert_true(x.cap >= 2 * x.n);
+    for (uint32_t i = 0; i < 500; i++) assert_int_equal(tide_index_find(&x, rows[i] % 3, rows, is_row, &rows[i]), i);
+    tide_index_deinit(&x);
+    assert_int_equal(tide_index_find(&x, 0, rows, is_row, &rows[0]), TIDE_INDEX_NONE);
+}
+
+static void an_index_without_memory_stays_as_it_is(void **state) {
+    (void)state;
+    const uint64_t rows[33] = {0, 1, 2};
+    tide_index x = {0};
+    tide_host_fail_after(0);
+    assert_tide_status(tide_index_put(&x, 0, rows, row_hash), TIDE_ERR_NOMEM);
+    assert_int_equal(x.n, 0);
+    tide_host_fail_after(-1);
+    for (uint32_t i = 0; i < 32; i++) assert_tide_status(tide_index_put(&x, i, rows, row_hash), TIDE_OK);
+    tide_host_fail_after(0);
+    assert_tide_status(tide_index_put(&x, 32, rows, row_hash), TIDE_ERR_NOMEM);
+    tide_host_fail_after(-1);
+    assert_int_equal(x.n, 32);
+    assert_int_equal(tide_index_find(&x, 2, rows, is_row, &rows[2]), 2);
+    tide_index_deinit(&x);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(agrees_with_an_array),
         tide_unit_test(without_memory_it_fills_up),
+        tide_unit_test(an_index_finds_rows_of_equal_hash),
+        tide_unit_test(an_index_without_memory_stays_as_it_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

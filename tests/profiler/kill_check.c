@@ -186,7 +186,7 @@ static bool check_answers(check *c) {
         wrong(c, "live at the end: %zu blocks, %" PRIu64 " bytes; by replay %zu, %" PRIu64 "\n", set.n,
               set.requested_bytes, c->replay.live.n, c->replay.live_bytes);
     for (size_t i = 0; i < set.n && ok; i++) {
-        const kill_live *e = tide_id_map_find(&c->replay.live, set.items[i].block_id);
+        const kill_live *e = tide_map_find(&c->replay.live, set.items[i].block_id);
         ok = e != NULL && e->requested_bytes == set.items[i].requested_bytes && e->address == set.items[i].address;
         if (!ok) wrong(c, "live at the end: block %" PRIu64 " is not\n", set.items[i].block_id);
     }

@@ -4,7 +4,7 @@
 #ifndef TIDE_TESTS_KILL_REPLAY_H
 #define TIDE_TESTS_KILL_REPLAY_H
 
-#include "core/base/id_map.h"
+#include "core/base/map.h"
 #include "tests/profiler/kill_stream.h"
 
 typedef struct kill_live {
@@ -14,7 +14,7 @@ typedef struct kill_live {
 } kill_live;
 
 typedef struct kill_replay {
-    tide_id_map live; ///< of kill_live
+    tide_map live; ///< of kill_live
     uint64_t live_bytes, peak_bytes;
     kill_total totals[TIDE_N_KINDS];
 } kill_replay;

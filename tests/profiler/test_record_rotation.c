@@ -73,7 +73,7 @@ static void check_end(const rotated *x) {
     assert_int_equal(set.n, x->all.live.n);
     assert_int_equal(set.requested_bytes, x->all.live_bytes);
     for (size_t i = 0; i < set.n; i++) {
-        const kill_live *e = tide_id_map_find(&x->all.live, set.items[i].block_id);
+        const kill_live *e = tide_map_find(&x->all.live, set.items[i].block_id);
         assert_non_null(e);
         assert_int_equal(e->requested_bytes, set.items[i].requested_bytes);
     }

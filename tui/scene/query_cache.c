@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/assert.h"
+#include "core/base/hash.h"
 #include "core/base/host_alloc.h"
 
 // ---- keys ----
@@ -17,9 +18,7 @@ uint64_t tide__key(uint64_t key, uint64_t part) {
 }
 
 uint64_t tide__key_text(uint64_t key, const char *text) {
-    uint64_t hash = 0xCBF29CE484222325U;
-    for (const char *p = text; *p != '\0'; p++) hash = (hash ^ (unsigned char)*p) * 0x100000001B3U;
-    return tide__key(key, hash);
+    return tide__key(key, tide_hash_text(TIDE_HASH_START, text));
 }
 
 uint64_t tide__key_moment(uint64_t key, tide_moment at) { return tide__key(tide__key(key, (uint64_t)at.t), at.event); }
