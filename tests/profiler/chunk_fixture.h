@@ -124,9 +124,9 @@ static inline void check_extremes(encode_function *encode, describe_function *de
     }
 }
 
-// ---- bytes that nobody wrote ----
+// ---- invalid bytes ----
 
-/// Decode a copy whose end is the end of a piece of memory. What is taken for a chunk must at least be one.
+/// Decode a copy that ends where its memory block ends. Bytes that the decoder accepts must form a valid chunk.
 static inline bool decode_tight(const uint8_t *bytes, size_t n_bytes) {
     uint8_t *tight = tide_host_alloc(n_bytes);
     assert_non_null(tight);

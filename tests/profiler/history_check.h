@@ -105,7 +105,7 @@ static inline void check_live_sets(fixture *f) {
         }
     }
     tide_text_deinit(&snapshots);
-    // One after the other, as somebody scrolls.
+    // Consecutive events, as in scrolling.
     for (int64_t id = base_event(f) + 1000; id < base_event(f) + 1040 && id < (int64_t)f->h.n; id++) {
         assert_tide_ok(tide_trace_live_set_after(f->t, (uint64_t)id, &s, &err), &err);
         check_set(f, &s, id, id);

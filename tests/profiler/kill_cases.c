@@ -344,7 +344,7 @@ static bool look(kill_round *r, tide_trace_state *state) {
     return st == TIDE_OK;
 }
 
-/// Somebody looks all the time, also at the moment of the kill and while the collector finishes.
+/// A reader opens the trace again and again, also at the moment of the kill and while the collector finishes.
 static bool case_watched(kill_round *r) {
     tide_trace_state state = TIDE_TRACE_RECORDING;
     if (!start_app(r) || !wait_phase(r, KILL_RECORDS)) return false;
@@ -385,7 +385,7 @@ static bool case_starting(kill_round *r) {
     return start_app(r) && app_is_well(r);
 }
 
-/// A collector that stands still for a while is not gone: the program waits, and nobody takes its place.
+/// A stopped collector still counts as alive: the program waits for it and does not replace it.
 static bool case_stopped(kill_round *r) {
     r->n_events = 100000;
     r->n_over = 0;
@@ -420,7 +420,7 @@ static bool case_forked(kill_round *r) {
         nap(1000000);
     }
     if (state == TIDE_TRACE_RECORDING) tide_text_addf(&r->why, "not finished while a child lives\n");
-    atomic_store(&r->shadow->nobody_comes, 1);
+    atomic_store(&r->shadow->no_more_programs, 1);
     return kill_wait_all(r) && state != TIDE_TRACE_RECORDING;
 }
 
@@ -439,7 +439,7 @@ kill_shadow *kill_map_shadow(const char *path) {
     return p != MAP_FAILED ? p : NULL;
 }
 
-static bool nobody_comes(void *ctx) { return atomic_load(&((kill_shadow *)ctx)->nobody_comes) != 0; }
+static bool no_more_programs(void *ctx) { return atomic_load(&((kill_shadow *)ctx)->no_more_programs) != 0; }
 
 /// The collector, in a child; back when it takes feeds.
 static pid_t start_collector(kill_round *r) {
@@ -449,7 +449,7 @@ static pid_t start_collector(kill_round *r) {
     const pid_t pid = fork();
     if (pid == 0) {
         const tide_collector_options opt = {
-            .path = r->trace, .create = true, .ready_fd = ends[1], .is_over = nobody_comes, .ctx = r->shadow};
+            .path = r->trace, .create = true, .ready_fd = ends[1], .is_over = no_more_programs, .ctx = r->shadow};
         tide_error err = TIDE_ERROR_INIT;
         close(ends[0]);
         _exit(tide_collect(&opt, &err) == TIDE_OK ? 0 : 1);
@@ -499,7 +499,7 @@ static bool case_attached(kill_round *r) {
     if (who == 2) kill(collector, SIGKILL);
     kill_app(r);
     if (who != 0) kill(r->second_app, SIGKILL);
-    atomic_store(&r->shadow->nobody_comes, 1);
+    atomic_store(&r->shadow->no_more_programs, 1);
     return kill_wait_all(r);
 }
 

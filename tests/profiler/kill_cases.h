@@ -52,7 +52,7 @@ extern const size_t kill_n_cases;
 kill_shadow *kill_map_shadow(const char *path);
 /// What the trace calls the threads and blocks of the two programs.
 bool kill_find_processes(kill_round *r, kill_expect *want);
-/// Wait for everybody that was started. False: somebody does not end.
+/// Wait for all processes that were started. False: one of them does not end.
 bool kill_wait_all(kill_round *r);
 
 #endif

@@ -6,7 +6,7 @@
 //     kill_recorder --victim PROGRAM [--kills N] [--seed N] [--ms MIN MAX] [--keep] [CASE...]
 //
 // Cases, `kills` of each:
-//     thread       the program, which drains in a thread, is killed; whoever opens the trace finishes it
+//     thread       the program, which drains in a thread, is killed; the next reader of the trace finishes it
 //     process      the program is killed, its collector goes on and finishes
 //     collector    the collector is killed; the program goes on and loses nothing
 //     both         both are killed
@@ -15,11 +15,11 @@
 //     collected    program, collector or both, by turns, are killed while the program closes
 //     expanding    the program that turns chunks of a finished trace into rows is killed
 //     openers      the program is killed, and three open the trace at the same time
-//     watched      somebody looks into the trace all the time, before, at and after the kill of the program
+//     watched      a reader opens the trace again and again, before, at and after the kill of the program
 //     starting     the program is killed before it records, then started again (restarting: with a collector)
 //     attached     two programs record into one collector; one of them, both, or all three are killed
 //     detached     two programs record into one collector, which is killed; the programs lose nothing
-//     stopped      the collector is stopped for a while, and nobody is killed
+//     stopped      the collector is stopped for a while; no process is killed
 //     forked       the program has a child that outlives it; it ends or is killed (forking: with a collector)
 //     dropping     the program drops events when its rings are full, and is killed: what is missing is counted
 // None named: thread and process.

@@ -60,7 +60,7 @@ static void put_scope(const kill_stream *s, kill_step *out) {
 /// Texts: some that come back all the time, and one new text in 1024 events.
 static void put_tag(kill_stream *s, kill_step *out) {
     const uint64_t r = tide_rng_u64(&s->rng) >> 20;
-    if (r % 8 == 0) return; // nobody said who asks
+    if (r % 8 == 0) return; // no tag
     if (r % 8 == 1)
         snprintf(out->tag, sizeof out->tag, "new.%u.%u", (unsigned)s->thread, (unsigned)(s->n / 1024));
     else

@@ -93,7 +93,7 @@ typedef struct kill_shadow {
     _Atomic uint32_t phase;
     _Atomic uint32_t status;                        ///< tide_status of close + 1; 0: not closed
     _Atomic uint64_t n_lost, n_refused, blocked_ns; ///< by tide_recorder_get_stats before close
-    _Atomic uint32_t nobody_comes;                  ///< told to a collector of several
+    _Atomic uint32_t no_more_programs;              ///< a shared collector: no further program will attach
     char pad[92];
     kill_shadow_thread threads[KILL_MAX_THREADS];
 } kill_shadow;

@@ -7,9 +7,9 @@
 //                 [--events N] [--seed N] [--ring N] [--batch N] [--max-bytes N] [--drop] [--pace NS] [--fork]
 //     kill_victim collect ...      the collector that it starts for itself
 //
-// --events 0 goes on for ever. --pace lets each thread rest so many ns between events. Exit 0: it did its own work,
-// whatever became of the recording. --fork: while it records it makes a child that goes on as if nothing had happened,
-// until the page says that nobody comes: nothing of that belongs into the trace.
+// --events 0 runs without end. --pace: each thread waits so many ns between events. Exit 0: the program did its own
+// work; the recording may have failed. --fork: the recording program forks a child, which sends events of its own
+// and lives until no_more_programs is set in the shadow file. The trace must hold no event of that child.
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -118,7 +118,7 @@ static void fork_child(const victim *v) {
     const tide_memory_event event = {
         .op = TIDE_MEM_ALLOC, .block_id = 77, .requested_bytes = 1, .thread = 1, .allocator = "child", .tag = "child"};
     for (int i = 0; i < 1000; i++) v->obs.on_memory(v->obs.self, &event);
-    while (atomic_load(&v->shadow->nobody_comes) == 0) usleep(1000);
+    while (atomic_load(&v->shadow->no_more_programs) == 0) usleep(1000);
     _exit(0);
 }
 

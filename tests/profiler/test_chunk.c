@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Chunks of events: what goes in comes out, by the decoder and by a second one that is written from the description
-// alone; bytes that nobody wrote are refused without a look outside. How many bytes: test_chunk_bytes.c.
+// Chunks of events: the decoder, and a second decoder written only from the description of the format, return the
+// events that were encoded. Invalid bytes are refused, and no byte outside the chunk is read. Sizes of chunks:
+// test_chunk_bytes.c.
 #include "tests/profiler/chunk_fixture.h"
 
 // ---- the description, word by word ----
@@ -228,7 +229,7 @@ static void test_the_bytes_are_those_of_the_description(void **state) {
     assert_memory_equal(buffer, want, sizeof want);
 }
 
-// ---- bytes that nobody wrote ----
+// ---- invalid bytes ----
 
 static void test_every_flipped_bit_is_found(void **state) {
     (void)state;
@@ -251,11 +252,11 @@ static void test_what_no_event_can_be_is_refused(void **state) {
         {0, 0},     {1, 64},    {2, 63},    {3, 1},   // shifts too far
         {4, 0},     {4, 2},     {5, 17},    {7, 1},   // other numbers of events
         {15, 0x80},                                   // an id below 0
-        {20, 1},    {20, 255},                        // shapes that nobody told of
+        {20, 1},    {20, 255},                        // undefined shapes
         {21, 0xa5},                                   // more than a shape has
         {22, 0},    {22, 9},    {22, 15},   {22, 19}, // operations that are none
         {22, 255},  {23, 0},    {23, 0x80},           // an alloc without a device, a number that does not end
-        {25, 1},    {25, 255},                        // forms that nobody told of
+        {25, 1},    {25, 255},                        // undefined forms
         {26, 9},    {26, 0x91},                       // nine bytes of time, of a reference
         {29, 0x10},                                   // a base before the first event
         {29, 0x20}, {29, 0x80},                       // bits of a form that are none

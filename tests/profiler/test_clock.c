@@ -71,7 +71,7 @@ static void pairs_are_both_clocks(void **state) {
     assert_int_equal(tide__clock_ns(&a, &b, b.ticks), b.ns);
 }
 
-/// Producers can be told to note no ticks; whoever reads both clocks does not care.
+/// TIDE_NO_TICKS tells producers to record no ticks. Reading both clocks works with and without it.
 static void ticks_can_be_refused(void **state) {
     (void)state;
     const bool has_ticks = tide__clock_has_ticks();

@@ -287,7 +287,7 @@ static void test_two_processes_one_collector(void **state) {
     tmp_dir_make(&d);
     shared *s = share();
     const pid_t collector = start_shared(d.file, s);
-    // Nobody records yet, but the trace is taken.
+    // No program records yet, but the collector already holds the trace.
     feeder intruder;
     tide_error err = TIDE_ERROR_INIT;
     assert_tide_status(feeder_try(&intruder, d.file, NULL, &err), TIDE_ERR_BUSY);

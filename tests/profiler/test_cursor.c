@@ -206,7 +206,7 @@ static void test_an_empty_trace_has_no_events(void **state) {
     tmp_dir_remove(&d);
 }
 
-// ---- what nobody wrote ----
+// ---- invalid contents ----
 
 static tide_status read_all(const tide__sql *s, tide_error *err) {
     tide__cursor *c;

@@ -91,7 +91,7 @@ static void check_order(uint64_t n_workers, tide_record_form form, size_t batch_
     tide_error err = TIDE_ERROR_INIT;
     if (form == TIDE_RECORD_CHUNKS) assert_tide_ok(tide__finish_expand(r.dir.file, &err), &err);
     assert_int_equal(rig_number(&r, "SELECT count(*) FROM event"), n);
-    // Every block is allocated before it is freed, whoever frees it.
+    // Every block is allocated before it is freed, also when another thread frees it.
     assert_int_equal(rig_number(&r, "SELECT count(*) FROM problem"), 0);
     assert_sql(r.dir.file,
                "SELECT count(*) FROM event a JOIN event f ON f.block_id = a.block_id AND f.op <> 1 WHERE a.op = 1 AND "
@@ -170,7 +170,7 @@ static void test_free_does_not_wait_for_another_process(void **state) {
     rig_close(&r);
 }
 
-/// A free of what nobody allocates does not hold the order up, and is a problem.
+/// A free without an allocation does not delay later events and is counted as a problem.
 static void test_free_of_nothing(void **state) {
     (void)state;
     rig r;
@@ -229,7 +229,7 @@ static void test_full_ring_drops_and_says_so(void **state) {
     (void)state;
     rig r;
     rig_open(&r, SMALL_RING, true, NULL);
-    put_many(r.feed); // nobody drains: the ring takes what it has room for
+    put_many(r.feed); // no drain runs: the ring takes events until it is full
     rig_rounds(&r);
     for (uint64_t i = 1; i <= 10; i++) rig_put(r.feed, 0, TIDE_MEM_FREE_COMPLETED, i * 100, i * 100, "many");
     rig_rounds(&r);

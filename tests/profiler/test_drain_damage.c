@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Feeds that lie: the trace says that one is damaged, its producer goes quiet, the rest is as good as ever, and the
-// feed is left for whoever wants to know.
+// Feeds with wrong contents: the trace says which feed is damaged, its producer stops sending, all other feeds are
+// recorded as usual, and the damaged feed stays on disk for inspection.
 #include <sys/mman.h>
 
 #include "tests/profiler/drain_fixture.h"
@@ -83,7 +83,7 @@ static void two_gaps(const hand *h) {
     }
     slot_of(h, 5)->requested_bytes++;
 }
-static void scope_of_nobody(const hand *h) {
+static void unknown_scope(const hand *h) {
     slot_of(h, 5)->op = TIDE__OP_SCOPE_ENTER;
     slot_of(h, 5)->scope = UINT32_MAX;
 }
@@ -112,15 +112,15 @@ static void expect_damage(change_fn change, int64_t n_kept) {
     rig_finish(&r);
     assert_sql(r.dir.file, "SELECT value FROM meta WHERE key = 'state'", "complete\n");
     assert_sql(r.dir.file, "PRAGMA integrity_check", "ok\n");
-    assert_int_equal(access(path, F_OK), 0); // for whoever wants to know
+    assert_int_equal(access(path, F_OK), 0); // kept for inspection
     rig_close(&r);
 }
 
 static void test_slots(void **state) {
     (void)state;
-    static const change_fn changes[] = {bad_sequence, bad_op,          bad_kind, no_kind, no_device,
-                                        bad_size,     bad_block,       bad_time, bad_run, bad_thread,
-                                        empty_gap,    scope_of_nobody, long_gap, two_gaps};
+    static const change_fn changes[] = {bad_sequence, bad_op,        bad_kind, no_kind, no_device,
+                                        bad_size,     bad_block,     bad_time, bad_run, bad_thread,
+                                        empty_gap,    unknown_scope, long_gap, two_gaps};
     for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) expect_damage(changes[i], 4);
 }
 

@@ -108,7 +108,7 @@ static void *ring_of_many(void *arg) {
     const many *m = arg;
     for (uint64_t i = 0; i < PER_RING; i++)
         rig_put(m->r->feed, 1 + m->number + i * N_RINGS, TIDE_MEM_ALLOC, 1 + m->number + i * N_RINGS, 8, "x");
-    pthread_barrier_wait(m->all); // nobody gives his ring to the next one
+    pthread_barrier_wait(m->all); // no thread ends early and passes its ring to another thread
     return NULL;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What a killed process left: everything that was put into its rings is in the trace once somebody opens it, however
-// far the recording, or an earlier attempt to finish it, had come.
+// Traces of a killed process: after the next open, the trace holds every event of its rings. It does not matter how far
+// the recording, or an earlier attempt to finish it, had come.
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -233,7 +233,7 @@ static void test_stages(void **state) {
         assert_int_equal(rig_number(&r, "SELECT count(*) FROM block"), cases[i].n_events);
         if (cases[i].work == make_open_run)
             assert_sql(d.file, "SELECT first_event, last_event, end_ns FROM run", "1|50|50\n||\n");
-        // Killed in the very last step, it leaves the file of its lock: whoever opens the trace takes it away.
+        // A drain killed in its very last step leaves its lock file. The next open of the trace removes that file.
         char lock[400];
         snprintf(lock, sizeof lock, "%s.drain", d.file);
         fclose(fopen(lock, "w"));
@@ -252,7 +252,7 @@ static void keep_line(void *ctx, tide_log_level level, const char *line) {
     if (level == TIDE_LOG_INFO) snprintf(ctx, 300, "%s", line);
 }
 
-/// Whoever opens the trace is told what became of it: a program that was killed, or a recording that had ended before.
+/// Opening the trace reports how the recording ended: the program was killed, or the recording had failed before.
 static void test_words_about_the_end(void **state) {
     (void)state;
     static const char *const reasons[] = {NULL, "the disk was full"};
@@ -360,7 +360,7 @@ static void test_recover_leaves_the_living_alone(void **state) {
     assert_tide_status(tide__drain_look("/none/such.db", &unfinished, &in_use, &err), TIDE_ERR_NOT_FOUND);
 }
 
-/// A drain that failed leaves word why; whoever finishes the trace passes it on.
+/// A drain that failed leaves the reason in the feed. The process that finishes the trace reports it.
 static void test_reason_of_an_earlier_failure(void **state) {
     (void)state;
     rig r;

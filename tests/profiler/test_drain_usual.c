@@ -31,7 +31,7 @@ static void send_scope(player *p, int i, const tide_scope *scope, bool enter) {
     p->sent[i] = (sent){.t_ns = p->now, .op = enter ? TIDE__OP_SCOPE_ENTER : TIDE__OP_SCOPE_LEAVE};
 }
 
-/// Events of one thread with times of its own: allocs, frees and scopes, five in a hundred of which nobody expects.
+/// Events of one thread with a clock of its own: allocations, frees and scopes. Some five in a hundred are irregular.
 static void *play(void *arg) {
     player *p = arg;
     tide_rng rng = {.state = p->seed};

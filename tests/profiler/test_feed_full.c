@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A ring that is full: the thread waits, or drops and says how much; and nobody waits for a drain that is gone.
+// A ring that is full: the thread waits, or drops events and counts them. No thread waits for a drain that is gone.
 #include <errno.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -76,7 +76,7 @@ static void a_full_ring_is_waited_for(void **state) {
     assert_false(fx_take(fx, 0, true, &s));
     const tide__feed_stats stats = fx_stats(fx);
     assert_true(stats.n_events == N && stats.n_lost == 0 && stats.blocked_ns > 0);
-    assert_int_equal(w.error, 4321); // whoever allocates does not find another error there
+    assert_int_equal(w.error, 4321); // the allocating thread's errno is unchanged
     fx_close(fx);
 }
 
@@ -296,8 +296,8 @@ static void a_ring_that_is_read_stays_small(void **state) {
     fx_close(fx);
 }
 
-/// A tail that cannot be: ahead of the head, or far behind. Nothing that was not taken is written over.
-static void a_mad_reader_harms_nobody(void **state) {
+/// Impossible tails: ahead of the head, or too far behind. No unread event is overwritten.
+static void a_wrong_tail_overwrites_no_event(void **state) {
     (void)state;
     static const uint64_t tails[] = {SLOTS + 1, UINT64_MAX, UINT64_C(1) << 63, 1000000};
     for (size_t i = 0; i < sizeof tails / sizeof tails[0]; i++) {
@@ -369,7 +369,7 @@ static void a_stalled_drain_is_waited_for_once(void **state) {
     fx_close(fx);
 }
 
-// ---- nobody drains ----
+// ---- no drain ----
 
 static void a_failed_drain_makes_producers_quiet(void **state) {
     (void)state;
@@ -488,7 +488,7 @@ int main(void) {
         tide_unit_test(a_ring_begins_small_and_grows),
         tide_unit_test(a_ring_that_cannot_grow_says_so),
         tide_unit_test(a_ring_that_is_read_stays_small),
-        tide_unit_test(a_mad_reader_harms_nobody),
+        tide_unit_test(a_wrong_tail_overwrites_no_event),
         tide_unit_test(a_stalled_drain_is_waited_for_once),
         tide_unit_test(a_failed_drain_makes_producers_quiet),
         tide_unit_test(a_waiting_thread_hears_of_the_failure),

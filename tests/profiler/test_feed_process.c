@@ -314,7 +314,7 @@ static tide_status fill_a_feed(const tmp_dir *dir, tide__feed_stats *s) {
     tide__feed_get_stats(f, s);
     assert_int_equal(s->n_events + s->n_refused, 1200);
     assert_int_equal(tide__feed_error(f, NULL), s->n_refused == 0 ? TIDE_OK : TIDE_ERR_NOMEM);
-    atomic_store(&tide__feed_head(f)->drain, TIDE__DRAIN_FAILED); // nobody will make room for the last gap
+    atomic_store(&tide__feed_head(f)->drain, TIDE__DRAIN_FAILED); // no drain will make room for the last gap
     tide__feed_end(f);
     tide__feed_destroy(f, true);
     return TIDE_OK;
@@ -403,7 +403,7 @@ static int a_waiting_signal_stays(const tmp_dir *dir) {
     return sigismember(&pending, SIGXFSZ) ? 0 : 4;
 }
 
-static void a_limit_on_file_sizes_kills_nobody(void **state) {
+static void a_limit_on_file_sizes_kills_no_process(void **state) {
     (void)state;
     tmp_dir dir;
     tmp_dir_make(&dir);
@@ -434,7 +434,7 @@ int main(void) {
         tide_unit_test(a_feed_that_is_cut_short),
         tide_unit_test(other_faults_are_not_ours),
         tide_unit_test(no_memory_at_each_allocation),
-        tide_unit_test(a_limit_on_file_sizes_kills_nobody),
+        tide_unit_test(a_limit_on_file_sizes_kills_no_process),
         tide_unit_test(places_where_nothing_can_be_made),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

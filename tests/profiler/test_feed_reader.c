@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The reader of a feed: who may read, what was published, and files that were written by somebody who means harm.
+// The reader of a feed: access rights, published events, and hostile files.
 #include <fcntl.h>
 #include <sys/wait.h>
 
@@ -170,15 +170,15 @@ static void slots_past_the_head(void **state) {
     fx_close(fx);
 }
 
-/// Names that a slot may use are found by whoever looked at the heads before, also in pieces of the log that are newer.
-static void names_in_new_pieces(void **state) {
+/// A reader that has read the heads finds all names that a slot may use, also in newer log blocks.
+static void names_in_new_log_blocks(void **state) {
     (void)state;
     enum { N = 3 };
     feed_fx *fx = fx_open(SLOTS, false);
     const size_t len = TIDE__FEED_LOG_BYTES / 2;
     char *tag = malloc(len + 1);
     assert_non_null(tag);
-    for (int i = 0; i < N; i++) { // two do not fit into one piece
+    for (int i = 0; i < N; i++) { // two do not fit into one log block
         memset(tag, 'a' + i, len);
         tag[len] = '\0';
         tide_memory_event e = fx_event(TIDE_MEM_ALLOC, 1);
@@ -483,7 +483,7 @@ int main(void) {
         tide_unit_test(a_producer_lives_until_it_ends),
         tide_unit_test(heads_that_cannot_be),
         tide_unit_test(slots_past_the_head),
-        tide_unit_test(names_in_new_pieces),
+        tide_unit_test(names_in_new_log_blocks),
         tide_unit_test(each_field_that_counts_is_checked),
         tide_unit_test(a_damaged_log),
         tide_unit_test(random_damage_is_survived),

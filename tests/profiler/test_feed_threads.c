@@ -80,7 +80,7 @@ static void threads_at_once(void **state) {
     }
     for (int i = 0; i < N_THREADS; i++) join(&w[i]);
     assert_int_equal(fx_stats(fx).n_events, (uint64_t)N_THREADS * N);
-    assert_int_equal(fx->n_of[TIDE__LOG_TEXT], 500 + 100 + 2); // each once, whoever was first
+    assert_int_equal(fx->n_of[TIDE__LOG_TEXT], 500 + 100 + 2); // each once, no matter which thread was first
     assert_int_equal(fx->n_of[TIDE__LOG_SCOPE], N_THREADS * 101);
     fx_close(fx);
 }
@@ -119,7 +119,7 @@ static void a_name_that_all_meet_at_once(void **state) {
     for (int i = 0; i < N_MEETING; i++) assert_int_equal(pthread_join(t[i], NULL), 0);
     fx_read_names(fx);
     assert_int_equal(fx->n_of[TIDE__LOG_TEXT], N_MEETINGS + 1);          // and the allocator's
-    atomic_store(&tide__feed_head(fx->feed)->drain, TIDE__DRAIN_FAILED); // nobody makes room for the last gaps
+    atomic_store(&tide__feed_head(fx->feed)->drain, TIDE__DRAIN_FAILED); // no drain makes room for the last gaps
     fx_close(fx);
 }
 
@@ -256,7 +256,7 @@ static void events_of_a_thread_that_ends(void **state) {
     assert_int_equal(pthread_join(t, NULL), 0);
     assert_int_equal(fx_next(fx).op, TIDE_MEM_ALLOC);
     assert_int_equal(fx_next(fx).op, TIDE_MEM_FREE_COMPLETED);
-    assert_int_equal(late_owner, late_number); // nobody else could have had it then
+    assert_int_equal(late_owner, late_number); // no other thread could own it then
     assert_int_equal(tide__feed_reader_n_rings(fx->reader), 1);
     assert_int_equal(atomic_load(&tide__feed_reader_ring(fx->reader, 0)->owner), 0);
     pthread_key_delete(late_key);

@@ -232,7 +232,7 @@ static void test_blocks_from_before_the_first_event_are_there(void **state) {
     sqlite3_close(db);
     assert_sql(d.file, "SELECT value FROM meta WHERE key IN ('n_events', 'first_kept_event') ORDER BY key",
                "32769\n60000\n");
-    assert_sql(d.file, "SELECT count(*) FROM meta WHERE key = 'totals'", "0\n"); // nobody can tell
+    assert_sql(d.file, "SELECT count(*) FROM meta WHERE key = 'totals'", "0\n"); // the totals are unknown
     assert_sql(d.file, "SELECT count(*), max(last_event) FROM leaf WHERE series = 0", "19|60000\n");
     tmp_dir_remove(&d);
 }

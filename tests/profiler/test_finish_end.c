@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// The end of a trace: leaves and snapshots that nobody wrote, counts, sums, state, one plain file; and a trace that
-// cannot be finished stays as it was.
+// The end of a trace: missing leaves and snapshots, counts, sums, state, one plain file. A trace that cannot be
+// finished stays as it was.
 #include <fcntl.h>
 
 #include "tests/profiler/finish_fixture.h"
 
-// ---- leaves and snapshots that nobody wrote ----
+// ---- missing leaves and snapshots ----
 
 static void test_missing_leaves_and_snapshots_are_made(void **state) {
     (void)state;
@@ -157,7 +157,7 @@ static void test_totals_are_held_against_what_was_heard(void **state) {
                  (long long)m.n_frees[2][1] + (i == 1));
         check_totals(change, "different\n", words);
     }
-    // Events of a device that nobody told of.
+    // Events of an unknown device.
     char words[200];
     snprintf(words, sizeof words, "4000|7|what is in the file is not what was heard: %lld of %lld allocs\n",
              (long long)n_want, (long long)((int64_t)n_want - m.n_allocs[1][0]));
@@ -175,7 +175,7 @@ static int journal_version(const char *path) {
     return head[18];
 }
 
-static void test_it_is_one_plain_file_unless_somebody_reads(void **state) {
+static void test_it_is_one_plain_file_unless_a_reader_has_it_open(void **state) {
     (void)state;
     for (int reads = 0; reads < 2; reads++) {
         tmp_dir d;
@@ -258,7 +258,7 @@ int main(void) {
         tide_unit_test(test_counts_and_sums_are_those_of_the_tables),
         tide_unit_test(test_a_recording_that_ended_early_says_why),
         tide_unit_test(test_totals_are_held_against_what_was_heard),
-        tide_unit_test(test_it_is_one_plain_file_unless_somebody_reads),
+        tide_unit_test(test_it_is_one_plain_file_unless_a_reader_has_it_open),
         tide_unit_test(test_what_cannot_be_finished_stays_as_it_was),
         tide_unit_test(test_without_memory_it_stays_as_it_was),
     };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Moments of traces that nobody wrote: whatever stands in the tables, a question is answered or refused, and
-// tide_trace_check sees what is wrong. And each question without memory, at each allocation.
+// Moments of damaged traces: a query is answered or refused with any contents of the tables, and tide_trace_check finds
+// the damage. Each query also runs with each of its allocations failing.
 #include "profiler/moments.h"
 
 #include "core/base/output.h"

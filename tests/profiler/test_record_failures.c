@@ -164,7 +164,7 @@ static void take_trace_and_log(kill_run *r) {
     snprintf(path, sizeof path, "%s-shm", r->trace);
     unlink(path);
 }
-/// Another file under the trace's name: it is somebody else's and must stay as it is.
+/// Another file under the trace's name: it does not belong to the recording and must stay as it is.
 static void replace_trace(kill_run *r) {
     tide_error err = TIDE_ERROR_INIT;
     take_trace_and_log(r);
@@ -299,7 +299,7 @@ static void mount_small(kill_run *r) {
     int status = 0;
     char command[1000];
     while (waitpid(victim, &status, 0) < 0 && errno == EINTR) continue;
-    // the collector, when there is one, is this process's child's child: wait until nobody writes any more
+    // the collector, when there is one, is this process's child's child: wait until no process writes any more
     snprintf(command, sizeof command,
              "while ls -l /proc/[0-9]*/fd 2>/dev/null | grep -q '%.200s/'; do sleep 0.05; done; mkdir '%.200s/kept'; "
              "cp '%.200s'/* '%.200s/kept/'",

@@ -122,7 +122,7 @@ static void test_existing_file_is_replaced_at_open(void **state) {
     tmp_dir_remove(&d);
 }
 
-/// Whoever looks while it records sees what was flushed: rows, leaves, names, an open run.
+/// A reader sees during the recording what was flushed: rows, leaves, names, an open run.
 static void test_file_can_be_read_while_it_grows(void **state) {
     (void)state;
     tmp_dir d;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Recordings that end badly: the trace is taken away, the disk is full, somebody changes what was written, there is no
-// memory. The recorded program goes on, close says what happened, and what was kept can be read.
+// Recordings that end badly: the trace is removed, the disk is full, another process changes the trace, memory runs
+// out. The recorded program goes on, close reports what happened, and the part that was kept can be read.
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -120,7 +120,7 @@ static void test_folder_is_moved_while_recording(void **state) {
 
 // ---- the disk is full ----
 
-/// A limit on the size of files stands for a full disk. Nobody handles its signal: it would end the program.
+/// A limit on the size of files stands for a full disk. Its signal has no handler: it would end the program.
 static void record_below_limit(const char *path, int *n_lines) {
     lines log = {0};
     tide_log_set(keep_line, &log, TIDE_LOG_WARN);
@@ -141,7 +141,7 @@ static void record_below_limit(const char *path, int *n_lines) {
     if (st != TIDE_ERR_WRITE || strstr(err.msg, path) == NULL) _exit(4);
 }
 
-static void test_disk_full_harms_nobody(void **state) {
+static void test_disk_full_leaves_the_program_running(void **state) {
     (void)state;
     tmp_dir d;
     tmp_dir_make(&d);
@@ -168,7 +168,7 @@ static void test_disk_full_harms_nobody(void **state) {
     tmp_dir_remove(&d);
 }
 
-// ---- somebody else writes ----
+// ---- another process writes ----
 
 static void test_changed_rows_are_noticed_at_close(void **state) {
     (void)state;
@@ -266,9 +266,12 @@ static void test_out_of_memory_everywhere(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        tide_unit_test(test_trace_is_removed_while_recording),  tide_unit_test(test_trace_is_removed_and_events_go_on),
-        tide_unit_test(test_folder_is_moved_while_recording),   tide_unit_test(test_disk_full_harms_nobody),
-        tide_unit_test(test_changed_rows_are_noticed_at_close), tide_unit_test(test_a_writer_is_waited_for),
+        tide_unit_test(test_trace_is_removed_while_recording),
+        tide_unit_test(test_trace_is_removed_and_events_go_on),
+        tide_unit_test(test_folder_is_moved_while_recording),
+        tide_unit_test(test_disk_full_leaves_the_program_running),
+        tide_unit_test(test_changed_rows_are_noticed_at_close),
+        tide_unit_test(test_a_writer_is_waited_for),
         tide_unit_test(test_out_of_memory_everywhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

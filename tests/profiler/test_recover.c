@@ -567,7 +567,7 @@ static void test_killed_and_damaged(void **state) {
         tide_host_free(copy);
         tide_error err = TIDE_ERROR_INIT;
         const tide_status st = tide_trace_recover(w.d.file, w.out, &w.n_lost, &err);
-        // Of a file whose first bytes are gone nobody can say what it was.
+        // A file that lost its first bytes cannot be recognised as a trace.
         if (st != TIDE_OK && st != TIDE_ERR_BAD_INPUT) fail_msg("%s: %s: %s", what, tide_status_name(st), err.msg);
         if (st == TIDE_OK) expect_sound(&w, what);
         if (st != TIDE_OK) print_message("%s: %s (%s)\n", what, err.msg, err.note);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Snapshots of live blocks: what goes in comes out, in order of the numbers; bytes that nobody wrote are refused.
+// Snapshots of live blocks: decoding returns the encoded blocks in order of their numbers; invalid bytes are refused.
 #include "profiler/store/snapshot.h"
 
 #include "profiler/store/chunk.h"
@@ -143,7 +143,7 @@ static void test_the_bytes_are_those_of_the_description(void **state) {
     tide__replay_deinit(&r);
 }
 
-// ---- bytes that nobody wrote ----
+// ---- invalid bytes ----
 
 static void put_checksum(char *bytes, size_t n) {
     const uint32_t sum = tide__chunk_checksum((uint8_t *)bytes, n);

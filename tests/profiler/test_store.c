@@ -142,7 +142,7 @@ static tide__feed *make_feed(const char *path) {
     return f;
 }
 
-static void test_a_trace_that_somebody_records_into_is_left_alone(void **state) {
+static void test_a_trace_in_recording_is_left_alone(void **state) {
     (void)state;
     tmp_dir d;
     tmp_dir_make(&d);
@@ -315,7 +315,7 @@ static void test_a_failed_transaction_leaves_nothing(void **state) {
     tmp_dir_remove(&d);
 }
 
-/// Nobody finds out at his first write, or at the end, that somebody else came first.
+/// A transaction holds the write lock from its beginning, so a conflict shows at the begin and not at a later write.
 static void test_a_transaction_has_the_trace_from_its_beginning(void **state) {
     (void)state;
     tmp_dir d;
@@ -392,7 +392,7 @@ int main(void) {
         tide_unit_test(test_what_cannot_be_a_trace_is_refused),
         tide_unit_test(test_a_name_that_means_something_to_sqlite_is_a_file),
         tide_unit_test(test_an_old_log_is_not_played_into_a_new_trace),
-        tide_unit_test(test_a_trace_that_somebody_records_into_is_left_alone),
+        tide_unit_test(test_a_trace_in_recording_is_left_alone),
         tide_unit_test(test_create_without_memory_leaves_what_was_there),
         tide_unit_test(test_a_trace_that_gets_no_name_leaves_nothing),
         tide_unit_test(test_only_an_unfinished_trace_of_this_version_is_opened),

@@ -53,7 +53,8 @@ static void check_column(sqlite3_stmt *row, int i, bool is_null, int64_t value) 
 
 static bool is_one_of(int op, const char *ops) { return strchr(ops, 'a' + op) != NULL; }
 
-/// By the page's rules: none is NULL, and so is what an operation has no use for (unless somebody gave it).
+/// By the documented rules: an absent value is NULL, and so is a field that the operation does not use (unless the
+/// event set it).
 static void check_row(sqlite3_stmt *row, const tide__event *e) {
     check_column(row, 0, false, e->id);
     check_column(row, 1, e->run_id == 0, e->run_id);

@@ -211,8 +211,8 @@ static void test_what_fits_is_kept(void **state) {
     tmp_dir_remove(&d);
 }
 
-/// Somebody who reads the trace holds nothing up and sees what there was when he began.
-static void test_thinning_while_somebody_reads(void **state) {
+/// A reader of the trace does not delay thinning and sees the events that were there when its transaction began.
+static void test_thinning_while_a_reader_is_open(void **state) {
     (void)state;
     tmp_dir d;
     tmp_dir_make(&d);
@@ -349,7 +349,7 @@ int main(void) {
         tide_unit_test(test_a_long_recording_of_a_program_that_leaks),
         tide_unit_test(test_the_peak_is_the_one_that_was),
         tide_unit_test(test_what_fits_is_kept),
-        tide_unit_test(test_thinning_while_somebody_reads),
+        tide_unit_test(test_thinning_while_a_reader_is_open),
         tide_unit_test(test_thinning_without_memory),
         tide_unit_test(test_the_oldest_leaves_are_merged),
     };

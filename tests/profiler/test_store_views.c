@@ -70,7 +70,7 @@ static void test_the_whole_trace_is_a_run_over_all_of_it(void **state) {
         make_trace(d.file, as_chunks);
         assert_same(d.file, "SELECT first_event, last_event, begin_ns, end_ns FROM span WHERE run_id =");
         assert_same(d.file, "SELECT peak_bytes, t_ns, event_id FROM peak WHERE run_id =");
-        // As many rows as there are kinds; by kind, for their order is nobody's promise.
+        // As many rows as there are kinds. Each kind is compared for itself, as the order of rows is not guaranteed.
         for (int kind = 0; kind < 3; kind++) {
             char query[240];
             snprintf(query, sizeof query,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Files that are no traces, traces of other versions, and traces that somebody cut, changed or built to mislead: each
-// is refused with the file's name and the reason, or answered without harm; nothing crashes and nothing leaks.
+// Files that are no traces, traces of other versions, and traces that are cut, changed or built to mislead: each is
+// refused with the file's name and the reason, or read safely, without a crash or a leak.
 #include "tests/profiler/ask_all.h"
 
 static void write_file(const char *path, const void *data, size_t n) {

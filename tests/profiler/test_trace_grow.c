@@ -35,7 +35,7 @@ static void check_growing(uint64_t seed, h_form form) {
     h_begin(&f.h, &w, f.d.file, seed);
     h_go_on(&f.h, &w, 500, form);
     const tide__feed_options opt = {.trace_path = f.d.file, .process_id = 1, .rank = -1, .ring_slots = 64};
-    assert_tide_ok(tide__feed_create(&opt, &feed, &err), &err); // somebody records
+    assert_tide_ok(tide__feed_create(&opt, &feed, &err), &err); // a recording is active
     assert_tide_ok(tide_trace_open(f.d.file, &f.t, &err), &err);
     assert_int_equal(state_of(f.t), TIDE_TRACE_RECORDING);
     assert_tide_ok(tide_trace_refresh(f.t, &grew, &err), &err);
@@ -87,7 +87,7 @@ static void test_growing(void **state) {
     check_growing(7, H_MIXED);
 }
 
-/// A recording that drops its oldest events while somebody looks on.
+/// A recording that drops its oldest events while a reader has the trace open.
 static void test_growing_and_dropping(void **state) {
     (void)state;
     tide_error err = TIDE_ERROR_INIT;
@@ -133,7 +133,7 @@ static void test_growing_and_dropping(void **state) {
     tmp_dir_remove(&f.d);
 }
 
-/// The recorder is gone and has not finished: whoever opens the trace does.
+/// The recorder is gone and has not finished the trace: opening the trace finishes it.
 static void test_unfinished(void **state) {
     (void)state;
     tide_error err = TIDE_ERROR_INIT;
@@ -275,7 +275,7 @@ static void test_dropped_beginning(void **state) {
     check_thinned(3, H_CHUNKS);
 }
 
-/// Of a very long trace the older leaves are merged, each series for itself.
+/// The older leaves of a very long trace are merged, each series for itself.
 static void test_merged_leaves(void **state) {
     (void)state;
     for (uint64_t seed = 6; seed <= 7; seed++) {

@@ -386,7 +386,7 @@ static void test_no_traces(void **state) {
     free(noise);
     assert_tide_status(tide_trace_recover(d.file, out, NULL, &err), TIDE_ERR_BAD_INPUT);
     assert_int_equal(tmp_dir_count(&d), 1);
-    // A database of somebody else, and one that a newer program wrote.
+    // A database of another program, and one that a newer version wrote.
     remove(d.file);
     sqlite3 *db = NULL;
     assert_int_equal(sqlite3_open(d.file, &db), SQLITE_OK);

@@ -80,7 +80,7 @@ static void test_kinds_predicted_and_measured(void **state) {
     tide_host_free(k);
     assert_tide_ok(tide_trace_kinds(t, 2, &k, &n, &err), &err);
     assert_int_equal(n, 3);
-    assert_kind(&k[0], TIDE_KIND_DEFAULT, 2088, 2088, 2112, 2048, 3, 2, 40); // "kept": 40 B nobody planned
+    assert_kind(&k[0], TIDE_KIND_DEFAULT, 2088, 2088, 2112, 2048, 3, 2, 40); // "kept": 40 B that are not in the plan
     assert_kind(&k[1], TIDE_KIND_PERSISTENT, 512, 512, 512, 512, 1, 1, 0);
     assert_kind(&k[2], TIDE_KIND_WORKSPACE, 2560, 2560, 2560, 2560, 1, 1, 0);
     tide_host_free(k);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A run that was announced after somebody had opened the trace: the table of runs is read as it is now, events as they
-// were then. It has begun and nothing of it is seen; a refresh shows it.
+// A run that began after a reader had opened the trace: the reader sees the table of runs as it is now, but the events
+// as they were at the open. The run is listed without events; a refresh shows its events.
 #include "profiler/moments.h"
 #include "profiler/query.h"
 #include "tests/profiler/trace_fixture.h"

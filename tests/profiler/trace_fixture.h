@@ -304,7 +304,7 @@ static inline void demo_record(const char *path, size_t batch_events) {
 static inline sqlite3 *sql_open(const char *path) {
     sqlite3 *db = NULL;
     assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
-    sqlite3_busy_timeout(db, 20000); // a drain may hold the file: whoever else writes waits its turn
+    sqlite3_busy_timeout(db, 20000); // a drain may hold the file: other writers wait their turn
     return db;
 }
 
