@@ -144,7 +144,7 @@ static void reuse_after_free(void **state) { // LT-39
     tide_allocator_unref(a);
 }
 
-/// Trim gives back what nobody holds and touches nothing that somebody does.
+/// Trim gives back free memory and leaves live blocks untouched.
 static void trim_spares_live_blocks(void **state) { // LT-25
     tide_allocator *a = conf_make(*state);
     tide_memory mem[10];
@@ -170,7 +170,7 @@ static void trim_spares_live_blocks(void **state) { // LT-25
     tide_allocator_unref(a);
 }
 
-/// Who needs a reset can be reset once nothing is out; nobody else can.
+/// An allocator that needs a reset can be reset when no block is live; all other allocators refuse a reset.
 static void reset_rules(void **state) { // LT-28
     tide_allocator *a = conf_make(*state);
     tide_memory mem = take(a, size_within(a, 1000), 0);

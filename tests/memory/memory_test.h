@@ -31,7 +31,7 @@ typedef struct oracle {
 static inline uintptr_t oracle_begin(const tide_memory *m) { return (uintptr_t)m->data; }
 static inline uintptr_t oracle_end(const tide_memory *m) { return (uintptr_t)m->data + m->requested_bytes; }
 
-/// Both ends are written (all of it when it is small): whoever overlaps spoils them.
+/// Both ends are written (all of it when it is small): an overlapping block would change them.
 static inline void oracle_fill(const oracle_row *row) {
     unsigned char *p = row->mem.data;
     const size_t n = row->mem.requested_bytes, edge = n < ORACLE_EDGE ? n : ORACLE_EDGE;
@@ -62,7 +62,7 @@ static inline void oracle_add(oracle *o, const tide_memory *mem, unsigned char f
     oracle_fill(&o->rows[at]);
 }
 
-/// Takes row `at` out; fails the test when its bytes were touched by somebody else.
+/// Takes row `at` out; fails the test when its bytes were changed by another block's owner.
 static inline tide_memory oracle_remove(oracle *o, size_t at) {
     assert_true(oracle_intact(&o->rows[at]));
     const tide_memory mem = o->rows[at].mem;

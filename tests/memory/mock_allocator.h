@@ -48,7 +48,7 @@ static inline tide_status mock_alloc(void *self, const tide_alloc_request *req, 
     if (m->fail_after >= 0) m->fail_after--;
     mock_note(m, data != NULL ? 'a' : 'f');
     if (data == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "mock has no %zu B", req->size_bytes);
-    // nobody may count on zeros
+    // callers must not rely on zeros
     memset(mock_is_far(m) ? fake_peek(m->device.index, data, reserved) : data, 0xAB, reserved);
     m->n_allocs++;
     m->given = data;

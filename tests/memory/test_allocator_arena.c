@@ -220,7 +220,7 @@ static void reserve_makes_room(void **state) {
     memset(mem.data, 1, 1000);
     assert_tide_status(tide_arena_reserve(arena, 2000, &err), TIDE_ERR_BUSY);
     assert_text_has(err.msg, "1 blocks are out");
-    assert_tide_ok(tide_arena_reserve(arena, 500, &err), &err); // it has that much, whoever uses it
+    assert_tide_ok(tide_arena_reserve(arena, 500, &err), &err); // it has that much already, in use or not
     give(arena, &mem);
     assert_tide_status(tide_arena_reserve(arena, 2000, &err), TIDE_ERR_BUSY); // a cursor in mid-air
     assert_text_has(err.msg, "cursor is at 1000 of 1000");

@@ -23,7 +23,7 @@ static void stale_use_is_caught(void **state) {
     assert_true(survives_reading(&stale_a[99]) && survives_reading(&stale_b[999]));
     if (tide_asan_active()) {
         assert_false(survives_reading(&stale_a[100]));  // the end of its span
-        assert_false(survives_reading(&stale_b[1000])); // and what nobody has yet
+        assert_false(survives_reading(&stale_b[1000])); // and bytes not yet given out
         assert_false(survives_reading(&stale_b[2000]));
     }
     give(arena, &a);
@@ -65,7 +65,7 @@ static void the_backing_goes_back_as_it_came(void **state) {
     tide_allocator_unref(cache);
 }
 
-// LT-37: all three ways a workspace can back tensors: blocks of an arena, memory that somebody keeps alive, and one
+// LT-37: all three ways a workspace can back tensors: blocks of an arena, memory that the caller keeps alive, and one
 // large block cut into storages.
 static void three_ways_to_back_a_workspace(void **state) {
     (void)state;
@@ -77,7 +77,7 @@ static void three_ways_to_back_a_workspace(void **state) {
     assert_tide_ok(tide_block_create(arena, 1000, 0, TIDE_KIND_WORKSPACE, 0, "act", &spanned, &err), &err);
     assert_ptr_equal(spanned->mem.context, tide_allocator_self(arena));
     assert_false(tide_block_is_simple(spanned)); // its address is not all there is to know: never lazily cloned
-    // 2: borrowed, kept alive by somebody else
+    // 2: borrowed, kept alive by the caller
     const tide_memory span = take(arena, 1000, 256);
     tide_block *borrowed = NULL;
     assert_tide_ok(

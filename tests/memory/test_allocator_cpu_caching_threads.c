@@ -225,7 +225,7 @@ static void *disturb(void *arg) {
     return NULL;
 }
 
-// LT-39: eight threads that free each other's blocks, with somebody who checks and trims all the while.
+// LT-39: eight threads free each other's blocks while another thread checks and trims the allocator.
 static void eight_threads_share_blocks(void **state) {
     (void)state;
     static const tide_size_classes schemes[] = {TIDE_SIZES_POW2, TIDE_SIZES_STEPS};

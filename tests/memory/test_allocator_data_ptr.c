@@ -70,7 +70,7 @@ static void a_record_keeps_memory_and_allocator(void **state) {
     assert_string_equal(m.released_tag, "borrowed");
 }
 
-// PT-13: from one with raw calls the pointer is simple, whoever has the address can release it.
+// PT-13: an allocator with raw calls gives a simple pointer: the address alone is enough to release it.
 static void raw_memory_is_a_simple_pointer(void **state) {
     (void)state;
     tide_error err = TIDE_ERROR_INIT;

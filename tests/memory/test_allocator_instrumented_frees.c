@@ -56,7 +56,7 @@ static void waiting_props(const void *self, tide_allocator_props *out) {
 }
 static void waiting_destroy(void *self) {
     waiting *w = self;
-    complete(w); // whoever ends waits for its streams
+    complete(w); // destroying it waits for its streams
     *w->gone = true;
 }
 static void waiting_record_use(void *self, const tide_memory *mem, tide_stream_id stream) {
@@ -152,7 +152,7 @@ static void pending_blocks_outlive_the_wrapper(void **state) {
     assert_int_equal(count_of(&l, TIDE_MEM_FREE_REQUESTED), 1);
     assert_int_equal(count_of(&l, TIDE_MEM_FREE_COMPLETED), 1);
 
-    // Shared: we stop listening, and what completes later is told to nobody.
+    // Shared: the wrapper stops listening, and later completions are not reported.
     obs = listener_observer(&l);
     inner = make_waiting(&w, &gone);
     a = wrap(inner, &obs);
@@ -232,8 +232,8 @@ static void outer_segment(void *self, bool taken, uint64_t id, const void *addre
     ((outer_ears *)self)->n_segments++;
 }
 
-/// Wrapped itself, it passes on what it hears.
-static void whoever_wraps_it_hears_the_same(void **state) {
+/// A wrapper that is itself wrapped passes on the events that it receives.
+static void an_outer_wrapper_receives_the_same_events(void **state) {
     (void)state;
     static listener l;
     static waiting w;
@@ -259,7 +259,8 @@ static void whoever_wraps_it_hears_the_same(void **state) {
     tide_allocator_unref(a);
 }
 
-/// The one in between passes the listening on, and so it must end it: nobody may call a wrapper that is gone.
+/// The middle wrapper forwards the registration of a listener, so it must also forward its end: a destroyed wrapper
+/// must not be called.
 static void a_chain_of_wrappers_that_goes_is_not_called(void **state) {
     (void)state;
     static listener l;
@@ -284,8 +285,10 @@ static void a_chain_of_wrappers_that_goes_is_not_called(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        tide_unit_test(completed_when_the_streams_are_done),         tide_unit_test(pending_blocks_outlive_the_wrapper),
-        tide_unit_test(a_stream_that_works_keeps_its_block),         tide_unit_test(whoever_wraps_it_hears_the_same),
+        tide_unit_test(completed_when_the_streams_are_done),
+        tide_unit_test(pending_blocks_outlive_the_wrapper),
+        tide_unit_test(a_stream_that_works_keeps_its_block),
+        tide_unit_test(an_outer_wrapper_receives_the_same_events),
         tide_unit_test(a_chain_of_wrappers_that_goes_is_not_called),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

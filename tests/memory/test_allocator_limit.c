@@ -101,7 +101,7 @@ static void one_budget_for_two(void **state) { // LT-40
     assert_tide_status(try(second, 2048, &none, &err), TIDE_ERR_NOMEM);
     assert_text_has(err.msg, "1024 B left of a budget of 4096 B (3072 B in use)");
     assert_text_has(err.note, "2 allocators share this budget");
-    // The budget lives as long as somebody is under it.
+    // The budget lives as long as an allocator uses it.
     give(first, &one);
     tide_allocator_unref(first);
     assert_true(left(second) == 3072);

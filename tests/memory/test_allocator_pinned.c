@@ -18,7 +18,7 @@ static bool is_page_locked(const tide_allocator *a) {
     return p.page_locked;
 }
 
-/// Host memory of the CPU, whatever it is pinned for (LT_18).
+/// Host memory of the CPU, for any device that it is pinned for (LT_18).
 static void assert_is_host_memory(tide_allocator *a) {
     assert_string_equal(tide_allocator_name(a), "pinned");
     assert_true(tide_device_equal(tide_allocator_device(a), TIDE_CPU));

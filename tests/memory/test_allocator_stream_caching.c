@@ -134,7 +134,7 @@ static void rule_2_oldest_first_up_to_the_first_that_is_not_done(void **state) {
     for (size_t done = 0; done < N; done++) {
         const uint64_t before = fake_calls(FAKE_EVENT_QUERY);
         other[2 * done] = take_on(a, 3000, s);
-        // One question: the first is not done, so nobody asks about the rest.
+        // One query: the first event is not done, so the others are not queried.
         assert_true(fake_calls(FAKE_EVENT_QUERY) == before + 1 && e.n_completed == done);
         assert_true(fake_step(t) && fake_step(t));
         other[2 * done + 1] = take_on(a, 3000, s);

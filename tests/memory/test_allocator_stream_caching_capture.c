@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// stream_caching while streams are captured (rule 5; LT-35): no event is recorded or asked about before the capture has
-// ended, and captured work has memory of its own that nobody else gets while it can be launched again.
+// stream_caching while streams are captured (rule 5; LT-35): no event is recorded or queried before the capture has
+// ended, and captured work has memory of its own that no other work gets while the capture can be launched again.
 #include "stream_caching_test.h"
 
 static void begin_capture(tide_stream_id s) {
@@ -47,7 +47,7 @@ static void rule_5_a_record_waits_for_the_end_of_the_capture_LT_35(void **state)
     use(a, &first, t); // work that t has before its capture
     begin_capture(t);
     give_on(a, &first, s);
-    const tide_memory second = take_on(a, 1000, s); // asks nobody: there is no event yet
+    const tide_memory second = take_on(a, 1000, s); // no query: there is no event yet
     assert_ptr_not_equal(second.data, first.data);
     assert_true(fake_calls(FAKE_EVENT_QUERY) == 0 && stats_of(a).n_pending == 1);
     tide_capture_destroy(fake_at(0), end_capture(t));
@@ -79,7 +79,7 @@ static void rule_5_a_capture_anywhere_stops_the_questions(void **state) {
     give_on(a, &second, s);
     const uint64_t before = fake_calls(FAKE_EVENT_QUERY);
     const tide_memory third = take_on(a, 1000, s);
-    assert_true(fake_calls(FAKE_EVENT_QUERY) == before + 1); // one refusal, and nobody asks again
+    assert_true(fake_calls(FAKE_EVENT_QUERY) == before + 1); // one refusal, and no further query
     assert_true(stats_of(a).n_pending == 2);
     tide_capture_destroy(fake_at(0), end_capture(captured));
     const tide_memory fourth = take_on(a, 1000, s);
@@ -219,7 +219,7 @@ static void rule_5_pools_do_not_mix(void **state) {
     assert_true(one != two);
     const tide_memory of_one = take_on(a, 30 * MIB, s);
     use(a, &of_one, t);
-    give_on(a, &of_one, s); // pending: nobody outside the pool may take it over
+    give_on(a, &of_one, s); // pending: only the pool may take it over
     const tide_memory of_two = take_on(a, 30 * MIB, t);
     assert_ptr_not_equal(of_two.data, of_one.data);
     const tide_stream_id u = new_stream();

@@ -31,7 +31,7 @@ static tide_memory try_take(run_state *r, size_t size_bytes, tide_stream_id stre
     const tide_status st = tide_allocator_alloc(r->a, &req, &mem, &err);
     assert_sound(r->a);
     if (st == TIDE_OK) {
-        const uint64_t nothing = 0; // so that nobody reads what was never written
+        const uint64_t nothing = 0; // so that no read meets bytes that were never written
         memcpy(fake_show(0, mem.data), &nothing, sizeof nothing);
         return mem;
     }
@@ -96,7 +96,7 @@ static void scenario(run_state *r) {
         assert_sound(r->a);
         if (i == 4) fake_finish(r->t);
     }
-    for (size_t i = 0; i < N_SLOTS; i++) { // the same memory again where it may be had, for somebody else
+    for (size_t i = 0; i < N_SLOTS; i++) { // the same memory again where it is free, for another stream
         mem[i] = try_take(r, sizes[5 - i % 6], i % 2 == 0 ? r->s : r->u);
         overwrite(r, &mem[i], i % 2 == 0 ? r->s : r->u);
         if (i == 6) fake_finish(r->u);
@@ -183,7 +183,7 @@ static void the_nth_call_for_an_event_fails(void **state) {
     const outcome well = run_well();
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
         for (uint64_t n = 0; n <= well.calls[calls[i]]; n++) {
-            // A block is freed later then, never earlier, and nobody has to be told.
+            // The block is then freed later, never earlier, and no error needs to be reported.
             assert_true(run_once(calls[i], (int64_t)n, 1, -1).n_failed == 0);
         }
         assert_true(run_once(calls[i], 0, -1, -1).n_wrong == 0);

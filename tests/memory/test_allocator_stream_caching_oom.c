@@ -165,7 +165,7 @@ static void other_failures_of_the_device_are_passed_on(void **state) {
     assert_tide_status(tide_stream_caching_create((tide_device){device.type, 5}, NULL, &none, &err), TIDE_ERR_INVALID);
     assert_tide_status(tide_stream_caching_create((tide_device){TIDE_DEVICE_CUDA, 0}, NULL, &none, &err),
                        TIDE_ERR_NOT_IMPLEMENTED);
-    tide_device_unregister(device.type); // the device goes while somebody still holds an allocator of it
+    tide_device_unregister(device.type); // the device goes while an allocator of it still exists
     const tide_alloc_request req = {.size_bytes = 1};
     tide_memory mem = {0};
     assert_tide_status(tide_allocator_alloc(a, &req, &mem, &err), TIDE_ERR_NOT_IMPLEMENTED);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Copy-on-write: who shares, who copies, who takes, and that nobody sees another's bytes. Threads are in
-// test_block_cow_threads.c.
+// Copy-on-write: which block shares, copies or takes over its bytes, and that no block sees another one's bytes.
+// Threads are in test_block_cow_threads.c.
 #include <unistd.h>
 
 #include "cow_test.h"
@@ -230,8 +230,8 @@ static tide_block *deep_copy(tide_allocator *a, const tide_block *b) {
     return copy;
 }
 
-// PT-21: context and data differ (mapping, arena span, foreign buffer), or somebody holds the address: no lazy clone,
-// and nothing has changed; the caller's copy has the right bytes.
+// PT-21: context and data differ (mapping, arena span, foreign buffer), or the address is fixed: a lazy clone is
+// refused without any change; the caller's copy has the right bytes.
 static void not_simple_falls_back_to_a_copy(void **state) {
     (void)state;
     static mock m;
@@ -273,7 +273,7 @@ static void not_simple_falls_back_to_a_copy(void **state) {
     tide_allocator_unref(cpu);
 }
 
-// Whoever holds the address says so; refused while a write could move the block.
+// A holder of the address calls tide_block_fix; it is refused while a write could move the block.
 static void fixed_blocks_stay_where_they_are(void **state) {
     (void)state;
     static mock m;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Copy-on-write under threads (PT-22): counting and copying belong together, and nobody copies in a parallel section.
+// Copy-on-write under threads (PT-22): counting and copying are one atomic step; no copy is made in a parallel section.
 #include <time.h>
 
 #include "core/device/backend.h"
@@ -312,7 +312,7 @@ static void copies_keep_the_order_of_the_stream(void **state) {
 static void *settle_slowly(void *arg) {
     worker *w = arg;
     w->good = tide_block_materialize(w->mine, NULL) == TIDE_OK;
-    // With a byte: hold the address too, mostly before whoever waits for the block's lock has looked again.
+    // With a byte: fix the address too, mostly before a thread that waits for the block's lock has checked again.
     const tide_status st = w->byte != 0 ? tide_block_fix(w->mine, NULL) : TIDE_OK;
     (void)st; // BUSY where the clone came first
     return NULL;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Blocks over memory of somebody else: borrowed, adopted with its release, mapped from a file.
+// Blocks over foreign memory: borrowed, adopted with its release, mapped from a file.
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -80,7 +80,7 @@ static void forks_share_until_one_appends(void **state) { // LT-32
     tide_allocator_unref(pages);
 }
 
-/// Of a page that two share, the longer one counts; pages that become empty go back; freed numbers serve again.
+/// A page that two tables share counts with the longer one; empty pages go back; freed numbers are used again.
 static void truncate_and_free(void **state) {
     (void)state;
     tide_allocator *pages = make_pages_of(TIDE_CPU);
@@ -237,7 +237,7 @@ static void many_steps(tide_device device, tide_stream_id stream, uint64_t seed,
         assert_cache_sound(c);
         assert_plain(c, all, pages);
         assert_sound(pages);
-        // Nobody else's tokens were touched.
+        // Tokens of other sequences are unchanged.
         for (int i = 0; i < N_PLAIN && step % 4 == 0; i++) {
             if (all[i].used) assert_tokens(c, all[i].s, all[i].tokens, all[i].n);
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // core/memory/block (PT-1: the layer over allocators and data pointers): who frees what, once, and what a block knows.
-// Memory of somebody else is in test_block_foreign.c, guards in test_block_guard.c, copy-on-write in test_block_cow.c.
+// Foreign memory is in test_block_foreign.c, guards in test_block_guard.c, copy-on-write in test_block_cow.c.
 #include <inttypes.h>
 
 #include "mock_allocator.h"
@@ -180,8 +180,8 @@ static void device_type_may_have_a_factory(void **state) {
     assert_tide_status(tide_block_set_factory((tide_device_type)-1, make_in_workshop, &w, &err), TIDE_ERR_INVALID);
     assert_tide_status(tide_block_set_factory((tide_device_type)TIDE_MAX_DEVICE_TYPES, make_in_workshop, &w, &err),
                        TIDE_ERR_INVALID);
-    const tide_block_request nobody = {.size_bytes = 4};
-    assert_tide_status(tide_block_make(&nobody, &b, &err), TIDE_ERR_INVALID);
+    const tide_block_request no_allocator = {.size_bytes = 4};
+    assert_tide_status(tide_block_make(&no_allocator, &b, &err), TIDE_ERR_INVALID);
     tide_allocator_unref(far);
     tide_allocator_unref(cpu);
     fake_teardown();

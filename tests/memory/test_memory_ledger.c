@@ -12,12 +12,12 @@ static tide_ledger *make(void) {
     return l;
 }
 
-static void tell(tide_ledger *l, const tide_memory_event *e) {
+static void send_event(tide_ledger *l, const tide_memory_event *e) {
     const tide_observer obs = tide_ledger_observer(l);
     obs.on_memory(obs.self, e);
 }
 
-static void tell_alloc(tide_ledger *l, uint64_t id, uint64_t bytes, const char *tag) {
+static void send_alloc(tide_ledger *l, uint64_t id, uint64_t bytes, const char *tag) {
     const tide_memory_event e = {.op = TIDE_MEM_ALLOC,
                                  .t_ns = 1000 + id,
                                  .block_id = id,
@@ -26,12 +26,12 @@ static void tell_alloc(tide_ledger *l, uint64_t id, uint64_t bytes, const char *
                                  .reserved_bytes = bytes + 1,
                                  .allocator = "test",
                                  .tag = tag};
-    tell(l, &e);
+    send_event(l, &e);
 }
 
-static void tell_free(tide_ledger *l, uint64_t id) {
-    tell(l, &(tide_memory_event){.op = TIDE_MEM_FREE_REQUESTED, .block_id = id, .allocator = "test"});
-    tell(l, &(tide_memory_event){.op = TIDE_MEM_FREE_COMPLETED, .block_id = id, .allocator = "test"});
+static void send_free(tide_ledger *l, uint64_t id) {
+    send_event(l, &(tide_memory_event){.op = TIDE_MEM_FREE_REQUESTED, .block_id = id, .allocator = "test"});
+    send_event(l, &(tide_memory_event){.op = TIDE_MEM_FREE_COMPLETED, .block_id = id, .allocator = "test"});
 }
 
 // ---- against a plain list ----
@@ -81,13 +81,13 @@ static void the_largest_are_those_of_a_plain_list(void **state) {
     for (int step = 0; step < 20000; step++) {
         const size_t i = (size_t)tide_rng_below(&rng, N_MODEL);
         if (m.bytes[i] > 0) {
-            tell_free(l, m.ids[i]);
+            send_free(l, m.ids[i]);
             m.bytes[i] = 0;
         } else {
             // Ids jump, so that homes in the table collide; sizes are few, so that ties are many.
             m.ids[i] = last_id += 1 + (tide_rng_below(&rng, 8) == 0 ? tide_rng_below(&rng, 1 << 20) : 0);
             m.bytes[i] = 1 + tide_rng_below(&rng, 50);
-            tell_alloc(l, m.ids[i], m.bytes[i], "t");
+            send_alloc(l, m.ids[i], m.bytes[i], "t");
         }
         assert_true(tide_ledger_last_id(l) == last_id);
         if (step % 1000 != 0) continue;
@@ -98,7 +98,7 @@ static void the_largest_are_those_of_a_plain_list(void **state) {
     }
     assert_same(l, &m, 0, N_MODEL + 1);
     for (size_t i = 0; i < N_MODEL; i++) {
-        if (m.bytes[i] > 0) tell_free(l, m.ids[i]);
+        if (m.bytes[i] > 0) send_free(l, m.ids[i]);
     }
     assert_int_equal(tide_ledger_largest(l, 0, NULL, 0), 0);
     assert_true(tide_ledger_n_lost(l) == 0);
@@ -156,20 +156,20 @@ static void a_released_block_stays_until_its_free_is_complete(void **state) {
     (void)state;
     tide_ledger *l = make();
     tide_live_block out;
-    tell_alloc(l, 5, 100, "t");
-    tell(l, &(tide_memory_event){.op = TIDE_MEM_FREE_REQUESTED, .block_id = 5});
+    send_alloc(l, 5, 100, "t");
+    send_event(l, &(tide_memory_event){.op = TIDE_MEM_FREE_REQUESTED, .block_id = 5});
     assert_int_equal(tide_ledger_largest(l, 0, &out, 1), 1);
     assert_true(out.pending);
-    tell(l, &(tide_memory_event){.op = TIDE_MEM_FREE_COMPLETED, .block_id = 5});
+    send_event(l, &(tide_memory_event){.op = TIDE_MEM_FREE_COMPLETED, .block_id = 5});
     assert_int_equal(tide_ledger_largest(l, 0, &out, 1), 0);
-    tell_free(l, 5); // of a block that nobody knows: allocated before we listened
-    tell(l, &(tide_memory_event){.op = TIDE_MEM_SEGMENT_ALLOC, .block_id = 9, .requested_bytes = 1});
+    send_free(l, 5); // of an unknown block: allocated before the ledger listened
+    send_event(l, &(tide_memory_event){.op = TIDE_MEM_SEGMENT_ALLOC, .block_id = 9, .requested_bytes = 1});
     assert_int_equal(tide_ledger_largest(l, 0, &out, 1), 0);
     assert_true(tide_ledger_n_lost(l) == 0);
     // What cannot be told apart is counted: no number, or one that is out.
-    tell_alloc(l, 0, 100, "t");
-    tell_alloc(l, 6, 100, "first");
-    tell_alloc(l, 6, 200, "second");
+    send_alloc(l, 0, 100, "t");
+    send_alloc(l, 6, 100, "first");
+    send_alloc(l, 6, 200, "second");
     assert_true(tide_ledger_n_lost(l) == 2);
     assert_int_equal(tide_ledger_largest(l, 0, &out, 1), 1);
     assert_string_equal(out.tag, "first");
@@ -178,21 +178,21 @@ static void a_released_block_stays_until_its_free_is_complete(void **state) {
 
 // ---- pools ----
 
-static void tell_placed(tide_ledger *l, uint64_t id, int32_t device, uint64_t address) {
-    tell(l, &(tide_memory_event){.op = TIDE_MEM_ALLOC,
-                                 .block_id = id,
-                                 .device = {.type = TIDE_DEVICE_CPU, .index = device},
-                                 .requested_bytes = 8,
-                                 .reserved_bytes = 8,
-                                 .address = address,
-                                 .allocator = "test"});
+static void send_placed(tide_ledger *l, uint64_t id, int32_t device, uint64_t address) {
+    send_event(l, &(tide_memory_event){.op = TIDE_MEM_ALLOC,
+                                       .block_id = id,
+                                       .device = {.type = TIDE_DEVICE_CPU, .index = device},
+                                       .requested_bytes = 8,
+                                       .reserved_bytes = 8,
+                                       .address = address,
+                                       .allocator = "test"});
 }
 
 static void discard(tide_ledger *l, int32_t device, uint64_t address, uint64_t bytes) {
-    tell(l, &(tide_memory_event){.op = TIDE_MEM_POOL_DISCARD,
-                                 .device = {.type = TIDE_DEVICE_CPU, .index = device},
-                                 .address = address,
-                                 .reserved_bytes = bytes});
+    send_event(l, &(tide_memory_event){.op = TIDE_MEM_POOL_DISCARD,
+                                       .device = {.type = TIDE_DEVICE_CPU, .index = device},
+                                       .address = address,
+                                       .reserved_bytes = bytes});
 }
 
 static uint64_t n_live(tide_ledger *l) { return tide_ledger_largest(l, 0, NULL, 0); }
@@ -201,18 +201,18 @@ static uint64_t n_live(tide_ledger *l) { return tide_ledger_largest(l, 0, NULL, 
 static void a_discarded_pool_takes_its_blocks(void **state) {
     (void)state;
     tide_ledger *l = make();
-    tell_placed(l, 1, 0, 999);
-    tell_placed(l, 2, 0, 1000); // first byte of the pool
-    tell_placed(l, 3, 0, 1999); // last one
-    tell_placed(l, 4, 0, 2000);
-    tell_placed(l, 5, 1, 1500); // on another device
-    tell_placed(l, 6, 0, UINT64_MAX);
+    send_placed(l, 1, 0, 999);
+    send_placed(l, 2, 0, 1000); // first byte of the pool
+    send_placed(l, 3, 0, 1999); // last one
+    send_placed(l, 4, 0, 2000);
+    send_placed(l, 5, 1, 1500); // on another device
+    send_placed(l, 6, 0, UINT64_MAX);
     discard(l, 0, 1000, 0); // an empty pool
-    tell(l, &(tide_memory_event){.op = TIDE_MEM_SNAPSHOT, .address = 1000, .reserved_bytes = 1000, .tag = "now"});
+    send_event(l, &(tide_memory_event){.op = TIDE_MEM_SNAPSHOT, .address = 1000, .reserved_bytes = 1000, .tag = "now"});
     assert_int_equal(n_live(l), 6);
     discard(l, 0, 1000, 1000);
     assert_int_equal(n_live(l), 4);
-    tell_free(l, 2); // told once more, by somebody who does not know of the pool
+    send_free(l, 2); // a second free event, from a caller that does not know the pool
     tide_live_block out[4];
     assert_int_equal(tide_ledger_largest(l, 0, out, 4), 4);
     const uint64_t left[] = {1, 4, 5, 6};
@@ -228,7 +228,7 @@ static void a_large_pool_goes_as_a_whole(void **state) {
     (void)state;
     enum { N = 5000 };
     tide_ledger *l = make();
-    for (uint64_t id = 1; id <= N; id++) tell_placed(l, id * 7919, 0, id % 3 == 0 ? 1 << 20 : 16 * id);
+    for (uint64_t id = 1; id <= N; id++) send_placed(l, id * 7919, 0, id % 3 == 0 ? 1 << 20 : 16 * id);
     discard(l, 0, 0, 1 << 20);
     assert_int_equal(n_live(l), N / 3);
     discard(l, 0, 1 << 20, 1);
@@ -240,20 +240,20 @@ static void texts_are_kept_once_and_never_move(void **state) {
     (void)state;
     tide_ledger *l = make();
     tide_live_block first, out;
-    tell_alloc(l, 1, 1, "the first");
+    send_alloc(l, 1, 1, "the first");
     assert_int_equal(tide_ledger_largest(l, 0, &first, 1), 1);
     char tag[32];
     for (uint64_t i = 2; i < 3000; i++) {
         snprintf(tag, sizeof tag, "tag %u", (unsigned)(i % 700));
-        tell_alloc(l, i, 1, tag);
+        send_alloc(l, i, 1, tag);
     }
     assert_string_equal(first.tag, "the first");
     tide_host_stats before, after;
     tide_host_get_stats(&before);
-    for (uint64_t i = 2; i < 3000; i++) tell_free(l, i);
+    for (uint64_t i = 2; i < 3000; i++) send_free(l, i);
     for (uint64_t i = 3000; i < 5998; i++) {
         snprintf(tag, sizeof tag, "tag %u", (unsigned)(i % 700));
-        tell_alloc(l, i, 2, tag);
+        send_alloc(l, i, 2, tag);
     }
     tide_host_get_stats(&after);
     assert_true(after.n_allocs == before.n_allocs); // as many blocks and the same texts: nothing new
@@ -276,7 +276,7 @@ static void run_short_of_memory(int64_t good, bool *went_short) {
         snprintf(tag, sizeof tag, "t%u", (unsigned)i);
         tide_host_stats before, after;
         tide_host_get_stats(&before);
-        tell_alloc(l, i, i, tag);
+        send_alloc(l, i, i, tag);
         tide_host_get_stats(&after);
         if (*went_short) tide_host_fail_after(0);
         // The planted failure came to pass when a text or an entry got nothing.
@@ -298,7 +298,7 @@ static void run_short_of_memory(int64_t good, bool *went_short) {
         assert_true(all[i].tag[0] == 't' || strstr(all[i].tag, "no memory") != NULL);
     }
     free(all);
-    for (uint64_t i = 1; i <= N; i++) tell_free(l, i);
+    for (uint64_t i = 1; i <= N; i++) send_free(l, i);
     assert_int_equal(tide_ledger_largest(l, 0, NULL, 0), 0);
     tide_ledger_destroy(l);
 }
@@ -324,15 +324,15 @@ static void host_memory_ends(void **state) {
 static void a_full_table_loses_only_what_does_not_fit(void **state) {
     (void)state;
     tide_ledger *l = make();
-    tell_alloc(l, 1, 1, "t"); // tables and texts are there now
+    send_alloc(l, 1, 1, "t"); // tables and texts are there now
     for (uint64_t i = 2; i <= 400; i++) {
         tide_host_fail_after(0);
-        tell_alloc(l, i, i, "t");
+        send_alloc(l, i, i, "t");
     }
     tide_host_fail_after(-1);
     assert_int_equal(tide_ledger_largest(l, 0, NULL, 0), 15);
     assert_true(tide_ledger_n_lost(l) == 385);
-    for (uint64_t i = 1; i <= 400; i++) tell_free(l, i);
+    for (uint64_t i = 1; i <= 400; i++) send_free(l, i);
     assert_int_equal(tide_ledger_largest(l, 0, NULL, 0), 0);
     tide_ledger_destroy(l);
 }
@@ -358,10 +358,10 @@ static void the_first_failure_is_kept_LT_32(void **state) {
         assert_tide_ok(tide_block_create(a, 256 + 64 * (size_t)i, 256, kind, 0, "held", &blocks[i], &err), &err);
     }
     // A block of another device is not told of here.
-    tell(l, &(tide_memory_event){.op = TIDE_MEM_ALLOC,
-                                 .block_id = UINT64_MAX,
-                                 .device = {TIDE_DEVICE_CUDA, 1},
-                                 .requested_bytes = 1 << 30});
+    send_event(l, &(tide_memory_event){.op = TIDE_MEM_ALLOC,
+                                       .block_id = UINT64_MAX,
+                                       .device = {TIDE_DEVICE_CUDA, 1},
+                                       .requested_bytes = 1 << 30});
     tide_allocator_stats now = stats_of(a);
     assert_tide_status(tide_block_create(a, 100000, 256, TIDE_KIND_WORKSPACE, 0, "first", &none, &err),
                        TIDE_ERR_NO_SPACE);

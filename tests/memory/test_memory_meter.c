@@ -14,15 +14,15 @@ static tide_meter *make(void) {
     return m;
 }
 
-static void tell(const tide_observer *obs, tide_memory_op op, tide_memory_kind kind, uint64_t requested,
-                 uint64_t reserved) {
+static void send_event(const tide_observer *obs, tide_memory_op op, tide_memory_kind kind, uint64_t requested,
+                       uint64_t reserved) {
     const tide_memory_event event = {.op = op, .kind = kind, .requested_bytes = requested, .reserved_bytes = reserved};
     obs->on_memory(obs->self, &event);
 }
 
 static void give_back(const tide_observer *obs, tide_memory_kind kind, uint64_t requested, uint64_t reserved) {
-    tell(obs, TIDE_MEM_FREE_REQUESTED, kind, requested, reserved);
-    tell(obs, TIDE_MEM_FREE_COMPLETED, kind, requested, reserved);
+    send_event(obs, TIDE_MEM_FREE_REQUESTED, kind, requested, reserved);
+    send_event(obs, TIDE_MEM_FREE_COMPLETED, kind, requested, reserved);
 }
 
 //  Default    |--100--|               peak 100
@@ -32,9 +32,9 @@ static void peak_of_the_sum_is_not_the_sum_of_peaks(void **state) {
     (void)state;
     tide_meter *m = make();
     const tide_observer obs = tide_meter_observer(m);
-    tell(&obs, TIDE_MEM_ALLOC, TIDE_KIND_DEFAULT, 100, 128);
+    send_event(&obs, TIDE_MEM_ALLOC, TIDE_KIND_DEFAULT, 100, 128);
     give_back(&obs, TIDE_KIND_DEFAULT, 100, 128);
-    tell(&obs, TIDE_MEM_ALLOC, TIDE_KIND_WORKSPACE, 150, 192);
+    send_event(&obs, TIDE_MEM_ALLOC, TIDE_KIND_WORKSPACE, 150, 192);
     tide_meter_kind k;
     tide_meter_get(m, TIDE_KIND_DEFAULT, &k);
     assert_true(k.live_bytes == 0 && k.peak_bytes == 100 && k.requested_bytes == 100);
@@ -56,17 +56,17 @@ static void only_completed_frees_count(void **state) {
     tide_meter *m = make();
     const tide_observer obs = tide_meter_observer(m);
     tide_meter_kind k;
-    tell(&obs, TIDE_MEM_ALLOC, TIDE_KIND_DEFAULT, 100, 100);
-    tell(&obs, TIDE_MEM_FREE_REQUESTED, TIDE_KIND_DEFAULT, 100, 100);
-    tell(&obs, TIDE_MEM_OOM, TIDE_KIND_DEFAULT, 5000, 0);
-    tell(&obs, TIDE_MEM_SEGMENT_ALLOC, TIDE_KIND_DEFAULT, 7000, 7000);
+    send_event(&obs, TIDE_MEM_ALLOC, TIDE_KIND_DEFAULT, 100, 100);
+    send_event(&obs, TIDE_MEM_FREE_REQUESTED, TIDE_KIND_DEFAULT, 100, 100);
+    send_event(&obs, TIDE_MEM_OOM, TIDE_KIND_DEFAULT, 5000, 0);
+    send_event(&obs, TIDE_MEM_SEGMENT_ALLOC, TIDE_KIND_DEFAULT, 7000, 7000);
     tide_meter_get(m, TIDE_KIND_DEFAULT, &k);
     assert_true(k.live_bytes == 100 && k.peak_bytes == 100 && k.n_frees == 0 && k.requested_bytes == 100);
-    tell(&obs, TIDE_MEM_FREE_COMPLETED, TIDE_KIND_DEFAULT, 100, 100);
+    send_event(&obs, TIDE_MEM_FREE_COMPLETED, TIDE_KIND_DEFAULT, 100, 100);
     tide_meter_get(m, TIDE_KIND_DEFAULT, &k);
     assert_true(k.live_bytes == 0 && k.n_frees == 1);
     // A kind from another build has no cell and spoils none.
-    tell(&obs, TIDE_MEM_ALLOC, (tide_memory_kind)99, 1, 1);
+    send_event(&obs, TIDE_MEM_ALLOC, (tide_memory_kind)99, 1, 1);
     tide_meter_get(m, (tide_memory_kind)99, &k);
     assert_true(k.n_allocs == 0);
     tide_meter_destroy(m);
@@ -77,8 +77,8 @@ static void reset_keeps_what_is_alive(void **state) {
     tide_meter *m = make();
     const tide_observer obs = tide_meter_observer(m);
     tide_meter_kind k;
-    tell(&obs, TIDE_MEM_ALLOC, TIDE_KIND_PERSISTENT, 1000, 1024);
-    tell(&obs, TIDE_MEM_ALLOC, TIDE_KIND_PERSISTENT, 500, 512);
+    send_event(&obs, TIDE_MEM_ALLOC, TIDE_KIND_PERSISTENT, 1000, 1024);
+    send_event(&obs, TIDE_MEM_ALLOC, TIDE_KIND_PERSISTENT, 500, 512);
     give_back(&obs, TIDE_KIND_PERSISTENT, 500, 512);
     tide_meter_reset_peaks(m);
     tide_meter_get(m, TIDE_KIND_PERSISTENT, &k);
@@ -134,7 +134,7 @@ static void agrees_with_the_allocator(void **state) {
     tide_meter_destroy(m);
 }
 
-/// It does not look at the clock, and nobody has to for its sake.
+/// The meter needs no time stamps, so no clock is read for it.
 static void wants_no_time(void **state) {
     (void)state;
     tide_meter *m = make();
@@ -143,9 +143,9 @@ static void wants_no_time(void **state) {
     tide_meter_destroy(m);
 }
 
-static void *tell_for_ever(void *obs) {
+static void *send_without_end(void *obs) {
     for (int i = 0; i < 5000; i++) {
-        tell(obs, TIDE_MEM_ALLOC, TIDE_KIND_WORKSPACE, 10, 16);
+        send_event(obs, TIDE_MEM_ALLOC, TIDE_KIND_WORKSPACE, 10, 16);
         give_back(obs, TIDE_KIND_WORKSPACE, 10, 16);
     }
     return NULL;
@@ -156,7 +156,7 @@ static void adds_up_under_threads(void **state) {
     tide_meter *m = make();
     tide_observer obs = tide_meter_observer(m);
     pthread_t threads[8];
-    for (int i = 0; i < 8; i++) assert_int_equal(pthread_create(&threads[i], NULL, tell_for_ever, &obs), 0);
+    for (int i = 0; i < 8; i++) assert_int_equal(pthread_create(&threads[i], NULL, send_without_end, &obs), 0);
     for (int i = 0; i < 8; i++) pthread_join(threads[i], NULL);
     tide_meter_kind k;
     tide_meter_total(m, &k);
@@ -191,7 +191,7 @@ static void *walk(void *arg) {
         }
         w->sizes[i] = 1 + tide_rng_below(&w->rng, 5000);
         w->kinds[i] = (tide_memory_kind)tide_rng_below(&w->rng, TIDE_N_KINDS);
-        tell(&w->obs, TIDE_MEM_ALLOC, w->kinds[i], w->sizes[i], w->sizes[i] + 64);
+        send_event(&w->obs, TIDE_MEM_ALLOC, w->kinds[i], w->sizes[i], w->sizes[i] + 64);
         const int both[2] = {(int)w->kinds[i], TIDE_N_KINDS};
         for (int k = 0; k < 2; k++) {
             w->live[both[k]] += w->sizes[i];
@@ -236,7 +236,7 @@ static void *stand_still(void *arg) {
     stand *s = arg;
     const tide_memory_kind kind = (tide_memory_kind)(atomic_fetch_add(&s->n, 1) % 2);
     for (int round = 0; round < 100; round++) {
-        for (int i = 0; i < 20; i++) tell(&s->obs, TIDE_MEM_ALLOC, kind, 100, 128);
+        for (int i = 0; i < 20; i++) send_event(&s->obs, TIDE_MEM_ALLOC, kind, 100, 128);
         if (round == 50) pthread_barrier_wait(&s->barrier);
         for (int i = 0; i < 20; i++) give_back(&s->obs, kind, 100, 128);
     }

@@ -64,7 +64,7 @@ static void leaving_out_of_order_heals(void **state) {
     assert_string_equal(log.text, "+a +b -b -a ");
     tide_scope_leave(&b, &obs); // too late
     assert_string_equal(log.text, "+a +b -b -a ");
-    tide_scope_enter(&a, NULL); // nobody listens
+    tide_scope_enter(&a, NULL); // no observer
     tide_scope_leave(&a, NULL);
     const tide_observer deaf = {.on_memory = hear_nothing};
     tide_scope_enter(&a, &deaf);
@@ -149,13 +149,13 @@ static void two_observers_as_one(void **state) {
     assert_string_equal(log.text, "+s -s ");
 
     const tide_observer_pair one = {NULL, &b}, none = {NULL, NULL};
-    const tide_observer right = tide_observer_both(&one), nobody = tide_observer_both(&none);
-    assert_null(right.on_scope); // nobody listens to scopes: no clock is read for them
-    assert_true(nobody.no_time && !right.no_time);
+    const tide_observer right = tide_observer_both(&one), empty = tide_observer_both(&none);
+    assert_null(right.on_scope); // no observer takes scopes: no clock is read for them
+    assert_true(empty.no_time && !right.no_time);
     right.on_memory(right.self, &event);
-    nobody.on_memory(nobody.self, &event);
-    tide_scope_enter(&s, &nobody);
-    tide_scope_leave(&s, &nobody);
+    empty.on_memory(empty.self, &event);
+    tide_scope_enter(&s, &empty);
+    tide_scope_leave(&s, &empty);
     assert_true(first.n == 1 && second.n == 2);
 }
 

@@ -161,7 +161,7 @@ static void creation_goes_step_by_step(void **state) {
     spec.align_bytes = 0; // the byte count
     assert_tide_status(tide_storage_create(&spec, SIZE_MAX - 100, &s, &err), TIDE_ERR_OVERFLOW);
     assert_int_equal(s.size_bytes, 1); // untouched
-    assert_int_equal(heard.n, 0);      // and nobody was asked
+    assert_int_equal(heard.n, 0);      // and no allocator was called
     assert_string_equal(m.order, "");
 
     spec.stream = 4;

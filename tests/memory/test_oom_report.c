@@ -16,10 +16,10 @@ static void what_would_have_fitted(void **state) {
         {1024, 2048, 5000, 256, 2048},           // a budget over a cache: either
         {2048, 1024, 5000, 256, 2048},           //
         {0, 1000, 5000, 256, 768},               // blocks are rounded up: whole units only
-        {0, 1000, 5000, 0, 1000},                // nobody asked for an alignment
+        {0, 1000, 5000, 0, 1000},                // no alignment was requested
         {0, 100, 5000, 256, 0},                  // nothing at all
         {0, 0, 1, 1, 0},                         //
-        {0, 6000, 5000, 256, UINT64_MAX},        // there was room: somebody below refused
+        {0, 6000, 5000, 256, UINT64_MAX},        // there was room: an inner allocator refused
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const tide_allocator_stats s = {.largest_free_bytes = cases[i].largest_free,
@@ -81,7 +81,7 @@ static void a_report_word_for_word(void **state) {
     tide_text_deinit(&t);
 }
 
-static void what_nobody_knows_is_said(void **state) {
+static void unknown_values_are_named_as_unknown(void **state) {
     (void)state;
     tide_oom_report r = make_report();
     r.allocator = r.tag = r.op = NULL;
@@ -158,9 +158,12 @@ static void without_memory_the_text_is_marked(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        tide_unit_test(what_would_have_fitted),          tide_unit_test(a_report_word_for_word),
-        tide_unit_test(what_nobody_knows_is_said),       tide_unit_test(live_blocks_word_for_word),
-        tide_unit_test(names_cannot_steer_the_terminal), tide_unit_test(without_memory_the_text_is_marked),
+        tide_unit_test(what_would_have_fitted),
+        tide_unit_test(a_report_word_for_word),
+        tide_unit_test(unknown_values_are_named_as_unknown),
+        tide_unit_test(live_blocks_word_for_word),
+        tide_unit_test(names_cannot_steer_the_terminal),
+        tide_unit_test(without_memory_the_text_is_marked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 #include "survives.h"
 #include "tests/tide_test.h"
 
-// a poisoned number is a NaN, whoever reads it, and no plausible index.
+// a poisoned number is a NaN as float and as double, and no plausible index.
 static void pattern_is_a_nan(void **state) {
     (void)state;
     union {

@@ -319,15 +319,15 @@ static void failed_resize_changes_nothing(void **state) {
     tide_allocator_unref(a);
 }
 
-/// Takes its time, so that whoever does not wait comes first.
+/// Sleeps before it writes, so that code that does not wait for the stream runs first.
 static void set_later(void *arg) {
     const struct timespec a_while = {.tv_nsec = 30 * 1000 * 1000};
     nanosleep(&a_while, NULL);
     memset(arg, 7, 256);
 }
 
-// S28-3, S28-11: the CPU's streams are threads: bytes that are still to be written there are waited for, before they
-// are copied and before fresh memory (which may have been somebody's on that stream) is zeroed.
+// S28-3, S28-11: the CPU's streams are threads. Copying bytes, and zeroing fresh memory (an earlier owner on that
+// stream may still write there), waits for the stream first.
 static void streams_are_waited_for(void **state) {
     (void)state;
     tide_error err = TIDE_ERROR_INIT;
