@@ -30,7 +30,7 @@ MACHINES = ["CI", "GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT", "GIT
 
 
 def read_yaml(case, path):
-    """A document as JSON has it, read by somebody else's reader."""
+    """A YAML document as JSON values, read by PyYAML, independent of tidemark."""
     python = python_with("yaml")
     if python is None:
         case.skipTest("python3-yaml is not installed")

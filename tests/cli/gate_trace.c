@@ -13,14 +13,15 @@
 
 enum { N_STEPS = 20, WARM_AT = 4, LEAKS_AT = 7, STEP_NS = 1000000 };
 
-typedef struct teller {
+typedef struct event_source {
     tide_observer observer;
     uint64_t now, last_id;
-} teller;
+} event_source;
 
-static uint64_t time_of(void *ctx) { return ((const teller *)ctx)->now; }
+static uint64_t time_of(void *ctx) { return ((const event_source *)ctx)->now; }
 
-static void tell(teller *t, tide_memory_op op, uint64_t id, const char *tag, uint64_t bytes, const tide_scope *scope) {
+static void send_event(event_source *t, tide_memory_op op, uint64_t id, const char *tag, uint64_t bytes,
+                       const tide_scope *scope) {
     const tide_memory_event event = {.op = op,
                                      .t_ns = t->now,
                                      .block_id = id,
@@ -37,14 +38,14 @@ static void tell(teller *t, tide_memory_op op, uint64_t id, const char *tag, uin
     t->now += 100;
 }
 
-static void step(teller *t, int i, bool leaks, bool allocates) {
+static void step(event_source *t, int i, bool leaks, bool allocates) {
     const tide_scope conv = {.name = "conv", .kind = TIDE_SCOPE_OPERATOR, .index = 0};
     const tide_scope softmax = {.name = "softmax", .kind = TIDE_SCOPE_OPERATOR, .index = 1};
     t->now = (uint64_t)(i + 1) * STEP_NS;
-    if (leaks && i == LEAKS_AT) tell(t, TIDE_MEM_ALLOC, ++t->last_id, "scratch", 4096, &conv);
+    if (leaks && i == LEAKS_AT) send_event(t, TIDE_MEM_ALLOC, ++t->last_id, "scratch", 4096, &conv);
     if (!allocates || i < WARM_AT) return;
-    tell(t, TIDE_MEM_ALLOC, ++t->last_id, "temp", 2048, &softmax);
-    tell(t, TIDE_MEM_FREE_COMPLETED, t->last_id, "temp", 2048, &softmax);
+    send_event(t, TIDE_MEM_ALLOC, ++t->last_id, "temp", 2048, &softmax);
+    send_event(t, TIDE_MEM_FREE_COMPLETED, t->last_id, "temp", 2048, &softmax);
 }
 
 static bool wants(int argc, char **argv, const char *fault) {
@@ -55,18 +56,18 @@ static bool wants(int argc, char **argv, const char *fault) {
 }
 
 static tide_status record(int argc, char **argv, tide_error *err) {
-    teller t = {.now = 1};
+    event_source t = {.now = 1};
     tide_recorder *recorder = NULL;
     const tide_recorder_options opt = {.now = time_of, .now_ctx = &t};
     TIDE_TRY(tide_recorder_open(argv[1], &opt, &recorder, err));
     t.observer = tide_recorder_observer(recorder);
     const uint64_t buffer = ++t.last_id, bytes = wants(argc, argv, "larger") ? 66560 : 65536;
-    tell(&t, TIDE_MEM_ALLOC, buffer, "buffer", bytes, NULL);
+    send_event(&t, TIDE_MEM_ALLOC, buffer, "buffer", bytes, NULL);
     for (int i = 0; i < N_STEPS; i++) {
         if (i == WARM_AT) tide_recorder_mark(recorder, "warm");
         step(&t, i, wants(argc, argv, "leak"), wants(argc, argv, "steady"));
     }
-    tell(&t, TIDE_MEM_FREE_COMPLETED, buffer, "buffer", bytes, NULL);
+    send_event(&t, TIDE_MEM_FREE_COMPLETED, buffer, "buffer", bytes, NULL);
     return tide_recorder_close(recorder, err);
 }
 

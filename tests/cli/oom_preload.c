@@ -56,7 +56,7 @@ void *mmap(void *at, size_t n, int prot, int flags, int fd, off_t offset) {
     return fd < 0 && fails() ? MAP_FAILED : real(at, n, prot, flags, fd, offset);
 }
 
-static void tell(void) {
+static void write_count(void) {
     const int fd = open(count_file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     char line[32];
     const int len = snprintf(line, sizeof line, "%ld\n", atomic_load(&n_calls));
@@ -72,7 +72,7 @@ static int our_main(int argc, char **argv, char **envp) {
     count_file = getenv("TIDE_OOM_COUNT");
     atomic_store(&fail_at, at != NULL ? strtol(at, NULL, 10) : 0);
     atomic_store(&started, true);
-    if (count_file != NULL && atexit(tell) != 0) return 99;
+    if (count_file != NULL && atexit(write_count) != 0) return 99;
     return real_main(argc, argv, envp);
 }
 

@@ -114,7 +114,7 @@ class KernelThreads(Case):
         self.plan, self.env = self.dir / "p.json", {"OMP_NUM_THREADS": None}
 
     def bytes(self, *args, env=None):
-        """Of all scratch: whether it grows at the peak as well depends on the processor."""
+        """The sum of all scratch. Whether scratch also grows at the peak depends on the processor."""
         doc = self.json("plan", SQUEEZENET, *FAST, *args, env=env or self.env)
         return sum(t["size_bytes"] for t in doc["tensors"] if t["name"].endswith(".scratch"))
 

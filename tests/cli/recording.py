@@ -19,7 +19,7 @@ import tidemark
 from tidemark import PROGRAM, SAMPLES, Case, ask, run, until
 
 LENET = SAMPLES / "lenet5.json"
-LONG = ["--naive", "-n", 100000000]  # until somebody ends it
+LONG = ["--naive", "-n", 100000000]  # until the test ends it
 
 
 def children(pid):
@@ -64,7 +64,7 @@ def check_stopped(case, path, err, heard):
 
 class Options(Case):
     def test_every_recorder_and_form(self):
-        """The same events, whoever writes them and however they are kept; one file is left."""
+        """Every recorder and form gives the same events; one file is left."""
         counts = set()
         for recorder in ([], ["--recorder", "process"], ["--recorder", "thread"]):
             for form in ([], ["--form", "auto"], ["--form", "rows"], ["--form", "chunks"]):
@@ -256,7 +256,7 @@ class Trouble(Case):
                 self.assertFalse(folder.exists())
 
     def test_collector_is_killed(self):
-        """The recorded program goes on in its place: nothing is lost, nobody waits for ever, and a line says so."""
+        """The recorded program drains itself instead: no event is lost, no thread hangs, and a line says so."""
         path = self.dir / "t.db"
         p = self.start("run", LENET, "--naive", "-n", 20000, "-o", path, "--ring-events", 1024, "--json")
         until(lambda: committed(path) > 0 or p.poll() is not None)
@@ -294,7 +294,7 @@ class Trouble(Case):
         self.assertEqual(sorted(f.name for f in self.dir.iterdir()), ["err", "out", "t.db"])
 
     def test_busy(self):
-        """A trace that somebody records into is not taken from him."""
+        """A trace that is being recorded is refused to a second recording."""
         path = self.dir / "t.db"
         p = self.start("run", LENET, *LONG, "-o", path)
         until(lambda: committed(path) > 0 or p.poll() is not None)
@@ -337,7 +337,7 @@ class Trouble(Case):
 
 
 class Killed(Case):
-    """kill -9 in the middle: what was recorded is there, whoever looks."""
+    """kill -9 in the middle: every reader finds what was recorded."""
 
     def kill(self, recorder, form):
         path = self.dir / "t.db"
@@ -404,7 +404,7 @@ class Killed(Case):
         self.assertEqual(len(list(self.dir.iterdir())), 3)
 
     def test_every_reader_finishes_it(self):
-        """tui, report, check, export and trace open what was left; whoever comes first says so, once."""
+        """tui, report, check, export and trace finish an unfinished trace; the first that opens it says so, once."""
         path = self.kill("thread", "auto")
         shutil.copytree(self.dir, self.dir.parent / f"{self.dir.name}-left")
         left = self.dir.parent / f"{self.dir.name}-left"
@@ -716,7 +716,7 @@ raise SystemExit(40 + n)
         self.assertEqual(ask(self.path, "SELECT how FROM processes"), [("killed",)])
 
     def test_record_fails_half_way(self):
-        """Nobody's command is ended by a full disk; the code of the command is said."""
+        """A full disk does not end the recorded command; the exit code of the command is printed."""
         def limit():
             resource.setrlimit(resource.RLIMIT_FSIZE, (6 << 20, 6 << 20))
 

@@ -169,7 +169,7 @@ class Allocators(Scenario):
         self.trace = self.dir / "t.db"
         subprocess.run([TRACER, self.trace], check=True)
 
-    def test_which_allocator_caches_what_nobody_uses(self):
+    def test_which_allocator_caches_unused_memory(self):
         self.start(self.trace, "--no-state", width=120, height=40)
         _, rows = self.pane(self.ask_help("which allocator caches"), "pools")
         segments = ask(self.trace, "SELECT sum(reserved_bytes) FROM events WHERE op = 'segment_alloc'")[0][0]

@@ -29,7 +29,7 @@ class Screen(Case):
 
     def start(self, *args, width=120, height=40, env=None, term="tmux-256color", wait=True, test_mode=True, before=""):
         """Start `tidemark tui ARGS`; its exit code is in self.code when it has ended. Colours and state are those of a
-        machine that nobody has used."""
+        machine on which tidemark has never run."""
         (self.dir / "tmux.conf").write_text(f'set -g default-terminal "{term}"\nset -g status off\nset -g escape-time 0\n'
                                             "set -g set-clipboard on\nset -g history-limit 0\n")
         clean = {"LC_ALL": "C.UTF-8", "HOME": str(self.dir), "XDG_STATE_HOME": str(self.dir / "state"), "TERM": term,

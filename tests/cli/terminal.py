@@ -168,7 +168,7 @@ class Signals(Screen):
 
 class Bytes(Raw):
     def test_no_color(self):
-        """NO_COLOR, whatever it is set to: no colour, but all of the picture."""
+        """NO_COLOR with any value: no colour, but the whole picture."""
         self.start_raw(LENET, "--no-state", env={"NO_COLOR": "1"})
         self.keys("2", "3", "?", "Escape")
         self.quit()

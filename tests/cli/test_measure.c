@@ -236,7 +236,7 @@ static void what_cannot_be_measured(void **state) {
 
 // ---- faults ----
 
-/// An input that is not given back; nobody else is blamed.
+/// An input that is not given back is reported as leaked; no other tensor is.
 static void a_leak_has_a_name(void **state) {
     (void)state;
     static tide_tensor *kept; // what is forgotten stays so: its session is gone

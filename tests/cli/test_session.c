@@ -401,7 +401,7 @@ static void a_planted_leak_is_told_and_fails(void **state) {
     json_decref(doc);
 
     to_forget = "image";
-    assert_int_equal(run_command(unchecked, 4, out, sizeof out), CLI_EXIT_OK); // nobody asked
+    assert_int_equal(run_command(unchecked, 4, out, sizeof out), CLI_EXIT_OK); // leaks do not fail it
     kept[2] = forgotten;
     assert_text_has(out, "leak: 1 block");
     assert_true(kept[0] != kept[1] && kept[1] != kept[2]);

@@ -147,7 +147,7 @@ class Moments(Traces):
             self.check_live(doc)
 
     def test_peaks_of_runs(self):
-        """Of a model whose plan saves something: each run has a peak of its own."""
+        """A model whose plan saves memory: each run has a peak of its own."""
         self.ok("compare", SAMPLES / "transformer_encoder.json", "-n", 1, "-o", self.path)
         peaks = [self.json("trace", self.path, "--at", "peak", "--run", n)["moment"]["requested_bytes"] for n in (1, 2)]
         self.assertEqual(peaks, [r["peak_bytes"] for r in self.json("trace", self.path)["runs"]])

@@ -21,7 +21,7 @@ from tidemark import PROGRAM, SAMPLES, Case, ask, environment, run, until
 
 LENET = SAMPLES / "lenet5.json"
 VICTIM = os.environ.get("TIDE_KILL_VICTIM", "")
-NOBODY = 65534
+OTHER_USER = 65534
 
 # A transaction that is larger than its connection's memory, so that half of it is in the file, and no end.
 HALF_WRITE = """
@@ -61,9 +61,9 @@ def with_log(path):
     path.write_bytes(kept[1])
 
 
-def as_nobody():
-    os.setgid(NOBODY)
-    os.setuid(NOBODY)
+def as_other_user():
+    os.setgid(OTHER_USER)
+    os.setuid(OTHER_USER)
 
 
 class Left(Case):
@@ -123,10 +123,10 @@ class Journal(Left):
         self.assertEqual(self.beside(), [])
         self.ok("trace", self.path, "--check")
 
-    def refused_to_nobody(self, *says):
+    def refused_to_other_user(self, *says):
         before = self.path.read_bytes(), pathlib.Path(f"{self.path}-journal").read_bytes()
         for reader in ("trace",), ("trace", "--check"), ("tui", "--once"):
-            p = self.refused(3, reader[0], self.path, *reader[1:], says=("journal", *says), preexec_fn=as_nobody)
+            p = self.refused(3, reader[0], self.path, *reader[1:], says=("journal", *says), preexec_fn=as_other_user)
             self.assertNotIn("malformed", p.stderr)
             self.assertIn("hint:", p.stderr)
         self.assertEqual((self.path.read_bytes(), pathlib.Path(f"{self.path}-journal").read_bytes()), before)
@@ -134,17 +134,17 @@ class Journal(Left):
     @unittest.skipUnless(os.geteuid() == 0, "needs root, to be another user")
     def test_who_may_not_write_is_told_the_remedy(self):
         half_written(self.path)
-        self.refused_to_nobody("cp ")
+        self.refused_to_other_user("cp ")
         os.chmod(f"{self.path}-journal", 0o600)
-        self.refused_to_nobody("cannot be read")
+        self.refused_to_other_user("cannot be read")
         os.chmod(f"{self.path}-journal", 0o644)
         mine = self.dir / "mine"  # the remedy
         mine.mkdir()
         for end in ("", "-journal"):
             shutil.copy(f"{self.path}{end}", mine)
-            os.chown(mine / f"t.db{end}", NOBODY, NOBODY)
-        os.chown(mine, NOBODY, NOBODY)
-        self.ok("trace", mine / "t.db", preexec_fn=as_nobody)
+            os.chown(mine / f"t.db{end}", OTHER_USER, OTHER_USER)
+        os.chown(mine, OTHER_USER, OTHER_USER)
+        self.ok("trace", mine / "t.db", preexec_fn=as_other_user)
         self.assert_whole(mine / "t.db")
         self.ok("trace", self.path)  # and so does one who may
         self.assert_whole(self.path)
@@ -153,16 +153,16 @@ class Journal(Left):
     def test_own_files_in_a_folder_of_another(self):
         half_written(self.path)
         for end in ("", "-journal"):
-            os.chown(f"{self.path}{end}", NOBODY, NOBODY)
-        self.ok("trace", self.path, preexec_fn=as_nobody)  # no name can be taken away there
-        self.ok("trace", self.path, preexec_fn=as_nobody)
+            os.chown(f"{self.path}{end}", OTHER_USER, OTHER_USER)
+        self.ok("trace", self.path, preexec_fn=as_other_user)  # no name can be taken away there
+        self.ok("trace", self.path, preexec_fn=as_other_user)
         self.assert_whole(self.path)
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root, to be another user")
     def test_a_planted_one_is_not_played(self):
         half_written(self.path)
         journal = f"{self.path}-journal"
-        os.chown(journal, NOBODY, NOBODY)
+        os.chown(journal, OTHER_USER, OTHER_USER)
         for _ in range(2):  # looking must not make it ours
             p = self.refused(3, "trace", self.path, says=("another user",))
             self.assertIn("hint:", p.stderr)
@@ -202,20 +202,20 @@ class Log(Left):
         with_log(self.path)
         before = {f: f.read_bytes() for f in self.dir.iterdir()}
         query = "SELECT value FROM meta WHERE key = 'created_by'"
-        p = self.ok("trace", self.path, "--sql", query, preexec_fn=as_nobody)
+        p = self.ok("trace", self.path, "--sql", query, preexec_fn=as_other_user)
         self.assertEqual(p.stdout.split("\n")[1], "in the log")
         self.assertEqual(p.stderr, "")
         for reader in ("trace",), ("trace", "--check"), ("tui", "--once"):
-            self.ok(reader[0], self.path, *reader[1:], preexec_fn=as_nobody)
+            self.ok(reader[0], self.path, *reader[1:], preexec_fn=as_other_user)
         self.assertEqual({f: f.read_bytes() for f in self.dir.iterdir()}, before)
         os.unlink(f"{self.path}-wal")  # then there is nothing but the file
-        self.ok("trace", self.path, preexec_fn=as_nobody)
+        self.ok("trace", self.path, preexec_fn=as_other_user)
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root, to be another user")
     def test_a_log_that_cannot_be_read(self):
         with_log(self.path)
         os.chmod(f"{self.path}-wal", 0o600)
-        self.refused(3, "trace", self.path, preexec_fn=as_nobody)
+        self.refused(3, "trace", self.path, preexec_fn=as_other_user)
 
 
 @unittest.skipUnless(VICTIM, "needs the program that records events by the hundred thousand")

@@ -27,7 +27,7 @@ def python_with(module):
 
 
 def schema_errors(case, schema, docs):
-    """For each document what is wrong with it; the test is skipped where nobody can tell."""
+    """The schema errors of each document. The test is skipped where jsonschema is not installed."""
     python = python_with("jsonschema")
     if python is None:
         case.skipTest("python3-jsonschema is not installed")

@@ -12,7 +12,7 @@ static const char *path_of_next(feed_fx *fx, const tide_scope *scope, uint32_t t
     return fx_scope_path(fx, fx_next(fx).scope);
 }
 
-static void tell(feed_fx *fx, const tide_scope *scope, bool enter) {
+static void send_scope(feed_fx *fx, const tide_scope *scope, bool enter) {
     tide__feed_scope(fx->feed, &(tide_scope_event){.enter = enter, .thread = tide_thread_id(), .scope = scope});
 }
 
@@ -44,8 +44,8 @@ static void scope_events_come_out(void **state) {
     feed_fx *fx = fx_open(64, false);
     tide_scope op = {.name = "op", .kind = TIDE_SCOPE_OPERATOR, .index = 1};
     tide_scope_enter(&op, NULL);
-    tell(fx, &op, true);
-    tell(fx, &op, false);
+    send_scope(fx, &op, true);
+    send_scope(fx, &op, false);
     tide_scope_leave(&op, NULL);
     for (int i = 0; i < 2; i++) {
         const tide__slot s = fx_next(fx);

@@ -42,7 +42,7 @@ static void write_down(const tide__event *e, const int64_t *n_before) {
     s.n_series = r.n_series;
 }
 
-static void tell(tide__leaves *l, const tide__event *e) {
+static void add_event(tide__leaves *l, const tide__event *e) {
     int64_t n_before[MAX_SERIES] = {0};
     for (size_t k = 1; k < r.n_series; k++) n_before[k] = r.series[k].n_allocs + r.series[k].n_frees;
     tide__problem problem;
@@ -122,7 +122,7 @@ static void run(program *p, int64_t first_id, size_t n) {
     p->id = first_id - 1;
     for (size_t i = 0; i < n; i++) {
         const tide__event e = program_next(p);
-        tell(&l, &e);
+        add_event(&l, &e);
         // What was complete is out at once.
         if (e.id % 1024 == 0 && s.n_leaves > 0) assert_int_equal(l.first_event, 0);
     }
@@ -168,12 +168,12 @@ static void test_the_first_of_equal_peaks_is_told(void **state) {
     assert_tide_status(tide__replay_init(&r), TIDE_OK);
     tide__leaves l = {0};
     for (int64_t id = 1; id <= 3000; id++) {
-        tell(&l, &(tide__event){.op = id % 2 == 0 ? TIDE_MEM_FREE_COMPLETED : TIDE_MEM_ALLOC,
-                                .id = id,
-                                .t_ns = 10 * id,
-                                .block_id = (id + 1) / 2,
-                                .device = 1,
-                                .requested_bytes = id < 100 ? 1 : 64});
+        add_event(&l, &(tide__event){.op = id % 2 == 0 ? TIDE_MEM_FREE_COMPLETED : TIDE_MEM_ALLOC,
+                                     .id = id,
+                                     .t_ns = 10 * id,
+                                     .block_id = (id + 1) / 2,
+                                     .device = 1,
+                                     .requested_bytes = id < 100 ? 1 : 64});
     }
     assert_tide_status(tide__leaves_end(&l), TIDE_OK);
     take_leaves(&l);
@@ -195,7 +195,7 @@ static void test_a_hole_in_the_numbers_ends_an_interval(void **state) {
     for (int i = 0; i < 600; i++) {
         if (i % 100 == 99) p.id += 700;
         const tide__event e = program_next(&p);
-        tell(&l, &e);
+        add_event(&l, &e);
     }
     assert_tide_status(tide__leaves_end(&l), TIDE_OK);
     take_leaves(&l);
