@@ -158,8 +158,8 @@ static inline bool fills(const tide__order_facts *f, uint32_t t) {
     return x->at_bytes == 0 && x->size_bytes == f->tensors[x->root].size_bytes;
 }
 
-/// Bytes that `step` saves by overwriting `t`: none unless nobody wants a byte of `t` any more, no input that lies
-/// there forbids it, and one of the two has a place of its own to give up.
+/// Bytes that `step` saves by overwriting `t`. 0 when a later step still needs a byte of `t`, when an input that lies
+/// there forbids it, or when neither of the two fills its root.
 static inline uint64_t saved_by(const order_case *c, uint32_t step, uint32_t t, uint32_t ran) {
     const tide__order_facts *f = &c->f;
     const uint32_t out = c->out0[step];
@@ -180,7 +180,7 @@ static inline uint64_t saved_by(const order_case *c, uint32_t step, uint32_t t, 
     return a < b ? a : b;
 }
 
-/// What runs takes while it runs: all that somebody still wants, what it makes, its scratch, less what it overwrites.
+/// Bytes in use while `step` runs: tensors that are still needed, its results and its scratch, less what it overwrites.
 static inline uint64_t transient_of(const order_case *c, uint32_t step, uint32_t ran) {
     const tide__order_facts *f = &c->f;
     static byte_set s;

@@ -146,7 +146,7 @@ static void six_nodes(void **state) {
     model_end(m);
 }
 
-// S23-5: a skip connection used ten steps later lives until then; what nobody uses lives one step.
+// S23-5: a skip connection used ten steps later lives until then; an unused value lives one step.
 static void a_skip_of_ten_steps(void **state) {
     (void)state;
     model *m = model_begin();

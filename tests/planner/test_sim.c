@@ -126,7 +126,7 @@ typedef struct plain_block {
     bool small, used;
 } plain_block;
 
-/// All blocks by address; whoever looks for one looks at every one.
+/// All blocks by address; a search checks every block.
 typedef struct plain_heap {
     plain_block blocks[MAX_BLOCKS];
     size_t n;

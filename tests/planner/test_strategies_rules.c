@@ -90,7 +90,8 @@ static void check_offsets(const tide_problem *p, const tide_strategy *s, void (*
     tide__placement_deinit(&pl);
 }
 
-/// Every byte of the buffer is somebody's or nobody's; who has died has given back. Given offsets are taken for good.
+/// Every byte of the buffer is either taken or free; a dead tensor's bytes are free again. Fixed offsets are never
+/// freed.
 static void check_linear_scan(const tide_problem *p) {
     enum { BYTES = 8000 };
     static bool taken[BYTES];

@@ -101,7 +101,7 @@ static tide_memory_plan *offset_plan(void) {
     return p;
 }
 
-/// The same tensors one at a time in pools; nobody is fixed, and what has gaps has its pool for itself.
+/// The same tensors one at a time in pools; no tensor is fixed, and a tensor with gaps has a pool of its own.
 static tide_memory_plan *pool_plan(void) {
     static const int32_t pools[N] = {[WHOLE] = 0,  [FIXED] = 1,  [GAPPY] = 2, [STAYS] = 3, [GUEST] = 3,
                                      [APART1] = 3, [APART2] = 4, [PLAIN] = 3, [CACHE] = 5, [FAR] = 6};
@@ -228,7 +228,7 @@ static void buffer_missing(tide_memory_plan *p) {
     p->bytes -= p->buffers[2].bytes;
 }
 static void buffer_of_another_device(tide_memory_plan *p) { p->buffers[2].device.index = 5; }
-static void buffer_for_nobody(tide_memory_plan *p) {
+static void buffer_without_tensors(tide_memory_plan *p) {
     p->buffers[3] = p->buffers[2];
     p->buffers[3].device.index = 5;
     p->n_buffers = 4;
@@ -358,7 +358,7 @@ static void pools_leave_a_gap(tide_memory_plan *p) {
     follow_targets(p);
     settle(p);
 }
-/// The last pool on the one before it: sizes still add up, and nobody would meet.
+/// The last pool on the one before it: sizes still add up, and no tensors would conflict.
 static void pools_on_each_other(tide_memory_plan *p) {
     p->pool_list[4].offset_bytes = p->offsets[APART2] = p->pool_list[3].offset_bytes + 64;
 }
@@ -427,7 +427,7 @@ static const mutation on_offsets[] = {
     BLOW(buffer_twice, BUFFER, "same device and kind"),
     BLOW(buffer_missing, BUFFER, "'far'"),
     BLOW(buffer_of_another_device, BUFFER, "'far'"),
-    BLOW(buffer_for_nobody, BUFFER, "buffer 3"),
+    BLOW(buffer_without_tensors, BUFFER, "buffer 3"),
     BLOW(bytes_do_not_add_up, BUFFER, "together"),
     BLOW(buffers_wrap_around, BUFFER, "pass 2^64"),
     BLOW(naive_does_not_add_up, BUFFER, "naive_bytes"),

@@ -132,7 +132,8 @@ static void placed_soundly(uint64_t seed, tally *t) {
     tide_memory_plan_destroy(p);
 }
 
-/// Each root joins the first pool in which nobody is needed at the same time, of its own buffer and set apart from.
+/// Each root joins the first pool of its own buffer in which no tensor is needed at the same time or must be apart
+/// from it.
 static void pool_soundly(tide_memory_plan *p) {
     const tide_lifetimes *lt = &p->lifetimes;
     for (size_t i = 0; i < lt->n; i++) {
@@ -234,7 +235,7 @@ static void report(const char *what, const tally *t) {
     print_message("\n");
 }
 
-// S23-7, S23-9: tensors that are needed at one step never share a byte, whoever placed them.
+// S23-7, S23-9: tensors that are needed at one step never share a byte. Places are random here.
 static void random_places(void **state) {
     (void)state;
     tally t = {0};

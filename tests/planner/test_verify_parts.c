@@ -22,7 +22,7 @@ typedef struct oracle {
     size_t n;
 } oracle;
 
-/// Whose byte it is: NOBODY, or one owner, for the oracle never lets two have the same.
+/// The owner of a byte, or TIDE_COVER_NONE. The oracle never gives one byte to two owners.
 static uint32_t owner_at(const oracle *o, uint64_t byte) {
     for (size_t k = 0; k < o->n; k++) {
         if (o->positions[o->stretches[k].from] <= byte && byte < o->positions[o->stretches[k].to])

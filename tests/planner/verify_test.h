@@ -539,8 +539,8 @@ static inline bool def_meets(const tide_memory_plan *p, size_t i, size_t j) {
     return false;
 }
 
-/// Given offsets first, then each root in turn at the lowest place where it meets nobody. @return false when given
-/// offsets meet each other
+/// Fixed offsets first, then each root in turn at the lowest place without a conflict. @return false when fixed
+/// offsets conflict with each other
 static inline bool place_lowest(tide_memory_plan *p) {
     const tide_lifetimes *lt = &p->lifetimes;
     for (int given = 1; given >= 0; given--) {

@@ -344,7 +344,7 @@ static void test_planned_runs_are_the_naive_ones_X6_X8(void **state) {
     assert_true(n_persistent > 4000);
 }
 
-// ---- plans that nobody would make ----
+// ---- invalid plans ----
 
 /// Two entries with places that are needed at the same time; they may be the same where there are no two.
 static void pick_two(const tide_memory_plan *m, tide_rng *rng, size_t *i, size_t *j) {

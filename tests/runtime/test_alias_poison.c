@@ -137,7 +137,7 @@ static tide_graph *cut(void) {
 }
 enum { ROW = 64 };
 
-/// 60 floats in 256 B: an alias of it has no red zone, the bytes behind it are nobody's once the root is dead.
+/// 60 floats in 256 B: an alias of it has no red zone; the bytes behind it have no owner once the root is dead.
 static tide_graph *short_chain(void) {
     tide_graph *g = rt_graph("short");
     rt_input(g, "x", "4x15");
@@ -161,7 +161,7 @@ static void test_overrun_into_a_part_that_is_not_born_X8(void **state) {
 }
 
 /// The rows of a dead whole that no slice needs are poison again: written or read, it shows.
-static void test_what_a_slice_leaves_is_nobodys_X8(void **state) {
+static void test_what_a_slice_leaves_has_no_owner_X8(void **state) {
     (void)state;
     set s;
     open_planted(&s, cut(), "other", write_target);
@@ -202,8 +202,8 @@ static void test_poison_in_place_is_found_X8(void **state) {
     assert_found(&s, WORDS("tensor 'b'", "element 7"));
 }
 
-/// Behind an alias there is no red zone of its own; its root's is watched as long as the root lives, then it is
-/// nobody's.
+/// An alias has no red zone of its own. The red zone of its root is checked as long as the root lives; after that the
+/// bytes have no owner.
 static void test_red_zone_of_the_root_X8(void **state) {
     (void)state;
     set s;
@@ -249,7 +249,7 @@ static void test_buffer_is_poison_between_runs_X8(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(test_overrun_into_a_part_that_is_not_born_X8),
-        tide_unit_test(test_what_a_slice_leaves_is_nobodys_X8),
+        tide_unit_test(test_what_a_slice_leaves_has_no_owner_X8),
         tide_unit_test(test_poison_in_place_is_found_X8),
         tide_unit_test(test_red_zone_of_the_root_X8),
         tide_unit_test(test_buffer_is_poison_between_runs_X8),

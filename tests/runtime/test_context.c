@@ -46,7 +46,7 @@ static void test_buffer_S27_7_S27_8(void **state) {
         assert_int_equal(after.live_bytes - before.live_bytes, s.m->bytes);
         const unsigned char *base = tide_context_buffer(c);
         assert_non_null(base);
-        tide_asan_unpoison(base, s.m->bytes); // we look where nobody owns
+        tide_asan_unpoison(base, s.m->bytes); // the test reads bytes without an owner
         assert_int_equal((uintptr_t)base % 256, 0);
         for (uint64_t i = 0; i < s.m->bytes && fill != TIDE_FILL_NONE; i++)
             assert_int_equal(base[i], fill == TIDE_FILL_ZERO ? 0x00 : 0xFF);
@@ -305,7 +305,7 @@ static void test_output_outlives_context_S27_9(void **state) {
     }
 }
 
-/// An intermediate that somebody still holds keeps the buffer, which goes back once when it is let go.
+/// An intermediate that the caller still holds keeps the buffer alive; the buffer is freed once, when it is released.
 static void test_buffer_outlives_context_S27_9(void **state) {
     (void)state;
     set s;

@@ -188,8 +188,8 @@ static void test_changed_constants_are_refused(void **state) {
     }
 }
 
-/// Once the program is built its constants are its own: whoever made one may give it other memory. X-6: what a run
-/// reads stays where it is.
+/// A built program owns its constants: resizing the caller's tensor does not move them. X-6: the bytes that a run reads
+/// stay at their address.
 static void test_constants_stay_where_they_are(void **state) {
     (void)state;
     tide_error err = TIDE_ERROR_INIT;
@@ -217,7 +217,7 @@ static void test_constants_stay_where_they_are(void **state) {
     tide_program_unref(p);
 }
 
-/// What is hashed is the weights, whoever guards them meanwhile.
+/// The hash covers the weights; a guard on them does not change it.
 static void test_hash_of_guarded_weights(void **state) {
     (void)state;
     set s;

@@ -43,7 +43,7 @@ static void test_clone_of_an_output_keeps_its_bytes(void **state) {
     }
 }
 
-/// The clone may go back in as the next input: the loop of whoever feeds results back without a copy of his own.
+/// The clone may be the next input: a loop feeds outputs back without a copy.
 static void test_clone_of_an_output_is_an_input(void **state) {
     (void)state;
     for (size_t k = 0; k < 2; k++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Fill mode poison: kernels that read what nobody wrote, or write what is not theirs, are found and the tensor is named
-// . Each fault is planted by replacing the kernel of one step.
+// Fill mode poison: kernels that read unwritten memory, or write memory that is not theirs, are found and the tensor is
+// named. Each fault is planted by replacing the kernel of one step.
 #include "core/memory/poison.h"
 #include "core/runtime/context_internal.h"
 #include "rt_util.h"
@@ -160,7 +160,7 @@ static void test_fills_agree_X8(void **state) {
     }
 }
 
-/// Poison everywhere when nobody runs: before the first run and after each.
+/// The whole buffer is poison while no run is active: before the first run and after each run.
 static void test_buffer_is_poison_between_runs_X8(void **state) {
     (void)state;
     set s;
@@ -288,8 +288,8 @@ static void test_write_behind_the_end_X8(void **state) {
     }
 }
 
-/// a place that nobody owned was written: seen before its next owner writes it, or at the end of the run.
-static void test_write_into_nobodys_place_X8(void **state) {
+/// a write into a place without an owner is found before the next owner writes it, or at the end of the run.
+static void test_write_into_a_place_without_owner_X8(void **state) {
     (void)state;
     set s;
     open_planted(&s, 0, write_target, 0, TIDE_RUN_PLANNED, TIDE_FILL_POISON);
@@ -340,8 +340,8 @@ static void witness_stats(const void *self, tide_allocator_stats *out) {
 }
 static void witness_destroy(void *self) { tide_allocator_unref(((witness *)self)->inner); }
 
-/// Naive memory is poisoned again before it is given back, also when a run fails, so that whoever keeps a pointer to it
-/// reads poison for as long as nobody else takes it.
+/// Naive memory is poisoned again before it is given back, also when a run fails: a stale pointer reads poison until
+/// the memory is allocated again.
 static void test_naive_memory_goes_back_as_poison_X8(void **state) {
     (void)state;
     static const tide_allocator_ops ops = {.abi = TIDE_ALLOCATOR_ABI,
@@ -382,7 +382,7 @@ static void look_at_bars(const tide_kernel_args *args) {
     assert_int_equal(is_barred(y + SLOT_BYTES - 1), tide_asan_active());
 }
 
-/// A place is barred while nobody owns it, and exactly the tensor's bytes are open while it lives.
+/// ASan bars a place while it has no owner, and opens exactly the tensor's bytes while the tensor lives.
 static void test_bars_under_asan_X8(void **state) {
     (void)state;
     set s;
@@ -426,7 +426,7 @@ int main(void) {
         tide_unit_test(test_stale_read_X8),
         tide_unit_test(test_half_written_X8),
         tide_unit_test(test_write_behind_the_end_X8),
-        tide_unit_test(test_write_into_nobodys_place_X8),
+        tide_unit_test(test_write_into_a_place_without_owner_X8),
         tide_unit_test(test_other_fills_see_nothing_X8),
         tide_unit_test(test_naive_memory_goes_back_as_poison_X8),
         tide_unit_test(test_bars_under_asan_X8),

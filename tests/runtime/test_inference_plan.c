@@ -46,7 +46,7 @@ static void test_plan_only(void **state) {
     tide_program_unref(p);
 }
 
-/// S27-1: the plan lives until its last context, whoever lets go first.
+/// S27-1: the plan lives until its last context is gone, in any order of release.
 static void test_lives_with_contexts_S27_1(void **state) {
     (void)state;
     rt_rig rig;

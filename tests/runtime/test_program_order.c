@@ -14,7 +14,7 @@ static tide_graph *sample_nth(size_t i) { return rt_graph_sample(samples[i]); }
 
 // ---- running ----
 
-/// Output bytes of a run with poison in all memory that nobody owns.
+/// Output bytes of a run with poison in all memory without an owner.
 static char *outputs_of(tide_program *p, tide_run_mode mode, unsigned aliases, size_t *n) {
     rt_rig rig;
     rt_rig_open(&rig);

@@ -18,7 +18,7 @@ typedef struct hand {
 static void open_hand(hand *h, tide_graph *g) {
     rt_rig_open(&h->rig);
     h->p = rt_build(g);
-    h->m = rt_plan(h->p, "naive"); // nobody shares
+    h->m = rt_plan(h->p, "naive"); // no sharing
 }
 
 static void close_hand(hand *h) {
@@ -325,7 +325,7 @@ static void test_a_plan_for_larger_sizes_S27_23(void **state) {
 // ---- what is not ----
 
 /// A pool over its input: what lies behind its last byte, where the kernel still reads, is no red zone of it. An alias
-/// has none; a tensor with a place of its own has, and gaps may make it look as if nobody else were there.
+/// has none; a tensor with a place of its own has, and gaps may make it look as if no other tensor were there.
 static void test_a_red_zone_in_what_is_read_is_refused(void **state) {
     (void)state;
     static const int64_t two[] = {2, 2};
@@ -431,7 +431,7 @@ static void test_slice_elsewhere_is_refused(void **state) {
     open_hand(&h, slices(true));
     lay(&h, "s", "a", 3 * ROW); // it is rows 2 and 3
     assert_refused(&h, WORDS("node 'cut' (Slice, step 1)", "tensor 's'", "tensor 'a'"));
-    // The whole is dead, the slice is not, and somebody moves in over it.
+    // The whole is dead, the slice is not, and another tensor takes the place over it.
     open_hand(&h, slices(false));
     lay(&h, "s", "a", 2 * ROW);
     h.m->offsets[rt_entry(h.m, "o")] = offset_of(&h, "a");
@@ -445,7 +445,7 @@ static void test_part_elsewhere_is_refused(void **state) {
     lay(&h, "p0", "w", PART); // swapped
     lay(&h, "p1", "w", 0);
     assert_refused(&h, WORDS("node 'whole' (Concat, step 3)", "tensor 'w'", "tensor 'p"));
-    // Between the birth of a part and the Concat somebody writes there.
+    // Between the birth of a part and the Concat another node writes there.
     open_hand(&h, parts(false));
     lay(&h, "p0", "w", 0);
     lay(&h, "p1", "w", PART);
