@@ -13,7 +13,7 @@
 enum { N_WORK_SLOTS = 24, WORK_STEP_NS = 10 };
 
 typedef struct working {
-    tide_recorder *rec; ///< NULL once closed: what is freed afterwards nobody hears
+    tide_recorder *rec; ///< NULL once closed: later frees are not recorded
     tide_observer to_rec, obs;
     tide_allocator *inner[2], *outer[2];
     tide_block *slots[N_WORK_SLOTS];

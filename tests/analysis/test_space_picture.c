@@ -5,12 +5,12 @@
 
 #include "tests/analysis/allocator_fixture.h"
 
-enum { ROW_BYTES = 64, N_STEPS = 32, MAX_ROWS = 4096, NOBODY = UINT32_MAX };
+enum { ROW_BYTES = 64, N_STEPS = 32, MAX_ROWS = 4096, NO_ROOT = UINT32_MAX };
 
 // ---- painting a plan ----
 
 typedef struct painting {
-    uint32_t root[N_STEPS][MAX_ROWS]; // who has the byte's row; NOBODY
+    uint32_t root[N_STEPS][MAX_ROWS]; // the root that holds the row, or NO_ROOT
     size_t n_rows;
 } painting;
 static painting paint;
@@ -24,7 +24,7 @@ static void paint_plan(const tide_memory_plan *plan) {
     paint.n_rows = plan->bytes / ROW_BYTES;
     assert_true(paint.n_rows <= MAX_ROWS && plan->bytes % ROW_BYTES == 0);
     for (int64_t t = 0; t < N_STEPS; t++) {
-        for (size_t r = 0; r < paint.n_rows; r++) paint.root[t][r] = NOBODY;
+        for (size_t r = 0; r < paint.n_rows; r++) paint.root[t][r] = NO_ROOT;
     }
     for (size_t i = 0; i < n; i++) {
         const uint64_t lo = plan->offsets[list[i].root] + list[i].lo_bytes;
@@ -39,7 +39,7 @@ static void paint_plan(const tide_memory_plan *plan) {
 
 static bool is_taken_above(int64_t t, size_t row) {
     for (size_t r = row + 1; r < paint.n_rows; r++) {
-        if (paint.root[t][r] != NOBODY) return true;
+        if (paint.root[t][r] != NO_ROOT) return true;
     }
     return false;
 }
@@ -77,7 +77,7 @@ static void every_cell_of_a_plan(void **state) {
             for (size_t r = 0; r < paint.n_rows; r++) {
                 const tide_space_cell *c = &cells[r * N_STEPS + (size_t)t];
                 const uint32_t root = paint.root[t][r];
-                if (root != NOBODY) {
+                if (root != NO_ROOT) {
                     assert_true(c->item < items->n);
                     check_owner(plan, items, c->item, root, t);
                     n_aliases += tide_items_id(items, c->item) != root;
@@ -113,7 +113,7 @@ static shares count_shares(size_t column, size_t row) {
         if (is_taken_above(t, (row + 1) * COARSE - 1)) above += COARSE;
         for (size_t r = row * COARSE; r < (row + 1) * COARSE; r++) {
             const uint32_t who = paint.root[t][r];
-            if (who == NOBODY) continue;
+            if (who == NO_ROOT) continue;
             taken++;
             size_t i = 0;
             while (i < sh.n && sh.who[i] != who) i++;

@@ -272,9 +272,9 @@ static void strategies(void **state) {
     assert_int_equal(got->bytes, fresh->bytes);
     tide_memory_plan_destroy(got);
     tide_memory_plan_destroy(fresh);
-    // A plan of a planner that nobody here knows is planned anew with the default.
+    // A plan of an unknown strategy is planned anew with the default.
     char *own = f.plan->strategy;
-    f.plan->strategy = tide_host_strdup("somebody_elses");
+    f.plan->strategy = tide_host_strdup("unknown_strategy");
     assert_tide_ok(edited(f.plan, "", &got, &err), &err);
     assert_string_equal(got->strategy, tide_strategy_default()->name);
     tide_memory_plan_destroy(got);

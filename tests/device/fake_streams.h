@@ -12,7 +12,7 @@ static TIDE_UNUSED fake_stream *fake_find_key(uint64_t key) {
     return s;
 }
 
-/// At the end of the list: whoever goes through all streams meets them in the order in which they were made.
+/// At the end of the list, so that a loop over all streams sees them in the order in which they were made.
 static TIDE_UNUSED fake_stream *fake_add_stream(int32_t index, uint64_t key) {
     fake_stream *s = fake_new(sizeof *s);
     *s = (fake_stream){.key = key, .index = index};

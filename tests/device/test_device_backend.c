@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The table of device types: who may register, under which number, and what a call says where nobody is. The last test
-// fills the table for good, so it stays the last.
+// The table of device types: which backends may register, under which number, and what a call reports for a type
+// without a backend. The last test fills the table for good, so it stays the last.
 #include "tests/device/device_test.h"
 #include "tests/device/fake_device.h"
 
@@ -181,7 +181,7 @@ static void each_call_is(tide_device d, tide_status want) {
     IS(tide_capture_launch(d, 1, 1, &err));
 #undef IS
     assert_false(tide_device_has_pinned(d));
-    tide_device_mem_free(d, NULL); // nothing to do, nobody there: no crash
+    tide_device_mem_free(d, NULL); // no memory and no backend: no crash
     tide_stream_destroy(d, 1);
     tide_event_destroy(d, 1);
     tide_capture_destroy(d, 1);

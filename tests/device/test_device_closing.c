@@ -45,7 +45,7 @@ static void the_host_can_wait_for_a_closing_stream(void **state) {
     end_closing(&c);
 }
 
-/// Whoever returns from destroying it, the work is done: listeners are told then.
+/// After each of the two destroy calls returns, the work is done; listeners are called then.
 static void destroying_it_twice_waits_twice(void **state) {
     (void)state;
     pthread_t opener;

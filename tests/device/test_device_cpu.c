@@ -95,8 +95,8 @@ static void bad_work_is_refused(void **state) {
     tide_stream_destroy(TIDE_CPU, streams[1]);
 }
 
-/// Every call with an id that is nobody's: the number is in the message, nothing is written, nothing crashes.
-static void ids_that_nobody_has_are_refused(void **state) {
+/// Every call with an unknown id: the number is in the message, no memory is written, no call crashes.
+static void unknown_ids_are_refused(void **state) {
     (void)state;
     const tide_stream_id live = new_stream(TIDE_CPU);
     const tide_event_id event = new_event(TIDE_CPU);
@@ -139,7 +139,7 @@ static void ids_that_nobody_has_are_refused(void **state) {
 #undef REFUSED
         assert_true(done && byte == 7 && id == 5);
     }
-    assert_true(is_done(TIDE_CPU, event)); // what is somebody's is still there
+    assert_true(is_done(TIDE_CPU, event)); // valid ids still work
     finish(TIDE_CPU, live);
     tide_event_destroy(TIDE_CPU, 0);
     tide_event_destroy(TIDE_CPU, event);
@@ -152,7 +152,7 @@ int main(void) {
         tide_unit_test(memory_is_aligned_as_asked),
         tide_unit_test(impossible_memory_is_refused),
         tide_unit_test(bad_work_is_refused),
-        tide_unit_test(ids_that_nobody_has_are_refused),
+        tide_unit_test(unknown_ids_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

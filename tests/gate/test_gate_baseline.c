@@ -147,7 +147,7 @@ static void the_file(void **state) {
     assert_int_equal(c->tensors[0].warm_allocations, 3);
     assert_true(c->tensors[2].persistent);
     assert_string_equal(c->tensors[1].alias, "in-place");
-    // A kind that nobody used is known to be 0, though the file leaves it out.
+    // A kind without any use is known to be 0, though the file leaves it out.
     assert_true(tide__case_value(c, TIDE_GATE_PREDICTED, TIDE_KIND_KV_CACHE).known);
     assert_true(tide__case_value(c, TIDE_GATE_UNEXPLAINED, TIDE_KIND_DEFAULT).known);
     assert_false(tide__case_value(c, TIDE_GATE_KIND_PEAK, TIDE_KIND_DEFAULT).known);

@@ -235,7 +235,7 @@ static void nothing_explains_it(void **state) {
     tide_gate_case_deinit(&p.b);
 }
 
-/// Allocations are reported only: where they alone differ nobody is asked for a reason.
+/// Numbers of allocations are only reported: where nothing else differs, no cause is searched.
 static void what_is_only_reported(void **state) {
     (void)state;
     pair p = alike();

@@ -210,7 +210,8 @@ static void the_peak_stays(void **state) {
     tide_gate_case_deinit(&p.b);
 }
 
-/// The only tensor of a name is the same one whoever makes it; of several the owner tells which is which.
+/// A tensor with a unique name is matched by name alone, even with another owner; several tensors of one name are
+/// matched by their owners.
 static void another_owner(void **state) {
     (void)state;
     pair p = alike();

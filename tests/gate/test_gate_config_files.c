@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Where a configuration and its models lie: folders, patterns, files that are none; and files that nobody should feed
-// to a parser.
+// Where a configuration and its models lie: folders, patterns, files of other types; and files that are hostile to a
+// parser.
 #include "config_case.h"
 #include "core/base/text.h"
 
@@ -68,7 +68,7 @@ static void test_patterns_that_find_nothing_are_told(void **state) {
                "t.toml:2", "more than 10000 cases", NULL);
 }
 
-/// Root may read everything: such a test is somebody else for a while.
+/// Root may read every file, so a test of permissions runs as another user for a while.
 static void become(uid_t user) {
     if (user != 0) assert_int_equal(chmod(".", 0777), 0);
     assert_int_equal(seteuid(user), 0);
@@ -76,13 +76,13 @@ static void become(uid_t user) {
 
 static void test_what_may_not_be_read_is_told(void **state) {
     (void)state;
-    enum { NOBODY = 65534 };
+    enum { OTHER_USER = 65534 };
     const bool is_root = geteuid() == 0;
     put("secret.toml", TOP MODEL);
     assert_int_equal(chmod("secret.toml", 0), 0);
     assert_int_equal(mkdir("shut", 0), 0);
     put("t.toml", TOP "[[model]]\npath = \"*/*.onnx\"\n");
-    if (is_root) become(NOBODY);
+    if (is_root) become(OTHER_USER);
     tide_gate_config *c = NULL;
     tide_error err = TIDE_ERROR_INIT, of_folder = TIDE_ERROR_INIT;
     const tide_status st = tide_gate_config_read("secret.toml", &c, &err);
@@ -90,7 +90,7 @@ static void test_what_may_not_be_read_is_told(void **state) {
     if (is_root) become(0);
     assert_int_equal(st, TIDE_ERR_IO);
     assert_text_has(err.msg, "'secret.toml': Permission denied");
-    assert_int_equal(st_folder, TIDE_ERR_BAD_INPUT); // it may hold what nobody would measure then
+    assert_int_equal(st_folder, TIDE_ERR_BAD_INPUT); // models in that folder would be left unmeasured
     assert_text_has(of_folder.msg, "'*/*.onnx': cannot read a folder: Permission denied");
     assert_string_equal(of_folder.where, "t.toml:3");
 }

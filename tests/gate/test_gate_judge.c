@@ -261,7 +261,7 @@ static void another_model(void **state) {
     assert_judged("[rules]\ntotal_bytes = { max = 50 }", of_model("m", "x"), of_model("m", "y"), FAIL, 1);
 }
 
-/// A figure of a kind that nobody used before grew from nothing.
+/// A figure of a kind that was unused before grew from 0.
 static void a_kind_that_is_new(void **state) {
     (void)state;
     tide_gate_case a = simple("k", 100), b = simple("k", 100), c = simple("k", 100);
@@ -271,7 +271,7 @@ static void a_kind_that_is_new(void **state) {
     assert_judged("", a, b, FAIL, 1);
     tide_gate_case d = simple("k", 100);
     know_kind(&d, TIDE_GATE_KIND_PEAK, TIDE_KIND_WORKSPACE, 100);
-    assert_judged("", d, c, FAIL, 1); // nobody measured it any more
+    assert_judged("", d, c, FAIL, 1); // the case has no such figure any more
 }
 
 /// Measured before and not any more: a failure, of which the settings tell why; the other way a change that passes.

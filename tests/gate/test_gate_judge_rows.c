@@ -139,7 +139,7 @@ static void budgets(void **state) {
     assert_int_equal(verdict(&r, TIDE_GATE_TOTAL, v(89), v(90)), FAIL);
     assert_true(judged(&r, TIDE_GATE_TOTAL, v(90), v(90)).over_budget);
     assert_int_equal(verdict(&r, TIDE_GATE_TOTAL, v(90), v(90)), WARN);
-    // Nobody knows whether it is kept: that is no pass.
+    // An unmeasured figure may break the limit: that is no pass.
     const tide_gate_row lost = judged(&r, TIDE_GATE_LEAKED, unknown, unknown);
     assert_int_equal(lost.verdict, WARN);
     assert_text_has(lost.limit, "not measured, and may be at most");
@@ -186,7 +186,7 @@ static void what_is_off(void **state) {
     assert_int_equal(row.kind, TIDE_KIND_KV_CACHE);
 }
 
-/// Of a place that is too long its end is kept, whole characters, with the line.
+/// An origin that is too long is cut at its beginning: its end and the line stay, in whole characters.
 static void a_long_origin(void **state) {
     (void)state;
     tide_gate_rule r = {.fail = any};

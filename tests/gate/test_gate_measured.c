@@ -140,7 +140,7 @@ static void a_plan_by_hand(void **state) {
     tide_lifetimes_deinit(&lt);
 }
 
-/// Of a plan with one buffer the tensors at the peak are its lower bound: whoever lies in whom counts once.
+/// In a plan with one buffer, the tensors at the peak sum to its lower bound. Bytes that an alias shares count once.
 static void assert_plan_case(const tide_memory_plan *plan) {
     tide_gate_case c = case_of(plan, "k");
     assert_adds_up(&c);

@@ -220,6 +220,8 @@ static void figures_that_grew_by_as_much_share_a_line(void **state) {
     free(s);
 }
 
+#define HEADING "# somebody else's\n" // text that stands before the output
+
 static void markdown_keeps_to_its_bytes(void **state) {
     (void)state;
     sample_many(shared, "net", 12, 4);
@@ -229,15 +231,14 @@ static void markdown_keeps_to_its_bytes(void **state) {
     size_t n_cut = 0;
     for (size_t max = 1200; max < full.len + 400; max += 37) {
         tide_text got = {0};
-        tide_text_add(&got, "# somebody else's\n");
+        tide_text_add(&got, HEADING);
         tide_gate_print_markdown(&shared->r, &(tide_gate_output_options){.max_bytes = max}, &got);
-        assert_true(got.len - strlen("# somebody else's\n") <= max);
+        assert_true(got.len - strlen(HEADING) <= max);
         assert_int_equal(got.data[got.len - 1], '\n');
-        assert_text_has(got.data, "# somebody else's\n### tidemark check: FAIL");
+        assert_text_has(got.data, HEADING "### tidemark check: FAIL");
         assert_text_has(got.data, "to accept: ");
         n_cut += strstr(got.data, "\nLeft out here: ") != NULL;
-        assert_int_equal(strstr(got.data, "\nLeft out here: ") != NULL,
-                         got.len - strlen("# somebody else's\n") != full.len);
+        assert_int_equal(strstr(got.data, "\nLeft out here: ") != NULL, got.len - strlen(HEADING) != full.len);
         tide_text_deinit(&got);
     }
     assert_true(n_cut > 10);

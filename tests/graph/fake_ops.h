@@ -119,7 +119,7 @@ FIXTURE tide_status fake_infer_open(const tide_infer *x, tide_error *err) {
     return TIDE_OK;
 }
 
-/// Of a large result nobody needs the content: its pages are never touched.
+/// Writes no content: the pages of a large result are never touched.
 FIXTURE tide_status fake_run_nothing(const tide_kernel *k, const tide_kernel_args *a, tide_error *err) {
     (void)k, (void)a, (void)err;
     fake_calls.run++;

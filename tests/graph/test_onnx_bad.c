@@ -252,8 +252,8 @@ static void output_twice(model_fixture *m) {
     m->output_list[1] = m->output_list[0];
     m->graph.n_output = 2;
 }
-static void output_of_nobody(model_fixture *m) { m->output[0].info.name = TEXT("z"); }
-static void input_of_nobody(model_fixture *m) { m->node[0].input[1] = TEXT("hole"); }
+static void output_without_producer(model_fixture *m) { m->output[0].info.name = TEXT("z"); }
+static void input_without_producer(model_fixture *m) { m->node[0].input[1] = TEXT("hole"); }
 static void two_producers(model_fixture *m) {
     node_init(m, 1, "Relu", "relu", "x", NULL, "y");
     m->graph.n_node = 2;
@@ -328,8 +328,8 @@ static void test_nonsense(void **state) {
         {initialiser_twice, TIDE_ERR_BAD_INPUT, "'w' is given to two values"},
         {input_twice, TIDE_ERR_BAD_INPUT, "'x' is listed twice"},
         {output_twice, TIDE_ERR_BAD_INPUT, "'y' is listed twice"},
-        {output_of_nobody, TIDE_ERR_BAD_INPUT, "nothing produces the graph output 'z'"},
-        {input_of_nobody, TIDE_ERR_BAD_INPUT, "node 'add' (Add) is 'hole', which nothing produces"},
+        {output_without_producer, TIDE_ERR_BAD_INPUT, "nothing produces the graph output 'z'"},
+        {input_without_producer, TIDE_ERR_BAD_INPUT, "node 'add' (Add) is 'hole', which nothing produces"},
         {two_producers, TIDE_ERR_BAD_INPUT, "nodes 'add' and 'relu' both produce 'y'"},
         {produces_input, TIDE_ERR_BAD_INPUT, "'x', which is a graph input"},
         {produces_initialiser, TIDE_ERR_BAD_INPUT, "'w', which is a constant"},

@@ -294,7 +294,7 @@ static void test_external_data_refused(void **state) {
         {"link.bin", "8", NULL, TIDE_ERR_BAD_INPUT, "'link.bin' is a link"},
         {"missing.bin", "0", NULL, TIDE_ERR_IO, "missing.bin"},
         {".", "0", NULL, TIDE_ERR_BAD_INPUT, "'w'"},
-        {"pipe", "0", NULL, TIDE_ERR_IO, "'pipe' is not a file"}, // and nobody waits for its other end
+        {"pipe", "0", NULL, TIDE_ERR_IO, "'pipe' is not a file"}, // and the reader does not wait for its other end
         {"weights.bin", "9", NULL, TIDE_ERR_BAD_INPUT, "needs 16 bytes from byte 9 of 'weights.bin', which has 24"},
         {"weights.bin", "18446744073709551615", NULL, TIDE_ERR_BAD_INPUT, "which has 24"},
         {"weights.bin", "18446744073709551616", NULL, TIDE_ERR_BAD_INPUT, "is no number"},

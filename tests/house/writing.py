@@ -18,7 +18,7 @@ ALLOWED = {
     "profiler/read/recover_file.c": "copies, in a folder that output made",
     "tui/state/state_file.c": "a folder for the state",
     "cli/tui_view.c": "a folder for the state",
-    "cli/run_tui.c": "a folder of its own for a trace that nobody keeps",
+    "cli/run_tui.c": "a folder of its own for a temporary trace",
     "cli/cmd_sweep.c": "/dev/null for the ranks that do not print",
 }
 

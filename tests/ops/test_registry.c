@@ -106,7 +106,7 @@ static void test_resolve_sets_def(void **state) {
     g->nodes[0].inputs[0] = TIDE_NO_VALUE;
     assert_tide_status(tide_ops_resolve(g, &err), TIDE_ERR_BAD_INPUT);
     assert_text_has(err.msg, "input 0 is left out");
-    // Dead nodes are nobody's business.
+    // Dead nodes are not checked.
     g->nodes[0].dead = true;
     assert_tide_ok(tide_ops_resolve(g, &err), &err);
     tide_graph_destroy(g);

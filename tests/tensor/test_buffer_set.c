@@ -69,7 +69,7 @@ static void total_by_hand_LT_29(void **state) {
         if (aligns[i] > 0) assert_int_equal((uintptr_t)tide_tensor_const_data(t) % aligns[i], 0);
         if (bytes[i] > 0) memset(tide_tensor_data(t), (int)i + 1, bytes[i]);
     }
-    // Written one after another: nobody spoiled his neighbour, the view is inside its buffer.
+    // Written one after another: no tensor changed its neighbour, and the view is inside its buffer.
     for (size_t i = 0; i < 7; i++) {
         const unsigned char *x = tide_tensor_const_data(tide_buffer_set_tensor(s, i));
         for (size_t k = 0; k < bytes[i]; k++) assert_int_equal(x[k], i == 0 && k >= 200 ? 3 : (int)i + 1);
@@ -86,7 +86,7 @@ static void total_by_hand_LT_29(void **state) {
     for (size_t i = 0; i < 4; i++)
         assert_ptr_equal(tide_tensor_storage(tide_buffer_set_tensor(s, workspace[i]))->block, block);
     assert_ptr_not_equal(tide_tensor_storage(tide_buffer_set_tensor(s, 5))->block, block);
-    // What somebody holds stays.
+    // A tensor that is still referenced stays.
     tide_tensor *kept = tide_tensor_ref(tide_buffer_set_tensor(s, 5));
     tide_buffer_set_destroy(s);
     assert_true(bench_live_bytes(&b) == 512);

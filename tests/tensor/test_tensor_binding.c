@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A tensor and the memory it is bound to: places in one storage, bounds, another storage, memory of somebody else.
+// A tensor and the memory it is bound to: places in one storage, bounds, another storage, foreign memory.
 #include "tests/tensor/tensor_test.h"
 
 // S28-9, S28-15: three tensors at 0, 1 KiB and 3 KiB of one storage.
@@ -77,7 +77,7 @@ static void binding_checks_its_bounds(void **state) {
 }
 
 // S28-16: a view keeps address and bytes when its base is bound elsewhere.
-static void rebinding_moves_nobody_else(void **state) {
+static void rebinding_moves_no_other_tensor(void **state) {
     (void)state;
     bench b;
     bench_open(&b);
@@ -100,7 +100,7 @@ static void rebinding_moves_nobody_else(void **state) {
     bench_close(&b);
 }
 
-// LT-12: memory of somebody else, with a stated kind; it stays the caller's.
+// LT-12: foreign memory with a stated kind; it stays the caller's.
 static void borrowed_memory_stays_the_callers(void **state) {
     (void)state;
     tide_error err = TIDE_ERROR_INIT;
@@ -130,7 +130,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(data_is_base_plus_offset),
         tide_unit_test(binding_checks_its_bounds),
-        tide_unit_test(rebinding_moves_nobody_else),
+        tide_unit_test(rebinding_moves_no_other_tensor),
         tide_unit_test(borrowed_memory_stays_the_callers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

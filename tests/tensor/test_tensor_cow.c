@@ -135,7 +135,8 @@ static void aliases_PT_3(void **state) {
     bench_close(&b);
 }
 
-// A lazy clone of a view keeps shape, strides and offset; whoever writes takes its whole family of views along.
+// A lazy clone of a view keeps shape, strides and offset. A tensor that is written leaves the shared block together
+// with all its views.
 static void lazy_clones_of_views(void **state) {
     (void)state;
     bench b;
@@ -259,7 +260,7 @@ static void fallbacks_PT_17_PT_21(void **state) {
     tide_tensor_unref(t);
     assert_int_equal(n_released, 1);
 
-    t = make_counting(&b, TIDE_U8, 1, DIMS(200)); // somebody holds the address
+    t = make_counting(&b, TIDE_U8, 1, DIMS(200)); // its address is fixed
     assert_tide_ok(tide_block_fix(tide_tensor_storage(t)->block, &err), &err);
     assert_copied_out(t, NULL);
     tide_tensor_unref(t);

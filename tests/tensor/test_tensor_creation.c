@@ -85,7 +85,7 @@ static void chain_of_creation_LT_14_LT_3(void **state) {
     // 6: the handle is what it points to.
     assert_true(tide_tensor_is_defined(t));
     assert_ptr_equal(tide_tensor_data(t), right.m.given);
-    // Back: storage, block, and the allocator when nobody else knows it.
+    // Freed again: storage, block, and the allocator with its last reference.
     tide_registry_destroy(r);
     tide_allocator_unref(a);
     tide_allocator_unref(b);

@@ -187,8 +187,8 @@ static void lazy_clones_on_a_device(void **state) {
     far_close(&b);
 }
 
-// S28-14: what is bound brings its device along, and takes it away again with the next: bound to memory of an
-// allocator there, and to memory of somebody else there.
+// S28-14: a tensor takes the device of the memory that it is bound to, with every new binding: memory of an allocator
+// of that device, and foreign memory there.
 static void binding_sets_the_device_S28_14(void **state) {
     (void)state;
     far_bench b;

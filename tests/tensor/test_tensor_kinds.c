@@ -112,7 +112,7 @@ static void every_kind_where_it_is_legal_LT_16(void **state) {
     table_close(&b);
 }
 
-// LT-18: both host kinds on CUDA are refused with the reason, nobody is asked, and no tensor comes out.
+// LT-18: both host kinds on CUDA are refused with the reason, no allocator is called, and no tensor is made.
 static void host_kinds_are_refused_elsewhere_LT_18(void **state) {
     (void)state;
     static table b;

@@ -285,7 +285,7 @@ static void empty_tensor_at_an_odd_byte_S28_15(void **state) {
     const tide_shape none = tide_shape_make(1, DIMS(0));
     tide_tensor *t = NULL;
     assert_tide_ok(tide_tensor_create_on(&s, 1, TIDE_F32, &none, &t, &err), &err);
-    tide_storage_deinit(&s); // nobody else: the capacity is the tensor's to grow into
+    tide_storage_deinit(&s); // the only reference: the tensor may grow into the capacity
     resize(t, 4, NULL);
     const void *data = tide_tensor_const_data(t);
     assert_int_equal((uintptr_t)data % sizeof(float), 0);

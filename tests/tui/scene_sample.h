@@ -92,7 +92,7 @@ static inline void sample_spans(tide_tui_window w, int n, const sample_life *lif
     }
 }
 
-/// Who holds a place at a time: an item, a hole, nobody.
+/// What is at a place at a time: an item, a hole, or free memory.
 static inline uint32_t sample_holder(int64_t t, uint64_t place) {
     uint64_t top = 0;
     for (int i = 0; i < SAMPLE_LIVES - 1; i++) { // the last one has no place

@@ -178,7 +178,7 @@ static void operators_tell_makes_frees_and_live(void **state) {
     scene_lists_destroy(l);
 }
 
-static void pools_tell_who_caches_what_nobody_uses(void **state) {
+static void pools_say_which_allocator_caches_unused_memory(void **state) {
     (void)state;
     scene_lists *l = scene_lists_new();
     for (int w = 60; w <= 140; w += 10) {
@@ -340,7 +340,7 @@ int main(void) {
         cmocka_unit_test(the_table_answers_who_makes_the_peak),
         cmocka_unit_test(the_selected_row_is_on_the_screen),
         cmocka_unit_test(operators_tell_makes_frees_and_live),
-        cmocka_unit_test(pools_tell_who_caches_what_nobody_uses),
+        cmocka_unit_test(pools_say_which_allocator_caches_unused_memory),
         cmocka_unit_test(pools_and_leaks_are_one_list),
         cmocka_unit_test(lines_of_pools_and_leaks_keep_their_rows),
         cmocka_unit_test(compare_sums_to_the_difference),

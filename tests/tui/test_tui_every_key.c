@@ -106,7 +106,7 @@ static bool asks(tide_tui_action action) {
     return argument_of(action)[0] != 0 || action == TIDE_TUI_MARK || action == TIDE_TUI_COMMAND;
 }
 
-/// What lies between the fields of an edit and behind its texts is nobody's: two that are the same are the same bytes.
+/// Clears padding and the bytes behind texts in every edit, so that equal edits have equal bytes.
 static void make_plain(tide_tui_state *st) {
     for (size_t i = 0; i < sizeof st->edits / sizeof st->edits[0]; i++) {
         const tide_edit edit = st->edits[i];

@@ -29,7 +29,7 @@ static void remember(history *h, const char *what) {
     snprintf(h->last[h->n++ % TRACE_FOR_FAILURE], sizeof h->last[0], "%s", what);
 }
 
-static void tell(const history *h) {
+static void print_last_inputs(const history *h) {
     for (size_t i = h->n > TRACE_FOR_FAILURE ? h->n - TRACE_FOR_FAILURE : 0; i < h->n; i++) {
         print_message("  %zu: %s\n", i + 1, h->last[i % TRACE_FOR_FAILURE]);
     }
@@ -220,7 +220,7 @@ static void compare_with_fresh(view *v, const history *h) {
             tide_tui_grid_to_text(was, &frames);
             tide_text_add(&frames, "---- fresh ----\n");
             tide_tui_grid_to_text(is, &frames);
-            tell(h);
+            print_last_inputs(h);
             print_message("%s", tide_text_str(&frames));
             tide_text_deinit(&frames);
             fail_msg("event %zu: a stale cell at %d, %d: %x (role %d, marks %d), fresh %x (role %d, marks %d)", h->n, x,
@@ -230,7 +230,7 @@ static void compare_with_fresh(view *v, const history *h) {
     tide_tui_app_close(fresh);
 }
 
-enum { UNTOUCHED = 0xE000 }; // of a private plane: nobody draws it
+enum { UNTOUCHED = 0xE000 }; // of a private plane: no pane draws it
 
 /// Each pane by itself leaves every cell of others as it was.
 static void check_panes(view *v, const history *h) {
@@ -258,7 +258,7 @@ static void check_panes(view *v, const history *h) {
             for (int x = 0; x < grid.width; x++) {
                 const bool outside = !tide_tui_rect_has(r, x, y);
                 if (!outside || tide_tui_get(&grid, x, y).glyph == UNTOUCHED) continue;
-                tell(h);
+                print_last_inputs(h);
                 fail_msg("event %zu: pane %s draws at %d, %d, outside of it", h->n, tide_tui_pane_name(draws[i].pane),
                          x, y);
             }
@@ -320,7 +320,7 @@ static void run(view *v, uint64_t seed) {
         draw(v);
         const char *wrong = wrong_with(v);
         if (wrong != NULL) {
-            tell(&h);
+            print_last_inputs(&h);
             fail_msg("event %" PRIu64 ": %s", i + 1, wrong);
         }
         compare_with_fresh(v, &h);

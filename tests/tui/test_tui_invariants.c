@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Numbers on the screen are those that SQL finds in the file, whoever asks and wherever the cursor stands; parts of a
-// whole sum to it.
+// In every pane and at every cursor position, numbers on the screen equal those that SQL finds in the file; the parts
+// of a whole sum to it.
 #include "tests/analysis/allocator_fixture.h"
 #include "tests/tui/view_fixture.h"
 #include "tui/sheet.h"

@@ -70,7 +70,7 @@ static void notes_come_when_they_are_asked_for(void **state) {
     tide_text_deinit(&list);
     tide_tui_messages_give_back(m);
     assert_int_equal(h.n, 1);
-    // Where nobody hears anything, the view still says warnings, and nothing is printed in the end.
+    // Without a log receiver the view still shows warnings, and no line is printed at the end.
     tide_log_set(NULL, NULL, TIDE_LOG_ERROR);
     m = tide_tui_messages_take();
     tide_log(TIDE_LOG_WARN, "seen");

@@ -20,7 +20,7 @@ static const look own = {.colour = -1, .ground = -1};
 
 typedef struct screen {
     int w, h, x, y;
-    bool wraps; ///< the last column was written: where the cursor is then, nobody may rely on
+    bool wraps; ///< the last column was written: the position of the cursor is then undefined
     look now;
     uint32_t glyphs[MAX_H][MAX_W];
     look looks[MAX_H][MAX_W];
@@ -186,7 +186,7 @@ static look wanted(tide_tui_colour_tier tier, tide_tui_cell cell) {
     return out;
 }
 
-/// Of a blank its colour does not show, unless it is reversed or underlined.
+/// The colour of a blank does not show, unless it is reversed or underlined.
 static bool looks_like(look is, look want, uint32_t glyph) {
     const bool blank = glyph == ' ' && !want.reverse && !want.underline;
     return (blank || (is.colour == want.colour && is.bold == want.bold)) && is.ground == want.ground &&

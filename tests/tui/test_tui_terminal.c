@@ -326,7 +326,7 @@ static void a_page_says_that_it_is_of_everything(void **state) {
     view v;
     view_open_small(&v, 100, 30);
     view_do(&v, "export x.html");
-    assert_true(v.app->st.message_is_error); // nobody here makes pages
+    assert_true(v.app->st.message_is_error); // this session has no export of pages
     assert_non_null(strstr(view_message(&v), ".txt, .svg, .csv or .json"));
     v.session.export_view = take_path;
     v.session.ctx = path;

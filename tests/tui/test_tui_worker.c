@@ -154,7 +154,7 @@ static void what_it_says_of_a_failure_arrives(void **state) {
     stop(w);
 }
 
-static void a_long_question_keeps_nobody_waiting(void **state) {
+static void a_long_question_does_not_block_its_caller(void **state) {
     (void)state;
     tide_tui_worker *w = start();
     gate g = new_gate();
@@ -397,7 +397,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(an_answer_comes_with_its_key),
         tide_unit_test(what_it_says_of_a_failure_arrives),
-        tide_unit_test(a_long_question_keeps_nobody_waiting),
+        tide_unit_test(a_long_question_does_not_block_its_caller),
         tide_unit_test(quick_results_are_waited_for),
         tide_unit_test(a_newer_question_replaces_an_older_one),
         tide_unit_test(cancelling_frees_the_slot_at_once),
