@@ -4,8 +4,8 @@
 // run on one machine. It prints and never judges.
 //
 // Work: a pair allocates and frees one size over and over; the mix keeps 64 blocks of 64 B to 1 MiB alive and replaces
-// them in a fixed pseudo-random order. Nobody writes to the memory, so what is measured is the allocator and not the
-// kernel's pages. Each figure is the median of the rounds; a round is about a hundred thousand pairs, or a fifth of a
+// them in a fixed pseudo-random order. The memory is never written, so the allocator is measured and not the kernel's
+// pages. Each figure is the median of the rounds; a round is about a hundred thousand pairs, or a fifth of a
 // second, per thread; contenders take turns within a round, so that a slow moment of the machine meets all alike.
 //
 //     bench_allocators [--json] [--cpu] [--rounds N] [--threads 1,2,4] [--only TEXT]

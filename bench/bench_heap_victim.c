@@ -23,7 +23,7 @@ typedef struct place {
 } place;
 
 typedef struct worker {
-    const tide_observer *obs; // NULL: nobody is told
+    const tide_observer *obs; // NULL: no observer
     uint64_t n_events, next_id;
     tide_rng rng;
     place places[PLACES];

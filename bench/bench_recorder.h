@@ -115,7 +115,7 @@ void bench_make_dir(const bench_options *o, char *path, size_t path_bytes);
 void bench_remove_dir(const char *path);
 /// 0 when it is not there.
 uint64_t bench_file_bytes(const char *path);
-/// Of all files in a folder whose name contains `part`.
+/// Sum over all files in a folder whose name contains `part`.
 uint64_t bench_dir_bytes(const char *dir, const char *part);
 /// Peak and present memory of this process, in MB of 2^20 bytes.
 double bench_peak_rss_mb(void);

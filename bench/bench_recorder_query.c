@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Section query: questions to a trace of ten million events, kept as rows and kept as chunks, at random moments. Each
-// form in a process of its own, so that its memory is its own. Time of the processor, and wall time, as somebody who
-// waits for the answer has it.
+// form runs in a process of its own, so that memory is measured for each. Printed are processor time, and wall time as
+// the user waits for it.
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>

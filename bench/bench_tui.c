@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// bench_tui: what somebody waits for who looks at a large trace or plan: opening, curves, who is alive, the table of
-// items, rows of a Gantt chart and what a frame asks of them. It prints and never judges.
+// bench_tui: waiting times of a user who looks at a large trace or plan: opening, curves, the live set, the table of
+// items, rows of a Gantt chart and the queries of a frame. It prints and never judges.
 //
 //     bench_tui [--dir DIR] [--events N] [--tensors N] [--trace FILE] [--only WORD]
 //

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // What a key costs in the view: action, questions, layout and cells, at 200x60, with the worker as on a terminal (of
-// which only the bytes are missing). Keys follow each other at once, whatever is still being done aside, as when
-// somebody keeps one pressed; how long the worker then takes until all of the last one is on the screen is printed
-// apart.
+// which only the bytes are missing). Keys follow each other at once, without waiting for the worker, as when a key is
+// held down. The time until the worker has everything of the last key on the screen is printed separately.
 #include <locale.h>
 #include <poll.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #include "core/base/host_alloc.h"
 
 enum { PAGE_BYTES = 64 << 10, PAGES_PER_SLAB = 64 };
-static const size_t arena_bytes = (size_t)1 << 30; // address space: nobody touches it
+static const size_t arena_bytes = (size_t)1 << 30; // address space: its pages are never touched
 
 typedef tide_status (*make_fn)(tide_allocator **out, tide_error *err);
 

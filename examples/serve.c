@@ -7,8 +7,8 @@
 //     serve TRACE
 //
 // Each request takes activations from a caching allocator and pages of a KV cache from another one, and gives them
-// back. The troubles: one request with a long prompt makes the first allocator grow, and it keeps what nobody needs
-// again; from half an hour on a request that times out forgets one of its pages.
+// back. Two faults are planted: one request with a long prompt makes the first allocator grow, and the allocator keeps
+// memory that is not needed again; after half an hour, each request that times out forgets one of its pages.
 #include <stdio.h>
 
 #include "core/memory/allocators/allocators.h"

@@ -355,7 +355,7 @@ void tide_kv_cache_get_stats(const tide_kv_cache *c, tide_kv_cache_stats *out) {
         p->seen = 0;
         if (p->refs > 1) out->n_shared_pages++;
     }
-    // Of a shared page, what counts is the table that has most tokens in it.
+    // A shared page counts with the table that has most tokens in it.
     for (size_t i = 0; i < c->n_tables; i++) {
         const tide__kv_table *t = &c->tables[i];
         n_entries += t->n_pages;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// One drain per trace, whoever it is: a lock on "<trace>.drain", which goes with the process that holds it. The name is
-// taken away by its holder, so a lock counts only while the name still means the file that was locked.
+// At most one drain per trace: a lock on "<trace>.drain", which ends with the process that holds it. The holder removes
+// the file, so a lock counts only while the name still refers to the locked file.
 //
 //     byte 0   the drain
 //     byte 1   who makes the trace, until its drain is at work: a reader that comes in between must not take it for one

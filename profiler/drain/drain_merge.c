@@ -250,7 +250,7 @@ static tide_status note_late(tide__drain *d, const tide__drain_ring *r, tide__ev
     return tide__store_write_late(d->store, e, r->own_ns, err);
 }
 
-/// Take the slot at the ring's position, whatever it is.
+/// Take the slot at the ring's position, with any operation in it.
 static tide_status take_slot(tide__drain *d, tide__drain_ring *r, size_t *n, tide_error *err) {
     TIDE_ASSERT(r->has_next && r->position < r->end && d->n_events < TIDE__DRAIN_BUFFER_EVENTS);
     tide__event *e = &d->events[d->n_events];

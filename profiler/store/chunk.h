@@ -20,7 +20,8 @@
 // an event says of them. A byte of 0 says that something new follows, which takes the next number, if there is one
 // left.
 //
-// Of a new shape a byte follows that says what of it is not that of the event before (0 for the first event):
+// A byte follows each new shape. Its bits say which fields differ from those of the event before (0 for the first
+// event):
 //
 //     bit 0  operation  one byte, as in table op
 //     bit 1  kind       one byte; 255: none
@@ -32,7 +33,7 @@
 //     bit 7  -          0
 //
 // and then these, in this order. A varint has seven bits per byte, the lowest first, and bit 7 set in every byte but
-// the last. Of a new form four bytes follow: the numbers of bytes, 0 to 8, of
+// the last. Four bytes follow each new form. They give the numbers of bytes, 0 to 8, of
 //
 //     bits   part       holds
 //     0-3    time       time since the event before, since 0 for the first

@@ -27,7 +27,7 @@ tide_status tide__finish_tables(const tide__sql *s, bool in_memory, tide_error *
 /**
  * Tables, leaves and snapshots behind the last ones, the counts of meta (n_events, n_scope_events, n_blocks, n_runs,
  * n_names, n_scopes, n_lost, n_problems, first_kept_event; requested_bytes and freed_bytes: sums over table block, over
- * the rows that were freed; n_orphan_frees when nobody wrote it), meta.state: "complete", or "cut short" with `reason`;
+ * the rows that were freed; n_orphan_frees when it is missing), meta.state: "complete", or "cut short" with `reason`;
  * all in one transaction. Then leave WAL mode. A reader that holds the file open leaves it in WAL mode; that is no
  * error.
  *

@@ -41,7 +41,7 @@ tide_status tide__rows_insert_events(tide__rows *r, const tide__event *events, s
 tide_status tide__rows_insert_blocks(tide__rows *r, bool temp, const tide__block_row *blocks, size_t n,
                                      tide_error *err) TIDE_NODISCARD;
 
-/// Which columns of a row of table event hold the event's number whatever it is; the others are NULL for 0 (kind: for
+/// Which columns of a row of table event hold every value of the event, also 0; the others are NULL for 0 (kind: for
 /// TIDE__NO_KIND). Reading NULL as 0 (kind: as TIDE__NO_KIND) gives the event back as it went in.
 enum { TIDE__HAS_STREAM = 1, TIDE__HAS_REQUESTED = 2, TIDE__HAS_RESERVED = 4, TIDE__HAS_ADDRESS = 8 };
 unsigned tide__event_columns(int op);

@@ -98,7 +98,7 @@ static uint16_t number_of(tide_tui_paint *p, pen want) {
     return (uint16_t)p->n_pens++;
 }
 
-/// Of a blank only what shows on a blank: its ground, its reverse, its underline.
+/// The attributes of a cell that are visible. A blank keeps only its ground, its reverse and its underline.
 static bool ink_of(tide_tui_paint *p, tide_tui_cell cell, ink *out) {
     const bool odd = cell.role >= TIDE_TUI_N_ROLES || cell.ground >= TIDE_TUI_N_ROLES || cell.marks >= N_MARKS;
     if (odd) cell.role = cell.ground = cell.marks = 0;
