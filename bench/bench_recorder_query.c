@@ -160,7 +160,7 @@ static const struct {
     {"1000 events from anywhere", some_events, MANY},
 };
 
-/// Of repeated answers to one question.
+/// Times of repeated answers to one query.
 typedef struct times {
     bench_samples cpu, wall;
     double cpu0, wall0;

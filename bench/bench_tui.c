@@ -31,7 +31,7 @@ typedef struct tui_job {
 // ---- times ----
 
 static double now_ms(void) { return bench_cpu_ns(CLOCK_MONOTONIC) / 1e6; }
-/// Of what is repeated the processor's time counts: others may be at work on the machine.
+/// Processor time, for repeated work: other programs may use the machine at the same time.
 static double cpu_ms(void) { return bench_cpu_ns(CLOCK_THREAD_CPUTIME_ID) / 1e6; }
 double bench_tui_ms(void) { return now_ms(); }
 

@@ -44,7 +44,7 @@ typedef struct job {
     bool failed;
 } job;
 
-/// The arena is full: room comes when everybody has given back what they hold and one of them resets it.
+/// The arena is full: there is room again when all threads have freed their blocks and one of them resets the arena.
 static __attribute__((noinline)) bool make_room(const bench_contender *c, bench_piece *live, size_t n_live) {
     if (!c->needs_reset) return false;
     for (size_t i = 0; i < n_live; i++) {

@@ -331,7 +331,7 @@ static void it_can_be_cancelled(void **state) {
     assert_tide_status(tide_pools_at(s, at, 2900, 2000, NULL, &pools, &err), TIDE_ERR_INVALID);
     assert_tide_ok(tide_pools_at(s, at, 2000, 2900, NULL, &pools, &err), &err); // and asked again
     tide_pools_deinit(&pools);
-    // Once the run is summed up no other moment or window has anything left that anybody could cancel.
+    // Once the run is summed up, another moment or window needs no work that could be cancelled.
     assert_tide_ok(tide_pools_at(s, (tide_moment){2100, 0}, 2200, 2300, &progress, &pools, &err), &err);
     tide_pools_deinit(&pools);
     assert_int_equal(n_asked, 1);

@@ -140,7 +140,8 @@ static void items_of_each_run(void **state) {
     tmp_dir_remove(&d);
 }
 
-/// Of two blocks as large as the plan's buffer the one that was allocated first is it, whatever their numbers.
+/// When two blocks are as large as the plan's buffer, the one allocated first is the buffer, independent of block
+/// numbers.
 static void the_first_buffer_is_the_plans(void **state) {
     (void)state;
     tmp_dir d;

@@ -323,7 +323,7 @@ static void another_one_loads(void **state) {
     tmp_dir_remove(&d);
 }
 
-/// Segments where an allocator tells of them, what blocks hold where none does.
+/// Reserved bytes: the segments where an allocator reports them, else the reserved bytes of its blocks.
 static void reserved_bytes(void **state) {
     (void)state;
     tide_error err = TIDE_ERROR_INIT;

@@ -7,7 +7,7 @@
 typedef struct open_model {
     uint64_t batch;
     bool off[TIDE_N_PASSES];
-    bool refuses; // to tell of its batch
+    bool refuses; // to report its batch
 } open_model;
 
 /// As the command line makes it: the last word on a pass and on the batch counts.

@@ -14,7 +14,7 @@ from tidemark import SAMPLES, SHARED, SOURCE, Case, run
 LENET = SAMPLES / "lenet5.json"
 SQUEEZENET = SAMPLES / "squeezenet1_1.json"
 DYNAMIC = SAMPLES / "dynamic_batch.json"
-# Of these two kernels have little scratch: what is planned is the same on any processor.
+# The kernels of these two models have little scratch: their plans are the same on every processor.
 ENCODER = SAMPLES / "transformer_encoder.json"
 DECODER = SAMPLES / "decoder_step.json"
 MINIMALLOC = SHARED / "data" / "minimalloc"
@@ -404,7 +404,7 @@ class Budget(Case):
 
     @unittest.skipIf(scratch.why_other(), scratch.why_other())
     def test_passes_that_help_together(self):
-        """Of several passes that are off none alone may be enough, all of them are."""
+        """Several passes are off. Turning on one of them may not be enough; turning on all of them is."""
         graph = SAMPLES / "inception_block.json"
         all_on = self.needs(graph)
         off = ("--no-parts", "--no-order")

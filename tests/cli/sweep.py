@@ -258,7 +258,7 @@ class Output(Models):
             while True:
                 try:
                     piece = os.read(leader, 4096)
-                except OSError: # everybody on the other side has gone
+                except OSError: # all processes on the other side have ended
                     break
                 if not piece:
                     break

@@ -29,7 +29,7 @@ class Page(Case):
         self.b.requests()
 
     def tearDown(self):
-        """After each test: nothing on the console, nothing asked of anybody."""
+        """After each test: the console is empty and no request left the machine."""
         said = [entry for entry in self.b.log("browser") if entry["level"] in ("SEVERE", "WARNING")]
         self.assertEqual(said, [], "the console is not empty")
         for url in self.b.requests():

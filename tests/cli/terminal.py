@@ -314,7 +314,7 @@ class State(Screen):
         kept = sorted((self.dir / "state" / "tidemark").iterdir())
         self.assertTrue(kept, "nothing was kept")
         self.assertIn("size>1", self.keys("1"))
-        # A fresh start on request, and a state file that is no state file does not stop anybody.
+        # A fresh start on request; an invalid state file does not prevent the start.
         self.line("reset")
         self.assertNotIn("EXPLAIN", self.again())
         for path in (self.dir / "state" / "tidemark").iterdir():

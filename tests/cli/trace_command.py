@@ -271,7 +271,7 @@ class Moments(Traces):
         ran = [self.json("trace", p, "--sql", "SELECT op, count(*) FROM all_events GROUP BY op ORDER BY op")["rows"]
                for p in (self.path, chunked)]
         self.assertEqual(ran[0], ran[1])
-        # Expanded: rows for everybody, and nothing else is different.
+        # Expanded: every event is a row, and nothing else is different.
         before = self.json("trace", chunked)
         self.assertEqual(self.json("trace", chunked, "--expand"),
                          {"schema": "tidemark.trace_expand", "version": 1, "file": str(chunked), "rows": n, "chunks": 0})

@@ -198,7 +198,7 @@ static void test_rules_that_hold_for_nothing_are_told(void **state) {
                "run = true");
     assert_bad(TOP "[[model]]\npath = \"y.onnx\"\nrun = true\n" MODEL "[model.rules]\npeak_bytes = \"fail\"\n",
                "t.toml:8", "peak_bytes is measured by a run", NULL);
-    // A trace tells of the run that it was.
+    // A trace was recorded in a run, so the rule may stand there.
     tide_gate_config_destroy(
         config_of("t.toml", TOP "[rules]\nleaked_bytes = { max = 0 }\n[[model]]\npath = \"trace.db\"\n"));
     assert_bad(TOP "baseline = false\n[rules]\npeak_bytes = { max = \"off\" }\n" MODEL, "t.toml:2",

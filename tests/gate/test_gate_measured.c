@@ -223,7 +223,7 @@ static void a_plan_of_nothing(void **state) {
     tide_lifetimes_deinit(&lt);
 }
 
-/// Of several steps at which as much is in use the first is the peak.
+/// When several steps use equally many bytes, the first of them is the peak.
 static void the_first_of_equal_peaks(void **state) {
     (void)state;
     tide_lifetimes lt = {0};

@@ -43,7 +43,7 @@ static inline tide_status mock_alloc(void *self, const tide_alloc_request *req, 
     m->asked = *req;
     snprintf(m->asked_tag, sizeof m->asked_tag, "%s", req->tag != NULL ? req->tag : "(none)");
     const size_t reserved = (req->size_bytes + 1023) / 1024 * 1024;
-    // An eighth of the address space is more than anybody has: refused here, so that no sanitizer has to.
+    // An eighth of the address space is more than any machine has: refused here, before a sanitizer does.
     void *data = m->fail_after == 0 || req->size_bytes > SIZE_MAX / 8 ? NULL : mock_bytes(m, reserved);
     if (m->fail_after >= 0) m->fail_after--;
     mock_note(m, data != NULL ? 'a' : 'f');

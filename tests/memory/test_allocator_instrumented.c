@@ -237,9 +237,9 @@ static void log_event(void *self, const tide_memory_event *event) {
     log_char(self, letters[event->op]);
 }
 
-/// An alloc is told after it happened, a free before the memory goes back: otherwise another thread could get the
-/// address and tell of it first.
-static void told_in_the_order_that_threads_need(void **state) {
+/// An allocation is reported after it happened, a free before the memory goes back: otherwise another thread could get
+/// the address and report it first.
+static void reported_in_the_order_that_threads_need(void **state) {
     (void)state;
     order_log log = {.text = ""};
     tide_error err = TIDE_ERROR_INIT;
@@ -375,7 +375,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(no_clock_for_who_wants_no_time),  tide_unit_test(every_field_of_every_event),
         tide_unit_test(failed_attempts_are_events_too),  tide_unit_test(the_rest_is_the_inner_allocators),
-        tide_unit_test(the_stream_tells_what_is_out),    tide_unit_test(told_in_the_order_that_threads_need),
+        tide_unit_test(the_stream_tells_what_is_out),    tide_unit_test(reported_in_the_order_that_threads_need),
         tide_unit_test(order_holds_under_eight_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -284,7 +284,7 @@ static void rule_4_a_stream_that_goes_leaves_its_blocks_to_everybody(void **stat
     assert_true(stats_of(a).n_pending == 1);
     end_stream(s);
     assert_sound(a);
-    // What waited for s waits no more, what lay on its free list serves anybody.
+    // Blocks that waited for s are free now; blocks of its free list serve every stream.
     assert_true(stats_of(a).n_pending == 0);
     assert_true(e.n_completed == 2);
     give_on(a, &declared, t);
@@ -314,7 +314,7 @@ static void rule_4_idle_neighbours_merge_when_their_streams_are_gone(void **stat
     const tide_memory whole = take_on(a, 20 * MIB, s);
     give_on(a, &whole, s);
     end_stream(s);
-    // Half of it goes to t, the rest stays with everybody; then t goes, too.
+    // Half of it goes to t, the rest stays free for every stream; then t is destroyed, too.
     const tide_memory half = take_on(a, 11 * MIB, t);
     assert_ptr_equal(half.data, whole.data);
     give_on(a, &half, t);

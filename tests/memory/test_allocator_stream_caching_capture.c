@@ -180,7 +180,7 @@ static void rule_5_captured_work_keeps_its_memory(void **state) {
     const uint64_t pool = begin_pool(a, s);
     begin_capture(s);
     const tide_memory inside = take_on(a, 1000, s);
-    assert_ptr_not_equal(inside.data, ordinary.data); // not from what everybody uses
+    assert_ptr_not_equal(inside.data, ordinary.data); // not from the shared chunks
     touch(&inside, s);
     give_on(a, &inside, s);
     const tide_memory next = take_on(a, 1000, s);
@@ -227,7 +227,7 @@ static void rule_5_pools_do_not_mix(void **state) {
     assert_ptr_not_equal(of_all.data, of_one.data);
     end_pool(a, one);
     end_pool(a, two);
-    // Released with a block out and one pending: both become everybody's as they come back.
+    // Released with one live block and one pending: both serve every stream after they come back.
     release_pool(a, one);
     release_pool(a, two);
     assert_true(stats_of(a).n_pending == 1);

@@ -73,7 +73,7 @@ static void trim_and_the_end_wait_for_a_closing_stream(void **state) {
     }
 }
 
-/// Streams that were gone before anybody asked for memory on them hold nothing back.
+/// Streams that were destroyed before the first allocation on them hold no memory back.
 static void blocks_of_a_stream_long_gone_are_given_back(void **state) {
     (void)state;
     tide_allocator *a = make();

@@ -9,7 +9,7 @@ enum { MAX_SEGMENTS = 256, MAX_PIECES = 1024, MAX_USES = 8, N_STREAMS = 4, N_STE
 
 typedef enum piece_state { IDLE, OUT, PENDING } piece_state;
 
-/// Streams are told apart by their id; 0 is "everybody's" here (the fake's stream 0 is not used).
+/// Streams are told apart by their id; 0 means "every stream" here (the fake's stream 0 is not used).
 typedef struct piece {
     uintptr_t addr;
     size_t size;
@@ -177,7 +177,7 @@ static piece *predict_new(model *m, const ears *e, size_t size, size_t align, ti
     return cut((place){seg, 0}, round_up(size, 512), align, stream);
 }
 
-/// Of the pieces that are out, the `n`-th.
+/// The `n`-th live piece.
 static piece *nth_out(model *m, uint64_t n) {
     for (size_t s = 0; s < m->n; s++) {
         for (size_t i = 0; i < m->segments[s].n; i++) {

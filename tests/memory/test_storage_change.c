@@ -9,8 +9,9 @@
 
 // ---- reset ----
 
-// S28-3: 0 bytes empties; else rounded size, allocator chosen by device, zeroed, capacity = rounded size. Of a live
-// storage too: the new memory is there before the old goes back through its own allocator; other users keep the old.
+// S28-3: 0 bytes empties; else rounded size, allocator chosen by device, zeroed, capacity = rounded size. The same
+// holds for a live storage: the new memory is there before the old goes back through its own allocator; other users
+// keep the old.
 static void reset_gives_zeroed_memory(void **state) {
     (void)state;
     static mock m, elsewhere;

@@ -193,7 +193,8 @@ static void inputs_and_outputs_stay_alone_X5_S23_6(void **state) {
 
 // ---- in place ----
 
-/// Of two inputs that die the older one is overwritten; one that lives on is not, nor one that is read twice elsewhere.
+/// When two inputs die, the older one is overwritten. An input that lives on is not overwritten, nor one that is read
+/// twice elsewhere.
 static void in_place_takes_what_dies(void **state) {
     (void)state;
     model *m = begin();

@@ -133,7 +133,7 @@ static void check_linear_scan(const tide_problem *p) {
     tide__placement_deinit(&pl);
 }
 
-/// No byte is anybody else's, at any tick.
+/// No two tensors share a byte, at any tick.
 static void check_naive(const tide_problem *p) {
     tide_placement pl = placed(p, tide__strategy(TIDE_STRATEGY_NAIVE));
     for (size_t i = 0; i < p->n; i++) {

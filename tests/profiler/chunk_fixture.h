@@ -57,7 +57,7 @@ static tide__event in[TIDE__CHUNK_MAX_EVENTS], out[TIDE__CHUNK_MAX_EVENTS];
 static uint8_t buffer[TIDE__CHUNK_MAX_BYTES];
 
 typedef size_t encode_function(const tide__event *events, size_t n, uint8_t *bytes);
-/// Of the description, without a thought for speed or bad bytes. @return number of events
+/// A decoder written from the description, slow and without checks of the bytes. @return number of events
 typedef size_t describe_function(const uint8_t *bytes, size_t n_bytes, tide__event *events);
 
 /// Encode in[n], decode it, and once more by the description. @return bytes

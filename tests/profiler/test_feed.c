@@ -82,7 +82,7 @@ static void expect_event(feed_fx *fx, const tide__slot *s, const tide_memory_eve
     assert_true(d.type == (int32_t)e->device.type && d.index == e->device.index);
 }
 
-/// Of many events one field is another one than in the last: whichever way an event goes in, it comes out.
+/// Each of many events differs from the one before in one field. Every event is read back as it was sent.
 static void each_change_of_a_field_comes_out(void **state) {
     (void)state;
     enum { N = 50000, N_NAMES = 6, NAME_BYTES = 96 };
@@ -197,7 +197,8 @@ static void events_without_a_time_get_one(void **state) {
     fx_close(fx);
 }
 
-/// Of the calling thread or of another one that it speaks for: it is said before the first and at each change.
+/// A ring names the thread of the events that follow, before the first event and at each change: the calling thread, or
+/// another one that it sends for.
 static void a_ring_says_whose_events_follow(void **state) {
     (void)state;
     feed_fx *fx = fx_open(64, false);

@@ -158,8 +158,8 @@ static const tide_trace_step *step_of(const tide_trace_step *steps, size_t n, in
     return NULL;
 }
 
-/// Of two tensors that the steps of the run had alive at one time no byte is shared: times by the run, places by the
-/// trace's own table.
+/// Two tensors that are live in one step of the run share no byte. Times come from the run, places from the trace's own
+/// table.
 static void check_apart(const tide_trace_step *steps, size_t n_steps, const tide_lifetime *a, uint64_t a_at,
                         const tide_lifetime *b, uint64_t b_at) {
     const uint64_t a_begin = step_of(steps, n_steps, a->begin_step)->begin_ns;
@@ -221,7 +221,7 @@ static void run_graph(const char *below) {
     check_three_steps(d.file, plan, base);
     assert_sql(d.file, "SELECT count(*) FROM leaks", "0\n");
     assert_sql(d.file, "SELECT count(*) FROM predicted_vs_measured WHERE difference_bytes <> 0", "0\n");
-    assert_sql(d.file, "SELECT count(*) FROM blocks WHERE name = ''", "0\n"); // PT-26: everybody says who asks
+    assert_sql(d.file, "SELECT count(*) FROM blocks WHERE name = ''", "0\n"); // PT-26: every allocation has a name
     // A planned run allocates nothing inside an operator.
     assert_sql(d.file, "SELECT count(*) FROM blocks WHERE run_id = 2 AND scope <> '' AND step IS NOT NULL", "0\n");
     tide_memory_plan_destroy(plan);

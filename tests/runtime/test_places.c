@@ -59,7 +59,7 @@ static void close_refused(broken *b, tide_status want, const char *node, const c
     assert_text_has(tide_text_str(&log), want == TIDE_ERR_NO_SPACE ? "offset" : "");
     assert_text_has(err.msg, want == TIDE_ERR_NO_SPACE ? buffer : "");
     tide_text_deinit(&log);
-    // Also without anybody to tell: the same refusal.
+    // The same refusal without an error object.
     assert_tide_status(tide_inference_plan_create(b->p, &opt, &ip, NULL), want);
     tide_memory_plan_destroy(b->m);
     tide_program_unref(b->p);

@@ -51,7 +51,7 @@ static void chain_of_creation_LT_14_LT_3(void **state) {
                              .stream = 0,
                              .registry = r,
                              .tag = "k0"};
-    // 1: the count comes before anybody looks for an allocator; there is none.
+    // 1: the size is computed before the allocator is looked up; there is none.
     assert_tide_status(tide_tensor_create(&spec, &t, &err), TIDE_ERR_OVERFLOW);
     // 2: the allocator is looked up by device and kind.
     spec.shape = tide_shape_make(2, DIMS(5, 10));

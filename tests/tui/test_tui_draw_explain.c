@@ -99,7 +99,7 @@ static void groups_are_shares_of_what_is_alive(void **state) {
     scene_lists_destroy(l);
 }
 
-/// Of many operators the last ones are one line, which counts them and sums them.
+/// When there are many operators, the last ones share one line with their number and their sum.
 static void many_groups_still_sum(void **state) {
     (void)state;
     scene_lists *l = scene_lists_new();

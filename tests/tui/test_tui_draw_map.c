@@ -167,7 +167,7 @@ static void many_items_in_a_cell_are_no_item(void **state) {
     scene_sample_destroy(s);
 }
 
-/// Of one moment there is a bar, not a time axis: nothing else in the plane, no cursor, and the title says which
+/// One moment is drawn as a bar without a time axis: nothing else in the plane, no cursor, and the title says which
 /// moment.
 static void one_moment_is_a_bar(void **state) {
     (void)state;

@@ -42,7 +42,7 @@ typedef struct question {
     int n, answer;
     gate *gate;        ///< NULL: it waits for nothing
     uint64_t takes_ns; ///< at least
-    bool loops;        ///< tells of progress until it is cancelled
+    bool loops;        ///< reports progress until it is cancelled
     tide_status status;
     const tide_subject *saw_a, *saw_b;
     size_t saw_items;

@@ -16,7 +16,7 @@ typedef struct view {
     tide_tui_app *app;
 } view;
 
-/// Of eight steps; the peak is at step 2: 196608 + 262144 + 32768 bytes and the persistent ones, 65536 + 3072.
+/// A plan of eight steps; its peak is at step 2: 196608 + 262144 + 32768 bytes and the persistent ones, 65536 + 3072.
 static inline tide_memory_plan *small_plan(uint64_t conv2_bytes) {
     static const struct {
         const char *name;
