@@ -36,7 +36,7 @@ static void fail_in_a_child(int value, char *said, size_t room, int *end) {
     assert_int_equal(waitpid(child, end, 0), child);
 }
 
-static void what_does_not_hold_is_told(void **state) {
+static void failed_assertions_are_reported(void **state) {
     (void)state;
     char said[512];
     int end;
@@ -61,7 +61,7 @@ static void sanitizers_turn_it_on(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        tide_unit_test(what_does_not_hold_is_told),
+        tide_unit_test(failed_assertions_are_reported),
         tide_unit_test(sanitizers_turn_it_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -107,7 +107,7 @@ static void grow_keeps_the_content(void **state) {
     tide_host_free(array);
 }
 
-static void what_is_missing_is_said(void **state) {
+static void no_memory_says_what_it_was_for(void **state) {
     (void)state;
     tide_error err = TIDE_ERROR_INIT;
     int *array = NULL;
@@ -163,10 +163,13 @@ static void counts_hold_under_threads(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        tide_unit_test(every_call_is_counted),   tide_unit_test(sizes_that_do_not_fit_are_refused),
-        tide_unit_test(strings_are_copied),      tide_unit_test(planted_failure_hits_the_nth_call_once),
-        tide_unit_test(grow_keeps_the_content),  tide_unit_test(counts_hold_under_threads),
-        tide_unit_test(what_is_missing_is_said),
+        tide_unit_test(every_call_is_counted),
+        tide_unit_test(sizes_that_do_not_fit_are_refused),
+        tide_unit_test(strings_are_copied),
+        tide_unit_test(planted_failure_hits_the_nth_call_once),
+        tide_unit_test(grow_keeps_the_content),
+        tide_unit_test(counts_hold_under_threads),
+        tide_unit_test(no_memory_says_what_it_was_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -366,7 +366,7 @@ static int run_command(const char *const *args, int n, char *out, size_t out_byt
 }
 
 /// A leak planted into a real run: one of its inputs is never given back.
-static void a_planted_leak_is_told_and_fails(void **state) {
+static void a_planted_leak_is_reported_and_fails(void **state) {
     (void)state;
     char path[1024];
     static char out[65536];
@@ -417,7 +417,7 @@ int main(void) {
         tide_unit_test(one_budget_for_all_kinds),
         tide_unit_test(a_run_outlives_its_recording),
         tide_unit_test(no_recording_no_words),
-        cmocka_unit_test(a_planted_leak_is_told_and_fails),
+        cmocka_unit_test(a_planted_leak_is_reported_and_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,7 +26,7 @@ static void listen_with(hearer *h) {
     tide_stream_listen(&h->base);
 }
 
-static void listeners_hear_of_each_stream_once(void **state) {
+static void listeners_are_called_once_for_each_stream(void **state) {
     (void)state;
     hearer a = {0}, b = {0}, never = {0};
     listen_with(&a);
@@ -141,7 +141,7 @@ static void listeners_come_and_go_on_many_threads(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        tide_unit_test(listeners_hear_of_each_stream_once),
+        tide_unit_test(listeners_are_called_once_for_each_stream),
         tide_unit_test(leaving_waits_for_ones_own_call_only),
         tide_unit_test(listeners_come_and_go_on_many_threads),
     };

@@ -139,7 +139,7 @@ static void test_times_take_no_limit(void **state) {
 
 // ---- contradictions ----
 
-static void test_limits_that_exclude_each_other_are_told_with_both_places(void **state) {
+static void test_limits_that_exclude_each_other_are_reported_with_both_places(void **state) {
     (void)state;
     assert_bad(TOP "[rules]\npeak_bytes = { warn = \"2%\", fail = \"1%\" }\n[defaults]\nrun = true\n" MODEL, "t.toml:3",
                "peak_bytes of x.onnx: the warn limit is not below the fail limit",
@@ -162,7 +162,7 @@ static void test_limits_that_exclude_each_other_are_told_with_both_places(void *
         config_of("t.toml", TOP "[rules]\nplanned_bytes = { warn = \"64KiB\", fail = \"1KiB and 2%\" }\n" MODEL));
 }
 
-static void test_keys_that_exclude_each_other_are_told_with_both_places(void **state) {
+static void test_keys_that_exclude_each_other_are_reported_with_both_places(void **state) {
     (void)state;
     assert_bad(TOP "[defaults]\npasses = []\nno_passes = []\n" MODEL, "t.toml:4", "keep one of them", "at t.toml:3");
     assert_bad(TOP "[defaults]\nrun = false\nruns = 3\n" MODEL, "t.toml:4", "'runs' is about runs", "at t.toml:3");
@@ -188,7 +188,7 @@ static void test_keys_that_exclude_each_other_are_told_with_both_places(void **s
         config_of("t.toml", TOP MODEL "[[model]]\npath = \"x.onnx\"\nname = \"aligned\"\nalign = 64\n"));
 }
 
-static void test_rules_that_hold_for_nothing_are_told(void **state) {
+static void test_rules_without_effect_are_reported(void **state) {
     (void)state;
     tide_gate_config *c =
         config_of("t.toml", TOP MODEL "[[override]]\nmatch = \"y*\"\n[override.rules]\npeak_bytes = { max = 5 }\n");
@@ -222,9 +222,9 @@ int main(void) {
         config_test(test_names_of_things_are_checked),
         config_test(test_amounts_are_of_the_metric),
         config_test(test_times_take_no_limit),
-        config_test(test_limits_that_exclude_each_other_are_told_with_both_places),
-        config_test(test_keys_that_exclude_each_other_are_told_with_both_places),
-        config_test(test_rules_that_hold_for_nothing_are_told),
+        config_test(test_limits_that_exclude_each_other_are_reported_with_both_places),
+        config_test(test_keys_that_exclude_each_other_are_reported_with_both_places),
+        config_test(test_rules_without_effect_are_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,7 +42,7 @@ static void test_patterns_find_files(void **state) {
     assert_finds("path = \"m/z*\"", "m/z.onnx");
 }
 
-static void test_patterns_that_find_nothing_are_told(void **state) {
+static void test_patterns_without_a_match_are_reported(void **state) {
     (void)state;
     put_models();
     assert_bad(TOP "[[model]]\npath = \"m/*.tflite\"\n", "t.toml:3", "no file matches this pattern: 'm/*.tflite'",
@@ -74,7 +74,7 @@ static void become(uid_t user) {
     assert_int_equal(seteuid(user), 0);
 }
 
-static void test_what_may_not_be_read_is_told(void **state) {
+static void test_unreadable_files_are_reported(void **state) {
     (void)state;
     enum { OTHER_USER = 65534 };
     const bool is_root = geteuid() == 0;
@@ -170,7 +170,7 @@ static void test_a_long_path_leaves_room_for_the_reason(void **state) {
 
 // ---- hostile ones ----
 
-static void test_broken_documents_are_told_with_line_and_column(void **state) {
+static void test_broken_documents_are_reported_with_line_and_column(void **state) {
     (void)state;
     assert_bad(TOP "baseline = \"a\"\nbaseline = \"b\"\n", "t.toml:3:12", "cannot redefine", NULL);
     assert_bad(TOP "[rules]\n[rules]\n", "t.toml:3:1", "redefine", NULL);
@@ -300,7 +300,7 @@ static void fail_each(const char *path) {
     assert_true(n > 10);
 }
 
-static void test_no_memory_is_told_and_nothing_is_kept(void **state) {
+static void test_no_memory_is_reported_and_nothing_is_kept(void **state) {
     (void)state;
     put_models();
     put("t.toml", large);
@@ -371,7 +371,7 @@ void _ZdlPvm(void *p, size_t n) {
     free(p);
 }
 
-static void test_no_memory_of_the_toml_library_is_told_too(void **state) {
+static void test_no_memory_of_the_toml_library_is_reported_too(void **state) {
     (void)state;
     put_models();
     put("t.toml", large);
@@ -393,19 +393,19 @@ static void test_no_memory_of_the_toml_library_is_told_too(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         config_test(test_patterns_find_files),
-        config_test(test_patterns_that_find_nothing_are_told),
-        config_test(test_what_may_not_be_read_is_told),
+        config_test(test_patterns_without_a_match_are_reported),
+        config_test(test_unreadable_files_are_reported),
         config_test(test_paths_are_looked_up_from_the_folder_of_the_configuration),
         config_test(test_no_file_no_configuration),
         config_test(test_standard_input_is_either_format),
         config_test(test_a_long_path_leaves_room_for_the_reason),
-        config_test(test_broken_documents_are_told_with_line_and_column),
+        config_test(test_broken_documents_are_reported_with_line_and_column),
         config_test(test_depth_is_bounded),
         config_test(test_points_elsewhere_do_not_count),
         config_test(test_long_names_are_cut_in_messages),
         config_test(test_broken_at_random),
-        config_test(test_no_memory_is_told_and_nothing_is_kept),
-        config_test(test_no_memory_of_the_toml_library_is_told_too),
+        config_test(test_no_memory_is_reported_and_nothing_is_kept),
+        config_test(test_no_memory_of_the_toml_library_is_reported_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

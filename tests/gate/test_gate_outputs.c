@@ -170,7 +170,7 @@ static void assert_text(const tide_gate_output_options *opt, const char *has, co
     tide_text_deinit(&got);
 }
 
-static void text_tells_what_changed_and_counts_the_rest(void **state) {
+static void text_lists_what_changed_and_counts_the_rest(void **state) {
     (void)state;
     sample_worse(shared, "net");
     assert_text(NULL, "as before or within budget: 1 case\n", "models/net same");
@@ -351,7 +351,7 @@ int main(void) {
         tide_unit_test(the_command_to_accept_can_be_pasted),
         tide_unit_test(advice_is_what_can_be_done),
         tide_unit_test(a_finding_points_at_its_file),
-        tide_unit_test(text_tells_what_changed_and_counts_the_rest),
+        tide_unit_test(text_lists_what_changed_and_counts_the_rest),
         tide_unit_test(figures_that_grew_by_as_much_share_a_line),
         tide_unit_test(markdown_keeps_to_its_bytes),
         tide_unit_test(markdown_of_few_rows_says_so),

@@ -264,7 +264,7 @@ static void host_memory_may_end(void **state) {
     tide_allocator_unref(cpu);
 }
 
-static void props_tell(void **state) {
+static void props_are_right(void **state) {
     (void)state;
     tide_allocator *cpu = make_cpu();
     tide_allocator *arena = make_arena(cpu, 4096, 128);
@@ -287,7 +287,7 @@ int main(void) {
         tide_unit_test(blocks_live_inside_the_one_block),
         tide_unit_test(reserve_makes_room),
         tide_unit_test(host_memory_may_end),
-        tide_unit_test(props_tell),
+        tide_unit_test(props_are_right),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

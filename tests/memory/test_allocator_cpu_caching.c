@@ -273,7 +273,7 @@ static void freed_blocks_are_off_limits(void **state) {
 }
 
 // LT-39: what it says of itself.
-static void props_tell(void **state) {
+static void props_are_right(void **state) {
     (void)state;
     tide_allocator *a = make();
     tide_allocator_props p;
@@ -298,7 +298,7 @@ int main(void) {
         tide_unit_test(a_refusal_is_tried_again),
         tide_unit_test(sizes_past_every_class_are_refused),
         tide_unit_test(freed_blocks_are_off_limits),
-        tide_unit_test(props_tell),
+        tide_unit_test(props_are_right),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -89,7 +89,7 @@ static void or_it_is_refused_S28_23(void **state) {
     fake_teardown();
 }
 
-static void no_memory_is_told_in_numbers(void **state) {
+static void no_memory_is_reported_in_numbers(void **state) {
     (void)state;
     tide_error err = TIDE_ERROR_INIT;
     fake_setup(1);
@@ -131,7 +131,7 @@ static void there_must_be_a_device(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(every_block_is_a_call),   tide_unit_test(alignment_is_honoured_S28_23),
-        tide_unit_test(or_it_is_refused_S28_23), tide_unit_test(no_memory_is_told_in_numbers),
+        tide_unit_test(or_it_is_refused_S28_23), tide_unit_test(no_memory_is_reported_in_numbers),
         tide_unit_test(there_must_be_a_device),
     };
     return cmocka_run_group_tests_name("allocator device", tests, NULL, NULL);

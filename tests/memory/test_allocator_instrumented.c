@@ -142,7 +142,7 @@ static void the_rest_is_the_inner_allocators(void **state) {
 
 /// The stream of events, replayed by a plain list, gives what is out after every step: one event dropped, doubled or
 /// with another size makes this red.
-static void the_stream_tells_what_is_out(void **state) {
+static void the_events_give_the_live_bytes(void **state) {
     (void)state;
     static listener l;
     tide_error err = TIDE_ERROR_INIT;
@@ -265,7 +265,7 @@ static void reported_in_the_order_that_threads_need(void **state) {
 }
 
 /// Reading the clock costs more than all the rest: who does not want the time does not pay for it.
-static void no_clock_for_who_wants_no_time(void **state) {
+static void no_clock_for_observers_without_time(void **state) {
     (void)state;
     static listener l;
     tide_observer obs = listener_observer(&l);
@@ -373,9 +373,9 @@ static void order_holds_under_eight_threads(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        tide_unit_test(no_clock_for_who_wants_no_time),  tide_unit_test(every_field_of_every_event),
-        tide_unit_test(failed_attempts_are_events_too),  tide_unit_test(the_rest_is_the_inner_allocators),
-        tide_unit_test(the_stream_tells_what_is_out),    tide_unit_test(reported_in_the_order_that_threads_need),
+        tide_unit_test(no_clock_for_observers_without_time), tide_unit_test(every_field_of_every_event),
+        tide_unit_test(failed_attempts_are_events_too),      tide_unit_test(the_rest_is_the_inner_allocators),
+        tide_unit_test(the_events_give_the_live_bytes),      tide_unit_test(reported_in_the_order_that_threads_need),
         tide_unit_test(order_holds_under_eight_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,7 +37,7 @@ static void rule_10_the_numbers(void **state) {
     finish(a);
 }
 
-static void the_listener_hears_of_segments_and_frees(void **state) {
+static void the_listener_receives_segments_and_frees(void **state) {
     (void)state;
     tide_allocator *a = make_fake();
     ears e;
@@ -148,7 +148,7 @@ static void idle_host_memory_is_off_limits(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(rule_10_the_numbers),
-        tide_unit_test(the_listener_hears_of_segments_and_frees),
+        tide_unit_test(the_listener_receives_segments_and_frees),
         tide_unit_test(two_devices_LT_25),
         tide_unit_test(trim_waits_for_streams_and_leaves_what_is_out),
 #ifdef HAS_ASAN

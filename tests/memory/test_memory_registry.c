@@ -39,7 +39,7 @@ static void highest_priority_wins_in_any_order(void **state) {
     for (int i = 0; i < 4; i++) tide_allocator_unref(all[i]);
 }
 
-static void what_is_not_there_is_said(void **state) {
+static void missing_allocators_are_reported(void **state) {
     (void)state;
     tide_error err = TIDE_ERROR_INIT;
     tide_registry *r = make();
@@ -345,7 +345,7 @@ static void swapped_while_in_use(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(highest_priority_wins_in_any_order),
-        tide_unit_test(what_is_not_there_is_said),
+        tide_unit_test(missing_allocators_are_reported),
         tide_unit_test(rows_are_ordered_by_device_and_kind),
         tide_unit_test(swapping_needs_no_other_change),
         tide_unit_test(the_program_does_not_know_the_allocator),

@@ -159,7 +159,7 @@ static void two_observers_as_one(void **state) {
     assert_true(first.n == 1 && second.n == 2);
 }
 
-static void scopes_have_no_time_for_who_wants_none(void **state) {
+static void scopes_have_no_time_for_observers_without_time(void **state) {
     (void)state;
     scope_log log = {.in_order = true};
     const tide_observer timeless = {.self = &log, .on_memory = hear_nothing, .on_scope = write_down, .no_time = true};
@@ -193,7 +193,7 @@ int main(void) {
         tide_unit_test(every_entering_has_a_number),
         tide_unit_test(every_thread_has_its_own),
         tide_unit_test(two_observers_as_one),
-        tide_unit_test(scopes_have_no_time_for_who_wants_none),
+        tide_unit_test(scopes_have_no_time_for_observers_without_time),
         tide_unit_test(ops_have_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -568,7 +568,7 @@ static void test_out_of_memory(void **state) {
 }
 
 /// Scratch comes from the plan: what a kernel needs is told, in bytes, before any run (S27-15).
-static void test_workspace_is_told(void **state) {
+static void test_workspace_is_reported(void **state) {
     (void)state;
     nn_case c;
     nn_make(&c, "Conv", 11, "1x16x28x28 16x16x3x3 16", "pads=[1,1,1,1]", 1);
@@ -630,7 +630,7 @@ int main(void) {
         tide_unit_test(test_threads_share_kernel),
         tide_unit_test(test_errors),
         tide_unit_test(test_out_of_memory),
-        tide_unit_test(test_workspace_is_told),
+        tide_unit_test(test_workspace_is_reported),
         tide_unit_test(test_one_thread_per_kernel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

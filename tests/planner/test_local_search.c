@@ -87,7 +87,7 @@ static void it_finds_what_greedy_orders_miss(void **state) {
     assert_true(n_missed > 10 && 2 * n_found > n_missed);
 }
 
-static void it_stops_when_told(void **state) {
+static void it_stops_at_target_flag_and_deadline(void **state) {
     (void)state;
     tide_problems problems = random_problem(7, 60, 0);
     const tide_problem *p = &problems.list[0];
@@ -306,7 +306,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(never_worse_and_the_same_again),
         tide_unit_test(it_finds_what_greedy_orders_miss),
-        tide_unit_test(it_stops_when_told),
+        tide_unit_test(it_stops_at_target_flag_and_deadline),
         tide_unit_test(no_memory_leaves_nothing),
         tide_unit_test(windows_never_make_it_worse),
         tide_unit_test(a_neighbourhood_has_what_reaches_into_it),

@@ -178,7 +178,7 @@ static void limits_end_it(void **state) {
     tide__problem_deinit(&p);
 }
 
-static void every_failed_allocation_is_told_and_leaks_nothing(void **state) {
+static void every_failed_allocation_is_reported_and_leaks_nothing(void **state) {
     (void)state;
     tide_rng rng = {3};
     tide_lifetimes lt = {0};
@@ -209,7 +209,7 @@ int main(void) {
         tide_unit_test(as_good_as_trying_everything),
         tide_unit_test(a_whole_over_a_hole),
         tide_unit_test(limits_end_it),
-        tide_unit_test(every_failed_allocation_is_told_and_leaks_nothing),
+        tide_unit_test(every_failed_allocation_is_reported_and_leaks_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

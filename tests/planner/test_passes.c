@@ -186,7 +186,7 @@ static void names_go_both_ways(void **state) {
     assert_text_has(err.hint, "in-place");
 }
 
-static void every_failed_allocation_is_told_and_leaks_nothing(void **state) {
+static void every_failed_allocation_is_reported_and_leaks_nothing(void **state) {
     (void)state;
     tide_pass_options opt = all_on;
     opt.recompute_share = 0.2;
@@ -214,7 +214,7 @@ int main(void) {
         tide_unit_test(every_time_the_same),
         tide_unit_test(a_fresh_program_can_follow_a_plan),
         tide_unit_test(names_go_both_ways),
-        tide_unit_test(every_failed_allocation_is_told_and_leaks_nothing),
+        tide_unit_test(every_failed_allocation_is_reported_and_leaks_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

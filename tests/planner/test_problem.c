@@ -397,7 +397,7 @@ static void sizes_past_63_bits_are_refused(void **state) {
     tide_lifetimes_deinit(&lt);
 }
 
-static void every_failed_allocation_is_told_and_leaks_nothing(void **state) {
+static void every_failed_allocation_is_reported_and_leaks_nothing(void **state) {
     (void)state;
     uint64_t rng = 21;
     tide_lifetimes lt;
@@ -432,7 +432,7 @@ int main(void) {
         tide_unit_test(given_offsets_that_overlap_are_refused),
         tide_unit_test(an_empty_table_has_no_problem),
         tide_unit_test(sizes_past_63_bits_are_refused),
-        tide_unit_test(every_failed_allocation_is_told_and_leaks_nothing),
+        tide_unit_test(every_failed_allocation_is_reported_and_leaks_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

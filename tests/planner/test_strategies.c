@@ -12,7 +12,7 @@ static uint64_t offset_of(const tide_memory_plan *p, const char *name) {
 
 // ---- the table ----
 
-static void names_are_found_and_slips_are_told(void **state) {
+static void names_are_found_and_misspelt_names_are_reported(void **state) {
     (void)state;
     const tide_strategy *const *all;
     const size_t n = tide_strategies(&all);
@@ -290,7 +290,7 @@ static void given_offsets_are_kept_or_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        tide_unit_test(names_are_found_and_slips_are_told),
+        tide_unit_test(names_are_found_and_misspelt_names_are_reported),
         tide_unit_test(first_pool_and_best_pool_differ),
         tide_unit_test(a_pool_grows_in_ascending_order),
         tide_unit_test(given_order_lets_pools_grow),

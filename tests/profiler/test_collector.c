@@ -56,7 +56,7 @@ static pid_t only_child(void) {
 
 // ---- a collector of one's own ----
 
-static void test_process_writes_what_was_heard(void **state) {
+static void test_process_writes_the_events_it_received(void **state) {
     (void)state;
     static const tide_record_form forms[] = {TIDE_RECORD_AUTO, TIDE_RECORD_ROWS, TIDE_RECORD_CHUNKS};
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
@@ -423,7 +423,7 @@ int main(int argc, char **argv) {
     if (argc > 2 && strcmp(argv[1], "collect") == 0) tide_collector_hook(argc, argv);
     if (realpath(argv[0], self) == NULL) return 1;
     const struct CMUnitTest tests[] = {
-        tide_unit_test(test_process_writes_what_was_heard),
+        tide_unit_test(test_process_writes_the_events_it_received),
         tide_unit_test(test_collector_that_does_not_begin),
         tide_unit_test(test_collector_is_deaf_to_the_keyboard),
         tide_unit_test(test_abandon_ends_the_collector),

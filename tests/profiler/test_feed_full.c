@@ -392,7 +392,7 @@ static void a_failed_drain_makes_producers_quiet(void **state) {
     fx_close(fx);
 }
 
-static void a_waiting_thread_hears_of_the_failure(void **state) {
+static void a_waiting_thread_learns_of_the_failure(void **state) {
     (void)state;
     feed_fx *fx = fx_open(SLOTS, false);
     worker w = {.fx = fx, .n = 200};
@@ -491,7 +491,7 @@ int main(void) {
         tide_unit_test(a_wrong_tail_overwrites_no_event),
         tide_unit_test(a_stalled_drain_is_waited_for_once),
         tide_unit_test(a_failed_drain_makes_producers_quiet),
-        tide_unit_test(a_waiting_thread_hears_of_the_failure),
+        tide_unit_test(a_waiting_thread_learns_of_the_failure),
         tide_unit_test(a_watch_finds_that_the_drain_is_gone),
         tide_unit_test(a_watch_brings_another_drain),
         tide_unit_test(waiting_is_not_cancelled),

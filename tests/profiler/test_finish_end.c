@@ -136,7 +136,7 @@ static void check_totals(const char *change, const char *totals, const char *pro
     tmp_dir_remove(&d);
 }
 
-static void test_totals_are_held_against_what_was_heard(void **state) {
+static void test_totals_are_compared_with_the_received_events(void **state) {
     (void)state;
     check_totals("SELECT 1", "equal\n", "");
     // Once the events are not all there, or contradict each other, nothing can be said.
@@ -257,7 +257,7 @@ int main(void) {
         tide_unit_test(test_missing_leaves_and_snapshots_are_made),
         tide_unit_test(test_counts_and_sums_are_those_of_the_tables),
         tide_unit_test(test_a_recording_that_ended_early_says_why),
-        tide_unit_test(test_totals_are_held_against_what_was_heard),
+        tide_unit_test(test_totals_are_compared_with_the_received_events),
         tide_unit_test(test_it_is_one_plain_file_unless_a_reader_has_it_open),
         tide_unit_test(test_what_cannot_be_finished_stays_as_it_was),
         tide_unit_test(test_without_memory_it_stays_as_it_was),

@@ -162,7 +162,7 @@ static void test_intervals_lie_at_fixed_numbers_wherever_one_begins(void **state
 }
 
 /// The first event that reached the maximum counts, however often it is reached.
-static void test_the_first_of_equal_peaks_is_told(void **state) {
+static void test_the_first_of_equal_peaks_is_reported(void **state) {
     (void)state;
     memset(&s, 0, sizeof s);
     assert_tide_status(tide__replay_init(&r), TIDE_OK);
@@ -244,7 +244,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(test_leaves_are_what_happened),
         tide_unit_test(test_intervals_lie_at_fixed_numbers_wherever_one_begins),
-        tide_unit_test(test_the_first_of_equal_peaks_is_told),
+        tide_unit_test(test_the_first_of_equal_peaks_is_reported),
         tide_unit_test(test_a_hole_in_the_numbers_ends_an_interval),
         tide_unit_test(test_an_interval_without_memory_has_no_leaf),
         tide_unit_test(test_without_memory_it_says_so),

@@ -50,7 +50,7 @@ static void check_demo(const tmp_dir *d) {
                "5|1|7|9|1120|1179|1180\n15|2|57||2660||\n");
 }
 
-static void test_demo_is_written_as_heard(void **state) {
+static void test_demo_is_written_as_received(void **state) {
     (void)state;
     const size_t batches[] = {1, 7, 8192, SIZE_MAX};
     for (size_t i = 0; i < sizeof batches / sizeof batches[0]; i++) {
@@ -412,7 +412,7 @@ static void test_names_that_mean_something_to_sqlite(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        tide_unit_test(test_demo_is_written_as_heard),
+        tide_unit_test(test_demo_is_written_as_received),
         tide_unit_test(test_file_is_recognised_by_content),
         tide_unit_test(test_existing_file_is_replaced_at_open),
         tide_unit_test(test_file_can_be_read_while_it_grows),
