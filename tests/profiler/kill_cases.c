@@ -48,7 +48,7 @@ bool kill_wait_all(kill_round *r) {
         if (waitid(P_ALL, 0, &(siginfo_t){0}, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD) return true;
         nap(1000000);
     }
-    tide_text_addf(&r->why, "somebody does not end\n");
+    tide_text_addf(&r->why, "a process does not end\n");
     return false;
 }
 

@@ -88,8 +88,7 @@ static bool take_event(check *c, const tide_trace_event *e) {
     if (e->id != c->found->n_events + 1)
         return wrong(c, "event %" PRIu64 " follows %" PRIu64 "\n", e->id, c->found->n_events);
     if (e->t_ns < c->last_ns) return wrong(c, "event %" PRIu64 ": time runs backwards\n", e->id);
-    if (thread < 0)
-        return wrong(c, "event %" PRIu64 " (%s): of thread %u, which is nobody's\n", e->id, e->op, e->thread);
+    if (thread < 0) return wrong(c, "event %" PRIu64 " (%s): of the unknown thread %u\n", e->id, e->op, e->thread);
     if (c->want->is_prefix && strcmp(e->op, "gap") == 0) {
         c->n_lost[thread] += e->requested_bytes;
         c->found->n_events++;
