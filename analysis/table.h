@@ -13,8 +13,8 @@
 
 #include <stddef.h>
 
-#include "analysis/json_out.h"
 #include "analysis/subject.h"
+#include "core/base/json_out.h"
 #include "core/base/text.h"
 
 #ifdef __cplusplus

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "cli/check.h"
+#include "cli/table.h"
 #include "core/base/host_alloc.h"
-#include "core/base/json.h"
 #include "core/base/output.h"
 
 enum { N_OUTPUTS = 4 };
@@ -76,18 +76,15 @@ static int failed_memory(tide_error *err) {
 
 static int first(int code, int next) { return code != CLI_EXIT_OK ? code : next; }
 
-static void print_json(json_t *doc, tide_text *out) {
-    if (!cli_json_dump(doc, out)) out->failed = true;
-    tide_text_add(out, "\n");
-}
-
 static void render(const output *o, const tide_gate_result *r, const tide_gate_output_options *opt, tide_text *out) {
     if (strcmp(o->option, "--markdown") == 0)
         tide_gate_print_markdown(r, opt, out);
     else if (strcmp(o->option, "--junit") == 0)
         tide_gate_print_junit(r, out);
+    else if (strcmp(o->option, "--sarif") == 0)
+        tide_gate_print_sarif(r, out);
     else
-        print_json(strcmp(o->option, "--sarif") == 0 ? tide_gate_to_sarif(r) : tide_gate_to_json(r), out);
+        tide_gate_print_json(r, out);
 }
 
 static int write_one(const output *o, const tide_gate_result *r, const tide_gate_output_options *opt) {
@@ -154,9 +151,12 @@ static void add_predictions(const tide_gate_result *r, tide_text *out) {
 }
 
 static int print_result(const cli_check_options *o, const tide_gate_result *r, const tide_gate_output_options *opt) {
-    if (o->json) return cli_json_print(tide_gate_to_json(r));
     tide_error err = TIDE_ERROR_INIT;
     tide_text text = {0};
+    if (o->json) {
+        tide_gate_print_json(r, &text);
+        return cli_document_print(&text);
+    }
     tide_gate_print_text(r, opt, &text);
     if (o->verbose) add_predictions(r, &text);
     const int code = text.failed ? failed_memory(&err) : CLI_EXIT_OK;

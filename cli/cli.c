@@ -13,7 +13,6 @@
 #include <sys/stat.h>
 
 #include "core/base/host_alloc.h"
-#include "core/base/json.h"
 #include "core/base/log.h"
 #include "core/base/nearest.h"
 #include "core/base/output.h"
@@ -306,77 +305,11 @@ char *cli_shape_text(const tide_shape *shape, char *buf, size_t buf_bytes) {
     return buf;
 }
 
-json_t *cli_json_document(const char *name) {
-    char schema[64];
-    snprintf(schema, sizeof schema, "tidemark.%s", name);
-    json_t *doc = json_object();
-    json_object_set_new(doc, "schema", json_string(schema));
-    json_object_set_new(doc, "version", json_integer(1));
-    return doc;
-}
-
-json_t *cli_json_text(const char *text) {
-    if (text == NULL) return json_null();
-    tide_text clean = {0};
-    uint32_t cp;
-    for (size_t step; (step = tide_utf8_decode(text, &cp)) > 0; text += step) {
-        if (cp == TIDE_UTF8_BAD)
-            tide_text_add(&clean, TIDE_UTF8_REPLACEMENT);
-        else
-            tide_text_add_n(&clean, text, step);
-    }
-    json_t *value = clean.failed ? NULL : json_string(tide_text_str(&clean));
-    tide_text_deinit(&clean);
-    return value;
-}
-
-json_t *cli_json_real(double value) { return isfinite(value) ? json_real(value) : json_null(); }
-
-json_t *cli_json_bytes(uint64_t bytes) { return json_integer((json_int_t)bytes); }
-
-json_t *cli_json_own_memory(void) {
+void cli_json_own_memory(tide_json_out *j, const char *key) {
     tide_host_stats stats;
     tide_host_get_stats(&stats);
-    json_t *own = json_object();
-    json_object_set_new(own, "peak_bytes", cli_json_bytes(stats.peak_bytes));
-    json_object_set_new(own, "allocations", cli_json_bytes(stats.n_allocs));
-    return own;
-}
-
-static int add_chunk(const char *chunk, size_t n, void *text) {
-    tide_text_add_n(text, chunk, n);
-    return ((tide_text *)text)->failed ? -1 : 0;
-}
-
-/// `doc` is taken. False: no memory.
-bool cli_json_dump(json_t *doc, tide_text *text) {
-    tide_text raw = {0};
-    const int failed = doc == NULL || tide_json_ran_out()
-                           ? -1
-                           : json_dump_callback(doc, add_chunk, &raw, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
-    json_decref(doc);
-    if (failed == 0) tide_utf8_add_json_document(text, tide_text_str(&raw), raw.len);
-    tide_text_deinit(&raw);
-    return failed == 0 && !text->failed;
-}
-
-tide_status cli_json_write(json_t *doc, const char *path, tide_error *err) {
-    tide_text text = {0};
-    const bool good = cli_json_dump(doc, &text);
-    tide_text_add(&text, "\n");
-    const tide_status st = !good || text.failed ? TIDE_NO_MEMORY(err, "for '%s'", path)
-                                                : tide_write_file(path, tide_text_str(&text), text.len, err);
-    tide_text_deinit(&text);
-    return st;
-}
-
-int cli_json_print(json_t *doc) {
-    tide_text text = {0};
-    const bool failed = !cli_json_dump(doc, &text);
-    if (failed)
-        fputs("error: out of memory: no memory for the JSON document\n", stderr);
-    else
-        puts(tide_text_str(&text));
-    tide_text_deinit(&text);
-    return failed ? CLI_EXIT_DOES_NOT_FIT : CLI_EXIT_OK;
+    tide_json_open(j, key, '{');
+    tide_json_u64(j, "peak_bytes", stats.peak_bytes);
+    tide_json_u64(j, "allocations", stats.n_allocs);
+    tide_json_close(j, '}');
 }

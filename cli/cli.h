@@ -5,9 +5,9 @@
 #define TIDE_CLI_CLI_H
 
 #include <getopt.h>
-#include <jansson.h>
 #include <stdio.h>
 
+#include "core/base/json_out.h"
 #include "core/base/text.h"
 #include "core/graph/passes.h"
 
@@ -90,20 +90,7 @@ char *cli_shape_text(const tide_shape *shape, char *buf, size_t buf_bytes);
 /// @return `buf`, cut at a whole character
 char *cli_clean(const char *text, char *buf, size_t buf_bytes);
 
-/// A string value; bytes that are no UTF-8 are replaced (JSON has no other strings). NULL gives null.
-json_t *cli_json_text(const char *text);
-/// A document that begins with "schema": "tidemark.<name>", "version": 1.
-json_t *cli_json_document(const char *name);
-/// A number that JSON can hold, or null for NaN and infinities.
-json_t *cli_json_real(double value);
-json_t *cli_json_bytes(uint64_t bytes);
 /// tidemark's own bookkeeping so far: peak bytes and allocations of host_alloc.
-json_t *cli_json_own_memory(void);
-/// Append it to `text` and drop it; what is unsafe in names is escaped. False: no memory.
-bool cli_json_dump(json_t *doc, tide_text *text);
-/// Print to stdout with a newline and drop it; CLI_EXIT_OK or CLI_EXIT_DOES_NOT_FIT.
-int cli_json_print(json_t *doc);
-/// Write to a file and drop it; as tide_write_file, and TIDE_ERR_NOMEM.
-tide_status cli_json_write(json_t *doc, const char *path, tide_error *err) TIDE_NODISCARD;
+void cli_json_own_memory(tide_json_out *j, const char *key);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "cli/memory_report.h"
+#include "cli/table.h"
 #include "core/base/host_alloc.h"
 #include "core/memory/allocators/allocators.h"
 
@@ -53,26 +54,25 @@ static void print_props(const tide_allocator_props *p) {
 }
 #define PROPS_HEAD "freed streams pages     largest"
 
-static json_t *rows_json(const tide_registry_row *rows, size_t n) {
-    json_t *list = json_array();
+static void add_rows(tide_json_out *j, const tide_registry_row *rows, size_t n) {
+    tide_json_open(j, "allocators", '[');
     for (size_t i = 0; i < n; i++) {
         char device[32];
         tide_allocator_stats stats;
         tide_allocator_props props;
         tide_allocator_get_stats(rows[i].allocator, &stats);
         tide_allocator_get_props(rows[i].allocator, &props);
-        json_t *row = json_object();
-        json_object_set_new(row, "device", json_string(tide_device_format(rows[i].device, device, sizeof device)));
-        json_object_set_new(row, "kind", json_string(tide_memory_kind_name(rows[i].kind)));
-        json_object_set_new(row, "allocator", json_string(tide_allocator_name(rows[i].allocator)));
-        json_object_set_new(row, "priority", json_integer(rows[i].priority));
-        json_object_set_new(row, "align_bytes",
-                            json_integer((json_int_t)tide_memory_kind_alignment(rows[i].kind, rows[i].device)));
-        cli_json_props(row, &props);
-        cli_json_stats(row, &stats);
-        json_array_append_new(list, row);
+        tide_json_open(j, NULL, '{');
+        tide_json_text(j, "device", tide_device_format(rows[i].device, device, sizeof device));
+        tide_json_text(j, "kind", tide_memory_kind_name(rows[i].kind));
+        tide_json_text(j, "allocator", tide_allocator_name(rows[i].allocator));
+        tide_json_i64(j, "priority", rows[i].priority);
+        tide_json_u64(j, "align_bytes", tide_memory_kind_alignment(rows[i].kind, rows[i].device));
+        cli_json_props(j, &props);
+        cli_json_stats(j, &stats);
+        tide_json_close(j, '}');
     }
-    return list;
+    tide_json_close(j, ']');
 }
 
 static void print_rows(const tide_registry_row *rows, size_t n) {
@@ -94,10 +94,10 @@ static void print_rows(const tide_registry_row *rows, size_t n) {
     }
 }
 
-/// Lists the values of --allocator. Each allocator is created to ask for its properties. @param list  NULL: print
-/// instead
-static tide_status show_named(json_t *list) {
-    if (list == NULL) printf("\n%-24s %5s  " PROPS_HEAD "  what\n", "--allocator", "align");
+/// Lists the values of --allocator. Each allocator is created to ask for its properties. @param j  an open array;
+/// NULL: print instead
+static tide_status show_named(tide_json_out *j) {
+    if (j == NULL) printf("\n%-24s %5s  " PROPS_HEAD "  what\n", "--allocator", "align");
     const char *name;
     for (size_t i = 0; (name = tide_allocator_name_at(i)) != NULL; i++) {
         tide_error err = TIDE_ERROR_INIT;
@@ -110,16 +110,16 @@ static tide_status show_named(json_t *list) {
         tide_allocator_props props;
         tide_allocator_get_props(a, &props);
         tide_allocator_unref(a);
-        if (list == NULL) {
+        if (j == NULL) {
             printf("%-24s %5zu  ", name, props.align_bytes);
             print_props(&props);
             printf("  %s\n", props.what);
             continue;
         }
-        json_t *row = json_object();
-        json_object_set_new(row, "name", json_string(name));
-        cli_json_props(row, &props);
-        json_array_append_new(list, row);
+        tide_json_open(j, NULL, '{');
+        tide_json_text(j, "name", name);
+        cli_json_props(j, &props);
+        tide_json_close(j, '}');
     }
     return TIDE_OK;
 }
@@ -129,21 +129,21 @@ static size_t rule(tide_memory_kind kind, tide_device device) {
     return tide_memory_kind_check(kind, device, NULL) == TIDE_OK ? tide_memory_kind_alignment(kind, device) : 0;
 }
 
-static json_t *rules_json(void) {
-    json_t *list = json_array();
+static void add_rules(tide_json_out *j) {
+    tide_json_open(j, "alignment", '[');
     for (int k = 0; k < TIDE_N_KINDS; k++) {
         for (size_t d = 0; d < N_RULED; d++) {
             const size_t align = rule((tide_memory_kind)k, ruled[d]);
             if (align == 0) continue;
             char device[32];
-            json_t *row = json_object();
-            json_object_set_new(row, "kind", json_string(tide_memory_kind_name((tide_memory_kind)k)));
-            json_object_set_new(row, "device", json_string(tide_device_format(ruled[d], device, sizeof device)));
-            json_object_set_new(row, "align_bytes", json_integer((json_int_t)align));
-            json_array_append_new(list, row);
+            tide_json_open(j, NULL, '{');
+            tide_json_text(j, "kind", tide_memory_kind_name((tide_memory_kind)k));
+            tide_json_text(j, "device", tide_device_format(ruled[d], device, sizeof device));
+            tide_json_u64(j, "align_bytes", align);
+            tide_json_close(j, '}');
         }
     }
-    return list;
+    tide_json_close(j, ']');
 }
 
 /// which alignment holds for what.
@@ -166,17 +166,19 @@ static int show_allocators(const tide_registry_row *rows, size_t n, bool as_json
         print_rules();
         return cli_exit_code(show_named(NULL));
     }
-    json_t *named = json_array();
-    const tide_status st = show_named(named);
+    tide_text text = {0};
+    tide_json_out j = cli_document_begin("allocators", &text);
+    add_rows(&j, rows, n);
+    add_rules(&j);
+    tide_json_open(&j, "named", '[');
+    const tide_status st = show_named(&j);
     if (st != TIDE_OK) {
-        json_decref(named);
+        tide_text_deinit(&text);
         return cli_exit_code(st);
     }
-    json_t *doc = cli_json_document("allocators");
-    json_object_set_new(doc, "allocators", rows_json(rows, n));
-    json_object_set_new(doc, "alignment", rules_json());
-    json_object_set_new(doc, "named", named);
-    return cli_json_print(doc);
+    tide_json_close(&j, ']');
+    cli_document_end(&j);
+    return cli_document_print(&text);
 }
 
 static int run_allocators(int argc, char **argv) {
@@ -203,7 +205,9 @@ static int run_devices(int argc, char **argv) {
     const int code = parse(&cli_command_devices, argc, argv, &as_json);
     if (code >= 0) return code;
     const tide_device *const known = ruled;
-    json_t *list = json_array();
+    tide_text text = {0};
+    tide_json_out doc = cli_document_begin("devices", &text), *const j = &doc;
+    tide_json_open(j, "devices", '[');
     for (size_t i = 0; i < N_RULED; i++) {
         char name[16];
         tide_error err = TIDE_ERROR_INIT;
@@ -212,17 +216,17 @@ static int run_devices(int argc, char **argv) {
         char why[sizeof err.msg + sizeof err.note + 2];
         snprintf(why, sizeof why, "%s%s%s", err.msg, err.note[0] != '\0' ? ": " : "", err.note);
         if (!as_json) printf("%-8s %s\n", name, here ? "available" : why);
-        json_t *row = json_object();
-        json_object_set_new(row, "device", json_string(name));
-        json_object_set_new(row, "available", json_boolean(here));
-        json_object_set_new(row, "reason", here ? json_null() : cli_json_text(why));
-        json_array_append_new(list, row);
+        tide_json_open(j, NULL, '{');
+        tide_json_text(j, "device", name);
+        tide_json_bool(j, "available", here);
+        tide_json_text(j, "reason", here ? NULL : why);
+        tide_json_close(j, '}');
     }
     if (!as_json) {
-        json_decref(list);
+        tide_text_deinit(&text);
         return CLI_EXIT_OK;
     }
-    json_t *doc = cli_json_document("devices");
-    json_object_set_new(doc, "devices", list);
-    return cli_json_print(doc);
+    tide_json_close(j, ']');
+    cli_document_end(j);
+    return cli_document_print(&text);
 }

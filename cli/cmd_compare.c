@@ -10,6 +10,7 @@
 #include "cli/planning.h"
 #include "cli/recording.h"
 #include "cli/session.h"
+#include "cli/table.h"
 #include "core/base/host_alloc.h"
 #include "core/graph/import.h"
 #include "core/tensor/compare.h"
@@ -170,68 +171,69 @@ static void comparison_deinit(comparison *c) {
 
 // ---- output ----
 
-static json_t *modes_json(const comparison *c) {
-    json_t *modes = json_array();
+static void add_modes(tide_json_out *j, const comparison *c) {
+    tide_json_open(j, "modes", '[');
     for (int mode = 0; mode < N_MODES; mode++) {
-        json_t *row = json_object();
-        json_object_set_new(row, "mode", json_string(mode_names[mode]));
-        json_object_set_new(row, "strategy", mode == PLANNED ? cli_json_text(plan_of(c)->strategy) : json_null());
-        json_object_set_new(row, "peak_bytes", cli_json_bytes(c->modes[mode].total_peak_bytes));
-        json_object_set_new(row, "time_ns", cli_json_bytes(c->modes[mode].time_median_ns));
-        json_object_set_new(row, "warm_allocations", cli_json_bytes(c->modes[mode].warm_allocations));
-        json_array_append_new(modes, row);
+        tide_json_open(j, NULL, '{');
+        tide_json_text(j, "mode", mode_names[mode]);
+        tide_json_text(j, "strategy", mode == PLANNED ? plan_of(c)->strategy : NULL);
+        tide_json_u64(j, "peak_bytes", c->modes[mode].total_peak_bytes);
+        tide_json_u64(j, "time_ns", c->modes[mode].time_median_ns);
+        tide_json_u64(j, "warm_allocations", c->modes[mode].warm_allocations);
+        tide_json_close(j, '}');
     }
-    return modes;
+    tide_json_close(j, ']');
 }
 
-static json_t *kinds_json(const comparison *c, int mode) {
-    json_t *kinds = json_array();
+static void add_kinds(tide_json_out *j, const char *key, const comparison *c, int mode) {
+    tide_json_open(j, key, '[');
     for (int k = 0; k < TIDE_N_KINDS; k++) {
         const uint64_t measured = c->modes[mode].kinds[k].peak_bytes, predicted_bytes = predicted(c, mode, k);
         if (measured == 0 && predicted_bytes == 0) continue;
-        json_t *row = json_object();
-        json_object_set_new(row, "kind", json_string(tide_memory_kind_name((tide_memory_kind)k)));
-        json_object_set_new(row, "predicted_bytes", cli_json_bytes(predicted_bytes));
-        json_object_set_new(row, "measured_bytes", cli_json_bytes(measured));
-        json_object_set_new(row, "difference_bytes", json_integer((json_int_t)predicted_bytes - (json_int_t)measured));
-        json_array_append_new(kinds, row);
+        tide_json_open(j, NULL, '{');
+        tide_json_text(j, "kind", tide_memory_kind_name((tide_memory_kind)k));
+        tide_json_u64(j, "predicted_bytes", predicted_bytes);
+        tide_json_u64(j, "measured_bytes", measured);
+        tide_json_i64(j, "difference_bytes", (int64_t)(predicted_bytes - measured));
+        tide_json_close(j, '}');
     }
-    return kinds;
+    tide_json_close(j, ']');
 }
 
-static json_t *outputs_json(const comparison *c) {
-    json_t *outputs = json_object();
-    json_object_set_new(outputs, "bitwise_equal", json_boolean(c->bitwise_equal));
-    json_t *reference = json_array();
+static void add_outputs(tide_json_out *j, const comparison *c) {
+    tide_json_open(j, "outputs", '{');
+    tide_json_bool(j, "bitwise_equal", c->bitwise_equal);
+    tide_json_open(j, "reference", '[');
     for (size_t i = 0; i < c->n_reference; i++) {
-        json_t *row = json_object();
-        json_object_set_new(row, "name", cli_json_text(c->output_names[i]));
-        json_object_set_new(row, "max_abs_diff", cli_json_real(c->reference[i].max_abs));
-        json_object_set_new(row, "max_rel_diff", cli_json_real(c->reference[i].max_rel));
-        json_object_set_new(row, "pass", json_boolean(c->reference[i].pass));
-        json_array_append_new(reference, row);
+        tide_json_open(j, NULL, '{');
+        tide_json_text(j, "name", c->output_names[i]);
+        tide_json_number(j, "max_abs_diff", c->reference[i].max_abs);
+        tide_json_number(j, "max_rel_diff", c->reference[i].max_rel);
+        tide_json_bool(j, "pass", c->reference[i].pass);
+        tide_json_close(j, '}');
     }
-    json_object_set_new(outputs, "reference", reference);
-    return outputs;
+    tide_json_close(j, ']');
+    tide_json_close(j, '}');
 }
 
 static int print_json(const comparison *c) {
     const tide_memory_plan *plan = plan_of(c);
-    json_t *doc = cli_json_document("compare");
-    json_object_set_new(doc, "model", cli_json_text(plan_of(c)->lifetimes.model));
-    json_object_set_new(doc, "modes", modes_json(c));
-    json_object_set_new(doc, "kinds", kinds_json(c, PLANNED));
-    json_object_set_new(doc, "naive_kinds", kinds_json(c, NAIVE));
-    json_object_set_new(doc, "bytes", cli_json_bytes(plan->bytes));
-    json_object_set_new(doc, "naive_bytes", cli_json_bytes(tide_memory_plan_original_bytes(plan)));
-    json_object_set_new(doc, "lower_bound_bytes", cli_json_bytes(plan->lower_bound_bytes));
-    json_object_set_new(doc, "saving", cli_json_real(tide_memory_plan_saving(plan)));
-    json_object_set_new(doc, "outputs", outputs_json(c));
-    json_object_set_new(doc, "verified", json_boolean(plan->verified));
-    json_object_set_new(doc, "trace", cli_recording_trace_json(&c->recording));
-    json_object_set_new(doc, "recorder", cli_recording_json(&c->recording));
-    json_object_set_new(doc, "own_memory", cli_json_own_memory());
-    return cli_json_print(doc);
+    tide_text text = {0};
+    tide_json_out doc = cli_document_begin("compare", &text), *const j = &doc;
+    tide_json_text(j, "model", plan_of(c)->lifetimes.model);
+    add_modes(j, c);
+    add_kinds(j, "kinds", c, PLANNED);
+    add_kinds(j, "naive_kinds", c, NAIVE);
+    tide_json_u64(j, "bytes", plan->bytes);
+    tide_json_u64(j, "naive_bytes", tide_memory_plan_original_bytes(plan));
+    tide_json_u64(j, "lower_bound_bytes", plan->lower_bound_bytes);
+    tide_json_number(j, "saving", tide_memory_plan_saving(plan));
+    add_outputs(j, c);
+    tide_json_bool(j, "verified", plan->verified);
+    cli_json_recording(j, &c->recording);
+    cli_json_own_memory(j, "own_memory");
+    cli_document_end(j);
+    return cli_document_print(&text);
 }
 
 static void print_kinds(const comparison *c, int mode) {

@@ -11,6 +11,7 @@
 #include "cli/recording.h"
 #include "cli/run_tui.h"
 #include "cli/session.h"
+#include "cli/table.h"
 #include "core/base/host_alloc.h"
 
 enum {
@@ -63,22 +64,22 @@ typedef struct options {
 
 // ---- output ----
 
-static json_t *kinds_json(const options *o, const cli_session_result *r) {
+static void add_kinds(tide_json_out *j, const options *o, const cli_session_result *r) {
     char device[16];
-    json_t *kinds = json_array();
+    tide_json_open(j, "kinds", '[');
     for (int k = 0; k < TIDE_N_KINDS; k++) {
         const tide_meter_kind *m = &r->kinds[k];
         if (m->peak_bytes == 0) continue;
-        json_t *row = json_object();
-        json_object_set_new(row, "kind", json_string(tide_memory_kind_name((tide_memory_kind)k)));
-        json_object_set_new(row, "device", json_string(tide_device_format(o->spec.device, device, sizeof device)));
-        json_object_set_new(row, "requested_bytes", cli_json_bytes(m->requested_bytes));
-        json_object_set_new(row, "peak_bytes", cli_json_bytes(m->peak_bytes));
-        json_object_set_new(row, "reserved_peak_bytes", cli_json_bytes(m->reserved_peak_bytes));
-        json_object_set_new(row, "allocations", cli_json_bytes(m->n_allocs));
-        json_array_append_new(kinds, row);
+        tide_json_open(j, NULL, '{');
+        tide_json_text(j, "kind", tide_memory_kind_name((tide_memory_kind)k));
+        tide_json_text(j, "device", tide_device_format(o->spec.device, device, sizeof device));
+        tide_json_u64(j, "requested_bytes", m->requested_bytes);
+        tide_json_u64(j, "peak_bytes", m->peak_bytes);
+        tide_json_u64(j, "reserved_peak_bytes", m->reserved_peak_bytes);
+        tide_json_u64(j, "allocations", m->n_allocs);
+        tide_json_close(j, '}');
     }
-    return kinds;
+    tide_json_close(j, ']');
 }
 
 /// The results of a run, which outlive the model; leaks belong to the session.
@@ -93,27 +94,28 @@ typedef struct findings {
 
 static int print_json(const options *o, const findings *f) {
     const cli_session_result *r = &f->result;
-    json_t *doc = cli_json_document("run");
-    json_object_set_new(doc, "model", cli_json_text(f->model));
-    json_object_set_new(doc, "mode", json_string(o->naive ? "naive" : "planned"));
-    json_object_set_new(doc, "strategy", cli_json_text(f->strategy));
-    json_object_set_new(doc, "runs", json_integer((json_int_t)o->spec.runs));
-    json_object_set_new(doc, "contexts", json_integer((json_int_t)o->spec.contexts));
-    json_t *time = json_object();
-    json_object_set_new(time, "median", cli_json_bytes(r->time_median_ns));
-    json_object_set_new(time, "min", cli_json_bytes(r->time_min_ns));
-    json_object_set_new(time, "max", cli_json_bytes(r->time_max_ns));
-    json_object_set_new(doc, "time_ns", time);
-    json_object_set_new(doc, "trace", cli_recording_trace_json(&f->recording));
-    json_object_set_new(doc, "recorder", cli_recording_json(&f->recording));
+    tide_text text = {0};
+    tide_json_out doc = cli_document_begin("run", &text), *const j = &doc;
+    tide_json_text(j, "model", f->model);
+    tide_json_text(j, "mode", o->naive ? "naive" : "planned");
+    tide_json_text(j, "strategy", f->strategy);
+    tide_json_i64(j, "runs", o->spec.runs);
+    tide_json_i64(j, "contexts", o->spec.contexts);
+    tide_json_open(j, "time_ns", '{');
+    tide_json_u64(j, "median", r->time_median_ns);
+    tide_json_u64(j, "min", r->time_min_ns);
+    tide_json_u64(j, "max", r->time_max_ns);
+    tide_json_close(j, '}');
+    cli_json_recording(j, &f->recording);
     const uint64_t limit = o->session.limit_bytes;
-    json_object_set_new(doc, "limit_bytes", limit > 0 ? cli_json_bytes(limit) : json_null());
-    json_object_set_new(doc, "kinds", kinds_json(o, r));
-    json_object_set_new(doc, "warm_allocations", cli_json_bytes(r->warm_allocations));
-    if (o->decode > 0) json_object_set_new(doc, "decode", cli_decode_json(&f->decode));
-    json_object_set_new(doc, "leaks", cli_leaks_json(&f->leaks));
-    json_object_set_new(doc, "own_memory", cli_json_own_memory());
-    return cli_json_print(doc);
+    tide_json_u64_if(j, "limit_bytes", limit > 0, limit);
+    add_kinds(j, o, r);
+    tide_json_u64(j, "warm_allocations", r->warm_allocations);
+    if (o->decode > 0) cli_json_decode(j, "decode", &f->decode);
+    cli_json_leaks(j, "leaks", &f->leaks);
+    cli_json_own_memory(j, "own_memory");
+    cli_document_end(j);
+    return cli_document_print(&text);
 }
 
 static void print_text(const options *o, const findings *f) {

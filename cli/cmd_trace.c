@@ -7,6 +7,7 @@
 
 #include "cli/planning.h"
 #include "cli/recording.h"
+#include "cli/table.h"
 #include "cli/trace_view.h"
 
 enum {
@@ -71,11 +72,13 @@ static int recover(const options *o) {
     tide_trace_close(t);
     if (!good) return cli_fail(&err);
     if (o->view.json) {
-        json_t *doc = cli_json_document("trace_recover");
-        json_object_set_new(doc, "file", cli_json_text(o->out));
-        json_object_set_new(doc, "events", cli_json_bytes(info.n_events));
-        json_object_set_new(doc, "lost", cli_json_bytes(lost));
-        return cli_json_print(doc);
+        tide_text text = {0};
+        tide_json_out j = cli_document_begin("trace_recover", &text);
+        tide_json_text(&j, "file", o->out);
+        tide_json_u64(&j, "events", info.n_events);
+        tide_json_u64(&j, "lost", lost);
+        cli_document_end(&j);
+        return cli_document_print(&text);
     }
     char path[4096];
     printf("%s: %" PRIu64 " event%s, %" PRIu64 " could not be read\n", cli_clean(o->out, path, sizeof path),
@@ -94,11 +97,13 @@ static int expand(const options *o) {
     tide_trace_close(t);
     if (!good) return cli_fail(&err);
     if (o->view.json) {
-        json_t *doc = cli_json_document("trace_expand");
-        json_object_set_new(doc, "file", cli_json_text(o->view.path));
-        json_object_set_new(doc, "rows", cli_json_bytes(info.n_rows));
-        json_object_set_new(doc, "chunks", cli_json_bytes(info.n_chunks));
-        return cli_json_print(doc);
+        tide_text text = {0};
+        tide_json_out j = cli_document_begin("trace_expand", &text);
+        tide_json_text(&j, "file", o->view.path);
+        tide_json_u64(&j, "rows", info.n_rows);
+        tide_json_u64(&j, "chunks", info.n_chunks);
+        cli_document_end(&j);
+        return cli_document_print(&text);
     }
     char path[4096];
     printf("%s: %" PRIu64 " rows, no chunks\n", cli_clean(o->view.path, path, sizeof path), info.n_rows);
@@ -181,7 +186,8 @@ static int settle(options *o) {
                        : v->grouped        ? "--by"
                                            : NULL;
     if (o->action != NULL && idle != NULL) return cli_usage(cmd, "%s and %s: one at a time", o->action, idle);
-    if (copies && o->out == NULL) return cli_usage(cmd, "%s: -o OUT is needed: where to write the new trace", o->action);
+    if (copies && o->out == NULL)
+        return cli_usage(cmd, "%s: -o OUT is needed: where to write the new trace", o->action);
     if (!copies && o->out != NULL) return cli_usage(cmd, "-o is of use with --recover");
     if (v->and_at != NULL && v->at == NULL) return cli_usage(cmd, "--and B: --at A is needed too");
     if (v->grouped && v->at == NULL && v->other == NULL) return cli_usage(cmd, "--by is of use with --at or --compare");

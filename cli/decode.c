@@ -498,30 +498,33 @@ void cli_decode_print(const cli_decode_result *r) {
     printf("\n%.0f tokens per second, the cache put together anew for each (for information)\n", tokens_per_s(r));
 }
 
-static json_t *step_json(const cli_decode_result *r, size_t i) {
+static void add_step(tide_json_out *j, const cli_decode_result *r, size_t i) {
     const cli_decode_step *s = &r->steps[i];
-    json_t *row = json_object();
-    json_object_set_new(row, "token", r->has_tokens ? json_integer(s->token) : json_null());
-    json_object_set_new(row, "tokens", json_integer((json_int_t)i + 1));
-    json_object_set_new(row, "pages", json_integer((json_int_t)s->kv.n_pages));
-    json_object_set_new(row, "taken_bytes", cli_json_bytes(s->kv.taken_bytes));
-    json_object_set_new(row, "used_bytes", cli_json_bytes(s->kv.used_bytes));
-    json_object_set_new(row, "waste_bytes", cli_json_bytes(s->kv.waste_bytes));
-    return row;
+    tide_json_open(j, NULL, '{');
+    if (r->has_tokens)
+        tide_json_i64(j, "token", s->token);
+    else
+        tide_json_null(j, "token");
+    tide_json_i64(j, "tokens", i + 1);
+    tide_json_i64(j, "pages", s->kv.n_pages);
+    tide_json_u64(j, "taken_bytes", s->kv.taken_bytes);
+    tide_json_u64(j, "used_bytes", s->kv.used_bytes);
+    tide_json_u64(j, "waste_bytes", s->kv.waste_bytes);
+    tide_json_close(j, '}');
 }
 
-json_t *cli_decode_json(const cli_decode_result *r) {
+void cli_json_decode(tide_json_out *j, const char *key, const cli_decode_result *r) {
     char hash[24];
     snprintf(hash, sizeof hash, "%016" PRIx64, r->hash);
-    json_t *doc = json_object();
-    json_object_set_new(doc, "max_tokens", json_integer((json_int_t)r->max_tokens));
-    json_object_set_new(doc, "page_tokens", json_integer((json_int_t)r->page_tokens));
-    json_object_set_new(doc, "page_bytes", cli_json_bytes(r->steps[r->n_steps - 1].kv.page_bytes));
-    json_object_set_new(doc, "token_bytes", cli_json_bytes(r->token_bytes));
-    json_object_set_new(doc, "tokens_per_s", cli_json_real(tokens_per_s(r)));
-    json_object_set_new(doc, "outputs_hash", json_string(hash));
-    json_t *steps = json_array();
-    for (size_t i = 0; i < r->n_steps; i++) json_array_append_new(steps, step_json(r, i));
-    json_object_set_new(doc, "steps", steps);
-    return doc;
+    tide_json_open(j, key, '{');
+    tide_json_i64(j, "max_tokens", r->max_tokens);
+    tide_json_i64(j, "page_tokens", r->page_tokens);
+    tide_json_u64(j, "page_bytes", r->steps[r->n_steps - 1].kv.page_bytes);
+    tide_json_u64(j, "token_bytes", r->token_bytes);
+    tide_json_number(j, "tokens_per_s", tokens_per_s(r));
+    tide_json_text(j, "outputs_hash", hash);
+    tide_json_open(j, "steps", '[');
+    for (size_t i = 0; i < r->n_steps; i++) add_step(j, r, i);
+    tide_json_close(j, ']');
+    tide_json_close(j, '}');
 }

@@ -10,9 +10,10 @@
 #ifndef TIDE_CLI_DECODE_H
 #define TIDE_CLI_DECODE_H
 
-#include <jansson.h>
+#include <stdbool.h>
 
 #include "cli/session.h"
+#include "core/base/json_out.h"
 #include "core/memory/kv_cache.h"
 
 enum { CLI_DECODE_PAGE_TOKENS = 16 };
@@ -50,6 +51,6 @@ void cli_decode_result_deinit(cli_decode_result *r);
 /// What comes after the table of kinds: the cache's growth, one line where it took a page.
 void cli_decode_print(const cli_decode_result *r);
 /// The value of "decode" in the document of `run`.
-json_t *cli_decode_json(const cli_decode_result *r);
+void cli_json_decode(tide_json_out *j, const char *key, const cli_decode_result *r);
 
 #endif

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/table.h"
 #include "core/base/json.h"
 #include "core/base/nearest.h"
 #include "core/base/output.h"
@@ -52,18 +53,19 @@ static int print_version(bool as_json) {
         puts("tidemark " TIDE_VERSION);
         return CLI_EXIT_OK;
     }
-    json_t *doc = cli_json_document("version");
-    json_object_set_new(doc, "tidemark", json_string(TIDE_VERSION));
-    json_t *schemas = json_object();
+    tide_text text = {0};
+    tide_json_out j = cli_document_begin("version", &text);
+    tide_json_text(&j, "tidemark", TIDE_VERSION);
+    tide_json_open(&j, "schemas", '{');
     static const struct {
         const char *name;
         int version;
     } known[] = {{"graph", 1}, {"plan", 1},  {"lifetimes", 1}, {"run", 1},    {"compare", 1},
                  {"diff", 1},  {"check", 3}, {"sweep", 1},     {"report", 2}, {"trace", TIDE_TRACE_VERSION}};
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        json_object_set_new(schemas, known[i].name, json_integer(known[i].version));
-    json_object_set_new(doc, "schemas", schemas);
-    return cli_json_print(doc);
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) tide_json_i64(&j, known[i].name, known[i].version);
+    tide_json_close(&j, '}');
+    cli_document_end(&j);
+    return cli_document_print(&text);
 }
 
 /// Called when memory runs out inside oneDNN and it cannot return an error: allocates nothing, takes no lock,

@@ -6,29 +6,37 @@
 #include <inttypes.h>
 
 #include "cli/cli.h"
+#include "cli/table.h"
 #include "core/memory/allocators/allocators.h"
 
-json_t *cli_json_known_bytes(uint64_t bytes) { return bytes > INT64_MAX ? json_null() : cli_json_bytes(bytes); }
-
-static json_t *device_json(tide_device device) {
-    char name[32];
-    return json_string(tide_device_format(device, name, sizeof name));
+/// A number of bytes; null for TIDE_UNKNOWN_BYTES and all beyond 2^63 - 1: there is no limit.
+static void add_known_bytes(tide_json_out *j, const char *key, uint64_t bytes) {
+    tide_json_u64_if(j, key, bytes <= INT64_MAX, bytes);
 }
 
-static json_t *kind_json(tide_memory_kind kind) { return json_string(tide_memory_kind_name(kind)); }
+static void add_device(tide_json_out *j, tide_device device) {
+    char name[32];
+    tide_json_text(j, "device", tide_device_format(device, name, sizeof name));
+}
 
-static json_t *block_json(const tide_live_block *b, uint64_t now_ns) {
-    json_t *row = json_object();
-    json_object_set_new(row, "kind", kind_json(b->kind));
-    json_object_set_new(row, "device", device_json(b->device));
-    json_object_set_new(row, "bytes", cli_json_bytes(b->requested_bytes));
-    json_object_set_new(row, "tag", cli_json_text(b->tag));
-    json_object_set_new(row, "operator", cli_json_text(b->op));
-    json_object_set_new(row, "age_ns", cli_json_bytes(now_ns > b->t_ns ? now_ns - b->t_ns : 0));
-    json_object_set_new(row, "block_id", cli_json_bytes(b->block_id));
-    json_object_set_new(row, "allocator", cli_json_text(b->allocator));
-    if (b->pending) json_object_set_new(row, "pending", json_true());
-    return row;
+static void add_kind(tide_json_out *j, tide_memory_kind kind) {
+    tide_json_text(j, "kind", tide_memory_kind_name(kind));
+}
+
+/// @param found  NULL: the key is left out
+static void add_block(tide_json_out *j, const tide_live_block *b, uint64_t now_ns, const char *found) {
+    tide_json_open(j, NULL, '{');
+    add_kind(j, b->kind);
+    add_device(j, b->device);
+    tide_json_u64(j, "bytes", b->requested_bytes);
+    tide_json_text(j, "tag", b->tag);
+    tide_json_text(j, "operator", b->op);
+    tide_json_u64(j, "age_ns", now_ns > b->t_ns ? now_ns - b->t_ns : 0);
+    tide_json_u64(j, "block_id", b->block_id);
+    tide_json_text(j, "allocator", b->allocator);
+    if (b->pending) tide_json_bool(j, "pending", true);
+    if (found != NULL) tide_json_text(j, "found", found);
+    tide_json_close(j, '}');
 }
 
 static void print_text(tide_text *t, FILE *to) {
@@ -39,19 +47,11 @@ static void print_text(tide_text *t, FILE *to) {
 
 // ---- leaks ----
 
-static void add_leaks(json_t *list, const tide_live_block *blocks, size_t n, uint64_t now_ns, const char *found) {
-    for (size_t i = 0; i < n; i++) {
-        json_t *row = block_json(&blocks[i], now_ns);
-        json_object_set_new(row, "found", json_string(found));
-        json_array_append_new(list, row);
-    }
-}
-
-json_t *cli_leaks_json(const cli_leaks *leaks) {
-    json_t *list = json_array();
-    add_leaks(list, leaks->at_end, leaks->n_at_end, leaks->now_ns, "session");
-    add_leaks(list, leaks->late, leaks->n_late, leaks->now_ns, "run");
-    return list;
+void cli_json_leaks(tide_json_out *j, const char *key, const cli_leaks *leaks) {
+    tide_json_open(j, key, '[');
+    for (size_t i = 0; i < leaks->n_at_end; i++) add_block(j, &leaks->at_end[i], leaks->now_ns, "session");
+    for (size_t i = 0; i < leaks->n_late; i++) add_block(j, &leaks->late[i], leaks->now_ns, "run");
+    tide_json_close(j, ']');
 }
 
 static void print_leaks(const char *when, const tide_live_block *blocks, size_t n, uint64_t now_ns, FILE *to) {
@@ -74,23 +74,23 @@ void cli_leaks_print(const cli_leaks *leaks, FILE *to) {
 
 // ---- out of memory ----
 
-json_t *cli_oom_json(const tide_oom_report *r) {
-    json_t *doc = json_object();
-    json_object_set_new(doc, "asked_bytes", cli_json_bytes(r->asked_bytes));
-    json_object_set_new(doc, "align_bytes", cli_json_bytes(r->align_bytes));
-    json_object_set_new(doc, "device", device_json(r->device));
-    json_object_set_new(doc, "kind", kind_json(r->kind));
-    json_object_set_new(doc, "allocator", cli_json_text(r->allocator));
-    json_object_set_new(doc, "tag", cli_json_text(r->tag));
-    json_object_set_new(doc, "operator", cli_json_text(r->op));
-    json_object_set_new(doc, "would_fit_bytes", cli_json_known_bytes(r->would_fit_bytes));
-    cli_json_stats(doc, &r->stats);
-    json_object_set_new(doc, "live_blocks", cli_json_bytes(r->n_live));
-    json_object_set_new(doc, "live_bytes", cli_json_bytes(r->live_bytes));
-    json_t *list = json_array();
-    for (size_t i = 0; i < r->n_blocks; i++) json_array_append_new(list, block_json(&r->blocks[i], r->t_ns));
-    json_object_set_new(doc, "blocks", list);
-    return doc;
+static void add_oom(tide_json_out *j, const char *key, const tide_oom_report *r) {
+    tide_json_open(j, key, '{');
+    tide_json_u64(j, "asked_bytes", r->asked_bytes);
+    tide_json_u64(j, "align_bytes", r->align_bytes);
+    add_device(j, r->device);
+    add_kind(j, r->kind);
+    tide_json_text(j, "allocator", r->allocator);
+    tide_json_text(j, "tag", r->tag);
+    tide_json_text(j, "operator", r->op);
+    add_known_bytes(j, "would_fit_bytes", r->would_fit_bytes);
+    cli_json_stats(j, &r->stats);
+    tide_json_u64(j, "live_blocks", r->n_live);
+    tide_json_u64(j, "live_bytes", r->live_bytes);
+    tide_json_open(j, "blocks", '[');
+    for (size_t i = 0; i < r->n_blocks; i++) add_block(j, &r->blocks[i], r->t_ns, NULL);
+    tide_json_close(j, ']');
+    tide_json_close(j, '}');
 }
 
 void cli_oom_print(const tide_oom_report *r, FILE *to) {
@@ -107,45 +107,47 @@ int cli_fail_in_session(const cli_session *s, const char *json_command, uint64_t
     if (!memory || s == NULL || !cli_session_oom(s, &report)) return cli_exit_code(err->status);
     cli_oom_print(&report, stderr);
     if (json_command != NULL) {
-        json_t *doc = cli_json_document(json_command);
-        json_object_set_new(doc, "error", cli_json_text(err->msg));
-        json_object_set_new(doc, "limit_bytes", limit_bytes > 0 ? cli_json_bytes(limit_bytes) : json_null());
-        json_object_set_new(doc, "oom", cli_oom_json(&report));
-        cli_json_print(doc);
+        tide_text text = {0};
+        tide_json_out j = cli_document_begin(json_command, &text);
+        tide_json_text(&j, "error", err->msg);
+        tide_json_u64_if(&j, "limit_bytes", limit_bytes > 0, limit_bytes);
+        add_oom(&j, "oom", &report);
+        cli_document_end(&j);
+        cli_document_print(&text);
     }
     return CLI_EXIT_DOES_NOT_FIT;
 }
 
 // ---- allocators ----
 
-void cli_json_props(json_t *row, const tide_allocator_props *p) {
-    json_object_set_new(row, "what", cli_json_text(p->what));
-    json_object_set_new(row, "min_align_bytes", cli_json_bytes(p->align_bytes));
-    json_object_set_new(row, "max_align_bytes", cli_json_known_bytes(p->max_align_bytes));
-    json_object_set_new(row, "max_bytes", cli_json_known_bytes(p->max_bytes));
-    json_object_set_new(row, "keeps_freed", json_boolean(p->keeps_freed));
-    json_object_set_new(row, "stream_aware", json_boolean(p->stream_aware));
-    json_object_set_new(row, "page_locked", json_boolean(p->page_locked));
-    json_object_set_new(row, "needs_reset", json_boolean(p->needs_reset));
+void cli_json_props(tide_json_out *j, const tide_allocator_props *p) {
+    tide_json_text(j, "what", p->what);
+    tide_json_u64(j, "min_align_bytes", p->align_bytes);
+    add_known_bytes(j, "max_align_bytes", p->max_align_bytes);
+    add_known_bytes(j, "max_bytes", p->max_bytes);
+    tide_json_bool(j, "keeps_freed", p->keeps_freed);
+    tide_json_bool(j, "stream_aware", p->stream_aware);
+    tide_json_bool(j, "page_locked", p->page_locked);
+    tide_json_bool(j, "needs_reset", p->needs_reset);
 }
 
-void cli_json_stats(json_t *row, const tide_allocator_stats *s) {
-    json_object_set_new(row, "requested_bytes", cli_json_bytes(s->requested_bytes));
-    json_object_set_new(row, "active_bytes", cli_json_bytes(s->active_bytes));
-    json_object_set_new(row, "cached_bytes", cli_json_bytes(s->cached_bytes));
-    json_object_set_new(row, "reserved_bytes", cli_json_bytes(s->reserved_bytes));
-    json_object_set_new(row, "largest_free_bytes", cli_json_bytes(s->largest_free_bytes));
-    json_object_set_new(row, "pending_bytes", cli_json_bytes(s->pending_bytes));
-    json_object_set_new(row, "pending_frees", cli_json_bytes(s->n_pending));
-    json_object_set_new(row, "headroom_bytes", cli_json_known_bytes(s->headroom_bytes));
-    json_object_set_new(row, "peak_requested_bytes", cli_json_bytes(s->peak_requested_bytes));
-    json_object_set_new(row, "peak_active_bytes", cli_json_bytes(s->peak_active_bytes));
-    json_object_set_new(row, "peak_reserved_bytes", cli_json_bytes(s->peak_reserved_bytes));
-    json_object_set_new(row, "allocations", cli_json_bytes(s->n_allocs));
-    json_object_set_new(row, "frees", cli_json_bytes(s->n_frees));
-    json_object_set_new(row, "failed", cli_json_bytes(s->n_failed));
-    json_object_set_new(row, "system_calls", cli_json_bytes(s->n_system));
-    json_object_set_new(row, "cache_hits", cli_json_bytes(s->n_hits));
+void cli_json_stats(tide_json_out *j, const tide_allocator_stats *s) {
+    tide_json_u64(j, "requested_bytes", s->requested_bytes);
+    tide_json_u64(j, "active_bytes", s->active_bytes);
+    tide_json_u64(j, "cached_bytes", s->cached_bytes);
+    tide_json_u64(j, "reserved_bytes", s->reserved_bytes);
+    tide_json_u64(j, "largest_free_bytes", s->largest_free_bytes);
+    tide_json_u64(j, "pending_bytes", s->pending_bytes);
+    tide_json_u64(j, "pending_frees", s->n_pending);
+    add_known_bytes(j, "headroom_bytes", s->headroom_bytes);
+    tide_json_u64(j, "peak_requested_bytes", s->peak_requested_bytes);
+    tide_json_u64(j, "peak_active_bytes", s->peak_active_bytes);
+    tide_json_u64(j, "peak_reserved_bytes", s->peak_reserved_bytes);
+    tide_json_u64(j, "allocations", s->n_allocs);
+    tide_json_u64(j, "frees", s->n_frees);
+    tide_json_u64(j, "failed", s->n_failed);
+    tide_json_u64(j, "system_calls", s->n_system);
+    tide_json_u64(j, "cache_hits", s->n_hits);
 }
 
 bool cli_parse_allocator(const cli_command *cmd, const char *name) {

@@ -12,11 +12,10 @@
 
 /// One object per block: kind, device, bytes, tag, operator, age_ns, block_id, allocator, found ("session": alive when
 /// it ended; "run": alive when the contexts of its run were gone, given back later).
-json_t *cli_leaks_json(const cli_leaks *leaks);
+void cli_json_leaks(tide_json_out *j, const char *key, const cli_leaks *leaks);
 /// Every block; nothing when there is none.
 void cli_leaks_print(const cli_leaks *leaks, FILE *to);
 
-json_t *cli_oom_json(const tide_oom_report *r);
 void cli_oom_print(const tide_oom_report *r, FILE *to);
 
 /**
@@ -29,11 +28,9 @@ void cli_oom_print(const tide_oom_report *r, FILE *to);
  */
 int cli_fail_in_session(const cli_session *s, const char *json_command, uint64_t limit_bytes, const tide_error *err);
 
-/// Keys of tide_allocator_props and of tide_allocator_stats into `row`; what is unknown is null.
-void cli_json_props(json_t *row, const tide_allocator_props *p);
-void cli_json_stats(json_t *row, const tide_allocator_stats *s);
-/// A number of bytes; null for TIDE_UNKNOWN_BYTES and all that JSON's integers here cannot hold: no limit at all.
-json_t *cli_json_known_bytes(uint64_t bytes);
+/// Keys of tide_allocator_props and of tide_allocator_stats into the open object; what is unknown is null.
+void cli_json_props(tide_json_out *j, const tide_allocator_props *p);
+void cli_json_stats(tide_json_out *j, const tide_allocator_stats *s);
 
 /// --allocator: TIDE_OK when `name` names one that can be made here; else printed through cli_usage, and false.
 bool cli_parse_allocator(const cli_command *cmd, const char *name);

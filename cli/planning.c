@@ -12,6 +12,7 @@
 
 #include "cli/session.h"
 #include "core/base/host_alloc.h"
+#include "core/base/json.h"
 #include "core/ops/ops.h"
 #include "core/runtime/program_sizes.h"
 
@@ -380,7 +381,7 @@ static uint64_t kernel_threads_of(const cli_input *stored) {
     char text[24] = "";
     tide_trace *trace = NULL;
     if (stored->kind == CLI_INPUT_PLAN) {
-        json_t *doc = json_loadb(stored->data, stored->len, 0, NULL);
+        json_t *doc = tide_json_load(stored->data, stored->len, 0, NULL);
         const json_int_t value = json_integer_value(json_object_get(doc, "kernel_threads"));
         json_decref(doc);
         return value > 0 ? (uint64_t)value : 0;

@@ -229,21 +229,23 @@ void cli_recording_end(cli_recording *r, tide_status st, const tide_error *earli
 
 // ---- messages ----
 
-json_t *cli_recording_trace_json(const cli_recording *r) { return cli_json_text(r->is_temporary ? NULL : r->path); }
-
-json_t *cli_recording_json(const cli_recording *r) {
-    if (r->path == NULL) return json_null();
+void cli_json_recording(tide_json_out *j, const cli_recording *r) {
+    tide_json_text(j, "trace", r->is_temporary ? NULL : r->path);
+    if (r->path == NULL) {
+        tide_json_null(j, "recorder");
+        return;
+    }
     const bool failed = r->err.status != TIDE_OK;
-    json_t *doc = json_object();
-    json_object_set_new(doc, "state", json_string(failed ? "cut short" : r->attached ? "attached" : "complete"));
-    json_object_set_new(doc, "reason", failed ? cli_json_text(r->err.msg) : json_null());
-    json_object_set_new(doc, "events", cli_json_bytes(r->stats.n_events));
-    json_object_set_new(doc, "lost", cli_json_bytes(r->stats.n_lost));
-    json_object_set_new(doc, "refused", cli_json_bytes(r->stats.n_refused));
-    json_object_set_new(doc, "blocked_ns", cli_json_bytes(r->stats.blocked_ns));
-    json_object_set_new(doc, "feed_bytes", cli_json_bytes(r->stats.feed_bytes));
-    json_object_set_new(doc, "not_in", cli_json_text(r->above));
-    return doc;
+    tide_json_open(j, "recorder", '{');
+    tide_json_text(j, "state", failed ? "cut short" : r->attached ? "attached" : "complete");
+    tide_json_text(j, "reason", failed ? r->err.msg : NULL);
+    tide_json_u64(j, "events", r->stats.n_events);
+    tide_json_u64(j, "lost", r->stats.n_lost);
+    tide_json_u64(j, "refused", r->stats.n_refused);
+    tide_json_u64(j, "blocked_ns", r->stats.blocked_ns);
+    tide_json_u64(j, "feed_bytes", r->stats.feed_bytes);
+    tide_json_text(j, "not_in", r->above);
+    tide_json_close(j, '}');
 }
 
 void cli_recording_print(const cli_recording *r) {

@@ -90,9 +90,8 @@ tide_status cli_recording_open(const cli_recording_options *o, cli_recording *ou
 /// what led to a failed allocation. `earlier`: an error of recording met before (may be NULL or no error).
 void cli_recording_end(cli_recording *r, tide_status st, const tide_error *earlier);
 
-/// Values of the keys "trace" and "recorder": null when nothing was recorded.
-json_t *cli_recording_trace_json(const cli_recording *r);
-json_t *cli_recording_json(const cli_recording *r);
+/// The keys "trace" and "recorder": null when nothing was recorded.
+void cli_json_recording(tide_json_out *j, const cli_recording *r);
 /// The line about the trace; nothing when nothing was recorded.
 void cli_recording_print(const cli_recording *r);
 /// Called last: prints on stderr what the trace lacks. @return `code`, or CLI_EXIT_OUTPUT (CLI_EXIT_DOES_NOT_FIT

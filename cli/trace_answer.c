@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/table.h"
 #include "cli/trace_view.h"
 #include "core/base/host_alloc.h"
 #include "core/base/json.h"
@@ -38,21 +39,19 @@ static void wrap(const char *query, size_t n, tide_text *out) {
     tide_text_add(out, ") FROM q");
 }
 
-/// The words of `line`, which ends at a line end, between `separator`s. NULL: no memory.
-static json_t *words_json(const char *line, char separator) {
-    json_t *list = json_array();
+/// The words of `line`, which ends at a line end, between `separator`s, into the open array. @return how many they are
+static size_t add_words(tide_json_out *j, const char *line, char separator) {
     const char *end = line + strcspn(line, "\n");
-    for (;;) {
+    for (size_t n = 1;; n++) {
         const char *stop = memchr(line, separator, (size_t)(end - line));
         if (stop == NULL) stop = end;
         char *word = tide_host_strndup(line, (size_t)(stop - line));
-        const bool failed = word == NULL || json_array_append_new(list, cli_json_text(word)) != 0;
+        if (word == NULL)
+            j->out->failed = true;
+        else
+            tide_json_text(j, NULL, word);
         tide_host_free(word);
-        if (failed) {
-            json_decref(list);
-            return NULL;
-        }
-        if (stop == end) return list;
+        if (stop == end) return n;
         line = stop + 1;
     }
 }
@@ -68,43 +67,57 @@ static void clean_utf8(const char *text, tide_text *out) {
     }
 }
 
-/// One JSON value per line, behind the line of names.
-static tide_status rows_json(const char *text, json_t *list, tide_error *err) {
+/// A row in SQLite's own JSON, of `len` bytes of clean UTF-8: only memory can be wrong with it.
+static void add_row(tide_json_out *j, const char *row, size_t len) {
+    json_t *values = tide_json_load(row, len, JSON_ALLOW_NUL, NULL);
+    if (values == NULL) j->out->failed = true;
+    tide_json_open(j, NULL, '[');
+    for (size_t i = 0; i < json_array_size(values); i++) {
+        tide_text value = {0};
+        tide_json_print_safe(json_array_get(values, i), JSON_ENCODE_ANY | JSON_REAL_PRECISION(12), &value);
+        if (value.failed) j->out->failed = true;
+        tide_json_raw(j, NULL, tide_text_str(&value));
+        tide_text_deinit(&value);
+    }
+    tide_json_close(j, ']');
+    json_decref(values);
+}
+
+/// One row per line, behind the line of names.
+static void add_rows(tide_json_out *j, const char *text) {
     const char *at = strchr(text, '\n');
     for (at = at != NULL ? at + 1 : ""; *at != '\0';) {
         const size_t len = strcspn(at, "\n");
-        // SQLite's own JSON, in clean UTF-8: there is nothing else that could be wrong with it.
-        json_t *row = tide_json_load(at, len, JSON_ALLOW_NUL, NULL);
-        if (json_array_append_new(list, row) != 0) return TIDE_NO_MEMORY(err, "for the rows");
+        add_row(j, at, len);
         at += len + (at[len] == '\n');
     }
-    return TIDE_OK;
 }
 
 static const char unit_separator[] = "\x1F";
 
-/// The names of the columns of `query`.
-static tide_status ask_columns(tide_trace *t, const char *query, json_t **out, tide_error *err) {
+/// The names of the columns of `query`, *n of them.
+static tide_status ask_columns(tide_trace *t, const char *query, tide_json_out *j, size_t *n, tide_error *err) {
     tide_text names = {0};
-    tide_status st = tide_trace_sql(t, query, unit_separator, 1, &names, err);
-    if (st == TIDE_OK) {
-        *out = words_json(tide_text_str(&names), unit_separator[0]);
-        if (*out == NULL) st = TIDE_NO_MEMORY(err, "for the columns");
-    }
+    const tide_status st = tide_trace_sql(t, query, unit_separator, 1, &names, err);
+    tide_json_open(j, "columns", '[');
+    if (st == TIDE_OK) *n = add_words(j, tide_text_str(&names), unit_separator[0]);
+    tide_json_close(j, ']');
     tide_text_deinit(&names);
-    return st;
+    return st == TIDE_OK && j->out->failed ? TIDE_NO_MEMORY(err, "for the columns") : st;
 }
 
 /// The rows of `query`, which has `n` columns.
-static tide_status ask_rows(tide_trace *t, const char *query, size_t n, size_t max_rows, json_t *list,
+static tide_status ask_rows(tide_trace *t, const char *query, size_t n, size_t max_rows, tide_json_out *j,
                             tide_error *err) {
     tide_text wrapped = {0}, rows = {0}, clean = {0};
     wrap(query, n, &wrapped);
     tide_status st = wrapped.failed ? TIDE_NO_MEMORY(err, "for the query")
                                     : tide_trace_sql(t, tide_text_str(&wrapped), unit_separator, max_rows, &rows, err);
     clean_utf8(tide_text_str(&rows), &clean);
-    if (st == TIDE_OK && (rows.failed || clean.failed)) st = TIDE_NO_MEMORY(err, "for the rows");
-    if (st == TIDE_OK) st = rows_json(tide_text_str(&clean), list, err);
+    tide_json_open(j, "rows", '[');
+    if (st == TIDE_OK) add_rows(j, tide_text_str(&clean));
+    tide_json_close(j, ']');
+    if (st == TIDE_OK && (rows.failed || clean.failed || j->out->failed)) st = TIDE_NO_MEMORY(err, "for the rows");
     tide_text_deinit(&wrapped);
     tide_text_deinit(&rows);
     tide_text_deinit(&clean);
@@ -112,18 +125,15 @@ static tide_status ask_rows(tide_trace *t, const char *query, size_t n, size_t m
 }
 
 static tide_status answer_json(tide_trace *t, const char *query, size_t max_rows, tide_error *err) {
-    json_t *columns = NULL, *list = json_array();
-    tide_status st = list != NULL ? ask_columns(t, query, &columns, err) : TIDE_NO_MEMORY(err, "for the rows");
-    if (st == TIDE_OK) st = ask_rows(t, query, json_array_size(columns), max_rows, list, err);
-    if (st != TIDE_OK) {
-        json_decref(columns);
-        json_decref(list);
-        return st;
-    }
-    json_t *doc = cli_json_document("trace_rows");
-    json_object_set_new(doc, "columns", columns);
-    json_object_set_new(doc, "rows", list);
-    return cli_json_print(doc) == CLI_EXIT_OK ? TIDE_OK : TIDE_NO_MEMORY(err, "for the rows");
+    tide_text text = {0};
+    tide_json_out j = cli_document_begin("trace_rows", &text);
+    size_t n = 0;
+    tide_status st = ask_columns(t, query, &j, &n, err);
+    if (st == TIDE_OK) st = ask_rows(t, query, n, max_rows, &j, err);
+    cli_document_end(&j);
+    if (st == TIDE_OK) return cli_document_print(&text) == CLI_EXIT_OK ? TIDE_OK : TIDE_NO_MEMORY(err, "for the rows");
+    tide_text_deinit(&text);
+    return st;
 }
 
 static tide_status answer_text(tide_trace *t, const char *query, size_t max_rows, tide_error *err) {

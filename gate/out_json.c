@@ -3,191 +3,194 @@
 // A result as `tidemark.check`, version 3: docs/schemas/check.json describes it. See outputs.h.
 #include "gate/out_json.h"
 
-#include <math.h>
-
-/// NULL values mark the document as failed: a key is never left out for want of memory.
-void tide__gate_put(tide__gate_doc *d, json_t *object, const char *key, json_t *value) {
-    if (json_object_set_new(object, key, value) != 0) d->failed = true;
-}
-
-void tide__gate_push(tide__gate_doc *d, json_t *array, json_t *value) {
-    if (json_array_append_new(array, value) != 0) d->failed = true;
-}
-
-json_t *tide__gate_string(tide__gate_doc *d, const char *text, size_t max_chars) {
-    if (text == NULL) return json_null();
+void tide__gate_add_text(tide_json_out *j, const char *key, const char *text, size_t max_chars) {
     tide_text clean = {0};
-    tide__gate_clean(&clean, text, max_chars);
-    if (clean.failed) d->failed = true;
-    json_t *value = json_string(tide_text_str(&clean));
+    if (text != NULL) tide__gate_clean(&clean, text, max_chars);
+    if (clean.failed) j->out->failed = true;
+    tide_json_text(j, key, text != NULL ? tide_text_str(&clean) : NULL);
     tide_text_deinit(&clean);
-    return value;
 }
 
-json_t *tide__gate_plain(tide__gate_doc *d, tide_text *text) {
-    if (text->failed) d->failed = true;
-    json_t *value = json_string(tide_text_str(text));
+void tide__gate_add_plain(tide_json_out *j, const char *key, tide_text *text) {
+    if (text->failed) j->out->failed = true;
+    tide_json_text(j, key, tide_text_str(text));
     tide_text_deinit(text);
     *text = (tide_text){0};
-    return value;
 }
 
-/// jansson's integers end at 2^63 - 1; what is beyond is written as a real, which JSON does not tell apart.
-static json_t *whole(uint64_t value) {
-    return value <= INT64_MAX ? json_integer((json_int_t)value) : json_real((double)value);
+/// Beyond 2^63 - 1, where the integers of many readers end, a number with an exponent: JSON does not tell them apart.
+static void add_u64(tide_json_out *j, const char *key, uint64_t value) {
+    if (value <= INT64_MAX)
+        tide_json_u64(j, key, value);
+    else
+        tide_json_number(j, key, (double)value);
 }
 
-static json_t *text_of(tide__gate_doc *d, const char *text) {
-    return tide__gate_string(d, text, TIDE__GATE_JSON_CHARS);
+static void add_text(tide_json_out *j, const char *key, const char *text) {
+    tide__gate_add_text(j, key, text, TIDE__GATE_JSON_CHARS);
 }
 
 /// NULL and "" are null: there is none.
-static json_t *text_or_null(tide__gate_doc *d, const char *text) {
-    return text_of(d, text != NULL && text[0] != '\0' ? text : NULL);
+static void add_text_or_null(tide_json_out *j, const char *key, const char *text) {
+    add_text(j, key, text != NULL && text[0] != '\0' ? text : NULL);
 }
 
-static json_t *change(uint64_t a, uint64_t b) {
+static void add_change(tide_json_out *j, const char *key, uint64_t a, uint64_t b) {
     const uint64_t by = b < a ? a - b : b - a;
-    if (by > INT64_MAX) return json_real(b < a ? -(double)by : (double)by);
-    return json_integer(b < a ? -(json_int_t)by : (json_int_t)by);
+    if (by > INT64_MAX)
+        tide_json_number(j, key, b < a ? -(double)by : (double)by);
+    else
+        tide_json_i64(j, key, b < a ? -(int64_t)by : (int64_t)by);
 }
 
-static json_t *value_of(tide_gate_unit unit, tide_gate_value v) {
-    if (!v.known) return json_null();
-    if (unit != TIDE_GATE_SHARE) return whole(v.u);
-    return isfinite(v.real) ? json_real(v.real) : json_null();
+static void add_value(tide_json_out *j, const char *key, tide_gate_unit unit, tide_gate_value v) {
+    if (!v.known)
+        tide_json_null(j, key);
+    else if (unit == TIDE_GATE_SHARE)
+        tide_json_number(j, key, v.real);
+    else
+        add_u64(j, key, v.u);
 }
 
-static json_t *change_of(tide_gate_unit unit, tide_gate_value a, tide_gate_value b) {
-    if (!a.known || !b.known) return json_null();
-    if (unit != TIDE_GATE_SHARE) return change(a.u, b.u);
-    return isfinite(b.real - a.real) ? json_real(b.real - a.real) : json_null();
+static void add_change_of(tide_json_out *j, tide_gate_unit unit, tide_gate_value a, tide_gate_value b) {
+    if (!a.known || !b.known)
+        tide_json_null(j, "change");
+    else if (unit == TIDE_GATE_SHARE)
+        tide_json_number(j, "change", b.real - a.real);
+    else
+        add_change(j, "change", a.u, b.u);
 }
 
-static json_t *row_json(tide__gate_doc *d, const tide_gate_row *row) {
+static void add_row(tide_json_out *j, const tide_gate_row *row) {
     static const char *const units[] = {"bytes", "count", "share", "ns"};
     const tide_gate_metric_def *def = tide_gate_metric_get(row->metric);
-    json_t *o = json_object();
-    tide__gate_put(d, o, "metric", json_string(def->id));
-    tide__gate_put(d, o, "kind",
-                   row->kind < 0 ? json_null() : json_string(tide_memory_kind_name((tide_memory_kind)row->kind)));
-    tide__gate_put(d, o, "unit", json_string(units[def->unit]));
-    tide__gate_put(d, o, "baseline", value_of(def->unit, row->baseline));
-    tide__gate_put(d, o, "current", value_of(def->unit, row->current));
-    tide__gate_put(d, o, "change", change_of(def->unit, row->baseline, row->current));
-    tide__gate_put(d, o, "verdict", json_string(tide_gate_verdict_name(row->verdict)));
-    tide__gate_put(d, o, "over_budget", json_boolean(row->over_budget));
-    tide__gate_put(d, o, "is_gain", json_boolean(row->is_gain));
-    tide__gate_put(d, o, "other_machine", json_boolean(row->elsewhere));
-    tide__gate_put(d, o, "limit", text_or_null(d, row->limit));
-    return o;
+    tide_json_open(j, NULL, '{');
+    tide_json_text(j, "metric", def->id);
+    tide_json_text(j, "kind", row->kind < 0 ? NULL : tide_memory_kind_name((tide_memory_kind)row->kind));
+    tide_json_text(j, "unit", units[def->unit]);
+    add_value(j, "baseline", def->unit, row->baseline);
+    add_value(j, "current", def->unit, row->current);
+    add_change_of(j, def->unit, row->baseline, row->current);
+    tide_json_text(j, "verdict", tide_gate_verdict_name(row->verdict));
+    tide_json_bool(j, "over_budget", row->over_budget);
+    tide_json_bool(j, "is_gain", row->is_gain);
+    tide_json_bool(j, "other_machine", row->elsewhere);
+    add_text_or_null(j, "limit", row->limit);
+    tide_json_close(j, '}');
 }
 
-static json_t *cause_json(tide__gate_doc *d, const tide_gate_cause *cause) {
-    json_t *o = json_object();
-    tide__gate_put(d, o, "kind", json_string(tide_gate_cause_name(cause->kind)));
-    tide__gate_put(d, o, "name", text_of(d, cause->name));
-    tide__gate_put(d, o, "owner", text_or_null(d, cause->owner));
-    tide__gate_put(d, o, "baseline", text_or_null(d, cause->a));
-    tide__gate_put(d, o, "current", text_or_null(d, cause->b));
-    tide__gate_put(d, o, "baseline_bytes", whole(cause->a_bytes));
-    tide__gate_put(d, o, "current_bytes", whole(cause->b_bytes));
-    tide__gate_put(d, o, "n", whole(cause->n));
-    tide__gate_put(d, o, "text", text_of(d, cause->text));
-    return o;
+static void add_cause(tide_json_out *j, const tide_gate_cause *cause) {
+    tide_json_open(j, NULL, '{');
+    tide_json_text(j, "kind", tide_gate_cause_name(cause->kind));
+    add_text(j, "name", cause->name);
+    add_text_or_null(j, "owner", cause->owner);
+    add_text_or_null(j, "baseline", cause->a);
+    add_text_or_null(j, "current", cause->b);
+    add_u64(j, "baseline_bytes", cause->a_bytes);
+    add_u64(j, "current_bytes", cause->b_bytes);
+    add_u64(j, "n", cause->n);
+    add_text(j, "text", cause->text);
+    tide_json_close(j, '}');
 }
 
-static json_t *parts_json(tide__gate_doc *d, const tide_gate_part *parts, size_t n) {
-    json_t *list = json_array();
+static void add_parts(tide_json_out *j, const char *key, const tide_gate_part *parts, size_t n) {
+    tide_json_open(j, key, '[');
     for (size_t i = 0; i < n; i++) {
-        json_t *o = json_object();
-        tide__gate_put(d, o, "key", text_of(d, parts[i].key));
-        tide__gate_put(d, o, "baseline_bytes", whole(parts[i].a_bytes));
-        tide__gate_put(d, o, "current_bytes", whole(parts[i].b_bytes));
-        tide__gate_put(d, o, "change_bytes", change(parts[i].a_bytes, parts[i].b_bytes));
-        tide__gate_push(d, list, o);
+        tide_json_open(j, NULL, '{');
+        add_text(j, "key", parts[i].key);
+        add_u64(j, "baseline_bytes", parts[i].a_bytes);
+        add_u64(j, "current_bytes", parts[i].b_bytes);
+        add_change(j, "change_bytes", parts[i].a_bytes, parts[i].b_bytes);
+        tide_json_close(j, '}');
     }
-    return list;
+    tide_json_close(j, ']');
 }
 
 /// What was measured, of one side; null where that side has no such case.
-static json_t *side_json(tide__gate_doc *d, const tide_gate_case *c) {
-    if (c == NULL) return json_null();
-    json_t *o = json_object(), *settings = json_array();
-    for (size_t i = 0; i < c->n_settings; i++) {
-        json_t *s = json_object();
-        tide__gate_put(d, s, "key", text_of(d, c->settings[i].key));
-        tide__gate_put(d, s, "value", text_of(d, c->settings[i].value));
-        tide__gate_push(d, settings, s);
+static void add_side(tide_json_out *j, const char *key, const tide_gate_case *c) {
+    if (c == NULL) {
+        tide_json_null(j, key);
+        return;
     }
-    tide__gate_put(d, o, "model", text_or_null(d, c->model));
-    tide__gate_put(d, o, "inputs", text_or_null(d, c->inputs));
-    tide__gate_put(d, o, "error", text_or_null(d, c->error));
-    tide__gate_put(d, o, "skipped", json_boolean(c->skipped));
-    tide__gate_put(d, o, "peak_step", text_or_null(d, c->peak_step));
-    tide__gate_put(d, o, "held_bytes", whole(c->held_bytes));
-    tide__gate_put(d, o, "holes_bytes", whole(c->holes_bytes));
-    tide__gate_put(d, o, "settings", settings);
-    return o;
+    tide_json_open(j, key, '{');
+    add_text_or_null(j, "model", c->model);
+    add_text_or_null(j, "inputs", c->inputs);
+    add_text_or_null(j, "error", c->error);
+    tide_json_bool(j, "skipped", c->skipped);
+    add_text_or_null(j, "peak_step", c->peak_step);
+    add_u64(j, "held_bytes", c->held_bytes);
+    add_u64(j, "holes_bytes", c->holes_bytes);
+    tide_json_open(j, "settings", '[');
+    for (size_t i = 0; i < c->n_settings; i++) {
+        tide_json_open(j, NULL, '{');
+        add_text(j, "key", c->settings[i].key);
+        add_text(j, "value", c->settings[i].value);
+        tide_json_close(j, '}');
+    }
+    tide_json_close(j, ']');
+    tide_json_close(j, '}');
 }
 
-static json_t *judged_json(tide__gate_doc *d, const tide_gate_judged *c) {
-    json_t *o = json_object(), *rows = json_array(), *causes = json_array();
-    for (size_t i = 0; i < c->n_rows; i++) tide__gate_push(d, rows, row_json(d, &c->rows[i]));
-    for (size_t i = 0; i < c->n_causes; i++) tide__gate_push(d, causes, cause_json(d, &c->causes[i]));
-    tide__gate_put(d, o, "key", text_of(d, c->key));
-    tide__gate_put(d, o, "renamed_from", text_or_null(d, c->renamed_from));
-    tide__gate_put(d, o, "state", json_string(tide_gate_state_name(c->state)));
-    tide__gate_put(d, o, "verdict", json_string(tide_gate_verdict_name(c->verdict)));
-    tide__gate_put(d, o, "reason", text_or_null(d, c->reason));
-    tide__gate_put(d, o, "baseline", side_json(d, c->baseline));
-    tide__gate_put(d, o, "current", side_json(d, c->current));
-    tide__gate_put(d, o, "rows", rows);
-    tide__gate_put(d, o, "causes", causes);
-    tide__gate_put(d, o, "by_operator", parts_json(d, c->by_operator, c->n_by_operator));
-    tide__gate_put(d, o, "by_kind", parts_json(d, c->by_kind, c->n_by_kind));
-    return o;
+static void add_judged(tide_json_out *j, const tide_gate_judged *c) {
+    tide_json_open(j, NULL, '{');
+    add_text(j, "key", c->key);
+    add_text_or_null(j, "renamed_from", c->renamed_from);
+    tide_json_text(j, "state", tide_gate_state_name(c->state));
+    tide_json_text(j, "verdict", tide_gate_verdict_name(c->verdict));
+    add_text_or_null(j, "reason", c->reason);
+    add_side(j, "baseline", c->baseline);
+    add_side(j, "current", c->current);
+    tide_json_open(j, "rows", '[');
+    for (size_t i = 0; i < c->n_rows; i++) add_row(j, &c->rows[i]);
+    tide_json_close(j, ']');
+    tide_json_open(j, "causes", '[');
+    for (size_t i = 0; i < c->n_causes; i++) add_cause(j, &c->causes[i]);
+    tide_json_close(j, ']');
+    add_parts(j, "by_operator", c->by_operator, c->n_by_operator);
+    add_parts(j, "by_kind", c->by_kind, c->n_by_kind);
+    tide_json_close(j, '}');
 }
 
-static json_t *counts_json(tide__gate_doc *d, const tide_gate_result *r) {
-    json_t *o = json_object();
-    tide__gate_put(d, o, "cases", whole(r->n));
-    tide__gate_put(d, o, "pass", whole(r->n_pass));
-    tide__gate_put(d, o, "warn", whole(r->n_warn));
-    tide__gate_put(d, o, "fail", whole(r->n_fail));
-    tide__gate_put(d, o, "not_comparable", whole(r->n_not_comparable));
-    tide__gate_put(d, o, "added", whole(r->n_added));
-    tide__gate_put(d, o, "removed", whole(r->n_removed));
-    tide__gate_put(d, o, "unmeasured", whole(r->n_unmeasured));
-    return o;
+static void add_counts(tide_json_out *j, const tide_gate_result *r) {
+    tide_json_open(j, "counts", '{');
+    add_u64(j, "cases", r->n);
+    add_u64(j, "pass", r->n_pass);
+    add_u64(j, "warn", r->n_warn);
+    add_u64(j, "fail", r->n_fail);
+    add_u64(j, "not_comparable", r->n_not_comparable);
+    add_u64(j, "added", r->n_added);
+    add_u64(j, "removed", r->n_removed);
+    add_u64(j, "unmeasured", r->n_unmeasured);
+    tide_json_close(j, '}');
 }
 
-json_t *tide__gate_done(tide__gate_doc *d, json_t *doc) {
-    if (!d->failed) return doc;
-    json_decref(doc);
-    return NULL;
-}
-
-json_t *tide_gate_to_json(const tide_gate_result *r) {
-    tide__gate_doc d = {0};
-    json_t *doc = json_object(), *cases = json_array();
+/// The command that accepts what is measured, or makes the first baseline; null where neither is of use.
+static void add_command(tide_json_out *j, const tide_gate_result *r) {
     tide_text command = {0};
     const tide__gate_advice advice = tide__gate_advise(r);
     if (advice.accept || advice.make) tide__gate_say_command(&command, r);
-    if (command.failed) d.failed = true;
-    for (size_t i = 0; i < r->n; i++) tide__gate_push(&d, cases, judged_json(&d, &r->cases[i]));
-    tide__gate_put(&d, doc, "schema", json_string("tidemark.check"));
-    tide__gate_put(&d, doc, "version", json_integer(3));
-    tide__gate_put(&d, doc, "verdict", json_string(tide_gate_verdict_name(r->verdict)));
-    tide__gate_put(&d, doc, "exit_code", json_integer(r->exit_code));
-    tide__gate_put(&d, doc, "reason", text_or_null(&d, r->reason));
-    tide__gate_put(&d, doc, "config", text_or_null(&d, r->config_path));
-    tide__gate_put(&d, doc, "baseline", text_or_null(&d, r->baseline_path));
-    tide__gate_put(&d, doc, "last_update", text_or_null(&d, r->last_update));
-    tide__gate_put(&d, doc, "other_machine", text_or_null(&d, r->machine));
-    tide__gate_put(&d, doc, "accept", command.len > 0 ? tide__gate_plain(&d, &command) : json_null());
-    tide__gate_put(&d, doc, "counts", counts_json(&d, r));
-    tide__gate_put(&d, doc, "cases", cases);
+    if (command.failed) j->out->failed = true;
+    tide_json_text_or_null(j, "accept", tide_text_str(&command));
     tide_text_deinit(&command);
-    return tide__gate_done(&d, doc);
+}
+
+void tide_gate_print_json(const tide_gate_result *r, tide_text *out) {
+    tide_json_out doc = {.out = out, .indent = true}, *const j = &doc;
+    tide_json_open(j, NULL, '{');
+    tide_json_text(j, "schema", "tidemark.check");
+    tide_json_i64(j, "version", 3);
+    tide_json_text(j, "verdict", tide_gate_verdict_name(r->verdict));
+    tide_json_i64(j, "exit_code", r->exit_code);
+    add_text_or_null(j, "reason", r->reason);
+    add_text_or_null(j, "config", r->config_path);
+    add_text_or_null(j, "baseline", r->baseline_path);
+    add_text_or_null(j, "last_update", r->last_update);
+    add_text_or_null(j, "other_machine", r->machine);
+    add_command(j, r);
+    add_counts(j, r);
+    tide_json_open(j, "cases", '[');
+    for (size_t i = 0; i < r->n; i++) add_judged(j, &r->cases[i]);
+    tide_json_close(j, ']');
+    tide_json_close(j, '}');
+    tide_text_add(out, "\n");
 }

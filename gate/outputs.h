@@ -25,13 +25,13 @@ typedef struct tide_gate_output_options {
 void tide_gate_print_text(const tide_gate_result *r, const tide_gate_output_options *opt, tide_text *out);
 /// For a step's summary or a comment. Ends with a newline, so that it can be appended to.
 void tide_gate_print_markdown(const tide_gate_result *r, const tide_gate_output_options *opt, tide_text *out);
-/// `tidemark.check`, version 3 (docs/schemas/check.json).
-json_t *tide_gate_to_json(const tide_gate_result *r);
+/// `tidemark.check`, version 3 (docs/schemas/check.json), and a newline.
+void tide_gate_print_json(const tide_gate_result *r, tide_text *out);
 /// A test case for each case and metric that was judged; failures with their causes. Valid by the common JUnit schema.
 void tide_gate_print_junit(const tide_gate_result *r, tide_text *out);
 /// SARIF 2.1.0; a clean run is a run with no results. Locations: the file that was measured, or its entry in the
-/// configuration.
-json_t *tide_gate_to_sarif(const tide_gate_result *r);
+/// configuration. A newline ends it.
+void tide_gate_print_sarif(const tide_gate_result *r, tide_text *out);
 /// Workflow commands of GitHub, one for each case that fails or warns: at most 10 errors and 10 warnings, escaped; the
 /// rest is counted in the last one.
 void tide_gate_print_annotations(const tide_gate_result *r, tide_text *out);

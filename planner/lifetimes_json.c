@@ -13,16 +13,16 @@
 
 // ---- reader ----
 
-#define BAD TIDE_DOC_BAD
+#define BAD TIDE_JSON_BAD
 
 // ---- names ----
 
 /// A list of strings under `key` of the document; absent: none. *n counts what is there also on failure.
-static tide_status read_names(tide_doc_reader *r, const char *key, char ***out, size_t *n_out) {
+static tide_status read_names(tide_json_reader *r, const json_t *root, const char *key, char ***out, size_t *n_out) {
     r->at[0] = '\0';
-    if (!tide__doc_has(r->root, key)) return TIDE_OK;
+    if (!tide_json_has(root, key)) return TIDE_OK;
     json_t *list;
-    TIDE_TRY(tide__doc_list(r, r->root, key, &list));
+    TIDE_TRY(tide_json_get_list(r, root, key, &list));
     const size_t n = json_array_size(list);
     if (n == 0) return TIDE_OK;
     *out = tide_host_calloc(n, sizeof **out);
@@ -37,23 +37,23 @@ static tide_status read_names(tide_doc_reader *r, const char *key, char ***out, 
     return TIDE_OK;
 }
 
-static tide_status read_head(tide_doc_reader *r, tide_lifetimes *lt) {
+static tide_status read_head(tide_json_reader *r, const json_t *root, tide_lifetimes *lt) {
     const char *model = "";
     r->at[0] = '\0';
-    if (tide__doc_has(r->root, "model")) TIDE_TRY(tide__doc_string(r, r->root, "model", &model));
+    if (tide_json_has(root, "model")) TIDE_TRY(tide_json_get_text(r, root, "model", &model));
     lt->model = tide_host_strdup(model);
     if (lt->model == NULL) return TIDE_NO_MEMORY(r->err, "to read %s", r->path);
-    TIDE_TRY(read_names(r, "points", &lt->point_names, &lt->n_points));
-    TIDE_TRY(read_names(r, "order", &lt->step_names, &lt->n_step_names));
-    return read_names(r, "recomputed", &lt->recomputed, &lt->n_recomputed);
+    TIDE_TRY(read_names(r, root, "points", &lt->point_names, &lt->n_points));
+    TIDE_TRY(read_names(r, root, "order", &lt->step_names, &lt->n_step_names));
+    return read_names(r, root, "recomputed", &lt->recomputed, &lt->n_recomputed);
 }
 
 /// After the tensors, which have raised n_steps as far as they reach.
-static tide_status read_n_steps(tide_doc_reader *r, tide_lifetimes *lt) {
+static tide_status read_n_steps(tide_json_reader *r, const json_t *root, tide_lifetimes *lt) {
     r->at[0] = '\0';
-    if (tide__doc_has(r->root, "n_steps")) {
+    if (tide_json_has(root, "n_steps")) {
         int64_t n_steps;
-        TIDE_TRY(tide__doc_count(r, r->root, "n_steps", &n_steps));
+        TIDE_TRY(tide_json_get_count(r, root, "n_steps", &n_steps));
         if (n_steps < lt->n_steps)
             return BAD(r, "n_steps", "'n_steps' is %" PRId64 ", but a tensor lives until step %" PRId64, n_steps,
                        lt->n_steps);
@@ -66,51 +66,63 @@ static tide_status read_n_steps(tide_doc_reader *r, tide_lifetimes *lt) {
 
 // ---- one tensor ----
 
-static tide_status read_words(tide_doc_reader *r, const json_t *t, tide_lifetime *item) {
+static tide_status read_words(tide_json_reader *r, const json_t *t, tide_lifetime *item) {
     const char *word;
-    TIDE_TRY(tide__doc_flag(r, t, "persistent", &item->persistent));
-    TIDE_TRY(tide__doc_flag(r, t, "unrounded", &item->unrounded));
+    TIDE_TRY(tide_json_get_flag(r, t, "persistent", &item->persistent));
+    TIDE_TRY(tide_json_get_flag(r, t, "unrounded", &item->unrounded));
     item->kind = item->persistent ? TIDE_KIND_DEFAULT : TIDE_KIND_WORKSPACE;
-    if (tide__doc_has(t, "kind")) {
-        TIDE_TRY(tide__doc_string(r, t, "kind", &word));
-        TIDE_TRY(tide__doc_as_bad_input(r, "kind", tide_memory_kind_parse(word, &item->kind, r->err)));
+    if (tide_json_has(t, "kind")) {
+        TIDE_TRY(tide_json_get_text(r, t, "kind", &word));
+        TIDE_TRY(tide_json_as_bad_input(r, "kind", tide_memory_kind_parse(word, &item->kind, r->err)));
     }
-    if (tide__doc_has(t, "role")) {
-        TIDE_TRY(tide__doc_string(r, t, "role", &word));
-        TIDE_TRY(tide__doc_as_bad_input(r, "role", tide_role_parse(word, &item->role, r->err)));
+    if (tide_json_has(t, "role")) {
+        TIDE_TRY(tide_json_get_text(r, t, "role", &word));
+        TIDE_TRY(tide_json_as_bad_input(r, "role", tide_role_parse(word, &item->role, r->err)));
     }
     item->device = TIDE_CPU;
-    if (tide__doc_has(t, "device")) {
-        TIDE_TRY(tide__doc_string(r, t, "device", &word));
-        TIDE_TRY(tide__doc_as_bad_input(r, "device", tide_device_parse(word, &item->device, r->err)));
+    if (tide_json_has(t, "device")) {
+        TIDE_TRY(tide_json_get_text(r, t, "device", &word));
+        TIDE_TRY(tide_json_as_bad_input(r, "device", tide_device_parse(word, &item->device, r->err)));
     }
-    return tide__doc_as_bad_input(r, "kind", tide_memory_kind_check(item->kind, item->device, r->err));
+    return tide_json_as_bad_input(r, "kind", tide_memory_kind_check(item->kind, item->device, r->err));
 }
 
-static tide_status read_numbers(tide_doc_reader *r, const json_t *t, tide_lifetime *item) {
-    TIDE_TRY(tide__doc_bytes(r, t, "size_bytes", &item->size_bytes));
-    TIDE_TRY(tide__doc_count(r, t, "begin", &item->begin_step));
-    TIDE_TRY(tide__doc_count(r, t, "end", &item->end_step));
-    if (tide__doc_has(t, "align_bytes")) TIDE_TRY(tide__doc_bytes(r, t, "align_bytes", &item->align_bytes));
-    TIDE_TRY(tide__doc_index(r, t, "node", &item->node));
-    TIDE_TRY(tide__doc_index(r, t, "port", &item->port));
-    TIDE_TRY(tide__doc_index(r, t, "value", &item->value));
-    if (tide__doc_has(t, "apart")) {
+/// Absent or null: TIDE_NO_INDEX.
+static tide_status read_index(tide_json_reader *r, const json_t *object, const char *key, uint32_t *out) {
+    *out = TIDE_NO_INDEX;
+    const json_t *v = json_object_get(object, key);
+    if (v == NULL || json_is_null(v)) return TIDE_OK;
+    int64_t index;
+    TIDE_TRY(tide_json_get_count(r, object, key, &index));
+    if (index >= TIDE_NO_INDEX) return BAD(r, key, "'%s' is %" PRId64 ": no such index", key, index);
+    *out = (uint32_t)index;
+    return TIDE_OK;
+}
+
+static tide_status read_numbers(tide_json_reader *r, const json_t *t, tide_lifetime *item) {
+    TIDE_TRY(tide_json_get_bytes(r, t, "size_bytes", &item->size_bytes));
+    TIDE_TRY(tide_json_get_count(r, t, "begin", &item->begin_step));
+    TIDE_TRY(tide_json_get_count(r, t, "end", &item->end_step));
+    if (tide_json_has(t, "align_bytes")) TIDE_TRY(tide_json_get_bytes(r, t, "align_bytes", &item->align_bytes));
+    TIDE_TRY(read_index(r, t, "node", &item->node));
+    TIDE_TRY(read_index(r, t, "port", &item->port));
+    TIDE_TRY(read_index(r, t, "value", &item->value));
+    if (tide_json_has(t, "apart")) {
         int64_t set;
-        TIDE_TRY(tide__doc_count(r, t, "apart", &set));
+        TIDE_TRY(tide_json_get_count(r, t, "apart", &set));
         if (set < 1 || set > UINT32_MAX)
             return BAD(r, "apart", "'apart' is %" PRId64 ": sets have numbers from 1 to %" PRIu32, set, UINT32_MAX);
         item->apart_set = (uint32_t)set;
     }
-    if (!tide__doc_has(t, "fixed_offset")) return TIDE_OK;
+    if (!tide_json_has(t, "fixed_offset")) return TIDE_OK;
     item->fixed = true;
-    return tide__doc_bytes(r, t, "fixed_offset", &item->fixed_offset_bytes);
+    return tide_json_get_bytes(r, t, "fixed_offset", &item->fixed_offset_bytes);
 }
 
-static tide_status read_gaps(tide_doc_reader *r, const json_t *t, tide_lifetime *item) {
-    if (!tide__doc_has(t, "gaps")) return TIDE_OK;
+static tide_status read_gaps(tide_json_reader *r, const json_t *t, tide_lifetime *item) {
+    if (!tide_json_has(t, "gaps")) return TIDE_OK;
     json_t *gaps;
-    TIDE_TRY(tide__doc_list(r, t, "gaps", &gaps));
+    TIDE_TRY(tide_json_get_list(r, t, "gaps", &gaps));
     const size_t n = json_array_size(gaps);
     if (n == 0) return TIDE_OK;
     if (n > UINT32_MAX) return BAD(r, "gaps", "%zu gaps are more than a tensor can have", n);
@@ -120,20 +132,20 @@ static tide_status read_gaps(tide_doc_reader *r, const json_t *t, tide_lifetime 
         const json_t *gap = json_array_get(gaps, k);
         tide_gap *out = &item->gaps[k];
         if (!json_is_object(gap)) return BAD(r, "gaps", "gaps[%zu] is no object", k);
-        const size_t outer = tide__doc_go_into(r, "gaps[%zu]", k);
-        TIDE_TRY(tide__doc_count(r, gap, "begin", &out->begin_step));
-        TIDE_TRY(tide__doc_count(r, gap, "end", &out->end_step));
-        if (tide__doc_has(gap, "lo")) TIDE_TRY(tide__doc_bytes(r, gap, "lo", &out->lo_bytes));
-        if (tide__doc_has(gap, "hi")) TIDE_TRY(tide__doc_bytes(r, gap, "hi", &out->hi_bytes));
+        const size_t outer = tide_json_go_into(r, "gaps[%zu]", k);
+        TIDE_TRY(tide_json_get_count(r, gap, "begin", &out->begin_step));
+        TIDE_TRY(tide_json_get_count(r, gap, "end", &out->end_step));
+        if (tide_json_has(gap, "lo")) TIDE_TRY(tide_json_get_bytes(r, gap, "lo", &out->lo_bytes));
+        if (tide_json_has(gap, "hi")) TIDE_TRY(tide_json_get_bytes(r, gap, "hi", &out->hi_bytes));
         r->at[outer] = '\0';
     }
     return TIDE_OK;
 }
 
-static tide_status read_points(tide_doc_reader *r, const json_t *t, size_t n_points, tide_lifetime *item) {
-    if (!tide__doc_has(t, "point_bytes")) return TIDE_OK;
+static tide_status read_points(tide_json_reader *r, const json_t *t, size_t n_points, tide_lifetime *item) {
+    if (!tide_json_has(t, "point_bytes")) return TIDE_OK;
     json_t *list;
-    TIDE_TRY(tide__doc_list(r, t, "point_bytes", &list));
+    TIDE_TRY(tide_json_get_list(r, t, "point_bytes", &list));
     if (json_array_size(list) != n_points || n_points == 0)
         return BAD(r, "point_bytes", "'point_bytes' has %zu sizes, 'points' names %zu", json_array_size(list),
                    n_points);
@@ -151,24 +163,24 @@ static tide_status read_points(tide_doc_reader *r, const json_t *t, size_t n_poi
                item->size_bytes, largest);
 }
 
-static tide_status read_keys(tide_doc_reader *r, const json_t *t, size_t n_points, tide_lifetime *item) {
+static tide_status read_keys(tide_json_reader *r, const json_t *t, size_t n_points, tide_lifetime *item) {
     TIDE_TRY(read_numbers(r, t, item));
     TIDE_TRY(read_words(r, t, item));
     TIDE_TRY(read_gaps(r, t, item));
     return read_points(r, t, n_points, item);
 }
 
-static tide_status read_tensor(tide_doc_reader *r, const json_t *t, tide_lifetimes *lt, tide_strmap *names) {
+static tide_status read_tensor(tide_json_reader *r, const json_t *t, tide_lifetimes *lt, tide_strmap *names) {
     tide_lifetime item = {.align_bytes = 1};
     const char *name;
-    TIDE_TRY(tide__doc_string(r, t, "name", &name));
+    TIDE_TRY(tide_json_get_text(r, t, "name", &name));
     item.name = tide_host_strdup(name);
     if (item.name == NULL) return TIDE_NO_MEMORY(r->err, "to read %s", r->path);
     tide_status st = read_keys(r, t, lt->n_points, &item);
     uint64_t other;
     if (st == TIDE_OK && tide_strmap_get(names, name, &other))
         st = BAD(r, "name", "tensor '%s' is there twice: tensors[%" PRIu64 "] has the name too", name, other);
-    if (st == TIDE_OK) st = tide__doc_as_bad_input(r, "", tide_lifetimes_add(lt, &item, r->err));
+    if (st == TIDE_OK) st = tide_json_as_bad_input(r, "", tide_lifetimes_add(lt, &item, r->err));
     if (st == TIDE_OK && tide_strmap_put(names, name, lt->n - 1) != TIDE_OK)
         st = TIDE_NO_MEMORY(r->err, "to read %s", r->path);
     tide_host_free(item.name);
@@ -179,58 +191,60 @@ static tide_status read_tensor(tide_doc_reader *r, const json_t *t, tide_lifetim
 
 // ---- aliases, once all tensors are there ----
 
-static tide_status read_alias(tide_doc_reader *r, const json_t *t, uint32_t i, tide_lifetimes *lt,
+static tide_status read_alias(tide_json_reader *r, const json_t *t, uint32_t i, tide_lifetimes *lt,
                               const tide_strmap *names) {
-    if (!tide__doc_has(t, "alias")) return TIDE_OK;
+    if (!tide_json_has(t, "alias")) return TIDE_OK;
     json_t *alias;
     const char *of, *word;
     tide_alias_kind kind = TIDE_ALIAS_GIVEN;
     uint64_t target, offset = 0;
-    TIDE_TRY(tide__doc_object(r, t, "alias", &alias));
-    const size_t outer = tide__doc_go_into(r, "alias");
-    TIDE_TRY(tide__doc_string(r, alias, "of", &of));
-    if (tide__doc_has(alias, "offset")) TIDE_TRY(tide__doc_bytes(r, alias, "offset", &offset));
-    if (tide__doc_has(alias, "kind")) {
-        TIDE_TRY(tide__doc_string(r, alias, "kind", &word));
-        TIDE_TRY(tide__doc_as_bad_input(r, "kind", tide_alias_kind_parse(word, &kind, r->err)));
+    TIDE_TRY(tide_json_get_object(r, t, "alias", &alias));
+    const size_t outer = tide_json_go_into(r, "alias");
+    TIDE_TRY(tide_json_get_text(r, alias, "of", &of));
+    if (tide_json_has(alias, "offset")) TIDE_TRY(tide_json_get_bytes(r, alias, "offset", &offset));
+    if (tide_json_has(alias, "kind")) {
+        TIDE_TRY(tide_json_get_text(r, alias, "kind", &word));
+        TIDE_TRY(tide_json_as_bad_input(r, "kind", tide_alias_kind_parse(word, &kind, r->err)));
     }
     if (!tide_strmap_get(names, of, &target)) return BAD(r, "of", "there is no tensor '%s' to lie in", of);
     r->at[outer] = '\0';
-    return tide__doc_as_bad_input(r, "alias", tide_lifetimes_alias(lt, i, kind, (uint32_t)target, offset, r->err));
+    return tide_json_as_bad_input(r, "alias", tide_lifetimes_alias(lt, i, kind, (uint32_t)target, offset, r->err));
 }
 
-tide_status tide__lifetimes_json_read(tide_doc_reader *r, tide_lifetimes *out, tide_strmap *names) {
-    TIDE_TRY(read_head(r, out));
+tide_status tide__lifetimes_json_read(tide_json_reader *r, const json_t *root, tide_lifetimes *out,
+                                      tide_strmap *names) {
+    TIDE_TRY(read_head(r, root, out));
     json_t *tensors, *t;
     r->at[0] = '\0';
-    TIDE_TRY(tide__doc_list(r, r->root, "tensors", &tensors));
+    TIDE_TRY(tide_json_get_list(r, root, "tensors", &tensors));
     const size_t n = json_array_size(tensors);
     if (n >= TIDE_NO_INDEX) return BAD(r, "tensors", "%zu tensors are more than can be numbered", n);
     for (size_t i = 0; i < n; i++) {
-        TIDE_TRY(tide__doc_enter(r, tensors, "tensors", i, &t));
+        TIDE_TRY(tide_json_enter(r, tensors, "tensors", i, &t));
         TIDE_TRY(read_tensor(r, t, out, names));
     }
     for (size_t i = 0; i < n; i++) {
-        TIDE_TRY(tide__doc_enter(r, tensors, "tensors", i, &t));
+        TIDE_TRY(tide_json_enter(r, tensors, "tensors", i, &t));
         TIDE_TRY(read_alias(r, t, (uint32_t)i, out, names));
     }
-    return read_n_steps(r, out);
+    return read_n_steps(r, root, out);
 }
 
 tide_status tide_lifetimes_from_json(const char *data, size_t len, const char *path, tide_lifetimes *out,
                                      tide_error *err) {
-    tide_doc_reader r = {.path = path, .err = err};
+    tide_json_reader r = {.path = path, .err = err};
+    json_t *root;
     tide_lifetimes lt = {0};
     tide_strmap names = {0};
-    tide_status st = tide__doc_open(&r, data, len, TIDE_LIFETIMES_SCHEMA, TIDE_LIFETIMES_SCHEMA_VERSION);
-    if (st == TIDE_OK) st = tide__lifetimes_json_read(&r, &lt, &names);
+    tide_status st = tide_json_parse_schema(&r, data, len, TIDE_LIFETIMES_SCHEMA, TIDE_LIFETIMES_SCHEMA_VERSION, &root);
+    if (st == TIDE_OK) st = tide__lifetimes_json_read(&r, root, &lt, &names);
     if (st == TIDE_OK) {
         *out = lt;
     } else {
         tide_lifetimes_deinit(&lt);
     }
     tide_strmap_deinit(&names);
-    tide__doc_close(&r);
+    json_decref(root);
     return st;
 }
 
@@ -238,91 +252,85 @@ tide_status tide_lifetimes_from_json(const char *data, size_t len, const char *p
 
 // ---- names ----
 
-/// On one line, for lists that are short.
-static void add_short_list(tide_text *out, const char *key, char *const *names, size_t n) {
+/// On one line, for lists that are short; an empty one is left out.
+static void add_short_list(tide_json_out *j, const char *key, char *const *names, size_t n) {
     if (n == 0) return;
-    tide_text_addf(out, "  \"%s\": [", key);
-    for (size_t i = 0; i < n; i++) {
-        if (i > 0) tide_text_add(out, ", ");
-        tide__doc_add_string(out, names[i]);
-    }
-    tide_text_add(out, "],\n");
+    tide_json_open_flat(j, key, '[');
+    for (size_t i = 0; i < n; i++) tide_json_text(j, NULL, names[i]);
+    tide_json_close(j, ']');
 }
 
-void tide__lifetimes_json_add_names(tide_text *out, const tide_lifetimes *lt) {
-    add_short_list(out, "points", lt->point_names, lt->n_points);
-    add_short_list(out, "recomputed", lt->recomputed, lt->n_recomputed);
-    tide_text_add(out, "  \"order\": [");
-    for (size_t i = 0; i < lt->n_step_names; i++) {
-        tide_text_add(out, i == 0 ? "\n    " : ",\n    ");
-        tide__doc_add_string(out, lt->step_names[i]);
-    }
-    tide_text_add(out, lt->n_step_names > 0 ? "\n  ],\n" : "],\n");
+void tide__lifetimes_json_add_names(tide_json_out *j, const tide_lifetimes *lt) {
+    add_short_list(j, "points", lt->point_names, lt->n_points);
+    add_short_list(j, "recomputed", lt->recomputed, lt->n_recomputed);
+    tide_json_open(j, "order", '[');
+    for (size_t i = 0; i < lt->n_step_names; i++) tide_json_text(j, NULL, lt->step_names[i]);
+    tide_json_close(j, ']');
 }
 
 // ---- tensors ----
 
-static const char *bool_word(bool b) { return b ? "true" : "false"; }
-
-static void add_index(tide_text *out, const char *key, uint32_t index) {
-    if (index == TIDE_NO_INDEX) {
-        tide_text_addf(out, ", \"%s\": null", key);
-    } else {
-        tide_text_addf(out, ", \"%s\": %" PRIu32, key, index);
-    }
+static void add_index(tide_json_out *j, const char *key, uint32_t index) {
+    tide_json_u64_if(j, key, index != TIDE_NO_INDEX, index);
 }
 
-static void add_gaps(tide_text *out, const tide_lifetime *item) {
+static void add_gaps(tide_json_out *j, const tide_lifetime *item) {
     if (item->n_gaps == 0) return;
-    tide_text_add(out, ", \"gaps\": [");
+    tide_json_open(j, "gaps", '[');
     for (uint32_t k = 0; k < item->n_gaps; k++) {
         const tide_gap *gap = &item->gaps[k];
-        tide_text_addf(out, "%s{\"begin\": %" PRId64 ", \"end\": %" PRId64, k > 0 ? ", " : "", gap->begin_step,
-                       gap->end_step);
-        if (gap->hi_bytes > 0)
-            tide_text_addf(out, ", \"lo\": %" PRIu64 ", \"hi\": %" PRIu64, gap->lo_bytes, gap->hi_bytes);
-        tide_text_add(out, "}");
+        tide_json_open(j, NULL, '{');
+        tide_json_i64(j, "begin", gap->begin_step);
+        tide_json_i64(j, "end", gap->end_step);
+        if (gap->hi_bytes > 0) {
+            tide_json_u64(j, "lo", gap->lo_bytes);
+            tide_json_u64(j, "hi", gap->hi_bytes);
+        }
+        tide_json_close(j, '}');
     }
-    tide_text_add(out, "]");
+    tide_json_close(j, ']');
 }
 
-static void add_point_bytes(tide_text *out, const tide_lifetimes *lt, const tide_lifetime *item) {
+static void add_point_bytes(tide_json_out *j, const tide_lifetimes *lt, const tide_lifetime *item) {
     if (item->point_bytes == NULL || lt->n_points == 0) return;
-    tide_text_add(out, ", \"point_bytes\": [");
-    for (size_t k = 0; k < lt->n_points; k++)
-        tide_text_addf(out, "%s%" PRIu64, k > 0 ? ", " : "", item->point_bytes[k]);
-    tide_text_add(out, "]");
+    tide_json_open(j, "point_bytes", '[');
+    for (size_t k = 0; k < lt->n_points; k++) tide_json_u64(j, NULL, item->point_bytes[k]);
+    tide_json_close(j, ']');
 }
 
-static void add_alias(tide_text *out, const tide_lifetimes *lt, const tide_lifetime *item) {
+static void add_alias(tide_json_out *j, const tide_lifetimes *lt, const tide_lifetime *item) {
     if (item->alias == TIDE_ALIAS_NONE) return;
-    tide_text_addf(out, ", \"alias\": {\"kind\": \"%s\", ", tide_alias_kind_name(item->alias));
-    tide__doc_add_key_string(out, "of", lt->items[item->alias_of].name);
-    tide_text_addf(out, ", \"offset\": %" PRIu64 "}", item->alias_offset_bytes);
+    tide_json_open(j, "alias", '{');
+    tide_json_text(j, "kind", tide_alias_kind_name(item->alias));
+    tide_json_text(j, "of", lt->items[item->alias_of].name);
+    tide_json_u64(j, "offset", item->alias_offset_bytes);
+    tide_json_close(j, '}');
 }
 
-void tide__lifetimes_json_add_tensor(tide_text *out, const tide_lifetimes *lt, size_t i, uint64_t fixed_offset) {
+void tide__lifetimes_json_add_tensor(tide_json_out *j, const tide_lifetimes *lt, size_t i, uint64_t fixed_offset) {
     const tide_lifetime *item = &lt->items[i];
     char device[16];
-    tide_text_add(out, "\n    {");
-    tide__doc_add_key_string(out, "name", item->name);
-    tide_text_addf(out, ", \"size_bytes\": %" PRIu64 ", \"begin\": %" PRId64 ", \"end\": %" PRId64, item->size_bytes,
-                   item->begin_step, item->end_step);
-    tide_text_addf(out, ", \"birth\": %" PRId64 ", \"death\": %" PRId64, item->begin_step, item->end_step - 1);
-    tide_text_addf(out, ", \"kind\": \"%s\", \"persistent\": %s, \"role\": \"%s\"", tide_memory_kind_name(item->kind),
-                   bool_word(item->persistent), tide_role_name(item->role));
-    tide_text_addf(out, ", \"device\": \"%s\"", tide_device_format(item->device, device, sizeof device));
-    tide_text_addf(out, ", \"align_bytes\": %" PRIu64 ", \"aligned_bytes\": %" PRIu64, item->align_bytes,
-                   tide_lifetime_aligned_bytes(item));
-    add_index(out, "node", item->node);
-    add_index(out, "port", item->port);
-    add_index(out, "value", item->value);
-    add_alias(out, lt, item);
-    add_gaps(out, item);
-    if (fixed_offset != TIDE_NO_OFFSET) tide_text_addf(out, ", \"fixed_offset\": %" PRIu64, fixed_offset);
-    if (item->apart_set != 0) tide_text_addf(out, ", \"apart\": %" PRIu32, item->apart_set);
-    if (item->unrounded) tide_text_add(out, ", \"unrounded\": true");
-    add_point_bytes(out, lt, item);
+    tide_json_text(j, "name", item->name);
+    tide_json_u64(j, "size_bytes", item->size_bytes);
+    tide_json_i64(j, "begin", item->begin_step);
+    tide_json_i64(j, "end", item->end_step);
+    tide_json_i64(j, "birth", item->begin_step);
+    tide_json_i64(j, "death", item->end_step - 1);
+    tide_json_text(j, "kind", tide_memory_kind_name(item->kind));
+    tide_json_bool(j, "persistent", item->persistent);
+    tide_json_text(j, "role", tide_role_name(item->role));
+    tide_json_text(j, "device", tide_device_format(item->device, device, sizeof device));
+    tide_json_u64(j, "align_bytes", item->align_bytes);
+    tide_json_u64(j, "aligned_bytes", tide_lifetime_aligned_bytes(item));
+    add_index(j, "node", item->node);
+    add_index(j, "port", item->port);
+    add_index(j, "value", item->value);
+    add_alias(j, lt, item);
+    add_gaps(j, item);
+    if (fixed_offset != TIDE_NO_OFFSET) tide_json_u64(j, "fixed_offset", fixed_offset);
+    if (item->apart_set != 0) tide_json_u64(j, "apart", item->apart_set);
+    if (item->unrounded) tide_json_bool(j, "unrounded", true);
+    add_point_bytes(j, lt, item);
 }
 
 // ---- the document ----
@@ -337,18 +345,22 @@ static uint64_t fixed_offset_of(const tide_lifetimes *lt, const tide_memory_plan
 tide_status tide_lifetimes_to_json(const tide_lifetimes *lt, const tide_memory_plan *plan, tide_text *out,
                                    tide_error *err) {
     tide_text own = {0};
-    tide_text_addf(&own, "{\n  \"schema\": \"%s\",\n  \"version\": %d,\n  ", TIDE_LIFETIMES_SCHEMA,
-                   TIDE_LIFETIMES_SCHEMA_VERSION);
-    tide__doc_add_key_string(&own, "model", lt->model != NULL ? lt->model : "");
-    tide_text_addf(&own, ",\n  \"n_steps\": %" PRId64 ",\n", lt->n_steps);
-    tide__lifetimes_json_add_names(&own, lt);
-    tide_text_add(&own, "  \"tensors\": [");
+    tide_json_out doc = {.out = &own, .indent = true}, *const j = &doc;
+    tide_json_open(j, NULL, '{');
+    tide_json_text(j, "schema", TIDE_LIFETIMES_SCHEMA);
+    tide_json_i64(j, "version", TIDE_LIFETIMES_SCHEMA_VERSION);
+    tide_json_text(j, "model", lt->model != NULL ? lt->model : "");
+    tide_json_i64(j, "n_steps", lt->n_steps);
+    tide__lifetimes_json_add_names(j, lt);
+    tide_json_open(j, "tensors", '[');
     for (size_t i = 0; i < lt->n; i++) {
-        if (i > 0) tide_text_add(&own, ",");
-        tide__lifetimes_json_add_tensor(&own, lt, i, fixed_offset_of(lt, plan, i));
-        tide_text_add(&own, "}");
+        tide_json_open_flat(j, NULL, '{');
+        tide__lifetimes_json_add_tensor(j, lt, i, fixed_offset_of(lt, plan, i));
+        tide_json_close(j, '}');
     }
-    tide_text_add(&own, lt->n > 0 ? "\n  ]\n}\n" : "]\n}\n");
+    tide_json_close(j, ']');
+    tide_json_close(j, '}');
+    tide_text_add(&own, "\n");
     if (!own.failed) tide_text_add_n(out, own.data, own.len);
     const bool failed = own.failed || out->failed;
     tide_text_deinit(&own);

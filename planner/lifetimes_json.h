@@ -6,21 +6,22 @@
 #ifndef TIDE_PLANNER_LIFETIMES_JSON_H
 #define TIDE_PLANNER_LIFETIMES_JSON_H
 
+#include "core/base/json.h"
+#include "core/base/json_out.h"
 #include "core/base/map.h"
-#include "core/base/text.h"
 #include "core/runtime/memory_plan.h"
-#include "planner/json_document.h"
 
 #define TIDE_LIFETIMES_SCHEMA "tidemark.lifetimes"
 enum { TIDE_LIFETIMES_SCHEMA_VERSION = 1 };
 
 /// Model, points, order, recomputed nodes and tensors of a document; `names` gets tensor name -> index.
-tide_status tide__lifetimes_json_read(tide_doc_reader *r, tide_lifetimes *out, tide_strmap *names) TIDE_NODISCARD;
+tide_status tide__lifetimes_json_read(tide_json_reader *r, const json_t *root, tide_lifetimes *out,
+                                      tide_strmap *names) TIDE_NODISCARD;
 
-/// `  "points": [...],` and `  "recomputed": [...],` where there are any, then `  "order": [...],`, a line each.
-void tide__lifetimes_json_add_names(tide_text *out, const tide_lifetimes *lt);
-/// The keys of one tensor but for the closing brace. `fixed_offset` is what the key of that name says; TIDE_NO_OFFSET:
-/// the key is left out.
-void tide__lifetimes_json_add_tensor(tide_text *out, const tide_lifetimes *lt, size_t i, uint64_t fixed_offset);
+/// "points" and "recomputed" where there are any, then "order".
+void tide__lifetimes_json_add_names(tide_json_out *j, const tide_lifetimes *lt);
+/// The keys of one tensor, into the open object. `fixed_offset` is what the key of that name says; TIDE_NO_OFFSET: the
+/// key is left out.
+void tide__lifetimes_json_add_tensor(tide_json_out *j, const tide_lifetimes *lt, size_t i, uint64_t fixed_offset);
 
 #endif

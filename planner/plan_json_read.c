@@ -13,7 +13,8 @@
 #include "planner/plan_json.h"
 
 typedef struct reader {
-    tide_doc_reader json;
+    tide_json_reader json;
+    json_t *root; // owned
     json_t *plan; // borrowed: the chosen entry of plans[]
     size_t plan_i;
     tide_lifetimes lifetimes; // owned until the plan has a copy
@@ -21,7 +22,7 @@ typedef struct reader {
 } reader;
 
 /// A fault at `key` of the object being read.
-#define BAD(r, key, ...) TIDE_DOC_BAD(&(r)->json, key, __VA_ARGS__)
+#define BAD(r, key, ...) TIDE_JSON_BAD(&(r)->json, key, __VA_ARGS__)
 
 /// Messages point into plans[i] from here on.
 static void at_plan(reader *r) { snprintf(r->json.at, sizeof r->json.at, "plans[%zu]", r->plan_i); }
@@ -29,13 +30,13 @@ static void at_plan(reader *r) { snprintf(r->json.at, sizeof r->json.at, "plans[
 /// The entry of `strategy`, or the first one.
 static tide_status choose_plan(reader *r, const char *strategy) {
     json_t *plans;
-    TIDE_TRY(tide__doc_list(&r->json, r->json.root, "plans", &plans));
+    TIDE_TRY(tide_json_get_list(&r->json, r->root, "plans", &plans));
     if (json_array_size(plans) == 0) return BAD(r, "plans", "the document has no plan");
     tide_text there = {0};
     for (size_t i = 0; i < json_array_size(plans); i++) {
         const char *name = NULL;
-        tide_status st = tide__doc_enter(&r->json, plans, "plans", i, &r->plan);
-        if (st == TIDE_OK) st = tide__doc_string(&r->json, r->plan, "strategy", &name);
+        tide_status st = tide_json_enter(&r->json, plans, "plans", i, &r->plan);
+        if (st == TIDE_OK) st = tide_json_get_text(&r->json, r->plan, "strategy", &name);
         if (st != TIDE_OK || strategy == NULL || strcmp(name, strategy) == 0) {
             r->plan_i = i;
             tide_text_deinit(&there);
@@ -44,7 +45,7 @@ static tide_status choose_plan(reader *r, const char *strategy) {
         tide_text_addf(&there, "%s%s", i > 0 ? ", " : "", name);
     }
     r->json.at[0] = '\0';
-    const tide_status st = tide__doc_bad_at(
+    const tide_status st = tide_json_fault_at(
         &r->json, "plans",
         TIDE_FAIL(r->json.err, TIDE_ERR_NOT_FOUND, "the document has no plan of strategy '%s'", strategy));
     tide_error_note(r->json.err, "it has %s", tide_text_str(&there));
@@ -56,14 +57,14 @@ static tide_status choose_plan(reader *r, const char *strategy) {
 
 static tide_status read_place(reader *r, const json_t *t, tide_memory_plan *plan, size_t i) {
     json_t *places;
-    TIDE_TRY(tide__doc_list(&r->json, t, "places", &places));
+    TIDE_TRY(tide_json_get_list(&r->json, t, "places", &places));
     const json_t *place = json_array_get(places, r->plan_i);
     if (!json_is_object(place))
         return BAD(r, "places", "tensor '%s' has no place for plans[%zu]", plan->lifetimes.items[i].name, r->plan_i);
-    tide__doc_go_into(&r->json, "places[%zu]", r->plan_i); // the next tensor is entered anew
+    tide_json_go_into(&r->json, "places[%zu]", r->plan_i); // the next tensor is entered anew
     const json_t *offset = json_object_get(place, "offset");
     if (offset != NULL && !json_is_null(offset))
-        TIDE_TRY(tide__doc_bytes(&r->json, place, "offset", &plan->offsets[i]));
+        TIDE_TRY(tide_json_get_bytes(&r->json, place, "offset", &plan->offsets[i]));
     const json_t *pool = json_object_get(place, "pool");
     if (pool == NULL || json_is_null(pool)) return TIDE_OK;
     if (!json_is_integer(pool) || json_integer_value(pool) < TIDE_NO_POOL || json_integer_value(pool) > INT32_MAX)
@@ -75,7 +76,7 @@ static tide_status read_place(reader *r, const json_t *t, tide_memory_plan *plan
 static tide_status read_places(reader *r, const json_t *tensors, tide_memory_plan *plan) {
     for (size_t i = 0; i < json_array_size(tensors); i++) {
         json_t *t;
-        TIDE_TRY(tide__doc_enter(&r->json, tensors, "tensors", i, &t));
+        TIDE_TRY(tide_json_enter(&r->json, tensors, "tensors", i, &t));
         TIDE_TRY(read_place(r, t, plan, i));
     }
     return TIDE_OK;
@@ -116,15 +117,15 @@ static tide_status check_members(reader *r, const json_t *members, const tide_me
 static tide_status read_pool(reader *r, const json_t *pool, size_t p, tide_memory_plan *plan) {
     json_t *members;
     int64_t id, buffer = 0;
-    TIDE_TRY(tide__doc_count(&r->json, pool, "id", &id));
+    TIDE_TRY(tide_json_get_count(&r->json, pool, "id", &id));
     if ((uint64_t)id != p) return BAD(r, "id", "pool %zu has the id %" PRId64 ": ids count from 0", p, id);
-    TIDE_TRY(tide__doc_bytes(&r->json, pool, "size_bytes", &plan->pool_list[p].size_bytes));
-    TIDE_TRY(tide__doc_bytes(&r->json, pool, "offset_bytes", &plan->pool_list[p].offset_bytes));
-    if (tide__doc_has(pool, "buffer")) TIDE_TRY(tide__doc_count(&r->json, pool, "buffer", &buffer));
+    TIDE_TRY(tide_json_get_bytes(&r->json, pool, "size_bytes", &plan->pool_list[p].size_bytes));
+    TIDE_TRY(tide_json_get_bytes(&r->json, pool, "offset_bytes", &plan->pool_list[p].offset_bytes));
+    if (tide_json_has(pool, "buffer")) TIDE_TRY(tide_json_get_count(&r->json, pool, "buffer", &buffer));
     if ((uint64_t)buffer >= plan->n_buffers)
         return BAD(r, "buffer", "pool %zu lies in buffer %" PRId64 " of %zu", p, buffer, plan->n_buffers);
     plan->pool_list[p].buffer = (uint32_t)buffer;
-    TIDE_TRY(tide__doc_list(&r->json, pool, "members", &members));
+    TIDE_TRY(tide_json_get_list(&r->json, pool, "members", &members));
     TIDE_TRY(check_members(r, members, plan, p));
     plan->pool_list[p].n_members = json_array_size(members);
     return TIDE_OK;
@@ -134,13 +135,13 @@ static tide_status read_pool(reader *r, const json_t *pool, size_t p, tide_memor
 static tide_status read_pools(reader *r, tide_memory_plan *plan) {
     json_t *pools, *pool;
     at_plan(r);
-    TIDE_TRY(tide__doc_list(&r->json, r->plan, "pools", &pools));
+    TIDE_TRY(tide_json_get_list(&r->json, r->plan, "pools", &pools));
     const size_t n = json_array_size(pools);
     TIDE_TRY(TIDE_NEW(&plan->pool_list, n, r->json.err, "to read %s", r->json.path));
     char at[48];
     snprintf(at, sizeof at, "plans[%zu].pools", r->plan_i);
     for (size_t p = 0; p < n; p++) {
-        TIDE_TRY(tide__doc_enter(&r->json, pools, at, p, &pool));
+        TIDE_TRY(tide_json_enter(&r->json, pools, at, p, &pool));
         TIDE_TRY(read_pool(r, pool, p, plan));
         plan->n_pools = p + 1;
     }
@@ -151,9 +152,9 @@ static tide_status read_pools(reader *r, tide_memory_plan *plan) {
 
 /// A figure that the document states must be the one its tensors have.
 static tide_status check_total(reader *r, const json_t *object, const char *key, uint64_t is) {
-    if (!tide__doc_has(object, key)) return TIDE_OK;
+    if (!tide_json_has(object, key)) return TIDE_OK;
     uint64_t given;
-    TIDE_TRY(tide__doc_bytes(&r->json, object, key, &given));
+    TIDE_TRY(tide_json_get_bytes(&r->json, object, key, &given));
     if (given == is) return TIDE_OK;
     return BAD(r, key, "'%s' is %" PRIu64 ", but the tensors give %" PRIu64, key, given, is);
 }
@@ -163,16 +164,16 @@ static tide_status check_total(reader *r, const json_t *object, const char *key,
 static tide_status read_proof(reader *r, const json_t *buffer, tide_plan_buffer *b) {
     const char *word;
     tide_proof proof;
-    if (!tide__doc_has(buffer, "proof")) return check_total(r, buffer, "proved_bytes", b->proved_bytes);
-    TIDE_TRY(tide__doc_string(&r->json, buffer, "proof", &word));
-    TIDE_TRY(tide__doc_as_bad_input(&r->json, "proof", tide_proof_parse(word, &proof, r->json.err)));
+    if (!tide_json_has(buffer, "proof")) return check_total(r, buffer, "proved_bytes", b->proved_bytes);
+    TIDE_TRY(tide_json_get_text(&r->json, buffer, "proof", &word));
+    TIDE_TRY(tide_json_as_bad_input(&r->json, "proof", tide_proof_parse(word, &proof, r->json.err)));
     if (proof != TIDE_PROOF_SEARCH) {
         if (proof != b->proof)
             return BAD(r, "proof", "'proof' is '%s', but the tensors give '%s'", word, tide_proof_name(b->proof));
         return check_total(r, buffer, "proved_bytes", b->proved_bytes);
     }
     uint64_t proved;
-    TIDE_TRY(tide__doc_bytes(&r->json, buffer, "proved_bytes", &proved));
+    TIDE_TRY(tide_json_get_bytes(&r->json, buffer, "proved_bytes", &proved));
     if (proved < b->proved_bytes || proved > b->bytes)
         return BAD(r, "proved_bytes",
                    "a search proved %" PRIu64 " bytes, but the tensors prove %" PRIu64 " and the plan has %" PRIu64,
@@ -185,14 +186,14 @@ static tide_status read_proof(reader *r, const json_t *buffer, tide_plan_buffer 
 static tide_status read_buffer(reader *r, const json_t *buffer, tide_plan_buffer *b) {
     char device[16];
     const char *word;
-    TIDE_TRY(tide__doc_string(&r->json, buffer, "device", &word));
+    TIDE_TRY(tide_json_get_text(&r->json, buffer, "device", &word));
     if (strcmp(word, tide_device_format(b->device, device, sizeof device)) != 0)
         return BAD(r, "device", "the buffer is on '%.32s', but the tensors give %s", word, device);
-    TIDE_TRY(tide__doc_string(&r->json, buffer, "kind", &word));
+    TIDE_TRY(tide_json_get_text(&r->json, buffer, "kind", &word));
     if (strcmp(word, tide_memory_kind_name(b->kind)) != 0)
         return BAD(r, "kind", "the buffer is of kind '%.32s', but the tensors give %s", word,
                    tide_memory_kind_name(b->kind));
-    TIDE_TRY(tide__doc_bytes(&r->json, buffer, "bytes", &b->bytes));
+    TIDE_TRY(tide_json_get_bytes(&r->json, buffer, "bytes", &b->bytes));
     TIDE_TRY(check_total(r, buffer, "naive_bytes", b->naive_bytes));
     TIDE_TRY(check_total(r, buffer, "naive_peak_bytes", b->naive_peak_bytes));
     TIDE_TRY(check_total(r, buffer, "lower_bound_bytes", b->lower_bound_bytes));
@@ -224,20 +225,20 @@ static void guess_buffers(const tide_memory_plan *plan, uint64_t bytes) {
 static tide_status read_buffers(reader *r, tide_memory_plan *plan) {
     uint64_t bytes;
     at_plan(r);
-    TIDE_TRY(tide__doc_bytes(&r->json, r->plan, "bytes", &bytes));
-    if (!tide__doc_has(r->plan, "buffers")) {
+    TIDE_TRY(tide_json_get_bytes(&r->json, r->plan, "bytes", &bytes));
+    if (!tide_json_has(r->plan, "buffers")) {
         guess_buffers(plan, bytes);
         return TIDE_OK;
     }
     json_t *buffers, *buffer;
-    TIDE_TRY(tide__doc_list(&r->json, r->plan, "buffers", &buffers));
+    TIDE_TRY(tide_json_get_list(&r->json, r->plan, "buffers", &buffers));
     if (json_array_size(buffers) != plan->n_buffers)
         return BAD(r, "buffers", "%zu buffers are listed, but the tensors need %zu", json_array_size(buffers),
                    plan->n_buffers);
     char at[48];
     snprintf(at, sizeof at, "plans[%zu].buffers", r->plan_i);
     for (size_t b = 0; b < plan->n_buffers; b++) {
-        TIDE_TRY(tide__doc_enter(&r->json, buffers, at, b, &buffer));
+        TIDE_TRY(tide_json_enter(&r->json, buffers, at, b, &buffer));
         TIDE_TRY(read_buffer(r, buffer, &plan->buffers[b]));
     }
     at_plan(r);
@@ -248,7 +249,7 @@ static tide_status read_buffers(reader *r, tide_memory_plan *plan) {
 
 static tide_status read_form(reader *r, tide_plan_form *out) {
     const char *form;
-    TIDE_TRY(tide__doc_string(&r->json, r->plan, "form", &form));
+    TIDE_TRY(tide_json_get_text(&r->json, r->plan, "form", &form));
     if (strcmp(form, TIDE_PLAN_FORM_POOLS) == 0) {
         *out = TIDE_PLAN_POOLS;
     } else if (strcmp(form, TIDE_PLAN_FORM_OFFSETS) == 0) {
@@ -263,12 +264,12 @@ static tide_status read_form(reader *r, tide_plan_form *out) {
 /// All figures that follow from the tensors and their places.
 static tide_status settle(reader *r, tide_memory_plan *plan) {
     at_plan(r);
-    TIDE_TRY(tide__doc_as_bad_input(&r->json, "", tide__plan_settle(plan, r->json.err)));
+    TIDE_TRY(tide_json_as_bad_input(&r->json, "", tide__plan_settle(plan, r->json.err)));
     TIDE_TRY(read_buffers(r, plan));
     if (plan->form == TIDE_PLAN_POOLS) TIDE_TRY(read_pools(r, plan));
     TIDE_TRY(check_aliases(r, plan));
     at_plan(r);
-    TIDE_TRY(tide__doc_as_bad_input(&r->json, "", tide__plan_close(plan, r->json.err)));
+    TIDE_TRY(tide_json_as_bad_input(&r->json, "", tide__plan_close(plan, r->json.err)));
     TIDE_TRY(check_total(r, r->plan, "bytes", plan->bytes));
     TIDE_TRY(check_total(r, r->plan, "naive_bytes", plan->naive_bytes));
     TIDE_TRY(check_total(r, r->plan, "naive_peak_bytes", plan->naive_peak_bytes));
@@ -279,8 +280,8 @@ static tide_status settle(reader *r, tide_memory_plan *plan) {
 static tide_status fill_plan(reader *r, const json_t *tensors, tide_memory_plan *plan) {
     TIDE_TRY(read_places(r, tensors, plan));
     TIDE_TRY(settle(r, plan));
-    if (tide__doc_has(r->plan, "time_ns")) TIDE_TRY(tide__doc_bytes(&r->json, r->plan, "time_ns", &plan->time_ns));
-    TIDE_TRY(tide__doc_as_bad_input(&r->json, "", tide_plan_verify(plan, NULL, r->json.err)));
+    if (tide_json_has(r->plan, "time_ns")) TIDE_TRY(tide_json_get_bytes(&r->json, r->plan, "time_ns", &plan->time_ns));
+    TIDE_TRY(tide_json_as_bad_input(&r->json, "", tide_plan_verify(plan, NULL, r->json.err)));
     plan->verified = true;
     return TIDE_OK;
 }
@@ -289,12 +290,12 @@ static tide_status read_document(reader *r, const char *strategy, tide_memory_pl
     TIDE_TRY(choose_plan(r, strategy));
     const char *name;
     tide_plan_form form = TIDE_PLAN_OFFSETS;
-    TIDE_TRY(tide__doc_string(&r->json, r->plan, "strategy", &name));
+    TIDE_TRY(tide_json_get_text(&r->json, r->plan, "strategy", &name));
     TIDE_TRY(read_form(r, &form));
-    TIDE_TRY(tide__lifetimes_json_read(&r->json, &r->lifetimes, &r->names));
+    TIDE_TRY(tide__lifetimes_json_read(&r->json, r->root, &r->lifetimes, &r->names));
     tide_memory_plan *plan;
     TIDE_TRY(tide__plan_new(&r->lifetimes, name, form, &plan, r->json.err));
-    const tide_status st = fill_plan(r, json_object_get(r->json.root, "tensors"), plan);
+    const tide_status st = fill_plan(r, json_object_get(r->root, "tensors"), plan);
     if (st != TIDE_OK) {
         tide_memory_plan_destroy(plan);
         return st;
@@ -306,9 +307,9 @@ static tide_status read_document(reader *r, const char *strategy, tide_memory_pl
 tide_status tide_plan_from_json(const char *data, size_t len, const char *path, const char *strategy,
                                 tide_memory_plan **out, tide_error *err) {
     reader r = {.json = {.path = path, .err = err}};
-    tide_status st = tide__doc_open(&r.json, data, len, TIDE_PLAN_SCHEMA, TIDE_PLAN_SCHEMA_VERSION);
+    tide_status st = tide_json_parse_schema(&r.json, data, len, TIDE_PLAN_SCHEMA, TIDE_PLAN_SCHEMA_VERSION, &r.root);
     if (st == TIDE_OK) st = read_document(&r, strategy, out);
-    tide__doc_close(&r.json);
+    json_decref(r.root);
     tide_lifetimes_deinit(&r.lifetimes);
     tide_strmap_deinit(&r.names);
     return st;

@@ -13,8 +13,6 @@
 #include "planner/plan_json.h"
 #include "planner/planner.h"
 
-static const char *bool_word(bool b) { return b ? "true" : "false"; }
-
 // ---- pools ----
 
 typedef struct pooled {
@@ -29,23 +27,22 @@ static int compare_pooled(const void *a, const void *b) {
     return (x->i > y->i) - (x->i < y->i);
 }
 
-static void add_pool(tide_text *out, const tide_memory_plan *plan, size_t p, const pooled *members, size_t n) {
-    tide_text_addf(out, "\n      {\"id\": %zu, \"size_bytes\": %" PRIu64 ", \"offset_bytes\": %" PRIu64, p,
-                   plan->pool_list[p].size_bytes, plan->pool_list[p].offset_bytes);
-    if (plan->n_buffers > 1) tide_text_addf(out, ", \"buffer\": %" PRIu32, plan->pool_list[p].buffer);
-    tide_text_add(out, ", \"members\": [");
-    for (size_t k = 0; k < n; k++) {
-        if (k > 0) tide_text_add(out, ", ");
-        tide__doc_add_string(out, plan->lifetimes.items[members[k].i].name);
-    }
-    tide_text_add(out, "]}");
+static void add_pool(tide_json_out *j, const tide_memory_plan *plan, size_t p, const pooled *members, size_t n) {
+    tide_json_open_flat(j, NULL, '{');
+    tide_json_u64(j, "id", p);
+    tide_json_u64(j, "size_bytes", plan->pool_list[p].size_bytes);
+    tide_json_u64(j, "offset_bytes", plan->pool_list[p].offset_bytes);
+    if (plan->n_buffers > 1) tide_json_u64(j, "buffer", plan->pool_list[p].buffer);
+    tide_json_open(j, "members", '[');
+    for (size_t k = 0; k < n; k++) tide_json_text(j, NULL, plan->lifetimes.items[members[k].i].name);
+    tide_json_close(j, ']');
+    tide_json_close(j, '}');
 }
 
-static void add_pools(tide_text *out, const tide_memory_plan *plan) {
-    tide_text_add(out, "\"pools\": [");
+static void add_pools(tide_json_out *j, const tide_memory_plan *plan) {
     pooled *members = tide_host_calloc(plan->lifetimes.n, sizeof *members);
     if (members == NULL) {
-        out->failed = true;
+        j->out->failed = true;
         return;
     }
     size_t n = 0;
@@ -53,75 +50,80 @@ static void add_pools(tide_text *out, const tide_memory_plan *plan) {
         if (plan->pools[i] != TIDE_NO_POOL) members[n++] = (pooled){plan->pools[i], i};
     }
     qsort(members, n, sizeof *members, compare_pooled);
+    tide_json_open_lines(j, "pools", '[');
     for (size_t p = 0, k = 0; p < plan->n_pools; p++) {
         const size_t first = k;
         while (k < n && (size_t)members[k].pool == p) k++;
-        if (p > 0) tide_text_add(out, ",");
-        add_pool(out, plan, p, members + first, k - first);
+        add_pool(j, plan, p, members + first, k - first);
     }
+    tide_json_close(j, ']');
     tide_host_free(members);
-    tide_text_add(out, plan->n_pools > 0 ? "\n    ]" : "]");
 }
 
 // ---- plans ----
 
-static void add_buffer(tide_text *out, const tide_plan_buffer *b) {
-    char device[16];
-    tide_text_addf(out, "\n      {\"device\": \"%s\", \"kind\": \"%s\"",
-                   tide_device_format(b->device, device, sizeof device), tide_memory_kind_name(b->kind));
-    tide_text_addf(out, ", \"bytes\": %" PRIu64 ", \"naive_bytes\": %" PRIu64 ", \"naive_peak_bytes\": %" PRIu64,
-                   b->bytes, b->naive_bytes, b->naive_peak_bytes);
-    tide_text_addf(out, ", \"lower_bound_bytes\": %" PRIu64 ", \"proved_bytes\": %" PRIu64 ", \"proof\": \"%s\"",
-                   b->lower_bound_bytes, b->proved_bytes, tide_proof_name(b->proof));
-    tide_text_addf(out, ", \"proven\": %s, \"align_bytes\": %" PRIu64 "}", bool_word(b->bytes == b->proved_bytes),
-                   b->align_bytes);
+/// A share, with six digits behind the point in every locale.
+static void add_share(tide_json_out *j, const char *key, double share) {
+    char digits[32];
+    tide_json_raw(j, key, tide__format_fixed(share, 6, digits, sizeof digits));
 }
 
-static void add_plan(tide_text *out, const tide_memory_plan *plan, bool no_times) {
-    char saving[32];
-    tide_text_add(out, "\n    {");
-    tide__doc_add_key_string(out, "strategy", plan->strategy);
-    tide_text_addf(out, ", \"form\": \"%s\"",
-                   plan->form == TIDE_PLAN_POOLS ? TIDE_PLAN_FORM_POOLS : TIDE_PLAN_FORM_OFFSETS);
-    tide_text_addf(out, ", \"bytes\": %" PRIu64 ", \"naive_bytes\": %" PRIu64 ", \"lower_bound_bytes\": %" PRIu64,
-                   plan->bytes, plan->naive_bytes, plan->lower_bound_bytes);
-    tide_text_addf(out, ", \"saving\": %s, \"proven\": %s, \"verified\": %s",
-                   tide__format_fixed(tide_memory_plan_saving(plan), 6, saving, sizeof saving), bool_word(plan->proven),
-                   bool_word(plan->verified));
-    if (!no_times) tide_text_addf(out, ", \"time_ns\": %" PRIu64, plan->time_ns);
-    tide_text_addf(out, ", \"naive_peak_bytes\": %" PRIu64 ", \"proved_bytes\": %" PRIu64 ", \"proof\": \"%s\"",
-                   plan->naive_peak_bytes, plan->proved_bytes, tide_proof_name(tide__plan_proof(plan)));
-    tide_text_add(out, ", \"buffers\": [");
-    for (size_t b = 0; b < plan->n_buffers; b++) {
-        if (b > 0) tide_text_add(out, ",");
-        add_buffer(out, &plan->buffers[b]);
-    }
-    tide_text_addf(out, "%s], \"n_pools\": %zu, ", plan->n_buffers > 0 ? "\n    " : "", plan->n_pools);
-    add_pools(out, plan);
-    tide_text_add(out, "}");
+static void add_buffer(tide_json_out *j, const tide_plan_buffer *b) {
+    char device[16];
+    tide_json_open_flat(j, NULL, '{');
+    tide_json_text(j, "device", tide_device_format(b->device, device, sizeof device));
+    tide_json_text(j, "kind", tide_memory_kind_name(b->kind));
+    tide_json_u64(j, "bytes", b->bytes);
+    tide_json_u64(j, "naive_bytes", b->naive_bytes);
+    tide_json_u64(j, "naive_peak_bytes", b->naive_peak_bytes);
+    tide_json_u64(j, "lower_bound_bytes", b->lower_bound_bytes);
+    tide_json_u64(j, "proved_bytes", b->proved_bytes);
+    tide_json_text(j, "proof", tide_proof_name(b->proof));
+    tide_json_bool(j, "proven", b->bytes == b->proved_bytes);
+    tide_json_u64(j, "align_bytes", b->align_bytes);
+    tide_json_close(j, '}');
+}
+
+static void add_plan(tide_json_out *j, const tide_memory_plan *plan, bool no_times) {
+    tide_json_open_flat(j, NULL, '{');
+    tide_json_text(j, "strategy", plan->strategy);
+    tide_json_text(j, "form", plan->form == TIDE_PLAN_POOLS ? TIDE_PLAN_FORM_POOLS : TIDE_PLAN_FORM_OFFSETS);
+    tide_json_u64(j, "bytes", plan->bytes);
+    tide_json_u64(j, "naive_bytes", plan->naive_bytes);
+    tide_json_u64(j, "lower_bound_bytes", plan->lower_bound_bytes);
+    add_share(j, "saving", tide_memory_plan_saving(plan));
+    tide_json_bool(j, "proven", plan->proven);
+    tide_json_bool(j, "verified", plan->verified);
+    if (!no_times) tide_json_u64(j, "time_ns", plan->time_ns);
+    tide_json_u64(j, "naive_peak_bytes", plan->naive_peak_bytes);
+    tide_json_u64(j, "proved_bytes", plan->proved_bytes);
+    tide_json_text(j, "proof", tide_proof_name(tide__plan_proof(plan)));
+    tide_json_open_lines(j, "buffers", '[');
+    for (size_t b = 0; b < plan->n_buffers; b++) add_buffer(j, &plan->buffers[b]);
+    tide_json_close(j, ']');
+    tide_json_u64(j, "n_pools", plan->n_pools);
+    add_pools(j, plan);
+    tide_json_close(j, '}');
 }
 
 // ---- places ----
 
-static void add_place(tide_text *out, const tide_memory_plan *plan, size_t i) {
-    tide_text_addf(out, "{\"pool\": %" PRId32 ", \"offset\": ", plan->pools[i]);
-    if (plan->offsets[i] == TIDE_NO_OFFSET) {
-        tide_text_add(out, "null}");
-    } else {
-        tide_text_addf(out, "%" PRIu64 "}", plan->offsets[i]);
-    }
+static void add_place(tide_json_out *j, const tide_memory_plan *plan, size_t i) {
+    tide_json_open(j, NULL, '{');
+    tide_json_i64(j, "pool", plan->pools[i]);
+    tide_json_u64_if(j, "offset", plan->offsets[i] != TIDE_NO_OFFSET, plan->offsets[i]);
+    tide_json_close(j, '}');
 }
 
-static void add_tensor(tide_text *out, const tide_memory_plan *const *plans, size_t n, size_t i) {
+static void add_tensor(tide_json_out *j, const tide_memory_plan *const *plans, size_t n, size_t i) {
     const tide_lifetime *item = &plans[0]->lifetimes.items[i];
-    tide__lifetimes_json_add_tensor(out, &plans[0]->lifetimes, i,
+    tide_json_open_flat(j, NULL, '{');
+    tide__lifetimes_json_add_tensor(j, &plans[0]->lifetimes, i,
                                     item->fixed ? item->fixed_offset_bytes : TIDE_NO_OFFSET);
-    tide_text_add(out, ", \"places\": [");
-    for (size_t k = 0; k < n; k++) {
-        if (k > 0) tide_text_add(out, ", ");
-        add_place(out, plans[k], i);
-    }
-    tide_text_add(out, "]}");
+    tide_json_open(j, "places", '[');
+    for (size_t k = 0; k < n; k++) add_place(j, plans[k], i);
+    tide_json_close(j, ']');
+    tide_json_close(j, '}');
 }
 
 // ---- what stands beside the plans ----
@@ -129,121 +131,108 @@ static void add_tensor(tide_text *out, const tide_memory_plan *const *plans, siz
 // What the passes gained, which strategies were refused, what is alive at the peak and what to change, what each
 // profile point takes. Readers of plans pass over all of it.
 
-static void add_passes(tide_text *out, const tide_pass_report *report) {
-    tide_text_add(out, "  \"passes\": [");
+static void add_passes(tide_json_out *j, const tide_pass_report *report) {
+    tide_json_open(j, "passes", '[');
     for (int p = 0; p < TIDE_N_PASSES; p++) {
         const tide_pass_gain *g = &report->gains[p];
-        tide_text_addf(out, "%s\n    {\"pass\": \"%s\", \"ran\": %s", p > 0 ? "," : "", tide_pass_name((tide_pass)p),
-                       bool_word(g->ran));
-        tide_text_addf(out, ", \"before_bytes\": %" PRIu64 ", \"after_bytes\": %" PRIu64 ", \"n\": %zu}",
-                       g->before_bytes, g->after_bytes, g->n);
+        tide_json_open_flat(j, NULL, '{');
+        tide_json_text(j, "pass", tide_pass_name((tide_pass)p));
+        tide_json_bool(j, "ran", g->ran);
+        tide_json_u64(j, "before_bytes", g->before_bytes);
+        tide_json_u64(j, "after_bytes", g->after_bytes);
+        tide_json_u64(j, "n", g->n);
+        tide_json_close(j, '}');
     }
-    char work[32];
-    const double share = report->work > 0 ? report->extra_work / report->work : 0;
-    tide_text_addf(out, "\n  ],\n  \"given_lower_bound_bytes\": %" PRIu64 ",\n  \"extra_work\": %s,\n",
-                   report->given_bytes, tide__format_fixed(share, 6, work, sizeof work));
+    tide_json_close(j, ']');
+    tide_json_u64(j, "given_lower_bound_bytes", report->given_bytes);
+    add_share(j, "extra_work", report->work > 0 ? report->extra_work / report->work : 0);
     if (!report->gains[TIDE_PASS_RECOMPUTE].ran) return;
-    tide_text_addf(out, "  \"allowed_work\": %s,\n  \"recompute_is_cut\": %s,\n",
-                   tide__format_fixed(report->allowed_share, 6, work, sizeof work),
-                   bool_word(report->recompute_is_cut));
+    add_share(j, "allowed_work", report->allowed_share);
+    tide_json_bool(j, "recompute_is_cut", report->recompute_is_cut);
 }
 
-static void add_refused(tide_text *out, const tide_plan_refusal *refused, size_t n) {
-    tide_text_add(out, "  \"refused\": [");
+static void add_refused(tide_json_out *j, const tide_plan_refusal *refused, size_t n) {
+    tide_json_open(j, "refused", '[');
     for (size_t k = 0; k < n; k++) {
-        tide_text_add(out, k > 0 ? ",\n    {" : "\n    {");
-        tide__doc_add_key_string(out, "strategy", refused[k].strategy);
-        tide_text_add(out, ", ");
-        tide__doc_add_key_string(out, "why", refused[k].why);
-        tide_text_add(out, "}");
+        tide_json_open_flat(j, NULL, '{');
+        tide_json_text(j, "strategy", refused[k].strategy);
+        tide_json_text(j, "why", refused[k].why);
+        tide_json_close(j, '}');
     }
-    tide_text_add(out, "\n  ],\n");
+    tide_json_close(j, ']');
 }
 
 // ---- peak and advice ----
 
 /// What runs at `step`, or null.
-static void add_step(tide_text *out, const char *key, const tide_lifetimes *lt, int64_t step) {
-    tide_text_addf(out, ", \"%s\": ", key);
-    if (step >= 0 && (uint64_t)step < lt->n_step_names) {
-        tide__doc_add_string(out, lt->step_names[step]);
-    } else {
-        tide_text_add(out, "null");
-    }
+static void add_step(tide_json_out *j, const char *key, const tide_lifetimes *lt, int64_t step) {
+    const bool has_name = step >= 0 && (uint64_t)step < lt->n_step_names;
+    tide_json_text(j, key, has_name ? lt->step_names[step] : NULL);
 }
 
-static void add_peak_entry(tide_text *out, const tide_peak *peak, const tide_lifetimes *lt, size_t k) {
+static void add_peak_entry(tide_json_out *j, const tide_peak *peak, const tide_lifetimes *lt, size_t k) {
     const tide_peak_entry *e = &peak->entries[k];
     const tide_lifetime *item = &lt->items[e->item];
-    char share[32];
-    tide_text_add(out, "\n    {");
-    tide__doc_add_key_string(out, "tensor", item->name);
-    tide_text_addf(
-        out, ", \"bytes\": %" PRIu64 ", \"share\": %s, \"kind\": \"%s\", \"step\": %" PRId64, e->bytes,
-        tide__format_fixed(peak->bytes > 0 ? (double)e->bytes / (double)peak->bytes : 0, 6, share, sizeof share),
-        tide_memory_kind_name(peak->kind), peak->step);
-    add_step(out, "made_by", lt, item->begin_step);
-    add_step(out, "last_read_by", lt, item->end_step - 1);
-    tide_text_add(out, ", \"inside\": ");
-    if (e->inside)
-        tide__doc_add_string(out, lt->items[item->alias_of].name);
-    else
-        tide_text_add(out, "null");
-    tide_text_add(out, "}");
+    tide_json_open_flat(j, NULL, '{');
+    tide_json_text(j, "tensor", item->name);
+    tide_json_u64(j, "bytes", e->bytes);
+    add_share(j, "share", peak->bytes > 0 ? (double)e->bytes / (double)peak->bytes : 0);
+    tide_json_text(j, "kind", tide_memory_kind_name(peak->kind));
+    tide_json_i64(j, "step", peak->step);
+    add_step(j, "made_by", lt, item->begin_step);
+    add_step(j, "last_read_by", lt, item->end_step - 1);
+    tide_json_text(j, "inside", e->inside ? lt->items[item->alias_of].name : NULL);
+    tide_json_close(j, '}');
 }
 
-static void add_peaks(tide_text *out, const tide_peaks *peaks, const tide_lifetimes *lt) {
-    bool first = true;
-    tide_text_add(out, "  \"peak\": [");
+static void add_peaks(tide_json_out *j, const tide_peaks *peaks, const tide_lifetimes *lt) {
+    tide_json_open(j, "peak", '[');
     for (size_t b = 0; b < peaks->n; b++) {
-        for (size_t k = 0; k < peaks->list[b].n; k++) {
-            if (!first) tide_text_add(out, ",");
-            first = false;
-            add_peak_entry(out, &peaks->list[b], lt, k);
-        }
+        for (size_t k = 0; k < peaks->list[b].n; k++) add_peak_entry(j, &peaks->list[b], lt, k);
     }
-    tide_text_add(out, first ? "],\n" : "\n  ],\n");
+    tide_json_close(j, ']');
 }
 
-static void add_advice(tide_text *out, const tide_advice *a) {
-    tide_text_addf(out, "  \"need_bytes\": %" PRIu64 ",\n  \"budget_bytes\": %" PRIu64 ",\n", a->need_bytes,
-                   a->budget_bytes);
-    tide_text_addf(out, "  \"persistent_bytes\": %" PRIu64 ",\n  \"advice\": [", a->persistent_bytes);
+static void add_advice(tide_json_out *j, const tide_advice *a) {
+    tide_json_u64(j, "need_bytes", a->need_bytes);
+    tide_json_u64(j, "budget_bytes", a->budget_bytes);
+    tide_json_u64(j, "persistent_bytes", a->persistent_bytes);
+    tide_json_open(j, "advice", '[');
     for (size_t k = 0; k < a->n; k++) {
         const tide_advice_row *row = &a->rows[k];
-        tide_text_addf(out, "%s\n    {\"kind\": \"%s\", ", k > 0 ? "," : "", tide_change_name(row->change.kind));
-        tide__doc_add_key_string(out, "change", row->what);
-        tide_text_addf(out, ", \"need_bytes\": %" PRIu64 ", \"saves_bytes\": %" PRIu64 ", \"fits\": %s}",
-                       row->need_bytes, row->saves_bytes, bool_word(row->fits));
+        tide_json_open_flat(j, NULL, '{');
+        tide_json_text(j, "kind", tide_change_name(row->change.kind));
+        tide_json_text(j, "change", row->what);
+        tide_json_u64(j, "need_bytes", row->need_bytes);
+        tide_json_u64(j, "saves_bytes", row->saves_bytes);
+        tide_json_bool(j, "fits", row->fits);
+        tide_json_close(j, '}');
     }
-    tide_text_add(out, a->n > 0 ? "\n  ],\n" : "],\n");
+    tide_json_close(j, ']');
 }
 
-static void add_points(tide_text *out, const tide_point_need *points, size_t n) {
-    tide_text_add(out, "  \"point_needs\": [");
+static void add_points(tide_json_out *j, const tide_point_need *points, size_t n) {
+    tide_json_open(j, "point_needs", '[');
     for (size_t k = 0; k < n; k++) {
-        tide_text_add(out, k > 0 ? ",\n    {" : "\n    {");
-        tide__doc_add_key_string(out, "point", points[k].name);
-        tide_text_addf(out, ", \"lower_bound_bytes\": %" PRIu64 ", \"bytes\": %" PRIu64 "}",
-                       points[k].lower_bound_bytes, points[k].bytes);
+        tide_json_open_flat(j, NULL, '{');
+        tide_json_text(j, "point", points[k].name);
+        tide_json_u64(j, "lower_bound_bytes", points[k].lower_bound_bytes);
+        tide_json_u64(j, "bytes", points[k].bytes);
+        tide_json_close(j, '}');
     }
-    tide_text_add(out, "\n  ],\n");
+    tide_json_close(j, ']');
 }
 
-/// The keys of `extras` that are there, a line or more each, with the comma that ends them.
-static void add_extras(tide_text *out, const tide_lifetimes *lt, const tide_plan_extras *extras) {
+/// The keys of `extras` that are there.
+static void add_extras(tide_json_out *j, const tide_lifetimes *lt, const tide_plan_extras *extras) {
     if (extras == NULL) return;
-    if (extras->fits != NULL) {
-        tide_text_add(out, "  ");
-        tide__doc_add_key_string(out, "fits", extras->fits);
-        tide_text_add(out, ",\n");
-    }
-    if (extras->kernel_threads > 0) tide_text_addf(out, "  \"kernel_threads\": %" PRIu32 ",\n", extras->kernel_threads);
-    if (extras->passes != NULL) add_passes(out, extras->passes);
-    if (extras->n_refused > 0) add_refused(out, extras->refused, extras->n_refused);
-    if (extras->peaks != NULL) add_peaks(out, extras->peaks, lt);
-    if (extras->advice != NULL) add_advice(out, extras->advice);
-    if (extras->n_points > 0) add_points(out, extras->points, extras->n_points);
+    if (extras->fits != NULL) tide_json_text(j, "fits", extras->fits);
+    if (extras->kernel_threads > 0) tide_json_u64(j, "kernel_threads", extras->kernel_threads);
+    if (extras->passes != NULL) add_passes(j, extras->passes);
+    if (extras->n_refused > 0) add_refused(j, extras->refused, extras->n_refused);
+    if (extras->peaks != NULL) add_peaks(j, extras->peaks, lt);
+    if (extras->advice != NULL) add_advice(j, extras->advice);
+    if (extras->n_points > 0) add_points(j, extras->points, extras->n_points);
 }
 
 // ---- document ----
@@ -251,24 +240,23 @@ static void add_extras(tide_text *out, const tide_lifetimes *lt, const tide_plan
 static void add_document(tide_text *out, const tide_memory_plan *const *plans, size_t n,
                          const tide_plan_extras *extras) {
     const tide_lifetimes *lt = &plans[0]->lifetimes;
-    tide_text_addf(out, "{\n  \"schema\": \"%s\",\n  \"version\": %d,\n  ", TIDE_PLAN_SCHEMA, TIDE_PLAN_SCHEMA_VERSION);
-    tide__doc_add_key_string(out, "model", lt->model != NULL ? lt->model : "");
-    tide_text_addf(out, ",\n  \"n_steps\": %" PRId64 ",\n  \"align_bytes\": %" PRIu64 ",\n", lt->n_steps,
-                   plans[0]->align_bytes);
-    add_extras(out, lt, extras);
-    tide_text_add(out, "  \"plans\": [");
-    for (size_t k = 0; k < n; k++) {
-        if (k > 0) tide_text_add(out, ",");
-        add_plan(out, plans[k], extras != NULL && extras->no_times);
-    }
-    tide_text_add(out, "\n  ],\n");
-    tide__lifetimes_json_add_names(out, lt);
-    tide_text_add(out, "  \"tensors\": [");
-    for (size_t i = 0; i < lt->n; i++) {
-        if (i > 0) tide_text_add(out, ",");
-        add_tensor(out, plans, n, i);
-    }
-    tide_text_add(out, lt->n > 0 ? "\n  ]\n}\n" : "]\n}\n");
+    tide_json_out doc = {.out = out, .indent = true}, *const j = &doc;
+    tide_json_open(j, NULL, '{');
+    tide_json_text(j, "schema", TIDE_PLAN_SCHEMA);
+    tide_json_i64(j, "version", TIDE_PLAN_SCHEMA_VERSION);
+    tide_json_text(j, "model", lt->model != NULL ? lt->model : "");
+    tide_json_i64(j, "n_steps", lt->n_steps);
+    tide_json_u64(j, "align_bytes", plans[0]->align_bytes);
+    add_extras(j, lt, extras);
+    tide_json_open(j, "plans", '[');
+    for (size_t k = 0; k < n; k++) add_plan(j, plans[k], extras != NULL && extras->no_times);
+    tide_json_close(j, ']');
+    tide__lifetimes_json_add_names(j, lt);
+    tide_json_open(j, "tensors", '[');
+    for (size_t i = 0; i < lt->n; i++) add_tensor(j, plans, n, i);
+    tide_json_close(j, ']');
+    tide_json_close(j, '}');
+    tide_text_add(out, "\n");
 }
 
 static tide_status check_same_tensors(const tide_memory_plan *const *plans, size_t n, tide_error *err) {

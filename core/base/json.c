@@ -104,6 +104,31 @@ const char *tide_json_unknown_key(const json_t *object, const char *const *known
     return NULL;
 }
 
+static tide_status check_schema(tide_json_reader *r, const json_t *doc, const char *schema, int version) {
+    if (!json_is_object(doc))
+        return TIDE_JSON_BAD(r, "", "the document is %s: want an object", tide_json_type_name(json_typeof(doc)));
+    const char *given;
+    TIDE_TRY(tide_json_get_text(r, doc, "schema", &given));
+    if (strcmp(given, schema) != 0)
+        return TIDE_JSON_BAD(r, "schema", "the document is a '%.64s': want '%s'", given, schema);
+    int64_t number;
+    TIDE_TRY(tide_json_get_count(r, doc, "version", &number));
+    if (number != version)
+        return TIDE_JSON_BAD(r, "version", "version %" PRId64 " of '%s' is not known here: want %d", number, schema,
+                             version);
+    return TIDE_OK;
+}
+
+tide_status tide_json_parse_schema(tide_json_reader *r, const char *data, size_t len, const char *schema, int version,
+                                   json_t **out) {
+    TIDE_TRY(tide_json_parse(r, data, len, JSON_REJECT_DUPLICATES, "not a JSON document", out));
+    const tide_status st = check_schema(r, *out, schema, version);
+    if (st == TIDE_OK) return TIDE_OK;
+    json_decref(*out);
+    *out = NULL;
+    return st;
+}
+
 static tide_status refuse(tide_json_reader *r, const char *key, const json_t *value, json_type want) {
     if (r->refuse != NULL) return r->refuse(r, key, value, want);
     if (value == NULL) return TIDE_JSON_BAD(r, key, "the key '%s' is missing", key);

@@ -56,6 +56,11 @@ tide_status tide_json_as_bad_input(tide_json_reader *r, const char *key, tide_st
 tide_status tide_json_parse(tide_json_reader *r, const char *data, size_t len, size_t flags, const char *what,
                             json_t **out) TIDE_NODISCARD;
 
+/// The same for a document that says what it is: an object with "schema" and "version", which must be these. NULL in
+/// *out after a failure.
+tide_status tide_json_parse_schema(tide_json_reader *r, const char *data, size_t len, const char *schema, int version,
+                                   json_t **out) TIDE_NODISCARD;
+
 /// "an object", "a list", …
 const char *tide_json_type_name(json_type type);
 static inline bool tide_json_has(const json_t *object, const char *key) { return json_object_get(object, key) != NULL; }

@@ -18,28 +18,20 @@ static bool write_text(const char *name, const char *ending, tide_text *text) {
     return ok;
 }
 
-static bool write_json(const char *name, const char *ending, json_t *doc) {
-    tide_text text = {0};
-    char *dumped = doc != NULL ? json_dumps(doc, JSON_INDENT(1)) : NULL;
-    if (dumped == NULL) return false;
-    tide_text_add(&text, dumped);
-    free(dumped); // jansson's own
-    json_decref(doc);
-    return write_text(name, ending, &text);
-}
-
 static bool write_all(const char *name, const char *foreign, const tide_gate_result *r) {
-    tide_text text = {0}, markdown = {0}, junit = {0}, commands = {0}, raw = {0};
+    tide_text text = {0}, markdown = {0}, junit = {0}, commands = {0}, raw = {0}, json = {0}, sarif = {0};
     tide_text_add(&raw, foreign);
     tide_gate_print_text(r, NULL, &text);
     tide_gate_print_markdown(r, NULL, &markdown);
     tide_gate_print_junit(r, &junit);
     tide_gate_print_annotations(r, &commands);
-    const bool texts[] = {write_text(name, "txt", &text), write_text(name, "md", &markdown),
-                          write_text(name, "xml", &junit), write_text(name, "commands", &commands),
-                          write_text(name, "raw", &raw)};
-    return texts[0] && texts[1] && texts[2] && texts[3] && texts[4] && write_json(name, "json", tide_gate_to_json(r)) &&
-           write_json(name, "sarif", tide_gate_to_sarif(r));
+    tide_gate_print_json(r, &json);
+    tide_gate_print_sarif(r, &sarif);
+    const bool texts[] = {write_text(name, "txt", &text),   write_text(name, "md", &markdown),
+                          write_text(name, "xml", &junit),  write_text(name, "commands", &commands),
+                          write_text(name, "raw", &raw),    write_text(name, "json", &json),
+                          write_text(name, "sarif", &sarif)};
+    return texts[0] && texts[1] && texts[2] && texts[3] && texts[4] && texts[5] && texts[6];
 }
 
 static bool write_hostile(sample *s) {

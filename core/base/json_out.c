@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // See json_out.h. Escapes are those of RFC 8259, section 7.
-#include "analysis/json_out.h"
+#include "core/base/json_out.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -9,13 +9,14 @@
 #include <string.h>
 
 #include "core/base/utf8.h"
-#include "core/memory/allocator.h"
 
-static bool is_flat(const tide_json_out *j) { return !j->indent || (j->flat > 0 && j->depth >= j->flat); }
+static uint64_t bit_of(const tide_json_out *j) { return UINT64_C(1) << (j->depth & 63); }
+
+static bool is_flat(const tide_json_out *j) { return !j->indent || (j->flat & bit_of(j)) != 0; }
 
 static void new_line(tide_json_out *j) {
     tide_text_add(j->out, "\n");
-    for (int i = 0; i < j->depth; i++) tide_text_add(j->out, "  ");
+    for (int i = 0; i < j->level; i++) tide_text_add(j->out, "  ");
 }
 
 static void add_string(tide_json_out *j, const char *text) {
@@ -33,21 +34,24 @@ static void begin_value(tide_json_out *j, const char *key) {
     tide_text_add(j->out, j->indent ? ": " : ":");
 }
 
-void tide_json_open(tide_json_out *j, const char *key, char bracket) {
+static void open_bracket(tide_json_out *j, const char *key, char bracket, bool flat) {
     begin_value(j, key);
     tide_text_add_n(j->out, &bracket, 1);
     j->depth++;
+    j->flat = flat ? j->flat | bit_of(j) : j->flat & ~bit_of(j);
+    j->level += !flat;
     j->has_value = false;
 }
 
-void tide_json_open_flat(tide_json_out *j, const char *key, char bracket) {
-    tide_json_open(j, key, bracket);
-    if (j->flat == 0) j->flat = j->depth;
-}
+void tide_json_open(tide_json_out *j, const char *key, char bracket) { open_bracket(j, key, bracket, is_flat(j)); }
+
+void tide_json_open_flat(tide_json_out *j, const char *key, char bracket) { open_bracket(j, key, bracket, true); }
+
+void tide_json_open_lines(tide_json_out *j, const char *key, char bracket) { open_bracket(j, key, bracket, false); }
 
 void tide_json_close(tide_json_out *j, char bracket) {
     const bool flat = is_flat(j);
-    if (j->flat == j->depth) j->flat = 0;
+    if (!flat) j->level--;
     j->depth--;
     if (!flat && j->has_value) new_line(j);
     tide_text_add_n(j->out, &bracket, 1);
@@ -87,7 +91,7 @@ void tide_json_u64_if(tide_json_out *j, const char *key, bool known, uint64_t va
 }
 
 void tide_json_bytes(tide_json_out *j, const char *key, uint64_t bytes) {
-    tide_json_u64_if(j, key, bytes != TIDE_UNKNOWN_BYTES, bytes);
+    tide_json_u64_if(j, key, bytes != UINT64_MAX, bytes);
 }
 
 void tide_json_i64(tide_json_out *j, const char *key, int64_t value) {
@@ -109,4 +113,33 @@ void tide_json_real(tide_json_out *j, const char *key, double value) {
 void tide_json_bool(tide_json_out *j, const char *key, bool value) {
     begin_value(j, key);
     tide_text_add(j->out, value ? "true" : "false");
+}
+
+/// The exponent as short as it can be: "1e+05" becomes "1e5".
+static void shorten_exponent(char *digits) {
+    char *to = strchr(digits, 'e');
+    if (to == NULL) return;
+    const char *from = ++to;
+    if (*from == '-') to++;
+    from++; // behind the sign, which "%g" always writes
+    while (*from == '0') from++;
+    memmove(to, from, strlen(from) + 1);
+}
+
+void tide_json_number(tide_json_out *j, const char *key, double value) {
+    char digits[32];
+    if (!isfinite(value)) {
+        tide_json_null(j, key);
+        return;
+    }
+    snprintf(digits, sizeof digits, "%.12g", value);
+    shorten_exponent(digits);
+    begin_value(j, key);
+    tide_text_add(j->out, digits);
+    if (strpbrk(digits, ".e") == NULL) tide_text_add(j->out, ".0");
+}
+
+void tide_json_raw(tide_json_out *j, const char *key, const char *json) {
+    begin_value(j, key);
+    tide_text_add(j->out, json);
 }
