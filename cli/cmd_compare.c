@@ -207,8 +207,8 @@ static void add_outputs(tide_json_out *j, const comparison *c) {
     for (size_t i = 0; i < c->n_reference; i++) {
         tide_json_open(j, NULL, '{');
         tide_json_text(j, "name", c->output_names[i]);
-        tide_json_number(j, "max_abs_diff", c->reference[i].max_abs);
-        tide_json_number(j, "max_rel_diff", c->reference[i].max_rel);
+        tide_json_number(j, "max_abs_diff", c->reference[i].max_abs, 12);
+        tide_json_number(j, "max_rel_diff", c->reference[i].max_rel, 12);
         tide_json_bool(j, "pass", c->reference[i].pass);
         tide_json_close(j, '}');
     }
@@ -227,7 +227,7 @@ static int print_json(const comparison *c) {
     tide_json_u64(j, "bytes", plan->bytes);
     tide_json_u64(j, "naive_bytes", tide_memory_plan_original_bytes(plan));
     tide_json_u64(j, "lower_bound_bytes", plan->lower_bound_bytes);
-    tide_json_number(j, "saving", tide_memory_plan_saving(plan));
+    tide_json_number(j, "saving", tide_memory_plan_saving(plan), 12);
     add_outputs(j, c);
     tide_json_bool(j, "verified", plan->verified);
     cli_json_recording(j, &c->recording);

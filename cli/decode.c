@@ -521,7 +521,7 @@ void cli_json_decode(tide_json_out *j, const char *key, const cli_decode_result 
     tide_json_i64(j, "page_tokens", r->page_tokens);
     tide_json_u64(j, "page_bytes", r->steps[r->n_steps - 1].kv.page_bytes);
     tide_json_u64(j, "token_bytes", r->token_bytes);
-    tide_json_number(j, "tokens_per_s", tokens_per_s(r));
+    tide_json_number(j, "tokens_per_s", tokens_per_s(r), 12);
     tide_json_text(j, "outputs_hash", hash);
     tide_json_open(j, "steps", '[');
     for (size_t i = 0; i < r->n_steps; i++) add_step(j, r, i);

@@ -143,19 +143,18 @@ static void take_from_version_1(tide_gate_case *c) {
     for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) c->metrics[none[i]] = (tide_gate_value){0};
 }
 
-static tide_status read_case(const json_t *o, int version, const char *where, tide_gate_cases *cases, tide_error *err) {
+static tide_status read_case(tide_json_reader *r, const json_t *o, int version, tide_gate_cases *cases) {
     tide_gate_case c;
-    TIDE_TRY(tide_gate_case_of_json(o, where, &c, err));
+    tide_json_reader in = *r;
+    TIDE_TRY(tide__case_of_json(&in, o, &c));
     if (version == 1) take_from_version_1(&c);
     if (c.error != NULL || c.skipped) {
-        const tide_status st = TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "'%.200s' was never measured", c.key);
-        tide_error_where(err, "%s", where);
+        const tide_status st = TIDE_JSON_BAD(r, "", "'%.200s' was never measured", c.key);
         tide_gate_case_deinit(&c);
         return st;
     }
-    const tide_status st = tide_gate_cases_add(cases, &c, err);
-    if (st == TIDE_ERR_EXISTS) tide_error_where(err, "%s", where);
-    return st;
+    const tide_status st = tide_gate_cases_add(cases, &c, r->err);
+    return st == TIDE_ERR_EXISTS ? tide_json_fault_at(r, "", st) : st;
 }
 
 static tide_status read_cases(const json_t *doc, tide_gate_baseline *out, tide_error *err) {
@@ -163,12 +162,9 @@ static tide_status read_cases(const json_t *doc, tide_gate_baseline *out, tide_e
     if (!json_is_array(list))
         return UNUSABLE(err, "cannot compare with the baseline '%s': 'cases' is not a list", out->path);
     for (size_t i = 0; i < json_array_size(list); i++) {
-        tide_text where = {0};
-        tide_text_addf(&where, "%s: cases[%zu]", out->path, i);
-        const tide_status st =
-            where.failed ? TIDE_ERR_NOMEM
-                         : read_case(json_array_get(list, i), out->version, tide_text_str(&where), &out->cases, err);
-        tide_text_deinit(&where);
+        tide_json_reader r = {.path = out->path, .err = err};
+        snprintf(r.at, sizeof r.at, "cases[%zu]", i);
+        const tide_status st = read_case(&r, json_array_get(list, i), out->version, &out->cases);
         if (st == TIDE_ERR_NOMEM) return TIDE_NO_MEMORY(err, "for the baseline '%s'", out->path);
         if (st == TIDE_OK) continue;
         tide_error_prefix(err, "cannot compare with the baseline '%s'", out->path);
@@ -192,39 +188,30 @@ tide_status tide_gate_baseline_read(const char *path, tide_gate_baseline *out, t
 
 // ---- text ----
 
-static json_t *update_to_json(const tide_gate_update *u) {
-    json_t *changed = json_array();
-    bool good = changed != NULL;
-    for (size_t i = 0; good && i < u->n_changed; i++)
-        good = json_array_append_new(changed, json_string(u->changed[i])) == 0;
-    if (good)
-        return json_pack("{s:s, s:s, s:s, s:o}", "date", u->date, "by", u->by, "reason", u->reason, "changed", changed);
-    json_decref(changed);
-    return NULL;
-}
-
-/// Levels of the layout: the list of updates; the list of cases, a case, and its lists and objects.
-enum { LEVELS_OF_UPDATES = 1, LEVELS_OF_CASES = 3 };
-
-static void add_list(tide_text *out, const char *key, json_t *list, bool good, int levels) {
-    tide_text_addf(out, "  \"%s\": ", key);
-    if (!good) out->failed = true;
-    if (good) tide__case_add_json(out, list, 1, levels);
-    json_decref(list);
+static void add_update(tide_json_out *j, const tide_gate_update *u) {
+    tide_json_open_flat(j, NULL, '{');
+    tide_json_text(j, "date", u->date);
+    tide_json_text(j, "by", u->by);
+    tide_json_text(j, "reason", u->reason);
+    tide_json_open(j, "changed", '[');
+    for (size_t i = 0; i < u->n_changed; i++) tide_json_text(j, NULL, u->changed[i]);
+    tide_json_close(j, ']');
+    tide_json_close(j, '}');
 }
 
 tide_status tide_gate_baseline_print(const tide_gate_baseline *b, tide_text *out, tide_error *err) {
-    json_t *updates = json_array(), *cases = json_array();
-    bool good = updates != NULL && cases != NULL;
-    for (size_t i = 0; good && i < b->n_updates; i++)
-        good = json_array_append_new(updates, update_to_json(&b->updates[i])) == 0;
-    for (size_t i = 0; good && i < b->cases.n; i++)
-        good = json_array_append_new(cases, tide_gate_case_to_json(&b->cases.items[i], true)) == 0;
-    tide_text_addf(out, "{\n  \"schema\": \"%s\",\n  \"version\": %d,\n", SCHEMA, NEWEST_VERSION);
-    add_list(out, "updates", updates, good, LEVELS_OF_UPDATES);
-    tide_text_add(out, ",\n");
-    add_list(out, "cases", cases, good, LEVELS_OF_CASES);
-    tide_text_add(out, "\n}\n");
+    tide_json_out doc = {.out = out, .indent = true}, *const j = &doc;
+    tide_json_open(j, NULL, '{');
+    tide_json_text(j, "schema", SCHEMA);
+    tide_json_i64(j, "version", NEWEST_VERSION);
+    tide_json_open(j, "updates", '[');
+    for (size_t i = 0; i < b->n_updates; i++) add_update(j, &b->updates[i]);
+    tide_json_close(j, ']');
+    tide_json_open(j, "cases", '[');
+    for (size_t i = 0; i < b->cases.n; i++) tide__case_write_json(j, &b->cases.items[i]);
+    tide_json_close(j, ']');
+    tide_json_close(j, '}');
+    tide_text_add(out, "\n");
     return out->failed ? TIDE_NO_MEMORY(err, "for a baseline") : TIDE_OK;
 }
 
@@ -250,8 +237,10 @@ static tide_status check_info(const tide_gate_cases *cases, const tide_gate_upda
 /// A copy of a case as the file stores it, without times.
 static tide_status as_kept(const tide_gate_case *c, json_t **doc, tide_gate_case *out, tide_error *err) {
     *out = (tide_gate_case){0};
-    *doc = tide_gate_case_to_json(c, true);
-    return *doc != NULL ? tide_gate_case_of_json(*doc, c->key, out, err) : TIDE_NO_MEMORY(err, "for a baseline");
+    *doc = tide__case_to_json(c);
+    if (*doc == NULL) return TIDE_NO_MEMORY(err, "for a baseline");
+    tide_json_reader r = {.path = c->key, .err = err, .at = "case"};
+    return tide__case_of_json(&r, *doc, out);
 }
 
 /// Keys of cases that were added or removed or that differ; texts owned.
@@ -278,7 +267,7 @@ static void free_changes(changes *list) {
 
 /// Whether the file would be the same with either case.
 static bool is_same(const tide_gate_case *old, const json_t *fresh) {
-    json_t *doc = old != NULL ? tide_gate_case_to_json(old, true) : NULL;
+    json_t *doc = old != NULL ? tide__case_to_json(old) : NULL;
     const bool same = doc != NULL && json_equal(doc, fresh);
     json_decref(doc);
     return same;
@@ -306,7 +295,7 @@ static void strip_machine(json_t *doc) {
 /// that updates it.
 static bool is_same_elsewhere(const tide_gate_case *old, const tide_gate_case *c, const json_t *fresh) {
     if (old == NULL || !tide_gate_case_has_machine(old) || tide_gate_case_same_machine(old, c)) return false;
-    json_t *a = tide_gate_case_to_json(old, true), *b = json_deep_copy(fresh);
+    json_t *a = tide__case_to_json(old), *b = json_deep_copy(fresh);
     if (a != NULL) strip_machine(a);
     if (b != NULL) strip_machine(b);
     const bool same = a != NULL && b != NULL && json_equal(a, b);

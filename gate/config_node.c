@@ -3,7 +3,6 @@
 // The tree, its memory, its places, and JSON. See config_node.h.
 #include "gate/config_node.h"
 
-#include <jansson.h>
 #include <stdalign.h>
 #include <stdio.h>
 #include <string.h>

@@ -5,8 +5,6 @@
 #ifndef TIDE_GATE_MEASURED_H
 #define TIDE_GATE_MEASURED_H
 
-#include <jansson.h>
-
 #include "core/runtime/memory_plan.h"
 #include "gate/metric.h"
 
@@ -89,12 +87,6 @@ void tide_gate_cases_deinit(tide_gate_cases *cases);
 tide_status tide_gate_cases_add(tide_gate_cases *cases, tide_gate_case *c, tide_error *err) TIDE_NODISCARD;
 /// NULL: there is none. O(log n).
 const tide_gate_case *tide_gate_cases_find(const tide_gate_cases *cases, const char *key);
-
-/// A case as JSON with a fixed order of keys, and back. `exact_only` leaves out times. Messages name the place by
-/// `where` ("baseline.json: cases[3]"). TIDE_ERR_BAD_INPUT with the key that is wrong.
-json_t *tide_gate_case_to_json(const tide_gate_case *c, bool exact_only);
-tide_status tide_gate_case_of_json(const json_t *doc, const char *where, tide_gate_case *out,
-                                   tide_error *err) TIDE_NODISCARD;
 
 #ifdef __cplusplus
 }

@@ -4,6 +4,8 @@
 #ifndef TIDE_GATE_MEASURED_INTERNAL_H
 #define TIDE_GATE_MEASURED_INTERNAL_H
 
+#include "core/base/json.h"
+#include "core/base/json_out.h"
 #include "gate/measured.h"
 
 /// A copy of `text` (NULL: "") in UTF-8. Other bytes become the four characters "\xff", so that different names
@@ -28,8 +30,11 @@ int tide__case_n_values(tide_gate_metric m);
 
 static inline const char *tide__case_text(const char *text) { return text != NULL ? text : ""; }
 
-/// Writes `value` in the layout of the project's documents: the outer `levels` levels of lists and objects have one
-/// element per line, deeper ones are written on one line.
-void tide__case_add_json(tide_text *out, const json_t *value, int indent, int levels);
+/// A case as an object with a fixed order of keys, without times: figures, steps and tensors have a line each.
+void tide__case_write_json(tide_json_out *j, const tide_gate_case *c);
+/// The same as a tree; the caller's to json_decref. NULL: no memory.
+json_t *tide__case_to_json(const tide_gate_case *c);
+/// The object that `r` is in as a case. TIDE_ERR_BAD_INPUT with the key that is wrong.
+tide_status tide__case_of_json(tide_json_reader *r, const json_t *doc, tide_gate_case *out) TIDE_NODISCARD;
 
 #endif

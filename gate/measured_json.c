@@ -20,212 +20,161 @@
 #include <string.h>
 
 #include "core/base/host_alloc.h"
-#include "core/base/utf8.h"
-
-// ---- layout ----
-
-static int append(const char *buffer, size_t size, void *data) {
-    tide_text_add_n(data, buffer, size);
-    return 0;
-}
-
-/// On one line. 15 digits: a share in millionths reads as it was written.
-static void add_line(tide_text *out, const json_t *value) {
-    const size_t flags = JSON_ENCODE_ANY | JSON_REAL_PRECISION(15), begin = out->len;
-    if (json_dump_callback(value, append, out, flags) != 0) out->failed = true;
-    if (out->failed) return;
-    uint32_t cp = 0;
-    bool misleads = false;
-    const char *at = tide_text_str(out) + begin;
-    for (size_t n; !misleads && (n = tide_utf8_decode(at, &cp)) > 0; at += n) misleads = tide_utf8_is_unsafe(cp);
-    if (!misleads) return;
-    out->len = begin;
-    if (json_dump_callback(value, append, out, flags | JSON_ENSURE_ASCII) != 0) out->failed = true;
-}
-
-static void add_indent(tide_text *out, int indent) { tide_text_addf(out, "\n%*s", 2 * indent, ""); }
-
-static void add_key(tide_text *out, const char *key) {
-    json_t *text = json_string(key);
-    if (text == NULL) out->failed = true;
-    if (text != NULL) add_line(out, text);
-    json_decref(text);
-    tide_text_add(out, ": ");
-}
-
-void tide__case_add_json(tide_text *out, const json_t *value, int indent, int levels) {
-    const size_t n = json_is_array(value) ? json_array_size(value) : json_object_size(value);
-    if (levels <= 0 || n == 0) { // also what is neither list nor object
-        add_line(out, value);
-        return;
-    }
-    const char *comma = "";
-    if (json_is_array(value)) {
-        tide_text_add(out, "[");
-        for (size_t i = 0; i < n; i++, comma = ",") {
-            tide_text_add(out, comma);
-            add_indent(out, indent + 1);
-            tide__case_add_json(out, json_array_get(value, i), indent + 1, levels - 1);
-        }
-        add_indent(out, indent);
-        tide_text_add(out, "]");
-        return;
-    }
-    json_t *object = (json_t *)(uintptr_t)value; // jansson's iterators want no const
-    tide_text_add(out, "{");
-    for (void *it = json_object_iter(object); it != NULL; it = json_object_iter_next(object, it), comma = ",") {
-        tide_text_add(out, comma);
-        add_indent(out, indent + 1);
-        add_key(out, json_object_iter_key(it));
-        tide__case_add_json(out, json_object_iter_value(it), indent + 1, levels - 1);
-    }
-    add_indent(out, indent);
-    tide_text_add(out, "}");
-}
 
 // ---- writing ----
 
 /// Sizes are plain integers; what JSON's readers have no room for is their digits as text.
-static json_t *number(uint64_t u) {
-    if (u <= INT64_MAX) return json_integer((json_int_t)u);
+static void add_u64(tide_json_out *j, const char *key, uint64_t u) {
     char digits[24];
-    snprintf(digits, sizeof digits, "%" PRIu64, u);
-    return json_string(digits);
-}
-
-/// Puts a value that was made just so; a failure of either is remembered.
-static void put(json_t *object, const char *key, json_t *value, bool *good) {
-    if (json_object_set_new(object, key, value) != 0) *good = false;
-}
-
-static void put_text(json_t *object, const char *key, const char *text, bool *good) {
-    json_t *value = json_string(tide__case_text(text));
-    if (value == NULL) { // no UTF-8, or no memory
-        char *clean = tide__case_utf8(text);
-        if (clean != NULL) value = json_string(clean);
-        tide_host_free(clean);
+    if (u <= INT64_MAX) {
+        tide_json_u64(j, key, u);
+        return;
     }
-    put(object, key, value, good);
+    snprintf(digits, sizeof digits, "%" PRIu64, u);
+    tide_json_text(j, key, digits);
 }
 
-static json_t *figure(tide_gate_unit unit, tide_gate_value v) {
-    return unit == TIDE_GATE_SHARE ? json_real((double)tide__case_millionths(v.real) / 1e6) : number(v.u);
+static void add_u64_above_0(tide_json_out *j, const char *key, uint64_t u) {
+    if (u > 0) add_u64(j, key, u);
 }
 
-static void put_kinds(json_t *figures, const tide_gate_case *c, tide_gate_metric m, bool *good) {
+static void add_text(tide_json_out *j, const char *key, const char *text) {
+    char *clean = tide__case_utf8(text);
+    if (clean == NULL) j->out->failed = true;
+    tide_json_text(j, key, clean);
+    tide_host_free(clean);
+}
+
+static void add_text_if_any(tide_json_out *j, const char *key, const char *text) {
+    if (tide__case_text(text)[0] != '\0') add_text(j, key, text);
+}
+
+/// 15 digits: a share in millionths reads as it was written.
+static void add_figure(tide_json_out *j, const char *key, tide_gate_unit unit, tide_gate_value v) {
+    if (unit == TIDE_GATE_SHARE)
+        tide_json_number(j, key, (double)tide__case_millionths(v.real) / 1e6, 15);
+    else
+        add_u64(j, key, v.u);
+}
+
+static void add_kinds(tide_json_out *j, const tide_gate_case *c, tide_gate_metric m) {
     const tide_gate_metric_def *def = tide_gate_metric_get(m);
-    json_t *kinds = json_object();
     int known = -1;
+    bool any = false;
+    for (int k = 0; k < TIDE_N_KINDS; k++) {
+        if (!c->kinds[m][k].known) continue;
+        if (known < 0 || k == TIDE_KIND_WORKSPACE) known = k;
+        any = any || c->kinds[m][k].u != 0;
+    }
+    if (known < 0) return;
+    tide_json_open_flat(j, def->id, '{');
     for (int k = 0; k < TIDE_N_KINDS; k++) {
         const tide_gate_value v = c->kinds[m][k];
-        if (!v.known) continue;
-        if (known < 0 || k == TIDE_KIND_WORKSPACE) known = k;
-        if (v.u != 0) put(kinds, tide_memory_kind_name((tide_memory_kind)k), figure(def->unit, v), good);
+        if (v.known && v.u != 0) add_figure(j, tide_memory_kind_name((tide_memory_kind)k), def->unit, v);
     }
-    if (known >= 0 && json_object_size(kinds) == 0)
-        put(kinds, tide_memory_kind_name((tide_memory_kind)known), number(0), good);
-    if (known >= 0)
-        put(figures, def->id, kinds, good);
-    else
-        json_decref(kinds);
+    if (!any) tide_json_u64(j, tide_memory_kind_name((tide_memory_kind)known), 0);
+    tide_json_close(j, '}');
 }
 
-static json_t *figures_of(const tide_gate_case *c, bool exact_only, bool *good) {
-    json_t *figures = json_object();
+static void add_figures(tide_json_out *j, const tide_gate_case *c) {
+    tide_json_open(j, "figures", '{');
     for (int i = 0; i < TIDE_GATE_N_METRICS; i++) {
         const tide_gate_metric m = (tide_gate_metric)i;
         const tide_gate_metric_def *def = tide_gate_metric_get(m);
-        if (exact_only && def->unit == TIDE_GATE_NS) continue;
+        if (def->unit == TIDE_GATE_NS) continue;
         if (def->per_kind)
-            put_kinds(figures, c, m, good);
+            add_kinds(j, c, m);
         else if (c->metrics[m].known)
-            put(figures, def->id, figure(def->unit, c->metrics[m]), good);
+            add_figure(j, def->id, def->unit, c->metrics[m]);
     }
-    return figures;
+    tide_json_close(j, '}');
 }
 
-static json_t *tensor_to_json(const tide_gate_tensor *t, bool *good) {
-    json_t *o = json_object();
-    put_text(o, "name", t->name, good);
-    if (tide__case_text(t->owner)[0] != '\0') put_text(o, "owner", t->owner, good);
-    put_text(o, "kind", tide_memory_kind_name(t->kind), good);
-    if (t->persistent) put(o, "persistent", json_true(), good);
-    if (tide__case_text(t->inside)[0] != '\0') put_text(o, "inside", t->inside, good);
-    if (tide__case_text(t->alias)[0] != '\0') put_text(o, "alias", t->alias, good);
-    put(o, "bytes", number(t->bytes), good);
-    if (t->at_peak_bytes > 0) put(o, "at_peak_bytes", number(t->at_peak_bytes), good);
-    if (t->leaked_bytes > 0) put(o, "leaked_bytes", number(t->leaked_bytes), good);
-    if (t->warm_allocations > 0) put(o, "warm_allocations", number(t->warm_allocations), good);
-    return o;
+static void add_tensor(tide_json_out *j, const tide_gate_tensor *t) {
+    tide_json_open_flat(j, NULL, '{');
+    add_text(j, "name", t->name);
+    add_text_if_any(j, "owner", t->owner);
+    tide_json_text(j, "kind", tide_memory_kind_name(t->kind));
+    if (t->persistent) tide_json_bool(j, "persistent", true);
+    add_text_if_any(j, "inside", t->inside);
+    add_text_if_any(j, "alias", t->alias);
+    add_u64(j, "bytes", t->bytes);
+    add_u64_above_0(j, "at_peak_bytes", t->at_peak_bytes);
+    add_u64_above_0(j, "leaked_bytes", t->leaked_bytes);
+    add_u64_above_0(j, "warm_allocations", t->warm_allocations);
+    tide_json_close(j, '}');
 }
 
-static json_t *step_to_json(const tide_gate_step *s, bool *good) {
-    json_t *o = json_object();
-    put_text(o, "name", s->name, good);
-    if (tide__case_text(s->op)[0] != '\0') put_text(o, "op", s->op, good);
-    return o;
+static void add_step(tide_json_out *j, const tide_gate_step *s) {
+    tide_json_open_flat(j, NULL, '{');
+    add_text(j, "name", s->name);
+    add_text_if_any(j, "op", s->op);
+    tide_json_close(j, '}');
 }
 
-static json_t *settings_of(const tide_gate_case *c, bool *good) {
-    json_t *o = json_object();
-    for (size_t i = 0; i < c->n_settings; i++) put_text(o, c->settings[i].key, c->settings[i].value, good);
-    return o;
+static void add_settings(tide_json_out *j, const tide_gate_case *c) {
+    tide_json_open(j, "settings", '{');
+    for (size_t i = 0; i < c->n_settings; i++) add_text(j, c->settings[i].key, c->settings[i].value);
+    tide_json_close(j, '}');
 }
 
-static json_t *peak_of(const tide_gate_case *c, bool *good) {
-    json_t *o = json_object();
-    put_text(o, "step", c->peak_step, good);
-    put(o, "held_bytes", number(c->held_bytes), good);
-    put(o, "holes_bytes", number(c->holes_bytes), good);
-    return o;
+static void add_peak(tide_json_out *j, const tide_gate_case *c) {
+    tide_json_open(j, "peak", '{');
+    add_text(j, "step", c->peak_step);
+    add_u64(j, "held_bytes", c->held_bytes);
+    add_u64(j, "holes_bytes", c->holes_bytes);
+    tide_json_close(j, '}');
 }
 
-json_t *tide_gate_case_to_json(const tide_gate_case *c, bool exact_only) {
-    bool good = true;
-    json_t *doc = json_object(), *steps = json_array(), *tensors = json_array();
-    put_text(doc, "key", c->key, &good);
-    put_text(doc, "model", c->model, &good);
-    put_text(doc, "signature", c->signature, &good);
-    put_text(doc, "inputs", c->inputs, &good);
-    if (c->content != NULL) put_text(doc, "content", c->content, &good);
-    if (c->error != NULL) put_text(doc, "error", c->error, &good);
-    if (c->skipped) put(doc, "skipped", json_true(), &good);
-    put(doc, "settings", settings_of(c, &good), &good);
-    put(doc, "figures", figures_of(c, exact_only, &good), &good);
-    put(doc, "peak", peak_of(c, &good), &good);
-    for (size_t i = 0; i < c->n_steps; i++)
-        good = json_array_append_new(steps, step_to_json(&c->steps[i], &good)) == 0 && good;
-    for (size_t i = 0; i < c->n_tensors; i++)
-        good = json_array_append_new(tensors, tensor_to_json(&c->tensors[i], &good)) == 0 && good;
-    put(doc, "steps", steps, &good);
-    put(doc, "tensors", tensors, &good);
-    if (good) return doc;
-    json_decref(doc);
-    return NULL;
+void tide__case_write_json(tide_json_out *j, const tide_gate_case *c) {
+    tide_json_open(j, NULL, '{');
+    add_text(j, "key", c->key);
+    add_text(j, "model", c->model);
+    add_text(j, "signature", c->signature);
+    add_text(j, "inputs", c->inputs);
+    if (c->content != NULL) add_text(j, "content", c->content);
+    if (c->error != NULL) add_text(j, "error", c->error);
+    if (c->skipped) tide_json_bool(j, "skipped", true);
+    add_settings(j, c);
+    add_figures(j, c);
+    add_peak(j, c);
+    tide_json_open(j, "steps", '[');
+    for (size_t i = 0; i < c->n_steps; i++) add_step(j, &c->steps[i]);
+    tide_json_close(j, ']');
+    tide_json_open(j, "tensors", '[');
+    for (size_t i = 0; i < c->n_tensors; i++) add_tensor(j, &c->tensors[i]);
+    tide_json_close(j, ']');
+    tide_json_close(j, '}');
+}
+
+json_t *tide__case_to_json(const tide_gate_case *c) {
+    tide_text text = {0};
+    tide_json_out j = {.out = &text};
+    tide__case_write_json(&j, c);
+    json_t *doc = text.failed ? NULL : tide_json_load(text.data, text.len, 0, NULL);
+    tide_text_deinit(&text);
+    return doc;
 }
 
 // ---- reading ----
 
-typedef struct reader {
-    const char *where;
-    char at[64]; ///< the object inside of the case: "tensors[3]"; "" the case
-    tide_error *err;
-} reader;
+typedef tide_json_reader reader;
+#define BAD TIDE_JSON_BAD
 
-static tide_status fail_at(reader *r, const char *key, tide_status st) {
-    const char *dot = r->at[0] != '\0' ? "." : "", *key_dot = key[0] != '\0' ? "." : "";
-    tide_error_where(r->err, "%s%s%s%s%s", r->where, dot, r->at, key_dot, key);
-    return st;
+static tide_status refuse(reader *r, const char *key, const json_t *value, json_type want) {
+    if (value == NULL) return BAD(r, key, "the key '%s' is missing", key);
+    if (want == JSON_STRING) return BAD(r, key, "'%s' is not a text", key);
+    if (want == JSON_OBJECT) return BAD(r, key, "'%s' is not an object", key);
+    if (want == JSON_ARRAY) return BAD(r, key, "'%s' is not a list", key);
+    return BAD(r, key, "'%s' is neither true nor false", key);
 }
-#define BAD(r, key, ...) fail_at((r), (key), TIDE_FAIL((r)->err, TIDE_ERR_BAD_INPUT, __VA_ARGS__))
 
 // ---- values ----
 
 /// Absent: "" when `is_optional`.
 static tide_status read_text(reader *r, const json_t *o, const char *key, bool is_optional, char **out) {
-    const json_t *v = json_object_get(o, key);
-    if (v == NULL && !is_optional) return BAD(r, key, "the key '%s' is missing", key);
-    if (v != NULL && !json_is_string(v)) return BAD(r, key, "'%s' is not a text", key);
+    json_t *v;
+    TIDE_TRY(tide_json_get(r, o, key, JSON_STRING, !is_optional, &v));
     return TIDE_COPY_TEXT(out, v != NULL ? json_string_value(v) : "", r->err, "for a case");
 }
 
@@ -250,28 +199,9 @@ static tide_status read_number(reader *r, const json_t *o, const char *key, bool
     return parse_number(v, out) ? TIDE_OK : BAD(r, key, "'%s' is not a whole number from 0 on", key);
 }
 
-static tide_status read_flag(reader *r, const json_t *o, const char *key, bool *out) {
-    const json_t *v = json_object_get(o, key);
-    if (v != NULL && !json_is_boolean(v)) return BAD(r, key, "'%s' is neither true nor false", key);
-    *out = json_is_true(v);
-    return TIDE_OK;
-}
-
-static tide_status get_object(reader *r, const json_t *o, const char *key, json_t **out) {
-    *out = json_object_get(o, key);
-    if (*out == NULL) return BAD(r, key, "the key '%s' is missing", key);
-    return json_is_object(*out) ? TIDE_OK : BAD(r, key, "'%s' is not an object", key);
-}
-
-static tide_status get_list(reader *r, const json_t *o, const char *key, json_t **out) {
-    *out = json_object_get(o, key);
-    if (*out == NULL) return BAD(r, key, "the key '%s' is missing", key);
-    return json_is_array(*out) ? TIDE_OK : BAD(r, key, "'%s' is not a list", key);
-}
-
-/// Element i of a list, which must be an object; messages point into it from here on.
-static tide_status enter(reader *r, const json_t *list, const char *name, size_t i, const json_t **out) {
-    snprintf(r->at, sizeof r->at, "%s[%zu]", name, i);
+/// Element i of a list, which must be an object; it is the object being read until r->at[*outer] = '\0'.
+static tide_status enter(reader *r, const json_t *list, const char *name, size_t i, const json_t **out, size_t *outer) {
+    *outer = tide_json_go_into(r, "%s[%zu]", name, i);
     *out = json_array_get(list, i);
     return json_is_object(*out) ? TIDE_OK : BAD(r, "", "%s[%zu] is not an object", name, i);
 }
@@ -302,15 +232,15 @@ static tide_status read_kinds(reader *r, tide_gate_metric m, json_t *kinds, tide
 
 static tide_status read_figures(reader *r, const json_t *doc, tide_gate_case *out) {
     json_t *figures;
-    TIDE_TRY(get_object(r, doc, "figures", &figures));
-    snprintf(r->at, sizeof r->at, "figures");
+    TIDE_TRY(tide_json_get_object(r, doc, "figures", &figures));
+    const size_t outer = tide_json_go_into(r, "figures");
     for (void *it = json_object_iter(figures); it != NULL; it = json_object_iter_next(figures, it)) {
         tide_gate_metric m;
         int kind;
         const char *id = json_object_iter_key(it);
         const tide_status st = tide_gate_metric_parse(id, &m, &kind, r->err);
         if (st == TIDE_ERR_NOMEM) return st;
-        if (st != TIDE_OK) return fail_at(r, id, TIDE_ERR_BAD_INPUT);
+        if (st != TIDE_OK) return tide_json_fault_at(r, id, TIDE_ERR_BAD_INPUT);
         const tide_gate_metric_def *def = tide_gate_metric_get(m);
         if (strcmp(id, def->id) != 0) return BAD(r, id, "figures of kinds stand inside of '%s'", def->id);
         if (def->per_kind)
@@ -318,13 +248,13 @@ static tide_status read_figures(reader *r, const json_t *doc, tide_gate_case *ou
         else
             TIDE_TRY(read_value(r, id, def->unit, json_object_iter_value(it), &out->metrics[m]));
     }
-    r->at[0] = '\0';
+    r->at[outer] = '\0';
     return TIDE_OK;
 }
 
 static tide_status read_settings(reader *r, const json_t *doc, tide_gate_case *out) {
     json_t *settings;
-    TIDE_TRY(get_object(r, doc, "settings", &settings));
+    TIDE_TRY(tide_json_get_object(r, doc, "settings", &settings));
     for (void *it = json_object_iter(settings); it != NULL; it = json_object_iter_next(settings, it)) {
         const char *value = json_string_value(json_object_iter_value(it));
         if (value == NULL) return BAD(r, "settings", "the setting '%.64s' is not a text", json_object_iter_key(it));
@@ -337,16 +267,17 @@ static tide_status read_settings(reader *r, const json_t *doc, tide_gate_case *o
 
 static tide_status read_steps(reader *r, const json_t *doc, tide_gate_case *out) {
     json_t *list;
-    TIDE_TRY(get_list(r, doc, "steps", &list));
+    TIDE_TRY(tide_json_get_list(r, doc, "steps", &list));
     TIDE_TRY(TIDE_NEW(&out->steps, json_array_size(list) + 1, r->err, "for a case"));
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *o;
-        TIDE_TRY(enter(r, list, "steps", i, &o));
+        size_t outer;
+        TIDE_TRY(enter(r, list, "steps", i, &o, &outer));
         tide_gate_step *s = &out->steps[out->n_steps++];
         TIDE_TRY(read_text(r, o, "name", false, &s->name));
         TIDE_TRY(read_text(r, o, "op", true, &s->op));
+        r->at[outer] = '\0';
     }
-    r->at[0] = '\0';
     return TIDE_OK;
 }
 
@@ -355,7 +286,7 @@ static tide_status read_tensor(reader *r, const json_t *o, tide_gate_tensor *t) 
     TIDE_TRY(read_text(r, o, "owner", true, &t->owner));
     TIDE_TRY(read_text(r, o, "inside", true, &t->inside));
     TIDE_TRY(read_text(r, o, "alias", true, &t->alias));
-    TIDE_TRY(read_flag(r, o, "persistent", &t->persistent));
+    TIDE_TRY(tide_json_get_flag(r, o, "persistent", &t->persistent));
     TIDE_TRY(read_number(r, o, "bytes", false, &t->bytes));
     TIDE_TRY(read_number(r, o, "at_peak_bytes", true, &t->at_peak_bytes));
     TIDE_TRY(read_number(r, o, "leaked_bytes", true, &t->leaked_bytes));
@@ -369,14 +300,15 @@ static tide_status read_tensor(reader *r, const json_t *o, tide_gate_tensor *t) 
 
 static tide_status read_tensors(reader *r, const json_t *doc, tide_gate_case *out) {
     json_t *list;
-    TIDE_TRY(get_list(r, doc, "tensors", &list));
+    TIDE_TRY(tide_json_get_list(r, doc, "tensors", &list));
     TIDE_TRY(TIDE_NEW(&out->tensors, json_array_size(list) + 1, r->err, "for a case"));
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *o;
-        TIDE_TRY(enter(r, list, "tensors", i, &o));
+        size_t outer;
+        TIDE_TRY(enter(r, list, "tensors", i, &o, &outer));
         TIDE_TRY(read_tensor(r, o, &out->tensors[out->n_tensors++]));
+        r->at[outer] = '\0';
     }
-    r->at[0] = '\0';
     tide__case_sort_tensors(out);
     return TIDE_OK;
 }
@@ -385,12 +317,12 @@ static tide_status read_tensors(reader *r, const json_t *doc, tide_gate_case *ou
 
 static tide_status read_peak(reader *r, const json_t *doc, tide_gate_case *out) {
     json_t *peak;
-    TIDE_TRY(get_object(r, doc, "peak", &peak));
-    snprintf(r->at, sizeof r->at, "peak");
+    TIDE_TRY(tide_json_get_object(r, doc, "peak", &peak));
+    const size_t outer = tide_json_go_into(r, "peak");
     TIDE_TRY(read_text(r, peak, "step", false, &out->peak_step));
     TIDE_TRY(read_number(r, peak, "held_bytes", false, &out->held_bytes));
     TIDE_TRY(read_number(r, peak, "holes_bytes", false, &out->holes_bytes));
-    r->at[0] = '\0';
+    r->at[outer] = '\0';
     return TIDE_OK;
 }
 
@@ -403,21 +335,21 @@ static tide_status read_case(reader *r, const json_t *doc, tide_gate_case *out) 
     TIDE_TRY(read_text(r, doc, "inputs", false, &out->inputs));
     if (json_object_get(doc, "content") != NULL) TIDE_TRY(read_text(r, doc, "content", false, &out->content));
     if (json_object_get(doc, "error") != NULL) TIDE_TRY(read_text(r, doc, "error", false, &out->error));
-    TIDE_TRY(read_flag(r, doc, "skipped", &out->skipped));
+    TIDE_TRY(tide_json_get_flag(r, doc, "skipped", &out->skipped));
     TIDE_TRY(read_settings(r, doc, out));
     TIDE_TRY(read_figures(r, doc, out));
     TIDE_TRY(read_peak(r, doc, out));
     TIDE_TRY(read_steps(r, doc, out));
     TIDE_TRY(read_tensors(r, doc, out));
     const tide_status st = tide__case_check(out, r->err);
-    return st == TIDE_OK ? st : fail_at(r, "tensors", TIDE_ERR_BAD_INPUT);
+    return st == TIDE_OK ? st : tide_json_fault_at(r, "tensors", TIDE_ERR_BAD_INPUT);
 }
 
-tide_status tide_gate_case_of_json(const json_t *doc, const char *where, tide_gate_case *out, tide_error *err) {
-    reader r = {.where = where, .err = err};
+tide_status tide__case_of_json(tide_json_reader *r, const json_t *doc, tide_gate_case *out) {
+    r->refuse = refuse;
     *out = (tide_gate_case){0};
-    const tide_status st = read_case(&r, doc, out);
+    const tide_status st = read_case(r, doc, out);
     if (st != TIDE_OK) tide_gate_case_deinit(out);
-    if (st != TIDE_OK && err != NULL) err->status = st;
+    if (st != TIDE_OK && r->err != NULL) r->err->status = st;
     return st;
 }

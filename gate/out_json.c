@@ -3,6 +3,8 @@
 // A result as `tidemark.check`, version 3: docs/schemas/check.json describes it. See outputs.h.
 #include "gate/out_json.h"
 
+enum { SHARE_DIGITS = 12 }; // significant ones, of what is no whole number
+
 void tide__gate_add_text(tide_json_out *j, const char *key, const char *text, size_t max_chars) {
     tide_text clean = {0};
     if (text != NULL) tide__gate_clean(&clean, text, max_chars);
@@ -23,7 +25,7 @@ static void add_u64(tide_json_out *j, const char *key, uint64_t value) {
     if (value <= INT64_MAX)
         tide_json_u64(j, key, value);
     else
-        tide_json_number(j, key, (double)value);
+        tide_json_number(j, key, (double)value, SHARE_DIGITS);
 }
 
 static void add_text(tide_json_out *j, const char *key, const char *text) {
@@ -38,7 +40,7 @@ static void add_text_or_null(tide_json_out *j, const char *key, const char *text
 static void add_change(tide_json_out *j, const char *key, uint64_t a, uint64_t b) {
     const uint64_t by = b < a ? a - b : b - a;
     if (by > INT64_MAX)
-        tide_json_number(j, key, b < a ? -(double)by : (double)by);
+        tide_json_number(j, key, b < a ? -(double)by : (double)by, SHARE_DIGITS);
     else
         tide_json_i64(j, key, b < a ? -(int64_t)by : (int64_t)by);
 }
@@ -47,7 +49,7 @@ static void add_value(tide_json_out *j, const char *key, tide_gate_unit unit, ti
     if (!v.known)
         tide_json_null(j, key);
     else if (unit == TIDE_GATE_SHARE)
-        tide_json_number(j, key, v.real);
+        tide_json_number(j, key, v.real, SHARE_DIGITS);
     else
         add_u64(j, key, v.u);
 }
@@ -56,7 +58,7 @@ static void add_change_of(tide_json_out *j, tide_gate_unit unit, tide_gate_value
     if (!a.known || !b.known)
         tide_json_null(j, "change");
     else if (unit == TIDE_GATE_SHARE)
-        tide_json_number(j, "change", b.real - a.real);
+        tide_json_number(j, "change", b.real - a.real, SHARE_DIGITS);
     else
         add_change(j, "change", a.u, b.u);
 }

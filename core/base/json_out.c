@@ -116,8 +116,8 @@ void tide_json_bool(tide_json_out *j, const char *key, bool value) {
 }
 
 /// The exponent as short as it can be: "1e+05" becomes "1e5".
-static void shorten_exponent(char *digits) {
-    char *to = strchr(digits, 'e');
+static void shorten_exponent(char *number) {
+    char *to = strchr(number, 'e');
     if (to == NULL) return;
     const char *from = ++to;
     if (*from == '-') to++;
@@ -126,17 +126,17 @@ static void shorten_exponent(char *digits) {
     memmove(to, from, strlen(from) + 1);
 }
 
-void tide_json_number(tide_json_out *j, const char *key, double value) {
-    char digits[32];
+void tide_json_number(tide_json_out *j, const char *key, double value, int digits) {
+    char number[32];
     if (!isfinite(value)) {
         tide_json_null(j, key);
         return;
     }
-    snprintf(digits, sizeof digits, "%.12g", value);
-    shorten_exponent(digits);
+    snprintf(number, sizeof number, "%.*g", digits, value);
+    shorten_exponent(number);
     begin_value(j, key);
-    tide_text_add(j->out, digits);
-    if (strpbrk(digits, ".e") == NULL) tide_text_add(j->out, ".0");
+    tide_text_add(j->out, number);
+    if (strpbrk(number, ".e") == NULL) tide_text_add(j->out, ".0");
 }
 
 void tide_json_raw(tide_json_out *j, const char *key, const char *json) {
