@@ -11,6 +11,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
+#include "core/base/json.h"
 #include "core/base/nearest.h"
 
 static void point_deinit(tide_sweep_point *p) {
@@ -354,19 +355,11 @@ static reader read_object(const json_t *object, const char *const *keys, size_t 
         r.st = TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "%s: is no object", r.place);
         return r;
     }
-    json_t *all =
-        json_incref((json_t *)(uintptr_t)object); // iterating wants one that is not const, and changes nothing
-    const char *key;
-    json_t *value;
-    json_object_foreach(all, key, value) {
-        size_t k = 0;
-        while (k < n_keys && strcmp(keys[k], key) != 0) k++;
-        if (k < n_keys || r.st != TIDE_OK) continue;
-        wrong(&r, key, "is no key that is known here");
-        const char *meant = tide_nearest_of(key, keys, n_keys);
-        if (meant != NULL) tide_error_hint(err, "did you mean '%s'?", meant);
-    }
-    json_decref(all);
+    const char *unknown = tide_json_unknown_key(object, keys, n_keys);
+    if (unknown == NULL) return r;
+    wrong(&r, unknown, "is no key that is known here");
+    const char *meant = tide_nearest_of(unknown, keys, n_keys);
+    if (meant != NULL) tide_error_hint(err, "did you mean '%s'?", meant);
     return r;
 }
 

@@ -4,9 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <jansson.h>
-
 #include "bench/bench.h"
+#include "core/base/json_out.h"
 
 /// The same work with as many threads by mimalloc; < 0: it is not here.
 static double measure_of(const bench_result *results, size_t n, const bench_result *r, bool by_cpu) {
@@ -67,20 +66,36 @@ void bench_print_table(const bench_result *results, size_t n, const bench_access
 }
 
 /// Numbers that are not there are null.
-static json_t *number(double ns) { return ns < 0 ? json_null() : json_real(ns); }
+static void add_ns(tide_json_out *j, const char *key, double ns) {
+    if (ns < 0)
+        tide_json_null(j, key);
+    else
+        tide_json_number(j, key, ns, 6);
+}
 
 void bench_print_json(const bench_result *results, size_t n, const bench_access *access) {
-    json_t *rows = json_array();
+    tide_text text = {0};
+    tide_json_out doc = {.out = &text, .indent = true}, *const j = &doc;
+    tide_json_open(j, NULL, '{');
+    tide_json_text(j, "schema", "tidemark.bench_allocators");
+    tide_json_i64(j, "version", 1);
+    tide_json_open(j, "results", '[');
     for (size_t i = 0; i < n; i++) {
         const bench_result *r = &results[i];
-        json_array_append_new(rows, json_pack("{s:s, s:s, s:i, s:o, s:o}", "allocator", r->contender->name, "work",
-                                              r->work, "threads", r->n_threads, "wall_ns", number(r->wall_ns), "cpu_ns",
-                                              number(r->cpu_ns)));
+        tide_json_open(j, NULL, '{');
+        tide_json_text(j, "allocator", r->contender->name);
+        tide_json_text(j, "work", r->work);
+        tide_json_i64(j, "threads", r->n_threads);
+        add_ns(j, "wall_ns", r->wall_ns);
+        add_ns(j, "cpu_ns", r->cpu_ns);
+        tide_json_close(j, '}');
     }
-    json_t *document = json_pack("{s:s, s:i, s:o, s:{s:o, s:o}}", "schema", "tidemark.bench_allocators", "version", 1,
-                                 "results", rows, "write_access", "block_write_ns", number(access->block_write_ns),
-                                 "bare_read_ns", number(access->bare_read_ns));
-    if (document != NULL) json_dumpf(document, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
-    printf("\n");
-    json_decref(document);
+    tide_json_close(j, ']');
+    tide_json_open(j, "write_access", '{');
+    add_ns(j, "block_write_ns", access->block_write_ns);
+    add_ns(j, "bare_read_ns", access->bare_read_ns);
+    tide_json_close(j, '}');
+    tide_json_close(j, '}');
+    if (!text.failed) puts(tide_text_str(&text));
+    tide_text_deinit(&text);
 }

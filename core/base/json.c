@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// json: jansson on our memory, reading and building documents. See json.h.
+// json: jansson on our memory, reading documents. See json.h.
 #include "core/base/json.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <setjmp.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,21 +13,18 @@
 
 // ---- memory ----
 
-static atomic_size_t n_failed;
-
 // Jansson's parser does not survive a failed allocation: it drops the end of a string then and copies past it. So the
 // parser is left by a jump; what it had allocated until then is leaked.
 static _Thread_local jmp_buf *way_out; // while this thread reads
 
-static void *counted_alloc(size_t size_bytes) {
+static void *jumping_alloc(size_t size_bytes) {
     void *p = tide_host_alloc(size_bytes);
     if (p != NULL) return p;
     if (way_out != NULL) longjmp(*way_out, 1);
-    atomic_fetch_add(&n_failed, 1);
     return NULL;
 }
 
-void tide_json_use_host_alloc(void) { json_set_alloc_funcs(counted_alloc, tide_host_free); }
+void tide_json_use_host_alloc(void) { json_set_alloc_funcs(jumping_alloc, tide_host_free); }
 
 json_t *tide_json_load(const char *data, size_t len, size_t flags, json_error_t *to) {
     json_error_t own;
@@ -46,8 +41,6 @@ json_t *tide_json_load(const char *data, size_t len, size_t flags, json_error_t 
     way_out = NULL;
     return doc;
 }
-
-bool tide_json_ran_out(void) { return atomic_load(&n_failed) != 0; }
 
 // ---- reading ----
 
@@ -205,42 +198,7 @@ size_t tide_json_go_into(tide_json_reader *r, const char *fmt, ...) {
     return len;
 }
 
-// ---- building ----
-
-void tide_json_set(json_t *object, const char *key, json_t *value, bool *is_whole) {
-    if (json_object_set_new(object, key, value) != 0) *is_whole = false;
-}
-
-void tide_json_append(json_t *list, json_t *value, bool *is_whole) {
-    if (json_array_append_new(list, value) != 0) *is_whole = false;
-}
-
-json_t *tide_json_whole(json_t *doc, bool is_whole) {
-    if (is_whole) return doc;
-    json_decref(doc);
-    return NULL;
-}
-
-json_t *tide_json_from_text(const char *text) {
-    if (text == NULL) return json_null();
-    tide_text clean = {0};
-    uint32_t cp;
-    for (size_t step; (step = tide_utf8_decode(text, &cp)) > 0; text += step) {
-        if (cp == TIDE_UTF8_BAD)
-            tide_text_add(&clean, TIDE_UTF8_REPLACEMENT);
-        else
-            tide_text_add_n(&clean, text, step);
-    }
-    json_t *value = clean.failed ? NULL : json_string(tide_text_str(&clean));
-    tide_text_deinit(&clean);
-    return value;
-}
-
-json_t *tide_json_from_u64(uint64_t value) {
-    return value <= INT64_MAX ? json_integer((json_int_t)value) : json_real((double)value);
-}
-
-json_t *tide_json_from_real(double value) { return isfinite(value) ? json_real(value) : json_null(); }
+// ---- printing ----
 
 static int add_chunk(const char *chunk, size_t n, void *out) {
     tide_text *text = out;
@@ -248,14 +206,9 @@ static int add_chunk(const char *chunk, size_t n, void *out) {
     return text->failed ? -1 : 0;
 }
 
-bool tide_json_print(const json_t *value, size_t flags, tide_text *out) {
-    if (json_dump_callback(value, add_chunk, out, flags) != 0) out->failed = true;
-    return !out->failed;
-}
-
 bool tide_json_print_safe(const json_t *value, size_t flags, tide_text *out) {
     tide_text raw = {0};
-    if (!tide_json_print(value, flags, &raw)) out->failed = true;
+    if (json_dump_callback(value, add_chunk, &raw, flags) != 0) out->failed = true;
     tide_utf8_add_json_document(out, tide_text_str(&raw), raw.len);
     tide_text_deinit(&raw);
     return !out->failed;

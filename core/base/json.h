@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// json: jansson on our memory, and what every reader and writer of a document needs.
+// json: jansson on our memory, and what every reader of a document needs. Documents are written with json_out.h.
 //
-// Jansson does not report that memory ran out: while it reads it mostly says that the text is not JSON; while a
-// document is built a key is missing. Here both are known.
+// Jansson does not report that memory ran out: while it reads it mostly says that the text is not JSON. Here it is
+// known.
 #ifndef TIDE_CORE_BASE_JSON_H
 #define TIDE_CORE_BASE_JSON_H
 
@@ -28,10 +28,6 @@ void tide_json_use_host_alloc(void);
  * @return NULL on error; else the caller's to json_decref
  */
 json_t *tide_json_load(const char *data, size_t len, size_t flags, json_error_t *at);
-/// Whether an allocation of jansson's has failed since the process began, reading aside: what was built since may lack
-/// something, and must not be written as if it were whole.
-bool tide_json_ran_out(void);
-
 // ---- reading a document that may be wrong ----
 
 typedef struct tide_json_reader tide_json_reader;
@@ -90,27 +86,8 @@ tide_status tide_json_enter(tide_json_reader *r, const json_t *list, const char 
 /// "alias" or "gaps[2]" of the object being read is the object being read from here on, until r->at[@return] = '\0'.
 size_t tide_json_go_into(tide_json_reader *r, const char *fmt, ...) TIDE_PRINTF(2, 3);
 
-// ---- building a document ----
-//
-// Values are taken, also on failure. A NULL among them, and memory that runs out, make *is_whole false; it is never set
-// to true. So a document is built without a look at each step, and tide_json_whole drops one that lacks something.
-
-void tide_json_set(json_t *object, const char *key, json_t *value, bool *is_whole);
-void tide_json_append(json_t *list, json_t *value, bool *is_whole);
-/// `doc`; NULL after dropping it where it is not whole.
-json_t *tide_json_whole(json_t *doc, bool is_whole);
-
-/// A text; bytes that are no UTF-8 become U+FFFD. NULL: null. @return NULL: no memory
-json_t *tide_json_from_text(const char *text);
-/// An integer; beyond 2^63 - 1, where jansson's end, a real: JSON does not tell them apart.
-json_t *tide_json_from_u64(uint64_t value);
-/// Null where it is not finite.
-json_t *tide_json_from_real(double value);
-
-/// Append a value as text, with jansson's `flags`. @return false: no memory (out->failed too)
-bool tide_json_print(const json_t *value, size_t flags, tide_text *out);
-/// The same for a terminal or a file: control characters and what misleads the eye are escaped, see
-/// tide_utf8_add_json_document.
+/// Append a value as text, with jansson's `flags`, for a terminal or a file: control characters and what misleads the
+/// eye are escaped, see tide_utf8_add_json_document. @return false: no memory (out->failed too)
 bool tide_json_print_safe(const json_t *value, size_t flags, tide_text *out);
 
 #ifdef __cplusplus

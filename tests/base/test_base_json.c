@@ -106,47 +106,53 @@ static void text_that_is_not_json(void **state) {
     assert_string_equal(err.where, "a.json:2:7");
 }
 
-static void documents_are_whole_or_absent(void **state) {
+static void values_are_printed_safely(void **state) {
     (void)state;
-    bool is_whole = true;
     tide_text out = {0};
-    json_t *doc = json_object(), *list = json_array();
-    tide_json_append(list, tide_json_from_u64(UINT64_MAX), &is_whole);
-    tide_json_append(list, tide_json_from_u64(INT64_MAX), &is_whole);
-    tide_json_append(list, tide_json_from_real(1.0 / 0.0), &is_whole);
-    tide_json_append(list, tide_json_from_real(0.5), &is_whole);
-    tide_json_set(doc, "list", list, &is_whole);
-    tide_json_set(doc, "none", tide_json_from_text(NULL), &is_whole);
-    tide_json_set(doc, "text", tide_json_from_text("a\xff\xe2\x80\xae"), &is_whole); // no UTF-8, then an override
-    doc = tide_json_whole(doc, is_whole);
+    json_t *doc = json_pack("{s:[I,f,n], s:s}", "list", (json_int_t)INT64_MAX, 0.5, "text", "a\xe2\x80\xae\x7f");
     assert_non_null(doc);
-    static const char begin[] =
-        "{\"list\":[1.8446744073709552e19,9223372036854775807,null,0.5],\"none\":null,\"text\":\"a";
-    assert_true(tide_json_print(doc, JSON_COMPACT, &out));
-    assert_memory_equal(tide_text_str(&out), begin, sizeof begin - 1);
-    assert_string_equal(tide_text_str(&out) + sizeof begin - 1, "\xef\xbf\xbd\xe2\x80\xae\"}");
+    assert_true(tide_json_print_safe(doc, JSON_COMPACT, &out)); // the text has an override in it
+    assert_string_equal(tide_text_str(&out), "{\"list\":[9223372036854775807,0.5,null],\"text\":\"a\\u202e\\u007f\"}");
     tide_text_deinit(&out);
-    assert_true(tide_json_print_safe(doc, JSON_COMPACT, &out));
-    assert_memory_equal(tide_text_str(&out), begin, sizeof begin - 1);
-    assert_string_equal(tide_text_str(&out) + sizeof begin - 1, "\xef\xbf\xbd\\u202e\"}");
-    tide_text_deinit(&out);
-    tide_json_set(doc, "lost", NULL, &is_whole);
-    assert_false(is_whole);
-    tide_json_set(doc, "text", json_null(), &is_whole);
-    assert_false(is_whole); // it stays so
-    assert_null(tide_json_whole(doc, is_whole));
-    assert_null(tide_json_whole(NULL, true));
+    json_decref(doc);
+}
+
+static void documents_that_say_what_they_are(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *msg, *where;
+    } cases[] = {
+        {"[]", "the document is a list: want an object", "a.json: "},
+        {"{}", "the key 'schema' is missing", "a.json: schema"},
+        {"{\"schema\": 1}", "'schema' is an integer: want a string", "a.json: schema"},
+        {"{\"schema\": \"b\", \"version\": 3}", "the document is a 'b': want 'a'", "a.json: schema"},
+        {"{\"schema\": \"a\"}", "the key 'version' is missing", "a.json: version"},
+        {"{\"schema\": \"a\", \"version\": 4}", "version 4 of 'a' is not known here: want 3", "a.json: version"},
+    };
+    json_t *doc;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tide_error err = {0};
+        tide_json_reader r = {.path = "a.json", .err = &err};
+        assert_tide_status(tide_json_parse_schema(&r, cases[i].text, strlen(cases[i].text), "a", 3, &doc),
+                           TIDE_ERR_BAD_INPUT);
+        assert_null(doc);
+        assert_string_equal(err.msg, cases[i].msg);
+        assert_string_equal(err.where, cases[i].where);
+    }
+    static const char good[] = "{\"schema\": \"a\", \"version\": 3}",
+                      twice[] = "{\"schema\": \"a\", \"schema\": \"a\"}";
+    tide_error err = {0};
+    tide_json_reader r = {.path = "a.json", .err = &err};
+    assert_tide_ok(tide_json_parse_schema(&r, good, sizeof good - 1, "a", 3, &doc), &err);
+    json_decref(doc);
+    assert_tide_status(tide_json_parse_schema(&r, twice, sizeof twice - 1, "a", 3, &doc), TIDE_ERR_BAD_INPUT);
+    assert_null(doc);
 }
 
 static void printing_without_memory(void **state) {
     (void)state;
     json_t *doc = json_string("some text");
     tide_text out = {0};
-    tide_host_fail_after(0);
-    assert_false(tide_json_print(doc, JSON_ENCODE_ANY, &out));
-    tide_host_fail_after(-1);
-    assert_true(out.failed);
-    tide_text_deinit(&out);
     tide_host_fail_after(0);
     assert_false(tide_json_print_safe(doc, JSON_ENCODE_ANY, &out));
     tide_host_fail_after(-1);
@@ -160,7 +166,8 @@ int main(void) {
         tide_unit_test(typed_values),
         tide_unit_test(places),
         tide_unit_test(text_that_is_not_json),
-        tide_unit_test(documents_are_whole_or_absent),
+        tide_unit_test(values_are_printed_safely),
+        tide_unit_test(documents_that_say_what_they_are),
         tide_unit_test(printing_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 // exit code, a message, nothing lost. The program's own parts are linked in, all but main.c.
 #include <fcntl.h>
 #include <getopt.h>
+#include <jansson.h>
 #include <stdlib.h>
 #include <unistd.h>
 

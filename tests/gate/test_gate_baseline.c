@@ -221,9 +221,9 @@ static void names_of_all_sorts(void **state) {
     size_t lines = 0;
     for (const char *at = text; *at != '\0'; at++) lines += *at == '\n';
     assert_int_equal(lines, 26 + N + N + 1);   // a name breaks no line
-    assert_null(strstr(text, "\xe2\x80\xae")); // nor turns one round: the line is escaped as a whole
+    assert_null(strstr(text, "\xe2\x80\xae")); // nor turns one round
     assert_null(strstr(text, "\xc2\x85"));
-    assert_text_has(text, "\\u202Eevil");
+    assert_text_has(text, "\\u202eevil");
     assert_text_has(text, "caf\xc3\xa9");
     assert_text_has(text, "\"bytes\": \"18446744073709551615\"");
     tide_gate_baseline again = read_text(text);

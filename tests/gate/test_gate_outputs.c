@@ -2,6 +2,8 @@
 //
 // What all six outputs share, and what each promises of its length and its bytes. Whether they are valid is asked of
 // others by tests/cli/gate_outputs.py.
+#include <jansson.h>
+
 #include "tests/tide_test.h"
 
 #include "gate/out_internal.h"

@@ -4,7 +4,6 @@
 #include "tui/state/state_file.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,88 +12,80 @@
 
 #include "core/base/host_alloc.h"
 #include "core/base/json.h"
+#include "core/base/json_out.h"
 #include "core/base/output.h"
 #include "core/base/utf8.h"
 
 // ---- writing ----
 
-/// jansson steals every reference; a NULL among them makes the whole document fail.
-static void set(json_t *object, const char *key, json_t *value, bool *ok) {
-    if (json_object_set_new(object, key, value) != 0) *ok = false;
-}
-
 /// Names may have bytes that are not UTF-8, which JSON cannot have: such a text is written as "".
-static json_t *text_value(const char *text) {
-    for (const char *p = text; *p != '\0';) {
-        uint32_t cp;
-        p += tide_utf8_decode(p, &cp);
-        if (cp == TIDE_UTF8_BAD) return json_string("");
-    }
-    return json_string(text);
+static void add_text(tide_json_out *j, const char *key, const char *text) {
+    uint32_t cp = 0;
+    for (const char *p = text; cp != TIDE_UTF8_BAD && *p != '\0';) p += tide_utf8_decode(p, &cp);
+    tide_json_text(j, key, cp != TIDE_UTF8_BAD ? text : "");
 }
 
-static json_t *axis_part(const tide_subject_facts *f, bool *ok) {
-    json_t *o = json_object();
-    set(o, "unit", json_string(f->axis == TIDE_AXIS_STEPS ? "steps" : "ns"), ok);
-    set(o, "begin", json_integer(f->begin), ok);
-    set(o, "end", json_integer(f->end), ok);
-    return o;
+static void add_axis(tide_json_out *j, const tide_subject_facts *f) {
+    tide_json_open(j, "axis", '{');
+    tide_json_text(j, "unit", f->axis == TIDE_AXIS_STEPS ? "steps" : "ns");
+    tide_json_i64(j, "begin", f->begin);
+    tide_json_i64(j, "end", f->end);
+    tide_json_close(j, '}');
 }
 
-static json_t *moment_part(tide_moment at, bool *ok) {
-    json_t *o = json_object();
-    set(o, "t", json_integer(at.t), ok);
-    set(o, "event", json_integer((json_int_t)at.event), ok);
-    return o;
+static void add_moment(tide_json_out *j, tide_moment at) {
+    tide_json_i64(j, "t", at.t);
+    tide_json_i64(j, "event", (int64_t)at.event);
 }
 
-static json_t *marks_part(const tide_tui_state *st, bool *ok) {
-    json_t *list = json_array();
+static void add_marks(tide_json_out *j, const tide_tui_state *st) {
+    tide_json_open(j, "marks", '[');
     for (size_t i = 0; i < st->n_marks; i++) {
         const tide_tui_mark *m = &st->marks[i];
         const char name[2] = {m->name, '\0'};
-        json_t *o = moment_part(m->at, ok);
-        set(o, "name", json_string(name), ok);
-        set(o, "text", text_value(m->text), ok);
-        if (json_array_append_new(list, o) != 0) *ok = false;
+        tide_json_open(j, NULL, '{');
+        add_moment(j, m->at);
+        tide_json_text(j, "name", name);
+        add_text(j, "text", m->text);
+        tide_json_close(j, '}');
     }
-    return list;
+    tide_json_close(j, ']');
 }
 
-static json_t *filters_part(const tide_tui_state *st, bool *ok) {
-    json_t *list = json_array();
-    for (size_t i = 0; i < st->n_filters; i++) {
-        json_t *text = text_value(st->filters[i]);
-        if (text == NULL || json_array_append_new(list, text) != 0) *ok = false;
-    }
-    return list;
+static void add_position(tide_json_out *j, const tide_tui_state *st) {
+    tide_json_open(j, "window", '{');
+    tide_json_i64(j, "begin", st->window.begin);
+    tide_json_i64(j, "end", st->window.end);
+    tide_json_close(j, '}');
+    tide_json_open(j, "cursor", '{');
+    add_moment(j, (tide_moment){st->cursor, st->cursor_event});
+    tide_json_close(j, '}');
 }
 
-static json_t *document(const tide_tui_state *st, bool *ok) {
-    json_t *o = json_object(), *window = json_object();
-    set(o, "schema", json_string(TIDE_TUI_STATE_SCHEMA), ok);
-    set(o, "version", json_integer(TIDE_TUI_STATE_VERSION), ok);
-    set(o, "axis", axis_part(tide_subject_get_facts(st->a), ok), ok);
-    set(o, "preset", json_string(tide_tui_preset_name(st->preset)), ok);
-    set(o, "focus", json_string(tide_tui_pane_name(st->focus)), ok);
-    set(window, "begin", json_integer(st->window.begin), ok);
-    set(window, "end", json_integer(st->window.end), ok);
-    set(o, "window", window, ok);
-    set(o, "cursor", moment_part((tide_moment){st->cursor, st->cursor_event}, ok), ok);
-    set(o, "kind",
-        st->curve_kind < 0 ? json_null() : json_string(tide_memory_kind_name((tide_memory_kind)st->curve_kind)), ok);
-    set(o, "sort", json_string(tide_row_sort_name(st->sort)), ok);
-    set(o, "reverse", json_boolean(st->reverse), ok);
-    set(o, "group", st->group_chosen ? json_string(tide_row_group_name(st->group)) : json_null(), ok);
-    set(o, "hides_persistent", json_boolean(st->hides_persistent), ok);
-    set(o, "filters", filters_part(st, ok), ok);
-    set(o, "filters_off", json_boolean(st->filters_off), ok);
-    set(o, "marks", marks_part(st, ok), ok);
-    set(o, "search", text_value(st->search), ok);
-    set(o, "capacity_bytes", json_integer(st->capacity_bytes <= INT64_MAX ? (json_int_t)st->capacity_bytes : INT64_MAX),
-        ok);
-    set(o, "mouse", json_boolean(st->mouse), ok);
-    return o;
+static void write_document(const tide_tui_state *st, tide_text *out) {
+    const uint64_t capacity = st->capacity_bytes <= INT64_MAX ? st->capacity_bytes : INT64_MAX;
+    tide_json_out doc = {.out = out, .indent = true}, *const j = &doc;
+    tide_json_open(j, NULL, '{');
+    tide_json_text(j, "schema", TIDE_TUI_STATE_SCHEMA);
+    tide_json_i64(j, "version", TIDE_TUI_STATE_VERSION);
+    add_axis(j, tide_subject_get_facts(st->a));
+    tide_json_text(j, "preset", tide_tui_preset_name(st->preset));
+    tide_json_text(j, "focus", tide_tui_pane_name(st->focus));
+    add_position(j, st);
+    tide_json_text(j, "kind", st->curve_kind < 0 ? NULL : tide_memory_kind_name((tide_memory_kind)st->curve_kind));
+    tide_json_text(j, "sort", tide_row_sort_name(st->sort));
+    tide_json_bool(j, "reverse", st->reverse);
+    tide_json_text(j, "group", st->group_chosen ? tide_row_group_name(st->group) : NULL);
+    tide_json_bool(j, "hides_persistent", st->hides_persistent);
+    tide_json_open(j, "filters", '[');
+    for (size_t i = 0; i < st->n_filters; i++) add_text(j, NULL, st->filters[i]);
+    tide_json_close(j, ']');
+    tide_json_bool(j, "filters_off", st->filters_off);
+    add_marks(j, st);
+    add_text(j, "search", st->search);
+    tide_json_u64(j, "capacity_bytes", capacity);
+    tide_json_bool(j, "mouse", st->mouse);
+    tide_json_close(j, '}');
 }
 
 tide_status tide_tui_make_folders(const char *path, tide_error *err) {
@@ -112,16 +103,11 @@ tide_status tide_tui_make_folders(const char *path, tide_error *err) {
 }
 
 tide_status tide_tui_state_save(const tide_tui_state *st, const char *path, tide_error *err) {
-    bool ok = true;
-    json_t *doc = document(st, &ok);
-    char *text = ok ? json_dumps(doc, JSON_INDENT(1)) : NULL;
-    json_decref(doc);
-    if (text == NULL) return TIDE_NO_MEMORY(err, "for the state of the view");
-    tide_status got = tide_tui_make_folders(path, err);
-    if (got == TIDE_OK) got = tide_write_file(path, text, strlen(text), err);
-    json_free_t release = NULL;
-    json_get_alloc_funcs(NULL, &release);
-    release(text);
+    tide_text text = {0};
+    write_document(st, &text);
+    tide_status got = text.failed ? TIDE_NO_MEMORY(err, "for the state of the view") : tide_tui_make_folders(path, err);
+    if (got == TIDE_OK) got = tide_write_file(path, tide_text_str(&text), text.len, err);
+    tide_text_deinit(&text);
     return got;
 }
 
