@@ -99,8 +99,8 @@ static int print_json(const options *o, const findings *f) {
     tide_json_text(j, "model", f->model);
     tide_json_text(j, "mode", o->naive ? "naive" : "planned");
     tide_json_text(j, "strategy", f->strategy);
-    tide_json_i64(j, "runs", o->spec.runs);
-    tide_json_i64(j, "contexts", o->spec.contexts);
+    tide_json_u64(j, "runs", o->spec.runs);
+    tide_json_u64(j, "contexts", o->spec.contexts);
     tide_json_open(j, "time_ns", '{');
     tide_json_u64(j, "median", r->time_median_ns);
     tide_json_u64(j, "min", r->time_min_ns);

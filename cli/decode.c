@@ -505,8 +505,8 @@ static void add_step(tide_json_out *j, const cli_decode_result *r, size_t i) {
         tide_json_i64(j, "token", s->token);
     else
         tide_json_null(j, "token");
-    tide_json_i64(j, "tokens", i + 1);
-    tide_json_i64(j, "pages", s->kv.n_pages);
+    tide_json_u64(j, "tokens", i + 1);
+    tide_json_u64(j, "pages", s->kv.n_pages);
     tide_json_u64(j, "taken_bytes", s->kv.taken_bytes);
     tide_json_u64(j, "used_bytes", s->kv.used_bytes);
     tide_json_u64(j, "waste_bytes", s->kv.waste_bytes);
@@ -517,8 +517,8 @@ void cli_json_decode(tide_json_out *j, const char *key, const cli_decode_result 
     char hash[24];
     snprintf(hash, sizeof hash, "%016" PRIx64, r->hash);
     tide_json_open(j, key, '{');
-    tide_json_i64(j, "max_tokens", r->max_tokens);
-    tide_json_i64(j, "page_tokens", r->page_tokens);
+    tide_json_u64(j, "max_tokens", r->max_tokens);
+    tide_json_u64(j, "page_tokens", r->page_tokens);
     tide_json_u64(j, "page_bytes", r->steps[r->n_steps - 1].kv.page_bytes);
     tide_json_u64(j, "token_bytes", r->token_bytes);
     tide_json_number(j, "tokens_per_s", tokens_per_s(r), 12);

@@ -14,7 +14,7 @@ extern "C" {
 /// Zero-initialise with `out` (and `indent`). Every value belongs to an object (key) or an array (key NULL).
 typedef struct tide_json_out {
     tide_text *out;
-    bool indent; ///< lines, two blanks per level; arrays of numbers stay on one line
+    bool indent; ///< in lines, two blanks per level
     int depth;
     bool has_value; ///< a comma is due
     int level;      ///< blanks before a line, in steps of the layout: objects and arrays on one line do not count
