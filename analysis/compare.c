@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/explain_internal.h"
+#include "analysis/explain.h"
+#include "analysis/subject_internal.h"
 #include "core/base/host_alloc.h"
 #include "core/base/map.h"
 #include "core/base/text.h"

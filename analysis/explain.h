@@ -5,6 +5,7 @@
 #ifndef TIDE_ANALYSIS_EXPLAIN_H
 #define TIDE_ANALYSIS_EXPLAIN_H
 
+#include "analysis/reporter.h"
 #include "analysis/subject.h"
 
 #ifdef __cplusplus
@@ -75,6 +76,20 @@ tide_status tide_explain(tide_subject *s, tide_moment at, size_t n_without, cons
 void tide_explanation_deinit(tide_explanation *e);
 /// As sentences, "\n" after each: what is held, what holds most, the peak without the largest, the next constraint.
 void tide_explanation_print(const tide_explanation *e, tide_subject *s, size_t n_rows, tide_text *out);
+
+// ---- private to analysis/ ----
+
+/// most_events: of a run that is replayed; TIDE_EXPLAIN_ALIKE_EVENTS but in tests.
+tide_status tide__explain_trace(tide_subject *s, size_t n_without, uint64_t most_events, tide__reporter *reporter,
+                                tide_explanation *out, tide_error *err) TIDE_NODISCARD;
+
+/// Whether it can be left out: what persists stays.
+static inline bool tide__can_go(const tide_live_item *x) { return !x->shape.persistent && x->counts_bytes > 0; }
+/// The step that runs at `t`; "" when it is not known.
+const char *tide__step_at(const tide_subject_facts *f, int64_t t);
+
+/// With the device where there is more than one. `buf` is used when the text is not there already.
+const char *tide__kind_key(const tide_live_item *x, bool with_device, char *buf, size_t buf_bytes);
 
 #ifdef __cplusplus
 }

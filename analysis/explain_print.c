@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/explain_internal.h"
+#include "analysis/explain.h"
+#include "analysis/subject_internal.h"
 #include "core/base/text.h"
 
 const char *tide__step_at(const tide_subject_facts *f, int64_t t) {

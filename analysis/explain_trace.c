@@ -14,7 +14,8 @@
 #include <string.h>
 
 #include "analysis/bisect.h"
-#include "analysis/explain_internal.h"
+#include "analysis/explain.h"
+#include "analysis/subject_internal.h"
 #include "core/base/host_alloc.h"
 #include "profiler/holdings.h"
 #include "profiler/lives.h"

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "analysis/filter_internal.h"
+#include "analysis/items_internal.h"
 #include "analysis/items_order.h"
-#include "analysis/rows_internal.h"
 #include "core/base/hash.h"
 #include "core/base/host_alloc.h"
 #include "core/base/map.h"

@@ -12,8 +12,8 @@
 // enough.
 #include <string.h>
 
+#include "analysis/items_internal.h"
 #include "analysis/rows.h"
-#include "analysis/rows_internal.h"
 #include "analysis/step_curve.h"
 
 enum {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/whatif_internal.h"
+#include "analysis/whatif.h"
 #include "core/base/host_alloc.h"
 #include "core/ops/ops.h"
 #include "planner/passes.h"

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "analysis/whatif_internal.h"
+#include "analysis/whatif.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "core/base/nearest.h"

@@ -6,7 +6,7 @@
 #define TIDE_GATE_CAUSES_INTERNAL_H
 
 #include "core/base/map.h"
-#include "gate/judge_internal.h"
+#include "gate/judge.h"
 #include "gate/measured_internal.h"
 
 /// Classes of figures that changed. A cause is added only if it can have changed a figure of these classes.

@@ -8,7 +8,7 @@
 
 #include "core/base/host_alloc.h"
 #include "core/base/map.h"
-#include "gate/judge_internal.h"
+#include "gate/judge.h"
 #include "gate/measured_internal.h"
 
 const char *tide_gate_verdict_name(tide_gate_verdict v) {

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gate/judge_internal.h"
+#include "gate/judge.h"
 #include "gate/measured_internal.h"
 
 tide_gate_verdict tide__judge_worse(tide_gate_verdict a, tide_gate_verdict b) {

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gate/judge_internal.h"
+#include "gate/judge.h"
 #include "gate/out_internal.h"
 
 const char *tide__gate_word(tide_gate_verdict v) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// escrow: what happens while all shards stand still. See escrow_internal.h.
-#include "core/memory/escrow_internal.h"
+// escrow: what happens while all shards stand still. See escrow.h.
+#include "core/memory/escrow.h"
 
 static tide__part *part_at(const tide__part *first, size_t stride_bytes, unsigned i) {
     return (tide__part *)((uintptr_t)first + i * stride_bytes);

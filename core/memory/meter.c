@@ -8,16 +8,16 @@
 //     shard 0 (lock)   [Default][Persistent][Workspace]...[all]
 //     shard 1 (lock)   [Default][Persistent][Workspace]...[all]
 //     ...
-//     peaks (gate)     [Default][Persistent][Workspace]...[all]      exact, by escrow: core/memory/escrow_internal.h
+//     peaks (gate)     [Default][Persistent][Workspace]...[all]      exact, by escrow: core/memory/escrow.h
 //
 // What is asked for is the sum over the shards. A block may be freed in another shard than it came from.
 #include "core/memory/meter.h"
 
 #include "core/base/host_alloc.h"
 #include "core/memory/allocator_internal.h"
-#include "core/memory/escrow_internal.h"
-#include "core/memory/short_lock_internal.h"
-#include "core/memory/thread_number_internal.h"
+#include "core/memory/escrow.h"
+#include "core/memory/short_lock.h"
+#include "core/memory/thread_number.h"
 
 enum { ALL_KINDS = TIDE_N_KINDS, N_CELLS = TIDE_N_KINDS + 1, N_SHARDS = 8 };
 

@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 
 #include "core/base/text.h"
-#include "core/memory/thread_number_internal.h"
+#include "core/memory/thread_number.h"
 
 const char *tide_memory_op_name(tide_memory_op op) {
     switch (op) {

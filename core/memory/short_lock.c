@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// short lock: waiting while another thread has it. See short_lock_internal.h.
-#include "core/memory/short_lock_internal.h"
+// short lock: waiting while another thread has it. See short_lock.h.
+#include "core/memory/short_lock.h"
 
 #include <sched.h>
 #include <time.h>

@@ -7,7 +7,7 @@
 
 #include "core/base/host_alloc.h"
 #include "core/base/text.h"
-#include "core/runtime/context_internal.h"
+#include "core/runtime/runtime_internal.h"
 #include "core/runtime/value_operand.h"
 
 static const tide_graph *graph_of(const tide_context *c) { return c->plan->program->graph; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The memory of a context: the planned buffer and the tensors bound into it, in naive mode allocation and freeing while
-// running, and the outputs. See context_internal.h.
+// running, and the outputs. See runtime_internal.h.
 //
 //     planned   buffer  | x | y | scratch of conv | ... |   one block, Workspace, exactly the planned bytes, fixed
 //     naive     x | y | scratch | ...                       one block each, Workspace, as long as it is needed
@@ -14,7 +14,7 @@
 #include "core/base/log.h"
 #include "core/memory/poison.h"
 #include "core/ops/ops.h"
-#include "core/runtime/context_internal.h"
+#include "core/runtime/runtime_internal.h"
 
 static const tide_graph *graph_of(const tide_context *c) { return c->plan->program->graph; }
 

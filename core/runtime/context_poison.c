@@ -22,7 +22,7 @@
 #include <string.h>
 
 #include "core/memory/poison.h"
-#include "core/runtime/context_internal.h"
+#include "core/runtime/runtime_internal.h"
 
 static const tide_graph *graph_of(const tide_context *c) { return c->plan->program->graph; }
 static const tide_node *node_of(const tide_context *c, size_t step_i) {

@@ -13,7 +13,7 @@
 #include "core/base/host_alloc.h"
 #include "core/base/log.h"
 #include "core/graph/sizes.h"
-#include "core/runtime/inference_plan_internal.h"
+#include "core/runtime/runtime_internal.h"
 #include "core/runtime/value_operand.h"
 
 // ---- weights ----

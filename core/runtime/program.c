@@ -10,8 +10,8 @@
 #include "core/base/host_alloc.h"
 #include "core/base/log.h"
 #include "core/ops/ops.h"
-#include "core/runtime/program_internal.h"
 #include "core/runtime/program_sizes.h"
+#include "core/runtime/runtime_internal.h"
 #include "core/runtime/value_operand.h"
 
 enum { DEFAULT_ALIGN_BYTES = 256 };

@@ -10,7 +10,7 @@
 
 #include "core/base/host_alloc.h"
 #include "core/base/map.h"
-#include "core/runtime/program_internal.h"
+#include "core/runtime/runtime_internal.h"
 #include "core/runtime/value_operand.h"
 
 #define NOWHERE SIZE_MAX

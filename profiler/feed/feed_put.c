@@ -10,7 +10,7 @@
 //     any      else; from the beginning
 #include "core/base/assert.h"
 #include "core/base/text.h"
-#include "core/memory/thread_number_internal.h"
+#include "core/memory/thread_number.h"
 #include "profiler/event.h"
 #include "profiler/feed/feed_internal.h"
 

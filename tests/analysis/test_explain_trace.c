@@ -2,7 +2,8 @@
 //
 // The explainer of traces: the demo trace by hand, and traces of real allocators and of chance where every figure is
 // counted again from the events alone.
-#include "analysis/explain_internal.h"
+#include "analysis/explain.h"
+#include "analysis/subject_internal.h"
 #include "tests/analysis/explain_fixture.h"
 
 static tide_explanation explained(tide_subject *s, tide_moment at, size_t n_without) {

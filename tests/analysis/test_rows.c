@@ -3,9 +3,9 @@
 // Rows against a naive loop over the items: filters, orders, groups, what a row is in a column.
 #include "tests/analysis/subject_fixture.h"
 
+#include "analysis/items_internal.h"
 #include "analysis/items_order.h"
 #include "analysis/rows.h"
-#include "analysis/rows_internal.h"
 
 enum { N_STEPS = 60, N_ITEMS = 700 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // One figure held against its rule: limits to the byte, budgets, gains, shares, and what is unknown.
-#include "gate/judge_internal.h"
+#include "gate/judge.h"
 #include "tests/gate/case_fixture.h"
 
 static tide_gate_value v(uint64_t u) { return (tide_gate_value){.known = true, .u = u}; }

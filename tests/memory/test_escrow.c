@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // escrow: the peak of a sum of parts against a plain count, and how seldom the parts have to meet.
-#include "core/memory/escrow_internal.h"
+#include "core/memory/escrow.h"
 
 #include "memory_test.h"
 

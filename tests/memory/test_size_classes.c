@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Size classes of the caching allocator: both schemes over a sweep of all magnitudes, and their buckets.
-#include "core/memory/allocators/size_classes_internal.h"
+#include "core/memory/allocators/size_classes.h"
 
 #include "memory_test.h"
 

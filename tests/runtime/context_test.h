@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "core/runtime/context_internal.h"
+#include "core/runtime/runtime_internal.h"
 #include "rt_util.h"
 
 typedef struct set {

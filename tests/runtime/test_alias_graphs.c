@@ -3,7 +3,7 @@
 // Random small graphs of views, slices, splits, concatenations and elementwise operators, planned with the alias
 // passes: whatever lies on whatever, a planned run gives the bits of the naive one, under poison and zero, with every
 // strategy that packs.
-#include "core/runtime/context_internal.h"
+#include "core/runtime/runtime_internal.h"
 #include "rt_util.h"
 
 enum { MAX_VALUES = 40, N_GRAPHS = 1000 };

@@ -3,7 +3,7 @@
 // Fill mode poison where tensors lie on each other's bytes: what a relative owns is neither checked nor taken away, and
 // all the rest is watched as ever. Faults are planted by replacing the kernel of one step.
 #include "core/memory/poison.h"
-#include "core/runtime/context_internal.h"
+#include "core/runtime/runtime_internal.h"
 #include "rt_util.h"
 
 #define UNCHECKED __attribute__((no_sanitize("address"), noinline))

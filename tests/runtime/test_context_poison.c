@@ -3,7 +3,7 @@
 // Fill mode poison: kernels that read unwritten memory, or write memory that is not theirs, are found and the tensor is
 // named. Each fault is planted by replacing the kernel of one step.
 #include "core/memory/poison.h"
-#include "core/runtime/context_internal.h"
+#include "core/runtime/runtime_internal.h"
 #include "rt_util.h"
 
 #if defined(__SANITIZE_ADDRESS__)

@@ -6,7 +6,7 @@
 
 #include "core/base/log.h"
 #include "core/base/text.h"
-#include "core/runtime/context_internal.h"
+#include "core/runtime/runtime_internal.h"
 #include "rt_util.h"
 
 static void keep_line(void *ctx, tide_log_level level, const char *line) {

@@ -4,7 +4,7 @@
 // status, no crash, nothing left behind and nothing half changed. Once for the memory of our own bookkeeping, once for
 // the blocks of the allocators behind the registry.
 #include "core/graph/import.h"
-#include "core/runtime/context_internal.h"
+#include "core/runtime/runtime_internal.h"
 #include "rt_util.h"
 
 enum { MAX_FAILURES = 5000 };

@@ -25,7 +25,7 @@
 #include "core/memory/allocators/allocators.h"
 #include "core/memory/block.h"
 #include "core/memory/poison.h"
-#include "core/memory/short_lock_internal.h"
+#include "core/memory/short_lock.h"
 
 typedef struct arena_state {
     tide__lock lock;     // guards everything below

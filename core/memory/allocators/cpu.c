@@ -23,7 +23,7 @@
 #include "core/base/host_alloc.h"
 #include "core/memory/allocator_internal.h"
 #include "core/memory/allocators/allocators.h"
-#include "core/memory/short_lock_internal.h"
+#include "core/memory/short_lock.h"
 
 typedef struct cpu_state {
     size_t min_align_bytes;

@@ -2,7 +2,7 @@
 //
 // cpu_caching: buckets that keep freed blocks for the next request of the same bucket (LT-23, LT-24).
 //
-// A request is rounded up to a size class (size_classes_internal.h), 64 B at the least and never below its alignment. A
+// A request is rounded up to a size class (size_classes.h), 64 B at the least and never below its alignment. A
 // freed block goes to the front of its bucket; the link to the next one lies in the freed memory itself:
 //
 //     bucket  0 (64 B)   -> NULL
@@ -22,7 +22,7 @@
 //
 // The numbers: active is live blocks at their rounded size, cached is the sum over the free lists, reserved is
 // active + cached, largest free is the largest block in any list. All are exact at every moment, peaks too, although
-// the shards count apart: see core/memory/escrow_internal.h.
+// the shards count apart: see core/memory/escrow.h.
 //
 // Under AddressSanitizer a freed block is off limits but for its link.
 #include <inttypes.h>
@@ -30,11 +30,11 @@
 #include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "core/memory/allocator_internal.h"
-#include "core/memory/allocators/size_classes_internal.h"
-#include "core/memory/escrow_internal.h"
+#include "core/memory/allocators/size_classes.h"
+#include "core/memory/escrow.h"
 #include "core/memory/poison.h"
-#include "core/memory/short_lock_internal.h"
-#include "core/memory/thread_number_internal.h"
+#include "core/memory/short_lock.h"
+#include "core/memory/thread_number.h"
 
 enum { N_SHARDS = 8, CACHE_LINE_BYTES = 64, PAGE_BYTES = 4096 };
 

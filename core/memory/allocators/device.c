@@ -23,7 +23,7 @@
 #include "core/device/backend.h"
 #include "core/memory/allocator_internal.h"
 #include "core/memory/allocators/allocators.h"
-#include "core/memory/short_lock_internal.h"
+#include "core/memory/short_lock.h"
 
 enum { DEVICE_ALIGN_BYTES = 256 };
 

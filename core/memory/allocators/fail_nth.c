@@ -9,7 +9,7 @@
 // The numbers are inner's, with the planted failures in n_failed. A planted failure does not call inner.
 #include "core/base/host_alloc.h"
 #include "core/memory/allocators/allocators.h"
-#include "core/memory/allocators/wrap_internal.h"
+#include "core/memory/allocators/wrap.h"
 
 typedef struct fail_nth_state {
     tide__wrap wrap;      // first

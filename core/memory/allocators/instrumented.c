@@ -26,7 +26,7 @@
 #include "core/base/host_alloc.h"
 #include "core/base/text.h"
 #include "core/memory/allocators/allocators.h"
-#include "core/memory/allocators/wrap_internal.h"
+#include "core/memory/allocators/wrap.h"
 
 typedef struct instrumented_state {
     tide__wrap wrap; // first

@@ -21,7 +21,7 @@
 
 #include "core/base/host_alloc.h"
 #include "core/memory/allocators/allocators.h"
-#include "core/memory/allocators/wrap_internal.h"
+#include "core/memory/allocators/wrap.h"
 
 typedef struct budget {
     _Atomic uint32_t refs; // limits that share it

@@ -29,7 +29,7 @@
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "core/memory/allocators/allocators.h"
-#include "core/memory/allocators/wrap_internal.h"
+#include "core/memory/allocators/wrap.h"
 #include "core/memory/block.h"
 #include "core/memory/poison.h"
 

@@ -28,7 +28,7 @@
 #include "core/base/host_alloc.h"
 #include "core/base/log.h"
 #include "core/memory/allocators/allocators.h"
-#include "core/memory/allocators/wrap_internal.h"
+#include "core/memory/allocators/wrap.h"
 #include "core/memory/poison.h"
 
 enum { ZONE_BYTES = 64, ZONE_BYTE = 0xA5, TAG_MAX = 128 };

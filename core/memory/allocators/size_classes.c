@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// size classes above 1 MiB, and the public question. See size_classes_internal.h.
-#include "core/memory/allocators/size_classes_internal.h"
+// size classes above 1 MiB, and the public question. See size_classes.h.
+#include "core/memory/allocators/size_classes.h"
 
 #include "core/base/checked.h"
 

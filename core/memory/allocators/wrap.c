@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// wrap: the calls that a wrapper hands on unchanged. See wrap_internal.h.
-#include "core/memory/allocators/wrap_internal.h"
+// wrap: the calls that a wrapper hands on unchanged. See wrap.h.
+#include "core/memory/allocators/wrap.h"
 
 void tide__wrap_init(tide__wrap *w, tide_allocator *inner) {
     tide_allocator_props props;

@@ -3,8 +3,8 @@
 // wrap: what allocators around another one have in common. Their state begins with a tide__wrap; whatever they do not
 // change goes straight to the inner allocator through the functions here, which fit into an allocator's table. Used by
 // limit, fail_nth and poison.
-#ifndef TIDE_CORE_MEMORY_ALLOCATORS_WRAP_INTERNAL_H
-#define TIDE_CORE_MEMORY_ALLOCATORS_WRAP_INTERNAL_H
+#ifndef TIDE_CORE_MEMORY_ALLOCATORS_WRAP_H
+#define TIDE_CORE_MEMORY_ALLOCATORS_WRAP_H
 
 #include "core/memory/allocator_internal.h"
 

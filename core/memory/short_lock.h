@@ -5,8 +5,8 @@
 // Free it costs one exchange and one store (2.8 ns the pair where a pthread mutex pair is 7.2 ns). Taken, it spins for
 // less than a microsecond, then lets others run, then sleeps for longer and longer: a holder that lost its processor
 // gets it back, whatever the number of cores. Nothing that blocks may happen while it is held.
-#ifndef TIDE_CORE_MEMORY_SHORT_LOCK_INTERNAL_H
-#define TIDE_CORE_MEMORY_SHORT_LOCK_INTERNAL_H
+#ifndef TIDE_CORE_MEMORY_SHORT_LOCK_H
+#define TIDE_CORE_MEMORY_SHORT_LOCK_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

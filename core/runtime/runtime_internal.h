@@ -1,15 +1,52 @@
 // SPDX-License-Identifier: MIT
 //
-// context, inside (private to core/runtime and its tests).
+// What the files of core/runtime share of program, inference plan and context. Private to core/runtime and its tests.
+#ifndef TIDE_CORE_RUNTIME_RUNTIME_INTERNAL_H
+#define TIDE_CORE_RUNTIME_RUNTIME_INTERNAL_H
+
+#include "core/runtime/context.h"
+#include "core/runtime/inference_plan.h"
+#include "core/runtime/places.h"
+#include "core/runtime/program.h"
+#include "core/runtime/sharing.h"
+
+// ---- program ----
+
+/// Prepare the kernel of `node`: k->def and k->node are set, the sizes of all operands known. On failure there is
+/// nothing to destroy.
+tide_status tide__program_prepare_kernel(const tide_graph *g, const tide_node *node, tide_kernel *k,
+                                         tide_error *err) TIDE_NODISCARD;
+/// What prepare made; one that was never prepared has no state.
+static inline void tide__program_destroy_kernel(tide_kernel *k) {
+    if (k->def->destroy != NULL && k->state != NULL) k->def->destroy(k);
+}
+
+// ---- inference plan ----
+
+/// Immutable once created, but for the reference count.
+struct tide_inference_plan {
+    _Atomic uint32_t refs;
+    tide_program *program; ///< referenced
+    tide_device device;
+    tide_registry *registry; ///< borrowed, never NULL
+    size_t align_bytes;
+    tide_memory_plan *memory;       ///< own copy; NULL: naive only
+    const tide_plan_buffer *buffer; ///< of `memory`: Workspace on `device`, all that a run takes; NULL: nothing
+    tide__need *needs;              ///< [n_values]
+    tide__place *places;            ///< [n_values]; NULL without a memory plan
+    tide__place *scratch;           ///< [n_steps]; NULL without a memory plan
+    tide__sharing sharing;          ///< whose bytes are whose too
+    tide_tensor **weights;          ///< [n_values], referenced; NULL where a value is no weight
+    size_t n_weights;
+    size_t n_shared_weights; ///< of these, taken over from the program without a copy
+    uint64_t weight_bytes;   ///< requested from the allocator, rounding included
+};
+
+// ---- context ----
 //
 // Every value has one row in two tables of n_values: its tensor and the address its data has now. Tensors of
 // intermediates are made once, without memory; planned mode binds them at creation, naive mode binds each when its step
 // begins and unbinds it after its last use, so that the two modes differ in nothing else.
-#ifndef TIDE_CORE_RUNTIME_CONTEXT_INTERNAL_H
-#define TIDE_CORE_RUNTIME_CONTEXT_INTERNAL_H
-
-#include "core/runtime/context.h"
-#include "core/runtime/inference_plan_internal.h"
 
 typedef struct tide__context_step {
     tide_kernel_args args; ///< `in` and `out` are the two arrays below

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The number of the calling thread without a call, for what is kept by thread. See tide_thread_id.
-#ifndef TIDE_CORE_MEMORY_THREAD_NUMBER_INTERNAL_H
-#define TIDE_CORE_MEMORY_THREAD_NUMBER_INTERNAL_H
+#ifndef TIDE_CORE_MEMORY_THREAD_NUMBER_H
+#define TIDE_CORE_MEMORY_THREAD_NUMBER_H
 
 #include "core/memory/observer.h"
 

@@ -10,8 +10,8 @@
 //
 // Each doubling above 1 MiB has eight steps of an eighth of its lower end, so that a block is less than 12.5 % of that
 // end too large.
-#ifndef TIDE_CORE_MEMORY_ALLOCATORS_SIZE_CLASSES_INTERNAL_H
-#define TIDE_CORE_MEMORY_ALLOCATORS_SIZE_CLASSES_INTERNAL_H
+#ifndef TIDE_CORE_MEMORY_ALLOCATORS_SIZE_CLASSES_H
+#define TIDE_CORE_MEMORY_ALLOCATORS_SIZE_CLASSES_H
 
 #include "core/memory/allocators/allocators.h"
 

@@ -12,8 +12,8 @@
 // peak is shared out anew. So the peak is the largest sum that any moment saw, with the moments ordered by the locks.
 //
 // Source: O'Neil, "The Escrow Transactional Method", ACM TODS 11(4), 1986; there it is stock that must not run out.
-#ifndef TIDE_CORE_MEMORY_ESCROW_INTERNAL_H
-#define TIDE_CORE_MEMORY_ESCROW_INTERNAL_H
+#ifndef TIDE_CORE_MEMORY_ESCROW_H
+#define TIDE_CORE_MEMORY_ESCROW_H
 
 #include <stdbool.h>
 #include <stddef.h>
