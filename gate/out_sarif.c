@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/hash.h"
 #include "gate/out_json.h"
 
 /// Rules that are no metric, behind those that are: one for each state of a case, one for the baseline itself.
@@ -67,16 +68,11 @@ static void add_rule(tide_json_out *j, size_t rule) {
 
 // ---- results ----
 
-/// The same finding has the same fingerprint whatever its figures are (3.27.17): FNV-1a over names, parted by NUL.
-static uint64_t add_to_hash(uint64_t hash, const char *text) {
-    for (const char *p = text;; p++) {
-        hash = (hash ^ (unsigned char)*p) * UINT64_C(0x100000001B3);
-        if (*p == '\0') return hash;
-    }
-}
+/// Names are parted by NUL. The same finding has the same fingerprint whatever its figures are (SARIF 2.1.0, 3.27.17).
+static uint64_t add_to_hash(uint64_t hash, const char *text) { return tide_hash_bytes(hash, text, strlen(text) + 1); }
 
 static void add_fingerprints(tide_json_out *j, const tide__gate_finding *f, const char *id) {
-    uint64_t hash = add_to_hash(UINT64_C(0xCBF29CE484222325), id);
+    uint64_t hash = add_to_hash(TIDE_HASH_START, id);
     if (f->judged != NULL) hash = add_to_hash(hash, f->judged->key);
     if (f->row != NULL) {
         char name[96];
