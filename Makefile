@@ -18,10 +18,10 @@ test:
 	@scripts/deps.sh test
 	@cmake --preset asan
 	@cmake --build --preset asan
-	@ctest --preset asan-unit -j "$$(nproc)"
+	@ctest --preset asan-unit -j "$$(($$(nproc) + 1))"
 	@cmake --preset test
 	@cmake --build --preset test
-	@ctest --preset test -j "$$(nproc)"
+	@ctest --preset test -j "$$(($$(nproc) + 1))"
 
 # The suite under other eyes: asan and tsan everything, valgrind the unit tests (five minutes).
 asan tsan valgrind:

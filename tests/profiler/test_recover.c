@@ -299,7 +299,7 @@ static void lose_pages(tide_record_form form, int fill, uint64_t most_lost) {
     char *copy = tide_host_alloc(s.len);
     assert_non_null(copy);
     uint64_t n_lost = 0, n_pages_lost = 0;
-    const size_t stride = PAGE * (size_t)tide_test_rounds(5, 1); // one page in five
+    const size_t stride = PAGE * (size_t)tide_test_rounds(11, 1); // one page in eleven
     for (size_t at = 0; at < s.len; at += stride) {
         char what[64];
         snprintf(what, sizeof what, "page %zu of %zu filled with %d", at / PAGE + 1, s.len / PAGE, fill);
@@ -545,7 +545,7 @@ static void test_killed_and_damaged(void **state) {
     tide_rng rng = {77};
     print_message("seed %" PRIu64 "\n", rng.state);
     uint64_t n_lost = 0;
-    for (int round = 0; round < 60; round++) {
+    for (int round = 0; round < tide_test_rounds(25, 60); round++) {
         ruin_lay_out(&r, &w);
         const size_t which = (size_t)tide_rng_below(&rng, r.n_files);
         char path[700], what[400];
@@ -692,7 +692,7 @@ static void test_no_memory(void **state) {
     memset(s.data + s.len / PAGE / 3 * PAGE, 0, 2 * PAGE);
     write_all(w.d.file, s.data, s.len);
     int n_failed = 0;
-    for (int64_t n = 0, n_good = 0; n_good < 3; n += n < 150 ? 2 : 29) {
+    for (int64_t n = 0, n_good = 0; n_good < 3; n = n < 40 ? n + 2 : tide_test_next_failure(n)) {
         tide_error err = TIDE_ERROR_INIT;
         remove(w.out);
         tide_host_fail_after(n);
@@ -706,7 +706,7 @@ static void test_no_memory(void **state) {
         n_failed++;
     }
     print_message("%d allocations failed\n", n_failed);
-    assert_true(n_failed > 50);
+    assert_true(n_failed > tide_test_rounds(20, 50));
     tide_host_free(s.data);
     tmp_dir_remove(&w.d);
 }
