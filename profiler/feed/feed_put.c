@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// An event into a slot: the way that every allocation of the recorded program takes. See feed.h.
+// Writes an event into a slot of the calling thread's ring: every allocation of the recorded program comes here. See
+// feed.h.
 //
-// Nothing here locks, calls the system or allocates as long as the event's names were seen before and the ring has
-// room. An event has two ways in:
+// Nothing here takes a lock, makes a system call or allocates, as long as the names of the event are known and the ring
+// has room. There are two paths:
 //
-//     usual    all that it names is where the last look left it, and the ring has room: straight on, no call, hardly
-//              a branch that goes both ways, nothing stored before all is known
-//     any      else; from the beginning
+//     usual    the ring has room, and the thread has used the names of this event lately: no function call, hardly a
+//              branch, and nothing is stored before everything is known
+//     any      everything else; it starts from the beginning
 #include "core/base/assert.h"
 #include "core/base/text.h"
 #include "core/memory/thread_number.h"
