@@ -31,8 +31,6 @@
 
 enum { READY_FD = 3, PATIENCE_MS = 10000, MAX_ARGS = 16 };
 
-extern char **environ;
-
 typedef struct command {
     char form[16], max_bytes[24], batch_events[24], hold_back[24], ready_fd[8];
     char *args[MAX_ARGS];

@@ -40,8 +40,8 @@ static size_t mark_named(const tide_tui_state *st, char name) {
 }
 
 static char free_name(const tide_tui_state *st) {
-    for (char name = 'a'; name <= 'z'; name++) {
-        if (mark_named(st, name) == SIZE_MAX) return name;
+    for (int name = 'a'; name <= 'z'; name++) {
+        if (mark_named(st, (char)name) == SIZE_MAX) return (char)name;
     }
     return 0;
 }

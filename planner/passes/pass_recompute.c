@@ -45,8 +45,9 @@ static double work_of(const tide_infer *x, bool views_are_free) {
     if (def != NULL && views_are_free && tide_op_alias_of(def, x, 0, 0).kind == TIDE_OP_ALIAS_VIEW) return 0;
     double elements = 0;
     for (size_t k = 0; k < x->n_out; k++) {
-        if (tide_operand_present(&x->out[k]))
-            elements += (double)(x->out[k].size_bytes / tide_dtype_size(x->out[k].dtype));
+        if (!tide_operand_present(&x->out[k])) continue;
+        const size_t n_elements = x->out[k].size_bytes / tide_dtype_size(x->out[k].dtype);
+        elements += (double)n_elements;
     }
     return elements;
 }

@@ -162,7 +162,7 @@ static tide_status close_gaps(tide__drain *d, tide__drain_feed *f, tide_error *e
 /// Sums over the rings: events that the process counted itself.
 static tide_status write_totals(tide__drain *d, const tide__drain_feed *f, tide_error *err) {
     for (size_t device = 0; device < f->n_devices; device++) {
-        for (uint8_t kind = 0; kind < TIDE_N_KINDS; kind++) {
+        for (int kind = 0; kind < TIDE_N_KINDS; kind++) {
             uint64_t n_allocs = 0, n_frees = 0, requested = 0, freed = 0;
             for (size_t i = 0; i < f->n_rings; i++) {
                 tide__ring_total *t = &f->rings[i]->head->totals[device][kind];
@@ -173,7 +173,8 @@ static tide_status write_totals(tide__drain *d, const tide__drain_feed *f, tide_
             }
             if ((n_allocs | n_frees) == 0 || f->devices[device] == 0) continue;
             const tide__ring_total sum = {n_allocs, n_frees, requested, freed};
-            TIDE_TRY(tide__store_write_total(d->store, f->process_id, (int16_t)f->devices[device], kind, &sum, err));
+            TIDE_TRY(tide__store_write_total(d->store, f->process_id, (int16_t)f->devices[device], (uint8_t)kind, &sum,
+                                             err));
         }
     }
     return TIDE_OK;

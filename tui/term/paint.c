@@ -195,8 +195,8 @@ static void go_to(tide_tui_paint *p, tide_text *out, int x, int y) {
         const int m = along(within, p->x, x);
         if (down + m < n) {
             memcpy(other + down, within, (size_t)m);
-            memcpy(best, other, (size_t)(down + m));
             n = down + m;
+            memcpy(best, other, (size_t)n);
         }
     }
     if (p->x != x || p->y != y) tide_text_add_n(out, best, (size_t)n);
