@@ -26,6 +26,7 @@ STRATEGIES = ["naive", "greedy_color", "greedy_color_best", "greedy_color_given"
               "greedy_by_size", "greedy_by_size_best", "greedy_by_conflicts", "boxed", "sim:caching", "sim:bfc",
               "sim:arena", "search"]
 PINNED = ["--node-limit", "2000", "--plan-threads", "1"]  # a search that is the same on every machine
+EMPTY = "made"  # the folder for a command that writes into one
 TRACES = ["lenet", "both", "scenario", "leak", "nothing", "one_event"]
 
 # ---- what is masked: of which commands, what it is, and where it stands ----
@@ -77,7 +78,7 @@ def masked(text, measured):
 # ---- the commands ----
 
 class Command:
-    """One command: its name as a file, its words, what it reads, files that it writes."""
+    """One command: its name as a file, its words, what it reads, files that it writes (patterns of their names)."""
 
     def __init__(self, name, *words, stdin=None, files=(), measured=False, program=None):
         self.name, self.words, self.stdin, self.files = name, [str(w) for w in words], stdin, files
@@ -208,8 +209,8 @@ def checks():
     yield Command("check/models", "check", sample("resnet50"), "--baseline", sample("resnet18"), *written, files=files)
     yield Command("check/trace", "check", "traces/leak.db", "--baseline", "traces/scenario.db", *written, files=files)
     yield Command("check/project", "check", "-v", "--config", "tidemark.toml", *written, files=files, measured=True)
-    for form in ["", "text", "json", "markdown", "junit", "sarif", "annotations"]:
-        yield Command(f"check/by-hand-{form}", *([form] if form else []), program="tests/cli/gate_samples")
+    for end in ["txt", "md", "xml", "commands", "json", "sarif"]:
+        yield Command(f"check/by-hand-{end}", EMPTY, program="tests/cli/gate_samples", files=[f"{EMPTY}/*.{end}"])
 
 
 def others():
@@ -252,6 +253,7 @@ def work_folder(inputs):
         (folder / name).symlink_to(SOURCE / name)
     for name in ["plans", "traces"]:
         (folder / name).symlink_to((inputs / name).resolve())
+    (folder / EMPTY).mkdir()
     return folder
 
 
@@ -268,8 +270,11 @@ def output_of(command, program, inputs):
         parts = [f"$ {' '.join(words)}\nexit {p.returncode}\n--- stdout\n", p.stdout.decode("utf-8", "backslashreplace"),
                  "\n--- stderr\n", p.stderr.decode("utf-8", "backslashreplace")]
         for name in command.files:
-            path = folder / name
-            parts += [f"\n--- {name}\n", path.read_text("utf-8", "backslashreplace") if path.exists() else "(none)"]
+            paths = sorted(folder.glob(name))
+            for path in paths:
+                parts += [f"\n--- {path.relative_to(folder)}\n", path.read_text("utf-8", "backslashreplace")]
+            if not paths:
+                parts += [f"\n--- {name}\n", "(none)"]
         return masked("".join(parts).replace(str(folder), "FOLDER").replace(str(at), "PROGRAM"), command.measured)
     finally:
         shutil.rmtree(folder)
