@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/base/host_alloc.h"
+#include "core/base/nearest.h"
 #include "core/base/utf8.h"
 
 // ---- memory ----
@@ -44,9 +45,12 @@ json_t *tide_json_load(const char *data, size_t len, size_t flags, json_error_t 
 
 // ---- reading ----
 
+#define NOT_JSON "not a JSON document"
+
 tide_status tide_json_fault_at(tide_json_reader *r, const char *key, tide_status st) {
-    const char *dot = r->at[0] != '\0' && key[0] != '\0' ? "." : "";
-    tide_error_where(r->err, "%s: %s%s%s", r->path, r->at, dot, key);
+    const bool in_object = r->at[0] != '\0', at_key = key[0] != '\0';
+    tide_error_where(r->err, "%s%s%s%s%s", r->path, in_object || at_key ? ": " : "", r->at,
+                     in_object && at_key ? "." : "", key);
     return st;
 }
 
@@ -56,14 +60,60 @@ tide_status tide_json_as_bad_input(tide_json_reader *r, const char *key, tide_st
     return tide_json_fault_at(r, key, TIDE_ERR_BAD_INPUT);
 }
 
+static bool is_blank(const char *data, size_t len) {
+    while (len > 0 && memchr(" \t\r\n", data[len - 1], 4) != NULL) len--;
+    return len == 0;
+}
+
 tide_status tide_json_parse(tide_json_reader *r, const char *data, size_t len, size_t flags, const char *what,
                             json_t **out) {
     json_error_t at;
     *out = tide_json_load(data, len, flags, &at);
     if (*out != NULL) return TIDE_OK;
     if (json_error_code(&at) == json_error_out_of_memory) return TIDE_NO_MEMORY(r->err, "to read %s", r->path);
-    const tide_status st = TIDE_FAIL(r->err, TIDE_ERR_BAD_INPUT, "%s: %s", what, at.text);
+    const char *why = is_blank(data, len) ? "it is empty" : at.text;
+    const tide_status st = TIDE_FAIL(r->err, TIDE_ERR_BAD_INPUT, "%s: %s", what, why);
     tide_error_where(r->err, "%s:%d:%d", r->path, at.line, at.column);
+    return st;
+}
+
+tide_status tide_json_read_file(tide_json_reader *r, size_t max_bytes, json_t **out) {
+    char *data;
+    size_t len;
+    *out = NULL;
+    TIDE_TRY(tide_read_file(r->path, max_bytes, &data, &len, r->err));
+    const tide_status st = tide_json_parse(r, data, len, JSON_REJECT_DUPLICATES, NOT_JSON, out);
+    tide_host_free(data);
+    return st;
+}
+
+tide_status tide_json_check_schema(tide_json_reader *r, const json_t *doc, const char *schema, int oldest, int newest,
+                                   int *version) {
+    const char *given;
+    int64_t number;
+    if (!json_is_object(doc))
+        return TIDE_JSON_BAD(r, "", "the document is %s: want an object", tide_json_type_name(json_typeof(doc)));
+    TIDE_TRY(tide_json_get_text(r, doc, "schema", &given));
+    if (strcmp(given, schema) != 0)
+        return TIDE_JSON_BAD(r, "schema", "the document is a '%.64s': want '%s'", given, schema);
+    TIDE_TRY(tide_json_get_count(r, doc, "version", &number));
+    if (number < oldest || number > newest) {
+        char known[24] = "";
+        if (oldest < newest) snprintf(known, sizeof known, "%d to ", oldest);
+        return TIDE_JSON_BAD(r, "version", "version %" PRId64 " of '%s' is not known here: want %s%d", number, schema,
+                             known, newest);
+    }
+    if (version != NULL) *version = (int)number;
+    return TIDE_OK;
+}
+
+tide_status tide_json_parse_schema(tide_json_reader *r, const char *data, size_t len, const char *schema, int version,
+                                   json_t **out) {
+    TIDE_TRY(tide_json_parse(r, data, len, JSON_REJECT_DUPLICATES, NOT_JSON, out));
+    const tide_status st = tide_json_check_schema(r, *out, schema, version, version, NULL);
+    if (st == TIDE_OK) return TIDE_OK;
+    json_decref(*out);
+    *out = NULL;
     return st;
 }
 
@@ -97,28 +147,17 @@ const char *tide_json_unknown_key(const json_t *object, const char *const *known
     return NULL;
 }
 
-static tide_status check_schema(tide_json_reader *r, const json_t *doc, const char *schema, int version) {
-    if (!json_is_object(doc))
-        return TIDE_JSON_BAD(r, "", "the document is %s: want an object", tide_json_type_name(json_typeof(doc)));
-    const char *given;
-    TIDE_TRY(tide_json_get_text(r, doc, "schema", &given));
-    if (strcmp(given, schema) != 0)
-        return TIDE_JSON_BAD(r, "schema", "the document is a '%.64s': want '%s'", given, schema);
-    int64_t number;
-    TIDE_TRY(tide_json_get_count(r, doc, "version", &number));
-    if (number != version)
-        return TIDE_JSON_BAD(r, "version", "version %" PRId64 " of '%s' is not known here: want %d", number, schema,
-                             version);
-    return TIDE_OK;
-}
-
-tide_status tide_json_parse_schema(tide_json_reader *r, const char *data, size_t len, const char *schema, int version,
-                                   json_t **out) {
-    TIDE_TRY(tide_json_parse(r, data, len, JSON_REJECT_DUPLICATES, "not a JSON document", out));
-    const tide_status st = check_schema(r, *out, schema, version);
-    if (st == TIDE_OK) return TIDE_OK;
-    json_decref(*out);
-    *out = NULL;
+tide_status tide_json_check_keys(tide_json_reader *r, const json_t *object, const char *const *known) {
+    const char *name = r->at[0] != '\0' ? r->at : "the document";
+    if (!json_is_object(object))
+        return TIDE_JSON_BAD(r, "", "%s is %s: want an object", name, tide_json_type_name(json_typeof(object)));
+    size_t n = 0;
+    while (known[n] != NULL) n++;
+    const char *key = tide_json_unknown_key(object, known, n);
+    if (key == NULL) return TIDE_OK;
+    const tide_status st = TIDE_JSON_BAD(r, "", "%s has the unknown key '%.64s'", name, key);
+    const char *meant = tide_nearest_of(key, known, n);
+    if (meant != NULL) tide_error_hint(r->err, "did you mean '%s'?", meant);
     return st;
 }
 
@@ -146,11 +185,24 @@ tide_status tide_json_get_text(tide_json_reader *r, const json_t *object, const 
     return TIDE_OK;
 }
 
-tide_status tide_json_get_count(tide_json_reader *r, const json_t *object, const char *key, int64_t *out) {
+tide_status tide_json_copy_text(tide_json_reader *r, const json_t *object, const char *key, char **out) {
+    const char *text;
+    TIDE_TRY(tide_json_get_text(r, object, key, &text));
+    return TIDE_COPY_TEXT(out, text, r->err, "to read %s", r->path);
+}
+
+tide_status tide_json_get_i64(tide_json_reader *r, const json_t *object, const char *key, int64_t *out) {
     json_t *value;
     TIDE_TRY(tide_json_get(r, object, key, JSON_INTEGER, true, &value));
-    if (json_integer_value(value) < 0) return refuse(r, key, value, JSON_INTEGER);
     *out = json_integer_value(value);
+    return TIDE_OK;
+}
+
+tide_status tide_json_get_count(tide_json_reader *r, const json_t *object, const char *key, int64_t *out) {
+    int64_t count;
+    TIDE_TRY(tide_json_get_i64(r, object, key, &count));
+    if (count < 0) return refuse(r, key, json_object_get(object, key), JSON_INTEGER);
+    *out = count;
     return TIDE_OK;
 }
 
@@ -169,12 +221,23 @@ tide_status tide_json_get_object(tide_json_reader *r, const json_t *object, cons
     return tide_json_get(r, object, key, JSON_OBJECT, true, out);
 }
 
+tide_status tide_json_get_bool(tide_json_reader *r, const json_t *object, const char *key, bool *out) {
+    return tide_json_has(object, key) ? tide_json_get_flag(r, object, key, out) : refuse(r, key, NULL, JSON_TRUE);
+}
+
 tide_status tide_json_get_flag(tide_json_reader *r, const json_t *object, const char *key, bool *out) {
     const json_t *value = json_object_get(object, key);
     if (value == NULL) return TIDE_OK;
     if (!json_is_boolean(value)) return refuse(r, key, value, JSON_TRUE);
     *out = json_is_true(value);
     return TIDE_OK;
+}
+
+tide_status tide_json_text_in(tide_json_reader *r, const json_t *list, const char *name, size_t i, const char **out) {
+    const json_t *value = json_array_get(list, i);
+    *out = json_string_value(value);
+    if (*out != NULL) return TIDE_OK;
+    return TIDE_JSON_BAD(r, name, "%s[%zu] is %s: want a string", name, i, tide_json_type_name(json_typeof(value)));
 }
 
 tide_status tide_json_enter(tide_json_reader *r, const json_t *list, const char *name, size_t i, json_t **out) {
@@ -191,8 +254,9 @@ size_t tide_json_go_into(tide_json_reader *r, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
     if (len + 1 < sizeof r->at) {
-        r->at[len] = '.';
-        vsnprintf(r->at + len + 1, sizeof r->at - len - 1, fmt, ap);
+        const size_t dot = len > 0;
+        if (dot) r->at[len] = '.';
+        vsnprintf(r->at + len + dot, sizeof r->at - len - dot, fmt, ap);
     }
     va_end(ap);
     return len;

@@ -48,12 +48,17 @@ tide_status tide_json_fault_at(tide_json_reader *r, const char *key, tide_status
 /// What another function refused is a fault of the document: its message as TIDE_ERR_BAD_INPUT at `key`. TIDE_OK and
 /// TIDE_ERR_NOMEM stay as they are.
 tide_status tide_json_as_bad_input(tide_json_reader *r, const char *key, tide_status st);
-/// Parse the document; *out is the caller's to json_decref. Refuses "`what`: why", with path, line and column.
+/// Parse the document; *out is the caller's to json_decref, NULL after a failure. Refuses "`what`: why", with path,
+/// line and column.
 tide_status tide_json_parse(tide_json_reader *r, const char *data, size_t len, size_t flags, const char *what,
                             json_t **out) TIDE_NODISCARD;
-
-/// The same for a document that says what it is: an object with "schema" and "version", which must be these. NULL in
-/// *out after a failure.
+/// The same of the file r->path, as tide_read_file reads it. No key may be there twice.
+tide_status tide_json_read_file(tide_json_reader *r, size_t max_bytes, json_t **out) TIDE_NODISCARD;
+/// The document says what it is: an object with this "schema" and a "version" from `oldest` to `newest`, which goes
+/// into *version (may be NULL).
+tide_status tide_json_check_schema(tide_json_reader *r, const json_t *doc, const char *schema, int oldest, int newest,
+                                   int *version) TIDE_NODISCARD;
+/// tide_json_parse and tide_json_check_schema.
 tide_status tide_json_parse_schema(tide_json_reader *r, const char *data, size_t len, const char *schema, int version,
                                    json_t **out) TIDE_NODISCARD;
 
@@ -62,14 +67,18 @@ const char *tide_json_type_name(json_type type);
 static inline bool tide_json_has(const json_t *object, const char *key) { return json_object_get(object, key) != NULL; }
 /// The first key of `object` that is not among the `n` known ones; NULL: all are.
 const char *tide_json_unknown_key(const json_t *object, const char *const *known, size_t n);
+/// Refuses what is no object, and a key that is not among `known` (a list that ends with NULL), with the nearest one.
+tide_status tide_json_check_keys(tide_json_reader *r, const json_t *object, const char *const *known) TIDE_NODISCARD;
 
 /// The value of `key`, borrowed. Refuses a value of another type, and a missing one if it `is_required`; else it is
 /// NULL.
 tide_status tide_json_get(tide_json_reader *r, const json_t *object, const char *key, json_type want, bool is_required,
                           json_t **out) TIDE_NODISCARD;
-/// Each of these wants the key to be there. Texts are borrowed; counts are 0 … 2^63 - 1.
+/// Each of these wants the key to be there. Texts are borrowed, but for a copy; counts are 0 … 2^63 - 1.
 tide_status tide_json_get_text(tide_json_reader *r, const json_t *object, const char *key,
                                const char **out) TIDE_NODISCARD;
+tide_status tide_json_copy_text(tide_json_reader *r, const json_t *object, const char *key, char **out) TIDE_NODISCARD;
+tide_status tide_json_get_i64(tide_json_reader *r, const json_t *object, const char *key, int64_t *out) TIDE_NODISCARD;
 tide_status tide_json_get_count(tide_json_reader *r, const json_t *object, const char *key,
                                 int64_t *out) TIDE_NODISCARD;
 tide_status tide_json_get_bytes(tide_json_reader *r, const json_t *object, const char *key,
@@ -77,9 +86,13 @@ tide_status tide_json_get_bytes(tide_json_reader *r, const json_t *object, const
 tide_status tide_json_get_list(tide_json_reader *r, const json_t *object, const char *key, json_t **out) TIDE_NODISCARD;
 tide_status tide_json_get_object(tide_json_reader *r, const json_t *object, const char *key,
                                  json_t **out) TIDE_NODISCARD;
+tide_status tide_json_get_bool(tide_json_reader *r, const json_t *object, const char *key, bool *out) TIDE_NODISCARD;
 /// Absent: *out stays as it is.
 tide_status tide_json_get_flag(tide_json_reader *r, const json_t *object, const char *key, bool *out) TIDE_NODISCARD;
 
+/// The i-th element of the list `name`, which must be a text; borrowed.
+tide_status tide_json_text_in(tide_json_reader *r, const json_t *list, const char *name, size_t i,
+                              const char **out) TIDE_NODISCARD;
 /// The i-th element of the list `name`, which must be an object; it is the object being read from here on.
 tide_status tide_json_enter(tide_json_reader *r, const json_t *list, const char *name, size_t i,
                             json_t **out) TIDE_NODISCARD;

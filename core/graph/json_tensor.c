@@ -28,17 +28,9 @@ tide_status tide__json_refuse(tide_json_reader *r, const char *key, const json_t
 }
 
 tide_status tide__json_check_keys(tide_json_reader *r, const json_t *object, const char *const *known) {
-    if (!json_is_object(object))
-        return TIDE_FAIL(r->err, TIDE_ERR_BAD_INPUT, "%s is %s, it should be an object", r->at,
-                         type_name(json_typeof(object)));
-    size_t n_known = 0;
-    while (known[n_known] != NULL) n_known++;
-    const char *key = tide_json_unknown_key(object, known, n_known);
-    if (key == NULL) return TIDE_OK;
-    const tide_status st = TIDE_FAIL(r->err, TIDE_ERR_BAD_INPUT, "%s has the unknown key '%s'", r->at, key);
-    const char *near = tide_nearest_of(key, known, n_known);
-    if (near != NULL) tide_error_hint(r->err, "did you mean '%s'?", near);
-    return st;
+    if (json_is_object(object)) return tide_json_check_keys(r, object, known);
+    return TIDE_FAIL(r->err, TIDE_ERR_BAD_INPUT, "%s is %s, it should be an object", r->at,
+                     type_name(json_typeof(object)));
 }
 
 tide_status tide__json_text_if(tide_json_reader *r, const json_t *object, const char *key, const char **out) {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // The JSON helpers: what each getter takes and refuses, in which words and where; documents that lack something.
+#include <stdlib.h>
+#include <unistd.h>
+
 #include "core/base/json.h"
 #include "tests/tide_test.h"
 
@@ -35,9 +38,15 @@ static void typed_values(void **state) {
     assert_int_equal(n, 3);
     assert_tide_ok(tide_json_get_bytes(&r, doc, "n", &bytes), &err);
     assert_true(bytes == 3);
+    assert_tide_ok(tide_json_get_i64(&r, doc, "less", &n), &err);
+    assert_int_equal(n, -1);
+    assert_tide_ok(tide_json_get_count(&r, doc, "n", &n), &err);
     assert_tide_ok(tide_json_get_flag(&r, doc, "yes", &flag), &err);
     assert_true(flag);
     assert_tide_ok(tide_json_get_flag(&r, doc, "absent", &flag), &err);
+    assert_true(flag);
+    flag = false;
+    assert_tide_ok(tide_json_get_bool(&r, doc, "yes", &flag), &err);
     assert_true(flag);
     assert_tide_ok(tide_json_get_list(&r, doc, "list", &value), &err);
     assert_int_equal(json_array_size(value), 2);
@@ -53,11 +62,38 @@ static void typed_values(void **state) {
                    "a.json: part");
     assert_refused(&r, tide_json_get_flag(&r, doc, "none", &flag), "'none' is null: want true or false",
                    "a.json: none");
+    assert_refused(&r, tide_json_get_bool(&r, doc, "absent", &flag), "the key 'absent' is missing", "a.json: absent");
+    assert_refused(&r, tide_json_get_bool(&r, doc, "n", &flag), "'n' is an integer: want true or false", "a.json: n");
+    assert_refused(&r, tide_json_get_i64(&r, doc, "part", &n), "'part' is a number with a fraction: want an integer",
+                   "a.json: part");
     assert_refused(&r, tide_json_get_list(&r, doc, "object", &value), "'object' is an object: want a list",
                    "a.json: object");
     assert_refused(&r, tide_json_get_object(&r, doc, "yes", &value), "'yes' is true or false: want an object",
                    "a.json: yes");
     assert_int_equal(n, 3);
+    json_decref(doc);
+}
+
+static void texts(void **state) {
+    (void)state;
+    tide_error err = {0};
+    tide_json_reader r = {.path = "a.json", .err = &err};
+    json_t *doc = parse(&r, "{\"text\": \"a\", \"list\": [\"b\", 7]}"), *list = NULL;
+    const char *text = NULL;
+    char *copy = NULL;
+    assert_tide_ok(tide_json_copy_text(&r, doc, "text", &copy), &err);
+    assert_string_equal(copy, "a");
+    tide_host_free(copy);
+    assert_refused(&r, tide_json_copy_text(&r, doc, "list", &copy), "'list' is a list: want a string", "a.json: list");
+    tide_host_fail_after(0);
+    assert_tide_status(tide_json_copy_text(&r, doc, "text", &copy), TIDE_ERR_NOMEM);
+    tide_host_fail_after(-1);
+    assert_null(copy);
+    assert_tide_ok(tide_json_get_list(&r, doc, "list", &list), &err);
+    assert_tide_ok(tide_json_text_in(&r, list, "list", 0, &text), &err);
+    assert_string_equal(text, "b");
+    assert_refused(&r, tide_json_text_in(&r, list, "list", 1, &text), "list[1] is an integer: want a string",
+                   "a.json: list");
     json_decref(doc);
 }
 
@@ -68,7 +104,7 @@ static tide_status own_words(tide_json_reader *r, const char *key, const json_t 
 
 static void places(void **state) {
     (void)state;
-    static const char *const known[] = {"text", "n", "less", "part", "yes", "none", "list"};
+    const char *known[] = {"text", "n", "less", "part", "yes", "none", "list", "objects", NULL};
     tide_error err = {0};
     tide_json_reader r = {.path = "a.json", .err = &err};
     json_t *doc = parse(&r, good), *list = NULL, *one = NULL;
@@ -87,11 +123,22 @@ static void places(void **state) {
                    "a.json: list[1].k");
     assert_tide_status(tide_json_as_bad_input(&r, "k", TIDE_ERR_NOMEM), TIDE_ERR_NOMEM);
     assert_tide_status(tide_json_as_bad_input(&r, "k", TIDE_OK), TIDE_OK);
-    assert_string_equal(tide_json_unknown_key(doc, known, 7), "object");
-    assert_null(tide_json_unknown_key(list, known, 7));
+    r.at[0] = '\0';
+    assert_int_equal(tide_json_go_into(&r, "inner"), 0);
+    assert_refused(&r, TIDE_JSON_BAD(&r, "k", "no"), "no", "a.json: inner.k");
+    r.at[0] = '\0';
+    assert_refused(&r, TIDE_JSON_BAD(&r, "", "no"), "no", "a.json");
+    const tide_status st = tide_json_check_keys(&r, doc, known);
+    assert_string_equal(err.hint, "did you mean 'objects'?");
+    assert_refused(&r, st, "the document has the unknown key 'object'", "a.json");
+    assert_tide_ok(tide_json_enter(&r, list, "list", 0, &one), &err);
+    assert_refused(&r, tide_json_check_keys(&r, one, known), "list[0] has the unknown key 'k'", "a.json: list[0]");
+    assert_refused(&r, tide_json_check_keys(&r, list, known), "list[0] is a list: want an object", "a.json: list[0]");
+    known[7] = "object";
+    assert_tide_ok(tide_json_check_keys(&r, doc, known), &err);
     r.refuse = own_words;
-    assert_refused(&r, tide_json_get_text(&r, doc, "n", &text), "n of list[1] is wrong", "");
-    assert_refused(&r, tide_json_get_text(&r, doc, "no", &text), "no of list[1] is absent", "");
+    assert_refused(&r, tide_json_get_text(&r, doc, "n", &text), "n of list[0] is wrong", "");
+    assert_refused(&r, tide_json_get_text(&r, doc, "no", &text), "no of list[0] is absent", "");
     json_decref(doc);
 }
 
@@ -104,6 +151,36 @@ static void text_that_is_not_json(void **state) {
     assert_null(doc);
     assert_memory_equal(err.msg, "not JSON: ", 10);
     assert_string_equal(err.where, "a.json:2:7");
+    assert_tide_status(tide_json_parse(&r, " \n\t ", 4, 0, "not JSON", &doc), TIDE_ERR_BAD_INPUT);
+    assert_string_equal(err.msg, "not JSON: it is empty");
+}
+
+static void documents_in_files(void **state) {
+    (void)state;
+    char path[] = "/tmp/tide_json_XXXXXX";
+    tide_error err = {0};
+    tide_json_reader r = {.path = path, .err = &err};
+    json_t *doc = json_null();
+    const int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, good, sizeof good - 1), sizeof good - 1);
+    assert_tide_ok(tide_json_read_file(&r, sizeof good, &doc), &err);
+    assert_true(tide_json_has(doc, "text"));
+    json_decref(doc);
+    assert_tide_status(tide_json_read_file(&r, 8, &doc), TIDE_ERR_BAD_INPUT);
+    assert_null(doc);
+    tide_host_fail_after(0);
+    assert_tide_status(tide_json_read_file(&r, 0, &doc), TIDE_ERR_NOMEM);
+    tide_host_fail_after(-1);
+    assert_int_equal(write(fd, "{}", 2), 2);
+    assert_tide_status(tide_json_read_file(&r, 0, &doc), TIDE_ERR_BAD_INPUT);
+    assert_null(doc);
+    assert_memory_equal(err.msg, "not a JSON document: ", 21);
+    assert_memory_equal(err.where, path, strlen(path));
+    close(fd);
+    assert_int_equal(unlink(path), 0);
+    assert_tide_status(tide_json_read_file(&r, 0, &doc), TIDE_ERR_IO);
+    assert_null(doc);
 }
 
 static void values_are_printed_safely(void **state) {
@@ -122,7 +199,7 @@ static void documents_that_say_what_they_are(void **state) {
     static const struct {
         const char *text, *msg, *where;
     } cases[] = {
-        {"[]", "the document is a list: want an object", "a.json: "},
+        {"[]", "the document is a list: want an object", "a.json"},
         {"{}", "the key 'schema' is missing", "a.json: schema"},
         {"{\"schema\": 1}", "'schema' is an integer: want a string", "a.json: schema"},
         {"{\"schema\": \"b\", \"version\": 3}", "the document is a 'b': want 'a'", "a.json: schema"},
@@ -139,11 +216,19 @@ static void documents_that_say_what_they_are(void **state) {
         assert_string_equal(err.msg, cases[i].msg);
         assert_string_equal(err.where, cases[i].where);
     }
-    static const char good[] = "{\"schema\": \"a\", \"version\": 3}",
+    static const char fine[] = "{\"schema\": \"a\", \"version\": 3}",
                       twice[] = "{\"schema\": \"a\", \"schema\": \"a\"}";
     tide_error err = {0};
     tide_json_reader r = {.path = "a.json", .err = &err};
-    assert_tide_ok(tide_json_parse_schema(&r, good, sizeof good - 1, "a", 3, &doc), &err);
+    assert_tide_ok(tide_json_parse_schema(&r, fine, sizeof fine - 1, "a", 3, &doc), &err);
+    int version = 0;
+    assert_tide_ok(tide_json_check_schema(&r, doc, "a", 2, 3, &version), &err);
+    assert_int_equal(version, 3);
+    assert_refused(&r, tide_json_check_schema(&r, doc, "a", 1, 2, &version),
+                   "version 3 of 'a' is not known here: want 1 to 2", "a.json: version");
+    assert_refused(&r, tide_json_check_schema(&r, doc, "a", 4, 5, &version),
+                   "version 3 of 'a' is not known here: want 4 to 5", "a.json: version");
+    assert_int_equal(version, 3);
     json_decref(doc);
     assert_tide_status(tide_json_parse_schema(&r, twice, sizeof twice - 1, "a", 3, &doc), TIDE_ERR_BAD_INPUT);
     assert_null(doc);
@@ -164,8 +249,10 @@ static void printing_without_memory(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(typed_values),
+        tide_unit_test(texts),
         tide_unit_test(places),
         tide_unit_test(text_that_is_not_json),
+        tide_unit_test(documents_in_files),
         tide_unit_test(values_are_printed_safely),
         tide_unit_test(documents_that_say_what_they_are),
         tide_unit_test(printing_without_memory),
