@@ -99,12 +99,6 @@ const char *tide_gate_node_place(const char *name, const tide_gate_node *n, char
 
 // ---- JSON ----
 
-typedef struct json_reader {
-    tide_gate_arena *arena;
-    const char *name;
-    tide_error *err;
-} json_reader;
-
 static tide_gate_node_type type_of(const json_t *v) {
     switch (json_typeof(v)) {
     case JSON_OBJECT:
@@ -125,44 +119,33 @@ static tide_gate_node_type type_of(const json_t *v) {
     }
 }
 
-static tide_status convert(const json_reader *r, const json_t *v, tide_gate_node *parent, const char *key, int depth,
-                           tide_gate_node **out);
+static tide_status convert(tide_json_reader *r, tide_gate_arena *a, json_t *v, tide_gate_node *parent, const char *key,
+                           int depth, tide_gate_node **out);
 
-static tide_status convert_members(const json_reader *r, const json_t *v, tide_gate_node *n, int depth) {
-    if (n->type == TIDE_GATE_NODE_LIST) {
-        for (size_t i = 0; i < json_array_size(v); i++)
-            TIDE_TRY(convert(r, json_array_get(v, i), n, NULL, depth, NULL));
-        return TIDE_OK;
-    }
+static tide_status convert_members(tide_json_reader *r, tide_gate_arena *a, json_t *v, tide_gate_node *n, int depth) {
     const char *key;
     json_t *value;
-    json_t *object = json_incref((json_t *)(uintptr_t)v); // the iterator wants it without const and changes nothing
-    tide_status st = TIDE_OK;
-    json_object_foreach(object, key, value) {
-        st = convert(r, value, n, key, depth, NULL);
-        if (st != TIDE_OK) break;
-    }
-    json_decref(object);
-    return st;
+    for (size_t i = 0; i < json_array_size(v); i++) TIDE_TRY(convert(r, a, json_array_get(v, i), n, NULL, depth, NULL));
+    json_object_foreach(v, key, value) TIDE_TRY(convert(r, a, value, n, key, depth, NULL));
+    return TIDE_OK;
 }
 
 /// Recursion is as deep as the document, so the depth is limited here.
-static tide_status convert(const json_reader *r, const json_t *v, tide_gate_node *parent, const char *key, int depth,
-                           tide_gate_node **out) {
-    tide_gate_node *n = tide_gate_node_add(r->arena, parent, type_of(v), key, key != NULL ? strlen(key) : 0, 0);
-    if (n == NULL) return TIDE_NO_MEMORY(r->err, "to read '%s'", r->name);
+static tide_status convert(tide_json_reader *r, tide_gate_arena *a, json_t *v, tide_gate_node *parent, const char *key,
+                           int depth, tide_gate_node **out) {
+    tide_gate_node *n = tide_gate_node_add(a, parent, type_of(v), key, key != NULL ? strlen(key) : 0, 0);
+    if (n == NULL) return TIDE_NO_MEMORY(r->err, "to read '%s'", r->path);
     if (out != NULL) *out = n;
     switch (n->type) {
     case TIDE_GATE_NODE_TABLE:
     case TIDE_GATE_NODE_LIST:
-        if (depth < TIDE_GATE_MAX_DEPTH) return convert_members(r, v, n, depth + 1);
-        TIDE_FAIL(r->err, TIDE_ERR_BAD_INPUT, "cannot read '%s': objects and lists nested deeper than %d", r->name,
-                  TIDE_GATE_MAX_DEPTH);
-        return TIDE_ERR_BAD_INPUT;
+        if (depth < TIDE_GATE_MAX_DEPTH) return convert_members(r, a, v, n, depth + 1);
+        path_of(n, r->at, sizeof r->at);
+        return TIDE_JSON_BAD(r, "", "objects and lists nested deeper than %d", TIDE_GATE_MAX_DEPTH);
     case TIDE_GATE_NODE_TEXT:
         n->text_len = json_string_length(v);
-        n->text = tide_gate_arena_text(r->arena, json_string_value(v), n->text_len);
-        return n->text != NULL ? TIDE_OK : TIDE_NO_MEMORY(r->err, "to read '%s'", r->name);
+        n->text = tide_gate_arena_text(a, json_string_value(v), n->text_len);
+        return n->text != NULL ? TIDE_OK : TIDE_NO_MEMORY(r->err, "to read '%s'", r->path);
     case TIDE_GATE_NODE_INTEGER:
         n->integer = json_integer_value(v);
         n->real = (double)n->integer;
@@ -178,29 +161,25 @@ static tide_status convert(const json_reader *r, const json_t *v, tide_gate_node
 
 /// jansson silently skips NUL bytes between tokens, so they are refused here. A NUL that is written as \u0000 in a
 /// text is refused where the key is read.
-static tide_status refuse_nul(const json_reader *r, const char *text, size_t len) {
+static tide_status refuse_nul(const tide_json_reader *r, const char *text, size_t len) {
     const char *nul = memchr(text, '\0', len);
     if (nul == NULL) return TIDE_OK;
     size_t line = 1;
     for (const char *p = text; p < nul; p++) line += *p == '\n';
-    const tide_status st = TIDE_FAIL(r->err, TIDE_ERR_BAD_INPUT, "cannot read '%s': a NUL byte", r->name);
-    tide_error_where(r->err, "%s:%zu", r->name, line);
+    const tide_status st = TIDE_FAIL(r->err, TIDE_ERR_BAD_INPUT, "a NUL byte");
+    tide_error_where(r->err, "%s:%zu", r->path, line);
     return st;
 }
 
 tide_status tide_gate_json_parse(const char *text, size_t len, const char *name, tide_gate_arena *a,
                                  tide_gate_node **out, tide_error *err) {
-    const json_reader r = {.arena = a, .name = name, .err = err};
-    TIDE_TRY(refuse_nul(&r, text, len));
-    json_error_t e;
-    json_t *doc = tide_json_load(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &e);
-    if (doc == NULL) {
-        if (json_error_code(&e) == json_error_out_of_memory) return TIDE_NO_MEMORY(err, "to read '%s'", name);
-        const tide_status st = TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "cannot read '%s': %s", name, e.text);
-        tide_error_where(err, "%s:%d:%d", name, e.line, e.column);
-        return st;
-    }
-    const tide_status st = convert(&r, doc, NULL, NULL, 0, out);
+    tide_json_reader r = {.path = name, .err = err};
+    json_t *doc = NULL;
+    tide_status st = refuse_nul(&r, text, len);
+    if (st == TIDE_OK)
+        st = tide_json_parse(&r, text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, "not a JSON document", &doc);
+    if (st == TIDE_OK) st = convert(&r, a, doc, NULL, NULL, 0, out);
+    if (st == TIDE_ERR_BAD_INPUT) tide_error_prefix(err, "cannot read '%s'", name);
     json_decref(doc);
     return st;
 }

@@ -221,7 +221,9 @@ static void test_depth_is_bounded(void **state) {
     size_t len, n_close;
     char *open = repeated("{\"version\": 1, \"rules\": ", "[", 1000, "", &len);
     char *whole = repeated(open, "]", 1000, "}", &n_close);
-    assert_refused("t.json", whole, n_close, "", "nested deeper than 64", NULL);
+    char where[256] = "t.json: rules";
+    for (int i = 1; i < 64; i++) strcat(where, "[0]");
+    assert_refused("t.json", whole, n_close, where, "nested deeper than 64", NULL);
     free(open);
     free(whole);
     open = repeated(TOP "rules = ", "[", 100, "", &len);
