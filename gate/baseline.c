@@ -35,98 +35,33 @@ void tide_gate_baseline_deinit(tide_gate_baseline *b) {
     *b = (tide_gate_baseline){0};
 }
 
-// ---- what cannot be compared with ----
-
-/// Any fault of the file means that no comparison took place: this must not look like a regression, nor like a
-/// pass.
-static tide_status unusable(tide_error *err) {
-    if (err == NULL) return TIDE_ERR_INCOMPARABLE;
-    err->status = TIDE_ERR_INCOMPARABLE;
-    if (err->hint[0] != '\0') { // the hint becomes a note, to make room for the hint below
-        const tide_error was = *err;
-        tide_error_note(err, "%s%s%s", was.note, was.note[0] != '\0' ? "; " : "", was.hint);
-    }
-    tide_error_hint(err, "look at what is measured, then: tidemark check --update-baseline --reason \"…\"");
-    return TIDE_ERR_INCOMPARABLE;
-}
-#define UNUSABLE(err, ...) (TIDE_FAIL(err, TIDE_ERR_INCOMPARABLE, __VA_ARGS__), unusable(err))
-
 // ---- reading ----
 
-static tide_status read_document(const char *path, json_t **doc, tide_error *err) {
-    char *data;
-    size_t len;
-    const tide_status st = tide_read_file(path, 0, &data, &len, err);
-    if (st == TIDE_ERR_NOMEM) return st;
-    if (st != TIDE_OK) {
-        tide_error_prefix(err, "there is no baseline to compare with");
-        return unusable(err);
-    }
-    size_t blanks = 0;
-    while (blanks < len && strchr(" \t\r\n", data[blanks]) != NULL) blanks++;
-    json_error_t at = {0};
-    *doc = blanks < len ? tide_json_load(data, len, JSON_REJECT_DUPLICATES, &at) : NULL;
-    tide_host_free(data);
-    if (*doc != NULL) return TIDE_OK;
-    if (blanks == len) return UNUSABLE(err, "cannot compare with the baseline '%s': it is empty", path);
-    if (json_error_code(&at) == json_error_out_of_memory) return TIDE_NO_MEMORY(err, "for the baseline '%s'", path);
-    (void)UNUSABLE(err, "cannot compare with the baseline '%s': %s", path, at.text);
-    tide_error_where(err, "%s:%d:%d", path, at.line, at.column);
-    return TIDE_ERR_INCOMPARABLE;
-}
-
-static tide_status check_schema(const char *path, const json_t *doc, int *known, tide_error *err) {
-    const char *schema = json_string_value(json_object_get(doc, "schema"));
-    const json_t *version = json_object_get(doc, "version");
-    if (schema == NULL)
-        return UNUSABLE(err, "cannot compare with '%s': it is no baseline, for it has no 'schema'", path);
-    if (strcmp(schema, SCHEMA) != 0)
-        return UNUSABLE(err, "cannot compare with '%s': it is a '%.64s', not a '%s'", path, schema, SCHEMA);
-    if (!json_is_integer(version))
-        return UNUSABLE(err, "cannot compare with the baseline '%s': it has no 'version'", path);
-    *known = NEWEST_VERSION;
-    if (json_integer_value(version) == NEWEST_VERSION) return TIDE_OK;
-    *known = OLDEST_VERSION;
-    if (json_integer_value(version) == OLDEST_VERSION) return TIDE_OK;
-    return UNUSABLE(
-        err, "cannot compare with the baseline '%s': it is of version %" JSON_INTEGER_FORMAT ", known are %d to %d",
-        path, json_integer_value(version), OLDEST_VERSION, NEWEST_VERSION);
-}
-
-static tide_status bad_update(const char *path, size_t i, const char *what, tide_error *err) {
-    (void)UNUSABLE(err, "cannot compare with the baseline '%s': %s", path, what);
-    tide_error_where(err, "%s: updates[%zu]", path, i);
-    return TIDE_ERR_INCOMPARABLE;
-}
-
-static tide_status read_update(const char *path, size_t i, const json_t *o, tide_gate_update *out, tide_error *err) {
-    const char *date = json_string_value(json_object_get(o, "date"));
-    const char *by = json_string_value(json_object_get(o, "by"));
-    const char *reason = json_string_value(json_object_get(o, "reason"));
-    const json_t *changed = json_object_get(o, "changed");
-    if (date == NULL || by == NULL || reason == NULL)
-        return bad_update(path, i, "an update has 'date', 'by' and 'reason', which are texts", err);
-    if (!json_is_array(changed)) return bad_update(path, i, "'changed' is not a list of keys", err);
-    TIDE_TRY(TIDE_COPY_TEXT(&out->date, date, err, "for the baseline '%s'", path));
-    TIDE_TRY(TIDE_COPY_TEXT(&out->by, by, err, "for the baseline '%s'", path));
-    TIDE_TRY(TIDE_COPY_TEXT(&out->reason, reason, err, "for the baseline '%s'", path));
-    TIDE_TRY(TIDE_NEW(&out->changed, json_array_size(changed) + 1, err, "for the baseline '%s'", path));
+static tide_status read_update(tide_json_reader *r, const json_t *o, tide_gate_update *out) {
+    json_t *changed;
+    TIDE_TRY(tide_json_copy_text(r, o, "date", &out->date));
+    TIDE_TRY(tide_json_copy_text(r, o, "by", &out->by));
+    TIDE_TRY(tide_json_copy_text(r, o, "reason", &out->reason));
+    TIDE_TRY(tide_json_get_list(r, o, "changed", &changed));
+    TIDE_TRY(TIDE_NEW(&out->changed, json_array_size(changed) + 1, r->err, "for keys that changed"));
     for (size_t k = 0; k < json_array_size(changed); k++) {
-        const char *key = json_string_value(json_array_get(changed, k));
-        if (key == NULL) return bad_update(path, i, "'changed' is not a list of keys", err);
-        TIDE_TRY(TIDE_COPY_TEXT(&out->changed[k], key, err, "for the baseline '%s'", path));
+        const char *key;
+        TIDE_TRY(tide_json_text_in(r, changed, "changed", k, &key));
+        TIDE_TRY(TIDE_COPY_TEXT(&out->changed[k], key, r->err, "for a key that changed"));
         out->n_changed++;
     }
     return TIDE_OK;
 }
 
-static tide_status read_updates(const json_t *doc, tide_gate_baseline *out, tide_error *err) {
-    const json_t *list = json_object_get(doc, "updates");
-    if (!json_is_array(list))
-        return UNUSABLE(err, "cannot compare with the baseline '%s': 'updates' is not a list", out->path);
-    TIDE_TRY(TIDE_NEW(&out->updates, json_array_size(list) + 1, err, "for the baseline '%s'", out->path));
-    for (size_t i = 0; i < json_array_size(list); i++)
-        TIDE_TRY(read_update(out->path, i, json_array_get(list, i), &out->updates[out->n_updates++], err));
+static tide_status read_updates(tide_json_reader *r, const json_t *doc, tide_gate_baseline *out) {
+    json_t *list, *o;
+    TIDE_TRY(tide_json_get_list(r, doc, "updates", &list));
+    TIDE_TRY(TIDE_NEW(&out->updates, json_array_size(list) + 1, r->err, "for updates"));
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        TIDE_TRY(tide_json_enter(r, list, "updates", i, &o));
+        TIDE_TRY(read_update(r, o, &out->updates[out->n_updates++]));
+    }
+    r->at[0] = '\0';
     return TIDE_OK;
 }
 
@@ -145,45 +80,60 @@ static void take_from_version_1(tide_gate_case *c) {
 
 static tide_status read_case(tide_json_reader *r, const json_t *o, int version, tide_gate_cases *cases) {
     tide_gate_case c;
-    tide_json_reader in = *r;
-    TIDE_TRY(tide__case_of_json(&in, o, &c));
+    TIDE_TRY(tide__case_of_json(r, o, &c));
     if (version == 1) take_from_version_1(&c);
     if (c.error != NULL || c.skipped) {
         const tide_status st = TIDE_JSON_BAD(r, "", "'%.200s' was never measured", c.key);
         tide_gate_case_deinit(&c);
         return st;
     }
-    const tide_status st = tide_gate_cases_add(cases, &c, r->err);
-    return st == TIDE_ERR_EXISTS ? tide_json_fault_at(r, "", st) : st;
+    return tide_json_as_bad_input(r, "", tide_gate_cases_add(cases, &c, r->err));
 }
 
-static tide_status read_cases(const json_t *doc, tide_gate_baseline *out, tide_error *err) {
-    const json_t *list = json_object_get(doc, "cases");
-    if (!json_is_array(list))
-        return UNUSABLE(err, "cannot compare with the baseline '%s': 'cases' is not a list", out->path);
+static tide_status read_cases(tide_json_reader *r, const json_t *doc, tide_gate_baseline *out) {
+    json_t *list, *o;
+    TIDE_TRY(tide_json_get_list(r, doc, "cases", &list));
     for (size_t i = 0; i < json_array_size(list); i++) {
-        tide_json_reader r = {.path = out->path, .err = err};
-        snprintf(r.at, sizeof r.at, "cases[%zu]", i);
-        const tide_status st = read_case(&r, json_array_get(list, i), out->version, &out->cases);
-        if (st == TIDE_ERR_NOMEM) return TIDE_NO_MEMORY(err, "for the baseline '%s'", out->path);
-        if (st == TIDE_OK) continue;
-        tide_error_prefix(err, "cannot compare with the baseline '%s'", out->path);
-        return unusable(err);
+        TIDE_TRY(tide_json_enter(r, list, "cases", i, &o));
+        TIDE_TRY(read_case(r, o, out->version, &out->cases));
     }
     return TIDE_OK;
 }
 
+static tide_status read_document(tide_json_reader *r, const json_t *doc, tide_gate_baseline *out) {
+    TIDE_TRY(tide_json_check_schema(r, doc, SCHEMA, OLDEST_VERSION, NEWEST_VERSION, &out->version));
+    TIDE_TRY(read_updates(r, doc, out));
+    return read_cases(r, doc, out);
+}
+
+/// Any fault of the file means that no comparison took place: this must not look like a regression, nor like a pass.
+static tide_status unusable(const char *path, tide_status st, tide_error *err) {
+    if (st == TIDE_ERR_NOMEM) return TIDE_NO_MEMORY(err, "for the baseline '%s'", path);
+    if (err == NULL) return TIDE_ERR_INCOMPARABLE;
+    if (st == TIDE_ERR_IO)
+        tide_error_prefix(err, "there is no baseline to compare with");
+    else
+        tide_error_prefix(err, "cannot compare with the baseline '%s'", path);
+    err->status = TIDE_ERR_INCOMPARABLE;
+    if (err->hint[0] != '\0') { // the hint becomes a note, to make room for the hint below
+        const tide_error was = *err;
+        tide_error_note(err, "%s%s%s", was.note, was.note[0] != '\0' ? "; " : "", was.hint);
+    }
+    tide_error_hint(err, "look at what is measured, then: tidemark check --update-baseline --reason \"…\"");
+    return TIDE_ERR_INCOMPARABLE;
+}
+
 tide_status tide_gate_baseline_read(const char *path, tide_gate_baseline *out, tide_error *err) {
+    tide_json_reader r = {.path = path, .err = err};
     json_t *doc = NULL;
-    *out = (tide_gate_baseline){.path = tide_host_strdup(path)};
-    tide_status st = out->path != NULL ? TIDE_OK : TIDE_NO_MEMORY(err, "for the baseline '%s'", path);
-    if (st == TIDE_OK) st = read_document(path, &doc, err);
-    if (st == TIDE_OK) st = check_schema(path, doc, &out->version, err);
-    if (st == TIDE_OK) st = read_updates(doc, out, err);
-    if (st == TIDE_OK) st = read_cases(doc, out, err);
+    *out = (tide_gate_baseline){0};
+    tide_status st = TIDE_COPY_TEXT(&out->path, path, err, "for the baseline '%s'", path);
+    if (st == TIDE_OK) st = tide_json_read_file(&r, 0, &doc);
+    if (st == TIDE_OK) st = read_document(&r, doc, out);
     json_decref(doc);
-    if (st != TIDE_OK) tide_gate_baseline_deinit(out);
-    return st;
+    if (st == TIDE_OK) return TIDE_OK;
+    tide_gate_baseline_deinit(out);
+    return unusable(path, st, err);
 }
 
 // ---- text ----
@@ -265,14 +215,6 @@ static void free_changes(changes *list) {
     *list = (changes){0};
 }
 
-/// Whether the file would be the same with either case.
-static bool is_same(const tide_gate_case *old, const json_t *fresh) {
-    json_t *doc = old != NULL ? tide__case_to_json(old) : NULL;
-    const bool same = doc != NULL && json_equal(doc, fresh);
-    json_decref(doc);
-    return same;
-}
-
 /// Removes what depends on the machine from the document of a case.
 static void strip_machine(json_t *doc) {
     json_t *settings = json_object_get(doc, "settings"), *figures = json_object_get(doc, "figures"), *value;
@@ -291,32 +233,37 @@ static void strip_machine(json_t *doc) {
     }
 }
 
-/// Whether only the machine differs. Then the old case is kept, so that a baseline does not change with the machine
-/// that updates it.
-static bool is_same_elsewhere(const tide_gate_case *old, const tide_gate_case *c, const json_t *fresh) {
-    if (old == NULL || !tide_gate_case_has_machine(old) || tide_gate_case_same_machine(old, c)) return false;
-    json_t *a = tide__case_to_json(old), *b = json_deep_copy(fresh);
-    if (a != NULL) strip_machine(a);
-    if (b != NULL) strip_machine(b);
-    const bool same = a != NULL && b != NULL && json_equal(a, b);
-    json_decref(a);
-    json_decref(b);
-    return same;
+/// Whether the file would be the same with either case; or but for the machine: then the old case is kept, so that a
+/// baseline does not change with the machine that updates it. `doc`, of `c`, is stripped of the machine for that.
+static tide_status compare(const tide_gate_case *old, const tide_gate_case *c, json_t *doc, bool *same, bool *elsewhere,
+                           tide_error *err) {
+    json_t *was = tide__case_to_json(old);
+    if (was == NULL) return TIDE_NO_MEMORY(err, "for a baseline");
+    *same = json_equal(was, doc);
+    if (tide_gate_case_has_machine(old) && !tide_gate_case_same_machine(old, c)) {
+        strip_machine(was);
+        strip_machine(doc);
+        *elsewhere = json_equal(was, doc);
+    }
+    json_decref(was);
+    return TIDE_OK;
 }
 
 static tide_status take_case(const tide_gate_baseline *b, const tide_gate_case *c, tide_gate_cases *fresh,
                              changes *list, tide_error *err) {
     json_t *doc;
     tide_gate_case kept;
+    bool same = false, elsewhere = false;
     const tide_gate_case *old = tide_gate_cases_find(&b->cases, c->key);
     tide_status st = as_kept(c, &doc, &kept, err);
-    const bool keeps_old = st == TIDE_OK && is_same_elsewhere(old, c, doc);
-    if (st == TIDE_OK && !keeps_old && !is_same(old, doc)) st = note(list, c->key, err);
+    if (st == TIDE_OK && old != NULL) st = compare(old, c, doc, &same, &elsewhere, err);
     json_decref(doc);
-    if (keeps_old) {
+    if (st == TIDE_OK && elsewhere) {
         tide_gate_case_deinit(&kept);
         st = as_kept(old, &doc, &kept, err);
         json_decref(doc);
+    } else if (st == TIDE_OK && !same) {
+        st = note(list, c->key, err);
     }
     if (st == TIDE_OK) return tide_gate_cases_add(fresh, &kept, err);
     tide_gate_case_deinit(&kept);

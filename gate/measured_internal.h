@@ -34,7 +34,7 @@ static inline const char *tide__case_text(const char *text) { return text != NUL
 void tide__case_write_json(tide_json_out *j, const tide_gate_case *c);
 /// The same as a tree; the caller's to json_decref. NULL: no memory.
 json_t *tide__case_to_json(const tide_gate_case *c);
-/// The object that `r` is in as a case. TIDE_ERR_BAD_INPUT with the key that is wrong.
+/// The object `doc`, which `r` is in, as a case. TIDE_ERR_BAD_INPUT with the key that is wrong.
 tide_status tide__case_of_json(tide_json_reader *r, const json_t *doc, tide_gate_case *out) TIDE_NODISCARD;
 
 #endif

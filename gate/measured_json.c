@@ -327,7 +327,6 @@ static tide_status read_peak(reader *r, const json_t *doc, tide_gate_case *out) 
 }
 
 static tide_status read_case(reader *r, const json_t *doc, tide_gate_case *out) {
-    if (!json_is_object(doc)) return BAD(r, "", "a case is not an object");
     TIDE_TRY(read_text(r, doc, "key", false, &out->key));
     if (out->key[0] == '\0') return BAD(r, "key", "the key of a case is empty");
     TIDE_TRY(read_text(r, doc, "model", false, &out->model));

@@ -310,12 +310,22 @@ static void an_update_that_is_refused(void **state) {
     tide_gate_cases_deinit(&bad);
 }
 
+static tide_gate_case on_machine(const char *key, const char *instructions) {
+    tide_gate_case c = simple(key, 1);
+    set(&c, "instructions", instructions);
+    return c;
+}
+
 static void an_update_without_memory(void **state) {
     (void)state;
     tide_gate_cases first = {0}, second = {0};
     add_case(&first, simple("a", 1));
     add_case(&second, simple("a", 2));
     add_case(&second, simple("b", 2));
+    add_case(&first, simple("0 same", 3));
+    add_case(&second, simple("0 same", 3));
+    add_case(&first, on_machine("0 same elsewhere", "AVX2"));
+    add_case(&second, on_machine("0 same elsewhere", "AVX512"));
     tide_gate_baseline b = {0};
     assert_true(update(&b, &first, "first"));
     char *before = printed(&b);
@@ -335,7 +345,8 @@ static void an_update_without_memory(void **state) {
         tide_host_free(after);
     }
     assert_true(n > 10);
-    assert_int_equal(b.cases.n, 2);
+    assert_int_equal(b.cases.n, 4);
+    assert_int_equal(b.updates[1].n_changed, 2); // a comparison that had no memory is no change
     tide_host_free(before);
     tide_gate_baseline_deinit(&b);
     tide_gate_cases_deinit(&first);

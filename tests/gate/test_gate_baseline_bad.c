@@ -46,19 +46,21 @@ static void no_baseline(void **state) {
     assert_refused_file("", "it is empty", NULL);
     assert_refused_file(" \n\t ", "it is empty", NULL);
     assert_refused_file("{\n  \"schema\" 1}", "cannot compare", ":2:");
-    assert_refused_file("[1, 2]", "it has no 'schema'", NULL);
-    assert_refused_file("{\"schema\": \"tidemark.plan\", \"version\": 1}", "it is a 'tidemark.plan'", NULL);
-    assert_refused_file("{\"schema\": \"tidemark.baseline\"}", "it has no 'version'", NULL);
-    assert_refused_file("{\"schema\": \"tidemark.baseline\", \"version\": 3}", "it is of version 3, known are 1 to 2",
-                        NULL);
-    assert_refused_file("{\"schema\": \"tidemark.baseline\", \"version\": 1}", "'updates' is not a list", NULL);
-    assert_refused_file(HEAD "}", "'cases' is not a list", NULL);
+    assert_refused_file("[1, 2]", "the document is a list: want an object", NULL);
+    assert_refused_file("{}", "the key 'schema' is missing", ": schema");
+    assert_refused_file("{\"schema\": \"tidemark.plan\", \"version\": 1}", "is a 'tidemark.plan'", ": schema");
+    assert_refused_file("{\"schema\": \"tidemark.baseline\"}", "the key 'version' is missing", ": version");
+    assert_refused_file("{\"schema\": \"tidemark.baseline\", \"version\": 3}",
+                        "version 3 of 'tidemark.baseline' is not known here: want 1 to 2", ": version");
+    assert_refused_file("{\"schema\": \"tidemark.baseline\", \"version\": 1}", "the key 'updates' is missing",
+                        ": updates");
+    assert_refused_file(HEAD "}", "the key 'cases' is missing", ": cases");
     assert_refused_file(HEAD ", \"cases\": [], \"cases\": []}", "duplicate", ":1:");
     assert_refused_file("{\"schema\": \"tidemark.baseline\", \"version\": 1, \"updates\": [{}], \"cases\": []}",
-                        "an update has 'date'", "updates[0]");
+                        "the key 'date' is missing", ": updates[0].date");
     assert_refused_file("{\"schema\": \"tidemark.baseline\", \"version\": 1, \"updates\": [{\"date\": \"d\", "
                         "\"by\": \"b\", \"reason\": \"r\", \"changed\": [1]}], \"cases\": []}",
-                        "'changed' is not a list of keys", "updates[0]");
+                        "changed[0] is an integer: want a string", ": updates[0].changed");
 }
 
 static void cases_that_are_refused(void **state) {
@@ -66,7 +68,7 @@ static void cases_that_are_refused(void **state) {
     static const struct {
         const char *text, *why, *where;
     } bad[] = {
-        {"7", "a case is not an object", "cases[0]"},
+        {"7", "cases[0] is an integer: want an object", "cases[0]"},
         {"{\"model\": \"m\"}", "the key 'key' is missing", "cases[0].key"},
         {"{\"key\": \"\"}", "the key of a case is empty", "cases[0].key"},
         {"{\"key\": 3}", "'key' is not a text", "cases[0].key"},
