@@ -67,29 +67,13 @@ static tide_status add(const tide_sweep_point *p, tide_gate_cases *out, tide_err
     return st;
 }
 
-static tide_status read_sweep(const char *path, tide_sweep *out, tide_error *err) {
-    char *data = NULL;
-    size_t len = 0;
-    json_error_t at;
-    TIDE_TRY(tide_read_file(path, 0, &data, &len, err));
-    json_t *doc = tide_json_load(data, len, JSON_REJECT_DUPLICATES, &at);
-    tide_host_free(data);
-    if (doc == NULL && json_error_code(&at) == json_error_out_of_memory)
-        return TIDE_NO_MEMORY(err, "to read '%s'", path);
-    if (doc == NULL) {
-        TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "cannot read '%s': %s", path, at.text);
-        tide_error_where(err, "%s:%d:%d", path, at.line, at.column);
-        return TIDE_ERR_BAD_INPUT;
-    }
-    const tide_status st = tide_sweep_of_json(doc, path, out, err);
-    json_decref(doc);
-    return st;
-}
-
 tide_status cli_sweep_cases_read(const char *path, tide_gate_cases *out, tide_error *err) {
-    tide_sweep sweep;
-    TIDE_TRY(read_sweep(path, &sweep, err));
-    tide_status st = TIDE_OK;
+    tide_json_reader r = {.path = path, .err = err};
+    tide_sweep sweep = {0};
+    json_t *doc;
+    TIDE_TRY(tide_json_read_file(&r, 0, &doc));
+    tide_status st = tide_sweep_of_json(doc, path, &sweep, err);
+    json_decref(doc);
     for (size_t i = 0; i < sweep.n && st == TIDE_OK; i++) st = add(&sweep.points[i], out, err);
     tide_sweep_deinit(&sweep);
     return st;

@@ -150,16 +150,16 @@ static void write_message(const tide_sweep *own, tide_status failed, const tide_
 static tide_status read_message(const messages *l, int rank, const cli_sweep_job *job, tide_sweep *out,
                                 tide_error *err) {
     char where[32];
-    json_error_t at;
+    tide_json_reader r = {.path = where};
     const char *bytes = l->bytes[rank];
     snprintf(where, sizeof where, "rank %d", rank);
     if (bytes == NULL) return cli_sweep_lost(job, (uint32_t)rank, "no memory for what this rank sent", out, err);
     if (bytes[0] == '!') return cli_sweep_lost(job, (uint32_t)rank, bytes + 1, out, err);
-    json_t *doc = tide_json_load(bytes, l->lens[rank], 0, &at);
-    if (doc == NULL && json_error_code(&at) == json_error_out_of_memory)
-        return cli_sweep_lost(job, (uint32_t)rank, "no memory for what this rank sent", out, err);
-    if (doc == NULL) return cli_sweep_lost(job, (uint32_t)rank, "what this rank sent cannot be read", out, err);
-    const tide_status st = tide_sweep_of_json(doc, where, out, err);
+    json_t *doc;
+    tide_status st = tide_json_parse(&r, bytes, l->lens[rank], 0, "not JSON", &doc);
+    if (st == TIDE_ERR_NOMEM) return cli_sweep_lost(job, (uint32_t)rank, "no memory for what this rank sent", out, err);
+    if (st != TIDE_OK) return cli_sweep_lost(job, (uint32_t)rank, "what this rank sent cannot be read", out, err);
+    st = tide_sweep_of_json(doc, where, out, err);
     json_decref(doc);
     return st;
 }

@@ -137,7 +137,8 @@ const char *tide_json_type_name(json_type type) {
     }
 }
 
-const char *tide_json_unknown_key(const json_t *object, const char *const *known, size_t n) {
+/// The first key of `object` that is not among the `n` known ones; NULL: all are.
+static const char *unknown_key(const json_t *object, const char *const *known, size_t n) {
     json_t *o = (json_t *)(uintptr_t)object; // jansson's iterators want no const, and change nothing
     for (void *it = json_object_iter(o); it != NULL; it = json_object_iter_next(o, it)) {
         size_t i = 0;
@@ -153,7 +154,7 @@ tide_status tide_json_check_keys(tide_json_reader *r, const json_t *object, cons
         return TIDE_JSON_BAD(r, "", "%s is %s: want an object", name, tide_json_type_name(json_typeof(object)));
     size_t n = 0;
     while (known[n] != NULL) n++;
-    const char *key = tide_json_unknown_key(object, known, n);
+    const char *key = unknown_key(object, known, n);
     if (key == NULL) return TIDE_OK;
     const tide_status st = TIDE_JSON_BAD(r, "", "%s has the unknown key '%.64s'", name, key);
     const char *meant = tide_nearest_of(key, known, n);

@@ -65,8 +65,6 @@ tide_status tide_json_parse_schema(tide_json_reader *r, const char *data, size_t
 /// "an object", "a list", …
 const char *tide_json_type_name(json_type type);
 static inline bool tide_json_has(const json_t *object, const char *key) { return json_object_get(object, key) != NULL; }
-/// The first key of `object` that is not among the `n` known ones; NULL: all are.
-const char *tide_json_unknown_key(const json_t *object, const char *const *known, size_t n);
 /// Refuses what is no object, and a key that is not among `known` (a list that ends with NULL), with the nearest one.
 tide_status tide_json_check_keys(tide_json_reader *r, const json_t *object, const char *const *known) TIDE_NODISCARD;
 

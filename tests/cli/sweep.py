@@ -317,7 +317,7 @@ class Gate(Models):
     def test_no_sweep(self):
         old, bad = self.sweep("old.json"), self.dir / "bad.json"
         bad.write_text('{"schema": "tidemark.sweep"}')
-        self.refused(3, "check", bad, "--baseline", old, says=["bad.json", "version 1"])
+        self.refused(3, "check", bad, "--baseline", old, says=["bad.json: version", "the key 'version' is missing"])
         bad.write_text(old.read_text().replace('"extent": "batch"', '"extend": "batch"'))
         self.refused(4, "check", old, "--baseline", bad, says=["extend", "did you mean 'extent'"])
 
