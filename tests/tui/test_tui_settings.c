@@ -126,6 +126,8 @@ static void refuse(const char *path, const char *text, tide_subject *a, const ch
     before = st;
     assert_int_equal(tide_tui_state_load(&st, path, NULL, &err), TIDE_ERR_BAD_INPUT);
     if (strstr(err.msg, what) == NULL) fail_msg("'%s' does not say '%s'", err.msg, what);
+    assert_text_has(err.msg, "cannot use the saved view");
+    assert_string_equal(err.hint, ":reset forgets it");
     assert_same(&st, &before);
 }
 
@@ -155,7 +157,7 @@ static void what_is_damaged_is_refused_whole(void **state) {
             else
                 assert_int_equal(json_object_set_new(bad, key, json_real(0.5)), 0);
             char *text = json_dumps(bad, 0), what[64];
-            snprintf(what, sizeof what, "\"%s\" is damaged", key);
+            snprintf(what, sizeof what, "'%s' is %s", key, form == 0 ? "missing" : "a number with a fraction");
             refuse(path, text, a, what);
             free(text);
             json_decref(bad);
@@ -165,14 +167,87 @@ static void what_is_damaged_is_refused_whole(void **state) {
     assert_int_equal(n, 2 * 16);
     json_object_set_new(doc, "filters", json_pack("[s]", "size>>1"));
     char *text = json_dumps(doc, 0);
-    refuse(path, text, a, "\"filters\" is damaged");
+    refuse(path, text, a, "size>>1");
     free(text);
     json_decref(doc);
-    refuse(path, "{\"schema\": \"tidemark.tui-state\", \"version\": 2}", a, "another version");
-    refuse(path, "{\"schema\": \"tidemark.plan\", \"version\": 1}", a, "something else");
-    refuse(path, "[]", a, "no JSON document");
-    refuse(path, "", a, "no JSON document");
-    refuse(path, "{", a, "no JSON document");
+    refuse(path, "{\"schema\": \"tidemark.tui-state\", \"version\": 2}", a, "version 2 of");
+    refuse(path, "{\"schema\": \"tidemark.plan\", \"version\": 1}", a, "is a 'tidemark.plan'");
+    refuse(path, "[]", a, "the document is a list: want an object");
+    refuse(path, "", a, "not a JSON document: it is empty");
+    refuse(path, "{", a, "not a JSON document");
+    tide_subject_destroy(a);
+    tmp_dir_remove(&dir);
+}
+
+/// One value of a good document changed: what is said of it, and where.
+static void damage_is_named(void **state) {
+    (void)state;
+    static const struct {
+        const char *key, *value, *what, *where;
+    } cases[] = {
+        {"preset", "\"sideways\"", "'preset' is 'sideways', which is not known here", "preset"},
+        {"focus", "null", "'focus' is null: want a string", "focus"},
+        {"kind", "\"Heap\"", "'kind' is 'Heap'", "kind"},
+        {"filters", "[\"conv\", 7]", "filters[1] is an integer: want a string", "filters"},
+        {"capacity_bytes", "-1", "'capacity_bytes' is -1: want 0 or more", "capacity_bytes"},
+        {"axis", "{\"unit\": \"steps\", \"begin\": 0}", "the key 'end' is missing", "axis.end"},
+        {"window", "{\"begin\": 3, \"end\": 3}", "the window ends before it begins", "window"},
+        {"cursor", "{\"t\": 1.5, \"event\": 0}", "'t' is a number with a fraction", "cursor.t"},
+        {"marks", "[7]", "marks[0] is an integer: want an object", "marks[0]"},
+        {"marks", "[{\"t\": 1, \"event\": 0, \"name\": \"ab\", \"text\": \"\"}]", "'name' has more than 1 bytes",
+         "marks[0].name"},
+        {"marks", "[{\"t\": 1, \"event\": 0, \"name\": \"A\", \"text\": \"\"}]",
+         "'name' is 'A': want a letter from a to z", "marks[0].name"},
+    };
+    tmp_dir dir;
+    tmp_dir_make(&dir);
+    const char *path = in(&dir, "s.json");
+    tide_subject *a = subject_of_plan(small_plan(262144));
+    tide_tui_state st;
+    tide_tui_state_init(&st, a, NULL);
+    fill(&st);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tide_error err = TIDE_ERROR_INIT;
+        char where[600];
+        assert_tide_ok(tide_tui_state_save(&st, path, &err), &err);
+        json_t *doc = json_load_file(path, 0, NULL);
+        json_object_set_new(doc, cases[i].key, json_loads(cases[i].value, JSON_DECODE_ANY, NULL));
+        assert_int_equal(json_dump_file(doc, path, 0), 0);
+        json_decref(doc);
+        assert_tide_status(tide_tui_state_load(&st, path, NULL, &err), TIDE_ERR_BAD_INPUT);
+        assert_text_has(err.msg, cases[i].what);
+        snprintf(where, sizeof where, "%s: %s", path, cases[i].where);
+        assert_string_equal(err.where, where);
+    }
+    tide_subject_destroy(a);
+    tmp_dir_remove(&dir);
+}
+
+/// Whichever allocation fails, it is said so and the state is as it was.
+static void reading_without_memory(void **state) {
+    (void)state;
+    tmp_dir dir;
+    tmp_dir_make(&dir);
+    const char *path = in(&dir, "s.json");
+    tide_subject *a = subject_of_plan(small_plan(262144));
+    tide_tui_state st, back, before;
+    tide_error err = TIDE_ERROR_INIT;
+    tide_tui_state_init(&st, a, NULL);
+    tide_tui_state_init(&back, a, NULL);
+    before = back;
+    fill(&st);
+    assert_tide_ok(tide_tui_state_save(&st, path, &err), &err);
+    tide_status got = TIDE_ERR_NOMEM;
+    int64_t n = 0;
+    for (; got != TIDE_OK; n++) {
+        assert_same(&back, &before);
+        tide_host_fail_after(n);
+        got = tide_tui_state_load(&back, path, NULL, &err);
+        tide_host_fail_after(-1);
+        if (got != TIDE_OK) assert_tide_status(got, TIDE_ERR_NOMEM);
+    }
+    assert_true(n > 3);
+    assert_same(&back, &st);
     tide_subject_destroy(a);
     tmp_dir_remove(&dir);
 }
@@ -218,7 +293,8 @@ static void folders_are_made_and_leaving_saves(void **state) {
     assert_tide_ok(tide_write_file(path, "{", 1, &err), &err);
     assert_tide_ok(tide_tui_app_open(&session, &again, 80, 24, false, &app, &err), &err);
     assert_true(app->st.message_is_error);
-    assert_non_null(strstr(app->st.message, "no JSON document; :reset forgets it"));
+    assert_text_has(app->st.message, "not a JSON document");
+    assert_text_has(app->st.message, "; :reset forgets it");
     tide_tui_app_close(app);
     tide_subject_destroy(a);
     unlink(path);
@@ -230,10 +306,9 @@ static void folders_are_made_and_leaving_saves(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        tide_unit_test(what_is_written_is_read_back),
-        tide_unit_test(moments_are_of_their_axis),
-        tide_unit_test(what_is_damaged_is_refused_whole),
-        tide_unit_test(folders_are_made_and_leaving_saves),
+        tide_unit_test(what_is_written_is_read_back),     tide_unit_test(moments_are_of_their_axis),
+        tide_unit_test(what_is_damaged_is_refused_whole), tide_unit_test(damage_is_named),
+        tide_unit_test(reading_without_memory),           tide_unit_test(folders_are_made_and_leaving_saves),
     };
     return cmocka_run_group_tests_name("tui_settings", tests, NULL, NULL);
 }

@@ -120,55 +120,33 @@ tide_status tide_tui_state_forget(const char *path, tide_error *err) {
 
 enum { MAX_STATE_BYTES = 1 << 20 };
 
-/// A document that is being read; keeps the first key whose value is wrong.
-typedef struct reader {
-    json_t *doc;
-    const char *wrong; ///< key; NULL: nothing
-} reader;
+typedef tide_json_reader reader;
+#define BAD TIDE_JSON_BAD
 
-static json_t *get(reader *r, const char *key, bool is_right_type(const json_t *v)) {
-    json_t *v = json_object_get(r->doc, key);
-    if ((v == NULL || !is_right_type(v)) && r->wrong == NULL) r->wrong = key;
-    return r->wrong == NULL ? v : NULL;
+/// A text that fits into `buf`.
+static tide_status get_text(reader *r, const json_t *o, const char *key, char *buf, size_t room) {
+    const char *text;
+    TIDE_TRY(tide_json_get_text(r, o, key, &text));
+    if (strlen(text) >= room) return BAD(r, key, "'%s' has more than %zu bytes", key, room - 1);
+    memcpy(buf, text, strlen(text) + 1);
+    return TIDE_OK;
 }
 
-static bool is_text(const json_t *v) { return json_is_string(v); }
-static bool is_flag(const json_t *v) { return json_is_boolean(v); }
-static bool is_number(const json_t *v) { return json_is_integer(v); }
-static bool is_list(const json_t *v) { return json_is_array(v); }
-static bool is_object(const json_t *v) { return json_is_object(v); }
-static bool is_text_or_null(const json_t *v) { return json_is_string(v) || json_is_null(v); }
-
-static bool get_flag(reader *r, const char *key) {
-    const json_t *v = get(r, key, is_flag);
-    return v != NULL && json_is_true(v);
+/// Number of a word.
+static tide_status get_word(reader *r, const json_t *o, const char *key, int n, const char *(*name_of)(int i),
+                            int *out) {
+    const char *word;
+    TIDE_TRY(tide_json_get_text(r, o, key, &word));
+    for (*out = 0; *out < n; ++*out)
+        if (strcmp(word, name_of(*out)) == 0) return TIDE_OK;
+    return BAD(r, key, "'%s' is '%.32s', which is not known here", key, word);
 }
 
-static int64_t get_number(reader *r, const char *key) {
-    const json_t *v = get(r, key, is_number);
-    return v != NULL ? json_integer_value(v) : 0;
-}
-
-/// A text that fits; else it is wrong.
-static void get_text(reader *r, const char *key, char *buf, size_t room) {
-    const json_t *v = get(r, key, is_text);
-    buf[0] = '\0';
-    if (v == NULL) return;
-    if (json_string_length(v) >= room)
-        r->wrong = key;
-    else
-        memcpy(buf, json_string_value(v), json_string_length(v) + 1);
-}
-
-/// Number of a word; `missing` for null.
-static int get_word(reader *r, const char *key, int n, const char *(*name_of)(int i), int missing) {
-    const json_t *v = get(r, key, is_text_or_null);
-    if (v == NULL || (json_is_null(v) && missing != INT32_MIN)) return missing;
-    for (int i = 0; json_is_string(v) && i < n; i++) {
-        if (strcmp(json_string_value(v), name_of(i)) == 0) return i;
-    }
-    if (r->wrong == NULL) r->wrong = key;
-    return missing;
+/// The same, but -1 for null.
+static tide_status get_word_or_null(reader *r, const json_t *o, const char *key, int n, const char *(*name_of)(int i),
+                                    int *out) {
+    *out = -1;
+    return json_is_null(json_object_get(o, key)) ? TIDE_OK : get_word(r, o, key, n, name_of, out);
 }
 
 static const char *preset_name(int i) { return tide_tui_preset_name((tide_tui_preset)i); }
@@ -177,142 +155,146 @@ static const char *sort_name(int i) { return tide_row_sort_name((tide_row_sort)i
 static const char *group_name(int i) { return tide_row_group_name((tide_row_group)i); }
 static const char *kind_name(int i) { return tide_memory_kind_name((tide_memory_kind)i); }
 
-static tide_moment moment_of(reader *r, const json_t *object) {
-    reader in = {(json_t *)(uintptr_t)object, NULL};
-    const tide_moment at = {get_number(&in, "t"), (uint64_t)get_number(&in, "event")};
-    if (in.wrong != NULL && r->wrong == NULL) r->wrong = in.wrong;
-    return at;
-}
-
-static void read_marks(reader *r, tide_tui_state *st) {
-    const json_t *list = get(r, "marks", is_list);
-    const size_t n = list != NULL ? json_array_size(list) : 0;
-    if (n > TIDE_TUI_MAX_MARKS) r->wrong = "marks";
-    for (size_t i = 0; r->wrong == NULL && i < n; i++) {
-        reader in = {json_array_get(list, i), NULL};
-        tide_tui_mark *m = &st->marks[i];
-        char name[2];
-        m->at = moment_of(r, in.doc);
-        get_text(&in, "name", name, sizeof name);
-        get_text(&in, "text", m->text, sizeof m->text);
-        m->name = name[0];
-        if (in.wrong != NULL || m->name < 'a' || m->name > 'z') r->wrong = "marks";
-    }
-    if (r->wrong == NULL) st->n_marks = n;
-}
-
 /// A filter that cannot be parsed would be an error at every frame.
-static void read_filters(reader *r, tide_tui_state *st) {
-    const json_t *list = get(r, "filters", is_list);
-    const size_t n = list != NULL ? json_array_size(list) : 0;
-    if (n > TIDE_TUI_MAX_FILTERS) r->wrong = "filters";
-    for (size_t i = 0; r->wrong == NULL && i < n; i++) {
-        const char *text = json_string_value(json_array_get(list, i));
+static tide_status read_filters(reader *r, const json_t *doc, tide_tui_state *st) {
+    json_t *list;
+    TIDE_TRY(tide_json_get_list(r, doc, "filters", &list));
+    const size_t n = json_array_size(list);
+    if (n > TIDE_TUI_MAX_FILTERS) return BAD(r, "filters", "%zu filters: at most %d", n, TIDE_TUI_MAX_FILTERS);
+    for (size_t i = 0; i < n; i++) {
+        const char *text;
         tide_filter *filter = NULL;
-        const bool good = text != NULL && strlen(text) < sizeof st->filters[i] &&
-                          tide_filter_parse(text, tide_subject_get_facts(st->a)->axis, &filter, NULL) == TIDE_OK;
-        if (good)
-            memcpy(st->filters[i], text, strlen(text) + 1);
-        else
-            r->wrong = "filters";
+        TIDE_TRY(tide_json_text_in(r, list, "filters", i, &text));
+        if (strlen(text) >= sizeof st->filters[i]) return BAD(r, "filters", "filters[%zu] is too long", i);
+        TIDE_TRY(tide_json_as_bad_input(r, "filters",
+                                        tide_filter_parse(text, tide_subject_get_facts(st->a)->axis, &filter, r->err)));
         tide_filter_destroy(filter);
+        memcpy(st->filters[i], text, strlen(text) + 1);
     }
-    if (r->wrong == NULL) st->n_filters = n;
+    st->n_filters = n;
+    return TIDE_OK;
 }
 
-/// Whether moments of the document are moments of this axis.
-static bool is_same_axis(reader *r, const tide_subject_facts *f) {
-    reader in = {get(r, "axis", is_object), NULL};
-    if (in.doc == NULL) return false;
-    char unit[8];
-    get_text(&in, "unit", unit, sizeof unit);
-    const int64_t begin = get_number(&in, "begin"), end = get_number(&in, "end");
-    if (in.wrong != NULL) r->wrong = "axis";
-    const bool same_unit = strcmp(unit, f->axis == TIDE_AXIS_STEPS ? "steps" : "ns") == 0;
-    return same_unit && begin == f->begin && (end == f->end || f->is_recording);
-}
-
-static void read_moments(reader *r, tide_tui_state *st) {
-    reader window = {get(r, "window", is_object), NULL};
-    const json_t *cursor = get(r, "cursor", is_object);
-    if (window.doc == NULL || cursor == NULL) return;
-    st->window = (tide_tui_window){get_number(&window, "begin"), get_number(&window, "end")};
-    if (window.wrong != NULL || st->window.begin >= st->window.end) r->wrong = "window";
-    const tide_moment at = moment_of(r, cursor);
-    st->cursor = at.t;
-    st->cursor_event = at.event;
-    read_marks(r, st);
-}
-
-static void read_view(reader *r, tide_tui_state *st) {
-    st->preset = (tide_tui_preset)get_word(r, "preset", TIDE_TUI_N_PRESETS, preset_name, INT32_MIN);
-    st->focus = (tide_tui_pane)get_word(r, "focus", TIDE_TUI_N_PANES, pane_name, INT32_MIN);
-    st->curve_kind = get_word(r, "kind", TIDE_N_KINDS, kind_name, -1);
-    st->sort = (tide_row_sort)get_word(r, "sort", TIDE_N_ROW_SORTS, sort_name, INT32_MIN);
-    const int group = get_word(r, "group", TIDE_N_ROW_GROUPS, group_name, -1);
+static tide_status read_words(reader *r, const json_t *doc, tide_tui_state *st) {
+    int preset, focus, sort, group;
+    TIDE_TRY(get_word(r, doc, "preset", TIDE_TUI_N_PRESETS, preset_name, &preset));
+    TIDE_TRY(get_word(r, doc, "focus", TIDE_TUI_N_PANES, pane_name, &focus));
+    TIDE_TRY(get_word(r, doc, "sort", TIDE_N_ROW_SORTS, sort_name, &sort));
+    TIDE_TRY(get_word_or_null(r, doc, "kind", TIDE_N_KINDS, kind_name, &st->curve_kind));
+    TIDE_TRY(get_word_or_null(r, doc, "group", TIDE_N_ROW_GROUPS, group_name, &group));
+    st->preset = (tide_tui_preset)preset;
+    st->focus = (tide_tui_pane)focus;
+    st->sort = (tide_row_sort)sort;
     st->group_chosen = group >= 0;
     if (group >= 0) st->group = (tide_row_group)group;
-    st->reverse = get_flag(r, "reverse");
-    st->hides_persistent = get_flag(r, "hides_persistent");
-    st->filters_off = get_flag(r, "filters_off");
-    st->mouse = get_flag(r, "mouse");
-    get_text(r, "search", st->search, sizeof st->search);
-    const int64_t capacity = get_number(r, "capacity_bytes");
-    if (capacity < 0) r->wrong = "capacity_bytes";
-    // The command line goes before the file.
-    else if (st->capacity_bytes == 0)
-        st->capacity_bytes = (uint64_t)capacity;
-    read_filters(r, st);
+    return get_text(r, doc, "search", st->search, sizeof st->search);
 }
 
-static tide_status refuse(const char *path, const char *what, tide_error *err) {
-    const tide_status st = TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "cannot use the saved view '%s': %s", path, what);
-    tide_error_hint(err, ":reset forgets it");
-    return st;
+static tide_status read_view(reader *r, const json_t *doc, tide_tui_state *st) {
+    uint64_t capacity;
+    TIDE_TRY(read_words(r, doc, st));
+    TIDE_TRY(tide_json_get_bool(r, doc, "reverse", &st->reverse));
+    TIDE_TRY(tide_json_get_bool(r, doc, "hides_persistent", &st->hides_persistent));
+    TIDE_TRY(tide_json_get_bool(r, doc, "filters_off", &st->filters_off));
+    TIDE_TRY(tide_json_get_bool(r, doc, "mouse", &st->mouse));
+    TIDE_TRY(tide_json_get_bytes(r, doc, "capacity_bytes", &capacity));
+    if (st->capacity_bytes == 0) st->capacity_bytes = capacity; // the command line goes before the file
+    return read_filters(r, doc, st);
 }
 
-static tide_status read_document(json_t *doc, tide_tui_state *st, const char *path, tide_error *err) {
-    const char *schema = json_string_value(json_object_get(doc, "schema"));
-    if (schema == NULL || strcmp(schema, TIDE_TUI_STATE_SCHEMA) != 0) return refuse(path, "it is something else", err);
-    if (json_integer_value(json_object_get(doc, "version")) != TIDE_TUI_STATE_VERSION)
-        return refuse(path, "it is of another version", err);
-    tide_tui_state *copy;
-    TIDE_TRY(TIDE_NEW(&copy, 1, err, "for the state of the view"));
-    *copy = *st;
-    reader r = {doc, NULL};
-    read_view(&r, copy);
-    if (is_same_axis(&r, tide_subject_get_facts(st->a))) read_moments(&r, copy);
-    tide_status got = TIDE_OK;
-    if (r.wrong != NULL) {
-        char what[64];
-        snprintf(what, sizeof what, "\"%s\" is damaged", r.wrong);
-        got = refuse(path, what, err);
-    } else {
-        *st = *copy;
-        st->rows_wanted++;
-        tide_tui_state_settle(st);
+// ---- moments ----
+
+/// Whether moments of the document are moments of this axis.
+static tide_status compare_axis(reader *r, const json_t *doc, const tide_subject_facts *f, bool *same) {
+    json_t *axis;
+    const char *unit;
+    int64_t begin, end;
+    TIDE_TRY(tide_json_get_object(r, doc, "axis", &axis));
+    const size_t outer = tide_json_go_into(r, "axis");
+    TIDE_TRY(tide_json_get_text(r, axis, "unit", &unit));
+    TIDE_TRY(tide_json_get_i64(r, axis, "begin", &begin));
+    TIDE_TRY(tide_json_get_i64(r, axis, "end", &end));
+    r->at[outer] = '\0';
+    *same = strcmp(unit, f->axis == TIDE_AXIS_STEPS ? "steps" : "ns") == 0 && begin == f->begin &&
+            (end == f->end || f->is_recording);
+    return TIDE_OK;
+}
+
+static tide_status read_moment(reader *r, const json_t *o, int64_t *t, uint64_t *event) {
+    int64_t number;
+    TIDE_TRY(tide_json_get_i64(r, o, "t", t));
+    TIDE_TRY(tide_json_get_i64(r, o, "event", &number));
+    *event = (uint64_t)number;
+    return TIDE_OK;
+}
+
+static tide_status read_marks(reader *r, const json_t *doc, tide_tui_state *st) {
+    json_t *list, *o;
+    TIDE_TRY(tide_json_get_list(r, doc, "marks", &list));
+    const size_t n = json_array_size(list);
+    if (n > TIDE_TUI_MAX_MARKS) return BAD(r, "marks", "%zu marks: at most %d", n, TIDE_TUI_MAX_MARKS);
+    for (size_t i = 0; i < n; i++) {
+        char name[2];
+        tide_tui_mark *m = &st->marks[i];
+        TIDE_TRY(tide_json_enter(r, list, "marks", i, &o));
+        TIDE_TRY(read_moment(r, o, &m->at.t, &m->at.event));
+        TIDE_TRY(get_text(r, o, "name", name, sizeof name));
+        TIDE_TRY(get_text(r, o, "text", m->text, sizeof m->text));
+        m->name = name[0];
+        if (m->name < 'a' || m->name > 'z') return BAD(r, "name", "'name' is '%s': want a letter from a to z", name);
     }
-    tide_host_free(copy);
-    return got;
+    r->at[0] = '\0';
+    st->n_marks = n;
+    return TIDE_OK;
+}
+
+static tide_status read_moments(reader *r, const json_t *doc, tide_tui_state *st) {
+    json_t *window, *cursor;
+    TIDE_TRY(tide_json_get_object(r, doc, "window", &window));
+    size_t outer = tide_json_go_into(r, "window");
+    TIDE_TRY(tide_json_get_i64(r, window, "begin", &st->window.begin));
+    TIDE_TRY(tide_json_get_i64(r, window, "end", &st->window.end));
+    if (st->window.begin >= st->window.end) return BAD(r, "", "the window ends before it begins");
+    r->at[outer] = '\0';
+    TIDE_TRY(tide_json_get_object(r, doc, "cursor", &cursor));
+    outer = tide_json_go_into(r, "cursor");
+    TIDE_TRY(read_moment(r, cursor, &st->cursor, &st->cursor_event));
+    r->at[outer] = '\0';
+    return read_marks(r, doc, st);
+}
+
+// ---- document ----
+
+static tide_status read_document(reader *r, const json_t *doc, tide_tui_state *st) {
+    bool same_axis;
+    TIDE_TRY(
+        tide_json_check_schema(r, doc, TIDE_TUI_STATE_SCHEMA, TIDE_TUI_STATE_VERSION, TIDE_TUI_STATE_VERSION, NULL));
+    TIDE_TRY(read_view(r, doc, st));
+    TIDE_TRY(compare_axis(r, doc, tide_subject_get_facts(st->a), &same_axis));
+    return same_axis ? read_moments(r, doc, st) : TIDE_OK;
 }
 
 tide_status tide_tui_state_load(tide_tui_state *st, const char *path, bool *is_there, tide_error *err) {
     const bool exists = access(path, F_OK) == 0;
     if (is_there != NULL) *is_there = exists;
     if (!exists) return TIDE_OK;
-    char *data = NULL;
-    size_t len = 0;
-    TIDE_TRY(tide_read_file(path, MAX_STATE_BYTES, &data, &len, err));
-    json_error_t why;
-    json_t *doc = tide_json_load(data, len, JSON_REJECT_DUPLICATES, &why);
-    tide_host_free(data);
-    if (doc == NULL && json_error_code(&why) == json_error_out_of_memory)
-        return TIDE_NO_MEMORY(err, "to read '%s'", path);
-    if (!json_is_object(doc)) {
-        json_decref(doc);
-        return refuse(path, "it is no JSON document", err);
+    reader r = {.path = path, .err = err};
+    json_t *doc = NULL;
+    tide_tui_state *copy;
+    TIDE_TRY(TIDE_NEW(&copy, 1, err, "for the state of the view"));
+    *copy = *st;
+    tide_status got = tide_json_read_file(&r, MAX_STATE_BYTES, &doc);
+    if (got == TIDE_OK) got = read_document(&r, doc, copy);
+    if (got == TIDE_OK) {
+        *st = *copy;
+        st->rows_wanted++;
+        tide_tui_state_settle(st);
     }
-    const tide_status got = read_document(doc, st, path, err);
+    if (got == TIDE_ERR_BAD_INPUT) {
+        tide_error_prefix(err, "cannot use the saved view '%s'", path);
+        tide_error_hint(err, ":reset forgets it");
+    }
     json_decref(doc);
+    tide_host_free(copy);
     return got;
 }
