@@ -159,25 +159,13 @@ static tide_status convert(tide_json_reader *r, tide_gate_arena *a, json_t *v, t
     }
 }
 
-/// jansson silently skips NUL bytes between tokens, so they are refused here. A NUL that is written as \u0000 in a
-/// text is refused where the key is read.
-static tide_status refuse_nul(const tide_json_reader *r, const char *text, size_t len) {
-    const char *nul = memchr(text, '\0', len);
-    if (nul == NULL) return TIDE_OK;
-    size_t line = 1;
-    for (const char *p = text; p < nul; p++) line += *p == '\n';
-    const tide_status st = TIDE_FAIL(r->err, TIDE_ERR_BAD_INPUT, "a NUL byte");
-    tide_error_where(r->err, "%s:%zu", r->path, line);
-    return st;
-}
-
 tide_status tide_gate_json_parse(const char *text, size_t len, const char *name, tide_gate_arena *a,
                                  tide_gate_node **out, tide_error *err) {
     tide_json_reader r = {.path = name, .err = err};
-    json_t *doc = NULL;
-    tide_status st = refuse_nul(&r, text, len);
-    if (st == TIDE_OK)
-        st = tide_json_parse(&r, text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, "not a JSON document", &doc);
+    json_t *doc;
+    // A NUL that is written as \u0000 in a text is refused where the key is read.
+    const size_t flags = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL;
+    tide_status st = tide_json_parse(&r, text, len, flags, "not a JSON document", &doc);
     if (st == TIDE_OK) st = convert(&r, a, doc, NULL, NULL, 0, out);
     if (st == TIDE_ERR_BAD_INPUT) tide_error_prefix(err, "cannot read '%s'", name);
     json_decref(doc);

@@ -65,9 +65,22 @@ static bool is_blank(const char *data, size_t len) {
     return len == 0;
 }
 
+/// jansson skips a NUL byte behind some tokens.
+static tide_status refuse_nul(tide_json_reader *r, const char *data, size_t len, const char *what) {
+    const char *nul = len > 0 ? memchr(data, '\0', len) : NULL;
+    if (nul == NULL) return TIDE_OK;
+    size_t line = 1;
+    for (const char *p = data; p < nul; p++) line += *p == '\n';
+    const tide_status st = TIDE_FAIL(r->err, TIDE_ERR_BAD_INPUT, "%s: a NUL byte", what);
+    tide_error_where(r->err, "%s:%zu", r->path, line);
+    return st;
+}
+
 tide_status tide_json_parse(tide_json_reader *r, const char *data, size_t len, size_t flags, const char *what,
                             json_t **out) {
     json_error_t at;
+    *out = NULL;
+    TIDE_TRY(refuse_nul(r, data, len, what));
     *out = tide_json_load(data, len, flags, &at);
     if (*out != NULL) return TIDE_OK;
     if (json_error_code(&at) == json_error_out_of_memory) return TIDE_NO_MEMORY(r->err, "to read %s", r->path);

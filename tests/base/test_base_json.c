@@ -153,6 +153,10 @@ static void text_that_is_not_json(void **state) {
     assert_string_equal(err.where, "a.json:2:7");
     assert_tide_status(tide_json_parse(&r, " \n\t ", 4, 0, "not JSON", &doc), TIDE_ERR_BAD_INPUT);
     assert_string_equal(err.msg, "not JSON: it is empty");
+    assert_tide_status(tide_json_parse(&r, "{\n\"a\":1\0}", 9, 0, "not JSON", &doc), TIDE_ERR_BAD_INPUT);
+    assert_null(doc);
+    assert_string_equal(err.msg, "not JSON: a NUL byte");
+    assert_string_equal(err.where, "a.json:2");
 }
 
 static void documents_in_files(void **state) {
