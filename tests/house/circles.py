@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Files that call each other in a circle are one concept in several files: none may, but those that are listed with a reason.
-And no two files define the same global name: linked from static libraries, one of them would be taken without a word.
+No file takes a name that a higher floor defines: a public header declares functions of several floors, so that includes.py
+cannot see who calls whom. And no two files define the same global name: linked from static libraries, one of them would be
+taken without a word.
 
 Reads the symbols of the objects that were built, so what the linker sees is what counts.
 Usage: circles.py SOURCE_DIR BUILD_DIR [--all]   (--all: print every circle, listed or not)
@@ -9,6 +11,8 @@ import pathlib
 import subprocess
 import sys
 from collections import defaultdict
+
+import includes
 
 FLOORS = ["core", "planner", "profiler", "analysis", "tui", "reports", "gate", "cli"]
 # One file of the circle, and why it stays.
@@ -76,6 +80,12 @@ def circles(nodes, edges):
     return sorted(out, key=lambda c: (-len(c), c))
 
 
+def upward(edges):
+    """Which file takes names from a floor above its own, and from which file."""
+    rank = lambda name: includes.RANK[includes.floor(name)]
+    return sorted((name, other) for name, others in edges.items() for other in others if rank(other) > rank(name))
+
+
 def main():
     source, build = map(pathlib.Path, sys.argv[1:3])
     objs = objects(source, build)
@@ -92,13 +102,17 @@ def main():
     for c in found if "--all" in sys.argv else faults:
         print(f"{len(c)} files call each other: {' '.join(c)}")
     stale = [name for name in LISTED if not any(name in c for c in found)]
+    rises = upward(edges)
+    for name, other in rises:
+        print(f"{name} takes a name of {other}, which is not below it")
     for line in twice:
         print(line)
     for name in stale:
         print(f"{name} is listed and in no circle")
-    print(f"{len(objs)} objects of {n_files} files, {len(found)} circles, {len(faults)} of them not listed")
+    print(f"{len(objs)} objects of {n_files} files, {len(found)} circles, {len(faults)} of them not listed, "
+          f"{len(rises)} names from above")
     # A check that reads nothing must not pass.
-    return 1 if faults or stale or twice or len(objs) < 0.9 * n_files else 0
+    return 1 if faults or stale or twice or rises or len(objs) < 0.9 * n_files else 0
 
 
 if __name__ == "__main__":
