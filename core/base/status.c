@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Status codes and the error context. See status.h.
+// Names of status codes, and filling the error context. See status.h.
 #include "core/base/status.h"
 
 #include <stdio.h>

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Status codes and the error context: how every function of tidemark says that something went wrong.
-//
-// A function that can fail returns a tide_status and takes an optional tide_error as its last parameter. The
-// status is for programs, the error is for people: what happened (msg), in which input (where), why (note) and
-// what to do (hint). The command line prints the four as `error:`, `-->`, `note:` and `hint:`.
+// Making errors: what fills a tide_error, and how a failure is handed on. The types are public (tidemark/status.h).
 #ifndef TIDE_CORE_BASE_STATUS_H
 #define TIDE_CORE_BASE_STATUS_H
 
@@ -13,67 +9,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "tidemark/status.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 #if defined(__GNUC__)
 #define TIDE_PRINTF(fmt_i, arg_i) __attribute__((format(printf, fmt_i, arg_i)))
-#define TIDE_NODISCARD __attribute__((warn_unused_result))
 #define TIDE_UNUSED __attribute__((unused))
 #else
 #define TIDE_PRINTF(fmt_i, arg_i)
-#define TIDE_NODISCARD
 #define TIDE_UNUSED
 #endif
-
-/// One list for the enum, the names and the sentences. Values are stable: scripts and trace files hold them.
-#define TIDE_STATUS_MAP(XX)                                                                                            \
-    XX(OK, 0, "success")                                                                                               \
-    XX(ERR_INVALID, 1, "invalid argument")                                                                             \
-    XX(ERR_NOMEM, 2, "out of memory")                                                                                  \
-    XX(ERR_NOT_IMPLEMENTED, 3, "not implemented")                                                                      \
-    XX(ERR_RUNTIME, 4, "runtime error")                                                                                \
-    XX(ERR_BACKEND, 5, "backend error")                                                                                \
-    XX(ERR_UNKNOWN, 6, "unknown error")                                                                                \
-    XX(ERR_BAD_INPUT, 10, "bad input")                                                                                 \
-    XX(ERR_IO, 11, "input/output error")                                                                               \
-    XX(ERR_NOT_FOUND, 12, "not found")                                                                                 \
-    XX(ERR_OVERFLOW, 13, "arithmetic overflow")                                                                        \
-    XX(ERR_NO_SPACE, 14, "no space left")                                                                              \
-    XX(ERR_UNKNOWN_SIZE, 15, "size unknown")                                                                           \
-    XX(ERR_CYCLE, 16, "graph has a cycle")                                                                             \
-    XX(ERR_VERIFY, 17, "plan failed verification")                                                                     \
-    XX(ERR_INCOMPARABLE, 18, "not comparable")                                                                         \
-    XX(ERR_EXISTS, 19, "already exists")                                                                               \
-    XX(ERR_BUSY, 20, "still in use")                                                                                   \
-    XX(ERR_CANCELLED, 21, "cancelled")                                                                                 \
-    XX(ERR_WRITE, 22, "output cannot be written")
-
-typedef enum tide_status {
-#define XX(name, value, text) TIDE_##name = (value),
-    TIDE_STATUS_MAP(XX)
-#undef XX
-} tide_status;
-
-/// The identifier of `st` as scripts see it, for example "ERR_NOMEM"; "ERR_?" for a value outside the list.
-const char *tide_status_name(tide_status st);
-/// The sentence of `st`, for example "out of memory".
-const char *tide_status_text(tide_status st);
-
-/// What went wrong, for people. Owned by the caller; NULL is allowed everywhere.
-typedef struct tide_error {
-    tide_status status;
-    int line;         ///< source line that reported, for bug reports
-    const char *file; ///< source file that reported; static text
-    char msg[512];    ///< what; never empty once status != TIDE_OK
-    char where[384];  ///< place in the input: file, node, byte offset, line:column; empty when there is none
-    char note[384];   ///< why; may be empty
-    char hint[256];   ///< what to do; may be empty
-} tide_error;
-
-#define TIDE_ERROR_INIT                                                                                                \
-    { 0 }
 
 /// TIDE_ERR_NOMEM for ENOMEM, else `otherwise`: a file may fail to open because memory ran out.
 static inline tide_status tide_status_of_errno(int number, tide_status otherwise) {

@@ -10,7 +10,8 @@ import subprocess
 import sys
 
 VERSION = "14"  # Debian 12's
-FOLDERS = ("core", "planner", "profiler", "analysis", "gate", "tui", "reports", "cli", "mpi", "tests", "bench", "examples")
+FOLDERS = ("include", "core", "planner", "profiler", "analysis", "gate", "tui", "reports", "cli", "mpi", "tests", "bench",
+           "examples")
 
 
 def find_tool():
