@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The allocator interface: a const table of functions plus a reference-counted object.
+// The allocator interface: a const table of functions plus a reference-counted object. References, numbers, reset and
+// trim are public (tidemark/memory.h).
 //
 // Every allocator is thread-safe, states its true device, remembers what it needs to free a block, and keeps the
 // same five numbers. The object is reference-counted and every block holds a reference, so an allocator outlives
@@ -12,14 +13,13 @@
 
 #include "core/memory/data_ptr.h"
 #include "core/memory/kind.h"
+#include "tidemark/memory.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 enum { TIDE_ALLOCATOR_ABI = 2 };
-
-typedef struct tide_allocator tide_allocator;
 
 /// What is asked of an allocator.
 typedef struct tide_alloc_request {
@@ -41,28 +41,6 @@ typedef struct tide_memory {
     uint64_t block_id;      ///< as asked
     const char *tag;        ///< as asked; valid as long as the block
 } tide_memory;
-
-/// Bytes, all of them; unknown is TIDE_UNKNOWN_BYTES and never 0.
-#define TIDE_UNKNOWN_BYTES UINT64_MAX
-
-/// The numbers of an allocator. Between them, at every moment: requested <= active, active + cached <= reserved,
-/// largest free <= cached, pending <= active, each peak >= its present value.
-typedef struct tide_allocator_stats {
-    uint64_t requested_bytes;    ///< asked for and not yet freed
-    uint64_t active_bytes;       ///< held by blocks, rounding included; internal fragmentation = active - requested
-    uint64_t cached_bytes;       ///< kept for reuse
-    uint64_t reserved_bytes;     ///< taken from the system; >= active + cached
-    uint64_t largest_free_bytes; ///< largest block that could be given without asking the system
-    uint64_t pending_bytes;      ///< part of active: released, but a stream may still use it
-    uint64_t n_pending;          ///< blocks behind pending_bytes
-    uint64_t headroom_bytes;     ///< what may still be taken from the system; TIDE_UNKNOWN_BYTES: it decides
-    uint64_t peak_requested_bytes, peak_active_bytes, peak_reserved_bytes;
-    uint64_t n_allocs; ///< successful allocations so far
-    uint64_t n_frees;
-    uint64_t n_failed; ///< requests that could not be met
-    uint64_t n_system; ///< calls to the system or the backing allocator that took memory
-    uint64_t n_hits;   ///< allocations served from the cache
-} tide_allocator_stats;
 
 /// What kind of allocator this is; constant for its life.
 typedef struct tide_allocator_props {
@@ -119,9 +97,6 @@ typedef struct tide_allocator_ops {
  */
 tide_status tide_allocator_create(const tide_allocator_ops *ops, void *self, tide_device device, tide_allocator **out,
                                   tide_error *err) TIDE_NODISCARD;
-tide_allocator *tide_allocator_ref(tide_allocator *a);
-/// Takes NULL. The last reference destroys.
-void tide_allocator_unref(tide_allocator *a);
 
 const char *tide_allocator_name(const tide_allocator *a);
 tide_device tide_allocator_device(const tide_allocator *a);
@@ -133,10 +108,6 @@ void *tide_allocator_self(const tide_allocator *a);
 tide_status tide_allocator_alloc(tide_allocator *a, const tide_alloc_request *req, tide_memory *out,
                                  tide_error *err) TIDE_NODISCARD;
 void tide_allocator_release(tide_allocator *a, const tide_memory *mem, tide_stream_id last_stream);
-void tide_allocator_get_stats(const tide_allocator *a, tide_allocator_stats *out);
-/// TIDE_ERR_NOT_IMPLEMENTED where the allocator cannot be reset.
-tide_status tide_allocator_reset(tide_allocator *a, tide_error *err) TIDE_NODISCARD;
-void tide_allocator_trim(tide_allocator *a);
 /// TIDE_OK where the allocator has nothing to walk.
 tide_status tide_allocator_check(const tide_allocator *a, tide_error *err) TIDE_NODISCARD;
 void tide_allocator_get_props(const tide_allocator *a, tide_allocator_props *out);

@@ -26,8 +26,7 @@
 /// What errors call a block.
 static const char *name_of(const tide_block *b) { return b->tag != NULL ? b->tag : "(no name)"; }
 
-/// A fresh id of an allocation.
-static uint64_t next_id(void) {
+uint64_t tide_block_new_id(void) {
     static uint64_t n_blocks;
     return __atomic_add_fetch(&n_blocks, 1, __ATOMIC_RELAXED);
 }
@@ -50,6 +49,8 @@ static tide_block *new_block(tide_device device, tide_memory_kind kind, const ch
     return b;
 }
 
+void *tide_block_data(const tide_block *b) { return b->mem.data; }
+
 // ---- memory of an allocator ----
 
 tide_status tide_block_create(tide_allocator *owner, size_t size_bytes, size_t align_bytes, tide_memory_kind kind,
@@ -61,7 +62,7 @@ tide_status tide_block_create(tide_allocator *owner, size_t size_bytes, size_t a
     TIDE_TRY(tide_memory_kind_check(kind, device, err));
     tide_block *b = new_block(device, kind, tag);
     if (b == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no host memory for the record of block '%s'", name);
-    b->id = next_id();
+    b->id = tide_block_new_id();
     b->align_bytes = align_bytes != 0 ? align_bytes : tide_memory_kind_alignment(kind, device);
     const tide_alloc_request req = {.size_bytes = size_bytes,
                                     .align_bytes = b->align_bytes,
@@ -108,7 +109,7 @@ tide_status tide_block_adopt(tide_data_ptr *ptr, size_t size_bytes, tide_memory_
     if (b == NULL)
         return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no host memory for the record of block '%s'",
                          tag != NULL ? tag : "(no name)");
-    b->id = next_id();
+    b->id = tide_block_new_id();
     if (tide_data_ptr_is_read_only(ptr)) b->flags = TIDE_BLOCK_READ_ONLY;
     b->foreign = tide_data_ptr_take(ptr);
     b->mem = (tide_memory){.data = b->foreign.data,
@@ -388,7 +389,7 @@ static tide_status copy_memory(const tide_block *b, tide_memory *out, tide_error
                                     .align_bytes = b->align_bytes,
                                     .kind = b->kind,
                                     .stream = b->last_stream,
-                                    .block_id = next_id(),
+                                    .block_id = tide_block_new_id(),
                                     .tag = b->tag};
     tide_memory fresh;
     tide_status st = tide_allocator_alloc(b->owner, &req, &fresh, err);

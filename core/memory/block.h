@@ -7,12 +7,14 @@
 // A block is the state that all storages over it share: guards that forbid access, and copy-on-write. A *lazy clone* is
 // a second block over the same memory; the block that is written first gets memory of its own, and every storage and
 // tensor over that block moves with it. So an address is good until the block is next written or lazily cloned; a
-// caller that must keep one (a planned buffer) says so with tide_block_fix.
+// caller that must keep one (a planned buffer) says so with tide_block_fix. Making a block, its references and its
+// plain address are public (tidemark/memory.h).
 #ifndef TIDE_CORE_MEMORY_BLOCK_H
 #define TIDE_CORE_MEMORY_BLOCK_H
 
 #include "core/base/text.h"
 #include "core/memory/allocator.h"
+#include "tidemark/memory.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -28,7 +30,7 @@ enum {
 };
 
 /// Fields are read-only outside core/memory; `refs`, `flags` and `cow` change under atomic operations.
-typedef struct tide_block {
+struct tide_block {
     uint32_t refs;
     uint32_t flags;  ///< TIDE_BLOCK_…
     uint64_t id;     ///< of the allocation, > 0, unique in the process, never reused; lazy clones share it, a copy made
@@ -44,17 +46,8 @@ typedef struct tide_block {
     bool materialized;     ///< was shared with lazy clones once, has memory of its own since
     struct tide__cow *cow; ///< shared memory of lazy clones; NULL: none
     char *tag;             ///< what asked for it; owned; may be NULL
-} tide_block;
+};
 
-/**
- * Allocate `size_bytes` from `owner` as a block with one reference.
- *
- * @param align_bytes  power of two, or 0 for the rule of (device, kind)
- * @param tag          copied; may be NULL
- * @return TIDE_OK; TIDE_ERR_INVALID (size 0, owner NULL, illegal kind for the device); what the allocator returns
- */
-tide_status tide_block_create(tide_allocator *owner, size_t size_bytes, size_t align_bytes, tide_memory_kind kind,
-                              tide_stream_id stream, const char *tag, tide_block **out, tide_error *err) TIDE_NODISCARD;
 /// A block over memory that came as a data pointer; *ptr is taken (NULL afterwards), and only when this succeeds.
 tide_status tide_block_adopt(tide_data_ptr *ptr, size_t size_bytes, tide_memory_kind kind, const char *tag,
                              tide_block **out, tide_error *err) TIDE_NODISCARD;
@@ -65,9 +58,6 @@ tide_status tide_block_borrow(void *data, size_t size_bytes, tide_device device,
 /// A file, or a part of it, as a read-only block of the CPU; see tide_data_ptr_map_file. The tag is the path.
 tide_status tide_block_map_file(const char *path, uint64_t offset_bytes, size_t size_bytes, tide_memory_kind kind,
                                 tide_block **out, tide_error *err) TIDE_NODISCARD;
-tide_block *tide_block_ref(tide_block *b);
-/// Takes NULL. The last reference gives the memory back to its owner, once.
-void tide_block_unref(tide_block *b);
 uint32_t tide_block_use_count(const tide_block *b);
 
 // ---- access ----

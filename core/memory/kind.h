@@ -1,38 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// Memory kinds: what a block is for. The key of the allocator registry is (device, kind).
+// Memory kinds: how many there are, where each is legal, how memory of it is aligned. The key of the allocator registry
+// is (device, kind). The list is public (tidemark/memory.h).
 #ifndef TIDE_CORE_MEMORY_KIND_H
 #define TIDE_CORE_MEMORY_KIND_H
 
 #include "core/device/device.h"
+#include "tidemark/memory.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-// A kind more: a header of your own that defines TIDE_EXTRA_MEMORY_KINDS(XX) with lines of the same form, values going
-// on from the last one here, and -DTIDE_EXTRA_MEMORY_KINDS_H=\"my_kinds.h\" for the whole build (docs/extending.md).
-#ifdef TIDE_EXTRA_MEMORY_KINDS_H
-#include TIDE_EXTRA_MEMORY_KINDS_H
-#else
-#define TIDE_EXTRA_MEMORY_KINDS(XX)
-#endif
-
-/// enum suffix, value (stable: trace files hold it), printable name, where it is legal, what it is for
-#define TIDE_MEMORY_KIND_MAP(XX)                                                                                       \
-    XX(DEFAULT, 0, "Default", ANY_DEVICE, "ordinary tensors: graph inputs and outputs")                                \
-    XX(PERSISTENT, 1, "Persistent", ANY_DEVICE, "weights: as long as the model")                                       \
-    XX(WORKSPACE, 2, "Workspace", ANY_DEVICE, "activations and kernel scratch of one run")                             \
-    XX(KV_CACHE, 3, "KVCache", ANY_DEVICE, "attention state that grows from run to run")                               \
-    XX(HOST_PINNED, 4, "HostPinned", CPU_ONLY, "page-locked host memory for DMA")                                      \
-    XX(HOST_PAGEABLE, 5, "HostPageable", CPU_ONLY, "plain host memory")                                                \
-    TIDE_EXTRA_MEMORY_KINDS(XX)
-
-typedef enum tide_memory_kind {
-#define XX(name, value, text, place, what) TIDE_KIND_##name = (value),
-    TIDE_MEMORY_KIND_MAP(XX)
-#undef XX
-} tide_memory_kind;
 
 /// How many kinds there are; kind.c proves that their values are 0 … TIDE_N_KINDS-1.
 enum {
@@ -41,8 +19,6 @@ enum {
 #undef XX
 };
 
-/// "Default", "Persistent", …; "kind ?" outside the list.
-const char *tide_memory_kind_name(tide_memory_kind kind);
 /// What the kind is for, one phrase.
 const char *tide_memory_kind_purpose(tide_memory_kind kind);
 /// By printable name, case ignored. @return TIDE_ERR_INVALID when no kind has it

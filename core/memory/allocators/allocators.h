@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// The allocators of the house, one constructor each. All return one reference, owned by the caller.
+// The allocators of the house, one constructor each. All return one reference, owned by the caller. Those that another
+// program needs are public (tidemark/memory.h): arena, paged, limit, instrumented, and the rest by name.
 #ifndef TIDE_CORE_MEMORY_ALLOCATORS_ALLOCATORS_H
 #define TIDE_CORE_MEMORY_ALLOCATORS_ALLOCATORS_H
 
 #include "core/memory/allocator.h"
 #include "core/memory/observer.h"
+#include "tidemark/memory.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -33,21 +35,10 @@ tide_status tide_cpu_caching_allocator_create_sized(tide_size_classes sizes, tid
 /// What a block of `size_bytes` takes in that scheme; 0 when none is large enough. Pure.
 size_t tide_size_class_bytes(tide_size_classes sizes, size_t size_bytes);
 
-/**
- * "arena": one block from `backing`, a cursor that only moves up, reset that rewinds (LT-28).
- *
- * @param backing         borrowed; the arena takes its own reference
- * @param capacity_bytes  taken at once; 0: nothing until tide_arena_reserve
- * @param align_bytes     of every block at the least, a power of two; 0: the rule of (device, Workspace)
- * Until reset a released span stays active, so stats.peak_active_bytes is the high-water mark: the capacity needed.
- * A request that does not fit is TIDE_ERR_NO_SPACE and changes nothing. Reset while memory is out is TIDE_ERR_BUSY.
- * Its blocks are not simple. Under AddressSanitizer what is not given out is off limits, and stale use after a reset
- * traps; in debug builds a reset also poisons the bytes (LT-37).
- */
-tide_status tide_arena_create(tide_allocator *backing, size_t capacity_bytes, size_t align_bytes, tide_allocator **out,
-                              tide_error *err) TIDE_NODISCARD;
-/// Make the capacity at least `capacity_bytes`: a new block, the old one given back. TIDE_ERR_BUSY while memory is out
-/// or the cursor is not at 0; TIDE_ERR_INVALID when `a` is no arena.
+/// The capacity of an arena (LT-28) becomes at least `capacity_bytes`: a new block, the old one given back.
+/// TIDE_ERR_BUSY while memory is out or the cursor is not at 0; TIDE_ERR_INVALID when `a` is no arena. Blocks of an
+/// arena are not simple. Under AddressSanitizer what is not given out is off limits, and stale use after a reset traps;
+/// in debug builds a reset also poisons the bytes (LT-37).
 tide_status tide_arena_reserve(tide_allocator *a, size_t capacity_bytes, tide_error *err) TIDE_NODISCARD;
 
 /**
@@ -77,28 +68,8 @@ tide_status tide_stream_caching_release_pool(tide_allocator *a, uint64_t pool, t
  */
 tide_status tide_pinned_create(tide_device device, tide_allocator **out, tide_error *err) TIDE_NODISCARD;
 
-/**
- * "paged": blocks of one size, cut from slabs of `backing` (KV cache).
- *
- * A request of up to page_bytes takes one page; a larger one is TIDE_ERR_NO_SPACE. The table of pages of a growing
- * sequence, its forks and their sharing are core/memory/kv_cache.h.
- *
- * @param page_bytes      multiple of the alignment rule of (device, KVCache)
- * @param pages_per_slab  taken from `backing` at once, >= 1
- */
-tide_status tide_paged_create(tide_allocator *backing, size_t page_bytes, size_t pages_per_slab, tide_allocator **out,
-                              tide_error *err) TIDE_NODISCARD;
-
 // ---- allocators around another one ----
 
-/**
- * "limit": `inner` with a budget. What would take the sum of active bytes past it is TIDE_ERR_NOMEM with the numbers;
- * nothing is taken from `inner` then, or, when it is the rounding alone that does not fit, given back at once. The
- * budget counts what inner's blocks take (reserved_bytes of each), rounding included, until streams are done with
- * them; what inner keeps cached is not counted. A stream-aware `inner` may have no other user.
- */
-tide_status tide_limit_create(tide_allocator *inner, uint64_t budget_bytes, tide_allocator **out,
-                              tide_error *err) TIDE_NODISCARD;
 /// One budget over several allocators: `shared` limits share what `first` has left. TIDE_ERR_INVALID when `first` is no
 /// limit.
 tide_status tide_limit_create_shared(tide_allocator *inner, tide_allocator *first, tide_allocator **out,
@@ -115,30 +86,6 @@ tide_status tide_fail_nth_arm(tide_allocator *a, int64_t n, tide_error *err) TID
 /// and holds a red zone of 64 B at both ends of each block; check() and every release say which block was written
 /// outside its bounds. TIDE_ERR_INVALID for memory that is not the host's.
 tide_status tide_poison_create(tide_allocator *inner, tide_allocator **out, tide_error *err) TIDE_NODISCARD;
-
-/**
- * "instrumented": passes every call to `inner` and tells `obs` of each alloc, free and failed attempt. Reports the
- * inner allocator's name in its events, and its stats as they are. A stream-aware inner allocator's frees are completed
- * when it says so: free_requested and free_completed are then two moments.
- *
- * @param inner  borrowed; referenced
- * @param obs    copied; obs->self must outlive the last reference to *out (and so every block of it)
- */
-tide_status tide_instrumented_create(tide_allocator *inner, const tide_observer *obs, tide_allocator **out,
-                                     tide_error *err) TIDE_NODISCARD;
-
-// ---- by name ----
-
-/**
- * The allocators that can be made from a text, for the command line:
- *
- *     cpu[:align=64|256]   cpu_caching[:sizes=pow2|steps]   stream_caching   pinned
- *
- * @return TIDE_ERR_INVALID for another name or option, with the list as hint
- */
-tide_status tide_allocator_create_by_name(const char *name, tide_allocator **out, tide_error *err) TIDE_NODISCARD;
-/// Number `i` of all texts that it takes, an option's values each with their own; NULL past the end. Static.
-const char *tide_allocator_name_at(size_t i);
 
 #ifdef __cplusplus
 }
