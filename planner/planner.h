@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // planner: lifetimes in, memory plan out. Pure: no allocation of tensor memory, no kernel, no file but plan and
-// lifetime files.
+// lifetime files. Making a plan of a list of lifetimes is public (tidemark/plan.h).
 //
 //     program | lifetimes file -> liveness -> (interference graph) -> strategy -> memory plan -> verifier
 #ifndef TIDE_PLANNER_PLANNER_H
@@ -10,6 +10,7 @@
 #include "core/base/text.h"
 #include "core/runtime/memory_plan.h"
 #include "core/runtime/program.h"
+#include "tidemark/plan.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -56,22 +57,10 @@ bool tide_lifetimes_may_not_share(const tide_lifetimes *lt, size_t a, size_t b);
 
 // ---- 3 strategies ----
 
-/// Limits of strategies that search; the others ignore them.
-typedef struct tide_strategy_options {
-    uint64_t seed;           ///< for strategies that draw; 0 is a seed like any other
-    uint64_t time_limit_ns;  ///< for all buffers, verifying included; 0: no clock ends it, and the plan depends on
-                             ///< nothing but lifetimes and these options without n_threads: the same on every machine
-    uint64_t node_limit;     ///< nodes of search; 0 with no time limit either: an amount of work of its own
-    uint32_t work_percent;   ///< of that amount; 0: all of it
-    uint64_t capacity_bytes; ///< 0: look for the smallest plan. Else: a plan of at most this, or a proof that there
-                             ///< is none (proved_bytes > capacity); the plan is the best found either way
-    uint32_t n_threads;      ///< 0: as many as there are processors
-} tide_strategy_options;
-
 struct tide_problem;
 struct tide_placement;
 
-typedef struct tide_strategy tide_strategy;
+/// A row of the table.
 struct tide_strategy {
     const char *name;   ///< as on the command line
     const char *what;   ///< one phrase
@@ -89,25 +78,8 @@ struct tide_strategy {
 
 /// Every strategy there is, in the order in which tables print them: naive first.
 size_t tide_strategies(const tide_strategy *const **out);
-/// By name; unknown: TIDE_ERR_INVALID listing all, the nearest as a hint.
-tide_status tide_strategy_find(const char *name, const tide_strategy **out, tide_error *err) TIDE_NODISCARD;
-/// The one that is used where none is named.
-const tide_strategy *tide_strategy_default(void);
-
-/**
- * Make a plan: copy the lifetimes, run the strategy on each buffer's problem under a clock, place the aliases, and
- * verify.
- *
- * @return TIDE_ERR_VERIFY when the verifier refuses what the strategy made (then there is no plan); the strategy's own
- */
-tide_status tide_plan_make(const tide_lifetimes *lt, const tide_strategy *strategy, const tide_strategy_options *opt,
-                           tide_memory_plan **out, tide_error *err) TIDE_NODISCARD;
 /// How often this process has made a plan (tide_plan_make, tide_liveness): running makes none (S23-1).
 uint64_t tide_planner_entries(void);
-/// Largest sum of aligned bytes of non-persistent tensors live at one step, what aliases share counted once, and (may
-/// be NULL) the first such step; over several buffers the sum of each one's, and the step of the largest.
-/// TIDE_ERR_OVERFLOW when the sizes of one buffer pass 2^63 - 1. O(n log n).
-tide_status tide_lower_bound(const tide_lifetimes *lt, uint64_t *bytes, int64_t *step, tide_error *err) TIDE_NODISCARD;
 /// Bytes [lo_bytes, hi_bytes) of item `root`, which is no alias, are needed in steps [begin_step, end_step): by it, by
 /// aliases inside it, or by several of them.
 typedef struct tide_occupied {

@@ -14,6 +14,20 @@
 //
 // The table that goes into the planner: which tensor is alive when, how large it is, inside which other it lies.
 
+tide_lifetime tide_lifetime_make(const char *name, uint64_t size_bytes, uint64_t align_bytes, int64_t begin_step,
+                                 int64_t end_step) {
+    // Read only until it is copied: the field is not const because a table owns what it points to.
+    return (tide_lifetime){.name = (char *)(uintptr_t)name,
+                           .size_bytes = size_bytes,
+                           .align_bytes = align_bytes,
+                           .begin_step = begin_step,
+                           .end_step = end_step,
+                           .kind = TIDE_KIND_WORKSPACE,
+                           .node = TIDE_NO_INDEX,
+                           .port = TIDE_NO_INDEX,
+                           .value = TIDE_NO_INDEX};
+}
+
 static tide_status check_fixed(const tide_lifetime *item, uint64_t aligned_bytes, tide_error *err) {
     uint64_t end;
     if (!item->fixed) return TIDE_OK;
