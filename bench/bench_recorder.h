@@ -14,7 +14,7 @@
 #include <time.h>
 
 #include "core/memory/observer.h"
-#include "profiler/recorder.h"
+#include "tidemark/record.h"
 
 typedef struct bench_options {
     const char *dir;      ///< traces are made in a folder below it

@@ -19,7 +19,7 @@ static const char help[] = "Started by run, compare and linked programs: there i
                            "  --form F            auto (default), rows or chunks\n"
                            "  --max-bytes N       of the file (default: no limit)\n"
                            "  --batch-events N    at most in one transaction\n"
-                           "  --hold-back-ms N    see TIDE_RECORD_NO_HOLD_BACK in profiler/recorder.h\n"
+                           "  --hold-back-ms N    see hold_back_ms in tidemark/record.h\n"
                            "  --attached-late     blocks were out before recording began\n"
                            "  --quiet             print nothing when recording ends early\n";
 

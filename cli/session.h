@@ -9,7 +9,7 @@
 #include "core/memory/ledger.h"
 #include "core/memory/meter.h"
 #include "core/runtime/context.h"
-#include "profiler/recorder.h"
+#include "tidemark/record.h"
 
 typedef struct cli_session cli_session;
 

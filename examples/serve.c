@@ -13,7 +13,7 @@
 
 #include "core/memory/allocators/allocators.h"
 #include "core/memory/block.h"
-#include "profiler/recorder.h"
+#include "tidemark/record.h"
 
 enum {
     N_REQUESTS = 120,

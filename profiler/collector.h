@@ -5,7 +5,7 @@
 #ifndef TIDE_PROFILER_COLLECTOR_H
 #define TIDE_PROFILER_COLLECTOR_H
 
-#include "profiler/recorder.h"
+#include "tidemark/record.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -32,11 +32,6 @@ typedef struct tide_collector_options {
 /// Collect until all have ended, then finish the trace. Signals INT and TERM are held back: a Ctrl-C that ends the
 /// recorded program must not end the collector before it. @return what ended the recording early, TIDE_OK otherwise
 tide_status tide_collect(const tide_collector_options *opt, tide_error *err) TIDE_NODISCARD;
-
-/// First in main of a program that records with TIDE_RECORD_PROCESS and is its own collector: it is started again as
-/// "PROGRAM collect TRACE ...", and then this collects, and exits. Without it a recorder that would start the program
-/// itself is refused: it might do anything, twice. With argc 0 it only says that main knows what to do.
-void tide_collector_hook(int argc, char **argv);
 
 #ifdef __cplusplus
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Life of a recorder, its observer, and what the recorded process writes into the trace itself: its row, runs with
-// their plans, facts. See recorder.h.
+// their plans, facts. See tidemark/record.h.
 //
 //     open    trace made empty -> our row in it -> feed -> drain
 //     close   connection closed -> feed ended -> drain takes the rest and finishes -> its result is ours

@@ -13,8 +13,8 @@
 #include "profiler/drain/drain.h"
 #include "profiler/feed/feed.h"
 #include "profiler/feed/reader.h"
-#include "profiler/recorder.h"
 #include "profiler/store/store.h"
+#include "tidemark/record.h"
 
 struct tide_recorder {
     char *path; ///< absolute: the program may change its folder

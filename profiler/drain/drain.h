@@ -10,7 +10,7 @@
 #define TIDE_PROFILER_DRAIN_DRAIN_H
 
 #include "profiler/feed/mapped_file.h"
-#include "profiler/recorder.h"
+#include "tidemark/record.h"
 
 typedef struct tide__drain tide__drain;
 

@@ -10,11 +10,11 @@
 
 #include "core/base/text.h"
 #include "profiler/feed/format.h"
-#include "profiler/recorder.h"
 #include "profiler/store/leaf.h"
 #include "profiler/store/names.h"
 #include "profiler/store/schema.h"
 #include "profiler/store/sql.h"
+#include "tidemark/record.h"
 
 typedef struct tide__store tide__store;
 

@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profiler/recorder.h"
+#include "core/base/status.h"
+#include "tidemark/record.h"
 
 enum { N_STEPS = 20, WARM_AT = 4, LEAKS_AT = 7, STEP_NS = 1000000 };
 

@@ -11,7 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profiler/recorder.h"
+#include "core/base/status.h"
+#include "tidemark/record.h"
 
 enum { N_FIRST = 100, N_LATE = 5, MS = 1000000 };
 

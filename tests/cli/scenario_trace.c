@@ -11,7 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profiler/recorder.h"
+#include "core/base/status.h"
+#include "tidemark/record.h"
 
 typedef struct hand {
     tide_observer observer;

@@ -14,7 +14,8 @@ FLOORS = ["core/base", "core/device", "core/memory", "core/tensor", "core/graph"
           "profiler", "analysis", "tui/tui.h", "tui/state", "tui/scene", "tui/draw", "tui/term", "tui reports gate", "cli"]
 RANK = {folder: rank for rank, folders in enumerate(FLOORS) for folder in folders.split()}
 # Each public header, and the lowest floor that needs its types.
-PUBLIC = {"tidemark/status.h": "core/base", "tidemark/memory.h": "core/device", "tidemark/plan.h": "core/runtime"}
+PUBLIC = {"tidemark/status.h": "core/base", "tidemark/memory.h": "core/device", "tidemark/plan.h": "core/runtime",
+          "tidemark/record.h": "profiler", "tidemark/trace.h": "profiler"}
 INCLUDE = re.compile(r'^#include "([a-z]+/[^"]*)"', re.M)
 BANNED = re.compile(r"\b(?:sprintf|strcpy|strcat|gets|atoi|strtok)\(")
 

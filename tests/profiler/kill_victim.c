@@ -22,8 +22,8 @@
 
 #include "core/base/log.h"
 #include "profiler/collector.h"
-#include "profiler/recorder.h"
 #include "tests/profiler/kill_stream.h"
+#include "tidemark/record.h"
 
 typedef struct victim {
     const char *trace, *shadow_path;

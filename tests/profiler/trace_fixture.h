@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "core/base/text.h"
-#include "profiler/recorder.h"
 #include "tests/tide_test.h"
+#include "tidemark/record.h"
 
 // ---- a folder of its own ----
 
