@@ -523,7 +523,7 @@ tide_status tide_leaks_find(tide_subject *s, tide_leaks *out, tide_error *err) {
     if (!f.facts->is_trace) return TIDE_OK; // everything in a plan ends
     out->n_lost = f.facts->n_lost;
     const tide_status st = find(&f, tide_subject_trace(s), err);
-    tide_host_free(f.runs);
+    tide_trace_runs_free(f.runs);
     tide_host_free(f.names);
     tide_host_free(f.classes);
     tide_host_free(f.leak_of);

@@ -15,7 +15,7 @@ static tide_status find_run(tide_trace *trace, int64_t run_id, tide_trace_run *o
     TIDE_TRY(tide_trace_runs(trace, &runs, &n, err));
     while (i < n && runs[i].id != run_id) i++;
     if (i < n) *out = runs[i];
-    tide_host_free(runs);
+    tide_trace_runs_free(runs);
     return i < n ? TIDE_OK : TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "the trace has no run %" PRId64, run_id);
 }
 

@@ -235,7 +235,7 @@ static tide_status take_numbers(tide_subject *s, tide_error *err) {
     tide_trace_extent x;
     TIDE_TRY(tide_trace_get_extent(s->trace, f->run_id, &x, err));
     TIDE_TRY(tide__trace_axis(s->trace, f->run_id, &f->begin, &f->end, err));
-    tide_host_free(s->kinds);
+    tide_trace_kinds_free(s->kinds);
     s->kinds = NULL;
     f->kinds = NULL;
     f->n_kinds = 0;
@@ -290,7 +290,7 @@ void tide_subject_destroy(tide_subject *s) {
     tide__run_plan_deinit(&s->run);
     tide_trace_close(s->trace);
     tide_memory_plan_destroy(s->plan);
-    tide_host_free(s->kinds);
+    tide_trace_kinds_free(s->kinds);
     tide_host_free(s->step_names);
     tide_host_free(s->step_begin);
     tide_host_free(s->devices);

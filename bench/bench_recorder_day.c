@@ -104,7 +104,7 @@ static void check_sums(tide_trace *t, const producer *p) {
         for (int i = 0; i < N_PRODUCERS; i++) peak += p[i].peak[kinds[k].kind]; // one of them has it
         peaks = peaks && kinds[k].peak_bytes == peak;
     }
-    tide_host_free(kinds);
+    tide_trace_kinds_free(kinds);
     for (int i = 0; i < N_PRODUCERS; i++) {
         want_allocs += p[i].s->n_allocs;
         want_frees += p[i].s->n_frees;

@@ -101,7 +101,7 @@ static tide_status kinds(asker *a, tide_error *err) {
     tide_trace_kind *k = NULL;
     size_t n;
     TIDE_TRY(tide_trace_kinds(a->trace, 0, &k, &n, err));
-    tide_host_free(k);
+    tide_trace_kinds_free(k);
     return TIDE_OK;
 }
 static tide_status peak_between(asker *a, tide_error *err) {

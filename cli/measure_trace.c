@@ -207,7 +207,7 @@ static tide_status find_warm(job *j, const tide_trace_extent *extent, uint64_t *
         const bool inside = marks[i].event_id >= extent->first_event && marks[i].event_id <= extent->last_event;
         if (inside && strcmp(marks[i].name, "warm") == 0) *first = marks[i].event_id + 1;
     }
-    tide_host_free(marks);
+    tide_trace_marks_free(marks);
     return TIDE_OK;
 }
 

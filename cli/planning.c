@@ -266,7 +266,7 @@ static tide_status plan_of_trace(const char *path, tide_memory_plan **out, tide_
         st = n == 0 ? TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "the trace '%s' holds no run", path)
                     : tide_trace_plan(trace, runs[n - 1].id, out, err);
     }
-    tide_host_free(runs);
+    tide_trace_runs_free(runs);
     tide_trace_close(trace);
     return st;
 }

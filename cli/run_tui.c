@@ -129,7 +129,7 @@ static bool has_run(const char *path) {
     size_t n = 0;
     if (tide_trace_open(path, &trace, NULL) != TIDE_OK) return false;
     if (tide_trace_runs(trace, &runs, &n, NULL) != TIDE_OK) n = 0;
-    tide_host_free(runs);
+    tide_trace_runs_free(runs);
     tide_trace_close(trace);
     return n > 0;
 }

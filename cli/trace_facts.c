@@ -54,10 +54,10 @@ static tide_status read_facts(tide_trace *t, int64_t run_id, facts *f, tide_erro
 }
 
 static void facts_deinit(facts *f) {
-    tide_host_free(f->kinds);
-    tide_host_free(f->runs);
+    tide_trace_kinds_free(f->kinds);
+    tide_trace_runs_free(f->runs);
     tide_host_free(f->run_peaks);
-    tide_host_free(f->marks);
+    tide_trace_marks_free(f->marks);
 }
 
 static const char *state_name(tide_trace_state s) {

@@ -27,7 +27,7 @@ tide_status cli_trace_span(tide_trace *t, int64_t run_id, cli_span *out, tide_er
         out->begin_ns = runs[i].begin_ns;
         out->end_ns = runs[i].end_ns;
     }
-    tide_host_free(runs);
+    tide_trace_runs_free(runs);
     if (out->run_id == run_id) return TIDE_OK;
     return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "there is no run %" PRId64 ", the trace has %zu", run_id, n);
 }
@@ -108,7 +108,7 @@ static tide_status of_mark(tide_trace *t, const cli_span *span, const char *name
     } else {
         st = no_moment(out->text, marks, n, err);
     }
-    tide_host_free(marks);
+    tide_trace_marks_free(marks);
     return st;
 }
 

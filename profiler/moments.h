@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// moments: the questions that a viewer of a trace asks: who was live then, how high was it between
-// here and there, what is the difference. Answered from leaves and snapshots (docs/trace-format.md), so that ten
-// million events take milliseconds, and exactly: what a whole replay would say.
+// moments: the questions that a viewer of a trace asks beside the public ones (tidemark/trace.h: live sets, peaks of a
+// run): how high was it between here and there, what is the difference. Answered from leaves and snapshots
+// (docs/trace-format.md), so that ten million events take milliseconds, and exactly: what a whole replay would say.
 //
 // `kind` is a tide_memory_kind or -1 for all, `device` a name or NULL for all; TIDE_ERR_NOT_FOUND for a device that the
 // trace does not know. One kind on one device, and everything together, have leaves of their own. Other combinations
@@ -20,48 +20,16 @@
 extern "C" {
 #endif
 
-typedef struct tide_live {
-    uint64_t block_id;
-    const char *name;    ///< tag, or "" ; borrowed from the trace, like all texts here
-    const char *scope;   ///< innermost scope it was allocated in, or ""
-    int64_t scope_index; ///< step of that operator, number of that run; -1: none
-    const char *device, *allocator;
-    tide_memory_kind kind;
-    uint32_t thread;
-    int64_t run_id; ///< 0: outside all runs
-    uint64_t requested_bytes, reserved_bytes, address, stream;
-    uint64_t alloc_event, alloc_ns;
-    bool free_requested; ///< given up by its owner, still held (another stream); of a window: when it begins
-} tide_live;
-typedef struct tide_live_set {
-    uint64_t t_ns, event_id; ///< the last event that counts
-    tide_live *items;        ///< [n] by block number; owned
-    size_t n;
-    uint64_t requested_bytes, reserved_bytes; ///< sums
-} tide_live_set;
-
-/// Blocks alive just after `t_ns`: what happened at `t_ns` has happened. A replay from the snapshot before, or from the
-/// moment that was asked for last when that is nearer: scrolling forward is cheap.
-tide_status tide_trace_live_set(tide_trace *t, uint64_t t_ns, tide_live_set *out, tide_error *err) TIDE_NODISCARD;
-/// The same after event number `event_id` (a peak is an event, and many can share a nanosecond).
-tide_status tide_trace_live_set_after(tide_trace *t, uint64_t event_id, tide_live_set *out,
-                                      tide_error *err) TIDE_NODISCARD;
 /// Blocks that were alive at any moment of [t0, t1], those freed at t0 included: a replay of the window. Sums are over
 /// these blocks; a block number that was given twice is there twice. TIDE_ERR_INVALID when t1 < t0.
 tide_status tide_trace_alive_between(tide_trace *t, uint64_t t0, uint64_t t1, tide_live_set *out,
                                      tide_error *err) TIDE_NODISCARD;
-void tide_live_set_deinit(tide_live_set *s);
-
 /// Highest live requested bytes within [t0, t1] and the first event and moment that reached them; what was live when t0
 /// came counts (then *event is the last one before, 0 for none, and *t_ns is t0). `event` and `t_ns` may be NULL.
 /// TIDE_ERR_INVALID when t1 < t0.
 tide_status tide_trace_peak_between(tide_trace *t, int kind, const char *device, uint64_t t0, uint64_t t1,
                                     uint64_t *bytes, uint64_t *event, uint64_t *t_ns, tide_error *err) TIDE_NODISCARD;
 
-/// As tide_trace_peak of one device, with the event that reached it: *event is the last one before the run (0: none)
-/// when it was as high before, and *t_ns the run's begin then.
-tide_status tide_trace_run_peak(tide_trace *t, int64_t run_id, int kind, const char *device, uint64_t *bytes,
-                                uint64_t *event, uint64_t *t_ns, tide_error *err) TIDE_NODISCARD;
 /// Live requested bytes just after `t_ns`; and after event `event` (0: before the first).
 tide_status tide_trace_bytes_at(tide_trace *t, int kind, const char *device, uint64_t t_ns, uint64_t *bytes,
                                 tide_error *err) TIDE_NODISCARD;
@@ -141,14 +109,6 @@ tide_status tide_trace_events(tide_trace *t, uint64_t from, tide_trace_event *ev
                               tide_error *err) TIDE_NODISCARD;
 /// Number of the last event at or before `t_ns`; 0: none.
 tide_status tide_trace_event_at(tide_trace *t, uint64_t t_ns, uint64_t *event_id, tide_error *err) TIDE_NODISCARD;
-/// Moments named by tide_recorder_mark, in order, into a fresh array (tide_host_free; NULL for none). Looks at every
-/// event: 0.05 us each.
-typedef struct tide_trace_mark {
-    const char *name; ///< borrowed
-    uint64_t event_id, t_ns;
-} tide_trace_mark;
-tide_status tide_trace_marks(tide_trace *t, tide_trace_mark **out, size_t *n, tide_error *err) TIDE_NODISCARD;
-
 #ifdef __cplusplus
 }
 #endif

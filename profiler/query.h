@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// query: the read side of a trace file. TUI, reports and the gate use only this and never SQL of their own.
+// query: the read side of a trace file. TUI, reports and the gate use only this and never SQL of their own. Opening,
+// what was recorded, runs, kinds, marks, blocks, live sets and peaks are public (tidemark/trace.h).
 #ifndef TIDE_PROFILER_QUERY_H
 #define TIDE_PROFILER_QUERY_H
 
 #include "core/base/text.h"
 #include "core/memory/observer.h"
 #include "core/runtime/memory_plan.h"
+#include "tidemark/trace.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/// An open trace. For one thread at a time.
-typedef struct tide_trace tide_trace;
 
 /// First bytes of a file that tide_trace_recognise wants to see.
 enum { TIDE_TRACE_HEAD_BYTES = 100 };
@@ -22,19 +21,6 @@ enum { TIDE_TRACE_VERSION = 1 };
 /// Whether a file that begins with `head` is a trace, of whatever version: by content, not by name.
 bool tide_trace_recognise(const void *head, size_t n_bytes);
 
-/**
- * Open for reading and check what is there: tables, counts and sums against what the recorder noted (row by row up to a
- * million events, by their ends beyond that; tide_trace_check always looks at all).
- *
- * A trace that is being recorded shows what had been committed when it was opened (tide_trace_refresh). One that was
- * left unfinished by a killed program, and is not being recorded, is finished first from the feeds beside it, which
- * writes to it; where the folder cannot be written the tables of the end are made in memory, and feeds stay unread: the
- * log says so.
- *
- * @return TIDE_ERR_IO; TIDE_ERR_BAD_INPUT for another format, another schema version or a damaged file,
- * with a note
- */
-tide_status tide_trace_open(const char *path, tide_trace **out, tide_error *err) TIDE_NODISCARD;
 /// A trace that is being recorded: take in what was committed since; *grew (may be NULL): something was. Everything
 /// got from the trace before stays the caller's; names borrowed from it stay valid until close. Costs a replay of what
 /// is new, or of what follows the last snapshot, whichever is less. After a failure the trace is as it was.
@@ -57,8 +43,6 @@ tide_status tide_trace_expand(const char *path, tide_error *err) TIDE_NODISCARD;
 /// or lie in chunks, and so do the views over it; of an unfinished trace `block` and `step` are made for the query.
 tide_status tide_trace_sql(tide_trace *t, const char *query, const char *separator, size_t max_rows, tide_text *out,
                            tide_error *err) TIDE_NODISCARD;
-/// Takes NULL.
-void tide_trace_close(tide_trace *t);
 /// Called now and then while events are read, with the share of 1 that is done; false cancels (TIDE_ERR_CANCELLED).
 typedef struct tide_reading {
     bool (*tell)(void *ctx, double share);
@@ -68,43 +52,6 @@ typedef struct tide_reading {
 /// any of them reads, with a share of 0, since it is not known how many more there are. Where it returns false the
 /// question fails with TIDE_ERR_CANCELLED, and the trace can be asked on.
 void tide_trace_hear(tide_trace *t, const tide_reading *reading);
-/// A value of table meta, cut to fit into `buf`. TIDE_ERR_NOT_FOUND.
-tide_status tide_trace_meta(tide_trace *t, const char *key, char *buf, size_t buf_bytes,
-                            tide_error *err) TIDE_NODISCARD;
-
-typedef enum tide_trace_state {
-    TIDE_TRACE_COMPLETE,  ///< closed by its recorder, or finished from what a killed program left
-    TIDE_TRACE_CUT_SHORT, ///< recording ended before the program did: disk full, ...; `reason`
-    TIDE_TRACE_RECORDING, ///< it is being recorded, or could not be finished
-} tide_trace_state;
-typedef struct tide_trace_info {
-    tide_trace_state state;
-    char reason[256];
-    uint64_t n_events;         ///< recorded, dropped detail included
-    uint64_t n_rows, n_chunks; ///< how they are kept: events as rows, number of chunks
-    uint64_t first_kept_event; ///< 1, or what thinning left
-    uint64_t begin_ns, end_ns; ///< begin_ns is the origin: every time that people are shown counts from there, whatever
-                               ///< part of the trace is looked at; of the first event, dropped or not, or of the first
-                               ///< run if that began before
-    uint64_t n_lost;           ///< dropped on full rings
-    uint64_t n_problems;       ///< events that contradict each other
-    uint64_t n_late;           ///< events that stand with a later time than their own (view late)
-    uint64_t n_blocks, n_leaked;
-    uint64_t file_bytes;
-    uint32_t n_processes, n_threads, n_runs;
-} tide_trace_info;
-tide_status tide_trace_get_info(tide_trace *t, tide_trace_info *out, tide_error *err) TIDE_NODISCARD;
-
-typedef struct tide_trace_run {
-    int64_t id;
-    char model[256], source[256], mode[16], strategy[64], device[16];
-    uint64_t begin_ns, end_ns; ///< on the clock of the events, CLOCK_MONOTONIC
-    bool has_plan;
-    uint64_t plan_bytes, plan_naive_bytes, plan_lower_bound_bytes; ///< meaningful with has_plan
-} tide_trace_run;
-/// Runs in order of id into a fresh array, owned by the caller (tide_host_free; NULL when there are none). A run that
-/// has not ended ends with the trace.
-tide_status tide_trace_runs(tide_trace *t, tide_trace_run **out, size_t *n, tide_error *err) TIDE_NODISCARD;
 
 /// The run that is shown when none is asked for: the last one; 0, the whole trace, where there is none, where several
 /// processes recorded, and where the first events of the run were dropped (its peak may have been among them).
@@ -119,55 +66,6 @@ typedef struct tide_trace_extent {
 /// TIDE_ERR_NOT_FOUND for a run that is not there.
 tide_status tide_trace_get_extent(tide_trace *t, int64_t run_id, tide_trace_extent *out,
                                   tide_error *err) TIDE_NODISCARD;
-
-typedef struct tide_trace_kind {
-    tide_memory_kind kind;
-    char device[16];
-    uint64_t requested_bytes; ///< sum of all requests made in the run
-    uint64_t peak_bytes;      ///< highest live requested bytes: the "measured"
-    uint64_t peak_reserved_bytes;
-    uint64_t predicted_bytes; ///< by the run's plan; TIDE_UNKNOWN_BYTES without one and on other devices than the run's
-    uint64_t n_allocs, n_frees; ///< in the run
-    uint64_t live_at_end_bytes;
-} tide_trace_kind;
-/**
- * Per kind and device for one run, in that order; blocks that were already alive when it began count. run_id 0: the
- * whole trace, without predictions. Kinds that nothing was allocated from and nothing was predicted for are left out.
- *
- * Where thinning dropped events, the answers about the whole trace are still complete, by the counts that the recorded
- * threads made; a run whose beginning was dropped begins with the first event that is left (so in tide_trace_blocks and
- * tide_trace_peak).
- *
- * Cost: a replay of the run's events, 0.1 us each in chunks and 0.3 us in rows, of those that came since when the same
- * run is asked for again; of the whole trace next to nothing.
- *
- * Predicted is tide_memory_plan_predicted of the plan stored with the run; but a naive run has no buffer and frees each
- * tensor at its last use, so that its Workspace peaks at the plan's lower bound.
- *
- * @param out  fresh array, owned by the caller (tide_host_free; NULL when there are none)
- * @return TIDE_ERR_NOT_FOUND for a run that is not there; TIDE_ERR_BAD_INPUT
- */
-tide_status tide_trace_kinds(tide_trace *t, int64_t run_id, tide_trace_kind **out, size_t *n,
-                             tide_error *err) TIDE_NODISCARD;
-
-typedef struct tide_trace_block {
-    uint64_t id;
-    char *name;          ///< tag of the block, or "" ; owned by the array: free with tide_trace_blocks_free
-    char *scope;         ///< innermost scope it was allocated in (operator, run or region), or ""
-    int64_t scope_index; ///< step of that operator, number of that run; -1: none
-    tide_memory_kind kind;
-    char device[16];
-    uint64_t stream;
-    uint64_t requested_bytes, reserved_bytes, address;
-    uint64_t alloc_ns;
-    uint64_t free_ns; ///< when the free was complete; UINT64_MAX: never freed in the trace
-    uint32_t thread;  ///< that allocated it
-    int64_t run_id;   ///< run it was allocated in; 0: outside of all runs
-} tide_trace_block;
-/// Every block of the trace that lived during the run, by time of allocation. run_id 0: all.
-tide_status tide_trace_blocks(tide_trace *t, int64_t run_id, tide_trace_block **out, size_t *n,
-                              tide_error *err) TIDE_NODISCARD;
-void tide_trace_blocks_free(tide_trace_block *blocks, size_t n);
 
 /// A block as numbers alone, for reading millions: texts go by numbers of the file (tide_trace_text_of, …).
 typedef struct tide_trace_block_row {

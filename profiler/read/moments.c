@@ -408,3 +408,5 @@ tide_status tide_trace_marks(tide_trace *t, tide_trace_mark **out, size_t *n, ti
     *n = m.n;
     return TIDE_OK;
 }
+
+void tide_trace_marks_free(tide_trace_mark *marks) { tide_host_free(marks); }

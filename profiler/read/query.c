@@ -73,6 +73,8 @@ tide_status tide_trace_runs(tide_trace *t, tide_trace_run **out, size_t *n, tide
     return TIDE_OK;
 }
 
+void tide_trace_runs_free(tide_trace_run *runs) { tide_host_free(runs); }
+
 static tide_status take_span(const tide_trace *t, sqlite3_stmt *stmt, int64_t run_id, tide__span *out,
                              tide_error *err) {
     bool has_row;

@@ -335,3 +335,5 @@ tide_status tide_trace_kinds(tide_trace *t, int64_t run_id, tide_trace_kind **ou
     tide_host_free(k.rows);
     return st;
 }
+
+void tide_trace_kinds_free(tide_trace_kind *kinds) { tide_host_free(kinds); }

@@ -58,8 +58,8 @@ static inline tide_status ask_run(tide_trace *t, int64_t run, tide_error *err) {
     tide_memory_plan_destroy(plan);
     tide_trace_steps_free(steps, n_steps);
     tide_trace_blocks_free(blocks, n_blocks);
-    tide_host_free(kinds);
-    tide_host_free(runs);
+    tide_trace_kinds_free(kinds);
+    tide_trace_runs_free(runs);
     return first;
 }
 
@@ -86,7 +86,7 @@ static inline tide_status ask_moments(tide_trace *t, uint64_t t0, uint64_t t1, t
         ASK(tide_trace_events(t, from, events, 32, &n, &own));
         if (n == 0 || from > 4096) break;
     }
-    tide_host_free(marks);
+    tide_trace_marks_free(marks);
     tide_group_changes_free(changes, n_changes);
     tide_groups_free(groups, n_groups);
     tide_live_set_deinit(&set);

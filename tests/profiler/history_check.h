@@ -293,7 +293,7 @@ static inline void check_events(fixture *f) {
     }
     assert_int_equal(at, n);
     assert_true(n > 0 || f->h.n < 2000);
-    tide_host_free(marks);
+    tide_trace_marks_free(marks);
 }
 
 // ---- runs ----
@@ -349,7 +349,7 @@ static inline void check_runs(fixture *f) {
             assert_int_equal(kinds[i].requested_bytes, requested);
             seen += n_allocs;
         }
-        tide_host_free(kinds);
+        tide_trace_kinds_free(kinds);
         for (size_t k = 0; k < f->h.n_blocks; k++)
             seen -= f->h.blocks[k].alloc.id >= first && f->h.blocks[k].alloc.id <= last;
         assert_int_equal(seen, 0);

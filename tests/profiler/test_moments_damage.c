@@ -23,9 +23,9 @@ typedef struct answers {
 static void answers_deinit(answers *a) {
     for (int i = 0; i < 3; i++) tide_live_set_deinit(&a->sets[i]);
     tide_groups_free(a->groups, a->n_groups);
-    tide_host_free(a->marks);
-    tide_host_free(a->kinds[0]);
-    tide_host_free(a->kinds[1]);
+    tide_trace_marks_free(a->marks);
+    tide_trace_kinds_free(a->kinds[0]);
+    tide_trace_kinds_free(a->kinds[1]);
     tide_trace_blocks_free(a->blocks, a->n_blocks);
     tide_text_deinit(&a->sql);
     *a = (answers){0};

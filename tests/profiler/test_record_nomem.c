@@ -217,7 +217,7 @@ static void report_all(const char *path) {
         assert_tide_ok(render_all(subject, &err), &err);
         tide_subject_destroy(subject);
     }
-    tide_host_free(runs);
+    tide_trace_runs_free(runs);
 }
 
 /// A block that fails is no failure of the recording: the trace is closed as usual, has the attempt in it, and can be
@@ -268,8 +268,8 @@ static tide_status ask(tide_trace *t, tide_error *err) {
     assert_int_equal(n_runs, 2);
     assert_true(n_kinds > 0 && n_blocks > 0 && n_steps > 0);
 done:
-    tide_host_free(runs);
-    tide_host_free(kinds);
+    tide_trace_runs_free(runs);
+    tide_trace_kinds_free(kinds);
     tide_trace_blocks_free(blocks, n_blocks);
     tide_trace_steps_free(steps, n_steps);
     tide_memory_plan_destroy(plan);

@@ -104,7 +104,7 @@ static void check_against_meter(const bench *b, tide_trace *t, bool is_serial) {
         live += k[i].live_at_end_bytes;
         n_allocs += k[i].n_allocs;
     }
-    tide_host_free(k);
+    tide_trace_kinds_free(k);
     tide_allocator_stats s;
     tide_allocator_get_stats(b->inner, &s);
     assert_int_equal(live, s.requested_bytes); // sum over kinds = the allocator's total

@@ -126,7 +126,7 @@ static void check_kinds(tide_trace *t, int64_t run_id, const tide_memory_plan *p
         assert_int_equal(k[i].peak_bytes, run_id == 1 ? plan->lower_bound_bytes : plan->bytes);
     }
     assert_true(has_workspace);
-    tide_host_free(k);
+    tide_trace_kinds_free(k);
 }
 
 /// S28-19: the trace of one run shows the three steps: the offsets of the plan, one buffer for them, taken before the

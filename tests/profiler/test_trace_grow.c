@@ -198,7 +198,7 @@ static void check_whole(fixture *f) {
         assert_int_equal(kinds[i].live_at_end_bytes, h_bytes(&f->h, (int)kinds[i].kind, device, (int64_t)f->h.n));
         n_allocs += kinds[i].n_allocs;
     }
-    tide_host_free(kinds);
+    tide_trace_kinds_free(kinds);
     assert_int_equal(n_allocs, f->h.n_blocks);
     check_columns(f, -1, -1, 0, end_ns(f) + 1, 60, TIDE_COLUMNS_FAST); // leaves are as fine as ever
 }
@@ -264,7 +264,7 @@ static void check_thinned(uint64_t seed, h_form form) {
                 high = h_bytes(&f.h, (int)kinds[i].kind, device, id);
         assert_int_equal(kinds[i].peak_bytes, high);
     }
-    tide_host_free(kinds);
+    tide_trace_kinds_free(kinds);
     tide_trace_close(f.t);
     h_deinit(&f.h);
     tmp_dir_remove(&f.d);

@@ -43,7 +43,7 @@ static void test_runs(void **state) {
     assert_int_equal(runs[1].plan_bytes, DEMO_BYTES);
     assert_int_equal(runs[1].plan_naive_bytes, DEMO_NAIVE_BYTES);
     assert_int_equal(runs[1].plan_lower_bound_bytes, DEMO_BYTES);
-    tide_host_free(runs);
+    tide_trace_runs_free(runs);
     tide_trace_close(t);
     tide_trace_close(NULL);
     tmp_dir_remove(&d);
@@ -77,17 +77,17 @@ static void test_kinds_predicted_and_measured(void **state) {
     assert_kind(&k[0], TIDE_KIND_DEFAULT, 2048, 2048, 2048, 2048, 2, 2, 0);
     assert_kind(&k[1], TIDE_KIND_PERSISTENT, 512, 512, 512, 512, 1, 1, 0);
     assert_kind(&k[2], TIDE_KIND_WORKSPACE, 3328, 2560, 2560, 2560, 5, 5, 0);
-    tide_host_free(k);
+    tide_trace_kinds_free(k);
     assert_tide_ok(tide_trace_kinds(t, 2, &k, &n, &err), &err);
     assert_int_equal(n, 3);
     assert_kind(&k[0], TIDE_KIND_DEFAULT, 2088, 2088, 2112, 2048, 3, 2, 40); // "kept": 40 B that are not in the plan
     assert_kind(&k[1], TIDE_KIND_PERSISTENT, 512, 512, 512, 512, 1, 1, 0);
     assert_kind(&k[2], TIDE_KIND_WORKSPACE, 2560, 2560, 2560, 2560, 1, 1, 0);
-    tide_host_free(k);
+    tide_trace_kinds_free(k);
     assert_tide_ok(tide_trace_kinds(t, 0, &k, &n, &err), &err);
     assert_int_equal(n, 3);
     assert_kind(&k[2], TIDE_KIND_WORKSPACE, 5888, 2560, 2560, TIDE_UNKNOWN_BYTES, 6, 6, 0);
-    tide_host_free(k);
+    tide_trace_kinds_free(k);
     assert_tide_status(tide_trace_kinds(t, 3, &k, &n, &err), TIDE_ERR_NOT_FOUND);
     assert_text_has(err.msg, "no run 3");
     tide_trace_close(t);
@@ -127,7 +127,7 @@ static void test_predicted_but_never_allocated(void **state) {
         assert_kind(&k[2], TIDE_KIND_WORKSPACE, 0, 0, 0, workspace[run - 1], 0, 0, 0);
         const uint64_t live = 64 * (uint64_t)run; // the first run's block lives on
         assert_kind(&k[3], TIDE_KIND_KV_CACHE, 64, live, live, 0, 1, 0, live);
-        tide_host_free(k);
+        tide_trace_kinds_free(k);
     }
     tide_trace_close(t);
     assert_sql(d.file,
@@ -549,7 +549,7 @@ static void check_kinds(tide_trace *t, const oracle *o) {
             n_allocs += k[i].n_allocs;
             n_frees += k[i].n_frees;
         }
-        tide_host_free(k);
+        tide_trace_kinds_free(k);
         for (size_t i = 0; i < o->n_blocks; i++) {
             const oracle_block *b = &o->blocks[i];
             n_allocs -= b->alloc_ns >= o->begin_ns[run] && b->alloc_ns <= o->end_ns[run];
@@ -594,7 +594,7 @@ static void check_views(const char *path, tide_trace *t) {
             tide_text_addf(&kinds, "%d|%s|%s|%" PRIu64 "|%" PRIu64 "|%" PRIu64 "|%" PRIu64 "|%" PRIu64 "|%" PRIu64 "\n",
                            run, tide_memory_kind_name(k[i].kind), k[i].device, k[i].n_allocs, k[i].n_frees,
                            k[i].requested_bytes, k[i].peak_bytes, k[i].peak_reserved_bytes, k[i].live_at_end_bytes);
-        tide_host_free(k);
+        tide_trace_kinds_free(k);
         uint64_t bytes, t_ns;
         assert_tide_ok(tide_trace_peak(t, run, -1, &bytes, &t_ns, &err), &err);
         tide_text_addf(&peaks, "%d|%" PRIu64 "|%" PRIu64 "\n", run, bytes, t_ns);
@@ -691,7 +691,7 @@ static void test_wide_numbers_and_devices(void **state) {
     assert_int_equal(n, 3);
     assert_string_equal(k[2].device, "cuda:2");
     assert_true(k[2].peak_reserved_bytes == 1ull << 61);
-    tide_host_free(k);
+    tide_trace_kinds_free(k);
     uint64_t bytes;
     assert_tide_ok(tide_trace_peak(t, 0, -1, &bytes, NULL, &err), &err);
     assert_true(bytes == 3 * (1ull << 60));
@@ -731,8 +731,8 @@ static void test_out_of_memory_everywhere(void **state) {
         tide_memory_plan_destroy(plan);
         tide_trace_steps_free(steps, n_steps);
         tide_trace_blocks_free(blocks, n_blocks);
-        tide_host_free(kinds);
-        tide_host_free(runs);
+        tide_trace_kinds_free(kinds);
+        tide_trace_runs_free(runs);
         tide_trace_close(t);
     }
     assert_true(done);

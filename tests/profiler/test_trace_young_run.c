@@ -28,13 +28,13 @@ static void a_run_younger_than_the_open_trace(void **state) {
 
     assert_tide_ok(tide_trace_kinds(t, 1, &kinds, &n, &err), &err);
     for (size_t i = 0; i < n; i++) assert_true(kinds[i].kind != TIDE_KIND_WORKSPACE);
-    tide_host_free(kinds);
+    tide_trace_kinds_free(kinds);
     assert_tide_ok(tide_trace_refresh(t, NULL, &err), &err);
     assert_tide_ok(tide_trace_kinds(t, 1, &kinds, &n, &err), &err);
     bool any = false;
     for (size_t i = 0; i < n; i++) any = any || (kinds[i].kind == TIDE_KIND_WORKSPACE && kinds[i].peak_bytes == 64);
     assert_true(any);
-    tide_host_free(kinds);
+    tide_trace_kinds_free(kinds);
     tide_trace_close(t);
     assert_tide_ok(tide_recorder_end_run(f.rec, &err), &err);
     feeder_close(&f);

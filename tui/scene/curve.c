@@ -200,7 +200,7 @@ typedef struct mark_list {
 
 static void release_marks(void *ctx) {
     mark_list *m = ctx;
-    tide_host_free(m->marks);
+    tide_trace_marks_free(m->marks);
     tide_host_free(m->names);
     tide_host_free(m);
 }
