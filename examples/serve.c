@@ -11,8 +11,7 @@
 // memory that is not needed again; after half an hour, each request that times out forgets one of its pages.
 #include <stdio.h>
 
-#include "core/memory/allocators/allocators.h"
-#include "core/memory/block.h"
+#include "tidemark/memory.h"
 #include "tidemark/record.h"
 
 enum {
@@ -24,6 +23,11 @@ enum {
 };
 #define MIB ((size_t)1 << 20)
 #define SECOND_NS UINT64_C(1000000000)
+#define TRY(call)                                                                                                      \
+    do {                                                                                                               \
+        const tide_status st_ = (call);                                                                                \
+        if (st_ != TIDE_OK) return st_;                                                                                \
+    } while (0)
 
 typedef struct server {
     tide_recorder *recorder;
@@ -101,11 +105,11 @@ static tide_status serve_request(server *s, int32_t request, tide_error *err) {
 static tide_status serve_all(server *s, tide_error *err) {
     int64_t run_id;
     const tide_run_info info = {.model = "serve", .mode = "naive", .device = "cpu"};
-    TIDE_TRY(tide_recorder_begin_run(s->recorder, &info, NULL, &run_id, err));
-    TIDE_TRY(take(s->weights, 12 * MIB, TIDE_KIND_PERSISTENT, "weights", &s->model, err));
+    TRY(tide_recorder_begin_run(s->recorder, &info, NULL, &run_id, err));
+    TRY(take(s->weights, 12 * MIB, TIDE_KIND_PERSISTENT, "weights", &s->model, err));
     for (int32_t i = 0; i < N_REQUESTS; i++) {
         s->now_ns = (uint64_t)(i + 1) * REQUEST_S * SECOND_NS;
-        TIDE_TRY(serve_request(s, i, err));
+        TRY(serve_request(s, i, err));
     }
     tide_block_unref(s->model);
     s->model = NULL;
@@ -127,14 +131,14 @@ static tide_status open_server(server *s, const char *path, tide_error *err) {
     const tide_recorder_options opt = {.now = server_now, .now_ctx = s};
     tide_allocator *inner = NULL;
     s->now_ns = SECOND_NS;
-    TIDE_TRY(tide_recorder_open(path, &opt, &s->recorder, err));
+    TRY(tide_recorder_open(path, &opt, &s->recorder, err));
     s->to_recorder = tide_recorder_observer(s->recorder);
     s->observer = (tide_observer){.self = s, .on_memory = hear_memory, .on_scope = hear_scope};
-    tide_status st = tide_cpu_allocator_create(&inner, err);
-    TIDE_TRY(instrument(s, st, inner, &s->weights, err));
-    st = tide_stream_caching_create(TIDE_CPU, NULL, &inner, err);
-    TIDE_TRY(instrument(s, st, inner, &s->activations, err));
-    st = tide_stream_caching_create(TIDE_CPU, NULL, &inner, err);
+    tide_status st = tide_allocator_create_by_name("cpu", &inner, err);
+    TRY(instrument(s, st, inner, &s->weights, err));
+    st = tide_allocator_create_by_name("stream_caching", &inner, err);
+    TRY(instrument(s, st, inner, &s->activations, err));
+    st = tide_allocator_create_by_name("stream_caching", &inner, err);
     return instrument(s, st, inner, &s->pages, err);
 }
 
