@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: MIT
+"""`cmake --install` puts the program, its man page, the plug-in for several processes and the public headers under a prefix, and
+nothing else. Usage: install.py CMAKE BUILD_DIR LIBDIR HAS_PLUG_IN (0 or 1)"""
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from headers import HEADERS
+
+
+def main():
+    cmake, build, libdir, has_plug_in = sys.argv[1:5]
+    wanted = {"bin/tidemark", "share/man/man1/tidemark-tui.1", *(f"include/tidemark/{name}" for name in HEADERS)}
+    if has_plug_in == "1":
+        wanted.add(f"{libdir}/tidemark/tidemark_mpi.so")
+    with tempfile.TemporaryDirectory() as prefix:
+        subprocess.run([cmake, "--install", build, "--prefix", prefix], check=True, stdout=subprocess.DEVNULL)
+        root = pathlib.Path(prefix)
+        found = {p.relative_to(root).as_posix() for p in root.rglob("*") if not p.is_dir()}
+        said = subprocess.run([root / "bin/tidemark", "--version"], check=False, capture_output=True, text=True).stdout
+    for name in sorted(wanted - found):
+        print(f"{name} is not installed")
+    for name in sorted(found - wanted):
+        print(f"{name} is installed")
+    if not said.startswith("tidemark "):
+        print(f"the installed program says {said!r}")
+    print(f"{len(found)} files")
+    return 0 if found == wanted and said.startswith("tidemark ") else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
