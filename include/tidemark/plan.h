@@ -222,7 +222,8 @@ void tide_memory_plan_destroy(tide_memory_plan *p);
 typedef struct tide_strategy tide_strategy;
 
 /// By its name on the command line: "search", "greedy_by_size", … (`tidemark plan --all` prints them, docs/planner.md
-/// explains them). *out is static. @return TIDE_ERR_INVALID for another name, with the list as note, the nearest as hint
+/// explains them). *out is static. @return TIDE_ERR_INVALID for another name, with the list as note and the nearest as
+/// hint
 tide_status tide_strategy_find(const char *name, const tide_strategy **out, tide_error *err) TIDE_NODISCARD;
 /// The one that is used where none is named, "search": the best of all heuristics, and from there on until a plan is
 /// proven or the limits are met. Static.
