@@ -368,6 +368,7 @@ tide_status tide_context_run(tide_context *c, tide_error *err) {
         return TIDE_FAIL(err, TIDE_ERR_INVALID, "graph '%s': run before its %zu inputs were set",
                          c->plan->program->graph->name, c->plan->program->graph->n_inputs);
     c->run_scope.index = (int32_t)(c->stats.n_runs & INT32_MAX);
+    c->run_scope.block_id = c->buffer != NULL ? c->buffer->mem.block_id : 0;
     tide_scope_enter(&c->run_scope, c->observer);
     const tide_status st = run_inside_scope(c, err);
     tide_scope_leave(&c->run_scope, c->observer);

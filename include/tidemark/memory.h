@@ -236,6 +236,7 @@ typedef struct tide_scope {
     const char *name;
     tide_scope_kind kind;
     int32_t index;                   ///< step of an operator, number of a run; -1: none
+    uint64_t block_id;               ///< of a run: the block that it works in, its plan's buffer; 0: none
     const struct tide_scope *parent; ///< set by tide_scope_enter
     uint64_t entry;                  ///< set by tide_scope_enter: number of this entering on its thread, never 0; an
                                      ///< observer knows a scope again by it. 0: made by hand, compare all fields

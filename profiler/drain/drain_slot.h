@@ -70,7 +70,9 @@ __attribute__((always_inline)) static inline bool tide__drain_make_event(const t
     e->scope_id = (int32_t)tide__drain_number(f->scopes, f->n_scopes, s->scope);
     e->op = op;
     if (__builtin_expect(op < TIDE_MEM_ALLOC || op > TIDE_MEM_SNAPSHOT, 0)) {
-        e->block_id = e->reserved_bytes = e->address = e->stream = 0;
+        // A run says which block it works in.
+        e->block_id = op == TIDE__OP_SCOPE_ENTER && number != 0 ? tide__drain_block_id(f, number) : 0;
+        e->reserved_bytes = e->address = e->stream = 0;
         e->tag_id = e->allocator_id = 0;
         e->device = 0;
         e->kind = TIDE__NO_KIND;

@@ -258,12 +258,17 @@ void tide__feed_scope(tide__feed *f, const tide_scope_event *e) {
         tide__feed_refuse(f, TIDE_ERR_INVALID, "no scope to enter or leave");
         return;
     }
+    const uint64_t block_id = e->enter ? e->scope->block_id : 0;
+    if (__builtin_expect(block_id >> TIDE__BLOCK_ID_BITS != 0, 0)) {
+        tide__feed_refuse(f, TIDE_ERR_INVALID, "the number of its block passes 2^48");
+        return;
+    }
     const tide__put_time when = time_of(f, e->t_ns);
     uint32_t scope;
     if (!scope_number(f, p, e->thread, e->scope, &scope)) return;
     count_event(p);
     if (!has_room(f, p, e->thread, when, false)) return;
-    tide__producer_put_plain(p, when, e->enter ? TIDE__OP_SCOPE_ENTER : TIDE__OP_SCOPE_LEAVE, 0, 0, scope);
+    tide__producer_put_plain(p, when, e->enter ? TIDE__OP_SCOPE_ENTER : TIDE__OP_SCOPE_LEAVE, block_id, 0, scope);
 }
 
 void tide__feed_run(tide__feed *f, bool begin, int64_t run_id, uint64_t t_ns) {
