@@ -195,6 +195,12 @@ typedef struct tide_live {
     int64_t run_id; ///< 0: outside all runs
     uint64_t requested_bytes, reserved_bytes, address, stream;
     uint64_t alloc_event, alloc_ns;
+    // After tide_trace_expand_buffers: what lies in a plan's buffer.
+    bool in_buffer;      ///< a planned tensor, or the bytes of the buffer that no tensor uses
+    bool is_unused;      ///< the latter
+    uint32_t tensor;     ///< index in the plan; meaningful with in_buffer && !is_unused
+    uint64_t execution;  ///< which of the run's executions, from 0; the same
+    int64_t plan_run_id; ///< the run whose plan it is; meaningful with in_buffer
     bool free_requested; ///< given up by its owner, still held (another stream); of a window: when it begins
 } tide_live;
 /// All of them, and their sums.
@@ -214,6 +220,17 @@ tide_status tide_trace_live_set_after(tide_trace *t, uint64_t event_id, tide_liv
                                       tide_error *err) TIDE_NODISCARD;
 /// Free its items; it is empty then. Its texts are the trace's.
 void tide_live_set_deinit(tide_live_set *s);
+/**
+ * In place of each plan's buffer that is among the blocks of `set`: the tensors that lie in it at that moment, and one
+ * item for the bytes that no tensor uses (is_unused; there are none: 0 bytes), so that the sums stay what they were. A
+ * tensor's requested bytes are what it alone keeps: aliases count once. Its block, allocator, device and thread are the
+ * buffer's, its alloc_event and alloc_ns those of its first step in this execution. A buffer stays one block where it
+ * is not known which execution works in it: several contexts, recorded by a program whose runs do not say
+ * (tide_scope.block_id).
+ *
+ * @return TIDE_ERR_NOMEM, and the errors of reading a trace; `set` is as it was then
+ */
+tide_status tide_trace_expand_buffers(tide_trace *t, tide_live_set *set, tide_error *err) TIDE_NODISCARD;
 
 #ifdef __cplusplus
 }

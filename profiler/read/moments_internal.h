@@ -32,6 +32,7 @@ typedef enum tide__read {
     TIDE__READ_REPLAY,  ///< what tide__replay_apply looks at
     TIDE__READ_CHANGES, ///< kind, device and requested bytes of allocs and completed frees
     TIDE__READ_OPS,     ///< id, t_ns, op, block_id
+    TIDE__READ_SCOPES,  ///< all of scopes that are entered and left
     TIDE__N_READS
 } tide__read;
 /// Events first to last without replay, in intervals; ends early when `on_events` returns anything but TIDE_OK:

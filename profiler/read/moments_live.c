@@ -227,6 +227,10 @@ static void add_key(const tide_live_set *s, const tide_live *b, tide_group_by by
         tide_text_add(key, b->device);
         break;
     case TIDE_BY_SCOPE:
+        if (b->is_unused) {
+            tide_text_add(key, "(unused in the buffer)");
+            break;
+        }
         tide_text_add(key, b->scope[0] != '\0' ? b->scope : "(outside all scopes)");
         if (b->scope_index >= 0) tide_text_addf(key, " #%" PRId64, b->scope_index);
         break;

@@ -146,12 +146,16 @@ tide_status tide__copier_gap(tide__copier *r, uint64_t n, int64_t t_ns, bool as_
 // ---- plans ----
 
 static tide_status delete_plan(const tide__sql *out, int64_t run_id, tide_error *err) {
-    static const char *const deletes[] = {
-        "DELETE FROM plan WHERE run_id = ?",           "DELETE FROM plan_buffer WHERE run_id = ?",
-        "DELETE FROM plan_tensor WHERE run_id = ?",    "DELETE FROM plan_gap WHERE run_id = ?",
-        "DELETE FROM plan_point WHERE run_id = ?",     "DELETE FROM plan_point_size WHERE run_id = ?",
-        "DELETE FROM plan_pool WHERE run_id = ?",      "DELETE FROM plan_step WHERE run_id = ?",
-        "DELETE FROM plan_recomputed WHERE run_id = ?"};
+    static const char *const deletes[] = {"DELETE FROM plan WHERE run_id = ?",
+                                          "DELETE FROM plan_buffer WHERE run_id = ?",
+                                          "DELETE FROM plan_tensor WHERE run_id = ?",
+                                          "DELETE FROM plan_gap WHERE run_id = ?",
+                                          "DELETE FROM plan_point WHERE run_id = ?",
+                                          "DELETE FROM plan_point_size WHERE run_id = ?",
+                                          "DELETE FROM plan_pool WHERE run_id = ?",
+                                          "DELETE FROM plan_step WHERE run_id = ?",
+                                          "DELETE FROM plan_recomputed WHERE run_id = ?",
+                                          "DELETE FROM plan_part WHERE run_id = ?"};
     for (size_t i = 0; i < sizeof deletes / sizeof deletes[0]; i++) {
         sqlite3_stmt *stmt;
         TIDE_TRY(tide__sql_prepare(out, deletes[i], &stmt, err));

@@ -144,11 +144,14 @@ static const char *text_of(tide__read what) {
         [TIDE__READ_REPLAY] = "SELECT count(CASE op WHEN 1 THEN " FULL " WHEN 7 THEN " FULL " ELSE " BRIEF " END)",
         [TIDE__READ_CHANGES] = "SELECT count(CASE op WHEN 1 THEN " CHANGE " WHEN 3 THEN " CHANGE " ELSE " BRIEF " END)",
         [TIDE__READ_OPS] = "SELECT count(" BRIEF ")",
+        [TIDE__READ_SCOPES] = "SELECT count(CASE WHEN op BETWEEN 16 AND 17 THEN " FULL " ELSE " BRIEF " END)",
     };
     return texts[what];
 }
 
-_Static_assert(TIDE_MEM_ALLOC == 1 && TIDE_MEM_FREE_COMPLETED == 3 && TIDE_MEM_POOL_DISCARD == 7, "in the statements");
+_Static_assert(TIDE_MEM_ALLOC == 1 && TIDE_MEM_FREE_COMPLETED == 3 && TIDE_MEM_POOL_DISCARD == 7 &&
+                   TIDE__OP_SCOPE_ENTER == 16 && TIDE__OP_SCOPE_LEAVE == 17,
+               "in the statements");
 
 static tide_status prepare(tide_trace *t, tide__row_reader *r, tide__read what, tide_error *err) {
     if (r->stmts[what] != NULL) return TIDE_OK;

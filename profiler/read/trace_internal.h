@@ -22,6 +22,9 @@
 typedef struct tide__trace_scope {
     const char *name; ///< borrowed from the texts; "" for none
     int64_t step;     ///< -1: none
+    int32_t run;      ///< the scope of an execution that it lies in, or is; 0: none
+    bool is_operator;
+    bool is_step; ///< an operator with a step that lies in no other operator
 } tide__trace_scope;
 
 /// The small tables of the file by their numbers. They only grow, and a text stays where it is until close.
@@ -68,6 +71,7 @@ typedef enum tide__kept {
     TIDE__KEPT_POOLS,     ///< holdings_pools.c: sums over a run's pools
     TIDE__KEPT_KINDS,     ///< query_kinds.c: counts of a run's kinds
     TIDE__KEPT_PEAKS,     ///< lives.c: answers of tide_trace_peaks_without
+    TIDE__KEPT_EXECUTIONS,
     TIDE__N_KEPT
 } tide__kept;
 
@@ -109,14 +113,16 @@ struct tide_trace {
         bool has_memory; ///< `replay` was made
         bool is_on;      ///< it stands at an event
         tide__replay replay;
-    } at;                                  ///< the last moment that was asked for: the next one is often near
-    tide_text snapshot;                    ///< bytes of the last one that was read
-    struct tide__interval_cache *cache;    ///< decoded intervals; NULL until there is one
-    struct tide__segments *segments;       ///< NULL until they are asked for
-    struct tide__pool_sums *pool_sums;     ///< the same, of a run's pools
-    struct tide__kind_counts *kind_counts; ///< the same, of a run's kinds
-    struct tide_trace_alike *alike;        ///< [n_alike] answers of tide_trace_peaks_without, owned; of events
-    uint64_t alike_first, alike_last;      ///< these
+    } at;                                     ///< the last moment that was asked for: the next one is often near
+    tide_text snapshot;                       ///< bytes of the last one that was read
+    struct tide__interval_cache *cache;       ///< decoded intervals; NULL until there is one
+    struct tide__segments *segments;          ///< NULL until they are asked for
+    struct tide__pool_sums *pool_sums;        ///< the same, of a run's pools
+    struct tide__kind_counts *kind_counts;    ///< the same, of a run's kinds
+    struct tide__run_executions **executions; ///< [n_executions] of the runs that were asked for, owned
+    size_t n_executions, cap_executions;
+    struct tide_trace_alike *alike;   ///< [n_alike] answers of tide_trace_peaks_without, owned; of events
+    uint64_t alike_first, alike_last; ///< these
     size_t n_alike, cap_alike;
 };
 

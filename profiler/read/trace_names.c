@@ -78,11 +78,19 @@ static bool take_device(tide__trace_names *n, sqlite3_stmt *stmt, size_t id) {
 static bool take_scope(tide__trace_names *n, sqlite3_stmt *stmt, size_t id) {
     if (tide_host_grow(&n->scopes, &n->cap_scopes, id + 1, sizeof *n->scopes) != TIDE_OK) return false;
     while (n->n_scopes < id) n->scopes[n->n_scopes++] = (tide__trace_scope){.name = "", .step = -1};
-    uint64_t name_id = 0, step = 0;
+    uint64_t name_id = 0, step = 0, parent_id = 0;
     const bool has_name = tide__sql_u64(stmt, 1, &name_id) && name_id < n->n_texts;
     const bool has_step = tide__sql_u64(stmt, 2, &step);
-    n->scopes[n->n_scopes++] =
-        (tide__trace_scope){.name = has_name ? n->texts[name_id] : "", .step = has_step ? (int64_t)step : -1};
+    const char *kind = tide__sql_text(stmt, 3);
+    const bool has_parent = tide__sql_u64(stmt, 4, &parent_id) && parent_id > 0 && parent_id < id;
+    const tide__trace_scope parent = has_parent ? n->scopes[parent_id] : (tide__trace_scope){0};
+    tide__trace_scope scope = {
+        .name = has_name ? n->texts[name_id] : "", .step = has_step ? (int64_t)step : -1, .run = parent.run};
+    if (strcmp(kind, "run") == 0) scope.run = (int32_t)id;
+    const bool is_operator = strcmp(kind, "operator") == 0;
+    scope.is_step = is_operator && !parent.is_operator && has_step && step <= INT32_MAX;
+    scope.is_operator = is_operator || (parent.is_operator && scope.run == parent.run);
+    n->scopes[n->n_scopes++] = scope;
     return true;
 }
 
@@ -112,8 +120,8 @@ static tide_status take_rows(tide_trace *t, const char *table, const char *query
 tide_status tide__trace_names_load(tide_trace *t, tide_error *err) {
     const tide__trace_names *n = &t->names;
     TIDE_TRY(take_rows(t, "name", "SELECT id, text FROM name WHERE id > ? ORDER BY id", n->n_texts, take_text, err));
-    TIDE_TRY(take_rows(t, "scope", "SELECT id, name_id, step FROM scope WHERE id > ? ORDER BY id", n->n_scopes,
-                       take_scope, err));
+    TIDE_TRY(take_rows(t, "scope", "SELECT id, name_id, step, kind, parent_id FROM scope WHERE id > ? ORDER BY id",
+                       n->n_scopes, take_scope, err));
     return take_rows(t, "device", "SELECT id, name FROM device WHERE id > ? ORDER BY id", n->n_devices, take_device,
                      err);
 }

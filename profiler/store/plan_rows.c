@@ -6,6 +6,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
+#include "planner/plan_live.h"
 #include "planner/planner.h"
 #include "profiler/store/plan_rows.h"
 
@@ -626,6 +627,29 @@ static tide_status write_pools(const tide__sql *s, int64_t run_id, const tide_me
     return st;
 }
 
+/// What each tensor keeps of its buffer, and when: nothing here reads it back, for the tensors say it; SQL does.
+static tide_status write_parts(const tide__sql *s, int64_t run_id, const tide_memory_plan *p, tide_error *err) {
+    tide_plan_live live;
+    tide_plan_part *parts = NULL;
+    size_t n = 0;
+    sqlite3_stmt *stmt = NULL;
+    TIDE_TRY(tide_plan_live_make(p, &live, err));
+    tide_status st = tide_plan_live_parts(p, &live, &parts, &n, err);
+    if (st == TIDE_OK) st = tide__sql_prepare(s, "INSERT INTO plan_part VALUES(?, ?, ?, ?, ?)", &stmt, err);
+    for (size_t i = 0; st == TIDE_OK && i < n; i++) {
+        sqlite3_bind_int64(stmt, 1, run_id);
+        sqlite3_bind_int64(stmt, 2, parts[i].tensor);
+        sqlite3_bind_int64(stmt, 3, parts[i].begin_step);
+        sqlite3_bind_int64(stmt, 4, parts[i].end_step);
+        st = tide__sql_bind_u64(stmt, 5, parts[i].bytes) ? tide__sql_run(s, stmt, err)
+                                                         : too_large(s, p->lifetimes.items[parts[i].tensor].name, err);
+    }
+    sqlite3_finalize(stmt);
+    tide_host_free(parts);
+    tide_plan_live_deinit(&live);
+    return st;
+}
+
 /// Rows (run, number, name).
 static tide_status write_names(const tide__sql *s, const char *insert, int64_t run_id, char *const *names, size_t n,
                                tide_error *err) {
@@ -647,6 +671,7 @@ tide_status tide__plan_rows_write(const tide__sql *s, int64_t run_id, const tide
     TIDE_TRY(write_head(s, run_id, plan, err));
     TIDE_TRY(write_buffers(s, run_id, plan, err));
     TIDE_TRY(write_tensors(s, run_id, plan, err));
+    TIDE_TRY(write_parts(s, run_id, plan, err));
     TIDE_TRY(write_gaps(s, run_id, plan, err));
     TIDE_TRY(write_point_sizes(s, run_id, plan, err));
     TIDE_TRY(write_pools(s, run_id, plan, err));

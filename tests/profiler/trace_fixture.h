@@ -267,7 +267,7 @@ static inline void demo_planned_run(feeder *f, const tide_memory_plan *plan) {
     feed(f, 2040, TIDE_MEM_ALLOC, 14, TIDE_KIND_WORKSPACE, DEMO_BYTES, "plan buffer");
     for (int k = 0; k < 2; k++) {
         const uint64_t t = 2100 + 400 * (uint64_t)k;
-        const tide_scope run = {.name = "demo", .kind = TIDE_SCOPE_RUN, .index = k};
+        const tide_scope run = {.name = "demo", .kind = TIDE_SCOPE_RUN, .index = k, .block_id = 14};
         feed_scope(f, t - 10, true, &run);
         for (int i = 0; i < N_DEMO_STEPS; i++) {
             const tide_scope op = {.name = demo_steps[i], .kind = TIDE_SCOPE_OPERATOR, .index = i, .parent = &run};

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+//
+// What else is known of a run's executions, for executions_live.c. Private to profiler/.
+#ifndef TIDE_PROFILER_READ_EXECUTIONS_INTERNAL_H
+#define TIDE_PROFILER_READ_EXECUTIONS_INTERNAL_H
+
+#include "planner/plan_live.h"
+#include "profiler/executions.h"
+#include "profiler/read/moments_internal.h"
+
+/// What the plan has alive; only where there is a plan.
+const tide_plan_live *tide__executions_live(const tide_executions *x);
+
+#endif

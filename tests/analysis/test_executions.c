@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: MIT
+//
+// What lies in plans' buffers, held against plain SQL over the trace (view holders) at every event of random
+// recordings: several contexts, executions that are cut short, operators inside operators, plans with aliases and gaps.
+#include "planner/plan_live.h"
+#include "tests/analysis/subject_fixture.h"
+
+// ---- random recordings ----
+
+enum { MAX_CONTEXTS = 3, N_STEPS = 7, BUFFER_ID = 100 };
+
+/// A thread: where it is in its program.
+typedef struct context {
+    tide_scope run, region, op, inner;
+    int depth; // scopes that are entered
+    int step;
+    int32_t n_runs;
+    bool has_region;
+} context;
+
+static char step_names[N_STEPS][8];
+
+static void enter(feeder *f, context *c, uint64_t t, tide_scope *s, const tide_scope *parent) {
+    s->parent = parent;
+    feed_scope(f, t, true, s);
+    c->depth++;
+}
+
+static void begin_execution(feeder *f, context *c, uint64_t t, uint64_t block_id, tide_rng *rng) {
+    c->run = (tide_scope){.name = "random", .kind = TIDE_SCOPE_RUN, .index = c->n_runs++, .block_id = block_id};
+    c->has_region = tide_rng_below(rng, 4) == 0;
+    c->region = (tide_scope){.name = "part", .kind = TIDE_SCOPE_REGION, .index = -1};
+    c->depth = 0;
+    c->step = 0;
+    enter(f, c, t, &c->run, NULL);
+    if (c->has_region) enter(f, c, t, &c->region, &c->run);
+}
+
+static void leave_step(feeder *f, context *c, uint64_t t, tide_rng *rng) {
+    if (tide_rng_below(rng, 3) == 0) { // an operator inside of it is no step
+        c->inner = (tide_scope){.name = "inner", .kind = TIDE_SCOPE_OPERATOR, .index = 1, .parent = &c->op};
+        feed_scope(f, t, true, &c->inner);
+        feed_scope(f, t, false, &c->inner);
+    }
+    feed_scope(f, t, false, &c->op);
+}
+
+/// The next thing that the thread does; an execution may end anywhere.
+static void go_on(feeder *f, context *c, uint64_t t, uint64_t block_id, tide_rng *rng) {
+    const bool is_between = c->step % 2 == 0;
+    if (c->depth == 0) {
+        begin_execution(f, c, t, block_id, rng);
+    } else if (c->step == 2 * N_STEPS || tide_rng_below(rng, 25) == 0) {
+        if (!is_between && tide_rng_below(rng, 2) == 0) feed_scope(f, t, false, &c->op);
+        if (tide_rng_below(rng, 6) > 0) feed_scope(f, t, false, &c->run); // else the next one begins inside of it
+        c->depth = 0;
+    } else if (is_between) {
+        c->op = (tide_scope){.name = step_names[c->step / 2],
+                             .kind = TIDE_SCOPE_OPERATOR,
+                             .index = c->step / 2,
+                             .parent = c->has_region ? &c->region : &c->run};
+        feed_scope(f, t, true, &c->op);
+        c->step++;
+    } else {
+        leave_step(f, c, t, rng);
+        c->step++;
+    }
+}
+
+static void record_random(const char *path, uint64_t seed, const tide_memory_plan *plan) {
+    tide_rng rng = {seed};
+    feeder f;
+    feeder_open(&f, path, 64, false);
+    const size_t n_contexts = 1 + tide_rng_below(&rng, MAX_CONTEXTS);
+    const bool says = n_contexts > 1 || tide_rng_below(&rng, 3) > 0;
+    const tide_run_info info = {.model = "random",
+                                .mode = "planned",
+                                .strategy = "greedy_by_size",
+                                .device = "cpu",
+                                .n_contexts = (uint32_t)n_contexts};
+    context contexts[MAX_CONTEXTS] = {0};
+    uint64_t t = 100, next_id = 1;
+    feed_begin_run(&f, t, &info, plan);
+    for (size_t i = 0; i < n_contexts; i++)
+        feed(&f, ++t, TIDE_MEM_ALLOC, BUFFER_ID + i, TIDE_KIND_WORKSPACE, plan->buffers[0].bytes, "plan buffer");
+    const size_t n = 60 + tide_rng_below(&rng, 200);
+    for (size_t i = 0; i < n; i++) {
+        const size_t k = tide_rng_below(&rng, n_contexts);
+        t += tide_rng_below(&rng, 3);
+        f.thread = (uint32_t)(1 + k);
+        f.scope = NULL;
+        if (tide_rng_below(&rng, 8) == 0)
+            feed(&f, t, TIDE_MEM_ALLOC, next_id++, TIDE_KIND_DEFAULT, 64, "beside");
+        else
+            go_on(&f, &contexts[k], t, says ? BUFFER_ID + k : 0, &rng);
+    }
+    f.thread = 1;
+    for (size_t i = 0; i < n_contexts; i++)
+        feed_free(&f, ++t + 1, BUFFER_ID + i, TIDE_KIND_WORKSPACE, plan->buffers[0].bytes, "plan buffer");
+    feed_end_run(&f, t + 10);
+    feeder_close(&f);
+}
+
+// ---- the same by SQL ----
+
+static uint64_t sql_number(sqlite3 *db, const char *query) {
+    sqlite3_stmt *stmt;
+    if (sqlite3_prepare_v2(db, query, -1, &stmt, NULL) != SQLITE_OK) fail_msg("%s: %s", query, sqlite3_errmsg(db));
+    assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+    const uint64_t value = (uint64_t)sqlite3_column_int64(stmt, 0);
+    sqlite3_finalize(stmt);
+    return value;
+}
+
+/// Rows of `holders` are kept in a table: the view is made anew for each question.
+static sqlite3 *open_holders(const char *path) {
+    sqlite3 *db = sql_open(path);
+    assert_int_equal(sqlite3_exec(db, "CREATE TEMP TABLE held AS SELECT * FROM holders", NULL, NULL, NULL), SQLITE_OK);
+    return db;
+}
+
+static uint64_t held_by(sqlite3 *db, uint64_t event, const char *name, int64_t execution) {
+    char query[400];
+    snprintf(
+        query, sizeof query,
+        "SELECT coalesce(sum(bytes), 0) FROM held WHERE begin_event <= %d AND (end_event IS NULL OR end_event > %d) "
+        "AND name = '%s' AND coalesce(execution, -1) = %d",
+        (int)event, (int)event, name, (int)execution);
+    return sql_number(db, query);
+}
+
+static uint64_t rows_at(sqlite3 *db, uint64_t event) {
+    char query[400];
+    snprintf(
+        query, sizeof query,
+        "SELECT count(*) FROM (SELECT 1 FROM held WHERE begin_event <= %d AND (end_event IS NULL OR end_event > %d) "
+        "GROUP BY block_id, execution, idx, name)",
+        (int)event, (int)event);
+    return sql_number(db, query);
+}
+
+static tide_live_set live_after(tide_trace *t, uint64_t event, bool expanded) {
+    tide_live_set set;
+    tide_error err = TIDE_ERROR_INIT;
+    assert_tide_ok(tide_trace_live_set_after(t, event, &set, &err), &err);
+    if (expanded) assert_tide_ok(tide_trace_expand_buffers(t, &set, &err), &err);
+    return set;
+}
+
+/// At one event: every tensor of every context as SQL has it, and the sums as they were. @return used bytes
+static uint64_t check_event(tide_trace *t, sqlite3 *db, uint64_t event) {
+    tide_live_set before = live_after(t, event, false), set = live_after(t, event, true);
+    uint64_t sum = 0, reserved = 0, unused = 0, unused_by_sql = 0;
+    bool has_unused = false;
+    for (size_t i = 0; i < set.n; i++) {
+        const tide_live *b = &set.items[i];
+        sum += b->requested_bytes;
+        reserved += b->reserved_bytes;
+        if (b->is_unused) unused += b->requested_bytes;
+        has_unused = has_unused || b->is_unused;
+        if (!b->in_buffer || b->is_unused) continue;
+        const uint64_t by_sql = held_by(db, event, b->name, (int64_t)b->execution);
+        if (b->requested_bytes != by_sql)
+            fail_msg("event %d: %s of execution %d keeps %d bytes, by SQL %d", (int)event, b->name, (int)b->execution,
+                     (int)b->requested_bytes, (int)by_sql);
+    }
+    assert_int_equal(sum, before.requested_bytes);
+    assert_int_equal(reserved, before.reserved_bytes);
+    if (has_unused) unused_by_sql = held_by(db, event, "unused in the buffer", -1);
+    if (unused != unused_by_sql)
+        fail_msg("event %d: %d bytes are unused, by SQL %d", (int)event, (int)unused, (int)unused_by_sql);
+    assert_int_equal(set.n, rows_at(db, event));
+    tide_live_set_deinit(&before);
+    tide_live_set_deinit(&set);
+    return sum - unused;
+}
+
+typedef struct used_list {
+    uint64_t at[1024]; // by event; UINT64_MAX: no change
+    uint64_t first;
+} used_list;
+
+static tide_status take_used(void *ctx, const tide_trace_used *used) {
+    used_list *l = ctx;
+    assert_true(used->event < 1024 && used->bytes <= used->live_bytes);
+    l->at[used->event] = used->bytes;
+    return TIDE_OK;
+}
+
+/// The fullest moment of all events that are as high as the peak, by looking at each.
+static void check_fullest(tide_trace *t, const uint64_t *used, uint64_t n_events) {
+    tide_error err = TIDE_ERROR_INIT;
+    tide_trace_used got;
+    tide_trace_extent x;
+    uint64_t peak = 0, best = 0, at = 0;
+    assert_tide_ok(tide_trace_get_extent(t, 1, &x, &err), &err);
+    for (uint64_t e = x.first_event; e <= n_events; e++) {
+        tide_live_set set = live_after(t, e, false);
+        const bool is_higher = set.requested_bytes > peak;
+        if (is_higher || (set.requested_bytes == peak && used[e] > best)) {
+            peak = set.requested_bytes;
+            best = used[e];
+            at = e;
+        }
+        tide_live_set_deinit(&set);
+    }
+    assert_tide_ok(tide_trace_fullest(t, 1, SIZE_MAX, &got, &err), &err);
+    assert_int_equal(got.live_bytes, peak);
+    assert_int_equal(got.bytes, best);
+    assert_int_equal(got.event, at);
+}
+
+static void check_recording(uint64_t seed) {
+    static used_list list;
+    tide_error err = TIDE_ERROR_INIT;
+    tmp_dir d;
+    tmp_dir_make(&d);
+    tide_memory_plan *plan = random_plan(seed, 5 + seed % 17, N_STEPS);
+    record_random(d.file, seed, plan);
+    tide_memory_plan_destroy(plan);
+    tide_trace *t;
+    assert_tide_ok(tide_trace_open(d.file, &t, &err), &err);
+    tide_trace_info info;
+    assert_tide_ok(tide_trace_get_info(t, &info, &err), &err);
+    assert_true(info.n_events < 1024);
+    memset(list.at, 0xFF, sizeof list.at);
+    assert_tide_ok(tide_trace_each_used(t, 1, 1, info.n_events, take_used, &list, &err), &err);
+    sqlite3 *db = open_holders(d.file);
+    const tide_executions *x;
+    assert_tide_ok(tide_trace_executions(t, 1, &x, &err), &err);
+    assert_int_equal(x->n, sql_number(db, "SELECT count(*) FROM executions"));
+    const bool says = sql_number(db, "SELECT count(*) FROM buffers") > 0;
+    uint64_t used[1024], last = 0;
+    for (uint64_t e = 1; e <= info.n_events; e++) {
+        // Without the numbers of blocks SQL leaves buffers as they are.
+        used[e] = says ? check_event(t, db, e) : 0;
+        if (list.at[e] != UINT64_MAX) last = list.at[e];
+        if (used[e] > 0) assert_int_equal(used[e], last);
+        used[e] = last;
+    }
+    check_fullest(t, used, info.n_events);
+    sqlite3_close(db);
+    tide_trace_close(t);
+    tmp_dir_remove(&d);
+}
+
+static void random_recordings(void **state) {
+    (void)state;
+    const uint64_t n = (uint64_t)tide_test_rounds(12, 400);
+    for (uint64_t seed = 0; seed < n; seed++) check_recording(seed);
+}
+
+// ---- parts of a plan ----
+
+/// Part by part what tide_plan_live_counts says step by step, and the sums of the steps.
+static void parts_are_the_counts_of_each_step(void **state) {
+    (void)state;
+    for (uint64_t seed = 0; seed < 60; seed++) {
+        tide_error err = TIDE_ERROR_INIT;
+        tide_memory_plan *plan = random_plan(seed, 1 + seed, 9);
+        const size_t n = plan->lifetimes.n;
+        tide_plan_live live;
+        tide_plan_part *parts;
+        size_t n_parts;
+        assert_tide_ok(tide_plan_live_make(plan, &live, &err), &err);
+        assert_tide_ok(tide_plan_live_parts(plan, &live, &parts, &n_parts, &err), &err);
+        uint64_t *counts = tide_host_calloc(n, sizeof *counts), *by_parts = tide_host_calloc(n, sizeof *by_parts);
+        uint64_t bytes[9];
+        tide_plan_live_bytes(plan, &live, &plan->buffers[0], bytes);
+        for (int64_t step = 0; step < 9; step++) {
+            uint64_t sum = 0;
+            assert_tide_ok(tide_plan_live_counts(plan, &live, step, counts, &err), &err);
+            memset(by_parts, 0, n * sizeof *by_parts);
+            for (size_t i = 0; i < n_parts; i++) {
+                assert_true(parts[i].begin_step < parts[i].end_step);
+                if (parts[i].begin_step <= step && step < parts[i].end_step) {
+                    assert_int_equal(by_parts[parts[i].tensor], 0);
+                    by_parts[parts[i].tensor] = parts[i].bytes;
+                }
+            }
+            for (size_t i = 0; i < n; i++) {
+                if (plan->lifetimes.items[i].persistent) continue;
+                assert_int_equal(by_parts[i], counts[i]);
+                sum += counts[i];
+            }
+            if (plan->n_buffers > 0) assert_int_equal(sum, bytes[step]);
+        }
+        tide_host_free(by_parts);
+        tide_host_free(counts);
+        tide_host_free(parts);
+        tide_plan_live_deinit(&live);
+        tide_memory_plan_destroy(plan);
+    }
+}
+
+// ---- what a recording may look like ----
+
+static void a_trace_without_runs(void **state) {
+    (void)state;
+    tide_error err = TIDE_ERROR_INIT;
+    tmp_dir d;
+    tmp_dir_make(&d);
+    feeder f;
+    feeder_open(&f, d.file, 0, false);
+    feed(&f, 10, TIDE_MEM_ALLOC, 1, TIDE_KIND_WORKSPACE, 64, "alone");
+    feeder_close(&f);
+    tide_trace *t;
+    const tide_executions *x;
+    tide_trace_used used;
+    assert_tide_ok(tide_trace_open(d.file, &t, &err), &err);
+    assert_tide_status(tide_trace_executions(t, 1, &x, &err), TIDE_ERR_NOT_FOUND);
+    tide_live_set set = live_after(t, 1, true);
+    assert_int_equal(set.n, 1);
+    assert_false(set.items[0].in_buffer);
+    tide_live_set_deinit(&set);
+    assert_tide_ok(tide_trace_fullest(t, 0, SIZE_MAX, &used, &err), &err);
+    assert_int_equal(used.live_bytes, 64);
+    tide_trace_close(t);
+    tmp_dir_remove(&d);
+}
+
+/// Operators that lie in no run: a new execution begins where the steps begin again.
+static void operators_without_a_run(void **state) {
+    (void)state;
+    tide_error err = TIDE_ERROR_INIT;
+    tmp_dir d;
+    tmp_dir_make(&d);
+    feeder f;
+    feeder_open(&f, d.file, 0, false);
+    tide_memory_plan *plan = demo_plan_make();
+    const tide_run_info info = {.model = "demo", .mode = "planned", .strategy = "by_hand", .device = "cpu"};
+    feed_begin_run(&f, 10, &info, plan);
+    feed(&f, 20, TIDE_MEM_ALLOC, 1, TIDE_KIND_WORKSPACE, DEMO_BYTES, "plan buffer");
+    for (uint64_t i = 0; i < 2 * N_DEMO_STEPS; i++) {
+        const int step = (int)(i % N_DEMO_STEPS);
+        const tide_scope op = {.name = demo_steps[step], .kind = TIDE_SCOPE_OPERATOR, .index = step};
+        feed_scope(&f, 30 + 10 * i, true, &op);
+        feed_scope(&f, 35 + 10 * i, false, &op);
+    }
+    feed_end_run(&f, 200);
+    tide_memory_plan_destroy(plan);
+    feeder_close(&f);
+    tide_trace *t;
+    const tide_executions *x;
+    assert_tide_ok(tide_trace_open(d.file, &t, &err), &err);
+    assert_tide_ok(tide_trace_executions(t, 1, &x, &err), &err);
+    assert_int_equal(x->n, 2);
+    assert_int_equal(x->n_lanes, 1);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(x->items[i].number, -1);
+        assert_int_equal(x->items[i].n_steps, N_DEMO_STEPS);
+        assert_int_equal(x->items[i].begin_ns, 30 + 40 * i);
+    }
+    tide_live_set set = live_after(t, 2, true); // conv runs
+    assert_int_equal(set.n, 3);                 // a, conv.scratch, unused
+    tide_live_set_deinit(&set);
+    tide_trace_close(t);
+    tmp_dir_remove(&d);
+}
+
+static void out_of_memory(void **state) {
+    (void)state;
+    tide_error err = TIDE_ERROR_INIT;
+    tmp_dir d;
+    tmp_dir_make(&d);
+    demo_record(d.file, 0);
+    bool failed = true;
+    for (int64_t n = 0; failed; n = tide_test_next_failure(n)) {
+        tide_trace *t;
+        tide_trace_used used;
+        tide_live_set set = {0};
+        assert_tide_ok(tide_trace_open(d.file, &t, &err), &err);
+        tide_host_fail_after(n);
+        tide_status st = tide_trace_fullest(t, 2, SIZE_MAX, &used, &err);
+        if (st == TIDE_OK) st = tide_trace_live_set_after(t, used.event, &set, &err);
+        if (st == TIDE_OK) st = tide_trace_expand_buffers(t, &set, &err);
+        tide_host_fail_after(-1);
+        failed = st != TIDE_OK;
+        if (failed) assert_tide_status(st, TIDE_ERR_NOMEM);
+        if (!failed) assert_int_equal(set.requested_bytes, 5160);
+        tide_live_set_deinit(&set);
+        if (failed) { // and the trace can be asked again
+            assert_tide_ok(tide_trace_fullest(t, 2, SIZE_MAX, &used, &err), &err);
+            assert_int_equal(used.live_bytes, 5160);
+        }
+        tide_trace_close(t);
+        assert_true(n < 2000);
+    }
+    tmp_dir_remove(&d);
+}
+
+int main(void) {
+    for (int i = 0; i < N_STEPS; i++) snprintf(step_names[i], sizeof step_names[i], "Op_%d", i);
+    const struct CMUnitTest tests[] = {
+        tide_unit_test(random_recordings),    tide_unit_test(parts_are_the_counts_of_each_step),
+        tide_unit_test(a_trace_without_runs), tide_unit_test(operators_without_a_run),
+        tide_unit_test(out_of_memory),
+    };
+    return cmocka_run_group_tests_name("executions", tests, NULL, NULL);
+}
