@@ -61,9 +61,11 @@ typedef struct side_list {
 static void add_plan(const diff_side *side, entry *e) {
     const tide_memory_plan *plan = side->facts->plan;
     e->place = TIDE_NO_OFFSET;
-    if (!e->is_planned || plan == NULL || e->id >= plan->lifetimes.n) return;
-    e->tensor = &plan->lifetimes.items[e->id];
-    e->place = plan->offsets[e->id];
+    const uint64_t tensor = tide_planned_tensor(e->id);
+    if (!e->is_planned || plan == NULL || tensor >= plan->lifetimes.n) return;
+    if (tide_id_is_planned(e->id) && tide_planned_run(e->id) != side->facts->run_id) return; // another run's plan
+    e->tensor = &plan->lifetimes.items[tensor];
+    e->place = plan->offsets[tensor];
 }
 
 static entry entry_of_live(const diff_side *side, const tide_live_item *x) {
@@ -180,17 +182,34 @@ static tide_status match_names(const diff_work *w, side_list *a, side_list *b, e
 
 // ---- one subject: by number ----
 
+/// Run and tensor of a planned one: the same in another execution.
+static uint64_t number_of(const entry *e) {
+    return tide_id_is_planned(e->id) ? tide_planned_id(tide_planned_run(e->id), 0, tide_planned_tensor(e->id)) : e->id;
+}
+
 static int compare_numbers(const entry *x, const entry *y) {
     if (x->is_planned != y->is_planned) return x->is_planned ? 1 : -1;
-    if (x->id != y->id) return x->id < y->id ? -1 : 1;
+    if (number_of(x) != number_of(y)) return number_of(x) < number_of(y) ? -1 : 1;
+    if (x->is_planned) return (x->rank > y->rank) - (x->rank < y->rank);
     return (x->begin > y->begin) - (x->begin < y->begin); // a number that was given twice
 }
 
-static int by_number(const void *a, const void *b) { return compare_numbers(a, b); }
+static int by_number(const void *a, const void *b) {
+    const entry *x = a, *y = b;
+    const int order = compare_numbers(x, y);
+    return order != 0 ? order : (x->begin > y->begin) - (x->begin < y->begin);
+}
+
+/// Tensors that are alive in several contexts: the first, the second, … of each side are the same.
+static void sort_by_number(side_list *l) {
+    if (l->n > 1) qsort(l->list, l->n, sizeof *l->list, by_number);
+    for (size_t i = 1; i < l->n; i++)
+        if (number_of(&l->list[i]) == number_of(&l->list[i - 1])) l->list[i].rank = l->list[i - 1].rank + 1;
+}
 
 static void match_numbers(side_list *a, side_list *b, entry **partners) {
-    if (a->n > 1) qsort(a->list, a->n, sizeof *a->list, by_number);
-    if (b->n > 1) qsort(b->list, b->n, sizeof *b->list, by_number);
+    sort_by_number(a);
+    sort_by_number(b);
     for (size_t i = 0, k = 0; i < b->n; i++) {
         while (k < a->n && compare_numbers(&a->list[k], &b->list[i]) < 0) k++;
         partners[i] = k < a->n && compare_numbers(&a->list[k], &b->list[i]) == 0 ? &a->list[k] : NULL;
@@ -212,23 +231,30 @@ static bool is_retimed(const diff_work *w, const entry *a, const entry *b) {
            !same_step(x, a->tensor->end_step - 1, y, b->tensor->end_step - 1);
 }
 
+/// A block of a run asked for its tensor's bytes with the rounding; a tensor in a plan's buffer stands with its own.
+/// Where one is the block and the other the tensor, both are what is held.
+static uint64_t bytes_beside(const entry *e, const entry *other) {
+    return e->tensor != NULL && other != NULL && other->tensor == NULL ? tide_lifetime_aligned_bytes(e->tensor)
+                                                                       : e->bytes;
+}
+
 static tide_diff_row row_of(const diff_work *w, const entry *a, const entry *b) {
     const entry *any = a != NULL ? a : b;
     tide_diff_row r = {.name = any->name, .owner = any->owner, .a = TIDE_NO_ITEM, .b = TIDE_NO_ITEM};
     if (a != NULL) {
         r.a = a->item;
-        r.a_bytes = a->bytes;
+        r.a_bytes = bytes_beside(a, b);
         r.a_at_bytes = a->at_bytes;
     }
     if (b != NULL) {
         r.b = b->item;
-        r.b_bytes = b->bytes;
+        r.b_bytes = bytes_beside(b, a);
         r.b_at_bytes = b->at_bytes;
     }
     if (a == NULL) r.what = TIDE_DIFF_ADDED;
     if (b == NULL) r.what = TIDE_DIFF_REMOVED;
     if (a == NULL || b == NULL) return r;
-    if (a->bytes != b->bytes) r.what |= TIDE_DIFF_RESIZED;
+    if (r.a_bytes != r.b_bytes) r.what |= TIDE_DIFF_RESIZED;
     if (a->tensor != NULL && b->tensor != NULL && a->place != b->place) r.what |= TIDE_DIFF_MOVED;
     if (is_retimed(w, a, b)) r.what |= TIDE_DIFF_RETIMED;
     return r;

@@ -58,7 +58,7 @@ static uint64_t union_of(need *list, size_t n) {
     return sum;
 }
 
-static tide_status asked_for(const tide_memory_plan *plan, const tide__plan_live *live, const tide_live_items *l,
+static tide_status asked_for(const tide_memory_plan *plan, const tide_plan_live *live, const tide_live_items *l,
                              int64_t step, uint64_t *bytes) {
     need *list = tide_host_alloc((l->n + 1) * sizeof *list);
     size_t n = 0;
@@ -106,7 +106,7 @@ static size_t buffer_of(const tide_memory_plan *plan, const tide_lifetime *l) {
 }
 
 /// tops [n tensors]: where the live bytes of each root end in the buffer; 0: none.
-static void use_buffers(const tide_memory_plan *plan, const tide__plan_live *live, int64_t step, uint64_t *tops,
+static void use_buffers(const tide_memory_plan *plan, const tide_plan_live *live, int64_t step, uint64_t *tops,
                         buffer_use *uses) {
     for (size_t i = 0; i < live->n_occupied; i++) {
         const tide_occupied *o = &live->occupied[i];
@@ -122,7 +122,7 @@ static void use_buffers(const tide_memory_plan *plan, const tide__plan_live *liv
     }
 }
 
-static tide_status add_holes(const tide_memory_plan *plan, const tide__plan_live *live, int64_t step,
+static tide_status add_holes(const tide_memory_plan *plan, const tide_plan_live *live, int64_t step,
                              uint64_t parts[TIDE_N_PARTS]) {
     uint64_t *tops = tide_host_calloc(plan->lifetimes.n + 1, sizeof *tops);
     buffer_use *uses = tide_host_calloc(plan->n_buffers + 1, sizeof *uses);
@@ -154,7 +154,7 @@ static tide_status curve_of(const tide_occupied *list, size_t n, tide__step_curv
     return st;
 }
 
-static tide_status class_curve(const tide__plan_live *live, uint32_t root, tide__step_curve *out) {
+static tide_status class_curve(const tide_plan_live *live, uint32_t root, tide__step_curve *out) {
     tide_occupied *list = NULL;
     size_t n = 0, cap = 0;
     tide_status st = TIDE_OK;
@@ -174,7 +174,7 @@ static bool lies_in(const tide_lifetimes *lt, uint32_t i, uint32_t of) {
 }
 
 /// The class of an alias without it: a table that borrows everything from the plan's.
-static tide_status rest_curve(const tide_lifetimes *lt, const tide__plan_live *live, uint32_t without,
+static tide_status rest_curve(const tide_lifetimes *lt, const tide_plan_live *live, uint32_t without,
                               tide__step_curve *out, tide_error *err) {
     uint32_t *now = tide_host_alloc((lt->n + 1) * sizeof *now);
     tide_lifetimes rest = {.n_steps = lt->n_steps, .items = tide_host_alloc((lt->n + 1) * sizeof *rest.items)};
@@ -234,7 +234,7 @@ static void find_peak(const tide__step_curve *whole, const tide__step_curve *par
     }
 }
 
-static tide_status without_one(tide_subject *s, const tide__plan_live *live, const tide__step_curve *whole,
+static tide_status without_one(tide_subject *s, const tide_plan_live *live, const tide__step_curve *whole,
                                uint32_t tensor, tide_without *out, tide_error *err) {
     const tide_lifetimes *lt = &s->plan->lifetimes;
     tide__step_curve part = {0}, rest = {0};
@@ -242,14 +242,14 @@ static tide_status without_one(tide_subject *s, const tide__plan_live *live, con
     if (st == TIDE_OK && live->root[tensor] != tensor) st = rest_curve(lt, live, tensor, &rest, err);
     if (st == TIDE_OK) {
         find_peak(whole, &part, &rest, s->facts.begin, s->facts.end, &out->peak_bytes, &out->at.t);
-        out->step = tide__step_at(&s->facts, out->at.t);
+        out->step = tide_subject_step_name_at(&s->facts, out->at.t);
     }
     tide__step_curve_deinit(&part);
     tide__step_curve_deinit(&rest);
     return st;
 }
 
-static tide_status add_without(tide_subject *s, const tide__plan_live *live, const tide__step_curve *whole, size_t max,
+static tide_status add_without(tide_subject *s, const tide_plan_live *live, const tide__step_curve *whole, size_t max,
                                tide__reporter *reporter, tide_explanation *e, tide_error *err) {
     if (max > e->live.n) max = e->live.n;
     e->without = tide_host_calloc(max + 1, sizeof *e->without);
@@ -292,7 +292,7 @@ static void add_second_peak(tide_subject *s, const tide__step_curve *whole, tide
 /// Parts, counterfactuals and the second peak; out->live is there already.
 static tide_status explain_plan(tide_subject *s, size_t n_without, tide__reporter *reporter, tide_explanation *out,
                                 tide_error *err) {
-    const tide__plan_live *live;
+    const tide_plan_live *live;
     const tide__step_curve *whole;
     uint64_t asked = 0;
     TIDE_TRY(tide__subject_plan_live(s, &live, err));

@@ -14,13 +14,13 @@ extern "C" {
 
 /// Parts of all bytes that are held at a moment, from the inside out. Each byte is in one of them.
 #define TIDE_PART_MAP(XX)                                                                                              \
-    XX(LIVE, "live")             /* what live tensors or blocks asked for; aliases count once */                       \
-    XX(ROUNDING, "rounding")     /* what alignment and size classes add to them */                                     \
-    XX(HOLES, "holes")           /* plan: unused bytes below the highest live byte of its buffer. Trace: what is       \
-                                    left of segments that hold live blocks */                                          \
-    XX(SLACK, "slack")           /* plan: of the buffer above that, and of pools above what lies in them */            \
-    XX(CACHED, "cached")         /* trace: segments that hold no live block */                                         \
-    XX(OTHER, "not in the plan") /* of a planned run: what the buffer takes beyond what its tensors explain */
+    XX(LIVE, "live")                   /* what live tensors or blocks asked for; aliases count once */                 \
+    XX(ROUNDING, "rounding")           /* what alignment and size classes add to them */                               \
+    XX(HOLES, "holes")                 /* plan: unused bytes below the highest live byte of its buffer. Trace: what is \
+                                          left of segments that hold live blocks */                                    \
+    XX(SLACK, "slack")                 /* plan: of the buffer above that, and of pools above what lies in them */      \
+    XX(CACHED, "cached")               /* trace: segments that hold no live block */                                   \
+    XX(UNUSED, "unused in the buffer") /* of a planned run: bytes of plans' buffers that no tensor needs then */
 typedef enum tide_part_kind {
 #define XX(name, text) TIDE_PART_##name,
     TIDE_PART_MAP(XX)
@@ -52,8 +52,7 @@ typedef struct tide_explanation {
     uint64_t held_bytes; ///< the sum of all parts
     uint64_t parts[TIDE_N_PARTS];
     tide_live_items live; ///< who is alive; their counts_bytes sum to parts LIVE + ROUNDING of a plan, to LIVE of
-                          ///< a trace. Of a planned run, while its steps run for the first time, in
-                          ///< place of the plan's buffer the tensors that lie in it
+                          ///< a trace: what is unused of buffers is a part, and not among them
     tide_explain_group *by_owner; ///< [n_by_owner] of live, largest first; sums to live.bytes
     size_t n_by_owner;
     tide_explain_group *by_kind; ///< [n_by_kind]
@@ -84,9 +83,9 @@ tide_status tide__explain_trace(tide_subject *s, size_t n_without, uint64_t most
                                 tide_explanation *out, tide_error *err) TIDE_NODISCARD;
 
 /// Whether it can be left out: what persists stays.
-static inline bool tide__can_go(const tide_live_item *x) { return !x->shape.persistent && x->counts_bytes > 0; }
-/// The step that runs at `t`; "" when it is not known.
-const char *tide__step_at(const tide_subject_facts *f, int64_t t);
+static inline bool tide__can_go(const tide_live_item *x) {
+    return !x->shape.persistent && !x->is_unused && x->counts_bytes > 0;
+}
 
 /// With the device where there is more than one. `buf` is used when the text is not there already.
 const char *tide__kind_key(const tide_live_item *x, bool with_device, char *buf, size_t buf_bytes);

@@ -9,16 +9,6 @@
 #include "analysis/subject_internal.h"
 #include "core/base/text.h"
 
-const char *tide__step_at(const tide_subject_facts *f, int64_t t) {
-    if (!f->is_trace) return t >= 0 && (uint64_t)t < f->n_steps ? f->step_names[t] : "";
-    // In a run only steps that ran count. Several threads may run them in another order than their numbers.
-    size_t best = SIZE_MAX;
-    for (size_t i = 0; i < f->n_steps; i++) {
-        if (f->step_begin[i] <= t && (best == SIZE_MAX || f->step_begin[i] >= f->step_begin[best])) best = i;
-    }
-    return best != SIZE_MAX ? f->step_names[best] : "";
-}
-
 const char *tide_part_name(tide_part_kind part) {
     static const char *const names[] = {
 #define XX(name, text) text,
@@ -40,7 +30,7 @@ static bytes_text words(uint64_t bytes) {
 
 /// "step 5 (relu1)", "1.25 ms (conv1)": since the origin.
 static void add_moment(tide_text *out, const tide_subject_facts *f, tide_moment at) {
-    const char *step = tide__step_at(f, at.t);
+    const char *step = tide_subject_step_name_at(f, at.t);
     if (f->is_trace) {
         char ns[32];
         tide_text_add(out, tide_subject_format_since(f, at.t, "us", ns, sizeof ns));

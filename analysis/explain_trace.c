@@ -16,6 +16,7 @@
 #include "analysis/bisect.h"
 #include "analysis/explain.h"
 #include "analysis/subject_internal.h"
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "profiler/holdings.h"
 #include "profiler/lives.h"
@@ -24,109 +25,19 @@ enum { TELL_BLOCKS = 64 }; // some 20 us each
 
 // ---- the plan's buffer ----
 
-/// The step of the plan that runs at `t`: the last one that began, while steps run for the first time; -1: not
-/// knows.
-static int64_t plan_step_at(const tide_subject *s, int64_t t) {
-    const tide__run_plan *r = &s->run;
-    size_t best = SIZE_MAX;
-    uint64_t last_end = 0;
-    for (size_t i = 0; i < r->n_steps; i++) {
-        if (r->steps[i].end_ns > last_end) last_end = r->steps[i].end_ns;
-        if (r->steps[i].begin_ns > (uint64_t)t) continue;
-        if (best == SIZE_MAX || r->steps[i].begin_ns >= r->steps[best].begin_ns) best = i;
-    }
-    return best != SIZE_MAX && (uint64_t)t < last_end ? r->steps[best].index : -1;
-}
-
-/// As items have it: the first of the run's blocks that can be the buffer. SIZE_MAX: it is not alive.
-static size_t find_buffer(const tide_subject *s, const tide_live_items *l, const tide_plan_buffer **buffer) {
-    size_t best = SIZE_MAX;
-    if (s->facts.run_id == 0 || !tide__run_plan_has_buffer(&s->run)) return SIZE_MAX;
+/// What no tensor uses of plans' buffers becomes a part.
+static uint64_t take_unused(tide_live_items *l) {
+    uint64_t unused = 0;
+    size_t n = 0;
     for (size_t i = 0; i < l->n; i++) {
-        const tide_live_item *x = &l->items[i];
-        // A block of the same size that is an item is another context's buffer.
-        if (x->item != TIDE_NO_ITEM || (best != SIZE_MAX && x->id >= l->items[best].id)) continue;
-        const tide_plan_buffer *b =
-            tide__run_plan_buffer_of(&s->run, x->shape.kind, x->shape.device, x->shape.size_bytes);
-        if (b == NULL) continue;
-        best = i;
-        *buffer = b;
+        if (l->items[i].is_unused)
+            unused += l->items[i].counts_bytes;
+        else
+            l->items[n++] = l->items[i];
     }
-    return best;
-}
-
-static void fill_tensor(const tide_subject *s, uint32_t i, uint64_t counts, const char *device, tide_live_item *out) {
-    const tide_lifetime *l = &s->run.plan->lifetimes.items[i];
-    uint64_t begin_ns = 0, end_ns;
-    const char *owner = "";
-    const tide_items *items = tide_subject_items(s);
-    *out = (tide_live_item){.item = items != NULL ? tide_items_find_tensor(items, i) : TIDE_NO_ITEM,
-                            .id = i,
-                            .site = {.name = l->name, .owner = "", .step = l->begin_step},
-                            .shape = tide__shape_of_tensor(l),
-                            .counts_bytes = counts,
-                            .place = s->run.plan->offsets[i],
-                            .begin = s->facts.begin};
-    out->shape.device = device;
-    if (tide__run_plan_times(&s->run, l, &begin_ns, &end_ns, &owner))
-        out->begin = tide__cut(s->facts.begin, s->facts.end, begin_ns);
-    out->site.owner = owner;
-}
-
-static int by_counts(const void *a, const void *b) {
-    const tide_live_item *x = a, *y = b;
-    if (x->counts_bytes != y->counts_bytes) return x->counts_bytes > y->counts_bytes ? -1 : 1;
-    if (x->shape.is_planned != y->shape.is_planned) return x->shape.is_planned ? 1 : -1;
-    return (x->id > y->id) - (x->id < y->id);
-}
-
-static bool is_in(const tide_lifetime *l, const tide_plan_buffer *b, int64_t step) {
-    return !l->persistent && l->kind == b->kind && tide_device_equal(l->device, b->device) && l->begin_step <= step &&
-           step < l->end_step;
-}
-
-/// In place of item `at` the tensors of `counts`.
-static tide_status replace(const tide_subject *s, tide_live_items *l, size_t at, const tide_plan_buffer *buffer,
-                           const uint64_t *counts, int64_t step) {
-    const tide_lifetimes *lt = &s->run.plan->lifetimes;
-    const char *device = l->items[at].shape.device;
-    size_t n = l->n - 1;
-    for (size_t i = 0; i < lt->n; i++) n += is_in(&lt->items[i], buffer, step);
-    tide_live_item *items = tide_host_alloc((n + 1) * sizeof *items);
-    if (items == NULL) return TIDE_ERR_NOMEM;
-    l->bytes -= l->items[at].counts_bytes;
-    l->items[at] = l->items[l->n - 1];
-    memcpy(items, l->items, (l->n - 1) * sizeof *items);
-    size_t k = l->n - 1;
-    for (uint32_t i = 0; i < lt->n; i++) {
-        if (!is_in(&lt->items[i], buffer, step)) continue;
-        fill_tensor(s, i, counts[i], device, &items[k++]);
-        l->bytes += counts[i];
-    }
-    tide_host_free(l->items);
-    l->items = items;
     l->n = n;
-    if (n > 1) qsort(items, n, sizeof *items, by_counts);
-    return TIDE_OK;
-}
-
-/// The block that is the plan's buffer becomes the tensors that lie in it at that moment, where that is known.
-static tide_status replace_buffer(tide_subject *s, tide_live_items *live, tide_error *err) {
-    const tide_plan_buffer *buffer = NULL;
-    const size_t at = find_buffer(s, live, &buffer);
-    const tide__plan_live *plan_live;
-    const int64_t step = at != SIZE_MAX ? plan_step_at(s, live->at.t) : -1;
-    if (step < 0) return TIDE_OK;
-    TIDE_TRY(tide__subject_plan_live(s, &plan_live, err));
-    uint64_t *counts;
-    TIDE_TRY(TIDE_NEW(&counts, s->run.plan->lifetimes.n + 1, err, "to explain what is held"));
-    tide_status st = tide__plan_live_counts(s->run.plan, plan_live, step, counts, err);
-    if (st == TIDE_OK) {
-        st = replace(s, live, at, buffer, counts, step);
-        if (st != TIDE_OK) TIDE_NO_MEMORY(err, "to explain what is held");
-    }
-    tide_host_free(counts);
-    return st;
+    l->bytes -= unused;
+    return unused;
 }
 
 // ---- segments ----
@@ -200,7 +111,7 @@ static tide_status add_parts(tide_subject *s, const tide_live_set *set, uint64_t
     }
     parts[TIDE_PART_LIVE] = live;
     parts[TIDE_PART_ROUNDING] = set->reserved_bytes - set->requested_bytes;
-    parts[TIDE_PART_OTHER] = set->requested_bytes - live;
+    TIDE_ASSERT(live + parts[TIDE_PART_UNUSED] == set->requested_bytes);
     tide_host_free(list);
     return TIDE_OK;
 }
@@ -256,7 +167,7 @@ static tide_status without_one(const question *q, const tide_live *b, tide_witho
     if (freed <= last) TIDE_TRY(look(q, freed, last, 0, &h));
     out->peak_bytes = h.bytes;
     TIDE_TRY(moment_of(q, h.event, &out->at));
-    out->step = tide__step_at(&q->s->facts, out->at.t);
+    out->step = tide_subject_step_name_at(&q->s->facts, out->at.t);
     return TIDE_OK;
 }
 
@@ -322,7 +233,7 @@ static tide_status all_alike(const question *q, const tide_live_set *set, size_t
         tide_without *w = &e->without[k];
         *w = (tide_without){.live = live[k], .peak_bytes = sites[k].peak_bytes, .n_alike = sites[k].n_blocks};
         st = moment_of(q, sites[k].event, &w->at);
-        w->step = tide__step_at(&q->s->facts, w->at.t);
+        w->step = tide_subject_step_name_at(&q->s->facts, w->at.t);
     }
     if (st == TIDE_OK) e->n_without = n;
     tide_host_free(sites);
@@ -400,7 +311,7 @@ static tide_status add_second_peak(const question *q, const tide_live_set *set, 
 // ---- the whole ----
 
 static tide_status explain(const question *q, const tide_live_set *set, size_t n_without, tide_explanation *out) {
-    TIDE_TRY(replace_buffer(q->s, &out->live, q->err));
+    out->parts[TIDE_PART_UNUSED] = take_unused(&out->live);
     TIDE_TRY(add_parts(q->s, set, out->live.bytes, out->parts, q->err));
     TIDE_TRY(tide__report_share(q->reporter, 0.4, q->err));
     out->knows_ends = true;

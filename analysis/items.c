@@ -218,41 +218,16 @@ void tide_items_deinit(tide_items *items) {
     *items = (tide_items){0};
 }
 
-static bool is_planned(const tide_items *items, uint32_t i) { return tide_items_shape(items, i)->is_planned; }
-
-/// First place in by_id with that number or a larger one; a planned tensor stands behind the block of its number.
-static size_t place_of_id(const tide_items *items, const uint32_t *by_id, uint64_t id) {
-    size_t lo = 0, hi = items->n;
-    TIDE_BISECT(lo, hi, tide_items_id(items, by_id[mid]) < id);
-    return lo;
-}
-
 uint32_t tide_items_find(const tide_items *items, uint64_t id) {
     const tide__items_inside *in = items->inside;
-    if (in != NULL && in->by_id != NULL) {
-        const size_t at = place_of_id(items, in->by_id, id);
-        return at < items->n && tide_items_id(items, in->by_id[at]) == id ? in->by_id[at] : TIDE_NO_ITEM;
-    }
-    uint32_t tensor = TIDE_NO_ITEM;
-    for (uint32_t i = 0; i < items->n; i++) {
-        if (tide_items_id(items, i) != id) continue;
-        if (!is_planned(items, i)) return i;
-        if (tensor == TIDE_NO_ITEM) tensor = i;
-    }
-    return tensor;
-}
-
-uint32_t tide_items_find_tensor(const tide_items *items, uint64_t index) {
-    const tide__items_inside *in = items->inside;
-    if (in != NULL && in->by_id != NULL) {
-        for (size_t at = place_of_id(items, in->by_id, index);
-             at < items->n && tide_items_id(items, in->by_id[at]) == index; at++)
-            if (is_planned(items, in->by_id[at])) return in->by_id[at];
+    if (in == NULL || in->by_id == NULL) {
+        for (uint32_t i = 0; i < items->n; i++)
+            if (tide_items_id(items, i) == id) return i;
         return TIDE_NO_ITEM;
     }
-    for (uint32_t i = 0; i < items->n; i++)
-        if (tide_items_id(items, i) == index && is_planned(items, i)) return i;
-    return TIDE_NO_ITEM;
+    size_t lo = 0, hi = items->n;
+    TIDE_BISECT(lo, hi, tide_items_id(items, in->by_id[mid]) < id);
+    return lo < items->n && tide_items_id(items, in->by_id[lo]) == id ? in->by_id[lo] : TIDE_NO_ITEM;
 }
 
 uint32_t tide_items_find_at(const tide_items *items, uint64_t id, int64_t begin, uint64_t size_bytes) {

@@ -9,9 +9,10 @@
 //
 //     source          items
 //     plan            its tensors, persistent ones too
-//     trace, run      blocks that lived during the run; of a planned run instead of the plan's buffer the tensors that
-//                     were planned into it, at the times when their first and last step ran first
-//     trace, whole    every block
+//     trace, run      blocks that lived during the run; of a planned run in place of each context's buffer the tensors
+//                     that lay in it, of every execution from the begin of their first step to the begin of the step
+//                     that no longer needs them
+//     trace, whole    every block; the same in place of buffers
 #ifndef TIDE_ANALYSIS_ITEMS_H
 #define TIDE_ANALYSIS_ITEMS_H
 
@@ -19,7 +20,7 @@
 #include <string.h>
 
 #include "analysis/item_fill.h"
-#include "profiler/moments.h"
+#include "profiler/executions.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -56,6 +57,30 @@ enum {
 };
 /// What is packed of an item, in that order.
 enum { TIDE_ITEMS_BEGIN, TIDE_ITEMS_END, TIDE_ITEMS_SHAPE, TIDE_ITEMS_SITE, TIDE_ITEMS_ID, TIDE_ITEMS_N_COLUMNS };
+/// Numbers of tensors that lie in the buffer of a planned run: run, execution and tensor in one, with a bit that no
+/// block has. What does not fit is not among the items.
+enum { TIDE_PLANNED_TENSOR_BITS = 22, TIDE_PLANNED_EXECUTION_BITS = 26, TIDE_PLANNED_RUN_BITS = 14 };
+static inline bool tide_planned_id_fits(int64_t run_id, uint64_t execution, uint64_t tensor) {
+    return ((uint64_t)run_id >> TIDE_PLANNED_RUN_BITS | execution >> TIDE_PLANNED_EXECUTION_BITS |
+            tensor >> TIDE_PLANNED_TENSOR_BITS) == 0;
+}
+static inline uint64_t tide_planned_id(int64_t run_id, uint64_t execution, uint64_t tensor) {
+    return UINT64_C(1) << 62 | (uint64_t)run_id << (TIDE_PLANNED_EXECUTION_BITS + TIDE_PLANNED_TENSOR_BITS) |
+           execution << TIDE_PLANNED_TENSOR_BITS | tensor;
+}
+static inline bool tide_id_is_planned(uint64_t id) { return (id >> 62) == 1; }
+static inline int64_t tide_planned_run(uint64_t id) {
+    return (int64_t)(id >> (TIDE_PLANNED_EXECUTION_BITS + TIDE_PLANNED_TENSOR_BITS) &
+                     ((1u << TIDE_PLANNED_RUN_BITS) - 1));
+}
+static inline uint64_t tide_planned_execution(uint64_t id) {
+    return id >> TIDE_PLANNED_TENSOR_BITS & ((1u << TIDE_PLANNED_EXECUTION_BITS) - 1);
+}
+/// The index in its plan of a planned tensor: of a run by the number above, of a plan the number itself.
+static inline uint64_t tide_planned_tensor(uint64_t id) {
+    return tide_id_is_planned(id) ? id & ((1u << TIDE_PLANNED_TENSOR_BITS) - 1) : id;
+}
+
 /// 64 bytes, what is needed most in front: reading one item touches little more than one cache line here and one there.
 typedef struct tide_items_chunk {
     const uint8_t *data;                   ///< in its page: values, the lowest byte first
@@ -153,11 +178,8 @@ static inline uint64_t tide_items_id(const tide_items *items, size_t i) {
 static inline bool tide_items_is_open_ended(const tide_items *items, size_t i) {
     return (items->chunks[i >> TIDE_ITEMS_CHUNK_BITS].open_ended >> (i & ((1u << TIDE_ITEMS_CHUNK_BITS) - 1)) & 1) != 0;
 }
-/// TIDE_NO_ITEM when it is not there. O(log n); of more than a million items O(n), 1 ns each. In a planned run a block
-/// and a planned tensor may have one number: this finds the block then.
+/// TIDE_NO_ITEM when it is not there. O(log n); of more than a million items O(n), 1 ns each.
 uint32_t tide_items_find(const tide_items *items, uint64_t id);
-/// The planned tensor of that index.
-uint32_t tide_items_find_tensor(const tide_items *items, uint64_t index);
 /// The item of which also begin (cut to the axis) and size are known: O(log n) for any number of items.
 uint32_t tide_items_find_at(const tide_items *items, uint64_t id, int64_t begin, uint64_t size_bytes);
 /// Items that may be alive somewhere in [t0, t1): all that are lie in [*from, *to).

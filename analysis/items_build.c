@@ -100,7 +100,7 @@ static void intern_deinit(tide__intern *t) {
 // ---- begin, end ----
 
 tide_status tide__items_start(tide__items_builder *b, size_t cap, int64_t begin, int64_t end) {
-    *b = (tide__items_builder){.packer.cap = cap, .removed = SIZE_MAX, .begin = begin, .end = end};
+    *b = (tide__items_builder){.packer.cap = cap, .begin = begin, .end = end};
     tide_items *it = &b->items;
     it->inside = b->inside = tide_host_calloc(1, sizeof *b->inside);
     const size_t n_places = cap < TIDE_ITEMS_KEEP_PLACES ? cap : TIDE_ITEMS_KEEP_PLACES;
@@ -204,8 +204,6 @@ tide_status tide__items_add(tide__items_builder *b, const tide__item *item) {
     return TIDE_OK;
 }
 
-void tide__items_remove(tide__items_builder *b, size_t i) { b->removed = i; }
-
 /// Give back what was not needed. Not having it moved is no failure.
 static void shrink(tide_items *it) {
     uint64_t *smaller = it->place != NULL ? tide_host_realloc(it->place, (it->n + 1) * sizeof *smaller) : NULL;
@@ -242,7 +240,7 @@ tide_status tide__items_finish(tide__items_builder *b, const tide_progress *prog
     b->shape_texts = NULL;
     TIDE_TRY(tide__items_pack_end(&b->items, &b->packer));
     TIDE_TRY(tide__items_report(progress, 0));
-    TIDE_TRY(tide__items_sort(&b->items, b->removed, progress));
+    TIDE_TRY(tide__items_sort(&b->items, progress));
     TIDE_TRY(tide__items_report(progress, 0.8));
     shrink(&b->items);
     TIDE_TRY(tide__items_index(&b->items, &b->inside->by_id));

@@ -61,7 +61,6 @@ typedef struct tide__items_packer {
 typedef struct tide__items_builder {
     tide_items items; ///< those that wait in the packer are not among them
     tide__items_packer packer;
-    size_t removed; ///< SIZE_MAX: none
     tide__items_inside *inside;
     size_t cap, cap_sites, cap_shapes;
     tide__intern sites, shapes;
@@ -117,8 +116,6 @@ tide_status tide__items_add_site(tide__items_builder *b, const char *name, const
 tide_status tide__items_put_shape(tide__items_builder *b, const tide_item_shape *shape, uint32_t *out) TIDE_NODISCARD;
 /// TIDE_ERR_NOMEM; TIDE_ERR_OVERFLOW when there are more than a 32-bit number can count.
 tide_status tide__items_add(tide__items_builder *b, const tide__item *item) TIDE_NODISCARD;
-/// Take out what was added as number `i`: of one alone.
-void tide__items_remove(tide__items_builder *b, size_t i);
 /// Sort, make the indexes, hand over. TIDE_ERR_NOMEM, TIDE_ERR_CANCELLED.
 tide_status tide__items_finish(tide__items_builder *b, const tide_progress *progress, tide_items *out) TIDE_NODISCARD;
 /// Gives back what is left. Takes one that was finished.

@@ -271,17 +271,15 @@ static bool begins_before(const void *ctx, uint32_t a, uint32_t b) {
     if (tide_items_begin(it, a) != tide_items_begin(it, b)) return tide_items_begin(it, a) < tide_items_begin(it, b);
     const tide_item_shape *x = tide_items_shape(it, a), *y = tide_items_shape(it, b);
     if (x->size_bytes != y->size_bytes) return x->size_bytes > y->size_bytes;
-    const uint64_t p = tide_items_id(it, a), q = tide_items_id(it, b);
-    if (p != q) return p < q;
-    return x->is_planned <= y->is_planned;
+    return tide_items_id(it, a) <= tide_items_id(it, b);
 }
 
-tide_status tide__items_sort(tide_items *items, size_t without, const tide_progress *progress) {
+tide_status tide__items_sort(tide_items *items, const tide_progress *progress) {
     uint32_t *order = tide_host_alloc((items->n + 1) * sizeof *order);
     if (order == NULL) return TIDE_ERR_NOMEM;
-    size_t n = 0, n_same = 0;
-    for (uint32_t i = 0; i < items->n; i++)
-        if (i != without) order[n++] = i;
+    const size_t n = items->n;
+    size_t n_same = 0;
+    for (uint32_t i = 0; i < n; i++) order[i] = i;
     tide__sorting reporter = {
         .progress = progress, .what = "sorting blocks", .from = 0.9, .to = 0.94, .total = n}; // as tide__items_report
     tide_status st = tide__merge_sort(order, n, begins_before, items, &reporter);
@@ -294,9 +292,7 @@ tide_status tide__items_sort(tide_items *items, size_t without, const tide_progr
 
 static bool numbered_before(const void *ctx, uint32_t a, uint32_t b) {
     const tide_items *it = ctx;
-    const uint64_t p = tide_items_id(it, a), q = tide_items_id(it, b);
-    if (p != q) return p < q;
-    return tide_items_shape(it, a)->is_planned <= tide_items_shape(it, b)->is_planned;
+    return tide_items_id(it, a) <= tide_items_id(it, b);
 }
 
 tide_status tide__items_index(const tide_items *items, uint32_t **out) {

@@ -9,7 +9,7 @@
 /// Sort by begin, then size descending, then number, blocks before planned tensors, but for the one that stands at
 /// `without` (SIZE_MAX: none), which is left out. Runs that are in order already are merged: n log (number of runs),
 /// and 6 bytes each while it lasts.
-tide_status tide__items_sort(tide_items *items, size_t without, const tide_progress *progress) TIDE_NODISCARD;
+tide_status tide__items_sort(tide_items *items, const tide_progress *progress) TIDE_NODISCARD;
 /// Items by number, blocks before planned tensors; NULL when there are more than a million.
 tide_status tide__items_index(const tide_items *items, uint32_t **out) TIDE_NODISCARD;
 

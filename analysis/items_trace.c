@@ -11,6 +11,7 @@
 
 #include "analysis/items_internal.h"
 #include "analysis/run_plan.h"
+#include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "core/base/map.h"
 
@@ -115,12 +116,10 @@ typedef struct loader {
     size_t n_texts;
     const char *devices[1024]; // the same, of devices
     const char *none;
-    uint64_t n_seen, n_added, n_expected;
-    // In a planned run: the block that is its buffer, the first that has its size.
-    const tide_plan_buffer *buffer;
-    uint64_t buffer_ns;
-    size_t buffer_item;
-    const char *buffer_device;
+    uint64_t n_seen, n_expected;
+    tide__planned_runs planned;
+    size_t *n_like_buffer;    // [planned.n] of runs that do not say where they work; owned
+    uint32_t *sites, *shapes; // [tensors] of the run whose tensors are added; owned
 } loader;
 
 // ---- texts ----
@@ -184,18 +183,39 @@ static tide_status site_of(loader *l, uint32_t name, uint32_t scope, uint32_t *s
 
 // ---- blocks ----
 
-/// Note the first block of the run that may be its buffer.
-static void see_buffer(loader *l, const tide_trace_block_row *row, const char *device) {
-    const tide_plan_buffer *buffer =
-        tide__run_plan_buffer_of(&l->run, row->kind, tide_trace_device_of(l->trace, row->device), row->requested_bytes);
-    if (buffer == NULL || (l->buffer != NULL && row->alloc_ns >= l->buffer_ns)) return;
-    l->buffer = buffer;
-    l->buffer_ns = row->alloc_ns;
-    l->buffer_item = (size_t)l->n_added;
-    l->buffer_device = device;
+static bool has_size_of(const loader *l, const tide_executions *x, const tide_trace_block_row *row) {
+    const char *device = tide_trace_device_of(l->trace, row->device);
+    return tide_executions_buffer(x, row->kind, device, row->requested_bytes) != NULL;
+}
+
+/// Of runs that do not say in which block they work: how many it can be.
+static tide_status count_buffers(void *ctx, const tide_trace_block_row *rows, size_t n) {
+    loader *l = ctx;
+    for (size_t r = 0; r < l->planned.n; r++)
+        for (size_t i = 0; i < n; i++) l->n_like_buffer[r] += has_size_of(l, l->planned.items[r], &rows[i]);
+    return TIDE_OK;
+}
+
+static tide_status find_buffers(loader *l, int64_t run_id, tide_error *err) {
+    bool all_say = true;
+    for (size_t r = 0; r < l->planned.n; r++) all_say = all_say && tide_executions_say_buffers(l->planned.items[r]);
+    TIDE_TRY(TIDE_NEW(&l->n_like_buffer, l->planned.n + 1, err, "for blocks"));
+    return all_say ? TIDE_OK : tide_trace_each_block(l->trace, run_id, count_buffers, l, err);
+}
+
+/// Whether the block is a plan's buffer, in whose place the tensors stand that lay in it.
+static bool is_buffer(const loader *l, const tide_trace_block_row *row) {
+    for (size_t r = 0; r < l->planned.n; r++) {
+        const tide_executions *x = l->planned.items[r];
+        const bool says = tide_executions_say_buffers(x);
+        if (!has_size_of(l, x, row)) continue;
+        if (says ? tide_executions_works_in(x, row->id) : l->n_like_buffer[r] == 1 && x->n_lanes == 1) return true;
+    }
+    return false;
 }
 
 static tide_status add_block(loader *l, const tide_trace_block_row *row) {
+    if (is_buffer(l, row)) return TIDE_OK;
     tide__item item = {.begin = tide__cut(l->b.begin, l->b.end, row->alloc_ns),
                        .end = tide__cut(l->b.begin, l->b.end, row->free_ns),
                        .id = row->id,
@@ -211,8 +231,6 @@ static tide_status add_block(loader *l, const tide_trace_block_row *row) {
     if (shape.device == NULL || shape.allocator == NULL) return TIDE_ERR_NOMEM;
     tide__shape_classify(&shape, l->roles[item.site].persistent);
     TIDE_TRY(tide__items_put_shape(&l->b, &shape, &item.shape));
-    if (tide__run_plan_has_buffer(&l->run)) see_buffer(l, row, shape.device);
-    l->n_added++;
     return tide__items_add(&l->b, &item);
 }
 
@@ -228,32 +246,72 @@ static tide_status on_blocks(void *ctx, const tide_trace_block_row *rows, size_t
 
 // ---- planned tensors ----
 
-static tide_status add_tensor(loader *l, size_t tensor_i, const char *device) {
-    const tide_lifetime *lt = &l->run.plan->lifetimes.items[tensor_i];
-    uint64_t begin_ns, end_ns;
-    const char *owner;
-    if (!tide__run_plan_times(&l->run, lt, &begin_ns, &end_ns, &owner)) return TIDE_OK;
-    tide__item item = {.begin = tide__cut(l->b.begin, l->b.end, begin_ns),
-                       .end = tide__cut(l->b.begin, l->b.end, end_ns),
-                       .id = tensor_i,
-                       .place = l->run.plan->offsets[tensor_i]};
-    tide_item_shape shape = tide__shape_of_tensor(lt);
-    shape.device = device;
-    shape.allocator = l->none;
-    TIDE_TRY(tide__items_add_site(&l->b, lt->name, owner, lt->begin_step, &item.site));
-    TIDE_TRY(add_role(l, lt->name));
-    TIDE_TRY(tide__items_put_shape(&l->b, &shape, &item.shape));
-    return tide__items_add(&l->b, &item);
+static const char *device_named(loader *l, const char *text) {
+    for (size_t k = 0; k < l->b.n_shape_texts; k++)
+        if (strcmp(l->b.shape_texts[k], text) == 0) return l->b.shape_texts[k];
+    return tide__items_text(&l->b, text);
 }
 
-/// The tensors take the place of the block that they lie in.
-static tide_status replace_buffer(loader *l) {
-    if (l->buffer == NULL) return TIDE_OK;
-    tide__items_remove(&l->b, l->buffer_item);
-    for (size_t i = 0; i < l->run.plan->lifetimes.n; i++) {
-        const tide_lifetime *lt = &l->run.plan->lifetimes.items[i];
-        if (!lt->persistent && lt->kind == l->buffer->kind && tide_device_equal(lt->device, l->buffer->device))
-            TIDE_TRY(add_tensor(l, i, l->buffer_device));
+/// Sites and shapes of a run's tensors: the same in each execution.
+static tide_status describe_tensors(loader *l, const tide_executions *x) {
+    const tide_lifetimes *lt = &x->plan->lifetimes;
+    tide_host_free(l->sites);
+    tide_host_free(l->shapes);
+    l->sites = tide_host_calloc(lt->n + 1, sizeof *l->sites);
+    l->shapes = tide_host_calloc(lt->n + 1, sizeof *l->shapes);
+    if (l->sites == NULL || l->shapes == NULL) return TIDE_ERR_NOMEM;
+    for (size_t i = 0; i < lt->n; i++) {
+        const tide_lifetime *t = &lt->items[i];
+        if (t->persistent) continue;
+        const bool has_name = t->begin_step >= 0 && (uint64_t)t->begin_step < lt->n_step_names;
+        char text[32];
+        tide_device_format(t->device, text, sizeof text);
+        tide_item_shape shape = tide__shape_of_tensor(t);
+        shape.device = device_named(l, text);
+        shape.allocator = l->none;
+        if (shape.device == NULL) return TIDE_ERR_NOMEM;
+        TIDE_TRY(tide__items_add_site(&l->b, t->name, has_name ? lt->step_names[t->begin_step] : "", t->begin_step,
+                                      &l->sites[i]));
+        TIDE_TRY(add_role(l, t->name));
+        TIDE_TRY(tide__items_put_shape(&l->b, &shape, &l->shapes[i]));
+    }
+    return TIDE_OK;
+}
+
+/// A run has a buffer of Workspace; what a plan has in others is no part of it.
+static bool is_in_buffer(const tide_executions *x, const tide_lifetime *t) {
+    return !t->persistent && t->kind == TIDE_KIND_WORKSPACE &&
+           tide_memory_plan_buffer(x->plan, t->device, t->kind) != NULL;
+}
+
+static tide_status add_execution(loader *l, const tide_executions *x, size_t execution) {
+    const tide_lifetimes *lt = &x->plan->lifetimes;
+    for (size_t i = 0; i < lt->n; i++) {
+        uint64_t begin_ns, end_ns;
+        if (!is_in_buffer(x, &lt->items[i]) || !tide_planned_id_fits(x->run_id, execution, i) ||
+            !tide__planned_times(x, &x->items[execution], &lt->items[i], &begin_ns, &end_ns))
+            continue;
+        const tide__item item = {.begin = tide__cut(l->b.begin, l->b.end, begin_ns),
+                                 .end = tide__cut(l->b.begin, l->b.end, end_ns),
+                                 .site = l->sites[i],
+                                 .shape = l->shapes[i],
+                                 .id = tide_planned_id(x->run_id, execution, i),
+                                 .place = x->plan->offsets[i],
+                                 .open_ended = end_ns == UINT64_MAX};
+        TIDE_TRY(tide__items_add(&l->b, &item));
+    }
+    return TIDE_OK;
+}
+
+static tide_status add_tensors(loader *l) {
+    for (size_t r = 0; r < l->planned.n; r++) {
+        const tide_executions *x = l->planned.items[r];
+        TIDE_TRY(describe_tensors(l, x));
+        for (size_t i = 0; i < x->n; i++) {
+            TIDE_TRY(add_execution(l, x, i));
+            if (i % 256 == 255 && !tide_progress_goes_on(l->progress, 0.9, "reading tensors"))
+                return TIDE_ERR_CANCELLED;
+        }
     }
     return TIDE_OK;
 }
@@ -265,7 +323,12 @@ static tide_status expect(loader *l, const tide_trace_info *info, tide_error *er
     l->n_expected = info->n_blocks;
     if (info->state == TIDE_TRACE_RECORDING || info->first_kept_event > 1) l->n_expected = info->n_events;
     size_t cap = (size_t)l->n_expected;
-    if (l->run.plan != NULL) cap += l->run.plan->lifetimes.n;
+    for (size_t i = 0; i < l->planned.n; i++) {
+        size_t n;
+        if (!tide_mul_size(l->planned.items[i]->n, l->planned.items[i]->plan->lifetimes.n, &n) ||
+            !tide_add_size(cap, n, &cap))
+            return TIDE_NO_MEMORY(err, "for the tensors of %zu executions", l->planned.items[i]->n);
+    }
     int64_t begin, end;
     TIDE_TRY(tide__trace_axis(l->trace, l->run.run.id, &begin, &end, err));
     const tide_status st = tide__items_start(&l->b, cap, begin, end);
@@ -275,13 +338,15 @@ static tide_status expect(loader *l, const tide_trace_info *info, tide_error *er
 static tide_status load(loader *l, int64_t run_id, tide_items *out, tide_error *err) {
     tide_trace_info info;
     TIDE_TRY(tide__run_plan_read(l->trace, run_id, &l->run, err));
+    TIDE_TRY(tide__planned_runs_read(l->trace, run_id, &l->planned, err));
     TIDE_TRY(tide_trace_get_info(l->trace, &info, err));
     TIDE_TRY(expect(l, &info, err));
+    TIDE_TRY(find_buffers(l, run_id, err));
     l->none = text_of(l, 0);
     tide_status st = l->none != NULL ? TIDE_OK : TIDE_NO_MEMORY(err, "for blocks");
     if (st == TIDE_OK) st = tide_trace_each_block(l->trace, run_id, on_blocks, l, err);
     TIDE_TRY(st);
-    st = replace_buffer(l);
+    st = add_tensors(l);
     if (st == TIDE_OK) st = tide__items_finish(&l->b, l->progress, out);
     if (st == TIDE_ERR_CANCELLED) return TIDE_FAIL(err, st, "sorting blocks was cancelled");
     return st == TIDE_OK ? st : TIDE_FAIL(err, st, "no memory for %" PRIu64 " blocks", l->n_seen);
@@ -295,6 +360,10 @@ tide_status tide_items_of_trace(tide_trace *trace, int64_t run_id, const tide_pr
     const tide_status st = load(l, run_id, out, err);
     tide__items_abandon(&l->b);
     tide__run_plan_deinit(&l->run);
+    tide__planned_runs_deinit(&l->planned);
+    tide_host_free(l->n_like_buffer);
+    tide_host_free(l->sites);
+    tide_host_free(l->shapes);
     tide_map_deinit(&l->pairs);
     tide_host_free(l->roles);
     tide_host_free(l->texts);

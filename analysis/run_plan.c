@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "analysis/bisect.h"
 #include "core/base/host_alloc.h"
 
 static tide_status find_run(tide_trace *trace, int64_t run_id, tide_trace_run *out, tide_error *err) {
@@ -51,33 +50,49 @@ const tide_lifetime *tide__run_plan_tensor(const tide__run_plan *r, const char *
     return &r->plan->lifetimes.items[i];
 }
 
-bool tide__run_plan_has_buffer(const tide__run_plan *r) {
-    return r->plan != NULL && r->n_steps > 0 && strcmp(r->run.mode, "naive") != 0;
+// ---- executions ----
+
+tide_status tide__planned_runs_read(tide_trace *trace, int64_t run_id, tide__planned_runs *out, tide_error *err) {
+    tide_trace_run *runs;
+    size_t n;
+    *out = (tide__planned_runs){0};
+    TIDE_TRY(tide_trace_runs(trace, &runs, &n, err));
+    tide_status st = TIDE_NEW(&out->items, n + 1, err, "for the runs of a trace");
+    for (size_t i = 0; st == TIDE_OK && i < n; i++) {
+        const tide_executions *x;
+        if ((run_id != 0 && runs[i].id != run_id) || !runs[i].has_plan || strcmp(runs[i].mode, "naive") == 0) continue;
+        st = tide_trace_executions(trace, runs[i].id, &x, err);
+        if (st == TIDE_OK && x->plan != NULL) out->items[out->n++] = x;
+    }
+    tide_host_free(runs);
+    if (st != TIDE_OK) tide__planned_runs_deinit(out);
+    return st;
 }
 
-const tide_plan_buffer *tide__run_plan_buffer_of(const tide__run_plan *r, tide_memory_kind kind, const char *device,
-                                                 uint64_t requested_bytes) {
-    tide_device d;
-    if (kind != TIDE_KIND_WORKSPACE || requested_bytes == 0 || tide_device_parse(device, &d, NULL) != TIDE_OK)
-        return NULL;
-    const tide_plan_buffer *buffer = tide_memory_plan_buffer(r->plan, d, kind);
-    return buffer != NULL && buffer->bytes == requested_bytes ? buffer : NULL;
+void tide__planned_runs_deinit(tide__planned_runs *p) {
+    tide_host_free(p->items);
+    *p = (tide__planned_runs){0};
 }
 
-/// Index of the first step that ran and is not before `step`; n_steps: none. Steps are in order of their index.
-static size_t first_step_from(const tide__run_plan *r, int64_t step) {
-    size_t lo = 0, hi = r->n_steps;
-    TIDE_BISECT(lo, hi, r->steps[mid].index < step);
-    return lo;
+const tide_executions *tide__planned_run(const tide__planned_runs *p, int64_t run_id) {
+    for (size_t i = 0; i < p->n; i++)
+        if (p->items[i]->run_id == run_id) return p->items[i];
+    return NULL;
 }
 
-bool tide__run_plan_times(const tide__run_plan *r, const tide_lifetime *l, uint64_t *begin_ns, uint64_t *end_ns,
-                          const char **owner) {
-    const size_t first = first_step_from(r, l->begin_step), end = first_step_from(r, l->end_step);
-    if (first >= end) return false;
-    *begin_ns = r->steps[first].begin_ns;
-    *end_ns = r->steps[end - 1].end_ns;
-    if (*end_ns < *begin_ns) *end_ns = *begin_ns; // steps that ran side by side on several threads
-    *owner = r->steps[first].name;
+const tide_executions *tide__planned_in(const tide__planned_runs *p, uint64_t block_id) {
+    for (size_t i = 0; i < p->n; i++)
+        if (tide_executions_works_in(p->items[i], block_id)) return p->items[i];
+    return NULL;
+}
+
+bool tide__planned_times(const tide_executions *x, const tide_execution *e, const tide_lifetime *l, uint64_t *begin_ns,
+                         uint64_t *end_ns) {
+    const tide_execution_step *steps = tide_execution_steps(x, e);
+    const size_t first = tide_execution_first_step(x, e, l->begin_step),
+                 behind = tide_execution_first_step(x, e, l->end_step);
+    if (first >= behind) return false;
+    *begin_ns = steps[first].t_ns;
+    *end_ns = behind < e->n_steps ? steps[behind].t_ns : (e->idle_ns < e->end_ns ? e->idle_ns : e->end_ns);
     return true;
 }

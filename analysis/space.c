@@ -7,6 +7,7 @@
 #include "analysis/bisect.h"
 #include "analysis/reporter.h"
 #include "analysis/space_internal.h"
+#include "analysis/subject_internal.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "profiler/holdings.h"
@@ -122,20 +123,34 @@ static bool is_alias_inside(const tide_live_item *item) {
     return item->shape.alias != TIDE_ALIAS_NONE && item->counts_bytes == 0;
 }
 
+/// The buffer that a planned tensor, or the unused rest of one, lies in. *region TIDE__NO_REGION: not known.
+static tide_status region_of_live(tide_subject *s, const tide_live_items *live, const tide_live_item *item,
+                                  tide_space *sp, uint32_t *region, tide_error *err) {
+    const tide_memory_plan *plan = tide__subject_plan(s);
+    uint64_t block_id = 0;
+    tide_device device;
+    *region = TIDE__NO_REGION;
+    if (s->trace != NULL) {
+        const tide__planned_runs *planned;
+        TIDE_TRY(tide__subject_planned(s, &planned, err));
+        const tide_executions *x = tide__planned_run(planned, tide_planned_run(item->id));
+        if (item->is_unused) x = tide__planned_in(planned, item->id);
+        plan = x != NULL ? x->plan : NULL;
+        if (x != NULL) block_id = item->is_unused ? item->id : x->items[tide_planned_execution(item->id)].buffer_block;
+    }
+    TIDE_TRY(tide_device_parse(item->shape.device, &device, err));
+    const tide_plan_buffer *b = plan != NULL ? tide_memory_plan_buffer(plan, device, item->shape.kind) : NULL;
+    return b != NULL ? tide__space_buffer(sp, b, block_id, live->at.t, live->at.t + 1, region, err) : TIDE_OK;
+}
+
 static tide_status add_live_planned(tide_subject *s, const tide_live_items *live, tide_space *sp, tide_error *err) {
-    const tide_subject_facts *facts = tide_subject_get_facts(s);
     for (size_t i = 0; i < live->n; i++) {
         const tide_live_item *item = &live->items[i];
-        if (!item->shape.is_planned || item->place == TIDE_NO_OFFSET || facts->plan == NULL) continue;
-        tide_device device;
-        TIDE_TRY(tide_device_parse(item->shape.device, &device, err));
-        const tide_plan_buffer *b = tide_memory_plan_buffer(facts->plan, device, item->shape.kind);
-        uint32_t region = tide__space_buffer(sp, item->shape.device, item->shape.kind);
-        if (b == NULL || is_alias_inside(item)) continue;
-        if (region == TIDE__NO_REGION) {
-            region = (uint32_t)sp->n;
-            TIDE_TRY(tide__space_add_buffer(sp, b, live->at.t, live->at.t + 1, err));
-        }
+        uint32_t region;
+        if ((!item->shape.is_planned && !item->is_unused) || item->place == TIDE_NO_OFFSET || is_alias_inside(item))
+            continue;
+        TIDE_TRY(region_of_live(s, live, item, sp, &region, err));
+        if (region == TIDE__NO_REGION || item->is_unused) continue;
         const tide__rectangle r = {.begin = live->at.t,
                                    .end = live->at.t + 1,
                                    .lo = item->place,
@@ -154,7 +169,9 @@ static tide_status add_live_blocks(tide_subject *s, const tide_live_items *live,
     size_t n = 0;
     for (size_t i = 0; i < live->n; i++) {
         const tide_live_item *item = &live->items[i];
-        if (item->shape.is_planned || item->place == TIDE_NO_OFFSET || item->shape.reserved_bytes == 0) continue;
+        if (item->shape.is_planned || item->is_unused || item->place == TIDE_NO_OFFSET ||
+            item->shape.reserved_bytes == 0)
+            continue;
         blocks[n++] = (tide__addressed){.address = item->place,
                                         .bytes = item->shape.reserved_bytes,
                                         .device = item->shape.device,

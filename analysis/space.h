@@ -20,7 +20,8 @@ typedef struct tide_region {
     uint64_t bound_bytes; ///< of a plan's buffer: lower bound; else 0
     tide_memory_kind kind;
     char device[16];
-    bool is_guessed; ///< no segment was recorded: a stretch of addresses, and unused bytes in it are OUTSIDE
+    bool is_guessed;       ///< no segment was recorded: a stretch of addresses, and unused bytes in it are OUTSIDE
+    uint64_t buffer_block; ///< of a plan's buffer in a run: its block; else 0
 } tide_region;
 
 /// All zero it is an empty one, in which nothing has a place: what the functions that make one leave when they fail.

@@ -54,11 +54,10 @@ tide_status tide__space_add_rectangle(tide_space *sp, const tide__rectangle *r, 
 
 /// Regions of the plan's buffers whose tensors are among the items, and the rectangles that these occupy.
 tide_status tide__space_add_plan(tide_subject *s, tide_space *sp, tide_error *err) TIDE_NODISCARD;
-/// The region of a planned tensor; TIDE__NO_REGION: its buffer is not there.
-uint32_t tide__space_buffer(const tide_space *sp, const char *device, tide_memory_kind kind);
-/// A region for buffer `b` of the plan.
-tide_status tide__space_add_buffer(tide_space *sp, const tide_plan_buffer *b, int64_t begin, int64_t end,
-                                   tide_error *err) TIDE_NODISCARD;
+/// The region of buffer `b` of a plan, made when it is new, which is there from begin to end. `block_id`: the block of
+/// a run that is that buffer; 0: of a plan, or not known.
+tide_status tide__space_buffer(tide_space *sp, const tide_plan_buffer *b, uint64_t block_id, int64_t begin, int64_t end,
+                               uint32_t *region, tide_error *err) TIDE_NODISCARD;
 
 /// A block with an address, and which item (or live item) it is.
 typedef struct tide__addressed {

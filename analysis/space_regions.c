@@ -12,6 +12,7 @@
 
 #include "analysis/bisect.h"
 #include "analysis/space_internal.h"
+#include "analysis/subject_internal.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "planner/planner.h"
@@ -56,56 +57,65 @@ tide_status tide__space_add_rectangle(tide_space *sp, const tide__rectangle *r, 
 //       in place                               [ relu_out ]  root itself is dead: each rectangle of the occupied bytes
 //       slice                    [ left ============================]      is cut where a tensor is born or dies
 
-uint32_t tide__space_buffer(const tide_space *sp, const char *device, tide_memory_kind kind) {
+static uint32_t find_buffer(const tide_space *sp, const tide_plan_buffer *b, uint64_t block_id) {
+    char device[16];
+    tide_device_format(b->device, device, sizeof device);
     for (size_t i = 0; i < sp->n; i++) {
         const tide_region *r = &sp->regions[i];
-        if (!r->is_guessed && r->base == 0 && r->kind == kind && strcmp(r->device, device) == 0) return (uint32_t)i;
+        if (!r->is_guessed && r->base == 0 && r->kind == b->kind && r->buffer_block == block_id &&
+            strcmp(r->device, device) == 0)
+            return (uint32_t)i;
     }
     return TIDE__NO_REGION;
 }
 
-tide_status tide__space_add_buffer(tide_space *sp, const tide_plan_buffer *b, int64_t begin, int64_t end,
-                                   tide_error *err) {
-    tide_region r = {
-        .bytes = b->bytes, .begin = begin, .end = end, .bound_bytes = b->lower_bound_bytes, .kind = b->kind};
-    tide_device_format(b->device, r.device, sizeof r.device);
+/// "Workspace on cpu"; of the second context's "Workspace on cpu, buffer 2".
+static char *buffer_label(const tide_space *sp, const tide_region *r) {
+    size_t n = 1;
+    for (size_t i = 0; i < sp->n; i++)
+        n += sp->regions[i].buffer_block != 0 && sp->regions[i].kind == r->kind &&
+             strcmp(sp->regions[i].device, r->device) == 0;
     tide_text label = {0};
-    tide_text_addf(&label, "%s on %s", tide_memory_kind_name(b->kind), r.device);
-    const uint32_t region = (uint32_t)sp->n;
-    TIDE_TRY(add_region(sp, &r, label.data, err));
-    return add_presence(sp, region, begin, end, err);
+    tide_text_addf(&label, "%s on %s", tide_memory_kind_name(r->kind), r->device);
+    if (n > 1) tide_text_addf(&label, ", buffer %zu", n);
+    if (!label.failed) return label.data; // moved out
+    tide_text_deinit(&label);
+    return NULL;
+}
+
+tide_status tide__space_buffer(tide_space *sp, const tide_plan_buffer *b, uint64_t block_id, int64_t begin, int64_t end,
+                               uint32_t *region, tide_error *err) {
+    *region = find_buffer(sp, b, block_id);
+    if (*region != TIDE__NO_REGION) return TIDE_OK;
+    tide_region r = {.bytes = b->bytes,
+                     .begin = begin,
+                     .end = end,
+                     .bound_bytes = b->lower_bound_bytes,
+                     .kind = b->kind,
+                     .buffer_block = block_id};
+    tide_device_format(b->device, r.device, sizeof r.device);
+    *region = (uint32_t)sp->n;
+    TIDE_TRY(add_region(sp, &r, buffer_label(sp, &r), err));
+    return add_presence(sp, *region, begin, end, err);
 }
 
 // ---- steps as moments ----
 
-/// When steps ran: of a plan the steps themselves.
+/// When steps ran: of a plan the steps themselves, of a trace those of one execution.
 typedef struct clock_of_steps {
-    tide_trace_step *steps; // [n] of a trace, by index; owned
-    size_t n;
-    bool is_trace;
+    const tide_executions *x; // NULL: a plan
+    const tide_execution *e;
     int64_t begin, end; // of the axis
 } clock_of_steps;
 
-static int64_t cut(const clock_of_steps *c, uint64_t t) {
-    if (t <= (uint64_t)c->begin) return c->begin;
-    return t >= (uint64_t)c->end ? c->end : (int64_t)t;
-}
-
-/// First step that ran and is not before `step`; n: none.
-static size_t first_from(const clock_of_steps *c, int64_t step) {
-    size_t lo = 0, hi = c->n;
-    TIDE_BISECT(lo, hi, c->steps[mid].index < step);
-    return lo;
-}
-
-/// [*begin, *end) in steps becomes moments; `goes_on`: what ends there is followed by more of the same place, so that
-/// the time between two steps belongs to the first. False: none of these steps ran.
-static bool to_moments(const clock_of_steps *c, bool goes_on, int64_t *begin, int64_t *end) {
-    if (!c->is_trace) return *begin < *end;
-    const size_t first = first_from(c, *begin), behind = first_from(c, *end);
-    if (first >= behind) return false;
-    *begin = cut(c, c->steps[first].begin_ns);
-    *end = cut(c, goes_on && behind < c->n ? c->steps[behind].begin_ns : c->steps[behind - 1].end_ns);
+/// [*begin, *end) in steps becomes moments. False: none of these steps ran.
+static bool to_moments(const clock_of_steps *c, int64_t *begin, int64_t *end) {
+    uint64_t begin_ns, end_ns;
+    if (c->x == NULL) return *begin < *end;
+    const tide_lifetime steps = {.begin_step = *begin, .end_step = *end};
+    if (!tide__planned_times(c->x, c->e, &steps, &begin_ns, &end_ns)) return false;
+    *begin = tide__cut(c->begin, c->end, begin_ns);
+    *end = tide__cut(c->begin, c->end, end_ns);
     return *begin < *end;
 }
 
@@ -124,8 +134,11 @@ typedef struct maker {
     clock_of_steps clock;
     member *members; // [n] by root, then begin; owned
     size_t n;
-    uint32_t *first;      // [lifetimes.n + 1] of each root; owned
-    int64_t *last;        // [lifetimes.n] where each root's occupied bytes end; owned
+    uint32_t *first;         // [lifetimes.n + 1] of each root; owned
+    tide_occupied *occupied; // [n_occupied], owned
+    size_t n_occupied;
+    uint64_t first_id;    // of tensor 0, in the execution that is drawn
+    uint64_t block_id;    // of the buffer that it works in; 0: a plan, or not known
     const member **alive; // scratch of one stretch; owned
     int64_t *cuts;        // scratch; owned
 } maker;
@@ -141,10 +154,9 @@ static tide_status make_classes(maker *m, tide_error *err) {
     const tide_lifetimes *lt = &m->plan->lifetimes;
     m->members = tide_host_alloc((lt->n + 1) * sizeof *m->members);
     m->first = tide_host_calloc(lt->n + 1, sizeof *m->first);
-    m->last = tide_host_calloc(lt->n + 1, sizeof *m->last);
     m->alive = tide_host_alloc((lt->n + 1) * sizeof *m->alive);
     m->cuts = tide_host_alloc((2 * lt->n + 2) * sizeof *m->cuts);
-    if (m->members == NULL || m->first == NULL || m->last == NULL || m->alive == NULL || m->cuts == NULL)
+    if (m->members == NULL || m->first == NULL || m->alive == NULL || m->cuts == NULL)
         return TIDE_NO_MEMORY(err, "for a map of addresses");
     for (uint32_t i = 0; i < lt->n; i++) {
         const tide_lifetime *l = &lt->items[i];
@@ -166,9 +178,9 @@ static tide_status make_classes(maker *m, tide_error *err) {
 
 static tide_status put(maker *m, uint32_t region, const tide_occupied *o, uint32_t tensor, int64_t begin, int64_t end,
                        uint64_t lo, uint64_t hi, tide_error *err) {
-    uint32_t item = tide_items_find_tensor(m->items, tensor);
-    if (item == TIDE_NO_ITEM) item = tide_items_find_tensor(m->items, o->root);
-    if (item == TIDE_NO_ITEM || !to_moments(&m->clock, end < m->last[o->root], &begin, &end)) return TIDE_OK;
+    uint32_t item = tide_items_find(m->items, m->first_id + tensor);
+    if (item == TIDE_NO_ITEM) item = tide_items_find(m->items, m->first_id + o->root);
+    if (item == TIDE_NO_ITEM || !to_moments(&m->clock, &begin, &end)) return TIDE_OK;
     const uint64_t at = m->plan->offsets[o->root];
     const tide__rectangle r = {begin, end, at + lo, at + hi, item, region};
     return tide__space_add_rectangle(m->sp, &r, err);
@@ -230,82 +242,103 @@ static tide_status put_occupied(maker *m, uint32_t region, const tide_occupied *
     return TIDE_OK;
 }
 
-static tide_status put_all(maker *m, tide_error *err) {
+/// What lies in one buffer, of a plan or of one execution.
+static tide_status put_buffer(maker *m, const tide_plan_buffer *b, tide_error *err) {
     const tide_lifetimes *lt = &m->plan->lifetimes;
-    tide_occupied *list;
-    size_t n;
-    TIDE_TRY(tide_lifetimes_occupied(lt, &list, &n, err));
-    for (size_t i = 0; i < n; i++) {
-        if (list[i].end_step > m->last[list[i].root]) m->last[list[i].root] = list[i].end_step;
+    uint32_t region;
+    TIDE_TRY(tide__space_buffer(m->sp, b, m->block_id, m->clock.begin, m->clock.end, &region, err));
+    for (size_t i = 0; i < m->n_occupied; i++) {
+        const tide_occupied *o = &m->occupied[i];
+        const tide_lifetime *root = &lt->items[o->root];
+        if (root->kind == b->kind && tide_device_equal(root->device, b->device) &&
+            m->plan->offsets[o->root] != TIDE_NO_OFFSET)
+            TIDE_TRY(put_occupied(m, region, o, err));
     }
-    tide_status st = TIDE_OK;
-    for (size_t i = 0; st == TIDE_OK && i < n; i++) {
-        const tide_lifetime *root = &lt->items[list[i].root];
-        char device[16];
-        tide_device_format(root->device, device, sizeof device);
-        const uint32_t region = tide__space_buffer(m->sp, device, root->kind);
-        if (region != TIDE__NO_REGION && m->plan->offsets[list[i].root] != TIDE_NO_OFFSET)
-            st = put_occupied(m, region, &list[i], err);
-    }
-    tide_host_free(list);
-    return st;
+    return TIDE_OK;
 }
 
-// ---- buffers ----
-
-/// Whether a tensor of that buffer is among the items: a trace has those of one buffer alone.
-static bool is_drawn(const tide_items *items, const char *device, tide_memory_kind kind) {
+/// Whether tensors of that buffer are among the items: a run has those of Workspace alone.
+static bool is_drawn(const tide_items *items, const tide_plan_buffer *b) {
+    char device[16];
+    tide_device_format(b->device, device, sizeof device);
     for (size_t i = 0; i < items->n_shapes; i++) {
         const tide_item_shape *shape = &items->shapes[i];
-        if (shape->is_planned && !shape->persistent && shape->kind == kind && strcmp(shape->device, device) == 0)
+        if (shape->is_planned && !shape->persistent && shape->kind == b->kind && strcmp(shape->device, device) == 0)
             return true;
     }
     return false;
 }
 
-static tide_status add_buffers(maker *m, tide_error *err) {
-    for (size_t i = 0; i < m->plan->n_buffers; i++) {
-        const tide_plan_buffer *b = &m->plan->buffers[i];
-        char device[16];
-        tide_device_format(b->device, device, sizeof device);
-        if (b->bytes == 0 || !is_drawn(m->items, device, b->kind)) continue;
-        TIDE_TRY(tide__space_add_buffer(m->sp, b, m->clock.begin, m->clock.end, err));
+static tide_status put_buffers(maker *m, tide_error *err) {
+    for (size_t i = 0; i < m->plan->n_buffers; i++)
+        if (m->plan->buffers[i].bytes > 0 && is_drawn(m->items, &m->plan->buffers[i]))
+            TIDE_TRY(put_buffer(m, &m->plan->buffers[i], err));
+    return TIDE_OK;
+}
+
+static tide_status put_executions(maker *m, const tide_executions *x, tide_error *err) {
+    m->clock.x = x;
+    for (size_t i = 0; i < x->n; i++) {
+        m->clock.e = &x->items[i];
+        m->block_id = x->items[i].buffer_block;
+        if (!tide_planned_id_fits(x->run_id, i, 0)) return TIDE_OK;
+        m->first_id = tide_planned_id(x->run_id, i, 0);
+        TIDE_TRY(put_buffers(m, err));
     }
     return TIDE_OK;
 }
 
+/// A plan alone, or all executions of a run by it.
+static tide_status put_plan(maker *m, const tide_executions *x, tide_error *err) {
+    tide_status st = tide_lifetimes_occupied(&m->plan->lifetimes, &m->occupied, &m->n_occupied, err);
+    if (st == TIDE_OK) st = make_classes(m, err);
+    if (st == TIDE_OK) st = x != NULL ? put_executions(m, x, err) : put_buffers(m, err);
+    tide_host_free(m->occupied);
+    tide_host_free(m->members);
+    tide_host_free(m->first);
+    tide_host_free(m->alive);
+    tide_host_free(m->cuts);
+    return st;
+}
+
 /// Every planned item knows its region, whether it is drawn under its own name or not.
-static void note_regions(const maker *m) {
-    tide__space_index *x = tide__space_index_of(m->sp);
-    for (size_t i = 0; i < m->items->n; i++) {
-        const tide_item_shape *shape = tide_items_shape(m->items, i);
-        if (shape->is_planned && m->items->place[i] != TIDE_NO_OFFSET)
-            x->region_of[i] = tide__space_buffer(m->sp, shape->device, shape->kind);
+static tide_status note_regions(tide_subject *s, tide_space *sp, const tide__planned_runs *planned, tide_error *err) {
+    tide__space_index *index = tide__space_index_of(sp);
+    const tide_items *items = tide_subject_items(s);
+    for (size_t i = 0; i < items->n; i++) {
+        const tide_item_shape *shape = tide_items_shape(items, i);
+        if (!shape->is_planned || items->place[i] == TIDE_NO_OFFSET) continue;
+        const uint64_t id = tide_items_id(items, i);
+        const tide_memory_plan *plan;
+        tide_device device;
+        TIDE_TRY(tide__subject_plan_of(s, id, &plan, err));
+        TIDE_TRY(tide_device_parse(shape->device, &device, err));
+        const tide_plan_buffer *b = plan != NULL ? tide_memory_plan_buffer(plan, device, shape->kind) : NULL;
+        const tide_executions *x =
+            planned != NULL && tide_id_is_planned(id) ? tide__planned_run(planned, tide_planned_run(id)) : NULL;
+        if (b != NULL)
+            index->region_of[i] = find_buffer(sp, b, x != NULL ? x->items[tide_planned_execution(id)].buffer_block : 0);
     }
+    return TIDE_OK;
 }
 
 tide_status tide__space_add_plan(tide_subject *s, tide_space *sp, tide_error *err) {
     const tide_subject_facts *facts = tide_subject_get_facts(s);
-    if (facts->plan == NULL) return TIDE_OK;
-    maker m = {.sp = sp,
-               .items = tide_subject_items(s),
-               .plan = facts->plan,
-               .clock = {.is_trace = facts->is_trace, .begin = facts->begin, .end = facts->end}};
-    tide_status st = add_buffers(&m, err);
-    if (st == TIDE_OK && sp->n > 0) {
-        if (facts->is_trace)
-            st = tide_trace_steps(tide_subject_trace(s), facts->run_id, &m.clock.steps, &m.clock.n, err);
-        if (st == TIDE_OK) st = make_classes(&m, err);
-        if (st == TIDE_OK) st = put_all(&m, err);
-        if (st == TIDE_OK) note_regions(&m);
+    const maker none = {.sp = sp, .items = tide_subject_items(s), .clock = {.begin = facts->begin, .end = facts->end}};
+    const tide__planned_runs *planned = NULL;
+    if (!facts->is_trace) {
+        maker m = none;
+        m.plan = facts->plan;
+        TIDE_TRY(put_plan(&m, NULL, err));
+        return note_regions(s, sp, NULL, err);
     }
-    tide_trace_steps_free(m.clock.steps, m.clock.n);
-    tide_host_free(m.members);
-    tide_host_free(m.first);
-    tide_host_free(m.last);
-    tide_host_free(m.alive);
-    tide_host_free(m.cuts);
-    return st;
+    TIDE_TRY(tide__subject_planned(s, &planned, err));
+    for (size_t i = 0; i < planned->n; i++) {
+        maker m = none;
+        m.plan = planned->items[i]->plan;
+        TIDE_TRY(put_plan(&m, planned->items[i], err));
+    }
+    return planned->n > 0 ? note_regions(s, sp, planned, err) : TIDE_OK;
 }
 
 // ---- blocks ----

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/bisect.h"
 #include "analysis/subject_internal.h"
 #include "core/base/host_alloc.h"
 #include "core/base/text.h"
@@ -108,13 +109,56 @@ static void take_plan(tide_subject_facts *f, const tide_memory_plan *plan) {
 static tide_status make_steps(tide_subject *s, size_t n, tide_error *err) {
     tide_host_free(s->step_names);
     tide_host_free(s->step_begin);
+    tide_host_free(s->step_number);
     s->step_names = tide_host_calloc(n + 1, sizeof *s->step_names);
     s->step_begin = tide_host_calloc(n + 1, sizeof *s->step_begin);
-    if (s->step_names == NULL || s->step_begin == NULL) return TIDE_NO_MEMORY(err, "for a subject");
+    s->step_number = tide_host_calloc(n + 1, sizeof *s->step_number);
+    if (s->step_names == NULL || s->step_begin == NULL || s->step_number == NULL)
+        return TIDE_NO_MEMORY(err, "for a subject");
     s->facts.step_names = s->step_names;
     s->facts.step_begin = s->step_begin;
+    s->facts.step_number = s->step_number;
     s->facts.n_steps = n;
     return TIDE_OK;
+}
+
+/// Index of step `number`; SIZE_MAX: it never ran.
+static size_t index_of_step(const tide_subject_facts *f, int64_t number) {
+    size_t lo = 0, hi = f->n_steps;
+    TIDE_BISECT(lo, hi, f->step_number[mid] < number);
+    return lo < f->n_steps && f->step_number[lo] == number ? lo : SIZE_MAX;
+}
+
+static size_t step_of_executions(const tide_subject_facts *f, uint64_t t) {
+    const tide_executions *x = f->executions;
+    const tide_execution_step *last = NULL;
+    for (uint32_t lane = 0; lane < x->n_lanes; lane++) {
+        const size_t i = tide_executions_at_ns(x, lane, t);
+        const size_t step_i = i != SIZE_MAX ? tide_execution_step_at_ns(x, &x->items[i], t) : SIZE_MAX;
+        if (step_i == SIZE_MAX) continue;
+        const tide_execution_step *step = &tide_execution_steps(x, &x->items[i])[step_i];
+        if (last == NULL || step->t_ns >= last->t_ns) last = step;
+    }
+    return last != NULL ? index_of_step(f, last->step) : SIZE_MAX;
+}
+
+size_t tide_subject_step_at(const tide_subject_facts *f, int64_t t) {
+    if (f->executions != NULL) return step_of_executions(f, t > 0 ? (uint64_t)t : 0);
+    size_t best = SIZE_MAX;
+    if (!f->is_trace) {
+        size_t lo = 0, hi = f->n_steps;
+        TIDE_BISECT(lo, hi, f->step_begin[mid] <= t);
+        return lo > 0 ? lo - 1 : SIZE_MAX;
+    }
+    // Several threads may run steps in another order than their numbers.
+    for (size_t i = 0; i < f->n_steps; i++)
+        if (f->step_begin[i] <= t && (best == SIZE_MAX || f->step_begin[i] >= f->step_begin[best])) best = i;
+    return best;
+}
+
+const char *tide_subject_step_name_at(const tide_subject_facts *f, int64_t t) {
+    const size_t step = tide_subject_step_at(f, t);
+    return step != SIZE_MAX ? f->step_names[step] : "";
 }
 
 // ---- a plan ----
@@ -182,7 +226,7 @@ static tide_status plan_facts(tide_subject *s, tide_error *err) {
     TIDE_TRY(make_steps(s, lt->n_step_names, err));
     for (size_t i = 0; i < lt->n_step_names; i++) {
         s->step_names[i] = lt->step_names[i];
-        s->step_begin[i] = (int64_t)i;
+        s->step_begin[i] = s->step_number[i] = (int64_t)i;
     }
     return tide_subject_peak_between(s, (tide_curve_key){TIDE_CURVE_LIVE, -1, NULL}, f->begin, f->end - 1,
                                      &f->peak_bytes, &f->peak, err);
@@ -226,7 +270,17 @@ static tide_status take_steps(tide_subject *s, tide_error *err) {
     for (size_t i = 0; i < s->run.n_steps; i++) {
         s->step_names[i] = s->run.steps[i].name;
         s->step_begin[i] = tide__cut(s->facts.begin, s->facts.end, s->run.steps[i].begin_ns);
+        s->step_number[i] = s->run.steps[i].index;
     }
+    return TIDE_OK;
+}
+
+static tide_status take_peak(tide_subject *s, tide_error *err) {
+    tide_subject_facts *f = &s->facts;
+    tide_trace_used fullest;
+    TIDE_TRY(tide_trace_fullest(s->trace, f->run_id, SIZE_MAX, &fullest, err));
+    f->peak_bytes = fullest.live_bytes;
+    f->peak = (tide_moment){(int64_t)fullest.t_ns, fullest.event};
     return TIDE_OK;
 }
 
@@ -242,9 +296,10 @@ static tide_status take_numbers(tide_subject *s, tide_error *err) {
     TIDE_TRY(tide_trace_kinds(s->trace, f->run_id, &s->kinds, &f->n_kinds, err));
     f->kinds = s->kinds;
     TIDE_TRY(count_items(s, &x, err));
-    uint64_t event, t_ns;
-    TIDE_TRY(tide_trace_run_peak(s->trace, f->run_id, -1, NULL, &f->peak_bytes, &event, &t_ns, err));
-    f->peak = (tide_moment){(int64_t)t_ns, event};
+    TIDE_TRY(take_peak(s, err));
+    f->executions = NULL;
+    if (f->run_id != 0 && (f->has_plan || s->info.n_events <= TIDE_SUBJECT_EXECUTION_EVENTS))
+        TIDE_TRY(tide_trace_executions(s->trace, f->run_id, &f->executions, err));
     f->is_recording = s->info.state == TIDE_TRACE_RECORDING;
     f->n_events = s->info.n_events;
     f->n_lost = s->info.n_lost;
@@ -277,8 +332,14 @@ static tide_status trace_facts(tide_subject *s, int64_t run_id, tide_error *err)
 
 // ---- life ----
 
+/// What the trace knows of its executions grows with it.
+static void forget_planned(tide_subject *s) {
+    tide__planned_runs_deinit(&s->planned);
+    s->has_planned = false;
+}
+
 static void forget_live(tide_subject *s) {
-    if (s->has_live) tide__plan_live_deinit(&s->live);
+    if (s->has_live) tide_plan_live_deinit(&s->live);
     s->has_live = false;
 }
 
@@ -286,6 +347,7 @@ void tide_subject_destroy(tide_subject *s) {
     if (s == NULL) return;
     tide__subject_forget_curves(s);
     forget_live(s);
+    forget_planned(s);
     tide_items_let_go(s->items);
     tide__run_plan_deinit(&s->run);
     tide_trace_close(s->trace);
@@ -293,6 +355,7 @@ void tide_subject_destroy(tide_subject *s) {
     tide_trace_kinds_free(s->kinds);
     tide_host_free(s->step_names);
     tide_host_free(s->step_begin);
+    tide_host_free(s->step_number);
     tide_host_free(s->devices);
     tide_host_free(s->path);
     tide_host_free(s->title);
@@ -364,6 +427,7 @@ tide_status tide_subject_refresh(tide_subject *s, bool *grew, tide_error *err) {
     s->is_stale = true;
     tide__subject_forget_curves(s);
     forget_live(s);
+    forget_planned(s);
     return trace_facts(s, s->facts.run_id, err);
 }
 
@@ -375,6 +439,23 @@ tide_status tide_subject_load(tide_subject *s, const tide_progress *progress, ti
     TIDE_TRY(s->trace == NULL ? tide_items_of_plan(s->plan, &items, err)
                               : tide_items_of_trace(s->trace, s->facts.run_id, progress, &items, err));
     return put_items(s, &items, err);
+}
+
+tide_status tide__subject_planned(tide_subject *s, const tide__planned_runs **out, tide_error *err) {
+    if (!s->has_planned) TIDE_TRY(tide__planned_runs_read(s->trace, s->facts.run_id, &s->planned, err));
+    s->has_planned = true;
+    *out = &s->planned;
+    return TIDE_OK;
+}
+
+tide_status tide__subject_plan_of(tide_subject *s, uint64_t id, const tide_memory_plan **out, tide_error *err) {
+    *out = tide__subject_plan(s);
+    if (!tide_id_is_planned(id) || s->trace == NULL) return TIDE_OK;
+    const tide__planned_runs *planned;
+    TIDE_TRY(tide__subject_planned(s, &planned, err));
+    const tide_executions *x = tide__planned_run(planned, tide_planned_run(id));
+    *out = x != NULL ? x->plan : NULL;
+    return TIDE_OK;
 }
 
 /// The address of a block whose place was not kept; not known of one whose number was given twice.
@@ -403,12 +484,14 @@ tide_status tide_subject_item(tide_subject *s, uint32_t item, tide_item_facts *o
                              .place = it->place != NULL ? it->place[item] : TIDE_NO_OFFSET,
                              .pool = TIDE_NO_POOL,
                              .alias_of = TIDE_NO_ITEM};
-    const tide_memory_plan *plan = tide__subject_plan(s);
-    if (out->shape.is_planned && plan != NULL && out->id < plan->lifetimes.n) {
-        const tide_lifetime *l = &plan->lifetimes.items[out->id];
-        out->pool = plan->pools[out->id];
-        out->place = plan->offsets[out->id];
-        if (l->alias != TIDE_ALIAS_NONE) out->alias_of = tide_items_find_tensor(it, l->alias_of);
+    const tide_memory_plan *plan;
+    const uint64_t tensor = tide_planned_tensor(out->id);
+    TIDE_TRY(tide__subject_plan_of(s, out->id, &plan, err));
+    if (out->shape.is_planned && plan != NULL && tensor < plan->lifetimes.n) {
+        const tide_lifetime *l = &plan->lifetimes.items[tensor];
+        out->pool = plan->pools[tensor];
+        out->place = plan->offsets[tensor];
+        if (l->alias != TIDE_ALIAS_NONE) out->alias_of = tide_items_find(it, out->id - tensor + l->alias_of);
         return TIDE_OK;
     }
     return it->place == NULL && s->trace != NULL ? look_up_place(s, out, err) : TIDE_OK;

@@ -24,6 +24,8 @@ typedef struct tide_moment {
     uint64_t event; ///< 0: by time: what happened at t has happened
 } tide_moment;
 
+enum { TIDE_SUBJECT_EXECUTION_EVENTS = 2000000 }; ///< finding them reads every event
+
 typedef struct tide_subject_facts {
     bool is_trace;
     tide_axis axis;
@@ -38,7 +40,8 @@ typedef struct tide_subject_facts {
     uint64_t n_items;    ///< tensors or blocks, loaded or not
     uint64_t n_events;   ///< of a trace
     uint64_t peak_bytes; ///< requested bytes of everything (trace); of a plan what is alive, aligned, aliases once
-    tide_moment peak;
+    tide_moment peak; ///< where it is that high first; of a planned run, of all moments that are as high, the first at
+                      ///< which most of its buffers is used
     bool has_plan;
     uint64_t plan_bytes, naive_bytes, lower_bound_bytes, proved_bytes; ///< with has_plan, of the planned buffers
     bool proven;
@@ -47,10 +50,13 @@ typedef struct tide_subject_facts {
     const tide_trace_kind *kinds; ///< [n_kinds] predicted and measured; of a plan alone measured is TIDE_UNKNOWN_BYTES
     size_t n_kinds;
     const char *const *step_names; ///< [n_steps]
-    const int64_t *step_begin;     ///< [n_steps] position of each step on the axis
+    const int64_t *step_begin;     ///< [n_steps] position of each step on the axis; of a run in its first execution
+    const int64_t *step_number;    ///< [n_steps] rising: in the program
     size_t n_steps;
-    uint64_t n_lost, n_problems; ///< of a trace
-    char trouble[256];           ///< a warning about it ("cut short: disk full"); "" none
+    const tide_executions *executions; ///< of a run; NULL: a plan, a whole trace, a run without a plan of more than
+                                       ///< TIDE_SUBJECT_EXECUTION_EVENTS events
+    uint64_t n_lost, n_problems;       ///< of a trace
+    char trouble[256];                 ///< a warning about it ("cut short: disk full"); "" none
 } tide_subject_facts;
 
 /// How long after the origin a moment of a trace is; 0 for one before it.
@@ -59,6 +65,11 @@ static inline uint64_t tide_subject_since(const tide_subject_facts *f, int64_t t
 }
 /// "12.5 ms" for it, as finely as the axis of the subject needs; `us` as for tide_format_ns. 32 bytes suffice.
 char *tide_subject_format_since(const tide_subject_facts *f, int64_t t, const char *us, char *buf, size_t buf_bytes);
+
+/// Index in step_names of the step that runs at `t`, in whatever execution, of several contexts the one that began
+/// last; SIZE_MAX: none. And its name; "" for none.
+size_t tide_subject_step_at(const tide_subject_facts *f, int64_t t);
+const char *tide_subject_step_name_at(const tide_subject_facts *f, int64_t t);
 
 /// `plan` is taken, also on failure. `path` may be NULL.
 tide_status tide_subject_of_plan(tide_memory_plan *plan, const char *path, tide_subject **out,
@@ -126,11 +137,6 @@ tide_status tide_subject_peak_between(tide_subject *s, tide_curve_key key, int64
 tide_status tide_subject_bytes_at(tide_subject *s, tide_curve_key key, tide_moment at, uint64_t *bytes,
                                   tide_error *err) TIDE_NODISCARD;
 
-/// The peak of a plan and of a run without one; of a planned run the moment at which the plan has most alive, if the
-/// run is as high there as anywhere. Costs a look at the predicted curve. TIDE_ERR_NOMEM and the errors of reading a
-/// trace; *out is the peak then.
-tide_status tide_subject_busiest(tide_subject *s, tide_moment *out, tide_error *err) TIDE_NODISCARD;
-
 // ---- moments ----
 
 typedef struct tide_live_item {
@@ -142,6 +148,7 @@ typedef struct tide_live_item {
     uint64_t place;        ///< offset or address; TIDE_NO_OFFSET
     int64_t begin;         ///< where it was born
     bool free_requested;   ///< given up by its owner, still held
+    bool is_unused;        ///< the bytes of a plan's buffer that no tensor uses; `id` is the buffer's block
 } tide_live_item;
 typedef struct tide_live_items {
     tide_moment at;
@@ -149,8 +156,8 @@ typedef struct tide_live_items {
     size_t n;
     uint64_t bytes; ///< sum of counts_bytes: the curve at that moment
 } tide_live_items;
-/// What is alive at `at`, persistent items too. In a planned run the plan's buffer is one block here, as in the
-/// curve: its item is TIDE_NO_ITEM, for the tensors inside of it are items in its place.
+/// What is alive at `at`, persistent items too. In place of a plan's buffer of a run the tensors that lie in it, and an
+/// item for the rest of it (is_unused), so that the sum is the curve.
 tide_status tide_subject_live(tide_subject *s, tide_moment at, tide_live_items *out, tide_error *err) TIDE_NODISCARD;
 void tide_live_items_deinit(tide_live_items *l);
 /// The next (dir > 0) or previous moment at which an item of [t0, t1] is born or dies, for stepping; the same moment

@@ -178,48 +178,114 @@ void tide__subject_forget_curves(tide_subject *s) {
 }
 
 // ---- predicted ----
+// What the plan says is alive at each step, at the times when the steps ran, in all executions:
+//
+//     lane 0    __--_     __--_        of each what of its buffer is alive; 0 between two executions
+//     lane 1       __--_     __--_
+//     curve     the sum, on top of what persists
 
-typedef struct step_time {
-    uint64_t begin_ns, end_ns;
-    int64_t index;
-} step_time;
+/// What a plan has alive of one buffer at its steps, and the steps of one lane that were taken.
+typedef struct predictor {
+    const tide_executions *x;
+    const uint64_t *alive; // [n_steps]
+    int64_t n_steps;
+    size_t *at;        // [n_lanes] execution of the lane that goes on, or the next; owned
+    size_t *step;      // [n_lanes] of its steps the next one; owned
+    uint64_t *bytes;   // [n_lanes] alive now; owned
+    uint64_t *next;    // [n_lanes] event of the next change; UINT64_MAX: none; owned
+    uint64_t *next_ns; // [n_lanes] its time; owned
+} predictor;
 
-static int by_begin(const void *a, const void *b) {
-    const step_time *x = a, *y = b;
-    if (x->begin_ns != y->begin_ns) return x->begin_ns < y->begin_ns ? -1 : 1;
-    return (x->index > y->index) - (x->index < y->index);
+static void predictor_deinit(predictor *p) {
+    tide_host_free(p->at);
+    tide_host_free(p->step);
+    tide_host_free(p->bytes);
+    tide_host_free(p->next);
+    tide_host_free(p->next_ns);
 }
 
-/// From the steps of the plan to the times at which they first ran; before the first and behind the last what persists.
-static tide_status at_times(const tide_subject *s, const tide__step_curve *steps, uint64_t persistent,
-                            tide__step_curve *out) {
-    const tide__run_plan *run = &s->run;
-    const tide_subject_facts *f = &s->facts;
-    step_time *times = tide_host_alloc((run->n_steps + 1) * sizeof *times);
-    if (times == NULL) return TIDE_ERR_NOMEM;
-    uint64_t last_end = 0;
-    for (size_t i = 0; i < run->n_steps; i++) {
-        times[i] = (step_time){run->steps[i].begin_ns, run->steps[i].end_ns, run->steps[i].index};
-        if (times[i].end_ns > last_end) last_end = times[i].end_ns;
+/// Where the lane changes next: a step begins, or the last one ends.
+static void look_ahead(predictor *p, uint32_t lane) {
+    p->next[lane] = p->next_ns[lane] = UINT64_MAX;
+    if (p->at[lane] == SIZE_MAX) return;
+    const tide_execution *e = &p->x->items[p->at[lane]];
+    if (p->step[lane] < e->n_steps) {
+        const tide_execution_step *s = &tide_execution_steps(p->x, e)[p->step[lane]];
+        p->next[lane] = e->first_event + s->event;
+        p->next_ns[lane] = s->t_ns;
+    } else {
+        p->next[lane] = e->idle_event < e->last_event ? e->idle_event : e->last_event;
+        p->next_ns[lane] = e->idle_event < e->last_event ? e->idle_ns : e->end_ns;
     }
-    if (run->n_steps > 1) qsort(times, run->n_steps, sizeof *times, by_begin);
-    tide_status st = tide__step_curve_add(out, f->begin, 0, persistent);
-    for (size_t i = 0; st == TIDE_OK && i < run->n_steps; i++)
-        st = tide__step_curve_add(out, tide__cut(f->begin, f->end, times[i].begin_ns), 0,
-                                  tide__step_curve_at(steps, times[i].index, 0));
-    if (st == TIDE_OK && run->n_steps > 0)
-        st = tide__step_curve_add(out, tide__cut(f->begin, f->end, last_end), 0, persistent);
-    tide_host_free(times);
+}
+
+/// Take that change.
+static void advance(predictor *p, uint32_t lane) {
+    const tide_execution *e = &p->x->items[p->at[lane]];
+    if (p->step[lane] < e->n_steps) {
+        const int64_t step = tide_execution_steps(p->x, e)[p->step[lane]++].step;
+        p->bytes[lane] = step < p->n_steps ? p->alive[step] : 0;
+    } else {
+        p->bytes[lane] = 0;
+        p->at[lane] = tide_executions_next(p->x, lane, e->first_event);
+        p->step[lane] = 0;
+    }
+    look_ahead(p, lane);
+}
+
+static tide_status predictor_init(predictor *p) {
+    const size_t n = p->x->n_lanes + 1;
+    p->at = tide_host_calloc(n, sizeof *p->at);
+    p->step = tide_host_calloc(n, sizeof *p->step);
+    p->bytes = tide_host_calloc(n, sizeof *p->bytes);
+    p->next = tide_host_calloc(n, sizeof *p->next);
+    p->next_ns = tide_host_calloc(n, sizeof *p->next_ns);
+    if (p->at == NULL || p->step == NULL || p->bytes == NULL || p->next == NULL || p->next_ns == NULL)
+        return TIDE_ERR_NOMEM;
+    for (uint32_t lane = 0; lane < p->x->n_lanes; lane++) {
+        p->at[lane] = tide_executions_next(p->x, lane, 0);
+        look_ahead(p, lane);
+    }
+    return TIDE_OK;
+}
+
+/// The steps of all lanes in the order of their events.
+static tide_status add_executions(const tide_subject *s, predictor *p, uint64_t persistent, maker *m) {
+    uint64_t sum = persistent;
+    TIDE_TRY(tide__step_curve_add(m->out, s->facts.begin, 0, persistent));
+    for (;;) {
+        uint32_t first = 0;
+        for (uint32_t lane = 1; lane < p->x->n_lanes; lane++)
+            if (p->next[lane] < p->next[first]) first = lane;
+        if (p->x->n_lanes == 0 || p->next[first] == UINT64_MAX) return end_stretch(m);
+        const uint64_t event = p->next[first], t_ns = p->next_ns[first];
+        sum -= p->bytes[first];
+        advance(p, first);
+        sum += p->bytes[first];
+        const tide__step_point point = {tide__cut(s->facts.begin, s->facts.end, t_ns), event, sum};
+        TIDE_TRY(add_change(m, point));
+    }
+}
+
+/// What of a kind and device lies in buffers, at each step: [n_steps], owned by the caller.
+static tide_status alive_at_steps(const tide_memory_plan *plan, int kind, const char *device, uint64_t persistent,
+                                  uint64_t **out, tide_error *err) {
+    tide__step_curve steps;
+    uint64_t *alive;
+    TIDE_TRY(tide__plan_curve(plan, kind, device, &steps, err));
+    const tide_status st = TIDE_NEW(&alive, (size_t)plan->lifetimes.n_steps + 1, err, "for the curve of a plan");
+    for (int64_t i = 0; st == TIDE_OK && i < plan->lifetimes.n_steps; i++)
+        alive[i] = tide__step_curve_at(&steps, i, 0) - persistent;
+    tide__step_curve_deinit(&steps);
+    *out = alive;
     return st;
 }
 
-static tide_status make_predicted(const tide_subject *s, int kind, const char *device, tide__step_curve *out,
+static tide_status make_predicted(tide_subject *s, int kind, const char *device, tide__step_curve *out,
                                   tide_error *err) {
     const tide_memory_plan *plan = s->run.plan;
     if (plan == NULL) return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "there is no plan that predicts anything");
-    tide__step_curve steps;
-    TIDE_TRY(tide__plan_curve(plan, kind, device, &steps, err));
-    uint64_t persistent = 0; // no overflow: the curve is as high at every step
+    uint64_t persistent = 0, *alive; // no overflow: the curve is as high at every step
     for (size_t i = 0; i < plan->lifetimes.n; i++) {
         const tide_lifetime *l = &plan->lifetimes.items[i];
         char text[32];
@@ -227,9 +293,18 @@ static tide_status make_predicted(const tide_subject *s, int kind, const char *d
         tide_device_format(l->device, text, sizeof text);
         if (device == NULL || strcmp(device, text) == 0) persistent += tide_lifetime_aligned_bytes(l);
     }
-    const tide_status st = at_times(s, &steps, persistent, out);
-    tide__step_curve_deinit(&steps);
-    return st == TIDE_OK ? st : TIDE_FAIL(err, st, "no memory for the curve of a plan");
+    TIDE_TRY(alive_at_steps(plan, kind, device, persistent, &alive, err));
+    predictor p = {.alive = alive, .n_steps = plan->lifetimes.n_steps};
+    maker m = {.out = out};
+    tide_status st = tide_trace_executions(s->trace, s->facts.run_id, &p.x, err);
+    if (st == TIDE_OK) {
+        st = predictor_init(&p);
+        if (st == TIDE_OK) st = add_executions(s, &p, persistent, &m);
+        if (st != TIDE_OK) TIDE_NO_MEMORY(err, "for the curve of a plan");
+    }
+    predictor_deinit(&p);
+    tide_host_free(alive);
+    return st;
 }
 
 // ---- reserved bytes of a plan ----
@@ -338,23 +413,5 @@ tide_status tide_subject_bytes_at(tide_subject *s, tide_curve_key key, tide_mome
     const tide__step_curve *c;
     TIDE_TRY(tide__subject_curve(s, key, &c, err));
     *bytes = tide__step_curve_at(c, at.t, at.event);
-    return TIDE_OK;
-}
-
-tide_status tide_subject_busiest(tide_subject *s, tide_moment *out, tide_error *err) {
-    const tide_curve_key live = {.of = TIDE_CURVE_LIVE, .kind = -1};
-    const tide_curve_key predicted = {.of = TIDE_CURVE_PREDICTED, .kind = -1};
-    const tide_subject_facts *f = &s->facts;
-    uint64_t bytes, live_bytes;
-    tide_moment at;
-    tide_error why = TIDE_ERROR_INIT;
-    *out = f->peak;
-    if (!f->is_trace || f->end <= f->begin) return TIDE_OK;
-    const tide_status st = tide_subject_peak_between(s, predicted, f->begin, f->end - 1, &bytes, &at, &why);
-    if (st == TIDE_ERR_NOT_FOUND) return TIDE_OK; // there is no plan
-    if (st != TIDE_OK && err != NULL) *err = why;
-    if (st != TIDE_OK) return st;
-    TIDE_TRY(tide_subject_bytes_at(s, live, at, &live_bytes, err));
-    if (live_bytes == f->peak_bytes) *out = at;
     return TIDE_OK;
 }

@@ -8,7 +8,7 @@
 #include "analysis/run_plan.h"
 #include "analysis/step_curve.h"
 #include "analysis/subject.h"
-#include "planner/planner.h"
+#include "planner/plan_live.h"
 
 /// A curve that was asked for, made once.
 typedef struct tide__kept_curve {
@@ -17,16 +17,6 @@ typedef struct tide__kept_curve {
     char *device; ///< owned; NULL: all
     tide__step_curve curve;
 } tide__kept_curve;
-
-/// What the live set of a plan is made of.
-typedef struct tide__plan_live {
-    tide_occupied *occupied; ///< [n_occupied] owned, of the whole plan
-    size_t n_occupied;
-    uint32_t *root;       ///< [n tensors] owned
-    uint64_t *root_bytes; ///< [n tensors] how far it lies inside its root; owned
-    int64_t *changes;     ///< [n_changes] steps at which something begins or ends, rising; owned
-    size_t n_changes;
-} tide__plan_live;
 
 struct tide_subject {
     tide_subject_facts facts;
@@ -37,10 +27,12 @@ struct tide_subject {
     tide_memory_plan *plan; ///< of a plan alone, owned
     tide_trace_kind *kinds;
     const char **step_names;
-    int64_t *step_begin;
+    int64_t *step_begin, *step_number;
     char (*devices)[32]; ///< [n_devices] names of the plan's devices
     size_t n_devices;
-    tide__plan_live live; ///< of the plan; made when it is asked for
+    tide__planned_runs planned; ///< executions in plans' buffers; made when they are asked for
+    bool has_planned;
+    tide_plan_live live; ///< of the plan; made when it is asked for
     bool has_live;
     tide__kept_curve *curves;
     size_t n_curves, cap_curves;
@@ -56,6 +48,12 @@ static inline const tide_memory_plan *tide__subject_plan(const tide_subject *s) 
 /// The subject's text for a device of its plan.
 const char *tide__subject_device(const tide_subject *s, tide_device device);
 
+/// Executions of the subject's run, or of all runs, that lie in plans' buffers. Of a trace.
+tide_status tide__subject_planned(tide_subject *s, const tide__planned_runs **out, tide_error *err) TIDE_NODISCARD;
+/// The plan that the planned tensor with this number is of; NULL: none.
+tide_status tide__subject_plan_of(tide_subject *s, uint64_t id, const tide_memory_plan **out,
+                                  tide_error *err) TIDE_NODISCARD;
+
 // ---- subject_curve.c ----
 
 void tide__subject_forget_curves(tide_subject *s);
@@ -68,11 +66,7 @@ tide_status tide__subject_curve(tide_subject *s, tide_curve_key key, const tide_
 /// What the plan has alive at each step, of a kind (-1: all) and a device (NULL: all).
 tide_status tide__plan_curve(const tide_memory_plan *plan, int kind, const char *device, tide__step_curve *out,
                              tide_error *err) TIDE_NODISCARD;
-void tide__plan_live_deinit(tide__plan_live *l);
-/// What each tensor that is alive at `step` adds to the sum there: counts [n tensors], 0 for all others.
-tide_status tide__plan_live_counts(const tide_memory_plan *plan, const tide__plan_live *l, int64_t step,
-                                   uint64_t *counts, tide_error *err) TIDE_NODISCARD;
-/// The same of the subject, made when it is new.
-tide_status tide__subject_plan_live(tide_subject *s, const tide__plan_live **out, tide_error *err) TIDE_NODISCARD;
+/// What is alive in the plan of the subject, made when it is new.
+tide_status tide__subject_plan_live(tide_subject *s, const tide_plan_live **out, tide_error *err) TIDE_NODISCARD;
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What is alive at a moment. The list sums to the curve: in a planned run the buffer is one block, as it is in the
-// curve; the tensors inside of it are items of their own, at the times when their steps ran. See subject.h.
+// What is alive at a moment. The list sums to the curve: of a plan's buffer the tensors in it and the rest. See
+// subject.h.
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,7 +52,7 @@ static void fill_tensor(const tide_subject *s, size_t i, uint64_t counts, tide_l
     const tide_lifetime *l = &lt->items[i];
     const bool has_owner = !l->persistent && l->begin_step >= 0;
     const bool has_name = has_owner && (uint64_t)l->begin_step < lt->n_step_names;
-    *out = (tide_live_item){.item = s->items != NULL ? tide_items_find_tensor(tide_subject_items(s), i) : TIDE_NO_ITEM,
+    *out = (tide_live_item){.item = s->items != NULL ? tide_items_find(tide_subject_items(s), i) : TIDE_NO_ITEM,
                             .id = i,
                             .site = {.name = l->name,
                                      .owner = has_name ? lt->step_names[l->begin_step] : "",
@@ -66,11 +66,11 @@ static void fill_tensor(const tide_subject *s, size_t i, uint64_t counts, tide_l
 
 static tide_status live_of_plan(tide_subject *s, tide_moment at, tide_live_items *out, tide_error *err) {
     const tide_lifetimes *lt = &s->plan->lifetimes;
-    const tide__plan_live *live;
+    const tide_plan_live *live;
     TIDE_TRY(tide__subject_plan_live(s, &live, err));
     uint64_t *counts = tide_host_alloc((lt->n + 1) * sizeof *counts);
     tide_status st = counts != NULL ? TIDE_OK : TIDE_NO_MEMORY(err, "for what is alive");
-    if (st == TIDE_OK) st = tide__plan_live_counts(s->plan, live, at.t, counts, err);
+    if (st == TIDE_OK) st = tide_plan_live_counts(s->plan, live, at.t, counts, err);
     size_t n = 0;
     for (size_t i = 0; st == TIDE_OK && i < lt->n; i++)
         n += lt->items[i].begin_step <= at.t && at.t < lt->items[i].end_step;
@@ -90,6 +90,25 @@ static tide_status live_of_plan(tide_subject *s, tide_moment at, tide_live_items
 
 // ---- a trace ----
 
+static uint32_t item_of(const tide_subject *s, uint64_t id, int64_t begin, uint64_t size_bytes) {
+    const tide_items *items = tide_subject_items(s);
+    return items != NULL ? tide_items_find_at(items, id, begin, size_bytes) : TIDE_NO_ITEM;
+}
+
+/// Which lies in a plan's buffer.
+static void fill_buffer_tensor(const tide_subject *s, const tide_memory_plan *plan, const tide_live *b,
+                               tide_live_item *out) {
+    const tide_lifetime *l = &plan->lifetimes.items[b->tensor];
+    *out = (tide_live_item){.id = tide_planned_id(b->plan_run_id, b->execution, b->tensor),
+                            .site = {.name = b->name, .owner = b->scope, .step = b->scope_index},
+                            .shape = tide__shape_of_tensor(l),
+                            .counts_bytes = b->requested_bytes,
+                            .place = plan->offsets[b->tensor],
+                            .begin = tide__cut(s->facts.begin, s->facts.end, b->alloc_ns)};
+    out->shape.device = b->device;
+    out->item = item_of(s, out->id, out->begin, l->size_bytes);
+}
+
 static void fill_block(const tide_subject *s, const tide_live *b, tide_live_item *out) {
     const tide_lifetime *tensor = tide__run_plan_tensor(&s->run, b->name);
     const int64_t begin = tide__cut(s->facts.begin, s->facts.end, b->alloc_ns);
@@ -105,21 +124,44 @@ static void fill_block(const tide_subject *s, const tide_live *b, tide_live_item
                             .counts_bytes = b->requested_bytes,
                             .place = b->address,
                             .begin = begin,
-                            .free_requested = b->free_requested};
+                            .free_requested = b->free_requested,
+                            .is_unused = b->is_unused};
     tide__shape_classify(&out->shape, tensor != NULL && tensor->persistent);
-    if (s->items != NULL) out->item = tide_items_find_at(tide_subject_items(s), b->block_id, begin, b->requested_bytes);
+    if (!b->is_unused) out->item = item_of(s, b->block_id, begin, b->requested_bytes);
+}
+
+static tide_status fill_all(tide_subject *s, const tide_live_set *set, tide_live_item *items, tide_error *err) {
+    const tide__planned_runs *planned = NULL;
+    for (size_t i = 0; i < set->n; i++) {
+        const tide_live *b = &set->items[i];
+        if (!b->in_buffer || b->is_unused) {
+            fill_block(s, b, &items[i]);
+            continue;
+        }
+        // Of a run that is looked at the buffers of others may be alive too.
+        const tide_executions *x = NULL;
+        if (planned == NULL) TIDE_TRY(tide__subject_planned(s, &planned, err));
+        x = tide__planned_run(planned, b->plan_run_id);
+        if (x == NULL) TIDE_TRY(tide_trace_executions(s->trace, b->plan_run_id, &x, err));
+        fill_buffer_tensor(s, x->plan, b, &items[i]);
+    }
+    return TIDE_OK;
 }
 
 static tide_status live_of_trace(tide_subject *s, tide_moment at, tide_live_items *out, tide_error *err) {
     tide_live_set set;
     TIDE_TRY(at.event > 0 ? tide_trace_live_set_after(s->trace, at.event, &set, err)
                           : tide_trace_live_set(s->trace, at.t > 0 ? (uint64_t)at.t : 0, &set, err));
-    tide_live_items l = {.at = {.t = at.t, .event = set.event_id}, .n = set.n};
-    l.items = tide_host_alloc((set.n + 1) * sizeof *l.items);
-    for (size_t i = 0; l.items != NULL && i < set.n; i++) fill_block(s, &set.items[i], &l.items[i]);
+    tide_live_items l = {0};
+    tide_status st = tide_trace_expand_buffers(s->trace, &set, err);
+    if (st == TIDE_OK) st = TIDE_NEW(&l.items, set.n + 1, err, "for what is alive");
+    if (st == TIDE_OK) st = fill_all(s, &set, l.items, err);
+    l.at = (tide_moment){.t = at.t, .event = set.event_id};
+    l.n = set.n;
     tide_live_set_deinit(&set); // its texts are the trace's
-    if (l.items == NULL) return TIDE_NO_MEMORY(err, "for what is alive");
-    TIDE_TRY(finish(&l, err));
+    if (st != TIDE_OK) tide_live_items_deinit(&l);
+    if (st == TIDE_OK) st = finish(&l, err);
+    TIDE_TRY(st);
     *out = l;
     return TIDE_OK;
 }
@@ -133,7 +175,7 @@ tide_status tide_subject_live(tide_subject *s, tide_moment at, tide_live_items *
 // ---- from moment to moment: the next change, the next peak ----
 
 static tide_status change_of_plan(tide_subject *s, tide_moment from, int dir, tide_moment *out, tide_error *err) {
-    const tide__plan_live *l;
+    const tide_plan_live *l;
     TIDE_TRY(tide__subject_plan_live(s, &l, err));
     size_t lo = 0, hi = l->n_changes;
     while (lo < hi) { // the first at or behind from

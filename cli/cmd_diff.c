@@ -18,7 +18,7 @@ enum { OPT_RUN = CLI_OPT_FIRST_OWN, OPT_WHOLE, OPT_AT, OPT_AND, OPT_ROWS, OPT_EX
 
 static const char help[] = CLI_PLANNING_HELP
     "  --at MOMENT         of A (default: its peak): peak, begin, end, a step by its number or name; of a\n"
-    "                      trace also 50%, 12.5ms, #EVENT or a mark\n"
+    "                      trace also 50%, 12.5ms, #EVENT, exec:12 (its peak), exec:12:conv1 or a mark\n"
     "  --and MOMENT        of B; with one FILE: compare these two moments of it\n"
     "  --live              compare only who is alive at the two moments (what is larger than a million\n"
     "                      items is compared so anyway)\n"

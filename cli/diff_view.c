@@ -107,9 +107,8 @@ static void add_table(const tide_table *t, const char *indent, format f, tide_te
 /// What runs at the moment; NULL: no name is known.
 static const char *step_of(const cli_diff_side *side) {
     const tide_subject_facts *f = side->facts;
-    const char *name = NULL;
-    for (size_t i = 0; i < f->n_steps && f->step_begin[i] <= side->at.t; i++) name = f->step_names[i];
-    return name != NULL && name[0] != '\0' ? name : NULL;
+    const char *name = tide_subject_step_name_at(f, side->at.t);
+    return name[0] != '\0' ? name : NULL;
 }
 
 typedef struct side_row {

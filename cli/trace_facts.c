@@ -10,10 +10,6 @@
 #include "cli/trace_view.h"
 #include "core/base/host_alloc.h"
 
-typedef struct run_peak {
-    uint64_t bytes, event, t_ns;
-} run_peak;
-
 #define NAME TIDE_UNIT_NAME
 #define COUNT TIDE_UNIT_COUNT
 #define BYTES TIDE_UNIT_BYTES
@@ -30,7 +26,7 @@ typedef struct facts {
     size_t n_kinds;
     tide_trace_run *runs;
     size_t n_runs;
-    run_peak *run_peaks; // [n_runs]
+    tide_trace_used *run_peaks; // [n_runs]
     tide_trace_mark *marks;
     size_t n_marks;
 } facts;
@@ -47,8 +43,7 @@ static tide_status read_facts(tide_trace *t, int64_t run_id, facts *f, tide_erro
     TIDE_TRY(tide_trace_runs(t, &f->runs, &f->n_runs, err));
     TIDE_TRY(TIDE_NEW(&f->run_peaks, f->n_runs + 1, err, "for %zu runs", f->n_runs));
     for (size_t i = 0; i < f->n_runs; i++) {
-        run_peak *p = &f->run_peaks[i];
-        TIDE_TRY(tide_trace_run_peak(t, f->runs[i].id, -1, NULL, &p->bytes, &p->event, &p->t_ns, err));
+        TIDE_TRY(tide_trace_fullest(t, f->runs[i].id, SIZE_MAX, &f->run_peaks[i], err));
     }
     return tide_trace_marks(t, &f->marks, &f->n_marks, err);
 }
@@ -128,7 +123,7 @@ static void print_health(tide_trace *t, const facts *f) {
                tide_format_bytes(own, b, sizeof b), tide_format_ns(meta_number(t, "blocked_ns"), "us", c, sizeof c));
     printf("peak       %s at %s\n", tide_format_bytes(f->peak_bytes, a, sizeof a),
            cli_moment_place(&f->peak, &f->span, place, sizeof place));
-    if (f->span.run_id > 0 && f->whole_peak.t_ns != f->peak.t_ns)
+    if (f->span.run_id > 0 && f->whole_bytes != f->peak_bytes)
         printf("whole      %s at %s\n", tide_format_bytes(f->whole_bytes, a, sizeof a),
                cli_moment_place(&f->whole_peak, &f->whole, place, sizeof place));
 }
@@ -182,7 +177,7 @@ static const tide_column run_columns[] = {
 static const void *run_row_at(const tide_table *t, size_t i, void *room) {
     const facts *f = t->data;
     const tide_trace_run *r = &f->runs[i];
-    const run_peak *peak = &f->run_peaks[i];
+    const tide_trace_used *peak = &f->run_peaks[i];
     run_row *row = room;
     *row = (run_row){.id = r->id,
                      .model = r->model,
@@ -194,7 +189,7 @@ static const void *run_row_at(const tide_table *t, size_t i, void *room) {
                      .end_ns = r->end_ns,
                      .since_ns = cli_since(&f->span, r->begin_ns),
                      .took_ns = r->end_ns - r->begin_ns,
-                     .peak_bytes = peak->bytes,
+                     .peak_bytes = peak->live_bytes,
                      .peak_since_ns = cli_since(&f->span, peak->t_ns),
                      .peak_event = peak->event,
                      .plan_bytes = r->has_plan ? r->plan_bytes : TIDE_UNKNOWN_BYTES};

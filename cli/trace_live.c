@@ -51,6 +51,13 @@ static tide_status look(tide_trace *t, const char *path, int64_t run_id, const c
     return TIDE_OK;
 }
 
+/// In plans' buffers. What such a buffer has unused stands for its block.
+static size_t count_tensors(const tide_live_set *s) {
+    size_t n = 0;
+    for (size_t k = 0; k < s->n; k++) n += s->items[k].in_buffer && !s->items[k].is_unused;
+    return n;
+}
+
 static void add_instant(tide_json_out *j, const char *key, const instant *i) {
     tide_json_open(j, key, '{');
     tide_json_text(j, "file", i->path);
@@ -59,7 +66,8 @@ static void add_instant(tide_json_out *j, const char *key, const instant *i) {
     tide_json_u64(j, "t_ns", i->moment.t_ns);
     tide_json_u64(j, "since_begin_ns", cli_since(&i->span, i->moment.t_ns));
     tide_json_u64(j, "event", i->moment.event);
-    tide_json_u64(j, "live_blocks", i->live.n);
+    tide_json_u64(j, "live_blocks", i->live.n - count_tensors(&i->live));
+    tide_json_u64(j, "live_tensors", count_tensors(&i->live));
     tide_json_u64(j, "requested_bytes", i->live.requested_bytes);
     tide_json_u64(j, "reserved_bytes", i->live.reserved_bytes);
     tide_json_close(j, '}');
@@ -69,7 +77,12 @@ static void print_instant(const instant *i) {
     char path[4096], at[256], place[96], bytes[24], reserved[24];
     printf("%s at %s: %s\n", cli_clean(i->path, path, sizeof path), cli_clean(i->moment.text, at, sizeof at),
            cli_moment_place(&i->moment, &i->span, place, sizeof place));
-    printf("live: %zu block%s, %s requested, %s reserved\n", i->live.n, i->live.n == 1 ? "" : "s",
+    char in_buffers[64] = "";
+    const size_t n_tensors = count_tensors(&i->live), n = i->live.n - n_tensors;
+    if (n_tensors > 0)
+        snprintf(in_buffers, sizeof in_buffers, ", %zu tensor%s in plans' buffers", n_tensors,
+                 n_tensors == 1 ? "" : "s");
+    printf("live: %zu block%s%s, %s requested, %s reserved\n", n, n == 1 ? "" : "s", in_buffers,
            tide_format_bytes(i->live.requested_bytes, bytes, sizeof bytes),
            tide_format_bytes(i->live.reserved_bytes, reserved, sizeof reserved));
 }
@@ -120,6 +133,10 @@ static void block_scope(const void *row, tide_cell *v) {
     if (has_index) snprintf(v->buf, 512, "%.480s #%" PRId64, b->scope, b->scope_index);
     tide_cell_text(v, has_index ? v->buf : or_dash(b->scope));
 }
+static void block_execution(const void *row, tide_cell *v) {
+    const tide_live *b = row;
+    if (b->in_buffer && !b->is_unused) tide_cell_count(v, b->execution);
+}
 static void block_run(const void *row, tide_cell *v) {
     const tide_live *b = row;
     if (b->run_id > 0) tide_cell_count(v, (uint64_t)b->run_id);
@@ -137,6 +154,8 @@ static const tide_column block_columns[] = {
     {"allocator", NULL, NAME, TIDE_AT(tide_live, allocator)},
     {"thread", NULL, COUNT, TIDE_AT(tide_live, thread)},
     {"run", NULL, COUNT, .get = block_run},
+    {"execution", NULL, COUNT, .get = block_execution},
+    {"is_unused", NULL, TIDE_UNIT_FLAG, TIDE_AT(tide_live, is_unused)},
     {"requested_bytes", NULL, BYTES, TIDE_AT(tide_live, requested_bytes)},
     {"reserved_bytes", NULL, BYTES, TIDE_AT(tide_live, reserved_bytes)},
     {"alloc_ns", NULL, DURATION, TIDE_AT(tide_live, alloc_ns)},

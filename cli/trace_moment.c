@@ -83,8 +83,9 @@ static const tide_trace_mark *find_mark(const tide_trace_mark *marks, size_t n, 
 }
 
 static tide_status no_moment(const char *text, const tide_trace_mark *marks, size_t n, tide_error *err) {
-    const tide_status st =
-        TIDE_FAIL(err, TIDE_ERR_INVALID, "'%s' is no moment: begin, end, peak, 50%%, 12.5ms, #EVENT or a mark", text);
+    const tide_status st = TIDE_FAIL(
+        err, TIDE_ERR_INVALID,
+        "'%s' is no moment: begin, end, peak, 50%%, 12.5ms, #EVENT, exec:NUMBER, exec:NUMBER:STEP or a mark", text);
     tide_text list = {0};
     for (size_t i = 0; i < n && i < 8; i++) tide_text_addf(&list, "%s'%s'", i == 0 ? "" : ", ", marks[i].name);
     if (n > 8) tide_text_add(&list, ", …");
@@ -112,6 +113,79 @@ static tide_status of_mark(tide_trace *t, const cli_span *span, const char *name
     return st;
 }
 
+// ---- executions ----
+
+/// The step that people call by its number or by the name of its operator.
+static tide_status find_step(tide_trace *t, int64_t run_id, const char *text, int64_t *step, tide_error *err) {
+    tide_trace_step *steps;
+    size_t n, i = 0;
+    char *end;
+    errno = 0;
+    const long long number = strtoll(text, &end, 10);
+    const bool is_number = *text >= '0' && *text <= '9' && *end == '\0' && errno == 0;
+    TIDE_TRY(tide_trace_steps(t, run_id, &steps, &n, err));
+    while (i < n && (is_number ? steps[i].index != number : strcmp(steps[i].name, text) != 0)) i++;
+    if (i < n) *step = steps[i].index;
+    tide_trace_steps_free(steps, n);
+    if (i < n) return TIDE_OK;
+    const tide_status st = TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "run %" PRId64 " has no step '%s'", run_id, text);
+    tide_error_hint(err, "a number from 0, or the name of an operator: exec:0:12, exec:0:conv1");
+    return st;
+}
+
+static tide_status at_step(const tide_executions *x, size_t i, int64_t step, cli_moment *out, tide_error *err) {
+    const tide_execution *e = &x->items[i];
+    const tide_execution_step *steps = tide_execution_steps(x, e);
+    for (size_t k = 0; k < e->n_steps; k++) {
+        if (steps[k].step != step) continue;
+        out->event = e->first_event + steps[k].event;
+        out->t_ns = steps[k].t_ns;
+        return TIDE_OK;
+    }
+    return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "execution %zu ended before step %" PRId64, i, step);
+}
+
+/// "12", "12:begin", "12:end", "12:peak", "12:7", "12:conv1".
+static tide_status of_execution(tide_trace *t, const cli_span *span, const char *text, cli_moment *out,
+                                tide_error *err) {
+    char *end;
+    const tide_executions *x;
+    tide_trace_used fullest;
+    errno = 0;
+    const unsigned long long i = strtoull(text, &end, 10);
+    if (*text < '0' || *text > '9' || errno != 0 || (*end != '\0' && *end != ':'))
+        return no_moment(out->text, NULL, 0, err);
+    const char *what = *end == ':' ? end + 1 : "peak";
+    if (span->run_id == 0) {
+        const tide_status st = TIDE_FAIL(err, TIDE_ERR_INVALID, "'%s': executions are those of one run", out->text);
+        tide_error_hint(err, "name it with --run");
+        return st;
+    }
+    TIDE_TRY(tide_trace_executions(t, span->run_id, &x, err));
+    if (i >= x->n)
+        return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND,
+                         "run %" PRId64 " has %zu executions, 0 is the first: there is no %llu", span->run_id, x->n, i);
+    const tide_execution *e = &x->items[i];
+    out->by_event = true;
+    if (strcmp(what, "begin") == 0) {
+        out->event = e->first_event;
+        out->t_ns = e->begin_ns;
+    } else if (strcmp(what, "end") == 0) {
+        out->by_event = e->last_event != UINT64_MAX; // else it goes on to the end
+        out->event = e->last_event;
+        out->t_ns = out->by_event ? e->end_ns : span->end_ns;
+    } else if (strcmp(what, "peak") == 0) {
+        TIDE_TRY(tide_trace_fullest(t, span->run_id, i, &fullest, err));
+        out->event = fullest.event;
+        out->t_ns = fullest.t_ns;
+    } else {
+        int64_t step = 0;
+        TIDE_TRY(find_step(t, span->run_id, what, &step, err));
+        return at_step(x, i, step, out, err);
+    }
+    return TIDE_OK;
+}
+
 // ---- the whole ----
 
 /// A time since the origin; behind the end there is nothing.
@@ -127,15 +201,20 @@ static tide_status at_time(const cli_span *span, const char *text, uint64_t ns, 
 
 tide_status cli_moment_of(tide_trace *t, const cli_span *span, const char *text, cli_moment *out, tide_error *err) {
     const uint64_t length = span->end_ns - span->begin_ns;
-    uint64_t ns, bytes;
+    uint64_t ns;
     double share;
+    tide_trace_used fullest;
     *out = (cli_moment){.text = text, .t_ns = span->begin_ns, .has_time = true};
     if (strcmp(text, "begin") == 0) return TIDE_OK;
     if (strcmp(text, "end") == 0) {
         out->t_ns = span->end_ns;
     } else if (strcmp(text, "peak") == 0) {
-        TIDE_TRY(tide_trace_run_peak(t, span->run_id, -1, NULL, &bytes, &out->event, &out->t_ns, err));
+        TIDE_TRY(tide_trace_fullest(t, span->run_id, SIZE_MAX, &fullest, err));
+        out->event = fullest.event;
+        out->t_ns = fullest.t_ns;
         out->by_event = out->event > 0;
+    } else if (strncmp(text, "exec:", 5) == 0) {
+        return of_execution(t, span, text + 5, out, err);
     } else if (strncmp(text, "mark:", 5) == 0) {
         return of_mark(t, span, text + 5, out, err);
     } else if (parse_event(text, &out->event)) {
@@ -163,5 +242,9 @@ char *cli_moment_place(const cli_moment *m, const cli_span *span, char *buf, siz
 }
 
 tide_status cli_moment_live(tide_trace *t, const cli_moment *m, tide_live_set *out, tide_error *err) {
-    return m->by_event ? tide_trace_live_set_after(t, m->event, out, err) : tide_trace_live_set(t, m->t_ns, out, err);
+    TIDE_TRY(m->by_event ? tide_trace_live_set_after(t, m->event, out, err)
+                         : tide_trace_live_set(t, m->t_ns, out, err));
+    const tide_status st = tide_trace_expand_buffers(t, out, err);
+    if (st != TIDE_OK) tide_live_set_deinit(out);
+    return st;
 }

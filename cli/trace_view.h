@@ -5,7 +5,7 @@
 #define TIDE_CLI_TRACE_VIEW_H
 
 #include "cli/cli.h"
-#include "profiler/moments.h"
+#include "profiler/executions.h"
 
 // ---- moments (trace_moment.c) ----
 
@@ -32,8 +32,9 @@ typedef struct cli_moment {
 } cli_moment;
 /**
  * What people call a moment: of the span "peak" (the first highest), "begin", "end", "50%"; of the trace "12.5ms" from
- * its origin, "#123" (an event); or the name of a mark, the first one in the span ("mark:50%" when the name looks like
- * something else). The one place that reads such words: `trace` and `diff` ask here.
+ * its origin, "#123" (an event), "exec:12" (of the run's 13th execution its fullest moment; "exec:12:begin", ":end",
+ * ":7" and ":conv1" where that step begins); or the name of a mark, the first one in the span ("mark:50%" when the name
+ * looks like something else). The one place that reads such words: `trace` and `diff` ask here.
  *
  * @return TIDE_ERR_INVALID for what is none, with the marks that there are
  */
@@ -42,7 +43,8 @@ tide_status cli_moment_of(tide_trace *t, const cli_span *span, const char *text,
 /// "2.5 ms from the begin (50.0 %), event 17" or "(50.0 % of run 2)", into `buf`: times from the origin, shares of the
 /// span.
 char *cli_moment_place(const cli_moment *m, const cli_span *span, char *buf, size_t buf_bytes);
-/// Who is live just after it. out->t_ns and out->event_id are settled with it.
+/// Who is live just after it, in place of a plan's buffer the tensors in it. out->t_ns and out->event_id are settled
+/// with it.
 tide_status cli_moment_live(tide_trace *t, const cli_moment *m, tide_live_set *out, tide_error *err) TIDE_NODISCARD;
 
 // ---- views: text and JSON alike; each returns an exit code ----

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/bisect.h"
 #include "core/base/host_alloc.h"
 
 // ---- words ----
@@ -33,18 +32,6 @@ char *tide_report_format_time(const tide_subject_facts *f, int64_t t, bool words
         return buf;
     }
     return tide_subject_format_since(f, t, "\xC2\xB5s", buf, buf_bytes);
-}
-
-/// The step that runs at `t`; SIZE_MAX: none.
-static size_t step_of(const tide_subject_facts *f, int64_t t) {
-    size_t lo = 0, hi = f->n_steps;
-    TIDE_BISECT(lo, hi, f->step_begin[mid] <= t);
-    return lo > 0 ? lo - 1 : SIZE_MAX;
-}
-
-const char *tide_report_step_at(const tide_subject_facts *f, int64_t t) {
-    const size_t step = step_of(f, t);
-    return step == SIZE_MAX || f->step_names == NULL ? "" : f->step_names[step];
 }
 
 const char *tide_report_source(const tide_subject_facts *f) {
@@ -94,9 +81,9 @@ static void count_items(tide_report_side *s) {
     for (size_t i = 0; i < s->items->n; i++) {
         const tide_item_shape *shape = tide_items_shape(s->items, i);
         if (shape->persistent) continue;
-        const size_t made = step_of(f, tide_items_begin(s->items, i));
-        const size_t freed =
-            step_of(f, tide_items_end(s->items, i) > f->begin ? tide_items_end(s->items, i) - 1 : f->begin);
+        const size_t made = tide_subject_step_at(f, tide_items_begin(s->items, i));
+        const size_t freed = tide_subject_step_at(
+            f, tide_items_end(s->items, i) > f->begin ? tide_items_end(s->items, i) - 1 : f->begin);
         if (made != SIZE_MAX) s->steps[made].makes_bytes += shape->size_bytes;
         if (freed != SIZE_MAX && !tide_items_is_open_ended(s->items, (uint32_t)i))
             s->steps[freed].frees_bytes += shape->size_bytes;
@@ -202,9 +189,7 @@ static tide_status gather_side(tide_subject *subject, tide_report_side *s, tide_
     TIDE_TRY(gather_curve(s, err));
     TIDE_TRY(gather_steps(s, err));
     TIDE_TRY(gather_largest(s, err));
-    tide_moment at;
-    TIDE_TRY(tide_subject_busiest(subject, &at, err));
-    TIDE_TRY(tide_explain(subject, at, TIDE_EXPLAIN_DEFAULT_WITHOUT, NULL, &s->why, err));
+    TIDE_TRY(tide_explain(subject, s->facts->peak, TIDE_EXPLAIN_DEFAULT_WITHOUT, NULL, &s->why, err));
     TIDE_TRY(tide_pools_at(subject, s->why.at, s->facts->begin, s->facts->end, NULL, &s->pools, err));
     if (s->facts->is_trace) TIDE_TRY(tide_leaks_find(subject, &s->leaks, err));
     tide_error why = TIDE_ERROR_INIT;

@@ -69,8 +69,6 @@ bool tide_report_saving(const tide_subject_facts *f, double *out);
 uint64_t tide_report_time(const tide_subject_facts *f, int64_t t);
 /// "12" or "1.5 ms", relative; "step 12" with `words`.
 char *tide_report_format_time(const tide_subject_facts *f, int64_t t, bool words, char *buf, size_t buf_bytes);
-/// Name of what runs at `t`; "" not known.
-const char *tide_report_step_at(const tide_subject_facts *f, int64_t t);
 /// The last part of the path, and "" for none: no path of this machine is in a report.
 const char *tide_report_source(const tide_subject_facts *f);
 

@@ -149,7 +149,7 @@ static void peak_part(tide_json_out *j, const tide_report_side *s) {
     tide_json_u64(j, "bytes", f->peak_bytes);
     tide_json_u64(j, "t", tide_report_time(f, f->peak.t));
     tide_json_u64_if(j, "event", f->is_trace, f->peak.event);
-    tide_json_text_or_null(j, "step", tide_report_step_at(f, f->peak.t));
+    tide_json_text_or_null(j, "step", tide_subject_step_name_at(f, f->peak.t));
     tide_json_u64(j, "held_bytes", s->why.held_bytes);
     tide_json_u64(j, "explained_t", tide_report_time(f, s->why.at.t));
     tide_json_close(j, '}');

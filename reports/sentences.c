@@ -61,7 +61,7 @@ static void plan_facts(const tide_report_side *s, take_fact take, void *ctx) {
 void tide_report_facts(const tide_report *r, const tide_report_side *s, take_fact take, void *ctx) {
     const tide_subject_facts *f = s->facts;
     char value[64], note[160], when[48];
-    const char *step = tide_report_step_at(f, f->peak.t);
+    const char *step = tide_subject_step_name_at(f, f->peak.t);
     fit_fact(r, s, take, ctx);
     snprintf(note, sizeof note, "at %s%s%.60s%s", tide_report_format_time(f, f->peak.t, true, when, sizeof when),
              step[0] != '\0' ? " (" : "", step, step[0] != '\0' ? ")" : "");
@@ -91,10 +91,5 @@ void tide_report_facts(const tide_report *r, const tide_report_side *s, take_fac
 }
 
 void tide_report_conclusions(const tide_report_side *s, tide_text *out) {
-    const tide_moment peak = s->facts->peak, at = s->why.at;
-    char when[48];
-    if (at.t != peak.t || at.event != peak.event)
-        tide_text_addf(out, "Memory stays as high as at the peak; at %s the plan's buffer is fullest:\n",
-                       tide_report_format_time(s->facts, at.t, true, when, sizeof when));
     tide_explanation_print(&s->why, s->subject, 5, out);
 }

@@ -241,7 +241,6 @@ bool tide_tui_app_refresh(tide_tui_app *app) {
         return true;
     }
     st->is_recording = tide_subject_get_facts(st->a)->is_recording;
-    if (grew) tide_tui_state_find_fullest(st);
     app->has_grown |= grew || !st->is_recording;
     if (st->is_paused || !app->has_grown) return !st->is_recording;
     app->has_grown = false;

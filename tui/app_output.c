@@ -180,7 +180,7 @@ static void add_window(tide_text *out, const tide_tui_state *st, const tide_subj
         add_command(out, "fit", tide_text_str(&words));
         tide_text_deinit(&words);
     }
-    if (st->cursor == st->fullest.t && st->cursor_event == st->fullest.event) return;
+    if (st->cursor == f->peak.t && st->cursor_event == f->peak.event) return;
     add_time(&words, f, st->cursor);
     add_command(out, "goto", tide_text_str(&words));
     tide_text_deinit(&words);

@@ -41,7 +41,20 @@ static tide_moment now(const tide_tui_scene *s) {
     return (tide_moment){.t = s->state->cursor, .event = s->state->cursor_event};
 }
 
-static bool run_is_planned(const tide_subject_facts *f) { return f->has_plan && strcmp(f->mode, "planned") == 0; }
+/// Whether tensors may lie in plans' buffers.
+static bool has_buffers(const tide_tui_scene *s) {
+    return s->a->run_id == 0 || (s->a->executions != NULL && s->a->executions->plan != NULL);
+}
+
+/// What holds memory just after the moment: rows of `holders`.
+static void add_held(tide_text *out, tide_moment at) {
+    if (at.event > 0) {
+        tide_text_addf(out, "begin_event <= %" PRIu64 " AND (end_event IS NULL OR end_event > %" PRIu64 ")", at.event,
+                       at.event);
+    } else {
+        tide_text_addf(out, "begin_ns <= %" PRId64 " AND (end_ns IS NULL OR end_ns > %" PRId64 ")", at.t, at.t);
+    }
+}
 
 // ---- panes over time ----
 
@@ -65,15 +78,20 @@ static void add_curve(const tide_tui_scene *s, tide_text *out) {
 static void add_gantt(const tide_tui_scene *s, tide_text *out) {
     if (s->state->n_filters > 0 && !s->state->filters_off)
         tide_text_add(out, "-- The filters of the view are not in this: it lists everything that they choose from.\n");
-    if (run_is_planned(s->a))
-        tide_text_addf(out,
-                       "-- In place of the plan's buffer the view shows the tensors in it:\n"
-                       "--   SELECT * FROM plan_tensors WHERE run_id = %" PRId64 " AND NOT persistent;\n",
-                       s->a->run_id);
+    // Where no plan was run, nothing lies in a buffer and blocks are all there is.
+    const bool has_tensors = has_buffers(s);
     tide_text_add(out,
                   "SELECT name, scope, kind, requested_bytes, alloc_ns, free_ns, lifetime_ns\nFROM blocks\nWHERE ");
     add_in_run(out, s->a->run_id);
-    tide_text_add(out, "\nORDER BY alloc_ns, requested_bytes DESC, block_id;\n");
+    if (has_tensors) {
+        tide_text_add(out, "\n  AND block_id NOT IN (SELECT block_id FROM buffers)\nUNION ALL\n"
+                           "SELECT name, scope, kind, size_bytes, min(begin_ns), max(end_ns), max(end_ns) - "
+                           "min(begin_ns)\nFROM tensors");
+        if (s->a->run_id > 0) tide_text_addf(out, " WHERE run_id = %" PRId64, s->a->run_id);
+        tide_text_add(out, "\nGROUP BY run_id, execution, idx\nORDER BY alloc_ns, requested_bytes DESC;\n");
+    } else {
+        tide_text_add(out, "\nORDER BY alloc_ns, requested_bytes DESC, block_id;\n");
+    }
 }
 
 static void add_map(const tide_tui_scene *s, tide_text *out) {
@@ -101,20 +119,26 @@ static void add_operators(const tide_tui_scene *s, tide_text *out) {
 // ---- panes of a moment ----
 
 static void add_table(const tide_tui_scene *s, tide_text *out) {
-    tide_text_add(out, "SELECT name, scope, kind, requested_bytes,\n"
-                       "       round(100.0 * requested_bytes / sum(requested_bytes) OVER (), 1) AS percent,\n"
-                       "       alloc_ns, address\nFROM blocks\nWHERE ");
-    add_alive(out, s->live != NULL ? s->live->at : now(s));
-    tide_text_add(out, "\nORDER BY requested_bytes DESC, block_id;\n");
+    const tide_moment at = s->live != NULL ? s->live->at : now(s);
+    if (!has_buffers(s)) {
+        tide_text_add(out, "SELECT name, scope, kind, requested_bytes,\n"
+                           "       round(100.0 * requested_bytes / sum(requested_bytes) OVER (), 1) AS percent,\n"
+                           "       alloc_ns, address\nFROM blocks\nWHERE ");
+        add_alive(out, at);
+        tide_text_add(out, "\nORDER BY requested_bytes DESC, block_id;\n");
+        return;
+    }
+    tide_text_add(out, "SELECT name, scope, kind, sum(bytes) AS requested_bytes,\n"
+                       "       round(100.0 * sum(bytes) / sum(sum(bytes)) OVER (), 1) AS percent,\n"
+                       "       min(begin_ns) AS alloc_ns, min(address) AS address\nFROM holders\nWHERE ");
+    add_held(out, at);
+    tide_text_add(out, "\nGROUP BY block_id, execution, idx, name\n"
+                       "ORDER BY requested_bytes DESC, execution IS NOT NULL, block_id, execution, idx;\n");
 }
 
 static void add_explain(const tide_tui_scene *s, tide_text *out) {
-    if (run_is_planned(s->a))
-        tide_text_addf(out,
-                       "-- What the plan's buffer is made of is in the plan: SELECT * FROM plan_tensors WHERE run_id = "
-                       "%" PRId64 ";\n",
-                       s->a->run_id);
-    tide_text_add(out, "-- Conclusions (\"without ...\") are computed from this and from the curve.\n"
+    tide_text_add(out, "-- Who holds memory, tensors in plans' buffers too: SELECT * FROM holders;\n"
+                       "-- Conclusions (\"without ...\") are computed from this and from the curve.\n"
                        "SELECT scope AS operator, count(*) AS blocks, sum(requested_bytes) AS live_bytes,\n"
                        "       sum(reserved_bytes - requested_bytes) AS rounding_bytes\nFROM blocks\nWHERE ");
     add_alive(out, s->explanation != NULL ? s->explanation->at : now(s));
@@ -193,7 +217,7 @@ static void add_details(const tide_tui_scene *s, tide_text *out) {
         tide_text_add(out, "-- Nothing is selected.\nSELECT count(*) AS blocks FROM blocks;\n");
     } else if (s->selection.shape.is_planned) {
         tide_text_addf(out, "SELECT * FROM plan_tensors WHERE run_id = %" PRId64 " AND idx = %" PRIu64 ";\n",
-                       s->a->run_id, s->selection.id);
+                       tide_planned_run(s->selection.id), tide_planned_tensor(s->selection.id));
     } else {
         tide_text_addf(out, "SELECT * FROM blocks WHERE block_id = %" PRId64 ";\n", (int64_t)s->selection.id);
     }

@@ -140,7 +140,7 @@ static void a_plan_and_its_run(void **state) {
     assert_int_equal(row(&x, "a")->what, 0); // same place, same steps
     assert_int_equal(row(&x, "kept")->what, TIDE_DIFF_ADDED);
     assert_int_equal(step(x.by_owner, x.n_by_owner, "slack", true)->a_bytes, 1024);
-    assert_int_equal(step(x.by_owner, x.n_by_owner, "not in the plan", true)->b_bytes, 1024);
+    assert_int_equal(step(x.by_owner, x.n_by_owner, "unused in the buffer", true)->b_bytes, 1024);
     tide_diff_deinit(&x);
     tide_subject_destroy(plan);
     tide_subject_destroy(run);

@@ -245,7 +245,7 @@ static void assert_sums(tide_subject *s, const tide_explanation *e, int64_t step
     assert_int_equal(e->parts[TIDE_PART_LIVE] + e->parts[TIDE_PART_ROUNDING], e->live.bytes);
     if (plan->form == TIDE_PLAN_OFFSETS) assert_int_equal(e->parts[TIDE_PART_SLACK], count_above(plan, step));
     if (plan->form == TIDE_PLAN_POOLS) assert_true(e->parts[TIDE_PART_SLACK] >= count_above(plan, step));
-    assert_int_equal(e->parts[TIDE_PART_CACHED] + e->parts[TIDE_PART_OTHER], 0);
+    assert_int_equal(e->parts[TIDE_PART_CACHED] + e->parts[TIDE_PART_UNUSED], 0);
 }
 
 /// The peak of a plan of which the tensor is really gone.

@@ -248,7 +248,7 @@ static void tensors_of_a_planned_run(void **state) {
     const uint32_t scratch = item_named(items, "conv.scratch");
     for (int column = 0; column < 19; column++) assert_int_equal(cells[0][column].item, a); // to 2290
     assert_int_equal(cells[4][3].item, scratch);
-    assert_int_equal(cells[4][4].item, TIDE_SPACE_FREE); // its step is over, and nothing is above
+    assert_int_equal(cells[4][4].item, scratch); // until the next step begins
     assert_int_equal(cells[4][5].item, b);
     assert_int_equal(cells[4][13].item, b);
     assert_int_equal(cells[4][15].item, TIDE_SPACE_HOLE); // c lies above it

@@ -183,7 +183,6 @@ static inline scene_sample *scene_sample_new(void) {
     s->space = (tide_space){.regions = s->regions, .n = 1, .bytes = 524288, .has_holes = true};
     s->state.window = (tide_tui_window){0, 8};
     s->state.cursor = 2;
-    s->state.fullest = s->a.peak;
     s->state.focus = TIDE_TUI_PANE_GANTT;
     s->state.curve_kind = -1;
     s->state.space_cursor = -1;

@@ -111,10 +111,10 @@ static void the_step_at_a_time(void **state) {
     (void)state;
     static const int64_t begins[] = {0, 1, 2, 5, 6};
     const tide_subject_facts f = {.step_begin = begins, .n_steps = 5};
-    assert_int_equal(tide_tui_step_at(&f, 2), 2);
-    assert_int_equal(tide_tui_step_at(&f, 4), 2);
-    assert_int_equal(tide_tui_step_at(&f, 7), 4);
-    assert_int_equal(tide_tui_step_at(&f, -1), SIZE_MAX);
+    assert_int_equal(tide_subject_step_at(&f, 2), 2);
+    assert_int_equal(tide_subject_step_at(&f, 4), 2);
+    assert_int_equal(tide_subject_step_at(&f, 7), 4);
+    assert_int_equal(tide_subject_step_at(&f, -1), SIZE_MAX);
 }
 
 int main(void) {

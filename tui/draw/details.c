@@ -118,7 +118,8 @@ static void collect(const tide_tui_scene *s, fields *f) {
     if (item->shape.device != NULL && item->shape.device[0] != '\0') add(f, "device", "%s", item->shape.device);
     if (item->shape.allocator != NULL && item->shape.allocator[0] != '\0')
         add(f, "allocator", "%s", item->shape.allocator);
-    add(f, item->shape.is_planned ? "index" : "block", "%" PRIu64, item->id);
+    add(f, item->shape.is_planned ? "index" : "block", "%" PRIu64, tide_planned_tensor(item->id));
+    if (tide_id_is_planned(item->id)) add(f, "execution", "%" PRIu64, tide_planned_execution(item->id));
 }
 
 // ---- columns ----

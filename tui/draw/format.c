@@ -19,10 +19,7 @@ char *tide_tui_when(const tide_subject_facts *f, int64_t t, char *buf, size_t bu
     return buf;
 }
 
-const char *tide_tui_step_name(const tide_subject_facts *f, int64_t t) {
-    const size_t step = tide_tui_step_at(f, t);
-    return step == SIZE_MAX || f->step_names == NULL ? "" : f->step_names[step];
-}
+const char *tide_tui_step_name(const tide_subject_facts *f, int64_t t) { return tide_subject_step_name_at(f, t); }
 
 char *tide_tui_when_named(const tide_subject_facts *f, int64_t t, char *buf, size_t buf_bytes) {
     char word[TIDE_TUI_WORD];

@@ -330,7 +330,8 @@ static size_t step_at(const operators_query *o, int64_t t) {
     return lo > 0 ? lo - 1 : SIZE_MAX;
 }
 
-/// A step of a plan ends where the next one begins, one of a trace when it was left.
+/// A step of a plan ends where the next one begins, and so does one by which a plan's buffer is used; others when they
+/// were left.
 static tide_status set_ends(operators_query *o, tide_subject *a, tide_error *err) {
     const tide_subject_facts *facts = tide_subject_get_facts(a);
     for (size_t i = 0; i < o->n; i++) o->ends[i] = i + 1 < o->n ? o->begins[i + 1] : facts->end;
@@ -340,7 +341,9 @@ static tide_status set_ends(operators_query *o, tide_subject *a, tide_error *err
         TIDE_TRY(tide_trace_steps(tide_subject_trace(a), facts->run_id, &steps, &n, err));
         for (size_t i = 0; i < n && i < o->n; i++) {
             const size_t at = step_at(o, (int64_t)steps[i].begin_ns);
-            if (at != SIZE_MAX && (int64_t)steps[i].end_ns < o->ends[at]) o->ends[at] = (int64_t)steps[i].end_ns;
+            const bool goes_on = facts->executions != NULL && facts->executions->plan != NULL && at + 1 < o->n;
+            if (at != SIZE_MAX && !goes_on && (int64_t)steps[i].end_ns < o->ends[at])
+                o->ends[at] = (int64_t)steps[i].end_ns;
         }
         tide_trace_steps_free(steps, n);
     }

@@ -52,7 +52,7 @@ static void begin(tide__frame *f) {
     out->layout = f->layout;
     out->a = tide_subject_get_facts(f->st->a);
     out->b = f->st->b != NULL ? tide_subject_get_facts(f->st->b) : NULL;
-    out->cursor_step = tide_tui_step_at(out->a, f->st->cursor);
+    out->cursor_step = tide_subject_step_at(out->a, f->st->cursor);
     out->below = out->above = out->before = out->after = TIDE_NO_ITEM;
     out->overlay_text = f->cache->text != NULL ? f->cache->text : "";
 }

@@ -168,8 +168,7 @@ tide_status tide__scene_selection(tide__frame *f) {
     f->out->has_selection = true;
     if (!tide__is_shown(f, TIDE_TUI_PANE_DETAILS)) return TIDE_OK;
     neighbours(f, items, item);
-    if (cache->selection.shape.is_planned && cache->selection.id <= UINT32_MAX)
-        readers(f, (uint32_t)cache->selection.id);
+    if (cache->selection.shape.is_planned) readers(f, (uint32_t)tide_planned_tensor(cache->selection.id));
     if (f->out->a->is_trace)
         why_of_trace(f, &cache->selection);
     else

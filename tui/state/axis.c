@@ -106,12 +106,3 @@ char *tide_tui_format_short(uint64_t bytes, char *buf, size_t buf_bytes) {
 }
 
 int64_t tide_tui_zero(const tide_subject_facts *f) { return f->axis == TIDE_AXIS_NS ? f->origin : 0; }
-
-size_t tide_tui_step_at(const tide_subject_facts *f, int64_t t) {
-    size_t best = SIZE_MAX;
-    for (size_t i = 0; i < f->n_steps; i++) {
-        if (f->step_begin[i] > t) continue;
-        if (best == SIZE_MAX || f->step_begin[i] >= f->step_begin[best]) best = i;
-    }
-    return best;
-}

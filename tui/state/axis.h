@@ -40,8 +40,6 @@ char *tide_tui_format_span(const tide_subject_facts *f, int64_t begin, int64_t e
 char *tide_tui_format_short(uint64_t bytes, char *buf, size_t buf_bytes);
 /// Where the axis counts from: 0 for steps, the origin for times.
 int64_t tide_tui_zero(const tide_subject_facts *f);
-/// Index of the step that runs at `t`; SIZE_MAX: none.
-size_t tide_tui_step_at(const tide_subject_facts *f, int64_t t);
 
 #ifdef __cplusplus
 }

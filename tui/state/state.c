@@ -18,9 +18,8 @@ void tide_tui_state_init(tide_tui_state *st, tide_subject *a, tide_subject *b) {
     st->preset = TIDE_TUI_PRESET_LIFETIMES;
     st->focus = TIDE_TUI_PANE_GANTT;
     st->window = (tide_tui_window){facts->begin, facts->end};
-    tide_tui_state_find_fullest(st);
-    st->cursor = st->fullest.t;
-    st->cursor_event = st->fullest.event;
+    st->cursor = facts->peak.t;
+    st->cursor_event = facts->peak.event;
     st->space_cursor = -1;
     st->curve_kind = -1;
     st->item = st->only_group_of = st->table_item = TIDE_NO_ITEM;
@@ -28,11 +27,6 @@ void tide_tui_state_init(tide_tui_state *st, tide_subject *a, tide_subject *b) {
     st->mouse = true;
     st->click_x = st->click_y = -1;
     tide_tui_state_settle(st);
-}
-
-void tide_tui_state_find_fullest(tide_tui_state *st) {
-    tide_error err = TIDE_ERROR_INIT;
-    if (tide_subject_busiest(st->a, &st->fullest, &err) != TIDE_OK) tide_tui_say(st, true, "%s", err.msg);
 }
 
 static int64_t held(int64_t t, int64_t lo, int64_t hi) { return t < lo ? lo : t > hi ? hi : t; }

@@ -84,10 +84,8 @@ typedef struct tide_tui_state {
     tide_tui_preset preset;
     tide_tui_pane focus;
     tide_tui_overlay overlay;
-    int overlay_top;     ///< first line of it on the screen
-    int overlay_row;     ///< of SETUP: selected setting
-    tide_moment fullest; ///< the initial cursor: of the moments that are as high as the peak, the one where most of the
-                         ///< buffer is used
+    int overlay_top; ///< first line of it on the screen
+    int overlay_row; ///< of SETUP: selected setting
     tide_tui_window window;
     int64_t cursor;             ///< inside the window
     uint64_t cursor_event;      ///< 0: by time
@@ -147,10 +145,8 @@ typedef struct tide_tui_state {
     uint64_t seq; ///< counted up by every action: tests wait for it
 } tide_tui_state;
 
-/// Cursor at the busiest moment of the peak (tide_subject_busiest), the whole axis, preset 1. `b` may be NULL.
+/// Cursor at the peak, the whole axis, preset 1. `b` may be NULL.
 void tide_tui_state_init(tide_tui_state *st, tide_subject *a, tide_subject *b);
-/// Set `fullest` anew, after A has grown.
-void tide_tui_state_find_fullest(tide_tui_state *st);
 /// The value of a setting in words: "8.00 GiB", "size", "on".
 char *tide_tui_setting_value(const tide_tui_state *st, tide_tui_setting setting, char *buf, size_t buf_bytes);
 /// The moment of the cursor.

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: MIT
+#
+# Who holds memory in planned runs, tensor by tensor: `trace --at` against plain SQL over the documented view `holders`, and
+# against a ledger of this file's own, made of the tables plan_tensor, scope and event alone.
+import json
+import random
+import signal
+import sqlite3
+import unittest
+
+from tidemark import SAMPLES, Case, ask, run, until
+
+
+class Ledger:
+    """Which step each thread is in, of which execution, at every event: read from events and scopes, nothing else."""
+
+    def __init__(self, path):
+        self.db = sqlite3.connect(path)
+        self.scopes = {i: (kind, step, parent) for i, kind, step, parent in
+                       self.db.execute("SELECT id, kind, step, parent_id FROM scope")}
+        self.tensors = self.db.execute("SELECT run_id, name, begin_step, end_step, aligned_bytes, alias_of IS NULL "
+                                       "FROM plan_tensor WHERE NOT persistent").fetchall()
+        self.planned = {r for r, in self.db.execute("SELECT id FROM run WHERE mode = 'planned'")}
+
+    def states(self):
+        """After each event: number, live blocks {id: bytes}, and {buffer: (run, step)} of the executions that go on."""
+        blocks, threads = {}, {}
+        for event, run_id, op, block, thread, scope, size in self.db.execute(
+                "SELECT id, run_id, op, block_id, thread, scope_id, requested_bytes FROM event ORDER BY id"):
+            kind, step, _ = self.scopes.get(scope, (None, None, None))
+            if op == 1:
+                blocks[block] = size
+            elif op == 3:
+                blocks.pop(block, None)
+            elif op == 16 and kind == "run":
+                threads[thread] = [block, run_id, None]
+            elif op == 17 and kind == "run":
+                threads.pop(thread, None)
+            elif op == 16 and kind == "operator" and thread in threads:
+                threads[thread][2] = step
+            elif op == 17 and kind == "operator" and thread in threads and step == threads[thread][2]:
+                after = self.db.execute("SELECT op FROM event WHERE thread = ? AND id > ? AND op IN (16, 17) ORDER BY id "
+                                        "LIMIT 1", (thread, event)).fetchone()
+                if after != (16,):  # the last step is over
+                    threads[thread][2] = None
+            yield event, blocks, {b: (r, s) for b, r, s in threads.values() if r in self.planned}
+
+    def alive(self, run_id, step):
+        """Tensors with places of their own that the plan has alive at a step: name -> bytes."""
+        return {name: size for r, name, begin, end, size, is_root in self.tensors
+                if r == run_id and is_root and begin <= step < end}
+
+
+class Holders(Case):
+    def record(self, *args):
+        trace = self.dir / f"{len(list(self.dir.iterdir()))}.db"
+        self.ok("run", *args, "-o", trace)
+        return trace
+
+    def live(self, trace, at, *more):
+        doc = self.json("trace", trace, "--at", at, "--rows", "0", "--json", *more)
+        return doc["moment"], doc["blocks"]
+
+    def check(self, trace, has_aliases=False, n=25):
+        ledger = Ledger(trace)
+        ledger.db.execute("CREATE TEMP TABLE held AS SELECT * FROM holders")
+        last, = ledger.db.execute("SELECT max(id) FROM event").fetchone()
+        chosen = set(random.Random(7).sample(range(1, last + 1), min(n, last)))
+        chosen |= {e for e, in ledger.db.execute("SELECT first_event FROM execution_steps ORDER BY random() LIMIT 5")}
+        for event, blocks, buffers in ledger.states():
+            if event not in chosen:
+                continue
+            moment, items = self.live(trace, f"#{event}", "--whole")
+            by_name = {}
+            for item in items:
+                by_name[item["name"]] = by_name.get(item["name"], 0) + item["requested_bytes"]
+            self.assertEqual(moment["requested_bytes"], sum(blocks.values()), event)
+            self.assertEqual(sum(by_name.values()), sum(blocks.values()), event)
+            sql = dict(ledger.db.execute(
+                "SELECT name, sum(bytes) FROM held WHERE begin_event <= ?1 AND (end_event IS NULL OR end_event > ?1) "
+                "GROUP BY name HAVING sum(bytes) > 0", (event,)))
+            self.assertEqual({k: v for k, v in by_name.items() if v > 0}, sql, event)
+            if has_aliases:
+                continue  # whose bytes are whose, the planner's own tests say
+            tensors = {}
+            for buffer, (run_id, step) in buffers.items():
+                for name, size in (ledger.alive(run_id, step) if step is not None else {}).items():
+                    tensors[name] = tensors.get(name, 0) + size
+            got = {i["name"]: 0 for i in items if i["execution"] is not None}
+            for i in items:
+                if i["execution"] is not None:
+                    got[i["name"]] += i["requested_bytes"]
+            self.assertEqual(got, tensors, event)
+
+    def test_twenty_executions(self):
+        self.check(self.record("-n", 20, "--no-passes", SAMPLES / "squeezenet1_1.json"))
+
+    def test_contexts_of_their_own(self):
+        self.check(self.record("-n", 6, "--contexts", 3, "--no-passes", SAMPLES / "unet.json"))
+
+    def test_aliases_chunks_and_pools(self):
+        for options in (["--form", "chunks"], ["--strategy", "greedy_color"], ["--align", "1"]):
+            trace = self.record("-n", 3, *options, SAMPLES / "densenet_block.json")
+            if "chunks" in options:
+                self.ok("trace", trace, "--expand")
+            self.check(trace, has_aliases=True, n=12)
+
+    def test_decode(self):
+        self.check(self.record("--decode", 8, SAMPLES / "decoder_step.json"), has_aliases=True)
+
+    def test_naive_beside_planned(self):
+        trace = self.dir / "compared.db"
+        self.ok("compare", "-n", 3, "-o", trace, SAMPLES / "inception_block.json")
+        self.check(trace, has_aliases=True)
+
+    def test_a_killed_run(self):
+        """What lay in the buffer when the program was killed is known to the last event."""
+        trace = self.dir / "killed.db"
+        p = self.start("run", "-n", 100000000, "-o", trace, SAMPLES / "resnet18.json")
+
+        def facts():
+            got = run("trace", trace, "--json")
+            return json.loads(got.stdout) if got.returncode == 0 else {}
+
+        until(lambda: facts().get("events", 0) > 2000)
+        p.send_signal(signal.SIGKILL)
+        p.wait()
+        until(lambda: facts().get("state") == "complete")
+        moment, items = self.live(trace, "end")
+        self.assertEqual([(sum(i["requested_bytes"] for i in items),)],
+                         ask(trace, "SELECT sum(requested_bytes) FROM block WHERE free_event IS NULL"))
+        self.assertNotIn("plan buffer", {i["name"] for i in items})
+
+    def test_moments_of_executions(self):
+        trace = self.record("-n", 4, SAMPLES / "lenet5.json")
+        db = sqlite3.connect(trace)
+        steps = db.execute("SELECT execution, step, name, first_event FROM execution_steps").fetchall()
+        for execution, step, name, event in steps:
+            for text in (f"exec:{execution}:{step}", f"exec:{execution}:{name}"):
+                self.assertEqual(self.live(trace, text)[0]["event"], event)
+        for execution, first, last in db.execute("SELECT execution, first_event, last_event FROM executions"):
+            self.assertEqual(self.live(trace, f"exec:{execution}:begin")[0]["event"], first)
+            self.assertEqual(self.live(trace, f"exec:{execution}:end")[0]["event"], last)
+            peak, items = self.live(trace, f"exec:{execution}")
+            unused = sum(i["requested_bytes"] for i in items if i["is_unused"])
+            for e, in db.execute("SELECT first_event FROM execution_steps WHERE execution = ?", (execution,)):
+                moment, others = self.live(trace, f"#{e}")
+                self.assertLessEqual(moment["requested_bytes"], peak["requested_bytes"])
+                if moment["requested_bytes"] == peak["requested_bytes"]:
+                    self.assertGreaterEqual(sum(i["requested_bytes"] for i in others if i["is_unused"]), unused)
+        for wrong in ("exec:4", "exec:0:nothing", "exec:", "exec:x", "exec:0:99"):
+            p = run("trace", trace, "--at", wrong)
+            self.assertIn(p.returncode, (2, 3), wrong)
+            self.assertTrue(p.stderr.startswith("error: "), p.stderr)
+
+    def test_the_saving_is_explained_to_the_byte(self):
+        """diff of a naive and a planned run: the tensors' changes, and what of the buffer is unused, are the change."""
+        naive = self.record("--naive", "-n", 3, SAMPLES / "squeezenet1_1.json")
+        planned = self.record("-n", 3, SAMPLES / "squeezenet1_1.json")
+        doc = self.json("diff", "--json", "--rows", 0, naive, planned)
+        held, = [f["change_bytes"] for f in doc["figures"] if f["figure"] == "held_bytes"]
+        self.assertEqual(sum(r["change_bytes"] for r in doc["by_operator"]), held)
+        tensors = sum(r["b_held_bytes"] - r["a_held_bytes"] for r in doc["rows"])
+        parts = sum(r["change_bytes"] for r in doc["by_operator"] if r["part"])
+        self.assertEqual(tensors + parts, held)
+        self.assertEqual(doc["counts"]["added"] + doc["counts"]["removed"] + doc["counts"]["resized"], 0)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
