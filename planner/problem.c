@@ -12,9 +12,7 @@
 #include "planner/planner.h"
 #include "planner/problem_classes.h"
 
-// ---- bounds ----
-
-// ---- sums per tick ----
+// ---- bounds, from sums per tick ----
 
 /// Prefix sums of differences, modulo 2^64. No prefix overflows, because the sum of all sizes does not.
 static void sum_up(uint64_t *per_tick, uint32_t n_ticks) {
@@ -479,6 +477,36 @@ bool tide__problem_holds(const tide_problem *p) {
     return p->grain_bytes > 0 && p->lower_bound_bytes <= p->proved_bytes;
 }
 
+// ---- offsets that fit into 63 bits ----
+
+/// Stacked in any order above the highest given offset, each item takes its size and what its alignment may skip.
+/// @return the first item with which that passes 2^63 - 1; p->n: none
+static size_t first_out_of_reach(const tide_problem *p) {
+    uint64_t reach = 0;
+    for (size_t i = 0; i < p->n; i++) {
+        const tide_item *item = &p->items[i];
+        if (item->fixed_offset == TIDE_NO_OFFSET) continue;
+        if (item->fixed_offset + item->size_bytes > reach) reach = item->fixed_offset + item->size_bytes;
+    }
+    for (size_t i = 0; i < p->n; i++) {
+        const tide_item *item = &p->items[i];
+        if (item->fixed_offset != TIDE_NO_OFFSET) continue;
+        if (!tide_add_u64(reach, item->size_bytes, &reach) || !tide_add_u64(reach, item->align_bytes - 1, &reach) ||
+            reach > INT64_MAX)
+            return i;
+    }
+    return p->n;
+}
+
+static tide_status check_reach(const tide_problem *p, const tide_lifetimes *lt, tide_error *err) {
+    const size_t i = first_out_of_reach(p);
+    if (i == p->n) return TIDE_OK;
+    const tide_lifetime *item = &lt->items[p->items[i].lifetime];
+    return TIDE_FAIL(err, TIDE_ERR_OVERFLOW,
+                     "up to tensor '%s' of %llu bytes, at multiples of %llu, tensors may end past 2^63 - 1 bytes",
+                     item->name, (unsigned long long)item->size_bytes, (unsigned long long)item->align_bytes);
+}
+
 // ---- one problem, all problems ----
 
 static tide_status make(const tide_lifetimes *lt, const tide_classes *c, size_t first, size_t end, tide_problem *p,
@@ -489,6 +517,7 @@ static tide_status make(const tide_lifetimes *lt, const tide_classes *c, size_t 
     TIDE_TRY(measure_naive(lt, p, err));
     tide_status st = list_ticks(c, first, end, p);
     if (st == TIDE_OK) st = fill_items(lt, c, first, end, p);
+    if (st == TIDE_OK) TIDE_TRY(check_reach(p, lt, err));
     const uint32_t n_real_ticks = p->n_ticks;
     if (st == TIDE_OK) st = keep_apart(lt, p);
     if (st != TIDE_OK) return TIDE_FAIL(err, st, "no memory for a problem of %zu tensors", end - first);
@@ -549,6 +578,7 @@ tide_status tide__problem_of_items(const tide_item *items, size_t n, tide_proble
         if (!tide_add_u64(out->naive_bytes, items[i].size_bytes, &out->naive_bytes) || out->naive_bytes > INT64_MAX)
             st = TIDE_ERR_OVERFLOW;
     }
+    if (st == TIDE_OK && first_out_of_reach(out) < n) st = TIDE_ERR_OVERFLOW;
     if (st != TIDE_OK) {
         tide__problem_deinit(out);
         return TIDE_FAIL(err, st, "a problem of %zu items", n);

@@ -80,8 +80,9 @@ typedef struct tide_problems {
 /**
  * Split a table into problems.
  *
- * @return TIDE_ERR_OVERFLOW when the sizes add up to more than 2^63 - 1, or offsets may; TIDE_ERR_INVALID naming both
- *         when two tensors with given offsets overlap while both are alive; TIDE_ERR_NOMEM
+ * @return TIDE_ERR_OVERFLOW when the sizes add up to more than 2^63 - 1, or do so with what alignments may skip, above
+ *         the highest given offset; TIDE_ERR_INVALID naming both when two tensors with given offsets overlap while both
+ *         are alive; TIDE_ERR_NOMEM
  * Cost O(n log n).
  */
 tide_status tide__problems_make(const tide_lifetimes *lt, tide_problems *out, tide_error *err) TIDE_NODISCARD;

@@ -397,6 +397,41 @@ static void sizes_past_63_bits_are_refused(void **state) {
     tide_lifetimes_deinit(&lt);
 }
 
+/// Sizes that fit, at offsets that do not: a search for a place would go past 2^64 and come back to 0.
+static void offsets_past_63_bits_are_refused(void **state) {
+    (void)state;
+    tide_lifetimes lt = {0};
+    tide_problems all;
+    tide_error err = TIDE_ERROR_INIT;
+    tide_lifetime item = an_item("low", 1, UINT64_C(1) << 62, 0, 2);
+    item.unrounded = true;
+    assert_tide_ok(tide_lifetimes_add(&lt, &item, &err), &err);
+    assert_tide_ok(tide__problems_make(&lt, &all, &err), &err);
+    tide__problems_deinit(&all);
+    item.name = "zenith";
+    assert_tide_ok(tide_lifetimes_add(&lt, &item, &err), &err);
+    assert_tide_status(tide__problems_make(&lt, &all, &err), TIDE_ERR_OVERFLOW);
+    assert_text_has(err.msg, "'zenith'");
+    tide_lifetimes_deinit(&lt);
+
+    item = an_item("given", 64, 64, 0, 2);
+    item.fixed = true;
+    item.fixed_offset_bytes = (UINT64_C(1) << 63) - 128;
+    assert_tide_ok(tide_lifetimes_add(&lt, &item, &err), &err);
+    put(&lt, "fits", 63, 0, 2);
+    assert_tide_ok(tide__problems_make(&lt, &all, &err), &err);
+    tide__problems_deinit(&all);
+    put(&lt, "other", 1, 0, 2);
+    assert_tide_status(tide__problems_make(&lt, &all, &err), TIDE_ERR_OVERFLOW);
+    assert_text_has(err.msg, "'other'");
+    tide_lifetimes_deinit(&lt);
+
+    const tide_item bare = {
+        .size_bytes = 1, .align_bytes = UINT64_C(1) << 62, .fixed_offset = TIDE_NO_OFFSET, .begin = 0, .end = 1};
+    tide_problem p;
+    assert_tide_status(tide__problem_of_items((tide_item[]){bare, bare}, 2, &p, &err), TIDE_ERR_OVERFLOW);
+}
+
 static void every_failed_allocation_is_reported_and_leaks_nothing(void **state) {
     (void)state;
     uint64_t rng = 21;
@@ -432,6 +467,7 @@ int main(void) {
         tide_unit_test(given_offsets_that_overlap_are_refused),
         tide_unit_test(an_empty_table_has_no_problem),
         tide_unit_test(sizes_past_63_bits_are_refused),
+        tide_unit_test(offsets_past_63_bits_are_refused),
         tide_unit_test(every_failed_allocation_is_reported_and_leaks_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

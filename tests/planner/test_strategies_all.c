@@ -144,6 +144,25 @@ static void sizes_that_do_not_add_up_are_refused(void **state) {
     tide_lifetimes_deinit(&lt);
 }
 
+/// Five bytes, 2^62 apart: no strategy may look for the fifth place for ever.
+static void offsets_that_cannot_be_written_are_refused(void **state) {
+    (void)state;
+    tide_lifetimes lt = {0};
+    tide_error err = TIDE_ERROR_INIT;
+    tide_lifetime item = an_item("far", 1, UINT64_C(1) << 62, 0, 2);
+    item.unrounded = true;
+    for (size_t i = 0; i < 5; i++) assert_tide_ok(tide_lifetimes_add(&lt, &item, &err), &err);
+    const tide_strategy *const *all;
+    const size_t n = tide_strategies(&all);
+    for (size_t s = 0; s < n; s++) {
+        tide_memory_plan *plan = NULL;
+        assert_tide_status(tide_plan_make(&lt, all[s], NULL, &plan, &err), TIDE_ERR_OVERFLOW);
+        assert_text_has(err.msg, "'far'");
+        assert_null(plan);
+    }
+    tide_lifetimes_deinit(&lt);
+}
+
 static void no_memory_leaves_nothing(void **state) {
     (void)state;
     tide_lifetimes lt = {0};
@@ -307,6 +326,7 @@ int main(void) {
         tide_unit_test(many_conflicts_take_little_memory),
         tide_unit_test(nothing_to_place),
         tide_unit_test(sizes_that_do_not_add_up_are_refused),
+        tide_unit_test(offsets_that_cannot_be_written_are_refused),
         tide_unit_test(no_memory_leaves_nothing),
         tide_unit_test(the_order_of_listing_changes_nothing),
         tide_unit_test(a_pool_plan_becomes_an_offset_plan),
