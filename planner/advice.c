@@ -172,6 +172,15 @@ static tide_status try_program(adviser *a) {
 
 // ---- changes to one tensor ----
 
+static uint64_t half(uint64_t bytes, bool round_up) { return round_up ? bytes - bytes / 2 : bytes / 2; }
+
+/// Its size at every profile point follows.
+static void resize(const tide_lifetimes *lt, tide_lifetime *item, bool gone, bool round_up) {
+    item->size_bytes = gone ? 0 : half(item->size_bytes, round_up);
+    for (size_t k = 0; item->point_bytes != NULL && k < lt->n_points; k++)
+        item->point_bytes[k] = gone ? 0 : half(item->point_bytes[k], round_up);
+}
+
 /// The tensor and all that lies in it, taking nothing or half. @return how many lie in it
 static size_t shrink(tide_lifetimes *lt, uint32_t root, bool gone) {
     size_t n_inside = 0;
@@ -180,7 +189,7 @@ static size_t shrink(tide_lifetimes *lt, uint32_t root, bool gone) {
         if (tide_lifetimes_root(lt, i, NULL) != root) continue;
         n_inside += i != root;
         // Half of a whole holds the halves of its parts: all are rounded down alike.
-        item->size_bytes = gone ? 0 : i == root ? item->size_bytes - item->size_bytes / 2 : item->size_bytes / 2;
+        resize(lt, item, gone, i == root);
         item->alias_offset_bytes = gone ? 0 : item->alias_offset_bytes / 2;
         for (uint32_t g = 0; g < item->n_gaps; g++) {
             item->gaps[g].lo_bytes = gone ? 0 : item->gaps[g].lo_bytes / 2;
@@ -248,7 +257,7 @@ static tide_status try_weights(adviser *a) {
     tide_lifetimes copy;
     TIDE_TRY(tide_lifetimes_copy(a->lt, &copy, a->err));
     for (size_t i = 0; i < copy.n; i++) {
-        if (copy.items[i].role == TIDE_ROLE_WEIGHT) copy.items[i].size_bytes -= copy.items[i].size_bytes / 2;
+        if (copy.items[i].role == TIDE_ROLE_WEIGHT) resize(&copy, &copy.items[i], false, true);
     }
     const tide_status st = measure(a, &copy, &(tide_change){.kind = TIDE_CHANGE_WEIGHTS},
                                    tide_host_strdup("weights at half their size (16-bit)"));

@@ -205,6 +205,27 @@ static void a_bare_table(void **state) {
     tide_lifetimes_deinit(&lt);
 }
 
+/// A tensor that is made smaller is so at every profile point too: else no plan of the changed table is sound.
+static void a_table_of_several_sizes(void **state) {
+    (void)state;
+    tide_lifetimes lt = {0};
+    put_whole(&lt);
+    lt.point_names = tide_host_calloc(2, sizeof *lt.point_names);
+    for (size_t k = 0; k < 2; k++) lt.point_names[k] = tide_host_strdup(k == 0 ? "batch=1" : "batch=4");
+    lt.n_points = 2;
+    for (size_t i = 0; i < lt.n; i++) {
+        lt.items[i].point_bytes = tide_host_calloc(2, sizeof *lt.items[i].point_bytes);
+        lt.items[i].point_bytes[0] = lt.items[i].size_bytes / 4;
+        lt.items[i].point_bytes[1] = lt.items[i].size_bytes;
+    }
+    tide_advice a = advise(&lt, 1130, NULL);
+    assert_row(&a.rows[0], "'whole' and the 2 in it at half their size (16-bit)", 1130, 30, true);
+    assert_row(&a.rows[1], "without 'whole' and the 2 in it", 1120 - 20, 60, true);
+    assert_row(&a.rows[2], "weights at half their size (16-bit)", 660, 500, true);
+    tide_advice_deinit(&a);
+    tide_lifetimes_deinit(&lt);
+}
+
 /// What changes least comes first among those that fit, whatever it saves.
 static void changes_to_a_program(void **state) {
     (void)state;
@@ -320,6 +341,7 @@ int main(void) {
         tide_unit_test(a_long_peak_is_cut),
         tide_unit_test(peaks_add_up_to_the_bound),
         tide_unit_test(a_bare_table),
+        tide_unit_test(a_table_of_several_sizes),
         tide_unit_test(changes_to_a_program),
         tide_unit_test(room_and_scratch),
         tide_unit_test(figures_are_those_of_the_changed_table),
