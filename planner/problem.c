@@ -599,14 +599,17 @@ tide_status tide_lower_bound(const tide_lifetimes *lt, uint64_t *bytes, int64_t 
     TIDE_TRY(tide__problems_make(lt, &problems, err));
     uint64_t sum = 0, largest = 0;
     int64_t at = 0;
+    bool fits = true;
     for (size_t i = 0; i < problems.n; i++) {
         const tide_problem *p = &problems.list[i];
-        sum += p->lower_bound_bytes; // at most the naive bytes of all, which fit into 63 bits for each buffer
+        fits = tide_add_u64(sum, p->lower_bound_bytes, &sum) && fits; // each buffer's fits into 63 bits
         if (p->lower_bound_bytes <= largest) continue;
         largest = p->lower_bound_bytes;
         at = p->tick_steps[p->peak_tick];
     }
+    const size_t n_buffers = problems.n;
     tide__problems_deinit(&problems);
+    if (!fits) return TIDE_FAIL(err, TIDE_ERR_OVERFLOW, "%zu buffers together pass 2^64 - 1 bytes", n_buffers);
     *bytes = sum;
     if (step != NULL) *step = at;
     return TIDE_OK;

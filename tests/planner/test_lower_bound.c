@@ -52,10 +52,29 @@ static void nothing_and_too_much(void **state) {
     tide_lifetimes_deinit(&lt);
 }
 
+/// Each buffer fits into 63 bits; three of them pass 64.
+static void buffers_that_do_not_add_up(void **state) {
+    (void)state;
+    tide_lifetimes lt = {0};
+    tide_error err = TIDE_ERROR_INIT;
+    uint64_t bytes = 0;
+    const tide_memory_kind kinds[] = {TIDE_KIND_WORKSPACE, TIDE_KIND_KV_CACHE, TIDE_KIND_HOST_PAGEABLE};
+    for (size_t k = 0; k < 3; k++) {
+        tide_lifetime item = an_item("half", INT64_MAX, 1, 0, 1);
+        item.kind = kinds[k];
+        assert_tide_ok(tide_lifetimes_add(&lt, &item, &err), &err);
+        assert_tide_status(tide_lower_bound(&lt, &bytes, NULL, &err), k < 2 ? TIDE_OK : TIDE_ERR_OVERFLOW);
+        if (k == 1) assert_true(bytes == UINT64_MAX - 1);
+    }
+    assert_text_has(err.msg, "3 buffers");
+    tide_lifetimes_deinit(&lt);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(it_is_the_largest_live_sum),
         tide_unit_test(nothing_and_too_much),
+        tide_unit_test(buffers_that_do_not_add_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
