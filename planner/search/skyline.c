@@ -185,7 +185,9 @@ tide_status tide__sky_part_make(const tide_problem *problem, const uint32_t *ite
         return TIDE_NO_MEMORY(err, "for a skyline of %zu items", n);
     }
     if (problem->plain && problem->grain_bytes % problem->align_bytes == 0) return TIDE_OK;
-    st = tide__offset_shapes_make(problem, out, &out->shapes, err);
+    // Sizes may be rounded up to coarser grains; shapes that do not end on a grain cannot, they would overlap.
+    st = out->exact ? tide__offset_shapes_make(problem, out, &out->shapes, err)
+                    : TIDE_FAIL(err, TIDE_ERR_NO_SPACE, "skyline: shapes higher than 2^32 grains");
     // Sections know nothing of gaps, and the offset tree does not find all plans of shapes that fit into each other.
     if (!problem->plain) {
         out->bound = 0;

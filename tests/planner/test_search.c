@@ -326,6 +326,23 @@ static void heights_may_be_large(void **state) {
     }
 }
 
+/// Heights of more than 32 bits, odd ones, of any shape: rounded to grains that fit, shapes would overlap.
+static void large_shapes_do_not_overlap(void **state) {
+    (void)state;
+    for (uint64_t seed = 0; seed < 64; seed++) {
+        tide_rng rng = {seed};
+        tide_lifetimes lt = {0};
+        tide_problems problems;
+        tide_error err = TIDE_ERROR_INIT;
+        put_random_table(&lt, &rng, 60, 20, UINT64_C(1) << 33, (unsigned)seed % (RANDOM_ALL + 1));
+        assert_tide_ok(tide__problems_make(&lt, &problems, &err), &err);
+        tide_placement pl = place(&problems.list[0], (tide_strategy_options){.node_limit = 3000, .n_threads = 1});
+        tide__placement_deinit(&pl);
+        tide__problems_deinit(&problems);
+        tide_lifetimes_deinit(&lt);
+    }
+}
+
 static void out_of_memory_leaks_nothing(void **state) {
     (void)state;
     tide_rng rng = {8};
@@ -417,6 +434,7 @@ int main(void) {
         tide_unit_test(S23_10_what_the_bound_does_not_show_the_tree_does),
         tide_unit_test(S23_10_an_exhausted_tree_proves_one_grain_more),
         tide_unit_test(heights_may_be_large),
+        tide_unit_test(large_shapes_do_not_overlap),
         tide_unit_test(out_of_memory_leaks_nothing),
         tide_unit_test(S23_10_the_challenging_instances_are_proven),
         tide_unit_test(S23_10_real_programs_are_proven),
