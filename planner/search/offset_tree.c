@@ -38,7 +38,7 @@ struct tide_offset_shapes {
     excluded_range *excluded; ///< of one item together, by lo
     uint32_t *first_rect;     ///< [n + 1]
     tide_rect *rects;         ///< ticks from the part's first one; grains
-    uint32_t *align;          ///< [n] grains
+    uint64_t *align;          ///< [n] grains
     uint32_t *fixed;          ///< [n] grains; UINT32_MAX: anywhere
     bool *is_twin;            ///< [n] the same as the item before
     uint32_t n_ticks;
@@ -95,8 +95,11 @@ static tide_status copy_items(const tide_problem *p, const tide_sky_part *part, 
                 (tide_rect){from->begin - first, from->end - first, from->lo_bytes / grain, from->hi_bytes / grain};
         }
         s->first_rect[i + 1] = (uint32_t)r;
-        s->align[i] = item->align_bytes > grain ? (uint32_t)(item->align_bytes / grain) : 1;
-        s->fixed[i] = item->fixed_offset == TIDE_NO_OFFSET ? UINT32_MAX : (uint32_t)(item->fixed_offset / grain);
+        s->align[i] = item->align_bytes > grain ? item->align_bytes / grain : 1;
+        s->fixed[i] = UINT32_MAX;
+        if (item->fixed_offset == TIDE_NO_OFFSET) continue;
+        if (item->fixed_offset / grain >= UINT32_MAX) return TIDE_ERR_NO_SPACE;
+        s->fixed[i] = (uint32_t)(item->fixed_offset / grain);
     }
     return TIDE_OK;
 }
@@ -221,7 +224,8 @@ tide_status tide__offset_shapes_make(const tide_problem *problem, const tide_sky
         return TIDE_OK;
     }
     tide__offset_shapes_destroy(s);
-    if (st == TIDE_ERR_NO_SPACE) return TIDE_FAIL(err, st, "skyline: too many pairs among %u tensors", part->n);
+    if (st == TIDE_ERR_NO_SPACE)
+        return TIDE_FAIL(err, st, "skyline: %u tensors have too many pairs, or a given offset is too high", part->n);
     return TIDE_NO_MEMORY(err, "for the pairs of %u tensors", part->n);
 }
 
@@ -253,7 +257,7 @@ enum { OUT_OF_REACH = UINT32_MAX - 1 };
 /// The lowest offset from `base` on that is aligned and not excluded.
 static uint32_t legal_from(const offset_tree *d, uint32_t i, int64_t base) {
     const tide_offset_shapes *s = d->shapes;
-    const int64_t align = s->align[i];
+    const int64_t align = (int64_t)s->align[i];
     int64_t at = base <= 0 ? 0 : (base + align - 1) / align * align;
     for (uint32_t k = s->first_excluded[i]; k < s->first_excluded[i + 1]; k++) {
         if (at > s->excluded[k].lo && at < s->excluded[k].hi) at = (s->excluded[k].hi + align - 1) / align * align;

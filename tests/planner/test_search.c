@@ -343,6 +343,25 @@ static void large_shapes_do_not_overlap(void **state) {
     }
 }
 
+/// Small items at multiples of more than 2^32 grains.
+static void alignments_may_be_large(void **state) {
+    (void)state;
+    tide_rng rng = {9};
+    for (int k = 0; k < 50; k++) {
+        tide_item items[60];
+        const size_t n = 60;
+        for (size_t i = 0; i < n; i++) {
+            const uint32_t begin = (uint32_t)tide_rng_below(&rng, 20);
+            items[i] = case_item(begin, begin + 1 + (uint32_t)tide_rng_below(&rng, 5), 1 + tide_rng_below(&rng, 40));
+            items[i].align_bytes = UINT64_C(1) << (i % 30 == 0 ? 32 : tide_rng_below(&rng, 3));
+        }
+        tide_problem p = case_problem(items, n);
+        tide_placement pl = place(&p, (tide_strategy_options){.node_limit = 3000, .n_threads = 1});
+        tide__placement_deinit(&pl);
+        tide__problem_deinit(&p);
+    }
+}
+
 static void out_of_memory_leaks_nothing(void **state) {
     (void)state;
     tide_rng rng = {8};
@@ -435,6 +454,7 @@ int main(void) {
         tide_unit_test(S23_10_an_exhausted_tree_proves_one_grain_more),
         tide_unit_test(heights_may_be_large),
         tide_unit_test(large_shapes_do_not_overlap),
+        tide_unit_test(alignments_may_be_large),
         tide_unit_test(out_of_memory_leaks_nothing),
         tide_unit_test(S23_10_the_challenging_instances_are_proven),
         tide_unit_test(S23_10_real_programs_are_proven),
