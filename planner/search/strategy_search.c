@@ -85,6 +85,7 @@ static tide_status run_portfolio(tide_search *s, tide_error *err) {
         const uint64_t limit = s->n_parts > 1 || k == 0 ? UINT64_MAX : s->best->bytes - 1;
         const uint64_t got = tide__placer_run(placer, order, TRIES[k].rule, limit, s->trial);
         tide_host_free(order);
+        if (tide__placer_failed(placer)) st = TIDE_NO_MEMORY(err, "to place %zu tensors", s->problem->n);
         if (got != UINT64_MAX) keep_better(s);
         tide__search_spend(s, s->problem->n, work);
         const uint64_t took_ns = tide_now_ns() - begin_ns;

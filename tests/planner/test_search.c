@@ -365,11 +365,12 @@ static void alignments_may_be_large(void **state) {
 static void out_of_memory_leaks_nothing(void **state) {
     (void)state;
     tide_rng rng = {8};
-    tide_problem problems[] = {tight_problem(&rng, 12, true), cut_problem(&rng, 40, 20)};
+    tide_problem problems[] = {tight_problem(&rng, 12, true), cut_problem(&rng, 40, 20), cut_problem(&rng, 120, 20)};
     size_t n_failed = 0;
-    for (size_t k = 0; k < 2; k++) {
+    for (size_t k = 0; k < 3; k++) {
         const tide_problem *p = &problems[k];
-        const tide_strategy_options opt = {.node_limit = 4000, .n_threads = 2};
+        // The last one ends with its first greedy order.
+        const tide_strategy_options opt = {.node_limit = k == 2 ? 1 : 4000, .n_threads = 2};
         tide_host_stats before, after;
         tide_host_get_stats(&before);
         tide_placement pl = place(p, opt);
