@@ -477,8 +477,7 @@ static tide_status decide(search *s, const choice *c, uint64_t *n_nodes) {
 
 // ---- entry points ----
 
-static tide_status start_at(search *s, uint64_t capacity_bytes) {
-    const int64_t capacity = capacity_bytes < TIDE_PAIR_FAR ? (int64_t)capacity_bytes : TIDE_PAIR_FAR;
+static tide_status start_at(search *s, int64_t capacity) {
     for (uint32_t i = 0; i < s->p->n; i++) {
         const tide_item *item = &s->p->items[i];
         if (item->size_bytes > (uint64_t)capacity) return TIDE_ERR_NO_SPACE;
@@ -500,8 +499,10 @@ static tide_status run(search *s, uint64_t capacity_bytes, uint64_t max_nodes, u
                        tide_pairs_answer *answer, uint64_t *n_nodes) {
     const uint64_t from = *n_nodes;
     uint64_t next_check = from;
+    *answer = TIDE_PAIRS_LIMIT;
+    if (capacity_bytes > TIDE_PAIR_FAR) return TIDE_OK; // higher than distances go: nothing is known
     *answer = TIDE_PAIRS_NONE;
-    TIDE_TRY(start_at(s, capacity_bytes));
+    TIDE_TRY(start_at(s, (int64_t)capacity_bytes));
     choice c = {0};
     while (choose(s, &c)) {
         *answer = TIDE_PAIRS_LIMIT;

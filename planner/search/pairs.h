@@ -26,6 +26,7 @@ void tide__pairs_destroy(tide_pairs *pairs);
 /**
  * Is there a plan of at most `capacity_bytes`?
  *
+ * @param capacity_bytes  of 2^61 and more: the answer is LIMIT
  * @param max_nodes    decisions that may be tried
  * @param deadline_ns  of tide_now_ns(); 0: none
  * @param offsets      out [problem->n], filled when the answer is FOUND

@@ -178,6 +178,25 @@ static void limits_end_it(void **state) {
     tide__problem_deinit(&p);
 }
 
+/// Distances have 62 bits: of a plan that is higher nothing is said, least of all that there is none.
+static void what_is_too_high_proves_nothing(void **state) {
+    (void)state;
+    const uint64_t bytes = UINT64_C(1) << 62;
+    const tide_item item = {
+        .size_bytes = bytes, .align_bytes = 1, .fixed_offset = TIDE_NO_OFFSET, .begin = 0, .end = 1};
+    tide_problem p;
+    tide_error err = TIDE_ERROR_INIT;
+    tide_pairs *pairs;
+    uint64_t offset, n_nodes = 0;
+    tide_pairs_answer answer;
+    assert_tide_ok(tide__problem_of_items(&item, 1, &p, &err), &err);
+    assert_tide_ok(tide__pairs_create(&p, &pairs, &err), &err);
+    assert_tide_ok(tide__pairs_search(pairs, bytes, 10, 0, &offset, &answer, &n_nodes, &err), &err);
+    assert_int_equal(answer, TIDE_PAIRS_LIMIT);
+    tide__pairs_destroy(pairs);
+    tide__problem_deinit(&p);
+}
+
 static void every_failed_allocation_is_reported_and_leaks_nothing(void **state) {
     (void)state;
     tide_rng rng = {3};
@@ -209,6 +228,7 @@ int main(void) {
         tide_unit_test(as_good_as_trying_everything),
         tide_unit_test(a_whole_over_a_hole),
         tide_unit_test(limits_end_it),
+        tide_unit_test(what_is_too_high_proves_nothing),
         tide_unit_test(every_failed_allocation_is_reported_and_leaks_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
