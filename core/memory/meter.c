@@ -107,7 +107,7 @@ static void on_alloc(tide_meter *m, const tide_memory_event *e) {
     meter_shard *s = &m->shards[(tide__thread_number() - 1) % N_SHARDS];
     meter_cell *cell = &s->cells[e->kind], *all = &s->cells[ALL_KINDS];
     tide__lock_take(&s->lock);
-    const bool is_quiet = has_room(cell, e) && has_room(all, e);
+    const bool is_quiet = s->is_used && has_room(cell, e) && has_room(all, e);
     if (is_quiet) {
         count_alloc(cell, e);
         count_alloc(all, e);

@@ -72,6 +72,22 @@ static void only_completed_frees_count(void **state) {
     tide_meter_destroy(m);
 }
 
+/// No bytes need no room, but a thread's first event needs a shard that is read.
+static void an_allocation_of_nothing_counts(void **state) {
+    (void)state;
+    tide_meter *m = make();
+    const tide_observer obs = tide_meter_observer(m);
+    tide_meter_kind k;
+    send_event(&obs, TIDE_MEM_ALLOC, TIDE_KIND_DEFAULT, 0, 0);
+    tide_meter_get(m, TIDE_KIND_DEFAULT, &k);
+    assert_int_equal(k.n_allocs, 1);
+    assert_int_equal(k.n_live, 1);
+    give_back(&obs, TIDE_KIND_DEFAULT, 0, 0);
+    tide_meter_total(m, &k);
+    assert_true(k.n_allocs == 1 && k.n_frees == 1 && k.n_live == 0 && k.peak_bytes == 0);
+    tide_meter_destroy(m);
+}
+
 static void reset_keeps_what_is_alive(void **state) {
     (void)state;
     tide_meter *m = make();
@@ -267,6 +283,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(peak_of_the_sum_is_not_the_sum_of_peaks),
         tide_unit_test(only_completed_frees_count),
+        tide_unit_test(an_allocation_of_nothing_counts),
         tide_unit_test(reset_keeps_what_is_alive),
         tide_unit_test(agrees_with_the_allocator),
         tide_unit_test(wants_no_time),
