@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/utf8.h"
 
 static uint64_t bit_of(const tide_json_out *j) { return UINT64_C(1) << (j->depth & 63); }
@@ -101,13 +102,25 @@ void tide_json_i64(tide_json_out *j, const char *key, int64_t value) {
     tide_text_add_n(j->out, digits, (size_t)n);
 }
 
+/// The locale's decimal point, which may be a comma or several bytes, becomes JSON's.
+static void use_point(char *number) {
+    char *at = number + strspn(number, "+-0123456789");
+    if (*at == '\0' || *at == 'e') return;
+    const char *behind = at + strcspn(at, "0123456789");
+    *at = '.';
+    memmove(at + 1, behind, strlen(behind) + 1);
+}
+
 void tide_json_real(tide_json_out *j, const char *key, double value) {
+    char number[352]; // the largest double has 309 digits before its point
     if (!isfinite(value)) {
         tide_json_null(j, key);
         return;
     }
+    snprintf(number, sizeof number, "%.6f", value);
+    use_point(number);
     begin_value(j, key);
-    tide_text_addf(j->out, "%.6f", value);
+    tide_text_add(j->out, number);
 }
 
 void tide_json_bool(tide_json_out *j, const char *key, bool value) {
@@ -128,11 +141,13 @@ static void shorten_exponent(char *number) {
 
 void tide_json_number(tide_json_out *j, const char *key, double value, int digits) {
     char number[32];
+    TIDE_ASSERT(digits >= 1 && digits <= 17);
     if (!isfinite(value)) {
         tide_json_null(j, key);
         return;
     }
     snprintf(number, sizeof number, "%.*g", digits, value);
+    use_point(number);
     shorten_exponent(number);
     begin_value(j, key);
     tide_text_add(j->out, number);

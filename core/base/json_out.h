@@ -33,7 +33,7 @@ void tide_json_bytes(tide_json_out *j, const char *key, uint64_t bytes);        
 void tide_json_i64(tide_json_out *j, const char *key, int64_t value);
 /// Six digits behind the point; null where it is not finite.
 void tide_json_real(tide_json_out *j, const char *key, double value);
-/// So many significant digits at most ("0.5", "2.0", "1e-9"); null where it is not finite.
+/// So many significant digits at most, 1 to 17 ("0.5", "2.0", "1e-9"); null where it is not finite.
 void tide_json_number(tide_json_out *j, const char *key, double value, int digits);
 /// A value that is JSON already.
 void tide_json_raw(tide_json_out *j, const char *key, const char *json);

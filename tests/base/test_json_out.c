@@ -4,6 +4,7 @@
 #include "tests/tide_test.h"
 
 #include <jansson.h>
+#include <locale.h>
 #include <math.h>
 
 #include "core/base/host_alloc.h"
@@ -94,6 +95,38 @@ static void numbers_have_their_digits(void **state) {
     tide_text_deinit(&out);
 }
 
+/// A program that writes a comma into its own numbers still gets JSON.
+static void the_locale_changes_no_number(void **state) {
+    (void)state;
+    char folder[] = "/tmp/tide-locale-XXXXXX", command[128];
+    assert_non_null(mkdtemp(folder));
+    snprintf(command, sizeof command, "localedef -i de_DE -f ISO-8859-1 %s/de_DE >/dev/null 2>&1", folder);
+    (void)!system(command);
+    setenv("LOCPATH", folder, 1);
+    const bool has_comma = setlocale(LC_NUMERIC, "de_DE") != NULL;
+    char comma[16];
+    tide_text out = {0};
+    tide_json_out j = {.out = &out};
+    snprintf(comma, sizeof comma, "%.1f", 0.5);
+    tide_json_open(&j, NULL, '[');
+    tide_json_real(&j, NULL, -0.25);
+    tide_json_real(&j, NULL, 1e300);
+    tide_json_number(&j, NULL, 2.0 / 3.0, 6);
+    tide_json_number(&j, NULL, 1.5e-30, 6);
+    tide_json_number(&j, NULL, 2.0, 6);
+    tide_json_close(&j, ']');
+    setlocale(LC_NUMERIC, "C");
+    unsetenv("LOCPATH");
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    assert_int_equal(system(command), 0);
+    char want[400];
+    snprintf(want, sizeof want, "[-0.250000,%.6f,0.666667,1.5e-30,2.0]", 1e300);
+    assert_string_equal(tide_text_str(&out), want);
+    tide_text_deinit(&out);
+    if (!has_comma) skip(); // no such locale can be made here
+    assert_string_equal(comma, "0,5");
+}
+
 static void without_memory_the_text_has_failed(void **state) {
     (void)state;
     tide_text out = {0};
@@ -109,6 +142,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(documents_have_lines_or_none),
         tide_unit_test(numbers_have_their_digits),
+        tide_unit_test(the_locale_changes_no_number),
         tide_unit_test(without_memory_the_text_has_failed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
