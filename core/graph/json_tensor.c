@@ -153,9 +153,13 @@ static tide_status read_random(tide_json_reader *r, const json_t *random, const 
     if (seed != NULL) out->rng.state = (uint64_t)json_integer_value(seed);
     TIDE_TRY(read_bound(r, random, "low", &out->low));
     TIDE_TRY(read_bound(r, random, "high", &out->high));
-    if (out->low < out->high) return TIDE_OK;
-    return TIDE_FAIL(r->err, TIDE_ERR_BAD_INPUT, "'random' of %s: low %g is not below high %g", r->at, out->low,
-                     out->high);
+    if (!(out->low < out->high))
+        return TIDE_FAIL(r->err, TIDE_ERR_BAD_INPUT, "'random' of %s: low %g is not below high %g", r->at, out->low,
+                         out->high);
+    if (!isfinite(out->high - out->low))
+        return TIDE_FAIL(r->err, TIDE_ERR_BAD_INPUT, "'random' of %s: from low %g to high %g is no finite distance",
+                         r->at, out->low, out->high);
+    return TIDE_OK;
 }
 
 static bool is_float(tide_dtype dtype) {

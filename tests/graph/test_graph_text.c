@@ -350,6 +350,7 @@ static void test_bad_initializers(void **state) {
         {"\"dtype\":\"float32\",\"shape\":[2],\"random\":{\"sed\":1}", "unknown key 'sed'"},
         {"\"dtype\":\"float32\",\"shape\":[2],\"random\":{\"low\":\"a\"}", "'low'"},
         {"\"dtype\":\"float32\",\"shape\":[2],\"random\":{\"low\":1,\"high\":1}", "low 1 is not below high 1"},
+        {"\"dtype\":\"float64\",\"shape\":[2],\"random\":{\"low\":-1e308,\"high\":1e308}", "no finite distance"},
         {"\"dtype\":\"int8\",\"shape\":[2],\"random\":{\"low\":1000,\"high\":2000}", "is no int8"},
         {"\"dtype\":\"float32\",\"shape\":[4294967296,4294967296],\"fill\":0", "initializers[0] 'k'"},
         {"\"dtype\":\"float32\",\"shape\":[65536,16385],\"fill\":0", "limited to 4 GiB"},
