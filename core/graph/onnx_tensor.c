@@ -115,8 +115,8 @@ static tide_status open_beside(const char *model, const char *label, const char 
     if (st == TIDE_OK) {
         *fd = open(path.data, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a named pipe must not block: it is refused below
         if (*fd < 0)
-            st = TIDE_FAIL(err, TIDE_ERR_IO, "external data of '%s': cannot open '%s': %s", label, path.data,
-                           strerror(errno));
+            st = TIDE_FAIL(err, tide_status_of_errno(errno, TIDE_ERR_IO), "external data of '%s': cannot open '%s': %s",
+                           label, path.data, strerror(errno));
     }
     tide_text_deinit(&path);
     return st;

@@ -108,13 +108,15 @@ static tide_status map_range(int fd, const char *path, uint64_t offset_bytes, si
     const size_t skip = (size_t)(offset_bytes % (uint64_t)sysconf(_SC_PAGESIZE));
     mapping *m = tide_host_alloc(sizeof *m);
     if (m == NULL) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "no host memory for the mapping of '%s'", path);
-    m->size_bytes = size_bytes;
+    errno = ENOMEM; // what mmap would say of more than the address space
     m->base = tide_add_size(size_bytes, skip, &m->size_bytes)
                   ? mmap(NULL, m->size_bytes, PROT_READ, MAP_PRIVATE, fd, (off_t)(offset_bytes - skip))
                   : MAP_FAILED;
     if (m->base == MAP_FAILED) {
+        const tide_status st = TIDE_FAIL(err, tide_status_of_errno(errno, TIDE_ERR_IO),
+                                         "%zu B of '%s' cannot be mapped: %s", size_bytes, path, strerror(errno));
         tide_host_free(m);
-        return TIDE_FAIL(err, TIDE_ERR_IO, "%zu B of '%s' cannot be mapped: %s", size_bytes, path, strerror(errno));
+        return st;
     }
     *out = tide_data_ptr_make((char *)m->base + skip, m, unmap, TIDE_CPU);
     return TIDE_OK;
@@ -124,7 +126,9 @@ tide_status tide_data_ptr_map_file(const char *path, uint64_t offset_bytes, size
                                    size_t *mapped_bytes, tide_error *err) {
     // O_NONBLOCK: a pipe without a writer must be refused, not waited for.
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0) return TIDE_FAIL(err, TIDE_ERR_IO, "'%s' cannot be opened: %s", path, strerror(errno));
+    if (fd < 0)
+        return TIDE_FAIL(err, tide_status_of_errno(errno, TIDE_ERR_IO), "'%s' cannot be opened: %s", path,
+                         strerror(errno));
     tide_status st = check_range(fd, path, offset_bytes, &size_bytes, err);
     if (st == TIDE_OK) st = map_range(fd, path, offset_bytes, size_bytes, out, err);
     close(fd); // the mapping keeps the file

@@ -316,6 +316,22 @@ static void impossible_mappings_are_refused(void **state) {
     unlink(empty);
 }
 
+/// A file of 2^50 bytes, none of them written, is larger than any address space: that is no fault of the file.
+static void a_mapping_without_room_is_no_memory(void **state) {
+    (void)state;
+    tide_error err = TIDE_ERROR_INIT;
+    tide_data_ptr p = TIDE_DATA_PTR_INIT;
+    char path[64];
+    const int fd = memfd_create("tide_map", MFD_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(ftruncate(fd, (off_t)1 << 50), 0);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    assert_tide_status(tide_data_ptr_map_file(path, 0, 0, &p, NULL, &err), TIDE_ERR_NOMEM);
+    assert_text_has(err.msg, "Cannot allocate memory");
+    assert_null(p.data);
+    close(fd);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(getters_return_what_was_given),
@@ -329,6 +345,7 @@ int main(void) {
         tide_unit_test(mapping_begins_anywhere),
         tide_unit_test(mapping_is_unmapped_once),
         tide_unit_test(impossible_mappings_are_refused),
+        tide_unit_test(a_mapping_without_room_is_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
