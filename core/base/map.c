@@ -118,13 +118,13 @@ static text_entry *find_text(const tide_strmap *m, const char *text, uint64_t ha
 
 tide_status tide_strmap_put(tide_strmap *m, const char *key, uint64_t value) {
     m->map.entry_bytes = sizeof(text_entry); // a zeroed map is a valid one
-    if (!tide_map_make_room(&m->map)) return TIDE_ERR_NOMEM;
     const uint64_t hash = hash_of(key);
     text_entry *known = find_text(m, key, hash);
     if (known != NULL) {
         known->value = value;
         return TIDE_OK;
     }
+    if (!tide_map_make_room(&m->map)) return TIDE_ERR_NOMEM;
     const text_entry fresh = {.hash = hash, .text = tide_host_strdup(key), .value = value};
     if (fresh.text == NULL) return TIDE_ERR_NOMEM;
     const bool good = tide_map_put(&m->map, &fresh);

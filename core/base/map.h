@@ -86,7 +86,7 @@ typedef struct tide_strmap {
     tide_map map;
 } tide_strmap;
 
-/// Put or overwrite. @return TIDE_OK, TIDE_ERR_NOMEM (map unchanged)
+/// Put, or overwrite, which takes no memory. @return TIDE_OK, TIDE_ERR_NOMEM (map unchanged)
 tide_status tide_strmap_put(tide_strmap *m, const char *key, uint64_t value) TIDE_NODISCARD;
 /// @return false when `key` is absent (then *value is untouched); `value` may be NULL
 bool tide_strmap_get(const tide_strmap *m, const char *key, uint64_t *value);

@@ -2,6 +2,10 @@
 //
 // The map against a plain array, with ids that fall on the same slots, and without memory.
 #include "core/base/map.h"
+
+#include <inttypes.h>
+
+#include "core/base/host_alloc.h"
 #include "core/base/text.h"
 #include "tests/tide_test.h"
 
@@ -103,6 +107,24 @@ static bool is_row(const void *rows, uint32_t row, const void *key) {
     return ((const uint64_t *)rows)[row] == *(const uint64_t *)key;
 }
 
+/// Also at the moment at which the next key would make the map grow.
+static void overwriting_a_text_takes_no_memory(void **state) {
+    (void)state;
+    tide_strmap map = {0};
+    char key[16];
+    for (uint64_t n = 0; n < 100; n++) {
+        snprintf(key, sizeof key, "key %" PRIu64, n);
+        assert_int_equal(tide_strmap_put(&map, key, n), TIDE_OK);
+        tide_host_fail_after(0);
+        const tide_status st = tide_strmap_put(&map, key, 2 * n);
+        tide_host_fail_after(-1);
+        uint64_t value = 0;
+        assert_int_equal(st, TIDE_OK);
+        assert_true(tide_strmap_get(&map, key, &value) && value == 2 * n);
+    }
+    tide_strmap_deinit(&map);
+}
+
 static void an_index_finds_rows_of_equal_hash(void **state) {
     (void)state;
     uint64_t rows[500];
@@ -140,6 +162,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(agrees_with_an_array),
         tide_unit_test(without_memory_it_fills_up),
+        tide_unit_test(overwriting_a_text_takes_no_memory),
         tide_unit_test(an_index_finds_rows_of_equal_hash),
         tide_unit_test(an_index_without_memory_stays_as_it_is),
     };
