@@ -7,9 +7,13 @@
 // compiled, so that it cannot rot, and not evaluated.
 //
 //     TIDE_ASSERT_LEVEL  0: off (Release)   1: on (Debug, every build with sanitizers)
+//
+// TIDE_ASSERT costs no more than the code around it. What walks over a whole structure is a TIDE_ASSERT_SLOW: it is
+// looked at only where the tests of that unit have asked for it (tide_assert_slowly).
 #ifndef TIDE_CORE_BASE_ASSERT_H
 #define TIDE_CORE_BASE_ASSERT_H
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -21,6 +25,10 @@ extern "C" {
 #define TIDE_ASSERT_LEVEL 0
 #endif
 
+/// Whether TIDE_ASSERT_SLOW looks; set before there are other threads. False at the start.
+extern bool tide__assert_slow;
+void tide_assert_slowly(bool on);
+
 /// From any thread.
 __attribute__((noreturn, cold)) static inline void tide__assert_failed(const char *what, const char *file, int line,
                                                                        const char *function) {
@@ -31,8 +39,10 @@ __attribute__((noreturn, cold)) static inline void tide__assert_failed(const cha
 #if TIDE_ASSERT_LEVEL > 0
 #define TIDE_ASSERT(holds)                                                                                             \
     (__builtin_expect(!!(holds), 1) ? (void)0 : tide__assert_failed(#holds, __FILE__, __LINE__, __func__))
+#define TIDE_ASSERT_SLOW(holds) (tide__assert_slow ? TIDE_ASSERT(holds) : (void)0)
 #else
 #define TIDE_ASSERT(holds) ((void)sizeof((holds) ? 1 : 0))
+#define TIDE_ASSERT_SLOW(holds) TIDE_ASSERT(holds)
 #endif
 
 #ifdef __cplusplus

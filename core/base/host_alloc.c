@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/checked.h"
 
 enum { HEADER_BYTES = 16 }; // keeps the user pointer at malloc's own alignment
@@ -33,9 +34,9 @@ static void count_in(size_t size_bytes) {
 }
 
 static void count_out(size_t size_bytes) {
-    atomic_fetch_sub(&live_bytes, size_bytes);
+    const uint64_t live = atomic_fetch_sub(&live_bytes, size_bytes), n = atomic_fetch_sub(&n_live, 1);
+    TIDE_ASSERT(live >= size_bytes && n > 0); // else a header was written over, or freed before
     atomic_fetch_add(&n_frees, 1);
-    atomic_fetch_sub(&n_live, 1);
 }
 
 static size_t *header_of(void *ptr) { return (size_t *)(void *)((char *)ptr - HEADER_BYTES); }
@@ -93,6 +94,7 @@ void tide_host_free(void *ptr) {
 
 tide_status tide_host_grow(void *array, size_t *cap, size_t need, size_t elem_bytes) {
     if (need <= *cap) return TIDE_OK;
+    TIDE_ASSERT(elem_bytes > 0);
     size_t fresh_cap = *cap < 8 ? 8 : *cap;
     while (fresh_cap < need) {
         if (!tide_mul_size(fresh_cap, 2, &fresh_cap)) return TIDE_ERR_NOMEM;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "core/base/nearest.h"
 #include "core/base/utf8.h"
@@ -37,6 +38,7 @@ json_t *tide_json_load(const char *data, size_t len, size_t flags, json_error_t 
         at->text[JSON_ERROR_TEXT_LENGTH - 1] = json_error_out_of_memory; // where json_error_code looks
         return NULL;
     }
+    TIDE_ASSERT(way_out == NULL); // one document at a time in one thread
     way_out = &here;
     json_t *doc = json_loadb(data, len, flags, at);
     way_out = NULL;
@@ -265,6 +267,7 @@ tide_status tide_json_enter(tide_json_reader *r, const json_t *list, const char 
 
 size_t tide_json_go_into(tide_json_reader *r, const char *fmt, ...) {
     const size_t len = strlen(r->at);
+    TIDE_ASSERT(len < sizeof r->at);
     va_list ap;
     va_start(ap, fmt);
     if (len + 1 < sizeof r->at) {

@@ -11,7 +11,13 @@
 #include "core/base/assert.h"
 #include "core/base/utf8.h"
 
-static uint64_t bit_of(const tide_json_out *j) { return UINT64_C(1) << (j->depth & 63); }
+static uint64_t bit_of(const tide_json_out *j) { return UINT64_C(1) << j->depth; }
+
+/// Values of an object have a key, those of a list none; a document is one value.
+static bool may_have(const tide_json_out *j, const char *key) {
+    if (j->depth == 0) return key == NULL && !j->has_value;
+    return ((j->objects & bit_of(j)) != 0) == (key != NULL);
+}
 
 static bool is_flat(const tide_json_out *j) { return !j->indent || (j->flat & bit_of(j)) != 0; }
 
@@ -27,6 +33,7 @@ static void add_string(tide_json_out *j, const char *text) {
 }
 
 static void begin_value(tide_json_out *j, const char *key) {
+    TIDE_ASSERT(may_have(j, key));
     if (j->has_value) tide_text_add(j->out, is_flat(j) && j->indent ? ", " : ",");
     if (!is_flat(j) && j->depth > 0) new_line(j);
     j->has_value = true;
@@ -39,7 +46,9 @@ static void open_bracket(tide_json_out *j, const char *key, char bracket, bool f
     begin_value(j, key);
     tide_text_add_n(j->out, &bracket, 1);
     j->depth++;
+    TIDE_ASSERT(j->depth <= TIDE_JSON_MAX_DEPTH);
     j->flat = flat ? j->flat | bit_of(j) : j->flat & ~bit_of(j);
+    j->objects = bracket == '{' ? j->objects | bit_of(j) : j->objects & ~bit_of(j);
     j->level += !flat;
     j->has_value = false;
 }
@@ -52,6 +61,8 @@ void tide_json_open_lines(tide_json_out *j, const char *key, char bracket) { ope
 
 void tide_json_close(tide_json_out *j, char bracket) {
     const bool flat = is_flat(j);
+    TIDE_ASSERT(j->depth > 0 && bracket == ((j->objects & bit_of(j)) != 0 ? '}' : ']'));
+    TIDE_ASSERT(flat || j->level > 0 || !j->indent);
     if (!flat) j->level--;
     j->depth--;
     if (!flat && j->has_value) new_line(j);

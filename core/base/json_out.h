@@ -11,14 +11,17 @@
 extern "C" {
 #endif
 
+enum { TIDE_JSON_MAX_DEPTH = 63 }; ///< of what is written: deeper documents have no layout
+
 /// Zero-initialise with `out` (and `indent`). Every value belongs to an object (key) or an array (key NULL).
 typedef struct tide_json_out {
     tide_text *out;
     bool indent; ///< in lines, two blanks per level
     int depth;
-    bool has_value; ///< a comma is due
-    int level;      ///< blanks before a line, in steps of the layout: objects and arrays on one line do not count
-    uint64_t flat;  ///< bit d: what is open at depth d (up to 63) is on one line
+    bool has_value;   ///< a comma is due
+    int level;        ///< blanks before a line, in steps of the layout: objects and arrays on one line do not count
+    uint64_t flat;    ///< bit d: what is open at depth d is on one line
+    uint64_t objects; ///< bit d: what is open at depth d is an object
 } tide_json_out;
 
 void tide_json_open(tide_json_out *j, const char *key, char bracket);             ///< '{' or '['

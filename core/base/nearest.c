@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "core/base/assert.h"
+
 enum { MAX_LETTERS = 63 };
 
 static int least(int a, int b) { return a < b ? a : b; }
@@ -15,6 +17,7 @@ static bool is_same(char a, char b) { return tolower((unsigned char)a) == tolowe
 
 /// Of words of at most MAX_LETTERS.
 static int distance(const char *a, size_t n, const char *b, size_t m) {
+    TIDE_ASSERT(n <= MAX_LETTERS && m <= MAX_LETTERS);
     int row[3][MAX_LETTERS + 1] = {{0}}; // the row before the last one, the last one, this one
     for (size_t k = 0; k <= m; k++) row[1][k] = (int)k;
     for (size_t i = 1; i <= n; i++) {

@@ -297,6 +297,7 @@ static bool is_ours(int fd) {
 
 static int make_named(const place *p, bool is_folder, mode_t mode, temporary *t) {
     live *l = t->entry;
+    TIDE_ASSERT(atomic_load(&l->state) == TAKEN && p->dir_fd >= 0 && p->name[0] != '\0');
     l->pid = getpid();
     l->dir_fd = p->dir_fd;
     l->is_folder = is_folder;
@@ -315,6 +316,7 @@ static int make_named(const place *p, bool is_folder, mode_t mode, temporary *t)
 /// Remove it, or only forget it.
 static void end_temporary(temporary *t, bool remove) {
     if (t->entry == NULL) return;
+    TIDE_ASSERT(t->fd < 0 || atomic_load(&t->entry->state) == MADE);
     if (remove && t->fd >= 0) remove_temporary(t->entry->dir_fd, t->entry->name, t->entry->is_folder);
     give_live_back(t->entry);
     if (t->fd >= 0) close(t->fd);
@@ -409,6 +411,7 @@ static int fill(int fd, off_t old_bytes, const char *data, size_t len) {
 }
 
 static int write_in_place(const place *p, const char *data, size_t len) {
+    TIDE_ASSERT(p->exists && p->dir_fd >= 0);
     const int fd = openat(p->dir_fd, p->name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0) return errno;
     struct stat info;
@@ -423,6 +426,7 @@ static int write_in_place(const place *p, const char *data, size_t len) {
 /// Mode, owner and group of the file that is replaced. False: they cannot be kept.
 static bool adopt(const place *p, int fd) {
     if (!p->exists) return true;
+    TIDE_ASSERT(S_ISREG(p->old.st_mode));
     if (p->old.st_nlink > 1 || getxattr(p->path, "system.posix_acl_access", NULL, 0) > 0) return false;
     struct stat mine;
     if (fstat(fd, &mine) != 0) return false;
@@ -549,6 +553,7 @@ static int copy_in_place(const place *p, int fd) {
 }
 
 static int put_in_place(const tide_output *o) {
+    TIDE_ASSERT(o->folder.entry != NULL && o->folder.fd >= 0);
     const place *p = &o->place;
     const int fd = openat(o->folder.fd, "new", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) return errno;

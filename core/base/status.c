@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/assert.h"
+
 const char *tide_status_name(tide_status st) {
     switch (st) {
 #define XX(name, value, text)                                                                                          \
@@ -29,6 +31,7 @@ const char *tide_status_text(tide_status st) {
 }
 
 tide_status tide_fail_at(tide_error *err, tide_status st, const char *file, int line, const char *fmt, ...) {
+    TIDE_ASSERT(st != TIDE_OK);
     if (err == NULL) return st;
     tide_error fresh = {.status = st, .file = file, .line = line};
     va_list ap;

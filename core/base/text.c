@@ -11,12 +11,17 @@
 #include <strings.h>
 #include <time.h>
 
+#include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 
 // ---- growing string ----
 
+/// There is room for a NUL; where a caller has cut the text there is none yet.
+static bool text_holds(const tide_text *t) { return t->data == NULL ? t->len == 0 : t->len < t->cap; }
+
 void tide_text_add_n(tide_text *t, const char *bytes, size_t n) {
+    TIDE_ASSERT(text_holds(t));
     if (t->failed) return;
     size_t need;
     if (!tide_add_size(t->len, n, &need) || !tide_add_size(need, 1, &need) ||
@@ -32,6 +37,7 @@ void tide_text_add_n(tide_text *t, const char *bytes, size_t n) {
 void tide_text_add(tide_text *t, const char *text) { tide_text_add_n(t, text, strlen(text)); }
 
 void tide_text_addf(tide_text *t, const char *fmt, ...) {
+    TIDE_ASSERT(text_holds(t));
     if (t->failed) return;
     va_list ap, again;
     va_start(ap, fmt);
@@ -43,6 +49,7 @@ void tide_text_addf(tide_text *t, const char *fmt, ...) {
         tide_host_grow(&t->data, &t->cap, need, 1) != TIDE_OK) {
         t->failed = true;
     } else {
+        TIDE_ASSERT(need <= t->cap);
         vsnprintf(t->data + t->len, (size_t)n + 1, fmt, again);
         t->len += (size_t)n;
     }
@@ -197,4 +204,7 @@ uint64_t tide_rng_u64(tide_rng *rng) {
 
 double tide_rng_f64(tide_rng *rng) { return (double)(tide_rng_u64(rng) >> 11) * 0x1.0p-53; }
 
-uint64_t tide_rng_below(tide_rng *rng, uint64_t n) { return tide_rng_u64(rng) % n; }
+uint64_t tide_rng_below(tide_rng *rng, uint64_t n) {
+    TIDE_ASSERT(n > 0);
+    return tide_rng_u64(rng) % n;
+}

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/text.h"
 
 size_t tide_utf8_decode(const char *text, uint32_t *cp) {
@@ -26,6 +27,7 @@ size_t tide_utf8_decode(const char *text, uint32_t *cp) {
         if ((p[i] & 0xC0) != 0x80) return 1;
         value = value << 6 | (p[i] & 0x3Fu);
     }
+    TIDE_ASSERT(value >= 0x80 && value <= 0x10FFFF && (value < 0xD800 || value > 0xDFFF));
     *cp = value;
     return n;
 }
@@ -116,5 +118,6 @@ void tide_utf8_add_json_document(tide_text *out, const char *json, size_t len) {
         good = json + n;
         add_escape(out, cp);
     }
+    TIDE_ASSERT(json <= end && good <= json);
     tide_text_add_n(out, good, (size_t)(end - good));
 }

@@ -49,6 +49,24 @@ static void failed_assertions_are_reported(void **state) {
     assert_string_equal(said, "");
 }
 
+static int n_looks;
+
+static bool look(void) {
+    n_looks++;
+    return true;
+}
+
+static void slow_ones_look_where_they_are_asked(void **state) {
+    (void)state;
+    TIDE_ASSERT_SLOW(look());
+    assert_int_equal(n_looks, 0);
+    tide_assert_slowly(true);
+    TIDE_ASSERT_SLOW(look());
+    tide_assert_slowly(false);
+    TIDE_ASSERT_SLOW(look());
+    assert_int_equal(n_looks, 1);
+}
+
 /// Tests of the whole program run with assertions on, or those in the code say nothing.
 static void sanitizers_turn_it_on(void **state) {
     (void)state;
@@ -62,6 +80,7 @@ static void sanitizers_turn_it_on(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(failed_assertions_are_reported),
+        tide_unit_test(slow_ones_look_where_they_are_asked),
         tide_unit_test(sanitizers_turn_it_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

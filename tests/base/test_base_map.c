@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "core/base/text.h"
 #include "tests/tide_test.h"
@@ -166,5 +167,6 @@ int main(void) {
         tide_unit_test(an_index_finds_rows_of_equal_hash),
         tide_unit_test(an_index_without_memory_stays_as_it_is),
     };
+    tide_assert_slowly(true);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
