@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "core/device/backend.h"
@@ -245,6 +246,8 @@ void tide__count_alloc(tide_allocator_stats *s, size_t requested_bytes, size_t a
 }
 
 void tide__count_free(tide_allocator_stats *s, size_t requested_bytes, size_t active_bytes) {
+    TIDE_ASSERT(s->requested_bytes >= requested_bytes && s->active_bytes >= active_bytes);
+    TIDE_ASSERT(s->n_frees < s->n_allocs);
     s->requested_bytes -= requested_bytes;
     s->active_bytes -= active_bytes;
     s->n_frees++;
@@ -253,6 +256,7 @@ void tide__count_free(tide_allocator_stats *s, size_t requested_bytes, size_t ac
 void tide__count_reserve(tide_allocator_stats *s, size_t taken_bytes) {
     s->reserved_bytes += taken_bytes;
     s->n_system++;
+    TIDE_ASSERT(s->reserved_bytes >= taken_bytes); // else the sum wrapped
     raise_peak(&s->peak_reserved_bytes, s->reserved_bytes);
 }
 

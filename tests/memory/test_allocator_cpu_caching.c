@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The caching allocator: hits, buckets, what caching costs.
+#include "core/base/assert.h"
 #include "core/memory/allocator_internal.h"
 #include "core/memory/poison.h"
 #include "memory_test.h"
@@ -300,5 +301,6 @@ int main(void) {
         tide_unit_test(freed_blocks_are_off_limits),
         tide_unit_test(props_are_right),
     };
+    tide_assert_slowly(true);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

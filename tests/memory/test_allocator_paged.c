@@ -4,6 +4,7 @@
 // test_allocator_conformance.c. White box: includes the source.
 #include "core/memory/allocators/paged.c"
 
+#include "core/base/assert.h"
 #include "core/device/backend.h"
 #include "memory_test.h"
 #include "tests/device/fake_device.h"
@@ -275,5 +276,6 @@ int main(void) {
         tide_unit_test(stale_pages_are_off_limits),
         tide_unit_test(check_finds_damage),
     };
+    tide_assert_slowly(true);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 //
 // stream_caching on the fake device: who gets a freed block, and when (rules 1 to 4 of its head comment; LT-26, LT-35).
 // Work waits in its stream until the test lets it go, so every moment can be looked at.
+#include "core/base/assert.h"
 #include "core/memory/allocators/stream_caching_internal.h"
 #include "stream_caching_test.h"
 
@@ -438,5 +439,6 @@ int main(void) {
         tide_unit_test(the_end_waits_for_the_streams),
         tide_unit_test(without_deferral_blocks_are_reused_too_early),
     };
+    tide_assert_slowly(true);
     return cmocka_run_group_tests_name("allocator stream_caching", tests, NULL, NULL);
 }

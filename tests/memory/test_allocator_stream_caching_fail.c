@@ -4,6 +4,7 @@
 // host allocation, the n-th call of the device for memory, the n-th call for an event). Each call says the right thing,
 // check() holds after each, nothing is left, and no work ever meets memory that was given back, or given away too
 // early.
+#include "core/base/assert.h"
 #include "stream_caching_test.h"
 
 enum { N_SLOTS = 12 };
@@ -230,5 +231,6 @@ int main(void) {
         tide_unit_test(the_nth_call_for_an_event_fails),
         tide_unit_test(a_use_that_cannot_be_kept_keeps_the_block),
     };
+    tide_assert_slowly(true);
     return cmocka_run_group_tests_name("allocator stream_caching, failures", tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 //
 // stream_caching's numbers (rule 10), what its listener hears, several devices (LT-25), trim, and idle host memory
 // under AddressSanitizer.
+#include "core/base/assert.h"
 #include "stream_caching_test.h"
 
 static void finish(tide_allocator *a) {
@@ -155,5 +156,6 @@ int main(void) {
         tide_unit_test(idle_host_memory_is_off_limits),
 #endif
     };
+    tide_assert_slowly(true);
     return cmocka_run_group_tests_name("allocator stream_caching, memory", tests, NULL, NULL);
 }

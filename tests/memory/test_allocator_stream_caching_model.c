@@ -3,6 +3,7 @@
 // stream_caching against a plain model that always tells the truth: flat lists of pieces, searched from end to end, and
 // no trees, queues or events. Random allocations with alignments, declared uses, releases, steps of held streams,
 // trims, streams that come and go. After each step the address that was given, all numbers and check() must agree.
+#include "core/base/assert.h"
 #include "stream_caching_test.h"
 
 enum { MAX_SEGMENTS = 256, MAX_PIECES = 1024, MAX_USES = 8, N_STREAMS = 4, N_STEPS = 6000 };
@@ -422,5 +423,6 @@ static void agrees_with_a_plain_model_2(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {tide_unit_test(agrees_with_a_plain_model_1),
                                        tide_unit_test(agrees_with_a_plain_model_2)};
+    tide_assert_slowly(true);
     return cmocka_run_group_tests_name("allocator stream_caching, model", tests, NULL, NULL);
 }

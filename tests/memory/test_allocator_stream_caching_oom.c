@@ -2,6 +2,7 @@
 //
 // stream_caching when there is no memory left: one rung after the other, then the numbers (rule 7); and which calls
 // come with the lock open (rule 8).
+#include "core/base/assert.h"
 #include "stream_caching_test.h"
 
 static void finish(tide_allocator *a) {
@@ -222,5 +223,6 @@ int main(void) {
         tide_unit_test(other_failures_of_the_device_are_passed_on),
         tide_unit_test(rule_8_the_device_is_asked_with_the_lock_open),
     };
+    tide_assert_slowly(true);
     return cmocka_run_group_tests_name("allocator stream_caching, out of memory", tests, NULL, NULL);
 }

@@ -19,6 +19,7 @@
 // pattern. The arena itself never touches its memory otherwise, so the backing may be of any device.
 #include <inttypes.h>
 
+#include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "core/memory/allocator_internal.h"
@@ -45,6 +46,7 @@ static bool is_host(const arena_state *a) { return tide_allocator_device(a->sour
 
 /// Move the cursor and say where the block lies; NULL: it does not fit. The lock is held.
 static void *place(arena_state *a, size_t size_bytes, size_t align_bytes, size_t *span_bytes) {
+    TIDE_ASSERT(a->cursor_bytes <= a->capacity_bytes && (align_bytes & (align_bytes - 1)) == 0);
     // The address is aligned, not the offset: the base is only as aligned as the arena's own alignment. No sum below
     // can wrap: base + capacity is an address, and what is added to it is compared with the room that is left first.
     const size_t align = align_bytes > a->align_bytes ? align_bytes : a->align_bytes;
@@ -57,16 +59,19 @@ static void *place(arena_state *a, size_t size_bytes, size_t align_bytes, size_t
     a->cursor_bytes = cursor + *span_bytes;
     a->requested_bytes += size_bytes;
     a->n_allocs++;
+    TIDE_ASSERT(a->cursor_bytes <= a->capacity_bytes && (a->base + cursor + pad) % align == 0);
     return (void *)(uintptr_t)(a->base + cursor + pad);
 }
 
 static inline void unplace(arena_state *a, size_t size_bytes) {
     if (a->requested_bytes > a->peak_requested_bytes) a->peak_requested_bytes = a->requested_bytes;
+    TIDE_ASSERT(a->requested_bytes >= size_bytes && a->n_frees < a->n_allocs);
     a->requested_bytes -= size_bytes;
     a->n_frees++;
 }
 
 static inline void hand_out(arena_state *a, void *data, size_t size_bytes, size_t span_bytes, tide_memory *out) {
+    TIDE_ASSERT(span_bytes >= size_bytes && (uint64_t)(uintptr_t)data % a->align_bytes == 0);
     if (TIDE__ASAN && is_host(a)) tide_asan_unpoison(data, size_bytes);
     out->data = data;
     out->reserved_bytes = span_bytes;
@@ -121,6 +126,7 @@ static void arena_release(void *self, const tide_memory *mem, tide_stream_id las
 /// A stale pointer into [0, used) of the backing reads the pattern from now on. The lock is held.
 static void spoil(const arena_state *a, size_t used_bytes) {
 #ifndef NDEBUG
+    TIDE_ASSERT(used_bytes <= a->capacity_bytes);
     if (!is_host(a) || used_bytes == 0) return;
     void *base = (void *)(uintptr_t)a->base;
     tide_asan_unpoison(base, used_bytes);
@@ -150,6 +156,8 @@ static tide_status arena_reset(void *self, tide_error *err) {
 /// The lock is held.
 static void fill_stats(const arena_state *a, tide_allocator_stats *out) {
     const uint64_t cursor = a->cursor_bytes, requested = a->requested_bytes;
+    TIDE_ASSERT(cursor <= a->capacity_bytes && requested <= cursor);
+    TIDE_ASSERT(a->n_frees <= a->n_allocs);
     *out = (tide_allocator_stats){.requested_bytes = requested,
                                   .active_bytes = cursor,
                                   .cached_bytes = a->capacity_bytes - cursor,
@@ -211,10 +219,12 @@ static tide_status take_backing(const arena_state *a, size_t capacity_bytes, tid
 
 /// The backing becomes `fresh`; returns the old one. The lock is held, or no other thread knows the arena yet.
 static tide_block *put_backing(arena_state *a, tide_block *fresh, size_t capacity_bytes) {
+    TIDE_ASSERT(a->cursor_bytes == 0 && a->n_allocs == a->n_frees && capacity_bytes > a->capacity_bytes);
     tide_block *old = a->backing;
     if (is_host(a)) tide_asan_poison(tide_block_address(fresh), capacity_bytes);
     a->backing = fresh;
     a->base = (uint64_t)(uintptr_t)tide_block_address(fresh);
+    TIDE_ASSERT(a->base % a->align_bytes == 0 && fresh->mem.reserved_bytes >= capacity_bytes);
     a->capacity_bytes = capacity_bytes;
     a->n_system++;
     a->reserved_bytes = fresh->mem.reserved_bytes;

@@ -19,6 +19,7 @@
 // The numbers: active is each request rounded up to its alignment (the minimum of the allocator at the least: 64 B, or
 // 256 B) and the header of a raw one; reserved is the same as active, cached and largest free are 0. What the system's
 // own heap adds around it is not ours and not counted.
+#include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "core/memory/allocator_internal.h"
@@ -68,7 +69,9 @@ static void cpu_release(void *self, const tide_memory *mem, tide_stream_id last_
     tide__system_free(mem->data);
     tide__lock_take(&c->lock);
     tide__count_free(&c->stats, mem->requested_bytes, mem->reserved_bytes);
+    TIDE_ASSERT(c->stats.reserved_bytes >= mem->reserved_bytes);
     c->stats.reserved_bytes -= mem->reserved_bytes;
+    TIDE_ASSERT(c->stats.reserved_bytes == c->stats.active_bytes);
     tide__lock_give(&c->lock);
 }
 
@@ -86,6 +89,7 @@ static tide_status cpu_raw_alloc(void *self, size_t size_bytes, void **out, tide
     char *const base = total != 0 ? tide__system_alloc(total, c->min_align_bytes) : NULL;
     if (base == NULL) return fail_alloc(c, size_bytes, c->min_align_bytes, "raw memory", err);
     char *const data = base + c->min_align_bytes;
+    TIDE_ASSERT(sizeof(raw_header) <= c->min_align_bytes && (uintptr_t)data % c->min_align_bytes == 0);
     *((raw_header *)(void *)data - 1) = (raw_header){.state = c, .size_bytes = size_bytes};
     tide__lock_take(&c->lock);
     tide__count_reserve(&c->stats, total);
@@ -105,6 +109,7 @@ static void cpu_raw_free(void *data) {
     tide__lock_take(&c->lock);
     tide__count_free(&c->stats, header.size_bytes, total);
     c->stats.reserved_bytes -= total;
+    TIDE_ASSERT(c->n_raw > 0 && c->stats.reserved_bytes == c->stats.active_bytes);
     const bool was_last = --c->n_raw == 0 && c->is_orphan;
     tide__lock_give(&c->lock);
     if (was_last) tide_host_free(c);

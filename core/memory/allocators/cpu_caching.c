@@ -80,8 +80,11 @@ static void unlock_all(caching *c) {
 /// The same, with `s` in use afterwards.
 static void lock_all_with(caching *c, shard *s) {
     lock_all(c);
+    TIDE_ASSERT(s >= c->shards && s < c->shards + N_SHARDS && c->n_used <= N_SHARDS);
+    TIDE_ASSERT(s->is_used == (s < c->shards + c->n_used));
     while (!s->is_used) { // the shards between become used too: theirs are zeros
         shard *next = &c->shards[c->n_used++];
+        TIDE_ASSERT(!next->is_used && next->n_allocs == 0 && next->requested.now == 0 && next->active.now == 0);
         tide__lock_take(&next->lock);
         next->is_used = true;
     }
@@ -100,6 +103,7 @@ static uint64_t total_active(const caching *c) {
 /// Count an allocation of shard `s`, whatever its limits say.
 static void count_alloc(caching *c, shard *s, size_t requested_bytes, size_t active_bytes) {
     const unsigned own_i = (unsigned)(s - c->shards);
+    TIDE_ASSERT(s->is_used && requested_bytes <= active_bytes);
     s->requested.now += (int64_t)requested_bytes;
     s->active.now += (int64_t)active_bytes;
     s->n_allocs++;
@@ -127,6 +131,7 @@ static free_node *take_from(shard *s, tide__size_class class, size_t align_bytes
         free_node *node = *link;
         if (class.index == TIDE__CLASS_HUGE && node->bytes != class.bytes) continue;
         if (!is_aligned(node, align_bytes)) continue;
+        TIDE_ASSERT(is_aligned(node, natural_align(class.bytes)));
         *link = node->next;
         return node;
     }
@@ -152,6 +157,7 @@ static void drop_cached(caching *c) {
             c->shards[i].heads[k] = NULL;
         }
     }
+    TIDE_ASSERT(total_active(c) <= c->reserved_bytes);
     c->reserved_bytes = total_active(c);
     unlock_all(c);
     for (unsigned i = 0; i < n_lists; i++) {
@@ -283,6 +289,13 @@ static tide_status check_locked(const caching *c, tide_error *err) {
                      sum, s.cached_bytes);
 }
 
+static tide_status check(caching *c, tide_error *err) {
+    lock_all(c);
+    const tide_status st = check_locked(c, err);
+    unlock_all(c);
+    return st;
+}
+
 static shard *shard_of(caching *c, uint32_t thread) { return &c->shards[(thread - 1) % N_SHARDS]; }
 
 /// The block that waits in the shard's own bucket, counted; NULL: there is none, or a limit is in the way. Inlined into
@@ -295,6 +308,7 @@ static inline free_node *take_own(shard *s, size_t size_bytes, size_t align_byte
                          0))
         return NULL;
     TIDE_ASSERT(class.bytes >= size_bytes && class.index < TIDE__CLASS_HUGE);
+    TIDE_ASSERT(is_aligned(node, natural_align(class.bytes)) && s->is_used);
     s->heads[class.index] = node->next;
     s->requested.now += (int64_t)size_bytes;
     s->active.now += (int64_t) class.bytes;
@@ -304,6 +318,7 @@ static inline free_node *take_own(shard *s, size_t size_bytes, size_t align_byte
 
 static inline void put_own(shard *s, free_node *node, size_t requested_bytes, size_t bytes, unsigned index) {
     TIDE_ASSERT(requested_bytes <= bytes && index <= TIDE__CLASS_HUGE && s->heads[index] != node);
+    TIDE_ASSERT(is_aligned(node, natural_align(bytes)) && s->is_used);
     node->next = s->heads[index];
     if (index == TIDE__CLASS_HUGE) node->bytes = bytes;
     s->heads[index] = node;
@@ -328,6 +343,7 @@ static __attribute__((noinline)) tide_status alloc_away(caching *c, const tide_a
     if (TIDE__ASAN) tide_asan_unpoison(data, class.bytes);
     out->data = data;
     out->reserved_bytes = class.bytes;
+    TIDE_ASSERT_SLOW(check(c, NULL) == TIDE_OK);
     return TIDE_OK;
 }
 
@@ -353,6 +369,7 @@ static tide_status caching_alloc(void *self, const tide_alloc_request *req, tide
 
 static __attribute__((noinline)) void release_away(caching *c, const tide_memory *mem) {
     const unsigned index = tide__size_class_of(c->sizes, mem->reserved_bytes).index;
+    TIDE_ASSERT(tide__size_class_of(c->sizes, mem->reserved_bytes).bytes == mem->reserved_bytes);
     shard *s = shard_of(c, tide__thread_number());
     tide__lock_take(&s->lock);
     if (!s->is_used) {
@@ -364,6 +381,7 @@ static __attribute__((noinline)) void release_away(caching *c, const tide_memory
     }
     put_own(s, mem->data, mem->requested_bytes, mem->reserved_bytes, index);
     tide__lock_give(&s->lock);
+    TIDE_ASSERT_SLOW(check(c, NULL) == TIDE_OK);
 }
 
 static void caching_release(void *self, const tide_memory *mem, tide_stream_id last_stream) {
@@ -405,13 +423,7 @@ static void caching_props(const void *self, tide_allocator_props *out) {
 
 static void caching_trim(void *self) { drop_cached(self); }
 
-static tide_status caching_check(const void *self, tide_error *err) {
-    caching *c = tide__mutable(self);
-    lock_all(c);
-    const tide_status st = check_locked(c, err);
-    unlock_all(c);
-    return st;
-}
+static tide_status caching_check(const void *self, tide_error *err) { return check(tide__mutable(self), err); }
 
 static void caching_destroy(void *self) {
     caching *c = self;

@@ -19,6 +19,7 @@
 // block is no larger than that.
 #include <inttypes.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "core/memory/allocators/allocators.h"
 #include "core/memory/allocators/wrap.h"
@@ -53,7 +54,8 @@ static bool charge(budget *b, uint64_t bytes) {
 }
 
 static void uncharge(budget *b, uint64_t bytes) {
-    atomic_fetch_sub_explicit(&b->used_bytes, bytes, memory_order_relaxed);
+    const uint64_t used = atomic_fetch_sub_explicit(&b->used_bytes, bytes, memory_order_relaxed);
+    TIDE_ASSERT(used >= bytes);
 }
 
 static tide_status refuse(limit_state *s, const tide_alloc_request *req, uint64_t takes_bytes, tide_error *err) {
@@ -80,6 +82,7 @@ static tide_status refuse(limit_state *s, const tide_alloc_request *req, uint64_
 /// Only its size was charged, and the rest is too much. A deferred inner allocator uncharges the whole when it is done
 /// with the block, so the rest is charged past the budget for that moment.
 static void give_back(limit_state *s, const tide_memory *mem, tide_stream_id stream) {
+    TIDE_ASSERT(mem->reserved_bytes >= mem->requested_bytes);
     const size_t rest = mem->reserved_bytes - mem->requested_bytes;
     if (s->wrap.deferred) atomic_fetch_add_explicit(&s->budget->used_bytes, rest, memory_order_relaxed);
     tide_allocator_release(s->wrap.inner, mem, stream);
@@ -107,6 +110,7 @@ static tide_status limit_alloc(void *self, const tide_alloc_request *req, tide_m
         uncharge(s->budget, req->size_bytes);
         return st;
     }
+    TIDE_ASSERT(mem.reserved_bytes >= req->size_bytes && mem.requested_bytes == req->size_bytes);
     const size_t rounding = mem.reserved_bytes - mem.requested_bytes;
     if (!charge(s->budget, rounding) && !(settle_pending(s) && charge(s->budget, rounding))) {
         give_back(s, &mem, req->stream);
@@ -168,6 +172,7 @@ static void limit_listen(void *self, const tide_allocator_listener *listener) {
 }
 
 static void drop_budget(budget *b) {
+    TIDE_ASSERT(atomic_load_explicit(&b->refs, memory_order_relaxed) > 0);
     if (atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) == 1) tide_host_free(b);
 }
 

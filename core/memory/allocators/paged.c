@@ -26,6 +26,7 @@
 #include <inttypes.h>
 #include <pthread.h>
 
+#include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "core/memory/allocators/allocators.h"
@@ -66,6 +67,7 @@ static char *page_data(const paged_state *p, const slab *s, uint32_t page_i) {
 }
 
 static void open_slab(paged_state *p, slab *s) {
+    TIDE_ASSERT(s->n_free > 0 && p->open != s);
     s->prev_open = NULL;
     s->next_open = p->open;
     if (p->open != NULL) p->open->prev_open = s;
@@ -73,6 +75,7 @@ static void open_slab(paged_state *p, slab *s) {
 }
 
 static void close_slab(paged_state *p, slab *s) {
+    TIDE_ASSERT(s->prev_open != NULL || p->open == s);
     if (s->next_open != NULL) s->next_open->prev_open = s->prev_open;
     *(s->prev_open != NULL ? &s->prev_open->next_open : &p->open) = s->next_open;
 }
@@ -105,10 +108,12 @@ static tide_status add_slab(paged_state *p, tide_stream_id stream, tide_error *e
 
 /// All its pages are free.
 static void remove_slab(paged_state *p, slab *s) {
+    TIDE_ASSERT(s->n_free == p->pages_per_slab && p->n_free >= p->pages_per_slab);
     close_slab(p, s);
     if (s->next != NULL) s->next->prev = s->prev;
     *(s->prev != NULL ? &s->prev->next : &p->slabs) = s->next;
     p->n_free -= p->pages_per_slab;
+    TIDE_ASSERT(p->stats.reserved_bytes >= s->block->mem.reserved_bytes);
     p->stats.reserved_bytes -= s->block->mem.reserved_bytes;
     if (p->host) tide_asan_unpoison(s->block->mem.data, p->page_bytes * p->pages_per_slab);
     tide_block_unref(s->block);
@@ -117,16 +122,21 @@ static void remove_slab(paged_state *p, slab *s) {
 
 static uint32_t take_page(paged_state *p, slab *s, size_t requested_bytes) {
     const uint32_t page_i = s->first_free;
+    TIDE_ASSERT(s->n_free > 0 && page_i < p->pages_per_slab && s->pages[page_i].requested_bytes == 0);
+    TIDE_ASSERT(requested_bytes > 0 && requested_bytes <= p->page_bytes);
     s->first_free = s->pages[page_i].next_free;
     s->pages[page_i].requested_bytes = requested_bytes;
     s->n_free--;
     p->n_free--;
+    TIDE_ASSERT((s->n_free == 0) == (s->first_free == NO_PAGE));
     if (s->n_free == 0) close_slab(p, s);
     if (p->host) tide_asan_unpoison(page_data(p, s, page_i), requested_bytes);
     return page_i;
 }
 
 static void give_page(paged_state *p, slab *s, uint32_t page_i) {
+    TIDE_ASSERT(page_i < p->pages_per_slab && s->n_free < p->pages_per_slab);
+    TIDE_ASSERT(s->pages[page_i].requested_bytes > 0); // else it is free already
     s->pages[page_i] = (page){.next_free = s->first_free};
     s->first_free = page_i;
     s->n_free++;
@@ -136,6 +146,8 @@ static void give_page(paged_state *p, slab *s, uint32_t page_i) {
 }
 
 // ---- the table ----
+
+static tide_status check_locked(const paged_state *p, tide_error *err);
 
 static tide_status too_large(paged_state *p, const tide_alloc_request *req, tide_error *err) {
     pthread_mutex_lock(&p->lock);
@@ -162,6 +174,7 @@ static tide_status paged_alloc(void *self, const tide_alloc_request *req, tide_m
     out->reserved_bytes = p->page_bytes;
     out->context = s;
     tide__count_alloc(&p->stats, req->size_bytes, p->page_bytes);
+    TIDE_ASSERT_SLOW(check_locked(p, NULL) == TIDE_OK);
     if (hit) p->stats.n_hits++;
     pthread_mutex_unlock(&p->lock);
     return TIDE_OK;
@@ -172,9 +185,12 @@ static void paged_release(void *self, const tide_memory *mem, tide_stream_id las
     slab *s = mem->context;
     pthread_mutex_lock(&p->lock);
     const size_t offset = (size_t)((char *)mem->data - (char *)s->block->mem.data);
+    TIDE_ASSERT(offset % p->page_bytes == 0 &&
+                s->pages[offset / p->page_bytes].requested_bytes == mem->requested_bytes);
     tide__count_free(&p->stats, mem->requested_bytes, p->page_bytes);
     if (last_stream != s->block->last_stream) tide_block_record_use(s->block, last_stream);
     give_page(p, s, (uint32_t)(offset / p->page_bytes));
+    TIDE_ASSERT_SLOW(check_locked(p, NULL) == TIDE_OK);
     pthread_mutex_unlock(&p->lock);
 }
 
@@ -193,6 +209,7 @@ static void paged_trim(void *self) {
         next = s->next;
         if (s->n_free == p->pages_per_slab) remove_slab(p, s);
     }
+    TIDE_ASSERT_SLOW(check_locked(p, NULL) == TIDE_OK);
     pthread_mutex_unlock(&p->lock);
 }
 

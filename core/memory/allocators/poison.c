@@ -24,6 +24,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "core/base/log.h"
@@ -54,6 +55,7 @@ typedef struct poison_state {
 // ---- records; the caller holds the lock ----
 
 static void put(record **list, record *r) {
+    TIDE_ASSERT(*list != r);
     r->prev = NULL;
     r->next = *list;
     if (*list != NULL) (*list)->prev = r;
@@ -61,6 +63,7 @@ static void put(record **list, record *r) {
 }
 
 static void drop(record **list, record *r) {
+    TIDE_ASSERT(r->prev != NULL || *list == r);
     if (r->next != NULL) r->next->prev = r->prev;
     *(r->prev != NULL ? &r->prev->next : list) = r->next;
 }
@@ -71,6 +74,8 @@ static size_t front_bytes(const record *r) { return (size_t)((char *)r->user.dat
 static unsigned char *user_end(const record *r) { return (unsigned char *)r->user.data + r->user.requested_bytes; }
 
 static void paint_zones(const record *r) {
+    TIDE_ASSERT(front_bytes(r) >= ZONE_BYTES);
+    TIDE_ASSERT(front_bytes(r) + r->user.requested_bytes + ZONE_BYTES <= r->inner.reserved_bytes);
     memset(r->inner.data, ZONE_BYTE, front_bytes(r));
     memset(user_end(r), ZONE_BYTE, ZONE_BYTES);
 }
@@ -160,6 +165,8 @@ static void poison_release(void *self, const tide_memory *mem, tide_stream_id la
     const tide_memory inner = r->inner;
     const bool deferred = p->wrap.deferred;
     pthread_mutex_lock(&p->lock);
+    TIDE_ASSERT(r->user.data == mem->data && r->user.requested_bytes == mem->requested_bytes);
+    TIDE_ASSERT(p->requested_bytes >= mem->requested_bytes);
     drop(&p->live, r);
     p->requested_bytes -= mem->requested_bytes;
     if (deferred) put(&p->pending, r);

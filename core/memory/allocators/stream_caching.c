@@ -41,6 +41,7 @@
 // still touch them, which it may.
 #include <inttypes.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "core/memory/allocator_internal.h"
 #include "core/memory/allocators/stream_caching_internal.h"
@@ -190,6 +191,7 @@ static tide_status serve(tide__sc *a, const tide__sc_plan *plan, const tide_allo
     bool taken = false;
     tide__chunk *from = tide__sc_find_idle(a, plan);
     if (from == NULL) TIDE_TRY(tide__sc_refill(a, plan, req, &from, &taken, err));
+    TIDE_ASSERT(from->state == TIDE__CHUNK_IDLE && from->segment->large == plan->large);
     if (tide__sc_cut(a, from, plan, out) != TIDE_OK)
         return TIDE_FAIL(err, TIDE_ERR_NOMEM, "%s: no host memory for a piece", a->name);
     if (!taken) a->stats.n_hits++;
@@ -204,6 +206,7 @@ static tide_status sc_alloc(void *self, const tide_alloc_request *req, tide_memo
     pthread_mutex_lock(&a->lock);
     const tide_status st = serve(a, &plan, req, &p, err);
     if (st == TIDE_OK) {
+        TIDE_ASSERT(p->state == TIDE__CHUNK_OUT && p->stream == req->stream && p->size_bytes >= req->size_bytes);
         tide__count_alloc(&a->stats, req->size_bytes, p->size_bytes);
         if (a->source.host_memory) tide_asan_unpoison(p->addr, req->size_bytes);
         out->data = p->addr;
@@ -212,6 +215,7 @@ static tide_status sc_alloc(void *self, const tide_alloc_request *req, tide_memo
     } else {
         a->stats.n_failed++;
     }
+    TIDE_ASSERT_SLOW(check_all(a, NULL) == TIDE_OK);
     pthread_mutex_unlock(&a->lock);
     return st;
 }
@@ -231,6 +235,7 @@ static void declare(tide__sc *a, tide__chunk *p, tide_stream_id stream) {
 static void sc_record_use(void *self, const tide_memory *mem, tide_stream_id stream) {
     tide__sc *a = self;
     pthread_mutex_lock(&a->lock);
+    TIDE_ASSERT(((const tide__chunk *)mem->context)->state == TIDE__CHUNK_OUT);
     declare(a, mem->context, stream);
     pthread_mutex_unlock(&a->lock);
 }
@@ -239,6 +244,7 @@ static void sc_release(void *self, const tide_memory *mem, tide_stream_id last_s
     tide__sc *a = self;
     tide__chunk *p = mem->context;
     pthread_mutex_lock(&a->lock);
+    TIDE_ASSERT(p->state == TIDE__CHUNK_OUT && p->addr == mem->data && p->size_bytes == mem->reserved_bytes);
     declare(a, p, last_stream);
     tide__count_free(&a->stats, mem->requested_bytes, 0);
     p->mem = *mem;
@@ -251,6 +257,7 @@ static void sc_release(void *self, const tide_memory *mem, tide_stream_id last_s
     } else {
         tide__sc_defer(a, p);
     }
+    TIDE_ASSERT_SLOW(check_all(a, NULL) == TIDE_OK);
     pthread_mutex_unlock(&a->lock);
 }
 
@@ -259,6 +266,8 @@ static void sc_release(void *self, const tide_memory *mem, tide_stream_id last_s
 static void sc_stats(const void *self, tide_allocator_stats *out) {
     tide__sc *a = tide__mutable(self);
     pthread_mutex_lock(&a->lock);
+    TIDE_ASSERT(a->stats.reserved_bytes == a->stats.active_bytes + a->stats.cached_bytes);
+    TIDE_ASSERT(a->stats.pending_bytes <= a->stats.active_bytes);
     *out = a->stats;
     out->largest_free_bytes = tide__sc_largest_free(a);
     pthread_mutex_unlock(&a->lock);
@@ -287,6 +296,7 @@ static void sc_trim(void *self) {
     pthread_mutex_lock(&a->lock);
     tide__sc_sync_uses(a);
     tide__sc_give_back_idle(a);
+    TIDE_ASSERT_SLOW(check_all(a, NULL) == TIDE_OK);
     pthread_mutex_unlock(&a->lock);
 }
 
@@ -346,6 +356,7 @@ static void sc_destroy(void *self) {
         for (tide__chunk *p = seg->first; p != NULL; p = p->after) tide__sc_undeclare(a, p, NULL);
     }
     tide__sc_give_back_all(a);
+    TIDE_ASSERT(a->segments == NULL && a->waiting == NULL && a->pools == NULL && a->stats.reserved_bytes == 0);
     pthread_mutex_unlock(&a->lock);
     free_records(a);
     pthread_cond_destroy(&a->asked);

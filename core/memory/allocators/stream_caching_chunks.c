@@ -6,6 +6,7 @@
 //     after    |.. idle 3072 ..| out 1024 |. idle 4096 .|        front: up to the alignment; rest: at least one step
 //
 // A front is always cut off, whatever its size: a block begins where its chunk begins.
+#include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "core/memory/allocator_internal.h"
@@ -31,8 +32,16 @@ static bool is_before(const tide__chunk *p, size_t size_bytes, const char *addr)
     return p->size_bytes != size_bytes ? p->size_bytes < size_bytes : (uintptr_t)p->addr < (uintptr_t)addr;
 }
 
+static bool is_in_tree(const tide__chunk *root, const tide__chunk *p) {
+    const tide__chunk *at = root;
+    while (at != NULL && at != p) at = is_before(at, p->size_bytes, p->addr) ? at->more : at->less;
+    return at != NULL;
+}
+
 void tide__tree_insert(tide__chunk **root, tide__chunk *p) {
+    TIDE_ASSERT(p->less == NULL && p->more == NULL);
     tide__chunk **at = root;
+    TIDE_ASSERT_SLOW(!is_in_tree(*root, p));
     while (*at != NULL && (*at)->rank >= p->rank)
         at = is_before(*at, p->size_bytes, p->addr) ? &(*at)->more : &(*at)->less;
     // What is below goes to the left or the right of p.
@@ -54,7 +63,10 @@ void tide__tree_insert(tide__chunk **root, tide__chunk *p) {
 
 void tide__tree_remove(tide__chunk **root, tide__chunk *p) {
     tide__chunk **at = root;
-    while (*at != p) at = is_before(*at, p->size_bytes, p->addr) ? &(*at)->more : &(*at)->less;
+    while (*at != p) {
+        TIDE_ASSERT(*at != NULL); // else it is not in this tree
+        at = is_before(*at, p->size_bytes, p->addr) ? &(*at)->more : &(*at)->less;
+    }
     tide__chunk *less = p->less, *more = p->more;
     while (less != NULL && more != NULL) {
         if (less->rank >= more->rank) {
@@ -104,6 +116,7 @@ bool tide__sc_plan_request(const tide_alloc_request *req, tide__sc_plan *out) {
                            .segment_bytes = (size_t)segment,
                            .large = worst > TIDE__SC_SMALL_BYTES,
                            .stream = req->stream};
+    TIDE_ASSERT(need >= req->size_bytes && segment >= worst && worst >= need);
     return true;
 }
 
@@ -144,6 +157,7 @@ tide__chunk *tide__sc_new_chunk(tide__sc *a) {
 }
 
 void tide__sc_drop_chunk(tide__sc *a, tide__chunk *p) {
+    TIDE_ASSERT(p->less == NULL && p->more == NULL && p->uses == NULL);
     p->after = a->spare_chunks;
     a->spare_chunks = p;
 }
@@ -151,6 +165,7 @@ void tide__sc_drop_chunk(tide__sc *a, tide__chunk *p) {
 // ---- cut ----
 
 static void put_after(tide__chunk *p, tide__chunk *after) {
+    TIDE_ASSERT(p->addr + p->size_bytes == after->addr);
     after->before = p;
     after->after = p->after;
     if (p->after != NULL) p->after->before = after;
@@ -159,6 +174,7 @@ static void put_after(tide__chunk *p, tide__chunk *after) {
 
 /// Cut `p`, which is on no list, at `bytes` from its begin. @return the second part, `second` filled in
 static tide__chunk *cut_at(tide__chunk *p, size_t bytes, tide__chunk *second) {
+    TIDE_ASSERT(bytes > 0 && bytes < p->size_bytes && bytes % TIDE__SC_STEP_BYTES == 0);
     second->addr = p->addr + bytes;
     second->size_bytes = p->size_bytes - bytes;
     second->state = TIDE__CHUNK_IDLE;
@@ -180,6 +196,7 @@ tide_status tide__sc_cut(tide__sc *a, tide__chunk *from, const tide__sc_plan *pl
         if (second != NULL) tide__sc_drop_chunk(a, second);
         return TIDE_ERR_NOMEM;
     }
+    TIDE_ASSERT(front + plan->need_bytes <= from->size_bytes && from->segment->large == plan->large);
     tide__chunk **list = &from->home->idle[plan->large];
     tide__tree_remove(list, from);
     tide__chunk *p = from;
@@ -190,6 +207,8 @@ tide_status tide__sc_cut(tide__sc *a, tide__chunk *from, const tide__sc_plan *pl
     if (third != NULL) tide__tree_insert(list, cut_at(p, plan->need_bytes, third));
     p->state = TIDE__CHUNK_OUT;
     p->segment->n_busy++;
+    TIDE_ASSERT((uintptr_t)p->addr % plan->align_bytes == 0 && p->size_bytes >= plan->need_bytes);
+    TIDE_ASSERT(a->stats.cached_bytes >= p->size_bytes && p->n_uses == 0 && p->uses == NULL);
     a->stats.cached_bytes -= p->size_bytes;
     tide__sc_stream *s = tide__sc_find_stream(a, plan->stream);
     p->home = s != NULL ? tide__sc_list_of(s) : &a->shared;
@@ -203,6 +222,8 @@ tide_status tide__sc_cut(tide__sc *a, tide__chunk *from, const tide__sc_plan *pl
 /// `p` takes in what follows it, which is on no free list any more.
 static void absorb_next(tide__sc *a, tide__chunk *p) {
     tide__chunk *next = p->after;
+    TIDE_ASSERT(next->before == p && p->addr + p->size_bytes == next->addr && p->segment == next->segment);
+    TIDE_ASSERT(next->less == NULL && next->more == NULL && next->n_uses == 0);
     p->size_bytes += next->size_bytes;
     if (next->idle_since > p->idle_since) p->idle_since = next->idle_since;
     p->after = next->after;
@@ -215,6 +236,7 @@ static bool is_idle_at(const tide__chunk *p, const tide__free_list *home) {
 }
 
 tide__chunk *tide__sc_put_idle(tide__sc *a, tide__chunk *p) {
+    TIDE_ASSERT(p->state == TIDE__CHUNK_IDLE && p->n_uses == 0);
     tide__chunk **list = &p->home->idle[p->segment->large];
     if (is_idle_at(p->after, p->home)) {
         tide__tree_remove(list, p->after);
@@ -230,8 +252,10 @@ tide__chunk *tide__sc_put_idle(tide__sc *a, tide__chunk *p) {
 }
 
 tide__chunk *tide__sc_complete(tide__sc *a, tide__chunk *p) {
+    TIDE_ASSERT(p->state != TIDE__CHUNK_IDLE && p->n_uses == 0 && p->uses == NULL && p->segment->n_busy > 0);
     if (p->state == TIDE__CHUNK_PENDING) {
         if (p->segment->pool == NULL && !p->unsure) tide__tree_remove(&a->pending[p->segment->large], p);
+        TIDE_ASSERT(a->stats.pending_bytes >= p->size_bytes && a->stats.n_pending > 0);
         a->stats.pending_bytes -= p->size_bytes;
         a->stats.n_pending--;
     }
@@ -239,6 +263,7 @@ tide__chunk *tide__sc_complete(tide__sc *a, tide__chunk *p) {
     // Poisoned when no work can touch it any more. Work of its own stream still may.
     const bool is_quiet = p->home->stream == NULL || tide__sc_is_host(a, p->home->stream->id);
     if (a->source.host_memory && is_quiet) tide_asan_poison(p->addr, p->size_bytes);
+    TIDE_ASSERT(a->stats.active_bytes >= p->size_bytes);
     a->stats.active_bytes -= p->size_bytes;
     a->stats.cached_bytes += p->size_bytes;
     p->state = TIDE__CHUNK_IDLE;

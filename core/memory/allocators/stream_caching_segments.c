@@ -21,6 +21,7 @@
 #include <inttypes.h>
 #include <stdatomic.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "core/base/text.h"
 #include "core/memory/allocator_internal.h"
@@ -37,6 +38,7 @@ static uint64_t new_segment_id(void) {
 /// The taken memory becomes a segment with one idle chunk, at the place that the plan's stream allocates from by now.
 static tide__chunk *link_segment(tide__sc *a, const tide__sc_plan *plan, tide__segment *seg, tide__chunk *p) {
     tide__sc_stream *s = tide__sc_find_stream(a, plan->stream); // it may have gone meanwhile
+    TIDE_ASSERT((uintptr_t)seg->base % TIDE__SC_STEP_BYTES == 0 && seg->size_bytes == plan->segment_bytes);
     seg->id = new_segment_id();
     seg->pool = s != NULL ? s->pool : NULL;
     seg->first = p;
@@ -49,6 +51,7 @@ static tide__chunk *link_segment(tide__sc *a, const tide__sc_plan *plan, tide__s
     p->home = s != NULL ? tide__sc_list_of(s) : &a->shared;
     tide__count_reserve(&a->stats, seg->size_bytes);
     a->stats.cached_bytes += seg->size_bytes;
+    TIDE_ASSERT(a->stats.reserved_bytes == a->stats.active_bytes + a->stats.cached_bytes);
     if (a->source.host_memory) tide_asan_poison(seg->base, seg->size_bytes);
     if (a->listener.on_segment != NULL)
         a->listener.on_segment(a->listener.self, true, seg->id, seg->base, seg->size_bytes);
@@ -64,6 +67,7 @@ static void leave(tide__sc *a) {
 /// And back. `changed`: there is more memory now, or a segment that the caller links before it opens the lock again.
 static void come_back(tide__sc *a, bool changed) {
     pthread_mutex_lock(&a->lock);
+    TIDE_ASSERT(a->n_asking > 0);
     a->n_asking--;
     if (changed) a->n_asked++;
     pthread_cond_broadcast(&a->asked);
@@ -87,6 +91,7 @@ static tide_status take(tide__sc *a, const tide__sc_plan *plan, tide__segment *s
 // ---- giving back to the source ----
 
 static bool is_quiet(const tide__chunk *p) {
+    TIDE_ASSERT(p->state == TIDE__CHUNK_IDLE);
     const tide__sc_stream *s = p->home->stream;
     return s == NULL || p->idle_since <= s->quiet_until;
 }
@@ -127,6 +132,7 @@ static void unlink_segment(tide__sc *a, tide__segment *seg) {
         after = p->after;
         if (p->state == TIDE__CHUNK_IDLE) {
             tide__tree_remove(&p->home->idle[seg->large], p);
+            TIDE_ASSERT(a->stats.cached_bytes >= p->size_bytes);
             a->stats.cached_bytes -= p->size_bytes;
         } else {
             a->stats.active_bytes -= p->size_bytes;
@@ -139,7 +145,9 @@ static void unlink_segment(tide__sc *a, tide__segment *seg) {
         a->segments = seg->next;
     }
     if (seg->next != NULL) seg->next->prev = seg->prev;
+    TIDE_ASSERT(a->stats.reserved_bytes >= seg->size_bytes);
     a->stats.reserved_bytes -= seg->size_bytes;
+    TIDE_ASSERT(a->stats.reserved_bytes == a->stats.active_bytes + a->stats.cached_bytes);
     if (a->source.host_memory) tide_asan_unpoison(seg->base, seg->size_bytes);
     if (a->listener.on_segment != NULL)
         a->listener.on_segment(a->listener.self, false, seg->id, seg->base, seg->size_bytes);

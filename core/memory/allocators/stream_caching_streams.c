@@ -7,6 +7,7 @@
 // will go there.
 #include <inttypes.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "core/memory/allocators/stream_caching_internal.h"
 #include "core/memory/poison.h"
@@ -32,6 +33,7 @@ tide__sc_stream *tide__sc_stream_of(tide__sc *a, tide_stream_id id) {
 
 /// An idle chunk changes its home. @return what it became there
 static tide__chunk *tide__sc_move_idle(tide__sc *a, tide__chunk *p, tide__free_list *to) {
+    TIDE_ASSERT(p->state == TIDE__CHUNK_IDLE && p->home != to);
     tide__tree_remove(&p->home->idle[p->segment->large], p);
     p->home = to;
     if (to->stream == NULL && a->source.host_memory) tide_asan_poison(p->addr, p->size_bytes);
@@ -70,6 +72,7 @@ static void tide__sc_forget_stream(tide__sc *a, tide__sc_stream *s) {
     for (tide__sc_pool *pool = a->pools; pool != NULL; pool = pool->next) {
         if (pool->list.stream == s) pool->list.stream = NULL;
     }
+    TIDE_ASSERT(s->first == NULL && s->n_unrecorded == 0 && s->list.idle[0] == NULL && s->list.idle[1] == NULL);
     tide__sc_stream **at = chain_of(a, s->id);
     while (*at != s) at = &(*at)->chain;
     *at = s->chain;
@@ -99,6 +102,7 @@ void tide__sc_release_pool(tide__sc *a, tide__sc_pool *pool) {
     tide__sc_stream *s = pool->list.stream;
     if (s != NULL && s->pool == pool) s->pool = NULL;
     move_home(a, &pool->list, s != NULL ? &s->list : &a->shared);
+    TIDE_ASSERT(pool->list.idle[0] == NULL && pool->list.idle[1] == NULL);
     tide__sc_pool **at = &a->pools;
     while (*at != pool) at = &(*at)->next;
     *at = pool->next;
@@ -185,6 +189,7 @@ static void drop_use(tide__sc *a, tide__use *u) {
 }
 
 static void unlink_from_chunk(tide__use *u) {
+    TIDE_ASSERT(u->chunk != NULL && u->chunk->n_uses > 0);
     tide__use **at = &u->chunk->uses;
     while (*at != u) at = &(*at)->sibling;
     *at = u->sibling;
@@ -234,6 +239,7 @@ static progress record(const tide__sc *a, tide__use *u) {
 
 /// Append to the queue of its stream and record; the queue keeps it when that must wait.
 static progress enqueue(tide__sc *a, tide__use *u) {
+    TIDE_ASSERT(!u->recorded && u->next == NULL);
     tide__sc_stream *by = u->by;
     if (by->first == NULL) {
         by->first = u;
@@ -261,9 +267,11 @@ static progress record_late(const tide__sc *a, tide__sc_stream *by) {
 
 /// The first use of the queue is over.
 static void finish_first(tide__sc *a, tide__sc_stream *by) {
+    TIDE_ASSERT(by->first != NULL && by->first->by == by);
     tide__use *u = by->first;
     by->first = u->next;
     if (!u->recorded) by->n_unrecorded--;
+    TIDE_ASSERT((by->first == NULL) == (u == by->last) && (by->first != NULL || by->n_unrecorded == 0));
     tide__chunk *p = u->chunk;
     if (p != NULL) {
         unlink_from_chunk(u);
@@ -283,6 +291,7 @@ void tide__sc_finish_uses(tide__sc *a, tide__sc_stream *by) {
 // ---- deferring and taking back ----
 
 void tide__sc_defer(tide__sc *a, tide__chunk *p) {
+    TIDE_ASSERT(p->state == TIDE__CHUNK_OUT && p->n_uses > 0);
     p->state = TIDE__CHUNK_PENDING;
     a->stats.pending_bytes += p->size_bytes;
     a->stats.n_pending++;
@@ -361,6 +370,7 @@ tide__chunk *tide__sc_take_over(tide__sc *a, const tide__sc_plan *plan) {
     for (tide__use *u = p->uses; u != NULL; u = u->sibling) u->chunk = NULL;
     p->uses = NULL;
     p->n_uses = 0;
+    TIDE_ASSERT(p->state == TIDE__CHUNK_PENDING && p->segment->pool == NULL && !p->unsure);
     p->home = &s->list;
     return tide__sc_complete(a, p);
 }

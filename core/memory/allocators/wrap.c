@@ -3,6 +3,8 @@
 // wrap: the calls that a wrapper hands on unchanged. See wrap.h.
 #include "core/memory/allocators/wrap.h"
 
+#include "core/base/assert.h"
+
 void tide__wrap_init(tide__wrap *w, tide_allocator *inner) {
     tide_allocator_props props;
     tide_allocator_get_props(inner, &props);
@@ -11,6 +13,7 @@ void tide__wrap_init(tide__wrap *w, tide_allocator *inner) {
 }
 
 void tide__wrap_hear(tide__wrap *w, const tide_allocator_listener *ears) {
+    TIDE_ASSERT(w->deferred && !w->listening);
     w->listening = true;
     tide_allocator_listen(w->inner, ears);
 }
