@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "core/device/backend.h"
@@ -96,6 +97,7 @@ static bool cpu_is_reached(cpu_point point) {
 static void cpu_reach(cpu_point point) {
     cpu_stream *s = tide__id_table_get(&cpu.streams, point.stream);
     if (s == NULL) return;
+    TIDE_ASSERT(point.n <= s->n_queued);
     s->n_waiters++;
     while (s->n_done < point.n) pthread_cond_wait(&s->moved, lock);
     s->n_waiters--;
@@ -128,6 +130,7 @@ static void cpu_do(const cpu_work *work) {
 
 /// Takes NULL.
 static void cpu_capture_unref(cpu_capture *c) {
+    TIDE_ASSERT(c == NULL || c->n_refs > 0);
     if (c == NULL || --c->n_refs > 0) return;
     tide_host_free(c->work);
     tide_host_free(c);
@@ -140,6 +143,7 @@ static tide_status cpu_keep(cpu_capture *c, const cpu_work *work, tide_error *er
                          " pieces of work",
                          c->n);
     }
+    TIDE_ASSERT(work->kind != CPU_WAIT && c->n_refs == 1); // events stay outside, and nothing runs it yet
     c->work[c->n++] = *work;
     return TIDE_OK;
 }
@@ -155,6 +159,7 @@ static void *work_through(void *arg) {
     for (;;) {
         while (s->n_done == s->n_queued && !s->closing) pthread_cond_wait(&s->has_work, lock);
         if (s->n_done == s->n_queued) break;
+        TIDE_ASSERT(s->n_done < s->n_queued && s->n_queued - s->n_done <= s->cap);
         const cpu_work work = s->ring[s->n_done & (s->cap - 1)]; // copied: the ring may move meanwhile
         pthread_mutex_unlock(lock);
         cpu_do(&work);
@@ -228,6 +233,7 @@ static void drop_capture(cpu_stream *s) {
     if (s->capture == NULL) return;
     cpu_capture_unref(s->capture);
     s->capture = NULL;
+    TIDE_ASSERT(cpu.n_captured > 0);
     cpu.n_captured--;
 }
 
@@ -250,6 +256,7 @@ static void cpu_stream_destroy(void *self, int32_t index, tide_stream_id stream)
     pthread_mutex_lock(lock);
     tide__id_table_remove(&cpu.streams, stream);
     while (s->n_waiters > 0) pthread_cond_wait(&s->moved, lock);
+    TIDE_ASSERT(s->n_done == s->n_queued && s->capture == NULL);
     free_stream(s);
     pthread_mutex_unlock(lock);
 }
@@ -308,6 +315,7 @@ static tide_status cpu_queue(cpu_stream *s, const cpu_work *work, size_t n, tide
                          " waiting",
                          n, s->id, s->n_queued - s->n_done);
     }
+    TIDE_ASSERT((s->cap & (s->cap - 1)) == 0 && s->n_queued - s->n_done + n <= s->cap && s->capture == NULL);
     for (size_t i = 0; i < n; i++) s->ring[(s->n_queued + i) & (s->cap - 1)] = work[i];
     s->n_queued += n;
     if (n > 0) pthread_cond_signal(&s->has_work);
@@ -498,6 +506,7 @@ static tide_status end(tide_stream_id stream, tide_capture_id *out, tide_error *
     }
     *out = s->capture->id;
     s->capture = NULL;
+    TIDE_ASSERT(cpu.n_captured > 0);
     cpu.n_captured--;
     return TIDE_OK;
 }

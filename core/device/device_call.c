@@ -3,6 +3,7 @@
 // The calls of backend.h: each finds the table behind the device and goes through it, or says what is not there.
 #include <pthread.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "core/device/backend.h"
 #include "core/device/device_internal.h"
@@ -26,6 +27,7 @@ static round_of_calls *first_round;
 
 void tide_stream_listen(tide_stream_listener *listener) {
     pthread_mutex_lock(&lock);
+    TIDE_ASSERT(listener != first_listener && listener->on_destroyed != NULL);
     listener->next = first_listener;
     first_listener = listener;
     pthread_mutex_unlock(&lock);
@@ -52,7 +54,10 @@ void tide_stream_unlisten(tide_stream_listener *listener) {
 
 static void leave(round_of_calls *t) {
     round_of_calls **at = &first_round;
-    while (*at != t) at = &(*at)->other;
+    while (*at != t) {
+        TIDE_ASSERT(*at != NULL);
+        at = &(*at)->other;
+    }
     *at = t->other;
 }
 
@@ -77,7 +82,9 @@ static void notify_destroyed(tide_device device, tide_stream_id stream) {
 /// The table behind `d`, for a call that must be able to fail; NULL (and *st set) when `d` is not there.
 static const tide_device_ops *route(tide_device d, void **self, tide_status *st, tide_error *err) {
     *st = tide_device_require(d, err);
-    return *st == TIDE_OK ? tide_device_find(d, self) : NULL;
+    const tide_device_ops *ops = *st == TIDE_OK ? tide_device_find(d, self) : NULL;
+    TIDE_ASSERT((*st == TIDE_OK) == (ops != NULL)); // no thread uses a type that is being unregistered
+    return ops;
 }
 
 static tide_status no_entry(tide_device d, const char *what, tide_error *err) {

@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 
+#include "core/base/assert.h"
 #include "core/device/backend.h"
 
 uint64_t tide_device_new_id(void) {
@@ -19,6 +20,7 @@ typedef struct row {
 
 tide_status tide__id_table_put(tide__id_table *t, uint64_t id, void *object) {
     if (t->map.cap == 0) t->map = (tide_map)TIDE_MAP(row); // a zeroed table is a valid one
+    TIDE_ASSERT(id != 0 && object != NULL && tide__id_table_get(t, id) == NULL);
     return tide_map_put(&t->map, &(row){.id = id, .object = object}) ? TIDE_OK : TIDE_ERR_NOMEM;
 }
 

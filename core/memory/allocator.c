@@ -52,12 +52,16 @@ tide_status tide_allocator_create(const tide_allocator_ops *ops, void *self, tid
 }
 
 tide_allocator *tide_allocator_ref(tide_allocator *a) {
-    atomic_fetch_add_explicit(&a->refs, 1, memory_order_relaxed);
+    const uint32_t before = atomic_fetch_add_explicit(&a->refs, 1, memory_order_relaxed);
+    TIDE_ASSERT(before > 0 && before < UINT32_MAX);
     return a;
 }
 
 void tide_allocator_unref(tide_allocator *a) {
-    if (a == NULL || atomic_fetch_sub_explicit(&a->refs, 1, memory_order_acq_rel) != 1) return;
+    if (a == NULL) return;
+    const uint32_t before = atomic_fetch_sub_explicit(&a->refs, 1, memory_order_acq_rel);
+    TIDE_ASSERT(before > 0);
+    if (before != 1) return;
     a->ops->destroy(a->self);
     tide_host_free(a);
 }

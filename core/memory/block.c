@@ -14,6 +14,7 @@
 #include <sched.h>
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "core/base/log.h"
@@ -76,6 +77,7 @@ tide_status tide_block_create(tide_allocator *owner, size_t size_bytes, size_t a
         return st;
     }
     b->owner = tide_allocator_ref(owner);
+    TIDE_ASSERT(b->mem.requested_bytes == size_bytes && b->mem.block_id == b->id && b->mem.tag == b->tag);
     b->last_stream = stream;
     *out = b;
     return TIDE_OK;
@@ -243,6 +245,7 @@ static cow *cow_create(void) {
 
 static void cow_destroy(cow *c) {
     if (c == NULL) return;
+    TIDE_ASSERT(c->n_owners <= 1 && c->n_copying == 0); // a spare one has the owner that it was made for
     pthread_cond_destroy(&c->copied);
     pthread_mutex_destroy(&c->lock);
     tide_host_free(c);
@@ -254,7 +257,10 @@ static void lock_block(tide_block *b) {
     while ((__atomic_fetch_or(&b->flags, BLOCK_LOCKED, __ATOMIC_ACQUIRE) & BLOCK_LOCKED) != 0) sched_yield();
 }
 
-static void unlock_block(tide_block *b) { __atomic_fetch_and(&b->flags, ~BLOCK_LOCKED, __ATOMIC_RELEASE); }
+static void unlock_block(tide_block *b) {
+    const uint32_t before = __atomic_fetch_and(&b->flags, ~BLOCK_LOCKED, __ATOMIC_RELEASE);
+    TIDE_ASSERT((before & BLOCK_LOCKED) != 0);
+}
 
 static cow *cow_of(const tide_block *b) { return __atomic_load_n(&b->cow, __ATOMIC_ACQUIRE); }
 
@@ -322,11 +328,13 @@ static tide_block *twin_of(const tide_block *b) {
 
 /// Under the lock of `b`: both are owners of one context now, `*spare` is used up when there was none.
 static void share(tide_block *b, tide_block *twin, cow **spare) {
+    TIDE_ASSERT((b->flags & BLOCK_LOCKED) != 0 && b->owner != NULL && (b->cow != NULL || *spare != NULL));
     if (b->cow == NULL) {
         __atomic_store_n(&b->cow, *spare, __ATOMIC_RELEASE);
         *spare = NULL;
     }
     pthread_mutex_lock(&b->cow->lock);
+    TIDE_ASSERT(b->cow->n_owners > 0 && b->cow->n_copying < b->cow->n_owners);
     b->cow->n_owners++;
     pthread_mutex_unlock(&b->cow->lock);
     twin->cow = b->cow;
@@ -407,6 +415,7 @@ static tide_status copy_memory(const tide_block *b, tide_memory *out, tide_error
 
 /// One owner less. True when it was the last: the context belongs to the caller then. Unlocks the context.
 static bool leave_and_unlock(cow *c) {
+    TIDE_ASSERT(c->n_owners > 0 && c->n_copying < c->n_owners); // the one that leaves does not copy
     const bool last = --c->n_owners == 0;
     pthread_cond_broadcast(&c->copied);
     pthread_mutex_unlock(&c->lock);
@@ -415,11 +424,13 @@ static bool leave_and_unlock(cow *c) {
 
 /// The context is locked and other owners do not all copy: copy too, without the lock. Unlocks.
 static tide_status part_by_copy(tide_block *b, cow *c, tide_error *err) {
+    TIDE_ASSERT(c->n_copying + 1 < c->n_owners);
     c->n_copying++;
     pthread_mutex_unlock(&c->lock);
     tide_memory fresh;
     const tide_status st = copy_memory(b, &fresh, err);
     pthread_mutex_lock(&c->lock);
+    TIDE_ASSERT(c->n_copying > 0);
     c->n_copying--;
     if (st != TIDE_OK) {
         pthread_cond_broadcast(&c->copied);
@@ -427,6 +438,7 @@ static tide_status part_by_copy(tide_block *b, cow *c, tide_error *err) {
         return st;
     }
     __atomic_fetch_add(&n_copies, 1, __ATOMIC_RELAXED);
+    TIDE_ASSERT(fresh.data != b->mem.data && fresh.requested_bytes == b->mem.requested_bytes);
     const tide_memory shared = b->mem;
     if (leave_and_unlock(c)) {
         // The others were freed while this one copied: the old bytes are not needed any more.
@@ -440,8 +452,10 @@ static tide_status part_by_copy(tide_block *b, cow *c, tide_error *err) {
 
 /// Under the lock of `b`, which has a context.
 static tide_status part(tide_block *b, tide_error *err) {
+    TIDE_ASSERT((b->flags & (BLOCK_LOCKED | TIDE_BLOCK_COW)) == (BLOCK_LOCKED | TIDE_BLOCK_COW));
     cow *const c = b->cow;
     pthread_mutex_lock(&c->lock);
+    TIDE_ASSERT(!b->fixed || c->n_owners == 1);
     while (c->n_owners > 1 && c->n_copying + 1 == c->n_owners) pthread_cond_wait(&c->copied, &c->lock);
     if (c->n_owners == 1) {
         (void)leave_and_unlock(c);
@@ -502,14 +516,22 @@ tide_status tide_block_fix(tide_block *b, tide_error *err) {
 // ---- references ----
 
 tide_block *tide_block_ref(tide_block *b) {
-    __atomic_fetch_add(&b->refs, 1, __ATOMIC_RELAXED);
+    const uint32_t before = __atomic_fetch_add(&b->refs, 1, __ATOMIC_RELAXED);
+    TIDE_ASSERT(before > 0 && before < UINT32_MAX);
     return b;
 }
 
 void tide_block_unref(tide_block *b) {
-    if (b == NULL || __atomic_fetch_sub(&b->refs, 1, __ATOMIC_ACQ_REL) != 1) return;
+    if (b == NULL) return;
+    const uint32_t before = __atomic_fetch_sub(&b->refs, 1, __ATOMIC_ACQ_REL);
+    TIDE_ASSERT(before > 0);
+    if (before != 1) return;
+    TIDE_ASSERT((b->flags & BLOCK_LOCKED) == 0);
+    TIDE_ASSERT(b->owner != NULL ? b->foreign.release == NULL : b->cow == NULL); // one owner of the memory, not two
+    TIDE_ASSERT((b->cow != NULL) == ((b->flags & TIDE_BLOCK_COW) != 0));
     if (b->owner == NULL) {
-        __atomic_fetch_sub(&external_bytes[b->kind], b->mem.requested_bytes, __ATOMIC_RELAXED);
+        const uint64_t sum = __atomic_fetch_sub(&external_bytes[b->kind], b->mem.requested_bytes, __ATOMIC_RELAXED);
+        TIDE_ASSERT(sum >= b->mem.requested_bytes);
         tide_data_ptr_reset(&b->foreign);
     } else if (b->cow != NULL) {
         leave_cow(b);

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 
@@ -118,6 +119,7 @@ static tide_status map_range(int fd, const char *path, uint64_t offset_bytes, si
         tide_host_free(m);
         return st;
     }
+    TIDE_ASSERT(skip <= m->size_bytes && m->size_bytes - skip == size_bytes);
     *out = tide_data_ptr_make((char *)m->base + skip, m, unmap, TIDE_CPU);
     return TIDE_OK;
 }

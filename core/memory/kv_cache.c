@@ -21,6 +21,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "core/device/backend.h"
@@ -48,6 +49,7 @@ static tide_status wait(const tide_kv_cache *c, tide_status st, tide_error *err)
 }
 
 static char *token_at(const tide_kv_cache *c, const tide__kv_table *t, size_t token) {
+    TIDE_ASSERT(token / c->tokens_per_page < t->n_pages);
     const tide__kv_page *p = t->pages[token / c->tokens_per_page];
     return (char *)p->block->mem.data + token % c->tokens_per_page * c->token_bytes;
 }
@@ -73,6 +75,7 @@ static tide_status take_page(tide_kv_cache *c, tide__kv_page **out, tide_error *
         tide_host_free(p);
         return st;
     }
+    TIDE_ASSERT(p->block->mem.requested_bytes == c->page_bytes);
     p->refs = 1;
     p->next = c->pages;
     if (c->pages != NULL) c->pages->prev = p;
@@ -83,15 +86,18 @@ static tide_status take_page(tide_kv_cache *c, tide__kv_page **out, tide_error *
 }
 
 static void drop_page(tide_kv_cache *c, tide__kv_page *p) {
+    TIDE_ASSERT(p->refs > 0);
     if (--p->refs > 0) return;
     if (p->next != NULL) p->next->prev = p->prev;
     *(p->prev != NULL ? &p->prev->next : &c->pages) = p->next;
+    TIDE_ASSERT(c->n_pages > 0 && tide_block_use_count(p->block) == 1);
     c->n_pages--;
     tide_block_unref(p->block);
     tide_host_free(p);
 }
 
 static void cut_table(tide_kv_cache *c, tide__kv_table *t, size_t n_pages) {
+    TIDE_ASSERT(n_pages <= t->n_pages || t->n_pages < t->cap);
     while (t->n_pages > n_pages) drop_page(c, t->pages[--t->n_pages]);
 }
 
@@ -174,6 +180,7 @@ static tide_status free_number(tide_kv_cache *c, tide_kv_sequence *out, tide_err
 
 /// `s` is the last result of free_number.
 static void use_number(tide_kv_cache *c, tide_kv_sequence s) {
+    TIDE_ASSERT(c->first_free == s && s < c->n_tables && !c->tables[s].used);
     c->first_free = c->tables[s].next_free;
     c->tables[s].used = true;
     c->n_sequences++;
@@ -204,6 +211,7 @@ tide_status tide_kv_cache_fork(tide_kv_cache *c, tide_kv_sequence from, tide_kv_
     }
     t->n_pages = base->n_pages;
     t->n_tokens = base->n_tokens;
+    TIDE_ASSERT(t->n_pages == pages_for(c, t->n_tokens) && t->n_pages <= t->cap);
     use_number(c, s);
     *out = s;
     return TIDE_OK;
@@ -211,6 +219,7 @@ tide_status tide_kv_cache_fork(tide_kv_cache *c, tide_kv_sequence from, tide_kv_
 
 /// The last page is written next and belongs to others too.
 static bool must_copy(const tide_kv_cache *c, const tide__kv_table *t) {
+    TIDE_ASSERT(t->n_pages == pages_for(c, t->n_tokens));
     return t->n_tokens % c->tokens_per_page != 0 && t->pages[t->n_pages - 1]->refs > 1;
 }
 
@@ -227,6 +236,7 @@ static tide_status copy_last(tide_kv_cache *c, const tide__kv_table *t, tide__kv
 
 static tide_status write_tokens(const tide_kv_cache *c, const tide__kv_table *t, const char *data, size_t n_tokens,
                                 tide_error *err) {
+    TIDE_ASSERT(pages_for(c, t->n_tokens + n_tokens) <= t->n_pages);
     tide_status st = TIDE_OK;
     for (size_t i = 0, n; i < n_tokens && st == TIDE_OK; i += n) {
         n = run_in_page(c, t->n_tokens + i, n_tokens - i);
@@ -273,6 +283,8 @@ tide_status tide_kv_cache_append(tide_kv_cache *c, tide_kv_sequence s, const voi
         c->n_copied++;
     }
     t->n_tokens = n_after;
+    TIDE_ASSERT(t->n_pages == pages_for(c, n_after));
+    TIDE_ASSERT_SLOW(tide_kv_cache_check(c, NULL) == TIDE_OK);
     return TIDE_OK;
 }
 
@@ -285,6 +297,7 @@ tide_status tide_kv_cache_truncate(tide_kv_cache *c, tide_kv_sequence s, size_t 
                          n_tokens);
     cut_table(c, t, pages_for(c, n_tokens));
     t->n_tokens = n_tokens;
+    TIDE_ASSERT_SLOW(tide_kv_cache_check(c, NULL) == TIDE_OK);
     return TIDE_OK;
 }
 
@@ -295,7 +308,9 @@ tide_status tide_kv_cache_free(tide_kv_cache *c, tide_kv_sequence s, tide_error 
     tide_host_free(t->pages);
     *t = (tide__kv_table){.next_free = c->first_free};
     c->first_free = s;
+    TIDE_ASSERT(c->n_sequences > 0);
     c->n_sequences--;
+    TIDE_ASSERT_SLOW(tide_kv_cache_check(c, NULL) == TIDE_OK);
     return TIDE_OK;
 }
 
@@ -340,6 +355,7 @@ size_t tide_kv_cache_table(const tide_kv_cache *c, tide_kv_sequence s, uint64_t 
 
 /// Tokens that table `t` has in its page `page_i`.
 static size_t tokens_in(const tide_kv_cache *c, const tide__kv_table *t, size_t page_i) {
+    TIDE_ASSERT(page_i * c->tokens_per_page < t->n_tokens); // a page in a table holds a token
     const size_t rest = t->n_tokens - page_i * c->tokens_per_page;
     return rest < c->tokens_per_page ? rest : c->tokens_per_page;
 }
@@ -366,6 +382,7 @@ void tide_kv_cache_get_stats(const tide_kv_cache *c, tide_kv_cache_stats *out) {
     }
     for (const tide__kv_page *p = c->pages; p != NULL; p = p->next)
         out->used_bytes += (uint64_t)p->seen * c->token_bytes;
+    TIDE_ASSERT(out->used_bytes <= out->taken_bytes && n_entries >= c->n_pages);
     out->waste_bytes = out->taken_bytes - out->used_bytes;
     out->saved_bytes = (uint64_t)(n_entries - c->n_pages) * c->page_bytes;
 }

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <pthread.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "core/base/map.h"
 #include "core/base/utf8.h"
@@ -38,10 +39,12 @@ static text_id put_text(text_table *t, const char *text) {
         tide_strmap_put(&t->ids, text, t->n + FIRST_TEXT) != TIDE_OK)
         return LOST_TEXT;
     t->texts[t->n] = tide_strmap_text(&t->ids, text);
+    TIDE_ASSERT(t->texts[t->n] != NULL && t->texts[t->n] != text);
     return (text_id)t->n++ + FIRST_TEXT;
 }
 
 static const char *text_of(const text_table *t, text_id id) {
+    TIDE_ASSERT(id < t->n + FIRST_TEXT);
     if (id == NO_TEXT) return NULL;
     return id == LOST_TEXT ? "(no memory for the name)" : t->texts[id - FIRST_TEXT];
 }
@@ -379,6 +382,7 @@ static void add_block(tide_text *out, const tide_live_block *b, const char *age)
 /// What is not listed, in the column of bytes, so that the column adds up to what is live.
 static void add_rest(tide_text *out, const tide_live_block *blocks, size_t n, size_t n_all, uint64_t live_bytes) {
     for (size_t i = 0; i < n; i++) live_bytes -= blocks[i].requested_bytes;
+    TIDE_ASSERT(n <= n_all && (n < n_all || live_bytes == 0));
     if (n_all > n) tide_text_addf(out, "  %14" PRIu64 "  in %zu more\n", live_bytes, n_all - n);
 }
 

@@ -13,6 +13,7 @@
 // What is asked for is the sum over the shards. A block may be freed in another shard than it came from.
 #include "core/memory/meter.h"
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "core/memory/allocator_internal.h"
 #include "core/memory/escrow.h"
@@ -69,6 +70,7 @@ static void unlock_all(tide_meter *m) {
 /// The same, with shard `s` in use afterwards.
 static void lock_all_with(tide_meter *m, meter_shard *s) {
     lock_all(m);
+    TIDE_ASSERT(s->is_used == (s < m->shards + m->n_used) && m->n_used <= N_SHARDS);
     while (!s->is_used) {
         meter_shard *next = &m->shards[m->n_used++];
         tide__lock_take(&next->lock);
@@ -77,6 +79,7 @@ static void lock_all_with(tide_meter *m, meter_shard *s) {
 }
 
 static void settle(tide_meter *m, int cell_i, unsigned own_i) {
+    TIDE_ASSERT(own_i < m->n_used);
     meter_cell *first = &m->shards[0].cells[cell_i];
     tide__escrow_settle(&first->live, sizeof m->shards[0], m->n_used, own_i, &m->peaks[cell_i].live_bytes);
     tide__escrow_settle(&first->reserved, sizeof m->shards[0], m->n_used, own_i, &m->peaks[cell_i].reserved_bytes);
@@ -89,6 +92,7 @@ static bool has_room(const meter_cell *c, const tide_memory_event *e) {
 }
 
 static void count_alloc(meter_cell *c, const tide_memory_event *e) {
+    TIDE_ASSERT(e->requested_bytes <= INT64_MAX && e->reserved_bytes <= INT64_MAX);
     c->live.now += (int64_t)e->requested_bytes;
     c->reserved.now += (int64_t)e->reserved_bytes;
     c->requested_bytes += e->requested_bytes;
@@ -171,6 +175,7 @@ static void read_cells(const tide_meter *meter, int cell_i, tide_meter_kind *out
     }
     out->peak_bytes = m->peaks[cell_i].live_bytes;
     out->reserved_peak_bytes = m->peaks[cell_i].reserved_bytes;
+    TIDE_ASSERT(live >= 0 && reserved >= 0 && out->peak_bytes >= (uint64_t)live);
     unlock_all(m);
     out->live_bytes = (uint64_t)live;
     out->reserved_bytes = (uint64_t)reserved;

@@ -9,6 +9,7 @@
 
 #include <stdatomic.h>
 
+#include "core/base/assert.h"
 #include "core/base/text.h"
 #include "core/memory/thread_number.h"
 
@@ -35,13 +36,6 @@ static void tell_scope(const tide_observer *obs, const tide_scope *scope, bool e
     obs->on_scope(obs->self, &event);
 }
 
-void tide_scope_enter(tide_scope *scope, const tide_observer *obs) {
-    scope->parent = innermost;
-    scope->entry = ++n_entered;
-    innermost = scope;
-    tell_scope(obs, scope, true);
-}
-
 static bool is_entered(const tide_scope *scope) {
     for (const tide_scope *s = innermost; s != NULL; s = s->parent) {
         if (s == scope) return true;
@@ -49,10 +43,19 @@ static bool is_entered(const tide_scope *scope) {
     return false;
 }
 
+void tide_scope_enter(tide_scope *scope, const tide_observer *obs) {
+    TIDE_ASSERT(!is_entered(scope)); // else the list of scopes becomes a ring
+    scope->parent = innermost;
+    scope->entry = ++n_entered;
+    innermost = scope;
+    tell_scope(obs, scope, true);
+}
+
 void tide_scope_leave(tide_scope *scope, const tide_observer *obs) {
     // Leaving an outer scope leaves what was forgotten inside it; leaving one that is not entered does nothing.
     if (!is_entered(scope)) return;
     while (innermost != scope) {
+        TIDE_ASSERT(innermost->parent != NULL);
         tell_scope(obs, innermost, false);
         innermost = innermost->parent;
     }

@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "core/memory/allocator_internal.h"
 
@@ -102,22 +103,32 @@ static bool make_room(tide_registry *r) {
     return true;
 }
 
+static bool is_in_order(const tide_registry *r, size_t i) {
+    const tide_registry_row *row = &r->rows[i];
+    return (i == 0 || row_order(row - 1, row->device, row->kind) < 0) &&
+           (i + 1 == r->n || row_order(row + 1, row->device, row->kind) > 0);
+}
+
 /// There must be room.
 static void put_row(tide_registry *r, const tide_registry_row *row, tide_allocator **dropped) {
+    TIDE_ASSERT(r->n <= r->cap && row->allocator != NULL);
     const size_t i = lower_bound(r, row->device, row->kind);
     if (i < r->n && row_order(&r->rows[i], row->device, row->kind) == 0) {
         if (r->rows[i].priority > row->priority) return;
         *dropped = r->rows[i].allocator;
     } else {
+        TIDE_ASSERT(r->n < r->cap);
         memmove(&r->rows[i + 1], &r->rows[i], (r->n - i) * sizeof r->rows[0]);
         r->n++;
     }
     r->rows[i] = *row;
     tide_allocator_ref(row->allocator);
+    TIDE_ASSERT(is_in_order(r, i));
 }
 
 static void cut_row(tide_registry *r, tide_registry_row *row) {
     const size_t i = (size_t)(row - r->rows);
+    TIDE_ASSERT(i < r->n);
     r->n--;
     memmove(row, row + 1, (r->n - i) * sizeof *row);
 }
@@ -146,6 +157,7 @@ static device_row *device_entry(tide_registry *r, tide_device device) {
     device_row *e = find_device(r, device);
     if (e != NULL) return e;
     if (!make_room_for_device(r)) return NULL;
+    TIDE_ASSERT(r->n_devices < r->cap_devices);
     e = &r->devices[r->n_devices++];
     *e = (device_row){.device = device};
     return e;

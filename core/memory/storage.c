@@ -9,9 +9,18 @@
 
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "core/device/backend.h"
+
+/// What it holds lies in its block.
+static bool storage_holds(const tide_storage *s) {
+    if (s->block == NULL) return s->size_bytes == 0 && s->offset_bytes == 0;
+    const size_t bytes = s->block->mem.requested_bytes;
+    return s->offset_bytes <= bytes && s->size_bytes <= bytes - s->offset_bytes &&
+           tide_device_equal(s->device, s->block->device);
+}
 
 // ---- creating ----
 
@@ -40,6 +49,7 @@ static tide_status make_storage(const tide_block_request *req, tide_storage *out
     TIDE_TRY(round_up(req->size_bytes, req->align_bytes, &rounded.size_bytes, err));
     tide_block *b = NULL;
     TIDE_TRY(tide_block_make(&rounded, &b, err));
+    TIDE_ASSERT(b->mem.requested_bytes >= req->size_bytes);
     *out = take_block(b);
     return TIDE_OK;
 }
@@ -89,6 +99,7 @@ static void wait_for(const tide_block *b) {
 
 /// Zero `size_bytes` of fresh memory from `offset_bytes` on; they are there when this returns.
 static tide_status zero(const tide_storage *s, size_t offset_bytes, size_t size_bytes, tide_error *err) {
+    TIDE_ASSERT(offset_bytes <= s->size_bytes && size_bytes <= s->size_bytes - offset_bytes);
     if (size_bytes == 0) return TIDE_OK;
     char *const at = (char *)tide_storage_data(s) + offset_bytes;
     if (s->device.type == TIDE_DEVICE_CPU) {
@@ -102,6 +113,7 @@ static tide_status zero(const tide_storage *s, size_t offset_bytes, size_t size_
 
 /// All of `from` to the start of `to`, across devices too; it is there when this returns.
 static tide_status copy_all(const tide_storage *to, const tide_storage *from, tide_error *err) {
+    TIDE_ASSERT(from->size_bytes <= to->size_bytes && storage_holds(to) && storage_holds(from));
     const void *src = NULL;
     TIDE_TRY(tide_storage_read(from, &src, err));
     if (from->size_bytes == 0) return TIDE_OK;
@@ -123,6 +135,7 @@ static tide_status copy_all(const tide_storage *to, const tide_storage *from, ti
 // ---- changing what a storage holds ----
 
 static void replace(tide_storage *s, const tide_storage *fresh) {
+    TIDE_ASSERT(storage_holds(fresh));
     const tide_storage old = *s;
     *s = *fresh;
     tide_block_unref(old.block);
@@ -204,6 +217,7 @@ tide_status tide_storage_slice(const tide_storage *base, size_t offset_bytes, si
     tide_storage slice = tide_storage_ref(base);
     slice.offset_bytes += offset_bytes;
     slice.size_bytes = size_bytes;
+    TIDE_ASSERT(storage_holds(&slice));
     *out = slice;
     return TIDE_OK;
 }

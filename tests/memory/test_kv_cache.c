@@ -2,6 +2,7 @@
 //
 // KV cache: small cases by hand, and random work on many sequences against plain arrays. What is refused, and every
 // failure in turn, is in test_kv_cache_faults.c.
+#include "core/base/assert.h"
 #include "kv_cache_test.h"
 
 // ---- by hand ----
@@ -278,5 +279,6 @@ int main(void) {
         tide_unit_test(random_work_against_plain_arrays),
         tide_unit_test(random_work_through_a_device),
     };
+    tide_assert_slowly(true);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

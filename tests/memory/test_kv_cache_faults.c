@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // KV cache: what is refused, and that no failure leaves half a change. White box where check() is shown to find damage.
+#include "core/base/assert.h"
 #include "core/memory/kv_cache_internal.h"
 #include "kv_cache_test.h"
 
@@ -219,5 +220,6 @@ int main(void) {
         tide_unit_test(host_memory_ends_elsewhere), tide_unit_test(copies_fail),
         tide_unit_test(check_finds_damage),
     };
+    tide_assert_slowly(true);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
