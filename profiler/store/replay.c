@@ -48,6 +48,7 @@ static inline tide__live_entry entry_for(const tide__replay *r, size_t place) {
 static void fill_table(tide__replay *r) {
     const tide__live_block *b;
     r->n_live = r->n_gone = 0;
+    r->looked_for = 0; // what was found lies elsewhere now
     memset(r->tags, TIDE__TAG_NEVER, r->n_table);
     for (size_t i = 0; (b = tide__replay_next(r, &i)) != NULL;)
         r->table[tide__replay_take_entry(r, b->block_id)] = entry_for(r, (size_t)(b - r->blocks));
@@ -251,6 +252,7 @@ static void apply_free(tide__replay *r, const tide__event *e, int64_t looked_for
     const size_t i = looked_for == e->block_id ? r->looked_slot
                      : r->n_live > 0           ? tide__replay_entry_of(r, e->block_id)
                                                : SIZE_MAX;
+    TIDE_ASSERT(r->n_live == 0 || i == tide__replay_entry_of(r, e->block_id));
     if (i == SIZE_MAX) {
         *problem = completed ? TIDE__PROBLEM_FREE_UNKNOWN : TIDE__PROBLEM_REQUESTED_UNKNOWN;
         return;

@@ -179,6 +179,32 @@ static void test_numbers_that_look_alike_are_kept_apart(void **state) {
     tide__replay_deinit(&r);
 }
 
+/// A search that was made before the table grew says nothing about the new one. A feed that lies can bring that about:
+/// the slot that the search was for is no event, and room for others is made before its block is freed.
+static void test_a_search_does_not_outlive_its_table(void **state) {
+    (void)state;
+    static tide__replay r;
+    begin(&r);
+    int64_t id = 0;
+    for (int64_t block = 1; block <= 40; block++) {
+        const tide__event e = event_of(TIDE_MEM_ALLOC, ++id, block, 10 * block);
+        apply_both(&r, &e);
+    }
+    assert_false(tide__replay_is_early(&r, TIDE_MEM_FREE_COMPLETED, 7));
+    assert_true(tide__replay_reserve(&r, 5000));
+    const tide__event e = event_of(TIDE_MEM_FREE_COMPLETED, ++id, 7, 70);
+    tide__problem problem;
+    size_t series;
+    heard.n = 0;
+    assert_tide_status(tide__replay_apply(&r, &e, &problem, &series), TIDE_OK);
+    assert_int_equal(problem, TIDE__PROBLEM_NONE);
+    assert_int_equal(heard.n, 1);
+    assert_int_equal(heard.gone[0], 7);
+    assert_null(tide__replay_find(&r, 7));
+    assert_int_equal(tide__replay_n_live(&r), 39);
+    tide__replay_deinit(&r);
+}
+
 /// After a time of many blocks neither their memory nor looking at all live ones costs what it did.
 static void test_few_blocks_after_many_are_cheap_to_look_at(void **state) {
     (void)state;
@@ -424,6 +450,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(test_it_says_what_the_model_says),
         tide_unit_test(test_numbers_that_look_alike_are_kept_apart),
+        tide_unit_test(test_a_search_does_not_outlive_its_table),
         tide_unit_test(test_few_blocks_after_many_are_cheap_to_look_at),
         tide_unit_test(test_blocks_that_belong_into_one_group),
         tide_unit_test(test_a_discard_at_the_end_of_the_address_space),
