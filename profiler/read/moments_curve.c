@@ -338,7 +338,7 @@ static tide_status merge_members(tide_trace *t, tide__curve *c, merge *m, tide_e
 // ---- the curve that was asked for ----
 
 static tide_status add_member(tide_trace *t, tide__curve *c, size_t *cap, size_t place, tide_error *err) {
-    TIDE_TRY(tide__trace_series_load(t, &t->series[place], err));
+    TIDE_TRY(tide__trace_series_load(t, place, err));
     if (tide_host_grow(&c->members, cap, c->n_members + 1, sizeof *c->members) != TIDE_OK)
         return TIDE_NO_MEMORY(err, "for the leaves of '%s'", t->path);
     c->members[c->n_members++] = (int32_t)place;

@@ -220,8 +220,8 @@ static tide_status take_leaves(tide_trace *t, kind_table *k, tide_error *err) {
         tide_trace_kind *row = &k->rows[i].k;
         const size_t place = tide__trace_series_find(t, k->rows[i].device, (uint8_t)row->kind);
         if (place == SIZE_MAX) continue; // the recorded thread counted it, and every event of it was lost
+        TIDE_TRY(tide__trace_series_load(t, place, err));
         const tide__trace_series *s = &t->series[place];
-        TIDE_TRY(tide__trace_series_load(t, &t->series[place], err));
         for (size_t n = 0; n < s->n_leaves; n++) {
             const tide__leaf *l = &s->leaves[n];
             row->live_at_end_bytes = (uint64_t)l->last_bytes;

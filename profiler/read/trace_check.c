@@ -247,7 +247,7 @@ static tide_status check_begin(checker *c) {
     if (tide__replay_init(&c->replay) != TIDE_OK) return TIDE_NO_MEMORY(c->err, "for the blocks of '%s'", t->path);
     c->series = tide_host_calloc(t->n_series, sizeof *c->series);
     if (c->series == NULL) return TIDE_NO_MEMORY(c->err, "for the series of '%s'", t->path);
-    for (size_t i = 0; i < t->n_series; i++) TIDE_TRY(tide__trace_series_load(t, &t->series[i], c->err));
+    for (size_t i = 0; i < t->n_series; i++) TIDE_TRY(tide__trace_series_load(t, i, c->err));
     TIDE_TRY(tide__trace_read_snapshot(t, t->first_event - 1, &c->replay, c->err));
     while (c->snapshot_i < t->n_snapshots && t->snapshots[c->snapshot_i].event_id < t->first_event) c->snapshot_i++;
     c->first_interval = (size_t)((t->first_event - 1) / TIDE__LEAF_EVENTS);

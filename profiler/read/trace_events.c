@@ -460,7 +460,8 @@ tide_status tide__trace_walk(tide_trace *t, int64_t first, int64_t last,
 // ---- events by time ----
 
 /// Last event at or before a moment of which the events are gone: known where it lies between two leaves.
-static tide_status dropped_event_at(const tide_trace *t, int64_t t_ns, int64_t *event_id, tide_error *err) {
+static tide_status dropped_event_at(tide_trace *t, int64_t t_ns, int64_t *event_id, tide_error *err) {
+    TIDE_TRY(tide__trace_series_load(t, 0, err));
     const tide__trace_series *sum = &t->series[0];
     *event_id = 0;
     for (size_t i = 0; i < sum->n_leaves && sum->leaves[i].begin_ns <= t_ns; i++) {

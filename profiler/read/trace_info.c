@@ -38,6 +38,7 @@ static tide_status count_events(tide_trace *t, tide_trace_info *out, tide_error 
     out->first_kept_event = (uint64_t)t->first_event;
     out->begin_ns = (uint64_t)t->begin_ns;
     out->end_ns = (uint64_t)t->end_ns;
+    TIDE_TRY(tide__trace_series_load(t, 0, err));
     if (t->first_event > 1 && t->series[0].n_leaves > 0) out->begin_ns = (uint64_t)t->series[0].leaves[0].begin_ns;
     return TIDE_OK;
 }

@@ -144,8 +144,9 @@ void tide__trace_unload(tide_trace *t);
 /// Put the last snapshot at or before `event_id` into the empty replay `r`, whose last_event becomes that of the
 /// snapshot; none and nothing dropped: the empty state before event 1. TIDE_ERR_NOT_FOUND when it was dropped.
 tide_status tide__trace_read_snapshot(tide_trace *t, int64_t event_id, tide__replay *r, tide_error *err) TIDE_NODISCARD;
-/// Leaves of a series, from the file at the first call.
-tide_status tide__trace_series_load(tide_trace *t, tide__trace_series *s, tide_error *err) TIDE_NODISCARD;
+/// Leaves of the series at `place` of t->series, and of the sum: from the file at the first call, and after a refresh
+/// that failed. t->series may lie elsewhere afterwards.
+tide_status tide__trace_series_load(tide_trace *t, size_t place, tide_error *err) TIDE_NODISCARD;
 /// The place of (device, kind) in t->series; SIZE_MAX: there is none.
 size_t tide__trace_series_find(const tide_trace *t, int16_t device, uint8_t kind);
 /// Make sure that tables block and step can be asked.

@@ -261,16 +261,6 @@ static tide_status add_tail_leaves(tide_trace *t, tide__trace_series *s, tide_er
     return add_leaf(t, s, &open, err);
 }
 
-tide_status tide__trace_series_load(tide_trace *t, tide__trace_series *s, tide_error *err) {
-    if (s->is_loaded) return TIDE_OK;
-    TIDE_TRY(read_leaves(t, s, err));
-    // The file may have grown since the trace was loaded; what is behind the known end belongs to the tail.
-    while (s->n_fixed > 0 && s->leaves[s->n_fixed - 1].last_event > t->leaf_event) s->n_leaves = --s->n_fixed;
-    if (t->tail.is_on) TIDE_TRY(add_tail_leaves(t, s, err));
-    s->is_loaded = true;
-    return TIDE_OK;
-}
-
 /// Whether the leaves that are in memory are still those of the file: merging the oldest makes them fewer.
 static tide_status leaves_stayed(const tide_trace *t, bool *stayed, tide_error *err) {
     const tide__trace_series *sum = &t->series[0];
@@ -353,6 +343,33 @@ static tide_status tail_extend(tide_trace *t, const extent *x, int64_t leaf_byte
     return TIDE_OK;
 }
 
+/// What a refresh that failed took away: the tail as it was.
+static tide_status tail_again(tide_trace *t, tide_error *err) {
+    const tide__trace_series *sum = &t->series[0];
+    const extent x = {.last_event = t->last_event, .leaf_event = t->leaf_event};
+    const int64_t leaf_bytes = sum->n_fixed > 0 ? sum->leaves[sum->n_fixed - 1].last_bytes : 0;
+    const tide_status st = tail_extend(t, &x, leaf_bytes, err);
+    if (st != TIDE_OK) tail_deinit(&t->tail);
+    return st;
+}
+
+static tide_status load_series(tide_trace *t, size_t place, tide_error *err) {
+    tide__trace_series *s = &t->series[place];
+    TIDE_TRY(read_leaves(t, s, err));
+    // The file may have grown since the trace was loaded; what is behind the known end belongs to the tail.
+    while (s->n_fixed > 0 && s->leaves[s->n_fixed - 1].last_event > t->leaf_event) s->n_leaves = --s->n_fixed;
+    if (!t->tail.is_on && t->leaf_event < t->last_event) TIDE_TRY(tail_again(t, err));
+    s = &t->series[place]; // the tail may have met new ones
+    if (t->tail.is_on) TIDE_TRY(add_tail_leaves(t, s, err));
+    s->is_loaded = true;
+    return TIDE_OK;
+}
+
+tide_status tide__trace_series_load(tide_trace *t, size_t place, tide_error *err) {
+    if (!t->series[0].is_loaded) TIDE_TRY(load_series(t, 0, err)); // and with it the tail
+    return t->series[place].is_loaded ? TIDE_OK : load_series(t, place, err);
+}
+
 // ---- all of it ----
 
 static tide_status load_leaves(tide_trace *t, extent *x, tide_error *err) {
@@ -392,18 +409,35 @@ static tide_status load_inside(tide_trace *t, extent *x, tide_error *err) {
     return load_leaves(t, x, err);
 }
 
+/// After a failure: leaves and tail are read anew, as far as the trace was known before, by whoever asks next.
+static void forget_leaves(tide_trace *t) {
+    if (t->forget[TIDE__KEPT_CURVES] != NULL) t->forget[TIDE__KEPT_CURVES](t);
+    tail_deinit(&t->tail);
+    for (size_t i = 0; i < t->n_series; i++) {
+        t->series[i].is_loaded = false;
+        t->series[i].n_leaves = t->series[i].n_fixed = 0;
+    }
+}
+
+/// The tables of an unfinished trace are those of its events so far.
+static tide_status drop_temp_tables(tide_trace *t, tide_error *err) {
+    if (!t->has_temp_tables) return TIDE_OK;
+    t->has_temp_tables = false;
+    return tide__sql_exec(&t->sql, "DROP TABLE IF EXISTS temp.block; DROP TABLE IF EXISTS temp.step", err);
+}
+
 tide_status tide__trace_load(tide_trace *t, bool *grew, tide_error *err) {
     TIDE_TRY(tide__sql_exec(&t->sql, "BEGIN", err));
     extent x = {0};
     tide_status st = load_inside(t, &x, err);
     sqlite3_exec(t->sql.db, "COMMIT", NULL, NULL, NULL);
-    TIDE_TRY(st);
     const bool changed = x.last_event != t->last_event || x.state != t->state;
-    if (grew != NULL) *grew = changed;
-    if (changed && t->has_temp_tables) {
-        st = tide__sql_exec(&t->sql, "DROP TABLE IF EXISTS temp.block; DROP TABLE IF EXISTS temp.step", err);
-        t->has_temp_tables = false;
+    if (st == TIDE_OK && changed) st = drop_temp_tables(t, err);
+    if (st != TIDE_OK) {
+        forget_leaves(t);
+        return st;
     }
+    if (grew != NULL) *grew = changed;
     if (changed) t->has_problem_events = false;
     t->state = x.state;
     t->first_event = x.first_event;
@@ -411,7 +445,7 @@ tide_status tide__trace_load(tide_trace *t, bool *grew, tide_error *err) {
     t->begin_ns = x.begin_ns;
     t->end_ns = x.end_ns;
     t->leaf_event = x.leaf_event;
-    return st;
+    return TIDE_OK;
 }
 
 /// The reading to call, and whether it has cancelled.

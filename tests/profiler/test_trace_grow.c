@@ -134,6 +134,81 @@ static void test_growing_and_dropping(void **state) {
     tmp_dir_remove(&f.d);
 }
 
+/// Peaks, columns and live sets of what was seen before `n_before` events were.
+static void check_as_it_was(fixture *f, size_t n_before) {
+    const size_t n_after = f->h.n;
+    f->h.n = n_before;
+    check_peak(f, -1, -1, 0, end_ns(f));
+    check_peak(f, TIDE_KIND_WORKSPACE, 0, 0, end_ns(f));
+    check_columns(f, -1, -1, 0, end_ns(f) + 1, 40, TIDE_COLUMNS_EXACT);
+    tide_error err = TIDE_ERROR_INIT;
+    tide_live_set s;
+    assert_tide_ok(tide_trace_live_set(f->t, UINT64_MAX, &s, &err), &err);
+    check_set(f, &s, (int64_t)n_before, (int64_t)n_before);
+    tide_live_set_deinit(&s);
+    f->h.n = n_after;
+}
+
+/// Cancels at call number `cancel_at`.
+typedef struct canceller {
+    int n, cancel_at;
+} canceller;
+
+static bool cancel(void *ctx, double share) {
+    canceller *c = ctx;
+    assert_true(share == 0);
+    return c->n++ < c->cancel_at;
+}
+
+/// A refresh that is cancelled, or gets no memory, leaves the trace as it was; the next one shows what is new.
+static void test_failed_refresh(void **state) {
+    (void)state;
+    tide_error err = TIDE_ERROR_INIT;
+    fixture f = {.rng = {12}};
+    writer w;
+    tide__feed *feed;
+    bool grew;
+    tmp_dir_make(&f.d);
+    h_begin(&f.h, &w, f.d.file, 12);
+    h_go_on(&f.h, &w, 1500, H_CHUNKS);
+    const tide__feed_options opt = {.trace_path = f.d.file, .process_id = 1, .rank = -1, .ring_slots = 64};
+    assert_tide_ok(tide__feed_create(&opt, &feed, &err), &err); // a recording is active
+    assert_tide_ok(tide_trace_open(f.d.file, &f.t, &err), &err);
+    int n_failed = 0, n_cancelled = 0;
+    for (size_t i = 0; i < 90; i++) { // mostly so few that the leaf at the end stays open
+        const size_t n_before = f.h.n;
+        h_go_on(&f.h, &w, i % 30 == 29 ? 20000 : 37, i % 30 == 29 ? H_CHUNKS : H_ROWS);
+        tide_status st = TIDE_ERR_CANCELLED;
+        for (int k = 0; i % 30 == 29 && st != TIDE_OK && k < 2; k++) {
+            canceller c = {.cancel_at = k};
+            const tide_reading reading = {cancel, &c};
+            tide_trace_hear(f.t, &reading);
+            st = tide_trace_refresh(f.t, &grew, &err);
+            tide_trace_hear(f.t, NULL);
+            n_cancelled += st == TIDE_ERR_CANCELLED;
+            if (st != TIDE_OK) check_as_it_was(&f, n_before);
+        }
+        for (int64_t n = 0; st != TIDE_OK; n = tide_test_next_failure(n)) {
+            tide_host_fail_after(n);
+            st = tide_trace_refresh(f.t, &grew, &err);
+            tide_host_fail_after(-1);
+            if (st == TIDE_OK) break;
+            assert_int_equal(st, TIDE_ERR_NOMEM);
+            n_failed++;
+            check_as_it_was(&f, n_before);
+        }
+        check_as_it_was(&f, f.h.n);
+    }
+    assert_true(n_failed >= 4);
+    assert_true(n_cancelled >= 2);
+    tide_trace_close(f.t);
+    writer_close(&w);
+    tide__feed_end(feed);
+    tide__feed_destroy(feed, true);
+    h_deinit(&f.h);
+    tmp_dir_remove(&f.d);
+}
+
 /// The recorder is gone and has not finished the trace: opening the trace finishes it.
 static void test_unfinished(void **state) {
     (void)state;
@@ -319,7 +394,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(test_growing),       tide_unit_test(test_growing_and_dropping),
         tide_unit_test(test_unfinished),    tide_unit_test(test_dropped_beginning),
-        tide_unit_test(test_merged_leaves),
+        tide_unit_test(test_merged_leaves), tide_unit_test(test_failed_refresh),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
