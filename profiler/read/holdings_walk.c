@@ -46,10 +46,13 @@ static tide_status find_in_rows(tide_trace *t, int64_t first, tide_error *err) {
     sqlite3_bind_int64(stmt, 4, t->last_event);
     tide_status st;
     bool has_row;
+    int64_t last = 0;
     while ((st = tide__sql_step(&t->sql, stmt, &has_row, err)) == TIDE_OK && has_row) {
         const int64_t id = sqlite3_column_int64(stmt, 0);
-        st = tide__trace_each(t, TIDE__READ_ALL, id, id, take_events, t->segments, err);
+        st = id > last ? tide__trace_each(t, TIDE__READ_ALL, id, id, take_events, t->segments, err)
+                       : tide__trace_bad_row(t, "event", id, err);
         if (st != TIDE_OK) break;
+        last = id;
     }
     sqlite3_finalize(stmt);
     return st;

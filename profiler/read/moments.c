@@ -346,7 +346,8 @@ static tide_status marks_in_rows(marking *m, tide_error *err) {
     bool has_row;
     while ((st = tide__sql_step(&t->sql, stmt, &has_row, err)) == TIDE_OK && has_row) {
         uint64_t t_ns;
-        st = !tide__sql_u64(stmt, 1, &t_ns)
+        const bool rises = m->n == 0 || sqlite3_column_int64(stmt, 0) > (int64_t)m->marks[m->n - 1].event_id;
+        st = !tide__sql_u64(stmt, 1, &t_ns) || !rises
                  ? TIDE_ERR_BAD_INPUT
                  : put_mark(m, sqlite3_column_int64(stmt, 0), (int64_t)t_ns, sqlite3_column_int64(stmt, 2));
         if (st == TIDE_ERR_NOMEM) TIDE_NO_MEMORY(err, "for the marks of '%s'", t->path);

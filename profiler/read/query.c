@@ -58,7 +58,8 @@ tide_status tide_trace_runs(tide_trace *t, tide_trace_run **out, size_t *n, tide
             break;
         }
         memset(&runs[n_runs], 0, sizeof *runs);
-        if (!take_run(t, stmt, &runs[n_runs++])) {
+        const bool rises = n_runs == 0 || sqlite3_column_int64(stmt, 0) > runs[n_runs - 1].id;
+        if (!take_run(t, stmt, &runs[n_runs++]) || !rises) {
             st = tide__trace_bad_row(t, "run", sqlite3_column_int64(stmt, 0), err);
             break;
         }
@@ -337,11 +338,14 @@ static tide_status read_rows(tide_trace *t, sqlite3_stmt *stmt, tide_trace_block
     size_t n = 0;
     tide_status st;
     bool has_row;
+    int64_t last = INT64_MIN;
     while ((st = tide__sql_step(&t->sql, stmt, &has_row, err)) == TIDE_OK && has_row) {
-        if (!take_row(t, stmt, &rows[n++])) {
+        const int64_t id = sqlite3_column_int64(stmt, 0);
+        if (!take_row(t, stmt, &rows[n++]) || (id <= last && last != INT64_MIN)) {
             st = tide__trace_bad_row(t, "block", sqlite3_column_int64(stmt, 0), err);
             break;
         }
+        last = id;
         if (n < BATCH) continue;
         st = give(t, rows, n, fn, ctx, err);
         n = 0;

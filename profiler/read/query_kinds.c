@@ -183,7 +183,7 @@ static tide_status count_walk(tide_trace *t, const tide__span *span, kind_table 
 
 // ---- the whole trace: by leaves ----
 
-/// Rows of kind, device, allocations, frees, requested bytes: added up.
+/// Rows of kind, device, allocations, frees, requested bytes, and a number that rises: added up.
 static tide_status take_counts(tide_trace *t, const char *query, kind_table *k, tide_error *err) {
     sqlite3_stmt *stmt;
     TIDE_TRY(tide__sql_prepare(&t->sql, query, &stmt, err));
@@ -191,11 +191,12 @@ static tide_status take_counts(tide_trace *t, const char *query, kind_table *k, 
     bool has_row;
     tide_trace_kind *row = NULL;
     uint64_t last_kind = 0, last_device = 0;
+    int64_t last_id = INT64_MIN;
     while ((st = tide__sql_step(&t->sql, stmt, &has_row, err)) == TIDE_OK && has_row) {
         uint64_t kind, device, n_allocs, n_frees, bytes;
         if (!tide__sql_u64(stmt, 0, &kind) || kind >= TIDE_N_KINDS || !tide__sql_u64(stmt, 1, &device) || device == 0 ||
             device >= TIDE__MAX_DEVICES || !tide__sql_u64(stmt, 2, &n_allocs) || !tide__sql_u64(stmt, 3, &n_frees) ||
-            !tide__sql_u64(stmt, 4, &bytes)) {
+            !tide__sql_u64(stmt, 4, &bytes) || sqlite3_column_int64(stmt, 5) <= last_id) {
             st = tide__trace_bad_row(t, "block", 0, err);
             break;
         }
@@ -205,6 +206,7 @@ static tide_status take_counts(tide_trace *t, const char *query, kind_table *k, 
             st = TIDE_NO_MEMORY(err, "for the kinds of '%s'", t->path);
             break;
         }
+        last_id = sqlite3_column_int64(stmt, 5);
         last_kind = kind;
         last_device = device;
         row->n_allocs += n_allocs;
@@ -236,8 +238,10 @@ static tide_status take_leaves(tide_trace *t, kind_table *k, tide_error *err) {
 /// What the producers counted is the shorter way, where it was held against the events; and the only one where events
 /// were dropped.
 static tide_status count_whole(tide_trace *t, kind_table *k, tide_error *err) {
-    static const char blocks[] = "SELECT kind, device, 1, free_event IS NOT NULL, requested_bytes FROM main.block";
-    static const char counted[] = "SELECT kind, device, n_allocs, n_frees, requested_bytes FROM main.total";
+    static const char blocks[] =
+        "SELECT kind, device, 1, free_event IS NOT NULL, requested_bytes, id FROM main.block ORDER BY id";
+    static const char counted[] = "SELECT kind, device, sum(n_allocs), sum(n_frees), sum(requested_bytes), "
+                                  "device << 8 | kind FROM main.total GROUP BY device, kind ORDER BY device, kind";
     if (t->first_event == 1 && t->state == TIDE_TRACE_RECORDING) {
         const tide__span span = {.first_event = 1, .last_event = t->last_event};
         return count_walk(t, &span, k, err);

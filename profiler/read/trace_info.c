@@ -100,7 +100,7 @@ tide_status tide_trace_get_info(tide_trace *t, tide_trace_info *out, tide_error 
 
 tide_status tide_trace_shown_run(tide_trace *t, int64_t *run_id, tide_error *err) {
     int64_t n_processes, first_event;
-    TIDE_TRY(tide__sql_int(&t->sql, "SELECT count(*) FROM main.process", 0, &n_processes, err));
+    TIDE_TRY(tide__sql_int(&t->sql, "SELECT sum(1) FROM main.process", 0, &n_processes, err));
     TIDE_TRY(tide__sql_int(&t->sql, "SELECT max(id) FROM main.run", 0, run_id, err));
     TIDE_TRY(tide__sql_int(&t->sql, "SELECT first_event FROM main.run ORDER BY id DESC LIMIT 1", INT64_MAX,
                            &first_event,

@@ -106,7 +106,8 @@ static tide_status read_snapshots(tide_trace *t, const extent *x, tide_error *er
     while ((st = tide__sql_step(&t->sql, stmt, &has_row, err)) == TIDE_OK && has_row) {
         uint64_t event = 0, t_ns = 0;
         if (!tide__sql_u64(stmt, 0, &event) || event == 0 || !tide__sql_u64(stmt, 1, &t_ns) ||
-            (int64_t)event > x->last_event || (n > 0 && (int64_t)t_ns < t->snapshots[n - 1].t_ns)) {
+            (int64_t)event > x->last_event ||
+            (n > 0 && ((int64_t)event <= t->snapshots[n - 1].event_id || (int64_t)t_ns < t->snapshots[n - 1].t_ns))) {
             st = tide__trace_bad_row(t, "snapshot", sqlite3_column_int64(stmt, 0), err);
             break;
         }
@@ -178,12 +179,15 @@ static tide_status take_series(tide_trace *t, sqlite3_stmt *stmt, tide_error *er
 static tide_status read_series(tide_trace *t, tide_error *err) {
     if (t->n_series == 0) TIDE_TRY(add_series(t, 0, 0, TIDE__NO_KIND, err));
     sqlite3_stmt *stmt;
+    int64_t last = -1; // numbers rise: a table whose pages lead to themselves has no end
     TIDE_TRY(tide__sql_prepare(&t->sql, "SELECT id, device, kind FROM main.series ORDER BY id", &stmt, err));
     tide_status st;
     bool has_row;
     while ((st = tide__sql_step(&t->sql, stmt, &has_row, err)) == TIDE_OK && has_row) {
-        st = take_series(t, stmt, err);
+        const int64_t id = sqlite3_column_int64(stmt, 0);
+        st = id > last ? take_series(t, stmt, err) : tide__trace_bad_row(t, "series", id, err);
         if (st != TIDE_OK) break;
+        last = id;
     }
     sqlite3_finalize(stmt);
     return st;

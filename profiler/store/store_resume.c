@@ -225,6 +225,9 @@ static tide_status take_position(sqlite3_stmt *stmt, void *ctx) {
         !take(stmt, 2, 0, INT64_MAX, &p.position) || !take(stmt, 3, 0, INT32_MAX, &p.thread) ||
         !take(stmt, 4, 0, INT64_MAX, &p.n_lost))
         return TIDE_ERR_BAD_INPUT;
+    const tide__position *last = l->n > 0 ? &l->items[l->n - 1] : NULL;
+    if (last != NULL && (p.process_id < last->process_id || (p.process_id == last->process_id && p.ring <= last->ring)))
+        return TIDE_ERR_BAD_INPUT;
     TIDE_TRY(tide_host_grow(&l->items, &l->cap, l->n + 1, sizeof *l->items));
     l->items[l->n++] = p;
     return TIDE_OK;

@@ -99,6 +99,8 @@ static inline tide_status ask_trace(tide_trace *t, bool check, tide_error *err) 
     tide_status first = TIDE_OK;
     tide_trace_info info = {0};
     tide_text text = {0};
+    int64_t shown;
+    ASK(tide_trace_shown_run(t, &shown, &own));
     ASK(tide_trace_get_info(t, &info, &own));
     for (int64_t run = 0; run <= 2; run++) ASK(ask_run(t, run, &own));
     ASK(ask_moments(t, info.begin_ns + 100, info.end_ns > 100 ? info.end_ns - 100 : 200, &own));
