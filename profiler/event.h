@@ -30,6 +30,10 @@ enum {
     TIDE__BLOCK_ID_BITS = 48,
 };
 
+/// The largest number of an event that is read: no recording comes near it, and what counts on from there passes no
+/// 2^63 - 1.
+#define TIDE__MAX_EVENT (INT64_C(1) << 60)
+
 /// Numbers of names, scopes, threads and devices are those of the file (tables name, scope, thread, device); 0: none.
 typedef struct tide__event {
     int64_t id;       ///< 1, 2, ... in order of the file

@@ -229,8 +229,9 @@ static tide_status take_number(void *ctx, const tide__event *events, size_t n) {
 
 /// Where two blocks have one number, the later one has the number of its event, negative: read its own from there.
 static tide_status read_number(tide_trace *t, uint64_t *id, tide_error *err) {
+    if (*id <= INT64_MAX) return TIDE_OK;
+    if (*id == (uint64_t)INT64_MIN) return tide__trace_bad_row(t, "block", INT64_MIN, err);
     const int64_t event = -(int64_t)*id;
-    if (event <= 0) return TIDE_OK;
     *id = 0;
     if (event < t->first_event) return TIDE_OK; // its event was dropped
     if (event > t->last_event) return tide__trace_bad_row(t, "block", -event, err);

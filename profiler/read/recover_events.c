@@ -16,7 +16,7 @@ enum { MAX_TWICE = 1 << 16 }; ///< events that may wait to be seen as found befo
 static bool read_chunk(tide__event_stream *s, sqlite3_stmt *row) {
     int64_t first, last;
     s->n_chunk = s->next_in_chunk = 0;
-    if (!tide__damaged_number(row, 0, 1, INT64_MAX - TIDE__CHUNK_MAX_EVENTS, &first) ||
+    if (!tide__damaged_number(row, 0, 1, TIDE__MAX_EVENT - TIDE__CHUNK_MAX_EVENTS, &first) ||
         !tide__damaged_number(row, 1, first, first + TIDE__CHUNK_MAX_EVENTS - 1, &last) ||
         sqlite3_column_type(row, 2) != SQLITE_BLOB)
         return false;
@@ -168,14 +168,14 @@ static tide_status last_known(tide__holes *h, int64_t *last, tide_error *err) {
     TIDE_TRY(tide__damaged_meta_int(h->in, "n_events", &n_events, &has, err));
     if (has && (id == 0 || n_events < id)) id = n_events;
     const int64_t before = h->last_event > 0 ? h->last_event : h->first_kept - 1;
-    *last = id > before && (uint64_t)(id - before) <= h->in->file_bytes ? id : before;
+    *last = id > before && id <= TIDE__MAX_EVENT && (uint64_t)(id - before) <= h->in->file_bytes ? id : before;
     return TIDE_OK;
 }
 
 static tide_status find_first_kept(tide__holes *h, int64_t first_event, tide_error *err) {
     bool has;
     TIDE_TRY(tide__damaged_meta_int(h->in, "first_kept_event", &h->first_kept, &has, err));
-    if (!has || h->first_kept < 1) h->first_kept = 1;
+    if (!has || h->first_kept < 1 || h->first_kept > TIDE__MAX_EVENT) h->first_kept = 1;
     if (first_event == 0) return TIDE_OK;
     if (h->first_kept > first_event) h->first_kept = first_event;
     // So many cannot have been in the file: they were dropped.

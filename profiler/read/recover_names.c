@@ -143,7 +143,7 @@ bool tide__damaged_event_of(const int64_t *values, const bool *is_null, tide__ev
         int64_t lo, hi, if_null;
         bool required;
     } columns[TIDE__N_EVENT_COLUMNS] = {
-        {1, INT64_MAX - 1, 0, true},                 // id
+        {1, TIDE__MAX_EVENT, 0, true},               // id
         {1, INT32_MAX, 0, false},                    // run_id
         {0, INT64_MAX, 0, true},                     // t_ns
         {1, UINT8_MAX, 0, true},                     // op
@@ -195,7 +195,7 @@ bool tide__damaged_event_row(sqlite3_stmt *row, tide__event *out) {
 }
 
 bool tide__damaged_event_is_sound(const tide__event *e) {
-    if (tide__op_name(e->op) == NULL || e->id <= 0 || e->id == INT64_MAX || e->t_ns < 0 || e->block_id < 0 ||
+    if (tide__op_name(e->op) == NULL || e->id <= 0 || e->id > TIDE__MAX_EVENT || e->t_ns < 0 || e->block_id < 0 ||
         e->requested_bytes < 0 || e->reserved_bytes < 0 || e->run_id < 0 || e->thread < 0 || e->scope_id < 0 ||
         e->tag_id < 0 || e->allocator_id < 0 || e->device < 0 || e->device >= TIDE__MAX_DEVICES)
         return false;

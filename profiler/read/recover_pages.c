@@ -164,7 +164,7 @@ static tide_status take_cell(page_reader *r, size_t offset, size_t *room, tide_e
     if (k == 0) return TIDE_OK;
     at += k;
     k = varint(at, end, &row);
-    if (k == 0 || row == 0 || row > INT64_MAX - TIDE__CHUNK_MAX_EVENTS) return TIDE_OK;
+    if (k == 0 || row == 0 || row > TIDE__MAX_EVENT) return TIDE_OK;
     at += k;
     const size_t local = local_bytes(r, n_bytes);
     const bool is_whole = local == n_bytes;

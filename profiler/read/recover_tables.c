@@ -179,7 +179,7 @@ static tide_status rename_blocks(const snapshot_reader *r, const tide__replay *f
 static tide_status take_snapshot(void *ctx, sqlite3_stmt *row, tide_error *err) {
     snapshot_reader *r = ctx;
     int64_t id, t_ns;
-    if (!tide__damaged_number(row, 0, 1, INT64_MAX - 1, &id) || !tide__damaged_number(row, 1, 0, INT64_MAX, &t_ns) ||
+    if (!tide__damaged_number(row, 0, 1, TIDE__MAX_EVENT, &id) || !tide__damaged_number(row, 1, 0, INT64_MAX, &t_ns) ||
         sqlite3_column_type(row, 2) != SQLITE_BLOB)
         return TIDE_ERR_BAD_INPUT;
     if (id > r->hi) return TIDE_OK;
@@ -328,8 +328,8 @@ static tide_status take_block(void *ctx, sqlite3_stmt *row, tide_error *err) {
     int64_t id, run, alloc, freed, alloc_ns, requested_ns, free_ns, kind, device, thread, allocator, tag, scope;
     bool good = tide__damaged_number(row, 0, INT64_MIN, INT64_MAX, &id);
     good = tide__damaged_int(row, 1, 1, INT32_MAX, 0, &run) && good;
-    good = tide__damaged_number(row, 2, 1, INT64_MAX - 1, &alloc) && good;
-    good = tide__damaged_int(row, 3, alloc + 1, INT64_MAX - 1, 0, &freed) && good;
+    good = tide__damaged_number(row, 2, 1, TIDE__MAX_EVENT, &alloc) && good;
+    good = tide__damaged_int(row, 3, alloc + 1, TIDE__MAX_EVENT, 0, &freed) && good;
     good = tide__damaged_number(row, 4, 0, INT64_MAX, &alloc_ns) && good;
     good = tide__damaged_int(row, 5, alloc_ns, INT64_MAX, -1, &requested_ns) && good;
     good = tide__damaged_int(row, 6, alloc_ns, INT64_MAX, 0, &free_ns) && good;

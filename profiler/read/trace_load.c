@@ -70,7 +70,7 @@ static tide_status read_extent(tide_trace *t, extent *x, tide_error *err) {
         x->first_event = x->last_event + 1;
         x->begin_ns = x->end_ns;
     }
-    if (x->first_event < 1 || x->last_event == INT64_MAX || x->end_ns < x->begin_ns)
+    if (x->first_event < 1 || x->last_event > TIDE__MAX_EVENT || x->end_ns < x->begin_ns)
         return bad(t, "numbers of events are out of range", err);
     return TIDE_OK;
 }

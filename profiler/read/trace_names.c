@@ -15,7 +15,7 @@
 
 enum {
     PAGE_BYTES = 65536,
-    MAX_HOLE = 1 << 16, // numbers that may be left out before the next one: a recovered trace has holes
+    MAX_LEFT_OUT = 1 << 16, // numbers of a table: a recovered trace has holes
 };
 
 typedef struct tide__text_page {
@@ -102,10 +102,11 @@ static tide_status take_rows(tide_trace *t, const char *table, const char *query
     sqlite3_bind_int64(stmt, 1, n_known > 0 ? (int64_t)n_known - 1 : 0);
     tide_status st;
     bool has_row;
-    int64_t last = n_known > 0 ? (int64_t)n_known - 1 : 0;
+    int64_t last = n_known > 0 ? (int64_t)n_known - 1 : 0, n_left_out = 0;
     while ((st = tide__sql_step(&t->sql, stmt, &has_row, err)) == TIDE_OK && has_row) {
         const int64_t id = sqlite3_column_int64(stmt, 0);
-        if (id <= last || id - last > MAX_HOLE || id > INT32_MAX) {
+        if (id > last && id <= INT32_MAX) n_left_out += id - last - 1;
+        if (id <= last || id > INT32_MAX || n_left_out > MAX_LEFT_OUT) {
             st = tide__trace_bad_row(t, table, id, err);
         } else if (!take(&t->names, stmt, (size_t)id)) {
             st = TIDE_NO_MEMORY(err, "for the names of '%s'", t->path);

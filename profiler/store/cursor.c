@@ -68,7 +68,7 @@ static bool take_columns(sqlite3_value **v, tide__event *e) {
                        .op = (uint8_t)op,
                        .kind = (uint8_t)kind};
     return fits(run_id | thread | allocator_id | tag_id | scope_id, INT32_MAX) && fits(op | kind, UINT8_MAX) &&
-           fits(device, INT16_MAX) && tide__event_is_sane(e);
+           fits(device, INT16_MAX) && tide__event_is_sane(e) && e->id <= TIDE__MAX_EVENT;
 }
 
 /// One row. @return whether reading must stop here
@@ -166,7 +166,7 @@ static tide_status read_chunk(tide__cursor *c, const tide__event **events, size_
         return tide__cursor_bad(c->sql, "event_chunk", c->chunk_first, "a chunk of events is damaged", err);
     const tide__event *first = &c->events[0], *last = &c->events[n_all - 1];
     if (first->id != c->chunk_first || last->id != c->chunk_last || first->t_ns != sqlite3_column_int64(c->chunks, 2) ||
-        last->t_ns != sqlite3_column_int64(c->chunks, 3))
+        last->t_ns != sqlite3_column_int64(c->chunks, 3) || last->id > TIDE__MAX_EVENT)
         return tide__cursor_bad(c->sql, "event_chunk", c->chunk_first,
                                 "a chunk of events is not the one its row tells of", err);
     if (first->id <= c->last_id || first->t_ns < c->last_ns)
@@ -279,7 +279,8 @@ static tide_status last_of(const search *s, sqlite3_stmt *stmt, int64_t id, plac
     }
     sqlite3_reset(stmt);
     if (st != TIDE_OK || !has_row) return st;
-    const bool good = out->first_id >= 1 && out->last_id >= out->first_id && out->begin_ns >= 0;
+    const bool good =
+        out->first_id >= 1 && out->last_id >= out->first_id && out->last_id <= TIDE__MAX_EVENT && out->begin_ns >= 0;
     return good && out->end_ns >= out->begin_ns
                ? TIDE_OK
                : tide__cursor_bad(s->sql, out->is_chunk ? "event_chunk" : "event", out->first_id, "no event", err);

@@ -51,7 +51,8 @@ typedef struct last_of {
 /// The later of what is there and this row's event and time.
 static tide_status take_last(sqlite3_stmt *stmt, void *ctx) {
     last_of *last = ctx, row;
-    if (!take(stmt, 0, 1, INT64_MAX, &row.event) || !take(stmt, 1, 0, INT64_MAX, &row.ns)) return TIDE_ERR_BAD_INPUT;
+    if (!take(stmt, 0, 1, TIDE__MAX_EVENT, &row.event) || !take(stmt, 1, 0, INT64_MAX, &row.ns))
+        return TIDE_ERR_BAD_INPUT;
     if (row.event > last->event) *last = row;
     return TIDE_OK;
 }

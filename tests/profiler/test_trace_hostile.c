@@ -457,6 +457,41 @@ static void test_strange_names(void **state) {
     }
 }
 
+/// Numbers at the ends of what a column holds; those that leave so much out that a table of them would not fit.
+static void test_strange_numbers(void **state) {
+    (void)state;
+    static const char *const changes[] = {
+        "UPDATE block SET id = -9223372036854775807 - 1 WHERE id = 3",
+        "UPDATE block SET id = 9223372036854775807 WHERE id = 3",
+        "UPDATE event SET id = (9223372036854775807 - 68) + id WHERE id <= 68; "
+        "UPDATE meta SET value = '9223372036854775807' WHERE key = 'n_events'",
+        // The last events that there can be, with nothing before them.
+        "UPDATE event SET id = (9223372036854775806 - 68) + id WHERE id <= 68; DELETE FROM leaf; DELETE FROM block; "
+        "INSERT INTO snapshot SELECT min(id) - 1, 0, 0, 0, x'' FROM event; "
+        "UPDATE meta SET value = '9223372036854775806' WHERE key = 'n_events'; "
+        "UPDATE meta SET value = '9223372036854775739' WHERE key = 'first_kept_event'; "
+        "UPDATE meta SET value = '0' WHERE key IN ('requested_bytes', 'freed_bytes', 'n_blocks')",
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000) "
+        "INSERT INTO name SELECT 65000 * i, 'x' FROM n; "
+        "UPDATE meta SET value = value + 2000 WHERE key = 'n_names'",
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000) "
+        "INSERT INTO scope SELECT 65000 * i, 1, 'run', NULL, NULL FROM n; "
+        "UPDATE meta SET value = value + 2000 WHERE key = 'n_scopes'",
+        "UPDATE plan SET n_steps = 9223372036854775807; DELETE FROM plan_step",
+        "UPDATE plan SET n_steps = 1000000000000; DELETE FROM plan_step",
+    };
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+        tmp_dir d;
+        tally t = {0};
+        tmp_dir_make(&d);
+        lay_out(&specimens()[0], &d);
+        sql_exec(d.file, changes[i]);
+
+        try_it(&d, changes[i], &t);
+        tmp_dir_remove(&d);
+    }
+}
+
 static int free_specimens(void **state) {
     (void)state;
     for (int i = 0; i < N_SPECIMENS; i++)
@@ -466,8 +501,10 @@ static int free_specimens(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        tide_unit_test(test_no_traces),  tide_unit_test(test_strange_names),      tide_unit_test(test_endless_tables),
-        tide_unit_test(test_huge_files), tide_unit_test(test_strange_neighbours), tide_unit_test(test_changed_files),
+        tide_unit_test(test_no_traces),       tide_unit_test(test_strange_names),
+        tide_unit_test(test_strange_numbers), tide_unit_test(test_endless_tables),
+        tide_unit_test(test_huge_files),      tide_unit_test(test_strange_neighbours),
+        tide_unit_test(test_changed_files),
     };
     return cmocka_run_group_tests(tests, NULL, free_specimens);
 }
