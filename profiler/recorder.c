@@ -155,11 +155,10 @@ tide_status tide_recorder_end_run(tide_recorder *r, tide_error *err) {
 
 static bool is_own_key(const char *key) {
     static const char *const own[] = {
-        "schema",     "version",     "created_by",     "created_utc",      "clock",           "state",
-        "reason",     "n_events",    "n_scope_events", "n_blocks",         "n_orphan_frees",  "n_runs",
-        "n_names",    "n_scopes",    "n_threads",      "n_processes",      "n_problems",      "n_lost",
-        "feed_bytes", "freed_bytes", "blocked_ns",     "n_gaps",           "requested_bytes", "n_snapshots",
-        "n_leaves",   "n_thinned",   "own_peak_bytes", "first_kept_event", "totals",
+        "schema",  "version",  "created_by",       "created_utc",    "clock",          "state",
+        "reason",  "n_events", "first_kept_event", "n_scope_events", "n_blocks",       "n_runs",
+        "n_names", "n_scopes", "requested_bytes",  "freed_bytes",    "n_orphan_frees", "n_problems",
+        "n_late",  "n_lost",   "totals",           "feed_bytes",     "blocked_ns",     "own_peak_bytes",
     };
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
         if (strcmp(key, own[i]) == 0) return true;
