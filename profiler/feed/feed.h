@@ -36,7 +36,7 @@ bool tide__feed_is_child(const tide__feed *f);
 void tide__feed_memory(tide__feed *f, const tide_memory_event *e);
 void tide__feed_scope(tide__feed *f, const tide_scope_event *e);
 /// A run begins or ends for every event that is put in after this returned, on whatever thread. `t_ns` 0: now. A
-/// begin is refused where the drain does not move.
+/// begin is refused where the drain does not move. One thread at a time.
 void tide__feed_run(tide__feed *f, bool begin, int64_t run_id, uint64_t t_ns);
 
 /// Called when a ring is full and nothing moves, and by tide__feed_check: whether a drain is still there. Returns false

@@ -118,6 +118,7 @@ struct tide__feed {
     _Atomic bool is_stalled;   ///< nothing has moved for so long: a full ring is not waited for
     _Atomic uint64_t asked_ns; ///< when the watch was asked, while it is
 
+    int64_t begun_run; ///< the last one whose begin is in a ring; of who begins and ends runs, one thread at a time
     _Atomic uint64_t n_refused;
     pthread_mutex_t lock; ///< guards all below, and writing to the log
     tide_error error;     ///< the first refusal

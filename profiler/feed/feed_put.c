@@ -278,12 +278,14 @@ void tide__feed_run(tide__feed *f, bool begin, int64_t run_id, uint64_t t_ns) {
     const uint64_t thread = p->thread != UINT64_MAX ? p->thread : tide__thread_number();
     if (!has_room(f, p, thread, when, true)) {
         if (!begin) {
-            p->ended_run = run_id; // noted when there is room, or found when the feed has ended
+            if (run_id != f->begun_run) return; // its begin found no room: no reader knows of it
+            p->ended_run = run_id;              // noted when there is room, or found when the feed has ended
             p->ended_when = when;
         } else if (atomic_load_explicit(&f->is_stalled, memory_order_relaxed)) {
             tide__feed_refuse(f, TIDE_ERR_BUSY, "a run begins, and nothing is taken out of the full ring");
         }
         return;
     }
+    if (begin) f->begun_run = run_id;
     tide__producer_put_plain(p, when, begin ? TIDE__SLOT_RUN_BEGIN : TIDE__SLOT_RUN_END, (uint64_t)run_id, 0, 0);
 }

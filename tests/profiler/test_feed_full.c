@@ -362,10 +362,21 @@ static void a_stalled_drain_is_waited_for_once(void **state) {
         assert_int_equal(++seen, id);
     }
     assert_int_equal(fx_stats(fx).n_refused, 0);
+    tide__feed_run(fx->feed, true, 3, 0);
     while (fx_stats(fx).n_lost < 3000) fx_alloc(fx, ++id);
-    tide__feed_run(fx->feed, true, 3, 0); // what follows would be said to be of no run
+    tide__feed_run(fx->feed, false, 3, 0);
+    tide__feed_run(fx->feed, true, 4, 0); // what follows would be said to be of no run
     assert_int_equal(fx_stats(fx).n_refused, 1);
     assert_tide_status(tide__feed_error(fx->feed, &err), TIDE_ERR_BUSY);
+    tide__feed_run(fx->feed, false, 4, 0); // which never began: the end of run 3 still waits for room
+    while (fx_take(fx, 0, true, &s)) {
+    }
+    fx_alloc(fx, ++id);
+    assert_true(fx_take(fx, 0, true, &s));
+    assert_int_equal(s.op, TIDE__OP_GAP);
+    assert_true(fx_take(fx, 0, true, &s));
+    assert_int_equal(s.op, TIDE__SLOT_RUN_END);
+    assert_int_equal(s.block_id, 3);
     fx_close(fx);
 }
 
