@@ -54,6 +54,7 @@ typedef struct tide__pool_walk {
     size_t n, cap;
     tide__place *places; ///< [n_places], owned
     size_t n_places, cap_places;
+    bool overlaps;        ///< a place began inside of another one: look further than at the nearest
     int64_t after;        ///< the event that it began after
     bool keeps_lows;      ///< notes lows, not only the least
     bool has_begun;       ///< changes are those of events

@@ -244,23 +244,32 @@ static size_t places_to(const walk *w, uint32_t process, const char *device, uin
     return lo;
 }
 
-size_t tide__pool_place_of(const walk *w, const tide__live_block *b) {
+/// The same, as if the segment at place `but` (SIZE_MAX: none) were not there. Where segments lie in one another, the
+/// block is in the one whose begin is nearest before it.
+static size_t place_of(const walk *w, const tide__live_block *b, size_t but) {
     const char *device = tide__trace_device(w->t, b->device);
     const uint64_t address = (uint64_t)b->address;
-    const size_t n = places_to(w, tide_trace_process_of((uint64_t)b->block_id), device, address);
-    if (n == 0) return SIZE_MAX;
-    const tide_trace_segment *seg = w->places[n - 1].seg;
-    const bool is_inside = seg->device == device && seg->process == tide_trace_process_of((uint64_t)b->block_id) &&
-                           address - seg->address < seg->bytes && seg->begin_event < (uint64_t)b->alloc_event;
-    return is_inside ? n - 1 : SIZE_MAX;
+    const uint32_t process = tide_trace_process_of((uint64_t)b->block_id);
+    for (size_t i = places_to(w, process, device, address); i-- > 0;) {
+        const tide_trace_segment *seg = w->places[i].seg;
+        if (seg->device != device || seg->process != process) break;
+        const bool is_inside = address - seg->address < seg->bytes && seg->begin_event < (uint64_t)b->alloc_event;
+        if (is_inside && i != but) return i;
+        if (!w->overlaps) break;
+    }
+    return SIZE_MAX;
 }
 
-static size_t pool_of_block(walk *w, const tide__live_block *b) {
-    const size_t at = tide__pool_place_of(w, b);
+size_t tide__pool_place_of(const walk *w, const tide__live_block *b) { return place_of(w, b, SIZE_MAX); }
+
+static size_t pool_of_block_but(walk *w, const tide__live_block *b, size_t but) {
+    const size_t at = place_of(w, b, but);
     if (at != SIZE_MAX) return w->places[at].pool;
     return pool_of(w, tide__trace_text(w->t, b->allocator_id), tide__trace_device(w->t, b->device),
                    (tide_memory_kind)b->kind, false);
 }
+
+static size_t pool_of_block(walk *w, const tide__live_block *b) { return pool_of_block_but(w, b, SIZE_MAX); }
 
 static void add_block(walk *w, size_t i, const tide__live_block *b, uint64_t t_ns) {
     if (i == SIZE_MAX) return;
@@ -280,6 +289,11 @@ static void drop_block(walk *w, size_t i, const tide__live_block *b, uint64_t t_
     pool_changed(w, i, t_ns);
 }
 
+/// `a` begins at or before `b`, in this order of places.
+static bool do_overlap(const tide_trace_segment *a, const tide_trace_segment *b) {
+    return a->process == b->process && a->device == b->device && b->address - a->address < a->bytes;
+}
+
 static void take_segment(walk *w, const tide_trace_segment *seg, uint64_t t_ns) {
     const size_t pool_i = pool_of(w, seg->allocator, seg->device, seg->kind, true);
     if (pool_i == SIZE_MAX ||
@@ -291,12 +305,15 @@ static void take_segment(walk *w, const tide_trace_segment *seg, uint64_t t_ns) 
     memmove(&w->places[at + 1], &w->places[at], (w->n_places - at) * sizeof *w->places);
     w->places[at] = (place){seg, pool_i};
     w->n_places++;
+    w->overlaps = w->overlaps || (at > 0 && do_overlap(w->places[at - 1].seg, seg)) ||
+                  (at + 1 < w->n_places && do_overlap(seg, w->places[at + 1].seg));
     w->pools[pool_i].n_segments++;
     w->pools[pool_i].reserved += seg->bytes;
     pool_changed(w, pool_i, t_ns);
 }
 
-/// What still lies in it goes to a pool without segments, so that the sums stay what the live blocks are.
+/// What still lies in it goes to the segment around it, or to a pool without segments, so that the sums stay what the
+/// live blocks are.
 static void give_segment(walk *w, const tide__replay *r, uint64_t begin_event, const tide_trace_segment *seg,
                          uint64_t t_ns) {
     size_t at = 0;
@@ -307,10 +324,7 @@ static void give_segment(walk *w, const tide__replay *r, uint64_t begin_event, c
     for (size_t i = 0; w->pools[gone.pool].n_blocks > 0 && (b = tide__replay_next(r, &i)) != NULL;) {
         if (tide__pool_place_of(w, b) != at) continue;
         drop_block(w, gone.pool, b, t_ns);
-        add_block(w,
-                  pool_of(w, tide__trace_text(w->t, b->allocator_id), tide__trace_device(w->t, b->device),
-                          (tide_memory_kind)b->kind, false),
-                  b, t_ns);
+        add_block(w, pool_of_block_but(w, b, at), b, t_ns);
     }
     w->n_places--;
     memmove(&w->places[at], &w->places[at + 1], (w->n_places - at) * sizeof *w->places);
@@ -401,7 +415,7 @@ void tide__pool_walk_reset(walk *w) {
         p->n_lows = 0;
     }
     w->n_places = w->next_segment = 0;
-    w->has_begun = false;
+    w->has_begun = w->overlaps = false;
 }
 
 void tide__pool_walk_deinit(walk *w) {
