@@ -15,8 +15,7 @@
 
 // ---- where the file stands ----
 //
-// The drain begins with this state, and goes back to it after a failed transaction, whose events are in memory and not
-// in the file.
+// The drain begins with this state. A transaction that failed is its last one.
 //
 //     leaves     | complete | complete | open          |
 //     events     ......S...............|...............| last_event
@@ -216,8 +215,16 @@ static tide_status write_positions(tide__drain *d, tide_error *err) {
     return TIDE_OK;
 }
 
+/// For who reads a recording whose oldest events are dropped: no event says what those were.
+static tide_status write_totals_so_far(tide__drain *d, tide_error *err) {
+    for (size_t i = 0; i < d->n_feeds && d->opt.max_bytes != 0; i++)
+        if (!d->feeds[i]->is_ended) TIDE_TRY(write_totals(d, d->feeds[i], err));
+    return TIDE_OK;
+}
+
 static tide_status write_all(tide__drain *d, size_t *n, tide_error *err) {
     TIDE_TRY(tide__drain_merge(d, d->opt.batch_events, n, err));
+    TIDE_TRY(write_totals_so_far(d, err));
     TIDE_TRY(write_ends(d, err));
     TIDE_TRY(tide__drain_write_events(d, err));
     TIDE_TRY(tide__store_write_names(d->store, &d->names, err));
@@ -396,7 +403,7 @@ tide_status tide__drain_round(tide__drain *d, size_t *n_events, size_t *n_alive,
     if (st == TIDE_OK || may_try_again(d, st)) return TIDE_OK;
     *n_events = 0;
     fail(d, st, &why);
-    // Behind fail: the reloaded state is what the file has, and so what the line says.
+    // What of the events in memory is in the file, the file says.
     int64_t kept = 0;
     if (tide__sql_int(tide__store_sql(d->store),
                       "SELECT max(coalesce((SELECT max(id) FROM event), 0), coalesce((SELECT max(last_event) FROM "

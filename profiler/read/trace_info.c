@@ -54,15 +54,27 @@ static tide_status find_origin(tide_trace *t, tide_trace_info *out, tide_error *
     return TIDE_OK;
 }
 
-/// Blocks by the table of the end; while that is not there, or events were dropped, by what the producers counted.
+static tide_status count_shown(tide_trace *t, uint64_t *n_blocks, tide_error *err) {
+    tide_trace_kind *kinds;
+    size_t n;
+    TIDE_TRY(tide_trace_kinds(t, 0, &kinds, &n, err));
+    *n_blocks = 0;
+    for (size_t i = 0; i < n; i++) *n_blocks += kinds[i].n_allocs;
+    tide_host_free(kinds);
+    return TIDE_OK;
+}
+
+/// Blocks by the table of the end; while that is not there, by the events; where events were dropped, by what the
+/// producers counted.
 static tide_status count_blocks(tide_trace *t, tide_trace_info *out, tide_error *err) {
-    const bool counted = t->state != TIDE_TRACE_RECORDING && t->first_event == 1;
-    if (counted) {
+    if (t->first_event > 1) {
+        TIDE_TRY(count(t, "SELECT sum(n_allocs) FROM main.total", &out->n_blocks, err));
+    } else if (t->state == TIDE_TRACE_RECORDING) {
+        TIDE_TRY(count_shown(t, &out->n_blocks, err));
+    } else {
         int64_t n;
         TIDE_TRY(tide__trace_meta_number(t, "n_blocks", &n, err));
         out->n_blocks = n > 0 ? (uint64_t)n : 0;
-    } else {
-        TIDE_TRY(count(t, "SELECT sum(n_allocs) FROM main.total", &out->n_blocks, err));
     }
     const tide__replay *r;
     TIDE_TRY(tide__trace_state_after(t, t->last_event, &r, err));

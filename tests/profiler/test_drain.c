@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "profiler/query.h"
 #include "profiler/store/finish.h"
 #include "tests/profiler/drain_fixture.h"
 
@@ -426,6 +427,31 @@ static void test_a_drain_that_stops_goes_on_where_it_stood(void **state) {
     }
 }
 
+/// While the oldest events are dropped the trace says how many blocks there were, those too.
+static void test_blocks_of_a_recording_that_drops(void **state) {
+    (void)state;
+    enum { N_BLOCKS = 40000, PER_ROUND = 200 };
+    tide_error err = TIDE_ERROR_INIT;
+    rig r;
+    const tide__drain_options opt = {.max_bytes = 1 << 20};
+    rig_open(&r, 1024, false, &opt);
+    for (uint64_t id = 1; id <= N_BLOCKS; id++) {
+        rig_put(r.feed, 0, TIDE_MEM_ALLOC, id, 8, "b");
+        rig_put(r.feed, 0, TIDE_MEM_FREE_COMPLETED, id, 0, NULL);
+        if (id % PER_ROUND == 0) rig_rounds(&r);
+    }
+    tide_trace *t;
+    tide_trace_info info;
+    assert_tide_ok(tide_trace_open(r.dir.file, &t, &err), &err);
+    assert_tide_ok(tide_trace_get_info(t, &info, &err), &err);
+    assert_int_equal(info.state, TIDE_TRACE_RECORDING);
+    assert_true(info.first_kept_event > 1);
+    assert_int_equal(info.n_blocks, N_BLOCKS);
+    tide_trace_close(t);
+    rig_finish(&r);
+    rig_close(&r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(test_order_of_one_thread),
@@ -439,6 +465,7 @@ int main(void) {
         tide_unit_test(test_form_follows_the_backlog),
         tide_unit_test(test_a_batch_is_a_batch),
         tide_unit_test(test_a_drain_that_stops_goes_on_where_it_stood),
+        tide_unit_test(test_blocks_of_a_recording_that_drops),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

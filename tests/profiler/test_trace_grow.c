@@ -22,6 +22,15 @@ static tide_trace_state state_of(tide_trace *t) {
     return info.state;
 }
 
+static void check_n_blocks(fixture *f) {
+    tide_error err = TIDE_ERROR_INIT;
+    tide_trace_info info;
+    uint64_t n = 0;
+    for (size_t i = 0; i < f->h.n_blocks; i++) n += f->h.blocks[i].alloc.id <= (int64_t)f->h.n;
+    assert_tide_ok(tide_trace_get_info(f->t, &info, &err), &err);
+    assert_int_equal(info.n_blocks, n);
+}
+
 // ---- while it is recorded ----
 
 static void check_growing(uint64_t seed, h_form form) {
@@ -57,6 +66,7 @@ static void check_growing(uint64_t seed, h_form form) {
         assert_int_equal(grew, n_after > n_before);
         check_live_sets(&f);
         check_events(&f);
+        check_n_blocks(&f);
         if (i % 2 == 1) check_peaks(&f);
         if (i % 4 == 3) check_blocks(&f);
     }
