@@ -187,24 +187,10 @@ tide_status tide_read_file(const char *path, size_t max_bytes, char **data, size
     return TIDE_OK;
 }
 
-// ---- time and random numbers ----
+// ---- time ----
 
 uint64_t tide_now_ns(void) {
     struct timespec ts;
     clock_gettime(CLOCK_MONOTONIC, &ts);
     return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
-}
-
-uint64_t tide_rng_u64(tide_rng *rng) {
-    uint64_t z = (rng->state += 0x9E3779B97F4A7C15ULL);
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
-    return z ^ (z >> 31);
-}
-
-double tide_rng_f64(tide_rng *rng) { return (double)(tide_rng_u64(rng) >> 11) * 0x1.0p-53; }
-
-uint64_t tide_rng_below(tide_rng *rng, uint64_t n) {
-    TIDE_ASSERT(n > 0);
-    return tide_rng_u64(rng) % n;
 }

@@ -6,6 +6,7 @@
 
 #include <stdint.h>
 
+#include "core/base/assert.h"
 #include "core/base/status.h"
 
 #ifdef __cplusplus
@@ -61,11 +62,19 @@ uint64_t tide_now_ns(void);
 typedef struct tide_rng {
     uint64_t state;
 } tide_rng;
-uint64_t tide_rng_u64(tide_rng *rng);
+static inline uint64_t tide_rng_u64(tide_rng *rng) {
+    uint64_t z = (rng->state += 0x9E3779B97F4A7C15ULL);
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
+    return z ^ (z >> 31);
+}
 /// Uniform in [0, 1).
-double tide_rng_f64(tide_rng *rng);
+static inline double tide_rng_f64(tide_rng *rng) { return (double)(tide_rng_u64(rng) >> 11) * 0x1.0p-53; }
 /// Uniform in [0, n); n > 0.
-uint64_t tide_rng_below(tide_rng *rng, uint64_t n);
+static inline uint64_t tide_rng_below(tide_rng *rng, uint64_t n) {
+    TIDE_ASSERT(n > 0);
+    return tide_rng_u64(rng) % n;
+}
 
 #ifdef __cplusplus
 }

@@ -143,7 +143,7 @@ void tide_lifetimes_deinit(tide_lifetimes *lt);
  * these lifetimes is smaller. Over several buffers the sum of each one's.
  *
  * @param step  out: the first such step, over several buffers that of the largest; may be NULL
- * @return TIDE_ERR_OVERFLOW when the sizes of one buffer pass 2^63 - 1; TIDE_ERR_NOMEM
+ * @return TIDE_ERR_OVERFLOW when the sizes of one buffer pass 2^63 - 1, or that sum 2^64 - 1; TIDE_ERR_NOMEM
  * Costs O(n log n).
  */
 tide_status tide_lower_bound(const tide_lifetimes *lt, uint64_t *bytes, int64_t *step, tide_error *err) TIDE_NODISCARD;
