@@ -6,7 +6,9 @@
 
 #include "core/base/text.h"
 #include "core/graph/import.h"
+#include "core/graph/sizes.h"
 #include "core/runtime/context.h"
+#include "core/runtime/program_sizes.h"
 #include "planner/passes.h"
 #include "tests/tide_test.h"
 
@@ -32,26 +34,40 @@ static inline tide_program *case_build(tide_graph *g, const tide_shape_binding *
     return p;
 }
 
-static inline tide_graph *case_sample_graph(const char *name) {
+/// With all its weights for `contents` NULL.
+static inline tide_graph *case_sample_graph(const char *name, const tide_contents *contents) {
     tide_error err = TIDE_ERROR_INIT;
     char below[128], path[512], *data;
     size_t len;
     tide_graph *g;
     snprintf(below, sizeof below, "sample_graphs/%s.json", name);
     assert_tide_ok(tide_read_file(tide_source_path(below, path, sizeof path), 0, &data, &len, &err), &err);
-    assert_tide_ok(tide_graph_from_json(data, len, path, &g, &err), &err);
+    if (contents != NULL)
+        assert_tide_ok(tide_graph_sizes_from_json(data, len, path, contents, 0, &g, &err), &err);
+    else
+        assert_tide_ok(tide_graph_from_json(data, len, path, &g, &err), &err);
     tide_host_free(data);
     return g;
 }
 
-static inline tide_program *case_sample(const char *name) { return case_build(case_sample_graph(name), NULL, 0); }
+static inline tide_program *case_sample(const char *name) { return case_build(case_sample_graph(name, NULL), NULL, 0); }
+
+/// As the program plans a file: its large weights have no content. For what asks of sizes alone; it cannot run.
+static inline tide_program *case_sizes(const char *name) {
+    tide_error err = TIDE_ERROR_INIT;
+    bool wanted = false;
+    const tide_contents small = {4096, (size_t)4 << 20, &wanted};
+    tide_program *p;
+    assert_tide_ok(tide_program_build_sizes(case_sample_graph(name, &small), NULL, &small, &p, &err), &err);
+    return p;
+}
 
 /// Without kernels, and so without their scratch, which follows the processor's caches: figures are the same anywhere.
 static inline tide_program *case_sample_without_kernels(const char *name) {
     tide_error err = TIDE_ERROR_INIT;
     const tide_program_options opt = {.no_kernels = true};
     tide_program *p;
-    assert_tide_ok(tide_program_build(case_sample_graph(name), &opt, &p, &err), &err);
+    assert_tide_ok(tide_program_build(case_sample_graph(name, NULL), &opt, &p, &err), &err);
     return p;
 }
 

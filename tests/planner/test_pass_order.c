@@ -120,7 +120,7 @@ static void test_same_order_a_hundred_times_S23_4(void **state) {
     for (size_t i = 0; i < 2; i++) {
         uint32_t first[128], order[128];
         for (int k = 0; k < 100; k++) {
-            tide_program *p = case_sample(names[i]); // a new one, at other addresses
+            tide_program *p = case_sizes(names[i]); // a new one, at other addresses
             uint64_t peak;
             assert_true(p->n_steps <= 128);
             assert_tide_ok(tide_pass_order(p, &defaults, k == 0 ? first : order, &peak, &err), &err);
@@ -168,7 +168,7 @@ static void test_counts_as_the_lower_bound_does(void **state) {
     static const uint64_t aligns[] = {1, 256};
     for (size_t k = 0; k < 2; k++) {
         for (size_t i = 0; i < N_CASE_SAMPLES; i++) {
-            tide_program *p = case_sample(case_samples[i]);
+            tide_program *p = case_sizes(case_samples[i]);
             check_program(case_samples[i], p, aligns[k]);
             tide_program_unref(p);
         }
@@ -187,7 +187,7 @@ static void test_counts_with_passes_off(void **state) {
     tide_error err = TIDE_ERROR_INIT;
     static const char *const names[] = {"inception_block", "view_chain", "densenet_block", "split_two_outputs"};
     for (size_t i = 0; i < 4; i++) {
-        tide_program *p = case_sample(names[i]);
+        tide_program *p = case_sizes(names[i]);
         for (int bits = 0; bits < 16; bits++) {
             tide_pass_options opt = {.align_bytes = 1};
             for (int b = 0; b < 4; b++) opt.off[b] = (bits >> b & 1) != 0;
@@ -332,7 +332,7 @@ static void test_no_memory(void **state) {
     (void)state;
     for (int n_failed = 0;; n_failed++) {
         tide_error err = TIDE_ERROR_INIT;
-        tide_program *p = case_sample("inception_block");
+        tide_program *p = case_sizes("inception_block");
         uint32_t order[16];
         uint64_t peak;
         tide_host_fail_after(n_failed);

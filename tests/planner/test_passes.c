@@ -70,14 +70,14 @@ static void check_program(tide_program *(*make)(const char *), const char *name,
 static void the_report_is_true_and_nothing_gets_worse(void **state) {
     (void)state;
     for (size_t i = 0; i < N_CASE_SAMPLES; i++) {
-        check_program(case_sample, case_samples[i], &all_on);
+        check_program(case_sizes, case_samples[i], &all_on);
         tide_pass_options opt = all_on;
         opt.recompute_share = 0.2;
-        check_program(case_sample, case_samples[i], &opt);
+        check_program(case_sizes, case_samples[i], &opt);
         for (int pass = 0; pass < TIDE_N_PASSES; pass++) {
             opt = all_on;
             opt.off[pass] = true;
-            check_program(case_sample, case_samples[i], &opt);
+            check_program(case_sizes, case_samples[i], &opt);
         }
     }
     for (size_t i = 0; i < N_CASE_MODELS; i++) check_program(case_model, case_models[i], &all_on);
@@ -86,7 +86,7 @@ static void the_report_is_true_and_nothing_gets_worse(void **state) {
 static void without_passes_nothing_is_touched(void **state) {
     (void)state;
     for (size_t i = 0; i < N_CASE_SAMPLES; i++) {
-        tide_program *p = case_sample(case_samples[i]);
+        tide_program *p = case_sizes(case_samples[i]);
         tide_pass_options opt = {.align_bytes = TIDE_DEFAULT_ALIGN};
         for (int pass = 0; pass < TIDE_N_PASSES; pass++) opt.off[pass] = true;
         tide_lifetimes lt, bare;
@@ -132,9 +132,9 @@ static void every_time_the_same(void **state) {
         tide_program *p = case_sample(case_samples[i]);
         run_passes(p, &opt, &first, NULL);
         tide_program_unref(p);
-        for (int again = 0; again < 3; again++) {
+        for (int again = 0; again < 3; again++) { // and without the content of weights
             tide_lifetimes lt;
-            p = case_sample(case_samples[i]);
+            p = case_sizes(case_samples[i]);
             run_passes(p, &opt, &lt, NULL);
             assert_same_tables(&first, &lt);
             tide_lifetimes_deinit(&lt);
@@ -152,7 +152,7 @@ static void a_fresh_program_can_follow_a_plan(void **state) {
     size_t n_again = 0, n_moved = 0;
     for (size_t i = 0; i < N_CASE_SAMPLES; i++) {
         tide_error err = TIDE_ERROR_INIT;
-        tide_program *p = case_sample(case_samples[i]), *fresh = case_sample(case_samples[i]);
+        tide_program *p = case_sizes(case_samples[i]), *fresh = case_sizes(case_samples[i]);
         tide_lifetimes lt, bare, followed;
         tide_pass_report report;
         run_passes(p, &opt, &lt, &report);
@@ -192,7 +192,7 @@ static void every_failed_allocation_is_reported_and_leaks_nothing(void **state) 
     opt.recompute_share = 0.2;
     tide_status st = TIDE_ERR_NOMEM;
     for (int64_t n = 0; st != TIDE_OK; n += 1 + n / 40) {
-        tide_program *p = case_sample("inception_block");
+        tide_program *p = case_sizes("inception_block");
         tide_lifetimes lt;
         tide_host_fail_after(n);
         st = tide_passes_run(p, &opt, &lt, NULL, NULL);
