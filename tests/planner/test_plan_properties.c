@@ -278,36 +278,38 @@ static void search_one(uint64_t seed, const tide_strategy *search, features left
     tide_lifetimes_deinit(&lt);
 }
 
-static void search_all(features left, const char *what, size_t n_above_at_least) {
+/// @param some_above  one in thirty smallest heights is above the lower bound
+static void search_all(features left, const char *what, bool some_above) {
     const tide_strategy *search;
     tide_error err = TIDE_ERROR_INIT;
     assert_tide_ok(tide_strategy_find("search", &search, &err), &err);
     counts c = {0};
     misses m = {0};
     size_t n_above_bound = 0;
-    for (uint64_t seed = 10000; seed < 13000; seed++) search_one(seed, search, left, &c, &m, &n_above_bound);
+    const size_t n = (size_t)tide_test_rounds(1000, 3000);
+    for (uint64_t seed = 10000; seed < 10000 + n; seed++) search_one(seed, search, left, &c, &m, &n_above_bound);
     report(what, &c);
     print_message("%zu smallest heights above the lower bound\n", n_above_bound);
     if (m.first != 0)
         fail_msg("brute force finds less in %zu of %zu tables, %zu plans are not proven; the first is of seed %" PRIu64,
                  m.n_larger, c.n_plans, m.n_unproven, m.first);
-    assert_true(c.n_plans > 2500 && n_above_bound >= n_above_at_least);
+    assert_true(c.n_plans > n * 5 / 6 && (!some_above || n_above_bound >= n / 30));
 }
 
 // S23-10: what the search returns is the smallest there is, and it says so.
 static void the_search_is_as_good_as_brute_force(void **state) {
     (void)state;
-    search_all(PLAIN, "search, plain tables", 0); // so few plain tensors nearly always reach the bound
+    search_all(PLAIN, "search, plain tables", false); // so few plain tensors nearly always reach the bound
 }
 
 static void the_search_is_as_good_as_brute_force_with_alignments(void **state) {
     (void)state;
-    search_all(ALIGNED, "search, alignments", 100);
+    search_all(ALIGNED, "search, alignments", true);
 }
 
 static void the_search_is_as_good_as_brute_force_with_every_feature(void **state) {
     (void)state;
-    search_all(EVERYTHING, "search, every feature", 100);
+    search_all(EVERYTHING, "search, every feature", true);
 }
 
 /// Capacity mode: yes exactly from the smallest height on, and below it a proof that there is none.

@@ -300,7 +300,7 @@ static void S23_10_an_exhausted_tree_proves_one_grain_more(void **state) {
     (void)state;
     tide_rng rng = {41};
     size_t n_next = 0;
-    for (int k = 0; k < tide_test_rounds(1000, 3000); k++) {
+    for (int k = 0; k < tide_test_rounds(160, 3000); k++) {
         tide_problem p = loose_problem(&rng, 9 + tide_rng_below(&rng, 9));
         const uint64_t optimum = optimum_by_heights(&p);
         tide_placement pl = place(&p, (tide_strategy_options){.node_limit = 20000, .n_threads = 1});
