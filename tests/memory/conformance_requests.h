@@ -73,7 +73,7 @@ static void every_magnitude(void **state) { // LT-39
     // Who needs a reset has what is there, and takes no more from the system.
     const tide_allocator_props p = props_of(a);
     const uint64_t max_bytes = p.needs_reset ? stats_of(a).largest_free_bytes : p.max_bytes;
-    const size_t top = m->top_bytes != 0 ? m->top_bytes : TOP_BYTES;
+    const size_t top = m->top_bytes != 0 ? m->top_bytes : ALL_BYTES;
     for (size_t pow = 1; pow <= top; pow *= 2) {
         for (size_t size = pow > 1 ? pow - 1 : 1; size <= pow + 1 && size <= top; size++) {
             if (size <= max_bytes) {
