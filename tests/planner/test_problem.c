@@ -409,7 +409,8 @@ static void offsets_past_63_bits_are_refused(void **state) {
     assert_tide_ok(tide_lifetimes_add(&lt, &item, &err), &err);
     assert_tide_ok(tide__problems_make(&lt, &all, &err), &err);
     tide__problems_deinit(&all);
-    item.name = "zenith";
+    item = an_item("zenith", 1, UINT64_C(1) << 62, 0, 2);
+    item.unrounded = true;
     assert_tide_ok(tide_lifetimes_add(&lt, &item, &err), &err);
     assert_tide_status(tide__problems_make(&lt, &all, &err), TIDE_ERR_OVERFLOW);
     assert_text_has(err.msg, "'zenith'");
