@@ -88,27 +88,28 @@ tide_status tide_storage_adopt(tide_data_ptr *ptr, size_t size_bytes, tide_memor
 
 // ---- bytes ----
 
-/// Work queued on the block's last stream may still use it, or, on fresh memory, its owner before. A stream that
-/// is gone has no work left, so a failure is ignored here; a real one is returned by the copy itself.
-static void wait_for(const tide_block *b) {
-    const tide_stream_id stream = __atomic_load_n(&b->last_stream, __ATOMIC_RELAXED);
-    if (b->device.type == TIDE_DEVICE_CPU && stream == 0) return; // work of the calling thread: done
-    const tide_status st = tide_stream_sync(b->device, stream, NULL);
+void tide_storage_wait(const tide_storage *s) {
+    if (s->block == NULL) return;
+    const tide_stream_id stream = __atomic_load_n(&s->block->last_stream, __ATOMIC_RELAXED);
+    if (s->device.type == TIDE_DEVICE_CPU && stream == 0) return; // work of the calling thread: done
+    // A stream that is gone has no work left; a failure that matters comes back from what is done with the bytes next.
+    const tide_status st = tide_stream_sync(s->device, stream, NULL);
     (void)st;
 }
 
-/// Zero `size_bytes` of fresh memory from `offset_bytes` on; they are there when this returns.
-static tide_status zero(const tide_storage *s, size_t offset_bytes, size_t size_bytes, tide_error *err) {
+tide_status tide_storage_zero(const tide_storage *s, size_t offset_bytes, size_t size_bytes, tide_error *err) {
     TIDE_ASSERT(offset_bytes <= s->size_bytes && size_bytes <= s->size_bytes - offset_bytes);
     if (size_bytes == 0) return TIDE_OK;
-    char *const at = (char *)tide_storage_data(s) + offset_bytes;
+    void *data;
+    TIDE_TRY(tide_storage_write(s, &data, err));
     if (s->device.type == TIDE_DEVICE_CPU) {
-        wait_for(s->block);
-        memset(at, 0, size_bytes);
+        tide_storage_wait(s);
+        memset((char *)data + offset_bytes, 0, size_bytes);
         return TIDE_OK;
     }
-    TIDE_TRY(tide_device_fill(s->device, s->block->last_stream, at, 0, size_bytes, err));
-    return tide_stream_sync(s->device, s->block->last_stream, err);
+    const tide_stream_id stream = s->block->last_stream;
+    TIDE_TRY(tide_device_fill(s->device, stream, (char *)data + offset_bytes, 0, size_bytes, err));
+    return tide_stream_sync(s->device, stream, err);
 }
 
 /// All of `from` to the start of `to`, across devices too; it is there when this returns.
@@ -118,8 +119,8 @@ static tide_status copy_all(const tide_storage *to, const tide_storage *from, ti
     TIDE_TRY(tide_storage_read(from, &src, err));
     if (from->size_bytes == 0) return TIDE_OK;
     void *const dst = tide_storage_data(to);
-    wait_for(from->block);
-    wait_for(to->block);
+    tide_storage_wait(from);
+    tide_storage_wait(to);
     if (to->device.type == TIDE_DEVICE_CPU && from->device.type == TIDE_DEVICE_CPU) {
         memcpy(dst, src, from->size_bytes);
         return TIDE_OK;
@@ -152,7 +153,7 @@ tide_status tide_storage_reset(tide_storage *s, const tide_storage_spec *spec, s
     tide_storage fresh = {.device = spec->device};
     tide_status st = tide_storage_create(spec, size_bytes, &fresh, err);
     if (st == TIDE_OK) {
-        st = zero(&fresh, 0, fresh.size_bytes, err);
+        st = tide_storage_zero(&fresh, 0, fresh.size_bytes, err);
         if (st != TIDE_OK) tide_storage_deinit(&fresh);
     }
     if (st != TIDE_OK) return leave_empty(s, spec->device, st);
@@ -196,7 +197,7 @@ tide_status tide_storage_resize(tide_storage *s, const tide_storage_spec *spec, 
     tide_storage fresh = {.device = s->device};
     TIDE_TRY(create_like(s, spec, size_bytes, &fresh, err));
     tide_status st = copy_all(&fresh, s, err);
-    if (st == TIDE_OK) st = zero(&fresh, s->size_bytes, fresh.size_bytes - s->size_bytes, err);
+    if (st == TIDE_OK) st = tide_storage_zero(&fresh, s->size_bytes, fresh.size_bytes - s->size_bytes, err);
     if (st != TIDE_OK) {
         tide_storage_deinit(&fresh);
         return st;

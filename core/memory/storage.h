@@ -84,6 +84,13 @@ void *tide_storage_data(const tide_storage *s);
 /// Addresses as of tide_block_read and tide_block_write; NULL when empty.
 tide_status tide_storage_read(const tide_storage *s, const void **out, tide_error *err) TIDE_NODISCARD;
 tide_status tide_storage_write(const tide_storage *s, void **out, tide_error *err) TIDE_NODISCARD;
+/// Work that is queued on the stream that used the memory last (on fresh memory: its owner before) is over when this
+/// returns.
+void tide_storage_wait(const tide_storage *s);
+/// Zero [offset_bytes, offset_bytes + size_bytes), which lies inside, on any device; the bytes are there when this
+/// returns. @return as tide_storage_write; what the device says
+tide_status tide_storage_zero(const tide_storage *s, size_t offset_bytes, size_t size_bytes,
+                              tide_error *err) TIDE_NODISCARD;
 /// Blocks' references; 0 when empty. `unique`: this is the only one (PT-3).
 uint32_t tide_storage_use_count(const tide_storage *s);
 bool tide_storage_is_unique(const tide_storage *s);

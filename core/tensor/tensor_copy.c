@@ -11,28 +11,18 @@
 
 static bool is_cpu(tide_device d) { return d.type == TIDE_DEVICE_CPU; }
 
-/// Work that is queued on the block's last stream may still use it, or, on fresh memory, its owner before. A
-/// stream that is gone has no work left, so a failure says nothing here; one that matters comes back from the copy
-/// itself.
-static void wait_for(const tide_block *b) {
-    const tide_stream_id stream = __atomic_load_n(&b->last_stream, __ATOMIC_RELAXED);
-    if (is_cpu(b->device) && stream == 0) return; // work of the calling thread: done
-    const tide_status st = tide_stream_sync(b->device, stream, NULL);
-    (void)st;
-}
-
 /// Copy bytes from `src` to the start of `dst`, whatever their devices, after all work queued on the blocks' last
 /// streams, and wait for it.
-static tide_status tide__storage_fill_from(const tide_storage *dst, const tide_storage *src, size_t src_offset_bytes,
-                                           size_t size_bytes, tide_error *err) {
+static tide_status fill_from(const tide_storage *dst, const tide_storage *src, size_t src_offset_bytes,
+                             size_t size_bytes, tide_error *err) {
     if (size_bytes == 0) return TIDE_OK;
     void *to;
     const void *base;
     TIDE_TRY(tide_storage_read(src, &base, err));
     TIDE_TRY(tide_storage_write(dst, &to, err));
     const void *from = (const char *)base + src_offset_bytes;
-    wait_for(src->block);
-    wait_for(dst->block);
+    tide_storage_wait(src);
+    tide_storage_wait(dst);
     if (is_cpu(dst->device) && is_cpu(src->device)) {
         memcpy(to, from, size_bytes);
         return TIDE_OK;
@@ -43,27 +33,11 @@ static tide_status tide__storage_fill_from(const tide_storage *dst, const tide_s
                                 err);
 }
 
-/// Zero a part of a storage, whatever its device, and wait for it.
-static tide_status tide__storage_zero(const tide_storage *s, size_t offset_bytes, size_t size_bytes, tide_error *err) {
-    if (size_bytes == 0) return TIDE_OK;
-    void *data;
-    TIDE_TRY(tide_storage_write(s, &data, err));
-    if (is_cpu(s->device)) {
-        wait_for(s->block);
-        memset((char *)data + offset_bytes, 0, size_bytes);
-        return TIDE_OK;
-    }
-    const tide_stream_id stream = s->block->last_stream;
-    TIDE_TRY(tide_device_fill(s->device, stream, (char *)data + offset_bytes, 0, size_bytes, err));
-    return tide_stream_sync(s->device, stream, err);
-}
-
 // ---- memory ----
 
 /// Fresh memory as the block of `t` was made: its allocator, kind, alignment, tag.
 /// @return TIDE_ERR_INVALID when `t` has no block or no allocator gave it
-static tide_status tide__tensor_storage_like(const tide_tensor *t, size_t size_bytes, tide_storage *out,
-                                             tide_error *err) {
+static tide_status storage_like(const tide_tensor *t, size_t size_bytes, tide_storage *out, tide_error *err) {
     const tide_block *b = t->storage.block;
     if (b == NULL || b->owner == NULL)
         return TIDE_FAIL(err, TIDE_ERR_INVALID, "tensor '%s' has no allocator to take %zu B from",
@@ -90,8 +64,7 @@ static tide_status tide__tensor_storage_like(const tide_tensor *t, size_t size_b
 static tide_status take_memory(const tide_tensor *t, const tide_tensor_spec *where, size_t size_bytes,
                                tide_storage *out, tide_error *err) {
     const tide_block *b = t->storage.block;
-    if (where == NULL && size_bytes > 0 && b != NULL && b->owner != NULL)
-        return tide__tensor_storage_like(t, size_bytes, out, err);
+    if (where == NULL && size_bytes > 0 && b != NULL && b->owner != NULL) return storage_like(t, size_bytes, out, err);
     const tide_storage_spec spec = where != NULL ? tide__tensor_storage_spec(where)
                                                  : (tide_storage_spec){.device = t->storage.device,
                                                                        .kind = tide_tensor_kind(t),
@@ -173,8 +146,8 @@ static tide_status gather_into(const tide_storage *dst, const tide_tensor *t, ti
     void *to;
     TIDE_TRY(tide_tensor_read(t, &from, err));
     TIDE_TRY(tide_storage_write(dst, &to, err));
-    wait_for(t->storage.block);
-    wait_for(dst->block);
+    tide_storage_wait(&t->storage);
+    tide_storage_wait(dst);
     gather(t, from, to);
     return TIDE_OK;
 }
@@ -200,7 +173,7 @@ static tide_status clone_to(const tide_tensor *t, const tide_tensor_spec *where,
     if (!t->layout.contiguous)
         st = gather_into(&storage, t, err);
     else
-        st = tide__storage_fill_from(&storage, &t->storage, t->offset_bytes, layout.size_bytes, err);
+        st = fill_from(&storage, &t->storage, t->offset_bytes, layout.size_bytes, err);
     if (st == TIDE_OK) st = tide__tensor_new(t->dtype, &layout, &storage, 0, storage.device, out, err);
     tide_storage_deinit(&storage);
     return st;
@@ -291,10 +264,10 @@ static tide_status take_fresh(const tide_tensor *t, const tide_tensor_spec *wher
         const tide_storage_spec spec = tide__tensor_storage_spec(where);
         TIDE_TRY(tide_storage_create(&spec, want_bytes, &fresh, err));
     } else {
-        TIDE_TRY(tide__tensor_storage_like(t, want_bytes, &fresh, err));
+        TIDE_TRY(storage_like(t, want_bytes, &fresh, err));
     }
-    tide_status st = tide__storage_fill_from(&fresh, &t->storage, t->offset_bytes, have_bytes, err);
-    if (st == TIDE_OK) st = tide__storage_zero(&fresh, have_bytes, fresh.size_bytes - have_bytes, err);
+    tide_status st = fill_from(&fresh, &t->storage, t->offset_bytes, have_bytes, err);
+    if (st == TIDE_OK) st = tide_storage_zero(&fresh, have_bytes, fresh.size_bytes - have_bytes, err);
     if (st != TIDE_OK) {
         tide_storage_deinit(&fresh);
         return st;
@@ -318,7 +291,7 @@ tide_status tide_tensor_resize(tide_tensor *t, const tide_shape *shape, const ti
     if (want_bytes > have_bytes) {
         if (tide_storage_is_unique(&t->storage) &&
             tide__layout_check_place(t->dtype, &want, &t->storage, t->offset_bytes, NULL) == TIDE_OK) {
-            TIDE_TRY(tide__storage_zero(&t->storage, t->offset_bytes + have_bytes, want_bytes - have_bytes, err));
+            TIDE_TRY(tide_storage_zero(&t->storage, t->offset_bytes + have_bytes, want_bytes - have_bytes, err));
         } else {
             tide_storage fresh;
             TIDE_TRY(take_fresh(t, where, have_bytes, want_bytes, &fresh, err));
