@@ -60,18 +60,18 @@ typedef struct census {
 static tide_status check_uses(const tide__sc *a, const tide__chunk *p, tide_error *err) {
     uint32_t n = p->unsure && p->state == TIDE__CHUNK_PENDING ? 1 : 0;
     for (const tide__use *u = p->uses; u != NULL; u = u->sibling, n++) {
-        if (u->chunk != p) return BROKEN(err, "%s: a use of piece %p is that of another", a->name, (void *)p->addr);
+        if (u->chunk != p) return BROKEN(err, "%s: a use of chunk %p is that of another", a->name, (void *)p->addr);
     }
     const bool waits = p->state == TIDE__CHUNK_PENDING;
     if (n != p->n_uses || (p->state == TIDE__CHUNK_IDLE && n != 0) || (waits && n == 0))
-        return BROKEN(err, "%s: piece %p counts %" PRIu32 " uses and has %" PRIu32, a->name, (void *)p->addr, p->n_uses,
+        return BROKEN(err, "%s: chunk %p counts %" PRIu32 " uses and has %" PRIu32, a->name, (void *)p->addr, p->n_uses,
                       n);
     return TIDE_OK;
 }
 
 static tide_status check_chunk(const tide__sc *a, const tide__chunk *p, census *c, tide_error *err) {
     const bool steps = p->size_bytes > 0 && p->size_bytes % TIDE__SC_STEP_BYTES == 0;
-    if (!steps) return BROKEN(err, "%s: a piece of %zu B", a->name, p->size_bytes);
+    if (!steps) return BROKEN(err, "%s: a chunk of %zu B", a->name, p->size_bytes);
     TIDE_TRY(check_uses(a, p, err));
     const tide__chunk *next = p->after;
     if (p->state == TIDE__CHUNK_IDLE && next != NULL && next->state == TIDE__CHUNK_IDLE && next->home == p->home)
@@ -97,13 +97,13 @@ static tide_status check_segment(const tide__sc *a, const tide__segment *seg, ce
     size_t n_busy = 0;
     for (const tide__chunk *p = seg->first; p != NULL; before = p, p = p->after) {
         if (p->addr != at || p->before != before || p->segment != seg)
-            return BROKEN(err, "%s: segment %" PRIu64 " is damaged at piece %p", a->name, seg->id, (void *)p->addr);
+            return BROKEN(err, "%s: segment %" PRIu64 " is damaged at chunk %p", a->name, seg->id, (void *)p->addr);
         TIDE_TRY(check_chunk(a, p, c, err));
         if (p->state != TIDE__CHUNK_IDLE) n_busy++;
         at += p->size_bytes;
     }
     if (at != seg->base + seg->size_bytes || n_busy != seg->n_busy)
-        return BROKEN(err, "%s: segment %" PRIu64 ": pieces end at %p, %zu of them are busy; it says %p and %zu",
+        return BROKEN(err, "%s: segment %" PRIu64 ": chunks end at %p, %zu of them are busy; it says %p and %zu",
                       a->name, seg->id, (const void *)at, n_busy, (void *)(seg->base + seg->size_bytes), seg->n_busy);
     c->reserved_bytes += seg->size_bytes;
     return TIDE_OK;
@@ -117,7 +117,7 @@ static tide_status check_tree(const tide__sc *a, tide__chunk *root, tide__chunk_
         const bool heap =
             (p->less == NULL || p->less->rank <= p->rank) && (p->more == NULL || p->more->rank <= p->rank);
         if (p->state != state || (home != NULL && p->home != home) || !heap)
-            return BROKEN(err, "%s: piece %p does not belong where it lies", a->name, (void *)p->addr);
+            return BROKEN(err, "%s: chunk %p does not belong where it lies", a->name, (void *)p->addr);
     }
     return TIDE_OK;
 }
@@ -167,7 +167,7 @@ static tide_status check_all(const tide__sc *a, tide_error *err) {
     if (n_idle != c.n_idle || n_stealable != c.n_stealable || c.idle_bytes != s->cached_bytes ||
         c.active_bytes != s->active_bytes || c.pending_bytes != s->pending_bytes || c.n_pending != s->n_pending ||
         c.reserved_bytes != s->reserved_bytes)
-        return BROKEN(err, "%s: segments, shelves and counters disagree", a->name);
+        return BROKEN(err, "%s: segments, free lists and counters disagree", a->name);
     tide_allocator_stats all = *s;
     all.largest_free_bytes = tide__sc_largest_free(a);
     return tide__counters_check(&all, a->name, err);
@@ -193,7 +193,7 @@ static tide_status serve(tide__sc *a, const tide__sc_plan *plan, const tide_allo
     if (from == NULL) TIDE_TRY(tide__sc_refill(a, plan, req, &from, &taken, err));
     TIDE_ASSERT(from->state == TIDE__CHUNK_IDLE && from->segment->large == plan->large);
     if (tide__sc_cut(a, from, plan, out) != TIDE_OK)
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "%s: no host memory for a piece", a->name);
+        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "%s: no host memory for a chunk", a->name);
     if (!taken) a->stats.n_hits++;
     return TIDE_OK;
 }

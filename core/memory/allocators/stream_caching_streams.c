@@ -32,8 +32,8 @@ tide__sc_stream *tide__sc_stream_of(tide__sc *a, tide_stream_id id) {
 }
 
 /// An idle chunk changes its home. @return what it became there
-static tide__chunk *tide__sc_move_idle(tide__sc *a, tide__chunk *p, tide__free_list *to) {
-    TIDE_ASSERT(p->state == TIDE__CHUNK_IDLE && p->home != to);
+static tide__chunk *move_idle(tide__sc *a, tide__chunk *p, tide__free_list *to) {
+    TIDE_ASSERT(p->state == TIDE__CHUNK_IDLE);
     tide__tree_remove(&p->home->idle[p->segment->large], p);
     p->home = to;
     if (to->stream == NULL && a->source.host_memory) tide_asan_poison(p->addr, p->size_bytes);
@@ -47,7 +47,7 @@ static void move_home(tide__sc *a, const tide__free_list *from, tide__free_list 
             if (p->home != from) continue;
             // Merging may swallow p into the one before it, and the one after it: go on from what it became.
             if (p->state == TIDE__CHUNK_IDLE) {
-                p = tide__sc_move_idle(a, p, to);
+                p = move_idle(a, p, to);
             } else {
                 p->home = to;
             }
@@ -64,8 +64,8 @@ static void undeclare_all(tide__sc *a, const tide__sc_stream *s) {
     }
 }
 
-/// The stream is gone: its uses are over, its chunks serve everybody.
-static void tide__sc_forget_stream(tide__sc *a, tide__sc_stream *s) {
+/// The stream is gone: its uses are over, its chunks serve every stream.
+static void forget_stream(tide__sc *a, tide__sc_stream *s) {
     tide__sc_finish_uses(a, s);
     undeclare_all(a, s);
     move_home(a, &s->list, &a->shared);
@@ -85,7 +85,7 @@ void tide__sc_on_stream_destroyed(void *self, tide_device device, tide_stream_id
     if (!tide_device_equal(device, a->device)) return;
     pthread_mutex_lock(&a->lock);
     tide__sc_stream *s = tide__sc_find_stream(a, stream);
-    if (s != NULL) tide__sc_forget_stream(a, s);
+    if (s != NULL) forget_stream(a, s);
     pthread_mutex_unlock(&a->lock);
 }
 
@@ -299,7 +299,7 @@ void tide__sc_defer(tide__sc *a, tide__chunk *p) {
     p->n_uses++; // of this function: a stream that turns out to be gone must not complete the chunk meanwhile
     for (tide__use *u = p->uses, *next; u != NULL; u = next) {
         next = u->sibling;
-        if (enqueue(a, u) == GONE) tide__sc_forget_stream(a, u->by);
+        if (enqueue(a, u) == GONE) forget_stream(a, u->by);
     }
     if (--p->n_uses == 0) tide__sc_complete(a, p);
 }
@@ -323,7 +323,7 @@ void tide__sc_reclaim(tide__sc *a) {
         tide__sc_stream *by = *at;
         const progress got = settle(a, by);
         if (got == GONE) {
-            tide__sc_forget_stream(a, by); // takes it off the list, too
+            forget_stream(a, by); // takes it off the list, too
         } else if (by->first == NULL) {
             *at = by->next_waiting;
         } else {
@@ -346,7 +346,7 @@ static bool follow(tide__sc *a, tide__chunk *p, const tide__sc_stream *to) {
         tide__use *mark = home->n_unrecorded == 0 ? new_use(a, home) : NULL; // else it takes no events at present
         if (mark == NULL) return false;
         const progress got = enqueue(a, mark);
-        if (got == GONE) tide__sc_forget_stream(a, home);
+        if (got == GONE) forget_stream(a, home);
         if (got != ON_ITS_WAY) return false;
         if (tide_stream_wait_event(a->device, to->id, mark->event, NULL) != TIDE_OK) return false;
     }
@@ -395,7 +395,7 @@ tide__chunk *tide__sc_take_idle(tide__sc *a, const tide__sc_plan *plan) {
     tide__chunk *p = s != NULL ? fit_anywhere(a, plan) : NULL;
     if (p == NULL || !follow(a, p, s)) return NULL;
     p->idle_since = ++a->clock; // a wait for s before this was no wait for the stream it comes from
-    return tide__sc_move_idle(a, p, &s->list);
+    return move_idle(a, p, &s->list);
 }
 
 /// The next stream with a queue after number `after`.
@@ -421,7 +421,7 @@ void tide__sc_sync_uses(tide__sc *a) {
     for (tide__sc_stream *s; (s = next_waiting(a, at)) != NULL;) {
         at = s->number;
         if (record_late(a, s) == GONE) {
-            tide__sc_forget_stream(a, s);
+            forget_stream(a, s);
             continue;
         }
         const tide_event_id event = last_event(s);
