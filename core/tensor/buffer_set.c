@@ -11,6 +11,7 @@
 
 #include <inttypes.h>
 
+#include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 
@@ -138,6 +139,7 @@ static void place_group(tide_buffer_set *s, size_t first, size_t *bytes, size_t 
         }
         if (next == SIZE_MAX) break;
         item *it = &s->items[next];
+        TIDE_ASSERT(cursor % it->align_bytes == 0); // the strictest go first
         it->placed = true;
         it->offset_bytes = cursor;
         cursor += it->rounded_bytes; // the sum of all did not overflow when they were added
@@ -170,6 +172,7 @@ static tide_status make_buffer(item *it, const tide_storage *whole, tide_error *
     tide_storage slice = {.device = it->device};
     if (it->size_bytes > 0)
         TIDE_TRY(tide_storage_slice(whole, (size_t)it->offset_bytes, (size_t)it->rounded_bytes, &slice, err));
+    TIDE_ASSERT(slice.size_bytes == 0 || (uintptr_t)tide_storage_data(&slice) % it->align_bytes == 0);
     const tide_status st = tide_tensor_create_on(&slice, 0, it->dtype, &it->shape, &it->tensor, err);
     tide_storage_deinit(&slice);
     return st;
@@ -180,6 +183,7 @@ static tide_status make_group(tide_buffer_set *s, size_t first, tide_error *err)
     tide_storage whole;
     place_group(s, first, &bytes, &align);
     TIDE_TRY(take_block(s, &s->items[first], bytes, align, &whole, err));
+    TIDE_ASSERT(bytes <= s->total_bytes && whole.size_bytes == bytes);
     tide_status st = TIDE_OK;
     for (size_t i = first; i < s->n && st == TIDE_OK; i++) {
         if (same_group(&s->items[first], &s->items[i])) st = make_buffer(&s->items[i], &whole, err);
@@ -189,6 +193,7 @@ static tide_status make_group(tide_buffer_set *s, size_t first, tide_error *err)
 }
 
 static tide_status make_view(tide_buffer_set *s, item *it, tide_error *err) {
+    TIDE_ASSERT(it->buffer >= 0 && (size_t)it->buffer < s->n && s->items[it->buffer].tensor != NULL);
     const tide_tensor *buffer = s->items[it->buffer].tensor;
     return tide_tensor_create_on(tide_tensor_storage(buffer), (size_t)it->offset_bytes, it->dtype, &it->shape,
                                  &it->tensor, err);

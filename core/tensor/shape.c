@@ -52,6 +52,7 @@ tide_status tide_shape_numel(const tide_shape *s, int64_t *out, tide_error *err)
             return TIDE_FAIL(err, TIDE_ERR_OVERFLOW, "shape %s has more than 2^63-1 elements",
                              tide_shape_format(s, text, sizeof text));
     }
+    TIDE_ASSERT(numel >= 0 && (numel == 0) == has_zero);
     *out = numel;
     return TIDE_OK;
 }
@@ -73,6 +74,7 @@ tide_status tide_shape_bytes(const tide_shape *s, tide_dtype dtype, size_t *out,
 void tide_shape_strides(const tide_shape *s, int64_t *strides) {
     // strides[rank-1] = 1, strides[i] = strides[i+1] * dims[i+1]. Extents below 1 count as 1, as everywhere else;
     // a product past 2^63-1 can only arise beside a 0 extent, where no stride is ever used, and stays put.
+    TIDE_ASSERT(s->rank >= 0 && s->rank <= TIDE_MAX_RANK);
     int64_t stride = 1;
     for (int32_t i = s->rank; i-- > 0;) {
         strides[i] = stride;

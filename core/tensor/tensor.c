@@ -4,12 +4,21 @@
 // shapes and strides, tensor_copy.c what copies elements.
 #include <inttypes.h>
 
+#include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "core/base/log.h"
 #include "core/tensor/tensor_internal.h"
 
 // ---- creating and releasing ----
+
+bool tide__tensor_holds(const tide_tensor *t) {
+    const tide__layout *l = &t->layout;
+    if (!t->has_storage) return t->storage.block == NULL && t->offset_bytes == 0;
+    if (!l->known || t->offset_bytes > t->storage.size_bytes) return false;
+    if (l->contiguous && (l->reach_bytes != l->size_bytes || l->overlaps)) return false;
+    return l->reach_bytes <= t->storage.size_bytes - t->offset_bytes;
+}
 
 tide_status tide__tensor_new(tide_dtype dtype, const tide__layout *layout, tide_storage *storage, size_t offset_bytes,
                              tide_device device, tide_tensor **out, tide_error *err) {
@@ -25,6 +34,7 @@ tide_status tide__tensor_new(tide_dtype dtype, const tide__layout *layout, tide_
         t->offset_bytes = offset_bytes;
         *storage = (tide_storage){.device = t->storage.device};
     }
+    TIDE_ASSERT(tide__tensor_holds(t));
     *out = t;
     return TIDE_OK;
 }
@@ -89,12 +99,16 @@ tide_status tide_tensor_borrow(void *data, size_t size_bytes, tide_dtype dtype, 
 }
 
 tide_tensor *tide_tensor_ref(tide_tensor *t) {
-    __atomic_fetch_add(&t->refs, 1, __ATOMIC_RELAXED);
+    const uint32_t before = __atomic_fetch_add(&t->refs, 1, __ATOMIC_RELAXED);
+    TIDE_ASSERT(before > 0 && before < UINT32_MAX);
     return t;
 }
 
 void tide_tensor_unref(tide_tensor *t) {
-    if (t == NULL || __atomic_fetch_sub(&t->refs, 1, __ATOMIC_ACQ_REL) != 1) return;
+    if (t == NULL) return;
+    const uint32_t before = __atomic_fetch_sub(&t->refs, 1, __ATOMIC_ACQ_REL);
+    TIDE_ASSERT(before > 0);
+    if (before != 1) return;
     tide_storage_deinit(&t->storage);
     tide_host_free(t);
 }
@@ -136,6 +150,7 @@ static bool has_bytes(const tide_tensor *t) { return t->layout.size_bytes > 0 &&
 tide_status tide_tensor_read(const tide_tensor *t, const void **out, tide_error *err) {
     *out = NULL;
     if (!has_bytes(t)) return TIDE_OK;
+    TIDE_ASSERT(t->layout.reach_bytes <= t->storage.size_bytes - t->offset_bytes);
     const void *base;
     TIDE_TRY(tide_block_read(t->storage.block, &base, err));
     *out = (const char *)base + t->storage.offset_bytes + t->offset_bytes;
@@ -155,6 +170,7 @@ tide_status tide_tensor_write(tide_tensor *t, void **out, tide_error *err) {
     *out = NULL;
     if (!has_bytes(t)) return TIDE_OK;
     if (t->layout.overlaps) return refuse_overlap(t, err);
+    TIDE_ASSERT(t->layout.reach_bytes <= t->storage.size_bytes - t->offset_bytes);
     void *base;
     TIDE_TRY(tide_block_write(t->storage.block, &base, err));
     *out = (char *)base + t->storage.offset_bytes + t->offset_bytes;
@@ -197,6 +213,7 @@ tide_status tide_tensor_set_shape(tide_tensor *t, const tide_shape *shape, tide_
         TIDE_TRY(tide__layout_check_place(t->dtype, &want, &t->storage, t->offset_bytes, err));
     }
     t->layout = want;
+    TIDE_ASSERT(tide__tensor_holds(t));
     return TIDE_OK;
 }
 
@@ -213,6 +230,7 @@ tide_status tide_tensor_set_dtype(tide_tensor *t, tide_dtype dtype, tide_error *
     }
     t->dtype = dtype;
     t->layout = want;
+    TIDE_ASSERT(tide__tensor_holds(t));
     return TIDE_OK;
 }
 
@@ -227,6 +245,7 @@ static void settle(tide_tensor *t, tide_storage fresh, size_t offset_bytes, cons
     t->offset_bytes = offset_bytes;
     t->has_storage = true;
     t->layout = *layout;
+    TIDE_ASSERT(tide__tensor_holds(t));
 }
 
 tide_status tide_tensor_bind(tide_tensor *t, const tide_storage *storage, size_t offset_bytes, tide_error *err) {
@@ -256,6 +275,7 @@ void tide_tensor_unbind(tide_tensor *t) {
     // Strides over nothing mean nothing. A shape that was counted once can be counted again.
     tide__layout layout;
     if (tide__layout_row_major(t->dtype, &t->layout.shape, &layout, NULL) == TIDE_OK) t->layout = layout;
+    TIDE_ASSERT(tide__tensor_holds(t));
 }
 
 void tide_tensor_reset(tide_tensor *t) {
@@ -331,6 +351,7 @@ tide_status tide_tensor_slice(tide_tensor *t, int32_t dim, int64_t begin, int64_
     shape.dims[dim] = end > begin ? 1 + (end - begin - 1) / step : 0;
     // A view without elements begins where its base does (its first element might lie behind the end) and its strides
     // mean nothing. Of others nothing overflows: with two elements or more, all that is counted lies inside the base.
+    TIDE_ASSERT(shape.dims[dim] == 0 || begin + (shape.dims[dim] - 1) * step < end);
     const bool has_elements = t->layout.size_bytes > 0 && shape.dims[dim] > 0;
     if (has_elements && shape.dims[dim] > 1) strides[dim] *= step;
     const size_t skipped =
@@ -352,6 +373,7 @@ tide_status tide_tensor_permute(tide_tensor *t, const int32_t *order, tide_tenso
         shape.dims[i] = t->layout.shape.dims[order[i]];
         strides[i] = t->layout.strides[order[i]];
     }
+    TIDE_ASSERT(seen == (UINT64_C(1) << shape.rank) - 1);
     return make_view(t, &shape, strides, t->offset_bytes, out, err);
 }
 

@@ -3,6 +3,7 @@
 // Copies of tensors: now (clone, contiguous) or when one of the two is first written (lazy clone). See tensor.h.
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/device/backend.h"
 #include "core/tensor/tensor_internal.h"
@@ -15,6 +16,7 @@ static bool is_cpu(tide_device d) { return d.type == TIDE_DEVICE_CPU; }
 /// streams, and wait for it.
 static tide_status fill_from(const tide_storage *dst, const tide_storage *src, size_t src_offset_bytes,
                              size_t size_bytes, tide_error *err) {
+    TIDE_ASSERT(size_bytes <= dst->size_bytes && src_offset_bytes + size_bytes <= src->size_bytes);
     if (size_bytes == 0) return TIDE_OK;
     void *to;
     const void *base;
@@ -94,6 +96,7 @@ static walk walk_of(const tide__layout *l, size_t elem_bytes) {
         w.dims[w.rank] = l->shape.dims[i];
         w.steps[w.rank++] = step;
     }
+    TIDE_ASSERT(w.rank <= l->shape.rank);
     if (w.rank == 0) w = (walk){.rank = 1, .dims = {1}, .steps = {(int64_t)elem_bytes}};
     return w;
 }
@@ -129,6 +132,7 @@ static void gather(const tide_tensor *t, const char *src, char *dst) {
     const walk w = walk_of(&t->layout, elem_bytes);
     const int32_t inner = w.rank - 1;
     const size_t run_bytes = (size_t)w.dims[inner] * elem_bytes;
+    TIDE_ASSERT(run_bytes > 0 && t->layout.size_bytes % run_bytes == 0);
     int64_t at[TIDE_MAX_RANK] = {0};
     for (size_t done = 0; done < t->layout.size_bytes; done += run_bytes) {
         gather_run(dst + done, src, w.dims[inner], w.steps[inner], elem_bytes);
@@ -142,6 +146,7 @@ static void gather(const tide_tensor *t, const char *src, char *dst) {
 }
 
 static tide_status gather_into(const tide_storage *dst, const tide_tensor *t, tide_error *err) {
+    TIDE_ASSERT(!t->layout.contiguous && dst->size_bytes >= t->layout.size_bytes);
     const void *from;
     void *to;
     TIDE_TRY(tide_tensor_read(t, &from, err));
@@ -231,6 +236,7 @@ tide_status tide_tensor_lazy_clone(tide_tensor *t, const tide_tensor_spec *where
     } else {
         twin->offset_bytes = t->offset_bytes;
         twin->has_storage = true;
+        TIDE_ASSERT(tide__tensor_holds(twin) && tide_tensor_is_alias(t, twin));
         *out = twin;
     }
     if (copied != NULL) *copied = !cloned && t->layout.size_bytes > 0;
@@ -266,6 +272,7 @@ static tide_status take_fresh(const tide_tensor *t, const tide_tensor_spec *wher
     } else {
         TIDE_TRY(storage_like(t, want_bytes, &fresh, err));
     }
+    TIDE_ASSERT(have_bytes <= fresh.size_bytes && want_bytes <= fresh.size_bytes);
     tide_status st = fill_from(&fresh, &t->storage, t->offset_bytes, have_bytes, err);
     if (st == TIDE_OK) st = tide_storage_zero(&fresh, have_bytes, fresh.size_bytes - have_bytes, err);
     if (st != TIDE_OK) {

@@ -47,6 +47,9 @@ tide_status tide__layout_check_place(tide_dtype dtype, const tide__layout *layou
 /// The object. @param storage  taken when this succeeds; NULL: unbound on `device`
 tide_status tide__tensor_new(tide_dtype dtype, const tide__layout *layout, tide_storage *storage, size_t offset_bytes,
                              tide_device device, tide_tensor **out, tide_error *err) TIDE_NODISCARD;
+/// What every tensor promises: its elements lie inside its storage, and what is said of their layout agrees. For
+/// assertions.
+bool tide__tensor_holds(const tide_tensor *t);
 tide_storage_spec tide__tensor_storage_spec(const tide_tensor_spec *spec);
 
 #endif

@@ -8,6 +8,7 @@
 //     |<------------ reach_bytes: 40 B ------>|     size_bytes: 24 B
 #include <inttypes.h>
 
+#include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/tensor/tensor_internal.h"
 
@@ -47,6 +48,7 @@ static bool reach_of(const tide_shape *shape, const int64_t *strides, int64_t *o
     for (int32_t i = 0; i < shape->rank; i++) {
         if (!tide_mul_i64(shape->dims[i] - 1, strides[i], &part) || !tide_add_i64(reach, part, &reach)) return false;
     }
+    TIDE_ASSERT(reach >= 1);
     *out = reach;
     return true;
 }
@@ -74,6 +76,7 @@ static bool may_overlap(const tide_shape *shape, const int64_t *strides) {
             if (next < 0 || strides[i] < strides[next]) next = i;
         }
         if (next < 0) return false;
+        TIDE_ASSERT(next < shape->rank && (taken >> next & 1) == 0);
         if (strides[next] <= spanned) return true;
         spanned += (shape->dims[next] - 1) * strides[next]; // fits: reach_of did
         taken |= UINT32_C(1) << next;
@@ -101,6 +104,8 @@ tide_status tide__layout_strided(tide_dtype dtype, const tide_shape *shape, cons
         l.contiguous = is_row_major(shape, strides);
         l.overlaps = may_overlap(shape, strides);
     }
+    TIDE_ASSERT(l.overlaps || l.reach_bytes >= l.size_bytes);
+    TIDE_ASSERT(!l.contiguous || (l.reach_bytes == l.size_bytes && !l.overlaps));
     *out = l;
     return TIDE_OK;
 }
