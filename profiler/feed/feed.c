@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "profiler/feed/feed_internal.h"
 
@@ -95,9 +96,14 @@ void tide__feed_get_stats(const tide__feed *feed, tide__feed_stats *out) {
     out->file_bytes = f->file_bytes - (TIDE__FEED_HEADER_BYTES - f->header_bytes);
     out->n_rings = f->n_producers;
     for (const tide__producer *p = f->producers; p != NULL; p = p->next) {
-        out->n_events += atomic_load_explicit(&p->ring->n_events, memory_order_relaxed);
-        out->n_lost += atomic_load_explicit(&p->ring->n_lost, memory_order_relaxed);
-        out->blocked_ns += atomic_load_explicit(&p->ring->blocked_ns, memory_order_relaxed);
+        // All in our own memory: the file may have been cut short. What was dropped has no slot.
+        const uint64_t n_lost = atomic_load_explicit(&p->n_lost, memory_order_relaxed);
+        const uint64_t n_control = atomic_load_explicit(&p->n_control, memory_order_acquire);
+        const uint64_t head = __atomic_load_n(&p->head, __ATOMIC_RELAXED);
+        TIDE_ASSERT(n_control <= head);
+        out->n_events += head - n_control + n_lost;
+        out->n_lost += n_lost;
+        out->blocked_ns += atomic_load_explicit(&p->blocked_ns, memory_order_relaxed);
     }
     pthread_mutex_unlock(&f->lock);
 }

@@ -74,9 +74,12 @@ typedef struct tide__producer {
     tide_device device;                  ///< the last one used
     uint32_t device_bits;                ///< its number, where a slot has it
     tide__last_scope scope;
-    uint64_t n_lost, n_gap;  ///< dropped; of them not yet noted in the ring
-    tide__put_time gap_when; ///< of the first of these
-    int64_t ended_run;       ///< that is not yet noted in the ring; 0: none
+    _Atomic uint64_t n_lost;     ///< dropped
+    _Atomic uint64_t n_control;  ///< slots before `head` that hold no event
+    _Atomic uint64_t blocked_ns; ///< waited for room
+    uint64_t n_gap;              ///< dropped, and not yet noted in the ring
+    tide__put_time gap_when;     ///< of the first of these
+    int64_t ended_run;           ///< that is not yet noted in the ring; 0: none
     tide__put_time ended_when;
     uint64_t scopes_of;          ///< thread whose scopes are in here: enterings are numbered by thread
     uint64_t begin;              ///< first position of the room that it has now
@@ -245,9 +248,10 @@ void tide__feed_put_gap(tide__feed *f, tide__producer *p);
 
 /// The slot at p->head, whose fields but `sequence` the caller has stored, is there for the reader.
 static inline void tide__producer_publish(tide__producer *p, tide__slot *s) {
-    atomic_store_explicit(&s->sequence, (uint32_t)(p->head + 1), memory_order_release);
-    p->head++;
-    atomic_store_explicit(&p->ring->head, p->head, memory_order_release);
+    const uint64_t head = p->head + 1;
+    atomic_store_explicit(&s->sequence, (uint32_t)head, memory_order_release);
+    __atomic_store_n(&p->head, head, __ATOMIC_RELAXED); // tide__feed_get_stats looks at it, on any thread
+    atomic_store_explicit(&p->ring->head, head, memory_order_release);
 }
 
 /// A slot that is about no memory, into the room that there is.
@@ -264,6 +268,14 @@ static inline void tide__producer_put_plain(tide__producer *p, tide__put_time wh
     s->kind_flags = (uint8_t)(TIDE__SLOT_NO_KIND | when.flags << TIDE__SLOT_FLAG_SHIFT);
     s->device = s->allocator = 0;
     tide__producer_publish(p, s);
+}
+
+/// The same of a slot that is no event. Counted behind `head`: who sees it in the one sees it in the other.
+static inline void tide__producer_put_control(tide__producer *p, tide__put_time when, uint8_t op, uint64_t block_id,
+                                              uint64_t n) {
+    tide__producer_put_plain(p, when, op, block_id, n, 0);
+    const uint64_t n_control = atomic_load_explicit(&p->n_control, memory_order_relaxed);
+    atomic_store_explicit(&p->n_control, n_control + 1, memory_order_release);
 }
 
 /// For fields of the file that one thread writes and others look at: no locked instruction. Compilers make a load, an

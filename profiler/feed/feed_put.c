@@ -32,8 +32,6 @@ static inline bool has_room(tide__feed *f, tide__producer *p, uint64_t thread, t
     return tide__feed_make_room(f, p, thread, when, must);
 }
 
-static inline void count_event(tide__producer *p) { tide__add_alone(&p->ring->n_events, 1); }
-
 // ---- what an event is about ----
 
 static const char *fault_of(const tide_memory_event *e) {
@@ -130,7 +128,6 @@ static __attribute__((noinline)) void put_any(tide__feed *f, const tide_memory_e
         !allocator_bits(f, p, e->allocator, &allocator))
         return;
     count_bytes(p, e);
-    count_event(p);
     if (!has_room(f, p, e->thread, when, false)) return;
     TIDE_ASSERT(p->head != p->limit && p->limit - p->head <= p->mask + 1);
     tide__slot *s = &p->slots[p->head & p->mask];
@@ -192,7 +189,6 @@ static inline void put_known(tide__producer *p, const tide_memory_event *e, cons
     tide__ring_header *ring = p->ring;
     TIDE_ASSERT(p->head != p->limit && p->limit - p->head <= p->mask + 1);
     count_usual(p, e);
-    tide__add_alone(&ring->n_events, 1);
     tide__slot *s = &p->slots[p->head & p->mask];
     const uint64_t head = p->head + 1;
     s->time = tide__ticks();
@@ -206,7 +202,7 @@ static inline void put_known(tide__producer *p, const tide_memory_event *e, cons
     tide__slot_set_small(s, (uint32_t)e->op << TIDE__SHIFT_OP | (uint32_t)e->kind << TIDE__SHIFT_KIND | p->device_bits |
                                 allocator->number);
     atomic_store_explicit(&s->sequence, (uint32_t)head, memory_order_release);
-    p->head = head;
+    __atomic_store_n(&p->head, head, __ATOMIC_RELAXED); // as of tide__producer_publish
     atomic_store_explicit(&ring->head, head, memory_order_release);
     fetch_to_write(&p->slots[(head + AHEAD) & p->mask]);
 }
@@ -266,7 +262,6 @@ void tide__feed_scope(tide__feed *f, const tide_scope_event *e) {
     const tide__put_time when = time_of(f, e->t_ns);
     uint32_t scope;
     if (!scope_number(f, p, e->thread, e->scope, &scope)) return;
-    count_event(p);
     if (!has_room(f, p, e->thread, when, false)) return;
     tide__producer_put_plain(p, when, e->enter ? TIDE__OP_SCOPE_ENTER : TIDE__OP_SCOPE_LEAVE, block_id, 0, scope);
 }
@@ -287,5 +282,5 @@ void tide__feed_run(tide__feed *f, bool begin, int64_t run_id, uint64_t t_ns) {
         return;
     }
     if (begin) f->begun_run = run_id;
-    tide__producer_put_plain(p, when, begin ? TIDE__SLOT_RUN_BEGIN : TIDE__SLOT_RUN_END, (uint64_t)run_id, 0, 0);
+    tide__producer_put_control(p, when, begin ? TIDE__SLOT_RUN_BEGIN : TIDE__SLOT_RUN_END, (uint64_t)run_id, 0);
 }

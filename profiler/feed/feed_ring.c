@@ -365,7 +365,9 @@ static bool wait_for_room(tide__feed *f, tide__producer *p, uint64_t n, uint64_t
             asked_ns = tide_now_ns();
         }
     }
-    tide__add_alone(&p->ring->blocked_ns, tide_now_ns() - since);
+    tide__add_alone(&p->blocked_ns, tide_now_ns() - since);
+    atomic_store_explicit(&p->ring->blocked_ns, atomic_load_explicit(&p->blocked_ns, memory_order_relaxed),
+                          memory_order_relaxed);
     tide__release_caller(caller);
     return has_room;
 }
@@ -406,15 +408,17 @@ static bool wait_or_give_up(tide__feed *f, tide__producer *p, uint64_t n) {
 // ---- before the next event ----
 
 static void lose(tide__producer *p, tide__put_time when) {
-    atomic_store_explicit(&p->ring->n_lost, ++p->n_lost, memory_order_relaxed);
+    tide__add_alone(&p->n_lost, 1);
+    atomic_store_explicit(&p->ring->n_lost, atomic_load_explicit(&p->n_lost, memory_order_relaxed),
+                          memory_order_relaxed);
     if (p->n_gap++ == 0) p->gap_when = when;
 }
 
 static uint64_t n_pending(const tide__producer *p) { return (uint64_t)(p->n_gap != 0) + (p->ended_run != 0); }
 
 static void put_pending(tide__producer *p) {
-    if (p->n_gap != 0) tide__producer_put_plain(p, p->gap_when, TIDE__OP_GAP, 0, p->n_gap, 0);
-    if (p->ended_run != 0) tide__producer_put_plain(p, p->ended_when, TIDE__SLOT_RUN_END, (uint64_t)p->ended_run, 0, 0);
+    if (p->n_gap != 0) tide__producer_put_control(p, p->gap_when, TIDE__OP_GAP, 0, p->n_gap);
+    if (p->ended_run != 0) tide__producer_put_control(p, p->ended_when, TIDE__SLOT_RUN_END, (uint64_t)p->ended_run, 0);
     p->n_gap = 0;
     p->ended_run = 0;
 }
@@ -435,7 +439,7 @@ bool tide__feed_make_room(tide__feed *f, tide__producer *p, uint64_t thread, tid
     }
     put_pending(p);
     if (p->thread != thread) {
-        tide__producer_put_plain(p, when, TIDE__SLOT_THREAD, thread, 0, 0);
+        tide__producer_put_control(p, when, TIDE__SLOT_THREAD, thread, 0);
         p->thread = thread;
         p->scope = (tide__last_scope){0};
     }

@@ -179,9 +179,9 @@ typedef struct tide__ring_header {
     uint32_t zero;
     _Atomic uint64_t n_lost;     ///< events dropped so far
     _Atomic uint64_t blocked_ns; ///< time the thread waited for room
-    _Atomic uint64_t n_events;   ///< events counted, dropped ones too, control slots not
-    _Atomic uint64_t n_stuck; ///< slots of its last room when there was no place for a larger one; 0: it was never so
     uint64_t pad2;
+    _Atomic uint64_t n_stuck; ///< slots of its last room when there was no place for a larger one; 0: it was never so
+    uint64_t pad3;
     tide__ring_total totals[TIDE__FEED_MAX_DEVICES][TIDE__FEED_MAX_KINDS]; ///< [device number - 1][kind]
 } tide__ring_header;
 _Static_assert(sizeof(tide__ring_header) <= TIDE__RING_HEADER_BYTES, "the slots follow");

@@ -223,6 +223,9 @@ static int live_through_a_cut(const tmp_dir *dir, off_t bytes, bool has_handler)
         tide__feed_memory(f, &e);
     }
     if (tide__feed_error(f, &err) != TIDE_ERR_IO || strstr(err.msg, "cut short") == NULL) return 4;
+    tide__feed_stats s;
+    tide__feed_get_stats(f, &s);
+    if (s.n_events + s.n_refused != 40200 || s.n_events < 200) return 10;
     // A reader in this process, or elsewhere: it is told, and is not killed.
     tide__feed_reader_end(r, 0, 0, true);
     for (uint64_t at = 0; at < 200; at++) (void)!tide__feed_reader_slot(r, 0, at);
