@@ -11,6 +11,7 @@ import re
 import select
 import shutil
 import signal
+import sqlite3
 import struct
 import subprocess
 import time
@@ -222,6 +223,17 @@ def _(t, typed):
     t.assertIn("relu", told)
     for moment in ("12us", "50%", "warm", "end"):
         t.type(typed.replace("peak", moment))
+
+
+@line("tidemark trace trace.db --at exec:12")
+def _(t, typed):
+    told = t.type(f"tidemark run -n 13 -o trace.db model.onnx > made; {typed}")
+    t.assertRegex(told, r"(?m)^live: \d+ blocks?, \d+ tensors? in plans' buffers")
+    t.assertIn("unused in the buffer", told)
+    t.assertNotIn("plan buffer", told)
+    db = sqlite3.connect(t.dir / "trace.db")
+    first, = db.execute("SELECT name FROM execution_steps WHERE execution = 12 AND step = 0").fetchone()
+    t.assertIn(f"at exec:12:{first}: ", t.type(typed + f":{first}"))
 
 
 @line("tidemark trace old.db --compare new.db")
