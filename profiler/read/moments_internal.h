@@ -41,6 +41,9 @@ tide_status tide__trace_each(tide_trace *t, tide__read what, int64_t first, int6
                              tide_status (*on_events)(void *ctx, const tide__event *events, size_t n), void *ctx,
                              tide_error *err) TIDE_NODISCARD;
 void tide__trace_walk_deinit(tide_trace *t);
+
+// ---- moments.c: events by time ----
+
 /// Last event at or before `t_ns`, 0: none. Of those that the trace shows.
 tide_status tide__trace_event_at(tide_trace *t, uint64_t t_ns, int64_t *event_id, tide_error *err) TIDE_NODISCARD;
 /// Last event before `t_ns`.

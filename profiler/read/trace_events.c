@@ -456,39 +456,3 @@ tide_status tide__trace_walk(tide_trace *t, int64_t first, int64_t last,
     if (st != TIDE_OK) leave(t);
     return st;
 }
-
-// ---- events by time ----
-
-/// Last event at or before a moment of which the events are gone: known where it lies between two leaves.
-static tide_status dropped_event_at(tide_trace *t, int64_t t_ns, int64_t *event_id, tide_error *err) {
-    TIDE_TRY(tide__trace_series_load(t, 0, err));
-    const tide__trace_series *sum = &t->series[0];
-    *event_id = 0;
-    for (size_t i = 0; i < sum->n_leaves && sum->leaves[i].begin_ns <= t_ns; i++) {
-        if (sum->leaves[i].end_ns > t_ns) return tide__trace_dropped(t, err);
-        *event_id = sum->leaves[i].last_event;
-    }
-    return TIDE_OK;
-}
-
-tide_status tide__trace_event_at(tide_trace *t, uint64_t t_ns, int64_t *event_id, tide_error *err) {
-    const int64_t at = t_ns > INT64_MAX ? INT64_MAX : (int64_t)t_ns;
-    *event_id = t->last_event;
-    if (at >= t->end_ns) return TIDE_OK;
-    if (t->first_event > 1) {
-        const bool has_base = t->n_snapshots > 0 && t->snapshots[0].event_id == t->first_event - 1;
-        if (at < t->begin_ns && has_base && at >= t->snapshots[0].t_ns) {
-            *event_id = t->snapshots[0].event_id;
-            return TIDE_OK;
-        }
-        if (at < t->begin_ns) return dropped_event_at(t, at, event_id, err);
-    }
-    TIDE_TRY(tide__cursor_event_at(&t->sql, at, event_id, err));
-    if (*event_id > t->last_event) *event_id = t->last_event;
-    return TIDE_OK;
-}
-
-tide_status tide__trace_event_before(tide_trace *t, uint64_t t_ns, int64_t *event_id, tide_error *err) {
-    *event_id = 0;
-    return t_ns > 0 ? tide__trace_event_at(t, t_ns - 1, event_id, err) : TIDE_OK;
-}

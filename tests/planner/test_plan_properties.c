@@ -206,7 +206,8 @@ static void every_strategy_on_tables_with_every_feature(void **state) {
         tide_lifetimes_deinit(&lt);
     }
     for (size_t s = 0; s < n; s++) report(all[s]->name, &c[s]);
-    for (size_t s = 0; s < n; s++) assert_true(c[s].n_plans > (size_t)tide_test_rounds(1600, 4000) && c[s].n_proven > 0);
+    for (size_t s = 0; s < n; s++)
+        assert_true(c[s].n_plans > (size_t)tide_test_rounds(1600, 4000) && c[s].n_proven > 0);
     assert_true(n_contradictions > (size_t)tide_test_rounds(5, 15));
 }
 

@@ -299,7 +299,7 @@ static void lose_pages(tide_record_form form, int fill, uint64_t most_lost) {
     char *copy = tide_host_alloc(s.len);
     assert_non_null(copy);
     uint64_t n_lost = 0, n_pages_lost = 0;
-    const size_t stride = PAGE * (size_t)tide_test_rounds(11, 1); // one page in eleven
+    const size_t stride = PAGE * (size_t)tide_test_rounds(7, 1); // one page in seven
     for (size_t at = 0; at < s.len; at += stride) {
         char what[64];
         snprintf(what, sizeof what, "page %zu of %zu filled with %d", at / PAGE + 1, s.len / PAGE, fill);
