@@ -2,6 +2,7 @@
 //
 // Running one node now, on constants: the engine of constant folding. The results come from the registry of the
 // process, so no instrumented allocator of a run under study ever sees them.
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "core/graph/graph_internal.h"
 
@@ -20,6 +21,7 @@ static tide_status make_results(evaluation *e, const tide_operand *out, tide_ten
         e->out[i].data = NULL;
         if (!tide_operand_present(&out[i])) continue;
         TIDE_TRY(tide__constant_create(out[i].dtype, &out[i].shape, e->kernel.node->name, &results[i], err));
+        TIDE_ASSERT(tide_tensor_size_bytes(results[i]) == out[i].size_bytes);
         e->out[i].data = tide_tensor_data(results[i]);
     }
     return TIDE_OK;
@@ -39,6 +41,7 @@ static tide_status prepare(evaluation *e, const tide_operand *in, size_t n_in, c
 }
 
 static void evaluation_deinit(evaluation *e) {
+    TIDE_ASSERT(e->prepared || (e->exec == NULL && e->scratch == NULL));
     const tide_op_def *def = e->kernel.def;
     if (e->exec != NULL && def->exec_destroy != NULL) def->exec_destroy(&e->kernel, e->exec);
     if (e->prepared && def->destroy != NULL) def->destroy(&e->kernel);

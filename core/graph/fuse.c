@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "core/graph/graph_internal.h"
 #include "core/graph/passes.h"
@@ -16,6 +17,9 @@
 static void take_output(tide_graph *g, uint32_t producer_i, uint32_t node_i) {
     tide_node *producer = &g->nodes[producer_i];
     tide_node *node = &g->nodes[node_i];
+    TIDE_ASSERT(producer_i != node_i && !producer->dead && !node->dead);
+    TIDE_ASSERT(g->values[producer->outputs[0]].producer == producer_i && !g->values[producer->outputs[0]].is_output);
+    TIDE_ASSERT(node->inputs[0] == producer->outputs[0]);
     g->values[producer->outputs[0]].producer = TIDE_NO_NODE;
     producer->outputs[0] = node->outputs[0];
     g->values[node->outputs[0]].producer = producer_i;
@@ -134,6 +138,7 @@ static tide_status fuse_batch_norm(tide_graph *g, uint32_t node_i, const size_t 
     bn_fusion f;
     *done = false;
     if (!match(g, node_i, uses, &f)) return TIDE_OK;
+    TIDE_ASSERT(f.n_channels > 0 && f.conv->n_inputs >= 2 && uses[f.bn->inputs[0]] == 1);
     const tide_value *old = &g->values[f.conv->inputs[1]];
     const tide_shape bias_shape = tide_shape_make(1, &f.n_channels);
     tide_tensor *weight = NULL, *bias = NULL;
@@ -147,6 +152,8 @@ static tide_status fuse_batch_norm(tide_graph *g, uint32_t node_i, const size_t 
     // Adding values may move them: `old` ends with the first call.
     TIDE_TRY_OR(done, st, add_constant(g, old->name, "bn", weight, &weight_i, err));
     TIDE_TRY_OR(done, st, add_constant(g, f.conv->name, "bn_bias", bias, &bias_i, err));
+    TIDE_ASSERT(f.conv->n_inputs >= 3 &&
+                per_filter * sizeof(float) * (size_t)f.n_channels == tide_tensor_size_bytes(weight));
     f.conv->inputs[1] = weight_i;
     f.conv->inputs[2] = bias_i;
     take_output(g, g->values[f.bn->inputs[0]].producer, node_i);
@@ -243,6 +250,7 @@ tide_status tide_graph_fuse(tide_graph *g, tide_fuse_stats *stats, tide_error *e
         fuse_activation(g, (uint32_t)i, uses, &fused);
         done.n_activation += fused;
     }
+    TIDE_ASSERT(tide__graph_holds(g));
     tide_host_free(uses);
     if (stats != NULL) *stats = done;
     return st;

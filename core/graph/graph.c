@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "core/graph/graph_internal.h"
 
@@ -80,6 +81,7 @@ tide_status tide_graph_add_value(tide_graph *g, const char *name, uint32_t *out,
         tide_host_free(v.name);
         return TIDE_NO_MEMORY(err, "for %s", name);
     }
+    TIDE_ASSERT(g->n_values < g->cap_values && v.producer == TIDE_NO_NODE);
     *out = (uint32_t)g->n_values;
     g->values[g->n_values++] = v;
     return TIDE_OK;
@@ -94,6 +96,7 @@ tide_status tide_graph_intern_value(tide_graph *g, const char *name, uint32_t *o
 
 void tide_graph_set_constant(tide_graph *g, uint32_t value_i, tide_tensor *tensor) {
     tide_value *v = &g->values[value_i];
+    TIDE_ASSERT(value_i < g->n_values);
     tide_tensor *old = v->constant;
     v->constant = tide_tensor_ref(tensor);
     tide_tensor_unref(old);
@@ -111,6 +114,7 @@ static tide_status list_add(uint32_t **list, size_t *n, size_t *cap, uint32_t va
 
 tide_status tide_graph_add_input(tide_graph *g, uint32_t value_i, tide_error *err) {
     tide_value *v = &g->values[value_i];
+    TIDE_ASSERT(value_i < g->n_values);
     if (v->is_input) return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "'%s' is listed twice as a graph input", v->name);
     if (v->producer != TIDE_NO_NODE)
         return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "graph input '%s' is also an output of node '%s'", v->name,
@@ -122,6 +126,7 @@ tide_status tide_graph_add_input(tide_graph *g, uint32_t value_i, tide_error *er
 
 tide_status tide_graph_add_output(tide_graph *g, uint32_t value_i, tide_error *err) {
     tide_value *v = &g->values[value_i];
+    TIDE_ASSERT(value_i < g->n_values);
     if (v->is_output) return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "'%s' is listed twice as a graph output", v->name);
     TIDE_TRY(list_add(&g->outputs, &g->n_outputs, &g->cap_outputs, value_i, err));
     v->is_output = true;
@@ -131,6 +136,7 @@ tide_status tide_graph_add_output(tide_graph *g, uint32_t value_i, tide_error *e
 // ---- nodes ----
 
 static tide_status check_free(const tide_graph *g, const char *node, uint32_t value_i, tide_error *err) {
+    TIDE_ASSERT(value_i < g->n_values);
     const tide_value *v = &g->values[value_i];
     if (v->producer != TIDE_NO_NODE)
         return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "nodes '%s' and '%s' both produce '%s'", g->nodes[v->producer].name,
@@ -189,6 +195,7 @@ tide_status tide_graph_add_node(tide_graph *g, const char *name, const char *op_
         st = TIDE_NO_MEMORY(err, "for %s", n.name);
         goto fail;
     }
+    TIDE_ASSERT(g->n_nodes < g->cap_nodes);
     const uint32_t node_i = (uint32_t)g->n_nodes;
     g->nodes[g->n_nodes++] = n;
     for (size_t i = 0; i < n_outputs; i++) {
@@ -203,16 +210,62 @@ fail:
     return st;
 }
 
+// ---- what holds ----
+
+static bool node_holds(const tide_graph *g, uint32_t node_i) {
+    const tide_node *n = &g->nodes[node_i];
+    for (size_t k = 0; k < n->n_inputs; k++) {
+        if (n->inputs[k] != TIDE_NO_VALUE && n->inputs[k] >= g->n_values) return false;
+    }
+    for (size_t k = 0; k < n->n_outputs; k++) {
+        if (n->outputs[k] == TIDE_NO_VALUE) continue;
+        if (n->outputs[k] >= g->n_values) return false;
+        const tide_value *v = &g->values[n->outputs[k]];
+        if (!n->dead && (v->producer != node_i || v->producer_port != k || v->is_input)) return false;
+    }
+    return true;
+}
+
+static bool value_holds(const tide_graph *g, uint32_t value_i) {
+    const tide_value *v = &g->values[value_i];
+    if (v->producer == TIDE_NO_NODE) return true;
+    if (v->producer >= g->n_nodes) return false;
+    const tide_node *n = &g->nodes[v->producer];
+    return v->producer_port < n->n_outputs && n->outputs[v->producer_port] == value_i;
+}
+
+static bool ends_hold(const tide_graph *g) {
+    for (size_t i = 0; i < g->n_inputs; i++) {
+        if (g->inputs[i] >= g->n_values || !g->values[g->inputs[i]].is_input) return false;
+    }
+    for (size_t i = 0; i < g->n_outputs; i++) {
+        if (g->outputs[i] >= g->n_values || !g->values[g->outputs[i]].is_output) return false;
+    }
+    return true;
+}
+
+bool tide__graph_holds(const tide_graph *g) {
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        if (!node_holds(g, i)) return false;
+    }
+    for (uint32_t i = 0; i < g->n_values; i++) {
+        if (!value_holds(g, i)) return false;
+    }
+    return ends_hold(g);
+}
+
 // ---- look-ups ----
 
 /// True when something gives the value its content: the caller, a file, a pass, or a node that still lives.
 static bool value_exists(const tide_graph *g, uint32_t value_i) {
+    TIDE_ASSERT(value_i < g->n_values);
     const tide_value *v = &g->values[value_i];
     if (v->is_input || v->constant != NULL) return true;
     return v->producer != TIDE_NO_NODE && !g->nodes[v->producer].dead;
 }
 
 tide_status tide_graph_validate(const tide_graph *g, tide_error *err) {
+    TIDE_ASSERT(tide__graph_holds(g));
     for (size_t i = 0; i < g->n_nodes; i++) {
         const tide_node *n = &g->nodes[i];
         for (size_t k = 0; !n->dead && k < n->n_inputs; k++) {

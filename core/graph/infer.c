@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "core/base/log.h"
@@ -159,6 +160,7 @@ static tide_status load_operands(infer_pass *p, const tide_node *n, tide_error *
     TIDE_TRY(TIDE_GROW(&p->in, &p->cap_in, n->n_inputs, err, "for shape inference"));
     TIDE_TRY(TIDE_GROW(&p->out, &p->cap_out, n->n_outputs, err, "for shape inference"));
     TIDE_TRY(TIDE_GROW(&p->result, &p->cap_result, n->n_outputs, err, "for shape inference"));
+    TIDE_ASSERT(p->cap_in >= n->n_inputs && p->cap_out >= n->n_outputs && p->cap_result >= n->n_outputs);
     for (size_t k = 0; k < n->n_inputs; k++) TIDE_TRY(load_input(p, n, k, &p->in[k], err));
     for (size_t k = 0; k < n->n_outputs; k++) {
         p->out[k] = (tide_operand){0};
@@ -270,6 +272,7 @@ static bool stays_blank(infer_pass *p, const tide_node *n) {
     for (size_t k = 0; (n->def->flags & TIDE_OP_SHAPE_ONLY) == 0 && k < n->n_inputs; k++)
         blank = blank || (n->inputs[k] != TIDE_NO_VALUE && tide_constant_is_blank(content_of(p, n->inputs[k])));
     if (blank || bytes > p->content_bytes) return true;
+    TIDE_ASSERT(bytes <= p->contents->all_bytes);
     p->content_bytes -= bytes;
     return false;
 }
@@ -292,6 +295,8 @@ static void keep_results(infer_pass *p, tide_node *n) {
     for (size_t k = 0; k < n->n_outputs; k++) {
         if (n->outputs[k] == TIDE_NO_VALUE) continue;
         const uint32_t value_i = n->outputs[k];
+        TIDE_ASSERT(p->result[k] != NULL);
+        TIDE_ASSERT(tide_tensor_size_bytes(p->result[k]) == p->out[k].size_bytes);
         if (p->fold) {
             tide_graph_set_constant(p->g, value_i, p->result[k]);
             p->g->values[value_i].producer = TIDE_NO_NODE;
@@ -305,7 +310,9 @@ static void keep_results(infer_pass *p, tide_node *n) {
 static void drop_used(infer_pass *p, const tide_node *n) {
     for (size_t k = 0; !p->fold && k < n->n_inputs; k++) {
         const uint32_t value_i = n->inputs[k];
-        if (value_i == TIDE_NO_VALUE || --p->n_uses[value_i] > 0) continue;
+        if (value_i == TIDE_NO_VALUE) continue;
+        TIDE_ASSERT(p->n_uses[value_i] > 0);
+        if (--p->n_uses[value_i] > 0) continue;
         tide_tensor_unref(p->known[value_i]);
         p->known[value_i] = NULL;
     }
@@ -321,6 +328,7 @@ static void note_wanted(const infer_pass *p, const tide_node *n) {
 
 static tide_status infer_node(infer_pass *p, tide_node *n, tide_error *err) {
     if (n->def == NULL) return TIDE_FAIL(err, TIDE_ERR_INVALID, "the operator is not resolved");
+    TIDE_ASSERT(!n->dead && n->def->infer != NULL);
     TIDE_TRY(load_operands(p, n, err));
     const tide_infer x = {.node = n, .in = p->in, .n_in = n->n_inputs, .out = p->out, .n_out = n->n_outputs};
     TIDE_TRY(n->def->infer(&x, err));
@@ -378,6 +386,7 @@ static tide_status run_pass(infer_pass *p, const tide_order *order, tide_error *
         if (st == TIDE_ERR_UNKNOWN_SIZE) note_wanted(p, n);
         name_node(g, n, err);
     }
+    TIDE_ASSERT(tide__graph_holds(g));
     pass_deinit(p);
     return st;
 }

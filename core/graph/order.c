@@ -4,6 +4,7 @@
 // a heap in place of his queue, so that among ready nodes the lowest index goes first.
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "core/graph/graph_internal.h"
 #include "core/graph/passes.h"
@@ -27,6 +28,7 @@ static void heap_push(heap *h, uint32_t item) {
 }
 
 static uint32_t heap_pop(heap *h) {
+    TIDE_ASSERT(h->n > 0);
     const uint32_t top = h->items[0];
     const uint32_t last = h->items[--h->n];
     size_t i = 0;
@@ -37,6 +39,7 @@ static uint32_t heap_pop(heap *h) {
         i = child;
     }
     h->items[i] = last;
+    TIDE_ASSERT(h->n == 0 || top < h->items[0]); // each node once, the lowest first
     return top;
 }
 
@@ -86,6 +89,7 @@ static tide_status edges_init(edges *e, const tide_graph *g, tide_error *err) {
             e->n_wait[i]++;
         }
     }
+    TIDE_ASSERT(e->first[0] == 0 && (g->n_nodes == 0 || e->first[g->n_nodes] == e->first[g->n_nodes + 1]));
     return TIDE_OK;
 }
 
@@ -130,10 +134,12 @@ static tide_status report_cycle(const tide_graph *g, const edges *e, tide_error 
     while (g->nodes[at].dead || e->n_wait[at] == 0) at++;
     size_t len = 0;
     while (place[at] == 0) {
+        TIDE_ASSERT(at < g->n_nodes); // what waits has a producer that waits
         path[len++] = at;
         place[at] = len;
         at = waiting_producer(g, e, at);
     }
+    TIDE_ASSERT(len <= g->n_nodes && path[place[at] - 1] == at);
     tide_text text = {0};
     format_cycle(g, path, place[at] - 1, len, &text);
     const tide_status st = TIDE_FAIL(err, TIDE_ERR_CYCLE, "the graph has a cycle: %s", tide_text_str(&text));
@@ -170,8 +176,10 @@ tide_status tide_graph_sort(const tide_graph *g, tide_order *out, tide_error *er
     }
     while (ready.n > 0) {
         const uint32_t node_i = heap_pop(&ready);
+        TIDE_ASSERT(order.n < n_live && !g->nodes[node_i].dead && e.n_wait[node_i] == 0);
         order.nodes[order.n++] = node_i;
         for (size_t k = e.first[node_i]; k < e.first[node_i + 1]; k++) {
+            TIDE_ASSERT(e.n_wait[e.to[k]] > 0);
             if (--e.n_wait[e.to[k]] == 0) heap_push(&ready, e.to[k]);
         }
     }

@@ -2,6 +2,7 @@
 //
 // Pruning: nodes that reach no graph output are removed, and constants that no node reads are released. After folding
 // this is where most of a model's memory comes free: every folded weight's intermediate steps.
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "core/graph/graph_internal.h"
 #include "core/graph/passes.h"
@@ -34,6 +35,7 @@ static void reach_producer(const tide_graph *g, reach *r, uint32_t value_i) {
     if (v->constant != NULL || v->producer == TIDE_NO_NODE) return;
     if (r->node[v->producer] || g->nodes[v->producer].dead) return;
     r->node[v->producer] = true;
+    TIDE_ASSERT(r->n < g->n_nodes && v->producer < g->n_nodes);
     r->stack[r->n++] = v->producer;
 }
 
@@ -63,6 +65,7 @@ tide_status tide_graph_prune(tide_graph *g, size_t *n_killed, tide_error *err) {
         tide_tensor_unref(g->values[i].constant);
         g->values[i].constant = NULL;
     }
+    TIDE_ASSERT(tide__graph_holds(g));
     if (n_killed != NULL) *n_killed = killed;
 done:
     tide_host_free(uses);

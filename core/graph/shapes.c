@@ -3,6 +3,7 @@
 // Sizes for graph inputs that the file leaves open: what the command line's --shape gives.
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "core/graph/graph_internal.h"
 #include "core/graph/passes.h"
@@ -83,6 +84,7 @@ tide_status tide_graph_bind_shapes(tide_graph *g, const tide_shape_binding *bind
     }
     for (size_t i = 0; i < n; i++) {
         tide_value *v = &g->values[tide_graph_find_value(g, bindings[i].name)];
+        TIDE_ASSERT(v->is_input && tide_shape_known(&bindings[i].shape));
         v->shape = bindings[i].shape;
         v->has_shape = true;
     }
