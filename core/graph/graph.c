@@ -10,6 +10,7 @@
 #include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "core/graph/graph_internal.h"
+#include "core/graph/passes.h"
 
 // ---- creating and destroying ----
 

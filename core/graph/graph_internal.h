@@ -16,9 +16,6 @@ static inline tide_status tide__graph_needs_too_much(uint64_t need_bytes, uint64
 
 // ---- graph.c ----
 
-/// What every graph promises: indices inside the lists, and edges both ways: a value that a living node produces knows
-/// it and its port, and graph inputs and outputs are marked as such. For assertions. O(graph).
-bool tide__graph_holds(const tide_graph *g);
 /// `base`, or `base_2`, `base_3` … : the first that no value of `g` has. Owned by the caller; NULL: no memory.
 char *tide__value_name_unique(const tide_graph *g, const char *base);
 /// `<op_type>_<node_i>`, with `_2`, `_3` … behind where `taken` has that already, into `out` (empty) and into `taken`.

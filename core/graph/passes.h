@@ -10,6 +10,10 @@
 extern "C" {
 #endif
 
+/// What every graph promises: indices inside the lists, and edges both ways: a value that a living node produces knows
+/// it and its port, and graph inputs and outputs are marked as such. For assertions. O(graph).
+bool tide__graph_holds(const tide_graph *g);
+
 /// Order of execution: indices of live nodes, each after the producers of its inputs.
 typedef struct tide_order {
     uint32_t *nodes; ///< [n], owned

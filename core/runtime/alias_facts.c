@@ -3,6 +3,7 @@
 // The operator's row is asked about every pair of operands of every step. See alias_facts.h.
 #include "core/runtime/alias_facts.h"
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "core/runtime/value_operand.h"
 
@@ -29,6 +30,8 @@ static tide_status ask_pair(const tide_graph *g, uint32_t step, const tide_infer
                             .may_overwrite = out_i == 0 && tide_op_may_overwrite(node->def, x, in_i)};
     if (fact.alias.kind == TIDE_OP_ALIAS_NONE && !fact.may_overwrite) return TIDE_OK;
     fact.bytes = fact.alias.kind == TIDE_OP_ALIAS_PART ? x->in[in_i].size_bytes : x->out[out_i].size_bytes;
+    TIDE_ASSERT(f->n == 0 || f->list[f->n - 1].step <= step);
+    TIDE_ASSERT(fact.alias.kind != TIDE_OP_ALIAS_SLICE || fact.bytes <= x->in[in_i].size_bytes);
     return add(f, &fact, err);
 }
 
@@ -76,12 +79,14 @@ tide_status tide_alias_facts_make(const tide_program *p, tide_alias_facts *out, 
         tide_alias_facts_deinit(&f);
         return st;
     }
+    TIDE_ASSERT(f.first[0] == 0 && f.first[f.n_steps] == f.n);
     *out = f;
     return TIDE_OK;
 }
 
 /// What `f` says of the same operands of the same step; NULL: nothing.
 static const tide_alias_fact *same_operands(const tide_alias_facts *f, const tide_alias_fact *as) {
+    TIDE_ASSERT(as->step < f->n_steps && f->first[as->step] <= f->first[as->step + 1]);
     for (size_t k = f->first[as->step]; k < f->first[as->step + 1]; k++) {
         if (f->list[k].in_i == as->in_i && f->list[k].out_i == as->out_i) return &f->list[k];
     }

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "core/base/text.h"
 #include "core/runtime/runtime_internal.h"
@@ -169,6 +170,7 @@ static tide_status make_exec(tide_context *c, size_t step_i, tide_error *err) {
 static tide_status lay_operands(tide_context *c, size_t step_i, tide_operand **at, tide_error *err) {
     const tide_node *node = c->plan->program->steps[step_i].kernel.node;
     tide__context_step *s = &c->steps[step_i];
+    TIDE_ASSERT(node->n_outputs > 0); // pruning leaves no step that makes nothing
     s->in = *at;
     s->out = s->in + node->n_inputs;
     *at = s->out + node->n_outputs;
@@ -190,6 +192,7 @@ static tide_status make_step(tide_context *c, size_t step_i, tide_operand **at, 
 static tide_status make_steps(tide_context *c, tide_error *err) {
     tide_operand *at = c->operands;
     for (size_t i = 0; i < c->plan->program->n_steps; i++) TIDE_TRY(make_step(c, i, &at, err));
+    TIDE_ASSERT(at == c->operands + count_operands(c->plan->program));
     return TIDE_OK;
 }
 
@@ -303,15 +306,26 @@ static void address(const tide_context *c, const uint32_t *values, size_t n, tid
     }
 }
 
+/// Whether every operand with bytes has an address.
+static bool operands_are_there(const tide_context *c, const uint32_t *values, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        if (values[i] == TIDE_NO_VALUE || c->plan->needs[values[i]].size_bytes == 0) continue;
+        if (c->data[values[i]] == NULL) return false;
+    }
+    return true;
+}
+
 static tide_status call_kernel(tide_context *c, size_t step_i, tide_error *err) {
     const tide_kernel *k = &c->plan->program->steps[step_i].kernel;
     tide__context_step *s = &c->steps[step_i];
     address(c, k->node->inputs, k->node->n_inputs, s->in);
     address(c, k->node->outputs, k->node->n_outputs, s->out);
+    TIDE_ASSERT(operands_are_there(c, k->node->outputs, k->node->n_outputs));
     return k->def->run(k, &s->args, err);
 }
 
 static tide_status do_step(tide_context *c, size_t step_i, tide_error *err) {
+    TIDE_ASSERT(step_i < c->plan->program->n_steps && c->scratch == NULL);
     if (c->mode == TIDE_RUN_NAIVE) TIDE_TRY(tide__context_alloc_step(c, step_i, err));
     TIDE_TRY(tide__poison_before_step(c, step_i, err));
     TIDE_TRY(call_kernel(c, step_i, err));
@@ -357,6 +371,7 @@ static tide_status take_memory(tide_context *c, tide_error *err) {
 
 static tide_status run_inside_scope(tide_context *c, tide_error *err) {
     TIDE_TRY(take_memory(c, err));
+    TIDE_ASSERT(c->scratch == NULL);
     tide__poison_begin(c);
     TIDE_TRY(run_steps(c, err));
     TIDE_TRY(tide__context_copy_outputs(c, err));

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "core/base/log.h"
@@ -112,6 +113,7 @@ static tide_status copy_output(tide_context *c, size_t i, tide_error *err) {
     if (n == 0) return TIDE_OK;
     void *data;
     TIDE_TRY(tide_tensor_write(c->outputs[i], &data, err));
+    TIDE_ASSERT(c->data[graph_of(c)->outputs[i]] != NULL);
     memcpy(data, c->data[graph_of(c)->outputs[i]], n);
     c->stats.n_copied_bytes += n;
     return TIDE_OK;
@@ -183,8 +185,9 @@ static void bind_scratch(tide_context *c) {
     if (c->mode != TIDE_RUN_PLANNED) return;
     for (size_t i = 0; i < c->plan->program->n_steps; i++) {
         const tide__place *place = &c->plan->scratch[i];
-        if (place->offset_bytes != TIDE_NO_OFFSET)
-            c->steps[i].args.workspace = (char *)c->buffer->mem.data + place->offset_bytes;
+        if (place->offset_bytes == TIDE_NO_OFFSET) continue;
+        TIDE_ASSERT(c->buffer != NULL && place->offset_bytes + place->slot_bytes <= c->buffer->mem.requested_bytes);
+        c->steps[i].args.workspace = (char *)c->buffer->mem.data + place->offset_bytes;
     }
 }
 
@@ -264,6 +267,7 @@ static tide_status take_block(tide_context *c, uint64_t size_bytes, size_t align
 static tide_status alloc_value(tide_context *c, uint32_t value_i, tide_error *err) {
     const tide__need *need = &c->plan->needs[value_i];
     if (!need->intermediate || need->size_bytes == 0) return TIDE_OK;
+    TIDE_ASSERT(!tide_tensor_is_bound(c->values[value_i]) && c->data[value_i] == NULL);
     tide_block *block;
     TIDE_TRY(take_block(c, need->size_bytes, c->plan->align_bytes, graph_of(c)->values[value_i].name, &block, err));
     tide_storage whole = tide_storage_of_block(block);
@@ -281,6 +285,7 @@ tide_status tide__context_alloc_step(tide_context *c, size_t step_i, tide_error 
     }
     if (k->workspace_bytes == 0) return TIDE_OK;
     const size_t align = c->plan->align_bytes > TIDE_WORKSPACE_ALIGN ? c->plan->align_bytes : TIDE_WORKSPACE_ALIGN;
+    TIDE_ASSERT(c->scratch == NULL);
     TIDE_TRY(take_block(c, k->workspace_bytes, align, c->steps[step_i].scratch_tag, &c->scratch, err));
     c->steps[step_i].args.workspace = c->scratch->mem.data;
     return TIDE_OK;

@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/memory/poison.h"
 #include "core/runtime/runtime_internal.h"
 
@@ -102,6 +103,7 @@ static bool inputs_have_nan(const tide_context *c, size_t step_i) {
 /// An input that dies here and lies where the output goes.
 static bool overwrites(const tide_context *c, size_t step_i) {
     if (c->mode != TIDE_RUN_PLANNED) return false;
+    TIDE_ASSERT(c->plan->program->steps[step_i].kernel.node->n_outputs > 0);
     const uint32_t out = c->plan->program->steps[step_i].kernel.node->outputs[0];
     if (out == TIDE_NO_VALUE) return false;
     const tide__sharing *s = &c->plan->sharing;
@@ -162,6 +164,7 @@ static bool slot_in_buffer(const tide_context *c, const tide__place *place, slot
     out->data = (unsigned char *)c->buffer->mem.data + place->offset_bytes;
     out->slot_bytes = (size_t)place->slot_bytes;
     out->offset_bytes = place->offset_bytes;
+    TIDE_ASSERT(place->offset_bytes + place->slot_bytes <= c->stats.buffer_bytes);
     return true;
 }
 
@@ -229,6 +232,7 @@ static const char *place_text(const slot *s, char *buf, size_t buf_bytes) {
 /// All poison: no value owns it. Memory of this context stays off limits; a block that is given back is opened, for its
 /// allocator touches it.
 static void close_bytes(const slot *s, size_t from, size_t n) {
+    TIDE_ASSERT(from <= s->slot_bytes && n <= s->slot_bytes - from);
     tide_asan_unpoison(s->data + from, n);
     tide_poison_fill(s->data + from, n);
     if (s->offset_bytes != TIDE_NO_OFFSET) tide_asan_poison(s->data + from, n);
@@ -276,6 +280,7 @@ static bool next_free(const tide_context *c, const slot *s, moment t, size_t *be
     if (s->n_relatives == 0) return *begin < *end; // also a block of its own, which has no offset
     uint64_t at = s->offset_bytes + *begin;
     for (uint64_t next; (next = owned_until(c, s, t, at)) != at;) at = next;
+    TIDE_ASSERT(at >= s->offset_bytes + *begin);
     *end = (size_t)(free_until(c, s, t, at, s->offset_bytes + s->slot_bytes) - s->offset_bytes);
     *begin = (size_t)(at - s->offset_bytes);
     return *begin < *end;
@@ -313,6 +318,7 @@ tide_status tide__poison_before_step(tide_context *c, size_t step_i, tide_error 
 // ---- after a step ----
 
 static tide_status check_red_zone(const slot *s, const char *when, tide_error *err) {
+    TIDE_ASSERT(s->size_bytes <= s->slot_bytes);
     tide_asan_unpoison(s->data, s->slot_bytes);
     const size_t zone = s->slot_bytes - s->size_bytes;
     const size_t at = tide_poison_find(s->data + s->size_bytes, zone);

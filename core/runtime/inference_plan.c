@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/hash.h"
 #include "core/base/host_alloc.h"
@@ -61,6 +62,7 @@ static tide_status load_one(tide_inference_plan *p, uint32_t value_i, const tide
         TIDE_TRY(copy_weight(p, value_i, err));
     }
     TIDE_TRY(tide__fix_constant(p->weights[value_i], p->program->graph->values[value_i].name, err));
+    TIDE_ASSERT(tide_tensor_is_contiguous(p->weights[value_i]));
     p->n_weights++;
     const tide_block *block = tide_tensor_storage(p->weights[value_i])->block;
     if (block != NULL) p->weight_bytes += block->mem.requested_bytes; // what is allocated cannot overflow
@@ -164,6 +166,7 @@ static tide_status fill_plan(tide_inference_plan *p, const tide_inference_plan_o
         tide_error_prefix(err, "inference plan: check memory plan");
         return st;
     }
+    TIDE_ASSERT(p->buffer == NULL || p->memory != NULL);
     st = preload_weights(p, err);
     if (st != TIDE_OK) tide_error_prefix(err, "inference plan: preload weights");
     return st;
@@ -188,17 +191,22 @@ tide_status tide_inference_plan_create(tide_program *program, const tide_inferen
         tide_inference_plan_unref(p);
         return st;
     }
+    TIDE_ASSERT(p->n_shared_weights <= p->n_weights && tide_is_pow2(p->align_bytes));
     *out = p;
     return TIDE_OK;
 }
 
 tide_inference_plan *tide_inference_plan_ref(tide_inference_plan *p) {
-    atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
+    const uint32_t before = atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
+    TIDE_ASSERT(before > 0 && before < UINT32_MAX);
     return p;
 }
 
 void tide_inference_plan_unref(tide_inference_plan *p) {
-    if (p == NULL || atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) != 1) return;
+    if (p == NULL) return;
+    const uint32_t before = atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel);
+    TIDE_ASSERT(before > 0);
+    if (before != 1) return;
     drop_weights(p);
     tide_memory_plan_destroy(p->memory);
     tide_host_free(p->places);

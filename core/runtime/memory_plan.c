@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 
@@ -230,9 +231,11 @@ tide_status tide_lifetimes_alias(tide_lifetimes *lt, uint32_t i, tide_alias_kind
             err, TIDE_ERR_INVALID, "tensor '%s' of %llu bytes cannot lie %llu bytes into tensor '%s' of %llu: %s",
             lt->items[i].name, (unsigned long long)lt->items[i].size_bytes, (unsigned long long)offset_bytes,
             lt->items[of].name, (unsigned long long)lt->items[of].size_bytes, why);
+    TIDE_ASSERT(offset_bytes <= lt->items[of].size_bytes && lt->items[i].alias == TIDE_ALIAS_NONE);
     lt->items[i].alias = kind;
     lt->items[i].alias_of = of;
     lt->items[i].alias_offset_bytes = offset_bytes;
+    TIDE_ASSERT(tide_lifetimes_root(lt, i, NULL) != i);
     return TIDE_OK;
 }
 

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "core/base/log.h"
 #include "core/base/map.h"
@@ -23,6 +24,7 @@ static void note_step(const tide_program *p, int64_t step_i, tide__need *needs) 
     for (size_t k = 0; k < node->n_outputs; k++) {
         if (node->outputs[k] == TIDE_NO_VALUE) continue;
         tide__need *need = &needs[node->outputs[k]];
+        TIDE_ASSERT(need->birth_step < 0); // each value is made once
         need->birth_step = need->last_step = step_i;
         need->intermediate = true;
     }
@@ -188,6 +190,7 @@ static tide__place place_of(const finder *f, const asker *a, size_t entry) {
     const uint64_t offset = f->plan->offsets[entry];
     const uint64_t aligned = lt->alias != TIDE_ALIAS_NONE ? a->size_bytes : tide_lifetime_aligned_bytes(lt);
     const uint64_t left = f->buffer_bytes - offset;
+    TIDE_ASSERT(offset <= f->buffer_bytes && a->size_bytes <= left && a->size_bytes <= aligned);
     return (tide__place){.offset_bytes = offset, .slot_bytes = aligned < left ? aligned : left};
 }
 
@@ -215,6 +218,7 @@ static tide_status find_output(const finder *f, const tide_node *node, size_t po
     const uint32_t v = node->outputs[port];
     if (v == TIDE_NO_VALUE || !f->needs[v].intermediate || f->needs[v].size_bytes == 0) return TIDE_OK;
     const tide_value *value = &f->p->graph->values[v];
+    TIDE_ASSERT(f->needs[v].birth_step >= 0 && f->needs[v].birth_step <= f->needs[v].last_step);
     asker a = {.node = node,
                .size_bytes = f->needs[v].size_bytes,
                .align_bytes = tide_dtype_size(value->dtype),

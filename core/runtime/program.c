@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "core/base/log.h"
@@ -94,6 +95,7 @@ static tide_status infer(build *b, tide_error *err) {
     const size_t before = count_live(b->p->graph);
     TIDE_TRY(b->contents != NULL ? tide_graph_infer_sizes(b->p->graph, &b->p->order, b->contents, err)
                                  : tide_graph_infer(b->p->graph, &b->p->order, true, err));
+    TIDE_ASSERT(count_live(b->p->graph) <= before);
     b->p->n_folded = before - count_live(b->p->graph);
     DETAIL(b, "%zu nodes folded", b->p->n_folded);
     return TIDE_OK;
@@ -232,6 +234,7 @@ tide_status tide__program_prepare_kernel(const tide_graph *g, const tide_node *n
 
 static tide_status prepare_step(tide_program *p, uint32_t node_i, tide_error *err) {
     const tide_node *node = &p->graph->nodes[node_i];
+    TIDE_ASSERT(p->n_steps < p->order.n && !node->dead && node->def != NULL);
     tide_program_step *step = &p->steps[p->n_steps];
     *step = (tide_program_step){.node = node_i, .kernel = {.def = node->def, .node = node}};
     if ((node->def->flags & TIDE_OP_PLAN_ONLY) != 0) p->runnable = false;
@@ -240,12 +243,26 @@ static tide_status prepare_step(tide_program *p, uint32_t node_i, tide_error *er
     return TIDE_OK;
 }
 
+bool tide__program_holds(const tide_program *p) {
+    if (p->n_steps != p->order.n) return false;
+    for (size_t i = 0; i < p->n_steps; i++) {
+        const tide_program_step *s = &p->steps[i];
+        if (s->node != p->order.nodes[i] || s->node >= p->graph->n_nodes || p->graph->nodes[s->node].dead) return false;
+        if (s->kernel.node != &p->graph->nodes[s->node] || s->kernel.def != s->kernel.node->def) return false;
+    }
+    for (size_t i = 0; i < p->n_twins; i++) {
+        if (p->twins[i].first >= p->graph->n_nodes || p->twins[i].again >= p->graph->n_nodes) return false;
+    }
+    return true;
+}
+
 static tide_status prepare(build *b, tide_error *err) {
     tide_program *p = b->p;
     TIDE_TRY(TIDE_NEW(&p->steps, p->order.n + 1, err, "for %zu steps", p->order.n));
     p->no_kernels = b->opt->no_kernels;
     p->runnable = !p->no_kernels;
     for (size_t i = 0; i < p->order.n; i++) TIDE_TRY(prepare_step(p, p->order.nodes[i], err));
+    TIDE_ASSERT(tide__program_holds(p));
     DETAIL(b, "%zu kernels%s", p->no_kernels ? 0 : p->n_steps,
            p->runnable     ? ""
            : p->no_kernels ? ", the sizes alone are wanted"
@@ -319,12 +336,16 @@ tide_status tide_program_build_sizes(tide_graph *graph, const tide_program_optio
 }
 
 tide_program *tide_program_ref(tide_program *p) {
-    atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
+    const uint32_t before = atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
+    TIDE_ASSERT(before > 0 && before < UINT32_MAX);
     return p;
 }
 
 void tide_program_unref(tide_program *p) {
-    if (p == NULL || atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) != 1) return;
+    if (p == NULL) return;
+    const uint32_t before = atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel);
+    TIDE_ASSERT(before > 0);
+    if (before != 1) return;
     for (size_t i = 0; i < p->n_steps; i++) tide__program_destroy_kernel(&p->steps[i].kernel);
     tide_host_free(p->steps);
     tide_host_free(p->twins);

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "core/base/map.h"
 #include "core/runtime/runtime_internal.h"
@@ -223,6 +224,7 @@ static tide_status copy_nodes(draft *d, tide_error *err) {
 
 static const tide_node *node_of(const draft *d, uint32_t node_i) {
     const tide_graph *g = d->p->graph;
+    TIDE_ASSERT(node_i < g->n_nodes + d->n_again);
     return node_i < g->n_nodes ? &g->nodes[node_i] : &d->nodes[node_i - g->n_nodes];
 }
 
@@ -234,6 +236,7 @@ static const char *name_of(const draft *d, uint32_t node_i) {
 
 static const tide_value *value_of(const draft *d, uint32_t value_i) {
     const tide_graph *g = d->p->graph;
+    TIDE_ASSERT(value_i < g->n_values + d->n_values);
     return value_i < g->n_values ? &g->values[value_i] : &d->values[value_i - g->n_values];
 }
 
@@ -271,6 +274,7 @@ static tide_status fill_places(draft *d, tide_error *err) {
 
 static void pair_values(draft *d, const tide_program_twin *twin) {
     const tide_node *first = node_of(d, twin->first), *again = node_of(d, twin->again);
+    TIDE_ASSERT(first->n_outputs == again->n_outputs && twin->first != twin->again);
     for (size_t port = 0; port < first->n_outputs; port++) {
         if (first->outputs[port] == TIDE_NO_VALUE) continue;
         d->other[first->outputs[port]] = again->outputs[port];
@@ -285,6 +289,7 @@ static tide_status bind_input(const draft *d, size_t at, uint32_t value_i, uint3
     if (value_i == TIDE_NO_VALUE) return TIDE_OK;
     const tide_value *v = value_of(d, value_i);
     if (v->constant != NULL || v->producer == TIDE_NO_NODE) return TIDE_OK;
+    TIDE_ASSERT(value_i < d->p->graph->n_values + d->n_values);
     const uint32_t other = d->other[value_i];
     const uint32_t first = d->is_again[value_i] ? other : value_i, second = d->is_again[value_i] ? value_i : other;
     if (second != TIDE_NO_VALUE && d->place[value_of(d, second)->producer] < at) {
@@ -370,6 +375,8 @@ static tide_status make_room(draft *d, tide_error *err) {
 static void take_additions(draft *d) {
     tide_graph *g = d->p->graph;
     if (!d->changes) return;
+    TIDE_ASSERT(g->n_nodes + d->n_again <= g->cap_nodes && g->n_values + d->n_values <= g->cap_values);
+    TIDE_ASSERT(d->n_kernels == d->n_again);
     for (size_t i = 0; i < d->n_again; i++) g->nodes[g->n_nodes++] = d->nodes[i];
     for (size_t i = 0; i < d->n_values; i++) g->values[g->n_values++] = d->values[i];
     const tide_strmap old = g->value_index;
@@ -393,13 +400,16 @@ static void take_steps(draft *d, size_t n_old_nodes) {
     tide_program *p = d->p;
     for (size_t i = 0; i < p->n_steps; i++) {
         const size_t at = d->place[p->steps[i].node];
-        if (at == NOWHERE)
+        if (at == NOWHERE) {
             drop_step(p, &p->steps[i]);
-        else
-            d->steps[at] = p->steps[i];
+            continue;
+        }
+        TIDE_ASSERT(at < d->n && d->steps[at].kernel.def == NULL);
+        d->steps[at] = p->steps[i];
     }
     for (size_t i = 0; i < d->n_again; i++) {
         const uint32_t node_i = (uint32_t)(n_old_nodes + i);
+        TIDE_ASSERT(d->place[node_i] < d->n);
         d->steps[d->place[node_i]] = (tide_program_step){.node = node_i, .kernel = d->kernel[i]};
     }
     for (size_t at = 0; at < d->n; at++) {
@@ -483,6 +493,7 @@ static tide_status arrange(tide_program *p, const uint32_t *nodes, size_t n, con
         const size_t n_old_nodes = p->graph->n_nodes;
         take_additions(&d);
         take_steps(&d, n_old_nodes);
+        TIDE_ASSERT(tide__program_holds(p) && tide__graph_holds(p->graph));
     }
     draft_deinit(&d);
     return st;
@@ -563,6 +574,7 @@ static tide_status add_second(follower *f, const char *name, tide_error *err) {
     if (!tide_strmap_get(&f->by_name, name, &step))
         return TIDE_FAIL(err, TIDE_ERR_INCOMPARABLE, "node '%s' is to run twice, and the program '%s' has none", name,
                          f->p->graph->name);
+    TIDE_ASSERT(step < f->p->n_steps);
     const uint32_t node_i = f->p->steps[step].node;
     if (is_twin(f->p, node_i)) return TIDE_OK;
     tide_text again = {0};
@@ -589,6 +601,7 @@ static tide_status find_step(follower *f, size_t at, const char *name, tide_erro
     if (i == NO_STEP)
         return TIDE_FAIL(err, TIDE_ERR_INCOMPARABLE, "step %zu is '%s', which the program '%s' has fewer times", at,
                          name, f->p->graph->name);
+    TIDE_ASSERT(i < f->p->n_steps);
     f->nodes[at] = f->p->steps[i].node;
     // Overwriting what is there takes no memory.
     return tide_strmap_put(&f->by_name, name, f->next[i]) == TIDE_OK

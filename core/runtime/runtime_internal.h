@@ -21,6 +21,10 @@ static inline void tide__program_destroy_kernel(tide_kernel *k) {
     if (k->def->destroy != NULL && k->state != NULL) k->def->destroy(k);
 }
 
+/// What every whole program promises: one step for each node of the order, and kernels that know their nodes. For
+/// assertions.
+bool tide__program_holds(const tide_program *p);
+
 // ---- inference plan ----
 
 /// Immutable once created, but for the reference count.

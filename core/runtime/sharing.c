@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 
 /// A range of the buffer, half-open.
@@ -58,6 +59,7 @@ static bool lies_there(const walk *w, const tide_alias_fact *f) {
 static span shared_bytes(const walk *w, const tide_alias_fact *f) {
     const uint32_t inner = f->alias.kind == TIDE_OP_ALIAS_PART ? f->in_value : f->out_value;
     const uint64_t at = w->values[inner].offset_bytes;
+    TIDE_ASSERT(has_place(&w->values[inner]) && f->bytes <= w->needs[inner].size_bytes);
     return (span){at, at + f->bytes};
 }
 
@@ -121,6 +123,7 @@ static tide_status fail_overlap(const walk *w, size_t step, const char *what, co
 }
 
 static tide_status add_pair(walk *w, uint32_t a, uint32_t b, tide_error *err) {
+    TIDE_ASSERT(a != b);
     TIDE_TRY(TIDE_GROW(&w->pairs, &w->cap_pairs, w->n_pairs + 1, err, "for %zu overlaps", w->n_pairs + 1));
     w->pairs[w->n_pairs++] = (pair){a, b};
     return TIDE_OK;
@@ -160,8 +163,9 @@ static tide_status check_scratch(const walk *w, size_t step, tide_error *err) {
 static void bear(walk *w, size_t step) {
     const tide_node *node = node_of(w, step);
     for (size_t k = 0; k < node->n_outputs; k++) {
-        if (node->outputs[k] != TIDE_NO_VALUE && has_place(&w->values[node->outputs[k]]))
-            w->alive[w->n_alive++] = node->outputs[k];
+        if (node->outputs[k] == TIDE_NO_VALUE || !has_place(&w->values[node->outputs[k]])) continue;
+        TIDE_ASSERT(w->n_alive < w->p->graph->n_values && w->needs[node->outputs[k]].birth_step == (int64_t)step);
+        w->alive[w->n_alive++] = node->outputs[k];
     }
 }
 
@@ -189,6 +193,7 @@ static tide_status walk_steps(walk *w, tide_error *err) {
         TIDE_TRY(check_scratch(w, step, err));
         bury(w, step);
     }
+    TIDE_ASSERT(w->n_alive == 0); // what has a place dies in the run
     return TIDE_OK;
 }
 
@@ -211,6 +216,7 @@ static tide_status gather_relatives(const walk *w, tide__sharing *out, tide_erro
         out->list[out->first[w->pairs[i].a + 1]++] = w->pairs[i].b;
         out->list[out->first[w->pairs[i].b + 1]++] = w->pairs[i].a;
     }
+    TIDE_ASSERT(out->first[n] == 2 * w->n_pairs && (n == 0 || out->first[n - 1] <= out->first[n]));
     return TIDE_OK;
 }
 
