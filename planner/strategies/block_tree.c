@@ -3,6 +3,7 @@
 // block tree: see block_tree.h.
 #include "planner/strategies/block_tree.h"
 
+#include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 
@@ -49,6 +50,7 @@ static void split(tide_block_tree *t, uint32_t i, tide_block_span key, uint32_t 
 /// Join two trees; all of `left` are before all of `right`.
 static uint32_t join(tide_block_tree *t, uint32_t left, uint32_t right) {
     if (left == 0 || right == 0) return left + right;
+    TIDE_ASSERT(before(t, t->nodes[left].block, t->nodes[right].block));
     uint32_t top;
     if (t->nodes[left].priority > t->nodes[right].priority) {
         top = left;
@@ -59,6 +61,24 @@ static uint32_t join(tide_block_tree *t, uint32_t left, uint32_t right) {
     }
     measure(t, top);
     return top;
+}
+
+/// Whether the nodes from `i` down stand in order, between two blocks of a tree by address, under parents of higher
+/// priority, and know the largest.
+static bool tree_holds(const tide_block_tree *t, uint32_t i, uint64_t lo, uint64_t hi) {
+    if (i == 0) return true;
+    const tide_block_node *n = &t->nodes[i];
+    uint64_t largest = n->block.bytes;
+    if (n->block.begin < lo || n->block.begin >= hi) return false;
+    if (largest_of(t, n->left) > largest) largest = largest_of(t, n->left);
+    if (largest_of(t, n->right) > largest) largest = largest_of(t, n->right);
+    if (largest != n->largest) return false;
+    if (n->left != 0 && (t->nodes[n->left].priority > n->priority || !before(t, t->nodes[n->left].block, n->block)))
+        return false;
+    if (n->right != 0 && (t->nodes[n->right].priority > n->priority || !before(t, n->block, t->nodes[n->right].block)))
+        return false;
+    if (t->by_size) return tree_holds(t, n->left, 0, UINT64_MAX) && tree_holds(t, n->right, 0, UINT64_MAX);
+    return tree_holds(t, n->left, lo, n->block.begin) && tree_holds(t, n->right, n->block.begin + 1, hi);
 }
 
 static uint32_t new_node(tide_block_tree *t) {
@@ -74,6 +94,7 @@ static uint32_t new_node(tide_block_tree *t) {
 }
 
 tide_status tide__block_tree_insert(tide_block_tree *t, tide_block_span block) {
+    TIDE_ASSERT(block.bytes > 0);
     const uint32_t i = new_node(t);
     if (i == 0) return TIDE_ERR_NOMEM;
     t->nodes[i] =
@@ -81,6 +102,7 @@ tide_status tide__block_tree_insert(tide_block_tree *t, tide_block_span block) {
     uint32_t left, right;
     split(t, t->root, block, &left, &right);
     t->root = join(t, join(t, left, i), right);
+    TIDE_ASSERT_SLOW(tree_holds(t, t->root, 0, UINT64_MAX));
     return TIDE_OK;
 }
 
@@ -89,9 +111,12 @@ void tide__block_tree_remove(tide_block_tree *t, tide_block_span block) {
     uint32_t left, middle, right;
     split(t, t->root, block, &left, &middle);
     split(t, middle, behind, &middle, &right);
+    TIDE_ASSERT(middle != 0 && t->nodes[middle].left == 0 && t->nodes[middle].right == 0); // it was there, once
+    TIDE_ASSERT(t->nodes[middle].block.begin == block.begin && t->nodes[middle].block.bytes == block.bytes);
     t->nodes[middle].left = t->free_node;
     t->free_node = middle;
     t->root = join(t, left, right);
+    TIDE_ASSERT_SLOW(tree_holds(t, t->root, 0, UINT64_MAX));
 }
 
 bool tide__block_tree_at_least(const tide_block_tree *t, tide_block_span key, tide_block_span *out) {
@@ -131,6 +156,7 @@ static bool holds(tide_block_span block, uint64_t bytes, uint64_t align) {
 
 static bool lowest_fit(const tide_block_tree *t, uint32_t i, uint64_t bytes, uint64_t align, tide_block_span *out) {
     if (largest_of(t, i) < bytes || i == 0) return false;
+    TIDE_ASSERT(i < t->n_nodes);
     const tide_block_node *n = &t->nodes[i];
     if (lowest_fit(t, n->left, bytes, align, out)) return true;
     if (holds(n->block, bytes, align)) {
@@ -141,5 +167,6 @@ static bool lowest_fit(const tide_block_tree *t, uint32_t i, uint64_t bytes, uin
 }
 
 bool tide__block_tree_lowest_fit(const tide_block_tree *t, uint64_t bytes, uint64_t align, tide_block_span *out) {
+    TIDE_ASSERT(!t->by_size);
     return lowest_fit(t, t->root, bytes, align, out);
 }

@@ -39,6 +39,7 @@ static void add_alone(packing *k, uint32_t item_i) {
     tide_item *copy = &p->items[p->n];
     *copy = *item;
     copy->first_rect = k->n_rects;
+    TIDE_ASSERT(p->n < k->parent->n && k->n_rects + item->n_rects <= k->parent->n_rects);
     memcpy(p->rects + k->n_rects, tide__rects_of(k->parent, item), item->n_rects * sizeof *p->rects);
     k->n_rects += item->n_rects;
     k->out->within[item_i] = 0;
@@ -75,6 +76,7 @@ static void add_box(packing *k, const small_item *list, size_t n) {
         }
         rest &= ~align;
     }
+    TIDE_ASSERT(n > 1 && box.begin < box.end && k->n_members <= k->parent->n);
     box.size_bytes = top;
     p->rects[k->n_rects++] = (tide_rect){box.begin, box.end, 0, top};
     p->items[p->n] = box;
@@ -82,6 +84,7 @@ static void add_box(packing *k, const small_item *list, size_t n) {
 }
 
 static void cut(packing *k, small_item *list, size_t n) {
+    TIDE_ASSERT(n > 0);
     uint64_t sum = 0;
     uint32_t first_begin = UINT32_MAX, last_begin = 0, first_end = UINT32_MAX, last_end = 0;
     for (size_t i = 0; i < n; i++) {
@@ -129,6 +132,7 @@ static tide_status pack(packing *k) {
         }
     }
     if (good && n_small > 0) cut(k, list, n_small);
+    TIDE_ASSERT(!good || out->first[out->problem.n] == n);
     TIDE_ASSERT(!good || k->n_members == n);
     tide_host_free(list);
     return good ? TIDE_OK : TIDE_ERR_NOMEM;
@@ -161,6 +165,7 @@ tide_status tide__boxes_make(const tide_problem *parent, uint64_t box_bytes, tid
     tide_status st = pack(&k);
     out->problem.n_rects = k.n_rects;
     if (st == TIDE_OK) st = measure_load(out);
+    TIDE_ASSERT(st != TIDE_OK || out->load_bytes >= parent->lower_bound_bytes);
     if (st == TIDE_OK) return TIDE_OK;
     tide__boxes_deinit(out);
     return TIDE_FAIL(err, st, "no memory to box %zu tensors", parent->n);
@@ -180,10 +185,12 @@ uint64_t tide__boxes_unpack(const tide_boxes *boxes, const tide_problem *parent,
     for (size_t b = 0; b < boxes->problem.n; b++) {
         for (uint32_t m = boxes->first[b]; m < boxes->first[b + 1]; m++) {
             const uint32_t i = boxes->members[m];
+            TIDE_ASSERT(boxes->within[i] + parent->items[i].size_bytes <= boxes->problem.items[b].size_bytes);
             offsets[i] = box_offsets[b] + boxes->within[i];
             const uint64_t end = offsets[i] + parent->items[i].size_bytes;
             if (end > height) height = end;
         }
     }
+    TIDE_ASSERT(height >= parent->lower_bound_bytes);
     return height;
 }

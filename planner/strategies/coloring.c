@@ -98,6 +98,7 @@ static int32_t choose_pool(const coloring *c, uint32_t item_i) {
     for (uint64_t from = number_of(c, n_pools - 1);; from++) {
         from = next_free(w, from);
         if (from >= c->problem->n) return best;
+        TIDE_ASSERT(number_of(c, from) < n_pools);
         const size_t p = (size_t)number_of(c, from);
         if (best == TIDE_NO_POOL || is_better(pools[p].size_bytes, pools[best].size_bytes, bytes)) best = (int32_t)p;
         if (c->descending && pools[best].size_bytes >= bytes) return best; // the others are no smaller
@@ -118,6 +119,7 @@ static tide_status add_pool(coloring *c, int32_t *out) {
 static bool join(coloring *c, uint32_t item_i, int32_t pool) {
     const tide_item *item = &c->problem->items[item_i];
     tide_plan_pool *p = &c->out->pool_list[pool];
+    TIDE_ASSERT(pool >= 0 && (size_t)pool < c->out->n_pools && c->out->pools[item_i] == TIDE_NO_POOL);
     if (item->size_bytes > p->size_bytes) {
         p->size_bytes = item->size_bytes;
         if (pool > 0 && p->size_bytes > p[-1].size_bytes) c->descending = false;
@@ -139,6 +141,7 @@ static tide_status assign_pools(coloring *c) {
         if (pool == TIDE_NO_POOL) TIDE_TRY(add_pool(c, &pool));
         if (!join(c, c->order[k], pool)) return TIDE_ERR_NOMEM;
     }
+    TIDE_ASSERT(c->out->n_pools <= c->problem->n);
     return TIDE_OK;
 }
 
@@ -158,6 +161,7 @@ static tide_status lay_out(coloring *c, tide_error *err) {
             n_laid++;
         }
     }
+    TIDE_ASSERT(n_laid == c->out->n_pools);
     c->out->bytes = at;
     for (size_t i = 0; i < c->problem->n; i++) c->out->offsets[i] = c->out->pool_list[c->out->pools[i]].offset_bytes;
     return TIDE_OK;

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 
 // ---- the pool of arrays ----
@@ -48,14 +49,17 @@ void *tide__run_pool_get(tide_run_pool *pool, unsigned size_class) {
         memcpy(&pool->free_lists[size_class], array, sizeof array);
         return array;
     }
+    TIDE_ASSERT(size_class >= 4 && size_class < TIDE_RUN_POOL_CLASSES);
     const size_t bytes = (size_t)1 << size_class;
     if ((pool->current == NULL || pool->current->bytes - pool->used < bytes) && !open_slab(pool, bytes)) return NULL;
     array = bytes_of(pool->current) + pool->used;
     pool->used += bytes;
+    TIDE_ASSERT(pool->used <= pool->current->bytes && (uintptr_t)array % 16 == 0);
     return array;
 }
 
 void tide__run_pool_put(tide_run_pool *pool, void *array, unsigned size_class) {
+    TIDE_ASSERT(size_class >= 4 && size_class < TIDE_RUN_POOL_CLASSES && array != pool->free_lists[size_class]);
     memcpy(array, &pool->free_lists[size_class], sizeof array);
     pool->free_lists[size_class] = array;
 }
@@ -119,8 +123,20 @@ static uint32_t run_above(const tide_run_chunk *chunk, uint64_t byte) {
     return lo;
 }
 
+/// Whether runs are rising, not empty and apart, and the largest is known.
+static bool runs_hold(const tide_run_chunk *chunk) {
+    uint64_t largest = 0;
+    for (uint32_t i = 0; i < chunk->n; i++) {
+        const tide_run *run = &chunk->runs[i];
+        if (run->lo >= run->hi || (i > 0 && run[-1].hi >= run->lo)) return false;
+        if (run->hi - run->lo > largest) largest = run->hi - run->lo;
+    }
+    return largest == chunk->largest;
+}
+
 /// Take [lo, hi) from a chunk that has room for one more run.
 static void take_in_chunk(tide_run_chunk *chunk, uint64_t lo, uint64_t hi, uint64_t min_bytes) {
+    TIDE_ASSERT(chunk->n < chunk->cap || lo <= chunk->runs[0].lo || chunk->n == 0);
     const uint32_t first = run_above(chunk, lo);
     uint32_t end = first;
     while (end < chunk->n && chunk->runs[end].lo < hi) end++;
@@ -134,8 +150,10 @@ static void take_in_chunk(tide_run_chunk *chunk, uint64_t lo, uint64_t hi, uint6
         memmove(chunk->runs + first + n_keep, chunk->runs + end, (chunk->n - end) * sizeof *chunk->runs);
         chunk->n = chunk->n - (end - first) + n_keep;
     }
+    TIDE_ASSERT(chunk->n <= chunk->cap && first + n_keep <= chunk->n);
     memcpy(chunk->runs + first, keep, n_keep * sizeof *keep);
     measure(chunk);
+    TIDE_ASSERT_SLOW(runs_hold(chunk));
 }
 
 // ---- many chunks ----
@@ -144,6 +162,7 @@ static uint64_t end_of(const tide_run_chunk *chunk) { return chunk->runs[chunk->
 
 /// Cut chunk `k` in two halves; there is room for one more.
 static bool split_chunk(tide_free_runs *list, uint32_t k, tide_run_pool *pool) {
+    TIDE_ASSERT(k < list->n_chunks && list->n_chunks < list->cap_chunks && list->chunks[k].n == CHUNK_RUNS);
     tide_run_chunk right = {.cap = CHUNK_RUNS};
     right.runs = tide__run_pool_get(pool, class_of(CHUNK_RUNS * sizeof *right.runs));
     if (right.runs == NULL) return false;
@@ -156,6 +175,7 @@ static bool split_chunk(tide_free_runs *list, uint32_t k, tide_run_pool *pool) {
     measure(left);
     measure(&right);
     list->chunks[k + 1] = right;
+    TIDE_ASSERT(right.n > 0 && list->chunks[k].n > 0 && end_of(&list->chunks[k]) <= right.runs[0].lo);
     return true;
 }
 
@@ -177,6 +197,7 @@ static bool reserve_chunks(tide_free_runs *list, uint32_t need, tide_run_pool *p
 /// From one array to chunks.
 static bool start_chunks(tide_free_runs *list, tide_run_pool *pool) {
     if (!reserve_chunks(list, 2, pool)) return false;
+    TIDE_ASSERT(list->one.n == list->one.cap && list->one.cap == CHUNK_RUNS);
     list->chunks[0] = list->one;
     list->n_chunks = 1;
     list->one = (tide_run_chunk){0};
@@ -219,10 +240,12 @@ static bool take_in_chunks(tide_free_runs *list, uint64_t lo, uint64_t hi, uint6
         memmove(list->chunks + n_left, list->chunks + k, (list->n_chunks - k) * sizeof *list->chunks);
         list->n_chunks -= k - n_left;
     }
+    TIDE_ASSERT(list->n_chunks > 0 && list->chunks[list->n_chunks - 1].runs != NULL);
     return true;
 }
 
 bool tide__free_runs_take(tide_free_runs *list, uint64_t lo, uint64_t hi, uint64_t min_bytes, tide_run_pool *pool) {
+    TIDE_ASSERT(lo < hi && min_bytes > 0);
     if (tide__free_runs_untouched(list)) {
         if (!grow_runs(&list->one, pool)) return false;
         list->one.runs[0] = (tide_run){0, UINT64_MAX};
@@ -239,6 +262,7 @@ bool tide__free_runs_take(tide_free_runs *list, uint64_t lo, uint64_t hi, uint64
 // ---- reading ----
 
 uint64_t tide__free_runs_next(tide_run_cursor *cursor, uint64_t from, uint64_t bytes, uint64_t *run_end) {
+    TIDE_ASSERT(bytes > 0 && cursor->chunk <= cursor->last_chunk);
     for (;;) {
         const tide_run_chunk *chunk = cursor->chunk;
         if (chunk->largest >= bytes && end_of(chunk) > from) {

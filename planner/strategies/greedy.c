@@ -3,6 +3,7 @@
 // greedy: see greedy.h.
 #include "planner/strategies/greedy.h"
 
+#include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "planner/strategies/boxes.h"
@@ -25,6 +26,7 @@ static tide_status stack(const tide_problem *problem, const uint32_t *order, tid
         if (!tide_align_up(top, item->align_bytes, at) || !tide_add_u64(*at, item->size_bytes, &top))
             return TIDE_FAIL(err, TIDE_ERR_OVERFLOW, "the bytes of %zu tensors pass 2^64 - 1", problem->n);
     }
+    TIDE_ASSERT(top >= problem->proved_bytes);
     out->bytes = top;
     return TIDE_OK;
 }
@@ -33,6 +35,7 @@ tide_status tide__greedy_stack(const tide_strategy *self, const tide_problem *pr
                                tide_placement *out, tide_error *err) {
     (void)opt;
     const tide_greedy_rule *rule = self->rule;
+    TIDE_ASSERT(rule != NULL && rule->order < TIDE_N_ORDERS);
     uint32_t *order;
     TIDE_TRY(tide__order_make(problem, rule->order, &order, err));
     const tide_status st = stack(problem, order, out, err);
@@ -46,6 +49,7 @@ tide_status tide__greedy_pools(const tide_strategy *self, const tide_problem *pr
                                tide_placement *out, tide_error *err) {
     (void)opt;
     const tide_greedy_rule *rule = self->rule;
+    TIDE_ASSERT(rule != NULL && rule->order < TIDE_N_ORDERS);
     uint32_t *order;
     TIDE_TRY(tide__order_make(problem, rule->order, &order, err));
     const tide_status st = tide__color(problem, order, rule->pool, out, err);
@@ -58,6 +62,7 @@ tide_status tide__greedy_pools(const tide_strategy *self, const tide_problem *pr
 /// `what` names the items in a message.
 static tide_status place_in_order(const tide_problem *problem, const tide_greedy_rule *rule, const char *what,
                                   uint64_t *offsets, uint64_t *height, tide_error *err) {
+    TIDE_ASSERT(rule != NULL && rule->order < TIDE_N_ORDERS);
     uint32_t *order;
     TIDE_TRY(tide__order_make(problem, rule->order, &order, err));
     tide_placer *placer;
@@ -81,6 +86,7 @@ tide_status tide__place_in_boxes(const tide_problem *problem, const tide_greedy_
                                  tide_error *err) {
     tide_boxes boxes;
     TIDE_TRY(tide__boxes_make(problem, problem->lower_bound_bytes >> TIDE_BOX_SHIFT, &boxes, err));
+    TIDE_ASSERT(boxes.load_bytes >= problem->lower_bound_bytes);
     uint64_t *offsets, height;
     tide_status st = TIDE_NEW(&offsets, boxes.problem.n, err, "to place %zu boxes", boxes.problem.n);
     if (st == TIDE_OK) st = place_in_order(&boxes.problem, rule, "boxes", offsets, &height, err);

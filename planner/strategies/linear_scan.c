@@ -40,6 +40,7 @@ static tide_status give_back(scan *s, uint64_t begin, uint64_t end) {
         tide__block_tree_remove(&s->free, other);
         end += other.bytes;
     }
+    TIDE_ASSERT(begin < end && end <= s->end);
     return tide__block_tree_insert(&s->free, (tide_block_span){.begin = begin, .bytes = end - begin});
 }
 
@@ -55,6 +56,7 @@ static tide_status grow(scan *s, const tide_item *item, uint64_t *out, tide_erro
     if (!tide_align_up(from, item->align_bytes, out) || !tide_add_u64(*out, item->size_bytes, &end))
         return TIDE_FAIL(err, TIDE_ERR_OVERFLOW, "no offset below 2^64 is left for a tensor of %llu bytes",
                          (unsigned long long)item->size_bytes);
+    TIDE_ASSERT(*out >= from && end > s->end);
     s->end = end;
     return give_back(s, from, *out);
 }
@@ -83,6 +85,7 @@ static tide_status died(void *self, uint32_t item_i, tide_error *err) {
     const tide_item *item = &s->problem->items[item_i];
     if (item->fixed_offset != TIDE_NO_OFFSET) return TIDE_OK;
     const uint64_t at = s->offsets[item_i];
+    TIDE_ASSERT(at + item->size_bytes <= s->end);
     if (give_back(s, at, at + item->size_bytes) == TIDE_OK) return TIDE_OK;
     return TIDE_NO_MEMORY(err, "to place %zu tensors", s->problem->n);
 }
@@ -105,8 +108,9 @@ static tide_status keep_fixed(scan *s) {
     tide_status st = TIDE_OK;
     for (size_t k = 0; k < n && st == TIDE_OK; k++) {
         const uint64_t begin = fixed[k]->fixed_offset, end = begin + fixed[k]->size_bytes;
-        if (begin > s->end) st = give_back(s, s->end, begin);
+        const uint64_t before = s->end;
         if (end > s->end) s->end = end;
+        if (begin > before) st = give_back(s, before, begin);
         s->offsets[fixed[k] - s->problem->items] = begin;
     }
     tide_host_free(fixed);

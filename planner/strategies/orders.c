@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 
@@ -75,6 +76,7 @@ static tide_status breadth_init(breadth_table *b, const tide_problem *p) {
 
 /// Rank of the broadest tick of [begin, end): 0 is the broadest of all.
 static uint32_t breadth_rank(const breadth_table *b, uint32_t begin, uint32_t end) {
+    TIDE_ASSERT(begin < end && end <= b->n_ticks);
     size_t k = 0;
     while (((size_t)2 << k) <= end - begin) k++;
     const uint32_t *level = b->best + k * b->n_ticks;
@@ -128,6 +130,7 @@ static tide_status key_conflicts(const tide_problem *p, sort_key *keys) {
         for (size_t i = 0; i < p->n; i++) {
             const uint64_t met =
                 count_below(begins, p->n, p->items[i].end) - count_below(ends, p->n, p->items[i].begin + 1);
+            TIDE_ASSERT(met > 0 && met <= p->n); // an item meets itself
             keys[i].major = ~met;
             keys[i].minor = ~p->items[i].size_bytes;
         }
@@ -165,6 +168,7 @@ static uint64_t area_of(const tide_problem *p, const tide_item *item) {
 
 /// log2 of `x` > 0 in units of 2^-16, the same on every machine: the fraction by squaring, bit by bit.
 static uint64_t log2_of(uint64_t x) {
+    TIDE_ASSERT(x > 0);
     const unsigned whole = 63 - (unsigned)__builtin_clzll(x);
     uint64_t mantissa = whole >= 31 ? x >> (whole - 31) : x << (31 - whole); // in [2^31, 2^32)
     uint64_t result = whole;
@@ -236,7 +240,10 @@ tide_status tide__order_make(const tide_problem *problem, tide_item_order order,
     }
     if (st == TIDE_OK) {
         qsort(keys, n, sizeof *keys, compare_keys);
-        for (size_t k = 0; k < n; k++) list[k] = keys[k].item_i;
+        for (size_t k = 0; k < n; k++) {
+            TIDE_ASSERT(k == 0 || compare_keys(&keys[k - 1], &keys[k]) < 0); // so each item stands there once
+            list[k] = keys[k].item_i;
+        }
     }
     tide_host_free(keys);
     if (st != TIDE_OK) {

@@ -83,6 +83,7 @@ static uint64_t next_place(tide_placer *placer, const tide_item *item, uint64_t 
         if (last != NULL && run_end != UINT64_MAX && run_end - rects[r].hi_bytes < *last)
             *last = run_end - rects[r].hi_bytes;
     }
+    TIDE_ASSERT(at >= from && at <= INT64_MAX && (last == NULL || *last >= at)); // the problem has no room above
     return at;
 }
 
@@ -104,10 +105,12 @@ static uint64_t find_place(tide_placer *placer, const tide_item *item, tide_gap_
         last = UINT64_MAX;
         at = next_place(placer, item, from, &last);
     }
+    TIDE_ASSERT(best == TIDE_NO_OFFSET || best_slack < UINT64_MAX);
     return best != TIDE_NO_OFFSET ? best : at;
 }
 
 static bool put(tide_placer *placer, const tide_item *item, uint64_t at) {
+    TIDE_ASSERT(at <= INT64_MAX - item->size_bytes);
     const tide_rect *rects = tide__rects_of(placer->problem, item);
     for (uint32_t r = 0; r < item->n_rects; r++) {
         if (!tide__space_take(placer->space, rects[r].begin, rects[r].end, at + rects[r].lo_bytes,
@@ -147,6 +150,7 @@ uint64_t tide__placer_run_within(tide_placer *placer, const uint32_t *order, tid
     placer->failed = height == UINT64_MAX;
     size_t k = 0;
     for (; k < p->n && height <= limits->limit_bytes && sum <= limits->max_excess && !placer->failed; k++) {
+        TIDE_ASSERT(order[k] < p->n);
         const tide_item *item = &p->items[order[k]];
         if (item->fixed_offset != TIDE_NO_OFFSET) continue;
         if (is_over(limits, k)) break;
@@ -158,6 +162,7 @@ uint64_t tide__placer_run_within(tide_placer *placer, const uint32_t *order, tid
         if (end > limits->target_bytes && !tide_add_u64(sum, end - limits->target_bytes, &sum)) sum = UINT64_MAX;
         placer->failed = !put(placer, item, at);
     }
+    TIDE_ASSERT(k <= p->n && (k < p->n || placer->failed || height >= p->lower_bound_bytes));
     if (excess != NULL) *excess = sum;
     if (n_placed != NULL) *n_placed += k;
     const bool whole = k == p->n && height <= limits->limit_bytes && sum <= limits->max_excess && !placer->failed;

@@ -103,6 +103,7 @@ static tide_status reserve_segment(sim_heap *heap, uint32_t pool, uint64_t bytes
 
 /// Take free block `i`; with `bytes` below its size the rest becomes a free block behind it.
 static tide_status take_block(sim_heap *heap, uint32_t i, uint64_t bytes) {
+    TIDE_ASSERT(i < heap->n_blocks && !heap->blocks[i].in_use);
     leave(heap, i);
     heap->blocks[i].in_use = true;
     const sim_block whole = heap->blocks[i];
@@ -122,6 +123,8 @@ static tide_status take_block(sim_heap *heap, uint32_t i, uint64_t bytes) {
 
 /// Block `b`, free and in no tree, becomes part of its neighbour `a` before it.
 static void merge(sim_heap *heap, uint32_t a, uint32_t b) {
+    TIDE_ASSERT(heap->blocks[a].begin + heap->blocks[a].bytes == heap->blocks[b].begin && !heap->blocks[b].in_use);
+    TIDE_ASSERT(heap->blocks[a].next == b && heap->blocks[a].pool == heap->blocks[b].pool);
     heap->blocks[a].bytes += heap->blocks[b].bytes;
     heap->blocks[a].next = heap->blocks[b].next;
     if (heap->blocks[b].next != 0) heap->blocks[heap->blocks[b].next].prev = a;
@@ -143,6 +146,14 @@ static tide_status give_back(sim_heap *heap, uint32_t i) {
         i = prev;
     }
     return enter(heap, i);
+}
+
+/// Whether the blocks with a place add up to what is reserved.
+static bool heap_holds(const sim_heap *heap) {
+    uint64_t sum = 0;
+    for (size_t i = 1; i < heap->n_blocks; i++) sum += heap->blocks[i].bytes;
+    for (uint32_t i = heap->unused; i != 0; i = heap->blocks[i].next) sum -= heap->blocks[i].bytes;
+    return sum == heap->reserved_bytes;
 }
 
 // ---- a run ----
@@ -185,11 +196,13 @@ static tide_status born(void *self, uint32_t item_i, tide_error *err) {
                          s->name, s->problem->n);
     const uint64_t begin = s->heap.blocks[s->block_of[item_i]].begin;
     s->out->offsets[item_i] = (begin + item->align_bytes - 1) & ~(item->align_bytes - 1);
+    TIDE_ASSERT(s->out->offsets[item_i] + item->size_bytes <= begin + s->heap.blocks[s->block_of[item_i]].bytes);
     return TIDE_OK;
 }
 
 static tide_status died(void *self, uint32_t item_i, tide_error *err) {
     sim *s = self;
+    TIDE_ASSERT(s->heap.blocks[s->block_of[item_i]].begin <= s->out->offsets[item_i]);
     if (give_back(&s->heap, s->block_of[item_i]) == TIDE_OK) return TIDE_OK;
     return TIDE_NO_MEMORY(err, "to simulate %s over %zu tensors", s->name, s->problem->n);
 }
@@ -203,6 +216,7 @@ tide_status tide__sim_heap(const tide_strategy *self, const tide_problem *proble
     tide_status st = TIDE_NEW(&s.block_of, problem->n, err, "to simulate %s over %zu tensors", s.name, problem->n);
     if (st == TIDE_OK) st = tide__timeline_walk(problem, TIDE_ORDER_GIVEN, born, died, &s, err);
     out->bytes = s.heap.reserved_bytes;
+    TIDE_ASSERT(st != TIDE_OK || heap_holds(&s.heap));
     tide_host_free(s.block_of);
     deinit_heap(&s.heap);
     return st;
@@ -229,6 +243,7 @@ enum { SMALL, LARGE };
 static uint32_t caching_pool(uint64_t bytes) { return bytes <= MIB ? SMALL : LARGE; }
 
 static bool caching_splits(uint64_t block_bytes, uint64_t bytes, uint32_t pool) {
+    TIDE_ASSERT(block_bytes >= bytes);
     const uint64_t rest = block_bytes - bytes;
     return pool == SMALL ? rest >= 512 : rest > MIB;
 }
@@ -263,6 +278,7 @@ static uint32_t bfc_pool(uint64_t bytes) {
 
 static bool bfc_splits(uint64_t block_bytes, uint64_t bytes, uint32_t pool) {
     (void)pool;
+    TIDE_ASSERT(block_bytes >= bytes);
     return block_bytes - bytes >= bytes || block_bytes - bytes >= 128 * MIB;
 }
 
@@ -274,6 +290,7 @@ static uint64_t bfc_segment(uint64_t bytes, uint64_t *state) {
         if (*state > UINT64_MAX / 2) return 0;
         *state *= 2;
     }
+    TIDE_ASSERT(*state >= bytes && (*state & (*state - 1)) == 0);
     const uint64_t region = *state;
     if (!increased && *state <= UINT64_MAX / 2) *state *= 2;
     return region;
@@ -318,6 +335,7 @@ static tide_status arena_died(void *self, uint32_t item_i, tide_error *err) {
     (void)item_i;
     (void)err;
     arena *a = self;
+    TIDE_ASSERT(a->n_alive > 0);
     if (--a->n_alive == 0) a->top = 0;
     return TIDE_OK;
 }

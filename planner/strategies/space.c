@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 
@@ -57,6 +58,7 @@ static tide_status cut_blocks(tide_space *s, const tide_rect *rects, size_t n, u
         }
         s->block_of[t] = (uint32_t)s->n_blocks - 1;
     }
+    TIDE_ASSERT(s->n_blocks <= (size_t)n_ticks + 1);
     s->block_begins[s->n_blocks] = n_ticks;
     tide_host_free(events);
     return TIDE_OK;
@@ -70,6 +72,7 @@ typedef struct parts {
 
 static parts parts_of(const tide_space *s, uint32_t begin, uint32_t end) {
     parts p = {.first = s->block_of[begin], .last = s->block_of[end - 1]};
+    TIDE_ASSERT(begin < end && p.first <= p.last && p.last < s->n_blocks);
     p.notes_first = begin > s->block_begins[p.first];
     p.notes_last = end < s->block_begins[p.last + 1];
     if (p.first == p.last) {
@@ -142,6 +145,7 @@ static void take_in_list(tide_space *s, tide_free_runs *list, uint64_t lo, uint6
 
 static void note(tide_space *s, uint32_t block, tide_space_note entry) {
     tide_space_note *notes = s->notes + s->first_note[block];
+    TIDE_ASSERT(s->first_note[block] + s->n_notes[block] < s->first_note[block + 1]); // as many as were announced
     uint32_t i = s->n_notes[block]++;
     for (; i > 0 && notes[i - 1].lo > entry.lo; i--) notes[i] = notes[i - 1];
     notes[i] = entry;
@@ -151,6 +155,7 @@ static void note(tide_space *s, uint32_t block, tide_space_note entry) {
 /// as not covering.
 static void cover(tide_space *s, size_t at, uint32_t at_first, uint32_t at_end, const parts *p, uint64_t lo,
                   uint64_t hi) {
+    TIDE_ASSERT(at < 2 * s->n_leaves && at_first < at_end);
     take_in_list(s, &s->nodes[at].below, lo, hi);
     const uint32_t full_first = p->first + p->notes_first, full_end = p->last + 1 - p->notes_last;
     if (full_first <= at_first && at_end <= full_end) {
@@ -165,6 +170,7 @@ static void cover(tide_space *s, size_t at, uint32_t at_first, uint32_t at_end, 
 
 bool tide__space_take(tide_space *s, uint32_t begin, uint32_t end, uint64_t lo, uint64_t hi) {
     const parts p = parts_of(s, begin, end);
+    TIDE_ASSERT(lo < hi);
     const tide_space_note entry = {lo, hi, begin, end};
     if (p.notes_first) note(s, p.first, entry);
     if (p.notes_last) note(s, p.last, entry);
@@ -175,7 +181,9 @@ bool tide__space_take(tide_space *s, uint32_t begin, uint32_t end, uint64_t lo, 
 // ---- reading ----
 
 static void read_list(tide_space_window *w, const tide_free_runs *list) {
-    if (!tide__free_runs_untouched(list)) w->lists[w->n_lists++] = tide__free_runs_first(list);
+    if (tide__free_runs_untouched(list)) return;
+    TIDE_ASSERT(w->n_lists < TIDE_SPACE_MAX_LISTS);
+    w->lists[w->n_lists++] = tide__free_runs_first(list);
 }
 
 static void collect(const tide_space *s, size_t at, uint32_t at_first, uint32_t at_end, const parts *p,
@@ -191,6 +199,7 @@ static void collect(const tide_space *s, size_t at, uint32_t at_first, uint32_t 
     if (at >= s->n_leaves) {
         const size_t block = at - s->n_leaves;
         const tide_space_note *first = s->notes + s->first_note[block];
+        TIDE_ASSERT(w->n_notes < 2);
         w->notes[w->n_notes].next = first;
         w->notes[w->n_notes++].end = first + s->n_notes[block];
         return;
@@ -257,6 +266,7 @@ uint64_t tide__space_next(tide_space_window *w, uint64_t from, uint64_t *run_end
         end = stretch;
         k = 1; // the first one agrees
     }
+    TIDE_ASSERT(at >= from && end > at);
     if (run_end != NULL) *run_end = end_before_notes(w, end);
     return at;
 }

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/nearest.h"
 #include "planner/search/strategy_search.h"
 #include "planner/strategies/greedy.h"
@@ -139,12 +140,28 @@ static const tide_strategy *const table[TIDE_N_STRATEGIES] = {
         },
 };
 
+/// Every number has its row, every row its words and its function, and no two share a name.
+static bool table_holds(void) {
+    for (size_t i = 0; i < TIDE_N_STRATEGIES; i++) {
+        const tide_strategy *s = table[i];
+        if (s == NULL || s->name == NULL || s->what == NULL || s->source == NULL || s->place == NULL) return false;
+        for (size_t k = 0; k < i; k++) {
+            if (strcmp(table[k]->name, s->name) == 0) return false;
+        }
+    }
+    return true;
+}
+
 size_t tide_strategies(const tide_strategy *const **out) {
+    TIDE_ASSERT(table_holds());
     *out = table;
     return TIDE_N_STRATEGIES;
 }
 
-const tide_strategy *tide__strategy(tide_strategy_id id) { return table[id]; }
+const tide_strategy *tide__strategy(tide_strategy_id id) {
+    TIDE_ASSERT(id < TIDE_N_STRATEGIES);
+    return table[id];
+}
 
 const tide_strategy *tide_strategy_default(void) { return table[TIDE_STRATEGY_SEARCH]; }
 

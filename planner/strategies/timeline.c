@@ -3,6 +3,7 @@
 // timeline: see timeline.h.
 #include "planner/strategies/timeline.h"
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 
 static tide_status walk(const tide_problem *p, const uint32_t *births, const uint32_t *deaths, tide_timeline_fn *born,
@@ -12,8 +13,10 @@ static tide_status walk(const tide_problem *p, const uint32_t *births, const uin
         const uint32_t tick = p->items[births[k]].begin;
         for (; n_dead < p->n && p->items[deaths[n_dead]].end <= tick; n_dead++)
             TIDE_TRY(died(self, deaths[n_dead], err));
+        TIDE_ASSERT(k == 0 || p->items[births[k - 1]].begin <= tick);
         TIDE_TRY(born(self, births[k], err));
     }
+    TIDE_ASSERT(n_dead < p->n || p->n == 0); // what was born last still lives
     for (; n_dead < p->n; n_dead++) TIDE_TRY(died(self, deaths[n_dead], err));
     return TIDE_OK;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // planner/strategies/block_tree: every answer against a list that is looked through from end to end.
+#include "core/base/assert.h"
 #include "planner/strategies/block_tree.h"
 
 #include "core/base/text.h"
@@ -90,5 +91,6 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(answers_are_those_of_a_list),
     };
+    tide_assert_slowly(true);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 //
 // planner/strategies/free_runs: against one flag a byte, with lists short enough to be one array and long enough to be
 // cut into many chunks.
+#include "core/base/assert.h"
 #include "planner/strategies/free_runs.h"
 
 #include "core/base/text.h"
@@ -89,5 +90,6 @@ int main(void) {
         tide_unit_test(it_finds_what_is_free),
         tide_unit_test(a_reset_keeps_the_slabs),
     };
+    tide_assert_slowly(true);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

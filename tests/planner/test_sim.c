@@ -2,6 +2,7 @@
 //
 // planner/strategies/strategy_sim_*: golden runs computed by hand from the rules of the allocators, and long runs
 // against the same rules over a plain list of blocks.
+#include "core/base/assert.h"
 #include "planner/problem.h"
 #include "planner/strategies/strategies.h"
 #include "tests/planner/plan_test.h"
@@ -267,5 +268,6 @@ int main(void) {
         tide_unit_test(long_runs_follow_the_rules),
         tide_unit_test(strict_alignments_are_kept),
     };
+    tide_assert_slowly(true);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

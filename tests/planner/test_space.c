@@ -2,6 +2,7 @@
 //
 // planner/strategies/space: every answer against one flag for each byte at each tick, with blocks of time so short that
 // spans reach over many of them.
+#include "core/base/assert.h"
 #include "planner/strategies/space.h"
 
 #include "core/base/text.h"
@@ -81,5 +82,6 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(it_knows_what_is_free_over_a_span),
     };
+    tide_assert_slowly(true);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
