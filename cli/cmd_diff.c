@@ -228,7 +228,7 @@ static int run(int argc, char **argv) {
                                           {"json", no_argument, NULL, CLI_OPT_JSON},
                                           {"exit-code", no_argument, NULL, OPT_EXIT_CODE},
                                           {NULL, 0, NULL, 0}};
-    options o = {.max_rows = 10};
+    options o = {.view.is_one_look = true, .max_rows = 10};
     int code = cli_parse_files(&cli_command_diff, argc, argv, table, &o.view.planning, 2, take_option, &o);
     if (code == CLI_GO_ON) code = diff_files(argv + optind, argc - optind, &o);
     cli_planning_deinit(&o.view.planning);

@@ -136,7 +136,7 @@ static int run(int argc, char **argv) {
                                           {"split-script", no_argument, NULL, OPT_SCRIPT},
                                           {"output", required_argument, NULL, 'o'},
                                           {NULL, 0, NULL, 0}};
-    options o = {0};
+    options o = {.view.is_one_look = true};
     int code = cli_parse_files(&cli_command_report, argc, argv, table, &o.view.planning, 2, take_option, &o);
     if (code == CLI_GO_ON && o.out == NULL)
         code = cli_usage(&cli_command_report, "-o is needed: where to write the report");

@@ -108,8 +108,16 @@ void cli_input_close(cli_input *in) {
 
 tide_status cli_trace_open(const char *path, tide_trace **out, tide_error *err) {
     cli_log_notes(true);
-    const tide_status st = tide_trace_open(path, out, err);
+    tide_trace *t = NULL;
+    tide_status st = tide_trace_open(path, &t, err);
     cli_log_notes(false);
+    TIDE_TRY(st);
+    tide_trace_hold(t);
+    st = tide_trace_refresh(t, NULL, err);
+    if (st != TIDE_OK)
+        tide_trace_close(t);
+    else
+        *out = t;
     return st;
 }
 

@@ -5,11 +5,31 @@
 
 #include "core/base/output.h"
 
+/// A recording may drop what is about to be read until it is held.
+static tide_status open_and_hold(const char *path, int64_t run_id, tide_subject **out, tide_error *err) {
+    enum { TRIES = 5 };
+    tide_status st = TIDE_ERR_NOT_FOUND;
+    for (int i = 0; i < TRIES && st == TIDE_ERR_NOT_FOUND; i++) {
+        tide_subject *s = NULL;
+        if (err != NULL) tide_error_clear(err);
+        st = tide_subject_of_trace(path, run_id, &s, err);
+        if (st != TIDE_OK) continue;
+        tide_trace_hold(tide_subject_trace(s));
+        st = tide_subject_refresh(s, NULL, err);
+        if (st == TIDE_OK)
+            *out = s;
+        else
+            tide_subject_destroy(s);
+    }
+    return st;
+}
+
 static tide_status subject_of_trace(const char *path, const cli_view *view, tide_subject **out, tide_error *err) {
     const int64_t last = -1;
     const int64_t run_id = view->whole ? 0 : (view->run_id > 0 ? (int64_t)view->run_id : last);
     cli_log_notes(true); // the trace of a killed program is finished first, with a note
-    const tide_status st = tide_subject_of_trace(path, run_id, out, err);
+    const tide_status st =
+        view->is_one_look ? open_and_hold(path, run_id, out, err) : tide_subject_of_trace(path, run_id, out, err);
     cli_log_notes(false);
     return st;
 }

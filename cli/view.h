@@ -10,8 +10,9 @@
 
 typedef struct cli_view {
     cli_planning planning;
-    uint64_t run_id; ///< of a trace; 0: the last
-    bool whole;      ///< all of a trace, whatever its runs
+    uint64_t run_id;  ///< of a trace; 0: the last
+    bool whole;       ///< all of a trace, whatever its runs
+    bool is_one_look; ///< tide_trace_hold
 } cli_view;
 
 /// A FILE as a subject; a model keeps its bytes, so that its table can be made again.

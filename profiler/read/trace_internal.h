@@ -84,6 +84,7 @@ struct tide_trace {
     char *path;    ///< owned, the same
     tide_trace_state state;
     bool is_open;         ///< it was found good
+    bool holds;           ///< a transaction stays open from one load to the next while it is recorded
     bool has_temp_tables; ///< tables block and step of an unfinished trace, made as TEMP tables of this connection
     bool has_problem_events;
     int64_t first_event, last_event; ///< kept events; 1, 0: none

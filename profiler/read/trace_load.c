@@ -430,11 +430,17 @@ static tide_status drop_temp_tables(tide_trace *t, tide_error *err) {
     return tide__sql_exec(&t->sql, "DROP TABLE IF EXISTS temp.block; DROP TABLE IF EXISTS temp.step", err);
 }
 
+/// The one that was held, or that of a load. It has only read; SQLite may have ended it in an error.
+static void end_transaction(tide_trace *t) {
+    if (sqlite3_get_autocommit(t->sql.db) == 0) sqlite3_exec(t->sql.db, "COMMIT", NULL, NULL, NULL);
+}
+
 tide_status tide__trace_load(tide_trace *t, bool *grew, tide_error *err) {
+    end_transaction(t);
     TIDE_TRY(tide__sql_exec(&t->sql, "BEGIN", err));
     extent x = {0};
     tide_status st = load_inside(t, &x, err);
-    sqlite3_exec(t->sql.db, "COMMIT", NULL, NULL, NULL);
+    if (!t->holds || st != TIDE_OK || x.state != TIDE_TRACE_RECORDING) end_transaction(t);
     const bool changed = x.last_event != t->last_event || x.state != t->state;
     if (st == TIDE_OK && changed) st = drop_temp_tables(t, err);
     if (st != TIDE_OK) {

@@ -284,6 +284,8 @@ tide_status tide_trace_refresh(tide_trace *t, bool *grew, tide_error *err) {
     return t->state == TIDE_TRACE_RECORDING ? tide__trace_load(t, grew, err) : TIDE_OK;
 }
 
+void tide_trace_hold(tide_trace *t) { t->holds = true; }
+
 void tide_trace_close(tide_trace *t) {
     if (t == NULL) return;
     tide__trace_unload(t);

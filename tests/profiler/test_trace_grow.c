@@ -144,6 +144,56 @@ static void test_growing_and_dropping(void **state) {
     tmp_dir_remove(&f.d);
 }
 
+/// Held, it shows what it showed until the next refresh, whatever is dropped; once it is finished it keeps none away.
+static void test_held_while_events_are_dropped(void **state) {
+    (void)state;
+    tide_error err = TIDE_ERROR_INIT;
+    fixture f = {.rng = {12}};
+    writer w;
+    tide__feed *feed;
+    tmp_dir_make(&f.d);
+    h_begin(&f.h, &w, f.d.file, 5);
+    h_go_on(&f.h, &w, 40000, H_MIXED);
+    const tide__feed_options opt = {.trace_path = f.d.file, .process_id = 1, .rank = -1, .ring_slots = 64};
+    assert_tide_ok(tide__feed_create(&opt, &feed, &err), &err);
+    assert_tide_ok(tide_trace_open(f.d.file, &f.t, &err), &err);
+    tide_trace_hold(f.t);
+    int n_dropped = 0;
+    for (int i = 0; i < 3; i++) {
+        bool grew;
+        assert_tide_ok(tide_trace_refresh(f.t, &grew, &err), &err);
+        assert_int_equal(grew, i > 0);
+        const size_t n_before = f.h.n;
+        int64_t kept;
+        uint64_t file, wal;
+        assert_tide_ok(tide__store_bytes(w.s, &file, &wal, &err), &err);
+        assert_tide_ok(tide__store_thin(w.s, file, &kept, &err), &err);
+        n_dropped += kept > f.first_kept;
+        h_go_on(&f.h, &w, 12000, H_MIXED);
+        const size_t n_after = f.h.n;
+        f.h.n = n_before;
+        check_live_sets(&f);
+        check_events(&f);
+        check_all_columns(&f);
+        assert_tide_ok(tide_trace_check(f.t, &err), &err);
+        f.h.n = n_after;
+        f.first_kept = kept;
+    }
+    assert_true(n_dropped >= 2);
+    h_finish(&w);
+    tide__feed_end(feed);
+    tide__feed_destroy(feed, true);
+    assert_tide_ok(tide_trace_refresh(f.t, NULL, &err), &err);
+    assert_int_equal(state_of(f.t), TIDE_TRACE_COMPLETE);
+    sqlite3 *db = sql_open(f.d.file);
+    assert_int_equal(sqlite3_exec(db, "PRAGMA wal_checkpoint(TRUNCATE)", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+    tide_trace_close(f.t);
+    assert_int_equal(tmp_dir_count(&f.d), 1);
+    h_deinit(&f.h);
+    tmp_dir_remove(&f.d);
+}
+
 /// Peaks, columns and live sets of what was seen before `n_before` events were.
 static void check_as_it_was(fixture *f, size_t n_before) {
     const size_t n_after = f->h.n;
@@ -402,9 +452,13 @@ static void test_merged_leaves(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        tide_unit_test(test_growing),       tide_unit_test(test_growing_and_dropping),
-        tide_unit_test(test_unfinished),    tide_unit_test(test_dropped_beginning),
-        tide_unit_test(test_merged_leaves), tide_unit_test(test_failed_refresh),
+        tide_unit_test(test_growing),
+        tide_unit_test(test_growing_and_dropping),
+        tide_unit_test(test_held_while_events_are_dropped),
+        tide_unit_test(test_unfinished),
+        tide_unit_test(test_dropped_beginning),
+        tide_unit_test(test_merged_leaves),
+        tide_unit_test(test_failed_refresh),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
