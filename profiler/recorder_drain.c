@@ -329,9 +329,14 @@ uint64_t tide__recorder_max_wait(const tide_recorder *r) {
     return r->opt.max_wait_ns != 0 ? r->opt.max_wait_ns : (uint64_t)MAX_WAIT_S * 1000000000;
 }
 
-/// The process that drains; 0: it is this one, or not known.
-static pid_t drain_pid(const tide_recorder *r) {
-    if (r->thread != NULL || drain_state(r) == TIDE__DRAIN_NONE) return r->collector;
+/// The process that drains; 0: it is this one, or not known. Without the lock.
+static pid_t drain_pid(const tide_recorder *recorder) {
+    tide_recorder *r = (tide_recorder *)(uintptr_t)recorder; // a lock is no change
+    pthread_mutex_lock(&r->drain_lock);
+    const bool has_thread = r->thread != NULL;
+    const pid_t collector = r->collector;
+    pthread_mutex_unlock(&r->drain_lock);
+    if (has_thread || drain_state(r) == TIDE__DRAIN_NONE) return collector;
     return (pid_t)atomic_load_explicit(&tide__feed_head(r->feed)->drain_pid, memory_order_relaxed);
 }
 

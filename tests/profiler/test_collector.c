@@ -2,12 +2,14 @@
 //
 // The collector as a process: one for a recorder that starts it, one for several processes that find it, one that is
 // killed in the middle. This program is its own collector.
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "core/base/log.h"
 #include "profiler/collector.h"
@@ -223,6 +225,51 @@ static void test_collector_that_is_killed(void **state) {
     kill_collector(0, false);
 }
 
+/// The thread that says that nothing moves, and the one that learns just then that the collector is dead.
+typedef struct stalled {
+    feeder *f;
+    pid_t collector;
+    _Atomic bool has_stalled;
+} stalled;
+
+static void kill_the_stopped(void *ctx, tide_log_level level, const char *line) {
+    stalled *s = ctx;
+    (void)level;
+    if (strstr(line, "the collector is stopped") == NULL) return;
+    kill(s->collector, SIGKILL);
+    atomic_store_explicit(&s->has_stalled, true, memory_order_relaxed); // orders nothing: the recorder's locks must
+    nanosleep(&(struct timespec){.tv_nsec = 200 * 1000 * 1000}, NULL);
+}
+
+static void *fill_rings(void *arg) {
+    feed_blocks(((stalled *)arg)->f, 1, 5000);
+    return NULL;
+}
+
+static void test_collector_that_is_stopped_and_killed(void **state) {
+    (void)state;
+    tmp_dir d;
+    tmp_dir_make(&d);
+    const tide_recorder_options opt = {
+        .drain = TIDE_RECORD_PROCESS, .collector = self, .ring_events = 1024, .max_wait_ns = 20 * 1000 * 1000};
+    feeder f;
+    tide_error err = TIDE_ERROR_INIT;
+    assert_tide_ok(feeder_try(&f, d.file, &opt, &err), &err);
+    stalled s = {.f = &f, .collector = only_child()};
+    tide_log_set(kill_the_stopped, &s, TIDE_LOG_WARN);
+    kill(s.collector, SIGSTOP);
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, fill_rings, &s), 0);
+    while (!atomic_load_explicit(&s.has_stalled, memory_order_relaxed)) sched_yield();
+    assert_tide_ok(tide_recorder_flush(f.rec, &err), &err);
+    pthread_join(thread, NULL);
+    tide_log_set(NULL, NULL, TIDE_LOG_WARN);
+    feeder_close(&f);
+    assert_true(sql_number(d.file, "SELECT count(*) FROM block") > 0);
+    assert_sql(d.file, "SELECT value FROM meta WHERE key IN ('state', 'totals') ORDER BY key", "complete\n");
+    tmp_dir_remove(&d);
+}
+
 // ---- a collector of several ----
 
 /// Shared by the collector and who ends it.
@@ -428,6 +475,7 @@ int main(int argc, char **argv) {
         tide_unit_test(test_collector_is_deaf_to_the_keyboard),
         tide_unit_test(test_abandon_ends_the_collector),
         tide_unit_test(test_collector_that_is_killed),
+        tide_unit_test(test_collector_that_is_stopped_and_killed),
         tide_unit_test(test_two_processes_one_collector),
         tide_unit_test(test_attach_needs_a_collector),
         tide_unit_test(test_shared_collector_that_is_killed),
