@@ -11,6 +11,7 @@
 #include "core/base/text.h"
 #include "profiler/read/moments_internal.h"
 #include "profiler/store/chunk.h"
+#include "profiler/store/event_row.h"
 #include "profiler/store/schema.h"
 #include "profiler/store/snapshot.h"
 
@@ -29,7 +30,7 @@
 enum {
     BATCH = 512,
     N_BRIEF = 4, // columns of a brief row: id, t_ns, op, block_id
-    N_FULL = 15, // all, in the order of the table
+    N_FULL = TIDE__EVENT_N_COLUMNS,
     N_CHANGE = 7,
 };
 #define BRIEF "tide_row(id, t_ns, op, block_id)"
@@ -61,41 +62,6 @@ static tide_status report_read(tide_trace *t, size_t n, tide_error *err) {
 
 // ---- one row ----
 
-static bool fits(int64_t v, int64_t max) { return v >= 0 && v <= max; }
-
-static bool take_kind(sqlite3_value *v, tide__event *e) {
-    const int64_t kind = sqlite3_value_type(v) == SQLITE_NULL ? TIDE__NO_KIND : sqlite3_value_int64(v);
-    e->kind = (uint8_t)kind;
-    return fits(kind, UINT8_MAX);
-}
-
-static bool take_device(sqlite3_value *v, tide__event *e) {
-    const int64_t device = sqlite3_value_int64(v);
-    e->device = (int16_t)device;
-    return fits(device, INT16_MAX);
-}
-
-static bool take_full(sqlite3_value **v, tide__event *e) {
-    const int64_t run = sqlite3_value_int64(v[1]), op = sqlite3_value_int64(v[3]), thread = sqlite3_value_int64(v[11]);
-    const int64_t allocator = sqlite3_value_int64(v[12]), tag = sqlite3_value_int64(v[13]);
-    const int64_t scope = sqlite3_value_int64(v[14]);
-    *e = (tide__event){.id = sqlite3_value_int64(v[0]),
-                       .t_ns = sqlite3_value_int64(v[2]),
-                       .block_id = sqlite3_value_int64(v[4]),
-                       .requested_bytes = sqlite3_value_int64(v[8]),
-                       .reserved_bytes = sqlite3_value_int64(v[9]),
-                       .address = sqlite3_value_int64(v[10]),
-                       .stream = sqlite3_value_int64(v[7]),
-                       .run_id = (int32_t)run,
-                       .thread = (int32_t)thread,
-                       .scope_id = (int32_t)scope,
-                       .tag_id = (int32_t)tag,
-                       .allocator_id = (int32_t)allocator,
-                       .op = (uint8_t)op};
-    return fits(run | thread | allocator | tag | scope, INT32_MAX) && fits(op, UINT8_MAX) && take_kind(v[5], e) &&
-           take_device(v[6], e) && tide__event_is_sane(e);
-}
-
 /// A row of which the rest is not asked for.
 static bool take_brief(sqlite3_value **v, int n, tide__event *e) {
     const int64_t op = sqlite3_value_int64(v[2]);
@@ -104,12 +70,13 @@ static bool take_brief(sqlite3_value **v, int n, tide__event *e) {
                        .block_id = sqlite3_value_int64(v[3]),
                        .op = (uint8_t)op,
                        .kind = TIDE__NO_KIND};
-    if (!fits(op, UINT8_MAX) || e->id < 1 || e->t_ns < 0 || e->block_id < 0 || tide__op_name((int)op) == NULL)
+    if (!tide__column_fits(op, UINT8_MAX) || e->id < 1 || e->t_ns < 0 || e->block_id < 0 ||
+        tide__op_name((int)op) == NULL)
         return false;
     if (n < N_CHANGE) return true;
     e->requested_bytes = sqlite3_value_int64(v[6]);
-    return e->requested_bytes >= 0 && take_kind(v[4], e) && e->kind < TIDE_N_KINDS && take_device(v[5], e) &&
-           e->device > 0;
+    return e->requested_bytes >= 0 && tide__column_kind(v[4], e) && e->kind < TIDE_N_KINDS &&
+           tide__column_device(v[5], e) && e->device > 0;
 }
 
 static tide_status give(tide__row_reader *r) {
@@ -125,7 +92,7 @@ static void on_row(sqlite3_context *context, int n, sqlite3_value **v) {
     tide__row_reader *r = sqlite3_user_data(context);
     tide__event *e = &r->events[r->n];
     if (r->st == TIDE_OK) {
-        const bool good = (n == N_FULL ? take_full(v, e) : take_brief(v, n, e)) && e->t_ns >= r->last_ns;
+        const bool good = (n == N_FULL ? tide__event_of_columns(v, e) : take_brief(v, n, e)) && e->t_ns >= r->last_ns;
         r->st = good && e->id == r->next_id ? TIDE_OK : TIDE_ERR_BAD_INPUT;
         if (good && e->id > r->next_id) r->st = TIDE_ERR_NOT_FOUND;
     }

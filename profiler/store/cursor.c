@@ -11,9 +11,9 @@
 #include "core/base/host_alloc.h"
 #include "profiler/store/chunk.h"
 #include "profiler/store/cursor.h"
+#include "profiler/store/event_row.h"
 #include "profiler/store/schema.h"
 
-enum { N_COLUMNS = 15 }; ///< of table event
 #define POINTER_TYPE "tide cursor"
 
 struct tide__cursor {
@@ -42,39 +42,10 @@ tide_status tide__cursor_bad(const tide__sql *s, const char *table, int64_t id, 
 
 // ---- rows ----
 
-static bool fits(int64_t v, int64_t max) { return v >= 0 && v <= max; }
-
-/// Columns of table event in order, as *e. False: not an event.
-static bool take_columns(sqlite3_value **v, tide__event *e) {
-    const int64_t run_id = sqlite3_value_int64(v[1]), op = sqlite3_value_int64(v[3]);
-    const int64_t device = sqlite3_value_int64(v[6]), thread = sqlite3_value_int64(v[11]);
-    const int64_t allocator_id = sqlite3_value_int64(v[12]), tag_id = sqlite3_value_int64(v[13]);
-    const int64_t scope_id = sqlite3_value_int64(v[14]);
-    int64_t kind = sqlite3_value_int64(v[5]);
-    if (kind == 0 && sqlite3_value_type(v[5]) == SQLITE_NULL) kind = TIDE__NO_KIND;
-    *e = (tide__event){.id = sqlite3_value_int64(v[0]),
-                       .t_ns = sqlite3_value_int64(v[2]),
-                       .block_id = sqlite3_value_int64(v[4]),
-                       .requested_bytes = sqlite3_value_int64(v[8]),
-                       .reserved_bytes = sqlite3_value_int64(v[9]),
-                       .address = sqlite3_value_int64(v[10]),
-                       .stream = sqlite3_value_int64(v[7]),
-                       .run_id = (int32_t)run_id,
-                       .thread = (int32_t)thread,
-                       .scope_id = (int32_t)scope_id,
-                       .tag_id = (int32_t)tag_id,
-                       .allocator_id = (int32_t)allocator_id,
-                       .device = (int16_t)device,
-                       .op = (uint8_t)op,
-                       .kind = (uint8_t)kind};
-    return fits(run_id | thread | allocator_id | tag_id | scope_id, INT32_MAX) && fits(op | kind, UINT8_MAX) &&
-           fits(device, INT16_MAX) && tide__event_is_sane(e) && e->id <= TIDE__MAX_EVENT;
-}
-
 /// One row. @return whether reading must stop here
 static bool take_row(tide__cursor *c, sqlite3_value **columns) {
     tide__event *e = &c->events[c->n];
-    if (!take_columns(columns, e)) {
+    if (!tide__event_of_columns(columns, e)) {
         c->bad_id = e->id;
         c->why_bad = "a row that is no event";
     } else if (e->id >= c->rows_end) {
@@ -92,9 +63,9 @@ static bool take_row(tide__cursor *c, sqlite3_value **columns) {
 }
 
 /// An SQL function of a cursor, bound as a pointer, and the columns of a row: takes the row, and lets through only the
-/// one that ends a batch. A third less time than a step per row.
+/// one that ends a batch.
 static void take_row_function(sqlite3_context *context, int argc, sqlite3_value **argv) {
-    tide__cursor *c = argc == N_COLUMNS + 1 ? sqlite3_value_pointer(argv[0], POINTER_TYPE) : NULL;
+    tide__cursor *c = argc == TIDE__EVENT_N_COLUMNS + 1 ? sqlite3_value_pointer(argv[0], POINTER_TYPE) : NULL;
     if (c == NULL) {
         sqlite3_result_error(context, "tide_take_row is tidemark's own", -1);
     } else {
@@ -108,8 +79,9 @@ static tide_status prepare_rows(tide__cursor *c, tide_error *err) {
     sqlite3 *db = c->sql->db;
     // A function that is in use cannot be replaced: it is made when there is none yet.
     if (sqlite3_prepare_v3(db, text, -1, 0, &c->rows, NULL) == SQLITE_OK) return TIDE_OK;
-    const int rc = sqlite3_create_function_v2(db, "tide_take_row", N_COLUMNS + 1, SQLITE_UTF8 | SQLITE_DIRECTONLY, NULL,
-                                              take_row_function, NULL, NULL, NULL);
+    const int rc =
+        sqlite3_create_function_v2(db, "tide_take_row", TIDE__EVENT_N_COLUMNS + 1, SQLITE_UTF8 | SQLITE_DIRECTONLY,
+                                   NULL, take_row_function, NULL, NULL, NULL);
     return rc == SQLITE_OK ? tide__sql_prepare(c->sql, text, &c->rows, err) : tide__sql_fail(c->sql, rc, "read", err);
 }
 
