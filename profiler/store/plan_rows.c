@@ -486,26 +486,38 @@ static tide_status write_head(const tide__sql *s, int64_t run_id, const tide_mem
     return st;
 }
 
-static tide_status write_buffers(const tide__sql *s, int64_t run_id, const tide_memory_plan *p, tide_error *err) {
+enum { DEVICE_BYTES = 32 };
+/// Binds what row `i` has behind its run and its number; `device` is room for a text that it binds. @return NULL, or
+/// what of it is too large
+typedef const char *(*bind_fn)(sqlite3_stmt *stmt, const tide_memory_plan *p, size_t i, char *device);
+
+/// Rows (run, number, ...).
+static tide_status write_rows(const tide__sql *s, const char *insert, int64_t run_id, const tide_memory_plan *p,
+                              size_t n, bind_fn bind, tide_error *err) {
     sqlite3_stmt *stmt;
-    TIDE_TRY(tide__sql_prepare(s, "INSERT INTO plan_buffer VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", &stmt, err));
+    TIDE_TRY(tide__sql_prepare(s, insert, &stmt, err));
     tide_status st = TIDE_OK;
-    for (size_t i = 0; st == TIDE_OK && i < p->n_buffers; i++) {
-        const tide_plan_buffer *b = &p->buffers[i];
-        char device[32];
+    for (size_t i = 0; st == TIDE_OK && i < n; i++) {
         sqlite3_bind_int64(stmt, 1, run_id);
         sqlite3_bind_int64(stmt, 2, (int64_t)i);
-        tide__sql_bind_text(stmt, 3, tide_device_format(b->device, device, sizeof device));
-        sqlite3_bind_int(stmt, 4, (int)b->kind);
-        const uint64_t sizes[] = {
-            b->bytes, b->align_bytes, b->naive_bytes, b->naive_peak_bytes, b->lower_bound_bytes, b->proved_bytes};
-        bool fits = true;
-        for (int k = 0; k < 6; k++) fits = tide__sql_bind_u64(stmt, 5 + k, sizes[k]) && fits;
-        tide__sql_bind_text(stmt, 11, tide_proof_name(b->proof));
-        st = fits ? tide__sql_run(s, stmt, err) : too_large(s, "a buffer", err);
+        char device[DEVICE_BYTES];
+        const char *large = bind(stmt, p, i, device);
+        st = large == NULL ? tide__sql_run(s, stmt, err) : too_large(s, large, err);
     }
     sqlite3_finalize(stmt);
     return st;
+}
+
+static const char *bind_buffer(sqlite3_stmt *stmt, const tide_memory_plan *p, size_t i, char *device) {
+    const tide_plan_buffer *b = &p->buffers[i];
+    tide__sql_bind_text(stmt, 3, tide_device_format(b->device, device, DEVICE_BYTES));
+    sqlite3_bind_int(stmt, 4, (int)b->kind);
+    const uint64_t sizes[] = {b->bytes,       b->align_bytes, b->naive_bytes, b->naive_peak_bytes, b->lower_bound_bytes,
+                              b->proved_bytes};
+    bool fits = true;
+    for (int k = 0; k < 6; k++) fits = tide__sql_bind_u64(stmt, 5 + k, sizes[k]) && fits;
+    tide__sql_bind_text(stmt, 11, tide_proof_name(b->proof));
+    return fits ? NULL : "a buffer";
 }
 
 // ---- tensors ----
@@ -526,12 +538,8 @@ static bool bind_rare(sqlite3_stmt *stmt, const tide_lifetime *item) {
     return tide__sql_bind_u64(stmt, 23, item->alias_offset_bytes) && fits;
 }
 
-static tide_status write_tensor(const tide__sql *s, sqlite3_stmt *stmt, int64_t run_id, const tide_memory_plan *p,
-                                size_t tensor_i, tide_error *err) {
-    const tide_lifetime *item = &p->lifetimes.items[tensor_i];
-    char device[32];
-    sqlite3_bind_int64(stmt, 1, run_id);
-    sqlite3_bind_int64(stmt, 2, (int64_t)tensor_i);
+static const char *bind_tensor(sqlite3_stmt *stmt, const tide_memory_plan *p, size_t i, char *device) {
+    const tide_lifetime *item = &p->lifetimes.items[i];
     tide__sql_bind_text(stmt, 3, item->name);
     bool fits = tide__sql_bind_u64(stmt, 4, item->size_bytes);
     fits = tide__sql_bind_u64(stmt, 5, tide_lifetime_aligned_bytes(item)) && fits;
@@ -539,29 +547,16 @@ static tide_status write_tensor(const tide__sql *s, sqlite3_stmt *stmt, int64_t 
     sqlite3_bind_int64(stmt, 7, item->begin_step);
     sqlite3_bind_int64(stmt, 8, item->end_step);
     sqlite3_bind_int(stmt, 9, (int)item->kind);
-    tide__sql_bind_text(stmt, 10, tide_device_format(item->device, device, sizeof device));
+    tide__sql_bind_text(stmt, 10, tide_device_format(item->device, device, DEVICE_BYTES));
     tide__sql_bind_text(stmt, 11, tide_role_name(item->role));
     sqlite3_bind_int(stmt, 12, item->persistent);
     bind_index(stmt, 13, item->node);
     bind_index(stmt, 14, item->port);
     bind_index(stmt, 15, item->value);
-    if (p->pools[tensor_i] != TIDE_NO_POOL) sqlite3_bind_int(stmt, 16, p->pools[tensor_i]);
-    if (p->offsets[tensor_i] != TIDE_NO_OFFSET) fits = tide__sql_bind_u64(stmt, 17, p->offsets[tensor_i]) && fits;
+    if (p->pools[i] != TIDE_NO_POOL) sqlite3_bind_int(stmt, 16, p->pools[i]);
+    if (p->offsets[i] != TIDE_NO_OFFSET) fits = tide__sql_bind_u64(stmt, 17, p->offsets[i]) && fits;
     fits = bind_rare(stmt, item) && fits;
-    return fits ? tide__sql_run(s, stmt, err) : too_large(s, item->name, err);
-}
-
-static tide_status write_tensors(const tide__sql *s, int64_t run_id, const tide_memory_plan *p, tide_error *err) {
-    sqlite3_stmt *stmt;
-    TIDE_TRY(
-        tide__sql_prepare(s,
-                          "INSERT INTO plan_tensor VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-                          "?, ?, ?, ?)",
-                          &stmt, err));
-    tide_status st = TIDE_OK;
-    for (size_t i = 0; st == TIDE_OK && i < p->lifetimes.n; i++) st = write_tensor(s, stmt, run_id, p, i, err);
-    sqlite3_finalize(stmt);
-    return st;
+    return fits ? NULL : item->name;
 }
 
 static tide_status write_gap(const tide__sql *s, sqlite3_stmt *stmt, int64_t run_id, size_t tensor_i, uint32_t gap_i,
@@ -609,22 +604,14 @@ static tide_status write_point_sizes(const tide__sql *s, int64_t run_id, const t
 
 // ---- pools and names ----
 
-static tide_status write_pools(const tide__sql *s, int64_t run_id, const tide_memory_plan *p, tide_error *err) {
-    sqlite3_stmt *stmt;
-    TIDE_TRY(tide__sql_prepare(s, "INSERT INTO plan_pool VALUES(?, ?, ?, ?, ?, ?)", &stmt, err));
-    tide_status st = TIDE_OK;
-    for (size_t i = 0; st == TIDE_OK && i < p->n_pools; i++) {
-        const tide_plan_pool *pool = &p->pool_list[i];
-        sqlite3_bind_int64(stmt, 1, run_id);
-        sqlite3_bind_int64(stmt, 2, (int64_t)i);
-        bool fits = tide__sql_bind_u64(stmt, 3, pool->size_bytes);
-        fits = tide__sql_bind_u64(stmt, 4, pool->offset_bytes) && fits;
-        sqlite3_bind_int64(stmt, 5, (int64_t)pool->n_members);
-        sqlite3_bind_int64(stmt, 6, pool->buffer);
-        st = fits ? tide__sql_run(s, stmt, err) : too_large(s, "a pool", err);
-    }
-    sqlite3_finalize(stmt);
-    return st;
+static const char *bind_pool(sqlite3_stmt *stmt, const tide_memory_plan *p, size_t i, char *device) {
+    (void)device;
+    const tide_plan_pool *pool = &p->pool_list[i];
+    bool fits = tide__sql_bind_u64(stmt, 3, pool->size_bytes);
+    fits = tide__sql_bind_u64(stmt, 4, pool->offset_bytes) && fits;
+    sqlite3_bind_int64(stmt, 5, (int64_t)pool->n_members);
+    sqlite3_bind_int64(stmt, 6, pool->buffer);
+    return fits ? NULL : "a pool";
 }
 
 /// What each tensor keeps of its buffer, and when: nothing here reads it back, for the tensors say it; SQL does.
@@ -650,33 +637,43 @@ static tide_status write_parts(const tide__sql *s, int64_t run_id, const tide_me
     return st;
 }
 
-/// Rows (run, number, name).
-static tide_status write_names(const tide__sql *s, const char *insert, int64_t run_id, char *const *names, size_t n,
-                               tide_error *err) {
-    sqlite3_stmt *stmt;
-    TIDE_TRY(tide__sql_prepare(s, insert, &stmt, err));
-    tide_status st = TIDE_OK;
-    for (size_t i = 0; st == TIDE_OK && i < n; i++) {
-        sqlite3_bind_int64(stmt, 1, run_id);
-        sqlite3_bind_int64(stmt, 2, (int64_t)i);
-        tide__sql_bind_text(stmt, 3, names[i]);
-        st = tide__sql_run(s, stmt, err);
-    }
-    sqlite3_finalize(stmt);
-    return st;
+static const char *bind_point(sqlite3_stmt *stmt, const tide_memory_plan *p, size_t i, char *device) {
+    (void)device;
+    tide__sql_bind_text(stmt, 3, p->lifetimes.point_names[i]);
+    return NULL;
+}
+
+static const char *bind_recomputed(sqlite3_stmt *stmt, const tide_memory_plan *p, size_t i, char *device) {
+    (void)device;
+    tide__sql_bind_text(stmt, 3, p->lifetimes.recomputed[i]);
+    return NULL;
+}
+
+static const char *bind_step(sqlite3_stmt *stmt, const tide_memory_plan *p, size_t i, char *device) {
+    (void)device;
+    tide__sql_bind_text(stmt, 3, p->lifetimes.step_names[i]);
+    return NULL;
 }
 
 tide_status tide__plan_rows_write(const tide__sql *s, int64_t run_id, const tide_memory_plan *plan, tide_error *err) {
     const tide_lifetimes *lt = &plan->lifetimes;
+    const struct {
+        const char *insert;
+        size_t n;
+        bind_fn bind;
+    } tables[] = {
+        {"INSERT INTO plan_buffer VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", plan->n_buffers, bind_buffer},
+        {"INSERT INTO plan_tensor VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", lt->n,
+         bind_tensor},
+        {"INSERT INTO plan_pool VALUES(?, ?, ?, ?, ?, ?)", plan->n_pools, bind_pool},
+        {"INSERT INTO plan_point VALUES(?, ?, ?)", lt->n_points, bind_point},
+        {"INSERT INTO plan_recomputed VALUES(?, ?, ?)", lt->n_recomputed, bind_recomputed},
+        {"INSERT INTO plan_step VALUES(?, ?, ?)", lt->n_step_names, bind_step},
+    };
     TIDE_TRY(write_head(s, run_id, plan, err));
-    TIDE_TRY(write_buffers(s, run_id, plan, err));
-    TIDE_TRY(write_tensors(s, run_id, plan, err));
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
+        TIDE_TRY(write_rows(s, tables[i].insert, run_id, plan, tables[i].n, tables[i].bind, err));
     TIDE_TRY(write_parts(s, run_id, plan, err));
     TIDE_TRY(write_gaps(s, run_id, plan, err));
-    TIDE_TRY(write_point_sizes(s, run_id, plan, err));
-    TIDE_TRY(write_pools(s, run_id, plan, err));
-    TIDE_TRY(write_names(s, "INSERT INTO plan_point VALUES(?, ?, ?)", run_id, lt->point_names, lt->n_points, err));
-    TIDE_TRY(
-        write_names(s, "INSERT INTO plan_recomputed VALUES(?, ?, ?)", run_id, lt->recomputed, lt->n_recomputed, err));
-    return write_names(s, "INSERT INTO plan_step VALUES(?, ?, ?)", run_id, lt->step_names, lt->n_step_names, err);
+    return write_point_sizes(s, run_id, plan, err);
 }
