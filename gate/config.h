@@ -25,10 +25,11 @@ typedef struct tide_gate_rule {
     tide_gate_limit gain_warn, gain_fail; ///< improvement over the baseline: beyond this the baseline is out of date
     bool has_max, has_warn_max;           ///< budgets, without a baseline (of SHARE metrics with MORE: the least)
     tide_gate_value max, warn_max;
-    bool off;                               ///< the metric is ignored
-    bool is_default;                        ///< no configuration sets the limits: they are the metric's defaults
-    char fail_origin[160], max_origin[160]; ///< "tidemark.toml:12", "the default": where the limit comes from; "" none
-    char gain_origin[160];                  ///< of gain_warn and gain_fail, the same
+    bool off;        ///< the metric is ignored
+    bool is_default; ///< no configuration sets the limits: they are the metric's defaults
+    /// "tidemark.toml:12", "the default": where each limit comes from; "" none
+    char warn_origin[160], fail_origin[160], gain_warn_origin[160], gain_fail_origin[160], max_origin[160],
+        warn_max_origin[160];
 } tide_gate_rule;
 
 enum {

@@ -82,27 +82,33 @@ static void copy_place(char *out, size_t out_bytes, const char *place) {
     snprintf(out, out_bytes, "%s", place != NULL ? place : default_place);
 }
 
+/// A limit and where it comes from, into `out`'s field of the name.
+#define TAKE(out, name, field)                                                                                         \
+    do {                                                                                                               \
+        (out)->name = (field)->limit;                                                                                  \
+        copy_place((out)->name##_origin, sizeof(out)->name##_origin, (field)->place);                                  \
+    } while (0)
+
 /// A gain gets the limits of growth, so that the same change is allowed in both directions. Where gains only warn,
 /// they get the first limit that is set.
 static void mirror_gain(const tide__gate_resolved *s, tide_gate_rule *out) {
     const tide__gate_field *warn = &s->fields[TIDE__GATE_WARN], *fail = &s->fields[TIDE__GATE_FAIL];
     const tide__gate_field *first = is_on(warn) ? warn : fail;
     if (s->gain == TIDE__GATE_GAIN_OFF || !is_on(first)) return;
+    tide__gate_field of_warn = *warn, of_fail = *fail; // the word that says what a gain does is where they come from
+    if (s->gain_place != NULL) of_warn.place = of_fail.place = s->gain_place;
     if (s->gain == TIDE__GATE_GAIN_FAILS) {
-        out->gain_fail = is_on(fail) ? fail->limit : warn->limit;
-        if (is_on(fail) && is_on(warn)) out->gain_warn = warn->limit;
+        TAKE(out, gain_fail, is_on(fail) ? &of_fail : &of_warn);
+        if (is_on(fail) && is_on(warn)) TAKE(out, gain_warn, &of_warn);
     } else {
-        out->gain_warn = first->limit;
+        TAKE(out, gain_warn, first == warn ? &of_warn : &of_fail);
     }
-    copy_place(out->gain_origin, sizeof out->gain_origin, s->gain_place != NULL ? s->gain_place : first->place);
 }
 
 static void own_gain(const tide__gate_resolved *s, tide_gate_rule *out) {
     const tide__gate_field *warn = &s->fields[TIDE__GATE_GAIN_WARN], *fail = &s->fields[TIDE__GATE_GAIN_FAIL];
-    if (is_on(warn)) out->gain_warn = warn->limit;
-    if (is_on(fail)) out->gain_fail = fail->limit;
-    if (is_on(warn) || is_on(fail))
-        copy_place(out->gain_origin, sizeof out->gain_origin, is_on(fail) ? fail->place : warn->place);
+    if (is_on(warn)) TAKE(out, gain_warn, warn);
+    if (is_on(fail)) TAKE(out, gain_fail, fail);
 }
 
 void tide_gate_config_rule(const tide_gate_config *c, const char *key, tide_gate_metric m, int kind,
@@ -115,10 +121,8 @@ void tide_gate_config_rule(const tide_gate_config *c, const char *key, tide_gate
     tide__gate_resolve(c, held, key, m, kind, &s);
     out->off = s.is_off;
     const tide__gate_field *warn = &s.fields[TIDE__GATE_WARN], *fail = &s.fields[TIDE__GATE_FAIL];
-    if (is_on(warn)) out->warn = warn->limit;
-    if (is_on(fail)) out->fail = fail->limit;
-    if (is_on(warn) || is_on(fail))
-        copy_place(out->fail_origin, sizeof out->fail_origin, is_on(fail) ? fail->place : warn->place);
+    if (is_on(warn)) TAKE(out, warn, warn);
+    if (is_on(fail)) TAKE(out, fail, fail);
     out->is_default =
         !s.has_gain_of_its_own && (!is_on(warn) || warn->place == NULL) && (!is_on(fail) || fail->place == NULL);
     if (s.has_gain_of_its_own)
@@ -128,10 +132,14 @@ void tide_gate_config_rule(const tide_gate_config *c, const char *key, tide_gate
     const tide__gate_field *max = &s.fields[TIDE__GATE_BUDGET], *warn_max = &s.fields[TIDE__GATE_WARN_BUDGET];
     out->has_max = is_on(max);
     out->has_warn_max = is_on(warn_max);
-    if (is_on(max)) out->max = max->value;
-    if (is_on(warn_max)) out->warn_max = warn_max->value;
-    if (is_on(max) || is_on(warn_max))
-        copy_place(out->max_origin, sizeof out->max_origin, is_on(max) ? max->place : warn_max->place);
+    if (is_on(max)) {
+        out->max = max->value;
+        copy_place(out->max_origin, sizeof out->max_origin, max->place);
+    }
+    if (is_on(warn_max)) {
+        out->warn_max = warn_max->value;
+        copy_place(out->warn_max_origin, sizeof out->warn_max_origin, warn_max->place);
+    }
 }
 
 // ---- contradictions ----

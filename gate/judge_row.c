@@ -109,7 +109,7 @@ static void judge_budget(const tide_gate_rule *rule, const tide_gate_metric_def 
     row->over_budget = true;
     row->verdict = over ? TIDE_GATE_FAIL_VERDICT : TIDE_GATE_WARN_VERDICT;
     write_budget(row->current.known ? "" : "not measured, and may be ", def, over ? rule->max : rule->warn_max,
-                 rule->max_origin, row);
+                 over ? rule->max_origin : rule->warn_max_origin, row);
 }
 
 /// The figure is in the baseline but was not measured this time.
@@ -117,25 +117,26 @@ static void judge_missing(const tide_gate_rule *rule, tide_gate_row *row) {
     if (!rule->fail.given && !rule->warn.given) return;
     row->verdict = rule->fail.given ? TIDE_GATE_FAIL_VERDICT : TIDE_GATE_WARN_VERDICT;
     snprintf(row->limit, sizeof row->limit, "not measured, but in the baseline");
-    add_origin(row, rule->fail_origin);
+    add_origin(row, rule->fail.given ? rule->fail_origin : rule->warn_origin);
 }
 
 static void judge_change(const tide_gate_rule *rule, const tide_gate_metric_def *def, tide_gate_row *row) {
     const wide worse = worse_by(def, row->baseline, row->current), baseline = number(def->unit, row->baseline);
     const struct {
         const tide_gate_limit *limit;
+        const char *origin;
         tide_gate_verdict verdict;
         bool is_gain;
-    } levels[] = {{&rule->fail, TIDE_GATE_FAIL_VERDICT, false},
-                  {&rule->warn, TIDE_GATE_WARN_VERDICT, false},
-                  {&rule->gain_fail, TIDE_GATE_FAIL_VERDICT, true},
-                  {&rule->gain_warn, TIDE_GATE_WARN_VERDICT, true}};
+    } levels[] = {{&rule->fail, rule->fail_origin, TIDE_GATE_FAIL_VERDICT, false},
+                  {&rule->warn, rule->warn_origin, TIDE_GATE_WARN_VERDICT, false},
+                  {&rule->gain_fail, rule->gain_fail_origin, TIDE_GATE_FAIL_VERDICT, true},
+                  {&rule->gain_warn, rule->gain_warn_origin, TIDE_GATE_WARN_VERDICT, true}};
     for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
         if (!exceeds(levels[i].limit, levels[i].is_gain ? -worse : worse, baseline)) continue;
         row->verdict = levels[i].verdict;
         row->is_gain = levels[i].is_gain;
         const char *any = row->is_gain ? "any gain" : def->better == TIDE_GATE_LESS ? "any growth" : "any loss";
-        write_limit(def->unit, levels[i].limit, any, rule->fail_origin, row);
+        write_limit(def->unit, levels[i].limit, any, levels[i].origin, row);
         return;
     }
 }

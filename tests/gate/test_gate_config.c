@@ -163,7 +163,7 @@ static void test_exact_figures_are_held_at_zero_by_default(void **state) {
         assert_limit(&r.gain_fail, "-");
         assert_false(r.off || r.has_max || r.has_warn_max);
         assert_string_equal(r.fail_origin, "the default");
-        assert_string_equal(r.gain_origin, "the default");
+        assert_string_equal(r.gain_warn_origin, "the default");
         assert_string_equal(r.max_origin, "");
     }
     static const char *const told[] = {"time_ns", "plan_time_ns", "saving", "gap", "naive_bytes", "operators"};
@@ -219,7 +219,9 @@ static void test_rules_stand_in_layers(void **state) {
     assert_limit(&r.gain_warn, "any"); // the same both ways
     assert_limit(&r.gain_fail, "65536+2%");
     assert_string_equal(r.fail_origin, "t.toml:6");
-    assert_string_equal(r.gain_origin, "t.toml:2");
+    assert_string_equal(r.warn_origin, "t.toml:6");
+    assert_string_equal(r.gain_warn_origin, "t.toml:2");
+    assert_string_equal(r.gain_fail_origin, "t.toml:2");
     r = rule_of(c, "x.onnx", "kind_peak_bytes.Workspace");
     assert_limit(&r.warn, "100");
     assert_limit(&r.fail, "1048576");
@@ -259,7 +261,7 @@ static void test_later_layers_win(void **state) {
     assert_string_equal(r.max_origin, "t.toml:28");
     assert_limit(&r.gain_warn, "5%");
     assert_limit(&r.gain_fail, "-");
-    assert_string_equal(r.gain_origin, "t.toml:28");
+    assert_string_equal(r.gain_warn_origin, "t.toml:28");
     r = rule_of(c, "big/gone.onnx", "total_bytes"); // no target: a removed case
     assert_true(r.has_max && r.max.u == 9);
     r = rule_of(c, "big/y [1].onnx", "kind_peak_bytes.Workspace");
@@ -287,15 +289,16 @@ static void test_a_later_word_about_gains_takes_the_place_of_their_limits(void *
     tide_gate_rule r = rule_of(c, "x.onnx", "planned_bytes");
     assert_limit(&r.gain_warn, "-");
     assert_limit(&r.gain_fail, "1024");
-    assert_string_equal(r.gain_origin, "t.toml:14");
+    assert_string_equal(r.gain_fail_origin, "t.toml:14");
     r = rule_of(c, "xy.onnx", "planned_bytes"); // the first limits are gone for good
     assert_limit(&r.gain_warn, "7%");
     assert_limit(&r.gain_fail, "-");
-    assert_string_equal(r.gain_origin, "t.toml:17");
+    assert_string_equal(r.gain_warn_origin, "t.toml:17");
     r = rule_of(c, "z.onnx", "planned_bytes");
     assert_limit(&r.gain_warn, "-");
     assert_limit(&r.gain_fail, "-");
-    assert_string_equal(r.gain_origin, "");
+    assert_string_equal(r.gain_warn_origin, "");
+    assert_string_equal(r.gain_fail_origin, "");
     tide_gate_config_destroy(c);
 }
 

@@ -147,6 +147,34 @@ static void budgets(void **state) {
     assert_int_equal(verdict(&r, TIDE_GATE_LEAKED, unknown, unknown), FAIL);
 }
 
+/// Each limit says where it stands, whichever of them is exceeded.
+static void where_limits_come_from(void **state) {
+    (void)state;
+    const tide_gate_rule r = {.warn = any,
+                              .fail = percent(10),
+                              .gain_warn = any,
+                              .gain_fail = percent(10),
+                              .warn_origin = "t:1",
+                              .fail_origin = "t:2",
+                              .gain_warn_origin = "t:3",
+                              .gain_fail_origin = "t:4"};
+    assert_string_equal(judged(&r, TIDE_GATE_PLANNED, v(100), v(101)).limit, "any growth (t:1)");
+    assert_string_equal(judged(&r, TIDE_GATE_PLANNED, v(100), v(120)).limit, "10 % (t:2)");
+    assert_string_equal(judged(&r, TIDE_GATE_PLANNED, v(100), v(99)).limit, "any gain (t:3)");
+    assert_string_equal(judged(&r, TIDE_GATE_PLANNED, v(100), v(80)).limit, "10 % (t:4)");
+    const tide_gate_rule warned = {.warn = any, .warn_origin = "t:1"};
+    assert_string_equal(judged(&warned, TIDE_GATE_PEAK, v(5), unknown).limit,
+                        "not measured, but in the baseline (t:1)");
+    const tide_gate_rule budget = {.has_max = true,
+                                   .max = v(100),
+                                   .max_origin = "t:5",
+                                   .has_warn_max = true,
+                                   .warn_max = v(80),
+                                   .warn_max_origin = "t:6"};
+    assert_string_equal(judged(&budget, TIDE_GATE_TOTAL, unknown, v(90)).limit, "at most 80 B (t:6)");
+    assert_string_equal(judged(&budget, TIDE_GATE_TOTAL, unknown, v(101)).limit, "at most 100 B (t:5)");
+}
+
 static void what_is_unknown(void **state) {
     (void)state;
     tide_gate_rule r = {.fail = any, .gain_fail = any, .fail_origin = "f"};
@@ -215,11 +243,17 @@ static void the_worse_of_two(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        tide_unit_test(any_growth),       tide_unit_test(amount_and_percent),
-        tide_unit_test(two_levels),       tide_unit_test(gains),
-        tide_unit_test(shares),           tide_unit_test(budgets),
-        tide_unit_test(what_is_unknown),  tide_unit_test(times_never_fail),
-        tide_unit_test(what_is_off),      tide_unit_test(a_long_origin),
+        tide_unit_test(any_growth),
+        tide_unit_test(amount_and_percent),
+        tide_unit_test(two_levels),
+        tide_unit_test(gains),
+        tide_unit_test(shares),
+        tide_unit_test(budgets),
+        tide_unit_test(where_limits_come_from),
+        tide_unit_test(what_is_unknown),
+        tide_unit_test(times_never_fail),
+        tide_unit_test(what_is_off),
+        tide_unit_test(a_long_origin),
         tide_unit_test(the_worse_of_two),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
