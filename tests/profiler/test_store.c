@@ -323,6 +323,7 @@ static void test_a_transaction_has_the_trace_from_its_beginning(void **state) {
     create(d.file);
     tide__store *s = open_store(d.file);
     sqlite3 *other = sql_open(d.file);
+    sqlite3_busy_timeout(other, 0); // it asks, and does not wait
     tide_error err = TIDE_ERROR_INIT;
     assert_tide_ok(tide__store_begin(s, &err), &err);
     assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_BUSY);
