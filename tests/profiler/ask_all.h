@@ -71,7 +71,8 @@ static inline tide_status ask_moments(tide_trace *t, uint64_t t0, uint64_t t1, t
     tide_trace_mark *marks = NULL;
     uint64_t bytes, event, t_ns, min_bytes[16], max_bytes[16];
     size_t n = 0, n_groups = 0, n_changes = 0;
-    tide_trace_event events[32];
+    enum { AT_ONCE = 500 }; // each call begins with the chunk that it is in
+    static tide_trace_event events[AT_ONCE];
     ASK(tide_trace_live_at(t, -1, t1, &bytes, &own));
     ASK(tide_trace_live_set(t, t1, &set, &own));
     ASK(tide_trace_alive_between(t, t0, t1, &other, &own));
@@ -83,7 +84,7 @@ static inline tide_status ask_moments(tide_trace *t, uint64_t t0, uint64_t t1, t
     ASK(tide_trace_event_at(t, t1, &event, &own));
     ASK(tide_trace_marks(t, &marks, &n, &own));
     for (uint64_t from = 1; first == TIDE_OK; from += n) {
-        ASK(tide_trace_events(t, from, events, 32, &n, &own));
+        ASK(tide_trace_events(t, from, events, AT_ONCE, &n, &own));
         if (n == 0 || from > 4096) break;
     }
     tide_trace_marks_free(marks);
