@@ -7,7 +7,7 @@
 //                 [--events N] [--seed N] [--ring N] [--batch N] [--max-bytes N] [--drop] [--pace NS] [--fork]
 //     kill_victim collect ...      the collector that it starts for itself
 //
-// --events 0 runs without end. --pace: each thread waits so many ns between events. Exit 0: the program did its own
+// --events 0 runs without end. --pace: each thread sends an event in so many ns. Exit 0: the program did its own
 // work; the recording may have failed. --fork: the recording program forks a child, which sends events of its own
 // and lives until no_more_programs is set in the shadow file. The trace must hold no event of that child.
 #include <errno.h>
@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/base/log.h"
@@ -88,9 +89,15 @@ static void send(victim_thread *t, const kill_step *step) {
     t->v->obs.on_memory(t->v->obs.self, &event);
 }
 
-static void rest(uint64_t ns) {
-    const uint64_t end = tide_now_ns() + ns;
-    while (tide_now_ns() < end) continue;
+/// Until the moment of the next event, asleep; a sleep shorter than `MIN_NS` takes as long, so that some events come at
+/// once.
+static void rest_until(uint64_t ns) {
+    enum { MIN_NS = 100000 };
+    const uint64_t now = tide_now_ns();
+    if (ns < now + MIN_NS) return;
+    nanosleep(
+        &(struct timespec){.tv_sec = (time_t)((ns - now) / 1000000000), .tv_nsec = (long)((ns - now) % 1000000000)},
+        NULL);
 }
 
 static void *work(void *arg) {
@@ -98,6 +105,7 @@ static void *work(void *arg) {
     victim *v = t->v;
     kill_shadow_thread *mine = &v->shadow->threads[t->index];
     kill_step step;
+    uint64_t next_ns = tide_now_ns();
     kill_stream_init(&t->stream, v->seed, t->index, v->n_threads);
     atomic_store(&mine->number, tide_thread_id());
     for (uint64_t i = 0; v->n_events == 0 || i < v->n_events; i++) {
@@ -105,7 +113,7 @@ static void *work(void *arg) {
         if (step.wait_for > 0) wait_for(v->shadow, t->stream.peer, step.wait_for);
         send(t, &step);
         atomic_store_explicit(&mine->n_events, i + 1, memory_order_release);
-        if (v->pace_ns > 0) rest(v->pace_ns);
+        if (v->pace_ns > 0) rest_until(next_ns += v->pace_ns);
     }
     while (t->depth > 0) tide_scope_leave(&t->scopes[--t->depth], NULL);
     return NULL;
