@@ -7,6 +7,7 @@
 // below must be the same. Counts below stay as they are, for the time when the node is no longer covered whole.
 #include "planner/cover_tree.h"
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 
 tide_status tide__cover_tree_init(tide_cover_tree *t, const uint64_t *positions, size_t n_positions) {
@@ -29,6 +30,7 @@ static uint32_t both(uint32_t a, uint32_t b) {
 }
 
 uint32_t tide__cover_tree_owner(const tide_cover_tree *t, size_t from, size_t to) {
+    TIDE_ASSERT(from < to && to < t->n_positions);
     uint32_t owner = TIDE_COVER_NONE;
     size_t lo = from + t->n_leaves, hi = to + t->n_leaves;
     size_t a = lo / 2, b = (hi - 1) / 2; // every node above a part of the stretch is above one of its ends
@@ -57,6 +59,7 @@ static size_t position_above(const tide_cover_tree *t, uint64_t byte) {
             hi = mid;
         }
     }
+    TIDE_ASSERT(lo == 0 || t->positions[lo - 1] <= byte);
     return lo;
 }
 
@@ -70,6 +73,7 @@ uint32_t tide__cover_tree_owner_of_bytes(const tide_cover_tree *t, uint64_t lo, 
 /// Bytes between the first and the last position of node `k`; `leaf` and `n` are its leaves.
 static uint64_t length_of(const tide_cover_tree *t, size_t leaf, size_t n) {
     const size_t last = t->n_positions - 1, end = leaf + n < last ? leaf + n : last;
+    TIDE_ASSERT(leaf < last && t->positions[leaf] < t->positions[end]);
     return t->positions[end] - t->positions[leaf];
 }
 
@@ -78,6 +82,7 @@ static void sum_up(tide_cover_tree *t, size_t k) {
     tide_cover_node *node = &t->nodes[k];
     if (node->n_whole > 0) return;
     const bool is_leaf = k >= t->n_leaves;
+    TIDE_ASSERT(k > 0 && k < 2 * t->n_leaves);
     node->covered = is_leaf ? 0 : t->nodes[2 * k].covered + t->nodes[2 * k + 1].covered;
     node->owner = is_leaf ? TIDE_COVER_NONE : both(t->nodes[2 * k].owner, t->nodes[2 * k + 1].owner);
 }
@@ -100,11 +105,13 @@ static void cover(tide_cover_tree *t, size_t k, size_t leaf, size_t n, uint32_t 
 }
 
 static void uncover(tide_cover_tree *t, size_t k) {
+    TIDE_ASSERT(t->nodes[k].n_whole > 0);
     t->nodes[k].n_whole--;
     sum_up(t, k);
 }
 
 void tide__cover_tree_add(tide_cover_tree *t, size_t from, size_t to, uint32_t owner) {
+    TIDE_ASSERT(from < to && to < t->n_positions && owner < TIDE_COVER_SEVERAL);
     size_t lo = from + t->n_leaves, hi = to + t->n_leaves;
     for (size_t n = 1; lo < hi; lo /= 2, hi /= 2, n *= 2) {
         if (lo % 2 == 1) {
@@ -120,6 +127,7 @@ void tide__cover_tree_add(tide_cover_tree *t, size_t from, size_t to, uint32_t o
 }
 
 void tide__cover_tree_remove(tide_cover_tree *t, size_t from, size_t to) {
+    TIDE_ASSERT(from < to && to < t->n_positions);
     size_t lo = from + t->n_leaves, hi = to + t->n_leaves;
     for (; lo < hi; lo /= 2, hi /= 2) {
         if (lo % 2 == 1) uncover(t, lo++);

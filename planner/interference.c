@@ -15,6 +15,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "planner/planner.h"
@@ -140,6 +141,7 @@ static void sweep_steps(builder *b, edge_fn *edge) {
             if (x->n_gaps + y->n_gaps > 0 && first_meeting(x, y) != born->begin) continue;
             edge(b, born->item, other->item);
         }
+        TIDE_ASSERT(n_live <= k && born->begin < born->end);
         b->live[n_live++] = (uint32_t)k;
     }
 }
@@ -163,6 +165,7 @@ static void count_edge(builder *b, uint32_t x, uint32_t y) {
 }
 
 static void fill_edge(builder *b, uint32_t x, uint32_t y) {
+    TIDE_ASSERT(x != y && b->next[x] < b->g->start[x + 1] && b->next[y] < b->g->start[y + 1]);
     b->g->neighbours[b->next[x]++] = y;
     b->g->neighbours[b->next[y]++] = x;
 }
@@ -182,6 +185,7 @@ static uint64_t count_meetings(builder *b) {
     size_t n_dead = 0;
     for (size_t k = 0; k < b->n_stretches; k++) {
         while (b->deaths[n_dead] <= b->stretches[k].begin) n_dead++; // ends at the stretch's own death
+        TIDE_ASSERT(n_dead <= k);
         n += k - n_dead;
     }
     for (size_t k = 0, first = 0; k < b->n_apart; k++) {
@@ -229,6 +233,7 @@ static void find_roots(builder *b) {
         while (b->roots[at] == UNKNOWN && items[at].alias != TIDE_ALIAS_NONE) at = items[at].alias_of;
         const uint32_t root = b->roots[at] == UNKNOWN ? at : b->roots[at];
         for (at = i; b->roots[at] == UNKNOWN && at != root; at = items[at].alias_of) b->roots[at] = root;
+        TIDE_ASSERT(items[root].alias == TIDE_ALIAS_NONE);
         b->roots[root] = root;
     }
 }
@@ -262,6 +267,17 @@ static tide_status gather(builder *b, tide_error *err) {
     return check_size(b, err);
 }
 
+/// Whether the rows are full and rising, and every edge stands in both.
+static bool rows_hold(const tide_interference *g) {
+    for (size_t a = 0; a < g->n; a++) {
+        for (size_t k = g->start[a]; k < g->start[a + 1]; k++) {
+            if (k > g->start[a] && g->neighbours[k - 1] >= g->neighbours[k]) return false;
+            if (g->neighbours[k] >= g->n || !tide_interference_has_edge(g, g->neighbours[k], a)) return false;
+        }
+    }
+    return true;
+}
+
 /// Count degrees, make room, fill, sort the rows.
 static tide_status fill(builder *b) {
     tide_interference *g = b->g;
@@ -281,6 +297,8 @@ static tide_status fill(builder *b) {
     sweep_sets(b, fill_edge);
     for (size_t i = 0; i < g->n; i++)
         qsort(g->neighbours + g->start[i], g->start[i + 1] - g->start[i], sizeof *g->neighbours, compare_u32);
+    TIDE_ASSERT(g->start[g->n] == 2 * g->n_edges && g->n_edges <= TIDE_INTERFERENCE_MAX_EDGES);
+    TIDE_ASSERT_SLOW(rows_hold(g));
     return TIDE_OK;
 }
 

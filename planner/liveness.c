@@ -7,6 +7,7 @@
 // Graph inputs, graph outputs and weights live through all steps and are never reused (S23-6, X-5).
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "core/ops/ops.h"
@@ -58,6 +59,7 @@ static tide_status note_uses(analysis *a, tide_error *err) {
         for (size_t i = 0; i < node->n_inputs; i++) {
             if (node->inputs[i] == TIDE_NO_VALUE) continue;
             TIDE_TRY(check_use(a, step, node->inputs[i], err));
+            TIDE_ASSERT(a->last_use[node->inputs[i]] == NO_STEP || a->last_use[node->inputs[i]] <= step);
             a->last_use[node->inputs[i]] = step;
         }
     }
@@ -146,6 +148,7 @@ static tide_status add_weights(analysis *a, tide_error *err) {
 static tide_status add_intermediate(analysis *a, uint32_t step, size_t port, uint32_t value_i, tide_error *err) {
     const tide_value *value = &a->graph->values[value_i];
     const int64_t last = a->last_use[value_i] == NO_STEP ? step : a->last_use[value_i];
+    TIDE_ASSERT(a->made[value_i] == step && last >= (int64_t)step && last < a->n_steps);
     tide_lifetime item = {.name = value->name,
                           .align_bytes = value_align(a, value),
                           .begin_step = step,

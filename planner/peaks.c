@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "planner/advice.h"
 #include "planner/grid.h"
@@ -38,6 +39,12 @@ static int compare_candidates(const void *a, const void *b) {
     return (x->entry.item > y->entry.item) - (x->entry.item < y->entry.item);
 }
 
+static uint64_t sum_of(const uint64_t *bytes, size_t n) {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < n; i++) sum += bytes[i];
+    return sum;
+}
+
 /// `bytes` [lt->n] is scratch: what each root takes at the peak, 0 for all others.
 static tide_status find_peak(const tide_lifetimes *lt, const tide_problem *p, uint64_t *bytes, tide_peak *out) {
     *out = (tide_peak){.device = p->device, .kind = p->kind, .bytes = p->lower_bound_bytes};
@@ -45,6 +52,7 @@ static tide_status find_peak(const tide_lifetimes *lt, const tide_problem *p, ui
     out->step = p->tick_steps != NULL ? p->tick_steps[p->peak_tick] : (int64_t)p->peak_tick;
     memset(bytes, 0, lt->n * sizeof *bytes);
     for (size_t i = 0; i < p->n; i++) bytes[p->items[i].lifetime] = bytes_at(p, &p->items[i], p->peak_tick);
+    TIDE_ASSERT(sum_of(bytes, lt->n) == p->lower_bound_bytes); // roots at the peak add up to the bound
     size_t n = 0;
     candidate *all = tide_host_calloc(lt->n, sizeof *all);
     if (all == NULL) return TIDE_ERR_NOMEM;
@@ -55,6 +63,7 @@ static tide_status find_peak(const tide_lifetimes *lt, const tide_problem *p, ui
             continue;
         all[n++] = (candidate){bytes[root], root, {i, inside ? lt->items[i].size_bytes : bytes[root], inside}};
     }
+    TIDE_ASSERT(n <= lt->n);
     qsort(all, n, sizeof *all, compare_candidates);
     out->entries = tide_host_calloc(n, sizeof *out->entries);
     for (size_t k = 0; out->entries != NULL && k < n; k++) out->entries[k] = all[k].entry;

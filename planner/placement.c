@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // placement: what a strategy fills for one problem. See problem.h.
+#include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "planner/problem.h"
@@ -30,6 +31,7 @@ void tide__placement_deinit(tide_placement *pl) {
 void tide__placement_measure(tide_placement *pl, const tide_problem *p) {
     pl->bytes = 0;
     for (size_t i = 0; i < p->n; i++) {
+        TIDE_ASSERT(pl->offsets[i] == TIDE_NO_OFFSET || pl->offsets[i] % p->items[i].align_bytes == 0);
         const uint64_t end = pl->offsets[i] + p->items[i].size_bytes;
         if (end > pl->bytes) pl->bytes = end;
     }

@@ -4,6 +4,7 @@
 // and let the verifier see the plan before it leaves this file.
 #include <stdatomic.h>
 
+#include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "planner/plan.h"
@@ -101,6 +102,7 @@ tide_status tide__plan_close(tide_memory_plan *plan, tide_error *err) {
             !add_to(&plan->proved_bytes, buffer->proved_bytes))
             return TIDE_FAIL(err, TIDE_ERR_OVERFLOW, "the %zu buffers together pass 2^63 - 1 bytes", plan->n_buffers);
     }
+    TIDE_ASSERT(plan->naive_bytes >= plan->naive_peak_bytes && tide_is_pow2(plan->align_bytes));
     plan->proven = plan->bytes == plan->proved_bytes;
     return TIDE_OK;
 }
@@ -130,6 +132,7 @@ static tide_status copy_pools(tide_memory_plan *plan, const tide_placement *pl, 
 /// Copy the placement of one buffer into the plan.
 static tide_status copy_placement(tide_memory_plan *plan, const tide_problem *p, const tide_placement *pl,
                                   uint32_t buffer, tide_error *err) {
+    TIDE_ASSERT(buffer < plan->n_buffers); // whatever else a strategy says, the verifier looks at
     TIDE_TRY(copy_pools(plan, pl, buffer, err));
     for (size_t i = 0; i < p->n; i++) {
         const uint32_t lifetime = p->items[i].lifetime;
@@ -159,6 +162,7 @@ static tide_status place_buffer(tide_memory_plan *plan, const tide_problem *p, u
 /// problems took, `made_ns`.
 static uint64_t share_of_time(const tide_strategy_options *opt, uint64_t begin_ns, uint64_t made_ns, size_t n,
                               size_t n_left) {
+    TIDE_ASSERT(n <= n_left);
     if (opt->time_limit_ns == 0) return 0;
     const uint64_t spent_ns = tide_now_ns() - begin_ns + made_ns;
     if (spent_ns >= opt->time_limit_ns) return 1;
@@ -179,6 +183,7 @@ static tide_status place_all(tide_memory_plan *plan, const tide_problems *proble
         TIDE_TRY(place_buffer(plan, &problems->list[b], b, strategy, &own, err));
         n_left -= problems->list[b].n;
     }
+    TIDE_ASSERT(n_left == 0 && plan->n_buffers == problems->n);
     return tide__plan_close(plan, err);
 }
 

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "core/base/map.h"
 
@@ -74,6 +75,7 @@ static tide_status add_item(merger *m, const tide_lifetime *from, size_t table) 
     item.alias_of = 0;
     item.alias_offset_bytes = 0;
     item.point_bytes = m->sizes;
+    TIDE_ASSERT(item.size_bytes >= from->size_bytes && m->out.n_points == m->n);
     return tide_lifetimes_add(&m->out, &item, m->err);
 }
 
@@ -124,6 +126,7 @@ static tide_status add_others(merger *m, size_t k) {
 }
 
 static tide_status merge(merger *m) {
+    TIDE_ASSERT(m->base < m->n);
     TIDE_TRY(index_tables(m));
     TIDE_TRY(copy_head(m));
     const tide_lifetimes *base = &m->tables[m->base];

@@ -31,11 +31,13 @@ static void bound_by_live_sums(tide_problem *p, uint32_t n_real_ticks, uint64_t 
         live[p->rects[r].end] -= p->rects[r].hi_bytes - p->rects[r].lo_bytes;
     }
     sum_up(live, p->n_ticks);
+    TIDE_ASSERT(p->n_ticks == 0 || live[p->n_ticks] + live[p->n_ticks - 1] == 0); // all that began has ended
     for (uint32_t t = 0; t < n_real_ticks; t++) {
         if (live[t] <= p->lower_bound_bytes) continue;
         p->lower_bound_bytes = live[t];
         p->peak_tick = t;
     }
+    TIDE_ASSERT(p->lower_bound_bytes <= INT64_MAX && p->peak_tick <= n_real_ticks && n_real_ticks <= p->n_ticks);
     p->proved_bytes = p->lower_bound_bytes;
     p->proof = TIDE_PROOF_LIVE_SUM;
     for (uint32_t t = n_real_ticks; t < p->n_ticks; t++) raise(p, live[t], TIDE_PROOF_APART);
@@ -156,6 +158,7 @@ static size_t place_of(const fixed_sweep *s, uint64_t lo) {
 /// Insert `r` and remove ended rectangles beside it. @return the one that it overlaps; NULL: none
 static const fixed_rect *enter_fixed(fixed_sweep *s, const fixed_rect *r) {
     size_t at = place_of(s, r->lo);
+    TIDE_ASSERT(r->lo < r->hi && (at == 0 || s->live[at - 1].lo < r->lo));
     size_t from = at, to = at; // dead ones around the new one make room for it
     while (from > 0 && s->live[from - 1].end <= r->begin) from--;
     while (to < s->n && s->live[to].end <= r->begin) to++;
@@ -226,6 +229,7 @@ static tide_status list_ticks(const tide_classes *c, size_t first, size_t end, t
     for (size_t k = 0; k < n; k++) {
         if (n_unique == 0 || steps[k] != steps[n_unique - 1]) steps[n_unique++] = steps[k];
     }
+    TIDE_ASSERT(n == 2 * n_rects && n_unique >= 2);
     p->tick_steps = steps;
     p->n_rects = n_rects;
     if (n_unique > UINT32_MAX / 2) return TIDE_ERR_NOMEM;
@@ -242,6 +246,7 @@ static uint32_t tick_of(const tide_problem *p, int64_t step) {
         else
             hi = mid;
     }
+    TIDE_ASSERT(lo <= p->n_ticks && p->tick_steps[lo] == step);
     return (uint32_t)lo;
 }
 
@@ -367,6 +372,7 @@ static uint64_t grain_of(const tide_problem *p) {
     for (size_t i = 0; i < p->n; i++) {
         if (g % p->items[i].align_bytes != 0) g = gcd(g, p->items[i].align_bytes);
     }
+    TIDE_ASSERT(p->n == 0 || g > 0);
     return g == 0 ? 1 : g;
 }
 
@@ -409,6 +415,7 @@ static tide_status fill_items(const tide_lifetimes *lt, const tide_classes *c, s
             if (rect.end > item->end) item->end = rect.end;
         }
     }
+    TIDE_ASSERT(at == p->n_rects && p->n == end - first);
     return TIDE_OK;
 }
 
@@ -452,6 +459,7 @@ static tide_status measure_naive(const tide_lifetimes *lt, tide_problem *p, tide
         live += changes[k].bytes;
         if (live > 0 && (uint64_t)live > p->naive_peak_bytes) p->naive_peak_bytes = (uint64_t)live;
     }
+    TIDE_ASSERT(st != TIDE_OK || (live == 0 && p->naive_peak_bytes <= p->naive_bytes));
     tide_host_free(changes);
     return st;
 }

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "planner/planner.h"
 #include "planner/problem_classes.h"
@@ -66,6 +67,7 @@ typedef struct window {
 static tide_status add_window(tide_step_rects *out, const window *w, int64_t begin, int64_t end, uint64_t lo,
                               uint64_t hi) {
     if (lo == hi) return TIDE_OK;
+    TIDE_ASSERT(lo < hi && w->at + hi <= w->end_bytes && (w->cell & (w->cell - 1)) == 0);
     const uint64_t up = (w->at + hi + w->cell - 1) & ~(w->cell - 1);
     return add_rect(out, begin, end, (w->at + lo) & ~(w->cell - 1), up < w->end_bytes ? up : w->end_bytes);
 }
@@ -110,6 +112,7 @@ typedef struct uniter {
 } uniter;
 
 static void enter(uniter *u, uint32_t rect) {
+    TIDE_ASSERT(u->n_alive < u->n);
     size_t k = u->n_alive++;
     for (; k > 0 && u->in[u->alive[k - 1]].lo > u->in[rect].lo; k--) u->alive[k] = u->alive[k - 1];
     u->alive[k] = rect;
@@ -118,6 +121,7 @@ static void enter(uniter *u, uint32_t rect) {
 static void leave(uniter *u, uint32_t rect) {
     size_t k = 0;
     while (u->alive[k] != rect) k++;
+    TIDE_ASSERT(k < u->n_alive);
     memmove(u->alive + k, u->alive + k + 1, (--u->n_alive - k) * sizeof *u->alive);
 }
 
@@ -182,6 +186,7 @@ static tide_status unite_members(const tide_step_rects *in, tide_step_rects *out
         qsort(u.changes, 2 * u.n, sizeof *u.changes, compare_changes);
         st = sweep(&u, out, max_rects);
     }
+    TIDE_ASSERT(st != TIDE_OK || (u.n_alive == 0 && u.open.n == 0)); // all that began has ended
     tide_host_free(u.changes);
     tide_host_free(u.alive);
     tide_host_free(u.open.list);
@@ -197,6 +202,17 @@ static int compare_rects(const void *a, const void *b) {
     return (x->hi > y->hi) - (x->hi < y->hi);
 }
 
+/// Whether no two of them share a byte at a step.
+static bool are_apart(const tide_step_rect *rects, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < i; k++) {
+            const tide_step_rect *x = &rects[i], *y = &rects[k];
+            if (x->begin < y->end && y->begin < x->end && x->lo < y->hi && y->lo < x->hi) return false;
+        }
+    }
+    return true;
+}
+
 /// `room` is scratch for the members' own rectangles.
 static tide_status shape(const tide_lifetimes *lt, tide_classes *c, tide_class *of, tide_step_rects *room) {
     of->first_rect = c->rects.n;
@@ -209,6 +225,7 @@ static tide_status shape(const tide_lifetimes *lt, tide_classes *c, tide_class *
     }
     of->n_rects = c->rects.n - of->first_rect;
     if (of->n_rects > 1) qsort(c->rects.list + of->first_rect, of->n_rects, sizeof *c->rects.list, compare_rects);
+    TIDE_ASSERT_SLOW(are_apart(c->rects.list + of->first_rect, of->n_rects));
     return TIDE_OK;
 }
 
@@ -252,6 +269,7 @@ static int compare_keys(const void *a, const void *b) {
 }
 
 static void find_hull(const tide_classes *c, sort_key *k) {
+    TIDE_ASSERT(k->class_.n_rects > 0 && k->class_.first_rect + k->class_.n_rects <= c->rects.n);
     k->begin = INT64_MAX;
     k->end = 0;
     for (size_t r = 0; r < k->class_.n_rects; r++) {
@@ -259,6 +277,13 @@ static void find_hull(const tide_classes *c, sort_key *k) {
         if (rect->begin < k->begin) k->begin = rect->begin;
         if (rect->end > k->end) k->end = rect->end;
     }
+}
+
+static bool are_in_order(const sort_key *keys, size_t n) {
+    for (size_t i = 1; i < n; i++) {
+        if (compare_keys(&keys[i - 1], &keys[i]) > 0) return false;
+    }
+    return true;
 }
 
 static tide_status sort_classes(const tide_lifetimes *lt, tide_classes *c) {
@@ -274,6 +299,7 @@ static tide_status sort_classes(const tide_lifetimes *lt, tide_classes *c) {
     }
     qsort(keys, c->n, sizeof *keys, compare_keys);
     for (size_t i = 0; i < c->n; i++) c->list[i] = keys[i].class_;
+    TIDE_ASSERT_SLOW(are_in_order(keys, c->n));
     tide_host_free(keys);
     return TIDE_OK;
 }

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "core/base/assert.h"
+
 enum { DIGIT_BITS = 11, N_DIGITS = 1 << DIGIT_BITS, FEW = 48 };
 
 static void sort_few(tide_radix_key *keys, size_t n) {
@@ -28,7 +30,15 @@ static void deal(const tide_radix_key *from, tide_radix_key *to, size_t n, unsig
         at[d] = sum;
         sum += count;
     }
+    TIDE_ASSERT(sum == n);
     for (size_t i = 0; i < n; i++) to[at[digit_of(from[i].key, shift)]++] = from[i];
+}
+
+static bool is_sorted(const tide_radix_key *keys, size_t n) {
+    for (size_t i = 1; i < n; i++) {
+        if (keys[i - 1].key > keys[i].key) return false;
+    }
+    return true;
 }
 
 void tide__radix_sort(tide_radix_key *keys, tide_radix_key *room, size_t n) {
@@ -47,4 +57,5 @@ void tide__radix_sort(tide_radix_key *keys, tide_radix_key *room, size_t n) {
         to = swap;
     }
     if (from != keys) memcpy(keys, from, n * sizeof *keys);
+    TIDE_ASSERT_SLOW(is_sorted(keys, n));
 }

@@ -3,6 +3,7 @@
 // rank set: see rank_set.h.
 #include "planner/rank_set.h"
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 
 enum { WORD_BITS = 64 };
@@ -32,7 +33,12 @@ void tide__rank_set_deinit(tide_rank_set *s) {
     *s = (tide_rank_set){0};
 }
 
+static bool has(const tide_rank_set *s, size_t i) {
+    return i / WORD_BITS < s->n_words[0] && (s->levels[0][i / WORD_BITS] >> i % WORD_BITS & 1) != 0;
+}
+
 void tide__rank_set_add(tide_rank_set *s, size_t i) {
+    TIDE_ASSERT(i / WORD_BITS < s->n_words[0]);
     for (size_t k = 0; k < s->n_levels; k++) {
         s->levels[k][i / WORD_BITS] |= UINT64_C(1) << i % WORD_BITS;
         i /= WORD_BITS;
@@ -40,6 +46,7 @@ void tide__rank_set_add(tide_rank_set *s, size_t i) {
 }
 
 void tide__rank_set_remove(tide_rank_set *s, size_t i) {
+    TIDE_ASSERT(has(s, i));
     for (size_t k = 0; k < s->n_levels; k++) {
         s->levels[k][i / WORD_BITS] &= ~(UINT64_C(1) << i % WORD_BITS);
         if (s->levels[k][i / WORD_BITS] != 0) return;
@@ -57,6 +64,7 @@ size_t tide__rank_set_below(const tide_rank_set *s, size_t i) {
         if (word == 0) continue;
         size_t found = i * WORD_BITS + highest_bit(word);
         while (k-- > 0) found = found * WORD_BITS + highest_bit(s->levels[k][found]);
+        TIDE_ASSERT(has(s, found));
         return found;
     }
     return SIZE_MAX;
@@ -70,6 +78,7 @@ size_t tide__rank_set_above(const tide_rank_set *s, size_t i) {
         if (word == 0) continue;
         size_t found = i * WORD_BITS + lowest_bit(word);
         while (k-- > 0) found = found * WORD_BITS + lowest_bit(s->levels[k][found]);
+        TIDE_ASSERT(has(s, found));
         return found;
     }
     return SIZE_MAX;

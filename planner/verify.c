@@ -14,6 +14,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "planner/verify_check.h"
@@ -108,6 +109,7 @@ static tide_status find_root(tide_verify_check *c, size_t i) {
         return TIDE_FAULT(c, ALIAS, i, at, "the aliases from tensor '%s' on come back to '%s'", c->items[i].name,
                           c->items[at].name);
     const uint32_t root = c->roots[at] == UNKNOWN ? at : c->roots[at];
+    TIDE_ASSERT(root < c->n && !tide__verify_is_alias(c, root));
     c->roots[at] = root;
     for (at = (uint32_t)i; c->roots[at] == COMING; at = c->items[at].alias_of) c->roots[at] = root;
     return TIDE_OK;
@@ -377,6 +379,7 @@ static void find_naive_peaks(const tide_verify_check *c, sums *all, tide_radix_k
             const uint32_t i = deaths[n_dead].id;
             all[c->buffers[i]].live_bytes -= naive_bytes_of(&c->items[i]);
         }
+        TIDE_ASSERT(n_dead <= k);
         sums *s = &all[c->buffers[births[k].id]];
         s->live_bytes += naive_bytes_of(&c->items[births[k].id]);
         if (s->live_bytes > s->naive_peak_bytes) s->naive_peak_bytes = s->live_bytes;

@@ -9,6 +9,7 @@
 // their class; those are kept in a cover tree. Each new rectangle is compared with both. O(n log n) for any plan.
 #include <inttypes.h>
 
+#include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "planner/cover_tree.h"
@@ -39,6 +40,7 @@ static void add_rect(tide_verify_check *c, size_t i, int64_t begin, int64_t end,
         if (hi > root_bytes) hi = root_bytes;
     }
     const uint64_t at = tide__verify_base_of(c, i) + c->plan->offsets[r];
+    TIDE_ASSERT(lo < hi && hi <= root_bytes);
     c->rects[c->n_rects++] = (tide_verify_rect){begin, end, at + lo, at + hi, (uint32_t)i};
 }
 
@@ -59,6 +61,7 @@ tide_status tide__verify_rects(tide_verify_check *c) {
         }
         add_rect(c, i, from, item->end_step, 0, bytes);
     }
+    TIDE_ASSERT(c->n_rects <= room);
     return TIDE_OK;
 }
 
@@ -191,6 +194,7 @@ static tide_status add_shared(sweep *s, size_t r, uint64_t *grown) {
     if (owner != TIDE_COVER_NONE && owner != class_of(s, fresh)) return overlap(s, fresh);
     const uint64_t before = tide__cover_tree_bytes(&s->shared);
     tide__cover_tree_add(&s->shared, s->from[r], s->to[r], class_of(s, fresh));
+    TIDE_ASSERT(tide__cover_tree_bytes(&s->shared) >= before);
     *grown = tide__cover_tree_bytes(&s->shared) - before;
     return TIDE_OK;
 }
@@ -212,6 +216,7 @@ static tide_status begin_rect(sweep *s, size_t r, uint64_t *peaks) {
     if (meets_alone(s, r)) return overlap(s, fresh);
     TIDE_TRY(is_shared(s, fresh) ? add_shared(s, r, &grown) : add_alone(s, r, &grown));
     s->live[b] += grown; // what is alive is disjoint and inside the buffer: this cannot overflow
+    TIDE_ASSERT(s->live[b] <= s->c->plan->buffers[b].bytes);
     if (s->live[b] > peaks[b]) peaks[b] = s->live[b];
     return TIDE_OK;
 }
@@ -220,12 +225,14 @@ static void remove_rect(sweep *s, size_t r) {
     const tide_verify_rect *dead = &s->c->rects[r];
     const uint32_t b = s->c->buffers[class_of(s, dead)];
     if (!is_shared(s, dead)) {
+        TIDE_ASSERT(s->live[b] >= dead->hi - dead->lo);
         tide__rank_set_remove(&s->alone, s->ranks[r]);
         s->live[b] -= dead->hi - dead->lo;
         return;
     }
     const uint64_t before = tide__cover_tree_bytes(&s->shared);
     tide__cover_tree_remove(&s->shared, s->from[r], s->to[r]);
+    TIDE_ASSERT(before >= tide__cover_tree_bytes(&s->shared));
     s->live[b] -= before - tide__cover_tree_bytes(&s->shared);
 }
 
@@ -238,6 +245,7 @@ tide_status tide__verify_overlap(tide_verify_check *c, uint64_t *peaks) {
     for (size_t k = 0; k < c->n_rects && st == TIDE_OK; k++) {
         const int64_t step = c->rects[s.births[k]].begin;
         while (c->rects[s.deaths[n_dead]].end <= step) remove_rect(&s, s.deaths[n_dead++]);
+        TIDE_ASSERT(n_dead <= k); // what ends has begun before
         st = begin_rect(&s, s.births[k], peaks);
     }
     deinit(&s);
@@ -326,6 +334,7 @@ static size_t list_members(pools *p) {
     tide__radix_sort(p->keys, p->room, n);
     for (size_t k = 0; k < n; k++) p->keys[k].key = (uint64_t)c->plan->pools[p->keys[k].id];
     tide__radix_sort(p->keys, p->room, n);
+    TIDE_ASSERT(n <= c->n);
     return n;
 }
 

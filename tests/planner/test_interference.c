@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // planner/interference: which tensors conflict (S23-7) and the graph of it (S23-8), with all that a table can hold.
+#include "core/base/assert.h"
 #include "tests/planner/verify_test.h"
 
 /// Whether some step sees both alive: the brute-force timeline.
@@ -298,5 +299,6 @@ int main(void) {
         tide_unit_test(too_many_edges_are_refused),
         tide_unit_test(no_memory_leaves_nothing),
     };
+    tide_assert_slowly(true);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // planner/lower_bound against a walk over all steps.
+#include "core/base/assert.h"
 #include "tests/planner/plan_test.h"
 
 static void brute_force(const tide_lifetimes *lt, uint64_t *bytes, int64_t *step) {
@@ -76,5 +77,6 @@ int main(void) {
         tide_unit_test(nothing_and_too_much),
         tide_unit_test(buffers_that_do_not_add_up),
     };
+    tide_assert_slowly(true);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "tests/planner/plan_test.h"
 
@@ -472,5 +473,6 @@ int main(void) {
         tide_unit_test(offsets_past_63_bits_are_refused),
         tide_unit_test(every_failed_allocation_is_reported_and_leaks_nothing),
     };
+    tide_assert_slowly(true);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // planner/rank_set against an array of flags.
+#include "core/base/assert.h"
 #include "core/base/text.h"
 #include "planner/rank_set.h"
 #include "tests/tide_test.h"
@@ -52,5 +53,6 @@ static void neighbours_are_found(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {tide_unit_test(neighbours_are_found)};
+    tide_assert_slowly(true);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 //
 // planner/verify: a sound plan with everything a plan can have passes; broken by hand in many ways, each is caught with
 // exactly its code, and the tensors concerned are named (S23-9).
+#include "core/base/assert.h"
 #include "tests/planner/verify_test.h"
 
 // The offset plan, Workspace of the CPU, alignment 64:
@@ -626,5 +627,6 @@ int main(void) {
         tide_unit_test(rounding_up_is_no_waste),         tide_unit_test(nothing_is_sound),
         tide_unit_test(no_memory_is_no_fault),
     };
+    tide_assert_slowly(true);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

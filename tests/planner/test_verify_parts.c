@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // planner/cover_tree and planner/radix, on which the verifier rests, against arrays that tell the truth.
+#include "core/base/assert.h"
 #include "core/base/text.h"
 #include "planner/cover_tree.h"
 #include "planner/radix.h"
@@ -146,5 +147,6 @@ int main(void) {
         tide_unit_test(radix_sorts_and_keeps_ties),
         tide_unit_test(digits_that_agree_are_passed_over),
     };
+    tide_assert_slowly(true);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
