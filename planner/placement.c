@@ -31,7 +31,6 @@ void tide__placement_deinit(tide_placement *pl) {
 void tide__placement_measure(tide_placement *pl, const tide_problem *p) {
     pl->bytes = 0;
     for (size_t i = 0; i < p->n; i++) {
-        TIDE_ASSERT(pl->offsets[i] == TIDE_NO_OFFSET || pl->offsets[i] % p->items[i].align_bytes == 0);
         const uint64_t end = pl->offsets[i] + p->items[i].size_bytes;
         if (end > pl->bytes) pl->bytes = end;
     }
