@@ -429,6 +429,7 @@ static tide_status exclude_by(const model_reader *m, const tide_gate_node *n, co
     TIDE_TRY(tide__gate_text(m->r, n, &text));
     const char *pattern;
     TIDE_TRY(tide__gate_clean_path(m->r, text, &pattern));
+    TIDE_TRY(tide__gate_pattern_check(m->r, n, pattern));
     bool is_used = false;
     for (size_t i = 0; i < n_paths; i++) {
         if (strcmp(pattern, paths[i]) != 0 && fnmatch(pattern, paths[i], FNM_PATHNAME) != 0) continue;

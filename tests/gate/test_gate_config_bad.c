@@ -29,6 +29,18 @@ static void test_unknown_keys_are_named_with_the_nearest(void **state) {
                     "t.json: model[1].rules.planned_bytes.mx", "no key 'mx'", "'max'");
 }
 
+/// Every pattern may take a bounded time only, whatever it is for.
+static void test_patterns_are_checked(void **state) {
+    (void)state;
+#define STARS "*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a"
+    assert_bad(TOP "[[model]]\npath = \"m/**/x.onnx\"\n", "t.toml:3", "'**' is not known here", "models/*/*.onnx");
+    assert_bad(TOP "[[model]]\npath = \"" STARS "\"\n", "t.toml:3", "too long for a pattern", NULL);
+    assert_bad(TOP MODEL "[[override]]\nmatch = \"**\"\nmax_bytes = 1\n", "t.toml:5", "'**' is not known here", NULL);
+    assert_bad(TOP MODEL "exclude = \"m/**/y.onnx\"\n", "t.toml:4", "'**' is not known here", NULL);
+    assert_bad(TOP MODEL "exclude = [\"z\", \"" STARS "\"]\n", "t.toml:4", "too long for a pattern", NULL);
+#undef STARS
+}
+
 static void test_each_type_is_checked(void **state) {
     (void)state;
     assert_bad("version = \"1\"\n" MODEL, "t.toml:1", "'version' is text: want an integer", NULL);
@@ -217,6 +229,7 @@ static void test_rules_without_effect_are_reported(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         config_test(test_unknown_keys_are_named_with_the_nearest),
+        config_test(test_patterns_are_checked),
         config_test(test_each_type_is_checked),
         config_test(test_numbers_have_a_range),
         config_test(test_names_of_things_are_checked),
