@@ -168,8 +168,6 @@ static tide_status add_settings_and_inputs(tide__cause_search *g) {
 
 // ---- which figures changed ----
 
-// ---- which figures changed ----
-
 static unsigned class_of(tide_gate_metric m) {
     switch (m) {
     case TIDE_GATE_PEAK:

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "core/base/assert.h"
+#include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 
 /// How a tensor differs. Differences with the same kind, persistence and group become one cause.
@@ -52,13 +53,18 @@ typedef struct sums {
     uint64_t a_held, b_held, a_bytes, b_bytes;
 } sums;
 
+/// What no number holds is the largest one: sizes of what is not at the peak are what a baseline says.
+static void add_to(uint64_t *sum, uint64_t n) {
+    if (!tide_add_u64(*sum, n, sum)) *sum = UINT64_MAX;
+}
+
 static sums sum_up(const tensor_diff *d, size_t n) {
     sums s = {0};
     for (size_t i = 0; i < n; i++) {
-        s.a_held += held_by(d[i].a);
-        s.b_held += held_by(d[i].b);
-        s.a_bytes += d[i].a != NULL ? d[i].a->bytes : 0;
-        s.b_bytes += d[i].b != NULL ? d[i].b->bytes : 0;
+        add_to(&s.a_held, held_by(d[i].a));
+        add_to(&s.b_held, held_by(d[i].b));
+        add_to(&s.a_bytes, d[i].a != NULL ? d[i].a->bytes : 0);
+        add_to(&s.b_bytes, d[i].b != NULL ? d[i].b->bytes : 0);
     }
     return s;
 }
@@ -199,8 +205,8 @@ static void say_alive(tide_text *out, const tide__cause_search *g, const tensor_
 static void say_leak(tide_text *out, const tensor_diff *d, size_t n) {
     uint64_t a = 0, b = 0;
     for (size_t i = 0; i < n; i++) {
-        a += d[i].a != NULL ? d[i].a->leaked_bytes : 0;
-        b += d[i].b != NULL ? d[i].b->leaked_bytes : 0;
+        add_to(&a, d[i].a != NULL ? d[i].a->leaked_bytes : 0);
+        add_to(&b, d[i].b != NULL ? d[i].b->leaked_bytes : 0);
     }
     if (n > 1) tide_text_addf(out, "%zu tensors, among them ", n);
     say_tensor(out, d->b != NULL ? d->b : d->a);
@@ -213,8 +219,8 @@ static void say_leak(tide_text *out, const tensor_diff *d, size_t n) {
 static void say_steady(tide_text *out, const tensor_diff *d, size_t n) {
     uint64_t a = 0, b = 0;
     for (size_t i = 0; i < n; i++) {
-        a += d[i].a != NULL ? d[i].a->warm_allocations : 0;
-        b += d[i].b != NULL ? d[i].b->warm_allocations : 0;
+        add_to(&a, d[i].a != NULL ? d[i].a->warm_allocations : 0);
+        add_to(&b, d[i].b != NULL ? d[i].b->warm_allocations : 0);
     }
     if (n > 1) tide_text_addf(out, "%zu tensors, among them ", n);
     say_tensor(out, d->b != NULL ? d->b : d->a);
@@ -481,8 +487,8 @@ static tide_status add_cause(tide__cause_search *g, const tensor_diff *d, size_t
     bool held = false;
     for (size_t i = 0; i < n; i++) held = held || held_by(d[i].a) > 0 || held_by(d[i].b) > 0;
     for (size_t i = 0; i < n; i++) {
-        draft.a_bytes += bytes_of(d->kind, d[i].a, held);
-        draft.b_bytes += bytes_of(d->kind, d[i].b, held);
+        add_to(&draft.a_bytes, bytes_of(d->kind, d[i].a, held));
+        add_to(&draft.b_bytes, bytes_of(d->kind, d[i].b, held));
         if (draft.rank < TIDE__RANK_LEAK) draft.weight = sum_of(draft.weight, d[i].weight);
     }
     tide_text sentence = {0};

@@ -218,8 +218,6 @@ static tide_status read_budget(const tide__gate_reader *r, const tide_gate_node 
     return bad_amount(r, n, def, text, def->unit == TIDE_GATE_BYTES ? "\"64MiB\" or 65536" : "a number: 3");
 }
 
-// ---- rules ----
-
 // ---- one rule ----
 
 static const char *const field_keys[TIDE__GATE_N_FIELDS] = {"warn",      "fail", "gain_warn",

@@ -21,6 +21,8 @@ tide_status tide__case_check(const tide_gate_case *c, tide_error *err) TIDE_NODI
 
 /// A share as it is stored and compared.
 int64_t tide__case_millionths(double share);
+/// Shares of a case lie between this and its negative.
+#define TIDE__CASE_MAX_SHARE 999999999999.0
 /// Whether both are known and the same, or both unknown.
 bool tide__case_same_value(tide_gate_unit unit, tide_gate_value a, tide_gate_value b);
 /// The value, with 0 for a kind that was not used: unknown only when no kind of the metric is known.

@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -213,7 +214,7 @@ static tide_status read_value(reader *r, const char *id, tide_gate_unit unit, co
     if (unit == TIDE_GATE_SHARE) {
         if (!json_is_number(v)) return BAD(r, id, "'%s' is not a number", id);
         out->real = json_number_value(v);
-        return out->real > -1e12 && out->real < 1e12 ? TIDE_OK : BAD(r, id, "'%s' is out of range", id);
+        return fabs(out->real) <= TIDE__CASE_MAX_SHARE ? TIDE_OK : BAD(r, id, "'%s' is out of range", id);
     }
     return parse_number(v, &out->u) ? TIDE_OK : BAD(r, id, "'%s' is not a whole number from 0 on", id);
 }

@@ -7,6 +7,7 @@
 #include "gate/measured_internal.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "analysis/subject.h"
@@ -145,7 +146,8 @@ static tide_status add_steps(const tide_lifetimes *lt, const char *const *step_o
 static tide_gate_value exact(uint64_t u) { return (tide_gate_value){.known = true, .u = u}; }
 
 static tide_gate_value share(double real) {
-    return (tide_gate_value){.known = true, .real = (double)tide__case_millionths(real) / 1e6};
+    const double bounded = fmax(-TIDE__CASE_MAX_SHARE, fmin(real, TIDE__CASE_MAX_SHARE));
+    return (tide_gate_value){.known = true, .real = (double)tide__case_millionths(bounded) / 1e6};
 }
 
 static tide_status add_figures(const tide_memory_plan *plan, tide_gate_case *out, tide_error *err) {

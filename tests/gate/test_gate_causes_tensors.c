@@ -227,6 +227,19 @@ static void another_owner(void **state) {
             "tensor_removed: 1 tensor fewer: e of op1, 10 B at the peak\n");
 }
 
+/// Sums that no number holds are the largest one, not what is left of them.
+static void sums_beyond_measure(void **state) {
+    (void)state;
+    pair p = alike();
+    for (size_t i = 0; i < 4; i++) {
+        tide_gate_tensor *t = tensor(&p.b, (const char *const[]){"a", "b", "c", "d"}[i]);
+        t->leaked_bytes = UINT64_MAX / 2 + 1;
+    }
+    know(&p.a, TIDE_GATE_LEAKED, 0);
+    know(&p.b, TIDE_GATE_LEAKED, UINT64_MAX);
+    end(&p, "leak: 4 tensors, among them a of conv1: 16.00 EiB never given back (before: 0 B)\n");
+}
+
 /// What is in a case for its leak alone is told as that, and not as a tensor more.
 static void a_block_that_only_leaks(void **state) {
     (void)state;
@@ -264,6 +277,7 @@ int main(void) {
         tide_unit_test(the_peak_stays),
         tide_unit_test(another_owner),
         tide_unit_test(a_block_that_only_leaks),
+        tide_unit_test(sums_beyond_measure),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -140,6 +140,29 @@ static void a_plan_by_hand(void **state) {
     tide_lifetimes_deinit(&lt);
 }
 
+/// A share beyond all measure, of a plan that says so, is kept as the largest one that a baseline takes.
+static void a_gap_beyond_measure(void **state) {
+    (void)state;
+    tide_lifetimes lt = {.model = tide_host_strdup("huge")};
+    put_aligned(&lt, "a", (uint64_t)1 << 50, 64, 0, 1);
+    tide_memory_plan *plan = make_plan(&lt, "greedy_by_size");
+    plan->proved_bytes = 1;
+    tide_error err = TIDE_ERROR_INIT;
+    tide_gate_case c = {.key = tide_host_strdup("k")}, again;
+    assert_tide_ok(tide_gate_case_of_plan(plan, NULL, &c, &err), &err);
+    json_t *doc = tide__case_to_json(&c);
+    tide_json_reader r = {.path = "k", .err = &err};
+    assert_tide_ok(tide__case_of_json(&r, doc, &again), &err);
+    assert_true(tide_gate_case_value(&again, TIDE_GATE_GAP, -1).real > 9e11);
+    assert_true(tide__case_same_value(TIDE_GATE_SHARE, tide_gate_case_value(&c, TIDE_GATE_GAP, -1),
+                                      tide_gate_case_value(&again, TIDE_GATE_GAP, -1)));
+    json_decref(doc);
+    tide_gate_case_deinit(&again);
+    tide_gate_case_deinit(&c);
+    tide_memory_plan_destroy(plan);
+    tide_lifetimes_deinit(&lt);
+}
+
 /// In a plan with one buffer, the tensors at the peak sum to its lower bound. Bytes that an alias shares count once.
 static void assert_plan_case(const tide_memory_plan *plan) {
     tide_gate_case c = case_of(plan, "k");
@@ -265,11 +288,11 @@ static void no_memory_for_a_plan(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        tide_unit_test(settings_are_by_key),  tide_unit_test(cases_are_by_key),
-        tide_unit_test(names_become_text),    tide_unit_test(a_plan_by_hand),
-        tide_unit_test(random_plans_add_up),  tide_unit_test(sample_graphs_add_up),
-        tide_unit_test(a_plan_of_nothing),    tide_unit_test(the_first_of_equal_peaks),
-        tide_unit_test(no_memory_for_a_plan),
+        tide_unit_test(settings_are_by_key),      tide_unit_test(cases_are_by_key),
+        tide_unit_test(names_become_text),        tide_unit_test(a_plan_by_hand),
+        tide_unit_test(a_gap_beyond_measure),     tide_unit_test(random_plans_add_up),
+        tide_unit_test(sample_graphs_add_up),     tide_unit_test(a_plan_of_nothing),
+        tide_unit_test(the_first_of_equal_peaks), tide_unit_test(no_memory_for_a_plan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
