@@ -161,6 +161,36 @@ static void nothing_is_kept_of_a_subject_that_grew(void **state) {
     view_close(&v);
 }
 
+static bool has_taken_in(const tide_tui_app *app) {
+    const tide__query_result *r = &app->cache->results[TIDE__QUERY_REFRESH];
+    return r->is_there && r->status == TIDE_OK && r->key == app->cache->a_serial;
+}
+
+/// What was recorded is taken in by the thread's own subject though everything is cancelled, or B becomes another:
+/// there may be no next time.
+static void a_refresh_is_not_lost(void **state) {
+    (void)state;
+    for (int with_b = 0; with_b < 2; with_b++) {
+        view v;
+        gate g;
+        tide_error err = TIDE_ERROR_INIT;
+        open_aside(&v, "view 3");
+        close_gate(v.app, &g);
+        assert_tide_ok(tide__query_a_grew(v.app->cache, &err), &err);
+        if (with_b)
+            v.app->worker_b = v.app->st.a; // never B: the thread gets its subjects anew
+        else
+            tide__query_cancel_all(v.app->cache);
+        frame(v.app);
+        assert_false(has_taken_in(v.app));
+        set_gate(&g, &g.is_open);
+        settle(v.app);
+        assert_true(has_taken_in(v.app));
+        assert_non_null(v.app->scene.explanation);
+        view_close(&v);
+    }
+}
+
 /// A plan that comes between the taking of results and the scene of the same frame is news for the next one.
 static void an_answer_that_the_scene_collects_is_taken(void **state) {
     (void)state;
@@ -214,6 +244,7 @@ int main(void) {
         tide_unit_test(allocators_too),
         tide_unit_test(an_answer_that_the_scene_collects_is_taken),
         tide_unit_test(nothing_is_kept_of_a_subject_that_grew),
+        tide_unit_test(a_refresh_is_not_lost),
         tide_unit_test(the_selection_follows_the_list_that_belongs_to_it),
     };
     return cmocka_run_group_tests_name("tui_earlier", tests, NULL, NULL);

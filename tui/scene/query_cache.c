@@ -191,14 +191,33 @@ static tide_status collect_slot(tide_tui_query_cache *cache, int slot, tide_erro
     if (!tide_tui_worker_take(cache->worker, slot, p->key, &ctx, &status, &why)) return TIDE_OK;
     p->is_pending = false;
     TIDE_ASSERT(ctx != NULL);
+    if (slot == TIDE__QUERY_REFRESH) cache->worker_is_behind = false;
     const tide_status st = keep_result(cache, slot, p->key, status, &why, ctx, p->release);
     if (st != TIDE_OK && err != NULL) *err = why;
     return st;
 }
 
+static tide_status run_refresh(void *ctx, tide_subject *a, tide_subject *b, const tide_progress *progress,
+                               tide_error *err) {
+    (void)ctx;
+    (void)b;
+    (void)progress;
+    return tide_subject_refresh(a, NULL, err);
+}
+
+static tide_status start_refresh(tide_tui_query_cache *cache, tide_error *err) {
+    char *unused; // a query has a context, which its release frees
+    TIDE_TRY(TIDE_NEW(&unused, 1, err, "for a question"));
+    return tide__query_start(cache, TIDE__QUERY_REFRESH, cache->a_serial, false, run_refresh, tide_host_free, unused,
+                             err);
+}
+
 /// The serials count up when the state shows another A or B.
 static void note_subjects(tide_tui_query_cache *cache, const tide_tui_state *st) {
-    if (cache->a != st->a) cache->a_serial++;
+    if (cache->a != st->a) {
+        cache->a_serial++;
+        cache->worker_is_behind = false; // it opens the other one anew
+    }
     if (cache->b != st->b) cache->b_serial++;
     cache->a = st->a;
     cache->b = st->b;
@@ -208,7 +227,8 @@ tide_status tide__query_collect(tide_tui_query_cache *cache, tide_tui_state *st,
     note_subjects(cache, st);
     if (cache->worker == NULL) return TIDE_OK;
     for (int i = 0; i < TIDE__N_QUERIES; i++) TIDE_TRY(collect_slot(cache, i, err));
-    return TIDE_OK;
+    const bool is_lost = cache->worker_is_behind && !cache->pending[TIDE__QUERY_REFRESH].is_pending;
+    return is_lost ? start_refresh(cache, err) : TIDE_OK;
 }
 
 void *tide__query_result_of(tide__frame *f, int slot, uint64_t key, tide_tui_pane pane) {
@@ -269,21 +289,11 @@ bool tide_tui_query_cache_has_news(tide_tui_query_cache *cache) {
 
 void tide__query_b_changed(tide_tui_query_cache *cache) { cache->b_serial++; }
 
-static tide_status run_refresh(void *ctx, tide_subject *a, tide_subject *b, const tide_progress *progress,
-                               tide_error *err) {
-    (void)ctx;
-    (void)b;
-    (void)progress;
-    return tide_subject_refresh(a, NULL, err);
-}
-
 tide_status tide__query_a_grew(tide_tui_query_cache *cache, tide_error *err) {
     cache->a_serial++;
     if (cache->worker == NULL) return TIDE_OK;
-    char *unused; // a query has a context, which its release frees
-    TIDE_TRY(TIDE_NEW(&unused, 1, err, "for a question"));
-    return tide__query_start(cache, TIDE__QUERY_REFRESH, cache->a_serial, false, run_refresh, tide_host_free, unused,
-                             err);
+    cache->worker_is_behind = true;
+    return start_refresh(cache, err);
 }
 
 bool tide__query_same_table(tide__frame *f, int slot, tide_items_hold *hold) {

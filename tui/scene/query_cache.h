@@ -97,6 +97,7 @@ struct tide_tui_query_cache {
     uint64_t items_serial; ///< counted up with every new table of items
     uint64_t item_id;      ///< of the selected item: finds it in another table
     bool has_item_id;
+    bool worker_is_behind; ///< its A has not taken in what ours has: asked for again until it has
 
     // ---- curve ----
     tide__columns curve, predicted, b_curve, mini;
