@@ -244,28 +244,28 @@ class Trouble(Case):
             with self.subTest(recorder=recorder):
                 folder = self.dir / recorder
                 folder.mkdir()
-                p = self.start("run", LENET, "--naive", "-n", 20000, "-o", folder / "t.db", "--recorder", recorder,
+                p = self.start("run", LENET, "--naive", "-n", 8000, "-o", folder / "t.db", "--recorder", recorder,
                                "--json")
                 until(lambda: committed(folder / "t.db") > 0 or p.poll() is not None)
                 shutil.rmtree(folder)
                 out, err = p.communicate(timeout=300)
                 self.assertEqual(p.returncode, 8, err)
                 doc = json.loads(out)
-                self.assertEqual((doc["runs"], doc["recorder"]["state"]), (20000, "cut short"))
+                self.assertEqual((doc["runs"], doc["recorder"]["state"]), (8000, "cut short"))
                 self.assertEqual(err.count("error: "), 1, err)
                 self.assertFalse(folder.exists())
 
     def test_collector_is_killed(self):
         """The recorded program drains itself instead: no event is lost, no thread hangs, and a line says so."""
         path = self.dir / "t.db"
-        p = self.start("run", LENET, "--naive", "-n", 20000, "-o", path, "--ring-events", 1024, "--json")
+        p = self.start("run", LENET, "--naive", "-n", 8000, "-o", path, "--ring-events", 1024, "--json")
         until(lambda: committed(path) > 0 or p.poll() is not None)
         for pid in children(p.pid):
             os.kill(pid, signal.SIGKILL)
         out, err = p.communicate(timeout=300)
         self.assertEqual(p.returncode, 0, err)
         doc = json.loads(out)
-        self.assertEqual((doc["runs"], doc["recorder"]["state"], doc["recorder"]["lost"]), (20000, "complete", 0))
+        self.assertEqual((doc["runs"], doc["recorder"]["state"], doc["recorder"]["lost"]), (8000, "complete", 0))
         self.assertRegex(err, r"\Awarning: .*the collector is gone")
         self.assertEqual(self.json("trace", path)["events"], doc["recorder"]["events"])
         self.ok("trace", path, "--check")

@@ -47,12 +47,16 @@ class Reports(Case):
         if SHARED.is_dir():
             inputs += [[path] for path in sorted(SHARED.glob("data/*/*.csv"))[:3]]
             inputs += [[path / "model.onnx"] for path in sorted(SHARED.glob("models/light-*"))[:3]]
-        for files in inputs:
-            path = self.report(*files)
-            p = subprocess.run([python, "-c", "import json, jsonschema, sys\n"
-                                "jsonschema.validate(json.load(open(sys.argv[1])), json.load(open(sys.argv[2])))", path, SCHEMA],
-                               capture_output=True, text=True, check=False)
-            self.assertEqual(p.returncode, 0, f"{files}: {p.stderr[-1500:]}")
+        paths = []
+        for i, files in enumerate(inputs):
+            paths.append(self.report(*files).rename(self.dir / f"{i}.json"))
+        p = subprocess.run([python, "-c", "import json, jsonschema, sys\n"
+                            "for path in sys.argv[2:]:\n"
+                            "    print(path, flush=True)\n"
+                            "    jsonschema.validate(json.load(open(path)), json.load(open(sys.argv[1])))", SCHEMA, *paths],
+                           capture_output=True, text=True, check=False)
+        self.assertEqual(p.returncode, 0, f"{inputs[max(p.stdout.count(chr(10)) - 1, 0)]}: {p.stderr[-1500:]}")
+        self.assertEqual(p.stdout.count("\n"), len(inputs))
 
     def test_a_wrong_document_is_not_of_the_schema(self):
         python = python_with("jsonschema")

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -21,6 +22,12 @@ CI_NAMES = ["CI", "GITHUB_ACTIONS", "GITLAB_CI", "BUILDKITE", "JENKINS_URL", "TF
 CLEAN = {**{name: None for name in CI_NAMES}, "GITHUB_STEP_SUMMARY": None, "GIT_AUTHOR_NAME": None, "USER": "tester",
          "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null", "LC_ALL": "C.UTF-8", "COLUMNS": None,
          "TIDEMARK_COLLECT": None, "TIDEMARK_LOG": None, "TIDEMARK_MPI": None}
+
+# Nor does it if it ignores signals, which programs inherit: nohup ignores hang-ups, a shell the interrupts of jobs in the
+# background.
+for ignored in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+    if signal.getsignal(ignored) == signal.SIG_IGN:
+        signal.signal(ignored, signal.SIG_DFL)
 
 
 def run(*args, stdin=None, env=None, timeout=300, preexec_fn=None, cwd=None):

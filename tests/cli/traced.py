@@ -52,8 +52,8 @@ class Traced(Case):
     def check_moment(self, path, event):
         doc = self.json("trace", path, "--at", f"#{event}")
         want = ask(path, """SELECT a.block_id, a.requested_bytes, a.kind, a.name, a.scope FROM events a
-            WHERE a.op = 'alloc' AND a.event_id <= ?1 AND NOT EXISTS
-            (SELECT 1 FROM events f WHERE f.op = 'free_completed' AND f.block_id = a.block_id AND f.event_id <= ?1)""", event)
+            WHERE a.op = 'alloc' AND a.event_id <= ?1 AND a.block_id NOT IN
+            (SELECT block_id FROM events WHERE op = 'free_completed' AND event_id <= ?1)""", event)
         got = [(b["block_id"], b["requested_bytes"], b["kind"], b["name"] or "", b["scope"] or "") for b in doc["blocks"]]
         self.assertEqual(sorted(got), sorted(want))
         for key in ("kind", "scope"):
