@@ -15,9 +15,9 @@
 #include <stdlib.h>
 
 #include "core/base/assert.h"
+#include "core/base/block_tree.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
-#include "planner/strategies/block_tree.h"
 #include "planner/strategies/timeline.h"
 
 typedef struct scan {
@@ -27,30 +27,18 @@ typedef struct scan {
     uint64_t end;         // of the buffer so far
 } scan;
 
-/// Enter [begin, end) and merge it with the free blocks it touches.
 static tide_status give_back(scan *s, uint64_t begin, uint64_t end) {
-    if (begin == end) return TIDE_OK;
-    tide_block_span other;
-    if (tide__block_tree_before(&s->free, (tide_block_span){.begin = begin}, &other) &&
-        other.begin + other.bytes == begin) {
-        tide__block_tree_remove(&s->free, other);
-        begin = other.begin;
-    }
-    if (tide__block_tree_at_least(&s->free, (tide_block_span){.begin = end}, &other) && other.begin == end) {
-        tide__block_tree_remove(&s->free, other);
-        end += other.bytes;
-    }
-    TIDE_ASSERT(begin < end && end <= s->end);
-    return tide__block_tree_insert(&s->free, (tide_block_span){.begin = begin, .bytes = end - begin});
+    TIDE_ASSERT(begin <= end && end <= s->end);
+    return begin == end ? TIDE_OK : tide_block_tree_give(&s->free, (tide_block_span){begin, end - begin, 0});
 }
 
 /// Grow the buffer so that its end holds the item; a free block there is used up first.
 static tide_status grow(scan *s, const tide_item *item, uint64_t *out, tide_error *err) {
     tide_block_span last;
     uint64_t from = s->end, end;
-    if (tide__block_tree_before(&s->free, (tide_block_span){.begin = s->end}, &last) &&
+    if (tide_block_tree_before(&s->free, (tide_block_span){.begin = s->end}, &last) &&
         last.begin + last.bytes == s->end) {
-        tide__block_tree_remove(&s->free, last);
+        tide_block_tree_remove(&s->free, last);
         from = last.begin;
     }
     if (!tide_align_up(from, item->align_bytes, out) || !tide_add_u64(*out, item->size_bytes, &end))
@@ -63,13 +51,10 @@ static tide_status grow(scan *s, const tide_item *item, uint64_t *out, tide_erro
 
 static tide_status take(scan *s, const tide_item *item, uint64_t *out, tide_error *err) {
     tide_block_span block;
-    if (!tide__block_tree_lowest_fit(&s->free, item->size_bytes, item->align_bytes, &block))
+    if (!tide_block_tree_lowest_fit(&s->free, item->size_bytes, item->align_bytes, &block))
         return grow(s, item, out, err);
-    tide__block_tree_remove(&s->free, block);
     *out = (block.begin + item->align_bytes - 1) & ~(item->align_bytes - 1);
-    TIDE_ASSERT(*out + item->size_bytes <= block.begin + block.bytes);
-    TIDE_TRY(give_back(s, block.begin, *out));
-    return give_back(s, *out + item->size_bytes, block.begin + block.bytes);
+    return tide_block_tree_take(&s->free, (tide_block_span){*out, item->size_bytes, 0});
 }
 
 static tide_status born(void *self, uint32_t item_i, tide_error *err) {
@@ -126,6 +111,6 @@ tide_status tide__linear_scan(const tide_strategy *self, const tide_problem *pro
     if (keep_fixed(&s) != TIDE_OK) st = TIDE_NO_MEMORY(err, "to place %zu tensors", problem->n);
     if (st == TIDE_OK) st = tide__timeline_walk(problem, TIDE_ORDER_BIRTH, born, died, &s, err);
     out->bytes = s.end;
-    tide__block_tree_deinit(&s.free);
+    tide_block_tree_deinit(&s.free);
     return st;
 }

@@ -4,9 +4,9 @@
 #include "planner/strategies/sim.h"
 
 #include "core/base/assert.h"
+#include "core/base/block_tree.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
-#include "planner/strategies/block_tree.h"
 #include "planner/strategies/timeline.h"
 
 #define KIB UINT64_C(1024)
@@ -47,7 +47,7 @@ static void init_heap(sim_heap *heap) {
 }
 
 static void deinit_heap(sim_heap *heap) {
-    for (size_t p = 0; p < MAX_POOLS; p++) tide__block_tree_deinit(&heap->free[p]);
+    for (size_t p = 0; p < MAX_POOLS; p++) tide_block_tree_deinit(&heap->free[p]);
     tide_host_free(heap->blocks);
     *heap = (sim_heap){0};
 }
@@ -78,17 +78,17 @@ static tide_block_span span_of(const sim_heap *heap, uint32_t i) {
 }
 
 static tide_status enter(sim_heap *heap, uint32_t i) {
-    return tide__block_tree_insert(&heap->free[heap->blocks[i].pool], span_of(heap, i));
+    return tide_block_tree_insert(&heap->free[heap->blocks[i].pool], span_of(heap, i));
 }
 
 static void leave(sim_heap *heap, uint32_t i) {
-    tide__block_tree_remove(&heap->free[heap->blocks[i].pool], span_of(heap, i));
+    tide_block_tree_remove(&heap->free[heap->blocks[i].pool], span_of(heap, i));
 }
 
 /// The smallest free block of the pool with at least `bytes`, the lowest of equals; 0: none.
 static uint32_t find_block(const sim_heap *heap, uint32_t pool, uint64_t bytes) {
     tide_block_span found;
-    return tide__block_tree_at_least(&heap->free[pool], (tide_block_span){.bytes = bytes}, &found) ? found.id : 0;
+    return tide_block_tree_at_least(&heap->free[pool], (tide_block_span){.bytes = bytes}, &found) ? found.id : 0;
 }
 
 /// Reserve one more segment; it is one free block of the pool.

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
 // block tree: see block_tree.h.
-#include "planner/strategies/block_tree.h"
+#include "core/base/block_tree.h"
 
 #include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 
-void tide__block_tree_deinit(tide_block_tree *t) {
+void tide_block_tree_deinit(tide_block_tree *t) {
     tide_host_free(t->nodes);
     *t = (tide_block_tree){.by_size = t->by_size};
 }
@@ -93,7 +93,7 @@ static uint32_t new_node(tide_block_tree *t) {
     return (uint32_t)need - 1;
 }
 
-tide_status tide__block_tree_insert(tide_block_tree *t, tide_block_span block) {
+tide_status tide_block_tree_insert(tide_block_tree *t, tide_block_span block) {
     TIDE_ASSERT(block.bytes > 0);
     const uint32_t i = new_node(t);
     if (i == 0) return TIDE_ERR_NOMEM;
@@ -106,7 +106,7 @@ tide_status tide__block_tree_insert(tide_block_tree *t, tide_block_span block) {
     return TIDE_OK;
 }
 
-void tide__block_tree_remove(tide_block_tree *t, tide_block_span block) {
+void tide_block_tree_remove(tide_block_tree *t, tide_block_span block) {
     const tide_block_span behind = {.begin = block.begin + 1, .bytes = block.bytes};
     uint32_t left, middle, right;
     split(t, t->root, block, &left, &middle);
@@ -119,7 +119,7 @@ void tide__block_tree_remove(tide_block_tree *t, tide_block_span block) {
     TIDE_ASSERT_SLOW(tree_holds(t, t->root, 0, UINT64_MAX));
 }
 
-bool tide__block_tree_at_least(const tide_block_tree *t, tide_block_span key, tide_block_span *out) {
+bool tide_block_tree_at_least(const tide_block_tree *t, tide_block_span key, tide_block_span *out) {
     bool found = false;
     for (uint32_t i = t->root; i != 0;) {
         const tide_block_node *n = &t->nodes[i];
@@ -134,7 +134,7 @@ bool tide__block_tree_at_least(const tide_block_tree *t, tide_block_span key, ti
     return found;
 }
 
-bool tide__block_tree_before(const tide_block_tree *t, tide_block_span key, tide_block_span *out) {
+bool tide_block_tree_before(const tide_block_tree *t, tide_block_span key, tide_block_span *out) {
     bool found = false;
     for (uint32_t i = t->root; i != 0;) {
         const tide_block_node *n = &t->nodes[i];
@@ -166,7 +166,62 @@ static bool lowest_fit(const tide_block_tree *t, uint32_t i, uint64_t bytes, uin
     return lowest_fit(t, n->right, bytes, align, out);
 }
 
-bool tide__block_tree_lowest_fit(const tide_block_tree *t, uint64_t bytes, uint64_t align, tide_block_span *out) {
+bool tide_block_tree_lowest_fit(const tide_block_tree *t, uint64_t bytes, uint64_t align, tide_block_span *out) {
     TIDE_ASSERT(!t->by_size);
     return lowest_fit(t, t->root, bytes, align, out);
+}
+
+uint64_t tide_block_tree_largest(const tide_block_tree *t) { return largest_of(t, t->root); }
+
+// ---- what is free, in blocks that never touch ----
+
+/// Put `to` where `from` is: between the same neighbours, so that the tree keeps its shape.
+static void replace(tide_block_tree *t, uint32_t i, tide_block_span from, tide_block_span to) {
+    TIDE_ASSERT(i != 0); // it is there
+    tide_block_node *n = &t->nodes[i];
+    if (n->block.begin == from.begin)
+        n->block = to;
+    else
+        replace(t, from.begin < n->block.begin ? n->left : n->right, from, to);
+    measure(t, i);
+}
+
+tide_status tide_block_tree_give(tide_block_tree *t, tide_block_span span) {
+    TIDE_ASSERT(!t->by_size && span.bytes > 0 && span.bytes <= UINT64_MAX - span.begin);
+    const uint64_t end = span.begin + span.bytes;
+    tide_block_span left, right;
+    const bool joins_left = tide_block_tree_before(t, span, &left) && left.begin + left.bytes == span.begin;
+    const bool joins_right = tide_block_tree_at_least(t, span, &right) && right.begin == end;
+    tide_block_span whole = span;
+    if (joins_left) whole = (tide_block_span){left.begin, left.bytes + span.bytes, span.id};
+    if (joins_right) whole.bytes += right.bytes;
+    if (joins_left && joins_right) tide_block_tree_remove(t, right);
+    if (!joins_left && !joins_right) return tide_block_tree_insert(t, whole);
+    replace(t, t->root, joins_left ? left : right, whole);
+    TIDE_ASSERT_SLOW(tree_holds(t, t->root, 0, UINT64_MAX));
+    return TIDE_OK;
+}
+
+tide_status tide_block_tree_take(tide_block_tree *t, tide_block_span span) {
+    TIDE_ASSERT(!t->by_size && span.bytes > 0);
+    tide_block_span block;
+    uint64_t end;
+    if (span.begin == UINT64_MAX || !tide_add_u64(span.begin, span.bytes, &end) ||
+        !tide_block_tree_before(t, (tide_block_span){.begin = span.begin + 1}, &block) ||
+        end > block.begin + block.bytes)
+        return TIDE_ERR_NOT_FOUND;
+    const tide_block_span left = {block.begin, span.begin - block.begin, block.id};
+    const tide_block_span right = {end, block.begin + block.bytes - end, block.id};
+    if (left.bytes > 0 && right.bytes > 0) {
+        replace(t, t->root, block, left);
+        const tide_status st = tide_block_tree_insert(t, right);
+        if (st != TIDE_OK) replace(t, t->root, left, block);
+        return st;
+    }
+    if (left.bytes == 0 && right.bytes == 0)
+        tide_block_tree_remove(t, block);
+    else
+        replace(t, t->root, block, left.bytes > 0 ? left : right);
+    TIDE_ASSERT_SLOW(tree_holds(t, t->root, 0, UINT64_MAX));
+    return TIDE_OK;
 }
