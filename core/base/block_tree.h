@@ -53,11 +53,11 @@ uint64_t tide_block_tree_largest(const tide_block_tree *t);
 
 // In a tree by address whose blocks never touch: what is free.
 
-/// [begin, +bytes) is free from now on: one block with those that it touches; their `id` is that of `span`. No part of it
-/// is in the tree, and bytes > 0. @return TIDE_ERR_NOMEM
+/// [begin, +bytes) is free from now on: one block with those that it touches; their `id` is that of `span`. No part of
+/// it is in the tree, and bytes > 0. @return TIDE_ERR_NOMEM
 tide_status tide_block_tree_give(tide_block_tree *t, tide_block_span span) TIDE_NODISCARD;
-/// [begin, +bytes), bytes > 0, is free no more; what is left of its block stays. @return TIDE_ERR_NOT_FOUND: no block holds
-/// all of it, and nothing was changed; TIDE_ERR_NOMEM
+/// [begin, +bytes), bytes > 0, is free no more; what is left of its block stays. @return TIDE_ERR_NOT_FOUND: no block
+/// holds all of it, and nothing was changed; TIDE_ERR_NOMEM
 tide_status tide_block_tree_take(tide_block_tree *t, tide_block_span span) TIDE_NODISCARD;
 
 #endif
