@@ -58,6 +58,73 @@ typedef struct tide_trace_pools_question {
 tide_status tide_trace_pools(tide_trace *t, const tide_trace_pools_question *q, const tide_reading *reading,
                              tide_trace_pool **out, size_t *n, tide_error *err) TIDE_NODISCARD;
 
+// ---- pools over time ----
+//
+//     reserved  ____________________----------------      taken from the system
+//     active    __--__----__--__----__--__----__--__      held by blocks; what lies between both is cached
+//     largest   ---__--____--__--____------_____----      free block: the largest request that is served without
+//     growing
+
+/// What a pool held in a stretch of time: its extremes, each of which may be of another moment.
+typedef struct tide_trace_pool_column {
+    uint64_t reserved_bytes, active_bytes, requested_bytes; ///< highest
+    uint64_t cached_bytes, least_cached_bytes;              ///< highest and lowest reserved - active
+    uint64_t most_free_bytes, least_free_bytes; ///< of its largest free block; 0 and TIDE_UNKNOWN_BYTES: without
+                                                ///< segments, or where blocks that lie in one another leave it open
+    float fragmentation; ///< highest share of the cached bytes outside of the largest free block, 0 to 1; -1: not
+                         ///< known, or it held nothing
+} tide_trace_pool_column;
+typedef struct tide_trace_pool_columns_question {
+    int64_t run_id;        ///< 0: the whole trace
+    uint64_t t0_ns, t1_ns; ///< [t0, t1), cut into `n` equal columns, each at least 1 ns wide; t1 > t0
+    size_t n;
+} tide_trace_pool_columns_question;
+/**
+ * Every pool over time, in the order of tide_trace_pools. What holds when a column begins counts; before the first
+ * event of the run and behind its last one the pool holds nothing.
+ *
+ * Columns of many events are put together from intervals of 64 or more of them, so that an extreme may also show in the
+ * next column; a window of at most 16,384 events is answered exactly. No extreme is lost, and none is made up.
+ *
+ * @param out  [*n_pools][q->n], owned: tide_host_free; NULL when there is no pool
+ * @return TIDE_ERR_INVALID; TIDE_ERR_NOT_FOUND for a run that is not there and for events that were dropped
+ *
+ * The first question about a run costs what tide_trace_pools costs, then 0.01 us for each interval and pool, and of an
+ * exact one 0.3 us an event.
+ */
+tide_status tide_trace_pool_columns(tide_trace *t, const tide_trace_pool_columns_question *q,
+                                    const tide_reading *reading, tide_trace_pool_column **out, size_t *n_pools,
+                                    tide_error *err) TIDE_NODISCARD;
+
+/// How a pool would serve a request.
+typedef enum tide_trace_fit {
+    TIDE_FIT_FREE,    ///< from a free block
+    TIDE_FIT_BLOCKED, ///< a segment is large enough, and blocks stand in the way
+    TIDE_FIT_GROW,    ///< no segment is that large, or it has none: it would have to take more from the system
+} tide_trace_fit;
+typedef struct tide_trace_request_question {
+    int64_t run_id;
+    size_t pool;       ///< as tide_trace_pools numbers them
+    uint64_t at_event; ///< the moment: just after this event; cut to the run
+    uint64_t bytes;
+} tide_trace_request_question;
+typedef struct tide_trace_request {
+    tide_trace_fit fit;
+    uint64_t address;       ///< FREE: the lowest place; BLOCKED: where the fewest bytes are in the way
+    uint64_t segment_bytes; ///< of the segment around it; 0: GROW
+    uint64_t *blocks;       ///< [n_blocks] BLOCKED: numbers of the blocks in the way, by address; owned
+    size_t n_blocks;
+    uint64_t blocked_bytes; ///< that they hold
+    uint64_t next_event;    ///< BLOCKED, GROW: after which event of the run it would be served first; UINT64_MAX: none
+    uint64_t next_ns;       ///< when that is
+} tide_trace_request;
+/// Would a request of `bytes`, of any alignment, be served at that moment, whichever stream it came from? Costs what
+/// tide_trace_pool_columns costs. TIDE_ERR_NOT_FOUND for a pool or a run that is not there; TIDE_ERR_INVALID for 0
+/// bytes.
+tide_status tide_trace_pool_request(tide_trace *t, const tide_trace_request_question *q, const tide_reading *reading,
+                                    tide_trace_request *out, tide_error *err) TIDE_NODISCARD;
+void tide_trace_request_deinit(tide_trace_request *r);
+
 #ifdef __cplusplus
 }
 #endif

@@ -9,6 +9,7 @@
 #ifndef TIDE_PROFILER_READ_HOLDINGS_INTERNAL_H
 #define TIDE_PROFILER_READ_HOLDINGS_INTERNAL_H
 
+#include "core/base/block_tree.h"
 #include "profiler/holdings.h"
 #include "profiler/read/moments_internal.h"
 
@@ -38,12 +39,20 @@ typedef struct tide__pool {
     uint64_t any_low;  ///< the same, whether it did or not
     tide__low *lows;   ///< [n_lows] rising, owned: of a walk that notes them
     size_t n_lows, cap_lows;
+    bool has_changed;            ///< by the present event
+    tide_trace_pool_column seen; ///< of a walk that keeps free blocks: since it began, or who reads it forgot it
+    // Of a walk that keeps free blocks: those of all its segments, each of which has addresses of its own here.
+    tide_block_tree free;
+    uint64_t end;                ///< of these addresses
+    bool is_free_lost;           ///< blocks lie in one another, or not whole in their segment: it is looked for again
+    uint64_t n_looks, next_look; ///< so often in vain, and at the next one that counts; each waits twice as long
 } tide__pool;
 
 /// A segment that is there, in order of process, device and address.
 typedef struct tide__place {
     const tide_trace_segment *seg;
     size_t pool;
+    uint64_t begin; ///< where it lies in the pool's `free`
 } tide__place;
 
 typedef struct tide__pool_walk {
@@ -54,13 +63,19 @@ typedef struct tide__pool_walk {
     size_t n, cap;
     tide__place *places; ///< [n_places], owned
     size_t n_places, cap_places;
-    bool overlaps;        ///< a place began inside of another one: look further than at the nearest
-    int64_t after;        ///< the event that it began after
-    bool keeps_lows;      ///< notes lows, not only the least
-    bool has_begun;       ///< changes are those of events
-    tide_status st;       ///< of what a callback without a result could not do
-    int64_t interval_end; ///< the event after which end_interval is called; 0: none
+    bool has_changed;           ///< by the present event, at least one of the pools
+    bool is_free_lost;          ///< of at least one of the pools
+    bool overlaps;              ///< a place began inside of another one: look further than at the nearest
+    int64_t after;              ///< the event that it began after
+    bool keeps_lows;            ///< notes lows, not only the least
+    bool keeps_free;            ///< keeps free blocks
+    bool has_begun;             ///< changes are those of events
+    uint64_t now_event, now_ns; ///< the present event
+    tide_status st;             ///< of what a callback without a result could not do
+    int64_t interval_end;       ///< the event after which end_interval is called; 0: none
     tide_status (*end_interval)(struct tide__pool_walk *w, int64_t event);
+    /// When all that an event changes is changed; NULL: not called. The pools say has_changed.
+    tide_status (*on_change)(struct tide__pool_walk *w);
     void *ctx;
 } tide__pool_walk;
 
@@ -73,7 +88,14 @@ void tide__pool_walk_reset(tide__pool_walk *w);
 void tide__pool_walk_deinit(tide__pool_walk *w);
 /// The place of the segment that a block lies in; SIZE_MAX: in none that was there when it was allocated.
 size_t tide__pool_place_of(const tide__pool_walk *w, const tide__live_block *b);
-static inline uint64_t tide__pool_unused(const tide__pool *p) { return p->reserved - p->active; }
+/// Where blocks lie in one another they may hold more than there is.
+static inline uint64_t tide__pool_unused(const tide__pool *p) {
+    return p->reserved > p->active ? p->reserved - p->active : 0;
+}
+/// Of a walk that keeps free blocks; TIDE_UNKNOWN_BYTES: of a pool without segments, or that cannot be told.
+static inline uint64_t tide__pool_largest_free(const tide__pool *p) {
+    return p->facts.tells_segments && !p->is_free_lost ? tide_block_tree_largest(&p->free) : TIDE_UNKNOWN_BYTES;
+}
 
 // ---- holdings_pools.c: what is the same for every moment of a run, kept with the trace ----
 
@@ -82,19 +104,36 @@ typedef struct tide__interval_low {
     uint64_t any, held; ///< held: while it held anything
 } tide__interval_low;
 
+/// It holds what the pool holds now, and nothing else.
+void tide__pool_see_now(const tide__pool *p, tide_trace_pool_column *out);
+/// The extremes of both.
+void tide__pool_column_join(tide_trace_pool_column *into, const tide_trace_pool_column *from);
+/// It holds nothing, as before it was met.
+void tide__pool_see_nothing(const tide_trace_pool *facts, tide_trace_pool_column *out);
+/// Extremes of no moment, which any other ones replace.
+static inline tide_trace_pool_column tide__pool_column_none(void) {
+    return (tide_trace_pool_column){
+        .least_cached_bytes = UINT64_MAX, .least_free_bytes = TIDE_UNKNOWN_BYTES, .fragmentation = -1};
+}
+
 typedef struct tide__kept_pool {
     tide_trace_pool facts;    ///< names and peaks
     uint64_t begin_unused;    ///< when the run began
     uint64_t begin_held;      ///< the same; UINT64_MAX: it held nothing
     tide__interval_low *lows; ///< [n_lows] of intervals; behind them nothing changed; owned
     size_t n_lows, cap_lows;
-    uint64_t window_low; ///< of the window that was asked for last
+    tide_trace_pool_column *intervals; ///< [n_intervals] from when it was met; owned
+    size_t n_intervals, cap_intervals;
+    tide_trace_pool_column last; ///< what it holds after last_event
+    uint64_t window_low;         ///< of the window that was asked for last
 } tide__kept_pool;
 
 typedef struct tide__pool_sums {
     int64_t run_id;
     int64_t first_event, last_event; ///< of the run; last: summed up to there
     int64_t interval_events;
+    uint64_t *ends_ns; ///< [n_ends] when the last event of each interval was; owned
+    size_t n_ends, cap_ends;
     tide__kept_pool *pools; ///< [n], owned, in the order in which they were met
     size_t n, cap;
     int64_t window_first, window_last; ///< events; -1: none was asked for
@@ -103,5 +142,13 @@ typedef struct tide__pool_sums {
 static inline int64_t tide__interval_of(const tide__pool_sums *s, int64_t event) {
     return (event - s->first_event) / s->interval_events;
 }
+
+/// The sums of a run up to the end of its span, and a walk that knows its pools. Valid until the next question.
+tide_status tide__pool_sums_of(tide_trace *t, int64_t run_id, const tide__span *span, const tide_reading *reading,
+                               tide__pool_sums **out, tide_error *err) TIDE_NODISCARD;
+tide_status tide__pool_walk_init(tide_trace *t, const tide__pool_sums *s, tide__pool_walk *out,
+                                 tide_error *err) TIDE_NODISCARD;
+/// Numbers of the pools in the order of answers: [s->n], owned by the caller.
+tide_status tide__pool_order(const tide__pool_sums *s, size_t **out, tide_error *err) TIDE_NODISCARD;
 
 #endif

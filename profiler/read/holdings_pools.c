@@ -14,8 +14,12 @@ enum { N_INTERVALS = 4096, MOST_INTERVALS = 4 * N_INTERVALS, LEAST_EVENTS = 64 }
 static void forget_pool_sums(tide_trace *t) {
     tide__pool_sums *s = t->pool_sums;
     if (s == NULL) return;
-    for (size_t i = 0; i < s->n; i++) tide_host_free(s->pools[i].lows);
+    for (size_t i = 0; i < s->n; i++) {
+        tide_host_free(s->pools[i].lows);
+        tide_host_free(s->pools[i].intervals);
+    }
     tide_host_free(s->pools);
+    tide_host_free(s->ends_ns);
     tide_host_free(s);
     t->pool_sums = NULL;
 }
@@ -34,6 +38,24 @@ static tide_status note_pool(const tide__pool *from, int64_t interval, tide__kep
     return TIDE_OK;
 }
 
+/// What the pool held in an interval, of which a part may have been summed up before.
+static tide_status note_interval(tide__pool *from, int64_t interval, tide__kept_pool *to) {
+    TIDE_TRY(tide_host_grow(&to->intervals, &to->cap_intervals, (size_t)interval + 1, sizeof *to->intervals));
+    if (to->n_intervals == (size_t)interval) to->intervals[to->n_intervals++] = tide__pool_column_none();
+    while (to->n_intervals <= (size_t)interval) tide__pool_see_nothing(&to->facts, &to->intervals[to->n_intervals++]);
+    tide__pool_column_join(&to->intervals[interval], &from->seen);
+    tide__pool_see_now(from, &from->seen);
+    to->last = from->seen;
+    return TIDE_OK;
+}
+
+static tide_status note_end(tide__pool_sums *s, int64_t interval, uint64_t t_ns) {
+    TIDE_TRY(tide_host_grow(&s->ends_ns, &s->cap_ends, (size_t)interval + 1, sizeof *s->ends_ns));
+    while (s->n_ends <= (size_t)interval) s->ends_ns[s->n_ends++] = t_ns;
+    s->ends_ns[interval] = t_ns;
+    return TIDE_OK;
+}
+
 /// After the last event of an interval, or of those that are there.
 static tide_status end_interval(tide__pool_walk *w, int64_t event) {
     tide__pool_sums *s = w->ctx;
@@ -43,21 +65,25 @@ static tide_status end_interval(tide__pool_walk *w, int64_t event) {
         s->pools[s->n] = (tide__kept_pool){.facts = w->pools[s->n].facts, .begin_held = UINT64_MAX};
     for (size_t i = 0; i < w->n; i++) {
         TIDE_TRY(note_pool(&w->pools[i], interval, &s->pools[i]));
+        TIDE_TRY(note_interval(&w->pools[i], interval, &s->pools[i]));
         w->pools[i].any_low = w->pools[i].held_low = UINT64_MAX;
     }
+    TIDE_TRY(note_end(s, interval, w->now_ns));
     w->interval_end = s->first_event + (interval + 1) * s->interval_events - 1;
     if (w->interval_end <= event) w->interval_end += s->interval_events;
     return TIDE_OK;
 }
 
 /// A walk that knows the pools of the run, in their order.
-static tide_status pool_walk_of(tide_trace *t, const tide__pool_sums *s, tide__pool_walk *out, tide_error *err) {
+tide_status tide__pool_walk_init(tide_trace *t, const tide__pool_sums *s, tide__pool_walk *out, tide_error *err) {
     *out = (tide__pool_walk){.t = t};
     TIDE_TRY(tide_trace_segments(t, NULL, &out->segments, &out->n_segments, err)); // they are there by now
     TIDE_TRY(TIDE_GROW(&out->pools, &out->cap, s->n + 1, err, "for the pools of '%s'", t->path));
     for (; out->n < s->n; out->n++) {
-        out->pools[out->n] =
-            (tide__pool){.facts = s->pools[out->n].facts, .held_low = UINT64_MAX, .any_low = UINT64_MAX};
+        out->pools[out->n] = (tide__pool){.facts = s->pools[out->n].facts,
+                                          .held_low = UINT64_MAX,
+                                          .any_low = UINT64_MAX,
+                                          .seen = tide__pool_column_none()};
     }
     return TIDE_OK;
 }
@@ -80,6 +106,7 @@ static tide_status sum_up(tide__pool_sums *s, tide__pool_walk *w, int64_t last, 
     const int64_t after = s->last_event;
     w->ctx = s;
     w->end_interval = end_interval;
+    w->keeps_free = true;
     if (after < s->first_event) TIDE_TRY(note_begin(s, w, err));
     for (size_t i = 0; i < w->n; i++) {
         w->pools[i].facts.peak_reserved_bytes = s->pools[i].facts.peak_reserved_bytes;
@@ -107,8 +134,8 @@ static bool can_go_on(const tide__pool_sums *s, int64_t run_id, const tide__span
 }
 
 /// The sums of a run; a walk over what is not summed up yet. Valid until the next question.
-static tide_status pool_sums_of(tide_trace *t, int64_t run_id, const tide__span *span, const tide_reading *reading,
-                                tide__pool_sums **out, tide_error *err) {
+tide_status tide__pool_sums_of(tide_trace *t, int64_t run_id, const tide__span *span, const tide_reading *reading,
+                               tide__pool_sums **out, tide_error *err) {
     if (!can_go_on(t->pool_sums, run_id, span)) forget_pool_sums(t);
     if (t->pool_sums == NULL) {
         t->forget[TIDE__KEPT_POOLS] = forget_pool_sums;
@@ -123,7 +150,7 @@ static tide_status pool_sums_of(tide_trace *t, int64_t run_id, const tide__span 
     tide__pool_sums *s = t->pool_sums;
     if (s->last_event < span->last_event || s->n == 0) {
         tide__pool_walk w;
-        tide_status st = pool_walk_of(t, s, &w, err);
+        tide_status st = tide__pool_walk_init(t, s, &w, err);
         if (st == TIDE_OK) st = sum_up(s, &w, span->last_event, reading, err);
         tide__pool_walk_deinit(&w);
         s->window_first = -1;
@@ -329,11 +356,24 @@ static tide_status find_moment(question *q) {
 // ---- the answer ----
 
 static int by_name(const void *a, const void *b) {
-    const tide_trace_pool *x = a, *y = b;
+    const tide_trace_pool *x = &(*(const tide__kept_pool *const *)a)->facts,
+                          *y = &(*(const tide__kept_pool *const *)b)->facts;
     int c = strcmp(x->allocator, y->allocator);
     if (c == 0) c = strcmp(x->device, y->device);
     if (c == 0) c = (x->kind > y->kind) - (x->kind < y->kind);
     return c != 0 ? c : (int)y->tells_segments - (int)x->tells_segments;
+}
+
+tide_status tide__pool_order(const tide__pool_sums *s, size_t **out, tide_error *err) {
+    const tide__kept_pool **list;
+    *out = NULL;
+    TIDE_TRY(TIDE_NEW(&list, s->n + 1, err, "for the order of pools"));
+    for (size_t i = 0; i < s->n; i++) list[i] = &s->pools[i];
+    if (s->n > 1) qsort(list, s->n, sizeof *list, by_name);
+    const tide_status st = TIDE_NEW(out, s->n + 1, err, "for the order of pools");
+    for (size_t i = 0; st == TIDE_OK && i < s->n; i++) (*out)[i] = (size_t)(list[i] - s->pools);
+    tide_host_free(list);
+    return st;
 }
 
 static int64_t cut(int64_t event, const tide__span *span) {
@@ -353,8 +393,8 @@ static tide_status prepare(question *q, const tide_trace_pools_question *of, con
     q->at = cut(of->at_event > INT64_MAX ? INT64_MAX : (int64_t)of->at_event, &q->span);
     q->window_first = cut(first, &q->span);
     q->window_last = cut(last, &q->span);
-    TIDE_TRY(pool_sums_of(q->t, of->run_id, &q->span, reading, &q->sums, q->err));
-    TIDE_TRY(pool_walk_of(q->t, q->sums, &q->walk, q->err));
+    TIDE_TRY(tide__pool_sums_of(q->t, of->run_id, &q->span, reading, &q->sums, q->err));
+    TIDE_TRY(tide__pool_walk_init(q->t, q->sums, &q->walk, q->err));
     q->list = tide_host_alloc((q->sums->n + 1) * sizeof *q->list);
     return q->list != NULL ? TIDE_OK : TIDE_NO_MEMORY(q->err, "for the pools of '%s'", q->t->path);
 }
@@ -370,8 +410,13 @@ tide_status tide_trace_pools(tide_trace *t, const tide_trace_pools_question *of,
         tide_host_free(q.list);
         return st;
     }
-    if (q.sums->n > 1) qsort(q.list, q.sums->n, sizeof *q.list, by_name);
-    *out = q.list;
-    *n = q.sums->n;
-    return TIDE_OK;
+    *out = tide_host_alloc((q.sums->n + 1) * sizeof **out);
+    size_t *order = NULL;
+    st = *out != NULL ? tide__pool_order(q.sums, &order, err) : TIDE_NO_MEMORY(err, "for the pools of '%s'", t->path);
+    for (size_t i = 0; st == TIDE_OK && i < q.sums->n; i++) (*out)[i] = q.list[order[i]];
+    tide_host_free(order);
+    tide_host_free(q.list);
+    if (st != TIDE_OK) tide_host_free(*out);
+    *n = st == TIDE_OK ? q.sums->n : 0;
+    return st;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "profiler/read/holdings_internal.h"
 
@@ -177,6 +178,9 @@ tide_status tide_trace_segments(tide_trace *t, const tide_reading *reading, cons
 // one that lies in none counts for a pool without segments. So what is held after an event follows from the blocks and
 // segments that are there then, and a walk can begin anywhere.
 
+/// What is free and was lost is looked for again at each of so many events.
+enum { LOOK_EVENTS = 256 };
+
 typedef tide__pool_walk walk;
 typedef tide__pool pool;
 typedef tide__place place;
@@ -196,6 +200,7 @@ static size_t pool_of(walk *w, const char *allocator, const char *device, tide_m
     w->pools[w->n] = (pool){.facts = {.allocator = allocator, .device = device, .kind = kind, .tells_segments = tells},
                             .held_low = UINT64_MAX,
                             .any_low = UINT64_MAX};
+    tide__pool_see_nothing(&w->pools[w->n].facts, &w->pools[w->n].seen);
     return w->n++;
 }
 
@@ -210,17 +215,129 @@ static void note_low(walk *w, pool *p, uint64_t bytes, uint64_t t_ns) {
     p->lows[p->n_lows++] = (tide__low){bytes, since};
 }
 
-/// After a change of pool `i` at `t_ns`. One that tells of no segments leaves nothing unused.
-static void pool_changed(walk *w, size_t i, uint64_t t_ns) {
+static void pool_changed(walk *w, size_t i) {
     pool *p = &w->pools[i];
+    p->has_changed = w->has_changed = true;
     if (!p->facts.tells_segments) p->reserved = p->active;
+}
+
+void tide__pool_see_now(const pool *p, tide_trace_pool_column *out) {
+    const uint64_t unused = p->facts.tells_segments ? tide__pool_unused(p) : 0;
+    const uint64_t largest = tide__pool_largest_free(p);
+    const bool is_known = largest != TIDE_UNKNOWN_BYTES;
+    *out = (tide_trace_pool_column){
+        .reserved_bytes = p->reserved,
+        .active_bytes = p->active,
+        .requested_bytes = p->requested,
+        .cached_bytes = unused,
+        .least_cached_bytes = unused,
+        .least_free_bytes = largest,
+        .most_free_bytes = is_known ? largest : 0,
+        .fragmentation = !is_known || p->reserved == 0 ? -1.0F
+                         : unused == 0                 ? 0
+                                                       : (float)(1 - (double)largest / (double)unused),
+    };
+}
+
+void tide__pool_see_nothing(const tide_trace_pool *facts, tide_trace_pool_column *out) {
+    const pool p = {.facts = *facts};
+    tide__pool_see_now(&p, out);
+}
+
+static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+void tide__pool_column_join(tide_trace_pool_column *into, const tide_trace_pool_column *from) {
+    into->reserved_bytes = most(into->reserved_bytes, from->reserved_bytes);
+    into->active_bytes = most(into->active_bytes, from->active_bytes);
+    into->requested_bytes = most(into->requested_bytes, from->requested_bytes);
+    into->cached_bytes = most(into->cached_bytes, from->cached_bytes);
+    into->least_cached_bytes = least(into->least_cached_bytes, from->least_cached_bytes);
+    into->least_free_bytes = least(into->least_free_bytes, from->least_free_bytes);
+    into->most_free_bytes = most(into->most_free_bytes, from->most_free_bytes);
+    if (from->fragmentation > into->fragmentation) into->fragmentation = from->fragmentation;
+}
+
+/// When all that an event changes of a pool is changed. One that tells of no segments leaves nothing unused.
+static void settle_pool(walk *w, pool *p, uint64_t t_ns) {
     if (p->reserved > p->facts.peak_reserved_bytes) p->facts.peak_reserved_bytes = p->reserved;
     if (p->active > p->facts.peak_active_bytes) p->facts.peak_active_bytes = p->active;
-    if (!w->has_begun || !p->facts.tells_segments) return;
+    if (!w->has_begun) return;
+    if (w->keeps_free) {
+        tide_trace_pool_column now;
+        tide__pool_see_now(p, &now);
+        tide__pool_column_join(&p->seen, &now);
+    }
+    if (!p->facts.tells_segments) return;
     const uint64_t unused = tide__pool_unused(p);
     if (unused < p->any_low) p->any_low = unused;
     if (p->reserved > 0 && unused < p->held_low) p->held_low = unused;
     if (w->keeps_lows) note_low(w, p, unused, t_ns);
+}
+
+static tide_status settle(walk *w) {
+    if (!w->has_changed) return w->st;
+    for (size_t i = 0; i < w->n; i++)
+        if (w->pools[i].has_changed) settle_pool(w, &w->pools[i], w->now_ns);
+    if (w->st == TIDE_OK && w->has_begun && w->on_change != NULL) w->st = w->on_change(w);
+    for (size_t i = 0; i < w->n; i++) w->pools[i].has_changed = false;
+    w->has_changed = false;
+    return w->st;
+}
+
+// ---- what is free ----
+//
+//     segments of a pool   0x7000 [ block | free ]     0x2000 [ free | block ]      of any process
+//     addresses in `free`       0 [ block | free ]        101 [ free | block ]      in the order in which they were
+//     taken
+
+static void lose_free(walk *w, pool *p) {
+    tide_block_tree_deinit(&p->free);
+    p->is_free_lost = w->is_free_lost = true;
+}
+
+static void note_free_result(walk *w, pool *p, tide_status st) {
+    if (st == TIDE_ERR_NOT_FOUND)
+        lose_free(w, p);
+    else if (st != TIDE_OK)
+        w->st = st;
+}
+
+/// `b` lies in place `at`; it takes its bytes, or gives them back.
+static void change_free(walk *w, size_t at, const tide__live_block *b, bool takes) {
+    const place *in = &w->places[at];
+    pool *p = &w->pools[in->pool];
+    if (!w->keeps_free || p->is_free_lost || b->reserved_bytes == 0) return;
+    const uint64_t offset = (uint64_t)b->address - in->seg->address, bytes = (uint64_t)b->reserved_bytes;
+    tide_status st = TIDE_ERR_NOT_FOUND;
+    if (bytes <= in->seg->bytes - offset) {
+        const tide_block_span span = {in->begin + offset, bytes, 0};
+        st = takes ? tide_block_tree_take(&p->free, span) : tide_block_tree_give(&p->free, span);
+    }
+    note_free_result(w, p, st);
+}
+
+/// A segment that is taken is free; it touches no other one.
+static void add_free(walk *w, place *at) {
+    pool *p = &w->pools[at->pool];
+    if (!w->keeps_free || p->is_free_lost || at->seg->bytes == 0) return;
+    uint64_t end;
+    if (!tide_add_u64(p->end, at->seg->bytes, &end) || end == UINT64_MAX) {
+        lose_free(w, p);
+        return;
+    }
+    at->begin = p->end;
+    p->end = end + 1;
+    note_free_result(w, p, tide_block_tree_give(&p->free, (tide_block_span){at->begin, at->seg->bytes, 0}));
+}
+
+static void drop_free(walk *w, const place *at) {
+    pool *p = &w->pools[at->pool];
+    tide_block_span span;
+    while (w->keeps_free && !p->is_free_lost &&
+           tide_block_tree_at_least(&p->free, (tide_block_span){.begin = at->begin}, &span) &&
+           span.begin - at->begin < at->seg->bytes)
+        tide_block_tree_remove(&p->free, span);
 }
 
 // ---- segments that are there ----
@@ -262,31 +379,33 @@ static size_t place_of(const walk *w, const tide__live_block *b, size_t but) {
 
 size_t tide__pool_place_of(const walk *w, const tide__live_block *b) { return place_of(w, b, SIZE_MAX); }
 
-static size_t pool_of_block_but(walk *w, const tide__live_block *b, size_t but) {
-    const size_t at = place_of(w, b, but);
+/// The pool of a block that lies in place `at`; SIZE_MAX: in none.
+static size_t pool_in(walk *w, const tide__live_block *b, size_t at) {
     if (at != SIZE_MAX) return w->places[at].pool;
     return pool_of(w, tide__trace_text(w->t, b->allocator_id), tide__trace_device(w->t, b->device),
                    (tide_memory_kind)b->kind, false);
 }
 
-static size_t pool_of_block(walk *w, const tide__live_block *b) { return pool_of_block_but(w, b, SIZE_MAX); }
-
-static void add_block(walk *w, size_t i, const tide__live_block *b, uint64_t t_ns) {
+static void add_block(walk *w, size_t at, const tide__live_block *b) {
+    const size_t i = pool_in(w, b, at);
     if (i == SIZE_MAX) return;
     pool *p = &w->pools[i];
     p->n_blocks++;
     p->active += (uint64_t)b->reserved_bytes;
     p->requested += (uint64_t)b->requested_bytes;
-    pool_changed(w, i, t_ns);
+    pool_changed(w, i);
+    if (at != SIZE_MAX) change_free(w, at, b, true);
 }
 
-static void drop_block(walk *w, size_t i, const tide__live_block *b, uint64_t t_ns) {
+static void drop_block(walk *w, size_t at, const tide__live_block *b) {
+    const size_t i = pool_in(w, b, at);
     if (i == SIZE_MAX) return;
     pool *p = &w->pools[i];
     p->n_blocks--;
     p->active -= (uint64_t)b->reserved_bytes;
     p->requested -= (uint64_t)b->requested_bytes;
-    pool_changed(w, i, t_ns);
+    pool_changed(w, i);
+    if (at != SIZE_MAX) change_free(w, at, b, false);
 }
 
 /// `a` begins at or before `b`, in this order of places.
@@ -294,7 +413,7 @@ static bool do_overlap(const tide_trace_segment *a, const tide_trace_segment *b)
     return a->process == b->process && a->device == b->device && b->address - a->address < a->bytes;
 }
 
-static void take_segment(walk *w, const tide_trace_segment *seg, uint64_t t_ns) {
+static void take_segment(walk *w, const tide_trace_segment *seg) {
     const size_t pool_i = pool_of(w, seg->allocator, seg->device, seg->kind, true);
     if (pool_i == SIZE_MAX ||
         tide_host_grow(&w->places, &w->cap_places, w->n_places + 1, sizeof *w->places) != TIDE_OK) {
@@ -303,19 +422,19 @@ static void take_segment(walk *w, const tide_trace_segment *seg, uint64_t t_ns) 
     }
     const size_t at = places_to(w, seg->process, seg->device, seg->address);
     memmove(&w->places[at + 1], &w->places[at], (w->n_places - at) * sizeof *w->places);
-    w->places[at] = (place){seg, pool_i};
+    w->places[at] = (place){.seg = seg, .pool = pool_i};
     w->n_places++;
+    add_free(w, &w->places[at]);
     w->overlaps = w->overlaps || (at > 0 && do_overlap(w->places[at - 1].seg, seg)) ||
                   (at + 1 < w->n_places && do_overlap(seg, w->places[at + 1].seg));
     w->pools[pool_i].n_segments++;
     w->pools[pool_i].reserved += seg->bytes;
-    pool_changed(w, pool_i, t_ns);
+    pool_changed(w, pool_i);
 }
 
 /// What still lies in it goes to the segment around it, or to a pool without segments, so that the sums stay what the
 /// live blocks are.
-static void give_segment(walk *w, const tide__replay *r, uint64_t begin_event, const tide_trace_segment *seg,
-                         uint64_t t_ns) {
+static void give_segment(walk *w, const tide__replay *r, uint64_t begin_event, const tide_trace_segment *seg) {
     size_t at = 0;
     while (at < w->n_places && w->places[at].seg->begin_event != begin_event) at++;
     if (at == w->n_places) return;
@@ -323,21 +442,47 @@ static void give_segment(walk *w, const tide__replay *r, uint64_t begin_event, c
     const tide__live_block *b;
     for (size_t i = 0; w->pools[gone.pool].n_blocks > 0 && (b = tide__replay_next(r, &i)) != NULL;) {
         if (tide__pool_place_of(w, b) != at) continue;
-        drop_block(w, gone.pool, b, t_ns);
-        add_block(w, pool_of_block_but(w, b, at), b, t_ns);
+        drop_block(w, at, b);
+        add_block(w, place_of(w, b, at), b);
     }
+    drop_free(w, &gone);
     w->n_places--;
     memmove(&w->places[at], &w->places[at + 1], (w->n_places - at) * sizeof *w->places);
     w->pools[gone.pool].n_segments--;
     w->pools[gone.pool].reserved -= seg->bytes;
-    pool_changed(w, gone.pool, t_ns);
+    pool_changed(w, gone.pool);
+}
+
+/// The walk has lost what is free of a pool: look at all that is there, unless that has been in vain too often.
+static void find_free_again(walk *w, const tide__replay *r, size_t i) {
+    pool *p = &w->pools[i];
+    if (++p->n_looks < p->next_look) return;
+    p->next_look = 2 * p->n_looks;
+    p->is_free_lost = false;
+    p->end = 0;
+    for (size_t at = 0; at < w->n_places; at++)
+        if (w->places[at].pool == i) add_free(w, &w->places[at]);
+    const tide__live_block *b;
+    for (size_t k = 0; !p->is_free_lost && (b = tide__replay_next(r, &k)) != NULL;) {
+        const size_t at = tide__pool_place_of(w, b);
+        if (at != SIZE_MAX && w->places[at].pool == i) change_free(w, at, b, true);
+    }
+    if (!p->is_free_lost) p->n_looks = p->next_look = 0;
+}
+
+static void look_again(walk *w, const tide__replay *r) {
+    w->is_free_lost = false;
+    for (size_t i = 0; i < w->n; i++) {
+        if (w->pools[i].is_free_lost) find_free_again(w, r, i);
+        w->is_free_lost = w->is_free_lost || w->pools[i].is_free_lost;
+    }
 }
 
 // ---- events ----
 
 static void on_gone(void *ctx, const tide__live_block *b, const tide__event *end) {
-    walk *w = ctx;
-    drop_block(w, pool_of_block(w, b), b, (uint64_t)end->t_ns);
+    (void)end;
+    drop_block(ctx, place_of(ctx, b, SIZE_MAX), b);
 }
 
 /// What the changes of events are held against.
@@ -347,6 +492,7 @@ static void begin_lows(walk *w) {
         p->any_low = UINT64_MAX;
         p->held_low = p->reserved > 0 ? tide__pool_unused(p) : UINT64_MAX;
         if (w->keeps_lows) note_low(w, p, tide__pool_unused(p), UINT64_MAX);
+        if (w->keeps_free) tide__pool_see_now(p, &p->seen);
     }
     w->has_begun = true;
 }
@@ -359,10 +505,11 @@ static tide_status on_begin(void *ctx, const tide__replay *r) {
     for (; w->next_segment < w->n_segments; w->next_segment++) {
         const tide_trace_segment *seg = &w->segments[w->next_segment];
         if (seg->begin_event > (uint64_t)w->after) break;
-        if (seg->end_event > (uint64_t)w->after) take_segment(w, seg, 0);
+        if (seg->end_event > (uint64_t)w->after) take_segment(w, seg);
     }
     const tide__live_block *b;
-    for (size_t i = 0; (b = tide__replay_next(r, &i)) != NULL;) add_block(w, pool_of_block(w, b), b, 0);
+    for (size_t i = 0; (b = tide__replay_next(r, &i)) != NULL;) add_block(w, place_of(w, b, SIZE_MAX), b);
+    TIDE_TRY(settle(w));
     begin_lows(w);
     return w->st;
 }
@@ -370,23 +517,27 @@ static tide_status on_begin(void *ctx, const tide__replay *r) {
 static void on_segment(walk *w, const tide__replay *r, const tide__event *e) {
     if (e->op == TIDE_MEM_SEGMENT_ALLOC && w->next_segment < w->n_segments &&
         w->segments[w->next_segment].begin_event == (uint64_t)e->id)
-        take_segment(w, &w->segments[w->next_segment++], (uint64_t)e->t_ns);
+        take_segment(w, &w->segments[w->next_segment++]);
     for (size_t i = 0; e->op == TIDE_MEM_SEGMENT_FREE && i < w->n_places; i++) {
         const tide_trace_segment *seg = w->places[i].seg;
         if (seg->end_event != (uint64_t)e->id) continue;
-        give_segment(w, r, seg->begin_event, seg, (uint64_t)e->t_ns);
+        give_segment(w, r, seg->begin_event, seg);
         break;
     }
 }
 
 static tide_status on_event(void *ctx, const tide__replay *r, const tide__event *e, size_t series) {
     walk *w = ctx;
+    w->now_event = (uint64_t)e->id;
+    w->now_ns = (uint64_t)e->t_ns;
     if (e->op == TIDE_MEM_ALLOC && series != 0) {
         const tide__live_block *b = tide__replay_find(r, e->block_id);
-        if (b != NULL && b->alloc_event == e->id) add_block(w, pool_of_block(w, b), b, (uint64_t)e->t_ns);
+        if (b != NULL && b->alloc_event == e->id) add_block(w, place_of(w, b, SIZE_MAX), b);
     } else if (e->op == TIDE_MEM_SEGMENT_ALLOC || e->op == TIDE_MEM_SEGMENT_FREE) {
         on_segment(w, r, e);
     }
+    TIDE_TRY(settle(w));
+    if (w->is_free_lost && e->id % LOOK_EVENTS == 0) look_again(w, r);
     if (w->st == TIDE_OK && e->id == w->interval_end) w->st = w->end_interval(w, e->id);
     return w->st;
 }
@@ -413,13 +564,19 @@ void tide__pool_walk_reset(walk *w) {
         p->facts.peak_reserved_bytes = p->facts.peak_active_bytes = 0;
         p->n_segments = p->n_blocks = p->reserved = p->active = p->requested = 0;
         p->n_lows = 0;
+        tide_block_tree_deinit(&p->free);
+        p->end = p->n_looks = p->next_look = 0;
+        p->is_free_lost = p->has_changed = false;
     }
     w->n_places = w->next_segment = 0;
-    w->has_begun = w->overlaps = false;
+    w->has_begun = w->overlaps = w->has_changed = w->is_free_lost = false;
 }
 
 void tide__pool_walk_deinit(walk *w) {
-    for (size_t i = 0; i < w->n; i++) tide_host_free(w->pools[i].lows);
+    for (size_t i = 0; i < w->n; i++) {
+        tide_host_free(w->pools[i].lows);
+        tide_block_tree_deinit(&w->pools[i].free);
+    }
     tide_host_free(w->pools);
     tide_host_free(w->places);
     *w = (walk){0};
