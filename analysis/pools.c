@@ -8,237 +8,113 @@
 #include <string.h>
 
 #include "analysis/bisect.h"
+#include "analysis/pool_internal.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "core/base/text.h"
-#include "planner/planner.h"
 #include "profiler/holdings.h"
 
+static uint64_t not_negative(int64_t t) { return t > 0 ? (uint64_t)t : 0; }
+
 // ---- pools of a plan ----
-// Each pool of the plan, or each buffer of an offset plan, over the steps.
-//
-//     occupied    [====]  [=======]     rectangles of bytes x steps, disjoint (planner.h)
-//     changes      +   -   +      -     of one pool, by step: between two of them its bytes stay the same
 
-typedef struct change {
-    uint32_t pool;
-    int64_t step;
-    uint64_t bytes;
-    bool is_begin;
-} change;
-
-typedef struct maker {
-    const tide_memory_plan *plan;
-    tide_pools *out;
-    tide_occupied *occupied; // [n], owned
-    size_t n;
-    change *changes;   // [2 n], owned
-    uint64_t *offsets; // [pools] where each begins in its buffer; owned
-} maker;
-
-static uint32_t buffer_of(const tide_memory_plan *plan, const tide_lifetime *l) {
-    for (uint32_t i = 0; i < plan->n_buffers; i++) {
-        if (plan->buffers[i].kind == l->kind && tide_device_equal(plan->buffers[i].device, l->device)) return i;
-    }
-    return UINT32_MAX;
+/// "pool 3" or "buffer"; NULL: no memory.
+static char *name_of(const tide_memory_plan *plan, size_t pool) {
+    if (plan->n_pools == 0) return tide_host_strdup("buffer");
+    char name[32];
+    snprintf(name, sizeof name, "pool %zu", pool);
+    return tide_host_strdup(name);
 }
 
-/// The pool of a root, or its buffer.
-static uint32_t pool_of(const tide_memory_plan *plan, uint32_t root) {
-    if (plan->n_pools > 0) return plan->pools[root] >= 0 ? (uint32_t)plan->pools[root] : UINT32_MAX;
-    return buffer_of(plan, &plan->lifetimes.items[root]);
-}
+/// The window and the moment of a question about a plan's pools, in its steps.
+typedef struct plan_window {
+    int64_t at, t0, t1, begin, end;
+} plan_window;
 
-static tide_status add_pool(maker *m, uint64_t bytes, uint64_t offset, const tide_plan_buffer *b, size_t number,
-                            tide_error *err) {
-    tide_text name = {0};
-    if (m->plan->n_pools > 0)
-        tide_text_addf(&name, "pool %zu", number);
-    else
-        tide_text_add(&name, "buffer");
-    if (name.data == NULL || name.failed) {
-        tide_text_deinit(&name);
-        return TIDE_NO_MEMORY(err, "for pools");
-    }
-    m->offsets[m->out->n] = offset;
-    tide_pool *p = &m->out->items[m->out->n++];
-    *p = (tide_pool){.name = name.data,
-                     .kind = b->kind,
+/// What a pool of a plan is at step `w->at`.
+static tide_status put_plan_pool(const tide__plan_pools *pools, size_t k, tide_pool *p, tide_error *err) {
+    const tide_memory_plan *plan = pools->plan;
+    const tide__plan_pool *from = &pools->pools[k];
+    *p = (tide_pool){.name = name_of(plan, k),
+                     .number = k,
+                     .kind = plan->buffers[from->buffer].kind,
                      .tells_segments = true,
                      .n_segments = 1,
-                     .reserved_bytes = bytes,
-                     .peak_reserved_bytes = bytes};
-    tide_device_format(b->device, p->device, sizeof p->device);
-    return TIDE_OK;
+                     .reserved_bytes = from->bytes,
+                     .peak_reserved_bytes = from->bytes,
+                     .is_planned = true};
+    tide_device_format(plan->buffers[from->buffer].device, p->device, sizeof p->device);
+    return p->name != NULL ? TIDE_OK : TIDE_NO_MEMORY(err, "for pools");
 }
 
-static tide_status add_pools(maker *m, tide_error *err) {
-    const tide_memory_plan *plan = m->plan;
-    const size_t n = plan->n_pools > 0 ? plan->n_pools : plan->n_buffers;
-    m->out->items = tide_host_calloc(n + 1, sizeof *m->out->items);
-    m->offsets = tide_host_calloc(n + 1, sizeof *m->offsets);
-    if (m->out->items == NULL || m->offsets == NULL) return TIDE_NO_MEMORY(err, "for pools");
+static void set_stretch(tide_pool *p, const tide__pool_stretch *s) {
+    p->active_bytes = s->active;
+    p->requested_bytes = s->requested;
+    p->cached_bytes = p->reserved_bytes - s->active;
+    p->largest_free_bytes = s->largest_free;
+    p->n_blocks = s->n_tensors;
+}
+
+/// Over all steps: the peak, the least that was left in the window, and since when.
+static void follow_steps(const tide__plan_pools *pools, size_t k, const plan_window *w, tide_pool *p) {
+    const tide__pool_stretch *list = tide__plan_pool_stretches(pools, k);
+    const size_t n = pools->pools[k].n;
+    uint64_t sum = 0, steps = 0;
+    p->unused_bytes = p->reserved_bytes;
+    p->unused_since = w->begin;
     for (size_t i = 0; i < n; i++) {
-        if (plan->n_pools > 0) {
-            const tide_plan_pool *pool = &plan->pool_list[i];
-            TIDE_TRY(add_pool(m, pool->size_bytes, pool->offset_bytes, &plan->buffers[pool->buffer], i, err));
-        } else {
-            TIDE_TRY(add_pool(m, plan->buffers[i].bytes, 0, &plan->buffers[i], i, err));
-        }
+        const int64_t begin = i > 0 ? list[i].step : w->begin, end = i + 1 < n ? list[i + 1].step : w->end;
+        const uint64_t cached = p->reserved_bytes - list[i].active;
+        if (begin >= end) continue;
+        if (list[i].active > p->peak_active_bytes) p->peak_active_bytes = list[i].active;
+        if (begin <= w->t1 && end > w->t0 && cached < p->unused_bytes) p->unused_bytes = cached;
+        if (begin <= w->at && cached < p->cached_bytes) p->unused_since = end;
+        const uint64_t length = (uint64_t)(end - begin);
+        if (cached > 0 && length > (UINT64_MAX - sum) / cached) continue; // a mean of what can be added up
+        sum += cached * length;
+        steps += length;
     }
-    return TIDE_OK;
+    p->wasted_bytes = steps > 0 ? sum / steps : 0;
 }
 
-// ---- over the steps ----
-
-static int by_pool(const void *a, const void *b) {
-    const change *x = a, *y = b;
-    if (x->pool != y->pool) return x->pool < y->pool ? -1 : 1;
-    return (x->step > y->step) - (x->step < y->step);
-}
-
-static size_t make_changes(maker *m) {
-    size_t n = 0;
-    for (size_t i = 0; i < m->n; i++) {
-        const tide_occupied *o = &m->occupied[i];
-        const uint32_t pool = pool_of(m->plan, o->root);
-        if (pool == UINT32_MAX) continue;
-        m->changes[n++] = (change){pool, o->begin_step, o->hi_bytes - o->lo_bytes, true};
-        m->changes[n++] = (change){pool, o->end_step, o->hi_bytes - o->lo_bytes, false};
+/// The plan's pools as they are in each context of a run.
+static tide_status add_run_pools(tide_subject *s, int64_t t0, int64_t t1, tide_pools *out, tide_error *err) {
+    const tide_subject_facts *facts = tide_subject_get_facts(s);
+    tide__run_pools r;
+    TIDE_TRY(tide__run_pools_of(s, &r, err));
+    const size_t first = out->n, n = r.n_lanes > 0 ? r.n_lanes * r.pools->n : 0;
+    TIDE_TRY(tide_host_grow(&out->items, &out->cap, out->n + n + 1, sizeof *out->items));
+    for (size_t i = 0; i < n; i++, out->n++) {
+        const size_t lane = i / r.pools->n, k = i % r.pools->n;
+        tide_pool *p = &out->items[out->n];
+        TIDE_TRY(put_plan_pool(r.pools, k, p, err));
+        p->number = first + i;
+        p->context = r.n_lanes > 1 ? (uint32_t)lane + 1 : 0;
+        const plan_window steps = {.t1 = -1, .begin = 0, .end = r.pools->plan->lifetimes.n_steps};
+        follow_steps(r.pools, k, &steps, p);
+        set_stretch(p, tide__plan_pool_at(r.pools, k, tide__run_pools_step(&r, lane, out->at)));
+        tide_trace_pool_column window = tide_trace_pool_column_none();
+        tide__run_pools_fill(&r, lane, k, not_negative(t0), not_negative(t1) + 1, 1, &window);
+        p->unused_bytes = window.least_cached_bytes < p->reserved_bytes ? window.least_cached_bytes : p->reserved_bytes;
+        p->unused_since = tide__run_pools_since(&r, lane, k, out->at, facts->begin);
     }
-    if (n > 1) qsort(m->changes, n, sizeof *m->changes, by_pool);
-    return n;
-}
-
-/// The pool holds `active` bytes in steps [begin, end).
-static void take_stretch(tide_pool *p, int64_t at, int64_t t0, int64_t t1, int64_t begin, int64_t end,
-                         uint64_t active) {
-    if (begin >= end) return;
-    const uint64_t cached = p->reserved_bytes - active;
-    if (active > p->peak_active_bytes) p->peak_active_bytes = active;
-    if (begin <= t1 && end > t0 && cached < p->unused_bytes) p->unused_bytes = cached;
-    if (begin <= at && at < end) {
-        p->active_bytes = active;
-        p->cached_bytes = cached;
-    }
-}
-
-typedef void (*stretch_fn)(tide_pool *p, int64_t at, int64_t t0, int64_t t1, int64_t begin, int64_t end,
-                           uint64_t active);
-
-/// After the moment is known: the last stretch before it in which less was left.
-static void find_since(tide_pool *p, int64_t at, int64_t t0, int64_t t1, int64_t begin, int64_t end, uint64_t active) {
-    (void)t0;
-    (void)t1;
-    if (begin >= end || begin > at || p->reserved_bytes - active >= p->cached_bytes) return;
-    p->unused_since = end;
-}
-
-static void each_stretch(const maker *m, size_t n_changes, int64_t t0, int64_t t1, const tide_subject_facts *facts,
-                         stretch_fn take) {
-    size_t i = 0;
-    for (uint32_t pool = 0; pool < m->out->n; pool++) {
-        uint64_t in = 0, out = 0; // sums of all that began and ended: neither can pass the sum of all
-        int64_t from = facts->begin;
-        while (i < n_changes && m->changes[i].pool == pool) {
-            const int64_t step = m->changes[i].step;
-            take(&m->out->items[pool], m->out->at.t, t0, t1, from, step, in - out);
-            for (; i < n_changes && m->changes[i].pool == pool && m->changes[i].step == step; i++)
-                *(m->changes[i].is_begin ? &in : &out) += m->changes[i].bytes;
-            from = step;
-        }
-        take(&m->out->items[pool], m->out->at.t, t0, t1, from, facts->end, in - out);
-    }
-}
-
-// ---- at the moment ----
-
-typedef struct stretch {
-    uint32_t pool, root;
-    uint64_t lo, hi; // in its buffer
-} stretch;
-
-static int by_place(const void *a, const void *b) {
-    const stretch *x = a, *y = b;
-    if (x->pool != y->pool) return x->pool < y->pool ? -1 : 1;
-    return (x->lo > y->lo) - (x->lo < y->lo);
-}
-
-/// What rounding adds to a root that is alive.
-static uint64_t rounding_of(const tide_lifetime *l, int64_t step) {
-    const bool is_alive = l->begin_step <= step && step < l->end_step && l->n_gaps == 0;
-    return is_alive ? tide_lifetime_aligned_bytes(l) - l->size_bytes : 0;
-}
-
-static int by_root(const void *a, const void *b) {
-    const stretch *x = a, *y = b;
-    if (x->pool != y->pool) return x->pool < y->pool ? -1 : 1;
-    return (x->root > y->root) - (x->root < y->root);
-}
-
-static void count_blocks(const maker *m, stretch *list, size_t n) {
-    if (n > 1) qsort(list, n, sizeof *list, by_root);
-    for (uint32_t i = 0; i < m->out->n; i++) m->out->items[i].requested_bytes = m->out->items[i].active_bytes;
-    for (size_t i = 0; i < n; i++) {
-        if (i > 0 && list[i].root == list[i - 1].root) continue;
-        tide_pool *p = &m->out->items[list[i].pool];
-        p->n_blocks++;
-        p->requested_bytes -= rounding_of(&m->plan->lifetimes.items[list[i].root], m->out->at.t);
-    }
-}
-
-static tide_status find_free(const maker *m, tide_error *err) {
-    stretch *list;
-    TIDE_TRY(TIDE_NEW(&list, m->n + 1, err, "for pools"));
-    size_t n = 0;
-    for (size_t i = 0; i < m->n; i++) {
-        const tide_occupied *o = &m->occupied[i];
-        const uint32_t pool = pool_of(m->plan, o->root);
-        if (pool == UINT32_MAX || o->begin_step > m->out->at.t || o->end_step <= m->out->at.t) continue;
-        const uint64_t offset = m->plan->offsets[o->root];
-        list[n++] = (stretch){pool, o->root, offset + o->lo_bytes, offset + o->hi_bytes};
-    }
-    count_blocks(m, list, n);
-    if (n > 1) qsort(list, n, sizeof *list, by_place);
-    size_t i = 0;
-    for (uint32_t pool = 0; pool < m->out->n; pool++) {
-        tide_pool *p = &m->out->items[pool];
-        uint64_t end = m->offsets[pool];
-        for (; i < n && list[i].pool == pool; i++) {
-            if (list[i].lo > end && list[i].lo - end > p->largest_free_bytes) p->largest_free_bytes = list[i].lo - end;
-            if (list[i].hi > end) end = list[i].hi;
-        }
-        const uint64_t rest = m->offsets[pool] + p->reserved_bytes - end;
-        if (rest > p->largest_free_bytes) p->largest_free_bytes = rest;
-    }
-    tide_host_free(list);
     return TIDE_OK;
 }
 
 static tide_status of_plan(tide_subject *s, int64_t t0, int64_t t1, tide_pools *out, tide_error *err) {
     const tide_subject_facts *facts = tide_subject_get_facts(s);
-    maker m = {.plan = facts->plan, .out = out};
-    if (m.plan == NULL) return TIDE_OK;
-    tide_status st = tide_lifetimes_occupied(&m.plan->lifetimes, &m.occupied, &m.n, err);
-    if (st == TIDE_OK) st = add_pools(&m, err);
-    if (st == TIDE_OK) {
-        m.changes = tide_host_alloc((2 * m.n + 1) * sizeof *m.changes);
-        if (m.changes == NULL) st = TIDE_NO_MEMORY(err, "for pools");
+    const plan_window w = {out->at.t, t0, t1, facts->begin, facts->end};
+    const tide__plan_pools *pools;
+    if (facts->plan == NULL) return TIDE_OK;
+    TIDE_TRY(tide__subject_plan_pools(s, &pools, err));
+    TIDE_TRY(TIDE_NEW(&out->items, pools->n + 1, err, "for pools"));
+    for (; out->n < pools->n; out->n++) {
+        tide_pool *p = &out->items[out->n];
+        TIDE_TRY(put_plan_pool(pools, out->n, p, err));
+        set_stretch(p, tide__plan_pool_at(pools, out->n, w.at));
+        follow_steps(pools, out->n, &w, p);
     }
-    if (st == TIDE_OK) {
-        const size_t n = make_changes(&m);
-        for (size_t i = 0; i < out->n; i++) {
-            out->items[i].unused_bytes = out->items[i].reserved_bytes;
-            out->items[i].unused_since = facts->begin;
-        }
-        each_stretch(&m, n, t0, t1, facts, take_stretch);
-        each_stretch(&m, n, t0, t1, facts, find_since);
-        st = find_free(&m, err);
-    }
-    tide_host_free(m.changes);
-    tide_host_free(m.offsets);
-    tide_host_free(m.occupied);
-    return st;
+    return TIDE_OK;
 }
 
 void tide_pools_deinit(tide_pools *p) {
@@ -249,6 +125,8 @@ void tide_pools_deinit(tide_pools *p) {
 
 static int by_reserved(const void *a, const void *b) {
     const tide_pool *x = a, *y = b;
+    if (x->is_planned != y->is_planned) return x->is_planned ? 1 : -1;
+    if (x->context != y->context) return x->context < y->context ? -1 : 1;
     if (x->reserved_bytes != y->reserved_bytes) return x->reserved_bytes > y->reserved_bytes ? -1 : 1;
     int c = strcmp(x->device, y->device);
     if (c == 0) c = (x->kind > y->kind) - (x->kind < y->kind);
@@ -258,6 +136,7 @@ static int by_reserved(const void *a, const void *b) {
 static void finish(tide_pools *p) {
     if (p->n > 1) qsort(p->items, p->n, sizeof *p->items, by_reserved);
     for (size_t i = 0; i < p->n; i++) {
+        if (p->items[i].is_planned && !p->items[0].is_planned) break; // they lie in those before them
         p->reserved_bytes += p->items[i].reserved_bytes;
         p->active_bytes += p->items[i].active_bytes;
         p->requested_bytes += p->items[i].requested_bytes;
@@ -272,11 +151,10 @@ static bool report(void *ctx, double share) {
     return progress->tell(progress->ctx, share, "adding up pools");
 }
 
-static uint64_t not_negative(int64_t t) { return t > 0 ? (uint64_t)t : 0; }
-
 static tide_status put(tide_pools *out, const tide_trace_pool *from, tide_error *err) {
     tide_pool *p = &out->items[out->n];
     *p = (tide_pool){.name = tide_host_strdup(from->allocator),
+                     .number = out->n,
                      .kind = from->kind,
                      .tells_segments = from->tells_segments,
                      .n_segments = from->n_segments,
@@ -313,7 +191,8 @@ static tide_status of_trace(tide_subject *s, int64_t t0, int64_t t1, const tide_
     tide_status st = out->items != NULL ? TIDE_OK : TIDE_NO_MEMORY(err, "for pools");
     for (size_t i = 0; st == TIDE_OK && i < n; i++) st = put(out, &list[i], err);
     tide_host_free(list);
-    return st;
+    out->cap = n + 1;
+    return st == TIDE_OK ? add_run_pools(s, t0, t1, out, err) : st;
 }
 
 tide_status tide_pools_at(tide_subject *s, tide_moment at, int64_t t0, int64_t t1, const tide_progress *progress,

@@ -5,6 +5,7 @@
 #define TIDE_ANALYSIS_POOLS_H
 
 #include "analysis/subject.h"
+#include "profiler/holdings.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -12,7 +13,8 @@ extern "C" {
 
 /// One allocator on one device for one kind; of a plan one pool, or the buffer.
 typedef struct tide_pool {
-    char *name; ///< "stream_caching", "pool 3"; owned
+    char *name;    ///< "stream_caching", "pool 3"; owned
+    size_t number; ///< of all pools of the subject, whatever the moment: see tide_pools_columns
     char device[16];
     tide_memory_kind kind;
     bool tells_segments; ///< false: it does not record segments, so reserved is what its blocks hold
@@ -26,18 +28,73 @@ typedef struct tide_pool {
     uint64_t unused_bytes; ///< least cached at any moment from the first to the last of the window at which it held
                            ///< anything: no block used it
     int64_t unused_since;  ///< the last moment before `at` with less cached than now; the begin: never
+    bool is_planned;       ///< a plan's own, which lies in memory of another pool, or in none: of a plan without a run
+    uint32_t context;      ///< is_planned, in a run of several contexts: which, from 1; else 0
+    uint64_t wasted_bytes; ///< is_planned: the mean of what is cached, over all steps of the plan; else 0
 } tide_pool;
 typedef struct tide_pools {
     tide_moment at;
-    tide_pool *items; ///< [n] largest reserved first
-    size_t n;
-    uint64_t reserved_bytes, active_bytes, requested_bytes, cached_bytes;
+    tide_pool *items; ///< [n] largest reserved first; behind them those of the plan of a run, by context
+    size_t n, cap;
+    uint64_t reserved_bytes, active_bytes, requested_bytes, cached_bytes; ///< sums; without what lies in another pool
 } tide_pools;
 /// [t0, t1]: the window for unused_bytes. Of a trace this reads all events of the run the first time, 0.2 us each
 /// (progress); another moment or window takes some milliseconds.
 tide_status tide_pools_at(tide_subject *s, tide_moment at, int64_t t0, int64_t t1, const tide_progress *progress,
                           tide_pools *out, tide_error *err) TIDE_NODISCARD;
 void tide_pools_deinit(tide_pools *p);
+
+/// An allocator took a segment from the system, or gave it back.
+typedef struct tide_pool_mark {
+    size_t pool; ///< its number
+    int64_t t;
+    uint64_t event, bytes;
+    bool is_growth;
+} tide_pool_mark;
+/// Pools over time.
+typedef struct tide_pool_history {
+    tide_trace_pool_column *columns; ///< [n_pools][n_columns], by the pools' numbers; owned
+    size_t n_pools, n_columns;
+    tide_pool_mark *marks; ///< [n_marks] in [t0, t1), by time; owned
+    size_t n_marks;
+} tide_pool_history;
+/**
+ * Every pool of the subject in `n` equal columns of [t0, t1), each at least one step or ns wide, exactly as
+ * tide_trace_pool_columns says; a plan's pools exactly. A pool of the plan of a run is there from the run's first to
+ * its last execution of each context; between two executions it is empty.
+ *
+ * @return TIDE_ERR_INVALID for a window without time, TIDE_ERR_NOMEM, and the errors of reading a trace
+ *
+ * Of a trace the first question reads all events of the run, like tide_pools_at; then some milliseconds, and 0.02 us
+ * for each step of each execution in the window.
+ */
+tide_status tide_pools_over(tide_subject *s, int64_t t0, int64_t t1, size_t n, const tide_progress *progress,
+                            tide_pool_history *out, tide_error *err) TIDE_NODISCARD;
+void tide_pool_history_deinit(tide_pool_history *h);
+
+/// What is in the way of a request.
+typedef struct tide_pool_blocker {
+    char *name, *owner; ///< owned
+    uint64_t id;        ///< of the block, or of a plan the tensor
+    uint64_t bytes;
+} tide_pool_blocker;
+/// Whether a pool would serve a request; see tide_trace_request.
+typedef struct tide_pool_request {
+    uint64_t bytes;
+    tide_trace_fit fit;
+    uint64_t address;            ///< of a plan's pool counted from its begin
+    uint64_t room_bytes;         ///< of the segment or pool around it
+    tide_pool_blocker *blockers; ///< [n_blockers] by address; owned
+    size_t n_blockers;
+    uint64_t blocked_bytes;
+    bool has_next; ///< when it is not served now: it would be later, first at
+    tide_moment next;
+} tide_pool_request;
+/// Costs what tide_pools_over costs. `pool`: its number. TIDE_ERR_INVALID for 0 bytes, TIDE_ERR_NOT_FOUND for a pool
+/// that is not there.
+tide_status tide_pools_request(tide_subject *s, tide_moment at, size_t pool, uint64_t bytes,
+                               const tide_progress *progress, tide_pool_request *out, tide_error *err) TIDE_NODISCARD;
+void tide_pool_request_deinit(tide_pool_request *r);
 
 /// Blocks of one site that were never freed.
 typedef struct tide_leak {

@@ -341,6 +341,8 @@ static void forget_planned(tide_subject *s) {
 static void forget_live(tide_subject *s) {
     if (s->has_live) tide_plan_live_deinit(&s->live);
     s->has_live = false;
+    if (s->has_pools) tide__plan_pools_deinit(&s->pools);
+    s->has_pools = false;
 }
 
 void tide_subject_destroy(tide_subject *s) {

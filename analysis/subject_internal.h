@@ -5,6 +5,7 @@
 #define TIDE_ANALYSIS_SUBJECT_INTERNAL_H
 
 #include "analysis/items_internal.h"
+#include "analysis/plan_pools.h"
 #include "analysis/run_plan.h"
 #include "analysis/step_curve.h"
 #include "analysis/subject.h"
@@ -34,6 +35,8 @@ struct tide_subject {
     bool has_planned;
     tide_plan_live live; ///< of the plan; made when it is asked for
     bool has_live;
+    tide__plan_pools pools; ///< of the plan; made when they are asked for
+    bool has_pools;
     tide__kept_curve *curves;
     size_t n_curves, cap_curves;
     tide_items_hold *items; ///< NULL: not loaded
@@ -66,6 +69,8 @@ tide_status tide__subject_curve(tide_subject *s, tide_curve_key key, const tide_
 /// What the plan has alive at each step, of a kind (-1: all) and a device (NULL: all).
 tide_status tide__plan_curve(const tide_memory_plan *plan, int kind, const char *device, tide__step_curve *out,
                              tide_error *err) TIDE_NODISCARD;
+/// Pools of the plan of the subject, which has one; made when it is new.
+tide_status tide__subject_plan_pools(tide_subject *s, const tide__plan_pools **out, tide_error *err) TIDE_NODISCARD;
 /// What is alive in the plan of the subject, made when it is new.
 tide_status tide__subject_plan_live(tide_subject *s, const tide_plan_live **out, tide_error *err) TIDE_NODISCARD;
 

@@ -74,6 +74,17 @@ typedef struct tide_trace_pool_column {
     float fragmentation; ///< highest share of the cached bytes outside of the largest free block, 0 to 1; -1: not
                          ///< known, or it held nothing
 } tide_trace_pool_column;
+/// The extremes of both.
+void tide_trace_pool_column_join(tide_trace_pool_column *into, const tide_trace_pool_column *from);
+/// Extremes of no moment, which any other ones replace.
+static inline tide_trace_pool_column tide_trace_pool_column_none(void) {
+    return (tide_trace_pool_column){
+        .least_cached_bytes = UINT64_MAX, .least_free_bytes = TIDE_UNKNOWN_BYTES, .fragmentation = -1};
+}
+/// The column of [t0, t1) that `t` lies in, of `n` <= t1 - t0 equal ones: column i begins at t0 + i * (t1 - t0) / n.
+size_t tide_trace_column_of(uint64_t t0, uint64_t t1, size_t n, uint64_t t);
+/// From `from` columns of each of `n_pools` to `n`, in place: [n_pools][n], of which [n_pools][from] are filled.
+void tide_trace_pool_columns_widen(tide_trace_pool_column *columns, size_t n_pools, size_t from, size_t n);
 typedef struct tide_trace_pool_columns_question {
     int64_t run_id;        ///< 0: the whole trace
     uint64_t t0_ns, t1_ns; ///< [t0, t1), cut into `n` equal columns, each at least 1 ns wide; t1 > t0

@@ -29,12 +29,13 @@ typedef struct columns {
 
 __extension__ typedef unsigned __int128 u128;
 
-/// The column of a time in [t0, t1): the last one that begins at or before it.
-static size_t column_of(const columns *c, uint64_t t_ns) {
-    const u128 d = (u128)(t_ns - c->t0) + 1, len = c->t1 - c->t0;
-    TIDE_ASSERT(t_ns >= c->t0 && t_ns < c->t1);
-    return (size_t)((d * c->n + len - 1) / len) - 1;
+size_t tide_trace_column_of(uint64_t t0, uint64_t t1, size_t n, uint64_t t) {
+    TIDE_ASSERT(t >= t0 && t < t1 && n > 0 && n <= t1 - t0);
+    const u128 d = (u128)(t - t0) + 1, len = t1 - t0;
+    return (size_t)((d * n + len - 1) / len) - 1;
 }
+
+static size_t column_of(const columns *c, uint64_t t_ns) { return tide_trace_column_of(c->t0, c->t1, c->n, t_ns); }
 
 /// All columns that the times from `from` to `to` reach into; false: none.
 static bool columns_of(const columns *c, uint64_t from, uint64_t to, size_t *first, size_t *last) {
@@ -45,7 +46,7 @@ static bool columns_of(const columns *c, uint64_t from, uint64_t to, size_t *fir
 }
 
 static void join_into(columns *c, size_t pool, size_t column, const tide_trace_pool_column *from) {
-    tide__pool_column_join(&c->out[pool * c->n + column], from);
+    tide_trace_pool_column_join(&c->out[pool * c->n + column], from);
 }
 
 // ---- from intervals ----
@@ -145,14 +146,13 @@ static tide_status prepare(columns *c, const tide_trace_pool_columns_question *q
     const uint64_t len = q->t1_ns - q->t0_ns;
     c->n = q->n < len ? q->n : (size_t)len;
     TIDE_TRY(TIDE_NEW(&c->out, (c->sums->n + 1) * q->n, err, "for the columns of '%s'", c->t->path));
-    for (size_t i = 0; i < c->sums->n * c->n; i++) c->out[i] = tide__pool_column_none();
+    for (size_t i = 0; i < c->sums->n * c->n; i++) c->out[i] = tide_trace_pool_column_none();
     return TIDE_OK;
 }
 
-/// From fewer columns to `n` for each pool, from the last one on: no column is written before it was read.
-static void widen(tide_trace_pool_column *out, size_t n_pools, size_t from, size_t n) {
-    for (size_t i = n_pools; from < n && i-- > 0;)
-        for (size_t k = n; k-- > 0;) out[i * n + k] = out[i * from + (size_t)((u128)k * from / n)];
+void tide_trace_pool_columns_widen(tide_trace_pool_column *list, size_t n_pools, size_t from, size_t n) {
+    for (size_t i = n_pools; from < n && i-- > 0;) // from the last one on: none is written before it was read
+        for (size_t k = n; k-- > 0;) list[i * n + k] = list[i * from + (size_t)((u128)k * from / n)];
 }
 
 tide_status tide_trace_pool_columns(tide_trace *t, const tide_trace_pool_columns_question *q,
@@ -166,7 +166,7 @@ tide_status tide_trace_pool_columns(tide_trace *t, const tide_trace_pool_columns
     tide_host_free(c.order);
     for (size_t i = 0; st == TIDE_OK && i < c.sums->n * c.n; i++)
         if (c.out[i].least_cached_bytes > c.out[i].cached_bytes) c.out[i].least_cached_bytes = 0; // of no moment
-    if (st == TIDE_OK) widen(c.out, c.sums->n, c.n, q->n);
+    if (st == TIDE_OK) tide_trace_pool_columns_widen(c.out, c.sums->n, c.n, q->n);
     if (st != TIDE_OK || c.sums->n == 0) {
         tide_host_free(c.out);
         c.out = NULL;

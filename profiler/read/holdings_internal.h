@@ -106,16 +106,8 @@ typedef struct tide__interval_low {
 
 /// It holds what the pool holds now, and nothing else.
 void tide__pool_see_now(const tide__pool *p, tide_trace_pool_column *out);
-/// The extremes of both.
-void tide__pool_column_join(tide_trace_pool_column *into, const tide_trace_pool_column *from);
 /// It holds nothing, as before it was met.
 void tide__pool_see_nothing(const tide_trace_pool *facts, tide_trace_pool_column *out);
-/// Extremes of no moment, which any other ones replace.
-static inline tide_trace_pool_column tide__pool_column_none(void) {
-    return (tide_trace_pool_column){
-        .least_cached_bytes = UINT64_MAX, .least_free_bytes = TIDE_UNKNOWN_BYTES, .fragmentation = -1};
-}
-
 typedef struct tide__kept_pool {
     tide_trace_pool facts;    ///< names and peaks
     uint64_t begin_unused;    ///< when the run began

@@ -41,9 +41,9 @@ static tide_status note_pool(const tide__pool *from, int64_t interval, tide__kep
 /// What the pool held in an interval, of which a part may have been summed up before.
 static tide_status note_interval(tide__pool *from, int64_t interval, tide__kept_pool *to) {
     TIDE_TRY(tide_host_grow(&to->intervals, &to->cap_intervals, (size_t)interval + 1, sizeof *to->intervals));
-    if (to->n_intervals == (size_t)interval) to->intervals[to->n_intervals++] = tide__pool_column_none();
+    if (to->n_intervals == (size_t)interval) to->intervals[to->n_intervals++] = tide_trace_pool_column_none();
     while (to->n_intervals <= (size_t)interval) tide__pool_see_nothing(&to->facts, &to->intervals[to->n_intervals++]);
-    tide__pool_column_join(&to->intervals[interval], &from->seen);
+    tide_trace_pool_column_join(&to->intervals[interval], &from->seen);
     tide__pool_see_now(from, &from->seen);
     to->last = from->seen;
     return TIDE_OK;
@@ -83,7 +83,7 @@ tide_status tide__pool_walk_init(tide_trace *t, const tide__pool_sums *s, tide__
         out->pools[out->n] = (tide__pool){.facts = s->pools[out->n].facts,
                                           .held_low = UINT64_MAX,
                                           .any_low = UINT64_MAX,
-                                          .seen = tide__pool_column_none()};
+                                          .seen = tide_trace_pool_column_none()};
     }
     return TIDE_OK;
 }

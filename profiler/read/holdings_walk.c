@@ -247,7 +247,7 @@ void tide__pool_see_nothing(const tide_trace_pool *facts, tide_trace_pool_column
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
-void tide__pool_column_join(tide_trace_pool_column *into, const tide_trace_pool_column *from) {
+void tide_trace_pool_column_join(tide_trace_pool_column *into, const tide_trace_pool_column *from) {
     into->reserved_bytes = most(into->reserved_bytes, from->reserved_bytes);
     into->active_bytes = most(into->active_bytes, from->active_bytes);
     into->requested_bytes = most(into->requested_bytes, from->requested_bytes);
@@ -266,7 +266,7 @@ static void settle_pool(walk *w, pool *p, uint64_t t_ns) {
     if (w->keeps_free) {
         tide_trace_pool_column now;
         tide__pool_see_now(p, &now);
-        tide__pool_column_join(&p->seen, &now);
+        tide_trace_pool_column_join(&p->seen, &now);
     }
     if (!p->facts.tells_segments) return;
     const uint64_t unused = tide__pool_unused(p);

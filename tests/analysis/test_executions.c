@@ -2,6 +2,7 @@
 //
 // What lies in plans' buffers, held against plain SQL over the trace (view holders) at every event of random
 // recordings: several contexts, executions that are cut short, operators inside operators, plans with aliases and gaps.
+#include "analysis/pools.h"
 #include "planner/plan_live.h"
 #include "tests/analysis/subject_fixture.h"
 
@@ -210,6 +211,50 @@ static void check_fullest(tide_trace *t, const uint64_t *used, uint64_t n_events
     assert_int_equal(got.event, at);
 }
 
+/// What lies in the pools of the plan, in all contexts, is what lies in the buffers; and a window of one nanosecond
+/// behind an event has no less than what holds after it.
+static void check_plan_pools(const char *path, const uint64_t *in_buffers, uint64_t n_events) {
+    tide_error err = TIDE_ERROR_INIT;
+    tide_subject *s;
+    assert_tide_ok(tide_subject_of_trace(path, 1, &s, &err), &err);
+    const tide_subject_facts *facts = tide_subject_get_facts(s);
+    for (uint64_t e = 1; e <= n_events; e++) {
+        tide_trace_event event;
+        size_t n;
+        assert_tide_ok(tide_trace_events(tide_subject_trace(s), e, &event, 1, &n, &err), &err);
+        const tide_moment at = {(int64_t)event.t_ns, e};
+        if (at.t < facts->begin || at.t >= facts->end) continue;
+        tide_pools pools;
+        tide_pool_history h;
+        uint64_t active = 0;
+        assert_tide_ok(tide_pools_at(s, at, facts->begin, facts->end, NULL, &pools, &err), &err);
+        assert_tide_ok(tide_pools_over(s, at.t, at.t + 1, 1, NULL, &h, &err), &err);
+        assert_int_equal(h.n_pools, pools.n);
+        for (size_t i = 0; i < pools.n; i++) {
+            const tide_pool *p = &pools.items[i];
+            if (!p->is_planned) continue;
+            active += p->active_bytes;
+            assert_true(h.columns[p->number].active_bytes >= p->active_bytes);
+            assert_true(h.columns[p->number].least_cached_bytes <= p->cached_bytes);
+            assert_true(p->unused_since <= at.t);
+        }
+        if (active != in_buffers[e])
+            fail_msg("event %d: %d bytes in the plan's pools, not %d", (int)e, (int)active, (int)in_buffers[e]);
+        tide_pool_history_deinit(&h);
+        tide_pools_deinit(&pools);
+    }
+    tide_subject_destroy(s);
+}
+
+static uint64_t bytes_in_buffers(tide_trace *t, uint64_t event) {
+    tide_live_set set = live_after(t, event, true);
+    uint64_t sum = 0;
+    for (size_t i = 0; i < set.n; i++)
+        if (set.items[i].in_buffer && !set.items[i].is_unused) sum += set.items[i].requested_bytes;
+    tide_live_set_deinit(&set);
+    return sum;
+}
+
 static void check_recording(uint64_t seed) {
     static used_list list;
     tide_error err = TIDE_ERROR_INIT;
@@ -230,10 +275,11 @@ static void check_recording(uint64_t seed) {
     assert_tide_ok(tide_trace_executions(t, 1, &x, &err), &err);
     assert_int_equal(x->n, sql_number(db, "SELECT count(*) FROM executions"));
     const bool says = sql_number(db, "SELECT count(*) FROM buffers") > 0;
-    uint64_t used[1024], last = 0;
+    uint64_t used[1024], in_buffers[1024], last = 0;
     for (uint64_t e = 1; e <= info.n_events; e++) {
         // Without the numbers of blocks SQL leaves buffers as they are.
         used[e] = says ? check_event(t, db, e) : 0;
+        in_buffers[e] = bytes_in_buffers(t, e);
         if (list.at[e] != UINT64_MAX) last = list.at[e];
         if (used[e] > 0) assert_int_equal(used[e], last);
         used[e] = last;
@@ -241,6 +287,7 @@ static void check_recording(uint64_t seed) {
     check_fullest(t, used, info.n_events);
     sqlite3_close(db);
     tide_trace_close(t);
+    check_plan_pools(d.file, in_buffers, info.n_events);
     tmp_dir_remove(&d);
 }
 

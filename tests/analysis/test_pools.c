@@ -369,6 +369,59 @@ static uint64_t offset_of(const tide_memory_plan *plan, const tide_pool *p) {
     return plan->pool_list[number].offset_bytes;
 }
 
+/// The fewest painted bytes in any place of the pool; UINT64_MAX: it is too small.
+static uint64_t least_painted(const tide_pool *p, const uint8_t *bytes, uint64_t at, uint64_t want) {
+    uint64_t best = UINT64_MAX;
+    for (uint64_t i = at; want <= p->reserved_bytes && i <= at + p->reserved_bytes - want; i++) {
+        uint64_t sum = 0;
+        for (uint64_t k = i; k < i + want; k++) sum += bytes[k];
+        if (sum < best) best = sum;
+    }
+    return best;
+}
+
+/// Requests of some sizes at a step. What is in the way may reach out of the place: it is at least what is painted
+/// there.
+static void check_requests(tide_subject *s, const tide_pool *p, const uint8_t *bytes, uint64_t begin, int64_t step) {
+    tide_error err = TIDE_ERROR_INIT;
+    const uint64_t sizes[] = {1, p->largest_free_bytes, p->largest_free_bytes + 1, p->reserved_bytes,
+                              p->reserved_bytes + 1};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        if (sizes[i] == 0) continue;
+        tide_pool_request r;
+        const uint64_t least = least_painted(p, bytes, begin, sizes[i]);
+        assert_tide_ok(tide_pools_request(s, (tide_moment){step, 0}, p->number, sizes[i], NULL, &r, &err), &err);
+        assert_int_equal(r.fit, least == UINT64_MAX ? TIDE_FIT_GROW : least == 0 ? TIDE_FIT_FREE : TIDE_FIT_BLOCKED);
+        uint64_t sum = 0;
+        for (size_t k = 0; k < r.n_blockers; k++) sum += r.blockers[k].bytes;
+        assert_int_equal(sum, r.blocked_bytes);
+        assert_int_equal(r.n_blockers > 0, r.fit == TIDE_FIT_BLOCKED);
+        if (r.fit == TIDE_FIT_BLOCKED) assert_true(r.blocked_bytes >= least);
+        assert_false(r.fit == TIDE_FIT_FREE && r.has_next);
+        tide_pool_request_deinit(&r);
+    }
+}
+
+/// Over all steps, a column each, what the pools were at each of them; and twice as wide.
+static void check_history(tide_subject *s, const tide_pools *at, int64_t step, const tide_pool_history *h) {
+    const size_t wide = h->n_columns / 2;
+    for (size_t i = 0; i < at->n; i++) {
+        const tide_pool *p = &at->items[i];
+        for (size_t twice = 0; twice < 2; twice++) {
+            const tide_trace_pool_column *c = &h->columns[p->number * h->n_columns + 2 * (size_t)step + twice];
+            assert_int_equal(c->reserved_bytes, p->reserved_bytes);
+            assert_int_equal(c->active_bytes, p->active_bytes);
+            assert_int_equal(c->requested_bytes, p->requested_bytes);
+            assert_int_equal(c->cached_bytes, p->cached_bytes);
+            assert_int_equal(c->least_cached_bytes, p->cached_bytes);
+            assert_int_equal(c->most_free_bytes, p->largest_free_bytes);
+            assert_int_equal(c->least_free_bytes, p->largest_free_bytes);
+        }
+    }
+    assert_int_equal(h->n_pools, at->n);
+    assert_int_equal(wide, tide_subject_get_facts(s)->end);
+}
+
 static void check_plan(tide_memory_plan *plan) {
     tide_error err = TIDE_ERROR_INIT;
     tide_occupied *list;
@@ -377,6 +430,8 @@ static void check_plan(tide_memory_plan *plan) {
     uint8_t *bytes = tide_host_calloc(plan->bytes + 1, 1);
     tide_subject *s = subject_of_plan(plan);
     const int64_t n_steps = plan->lifetimes.n_steps;
+    tide_pool_history history;
+    assert_tide_ok(tide_pools_over(s, 0, n_steps, 2 * (size_t)n_steps, NULL, &history, &err), &err);
     for (int64_t step = 0; step < n_steps; step++) {
         tide_pools pools;
         paint(list, n, plan, step, bytes);
@@ -390,9 +445,12 @@ static void check_plan(tide_memory_plan *plan) {
             assert_int_equal(p->unused_bytes, p->reserved_bytes - p->peak_active_bytes);
             assert_true(p->peak_active_bytes >= p->active_bytes);
             assert_true(p->unused_since >= 0 && p->unused_since <= step);
+            check_requests(s, p, bytes, offset_of(plan, p), step);
         }
+        check_history(s, &pools, step, &history);
         tide_pools_deinit(&pools);
     }
+    tide_pool_history_deinit(&history);
     tide_host_free(bytes);
     tide_host_free(list);
     tide_subject_destroy(s);
