@@ -45,6 +45,16 @@ static void pool_segments(const void *row, tide_cell *v) {
     if (p->tells_segments) tide_cell_count(v, p->n_segments);
 }
 
+static void pool_context(const void *row, tide_cell *v) {
+    const tide_pool *p = row;
+    if (p->context > 0) tide_cell_count(v, p->context);
+}
+
+static void pool_wasted(const void *row, tide_cell *v) {
+    const tide_pool *p = row;
+    if (p->is_planned) tide_cell_bytes(v, p->wasted_bytes);
+}
+
 static const tide_column pool_columns[] = {
     {"name", "Pool", NAME, TIDE_AT(tide_pool, name)},
     {"device", "Device", NAME, TIDE_TEXT_AT(tide_pool, device)},
@@ -67,7 +77,7 @@ static const tide_column pool_fields[] = {
     {"active_bytes", "held by blocks", BYTES, TIDE_AT(tide_pool, active_bytes)},
     {"requested_bytes", "asked for", BYTES, TIDE_AT(tide_pool, requested_bytes)},
     {"cached_bytes", "cached", BYTES, TIDE_AT(tide_pool, cached_bytes)},
-    {"unused_bytes", "used by nobody in the window", BYTES, TIDE_AT(tide_pool, unused_bytes)},
+    {"unused_bytes", "not used at any moment of the window", BYTES, TIDE_AT(tide_pool, unused_bytes)},
     {"unused_since", "so much cached since", TIME, TIDE_AT(tide_pool, unused_since)},
     {"largest_free_bytes", "largest free stretch", BYTES, TIDE_AT(tide_pool, largest_free_bytes)},
     {"peak_reserved_bytes", "most taken", BYTES, TIDE_AT(tide_pool, peak_reserved_bytes)},
@@ -75,6 +85,9 @@ static const tide_column pool_fields[] = {
     {"segments", "segments", COUNT, .get = pool_segments},
     {"blocks", "blocks", COUNT, TIDE_AT(tide_pool, n_blocks)},
     {"tells_segments", "tells what it takes", FLAG, TIDE_AT(tide_pool, tells_segments)},
+    {"is_planned", "a pool of the plan", FLAG, TIDE_AT(tide_pool, is_planned)},
+    {"context", "context", COUNT, .get = pool_context},
+    {"wasted_bytes", "unused on average", BYTES, .get = pool_wasted},
 };
 
 tide_table tide_table_of_pools(const tide_table_view *view, const tide_pools *pools) {

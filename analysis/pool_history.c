@@ -58,6 +58,8 @@ static tide_status plan_over(tide_subject *s, uint64_t t0, uint64_t t1, size_t n
 
 // ---- a trace ----
 
+enum { SOON = 8, MOST_REASONS = 256 };
+
 static int by_event(const void *a, const void *b) {
     const tide_pool_mark *x = a, *y = b;
     return (x->event > y->event) - (x->event < y->event);
@@ -68,12 +70,48 @@ static bool is_of(const tide_trace_pool *p, const tide_trace_segment *seg) {
            strcmp(p->device, seg->device) == 0;
 }
 
-static void add_mark(tide_pool_history *out, uint64_t t0, uint64_t t1, const tide_pool_mark *m) {
-    if ((uint64_t)m->t >= t0 && (uint64_t)m->t < t1) out->marks[out->n_marks++] = *m;
+static void add_mark(tide_pool_history *out, uint64_t t1, const tide_pool_mark *m) {
+    if ((uint64_t)m->t < t1) out->marks[out->n_marks++] = *m;
+}
+
+/// The first block that is allocated in a segment after it was taken, if that is soon.
+static tide_status find_why(tide_trace *trace, const tide_trace_segment *seg, char *out, size_t out_bytes,
+                            tide_error *err) {
+    tide_trace_event events[SOON];
+    size_t n;
+    TIDE_TRY(tide_trace_events(trace, seg->begin_event + 1, events, SOON, &n, err));
+    for (size_t i = 0; i < n; i++) {
+        const bool is_in_it = events[i].address >= seg->address && events[i].address - seg->address < seg->bytes;
+        if (strcmp(events[i].op, "alloc") != 0 || !is_in_it) continue;
+        size_t len = strlen(events[i].name);
+        if (len > out_bytes - 1) len = out_bytes - 1;
+        while (len > 0 && ((unsigned char)events[i].name[len] & 0xC0) == 0x80) len--; // not a part of a character
+        memcpy(out, events[i].name, len);
+        out[len] = 0;
+        return TIDE_OK;
+    }
+    return TIDE_OK;
+}
+
+/// Reasons of the newest of them: each is a question.
+static tide_status find_reasons(tide_trace *trace, const tide_trace_segment *segments, size_t n, tide_pool_history *out,
+                                tide_error *err) {
+    size_t n_asked = 0;
+    for (size_t i = out->n_marks; i-- > 0 && n_asked < MOST_REASONS;) {
+        tide_pool_mark *m = &out->marks[i];
+        if (!m->is_growth) continue;
+        for (size_t k = 0; k < n; k++) {
+            if (segments[k].begin_event != m->event) continue;
+            TIDE_TRY(find_why(trace, &segments[k], m->why, sizeof m->why, err));
+            n_asked++;
+            break;
+        }
+    }
+    return TIDE_OK;
 }
 
 /// When segments were taken and given back.
-static tide_status add_marks(tide_trace *trace, const tide_trace_pool *pools, size_t n_pools, uint64_t t0, uint64_t t1,
+static tide_status add_marks(tide_trace *trace, const tide_trace_pool *pools, size_t n_pools, uint64_t t1,
                              tide_pool_history *out, tide_error *err) {
     const tide_trace_segment *segments;
     size_t n;
@@ -84,14 +122,14 @@ static tide_status add_marks(tide_trace *trace, const tide_trace_pool *pools, si
         size_t k = 0;
         while (k < n_pools && !is_of(&pools[k], seg)) k++;
         if (k == n_pools) continue; // of another run
-        tide_pool_mark m = {k, (int64_t)seg->begin_ns, seg->begin_event, seg->bytes, true};
-        add_mark(out, t0, t1, &m);
+        tide_pool_mark m = {k, (int64_t)seg->begin_ns, seg->begin_event, seg->bytes, true, ""};
+        add_mark(out, t1, &m);
         if (seg->end_event == UINT64_MAX) continue;
-        m = (tide_pool_mark){k, (int64_t)seg->end_ns, seg->end_event, seg->bytes, false};
-        add_mark(out, t0, t1, &m);
+        m = (tide_pool_mark){k, (int64_t)seg->end_ns, seg->end_event, seg->bytes, false, ""};
+        add_mark(out, t1, &m);
     }
     if (out->n_marks > 1) qsort(out->marks, out->n_marks, sizeof *out->marks, by_event);
-    return TIDE_OK;
+    return find_reasons(trace, segments, n, out, err);
 }
 
 /// The allocators of the trace, by number.
@@ -138,7 +176,7 @@ static tide_status trace_over(tide_subject *s, uint64_t t0, uint64_t t1, size_t 
     tide_trace_pool *pools;
     size_t n_pools;
     TIDE_TRY(list_pools(s, how, &pools, &n_pools, err));
-    const tide_status st = add_marks(s->trace, pools, n_pools, t0, t1, out, err);
+    const tide_status st = add_marks(s->trace, pools, n_pools, t1, out, err);
     tide_host_free(pools);
     return st == TIDE_OK ? add_run_columns(s, t0, t1, n, out, err) : st;
 }

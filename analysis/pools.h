@@ -50,12 +50,13 @@ typedef struct tide_pool_mark {
     int64_t t;
     uint64_t event, bytes;
     bool is_growth;
+    char why[64]; ///< of a growth: name of the block that was allocated in it first, cut; "" unknown
 } tide_pool_mark;
 /// Pools over time.
 typedef struct tide_pool_history {
     tide_trace_pool_column *columns; ///< [n_pools][n_columns], by the pools' numbers; owned
     size_t n_pools, n_columns;
-    tide_pool_mark *marks; ///< [n_marks] in [t0, t1), by time; owned
+    tide_pool_mark *marks; ///< [n_marks] up to t1, by time; owned
     size_t n_marks;
 } tide_pool_history;
 /**

@@ -177,6 +177,7 @@ static const entry table[TIDE_TUI_N_ACTIONS] = {
     [TIDE_TUI_VIEW_3] = {.run_with = show_preset, .number = TIDE_TUI_PRESET_PEAK},
     [TIDE_TUI_VIEW_4] = {.run_with = show_preset, .number = TIDE_TUI_PRESET_ALLOCATORS},
     [TIDE_TUI_VIEW_5] = {.run = show_comparison},
+    [TIDE_TUI_REQUEST] = COMMAND("request "),
     [TIDE_TUI_KIND] = {.run = tide__next_kind},
     [TIDE_TUI_SEARCH] = {.prompt = TIDE_TUI_PROMPT_SEARCH},
     [TIDE_TUI_NEXT_MATCH] = {.run_with = tide__next_match, .number = 1},

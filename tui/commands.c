@@ -256,6 +256,22 @@ static void set_capacity(tide__action *act, const char *value) {
     }
 }
 
+/// The pool that is selected, in the view that shows pools.
+static void request(tide__action *act, const char *text) {
+    tide_error err = TIDE_ERROR_INIT;
+    uint64_t bytes = 0;
+    if (tide_parse_bytes(text, &bytes, &err) != TIDE_OK) {
+        tide__action_fail(act, &err);
+        return;
+    }
+    act->st->request_bytes = bytes;
+    tide_tui_pane panes[TIDE_TUI_N_PANES];
+    const int n = tide_tui_preset_panes(act->st->preset, panes);
+    for (int i = 0; i < n; i++)
+        if (panes[i] == TIDE_TUI_PANE_POOLS) return;
+    tide__action_do(act, TIDE_TUI_VIEW_4);
+}
+
 /// The next value when none is given, else the one that is named.
 static void set_word(tide__action *act, tide_tui_action action, void (*set_to)(tide__action *act, const char *text),
                      const char *value) {
@@ -314,6 +330,7 @@ static const struct {
     {TIDE_TUI_RANGE, range},         {TIDE_TUI_FIT, fit},         {TIDE_TUI_MARK, mark},
     {TIDE_TUI_JUMP, jump},           {TIDE_TUI_EDIT, tide__edit}, {TIDE_TUI_EXPORT, export_view},
     {TIDE_TUI_SAVE_PLAN, save_plan}, {TIDE_TUI_SQL, sql},         {TIDE_TUI_SET, set},
+    {TIDE_TUI_REQUEST, request},
 };
 
 static void do_command(tide__action *act, tide_tui_action action, const char *argument) {

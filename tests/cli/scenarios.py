@@ -175,7 +175,7 @@ class Allocators(Scenario):
         segments = ask(self.trace, "SELECT sum(reserved_bytes) FROM events WHERE op = 'segment_alloc'")[0][0]
         used = ask(self.trace, "SELECT max(requested_bytes) FROM block b JOIN name n ON n.id = b.allocator_id "
                    "WHERE n.text = 'hoarder'")[0][0]
-        self.assertIn(f"hoarder on cpu (Workspace): nobody used {words(segments - used)} of its {words(segments)}",
+        self.assertIn(f"hoarder on cpu (Workspace): {words(segments - used)} of its {words(segments)} stayed unused",
                       " ".join(rows))
         row = next(r for r in rows if r[2:].startswith("hoarder"))
         self.assertIn(words(segments), row)

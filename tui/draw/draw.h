@@ -36,10 +36,16 @@ int tide_tui_overlay_max_top(const tide_tui_scene *s, const tide_tui_glyphs *gly
 
 // ---- how panes that hold more than one list divide their room: drawing, keys and mouse use the same functions ----
 
-/// POOLS: a sentence, the table of pools, a line that separates, the table of leaks.
+/// POOLS: a sentence, the table of pools, these over time, a line that separates, the table of leaks.
 typedef struct tide_tui_pools_parts {
-    tide_tui_rect sentence, pools, rule, leaks; ///< h == 0: left out
+    tide_tui_rect sentence, pools, bands, rule, leaks; ///< h == 0: left out
 } tide_tui_pools_parts;
+/// Pools over time, in the columns of the curve.
+void tide_tui_draw_pool_bands(const tide_tui_view *v, tide_tui_rect r);
+/// When the selected pool took or gave back memory before the cursor; "": never, as far as is known.
+void tide_tui_say_growth(const tide_tui_scene *s, char *buf, size_t buf_bytes);
+/// Whether the selected pool would serve the request; "": none was asked.
+void tide_tui_say_request(const tide_tui_scene *s, char *buf, size_t buf_bytes);
 tide_tui_pools_parts tide_tui_pools_divide(const tide_tui_scene *s, tide_tui_rect body);
 
 /// COMPARE: totals, the waterfall, the table of changes.

@@ -3,9 +3,10 @@
 // POOLS: what allocators hold and who uses it; below, what was never freed and where that began. See draw.h.
 //
 //     == POOLS: allocators at 1.5 ms ===================== 4.00 MiB reserved ==
-//     stream_caching on cpu (Workspace): nobody used 2.00 MiB of its 4.00 MiB from 0 ns to 1.5 ms.
+//     stream_caching on cpu (Workspace): 2.00 MiB of its 4.00 MiB stayed unused from 0 ns to 1.5 ms.
 //       allocator       device      reserved     active     cached     unused    since
 //     > stream_caching  cpu         4.00 MiB   1.00 MiB   3.00 MiB   2.00 MiB   1.2 ms
+//     > stream_caching    4.00 MiB  ##:::::####::::::##::::                  over time: pool_bands.c
 //     -- leaks: 3 sites, 40.0 KiB --
 //       name       op     blocks      bytes   first seen   grows
 //       kept       add    3 of 9   40.0 KiB       1.5 ms   yes, 3.20 KiB/s
@@ -17,7 +18,21 @@
 
 // ---- pools ----
 
-enum { POOL, DEVICE, KIND, RESERVED, ACTIVE, CACHED, UNUSED, SINCE, LARGEST, HIGHEST, N_POOL_COLUMNS };
+enum {
+    POOL,
+    DEVICE,
+    KIND,
+    RESERVED,
+    ACTIVE,
+    CACHED,
+    UNUSED,
+    SINCE,
+    LARGEST,
+    FRAGMENTED,
+    HIGHEST,
+    WASTED,
+    N_POOL_COLUMNS
+};
 static const tide_tui_column pool_columns[N_POOL_COLUMNS] = {
     [POOL] = {.title = "allocator", .min_w = 20, .max_w = 32, .stretch = true},
     [DEVICE] = {.title = "device", .rank = 7},
@@ -28,7 +43,9 @@ static const tide_tui_column pool_columns[N_POOL_COLUMNS] = {
     [UNUSED] = {.title = "unused", .min_w = 10, .right = true},
     [SINCE] = {.title = "since", .min_w = 8, .right = true, .rank = 3},
     [LARGEST] = {.title = "largest free", .right = true, .rank = 5},
+    [FRAGMENTED] = {.title = "fragm.", .right = true, .rank = 9},
     [HIGHEST] = {.title = "peak reserved", .right = true, .rank = 8},
+    [WASTED] = {.title = "wasted", .right = true, .rank = 10},
 };
 
 static bool is_one_of_several(const tide_pools *pools, size_t row) {
@@ -76,6 +93,18 @@ static tide_tui_role pool_cell(const void *ctx, size_t row, int column, char *bu
     case LARGEST:
         tide_tui_bytes(p->largest_free_bytes, buf, buf_bytes);
         break;
+    case FRAGMENTED:
+        if (p->largest_free_bytes == TIDE_UNKNOWN_BYTES)
+            snprintf(buf, buf_bytes, "unknown");
+        else
+            tide_tui_percent(p->cached_bytes - p->largest_free_bytes, p->cached_bytes, buf, buf_bytes);
+        break;
+    case WASTED:
+        if (p->is_planned)
+            tide_tui_bytes(p->wasted_bytes, buf, buf_bytes);
+        else
+            snprintf(buf, buf_bytes, "-");
+        break;
     default:
         tide_tui_bytes(p->peak_reserved_bytes, buf, buf_bytes);
         break;
@@ -95,20 +124,61 @@ static size_t most_unused(const tide_pools *pools) {
     return best;
 }
 
+/// Of a plan's pools the one that leaves most unused on average; SIZE_MAX: there are not several.
+static size_t most_wasted(const tide_pools *pools) {
+    size_t best = SIZE_MAX, n = 0;
+    for (size_t i = 0; i < pools->n; i++) {
+        if (!pools->items[i].is_planned) continue;
+        n++;
+        if (best == SIZE_MAX || pools->items[i].wasted_bytes > pools->items[best].wasted_bytes) best = i;
+    }
+    return n > 1 && pools->items[best].wasted_bytes > 0 ? best : SIZE_MAX;
+}
+
+static void say_wasted(const tide_tui_scene *s, char *buf, size_t buf_bytes) {
+    const size_t i = most_wasted(s->pools);
+    if (i == SIZE_MAX) return;
+    const tide_pool *p = &s->pools->items[i];
+    char wasted[TIDE_TUI_WORD], size[TIDE_TUI_WORD];
+    snprintf(buf, buf_bytes, " %s wastes most of the plan's pools: on average %s of its %s.", p->name,
+             tide_tui_bytes(p->wasted_bytes, wasted, sizeof wasted),
+             tide_tui_bytes(p->reserved_bytes, size, sizeof size));
+}
+
 /// `window`: from when to when, which the axis above shows too.
 static void say_unused(const tide_tui_scene *s, bool window, char *buf, size_t buf_bytes) {
     const size_t i = most_unused(s->pools);
     if (i == SIZE_MAX) {
-        snprintf(buf, buf_bytes, "No allocator holds memory that nobody uses in this window.");
+        snprintf(buf, buf_bytes, "Whatever was held was all used at some moment of this window.");
+    } else {
+        const tide_pool *p = &s->pools->items[i];
+        char unused[TIDE_TUI_WORD], reserved[TIDE_TUI_WORD], from[TIDE_TUI_WORD], to[TIDE_TUI_WORD];
+        snprintf(buf, buf_bytes, "%s on %s (%s): %s of its %s stayed unused%s%s%s%s.", tide_tui_named(p->name),
+                 p->device, tide_memory_kind_name(p->kind), tide_tui_bytes(p->unused_bytes, unused, sizeof unused),
+                 tide_tui_bytes(p->reserved_bytes, reserved, sizeof reserved), window ? " from " : "",
+                 window ? tide_tui_when(s->a, s->state->window.begin, from, sizeof from) : "", window ? " to " : "",
+                 window ? tide_tui_when(s->a, s->state->window.end, to, sizeof to) : "");
+    }
+    const size_t len = strlen(buf);
+    if (window && len < buf_bytes) say_wasted(s, buf + len, buf_bytes - len);
+}
+
+/// The longest form that has room.
+static void say_all(const tide_tui_view *v, tide_tui_rect r, char *buf, size_t buf_bytes) {
+    const tide_tui_scene *s = v->scene;
+    char growth[256];
+    tide_tui_say_growth(s, growth, sizeof growth);
+    if (s->pool_request != NULL) {
+        tide_tui_say_request(s, buf, buf_bytes);
         return;
     }
-    const tide_pool *p = &s->pools->items[i];
-    char unused[TIDE_TUI_WORD], reserved[TIDE_TUI_WORD], from[TIDE_TUI_WORD], to[TIDE_TUI_WORD];
-    snprintf(buf, buf_bytes, "%s on %s (%s): nobody used %s of its %s%s%s%s%s.", tide_tui_named(p->name), p->device,
-             tide_memory_kind_name(p->kind), tide_tui_bytes(p->unused_bytes, unused, sizeof unused),
-             tide_tui_bytes(p->reserved_bytes, reserved, sizeof reserved), window ? " from " : "",
-             window ? tide_tui_when(s->a, s->state->window.begin, from, sizeof from) : "", window ? " to " : "",
-             window ? tide_tui_when(s->a, s->state->window.end, to, sizeof to) : "");
+    for (int form = 0; form < 3; form++) {
+        say_unused(s, form < 2, buf, buf_bytes);
+        const size_t len = strlen(buf);
+        if (form == 0 && len < buf_bytes) snprintf(buf + len, buf_bytes - len, "%s", growth);
+        // a line that is broken at words loses some columns
+        if (tide_tui_text_width(v->glyphs, buf) <= r.w * r.h - (r.h > 1 ? 12 : 0)) return;
+    }
 }
 
 // ---- leaks ----
@@ -202,18 +272,34 @@ static void draw_leaks(const tide_tui_view *v, const tide_tui_pools_parts *parts
     tide_tui_draw_table_of(v, parts->leaks, &t);
 }
 
+/// Bands have the lines that the two tables do not need, up to four for each pool; one for each where they are short.
+static void put_bands(const tide_tui_scene *s, tide_tui_pools_parts *parts, bool has_request, int *left) {
+    const int n = s->pools->n > 64 ? 64 : (int)s->pools->n, n_leaks = s->leaks != NULL && s->leaks->n > 0 ? 3 : 2;
+    if (n == 0 || s->layout->panes[TIDE_TUI_PANE_CURVE].w <= 0) return;
+    const int rows = 1 + (n < 6 ? n : 6);
+    int h = *left - rows - n_leaks;
+    if (h > 4 * n + (has_request ? 1 : 0)) h = 4 * n + (has_request ? 1 : 0);
+    if (h < 1) h = *left - 2 > n ? n : 0; // rather than leaks
+    parts->bands.h = h;
+    *left -= h;
+}
+
 tide_tui_pools_parts tide_tui_pools_divide(const tide_tui_scene *s, tide_tui_rect body) {
     tide_tui_pools_parts parts = {.pools = body, .leaks = {body.x, body.y, body.w, 0}};
     if (s->pools == NULL || body.h <= 0) return parts;
     const int n_leaks = s->leaks != NULL ? (s->leaks->n > 1000 ? 1000 : (int)s->leaks->n) : 0;
     const int n_pools = s->pools->n > 1000 ? 1000 : (int)s->pools->n;
     int y = body.y, left = body.h;
+    const bool has_request = s->state->request_bytes > 0;
     if (left >= 7) {
-        const int lines = body.w < 100 && left >= 9 ? 2 : 1; // it is a long sentence
+        const bool has_marks = s->pool_history != NULL && s->pool_history->n_marks > 0;
+        const bool is_long = body.w < 100 || has_request || has_marks || most_wasted(s->pools) != SIZE_MAX;
+        const int lines = is_long && left >= 9 ? 2 : 1;
         parts.sentence = (tide_tui_rect){body.x + 1, y, body.w - 2, lines};
         y += lines;
         left -= lines;
     }
+    put_bands(s, &parts, has_request, &left);
     // Leaks have what pools leave, and at least half of it when both are long; below six lines the selection decides.
     const int want_leaks = 1 + (n_leaks > 0 ? 1 + n_leaks : 1), want_pools = 1 + (n_pools > 0 ? n_pools : 1);
     int leaks_h = left - want_pools;
@@ -223,6 +309,10 @@ tide_tui_pools_parts tide_tui_pools_divide(const tide_tui_scene *s, tide_tui_rec
     if (leaks_h < 2) leaks_h = 0;
     parts.pools = (tide_tui_rect){body.x, y, body.w, left - leaks_h};
     y += left - leaks_h;
+    if (parts.bands.h > 0) {
+        parts.bands = (tide_tui_rect){body.x, y, body.w, parts.bands.h};
+        y += parts.bands.h;
+    }
     if (leaks_h > 0) {
         parts.rule = (tide_tui_rect){body.x, y, body.w, 1};
         parts.leaks = (tide_tui_rect){body.x, y + 1, body.w, leaks_h - 1};
@@ -232,7 +322,7 @@ tide_tui_pools_parts tide_tui_pools_divide(const tide_tui_scene *s, tide_tui_rec
 
 void tide_tui_draw_pools(const tide_tui_view *v) {
     const tide_tui_scene *s = v->scene;
-    char title[96], when[TIDE_TUI_WORD], size[TIDE_TUI_WORD], facts[96] = "", sentence[256];
+    char title[96], when[TIDE_TUI_WORD], size[TIDE_TUI_WORD], facts[96] = "", sentence[512];
     snprintf(title, sizeof title, "allocators at %s",
              tide_tui_when(s->a, s->pools != NULL ? s->pools->at.t : s->state->cursor, when, sizeof when));
     if (s->pools != NULL)
@@ -245,9 +335,7 @@ void tide_tui_draw_pools(const tide_tui_view *v) {
     const size_t row = tide_tui_scene_row(s, TIDE_TUI_PANE_POOLS);
     const tide_tui_pools_parts parts = tide_tui_pools_divide(s, body);
     if (parts.sentence.h > 0) {
-        say_unused(s, true, sentence, sizeof sentence);
-        if (tide_tui_text_width(v->glyphs, sentence) > parts.sentence.w * parts.sentence.h)
-            say_unused(s, false, sentence, sizeof sentence);
+        say_all(v, parts.sentence, sentence, sizeof sentence);
         tide_tui_lines p = {.v = v, .r = parts.sentence};
         tide_tui_lines_wrap(&p, 0, sentence, TIDE_TUI_ROLE_TEXT);
     }
@@ -268,5 +356,6 @@ void tide_tui_draw_pools(const tide_tui_view *v) {
         };
         tide_tui_draw_table_of(v, parts.pools, &t);
     }
+    tide_tui_draw_pool_bands(v, parts.bands);
     draw_leaks(v, &parts, row);
 }

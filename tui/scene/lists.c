@@ -122,6 +122,89 @@ static tide_status run_pools(void *ctx, tide_subject *a, tide_subject *b, const 
     return TIDE_OK;
 }
 
+typedef struct history_query {
+    tide_tui_window window;
+    size_t n;
+    tide_pool_history history;
+    bool is_there;
+} history_query;
+
+static void release_history(void *ctx) {
+    history_query *h = ctx;
+    if (h->is_there) tide_pool_history_deinit(&h->history);
+    tide_host_free(h);
+}
+
+static tide_status run_history(void *ctx, tide_subject *a, tide_subject *b, const tide_progress *progress,
+                               tide_error *err) {
+    (void)b;
+    history_query *h = ctx;
+    TIDE_TRY(tide_pools_over(a, h->window.begin, h->window.end, h->n, progress, &h->history, err));
+    h->is_there = true;
+    return TIDE_OK;
+}
+
+/// Pools over the window of time.
+static tide_status history(tide__frame *f) {
+    const tide_tui_window w = f->st->window;
+    const int n = f->layout->panes[TIDE_TUI_PANE_CURVE].w;
+    if (n <= 0 || w.end <= w.begin) return TIDE_OK;
+    uint64_t key = tide__key(tide__key(tide__key(0, f->cache->a_serial), 'h'), (uint64_t)n);
+    key = tide__key(tide__key(key, (uint64_t)w.begin), (uint64_t)w.end);
+    if (tide__query_is_needed(f->cache, TIDE__QUERY_POOL_HISTORY, key)) {
+        history_query *q;
+        TIDE_TRY(TIDE_NEW(&q, 1, f->err, "for a question"));
+        *q = (history_query){.window = w, .n = (size_t)n};
+        TIDE_TRY(tide__query_start(f->cache, TIDE__QUERY_POOL_HISTORY, key, tide__is_small(f->st->a), run_history,
+                                   release_history, q, f->err));
+    }
+    const history_query *q = tide__query_result_of(f, TIDE__QUERY_POOL_HISTORY, key, TIDE_TUI_PANE_POOLS);
+    if (q != NULL) f->out->pool_history = &q->history;
+    return TIDE_OK;
+}
+
+typedef struct request_query {
+    tide_moment at;
+    size_t pool;
+    uint64_t bytes;
+    tide_pool_request request;
+    bool is_there;
+} request_query;
+
+static void release_request(void *ctx) {
+    request_query *r = ctx;
+    if (r->is_there) tide_pool_request_deinit(&r->request);
+    tide_host_free(r);
+}
+
+static tide_status run_request(void *ctx, tide_subject *a, tide_subject *b, const tide_progress *progress,
+                               tide_error *err) {
+    (void)b;
+    request_query *r = ctx;
+    TIDE_TRY(tide_pools_request(a, r->at, r->pool, r->bytes, progress, &r->request, err));
+    r->is_there = true;
+    return TIDE_OK;
+}
+
+/// Whether the selected pool would serve the request at the cursor.
+static tide_status request(tide__frame *f) {
+    const tide_pools *pools = f->out->pools;
+    if (f->st->request_bytes == 0 || pools == NULL || pools->n == 0) return TIDE_OK;
+    const size_t row = f->st->pane_row[TIDE_TUI_PANE_POOLS], pool = pools->items[row < pools->n ? row : 0].number;
+    uint64_t key = tide__key_moment(tide__key(tide__key(0, f->cache->a_serial), 'r'), tide_tui_now(f->st));
+    key = tide__key(tide__key(key, pool), f->st->request_bytes);
+    if (tide__query_is_needed(f->cache, TIDE__QUERY_POOL_REQUEST, key)) {
+        request_query *q;
+        TIDE_TRY(TIDE_NEW(&q, 1, f->err, "for a question"));
+        *q = (request_query){.at = tide_tui_now(f->st), .pool = pool, .bytes = f->st->request_bytes};
+        TIDE_TRY(tide__query_start_at_cursor(f, TIDE__QUERY_POOL_REQUEST, key, tide__is_small(f->st->a), run_request,
+                                             release_request, q));
+    }
+    const request_query *q = tide__query_result_of(f, TIDE__QUERY_POOL_REQUEST, key, TIDE_TUI_PANE_POOLS);
+    if (q != NULL) f->out->pool_request = &q->request;
+    return TIDE_OK;
+}
+
 typedef struct leaks_query {
     tide_leaks leaks;
     bool is_there;
@@ -183,6 +266,8 @@ tide_status tide__scene_pools(tide__frame *f) {
     const pools_query *p = tide__query_result_of(f, TIDE__QUERY_POOLS, key, TIDE_TUI_PANE_POOLS);
     if (p == NULL && has_same_window(f)) p = tide__query_previous_result(f, TIDE__QUERY_POOLS, TIDE_TUI_PANE_POOLS);
     if (p != NULL) f->out->pools = &p->pools;
+    TIDE_TRY(history(f));
+    TIDE_TRY(request(f));
     return leaks(f);
 }
 

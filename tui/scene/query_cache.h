@@ -26,6 +26,8 @@ enum {
     TIDE__QUERY_LIVE,
     TIDE__QUERY_EXPLAIN,
     TIDE__QUERY_POOLS,
+    TIDE__QUERY_POOL_HISTORY,
+    TIDE__QUERY_POOL_REQUEST,
     TIDE__QUERY_LEAKS,
     TIDE__QUERY_DIFF,
     TIDE__QUERY_SPACE,
@@ -38,6 +40,8 @@ enum {
     TIDE__QUERY_SQL,
     TIDE__N_QUERIES
 };
+
+_Static_assert((int)TIDE__N_QUERIES <= (int)TIDE_TUI_MAX_REQUESTS, "the worker has a slot for each");
 
 /// A subject with up to that many items and events is queried at once, even where there is a worker: it takes some
 /// milliseconds.

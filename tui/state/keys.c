@@ -43,6 +43,7 @@
 #define KEYS_VIEW_3 '3', 'e'
 #define KEYS_VIEW_4 '4'
 #define KEYS_VIEW_5 '5', 'c'
+#define KEYS_REQUEST 'r'
 #define KEYS_KIND 'K'
 #define KEYS_SEARCH '/', F(3)
 #define KEYS_NEXT_MATCH 'n'

@@ -94,6 +94,7 @@ enum { TIDE_TUI_DOUBLE_CLICK_MS = 400 };
     XX(VIEW_3, "explain", "", "peak: why it is so much", VIEW)                                                         \
     XX(VIEW_4, "allocators", "", "allocators and leaks", VIEW)                                                         \
     XX(VIEW_5, "compare", "[FILE]", "A and B", VIEW)                                                                   \
+    XX(REQUEST, "request", "SIZE", "would a pool serve SIZE, now and over time; 0: off", VIEW)                         \
     XX(KIND, "kind", "[KIND]", "curve of one kind of memory; again: the next", VIEW)                                   \
     XX(SEARCH, "search", "REGEX", "search names", FIND)                                                                \
     XX(NEXT_MATCH, "next-match", "", "next match", FIND)                                                               \

@@ -115,7 +115,7 @@ static void put_preset(tide_tui_layout *l, tide_tui_rect r, tide_tui_preset pres
         stack(upper, upper.h / 2, &p[TIDE_TUI_PANE_WHATIF], &p[TIDE_TUI_PANE_TABLE]);
         break;
     case TIDE_TUI_PRESET_ALLOCATORS:
-        stack(r, r.h * 45 / 100, &p[TIDE_TUI_PANE_POOLS], &p[TIDE_TUI_PANE_OPERATORS]);
+        stack(r, r.h * 25 / 100, &p[TIDE_TUI_PANE_POOLS], &p[TIDE_TUI_PANE_OPERATORS]);
         break;
     case TIDE_TUI_PRESET_COMPARISON:
         stack(r, r.h * 45 / 100, &p[TIDE_TUI_PANE_COMPARE], &p[TIDE_TUI_PANE_GANTT]);

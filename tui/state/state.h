@@ -78,6 +78,7 @@ typedef struct tide_tui_state {
     tide_moment a_moment, b_moment; ///< set by keys A and B
     bool has_a_moment, has_b_moment;
     uint64_t capacity_bytes;               ///< a line in the curve; 0: none
+    uint64_t request_bytes;                ///< would a pool serve so many bytes; 0: not asked
     bool is_recording, is_paused, follows; ///< live: the tail stays in view; paused: data is taken in, the view stays
 
     // ---- view ----

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+//
+// Pools over time, one band above the other, in the columns of the curve; and what a request would find. See draw.h.
+//
+//     stream_caching    22 MiB      + :::::::::::::::::::::::  +: it took memory there (-: gave back)
+//     Workspace  83 % fragmented   ###::####:::::####::::::::  # used, : cached
+//     largest free, 64 MiB fits         ____....____......       _ in all of the column, . in a part of it
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tui/draw/draw.h"
+#include "tui/draw/format.h"
+#include "tui/draw/time_axis.h"
+
+enum { MOST_LINES = 4 }; ///< of a band
+
+static const tide_trace_pool_column *columns_of(const tide_tui_scene *s, const tide_pool *p) {
+    const tide_pool_history *h = s->pool_history;
+    return h != NULL && p->number < h->n_pools ? &h->columns[p->number * h->n_columns] : NULL;
+}
+
+/// The highest that the band has to show.
+static uint64_t top_of(const tide_trace_pool_column *c, size_t n) {
+    uint64_t top = 0;
+    for (size_t i = 0; i < n; i++)
+        if (c[i].reserved_bytes > top) top = c[i].reserved_bytes;
+    return top;
+}
+
+// ---- a band ----
+
+static void draw_column(const tide_tui_view *v, tide_tui_rect r, int x, const tide_trace_pool_column *c, uint64_t top) {
+    const int used = tide_tui_height_of(c->active_bytes, top, r.h, 8);
+    const int held = tide_tui_height_of(c->reserved_bytes, top, r.h, 8);
+    for (int row = 0; row < r.h; row++) {
+        const int in_used = used - 8 * row, in_held = held - 8 * row;
+        const int y = r.y + r.h - 1 - row;
+        if (in_used > 0) {
+            tide_tui_put(v->grid, r.x + x, y, v->glyphs->rise[in_used < 8 ? in_used : 8], TIDE_TUI_ROLE_CURVE);
+        } else if (in_held >= 4 || (row == 0 && in_held > 0)) {
+            tide_tui_put(v->grid, r.x + x, y, v->glyphs->spike, TIDE_TUI_ROLE_SPIKE);
+        }
+    }
+}
+
+static void draw_marks(const tide_tui_view *v, tide_tui_rect r, const tide_pool *p) {
+    const tide_pool_history *h = v->scene->pool_history;
+    for (size_t i = 0; r.h > 1 && i < h->n_marks; i++) {
+        const tide_pool_mark *m = &h->marks[i];
+        if (m->pool != p->number) continue;
+        const int x = tide_tui_column_of(v->scene->state->window, r.w, m->t);
+        if (x < 0 || x >= r.w) continue;
+        const bool both = tide_tui_get(v->grid, r.x + x, r.y).role == TIDE_TUI_ROLE_MARK &&
+                          tide_tui_get(v->grid, r.x + x, r.y).glyph != (uint32_t)(m->is_growth ? '+' : '-');
+        tide_tui_put(v->grid, r.x + x, r.y, both ? '*' : m->is_growth ? '+' : '-', TIDE_TUI_ROLE_MARK);
+    }
+}
+
+/// Over what is cached, too.
+static void draw_cursor(const tide_tui_view *v, tide_tui_rect r) {
+    const int x = tide_tui_column_of(v->scene->state->window, r.w, v->scene->state->cursor);
+    for (int y = r.y; x >= 0 && x < r.w && y < r.y + r.h; y++)
+        if (tide_tui_get(v->grid, r.x + x, y).glyph == v->glyphs->spike)
+            tide_tui_put(v->grid, r.x + x, y, v->glyphs->cursor, TIDE_TUI_ROLE_CURSOR);
+}
+
+/// The column that the cursor is in; NULL: none.
+static const tide_trace_pool_column *at_cursor(const tide_tui_scene *s, const tide_trace_pool_column *c) {
+    const int x = tide_tui_column_of(s->state->window, (int)s->pool_history->n_columns, s->state->cursor);
+    return x >= 0 && x < (int)s->pool_history->n_columns ? &c[x] : NULL;
+}
+
+static void label_band(const tide_tui_view *v, tide_tui_rect r, const tide_pool *p, const tide_trace_pool_column *c,
+                       bool is_selected) {
+    const tide_tui_scene *s = v->scene;
+    const tide_trace_pool_column *now = at_cursor(s, c);
+    const int w = s->layout->labels.w - 1;
+    char text[96], size[TIDE_TUI_WORD], context[24] = "";
+    const char *kind = r.h < 2 ? tide_memory_kind_name(p->kind) : ""; // there is a line for it else
+    if (p->context > 0) snprintf(context, sizeof context, " #%" PRIu32, p->context);
+    snprintf(text, sizeof text, "%s%.40s%s%s%s", is_selected ? "> " : "  ", tide_tui_named(p->name), context,
+             *kind != 0 && !p->is_planned ? " " : "", p->is_planned ? "" : kind);
+    const int used =
+        tide_tui_text(v, 0, r.y, w, text, TIDE_TUI_CUT_MIDDLE, is_selected ? TIDE_TUI_ROLE_TEXT : TIDE_TUI_ROLE_DIM);
+    tide_tui_bytes(p->reserved_bytes, size, sizeof size);
+    const int size_w = tide_tui_text_width(v->glyphs, size);
+    if (used + 1 + size_w <= w) tide_tui_text(v, w - size_w, r.y, size_w, size, TIDE_TUI_CUT_END, TIDE_TUI_ROLE_DIM);
+    if (r.h < 2) return;
+    if (now != NULL && now->fragmentation >= 0)
+        snprintf(text, sizeof text, "  %s, %.0f %% fragmented", tide_memory_kind_name(p->kind),
+                 100 * (double)now->fragmentation);
+    else
+        snprintf(text, sizeof text, "  %s", tide_memory_kind_name(p->kind));
+    tide_tui_text(v, 0, r.y + 1, w, text, TIDE_TUI_CUT_END, TIDE_TUI_ROLE_DIM);
+}
+
+/// Where a request would be served over time.
+static void draw_fits(const tide_tui_view *v, tide_tui_rect r, const tide_trace_pool_column *c) {
+    const tide_tui_scene *s = v->scene;
+    const uint64_t bytes = s->state->request_bytes;
+    char text[96], size[TIDE_TUI_WORD];
+    snprintf(text, sizeof text, "  %s fits", tide_tui_bytes(bytes, size, sizeof size));
+    tide_tui_text(v, 0, r.y, s->layout->labels.w - 1, text, TIDE_TUI_CUT_END, TIDE_TUI_ROLE_GOOD);
+    for (int x = 0; x < r.w && (size_t)x < s->pool_history->n_columns; x++) {
+        const tide_trace_pool_column *k = &c[x];
+        if (k->most_free_bytes < bytes) continue;
+        const bool always = k->least_free_bytes != TIDE_UNKNOWN_BYTES && k->least_free_bytes >= bytes;
+        tide_tui_put(v->grid, r.x + x, r.y, always ? v->glyphs->full : '.', TIDE_TUI_ROLE_GOOD);
+    }
+}
+
+/// The first pool that is drawn, so that the selected one is.
+static size_t first_drawn(const tide_pools *pools, size_t row, size_t n) {
+    if (row >= pools->n || row < n) return 0;
+    return row - n + 1;
+}
+
+void tide_tui_draw_pool_bands(const tide_tui_view *v, tide_tui_rect r) {
+    const tide_tui_scene *s = v->scene;
+    const tide_tui_rect curve = s->layout->panes[TIDE_TUI_PANE_CURVE];
+    if (r.h <= 0 || s->pool_history == NULL || s->pools == NULL || s->pools->n == 0) return;
+    const size_t row = tide_tui_scene_row(s, TIDE_TUI_PANE_POOLS);
+    const int fits = s->state->request_bytes > 0 && r.h > 1 ? 1 : 0, room = r.h - fits;
+    const int n = s->pools->n < (size_t)room ? (int)s->pools->n : room;
+    int lines = room / n;
+    if (lines > MOST_LINES) lines = MOST_LINES;
+    const size_t first = first_drawn(s->pools, row, (size_t)n), selected = row < s->pools->n ? row : 0;
+    int y = r.y;
+    for (int i = 0; i < n; i++) {
+        const tide_pool *p = &s->pools->items[first + (size_t)i];
+        const tide_trace_pool_column *c = columns_of(s, p);
+        const tide_tui_rect band = {curve.x, y, curve.w, lines};
+        const bool is_selected = first + (size_t)i == selected;
+        y += lines;
+        if (c == NULL) continue;
+        const uint64_t top = top_of(c, s->pool_history->n_columns);
+        for (int x = 0; x < band.w && (size_t)x < s->pool_history->n_columns; x++) draw_column(v, band, x, &c[x], top);
+        draw_marks(v, band, p);
+        tide_tui_draw_time_lines(v, band);
+        draw_cursor(v, band);
+        label_band(v, band, p, c, is_selected);
+        if (!is_selected || fits == 0) continue;
+        draw_fits(v, (tide_tui_rect){curve.x, y, curve.w, 1}, c);
+        y++;
+    }
+}
+
+// ---- growth ----
+
+void tide_tui_say_growth(const tide_tui_scene *s, char *buf, size_t buf_bytes) {
+    const tide_pool_history *h = s->pool_history;
+    const size_t row = s->pools != NULL ? tide_tui_scene_row(s, TIDE_TUI_PANE_POOLS) : 0;
+    buf[0] = 0;
+    if (h == NULL || s->pools == NULL || s->pools->n == 0) return;
+    const tide_pool *p = &s->pools->items[row < s->pools->n ? row : 0];
+    for (size_t i = h->n_marks; i-- > 0;) {
+        const tide_pool_mark *m = &h->marks[i];
+        char size[TIDE_TUI_WORD], when[TIDE_TUI_WORD];
+        if (m->pool != p->number || m->t > s->state->cursor) continue;
+        snprintf(buf, buf_bytes, " It %s last by %s at %s%s%s.", m->is_growth ? "grew" : "shrank",
+                 tide_tui_bytes(m->bytes, size, sizeof size), tide_tui_when(s->a, m->t, when, sizeof when),
+                 m->why[0] != 0 ? ", for " : "", m->why);
+        return;
+    }
+}
+
+// ---- a request ----
+
+static void add_blockers(const tide_pool_request *r, char *buf, size_t buf_bytes) {
+    size_t len = 0;
+    buf[0] = 0;
+    for (size_t i = 0; i < r->n_blockers && i < 3 && len < buf_bytes; i++) {
+        const tide_pool_blocker *b = &r->blockers[i];
+        const int n = snprintf(buf + len, buf_bytes - len, "%s%.40s", i > 0 ? ", " : "", tide_tui_named(b->name));
+        len += n > 0 ? (size_t)n : 0;
+    }
+    if (r->n_blockers > 3 && len < buf_bytes) snprintf(buf + len, buf_bytes - len, " and %zu more", r->n_blockers - 3);
+}
+
+void tide_tui_say_request(const tide_tui_scene *s, char *buf, size_t buf_bytes) {
+    const tide_pool_request *r = s->pool_request;
+    char bytes[TIDE_TUI_WORD], room[TIDE_TUI_WORD], blocked[TIDE_TUI_WORD], when[TIDE_TUI_WORD], names[192], next[96];
+    buf[0] = 0;
+    if (r == NULL) return;
+    tide_tui_bytes(r->bytes, bytes, sizeof bytes);
+    tide_tui_bytes(r->room_bytes, room, sizeof room);
+    if (r->has_next)
+        snprintf(next, sizeof next, "it would be served first at %s",
+                 tide_tui_when(s->a, r->next.t, when, sizeof when));
+    else
+        snprintf(next, sizeof next, "and it never would be later");
+    if (r->fit == TIDE_FIT_FREE) {
+        snprintf(buf, buf_bytes, "%s would be served now: free at 0x%" PRIx64 " in %s.", bytes, r->address, room);
+    } else if (r->fit == TIDE_FIT_GROW) {
+        snprintf(buf, buf_bytes, "%s would not be served now: nothing there is that large, it would have to grow; %s.",
+                 bytes, next);
+    } else {
+        add_blockers(r, names, sizeof names);
+        snprintf(buf, buf_bytes,
+                 "%s would not be served now: %zu block%s of %s stand%s in the way at 0x%" PRIx64 ": %s; %s.", bytes,
+                 r->n_blockers, r->n_blockers == 1 ? "" : "s",
+                 tide_tui_bytes(r->blocked_bytes, blocked, sizeof blocked), r->n_blockers == 1 ? "s" : "", r->address,
+                 names, next);
+    }
+}
