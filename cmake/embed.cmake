@@ -1,12 +1,20 @@
 # Text files as one C string: cmake -DOUT=file.c -DNAME=symbol -DFILES=a,b [-DWRAP=1] -P embed.cmake. With WRAP the files
-# are scripts, which share one scope of their own.
+# are scripts, which share one scope of their own; comments on lines of their own and indentation stay behind.
 string(REPLACE "," ";" files "${FILES}")
 set(hex "")
 if(WRAP)
   string(HEX "(() => {\n'use strict';\n" hex)
 endif()
 foreach(file IN LISTS files)
-  file(READ "${file}" one HEX)
+  if(WRAP)
+    file(READ "${file}" text)
+    string(REGEX REPLACE "\n +" "\n" text "\n${text}")
+    string(REGEX REPLACE "\n//[^\n]*" "" text "${text}")
+    string(REGEX REPLACE "\n\n+" "\n" text "${text}")
+    string(HEX "${text}" one)
+  else()
+    file(READ "${file}" one HEX)
+  endif()
   string(APPEND hex "${one}")
 endforeach()
 if(WRAP)
