@@ -5,7 +5,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/host_alloc.h"
@@ -106,78 +105,27 @@ static tide_status gather_steps(tide_report_side *s, tide_error *err) {
     return TIDE_OK;
 }
 
-// ---- the largest ----
-
-/// A heap of the largest so far, the smallest of them on top; equal ones: the earlier item is larger.
-static bool is_smaller(const tide_items *items, uint32_t a, uint32_t b) {
-    const uint64_t x = tide_items_shape(items, a)->size_bytes, y = tide_items_shape(items, b)->size_bytes;
-    return x != y ? x < y : a > b;
-}
-
-static void sift_down(const tide_items *items, uint32_t *heap, size_t n) {
-    for (size_t at = 0, child; (child = 2 * at + 1) < n; at = child) {
-        if (child + 1 < n && is_smaller(items, heap[child + 1], heap[child])) child++;
-        if (!is_smaller(items, heap[child], heap[at])) return;
-        const uint32_t item = heap[at];
-        heap[at] = heap[child];
-        heap[child] = item;
-    }
-}
-
-static void sift_up(const tide_items *items, uint32_t *heap, size_t at) {
-    for (; at > 0 && is_smaller(items, heap[at], heap[(at - 1) / 2]); at = (at - 1) / 2) {
-        const uint32_t item = heap[at];
-        heap[at] = heap[(at - 1) / 2];
-        heap[(at - 1) / 2] = item;
-    }
-}
-
-static int by_number(const void *a, const void *b) {
-    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
-/// The `max` largest items in the order of the items, all when there are no more; *rest_bytes: sum of the others'
-/// sizes.
-static tide_status find_largest(const tide_items *items, size_t max, uint32_t **out, size_t *n, uint64_t *rest_bytes,
-                                tide_error *err) {
-    if (max > items->n) max = items->n;
-    *n = 0;
-    *rest_bytes = 0;
-    if (max == 0) return TIDE_OK;
-    uint32_t *heap;
-    TIDE_TRY(TIDE_NEW(&heap, max, err, "for the report"));
-    for (uint32_t i = 0; i < items->n; i++) {
-        *rest_bytes += tide_items_shape(items, i)->size_bytes;
-        if (*n < max) {
-            heap[*n] = i;
-            sift_up(items, heap, (*n)++);
-        } else if (is_smaller(items, heap[0], i)) {
-            heap[0] = i;
-            sift_down(items, heap, max);
-        }
-    }
-    for (size_t k = 0; k < max; k++) *rest_bytes -= tide_items_shape(items, heap[k])->size_bytes;
-    qsort(heap, max, sizeof *heap, by_number);
-    *out = heap;
-    return TIDE_OK;
-}
-
-static tide_status gather_largest(tide_report_side *s, tide_error *err) {
-    TIDE_TRY(find_largest(s->items, TIDE_REPORT_MAX_STILL, &s->largest, &s->n_largest, &s->rest_bytes, err));
-    s->n_live = s->items->n;
-    if (s->items->n <= TIDE_REPORT_MAX_LIVE) return TIDE_OK;
-    return find_largest(s->items, TIDE_REPORT_MAX_LIVE, &s->live, &s->n_live, &s->live_rest_bytes, err);
-}
-
 // ---- all ----
 
 static uint64_t needs(const tide_report_side *s) {
     const tide_subject_facts *f = s->facts;
+    if (s->knows_reserved && s->reserved_bytes > f->peak_bytes) return s->reserved_bytes;
     if (f->is_trace || f->plan == NULL) return f->peak_bytes;
     uint64_t total = 0;
     for (int k = 0; k < TIDE_N_KINDS; k++) total += tide_memory_plan_predicted(f->plan, (tide_memory_kind)k);
     return total;
+}
+
+/// What a trace knows of reserved bytes: where no allocator records its segments, they are what the blocks hold.
+static tide_status gather_reserved(tide_report_side *s, tide_error *err) {
+    const tide_subject_facts *f = s->facts;
+    if (!f->is_trace) return TIDE_OK;
+    const tide_curve_key reserved = {.of = TIDE_CURVE_RESERVED, .kind = -1};
+    TIDE_TRY(
+        tide_subject_peak_between(s->subject, reserved, f->begin, f->end, &s->reserved_bytes, &s->reserved_at, err));
+    s->knows_reserved = s->reserved_bytes > f->peak_bytes;
+    for (size_t i = 0; i < s->pools.n; i++) s->knows_reserved |= s->pools.items[i].tells_segments;
+    return TIDE_OK;
 }
 
 static tide_status gather_side(tide_subject *subject, tide_report_side *s, tide_error *err) {
@@ -185,12 +133,13 @@ static tide_status gather_side(tide_subject *subject, tide_report_side *s, tide_
     TIDE_TRY(tide_subject_load(subject, NULL, err));
     s->facts = tide_subject_get_facts(subject);
     s->items = tide_subject_items(subject);
-    s->needs_bytes = needs(s);
     TIDE_TRY(gather_curve(s, err));
     TIDE_TRY(gather_steps(s, err));
-    TIDE_TRY(gather_largest(s, err));
     TIDE_TRY(tide_explain(subject, s->facts->peak, TIDE_EXPLAIN_DEFAULT_WITHOUT, NULL, &s->why, err));
+    TIDE_TRY(tide_report_choose(s, err));
     TIDE_TRY(tide_pools_at(subject, s->why.at, s->facts->begin, s->facts->end, NULL, &s->pools, err));
+    TIDE_TRY(gather_reserved(s, err));
+    s->needs_bytes = needs(s);
     if (s->facts->is_trace) TIDE_TRY(tide_leaks_find(subject, &s->leaks, err));
     tide_error why = TIDE_ERROR_INIT;
     const tide_status st = tide_space_make(subject, &s->space, &why);

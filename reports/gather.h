@@ -27,6 +27,15 @@ typedef struct tide_report_step {
     uint64_t makes_bytes, frees_bytes, live_bytes;
 } tide_report_step;
 
+/// Weights that are alive at the peak, as one row: where they are more than half of it, they would hide the rest.
+typedef struct tide_report_weights {
+    size_t n;
+    uint64_t bytes; ///< their part of the peak
+    uint64_t size_bytes, reserved_bytes;
+    int64_t begin, end; ///< of all of them together
+    bool folded;        ///< the page opens with them as one row
+} tide_report_weights;
+
 typedef struct tide_report_side {
     tide_subject *subject;
     const tide_subject_facts *facts;
@@ -41,13 +50,18 @@ typedef struct tide_report_side {
     tide_space space;        ///< no regions: nothing has a place
     tide_report_step *steps; ///< [n_steps]
     size_t n_steps;
-    uint32_t *largest; ///< [n_largest] items with the largest size, in the order of the items
-    size_t n_largest;
+    tide_report_weights weights;
+    uint32_t *largest; ///< [n_largest] items that the page shows without a script: the first n_alive are alive at the
+                       ///< peak (without folded weights) by size; then what is not alive by begin, then folded weights
+    size_t n_largest, n_alive, n_not_alive;
     uint64_t rest_bytes; ///< of all others
     uint32_t *live;      ///< [n_live] those that the page's script knows, the same way; NULL: all of them
     size_t n_live;
     uint64_t live_rest_bytes; ///< of all others
-    uint64_t needs_bytes;     ///< to run: buffers and what persists (plan), the peak (trace)
+    bool knows_reserved;      ///< of a trace: what was taken from the system was recorded
+    uint64_t reserved_bytes;  ///< with knows_reserved: its peak
+    tide_moment reserved_at;  ///< and where that is
+    uint64_t needs_bytes;     ///< to run: buffers and what persists (plan), the peak, reserved if known (trace)
 } tide_report_side;
 
 typedef struct tide_report {
@@ -60,7 +74,13 @@ typedef struct tide_report {
 tide_status tide_report_gather(tide_subject *a, tide_subject *b, const tide_report_options *opt, tide_report *out,
                                tide_error *err) TIDE_NODISCARD;
 void tide_report_deinit(tide_report *r);
+/// Chooses what is drawn and listed: `weights`, `largest`, `live` of a side whose `why` is known. TIDE_ERR_NOMEM.
+tide_status tide_report_choose(tide_report_side *s, tide_error *err) TIDE_NODISCARD;
 
+/// Whether it is one of the weights that the page opens with as one row.
+bool tide_report_is_folded(const tide_report_side *s, uint32_t item);
+/// Where an item stands among those that the page's script knows; SIZE_MAX: it is too small to be there.
+size_t tide_report_live_index(const tide_report_side *s, uint32_t item);
 /// (plan - bound) / bound; false: not known.
 bool tide_report_gap(const tide_subject_facts *f, double *out);
 /// 1 - plan / naive; false: not known.

@@ -14,7 +14,8 @@ static const char controls[] =
     "<p class=\"tools\">\n"
     "<label>Search <input id=\"live-search\" type=\"search\" placeholder=\"name or operator\"></label>\n"
     "<label>Show <select id=\"live-kind\"></select></label>\n"
-    "<label>Sort by <select id=\"live-sort\"><option value=\"begin\">begin</option><option value=\"size\">size</option>"
+    "<button type=\"button\" id=\"live-fold\" hidden></button>\n"
+    "<label>Sort by <select id=\"live-sort\"><option value=\"size\">size</option><option value=\"begin\">begin</option>"
     "<option value=\"life\">life</option><option value=\"place\">place</option><option "
     "value=\"name\">name</option></select></label>\n"
     "<label>View <select id=\"live-view\"></select></label>\n";
@@ -22,19 +23,21 @@ static const char controls[] =
 static const char pictures[] =
     "<span class=\"buttons\"><button type=\"button\" id=\"live-in\" aria-label=\"Zoom in\">+</button>"
     "<button type=\"button\" id=\"live-out\" aria-label=\"Zoom out\">\xE2\x88\x92</button>"
-    "<button type=\"button\" id=\"live-whole\">Whole</button><button type=\"button\" id=\"live-fit\">Fit "
-    "selection</button>"
+    "<button type=\"button\" id=\"live-whole\">Whole</button><button type=\"button\" id=\"live-fit\">Fit</button>"
     "<button type=\"button\" id=\"live-peak\">Peak</button></span>\n</p>\n"
-    "<p id=\"live-keys\" class=\"mute\">Keys: arrows move selection and cursor, + and \xE2\x88\x92 zoom, shift with "
-    "arrows "
-    "pans, 0 whole, f fits, p peak, m memory, / search, Esc clears. Wheel over the curve zooms, dragging pans.</p>\n"
     "<div id=\"live-plot\" role=\"group\" aria-label=\"Timeline\" aria-describedby=\"live-keys\" tabindex=\"0\">\n"
-    "<canvas id=\"live-curve\" aria-hidden=\"true\"></canvas>\n<canvas id=\"live-mini\" "
+    "<div id=\"live-time\">\n<canvas id=\"live-curve\" aria-hidden=\"true\"></canvas>\n<canvas id=\"live-mini\" "
     "aria-hidden=\"true\"></canvas>\n"
     "<div id=\"live-rows\" tabindex=\"0\" role=\"region\" aria-label=\"Lifetimes\"><canvas id=\"live-gantt\" "
     "aria-hidden=\"true\"></canvas><div "
-    "id=\"live-height\"></div></div>\n<div id=\"live-note\" hidden></div>\n</div>\n"
-    "<p id=\"live-cursor\" role=\"status\"></p>\n<div id=\"live-details\" aria-live=\"polite\"></div>\n</div>\n";
+    "id=\"live-height\"></div></div>\n</div>\n"
+    "<div id=\"live-space\">\n<p id=\"live-space-title\"></p>\n<canvas id=\"live-map\" "
+    "aria-hidden=\"true\"></canvas>\n</div>\n"
+    "<div id=\"live-note\" hidden></div>\n</div>\n"
+    "<p id=\"live-cursor\" role=\"status\"></p>\n<div id=\"live-details\" aria-live=\"polite\"></div>\n"
+    "<p id=\"live-keys\" class=\"mute\">Keys: arrows move selection and cursor, + and \xE2\x88\x92 zoom, shift with "
+    "arrows pans, 0 whole, f fits, p peak, w folds weights, m memory over time, / search, Esc clears. Wheel over the "
+    "curve zooms, dragging pans.</p>\n</div>\n";
 
 /// Pictures with their controls.
 static void add_live(const tide_report *r, tide_text *out) {
@@ -64,8 +67,8 @@ static void add_items(const tide_report_side *s, const tide_report_table *t, tid
     tide_table_html(&items, SIZE_MAX, &style, out);
     tide_text_add(out, "</div>\n<p id=\"items-rest\" class=\"mute\">");
     if (s->n_largest < s->items->n)
-        tide_text_addf(out, "The %zu largest of %zu; the others hold %s in sum.", s->n_largest, s->items->n,
-                       tide_format_bytes(s->rest_bytes, size, sizeof size));
+        tide_text_addf(out, "%zu of %zu, those alive at the peak first; the others hold %s in sum.", s->n_largest,
+                       s->items->n, tide_format_bytes(s->rest_bytes, size, sizeof size));
     tide_text_add(out,
                   "</p>\n<p id=\"items-pages\" hidden><button type=\"button\" id=\"items-back\">Back</button> <span "
                   "id=\"items-page\"></span> <button type=\"button\" id=\"items-on\">On</button></p>\n</section>\n");
@@ -167,13 +170,15 @@ static void add_summary(const tide_report *r, const tide_report_side *s, const c
     tide_text_add(out, "<dl class=\"cards\">\n");
     tide_report_facts(r, s, card, out);
     tide_text_add(out, "</dl>\n");
+    if (s->why.held_bytes > 0) {
+        tide_text_addf(out, "<h2>The peak%s%s by tensor</h2>\n", name[0] != '\0' ? " of " : "", name);
+        tide_report_peak_bar(r, s, name[0] == 'B' ? "b" : "a", out);
+    }
 }
 
-static void add_why(const tide_report *r, const tide_report_side *s, const char *name, tide_text *out) {
+static void add_why(const tide_report_side *s, const char *name, tide_text *out) {
     tide_text_addf(out, "<section class=\"why\">\n<h2>Why the peak%s%s is so high</h2>\n",
                    name[0] != '\0' ? " of " : "", name);
-    tide_report_add_picture(tide_report_svg_parts, r, s, "Parts of what is held at the peak; a table below has them",
-                            -1, out);
     tide_text text = {0};
     tide_report_conclusions(s, &text);
     add_sentences(&text, out);
@@ -217,23 +222,38 @@ static void figure(const tide_report *r, const char *of, const char *id, const c
                    id, of);
 }
 
+static void add_figure(const tide_report *r, const tide_report_side *s, const char *of, tide_report_picture draw,
+                       const char *id, const char *title, const char *label, tide_text *out) {
+    figure(r, of, id, title, out);
+    tide_report_add_picture(draw, r, s, label, -1, out);
+    tide_text_add(out, "</div>\n");
+}
+
+/// What is alive at the peak, and beside it where it lies then; below them the rest.
 static void add_still(const tide_report *r, const tide_report_side *s, const char *of, tide_text *out) {
     char size[24];
     tide_text_add(out, "<div class=\"still\">\n");
-    figure(r, of, "curve", "Live bytes", out);
-    tide_report_add_picture(tide_report_svg_curve, r, s, "Live bytes over time", -1, out);
-    tide_text_add(out, "</div>\n");
-    figure(r, of, "lifetimes", "Lifetimes", out);
-    tide_report_add_picture(tide_report_svg_lifetimes, r, s, "Lifetimes; the table of items has them", -1, out);
-    tide_text_add(out, "</div>\n");
+    add_figure(r, s, of, tide_report_svg_curve, "curve", "Live bytes", "Live bytes over time", out);
+    tide_text_add(out, "<div class=\"beside\">\n<div>\n");
+    add_figure(r, s, of, tide_report_svg_alive, "lifetimes", "Lifetimes: alive at the peak",
+               "Lifetimes; the table of items has them", out);
+    tide_text_add(out, "</div>\n<div>\n");
+    if (s->space.n > 0)
+        add_figure(r, s, of, tide_report_svg_map, "map", "Memory at the peak", "Memory at the peak, addresses upwards",
+                   out);
+    tide_text_add(out, "</div>\n</div>\n");
+    if (s->n_not_alive > 0)
+        add_figure(r, s, of, tide_report_svg_not_alive, "others", "Lifetimes: not alive at the peak",
+                   "Lifetimes; the table of items has them", out);
+    if (s->n_largest > s->n_alive + s->n_not_alive)
+        add_figure(r, s, of, tide_report_svg_weights, "weights", "Lifetimes: weights",
+                   "Lifetimes of weights; the table of items has them", out);
     if (s->n_largest < s->items->n)
-        tide_text_addf(out, "<p class=\"mute\">The %zu largest of %zu are drawn; the others hold %s in sum.</p>\n",
+        tide_text_addf(out, "<p class=\"mute\">%zu of %zu are drawn, the largest; the others hold %s in sum.</p>\n",
                        s->n_largest, s->items->n, tide_format_bytes(s->rest_bytes, size, sizeof size));
-    if (s->space.n > 0) {
-        figure(r, of, "memory", "Memory over time", out);
-        tide_report_add_picture(tide_report_svg_memory, r, s, "Memory over time, addresses upwards", -1, out);
-        tide_text_add(out, "</div>\n");
-    }
+    if (s->space.n > 0)
+        add_figure(r, s, of, tide_report_svg_memory, "memory", "Memory over time",
+                   "Memory over time, addresses upwards", out);
     tide_text_add(out, "</div>\n");
 }
 
@@ -241,12 +261,9 @@ static void add_still(const tide_report *r, const tide_report_side *s, const cha
 
 static void add_side(const tide_report *r, const tide_report_side *s, const char *name, tide_text *out) {
     add_summary(r, s, name, out);
-    if (s->items->n == 0) {
+    if (s->items->n == 0)
         tide_text_add(out, s->facts->is_trace ? "<p>No block lived in this run.</p>\n"
                                               : "<p>This plan holds no tensor that lives.</p>\n");
-        return;
-    }
-    add_why(r, s, name, out);
 }
 
 /// A table of the page, its first rows.
@@ -318,12 +335,14 @@ void tide_report_html(const tide_report *r, tide_text *out) {
     if (r->has_b) add_side(r, &r->b, "B", out);
     if (r->a.items->n > 0 || (r->has_b && r->b.items->n > 0)) {
         tide_text_add(out, "<section>\n<h2>Over time</h2>\n");
-        add_legend(&r->a, out);
         add_live(r, out);
+        add_legend(&r->a, out);
         if (r->a.items->n > 0) add_still(r, &r->a, "a", out);
         if (r->has_b && r->b.items->n > 0) add_still(r, &r->b, "b", out);
         tide_text_add(out, "</section>\n");
     }
+    if (r->a.items->n > 0) add_why(&r->a, r->has_b ? "A" : "", out);
+    if (r->has_b && r->b.items->n > 0) add_why(&r->b, "B", out);
     add_tables(r, out);
     tide_text_add(out,
                   "</main>\n<footer>\n<p>1 KiB is 1024 B. A lifetime runs from its begin up to, and not including, "

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "analysis/answer_tables.h"
-#include "analysis/bisect.h"
 #include "core/base/host_alloc.h"
 #include "core/base/map.h"
 #include "reports/render.h"
@@ -37,14 +36,6 @@ static void word(tide_json_out *j, words *w, const char *text) {
     tide_json_u64(j, NULL, place);
 }
 
-/// Where an item stands in the columns; SIZE_MAX: it is too small to be there.
-static size_t live_index(const tide_report_side *s, uint32_t item) {
-    if (s->live == NULL) return item;
-    size_t lo = 0, hi = s->n_live;
-    TIDE_BISECT(lo, hi, s->live[mid] < item);
-    return lo < s->n_live && s->live[lo] == item ? lo : SIZE_MAX;
-}
-
 /// The data of the table.
 typedef struct item_source {
     const tide_report_side *side;
@@ -71,7 +62,7 @@ static void item_lies_in(const void *row, tide_cell *v) {
         *((const item_source *)v->table->data)->failed = true;
         return;
     }
-    const size_t at = facts.alias_of != TIDE_NO_ITEM ? live_index(s, facts.alias_of) : SIZE_MAX;
+    const size_t at = facts.alias_of != TIDE_NO_ITEM ? tide_report_live_index(s, facts.alias_of) : SIZE_MAX;
     if (at != SIZE_MAX) tide_cell_count(v, at);
 }
 
@@ -141,6 +132,71 @@ static void add_items(tide_json_out *j, const tide_report_side *s) {
     tide_host_free(w.list);
 }
 
+// ---- executions ----
+
+/// Beyond these the page says when executions ran, not their steps.
+enum { MAX_EXECUTIONS = 2000, MAX_EXECUTION_STEPS = 5000 };
+
+/// Whether it went through the whole program, so that its steps are those of the subject, one by one.
+static bool has_all_steps(const tide_subject_facts *f, const tide_execution *e) {
+    const tide_execution_step *steps = tide_execution_steps(f->executions, e);
+    if (e->n_steps != f->n_steps) return false;
+    for (size_t i = 0; i < e->n_steps; i++)
+        if (steps[i].step != f->step_number[i]) return false;
+    return true;
+}
+
+/// Where its steps begin, each from the one before; null: it has not all of them, or there are too many.
+static void execution_steps(tide_json_out *j, const tide_subject_facts *f, const tide_execution *e, bool fit) {
+    const tide_execution_step *steps = tide_execution_steps(f->executions, e);
+    if (!fit || !has_all_steps(f, e)) {
+        tide_json_null(j, NULL);
+        return;
+    }
+    uint64_t before = e->begin_ns;
+    tide_json_open_flat(j, NULL, '[');
+    for (size_t i = 0; i < e->n_steps; i++) {
+        tide_json_u64(j, NULL, steps[i].t_ns - before);
+        before = steps[i].t_ns;
+    }
+    tide_json_close(j, ']');
+}
+
+static void add_executions(tide_json_out *j, const tide_report_side *s) {
+    const tide_subject_facts *f = s->facts;
+    const tide_executions *x = f->executions;
+    size_t n_steps = 0;
+    if (x == NULL || x->n == 0 || x->n > MAX_EXECUTIONS) {
+        tide_json_null(j, "executions");
+        return;
+    }
+    for (size_t i = 0; i < x->n; i++) n_steps += x->items[i].n_steps;
+    tide_json_open(j, "executions", '{');
+    tide_json_u64(j, "lanes", x->n_lanes);
+    tide_json_open_flat(j, "lane", '[');
+    for (size_t i = 0; i < x->n; i++) tide_json_u64(j, NULL, x->items[i].lane);
+    tide_json_close(j, ']');
+    tide_json_open_flat(j, "begin", '[');
+    for (size_t i = 0; i < x->n; i++) tide_json_u64(j, NULL, tide_report_time(f, (int64_t)x->items[i].begin_ns));
+    tide_json_close(j, ']');
+    tide_json_open_flat(j, "end", '[');
+    for (size_t i = 0; i < x->n; i++) {
+        const bool left = x->items[i].last_event != UINT64_MAX;
+        tide_json_u64(j, NULL, tide_report_time(f, left ? (int64_t)x->items[i].end_ns : f->end));
+    }
+    tide_json_close(j, ']');
+    tide_json_open(j, "steps", '[');
+    for (size_t i = 0; i < x->n; i++) execution_steps(j, f, &x->items[i], n_steps <= MAX_EXECUTION_STEPS);
+    tide_json_close(j, ']');
+    tide_json_close(j, '}');
+}
+
+/// The page folds weights where they hold more than half of the peak.
+static void add_page(tide_json_out *j, const tide_report_side *s) {
+    tide_json_bool(j, "folds_weights", s->weights.folded);
+    add_executions(j, s);
+}
+
 // ---- facts ----
 
 static void peak_part(tide_json_out *j, const tide_report_side *s) {
@@ -152,6 +208,18 @@ static void peak_part(tide_json_out *j, const tide_report_side *s) {
     tide_json_text_or_null(j, "step", tide_subject_step_name_at(f, f->peak.t));
     tide_json_u64(j, "held_bytes", s->why.held_bytes);
     tide_json_u64(j, "explained_t", tide_report_time(f, s->why.at.t));
+    tide_json_close(j, '}');
+}
+
+/// The peak of what was taken from the system; null where the trace does not know it.
+static void reserved_part(tide_json_out *j, const tide_report_side *s) {
+    if (!s->knows_reserved) {
+        tide_json_null(j, "reserved");
+        return;
+    }
+    tide_json_open_flat(j, "reserved", '{');
+    tide_json_u64(j, "bytes", s->reserved_bytes);
+    tide_json_u64(j, "t", tide_report_time(s->facts, s->reserved_at.t));
     tide_json_close(j, '}');
 }
 
@@ -217,6 +285,7 @@ static void facts_part(tide_json_out *j, const tide_report *r, const tide_report
     tide_json_u64_if(j, "run", f->is_trace, (uint64_t)f->run_id);
     tide_json_u64(j, "n_items", s->items->n);
     peak_part(j, s);
+    reserved_part(j, s);
     plan_part(j, f);
     levels_part(j, f);
     fit_part(j, r, s);
@@ -309,10 +378,12 @@ static void side(tide_json_out *j, const tide_report *r, const tide_report_side 
     facts_part(j, r, s);
     curve_part(j, s);
     regions_part(j, s);
-    if (columns)
+    if (columns) {
+        add_page(j, s);
         add_items(j, s);
-    else
+    } else {
         tables(j, r, of);
+    }
     tide_json_close(j, '}');
 }
 

@@ -28,15 +28,26 @@ void tide_report_facts(const tide_report *r, const tide_report_side *s,
 /// The conclusions about the peak, a sentence each, "\n" behind it.
 void tide_report_conclusions(const tide_report_side *s, tide_text *out);
 
+/// "weights (671)".
+const char *tide_report_weights_name(const tide_report_weights *w, char *buf, size_t buf_bytes);
+
 // ---- parts of the page ----
+
+/// What is held at the peak, split by tensor: a bar and its parts in words, each a link to the tensor. `id`: "a", "b".
+void tide_report_peak_bar(const tide_report *r, const tide_report_side *s, const char *id, tide_text *out);
 
 /// Still pictures: for print, for readers without scripts, and for .svg. Each draws what is inside of an <svg> and
 /// returns its height; 0: there is nothing to draw. All share the time axis.
 typedef int (*tide_report_picture)(const tide_report *r, const tide_report_side *s, tide_text *inner);
 int tide_report_svg_curve(const tide_report *r, const tide_report_side *s, tide_text *inner);
-int tide_report_svg_lifetimes(const tide_report *r, const tide_report_side *s, tide_text *inner);
+/// What is alive at the peak, by size; folded weights are its first row.
+int tide_report_svg_alive(const tide_report *r, const tide_report_side *s, tide_text *inner);
+int tide_report_svg_not_alive(const tide_report *r, const tide_report_side *s, tide_text *inner);
+int tide_report_svg_weights(const tide_report *r, const tide_report_side *s, tide_text *inner);
 int tide_report_svg_memory(const tide_report *r, const tide_report_side *s, tide_text *inner);
-int tide_report_svg_parts(const tide_report *r, const tide_report_side *s, tide_text *inner);
+/// Memory at the peak: addresses upwards, who lies where. Narrower than the others: it stands beside them.
+enum { TIDE_REPORT_MAP_WIDTH = 380 };
+int tide_report_svg_map(const tide_report *r, const tide_report_side *s, tide_text *inner);
 /// Definitions of the hatches that tell fills apart without colour, once per document.
 void tide_report_svg_hatches(tide_text *out);
 /// The whole element with a name for those who cannot see it. `y`: where it stands in a document of its own, -1: in the

@@ -11,6 +11,11 @@ const char *tide_report_title(const tide_report_side *s) {
     return s->facts->title[0] != '\0' ? s->facts->title : "untitled";
 }
 
+const char *tide_report_weights_name(const tide_report_weights *w, char *buf, size_t buf_bytes) {
+    snprintf(buf, buf_bytes, "weights (%zu)", w->n);
+    return buf;
+}
+
 typedef void (*take_fact)(void *ctx, const char *key, const char *value, const char *note);
 
 static void fit_fact(const tide_report *r, const tide_report_side *s, take_fact take, void *ctx) {
@@ -19,9 +24,23 @@ static void fit_fact(const tide_report *r, const tide_report_side *s, take_fact 
     const bool fits = s->needs_bytes <= r->opt.capacity_bytes;
     const uint64_t rest = fits ? r->opt.capacity_bytes - s->needs_bytes : s->needs_bytes - r->opt.capacity_bytes;
     snprintf(value, sizeof value, "%s", fits ? "yes" : "no");
-    snprintf(note, sizeof note, "%s %s of %s", tide_format_bytes(rest, a, sizeof a),
-             fits ? "are left" : "too much for a limit", tide_format_bytes(r->opt.capacity_bytes, b, sizeof b));
+    snprintf(note, sizeof note, "%s %s of %s%s", tide_format_bytes(rest, a, sizeof a),
+             fits ? "are left" : "too much for a limit", tide_format_bytes(r->opt.capacity_bytes, b, sizeof b),
+             s->knows_reserved && s->reserved_bytes >= s->facts->peak_bytes ? ", by what is reserved" : "");
     take(ctx, "Will it fit", value, note);
+}
+
+/// What runs out first: what is taken from the system, which is more than what is live.
+static void reserved_fact(const tide_report_side *s, take_fact take, void *ctx) {
+    char value[64], note[160], when[48], more[24];
+    if (!s->knows_reserved) return;
+    tide_report_format_time(s->facts, s->reserved_at.t, true, when, sizeof when);
+    if (s->reserved_bytes > s->facts->peak_bytes)
+        snprintf(note, sizeof note, "taken from the system, at %s: %s more than is live at the peak", when,
+                 tide_format_bytes(s->reserved_bytes - s->facts->peak_bytes, more, sizeof more));
+    else
+        snprintf(note, sizeof note, "taken from the system, at %s", when);
+    take(ctx, "Peak reserved", tide_format_bytes(s->reserved_bytes, value, sizeof value), note);
 }
 
 static void plan_facts(const tide_report_side *s, take_fact take, void *ctx) {
@@ -63,7 +82,8 @@ void tide_report_facts(const tide_report *r, const tide_report_side *s, take_fac
     char value[64], note[160], when[48];
     const char *step = tide_subject_step_name_at(f, f->peak.t);
     fit_fact(r, s, take, ctx);
-    snprintf(note, sizeof note, "at %s%s%.60s%s", tide_report_format_time(f, f->peak.t, true, when, sizeof when),
+    reserved_fact(s, take, ctx);
+    snprintf(note, sizeof note, "live, at %s%s%.60s%s", tide_report_format_time(f, f->peak.t, true, when, sizeof when),
              step[0] != '\0' ? " (" : "", step, step[0] != '\0' ? ")" : "");
     take(ctx, "Peak", tide_format_bytes(f->peak_bytes, value, sizeof value), note);
     if (!f->is_trace && s->needs_bytes != f->plan_bytes)

@@ -77,6 +77,7 @@ void tide_report_svg_hatches(tide_text *out) {
 }
 
 enum { CURVE_HEIGHT = 300, CURVE_TOP = 26, CURVE_BOTTOM = 262, CURVE_LABEL_Y = 280 };
+enum { LANE_HEIGHT = 16, MAX_LANES = 8, LANE_CHAR = 7 };
 
 typedef struct y_scale {
     uint64_t top; // bytes at the upper edge, above 0
@@ -177,6 +178,55 @@ static void add_peak(const tide_subject_facts *f, const y_scale *s, tide_text *o
                    tide_report_format_time(f, f->peak.t, true, when, sizeof when));
 }
 
+/// When a run executed its program: a bar for each execution, with its number where there is room, a line for each
+/// context. Returns the height it takes.
+static int add_executions(const tide_subject_facts *f, int top, tide_text *out) {
+    const tide_executions *x = f->executions;
+    if (x == NULL || x->n == 0) return 0;
+    const size_t n_lanes = x->n_lanes < MAX_LANES ? x->n_lanes : MAX_LANES;
+    tide_text_addf(out, "<text class=\"l\" x=\"%d\" y=\"%d\" text-anchor=\"end\">execution</text>\n", PLOT_LEFT - 8,
+                   top + 12);
+    double free_from[MAX_LANES] = {0};
+    for (size_t i = 0; i < x->n; i++) {
+        const tide_execution *e = &x->items[i];
+        if (e->lane >= n_lanes) continue;
+        const double x0 = plot_x(f, (int64_t)e->begin_ns);
+        const double x1 = plot_x(f, e->last_event != UINT64_MAX ? (int64_t)e->end_ns : f->end);
+        char name[32];
+        snprintf(name, sizeof name, "%zu", i);
+        const double width = (double)LANE_CHAR * (double)strlen(name) + 6.0;
+        if (x1 - x0 < 1.0 && x0 < free_from[e->lane]) continue; // too narrow to be told from the one before
+        tide_text_addf(out, "<rect class=\"run\" x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\"/>", x0,
+                       top + LANE_HEIGHT * (int)e->lane, x1 - x0 < 1.0 ? 1.0 : x1 - x0, LANE_HEIGHT - 2);
+        free_from[e->lane] = x0 + 1.0;
+        if (x1 - x0 < width) continue;
+        tide_text_addf(out, "<text x=\"%.1f\" y=\"%d\">%s</text>\n", x0 + 3.0, top + LANE_HEIGHT * (int)e->lane + 12,
+                       name);
+    }
+    return LANE_HEIGHT * (int)n_lanes + 4;
+}
+
+/// Names of steps below the axis of a plan, where there is room for each of them. Returns the height it takes.
+static int add_step_names(const tide_report_side *s, int top, tide_text *out) {
+    const tide_subject_facts *f = s->facts;
+    if (f->axis != TIDE_AXIS_STEPS || s->n_steps == 0) return 0;
+    double end = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        if (pass == 1) tide_text_add(out, "<g class=\"steps\">\n");
+        for (size_t i = 0; i < s->n_steps; i++) {
+            const double x = plot_x(f, s->steps[i].begin), width = LANE_CHAR * (double)strlen(s->steps[i].name) + 6.0;
+            end = i + 1 < s->n_steps ? plot_x(f, s->steps[i + 1].begin) : PLOT_RIGHT;
+            if (pass == 0 && end - x < width) return 0;
+            if (pass == 0) continue;
+            tide_text_addf(out, "<text class=\"l\" x=\"%.1f\" y=\"%d\">", x + 3.0, top + 12);
+            tide_html_add(out, s->steps[i].name);
+            tide_text_add(out, "</text>\n");
+        }
+    }
+    tide_text_add(out, "</g>\n");
+    return LANE_HEIGHT;
+}
+
 int tide_report_svg_curve(const tide_report *r, const tide_report_side *side, tide_text *out) {
     const tide_subject_facts *f = side->facts;
     y_scale s = {.top = f->peak_bytes > 0 ? f->peak_bytes : 1};
@@ -200,15 +250,28 @@ int tide_report_svg_curve(const tide_report *r, const tide_report_side *side, ti
         add_level(f, &s, capacity, "peak", label, false, out);
     }
     add_peak(f, &s, out);
-    return CURVE_HEIGHT;
+    return CURVE_HEIGHT + add_executions(f, CURVE_LABEL_Y + 8, out) + add_step_names(side, CURVE_LABEL_Y + 4, out);
 }
 
 enum { LIVES_TOP = 24, MIN_ROW = 3, MAX_ROW = 18, AIM_HEIGHT = 1400, MIN_LABEL_ROW = 11, LABEL_CHARS = 26 };
 
 // ---- lifetimes ----
-// A row for each of the largest, colour and hatch by what it is, a tooltip with name, size and life.
+// A row each, colour and hatch by what it is, a tooltip with name, size and life; folded weights are one row.
 
 static const tide_item_shape *shape_of(const tide_report_side *s, uint32_t i) { return tide_items_shape(s->items, i); }
+
+/// Rows from top to bottom: the weights together, then these items.
+typedef struct lives {
+    bool weights;
+    const uint32_t *items; // [n - weights]
+    size_t n;
+    int height; // of a row
+} lives;
+
+static const char *when_it_ends(const tide_report_side *s, uint32_t i, char *buf, size_t buf_bytes) {
+    if (tide_items_is_open_ended(s->items, i)) return "never freed";
+    return tide_report_format_time(s->facts, tide_items_end(s->items, i), true, buf, buf_bytes);
+}
 
 static void add_tooltip(const tide_report_side *s, uint32_t i, tide_text *out) {
     const tide_item_site *site = tide_items_site(s->items, i);
@@ -221,63 +284,82 @@ static void add_tooltip(const tide_report_side *s, uint32_t i, tide_text *out) {
     }
     tide_text_addf(out, "\n%s\n%s to %s</title>", tide_format_bytes(shape_of(s, i)->size_bytes, size, sizeof size),
                    tide_report_format_time(s->facts, tide_items_begin(s->items, i), true, a, sizeof a),
-                   tide_items_is_open_ended(s->items, i)
-                       ? "never freed"
-                       : tide_report_format_time(s->facts, tide_items_end(s->items, i), true, b, sizeof b));
+                   when_it_ends(s, i, b, sizeof b));
 }
 
-/// Those that come and go first, then those that persist.
-static void put_in_order(const tide_report_side *s, uint32_t *order) {
-    size_t n = 0;
-    for (int persistent = 0; persistent < 2; persistent++) {
-        for (size_t k = 0; k < s->n_largest; k++)
-            if (shape_of(s, s->largest[k])->persistent == (persistent == 1)) order[n++] = s->largest[k];
-    }
+static void add_name(const lives *l, size_t row, const char *name, tide_text *out) {
+    tide_text_addf(out, "<text x=\"%d\" y=\"%d\">", PLOT_LEFT - 8, LIVES_TOP + l->height * (int)row + l->height - 5);
+    tide_html_add_cut(out, name[0] != '\0' ? name : "(no name)", LABEL_CHARS);
+    tide_text_add(out, "</text>\n");
 }
 
-static void add_names(const tide_report_side *s, const uint32_t *order, int height, tide_text *out) {
-    if (height < MIN_LABEL_ROW) return;
+static void add_names(const tide_report_side *s, const lives *l, tide_text *out) {
+    char words[64];
+    if (l->height < MIN_LABEL_ROW) return;
     tide_text_add(out, "<g text-anchor=\"end\">\n");
-    for (size_t i = 0; i < s->n_largest; i++) {
-        const char *name = tide_items_site(s->items, order[i])->name;
-        tide_text_addf(out, "<text x=\"%d\" y=\"%d\">", PLOT_LEFT - 8, LIVES_TOP + height * (int)i + height - 5);
-        tide_html_add_cut(out, name[0] != '\0' ? name : "(no name)", LABEL_CHARS);
-        tide_text_add(out, "</text>\n");
+    if (l->weights) add_name(l, 0, tide_report_weights_name(&s->weights, words, sizeof words), out);
+    for (size_t i = l->weights; i < l->n; i++)
+        add_name(l, i, tide_items_site(s->items, l->items[i - l->weights])->name, out);
+    tide_text_add(out, "</g>\n");
+}
+
+/// A bar is a thick line.
+static void add_bar(const tide_report_side *s, const lives *l, size_t row, int64_t begin, int64_t end, tide_text *out) {
+    const int bar = l->height > 4 ? l->height - 3 : l->height - 1;
+    const double x0 = plot_x(s->facts, begin), x1 = plot_x(s->facts, end);
+    tide_text_addf(out, "<path d=\"M%.1f %gh%.1f\">", x0, LIVES_TOP + l->height * (double)row + bar / 2.0,
+                   x1 - x0 < 1.0 ? 1.0 : x1 - x0);
+}
+
+/// One group per fill holds what all its bars share, and each says only where it is.
+static void add_bars(const tide_report_side *s, const lives *l, int fill, tide_text *out) {
+    const bool folded = l->weights && fill == TIDE_ITEM_FILL_WEIGHT;
+    char size[24], words[64];
+    bool any = folded;
+    for (size_t i = l->weights; i < l->n; i++) any |= (int)shape_of(s, l->items[i - l->weights])->fill == fill;
+    if (!any) return;
+    tide_text_addf(out, "<g class=\"b%d\" stroke-width=\"%d\">\n", fill, l->height > 4 ? l->height - 3 : l->height - 1);
+    if (folded) {
+        add_bar(s, l, 0, s->weights.begin, s->weights.end, out);
+        tide_text_addf(out, "<title>%s\n%s</title></path>\n",
+                       tide_report_weights_name(&s->weights, words, sizeof words),
+                       tide_format_bytes(s->weights.bytes, size, sizeof size));
+    }
+    for (size_t i = l->weights; i < l->n; i++) {
+        const uint32_t item = l->items[i - l->weights];
+        if ((int)shape_of(s, item)->fill != fill) continue;
+        add_bar(s, l, i, tide_items_begin(s->items, item), tide_items_end(s->items, item), out);
+        add_tooltip(s, item, out);
+        tide_text_add(out, "</path>\n");
     }
     tide_text_add(out, "</g>\n");
 }
 
-/// A bar is a thick line: one group per fill holds what all its bars share, and each says only where it is.
-static void add_bars(const tide_report_side *s, const uint32_t *order, int height, int fill, tide_text *out) {
-    const int bar = height > 4 ? height - 3 : height - 1;
-    bool any = false;
-    for (size_t i = 0; i < s->n_largest; i++) {
-        if ((int)shape_of(s, order[i])->fill != fill) continue;
-        if (!any) tide_text_addf(out, "<g class=\"b%d\" stroke-width=\"%d\">\n", fill, bar);
-        any = true;
-        const double x0 = plot_x(s->facts, tide_items_begin(s->items, order[i]));
-        const double x1 = plot_x(s->facts, tide_items_end(s->items, order[i]));
-        const double y = LIVES_TOP + height * (double)i + bar / 2.0;
-        tide_text_addf(out, "<path d=\"M%.1f %gh%.1f\">", x0, y, x1 - x0 < 1.0 ? 1.0 : x1 - x0);
-        add_tooltip(s, order[i], out);
-        tide_text_add(out, "</path>\n");
-    }
-    if (any) tide_text_add(out, "</g>\n");
-}
-
-int tide_report_svg_lifetimes(const tide_report *r, const tide_report_side *s, tide_text *out) {
-    (void)r;
-    if (s->n_largest == 0) return 0;
-    uint32_t order[TIDE_REPORT_MAX_STILL];
-    put_in_order(s, order);
-    int height = AIM_HEIGHT / (int)s->n_largest;
-    height = height < MIN_ROW ? MIN_ROW : height > MAX_ROW ? MAX_ROW : height;
-    const int bottom = LIVES_TOP + height * (int)s->n_largest;
+static int draw_lives(const tide_report_side *s, bool weights, const uint32_t *items, size_t n, tide_text *out) {
+    lives l = {.weights = weights, .items = items, .n = n + weights};
+    if (l.n == 0) return 0;
+    l.height = AIM_HEIGHT / (int)l.n;
+    l.height = l.height < MIN_ROW ? MIN_ROW : l.height > MAX_ROW ? MAX_ROW : l.height;
+    const int bottom = LIVES_TOP + l.height * (int)l.n;
     add_ticks(s->facts, LIVES_TOP - 6, bottom, LIVES_TOP - 10, out);
-    add_names(s, order, height, out);
-    for (int f = 0; f < TIDE_N_ITEM_FILLS; f++) add_bars(s, order, height, f, out);
+    add_names(s, &l, out);
+    for (int f = 0; f < TIDE_N_ITEM_FILLS; f++) add_bars(s, &l, f, out);
     add_peak_line(s->facts, LIVES_TOP - 6, bottom, out);
     return bottom + 8;
+}
+
+int tide_report_svg_alive(const tide_report *r, const tide_report_side *s, tide_text *out) {
+    (void)r;
+    return draw_lives(s, s->weights.folded, s->largest, s->n_alive, out);
+}
+int tide_report_svg_not_alive(const tide_report *r, const tide_report_side *s, tide_text *out) {
+    (void)r;
+    return draw_lives(s, false, s->largest + s->n_alive, s->n_not_alive, out);
+}
+int tide_report_svg_weights(const tide_report *r, const tide_report_side *s, tide_text *out) {
+    const size_t before = s->n_alive + s->n_not_alive;
+    (void)r;
+    return draw_lives(s, false, s->largest + before, s->n_largest - before, out);
 }
 
 enum { MEMORY_TOP = 24, MEMORY_HEIGHT = 420, REGION_GAP = 6, MAX_REGIONS = 40, MIN_BAND = 8 };
@@ -353,38 +435,16 @@ int tide_report_svg_memory(const tide_report *r, const tide_report_side *s, tide
     return MEMORY_TOP + MEMORY_HEIGHT + 8;
 }
 
-// ---- the parts of the peak ----
-
-int tide_report_svg_parts(const tide_report *r, const tide_report_side *s, tide_text *out) {
-    enum { Y = 4, BAR = 26 };
-    const double width = PLOT_WIDTH;
-    char size[24];
-    (void)r;
-    if (s->why.held_bytes == 0) return 0;
-    double x = 0.0;
-    for (int p = 0; p < TIDE_N_PARTS; p++) {
-        const double w = width * (double)s->why.parts[p] / (double)s->why.held_bytes;
-        if (s->why.parts[p] == 0) continue;
-        tide_text_addf(
-            out, "<rect class=\"k%d\" x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\"><title>%s %s</title></rect>\n",
-            p, x, Y, w, BAR, tide_part_name((tide_part_kind)p), tide_format_bytes(s->why.parts[p], size, sizeof size));
-        if (w > 90.0)
-            tide_text_addf(out, "<text class=\"onbar\" x=\"%.1f\" y=\"%d\">%s</text>\n", x + 6.0, Y + 17,
-                           tide_part_name((tide_part_kind)p));
-        x += w;
-    }
-    return BAR + 2 * Y;
-}
-
 int tide_report_add_picture(tide_report_picture draw, const tide_report *r, const tide_report_side *s,
                             const char *label, int y, tide_text *out) {
     tide_text inner = {0};
-    const int height = draw(r, s, &inner);
+    const bool is_map = draw == tide_report_svg_map;
+    const int height = draw(r, s, &inner), width = is_map ? TIDE_REPORT_MAP_WIDTH : PLOT_WIDTH;
     if (inner.failed) out->failed = true;
     if (height > 0) {
-        tide_text_add(out, "<svg class=\"plot\"");
-        if (y >= 0) tide_text_addf(out, " x=\"0\" y=\"%d\" width=\"%d\" height=\"%d\"", y, PLOT_WIDTH, height);
-        tide_text_addf(out, " viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"", PLOT_WIDTH, height);
+        tide_text_addf(out, "<svg class=\"%s\"", is_map ? "plot map" : "plot");
+        if (y >= 0) tide_text_addf(out, " x=\"0\" y=\"%d\" width=\"%d\" height=\"%d\"", y, width, height);
+        tide_text_addf(out, " viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"", width, height);
         tide_html_add(out, label);
         tide_text_add(out, "\">\n");
         tide_text_add(out, tide_text_str(&inner));
@@ -400,7 +460,10 @@ void tide_report_svg(const tide_report *r, tide_text *out) {
         tide_report_picture draw;
         const char *label;
     } pictures[] = {{tide_report_svg_curve, "Live bytes over time"},
-                    {tide_report_svg_lifetimes, "Lifetimes"},
+                    {tide_report_svg_alive, "Lifetimes, alive at the peak"},
+                    {tide_report_svg_map, "Memory at the peak, addresses upwards"},
+                    {tide_report_svg_not_alive, "Lifetimes, not alive at the peak"},
+                    {tide_report_svg_weights, "Lifetimes, weights"},
                     {tide_report_svg_memory, "Memory over time, addresses upwards"}};
     enum { HEAD = 34, GAP = 16 };
     tide_text body = {0};

@@ -3,9 +3,11 @@
 // See tables.h. Tables of answers are declared in analysis/answer_tables; here are those that reports alone have.
 #include "reports/tables.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "analysis/answer_tables.h"
+#include "reports/render.h"
 
 #define TEXT TIDE_UNIT_TEXT
 #define NAME TIDE_UNIT_NAME
@@ -133,26 +135,44 @@ static void item_end(const void *row, tide_cell *v) {
 
 static const tide_column page_columns[] = {
     {NULL, "Name", NAME, TIDE_AT(tide_item_facts, site.name), .sort = "name"},
-    {NULL, "Operator", TEXT, TIDE_AT(tide_item_facts, site.owner)},
-    {NULL, "Kind", KIND, TIDE_AT(tide_item_facts, shape.kind)},
-    {NULL, "Role", NAME, .get = item_role},
+    {NULL, "Operator", TEXT, TIDE_AT(tide_item_facts, site.owner), .sort = "owner"},
+    {NULL, "Kind", KIND, TIDE_AT(tide_item_facts, shape.kind), .sort = "kind"},
+    {NULL, "Role", NAME, .get = item_role, .sort = "role"},
     {NULL, "Size (B)", BYTES, TIDE_AT(tide_item_facts, shape.size_bytes), .sort = "size"},
-    {NULL, "Takes (B)", BYTES, TIDE_AT(tide_item_facts, shape.reserved_bytes)},
+    {NULL, "Takes (B)", BYTES, TIDE_AT(tide_item_facts, shape.reserved_bytes), .sort = "takes"},
     {NULL, "Begin", TIME, TIDE_AT(tide_item_facts, begin), .sort = "begin"},
-    {NULL, "End", TIME, .get = item_end},
+    {NULL, "End", TIME, .get = item_end, .sort = "end"},
     {NULL, "Place (B)", COUNT, TIDE_AT(tide_item_facts, place), .sort = "place"},
 };
 
+/// The row of folded weights. Its name lies behind it in `room`.
+static const void *weights_row(const tide_report_side *s, void *room) {
+    tide_item_facts *x = room;
+    static_assert(sizeof *x + 64 <= TIDE_ROW_BYTES, "the name has room");
+    char *name = (char *)room + sizeof *x;
+    *x = (tide_item_facts){.item = TIDE_NO_ITEM,
+                           .site.name = tide_report_weights_name(&s->weights, name, 64),
+                           .site.owner = "",
+                           .shape.size_bytes = s->weights.size_bytes,
+                           .shape.reserved_bytes = s->weights.reserved_bytes,
+                           .shape.kind = TIDE_KIND_PERSISTENT,
+                           .begin = s->weights.begin,
+                           .end = s->weights.end,
+                           .place = TIDE_NO_OFFSET};
+    return x;
+}
+
 static const void *largest_row(const tide_table *t, size_t i, void *room) {
     const tide_report_side *s = t->data;
-    return tide_table_item_row(s->items, s->largest[i], room);
+    if (s->weights.folded && i == 0) return weights_row(s, room);
+    return tide_table_item_row(s->items, s->largest[i - s->weights.folded], room);
 }
 
 tide_table tide_report_page_items(const tide_report_side *s) {
     return (tide_table){.name = "items",
                         TIDE_COLUMNS(page_columns),
                         .row = largest_row,
-                        .n_rows = s->n_largest,
+                        .n_rows = s->n_largest + s->weights.folded,
                         .data = s,
                         .facts = s->facts,
                         .from_origin = true,

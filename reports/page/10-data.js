@@ -14,9 +14,12 @@ function prepare(side) {
   const shift = (list) => { for (let i = 0; i < list.length; i++) list[i] -= side.zero; };
   shift(it.begin); shift(it.end); shift(side.steps.begin);
   side.peak.t -= side.zero;
-  side.name = text('name');
+  addWeights(side);
+  addSteps(side);
+  const named = text('name');
+  side.name = (i) => (i === n ? 'weights (' + side.weights.length.toLocaleString('en') + ')' : named(i));
   side.owner = text('owner');
-  side.kindOf = text('kind');
+  side.kindOf = (i) => (i === n ? 'Persistent' : text('kind')(i));
   side.roleOf = text('role');
   side.haystack = new Array(n);
   for (let i = 0; i < n; i++) side.haystack[i] = (side.name(i) + '\n' + side.owner(i)).toLowerCase();
@@ -26,6 +29,54 @@ function prepare(side) {
     if (same) same.push(i); else side.byName.set(side.name(i), [i]);
   }
   return side;
+}
+/// Item n, behind all others, stands for the weights while they are folded; `weights` are those that it stands for now.
+function addWeights(side) {
+  const it = side.items, weight = side.words.indexOf('Persistent');
+  for (const column of Object.keys(it)) it[column].push(null);
+  it.begin[side.n] = it.end[side.n] = it.open[side.n] = it.size_bytes[side.n] = it.reserved_bytes[side.n] = 0;
+  side.isWeight = (i) => it.kind[i] === weight && weight >= 0;
+  side.counts = (i) => (it.lies_in[i] !== null ? 0 : side.axis === 'steps' ? it.reserved_bytes[i] : it.size_bytes[i]);
+  side.weights = [];
+  side.weightBytes = side.nWeights = 0; // that are alive at the peak
+  for (let i = 0; i < side.n; i++) {
+    if (!side.isWeight(i)) continue;
+    it.fill[side.n] = it.fill[i];
+    if (!(it.begin[i] <= side.peak.t && (side.peak.t < it.end[i] || it.open[i] === 1))) continue;
+    side.weightBytes += side.counts(i);
+    side.nWeights++;
+  }
+}
+/// The row of the weights stands for these.
+function standFor(side, weights) {
+  const it = side.items, n = side.n;
+  side.weights = weights;
+  it.begin[n] = Infinity;
+  it.end[n] = it.size_bytes[n] = it.reserved_bytes[n] = 0;
+  for (const i of weights) {
+    it.begin[n] = Math.min(it.begin[n], it.begin[i]);
+    it.end[n] = Math.max(it.end[n], it.end[i]);
+    it.size_bytes[n] += it.size_bytes[i];
+    it.reserved_bytes[n] += it.reserved_bytes[i];
+  }
+}
+/// When steps began, in all executions that tell it: `stepT` rising, `stepI` which; -1: none from there on.
+function addSteps(side) {
+  const x = side.executions, found = [];
+  if (x) {
+    for (const list of [x.begin, x.end]) for (let k = 0; k < list.length; k++) list[k] -= side.zero;
+    x.begin.forEach((begin, k) => {
+      let t = begin;
+      if (x.steps[k]) x.steps[k].forEach((by, i) => found.push([t += by, i]));
+      else if (k === 0) side.steps.begin.forEach((at, i) => found.push([at, i]));
+      found.push([x.end[k], -1]);
+    });
+    found.sort((a, b) => a[0] - b[0]);
+  } else {
+    side.steps.begin.forEach((at, i) => found.push([at, i]));
+  }
+  side.stepT = found.map((f) => f[0]);
+  side.stepI = found.map((f) => f[1]);
 }
 /// Columns that differ from the one before, as all columns.
 function spread(curve) {
@@ -62,9 +113,21 @@ function time(side, t) {
   return (scale[0] === 1 ? Math.round(v) : +v.toPrecision(Math.min(15, 6 + more))) + ' ' + scale[1];
 }
 function timeWords(side, t) { return side.axis === 'steps' ? 'step ' + time(side, t) : time(side, t); }
+/// How many of a rising list are no more than t.
+function upTo(list, t) {
+  let lo = 0, hi = list.length;
+  while (lo < hi) { const m = (lo + hi) >> 1; if (list[m] <= t) lo = m + 1; else hi = m; }
+  return lo;
+}
+/// The step that runs at t; -1: none, or not known.
 function stepAt(side, t) {
-  const b = side.steps.begin;
-  let lo = 0, hi = b.length;
-  while (lo < hi) { const m = (lo + hi) >> 1; if (b[m] <= t) lo = m + 1; else hi = m; }
-  return lo - 1;
+  const at = upTo(side.stepT, t) - 1;
+  return at >= 0 ? side.stepI[at] : -1;
+}
+function stepName(side, step) { return step < 0 || side.steps.name[step] === null ? '' : side.words[side.steps.name[step]]; }
+/// The execution that goes on at t, of several the one that began last; -1: none.
+function executionAt(side, t) {
+  const x = side.executions;
+  for (let k = x ? upTo(x.begin, t) - 1 : -1; k >= 0; k--) if (t < x.end[k]) return k;
+  return -1;
 }

@@ -1,5 +1,5 @@
 // The state of the view, and its twin behind # in the address: a link shows the same selection.
-const state = {side: 0, t0: 0, t1: 0, sel: -1, q: '', kind: '', sort: 'begin', view: 'lifetimes', cursor: 0, page: 0};
+const state = {side: 0, t0: 0, t1: 0, sel: -1, q: '', kind: 'peak', fold: false, sort: 'size', down: true, view: 'lifetimes', cursor: 0, page: 0};
 const listeners = [];
 let drawAsked = false;
 
@@ -12,7 +12,7 @@ function settle() {
   state.t0 = Math.min(Math.max(state.t0, 0), s.span - span);
   state.t1 = state.t0 + span;
   state.cursor = Math.min(Math.max(state.cursor, 0), Math.max(s.span - (s.axis === 'steps' ? 1 : 0), 0));
-  if (state.sel >= s.n) state.sel = -1;
+  if (state.sel > s.n || state.sel === s.n && !state.fold) state.sel = -1;
 }
 function whole() { state.t0 = 0; state.t1 = here().span; }
 
@@ -23,9 +23,11 @@ function toHash() {
   if (state.view !== 'lifetimes') put('view', state.view);
   if (state.t0 > 0 || state.t1 < s.span) put('t', +state.t0.toFixed(3) + '-' + +state.t1.toFixed(3));
   if (state.q) put('q', state.q);
-  if (state.kind) put('kind', state.kind);
-  if (state.sort !== 'begin') put('sort', state.sort);
-  if (state.sel >= 0) {
+  if (state.kind !== 'peak') put('kind', state.kind);
+  if (state.fold !== s.folds_weights) put('weights', state.fold ? 'folded' : 'unfolded');
+  const turned = state.down !== sorts[state.sort].down;
+  if (state.sort !== 'size' || turned) put('sort', (turned ? '-' : '') + state.sort);
+  if (state.sel >= 0 && state.sel < s.n) {
     const same = s.byName.get(s.name(state.sel));
     put('sel', s.name(state.sel));
     if (same.length > 1) put('nth', same.indexOf(state.sel) + 1);
@@ -54,12 +56,24 @@ function fromHash() {
   const t = /^([\d.]+)-([\d.]+)$/.exec(given.get('t') || '');
   if (t && +t[2] > +t[1]) { state.t0 = +t[1]; state.t1 = +t[2]; }
   state.q = given.get('q') || '';
-  state.kind = given.get('kind') || '';
-  state.sort = Object.hasOwn(sorts, given.get('sort') || '') ? given.get('sort') : 'begin';
+  state.kind = given.get('kind') || (state.q ? 'all' : 'peak');
+  state.fold = given.has('weights') ? given.get('weights') === 'folded' : s.folds_weights;
+  const [, turned, sort] = /^(-?)(.*)$/.exec(given.get('sort') || 'size');
+  state.sort = Object.hasOwn(sorts, sort) ? sort : 'size';
+  state.down = sorts[state.sort].down !== (turned === '-');
   state.sel = given.has('sel') ? named(s, given.get('sel'), +given.get('nth') || 1) : -1;
   state.cursor = s.peak.t;
   state.page = 0;
   settle();
+  show(state.sel);
+}
+/// What hides an item gives way: it was asked for by name.
+function show(i) {
+  const s = here();
+  if (i < 0 || i >= s.n) return;
+  if (state.fold && s.isWeight(i)) state.fold = false;
+  if (!passes(s, i)) state.kind = 'all';
+  if (state.q && !s.haystack[i].includes(state.q.toLowerCase())) state.q = '';
 }
 
 /// After a change: the address is brought up to date and everything is drawn once, in the next frame.
@@ -77,31 +91,57 @@ function onChange(f) { listeners.push(f); }
 
 // ---- rows: filtered and sorted ----
 
+/// What is sorted by, and whether the largest comes first unless it is turned round.
 const sorts = {
-  begin: (s) => (a, b) => a - b,
-  size: (s) => (a, b) => s.items.size_bytes[b] - s.items.size_bytes[a] || a - b,
-  life: (s) => (a, b) => (s.items.end[b] - s.items.begin[b]) - (s.items.end[a] - s.items.begin[a]) || a - b,
-  place: (s) => (a, b) => (s.items.place[a] ?? Infinity) - (s.items.place[b] ?? Infinity) || a - b,
-  name: (s) => (a, b) => (s.name(a) < s.name(b) ? -1 : s.name(a) > s.name(b) ? 1 : a - b),
+  name: {of: (s, i) => s.name(i), down: false},
+  owner: {of: (s, i) => s.owner(i) || null, down: false},
+  kind: {of: (s, i) => s.kindOf(i) || null, down: false},
+  role: {of: (s, i) => s.roleOf(i) || null, down: false},
+  size: {of: (s, i) => s.items.size_bytes[i], down: true},
+  takes: {of: (s, i) => s.items.reserved_bytes[i], down: true},
+  begin: {of: (s, i) => s.items.begin[i], down: false},
+  end: {of: (s, i) => (s.items.open[i] === 1 ? null : s.items.end[i]), down: false},
+  life: {of: (s, i) => s.items.end[i] - s.items.begin[i], down: true},
+  place: {of: (s, i) => s.items.place[i], down: false},
 };
-/// What the field 'show' lets through: everything, what is alive at the peak, what comes and goes, one kind.
+/// Stable, numbers as numbers; what is not known comes last either way.
+function compare(a, b, down) {
+  if (a === b) return 0;
+  if (a === null || b === null) return a === null ? 1 : -1;
+  return (a < b) === down ? 1 : -1;
+}
+function sortBy(sort) {
+  state.down = sort === state.sort ? !state.down : sorts[sort].down;
+  state.sort = sort;
+}
+/// What the field 'show' lets through: what is alive at the peak or the cursor, everything, what comes and goes, one kind.
 function passes(s, i) {
-  if (state.kind === '') return true;
+  if (state.kind === 'all') return true;
   if (state.kind === 'peak') return aliveAt(s, i, s.peak.t);
+  if (state.kind === 'cursor') return aliveAt(s, i, state.cursor);
   if (state.kind === 'changing') return s.items.begin[i] > 0 || s.items.end[i] < s.span;
   return s.kindOf(i) === state.kind;
 }
+/// Who searches, or asks for weights alone, gets them one by one.
+function foldsRows() { return state.fold && !state.q && state.kind !== 'Persistent'; }
 const rowsMade = {key: '', rows: []};
+/// Filtered and sorted; folded weights are one row.
 function rows() {
-  const key = [state.side, state.q, state.kind, state.sort].join('\n');
+  const key = [state.side, state.q, state.kind, state.sort, state.down, state.fold, state.kind === 'cursor' ? state.cursor : ''].join('\n');
   if (rowsMade.key === key) return rowsMade.rows;
-  const s = here(), want = state.q.toLowerCase(), out = [];
+  const s = here(), want = state.q.toLowerCase(), weights = [];
+  let out = [];
   for (let i = 0; i < s.n; i++) {
     if (want && !s.haystack[i].includes(want)) continue;
     if (!passes(s, i)) continue;
-    out.push(i);
+    if (foldsRows() && s.isWeight(i)) weights.push(i);
+    else out.push(i);
   }
-  if (state.sort !== 'begin') out.sort(sorts[state.sort](s));
+  standFor(s, weights);
+  if (weights.length) out.push(s.n);
+  const by = sorts[state.sort];
+  const values = new Map(out.map((i) => [i, by.of(s, i)]));
+  out.sort((a, b) => compare(values.get(a), values.get(b), state.down) || a - b);
   rowsMade.key = key;
   rowsMade.rows = out;
   return out;

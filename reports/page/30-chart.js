@@ -1,6 +1,6 @@
 // Canvases over one time axis: curve, and below it lifetimes or memory. Static pictures of the same stand in the page
 // for print and for readers without scripts.
-const left = 150, right = 12, rowHeight = 18;
+const left = 150, right = 12, rowHeight = 18, laneHeight = 15;
 let colours = {};
 function readColours() {
   const css = getComputedStyle(document.documentElement);
@@ -8,8 +8,8 @@ function readColours() {
     colours[name] = css.getPropertyValue('--' + name).trim();
 }
 /// All pictures are as wide as the one that scrolls, so that their columns stand above each other.
-function canvasOf(id, height) {
-  const canvas = el(id), width = el('live-rows').clientWidth, scale = window.devicePixelRatio || 1;
+function canvasOf(id, height, within = 'live-rows') {
+  const canvas = el(id), width = el(within).clientWidth, scale = window.devicePixelRatio || 1;
   if (canvas.width !== Math.round(width * scale) || canvas.height !== Math.round(height * scale)) {
     canvas.width = Math.round(width * scale);
     canvas.height = Math.round(height * scale);
@@ -73,14 +73,28 @@ function columnsOf(curve, side, n) {
   }
   return {min, max};
 }
-const curveHeight = 170, curveTop = 14, curveBottom = 22;
+const plotHeight = 170, curveTop = 14, curveBottom = 22, weightsHeight = 16;
+/// Below the axis stand executions, a line for each context, and the names of steps.
+function lanesOf(s) { return Math.min(s.executions ? s.executions.lanes : 0, 8); }
+function curveHeightOf(s) { return plotHeight + laneHeight * (lanesOf(s) + (s.stepT.length ? 1 : 0)); }
+/// From bytes to a height. Folded weights are a strip at the foot, so that what stands on them has the rest.
+function scaleOf(s, top, base, height) {
+  const ground = state.fold && s.nWeights > 0 && s.weightBytes < top ? s.weightBytes : 0;
+  const foot = ground ? weightsHeight : 0;
+  const y = (v) => {
+    if (v <= ground) return base - (ground ? v / ground * foot : 0);
+    return base - foot - Math.min((v - ground) / (top - ground), 1.02) * (height - foot);
+  };
+  return {y, ground};
+}
 function drawCurve() {
-  const c = canvasOf('live-curve', curveHeight), g = c.g, s = here(), n = Math.max(1, Math.floor(c.plot));
+  const s = here(), c = canvasOf('live-curve', curveHeightOf(s)), g = c.g, n = Math.max(1, Math.floor(c.plot));
   const levels = [];
   if (s.levels) {
     const same = s.levels.plan_bytes === s.levels.bound_bytes;
-    if (!same) levels.push([s.levels.plan_bytes, 'plan', colours.plan, [2, 3], -7]);
-    levels.push([s.levels.bound_bytes, same ? 'plan = lower bound' : 'lower bound', colours.bound, [7, 4], same ? -7 : 8]);
+    const rest = s.levels.below_bytes ? ' + ' + bytes(s.levels.below_bytes) + ' ' + s.levels.below : '';
+    if (!same) levels.push([s.levels.plan_bytes, 'plan ' + bytes(s.plan.bytes) + rest, colours.plan, [2, 3], -7]);
+    levels.push([s.levels.bound_bytes, (same ? 'plan = lower bound ' : 'lower bound ') + bytes(s.plan.lower_bound_bytes) + rest, colours.bound, [7, 4], same ? -7 : 8]);
   }
   if (s.fit) levels.push([s.fit.capacity_bytes, 'capacity', colours.peak, [], -7]);
   const other = sides.length > 1 && sides[1 - state.side].axis === s.axis ? sides[1 - state.side] : null;
@@ -88,27 +102,32 @@ function drawCurve() {
   for (const [v] of levels) if (v < 4 * s.peak.bytes) top = Math.max(top, v);
   if (other && other.peak.bytes < 4 * top) top = Math.max(top, other.peak.bytes);
   top = top || 1;
-  const y = (v) => curveTop + (1 - Math.min(v / top, 1.02)) * (curveHeight - curveTop - curveBottom), base = y(0);
+  const base = plotHeight - curveBottom, {y, ground} = scaleOf(s, top, base, base - curveTop);
   g.fillStyle = colours.mute;
   g.textAlign = 'right';
-  for (const f of [0, 0.5, 1]) {
-    g.fillText(bytes(top * f), left - 8, y(top * f));
-    g.fillStyle = colours.line; g.fillRect(left, Math.round(y(top * f)), c.plot, 1); g.fillStyle = colours.mute;
+  for (const v of ground ? [0, ground, (ground + top) / 2, top] : [0, top / 2, top]) {
+    g.fillText(v > 0 && v === ground ? 'weights ' + bytes(v) : bytes(v), left - 8, y(v) + (v === ground && ground ? -3 : v === 0 ? 3 : 0));
+    g.fillStyle = colours.line; g.fillRect(left, Math.round(y(v)), c.plot, 1); g.fillStyle = colours.mute;
   }
   g.textAlign = 'center';
   for (const since of ticks(state.t0 + s.zero, state.t1 + s.zero, c.plot / 90)) {
     const t = since - s.zero;
     g.fillStyle = colours.line; g.fillRect(Math.round(xOf(c, t)), curveTop, 1, base - curveTop);
     g.fillStyle = colours.mute; g.textAlign = xOf(c, t) > left + c.plot - 24 ? 'right' : 'center';
-    g.fillText(time(s, t), Math.min(xOf(c, t), left + c.plot + 4), curveHeight - 10);
+    g.fillText(time(s, t), Math.min(xOf(c, t), left + c.plot + 4), plotHeight - 10);
   }
   const cols = columnsOf(s.curve, s, n);
   g.fillStyle = colours.soft;
   for (let x = 0; x < n; x++) g.fillRect(left + x, y(cols.max[x]), 1, base - y(cols.max[x]));
+  if (ground) {
+    g.fillStyle = hatch(g, s.items.fill[s.n]);
+    for (let x = 0; x < n; x++) { const v = y(Math.min(cols.max[x], ground)); g.fillRect(left + x, v, 1, base - v); }
+  }
   g.fillStyle = colours.curve;
   for (let x = 0; x < n; x++) {
     const a = y(cols.max[x]), b = y(cols.min[x]), before = x > 0 ? y(cols.max[x - 1]) : a;
-    g.fillRect(left + x, Math.min(a, before), 1, Math.max(1.5, Math.max(b, before) - Math.min(a, before)));
+    g.globalAlpha = 0.4; g.fillRect(left + x, a, 1, b - a); g.globalAlpha = 1;
+    g.fillRect(left + x, Math.min(a, before), 1, Math.max(1.5, Math.abs(a - before)));
   }
   if (other) line(g, columnsOf(other.curve, other, n).max, y, colours.other, [4, 2]);
   if (s.predicted) line(g, columnsOf(s.predicted, s, n).max, y, colours.plan, [1, 2]);
@@ -117,16 +136,56 @@ function drawCurve() {
     if (v > top) continue;
     g.strokeStyle = colour; g.setLineDash(dash);
     g.beginPath(); g.moveTo(left, y(v)); g.lineTo(left + c.plot, y(v)); g.stroke(); g.setLineDash([]);
-    g.fillStyle = colour; label(g, words, left + 4, y(v) + shift);
+    g.fillStyle = colour; label(g, cut(g, words, c.plot - 8), left + 4, y(v) + shift);
   }
   vertical(c, s.peak.t, colours.peak, [3, 3], curveTop, base);
   vertical(c, state.cursor, colours.accent, [], curveTop, base);
+  drawExecutions(c, s);
+  drawSteps(c, s);
+}
+/// A mark for each execution, with its name where there is room.
+function drawExecutions(c, s) {
+  const x = s.executions, g = c.g;
+  if (!x) return;
+  g.fillStyle = colours.mute; g.textAlign = 'right';
+  g.fillText('execution', left - 8, plotHeight + laneHeight / 2);
+  g.textAlign = 'left';
+  for (let k = 0; k < x.begin.length; k++) {
+    if (x.lane[k] >= lanesOf(s) || x.end[k] < state.t0 || x.begin[k] > state.t1) continue;
+    const a = Math.max(xOf(c, x.begin[k]), left), b = Math.max(Math.min(xOf(c, x.end[k]), left + c.plot), a + 1), y = plotHeight + x.lane[k] * laneHeight;
+    g.fillStyle = colours.card; g.fillRect(a, y, b - a, laneHeight - 2);
+    g.fillStyle = colours.mute; g.fillRect(a, y, 1, laneHeight - 2); g.fillRect(b - 1, y, 1, laneHeight - 2);
+    g.fillStyle = colours.fg;
+    for (const words of ['execution ' + k, String(k)]) {
+      if (g.measureText(words).width + 8 > b - a) continue;
+      g.fillText(words, a + 4, y + laneHeight / 2);
+      break;
+    }
+  }
+}
+/// Ticks of steps where they can be told apart, names where there is room.
+function drawSteps(c, s) {
+  const g = c.g, y = plotHeight + lanesOf(s) * laneHeight, from = Math.max(upTo(s.stepT, state.t0) - 1, 0);
+  if (!s.stepT.length) return;
+  let named = 0;
+  g.textAlign = 'left';
+  for (let k = from; k < s.stepT.length && s.stepT[k] < state.t1; k++) {
+    const a = Math.max(xOf(c, s.stepT[k]), left), b = Math.min(xOf(c, k + 1 < s.stepT.length ? s.stepT[k + 1] : s.span), left + c.plot);
+    if (s.stepI[k] < 0 || b - a < 4) continue;
+    g.fillStyle = colours.mute; g.fillRect(a, y, 1, laneHeight - 4);
+    const name = stepName(s, s.stepI[k]);
+    if (b - a < 16 || !name || g.measureText(name).width + 6 > b - a) continue;
+    g.fillStyle = colours.fg; g.fillText(name, a + 4, y + laneHeight / 2 - 1);
+    named++;
+  }
+  g.fillStyle = colours.mute; g.textAlign = 'right';
+  g.fillText(named ? 'step' : 'step (zoom in)', left - 8, y + laneHeight / 2 - 1);
 }
 /// Text on a ground of its own, so that lines under it do not cross it.
-function label(g, text, x, y) {
+function label(g, text, x, y, back = 0) {
   const colour = g.fillStyle;
   g.fillStyle = colours.bg; g.globalAlpha = 0.75;
-  g.fillRect(x - 2, y - 7, g.measureText(text).width + 4, 14);
+  g.fillRect(x - back - 2, y - 7, g.measureText(text).width + 4, 14);
   g.globalAlpha = 1; g.fillStyle = colour;
   g.fillText(text, x, y);
 }
@@ -212,10 +271,13 @@ function hatch(g, fill) {
   const tile = document.createElement('canvas');
   tile.width = tile.height = 8;
   const t = tile.getContext('2d');
-  t.fillStyle = colour; t.fillRect(0, 0, 8, 8);
-  t.strokeStyle = colours.bg; t.lineWidth = 1.5;
+  t.fillStyle = colours.bg; t.fillRect(0, 0, 8, 8);
+  t.fillStyle = colour; t.globalAlpha = 0.3; t.fillRect(0, 0, 8, 8); t.globalAlpha = 1;
+  t.strokeStyle = colour; t.lineWidth = fill === 2 || fill === 4 ? 4 : 2.8;
   t.beginPath();
-  const lines = {1: [[0, 8, 8, 0]], 2: [[0, 4, 8, 4]], 3: [[0, 0, 8, 8]], 4: [[4, 0, 4, 8]], 5: [[0, 4, 8, 4], [4, 0, 4, 8]]}[fill] || [];
+  const rising = [[-2, 2, 2, -2], [-2, 10, 10, -2], [6, 10, 10, 6]], falling = rising.map(([a, b, c, d]) => [a, 8 - b, c, 8 - d]);
+  const lines = {1: falling, 2: [[2, 0, 2, 8]], 4: [[0, 2, 8, 2]], 5: rising}[fill] || [];
+  if (fill === 3) for (const [x, y] of [[2, 2], [6, 6]]) { t.moveTo(x, y); t.arc(x, y, 1.5, 0, 7); t.fill(); }
   for (const [x0, y0, x1, y1] of lines) { t.moveTo(x0, y0); t.lineTo(x1, y1); }
   t.stroke();
   hatches.set(key, g.createPattern(tile, 'repeat'));
@@ -238,6 +300,7 @@ function drawMemory() {
   const height = el('live-rows').clientHeight, c = canvasOf('live-gantt', height), g = c.g, s = here(), it = s.items;
   el('live-height').style.height = '0';
   const chosen = new Set(rows()), drawn = new Set();
+  for (const i of [...chosen]) if (i === s.n) for (const w of s.weights) chosen.add(w);
   for (const i of chosen) if (it.region[i] !== null) drawn.add(it.region[i]);
   const list = s.regions.map((r, k) => k).filter((k) => drawn.has(k) || !chosen.size);
   const regions = s.regions.map((r) => ({...r}));

@@ -2,6 +2,7 @@
 function inFull(n) { return n < 1024 ? exact(n) : bytes(n) + ' (' + exact(n) + ')'; }
 function describe(s, i) {
   const it = s.items, parts = [];
+  if (i === s.n) return [['Name', s.name(i)], ['Kind', 'Persistent'], ['Size', inFull(it.size_bytes[i])], ['Folded', 'w or Unfold shows them one by one']];
   const put = (key, value) => { if (value !== '' && value !== null && value !== undefined) parts.push([key, value]); };
   put('Name', s.name(i) || '(no name)');
   put(s.axis === 'steps' ? 'Operator' : 'Scope', s.owner(i));
@@ -15,10 +16,17 @@ function describe(s, i) {
   put('At the peak', aliveAt(s, i, s.peak.t) ? 'alive' : 'not alive');
   return parts;
 }
+/// " (execution 3, conv1)", of a plan " (conv1)".
+function where(s, step) {
+  const k = executionAt(s, state.cursor), parts = [];
+  if (k >= 0) parts.push('execution ' + k);
+  if (stepName(s, step)) parts.push(isolated(stepName(s, step)));
+  return parts.length ? ' (' + parts.join(', ') + ')' : '';
+}
 function drawDetails() {
   const s = here(), step = stepAt(s, state.cursor), box = el('live-details');
   const live = curveAt(s, state.cursor);
-  el('live-cursor').textContent = 'Cursor at ' + timeWords(s, state.cursor) + (step >= 0 && s.steps.name[step] !== null ? ' (' + isolated(s.words[s.steps.name[step]]) + ')' : '') + ': ' +
+  el('live-cursor').textContent = 'Cursor at ' + timeWords(s, state.cursor) + where(s, step) + ': ' +
     bytes(live) + ' live' + (s.peak.bytes ? ', ' + (100 * live / s.peak.bytes).toFixed(0) + ' % of the peak' : '') + '.';
   box.textContent = '';
   if (state.sel < 0) {

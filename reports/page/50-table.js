@@ -32,27 +32,33 @@ function drawTable() {
     fresh.appendChild(tr);
   }
   body.replaceChildren(fresh);
-  el('items-count').textContent = list.length === s.n ? s.n.toLocaleString('en') + ' in all' : list.length.toLocaleString('en') + ' of ' + s.n.toLocaleString('en');
+  const n = list.length + (list.includes(s.n) ? s.weights.length - 1 : 0);
+  el('items-count').textContent = n === s.n ? s.n.toLocaleString('en') + ' in all' : n.toLocaleString('en') + ' of ' + s.n.toLocaleString('en') + (state.kind === 'peak' && !state.q ? ', alive at the peak' : '');
+  if (n > list.length) el('items-count').textContent += '; ' + s.weights.length.toLocaleString('en') + ' weights are one row';
   if (s.items_left_out > 0) el('items-count').textContent += '; ' + s.items_left_out.toLocaleString('en') + ' smaller ones, ' + bytes(s.left_out_bytes) + ' in sum, are in the CSV and JSON reports';
   el('items-page').textContent = 'page ' + (state.page + 1) + ' of ' + pages;
   el('items-back').disabled = state.page === 0;
   el('items-on').disabled = state.page === pages - 1;
   for (const th of el('items').tHead.rows[0].cells) {
     const by = th.dataset.sort;
-    if (by === state.sort) th.setAttribute('aria-sort', by === 'size' || by === 'life' ? 'descending' : 'ascending');
+    if (by === state.sort) th.setAttribute('aria-sort', state.down ? 'descending' : 'ascending');
     else th.removeAttribute('aria-sort');
   }
+}
+/// The words of a heading, in a button.
+function headButton(th) {
+  const b = document.createElement('button');
+  b.type = 'button';
+  b.textContent = th.textContent;
+  th.textContent = '';
+  th.appendChild(b);
+  return b;
 }
 function startTable() {
   el('items-rest').hidden = true;
   for (const th of el('items').tHead.rows[0].cells) {
     if (!th.dataset.sort) continue;
-    const b = document.createElement('button');
-    b.type = 'button';
-    b.textContent = th.textContent;
-    th.textContent = '';
-    th.appendChild(b);
-    b.addEventListener('click', () => { state.sort = th.dataset.sort; state.page = 0; el('live-sort').value = state.sort; changed(); });
+    headButton(th).addEventListener('click', () => { sortBy(th.dataset.sort); state.page = 0; el('live-sort').value = state.sort; changed(); });
   }
   el('items').tBodies[0].addEventListener('click', (e) => {
     const tr = e.target.closest('tr');

@@ -1,12 +1,47 @@
 // What people do: buttons, fields, keys, pointer.
 function select(i) {
+  const kind = state.kind;
   state.sel = i;
   if (i >= 0) {
     const it = here().items;
     if (state.cursor < it.begin[i] || state.cursor >= it.end[i]) state.cursor = it.begin[i];
+    show(i);
+    if (kind !== state.kind) showControls();
     reveal(i);
   }
   changed();
+}
+/// Folded and unfolded in the pictures, the list and the bar of the peak.
+function fold() {
+  if (!here().nWeights) return;
+  state.fold = !state.fold;
+  state.page = 0;
+  el('live-rows').scrollTop = 0;
+  changed();
+}
+function drawFold() {
+  const s = here(), b = el('live-fold'), those = s.nWeights.toLocaleString('en') + (s.nWeights === 1 ? ' weight (' : ' weights (') + bytes(s.weightBytes) + ')';
+  b.hidden = s.nWeights < 2;
+  b.textContent = (state.fold ? 'Unfold ' : 'Fold ') + those;
+  b.setAttribute('aria-expanded', String(!state.fold));
+  for (const bar of document.querySelectorAll('.peakbar')) {
+    const side = +bar.dataset.side;
+    if (sides[side].nWeights < 2) continue;
+    bar.hidden = (bar.dataset.folded === '1') !== (side === state.side ? state.fold : sides[side].folds_weights);
+    for (const a of bar.querySelectorAll('[data-item]')) a.classList.toggle('sel', side === state.side && itemOf(a) === state.sel);
+  }
+}
+/// The item that a part of the bar is; the row of the weights for all of them.
+function itemOf(a) { return a.dataset.item === '-2' ? here().n : +a.dataset.item; }
+function startBar() {
+  for (const bar of document.querySelectorAll('.peakbar')) bar.addEventListener('click', (e) => {
+    const a = e.target.closest('[data-item]');
+    if (!a) return;
+    e.preventDefault();
+    if (+bar.dataset.side !== state.side) turnTo(+bar.dataset.side);
+    state.cursor = here().peak.t;
+    select(itemOf(a));
+  });
 }
 /// Scroll the picture, and turn to the page of the table, so that the item is in view.
 function reveal(i) {
@@ -68,6 +103,7 @@ const keys = {
   '+': () => zoom(0.5, state.cursor), '=': () => zoom(0.5, state.cursor), '-': () => zoom(2, state.cursor),
   0: () => { whole(); changed(); }, f: fit, p: toPeak,
   m: () => setView(state.view === 'memory' ? 'lifetimes' : 'memory'),
+  w: fold,
   '/': () => el('live-search').focus(),
   Escape: () => { state.sel = -1; changed(); },
 };
@@ -83,12 +119,26 @@ function fill(select, options, value) {
 }
 function showControls() {
   const s = here(), kinds = [...new Set(s.items.kind)].filter((k) => k !== null).map((k) => s.words[k]).sort();
-  fill(el('live-kind'), [['', 'everything'], ['changing', 'what comes and goes'], ['peak', 'alive at the peak'], ...kinds.map((k) => [k, k])], state.kind);
-  if (el('live-kind').value !== state.kind) { state.kind = ''; el('live-kind').value = ''; }
+  fill(el('live-kind'), [['peak', 'alive at the peak'], ['cursor', 'alive at the cursor'], ['all', 'everything'], ['changing', 'what comes and goes'], ...kinds.map((k) => [k, k])], state.kind);
+  if (el('live-kind').value !== state.kind) { state.kind = 'peak'; el('live-kind').value = 'peak'; }
   fill(el('live-view'), s.regions.length ? [['lifetimes', 'lifetimes'], ['memory', 'memory over time']] : [['lifetimes', 'lifetimes']], state.view);
   el('live-sort').value = state.sort;
   el('live-search').value = state.q;
   if (sides.length > 1) el('live-side').value = String(state.side);
+}
+function turnTo(side) {
+  state.side = side;
+  state.sel = -1; state.kind = 'peak'; state.fold = here().folds_weights; state.page = 0; state.cursor = here().peak.t;
+  if (!here().regions.length) state.view = 'lifetimes';
+  whole(); showControls(); changed();
+}
+let widened = false; // a search goes through everything, and back when it is over
+function searchFor(q) {
+  if (q && !state.q && state.kind === 'peak') { widened = true; state.kind = 'all'; }
+  if (!q && widened && state.kind === 'all') state.kind = 'peak';
+  if (!q) widened = false;
+  state.q = q;
+  el('live-kind').value = state.kind;
 }
 function startControls() {
   const on = (id, what, f) => el(id).addEventListener(what, f);
@@ -97,17 +147,13 @@ function startControls() {
   on('live-whole', 'click', () => { whole(); changed(); });
   on('live-fit', 'click', fit);
   on('live-peak', 'click', toPeak);
-  on('live-search', 'input', () => { state.q = el('live-search').value; state.page = 0; el('live-rows').scrollTop = 0; changed(); });
+  on('live-fold', 'click', fold);
+  on('live-search', 'input', () => { searchFor(el('live-search').value); state.page = 0; el('live-rows').scrollTop = 0; changed(); });
   on('live-search', 'keydown', (e) => { if (e.key === 'Enter') { e.preventDefault(); move(1); } });
   on('live-kind', 'change', () => { state.kind = el('live-kind').value; state.page = 0; el('live-rows').scrollTop = 0; changed(); });
-  on('live-sort', 'change', () => { state.sort = el('live-sort').value; state.page = 0; el('live-rows').scrollTop = 0; changed(); });
+  on('live-sort', 'change', () => { state.sort = el('live-sort').value; state.down = sorts[state.sort].down; state.page = 0; el('live-rows').scrollTop = 0; changed(); });
   on('live-view', 'change', () => setView(el('live-view').value));
-  if (sides.length > 1) on('live-side', 'change', () => {
-    state.side = +el('live-side').value;
-    state.sel = -1; state.kind = ''; state.page = 0; state.cursor = here().peak.t;
-    if (!here().regions.length) state.view = 'lifetimes';
-    whole(); showControls(); changed();
-  });
+  if (sides.length > 1) on('live-side', 'change', () => turnTo(+el('live-side').value));
   on('live', 'keydown', (e) => {
     if (e.ctrlKey || e.metaKey || e.altKey || /^(INPUT|SELECT|BUTTON)$/.test(e.target.tagName)) return;
     const f = keys[e.key];
@@ -167,6 +213,14 @@ function startPointer() {
       zoom(Math.exp(Math.max(-1, Math.min(1, e.deltaY / 200))), tOf(plot(id), x));
     }, {passive: false});
   }
+  const map = el('live-map');
+  map.addEventListener('pointermove', (e) => {
+    const [x, y] = local(e, 'live-map'), i = tileAt(x, y);
+    if (i < 0) return hideNote();
+    showNote(e, describe(here(), i).map(([k, v]) => (k === 'Name' ? v : k + ': ' + isolated(v))));
+  });
+  map.addEventListener('pointerleave', hideNote);
+  map.addEventListener('click', (e) => { const [x, y] = local(e, 'live-map'); select(tileAt(x, y)); });
   el('live-rows').addEventListener('scroll', () => changed());
   const mini = el('live-mini');
   const jump = (e) => {

@@ -4,6 +4,8 @@ function draw() {
   drawCurve();
   drawMini();
   if (state.view === 'memory') drawMemory(); else drawLifetimes();
+  drawMap();
+  drawFold();
   drawDetails();
 }
 function start() {
@@ -14,11 +16,13 @@ function start() {
   startControls();
   startTable();
   startPointer();
+  startBar();
+  startSorting();
   onChange(draw);
   onChange(drawTable);
   if (state.sel >= 0) reveal(state.sel);
   changed();
-  window.addEventListener('hashchange', () => { fromHash(); showControls(); changed(); });
+  window.addEventListener('hashchange', () => { if (/^#[st]-/.test(location.hash)) return; fromHash(); showControls(); changed(); });
   new ResizeObserver(() => changed()).observe(el('live'));
   for (const query of ['(prefers-color-scheme: dark)', 'print'])
     matchMedia(query).addEventListener('change', () => { hatches.clear(); changed(); });

@@ -1,0 +1,31 @@
+// Every other table: a click on a heading, or Enter on it, sorts by that column; again, the other way round.
+const units1024 = {B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40, PiB: 2 ** 50, EiB: 2 ** 60};
+const unitsOfTime = {ns: 1, '\u00b5s': 1e3, us: 1e3, ms: 1e6, s: 1e9};
+/// What a cell is sorted by: a number where it says one, exactly where its title does; null: it is empty.
+function valueOf(td) {
+  const text = (td.title || td.textContent).trim().replace('\u2212', '-');
+  if (text === '') return null;
+  const found = /^([+-]?[\d.]+(?:e[+-]?\d+)?) ?([^\d.\s]+)?$/.exec(text);
+  if (!found || td.tagName === 'TH' && !td.title) return text;
+  const factor = found[2] === undefined || found[2] === '%' ? 1 : units1024[found[2]] || unitsOfTime[found[2]];
+  return factor ? +found[1] * factor : text;
+}
+function isNumbers(rowsOf, column) {
+  return rowsOf.every((tr) => { const v = valueOf(tr.cells[column]); return v === null || typeof v === 'number'; });
+}
+function sortTable(table, column, head) {
+  const body = table.tBodies[0], all = [...body.rows], heads = [...table.tHead.rows[0].cells], numbers = isNumbers(all, column);
+  const before = head.getAttribute('aria-sort'), down = before ? before === 'ascending' : numbers && all.some((tr) => valueOf(tr.cells[column]) !== null) && !/^(At|Begin|Step|Lives|First|Last)/.test(head.textContent);
+  const keyed = all.map((tr, k) => [numbers ? valueOf(tr.cells[column]) : tr.cells[column].textContent.trim() || null, k, tr]);
+  keyed.sort((a, b) => compare(a[0], b[0], down) || +a[2].dataset.at - +b[2].dataset.at);
+  body.replaceChildren(...keyed.map((k) => k[2]));
+  for (const th of heads) th.removeAttribute('aria-sort');
+  head.setAttribute('aria-sort', down ? 'descending' : 'ascending');
+}
+function startSorting() {
+  for (const table of document.querySelectorAll('table')) {
+    if (table.id === 'items' || !table.tHead) continue;
+    [...table.tBodies[0].rows].forEach((tr, k) => { tr.dataset.at = k; }); // equal ones stay as they were written
+    [...table.tHead.rows[0].cells].forEach((th, column) => headButton(th).addEventListener('click', () => sortTable(table, column, th)));
+  }
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+//
+// peak_bar: what is held at the peak, tensor by tensor: one bar, and its parts in words. A part leads to the tensor:
+// with the page's script in the picture and the list, without it in the table. See render.h.
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "analysis/html_text.h"
+#include "reports/render.h"
+
+enum { MAX_NAMED = 10, MAX_PARTS = MAX_NAMED + 2 + TIDE_N_PARTS, NAME_CHARS = 60 };
+
+typedef struct part {
+    const char *name;
+    uint64_t bytes;
+    int fill;                 // of a tensor; -1: of none
+    const tide_live_item *of; // NULL: several, or no tensor
+    bool weights;             // all of them, folded
+    bool no_tensor;           // rounding, holes, …
+} part;
+
+typedef struct bar {
+    const tide_report *r;
+    const tide_report_side *side;
+    const char *id;
+    part parts[MAX_PARTS];
+    size_t n;
+    char weights[64], more[64];
+} bar;
+
+static void add_part(bar *b, part p) {
+    if (p.bytes > 0) b->parts[b->n++] = p;
+}
+
+/// Largest first: tensors by name, then the rest of them, then what no tensor holds.
+static void make_parts(bar *b, bool folded) {
+    const tide_report_side *s = b->side;
+    const tide_live_items *live = &s->why.live;
+    uint64_t rest = 0, n_rest = 0, parts = 0;
+    if (folded)
+        add_part(b, (part){tide_report_weights_name(&s->weights, b->weights, sizeof b->weights), s->weights.bytes,
+                           TIDE_ITEM_FILL_WEIGHT, NULL, true, false});
+    for (size_t k = 0; k < live->n; k++) {
+        const tide_live_item *x = &live->items[k];
+        if (x->is_unused) continue; // is a part of its own
+        parts += x->counts_bytes;
+        if (folded && x->shape.kind == TIDE_KIND_PERSISTENT) continue;
+        if (b->n < MAX_NAMED && x->counts_bytes > 0) {
+            add_part(b, (part){x->site.name, x->counts_bytes, (int)x->shape.fill, x, false, false});
+        } else {
+            rest += x->counts_bytes;
+            n_rest++;
+        }
+    }
+    snprintf(b->more, sizeof b->more, "in %" PRIu64 " more", n_rest);
+    add_part(b, (part){b->more, rest, -1, NULL, false, false});
+    // of a plan the tensors hold their rounding too
+    for (int p = parts > s->why.parts[TIDE_PART_LIVE] ? TIDE_PART_HOLES : TIDE_PART_ROUNDING; p < TIDE_N_PARTS; p++)
+        add_part(b, (part){tide_part_name((tide_part_kind)p), s->why.parts[p], -1, NULL, false, true});
+}
+
+/// Its link: the table without a script; with it, the item of that number.
+static void open_link(const bar *b, const part *p, bool in_bar, tide_text *out) {
+    tide_text_addf(out, "<a href=\"#t-%s-%s\"%s", p->no_tensor ? "peak_parts" : "peak_items", b->id,
+                   in_bar ? " tabindex=\"-1\"" : "");
+    const size_t at =
+        p->of != NULL && p->of->item != TIDE_NO_ITEM ? tide_report_live_index(b->side, p->of->item) : SIZE_MAX;
+    if (at != SIZE_MAX) tide_text_addf(out, " data-item=\"%zu\"", at);
+    if (p->weights) tide_text_add(out, " data-item=\"-2\"");
+    tide_text_add(out, ">");
+}
+
+static void add_class(const part *p, tide_text *out) {
+    if (p->fill < 0)
+        tide_text_add(out, "class=\"rest\"");
+    else
+        tide_text_addf(out, "class=\"k%d\"", p->fill);
+}
+
+static void add_name(const part *p, tide_text *out) {
+    tide_html_add_cut(out, p->name[0] != '\0' ? p->name : "(no name)", NAME_CHARS);
+}
+
+static void add_picture(const bar *b, tide_text *out) {
+    const double whole = (double)b->side->why.held_bytes;
+    char size[24];
+    double x = 0.0;
+    tide_text_add(out, "<svg class=\"bar\" width=\"100%\" height=\"34\" aria-hidden=\"true\">\n");
+    for (size_t i = 0; i < b->n; i++) {
+        const part *p = &b->parts[i];
+        const double width = 100.0 * (double)p->bytes / whole;
+        open_link(b, p, true, out);
+        tide_text_add(out, "<rect ");
+        add_class(p, out);
+        tide_text_addf(out, " x=\"%.2f%%\" width=\"%.2f%%\" height=\"34\"/>", x, width);
+        if (width >= 2.5) tide_text_addf(out, "<text x=\"%.2f%%\" y=\"22\">%zu</text>", x + width / 2.0, i + 1);
+        tide_text_add(out, "<title>");
+        add_name(p, out);
+        tide_text_addf(out, " %s</title></a>\n", tide_format_bytes(p->bytes, size, sizeof size));
+        x += width;
+    }
+    tide_text_add(out, "</svg>\n");
+}
+
+static void add_words(const bar *b, tide_text *out) {
+    char size[24];
+    tide_text_add(out, "<ol class=\"parts\">\n");
+    for (size_t i = 0; i < b->n; i++) {
+        const part *p = &b->parts[i];
+        tide_text_add(out, "<li>");
+        open_link(b, p, false, out);
+        tide_text_add(out, "<bdi>");
+        add_name(p, out);
+        tide_text_addf(out, "</bdi></a> <b>%s</b> %.1f %%</li>\n", tide_format_bytes(p->bytes, size, sizeof size),
+                       100.0 * (double)p->bytes / (double)b->side->why.held_bytes);
+    }
+    tide_text_add(out, "</ol>\n");
+}
+
+void tide_report_peak_bar(const tide_report *r, const tide_report_side *s, const char *id, tide_text *out) {
+    if (s->why.held_bytes == 0) return;
+    for (int folded = s->weights.n > 1; folded >= 0; folded--) {
+        bar b = {.r = r, .side = s, .id = id};
+        make_parts(&b, folded);
+        tide_text_addf(out, "<div class=\"peakbar\" data-side=\"%d\" data-folded=\"%d\"%s>\n", id[0] == 'b', folded,
+                       folded != (int)s->weights.folded ? " hidden" : "");
+        add_picture(&b, out);
+        add_words(&b, out);
+        tide_text_add(out, "</div>\n");
+    }
+}
