@@ -53,7 +53,7 @@ static void add_class(const tide_table *t, tide_text *out) {
     tide_text_add(out, " class=\"");
     for (size_t c = 0; c < t->n_columns; c++) {
         if (!tide_table_shows(t, c)) continue;
-        if (tide_unit_is_words(t->columns[c].unit)) tide_text_addf(out, "c%zu ", at);
+        if (tide_unit_is_words(t->columns[c].unit) && !t->columns[c].is_right) tide_text_addf(out, "c%zu ", at);
         at++;
     }
     tide_text_add(out, "\"");

@@ -17,7 +17,7 @@ typedef struct cli_check_options {
     const char *base_ref;            ///< --baseline-of
     const char *reason;              ///< NULL: not given
     const char *by;                  ///< NULL: taken from the environment
-    const char *write_json, *markdown, *junit, *sarif; ///< NULL: not wanted
+    const char *write_json, *markdown, *junit, *sarif, *report; ///< NULL: not wanted
     bool no_baseline, update, json, verbose, annotations, no_summary;
     uint64_t jobs;
     char *const *words; ///< [n_words] of the command line behind "check", in the order in which they were typed

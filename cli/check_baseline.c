@@ -390,9 +390,9 @@ int cli_check_baseline_update(const cli_check_options *o, const tide_gate_config
 /// Options that are left out of that command, and those of them that take a value.
 static const char *const dropped[] = {"json",        "verbose",         "annotations", "no-summary", "no-baseline",
                                       "write-json",  "markdown",        "junit",       "sarif",      "baseline",
-                                      "baseline-of", "update-baseline", "reason",      "by"};
-static const char *const dropped_with_value[] = {"write-json", "markdown",    "junit",  "sarif",
-                                                 "baseline",   "baseline-of", "reason", "by"};
+                                      "baseline-of", "update-baseline", "reason",      "by",         "report"};
+static const char *const dropped_with_value[] = {"write-json",  "markdown", "junit", "sarif", "baseline",
+                                                 "baseline-of", "reason",   "by",    "report"};
 
 /// Whether the word is one of these long options, perhaps shortened, as getopt_long takes it.
 static bool is_one_of(const char *word, const char *const *names, size_t n) {

@@ -10,8 +10,9 @@
 #include "cli/table.h"
 #include "core/base/host_alloc.h"
 #include "core/base/output.h"
+#include "reports/reports.h"
 
-enum { N_OUTPUTS = 4 };
+enum { N_OUTPUTS = 5 };
 
 /// An output file.
 typedef struct output {
@@ -23,7 +24,8 @@ static void list_outputs(const cli_check_options *o, output out[N_OUTPUTS]) {
     out[0] = (output){"--markdown", o->markdown};
     out[1] = (output){"--junit", o->junit};
     out[2] = (output){"--sarif", o->sarif};
-    out[3] = (output){"--write-json", o->write_json};
+    out[3] = (output){"--report", o->report};
+    out[4] = (output){"--write-json", o->write_json};
 }
 
 // ---- before anything is read ----
@@ -83,6 +85,8 @@ static void render(const output *o, const tide_gate_result *r, const tide_gate_o
         tide_gate_print_junit(r, out);
     else if (strcmp(o->option, "--sarif") == 0)
         tide_gate_print_sarif(r, out);
+    else if (strcmp(o->option, "--report") == 0)
+        tide_gate_print_html(r, opt, out);
     else
         tide_gate_print_json(r, out);
 }
@@ -150,7 +154,10 @@ static void add_predictions(const tide_gate_result *r, tide_text *out) {
     }
 }
 
-static int print_result(const cli_check_options *o, const tide_gate_result *r, const tide_gate_output_options *opt) {
+/// `has_page`: the page of --report was written.
+static int print_result(const cli_check_options *o, const tide_gate_result *r, const tide_gate_output_options *opt,
+                        bool has_page) {
+    char path[1024];
     tide_error err = TIDE_ERROR_INIT;
     tide_text text = {0};
     if (o->json) {
@@ -159,6 +166,7 @@ static int print_result(const cli_check_options *o, const tide_gate_result *r, c
     }
     tide_gate_print_text(r, opt, &text);
     if (o->verbose) add_predictions(r, &text);
+    if (has_page) tide_text_addf(&text, "\nreport: %s\n", cli_clean(o->report, path, sizeof path));
     const int code = text.failed ? failed_memory(&err) : CLI_EXIT_OK;
     if (code == CLI_EXIT_OK) fputs(tide_text_str(&text), stdout);
     tide_text_deinit(&text);
@@ -166,17 +174,28 @@ static int print_result(const cli_check_options *o, const tide_gate_result *r, c
 }
 
 int cli_check_write(const cli_check_options *o, tide_gate_result *r) {
-    const tide_gate_output_options opt = {.verbose = o->verbose};
+    tide_text style = {0};
+    if (o->report != NULL) tide_report_style(&style);
+    const tide_gate_output_options opt = {.verbose = o->verbose, .style = tide_text_str(&style)};
     output out[N_OUTPUTS];
     list_outputs(o, out);
+    bool has_page = false;
     int code = write_summary(o, r, &opt);
     for (size_t i = 0; i < N_OUTPUTS; i++) {
         if (code != CLI_EXIT_OK) r->exit_code = code;
-        if (out[i].path != NULL) code = first(code, write_one(&out[i], r, &opt));
+        if (out[i].path == NULL) continue;
+        const int written = write_one(&out[i], r, &opt);
+        has_page |= written == CLI_EXIT_OK && out[i].path == o->report;
+        code = first(code, written);
+    }
+    if (style.failed) {
+        tide_error err = TIDE_ERROR_INIT;
+        code = first(code, failed_memory(&err));
     }
     if (code != CLI_EXIT_OK) r->exit_code = code;
-    code = first(code, print_result(o, r, &opt));
+    code = first(code, print_result(o, r, &opt, has_page));
     code = first(code, write_annotations(o, r));
+    tide_text_deinit(&style);
     if (code != CLI_EXIT_OK) r->exit_code = code;
     return r->exit_code;
 }

@@ -9,6 +9,7 @@
 #include "cli/check.h"
 #include "cli/memory_report.h"
 #include "core/base/host_alloc.h"
+#include "reports/reports.h"
 
 enum {
     OPT_CONFIG = CLI_OPT_FIRST_OWN,
@@ -22,6 +23,7 @@ enum {
     OPT_MARKDOWN,
     OPT_JUNIT,
     OPT_SARIF,
+    OPT_REPORT,
     OPT_ANNOTATIONS,
     OPT_NO_SUMMARY,
     OPT_JOBS,
@@ -45,6 +47,7 @@ static const char help[] =
     "  -v, --verbose       every figure, also those that pass; predicted, measured and their difference by kind\n"
     "  --json              print the result as JSON; or write it: --write-json F\n"
     "  --markdown F, --junit F, --sarif F   the result for a comment, a test report, a code scanner\n"
+    "  --report F          a page (.html): baseline against current, of each case that failed, warned or changed\n"
     "  --annotations       print workflow commands of GitHub too\n"
     "  --no-summary        do not append Markdown to $GITHUB_STEP_SUMMARY\n\n"
     "Of FILEs, as of tidemark plan:\n"
@@ -136,6 +139,8 @@ static int take_option(cli_check_options *o, int c) {
         return take_text(&o->junit);
     case OPT_SARIF:
         return take_text(&o->sarif);
+    case OPT_REPORT:
+        return take_text(&o->report);
     case OPT_ANNOTATIONS:
         return take_flag(&o->annotations);
     case OPT_NO_SUMMARY:
@@ -165,6 +170,7 @@ static int parse(int argc, char **argv, cli_check_options *o) {
                                           {"markdown", required_argument, NULL, OPT_MARKDOWN},
                                           {"junit", required_argument, NULL, OPT_JUNIT},
                                           {"sarif", required_argument, NULL, OPT_SARIF},
+                                          {"report", required_argument, NULL, OPT_REPORT},
                                           {"annotations", no_argument, NULL, OPT_ANNOTATIONS},
                                           {"no-summary", no_argument, NULL, OPT_NO_SUMMARY},
                                           {"jobs", required_argument, NULL, OPT_JOBS},
@@ -209,13 +215,17 @@ static int check_update_options(const cli_check_options *o) {
     if (o->baseline != NULL && strcmp(o->baseline, "-") == 0)
         return cli_usage(cmd, "--update-baseline: standard input cannot be written to");
     if (o->json || o->write_json != NULL || o->markdown != NULL || o->junit != NULL || o->sarif != NULL ||
-        o->annotations)
+        o->report != NULL || o->annotations)
         return cli_usage(cmd, "--update-baseline judges nothing: there is no result to be written");
     return CLI_GO_ON;
 }
 
 static int check_options(const cli_check_options *o, int n_files) {
     const cli_command *cmd = &cli_command_check;
+    tide_report_format format;
+    if (o->report != NULL &&
+        (tide_report_format_of_path(o->report, &format, NULL) != TIDE_OK || format != TIDE_REPORT_HTML))
+        return cli_usage(cmd, "--report: '%s' does not end in .html", o->report);
     if (n_files > 0 && o->config != NULL)
         return cli_usage(cmd, "give --config or FILEs: a configuration names its own");
     if (n_files == 0 && (o->of_files != NULL || o->of_run != NULL))

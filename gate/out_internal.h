@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// out_internal: what the six outputs share: foreign text made showable, the words for a verdict, a figure and a cause,
-// and the escapes of each format. All words are plain text of one line; each format escapes them as a whole.
+// out_internal: what the seven outputs share: foreign text made showable, the words for a verdict, a figure and a
+// cause, and the escapes of each format. All words are plain text of one line; each format escapes them as a whole.
 #ifndef TIDE_GATE_OUT_INTERNAL_H
 #define TIDE_GATE_OUT_INTERNAL_H
 

@@ -18,6 +18,7 @@ typedef struct tide_gate_output_options {
     size_t max_bytes;  ///< of Markdown: what does not fit is left out with a line that says how much; 0: 60,000 (a
                        ///< comment holds 65,536 characters, a step's summary 1 MiB for all steps)
     bool verbose;      ///< of text: every figure, also those that pass
+    const char *style; ///< of HTML: the style of the page; NULL: none
 } tide_gate_output_options;
 
 /// For a terminal or a log: verdict first, then what failed with its cause and what to do, then what warned, new,
@@ -35,6 +36,10 @@ void tide_gate_print_sarif(const tide_gate_result *r, tide_text *out);
 /// Workflow commands of GitHub, one for each case that fails or warns: at most 10 errors and 10 warnings, escaped; the
 /// rest is counted in the last one.
 void tide_gate_print_annotations(const tide_gate_result *r, tide_text *out);
+
+/// A page of baseline (A) against current (B): of each case that failed, warned or changed its peaks, causes, figures
+/// and tensors of both sides, and what is not known. It loads nothing.
+void tide_gate_print_html(const tide_gate_result *r, const tide_gate_output_options *opt, tide_text *out);
 
 /// A word of a shell command behind what is there: quoted where it must be (POSIX, 2.2.2).
 void tide_gate_add_word(tide_text *out, const char *word);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """tidemark check as a gate in CI: what is planted is found with its cause, what is unchanged passes every time."""
+import html
 import json
 import re
 import shutil
@@ -186,6 +187,84 @@ class Unchanged(GateCase):
         doc = json.loads(self.ok("check", "--json", cwd=tidemark.SOURCE).stdout)
         for sample in SAMPLES.glob("*.json"):
             self.assertTrue(any(c["key"].startswith(f"sample_graphs/{sample.name}") for c in doc["cases"]), sample)
+
+
+class Page(GateCase):
+    """--report: baseline against current as a page."""
+
+    def page(self, *args, code=1):
+        p = self.check("--report", "r.html", *args, code=code)
+        self.assertEqual(p.stdout.splitlines()[-1], "report: r.html")
+        return (self.dir / "r.html").read_text()
+
+    def tables(self, page):
+        """{heading: rows of cells}; a cell is its exact number where it has one."""
+        found = {}
+        for title, table in re.findall(r"<h3[^>]*>([^<]*)</h3>\s*<div[^>]*>\s*<table[^>]*>.*?<tbody>(.*?)</tbody>", page, re.S):
+            found[title] = [[html.unescape(exact or text) for exact, text in
+                             re.findall(r'<t[hd](?: scope="row")?(?: title="([^"]*)")?>(.*?)</t[hd]>', row)]
+                            for row in table.split("</tr>")[:-1]]
+        return found
+
+    def test_figures_causes_and_tensors_of_both_sides(self):
+        self.begin()
+        self.default("no_passes = ['in-place']")
+        page, doc = self.page(), self.document(code=1)["cases"][0]
+        self.assertIn("<h2 id=\"case0\">FAIL <code>m.json</code></h2>", page)
+        tables = self.tables(page)
+        for row in doc["rows"]:
+            if row["unit"] != "bytes" or row["baseline"] is None or row["current"] is None:
+                continue
+            name = row["metric"] + (f".{row['kind']}" if row["kind"] else "")
+            said = next(cells for cells in tables["Figures"] if cells[0] == name)
+            self.assertEqual([int(re.search(r"\((\d+)\)|^(\d+) B", text).group(0).strip("() B")) for text in said[1:3]],
+                             [row["baseline"], row["current"]], name)
+        for cause in doc["causes"]:
+            self.assertIn(html.escape(cause["text"], quote=False), page.replace("&#39;", "'").replace("&quot;", '"'))
+        number = lambda text: 0 if text == "" else int(text.removesuffix(" B"))
+        for side, column in (("baseline", 5), ("current", 6)):
+            peak = sum(number(cells[column]) for cells in tables["Tensors of both, largest change first"])
+            self.assertEqual(peak + doc[side]["holes_bytes"], doc[side]["held_bytes"], side)
+        change = sum(int(cells[3].removesuffix(" B")) for cells in tables["Change of the peak by operator"])
+        self.assertEqual(change, doc["current"]["held_bytes"] - doc["baseline"]["held_bytes"])
+        self.assertIn("no plan: when the tensors of A live and where they lie is not known", page)
+        self.assertEqual(self.page(), page, "the same bytes twice")
+
+    def test_a_plan_as_baseline_is_shown_over_time_by_another_command(self):
+        self.model("m.json", of=SAMPLES / "diamond.json")
+        self.ok("plan", self.dir / "m.json", "--node-limit", 2000, "-o", self.dir / "plan.json")
+        page = self.page("m.json", "--baseline", "plan.json", "--no-in-place")
+        self.assertIn("<code>tidemark report plan.json m.json -o page.html</code> shows both.", page)
+        self.assertNotIn("is not known", page)
+
+    def test_a_side_that_is_not_there(self):
+        self.begin()
+        (self.dir / "m.json").unlink()
+        page = self.page()
+        self.assertIn("nothing is known of B", page)
+        self.assertIn("<b>Current (B)</b> is not known.", page)
+        self.assertRegex(page, r"<bdi>relu1.out</bdi> A 18.50 KiB, <b>B not known</b>")
+        self.begin()
+        self.model("n.json")
+        self.config(("m.json", "n.json"))
+        self.assertIn("nothing is known of A", self.page(code=0))
+
+    def test_a_pass_has_a_page_too(self):
+        self.begin()
+        self.assertIn("As before or within budget: 1 of 1.", self.page(code=0))
+
+    def test_what_cannot_be_written(self):
+        self.begin()
+        self.not_run(2, "--report", "r.txt", says=["r.txt", ".html"])
+        self.not_run(2, "--report", "r.html", "--markdown", "r.html", says=["same file"])
+        self.not_run(2, "--report", "r.html", "--update-baseline", "--reason", "x", says=["judges nothing"])
+        p = self.check("--report", "no/r.html", code=8)
+        self.assertNotIn("report:", p.stdout)
+        self.assertNotIn("--report", self.remedy(self.failed()), "the command to accept writes no page")
+
+    def failed(self):
+        self.default("no_passes = ['in-place']")
+        return self.check("--report", "r.html", code=1)
 
 
 class Plain(GateCase):

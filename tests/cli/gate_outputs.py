@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The six outputs of the gate, read back by others: each valid by its schema, none broken by any name.
+"""The seven outputs of the gate, read back by others: each valid by its schema, none broken by any name.
 
 TIDE_GATE_SAMPLES is a program that writes them of results made by hand (gate_samples.c), with every hostile name in
 every place that a name can have.
@@ -121,7 +121,7 @@ class Outputs(Case):
 
     def test_nothing_is_hidden_in_any_output(self):
         def check(name):
-            for ending in ("txt", "md", "json", "xml", "sarif", "commands"):
+            for ending in ("txt", "md", "json", "xml", "sarif", "commands", "html"):
                 text = self.of(name, ending)
                 for c in set(text) - {"\n"}:
                     self.assertEqual(shown_char(c), c, (ending, hex(ord(c))))
@@ -187,6 +187,44 @@ class Outputs(Case):
             self.assertEqual(len(mine), 10)
             self.assertTrue(mine[-1].startswith(f"{total - 9} more cases"), mine[-1])
         self.assertEqual(self.of("clean", "commands"), "")
+
+    # ---- the page ----
+
+    def test_pages_are_whole_and_hold_no_tags_of_others(self):
+        class Page(html.parser.HTMLParser):
+            def __init__(self):
+                super().__init__()
+                self.open, self.tags, self.ids, self.text = [], set(), [], []
+
+            def handle_starttag(self, tag, attrs):
+                self.tags.add(tag)
+                self.ids += [value for key, value in attrs if key == "id"]
+                assert not any(key.startswith("on") or key in ("src", "href", "style") for key, _ in attrs), attrs
+                if tag not in ("meta", "rect"):
+                    self.open.append(tag)
+
+            def handle_startendtag(self, tag, attrs):
+                self.tags.add(tag)
+
+            def handle_endtag(self, tag):
+                assert self.open and self.open.pop() == tag, tag
+
+            def handle_data(self, data):
+                self.text.append(data)
+
+        def check(name):
+            page = Page()
+            page.feed(self.of(name, "html"))
+            page.close()
+            self.assertEqual(page.open, [])
+            self.assertEqual(len(page.ids), len(set(page.ids)))
+            self.assertLessEqual(page.tags, {"html", "head", "meta", "title", "style", "body", "header", "main", "section", "footer",
+                                             "h1", "h2", "h3", "p", "b", "bdi", "code", "pre", "ul", "ol", "li", "div", "table",
+                                             "thead", "tbody", "tr", "th", "td", "svg", "g", "rect", "text"})
+            if not name.startswith("hostile-nothing") and name not in ("clean", "nothing"):
+                key = shown(b"models/" + self.raw(name) + (b"-00" if name == "many" else b" changed" if name != "worse" else b""))
+                self.assertIn(key, "".join(page.text))
+        self.each(check)
 
     # ---- Markdown ----
 

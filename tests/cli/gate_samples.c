@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The six outputs of results made by hand, as files for gate_outputs.py: gate_samples DIR writes NAME.txt, .md, .json,
-// .xml, .sarif and .commands for each, and .raw: the name that stands in all its places.
+// The seven outputs of results made by hand, as files for gate_outputs.py: gate_samples DIR writes NAME.txt, .md,
+// .json, .xml, .sarif, .html and .commands for each, and .raw: the name that stands in all its places.
 #include "core/base/host_alloc.h"
 #include "tests/gate/outputs_sample.h"
 
@@ -19,7 +19,7 @@ static bool write_text(const char *name, const char *ending, tide_text *text) {
 }
 
 static bool write_all(const char *name, const char *foreign, const tide_gate_result *r) {
-    tide_text text = {0}, markdown = {0}, junit = {0}, commands = {0}, raw = {0}, json = {0}, sarif = {0};
+    tide_text text = {0}, markdown = {0}, junit = {0}, commands = {0}, raw = {0}, json = {0}, sarif = {0}, page = {0};
     tide_text_add(&raw, foreign);
     tide_gate_print_text(r, NULL, &text);
     tide_gate_print_markdown(r, NULL, &markdown);
@@ -27,11 +27,12 @@ static bool write_all(const char *name, const char *foreign, const tide_gate_res
     tide_gate_print_annotations(r, &commands);
     tide_gate_print_json(r, &json);
     tide_gate_print_sarif(r, &sarif);
-    const bool texts[] = {write_text(name, "txt", &text),   write_text(name, "md", &markdown),
-                          write_text(name, "xml", &junit),  write_text(name, "commands", &commands),
-                          write_text(name, "raw", &raw),    write_text(name, "json", &json),
-                          write_text(name, "sarif", &sarif)};
-    return texts[0] && texts[1] && texts[2] && texts[3] && texts[4] && texts[5] && texts[6];
+    tide_gate_print_html(r, NULL, &page);
+    const bool texts[] = {write_text(name, "txt", &text),    write_text(name, "md", &markdown),
+                          write_text(name, "xml", &junit),   write_text(name, "commands", &commands),
+                          write_text(name, "raw", &raw),     write_text(name, "json", &json),
+                          write_text(name, "sarif", &sarif), write_text(name, "html", &page)};
+    return texts[0] && texts[1] && texts[2] && texts[3] && texts[4] && texts[5] && texts[6] && texts[7];
 }
 
 static bool write_hostile(sample *s) {

@@ -445,6 +445,22 @@ class Page(Case):
         ids = self.b.js("return [...document.querySelectorAll('[id]')].map(e => e.id)")
         self.assertEqual(len(ids), len(set(ids)), "an id stands twice")
 
+    def test_the_page_of_the_gate(self):
+        """tidemark check --report: fits every screen, and the accessibility rules hold."""
+        plan, page = self.dir / "plan.json", self.dir / "gate.html"
+        diamond = SAMPLES / "diamond.json"
+        self.ok("plan", diamond, "--node-limit", 2000, "-o", plan)
+        self.ok("check", diamond, "--baseline", plan, "--no-in-place", "--report", page, code=1)
+        for width in (360, 1400):
+            for dark in (False, True):
+                self.b.size(width, 900)
+                self.b.media(dark=dark)
+                self.open(page)
+                wide = self.b.js("return [document.documentElement.scrollWidth, innerWidth]")
+                self.assertLessEqual(wide[0], wide[1])
+                self.look(f"gate_{width}_{'dark' if dark else 'light'}")
+                self.check_accessibility(f"gate, {width}, {'dark' if dark else 'light'}")
+
     # ---- hostile names ----
 
     def test_hostile_names_do_nothing(self):

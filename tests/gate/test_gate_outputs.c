@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What all six outputs share, and what each promises of its length and its bytes. Whether they are valid is asked of
+// What all seven outputs share, and what each promises of its length and its bytes. Whether they are valid is asked of
 // others by tests/cli/gate_outputs.py.
 #include <jansson.h>
 
@@ -310,7 +310,7 @@ static void a_finding_is_the_same_tomorrow(void **state) {
 
 // ---- memory ----
 
-enum { N_OUTPUTS = 6 };
+enum { N_OUTPUTS = 7 };
 
 static void print_all(tide_text out[N_OUTPUTS]) {
     tide_gate_print_text(&shared->r, NULL, &out[0]);
@@ -319,6 +319,7 @@ static void print_all(tide_text out[N_OUTPUTS]) {
     tide_gate_print_annotations(&shared->r, &out[3]);
     tide_gate_print_json(&shared->r, &out[4]);
     tide_gate_print_sarif(&shared->r, &out[5]);
+    tide_gate_print_html(&shared->r, NULL, &out[6]);
 }
 
 /// Whatever allocation fails, the output that needed it says so, and the others are whole.
