@@ -368,6 +368,17 @@ def _(t, typed):
     t.assertRegex(t.type(typed, code=1), r"(?i)^fail")
 
 
+@line("tidemark check --report gate.html")
+def _(t, typed):
+    configure(t)
+    t.type('tidemark check --update-baseline --reason "first"')
+    t.write("model.onnx", closed_model(("Abs", ["a"], ["c"], "abs"), ("Add", ["a", "c"], ["d"], "add")))
+    t.assertRegex(t.type(typed, code=1), r"(?m)^report: gate.html$")
+    page = (t.dir / "gate.html").read_text()
+    t.assertIn("Baseline (A)", page)
+    t.assertRegex(page, r"<td>(abs|add)</td>")
+
+
 @line('tidemark check --update-baseline --reason "…"')
 def _(t, typed):
     configure(t)
