@@ -124,7 +124,8 @@ static void sum_weights(tide_report_side *s) {
         w->reserved_bytes += shape->reserved_bytes;
         w->n++;
     }
-    w->folded = w->n > 1 && w->bytes > s->facts->peak_bytes - w->bytes;
+    const uint64_t others = s->facts->peak_bytes - w->bytes;
+    w->folded = w->n > 1 && others > 0 && w->bytes > others;
 }
 
 tide_status tide_report_choose(tide_report_side *s, tide_error *err) {

@@ -27,7 +27,8 @@ typedef struct tide_report_step {
     uint64_t makes_bytes, frees_bytes, live_bytes;
 } tide_report_step;
 
-/// Weights that are alive at the peak, as one row: where they are more than half of it, they would hide the rest.
+/// Weights that are alive at the peak, as one row: where they are more than half of it, they would hide the rest, if
+/// there is any.
 typedef struct tide_report_weights {
     size_t n;
     uint64_t bytes; ///< their part of the peak

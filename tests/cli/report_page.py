@@ -289,6 +289,11 @@ class Page(Case):
         self.assertEqual(len(self.b.js(ROWS)), 2)
         self.b.keys("w")
         self.assertEqual(len(self.b.js(ROWS)), 2)
+        rows = [{"name": name, "size_bytes": 64, "begin": 0, "end": 2, "kind": "Persistent", "role": "weight", "persistent": True}
+                for name in ("v", "w")]
+        (self.dir / "weights.json").write_text(json.dumps({"schema": "tidemark.lifetimes", "version": 1, "tensors": rows}))
+        self.open(self.report(self.dir / "weights.json", name="weights.html"))
+        self.assertEqual(self.b.js(ROWS), ["v", "w"], "nothing but weights: one by one")
 
     def test_memory_stands_beside_the_lifetimes(self):
         page = self.report(LENET)
