@@ -119,7 +119,7 @@ typedef enum tide_curve_of {
                          ///< the first question reads every event, 0.3 us each; beyond a million changes the curve
                          ///< knows lowest and highest of each 1024, not every one
 } tide_curve_of;
-/// What a curve is of. kind -1: all; device NULL: all.
+/// What a curve is of. kind -1: all; TIDE_KINDS_BUT_WEIGHTS; device NULL: all.
 typedef struct tide_curve_key {
     tide_curve_of of;
     int kind;

@@ -103,7 +103,7 @@ static bool tells(const maker *m, tide_memory_kind kind, const char *device) {
 
 static tide_status on_held(void *ctx, const tide_trace_held *h) {
     maker *m = ctx;
-    if ((m->kind >= 0 && (int)h->kind != m->kind) || (m->device != NULL && strcmp(m->device, h->device) != 0))
+    if (!tide_kind_is_among(m->kind, (int)h->kind) || (m->device != NULL && strcmp(m->device, h->device) != 0))
         return TIDE_OK;
     size_t i = 0;
     while (i < m->n && (m->holdings[i].kind != h->kind || strcmp(m->holdings[i].device, h->device) != 0)) i++;
@@ -126,7 +126,7 @@ static tide_status make_taken(maker *m) {
     if (changes == NULL) return TIDE_ERR_NOMEM;
     for (size_t i = 0; i < m->n_segments; i++) {
         const tide_trace_segment *g = &m->segments[i];
-        if ((m->kind >= 0 && (int)g->kind != m->kind) || (m->device != NULL && strcmp(g->device, m->device) != 0))
+        if (!tide_kind_is_among(m->kind, (int)g->kind) || (m->device != NULL && strcmp(g->device, m->device) != 0))
             continue;
         changes[n++] = (tide__step_change){.begin = (int64_t)g->begin_ns,
                                            .end = g->end_ns > INT64_MAX ? INT64_MAX : (int64_t)g->end_ns,
@@ -289,7 +289,7 @@ static tide_status make_predicted(tide_subject *s, int kind, const char *device,
     for (size_t i = 0; i < plan->lifetimes.n; i++) {
         const tide_lifetime *l = &plan->lifetimes.items[i];
         char text[32];
-        if (!l->persistent || (kind >= 0 && (int)l->kind != kind)) continue;
+        if (!l->persistent || !tide_kind_is_among(kind, (int)l->kind)) continue;
         tide_device_format(l->device, text, sizeof text);
         if (device == NULL || strcmp(device, text) == 0) persistent += tide_lifetime_aligned_bytes(l);
     }
@@ -317,13 +317,13 @@ static tide_status make_plan_reserved(const tide_subject *s, int kind, const cha
     if (!used) return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "the plan has no device '%s'", device);
     for (size_t i = 0; i < s->plan->n_buffers; i++) {
         const tide_plan_buffer *b = &s->plan->buffers[i];
-        if ((kind < 0 || (int)b->kind == kind) &&
+        if (tide_kind_is_among(kind, (int)b->kind) &&
             (device == NULL || strcmp(device, tide__subject_device(s, b->device)) == 0))
             bytes += b->bytes;
     }
     for (size_t i = 0; i < s->plan->lifetimes.n; i++) {
         const tide_lifetime *l = &s->plan->lifetimes.items[i];
-        if (l->persistent && (kind < 0 || (int)l->kind == kind) &&
+        if (l->persistent && tide_kind_is_among(kind, (int)l->kind) &&
             (device == NULL || strcmp(device, tide__subject_device(s, l->device)) == 0))
             bytes += tide_lifetime_aligned_bytes(l);
     }
@@ -345,7 +345,7 @@ static tide_status make(tide_subject *s, tide_curve_key key, tide__step_curve *o
 static bool same_device(const char *a, const char *b) { return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0; }
 
 tide_status tide__subject_curve(tide_subject *s, tide_curve_key key, const tide__step_curve **out, tide_error *err) {
-    if (key.kind < -1 || key.kind >= TIDE_N_KINDS)
+    if (key.kind < TIDE_KINDS_BUT_WEIGHTS || key.kind >= TIDE_N_KINDS)
         return TIDE_FAIL(err, TIDE_ERR_INVALID, "there is no memory kind %d", key.kind);
     if (s->trace == NULL && key.of == TIDE_CURVE_PREDICTED) key.of = TIDE_CURVE_LIVE;
     for (size_t i = 0; i < s->n_curves; i++) {

@@ -19,7 +19,7 @@ const char *tide__subject_device(const tide_subject *s, tide_device device) {
 
 /// Whether a tensor is of that kind and device.
 static bool matches(const tide_lifetime *l, int kind, const tide_device *device) {
-    return (kind < 0 || (int)l->kind == kind) && (device == NULL || tide_device_equal(l->device, *device));
+    return tide_kind_is_among(kind, (int)l->kind) && (device == NULL || tide_device_equal(l->device, *device));
 }
 
 static tide_status parse_device(const tide_memory_plan *plan, const char *text, tide_device *out, tide_error *err) {

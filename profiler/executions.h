@@ -82,6 +82,15 @@ typedef struct tide_trace_used {
 tide_status tide_trace_each_used(tide_trace *t, int64_t run_id, uint64_t first, uint64_t last,
                                  tide_status (*fn)(void *ctx, const tide_trace_used *used), void *ctx,
                                  tide_error *err) TIDE_NODISCARD;
+/// What lies in plans' buffers after each of events first to last: the same, and known from executions alone.
+typedef struct tide_trace_filling {
+    uint64_t first, last, bytes;
+} tide_trace_filling;
+/// From change to change, events `first` to `last` without a gap. run_id 0: of all runs. Costs as much as the runs have
+/// steps. What `fn` returns but TIDE_OK ends it and is returned.
+tide_status tide_trace_each_filling(tide_trace *t, int64_t run_id, uint64_t first, uint64_t last,
+                                    tide_status (*fn)(void *ctx, const tide_trace_filling *filling), void *ctx,
+                                    tide_error *err) TIDE_NODISCARD;
 /// The peak of a run or of one of its executions (SIZE_MAX: of the whole run). Where it is as high at several moments,
 /// the first with the most used bytes: in a planned run, whose live bytes hardly change, the step with the most in its
 /// buffer. run_id 0: the whole trace, where it is the first moment, and used bytes are live bytes. Costs as much as the

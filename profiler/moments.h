@@ -4,10 +4,11 @@
 // run): how high was it between here and there, what is the difference. Answered from leaves and snapshots
 // (docs/trace-format.md), so that ten million events take milliseconds, and exactly: what a whole replay would say.
 //
-// `kind` is a tide_memory_kind or -1 for all, `device` a name or NULL for all; TIDE_ERR_NOT_FOUND for a device that the
-// trace does not know. One kind on one device, and everything together, have leaves of their own. Other combinations
-// (a kind on all devices, all kinds of one of several devices) are read from the events where more than one of them
-// changed within a leaf and it matters: the first time up to 0.1 ms per leaf in chunks, 0.2 ms in rows.
+// `kind` is a tide_memory_kind, -1 for all or TIDE_KINDS_BUT_WEIGHTS, `device` a name or NULL for all;
+// TIDE_ERR_NOT_FOUND for a device that the trace does not know. One kind on one device, and everything together, have
+// leaves of their own. Other combinations (several kinds, a kind on all devices, all kinds of one of several devices)
+// are read from the events where more than one of them changed within a leaf and it matters: the first time up to 0.1
+// ms per leaf in chunks, 0.2 ms in rows.
 //
 // A question about events that thinning dropped is TIDE_ERR_NOT_FOUND, with the first event that is left, unless leaves
 // can tell.
@@ -19,6 +20,13 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/// As a kind: all but Persistent (weights).
+enum { TIDE_KINDS_BUT_WEIGHTS = -2 };
+/// Whether `kind` is one of those that are asked for.
+static inline bool tide_kind_is_among(int asked, int kind) {
+    return asked == -1 || asked == kind || (asked == TIDE_KINDS_BUT_WEIGHTS && kind != TIDE_KIND_PERSISTENT);
+}
 
 /// Blocks that were alive at any moment of [t0, t1], those freed at t0 included: a replay of the window. Sums are over
 /// these blocks; a block number that was given twice is there twice. TIDE_ERR_INVALID when t1 < t0.

@@ -292,30 +292,54 @@ static tide_status look_at(tide_trace *t, uint64_t event, tide_trace_used *out, 
     return st;
 }
 
+/// What lies in the buffers of all executions that go on after `event`, and up to which event that holds.
+static tide_trace_filling filling_at(const walker *w, uint64_t event, uint64_t last) {
+    tide_trace_filling f = {.first = event, .last = last};
+    for (size_t run = 0; run < w->n_runs; run++) {
+        const planned *p = &w->runs[run];
+        for (uint32_t lane = 0; lane < p->x->n_lanes; lane++) {
+            const size_t i = tide_executions_at(p->x, lane, event);
+            const uint64_t change = next_of_lane(p->x, lane, event);
+            if (i != SIZE_MAX) f.bytes += used_by(p, i, event);
+            if (change <= f.last) f.last = change - 1;
+        }
+    }
+    return f;
+}
+
+tide_status tide_trace_each_filling(tide_trace *t, int64_t run_id, uint64_t first, uint64_t last,
+                                    tide_status (*fn)(void *ctx, const tide_trace_filling *filling), void *ctx,
+                                    tide_error *err) {
+    walker w = {.t = t};
+    tide_status st = add_runs(&w, run_id, err);
+    for (uint64_t event = first; st == TIDE_OK && event <= last;) {
+        const tide_trace_filling f = filling_at(&w, event, last);
+        st = fn(ctx, &f);
+        if (f.last == UINT64_MAX) break;
+        event = f.last + 1;
+    }
+    free_runs(&w);
+    return st;
+}
+
 /// From change to change of what lies in the run's buffers: where more lies in them than ever before, is the run as
 /// high there as anywhere? Executions are alike, so that few of these questions are asked.
 static tide_status find_fullest(const walker *w, const tide_trace_extent *span, tide_trace_used *best,
                                 tide_error *err) {
-    const planned *p = &w->runs[0];
     const uint64_t peak = best->live_bytes;
     uint64_t most = 0, next;
     for (uint64_t event = span->first_event; event <= span->last_event; event = next) {
-        uint64_t sum = 0, high, at, t_ns;
-        next = span->last_event + 1;
-        for (uint32_t lane = 0; lane < p->x->n_lanes; lane++) {
-            const size_t i = tide_executions_at(p->x, lane, event);
-            const uint64_t change = next_of_lane(p->x, lane, event);
-            if (i != SIZE_MAX) sum += used_by(p, i, event);
-            if (change < next) next = change;
-        }
-        if (sum <= most) continue;
-        TIDE_TRY(tide_trace_peak_of_events(w->t, -1, NULL, event, next - 1, &high, &at, err));
+        uint64_t high, at, t_ns;
+        const tide_trace_filling f = filling_at(w, event, span->last_event);
+        next = f.last + 1;
+        if (f.bytes <= most) continue;
+        TIDE_TRY(tide_trace_peak_of_events(w->t, -1, NULL, event, f.last, &high, &at, err));
         if (high < peak) continue;
         tide_trace_event e;
         size_t n;
         TIDE_TRY(tide_trace_events(w->t, at, &e, 1, &n, err));
         t_ns = n == 1 ? e.t_ns : best->t_ns;
-        most = sum;
+        most = f.bytes;
         *best = (tide_trace_used){.event = at, .t_ns = t_ns, .live_bytes = high};
     }
     return TIDE_OK;

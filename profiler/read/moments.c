@@ -79,7 +79,7 @@ tide_status tide_trace_bytes_after(tide_trace *t, int kind, const char *device, 
     TIDE_TRY(tide__trace_curve(t, kind, device, &c, err));
     if (event > (uint64_t)t->last_event)
         return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "'%s' has no event %llu", t->path, (unsigned long long)event);
-    if (kind < 0 && device == NULL && is_kept_peak(t, event)) {
+    if (kind == -1 && device == NULL && is_kept_peak(t, event)) {
         const tide__replay *r;
         TIDE_TRY(tide__trace_state_after(t, (int64_t)event, &r, err));
         live = r->series[0].live_bytes;

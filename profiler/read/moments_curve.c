@@ -348,10 +348,11 @@ static tide_status add_member(tide_trace *t, tide__curve *c, size_t *cap, size_t
 static tide_status find_members(tide_trace *t, tide__curve *c, tide_error *err) {
     size_t cap = 0, n_match = 0;
     for (size_t i = 1; i < t->n_series; i++)
-        n_match += (c->kind < 0 || t->series[i].kind == c->kind) && (c->device < 0 || t->series[i].device == c->device);
+        n_match +=
+            tide_kind_is_among(c->kind, t->series[i].kind) && (c->device < 0 || t->series[i].device == c->device);
     if (n_match == t->n_series - 1) return add_member(t, c, &cap, 0, err);
     for (size_t i = 1; i < t->n_series; i++) {
-        if ((c->kind < 0 || t->series[i].kind == c->kind) && (c->device < 0 || t->series[i].device == c->device))
+        if (tide_kind_is_among(c->kind, t->series[i].kind) && (c->device < 0 || t->series[i].device == c->device))
             TIDE_TRY(add_member(t, c, &cap, i, err));
     }
     return TIDE_OK;
@@ -396,7 +397,8 @@ static tide_status curve_of(tide_trace *t, int kind, int64_t device, tide__curve
 
 tide_status tide__trace_curve(tide_trace *t, int kind, const char *device, tide__curve **out, tide_error *err) {
     int64_t number = -1;
-    if (kind >= TIDE_N_KINDS || kind < -1) return TIDE_FAIL(err, TIDE_ERR_INVALID, "there is no memory kind %d", kind);
+    if (kind >= TIDE_N_KINDS || kind < TIDE_KINDS_BUT_WEIGHTS)
+        return TIDE_FAIL(err, TIDE_ERR_INVALID, "there is no memory kind %d", kind);
     if (device != NULL) number = tide__trace_device_find(t, device);
     if (number == 0) return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "'%s' has no device '%s'", t->path, device);
     return curve_of(t, kind, number, out, err);
