@@ -179,6 +179,7 @@ static const entry table[TIDE_TUI_N_ACTIONS] = {
     [TIDE_TUI_VIEW_5] = {.run = show_comparison},
     [TIDE_TUI_REQUEST] = COMMAND("request "),
     [TIDE_TUI_KIND] = {.run = tide__next_kind},
+    [TIDE_TUI_BANDS] = {.run = tide__next_bands},
     [TIDE_TUI_SEARCH] = {.prompt = TIDE_TUI_PROMPT_SEARCH},
     [TIDE_TUI_NEXT_MATCH] = {.run_with = tide__next_match, .number = 1},
     [TIDE_TUI_PREVIOUS_MATCH] = {.run_with = tide__next_match, .number = -1},

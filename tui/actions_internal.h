@@ -95,6 +95,8 @@ void tide__next_group(tide__action *act);
 void tide__set_group(tide__action *act, tide_row_group group);
 void tide__next_pane(tide__action *act, int dir);
 void tide__set_preset(tide__action *act, tide_tui_preset preset);
+/// Kind, operator, tensor, off, kind, ...
+void tide__next_bands(tide__action *act);
 void tide__next_kind(tide__action *act);
 void tide__search(tide__action *act, const char *regex);
 void tide__next_match(tide__action *act, int dir);

@@ -135,6 +135,7 @@ void tide__reset(tide__action *act) {
     st->only_group_of = TIDE_NO_ITEM;
     st->search[0] = 0;
     st->curve_kind = -1;
+    st->bands_by = TIDE_BAND_BY_KIND;
     tide__rows_changed(act);
     tide_tui_say(st, false, "filters, marks and saved state are forgotten");
     tide__action_effect(act, TIDE_TUI_EFFECT_FORGET_STATE, "");

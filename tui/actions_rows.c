@@ -426,6 +426,12 @@ void tide__set_preset(tide__action *act, tide_tui_preset preset) {
     if (!keeps_focus) act->st->focus = panes[1];
 }
 
+void tide__next_bands(tide__action *act) {
+    const int by = act->st->bands_by + 1;
+    act->st->bands_by = by < (int)TIDE_N_BAND_BYS ? by : -1;
+    tide_tui_say(act->st, false, "bands: %s", by < (int)TIDE_N_BAND_BYS ? tide_band_by_name((tide_band_by)by) : "off");
+}
+
 void tide__next_kind(tide__action *act) {
     const tide_subject_facts *f = tide_subject_get_facts(act->st->a);
     bool has[TIDE_N_KINDS] = {false};

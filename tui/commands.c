@@ -64,6 +64,10 @@ static size_t words_of(tide_tui_action action, const char **words, size_t max) {
         ADD(TIDE_N_KINDS, tide_memory_kind_name((tide_memory_kind)i));
         if (n < max) words[n++] = "all";
         break;
+    case TIDE_TUI_BANDS:
+        ADD(TIDE_N_BAND_BYS, tide_band_by_name((tide_band_by)i));
+        if (n < max) words[n++] = "off";
+        break;
     case TIDE_TUI_EDIT:
         ADD(TIDE_N_EDITS, tide_edit_name((tide_edit_kind)i));
         break;
@@ -176,6 +180,11 @@ static void pane(tide__action *act, const char *text) {
 static void kind(tide__action *act, const char *text) {
     const int chosen = choose(act, TIDE_TUI_KIND, "kind", text);
     if (chosen >= 0) act->st->curve_kind = chosen < TIDE_N_KINDS ? chosen : -1;
+}
+
+static void bands(tide__action *act, const char *text) {
+    const int chosen = choose(act, TIDE_TUI_BANDS, "sort of bands", text);
+    if (chosen >= 0) act->st->bands_by = chosen < (int)TIDE_N_BAND_BYS ? chosen : -1;
 }
 
 static void sort(tide__action *act, const char *text) {
@@ -291,6 +300,8 @@ static void set_one(tide__action *act, tide_tui_setting setting, const char *val
         set_word(act, TIDE_TUI_GROUP, group, value);
     } else if (setting == TIDE_TUI_SETTING_KIND) {
         set_word(act, TIDE_TUI_KIND, kind, value);
+    } else if (setting == TIDE_TUI_SETTING_BANDS) {
+        set_word(act, TIDE_TUI_BANDS, bands, value);
     } else {
         set_switch(act, setting, value);
     }
@@ -324,12 +335,25 @@ static const struct {
     tide_tui_action action;
     void (*run)(tide__action *act, const char *text);
 } with_argument[] = {
-    {TIDE_TUI_GOTO, tide__go_to},    {TIDE_TUI_VIEW_1, view},     {TIDE_TUI_PANE, pane},
-    {TIDE_TUI_VIEW_5, open_b},       {TIDE_TUI_KIND, kind},       {TIDE_TUI_SEARCH, search},
-    {TIDE_TUI_FILTER, filter},       {TIDE_TUI_SORT, sort},       {TIDE_TUI_GROUP, group},
-    {TIDE_TUI_RANGE, range},         {TIDE_TUI_FIT, fit},         {TIDE_TUI_MARK, mark},
-    {TIDE_TUI_JUMP, jump},           {TIDE_TUI_EDIT, tide__edit}, {TIDE_TUI_EXPORT, export_view},
-    {TIDE_TUI_SAVE_PLAN, save_plan}, {TIDE_TUI_SQL, sql},         {TIDE_TUI_SET, set},
+    {TIDE_TUI_GOTO, tide__go_to},
+    {TIDE_TUI_VIEW_1, view},
+    {TIDE_TUI_PANE, pane},
+    {TIDE_TUI_VIEW_5, open_b},
+    {TIDE_TUI_KIND, kind},
+    {TIDE_TUI_BANDS, bands},
+    {TIDE_TUI_SEARCH, search},
+    {TIDE_TUI_FILTER, filter},
+    {TIDE_TUI_SORT, sort},
+    {TIDE_TUI_GROUP, group},
+    {TIDE_TUI_RANGE, range},
+    {TIDE_TUI_FIT, fit},
+    {TIDE_TUI_MARK, mark},
+    {TIDE_TUI_JUMP, jump},
+    {TIDE_TUI_EDIT, tide__edit},
+    {TIDE_TUI_EXPORT, export_view},
+    {TIDE_TUI_SAVE_PLAN, save_plan},
+    {TIDE_TUI_SQL, sql},
+    {TIDE_TUI_SET, set},
     {TIDE_TUI_REQUEST, request},
 };
 
@@ -448,7 +472,8 @@ static void add_values(found *f, const char *setting) {
     static const struct {
         const char *setting;
         tide_tui_action action;
-    } lists[] = {{"sort ", TIDE_TUI_SORT}, {"group ", TIDE_TUI_GROUP}, {"kind ", TIDE_TUI_KIND}};
+    } lists[] = {
+        {"sort ", TIDE_TUI_SORT}, {"group ", TIDE_TUI_GROUP}, {"kind ", TIDE_TUI_KIND}, {"bands ", TIDE_TUI_BANDS}};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         if (strncmp(setting, lists[i].setting, strlen(lists[i].setting)) == 0) {
             add_words(f, lists[i].action);

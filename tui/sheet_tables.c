@@ -83,30 +83,57 @@ static const void *group_row_at(const tide_table *t, size_t i, void *room) {
 
 typedef struct curve_row {
     int64_t begin;
-    uint64_t min, max, predicted, b_min, b_max;
+    uint64_t min, max, reserved, predicted, b_min, b_max;
 } curve_row;
 
 static const tide_column curve_columns[] = {
     {"begin", "from", TIME, TIDE_AT(curve_row, begin)},
     {"min_bytes", "least", BYTES, TIDE_AT(curve_row, min)},
     {"max_bytes", "most", BYTES, TIDE_AT(curve_row, max)},
+    {"reserved_bytes", "reserved", BYTES, TIDE_AT(curve_row, reserved)},
     {"predicted_bytes", "predicted", BYTES, TIDE_AT(curve_row, predicted)},
     {"b_min_bytes", "least of B", BYTES, TIDE_AT(curve_row, b_min)},
     {"b_max_bytes", "most of B", BYTES, TIDE_AT(curve_row, b_max)},
 };
 static uint64_t value_at(const uint64_t *values, size_t i) { return values != NULL ? values[i] : TIDE_UNKNOWN_BYTES; }
+static int64_t begin_of_column(const tide_tui_scene *s, size_t i, size_t n) {
+    const tide_tui_window w = s->state->window;
+    const uint64_t span = tide_tui_window_span(w);
+    return (int64_t)((uint64_t)w.begin + span / n * i + span % n * i / n);
+}
 static const void *curve_row_at(const tide_table *t, size_t i, void *room) {
     const tide_tui_scene *s = scene_of(t);
-    const tide_tui_window w = s->state->window;
-    const uint64_t span = tide_tui_window_span(w), n = s->n_columns;
     curve_row *c = room;
-    *c = (curve_row){.begin = (int64_t)((uint64_t)w.begin + span / n * i + span % n * i / n),
+    *c = (curve_row){.begin = begin_of_column(s, i, s->n_columns),
                      .min = value_at(s->min, i),
                      .max = value_at(s->max, i),
+                     .reserved = value_at(s->reserved_max, i),
                      .predicted = value_at(s->predicted_max, i),
                      .b_min = value_at(s->b_min, i),
                      .b_max = value_at(s->b_max, i)};
     return c;
+}
+
+// ---- bands of the curve: one after the other, from below ----
+
+typedef struct band_row {
+    const char *band;
+    int64_t begin;
+    uint64_t bytes;
+} band_row;
+
+static const tide_column band_columns[] = {
+    {"band", "band", TEXT, TIDE_AT(band_row, band)},
+    {"begin", "from", TIME, TIDE_AT(band_row, begin)},
+    {"size_bytes", "bytes", BYTES, TIDE_AT(band_row, bytes)},
+};
+static const void *band_row_at(const tide_table *t, size_t i, void *room) {
+    const tide_tui_scene *s = scene_of(t);
+    const tide_bands *b = s->bands;
+    const size_t column = i % b->n;
+    band_row *r = room;
+    *r = (band_row){b->items[i / b->n].name, begin_of_column(s, column, b->n), b->items[i / b->n].bytes[column]};
+    return r;
 }
 
 // ---- map: regions ----
@@ -232,7 +259,9 @@ static size_t item_sheets(const tide_tui_scene *s, tide_tui_pane pane, tide_tabl
     switch (pane) {
     case TIDE_TUI_PANE_CURVE:
         *out = SHEET("rows", s, curve_columns, s->max != NULL ? s->n_columns : 0, .row = curve_row_at);
-        return 1;
+        if (s->bands == NULL) return 1;
+        out[1] = SHEET("bands", s, band_columns, s->bands->n * s->bands->n_items, .row = band_row_at);
+        return 2;
     case TIDE_TUI_PANE_GANTT:
         *out = gantt(s);
         return 1;

@@ -25,6 +25,19 @@ static void words_choose(void **state) {
     assert_int_equal(v.app->scene.cursor_bytes, 196608 + 262144 + 32768);
     view_do(&v, "kind all");
     assert_int_equal(st->curve_kind, -1);
+    for (int by = 0; by < TIDE_N_BAND_BYS; by++) {
+        assert_int_equal(st->bands_by, by);
+        assert_int_equal(v.app->scene.bands->by, by);
+        for (size_t i = 0; i < v.app->scene.n_columns; i++)
+            assert_int_equal(v.app->scene.bands->bytes[i], v.app->scene.max[i]);
+        view_do(&v, "bands");
+    }
+    assert_int_equal(st->bands_by, -1);
+    assert_null(v.app->scene.bands);
+    view_do(&v, "set bands tensor");
+    assert_int_equal(st->bands_by, TIDE_BAND_BY_TENSOR);
+    view_do(&v, "bands fruit");
+    assert_true(st->message_is_error);
     view_do(&v, "set capacity 8GiB");
     assert_int_equal(st->capacity_bytes, UINT64_C(8) << 30);
     view_do(&v, "set capacity none");

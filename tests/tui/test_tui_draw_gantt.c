@@ -37,6 +37,7 @@ static void a_bar_covers_exactly_its_columns(void **state) {
 static void ends_tell_births_and_deaths_from_what_goes_on(void **state) {
     (void)state;
     scene_sample *s = scene_sample_new();
+    scene_sample_resize(s, 80, 26); // all rows
     s->view.glyphs = tide_tui_glyphs_of(true);
     s->state.window = (tide_tui_window){2, 5};
     s->state.cursor = 6;

@@ -161,6 +161,9 @@ static void every_preset_and_state(void **state) {
                                  {"alone", 80, 24, COMPARISON, NULL},
                                  {"filtered", 80, 24, LIFETIMES, "filter size>=100KiB"},
                                  {"hidden", 80, 24, LIFETIMES, "filter nobody"},
+                                 {"operators", 120, 40, LIFETIMES, "bands operator"},
+                                 {"tensors", 80, 24, LIFETIMES, "bands tensor"},
+                                 {"curve", 80, 24, LIFETIMES, "bands off"},
                                  {"too_small", 20, 5, LIFETIMES, NULL}};
     static const shot ascii[] = {{"memory", 120, 40, MEMORY, NULL}};
     const int n = shoot(s.plan, NULL, TIDE_TUI_GLYPHS_BLOCK, shots, sizeof shots / sizeof shots[0]) +

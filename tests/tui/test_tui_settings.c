@@ -23,6 +23,7 @@ static void fill(tide_tui_state *st) {
     st->window = (tide_tui_window){2, 7};
     st->cursor = 5;
     st->curve_kind = TIDE_KIND_WORKSPACE;
+    st->bands_by = TIDE_BAND_BY_TENSOR;
     st->sort = TIDE_ROW_SORT_AREA;
     st->reverse = st->hides_persistent = st->filters_off = true;
     st->group = TIDE_ROW_GROUP_OWNER;
@@ -43,6 +44,7 @@ static void assert_same(const tide_tui_state *a, const tide_tui_state *b) {
     assert_memory_equal(&a->window, &b->window, sizeof a->window);
     assert_int_equal(a->cursor, b->cursor);
     assert_int_equal(a->curve_kind, b->curve_kind);
+    assert_int_equal(a->bands_by, b->bands_by);
     assert_int_equal(a->sort, b->sort);
     assert_int_equal(a->reverse, b->reverse);
     assert_int_equal(a->hides_persistent, b->hides_persistent);
@@ -131,6 +133,9 @@ static void refuse(const char *path, const char *text, tide_subject *a, const ch
     assert_same(&st, &before);
 }
 
+/// Keys that files of earlier versions do not have: what they are about stays as it is.
+static bool is_newer(const char *key) { return strcmp(key, "bands") == 0; }
+
 /// Every key gone, and every key of another type.
 static void what_is_damaged_is_refused_whole(void **state) {
     (void)state;
@@ -151,6 +156,7 @@ static void what_is_damaged_is_refused_whole(void **state) {
     json_object_foreach(doc, key, value) {
         if (strcmp(key, "schema") == 0 || strcmp(key, "version") == 0) continue;
         for (int form = 0; form < 2; form++) {
+            if (form == 0 && is_newer(key)) continue;
             json_t *bad = json_copy(doc);
             if (form == 0)
                 assert_int_equal(json_object_del(bad, key), 0);
@@ -164,7 +170,7 @@ static void what_is_damaged_is_refused_whole(void **state) {
             n++;
         }
     }
-    assert_int_equal(n, 2 * 16);
+    assert_int_equal(n, 2 * 16 + 1);
     json_object_set_new(doc, "filters", json_pack("[s]", "size>>1"));
     char *text = json_dumps(doc, 0);
     refuse(path, text, a, "size>>1");

@@ -33,6 +33,7 @@ typedef enum tide_tui_role {
     TIDE_TUI_ROLE_CAPACITY,  ///< what there is
     TIDE_TUI_ROLE_PREDICTED, ///< the plan's curve beside a trace
     TIDE_TUI_ROLE_OTHER,     ///< B
+    TIDE_TUI_ROLE_RESERVED,  ///< what allocators hold
     TIDE_TUI_ROLE_RANGE,     ///< a selected area of time: its edges, and as a ground what lies in it
     TIDE_TUI_ROLE_MARK,      ///< a mark's letter
     TIDE_TUI_ROLE_HOLE,      ///< bytes between items

@@ -3,6 +3,8 @@
 // The curve of live bytes: per column the smallest and the largest value in it, so that no spike is lost at any zoom,
 // with lines for plan, lower bound and capacity, the plan's own curve beside a trace, and B's. See draw.h.
 //
+// Over its columns lie the bands of what it is made of (tui/draw/bands.c).
+//
 //     capacity 4.00 MiB |~~~~~~~~~~~~~~~~~~~~~~~~|
 //         peak 3.20 MiB |         #!             |    ! between min and max of a column
 //   lower bound 2.9 MiB |------.-##!---bb--------|    b: B's largest value
@@ -217,6 +219,8 @@ static void draw_labels(const tide_tui_view *v, tide_tui_rect r) {
     } else {
         label_level(v, row_of(v, r, s->a->peak_bytes), "peak", "peak", s->a->peak_bytes, 0, TIDE_TUI_ROLE_PEAK);
     }
+    if (s->peak_reserved > 0)
+        label_level(v, row_of(v, r, s->peak_reserved), "reserved", "res", s->peak_reserved, 0, TIDE_TUI_ROLE_RESERVED);
     draw_levels(v, r);
     label_cursor(v, r);
     if (r.h < 2) return;
@@ -249,6 +253,8 @@ void tide_tui_draw_curve(const tide_tui_view *v) {
             draw_blocks(v, r, i, i == peak_x);
         }
     }
+    tide_tui_draw_bands(v);
+    if (s->reserved_max != NULL) draw_second(v, r, s->reserved_max, v->glyphs->reserved, TIDE_TUI_ROLE_RESERVED);
     if (s->predicted_max != NULL) draw_second(v, r, s->predicted_max, v->glyphs->predicted, TIDE_TUI_ROLE_PREDICTED);
     if (s->b_max != NULL) draw_second(v, r, s->b_max, v->glyphs->other, TIDE_TUI_ROLE_OTHER);
     draw_labels(v, r);

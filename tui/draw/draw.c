@@ -39,6 +39,7 @@ static void draw_panes(const tide_tui_view *v) {
         [TIDE_TUI_PANE_DETAILS] = tide_tui_draw_details,
     };
     tide_tui_draw_curve(v);
+    tide_tui_draw_legend(v);
     tide_tui_draw_ruler(v);
     for (int pane = 0; pane < TIDE_TUI_N_PANES; pane++) {
         const tide_tui_rect r = v->scene->layout->panes[pane];

@@ -17,7 +17,10 @@ void tide_tui_draw(const tide_tui_view *v);
 void tide_tui_draw_title(const tide_tui_view *v);  ///< title, summary
 void tide_tui_draw_bottom(const tide_tui_view *v); ///< prompt with completions, message, or the hints that matter now
 void tide_tui_draw_curve(const tide_tui_view *v);  ///< labels, curve, lines of plan, bound, capacity, B; cursor, range
-void tide_tui_draw_ruler(const tide_tui_view *v);  ///< ruler with ticks, marks; minimap
+void tide_tui_draw_legend(const tide_tui_view *v); ///< of the bands of the curve
+/// The bands over the columns of the curve, which are drawn already, in their own cells.
+void tide_tui_draw_bands(const tide_tui_view *v);
+void tide_tui_draw_ruler(const tide_tui_view *v); ///< ruler with ticks, marks; minimap
 void tide_tui_draw_gantt(const tide_tui_view *v);
 void tide_tui_draw_map(const tide_tui_view *v);
 void tide_tui_draw_table(const tide_tui_view *v);

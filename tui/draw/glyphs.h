@@ -40,6 +40,8 @@ typedef struct tide_tui_glyphs {
     uint32_t capacity;         ///< what there is
     uint32_t predicted;        ///< the plan's curve beside a trace
     uint32_t other;            ///< B's curve
+    uint32_t reserved;         ///< what allocators hold
+    uint32_t unused;           ///< band of what no tensor uses of a plan's buffer
     uint32_t rule;             ///< axis
     uint32_t tick;             ///< axis with a label
     uint32_t tick_left;        ///< where a region begins, on a line that runs upwards

@@ -25,6 +25,8 @@ uint64_t tide__key_moment(uint64_t key, tide_moment at) { return tide__key(tide_
 
 // ---- life ----
 
+_Static_assert((int)TIDE__N_QUERIES <= (int)TIDE_TUI_MAX_REQUESTS, "the worker has a slot for each sort of query");
+
 tide_status tide_tui_query_cache_create(struct tide_tui_worker *worker, tide_tui_query_cache **out, tide_error *err) {
     TIDE_TRY(TIDE_NEW(out, 1, err, "for the view"));
     (*out)->worker = worker;

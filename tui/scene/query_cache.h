@@ -35,6 +35,8 @@ enum {
     TIDE__QUERY_OPERATORS,
     TIDE__QUERY_RANGE,
     TIDE__QUERY_MARKS,
+    TIDE__QUERY_BANDS,
+    TIDE__QUERY_RESERVED,
     TIDE__QUERY_PLAN, ///< this one and the next are the app's
     TIDE__QUERY_OPEN,
     TIDE__QUERY_SQL,

@@ -3,6 +3,7 @@
 // What a frame needs, part by part. Each part asks for what its panes show and for nothing else. See scene.h,
 // scene_parts.h.
 //
+//     bands.c      what the curve is made of, and what allocators hold beside it
 //     curve.c      columns of A, B, prediction; minimap; marks; what a selected range of time holds
 //     rows.c       rows: requested, settled; those on the screen with their spans; matches of the search
 //     map.c        addresses over time
@@ -60,9 +61,9 @@ static void begin(tide__frame *f) {
 tide_status tide_tui_scene_make(tide_tui_query_cache *cache, tide_tui_state *st, const tide_tui_layout *layout,
                                 tide_tui_scene *out, tide_error *err) {
     static tide_status (*const parts[])(tide__frame * f) = {
-        tide__scene_rows,    tide__scene_curve,  tide__scene_marks,     tide__scene_range,   tide__scene_gantt,
-        tide__scene_live,    tide__scene_map,    tide__scene_selection, tide__scene_explain, tide__scene_pools,
-        tide__scene_compare, tide__scene_advice, tide__scene_operators,
+        tide__scene_rows,  tide__scene_curve,   tide__scene_bands,  tide__scene_marks,     tide__scene_range,
+        tide__scene_gantt, tide__scene_live,    tide__scene_map,    tide__scene_selection, tide__scene_explain,
+        tide__scene_pools, tide__scene_compare, tide__scene_advice, tide__scene_operators,
     };
     tide__frame frame = {cache, st, layout, out, err};
     TIDE_TRY(tide__query_collect(cache, st, err));

@@ -7,6 +7,7 @@
 #ifndef TIDE_TUI_SCENE_H
 #define TIDE_TUI_SCENE_H
 
+#include "analysis/bands.h"
 #include "analysis/compare.h"
 #include "analysis/pools.h"
 #include "analysis/space.h"
@@ -57,6 +58,9 @@ typedef struct tide_tui_scene {
     uint64_t *predicted_max; ///< NULL: there is no plan beside a trace
     uint64_t *b_min, *b_max; ///< of B; NULL: none
     uint64_t top_bytes;      ///< the height of the curve
+    const tide_bands *bands; ///< of the curve, a column a cell; NULL: off, or being made
+    uint64_t *reserved_max;  ///< of A; NULL: not known, or being made
+    uint64_t peak_reserved;  ///< of the whole axis; 0: not known
     uint64_t *mini_max;      ///< [layout->minimap.w] of the whole axis; NULL: no minimap
     uint64_t cursor_bytes;   ///< the curve at the cursor
     tide_tui_mark *marks;    ///< [n_marks] of state and trace that lie in the window

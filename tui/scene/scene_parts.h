@@ -9,6 +9,8 @@
 // ---- parts of a scene; each fails with TIDE_ERR_NOMEM alone ----
 
 tide_status tide__scene_curve(tide__frame *f) TIDE_NODISCARD;
+/// Behind the curve, which it makes exact.
+tide_status tide__scene_bands(tide__frame *f) TIDE_NODISCARD;
 tide_status tide__scene_marks(tide__frame *f) TIDE_NODISCARD;
 tide_status tide__scene_range(tide__frame *f) TIDE_NODISCARD;
 tide_status tide__scene_rows(tide__frame *f) TIDE_NODISCARD;

@@ -144,8 +144,8 @@ static void put_columns(tide_tui_layout *l) {
 
 /// Every rectangle lies inside the screen.
 static void assert_is_inside(const tide_tui_layout *l) {
-    const tide_tui_rect others[] = {l->title, l->summary, l->labels,     l->ruler, l->minimap, l->names,
-                                    l->bars,  l->sizes,   l->map_labels, l->map,   l->bottom,  l->overlay};
+    const tide_tui_rect others[] = {l->title, l->summary,    l->labels, l->ruler,  l->minimap, l->names, l->bars,
+                                    l->sizes, l->map_labels, l->map,    l->bottom, l->overlay, l->legend};
     const int n_others = sizeof others / sizeof others[0];
     for (int i = 0; i < n_others + TIDE_TUI_N_PANES; i++) {
         const tide_tui_rect r = i < n_others ? others[i] : l->panes[i - n_others];
@@ -170,6 +170,7 @@ void tide_tui_layout_make(int width, int height, tide_tui_preset preset, tide_tu
     int y = 0;
     out->title = (tide_tui_rect){0, y++, w, 1};
     if (roomy) out->summary = (tide_tui_rect){0, y++, w, 1};
+    if (height >= 24) out->legend = (tide_tui_rect){0, y++, w, 1};
     out->labels = (tide_tui_rect){0, y, names_w, curve_h};
     out->panes[TIDE_TUI_PANE_CURVE] = (tide_tui_rect){names_w, y, bars_w, curve_h};
     y += curve_h;
@@ -196,7 +197,7 @@ tide_tui_pane tide_tui_layout_pane_at(const tide_tui_layout *l, int x, int y) {
     for (int i = 0; i < TIDE_TUI_N_PANES; i++) {
         if (tide_tui_rect_has(l->panes[i], x, y)) return (tide_tui_pane)i;
     }
-    const bool is_curve =
-        tide_tui_rect_has(l->labels, x, y) || tide_tui_rect_has(l->ruler, x, y) || tide_tui_rect_has(l->minimap, x, y);
+    const bool is_curve = tide_tui_rect_has(l->legend, x, y) || tide_tui_rect_has(l->labels, x, y) ||
+                          tide_tui_rect_has(l->ruler, x, y) || tide_tui_rect_has(l->minimap, x, y);
     return is_curve ? TIDE_TUI_PANE_CURVE : TIDE_TUI_N_PANES;
 }

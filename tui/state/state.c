@@ -22,6 +22,7 @@ void tide_tui_state_init(tide_tui_state *st, tide_subject *a, tide_subject *b) {
     st->cursor_event = facts->peak.event;
     st->space_cursor = -1;
     st->curve_kind = -1;
+    st->bands_by = TIDE_BAND_BY_KIND;
     st->item = st->only_group_of = st->table_item = TIDE_NO_ITEM;
     st->operators_at = st->table_at = INT64_MIN;
     st->mouse = true;
@@ -40,6 +41,7 @@ static void assert_is_valid(const tide_tui_state *st) {
     TIDE_ASSERT(!st->shows_range || st->range_end <= f->end);
     TIDE_ASSERT(st->preset < TIDE_TUI_N_PRESETS && st->focus < TIDE_TUI_N_PANES);
     TIDE_ASSERT(st->curve_kind >= -1 && st->curve_kind < TIDE_N_KINDS);
+    TIDE_ASSERT(st->bands_by >= -1 && st->bands_by < (int)TIDE_N_BAND_BYS);
     TIDE_ASSERT(st->n_filters <= TIDE_TUI_MAX_FILTERS && st->n_edits <= TIDE_TUI_MAX_EDITS);
     TIDE_ASSERT(st->n_marks <= TIDE_TUI_MAX_MARKS && st->n_history <= TIDE_TUI_MAX_HISTORY);
     TIDE_ASSERT(st->history_at <= st->n_history && st->text_at <= strlen(st->text));
@@ -114,6 +116,9 @@ char *tide_tui_setting_value(const tide_tui_state *st, tide_tui_setting setting,
         break;
     case TIDE_TUI_SETTING_KIND:
         text = st->curve_kind < 0 ? "all" : tide_memory_kind_name((tide_memory_kind)st->curve_kind);
+        break;
+    case TIDE_TUI_SETTING_BANDS:
+        text = st->bands_by < 0 ? "off" : tide_band_by_name((tide_band_by)st->bands_by);
         break;
     case TIDE_TUI_SETTING_REVERSE:
         text = st->reverse ? "on" : "off";

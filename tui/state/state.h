@@ -7,6 +7,7 @@
 #ifndef TIDE_TUI_STATE_H
 #define TIDE_TUI_STATE_H
 
+#include "analysis/bands.h"
 #include "analysis/rows.h"
 #include "analysis/whatif.h"
 #include "tui/state/axis.h"
@@ -50,6 +51,7 @@ enum {
     XX(PERSISTENT, "persistent", "weights, inputs and outputs are shown")                                              \
     XX(FILTERS, "filters", "filters apply")                                                                            \
     XX(KIND, "kind", "kind of memory in the curve")                                                                    \
+    XX(BANDS, "bands", "what the curve is made of: kind, operator, tensor, off")                                       \
     XX(FOLLOW, "follow", "the newest stays in view (of a recording)")                                                  \
     XX(MOUSE, "mouse", "clicks and wheel are for the view")
 typedef enum tide_tui_setting {
@@ -93,6 +95,7 @@ typedef struct tide_tui_state {
     int64_t space_lo, space_hi; ///< part of the address axis in view; equal: all of it
     int64_t space_cursor;       ///< place on the address axis that is pointed at; -1: none
     int curve_kind;             ///< -1: all; else a tide_memory_kind (the others are left out)
+    int bands_by;               ///< tide_band_by: what the curve is made of; -1: the curve alone
     bool shows_range;           ///< v: an area of time is selected
     int64_t range_begin, range_end;
     int64_t range_anchor; ///< where v was pressed, or the drag began

@@ -73,6 +73,7 @@ static void write_document(const tide_tui_state *st, tide_text *out) {
     tide_json_text(j, "focus", tide_tui_pane_name(st->focus));
     add_position(j, st);
     tide_json_text(j, "kind", st->curve_kind < 0 ? NULL : tide_memory_kind_name((tide_memory_kind)st->curve_kind));
+    tide_json_text(j, "bands", st->bands_by < 0 ? "off" : tide_band_by_name((tide_band_by)st->bands_by));
     tide_json_text(j, "sort", tide_row_sort_name(st->sort));
     tide_json_bool(j, "reverse", st->reverse);
     tide_json_text(j, "group", st->group_chosen ? tide_row_group_name(st->group) : NULL);
@@ -153,6 +154,7 @@ static const char *preset_name(int i) { return tide_tui_preset_name((tide_tui_pr
 static const char *pane_name(int i) { return tide_tui_pane_name((tide_tui_pane)i); }
 static const char *sort_name(int i) { return tide_row_sort_name((tide_row_sort)i); }
 static const char *group_name(int i) { return tide_row_group_name((tide_row_group)i); }
+static const char *bands_name(int i) { return i < TIDE_N_BAND_BYS ? tide_band_by_name((tide_band_by)i) : "off"; }
 static const char *kind_name(int i) { return tide_memory_kind_name((tide_memory_kind)i); }
 
 /// A filter that cannot be parsed would be an error at every frame.
@@ -175,6 +177,15 @@ static tide_status read_filters(reader *r, const json_t *doc, tide_tui_state *st
     return TIDE_OK;
 }
 
+/// What older files do not have stays as it is.
+static tide_status read_bands(reader *r, const json_t *doc, tide_tui_state *st) {
+    int by;
+    if (json_object_get(doc, "bands") == NULL) return TIDE_OK;
+    TIDE_TRY(get_word(r, doc, "bands", TIDE_N_BAND_BYS + 1, bands_name, &by));
+    st->bands_by = by < TIDE_N_BAND_BYS ? by : -1;
+    return TIDE_OK;
+}
+
 static tide_status read_words(reader *r, const json_t *doc, tide_tui_state *st) {
     int preset, focus, sort, group;
     TIDE_TRY(get_word(r, doc, "preset", TIDE_TUI_N_PRESETS, preset_name, &preset));
@@ -182,6 +193,7 @@ static tide_status read_words(reader *r, const json_t *doc, tide_tui_state *st) 
     TIDE_TRY(get_word(r, doc, "sort", TIDE_N_ROW_SORTS, sort_name, &sort));
     TIDE_TRY(get_word_or_null(r, doc, "kind", TIDE_N_KINDS, kind_name, &st->curve_kind));
     TIDE_TRY(get_word_or_null(r, doc, "group", TIDE_N_ROW_GROUPS, group_name, &group));
+    TIDE_TRY(read_bands(r, doc, st));
     st->preset = (tide_tui_preset)preset;
     st->focus = (tide_tui_pane)focus;
     st->sort = (tide_row_sort)sort;
