@@ -12,7 +12,7 @@
 
 /// Bytes that lie below, and their kinds as bits.
 typedef struct ground {
-    uint64_t bytes;
+    uint64_t bytes, weights;
     unsigned kinds;
 } ground;
 
@@ -20,6 +20,7 @@ typedef struct ground {
 static bool add_below(ground *g, tide_memory_kind kind, uint64_t bytes) {
     if (bytes == 0) return true;
     g->kinds |= 1u << kind;
+    if (kind == TIDE_KIND_PERSISTENT && bytes != TIDE_UNKNOWN_BYTES) g->weights += bytes; // at most the sum below
     return bytes != TIDE_UNKNOWN_BYTES && tide_add_u64(g->bytes, bytes, &g->bytes);
 }
 
@@ -50,7 +51,7 @@ static void name_kinds(unsigned kinds, char *buf, size_t buf_bytes) {
 }
 
 static tide_levels stand_on(const ground *g, const tide_memory_plan *plan) {
-    tide_levels l = {.known = true, .below = g->bytes};
+    tide_levels l = {.known = true, .below = g->bytes, .weights = g->weights};
     if (!tide_add_u64(g->bytes, plan->bytes, &l.plan) || !tide_add_u64(g->bytes, plan->lower_bound_bytes, &l.bound))
         return (tide_levels){0};
     name_kinds(g->kinds, l.words, sizeof l.words);
@@ -74,4 +75,17 @@ tide_levels tide_levels_of_run(const tide_memory_plan *plan, const tide_trace_ki
             return (tide_levels){0};
     }
     return stand_on(&g, plan);
+}
+
+tide_levels tide_levels_without_weights(const tide_levels *l) {
+    static const char word[] = "weights"; // the first of the words, where there are weights
+    tide_levels out = *l;
+    if (!l->known || l->weights == 0) return out;
+    out.below -= l->weights;
+    out.plan -= l->weights;
+    out.bound -= l->weights;
+    out.weights = 0;
+    const char *rest = l->words + strlen(word);
+    snprintf(out.words, sizeof out.words, "%s", rest[0] == ',' ? rest + 2 : "");
+    return out;
 }

@@ -14,9 +14,12 @@ extern "C" {
 typedef struct tide_levels {
     bool known;           ///< false: no plan, or it is not known what lies below it; all else is 0 then
     uint64_t below;       ///< persistent tensors of a plan, the predicted bytes of all but Workspace in a run
+    uint64_t weights;     ///< the part of `below` that is Persistent
     uint64_t plan, bound; ///< heights: `below` and the bytes of each
     char words[128];      ///< what `below` is: "weights, inputs, outputs"; "" when it is nothing
 } tide_levels;
+/// The same beside a curve without weights.
+tide_levels tide_levels_without_weights(const tide_levels *l);
 /// Beside the curve of the plan itself.
 tide_levels tide_levels_of_plan(const tide_memory_plan *plan);
 /// Beside the curve of a run, with the kinds of the run; `plan` NULL: it has none.

@@ -377,8 +377,37 @@ static bool asks_trace(const tide_subject *s, tide_curve_key key) {
 
 static uint64_t ns(int64_t t) { return t > 0 ? (uint64_t)t : 0; }
 
+/// All but weights of a trace. These hardly ever change, so that the curve of everything less what they are is the
+/// answer for nearly every column; for the others both are read from the events.
+static tide_status columns_but_weights(tide_subject *s, tide_curve_key key, int64_t t0, int64_t t1, size_t n,
+                                       uint64_t *min_bytes, uint64_t *max_bytes, tide_error *err) {
+    uint64_t *low;
+    const uint64_t len = t1 > t0 ? (uint64_t)t1 - (uint64_t)t0 : 0;
+    TIDE_TRY(TIDE_NEW(&low, 2 * n + 1, err, "for a curve"));
+    uint64_t *high = low + n;
+    tide_status st =
+        tide_trace_columns(s->trace, -1, key.device, ns(t0), ns(t1), n, TIDE_COLUMNS_FAST, min_bytes, max_bytes, err);
+    if (st == TIDE_OK)
+        st = tide_trace_columns(s->trace, TIDE_KIND_PERSISTENT, key.device, ns(t0), ns(t1), n, TIDE_COLUMNS_FAST, low,
+                                high, err);
+    for (size_t i = 0; st == TIDE_OK && i < n; i++) {
+        const int64_t lo = tide__column_edge(t0, len, i, n), hi = tide__column_edge(t0, len, i + 1, n);
+        if (low[i] == high[i] && low[i] <= min_bytes[i]) {
+            min_bytes[i] -= low[i];
+            max_bytes[i] -= low[i];
+        } else {
+            st = tide_trace_columns(s->trace, key.kind, key.device, ns(lo), ns(hi > lo ? hi : lo + 1), 1,
+                                    TIDE_COLUMNS_FAST, &min_bytes[i], &max_bytes[i], err);
+        }
+    }
+    tide_host_free(low);
+    return st;
+}
+
 tide_status tide_subject_columns(tide_subject *s, tide_curve_key key, int64_t t0, int64_t t1, size_t n,
                                  uint64_t *min_bytes, uint64_t *max_bytes, tide_error *err) {
+    if (asks_trace(s, key) && key.kind == TIDE_KINDS_BUT_WEIGHTS)
+        return columns_but_weights(s, key, t0, t1, n, min_bytes, max_bytes, err);
     if (asks_trace(s, key))
         return tide_trace_columns(s->trace, key.kind, key.device, ns(t0), ns(t1), n, TIDE_COLUMNS_FAST, min_bytes,
                                   max_bytes, err);

@@ -39,6 +39,19 @@ static void switch_persistent(tide__action *act) {
     tide__rows_changed(act);
 }
 
+static void switch_weights(tide__action *act) {
+    const uint64_t bytes = tide_tui_weights_bytes(tide_subject_get_facts(act->st->a));
+    char size[32];
+    if (bytes == 0) {
+        tide_tui_say(act->st, false, "there are no weights: nothing is Persistent");
+        return;
+    }
+    act->st->folds_weights = !act->st->folds_weights;
+    tide__rows_changed(act);
+    tide_tui_say(act->st, false, "%s of weights are %s", tide_format_bytes(bytes, size, sizeof size),
+                 act->st->folds_weights ? "folded away in curve, rows and bound" : "shown");
+}
+
 static void switch_reverse(tide__action *act) {
     act->st->reverse = !act->st->reverse;
     tide__rows_changed(act);
@@ -180,6 +193,7 @@ static const entry table[TIDE_TUI_N_ACTIONS] = {
     [TIDE_TUI_REQUEST] = COMMAND("request "),
     [TIDE_TUI_KIND] = {.run = tide__next_kind},
     [TIDE_TUI_BANDS] = {.run = tide__next_bands},
+    [TIDE_TUI_WEIGHTS] = {.run = switch_weights},
     [TIDE_TUI_SEARCH] = {.prompt = TIDE_TUI_PROMPT_SEARCH},
     [TIDE_TUI_NEXT_MATCH] = {.run_with = tide__next_match, .number = 1},
     [TIDE_TUI_PREVIOUS_MATCH] = {.run_with = tide__next_match, .number = -1},

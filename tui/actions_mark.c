@@ -136,6 +136,7 @@ void tide__reset(tide__action *act) {
     st->search[0] = 0;
     st->curve_kind = -1;
     st->bands_by = TIDE_BAND_BY_KIND;
+    st->folds_weights = tide_tui_folds_on_opening(tide_subject_get_facts(st->a));
     tide__rows_changed(act);
     tide_tui_say(st, false, "filters, marks and saved state are forgotten");
     tide__action_effect(act, TIDE_TUI_EFFECT_FORGET_STATE, "");

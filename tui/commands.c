@@ -232,6 +232,7 @@ static void set_switch(tide__action *act, tide_tui_setting setting, const char *
     bool now = false, to;
     if (setting == TIDE_TUI_SETTING_REVERSE) now = st->reverse;
     if (setting == TIDE_TUI_SETTING_PERSISTENT) now = !st->hides_persistent;
+    if (setting == TIDE_TUI_SETTING_WEIGHTS) now = !st->folds_weights;
     if (setting == TIDE_TUI_SETTING_FILTERS) now = !st->filters_off;
     if (setting == TIDE_TUI_SETTING_FOLLOW) now = st->follows;
     if (setting == TIDE_TUI_SETTING_MOUSE) now = st->mouse;
@@ -240,7 +241,9 @@ static void set_switch(tide__action *act, tide_tui_setting setting, const char *
         return;
     }
     if (to == now) return;
-    if (setting == TIDE_TUI_SETTING_FOLLOW) {
+    if (setting == TIDE_TUI_SETTING_WEIGHTS) {
+        tide__action_do(act, TIDE_TUI_WEIGHTS);
+    } else if (setting == TIDE_TUI_SETTING_FOLLOW) {
         tide__action_do(act, TIDE_TUI_FOLLOW);
     } else if (setting == TIDE_TUI_SETTING_MOUSE) {
         st->mouse = to;

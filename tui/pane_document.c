@@ -55,6 +55,7 @@ static void add_curve(tide_json_out *j, const tide_tui_scene *s) {
     const tide_subject_facts *f = s->a;
     tide_json_bytes(j, "peak_bytes", f->peak_bytes);
     add_time(j, "peak", f, f->peak.t);
+    tide_json_u64_if(j, "folded_weights_bytes", s->state->folds_weights, tide_tui_weights_bytes(f));
     tide_json_u64_if(j, "peak_reserved_bytes", s->peak_reserved > 0, s->peak_reserved);
     if (s->bands != NULL) tide_json_text(j, "bands_by", tide_band_by_name(s->bands->by));
     tide_json_u64_if(j, "plan_bytes", f->has_plan, f->plan_bytes);

@@ -90,5 +90,7 @@ void tide_tui_speak_moment(const tide_tui_scene *s, tide_text *out) {
     tide_text_addf(out, ": %s", tide_format_bytes(s->cursor_bytes, buf, sizeof buf));
     if (s->state->curve_kind >= 0) {
         tide_text_addf(out, " of %s", tide_memory_kind_name((tide_memory_kind)s->state->curve_kind));
+    } else if (s->state->folds_weights) {
+        tide_text_add(out, " without weights");
     }
 }

@@ -51,6 +51,50 @@ static void words_choose(void **state) {
     view_close(&v);
 }
 
+/// Weights, 65536 bytes, are in none of curve, rows and bound.
+static void weights_fold(void **state) {
+    (void)state;
+    view v;
+    view_open_small(&v, 120, 40);
+    const tide_tui_scene *s = &v.app->scene;
+    const uint64_t peak = s->highest_bytes, cursor = s->cursor_bytes, bound = tide_tui_scene_levels(s).bound;
+    const size_t rows = s->rows->n;
+    assert_false(v.app->st.folds_weights);
+    view_keys(&v, "I");
+    assert_true(v.app->st.folds_weights);
+    assert_text_has(view_message(&v), "64.00 KiB of weights are folded");
+    assert_int_equal(s->highest_bytes, peak - 65536);
+    assert_int_equal(s->cursor_bytes, cursor - 65536);
+    assert_int_equal(tide_tui_scene_levels(s).bound, bound - 65536);
+    assert_string_equal(tide_tui_scene_levels(s).words, "inputs, outputs");
+    assert_int_equal(s->rows->n, rows - 1);
+    for (size_t i = 0; i < s->bands->n_items; i++) assert_int_not_equal(s->bands->items[i].sort, TIDE_BAND_WEIGHTS);
+    view_do(&v, "set weights on");
+    assert_int_equal(s->highest_bytes, peak);
+    assert_int_equal(s->rows->n, rows);
+    view_close(&v);
+}
+
+/// On opening they are folded where they are more than half of the peak.
+static void heavy_weights_are_folded_on_opening(void **state) {
+    (void)state;
+    view v;
+    tmp_dir d;
+    feeder f;
+    for (uint64_t bytes = 100; bytes <= 102; bytes += 2) {
+        tmp_dir_make(&d);
+        feeder_open(&f, d.file, 64, false);
+        feed(&f, 10, TIDE_MEM_ALLOC, 1, TIDE_KIND_PERSISTENT, bytes, "w");
+        feed(&f, 20, TIDE_MEM_ALLOC, 2, TIDE_KIND_WORKSPACE, 100, "x");
+        feeder_close(&f);
+        view_open(&v, subject_of_trace(d.file, 0), NULL, 120, 40);
+        assert_int_equal(v.app->st.folds_weights, bytes == 102);
+        if (bytes == 102) assert_int_equal(v.app->scene.highest_bytes, 100);
+        view_close(&v);
+        tmp_dir_remove(&d);
+    }
+}
+
 static void numbers_go_there(void **state) {
     (void)state;
     view v;
@@ -306,6 +350,8 @@ static void every_word_that_is_completed_is_understood(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_choose),
+        cmocka_unit_test(weights_fold),
+        cmocka_unit_test(heavy_weights_are_folded_on_opening),
         cmocka_unit_test(numbers_go_there),
         cmocka_unit_test(times_have_units),
         cmocka_unit_test(numbers_of_a_run_are_its_steps),

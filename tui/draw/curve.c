@@ -169,12 +169,17 @@ static void label_level(const tide_tui_view *v, int y, const char *name, const c
     }
 }
 
+/// Of the curve as it is shown.
+static uint64_t peak_of(const tide_tui_scene *s) {
+    return s->state->folds_weights ? s->highest_bytes : s->a->peak_bytes;
+}
+
 /// The cursor has no line: without its number its name would stand at the number of another label.
 static void label_cursor(const tide_tui_view *v, tide_tui_rect r) {
     const tide_tui_scene *s = v->scene;
     const int y = row_of(v, r, s->cursor_bytes);
     char text[64], size[TIDE_TUI_WORD];
-    if (s->cursor_bytes == s->a->peak_bytes && label_row(v, y, "cursor", TIDE_TUI_ROLE_CURSOR)) return;
+    if (s->cursor_bytes == peak_of(s) && label_row(v, y, "cursor", TIDE_TUI_ROLE_CURSOR)) return;
     snprintf(text, sizeof text, "cursor %s", tide_tui_bytes(s->cursor_bytes, size, sizeof size));
     if (label_row(v, y, text, TIDE_TUI_ROLE_CURSOR)) return;
     snprintf(text, sizeof text, "cursor %s", tide_tui_format_short(s->cursor_bytes, size, sizeof size));
@@ -184,7 +189,7 @@ static void label_cursor(const tide_tui_view *v, tide_tui_rect r) {
 /// Plan, lower bound and capacity are totals: they are not drawn beside the curve of one kind.
 static void draw_levels(const tide_tui_view *v, tide_tui_rect r) {
     const tide_tui_scene *s = v->scene;
-    const tide_levels *l = &s->a->levels;
+    const tide_levels levels = tide_tui_scene_levels(s), *l = &levels;
     const uint64_t capacity = s->state->capacity_bytes;
     if (capacity > 0 && capacity <= s->top_bytes) {
         const int y = row_of(v, r, capacity);
@@ -217,7 +222,7 @@ static void draw_labels(const tide_tui_view *v, tide_tui_rect r) {
         snprintf(text, sizeof text, "%s only", tide_memory_kind_name((tide_memory_kind)s->state->curve_kind));
         label_row(v, r.y, text, TIDE_TUI_ROLE_KEY);
     } else {
-        label_level(v, row_of(v, r, s->a->peak_bytes), "peak", "peak", s->a->peak_bytes, 0, TIDE_TUI_ROLE_PEAK);
+        label_level(v, row_of(v, r, peak_of(s)), "peak", "peak", peak_of(s), 0, TIDE_TUI_ROLE_PEAK);
     }
     if (s->peak_reserved > 0)
         label_level(v, row_of(v, r, s->peak_reserved), "reserved", "res", s->peak_reserved, 0, TIDE_TUI_ROLE_RESERVED);

@@ -74,6 +74,10 @@ static void add_filters(facts *f, const tide_tui_scene *s) {
         if (st->n_filters > 1)
             snprintf(out->brief, FACT, "%zu filters%s", st->n_filters, st->filters_off ? " off" : "");
     }
+    if (st->folds_weights) {
+        add_bytes(f, "weights folded:", "weights folded", tide_tui_weights_bytes(s->a), TIDE_TUI_ROLE_KEY, 0);
+        if (st->n_filters == 0 && !st->hides_persistent) return;
+    }
     const size_t hidden = s->rows != NULL ? s->rows->n_hidden : 0;
     if (hidden > 0) {
         fact *out = add(f, TIDE_TUI_ROLE_KEY, 0);
@@ -131,7 +135,8 @@ static void add_gap(facts *f, const tide_subject_facts *a) {
     snprintf(out->brief, FACT, "%s", text);
 }
 
-static void add_plan(facts *f, const tide_subject_facts *a) {
+static void add_plan(facts *f, const tide_tui_scene *s) {
+    const tide_subject_facts *a = s->a;
     char text[FACT], size[TIDE_TUI_WORD];
     if (!a->has_plan) {
         add_text(f, "no plan", "no plan", TIDE_TUI_ROLE_DIM, 4);
@@ -140,8 +145,9 @@ static void add_plan(facts *f, const tide_subject_facts *a) {
     add_bytes(f, "plan", "plan", a->plan_bytes, TIDE_TUI_ROLE_PLAN, 1);
     add_bytes(f, "lower bound", "bound", a->lower_bound_bytes, TIDE_TUI_ROLE_BOUND, 2);
     add_gap(f, a);
-    if (a->levels.known && a->levels.below > 0) {
-        snprintf(text, sizeof text, "+ %s %s", tide_tui_bytes(a->levels.below, size, sizeof size), a->levels.words);
+    const tide_levels l = tide_tui_scene_levels(s);
+    if (l.known && l.below > 0) {
+        snprintf(text, sizeof text, "+ %s %s", tide_tui_bytes(l.below, size, sizeof size), l.words);
         add_text(f, text, text, TIDE_TUI_ROLE_TEXT, 6);
     }
 }
@@ -263,7 +269,7 @@ static void draw_summary(const tide_tui_view *v) {
     add_filters(&f, s);
     add_range(&f, s);
     add_capacity(&f, s);
-    add_plan(&f, s->a);
+    add_plan(&f, s);
     add_rest(&f, s);
     draw_facts(v, s->layout->summary, &f);
 }

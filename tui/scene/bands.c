@@ -20,7 +20,7 @@ static size_t cells_of(const tide__frame *f) {
 }
 
 static uint64_t key_of(const tide__frame *f, uint64_t what) {
-    uint64_t key = tide__key(tide__key(what, f->cache->a_serial), (uint64_t)(int64_t)f->st->curve_kind);
+    uint64_t key = tide__key(tide__key(what, f->cache->a_serial), (uint64_t)(int64_t)tide_tui_curve_kinds(f->st));
     key = tide__key(tide__key(key, cells_of(f)), (uint64_t)f->st->window.begin);
     return tide__key(key, (uint64_t)f->st->window.end);
 }
@@ -53,7 +53,7 @@ static tide_status start_bands(tide__frame *f, uint64_t key) {
     bands_query *q;
     TIDE_TRY(TIDE_NEW(&q, 1, f->err, "for a question"));
     q->opt = (tide_bands_options){.by = (tide_band_by)f->st->bands_by,
-                                  .kind = f->st->curve_kind,
+                                  .kind = tide_tui_curve_kinds(f->st),
                                   .t0 = f->st->window.begin,
                                   .t1 = f->st->window.end,
                                   .n = cells_of(f),
@@ -127,8 +127,10 @@ static tide_status run_reserved(void *ctx, tide_subject *a, tide_subject *b, con
 static tide_status start_reserved(tide__frame *f, uint64_t key) {
     reserved_query *q;
     TIDE_TRY(TIDE_NEW(&q, 1, f->err, "for a question"));
-    *q = (reserved_query){
-        .kind = f->st->curve_kind, .t0 = f->st->window.begin, .t1 = f->st->window.end, .n = f->out->n_columns};
+    *q = (reserved_query){.kind = tide_tui_curve_kinds(f->st),
+                          .t0 = f->st->window.begin,
+                          .t1 = f->st->window.end,
+                          .n = f->out->n_columns};
     return tide__query_start(f->cache, TIDE__QUERY_RESERVED, key, tide__is_small(f->st->a), run_reserved,
                              release_reserved, q, f->err);
 }

@@ -67,13 +67,25 @@ static tide_status columns(tide__columns *c, uint64_t key, tide_subject *s, tide
     return TIDE_OK;
 }
 
+/// The highest of all but weights, by columns: no peak is lost in them, and where weights do not change they are cheap.
+static tide_status highest_without_weights(tide_subject *s, tide_curve_key of, uint64_t *out, tide_error *err) {
+    enum { N = 256 };
+    const tide_subject_facts *f = tide_subject_get_facts(s);
+    uint64_t low[N], high[N];
+    TIDE_TRY(tide_subject_columns(s, of, f->begin, f->end, N, low, high, err));
+    for (size_t i = 0; i < N; i++)
+        if (high[i] > *out) *out = high[i];
+    return TIDE_OK;
+}
+
 static tide_status highest(tide__held_value *v, uint64_t key, tide_subject *s, tide_curve_key of, tide_error *err) {
     if (v->is_there && v->key == key) return TIDE_OK;
     const tide_subject_facts *f = tide_subject_get_facts(s);
     tide_error why = TIDE_ERROR_INIT;
-    v->value = of.kind < 0 ? f->peak_bytes : 0;
-    const tide_status st =
-        of.kind < 0 ? TIDE_OK : tide_subject_peak_between(s, of, f->begin, f->end, &v->value, NULL, &why);
+    tide_status st = TIDE_OK;
+    v->value = of.kind == -1 ? f->peak_bytes : 0;
+    if (of.kind == TIDE_KINDS_BUT_WEIGHTS) st = highest_without_weights(s, of, &v->value, &why);
+    if (of.kind >= 0) st = tide_subject_peak_between(s, of, f->begin, f->end, &v->value, NULL, &why);
     TIDE_TRY(tide__pass_no_memory(st, &why, err));
     v->is_there = true;
     v->key = key;
@@ -100,7 +112,7 @@ static tide_tui_window window_of_b(const tide__frame *f) {
 
 static tide_status curve_of_b(tide__frame *f, size_t n) {
     tide_tui_query_cache *cache = f->cache;
-    const int kind = f->st->curve_kind;
+    const int kind = tide_tui_curve_kinds(f->st);
     if (f->st->b == NULL || f->st->b == f->st->a) return TIDE_OK;
     const uint64_t of_kind = tide__key(tide__key(0, cache->b_serial), (uint64_t)(int64_t)kind);
     const tide_tui_window w = window_of_b(f);
@@ -118,7 +130,7 @@ static tide_status curve_of_b(tide__frame *f, size_t n) {
 
 /// The largest of all values that are drawn. A capacity far above them is left out: the curve would be flat.
 static uint64_t height(const tide__frame *f) {
-    const tide_levels *l = &f->out->a->levels;
+    const tide_levels levels = tide_tui_scene_levels(f->out), *l = &levels;
     uint64_t top = f->cache->top.value;
     if (f->out->b_max != NULL && f->cache->b_top.value > top) top = f->cache->b_top.value;
     if (f->st->curve_kind < 0 && l->known && l->plan > top) top = l->plan;
@@ -159,7 +171,7 @@ static tide_status minimap(tide__frame *f, uint64_t of_kind, tide_curve_key of) 
 static tide_status predicted(tide__frame *f, uint64_t key, size_t n) {
     if (!f->out->a->is_trace || !f->out->a->has_plan) return TIDE_OK;
     tide__columns *c = &f->cache->predicted;
-    const tide_curve_key of = curve_of(f->st->a, TIDE_CURVE_PREDICTED, f->st->curve_kind);
+    const tide_curve_key of = curve_of(f->st->a, TIDE_CURVE_PREDICTED, tide_tui_curve_kinds(f->st));
     TIDE_TRY(columns(c, key, f->st->a, of, f->st->window, n, f->err));
     if (c->n > 0) f->out->predicted_max = c->max;
     return TIDE_OK;
@@ -168,8 +180,9 @@ static tide_status predicted(tide__frame *f, uint64_t key, size_t n) {
 tide_status tide__scene_curve(tide__frame *f) {
     tide_tui_query_cache *cache = f->cache;
     const int w = f->layout->panes[TIDE_TUI_PANE_CURVE].w;
-    const uint64_t of_kind = tide__key(tide__key(0, cache->a_serial), (uint64_t)(int64_t)f->st->curve_kind);
-    const tide_curve_key of = curve_of(f->st->a, TIDE_CURVE_LIVE, f->st->curve_kind);
+    const int kinds = tide_tui_curve_kinds(f->st);
+    const uint64_t of_kind = tide__key(tide__key(0, cache->a_serial), (uint64_t)(int64_t)kinds);
+    const tide_curve_key of = curve_of(f->st->a, TIDE_CURVE_LIVE, kinds);
     TIDE_TRY(cursor_bytes(f, of_kind, of));
     if (!tide__is_shown(f, TIDE_TUI_PANE_CURVE)) return TIDE_OK;
     const size_t cells = (size_t)(w < TIDE_TUI_MAX_COLUMNS ? w : TIDE_TUI_MAX_COLUMNS);
@@ -185,6 +198,7 @@ tide_status tide__scene_curve(tide__frame *f) {
     TIDE_TRY(predicted(f, key, n));
     TIDE_TRY(curve_of_b(f, n));
     TIDE_TRY(minimap(f, of_kind, of));
+    f->out->highest_bytes = cache->top.value;
     f->out->top_bytes = height(f);
     return TIDE_OK;
 }

@@ -58,6 +58,7 @@ typedef struct tide_tui_scene {
     uint64_t *predicted_max; ///< NULL: there is no plan beside a trace
     uint64_t *b_min, *b_max; ///< of B; NULL: none
     uint64_t top_bytes;      ///< the height of the curve
+    uint64_t highest_bytes;  ///< of the curve, on the whole axis
     const tide_bands *bands; ///< of the curve, a column a cell; NULL: off, or being made
     uint64_t *reserved_max;  ///< of A; NULL: not known, or being made
     uint64_t peak_reserved;  ///< of the whole axis; 0: not known
@@ -121,6 +122,8 @@ void tide_tui_query_cache_destroy(tide_tui_query_cache *cache);
 /// tide_tui_pane_settle(). A query that fails is an error of its pane, not of the frame; only TIDE_ERR_NOMEM fails.
 tide_status tide_tui_scene_make(tide_tui_query_cache *cache, tide_tui_state *st, const tide_tui_layout *layout,
                                 tide_tui_scene *out, tide_error *err) TIDE_NODISCARD;
+/// Where plan and bound stand beside the curve as it is shown, with weights or without.
+tide_levels tide_tui_scene_levels(const tide_tui_scene *s);
 /// Rows of a list that state->pane_row counts: TABLE live items, OPERATORS steps, POOLS pools and then leaks, COMPARE
 /// changes, WHATIF advice. 0 for panes whose rows are not in pane_row, and for EXPLAIN, whose lines depend on its width
 /// (tui/draw/panes.h).

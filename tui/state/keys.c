@@ -46,6 +46,7 @@
 #define KEYS_REQUEST 'r'
 #define KEYS_KIND 'K'
 #define KEYS_BANDS 'b'
+#define KEYS_WEIGHTS 'I'
 #define KEYS_SEARCH '/', F(3)
 #define KEYS_NEXT_MATCH 'n'
 #define KEYS_PREVIOUS_MATCH 'N'

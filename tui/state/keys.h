@@ -97,6 +97,7 @@ enum { TIDE_TUI_DOUBLE_CLICK_MS = 400 };
     XX(REQUEST, "request", "SIZE", "would a pool serve SIZE, now and over time; 0: off", VIEW)                         \
     XX(KIND, "kind", "[KIND]", "curve of one kind of memory; again: the next", VIEW)                                   \
     XX(BANDS, "bands", "[BY]", "curve by kind, operator, tensor; off", VIEW)                                           \
+    XX(WEIGHTS, "weights", "", "fold weights away in curve, rows and bound; again: back", VIEW)                        \
     XX(SEARCH, "search", "REGEX", "search names", FIND)                                                                \
     XX(NEXT_MATCH, "next-match", "", "next match", FIND)                                                               \
     XX(PREVIOUS_MATCH, "previous-match", "", "previous match", FIND)                                                   \
@@ -128,7 +129,7 @@ enum { TIDE_TUI_DOUBLE_CLICK_MS = 400 };
     XX(HELP, "help", "", "this help", OTHER)                                                                           \
     XX(MOUSE, "mouse", "", "mouse on or off", OTHER)                                                                   \
     XX(SETUP, "setup", "", "settings", OTHER)                                                                          \
-    XX(SET, "set", "NAME [VALUE]", "a setting: capacity, mouse, sort, group, kind, bands", OTHER)                      \
+    XX(SET, "set", "NAME [VALUE]", "a setting: capacity, mouse, sort, group, kind, bands, weights", OTHER)             \
     XX(MESSAGES, "messages", "", "what was logged while the view was open", OTHER)                                     \
     XX(RESET, "reset", "", "forget filters, marks and saved state", OTHER)                                             \
     XX(REDRAW, "redraw", "", "draw everything anew", OTHER)                                                            \

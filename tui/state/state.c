@@ -23,6 +23,7 @@ void tide_tui_state_init(tide_tui_state *st, tide_subject *a, tide_subject *b) {
     st->space_cursor = -1;
     st->curve_kind = -1;
     st->bands_by = TIDE_BAND_BY_KIND;
+    st->folds_weights = tide_tui_folds_on_opening(facts);
     st->item = st->only_group_of = st->table_item = TIDE_NO_ITEM;
     st->operators_at = st->table_at = INT64_MIN;
     st->mouse = true;
@@ -71,6 +72,25 @@ void tide_tui_state_settle(tide_tui_state *st) {
     assert_is_valid(st);
 }
 
+uint64_t tide_tui_weights_bytes(const tide_subject_facts *f) {
+    uint64_t sum = 0; // no overflow where the peak has none
+    for (size_t i = 0; i < f->n_kinds; i++) {
+        const tide_trace_kind *k = &f->kinds[i];
+        const uint64_t bytes = f->is_trace ? k->peak_bytes : k->predicted_bytes;
+        if (k->kind == TIDE_KIND_PERSISTENT && bytes != TIDE_UNKNOWN_BYTES) sum += bytes;
+    }
+    return sum;
+}
+
+bool tide_tui_folds_on_opening(const tide_subject_facts *f) {
+    const uint64_t weights = tide_tui_weights_bytes(f);
+    return weights > f->peak_bytes / 2 && weights < f->peak_bytes;
+}
+
+int tide_tui_curve_kinds(const tide_tui_state *st) {
+    return st->curve_kind < 0 && st->folds_weights ? TIDE_KINDS_BUT_WEIGHTS : st->curve_kind;
+}
+
 tide_moment tide_tui_now(const tide_tui_state *st) { return (tide_moment){st->cursor, st->cursor_event}; }
 
 void tide_tui_say(tide_tui_state *st, bool is_error, const char *format, ...) {
@@ -116,6 +136,9 @@ char *tide_tui_setting_value(const tide_tui_state *st, tide_tui_setting setting,
         break;
     case TIDE_TUI_SETTING_KIND:
         text = st->curve_kind < 0 ? "all" : tide_memory_kind_name((tide_memory_kind)st->curve_kind);
+        break;
+    case TIDE_TUI_SETTING_WEIGHTS:
+        text = st->folds_weights ? "off" : "on";
         break;
     case TIDE_TUI_SETTING_BANDS:
         text = st->bands_by < 0 ? "off" : tide_band_by_name((tide_band_by)st->bands_by);

@@ -51,6 +51,7 @@ enum {
     XX(PERSISTENT, "persistent", "weights, inputs and outputs are shown")                                              \
     XX(FILTERS, "filters", "filters apply")                                                                            \
     XX(KIND, "kind", "kind of memory in the curve")                                                                    \
+    XX(WEIGHTS, "weights", "weights are shown in curve, rows and bound")                                               \
     XX(BANDS, "bands", "what the curve is made of: kind, operator, tensor, off")                                       \
     XX(FOLLOW, "follow", "the newest stays in view (of a recording)")                                                  \
     XX(MOUSE, "mouse", "clicks and wheel are for the view")
@@ -95,6 +96,7 @@ typedef struct tide_tui_state {
     int64_t space_lo, space_hi; ///< part of the address axis in view; equal: all of it
     int64_t space_cursor;       ///< place on the address axis that is pointed at; -1: none
     int curve_kind;             ///< -1: all; else a tide_memory_kind (the others are left out)
+    bool folds_weights;         ///< curve, rows and bound are shown without Persistent memory
     int bands_by;               ///< tide_band_by: what the curve is made of; -1: the curve alone
     bool shows_range;           ///< v: an area of time is selected
     int64_t range_begin, range_end;
@@ -153,6 +155,12 @@ typedef struct tide_tui_state {
 void tide_tui_state_init(tide_tui_state *st, tide_subject *a, tide_subject *b);
 /// The value of a setting in words: "8.00 GiB", "size", "on".
 char *tide_tui_setting_value(const tide_tui_state *st, tide_tui_setting setting, char *buf, size_t buf_bytes);
+/// What of Persistent memory the peak holds at most: weights.
+uint64_t tide_tui_weights_bytes(const tide_subject_facts *f);
+/// Whether weights are folded away on opening: they are more than half of the peak.
+bool tide_tui_folds_on_opening(const tide_subject_facts *f);
+/// The kinds that the curve is of, as of a tide_curve_key.
+int tide_tui_curve_kinds(const tide_tui_state *st);
 /// The moment of the cursor.
 tide_moment tide_tui_now(const tide_tui_state *st);
 /// Window and cursor inside the axis of a, after a refresh or an action.

@@ -74,6 +74,7 @@ static void write_document(const tide_tui_state *st, tide_text *out) {
     add_position(j, st);
     tide_json_text(j, "kind", st->curve_kind < 0 ? NULL : tide_memory_kind_name((tide_memory_kind)st->curve_kind));
     tide_json_text(j, "bands", st->bands_by < 0 ? "off" : tide_band_by_name((tide_band_by)st->bands_by));
+    tide_json_bool(j, "folds_weights", st->folds_weights);
     tide_json_text(j, "sort", tide_row_sort_name(st->sort));
     tide_json_bool(j, "reverse", st->reverse);
     tide_json_text(j, "group", st->group_chosen ? tide_row_group_name(st->group) : NULL);
@@ -178,8 +179,10 @@ static tide_status read_filters(reader *r, const json_t *doc, tide_tui_state *st
 }
 
 /// What older files do not have stays as it is.
-static tide_status read_bands(reader *r, const json_t *doc, tide_tui_state *st) {
+static tide_status read_shown(reader *r, const json_t *doc, tide_tui_state *st) {
     int by;
+    if (json_object_get(doc, "folds_weights") != NULL)
+        TIDE_TRY(tide_json_get_bool(r, doc, "folds_weights", &st->folds_weights));
     if (json_object_get(doc, "bands") == NULL) return TIDE_OK;
     TIDE_TRY(get_word(r, doc, "bands", TIDE_N_BAND_BYS + 1, bands_name, &by));
     st->bands_by = by < TIDE_N_BAND_BYS ? by : -1;
@@ -193,7 +196,7 @@ static tide_status read_words(reader *r, const json_t *doc, tide_tui_state *st) 
     TIDE_TRY(get_word(r, doc, "sort", TIDE_N_ROW_SORTS, sort_name, &sort));
     TIDE_TRY(get_word_or_null(r, doc, "kind", TIDE_N_KINDS, kind_name, &st->curve_kind));
     TIDE_TRY(get_word_or_null(r, doc, "group", TIDE_N_ROW_GROUPS, group_name, &group));
-    TIDE_TRY(read_bands(r, doc, st));
+    TIDE_TRY(read_shown(r, doc, st));
     st->preset = (tide_tui_preset)preset;
     st->focus = (tide_tui_pane)focus;
     st->sort = (tide_row_sort)sort;

@@ -6,7 +6,8 @@
 //     {"schema": "tidemark.tui-state", "version": 1,
 //      "axis": {"unit": "steps"|"ns", "begin": …, "end": …},
 //      "preset": "memory", "focus": "gantt", "window": {"begin": …, "end": …}, "cursor": {"t": …, "event": …},
-//      "kind": "workspace"|null, "bands": "kind"|…|"off", "sort": "size", "reverse": false, "group": "none"|null,
+//      "kind": "workspace"|null, "bands": "kind"|…|"off", "folds_weights": false,
+//      "sort": "size", "reverse": false, "group": "none"|null,
 //      "hides_persistent": false, "filters": ["size>=1MiB", …], "filters_off": false,
 //      "marks": [{"name": "a", "t": …, "event": …, "text": "…"}, …], "search": "…", "capacity_bytes": …, "mouse": true}
 //
