@@ -14,7 +14,14 @@ static void zoom_at_cursor(tide__action *act, int in) { tide__zoom(act, in != 0,
 static void zoom_space(tide__action *act, int in) { tide__zoom_space(act, in != 0); }
 static void show_preset(tide__action *act, int preset) { tide__set_preset(act, (tide_tui_preset)preset); }
 static void set_compared(tide__action *act, int is_b) { tide__set_compared(act, is_b != 0); }
-static void show_alive(tide__action *act) { tide__toggle_filter(act, "alive@cursor"); }
+static void show_alive(tide__action *act) {
+    if (!act->st->is_opening) {
+        tide__toggle_filter(act, "alive@cursor");
+        return;
+    }
+    tide__rows_changed(act);
+    tide_tui_say(act->st, false, "all rows; again: only what is alive at the cursor");
+}
 static void jump_to_next(tide__action *act) { tide__jump(act, 0); }
 static void repaint(tide__action *act) { act->result.flags |= TIDE_TUI_REPAINT; }
 
@@ -46,8 +53,10 @@ static void switch_weights(tide__action *act) {
         tide_tui_say(act->st, false, "there are no weights: nothing is Persistent");
         return;
     }
+    const bool is_opening = act->st->is_opening;
     act->st->folds_weights = !act->st->folds_weights;
     tide__rows_changed(act);
+    act->st->is_opening = is_opening;
     tide_tui_say(act->st, false, "%s of weights are %s", tide_format_bytes(bytes, size, sizeof size),
                  act->st->folds_weights ? "folded away in curve, rows and bound" : "shown");
 }

@@ -39,7 +39,10 @@ void tide__action_fail(tide__action *act, const tide_error *err) {
                  more[0] != 0 ? "; " : "", more);
 }
 
-void tide__rows_changed(tide__action *act) { act->st->rows_wanted++; }
+void tide__rows_changed(tide__action *act) {
+    act->st->rows_wanted++;
+    act->st->is_opening = false;
+}
 
 void tide__select_item(tide__action *act, uint32_t item) { act->st->item = item; }
 

@@ -42,6 +42,17 @@ static bool select_match(tide__action *act, const tide_items *items, const uint8
     return false;
 }
 
+/// Of rows that are not listed before the next frame: those that the view did not open with.
+static bool select_first(tide__action *act, const tide_items *items, const uint8_t *bits) {
+    for (size_t i = 0; act->st->is_opening && i < items->n; i++) {
+        const uint32_t site = tide_items_site_of(items, i);
+        if (((unsigned)bits[site / 8] >> (site % 8) & 1U) == 0) continue;
+        act->st->item = (uint32_t)i;
+        return true;
+    }
+    return false;
+}
+
 static void find(tide__action *act, const char *regex, int dir) {
     const tide_items *items = tide_subject_items(act->st->a);
     tide_error err = TIDE_ERROR_INIT;
@@ -58,7 +69,7 @@ static void find(tide__action *act, const char *regex, int dir) {
     }
     if (n == 0) {
         tide_tui_say(act->st, true, "no name or operator matches '%s'", regex);
-    } else if (!select_match(act, items, bits, dir)) {
+    } else if (!select_match(act, items, bits, dir) && !select_first(act, items, bits)) {
         tide_tui_say(act->st, true, "all %zu matches of '%s' are hidden by filters", n, regex);
     }
     tide_host_free(bits);
@@ -71,6 +82,7 @@ void tide__search(tide__action *act, const char *regex) {
     } else {
         find(act, regex, 0);
     }
+    if (act->st->is_opening) tide__rows_changed(act); // any of them may match
 }
 
 void tide__next_match(tide__action *act, int dir) {

@@ -72,6 +72,16 @@ static tide_status open_query_cache(tide_tui_app *app, bool with_worker, tide_er
     return TIDE_OK;
 }
 
+/// Where nothing else was asked for before: what is alive at the peak, where the cursor is.
+static void choose_rows(tide_tui_app *app) {
+    tide_tui_state *s = &app->st;
+    const tide_tui_state none = {.sort = TIDE_ROW_SORT_BEGIN};
+    s->opens_alive = app->opt != NULL && app->opt->opens_alive && !s->is_recording;
+    const bool is_plain = s->n_filters == 0 && s->sort == none.sort && !s->reverse && !s->hides_persistent &&
+                          !s->group_chosen && s->search[0] == '\0';
+    s->is_opening = s->opens_alive && is_plain && s->cursor == tide_subject_get_facts(s->a)->peak.t;
+}
+
 tide_status tide_tui_app_open(const tide_tui_session *session, const tide_tui_options *opt, int width, int height,
                               bool with_worker, tide_tui_app **out, tide_error *err) {
     *out = NULL;
@@ -89,6 +99,7 @@ tide_status tide_tui_app_open(const tide_tui_session *session, const tide_tui_op
     if (st == TIDE_OK) st = load_state(app, err);
     if (opt != NULL && opt->no_mouse) app->st.mouse = false;
     if (st == TIDE_OK) choose_preset(app);
+    choose_rows(app);
     if (st == TIDE_OK) st = run_commands(app, err);
     if (st != TIDE_OK)
         tide_tui_app_close(app);

@@ -206,7 +206,8 @@ static void write_command_line(const tide_tui_state *st, const char *prefix, int
         add_command(out, "bands", st->bands_by < 0 ? "off" : tide_band_by_name((tide_band_by)st->bands_by));
     if (st->folds_weights != tide_tui_folds_on_opening(f))
         add_command(out, "set", st->folds_weights ? "weights off" : "weights on");
-    if (st->sort != TIDE_ROW_SORT_BEGIN) add_command(out, "sort", tide_row_sort_name(st->sort));
+    if (st->sort != TIDE_ROW_SORT_BEGIN || (st->opens_alive && !st->is_opening))
+        add_command(out, "sort", tide_row_sort_name(st->sort));
     if (st->reverse) add_command(out, "set", "reverse on");
     if (st->group_chosen) add_command(out, "group", tide_row_group_name(st->group));
     if (st->hides_persistent) add_command(out, "set", "persistent off");

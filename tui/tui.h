@@ -49,8 +49,9 @@ typedef struct tide_tui_options {
     tide_tui_glyph_tier glyphs;  ///< AUTO: block elements where the locale is UTF-8
     tide_tui_colour_tier colour; ///< AUTO: what the terminal has; NO_COLOR and TERM=dumb: mono
     bool no_mouse;
-    bool follow;            ///< of a trace that is being recorded
-    int preset;             ///< 1 … 5; 0: the saved one or the first
+    bool opens_alive; ///< the list of rows opens with what is alive at the peak, by size, until rows are asked for
+    bool follow;      ///< of a trace that is being recorded
+    int preset;       ///< 1 … 5; 0: the saved one or the first
     const char *state_file; ///< where view, filters and marks are kept; NULL: nowhere
     const char *commands;   ///< lines to be done first, as behind ':' ("\n" between); NULL: none
     bool test_mode;         ///< the bottom line ends in "seq=N idle|busy": tests wait for states

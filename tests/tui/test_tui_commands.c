@@ -95,6 +95,39 @@ static void heavy_weights_are_folded_on_opening(void **state) {
     }
 }
 
+/// Rows begin with what is alive at the peak, the largest first, until others are asked for.
+static void rows_open_with_what_is_alive(void **state) {
+    (void)state;
+    static const char *const asks[] = {"alive", "sort begin", "group kind", "filter size>1", "search gemm", "reverse"};
+    for (size_t i = 0; i < sizeof asks / sizeof asks[0]; i++) {
+        tide_error err = TIDE_ERROR_INIT;
+        view v = {.a = subject_of_plan(small_plan(262144))};
+        v.session = (tide_tui_session){.a = v.a, .batch_prefix = "tidemark tui FILE"};
+        v.opt = (tide_tui_options){.glyphs = TIDE_TUI_GLYPHS_ASCII, .opens_alive = true};
+        assert_tide_ok(tide_tui_app_open(&v.session, &v.opt, 120, 40, false, &v.app, &err), &err);
+        const tide_tui_state *st = view_look(&v);
+        const tide_items *items = tide_subject_items(v.a);
+        const tide_rows *rows = v.app->scene.rows;
+        assert_int_equal(rows->n, 5);
+        for (size_t row = 0; row < rows->n; row++) {
+            assert_true(tide_items_alive_at(items, rows->members[row], st->cursor));
+            if (row > 0)
+                assert_true(tide_items_shape(items, rows->members[row])->size_bytes <=
+                            tide_items_shape(items, rows->members[row - 1])->size_bytes);
+        }
+        view_keys(&v, "I"); // weights alone go
+        assert_int_equal(v.app->scene.rows->n, 4);
+        view_keys(&v, "I");
+        view_do(&v, "peak"); // elsewhere the rows stay
+        assert_int_equal(v.app->scene.rows->n, 5);
+        view_do(&v, asks[i]);
+        assert_false(st->is_opening);
+        assert_int_equal(v.app->scene.rows->n_hidden, 0);
+        if (i == 4) assert_string_equal(tide_items_site(items, st->item)->name, "gemm6_out");
+        view_close(&v);
+    }
+}
+
 static void numbers_go_there(void **state) {
     (void)state;
     view v;
@@ -352,6 +385,7 @@ int main(void) {
         cmocka_unit_test(words_choose),
         cmocka_unit_test(weights_fold),
         cmocka_unit_test(heavy_weights_are_folded_on_opening),
+        cmocka_unit_test(rows_open_with_what_is_alive),
         cmocka_unit_test(numbers_go_there),
         cmocka_unit_test(times_have_units),
         cmocka_unit_test(numbers_of_a_run_are_its_steps),

@@ -125,8 +125,9 @@ static void say_rows(const tide_tui_scene *s, char *buf, size_t buf_bytes) {
         tide_tui_exact(s->rows->n, n, sizeof n);
     }
     const bool grouped = st->group != TIDE_ROW_GROUP_NONE;
-    snprintf(buf, buf_bytes, "%s%s%s%sby %s%s%s%s", row, n[0] != '\0' ? "/" : "", n, n[0] != '\0' ? " " : "",
-             tide_row_sort_name(st->sort), st->reverse ? ", reversed" : "", grouped ? ", grouped by " : "",
+    snprintf(buf, buf_bytes, "%s%s%s%s%sby %s%s%s%s", row, n[0] != '\0' ? "/" : "", n, n[0] != '\0' ? " " : "",
+             st->is_opening ? "alive at the peak " : "", tide_row_sort_name(tide_tui_row_sort(st)),
+             st->reverse ? ", reversed" : "", grouped ? ", grouped by " : "",
              grouped ? tide_row_group_name(st->group) : "");
     const size_t len = strlen(buf);
     if (st->search[0] == '\0') return;

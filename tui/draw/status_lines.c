@@ -62,6 +62,13 @@ static void add_text(facts *f, const char *full, const char *brief, tide_tui_rol
 
 // ---- facts ----
 
+/// Rows that are hidden beside folded weights.
+static bool says_hidden(const tide_tui_scene *s) {
+    const tide_tui_state *st = s->state;
+    const bool is_fold_alone = st->folds_weights && st->n_filters == 0 && !st->hides_persistent && !st->is_opening;
+    return s->rows != NULL && s->rows->n_hidden > 0 && !is_fold_alone;
+}
+
 static void add_filters(facts *f, const tide_tui_scene *s) {
     const tide_tui_state *st = s->state;
     char n[TIDE_TUI_WORD], of[TIDE_TUI_WORD];
@@ -76,15 +83,15 @@ static void add_filters(facts *f, const tide_tui_scene *s) {
     }
     if (st->folds_weights) {
         add_bytes(f, "weights folded:", "weights folded", tide_tui_weights_bytes(s->a), TIDE_TUI_ROLE_KEY, 0);
-        if (st->n_filters == 0 && !st->hides_persistent) return;
     }
     const size_t hidden = s->rows != NULL ? s->rows->n_hidden : 0;
-    if (hidden > 0) {
+    if (says_hidden(s)) {
         fact *out = add(f, TIDE_TUI_ROLE_KEY, 0);
         snprintf(out->full, FACT, "%s of %s %s hidden%s", tide_tui_exact(hidden, n, sizeof n),
                  tide_tui_exact(s->a->n_items, of, sizeof of), tide_tui_item_word(s->a, s->a->n_items),
                  st->hides_persistent ? ", persistent ones too" : "");
-        snprintf(out->brief, FACT, "%s hidden", n);
+        if (st->is_opening) snprintf(out->full, FACT, "alive at the peak, %s others: @", n);
+        snprintf(out->brief, FACT, st->is_opening ? "@ %s others" : "%s hidden", n);
     } else if (st->hides_persistent) {
         add_text(f, "persistent hidden", "persistent hidden", TIDE_TUI_ROLE_KEY, 0);
     }
@@ -183,16 +190,17 @@ static void add_rest(facts *f, const tide_tui_scene *s) {
         snprintf(text, sizeof text, "%s only", tide_memory_kind_name((tide_memory_kind)st->curve_kind));
         add_text(f, text, text, TIDE_TUI_ROLE_KEY, 1);
     }
-    if (s->rows == NULL || s->rows->n_hidden == 0) {
+    if (!says_hidden(s)) {
         snprintf(text, sizeof text, "%s %s", tide_tui_exact(a->n_items, word, sizeof word),
                  tide_tui_item_word(a, a->n_items));
         add_text(f, text, text, TIDE_TUI_ROLE_TEXT, 5);
     }
     if (st->group != TIDE_ROW_GROUP_NONE) {
-        snprintf(text, sizeof text, "by %s, grouped by %s", tide_row_sort_name(st->sort),
+        snprintf(text, sizeof text, "by %s, grouped by %s", tide_row_sort_name(tide_tui_row_sort(st)),
                  tide_row_group_name(st->group));
     } else {
-        snprintf(text, sizeof text, "by %s%s", tide_row_sort_name(st->sort), st->reverse ? ", reversed" : "");
+        snprintf(text, sizeof text, "by %s%s", tide_row_sort_name(tide_tui_row_sort(st)),
+                 st->reverse ? ", reversed" : "");
     }
     add_text(f, text, text, TIDE_TUI_ROLE_DIM, 8);
     if (a->has_plan) add_bytes(f, "naive", "naive", a->naive_bytes, TIDE_TUI_ROLE_DIM, 7);
@@ -289,9 +297,8 @@ static int draw_small_badges(const tide_tui_view *v, int right) {
     enum { TITLE = 4 };
     const tide_tui_scene *s = v->scene;
     char text[FACT] = "";
-    const size_t hidden = s->rows != NULL ? s->rows->n_hidden : 0;
-    if (hidden > 0) {
-        snprintf(text, sizeof text, "%zu hidden", hidden);
+    if (says_hidden(s) && !s->state->is_opening) {
+        snprintf(text, sizeof text, "%zu hidden", s->rows->n_hidden);
     } else if (s->state->n_filters > 0) {
         snprintf(text, sizeof text, "filter%s", s->state->filters_off ? " off" : "");
     }

@@ -66,10 +66,10 @@ void tide_tui_say_cursor(const tide_tui_view *v, char *buf, size_t buf_bytes) {
     const tide_tui_scene *s = v->scene;
     char when[32], size[TIDE_TUI_WORD];
     const char *step = s->cursor_step < s->a->n_steps ? s->a->step_names[s->cursor_step] : NULL;
-    snprintf(buf, buf_bytes, "%s%s%s%.48s%s: %s live%s", s->a->axis == TIDE_AXIS_STEPS ? "step " : "at ",
+    snprintf(buf, buf_bytes, "%s%s%s%.48s%s: %s %s", s->a->axis == TIDE_AXIS_STEPS ? "step " : "at ",
              tide_tui_format_time(s->a, s->state->cursor, when, sizeof when), step != NULL ? " (" : "",
              step != NULL ? step : "", step != NULL ? ")" : "", tide_tui_bytes(s->cursor_bytes, size, sizeof size),
-             tide_tui_curve_kinds(s->state) == TIDE_KINDS_BUT_WEIGHTS ? " without weights" : "");
+             tide_tui_curve_kinds(s->state) == TIDE_KINDS_BUT_WEIGHTS ? "less weights" : "live");
 }
 
 // ---- minimap ----

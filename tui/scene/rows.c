@@ -12,7 +12,7 @@
 #include "core/base/host_alloc.h"
 #include "tui/scene/scene_parts.h"
 
-enum { MAX_FILTERS = TIDE_TUI_MAX_FILTERS + 2 };
+enum { MAX_FILTERS = TIDE_TUI_MAX_FILTERS + 3 };
 
 typedef struct rows_query {
     tide_rows_options opt;
@@ -67,7 +67,7 @@ static tide_status make_query(tide__frame *f, rows_query **out) {
     const tide_tui_state *st = f->st;
     TIDE_TRY(TIDE_NEW(out, 1, f->err, "for a question"));
     rows_query *r = *out;
-    r->opt = (tide_rows_options){.sort = st->sort,
+    r->opt = (tide_rows_options){.sort = tide_tui_row_sort(st),
                                  .reverse = st->reverse,
                                  .persistent_last = true,
                                  .group = st->group,
@@ -77,6 +77,7 @@ static tide_status make_query(tide__frame *f, rows_query **out) {
     for (size_t i = 0; got == TIDE_OK && !st->filters_off && i < st->n_filters; i++)
         got = add_filter(f, r, st->filters[i]);
     if (got == TIDE_OK && st->hides_persistent) got = add_filter(f, r, "!persistent");
+    if (got == TIDE_OK && st->is_opening) got = add_filter(f, r, "alive@peak");
     if (got == TIDE_OK && st->folds_weights) got = add_filter(f, r, "kind!=persistent");
     if (got != TIDE_OK) {
         release_rows(r);
@@ -89,8 +90,9 @@ static tide_status make_query(tide__frame *f, rows_query **out) {
 static uint64_t rows_key(const tide__frame *f) {
     const tide_tui_state *st = f->st;
     uint64_t key = tide__key(tide__key(0, f->cache->a_serial), st->rows_wanted);
-    key = tide__key(key, (uint64_t)st->sort);
-    key = tide__key(key, (st->reverse ? 1U : 0U) | (st->hides_persistent ? 2U : 0U) | (st->folds_weights ? 4U : 0U));
+    key = tide__key(key, (uint64_t)tide_tui_row_sort(st));
+    key = tide__key(key, (st->reverse ? 1U : 0U) | (st->hides_persistent ? 2U : 0U) | (st->folds_weights ? 4U : 0U) |
+                             (st->is_opening ? 8U : 0U));
     key = tide__key(tide__key(key, (uint64_t)st->group), st->only_group_of);
     for (size_t i = 0; !st->filters_off && i < st->n_filters; i++) {
         key = tide__key_text(key, st->filters[i]);

@@ -72,6 +72,8 @@ void tide_tui_state_settle(tide_tui_state *st) {
     assert_is_valid(st);
 }
 
+tide_row_sort tide_tui_row_sort(const tide_tui_state *st) { return st->is_opening ? TIDE_ROW_SORT_SIZE : st->sort; }
+
 uint64_t tide_tui_weights_bytes(const tide_subject_facts *f) {
     uint64_t sum = 0; // no overflow where the peak has none
     for (size_t i = 0; i < f->n_kinds; i++) {

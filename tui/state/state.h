@@ -106,6 +106,8 @@ typedef struct tide_tui_state {
     tide_tui_window before_fit;
 
     // ---- rows (gantt and table) ----
+    bool opens_alive; ///< as of the options
+    bool is_opening;  ///< rows are what is alive at the peak, by size: nothing else was asked for yet
     tide_row_sort sort;
     bool reverse, hides_persistent;
     tide_row_group group;
@@ -161,6 +163,8 @@ uint64_t tide_tui_weights_bytes(const tide_subject_facts *f);
 bool tide_tui_folds_on_opening(const tide_subject_facts *f);
 /// The kinds that the curve is of, as of a tide_curve_key.
 int tide_tui_curve_kinds(const tide_tui_state *st);
+/// The order of rows as they are shown.
+tide_row_sort tide_tui_row_sort(const tide_tui_state *st);
 /// The moment of the cursor.
 tide_moment tide_tui_now(const tide_tui_state *st);
 /// Window and cursor inside the axis of a, after a refresh or an action.
