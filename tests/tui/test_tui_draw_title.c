@@ -158,12 +158,35 @@ static void a_screen_that_is_too_small_says_what_it_needs(void **state) {
     scene_sample_destroy(s);
 }
 
+/// The peak of what allocators hold, and what there is, stand beside the peak of what lives.
+static void what_runs_out_is_said(void **state) {
+    (void)state;
+    scene_sample *s = scene_sample_new();
+    s->scene.whole_reserved = 2 << 20;
+    scene_sample_resize(s, 120, 40);
+    scene_sample_draw(s, tide_tui_draw_title);
+    scene_sample_has(s, "peak 480.00 KiB live, 2.00 MiB reserved ");
+    s->state.capacity_bytes = 1 << 20;
+    scene_sample_draw(s, tide_tui_draw_title);
+    scene_sample_has(s, "peak 480.00 KiB live, 2.00 MiB reserved of 1.00 MiB");
+    scene_sample_has(s, "does not fit 1.00 MiB: 1.00 MiB too much");
+    scene_sample_resize(s, 40, 10);
+    scene_sample_draw(s, tide_tui_draw_title);
+    scene_sample_has(s, "480K, 2.00M res");
+    s->scene.whole_reserved = 0;
+    scene_sample_resize(s, 80, 24);
+    scene_sample_draw(s, tide_tui_draw_title);
+    scene_sample_has(s, "peak 480K of 1.00M");
+    scene_sample_destroy(s);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(gap_peak_and_title_are_there_at_every_size),
         tide_unit_test(the_summary_says_it_in_full_where_it_fits),
         tide_unit_test(filters_and_what_they_hide_always_show),
         tide_unit_test(capacity_is_answered_with_yes_or_no),
+        tide_unit_test(what_runs_out_is_said),
         tide_unit_test(errors_and_live_states_show),
         tide_unit_test(a_pair_has_both_names),
         tide_unit_test(both_lines_keep_to_themselves),

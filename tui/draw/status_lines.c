@@ -159,12 +159,14 @@ static void add_plan(facts *f, const tide_tui_scene *s) {
     }
 }
 
-/// What has to fit: the highest of the curve, and of a plan the whole buffer on what lies below it.
+/// What has to fit: the highest of the curve, what allocators held at most, and of a plan the whole buffer on what lies
+/// below it.
 static void add_capacity(facts *f, const tide_tui_scene *s) {
     const uint64_t capacity = s->state->capacity_bytes;
     if (capacity == 0) return;
     const tide_subject_facts *a = s->a;
-    const uint64_t need = a->levels.known && a->levels.plan > a->peak_bytes ? a->levels.plan : a->peak_bytes;
+    uint64_t need = a->levels.known && a->levels.plan > a->peak_bytes ? a->levels.plan : a->peak_bytes;
+    if (s->whole_reserved > need) need = s->whole_reserved;
     char size[TIDE_TUI_WORD], more[TIDE_TUI_WORD];
     fact *out = add(f, need <= capacity ? TIDE_TUI_ROLE_GOOD : TIDE_TUI_ROLE_ERROR, 1);
     tide_tui_bytes(capacity, size, sizeof size);
@@ -348,15 +350,37 @@ static void draw_names(const tide_tui_view *v, int x, int room) {
     tide_tui_text(v, x + used + gap, y, room - used - gap, other, TIDE_TUI_CUT_MIDDLE, TIDE_TUI_ROLE_TITLE);
 }
 
+/// What runs out: "peak 9.04 MiB live, 48.00 MiB reserved, of 64.00 MiB".
+static void say_peak(const tide_tui_scene *s, bool is_brief, bool is_narrow, char *buf, size_t buf_bytes) {
+    char *(*const say)(uint64_t, char *, size_t) = is_brief ? tide_tui_format_short : tide_tui_bytes;
+    const uint64_t reserved = s->whole_reserved, capacity = s->state->capacity_bytes;
+    char live[TIDE_TUI_WORD], held[TIDE_TUI_WORD], room[TIDE_TUI_WORD];
+    if (reserved == 0 && (capacity == 0 || is_narrow)) {
+        snprintf(buf, buf_bytes, "peak %s",
+                 is_narrow ? tide_tui_format_short(s->a->peak_bytes, live, sizeof live)
+                           : tide_tui_bytes(s->a->peak_bytes, live, sizeof live));
+        return;
+    }
+    say(s->a->peak_bytes, live, sizeof live);
+    say(reserved, held, sizeof held);
+    say(capacity, room, sizeof room);
+    if (reserved == 0) {
+        snprintf(buf, buf_bytes, "peak %s of %s", live, room);
+    } else if (is_narrow) {
+        snprintf(buf, buf_bytes, "%s, %s res", live, held);
+    } else {
+        snprintf(buf, buf_bytes, "peak %s live, %s reserved%s%s", live, held, capacity > 0 ? " of " : "",
+                 capacity > 0 ? room : "");
+    }
+}
+
 void tide_tui_draw_title(const tide_tui_view *v) {
     const tide_tui_scene *s = v->scene;
     const tide_tui_rect r = s->layout->title;
-    char peak[TIDE_TUI_WORD + 8], size[TIDE_TUI_WORD];
+    char peak[192];
     if (r.w <= 0) return;
     const bool small = s->layout->summary.h <= 0;
-    snprintf(peak, sizeof peak, "peak %s",
-             r.w < 60 ? tide_tui_format_short(s->a->peak_bytes, size, sizeof size)
-                      : tide_tui_bytes(s->a->peak_bytes, size, sizeof size));
+    say_peak(s, r.w < 100, r.w < 60, peak, sizeof peak);
     int right = draw_badge(v, r.x + r.w - 1, 4, peak, TIDE_TUI_ROLE_PEAK);
     right = draw_badge(v, right, 12, live_words(s->state), TIDE_TUI_ROLE_KEY);
     if (small) right = draw_small_badges(v, right);

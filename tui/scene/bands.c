@@ -96,6 +96,7 @@ typedef struct reserved_query {
     bool is_known;        ///< an allocator records what it takes from the system
     uint64_t *low, *high; ///< [n]
     uint64_t peak;        ///< of the whole axis
+    uint64_t whole_peak;  ///< the same of all kinds
 } reserved_query;
 
 static void release_reserved(void *ctx) {
@@ -120,6 +121,8 @@ static tide_status run_reserved(void *ctx, tide_subject *a, tide_subject *b, con
     TIDE_TRY(TIDE_NEW(&q->high, q->n, err, "for a curve"));
     TIDE_TRY(tide_subject_columns(a, key, q->t0, q->t1, q->n, q->low, q->high, err));
     TIDE_TRY(tide_subject_peak_between(a, key, f->begin, f->end, &q->peak, NULL, err));
+    const tide_curve_key all = {TIDE_CURVE_RESERVED, -1, NULL};
+    TIDE_TRY(tide_subject_peak_between(a, all, f->begin, f->end, &q->whole_peak, NULL, err));
     q->is_known = true;
     return TIDE_OK;
 }
@@ -144,6 +147,7 @@ static tide_status reserved(tide__frame *f) {
     if (q == NULL || !q->is_known) return TIDE_OK;
     f->out->reserved_max = q->high;
     f->out->peak_reserved = q->peak;
+    f->out->whole_reserved = q->whole_peak;
     const uint64_t top = f->out->top_bytes;
     if (q->peak > top) f->out->top_bytes = q->peak;
     return TIDE_OK;

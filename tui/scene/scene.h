@@ -62,6 +62,7 @@ typedef struct tide_tui_scene {
     const tide_bands *bands; ///< of the curve, a column a cell; NULL: off, or being made
     uint64_t *reserved_max;  ///< of A; NULL: not known, or being made
     uint64_t peak_reserved;  ///< of the whole axis; 0: not known
+    uint64_t whole_reserved; ///< the same of all kinds, whatever the curve is of
     uint64_t *mini_max;      ///< [layout->minimap.w] of the whole axis; NULL: no minimap
     uint64_t cursor_bytes;   ///< the curve at the cursor
     tide_tui_mark *marks;    ///< [n_marks] of state and trace that lie in the window
