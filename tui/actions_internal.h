@@ -4,6 +4,7 @@
 //
 //     actions_base.c  what all of them use     actions_rows.c  rows, panes, search, filters
 //     actions_axis.c  time and addresses       actions.c       the table of actions
+//     actions_run.c   executions
 //     actions_mark.c  ranges, marks, edits     commands.c      lines behind ':'      input.c  keys, mouse
 #ifndef TIDE_TUI_ACTIONS_INTERNAL_H
 #define TIDE_TUI_ACTIONS_INTERNAL_H
@@ -71,6 +72,8 @@ void tide__set_range(tide__action *act, int64_t from, int64_t to);
 bool tide__mark(tide__action *act, char name, const char *text);
 /// name 0: the next mark behind the cursor, round at the end.
 void tide__jump(tide__action *act, char name);
+/// These two moments of A are compared.
+void tide__compare_moments(tide__action *act, tide_moment a, tide_moment b);
 void tide__set_compared(tide__action *act, bool is_b);
 void tide__reset(tide__action *act);
 void tide__edit(tide__action *act, const char *text);
@@ -116,5 +119,15 @@ void tide__action_do(tide__action *act, tide_tui_action action);
 void tide__action_line(tide__action *act, const char *line);
 /// The next value of a setting.
 void tide__toggle_setting(tide__action *act, tide_tui_setting setting);
+
+// ---- actions_run.c ----
+
+/// To the begin of the next execution (dir > 0), or of the one before.
+void tide__next_run(tide__action *act, int dir);
+/// "12", "exec:12", "cold", "warm": that execution fills the window, the cursor is where most lives in it.
+void tide__show_run(tide__action *act, const char *text);
+/// Whether what is to be compared is two executions; and "exec:1 exec:12", "cold warm".
+bool tide__names_runs(const char *text);
+void tide__compare_runs(tide__action *act, const char *text);
 
 #endif

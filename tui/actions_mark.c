@@ -125,6 +125,14 @@ void tide__set_compared(tide__action *act, bool is_b) {
     tide_tui_say(st, false, "A is %s, B is %s: key 5 compares, Esc there drops them", other, when);
 }
 
+void tide__compare_moments(tide__action *act, tide_moment a, tide_moment b) {
+    tide_tui_state *st = act->st;
+    st->a_moment = a;
+    st->b_moment = b;
+    st->has_a_moment = st->has_b_moment = st->compares_moments = true;
+    if (st->b == NULL) st->b = st->a;
+}
+
 void tide__reset(tide__action *act) {
     tide_tui_state *st = act->st;
     st->n_filters = st->n_marks = 0;

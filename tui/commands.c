@@ -201,7 +201,20 @@ static void group(tide__action *act, const char *text) {
 
 static void search(tide__action *act, const char *text) { tide__search(act, text); }
 static void filter(tide__action *act, const char *text) { (void)tide__filter(act, text); }
-static void open_b(tide__action *act, const char *text) { tide__action_effect(act, TIDE_TUI_EFFECT_OPEN_B, text); }
+static void open_b(tide__action *act, const char *text) {
+    if (tide__names_runs(text)) {
+        tide__compare_runs(act, text);
+    } else {
+        tide__action_effect(act, TIDE_TUI_EFFECT_OPEN_B, text);
+    }
+}
+static void go_to(tide__action *act, const char *text) {
+    if (strncmp(text, "exec:", 5) == 0) {
+        tide__show_run(act, text);
+    } else {
+        tide__go_to(act, text);
+    }
+}
 static void save_plan(tide__action *act, const char *text) {
     if (act->st->n_edits == 0) {
         tide_tui_say(act->st, true, "nothing was changed: an edit (E) makes a plan to save");
@@ -338,7 +351,8 @@ static const struct {
     tide_tui_action action;
     void (*run)(tide__action *act, const char *text);
 } with_argument[] = {
-    {TIDE_TUI_GOTO, tide__go_to},
+    {TIDE_TUI_GOTO, go_to},
+    {TIDE_TUI_RUN, tide__show_run},
     {TIDE_TUI_VIEW_1, view},
     {TIDE_TUI_PANE, pane},
     {TIDE_TUI_VIEW_5, open_b},

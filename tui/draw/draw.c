@@ -41,6 +41,7 @@ static void draw_panes(const tide_tui_view *v) {
     tide_tui_draw_curve(v);
     tide_tui_draw_legend(v);
     tide_tui_draw_ruler(v);
+    tide_tui_draw_runs(v);
     for (int pane = 0; pane < TIDE_TUI_N_PANES; pane++) {
         const tide_tui_rect r = v->scene->layout->panes[pane];
         if (draws[pane] != NULL && r.w > 0 && r.h > 0) draws[pane](v);

@@ -20,6 +20,7 @@ void tide_tui_draw_curve(const tide_tui_view *v);  ///< labels, curve, lines of 
 void tide_tui_draw_legend(const tide_tui_view *v); ///< of the bands of the curve
 /// The bands over the columns of the curve, which are drawn already, in their own cells.
 void tide_tui_draw_bands(const tide_tui_view *v);
+void tide_tui_draw_runs(const tide_tui_view *v);  ///< executions and operators under the ruler
 void tide_tui_draw_ruler(const tide_tui_view *v); ///< ruler with ticks, marks; minimap
 void tide_tui_draw_gantt(const tide_tui_view *v);
 void tide_tui_draw_map(const tide_tui_view *v);

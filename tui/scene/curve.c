@@ -128,6 +128,10 @@ static tide_status curve_of_b(tide__frame *f, size_t n) {
 
 // ---- all of it ----
 
+tide_levels tide_tui_scene_levels(const tide_tui_scene *s) {
+    return s->state->folds_weights ? tide_levels_without_weights(&s->a->levels) : s->a->levels;
+}
+
 /// The largest of all values that are drawn. A capacity far above them is left out: the curve would be flat.
 static uint64_t height(const tide__frame *f) {
     const tide_levels levels = tide_tui_scene_levels(f->out), *l = &levels;

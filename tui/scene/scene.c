@@ -74,10 +74,6 @@ tide_status tide_tui_scene_make(tide_tui_query_cache *cache, tide_tui_state *st,
     return TIDE_OK;
 }
 
-tide_levels tide_tui_scene_levels(const tide_tui_scene *s) {
-    return s->state->folds_weights ? tide_levels_without_weights(&s->a->levels) : s->a->levels;
-}
-
 // ---- lists ----
 
 size_t tide_tui_scene_rows(const tide_tui_scene *s, tide_tui_pane pane) {

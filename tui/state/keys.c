@@ -26,6 +26,9 @@
 #define KEYS_PEAK 'p'
 #define KEYS_PREVIOUS_PEAK 'P'
 #define KEYS_HIGHEST '^'
+#define KEYS_PREVIOUS_RUN '{'
+#define KEYS_NEXT_RUN '}'
+#define KEYS_RUN 0
 #define KEYS_GOTO 'g'
 #define KEYS_ZOOM_IN '+', 'w'
 #define KEYS_ZOOM_OUT '-', 's'

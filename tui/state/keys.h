@@ -77,7 +77,10 @@ enum { TIDE_TUI_DOUBLE_CLICK_MS = 400 };
     XX(PEAK, "peak", "", "next peak; the highest when there is none", MOVE)                                            \
     XX(PREVIOUS_PEAK, "previous-peak", "", "previous peak", MOVE)                                                      \
     XX(HIGHEST, "highest", "", "the highest peak of all", MOVE)                                                        \
-    XX(GOTO, "goto", "STEP|TIME|ADDRESS", "go to a step, time or address", MOVE)                                       \
+    XX(PREVIOUS_RUN, "previous-run", "", "to where the execution before begins", MOVE)                                 \
+    XX(NEXT_RUN, "next-run", "", "to where the next execution begins", MOVE)                                           \
+    XX(RUN, "run", "NUMBER", "show one execution: 0 the first, cold, warm", MOVE)                                      \
+    XX(GOTO, "goto", "STEP|TIME|ADDRESS", "go to a step, time, address, exec:12", MOVE)                                \
     XX(ZOOM_IN, "zoom-in", "", "zoom in at the cursor", ZOOM)                                                          \
     XX(ZOOM_OUT, "zoom-out", "", "zoom out", ZOOM)                                                                     \
     XX(PAN_LEFT, "pan-left", "", "half a window left", ZOOM)                                                           \
@@ -93,7 +96,7 @@ enum { TIDE_TUI_DOUBLE_CLICK_MS = 400 };
     XX(VIEW_2, "memory", "", "memory: addresses over time", VIEW)                                                      \
     XX(VIEW_3, "explain", "", "peak: why it is so much", VIEW)                                                         \
     XX(VIEW_4, "allocators", "", "allocators and leaks", VIEW)                                                         \
-    XX(VIEW_5, "compare", "[FILE]", "A and B", VIEW)                                                                   \
+    XX(VIEW_5, "compare", "[FILE|exec:I exec:J]", "A and B; two executions", VIEW)                                     \
     XX(REQUEST, "request", "SIZE", "would a pool serve SIZE, now and over time; 0: off", VIEW)                         \
     XX(KIND, "kind", "[KIND]", "curve of one kind of memory; again: the next", VIEW)                                   \
     XX(BANDS, "bands", "[BY]", "curve by kind, operator, tensor; off", VIEW)                                           \

@@ -144,8 +144,8 @@ static void put_columns(tide_tui_layout *l) {
 
 /// Every rectangle lies inside the screen.
 static void assert_is_inside(const tide_tui_layout *l) {
-    const tide_tui_rect others[] = {l->title, l->summary,    l->labels, l->ruler,  l->minimap, l->names, l->bars,
-                                    l->sizes, l->map_labels, l->map,    l->bottom, l->overlay, l->legend};
+    const tide_tui_rect others[] = {l->title, l->summary,    l->labels, l->ruler,  l->minimap, l->names,  l->bars,
+                                    l->sizes, l->map_labels, l->map,    l->bottom, l->overlay, l->legend, l->runs};
     const int n_others = sizeof others / sizeof others[0];
     for (int i = 0; i < n_others + TIDE_TUI_N_PANES; i++) {
         const tide_tui_rect r = i < n_others ? others[i] : l->panes[i - n_others];
@@ -176,6 +176,7 @@ void tide_tui_layout_make(int width, int height, tide_tui_preset preset, tide_tu
     y += curve_h;
     if (roomy) out->minimap = (tide_tui_rect){names_w, y++, bars_w, 1};
     out->ruler = (tide_tui_rect){names_w, y++, bars_w, 1};
+    if (height >= 30) out->runs = (tide_tui_rect){names_w, y++, bars_w, 1};
     out->bottom = (tide_tui_rect){0, height - 1, w, 1};
     out->overlay = (tide_tui_rect){0, 1, w, height - 2};
 
@@ -197,7 +198,8 @@ tide_tui_pane tide_tui_layout_pane_at(const tide_tui_layout *l, int x, int y) {
     for (int i = 0; i < TIDE_TUI_N_PANES; i++) {
         if (tide_tui_rect_has(l->panes[i], x, y)) return (tide_tui_pane)i;
     }
-    const bool is_curve = tide_tui_rect_has(l->legend, x, y) || tide_tui_rect_has(l->labels, x, y) ||
-                          tide_tui_rect_has(l->ruler, x, y) || tide_tui_rect_has(l->minimap, x, y);
+    const bool is_curve = tide_tui_rect_has(l->legend, x, y) || tide_tui_rect_has(l->runs, x, y) ||
+                          tide_tui_rect_has(l->labels, x, y) || tide_tui_rect_has(l->ruler, x, y) ||
+                          tide_tui_rect_has(l->minimap, x, y);
     return is_curve ? TIDE_TUI_PANE_CURVE : TIDE_TUI_N_PANES;
 }

@@ -76,6 +76,7 @@ typedef struct tide_tui_layout {
     tide_tui_rect labels;                  ///< beside the curve: heights, as wide as the names of the gantt
     tide_tui_rect legend;                  ///< one line over the curve: what its bands are; from 24 lines on
     tide_tui_rect ruler;                   ///< ticks with times, under the curve
+    tide_tui_rect runs;                    ///< one line under the ruler: what runs when; from 30 lines on
     tide_tui_rect minimap;                 ///< one line: the whole axis with the window in it
     tide_tui_rect panes[TIDE_TUI_N_PANES]; ///< with a line for the heading (CURVE: without); w == 0: not shown
     tide_tui_rect names, bars, sizes;      ///< inside GANTT

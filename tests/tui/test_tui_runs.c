@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+//
+// Executions in the view: from one to the next, one alone, two compared, and what the line under the ruler says of
+// them.
+#include "tests/tui/view_fixture.h"
+
+enum { N = 4, BEGIN = 1000, EACH = 1000 };
+
+/// Four executions of the demo plan, the third of which takes 7 bytes beside its buffer.
+static void record_runs(const char *path) {
+    feeder f;
+    feeder_open(&f, path, 64, false);
+    tide_memory_plan *plan = demo_plan_make();
+    const tide_run_info info = {
+        .model = "demo", .source = "demo.json", .mode = "planned", .strategy = "by_hand", .device = "cpu"};
+    assert_int_equal(feed_begin_run(&f, 900, &info, plan), 1);
+    feed(&f, 910, TIDE_MEM_ALLOC, 2, TIDE_KIND_WORKSPACE, DEMO_BYTES, "plan buffer");
+    for (int k = 0; k < N; k++) {
+        const uint64_t t = BEGIN + EACH * (uint64_t)k;
+        const tide_scope run = {.name = "demo", .kind = TIDE_SCOPE_RUN, .index = k, .block_id = 2};
+        feed_scope(&f, t, true, &run);
+        if (k == 2) feed(&f, t + 10, TIDE_MEM_ALLOC, 9, TIDE_KIND_DEFAULT, 7, "beside");
+        for (int i = 0; i < N_DEMO_STEPS; i++) {
+            const tide_scope op = {.name = demo_steps[i], .kind = TIDE_SCOPE_OPERATOR, .index = i, .parent = &run};
+            feed_scope(&f, t + 50 + 100 * (uint64_t)i, true, &op);
+            feed_scope(&f, t + 140 + 100 * (uint64_t)i, false, &op);
+        }
+        if (k == 2) feed_free(&f, t + 600, 9, TIDE_KIND_DEFAULT, 7, "beside");
+        feed_scope(&f, t + 800, false, &run);
+    }
+    feed_free(&f, 6000, 2, TIDE_KIND_WORKSPACE, DEMO_BYTES, "plan buffer");
+    feed_end_run(&f, 6100);
+    tide_memory_plan_destroy(plan);
+    feeder_close(&f);
+}
+
+static void keys_go_from_run_to_run(void **state) {
+    (void)state;
+    view v;
+    tmp_dir d;
+    tmp_dir_make(&d);
+    record_runs(d.file);
+    view_open(&v, subject_of_trace(d.file, 1), NULL, 120, 40);
+    const tide_tui_state *st = &v.app->st;
+    view_do(&v, "goto begin");
+    for (int k = 0; k < N; k++) {
+        view_keys(&v, "}");
+        assert_int_equal(st->cursor, BEGIN + EACH * k);
+        assert_text_has(view_message(&v), "of 4, from ");
+    }
+    view_keys(&v, "}");
+    assert_text_has(view_message(&v), "no execution begins after here");
+    for (int k = N - 2; k >= 0; k--) {
+        view_keys(&v, "{");
+        assert_int_equal(st->cursor, BEGIN + EACH * k);
+    }
+    view_keys(&v, "{");
+    assert_text_has(view_message(&v), "no execution begins before here");
+    view_close(&v);
+    tmp_dir_remove(&d);
+}
+
+static void one_run_fills_the_window(void **state) {
+    (void)state;
+    view v;
+    tmp_dir d;
+    tmp_dir_make(&d);
+    record_runs(d.file);
+    view_open(&v, subject_of_trace(d.file, 1), NULL, 120, 40);
+    const tide_tui_state *st = &v.app->st;
+    static const char *const lines[] = {"run 2", "run exec:2", "goto exec:2"};
+    for (size_t i = 0; i < 3; i++) {
+        view_do(&v, "run 0");
+        assert_int_equal(st->window.begin, BEGIN);
+        view_do(&v, lines[i]);
+        assert_int_equal(st->window.begin, BEGIN + 2 * EACH);
+        assert_int_equal(st->window.end, BEGIN + 2 * EACH + 800);
+        tide_trace_used fullest;
+        tide_error err = TIDE_ERROR_INIT;
+        assert_tide_ok(tide_trace_fullest(tide_subject_trace(v.a), 1, 2, &fullest, &err), &err);
+        assert_int_equal(st->cursor, fullest.t_ns);
+        assert_int_equal(st->cursor_event, fullest.event);
+    }
+    view_do(&v, "run warm");
+    assert_int_equal(st->window.begin, BEGIN + EACH);
+    view_do(&v, "run 4");
+    assert_true(st->message_is_error);
+    assert_text_has(view_message(&v), "has 4 executions");
+    view_do(&v, "run fast");
+    assert_true(st->message_is_error);
+    view_close(&v);
+    tmp_dir_remove(&d);
+}
+
+static void two_runs_are_compared(void **state) {
+    (void)state;
+    view v;
+    tmp_dir d;
+    tmp_dir_make(&d);
+    record_runs(d.file);
+    view_open(&v, subject_of_trace(d.file, 1), NULL, 120, 40);
+    view_do(&v, "compare exec:1 exec:2");
+    assert_int_equal(v.app->st.preset, TIDE_TUI_PRESET_COMPARISON);
+    const tide_diff *diff = v.app->scene.diff;
+    assert_non_null(diff);
+    assert_int_equal(diff->b_bytes - diff->a_bytes, 64);  // 7 bytes, as they are held
+    assert_int_equal(diff->n_added, 1 + diff->n_removed); // "beside"; each execution has tensors of its own
+    view_do(&v, "compare cold warm");
+    assert_int_equal(v.app->scene.diff->b_bytes, v.app->scene.diff->a_bytes);
+    view_do(&v, "compare exec:1");
+    assert_true(v.app->st.message_is_error);
+    view_do(&v, "compare exec:1 exec:2 exec:3");
+    assert_true(v.app->st.message_is_error);
+    view_close(&v);
+    view_open_small(&v, 120, 40);
+    view_keys(&v, "}");
+    assert_text_has(view_message(&v), "no executions are known here");
+    view_do(&v, "run 1");
+    assert_true(v.app->st.message_is_error);
+    view_close(&v);
+    tmp_dir_remove(&d);
+}
+
+static void line_of_runs(const view *v, char *buf, size_t buf_bytes) {
+    const tide_tui_rect r = v->app->layout.runs;
+    size_t n = 0;
+    for (int x = r.x; x < r.x + r.w && n + 1 < buf_bytes; x++)
+        buf[n++] = (char)tide_tui_get(&v->app->grid, x, r.y).glyph;
+    buf[n] = 0;
+}
+
+static void the_line_says_what_runs(void **state) {
+    (void)state;
+    view v;
+    tmp_dir d;
+    char line[256];
+    tmp_dir_make(&d);
+    record_runs(d.file);
+    view_open(&v, subject_of_trace(d.file, 1), NULL, 120, 40);
+    tide_error err = TIDE_ERROR_INIT;
+    assert_tide_ok(tide_tui_app_frame(v.app, &err), &err);
+    line_of_runs(&v, line, sizeof line);
+    for (int k = 0; k < N; k++) {
+        char word[8];
+        snprintf(word, sizeof word, "|#%d", k);
+        assert_text_has(line, word);
+    }
+    view_do(&v, "run 3");
+    assert_tide_ok(tide_tui_app_frame(v.app, &err), &err);
+    line_of_runs(&v, line, sizeof line);
+    assert_text_has(line, "|#3 conv");
+    for (int i = 1; i < N_DEMO_STEPS; i++) assert_text_has(line, demo_steps[i]);
+    view_close(&v);
+    tmp_dir_remove(&d);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        tide_unit_test(keys_go_from_run_to_run),
+        tide_unit_test(one_run_fills_the_window),
+        tide_unit_test(two_runs_are_compared),
+        tide_unit_test(the_line_says_what_runs),
+    };
+    return cmocka_run_group_tests_name("tui_runs", tests, NULL, NULL);
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+//
+// Executions of a run, from one to the next and compared. They count from 0, as in `tidemark trace --at exec:12`. See
+// actions_internal.h.
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tui/actions_internal.h"
+
+/// So many events are walked through for the fullest moment of an execution while a key waits.
+enum { FEW_EVENTS = 100000 };
+
+/// NULL: there are none, and that is said; of a command that names one it is an error.
+static const tide_executions *executions_of(tide__action *act, bool is_named) {
+    const tide_executions *x = tide_subject_get_facts(act->st->a)->executions;
+    if (x != NULL && x->n > 0) return x;
+    tide_tui_say(act->st, is_named, "no executions are known here: they are those of one run of a trace");
+    return NULL;
+}
+
+/// When it ended, or the end of the axis.
+static int64_t end_of(const tide_subject_facts *f, const tide_execution *e) {
+    return e->end_ns < (uint64_t)f->end ? (int64_t)e->end_ns : f->end;
+}
+
+static void say_execution(tide__action *act, const tide_executions *x, size_t i) {
+    const tide_subject_facts *f = tide_subject_get_facts(act->st->a);
+    const tide_execution *e = &x->items[i];
+    char when[32], span[32];
+    tide_tui_say(act->st, false, "execution %zu of %zu, from %s, %s long", i, x->n,
+                 tide_tui_format_time(f, (int64_t)e->begin_ns, when, sizeof when),
+                 tide_tui_format_span(f, (int64_t)e->begin_ns, end_of(f, e), span, sizeof span));
+}
+
+/// Items are by first event, and begins rise with them.
+void tide__next_run(tide__action *act, int dir) {
+    const tide_executions *x = executions_of(act, false);
+    const uint64_t now = act->st->cursor > 0 ? (uint64_t)act->st->cursor : 0;
+    if (x == NULL) return;
+    size_t lo = 0, hi = x->n;
+    while (lo < hi) { // the first that begins behind the cursor; going back, at it
+        const size_t mid = lo + (hi - lo) / 2;
+        if (dir > 0 ? x->items[mid].begin_ns <= now : x->items[mid].begin_ns < now) {
+            lo = mid + 1;
+        } else {
+            hi = mid;
+        }
+    }
+    if (dir > 0 ? lo == x->n : lo == 0) {
+        tide_tui_say(act->st, false, "no execution begins %s here", dir > 0 ? "after" : "before");
+        return;
+    }
+    const size_t i = dir > 0 ? lo : lo - 1;
+    tide__show_moment(act, (tide_moment){(int64_t)x->items[i].begin_ns, x->items[i].first_event});
+    say_execution(act, x, i);
+}
+
+/// The moment of an execution that stands for it: when most lives in it; of one of many events its begin.
+static bool moment_of(tide__action *act, const tide_executions *x, size_t i, tide_moment *out) {
+    const tide_execution *e = &x->items[i];
+    tide_trace_used fullest;
+    tide_error err = TIDE_ERROR_INIT;
+    *out = (tide_moment){(int64_t)e->begin_ns, e->first_event};
+    if (e->last_event - e->first_event > FEW_EVENTS) return true;
+    if (tide_trace_fullest(tide_subject_trace(act->st->a), x->run_id, i, &fullest, &err) != TIDE_OK) {
+        tide__action_fail(act, &err);
+        return false;
+    }
+    *out = (tide_moment){(int64_t)fullest.t_ns, fullest.event};
+    return true;
+}
+
+/// "12", "exec:12", "cold", "warm". False: it is none, and the error is shown.
+static bool parse_execution(tide__action *act, const tide_executions *x, const char *text, size_t *out) {
+    char *end;
+    const char *digits = strncmp(text, "exec:", 5) == 0 ? text + 5 : text;
+    errno = 0;
+    const unsigned long long i = strtoull(digits, &end, 10);
+    const bool is_cold = strcmp(text, "cold") == 0, is_warm = strcmp(text, "warm") == 0;
+    *out = is_cold ? 0 : is_warm ? 1 : (size_t)i;
+    if (!is_cold && !is_warm && (*digits < '0' || *digits > '9' || *end != '\0' || errno != 0)) {
+        tide_tui_say(act->st, true, "'%s' is no execution: a number from 0, exec:12, cold or warm", text);
+    } else if (*out >= x->n) {
+        tide_tui_say(act->st, true, "the run has %zu execution%s, 0 is the first: there is no '%s'", x->n,
+                     x->n == 1 ? "" : "s", text);
+    } else {
+        return true;
+    }
+    return false;
+}
+
+void tide__show_run(tide__action *act, const char *text) {
+    const tide_executions *x = executions_of(act, true);
+    const tide_subject_facts *f = tide_subject_get_facts(act->st->a);
+    size_t i;
+    tide_moment at;
+    if (x == NULL || !parse_execution(act, x, text, &i) || !moment_of(act, x, i, &at)) return;
+    const int64_t begin = (int64_t)x->items[i].begin_ns, end = end_of(f, &x->items[i]);
+    if (begin >= f->begin && begin < end) {
+        act->st->window = (tide_tui_window){begin, end};
+        act->st->is_fitted = false;
+    }
+    tide__show_moment(act, at);
+    say_execution(act, x, i);
+}
+
+bool tide__names_runs(const char *text) {
+    return strncmp(text, "exec:", 5) == 0 || strncmp(text, "cold", 4) == 0 || strncmp(text, "warm", 4) == 0;
+}
+
+void tide__compare_runs(tide__action *act, const char *text) {
+    tide_tui_state *st = act->st;
+    const tide_executions *x = executions_of(act, true);
+    char first[64] = "", second[64] = "", more[2];
+    size_t a, b;
+    tide_moment a_at, b_at;
+    if (x == NULL) return;
+    if (sscanf(text, "%63s %63s %1s", first, second, more) != 2) {
+        tide_tui_say(st, true, "two executions are compared: 'compare exec:1 exec:12', 'compare cold warm'");
+        return;
+    }
+    if (!parse_execution(act, x, first, &a) || !parse_execution(act, x, second, &b) || !moment_of(act, x, a, &a_at) ||
+        !moment_of(act, x, b, &b_at))
+        return;
+    tide__compare_moments(act, a_at, b_at);
+    tide__set_preset(act, TIDE_TUI_PRESET_COMPARISON);
+    tide_tui_say(st, false, "A is execution %zu, B is execution %zu, each when most lives in it", a, b);
+}
