@@ -37,10 +37,11 @@ if(NOT TIDE_SANITIZE)
   target_link_options(tide_flags INTERFACE "$<${hard}:LINKER:-z,relro,-z,now>")
 endif()
 
-# tide_floor(NAME [DIR dir] [DEPS …]): every .c file (and .cpp, where a library leaves no choice) of the folder becomes the static library tide_NAME. A floor knows
-# only what DEPS names; tests/house checks the includes. A new file needs no entry here.
+# tide_floor(NAME [DIR dir] [SHOWS] [DEPS …]): every .c file (and .cpp, where a library leaves no choice) of the folder becomes the static library tide_NAME. A floor knows
+# only what DEPS names; tests/house checks the includes. A new file needs no entry here. SHOWS: a floor that shows what
+# others have computed. Its own work is short: under sanitizers, to optimise it takes longer than the tests then gain.
 function(tide_floor name)
-  cmake_parse_arguments(ARG "" "DIR" "DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "SHOWS" "DIR" "DEPS" ${ARGN})
   if(NOT ARG_DIR)
     set(ARG_DIR "${CMAKE_CURRENT_SOURCE_DIR}/${name}")
   endif()
@@ -52,6 +53,9 @@ function(tide_floor name)
   endif()
   add_library(tide_${name} STATIC ${sources})
   target_link_libraries(tide_${name} PUBLIC tide_flags ${ARG_DEPS})
+  if(ARG_SHOWS AND TIDE_SANITIZE)
+    target_compile_options(tide_${name} PRIVATE -O0)
+  endif()
 endfunction()
 
 # tide_embed(FLOOR SYMBOL PATTERN [WRAP 1]): the files that match, in order of their names, as the C string SYMBOL of the
