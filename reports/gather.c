@@ -124,7 +124,8 @@ static tide_status gather_reserved(tide_report_side *s, tide_error *err) {
     TIDE_TRY(
         tide_subject_peak_between(s->subject, reserved, f->begin, f->end, &s->reserved_bytes, &s->reserved_at, err));
     s->knows_reserved = s->reserved_bytes > f->peak_bytes;
-    for (size_t i = 0; i < s->pools.n; i++) s->knows_reserved |= s->pools.items[i].tells_segments;
+    for (size_t i = 0; i < s->pools.n; i++)
+        s->knows_reserved |= s->pools.items[i].tells_segments && !s->pools.items[i].is_planned;
     return TIDE_OK;
 }
 
@@ -139,6 +140,9 @@ static tide_status gather_side(tide_subject *subject, tide_report_side *s, tide_
     TIDE_TRY(tide_report_choose(s, err));
     TIDE_TRY(tide_pools_at(subject, s->why.at, s->facts->begin, s->facts->end, NULL, &s->pools, err));
     TIDE_TRY(gather_reserved(s, err));
+    if (s->facts->end > s->facts->begin)
+        TIDE_TRY(
+            tide_pools_over(subject, s->facts->begin, s->facts->end, TIDE_REPORT_POOL_COLUMNS, NULL, &s->history, err));
     s->needs_bytes = needs(s);
     if (s->facts->is_trace) TIDE_TRY(tide_leaks_find(subject, &s->leaks, err));
     tide_error why = TIDE_ERROR_INIT;
@@ -169,6 +173,7 @@ static void side_deinit(tide_report_side *s) {
     tide_host_free(s->live);
     tide_explanation_deinit(&s->why);
     tide_pools_deinit(&s->pools);
+    tide_pool_history_deinit(&s->history);
     tide_leaks_deinit(&s->leaks);
     tide_space_deinit(&s->space);
 }

@@ -14,10 +14,12 @@ extern "C" {
 #endif
 
 enum {
-    TIDE_REPORT_COLUMNS = 1000,    ///< of a trace's curve
-    TIDE_REPORT_MAX_POINTS = 4000, ///< up to so many steps the curve of a plan is written point by point
-    TIDE_REPORT_MAX_LIVE = 200000, ///< items that the page's script knows: the largest
-    TIDE_REPORT_MAX_STILL = 300,   ///< bars and rows of the page that stand without a script: the largest
+    TIDE_REPORT_COLUMNS = 1000,     ///< of a trace's curve
+    TIDE_REPORT_MAX_POINTS = 4000,  ///< up to so many steps the curve of a plan is written point by point
+    TIDE_REPORT_MAX_LIVE = 200000,  ///< items that the page's script knows: the largest
+    TIDE_REPORT_MAX_POOLS = 12,     ///< pools of the page over time: the first of the table
+    TIDE_REPORT_POOL_COLUMNS = 250, ///< of each pool over time
+    TIDE_REPORT_MAX_STILL = 300,    ///< bars and rows of the page that stand without a script: the largest
 };
 
 /// What a step makes and frees, and the highest of the curve while it runs.
@@ -44,12 +46,13 @@ typedef struct tide_report_side {
     uint64_t *min, *max; ///< [n_columns] of the curve, over the whole axis
     uint64_t *predicted; ///< [n_columns] highest prediction of the plan, beside a trace; NULL: none
     size_t n_columns;
-    bool steps_are_columns;  ///< of a plan: a column is a step
-    tide_explanation why;    ///< at the peak; of a planned run where most of its buffer is in use
-    tide_pools pools;        ///< at the peak
-    tide_leaks leaks;        ///< of a trace
-    tide_space space;        ///< no regions: nothing has a place
-    tide_report_step *steps; ///< [n_steps]
+    bool steps_are_columns;    ///< of a plan: a column is a step
+    tide_explanation why;      ///< at the peak; of a planned run where most of its buffer is in use
+    tide_pools pools;          ///< at the peak
+    tide_pool_history history; ///< of the pools, over the whole axis
+    tide_leaks leaks;          ///< of a trace
+    tide_space space;          ///< no regions: nothing has a place
+    tide_report_step *steps;   ///< [n_steps]
     size_t n_steps;
     tide_report_weights weights;
     uint32_t *largest; ///< [n_largest] items that the page shows without a script: the first n_alive are alive at the

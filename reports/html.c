@@ -257,6 +257,33 @@ static void add_still(const tide_report *r, const tide_report_side *s, const cha
     tide_text_add(out, "</div>\n");
 }
 
+// ---- pools ----
+
+/// What a side's pools are over time; the page has it beside the live pictures too.
+static void add_pools(const tide_report *r, const tide_report_side *s, const char *of, tide_text *out) {
+    if (s->pools.n == 0 || s->history.columns == NULL) return;
+    tide_text_addf(out,
+                   "<section>\n<h2>Pools over time%s</h2>\n<p class=\"mute\">Filled: used by blocks or tensors. "
+                   "Light: cached, taken from the system and kept. Marks: where it took more, and gave back. "
+                   "Fragmented: the share of what is cached that lies outside of its largest free block.",
+                   !r->has_b      ? ""
+                   : of[0] == 'a' ? ": A"
+                                  : ": B");
+    if (s->pools.n > TIDE_REPORT_MAX_POOLS)
+        tide_text_addf(out, " The largest %d of %zu are drawn; the table has all of them.", TIDE_REPORT_MAX_POOLS,
+                       s->pools.n);
+    tide_text_addf(out,
+                   "</p>\n<div class=\"scroll\" role=\"region\" aria-label=\"Pools over time%s\" tabindex=\"0\">\n",
+                   !r->has_b      ? ""
+                   : of[0] == 'a' ? " (A)"
+                                  : " (B)");
+    tide_report_add_picture(tide_report_svg_pools, r, s,
+                            "What each pool used and kept over time; the table of pools has "
+                            "the numbers of the peak",
+                            -1, out);
+    tide_text_add(out, "</div>\n</section>\n");
+}
+
 // ---- all ----
 
 static void add_side(const tide_report *r, const tide_report_side *s, const char *name, tide_text *out) {
@@ -341,6 +368,8 @@ void tide_report_html(const tide_report *r, tide_text *out) {
         if (r->has_b && r->b.items->n > 0) add_still(r, &r->b, "b", out);
         tide_text_add(out, "</section>\n");
     }
+    add_pools(r, &r->a, "a", out);
+    if (r->has_b) add_pools(r, &r->b, "b", out);
     if (r->a.items->n > 0) add_why(&r->a, r->has_b ? "A" : "", out);
     if (r->has_b && r->b.items->n > 0) add_why(&r->b, "B", out);
     add_tables(r, out);

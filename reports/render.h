@@ -45,6 +45,8 @@ int tide_report_svg_alive(const tide_report *r, const tide_report_side *s, tide_
 int tide_report_svg_not_alive(const tide_report *r, const tide_report_side *s, tide_text *inner);
 int tide_report_svg_weights(const tide_report *r, const tide_report_side *s, tide_text *inner);
 int tide_report_svg_memory(const tide_report *r, const tide_report_side *s, tide_text *inner);
+/// Each allocator and each pool of the plan over time: used, cached, where it grew and shrank. Nothing without pools.
+int tide_report_svg_pools(const tide_report *r, const tide_report_side *s, tide_text *inner);
 /// Memory at the peak: addresses upwards, who lies where. Narrower than the others: it stands beside them.
 enum { TIDE_REPORT_MAP_WIDTH = 380 };
 int tide_report_svg_map(const tide_report *r, const tide_report_side *s, tide_text *inner);

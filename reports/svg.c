@@ -77,7 +77,7 @@ void tide_report_svg_hatches(tide_text *out) {
 }
 
 enum { CURVE_HEIGHT = 300, CURVE_TOP = 26, CURVE_BOTTOM = 262, CURVE_LABEL_Y = 280 };
-enum { LANE_HEIGHT = 16, MAX_LANES = 8, LANE_CHAR = 7 };
+enum { LANE_HEIGHT = 16, MAX_LANES = 8, LANE_CHAR = 7, LABEL_CHARS = 26 };
 
 typedef struct y_scale {
     uint64_t top; // bytes at the upper edge, above 0
@@ -253,7 +253,96 @@ int tide_report_svg_curve(const tide_report *r, const tide_report_side *side, ti
     return CURVE_HEIGHT + add_executions(f, CURVE_LABEL_Y + 8, out) + add_step_names(side, CURVE_LABEL_Y + 4, out);
 }
 
-enum { LIVES_TOP = 24, MIN_ROW = 3, MAX_ROW = 18, AIM_HEIGHT = 1400, MIN_LABEL_ROW = 11, LABEL_CHARS = 26 };
+// ---- pools over time ----
+// A band each: what is used, above it what is cached up to what was taken from the system; marks where that changed.
+
+enum { POOL_HEIGHT = 44, POOL_GAP = 12, POOL_TOP = 8, MARK = 4 };
+
+/// A band between two heights of each column, as one path.
+static void add_band(const char *class, double bottom, double scale, const tide_trace_pool_column *c, size_t n,
+                     bool reserved, tide_text *out) {
+    const double width = (PLOT_RIGHT - PLOT_LEFT) / (double)n;
+    long x = 10L * PLOT_LEFT, y = lround(10.0 * bottom);
+    tide_text_addf(out, "<path class=\"%s\" transform=\"scale(.1)\" d=\"M%ld %ld", class, x, y);
+    for (size_t i = 0; i <= n; i++) {
+        const uint64_t bytes = i == n ? 0 : reserved ? c[i].reserved_bytes : c[i].active_bytes;
+        const long to_x = i == n ? 10L * PLOT_RIGHT : lround(10.0 * (PLOT_LEFT + width * (double)i));
+        const long to_y = lround(10.0 * (bottom - (double)bytes * scale));
+        if (to_y == y && i < n) continue;
+        if (to_x != x) tide_text_addf(out, "h%ld", to_x - x);
+        if (to_y != y) tide_text_addf(out, "v%ld", to_y - y);
+        x = to_x;
+        y = to_y;
+    }
+    tide_text_add(out, "z\"/>\n");
+}
+
+/// The highest that is reserved, and the worst fragmentation.
+static uint64_t extremes_of(const tide_trace_pool_column *c, size_t n, double *fragmentation) {
+    uint64_t top = 0;
+    *fragmentation = -1;
+    for (size_t i = 0; i < n; i++) {
+        if (c[i].reserved_bytes > top) top = c[i].reserved_bytes;
+        if ((double)c[i].fragmentation > *fragmentation) *fragmentation = (double)c[i].fragmentation;
+    }
+    return top;
+}
+
+static void add_pool_marks(const tide_report_side *s, const tide_pool *p, int y, tide_text *out) {
+    for (size_t i = 0; i < s->history.n_marks; i++) {
+        const tide_pool_mark *m = &s->history.marks[i];
+        char size[24], when[48];
+        if (m->pool != p->number || m->t < s->facts->begin) continue;
+        tide_text_addf(out, "<path class=\"mark\" d=\"M%.1f %dl%d %dh%dz\"><title>%s %s at %s", plot_x(s->facts, m->t),
+                       m->is_growth ? y - MARK : y + MARK, -MARK, m->is_growth ? 2 * MARK : -2 * MARK, 2 * MARK,
+                       m->is_growth ? "took" : "gave back", tide_format_bytes(m->bytes, size, sizeof size),
+                       tide_report_format_time(s->facts, m->t, true, when, sizeof when));
+        if (m->why[0] != '\0') {
+            tide_text_add(out, ", for ");
+            tide_html_add(out, m->why);
+        }
+        tide_text_add(out, "</title></path>\n");
+    }
+}
+
+static void add_pool(const tide_report_side *s, const tide_pool *p, int y, tide_text *out) {
+    const size_t n = s->history.n_columns;
+    const tide_trace_pool_column *c = &s->history.columns[p->number * n];
+    double fragmentation;
+    const uint64_t top = extremes_of(c, n, &fragmentation);
+    const double scale = top > 0 ? (double)POOL_HEIGHT / (double)top : 0, bottom = y + POOL_HEIGHT;
+    char size[24], context[32] = "", worst[64] = "";
+    if (p->context > 0) snprintf(context, sizeof context, " #%" PRIu32, p->context);
+    tide_text_addf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">", PLOT_LEFT - 8, y + 14);
+    tide_html_add_cut(out, p->name, LABEL_CHARS);
+    tide_text_addf(out, "%s</text><text class=\"l\" x=\"%d\" y=\"%d\" text-anchor=\"end\">%s, %s</text>\n", context,
+                   PLOT_LEFT - 8, y + 29, tide_memory_kind_name(p->kind), tide_format_bytes(top, size, sizeof size));
+    if (fragmentation >= 0) {
+        snprintf(worst, sizeof worst, "fragmented up to %.0f %%", 100 * fragmentation);
+        tide_text_addf(out, "<text class=\"l\" x=\"%d\" y=\"%d\" text-anchor=\"end\">%s</text>\n", PLOT_LEFT - 8,
+                       y + 43, worst);
+    }
+    add_band("cached", bottom, scale, c, n, true, out);
+    add_band("used", bottom, scale, c, n, false, out);
+    tide_text_addf(out, "<line class=\"axis\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>\n", PLOT_LEFT, PLOT_RIGHT,
+                   bottom, bottom);
+    add_pool_marks(s, p, y, out);
+}
+
+int tide_report_svg_pools(const tide_report *r, const tide_report_side *s, tide_text *out) {
+    (void)r;
+    const size_t n = s->pools.n < TIDE_REPORT_MAX_POOLS ? s->pools.n : TIDE_REPORT_MAX_POOLS;
+    if (n == 0 || s->history.columns == NULL) return 0;
+    const int height = POOL_HEIGHT + POOL_GAP, bottom = POOL_TOP + height * (int)n;
+    add_ticks(s->facts, POOL_TOP, bottom, bottom + 14, out);
+    for (size_t i = 0; i < n; i++)
+        if (s->pools.items[i].number < s->history.n_pools)
+            add_pool(s, &s->pools.items[i], POOL_TOP + height * (int)i, out);
+    add_peak_line(s->facts, POOL_TOP, bottom, out);
+    return bottom + 22;
+}
+
+enum { LIVES_TOP = 24, MIN_ROW = 3, MAX_ROW = 18, AIM_HEIGHT = 1400, MIN_LABEL_ROW = 11 };
 
 // ---- lifetimes ----
 // A row each, colour and hatch by what it is, a tooltip with name, size and life; folded weights are one row.
@@ -460,6 +549,7 @@ void tide_report_svg(const tide_report *r, tide_text *out) {
         tide_report_picture draw;
         const char *label;
     } pictures[] = {{tide_report_svg_curve, "Live bytes over time"},
+                    {tide_report_svg_pools, "Pools over time"},
                     {tide_report_svg_alive, "Lifetimes, alive at the peak"},
                     {tide_report_svg_map, "Memory at the peak, addresses upwards"},
                     {tide_report_svg_not_alive, "Lifetimes, not alive at the peak"},
