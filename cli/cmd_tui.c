@@ -128,6 +128,7 @@ static int show(const char *a, const char *b, options *o) {
         o->tui.state_file = o->state != NULL ? o->state : state;
         o->tui.commands = o->commands.data;
         o->tui.opens_alive = !o->linear && !o->json && !o->csv;
+        o->tui.is_data = o->json || o->csv;
         code = show_session(&s.session, o);
     }
     tide_host_free(state);

@@ -76,6 +76,7 @@ static tide_status open_query_cache(tide_tui_app *app, bool with_worker, tide_er
 static void choose_rows(tide_tui_app *app) {
     tide_tui_state *s = &app->st;
     const tide_tui_state none = {.sort = TIDE_ROW_SORT_BEGIN};
+    if (app->opt != NULL && app->opt->is_data) s->folds_weights = false; // figures are those of everything
     s->opens_alive = app->opt != NULL && app->opt->opens_alive && !s->is_recording;
     const bool is_plain = s->n_filters == 0 && s->sort == none.sort && !s->reverse && !s->hides_persistent &&
                           !s->group_chosen && s->search[0] == '\0';

@@ -49,6 +49,7 @@ typedef struct tide_tui_options {
     tide_tui_glyph_tier glyphs;  ///< AUTO: block elements where the locale is UTF-8
     tide_tui_colour_tier colour; ///< AUTO: what the terminal has; NO_COLOR and TERM=dumb: mono
     bool no_mouse;
+    bool is_data;     ///< what is asked for is data of a pane: weights count until they are folded by a command
     bool opens_alive; ///< the list of rows opens with what is alive at the peak, by size, until rows are asked for
     bool follow;      ///< of a trace that is being recorded
     int preset;       ///< 1 … 5; 0: the saved one or the first

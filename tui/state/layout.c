@@ -112,7 +112,7 @@ static void put_preset(tide_tui_layout *l, tide_tui_rect r, tide_tui_preset pres
         break;
     case TIDE_TUI_PRESET_PEAK:
         beside(r, r.w / 2, &p[TIDE_TUI_PANE_EXPLAIN], &upper);
-        stack(upper, upper.h / 2, &p[TIDE_TUI_PANE_WHATIF], &p[TIDE_TUI_PANE_TABLE]);
+        stack(upper, (upper.h + 1) / 2, &p[TIDE_TUI_PANE_WHATIF], &p[TIDE_TUI_PANE_TABLE]);
         break;
     case TIDE_TUI_PRESET_ALLOCATORS:
         stack(r, r.h * 25 / 100, &p[TIDE_TUI_PANE_POOLS], &p[TIDE_TUI_PANE_OPERATORS]);
@@ -165,7 +165,8 @@ void tide_tui_layout_make(int width, int height, tide_tui_preset preset, tide_tu
     const int w = clamp(width, 0, TIDE_TUI_MAX_COLUMNS);
     const bool few = width < 80 || height < 24, roomy = height >= 18;
     const int names_w = w < 60 ? 11 : clamp(w / 4, 17, 40), sizes_w = w < 60 ? 7 : 12;
-    const int bars_w = w - names_w - sizes_w, curve_h = roomy ? clamp(height / 4, 4, 14) : 2;
+    const int bars_w = w - names_w - sizes_w, more = height >= 30 ? 1 : 0; // a line for what runs
+    const int curve_h = roomy ? clamp(height / 4 - more, 4, 14) : 2;
 
     int y = 0;
     out->title = (tide_tui_rect){0, y++, w, 1};
