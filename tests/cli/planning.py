@@ -245,7 +245,7 @@ class Passes(Case):
         self.assertFalse(self.json("plan", LENET, "--allow-recompute", "50%")["recompute_is_cut"])
         # Many steps, of which many could be repeated: it ends at its limit, and says so.
         path = self.dir / "long.json"
-        path.write_text(json.dumps(long_graph(30000)))
+        path.write_text(json.dumps(long_graph(12000)))
         doc = self.json("plan", path, "--allow-recompute", "20%", *FAST)
         self.assertTrue(doc["recompute_is_cut"])
         self.assertIn("; its search ended at its limit of steps", self.ok("plan", path, "--allow-recompute", "20%",
