@@ -371,10 +371,12 @@ static uint64_t offset_of(const tide_memory_plan *plan, const tide_pool *p) {
 
 /// The fewest painted bytes in any place of the pool; UINT64_MAX: it is too small.
 static uint64_t least_painted(const tide_pool *p, const uint8_t *bytes, uint64_t at, uint64_t want) {
-    uint64_t best = UINT64_MAX;
-    for (uint64_t i = at; want <= p->reserved_bytes && i <= at + p->reserved_bytes - want; i++) {
-        uint64_t sum = 0;
-        for (uint64_t k = i; k < i + want; k++) sum += bytes[k];
+    uint64_t best, sum = 0;
+    if (want > p->reserved_bytes) return UINT64_MAX;
+    for (uint64_t k = 0; k < want; k++) sum += bytes[at + k];
+    best = sum;
+    for (uint64_t k = want; k < p->reserved_bytes; k++) {
+        sum = sum + bytes[at + k] - bytes[at + k - want];
         if (sum < best) best = sum;
     }
     return best;

@@ -98,7 +98,7 @@ static void dots_stand_for_halves_of_a_cell(void **state) {
 static void lines_say_what_they_are_and_how_high(void **state) {
     (void)state;
     scene_sample *s = scene_sample_new();
-    scene_sample_resize(s, 120, 40);
+    scene_sample_resize(s, 120, 44);
     s->a.lower_bound_bytes = s->a.levels.bound = 262144;
     s->scene.top_bytes = 655360;
     s->state.capacity_bytes = 655360;
