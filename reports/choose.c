@@ -93,7 +93,7 @@ static void put_in_order(tide_report_side *s) {
         if (is_alive(s, s->largest[k]) && !tide_report_is_folded(s, s->largest[k])) sorted[n++] = s->largest[k];
     }
     s->n_alive = n;
-    for (size_t k = 1; k < n; k++) { // at most 300
+    for (size_t k = 1; k < n; k++) { // at most TIDE_REPORT_MAX_STILL
         const uint32_t item = sorted[k];
         size_t at = k;
         for (; at > 0 && is_smaller(&o, sorted[at - 1], item); at--) sorted[at] = sorted[at - 1];

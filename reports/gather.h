@@ -18,8 +18,8 @@ enum {
     TIDE_REPORT_MAX_POINTS = 4000,  ///< up to so many steps the curve of a plan is written point by point
     TIDE_REPORT_MAX_LIVE = 200000,  ///< items that the page's script knows: the largest
     TIDE_REPORT_MAX_POOLS = 12,     ///< pools of the page over time: the first of the table
-    TIDE_REPORT_POOL_COLUMNS = 250, ///< of each pool over time
-    TIDE_REPORT_MAX_STILL = 300,    ///< bars and rows of the page that stand without a script: the largest
+    TIDE_REPORT_POOL_COLUMNS = 160, ///< of each pool over time
+    TIDE_REPORT_MAX_STILL = 280,    ///< bars and rows of the page that stand without a script: the largest
 };
 
 /// What a step makes and frees, and the highest of the curve while it runs.
