@@ -10,6 +10,7 @@ import threading
 import unittest
 
 import browser
+import png
 import tidemark
 from tidemark import SAMPLES, SHARED, SOURCE, Case
 
@@ -621,7 +622,8 @@ class Page(Case):
         return self.b.do("GET", "/screenshot")
 
     def test_a_strict_policy_breaks_nothing(self):
-        """Behind a policy that forbids whatever is inside, the page is pixel by pixel what it is without one: no violation
+        """Behind a policy that forbids whatever is inside, the page is what it is without one, each pixel within two of 256
+        levels: no violation
         is logged (tearDown looks), while the page with its parts inside has some."""
         STRICT = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:"
         whole = self.report(self.trace(), name="whole.html")
@@ -639,7 +641,7 @@ class Page(Case):
             expected = self.pixels()
             self.at(f"{strict}/a%20b%2541.html{view}")
             self.b.keys(*keys)
-            self.assertEqual(self.pixels() == expected, True, f"{width} {'dark' if dark else 'light'} {keys}")
+            self.assertLessEqual(png.distance(self.pixels(), expected), 2, f"{width} {'dark' if dark else 'light'} {keys}")
             self.assertEqual(self.b.js("return document.styleSheets.length"), 1)
             self.look(f"policy_{width}_{'dark' if dark else 'light'}")
         self.local.add(strict)
