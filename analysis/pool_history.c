@@ -4,7 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/pool_internal.h"
+#include "analysis/pools.h"
+
+#include "analysis/plan_pools.h"
+#include "analysis/subject_internal.h"
 #include "core/base/host_alloc.h"
 #include "planner/planner.h"
 
@@ -70,10 +73,6 @@ static bool is_of(const tide_trace_pool *p, const tide_trace_segment *seg) {
            strcmp(p->device, seg->device) == 0;
 }
 
-static void add_mark(tide_pool_history *out, uint64_t t1, const tide_pool_mark *m) {
-    if ((uint64_t)m->t < t1) out->marks[out->n_marks++] = *m;
-}
-
 /// The first block that is allocated in a segment after it was taken, if that is soon.
 static tide_status find_why(tide_trace *trace, const tide_trace_segment *seg, char *out, size_t out_bytes,
                             tide_error *err) {
@@ -93,51 +92,48 @@ static tide_status find_why(tide_trace *trace, const tide_trace_segment *seg, ch
     return TIDE_OK;
 }
 
-/// Reasons of the newest of them: each is a question.
-static tide_status find_reasons(tide_trace *trace, const tide_trace_segment *segments, size_t n, tide_pool_history *out,
-                                tide_error *err) {
+static void add_segment(tide_pool_history *out, size_t pool, uint64_t t1, const tide_trace_segment *seg) {
+    out->marks[out->n_marks++] = (tide_pool_mark){pool, (int64_t)seg->begin_ns, seg->begin_event, seg->bytes, true, ""};
+    if (seg->end_event != UINT64_MAX && seg->end_ns < t1)
+        out->marks[out->n_marks++] =
+            (tide_pool_mark){pool, (int64_t)seg->end_ns, seg->end_event, seg->bytes, false, ""};
+}
+
+/// When the segments of the pools were taken, the newest with the reason, and given back. `segments` is a copy: reasons
+/// are questions.
+static tide_status add_marks(tide_trace *trace, const tide_trace_pool *pools, size_t n_pools,
+                             const tide_trace_segment *segments, size_t n, uint64_t t1, tide_pool_history *out,
+                             tide_error *err) {
     size_t n_asked = 0;
-    for (size_t i = out->n_marks; i-- > 0 && n_asked < MOST_REASONS;) {
-        tide_pool_mark *m = &out->marks[i];
-        if (!m->is_growth) continue;
-        for (size_t k = 0; k < n; k++) {
-            if (segments[k].begin_event != m->event) continue;
-            TIDE_TRY(find_why(trace, &segments[k], m->why, sizeof m->why, err));
-            n_asked++;
-            break;
-        }
+    TIDE_TRY(TIDE_NEW(&out->marks, 2 * n + 1, err, "for the segments of a trace"));
+    for (size_t i = n; i-- > 0;) {
+        size_t k = 0;
+        while (k < n_pools && !is_of(&pools[k], &segments[i])) k++;
+        if (k == n_pools || segments[i].begin_ns >= t1) continue; // of another run, or later
+        tide_pool_mark *m = &out->marks[out->n_marks];
+        add_segment(out, k, t1, &segments[i]);
+        if (n_asked++ < MOST_REASONS) TIDE_TRY(find_why(trace, &segments[i], m->why, sizeof m->why, err));
     }
+    if (out->n_marks > 1) qsort(out->marks, out->n_marks, sizeof *out->marks, by_event);
     return TIDE_OK;
 }
 
-/// When segments were taken and given back.
-static tide_status add_marks(tide_trace *trace, const tide_trace_pool *pools, size_t n_pools, uint64_t t1,
-                             tide_pool_history *out, tide_error *err) {
-    const tide_trace_segment *segments;
-    size_t n;
-    TIDE_TRY(tide_trace_segments(trace, NULL, &segments, &n, err));
-    TIDE_TRY(TIDE_NEW(&out->marks, 2 * n + 1, err, "for the segments of '%s'", "the trace"));
-    for (size_t i = 0; i < n; i++) {
-        const tide_trace_segment *seg = &segments[i];
-        size_t k = 0;
-        while (k < n_pools && !is_of(&pools[k], seg)) k++;
-        if (k == n_pools) continue; // of another run
-        tide_pool_mark m = {k, (int64_t)seg->begin_ns, seg->begin_event, seg->bytes, true, ""};
-        add_mark(out, t1, &m);
-        if (seg->end_event == UINT64_MAX) continue;
-        m = (tide_pool_mark){k, (int64_t)seg->end_ns, seg->end_event, seg->bytes, false, ""};
-        add_mark(out, t1, &m);
-    }
-    if (out->n_marks > 1) qsort(out->marks, out->n_marks, sizeof *out->marks, by_event);
-    return find_reasons(trace, segments, n, out, err);
-}
-
-/// The allocators of the trace, by number.
-static tide_status list_pools(tide_subject *s, const tide_reading *reading, tide_trace_pool **out, size_t *n,
+static tide_status find_marks(tide_subject *s, const tide_reading *reading, uint64_t t1, tide_pool_history *out,
                               tide_error *err) {
-    const tide_trace_pools_question q = {
-        .run_id = s->facts.run_id, .at_event = 0, .t0_ns = not_negative(s->facts.begin), .t1_ns = UINT64_MAX};
-    return tide_trace_pools(s->trace, &q, reading, out, n, err);
+    const tide_trace_segment *segments;
+    tide_trace_segment *copy;
+    tide_trace_pool *pools;
+    size_t n_pools, n;
+    TIDE_TRY(tide_trace_segments(s->trace, reading, &segments, &n, err));
+    TIDE_TRY(TIDE_NEW(&copy, n + 1, err, "for the segments of a trace"));
+    if (n > 0) memcpy(copy, segments, n * sizeof *copy);
+    tide_status st = tide_trace_pool_list(s->trace, s->facts.run_id, reading, &pools, &n_pools, err);
+    if (st == TIDE_OK) {
+        st = add_marks(s->trace, pools, n_pools, copy, n, t1, out, err);
+        tide_host_free(pools);
+    }
+    tide_host_free(copy);
+    return st;
 }
 
 /// Behind the allocators' columns those of the plan in each context.
@@ -173,12 +169,8 @@ static tide_status trace_over(tide_subject *s, uint64_t t0, uint64_t t1, size_t 
     const tide_reading reading = {report, &copy}, *how = progress != NULL ? &reading : NULL;
     const tide_trace_pool_columns_question q = {.run_id = s->facts.run_id, .t0_ns = t0, .t1_ns = t1, .n = n};
     TIDE_TRY(tide_trace_pool_columns(s->trace, &q, how, &out->columns, &out->n_pools, err));
-    tide_trace_pool *pools;
-    size_t n_pools;
-    TIDE_TRY(list_pools(s, how, &pools, &n_pools, err));
-    const tide_status st = add_marks(s->trace, pools, n_pools, t1, out, err);
-    tide_host_free(pools);
-    return st == TIDE_OK ? add_run_columns(s, t0, t1, n, out, err) : st;
+    TIDE_TRY(find_marks(s, how, t1, out, err));
+    return add_run_columns(s, t0, t1, n, out, err);
 }
 
 tide_status tide_pools_over(tide_subject *s, int64_t t0, int64_t t1, size_t n, const tide_progress *progress,
@@ -365,7 +357,7 @@ static tide_status trace_request(tide_subject *s, tide_moment at, size_t pool, c
     size_t n;
     tide__run_pools r;
     if (event == 0) TIDE_TRY(tide_trace_event_at(s->trace, not_negative(at.t), &event, err));
-    TIDE_TRY(list_pools(s, how, &pools, &n, err));
+    TIDE_TRY(tide_trace_pool_list(s->trace, s->facts.run_id, how, &pools, &n, err));
     tide_host_free(pools);
     if (pool < n) return allocator_request(s, event, pool, how, out, err);
     TIDE_TRY(tide__run_pools_of(s, &r, err));

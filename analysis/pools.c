@@ -8,7 +8,8 @@
 #include <string.h>
 
 #include "analysis/bisect.h"
-#include "analysis/pool_internal.h"
+#include "analysis/plan_pools.h"
+#include "analysis/subject_internal.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "core/base/text.h"
@@ -26,12 +27,7 @@ static char *name_of(const tide_memory_plan *plan, size_t pool) {
     return tide_host_strdup(name);
 }
 
-/// The window and the moment of a question about a plan's pools, in its steps.
-typedef struct plan_window {
-    int64_t at, t0, t1, begin, end;
-} plan_window;
-
-/// What a pool of a plan is at step `w->at`.
+/// What a pool of a plan is at any step.
 static tide_status put_plan_pool(const tide__plan_pools *pools, size_t k, tide_pool *p, tide_error *err) {
     const tide_memory_plan *plan = pools->plan;
     const tide__plan_pool *from = &pools->pools[k];
@@ -55,64 +51,75 @@ static void set_stretch(tide_pool *p, const tide__pool_stretch *s) {
     p->n_blocks = s->n_tensors;
 }
 
-/// Over all steps: the peak, the least that was left in the window, and since when.
-static void follow_steps(const tide__plan_pools *pools, size_t k, const plan_window *w, tide_pool *p) {
+__extension__ typedef unsigned __int128 u128;
+
+/// The steps in which stretch `i` of a pool holds.
+static void steps_of(const tide__plan_pools *pools, size_t k, size_t i, int64_t *begin, int64_t *end) {
     const tide__pool_stretch *list = tide__plan_pool_stretches(pools, k);
-    const size_t n = pools->pools[k].n;
-    uint64_t sum = 0, steps = 0;
-    p->unused_bytes = p->reserved_bytes;
-    p->unused_since = w->begin;
-    for (size_t i = 0; i < n; i++) {
-        const int64_t begin = i > 0 ? list[i].step : w->begin, end = i + 1 < n ? list[i + 1].step : w->end;
-        const uint64_t cached = p->reserved_bytes - list[i].active;
+    *begin = i > 0 ? list[i].step : 0;
+    *end = i + 1 < pools->pools[k].n ? list[i + 1].step : pools->plan->lifetimes.n_steps;
+}
+
+/// Over all steps of the plan: the peak, and the mean of what is left.
+static void sum_steps(const tide__plan_pools *pools, size_t k, tide_pool *p) {
+    u128 sum = 0, steps = 0;
+    for (size_t i = 0; i < pools->pools[k].n; i++) {
+        const uint64_t active = tide__plan_pool_stretches(pools, k)[i].active;
+        int64_t begin, end;
+        steps_of(pools, k, i, &begin, &end);
         if (begin >= end) continue;
-        if (list[i].active > p->peak_active_bytes) p->peak_active_bytes = list[i].active;
-        if (begin <= w->t1 && end > w->t0 && cached < p->unused_bytes) p->unused_bytes = cached;
-        if (begin <= w->at && cached < p->cached_bytes) p->unused_since = end;
-        const uint64_t length = (uint64_t)(end - begin);
-        if (cached > 0 && length > (UINT64_MAX - sum) / cached) continue; // a mean of what can be added up
-        sum += cached * length;
-        steps += length;
+        if (active > p->peak_active_bytes) p->peak_active_bytes = active;
+        sum += (u128)(p->reserved_bytes - active) * (uint64_t)(end - begin);
+        steps += (uint64_t)(end - begin);
     }
-    p->wasted_bytes = steps > 0 ? sum / steps : 0;
+    p->wasted_bytes = steps > 0 ? (uint64_t)(sum / steps) : 0;
+}
+
+/// Of a plan alone: the least that is left in a window of steps, and since when no less was than at step `at`.
+static void find_unused(const tide__plan_pools *pools, size_t k, int64_t at, int64_t t0, int64_t t1, tide_pool *p) {
+    p->unused_bytes = p->reserved_bytes;
+    p->unused_since = 0;
+    for (size_t i = 0; i < pools->pools[k].n; i++) {
+        const uint64_t cached = p->reserved_bytes - tide__plan_pool_stretches(pools, k)[i].active;
+        int64_t begin, end;
+        steps_of(pools, k, i, &begin, &end);
+        if (begin >= end) continue;
+        if (begin <= t1 && end > t0 && cached < p->unused_bytes) p->unused_bytes = cached;
+        if (begin <= at && cached < p->cached_bytes) p->unused_since = end;
+    }
 }
 
 /// The plan's pools as they are in each context of a run.
 static tide_status add_run_pools(tide_subject *s, int64_t t0, int64_t t1, tide_pools *out, tide_error *err) {
-    const tide_subject_facts *facts = tide_subject_get_facts(s);
     tide__run_pools r;
     TIDE_TRY(tide__run_pools_of(s, &r, err));
     const size_t first = out->n, n = r.n_lanes > 0 ? r.n_lanes * r.pools->n : 0;
-    TIDE_TRY(tide_host_grow(&out->items, &out->cap, out->n + n + 1, sizeof *out->items));
+    TIDE_TRY(TIDE_GROW(&out->items, &out->cap, out->n + n + 1, err, "for pools"));
     for (size_t i = 0; i < n; i++, out->n++) {
         const size_t lane = i / r.pools->n, k = i % r.pools->n;
         tide_pool *p = &out->items[out->n];
         TIDE_TRY(put_plan_pool(r.pools, k, p, err));
         p->number = first + i;
         p->context = r.n_lanes > 1 ? (uint32_t)lane + 1 : 0;
-        const plan_window steps = {.t1 = -1, .begin = 0, .end = r.pools->plan->lifetimes.n_steps};
-        follow_steps(r.pools, k, &steps, p);
+        sum_steps(r.pools, k, p);
         set_stretch(p, tide__plan_pool_at(r.pools, k, tide__run_pools_step(&r, lane, out->at)));
-        tide_trace_pool_column window = tide_trace_pool_column_none();
-        tide__run_pools_fill(&r, lane, k, not_negative(t0), not_negative(t1) + 1, 1, &window);
-        p->unused_bytes = window.least_cached_bytes < p->reserved_bytes ? window.least_cached_bytes : p->reserved_bytes;
-        p->unused_since = tide__run_pools_since(&r, lane, k, out->at, facts->begin);
+        p->unused_bytes = tide__run_pools_least(&r, lane, k, not_negative(t0), not_negative(t1) + 1);
+        p->unused_since = tide__run_pools_since(&r, lane, k, out->at, s->facts.begin);
     }
     return TIDE_OK;
 }
 
 static tide_status of_plan(tide_subject *s, int64_t t0, int64_t t1, tide_pools *out, tide_error *err) {
-    const tide_subject_facts *facts = tide_subject_get_facts(s);
-    const plan_window w = {out->at.t, t0, t1, facts->begin, facts->end};
     const tide__plan_pools *pools;
-    if (facts->plan == NULL) return TIDE_OK;
+    if (tide__subject_plan(s) == NULL) return TIDE_OK;
     TIDE_TRY(tide__subject_plan_pools(s, &pools, err));
     TIDE_TRY(TIDE_NEW(&out->items, pools->n + 1, err, "for pools"));
     for (; out->n < pools->n; out->n++) {
         tide_pool *p = &out->items[out->n];
         TIDE_TRY(put_plan_pool(pools, out->n, p, err));
-        set_stretch(p, tide__plan_pool_at(pools, out->n, w.at));
-        follow_steps(pools, out->n, &w, p);
+        sum_steps(pools, out->n, p);
+        set_stretch(p, tide__plan_pool_at(pools, out->n, out->at.t));
+        find_unused(pools, out->n, out->at.t, t0, t1, p);
     }
     return TIDE_OK;
 }

@@ -67,10 +67,3 @@ tide_status tide__subject_plan_live(tide_subject *s, const tide_plan_live **out,
     *out = &s->live;
     return TIDE_OK;
 }
-
-tide_status tide__subject_plan_pools(tide_subject *s, const tide__plan_pools **out, tide_error *err) {
-    if (!s->has_pools) TIDE_TRY(tide__plan_pools_make(tide__subject_plan(s), &s->pools, err));
-    s->has_pools = true;
-    *out = &s->pools;
-    return TIDE_OK;
-}

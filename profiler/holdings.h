@@ -58,6 +58,11 @@ typedef struct tide_trace_pools_question {
 tide_status tide_trace_pools(tide_trace *t, const tide_trace_pools_question *q, const tide_reading *reading,
                              tide_trace_pool **out, size_t *n, tide_error *err) TIDE_NODISCARD;
 
+/// The same pools in the same order with what is known of them at any moment: names, kind, tells_segments, peaks; the
+/// rest is 0. Costs nothing once another question about the run was answered. *out [*n], tide_host_free.
+tide_status tide_trace_pool_list(tide_trace *t, int64_t run_id, const tide_reading *reading, tide_trace_pool **out,
+                                 size_t *n, tide_error *err) TIDE_NODISCARD;
+
 // ---- pools over time ----
 //
 //     reserved  ____________________----------------      taken from the system

@@ -99,35 +99,22 @@ static tide_status fill_exactly(columns *c, int64_t after, int64_t last, tide_er
     TIDE_TRY(TIDE_NEW(&c->now, c->sums->n + 1, err, "for the pools of '%s'", c->t->path));
     TIDE_TRY(tide__pool_walk_init(c->t, c->sums, &c->walk, err));
     c->walk.keeps_free = true;
+    c->walk.on_change = on_change;
     c->walk.ctx = c;
-    TIDE_TRY(tide__pool_walk_to(&c->walk, after, after, NULL, err));
     c->at = first_column;
-    for (size_t i = 0; i < c->sums->n; i++) {
-        tide__pool_see_now(&c->walk.pools[c->order[i]], &c->now[i]);
-        join_into(c, i, c->at, &c->now[i]);
-    }
-    if (last > after) {
-        tide__pool_walk_reset(&c->walk);
-        c->walk.on_change = on_change;
-        TIDE_TRY(tide__pool_walk_to(&c->walk, after, last, NULL, err));
-    }
+    TIDE_TRY(tide__pool_walk_to(&c->walk, after, last, NULL, err));
     begin_columns(c, last_column);
     return TIDE_OK;
 }
 
 // ---- the question ----
 
-static int64_t within(int64_t event, const tide__span *span) {
-    if (event < span->first_event - 1) return span->first_event - 1;
-    return event > span->last_event ? span->last_event : event;
-}
-
 static tide_status fill(columns *c, tide_error *err) {
     int64_t after = 0, last;
     if (c->t0 > 0) TIDE_TRY(tide__trace_event_at(c->t, c->t0 - 1, &after, err));
     TIDE_TRY(tide__trace_event_at(c->t, c->t1 - 1, &last, err));
-    after = within(after, &c->span);
-    last = within(last, &c->span);
+    after = tide__cut_to_span(after, &c->span);
+    last = tide__cut_to_span(last, &c->span);
     if (last - after <= EXACT_EVENTS) return fill_exactly(c, after, last, err);
     fill_from_intervals(c);
     return TIDE_OK;
@@ -135,13 +122,9 @@ static tide_status fill(columns *c, tide_error *err) {
 
 static tide_status prepare(columns *c, const tide_trace_pool_columns_question *q, const tide_reading *reading,
                            tide_error *err) {
-    const tide_trace_segment *segments;
-    size_t n;
     if (q->n == 0 || q->t1_ns <= q->t0_ns)
         return TIDE_FAIL(err, TIDE_ERR_INVALID, "columns of a window that holds no time, or none of them");
-    TIDE_TRY(tide__trace_span(c->t, q->run_id, &c->span, err));
-    TIDE_TRY(tide_trace_segments(c->t, reading, &segments, &n, err));
-    TIDE_TRY(tide__pool_sums_of(c->t, q->run_id, &c->span, reading, &c->sums, err));
+    TIDE_TRY(tide__pool_sums_of(c->t, q->run_id, reading, &c->span, &c->sums, err));
     TIDE_TRY(tide__pool_order(c->sums, &c->order, err));
     const uint64_t len = q->t1_ns - q->t0_ns;
     c->n = q->n < len ? q->n : (size_t)len;

@@ -74,7 +74,8 @@ typedef struct tide__pool_walk {
     tide_status st;             ///< of what a callback without a result could not do
     int64_t interval_end;       ///< the event after which end_interval is called; 0: none
     tide_status (*end_interval)(struct tide__pool_walk *w, int64_t event);
-    /// When all that an event changes is changed; NULL: not called. The pools say has_changed.
+    /// When the walk begins, and when all that an event changes is changed; NULL: not called. The pools say
+    /// has_changed: at the begin all of them, with now_event 0.
     tide_status (*on_change)(struct tide__pool_walk *w);
     void *ctx;
 } tide__pool_walk;
@@ -135,9 +136,12 @@ static inline int64_t tide__interval_of(const tide__pool_sums *s, int64_t event)
     return (event - s->first_event) / s->interval_events;
 }
 
-/// The sums of a run up to the end of its span, and a walk that knows its pools. Valid until the next question.
-tide_status tide__pool_sums_of(tide_trace *t, int64_t run_id, const tide__span *span, const tide_reading *reading,
+/// The span of a run and its sums up to the span's end, when its segments are known. Valid until the next question.
+tide_status tide__pool_sums_of(tide_trace *t, int64_t run_id, const tide_reading *reading, tide__span *span,
                                tide__pool_sums **out, tide_error *err) TIDE_NODISCARD;
+/// The event, or the one before the span, or its last.
+int64_t tide__cut_to_span(int64_t event, const tide__span *span);
+/// A walk that knows the pools of the sums, in their order.
 tide_status tide__pool_walk_init(tide_trace *t, const tide__pool_sums *s, tide__pool_walk *out,
                                  tide_error *err) TIDE_NODISCARD;
 /// Numbers of the pools in the order of answers: [s->n], owned by the caller.

@@ -74,7 +74,6 @@ static tide_status end_interval(tide__pool_walk *w, int64_t event) {
     return TIDE_OK;
 }
 
-/// A walk that knows the pools of the run, in their order.
 tide_status tide__pool_walk_init(tide_trace *t, const tide__pool_sums *s, tide__pool_walk *out, tide_error *err) {
     *out = (tide__pool_walk){.t = t};
     TIDE_TRY(tide_trace_segments(t, NULL, &out->segments, &out->n_segments, err)); // they are there by now
@@ -133,9 +132,12 @@ static bool can_go_on(const tide__pool_sums *s, int64_t run_id, const tide__span
            (span->last_event - span->first_event) / s->interval_events < MOST_INTERVALS;
 }
 
-/// The sums of a run; a walk over what is not summed up yet. Valid until the next question.
-tide_status tide__pool_sums_of(tide_trace *t, int64_t run_id, const tide__span *span, const tide_reading *reading,
+tide_status tide__pool_sums_of(tide_trace *t, int64_t run_id, const tide_reading *reading, tide__span *span,
                                tide__pool_sums **out, tide_error *err) {
+    const tide_trace_segment *segments;
+    size_t n_segments;
+    TIDE_TRY(tide__trace_span(t, run_id, span, err));
+    TIDE_TRY(tide_trace_segments(t, reading, &segments, &n_segments, err));
     if (!can_go_on(t->pool_sums, run_id, span)) forget_pool_sums(t);
     if (t->pool_sums == NULL) {
         t->forget[TIDE__KEPT_POOLS] = forget_pool_sums;
@@ -376,27 +378,37 @@ tide_status tide__pool_order(const tide__pool_sums *s, size_t **out, tide_error 
     return st;
 }
 
-static int64_t cut(int64_t event, const tide__span *span) {
+int64_t tide__cut_to_span(int64_t event, const tide__span *span) {
     if (event < span->first_event - 1) return span->first_event - 1;
     return event > span->last_event ? span->last_event : event;
 }
 
 static tide_status prepare(question *q, const tide_trace_pools_question *of, const tide_reading *reading) {
-    const tide_trace_segment *segments;
-    size_t n;
     if (of->t1_ns < of->t0_ns) return TIDE_FAIL(q->err, TIDE_ERR_INVALID, "a window that ends before it begins");
-    TIDE_TRY(tide__trace_span(q->t, of->run_id, &q->span, q->err));
-    TIDE_TRY(tide_trace_segments(q->t, reading, &segments, &n, q->err));
+    TIDE_TRY(tide__pool_sums_of(q->t, of->run_id, reading, &q->span, &q->sums, q->err));
     int64_t first = q->span.first_event - 1, last = q->span.last_event;
     if (of->t0_ns >= q->span.begin_ns) TIDE_TRY(tide__trace_event_at(q->t, of->t0_ns, &first, q->err));
     if (of->t1_ns < q->span.end_ns) TIDE_TRY(tide__trace_event_at(q->t, of->t1_ns, &last, q->err));
-    q->at = cut(of->at_event > INT64_MAX ? INT64_MAX : (int64_t)of->at_event, &q->span);
-    q->window_first = cut(first, &q->span);
-    q->window_last = cut(last, &q->span);
-    TIDE_TRY(tide__pool_sums_of(q->t, of->run_id, &q->span, reading, &q->sums, q->err));
+    q->at = tide__cut_to_span(of->at_event > INT64_MAX ? INT64_MAX : (int64_t)of->at_event, &q->span);
+    q->window_first = tide__cut_to_span(first, &q->span);
+    q->window_last = tide__cut_to_span(last, &q->span);
     TIDE_TRY(tide__pool_walk_init(q->t, q->sums, &q->walk, q->err));
     q->list = tide_host_alloc((q->sums->n + 1) * sizeof *q->list);
     return q->list != NULL ? TIDE_OK : TIDE_NO_MEMORY(q->err, "for the pools of '%s'", q->t->path);
+}
+
+tide_status tide_trace_pool_list(tide_trace *t, int64_t run_id, const tide_reading *reading, tide_trace_pool **out,
+                                 size_t *n, tide_error *err) {
+    tide__pool_sums *s;
+    tide__span span;
+    size_t *order;
+    TIDE_TRY(tide__pool_sums_of(t, run_id, reading, &span, &s, err));
+    TIDE_TRY(tide__pool_order(s, &order, err));
+    const tide_status st = TIDE_NEW(out, s->n + 1, err, "for the pools of '%s'", t->path);
+    for (size_t i = 0; st == TIDE_OK && i < s->n; i++) (*out)[i] = s->pools[order[i]].facts;
+    tide_host_free(order);
+    *n = st == TIDE_OK ? s->n : 0;
+    return st;
 }
 
 tide_status tide_trace_pools(tide_trace *t, const tide_trace_pools_question *of, const tide_reading *reading,

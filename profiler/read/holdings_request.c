@@ -143,7 +143,8 @@ static tide_status find_place(question *q) {
 
 static tide_status on_change(tide__pool_walk *w) {
     question *q = w->ctx;
-    if (q->found_event != UINT64_MAX || q->pool >= w->n) return TIDE_OK;
+    if (w->now_event == 0 || q->found_event != UINT64_MAX)
+        return TIDE_OK; // the begin of an interval ended the last one
     const uint64_t free = tide__pool_largest_free(&w->pools[q->pool]);
     if (free == TIDE_UNKNOWN_BYTES || free < q->of->bytes) return TIDE_OK;
     q->found_event = w->now_event;
@@ -174,19 +175,15 @@ static tide_status find_next(question *q) {
 // ---- the question ----
 
 static tide_status prepare(question *q, const tide_reading *reading) {
-    const tide_trace_segment *segments;
-    size_t n, *order;
+    size_t *order;
     if (q->of->bytes == 0) return TIDE_FAIL(q->err, TIDE_ERR_INVALID, "a request of no bytes");
-    TIDE_TRY(tide__trace_span(q->t, q->of->run_id, &q->span, q->err));
-    TIDE_TRY(tide_trace_segments(q->t, reading, &segments, &n, q->err));
-    TIDE_TRY(tide__pool_sums_of(q->t, q->of->run_id, &q->span, reading, &q->sums, q->err));
+    TIDE_TRY(tide__pool_sums_of(q->t, q->of->run_id, reading, &q->span, &q->sums, q->err));
     if (q->of->pool >= q->sums->n)
         return TIDE_FAIL(q->err, TIDE_ERR_NOT_FOUND, "there is no pool %zu: the run has %zu", q->of->pool, q->sums->n);
     TIDE_TRY(tide__pool_order(q->sums, &order, q->err));
     q->pool = order[q->of->pool];
     tide_host_free(order);
-    q->at = q->of->at_event > (uint64_t)q->span.last_event ? q->span.last_event : (int64_t)q->of->at_event;
-    if (q->at < q->span.first_event - 1) q->at = q->span.first_event - 1;
+    q->at = tide__cut_to_span(q->of->at_event > INT64_MAX ? INT64_MAX : (int64_t)q->of->at_event, &q->span);
     TIDE_TRY(tide__pool_walk_init(q->t, q->sums, &q->walk, q->err));
     q->walk.keeps_free = true;
     return TIDE_OK;

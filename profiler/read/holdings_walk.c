@@ -493,8 +493,11 @@ static void begin_lows(walk *w) {
         p->held_low = p->reserved > 0 ? tide__pool_unused(p) : UINT64_MAX;
         if (w->keeps_lows) note_low(w, p, tide__pool_unused(p), UINT64_MAX);
         if (w->keeps_free) tide__pool_see_now(p, &p->seen);
+        p->has_changed = true;
     }
     w->has_begun = true;
+    if (w->st == TIDE_OK && w->on_change != NULL) w->st = w->on_change(w);
+    for (size_t i = 0; i < w->n; i++) w->pools[i].has_changed = false;
 }
 
 /// The segments and blocks that are there before the first event.
@@ -570,6 +573,7 @@ void tide__pool_walk_reset(walk *w) {
     }
     w->n_places = w->next_segment = 0;
     w->has_begun = w->overlaps = w->has_changed = w->is_free_lost = false;
+    w->now_event = w->now_ns = 0;
 }
 
 void tide__pool_walk_deinit(walk *w) {

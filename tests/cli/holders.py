@@ -166,5 +166,102 @@ class Holders(Case):
         self.assertEqual(doc["counts"]["added"] + doc["counts"]["removed"] + doc["counts"]["resized"], 0)
 
 
+class Space:
+    """What each allocator took and holds at an event, by address: read from the events, nothing else."""
+
+    def __init__(self, path, event):
+        self.segments, self.blocks = {}, {}
+        for op, block, address, size, allocator, kind in ask(path, """SELECT op, block_id, address, reserved_bytes, allocator, kind
+                FROM events WHERE event_id <= ? ORDER BY event_id""", event):
+            if op == "alloc":
+                self.blocks[block] = (address, size, (allocator, kind))
+            elif op == "free_completed":
+                self.blocks.pop(block)
+            elif op == "segment_alloc":
+                self.segments[address] = (size, (allocator, kind))
+            elif op == "segment_free":
+                self.segments.pop(address)
+
+    def pools(self):
+        """{(allocator, kind): [reserved, active, blocks, largest free, largest segment]} of those with segments."""
+        out = {}
+        for begin, (size, key) in self.segments.items():
+            pool = out.setdefault(key, [0, 0, 0, 0, 0])
+            inside = sorted((a, n) for a, n, _ in self.blocks.values() if begin <= a < begin + size)
+            ends = [begin] + [a + n for a, n in inside]
+            gaps = [b - a for a, b in zip(ends, [a for a, _ in inside] + [begin + size])]
+            pool[0] += size
+            pool[1] += sum(n for _, n in inside)
+            pool[2] += len(inside)
+            pool[3], pool[4] = max([pool[3], *gaps]), max(pool[4], size)
+        return out
+
+
+class Pools(Case):
+    """View 4 against a ledger of addresses, and against the view `holders`."""
+
+    def pane(self, trace, event, *commands):
+        commands = [word for c in commands for word in ("--command", c)]
+        return self.json("tui", trace, "--command", f"goto #{event}", *commands, "--pane", "pools", "--json")
+
+    def answer(self, trace, event, row, size):
+        """The sentence about a request to the pool in that row, as view 4 has it."""
+        commands = [f"goto #{event}", "view 4", "pane pools", *["down"] * row, f"request {size}"]
+        frame = self.ok("tui", trace, "--once", "--no-state", "--size", "160x50", *[w for c in commands for w in ("--command", c)]).stdout
+        return " ".join(frame.split("POOLS:")[1].split())
+
+    def test_allocators_with_segments(self):
+        trace = self.dir / "t.db"
+        self.ok("run", SAMPLES / "inception_block.json", "--naive", "--allocator", "stream_caching", "-n", 2, "-o", trace)
+        first, last = ask(trace, """SELECT min(event_id), max(event_id) FROM events
+            WHERE t_ns BETWEEN (SELECT begin_ns FROM run) AND (SELECT end_ns - 1 FROM run)""")[0]
+        rng = random.Random(5)
+        for event in (first, last, *(rng.randrange(first, last) for _ in range(8))):
+            rows = self.pane(trace, event)["rows"]
+            want = Space(trace, event).pools()
+            got = {(r["pool"], r["kind"]): [r["reserved_bytes"], r["active_bytes"], r["blocks"], r["largest_free_bytes"]]
+                   for r in rows if r["tells_segments"] and r["segments"] > 0}
+            self.assertEqual(got, {key: pool[:4] for key, pool in want.items()}, f"event {event}")
+            for row, r in enumerate(rows):
+                pool = want.get((r["pool"], r["kind"]))
+                if pool is None or rng.random() > 0.4:
+                    continue
+                if pool[3] > 0:
+                    self.assertIn("would be served now: free at", self.answer(trace, event, row, pool[3]))
+                self.assertIn("it would have to grow", self.answer(trace, event, row, pool[4] + 1))
+                if pool[3] < pool[4]:
+                    self.assertIn("in the way at", self.answer(trace, event, row, pool[4]))
+
+    def test_pools_of_the_plan_in_every_execution(self):
+        trace = self.dir / "t.db"
+        self.ok("run", SAMPLES / "inception_block.json", "--strategy", "greedy_color", "-n", 3, "-o", trace)
+        sizes = ask(trace, "SELECT sum(bytes) FROM buffers")
+        events = [e for e, in ask(trace, """SELECT event_id FROM events JOIN executions ON t_ns BETWEEN begin_ns AND end_ns
+            ORDER BY event_id""")]
+        rng, n_used = random.Random(6), 0
+        for event in (events[0], events[-1], *(rng.choice(events) for _ in range(14))):
+            rows = [r for r in self.pane(trace, event)["rows"] if r["is_planned"]]
+            self.assertGreater(len(rows), 1)
+            used = ask(trace, """SELECT coalesce(sum(bytes), 0) FROM holders WHERE execution IS NOT NULL AND begin_event <= ?1
+                       AND (end_event IS NULL OR end_event > ?1)""", event)[0][0]
+            self.assertEqual(sum(r["active_bytes"] for r in rows), used, f"event {event}")
+            n_used += used > 0
+        self.assertGreater(n_used, 5, "moments inside of executions were asked about")
+        self.assertEqual(len(sizes), 1)
+
+    def test_traces_and_plans_without_anything(self):
+        trace, lists = self.dir / "t.db", self.dir / "none.csv"
+        self.ok("record", "-o", trace, "--", "true")
+        lists.write_text("id,lower,upper,size\n")
+        view = ("--once", "--no-state", "--size", "80x24", "--command", "view 4", "--command", "request 1MiB")
+        frame = self.ok("tui", trace, *view).stdout
+        self.assertIn("No allocator holds anything at this moment.", frame)
+        self.assertNotIn("Whatever was held", frame)
+        p = run("tui", lists, *view)
+        self.assertEqual((p.returncode, p.stdout), (3, ""))
+        self.assertIn("the file lists no buffer", p.stderr)
+        self.assertIn("error: ", run("tui", trace, "--command", "request x", "--pane", "pools", "--json").stderr)
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)

@@ -370,6 +370,25 @@ class Page(Case):
         cursor = "return document.getElementById('live-cursor').textContent"
         self.assertRegex(self.b.js(cursor), r"\(execution \d, \u2066\w+\u2069\)")
 
+    def test_pools_over_time(self):
+        """A band for each pool of the table, a mark for each segment that was taken or given back, with its reason; nothing
+        of it without pools."""
+        trace = self.dir / "pools.db"
+        self.ok("run", LENET, "--naive", "--allocator", "stream_caching", "-n", 2, "-o", trace)
+        text = self.report(trace).read_text()
+        section = text.split("<h2>Pools over time</h2>")[1].split("</section>")[0]
+        n_pools = tidemark.ask(trace, "SELECT count(*) FROM (SELECT DISTINCT allocator, device, kind FROM events "
+                                      "WHERE op IN ('alloc', 'segment_alloc'))")[0][0]
+        self.assertEqual((section.count('class="used"'), section.count('class="cached"')), (n_pools, n_pools))
+        taken = tidemark.ask(trace, "SELECT op, reserved_bytes FROM events WHERE op LIKE 'segment%' AND "
+                                    "t_ns BETWEEN (SELECT begin_ns FROM run) AND (SELECT end_ns FROM run)")
+        self.assertGreater(len(taken), 0)
+        self.assertEqual(section.count('class="mark"'), len(taken))
+        self.assertEqual(section.count("<title>took "), sum(op == "segment_alloc" for op, _ in taken))
+        self.assertIn(", for image</title>", section)
+        (self.dir / "one.csv").write_text("id,lower,upper,size\na,0,1,0\n")
+        self.assertNotIn("Pools over time", self.report(self.dir / "one.csv").read_text())
+
     def test_a_page_of_a_thousand_tensors(self):
         rows = [(f"features/block_{i // 40}/conv{i}.weight_or_out", i % 200, i % 200 + 1 + i % 7, 64 * (1 + i % 97)) for i in range(1000)]
         (self.dir / "k.csv").write_text("id,lower,upper,size\n" + "".join("%s,%d,%d,%d\n" % r for r in rows))

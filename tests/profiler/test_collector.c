@@ -238,7 +238,7 @@ static void kill_the_stopped(void *ctx, tide_log_level level, const char *line) 
     if (strstr(line, "the collector is stopped") == NULL) return;
     kill(s->collector, SIGKILL);
     atomic_store_explicit(&s->has_stalled, true, memory_order_relaxed); // orders nothing: the recorder's locks must
-    nanosleep(&(struct timespec){.tv_nsec = 200 * 1000 * 1000}, NULL);
+    while (kill(s->collector, 0) == 0) sched_yield(); // until the other thread has found it dead, and waited for it
 }
 
 static void *fill_rings(void *arg) {

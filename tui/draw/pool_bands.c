@@ -196,10 +196,12 @@ void tide_tui_say_request(const tide_tui_scene *s, char *buf, size_t buf_bytes) 
         snprintf(buf, buf_bytes, "%s would not be served now: nothing there is that large, it would have to grow; %s.",
                  bytes, next);
     } else {
+        const size_t row = tide_tui_scene_row(s, TIDE_TUI_PANE_POOLS);
+        const char *word = s->pools->items[row < s->pools->n ? row : 0].is_planned ? "tensor" : "block";
         add_blockers(r, names, sizeof names);
         snprintf(buf, buf_bytes,
-                 "%s would not be served now: %zu block%s of %s stand%s in the way at 0x%" PRIx64 ": %s; %s.", bytes,
-                 r->n_blockers, r->n_blockers == 1 ? "" : "s",
+                 "%s would not be served now: %zu %s%s of %s stand%s in the way at 0x%" PRIx64 ": %s; %s.", bytes,
+                 r->n_blockers, word, r->n_blockers == 1 ? "" : "s",
                  tide_tui_bytes(r->blocked_bytes, blocked, sizeof blocked), r->n_blockers == 1 ? "s" : "", r->address,
                  names, next);
     }

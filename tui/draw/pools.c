@@ -148,6 +148,8 @@ static void say_wasted(const tide_tui_scene *s, char *buf, size_t buf_bytes) {
 /// `window`: from when to when, which the axis above shows too.
 static void say_unused(const tide_tui_scene *s, bool window, char *buf, size_t buf_bytes) {
     const size_t i = most_unused(s->pools);
+    buf[0] = 0;
+    if (s->pools->n == 0) return; // the table says so
     if (i == SIZE_MAX) {
         snprintf(buf, buf_bytes, "Whatever was held was all used at some moment of this window.");
     } else {
