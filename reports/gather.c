@@ -40,6 +40,8 @@ const char *tide_report_source(const tide_subject_facts *f) {
 
 // ---- curve ----
 
+static uint64_t not_negative(int64_t t) { return t > 0 ? (uint64_t)t : 0; }
+
 static tide_status gather_curve(tide_report_side *s, tide_error *err) {
     const tide_subject_facts *f = s->facts;
     const uint64_t span = (uint64_t)f->end - (uint64_t)f->begin;
@@ -51,7 +53,11 @@ static tide_status gather_curve(tide_report_side *s, tide_error *err) {
     s->max = tide_host_calloc(s->n_columns, sizeof *s->max);
     if (s->min == NULL || s->max == NULL) return TIDE_NO_MEMORY(err, "for the report");
     const tide_curve_key live = {.of = TIDE_CURVE_LIVE, .kind = -1};
-    TIDE_TRY(tide_subject_columns(s->subject, live, f->begin, f->end, s->n_columns, s->min, s->max, err));
+    if (f->is_trace) // a page is made once: each column exactly, where a view would be content with what lies near
+        TIDE_TRY(tide_trace_columns(tide_subject_trace(s->subject), -1, NULL, not_negative(f->begin),
+                                    not_negative(f->end), s->n_columns, TIDE_COLUMNS_EXACT, s->min, s->max, err));
+    else
+        TIDE_TRY(tide_subject_columns(s->subject, live, f->begin, f->end, s->n_columns, s->min, s->max, err));
     if (!f->is_trace || !f->has_plan) return TIDE_OK;
     uint64_t *low = tide_host_calloc(s->n_columns, sizeof *low);
     s->predicted = tide_host_calloc(s->n_columns, sizeof *s->predicted);

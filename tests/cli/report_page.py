@@ -370,6 +370,31 @@ class Page(Case):
         cursor = "return document.getElementById('live-cursor').textContent"
         self.assertRegex(self.b.js(cursor), r"\(execution \d, \u2066\w+\u2069\)")
 
+    def test_the_curve_of_a_long_trace_is_exact(self):
+        """Each column holds its own extremes, also the first ones, in whose leaf of events lies what was before the run."""
+        trace = self.dir / "long.db"
+        self.ok("run", LENET, "--naive", "-n", 1000, "-o", trace)
+        data = json.loads(re.search(r'id="tidemark-data">(.*?)</script>', self.report(trace).read_text(), re.S).group(1))["sides"][0]
+        events = tidemark.ask(trace, "SELECT t_ns, CASE op WHEN 'alloc' THEN requested_bytes ELSE -requested_bytes END "
+                                     "FROM events WHERE op IN ('alloc', 'free_completed') ORDER BY event_id")
+        self.assertGreater(len(events), 8192, "more than are answered exactly without being asked for")
+        n, span, live, at = data["curve"]["columns"], data["end"] - data["begin"], 0, 0
+        low, high = [], []
+        for k in range(n):
+            begin, end = (data["begin"] + i * span // n for i in (k, k + 1))
+            while at < len(events) and events[at][0] < begin:
+                live += events[at][1]
+                at += 1
+            seen = [] if at < len(events) and events[at][0] == begin else [live]
+            while at < len(events) and events[at][0] < end:
+                live += events[at][1]
+                seen.append(live)
+                at += 1
+            low.append(min(seen))
+            high.append(max(seen))
+        changes = [k for k in range(n) if k == 0 or (low[k], high[k]) != (low[k - 1], high[k - 1])]
+        self.assertEqual(data["curve"], {"columns": n, "at": changes, "min": [low[k] for k in changes], "max": [high[k] for k in changes]})
+
     def test_pools_over_time(self):
         """A band for each pool of the table, a mark for each segment that was taken or given back, with its reason; nothing
         of it without pools."""
