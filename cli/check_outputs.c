@@ -174,9 +174,11 @@ static int print_result(const cli_check_options *o, const tide_gate_result *r, c
 }
 
 int cli_check_write(const cli_check_options *o, tide_gate_result *r) {
-    tide_text style = {0};
+    tide_text style = {0}, script = {0};
     if (o->report != NULL) tide_report_style(&style);
-    const tide_gate_output_options opt = {.verbose = o->verbose, .style = tide_text_str(&style)};
+    if (o->report != NULL) tide_report_sorting(&script);
+    const tide_gate_output_options opt = {
+        .verbose = o->verbose, .style = tide_text_str(&style), .script = tide_text_str(&script)};
     output out[N_OUTPUTS];
     list_outputs(o, out);
     bool has_page = false;
@@ -188,7 +190,7 @@ int cli_check_write(const cli_check_options *o, tide_gate_result *r) {
         has_page |= written == CLI_EXIT_OK && out[i].path == o->report;
         code = first(code, written);
     }
-    if (style.failed) {
+    if (style.failed || script.failed) {
         tide_error err = TIDE_ERROR_INIT;
         code = first(code, failed_memory(&err));
     }
@@ -196,6 +198,7 @@ int cli_check_write(const cli_check_options *o, tide_gate_result *r) {
     code = first(code, print_result(o, r, &opt, has_page));
     code = first(code, write_annotations(o, r));
     tide_text_deinit(&style);
+    tide_text_deinit(&script);
     if (code != CLI_EXIT_OK) r->exit_code = code;
     return r->exit_code;
 }

@@ -2,7 +2,7 @@
 //
 // A result as a page: baseline (A) against current (B) of every case that failed, warned or changed, on one screen:
 // what is held at both peaks, tensor by tensor and on one scale, why, the figures, the tensors of both sides; and what
-// a baseline does not know. It loads nothing and has no script. See outputs.h.
+// a baseline does not know. It loads nothing; its only script sorts tables. See outputs.h.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -407,5 +407,11 @@ void tide_gate_print_html(const tide_gate_result *r, const tide_gate_output_opti
     if (advice.failed) out->failed = true;
     tide_text_deinit(&advice);
     tide_text_add(out, "</main>\n<footer>\n<p>1 KiB is 1024 B. A is the baseline, B what is measured now.</p>\n"
-                       "</footer>\n</body>\n</html>\n");
+                       "</footer>\n");
+    if (opt != NULL && opt->script != NULL) {
+        tide_text_add(out, "<script>\n");
+        tide_text_add(out, opt->script);
+        tide_text_add(out, "</script>\n");
+    }
+    tide_text_add(out, "</body>\n</html>\n");
 }

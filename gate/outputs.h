@@ -13,12 +13,13 @@ extern "C" {
 #endif
 
 typedef struct tide_gate_output_options {
-    size_t max_causes; ///< of a case; 0: 5
-    size_t max_rows;   ///< cases told one by one; 0: all that are not "unchanged and pass"
-    size_t max_bytes;  ///< of Markdown: what does not fit is left out with a line that says how much; 0: 60,000 (a
-                       ///< comment holds 65,536 characters, a step's summary 1 MiB for all steps)
-    bool verbose;      ///< of text: every figure, also those that pass
-    const char *style; ///< of HTML: the style of the page; NULL: none
+    size_t max_causes;  ///< of a case; 0: 5
+    size_t max_rows;    ///< cases told one by one; 0: all that are not "unchanged and pass"
+    size_t max_bytes;   ///< of Markdown: what does not fit is left out with a line that says how much; 0: 60,000 (a
+                        ///< comment holds 65,536 characters, a step's summary 1 MiB for all steps)
+    bool verbose;       ///< of text: every figure, also those that pass
+    const char *style;  ///< of HTML: the style of the page; NULL: none
+    const char *script; ///< of HTML: makes its tables sort; NULL: none
 } tide_gate_output_options;
 
 /// For a terminal or a log: verdict first, then what failed with its cause and what to do, then what warned, new,

@@ -85,3 +85,4 @@ tide_status tide_report_render(tide_subject *a, tide_subject *b, const tide_repo
 
 void tide_report_script(tide_text *out) { tide_text_add(out, tide_report_page_script); }
 void tide_report_style(tide_text *out) { tide_text_add(out, tide_report_page_style); }
+void tide_report_sorting(tide_text *out) { tide_text_add(out, tide_report_sort_script); }

@@ -58,7 +58,7 @@ int tide_report_add_picture(tide_report_picture draw, const tide_report *r, cons
                             const char *label, int y, tide_text *out);
 
 /// Of reports/page, put together when the program is built.
-extern const char tide_report_page_style[], tide_report_page_script[];
+extern const char tide_report_page_style[], tide_report_page_script[], tide_report_sort_script[];
 
 #ifdef __cplusplus
 }

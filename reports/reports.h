@@ -52,6 +52,8 @@ tide_status tide_report_render(tide_subject *a, tide_subject *b, const tide_repo
 void tide_report_script(tide_text *out);
 /// The style of the page, the same way.
 void tide_report_style(tide_text *out);
+/// A script for any other page with tables: a click on a heading sorts by that column.
+void tide_report_sorting(tide_text *out);
 /// Names of the tables there are, with a phrase each, as lines for a help text.
 void tide_report_table_names(tide_text *out);
 

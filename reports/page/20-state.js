@@ -104,12 +104,6 @@ const sorts = {
   life: {of: (s, i) => s.items.end[i] - s.items.begin[i], down: true},
   place: {of: (s, i) => s.items.place[i], down: false},
 };
-/// Stable, numbers as numbers; what is not known comes last either way.
-function compare(a, b, down) {
-  if (a === b) return 0;
-  if (a === null || b === null) return a === null ? 1 : -1;
-  return (a < b) === down ? 1 : -1;
-}
 function sortBy(sort) {
   state.down = sort === state.sort ? !state.down : sorts[sort].down;
   state.sort = sort;

@@ -45,15 +45,6 @@ function drawTable() {
     else th.removeAttribute('aria-sort');
   }
 }
-/// The words of a heading, in a button.
-function headButton(th) {
-  const b = document.createElement('button');
-  b.type = 'button';
-  b.textContent = th.textContent;
-  th.textContent = '';
-  th.appendChild(b);
-  return b;
-}
 function startTable() {
   el('items-rest').hidden = true;
   for (const th of el('items').tHead.rows[0].cells) {

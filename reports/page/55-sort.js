@@ -1,4 +1,20 @@
-// Every other table: a click on a heading, or Enter on it, sorts by that column; again, the other way round.
+// Every table but that of the items: a click on a heading, or Enter on it, sorts by that column; again, the other way
+// round. It is the whole script of the page of `check --report`.
+/// Stable, numbers as numbers; what is not known comes last either way.
+function compare(a, b, down) {
+  if (a === b) return 0;
+  if (a === null || b === null) return a === null ? 1 : -1;
+  return (a < b) === down ? 1 : -1;
+}
+/// The words of a heading, in a button.
+function headButton(th) {
+  const b = document.createElement('button');
+  b.type = 'button';
+  b.textContent = th.textContent;
+  th.textContent = '';
+  th.appendChild(b);
+  return b;
+}
 const units1024 = {B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40, PiB: 2 ** 50, EiB: 2 ** 60};
 const unitsOfTime = {ns: 1, '\u00b5s': 1e3, us: 1e3, ms: 1e6, s: 1e9};
 /// What a cell is sorted by: a number where it says one, exactly where its title does; null: it is empty.
@@ -29,3 +45,4 @@ function startSorting() {
     [...table.tHead.rows[0].cells].forEach((th, column) => headButton(th).addEventListener('click', () => sortTable(table, column, th)));
   }
 }
+if (!document.getElementById('tidemark-data')) startSorting(); // a page without data has nothing else

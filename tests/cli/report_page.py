@@ -510,6 +510,16 @@ class Page(Case):
                 self.assertLessEqual(wide[0], wide[1])
                 self.look(f"gate_{width}_{'dark' if dark else 'light'}")
                 self.check_accessibility(f"gate, {width}, {'dark' if dark else 'light'}")
+        sizes = "return [...document.querySelectorAll('section:has(> #tensors-0) tbody tr')].map(tr => tr.cells[arguments[0]].textContent)"
+        heads = self.b.js("return [...document.querySelectorAll('section:has(> #tensors-0) thead th')].map(th => th.textContent)")
+        for at, head in enumerate(heads):
+            written = self.b.js(sizes, at)
+            self.b.click(f"section:has(> #tensors-0) thead th:nth-child({at + 1}) button")
+            once = self.b.js(sizes, at)
+            self.assertEqual(sorted(once), sorted(written))
+            self.b.click(f"section:has(> #tensors-0) thead th:nth-child({at + 1}) button")
+            if len(set(once)) > 1:
+                self.assertNotEqual(self.b.js(sizes, at), once, f"{head}: again is the other way round")
 
     # ---- hostile names ----
 
