@@ -144,6 +144,7 @@ static tide_status gather_side(tide_subject *subject, tide_report_side *s, tide_
     TIDE_TRY(gather_steps(s, err));
     TIDE_TRY(tide_explain(subject, s->facts->peak, TIDE_EXPLAIN_DEFAULT_WITHOUT, NULL, &s->why, err));
     TIDE_TRY(tide_report_choose(s, err));
+    TIDE_TRY(tide_report_find_repeats(s, err));
     TIDE_TRY(tide_pools_at(subject, s->why.at, s->facts->begin, s->facts->end, NULL, &s->pools, err));
     TIDE_TRY(gather_reserved(s, err));
     if (s->facts->end > s->facts->begin)
@@ -177,6 +178,7 @@ static void side_deinit(tide_report_side *s) {
     tide_host_free(s->steps);
     tide_host_free(s->largest);
     tide_host_free(s->live);
+    tide_report_repeats_deinit(s);
     tide_explanation_deinit(&s->why);
     tide_pools_deinit(&s->pools);
     tide_pool_history_deinit(&s->history);

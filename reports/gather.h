@@ -14,12 +14,13 @@ extern "C" {
 #endif
 
 enum {
-    TIDE_REPORT_COLUMNS = 1000,     ///< of a trace's curve
-    TIDE_REPORT_MAX_POINTS = 4000,  ///< up to so many steps the curve of a plan is written point by point
-    TIDE_REPORT_MAX_LIVE = 200000,  ///< items that the page's script knows: the largest
-    TIDE_REPORT_MAX_POOLS = 12,     ///< pools of the page over time: the first of the table
-    TIDE_REPORT_POOL_COLUMNS = 160, ///< of each pool over time
-    TIDE_REPORT_MAX_STILL = 280,    ///< bars and rows of the page that stand without a script: the largest
+    TIDE_REPORT_COLUMNS = 1000,        ///< of a trace's curve
+    TIDE_REPORT_MAX_POINTS = 4000,     ///< up to so many steps the curve of a plan is written point by point
+    TIDE_REPORT_MAX_LIVE = 200000,     ///< items that the page's script knows: the largest
+    TIDE_REPORT_MAX_POOLS = 12,        ///< pools of the page over time: the first of the table
+    TIDE_REPORT_POOL_COLUMNS = 160,    ///< of each pool over time
+    TIDE_REPORT_MAX_EXECUTIONS = 2000, ///< beyond these the page knows none
+    TIDE_REPORT_MAX_STILL = 280,       ///< bars and rows of the page that stand without a script: the largest
 };
 
 /// What a step makes and frees, and the highest of the curve while it runs.
@@ -38,6 +39,13 @@ typedef struct tide_report_weights {
     int64_t begin, end; ///< of all of them together
     bool folded;        ///< the page opens with them as one row
 } tide_report_weights;
+
+/// Tensors of a planned run that are the same in its executions.
+typedef struct tide_report_repeats {
+    uint32_t *tensors; ///< [n] items of the first of these executions
+    size_t n;          ///< 0: nothing is repeated
+    bool *is_repeated; ///< [executions] whether it has exactly these tensors, from step to step
+} tide_report_repeats;
 
 typedef struct tide_report_side {
     tide_subject *subject;
@@ -62,10 +70,11 @@ typedef struct tide_report_side {
     uint32_t *live;      ///< [n_live] those that the page's script knows, the same way; NULL: all of them
     size_t n_live;
     uint64_t live_rest_bytes; ///< of all others
-    bool knows_reserved;      ///< of a trace: what was taken from the system was recorded
-    uint64_t reserved_bytes;  ///< with knows_reserved: its peak
-    tide_moment reserved_at;  ///< and where that is
-    uint64_t needs_bytes;     ///< to run: buffers and what persists (plan), the peak, reserved if known (trace)
+    tide_report_repeats repeats;
+    bool knows_reserved;     ///< of a trace: what was taken from the system was recorded
+    uint64_t reserved_bytes; ///< with knows_reserved: its peak
+    tide_moment reserved_at; ///< and where that is
+    uint64_t needs_bytes;    ///< to run: buffers and what persists (plan), the peak, reserved if known (trace)
 } tide_report_side;
 
 typedef struct tide_report {
@@ -80,6 +89,13 @@ tide_status tide_report_gather(tide_subject *a, tide_subject *b, const tide_repo
 void tide_report_deinit(tide_report *r);
 /// Chooses what is drawn and listed: `weights`, `largest`, `live` of a side whose `why` is known. TIDE_ERR_NOMEM.
 tide_status tide_report_choose(tide_report_side *s, tide_error *err) TIDE_NODISCARD;
+
+/// Finds `repeats` of a side whose `live` is known. TIDE_ERR_NOMEM.
+tide_status tide_report_find_repeats(tide_report_side *s, tide_error *err) TIDE_NODISCARD;
+void tide_report_repeats_deinit(tide_report_side *s);
+bool tide_report_is_repeated(const tide_report_side *s, uint32_t item);
+/// Whether it went through the whole program, so that its steps are those of the subject, one by one.
+bool tide_report_has_all_steps(const tide_subject_facts *f, const tide_execution *e);
 
 /// Whether it is one of the weights that the page opens with as one row.
 bool tide_report_is_folded(const tide_report_side *s, uint32_t item);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/answer_tables.h"
+#include "analysis/bisect.h"
 #include "core/base/host_alloc.h"
 #include "core/base/map.h"
 #include "reports/render.h"
@@ -39,7 +40,9 @@ static void word(tide_json_out *j, words *w, const char *text) {
 /// The data of the table.
 typedef struct item_source {
     const tide_report_side *side;
-    bool *failed; // an item could not be looked up
+    const uint32_t *items; // [n] items of the rows; NULL: the first n
+    bool repeats;          // they are the tensors that executions repeat
+    bool *failed;          // an item could not be looked up
 } item_source;
 
 static void item_role(const void *row, tide_cell *v) {
@@ -53,16 +56,25 @@ static void item_region(const void *row, tide_cell *v) {
     const size_t region = tide_space_region_at(&s->space, lo);
     if (region != SIZE_MAX) tide_cell_count(v, region);
 }
+/// Where an item stands among the tensors that executions repeat, which are in the order of the items.
+static size_t tensor_index(const tide_report_repeats *r, uint32_t item) {
+    size_t lo = 0, hi = r->n;
+    TIDE_BISECT(lo, hi, r->tensors[mid] < item);
+    return lo < r->n && r->tensors[lo] == item ? lo : SIZE_MAX;
+}
 static void item_lies_in(const void *row, tide_cell *v) {
-    const tide_report_side *s = ((const item_source *)v->table->data)->side;
+    const item_source *source = v->table->data;
+    const tide_report_side *s = source->side;
     const tide_item_facts *x = row;
     tide_item_facts facts;
     if (x->shape.alias == TIDE_ALIAS_NONE) return;
     if (tide_subject_item(s->subject, x->item, &facts, NULL) != TIDE_OK) {
-        *((const item_source *)v->table->data)->failed = true;
+        *source->failed = true;
         return;
     }
-    const size_t at = facts.alias_of != TIDE_NO_ITEM ? tide_report_live_index(s, facts.alias_of) : SIZE_MAX;
+    if (facts.alias_of == TIDE_NO_ITEM) return;
+    const size_t at =
+        source->repeats ? tensor_index(&s->repeats, facts.alias_of) : tide_report_live_index(s, facts.alias_of);
     if (at != SIZE_MAX) tide_cell_count(v, at);
 }
 
@@ -84,9 +96,43 @@ static const tide_column item_columns[] = {
 };
 
 static const void *item_row(const tide_table *t, size_t i, void *room) {
-    const tide_report_side *s = ((const item_source *)t->data)->side;
-    return tide_table_item_row(s->items, s->live != NULL ? s->live[i] : (uint32_t)i, room);
+    const item_source *source = t->data;
+    return tide_table_item_row(source->side->items, source->items != NULL ? source->items[i] : (uint32_t)i, room);
 }
+
+// tensors that executions repeat: of the plan, between which of their steps
+
+static const tide_lifetime *tensor_of(const void *row, const tide_cell *v) {
+    const tide_executions *x = ((const item_source *)v->table->data)->side->facts->executions;
+    return &x->plan->lifetimes.items[tide_planned_tensor(((const tide_item_facts *)row)->id)];
+}
+static void step_of(int64_t step, tide_cell *v) {
+    const tide_subject_facts *f = ((const item_source *)v->table->data)->side->facts;
+    size_t lo = 0, hi = f->n_steps;
+    TIDE_BISECT(lo, hi, f->step_number[mid] < step);
+    tide_cell_count(v, lo);
+}
+static void tensor_number(const void *row, tide_cell *v) {
+    tide_cell_count(v, tide_planned_tensor(((const tide_item_facts *)row)->id));
+}
+static void tensor_from(const void *row, tide_cell *v) { step_of(tensor_of(row, v)->begin_step, v); }
+static void tensor_to(const void *row, tide_cell *v) { step_of(tensor_of(row, v)->end_step, v); }
+
+static const tide_column tensor_columns[] = {
+    {"number", NULL, TIDE_UNIT_COUNT, .get = tensor_number},
+    {"name", NULL, TIDE_UNIT_TEXT, TIDE_AT(tide_item_facts, site.name)},
+    {"owner", NULL, TIDE_UNIT_TEXT, TIDE_AT(tide_item_facts, site.owner)},
+    {"kind", NULL, TIDE_UNIT_KIND, TIDE_AT(tide_item_facts, shape.kind)},
+    {"role", NULL, TIDE_UNIT_TEXT, .get = item_role},
+    {"size_bytes", NULL, TIDE_UNIT_BYTES, TIDE_AT(tide_item_facts, shape.size_bytes)},
+    {"reserved_bytes", NULL, TIDE_UNIT_BYTES, TIDE_AT(tide_item_facts, shape.reserved_bytes)},
+    {"from", NULL, TIDE_UNIT_COUNT, .get = tensor_from},
+    {"to", NULL, TIDE_UNIT_COUNT, .get = tensor_to},
+    {"fill", NULL, TIDE_UNIT_COUNT, TIDE_AT(tide_item_facts, shape.fill)},
+    {"place", NULL, TIDE_UNIT_ADDRESS, TIDE_AT(tide_item_facts, place)},
+    {"region", NULL, TIDE_UNIT_COUNT, .get = item_region},
+    {"lies_in", NULL, TIDE_UNIT_COUNT, .get = item_lies_in},
+};
 
 /// A column as an array: numbers, and of a text its place among the words.
 static void add_column(tide_json_out *j, const tide_table *t, size_t column, words *w) {
@@ -104,17 +150,46 @@ static void add_column(tide_json_out *j, const tide_table *t, size_t column, wor
     tide_json_close(j, ']');
 }
 
-/// Keys items_left_out, left_out_bytes, items, steps and words of the object that is open.
+static void add_columns(tide_json_out *j, const char *key, const tide_table *t, words *w) {
+    tide_json_open(j, key, '{');
+    for (size_t c = 0; c < t->n_columns; c++) add_column(j, t, c, w);
+    tide_json_close(j, '}');
+}
+
+/// Keys items, of which those are left out that executions repeat, and tensors, which these are; null: none.
+static void add_item_columns(tide_json_out *j, const tide_report_side *s, words *w) {
+    uint32_t *others = NULL;
+    item_source source = {.side = s, .items = s->live, .failed = &w->failed};
+    tide_table t = {TIDE_COLUMNS(item_columns), .row = item_row,    .n_rows = s->n_live, .data = &source,
+                    .facts = s->facts,          .from_origin = true};
+    if (s->repeats.n > 0) {
+        size_t n = 0;
+        others = tide_host_alloc((s->items->n + 1) * sizeof *others);
+        if (others == NULL) w->failed = true;
+        for (uint32_t i = 0; others != NULL && i < s->items->n; i++)
+            if (!tide_report_is_repeated(s, i)) others[n++] = i;
+        source.items = others;
+        t.n_rows = n;
+    }
+    add_columns(j, "items", &t, w);
+    if (s->repeats.n == 0) {
+        tide_json_null(j, "tensors");
+    } else {
+        source.items = s->repeats.tensors;
+        source.repeats = true;
+        t = (tide_table){TIDE_COLUMNS(tensor_columns), .row = item_row, .n_rows = s->repeats.n, .data = &source,
+                         .facts = s->facts};
+        add_columns(j, "tensors", &t, w);
+    }
+    tide_host_free(others);
+}
+
+/// Keys items_left_out, left_out_bytes, items, tensors, steps and words of the object that is open.
 static void add_items(tide_json_out *j, const tide_report_side *s) {
     words w = {0};
-    const item_source source = {s, &w.failed};
-    const tide_table items = {TIDE_COLUMNS(item_columns), .row = item_row,    .n_rows = s->n_live, .data = &source,
-                              .facts = s->facts,          .from_origin = true};
     tide_json_u64(j, "items_left_out", s->items->n - s->n_live);
     tide_json_u64(j, "left_out_bytes", s->live_rest_bytes);
-    tide_json_open(j, "items", '{');
-    for (size_t c = 0; c < items.n_columns; c++) add_column(j, &items, c, &w);
-    tide_json_close(j, '}');
+    add_item_columns(j, s, &w);
     // names of steps, among the same words
     tide_json_open(j, "steps", '{');
     tide_json_open_flat(j, "begin", '[');
@@ -134,22 +209,13 @@ static void add_items(tide_json_out *j, const tide_report_side *s) {
 
 // ---- executions ----
 
-/// Beyond these the page says when executions ran, not their steps.
-enum { MAX_EXECUTIONS = 2000, MAX_EXECUTION_STEPS = 5000 };
-
-/// Whether it went through the whole program, so that its steps are those of the subject, one by one.
-static bool has_all_steps(const tide_subject_facts *f, const tide_execution *e) {
-    const tide_execution_step *steps = tide_execution_steps(f->executions, e);
-    if (e->n_steps != f->n_steps) return false;
-    for (size_t i = 0; i < e->n_steps; i++)
-        if (steps[i].step != f->step_number[i]) return false;
-    return true;
-}
+/// Beyond these the page says when executions ran, not their steps, but where their tensors hang on them.
+enum { MAX_EXECUTION_STEPS = 5000 };
 
 /// Where its steps begin, each from the one before; null: it has not all of them, or there are too many.
 static void execution_steps(tide_json_out *j, const tide_subject_facts *f, const tide_execution *e, bool fit) {
     const tide_execution_step *steps = tide_execution_steps(f->executions, e);
-    if (!fit || !has_all_steps(f, e)) {
+    if (!fit || !tide_report_has_all_steps(f, e)) {
         tide_json_null(j, NULL);
         return;
     }
@@ -166,7 +232,7 @@ static void add_executions(tide_json_out *j, const tide_report_side *s) {
     const tide_subject_facts *f = s->facts;
     const tide_executions *x = f->executions;
     size_t n_steps = 0;
-    if (x == NULL || x->n == 0 || x->n > MAX_EXECUTIONS) {
+    if (x == NULL || x->n == 0 || x->n > TIDE_REPORT_MAX_EXECUTIONS) {
         tide_json_null(j, "executions");
         return;
     }
@@ -186,7 +252,14 @@ static void add_executions(tide_json_out *j, const tide_report_side *s) {
     }
     tide_json_close(j, ']');
     tide_json_open(j, "steps", '[');
-    for (size_t i = 0; i < x->n; i++) execution_steps(j, f, &x->items[i], n_steps <= MAX_EXECUTION_STEPS);
+    for (size_t i = 0; i < x->n; i++) {
+        const bool repeats = s->repeats.n > 0 && s->repeats.is_repeated[i];
+        execution_steps(j, f, &x->items[i], repeats || n_steps <= MAX_EXECUTION_STEPS);
+    }
+    tide_json_close(j, ']');
+    tide_json_open_flat(j, "idle", '['); // when the last tensor of those that are repeated went; null: it repeats none
+    for (size_t i = 0; s->repeats.n > 0 && i < x->n; i++)
+        tide_json_u64_if(j, NULL, s->repeats.is_repeated[i], tide_report_time(f, (int64_t)x->items[i].idle_ns));
     tide_json_close(j, ']');
     tide_json_close(j, '}');
 }

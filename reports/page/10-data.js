@@ -3,6 +3,7 @@ const doc = JSON.parse(document.getElementById('tidemark-data').textContent);
 const el = (id) => document.getElementById(id);
 
 function prepare(side) {
+  repeat(side);
   const it = side.items, n = it.begin.length;
   const text = (column) => (i) => (it[column][i] === null ? '' : side.words[it[column][i]]);
   side.n = n;
@@ -29,6 +30,29 @@ function prepare(side) {
     if (same) same.push(i); else side.byName.set(side.name(i), [i]);
   }
   return side;
+}
+/// The tensors of a planned run are written once: each execution that has them has them from step to step. With these
+/// the items are all there are, in their order: by begin, then the largest first, then by execution and number.
+function repeat(side) {
+  const it = side.items, t = side.tensors, x = side.executions;
+  const made = it.begin.map((begin, i) => ({begin, end: it.end[i], size: it.size_bytes[i], execution: -1, at: i, number: i}));
+  if (t) x.idle.forEach((idle, k) => {
+    if (idle === null) return;
+    let now = x.begin[k];
+    const times = x.steps[k].map((by) => (now += by));
+    times.push(idle);
+    t.from.forEach((from, at) => made.push({begin: times[from], end: times[t.to[at]], size: t.size_bytes[at], execution: k, at, number: t.number[at]}));
+  });
+  if (t) made.sort((a, b) => a.begin - b.begin || b.size - a.size || a.execution - b.execution || a.number - b.number);
+  const place = new Map(); // where each tensor of each execution stands
+  made.forEach((m, i) => { if (m.execution >= 0) place.set(m.execution * t.from.length + m.at, i); });
+  const all = {execution: made.map((m) => (m.execution < 0 ? null : m.execution))};
+  for (const column of Object.keys(it)) {
+    const other = {begin: (m) => m.begin, end: (m) => m.end, id: () => null, open: () => 0,
+      lies_in: (m) => (t.lies_in[m.at] === null ? null : place.get(m.execution * t.from.length + t.lies_in[m.at]))}[column];
+    all[column] = made.map((m) => (m.execution < 0 ? it[column][m.at] : other ? other(m) : t[column][m.at]));
+  }
+  side.items = all;
 }
 /// Item n, behind all others, stands for the weights while they are folded; `weights` are those that it stands for now.
 function addWeights(side) {

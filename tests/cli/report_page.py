@@ -395,6 +395,29 @@ class Page(Case):
         changes = [k for k in range(n) if k == 0 or (low[k], high[k]) != (low[k - 1], high[k - 1])]
         self.assertEqual(data["curve"], {"columns": n, "at": changes, "min": [low[k] for k in changes], "max": [high[k] for k in changes]})
 
+    def test_tensors_of_executions_stand_once(self):
+        """Each execution costs the times of its steps; what the page makes of that is what the JSON report lists."""
+        model, sizes = SAMPLES / "squeezenet1_1.json", []
+        for n in (2, 6):
+            trace = self.trace(model, "-n", n)
+            page = self.report(trace)
+            sizes.append(len(re.search(r'id="tidemark-data">(.*?)</script>', page.read_text(), re.S).group(1)))
+        steps = tidemark.ask(trace, "SELECT count(*) FROM plan_step")[0][0]
+        self.assertLess(sizes[1] - sizes[0], 4 * (steps * 8 + 100) + 8000, "an execution costs its steps; the curve may change")
+        self.ok("report", trace, "-o", self.dir / "r.json")
+        said = json.loads((self.dir / "r.json").read_text())["sides"][0]["items"]
+        self.assertGreater(sum(i["name"] == "conv1.scratch" or i["name"] == "relu1.out" for i in said), 6)
+        self.open(page, EVERYTHING)
+        rows = []
+        while True:
+            rows += self.b.js("return [...document.querySelectorAll('#items tbody tr')].map(tr => [...tr.cells].map(td => td.textContent))")
+            if self.b.js("return document.getElementById('items-on').disabled"):
+                break
+            self.b.click("#items-on")
+        text = lambda v: "" if v is None else str(v)
+        self.assertEqual(rows, [[i["name"], text(i["owner"]), i["kind"], text(i["role"]), str(i["size_bytes"]), str(i["reserved_bytes"]),
+                                 str(i["begin_ns"]), "" if i["open_ended"] else str(i["end_ns"]), text(i["place"])] for i in said])
+
     def test_pools_over_time(self):
         """A band for each pool of the table, a mark for each segment that was taken or given back, with its reason; nothing
         of it without pools."""
