@@ -64,6 +64,7 @@ static const tide_column pool_columns[] = {
     {"requested_bytes", "Requested", BYTES, TIDE_AT(tide_pool, requested_bytes)},
     {"cached_bytes", "Cached", BYTES, TIDE_AT(tide_pool, cached_bytes)},
     {"unused_bytes", "Never used", BYTES, TIDE_AT(tide_pool, unused_bytes)},
+    {"wasted_bytes", "Unused on average", BYTES, .get = pool_wasted},
     {"largest_free_bytes", "Largest free", BYTES, TIDE_AT(tide_pool, largest_free_bytes)},
     {"peak_reserved_bytes", "Reserved peak", BYTES, TIDE_AT(tide_pool, peak_reserved_bytes)},
     {"n_blocks", "Blocks", COUNT, TIDE_AT(tide_pool, n_blocks)},

@@ -150,6 +150,7 @@ static tide_status gather_side(tide_subject *subject, tide_report_side *s, tide_
     if (s->facts->end > s->facts->begin)
         TIDE_TRY(
             tide_pools_over(subject, s->facts->begin, s->facts->end, TIDE_REPORT_POOL_COLUMNS, NULL, &s->history, err));
+    TIDE_TRY(tide_report_find_rooms(s, err));
     s->needs_bytes = needs(s);
     if (s->facts->is_trace) TIDE_TRY(tide_leaks_find(subject, &s->leaks, err));
     tide_error why = TIDE_ERROR_INIT;
@@ -179,6 +180,8 @@ static void side_deinit(tide_report_side *s) {
     tide_host_free(s->largest);
     tide_host_free(s->live);
     tide_report_repeats_deinit(s);
+    tide_host_free(s->rooms);
+    tide_host_free(s->buffers);
     tide_explanation_deinit(&s->why);
     tide_pools_deinit(&s->pools);
     tide_pool_history_deinit(&s->history);

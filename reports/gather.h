@@ -20,7 +20,8 @@ enum {
     TIDE_REPORT_MAX_POOLS = 12,        ///< pools of the page over time: the first of the table
     TIDE_REPORT_POOL_COLUMNS = 160,    ///< of each pool over time
     TIDE_REPORT_MAX_EXECUTIONS = 2000, ///< beyond these the page knows none
-    TIDE_REPORT_MAX_STILL = 280,       ///< bars and rows of the page that stand without a script: the largest
+    TIDE_REPORT_MAX_ROOMS = 5000,      ///< segments that the page's script knows; of more it knows none
+    TIDE_REPORT_MAX_STILL = 240,       ///< bars and rows of the page that stand without a script: the largest
 };
 
 /// What a step makes and frees, and the highest of the curve while it runs.
@@ -47,6 +48,22 @@ typedef struct tide_report_repeats {
     bool *is_repeated; ///< [executions] whether it has exactly these tensors, from step to step
 } tide_report_repeats;
 
+/// Memory of a pool. Addresses of a trace, or of a plan bytes from the begin of its buffer.
+typedef struct tide_report_room {
+    size_t pool; ///< its place in `pools`
+    uint64_t base, bytes;
+    int64_t begin, end; ///< end INT64_MAX: it was kept
+    const char *why;    ///< name of the block that it was taken for; "" not known
+} tide_report_room;
+/// A block of a trace that tensors of a plan lie in, cut to the axis.
+typedef struct tide_report_buffer {
+    const char *name;
+    tide_memory_kind kind;
+    uint64_t place, size_bytes, reserved_bytes;
+    int64_t begin, end;
+    bool open; ///< never freed
+} tide_report_buffer;
+
 typedef struct tide_report_side {
     tide_subject *subject;
     const tide_subject_facts *facts;
@@ -71,6 +88,10 @@ typedef struct tide_report_side {
     size_t n_live;
     uint64_t live_rest_bytes; ///< of all others
     tide_report_repeats repeats;
+    tide_report_room *rooms; ///< [n_rooms]
+    size_t n_rooms;
+    tide_report_buffer *buffers; ///< [n_buffers]
+    size_t n_buffers;
     bool knows_reserved;     ///< of a trace: what was taken from the system was recorded
     uint64_t reserved_bytes; ///< with knows_reserved: its peak
     tide_moment reserved_at; ///< and where that is
@@ -94,6 +115,8 @@ tide_status tide_report_choose(tide_report_side *s, tide_error *err) TIDE_NODISC
 tide_status tide_report_find_repeats(tide_report_side *s, tide_error *err) TIDE_NODISCARD;
 void tide_report_repeats_deinit(tide_report_side *s);
 bool tide_report_is_repeated(const tide_report_side *s, uint32_t item);
+/// Finds `rooms` and `buffers` of a side whose pools are known. TIDE_ERR_NOMEM, and the errors of reading a trace.
+tide_status tide_report_find_rooms(tide_report_side *s, tide_error *err) TIDE_NODISCARD;
 /// Whether it went through the whole program, so that its steps are those of the subject, one by one.
 bool tide_report_has_all_steps(const tide_subject_facts *f, const tide_execution *e);
 

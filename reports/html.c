@@ -18,7 +18,9 @@ static const char controls[] =
     "<label>Sort by <select id=\"live-sort\"><option value=\"size\">size</option><option value=\"begin\">begin</option>"
     "<option value=\"life\">life</option><option value=\"place\">place</option><option "
     "value=\"name\">name</option></select></label>\n"
-    "<label>View <select id=\"live-view\"></select></label>\n";
+    "<label>View <select id=\"live-view\"></select></label>\n"
+    "<label>Go to <input id=\"live-goto\" placeholder=\"peak, exec:12, 50%\"></label>"
+    "<span id=\"live-goto-note\" role=\"status\"></span>\n";
 
 static const char pictures[] =
     "<span class=\"buttons\"><button type=\"button\" id=\"live-in\" aria-label=\"Zoom in\">+</button>"
@@ -34,10 +36,27 @@ static const char pictures[] =
     "<div id=\"live-space\">\n<p id=\"live-space-title\"></p>\n<canvas id=\"live-map\" "
     "aria-hidden=\"true\"></canvas>\n</div>\n"
     "<div id=\"live-note\" hidden></div>\n</div>\n"
-    "<p id=\"live-cursor\" role=\"status\"></p>\n<div id=\"live-details\" aria-live=\"polite\"></div>\n"
+    "<p id=\"live-cursor\" role=\"status\"></p>\n<p id=\"live-kinds\"></p>\n"
+    "<div id=\"live-details\" aria-live=\"polite\"></div>\n"
     "<p id=\"live-keys\" class=\"mute\">Keys: arrows move selection and cursor, + and \xE2\x88\x92 zoom, shift with "
-    "arrows pans, 0 whole, f fits, p peak, w folds weights, m memory over time, / search, Esc clears. Wheel over the "
-    "curve zooms, dragging pans.</p>\n</div>\n";
+    "arrows pans, 0 whole, f fits, p peak, w folds weights, m memory over time, g go to, / search, Esc clears. Wheel "
+    "over "
+    "the curve zooms, dragging pans.</p>\n";
+
+static const char answers[] =
+    "<div id=\"live-pools\" hidden>\n<h3>Pools at the cursor</h3>\n<canvas id=\"live-bands\" "
+    "aria-hidden=\"true\"></canvas>\n<p class=\"mute\">Filled: used. Hatched: cached. Marks: where the pool took more, "
+    "and gave back.</p>\n<p class=\"tools\"><label>A request of <input id=\"pools-request\" placeholder=\"64 "
+    "MiB\"></label></p>\n<div id=\"pools-answer\" aria-live=\"polite\"></div>\n<div id=\"pools-growth\"></div>\n<div "
+    "id=\"pools-worst\"></div>\n<div id=\"pools-waste\"></div>\n</div>\n"
+    "<details id=\"live-executions-box\"><summary>Executions</summary>\n<div "
+    "id=\"live-executions\"></div>\n</details>\n"
+    "<details id=\"live-kind-box\"><summary>Peaks of the kinds</summary>\n<div "
+    "id=\"live-kind-peaks\"></div>\n</details>\n"
+    "<details id=\"live-two-box\"><summary>Two moments</summary>\n<p class=\"tools\"><label>From <input "
+    "id=\"two-a\" value=\"peak\"></label><label>To <input id=\"two-b\" value=\"cursor\"></label><button "
+    "type=\"button\" "
+    "id=\"two-go\">Compare</button></p>\n<div id=\"two-out\" aria-live=\"polite\"></div>\n</details>\n</div>\n";
 
 /// Pictures with their controls.
 static void add_live(const tide_report *r, tide_text *out) {
@@ -47,6 +66,7 @@ static void add_live(const tide_report *r, tide_text *out) {
         tide_text_add(out, "<label>Of <select id=\"live-side\"><option value=\"0\">A</option><option "
                            "value=\"1\">B</option></select></label>\n");
     tide_text_add(out, pictures);
+    tide_text_add(out, answers);
 }
 
 // ---- the table of items ----
@@ -69,9 +89,11 @@ static void add_items(const tide_report_side *s, const tide_report_table *t, tid
     if (s->n_largest < s->items->n)
         tide_text_addf(out, "%zu of %zu, those alive at the peak first; the others hold %s in sum.", s->n_largest,
                        s->items->n, tide_format_bytes(s->rest_bytes, size, sizeof size));
-    tide_text_add(out,
-                  "</p>\n<p id=\"items-pages\" hidden><button type=\"button\" id=\"items-back\">Back</button> <span "
-                  "id=\"items-page\"></span> <button type=\"button\" id=\"items-on\">On</button></p>\n</section>\n");
+    tide_text_add(
+        out, "</p>\n<p id=\"items-pages\" hidden><button type=\"button\" id=\"items-back\">Back</button> <span "
+             "id=\"items-page\"></span> <button type=\"button\" id=\"items-on\">On</button></p>\n<p id=\"items-save\" "
+             "hidden>Save what is listed: <button type=\"button\" id=\"items-csv\">CSV</button> <button "
+             "type=\"button\" id=\"items-json\">JSON</button></p>\n</section>\n");
 }
 
 enum { MAX_TABLE_ROWS = 100 };
@@ -262,13 +284,14 @@ static void add_still(const tide_report *r, const tide_report_side *s, const cha
 /// What a side's pools are over time; the page has it beside the live pictures too.
 static void add_pools(const tide_report *r, const tide_report_side *s, const char *of, tide_text *out) {
     if (s->pools.n == 0 || s->history.columns == NULL) return;
-    tide_text_addf(out,
-                   "<section>\n<h2>Pools over time%s</h2>\n<p class=\"mute\">Filled: used by blocks or tensors. "
-                   "Light: cached, taken from the system and kept. Marks: where it took more, and gave back. "
-                   "Fragmented: the share of what is cached that lies outside of its largest free block.",
-                   !r->has_b      ? ""
-                   : of[0] == 'a' ? ": A"
-                                  : ": B");
+    tide_text_addf(
+        out,
+        "<section class=\"pools\">\n<h2>Pools over time%s</h2>\n<p class=\"mute\">Filled: used by blocks or tensors. "
+        "Light: cached, taken from the system and kept. Marks: where it took more, and gave back. "
+        "Fragmented: the share of what is cached that lies outside of its largest free block.",
+        !r->has_b      ? ""
+        : of[0] == 'a' ? ": A"
+                       : ": B");
     if (s->pools.n > TIDE_REPORT_MAX_POOLS)
         tide_text_addf(out, " The largest %d of %zu are drawn; the table has all of them.", TIDE_REPORT_MAX_POOLS,
                        s->pools.n);

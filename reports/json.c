@@ -134,13 +134,33 @@ static const tide_column tensor_columns[] = {
     {"lies_in", NULL, TIDE_UNIT_COUNT, .get = item_lies_in},
 };
 
-/// A column as an array: numbers, and of a text its place among the words.
+static bool is_same(tide_unit unit, const tide_cell *a, const tide_cell *b) {
+    if (a->known != b->known || !a->known) return a->known == b->known;
+    if (tide_unit_is_words(unit)) return strcmp(a->text, b->text) == 0;
+    return unit == TIDE_UNIT_TIME ? a->i == b->i : a->u == b->u;
+}
+
+/// Whether all rows say the same in that column.
+static bool is_one_value(const tide_table *t, size_t column) {
+    tide_row_room room;
+    tide_cell first, v;
+    if (t->n_rows < 2) return false;
+    tide_table_cell(t, tide_table_row(t, 0, &room), column, &first);
+    for (size_t i = 1; i < t->n_rows; i++) {
+        tide_table_cell(t, tide_table_row(t, i, &room), column, &v);
+        if (!is_same(t->columns[column].unit, &first, &v)) return false;
+    }
+    return true;
+}
+
+/// A column as an array: numbers, and of a text its place among the words. What is the same in all rows stands once.
 static void add_column(tide_json_out *j, const tide_table *t, size_t column, words *w) {
     tide_row_room room;
     const tide_unit unit = t->columns[column].unit;
+    const size_t n = is_one_value(t, column) ? 1 : t->n_rows;
     tide_cell v;
     tide_json_open_flat(j, t->columns[column].key, '[');
-    for (size_t i = 0; i < t->n_rows && !j->out->failed; i++) {
+    for (size_t i = 0; i < n && !j->out->failed; i++) {
         tide_table_cell(t, tide_table_row(t, i, &room), column, &v);
         if (tide_unit_is_words(unit))
             word(j, w, v.known ? v.text : NULL);
@@ -152,6 +172,7 @@ static void add_column(tide_json_out *j, const tide_table *t, size_t column, wor
 
 static void add_columns(tide_json_out *j, const char *key, const tide_table *t, words *w) {
     tide_json_open(j, key, '{');
+    tide_json_u64(j, "n", t->n_rows);
     for (size_t c = 0; c < t->n_columns; c++) add_column(j, t, c, w);
     tide_json_close(j, '}');
 }
@@ -264,10 +285,66 @@ static void add_executions(tide_json_out *j, const tide_report_side *s) {
     tide_json_close(j, '}');
 }
 
+// ---- pools: memory that they have, and what lies behind the tensors of a run ----
+
+static void time_if(tide_json_out *j, const char *key, const tide_report_side *s, bool known, int64_t t) {
+    tide_json_u64_if(j, key, known, known ? tide_report_time(s->facts, t) : 0);
+}
+
+static void add_rooms(tide_json_out *j, const tide_report_side *s) {
+    tide_json_open(j, "rooms", '[');
+    for (size_t i = 0; i < s->n_rooms; i++) {
+        const tide_report_room *r = &s->rooms[i];
+        tide_json_open_flat(j, NULL, '{');
+        tide_json_u64(j, "pool", r->pool);
+        tide_json_u64(j, "base", r->base);
+        tide_json_u64(j, "bytes", r->bytes);
+        time_if(j, "begin", s, true, r->begin);
+        time_if(j, "end", s, r->end != INT64_MAX, r->end);
+        tide_json_text_or_null(j, "why", r->why);
+        tide_json_close(j, '}');
+    }
+    tide_json_close(j, ']');
+}
+
+static void add_pools(tide_json_out *j, const tide_report_side *s) {
+    tide_json_open(j, "pools", '[');
+    for (size_t i = 0; i < s->pools.n; i++) {
+        const tide_pool *p = &s->pools.items[i];
+        tide_json_open_flat(j, NULL, '{');
+        tide_json_text(j, "name", p->name);
+        tide_json_text(j, "device", p->device);
+        tide_json_text(j, "kind", tide_memory_kind_name(p->kind));
+        tide_json_bool(j, "tells_segments", p->tells_segments);
+        tide_json_bool(j, "planned", p->is_planned);
+        tide_json_u64(j, "context", p->context);
+        tide_json_u64_if(j, "wasted_bytes", p->is_planned, p->wasted_bytes);
+        tide_json_close(j, '}');
+    }
+    tide_json_close(j, ']');
+    add_rooms(j, s);
+    tide_json_open(j, "buffers", '[');
+    for (size_t i = 0; i < s->n_buffers; i++) {
+        const tide_report_buffer *b = &s->buffers[i];
+        tide_json_open_flat(j, NULL, '{');
+        tide_json_text(j, "name", b->name);
+        tide_json_text(j, "kind", tide_memory_kind_name(b->kind));
+        tide_json_u64(j, "place", b->place);
+        tide_json_u64(j, "size_bytes", b->size_bytes);
+        tide_json_u64(j, "reserved_bytes", b->reserved_bytes);
+        time_if(j, "begin", s, true, b->begin);
+        time_if(j, "end", s, true, b->end);
+        tide_json_bool(j, "open", b->open);
+        tide_json_close(j, '}');
+    }
+    tide_json_close(j, ']');
+}
+
 /// The page folds weights where they hold more than half of the peak.
 static void add_page(tide_json_out *j, const tide_report_side *s) {
     tide_json_bool(j, "folds_weights", s->weights.folded);
     add_executions(j, s);
+    add_pools(j, s);
 }
 
 // ---- facts ----

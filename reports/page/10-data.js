@@ -15,6 +15,7 @@ function prepare(side) {
   const shift = (list) => { for (let i = 0; i < list.length; i++) list[i] -= side.zero; };
   shift(it.begin); shift(it.end); shift(side.steps.begin);
   side.peak.t -= side.zero;
+  for (const r of [...side.rooms, ...side.buffers]) { r.begin -= side.zero; r.end = r.end === null ? Infinity : r.end - side.zero; }
   addWeights(side);
   addSteps(side);
   const named = text('name');
@@ -34,6 +35,13 @@ function prepare(side) {
 /// The tensors of a planned run are written once: each execution that has them has them from step to step. With these
 /// the items are all there are, in their order: by begin, then the largest first, then by execution and number.
 function repeat(side) {
+  for (const columns of [side.items, side.tensors]) {
+    if (!columns) continue;
+    const n = columns.n;
+    delete columns.n;
+    for (const column of Object.keys(columns)) // what is the same in all rows stands once
+      if (columns[column].length < n) columns[column] = new Array(n).fill(columns[column][0]);
+  }
   const it = side.items, t = side.tensors, x = side.executions;
   const made = it.begin.map((begin, i) => ({begin, end: it.end[i], size: it.size_bytes[i], execution: -1, at: i, number: i}));
   if (t) x.idle.forEach((idle, k) => {

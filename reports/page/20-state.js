@@ -73,7 +73,7 @@ function show(i) {
   if (i < 0 || i >= s.n) return;
   if (state.fold && s.isWeight(i)) state.fold = false;
   if (!passes(s, i)) state.kind = 'all';
-  if (state.q && !s.haystack[i].includes(state.q.toLowerCase())) state.q = '';
+  if (state.q && !matches(s, i, state.q.toLowerCase())) state.q = '';
 }
 
 /// After a change: the address is brought up to date and everything is drawn once, in the next frame.
@@ -116,6 +116,15 @@ function passes(s, i) {
   if (state.kind === 'changing') return s.items.begin[i] > 0 || s.items.end[i] < s.span;
   return s.kindOf(i) === state.kind;
 }
+/// By name or operator; 0x7f12 and @4096: what lies at that address, of a plan at that place, at any time.
+function matches(s, i, want) {
+  const found = /^(0x[\da-f]+|@(?:0x[\da-f]+|\d+))$/.exec(want), it = s.items;
+  if (!found) return s.haystack[i].includes(want);
+  const address = +found[1].replace('@', ''), lies = (at) => it.place[i] <= at && at < it.place[i] + it.reserved_bytes[i];
+  if (it.place[i] === null) return false;
+  if (s.axis === 'steps' || it.role[i] === null) return lies(address);
+  return lies(address) || s.buffers.some((b) => b.place <= address && address < b.place + b.size_bytes && lies(address - b.place));
+}
 /// Who searches, or asks for weights alone, gets them one by one.
 function foldsRows() { return state.fold && !state.q && state.kind !== 'Persistent'; }
 const rowsMade = {key: '', rows: []};
@@ -126,7 +135,7 @@ function rows() {
   const s = here(), want = state.q.toLowerCase(), weights = [];
   let out = [];
   for (let i = 0; i < s.n; i++) {
-    if (want && !s.haystack[i].includes(want)) continue;
+    if (want && !matches(s, i, want)) continue;
     if (!passes(s, i)) continue;
     if (foldsRows() && s.isWeight(i)) weights.push(i);
     else out.push(i);

@@ -25,9 +25,9 @@ function where(s, step) {
 }
 function drawDetails() {
   const s = here(), step = stepAt(s, state.cursor), box = el('live-details');
-  const live = curveAt(s, state.cursor);
+  const live = liveAt(s, state.cursor);
   el('live-cursor').textContent = 'Cursor at ' + timeWords(s, state.cursor) + where(s, step) + ': ' +
-    bytes(live) + ' live' + (s.peak.bytes ? ', ' + (100 * live / s.peak.bytes).toFixed(0) + ' % of the peak' : '') + '.';
+    inFull(live) + ' live' + (s.peak.bytes ? ', ' + (100 * live / s.peak.bytes).toFixed(0) + ' % of the peak' : '') + '.';
   box.textContent = '';
   if (state.sel < 0) {
     const p = document.createElement('p');

@@ -40,9 +40,11 @@ function sortTable(table, column, head) {
 }
 function startSorting() {
   for (const table of document.querySelectorAll('table')) {
-    if (table.id === 'items' || !table.tHead) continue;
-    [...table.tBodies[0].rows].forEach((tr, k) => { tr.dataset.at = k; }); // equal ones stay as they were written
-    [...table.tHead.rows[0].cells].forEach((th, column) => headButton(th).addEventListener('click', () => sortTable(table, column, th)));
+    if (table.id !== 'items' && table.tHead) sortable(table);
   }
+}
+function sortable(table) {
+  [...table.tBodies[0].rows].forEach((tr, k) => { tr.dataset.at = k; }); // equal ones stay as they were written
+  [...table.tHead.rows[0].cells].forEach((th, column) => headButton(th).addEventListener('click', () => sortTable(table, column, th)));
 }
 if (!document.getElementById('tidemark-data')) startSorting(); // a page without data has nothing else

@@ -104,6 +104,7 @@ const keys = {
   0: () => { whole(); changed(); }, f: fit, p: toPeak,
   m: () => setView(state.view === 'memory' ? 'lifetimes' : 'memory'),
   w: fold,
+  g: () => el('live-goto').focus(),
   '/': () => el('live-search').focus(),
   Escape: () => { state.sel = -1; changed(); },
 };

@@ -7,6 +7,7 @@ function draw() {
   drawMap();
   drawFold();
   drawDetails();
+  drawKinds();
 }
 function start() {
   document.documentElement.classList.add('js');
@@ -18,6 +19,9 @@ function start() {
   startPointer();
   startBar();
   startSorting();
+  startMoments();
+  startExport();
+  startPools();
   onChange(draw);
   onChange(drawTable);
   if (state.sel >= 0) reveal(state.sel);
