@@ -19,7 +19,7 @@ static const char controls[] =
     "<option value=\"life\">life</option><option value=\"place\">place</option><option "
     "value=\"name\">name</option></select></label>\n"
     "<label>View <select id=\"live-view\"></select></label>\n"
-    "<label>Go to <input id=\"live-goto\" placeholder=\"peak, exec:12, 50%\"></label>"
+    "<label>Go to <input id=\"live-goto\" placeholder=\"exec:12, 50%\"></label>"
     "<span id=\"live-goto-note\" role=\"status\"></span>\n";
 
 static const char pictures[] =

@@ -64,7 +64,7 @@ function intoView() {
 function momentButton(s, t) {
   const b = document.createElement('button');
   b.type = 'button';
-  b.className = 'pick';
+  b.className = 'pick when';
   b.textContent = time(s, t);
   b.addEventListener('click', () => { state.cursor = t; intoView(); changed(); });
   return b;
@@ -90,16 +90,17 @@ function tableOf(heads, rows, label) {
     th.textContent = words;
     head.appendChild(th);
   }
+  const isWords = (v) => typeof v === 'string' && !/^[\d.]+( \S+)?$/.test(v) || v instanceof Node && !v.classList.contains('when');
   for (const cells of rows) {
     const tr = body.insertRow();
     cells.forEach((v, k) => {
       const td = cell(tr, '', k === 0 ? 'head' : 'text');
-      if (v instanceof Node) { td.appendChild(v); if (v.dataset.value) td.title = v.dataset.value; }
+      if (v instanceof Node) td.appendChild(v);
       else if (v !== null && typeof v === 'object') { td.textContent = bytes(v.bytes); td.title = v.bytes + ' B'; }
       else td.textContent = v === null ? '' : v;
+      if (k === 0 && !td.title && !isWords(v)) td.title = td.textContent; // sorts as a number
     });
   }
-  const isWords = (v) => typeof v === 'string' && !/^[\d.]+( \S+)?$/.test(v) || v instanceof Node && v.className !== 'pick';
   table.className = heads.map((h, k) => (rows.some((cells) => isWords(cells[k])) ? 'c' + k : '')).join(' ').trim();
   box.appendChild(table);
   sortable(table);
@@ -159,9 +160,21 @@ function timeSpan(ns) {
 function namesAt(s, t) {
   const it = s.items, found = new Map();
   const add = (name, n, size) => { const e = found.get(name) || {n: 0, bytes: 0}; e.n += n; e.bytes += size; found.set(name, e); };
+  const groups = new Map(); // tensors that lie in one another: each has what those before it have not
   for (let i = 0; i < s.n; i++) {
     if (!(it.begin[i] <= t && t < endOf(s, it, i))) continue;
-    add(s.name(i), 1, it.lies_in[i] !== null ? 0 : isTensor(s, i) ? it.reserved_bytes[i] : it.size_bytes[i]);
+    const root = rootOf(s, i);
+    if (!isTensor(s, i)) add(s.name(i), 1, it.size_bytes[i]);
+    else if (groups.has(root)) groups.get(root).push(i);
+    else groups.set(root, [i]);
+  }
+  for (const [root, list] of groups) {
+    let before = [];
+    for (const i of list.sort((a, b) => (b === root) - (a === root) || a - b)) {
+      const now = joined([...before.map((p) => [...p]), stretchOf(s, i)]);
+      add(s.name(i), 1, sizeOf(now) - sizeOf(before));
+      before = now;
+    }
   }
   for (const b of s.buffers) if (b.begin <= t && (b.open || t < b.end)) add('unused in the buffer', 1, b.size_bytes - valueAt(usedOf(s), t));
   return found;

@@ -166,7 +166,7 @@ function poolCurves(s, k) {
   return p.curves;
 }
 function drawBands() {
-  const s = here(), list = s.pools.map((p, k) => k).filter((k) => poolCurves(s, k)).slice(0, mostBands);
+  const s = here(), it = s.items, list = s.pools.map((p, k) => k).filter((k) => poolCurves(s, k)).slice(0, mostBands);
   const c = canvasOf('live-bands', list.length * (bandHeight + bandGap)), g = c.g, n = Math.max(1, Math.floor(c.plot));
   list.forEach((k, row) => {
     const {had, used} = poolCurves(s, k), top = had.bytes.reduce((most, v) => Math.max(most, v), 1), base = row * (bandHeight + bandGap) + bandHeight + 8;
@@ -179,6 +179,11 @@ function drawBands() {
     const p = s.pools[k], lines = [p.name + (p.context ? ' #' + p.context : ''), p.kind, bytes(valueAt(used, state.cursor)) + ' of ' + bytes(valueAt(had, state.cursor))];
     g.textAlign = 'right';
     lines.forEach((words, n) => { g.fillStyle = n ? colours.mute : colours.fg; g.fillText(cut(g, words, left - 14), left - 8, base - bandHeight + 6 + 14 * n); });
+    if (s.axis === 'steps') for (const i of throughPool(s, k)) {
+      const a = Math.max(xOf(c, it.begin[i]), left), room = Math.min(xOf(c, it.end[i]), left + c.plot) - a;
+      if (room < g.measureText(s.name(i)).width + 8) continue;
+      g.textAlign = 'left'; g.fillStyle = colours.fg; label(g, s.name(i), a + 4, base - 8);
+    }
     g.fillStyle = colours.peak;
     if (!s.pools[k].planned) for (const r of roomsOf(s, k)) for (const [t, up] of [[r.begin, 1], [r.end, -1]]) {
       if (t < state.t0 || t > state.t1) continue;
@@ -263,14 +268,24 @@ function drawWorst() {
 
 // ---- tensors of a plan's pools ----
 
-/// What each tensor leaves of its pool, while it is in it: of a colour one tensor at a time.
+/// Of a plan's colours: the tensors that have the pool, one at a time.
+const isColoured = (s) => s.axis === 'steps' && s.pools.length > 0 && /^pool /.test(s.pools[0].name);
+function throughPool(s, k) {
+  const it = s.items, p = s.pools[k];
+  if (!isColoured(s)) return [];
+  p.tensors = p.tensors || roomsOf(s, k).flatMap((room) => {
+    const out = [];
+    for (let i = 0; i < s.n; i++) if (it.lies_in[i] === null && it.reserved_bytes[i] > 0 && isIn(s, room, i)) out.push(i);
+    return out;
+  });
+  return p.tensors;
+}
+/// What each tensor leaves of its pool, while it is in it.
 function drawWaste() {
-  const s = here(), it = s.items, box = el('pools-waste'), isColour = s.axis === 'steps' && s.pools.length > 1 && s.pools.every((p) => p.planned) && /^pool /.test(s.pools[0].name);
+  const s = here(), it = s.items, box = el('pools-waste');
   box.textContent = '';
-  if (!isColour) return;
-  const rows = [];
-  for (const room of s.rooms) for (let i = 0; i < s.n; i++) if (it.lies_in[i] === null && it.reserved_bytes[i] > 0 && isTensor(s, i) && isIn(s, room, i)) rows.push([room, i]);
-  rows.sort((a, b) => a[0].pool - b[0].pool || it.begin[a[1]] - it.begin[b[1]]);
+  if (!isColoured(s)) return;
+  const rows = s.rooms.flatMap((room) => throughPool(s, room.pool).map((i) => [room, i]));
   box.replaceChildren(heading('Tensors that pass through the pools'), tableOf(['Tensor', 'Pool', 'From', 'To', 'Bytes', 'Left over'], rows.slice(0, 2000).map(([room, i]) =>
     [itemButton(i, s.name(i)), s.pools[room.pool].name, momentButton(s, it.begin[i]), momentButton(s, it.end[i]), {bytes: it.reserved_bytes[i]}, {bytes: room.bytes - it.reserved_bytes[i]}]), 'Tensors of the pools'));
 }

@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: MIT
 """The HTML report in a real Chromium: every control is used, the console is empty, no request leaves the page, with
 scripts off it is whole, and the accessibility rules hold. TIDE_PICTURES=FOLDER keeps a picture of each state."""
+import csv
 import http.server
+import io
 import json
 import os
 import pathlib
 import re
+import shutil
+import subprocess
+import tempfile
 import threading
 import unittest
 
@@ -25,7 +30,7 @@ ROWS = "return [...document.querySelectorAll('#items tbody tr')].map(tr => tr.ce
 
 
 @unittest.skipIf(browser.missing(), browser.missing())
-class Page(Case):
+class InBrowser(Case):
     @classmethod
     def setUpClass(cls):
         cls.b = browser.Browser()
@@ -65,6 +70,8 @@ class Page(Case):
             self.assertTrue(url.startswith(("file://", "about:", "data:", *self.local)), f"the page asked for {url}")
         super().tearDown()
 
+
+class Page(InBrowser):
     # ---- numbers ----
 
     def test_says_the_numbers_of_json_and_csv(self):
@@ -745,6 +752,362 @@ class Page(Case):
                 if name != "none":
                     self.b.keys("ArrowDown", "m", "+", "-", "f", "p", "0", "End", "Escape", "ArrowRight")
                 self.assertNotRegex(self.b.js("return document.body.innerText"), "NaN|undefined|Infinity")
+
+
+SQUEEZENET = SAMPLES / "squeezenet1_1.json"
+EXAMPLES = os.environ.get("TIDE_EXAMPLES_DIR")
+
+
+def unit(text):
+    """Nanoseconds of "12.5 ms"."""
+    number, of = text.split()
+    return float(number) * {"ns": 1, "\u00b5s": 1e3, "ms": 1e6, "s": 1e9}[of]
+
+
+class Segments:
+    """What SQL says of the segments of an allocator and of what lies in them: the answers of the page, found the slow way."""
+
+    def __init__(self, trace, kind):
+        self.begin, self.end = tidemark.ask(trace, "SELECT begin_ns, end_ns FROM run")[0]
+        back = {a: t for a, t in tidemark.ask(trace, "SELECT address, t_ns FROM events WHERE op = 'segment_free' ORDER BY event_id")}
+        self.segments = [(address, size, t, back.get(address, 1 << 63)) for address, size, t in tidemark.ask(
+            trace, "SELECT address, reserved_bytes, t_ns FROM events WHERE op = 'segment_alloc' AND kind = ? ORDER BY event_id", kind)]
+        self.blocks = [(a, b, n, t0, t1 if t1 is not None else 1 << 63) for a, b, n, t0, t1 in tidemark.ask(
+            trace, "SELECT address, reserved_bytes, name, alloc_ns, free_ns FROM blocks WHERE allocator = 'stream_caching'")]
+        self.times = sorted({t for b in self.blocks for t in b[3:5]} | {t for s in self.segments for t in s[2:4]})
+
+    def at(self, t):
+        """For each segment its blocks at a time, by address."""
+        return [(s, sorted(b for b in self.blocks if s[0] <= b[0] < s[0] + s[1] and b[3] <= t < b[4]))
+                for s in self.segments if s[2] <= t < s[3]]
+
+    @staticmethod
+    def free(segment, blocks):
+        edges = [segment[0]] + [e for b in blocks for e in (b[0], b[0] + b[1])] + [segment[0] + segment[1]]
+        return [hi - lo for lo, hi in zip(edges[::2], edges[1::2]) if hi > lo]
+
+    def request(self, t, size):
+        """(bytes in the way, their names, address); None: no segment is that large."""
+        tries = []
+        for segment, blocks in self.at(t):
+            for begin in [segment[0]] + [b[0] + b[1] for b in blocks]:
+                those = [b for b in blocks if b[0] < begin + size and b[0] + b[1] > begin]
+                if begin + size <= segment[0] + segment[1]:
+                    tries.append((sum(b[1] for b in those), len(those), begin, [b[2] for b in those]))
+        return min(tries) if tries else None
+
+    def next(self, t, size):
+        return next((u for u in self.times if t < u < self.end and any(
+            max(self.free(*pair), default=0) >= size for pair in self.at(u))), None)
+
+    def worst(self):
+        """(share, when) of the worst fragmentation within the run."""
+        def share(t):
+            free = [f for pair in self.at(t) for f in self.free(*pair)]
+            return 1 - max(free) / sum(free) if free else 0
+        return max(((share(t), -t) for t in self.times if self.begin <= t < self.end), default=None)
+
+    def spare_since(self, segment):
+        """From when on to its end the pool had as much cached as the segment has."""
+        spare = lambda t: sum(sum(self.free(*pair)) for pair in self.at(t)) >= segment[1]
+        since = None
+        for t in reversed([t for t in self.times if segment[2] <= t < min(segment[3], self.end)]):
+            if not spare(t):
+                break
+            since = t
+        return since
+
+
+class Questions(InBrowser):
+    """The table of docs/reports.md: each question is answered in the page as the command line or SQL answers it."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.made = pathlib.Path(tempfile.mkdtemp(prefix="tidemark-test-"))
+        cls.addClassCleanup(shutil.rmtree, cls.made, True)
+        cls.naive, cls.planned, cls.colour = cls.made / "naive.db", cls.made / "planned.db", cls.made / "colour.json"
+        steps = [["run", SQUEEZENET, "--naive", "--allocator", "stream_caching", "-n", 20, "-o", cls.naive],
+                 ["run", SQUEEZENET, "-n", 20, "-o", cls.planned],
+                 ["plan", SQUEEZENET, "--strategy", "greedy_color", "-o", cls.colour]]
+        if EXAMPLES:
+            cls.serve = cls.made / "serve.db"
+            subprocess.run([pathlib.Path(EXAMPLES) / "serve", cls.serve], check=True, stdout=subprocess.DEVNULL)
+        for file in ("naive", "planned", "colour") + (("serve",) if EXAMPLES else ()):
+            steps.append(["report", getattr(cls, file), "-o", cls.made / f"{file}.html"])
+        steps.append(["report", cls.naive, cls.planned, "-o", cls.made / "pair.html"])
+        for step in steps:
+            done = tidemark.run(*step)
+            assert done.returncode == 0, done.stderr
+
+    def see(self, file, go=None):
+        self.open(self.made / f"{file}.html")
+        if go:
+            self.put("#live-goto", go)
+
+    def put(self, css, text):
+        self.b.js("document.querySelector(arguments[0]).value = ''", css)
+        self.b.type(css, text + browser.KEYS["Enter"])
+
+    def rows(self, css):
+        """Cells of a table that the script made: a title says it exactly."""
+        return self.b.js("return [...document.querySelectorAll(arguments[0] + ' tbody tr')].map(tr => [...tr.cells].map(td => td.title || td.textContent))", css)
+
+    def text(self, css):
+        return self.b.js("return document.querySelector(arguments[0]).innerText", css).replace("\u2066", "").replace("\u2069", "")
+
+    def listed(self):
+        """Names, bytes and what they take of all that the table of items lists, weights one by one."""
+        self.b.js("if (document.getElementById('live-fold').getAttribute('aria-expanded') === 'false') document.getElementById('live-fold').click()")
+        self.b.settle()
+        return sorted((r[0], int(r[4]), int(r[5])) for r in self.rows("#items"))
+
+    def asked(self, *args):
+        return json.loads(self.ok("trace", *args, "--json").stdout)
+
+    def origin(self, trace):
+        return tidemark.ask(trace, "SELECT begin_ns FROM span")[0][0]
+
+    def test_1_the_peak_of_execution_12_and_who(self):
+        for file in ("naive", "planned"):
+            trace = getattr(self, file)
+            said = self.asked(trace, "--at", "exec:12", "--rows", 0)
+            self.see(file, "exec:12")
+            self.assertIn(f"({said['moment']['requested_bytes']:,} B) live", self.text("#live-cursor"))
+            self.assertIn("execution 12", self.text("#live-cursor"))
+            blocks = [b for b in said["blocks"] if not b["is_unused"]]
+            self.assertEqual([(name, takes if said["moment"]["live_tensors"] and name in planned else size) for name, size, takes in self.listed()
+                              for planned in [{b["name"] for b in blocks if b["execution"] is not None}]],
+                             sorted((b["name"], b["requested_bytes"]) for b in blocks))
+            self.b.js("document.getElementById('live-executions-box').open = true")
+            self.b.until("document.querySelectorAll('#live-executions tbody tr').length")
+            self.assertEqual(self.rows("#live-executions")[12][2], f"{said['moment']['requested_bytes']} B")
+
+    def test_2_alive_at_a_step_of_execution_12(self):
+        for file in ("naive", "planned"):
+            trace = getattr(self, file)
+            for step in ("5", "conv9"):
+                said = [b for b in self.asked(trace, "--at", f"exec:12:{step}", "--rows", 0)["blocks"] if not b["is_unused"]]
+                self.see(file, f"exec:12:{step}")
+                self.assertEqual([name for name, _, _ in self.listed()], sorted(b["name"] for b in said), (file, step))
+
+    def test_3_what_would_lower_it(self):
+        events = tidemark.ask(self.naive, "SELECT b.name, CASE op WHEN 'alloc' THEN b.requested_bytes ELSE -b.requested_bytes END FROM events e "
+                                          "JOIN blocks b USING (block_id) WHERE op IN ('alloc', 'free_completed') ORDER BY event_id")
+        self.see("naive")
+        found = self.b.js("return [...document.querySelectorAll('section:has(> #t-without-a) tbody tr')].map(tr => [...tr.cells].map(td => td.title || td.textContent))")
+        heads = self.b.js("return [...document.querySelectorAll('section:has(> #t-without-a) thead th')].map(td => td.textContent)")
+        column = heads.index("The peak would be")
+        for row in found[:2]:
+            live = best = 0
+            for name, change in events:
+                live += 0 if name == row[0] else change
+                best = max(best, live)
+            self.assertEqual(int(row[column].removesuffix(" B")), best, row)
+
+    def test_4_when_and_why_a_pool_grew_and_when_it_could_have_shrunk(self):
+        for file, kind in (("naive", "Workspace"), ("serve", "Workspace"), ("serve", "KVCache"))[:3 if EXAMPLES else 1]:
+            trace = getattr(self, file)
+            pool, origin = Segments(trace, kind), self.origin(trace)
+            self.see(file)
+            found = [row for row in self.rows("#pools-growth") if row[1] == f"stream_caching, {kind}"]
+            self.assertEqual(len(found), len(pool.segments))
+            for row, segment in zip(found, pool.segments):
+                first = min((b for b in pool.blocks if segment[0] <= b[0] < segment[0] + segment[1] and b[3] >= segment[2]), key=lambda b: b[3])
+                last = max(min(b[4], segment[3]) for b in pool.blocks if segment[0] <= b[0] < segment[0] + segment[1])
+                self.assertEqual((row[2], row[3]), (f"{segment[1]} B", first[2]))
+                said = [segment[2], last if last < min(segment[3], pool.end) else None, pool.spare_since(segment)]
+                for text, t in zip((row[0], row[5], row[6]), said):
+                    self.assertEqual(text == "", t is None, (row, said))
+                    if t is not None:
+                        self.assertAlmostEqual(unit(text), t - origin, delta=max(1e3, 1e-5 * (t - origin)))
+
+    def test_5_fragmentation_at_the_worst_moment_and_who_splits(self):
+        for file, kind in (("naive", "Workspace"), ("serve", "KVCache"))[:2 if EXAMPLES else 1]:
+            trace = getattr(self, file)
+            pool = Segments(trace, kind)
+            share, t = pool.worst()
+            self.see(file)
+            row = next(row for row in self.rows("#pools-worst") if row[0] == f"stream_caching, {kind}")
+            self.assertEqual(row[1], f"{100 * share:.1f} %")
+            self.assertAlmostEqual(unit(row[2]), -t - self.origin(trace), delta=max(1e3, 1e-5 * -t))
+            splits = []
+            for segment, blocks in pool.at(-t):
+                at, gaps = segment[0], []
+                for b in blocks:
+                    gaps.append(b[0] > at)
+                    at = max(at, b[0] + b[1])
+                gaps.append(at < segment[0] + segment[1])
+                splits += [b[2] for k, b in enumerate(blocks) if any(gaps[:k + 1]) and any(gaps[k + 1:])]
+            self.assertEqual(len(re.findall(r" \d", row[5])) if splits else 0, len(splits), row)
+            for name in splits:
+                self.assertIn(name, row[5])
+
+    def test_6_would_64_MiB_fit_now(self):
+        self.see("naive", "exec:12")
+        at = self.asked(self.naive, "--at", "exec:12")["moment"]["t_ns"]
+        pool, origin = Segments(self.naive, "Workspace"), self.origin(self.naive)
+        for size, words in ((64, "64 MiB"), (17, "17MiB"), (1, "1048576"), (19, "0x")):
+            self.put("#pools-request", words)
+            if words == "0x":
+                self.assertIn("No size", self.text("#pools-answer"))
+                continue
+            line = next(p for p in self.text("#pools-answer").split("\n") if p.startswith("stream_caching, Workspace:"))
+            found, later = pool.request(at, size << 20), pool.next(at, size << 20)
+            if found is None:
+                self.assertIn("nothing there is that large, it would have to grow", line)
+            elif found[0] == 0:
+                self.assertIn(f"fits now, at 0x{found[2]:x}.", line)
+            else:
+                self.assertIn(f"At 0x{found[2]:x} the least is in the way", line)
+                self.assertIn(f"({found[0]:,} B)", line)
+                for name in found[3]:
+                    self.assertIn(name, line)
+            if found is None or found[0]:
+                said = re.search(r"served at ([\d.]+ \S+)", line)
+                self.assertEqual(said is None, later is None, line)
+                if later:
+                    self.assertAlmostEqual(unit(said.group(1)), later - origin, delta=1e3)
+        frame = self.ok("tui", self.naive, "--once", "--size", "180x50", "--view", 4, "--command", "goto exec:12", "--command", "request 64MiB").stdout
+        self.assertIn("nothing there is that large, it would have to grow", frame)
+        self.see("colour", "conv9")
+        self.put("#pools-request", "256 KiB")
+        frame = self.ok("tui", self.colour, "--once", "--size", "180x60", "--view", 4, "--command", "goto conv9", "--command", "request 256KiB").stdout
+        self.assertEqual("256.00 KiB would be served now" in frame, "fits now" in self.text("#pools-answer"))
+
+    def test_7_which_pool_of_a_colouring_plan_wastes_most(self):
+        self.ok("report", self.colour, "-o", self.dir / "r.json")
+        side = json.loads((self.dir / "r.json").read_text())["sides"][0]
+        most = max(side["pools"], key=lambda p: p["wasted_bytes"])
+        self.see("colour")
+        heads = self.b.js("return [...document.querySelectorAll('section:has(> #t-pools-a) thead th')].map(td => td.textContent)")
+        self.b.click(f"section:has(> #t-pools-a) thead th:nth-child({heads.index('Unused on average') + 1}) button")
+        first = self.rows("section:has(> #t-pools-a)")[0]
+        self.assertEqual((first[0], first[heads.index("Unused on average")]), (most["name"], f"{most['wasted_bytes']} B"))
+        base = 0
+        for pool in sorted(side["pools"], key=lambda p: int(p["name"].split()[1])):
+            end = base + pool["reserved_bytes"]
+            those = [i for i in side["items"] if i["place"] is not None and base <= i["place"] < end]
+            spare = 0
+            for step in range(side["end"]):
+                at = base
+                for lo, hi in sorted((i["place"], i["place"] + i["reserved_bytes"]) for i in those if i["begin_step"] <= step < i["end_step"]):
+                    spare += max(lo - at, 0)
+                    at = max(at, hi)
+                spare += end - at
+            self.assertAlmostEqual(pool["wasted_bytes"], spare / side["end"], delta=256, msg="but for the rounding of an alias that outlives what it lies in")
+            rows = [r for r in self.rows("#pools-waste") if r[1] == pool["name"]]
+            self.assertEqual([(r[0], int(r[2]), int(r[3]), r[4], r[5]) for r in rows], [
+                (i["name"], i["begin_step"], i["end_step"], f"{i['reserved_bytes']} B", f"{pool['reserved_bytes'] - i['reserved_bytes']} B")
+                for i in those if not i["lies_in"]])
+            base = end
+
+    @unittest.skipUnless(EXAMPLES, "the examples are not built")
+    def test_8_who_leaked_since_when(self):
+        said = tidemark.ask(self.serve, "SELECT name, scope, count(*), sum(requested_bytes), min(alloc_ns), max(alloc_ns) FROM leaks GROUP BY name, scope")
+        self.see("serve")
+        heads = self.b.js("return [...document.querySelectorAll('section:has(> #t-leaks-a) thead th')].map(td => td.textContent)")
+        rows = [dict(zip(heads, r)) for r in self.rows("section:has(> #t-leaks-a)")]
+        origin = self.origin(self.serve)
+        self.assertEqual([(r["Name"], r["Scope"], int(r["Not freed"]), int(r["Bytes"].removesuffix(" B"))) for r in rows], [s[:4] for s in said])
+        for r, s in zip(rows, said):
+            for head, t in (("First at", s[4]), ("Last at", s[5])):
+                self.assertAlmostEqual(unit(r[head]), t - origin, delta=1e-3 * (t - origin))
+
+    def test_9_what_differs_between_naive_and_planned(self):
+        said = [g for g in self.asked(self.naive, "--compare", self.planned, "--rows", 0)["groups"] if g["change_bytes"] and g["key"] != "unused in the buffer"]
+        self.open(self.made / "pair.html")
+        heads = self.b.js("return [...document.querySelectorAll('section:has(> #t-change_by_item-ab) thead th')].map(td => td.textContent)")
+        rows = [dict(zip(heads, r)) for r in self.rows("section:has(> #t-change_by_item-ab)")]
+        size = lambda text: 0 if text == "" else int(text.removesuffix(" B").replace("+", "").replace("\u2212", "-"))
+        found = {r["Name"]: size(r["Change of the peak"]) for r in rows if size(r["Change of the peak"])}
+        self.assertGreater(len(said), 1)
+        self.assertEqual({g["key"]: g["change_bytes"] for g in said}, {name: found.get(name) for name in (g["key"] for g in said)})
+        self.assertIn("A and B", self.text("body"))
+
+    def test_10_cold_against_warm(self):
+        self.see("naive")
+        self.b.js("document.getElementById('live-executions-box').open = true")
+        self.b.until("document.querySelectorAll('#live-executions tbody tr').length")
+        rows = self.rows("#live-executions")
+        said = tidemark.ask(self.naive, "SELECT begin_ns, end_ns FROM executions ORDER BY execution")
+        self.assertEqual(len(rows), len(said))
+        for row, (begin, end) in zip(rows, said):
+            self.assertAlmostEqual(unit(row[1]), end - begin, delta=1e-3 * (end - begin))
+            taken, made = tidemark.ask(self.naive, "SELECT coalesce(sum(reserved_bytes) FILTER (WHERE op = 'segment_alloc'), 0), count(*) FILTER (WHERE op = 'alloc') "
+                                                   "FROM events WHERE t_ns BETWEEN ? AND ?", begin, end)[0]
+            self.assertEqual((row[5], row[6]), (str(made), f"{taken} B"))
+        self.assertNotEqual(rows[0][6], rows[1][6], "cold, the pool has to grow")
+        for file in ("naive", "planned"):
+            self.see(file)
+            self.b.js("document.getElementById('live-two-box').open = true")
+            self.put("#two-a", "exec:0:3")
+            self.put("#two-b", "exec:12:5")
+            said = self.asked(getattr(self, file), "--at", "exec:0:3", "--and", "exec:12:5", "--rows", 0)["groups"]
+            found = {r[0]: [int(v.removesuffix(" B")) for v in r[3:6]] for r in self.rows("#two-out")}
+            self.assertEqual({g["key"]: [g["a_bytes"], g["b_bytes"], g["change_bytes"]] for g in said if g["change_bytes"]},
+                             {name: v for name, v in found.items() if v[2]}, file)
+
+    def test_11_who_lies_at_an_address(self):
+        address = tidemark.ask(self.naive, "SELECT address + 64 FROM blocks WHERE kind = 'Workspace' GROUP BY address ORDER BY count(*) DESC")[0][0]
+        at = self.asked(self.naive, "--at", "exec:12")["moment"]["t_ns"]
+        said = tidemark.ask(self.naive, "SELECT name, alloc_ns <= ? AND (free_ns IS NULL OR free_ns > ?) FROM blocks "
+                                        "WHERE address <= ? AND ? < address + reserved_bytes", at, at, address, address)
+        self.see("naive")
+        self.b.type("#live-search", f"0x{address:x}")
+        count = self.text("#items-count")
+        self.assertTrue(count.startswith(f"{len(said):,} of "), count)
+        self.see("naive", "exec:12")
+        self.b.type("#live-search", f"0x{address:x}")
+        self.assertEqual(sorted(r[0] for r in self.rows("#items")), sorted(name for name, alive in said if alive))
+        self.see("colour")
+        self.b.type("#live-search", "@0")
+        self.ok("report", self.colour, "-o", self.dir / "r.json")
+        items = json.loads((self.dir / "r.json").read_text())["sides"][0]["items"]
+        self.assertEqual(sorted(r[0] for r in self.rows("#items")), sorted(i["name"] for i in items if i["place"] == 0 and i["reserved_bytes"]))
+
+    def test_12_which_kind_used_what_when(self):
+        for file in ("naive", "planned"):
+            trace = getattr(self, file)
+            self.see(file, "exec:12:5")
+            groups = self.asked(trace, "--at", "exec:12:5", "--by", "kind")["groups"]
+            words = self.text("#live-kinds")
+            for g in groups:
+                self.assertIn(f"{g['key']} {self.b.js('const u = [`B`, `KiB`, `MiB`]; let v = arguments[0], k = 0; while (v >= 1024 && k < 2) { v /= 1024; k++; } return v.toFixed(k === 0 || v >= 100 ? 0 : v >= 10 ? 1 : 2) + ` ` + u[k]', g['requested_bytes'])}", words)
+            self.b.js("document.getElementById('live-kind-box').open = true")
+            self.b.until("document.querySelectorAll('#live-kind-peaks tbody tr').length")
+            origin = self.origin(trace)
+            for kind, peak, first, _ in self.rows("#live-kind-peaks"):
+                events = tidemark.ask(trace, "SELECT t_ns, CASE op WHEN 'alloc' THEN requested_bytes ELSE -requested_bytes END FROM events "
+                                             "WHERE op IN ('alloc', 'free_completed') AND kind = ? ORDER BY event_id", kind)
+                live, best = 0, (0, 0)
+                for t, change in events:
+                    live += change
+                    best = max(best, (live, -t))
+                self.assertEqual(peak, f"{best[0]} B")
+                begin = tidemark.ask(trace, "SELECT begin_ns FROM run")[0][0]
+                self.assertAlmostEqual(unit(first), max(-best[1], begin) - origin, delta=1e4)
+
+    def test_13_find_by_name(self):
+        said = tidemark.ask(self.naive, "SELECT count(*) FROM blocks WHERE name LIKE '%concat%' OR scope LIKE '%concat%'")[0][0]
+        self.see("naive")
+        self.b.type("#live-search", "concat")
+        self.assertTrue(self.text("#items-count").startswith(f"{said:,} of "), self.text("#items-count"))
+
+    def test_14_export_what_is_seen(self):
+        self.ok("report", self.naive, "-o", self.dir / "r.csv")
+        all_rows = list(csv.DictReader(io.StringIO((self.dir / "r.csv").read_text())))
+        for link, keeps in (("", lambda r: r["at_peak"] == "1"), ("#q=concat", lambda r: "concat" in r["name"] + r["owner"]), (EVERYTHING, lambda r: True)):
+            self.open(self.made / "naive.html", link)
+            self.b.js("window.saved = []; const make = URL.createObjectURL; URL.createObjectURL = (blob) => { window.saved.push(blob); return make(blob); }")
+            self.b.click("#items-csv")
+            self.b.click("#items-json")
+            texts = self.b.js_async("const done = arguments[0]; Promise.all(window.saved.map(b => b.text())).then(done)")
+            found = list(csv.DictReader(io.StringIO(texts[0])))
+            key = lambda r: tuple(r[c] for c in ("name", "owner", "kind", "role", "size_bytes", "reserved_bytes", "begin_ns", "end_ns", "open_ended", "place", "lies_in"))
+            self.assertEqual(sorted(map(key, found)), sorted(key(r) for r in all_rows if keeps(r)), link)
+            items = json.loads(texts[1])["items"]
+            self.assertEqual([["" if i[c] is None else str(i[c]) for c in i] for i in items], [list(r.values()) for r in found])
 
 
 if __name__ == "__main__":
