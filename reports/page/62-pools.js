@@ -37,14 +37,25 @@ function liesIn(s, room, t) {
   if (!s.pools[room.pool].planned) {
     for (const b of room.blocks) if (b.begin <= t && t < b.end) out.push({lo: b.place - room.base, hi: Math.min(b.place - room.base + b.bytes, room.bytes), bytes: b.bytes, name: b.name, item: b.item});
   } else {
-    const groups = new Map();
-    for (let i = 0; i < s.n; i++) {
-      if (!isTensor(s, i) || it.reserved_bytes[i] === 0 || !(it.begin[i] <= t && t < endOf(s, it, i)) || !isIn(s, room, i)) continue;
-      const root = rootOf(s, i);
-      if (groups.has(root)) groups.get(root).push(stretchOf(s, i)); else groups.set(root, [stretchOf(s, i)]);
-    }
-    for (const [root, list] of groups) for (const [lo, hi] of joined(list)) out.push({lo: lo - room.base, hi: hi - room.base, bytes: hi - lo, name: s.name(root), item: root});
+    return tensorsIn(s, room, tensorsOf(s, room).filter((i) => it.begin[i] <= t && t < endOf(s, it, i)));
   }
+  return out.sort((a, b) => a.lo - b.lo || a.hi - b.hi);
+}
+/// All that ever lie in a pool of a plan.
+function tensorsOf(s, room) {
+  if (room.tensors) return room.tensors;
+  room.tensors = [];
+  for (let i = 0; i < s.n; i++) if (isTensor(s, i) && s.items.reserved_bytes[i] > 0 && isIn(s, room, i)) room.tensors.push(i);
+  return room.tensors;
+}
+/// Where these lie, by address, each byte once: what lies in another one goes by its name.
+function tensorsIn(s, room, list) {
+  const groups = new Map(), out = [];
+  for (const i of list) {
+    const root = rootOf(s, i);
+    if (groups.has(root)) groups.get(root).push(stretchOf(s, i)); else groups.set(root, [stretchOf(s, i)]);
+  }
+  for (const [root, parts] of groups) for (const [lo, hi] of joined(parts)) out.push({lo: lo - room.base, hi: hi - room.base, bytes: hi - lo, name: s.name(root), item: root});
   return out.sort((a, b) => a.lo - b.lo || a.hi - b.hi);
 }
 const roomsOf = (s, pool) => s.rooms.filter((r) => r.pool === pool);
@@ -63,9 +74,12 @@ function largestOf(free) { return free.reduce((most, [lo, hi]) => Math.max(most,
 function walkRoom(s, room, look) {
   const events = [];
   if (s.pools[room.pool].planned) {
-    const it = s.items, times = new Set();
-    for (let i = 0; i < s.n; i++) if (isTensor(s, i) && it.reserved_bytes[i] > 0 && isIn(s, room, i)) { times.add(it.begin[i]); times.add(it.end[i]); }
-    for (const t of [...times].sort((a, b) => a - b)) if (look(t, liesIn(s, room, t)) === false) return;
+    const changes = tensorsOf(s, room).flatMap((i) => [[s.items.begin[i], 1, i], [s.items.end[i], 0, i]]).sort((a, b) => a[0] - b[0] || a[1] - b[1]), alive = new Set();
+    for (let k = 0; k < changes.length; k++) {
+      const [t, comes, i] = changes[k];
+      if (comes) alive.add(i); else alive.delete(i);
+      if ((k + 1 === changes.length || changes[k + 1][0] !== t) && look(t, tensorsIn(s, room, [...alive])) === false) return;
+    }
     return;
   }
   for (const b of room.blocks) {
@@ -181,8 +195,8 @@ function drawBands() {
     lines.forEach((words, n) => { g.fillStyle = n ? colours.mute : colours.fg; g.fillText(cut(g, words, left - 14), left - 8, base - bandHeight + 6 + 14 * n); });
     if (s.axis === 'steps') for (const i of throughPool(s, k)) {
       const a = Math.max(xOf(c, it.begin[i]), left), room = Math.min(xOf(c, it.end[i]), left + c.plot) - a;
-      if (room < g.measureText(s.name(i)).width + 8) continue;
-      g.textAlign = 'left'; g.fillStyle = colours.fg; label(g, s.name(i), a + 4, base - 8);
+      if (room < 30) continue;
+      g.textAlign = 'left'; g.fillStyle = colours.fg; label(g, cut(g, s.name(i), room - 8), a + 4, base - 8);
     }
     g.fillStyle = colours.peak;
     if (!s.pools[k].planned) for (const r of roomsOf(s, k)) for (const [t, up] of [[r.begin, 1], [r.end, -1]]) {
