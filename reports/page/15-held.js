@@ -74,7 +74,7 @@ function usedOf(s) {
   if (!s.usedCurve) s.usedCurve = sweepOf(s.axis === 'steps' ? [] : tensorEvents(s, () => true));
   return s.usedCurve;
 }
-/// Of many items the page has the largest: then it knows columns alone.
+/// Where items are left out, only columns of the curve are known.
 const isExact = (s) => s.items_left_out === 0;
 function liveAt(s, t) { return isExact(s) && s.axis !== 'steps' ? valueAt(liveOf(s, null), t) : curveAt(s, t); }
 /// The first moment of the most live bytes in [t0, t1]; of several the one with the most in plans' buffers.

@@ -282,7 +282,7 @@ function drawWorst() {
 
 // ---- tensors of a plan's pools ----
 
-/// Of a plan's colours: the tensors that have the pool, one at a time.
+/// The tensors that have a pool of a colouring plan, one at a time.
 const isColoured = (s) => s.axis === 'steps' && s.pools.length > 0 && /^pool /.test(s.pools[0].name);
 function throughPool(s, k) {
   const it = s.items, p = s.pools[k];
