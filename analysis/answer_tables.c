@@ -55,6 +55,12 @@ static void pool_wasted(const void *row, tide_cell *v) {
     if (p->is_planned) tide_cell_bytes(v, p->wasted_bytes);
 }
 
+static void pool_fragmentation(const void *row, tide_cell *v) {
+    const tide_pool *p = row;
+    if (p->largest_free_bytes != TIDE_UNKNOWN_BYTES)
+        tide_cell_share(v, p->cached_bytes - p->largest_free_bytes, p->cached_bytes);
+}
+
 static const tide_column pool_columns[] = {
     {"name", "Pool", NAME, TIDE_AT(tide_pool, name)},
     {"device", "Device", NAME, TIDE_TEXT_AT(tide_pool, device)},
@@ -81,6 +87,7 @@ static const tide_column pool_fields[] = {
     {"unused_bytes", "not used at any moment of the window", BYTES, TIDE_AT(tide_pool, unused_bytes)},
     {"unused_since", "so much cached since", TIME, TIDE_AT(tide_pool, unused_since)},
     {"largest_free_bytes", "largest free stretch", BYTES, TIDE_AT(tide_pool, largest_free_bytes)},
+    {"fragmentation", "free outside of that stretch", SHARE, .get = pool_fragmentation},
     {"peak_reserved_bytes", "most taken", BYTES, TIDE_AT(tide_pool, peak_reserved_bytes)},
     {"peak_active_bytes", "most held", BYTES, TIDE_AT(tide_pool, peak_active_bytes)},
     {"segments", "segments", COUNT, .get = pool_segments},

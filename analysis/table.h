@@ -100,6 +100,13 @@ const char *tide_table_key(const tide_table *t, size_t column, char *buf, size_t
 void tide_table_say(const tide_table *t, size_t column, const tide_cell *v, tide_text *out);
 /// Whether people see the column.
 bool tide_table_shows(const tide_table *t, size_t column);
+/// Rows in the order of a column, as numbers of rows into `order` [n_rows]: sizes, counts and flags fall, words, times
+/// and addresses rise, `reverse` the other way round; what is not known stands last, and equal rows stay as they were.
+/// Fails with TIDE_ERR_NOMEM alone.
+tide_status tide_table_order(const tide_table *t, size_t column, bool reverse, uint32_t *order,
+                             tide_error *err) TIDE_NODISCARD;
+/// Whether the largest value stands first in that order.
+bool tide_unit_falls(tide_unit unit);
 /// Hides the columns that know nothing in any row.
 void tide_table_hide_unknown(tide_table *t);
 /// Whether the values are words: aligned at their begin.

@@ -61,11 +61,6 @@ static void switch_weights(tide__action *act) {
                  act->st->folds_weights ? "folded away in curve, rows and bound" : "shown");
 }
 
-static void switch_reverse(tide__action *act) {
-    act->st->reverse = !act->st->reverse;
-    tide__rows_changed(act);
-}
-
 static void add_mark(tide__action *act) {
     if (tide__mark(act, 0, "")) tide__open_prompt(act, TIDE_TUI_PROMPT_NOTE, "");
 }
@@ -177,8 +172,8 @@ static const entry table[TIDE_TUI_N_ACTIONS] = {
     [TIDE_TUI_TIME_RIGHT] = {.run_with = tide__move_cursor, .number = 1},
     [TIDE_TUI_PREVIOUS_CHANGE] = {.run_with = tide__next_change, .number = -1},
     [TIDE_TUI_NEXT_CHANGE] = {.run_with = tide__next_change, .number = 1},
-    [TIDE_TUI_PREVIOUS_IN_ROW] = {.run_with = tide__next_in_row, .number = -1},
-    [TIDE_TUI_NEXT_IN_ROW] = {.run_with = tide__next_in_row, .number = 1},
+    [TIDE_TUI_PREVIOUS_ITEM] = {.run_with = tide__next_item, .number = -1},
+    [TIDE_TUI_NEXT_ITEM] = {.run_with = tide__next_item, .number = 1},
     [TIDE_TUI_PEAK] = {.run_with = tide__next_peak, .number = 1},
     [TIDE_TUI_PREVIOUS_PEAK] = {.run_with = tide__next_peak, .number = -1},
     [TIDE_TUI_HIGHEST] = {.run = tide__highest},
@@ -215,7 +210,7 @@ static const entry table[TIDE_TUI_N_ACTIONS] = {
     [TIDE_TUI_ALIVE] = {.run = show_alive},
     [TIDE_TUI_PERSISTENT] = {.run = switch_persistent},
     [TIDE_TUI_SORT] = {.run = tide__next_sort},
-    [TIDE_TUI_REVERSE] = {.run = switch_reverse},
+    [TIDE_TUI_REVERSE] = {.run = tide__reverse},
     [TIDE_TUI_GROUP] = {.run = tide__next_group},
     [TIDE_TUI_OPEN] = {.run = tide__open},
     [TIDE_TUI_RANGE] = {.run = tide__toggle_range},

@@ -53,7 +53,7 @@ tide_tui_result tide_tui_command(tide_tui_state *st, const tide_tui_scene *scene
 tide_tui_result tide_tui_point(tide_tui_state *st, const tide_tui_scene *scene, const tide_tui_mouse *mouse);
 
 /// Completion of the command line in state->text: extends it by what all candidates share and lists them.
-void tide_tui_complete(tide_tui_state *st);
+void tide_tui_complete(tide_tui_state *st, const tide_tui_scene *scene);
 
 #ifdef __cplusplus
 }

@@ -4,6 +4,7 @@
 // an event, an address, a name. See actions_internal.h.
 //
 // Places are half the height of a cell of the map: two to a line, the lowest at the bottom.
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -313,15 +314,17 @@ void tide__zoom_space(tide__action *act, bool in) {
     set_view(act, tide_tui_move_time(at, -(int64_t)new_below, 0, whole.end), new_span, whole);
 }
 
-static bool space_of_address(const tide__action *act, uint64_t address, int64_t *at) {
+/// The region that holds an address at the cursor, else at any time; NULL: none does.
+static const tide_region *region_of(const tide__action *act, uint64_t address) {
     const tide_space *space = act->scene->space;
+    const tide_region *found = NULL;
     for (size_t i = 0; i < space->n; i++) {
         const tide_region *r = &space->regions[i];
         if (address < r->base || address - r->base >= r->bytes) continue;
-        *at = (int64_t)(r->at + (address - r->base));
-        return true;
+        if (r->begin <= act->st->cursor && act->st->cursor < r->end) return r;
+        if (found == NULL) found = r;
     }
-    return false;
+    return found;
 }
 
 // ---- going to what is typed ----
@@ -407,35 +410,90 @@ static void go_to_event(tide__action *act, const char *digits) {
     }
 }
 
+/// Who lies at a place at the cursor: of the data, for a cell of the picture can hold several.
+static void select_at_place(tide__action *act, const char *text, const tide_region *r, uint64_t at) {
+    const tide_subject_facts *f = tide_subject_get_facts(act->st->a);
+    const tide_items *items = tide_subject_items(act->st->a);
+    const int64_t t = act->scene->map_is_moment ? act->scene->map_at.t : act->st->cursor;
+    tide_error err = TIDE_ERROR_INIT;
+    tide_space_cell cell;
+    char when[32];
+    if (tide_space_cells(act->scene->space, items, t, t + 1, at, at + 1, 1, 1, &cell, &err) != TIDE_OK) {
+        tide__action_fail(act, &err);
+        return;
+    }
+    tide_tui_format_time(f, t, when, sizeof when);
+    if (cell.item < TIDE_SPACE_HOLE && items != NULL && cell.item < items->n) {
+        tide__select_item(act, cell.item);
+        tide_tui_say(act->st, false, "%s lies at %s at %s%s", tide_items_site(items, cell.item)->name, text,
+                     f->axis == TIDE_AXIS_STEPS ? "step " : "", when);
+        return;
+    }
+    tide_tui_say(act->st, false, "nothing lies at %s at %s%s: %s%s", text, f->axis == TIDE_AXIS_STEPS ? "step " : "",
+                 when,
+                 cell.item == TIDE_SPACE_HOLE || cell.item == TIDE_SPACE_FREE ? "free bytes of " : "no memory then in ",
+                 r->label != NULL ? r->label : "it");
+}
+
 static void go_to_address(tide__action *act, const char *text) {
     char *rest;
+    errno = 0;
     const unsigned long long address = strtoull(text, &rest, 16);
-    int64_t at;
-    if (*rest != 0) {
+    const tide_region *r;
+    if (*rest != 0 || errno == ERANGE) {
         tide_tui_say(act->st, true, "'%s' is no address", text);
     } else if (act->scene == NULL || act->scene->space == NULL) {
         tide_tui_say(act->st, true, "addresses are shown by the view 'memory': key 2");
-    } else if (!space_of_address(act, address, &at)) {
-        tide_tui_say(act->st, true, "nothing that is shown lies at %s", text);
+    } else if ((r = region_of(act, address)) == NULL) {
+        tide_tui_say(act->st, true, "no memory that is shown lies at %s", text);
     } else {
-        tide__set_space_cursor(act, at);
+        const uint64_t at = r->at + (address - r->base);
+        tide__set_space_cursor(act, (int64_t)at);
+        select_at_place(act, text, r, at);
     }
 }
 
-/// A step, or an item, by name; else the nearest name of a step.
+/// The first item that is called so, or whose operator is, that begins in the window; else the first of all;
+/// TIDE_NO_ITEM: none. A run that executes a plan again has each name once for each execution.
+static uint32_t item_named(const tide__action *act, const char *name, bool is_owner) {
+    const tide_items *items = tide_subject_items(act->st->a);
+    const tide_tui_window w = act->st->window;
+    uint32_t first = TIDE_NO_ITEM;
+    for (size_t i = 0; items != NULL && i < items->n; i++) {
+        const tide_item_site *site = tide_items_site(items, i);
+        const char *is = is_owner ? site->owner : site->name;
+        if (is == NULL || strcmp(is, name) != 0) continue;
+        const int64_t begin = tide_items_begin(items, i);
+        if (begin >= w.begin && begin < w.end) return (uint32_t)i;
+        if (first == TIDE_NO_ITEM) first = (uint32_t)i;
+    }
+    return first;
+}
+
+static void show_step(tide__action *act, size_t step) {
+    const tide_subject_facts *f = tide_subject_get_facts(act->st->a);
+    const tide_tui_window w = act->st->window;
+    int64_t at = f->step_begin[step];
+    const uint32_t item = at < w.begin || at >= w.end ? item_named(act, f->step_names[step], true) : TIDE_NO_ITEM;
+    if (item != TIDE_NO_ITEM) {
+        const int64_t begin = tide_items_begin(tide_subject_items(act->st->a), item);
+        if (begin >= w.begin && begin < w.end) at = begin;
+    }
+    tide__show_moment(act, (tide_moment){at, 0});
+}
+
+/// A step, or an item, by name: that of the window where it is there more than once; else the nearest name of a step.
 static void go_to_name(tide__action *act, const char *name) {
     const tide_subject_facts *f = tide_subject_get_facts(act->st->a);
     for (size_t i = 0; i < f->n_steps; i++) {
         if (strcmp(f->step_names[i], name) != 0) continue;
-        tide__show_moment(act, (tide_moment){f->step_begin[i], 0});
+        show_step(act, i);
         return;
     }
-    const tide_items *items = tide_subject_items(act->st->a);
-    const size_t n = items != NULL ? items->n : 0;
-    for (size_t i = 0; i < n; i++) {
-        if (strcmp(tide_items_site(items, i)->name, name) != 0) continue;
-        tide__select_item(act, (uint32_t)i);
-        tide__show_moment(act, (tide_moment){tide_items_begin(items, i), 0});
+    const uint32_t item = item_named(act, name, false);
+    if (item != TIDE_NO_ITEM) {
+        tide__select_item(act, item);
+        tide__show_moment(act, (tide_moment){tide_items_begin(tide_subject_items(act->st->a), item), 0});
         return;
     }
     const char *near = tide_nearest_of(name, f->step_names, f->n_steps);

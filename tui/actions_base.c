@@ -61,3 +61,15 @@ void tide__close_prompt(tide__action *act) {
     act->st->text_at = 0;
     act->st->completions[0] = 0;
 }
+
+const char *tide__take_word(const char **text, char *buf, size_t buf_bytes) {
+    const char *at = *text;
+    while (*at == ' ') at++;
+    const size_t n = strcspn(at, " "), kept = n < buf_bytes ? n : buf_bytes - 1;
+    memcpy(buf, at, kept);
+    buf[kept] = 0;
+    at += n;
+    while (*at == ' ') at++;
+    *text = at;
+    return buf;
+}

@@ -32,6 +32,9 @@ void tide__close_prompt(tide__action *act);
 void tide__rows_changed(tide__action *act);
 void tide__select_item(tide__action *act, uint32_t item);
 
+/// First word of `*text` into `buf`; `*text` moves behind it and the blanks after it.
+const char *tide__take_word(const char **text, char *buf, size_t buf_bytes);
+
 // ---- actions_axis.c: time ----
 
 /// Columns of the time axis on the screen, at least 1.
@@ -90,10 +93,9 @@ void tide__select_in_pane(tide__action *act, tide_tui_pane pane, size_t row);
 /// By rows, or what moving means in the pane that has the focus.
 void tide__move_rows(tide__action *act, int64_t by);
 void tide__move_page(tide__action *act, int sign);
-void tide__next_in_row(tide__action *act, int dir);
+void tide__next_item(tide__action *act, int dir);
 void tide__open(tide__action *act);
 bool tide__close_group(tide__action *act);
-void tide__next_sort(tide__action *act);
 void tide__next_group(tide__action *act);
 void tide__set_group(tide__action *act, tide_row_group group);
 void tide__next_pane(tide__action *act, int dir);
@@ -107,6 +109,17 @@ void tide__alike(tide__action *act);
 /// "": take the last one off. False: not understood; the error is shown.
 bool tide__filter(tide__action *act, const char *text);
 void tide__toggle_filter(tide__action *act, const char *text);
+
+// ---- actions_order.c: the order of rows, and of the list that has the focus ----
+
+void tide__next_sort(tide__action *act);
+void tide__reverse(tide__action *act);
+/// "COLUMN" for the list that has the focus, "LIST COLUMN [reversed]" for any. @return false: rows are meant
+bool tide__sort_as_told(tide__action *act, const char *text);
+/// What may stand there for the list that has the focus. @return their number; 0: none has
+size_t tide__sort_words(const tide__action *act, const char **words, size_t max);
+/// The column as it is drawn; the same again turns the order round.
+void tide__sort_by_column(tide__action *act, tide_tui_list list, int column);
 
 // ---- actions.c ----
 
@@ -126,6 +139,10 @@ void tide__toggle_setting(tide__action *act, tide_tui_setting setting);
 void tide__next_run(tide__action *act, int dir);
 /// "12", "exec:12", "cold", "warm": that execution fills the window, the cursor is where most lives in it.
 void tide__show_run(tide__action *act, const char *text);
+/// Would the selected pool serve so many bytes; "all": as many as it has free at the cursor.
+void tide__request(tide__action *act, const char *text);
+/// Where the selected pool is fragmented most within the window.
+void tide__go_to_worst(tide__action *act);
 /// Whether what is to be compared is two executions; and "exec:1 exec:12", "cold warm".
 bool tide__names_runs(const char *text);
 void tide__compare_runs(tide__action *act, const char *text);

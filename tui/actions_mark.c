@@ -138,6 +138,7 @@ void tide__reset(tide__action *act) {
     st->n_filters = st->n_marks = 0;
     st->filters_off = st->hides_persistent = st->reverse = st->opened_by_filter = false;
     st->sort = TIDE_ROW_SORT_BEGIN;
+    memset(st->orders, 0, sizeof st->orders);
     st->group = TIDE_ROW_GROUP_NONE;
     st->group_chosen = false;
     st->only_group_of = TIDE_NO_ITEM;

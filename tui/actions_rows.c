@@ -285,7 +285,7 @@ static uint32_t next_member(const tide__action *act, int dir) {
     return at > from ? rows->members[at - 1] : TIDE_NO_ITEM;
 }
 
-void tide__next_in_row(tide__action *act, int dir) {
+void tide__next_item(tide__action *act, int dir) {
     tide_tui_state *st = act->st;
     const tide_items *items = tide_subject_items(st->a);
     uint32_t to = next_member(act, dir);
@@ -400,12 +400,7 @@ void tide__open(tide__action *act) {
     }
 }
 
-// ---- orders, groups, panes ----
-
-void tide__next_sort(tide__action *act) {
-    act->st->sort = (tide_row_sort)((act->st->sort + 1) % TIDE_N_ROW_SORTS);
-    tide__rows_changed(act);
-}
+// ---- groups, panes ----
 
 void tide__set_group(tide__action *act, tide_row_group group) {
     act->st->group = group;

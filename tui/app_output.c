@@ -195,19 +195,36 @@ static void add_edits(tide_text *out, const tide_tui_state *st) {
     }
 }
 
+/// Orders of lists: each is that of the list that has the focus.
+static void add_orders(tide_text *out, const tide_tui_state *st) {
+    for (int i = 0; i < TIDE_TUI_N_LISTS; i++) {
+        const tide_tui_list_order *order = &st->orders[i];
+        if (order->column[0] == 0) continue;
+        char words[TIDE_TUI_MAX_COLUMN + 32];
+        snprintf(words, sizeof words, "%s %s%s", tide_tui_list_name((tide_tui_list)i), order->column,
+                 order->reverse ? " reversed" : "");
+        add_command(out, "sort", words);
+    }
+}
+
 static void write_command_line(const tide_tui_state *st, const char *prefix, int width, int height, tide_text *out) {
     const tide_subject_facts *f = tide_subject_get_facts(st->a);
     tide_text_addf(out, "%s --once --size %dx%d --no-state", prefix, width, height);
     add_edits(out, st);
     add_command(out, "view", tide_tui_preset_name(st->preset));
+    add_orders(out, st);
     add_command(out, "pane", tide_tui_pane_name(st->focus));
     if (st->curve_kind >= 0) add_command(out, "kind", tide_memory_kind_name((tide_memory_kind)st->curve_kind));
     if (st->bands_by != TIDE_BAND_BY_KIND)
         add_command(out, "bands", st->bands_by < 0 ? "off" : tide_band_by_name((tide_band_by)st->bands_by));
     if (st->folds_weights != tide_tui_folds_on_opening(f))
         add_command(out, "set", st->folds_weights ? "weights off" : "weights on");
-    if (st->sort != TIDE_ROW_SORT_BEGIN || (st->opens_alive && !st->is_opening))
-        add_command(out, "sort", tide_row_sort_name(st->sort));
+    if (st->sort != TIDE_ROW_SORT_BEGIN || (st->opens_alive && !st->is_opening)) {
+        char words[64];
+        const bool in_list = tide_tui_list_of(st->focus) < TIDE_TUI_N_LISTS; // whose order is another
+        snprintf(words, sizeof words, "%s%s", in_list ? "sort " : "", tide_row_sort_name(st->sort));
+        add_command(out, in_list ? "set" : "sort", words);
+    }
     if (st->reverse) add_command(out, "set", "reverse on");
     if (st->group_chosen) add_command(out, "group", tide_row_group_name(st->group));
     if (st->hides_persistent) add_command(out, "set", "persistent off");

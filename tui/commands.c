@@ -89,19 +89,6 @@ static int choose(tide__action *act, tide_tui_action action, const char *what, c
 
 // ---- arguments ----
 
-/// First word of `*text` into `buf`; `*text` moves behind it and the blanks after it.
-static const char *take_word(const char **text, char *buf, size_t buf_bytes) {
-    const char *at = *text;
-    while (*at == ' ') at++;
-    const size_t n = strcspn(at, " "), kept = n < buf_bytes ? n : buf_bytes - 1;
-    memcpy(buf, at, kept);
-    buf[kept] = 0;
-    at += n;
-    while (*at == ' ') at++;
-    *text = at;
-    return buf;
-}
-
 static void view(tide__action *act, const char *text) {
     if (text[0] >= '1' && text[0] <= '5' && text[1] == 0) {
         tide__action_do(act, (tide_tui_action)(TIDE_TUI_VIEW_1 + (text[0] - '1')));
@@ -116,8 +103,8 @@ static bool two_times(tide__action *act, const char *text, int64_t *from, int64_
     const tide_subject_facts *f = tide_subject_get_facts(act->st->a);
     char word[64];
     tide_error err = TIDE_ERROR_INIT;
-    if (!tide__parse_time(f, take_word(&text, word, sizeof word), from, &err) ||
-        !tide__parse_time(f, take_word(&text, word, sizeof word), to, &err)) {
+    if (!tide__parse_time(f, tide__take_word(&text, word, sizeof word), from, &err) ||
+        !tide__parse_time(f, tide__take_word(&text, word, sizeof word), to, &err)) {
         if (word[0] == 0) (void)TIDE_FAIL(&err, TIDE_ERR_INVALID, "a range has two ends, as in 'range 3 9'");
         tide__action_fail(act, &err);
     } else if (*text != 0) {
@@ -188,6 +175,7 @@ static void bands(tide__action *act, const char *text) {
 }
 
 static void sort(tide__action *act, const char *text) {
+    if (tide__sort_as_told(act, text)) return;
     const int chosen = choose(act, TIDE_TUI_SORT, "order", text);
     if (chosen < 0) return;
     act->st->sort = (tide_row_sort)chosen;
@@ -211,6 +199,8 @@ static void open_b(tide__action *act, const char *text) {
 static void go_to(tide__action *act, const char *text) {
     if (strncmp(text, "exec:", 5) == 0) {
         tide__show_run(act, text);
+    } else if (strcmp(text, "fragmented") == 0) {
+        tide__go_to_worst(act);
     } else {
         tide__go_to(act, text);
     }
@@ -282,21 +272,6 @@ static void set_capacity(tide__action *act, const char *value) {
 }
 
 /// The pool that is selected, in the view that shows pools.
-static void request(tide__action *act, const char *text) {
-    tide_error err = TIDE_ERROR_INIT;
-    uint64_t bytes = 0;
-    if (tide_parse_bytes(text, &bytes, &err) != TIDE_OK) {
-        tide__action_fail(act, &err);
-        return;
-    }
-    act->st->request_bytes = bytes;
-    tide_tui_pane panes[TIDE_TUI_N_PANES];
-    const int n = tide_tui_preset_panes(act->st->preset, panes);
-    for (int i = 0; i < n; i++)
-        if (panes[i] == TIDE_TUI_PANE_POOLS) return;
-    tide__action_do(act, TIDE_TUI_VIEW_4);
-}
-
 /// The next value when none is given, else the one that is named.
 static void set_word(tide__action *act, tide_tui_action action, void (*set_to)(tide__action *act, const char *text),
                      const char *value) {
@@ -307,11 +282,22 @@ static void set_word(tide__action *act, tide_tui_action action, void (*set_to)(t
     }
 }
 
+/// The order of rows, whatever has the focus.
+static void set_sort(tide__action *act, const char *text) {
+    const tide_tui_pane focus = act->st->focus;
+    act->st->focus = TIDE_TUI_PANE_GANTT;
+    if (*text == 0)
+        tide__next_sort(act);
+    else
+        sort(act, text);
+    act->st->focus = focus;
+}
+
 static void set_one(tide__action *act, tide_tui_setting setting, const char *value) {
     if (setting == TIDE_TUI_SETTING_CAPACITY) {
         set_capacity(act, value);
     } else if (setting == TIDE_TUI_SETTING_SORT) {
-        set_word(act, TIDE_TUI_SORT, sort, value);
+        set_sort(act, value);
     } else if (setting == TIDE_TUI_SETTING_GROUP) {
         set_word(act, TIDE_TUI_GROUP, group, value);
     } else if (setting == TIDE_TUI_SETTING_KIND) {
@@ -340,7 +326,7 @@ static void set_named(tide__action *act, const char *name, const char *value) {
 
 static void set(tide__action *act, const char *text) {
     char name[64];
-    (void)take_word(&text, name, sizeof name);
+    (void)tide__take_word(&text, name, sizeof name);
     set_named(act, name, text);
 }
 
@@ -371,7 +357,7 @@ static const struct {
     {TIDE_TUI_SAVE_PLAN, save_plan},
     {TIDE_TUI_SQL, sql},
     {TIDE_TUI_SET, set},
-    {TIDE_TUI_REQUEST, request},
+    {TIDE_TUI_REQUEST, tide__request},
 };
 
 static void do_command(tide__action *act, tide_tui_action action, const char *argument) {
@@ -400,7 +386,7 @@ void tide__action_line(tide__action *act, const char *line) {
     while (*text == ' ' || *text == ':') text++;
     if (*text == 0) return;
     const bool is_number = *text >= '0' && *text <= '9';
-    if (!is_number) (void)take_word(&text, word, sizeof word);
+    if (!is_number) (void)tide__take_word(&text, word, sizeof word);
     (void)snprintf(rest, sizeof rest, "%s", text);
     for (size_t n = strlen(rest); n > 0 && (rest[n - 1] == ' ' || rest[n - 1] == '\r'); n--) rest[n - 1] = 0;
     if (is_number) {
@@ -523,13 +509,22 @@ static void add_conditions(found *f, const tide_tui_state *st) {
     if (f->prefix_len > 0 && f->n == 0) add_names(f, st);
 }
 
+/// Columns of the list that has the focus, else orders of rows.
+static void add_orders(found *f, tide_tui_state *st, const tide_tui_scene *scene, size_t word) {
+    const tide__action act = {.st = st, .scene = scene};
+    const char *words[MAX_WORDS];
+    const size_t n = word == 1 ? tide__sort_words(&act, words, MAX_WORDS) : 0;
+    for (size_t i = 0; i < n; i++) add(f, words[i]);
+    if (n == 0 && word == 1) add_words(f, TIDE_TUI_SORT);
+}
+
 /// Where the next word of `text` begins: behind this one and its blanks.
 static const char *next_word(const char *text) {
     text += strcspn(text, " ");
     return text + strspn(text, " ");
 }
 
-static void add_arguments(found *f, const tide_tui_state *st, const char *line, size_t word) {
+static void add_arguments(found *f, tide_tui_state *st, const tide_tui_scene *scene, const char *line, size_t word) {
     char name[64] = "";
     const size_t n = strcspn(line, " ");
     if (n < sizeof name) memcpy(name, line, n);
@@ -543,6 +538,8 @@ static void add_arguments(found *f, const tide_tui_state *st, const char *line, 
         add_names(f, st);
     } else if (action == TIDE_TUI_SET && word == 2) {
         add_values(f, next_word(line));
+    } else if (action == TIDE_TUI_SORT) {
+        add_orders(f, st, scene, word);
     } else if (word == 1) {
         add_words(f, action);
     }
@@ -559,7 +556,7 @@ static void put(tide_tui_state *st, size_t from, const found *f) {
     st->text_at = len;
 }
 
-void tide_tui_complete(tide_tui_state *st) {
+void tide_tui_complete(tide_tui_state *st, const tide_tui_scene *scene) {
     char line[TIDE_TUI_MAX_PROMPT], prefix[TIDE_TUI_MAX_PROMPT];
     (void)snprintf(line, sizeof line, "%.*s", (int)st->text_at, st->text);
     size_t from = st->text_at, word = 0;
@@ -582,7 +579,7 @@ void tide_tui_complete(tide_tui_state *st) {
         const size_t n = tide_tui_bindings(&bindings);
         for (size_t i = 0; i < n; i++) add(&f, bindings[i].name);
     } else if (st->prompt == TIDE_TUI_PROMPT_COMMAND) {
-        add_arguments(&f, st, line + strspn(line, " "), word);
+        add_arguments(&f, st, scene, line + strspn(line, " "), word);
     }
     if (f.n == 0) return;
     if (f.common[0] != 0 && strlen(f.common) >= f.prefix_len) put(st, from, &f);

@@ -109,7 +109,11 @@ static void accept(tide__action *act) {
         (void)tide__filter(act, text);
         break;
     case TIDE_TUI_PROMPT_GOTO:
-        if (*text != 0) tide__go_to(act, text);
+        if (*text != 0) {
+            char line[TIDE_TUI_MAX_PROMPT + 8];
+            (void)snprintf(line, sizeof line, "goto %s", text);
+            tide__action_line(act, line);
+        }
         break;
     case TIDE_TUI_PROMPT_NOTE:
         note(act, text);
@@ -126,7 +130,7 @@ static void accept(tide__action *act) {
 static void press_in_prompt(tide__action *act, uint32_t key) {
     tide_tui_state *st = act->st;
     if (key == TIDE_TUI_KEY_TAB) {
-        tide_tui_complete(st);
+        tide_tui_complete(st, act->scene);
         return;
     }
     st->completions[0] = 0;
@@ -306,6 +310,17 @@ static void press_in_map(tide__action *act, int y) {
     tide__set_space_cursor(act, tide__time_of_column(view, 2 * map.h, 2 * (map.y + map.h - 1 - y)));
 }
 
+/// A row is selected; a title sorts.
+static void press_in_list(tide__action *act, tide_tui_pane pane, const tide_tui_mouse *m) {
+    int column;
+    const tide_tui_list list = tide_tui_pane_list_at(act->scene, pane, m->x, m->y, &column);
+    const size_t row = tide_tui_pane_row_at(act->scene, pane, m->y);
+    if (list < TIDE_TUI_N_LISTS)
+        tide__sort_by_column(act, list, column);
+    else if (row != SIZE_MAX)
+        tide__select_in_pane(act, pane, row);
+}
+
 static bool is_double(const tide__action *act, const tide_tui_mouse *m) {
     const tide_tui_state *st = act->st;
     if (m->x != st->click_x || m->y != st->click_y) return false;
@@ -339,8 +354,7 @@ static void press(tide__action *act, const tide_tui_mouse *m) {
     } else if (pane == TIDE_TUI_PANE_MAP) {
         press_in_map(act, m->y);
     } else if (pane != TIDE_TUI_PANE_CURVE) {
-        const size_t row = tide_tui_pane_row_at(act->scene, pane, m->y);
-        if (row != SIZE_MAX) tide__select_in_pane(act, pane, row);
+        press_in_list(act, pane, m);
     }
     if (twice || m->button == 1) tide__fit(act);
 }

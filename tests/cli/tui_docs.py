@@ -76,6 +76,36 @@ class Documents(Case):
     def test_the_readmes_block(self):
         self.check_page("README.md", 1)
 
+    def questions(self):
+        """Rows of the table: number, files, keys, answers."""
+        for line in (SOURCE / "docs/tui.md").read_text(encoding="utf-8").splitlines():
+            row = re.fullmatch(r"\| (\d+) \| [^|]+ \| ([^|`]+) \| ([^|]+) \| ([^|]+) \|", line)
+            if row:
+                yield row[1], row[2].split(), re.findall(r"`([^`]+)`", row[3]), re.findall(r"`([^`]+)`", row[4])
+
+    def test_fourteen_questions(self):
+        page = (SOURCE / "docs/tui.md").read_text(encoding="utf-8")
+        begin = page.index("## Fourteen questions")
+        makers = re.findall(r"^    ((?:tidemark|serve) .+)$", page[begin:page.index("| | question", begin)], re.M)
+        self.assertEqual(len(makers), 4)
+        for command in makers:
+            self.shell(f"{command} > made.txt")
+        asked = list(self.questions())
+        self.assertEqual([number for number, *_ in asked], [str(i) for i in range(1, 15)])
+        for number, files, keys, answers in asked:
+            with self.subTest(question=number):
+                self.assertTrue(keys and answers)
+                script = self.dir / "keys.txt"
+                script.write_text("".join(f"do {k[1:]}\n" if k[0] == ":" else f"key {k}\n" for k in keys) + "dump\n",
+                                  encoding="utf-8")
+                # As one line: a sentence may be broken where the pane ends.
+                frame = "\n".join(self.shell(f"tidemark tui {' '.join(files)} --script keys.txt --size 150x44 --no-state"))
+                for answer in answers:
+                    self.assertIn(answer, frame, f"{keys}:\n{frame}")
+        rows = (self.dir / "seen.csv").read_text(encoding="utf-8").splitlines()
+        self.assertTrue(rows[0].startswith("name,owner,") and len(rows) > 20, rows[:2])
+        self.assertEqual({r.split(",")[3] for r in rows[1:]}, {"Workspace"})
+
     def test_the_man_pages_keys(self):
         page = SOURCE / "docs" / "man" / "tidemark-tui.1"
         text = page.read_text(encoding="utf-8")

@@ -265,6 +265,47 @@ static void addresses_have_a_cursor_and_a_zoom(void **state) {
     view_close(&v);
 }
 
+/// `goto ADDRESS` says who lies there, whatever the picture's cells show: held against all items.
+static void an_address_belongs_to_whom_the_data_say(void **state) {
+    (void)state;
+    view v;
+    view_open(&v, subject_of_plan(random_plan(4, 200, 3000)), NULL, 60, 24); // some hundred places in twelve cells
+    view_do(&v, "view 2");
+    const tide_items *items = tide_subject_items(v.a);
+    size_t n_found = 0, n_free = 0;
+    for (uint32_t i = 0; i < items->n; i += 3) {
+        char step[32];
+        snprintf(step, sizeof step, "goto %u", i * 10);
+        view_do(&v, step);
+        for (uint64_t byte = 0; byte < 2; byte++) {
+            const uint64_t at = items->place[i] + (byte == 0 ? 0 : tide_items_shape(items, i)->reserved_bytes);
+            char line[64];
+            snprintf(line, sizeof line, "goto 0x%llx", (unsigned long long)at);
+            uint32_t want = TIDE_NO_ITEM;
+            for (uint32_t k = 0; k < items->n; k++) {
+                const uint64_t bytes = tide_items_shape(items, k)->reserved_bytes;
+                const bool lies =
+                    items->place[k] != TIDE_NO_OFFSET && at >= items->place[k] && at - items->place[k] < bytes;
+                if (lies && tide_items_alive_at(items, k, v.app->st.cursor)) want = k;
+            }
+            view_do(&v, line);
+            const bool is_outside = strstr(view_message(&v), "no memory") != NULL;
+            if (want == TIDE_NO_ITEM) {
+                assert_true(is_outside || strstr(view_message(&v), "nothing lies at") != NULL);
+                n_free++;
+            } else {
+                assert_int_equal(v.app->st.item, want);
+                assert_text_has(view_message(&v), " lies at 0x");
+                n_found++;
+            }
+        }
+    }
+    assert_true(n_found > 20 && n_free > 20);
+    view_do(&v, "goto 0x1ffffffffffffffffffff");
+    assert_text_has(view_message(&v), "is no address");
+    view_close(&v);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_move_and_the_selection_follows_its_item),
@@ -276,6 +317,7 @@ int main(void) {
         cmocka_unit_test(tab_goes_round_the_panes_of_the_view),
         cmocka_unit_test(lists_select_what_they_are_about),
         cmocka_unit_test(addresses_have_a_cursor_and_a_zoom),
+        cmocka_unit_test(an_address_belongs_to_whom_the_data_say),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,8 +16,11 @@ static void words_choose(void **state) {
     assert_int_equal(st->preset, TIDE_TUI_PRESET_PEAK);
     view_do(&v, "pane whatif");
     assert_int_equal(st->focus, TIDE_TUI_PANE_WHATIF);
-    view_do(&v, "sort SIZE");
+    view_do(&v, "set sort SIZE"); // of rows, whatever has the focus
     assert_int_equal(st->sort, TIDE_ROW_SORT_SIZE);
+    view_do(&v, "view 1");
+    view_do(&v, "sort AREA");
+    assert_int_equal(st->sort, TIDE_ROW_SORT_AREA);
     view_do(&v, "group kind");
     assert_int_equal(st->group, TIDE_ROW_GROUP_KIND);
     view_do(&v, "kind workspace");
@@ -295,7 +298,7 @@ static void complete(view *v, tide_tui_prompt prompt, const char *line) {
     st->prompt = prompt;
     snprintf(st->text, sizeof st->text, "%s", line);
     st->text_at = strlen(st->text);
-    tide_tui_complete(st);
+    tide_tui_complete(st, NULL);
 }
 
 static void tab_completes(void **state) {
@@ -340,7 +343,7 @@ static void tab_completes(void **state) {
     v.app->st.prompt = TIDE_TUI_PROMPT_COMMAND;
     snprintf(v.app->st.text, sizeof v.app->st.text, "sor size");
     v.app->st.text_at = 3;
-    tide_tui_complete(&v.app->st);
+    tide_tui_complete(&v.app->st, &v.app->scene);
     assert_string_equal(v.app->st.text, "sort  size");
     assert_int_equal(v.app->st.text_at, 5);
     // Up to the last byte of the line; what does not fit leaves it as it is.

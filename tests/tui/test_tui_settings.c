@@ -29,6 +29,7 @@ static void fill(tide_tui_state *st) {
     st->reverse = st->hides_persistent = st->filters_off = true;
     st->group = TIDE_ROW_GROUP_OWNER;
     st->group_chosen = true;
+    st->orders[TIDE_TUI_LIST_LEAKS] = (tide_tui_list_order){.column = "bytes", .reverse = true};
     snprintf(st->filters[0], sizeof st->filters[0], "size>=64KiB");
     snprintf(st->filters[1], sizeof st->filters[1], "!conv4 alive@cursor");
     st->n_filters = 2;
@@ -61,6 +62,10 @@ static void assert_same(const tide_tui_state *a, const tide_tui_state *b) {
         assert_int_equal(a->marks[i].at.t, b->marks[i].at.t);
         assert_int_equal(a->marks[i].at.event, b->marks[i].at.event);
         assert_string_equal(a->marks[i].text, b->marks[i].text);
+    }
+    for (int i = 0; i < TIDE_TUI_N_LISTS; i++) {
+        assert_string_equal(a->orders[i].column, b->orders[i].column);
+        assert_int_equal(a->orders[i].reverse, b->orders[i].reverse);
     }
     assert_string_equal(a->search, b->search);
     assert_int_equal(a->capacity_bytes, b->capacity_bytes);
@@ -136,7 +141,9 @@ static void refuse(const char *path, const char *text, tide_subject *a, const ch
 }
 
 /// Keys that files of earlier versions do not have: what they are about stays as it is.
-static bool is_newer(const char *key) { return strcmp(key, "bands") == 0 || strcmp(key, "folds_weights") == 0; }
+static bool is_newer(const char *key) {
+    return strcmp(key, "bands") == 0 || strcmp(key, "orders") == 0 || strcmp(key, "folds_weights") == 0;
+}
 
 /// Every key gone, and every key of another type.
 static void what_is_damaged_is_refused_whole(void **state) {
@@ -172,7 +179,7 @@ static void what_is_damaged_is_refused_whole(void **state) {
             n++;
         }
     }
-    assert_int_equal(n, 2 * 16 + 2);
+    assert_int_equal(n, 2 * 16 + 3);
     json_object_set_new(doc, "filters", json_pack("[s]", "size>>1"));
     char *text = json_dumps(doc, 0);
     refuse(path, text, a, "size>>1");

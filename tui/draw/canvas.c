@@ -222,10 +222,23 @@ static int clamp_w(const tide_tui_column *c, int w) {
     return c->max_w > 0 && w > c->max_w ? c->max_w : w;
 }
 
+/// The title, with a mark behind it when the list is sorted by the column.
+static void title_of(const tide_tui_view *v, const tide_tui_table *t, int c, char *buf, size_t buf_bytes) {
+    const tide_tui_column *column = &t->columns[c];
+    const char *sorted = v->scene->sorted[t->list].column;
+    char mark[5] = "";
+    if (column->key != NULL && sorted != NULL && strcmp(sorted, column->key) == 0)
+        mark[tide_utf8_encode(v->scene->sorted[t->list].falls ? v->glyphs->falls : v->glyphs->rises, mark)] = 0;
+    snprintf(buf, buf_bytes, "%s%s", column->title, mark);
+}
+
 /// What every column needs for the rows that show, its title included.
 static void measure(const tide_tui_view *v, const tide_tui_table *t, int h, fitted *f) {
     char text[CELL];
-    for (int c = 0; c < t->n_columns; c++) f->w[c] = tide_tui_text_width(v->glyphs, t->columns[c].title);
+    for (int c = 0; c < t->n_columns; c++) {
+        title_of(v, t, c, text, sizeof text);
+        f->w[c] = tide_tui_text_width(v->glyphs, text);
+    }
     for (size_t row = f->top; row < t->n_rows && row - f->top < (size_t)h; row++) {
         for (int c = 0; c < t->n_columns; c++) {
             text[0] = '\0';
@@ -305,7 +318,7 @@ static void draw_row(const tide_tui_view *v, const tide_tui_table *t, const fitt
         tide_tui_role role = TIDE_TUI_ROLE_LABEL;
         text[0] = '\0';
         if (titles) {
-            snprintf(text, sizeof text, "%s", t->columns[c].title);
+            title_of(v, t, c, text, sizeof text);
         } else {
             role = t->cell(t->ctx, row, c, text, sizeof text);
         }
@@ -324,15 +337,37 @@ static void draw_place(const tide_tui_view *v, const tide_tui_table *t, tide_tui
     if (used + 2 + w <= r.w) tide_tui_text(v, r.x + r.w - w, r.y, w, place, TIDE_TUI_CUT_END, TIDE_TUI_ROLE_DIM);
 }
 
+static bool has_room(tide_tui_rect body, const tide_tui_table *t) {
+    return body.w > MARGIN && body.h > 0 && t->n_rows > 0 && t->n_columns <= MAX_COLUMNS;
+}
+
+/// The widths of the columns, and the first row, in `h` lines.
+static fitted fit_table(const tide_tui_view *v, tide_tui_rect body, const tide_tui_table *t, int h) {
+    fitted f = {.top = tide_tui_settle_top(t->n_rows, t->has_selection ? t->row : t->top, t->top, h)};
+    measure(v, t, h, &f);
+    fit(t, body.w - MARGIN, &f);
+    return f;
+}
+
+int tide_tui_table_column_at(const tide_tui_view *v, tide_tui_rect body, const tide_tui_table *t, int x) {
+    if (!has_room(body, t) || body.h < 2) return -1;
+    const fitted f = fit_table(v, body, t, body.h - 1);
+    int at = body.x + MARGIN;
+    for (int c = 0; c < t->n_columns; c++) {
+        if (f.w[c] == 0) continue;
+        if (x >= at && x < at + f.w[c]) return c;
+        at += f.w[c] + GAP;
+    }
+    return -1;
+}
+
 void tide_tui_draw_table_of(const tide_tui_view *v, tide_tui_rect body, const tide_tui_table *t) {
-    if (body.w <= MARGIN || body.h <= 0 || t->n_rows == 0 || t->n_columns > MAX_COLUMNS) return;
+    if (!has_room(body, t)) return;
     // A single line shows the selected row rather than titles.
     const bool has_titles = body.h > 1;
     const int h = body.h - has_titles;
-    fitted f = {.top = tide_tui_settle_top(t->n_rows, t->has_selection ? t->row : t->top, t->top, h)};
-    measure(v, t, h, &f);
+    const fitted f = fit_table(v, body, t, h);
     const bool scrolls = t->n_rows > (size_t)h;
-    fit(t, body.w - MARGIN, &f);
     if (has_titles) {
         int used = MARGIN;
         for (int c = 0; c < t->n_columns; c++)
@@ -343,8 +378,29 @@ void tide_tui_draw_table_of(const tide_tui_view *v, tide_tui_rect body, const ti
     for (size_t i = 0; i < (size_t)h && f.top + i < t->n_rows; i++) {
         const int y = body.y + has_titles + (int)i;
         draw_row(v, t, &f, body, y, f.top + i, false);
+        const uint32_t mark = t->mark != NULL ? t->mark(t->ctx, f.top + i) : 0;
+        if (mark != 0) tide_tui_put(v->grid, body.x, y, mark, TIDE_TUI_ROLE_KEY);
         if (!t->has_selection || f.top + i != t->row) continue;
         tide_tui_put(v->grid, body.x, y, '>', TIDE_TUI_ROLE_CURSOR);
         tide_tui_mark_row(v->grid, body.x, y, body.w, TIDE_TUI_MARK_SELECTED);
     }
+}
+
+// ---- lists ----
+
+bool tide_tui_list_begin(const tide_tui_scene *s, tide_tui_list list, tide_tui_rect body, tide_tui_list_table *out) {
+    const tide_tui_pane pane = tide_tui_pane_of_list(list);
+    const bool is_leaks = list == TIDE_TUI_LIST_LEAKS;
+    const size_t n_pools = s->pools != NULL ? s->pools->n : 0, n_all = tide_tui_scene_rows(s, pane);
+    const size_t n = is_leaks ? n_all - n_pools : list == TIDE_TUI_LIST_POOLS ? n_pools : n_all;
+    if (n == 0) return false;
+    *out = (tide_tui_list_table){.t = {.n_rows = n, .has_selection = true, .list = list, .ctx = out},
+                                 .r = body,
+                                 .scene = s,
+                                 .so_far = &out->sum};
+    const size_t row = tide_tui_scene_row(s, pane), top = s->state->pane_top[pane], first = is_leaks ? n_pools : 0;
+    out->t.row = row >= first && row < first + n ? row - first : 0;
+    out->t.top = top >= first && top < first + n ? top - first : 0;
+    out->t.has_selection = row >= first && row < first + n;
+    return true;
 }

@@ -32,6 +32,7 @@ bool tide_tui_draw_state_of(const tide_tui_view *v, tide_tui_pane pane, tide_tui
 /// those of the highest rank go first when there is no room.
 typedef struct tide_tui_column {
     const char *title;
+    const char *key; ///< of the column of the pane's table that a list is sorted by; NULL: it is not sorted by this one
     int min_w, max_w; ///< 0: no limit. With stretch min_w is how far foreign names may be cut
     bool right;       ///< numbers
     bool stretch;
@@ -45,9 +46,32 @@ typedef struct tide_tui_table {
     /// Text of a cell into `buf`, and its role.
     tide_tui_role (*cell)(const void *ctx, size_t row, int column, char *buf, size_t buf_bytes);
     const void *ctx;
+    tide_tui_list list; ///< whose order the titles show
+    /// Glyph in front of a row, 0: none; NULL: rows have none.
+    uint32_t (*mark)(const void *ctx, size_t row);
 } tide_tui_table;
 void tide_tui_draw_table_of(const tide_tui_view *v, tide_tui_rect body, const tide_tui_table *table);
+/// The column whose title is drawn at `x` in the first line of `body`; -1: none.
+int tide_tui_table_column_at(const tide_tui_view *v, tide_tui_rect body, const tide_tui_table *table, int x);
 
+// ---- lists: drawing and the mouse use the same tables ----
+
+typedef struct tide_tui_tints tide_tui_tints; ///< draw.h
+typedef struct tide_tui_running_sum {
+    size_t to; ///< rows before it are summed up
+    uint64_t sum;
+} tide_tui_running_sum;
+/// The table of a list and where it is drawn. It is the context of its cells: it must stay where it is.
+typedef struct tide_tui_list_table {
+    tide_tui_table t;
+    tide_tui_rect r;
+    const tide_tui_scene *scene;
+    tide_tui_running_sum *so_far, sum; ///< of the column "in all"
+    const tide_tui_tints *letters;     ///< of the map; NULL: none
+} tide_tui_list_table;
+/// The rows of a list, the selected one and the first; columns are the caller's to set. @return false: there are no
+/// rows
+bool tide_tui_list_begin(const tide_tui_scene *s, tide_tui_list list, tide_tui_rect body, tide_tui_list_table *out);
 // ---- lines of text that scroll ----
 
 enum { TIDE_TUI_LINE = 512 }; ///< bytes of one line of wrapped text

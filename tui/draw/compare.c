@@ -142,16 +142,16 @@ static void draw_waterfall(const tide_tui_view *v, tide_tui_rect r) {
 
 enum { NAME, WHAT, A, B, CHANGE, OWNER, N_COLUMNS };
 static const tide_tui_column columns[N_COLUMNS] = {
-    [NAME] = {.title = "name", .min_w = 18, .max_w = 48, .stretch = true},
-    [WHAT] = {.title = "what", .min_w = 8, .rank = 1},
-    [A] = {.title = "A", .min_w = 10, .right = true, .rank = 2},
-    [B] = {.title = "B", .min_w = 10, .right = true, .rank = 2},
-    [CHANGE] = {.title = "B - A", .min_w = 11, .right = true},
-    [OWNER] = {.title = "op", .min_w = 8, .max_w = 32, .stretch = true, .rank = 3},
+    [NAME] = {.title = "name", .key = "name", .min_w = 18, .max_w = 48, .stretch = true},
+    [WHAT] = {.title = "what", .key = "what", .min_w = 8, .rank = 1},
+    [A] = {.title = "A", .key = "a_bytes", .min_w = 10, .right = true, .rank = 2},
+    [B] = {.title = "B", .key = "b_bytes", .min_w = 10, .right = true, .rank = 2},
+    [CHANGE] = {.title = "B - A", .key = "change_bytes", .min_w = 11, .right = true},
+    [OWNER] = {.title = "op", .key = "owner", .min_w = 8, .max_w = 32, .stretch = true, .rank = 3},
 };
 
 static tide_tui_role cell(const void *ctx, size_t row, int column, char *buf, size_t buf_bytes) {
-    const tide_diff_row *r = &((const tide_diff *)ctx)->rows[row];
+    const tide_diff_row *r = &((const tide_tui_list_table *)ctx)->scene->diff->rows[row];
     switch (column) {
     case NAME:
         snprintf(buf, buf_bytes, "%s", tide_tui_named(r->name));
@@ -219,6 +219,15 @@ static void say_facts(const tide_diff *d, char *buf, size_t buf_bytes) {
     }
 }
 
+bool tide_tui_table_of_compare(const tide_tui_scene *s, tide_tui_rect body, tide_tui_list_table *out) {
+    if (!tide_tui_list_begin(s, TIDE_TUI_LIST_COMPARE, body, out)) return false;
+    out->t.columns = columns;
+    out->t.n_columns = N_COLUMNS;
+    out->t.cell = cell;
+    out->r = tide_tui_compare_divide(s, out->r).rows;
+    return true;
+}
+
 void tide_tui_draw_compare(const tide_tui_view *v) {
     const tide_tui_scene *s = v->scene;
     const tide_diff *d = s->diff;
@@ -242,15 +251,6 @@ void tide_tui_draw_compare(const tide_tui_view *v) {
     const tide_tui_compare_parts parts = tide_tui_compare_divide(s, body);
     draw_totals(v, parts.totals);
     draw_waterfall(v, parts.waterfall);
-    const tide_tui_table t = {
-        .columns = columns,
-        .n_columns = N_COLUMNS,
-        .n_rows = d->n,
-        .row = tide_tui_scene_row(s, TIDE_TUI_PANE_COMPARE),
-        .top = s->state->pane_top[TIDE_TUI_PANE_COMPARE],
-        .has_selection = true,
-        .cell = cell,
-        .ctx = d,
-    };
-    tide_tui_draw_table_of(v, parts.rows, &t);
+    tide_tui_list_table list;
+    if (tide_tui_table_of_compare(s, body, &list)) tide_tui_draw_table_of(v, list.r, &list.t);
 }

@@ -64,6 +64,34 @@ typedef struct tide_tui_whatif_parts {
 } tide_tui_whatif_parts;
 tide_tui_whatif_parts tide_tui_whatif_divide(const tide_tui_scene *s, tide_tui_rect body);
 
+// ---- the map's letters: where there are no colours each item has one, and the table beside it says whose it is ----
+
+enum { TIDE_TUI_N_LETTERS = 52, TIDE_TUI_TINT_SLOTS = 4096 };
+/// Tints (letters, or shades) of the items in the map; open addressing. When it is full, items have the tint of their
+/// number.
+struct tide_tui_tints {
+    uint32_t item[TIDE_TUI_TINT_SLOTS];
+    uint8_t tint[TIDE_TUI_TINT_SLOTS]; ///< 255: free
+    size_t n;
+    uint32_t n_tints;
+    bool is_used[TIDE_TUI_N_LETTERS];
+    uint32_t n_used;
+};
+/// Letters of the map that the view shows; none where it has colours or is not shown.
+void tide_tui_letters_make(const tide_tui_view *v, tide_tui_tints *out);
+/// 0: the item has none.
+uint32_t tide_tui_letter_of(const tide_tui_tints *t, uint32_t item);
+
+// The tables, by list. `body`: of the list's pane, below its heading. @return false: there are no rows
+bool tide_tui_table_of_live(const tide_tui_scene *s, tide_tui_rect body, tide_tui_list_table *out);
+bool tide_tui_table_of_operators(const tide_tui_scene *s, tide_tui_rect body, tide_tui_list_table *out);
+bool tide_tui_table_of_pools(const tide_tui_scene *s, tide_tui_rect body, tide_tui_list_table *out);
+bool tide_tui_table_of_leaks(const tide_tui_scene *s, tide_tui_rect body, tide_tui_list_table *out);
+bool tide_tui_table_of_compare(const tide_tui_scene *s, tide_tui_rect body, tide_tui_list_table *out);
+bool tide_tui_table_of_whatif(const tide_tui_scene *s, tide_tui_rect body, tide_tui_list_table *out);
+/// The one of `list`.
+bool tide_tui_list_table_of(const tide_tui_scene *s, tide_tui_list list, tide_tui_rect body, tide_tui_list_table *out);
+
 /// Lines of EXPLAIN at the width of the pane; 0 while there is no explanation.
 size_t tide_tui_explain_lines(const tide_tui_scene *s);
 /// First line of `n` that a pane of `h` lines shows.

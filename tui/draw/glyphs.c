@@ -10,7 +10,7 @@
     .edge = 0x2506, .mini_lo = '[', .mini_hi = ']', .begin = 0x259B, .end = 0x259F, .before = 0x2039, .after = 0x203A, \
     .density = {0x2591, 0x2592, 0x2593, 0x2588}, .upper = 0x2580, .lower = 0x2584, .full = 0x2588, .shared = 0x2592,   \
     .hole = 0x2591, .vacant = ' ', .outside = '/', .cut = 0x2026, .bad = 0xFFFD, .separator = 0x2502, .times = 0x00D7, \
-    .bar = {TIDE_TUI_BAR_MAP(XX)}
+    .rises = 0x25B4, .falls = 0x25BE, .bar = {TIDE_TUI_BAR_MAP(XX)}
 
 #define XX(name, unicode, ascii) [TIDE_ITEM_FILL_##name] = (unicode),
 static const tide_tui_glyphs block_tier = {BLOCK_GLYPHS};
@@ -56,6 +56,8 @@ static const tide_tui_glyphs ascii_tier = {
     .bad = '?',
     .separator = '|',
     .times = 'x',
+    .rises = '^',
+    .falls = 'v',
 #define XX(name, unicode, ascii) [TIDE_ITEM_FILL_##name] = (ascii),
     .bar = {TIDE_TUI_BAR_MAP(XX)},
 #undef XX

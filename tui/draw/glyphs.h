@@ -64,10 +64,11 @@ typedef struct tide_tui_glyphs {
     uint32_t outside;            ///< no memory there at that time
 
     // ---- text ----
-    uint32_t cut;       ///< text left out
-    uint32_t bad;       ///< a character that cannot be shown
-    uint32_t separator; ///< between facts of a line
-    uint32_t times;     ///< before or after a count
+    uint32_t cut;          ///< text left out
+    uint32_t bad;          ///< a character that cannot be shown
+    uint32_t separator;    ///< between facts of a line
+    uint32_t times;        ///< before or after a count
+    uint32_t rises, falls; ///< behind the title of the column that a list is sorted by
 } tide_tui_glyphs;
 
 /// `ascii`: the ASCII tier, else blocks on a screen with colours.

@@ -16,17 +16,9 @@
 #include "tui/draw/format.h"
 #include "tui/draw/time_axis.h"
 
-enum { N_LETTERS = 52, TINT_SLOTS = 4096, NO_TINT = 255 };
+enum { N_LETTERS = TIDE_TUI_N_LETTERS, TINT_SLOTS = TIDE_TUI_TINT_SLOTS, NO_TINT = 255 };
 
-/// Tints of the items in the picture; open addressing. When it is full, items have the tint of their number.
-typedef struct tints {
-    uint32_t item[TINT_SLOTS];
-    uint8_t tint[TINT_SLOTS]; ///< NO_TINT: free
-    size_t n;
-    uint32_t n_tints;
-    bool is_used[N_LETTERS];
-    uint32_t n_used;
-} tints;
+typedef tide_tui_tints tints;
 
 typedef struct picture {
     const tide_tui_view *v;
@@ -105,6 +97,21 @@ static void make_tints(tints *t, const tide_space_cell *cells, int w, int h, uin
             give_tint(t, c->item, neighbours);
         }
     }
+}
+
+static uint32_t letter_of(uint32_t tint) { return tint < 26 ? 'A' + tint : 'a' + (tint - 26) % 26; }
+
+void tide_tui_letters_make(const tide_tui_view *v, tide_tui_tints *out) {
+    const tide_tui_scene *s = v->scene;
+    const tide_tui_rect r = s->layout->map;
+    const bool has_letters = v->glyphs->letters && s->cells != NULL && s->layout->panes[TIDE_TUI_PANE_MAP].w > 0;
+    const int w = s->map_is_moment ? s->cells_w : r.w;
+    make_tints(out, s->cells, has_letters ? w : 0, has_letters ? 2 * r.h : 0, N_LETTERS);
+}
+
+uint32_t tide_tui_letter_of(const tide_tui_tints *t, uint32_t item) {
+    const uint32_t slot = tint_slot(t, item);
+    return slot < TINT_SLOTS ? letter_of(t->tint[slot]) : 0;
 }
 
 // ---- names ----
@@ -230,8 +237,7 @@ static void draw_letter(const picture *p, int x, int y, pair places) {
     tide_tui_role role = role_of(p, c);
     uint32_t glyph = c.item == TIDE_SPACE_HOLE ? g->hole : c.item == TIDE_SPACE_FREE ? g->vacant : g->outside;
     if (is_item(c)) {
-        const uint32_t i = tint_of(&p->tints, c.item);
-        glyph = i < 26 ? 'A' + i : 'a' + (i - 26) % 26;
+        glyph = letter_of(tint_of(&p->tints, c.item));
         if (places.is_crowd) glyph = '*';
         if (c.item == p->selected) glyph = '@';
     }

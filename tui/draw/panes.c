@@ -3,6 +3,8 @@
 // Rows of lists: how many, which, where. See panes.h.
 #include "tui/draw/panes.h"
 
+#include <string.h>
+
 #include "core/base/assert.h"
 #include "tui/draw/draw.h"
 
@@ -80,6 +82,42 @@ size_t tide_tui_pane_row_at(const tide_tui_scene *s, tide_tui_pane pane, int y) 
 size_t tide_tui_pane_page(const tide_tui_scene *s, tide_tui_pane pane) {
     const int h = tide_tui_pane_list(s, pane).r.h;
     return h > 1 ? (size_t)h : 1;
+}
+
+bool tide_tui_list_table_of(const tide_tui_scene *s, tide_tui_list list, tide_tui_rect body, tide_tui_list_table *out) {
+    static bool (*const tables[TIDE_TUI_N_LISTS])(const tide_tui_scene *s, tide_tui_rect body,
+                                                  tide_tui_list_table *out) = {
+        tide_tui_table_of_live,  tide_tui_table_of_operators, tide_tui_table_of_pools,
+        tide_tui_table_of_leaks, tide_tui_table_of_compare,   tide_tui_table_of_whatif,
+    };
+    return tables[list](s, body, out);
+}
+
+tide_tui_list tide_tui_pane_list_at(const tide_tui_scene *s, tide_tui_pane pane, int x, int y, int *column) {
+    // Titles are measured with the glyphs of blocks: those of ASCII are as wide.
+    const tide_tui_view v = {.scene = s, .glyphs = tide_tui_glyphs_of(false)};
+    tide_tui_list_table table;
+    for (int i = 0; i < TIDE_TUI_N_LISTS; i++) {
+        const tide_tui_list list = (tide_tui_list)i;
+        if (tide_tui_pane_of_list(list) != pane) continue;
+        if (!tide_tui_list_table_of(s, list, tide_tui_body_of(s, pane), &table) || y != table.r.y) continue;
+        *column = tide_tui_table_column_at(&v, table.r, &table.t, x);
+        if (*column >= 0) return list;
+    }
+    return TIDE_TUI_N_LISTS;
+}
+
+size_t tide_tui_list_columns(const tide_tui_scene *s, tide_tui_list list, const char **keys, size_t max) {
+    tide_tui_list_table table;
+    size_t n = 0;
+    if (!tide_tui_list_table_of(s, list, tide_tui_body_of(s, tide_tui_pane_of_list(list)), &table)) return 0;
+    for (int c = 0; c < table.t.n_columns && n < max; c++) {
+        const char *key = table.t.columns[c].key;
+        bool is_new = key != NULL;
+        for (size_t i = 0; i < n && is_new; i++) is_new = strcmp(keys[i], key) != 0;
+        if (is_new) keys[n++] = key;
+    }
+    return n;
 }
 
 void tide_tui_pane_settle(tide_tui_state *st, const tide_tui_scene *s) {

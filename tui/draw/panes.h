@@ -21,6 +21,11 @@ size_t tide_tui_pane_row_at(const tide_tui_scene *s, tide_tui_pane pane, int y);
 /// Rows that a page is worth in the pane, at least 1.
 size_t tide_tui_pane_page(const tide_tui_scene *s, tide_tui_pane pane);
 
+/// The list of a pane, and the column, whose title lies at a cell; TIDE_TUI_N_LISTS: none.
+tide_tui_list tide_tui_pane_list_at(const tide_tui_scene *s, tide_tui_pane pane, int x, int y, int *column);
+/// Keys of the columns that a list can be sorted by, as they stand from left to right. @return their number
+size_t tide_tui_list_columns(const tide_tui_scene *s, tide_tui_list list, const char **keys, size_t max);
+
 /// Puts rows of panes that are shown inside their lists and scrolls them so that the selected ones are on the screen.
 void tide_tui_pane_settle(tide_tui_state *st, const tide_tui_scene *s);
 

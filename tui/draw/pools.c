@@ -34,18 +34,18 @@ enum {
     N_POOL_COLUMNS
 };
 static const tide_tui_column pool_columns[N_POOL_COLUMNS] = {
-    [POOL] = {.title = "allocator", .min_w = 20, .max_w = 32, .stretch = true},
-    [DEVICE] = {.title = "device", .rank = 7},
-    [KIND] = {.title = "kind", .rank = 6},
-    [RESERVED] = {.title = "reserved", .min_w = 10, .right = true, .rank = 2},
-    [ACTIVE] = {.title = "active", .min_w = 10, .right = true, .rank = 4},
-    [CACHED] = {.title = "cached", .min_w = 10, .right = true, .rank = 1},
-    [UNUSED] = {.title = "unused", .min_w = 10, .right = true},
-    [SINCE] = {.title = "since", .min_w = 8, .right = true, .rank = 3},
-    [LARGEST] = {.title = "largest free", .right = true, .rank = 5},
-    [FRAGMENTED] = {.title = "fragm.", .right = true, .rank = 9},
-    [HIGHEST] = {.title = "peak reserved", .right = true, .rank = 8},
-    [WASTED] = {.title = "wasted", .right = true, .rank = 10},
+    [POOL] = {.title = "allocator", .key = "pool", .min_w = 20, .max_w = 32, .stretch = true},
+    [DEVICE] = {.title = "device", .key = "device", .rank = 7},
+    [KIND] = {.title = "kind", .key = "kind", .rank = 6},
+    [RESERVED] = {.title = "reserved", .key = "reserved_bytes", .min_w = 10, .right = true, .rank = 2},
+    [ACTIVE] = {.title = "active", .key = "active_bytes", .min_w = 10, .right = true, .rank = 4},
+    [CACHED] = {.title = "cached", .key = "cached_bytes", .min_w = 10, .right = true, .rank = 1},
+    [UNUSED] = {.title = "unused", .key = "unused_bytes", .min_w = 10, .right = true},
+    [SINCE] = {.title = "since", .key = "unused_since", .min_w = 8, .right = true, .rank = 3},
+    [LARGEST] = {.title = "largest free", .key = "largest_free_bytes", .right = true, .rank = 5},
+    [FRAGMENTED] = {.title = "fragm.", .key = "fragmentation", .right = true, .rank = 9},
+    [HIGHEST] = {.title = "peak reserved", .key = "peak_reserved_bytes", .right = true, .rank = 8},
+    [WASTED] = {.title = "wasted", .key = "wasted_bytes", .right = true, .rank = 10},
 };
 
 static bool is_one_of_several(const tide_pools *pools, size_t row) {
@@ -55,7 +55,7 @@ static bool is_one_of_several(const tide_pools *pools, size_t row) {
 }
 
 static tide_tui_role pool_cell(const void *ctx, size_t row, int column, char *buf, size_t buf_bytes) {
-    const tide_tui_scene *s = ctx;
+    const tide_tui_scene *s = ((const tide_tui_list_table *)ctx)->scene;
     const tide_pool *p = &s->pools->items[row];
     switch (column) {
     case POOL:
@@ -187,17 +187,17 @@ static void say_all(const tide_tui_view *v, tide_tui_rect r, char *buf, size_t b
 
 enum { SITE, OWNER, LEAK_KIND, BLOCKS, BYTES, FIRST, GROWS, N_LEAK_COLUMNS };
 static const tide_tui_column leak_columns[N_LEAK_COLUMNS] = {
-    [SITE] = {.title = "never freed", .min_w = 16, .max_w = 40, .stretch = true},
-    [OWNER] = {.title = "op", .min_w = 8, .max_w = 32, .stretch = true, .rank = 3},
-    [LEAK_KIND] = {.title = "kind", .rank = 4},
-    [BLOCKS] = {.title = "blocks", .right = true, .rank = 2},
-    [BYTES] = {.title = "bytes", .min_w = 10, .right = true},
-    [FIRST] = {.title = "began at", .min_w = 8, .right = true},
-    [GROWS] = {.title = "grows", .min_w = 5, .rank = 1},
+    [SITE] = {.title = "never freed", .key = "name", .min_w = 16, .max_w = 40, .stretch = true},
+    [OWNER] = {.title = "op", .key = "owner", .min_w = 8, .max_w = 32, .stretch = true, .rank = 3},
+    [LEAK_KIND] = {.title = "kind", .key = "kind", .rank = 4},
+    [BLOCKS] = {.title = "blocks", .key = "blocks", .right = true, .rank = 2},
+    [BYTES] = {.title = "bytes", .key = "bytes", .min_w = 10, .right = true},
+    [FIRST] = {.title = "began at", .key = "first", .min_w = 8, .right = true},
+    [GROWS] = {.title = "grows", .key = "grows", .min_w = 5, .rank = 1},
 };
 
 static tide_tui_role leak_cell(const void *ctx, size_t row, int column, char *buf, size_t buf_bytes) {
-    const tide_tui_scene *s = ctx;
+    const tide_tui_scene *s = ((const tide_tui_list_table *)ctx)->scene;
     const tide_leak *l = &s->leaks->items[row];
     char a[TIDE_TUI_WORD], b[TIDE_TUI_WORD];
     switch (column) {
@@ -235,10 +235,27 @@ static tide_tui_role leak_cell(const void *ctx, size_t row, int column, char *bu
 
 // ---- the pane ----
 
-static void draw_leaks(const tide_tui_view *v, const tide_tui_pools_parts *parts, size_t row) {
+bool tide_tui_table_of_pools(const tide_tui_scene *s, tide_tui_rect body, tide_tui_list_table *out) {
+    if (!tide_tui_list_begin(s, TIDE_TUI_LIST_POOLS, body, out)) return false;
+    out->t.columns = pool_columns;
+    out->t.n_columns = N_POOL_COLUMNS;
+    out->t.cell = pool_cell;
+    out->r = tide_tui_pools_divide(s, out->r).pools;
+    return true;
+}
+
+bool tide_tui_table_of_leaks(const tide_tui_scene *s, tide_tui_rect body, tide_tui_list_table *out) {
+    if (!tide_tui_list_begin(s, TIDE_TUI_LIST_LEAKS, body, out)) return false;
+    out->t.columns = leak_columns;
+    out->t.n_columns = N_LEAK_COLUMNS;
+    out->t.cell = leak_cell;
+    out->r = tide_tui_pools_divide(s, out->r).leaks;
+    return true;
+}
+
+static void draw_leaks(const tide_tui_view *v, const tide_tui_pools_parts *parts) {
     const tide_tui_scene *s = v->scene;
     const tide_leaks *leaks = s->leaks;
-    const size_t n_pools = s->pools->n;
     if (parts->rule.h > 0) {
         char title[160], n[TIDE_TUI_WORD], size[TIDE_TUI_WORD];
         const size_t n_leaks = leaks != NULL ? leaks->n : 0;
@@ -260,18 +277,9 @@ static void draw_leaks(const tide_tui_view *v, const tide_tui_pools_parts *parts
         tide_tui_lines_wrap(&p, 0, text, TIDE_TUI_ROLE_DIM);
         return;
     }
-    const tide_tui_table t = {
-        .columns = leak_columns,
-        .n_columns = N_LEAK_COLUMNS,
-        .n_rows = leaks->n,
-        .row = row >= n_pools ? row - n_pools : 0,
-        .top =
-            s->state->pane_top[TIDE_TUI_PANE_POOLS] > n_pools ? s->state->pane_top[TIDE_TUI_PANE_POOLS] - n_pools : 0,
-        .has_selection = row >= n_pools,
-        .cell = leak_cell,
-        .ctx = s,
-    };
-    tide_tui_draw_table_of(v, parts->leaks, &t);
+    tide_tui_list_table list;
+    if (tide_tui_table_of_leaks(s, tide_tui_body_of(s, TIDE_TUI_PANE_POOLS), &list))
+        tide_tui_draw_table_of(v, parts->leaks, &list.t);
 }
 
 /// Bands have the lines that the two tables do not need, up to four for each pool; one for each where they are short.
@@ -334,7 +342,6 @@ void tide_tui_draw_pools(const tide_tui_view *v) {
         tide_tui_draw_state_of(v, TIDE_TUI_PANE_POOLS, body, "Nothing is known of allocators yet.");
         return;
     }
-    const size_t row = tide_tui_scene_row(s, TIDE_TUI_PANE_POOLS);
     const tide_tui_pools_parts parts = tide_tui_pools_divide(s, body);
     if (parts.sentence.h > 0) {
         say_all(v, parts.sentence, sentence, sizeof sentence);
@@ -346,18 +353,9 @@ void tide_tui_draw_pools(const tide_tui_view *v) {
             tide_tui_text(v, body.x + 1, parts.pools.y, body.w - 2, "No allocator holds anything at this moment.",
                           TIDE_TUI_CUT_END, TIDE_TUI_ROLE_DIM);
     } else {
-        const tide_tui_table t = {
-            .columns = pool_columns,
-            .n_columns = N_POOL_COLUMNS,
-            .n_rows = s->pools->n,
-            .row = row < s->pools->n ? row : 0,
-            .top = s->state->pane_top[TIDE_TUI_PANE_POOLS],
-            .has_selection = row < s->pools->n,
-            .cell = pool_cell,
-            .ctx = s,
-        };
-        tide_tui_draw_table_of(v, parts.pools, &t);
+        tide_tui_list_table list;
+        if (tide_tui_table_of_pools(s, body, &list)) tide_tui_draw_table_of(v, parts.pools, &list.t);
     }
     tide_tui_draw_pool_bands(v, parts.bands);
-    draw_leaks(v, &parts, row);
+    draw_leaks(v, &parts);
 }

@@ -24,32 +24,21 @@
 enum { NAME, OPERATOR, KIND, SIZE, SHARE, IN_ALL, BORN, PLACE, N_COLUMNS };
 
 static const tide_tui_column columns[N_COLUMNS] = {
-    [NAME] = {.title = "name", .min_w = 18, .max_w = 48, .stretch = true},
-    [OPERATOR] = {.title = "op", .min_w = 8, .max_w = 32, .stretch = true, .rank = 4},
-    [KIND] = {.title = "kind", .rank = 5},
-    [SIZE] = {.title = "size", .min_w = 10, .right = true},
+    [NAME] = {.title = "name", .key = "name", .min_w = 18, .max_w = 48, .stretch = true},
+    [OPERATOR] = {.title = "op", .key = "owner", .min_w = 8, .max_w = 32, .stretch = true, .rank = 4},
+    [KIND] = {.title = "kind", .key = "kind", .rank = 5},
+    [SIZE] = {.title = "size", .key = "counts_bytes", .min_w = 10, .right = true},
     [SHARE] = {.title = "share", .min_w = 7, .right = true, .rank = 1},
     [IN_ALL] = {.title = "in all", .min_w = 7, .right = true, .rank = 2},
-    [BORN] = {.title = "born", .right = true, .rank = 3},
-    [PLACE] = {.title = "place", .right = true, .rank = 6},
+    [BORN] = {.title = "born", .key = "begin", .right = true, .rank = 3},
+    [PLACE] = {.title = "place", .key = "place_bytes", .right = true, .rank = 6},
 };
 
-/// Sum of the rows before `to`: rows are asked for from top to bottom, so that it costs nothing.
-typedef struct running {
-    size_t to;
-    uint64_t sum;
-} running;
-
-typedef struct context {
-    const tide_tui_scene *scene;
-    const tide_live_items *live;
-    running *so_far;
-} context;
-
-static uint64_t sum_to(const context *c, size_t row) {
-    running *r = c->so_far;
-    if (row + 1 < r->to) *r = (running){0};
-    while (r->to <= row) r->sum += c->live->items[r->to++].counts_bytes;
+/// Sum of the rows to this one: rows are asked for from top to bottom, so that it costs nothing.
+static uint64_t sum_to(const tide_tui_list_table *list, size_t row) {
+    tide_tui_running_sum *r = list->so_far;
+    if (row + 1 < r->to) *r = (tide_tui_running_sum){0};
+    while (r->to <= row) r->sum += list->scene->live->items[r->to++].counts_bytes;
     return r->sum;
 }
 
@@ -64,9 +53,10 @@ static void say_place(const tide_live_item *item, bool is_trace, char *buf, size
 }
 
 static tide_tui_role cell(const void *ctx, size_t row, int column, char *buf, size_t buf_bytes) {
-    const context *c = ctx;
-    const tide_live_item *item = &c->live->items[row];
-    const tide_subject_facts *f = c->scene->a;
+    const tide_tui_list_table *list = ctx;
+    const tide_live_items *live = list->scene->live;
+    const tide_live_item *item = &live->items[row];
+    const tide_subject_facts *f = list->scene->a;
     switch (column) {
     case NAME:
         snprintf(buf, buf_bytes, "%s", tide_tui_named(item->site.name));
@@ -81,10 +71,10 @@ static tide_tui_role cell(const void *ctx, size_t row, int column, char *buf, si
         tide_tui_bytes(item->counts_bytes, buf, buf_bytes);
         break;
     case SHARE:
-        tide_tui_percent(item->counts_bytes, c->live->bytes, buf, buf_bytes);
+        tide_tui_percent(item->counts_bytes, live->bytes, buf, buf_bytes);
         break;
     case IN_ALL:
-        tide_tui_percent(sum_to(c, row), c->live->bytes, buf, buf_bytes);
+        tide_tui_percent(sum_to(list, row), live->bytes, buf, buf_bytes);
         return TIDE_TUI_ROLE_DIM;
     case BORN:
         tide_tui_when(f, item->begin, buf, buf_bytes);
@@ -94,6 +84,26 @@ static tide_tui_role cell(const void *ctx, size_t row, int column, char *buf, si
         break;
     }
     return TIDE_TUI_ROLE_TEXT;
+}
+
+/// The letter that the map has for the item.
+static uint32_t mark_of(const void *ctx, size_t row) {
+    const tide_tui_list_table *list = ctx;
+    const uint32_t item = list->scene->live->items[row].item;
+    return list->letters != NULL ? tide_tui_letter_of(list->letters, item) : 0;
+}
+
+bool tide_tui_table_of_live(const tide_tui_scene *s, tide_tui_rect body, tide_tui_list_table *out) {
+    if (!tide_tui_list_begin(s, TIDE_TUI_LIST_TABLE, body, out)) return false;
+    // Without the focus, the row is marked only if it is the selected item, which the details show.
+    const bool focused = s->state->focus == TIDE_TUI_PANE_TABLE;
+    const bool is_item = s->state->item != TIDE_NO_ITEM && s->live->items[out->t.row].item == s->state->item;
+    out->t.columns = columns;
+    out->t.n_columns = N_COLUMNS;
+    out->t.has_selection = focused || is_item;
+    out->t.cell = cell;
+    out->t.mark = mark_of;
+    return true;
 }
 
 void tide_tui_draw_table(const tide_tui_view *v) {
@@ -114,23 +124,12 @@ void tide_tui_draw_table(const tide_tui_view *v) {
     if (none && tide_tui_draw_state_of(v, TIDE_TUI_PANE_TABLE, body,
                                        live != NULL ? "Nothing is alive at the cursor." : "Nothing is known yet."))
         return;
-    // Without the focus, the row is marked only if it is the selected item, which the details show.
-    const size_t row = tide_tui_scene_row(s, TIDE_TUI_PANE_TABLE);
-    const bool focused = s->state->focus == TIDE_TUI_PANE_TABLE;
-    const bool is_item = s->state->item != TIDE_NO_ITEM && live->items[row].item == s->state->item;
-    running so_far = {0};
-    const context c = {.scene = s, .live = live, .so_far = &so_far};
-    const tide_tui_table t = {
-        .columns = columns,
-        .n_columns = N_COLUMNS,
-        .n_rows = live->n,
-        .row = row,
-        .top = s->state->pane_top[TIDE_TUI_PANE_TABLE],
-        .has_selection = focused || is_item,
-        .cell = cell,
-        .ctx = &c,
-    };
-    tide_tui_draw_table_of(v, body, &t);
+    tide_tui_list_table list;
+    if (!tide_tui_table_of_live(s, body, &list)) return;
+    tide_tui_tints letters;
+    tide_tui_letters_make(v, &letters);
+    list.letters = &letters;
+    tide_tui_draw_table_of(v, list.r, &list.t);
 }
 
 // ---- operators ----
@@ -138,17 +137,17 @@ void tide_tui_draw_table(const tide_tui_view *v) {
 enum { STEP, OPERATOR_NAME, MAKES, FREES, LIVE_BYTES, OF_PEAK, HERE, N_STEP_COLUMNS };
 
 static const tide_tui_column step_columns[N_STEP_COLUMNS] = {
-    [STEP] = {.title = "step", .right = true},
-    [OPERATOR_NAME] = {.title = "operator", .min_w = 8, .max_w = 40, .stretch = true},
-    [MAKES] = {.title = "makes", .min_w = 10, .right = true, .rank = 2},
-    [FREES] = {.title = "frees", .min_w = 10, .right = true, .rank = 3},
-    [LIVE_BYTES] = {.title = "live", .min_w = 10, .right = true},
+    [STEP] = {.title = "step", .key = "step", .right = true},
+    [OPERATOR_NAME] = {.title = "operator", .key = "operator", .min_w = 8, .max_w = 40, .stretch = true},
+    [MAKES] = {.title = "makes", .key = "makes_bytes", .min_w = 10, .right = true, .rank = 2},
+    [FREES] = {.title = "frees", .key = "frees_bytes", .min_w = 10, .right = true, .rank = 3},
+    [LIVE_BYTES] = {.title = "live", .key = "live_bytes", .min_w = 10, .right = true},
     [OF_PEAK] = {.title = "of peak", .min_w = 7, .right = true, .rank = 4},
     [HERE] = {.title = "", .min_w = 8, .rank = 1},
 };
 
 static tide_tui_role step_cell(const void *ctx, size_t row, int column, char *buf, size_t buf_bytes) {
-    const tide_tui_scene *s = ctx;
+    const tide_tui_scene *s = ((const tide_tui_list_table *)ctx)->scene;
     const tide_tui_operator *op = &s->operators[row];
     const bool here = op->step == s->cursor_step, highest = op->live_bytes == s->a->peak_bytes;
     switch (column) {
@@ -179,6 +178,14 @@ static tide_tui_role step_cell(const void *ctx, size_t row, int column, char *bu
                                                      : TIDE_TUI_ROLE_TEXT;
 }
 
+bool tide_tui_table_of_operators(const tide_tui_scene *s, tide_tui_rect body, tide_tui_list_table *out) {
+    if (!tide_tui_list_begin(s, TIDE_TUI_LIST_OPERATORS, body, out)) return false;
+    out->t.columns = step_columns;
+    out->t.n_columns = N_STEP_COLUMNS;
+    out->t.cell = step_cell;
+    return true;
+}
+
 void tide_tui_draw_operators(const tide_tui_view *v) {
     const tide_tui_scene *s = v->scene;
     char facts[96] = "", n[TIDE_TUI_WORD], title[160] = "";
@@ -196,15 +203,6 @@ void tide_tui_draw_operators(const tide_tui_view *v) {
                                                : "This run executed no operator."
                            : "This plan has no names of steps."))
         return;
-    const tide_tui_table t = {
-        .columns = step_columns,
-        .n_columns = N_STEP_COLUMNS,
-        .n_rows = s->n_operators,
-        .row = tide_tui_scene_row(s, TIDE_TUI_PANE_OPERATORS),
-        .top = s->state->pane_top[TIDE_TUI_PANE_OPERATORS],
-        .has_selection = true,
-        .cell = step_cell,
-        .ctx = s,
-    };
-    tide_tui_draw_table_of(v, body, &t);
+    tide_tui_list_table list;
+    if (tide_tui_table_of_operators(s, body, &list)) tide_tui_draw_table_of(v, list.r, &list.t);
 }

@@ -66,15 +66,15 @@ static void draw_edits(const tide_tui_view *v, tide_tui_rect r) {
 
 enum { EDIT, SAVES, SHARE, BYTES, BOUND, N_COLUMNS };
 static const tide_tui_column columns[N_COLUMNS] = {
-    [EDIT] = {.title = "advice", .min_w = 24, .max_w = 64, .stretch = true},
-    [SAVES] = {.title = "saves", .min_w = 10, .right = true},
+    [EDIT] = {.title = "advice", .key = "edit", .min_w = 24, .max_w = 64, .stretch = true},
+    [SAVES] = {.title = "saves", .key = "saves_bytes", .min_w = 10, .right = true},
     [SHARE] = {.title = "", .min_w = 7, .right = true, .rank = 1},
-    [BYTES] = {.title = "plan", .min_w = 10, .right = true, .rank = 2},
-    [BOUND] = {.title = "no smaller than", .min_w = 10, .right = true, .rank = 3},
+    [BYTES] = {.title = "plan", .key = "plan_bytes", .min_w = 10, .right = true, .rank = 2},
+    [BOUND] = {.title = "no smaller than", .key = "bound_bytes", .min_w = 10, .right = true, .rank = 3},
 };
 
 static tide_tui_role cell(const void *ctx, size_t row, int column, char *buf, size_t buf_bytes) {
-    const tide_tui_scene *s = ctx;
+    const tide_tui_scene *s = ((const tide_tui_list_table *)ctx)->scene;
     const tide_edit_advice *a = &s->advice[row];
     const uint64_t saves = s->a->plan_bytes > a->bytes ? s->a->plan_bytes - a->bytes : 0;
     tide_text text = {0};
@@ -100,6 +100,15 @@ static tide_tui_role cell(const void *ctx, size_t row, int column, char *buf, si
     return TIDE_TUI_ROLE_TEXT;
 }
 
+bool tide_tui_table_of_whatif(const tide_tui_scene *s, tide_tui_rect body, tide_tui_list_table *out) {
+    if (!tide_tui_list_begin(s, TIDE_TUI_LIST_WHATIF, body, out)) return false;
+    out->t.columns = columns;
+    out->t.n_columns = N_COLUMNS;
+    out->t.cell = cell;
+    out->r = tide_tui_whatif_divide(s, out->r).advice;
+    return true;
+}
+
 static void draw_advice(const tide_tui_view *v, tide_tui_rect r) {
     const tide_tui_scene *s = v->scene;
     if (s->n_advice == 0) {
@@ -111,17 +120,9 @@ static void draw_advice(const tide_tui_view *v, tide_tui_rect r) {
         tide_tui_lines_wrap(&p, 0, text, TIDE_TUI_ROLE_DIM);
         return;
     }
-    const tide_tui_table t = {
-        .columns = columns,
-        .n_columns = N_COLUMNS,
-        .n_rows = s->n_advice,
-        .row = tide_tui_scene_row(s, TIDE_TUI_PANE_WHATIF),
-        .top = s->state->pane_top[TIDE_TUI_PANE_WHATIF],
-        .has_selection = true,
-        .cell = cell,
-        .ctx = s,
-    };
-    tide_tui_draw_table_of(v, r, &t);
+    tide_tui_list_table list;
+    if (tide_tui_table_of_whatif(s, tide_tui_body_of(s, TIDE_TUI_PANE_WHATIF), &list))
+        tide_tui_draw_table_of(v, r, &list.t);
 }
 
 // ---- the pane ----

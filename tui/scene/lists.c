@@ -54,7 +54,14 @@ tide_status tide__scene_live(tide__frame *f) {
     }
     const live_query *l = tide__query_result_of(f, TIDE__QUERY_LIVE, key, TIDE_TUI_PANE_TABLE);
     if (l == NULL) l = tide__query_previous_result(f, TIDE__QUERY_LIVE, TIDE_TUI_PANE_TABLE);
-    if (l != NULL && has_its_table(f, l)) f->out->live = &l->live;
+    if (l == NULL || !has_its_table(f, l)) return TIDE_OK;
+    void *rows = NULL;
+    f->out->live = &l->live;
+    TIDE_TRY(tide__scene_sort(f, TIDE_TUI_LIST_TABLE, TIDE__QUERY_LIVE, &rows));
+    if (rows == NULL) return TIDE_OK;
+    cache->live = l->live;
+    cache->live.items = rows;
+    f->out->live = &cache->live;
     return TIDE_OK;
 }
 
@@ -240,7 +247,14 @@ static tide_status leaks(tide__frame *f) {
                                    f->err));
     }
     const leaks_query *l = tide__query_result_of(f, TIDE__QUERY_LEAKS, key, TIDE_TUI_PANE_POOLS);
-    if (l != NULL && tide__query_same_table(f, TIDE__QUERY_LEAKS, l->hold)) f->out->leaks = &l->leaks;
+    if (l == NULL || !tide__query_same_table(f, TIDE__QUERY_LEAKS, l->hold)) return TIDE_OK;
+    void *rows = NULL;
+    f->out->leaks = &l->leaks;
+    TIDE_TRY(tide__scene_sort(f, TIDE_TUI_LIST_LEAKS, TIDE__QUERY_LEAKS, &rows));
+    if (rows == NULL) return TIDE_OK;
+    cache->leaks = l->leaks;
+    cache->leaks.items = rows;
+    f->out->leaks = &cache->leaks;
     return TIDE_OK;
 }
 
@@ -249,6 +263,17 @@ static bool has_same_window(const tide__frame *f) {
     const tide__query_result *a = &f->cache->results[TIDE__QUERY_POOLS];
     const pools_query *p = a->is_there && a->status == TIDE_OK ? a->ctx : NULL;
     return p != NULL && p->window.begin == f->st->window.begin && p->window.end == f->st->window.end;
+}
+
+static tide_status show_pools(tide__frame *f, const tide_pools *pools) {
+    void *rows = NULL;
+    f->out->pools = pools;
+    TIDE_TRY(tide__scene_sort(f, TIDE_TUI_LIST_POOLS, TIDE__QUERY_POOLS, &rows));
+    if (rows == NULL) return TIDE_OK;
+    f->cache->pools = *pools;
+    f->cache->pools.items = rows;
+    f->out->pools = &f->cache->pools;
+    return TIDE_OK;
 }
 
 tide_status tide__scene_pools(tide__frame *f) {
@@ -265,7 +290,7 @@ tide_status tide__scene_pools(tide__frame *f) {
     }
     const pools_query *p = tide__query_result_of(f, TIDE__QUERY_POOLS, key, TIDE_TUI_PANE_POOLS);
     if (p == NULL && has_same_window(f)) p = tide__query_previous_result(f, TIDE__QUERY_POOLS, TIDE_TUI_PANE_POOLS);
-    if (p != NULL) f->out->pools = &p->pools;
+    if (p != NULL) TIDE_TRY(show_pools(f, &p->pools));
     TIDE_TRY(history(f));
     TIDE_TRY(request(f));
     return leaks(f);
@@ -327,7 +352,14 @@ tide_status tide__scene_compare(tide__frame *f) {
         TIDE_TRY(tide__query_start(cache, TIDE__QUERY_DIFF, key, small, run_diff, release_diff, q, f->err));
     }
     const diff_query *q = tide__query_result_of(f, TIDE__QUERY_DIFF, key, TIDE_TUI_PANE_COMPARE);
-    if (q != NULL) f->out->diff = &q->diff;
+    if (q == NULL) return TIDE_OK;
+    void *rows = NULL;
+    f->out->diff = &q->diff;
+    TIDE_TRY(tide__scene_sort(f, TIDE_TUI_LIST_COMPARE, TIDE__QUERY_DIFF, &rows));
+    if (rows == NULL) return TIDE_OK;
+    cache->diff = q->diff;
+    cache->diff.rows = rows;
+    f->out->diff = &cache->diff;
     return TIDE_OK;
 }
 
@@ -380,8 +412,11 @@ tide_status tide__scene_advice(tide__frame *f) {
     }
     const advice_query *q = tide__query_result_of(f, TIDE__QUERY_ADVICE, key, TIDE_TUI_PANE_WHATIF);
     if (q == NULL) return TIDE_OK;
+    void *rows = NULL;
     f->out->advice = q->advice;
     f->out->n_advice = q->n;
+    TIDE_TRY(tide__scene_sort(f, TIDE_TUI_LIST_WHATIF, TIDE__QUERY_ADVICE, &rows));
+    if (rows != NULL) f->out->advice = rows;
     return TIDE_OK;
 }
 
@@ -509,7 +544,10 @@ tide_status tide__scene_operators(tide__frame *f) {
     if (o == NULL) return TIDE_OK;
     const size_t n = o->n < f->out->a->n_steps ? o->n : f->out->a->n_steps;
     for (size_t i = 0; i < n; i++) o->list[i].name = f->out->a->step_names[i];
+    void *rows = NULL;
     f->out->operators = o->list;
     f->out->n_operators = n;
+    TIDE_TRY(tide__scene_sort(f, TIDE_TUI_LIST_OPERATORS, TIDE__QUERY_OPERATORS, &rows));
+    if (rows != NULL) f->out->operators = rows;
     return TIDE_OK;
 }

@@ -65,6 +65,7 @@ void tide_tui_query_cache_destroy(tide_tui_query_cache *cache) {
         tide__query_forget(cache, i);
     }
     drop_caches(cache);
+    for (int i = 0; i < TIDE_TUI_N_LISTS; i++) tide_host_free(cache->sorted[i].rows);
     tide_host_free(cache->text);
     tide_host_free(cache);
 }

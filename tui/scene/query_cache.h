@@ -89,6 +89,13 @@ typedef struct tide__held_value {
     uint64_t value;
 } tide__held_value;
 
+/// Rows of a list in the order of a column.
+typedef struct tide__sorted_list {
+    uint64_t key; ///< of what they are made of; 0: of nothing
+    char *rows;   ///< [n]
+    size_t n, cap_bytes;
+} tide__sorted_list;
+
 struct tide_tui_query_cache {
     tide_tui_worker *worker; ///< borrowed; NULL: every query is run at once
     const tide_tui_session *session;
@@ -122,6 +129,13 @@ struct tide_tui_query_cache {
     uint8_t *match_bits;
     uint64_t match_key, match_at_key;
     size_t n_matches, match_at;
+
+    // ---- lists in the order of a column ----
+    tide__sorted_list sorted[TIDE_TUI_N_LISTS];
+    tide_live_items live; ///< as the result's, with sorted rows; pools and the others likewise
+    tide_pools pools;
+    tide_leaks leaks;
+    tide_diff diff;
 
     // ---- other panes ----
     tide_space_cell *cells;

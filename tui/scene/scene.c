@@ -14,18 +14,15 @@
 
 // ---- one cursor and one selection for all lists ----
 
-/// The last operator that has begun at the cursor: begins rise.
+/// The last operator that has begun at the cursor; 0: none has.
 static size_t operator_at(const tide_tui_scene *s, int64_t t) {
-    size_t lo = 0, hi = s->n_operators;
-    while (lo < hi) {
-        const size_t middle = lo + (hi - lo) / 2;
-        if (s->operators[middle].begin <= t) {
-            lo = middle + 1;
-        } else {
-            hi = middle;
-        }
+    const tide_tui_operator *last = NULL;
+    for (size_t i = 0; i < s->n_operators; i++) {
+        const tide_tui_operator *op = &s->operators[i];
+        if (op->begin > t) continue;
+        if (last == NULL || op->begin > last->begin || (op->begin == last->begin && op->step > last->step)) last = op;
     }
-    return lo > 0 ? lo - 1 : 0;
+    return last != NULL ? (size_t)(last - s->operators) : 0;
 }
 
 static void link_lists(tide_tui_state *st, const tide_tui_scene *s) {

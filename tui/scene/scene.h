@@ -93,7 +93,7 @@ typedef struct tide_tui_scene {
     const tide_diff *diff;
     const tide_edit_advice *advice; ///< [n_advice]
     size_t n_advice;
-    tide_tui_operator *operators; ///< [n_operators]
+    const tide_tui_operator *operators; ///< [n_operators]
     size_t n_operators;
     bool has_selection;
     tide_item_facts selection; ///< the selected item
@@ -103,6 +103,12 @@ typedef struct tide_tui_scene {
     uint32_t before, after; ///< the items that have its place before and after it; TIDE_NO_ITEM
     char consumers[256];    ///< operators that read it, "" unknown
     char why[256];          ///< why it is alive at the cursor (or is not): last reader, persistent, leaked, …
+
+    /// By which column a list is sorted, as it is shown; column "": in its own order.
+    struct {
+        const char *column;
+        bool falls; ///< the largest first
+    } sorted[TIDE_TUI_N_LISTS];
 
     const char *overlay_text; ///< of the overlays SQL and MESSAGE: lines, "\n" between; "": none
 

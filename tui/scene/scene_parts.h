@@ -24,4 +24,13 @@ tide_status tide__scene_compare(tide__frame *f) TIDE_NODISCARD;
 tide_status tide__scene_advice(tide__frame *f) TIDE_NODISCARD;
 tide_status tide__scene_operators(tide__frame *f) TIDE_NODISCARD;
 
+/**
+ * Puts the rows of a list that the scene shows into the order that was asked for. `result` is the slot of the query
+ * that they are of.
+ *
+ * @param rows  out, the rows in that order; unchanged where the list keeps its own. Valid until another order or
+ * another result is shown
+ */
+tide_status tide__scene_sort(tide__frame *f, tide_tui_list list, int result, void **rows) TIDE_NODISCARD;
+
 #endif

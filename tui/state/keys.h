@@ -72,15 +72,15 @@ enum { TIDE_TUI_DOUBLE_CLICK_MS = 400 };
     XX(LAST, "last", "", "last row", MOVE)                                                                             \
     XX(PREVIOUS_CHANGE, "previous-change", "", "to the previous allocation or free", MOVE)                             \
     XX(NEXT_CHANGE, "next-change", "", "to the next allocation or free", MOVE)                                         \
-    XX(PREVIOUS_IN_ROW, "previous-in-row", "", "previous item of the row (or that had its place)", MOVE)               \
-    XX(NEXT_IN_ROW, "next-in-row", "", "next item of the row (or that gets its place)", MOVE)                          \
+    XX(PREVIOUS_ITEM, "previous-item", "", "previous item of the row (or that had its place)", MOVE)                   \
+    XX(NEXT_ITEM, "next-item", "", "next item of the row (or that gets its place)", MOVE)                              \
     XX(PEAK, "peak", "", "next peak; the highest when there is none", MOVE)                                            \
     XX(PREVIOUS_PEAK, "previous-peak", "", "previous peak", MOVE)                                                      \
     XX(HIGHEST, "highest", "", "the highest peak of all", MOVE)                                                        \
     XX(PREVIOUS_RUN, "previous-run", "", "to where the execution before begins", MOVE)                                 \
     XX(NEXT_RUN, "next-run", "", "to where the next execution begins", MOVE)                                           \
     XX(RUN, "run", "NUMBER", "show one execution: 0 the first, cold, warm", MOVE)                                      \
-    XX(GOTO, "goto", "STEP|TIME|ADDRESS", "go to a step, time, address, exec:12", MOVE)                                \
+    XX(GOTO, "goto", "STEP|TIME|ADDRESS", "go to a step, time, address, exec:12, fragmented", MOVE)                    \
     XX(ZOOM_IN, "zoom-in", "", "zoom in at the cursor", ZOOM)                                                          \
     XX(ZOOM_OUT, "zoom-out", "", "zoom out", ZOOM)                                                                     \
     XX(PAN_LEFT, "pan-left", "", "half a window left", ZOOM)                                                           \
@@ -97,7 +97,7 @@ enum { TIDE_TUI_DOUBLE_CLICK_MS = 400 };
     XX(VIEW_3, "explain", "", "peak: why it is so much", VIEW)                                                         \
     XX(VIEW_4, "allocators", "", "allocators and leaks", VIEW)                                                         \
     XX(VIEW_5, "compare", "[FILE|exec:I exec:J]", "A and B; two executions", VIEW)                                     \
-    XX(REQUEST, "request", "SIZE", "would a pool serve SIZE, now and over time; 0: off", VIEW)                         \
+    XX(REQUEST, "request", "SIZE", "would a pool serve SIZE (all: what is free); 0: off", VIEW)                        \
     XX(KIND, "kind", "[KIND]", "curve of one kind of memory; again: the next", VIEW)                                   \
     XX(BANDS, "bands", "[BY]", "curve by kind, operator, tensor; off", VIEW)                                           \
     XX(WEIGHTS, "weights", "", "fold weights away in curve, rows and bound; again: back", VIEW)                        \
@@ -109,7 +109,7 @@ enum { TIDE_TUI_DOUBLE_CLICK_MS = 400 };
     XX(FILTERS_OFF, "filters", "", "filters off and on again", FIND)                                                   \
     XX(ALIVE, "alive", "", "only what is alive at the cursor", FIND)                                                   \
     XX(PERSISTENT, "persistent", "", "hide or show weights, inputs and outputs", FIND)                                 \
-    XX(SORT, "sort", "[ORDER]", "next order of rows", FIND)                                                            \
+    XX(SORT, "sort", "[ORDER]", "next order of rows, or of the list that has the focus by a column", FIND)             \
     XX(REVERSE, "reverse", "", "turn the order round", FIND)                                                           \
     XX(GROUP, "group", "[BY]", "next grouping of rows", FIND)                                                          \
     XX(OPEN, "open", "", "open a group; again: close it", FIND)                                                        \

@@ -103,6 +103,29 @@ void tide_tui_say(tide_tui_state *st, bool is_error, const char *format, ...) {
     st->message_is_error = is_error;
 }
 
+// ---- lists ----
+
+static const char *const list_names[] = {
+#define XX(name, text) text,
+    TIDE_TUI_LIST_MAP(XX)
+#undef XX
+};
+static const tide_tui_pane panes_of_lists[] = {TIDE_TUI_PANE_TABLE, TIDE_TUI_PANE_OPERATORS, TIDE_TUI_PANE_POOLS,
+                                               TIDE_TUI_PANE_POOLS, TIDE_TUI_PANE_COMPARE,   TIDE_TUI_PANE_WHATIF};
+_Static_assert(sizeof panes_of_lists / sizeof panes_of_lists[0] == TIDE_TUI_N_LISTS, "each list has a pane");
+
+const char *tide_tui_list_name(tide_tui_list list) { return list < TIDE_TUI_N_LISTS ? list_names[list] : "?"; }
+
+tide_tui_list tide_tui_list_of(tide_tui_pane pane) {
+    int list = 0;
+    while (list < TIDE_TUI_N_LISTS && panes_of_lists[list] != pane) list++;
+    return (tide_tui_list)list;
+}
+
+tide_tui_pane tide_tui_pane_of_list(tide_tui_list list) {
+    return list < TIDE_TUI_N_LISTS ? panes_of_lists[list] : TIDE_TUI_N_PANES;
+}
+
 // ---- settings ----
 
 const char *tide_tui_setting_name(tide_tui_setting setting) {

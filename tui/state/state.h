@@ -64,6 +64,32 @@ typedef enum tide_tui_setting {
 const char *tide_tui_setting_name(tide_tui_setting setting);
 const char *tide_tui_setting_what(tide_tui_setting setting);
 
+/// Lists whose rows can be put in the order of a column. The rows of GANTT have orders of their own.
+#define TIDE_TUI_LIST_MAP(XX)                                                                                          \
+    XX(TABLE, "table")                                                                                                 \
+    XX(OPERATORS, "operators")                                                                                         \
+    XX(POOLS, "pools")                                                                                                 \
+    XX(LEAKS, "leaks")                                                                                                 \
+    XX(COMPARE, "compare")                                                                                             \
+    XX(WHATIF, "whatif")
+typedef enum tide_tui_list {
+#define XX(name, text) TIDE_TUI_LIST_##name,
+    TIDE_TUI_LIST_MAP(XX)
+#undef XX
+        TIDE_TUI_N_LISTS
+} tide_tui_list;
+const char *tide_tui_list_name(tide_tui_list list);
+/// The list that belongs to a pane; of POOLS the first of two. TIDE_TUI_N_LISTS: the pane has none.
+tide_tui_list tide_tui_list_of(tide_tui_pane pane);
+tide_tui_pane tide_tui_pane_of_list(tide_tui_list list);
+
+enum { TIDE_TUI_MAX_COLUMN = 24, TIDE_TUI_MAX_SORTED = 500000 }; ///< longest key; most rows that are sorted
+/// By which column a list is ordered: the key of the column, "": in its own order.
+typedef struct tide_tui_list_order {
+    char column[TIDE_TUI_MAX_COLUMN];
+    bool reverse; ///< the other way round than the column begins: sizes with the largest, words with A
+} tide_tui_list_order;
+
 typedef struct tide_tui_mark {
     char name; ///< 'a' to 'z'; 0: from the trace
     tide_moment at;
@@ -123,6 +149,7 @@ typedef struct tide_tui_state {
     tide_row_group group_before; ///< an opened group: the grouping that returns when it is closed
     int64_t operators_at, table_at; ///< cursor, and selected item, that these lists were put to last: when another
     uint32_t table_item;            ///< one is chosen elsewhere they go there too
+    tide_tui_list_order orders[TIDE_TUI_N_LISTS];
     size_t pane_row[TIDE_TUI_N_PANES], pane_top[TIDE_TUI_N_PANES]; ///< selection of the other lists:
                                                                    ///< tui/draw/panes.h
 

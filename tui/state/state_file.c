@@ -62,6 +62,19 @@ static void add_position(tide_json_out *j, const tide_tui_state *st) {
     tide_json_close(j, '}');
 }
 
+static void add_orders(tide_json_out *j, const tide_tui_state *st) {
+    tide_json_open(j, "orders", '[');
+    for (int i = 0; i < TIDE_TUI_N_LISTS; i++) {
+        if (st->orders[i].column[0] == 0) continue;
+        tide_json_open(j, NULL, '{');
+        tide_json_text(j, "list", tide_tui_list_name((tide_tui_list)i));
+        tide_json_text(j, "column", st->orders[i].column);
+        tide_json_bool(j, "reverse", st->orders[i].reverse);
+        tide_json_close(j, '}');
+    }
+    tide_json_close(j, ']');
+}
+
 static void write_document(const tide_tui_state *st, tide_text *out) {
     const uint64_t capacity = st->capacity_bytes <= INT64_MAX ? st->capacity_bytes : INT64_MAX;
     tide_json_out doc = {.out = out, .indent = true}, *const j = &doc;
@@ -83,6 +96,7 @@ static void write_document(const tide_tui_state *st, tide_text *out) {
     for (size_t i = 0; i < st->n_filters; i++) add_text(j, NULL, st->filters[i]);
     tide_json_close(j, ']');
     tide_json_bool(j, "filters_off", st->filters_off);
+    add_orders(j, st);
     add_marks(j, st);
     add_text(j, "search", st->search);
     tide_json_u64(j, "capacity_bytes", capacity);
@@ -205,6 +219,26 @@ static tide_status read_words(reader *r, const json_t *doc, tide_tui_state *st) 
     return get_text(r, doc, "search", st->search, sizeof st->search);
 }
 
+static const char *list_name(int i) { return tide_tui_list_name((tide_tui_list)i); }
+
+/// Files from before lists had orders have none.
+static tide_status read_orders(reader *r, const json_t *doc, tide_tui_state *st) {
+    json_t *list, *o;
+    memset(st->orders, 0, sizeof st->orders);
+    if (json_object_get(doc, "orders") == NULL) return TIDE_OK;
+    TIDE_TRY(tide_json_get_list(r, doc, "orders", &list));
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        int which;
+        TIDE_TRY(tide_json_enter(r, list, "orders", i, &o));
+        TIDE_TRY(get_word(r, o, "list", TIDE_TUI_N_LISTS, list_name, &which));
+        tide_tui_list_order *order = &st->orders[which];
+        TIDE_TRY(get_text(r, o, "column", order->column, sizeof order->column));
+        TIDE_TRY(tide_json_get_bool(r, o, "reverse", &order->reverse));
+    }
+    r->at[0] = '\0';
+    return TIDE_OK;
+}
+
 static tide_status read_view(reader *r, const json_t *doc, tide_tui_state *st) {
     uint64_t capacity;
     TIDE_TRY(read_words(r, doc, st));
@@ -212,6 +246,7 @@ static tide_status read_view(reader *r, const json_t *doc, tide_tui_state *st) {
     TIDE_TRY(tide_json_get_bool(r, doc, "hides_persistent", &st->hides_persistent));
     TIDE_TRY(tide_json_get_bool(r, doc, "filters_off", &st->filters_off));
     TIDE_TRY(tide_json_get_bool(r, doc, "mouse", &st->mouse));
+    TIDE_TRY(read_orders(r, doc, st));
     TIDE_TRY(tide_json_get_bytes(r, doc, "capacity_bytes", &capacity));
     if (st->capacity_bytes == 0) st->capacity_bytes = capacity; // the command line goes before the file
     return read_filters(r, doc, st);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
 // The tables of all panes. Those of answers (pools, explanation, comparison) are declared in analysis/answer_tables.
-// See sheet.h.
+// See tables.h.
 #include <stdio.h>
+#include <string.h>
+#include <strings.h>
 
 #include "analysis/answer_tables.h"
-#include "tui/sheet.h"
+#include "tui/scene/tables.h"
 
 #define TEXT TIDE_UNIT_TEXT
 #define KIND TIDE_UNIT_KIND
@@ -236,12 +238,17 @@ static void advice_change(const void *row, tide_cell *v) {
     const uint64_t now = v->table->facts->has_plan ? v->table->facts->plan_bytes : TIDE_UNKNOWN_BYTES;
     tide_cell_change(v, now, ((const tide_edit_advice *)row)->bytes);
 }
+static void advice_saves(const void *row, tide_cell *v) {
+    const uint64_t now = v->table->facts->plan_bytes, then = ((const tide_edit_advice *)row)->bytes;
+    if (v->table->facts->has_plan) tide_cell_bytes(v, now > then ? now - then : 0);
+}
 static void edit_text(const void *row, tide_cell *v) { edit_words(row, v); }
 
 static const tide_column advice_columns[] = {
     {"edit", "edit", TEXT, .get = advice_edit},
     {"plan_bytes", "the plan would take", BYTES, TIDE_AT(tide_edit_advice, bytes)},
     {"change_bytes", "change", TIDE_UNIT_CHANGE, .get = advice_change},
+    {"saves_bytes", "saves", BYTES, .get = advice_saves},
     {"bound_bytes", "lower bound", BYTES, TIDE_AT(tide_edit_advice, bound_bytes)},
 };
 static const tide_column edit_columns[] = {{"edit", "edit", TEXT, .get = edit_text}};
@@ -311,4 +318,30 @@ size_t tide_tui_sheets_of(const tide_tui_scene *s, tide_tui_pane pane, tide_tui_
     default:
         return item_sheets(s, pane, out);
     }
+}
+
+// ---- lists ----
+
+bool tide_tui_table_of_list(const tide_tui_scene *s, tide_tui_list list, tide_tui_sheet *out) {
+    tide_tui_sheet sheets[TIDE_TUI_MAX_SHEETS];
+    const tide_tui_pane pane = tide_tui_pane_of_list(list);
+    const size_t i = list == TIDE_TUI_LIST_LEAKS ? 1 : 0;
+    if (pane == TIDE_TUI_N_PANES || tide_tui_sheets_of(s, pane, sheets) <= i) return false;
+    *out = sheets[i];
+    return true;
+}
+
+size_t tide_tui_column_named(const tide_tui_sheet *t, const char *name) {
+    for (size_t i = 0; i < t->n_columns; i++) {
+        const char *key = t->columns[i].key;
+        const size_t n = key != NULL ? strlen(key) : 0, tail = strlen("_bytes");
+        if (key == NULL) continue;
+        if (strcmp(key, name) == 0) return i;
+        if (n > tail && strcmp(key + n - tail, "_bytes") == 0 && strlen(name) == n - tail &&
+            strncmp(key, name, n - tail) == 0)
+            return i;
+    }
+    for (size_t i = 0; i < t->n_columns; i++)
+        if (t->columns[i].title != NULL && strcasecmp(t->columns[i].title, name) == 0) return i;
+    return SIZE_MAX;
 }
