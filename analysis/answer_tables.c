@@ -240,26 +240,43 @@ tide_table tide_table_of_live(const tide_table_view *view, const tide_explanatio
 static const tide_live_item *left_out(const tide_table *t, const void *row) {
     return &((const tide_explanation *)t->data)->live.items[((const tide_without *)row)->live];
 }
-static void without_name(const void *row, tide_cell *v) { tide_cell_text(v, left_out(v->table, row)->site.name); }
-static void without_bytes(const void *row, tide_cell *v) { tide_cell_bytes(v, left_out(v->table, row)->counts_bytes); }
+static void without_plan(const void *row, tide_cell *v) {
+    const tide_without *w = row;
+    if (w->has_plan) tide_cell_bytes(v, w->plan_bytes);
+}
+static void without_plan_saves(const void *row, tide_cell *v) {
+    const tide_without *w = row;
+    if (w->has_plan) tide_cell_bytes(v, w->was_bytes - w->plan_bytes);
+}
+static void without_alive(const void *row, tide_cell *v) { tide_cell_text(v, left_out(v->table, row)->site.name); }
+static void without_owner(const void *row, tide_cell *v) { tide_cell_text(v, left_out(v->table, row)->site.owner); }
 static void without_saves(const void *row, tide_cell *v) {
     tide_cell_bytes(v, v->table->facts->peak_bytes - ((const tide_without *)row)->peak_bytes);
 }
 
 static const tide_column without_columns[] = {
-    {"name", "Without", NAME, .get = without_name},
-    {"bytes", "Its bytes", BYTES, .get = without_bytes},
+    {"name", "Without", NAME, TIDE_AT(tide_without, name)},
+    {"n_inside", "Lie in it", COUNT, TIDE_AT(tide_without, n_inside)},
+    {"bytes", "Their bytes", BYTES, TIDE_AT(tide_without, bytes)},
     {"peak_bytes", "The peak would be", BYTES, TIDE_AT(tide_without, peak_bytes)},
     {"saves_bytes", "Saved", BYTES, .get = without_saves},
     {"at", "Then at", TIME, TIDE_AT(tide_without, at.t)},
     {"step", "Which runs", TEXT, TIDE_AT(tide_without, step)},
+    {"plan_bytes", "A plan of the rest", BYTES, .get = without_plan},
+    {"plan_saves_bytes", "Saved of the plan", BYTES, .get = without_plan_saves},
 };
 static const tide_column without_fields[] = {
-    {"name", "without", TEXT, .get = without_name},
+    {"name", "without", TEXT, TIDE_AT(tide_without, name)},
     {"peak_bytes", "the peak would be", BYTES, TIDE_AT(tide_without, peak_bytes)},
     {"at", "at", TIME, TIDE_AT(tide_without, at.t)},
     {"step", "while it runs", TEXT, TIDE_AT(tide_without, step)},
     {"items", "items", COUNT, TIDE_AT(tide_without, n_alike)},
+    {"n_inside", "lie in it", COUNT, TIDE_AT(tide_without, n_inside)},
+    {"bytes", "their bytes", BYTES, TIDE_AT(tide_without, bytes)},
+    {"alive", "now", TEXT, .get = without_alive},
+    {"owner", "made by", TEXT, .get = without_owner},
+    {"plan_bytes", "a plan of the rest", BYTES, .get = without_plan},
+    {"plan_saves_bytes", "saved of the plan", BYTES, .get = without_plan_saves},
 };
 
 tide_table tide_table_of_without(const tide_table_view *view, const tide_explanation *e) {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/explain.h"
+#include "analysis/explain_internal.h"
 #include "analysis/subject_internal.h"
 #include "core/base/host_alloc.h"
 #include "core/base/map.h"

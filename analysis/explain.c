@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
 // explain: what plans and traces have in common. See explain.h.
-#include "analysis/explain.h"
+#include "analysis/explain_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/subject_internal.h"
 #include "core/base/host_alloc.h"
 #include "core/base/map.h"
 
@@ -18,10 +17,8 @@
 //     pools    [###..   ][         ]     a pool is larger than what is in it: slack; an empty one below a full one:
 //     hole
 //
-// Without a tensor (and what lies in it) its class needs what the rest of the class needs. The curve changes by the
-// difference, so one walk over the points of three curves finds the peak then:
-//
-//     whole plan  -  class  +  rest of the class
+// A tensor goes with all that shares its bytes: its storage. The curve is lower by what the storage needs, so one walk
+// over the points of two curves finds the peak then. What a plan takes without the storage, explain_plans.c says.
 
 /// Bytes of a root that a tensor needs, not rounded.
 typedef struct need {
@@ -142,58 +139,19 @@ static tide_status add_holes(const tide_memory_plan *plan, const tide_plan_live 
 
 // ---- without one of them ----
 
-/// The curve of some rectangles.
-static tide_status curve_of(const tide_occupied *list, size_t n, tide__step_curve *out) {
-    tide__step_change *changes = tide_host_alloc((n + 1) * sizeof *changes);
+/// The curve of the rectangles of those roots that are marked.
+static tide_status curve_of(const tide_plan_live *live, const bool *roots, tide__step_curve *out) {
+    tide__step_change *changes = tide_host_alloc((live->n_occupied + 1) * sizeof *changes);
+    size_t n = 0;
     if (changes == NULL) return TIDE_ERR_NOMEM;
-    for (size_t i = 0; i < n; i++)
-        changes[i] = (tide__step_change){
-            .begin = list[i].begin_step, .end = list[i].end_step, .bytes = list[i].hi_bytes - list[i].lo_bytes};
+    for (size_t i = 0; i < live->n_occupied; i++) {
+        const tide_occupied *o = &live->occupied[i];
+        if (roots[o->root])
+            changes[n++] =
+                (tide__step_change){.begin = o->begin_step, .end = o->end_step, .bytes = o->hi_bytes - o->lo_bytes};
+    }
     const tide_status st = tide__step_curve_make(changes, n, false, out);
     tide_host_free(changes);
-    return st;
-}
-
-static tide_status class_curve(const tide_plan_live *live, uint32_t root, tide__step_curve *out) {
-    tide_occupied *list = NULL;
-    size_t n = 0, cap = 0;
-    tide_status st = TIDE_OK;
-    for (size_t i = 0; st == TIDE_OK && i < live->n_occupied; i++) {
-        if (live->occupied[i].root != root) continue;
-        st = tide_host_grow(&list, &cap, n + 1, sizeof *list);
-        if (st == TIDE_OK) list[n++] = live->occupied[i];
-    }
-    if (st == TIDE_OK) st = curve_of(list, n, out);
-    tide_host_free(list);
-    return st;
-}
-
-static bool lies_in(const tide_lifetimes *lt, uint32_t i, uint32_t of) {
-    while (i != of && lt->items[i].alias != TIDE_ALIAS_NONE) i = lt->items[i].alias_of;
-    return i == of;
-}
-
-/// The class of an alias without it: a table that borrows everything from the plan's.
-static tide_status rest_curve(const tide_lifetimes *lt, const tide_plan_live *live, uint32_t without,
-                              tide__step_curve *out, tide_error *err) {
-    uint32_t *now = tide_host_alloc((lt->n + 1) * sizeof *now);
-    tide_lifetimes rest = {.n_steps = lt->n_steps, .items = tide_host_alloc((lt->n + 1) * sizeof *rest.items)};
-    tide_occupied *occupied = NULL;
-    size_t n = 0;
-    tide_status st = now != NULL && rest.items != NULL ? TIDE_OK : TIDE_ERR_NOMEM;
-    for (uint32_t i = 0; st == TIDE_OK && i < lt->n; i++) {
-        if (live->root[i] != live->root[without] || lies_in(lt, i, without)) continue;
-        now[i] = (uint32_t)rest.n;
-        rest.items[rest.n++] = lt->items[i];
-    }
-    for (size_t i = 0; st == TIDE_OK && i < rest.n; i++) {
-        if (rest.items[i].alias != TIDE_ALIAS_NONE) rest.items[i].alias_of = now[rest.items[i].alias_of];
-    }
-    if (st == TIDE_OK) st = tide_lifetimes_occupied(&rest, &occupied, &n, err);
-    if (st == TIDE_OK) st = curve_of(occupied, n, out);
-    tide_host_free(occupied);
-    tide_host_free(rest.items);
-    tide_host_free(now);
     return st;
 }
 
@@ -212,20 +170,20 @@ static int64_t next_of(const walker *w, int64_t end) {
     return w->next < w->c->n && w->c->points[w->next].t < end ? w->c->points[w->next].t : end;
 }
 
-/// Highest of whole - part + rest in [begin, end).
-static void find_peak(const tide__step_curve *whole, const tide__step_curve *part, const tide__step_curve *rest,
-                      int64_t begin, int64_t end, uint64_t *bytes, int64_t *at) {
-    walker w[3] = {{whole, 0, 0}, {part, 0, 0}, {rest, 0, 0}};
+/// Highest of whole - part in [begin, end).
+static void find_peak(const tide__step_curve *whole, const tide__step_curve *part, int64_t begin, int64_t end,
+                      uint64_t *bytes, int64_t *at) {
+    walker w[2] = {{whole, 0, 0}, {part, 0, 0}};
     *bytes = 0;
     *at = begin;
     for (int64_t t = begin; t < end;) {
         int64_t next = end;
-        for (int k = 0; k < 3; k++) {
+        for (int k = 0; k < 2; k++) {
             walk_to(&w[k], t);
             const int64_t own = next_of(&w[k], end);
             if (own < next) next = own;
         }
-        const uint64_t sum = w[0].bytes - w[1].bytes + w[2].bytes;
+        const uint64_t sum = w[0].bytes - w[1].bytes;
         if (sum > *bytes) {
             *bytes = sum;
             *at = t;
@@ -234,57 +192,54 @@ static void find_peak(const tide__step_curve *whole, const tide__step_curve *par
     }
 }
 
-static tide_status without_one(tide_subject *s, const tide_plan_live *live, const tide__step_curve *whole,
-                               uint32_t tensor, tide_without *out, tide_error *err) {
-    const tide_lifetimes *lt = &s->plan->lifetimes;
-    tide__step_curve part = {0}, rest = {0};
-    tide_status st = class_curve(live, live->root[tensor], &part);
-    if (st == TIDE_OK && live->root[tensor] != tensor) st = rest_curve(lt, live, tensor, &rest, err);
-    if (st == TIDE_OK) {
-        find_peak(whole, &part, &rest, s->facts.begin, s->facts.end, &out->peak_bytes, &out->at.t);
-        out->step = tide_subject_step_name_at(&s->facts, out->at.t);
-    }
+/// The highest of the curve without the marked storages.
+static tide_status peak_without(tide_subject *s, const tide_plan_live *live, const tide__step_curve *whole,
+                                const bool *roots, uint64_t *bytes, tide_moment *at) {
+    tide__step_curve part = {0};
+    const tide_status st = curve_of(live, roots, &part);
+    if (st == TIDE_OK) find_peak(whole, &part, s->facts.begin, s->facts.end, bytes, &at->t);
     tide__step_curve_deinit(&part);
-    tide__step_curve_deinit(&rest);
     return st;
 }
 
-static tide_status add_without(tide_subject *s, const tide_plan_live *live, const tide__step_curve *whole, size_t max,
-                               tide__reporter *reporter, tide_explanation *e, tide_error *err) {
-    if (max > e->live.n) max = e->live.n;
-    e->without = tide_host_calloc(max + 1, sizeof *e->without);
-    if (e->without == NULL) return TIDE_ERR_NOMEM;
-    for (uint32_t i = 0; i < e->live.n && e->n_without < max; i++) {
-        const tide_live_item *x = &e->live.items[i];
-        if (!tide__can_go(x)) continue;
-        TIDE_TRY(tide__report_share(reporter, 0.3 + 0.6 * (double)e->n_without / (double)max, err));
-        tide_without *w = &e->without[e->n_without];
-        *w = (tide_without){.live = i, .n_alike = 1};
-        TIDE_TRY(without_one(s, live, whole, (uint32_t)x->id, w, err));
-        e->n_without++;
-    }
-    return TIDE_OK;
+static tide_status without_one(tide_subject *s, const tide_plan_live *live, const tide__step_curve *whole,
+                               tide_without *w, bool *roots) {
+    const uint32_t root = live->root[w->storage];
+    roots[root] = true;
+    const tide_status st = peak_without(s, live, whole, roots, &w->peak_bytes, &w->at);
+    roots[root] = false;
+    w->step = tide_subject_step_name_at(&s->facts, w->at.t);
+    return st;
 }
 
-/// All that are alive and can go are alive at one step: they leave a stretch before them and one behind.
-static void add_second_peak(tide_subject *s, const tide__step_curve *whole, tide_explanation *e) {
-    static const tide__step_curve none = {0};
-    int64_t first = s->facts.end, last = s->facts.begin, at;
-    uint64_t bytes;
+/// All storages of which something is alive and that can go.
+static tide_status add_second_peak(tide_subject *s, const tide_plan_live *live, const tide__step_curve *whole,
+                                   bool *roots, tide_explanation *e) {
     for (size_t i = 0; i < e->live.n; i++) {
-        const tide_lifetime *l = &s->plan->lifetimes.items[e->live.items[i].id];
-        if (l->persistent) continue;
-        if (l->begin_step < first) first = l->begin_step;
-        if (l->end_step > last) last = l->end_step;
+        if (tide__can_go(&e->live.items[i])) roots[live->root[e->live.items[i].id]] = true;
     }
-    find_peak(whole, &none, &none, s->facts.begin, first, &bytes, &at);
-    e->second_peak_bytes = bytes;
-    e->second_peak.t = at;
-    if (first == s->facts.end) return; // none: the first stretch was the whole
-    find_peak(whole, &none, &none, last, s->facts.end, &bytes, &at);
-    if (bytes <= e->second_peak_bytes) return;
-    e->second_peak_bytes = bytes;
-    e->second_peak.t = at;
+    return peak_without(s, live, whole, roots, &e->second_peak_bytes, &e->second_peak);
+}
+
+static tide_status add_peaks(tide_subject *s, size_t max, tide__reporter *reporter, tide_explanation *e,
+                             tide_error *err) {
+    const tide_plan_live *live;
+    const tide__step_curve *whole;
+    TIDE_TRY(tide__subject_plan_live(s, &live, err));
+    TIDE_TRY(tide__subject_curve(s, (tide_curve_key){.kind = -1}, &whole, err));
+    bool *roots = tide_host_calloc(s->plan->lifetimes.n + 1, sizeof *roots);
+    const bool is_asked = max > 0;
+    if (max > e->live.n) max = e->live.n;
+    tide_status st = roots != NULL ? TIDE_OK : TIDE_NO_MEMORY(err, "to explain what is held");
+    if (st == TIDE_OK) st = TIDE_NEW(&e->without, max + 1, err, "to explain what is held");
+    if (st == TIDE_OK) tide__list_storages(s->plan, 0, max, e);
+    for (size_t k = 0; st == TIDE_OK && k < e->n_without; k++) {
+        st = tide__report_share(reporter, 0.3 + 0.3 * (double)k / (double)e->n_without, err);
+        if (st == TIDE_OK) st = without_one(s, live, whole, &e->without[k], roots);
+    }
+    if (st == TIDE_OK && is_asked) st = add_second_peak(s, live, whole, roots, e);
+    tide_host_free(roots);
+    return st == TIDE_ERR_NOMEM ? TIDE_NO_MEMORY(err, "to explain what is held") : st;
 }
 
 // ---- the whole ----
@@ -293,18 +248,16 @@ static void add_second_peak(tide_subject *s, const tide__step_curve *whole, tide
 static tide_status explain_plan(tide_subject *s, size_t n_without, tide__reporter *reporter, tide_explanation *out,
                                 tide_error *err) {
     const tide_plan_live *live;
-    const tide__step_curve *whole;
     uint64_t asked = 0;
     TIDE_TRY(tide__subject_plan_live(s, &live, err));
-    TIDE_TRY(tide__subject_curve(s, (tide_curve_key){.kind = -1}, &whole, err));
     tide_status st = asked_for(s->plan, live, &out->live, out->at.t, &asked);
     if (st == TIDE_OK) st = add_holes(s->plan, live, out->at.t, out->parts);
+    if (st != TIDE_OK) return st == TIDE_ERR_NOMEM ? TIDE_NO_MEMORY(err, "to explain what is held") : st;
     out->parts[TIDE_PART_LIVE] = asked;
     out->parts[TIDE_PART_ROUNDING] = out->live.bytes - asked;
-    if (st == TIDE_OK) st = tide__report_share(reporter, 0.3, err);
-    if (st == TIDE_OK) st = add_without(s, live, whole, n_without, reporter, out, err);
-    if (st != TIDE_OK) return st == TIDE_ERR_NOMEM ? TIDE_NO_MEMORY(err, "to explain what is held") : st;
-    add_second_peak(s, whole, out);
+    TIDE_TRY(tide__report_share(reporter, 0.3, err));
+    TIDE_TRY(add_peaks(s, n_without, reporter, out, err));
+    TIDE_TRY(tide__add_plans(s, reporter, out, err));
     out->knows_ends = true;
     return TIDE_OK;
 }
@@ -407,6 +360,13 @@ static int by_peak(const void *a, const void *b) {
     return (x->live > y->live) - (x->live < y->live);
 }
 
+static int by_what_is_left(const void *a, const void *b) {
+    const tide_without *x = a, *y = b;
+    if (x->has_plan != y->has_plan) return x->has_plan ? -1 : 1;
+    if (x->plan_bytes != y->plan_bytes) return x->plan_bytes < y->plan_bytes ? -1 : 1;
+    return by_peak(a, b);
+}
+
 static tide_status explain(tide_subject *s, size_t n_without, tide__reporter *reporter, tide_explanation *e,
                            tide_error *err) {
     TIDE_TRY(tide_subject_live(s, e->at, &e->live, err));
@@ -414,7 +374,9 @@ static tide_status explain(tide_subject *s, size_t n_without, tide__reporter *re
     TIDE_TRY(s->trace != NULL ? tide__explain_trace(s, n_without, TIDE_EXPLAIN_ALIKE_EVENTS, reporter, e, err)
                               : explain_plan(s, n_without, reporter, e, err));
     for (size_t i = 0; i < TIDE_N_PARTS; i++) e->held_bytes += e->parts[i];
-    if (e->n_without > 1) qsort(e->without, e->n_without, sizeof *e->without, by_peak);
+    if (e->n_without > 1)
+        qsort(e->without, e->n_without, sizeof *e->without, s->trace != NULL ? by_peak : by_what_is_left);
+    if (e->n_without > n_without) e->n_without = n_without; // blocks, and tensors in buffers
     if (group(&e->live, false, &e->by_owner, &e->n_by_owner) != TIDE_OK ||
         group(&e->live, true, &e->by_kind, &e->n_by_kind) != TIDE_OK)
         return TIDE_NO_MEMORY(err, "to explain what is held");

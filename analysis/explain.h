@@ -5,7 +5,6 @@
 #ifndef TIDE_ANALYSIS_EXPLAIN_H
 #define TIDE_ANALYSIS_EXPLAIN_H
 
-#include "analysis/reporter.h"
 #include "analysis/subject.h"
 
 #ifdef __cplusplus
@@ -36,15 +35,25 @@ typedef struct tide_explain_group {
 } tide_explain_group;
 
 enum { TIDE_EXPLAIN_ALIKE_EVENTS = 2000000 };
-/// What the peak of the whole subject would be without something that is alive: of a plan without a tensor and what
-/// lies in it; of a trace without all blocks of the same name and owner, iteration for iteration. Of a trace of more
-/// than TIDE_EXPLAIN_ALIKE_EVENTS events (and where some were dropped) without that block alone: see n_alike.
+/// What would be without something that is alive. Of a plan, and of tensors in the buffer of a run, a storage goes: a
+/// tensor and all that share its bytes (views, in-place results, a Concat's parts), and a plan is made of the rest
+/// (tide_plan_without). Of other blocks of a trace all go that have the same name and owner, iteration for iteration.
+/// Of a trace of more than TIDE_EXPLAIN_ALIKE_EVENTS events (and where some were dropped) that block alone: see
+/// n_alike.
 typedef struct tide_without {
-    uint32_t live;       ///< index in live.items; where several are alike the largest stands for all
-    uint64_t n_alike;    ///< how many are away
-    uint64_t peak_bytes; ///< highest of the curve then: nothing else changes
+    uint32_t live;       ///< index in live.items: the largest of those alive that go stands for all
+    const char *name;    ///< of what goes: the tensor that all others lie in, or the block's; borrowed
+    uint32_t storage;    ///< that tensor, in its plan; TIDE_NO_INDEX: a block
+    uint64_t n_inside;   ///< how many lie in it and go as well
+    uint64_t bytes;      ///< what of them is alive at the moment: the sum of their counts_bytes
+    uint64_t n_alike;    ///< how many blocks of that name and owner are away; 1 of a tensor of a plan
+    uint64_t peak_bytes; ///< highest of the curve then: nothing else changes. In the buffer of a run: it is as much
+                         ///< smaller as its plan
     tide_moment at;      ///< where that is: the next binding constraint
     const char *step;    ///< what runs there; "" unknown; borrowed
+    uint64_t plan_bytes; ///< of the plan made without it; 0 where has_plan is false
+    uint64_t was_bytes;  ///< of the plan as it is
+    bool has_plan;       ///< false: no plan has it, or the table is so long that no more plans were made
 } tide_without;
 
 typedef struct tide_explanation {
@@ -57,38 +66,29 @@ typedef struct tide_explanation {
     size_t n_by_owner;
     tide_explain_group *by_kind; ///< [n_by_kind]
     size_t n_by_kind;
-    tide_without *without; ///< [n_without] for the largest live ones that do not persist, by what they save; not for
-                           ///< tensors in the buffer of a run, which stays, with or without what lies in it
+    tide_without *without; ///< [n_without] for the largest live ones that do not persist, by what they save
     size_t n_without;
-    uint64_t second_peak_bytes; ///< highest of the curve while none of those live at the moment that do not persist is
-                                ///< alive: lowering the peak below it takes more than these. 0: there is no such moment
+    uint64_t second_peak_bytes; ///< highest of the curve without all of them, also those that are not in the list:
+                                ///< lowering the peak below it takes more than these. 0: nothing else is alive, ever.
+                                ///< Never more than without one of them
     tide_moment second_peak;
+    uint64_t second_plan_bytes; ///< of a plan: what a plan without all of them takes, at most as much as without one
+    bool has_second_plan;
     bool knows_ends; ///< false: events that would tell of the two before were dropped; n_without and second_peak_bytes
                      ///< are less than there is to say
 } tide_explanation;
 
 enum { TIDE_EXPLAIN_DEFAULT_WITHOUT = 20 };
-/// n_without: at most so many counterfactuals; of a trace they take 0.5 us an event the first time. TIDE_ERR_NOT_FOUND
-/// for a moment whose events were dropped; TIDE_ERR_CANCELLED, after which the subject can be used again.
+/// n_without: at most so many counterfactuals; 0: nothing of the second peak either; of a trace they take 0.5 us an
+/// event the first time. TIDE_ERR_NOT_FOUND for a moment whose events were dropped; TIDE_ERR_CANCELLED, after which the
+/// subject can be used again.
 tide_status tide_explain(tide_subject *s, tide_moment at, size_t n_without, const tide_progress *progress,
                          tide_explanation *out, tide_error *err) TIDE_NODISCARD;
 void tide_explanation_deinit(tide_explanation *e);
+/// " and the 10 that lie in it", to stand behind the name of what goes; "" where nothing does. 64 bytes suffice.
+const char *tide_without_more(const tide_without *w, char *buf, size_t buf_bytes);
 /// As sentences, "\n" after each: what is held, what holds most, the peak without the largest, the next constraint.
 void tide_explanation_print(const tide_explanation *e, tide_subject *s, size_t n_rows, tide_text *out);
-
-// ---- private to analysis/ ----
-
-/// most_events: of a run that is replayed; TIDE_EXPLAIN_ALIKE_EVENTS but in tests.
-tide_status tide__explain_trace(tide_subject *s, size_t n_without, uint64_t most_events, tide__reporter *reporter,
-                                tide_explanation *out, tide_error *err) TIDE_NODISCARD;
-
-/// Whether it can be left out: what persists stays.
-static inline bool tide__can_go(const tide_live_item *x) {
-    return !x->shape.persistent && !x->is_unused && x->counts_bytes > 0;
-}
-
-/// With the device where there is more than one. `buf` is used when the text is not there already.
-const char *tide__kind_key(const tide_live_item *x, bool with_device, char *buf, size_t buf_bytes);
 
 #ifdef __cplusplus
 }

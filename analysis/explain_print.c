@@ -50,6 +50,13 @@ static void add_parts(tide_text *out, const tide_explanation *e) {
     }
 }
 
+const char *tide_without_more(const tide_without *w, char *buf, size_t buf_bytes) {
+    buf[0] = '\0';
+    if (w->n_inside == 1) snprintf(buf, buf_bytes, " and the one that lies in it");
+    if (w->n_inside > 1) snprintf(buf, buf_bytes, " and the %" PRIu64 " that lie in it", w->n_inside);
+    return buf;
+}
+
 static const char *name_of(const tide_live_item *x) {
     return x->site.name[0] != '\0' ? x->site.name : x->site.owner[0] != '\0' ? x->site.owner : "a block without a name";
 }
@@ -100,24 +107,33 @@ static void print_groups(const tide_explanation *e, size_t n_rows, tide_text *ou
     tide_text_add(out, ".\n");
 }
 
-/// What the curve is without the first, and how far that is from where it was.
-static void print_without(const tide_explanation *e, const tide_subject_facts *f, size_t n_rows, tide_text *out) {
-    for (size_t i = 0; i < e->n_without && i < n_rows; i++) {
-        const tide_without *w = &e->without[i];
-        const tide_live_item *x = &e->live.items[w->live];
-        tide_text_addf(out, "Without %s (%s", name_of(x), words(x->counts_bytes).text);
-        if (w->n_alike > 1) tide_text_addf(out, ", %" PRIu64 " of that name", w->n_alike);
-        tide_text_addf(out, ") the peak would be %s", words(w->peak_bytes).text);
-        if (w->peak_bytes >= f->peak_bytes) {
-            tide_text_add(out, ", no lower: as much is held at ");
-            add_moment(out, f, w->at);
-            tide_text_add(out, ".\n");
-            continue;
-        }
+/// "The plan of the rest takes 6.00 MiB, 12.5 % less."
+static void add_plan(uint64_t bytes, uint64_t was_bytes, tide_text *out) {
+    tide_text_addf(out, " The plan of the rest takes %s", words(bytes).text);
+    if (bytes < was_bytes) tide_text_addf(out, ", %.1f %% less.", share(was_bytes - bytes, was_bytes));
+    if (bytes >= was_bytes) tide_text_add(out, ", no less.");
+}
+
+/// What the curve is without it, how far that is from where it was, and what a plan takes then.
+static void print_one(const tide_explanation *e, const tide_subject_facts *f, const tide_without *w, tide_text *out) {
+    const tide_live_item *x = &e->live.items[w->live];
+    char more[64];
+    tide_text_addf(out, "Without %s%s (%s", w->name[0] != '\0' ? w->name : name_of(x),
+                   tide_without_more(w, more, sizeof more), words(w->bytes).text);
+    if (strcmp(w->name, x->site.name) != 0) tide_text_addf(out, ", now %s", name_of(x));
+    if (w->n_alike > 1) tide_text_addf(out, ", %" PRIu64 " of that name", w->n_alike);
+    tide_text_addf(out, ") the peak would be %s", words(w->peak_bytes).text);
+    if (w->peak_bytes >= f->peak_bytes) {
+        tide_text_add(out, ", no lower: as much is held at ");
+        add_moment(out, f, w->at);
+        tide_text_add(out, ".");
+    } else {
         tide_text_addf(out, ", %.1f %% lower, at ", share(f->peak_bytes - w->peak_bytes, f->peak_bytes));
         add_moment(out, f, w->at);
-        tide_text_add(out, ": the next constraint.\n");
+        tide_text_add(out, ": the next constraint.");
     }
+    if (w->has_plan) add_plan(w->plan_bytes, w->was_bytes, out);
+    tide_text_add(out, "\n");
 }
 
 void tide_explanation_print(const tide_explanation *e, tide_subject *s, size_t n_rows, tide_text *out) {
@@ -125,11 +141,14 @@ void tide_explanation_print(const tide_explanation *e, tide_subject *s, size_t n
     print_held(e, f, out);
     print_holders(e, n_rows, out);
     print_groups(e, n_rows, out);
-    print_without(e, f, n_rows, out);
+    for (size_t i = 0; i < e->n_without && i < n_rows; i++) print_one(e, f, &e->without[i], out);
     if (e->second_peak_bytes > 0) {
-        tide_text_addf(out, "While none of these is alive the most is %s, at ", words(e->second_peak_bytes).text);
+        tide_text_addf(out, "Without all that is alive and does not persist it would be %s, at ",
+                       words(e->second_peak_bytes).text);
         add_moment(out, f, e->second_peak);
-        tide_text_add(out, ".\n");
+        tide_text_add(out, ".");
+        if (e->has_second_plan) tide_text_addf(out, " Their plan takes %s.", words(e->second_plan_bytes).text);
+        tide_text_add(out, "\n");
     }
     if (!e->knows_ends) tide_text_add(out, "Events that would tell more of what could be without were dropped.\n");
 }

@@ -10,12 +10,12 @@
 // three stretches of events, of which the middle one is lower by its bytes.
 //
 //     events   first ......... alloc+-------------+free ......... last
+#include "analysis/explain_internal.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/bisect.h"
-#include "analysis/explain.h"
-#include "analysis/subject_internal.h"
 #include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "profiler/holdings.h"
@@ -182,13 +182,19 @@ static const tide_live *block_of(const tide_live_set *set, const tide_live_item 
     return x->shape.is_planned || !tide__can_go(x) ? NULL : find_live(set, x->id);
 }
 
+static tide_without block_without(const tide_explanation *e, uint32_t live, uint64_t n_alike) {
+    const tide_live_item *x = &e->live.items[live];
+    return (tide_without){
+        .live = live, .name = x->site.name, .storage = TIDE_NO_INDEX, .bytes = x->counts_bytes, .n_alike = n_alike};
+}
+
 static tide_status each_alone(const question *q, const tide_live_set *set, size_t max, tide_explanation *e) {
     for (uint32_t i = 0; i < e->live.n && e->n_without < max; i++) {
         const tide_live *b = block_of(set, &e->live.items[i]);
         tide_without *w = &e->without[e->n_without];
         if (b == NULL) continue;
         TIDE_TRY(tide__report_share(q->reporter, 0.4 + 0.3 * (double)e->n_without / (double)max, q->err));
-        *w = (tide_without){.live = i, .n_alike = 1};
+        *w = block_without(e, i, 1);
         const tide_status st = without_one(q, b, w);
         if (st == TIDE_ERR_NOT_FOUND) e->knows_ends = false; // its events were dropped
         if (st != TIDE_OK && st != TIDE_ERR_NOT_FOUND) return st;
@@ -231,7 +237,8 @@ static tide_status all_alike(const question *q, const tide_live_set *set, size_t
         st = tide_trace_peaks_without(q->s->trace, q->extent.first_event, q->extent.last_event, sites, n, q->err);
     for (size_t k = 0; st == TIDE_OK && k < n; k++) {
         tide_without *w = &e->without[k];
-        *w = (tide_without){.live = live[k], .peak_bytes = sites[k].peak_bytes, .n_alike = sites[k].n_blocks};
+        *w = block_without(e, live[k], sites[k].n_blocks);
+        w->peak_bytes = sites[k].peak_bytes;
         st = moment_of(q, sites[k].event, &w->at);
         w->step = tide_subject_step_name_at(&q->s->facts, w->at.t);
     }
@@ -241,11 +248,10 @@ static tide_status all_alike(const question *q, const tide_live_set *set, size_t
     return st;
 }
 
+static bool is_long(const question *q) { return q->extent.last_event - q->extent.first_event >= q->most_events; }
+
 static tide_status add_without(const question *q, const tide_live_set *set, size_t max, tide_explanation *e) {
-    if (max > e->live.n) max = e->live.n;
-    TIDE_TRY(TIDE_NEW(&e->without, max + 1, q->err, "to explain what is held"));
-    if (q->extent.last_event < q->extent.first_event) return TIDE_OK;
-    if (q->extent.last_event - q->extent.first_event >= q->most_events) return each_alone(q, set, max, e);
+    if (is_long(q)) return each_alone(q, set, max, e);
     const tide_status st = all_alike(q, set, max, e);
     if (st != TIDE_ERR_NOT_FOUND) return st;
     e->knows_ends = false; // events were dropped
@@ -291,7 +297,8 @@ static tide_status find_stretch(const question *q, const tide_live_set *set, con
     return TIDE_OK;
 }
 
-static tide_status add_second_peak(const question *q, const tide_live_set *set, tide_explanation *e) {
+/// While none of them is alive.
+static tide_status second_of_stretches(const question *q, const tide_live_set *set, tide_explanation *e) {
     const uint64_t first = first_of(q), last = q->extent.last_event;
     uint64_t *ids = NULL, from, to;
     size_t n_ids = 0;
@@ -308,15 +315,62 @@ static tide_status add_second_peak(const question *q, const tide_live_set *set, 
     return st;
 }
 
+/// Without all blocks that are like one of them, and with the buffers that are left without the tensors in them.
+static tide_status second_of_all(const question *q, const tide_live_set *set, const tide__buffer_less *less,
+                                 tide_explanation *e) {
+    const size_t max = e->live.n;
+    tide_trace_alike *sites;
+    uint64_t event;
+    size_t n = 0;
+    TIDE_TRY(TIDE_NEW(&sites, max + 1, q->err, "to explain what is held"));
+    tide_status st = TIDE_OK;
+    for (uint32_t i = 0; st == TIDE_OK && i < e->live.n; i++) {
+        tide_trace_block_row row;
+        if (block_of(set, &e->live.items[i]) == NULL) continue;
+        if (i % TELL_BLOCKS == 0) st = tide__report_share(q->reporter, 0.7, q->err);
+        if (st == TIDE_OK) st = tide_trace_find_block(q->s->trace, e->live.items[i].id, &row, q->err);
+        if (st == TIDE_OK) sites[n++] = (tide_trace_alike){.name = row.name, .scope = row.scope};
+    }
+    if (st == TIDE_OK)
+        st = tide_trace_peak_without_all(q->s->trace, q->extent.first_event, q->extent.last_event, sites, n, less->less,
+                                         less->n, &e->second_peak_bytes, &event, q->err);
+    if (st == TIDE_OK) st = moment_of(q, event, &e->second_peak);
+    tide_host_free(sites);
+    return st;
+}
+
 // ---- the whole ----
+
+static tide_status add_second_peak(const question *q, const tide_live_set *set, const tide__buffer_less *less,
+                                   tide_explanation *e) {
+    const tide_status st = is_long(q) || !e->knows_ends ? TIDE_ERR_NOT_FOUND : second_of_all(q, set, less, e);
+    return st != TIDE_ERR_NOT_FOUND ? st : second_of_stretches(q, set, e);
+}
+
+static tide_status counterfactuals(const question *q, const tide_live_set *set, size_t n_without, tide_explanation *e) {
+    tide__buffer_less less;
+    const uint64_t first = q->extent.first_event, last = q->extent.last_event;
+    const size_t max = n_without < e->live.n ? n_without : e->live.n;
+    TIDE_TRY(TIDE_NEW(&e->without, e->live.n + max + 1, q->err, "to explain what is held"));
+    if (last < first || n_without == 0) return TIDE_OK;
+    TIDE_TRY(add_without(q, set, max, e));
+    tide_status st = tide__explain_buffers(q->s, set, first, last, max, q->reporter, e, &less, q->err);
+    for (size_t k = 0; st == TIDE_OK && k < e->n_without; k++) {
+        tide_without *w = &e->without[k];
+        if (w->storage != TIDE_NO_INDEX && w->has_plan) st = moment_of(q, w->at.event, &w->at);
+        w->step = tide_subject_step_name_at(&q->s->facts, w->at.t);
+    }
+    if (st == TIDE_OK) st = add_second_peak(q, set, &less, e);
+    tide__buffer_less_deinit(&less);
+    return st;
+}
 
 static tide_status explain(const question *q, const tide_live_set *set, size_t n_without, tide_explanation *out) {
     out->parts[TIDE_PART_UNUSED] = take_unused(&out->live);
     TIDE_TRY(add_parts(q->s, set, out->live.bytes, out->parts, q->err));
     TIDE_TRY(tide__report_share(q->reporter, 0.4, q->err));
     out->knows_ends = true;
-    TIDE_TRY(add_without(q, set, n_without, out));
-    const tide_status st = add_second_peak(q, set, out);
+    const tide_status st = counterfactuals(q, set, n_without, out);
     if (st != TIDE_ERR_NOT_FOUND) return st;
     out->knows_ends = false;
     return TIDE_OK;

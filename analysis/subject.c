@@ -407,10 +407,19 @@ tide_status tide_subject_of_trace(const char *path, int64_t run_id, tide_subject
 }
 
 tide_status tide_subject_again(const tide_subject *s, tide_subject **out, tide_error *err) {
-    if (s->facts.is_trace) return tide_subject_of_trace(s->path, s->facts.run_id, out, err);
     tide_memory_plan *copy;
-    TIDE_TRY(tide_memory_plan_copy(s->plan, &copy, err));
-    return tide_subject_of_plan(copy, s->path, out, err);
+    if (s->facts.is_trace) {
+        TIDE_TRY(tide_subject_of_trace(s->path, s->facts.run_id, out, err));
+    } else {
+        TIDE_TRY(tide_memory_plan_copy(s->plan, &copy, err));
+        TIDE_TRY(tide_subject_of_plan(copy, s->path, out, err));
+    }
+    tide_subject_set_strategy_options(*out, &s->strategy_options);
+    return TIDE_OK;
+}
+
+void tide_subject_set_strategy_options(tide_subject *s, const tide_strategy_options *options) {
+    s->strategy_options = *options;
 }
 
 char *tide_subject_format_since(const tide_subject_facts *f, int64_t t, const char *us, char *buf, size_t buf_bytes) {

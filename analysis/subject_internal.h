@@ -39,8 +39,9 @@ struct tide_subject {
     bool has_pools;
     tide__kept_curve *curves;
     size_t n_curves, cap_curves;
-    tide_items_hold *items; ///< NULL: not loaded
-    bool is_stale;          ///< the trace has grown since
+    tide_strategy_options strategy_options; ///< of plans that are made of it
+    tide_items_hold *items;                 ///< NULL: not loaded
+    bool is_stale;                          ///< the trace has grown since
 };
 
 /// The plan of the facts; NULL.

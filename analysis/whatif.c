@@ -12,6 +12,7 @@
 #include "core/base/host_alloc.h"
 #include "core/ops/ops.h"
 #include "planner/passes.h"
+#include "planner/without.h"
 
 // ---- recompute with the model: one tensor of a program is made a second time ----
 //
@@ -163,19 +164,65 @@ static tide_status make_table(const tide_whatif *w, tide_lifetimes *out, tide_er
 
 // ---- the plan ----
 
+const tide_strategy *tide__strategy_of_plan(const tide_memory_plan *plan) {
+    const tide_strategy *found;
+    // A plan can come from another planner.
+    if (plan->strategy == NULL || tide_strategy_find(plan->strategy, &found, NULL) != TIDE_OK)
+        return tide_strategy_default();
+    return found;
+}
+
 /// The strategy that the edits ask for, else the plan's own, else the default.
 static tide_status strategy_of(const tide_whatif *w, const tide_strategy **out, tide_error *err) {
     for (size_t k = w->n; k-- > 0;) {
         if (w->edits[k].kind == TIDE_EDIT_STRATEGY) return tide_strategy_find(w->edits[k].text, out, err);
     }
-    // A plan can come from another planner.
-    if (w->plan->strategy == NULL || tide_strategy_find(w->plan->strategy, out, NULL) != TIDE_OK)
-        *out = tide_strategy_default();
+    *out = tide__strategy_of_plan(w->plan);
     return TIDE_OK;
+}
+
+/// Tensors that are gone, one after the other: the plan is never larger than with them, nor than with fewer gone.
+static tide_status make_without(const tide_whatif *w, tide_memory_plan **out, tide_error *err) {
+    const tide_memory_plan *now = w->plan;
+    const tide_strategy *strategy = tide__strategy_of_plan(w->plan);
+    tide_status st = TIDE_OK;
+    *out = NULL;
+    for (size_t k = 0; st == TIDE_OK && k < w->n; k++) {
+        tide_memory_plan *rest = NULL;
+        bool *gone;
+        uint32_t of;
+        st = TIDE_NEW(&gone, now->lifetimes.n + 1, err, "to take '%s' out", w->edits[k].item);
+        if (st != TIDE_OK) break;
+        st = tide__whatif_find(&now->lifetimes, w->edits[k].item, &of, err);
+        if (st == TIDE_OK) tide__whatif_inside(&now->lifetimes, of, gone);
+        if (st == TIDE_OK) st = tide_plan_without(now, gone, strategy, &w->options, &rest, err);
+        tide_host_free(gone);
+        if (st != TIDE_OK) break;
+        tide_memory_plan_destroy(*out);
+        *out = rest;
+        now = rest;
+    }
+    if (st == TIDE_OK) return st;
+    tide_memory_plan_destroy(*out);
+    *out = NULL;
+    return st;
+}
+
+/// Whether nothing but planned tensors goes.
+static bool is_without(const tide_whatif *w) {
+    for (size_t k = 0; k < w->n; k++) {
+        uint32_t i;
+        if (w->edits[k].kind != TIDE_EDIT_GONE) return false;
+        if (tide__whatif_find(&w->plan->lifetimes, w->edits[k].item, &i, NULL) == TIDE_OK &&
+            w->plan->lifetimes.items[i].persistent)
+            return false;
+    }
+    return w->n > 0;
 }
 
 tide_status tide_whatif_make(const tide_whatif *w, tide_memory_plan **out, tide_error *err) {
     const tide_strategy *strategy;
+    if (is_without(w)) return make_without(w, out, err);
     tide_lifetimes lt;
     TIDE_TRY(strategy_of(w, &strategy, err));
     TIDE_TRY(make_table(w, &lt, err));

@@ -84,7 +84,8 @@ typedef struct tide_whatif {
 } tide_whatif;
 
 /**
- * The plan with all edits, verified like any other. A plan file made of it runs (`run --plan`) as long as the edits
+ * The plan with all edits, verified like any other. Where they do nothing but take tensors away it is never larger than
+ * with fewer of them. A plan file made of it runs (`run --plan`) as long as the edits
  * keep what operators need: free-earlier below the last use, gone and half do not, and the runtime refuses them.
  *
  * @return TIDE_ERR_NOT_FOUND naming a tensor that is not there; TIDE_ERR_INVALID for an edit that makes no sense for it
@@ -118,6 +119,10 @@ bool tide__edit_needs_model(tide_edit_kind kind);
 /// Make one edit on a table; those that the table cannot serve (strategy, pass, extent, batch) leave it as it is. After
 /// a failure the table is as it was. TIDE_ERR_NOT_FOUND, TIDE_ERR_INVALID with why, TIDE_ERR_NOMEM.
 tide_status tide__edit_apply(tide_lifetimes *lt, const tide_edit *edit, tide_error *err) TIDE_NODISCARD;
+/// Mark the tensor and all that lies in it: inside [lt->n].
+void tide__whatif_inside(const tide_lifetimes *lt, uint32_t of, bool *inside);
+/// The strategy that made the plan, where it is one of ours; else the default.
+const tide_strategy *tide__strategy_of_plan(const tide_memory_plan *plan);
 /// Whether the table computes the tensor a second time.
 bool tide__is_recomputed(const tide_lifetimes *lt, uint32_t item);
 

@@ -12,6 +12,7 @@
 #include "core/base/nearest.h"
 #include "core/ops/ops.h"
 #include "planner/passes.h"
+#include "planner/without.h"
 
 const char *tide_edit_name(tide_edit_kind kind) {
     static const char *const names[] = {
@@ -510,26 +511,18 @@ static void halve(tide_lifetimes *lt, uint32_t of) {
     }
 }
 
+void tide__whatif_inside(const tide_lifetimes *lt, uint32_t of, bool *inside) {
+    for (uint32_t i = 0; i < lt->n; i++) inside[i] = is_inside(lt, i, of);
+}
+
 /// Take the tensor and all that lies in it out of the table.
 static tide_status take_out(tide_lifetimes *lt, uint32_t of, tide_error *err) {
-    uint32_t *now;
-    TIDE_TRY(TIDE_NEW(&now, lt->n, err, "to take '%s' out", lt->items[of].name));
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < lt->n; i++) now[i] = is_inside(lt, i, of) ? TIDE_NO_INDEX : n++;
-    for (uint32_t i = 0; i < lt->n; i++) {
-        tide_lifetime *item = &lt->items[i];
-        if (now[i] == TIDE_NO_INDEX) {
-            tide_host_free(item->name);
-            tide_host_free(item->gaps);
-            tide_host_free(item->point_bytes);
-            continue;
-        }
-        if (item->alias != TIDE_ALIAS_NONE) item->alias_of = now[item->alias_of];
-        lt->items[now[i]] = *item;
-    }
-    lt->n = n;
-    tide_host_free(now);
-    return TIDE_OK;
+    bool *gone;
+    TIDE_TRY(TIDE_NEW(&gone, lt->n, err, "to take '%s' out", lt->items[of].name));
+    tide__whatif_inside(lt, of, gone);
+    const tide_status st = tide_lifetimes_take_out(lt, gone, err);
+    tide_host_free(gone);
+    return st;
 }
 
 // ---- the whole ----

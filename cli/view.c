@@ -48,6 +48,8 @@ tide_status cli_subject_open(const char *path, const cli_view *view, cli_subject
         st = cli_plan_of_input(&out->in, &view->planning, &plan, err);
         if (st == TIDE_OK) st = tide_subject_of_plan(plan, path, &out->subject, err); // takes the plan
     }
+    const tide_strategy_options options = cli_strategy_options(&view->planning);
+    if (st == TIDE_OK) tide_subject_set_strategy_options(out->subject, &options);
     if (st != TIDE_OK) cli_subject_close(out);
     return st;
 }

@@ -32,6 +32,18 @@ typedef struct tide_trace_alike {
 tide_status tide_trace_peaks_without(tide_trace *t, uint64_t first, uint64_t last, tide_trace_alike *sites, size_t n,
                                      tide_error *err) TIDE_NODISCARD;
 
+/// A block of which some bytes are not there.
+typedef struct tide_trace_less {
+    uint64_t block_id, alloc_event;
+    uint64_t bytes; ///< at most what it asked for
+} tide_trace_less;
+/// What the peak of events `first` to `last` would be without all blocks of all those sites (n_blocks and peaks of
+/// `sites` are not looked at), and with `less` of others: [n_less], none of them of a site. A replay, 0.3 us an event;
+/// it is not remembered. TIDE_ERR_NOT_FOUND when one of the events was dropped.
+tide_status tide_trace_peak_without_all(tide_trace *t, uint64_t first, uint64_t last, const tide_trace_alike *sites,
+                                        size_t n, const tide_trace_less *less, size_t n_less, uint64_t *bytes,
+                                        uint64_t *event, tide_error *err) TIDE_NODISCARD;
+
 #ifdef __cplusplus
 }
 #endif

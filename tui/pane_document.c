@@ -29,6 +29,7 @@ static void add_explain(tide_json_out *j, const tide_tui_scene *s) {
     tide_json_bytes(j, "live_bytes", e->live.bytes);
     tide_json_u64_if(j, "second_peak_bytes", e->second_peak_bytes > 0, e->second_peak_bytes);
     add_time(j, "second_peak", s->a, e->second_peak.t);
+    tide_json_u64_if(j, "second_plan_bytes", e->has_second_plan, e->second_plan_bytes);
 }
 
 static void add_compare(tide_json_out *j, const tide_tui_scene *s) {

@@ -55,8 +55,10 @@ static inline void lists_explain(scene_lists *l) {
     l->owners[0] = (tide_explain_group){lists_text(l, 0, "Conv_2"), 294912, 2};
     l->owners[1] = (tide_explain_group){lists_text(l, 1, "Relu_1"), 196608, 1};
     l->kinds[0] = (tide_explain_group){lists_text(l, 2, "Workspace"), 491520, 3};
-    l->without[0] = (tide_without){.live = 0, .peak_bytes = 458752, .at = {.t = 0}, .step = "Conv_0"};
-    l->without[1] = (tide_without){.live = 2, .peak_bytes = 458752, .at = {.t = 2}, .step = "Conv_2"};
+    l->without[0] = (tide_without){
+        .live = 0, .name = "conv2_out", .bytes = 262144, .peak_bytes = 458752, .at = {.t = 0}, .step = "Conv_0"};
+    l->without[1] = (tide_without){
+        .live = 2, .name = "conv2.scratch", .bytes = 32768, .peak_bytes = 458752, .at = {.t = 2}, .step = "Conv_2"};
     l->explanation = (tide_explanation){.at = {.t = 2},
                                         .held_bytes = 524288,
                                         .parts = {[TIDE_PART_LIVE] = 480000,

@@ -167,11 +167,21 @@ static void say_without(const tide_tui_scene *s, const tide_without *w, char *bu
     char alike[64] = "", count[TIDE_TUI_WORD];
     if (w->n_alike > 1)
         snprintf(alike, sizeof alike, ", and %s alike", tide_tui_exact(w->n_alike - 1, count, sizeof count));
-    snprintf(buf, buf_bytes, "Without %s (%s%s%s%s) the peak is %s%s%s%s; %s.", tide_tui_named(item->site.name),
-             owned ? item->site.owner : "", owned ? ", " : "", tide_tui_bytes(item->counts_bytes, size, sizeof size),
-             alike, tide_tui_bytes(w->peak_bytes, peak, sizeof peak), s->a->peak_bytes > 0 ? " (" : "",
+    char more[64], now[TIDE_TUI_WORD] = "";
+    if (strcmp(w->name, item->site.name) != 0) snprintf(now, sizeof now, "now %s, ", tide_tui_named(item->site.name));
+    snprintf(buf, buf_bytes, "Without %s%s (%s%s%s%s%s) the peak is %s%s%s%s; %s.", tide_tui_named(w->name),
+             tide_without_more(w, more, sizeof more), now, owned ? item->site.owner : "", owned ? ", " : "",
+             tide_tui_bytes(w->bytes, size, sizeof size), alike, tide_tui_bytes(w->peak_bytes, peak, sizeof peak),
+             s->a->peak_bytes > 0 ? " (" : "",
              tide_tui_change_percent(s->a->peak_bytes, w->peak_bytes, percent, sizeof percent),
              s->a->peak_bytes > 0 ? ")" : "", rules);
+}
+
+/// "The plan of the rest: 3.50 MiB (-22.2 %)."
+static void say_plan(const tide_without *w, char *buf, size_t buf_bytes) {
+    char size[TIDE_TUI_WORD], percent[TIDE_TUI_WORD];
+    snprintf(buf, buf_bytes, "The plan of the rest: %s (%s).", tide_tui_bytes(w->plan_bytes, size, sizeof size),
+             tide_tui_change_percent(w->was_bytes, w->plan_bytes, percent, sizeof percent));
 }
 
 static void write_without(tide_tui_lines *p, const tide_tui_scene *s, size_t from, size_t to) {
@@ -180,6 +190,9 @@ static void write_without(tide_tui_lines *p, const tide_tui_scene *s, size_t fro
         say_without(s, &s->explanation->without[i], text, sizeof text);
         tide_tui_lines_text(p, 0, 1, "-", TIDE_TUI_CUT_END, TIDE_TUI_ROLE_DIM);
         tide_tui_lines_wrap(p, 2, text, TIDE_TUI_ROLE_TEXT);
+        if (!s->explanation->without[i].has_plan) continue;
+        say_plan(&s->explanation->without[i], text, sizeof text);
+        tide_tui_lines_wrap(p, 2, text, TIDE_TUI_ROLE_TEXT);
     }
 }
 
@@ -187,7 +200,7 @@ static void write_floor(tide_tui_lines *p, const tide_tui_scene *s) {
     const tide_explanation *e = s->explanation;
     char text[512], size[TIDE_TUI_WORD], percent[TIDE_TUI_WORD], when[160];
     if (e->second_peak_bytes == 0) {
-        snprintf(text, sizeof text, "Some of what is alive here is alive at every moment: nothing else rules.");
+        snprintf(text, sizeof text, "Without all that is alive here nothing is held at any moment.");
     } else {
         snprintf(text, sizeof text,
                  "Without all that is alive here and does not persist the peak is %s%s%s%s; then %s rules.",

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: MIT
+"""Counterfactuals against the command line itself: what they take away is taken out of the list of lifetimes, and that list is
+planned. On sample graphs, real models, lists that are hardly any, and in the buffer of a planned run."""
+import json
+import unittest
+
+import tidemark
+from tidemark import SAMPLES, SHARED, Case
+
+MODELS = ["light-densenet121", "light-squeezenet", "light-inception-v1", "bert-toy", "light-shufflenet", "superres-espcn",
+          "tiny-llm-kv", "gpt2-past"]
+
+
+def open_extents(path):
+    return ["--shape", "x=8x64"] if path.stem == "dynamic_batch" else []
+
+
+def classes_of(tensors):
+    """{name of the tensor that all others of its storage lie in: their names}"""
+    into = {t["name"]: t.get("alias", {}).get("of") for t in tensors}
+    found = {}
+    for name in into:
+        root = name
+        while into[root] is not None:
+            root = into[root]
+        found.setdefault(root, set()).add(name)
+    return found
+
+
+class Explain(Case):
+    def pane(self, *args):
+        return json.loads(self.ok("tui", "--pane", "explain", "--json", *args).stdout)
+
+    def planned(self, listed, gone=frozenset()):
+        """The plan of a list without some of its tensors."""
+        doc = json.loads(listed.read_text())
+        doc["tensors"] = [t for t in doc["tensors"] if t["name"] not in gone]
+        path = self.dir / "rest.json"
+        path.write_text(json.dumps(doc))
+        return self.json("plan", path)["plans"][0]
+
+    def check(self, pane, listed, n_at_least=1):
+        """Each saving is that of a plan made without exactly these; all together save at least as much as each."""
+        storages = classes_of(json.loads(listed.read_text())["tensors"])
+        whole = self.planned(listed)
+        rows = pane["without"]
+        self.assertGreaterEqual(len(rows), n_at_least)
+        self.assertEqual(len({r["name"] for r in rows}), len(rows))
+        gone_all = set()
+        for row in rows:
+            gone = storages[row["name"]]
+            gone_all |= gone
+            self.assertEqual(row["n_inside"], len(gone) - 1)
+            self.assertIn(row["alive"], gone)
+            rest = self.planned(listed, gone)
+            self.assertTrue(rest["proven"], row)  # only then there is one answer
+            self.assertEqual(row["plan_bytes"], rest["bytes"], row)
+            self.assertEqual(row["plan_saves_bytes"], whole["bytes"] - rest["bytes"], row)
+            self.assertLessEqual(pane["second_peak_bytes"] or 0, row["peak_bytes"], row)
+            self.assertLessEqual(pane["second_plan_bytes"], row["plan_bytes"], row)
+        self.assertLess(len(rows), 20)  # all of them are listed
+        if rows:
+            self.assertEqual(pane["second_plan_bytes"], self.planned(listed, gone_all)["bytes"])
+        return rows
+
+    def test_samples(self):
+        n_inside = 0
+        for path in sorted(SAMPLES.glob("*.json")):
+            with self.subTest(graph=path.stem):
+                listed = self.dir / "all.json"
+                self.ok("export", path, *open_extents(path), "--to", "json", "-o", listed)
+                rows = self.check(self.pane(path, *open_extents(path)), listed, 0)
+                n_inside += sum(r["n_inside"] for r in rows)
+        self.assertGreater(n_inside, 20)
+
+    def test_shared_models(self):
+        if not (SHARED / "models").is_dir():
+            self.skipTest(f"{SHARED / 'models'} is not here")
+        found = {}
+        for name in MODELS:
+            path = SHARED / "models" / name / "model.onnx"
+            if not path.exists() or tidemark.run("plan", path).returncode != 0:
+                print(f"{name:24} skipped: not here, or an extent is open")
+                continue
+            with self.subTest(model=name):
+                listed = self.dir / "all.json"
+                self.ok("export", path, "--to", "json", "-o", listed)
+                found[name] = self.check(self.pane(path), listed)
+        # A chain of Concats goes whole.
+        self.assertGreater(max(r["n_inside"] for r in found["light-densenet121"]), 5)
+        text = self.dir / "why.txt"
+        self.ok("report", SHARED / "models" / "light-densenet121" / "model.onnx", "-o", text)
+        row = max(found["light-densenet121"], key=lambda r: r["n_inside"])
+        self.assertIn(f"Without {row['name']} and the {row['n_inside']} that lie in it (", text.read_text())
+
+    def test_in_the_buffer_of_a_run(self):
+        """The peak of the run is smaller by what the plan saves; the plan is that in the trace."""
+        trace = self.dir / "t.db"
+        for name in ("inception_block", "unet", "densenet_block"):
+            with self.subTest(graph=name):
+                self.ok("run", "-n", "3", "-o", trace, SAMPLES / f"{name}.json")
+                listed = self.dir / "all.json"
+                self.ok("export", trace, "--to", "json", "-o", listed)
+                pane = self.pane(trace)
+                peak = pane["held_bytes"] - next((p["bytes"] for p in pane["parts"] if p["part"] == "rounding"), 0)
+                whole = self.planned(listed)
+                storages = classes_of(json.loads(listed.read_text())["tensors"])
+                rows = [r for r in pane["without"] if r["plan_bytes"] is not None]
+                self.assertGreater(len(rows), 1)
+                for row in rows:
+                    rest = self.planned(listed, storages[row["name"]])
+                    self.assertEqual(row["plan_bytes"], rest["bytes"])
+                    self.assertEqual(row["peak_bytes"], peak - (whole["bytes"] - rest["bytes"]), row)
+                    self.assertLessEqual(pane["second_peak_bytes"], row["peak_bytes"])
+                # The same tensors as in the plan alone, at the same moment.
+                alone = self.pane(SAMPLES / f"{name}.json")
+                self.assertEqual({r["name"] for r in rows}, {r["name"] for r in alone["without"]})
+
+    def listed(self, *rows):
+        path = self.dir / "list.csv"
+        path.write_text("id,lower,upper,size,alias,persistent\n" + "".join(r + "\n" for r in rows))
+        return path
+
+    def test_hardly_anything(self):
+        cases = {
+            "no tensor": [],
+            "weights only": ["w,0,3,100,,1", "v,0,3,50,,1"],
+            "one": ["a,0,3,100,,"],
+            "all of one size": [f"t{i},{i},{i + 3},64,," for i in range(6)],
+            "no bytes": ["a,0,3,0,,", "b,1,2,0,,"],
+            "one storage": ["a,0,4,100,,", "b,1,3,50,a+0,", "c,2,4,20,b+10,"],
+            "beside what persists": ["w,0,4,500,,1", "a,0,2,100,,", "b,1,4,70,,"],
+        }
+        for what, rows in cases.items():
+            with self.subTest(what):
+                path = self.listed(*rows)
+                p = tidemark.run("tui", "--pane", "explain", "--json", path)
+                if not rows:
+                    self.assertEqual(p.returncode, 3, p.stderr)  # an empty list is none
+                    continue
+                self.assertEqual(p.returncode, 0, p.stderr)
+                pane = json.loads(p.stdout)
+                lists = self.dir / "all.json"
+                self.ok("export", path, "--to", "json", "-o", lists)
+                found = self.check(pane, lists, 0)
+                n = {"weights only": 0, "one": 1, "all of one size": 3, "no bytes": 0, "one storage": 1,
+                     "beside what persists": 2}[what]
+                self.assertEqual(len(found), n)
+                if what == "one storage":
+                    self.assertEqual((found[0]["name"], found[0]["n_inside"], found[0]["plan_bytes"]), ("a", 2, 0))
+                text = self.dir / "why.txt"
+                self.ok("report", path, "-o", text)
+                self.assertEqual(" and the 2 that lie in it (" in text.read_text(), what == "one storage")
+
+
+if __name__ == "__main__":
+    tidemark.main()
