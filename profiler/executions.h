@@ -93,8 +93,8 @@ tide_status tide_trace_each_filling(tide_trace *t, int64_t run_id, uint64_t firs
                                     tide_error *err) TIDE_NODISCARD;
 /// The peak of a run or of one of its executions (SIZE_MAX: of the whole run). Where it is as high at several moments,
 /// the first with the most used bytes: in a planned run, whose live bytes hardly change, the step with the most in its
-/// buffer. run_id 0: the whole trace, where it is the first moment, and used bytes are live bytes. Costs as much as the
-/// run has steps; one execution as tide_trace_each_used.
+/// buffer. run_id 0: the whole trace, by the plans of all runs. Costs as much as the run has steps; one execution as
+/// tide_trace_each_used.
 tide_status tide_trace_fullest(tide_trace *t, int64_t run_id, size_t execution, tide_trace_used *out,
                                tide_error *err) TIDE_NODISCARD;
 

@@ -364,7 +364,7 @@ tide_status tide_trace_fullest(tide_trace *t, int64_t run_id, size_t execution, 
     bool by_plan;
     TIDE_TRY(extent_of(t, run_id, execution, &span, err));
     TIDE_TRY(is_planned(t, run_id, &by_plan, err));
-    if ((!by_plan || run_id == 0) && execution == SIZE_MAX) {
+    if (!by_plan && execution == SIZE_MAX) {
         TIDE_TRY(tide_trace_run_peak(t, run_id, -1, NULL, &out->live_bytes, &out->event, &out->t_ns, err));
         out->bytes = out->live_bytes;
         return TIDE_OK;

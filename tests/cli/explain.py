@@ -112,6 +112,15 @@ class Explain(Case):
                     self.assertEqual(row["plan_bytes"], rest["bytes"])
                     self.assertEqual(row["peak_bytes"], peak - (whole["bytes"] - rest["bytes"]), row)
                     self.assertLessEqual(pane["second_peak_bytes"], row["peak_bytes"])
+                # One run: the whole trace is as high at the same moment.
+                docs = []
+                for args in ([], ["--whole"]):
+                    page = self.dir / "r.json"
+                    self.ok("report", *args, trace, "-o", page)
+                    docs.append(json.loads(page.read_text())["sides"][0])
+                planned = [[r for r in d["without"] if r["plan_bytes"] is not None] for d in docs]
+                self.assertEqual(planned[1], planned[0])
+                self.assertEqual(docs[1]["peak_parts"], docs[0]["peak_parts"])
                 # The same tensors as in the plan alone, at the same moment.
                 alone = self.pane(SAMPLES / f"{name}.json")
                 self.assertEqual({r["name"] for r in rows}, {r["name"] for r in alone["without"]})
