@@ -284,6 +284,41 @@ tide_table tide_table_of_without(const tide_table_view *view, const tide_explana
                    e != NULL ? e->without : NULL, sizeof(tide_without), e != NULL ? e->n_without : 0);
 }
 
+static const tide_without *way_to(const tide_table *t, const void *row) {
+    return &((const tide_explanation *)t->data)->without[((const tide_way *)row)->without];
+}
+static void way_without(const void *row, tide_cell *v) { tide_cell_text(v, way_to(v->table, row)->name); }
+static void way_edit(const void *row, tide_cell *v) {
+    tide_text text = {0};
+    tide_edit_print(&((const tide_way *)row)->edit, &text);
+    snprintf(v->buf, sizeof v->buf, "%s", tide_text_str(&text));
+    tide_text_deinit(&text);
+    tide_cell_text(v, v->buf);
+}
+static void way_saves(const void *row, tide_cell *v) {
+    tide_cell_bytes(v, way_to(v->table, row)->was_bytes - ((const tide_way *)row)->plan_bytes);
+}
+
+static const tide_column way_columns[] = {
+    {"name", "Without", NAME, .get = way_without},
+    {"way", "Change", TEXT, .get = way_edit},
+    {"n_again", "Run twice", COUNT, TIDE_AT(tide_way, n_again)},
+    {"plan_bytes", "The plan with it", BYTES, TIDE_AT(tide_way, plan_bytes)},
+    {"saves_bytes", "Saved", BYTES, .get = way_saves},
+};
+static const tide_column way_fields[] = {
+    {"name", "without", TEXT, .get = way_without},
+    {"way", "change", TEXT, .get = way_edit},
+    {"n_again", "run twice", COUNT, TIDE_AT(tide_way, n_again)},
+    {"plan_bytes", "the plan with it", BYTES, TIDE_AT(tide_way, plan_bytes)},
+    {"plan_saves_bytes", "saved", BYTES, .get = way_saves},
+};
+
+tide_table tide_table_of_ways(const tide_table_view *view, const tide_explanation *e) {
+    return explain(view, LIST("ways", way_columns), LIST("ways", way_fields), e, e != NULL ? e->ways : NULL,
+                   sizeof(tide_way), e != NULL ? e->n_ways : 0);
+}
+
 // ---- a comparison ----
 
 static void step_change(const void *row, tide_cell *v) {

@@ -30,6 +30,8 @@ tide_table tide_table_of_owners(const tide_table_view *view, const tide_explanat
 tide_table tide_table_of_kinds(const tide_table_view *view, const tide_explanation *e);
 tide_table tide_table_of_live(const tide_table_view *view, const tide_explanation *e);
 tide_table tide_table_of_without(const tide_table_view *view, const tide_explanation *e);
+/// How to get there: an edit a row.
+tide_table tide_table_of_ways(const tide_table_view *view, const tide_explanation *e);
 /// A comparison: by operator, by kind, item by item.
 tide_table tide_table_of_owner_changes(const tide_table_view *view, const tide_diff *d);
 tide_table tide_table_of_kind_changes(const tide_table_view *view, const tide_diff *d);

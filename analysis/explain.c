@@ -351,6 +351,7 @@ void tide_explanation_deinit(tide_explanation *e) {
     free_groups(e->by_owner, e->n_by_owner);
     free_groups(e->by_kind, e->n_by_kind);
     tide_host_free(e->without);
+    tide_host_free(e->ways);
     *e = (tide_explanation){0};
 }
 
@@ -377,6 +378,7 @@ static tide_status explain(tide_subject *s, size_t n_without, tide__reporter *re
     if (e->n_without > 1)
         qsort(e->without, e->n_without, sizeof *e->without, s->trace != NULL ? by_peak : by_what_is_left);
     if (e->n_without > n_without) e->n_without = n_without; // blocks, and tensors in buffers
+    TIDE_TRY(tide__add_ways(s, reporter, e, err));
     if (group(&e->live, false, &e->by_owner, &e->n_by_owner) != TIDE_OK ||
         group(&e->live, true, &e->by_kind, &e->n_by_kind) != TIDE_OK)
         return TIDE_NO_MEMORY(err, "to explain what is held");

@@ -6,6 +6,7 @@
 #define TIDE_ANALYSIS_EXPLAIN_H
 
 #include "analysis/subject.h"
+#include "analysis/whatif.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -53,8 +54,23 @@ typedef struct tide_without {
     const char *step;    ///< what runs there; "" unknown; borrowed
     uint64_t plan_bytes; ///< of the plan made without it; 0 where has_plan is false
     uint64_t was_bytes;  ///< of the plan as it is
-    bool has_plan;       ///< false: no plan has it, or the table is so long that no more plans were made
+    char why_not[320]; ///< what stands against recomputing it and against making it in place; "": nothing, or not asked
+    bool is_asked;     ///< ways to get there were looked for: of a plan whose model is known, of the first
+                       ///< TIDE_EXPLAIN_WAYS
+    bool has_way;      ///< one was found: see ways
+    bool has_plan;     ///< false: no plan has it, or the table is so long that no more plans were made
 } tide_without;
+
+/// How many counterfactuals have their ways looked for: each takes some plans.
+enum { TIDE_EXPLAIN_WAYS = 5 };
+/// What makes the storage smaller, or be away, where the most is alive: an edit that a runtime could follow, and the
+/// plan that was made with it.
+typedef struct tide_way {
+    size_t without;      ///< index: for which
+    tide_edit edit;      ///< as what-if takes it
+    uint64_t plan_bytes; ///< less than that of the plan as it is
+    size_t n_again;      ///< operators that run twice then
+} tide_way;
 
 typedef struct tide_explanation {
     tide_moment at;
@@ -68,6 +84,8 @@ typedef struct tide_explanation {
     size_t n_by_kind;
     tide_without *without; ///< [n_without] for the largest live ones that do not persist, by what they save
     size_t n_without;
+    tide_way *ways; ///< [n_ways] by without; owned
+    size_t n_ways;
     uint64_t second_peak_bytes; ///< highest of the curve without all of them, also those that are not in the list:
                                 ///< lowering the peak below it takes more than these. 0: nothing else is alive, ever.
                                 ///< Never more than without one of them
@@ -85,6 +103,8 @@ enum { TIDE_EXPLAIN_DEFAULT_WITHOUT = 20 };
 tide_status tide_explain(tide_subject *s, tide_moment at, size_t n_without, const tide_progress *progress,
                          tide_explanation *out, tide_error *err) TIDE_NODISCARD;
 void tide_explanation_deinit(tide_explanation *e);
+/// "recompute r82 (1 operator runs twice)", "batch 4".
+void tide_way_print(const tide_way *way, tide_text *out);
 /// " and the 10 that lie in it", to stand behind the name of what goes; "" where nothing does. 64 bytes suffice.
 const char *tide_without_more(const tide_without *w, char *buf, size_t buf_bytes);
 /// As sentences, "\n" after each: what is held, what holds most, the peak without the largest, the next constraint.

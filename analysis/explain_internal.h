@@ -53,6 +53,15 @@ tide_status tide__rest_without_all(tide__rest *r, int64_t run_id, const tide_exp
 tide_status tide__add_plans(const tide_subject *s, tide__reporter *reporter, tide_explanation *e,
                             tide_error *err) TIDE_NODISCARD;
 
+/// As the plan was made, but for a limit of time; where it could not be proved, each has a share of the usual work.
+tide_strategy_options tide__options_for_many(const tide_subject *s, const tide_memory_plan *plan);
+
+// ---- explain_ways.c ----
+
+/// Fill e->ways, once e->without is in order.
+tide_status tide__add_ways(tide_subject *s, tide__reporter *reporter, tide_explanation *e,
+                           tide_error *err) TIDE_NODISCARD;
+
 // ---- explain_buffers.c ----
 
 /// Buffers of planned runs, held at a moment, and what they would be smaller by.

@@ -47,18 +47,22 @@ void tide__list_storages(const tide_memory_plan *plan, int64_t run_id, size_t ma
 
 // ---- plans ----
 
+tide_strategy_options tide__options_for_many(const tide_subject *s, const tide_memory_plan *plan) {
+    tide_strategy_options out = s->model.options;
+    out.time_limit_ns = 0;
+    if (out.node_limit == 0 && !plan->proven) out.work_percent = TIDE__EXPLAIN_WORK_PERCENT;
+    return out;
+}
+
 tide_status tide__rest_begin(tide__rest *r, const tide_subject *s, const tide_memory_plan *plan, tide_error *err) {
     const size_t n = plan->lifetimes.n + 1;
     *r = (tide__rest){.plan = plan,
                       .strategy = tide__strategy_of_plan(plan),
-                      .options = s->strategy_options,
+                      .options = tide__options_for_many(s, plan),
                       .root = tide_host_alloc(n * sizeof *r->root),
                       .gone = tide_host_alloc(n * sizeof *r->gone),
                       .roots = tide_host_calloc(n, sizeof *r->roots),
                       .n_left = TIDE__EXPLAIN_PLANNED / n > 0 ? TIDE__EXPLAIN_PLANNED / n : 1};
-    // Many plans: where the plan as it is could not be proved, each has a share of the work.
-    r->options.time_limit_ns = 0;
-    if (r->options.node_limit == 0 && !plan->proven) r->options.work_percent = TIDE__EXPLAIN_WORK_PERCENT;
     if (r->root == NULL || r->gone == NULL || r->roots == NULL) {
         tide__rest_end(r);
         return TIDE_NO_MEMORY(err, "to explain what is held");

@@ -114,8 +114,31 @@ static void add_plan(uint64_t bytes, uint64_t was_bytes, tide_text *out) {
     if (bytes >= was_bytes) tide_text_add(out, ", no less.");
 }
 
+void tide_way_print(const tide_way *way, tide_text *out) {
+    tide_edit_print(&way->edit, out);
+    if (way->n_again == 1) tide_text_add(out, " (1 operator runs twice)");
+    if (way->n_again > 1) tide_text_addf(out, " (%zu operators run twice)", way->n_again);
+}
+
+/// "To get there: recompute r82 (1 operator runs twice): plan 6.12 MiB; batch 4: plan 3.50 MiB."
+static void add_ways(const tide_explanation *e, size_t without, tide_text *out) {
+    const tide_without *w = &e->without[without];
+    const char *comma = " To get there: ";
+    if (!w->is_asked) return;
+    for (size_t i = 0; i < e->n_ways; i++) {
+        if (e->ways[i].without != without) continue;
+        tide_text_add(out, comma);
+        tide_way_print(&e->ways[i], out);
+        tide_text_addf(out, ": plan %s", words(e->ways[i].plan_bytes).text);
+        comma = "; ";
+    }
+    if (w->has_way) tide_text_add(out, ".");
+    if (!w->has_way) tide_text_addf(out, " No known way%s%s.", w->why_not[0] != '\0' ? ": " : "", w->why_not);
+}
+
 /// What the curve is without it, how far that is from where it was, and what a plan takes then.
-static void print_one(const tide_explanation *e, const tide_subject_facts *f, const tide_without *w, tide_text *out) {
+static void print_one(const tide_explanation *e, const tide_subject_facts *f, size_t without, tide_text *out) {
+    const tide_without *w = &e->without[without];
     const tide_live_item *x = &e->live.items[w->live];
     char more[64];
     tide_text_addf(out, "Without %s%s (%s", w->name[0] != '\0' ? w->name : name_of(x),
@@ -133,6 +156,7 @@ static void print_one(const tide_explanation *e, const tide_subject_facts *f, co
         tide_text_add(out, ": the next constraint.");
     }
     if (w->has_plan) add_plan(w->plan_bytes, w->was_bytes, out);
+    add_ways(e, without, out);
     tide_text_add(out, "\n");
 }
 
@@ -141,7 +165,7 @@ void tide_explanation_print(const tide_explanation *e, tide_subject *s, size_t n
     print_held(e, f, out);
     print_holders(e, n_rows, out);
     print_groups(e, n_rows, out);
-    for (size_t i = 0; i < e->n_without && i < n_rows; i++) print_one(e, f, &e->without[i], out);
+    for (size_t i = 0; i < e->n_without && i < n_rows; i++) print_one(e, f, i, out);
     if (e->second_peak_bytes > 0) {
         tide_text_addf(out, "Without all that is alive and does not persist it would be %s, at ",
                        words(e->second_peak_bytes).text);
@@ -150,5 +174,7 @@ void tide_explanation_print(const tide_explanation *e, tide_subject *s, size_t n
         if (e->has_second_plan) tide_text_addf(out, " Their plan takes %s.", words(e->second_plan_bytes).text);
         tide_text_add(out, "\n");
     }
+    if (e->n_without > 0 && e->without[0].has_plan && !e->without[0].is_asked)
+        tide_text_add(out, "No known way from here: only the model could tell.\n");
     if (!e->knows_ends) tide_text_add(out, "Events that would tell more of what could be without were dropped.\n");
 }

@@ -353,6 +353,7 @@ void tide_subject_destroy(tide_subject *s) {
     tide_items_let_go(s->items);
     tide__run_plan_deinit(&s->run);
     tide_trace_close(s->trace);
+    tide__common_ways_deinit(&s->ways);
     tide_memory_plan_destroy(s->plan);
     tide_trace_kinds_free(s->kinds);
     tide_host_free(s->step_names);
@@ -414,12 +415,18 @@ tide_status tide_subject_again(const tide_subject *s, tide_subject **out, tide_e
         TIDE_TRY(tide_memory_plan_copy(s->plan, &copy, err));
         TIDE_TRY(tide_subject_of_plan(copy, s->path, out, err));
     }
-    tide_subject_set_strategy_options(*out, &s->strategy_options);
+    tide_subject_set_model(*out, &s->model);
     return TIDE_OK;
 }
 
-void tide_subject_set_strategy_options(tide_subject *s, const tide_strategy_options *options) {
-    s->strategy_options = *options;
+void tide_subject_set_model(tide_subject *s, const tide_whatif *model) {
+    tide__common_ways_deinit(&s->ways);
+    s->model = (tide_whatif){.retable = model->retable,
+                             .batch = model->batch,
+                             .extents = model->extents,
+                             .in_place = model->in_place,
+                             .ctx = model->ctx,
+                             .options = model->options};
 }
 
 char *tide_subject_format_since(const tide_subject_facts *f, int64_t t, const char *us, char *buf, size_t buf_bytes) {

@@ -80,8 +80,11 @@ tide_status tide_subject_of_trace(const char *path, int64_t run_id, tide_subject
 /// A second one of the same input, for another thread: a trace is opened again, a plan copied; items are not shared.
 tide_status tide_subject_again(const tide_subject *s, tide_subject **out, tide_error *err) TIDE_NODISCARD;
 void tide_subject_destroy(tide_subject *s);
-/// Of plans that are made to explain it: as its own plan was made, but for limits of time. Of tide_subject_again too.
-void tide_subject_set_strategy_options(tide_subject *s, const tide_strategy_options *options);
+struct tide_whatif;
+/// What makes the plan of the subject again, for the ways that explain it: retable, batch, extents, in_place, ctx and
+/// options of `model`, the rest is not looked at. Options are those of its plan. Of tide_subject_again too: not of two
+/// threads at a time, where there is a retable.
+void tide_subject_set_model(tide_subject *s, const struct tide_whatif *model);
 /// Borrowed; valid until refresh or destroy.
 const tide_subject_facts *tide_subject_get_facts(const tide_subject *s);
 /// The trace behind it, borrowed; NULL: a plan.

@@ -9,6 +9,7 @@
 #include "analysis/run_plan.h"
 #include "analysis/step_curve.h"
 #include "analysis/subject.h"
+#include "analysis/whatif.h"
 #include "planner/plan_live.h"
 
 /// A curve that was asked for, made once.
@@ -18,6 +19,19 @@ typedef struct tide__kept_curve {
     char *device; ///< owned; NULL: all
     tide__step_curve curve;
 } tide__kept_curve;
+
+/// An edit of the model that makes the plan smaller, and that plan.
+typedef struct tide__common_way {
+    tide_edit edit;
+    tide_memory_plan *plan; ///< owned
+} tide__common_way;
+typedef struct tide__common_ways {
+    tide__common_way *list; ///< [n] owned
+    size_t n, cap;
+    bool is_made;
+} tide__common_ways;
+/// explain_ways.c
+void tide__common_ways_deinit(tide__common_ways *c);
 
 struct tide_subject {
     tide_subject_facts facts;
@@ -39,9 +53,10 @@ struct tide_subject {
     bool has_pools;
     tide__kept_curve *curves;
     size_t n_curves, cap_curves;
-    tide_strategy_options strategy_options; ///< of plans that are made of it
-    tide_items_hold *items;                 ///< NULL: not loaded
-    bool is_stale;                          ///< the trace has grown since
+    tide_whatif model;      ///< what makes its plan again, and with which options; the rest of it is not used
+    tide__common_ways ways; ///< made when they are asked for
+    tide_items_hold *items; ///< NULL: not loaded
+    bool is_stale;          ///< the trace has grown since
 };
 
 /// The plan of the facts; NULL.

@@ -5,6 +5,7 @@
 //     plan's table | the model's table made again (passes, extents, batch) -> edits, one after the other -> strategy
 //         -> verifier -> plan
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -375,8 +376,7 @@ static tide_status try_strategies(adviser *a) {
 
 // ---- through the model ----
 
-/// Whether the table shows that a pass has run. The order pass leaves no sign.
-static bool shows_pass(const tide_lifetimes *lt, tide_pass pass) {
+bool tide__shows_pass(const tide_lifetimes *lt, tide_pass pass) {
     static const tide_alias_kind made[TIDE_N_PASSES] = {[TIDE_PASS_VIEWS] = TIDE_ALIAS_VIEW,
                                                         [TIDE_PASS_SLICES] = TIDE_ALIAS_SLICE,
                                                         [TIDE_PASS_IN_PLACE] = TIDE_ALIAS_IN_PLACE,
@@ -392,7 +392,7 @@ static tide_status try_passes(adviser *a) {
     if (a->w->retable == NULL || a->lt.n > LARGE_TABLE) return TIDE_OK;
     for (int pass = 0; pass < TIDE_N_PASSES; pass++) {
         tide_edit edit = {.kind = TIDE_EDIT_PASS};
-        if (shows_pass(&a->lt, (tide_pass)pass) ||
+        if (tide__shows_pass(&a->lt, (tide_pass)pass) ||
             !set_name(edit.text, sizeof edit.text, tide_pass_name((tide_pass)pass)))
             continue;
         TIDE_TRY(add(a, &edit, TIDE_NO_INDEX));
@@ -409,6 +409,33 @@ static tide_status try_batch(adviser *a) {
     if (st != TIDE_OK || batch < 2) return TIDE_OK; // the command reports it when another batch is asked for
     const tide_edit edit = {.kind = TIDE_EDIT_BATCH, .bytes = batch / 2};
     return add(a, &edit, TIDE_NO_INDEX);
+}
+
+tide_status tide__half_extents(const tide_whatif *w, tide_edit out[TIDE_MAX_EXTENTS], size_t *n, tide_error *err) {
+    tide_open_extent open[TIDE_MAX_EXTENTS];
+    size_t n_open = 0;
+    tide_error own = TIDE_ERROR_INIT;
+    *n = 0;
+    if (w->retable == NULL || w->extents == NULL) return TIDE_OK;
+    const tide_status st = w->extents(w->ctx, w->edits, w->n, open, TIDE_MAX_EXTENTS, &n_open, &own);
+    if (st == TIDE_ERR_NOMEM) return TIDE_NO_MEMORY(err, "for advice");
+    if (st != TIDE_OK) return TIDE_OK; // the command reports it when another extent is asked for
+    for (size_t i = 0; i < n_open; i++) {
+        if (open[i].value < 2) continue;
+        tide_edit *edit = &out[(*n)++];
+        *edit = (tide_edit){.kind = TIDE_EDIT_EXTENT};
+        (void)snprintf(edit->text, sizeof edit->text, "%.95s=%" PRIu64, open[i].name, open[i].value / 2);
+    }
+    return TIDE_OK;
+}
+
+static tide_status try_extents(adviser *a) {
+    tide_edit edits[TIDE_MAX_EXTENTS];
+    size_t n = 0;
+    if (a->lt.n > LARGE_TABLE) return TIDE_OK;
+    TIDE_TRY(tide__half_extents(a->w, edits, &n, a->err));
+    for (size_t i = 0; i < n; i++) TIDE_TRY(add(a, &edits[i], TIDE_NO_INDEX));
+    return TIDE_OK;
 }
 
 /// Whether a plan with it is made by way of the model.
@@ -438,8 +465,9 @@ static tide_status bound_one(adviser *a, candidate *c) {
 
 static int kind_order(const candidate *x) {
     static const int orders[TIDE_N_EDITS] = {
-        [TIDE_EDIT_IN_PLACE] = 0,  [TIDE_EDIT_STRATEGY] = 1,     [TIDE_EDIT_PASS] = 2, [TIDE_EDIT_ALIGN] = 3,
-        [TIDE_EDIT_RECOMPUTE] = 4, [TIDE_EDIT_FREE_EARLIER] = 5, [TIDE_EDIT_HALF] = 6, [TIDE_EDIT_BATCH] = 7};
+        [TIDE_EDIT_IN_PLACE] = 0, [TIDE_EDIT_STRATEGY] = 1,  [TIDE_EDIT_PASS] = 2,
+        [TIDE_EDIT_ALIGN] = 3,    [TIDE_EDIT_RECOMPUTE] = 4, [TIDE_EDIT_FREE_EARLIER] = 5,
+        [TIDE_EDIT_HALF] = 6,     [TIDE_EDIT_BATCH] = 7,     [TIDE_EDIT_EXTENT] = 8};
     return orders[x->edit.kind];
 }
 
@@ -576,6 +604,7 @@ static tide_status advise(adviser *a) {
     if (st == TIDE_OK) st = try_strategies(a);
     if (st == TIDE_OK) st = try_passes(a);
     if (st == TIDE_OK) st = try_batch(a);
+    if (st == TIDE_OK) st = try_extents(a);
     if (st == TIDE_OK) st = bound_all(a);
     return st == TIDE_OK ? plan_all(a) : st;
 }

@@ -29,7 +29,7 @@ extern "C" {
     XX(GONE, "gone")         /* it and what lies in it are not there at all */                                         \
     XX(STRATEGY, "strategy") /* `text` */                                                                              \
     XX(PASS, "pass")         /* pass `text` on or off ("-order"): needs the model */                                   \
-    XX(EXTENT, "extent")     /* open extents, `text` as --shape takes it: needs the model */                           \
+    XX(EXTENT, "extent")     /* `text` as --shape takes it, or an open extent, N=8: needs the model */                 \
     XX(BATCH, "batch")       /* the first open extent of all inputs is `bytes`: needs the model */
 typedef enum tide_edit_kind {
 #define XX(name, text) TIDE_EDIT_##name,
@@ -65,6 +65,27 @@ typedef tide_status (*tide_retable)(void *ctx, const tide_edit *edits, size_t n,
 typedef tide_status (*tide_retable_batch)(void *ctx, const tide_edit *edits, size_t n, uint64_t *batch,
                                           tide_error *err);
 
+/// Whether the operator that makes a tensor could overwrite an input.
+typedef struct tide_in_place {
+    char other[256]; ///< which one: it dies there and is large enough; "": none
+    tide_text why;   ///< otherwise: why not, in words. The caller's to free
+} tide_in_place;
+typedef tide_status (*tide_retable_in_place)(void *ctx, const char *tensor, tide_in_place *out, tide_error *err);
+/// For that: the same of a program and the table that tide_passes_run made of it. Nothing for a tensor that no operator
+/// makes, or that lies in another one already. TIDE_ERR_NOT_FOUND; as tide_alias_facts_make.
+tide_status tide_whatif_in_place(const tide_program *program, const tide_lifetimes *lt, const char *tensor,
+                                 tide_in_place *out, tide_error *err) TIDE_NODISCARD;
+
+/// An open extent of the model's inputs and what it is bound to. An edit "extent NAME=VALUE" binds it otherwise.
+typedef struct tide_open_extent {
+    char name[96];
+    uint64_t value;
+} tide_open_extent;
+/// Open extents of the model with those edits, but for the batch: at most `max`, *n of them.
+typedef tide_status (*tide_retable_extents)(void *ctx, const tide_edit *edits, size_t n_edits, tide_open_extent *out,
+                                            size_t max, size_t *n, tide_error *err);
+enum { TIDE_MAX_EXTENTS = 8 }; ///< that advice looks at
+
 /// For a retable: let a program (which has no other owner) compute `tensor` a second time before the first step that
 /// reads it after the peak; where it is not waiting then, after its longest wait. `lt` is the table that
 /// tide_passes_run made of it, and becomes the one that holds then. TIDE_ERR_NOT_FOUND, TIDE_ERR_INVALID with why: as
@@ -75,10 +96,12 @@ tide_status tide_whatif_repeat(tide_program *program, const tide_pass_options *p
 typedef struct tide_whatif {
     const tide_memory_plan *plan; ///< as it is; borrowed
     tide_retable retable;
-    tide_retable_batch batch;      ///< NULL: advice says nothing of the batch
-    void *ctx;                     ///< of both
-    tide_strategy_options options; ///< of strategies
-    const tide_edit *edits;        ///< [n]
+    tide_retable_batch batch;       ///< NULL: advice says nothing of the batch
+    tide_retable_extents extents;   ///< NULL: advice says nothing of other extents
+    tide_retable_in_place in_place; ///< NULL: explanations say nothing of it
+    void *ctx;                      ///< of all four
+    tide_strategy_options options;  ///< of strategies
+    const tide_edit *edits;         ///< [n]
     size_t n;
     const tide_progress *progress; ///< of tide_whatif_advise, called between plans; NULL: none. TIDE_ERR_CANCELLED
 } tide_whatif;
@@ -103,7 +126,7 @@ typedef struct tide_edit_advice {
 } tide_edit_advice;
 /// Single edits that make the plan smaller than it is with the edits of `w`, best first: for tensors alive at the peak
 /// (recompute, free earlier, half), in-place, alignments, strategies; with a model also passes of which the table shows
-/// nothing, and half the batch. A plan was made with each: tide_whatif_make with
+/// nothing, half the batch, and half of each other open extent. A plan was made with each: tide_whatif_make with
 /// the edit behind those of `w` gives as many bytes. Strategy search gets w->options.node_limit for each, 2000 where
 /// none is set, and no time limit; with more it may find less. How much is tried depends on the table's size alone: a
 /// thousand tensors take 0.1 s, a hundred thousand some seconds. `out` [max].
@@ -121,6 +144,11 @@ bool tide__edit_needs_model(tide_edit_kind kind);
 tide_status tide__edit_apply(tide_lifetimes *lt, const tide_edit *edit, tide_error *err) TIDE_NODISCARD;
 /// Mark the tensor and all that lies in it: inside [lt->n].
 void tide__whatif_inside(const tide_lifetimes *lt, uint32_t of, bool *inside);
+/// Edits that halve each open extent but the batch; *n.
+tide_status tide__half_extents(const tide_whatif *w, tide_edit out[TIDE_MAX_EXTENTS], size_t *n,
+                               tide_error *err) TIDE_NODISCARD;
+/// Whether the table shows that a pass has run. The order pass leaves no sign.
+bool tide__shows_pass(const tide_lifetimes *lt, tide_pass pass);
 /// The strategy that made the plan, where it is one of ours; else the default.
 const tide_strategy *tide__strategy_of_plan(const tide_memory_plan *plan);
 /// Whether the table computes the tensor a second time.

@@ -83,12 +83,12 @@ static int report_on(char **files, int n_files, const options *o) {
         return cli_usage(&cli_command_report, "--table: only a .csv is one table");
     if (o->split_script && format != TIDE_REPORT_HTML)
         return cli_usage(&cli_command_report, "--split-script: only a .html has a script and a style");
-    tide_subject *a = NULL, *b = NULL;
-    tide_status st = cli_subject_of_file(files[0], &o->view, &a, &err);
-    if (st == TIDE_OK && n_files > 1) st = cli_subject_of_file(files[1], &o->view, &b, &err);
-    if (st == TIDE_OK) st = write_report(o, a, b, &err);
-    tide_subject_destroy(b);
-    tide_subject_destroy(a);
+    cli_subject a = {0}, b = {0};
+    tide_status st = cli_subject_open(files[0], &o->view, &a, &err);
+    if (st == TIDE_OK && n_files > 1) st = cli_subject_open(files[1], &o->view, &b, &err);
+    if (st == TIDE_OK) st = write_report(o, a.subject, b.subject, &err);
+    cli_subject_close(&b);
+    cli_subject_close(&a);
     return st == TIDE_OK ? CLI_EXIT_OK : cli_fail(&err);
 }
 

@@ -179,6 +179,9 @@ tide_status cli_extent_parse(const char *text, size_t *name_len, int64_t *value,
 tide_status cli__extents_bind(const tide_graph *g, const cli_planning *p, tide_shape_binding *bindings, size_t *n,
                               tide_error *err) TIDE_NODISCARD;
 
+/// What extent `d` of `v` is called: its symbol, or "INPUT.D" where the file leaves it nameless. @return `buf`, or it
+const char *cli__extent_name(const tide_value *v, int32_t d, char *buf, size_t buf_bytes);
+
 /// The program of a model with `shapes` ([n_shapes], borrowed for the call) on top of those that `p` has.
 tide_status cli__program_make(cli_input *in, const cli_planning *p, const tide_shape_binding *shapes, size_t n_shapes,
                               tide_program **out, tide_error *err) TIDE_NODISCARD;
@@ -194,12 +197,18 @@ typedef struct cli_model {
 } cli_model;
 /// What work a pass that is switched on may add: as much again as --allow-recompute 10.
 #define CLI_RETABLE_RECOMPUTE 0.1
-/// A tide_retable over a cli_model. One thread at a time.
+/// A tide_retable over a cli_model. Other threads that ask wait.
 tide_status cli_retable(void *ctx, const tide_edit *edits, size_t n, tide_lifetimes *out,
                         tide_error *err) TIDE_NODISCARD;
 /// A tide_retable_batch, the same way: builds the program to see what its inputs are bound to.
 tide_status cli_retable_batch(void *ctx, const tide_edit *edits, size_t n, uint64_t *batch,
                               tide_error *err) TIDE_NODISCARD;
+
+/// A tide_retable_in_place, the same way: builds the program, and the table of it.
+tide_status cli_retable_in_place(void *ctx, const char *tensor, tide_in_place *out, tide_error *err) TIDE_NODISCARD;
+/// A tide_retable_extents, the same way.
+tide_status cli_retable_extents(void *ctx, const tide_edit *edits, size_t n_edits, tide_open_extent *out, size_t max,
+                                size_t *n, tide_error *err) TIDE_NODISCARD;
 
 /// Bytes of everything a planned run holds: buffer, weights, inputs, outputs.
 uint64_t cli_plan_total_bytes(const tide_memory_plan *plan);

@@ -10,8 +10,7 @@
 #include "core/base/host_alloc.h"
 #include "core/base/nearest.h"
 
-/// What extent `d` of `v` is called: its symbol, or "INPUT.D" where the file leaves it nameless. @return `buf`
-static const char *extent_name(const tide_value *v, int32_t d, char *buf, size_t buf_bytes) {
+const char *cli__extent_name(const tide_value *v, int32_t d, char *buf, size_t buf_bytes) {
     const char *symbol = v->dim_names != NULL ? v->dim_names[d] : NULL;
     if (symbol != NULL && symbol[0] != '\0') return symbol;
     snprintf(buf, buf_bytes, "%s.%d", v->name, (int)d);
@@ -28,7 +27,7 @@ tide_status cli_extents_of_graph(const tide_graph *g, char ***names, size_t *n, 
         const tide_value *v = &g->values[g->inputs[i]];
         for (int32_t d = 0; st == TIDE_OK && v->has_shape && d < v->shape.rank; d++) {
             char buf[512];
-            const char *name = is_open(v, d) ? extent_name(v, d, buf, sizeof buf) : NULL;
+            const char *name = is_open(v, d) ? cli__extent_name(v, d, buf, sizeof buf) : NULL;
             bool known = name == NULL;
             for (size_t k = 0; !known && k < count; k++) known = strcmp(list[k], name) == 0;
             if (known) continue;
@@ -126,7 +125,7 @@ static tide_status fill_input(const tide_value *v, const tide_shape_binding *giv
     for (int32_t d = 0; d < v->shape.rank; d++) {
         char buf[512];
         if (!is_open(v, d)) continue;
-        const extent *found = find(all, n, extent_name(v, d, buf, sizeof buf));
+        const extent *found = find(all, n, cli__extent_name(v, d, buf, sizeof buf));
         if (found == NULL) continue;
         all[found - all].used = true;
         shape->dims[d] = found->value;

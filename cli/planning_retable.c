@@ -3,6 +3,8 @@
 // The table of lifetimes of a model made again with something changed: one option, for advice (planner/advice.h); or
 // passes, extents, batch and tensors computed twice, for what-if (analysis/whatif.h).
 #include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/planning.h"
@@ -132,6 +134,9 @@ tide_status cli_advise(cli_input *in, const cli_planning *p, const tide_memory_p
 
 // ---- what-if: a model with edits ----
 
+/// A view asks from its worker, and from the thread that writes a page of it: the input is read by one at a time.
+static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+
 /// Shapes that edits give to inputs; names are owned.
 typedef struct bindings {
     tide_shape_binding *items; // [n]
@@ -187,9 +192,21 @@ static int first_open(const tide_value *input) {
     return -1;
 }
 
-static tide_status bind_batch(bindings *b, cli_input *in, const cli_planning *p, uint64_t batch, tide_error *err) {
-    if (batch == 0 || batch > INT32_MAX)
-        return TIDE_FAIL(err, TIDE_ERR_INVALID, "batch: %" PRIu64 " is not a size between 1 and %d", batch, INT32_MAX);
+/// Whether extent `d` of the input, which is open, is meant: the first one, or that of the name.
+static bool is_meant(const tide_value *input, int d, const char *name) {
+    char buf[512];
+    if (name == NULL) return d == first_open(input);
+    return input->has_shape && input->shape.dims[d] == TIDE_DIM_UNKNOWN &&
+           strcmp(cli__extent_name(input, d, buf, sizeof buf), name) == 0;
+}
+
+/// Open extents of that name; NULL: the first of each input, the batch. TIDE_ERR_NOT_FOUND: there is none.
+static tide_status bind_open(bindings *b, cli_input *in, const cli_planning *p, const char *name, uint64_t value,
+                             tide_error *err) {
+    const char *what = name != NULL ? name : "batch";
+    if (value == 0 || value > INT32_MAX)
+        return TIDE_FAIL(err, TIDE_ERR_INVALID, "%s: %" PRIu64 " is not a size between 1 and %d", what, value,
+                         INT32_MAX);
     tide_graph *graph = NULL;
     TIDE_TRY(cli_graph_of_names(in, p, &graph, err));
     tide_status st = TIDE_OK;
@@ -198,17 +215,20 @@ static tide_status bind_batch(bindings *b, cli_input *in, const cli_planning *p,
     for (size_t i = 0; st == TIDE_OK && i < graph->n_inputs; i++) {
         const tide_value *input = &graph->values[graph->inputs[i]];
         tide_shape shape = shape_now(b, p, input);
-        const int d = first_open(input);
-        if (d < 0 || d >= (int)shape.rank) continue;
-        shape.dims[d] = (int64_t)batch;
-        any = true;
-        st = bind(&made, input->name, strlen(input->name), &shape, err);
+        bool is_open = false;
+        for (int d = 0; d < (int)shape.rank; d++) {
+            if (!is_meant(input, d, name)) continue;
+            shape.dims[d] = (int64_t)value;
+            is_open = true;
+        }
+        any = any || is_open;
+        if (is_open) st = bind(&made, input->name, strlen(input->name), &shape, err);
     }
     for (size_t i = 0; st == TIDE_OK && i < b->n; i++)
         st = bind(&made, b->items[i].name, strlen(b->items[i].name), &b->items[i].shape, err);
     tide_graph_destroy(graph);
     if (st == TIDE_OK && !any) {
-        st = TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "batch: '%s' leaves no extent of its inputs open", in->path);
+        st = TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "%s: '%s' leaves no such extent of its inputs open", what, in->path);
         tide_error_note(err, "every extent is a number in the file: nothing can be bound to another batch size");
     }
     if (st != TIDE_OK) {
@@ -218,6 +238,39 @@ static tide_status bind_batch(bindings *b, cli_input *in, const cli_planning *p,
     bindings_deinit(b);
     *b = made;
     return TIDE_OK;
+}
+
+/// Whether "NAME=…" is about an input, not about an open extent of that name.
+static tide_status names_input(cli_input *in, const cli_planning *p, const char *text, bool *out, tide_error *err) {
+    const char *eq = strrchr(text, '=');
+    const size_t len = eq != NULL ? (size_t)(eq - text) : 0;
+    tide_graph *graph = NULL;
+    char **names = NULL;
+    size_t n = 0;
+    TIDE_TRY(cli_graph_of_names(in, p, &graph, err));
+    const tide_status st = cli_extents_of_graph(graph, &names, &n, err);
+    *out = true;
+    for (size_t i = 0; i < n; i++) *out = *out && !(strlen(names[i]) == len && strncmp(names[i], text, len) == 0);
+    for (size_t i = 0; i < graph->n_inputs; i++) {
+        const char *name = graph->values[graph->inputs[i]].name;
+        *out = *out || (strlen(name) == len && strncmp(name, text, len) == 0);
+    }
+    cli_extents_free(&names, &n);
+    tide_graph_destroy(graph);
+    return st;
+}
+
+/// "N=8", where it names no input.
+static tide_status bind_named(bindings *b, cli_input *in, const cli_planning *p, const char *text, tide_error *err) {
+    bool is_input;
+    size_t len;
+    int64_t value;
+    char name[512];
+    TIDE_TRY(names_input(in, p, text, &is_input, err));
+    if (is_input) return TIDE_OK; // it is bound already
+    TIDE_TRY(cli_extent_parse(text, &len, &value, err));
+    snprintf(name, sizeof name, "%.*s", (int)len, text);
+    return bind_open(b, in, p, name, (uint64_t)value, err);
 }
 
 static tide_status switch_pass(cli_planning *p, const char *text, tide_error *err) {
@@ -247,27 +300,62 @@ static tide_status make_edited(cli_input *in, const cli_planning *p, const bindi
     return st;
 }
 
+/// What --extent binds becomes shapes of the inputs, behind those that edits have given: one extent of them can change.
+static tide_status fix_shapes(const cli_model *m, cli_planning *p, bindings *b, tide_error *err) {
+    tide_program *program;
+    if (p->n_extents == 0) return TIDE_OK;
+    TIDE_TRY(cli__program_make(m->in, p, NULL, 0, &program, err));
+    tide_status st = TIDE_OK;
+    for (size_t i = 0; st == TIDE_OK && i < program->graph->n_inputs; i++) {
+        const tide_value *input = &program->graph->values[program->graph->inputs[i]];
+        if (input->has_shape) st = bind(b, input->name, strlen(input->name), &input->shape, err);
+    }
+    tide_program_unref(program);
+    p->extents = NULL;
+    p->n_extents = 0;
+    return st;
+}
+
+static bool binds(const tide_edit *edits, size_t n) {
+    for (size_t k = 0; k < n; k++) {
+        if (edits[k].kind == TIDE_EDIT_BATCH || edits[k].kind == TIDE_EDIT_EXTENT) return true;
+    }
+    return false;
+}
+
 /// Passes go into `p`, extents and batch into `b`.
 static tide_status take_edits(const cli_model *m, const tide_edit *edits, size_t n, cli_planning *p, bindings *b,
                               tide_error *err) {
     p->weights_registry = NULL;
     for (size_t k = n; k-- > 0;) { // the last one of an input wins
-        if (edits[k].kind == TIDE_EDIT_EXTENT) TIDE_TRY(bind_extent(b, edits[k].text, err));
+        if (edits[k].kind != TIDE_EDIT_EXTENT) continue;
+        bool is_input;
+        TIDE_TRY(names_input(m->in, p, edits[k].text, &is_input, err));
+        if (is_input) TIDE_TRY(bind_extent(b, edits[k].text, err));
     }
+    if (binds(edits, n)) TIDE_TRY(fix_shapes(m, p, b, err));
     for (size_t k = 0; k < n; k++) {
         if (edits[k].kind == TIDE_EDIT_PASS) TIDE_TRY(switch_pass(p, edits[k].text, err));
-        if (edits[k].kind == TIDE_EDIT_BATCH) TIDE_TRY(bind_batch(b, m->in, p, edits[k].bytes, err));
+        if (edits[k].kind == TIDE_EDIT_BATCH) TIDE_TRY(bind_open(b, m->in, p, NULL, edits[k].bytes, err));
+        if (edits[k].kind == TIDE_EDIT_EXTENT) TIDE_TRY(bind_named(b, m->in, p, edits[k].text, err));
     }
     return TIDE_OK;
 }
 
-tide_status cli_retable(void *ctx, const tide_edit *edits, size_t n, tide_lifetimes *out, tide_error *err) {
+static tide_status retable_now(void *ctx, const tide_edit *edits, size_t n, tide_lifetimes *out, tide_error *err) {
     const cli_model *m = ctx;
     cli_planning p = *m->planning;
     bindings b = {0};
     tide_status st = take_edits(m, edits, n, &p, &b, err);
     if (st == TIDE_OK) st = make_edited(m->in, &p, &b, edits, n, out, err);
     bindings_deinit(&b);
+    return st;
+}
+
+tide_status cli_retable(void *ctx, const tide_edit *edits, size_t n, tide_lifetimes *out, tide_error *err) {
+    pthread_mutex_lock(&one_at_a_time);
+    const tide_status st = retable_now(ctx, edits, n, out, err);
+    pthread_mutex_unlock(&one_at_a_time);
     return st;
 }
 
@@ -298,7 +386,7 @@ static tide_status find_batch(const cli_model *m, const cli_planning *p, const b
     return TIDE_OK;
 }
 
-tide_status cli_retable_batch(void *ctx, const tide_edit *edits, size_t n, uint64_t *batch, tide_error *err) {
+static tide_status retable_batch_now(void *ctx, const tide_edit *edits, size_t n, uint64_t *batch, tide_error *err) {
     const cli_model *m = ctx;
     cli_planning p = *m->planning;
     bindings b = {0};
@@ -309,5 +397,83 @@ tide_status cli_retable_batch(void *ctx, const tide_edit *edits, size_t n, uint6
     if (st == TIDE_OK) st = find_batch(m, &p, &b, graph, batch, err);
     tide_graph_destroy(graph);
     bindings_deinit(&b);
+    return st;
+}
+
+tide_status cli_retable_batch(void *ctx, const tide_edit *edits, size_t n, uint64_t *batch, tide_error *err) {
+    pthread_mutex_lock(&one_at_a_time);
+    const tide_status st = retable_batch_now(ctx, edits, n, batch, err);
+    pthread_mutex_unlock(&one_at_a_time);
+    return st;
+}
+
+// ---- other open extents ----
+
+/// Those of `program`, which is bound, by the names that `open` has for them.
+static void list_extents(const tide_graph *open, const tide_graph *bound, tide_open_extent *out, size_t max,
+                         size_t *n) {
+    char buf[512];
+    for (size_t i = 0; i < open->n_inputs; i++) {
+        const tide_value *input = &open->values[open->inputs[i]];
+        for (int d = 0; input->has_shape && d < (int)input->shape.rank && *n < max; d++) {
+            if (input->shape.dims[d] != TIDE_DIM_UNKNOWN || d == first_open(input)) continue;
+            const char *name = cli__extent_name(input, d, buf, sizeof buf);
+            const uint64_t value = bound_extent(bound, input->name, d);
+            bool is_new = value > 0 && strlen(name) < sizeof out->name;
+            for (size_t k = 0; is_new && k < *n; k++) is_new = strcmp(out[k].name, name) != 0;
+            if (!is_new) continue;
+            out[*n].value = value;
+            memcpy(out[(*n)++].name, name, strlen(name) + 1);
+        }
+    }
+}
+
+static tide_status retable_extents_now(void *ctx, const tide_edit *edits, size_t n_edits, tide_open_extent *out,
+                                       size_t max, size_t *n, tide_error *err) {
+    const cli_model *m = ctx;
+    cli_planning p = *m->planning;
+    bindings b = {0};
+    tide_graph *graph = NULL;
+    tide_program *program = NULL;
+    *n = 0;
+    tide_status st = take_edits(m, edits, n_edits, &p, &b, err);
+    if (st == TIDE_OK) st = cli_graph_of_names(m->in, &p, &graph, err);
+    if (st == TIDE_OK) st = cli__program_make(m->in, &p, b.items, b.n, &program, err);
+    if (st == TIDE_OK) list_extents(graph, program->graph, out, max, n);
+    if (program != NULL) tide_program_unref(program);
+    tide_graph_destroy(graph);
+    bindings_deinit(&b);
+    return st;
+}
+
+tide_status cli_retable_extents(void *ctx, const tide_edit *edits, size_t n_edits, tide_open_extent *out, size_t max,
+                                size_t *n, tide_error *err) {
+    pthread_mutex_lock(&one_at_a_time);
+    const tide_status st = retable_extents_now(ctx, edits, n_edits, out, max, n, err);
+    pthread_mutex_unlock(&one_at_a_time);
+    return st;
+}
+
+// ---- in place ----
+
+static tide_status retable_in_place_now(void *ctx, const char *tensor, tide_in_place *out, tide_error *err) {
+    const cli_model *m = ctx;
+    cli_planning p = *m->planning;
+    p.weights_registry = NULL;
+    const tide_pass_options opt = cli_pass_options(&p);
+    tide_program *program = NULL;
+    tide_lifetimes lt = {0};
+    TIDE_TRY(cli__program_make(m->in, &p, NULL, 0, &program, err));
+    tide_status st = tide_passes_run(program, &opt, &lt, NULL, err);
+    if (st == TIDE_OK) st = tide_whatif_in_place(program, &lt, tensor, out, err);
+    tide_lifetimes_deinit(&lt);
+    tide_program_unref(program);
+    return st;
+}
+
+tide_status cli_retable_in_place(void *ctx, const char *tensor, tide_in_place *out, tide_error *err) {
+    pthread_mutex_lock(&one_at_a_time);
+    const tide_status st = retable_in_place_now(ctx, tensor, out, err);
+    pthread_mutex_unlock(&one_at_a_time);
     return st;
 }

@@ -48,8 +48,13 @@ tide_status cli_subject_open(const char *path, const cli_view *view, cli_subject
         st = cli_plan_of_input(&out->in, &view->planning, &plan, err);
         if (st == TIDE_OK) st = tide_subject_of_plan(plan, path, &out->subject, err); // takes the plan
     }
-    const tide_strategy_options options = cli_strategy_options(&view->planning);
-    if (st == TIDE_OK) tide_subject_set_strategy_options(out->subject, &options);
+    const tide_whatif model = {.retable = out->is_model ? cli_retable : NULL,
+                               .batch = out->is_model ? cli_retable_batch : NULL,
+                               .extents = out->is_model ? cli_retable_extents : NULL,
+                               .in_place = out->is_model ? cli_retable_in_place : NULL,
+                               .ctx = &out->model,
+                               .options = cli_strategy_options(&view->planning)};
+    if (st == TIDE_OK) tide_subject_set_model(out->subject, &model);
     if (st != TIDE_OK) cli_subject_close(out);
     return st;
 }
@@ -65,6 +70,8 @@ tide_status cli_subject_of_file(const char *path, const cli_view *view, tide_sub
     TIDE_TRY(cli_subject_open(path, view, &s, err));
     *out = s.subject;
     s.subject = NULL; // moved out
+    const tide_whatif no_model = {.options = cli_strategy_options(&view->planning)};
+    tide_subject_set_model(*out, &no_model);
     cli_subject_close(&s);
     return TIDE_OK;
 }

@@ -225,6 +225,8 @@ static size_t side_tables(const tide_report *r, const tide_report_side *s, const
         {tide_table_of_without(&view, &s->why), .title = "What would lower the peak",
          .what = "If one tensor and all that lie in it were not there and nothing else changed: the next binding "
                  "constraint; and what a plan of the rest takes."},
+        {tide_table_of_ways(&view, &s->why), .title = "How to get there",
+         .what = "Changes that a run could follow, each planned: the plan with it. Run twice: operators."},
         {operators(s), .title = "Operators",
          .what = "What each one makes and frees, weights, inputs and outputs aside."},
         {tide_table_of_pools(&view, &s->pools), .title = is_trace ? "Allocators at the peak" : "Pools and buffers",

@@ -34,6 +34,7 @@ typedef struct tide_tui_session {
     tide_subject *a, *b;              ///< b NULL: none
     tide_retable retable;             ///< of A's model, for what-if; NULL: there is none
     tide_retable_batch retable_batch; ///< the same
+    tide_retable_extents retable_extents;
     void *retable_ctx;
     tide_strategy_options strategy_options;
     uint64_t capacity_bytes; ///< 0: none

@@ -354,7 +354,7 @@ static void assert_second(tide_subject *s, const tide_explanation *e) {
 static void assert_explained(tide_memory_plan *plan) {
     tide_subject *s = subject_of_plan(plan);
     const tide_subject_facts *f = tide_subject_get_facts(s);
-    tide_subject_set_strategy_options(s, &(tide_strategy_options){.node_limit = 100, .n_threads = 1});
+    tide_subject_set_model(s, &(tide_whatif){.options = {.node_limit = 100, .n_threads = 1}});
     for (int64_t step = f->begin; step < f->end; step++) {
         tide_explanation e = explained(s, step, step == f->peak.t ? 100 : 0);
         assert_sums(s, &e, step);

@@ -125,6 +125,91 @@ class Explain(Case):
                 alone = self.pane(SAMPLES / f"{name}.json")
                 self.assertEqual({r["name"] for r in rows}, {r["name"] for r in alone["without"]})
 
+    # ---- ways: each against a plan that the command line makes ----
+
+    PASSES = ("views", "slices", "in-place", "parts", "order")
+
+    def plan_bytes(self, *args):
+        return self.json("plan", *args)["plans"][0]["bytes"]
+
+    def check_way(self, way, path, args):
+        """What the plan takes with that change, made in another way."""
+        verb, rest = way["way"].split(" ", 1)
+        if verb == "pass":
+            self.assertEqual(args, ["--no-passes"])
+            more = ["--allow-recompute", "10%"] if rest == "recompute" else []
+            return self.plan_bytes(path, *[f"--no-{p}" for p in self.PASSES if p != rest], *more)
+        if verb == "in-place":
+            of, other = rest.split(" ")
+            listed = self.dir / "in_place.json"
+            self.ok("export", path, *args, "--to", "json", "-o", listed)
+            doc = json.loads(listed.read_text())
+            item = next(t for t in doc["tensors"] if t["name"] == of)
+            self.assertNotIn("alias", item)
+            item["alias"] = {"kind": "in-place", "of": other, "offset": 0}
+            listed.write_text(json.dumps(doc))
+            return self.plan_bytes(listed)
+        self.assertEqual(verb, "recompute")
+        advice = json.loads(self.ok("tui", "--pane", "whatif", "--json", path, *args).stdout)["advice"]
+        return next(a["plan_bytes"] for a in advice if a["edit"] == way["way"])
+
+    def test_ways_of_the_samples(self):
+        verbs = set()
+        for path in sorted(SAMPLES.glob("*.json")):
+            if path.stem == "dynamic_batch":
+                continue
+            with self.subTest(graph=path.stem):
+                pane = self.pane(path, "--no-passes")
+                now = self.plan_bytes(path, "--no-passes")
+                for way in pane["ways"]:
+                    self.assertEqual(way["plan_saves_bytes"], now - way["plan_bytes"], way)
+                    self.assertGreater(way["plan_saves_bytes"], 0, way)
+                    self.assertEqual(self.check_way(way, path, ["--no-passes"]), way["plan_bytes"], way)
+                    verbs.add(way["way"].split(" ")[0])
+                    self.assertEqual(way["n_again"] > 0, "recompute" in way["way"], way)
+                # Where none is known the text says so, and why; ways are looked for five times.
+                text = self.dir / "why.txt"
+                self.ok("report", path, "--no-passes", "-o", text)
+                said = [line for line in text.read_text().splitlines() if line.startswith("Without ") and ") the peak" in line]
+                have = {w["name"] for w in pane["ways"]}
+                self.assertEqual(len(said), min(5, len(pane["without"])))
+                for row, line in zip(pane["without"], said):
+                    self.assertTrue(line.startswith(f"Without {row['name']}"), line)
+                    self.assertEqual("To get there: " in line, row["name"] in have, line)
+                    self.assertEqual("No known way: " in line, row["name"] not in have, line)
+        self.assertEqual(verbs, {"pass", "in-place", "recompute"})
+
+    def test_smaller_extents(self):
+        """Half the batch, and half of any other open extent; one given by --extent as one given by --shape."""
+        path = SAMPLES / "dynamic_batch.json"
+        ways = self.pane(path, "--shape", "x=8x64")["ways"]
+        self.assertEqual({w["way"] for w in ways}, {"batch 4"})
+        self.assertEqual({w["plan_bytes"] for w in ways}, {self.plan_bytes(path, "--shape", "x=4x64")})
+        self.assertEqual(self.pane(path, "--shape", "x=1x64")["ways"], [])  # one has no half
+        model = SHARED / "models" / "bert-toy" / "model.onnx"
+        if not model.exists():
+            self.skipTest(f"{model} is not here")
+        extents = lambda batch, n: ["--extent", f"batch={batch}", "--extent", f"max_seq_len_in_batch={n}"]
+        shapes = [x for i in ("input_ids", "token_type_ids", "input_mask") for x in ("--shape", f"{i}=4x32")]
+        for args in (extents(4, 32), shapes):
+            ways = {w["way"]: w["plan_bytes"] for w in self.pane(model, *args)["ways"]}
+            self.assertEqual(ways, {"batch 2": self.plan_bytes(model, *extents(2, 32)),
+                                    "extent max_seq_len_in_batch=16": self.plan_bytes(model, *extents(4, 16))})
+        advice = json.loads(self.ok("tui", "--pane", "whatif", "--json", model, *extents(4, 32)).stdout)["advice"]
+        self.assertEqual({a["edit"]: a["plan_bytes"] for a in advice if a["edit"] in ways}, ways)
+
+    def test_without_the_model_nothing_is_said_of_ways(self):
+        listed = self.dir / "all.json"
+        self.ok("export", SAMPLES / "unet.json", "--to", "json", "-o", listed)
+        self.assertEqual(self.pane(listed)["ways"], [])
+        text = self.dir / "why.txt"
+        self.ok("report", listed, "-o", text)
+        self.assertIn("No known way from here: only the model could tell.", text.read_text())
+        self.ok("report", SAMPLES / "unet.json", "-o", text)
+        self.assertNotIn("from here", text.read_text())
+
+    # ---- lists that are hardly any ----
+
     def listed(self, *rows):
         path = self.dir / "list.csv"
         path.write_text("id,lower,upper,size,alias,persistent\n" + "".join(r + "\n" for r in rows))

@@ -184,15 +184,35 @@ static void say_plan(const tide_without *w, char *buf, size_t buf_bytes) {
              tide_tui_change_percent(w->was_bytes, w->plan_bytes, percent, sizeof percent));
 }
 
+/// "Way: recompute r82 (1 operator runs twice), plan 6.12 MiB."; "No known way: why".
+static void write_ways(tide_tui_lines *p, const tide_explanation *e, size_t without) {
+    const tide_without *w = &e->without[without];
+    char text[512], size[TIDE_TUI_WORD];
+    for (size_t i = 0; i < e->n_ways; i++) {
+        tide_text way = {0};
+        if (e->ways[i].without != without) continue;
+        tide_way_print(&e->ways[i], &way);
+        snprintf(text, sizeof text, "Way: %s, plan %s.", tide_text_str(&way),
+                 tide_tui_bytes(e->ways[i].plan_bytes, size, sizeof size));
+        tide_text_deinit(&way);
+        tide_tui_lines_wrap(p, 2, text, TIDE_TUI_ROLE_TEXT);
+    }
+    if (!w->is_asked || w->has_way) return;
+    snprintf(text, sizeof text, "No known way%s%s.", w->why_not[0] != '\0' ? ": " : "", w->why_not);
+    tide_tui_lines_wrap(p, 2, text, TIDE_TUI_ROLE_DIM);
+}
+
 static void write_without(tide_tui_lines *p, const tide_tui_scene *s, size_t from, size_t to) {
     char text[512];
     for (size_t i = from; i < to && i < s->explanation->n_without; i++) {
         say_without(s, &s->explanation->without[i], text, sizeof text);
         tide_tui_lines_text(p, 0, 1, "-", TIDE_TUI_CUT_END, TIDE_TUI_ROLE_DIM);
         tide_tui_lines_wrap(p, 2, text, TIDE_TUI_ROLE_TEXT);
-        if (!s->explanation->without[i].has_plan) continue;
-        say_plan(&s->explanation->without[i], text, sizeof text);
-        tide_tui_lines_wrap(p, 2, text, TIDE_TUI_ROLE_TEXT);
+        if (s->explanation->without[i].has_plan) {
+            say_plan(&s->explanation->without[i], text, sizeof text);
+            tide_tui_lines_wrap(p, 2, text, TIDE_TUI_ROLE_TEXT);
+        }
+        write_ways(p, s->explanation, i);
     }
 }
 
@@ -239,6 +259,8 @@ static void write_all(tide_tui_lines *p, const tide_tui_scene *s) {
                             "The run holds its buffer from begin to end, whatever lies in it: a smaller plan lowers "
                             "the peak (what-if).",
                             TIDE_TUI_ROLE_TEXT);
+    if (e->n_without > 0 && e->without[0].has_plan && !e->without[0].is_asked)
+        tide_tui_lines_wrap(p, 2, "No known way from here: only the model could tell.", TIDE_TUI_ROLE_DIM);
     write_groups(p, s, "alive, by operator", e->by_owner, e->n_by_owner);
     write_groups(p, s, "alive, by kind", e->by_kind, e->n_by_kind);
     if (e->n_without > 1) {

@@ -96,8 +96,9 @@ tide_status tide__scene_explain(tide__frame *f) {
         explain_query *e;
         TIDE_TRY(TIDE_NEW(&e, 1, f->err, "for a question"));
         e->at = tide_tui_now(f->st);
-        TIDE_TRY(tide__query_start_at_cursor(f, TIDE__QUERY_EXPLAIN, key, tide__is_small(f->st->a), run_explain,
-                                             release_explain, e));
+        // A model is made again by one thread at a time: the worker, which gives advice too.
+        const bool at_once = tide__is_small(f->st->a) && (cache->session == NULL || cache->session->retable == NULL);
+        TIDE_TRY(tide__query_start_at_cursor(f, TIDE__QUERY_EXPLAIN, key, at_once, run_explain, release_explain, e));
     }
     const explain_query *e = tide__query_result_of(f, TIDE__QUERY_EXPLAIN, key, TIDE_TUI_PANE_EXPLAIN);
     if (e == NULL) e = tide__query_previous_result(f, TIDE__QUERY_EXPLAIN, TIDE_TUI_PANE_EXPLAIN);
@@ -385,6 +386,7 @@ static tide_status run_advice(void *ctx, tide_subject *a, tide_subject *b, const
     if (q->session != NULL) {
         w.retable = q->session->retable;
         w.batch = q->session->retable_batch;
+        w.extents = q->session->retable_extents;
         w.ctx = q->session->retable_ctx;
         w.options = q->session->strategy_options;
     }

@@ -305,6 +305,7 @@ size_t tide_tui_sheets_of(const tide_tui_scene *s, tide_tui_pane pane, tide_tui_
         out[n++] = tide_table_of_kinds(&view, s->explanation);
         out[n++] = tide_table_of_live(&view, s->explanation);
         out[n++] = tide_table_of_without(&view, s->explanation);
+        out[n++] = tide_table_of_ways(&view, s->explanation);
         return n;
     case TIDE_TUI_PANE_COMPARE:
         out[n++] = tide_table_of_changes(&view, s->diff);

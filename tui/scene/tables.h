@@ -11,7 +11,7 @@
 //     table       rows
 //     operators   rows
 //     pools       rows, leaks
-//     explain     parts, by_owner, by_kind, live, without
+//     explain     parts, by_owner, by_kind, live, without, ways
 //     compare     rows, by_owner, by_kind
 //     whatif      advice, edits
 //     details     rows (one: the selection)
@@ -27,7 +27,7 @@ extern "C" {
 
 /// A table whose columns compute from a tide_tui_scene (its data).
 typedef tide_table tide_tui_sheet;
-enum { TIDE_TUI_MAX_SHEETS = 5 };
+enum { TIDE_TUI_MAX_SHEETS = 6 };
 
 /// Those of a pane, which the scene must show; a sheet whose answer is not there yet has no rows. They borrow the
 /// scene.
