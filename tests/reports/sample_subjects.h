@@ -93,7 +93,7 @@ static inline tide_subject *sample_hostile(void) {
 static inline tide_subject *sample_many(size_t n, uint64_t seed) {
     tide_rng rng = {seed};
     sample_row *rows = tide_host_calloc(n, sizeof *rows);
-    char(*names)[32] = tide_host_calloc(n, sizeof *names);
+    char(*names)[64] = tide_host_calloc(n, sizeof *names);
     const int64_t n_steps = (int64_t)n / 4 + 2;
     assert_true(rows != NULL && names != NULL);
     for (size_t i = 0; i < n; i++) {
