@@ -11,7 +11,7 @@
 #include "reports/reports.h"
 #include "tests/profiler/trace_fixture.h"
 
-enum { MAX_FAILURES = 5000 };
+enum { MAX_FAILURES = 50000 };
 
 /// @return whether that was the last round
 /// Memory that is only given back sooner may fail to be had without harm: nothing fails any more when so many in a row
