@@ -42,6 +42,22 @@ const char *tide_report_source(const tide_subject_facts *f) {
 
 static uint64_t not_negative(int64_t t) { return t > 0 ? (uint64_t)t : 0; }
 
+/// A page is made once: each column exactly, where a view would be content with what lies near. A trace whose oldest
+/// events were dropped keeps their extremes, and the page has these.
+static tide_status live_columns(tide_report_side *s, tide_error *err) {
+    const tide_subject_facts *f = s->facts;
+    const tide_curve_key live = {.of = TIDE_CURVE_LIVE, .kind = -1};
+    if (f->is_trace) {
+        tide_error why = TIDE_ERROR_INIT;
+        const tide_status st =
+            tide_trace_columns(tide_subject_trace(s->subject), -1, NULL, not_negative(f->begin), not_negative(f->end),
+                               s->n_columns, TIDE_COLUMNS_EXACT, s->min, s->max, &why);
+        if (st != TIDE_OK && st != TIDE_ERR_NOT_FOUND && err != NULL) *err = why;
+        if (st != TIDE_ERR_NOT_FOUND) return st;
+    }
+    return tide_subject_columns(s->subject, live, f->begin, f->end, s->n_columns, s->min, s->max, err);
+}
+
 static tide_status gather_curve(tide_report_side *s, tide_error *err) {
     const tide_subject_facts *f = s->facts;
     const uint64_t span = (uint64_t)f->end - (uint64_t)f->begin;
@@ -52,12 +68,7 @@ static tide_status gather_curve(tide_report_side *s, tide_error *err) {
     s->min = tide_host_calloc(s->n_columns, sizeof *s->min);
     s->max = tide_host_calloc(s->n_columns, sizeof *s->max);
     if (s->min == NULL || s->max == NULL) return TIDE_NO_MEMORY(err, "for the report");
-    const tide_curve_key live = {.of = TIDE_CURVE_LIVE, .kind = -1};
-    if (f->is_trace) // a page is made once: each column exactly, where a view would be content with what lies near
-        TIDE_TRY(tide_trace_columns(tide_subject_trace(s->subject), -1, NULL, not_negative(f->begin),
-                                    not_negative(f->end), s->n_columns, TIDE_COLUMNS_EXACT, s->min, s->max, err));
-    else
-        TIDE_TRY(tide_subject_columns(s->subject, live, f->begin, f->end, s->n_columns, s->min, s->max, err));
+    TIDE_TRY(live_columns(s, err));
     if (!f->is_trace || !f->has_plan) return TIDE_OK;
     uint64_t *low = tide_host_calloc(s->n_columns, sizeof *low);
     s->predicted = tide_host_calloc(s->n_columns, sizeof *s->predicted);
