@@ -39,7 +39,7 @@ static tide_status read_facts(tide_trace *t, int64_t run_id, facts *f, tide_erro
     TIDE_TRY(cli_moment_of(t, &f->whole, "peak", &f->whole_peak, err));
     TIDE_TRY(tide_trace_peak(t, f->span.run_id, -1, &f->peak_bytes, NULL, err));
     TIDE_TRY(tide_trace_peak(t, 0, -1, &f->whole_bytes, NULL, err));
-    TIDE_TRY(tide_trace_kinds(t, run_id > 0 ? run_id : 0, &f->kinds, &f->n_kinds, err));
+    TIDE_TRY(tide_trace_kinds(t, f->span.run_id, &f->kinds, &f->n_kinds, err));
     TIDE_TRY(tide_trace_runs(t, &f->runs, &f->n_runs, err));
     TIDE_TRY(TIDE_NEW(&f->run_peaks, f->n_runs + 1, err, "for %zu runs", f->n_runs));
     for (size_t i = 0; i < f->n_runs; i++) {
@@ -126,6 +126,8 @@ static void print_health(tide_trace *t, const facts *f) {
     if (f->span.run_id > 0 && f->whole_bytes != f->peak_bytes)
         printf("whole      %s at %s\n", tide_format_bytes(f->whole_bytes, a, sizeof a),
                cli_moment_place(&f->whole_peak, &f->whole, place, sizeof place));
+    if (f->span.run_id > 0 && f->n_kinds > 0)
+        printf("kinds      of run %" PRId64 "; --whole has those of the whole trace\n", f->span.run_id);
 }
 
 // ---- tables ----

@@ -35,7 +35,7 @@ class Traces(Case):
 
 class Facts(Traces):
     def test_json_is_what_sql_says(self):
-        facts = self.json("trace", self.path)
+        facts = self.json("trace", self.path, "--whole")
         self.assertEqual(list(facts)[:3], ["schema", "version", "file"])
         self.assertEqual(facts["schema"], "tidemark.trace_facts")
         self.assertEqual((facts["file"], facts["state"], facts["reason"]), (str(self.path), "complete", None))
@@ -75,6 +75,9 @@ class Facts(Traces):
             self.assertEqual({k["kind"]: k["peak_bytes"] for k in facts["kinds"]},
                              {k["kind"]: k["measured_bytes"] for k in self.doc[mode]})
             self.assertEqual(facts["peak"]["bytes"], facts["runs"][run_id - 1]["peak_bytes"])
+        self.assertEqual(self.json("trace", self.path), facts)  # what is said of no run is said of the last one
+        self.assertIn("kinds      of run 2", self.trace().stdout)
+        self.assertNotIn("kinds      of run", self.trace("--whole").stdout)
         self.refused(3, "trace", self.path, "--run", 3, says=["run 3"])
         self.refused(2, "trace", self.path, "--run", "x", says=["--run"])
 

@@ -13,7 +13,7 @@ class Traced(Case):
         path = self.dir / "t.db"
         doc = self.json("run", *args, "-n", 2, "--naive", "-o", path)
         self.check_sums(doc, path)
-        facts = self.json("trace", path)
+        facts = self.json("trace", path, "--whole")
         self.check_facts(facts, path)
         events = sorted({1, facts["peak"]["event"], facts["marks"][0]["event"], facts["events"] // 3, facts["events"]})
         for event in events:
