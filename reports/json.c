@@ -78,6 +78,17 @@ static void item_lies_in(const void *row, tide_cell *v) {
     if (at != SIZE_MAX) tide_cell_count(v, at);
 }
 
+/// What lies in a tensor of a plan counts in whole multiples of this.
+static void item_multiple(const void *row, tide_cell *v) {
+    const tide_subject_facts *f = ((const item_source *)v->table->data)->side->facts;
+    const tide_item_facts *x = row;
+    const tide_memory_plan *plan = f->executions != NULL ? f->executions->plan : f->is_trace ? NULL : f->plan;
+    const uint64_t tensor = tide_planned_tensor(x->id);
+    if (!x->shape.is_planned || plan == NULL || tensor >= plan->lifetimes.n) return;
+    const tide_lifetime *l = &plan->lifetimes.items[tensor];
+    tide_cell_bytes(v, l->unrounded ? 1 : l->align_bytes);
+}
+
 static const tide_column item_columns[] = {
     {"id", NULL, TIDE_UNIT_COUNT, TIDE_AT(tide_item_facts, id)},
     {"name", NULL, TIDE_UNIT_TEXT, TIDE_AT(tide_item_facts, site.name)},
@@ -93,6 +104,7 @@ static const tide_column item_columns[] = {
     {"place", NULL, TIDE_UNIT_ADDRESS, TIDE_AT(tide_item_facts, place)},
     {"region", NULL, TIDE_UNIT_COUNT, .get = item_region},
     {"lies_in", NULL, TIDE_UNIT_COUNT, .get = item_lies_in},
+    {"multiple_bytes", NULL, TIDE_UNIT_BYTES, .get = item_multiple},
 };
 
 static const void *item_row(const tide_table *t, size_t i, void *room) {
@@ -132,6 +144,7 @@ static const tide_column tensor_columns[] = {
     {"place", NULL, TIDE_UNIT_ADDRESS, TIDE_AT(tide_item_facts, place)},
     {"region", NULL, TIDE_UNIT_COUNT, .get = item_region},
     {"lies_in", NULL, TIDE_UNIT_COUNT, .get = item_lies_in},
+    {"multiple_bytes", NULL, TIDE_UNIT_BYTES, .get = item_multiple},
 };
 
 static bool is_same(tide_unit unit, const tide_cell *a, const tide_cell *b) {

@@ -17,8 +17,13 @@ function joined(list) {
   }
   return out;
 }
-/// Where an item lies, and all that lies in the same one at the same moment: each byte once, under the name of the root.
-function stretchOf(s, i) { const lo = s.items.place[i] ?? 0; return [lo, lo + s.items.reserved_bytes[i]]; }
+/// Where an item lies, and all that lies in the same one at the same moment: each byte once, under the name of the root,
+/// and in whole multiples of its alignment.
+function stretchOf(s, i) {
+  const it = s.items, root = rootOf(s, i), base = it.place[root] ?? 0, of = it.multiple_bytes[root] ?? 1;
+  const lo = it.place[i] ?? 0, hi = lo + it.reserved_bytes[i];
+  return root === i ? [lo, hi] : [lo - (lo - base) % of, base + Math.ceil((hi - base) / of) * of];
+}
 function sizeOf(list) { return list.reduce((sum, [lo, hi]) => sum + hi - lo, 0); }
 
 /// How `value` changes over time, from `events` [t, change]: after all that happens at one moment.
