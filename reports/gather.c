@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/step_totals.h"
 #include "core/base/host_alloc.h"
 
 // ---- words ----
@@ -91,34 +92,21 @@ static tide_status gather_curve(tide_report_side *s, tide_error *err) {
 
 // ---- steps ----
 
-/// What is born in a step counts as made by it; what ends where the next one begins is freed by it.
-static void count_items(tide_report_side *s) {
-    const tide_subject_facts *f = s->facts;
-    for (size_t i = 0; i < s->items->n; i++) {
-        const tide_item_shape *shape = tide_items_shape(s->items, i);
-        if (shape->persistent) continue;
-        const size_t made = tide_subject_step_at(f, tide_items_begin(s->items, i));
-        const size_t freed = tide_subject_step_at(
-            f, tide_items_end(s->items, i) > f->begin ? tide_items_end(s->items, i) - 1 : f->begin);
-        if (made != SIZE_MAX) s->steps[made].makes_bytes += shape->size_bytes;
-        if (freed != SIZE_MAX && !tide_items_is_open_ended(s->items, (uint32_t)i))
-            s->steps[freed].frees_bytes += shape->size_bytes;
-    }
-}
-
 static tide_status gather_steps(tide_report_side *s, tide_error *err) {
     const tide_subject_facts *f = s->facts;
+    tide_step_total *totals;
     if (f->n_steps == 0 || f->step_names == NULL) return TIDE_OK;
     TIDE_TRY(TIDE_NEW(&s->steps, f->n_steps, err, "for the report"));
+    TIDE_TRY(tide_step_totals_make(s->subject, NULL, &totals, err));
     s->n_steps = f->n_steps;
-    const tide_curve_key live = {.of = TIDE_CURVE_LIVE, .kind = -1};
     for (size_t i = 0; i < s->n_steps; i++) {
-        const int64_t begin = f->step_begin[i], next = i + 1 < s->n_steps ? f->step_begin[i + 1] : f->end;
-        s->steps[i] = (tide_report_step){.name = f->step_names[i], .begin = begin};
-        TIDE_TRY(tide_subject_peak_between(s->subject, live, begin, next > begin ? next - 1 : begin,
-                                           &s->steps[i].live_bytes, NULL, err));
+        s->steps[i] = (tide_report_step){.name = f->step_names[i],
+                                         .begin = totals[i].begin,
+                                         .makes_bytes = totals[i].makes_bytes,
+                                         .frees_bytes = totals[i].frees_bytes,
+                                         .live_bytes = totals[i].live_bytes};
     }
-    count_items(s);
+    tide_host_free(totals);
     return TIDE_OK;
 }
 

@@ -228,7 +228,12 @@ static size_t side_tables(const tide_report *r, const tide_report_side *s, const
         {tide_table_of_ways(&view, &s->why), .title = "How to get there",
          .what = "Changes that a run could follow, each planned: the plan with it. Run twice: operators."},
         {operators(s), .title = "Operators",
-         .what = "What each one makes and frees, weights, inputs and outputs aside."},
+         .what =
+             is_trace
+                 ? "What each one makes and frees the first time it runs, weights, inputs and outputs aside. Tensors "
+                   "that share bytes of a buffer count together."
+                 : "What each one makes and frees, weights, inputs and outputs aside. Tensors that share bytes "
+                   "count together."},
         {tide_table_of_pools(&view, &s->pools), .title = is_trace ? "Allocators at the peak" : "Pools and buffers",
          .what = is_trace ? "Cached is reserved but held by no block; never used: by no block at any time." : ""},
         {tide_table_of_leaks(&view, &s->leaks), .title = "Never freed",

@@ -103,16 +103,41 @@ static void add_map(const tide_tui_scene *s, tide_text *out) {
     tide_text_add(out, "\nORDER BY address;\n");
 }
 
+/// What tensors take of the plan's buffers at a step, more and fewer than before, all that share bytes together.
+static void add_tensor_changes(int64_t run, tide_text *out) {
+    tide_text_addf(
+        out,
+        "WITH RECURSIVE shared(idx, root) AS (\n"
+        "  SELECT idx, idx FROM plan_tensor WHERE run_id = %" PRId64 " AND alias_of IS NULL\n"
+        "  UNION ALL SELECT t.idx, s.root FROM plan_tensor t JOIN shared s ON s.idx = t.alias_of\n"
+        "  WHERE t.run_id = %" PRId64 "),\n"
+        "part AS (SELECT s.root, p.* FROM plan_part p JOIN shared s ON s.idx = p.idx WHERE p.run_id = %" PRId64 "),\n"
+        "change AS (\n"
+        "  SELECT step, sum(bytes) AS bytes FROM (\n"
+        "    SELECT root, begin_step AS step, bytes FROM part\n"
+        "    UNION ALL SELECT root, end_step, -bytes FROM part)\n"
+        "  GROUP BY root, step)\n",
+        run, run, run);
+}
+
 static void add_operators(const tide_tui_scene *s, tide_text *out) {
     const int64_t run = s->a->run_id;
+    const bool has_tensors = run > 0 && has_buffers(s);
+    tide_text_add(out, "-- Bytes that are allocated and freed while the first execution of a step runs.\n");
+    if (has_tensors) add_tensor_changes(run, out);
     tide_text_addf(out,
-                   "-- Bytes that are allocated and freed while the first execution of a step runs.\n"
                    "SELECT s.step, s.name,\n"
-                   "       coalesce(sum(c.delta_bytes) FILTER (WHERE c.is_alloc), 0) AS makes_bytes,\n"
-                   "       coalesce(-sum(c.delta_bytes) FILTER (WHERE c.is_free), 0) AS frees_bytes\n"
+                   "       coalesce(sum(c.delta_bytes) FILTER (WHERE c.is_alloc), 0)%s AS makes_bytes,\n"
+                   "       coalesce(-sum(c.delta_bytes) FILTER (WHERE c.is_free), 0)%s AS frees_bytes\n"
                    "FROM steps s LEFT JOIN live_change c ON c.run_id = s.run_id\n"
                    "  AND c.t_ns >= s.begin_ns AND c.t_ns < s.end_ns\n"
                    "WHERE s.run_id = %" PRId64 "\nGROUP BY s.step, s.name\nORDER BY s.step;\n",
+                   has_tensors ? "\n         + (SELECT coalesce(sum(bytes), 0) FROM change WHERE step = s.step AND "
+                                 "bytes > 0)"
+                               : "",
+                   has_tensors ? "\n         - (SELECT coalesce(sum(bytes), 0) FROM change WHERE step = s.step + 1 AND "
+                                 "bytes < 0)"
+                               : "",
                    run);
 }
 

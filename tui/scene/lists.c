@@ -2,6 +2,7 @@
 //
 // Lists: what is alive at the cursor, the explanation of its bytes, pools, leaks, the comparison of A and B, advice;
 // and what each step makes and frees, with the highest value of the curve while it runs. See scene_parts.h.
+#include "analysis/step_totals.h"
 #include "core/base/host_alloc.h"
 #include "tui/scene/scene_parts.h"
 
@@ -427,108 +428,31 @@ tide_status tide__scene_advice(tide__frame *f) {
 typedef struct operators_query {
     tide_tui_operator *list; ///< [n]; names are set when the result is shown
     size_t n;
-    int64_t *begins; ///< [n] ascending
-    int64_t *ends;   ///< [n] of the first execution of a step; what later executions make is counted for no step
 } operators_query;
 
 static void release_operators(void *ctx) {
     operators_query *o = ctx;
     tide_host_free(o->list);
-    tide_host_free(o->begins);
-    tide_host_free(o->ends);
     tide_host_free(o);
-}
-
-/// The last step that has begun at `t`; SIZE_MAX: none of them.
-static size_t step_at(const operators_query *o, int64_t t) {
-    size_t lo = 0, hi = o->n;
-    while (lo < hi) {
-        const size_t mid = lo + (hi - lo) / 2;
-        if (o->begins[mid] <= t)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo > 0 ? lo - 1 : SIZE_MAX;
-}
-
-/// A step of a plan ends where the next one begins, and so does one by which a plan's buffer is used; others when they
-/// were left.
-static tide_status set_ends(operators_query *o, tide_subject *a, tide_error *err) {
-    const tide_subject_facts *facts = tide_subject_get_facts(a);
-    for (size_t i = 0; i < o->n; i++) o->ends[i] = i + 1 < o->n ? o->begins[i + 1] : facts->end;
-    if (facts->is_trace && o->n > 0) {
-        tide_trace_step *steps = NULL;
-        size_t n = 0;
-        TIDE_TRY(tide_trace_steps(tide_subject_trace(a), facts->run_id, &steps, &n, err));
-        for (size_t i = 0; i < n && i < o->n; i++) {
-            const size_t at = step_at(o, (int64_t)steps[i].begin_ns);
-            const bool goes_on = facts->executions != NULL && facts->executions->plan != NULL && at + 1 < o->n;
-            if (at != SIZE_MAX && !goes_on && (int64_t)steps[i].end_ns < o->ends[at])
-                o->ends[at] = (int64_t)steps[i].end_ns;
-        }
-        tide_trace_steps_free(steps, n);
-    }
-    for (size_t i = 0; i < o->n; i++)
-        if (o->ends[i] <= o->begins[i]) o->ends[i] = o->begins[i] + 1;
-    return TIDE_OK;
-}
-
-/// Step that runs at `t`; SIZE_MAX: none of them.
-static size_t running_at(const operators_query *o, int64_t t) {
-    const size_t at = step_at(o, t);
-    return at != SIZE_MAX && t < o->ends[at] ? at : SIZE_MAX;
-}
-
-/// Bytes of an alias are those of what it lies in. What dies at the end of a step was read by it last.
-static void add_item(operators_query *o, const tide_items *items, uint32_t i, bool is_trace, int64_t axis_end) {
-    const tide_item_shape *shape = tide_items_shape(items, i);
-    if (shape->alias != TIDE_ALIAS_NONE || shape->persistent) return;
-    const uint64_t bytes = is_trace ? shape->size_bytes : shape->reserved_bytes;
-    const size_t made = running_at(o, tide_items_begin(items, i));
-    if (made != SIZE_MAX) o->list[made].makes_bytes += bytes;
-    const bool lives_on = tide_items_is_open_ended(items, i) || (is_trace && tide_items_end(items, i) >= axis_end);
-    const size_t freed = lives_on ? SIZE_MAX
-                                  : running_at(o, is_trace && !shape->is_planned ? tide_items_end(items, i)
-                                                                                 : tide_items_end(items, i) - 1);
-    if (freed != SIZE_MAX) o->list[freed].frees_bytes += bytes;
-}
-
-static tide_status add_items(operators_query *o, tide_subject *a, const tide_progress *progress, tide_error *err) {
-    const tide_items *items = tide_subject_items(a);
-    const tide_subject_facts *facts = tide_subject_get_facts(a);
-    for (uint32_t i = 0; i < items->n; i++) {
-        add_item(o, items, i, facts->is_trace, facts->end);
-        const bool reports = progress != NULL && i % 65536 == 65535;
-        if (reports && !progress->tell(progress->ctx, (double)i / (double)items->n, "adding up steps"))
-            return TIDE_FAIL(err, TIDE_ERR_CANCELLED, "cancelled");
-    }
-    return TIDE_OK;
 }
 
 static tide_status run_operators(void *ctx, tide_subject *a, tide_subject *b, const tide_progress *progress,
                                  tide_error *err) {
     (void)b;
     operators_query *o = ctx;
+    tide_step_total *totals;
     TIDE_TRY(tide_subject_load(a, progress, err));
-    const tide_subject_facts *facts = tide_subject_get_facts(a);
-    o->n = facts->n_steps;
+    o->n = tide_subject_get_facts(a)->n_steps;
     TIDE_TRY(TIDE_NEW(&o->list, o->n + 1, err, "for %zu steps", o->n));
-    TIDE_TRY(TIDE_NEW(&o->begins, o->n + 1, err, "for %zu steps", o->n));
-    TIDE_TRY(TIDE_NEW(&o->ends, o->n + 1, err, "for %zu steps", o->n));
+    TIDE_TRY(tide_step_totals_make(a, progress, &totals, err));
     for (size_t i = 0; i < o->n; i++) {
-        o->begins[i] = facts->step_begin[i];
-        o->list[i] = (tide_tui_operator){.step = i, .begin = facts->step_begin[i]};
+        o->list[i] = (tide_tui_operator){.step = i,
+                                         .begin = totals[i].begin,
+                                         .makes_bytes = totals[i].makes_bytes,
+                                         .frees_bytes = totals[i].frees_bytes,
+                                         .live_bytes = totals[i].live_bytes};
     }
-    TIDE_TRY(set_ends(o, a, err));
-    TIDE_TRY(add_items(o, a, progress, err));
-    const tide_curve_key all = {TIDE_CURVE_LIVE, -1, NULL};
-    for (size_t i = 0; i < o->n; i++) {
-        if (progress != NULL && i % 64 == 63 &&
-            !progress->tell(progress->ctx, (double)i / (double)o->n, "measuring steps"))
-            return TIDE_FAIL(err, TIDE_ERR_CANCELLED, "cancelled");
-        TIDE_TRY(tide_subject_peak_between(a, all, o->begins[i], o->ends[i] - 1, &o->list[i].live_bytes, NULL, err));
-    }
+    tide_host_free(totals);
     return TIDE_OK;
 }
 
