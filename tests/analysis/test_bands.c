@@ -190,7 +190,7 @@ static void check_subject(tide_subject *s, uint64_t seed, bool says_buffers) {
 static void planned_recordings(void **state) {
     (void)state;
     tide_error err = TIDE_ERROR_INIT;
-    for (uint64_t seed = 1; seed <= 25; seed++) {
+    for (uint64_t seed = 1; seed <= (uint64_t)tide_test_rounds(10, 25); seed++) {
         tmp_dir d;
         tmp_dir_make(&d);
         tide_memory_plan *plan = random_plan(seed, 5 + seed % 17, N_STEPS);
@@ -243,7 +243,7 @@ static void record_naive(const char *path, uint64_t seed) {
 
 static void naive_recordings(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= 25; seed++) {
+    for (uint64_t seed = 1; seed <= (uint64_t)tide_test_rounds(10, 25); seed++) {
         tmp_dir d;
         tmp_dir_make(&d);
         record_naive(d.file, seed);

