@@ -12,9 +12,12 @@
 #include "bench/planner_child.h"
 #include "core/base/host_alloc.h"
 #include "core/base/text.h"
+#include "profiler/holdings.h"
 #include "profiler/moments.h"
 
 enum { N_PRODUCERS = 2, N_COLUMNS = 1000, MANY = 200, FEW = 20 };
+/// Each thread's blocks lie in segments that are taken at its begin.
+enum { SEGMENT_BYTES = 64 << 20, N_SEGMENTS = BENCH_SLOTS / 64 };
 
 typedef struct producer {
     tide_observer obs;
@@ -25,7 +28,17 @@ typedef struct producer {
 
 static void *produce(void *arg) {
     producer *p = arg;
-    for (uint64_t i = 0; i < p->n_events; i++) p->obs.on_memory(p->obs.self, bench_next(p->s));
+    const tide_memory_event first = *bench_next(p->s);
+    for (uint64_t i = 0; i < N_SEGMENTS; i++) {
+        tide_memory_event e = first;
+        e.op = TIDE_MEM_SEGMENT_ALLOC;
+        e.block_id = 0;
+        e.address = p->s->address + i * SEGMENT_BYTES;
+        e.requested_bytes = e.reserved_bytes = SEGMENT_BYTES;
+        p->obs.on_memory(p->obs.self, &e);
+    }
+    p->obs.on_memory(p->obs.self, &first);
+    for (uint64_t i = N_SEGMENTS + 1; i < p->n_events; i++) p->obs.on_memory(p->obs.self, bench_next(p->s));
     return NULL;
 }
 
@@ -140,6 +153,21 @@ static tide_status some_events(asker *a, tide_error *err) {
     return tide_trace_events(a->trace, 1 + tide_rng_below(&a->rng, a->info.n_events), events, 1000, &n, err);
 }
 
+static tide_status pools_columns(asker *a, bool whole, tide_error *err) {
+    tide_trace_pool_columns_question q = {.t0_ns = a->info.begin_ns, .t1_ns = a->info.end_ns, .n = N_COLUMNS};
+    tide_trace_pool_column *out = NULL;
+    size_t n_pools;
+    if (!whole) {
+        some_window(a, &q.t0_ns, &q.t1_ns);
+        if (q.t1_ns < q.t0_ns + N_COLUMNS) q.t1_ns = q.t0_ns + N_COLUMNS;
+    }
+    TIDE_TRY(tide_trace_pool_columns(a->trace, &q, NULL, &out, &n_pools, err));
+    tide_host_free(out);
+    return TIDE_OK;
+}
+static tide_status pools_all(asker *a, tide_error *err) { return pools_columns(a, true, err); }
+static tide_status pools_window(asker *a, tide_error *err) { return pools_columns(a, false, err); }
+
 static const struct {
     const char *name;
     tide_status (*ask)(asker *a, tide_error *err);
@@ -157,6 +185,8 @@ static const struct {
     {"1000 columns, a window", columns_window, MANY},
     {"1000 exact columns, whole run", exact_all, FEW / 4},
     {"1000 exact columns, a window", exact_window, FEW},
+    {"1000 columns of each pool, whole run", pools_all, FEW},
+    {"1000 columns of each pool, a window", pools_window, FEW},
     {"1000 events from anywhere", some_events, MANY},
 };
 
