@@ -14,6 +14,7 @@ extern "C" {
 
 typedef struct tide_region {
     char *label;          ///< "Workspace on cpu", "arena segment 3"; owned
+    size_t tail;          ///< where in the label the part begins that no other region has: "segment 3"; 0: all of it
     uint64_t base, bytes; ///< addresses or offsets [base, base + bytes)
     uint64_t at;          ///< where it begins on the axis of the picture
     int64_t begin, end;   ///< when it is there

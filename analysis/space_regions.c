@@ -70,13 +70,14 @@ static uint32_t find_buffer(const tide_space *sp, const tide_plan_buffer *b, uin
 }
 
 /// "Workspace on cpu"; of the second context's "Workspace on cpu, buffer 2".
-static char *buffer_label(const tide_space *sp, const tide_region *r) {
+static char *buffer_label(const tide_space *sp, tide_region *r) {
     size_t n = 1;
     for (size_t i = 0; i < sp->n; i++)
         n += sp->regions[i].buffer_block != 0 && sp->regions[i].kind == r->kind &&
              strcmp(sp->regions[i].device, r->device) == 0;
     tide_text label = {0};
     tide_text_addf(&label, "%s on %s", tide_memory_kind_name(r->kind), r->device);
+    if (n > 1) r->tail = label.len + 2;
     if (n > 1) tide_text_addf(&label, ", buffer %zu", n);
     if (!label.failed) return label.data; // moved out
     tide_text_deinit(&label);
@@ -385,6 +386,7 @@ static tide_status add_segment(tide_space *sp, const tide_trace_segment *seg, si
     snprintf(r.device, sizeof r.device, "%s", seg->device);
     tide_text label = {0};
     tide_text_addf(&label, "%s segment %zu", seg->allocator, number);
+    r.tail = strlen(seg->allocator) + 1;
     return add_region(sp, &r, label.data, err);
 }
 
@@ -505,6 +507,7 @@ static tide_status add_stretch(tide_space *sp, tide__addressed *blocks, size_t n
     }
     tide_text label = {0};
     tide_text_addf(&label, "%s addresses %zu", blocks[0].device, number);
+    r.tail = strlen(blocks[0].device) + 1;
     return add_region(sp, &r, label.data, err);
 }
 

@@ -56,6 +56,17 @@ static void say_what_was_logged(tide_tui_app *app) {
         tide_tui_say(&app->st, app->st.message_is_error, "%.400s (%zu logged: :messages)", shown, n);
 }
 
+/// A map of letters gives some of its lines to their names: as many as what it shows needs.
+static tide_status add_map_legend(tide_tui_app *app, tide_error *err) {
+    enum { SIGNS = 2 };
+    const tide_tui_view view = {&app->scene, app->glyphs, &app->grid};
+    tide_tui_tints tints;
+    tide_tui_letters_make(&view, &tints);
+    if (tints.n == 0) return TIDE_OK;
+    tide_tui_layout_add_map_legend(&app->layout, tints.n + SIGNS);
+    return tide_tui_scene_make(app->cache, &app->st, &app->layout, &app->scene, err);
+}
+
 tide_status tide_tui_app_look(tide_tui_app *app, tide_error *err) {
     TIDE_TRY(tide__query_collect(app->cache, &app->st, err));
     tide__app_take_results(app);
@@ -65,6 +76,7 @@ tide_status tide_tui_app_look(tide_tui_app *app, tide_error *err) {
     tide_tui_layout_make(app->grid.width, app->grid.height, app->st.preset, app->st.focus, &app->layout);
     app->st.fine_curve = app->glyphs->braille;
     TIDE_TRY(tide_tui_scene_make(app->cache, &app->st, &app->layout, &app->scene, err));
+    TIDE_TRY(add_map_legend(app, err));
     tide_tui_pane_settle(&app->st, &app->scene);
     tide__app_show_progress(app);
     app->scene.shows_seq = app->opt != NULL && app->opt->test_mode;

@@ -109,6 +109,26 @@ class Output(Case):
         self.assertRegex(self.once(LENET, "--glyphs", "braille"), "[\u2801-\u28ff]")
         self.assertRegex(self.once(LENET), "[\u2581-\u2588]")
 
+    def test_the_map_says_what_is_where(self):
+        """Regions by name at every width; without colours a letter means one name, however often that was allocated."""
+        self.ok("run", "--naive", "--allocator", "stream_caching", "-n", 20, UNET, "-o", self.trace)
+        for size in ("40x20", "80x24", "100x30", "120x40", "220x60"):
+            for file in (UNET, self.trace):
+                with self.subTest(size=size, file=file):
+                    frame = self.once(file, "--view", "memory", size=size).split("\n")
+                    first = next(i for i, line in enumerate(frame) if "MAP:" in line) + 1
+                    lines = [line for line in frame[first:] if re.match(r"[^│┤]{10,40}[│┤]", line)]
+                    labels = [re.split("[│┤]", line)[0].strip() for line in lines]
+                    self.assertFalse([label for label in labels if label.startswith("…")])
+                    self.assertRegex("\n".join(labels), "(?m)^(Workspace|stream_caching|segment 1)( |$)")
+        frame = self.once(self.trace, "--view", "memory", size="220x60")
+        legend = re.search(r"(?s)\n( @ up3\.scratch .*?)\n─ table", frame)[1]
+        letters = re.findall(r" ([a-zA-Z]) (\S+)", legend)
+        names = dict(letters)
+        self.assertGreater(len(names), 15)
+        self.assertEqual(len(letters), len(names), "a letter stands for two names")
+        self.assertIn("concat3.out", names.values())
+
     def test_capacity(self):
         self.assertIn("400", self.once(LENET, "--capacity", "400KiB"))
         self.assertEqual(self.once(LENET, "--capacity", "400KiB"), self.once(LENET, "--budget", "400KiB"))

@@ -67,10 +67,11 @@ tide_tui_whatif_parts tide_tui_whatif_divide(const tide_tui_scene *s, tide_tui_r
 // ---- the map's letters: where there are no colours each item has one, and the table beside it says whose it is ----
 
 enum { TIDE_TUI_N_LETTERS = 52, TIDE_TUI_TINT_SLOTS = 4096 };
-/// Tints (letters, or shades) of the items in the map; open addressing. When it is full, items have the tint of their
-/// number.
+/// Tints (letters, or shades) of the items in the map, by their number or by their site; open addressing. When it is
+/// full, items have the tint of their number.
 struct tide_tui_tints {
-    uint32_t item[TIDE_TUI_TINT_SLOTS];
+    const tide_items *sites_of; ///< by site, of these items; NULL: by number
+    uint32_t key[TIDE_TUI_TINT_SLOTS];
     uint8_t tint[TIDE_TUI_TINT_SLOTS]; ///< 255: free
     size_t n;
     uint32_t n_tints;

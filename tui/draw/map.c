@@ -14,11 +14,10 @@
 
 #include "tui/draw/draw.h"
 #include "tui/draw/format.h"
+#include "tui/draw/map_parts.h"
 #include "tui/draw/time_axis.h"
 
-enum { N_LETTERS = TIDE_TUI_N_LETTERS, TINT_SLOTS = TIDE_TUI_TINT_SLOTS, NO_TINT = 255 };
-
-typedef tide_tui_tints tints;
+enum { N_LETTERS = TIDE_TUI_N_LETTERS, TINT_SLOTS = TIDE_TUI_TINT_SLOTS };
 
 typedef struct picture {
     const tide_tui_view *v;
@@ -27,91 +26,12 @@ typedef struct picture {
     const tide_space_cell *cells; ///< [h][w], row 0 lowest
     int w, h;                     ///< in places: h is twice that of the rectangle
     uint32_t selected;            ///< TIDE_NO_ITEM
-    tints tints;
+    tide_tui_tints tints;
 } picture;
 
-static bool is_item(tide_space_cell c) { return c.item < TIDE_SPACE_HOLE; }
+static bool is_item(tide_space_cell c) { return tide_tui_is_item(c); }
 static tide_space_cell place_at(const picture *p, int x, int row) {
     return p->cells[(size_t)row * (size_t)p->w + (size_t)x];
-}
-
-// ---- tints: letters and shades that tell the items of a picture apart ----
-
-static uint32_t scatter(uint32_t item) {
-    item *= 2654435761u;
-    return item ^ item >> 15;
-}
-
-static uint32_t slot_of(const tints *t, uint32_t item) {
-    uint32_t i = scatter(item) % TINT_SLOTS;
-    while (t->tint[i] != NO_TINT && t->item[i] != item) i = (i + 1) % TINT_SLOTS;
-    return i;
-}
-
-static uint32_t tint_of(const tints *t, uint32_t item) {
-    const uint8_t tint = t->tint[slot_of(t, item)];
-    return tint != NO_TINT ? tint : scatter(item) % t->n_tints;
-}
-
-static uint32_t tint_slot(const tints *t, uint32_t item) {
-    const uint32_t slot = slot_of(t, item);
-    return t->tint[slot] != NO_TINT ? slot : TINT_SLOTS;
-}
-
-static bool is_beside(const tints *t, uint32_t item, uint32_t tint, const tide_space_cell *neighbours[2]) {
-    for (int i = 0; i < 2; i++) {
-        const tide_space_cell *c = neighbours[i];
-        if (c != NULL && is_item(*c) && c->item != item && tint_of(t, c->item) == tint) return true;
-    }
-    return false;
-}
-
-/// The tint of its number, or the next one that is not used; when all are used, the next one that neither neighbour
-/// has.
-static void give_tint(tints *t, uint32_t item, const tide_space_cell *neighbours[2]) {
-    if (t->n >= TINT_SLOTS * 3 / 4) return;
-    const uint32_t slot = slot_of(t, item);
-    if (t->tint[slot] != NO_TINT) return;
-    const bool any_left = t->n_used < t->n_tints;
-    uint32_t tint = scatter(item) % t->n_tints;
-    for (uint32_t tries = 0; tries < t->n_tints; tries++, tint = (tint + 1) % t->n_tints) {
-        if (any_left ? !t->is_used[tint] : !is_beside(t, item, tint, neighbours)) break;
-    }
-    t->n_used += !t->is_used[tint];
-    t->is_used[tint] = true;
-    t->item[slot] = item;
-    t->tint[slot] = (uint8_t)tint;
-    t->n++;
-}
-
-static void make_tints(tints *t, const tide_space_cell *cells, int w, int h, uint32_t n_tints) {
-    memset(t->tint, NO_TINT, sizeof t->tint);
-    memset(t->is_used, 0, sizeof t->is_used);
-    t->n = t->n_used = 0;
-    t->n_tints = n_tints;
-    for (int y = 0; y < h; y++) {
-        for (int x = 0; x < w; x++) {
-            const tide_space_cell *c = &cells[(size_t)y * (size_t)w + (size_t)x];
-            if (!is_item(*c)) continue;
-            const tide_space_cell *neighbours[2] = {x > 0 ? c - 1 : NULL, y > 0 ? c - w : NULL};
-            give_tint(t, c->item, neighbours);
-        }
-    }
-}
-
-static uint32_t letter_of(uint32_t tint) { return tint < 26 ? 'A' + tint : 'a' + (tint - 26) % 26; }
-
-void tide_tui_letters_make(const tide_tui_view *v, tide_tui_tints *out) {
-    const tide_tui_scene *s = v->scene;
-    const tide_tui_rect r = s->layout->map;
-    const bool has_letters = v->glyphs->letters && s->cells != NULL && s->layout->panes[TIDE_TUI_PANE_MAP].w > 0;
-    const int w = s->map_is_moment ? s->cells_w : r.w;
-    make_tints(out, s->cells, has_letters ? w : 0, has_letters ? 2 * r.h : 0, N_LETTERS);
-}
-
-uint32_t tide_tui_letter_of(const tide_tui_tints *t, uint32_t item) {
-    const uint32_t slot = tint_slot(t, item);
-    return slot < TINT_SLOTS ? letter_of(t->tint[slot]) : 0;
 }
 
 // ---- names ----
@@ -180,7 +100,7 @@ static void draw_names(const picture *p) {
         for (int line = 0; line < p->r.h; line++) {
             run r;
             for (int x = 0; next_run(p, line, &x, &r);) {
-                const uint32_t slot = tint_slot(&p->tints, r.item);
+                const uint32_t slot = tide_tui_tint_slot(&p->tints, r.item);
                 if (slot == TINT_SLOTS || !fits(p, &r)) continue;
                 if (pass == 0) {
                     n_lines[slot]++;
@@ -224,7 +144,7 @@ static tide_tui_role role_of(const picture *p, tide_space_cell c) {
     if (c.item == p->selected) return TIDE_TUI_ROLE_TITLE;
     const bool known = p->items != NULL && c.item < p->items->n;
     const int fill = known ? (int)tide_items_shape(p->items, c.item)->fill : 0;
-    const int shade = (int)(tint_of(&p->tints, c.item) % TIDE_TUI_N_SHADES);
+    const int shade = (int)(tide_tui_tint_of(&p->tints, c.item) % TIDE_TUI_N_SHADES);
     return (tide_tui_role)(TIDE_TUI_ROLE_PLACE + fill * TIDE_TUI_N_SHADES + shade);
 }
 
@@ -237,7 +157,7 @@ static void draw_letter(const picture *p, int x, int y, pair places) {
     tide_tui_role role = role_of(p, c);
     uint32_t glyph = c.item == TIDE_SPACE_HOLE ? g->hole : c.item == TIDE_SPACE_FREE ? g->vacant : g->outside;
     if (is_item(c)) {
-        glyph = letter_of(tint_of(&p->tints, c.item));
+        glyph = tide_tui_letter(tide_tui_tint_of(&p->tints, c.item));
         if (places.is_crowd) glyph = '*';
         if (c.item == p->selected) glyph = '@';
     }
@@ -283,7 +203,7 @@ static void draw_cells(const tide_tui_view *v, tide_tui_rect r) {
                  .w = r.w,
                  .h = 2 * r.h,
                  .selected = s->state->item};
-    make_tints(&p.tints, p.cells, p.w, p.h, v->glyphs->letters ? N_LETTERS : TIDE_TUI_N_SHADES);
+    tide_tui_tints_make(&p.tints, p.items, p.cells, p.w, p.h, v->glyphs->letters ? N_LETTERS : TIDE_TUI_N_SHADES);
     for (int y = 0; y < r.h; y++) {
         for (int x = 0; x < r.w; x++) {
             const pair places = pair_at(&p, x, 2 * (r.h - 1 - y));
@@ -297,89 +217,7 @@ static void draw_cells(const tide_tui_view *v, tide_tui_rect r) {
     if (!v->glyphs->letters) draw_names(&p);
 }
 
-// ---- regions ----
-
-/// Part of the address axis in view.
-static tide_tui_window places_in_view(const tide_tui_scene *s) {
-    const tide_tui_state *st = s->state;
-    if (st->space_hi > st->space_lo) return (tide_tui_window){st->space_lo, st->space_hi};
-    return (tide_tui_window){0, s->space->bytes > 0 ? (int64_t)s->space->bytes : 1};
-}
-
-/// Line of the screen at place `at` of the axis: half a line each; -1 below the view, r.h above it.
-static int line_of(tide_tui_rect r, tide_tui_window places, uint64_t at) {
-    const int row = tide_tui_column_of(places, 2 * r.h, at < INT64_MAX ? (int64_t)at : INT64_MAX);
-    return row < 0 ? -1 : row / 2;
-}
-
-static bool is_labelled(const tide_tui_view *v, int y) {
-    const tide_tui_rect r = v->scene->layout->map_labels;
-    return tide_tui_get(v->grid, r.x + r.w - 2, y).glyph != ' ';
-}
-
-static void put_label(const tide_tui_view *v, int y, const char *text, tide_tui_cut cut, tide_tui_role role) {
-    const tide_tui_rect r = v->scene->layout->map_labels;
-    if (is_labelled(v, y)) return;
-    const int room = r.w - 2, w = tide_tui_text_width(v->glyphs, text);
-    tide_tui_text(v, w < room ? r.x + r.w - 1 - w : r.x + 1, y, room, text, cut, role);
-}
-
-/// The lower bound of a region: a line through what is free of it, and how much it is.
-static void draw_bound(const tide_tui_view *v, tide_tui_rect r, tide_tui_window places, const tide_region *region) {
-    if (region->bound_bytes == 0) return;
-    const int line = line_of(r, places, region->at + region->bound_bytes - 1);
-    if (line < 0 || line >= r.h) return;
-    const int y = r.y + r.h - 1 - line;
-    for (int x = r.x; x < r.x + r.w; x++) {
-        const uint32_t glyph = tide_tui_get(v->grid, x, y).glyph;
-        if (glyph == ' ' || glyph == v->glyphs->vacant)
-            tide_tui_put(v->grid, x, y, v->glyphs->bound, TIDE_TUI_ROLE_BOUND);
-    }
-    char text[64], size[TIDE_TUI_WORD];
-    const int room = v->scene->layout->map_labels.w - 2;
-    snprintf(text, sizeof text, "bound %s", tide_tui_bytes(region->bound_bytes, size, sizeof size));
-    if (tide_tui_text_width(v->glyphs, text) > room)
-        snprintf(text, sizeof text, "bound %s", tide_tui_format_short(region->bound_bytes, size, sizeof size));
-    if (tide_tui_text_width(v->glyphs, text) > room) snprintf(text, sizeof text, "bound");
-    put_label(v, y, text, TIDE_TUI_CUT_END, TIDE_TUI_ROLE_BOUND);
-}
-
-static void draw_region(const tide_tui_view *v, tide_tui_rect r, tide_tui_window places, const tide_region *region) {
-    const tide_tui_rect labels = v->scene->layout->map_labels;
-    const uint64_t last = region->bytes > 0 ? region->at + region->bytes - 1 : region->at;
-    if ((int64_t)region->at >= places.end || (int64_t)last < places.begin) return;
-    int from = line_of(r, places, region->at), to = line_of(r, places, last);
-    if (from < 0) from = 0;
-    if (to >= r.h) to = r.h - 1;
-    const int bottom = r.y + r.h - 1 - from, top = r.y + r.h - 1 - to;
-    for (int y = top; y <= bottom; y++) {
-        const uint32_t glyph = y == bottom ? v->glyphs->tick_left : v->glyphs->cursor;
-        tide_tui_put(v->grid, labels.x + labels.w - 1, y, glyph, TIDE_TUI_ROLE_DIM);
-    }
-    // In the middle, so that the line of the bound near the top keeps its own label.
-    char size[TIDE_TUI_WORD], both[160];
-    const char *label = region->label != NULL ? region->label : "";
-    const int y = bottom - top >= 3 ? (top + bottom) / 2 : top;
-    if (top == bottom && is_labelled(v, y)) return; // one of thousands
-    tide_tui_bytes(region->bytes, size, sizeof size);
-    snprintf(both, sizeof both, "%s %s", label, size);
-    if (tide_tui_text_width(v->glyphs, both) <= labels.w - 2 || bottom == top) {
-        put_label(v, y, both, TIDE_TUI_CUT_MIDDLE, TIDE_TUI_ROLE_TEXT);
-    } else {
-        put_label(v, y, label, TIDE_TUI_CUT_MIDDLE, TIDE_TUI_ROLE_TEXT);
-        put_label(v, y + 1, size, TIDE_TUI_CUT_END, TIDE_TUI_ROLE_TEXT);
-    }
-    draw_bound(v, r, places, region);
-}
-
-static void draw_pointed_at(const tide_tui_view *v, tide_tui_rect r, tide_tui_window places) {
-    const tide_tui_rect labels = v->scene->layout->map_labels;
-    const int64_t at = v->scene->state->space_cursor;
-    if (at < 0) return;
-    const int line = line_of(r, places, (uint64_t)at);
-    if (line >= 0 && line < r.h)
-        tide_tui_put(v->grid, labels.x + labels.w - 1, r.y + r.h - 1 - line, '>', TIDE_TUI_ROLE_CURSOR);
-}
+// ---- the pane ----
 
 static void say_title(const tide_tui_scene *s, char *buf, size_t buf_bytes) {
     char size[TIDE_TUI_WORD], when[128], n[TIDE_TUI_WORD], before[192] = "";
@@ -403,9 +241,8 @@ void tide_tui_draw_map(const tide_tui_view *v) {
         tide_tui_draw_state_of(v, TIDE_TUI_PANE_MAP, body, "Nothing here has a place in memory.");
         return;
     }
-    const tide_tui_window places = places_in_view(s);
     draw_cells(v, (tide_tui_rect){r.x, r.y, s->map_is_moment ? s->cells_w : r.w, r.h});
-    for (size_t i = 0; i < s->space->n; i++) draw_region(v, r, places, &s->space->regions[i]);
-    draw_pointed_at(v, r, places);
+    tide_tui_draw_regions(v);
+    tide_tui_draw_map_legend(v);
     if (!s->map_is_moment) tide_tui_draw_time_lines(v, r);
 }

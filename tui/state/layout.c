@@ -144,8 +144,9 @@ static void put_columns(tide_tui_layout *l) {
 
 /// Every rectangle lies inside the screen.
 static void assert_is_inside(const tide_tui_layout *l) {
-    const tide_tui_rect others[] = {l->title, l->summary,    l->labels, l->ruler,  l->minimap, l->names,  l->bars,
-                                    l->sizes, l->map_labels, l->map,    l->bottom, l->overlay, l->legend, l->runs};
+    const tide_tui_rect others[] = {l->title,  l->summary, l->labels, l->ruler,      l->minimap,
+                                    l->names,  l->bars,    l->sizes,  l->map_labels, l->map,
+                                    l->bottom, l->overlay, l->legend, l->runs,       l->map_legend};
     const int n_others = sizeof others / sizeof others[0];
     for (int i = 0; i < n_others + TIDE_TUI_N_PANES; i++) {
         const tide_tui_rect r = i < n_others ? others[i] : l->panes[i - n_others];
@@ -191,6 +192,19 @@ void tide_tui_layout_make(int width, int height, tide_tui_preset preset, tide_tu
     }
     put_columns(out);
     assert_is_inside(out);
+}
+
+void tide_tui_layout_add_map_legend(tide_tui_layout *l, size_t n) {
+    enum { NAME = 18 }; // columns that a letter and a name take
+    const tide_tui_rect pane = l->panes[TIDE_TUI_PANE_MAP];
+    if (pane.w <= 0 || n == 0) return;
+    const int each_line = pane.w / NAME > 0 ? pane.w / NAME : 1, most = l->map.h / 3;
+    const size_t need = (n + (size_t)each_line - 1) / (size_t)each_line;
+    const int h = need < (size_t)most ? (int)need : most;
+    l->map.h -= h;
+    l->map_labels.h -= h;
+    l->map_legend = (tide_tui_rect){pane.x, l->map.y + l->map.h, pane.w, h};
+    assert_is_inside(l);
 }
 
 bool tide_tui_rect_has(tide_tui_rect r, int x, int y) { return x >= r.x && x < r.x + r.w && y >= r.y && y < r.y + r.h; }

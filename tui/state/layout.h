@@ -19,6 +19,7 @@
 #define TIDE_TUI_LAYOUT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -81,11 +82,14 @@ typedef struct tide_tui_layout {
     tide_tui_rect panes[TIDE_TUI_N_PANES]; ///< with a line for the heading (CURVE: without); w == 0: not shown
     tide_tui_rect names, bars, sizes;      ///< inside GANTT
     tide_tui_rect map_labels, map;         ///< inside MAP
+    tide_tui_rect map_legend;              ///< below the map, where it is made of letters: see add_map_legend
     tide_tui_rect bottom;                  ///< prompt, message or hints
     tide_tui_rect overlay;                 ///< everything between title and bottom
 } tide_tui_layout;
 
 void tide_tui_layout_make(int width, int height, tide_tui_preset preset, tide_tui_pane focus, tide_tui_layout *out);
+/// Takes lines from the map for the names of `n` letters: as many as they need, a third of its lines at most.
+void tide_tui_layout_add_map_legend(tide_tui_layout *l, size_t n);
 /// All panes of a preset in the order of Tab, whether there is room for them at once or not; CURVE is the first.
 int tide_tui_preset_panes(tide_tui_preset preset, tide_tui_pane out[TIDE_TUI_N_PANES]);
 bool tide_tui_rect_has(tide_tui_rect r, int x, int y);
