@@ -103,6 +103,21 @@ tide_table tide_table_of_pools(const tide_table_view *view, const tide_pools *po
     return MAKE(view, LIST("pools", pool_columns), LIST("rows", pool_fields), p->items, p->n);
 }
 
+static const tide_column pool_tensor_fields[] = {
+    {"pool", "pool", COUNT, TIDE_AT(tide_pool_tensor, colour)},
+    {"name", "tensor", TEXT, TIDE_AT(tide_pool_tensor, name)},
+    {"begin_step", "from step", COUNT, TIDE_AT(tide_pool_tensor, begin)},
+    {"end_step", "to step", COUNT, TIDE_AT(tide_pool_tensor, end)},
+    {"reserved_bytes", "bytes", BYTES, TIDE_AT(tide_pool_tensor, bytes)},
+    {"left_over_bytes", "left over", BYTES, TIDE_AT(tide_pool_tensor, left_over)},
+};
+
+tide_table tide_table_of_pool_tensors(const tide_table_view *view, const tide_pool_tensors *tensors) {
+    const tide_pool_tensors none = {0}, *p = tensors != NULL ? tensors : &none;
+    const column_list fields = LIST("tensors", pool_tensor_fields);
+    return MAKE(view, fields, fields, p->items, p->n);
+}
+
 // ---- leaks ----
 
 /// Events were lost: a free may be among them.

@@ -23,6 +23,8 @@ typedef struct tide_table_view {
 // panes: "pools" and "rows".
 
 tide_table tide_table_of_pools(const tide_table_view *view, const tide_pools *pools);
+/// Tensors that pass through the pools of a colouring plan.
+tide_table tide_table_of_pool_tensors(const tide_table_view *view, const tide_pool_tensors *tensors);
 tide_table tide_table_of_leaks(const tide_table_view *view, const tide_leaks *leaks);
 /// What is held: in parts that sum to it, by operator, by kind, each live item; and what would lower the peak.
 tide_table tide_table_of_parts(const tide_table_view *view, const tide_explanation *e);

@@ -38,7 +38,8 @@ static tide_status put_plan_pool(const tide__plan_pools *pools, size_t k, tide_p
                      .n_segments = 1,
                      .reserved_bytes = from->bytes,
                      .peak_reserved_bytes = from->bytes,
-                     .is_planned = true};
+                     .is_planned = true,
+                     .colour = plan->n_pools > 0 ? (uint32_t)k : TIDE_NO_COLOUR};
     tide_device_format(plan->buffers[from->buffer].device, p->device, sizeof p->device);
     return p->name != NULL ? TIDE_OK : TIDE_NO_MEMORY(err, "for pools");
 }
@@ -174,7 +175,8 @@ static tide_status put(tide_pools *out, const tide_trace_pool *from, tide_error 
                      .peak_reserved_bytes = from->peak_reserved_bytes,
                      .peak_active_bytes = from->peak_active_bytes,
                      .unused_bytes = from->unused_bytes,
-                     .unused_since = (int64_t)from->unused_since_ns};
+                     .unused_since = (int64_t)from->unused_since_ns,
+                     .colour = TIDE_NO_COLOUR};
     if (p->name == NULL) return TIDE_NO_MEMORY(err, "for pools");
     snprintf(p->device, sizeof p->device, "%s", from->device);
     out->n++;

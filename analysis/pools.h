@@ -31,7 +31,9 @@ typedef struct tide_pool {
     bool is_planned;       ///< a plan's own, which lies in memory of another pool, or in none: of a plan without a run
     uint32_t context;      ///< is_planned, in a run of several contexts: which, from 1; else 0
     uint64_t wasted_bytes; ///< is_planned: the mean of what is cached, over all steps of the plan; else 0
+    uint32_t colour;       ///< which pool of a colouring plan; TIDE_NO_COLOUR: none
 } tide_pool;
+enum { TIDE_NO_COLOUR = UINT32_MAX };
 typedef struct tide_pools {
     tide_moment at;
     tide_pool *items; ///< [n] largest reserved first; behind them those of the plan of a run, by context
@@ -43,6 +45,25 @@ typedef struct tide_pools {
 tide_status tide_pools_at(tide_subject *s, tide_moment at, int64_t t0, int64_t t1, const tide_progress *progress,
                           tide_pools *out, tide_error *err) TIDE_NODISCARD;
 void tide_pools_deinit(tide_pools *p);
+
+/// A tensor that has a pool of a colouring plan, with others before and after it.
+typedef struct tide_pool_tensor {
+    char *name;         ///< owned
+    uint32_t colour;    ///< its pool
+    int64_t begin, end; ///< steps
+    uint64_t bytes;     ///< rounding included
+    uint64_t left_over; ///< of its pool while it is there
+} tide_pool_tensor;
+typedef struct tide_pool_tensors {
+    tide_pool_tensor *items; ///< [n] by pool, then the largest first, then by begin; owned
+    size_t n;
+    size_t *first; ///< [n_pools + 1] of each pool; owned
+    size_t n_pools;
+} tide_pool_tensors;
+/// Aliases have no place of their own and are left out. Nothing where the subject has no plan, or one of offsets.
+/// O(n log n). TIDE_ERR_NOMEM, or what reading a trace returns
+tide_status tide_pools_tensors(tide_subject *s, tide_pool_tensors *out, tide_error *err) TIDE_NODISCARD;
+void tide_pool_tensors_deinit(tide_pool_tensors *t);
 
 /// An allocator took a segment from the system, or gave it back.
 typedef struct tide_pool_mark {

@@ -424,6 +424,38 @@ static void check_history(tide_subject *s, const tide_pools *at, int64_t step, c
     assert_int_equal(wide, tide_subject_get_facts(s)->end);
 }
 
+/// Every root that has a pool, once: by pool, the largest first, with what it leaves over.
+static void check_tensors(tide_subject *s, const tide_memory_plan *plan) {
+    tide_error err = TIDE_ERROR_INIT;
+    tide_pool_tensors t;
+    size_t n = 0;
+    assert_tide_ok(tide_pools_tensors(s, &t, &err), &err);
+    assert_int_equal(t.n_pools, plan->n_pools);
+    for (uint32_t i = 0; i < plan->lifetimes.n; i++) {
+        const tide_lifetime *l = &plan->lifetimes.items[i];
+        if (plan->n_pools == 0 || plan->pools[i] < 0 || l->size_bytes == 0) continue;
+        const size_t pool = (size_t)plan->pools[i];
+        size_t n_found = 0;
+        for (size_t k = t.first[pool]; k < t.first[pool + 1]; k++) {
+            if (strcmp(t.items[k].name, l->name) != 0 || t.items[k].begin != l->begin_step) continue;
+            assert_int_equal(t.items[k].end, l->end_step);
+            assert_int_equal(t.items[k].bytes, tide_lifetime_aligned_bytes(l));
+            assert_int_equal(t.items[k].left_over, plan->pool_list[pool].size_bytes - tide_lifetime_aligned_bytes(l));
+            n_found++;
+        }
+        assert_int_equal(n_found, 1);
+        n++;
+    }
+    assert_int_equal(t.n, n);
+    for (size_t k = 0; k < t.n_pools; k++) {
+        assert_true(t.first[k] < t.first[k + 1]);
+        assert_int_equal(t.items[t.first[k]].left_over, 0); // a pool is as large as its largest tensor
+        for (size_t i = t.first[k] + 1; i < t.first[k + 1]; i++)
+            assert_true(t.items[i - 1].bytes >= t.items[i].bytes && t.items[i].colour == k);
+    }
+    tide_pool_tensors_deinit(&t);
+}
+
 static void check_plan(tide_memory_plan *plan) {
     tide_error err = TIDE_ERROR_INIT;
     tide_occupied *list;
@@ -452,6 +484,7 @@ static void check_plan(tide_memory_plan *plan) {
         check_history(s, &pools, step, &history);
         tide_pools_deinit(&pools);
     }
+    check_tensors(s, plan);
     tide_pool_history_deinit(&history);
     tide_host_free(bytes);
     tide_host_free(list);
@@ -469,6 +502,12 @@ static void pools_and_buffers_of_plans(void **state) {
     assert_true(pools->n_pools > 1);
     tide_memory_plan_destroy(offsets);
     check_plan(pools);
+    for (uint64_t seed = 5; seed <= 8; seed++) {
+        offsets = random_plan(seed, 30, 20);
+        assert_tide_ok(tide_plan_make(&offsets->lifetimes, colour, NULL, &pools, &err), &err);
+        tide_memory_plan_destroy(offsets);
+        check_plan(pools);
+    }
 }
 
 /// By hand: what is left of the demo's buffer of 2560 bytes at each step, and since when.

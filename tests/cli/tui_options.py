@@ -129,6 +129,27 @@ class Output(Case):
         self.assertEqual(len(letters), len(names), "a letter stands for two names")
         self.assertIn("concat3.out", names.values())
 
+    def test_tensors_of_pools(self):
+        """What passes through the pools of a colouring plan: the numbers of the plan file, and of the page's data."""
+        self.ok("plan", UNET, "--strategy", "greedy_color", "-o", self.plan)
+        doc = json.loads(self.plan.read_text())
+        pools = doc["plans"][0]["pools"]
+        want = {(t["places"][0]["pool"], t["name"], t["begin"], t["end"], t["aligned_bytes"],
+                 pools[t["places"][0]["pool"]]["size_bytes"] - t["aligned_bytes"])
+                for t in doc["tensors"] if t["places"][0]["pool"] >= 0 and t.get("alias") is None}
+        rows = self.json("tui", self.plan, "--pane", "pools")["tensors"]
+        got = [(r["pool"], r["name"], r["begin_step"], r["end_step"], r["reserved_bytes"], r["left_over_bytes"]) for r in rows]
+        self.assertEqual(set(got), want)
+        self.assertEqual(len(got), len(want))
+        self.assertEqual(got, sorted(got, key=lambda row: (row[0], -row[4], row[2])))
+        page = self.dir / "p.html"
+        self.ok("report", self.plan, "-o", page)
+        self.assertIn("Left over", page.read_text())
+        for size, says in (("80x24", "[up3.scratch 2.00M+0]"), ("120x40", "concat2.out 1.00M+0, [relu12.out 512K+512K]"),
+                           ("220x60", "relu13.out 1.00M (1.00M left over)")):
+            self.assertIn(says, self.once(self.plan, "--view", 4, size=size))
+        self.assertEqual(self.json("tui", UNET, "--pane", "pools")["tensors"], [])
+
     def test_capacity(self):
         self.assertIn("400", self.once(LENET, "--capacity", "400KiB"))
         self.assertEqual(self.once(LENET, "--capacity", "400KiB"), self.once(LENET, "--budget", "400KiB"))

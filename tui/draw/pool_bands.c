@@ -5,6 +5,8 @@
 //     stream_caching    22 MiB      + :::::::::::::::::::::::  +: it took memory there (-: gave back)
 //     Workspace  83 % fragmented   ###::####:::::####::::::::  # used, : cached
 //     largest free, 64 MiB fits         ____....____......       _ in all of the column, . in a part of it
+//     12 tensors +left over   up3.out 2.00M+0, [relu1.out 512K+1.50M], +10 more     of a colouring plan: the largest
+//                                                      first; in brackets the one that is there at the cursor
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,8 +32,20 @@ static uint64_t top_of(const tide_trace_pool_column *c, size_t n) {
 
 // ---- a band ----
 
-static void draw_column(const tide_tui_view *v, tide_tui_rect r, int x, const tide_trace_pool_column *c, uint64_t top) {
-    const int used = tide_tui_height_of(c->active_bytes, top, r.h, 8);
+/// In a band of one line what is cached has no place above what is used: it stands beside it, in every other column
+/// that shows nothing new.
+static bool is_hatch(const tide_trace_pool_column *list, int x, uint64_t top) {
+    if (x % 2 == 0) return false;
+    const int used = tide_tui_height_of(list[x].active_bytes, top, 1, 8);
+    const int held = tide_tui_height_of(list[x].reserved_bytes, top, 1, 8);
+    return held > used && used == tide_tui_height_of(list[x - 1].active_bytes, top, 1, 8) &&
+           held == tide_tui_height_of(list[x - 1].reserved_bytes, top, 1, 8);
+}
+
+static void draw_column(const tide_tui_view *v, tide_tui_rect r, int x, const tide_trace_pool_column *list,
+                        uint64_t top) {
+    const tide_trace_pool_column *c = &list[x];
+    const int used = r.h == 1 && is_hatch(list, x, top) ? 0 : tide_tui_height_of(c->active_bytes, top, r.h, 8);
     const int held = tide_tui_height_of(c->reserved_bytes, top, r.h, 8);
     for (int row = 0; row < r.h; row++) {
         const int in_used = used - 8 * row, in_held = held - 8 * row;
@@ -116,32 +130,129 @@ static size_t first_drawn(const tide_pools *pools, size_t row, size_t n) {
     return row - n + 1;
 }
 
+// ---- what passes through a pool ----
+
+static bool is_there(const tide_tui_scene *s, const tide_pool_tensor *t) {
+    return s->a->axis == TIDE_AXIS_STEPS && t->begin <= s->state->cursor && s->state->cursor < t->end;
+}
+
+/// "relu1.out 512K (1.50M left over)"; where the line is short "relu1.out 512K+1.50M", and its label says what that is.
+static void say_tensor(const tide_tui_scene *s, const tide_pool_tensor *t, bool in_full, char *buf, size_t buf_bytes) {
+    char size[TIDE_TUI_WORD], left[TIDE_TUI_WORD];
+    const bool now = is_there(s, t);
+    tide_tui_format_short(t->bytes, size, sizeof size);
+    tide_tui_format_short(t->left_over, left, sizeof left);
+    snprintf(buf, buf_bytes, in_full ? " %s (%s left over)%s" : " %s+%s%s", size, left, now ? "]" : "");
+}
+
+/// "  16 tensors +left over"; fewer words where the label is narrow.
+static void label_lane(const tide_tui_view *v, int y, size_t n_tensors, bool in_full) {
+    const int w = v->scene->layout->labels.w - 1;
+    const char *what = in_full ? "" : " +left over", *word = n_tensors == 1 ? " tensor" : " tensors";
+    char text[96], n[TIDE_TUI_WORD];
+    tide_tui_exact(n_tensors, n, sizeof n);
+    snprintf(text, sizeof text, "  %s%s%s", n, word, what);
+    if (tide_tui_text_width(v->glyphs, text) > w) snprintf(text, sizeof text, "  %s%s", n, *what != 0 ? what : word);
+    if (tide_tui_text_width(v->glyphs, text) > w) snprintf(text, sizeof text, "  %s", *what != 0 ? "+left" : n);
+    tide_tui_text(v, 0, y, w, text, TIDE_TUI_CUT_END, TIDE_TUI_ROLE_DIM);
+}
+
+/// A name, cut to `name_w` (the first one further), with its figures. @return columns used; -1: there is no room
+static int put_tensor(const tide_tui_view *v, int x, int y, int room, int name_w, bool is_first, bool in_full,
+                      const tide_pool_tensor *t) {
+    enum { SHORTEST = 5 };
+    const bool now = is_there(v->scene, t);
+    const tide_tui_role role = now ? TIDE_TUI_ROLE_TEXT : TIDE_TUI_ROLE_DIM;
+    char figures[96];
+    const char *name = tide_tui_named(t->name);
+    say_tensor(v->scene, t, in_full, figures, sizeof figures);
+    int w = tide_tui_text_width(v->glyphs, name);
+    if (w > name_w) w = name_w;
+    const int left = room - now - tide_tui_text_width(v->glyphs, figures);
+    if (is_first && w > left && left >= SHORTEST) w = left;
+    if (w > left) return -1;
+    int at = x;
+    if (now) at += tide_tui_text(v, at, y, 1, "[", TIDE_TUI_CUT_END, role);
+    at += tide_tui_text(v, at, y, w, name, TIDE_TUI_CUT_MIDDLE, role);
+    at += tide_tui_text(v, at, y, room, figures, TIDE_TUI_CUT_END, role);
+    return at - x;
+}
+
+/// As many as have room, the largest first, then how many more there are.
+static void draw_lane(const tide_tui_view *v, tide_tui_rect r, const tide_pool *p) {
+    enum { IN_FULL = 140, SHORT = 45 };
+    const tide_pool_tensors *list = v->scene->pool_tensors;
+    if (list == NULL || p->colour >= list->n_pools) return;
+    const size_t first = list->first[p->colour], end = list->first[p->colour + 1];
+    const bool in_full = r.w >= IN_FULL;
+    const int name_w = r.w / 4 > 8 ? r.w / 4 : 8;
+    char more[TIDE_TUI_WORD + 8], n[TIDE_TUI_WORD];
+    label_lane(v, r.y, end - first, in_full);
+    int x = r.x;
+    for (size_t i = first; i < end; i++) {
+        snprintf(more, sizeof more, r.w < SHORT ? "+%s" : "+%s more", tide_tui_exact(end - i - 1, n, sizeof n));
+        const int behind = i + 1 < end ? 2 + tide_tui_text_width(v->glyphs, more) : 0;
+        const int used = put_tensor(v, x, r.y, r.x + r.w - x - behind, name_w, i == first, in_full, &list->items[i]);
+        if (used < 0) {
+            snprintf(more, sizeof more, r.w < SHORT ? "+%s" : "+%s more", tide_tui_exact(end - i, n, sizeof n));
+            tide_tui_text(v, x, r.y, r.x + r.w - x, more, TIDE_TUI_CUT_END, TIDE_TUI_ROLE_DIM);
+            return;
+        }
+        x += used;
+        if (i + 1 < end) x += tide_tui_text(v, x, r.y, 2, ", ", TIDE_TUI_CUT_END, TIDE_TUI_ROLE_DIM);
+    }
+}
+
+// ---- all of them ----
+
+/// How lines are shared: one for each band, then one each for the tensors of the selected pool and of others from the
+/// first on, then more for bands.
+typedef struct shares {
+    int n;     ///< pools that are drawn
+    int lanes; ///< of them have a line for their tensors
+    int lines; ///< of a band
+    int n_with_one_more;
+} shares;
+
+static shares share_lines(int room, size_t n_pools, bool has_lanes) {
+    const int bands = has_lanes && room >= 2 ? room - 1 : room;
+    shares out = {.n = n_pools < (size_t)bands ? (int)n_pools : bands, .lines = 1};
+    if (has_lanes) out.lanes = room - out.n < out.n ? room - out.n : out.n;
+    const int left = room - out.n - out.lanes, each = left / out.n;
+    out.lines += each < MOST_LINES - 1 ? each : MOST_LINES - 1;
+    out.n_with_one_more = out.lines < MOST_LINES ? left - each * out.n : 0;
+    return out;
+}
+
+/// @return the line behind it
+static int draw_band(const tide_tui_view *v, tide_tui_rect r, const tide_pool *p, bool is_selected) {
+    const tide_trace_pool_column *c = columns_of(v->scene, p);
+    if (c == NULL) return r.y + r.h;
+    const uint64_t top = top_of(c, v->scene->pool_history->n_columns);
+    for (int x = 0; x < r.w && (size_t)x < v->scene->pool_history->n_columns; x++) draw_column(v, r, x, c, top);
+    draw_marks(v, r, p);
+    tide_tui_draw_time_lines(v, r);
+    draw_cursor(v, r);
+    label_band(v, r, p, c, is_selected);
+    return r.y + r.h;
+}
+
 void tide_tui_draw_pool_bands(const tide_tui_view *v, tide_tui_rect r) {
     const tide_tui_scene *s = v->scene;
     const tide_tui_rect curve = s->layout->panes[TIDE_TUI_PANE_CURVE];
     if (r.h <= 0 || s->pool_history == NULL || s->pools == NULL || s->pools->n == 0) return;
-    const size_t row = tide_tui_scene_row(s, TIDE_TUI_PANE_POOLS);
-    const int fits = s->state->request_bytes > 0 && r.h > 1 ? 1 : 0, room = r.h - fits;
-    const int n = s->pools->n < (size_t)room ? (int)s->pools->n : room;
-    int lines = room / n;
-    if (lines > MOST_LINES) lines = MOST_LINES;
-    const size_t first = first_drawn(s->pools, row, (size_t)n), selected = row < s->pools->n ? row : 0;
-    int y = r.y;
-    for (int i = 0; i < n; i++) {
+    const size_t row = tide_tui_scene_row(s, TIDE_TUI_PANE_POOLS), selected = row < s->pools->n ? row : 0;
+    const int fits = s->state->request_bytes > 0 && r.h > 1 ? 1 : 0;
+    const shares sh = share_lines(r.h - fits, s->pools->n, s->pool_tensors != NULL);
+    const size_t first = first_drawn(s->pools, row, (size_t)sh.n);
+    const bool is_drawn = selected >= first && selected < first + (size_t)sh.n;
+    for (int i = 0, y = r.y, lanes = sh.lanes - (sh.lanes > 0 && is_drawn ? 1 : 0); i < sh.n; i++) {
         const tide_pool *p = &s->pools->items[first + (size_t)i];
-        const tide_trace_pool_column *c = columns_of(s, p);
-        const tide_tui_rect band = {curve.x, y, curve.w, lines};
         const bool is_selected = first + (size_t)i == selected;
-        y += lines;
-        if (c == NULL) continue;
-        const uint64_t top = top_of(c, s->pool_history->n_columns);
-        for (int x = 0; x < band.w && (size_t)x < s->pool_history->n_columns; x++) draw_column(v, band, x, &c[x], top);
-        draw_marks(v, band, p);
-        tide_tui_draw_time_lines(v, band);
-        draw_cursor(v, band);
-        label_band(v, band, p, c, is_selected);
-        if (!is_selected || fits == 0) continue;
-        draw_fits(v, (tide_tui_rect){curve.x, y, curve.w, 1}, c);
+        y = draw_band(v, (tide_tui_rect){curve.x, y, curve.w, sh.lines + (i < sh.n_with_one_more)}, p, is_selected);
+        if (sh.lanes > 0 && (is_selected || lanes-- > 0)) draw_lane(v, (tide_tui_rect){curve.x, y++, curve.w, 1}, p);
+        if (!is_selected || fits == 0 || columns_of(s, p) == NULL) continue;
+        draw_fits(v, (tide_tui_rect){curve.x, y, curve.w, 1}, columns_of(s, p));
         y++;
     }
 }

@@ -282,13 +282,21 @@ static void draw_leaks(const tide_tui_view *v, const tide_tui_pools_parts *parts
         tide_tui_draw_table_of(v, parts->leaks, &list.t);
 }
 
-/// Bands have the lines that the two tables do not need, up to four for each pool; one for each where they are short.
+static bool has_lanes(const tide_tui_scene *s) { return s->pool_tensors != NULL && s->pool_tensors->n > 0; }
+
+/// A colouring plan gives the lines of leaks, of which it has none, to the names of its tensors.
+static bool has_leaks(const tide_tui_scene *s) { return s->a->is_trace || !has_lanes(s); }
+
+/// Bands have the lines that the two tables do not need, up to four for each pool and one for its tensors; one for each
+/// where they are short.
 static void put_bands(const tide_tui_scene *s, tide_tui_pools_parts *parts, bool has_request, int *left) {
-    const int n = s->pools->n > 64 ? 64 : (int)s->pools->n, n_leaks = s->leaks != NULL && s->leaks->n > 0 ? 3 : 2;
+    const int n = s->pools->n > 64 ? 64 : (int)s->pools->n, most_rows = has_lanes(s) ? 3 : 6;
+    const int n_leaks = s->leaks != NULL && s->leaks->n > 0 ? 3 : has_leaks(s) ? 2 : 0;
     if (n == 0 || s->layout->panes[TIDE_TUI_PANE_CURVE].w <= 0) return;
-    const int rows = 1 + (n < 6 ? n : 6);
+    const int rows = 1 + (n < most_rows ? n : most_rows);
+    const int most = (4 + (has_lanes(s) ? 1 : 0)) * n + (has_request ? 1 : 0);
     int h = *left - rows - n_leaks;
-    if (h > 4 * n + (has_request ? 1 : 0)) h = 4 * n + (has_request ? 1 : 0);
+    if (h > most) h = most;
     if (h < 1) h = *left - 2 > n ? n : 0; // rather than leaks
     parts->bands.h = h;
     *left -= h;
@@ -316,7 +324,7 @@ tide_tui_pools_parts tide_tui_pools_divide(const tide_tui_scene *s, tide_tui_rec
     if (leaks_h < want_leaks && leaks_h < left / 2) leaks_h = want_leaks < left / 2 ? want_leaks : left / 2;
     if (left < 6)
         leaks_h = n_leaks > 0 && s->state->pane_row[TIDE_TUI_PANE_POOLS] >= s->pools->n ? left : left - want_pools;
-    if (leaks_h < 2) leaks_h = 0;
+    if (leaks_h < 2 || !has_leaks(s)) leaks_h = 0;
     parts.pools = (tide_tui_rect){body.x, y, body.w, left - leaks_h};
     y += left - leaks_h;
     if (parts.bands.h > 0) {

@@ -8,7 +8,8 @@
 //     rows.c       rows: requested, settled; those on the screen with their spans; matches of the search
 //     map.c        addresses over time
 //     selection.c  the selected item and its neighbours
-//     lists.c      live set, explanation, pools, leaks, comparison, advice, what steps make and free
+//     pools.c      pools at the cursor and over time, leaks
+//     lists.c      live set, explanation, comparison, advice, what steps make and free
 #include "core/base/host_alloc.h"
 #include "tui/scene/scene_parts.h"
 

@@ -89,6 +89,7 @@ typedef struct tide_tui_scene {
     const tide_pool_history *pool_history; ///< in the columns of the curve's pane; NULL: not known yet
     const tide_pool_request
         *pool_request; ///< of the selected pool at the cursor; NULL: none was asked, or not known yet
+    const tide_pool_tensors *pool_tensors; ///< of a colouring plan; NULL: there is none, or not known yet
     const tide_leaks *leaks;
     const tide_diff *diff;
     const tide_edit_advice *advice; ///< [n_advice]

@@ -298,6 +298,7 @@ size_t tide_tui_sheets_of(const tide_tui_scene *s, tide_tui_pane pane, tide_tui_
     case TIDE_TUI_PANE_POOLS:
         out[n++] = tide_table_of_pools(&view, s->pools);
         out[n++] = tide_table_of_leaks(&view, s->leaks);
+        out[n++] = tide_table_of_pool_tensors(&view, s->pool_tensors);
         return n;
     case TIDE_TUI_PANE_EXPLAIN:
         out[n++] = tide_table_of_parts(&view, s->explanation);

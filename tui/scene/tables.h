@@ -10,7 +10,7 @@
 //     map         rows (regions of addresses)
 //     table       rows
 //     operators   rows
-//     pools       rows, leaks
+//     pools       rows, leaks, tensors (of a colouring plan)
 //     explain     parts, by_owner, by_kind, live, without, ways
 //     compare     rows, by_owner, by_kind
 //     whatif      advice, edits
