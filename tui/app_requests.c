@@ -188,8 +188,10 @@ static void take_file(tide_tui_app *app, const tide__query_result *result) {
     q->subject = NULL;
     app->st.n_edits = 0; // they made the B that goes now
     set_own_b(app, b, false);
-    app->st.preset = TIDE_TUI_PRESET_COMPARISON;
-    app->st.focus = TIDE_TUI_PANE_COMPARE;
+    if (app->st.preset != TIDE_TUI_PRESET_ALLOCATORS) { // there the pools of both stand beside each other
+        app->st.preset = TIDE_TUI_PRESET_COMPARISON;
+        app->st.focus = TIDE_TUI_PANE_COMPARE;
+    }
     tide_tui_say(&app->st, false, "B is %s", tide_subject_get_facts(b)->title);
 }
 

@@ -150,6 +150,36 @@ class Output(Case):
             self.assertIn(says, self.once(self.plan, "--view", 4, size=size))
         self.assertEqual(self.json("tui", UNET, "--pane", "pools")["tensors"], [])
 
+    def test_pools_of_two(self):
+        """A and B pool by pool: B's figures are those of B looked at alone, whatever the two are."""
+        other = self.dir / "search.json"
+        naive = self.dir / "naive.db"
+        self.ok("plan", UNET, "--strategy", "greedy_color", "-o", self.plan)
+        self.ok("plan", UNET, "-o", other)
+        self.ok("run", UNET, "-n", 2, "-o", self.trace)
+        self.ok("run", "--naive", "--allocator", "stream_caching", UNET, "-n", 2, "-o", naive)
+        at = ["--command", "goto 5"]
+        both = self.json("tui", self.plan, other, "--pane", "pools", *at)
+        alone = self.json("tui", other, "--pane", "pools", *at)
+        self.assertEqual(both["b_rows"], alone["rows"])
+        self.assertEqual([row for row in both["rows"] if row["reserved_bytes"] > 0],
+                         self.json("tui", self.plan, "--pane", "pools", *at)["rows"])
+        self.assertNotIn("b_rows", alone)
+        same = self.json("tui", naive, naive, "--pane", "pools")
+        self.assertEqual(same["rows"], same["b_rows"])
+        for files, says in (([self.plan, other], ["B - A: -1.38 MiB reserved", "  A pool 0", "> B buffer"]),
+                            ([naive, self.trace], ["stream_caching / cpu Workspace", "> B cpu"]),
+                            ([self.plan, self.trace], ["pool 0", "B at "]), ([naive, naive], ["B - A: 0 B reserved"])):
+            for size in ("40x20", "80x24", "120x40", "220x60"):
+                frame = self.once(*files, "--view", 4, size=size)
+                if size == "120x40":
+                    for words in says:
+                        self.assertIn(words, frame, files)
+        # another file as B in that view: it stays there
+        frame = self.once(self.plan, "--view", 4, "--command", f"compare {other}", size="120x40")
+        self.assertIn("POOLS: A and B at step", frame)
+        self.assertIn("COMPARE: A at", self.once(self.plan, "--command", f"compare {other}", size="120x40"))
+
     def test_capacity(self):
         self.assertIn("400", self.once(LENET, "--capacity", "400KiB"))
         self.assertEqual(self.once(LENET, "--capacity", "400KiB"), self.once(LENET, "--budget", "400KiB"))

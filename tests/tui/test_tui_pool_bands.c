@@ -2,6 +2,7 @@
 //
 // Pools over time in view 4: what is cached is seen in a band of one line too; the tensors that pass through the pools
 // of a colouring plan; the pools of A beside those of B.
+#include "analysis/table.h"
 #include "tests/tui/view_fixture.h"
 
 /// The lifetimes of the small plan, placed by another strategy.
@@ -29,11 +30,11 @@ static void line_at(const view *v, int y, char *buf, size_t buf_bytes) {
     buf[n] = 0;
 }
 
-/// The line of the pane, below its heading, that has both texts; -1: none.
+/// The first line of the pane that has both texts; -1: none.
 static int line_with(const view *v, const char *text, const char *other) {
     const tide_tui_rect r = v->app->layout.panes[TIDE_TUI_PANE_POOLS];
     char line[512];
-    for (int y = r.y + 1; y < r.y + r.h; y++) {
+    for (int y = r.y; y < r.y + r.h; y++) {
         line_at(v, y, line, sizeof line);
         if (strstr(line, text) != NULL && strstr(line, other) != NULL) return y;
     }
@@ -160,12 +161,200 @@ static void plans_of_offsets_have_none(void **state) {
     view_close(&v);
 }
 
+// ---- A and B ----
+
+/// What a side holds at a step, asked of the subject itself.
+static void ask(tide_subject *s, int64_t step, tide_pools *out) {
+    tide_error err = TIDE_ERROR_INIT;
+    assert_tide_ok(tide_pools_at(s, (tide_moment){step, 0}, 0, 7, NULL, out, &err), &err);
+}
+
+static const tide_pool *named(const tide_pools *pools, const char *name) {
+    for (size_t i = 0; i < pools->n; i++)
+        if (strcmp(pools->items[i].name, name) == 0) return &pools->items[i];
+    return NULL;
+}
+
+static void say(const tide_pool *p, char *buf, size_t buf_bytes) {
+    if (p != NULL)
+        tide_format_bytes(p->active_bytes, buf, buf_bytes);
+    else
+        snprintf(buf, buf_bytes, "-");
+}
+
+/// At every step each row has what A and B hold there, and the difference.
+static void check_rows(view *v, int64_t step) {
+    tide_pools a, b;
+    ask(v->a, step, &a);
+    ask(v->b, step, &b);
+    const tide_tui_scene *s = &v->app->scene;
+    size_t n_b = 0;
+    for (size_t i = 0; i < s->pools->n; i++) {
+        const char *name = s->pools->items[i].name;
+        const tide_pool *of_a = named(&a, name), *of_b = named(&b, name);
+        char begin[40], used_a[32], used_b[32], change[32];
+        say(of_a, used_a, sizeof used_a);
+        say(of_b, used_b, sizeof used_b);
+        tide_format_change(of_a != NULL ? of_a->active_bytes : 0, of_b != NULL ? of_b->active_bytes : 0, change,
+                           sizeof change);
+        snprintf(begin, sizeof begin, "> %s ", name);
+        v->app->st.pane_row[TIDE_TUI_PANE_POOLS] = i;
+        draw(v);
+        const int y = line_with(v, begin, used_a);
+        assert_true(y > 0);
+        char line[512], words[3][32] = {"", "", ""};
+        line_at(v, y, line, sizeof line);
+        // the last three figures of the line
+        char *end = line + strlen(line);
+        for (int k = 2; k >= 0; k--) {
+            while (end > line && end[-1] == ' ') *--end = 0;
+            char *at = end;
+            while (at > line && !(at[-1] == ' ' && at[-2] == ' ')) at--;
+            snprintf(words[k], sizeof words[k], "%.31s", at);
+            *(end = at) = 0;
+        }
+        assert_string_equal(words[0], used_a);
+        assert_string_equal(words[1], used_b);
+        assert_string_equal(words[2], change);
+        n_b += of_b != NULL;
+    }
+    assert_int_equal(n_b, b.n); // none of B is left out
+    v->app->st.pane_row[TIDE_TUI_PANE_POOLS] = 0;
+    draw(v);
+    tide_pools_deinit(&a);
+    tide_pools_deinit(&b);
+}
+
+static void both_sides_at_every_step(void **state) {
+    (void)state;
+    static const char *const others[] = {"greedy_by_size", "greedy_color_best", "greedy_color"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        view v;
+        open_plans(&v, plan_by("greedy_color", 262144), plan_by(others[i], 131072), 130, 60);
+        for (int step = 0; step < 8; step++) {
+            char line[16];
+            snprintf(line, sizeof line, "goto %d", step);
+            view_do(&v, line);
+            draw(&v);
+            assert_non_null(v.app->scene.b_pools);
+            check_rows(&v, step);
+        }
+        must_have(&v, i == 0 ? "  A pool 0 " : "> A pool 0 ", ""); // and over time
+        must_have(&v, i == 0 ? "> B buffer" : "> B pool 0", "");
+        view_close(&v);
+    }
+}
+
+/// The bands of both stand in the same columns: what B uses in a column is what its own history says there.
+static void bands_have_one_axis_and_one_scale(void **state) {
+    (void)state;
+    view v;
+    tide_error err = TIDE_ERROR_INIT;
+    tide_pool_history own;
+    open_plans(&v, plan_by("greedy_color", 262144), plan_by("greedy_color", 131072), 120, 60);
+    const tide_tui_scene *s = &v.app->scene;
+    assert_non_null(s->b_pool_history);
+    assert_tide_ok(tide_pools_over(v.b, 0, 8, s->b_pool_history->n_columns, NULL, &own, &err), &err);
+    assert_int_equal(own.n_columns, s->pool_history->n_columns);
+    assert_memory_equal(own.columns, s->b_pool_history->columns, own.n_pools * own.n_columns * sizeof *own.columns);
+    tide_pool_history_deinit(&own);
+    // A's pool 0 has 256 KiB, B's 192 KiB: at step 0 both hold 192 KiB, and are drawn as high.
+    const int x = v.app->layout.panes[TIDE_TUI_PANE_CURVE].x, a = line_with(&v, "> A pool 0", "256.00 KiB"),
+              b = line_with(&v, "> B pool 0", "192.00 KiB");
+    assert_true(a > 0 && b > a);
+    assert_true(b - a >= 3);
+    for (int y = 0; y < b - a; y++) {
+        const uint32_t of_a = tide_tui_get(&v.app->grid, x, a + y).glyph,
+                       of_b = tide_tui_get(&v.app->grid, x, b + y).glyph;
+        const bool a_is_used = of_a != v.app->glyphs->spike && of_a != ' ';
+        const bool b_is_used = of_b != v.app->glyphs->spike && of_b != ' ';
+        assert_int_equal(a_is_used, b_is_used);
+    }
+    view_close(&v);
+}
+
+static void a_file_beside_itself_differs_in_nothing(void **state) {
+    (void)state;
+    view v;
+    open_plans(&v, plan_by("greedy_color", 262144), plan_by("greedy_color", 262144), 120, 40);
+    must_have(&v, "B - A 0 B reserved", "");
+    assert_int_equal(v.app->scene.pools->n, v.app->scene.b_pools->n);
+    for (size_t i = 0; i < v.app->scene.pools->n; i++) {
+        const tide_pool *a = &v.app->scene.pools->items[i], *b = v.app->scene.pool_of_b[i];
+        assert_non_null(b);
+        assert_string_equal(a->name, b->name);
+        assert_int_equal(a->active_bytes, b->active_bytes);
+    }
+    view_close(&v);
+}
+
+/// A plan in which nothing has a place.
+static tide_memory_plan *plan_of_nothing(void) {
+    tide_error err = TIDE_ERROR_INIT;
+    tide_lifetimes lt = {.model = tide_host_strdup("nothing"), .n_steps = 8};
+    const tide_strategy *strategy = NULL;
+    tide_memory_plan *plan = NULL;
+    assert_tide_ok(tide_strategy_find("greedy_by_size", &strategy, &err), &err);
+    assert_tide_ok(tide_plan_make(&lt, strategy, NULL, &plan, &err), &err);
+    tide_lifetimes_deinit(&lt);
+    return plan;
+}
+
+static void one_side_without_pools(void **state) {
+    (void)state;
+    static const int sizes[][2] = {{40, 20}, {80, 24}, {120, 40}};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        view v;
+        open_plans(&v, plan_by("greedy_color", 262144), plan_of_nothing(), sizes[i][0], sizes[i][1]);
+        must_have(&v, "B holds nothing", "");
+        must_have(&v, "> pool 0", "");
+        view_close(&v);
+        open_plans(&v, plan_of_nothing(), plan_by("greedy_color", 262144), sizes[i][0], sizes[i][1]);
+        must_have(&v, "> pool 0", "");
+        for (const char *keys = "jjjjkG<or"; *keys != 0; keys++) { // rows that B alone has can be gone through
+            char key[2] = {*keys, 0};
+            view_keys(&v, key);
+        }
+        view_do(&v, "request 1KiB");
+        assert_string_equal(v.app->scene.error[TIDE_TUI_PANE_POOLS], "");
+        view_do(&v, "goto fragmented");
+        view_do(&v, "sort pools active");
+        draw(&v);
+        view_close(&v);
+    }
+}
+
+static void both_sides_at_every_size(void **state) {
+    (void)state;
+    for (int w = 40; w <= 240; w += 11) {
+        for (int h = 16; h <= 60; h += 4) {
+            view v;
+            open_plans(&v, plan_by("greedy_color", 262144), plan_by("greedy_by_size", 262144), w, h);
+            const size_t n = v.app->scene.pools->n;
+            for (size_t row = 0; row < n; row++) {
+                char want[40];
+                snprintf(want, sizeof want, "> %s", v.app->scene.pools->items[row].name);
+                v.app->st.focus = TIDE_TUI_PANE_POOLS;
+                v.app->st.pane_row[TIDE_TUI_PANE_POOLS] = row;
+                draw(&v);
+                must_have(&v, want, "");
+            }
+            view_close(&v);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(what_is_cached_is_seen_in_one_line),
         tide_unit_test(lanes_name_the_tensors),
         tide_unit_test(lanes_at_every_size),
         tide_unit_test(plans_of_offsets_have_none),
+        tide_unit_test(both_sides_at_every_step),
+        tide_unit_test(bands_have_one_axis_and_one_scale),
+        tide_unit_test(a_file_beside_itself_differs_in_nothing),
+        tide_unit_test(one_side_without_pools),
+        tide_unit_test(both_sides_at_every_size),
     };
     return cmocka_run_group_tests_name("tui_pool_bands", tests, NULL, NULL);
 }

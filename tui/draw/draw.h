@@ -50,6 +50,11 @@ void tide_tui_draw_pool_bands(const tide_tui_view *v, tide_tui_rect r);
 void tide_tui_say_growth(const tide_tui_scene *s, char *buf, size_t buf_bytes);
 /// Whether the selected pool would serve the request; "": none was asked.
 void tide_tui_say_request(const tide_tui_scene *s, char *buf, size_t buf_bytes);
+// Where there is a B: columns for its pools beside those of A, what both hold (form 1: the difference alone), and the
+// pool of A in a row, NULL: B alone has it.
+void tide_tui_columns_of_both(tide_tui_list_table *out);
+void tide_tui_say_both(const tide_tui_scene *s, int form, char *buf, size_t buf_bytes);
+const tide_pool *tide_tui_pool_of_a(const tide_tui_scene *s, size_t row);
 tide_tui_pools_parts tide_tui_pools_divide(const tide_tui_scene *s, tide_tui_rect body);
 
 /// COMPARE: totals, the waterfall, the table of changes.

@@ -37,6 +37,8 @@ const char *tide_tui_step_name(const tide_subject_facts *f, int64_t t);
 const char *tide_tui_item_name(const tide_tui_scene *s, uint32_t item, char *buf, size_t buf_bytes);
 /// The name, or "(unnamed)".
 const char *tide_tui_named(const char *name);
+/// The name of a pool, with its kind where another one has that name: one allocator can serve several kinds.
+void tide_tui_say_pool(const tide_tui_scene *s, size_t row, char *buf, size_t buf_bytes);
 /// The first key of an action, "" without one.
 char *tide_tui_key_of(tide_tui_action action, char *buf, size_t buf_bytes);
 

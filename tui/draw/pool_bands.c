@@ -5,6 +5,7 @@
 //     stream_caching    22 MiB      + :::::::::::::::::::::::  +: it took memory there (-: gave back)
 //     Workspace  83 % fragmented   ###::####:::::####::::::::  # used, : cached
 //     largest free, 64 MiB fits         ____....____......       _ in all of the column, . in a part of it
+//     A pool 0 …, B pool 0 …           where there is a B: the bands of both on one scale, A above B
 //     12 tensors +left over   up3.out 2.00M+0, [relu1.out 512K+1.50M], +10 more     of a colouring plan: the largest
 //                                                      first; in brackets the one that is there at the cursor
 #include <inttypes.h>
@@ -17,15 +18,25 @@
 
 enum { MOST_LINES = 4 }; ///< of a band
 
-static const tide_trace_pool_column *columns_of(const tide_tui_scene *s, const tide_pool *p) {
-    const tide_pool_history *h = s->pool_history;
-    return h != NULL && p->number < h->n_pools ? &h->columns[p->number * h->n_columns] : NULL;
+/// A pool of A or of B with what it is over time.
+typedef struct band {
+    const tide_pool *pool;      ///< NULL: that side has none
+    const tide_pool_history *h; ///< NULL: not known yet
+    tide_tui_window window;     ///< of its axis
+    const tide_pool *other;     ///< of B: the one of A, NULL: none
+    const char *side;           ///< "A ", "B "; "": there is no B
+    uint64_t top;               ///< of the scale, which both sides share
+} band;
+
+static const tide_trace_pool_column *columns_of(const tide_pool_history *h, const tide_pool *p) {
+    return p != NULL && h != NULL && p->number < h->n_pools ? &h->columns[p->number * h->n_columns] : NULL;
 }
 
 /// The highest that the band has to show.
-static uint64_t top_of(const tide_trace_pool_column *c, size_t n) {
+static uint64_t top_of(const band *b) {
+    const tide_trace_pool_column *c = columns_of(b->h, b->pool);
     uint64_t top = 0;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; c != NULL && i < b->h->n_columns; i++)
         if (c[i].reserved_bytes > top) top = c[i].reserved_bytes;
     return top;
 }
@@ -58,12 +69,12 @@ static void draw_column(const tide_tui_view *v, tide_tui_rect r, int x, const ti
     }
 }
 
-static void draw_marks(const tide_tui_view *v, tide_tui_rect r, const tide_pool *p) {
-    const tide_pool_history *h = v->scene->pool_history;
+static void draw_marks(const tide_tui_view *v, tide_tui_rect r, const band *b) {
+    const tide_pool_history *h = b->h;
     for (size_t i = 0; r.h > 1 && i < h->n_marks; i++) {
         const tide_pool_mark *m = &h->marks[i];
-        if (m->pool != p->number) continue;
-        const int x = tide_tui_column_of(v->scene->state->window, r.w, m->t);
+        if (m->pool != b->pool->number) continue;
+        const int x = tide_tui_column_of(b->window, r.w, m->t);
         if (x < 0 || x >= r.w) continue;
         const bool both = tide_tui_get(v->grid, r.x + x, r.y).role == TIDE_TUI_ROLE_MARK &&
                           tide_tui_get(v->grid, r.x + x, r.y).glyph != (uint32_t)(m->is_growth ? '+' : '-');
@@ -80,20 +91,34 @@ static void draw_cursor(const tide_tui_view *v, tide_tui_rect r) {
 }
 
 /// The column that the cursor is in; NULL: none.
-static const tide_trace_pool_column *at_cursor(const tide_tui_scene *s, const tide_trace_pool_column *c) {
-    const int x = tide_tui_column_of(s->state->window, (int)s->pool_history->n_columns, s->state->cursor);
-    return x >= 0 && x < (int)s->pool_history->n_columns ? &c[x] : NULL;
+static const tide_trace_pool_column *at_cursor(const tide_tui_scene *s, const band *b) {
+    const tide_trace_pool_column *c = columns_of(b->h, b->pool);
+    const int x = c != NULL ? tide_tui_column_of(s->state->window, (int)b->h->n_columns, s->state->cursor) : -1;
+    return x >= 0 && x < (int)b->h->n_columns ? &c[x] : NULL;
 }
 
-static void label_band(const tide_tui_view *v, tide_tui_rect r, const tide_pool *p, const tide_trace_pool_column *c,
-                       bool is_selected) {
+/// The second line of a label: the kind; of B what it uses more than A at the cursor.
+static void say_second(const tide_tui_scene *s, const band *b, char *buf, size_t buf_bytes) {
+    const tide_trace_pool_column *now = at_cursor(s, b);
+    const char *kind = tide_memory_kind_name(b->pool->kind);
+    char change[TIDE_TUI_WORD];
+    if (b->other != NULL)
+        snprintf(buf, buf_bytes, "  B - A %s",
+                 tide_tui_change(b->other->active_bytes, b->pool->active_bytes, change, sizeof change));
+    else if (now != NULL && now->fragmentation >= 0)
+        snprintf(buf, buf_bytes, "  %s, %.0f %% fragmented", kind, 100 * (double)now->fragmentation);
+    else
+        snprintf(buf, buf_bytes, "  %s", kind);
+}
+
+static void label_band(const tide_tui_view *v, tide_tui_rect r, const band *b, bool is_selected) {
     const tide_tui_scene *s = v->scene;
-    const tide_trace_pool_column *now = at_cursor(s, c);
+    const tide_pool *p = b->pool;
     const int w = s->layout->labels.w - 1;
     char text[96], size[TIDE_TUI_WORD], context[24] = "";
     const char *kind = r.h < 2 ? tide_memory_kind_name(p->kind) : ""; // there is a line for it else
     if (p->context > 0) snprintf(context, sizeof context, " #%" PRIu32, p->context);
-    snprintf(text, sizeof text, "%s%.40s%s%s%s", is_selected ? "> " : "  ", tide_tui_named(p->name), context,
+    snprintf(text, sizeof text, "%s%s%.40s%s%s%s", is_selected ? "> " : "  ", b->side, tide_tui_named(p->name), context,
              *kind != 0 && !p->is_planned ? " " : "", p->is_planned ? "" : kind);
     const int used =
         tide_tui_text(v, 0, r.y, w, text, TIDE_TUI_CUT_MIDDLE, is_selected ? TIDE_TUI_ROLE_TEXT : TIDE_TUI_ROLE_DIM);
@@ -101,11 +126,7 @@ static void label_band(const tide_tui_view *v, tide_tui_rect r, const tide_pool 
     const int size_w = tide_tui_text_width(v->glyphs, size);
     if (used + 1 + size_w <= w) tide_tui_text(v, w - size_w, r.y, size_w, size, TIDE_TUI_CUT_END, TIDE_TUI_ROLE_DIM);
     if (r.h < 2) return;
-    if (now != NULL && now->fragmentation >= 0)
-        snprintf(text, sizeof text, "  %s, %.0f %% fragmented", tide_memory_kind_name(p->kind),
-                 100 * (double)now->fragmentation);
-    else
-        snprintf(text, sizeof text, "  %s", tide_memory_kind_name(p->kind));
+    say_second(s, b, text, sizeof text);
     tide_tui_text(v, 0, r.y + 1, w, text, TIDE_TUI_CUT_END, TIDE_TUI_ROLE_DIM);
 }
 
@@ -122,12 +143,6 @@ static void draw_fits(const tide_tui_view *v, tide_tui_rect r, const tide_trace_
         const bool always = k->least_free_bytes != TIDE_UNKNOWN_BYTES && k->least_free_bytes >= bytes;
         tide_tui_put(v->grid, r.x + x, r.y, always ? v->glyphs->full : '.', TIDE_TUI_ROLE_GOOD);
     }
-}
-
-/// The first pool that is drawn, so that the selected one is.
-static size_t first_drawn(const tide_pools *pools, size_t row, size_t n) {
-    if (row >= pools->n || row < n) return 0;
-    return row - n + 1;
 }
 
 // ---- what passes through a pool ----
@@ -205,36 +220,72 @@ static void draw_lane(const tide_tui_view *v, tide_tui_rect r, const tide_pool *
 
 // ---- all of them ----
 
+/// The band of a row on one side.
+static band band_of(const tide_tui_scene *s, size_t row, bool is_b) {
+    const tide_pool *a = tide_tui_pool_of_a(s, row);
+    const bool has_b = s->b_pools != NULL;
+    if (!is_b) return (band){a, s->pool_history, s->state->window, NULL, has_b ? "A " : "", 0};
+    return (band){has_b ? s->pool_of_b[row] : NULL, s->b_pool_history, s->b_window, a, "B ", 0};
+}
+
+static int n_bands_of(const tide_tui_scene *s, size_t row) {
+    return (band_of(s, row, false).pool != NULL) + (band_of(s, row, true).pool != NULL);
+}
+
 /// How lines are shared: one for each band, then one each for the tensors of the selected pool and of others from the
 /// first on, then more for bands.
 typedef struct shares {
-    int n;     ///< pools that are drawn
-    int lanes; ///< of them have a line for their tensors
-    int lines; ///< of a band
+    size_t first, end; ///< rows that are drawn
+    int lanes;         ///< of them have a line for their tensors
+    int lines;         ///< of a band
     int n_with_one_more;
 } shares;
 
-static shares share_lines(int room, size_t n_pools, bool has_lanes) {
-    const int bands = has_lanes && room >= 2 ? room - 1 : room;
-    shares out = {.n = n_pools < (size_t)bands ? (int)n_pools : bands, .lines = 1};
-    if (has_lanes) out.lanes = room - out.n < out.n ? room - out.n : out.n;
-    const int left = room - out.n - out.lanes, each = left / out.n;
+/// Rows from `first` on for whose bands there is room: [first, end). @return their bands
+static int rows_from(const tide_tui_scene *s, size_t first, int room, size_t *end) {
+    int n = 0;
+    for (*end = first; *end < s->pools->n && n + n_bands_of(s, *end) <= room; ++*end) n += n_bands_of(s, *end);
+    return n;
+}
+
+/// `room` is 1 at least, and the selected row is drawn if it has room alone.
+static shares share_lines(const tide_tui_scene *s, size_t selected, int room) {
+    shares out = {.lines = 1};
+    const bool has_lanes = s->pool_tensors != NULL && room > n_bands_of(s, selected);
+    int n = rows_from(s, 0, room - has_lanes, &out.end);
+    while (selected >= out.end && out.first < selected) n = rows_from(s, ++out.first, room - has_lanes, &out.end);
+    const int n_rows = (int)(out.end - out.first);
+    if (n == 0) return out;
+    if (has_lanes) out.lanes = room - n < n_rows ? room - n : n_rows;
+    const int left = room - n - out.lanes, each = left / n;
     out.lines += each < MOST_LINES - 1 ? each : MOST_LINES - 1;
-    out.n_with_one_more = out.lines < MOST_LINES ? left - each * out.n : 0;
+    out.n_with_one_more = out.lines < MOST_LINES ? left - each * n : 0;
     return out;
 }
 
-/// @return the line behind it
-static int draw_band(const tide_tui_view *v, tide_tui_rect r, const tide_pool *p, bool is_selected) {
-    const tide_trace_pool_column *c = columns_of(v->scene, p);
-    if (c == NULL) return r.y + r.h;
-    const uint64_t top = top_of(c, v->scene->pool_history->n_columns);
-    for (int x = 0; x < r.w && (size_t)x < v->scene->pool_history->n_columns; x++) draw_column(v, r, x, c, top);
-    draw_marks(v, r, p);
+static void draw_band(const tide_tui_view *v, tide_tui_rect r, const band *b, bool is_selected) {
+    const tide_trace_pool_column *c = columns_of(b->h, b->pool);
+    if (c == NULL) return;
+    for (int x = 0; x < r.w && (size_t)x < b->h->n_columns; x++) draw_column(v, r, x, c, b->top);
+    draw_marks(v, r, b);
     tide_tui_draw_time_lines(v, r);
     draw_cursor(v, r);
-    label_band(v, r, p, c, is_selected);
-    return r.y + r.h;
+    label_band(v, r, b, is_selected);
+}
+
+/// The bands of a row, A above B. @return the line behind them
+static int draw_row(const tide_tui_view *v, tide_tui_rect r, size_t row, bool is_selected, int *n_with_one_more) {
+    band sides[2] = {band_of(v->scene, row, false), band_of(v->scene, row, true)};
+    const uint64_t a = top_of(&sides[0]), b = top_of(&sides[1]);
+    for (int i = 0; i < 2; i++) {
+        if (sides[i].pool == NULL) continue;
+        sides[i].top = a > b ? a : b;
+        const int h = r.h + (*n_with_one_more > 0);
+        *n_with_one_more -= 1;
+        draw_band(v, (tide_tui_rect){r.x, r.y, r.w, h}, &sides[i], is_selected);
+        r.y += h;
+    }
+    return r.y;
 }
 
 void tide_tui_draw_pool_bands(const tide_tui_view *v, tide_tui_rect r) {
@@ -243,16 +294,19 @@ void tide_tui_draw_pool_bands(const tide_tui_view *v, tide_tui_rect r) {
     if (r.h <= 0 || s->pool_history == NULL || s->pools == NULL || s->pools->n == 0) return;
     const size_t row = tide_tui_scene_row(s, TIDE_TUI_PANE_POOLS), selected = row < s->pools->n ? row : 0;
     const int fits = s->state->request_bytes > 0 && r.h > 1 ? 1 : 0;
-    const shares sh = share_lines(r.h - fits, s->pools->n, s->pool_tensors != NULL);
-    const size_t first = first_drawn(s->pools, row, (size_t)sh.n);
-    const bool is_drawn = selected >= first && selected < first + (size_t)sh.n;
-    for (int i = 0, y = r.y, lanes = sh.lanes - (sh.lanes > 0 && is_drawn ? 1 : 0); i < sh.n; i++) {
-        const tide_pool *p = &s->pools->items[first + (size_t)i];
-        const bool is_selected = first + (size_t)i == selected;
-        y = draw_band(v, (tide_tui_rect){curve.x, y, curve.w, sh.lines + (i < sh.n_with_one_more)}, p, is_selected);
-        if (sh.lanes > 0 && (is_selected || lanes-- > 0)) draw_lane(v, (tide_tui_rect){curve.x, y++, curve.w, 1}, p);
-        if (!is_selected || fits == 0 || columns_of(s, p) == NULL) continue;
-        draw_fits(v, (tide_tui_rect){curve.x, y, curve.w, 1}, columns_of(s, p));
+    const shares sh = share_lines(s, selected, r.h - fits);
+    const bool has_own = sh.lanes > 0 && s->pools->items[selected].colour < s->pool_tensors->n_pools;
+    const bool is_drawn = selected >= sh.first && selected < sh.end;
+    int y = r.y, lanes = sh.lanes - (has_own && is_drawn ? 1 : 0), n_with_one_more = sh.n_with_one_more;
+    for (size_t i = sh.first; i < sh.end; i++) {
+        const tide_pool *p = &s->pools->items[i];
+        const tide_trace_pool_column *c = columns_of(s->pool_history, p);
+        const bool is_selected = i == selected;
+        y = draw_row(v, (tide_tui_rect){curve.x, y, curve.w, sh.lines}, i, is_selected, &n_with_one_more);
+        const bool has_lane = sh.lanes > 0 && p->colour < s->pool_tensors->n_pools;
+        if (has_lane && (is_selected || lanes-- > 0)) draw_lane(v, (tide_tui_rect){curve.x, y++, curve.w, 1}, p);
+        if (!is_selected || fits == 0 || c == NULL) continue;
+        draw_fits(v, (tide_tui_rect){curve.x, y, curve.w, 1}, c);
         y++;
     }
 }

@@ -48,20 +48,12 @@ static const tide_tui_column pool_columns[N_POOL_COLUMNS] = {
     [WASTED] = {.title = "wasted", .key = "wasted_bytes", .right = true, .rank = 10},
 };
 
-static bool is_one_of_several(const tide_pools *pools, size_t row) {
-    for (size_t i = 0; i < pools->n; i++)
-        if (i != row && strcmp(pools->items[i].name, pools->items[row].name) == 0) return true;
-    return false;
-}
-
 static tide_tui_role pool_cell(const void *ctx, size_t row, int column, char *buf, size_t buf_bytes) {
     const tide_tui_scene *s = ((const tide_tui_list_table *)ctx)->scene;
     const tide_pool *p = &s->pools->items[row];
     switch (column) {
     case POOL:
-        // One allocator can serve several kinds: its lines must be told apart where there is no room for the kind.
-        snprintf(buf, buf_bytes, is_one_of_several(s->pools, row) ? "%s %s" : "%s", tide_tui_named(p->name),
-                 tide_memory_kind_name(p->kind));
+        tide_tui_say_pool(s, row, buf, buf_bytes);
         break;
     case DEVICE:
         snprintf(buf, buf_bytes, "%s", p->device);
@@ -174,6 +166,14 @@ static void say_all(const tide_tui_view *v, tide_tui_rect r, char *buf, size_t b
         tide_tui_say_request(s, buf, buf_bytes);
         return;
     }
+    if (s->b_pools_error != NULL) {
+        snprintf(buf, buf_bytes, "The pools of B are not known: %s", s->b_pools_error);
+        return;
+    }
+    for (int form = 0; form < 2 && s->b_pools != NULL; form++) {
+        tide_tui_say_both(s, form, buf, buf_bytes);
+        if (form == 1 || tide_tui_text_width(v->glyphs, buf) <= r.w * r.h - (r.h > 1 ? 12 : 0)) return;
+    }
     for (int form = 0; form < 3; form++) {
         say_unused(s, form < 2, buf, buf_bytes);
         const size_t len = strlen(buf);
@@ -240,6 +240,7 @@ bool tide_tui_table_of_pools(const tide_tui_scene *s, tide_tui_rect body, tide_t
     out->t.columns = pool_columns;
     out->t.n_columns = N_POOL_COLUMNS;
     out->t.cell = pool_cell;
+    if (s->b_pools != NULL) tide_tui_columns_of_both(out);
     out->r = tide_tui_pools_divide(s, out->r).pools;
     return true;
 }
@@ -284,20 +285,23 @@ static void draw_leaks(const tide_tui_view *v, const tide_tui_pools_parts *parts
 
 static bool has_lanes(const tide_tui_scene *s) { return s->pool_tensors != NULL && s->pool_tensors->n > 0; }
 
-/// A colouring plan gives the lines of leaks, of which it has none, to the names of its tensors.
-static bool has_leaks(const tide_tui_scene *s) { return s->a->is_trace || !has_lanes(s); }
+/// A plan has none: beside a B, and where its pools name their tensors, their lines are needed.
+static bool has_leaks(const tide_tui_scene *s) { return s->a->is_trace || (!has_lanes(s) && s->b_pools == NULL); }
 
-/// Bands have the lines that the two tables do not need, up to four for each pool and one for its tensors; one for each
-/// where they are short.
+/// Bands have the lines that the two tables do not need, up to four for each and one for the tensors of each pool; one
+/// for each where they are short. The table has six rows, or three where the bands need the others.
 static void put_bands(const tide_tui_scene *s, tide_tui_pools_parts *parts, bool has_request, int *left) {
-    const int n = s->pools->n > 64 ? 64 : (int)s->pools->n, most_rows = has_lanes(s) ? 3 : 6;
+    const int n = s->pools->n > 64 ? 64 : (int)s->pools->n, sides = s->b_pools != NULL ? 2 : 1;
     const int n_leaks = s->leaks != NULL && s->leaks->n > 0 ? 3 : has_leaks(s) ? 2 : 0;
     if (n == 0 || s->layout->panes[TIDE_TUI_PANE_CURVE].w <= 0) return;
-    const int rows = 1 + (n < most_rows ? n : most_rows);
-    const int most = (4 + (has_lanes(s) ? 1 : 0)) * n + (has_request ? 1 : 0);
+    const int lanes = has_lanes(s) ? 1 : 0, request = has_request ? 1 : 0, least = (sides + lanes) * n + request;
+    const bool is_short = (lanes > 0 || sides > 1) && *left - 7 - n_leaks < least;
+    const int most_rows = is_short ? 3 : 6, rows = 1 + (n < most_rows ? n : most_rows);
+    const int most = (4 * sides + lanes) * n + request;
     int h = *left - rows - n_leaks;
     if (h > most) h = most;
     if (h < 1) h = *left - 2 > n ? n : 0; // rather than leaks
+    if (h < 2 && sides > 1) h = *left >= 6 ? 2 : 0;
     parts->bands.h = h;
     *left -= h;
 }
@@ -311,7 +315,8 @@ tide_tui_pools_parts tide_tui_pools_divide(const tide_tui_scene *s, tide_tui_rec
     const bool has_request = s->state->request_bytes > 0;
     if (left >= 7) {
         const bool has_marks = s->pool_history != NULL && s->pool_history->n_marks > 0;
-        const bool is_long = body.w < 100 || has_request || has_marks || most_wasted(s->pools) != SIZE_MAX;
+        const bool is_long =
+            body.w < 100 || has_request || has_marks || most_wasted(s->pools) != SIZE_MAX || s->b_pools != NULL;
         const int lines = is_long && left >= 9 ? 2 : 1;
         parts.sentence = (tide_tui_rect){body.x + 1, y, body.w - 2, lines};
         y += lines;
@@ -341,9 +346,12 @@ tide_tui_pools_parts tide_tui_pools_divide(const tide_tui_scene *s, tide_tui_rec
 void tide_tui_draw_pools(const tide_tui_view *v) {
     const tide_tui_scene *s = v->scene;
     char title[96], when[TIDE_TUI_WORD], size[TIDE_TUI_WORD], facts[96] = "", sentence[512];
-    snprintf(title, sizeof title, "allocators at %s",
+    snprintf(title, sizeof title, s->b_pools != NULL ? "A and B at %s" : "allocators at %s",
              tide_tui_when(s->a, s->pools != NULL ? s->pools->at.t : s->state->cursor, when, sizeof when));
-    if (s->pools != NULL)
+    if (s->pools != NULL && s->b_pools != NULL)
+        snprintf(facts, sizeof facts, "B - A %s reserved",
+                 tide_tui_change(s->pools->reserved_bytes, s->b_pools->reserved_bytes, size, sizeof size));
+    else if (s->pools != NULL)
         snprintf(facts, sizeof facts, "%s reserved", tide_tui_bytes(s->pools->reserved_bytes, size, sizeof size));
     const tide_tui_rect body = tide_tui_heading(v, TIDE_TUI_PANE_POOLS, title, facts);
     if (s->pools == NULL) {

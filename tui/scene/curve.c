@@ -94,18 +94,16 @@ static tide_status highest(tide__held_value *v, uint64_t key, tide_subject *s, t
 
 // ---- B beside A ----
 
-/// `t` of A's axis on the axis of B: both count from their begin; an axis of steps beside one of times is stretched to
-/// the same length.
-static int64_t on_axis_of(const tide_subject_facts *a, const tide_subject_facts *b, int64_t t) {
+int64_t tide__on_axis_of_b(const tide__frame *f, int64_t t) {
+    const tide_subject_facts *a = f->out->a, *b = f->out->b;
     const int64_t into = t - a->begin;
     if (a->axis == b->axis) return tide_tui_move_time(b->begin, into, INT64_MIN, INT64_MAX);
     const double share = (double)into / (double)(a->end - a->begin);
     return b->begin + (int64_t)(share * (double)(b->end - b->begin) + 0.5);
 }
 
-static tide_tui_window window_of_b(const tide__frame *f) {
-    tide_tui_window w = {on_axis_of(f->out->a, f->out->b, f->st->window.begin),
-                         on_axis_of(f->out->a, f->out->b, f->st->window.end)};
+tide_tui_window tide__window_of_b(const tide__frame *f) {
+    tide_tui_window w = {tide__on_axis_of_b(f, f->st->window.begin), tide__on_axis_of_b(f, f->st->window.end)};
     if (w.end <= w.begin) w.end = w.begin + 1;
     return w;
 }
@@ -115,7 +113,7 @@ static tide_status curve_of_b(tide__frame *f, size_t n) {
     const int kind = tide_tui_curve_kinds(f->st);
     if (f->st->b == NULL || f->st->b == f->st->a) return TIDE_OK;
     const uint64_t of_kind = tide__key(tide__key(0, cache->b_serial), (uint64_t)(int64_t)kind);
-    const tide_tui_window w = window_of_b(f);
+    const tide_tui_window w = tide__window_of_b(f);
     const uint64_t key = tide__key(tide__key(tide__key(of_kind, n), (uint64_t)w.begin), (uint64_t)w.end);
     const tide_curve_key of = curve_of(f->st->b, TIDE_CURVE_LIVE, kind);
     TIDE_TRY(columns(&cache->b_curve, key, f->st->b, of, w, n, f->err));

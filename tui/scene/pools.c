@@ -96,6 +96,7 @@ static tide_status request(tide__frame *f) {
     const tide_pools *pools = f->out->pools;
     if (f->st->request_bytes == 0 || pools == NULL || pools->n == 0) return TIDE_OK;
     const size_t row = f->st->pane_row[TIDE_TUI_PANE_POOLS], pool = pools->items[row < pools->n ? row : 0].number;
+    if (pool == SIZE_MAX) return TIDE_OK; // B alone has it
     uint64_t key = tide__key_moment(tide__key(tide__key(0, f->cache->a_serial), 'r'), tide_tui_now(f->st));
     key = tide__key(tide__key(key, pool), f->st->request_bytes);
     if (tide__query_is_needed(f->cache, TIDE__QUERY_POOL_REQUEST, key)) {
@@ -225,6 +226,7 @@ tide_status tide__scene_pools(tide__frame *f) {
     if (p == NULL && has_same_window(f)) p = tide__query_previous_result(f, TIDE__QUERY_POOLS, TIDE_TUI_PANE_POOLS);
     if (p != NULL) TIDE_TRY(show_pools(f, &p->pools));
     TIDE_TRY(history(f));
+    TIDE_TRY(tide__scene_pools_b(f));
     TIDE_TRY(request(f));
     TIDE_TRY(tensors(f));
     return leaks(f);

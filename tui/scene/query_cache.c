@@ -56,6 +56,8 @@ static void drop_caches(tide_tui_query_cache *cache) {
     tide_host_free(cache->spans);
     tide_host_free(cache->match_bits);
     tide_host_free(cache->cells);
+    tide_host_free(cache->pool_rows);
+    tide_host_free(cache->pools_of_b);
 }
 
 void tide_tui_query_cache_destroy(tide_tui_query_cache *cache) {

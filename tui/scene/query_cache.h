@@ -29,6 +29,8 @@ enum {
     TIDE__QUERY_POOL_HISTORY,
     TIDE__QUERY_POOL_REQUEST,
     TIDE__QUERY_POOL_TENSORS,
+    TIDE__QUERY_B_POOLS,
+    TIDE__QUERY_B_POOL_HISTORY,
     TIDE__QUERY_LEAKS,
     TIDE__QUERY_DIFF,
     TIDE__QUERY_SPACE,
@@ -137,6 +139,10 @@ struct tide_tui_query_cache {
     tide_pools pools;
     tide_leaks leaks;
     tide_diff diff;
+    tide_pools pools_and_b; ///< its items are pool_rows
+    tide_pool *pool_rows;
+    const tide_pool **pools_of_b;
+    size_t pool_rows_cap, pools_of_b_cap;
 
     // ---- other panes ----
     tide_space_cell *cells;

@@ -9,6 +9,7 @@
 //     map.c        addresses over time
 //     selection.c  the selected item and its neighbours
 //     pools.c      pools at the cursor and over time, leaks
+//     pools_b.c    the pools of B beside them
 //     lists.c      live set, explanation, comparison, advice, what steps make and free
 #include "core/base/host_alloc.h"
 #include "tui/scene/scene_parts.h"

@@ -87,6 +87,12 @@ typedef struct tide_tui_scene {
     const tide_explanation *explanation;
     const tide_pools *pools;
     const tide_pool_history *pool_history; ///< in the columns of the curve's pane; NULL: not known yet
+    const tide_pools *b_pools; ///< of B, at the same moment; NULL: there is no B, or not known yet. Then `pools`
+                               ///< has those too that B alone has, with the number SIZE_MAX
+    const tide_pool *const *pool_of_b;       ///< [pools->n] the one of B that belongs to each; NULL: none
+    const tide_pool_history *b_pool_history; ///< in the same columns
+    tide_tui_window b_window;                ///< the window on B's axis
+    const char *b_pools_error;               ///< why B's are not known; NULL: nothing is wrong
     const tide_pool_request
         *pool_request; ///< of the selected pool at the cursor; NULL: none was asked, or not known yet
     const tide_pool_tensors *pool_tensors; ///< of a colouring plan; NULL: there is none, or not known yet

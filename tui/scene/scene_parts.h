@@ -20,9 +20,17 @@ tide_status tide__scene_map(tide__frame *f) TIDE_NODISCARD;
 tide_status tide__scene_selection(tide__frame *f) TIDE_NODISCARD;
 tide_status tide__scene_explain(tide__frame *f) TIDE_NODISCARD;
 tide_status tide__scene_pools(tide__frame *f) TIDE_NODISCARD;
+/// Behind the pools of A, to which it adds those that B alone has.
+tide_status tide__scene_pools_b(tide__frame *f) TIDE_NODISCARD;
 tide_status tide__scene_compare(tide__frame *f) TIDE_NODISCARD;
 tide_status tide__scene_advice(tide__frame *f) TIDE_NODISCARD;
 tide_status tide__scene_operators(tide__frame *f) TIDE_NODISCARD;
+
+/// `t` of A's axis on the axis of B: both count from their begin; an axis of steps beside one of times is stretched to
+/// the same length.
+int64_t tide__on_axis_of_b(const tide__frame *f, int64_t t);
+/// A's window there, never empty.
+tide_tui_window tide__window_of_b(const tide__frame *f);
 
 /**
  * Puts the rows of a list that the scene shows into the order that was asked for. `result` is the slot of the query

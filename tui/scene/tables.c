@@ -292,13 +292,16 @@ static size_t item_sheets(const tide_tui_scene *s, tide_tui_pane pane, tide_tabl
 }
 
 size_t tide_tui_sheets_of(const tide_tui_scene *s, tide_tui_pane pane, tide_tui_sheet out[TIDE_TUI_MAX_SHEETS]) {
-    const tide_table_view view = {.facts = s->a, .is_pane = true};
+    const tide_table_view view = {.facts = s->a, .is_pane = true}, b_view = {.facts = s->b, .is_pane = true};
     size_t n = 0;
     switch (pane) {
     case TIDE_TUI_PANE_POOLS:
         out[n++] = tide_table_of_pools(&view, s->pools);
         out[n++] = tide_table_of_leaks(&view, s->leaks);
         out[n++] = tide_table_of_pool_tensors(&view, s->pool_tensors);
+        if (s->b_pools == NULL) return n;
+        out[n] = tide_table_of_pools(&b_view, s->b_pools);
+        out[n++].name = "b_rows";
         return n;
     case TIDE_TUI_PANE_EXPLAIN:
         out[n++] = tide_table_of_parts(&view, s->explanation);

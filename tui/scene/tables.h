@@ -10,7 +10,7 @@
 //     map         rows (regions of addresses)
 //     table       rows
 //     operators   rows
-//     pools       rows, leaks, tensors (of a colouring plan)
+//     pools       rows, leaks, tensors (of a colouring plan), b_rows (of B)
 //     explain     parts, by_owner, by_kind, live, without, ways
 //     compare     rows, by_owner, by_kind
 //     whatif      advice, edits
