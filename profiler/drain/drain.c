@@ -275,7 +275,7 @@ static tide_status keep_below_limit(tide__drain *d, tide_error *err) {
 tide_status tide__drain_batch(tide__drain *d, size_t *n, tide_error *err) {
     *n = 0;
     let_writers_in(d);
-    d->batch_began_ns = tide_now_ns();
+    tide__drain_begin_batch(d, tide_now_ns());
     TIDE_TRY(tide__store_begin(d->store, err));
     d->as_chunks = wants_chunks(d);
     const tide_status st = tide__store_end(d->store, write_all(d, n, err), err);

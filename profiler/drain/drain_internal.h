@@ -185,6 +185,7 @@ struct tide__drain {
     bool has_held_feed;     ///< a feed that a drain before us has not let go of yet
     uint64_t held_since_ns; ///< 0: there was none when feeds were last listed
     uint64_t batch_began_ns, busy_since_ns;
+    uint64_t recent_ns; ///< how old a time of the machine's clock may be in this batch
     tide_error failure; ///< what ended the recording
     bool is_removed;    ///< the trace is gone: there is nothing to finish
     char reason[512];   ///< of an earlier drain that failed; empty: none
@@ -229,10 +230,17 @@ tide_status tide__drain_merge(tide__drain *d, size_t limit, size_t *n, tide_erro
 /// Take usual events, *n of them, at most `limit`: in the order, and with all that follows, as the merge would one by
 /// one. Stops before the first that is not usual; the active rings then stand at what is next.
 tide_status tide__drain_take_usual(tide__drain *d, size_t limit, size_t *n, tide_error *err) TIDE_NODISCARD;
-/// Whether a slot has a time that its program gave it, of another clock than the machine's: at most some minutes ago.
+/// A time of the machine's clock in this batch is at most so old: some minutes, or half of what the clock shows where
+/// it began not long ago, so that a program's own clock that counts from 0 is told apart soon after the machine was
+/// started.
+static inline void tide__drain_begin_batch(tide__drain *d, uint64_t now_ns) {
+    d->batch_began_ns = now_ns;
+    d->recent_ns = now_ns / 2 < TIDE__DRAIN_RECENT_NS ? now_ns / 2 : TIDE__DRAIN_RECENT_NS;
+}
+/// Whether a slot has a time that its program gave it, of another clock than the machine's.
 static inline bool tide__drain_is_foreign(const tide__drain *d, uint64_t ns, unsigned kind_flags) {
     return (kind_flags >> TIDE__SLOT_FLAG_SHIFT & TIDE__SLOT_GIVEN) != 0 &&
-           d->batch_began_ns + TIDE__DRAIN_SOON_NS - ns > TIDE__DRAIN_RECENT_NS;
+           d->batch_began_ns + TIDE__DRAIN_SOON_NS - ns > TIDE__DRAIN_SOON_NS + d->recent_ns;
 }
 /// Whether a slot that is due at t_ns, with a time of its own before that, is to be kept with both. A thread may be
 /// interrupted between reading the machine's clock and its slot: a little of that is no news.

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "profiler/drain/drain_internal.h"
 #include "profiler/query.h"
 #include "profiler/store/finish.h"
 #include "tests/profiler/drain_fixture.h"
@@ -149,6 +150,24 @@ static void test_free_by_a_clock_that_is_behind(void **state) {
     assert_int_equal(rig_number(&r, "SELECT count(*) FROM problem WHERE problem <> 8"), 0);
     assert_sql(r.dir.file, "SELECT event_id, t_ns, own_ns FROM late", "4|1000|960\n5|1000|970\n6|1000|980\n");
     rig_close(&r);
+}
+
+/// A clock that a program counts from 0 is not the machine's, also in the first minutes after the machine was started.
+static void test_clocks_of_a_young_machine(void **state) {
+    (void)state;
+    const unsigned given = TIDE__SLOT_GIVEN << TIDE__SLOT_FLAG_SHIFT;
+    const uint64_t s = 1000000000;
+    static tide__drain d;
+    tide__drain_begin_batch(&d, 30 * s);
+    assert_true(tide__drain_is_foreign(&d, 0, given));
+    assert_true(tide__drain_is_foreign(&d, 14 * s, given));
+    assert_false(tide__drain_is_foreign(&d, 16 * s, given));
+    assert_false(tide__drain_is_foreign(&d, 30 * s + 1, given)); // put in since
+    assert_true(tide__drain_is_foreign(&d, 40 * s, given));
+    assert_false(tide__drain_is_foreign(&d, 0, 0)); // that the recorder read
+    tide__drain_begin_batch(&d, 100000 * s);
+    assert_true(tide__drain_is_foreign(&d, 99300 * s, given));
+    assert_false(tide__drain_is_foreign(&d, 99500 * s, given));
 }
 
 /// Block numbers of two processes are two sets: the free of one process does not wait for the alloc of another one.
@@ -457,6 +476,7 @@ int main(void) {
         tide_unit_test(test_order_of_one_thread),
         tide_unit_test(test_order_of_several_threads),
         tide_unit_test(test_free_by_a_clock_that_is_behind),
+        tide_unit_test(test_clocks_of_a_young_machine),
         tide_unit_test(test_free_does_not_wait_for_another_process),
         tide_unit_test(test_free_of_nothing),
         tide_unit_test(test_full_ring_waits_for_the_drain),
