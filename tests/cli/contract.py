@@ -292,7 +292,7 @@ class Commands(Case):
                 self.ok("run", LENET, "-n", 3, *mode, "--limit", total)
                 self.refused(6, "run", LENET, "-n", 3, *mode, "--limit", total - 1)
                 owners = {i["name"]: i["owner"] for i in doc["items"]}
-                self.assertEqual([owners[n] for n in ("fc1.w", "image", "fc1.scratch")], [None, None, "fc1"])
+                self.assertEqual([owners[n] for n in ("fc1.w", "image", "conv1.scratch")], [None, None, "conv1"])
                 self.assertEqual({r["name"]: r["owner"] or None for r in rows}, owners)
                 for name in owners:
                     self.assertTrue(f">{name}<" in page, name)

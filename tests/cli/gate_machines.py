@@ -90,8 +90,9 @@ class OtherProcessors(GateCase):
         self.assertEqual(causes[0], "machine")
         self.assertIn("setting", causes)
         text = doc["cases"][0]["causes"][0]["text"]
-        for word in ("instructions: avx2", "caches: L1d"):
-            self.assertIn(word, text)
+        self.assertIn("caches: L1d", text)
+        if "avx512" in (self.dir / "base.json").read_text():
+            self.assertIn("instructions: avx2", text)  # what this processor has, and that one has not
         self.assertEqual({r["metric"] for r in doc["cases"][0]["rows"] if r["verdict"] == "fail"} & MACHINE_BOUND, set())
 
     def test_an_update_there_leaves_what_is_the_same(self):

@@ -96,9 +96,9 @@ class Output(Case):
         self.refused(3, "tui", LENET, "--script", self.dir / "missing", says=["missing"])
 
     def test_lines(self):
-        p = self.ok("tui", LENET, "--linear", stdin="memory\nlist table 2\nnext-change\nnonsense\nquit\n")
+        p = self.ok("tui", LENET, "--linear", stdin="memory\nlist table 3\nnext-change\nnonsense\nquit\n")
         self.assertIn("lenet5", p.stdout)
-        self.assertIn("fc1.w", p.stdout)
+        self.assertIn("fc2.w", p.stdout)
         self.assertIn("nonsense", p.stdout)
         self.assertNotRegex(p.stdout, "[\x1b\u2500-\u259f\u2800-\u28ff]")
 
