@@ -145,6 +145,7 @@ static tide_status compare_in_session(const char *path, const options *o, cli_se
     tide_status st = cli_input_require_graph(&in, err);
     cli_planning planning = o->planning;
     planning.weights_registry = cli_session_registry(session);
+    planning.mapped = cli_session_mapped(session);
     if (st == TIDE_OK) st = cli_plans_make(&in, &planning, &c->plans, err);
     cli_input_close(&in);
     if (st == TIDE_OK) st = copy_output_names(c, err);

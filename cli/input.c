@@ -7,11 +7,13 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
 #include "core/base/host_alloc.h"
 #include "core/graph/import.h"
+#include "core/memory/block.h"
 
 static const char sqlite_magic[16] = "SQLite format 3";
 
@@ -73,6 +75,28 @@ static bool schema_is(const char *json, const char *value) {
     return at[0] == '"' && strncmp(at + 1, value, n) == 0 && at[1 + n] == '"';
 }
 
+enum { HEAD_BYTES = 4096 };
+
+/// Maps an ONNX model. Leaves out->file NULL where the file is something else, no plain file, or on a file system that
+/// maps none: then it is read.
+static void map_model(const char *path, cli_input *out) {
+    char head[HEAD_BYTES];
+    struct stat info;
+    if (strcmp(path, "-") == 0) return;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) return;
+    const bool is_plain = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
+    const ssize_t got = is_plain ? pread(fd, head, sizeof head, 0) : 0;
+    close(fd);
+    if (got <= 0) return;
+    const size_t n = (size_t)got, start = skip_blank(head, n);
+    if (start == n || head[start] == '{' || looks_like_text(head + start, n - start)) return;
+    if (tide_block_map_file(path, 0, 0, TIDE_KIND_HOST_PAGEABLE, &out->file, NULL) != TIDE_OK) return;
+    out->data = tide_block_data(out->file); // read only
+    out->len = out->file->mem.requested_bytes;
+    out->kind = CLI_INPUT_ONNX;
+}
+
 static tide_status classify(cli_input *in, tide_error *err) {
     const size_t start = skip_blank(in->data, in->len);
     const char *head = in->data + start;
@@ -94,6 +118,8 @@ tide_status cli_input_open(const char *path, cli_input *out, tide_error *err) {
         out->kind = CLI_INPUT_TRACE;
         return TIDE_OK;
     }
+    map_model(path, out);
+    if (out->file != NULL) return TIDE_OK;
     TIDE_TRY(tide_read_file(path, 0, &out->data, &out->len, err));
     const tide_status st = classify(out, err);
     if (st != TIDE_OK) cli_input_close(out);
@@ -101,7 +127,9 @@ tide_status cli_input_open(const char *path, cli_input *out, tide_error *err) {
 }
 
 void cli_input_close(cli_input *in) {
-    tide_host_free(in->data);
+    if (in->file == NULL) tide_host_free(in->data);
+    tide_block_unref(in->file);
+    in->file = NULL;
     in->data = NULL;
     in->len = 0;
 }
@@ -134,9 +162,10 @@ tide_status cli_input_sizes(cli_input *in, const tide_contents *contents, uint64
                             tide_error *err) {
     TIDE_TRY(cli_input_require_graph(in, err));
     const size_t max = own_bytes != 0 ? own_bytes : default_own_bytes(in->len);
-    const tide_status st = in->kind == CLI_INPUT_ONNX
-                               ? tide_graph_sizes_from_onnx(in->data, in->len, in->path, max, out, err)
-                               : tide_graph_sizes_from_json(in->data, in->len, in->path, contents, max, out, err);
+    const tide_status st =
+        in->file != NULL             ? tide_graph_sizes_from_onnx_mapped(in->file, in->path, contents, max, out, err)
+        : in->kind == CLI_INPUT_ONNX ? tide_graph_sizes_from_onnx(in->data, in->len, in->path, max, out, err)
+                                     : tide_graph_sizes_from_json(in->data, in->len, in->path, contents, max, out, err);
     if (st == TIDE_ERR_NOMEM && own_bytes == 0)
         tide_error_hint(err, "--own-memory SIZE lets planning take more than 64 MiB and 20 times the file");
     return st;
@@ -144,8 +173,9 @@ tide_status cli_input_sizes(cli_input *in, const tide_contents *contents, uint64
 
 tide_status cli_input_graph(cli_input *in, tide_graph **out, tide_error *err) {
     TIDE_TRY(cli_input_require_graph(in, err));
-    const tide_status st = in->kind == CLI_INPUT_ONNX ? tide_graph_from_onnx(in->data, in->len, in->path, out, err)
-                                                      : tide_graph_from_json(in->data, in->len, in->path, out, err);
-    if (!in->keep) cli_input_close(in); // the graph holds its own copies: do not keep the file's bytes beside them
+    const tide_status st = in->file != NULL             ? tide_graph_from_onnx_mapped(in->file, in->path, out, err)
+                           : in->kind == CLI_INPUT_ONNX ? tide_graph_from_onnx(in->data, in->len, in->path, out, err)
+                                                        : tide_graph_from_json(in->data, in->len, in->path, out, err);
+    if (!in->keep) cli_input_close(in); // the graph holds what it needs: do not keep bytes of the file beside it
     return st;
 }

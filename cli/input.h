@@ -22,12 +22,14 @@ const char *cli_input_kind_name(cli_input_kind kind);
 typedef struct cli_input {
     const char *path; ///< borrowed
     cli_input_kind kind;
-    char *data; ///< owned; NULL for a trace (SQLite opens it itself)
+    char *data; ///< owned, or `file`'s; NULL for a trace (SQLite opens it itself)
     size_t len;
-    bool keep; ///< cli_input_graph leaves the bytes: the graph will be read again
+    tide_block *file; ///< owned: a mapping of an ONNX model; NULL: the bytes were read
+    bool keep;        ///< cli_input_graph leaves the bytes: the graph will be read again
 } cli_input;
 
-/// Read and classify. TIDE_ERR_IO, TIDE_ERR_BAD_INPUT (empty, or nothing we know).
+/// Read and classify. An ONNX model in a plain file is mapped, and not read here. TIDE_ERR_IO, TIDE_ERR_BAD_INPUT
+/// (empty, or nothing we know).
 tide_status cli_input_open(const char *path, cli_input *out, tide_error *err) TIDE_NODISCARD;
 void cli_input_close(cli_input *in);
 
@@ -37,7 +39,8 @@ bool cli_input_is_trace(const char *path);
 tide_status cli_trace_open(const char *path, tide_trace **out, tide_error *err) TIDE_NODISCARD;
 /// TIDE_ERR_BAD_INPUT saying what the file is instead, unless it is an ONNX model or graph text.
 tide_status cli_input_require_graph(const cli_input *in, tide_error *err) TIDE_NODISCARD;
-/// The graph of an ONNX model or graph text, before shapes are bound; lets go of the file's bytes, unless `keep`.
+/// The graph of an ONNX model or graph text, before shapes are bound; lets go of the file's bytes, unless `keep`
+/// (constants may stay in a mapping).
 tide_status cli_input_graph(cli_input *in, tide_graph **out, tide_error *err) TIDE_NODISCARD;
 /// The same for sizes alone (core/graph/sizes.h). `own_bytes`: what may be taken; 0: 64 MiB and 20 times the file.
 tide_status cli_input_sizes(cli_input *in, const tide_contents *contents, uint64_t own_bytes, tide_graph **out,

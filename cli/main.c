@@ -124,9 +124,19 @@ static const int ending[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM,   SIGALRM, SIGV
 enum { N_ENDING = sizeof ending / sizeof ending[0] };
 static struct sigaction before[N_ENDING];
 
+/// A model that is mapped became shorter, or its disk fails, while it was read. Allocates nothing, flushes no file.
+static void die_of_a_file(void) {
+    static const char text[] = "error: a file that is in use was cut short, or cannot be read any more\n"
+                               "hint: a model that others write to is better copied first\n";
+    if (write(STDERR_FILENO, text, sizeof text - 1) < 0) _exit(CLI_EXIT_BAD_INPUT);
+    _exit(CLI_EXIT_BAD_INPUT);
+}
+
 /// Removes half-written files, then lets the signal end the process.
-static void on_ending(int number) {
+static void on_ending(int number, siginfo_t *info, void *context) {
+    (void)context;
     tide_output_remove_all();
+    if (number == SIGBUS && info->si_code == BUS_ADRERR) die_of_a_file();
     for (size_t i = 0; i < N_ENDING; i++) {
         if (ending[i] == number) sigaction(number, &before[i], NULL);
     }
@@ -135,7 +145,7 @@ static void on_ending(int number) {
 
 /// A signal that was ignored stays ignored (nohup, background jobs of a shell).
 static void watch_endings(void) {
-    struct sigaction act = {.sa_handler = on_ending};
+    struct sigaction act = {.sa_sigaction = on_ending, .sa_flags = SA_SIGINFO};
     sigemptyset(&act.sa_mask);
     for (size_t i = 0; i < N_ENDING; i++) {
         if (sigaction(ending[i], NULL, &before[i]) == 0 && before[i].sa_handler != SIG_IGN)

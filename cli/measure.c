@@ -15,6 +15,7 @@
 #include "cli/measure_internal.h"
 #include "core/base/hash.h"
 #include "core/base/host_alloc.h"
+#include "core/base/pages.h"
 #include "core/ops/ops.h"
 
 // ---- settings of planning ----
@@ -326,6 +327,7 @@ static tide_status measure_run(job *j) {
                                      .keeps_warm_sites = true};
     TIDE_TRY(cli_session_open(&opt, &j->session, j->err));
     j->planning.weights_registry = cli_session_registry(j->session);
+    j->planning.mapped = cli_session_mapped(j->session);
     tide_status st = run_model(j);
     cli_session_result_deinit(&j->result);
     cli_plans_deinit(&j->plans);
@@ -361,6 +363,7 @@ static tide_status measure_plan(job *j) {
 /// are not read as a whole.
 static tide_status put_content(job *j) {
     const uint64_t hash = tide_hash_bytes(TIDE_HASH_START, j->in->data, j->in->len);
+    if (j->in->file != NULL) tide_pages_drop(j->in->data, j->in->len);
     tide_text text = {0};
     tide_text_addf(&text, "fnv1a:%016" PRIx64 ":%zu", hash, j->in->len);
     j->c->content = text.data; // moved

@@ -7,6 +7,7 @@
 // point can be shared.
 #include "cli/planning.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,6 +44,27 @@ static tide_status merge_shapes(const tide_graph *graph, const cli_planning *p, 
     return TIDE_OK;
 }
 
+/// What --weights map could not do is said, once a command.
+static void tell_of_weights(const cli_planning *p, const tide_program *program) {
+    static bool is_told;
+    if (p->weights != CLI_WEIGHTS_MAP || is_told) return;
+    is_told = true;
+    size_t n = 0;
+    uint64_t bytes = 0;
+    char mapped[32], all[32];
+    for (uint32_t v = 0; v < program->graph->n_values; v++) {
+        if (!tide_program_is_mapped(program, v)) continue;
+        n++;
+        bytes += tide_tensor_size_bytes(program->graph->values[v].constant);
+    }
+    if (n == program->n_weights) return;
+    fprintf(stderr,
+            "note: %zu of %zu weights, %s of %s, stay in their file; the others are small, or made here, or lie where "
+            "their type may not\n",
+            n, program->n_weights, tide_format_bytes(bytes, mapped, sizeof mapped),
+            tide_format_bytes(program->weight_bytes, all, sizeof all));
+}
+
 /// @param contents  for a program that will not run; NULL: for one that will
 static tide_status make_program(cli_input *in, const cli_planning *p, const tide_contents *contents,
                                 const tide_shape_binding *shapes, size_t n_shapes, tide_program **out,
@@ -60,10 +82,13 @@ static tide_status make_program(cli_input *in, const cli_planning *p, const tide
                                           .no_kernels = p->no_kernels,
                                           .shapes = all,
                                           .n_shapes = n,
+                                          .keeps_mapped = p->weights != CLI_WEIGHTS_COPY,
+                                          .mapped = p->mapped,
                                           .weights_registry = p->weights_registry,
                                           .weights_align_bytes = p->align_bytes};
         st = contents != NULL ? tide_program_build_sizes(graph, &opt, contents, out, err) // takes the graph
                               : tide_program_build(graph, &opt, out, err);
+        if (st == TIDE_OK) tell_of_weights(p, *out);
         if (st != TIDE_OK && err != NULL && err->where[0] == '\0') tide_error_where(err, "%s", in->path);
     } else {
         tide_graph_destroy(graph);

@@ -23,6 +23,13 @@ typedef struct cli_profile {
 bool cli_profile_add(const cli_command *cmd, cli_profile *profile, const char *text);
 void cli_profile_deinit(cli_profile *profile);
 
+/// --weights
+typedef enum cli_weights {
+    CLI_WEIGHTS_AUTO, ///< what can stay in the file stays there
+    CLI_WEIGHTS_MAP,  ///< the same, and what cannot is said
+    CLI_WEIGHTS_COPY, ///< all are copied
+} cli_weights;
+
 /// The options that several commands share; zero-initialise.
 typedef struct cli_planning {
     const char *strategy; ///< NULL: the default
@@ -46,6 +53,8 @@ typedef struct cli_planning {
     uint64_t own_bytes;              ///< what planning a model may take itself; 0: 64 MiB and 20 times the file
     const char *input_dir;           ///< shapes of open extents come from here; NULL: only --shape
     tide_registry *weights_registry; ///< where a program that will run puts its weights; NULL: it will not run
+    tide_allocator *mapped;          ///< with a weights_registry: of weights that stay in their file
+    cli_weights weights;             ///< what is done with weights that lie in a file
 } cli_planning;
 
 /// The results of planning; owned.
@@ -83,6 +92,7 @@ enum {
     CLI_OPT_JSON,
     CLI_OPT_NO_PASSES,
     CLI_OPT_OWN_MEMORY,
+    CLI_OPT_WEIGHTS,
     CLI_OPT_ALLOW_RECOMPUTE,
     CLI_OPT_NO_PASS, ///< and one for each pass behind it
     CLI_OPT_FIRST_OWN = 2000,
@@ -97,6 +107,7 @@ enum {
         {"extent", required_argument, NULL, CLI_OPT_EXTENT}, {"shape", required_argument, NULL, CLI_OPT_SHAPE},        \
         {"no-passes", no_argument, NULL, CLI_OPT_NO_PASSES},                                                           \
         {"own-memory", required_argument, NULL, CLI_OPT_OWN_MEMORY},                                                   \
+        {"weights", required_argument, NULL, CLI_OPT_WEIGHTS},                                                         \
         {"no-views", no_argument, NULL, CLI_OPT_NO_PASS + TIDE_PASS_VIEWS},                                            \
         {"no-slices", no_argument, NULL, CLI_OPT_NO_PASS + TIDE_PASS_SLICES},                                          \
         {"no-in-place", no_argument, NULL, CLI_OPT_NO_PASS + TIDE_PASS_IN_PLACE},                                      \
@@ -112,6 +123,9 @@ enum {
     "  --align N           alignment of every tensor, a power of two (default 256)\n"                                  \
     "  --no-fuse           leave operators unfused\n"                                                                  \
     "  --own-memory SIZE   what planning a model may take itself (default: 64MiB and 20 times the file)\n"             \
+    "  --weights W         those in a file: auto (default) maps what lies well for its type, and copies the rest; "    \
+    "map\n"                                                                                                            \
+    "                      says what that is; copy copies all\n"                                                       \
     "  --no-passes         give every tensor its own life, in the order given; or leave out one pass:\n"               \
     "  --no-views, --no-slices, --no-in-place, --no-parts, --no-order\n"                                               \
     "  --allow-recompute P compute tensors twice where that saves memory: up to P % more work\n"                       \
@@ -186,7 +200,8 @@ const char *cli__extent_name(const tide_value *v, int32_t d, char *buf, size_t b
 tide_status cli__program_make(cli_input *in, const cli_planning *p, const tide_shape_binding *shapes, size_t n_shapes,
                               tide_program **out, tide_error *err) TIDE_NODISCARD;
 
-/// What to change so that `plan` fits `budget_bytes` (everything counts). `in` keeps its bytes (cli_input_keep).
+/// What to change so that `plan` fits `budget_bytes` (everything counts). `in`
+/// keeps its bytes (cli_input_keep).
 tide_status cli_advise(cli_input *in, const cli_planning *p, const tide_memory_plan *plan, uint64_t budget_bytes,
                        tide_advice *out, tide_error *err) TIDE_NODISCARD;
 

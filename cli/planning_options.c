@@ -89,6 +89,18 @@ static int take_limit(const cli_command *cmd, cli_planning *p, int c) {
     return -1;
 }
 
+static bool take_weights(const cli_command *cmd, cli_planning *p) {
+    static const char *const names[] = {"auto", "map", "copy"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(optarg, names[i]) != 0) continue;
+        p->weights = (cli_weights)i;
+        return true;
+    }
+    char clean[64];
+    cli_usage(cmd, "--weights: '%s' is none of auto, map and copy", cli_clean(optarg, clean, sizeof clean));
+    return false;
+}
+
 int cli_planning_option(const cli_command *cmd, cli_planning *p, int c) {
     if (c >= CLI_OPT_NO_PASS && c < CLI_OPT_NO_PASS + TIDE_N_PASSES) {
         p->no_pass[c - CLI_OPT_NO_PASS] = true;
@@ -102,6 +114,8 @@ int cli_planning_option(const cli_command *cmd, cli_planning *p, int c) {
         return 1;
     case CLI_OPT_OWN_MEMORY:
         return cli_parse_size(cmd, "--own-memory", optarg, &p->own_bytes) ? 1 : -1;
+    case CLI_OPT_WEIGHTS:
+        return take_weights(cmd, p) ? 1 : -1;
     case CLI_OPT_NO_PASSES:
         for (int k = 0; k < TIDE_N_PASSES; k++) p->no_pass[k] = k != TIDE_PASS_RECOMPUTE || p->no_pass[k];
         return 1;

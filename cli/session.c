@@ -46,6 +46,7 @@ struct cli_session {
     tide_recorder *recorder; // borrowed; may be NULL
     tide_error record_err;   // the first of its errors in a run
     tide_registry *registry; // NULL: the session has ended
+    tide_allocator *mapped;  // of weights that stay in their file
     uint64_t limit_bytes;    // 0: none
     tide_allocator *limit;   // the first of those that share one budget; NULL: none
     block_list at_end, late;
@@ -143,6 +144,17 @@ static tide_status serve_by_name(cli_session *s, tide_memory_kind kind, const ch
     return st;
 }
 
+static tide_status open_mapped(cli_session *s, tide_error *err) {
+    tide_allocator *plain = NULL, *limited = NULL;
+    TIDE_TRY(tide_mapped_create(&plain, err));
+    tide_status st = cli_session_within_limit(s, plain, &limited, err);
+    tide_allocator_unref(plain);
+    if (st != TIDE_OK) return st;
+    st = tide_instrumented_create(limited, &s->all, &s->mapped, err);
+    tide_allocator_unref(limited);
+    return st;
+}
+
 static tide_status open_parts(cli_session *s, const cli_session_options *opt, tide_error *err) {
     TIDE_TRY(tide_meter_create(&s->meter, err));
     TIDE_TRY(tide_ledger_create(&s->ledger, err));
@@ -165,7 +177,7 @@ static tide_status open_parts(cli_session *s, const cli_session_options *opt, ti
     if (s->recorder != NULL) TIDE_TRY(tide_recorder_put_meta(s->recorder, "kernel_threads", threads, err));
     TIDE_TRY(tide_registry_create(&s->registry, err));
     for (int k = 0; k < TIDE_N_KINDS; k++) TIDE_TRY(serve_by_name(s, (tide_memory_kind)k, opt->allocator, err));
-    return TIDE_OK;
+    return open_mapped(s, err);
 }
 
 tide_status cli_session_open(const cli_session_options *opt, cli_session **out, tide_error *err) {
@@ -184,6 +196,7 @@ tide_status cli_session_open(const cli_session_options *opt, cli_session **out, 
 }
 
 tide_registry *cli_session_registry(cli_session *s) { return s->registry; }
+tide_allocator *cli_session_mapped(cli_session *s) { return s->mapped; }
 const tide_observer *cli_session_observer(const cli_session *s) { return &s->all; }
 const tide_error *cli_session_record_error(const cli_session *s) { return &s->record_err; }
 
@@ -237,7 +250,9 @@ static void remove_duplicates(cli_session *s) {
 void cli_session_end(cli_session *s) {
     if (s == NULL || s->registry == NULL) return;
     tide_registry_destroy(s->registry);
+    tide_allocator_unref(s->mapped);
     s->registry = NULL;
+    s->mapped = NULL;
     tide_allocator_unref(s->limit);
     s->limit = NULL;
     s->end_ns = tide_now_ns();

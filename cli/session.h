@@ -24,6 +24,8 @@ typedef struct cli_session_options {
 tide_status cli_session_open(const cli_session_options *opt, cli_session **out, tide_error *err) TIDE_NODISCARD;
 /// Where a program puts its weights, so that they are held once and measured (tide_program_options.weights_registry).
 tide_registry *cli_session_registry(cli_session *s);
+/// The allocator of weights that stay in their file (tide_program_options.mapped).
+tide_allocator *cli_session_mapped(cli_session *s);
 /// `plain` within the session's limit, or itself when there is none; a reference of the caller's own. For what takes
 /// memory from the system: whatever is built over *out is within the limit then, with all it keeps.
 tide_status cli_session_within_limit(cli_session *s, tide_allocator *plain, tide_allocator **out,

@@ -22,6 +22,7 @@ static tide_status run_planned(const cli_sweep_job *job, const cli_sweep_task *t
     cli_input in = m->in; // bytes are borrowed and kept
     cli_plans plans;
     planning->weights_registry = cli_session_registry(session);
+    planning->mapped = cli_session_mapped(session);
     TIDE_TRY(cli_plans_make(&in, planning, &plans, err));
     const cli_session_spec spec = {.program = plans.program,
                                    .plan = plans.plans[0],

@@ -124,6 +124,7 @@ static tide_status add_persistent(analysis *a, uint32_t value_i, char *name, tid
                           .port = value->producer == TIDE_NO_NODE ? TIDE_NO_INDEX : value->producer_port,
                           .value = value_i};
     TIDE_TRY(value_bytes(value, &item.size_bytes, err));
+    if (tide_program_is_mapped(a->program, value_i)) item.align_bytes = tide_dtype_size(value->dtype);
     return add_item(a, &item, err);
 }
 

@@ -143,6 +143,7 @@ static tide_status fuse_batch_norm(tide_graph *g, uint32_t node_i, const size_t 
     const tide_shape bias_shape = tide_shape_make(1, &f.n_channels);
     tide_tensor *weight = NULL, *bias = NULL;
     uint32_t weight_i, bias_i;
+    const uint32_t old_i = f.conv->inputs[1];
     tide_status st;
     TIDE_TRY_OR(done, st, make_constant(&f, &old->shape, &weight, err));
     TIDE_TRY_OR(done, st, make_constant(&f, &bias_shape, &bias, err));
@@ -156,6 +157,7 @@ static tide_status fuse_batch_norm(tide_graph *g, uint32_t node_i, const size_t 
                 per_filter * sizeof(float) * (size_t)f.n_channels == tide_tensor_size_bytes(weight));
     f.conv->inputs[1] = weight_i;
     f.conv->inputs[2] = bias_i;
+    if (uses[old_i] == 1) tide__graph_drop_constant(g, old_i); // both for all Convs would be the weights twice
     take_output(g, g->values[f.bn->inputs[0]].producer, node_i);
     *done = true;
 done:

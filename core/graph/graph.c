@@ -9,6 +9,7 @@
 
 #include "core/base/assert.h"
 #include "core/base/host_alloc.h"
+#include "core/base/pages.h"
 #include "core/graph/graph_internal.h"
 #include "core/graph/passes.h"
 
@@ -93,6 +94,16 @@ tide_status tide_graph_intern_value(tide_graph *g, const char *name, uint32_t *o
     if (i == TIDE_NO_VALUE) return tide_graph_add_value(g, name, out, err);
     *out = i;
     return TIDE_OK;
+}
+
+void tide__graph_drop_constant(tide_graph *g, uint32_t value_i) {
+    tide_tensor *constant = g->values[value_i].constant;
+    if (constant == NULL) return;
+    const tide_storage *storage = tide_tensor_storage(constant);
+    if (storage->block != NULL && (storage->block->flags & TIDE_BLOCK_READ_ONLY) != 0)
+        tide_pages_drop(tide_tensor_const_data(constant), tide_tensor_size_bytes(constant));
+    tide_tensor_unref(constant);
+    g->values[value_i].constant = NULL;
 }
 
 void tide_graph_set_constant(tide_graph *g, uint32_t value_i, tide_tensor *tensor) {

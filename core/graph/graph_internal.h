@@ -24,6 +24,10 @@ tide_status tide__node_name_make(const char *op_type, size_t node_i, tide_strmap
 /// The last part of a path; "graph" for standard input and for none. Borrowed from `path`.
 const char *tide__path_leaf(const char *path);
 
+/// Nothing reads the constant of `value_i` any more, if it has one. Pages of a file that were read for it are given
+/// back.
+void tide__graph_drop_constant(tide_graph *g, uint32_t value_i);
+
 // ---- number.c ----
 
 /// A tensor for a constant: CPU, HostPageable, from the registry of the process, content undefined.

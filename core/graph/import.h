@@ -22,6 +22,14 @@ extern "C" {
 tide_status tide_graph_from_onnx(const char *data, size_t len, const char *path, tide_graph **out,
                                  tide_error *err) TIDE_NODISCARD;
 
+/**
+ * The same of a file that is mapped (tide_block_map_file): nothing of its weights is read. Constants of 64 KiB and more
+ * stay in the mapping, external ones in one of their own, where their elements may lie at that address, and hold it;
+ * the others are copied.
+ */
+tide_status tide_graph_from_onnx_mapped(tide_block *file, const char *path, tide_graph **out,
+                                        tide_error *err) TIDE_NODISCARD;
+
 /// The same for graph text. Errors name line and column, or the node and key.
 tide_status tide_graph_from_json(const char *data, size_t len, const char *path, tide_graph **out,
                                  tide_error *err) TIDE_NODISCARD;

@@ -20,7 +20,7 @@ typedef struct infer_pass {
     const tide_contents *contents; // which are made; NULL: all that folding may take
     size_t content_bytes;          // with `contents`: that may still be made
     tide_tensor **known;           // [n_values] contents found while folding is off; dropped after the last use
-    size_t *n_uses;                // [n_values] uses still to come; only while folding is off
+    size_t *n_uses;                // [n_values] uses by living nodes still to come, and as graph outputs
     tide_operand *in;              // [cap_in], operands of the node at hand
     size_t cap_in;
     tide_operand *out; // [cap_out]
@@ -307,14 +307,24 @@ static void keep_results(infer_pass *p, tide_node *n) {
     n->dead = p->fold;
 }
 
+/// Nothing reads the value any more: neither its content nor, where folding has taken its readers, its constant is
+/// needed.
+static void drop_content(infer_pass *p, uint32_t value_i) {
+    if (p->fold) {
+        tide__graph_drop_constant(p->g, value_i);
+    } else {
+        tide_tensor_unref(p->known[value_i]);
+        p->known[value_i] = NULL;
+    }
+}
+
 static void drop_used(infer_pass *p, const tide_node *n) {
-    for (size_t k = 0; !p->fold && k < n->n_inputs; k++) {
+    // While folding is on, a node that stays reads its constants when it runs.
+    for (size_t k = 0; (!p->fold || n->dead) && k < n->n_inputs; k++) {
         const uint32_t value_i = n->inputs[k];
         if (value_i == TIDE_NO_VALUE) continue;
         TIDE_ASSERT(p->n_uses[value_i] > 0);
-        if (--p->n_uses[value_i] > 0) continue;
-        tide_tensor_unref(p->known[value_i]);
-        p->known[value_i] = NULL;
+        if (--p->n_uses[value_i] == 0) drop_content(p, value_i);
     }
 }
 
@@ -350,10 +360,10 @@ static tide_status pass_init(infer_pass *p, tide_error *err) {
         const tide_tensor *constant = p->g->values[i].constant;
         if (constant != NULL) p->fold_bytes += 2 * tide_tensor_size_bytes(constant);
     }
-    if (p->fold) return TIDE_OK;
-    p->known = tide_host_calloc(p->g->n_values, sizeof *p->known);
+    if (!p->fold) p->known = tide_host_calloc(p->g->n_values, sizeof *p->known);
     p->n_uses = tide__graph_use_table(p->g);
-    return p->known != NULL && p->n_uses != NULL ? TIDE_OK : TIDE_NO_MEMORY(err, "for shape inference");
+    const bool good = p->n_uses != NULL && (p->fold || p->known != NULL);
+    return good ? TIDE_OK : TIDE_NO_MEMORY(err, "for shape inference");
 }
 
 static void pass_deinit(infer_pass *p) {

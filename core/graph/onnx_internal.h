@@ -6,9 +6,32 @@
 
 #include <onnx.pb-c.h>
 
+#include <string.h>
+
 #include "core/graph/graph_internal.h"
+#include "core/graph/sizes.h"
+
+/// The bytes that a message was unpacked from.
+typedef struct tide__onnx_bytes {
+    const char *data; ///< [len], borrowed
+    size_t len;
+    const char *path; ///< for messages, and external data lies beside it
+    /// A mapping of a file whose whole bytes `data` are: constants may stay in it, and hold it. NULL: they are copied.
+    tide_block *file;
+    /// For a graph that will not run: constants of more than its one_bytes that cannot stay in the file are left blank.
+    /// NULL: for one that will.
+    const tide_contents *contents;
+} tide__onnx_bytes;
 
 // ---- onnx_wire.c ----
+//
+// The contents of tensors stay where they are: in the unpacked message each field `raw_data` says only where they lie
+// in the bytes.
+
+/// Where the content of a `raw_data` lies.
+typedef struct tide__onnx_span {
+    uint64_t offset, len;
+} tide__onnx_span;
 
 /**
  * Check and unpack.
@@ -17,16 +40,23 @@
  * @param out  freed with tide__onnx_free
  * @return TIDE_ERR_BAD_INPUT saying what is wrong at which byte, inside which field; TIDE_ERR_NOMEM
  */
-tide_status tide__onnx_unpack(const ProtobufCMessageDescriptor *type, const char *data, size_t len, const char *path,
-                              size_t max_bytes, ProtobufCMessage **out, tide_error *err) TIDE_NODISCARD;
+tide_status tide__onnx_unpack(const ProtobufCMessageDescriptor *type, const tide__onnx_bytes *bytes, size_t max_bytes,
+                              ProtobufCMessage **out, tide_error *err) TIDE_NODISCARD;
 /// Takes NULL.
 void tide__onnx_free(ProtobufCMessage *message);
+/// The span of a tensor that has raw_data.
+static inline tide__onnx_span tide__onnx_raw(const Onnx__TensorProto *t) {
+    tide__onnx_span span;
+    memcpy(&span, t->raw_data.data, sizeof span);
+    return span;
+}
 
 // ---- onnx_tensor.c ----
 
-/// A constant out of a TensorProto. Takes the message's bytes where they can stay as they are.
-tide_status tide__onnx_tensor_take(Onnx__TensorProto *t, const char *label, const char *path, tide_tensor **out,
-                                   tide_error *err) TIDE_NODISCARD;
+/// A constant out of a TensorProto: in the file, or around the message's own list of numbers, where it can stay as it
+/// is.
+tide_status tide__onnx_tensor_take(Onnx__TensorProto *t, const char *label, const tide__onnx_bytes *from,
+                                   tide_tensor **out, tide_error *err) TIDE_NODISCARD;
 /// TIDE_DTYPE_UNDEFINED with TIDE_ERR_NOT_IMPLEMENTED naming `label` for a type outside tide_dtype.
 tide_status tide__onnx_dtype(int32_t data_type, const char *label, tide_dtype *out, tide_error *err) TIDE_NODISCARD;
 

@@ -76,7 +76,7 @@ static bool copy_strings(const Onnx__AttributeProto *a, tide_attr *out) {
 }
 
 /// Fill all of `out` but its name.
-static tide_status convert(Onnx__AttributeProto *a, const char *node, const char *path, tide_attr *out,
+static tide_status convert(Onnx__AttributeProto *a, const char *node, const tide__onnx_bytes *from, tide_attr *out,
                            tide_error *err) {
     bool have_memory = true;
     switch (type_of(a)) {
@@ -110,7 +110,7 @@ static tide_status convert(Onnx__AttributeProto *a, const char *node, const char
         out->type = TIDE_ATTR_TENSOR;
         if (a->t == NULL)
             return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "attribute '%s' of node '%s' has no tensor", out->name, node);
-        return tide__onnx_tensor_take(a->t, out->name, path, &out->tensor, err);
+        return tide__onnx_tensor_take(a->t, out->name, from, &out->tensor, err);
     default:
         return TIDE_FAIL(err, TIDE_ERR_NOT_IMPLEMENTED, "attribute '%s' of node '%s' is %s", out->name, node,
                          type_name(type_of(a)));
@@ -119,7 +119,7 @@ static tide_status convert(Onnx__AttributeProto *a, const char *node, const char
 }
 
 /// Add an attribute to a node. TIDE_ERR_NOT_IMPLEMENTED for subgraphs and the other types that no operator has.
-static tide_status add_attr(tide_graph *g, uint32_t node_i, Onnx__AttributeProto *a, const char *path,
+static tide_status add_attr(tide_graph *g, uint32_t node_i, Onnx__AttributeProto *a, const tide__onnx_bytes *from,
                             tide_error *err) {
     const tide_node *n = &g->nodes[node_i];
     if (a->name == NULL || a->name[0] == '\0')
@@ -129,7 +129,7 @@ static tide_status add_attr(tide_graph *g, uint32_t node_i, Onnx__AttributeProto
                          n->name);
     tide_attr attr = {.name = tide_host_strdup(a->name)};
     if (attr.name == NULL) return TIDE_NO_MEMORY(err, "for an attribute");
-    const tide_status st = convert(a, n->name, path, &attr, err);
+    const tide_status st = convert(a, n->name, from, &attr, err);
     if (st != TIDE_OK) {
         tide_attr_deinit(&attr);
         return st;
@@ -149,7 +149,8 @@ static tide_status from_numbers(const void *numbers, size_t n, tide_dtype dtype,
 }
 
 /// The tensor that a Constant node stands for.
-static tide_status constant_of(const Onnx__NodeProto *n, const char *path, tide_tensor **out, tide_error *err) {
+static tide_status constant_of(const Onnx__NodeProto *n, const tide__onnx_bytes *from, tide_tensor **out,
+                               tide_error *err) {
     const char *label = n->n_output > 0 ? tide__onnx_str(n->output[0]) : "";
     if (n->n_output != 1 || label[0] == '\0')
         return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "Constant '%s' has %zu outputs, it needs one",
@@ -159,7 +160,7 @@ static tide_status constant_of(const Onnx__NodeProto *n, const char *path, tide_
                          n->n_attribute);
     Onnx__AttributeProto *a = n->attribute[0];
     const char *key = tide__onnx_str(a->name);
-    if (strcmp(key, "value") == 0 && a->t != NULL) return tide__onnx_tensor_take(a->t, label, path, out, err);
+    if (strcmp(key, "value") == 0 && a->t != NULL) return tide__onnx_tensor_take(a->t, label, from, out, err);
     if (strcmp(key, "value_int") == 0) return from_numbers(&a->i, SIZE_MAX, TIDE_I64, label, out, err);
     if (strcmp(key, "value_ints") == 0) return from_numbers(a->ints, a->n_ints, TIDE_I64, label, out, err);
     if (strcmp(key, "value_float") == 0) return from_numbers(&a->f, SIZE_MAX, TIDE_F32, label, out, err);
@@ -174,7 +175,7 @@ enum { OPSET_MIN = 1, OPSET_MAX = 24 };
 typedef struct importer {
     const Onnx__ModelProto *model;
     const Onnx__GraphProto *proto;
-    const char *path;
+    const tide__onnx_bytes *from;
     tide_graph *g;
     tide_strmap opsets;     // domain -> version
     tide_strmap node_names; // name -> 1 + index of the node of the file that owns it; 0: made up
@@ -277,9 +278,9 @@ static tide_status add_initializers(importer *im) {
         uint32_t value_i;
         TIDE_TRY(tide_graph_add_value(im->g, t->name, &value_i, im->err));
         tide_tensor *tensor = NULL;
-        const tide_status st = tide__onnx_tensor_take(t, t->name, im->path, &tensor, im->err);
+        const tide_status st = tide__onnx_tensor_take(t, t->name, im->from, &tensor, im->err);
         if (st != TIDE_OK) {
-            tide_error_where(im->err, "%s: initialiser '%s'", im->path, t->name);
+            tide_error_where(im->err, "%s: initialiser '%s'", im->from->path, t->name);
             return st;
         }
         tide_graph_set_constant(im->g, value_i, tensor);
@@ -371,7 +372,7 @@ static tide_status set_constant(importer *im, uint32_t value_i, tide_tensor *ten
 
 static tide_status add_constant_node(importer *im, const Onnx__NodeProto *n) {
     tide_tensor *tensor = NULL;
-    TIDE_TRY(constant_of(n, im->path, &tensor, im->err));
+    TIDE_TRY(constant_of(n, im->from, &tensor, im->err));
     uint32_t value_i;
     tide_status st = tide_graph_intern_value(im->g, n->output[0], &value_i, im->err);
     if (st == TIDE_OK) st = set_constant(im, value_i, tensor);
@@ -404,7 +405,7 @@ static tide_status add_real_node(importer *im, size_t file_i, const char *name) 
     uint32_t node_i;
     TIDE_TRY(tide_graph_add_node(im->g, name, n->op_type, domain, (int)opset, im->ends, n->n_input,
                                  im->ends + n->n_input, n->n_output, &node_i, im->err));
-    for (size_t k = 0; k < n->n_attribute; k++) TIDE_TRY(add_attr(im->g, node_i, n->attribute[k], im->path, im->err));
+    for (size_t k = 0; k < n->n_attribute; k++) TIDE_TRY(add_attr(im->g, node_i, n->attribute[k], im->from, im->err));
     return TIDE_OK;
 }
 
@@ -422,7 +423,7 @@ static tide_status add_node(importer *im, size_t file_i) {
         st = pick_node_name(im, file_i, &name, &made_up);
         if (st == TIDE_OK) st = add_real_node(im, file_i, name);
     }
-    if (st != TIDE_OK) tide_error_where(im->err, "%s: node %zu '%s' (%s)", im->path, file_i, name, n->op_type);
+    if (st != TIDE_OK) tide_error_where(im->err, "%s: node %zu '%s' (%s)", im->from->path, file_i, name, n->op_type);
     tide_text_deinit(&made_up);
     return st;
 }
@@ -466,15 +467,16 @@ static void tell_of_twice(const importer *im) {
     char more[48] = "";
     if (im->n_twice == 0) return;
     if (im->n_twice > 1) snprintf(more, sizeof more, " (and %zu other values)", im->n_twice - 1);
-    tide_log(TIDE_LOG_WARN, "%s: two Constant nodes produce '%s'%s, the last one is taken", im->path,
+    tide_log(TIDE_LOG_WARN, "%s: two Constant nodes produce '%s'%s, the last one is taken", im->from->path,
              im->g->values[im->twice].name, more);
 }
 
-static tide_status import_model(const Onnx__ModelProto *model, const char *path, tide_graph **out, tide_error *err) {
+static tide_status import_model(const Onnx__ModelProto *model, const tide__onnx_bytes *from, tide_graph **out,
+                                tide_error *err) {
     if (model->graph == NULL) return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "not an ONNX model: there is no graph in it");
-    importer im = {.model = model, .proto = model->graph, .path = path, .err = err};
+    importer im = {.model = model, .proto = model->graph, .from = from, .err = err};
     const char *name = tide__onnx_str(model->graph->name);
-    TIDE_TRY(tide_graph_create(name[0] != '\0' ? name : tide__path_leaf(path), path, &im.g, err));
+    TIDE_TRY(tide_graph_create(name[0] != '\0' ? name : tide__path_leaf(from->path), from->path, &im.g, err));
     const tide_status st = import_graph(&im);
     tell_of_twice(&im);
     tide_strmap_deinit(&im.opsets);
@@ -488,22 +490,45 @@ static tide_status import_model(const Onnx__ModelProto *model, const char *path,
     return st;
 }
 
+static tide_status from_bytes(const tide__onnx_bytes *from, size_t max_bytes, tide_graph **out, tide_error *err) {
+    ProtobufCMessage *message = NULL;
+    tide_status st;
+    if (from->len == 0) {
+        st = TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "not an ONNX model: the file is empty");
+    } else {
+        st = tide__onnx_unpack(&onnx__model_proto__descriptor, from, max_bytes, &message, err);
+    }
+    if (st == TIDE_OK) st = import_model((Onnx__ModelProto *)message, from, out, err);
+    tide__onnx_free(message);
+    if (st != TIDE_OK && err != NULL && err->where[0] == '\0') tide_error_where(err, "%s", from->path);
+    return st;
+}
+
 tide_status tide_graph_from_onnx(const char *data, size_t len, const char *path, tide_graph **out, tide_error *err) {
     return tide_graph_sizes_from_onnx(data, len, path, 0, out, err);
 }
 
 tide_status tide_graph_sizes_from_onnx(const char *data, size_t len, const char *path, size_t max_bytes,
                                        tide_graph **out, tide_error *err) {
-    if (path == NULL) path = "";
-    ProtobufCMessage *message = NULL;
-    tide_status st;
-    if (len == 0) {
-        st = TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "not an ONNX model: the file is empty");
-    } else {
-        st = tide__onnx_unpack(&onnx__model_proto__descriptor, data, len, path, max_bytes, &message, err);
-    }
-    if (st == TIDE_OK) st = import_model((Onnx__ModelProto *)message, path, out, err);
-    tide__onnx_free(message);
-    if (st != TIDE_OK && err != NULL && err->where[0] == '\0') tide_error_where(err, "%s", path);
-    return st;
+    const tide__onnx_bytes from = {.data = data, .len = len, .path = path != NULL ? path : ""};
+    return from_bytes(&from, max_bytes, out, err);
+}
+
+static tide__onnx_bytes bytes_of(tide_block *file, const char *path) {
+    return (tide__onnx_bytes){.data = tide_block_address(file),
+                              .len = file->mem.requested_bytes,
+                              .path = path != NULL ? path : "",
+                              .file = file};
+}
+
+tide_status tide_graph_from_onnx_mapped(tide_block *file, const char *path, tide_graph **out, tide_error *err) {
+    const tide__onnx_bytes from = bytes_of(file, path);
+    return from_bytes(&from, 0, out, err);
+}
+
+tide_status tide_graph_sizes_from_onnx_mapped(tide_block *file, const char *path, const tide_contents *contents,
+                                              size_t max_bytes, tide_graph **out, tide_error *err) {
+    tide__onnx_bytes from = bytes_of(file, path);
+    from.contents = contents;
+    return from_bytes(&from, max_bytes, out, err);
 }

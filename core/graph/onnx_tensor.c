@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/pages.h"
 #include "core/graph/import.h"
 #include "core/graph/onnx_internal.h"
 
@@ -22,10 +23,10 @@
 //
 // Keys: "location" (relative path), "offset" and "length" in bytes, optional (ONNX ExternalData.md).
 //
-// Weights are copied, so that nothing that happens to the file later can reach the graph. Files too large for that are
-// mapped instead: planning a model of many gigabytes must touch none of them. Replacing such a file by another does no
-// harm; cutting it short while the graph lives ends the process (SIGBUS), as with every mapping. A run moves its
-// weights into Persistent memory while the program is built (tide_program_options.weights_registry).
+// Where the model itself is mapped (tide_graph_from_onnx_mapped), so are its external weights. Elsewhere they are
+// copied, so that nothing that happens to the file later can reach the graph, but from files that are too large for
+// that: planning a model of many gigabytes must touch none of them. Replacing a mapped file by another does no harm;
+// cutting it short while the graph lives ends the process (SIGBUS), as with every mapping.
 
 typedef struct place {
     const char *location; // borrowed from the message
@@ -172,15 +173,15 @@ static bool is_large_file(const char *path) {
 
 /// External data as a read-only block over the file itself, one reference; NULL when it is to be read instead: small,
 /// at an address its elements may not have, or not to be mapped. Checked before by read_external.
-static tide_block *map_external(const Onnx__TensorProto *t, const char *label, const char *path, size_t size_bytes,
-                                size_t elem_bytes) {
+static tide_block *map_external(const Onnx__TensorProto *t, const char *label, const tide__onnx_bytes *from,
+                                size_t size_bytes, size_t elem_bytes) {
     place p;
     if (size_bytes < MAP_FROM_BYTES || read_keys(t, label, &p, NULL) != TIDE_OK || p.offset % elem_bytes != 0)
         return NULL;
     tide_text file = {0};
     tide_block *block = NULL;
-    tide_status st = path_beside(path, label, p.location, &file, NULL);
-    if (st == TIDE_OK && is_large_file(file.data))
+    tide_status st = path_beside(from->path, label, p.location, &file, NULL);
+    if (st == TIDE_OK && (from->file != NULL || is_large_file(file.data)))
         st = tide_block_map_file(file.data, p.offset, size_bytes, TIDE_KIND_HOST_PAGEABLE, &block, NULL);
     tide_text_deinit(&file);
     return st == TIDE_OK ? block : NULL;
@@ -259,7 +260,7 @@ static tide_status tensor_check(const Onnx__TensorProto *t, const char *label, t
     if (is_external(t)) return TIDE_OK; // the file is asked when it is read
     size_t there;
     if (t->has_raw_data) {
-        there = t->raw_data.len;
+        there = tide__onnx_raw(t).len;
     } else {
         there = typed_field_of(t, dtype).n * tide_dtype_size(dtype);
     }
@@ -292,14 +293,18 @@ static tide_status narrow(const typed_field *f, const char *label, tide_dtype dt
     return TIDE_OK;
 }
 
-/// Write the content to `dst`; `path` is the file that external data lies beside.
-static tide_status tensor_fill(const Onnx__TensorProto *t, const char *label, const char *path, tide_dtype dtype,
-                               size_t size_bytes, void *dst, tide_error *err) {
+/// Write the content to `dst`.
+static tide_status tensor_fill(const Onnx__TensorProto *t, const char *label, const tide__onnx_bytes *from,
+                               tide_dtype dtype, size_t size_bytes, void *dst, tide_error *err) {
     if (size_bytes == 0) return TIDE_OK;
-    if (is_external(t)) return read_external(t, label, path, size_bytes, dst, err);
+    if (is_external(t)) return read_external(t, label, from->path, size_bytes, dst, err);
     const typed_field f = typed_field_of(t, dtype);
     if (t->has_raw_data) {
-        memcpy(dst, t->raw_data.data, size_bytes);
+        const char *src = from->data + tide__onnx_raw(t).offset;
+        if (from->file != NULL)
+            tide_copy_dropping(dst, src, size_bytes);
+        else
+            memcpy(dst, src, size_bytes);
     } else if (f.stored == dtype) {
         memcpy(dst, f.data, size_bytes);
     } else {
@@ -310,16 +315,10 @@ static tide_status tensor_fill(const Onnx__TensorProto *t, const char *label, co
 
 // ---- a constant ----
 
-/// Take the bytes out of the message when they already are the tensor's; NULL when they are not.
+/// Take the list of numbers out of the message when they already are the tensor's; NULL when they are not.
 static void *detach_bytes(Onnx__TensorProto *t, tide_dtype dtype) {
-    if (is_external(t)) return NULL;
+    if (is_external(t) || t->has_raw_data) return NULL;
     void *bytes = NULL;
-    if (t->has_raw_data) {
-        bytes = t->raw_data.data;
-        t->raw_data = (ProtobufCBinaryData){0};
-        t->has_raw_data = 0;
-        return bytes;
-    }
 #define DETACH(field)                                                                                                  \
     bytes = t->field;                                                                                                  \
     t->field = NULL;                                                                                                   \
@@ -368,8 +367,27 @@ static tide_status adopt_bytes(void *bytes, size_t size_bytes, const char *label
     return st;
 }
 
-tide_status tide__onnx_tensor_take(Onnx__TensorProto *t, const char *label, const char *path, tide_tensor **out,
-                                   tide_error *err) {
+/// Whether the content can stay in the file: at an address that its elements may have, and worth a page of its own.
+static bool stays_in_file(const Onnx__TensorProto *t, const tide__onnx_bytes *from, size_t size_bytes,
+                          size_t elem_bytes) {
+    return from->file != NULL && size_bytes >= MAP_FROM_BYTES &&
+           ((uintptr_t)from->data + tide__onnx_raw(t).offset) % elem_bytes == 0;
+}
+
+/// A tensor over a part of the file.
+static tide_status over_file(const Onnx__TensorProto *t, const tide__onnx_bytes *from, tide_dtype dtype,
+                             const tide_shape *shape, size_t size_bytes, tide_tensor **out, tide_error *err) {
+    tide_storage whole = tide_storage_of_block(from->file), part;
+    tide_status st = tide_storage_slice(&whole, tide__onnx_raw(t).offset, size_bytes, &part, err);
+    tide_storage_deinit(&whole);
+    TIDE_TRY(st);
+    st = tide_tensor_create_on(&part, 0, dtype, shape, out, err);
+    tide_storage_deinit(&part);
+    return st;
+}
+
+tide_status tide__onnx_tensor_take(Onnx__TensorProto *t, const char *label, const tide__onnx_bytes *from,
+                                   tide_tensor **out, tide_error *err) {
     tide_dtype dtype;
     tide_shape shape;
     size_t size_bytes;
@@ -378,13 +396,17 @@ tide_status tide__onnx_tensor_take(Onnx__TensorProto *t, const char *label, cons
     void *bytes = size_bytes > 0 ? detach_bytes(t, dtype) : NULL;
     if (bytes != NULL) return adopt_bytes(bytes, size_bytes, label, dtype, &shape, out, err);
     if (is_external(t) && size_bytes > 0) {
-        TIDE_TRY(read_external(t, label, path, size_bytes, NULL, err)); // is it there?
-        tide_block *mapped = map_external(t, label, path, size_bytes, tide_dtype_size(dtype));
+        TIDE_TRY(read_external(t, label, from->path, size_bytes, NULL, err)); // is it there?
+        tide_block *mapped = map_external(t, label, from, size_bytes, tide_dtype_size(dtype));
         if (mapped != NULL) return over_block(mapped, dtype, &shape, out, err);
+    } else if (t->has_raw_data && stays_in_file(t, from, size_bytes, tide_dtype_size(dtype))) {
+        return over_file(t, from, dtype, &shape, size_bytes, out, err);
     }
+    if (from->contents != NULL && size_bytes > from->contents->one_bytes)
+        return tide_tensor_create_unbound(dtype, &shape, TIDE_CPU, out, err);
     tide_tensor *made = NULL;
     TIDE_TRY(tide__constant_create(dtype, &shape, label, &made, err));
-    const tide_status st = tensor_fill(t, label, path, dtype, size_bytes, tide_tensor_data(made), err);
+    const tide_status st = tensor_fill(t, label, from, dtype, size_bytes, tide_tensor_data(made), err);
     if (st == TIDE_OK) {
         *out = made;
     } else {
@@ -395,17 +417,17 @@ tide_status tide__onnx_tensor_take(Onnx__TensorProto *t, const char *label, cons
 
 // ---- a file with one tensor ----
 
-static tide_status tensor_from_proto(const Onnx__TensorProto *t, const char *path, tide_registry *registry,
+static tide_status tensor_from_proto(const Onnx__TensorProto *t, const tide__onnx_bytes *from, tide_registry *registry,
                                      tide_memory_kind kind, tide_tensor **out, tide_error *err) {
-    const char *label = t->name != NULL && t->name[0] != '\0' ? t->name : tide__path_leaf(path);
+    const char *label = t->name != NULL && t->name[0] != '\0' ? t->name : tide__path_leaf(from->path);
     tide_tensor_spec spec = {.device = TIDE_CPU, .kind = kind, .registry = registry, .tag = label};
     size_t size_bytes;
     TIDE_TRY(tensor_type(t, label, &spec.dtype, &spec.shape, &size_bytes, err));
     TIDE_TRY(tensor_check(t, label, spec.dtype, &spec.shape, size_bytes, err));
-    if (is_external(t) && size_bytes > 0) TIDE_TRY(read_external(t, label, path, size_bytes, NULL, err));
+    if (is_external(t) && size_bytes > 0) TIDE_TRY(read_external(t, label, from->path, size_bytes, NULL, err));
     tide_tensor *made = NULL;
     TIDE_TRY(tide_tensor_create(&spec, &made, err));
-    const tide_status st = tensor_fill(t, label, path, spec.dtype, size_bytes, tide_tensor_data(made), err);
+    const tide_status st = tensor_fill(t, label, from, spec.dtype, size_bytes, tide_tensor_data(made), err);
     if (st == TIDE_OK) {
         *out = made;
     } else {
@@ -419,20 +441,20 @@ tide_status tide_tensor_from_pb_file(const char *path, tide_registry *registry, 
     char *data = NULL;
     size_t len = 0;
     TIDE_TRY(tide_read_file(path, 0, &data, &len, err));
+    const tide__onnx_bytes from = {.data = data, .len = len, .path = path};
     ProtobufCMessage *message = NULL;
     tide_status st;
     if (len == 0) {
         st = TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "not an ONNX tensor: the file is empty");
     } else {
-        st = tide__onnx_unpack(&onnx__tensor_proto__descriptor, data, len, path, 0, &message, err);
+        st = tide__onnx_unpack(&onnx__tensor_proto__descriptor, &from, 0, &message, err);
     }
-    tide_host_free(data);
     char *copy = NULL;
     if (st == TIDE_OK && name != NULL) {
         copy = tide_host_strdup(tide__onnx_str(((Onnx__TensorProto *)message)->name));
         if (copy == NULL) st = TIDE_NO_MEMORY(err, "for a tensor's name");
     }
-    if (st == TIDE_OK) st = tensor_from_proto((Onnx__TensorProto *)message, path, registry, kind, out, err);
+    if (st == TIDE_OK) st = tensor_from_proto((Onnx__TensorProto *)message, &from, registry, kind, out, err);
     if (st == TIDE_OK && name != NULL) {
         *name = copy;
     } else {
@@ -440,5 +462,6 @@ tide_status tide_tensor_from_pb_file(const char *path, tide_registry *registry, 
     }
     if (st != TIDE_OK && err != NULL && err->where[0] == '\0') tide_error_where(err, "%s", path);
     tide__onnx_free(message);
+    tide_host_free(data);
     return st;
 }

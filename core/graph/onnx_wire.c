@@ -28,7 +28,9 @@ typedef struct walk {
     const char *data;
     const char *path;
     tide_error *err;
-    size_t *need_bytes; // what the messages seen so far will take
+    size_t need_bytes; // what the messages seen so far will take
+    size_t max_bytes;  // of that; 0: no limit
+    tide_text lean;    // the bytes as they are unpacked; no longer kept up when too much is needed
 } walk;
 
 // ---- memory that is needed ----
@@ -39,14 +41,20 @@ typedef struct walk {
 
 enum { BASE_BYTES = 12 << 20, BLOCK_BYTES = 48, FIELD_BYTES = 48, NODE_BYTES = 400, END_BYTES = 160 };
 
-static void count(const walk *w, size_t bytes) {
-    if (!tide_add_size(*w->need_bytes, bytes, w->need_bytes)) *w->need_bytes = SIZE_MAX;
+static void count(walk *w, size_t bytes) {
+    if (!tide_add_size(w->need_bytes, bytes, &w->need_bytes)) w->need_bytes = SIZE_MAX;
+}
+
+/// Whether the field is the content of a tensor, which is not unpacked.
+static bool is_raw_data(const frame *f) {
+    return f->type == &onnx__tensor_proto__descriptor && strcmp(f->field->name, "raw_data") == 0;
 }
 
 /// A field of `len` bytes in the message of `f`; what is in an inner message counts when that is walked.
-static void count_field(const walk *w, const frame *f, size_t len) {
+static void count_field(walk *w, const frame *f, size_t len) {
     const ProtobufCFieldDescriptor *field = f->field;
     count(w, FIELD_BYTES);
+    if (is_raw_data(f)) return;
     if (field->type == PROTOBUF_C_TYPE_MESSAGE) {
         const ProtobufCMessageDescriptor *type = field->descriptor;
         count(w, type->sizeof_message + BLOCK_BYTES);
@@ -130,17 +138,63 @@ static bool packed_is_whole(const ProtobufCFieldDescriptor *field, const char *a
     return true;
 }
 
-static tide_status walk_message(const walk *w, frame *f, const char *at, const char *end);
+// ---- what is unpacked ----
+//
+// The same message without what the schema does not know, and with a span in the place of the content of each tensor.
+// The length of a message stands before it and is known behind it: it has the room of five bytes, as many as a length
+// may have, of which the last ones may say nothing.
+//
+//     file   | tag | 9 0 | tag name w | tag raw_data | 4 000 000 bytes ... |
+//     lean   | tag | 2E 80 80 80 00 | tag name w | tag raw_data | 16 | offset, length |
+
+enum { LENGTH_BYTES = 5 };
+
+static void put(walk *w, const char *bytes, size_t n) {
+    if (w->max_bytes == 0 || w->need_bytes <= w->max_bytes) tide_text_add_n(&w->lean, bytes, n);
+}
+
+static void put_length(char *at, size_t len) {
+    for (int i = 0; i < LENGTH_BYTES; i++)
+        at[i] = (char)(((len >> 7 * i) & 0x7Fu) | (i + 1 < LENGTH_BYTES ? 0x80u : 0));
+}
+
+static void copy_field(walk *w, const frame *f, const char *begin, const char *content, size_t len) {
+    if (!is_raw_data(f)) {
+        put(w, begin, (size_t)(content - begin) + len);
+        return;
+    }
+    const tide__onnx_span span = {(uint64_t)(content - w->data), len};
+    char bytes[LENGTH_BYTES + sizeof span];
+    put_length(bytes, sizeof span);
+    memcpy(bytes + LENGTH_BYTES, &span, sizeof span);
+    size_t tag_len = 1;
+    while (((unsigned char)begin[tag_len - 1] & 0x80u) != 0) tag_len++;
+    put(w, begin, tag_len);
+    put(w, bytes, sizeof bytes);
+}
+
+static tide_status walk_message(walk *w, frame *f, const char *at, const char *end);
+
+/// A message inside of another: its tag is copied already.
+static tide_status walk_inner(walk *w, frame *inner, const char *at, const char *end) {
+    static const char room[LENGTH_BYTES];
+    const size_t length_at = w->lean.len;
+    put(w, room, sizeof room);
+    TIDE_TRY(walk_message(w, inner, at, end));
+    if (!w->lean.failed && w->lean.len >= length_at + LENGTH_BYTES)
+        put_length(w->lean.data + length_at, w->lean.len - length_at - LENGTH_BYTES);
+    return TIDE_OK;
+}
 
 /// The content of a length-delimited field that the schema knows.
-static tide_status walk_bytes(const walk *w, frame *f, const char *at, const char *end) {
+static tide_status walk_bytes(walk *w, frame *f, const char *at, const char *end) {
     const ProtobufCFieldDescriptor *field = f->field;
     if (field->type == PROTOBUF_C_TYPE_MESSAGE) {
         if (field->label != PROTOBUF_C_LABEL_REPEATED && f->seen[field - f->type->fields] > 1)
             return broken(w, f, at, "a field that may occur once occurs again");
         if (f->depth + 1 >= MAX_DEPTH) return broken(w, f, at, "messages are nested too deep");
         frame inner = {.up = f, .type = field->descriptor, .depth = f->depth + 1};
-        return walk_message(w, &inner, at, end);
+        return walk_inner(w, &inner, at, end);
     }
     if (field->type == PROTOBUF_C_TYPE_STRING && strcmp(field->name, "name") == 0) {
         f->name = at;
@@ -168,7 +222,7 @@ static bool measure(int wire, const char *at, const char *end, size_t *prefix, s
     return *prefix + *len <= (size_t)(end - at);
 }
 
-static tide_status walk_message(const walk *w, frame *f, const char *at, const char *end) {
+static tide_status walk_message(walk *w, frame *f, const char *at, const char *end) {
     if (f->type->n_fields > MAX_FIELDS) return broken(w, f, at, "the schema has more fields than this reader");
     while (at < end) {
         const char *begin = at;
@@ -190,6 +244,10 @@ static tide_status walk_message(const walk *w, frame *f, const char *at, const c
             const bool packed = wire == WIRE_BYTES && f->field->label == PROTOBUF_C_LABEL_REPEATED;
             if (wire != wire_of(f->field) && !packed) return broken(w, f, begin, "a field has the wrong wire type");
             count_field(w, f, len);
+            if (f->field->type == PROTOBUF_C_TYPE_MESSAGE)
+                put(w, begin, tag_len);
+            else
+                copy_field(w, f, begin, at, len);
             if (wire == WIRE_BYTES) TIDE_TRY(walk_bytes(w, f, at, at + len));
         }
         at += len;
@@ -198,19 +256,20 @@ static tide_status walk_message(const walk *w, frame *f, const char *at, const c
 }
 
 /**
- * Walk the protobuf structure of `data` before it is unpacked: every length inside its message, every known
+ * Walk the protobuf structure of `bytes` before it is unpacked: every length inside its message, every known
  * field in its wire format, no message nested deeper than 100 and none given twice where one is meant.
  *
- * @param need_bytes  out: about what unpacking, and a graph, a program and a plan of it, will take
+ * @param w  out: what is unpacked, the caller's to free also when this fails; and need_bytes: about what unpacking, and
+ *           a graph, a program and a plan of it, will take
  * @return TIDE_ERR_BAD_INPUT saying what is wrong at which byte, inside which field
  */
-static tide_status check_wire(const ProtobufCMessageDescriptor *type, const char *data, size_t len, const char *path,
-                              size_t *need_bytes, tide_error *err) {
-    *need_bytes = BASE_BYTES;
-    if (!tide_add_size(*need_bytes, len, need_bytes)) *need_bytes = SIZE_MAX;
-    const walk w = {.data = data, .path = path, .err = err, .need_bytes = need_bytes};
+static tide_status check_wire(const ProtobufCMessageDescriptor *type, const tide__onnx_bytes *bytes, size_t max_bytes,
+                              walk *w, tide_error *err) {
+    *w = (walk){.data = bytes->data, .path = bytes->path, .err = err, .need_bytes = BASE_BYTES, .max_bytes = max_bytes};
+    if (bytes->file == NULL) count(w, bytes->len);
     frame top = {.type = type};
-    return walk_message(&w, &top, data, data + len);
+    TIDE_TRY(walk_message(w, &top, bytes->data, bytes->data + bytes->len));
+    return w->lean.failed ? TIDE_NO_MEMORY(err, "to unpack %zu bytes of ONNX", bytes->len) : TIDE_OK;
 }
 
 // ---- unpacking through our own memory ----
@@ -226,18 +285,26 @@ static void unpack_free(void *failed, void *p) {
     tide_host_free(p);
 }
 
-tide_status tide__onnx_unpack(const ProtobufCMessageDescriptor *type, const char *data, size_t len, const char *path,
-                              size_t max_bytes, ProtobufCMessage **out, tide_error *err) {
-    size_t need_bytes;
-    TIDE_TRY(check_wire(type, data, len, path, &need_bytes, err));
-    if (max_bytes != 0 && need_bytes > max_bytes) return tide__graph_needs_too_much(need_bytes, max_bytes, err);
+static tide_status unpack(const ProtobufCMessageDescriptor *type, const walk *w, ProtobufCMessage **out,
+                          tide_error *err) {
+    if (w->max_bytes != 0 && w->need_bytes > w->max_bytes)
+        return tide__graph_needs_too_much(w->need_bytes, w->max_bytes, err);
     bool failed = false;
     ProtobufCAllocator allocator = {.alloc = unpack_alloc, .free = unpack_free, .allocator_data = &failed};
-    *out = protobuf_c_message_unpack(type, &allocator, len, (const uint8_t *)data);
+    *out = protobuf_c_message_unpack(type, &allocator, w->lean.len, (const uint8_t *)tide_text_str(&w->lean));
     if (*out != NULL) return TIDE_OK;
-    const tide_status st = failed ? TIDE_NO_MEMORY(err, "to unpack %zu bytes of ONNX", len)
+    const tide_status st = failed ? TIDE_NO_MEMORY(err, "to unpack %zu bytes of ONNX", w->lean.len)
                                   : TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "not an ONNX file");
-    tide_error_where(err, "%s", path);
+    tide_error_where(err, "%s", w->path);
+    return st;
+}
+
+tide_status tide__onnx_unpack(const ProtobufCMessageDescriptor *type, const tide__onnx_bytes *bytes, size_t max_bytes,
+                              ProtobufCMessage **out, tide_error *err) {
+    walk w;
+    tide_status st = check_wire(type, bytes, max_bytes, &w, err);
+    if (st == TIDE_OK) st = unpack(type, &w, out, err);
+    tide_text_deinit(&w.lean);
     return st;
 }
 

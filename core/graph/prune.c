@@ -62,8 +62,7 @@ tide_status tide_graph_prune(tide_graph *g, size_t *n_killed, tide_error *err) {
     count_uses(g, uses);
     for (size_t i = 0; i < g->n_values; i++) {
         if (uses[i] > 0) continue;
-        tide_tensor_unref(g->values[i].constant);
-        g->values[i].constant = NULL;
+        tide__graph_drop_constant(g, (uint32_t)i);
     }
     TIDE_ASSERT(tide__graph_holds(g));
     if (n_killed != NULL) *n_killed = killed;

@@ -16,7 +16,8 @@
 extern "C" {
 #endif
 
-/// Which contents are made; what is past either is blank. Contents that the file itself holds are always read.
+/// Which contents are made; what is past either is blank. Contents that a file holds are always read, but for large
+/// ones of a mapped file that cannot stay where they are.
 typedef struct tide_contents {
     size_t one_bytes; ///< of one constant
     size_t all_bytes; ///< of all together
@@ -39,6 +40,9 @@ tide_status tide_graph_sizes_from_json(const char *data, size_t len, const char 
 /// As tide_graph_from_onnx, within a limit as above.
 tide_status tide_graph_sizes_from_onnx(const char *data, size_t len, const char *path, size_t max_bytes,
                                        tide_graph **out, tide_error *err) TIDE_NODISCARD;
+/// As tide_graph_from_onnx_mapped, within a limit as above, and with large constants that would be copied left blank.
+tide_status tide_graph_sizes_from_onnx_mapped(tide_block *file, const char *path, const tide_contents *contents,
+                                              size_t max_bytes, tide_graph **out, tide_error *err) TIDE_NODISCARD;
 /// As tide_graph_infer with folding, but for contents.
 tide_status tide_graph_infer_sizes(tide_graph *g, const tide_order *order, const tide_contents *contents,
                                    tide_error *err) TIDE_NODISCARD;

@@ -25,10 +25,13 @@
 // and alignment then takes references and copies nothing. Otherwise the plan copies, and the constants stay in the
 // graph beside the copies: kernels may hold addresses of them, so they can only go with the program.
 
-/// True when `t` is what a copy would be: a whole block of the right allocator, kind, size and alignment.
-static bool is_in_place(const tide_inference_plan *p, const tide_tensor *t, const tide_allocator *persistent) {
+/// True when `t` is what a copy would be: a whole block of the right allocator, kind, size and alignment; or a block of
+/// the file's own bytes.
+static bool is_in_place(const tide_inference_plan *p, uint32_t value_i, const tide_allocator *persistent) {
+    const tide_tensor *t = p->program->graph->values[value_i].constant;
     const tide_storage *s = tide_tensor_storage(t);
     uint64_t bytes;
+    if (tide_program_is_mapped(p->program, value_i) && s->block->kind == TIDE_KIND_PERSISTENT) return true;
     return s->block != NULL && s->block->owner == persistent && s->block->kind == TIDE_KIND_PERSISTENT &&
            tide_tensor_offset_bytes(t) == 0 && s->offset_bytes == 0 &&
            tide_align_up(tide_tensor_size_bytes(t), p->align_bytes, &bytes) && s->block->mem.requested_bytes == bytes &&
@@ -55,7 +58,7 @@ static tide_status load_one(tide_inference_plan *p, uint32_t value_i, const tide
     if (tide_constant_is_blank(t))
         return TIDE_FAIL(err, TIDE_ERR_INVALID, "weight '%s' has no content: the program was built for its sizes alone",
                          p->program->graph->values[value_i].name);
-    if (is_in_place(p, t, persistent)) {
+    if (is_in_place(p, value_i, persistent)) {
         p->weights[value_i] = tide_tensor_ref(t);
         p->n_shared_weights++;
     } else {
@@ -137,6 +140,7 @@ static size_t choose_alignment(const tide_inference_plan_options *opt) {
     uint64_t align = 0;
     for (size_t i = 0; opt->memory_plan != NULL && i < opt->memory_plan->lifetimes.n; i++) {
         const tide_lifetime *x = &opt->memory_plan->lifetimes.items[i];
+        if (x->role == TIDE_ROLE_WEIGHT) continue; // one in a file lies as it may
         const bool is_here = x->kind == TIDE_KIND_WORKSPACE && tide_device_equal(x->device, opt->device);
         if ((x->persistent || is_here) && (align == 0 || x->align_bytes < align)) align = x->align_bytes;
     }

@@ -10,6 +10,8 @@
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "core/base/log.h"
+#include "core/base/pages.h"
+#include "core/memory/allocators/allocators.h"
 #include "core/ops/ops.h"
 #include "core/runtime/program_sizes.h"
 #include "core/runtime/runtime_internal.h"
@@ -146,8 +148,66 @@ static tide_status fix_sizes(build *b, tide_error *err) {
     return TIDE_OK;
 }
 
+/// The block of a file that a constant lies in; NULL: it does not.
+static tide_block *file_of(const tide_tensor *t) {
+    tide_block *block = tide_tensor_storage(t)->block;
+    return block != NULL && (block->flags & TIDE_BLOCK_READ_ONLY) != 0 ? block : NULL;
+}
+
+bool tide_program_is_mapped(const tide_program *p, uint32_t value_i) {
+    const tide_tensor *t = p->graph->values[value_i].constant;
+    return p->keeps_mapped && t != NULL && tide_tensor_size_bytes(t) > 0 && file_of(t) != NULL;
+}
+
+/// Whether the bytes may go once they are copied: a file has them still, or the memory is ours and nothing else reads
+/// it.
+static bool is_last_reader(const tide_tensor *t) {
+    const tide_block *block = tide_tensor_storage(t)->block;
+    if (file_of(t) != NULL) return true;
+    const bool is_ours = block->owner != NULL || block->foreign.release == tide_host_free;
+    return is_ours && tide_tensor_use_count(t) == 1 && tide_block_use_count(block) == 1 && !tide_block_is_cow(block);
+}
+
+/// A block of the file's own bytes, with exactly as many.
+static tide_status keep_in_file(build *b, uint32_t value_i, tide_error *err) {
+    const tide_value *v = &b->p->graph->values[value_i];
+    const size_t size_bytes = tide_tensor_size_bytes(v->constant);
+    const void *data;
+    TIDE_TRY(tide_tensor_read(v->constant, &data, err));
+    tide_block *block;
+    TIDE_TRY(tide_mapped_block_create(b->opt->mapped, file_of(v->constant), data, size_bytes, tide_dtype_size(v->dtype),
+                                      TIDE_KIND_PERSISTENT, v->name, &block, err));
+    tide_storage storage = tide_storage_of_block(block);
+    tide_block_unref(block);
+    tide_tensor *kept;
+    const tide_status st = tide_tensor_create_on(&storage, 0, v->dtype, &v->shape, &kept, err);
+    tide_storage_deinit(&storage);
+    TIDE_TRY(st);
+    tide_graph_set_constant(b->p->graph, value_i, kept);
+    tide_tensor_unref(kept);
+    return TIDE_OK;
+}
+
+/// A weight and its copy are never there as a whole at the same time.
+static tide_status copy_weight(const tide_tensor *from, const tide_tensor_spec *where, tide_tensor **out,
+                               tide_error *err) {
+    const size_t size_bytes = tide_tensor_size_bytes(from);
+    if (size_bytes == 0 || !is_last_reader(from)) return tide_tensor_clone(from, where, out, err);
+    const void *src;
+    void *dst;
+    TIDE_TRY(tide_tensor_read(from, &src, err));
+    TIDE_TRY(tide_tensor_create(where, out, err));
+    const tide_status st = tide_tensor_write(*out, &dst, err);
+    if (st == TIDE_OK)
+        tide_copy_dropping(dst, src, size_bytes);
+    else
+        tide_tensor_unref(*out);
+    return st;
+}
+
 static tide_status move_weight(build *b, uint32_t value_i, tide_error *err) {
     const tide_value *v = &b->p->graph->values[value_i];
+    if (tide_program_is_mapped(b->p, value_i)) return keep_in_file(b, value_i, err);
     const size_t align = b->opt->weights_align_bytes != 0 ? b->opt->weights_align_bytes : DEFAULT_ALIGN_BYTES;
     const tide_tensor_spec where = {.dtype = v->dtype,
                                     .shape = v->shape,
@@ -157,7 +217,7 @@ static tide_status move_weight(build *b, uint32_t value_i, tide_error *err) {
                                     .registry = b->opt->weights_registry,
                                     .tag = v->name};
     tide_tensor *moved;
-    const tide_status st = tide_tensor_clone(v->constant, &where, &moved, err);
+    const tide_status st = copy_weight(v->constant, &where, &moved, err);
     if (st != TIDE_OK) {
         tide_error_prefix(err, "weight '%s'", v->name);
         return st;
@@ -315,6 +375,7 @@ static tide_status build_program(tide_graph *graph, const tide_program_options *
     }
     atomic_init(&p->refs, 1);
     p->graph = graph;
+    p->keeps_mapped = opt != NULL && opt->keeps_mapped;
     build b = {.p = p, .opt = opt != NULL ? opt : &defaults, .contents = contents};
     const tide_status st = run_stages(&b, err);
     if (st != TIDE_OK) {

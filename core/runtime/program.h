@@ -29,6 +29,11 @@ typedef struct tide_program_options {
     /// twice). Borrowed, outlives the program.
     tide_registry *weights_registry;
     size_t weights_align_bytes; ///< of those blocks; 0: 256
+    /// Weights that lie in a mapped file stay there, with exactly their bytes, and are not moved like the others.
+    bool keeps_mapped;
+    /// With weights_registry and keeps_mapped: their blocks come from this allocator ("mapped", or one around it).
+    /// Borrowed for the call.
+    tide_allocator *mapped;
 } tide_program_options;
 
 typedef struct tide_program_step {
@@ -51,6 +56,7 @@ typedef struct tide_program {
     size_t n_steps;
     bool runnable; ///< false: some operator is TIDE_OP_PLAN_ONLY, or there are no kernels
     bool no_kernels;
+    bool keeps_mapped; ///< weights that lie in a mapped file stay there
     tide_fuse_stats fused;
     size_t n_folded;          ///< nodes evaluated at build
     size_t n_nodes_before;    ///< live nodes of the file
@@ -93,6 +99,8 @@ tide_status tide_program_repeat(tide_program *p, uint32_t step, uint32_t before,
 /// changed then.
 tide_status tide_program_follow(tide_program *p, char *const *names, size_t n, char *const *recomputed,
                                 size_t n_recomputed, tide_error *err) TIDE_NODISCARD;
+/// Whether the constant `value_i` is used where it lies in a file: no private memory is taken for it.
+bool tide_program_is_mapped(const tide_program *p, uint32_t value_i);
 tide_program *tide_program_ref(tide_program *p);
 void tide_program_unref(tide_program *p);
 

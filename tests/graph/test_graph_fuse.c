@@ -63,7 +63,19 @@ static void check_conv_bn(bool with_bias) {
         for (size_t i = 0; i < N_IN; i++) assert_true(weights_of(g, 1)[o * N_IN + i] == (float)(w[o * N_IN + i] * s));
         assert_true(weights_of(g, 2)[o] == (float)((b - mean[o]) * s + shift[o]));
     }
-    // The file's own weights are untouched: another node may share them.
+    // The file's own weights go with their only reader, so that a model's weights are not there twice.
+    assert_null(g->values[tide_graph_find_value(g, "w")].constant);
+    tide_graph_destroy(g);
+}
+
+static void test_shared_weights_stay(void **state) {
+    (void)state;
+    tide_graph *g = conv_bn_relu(true);
+    add_op(g, "Double", "reader", "w", "copy");
+    set_type(g, "copy", TIDE_F32, 4, w_dims);
+    add_output_named(g, "copy");
+    resolve_fakes(g);
+    assert_int_equal(fuse(g).n_conv_bn, 1);
     assert_memory_equal(floats_of(g, "w"), w, sizeof w);
     tide_graph_destroy(g);
 }
@@ -240,6 +252,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(test_conv_bn_relu),
         tide_unit_test(test_conv_without_bias_gets_one),
+        tide_unit_test(test_shared_weights_stay),
         tide_unit_test(test_conv_bn_is_the_same_function),
         tide_unit_test(test_conv_bn_left_alone),
         tide_unit_test(test_activation_kinds),

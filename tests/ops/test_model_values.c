@@ -150,6 +150,10 @@ static tide_status evaluate(tide_graph *g, const char *dir, const char *model, t
         tide_graph_set_constant(g, g->inputs[i], t);
         tide_tensor_unref(t);
     }
+    // What nothing reads any more is dropped while it is folded; outputs stay.
+    for (size_t i = 0; i < g->n_values; i++)
+        if (g->values[i].producer != TIDE_NO_NODE && !g->values[i].is_output)
+            TIDE_TRY(tide_graph_add_output(g, (uint32_t)i, err));
     tide_order order = {0};
     TIDE_TRY(tide_graph_sort(g, &order, err));
     const tide_status st = tide_graph_infer(g, &order, true, err);

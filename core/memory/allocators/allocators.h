@@ -5,7 +5,7 @@
 #ifndef TIDE_CORE_MEMORY_ALLOCATORS_ALLOCATORS_H
 #define TIDE_CORE_MEMORY_ALLOCATORS_ALLOCATORS_H
 
-#include "core/memory/allocator.h"
+#include "core/memory/block.h"
 #include "core/memory/observer.h"
 #include "tidemark/memory.h"
 
@@ -67,6 +67,15 @@ tide_status tide_stream_caching_release_pool(tide_allocator *a, uint64_t pool, t
  * host memory otherwise: props.page_locked says which. The allocator's own device is the CPU.
  */
 tide_status tide_pinned_create(tide_device device, tide_allocator **out, tide_error *err) TIDE_NODISCARD;
+
+/// "mapped": parts of files that are mapped already, by tide_mapped_block_create alone: any other request is
+/// TIDE_ERR_INVALID.
+tide_status tide_mapped_create(tide_allocator **out, tide_error *err) TIDE_NODISCARD;
+/// A read-only block over [data, data + size_bytes) of `file`, a mapped file, which it holds. @param a  such an
+/// allocator, or one around it
+tide_status tide_mapped_block_create(tide_allocator *a, tide_block *file, const void *data, size_t size_bytes,
+                                     size_t align_bytes, tide_memory_kind kind, const char *tag, tide_block **out,
+                                     tide_error *err) TIDE_NODISCARD;
 
 // ---- allocators around another one ----
 

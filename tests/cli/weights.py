@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: MIT
+"""Weights that lie in a file: used where they are, or copied, and never there twice. What the process takes is asked of
+the kernel (the most pages it had, as wait4 tells it), and not of the program."""
+import os
+import random
+import struct
+import subprocess
+import time
+
+import tidemark
+from bad_input import field, tensor_type, varint
+from tidemark import PROGRAM, Case, ask, environment
+
+MIB = 1 << 20
+PLACES = ("aligned", "odd", "external", "list", "folded")
+
+
+def node(op, ins, out, *attributes):
+    return field(1, b"".join(field(1, i.encode()) for i in ins) + field(2, out.encode()) + field(3, out.encode()) +
+                 field(4, op.encode()) + b"".join(field(5, a) for a in attributes))
+
+
+def value(number, name, dims):
+    return field(number, field(1, name.encode()) + field(2, tensor_type(1, dims)))
+
+
+def model(pad, nodes, k, n, *initializers):
+    """x [1 x k] MatMul w [k x n] -> y. `pad` bytes move all that follows."""
+    graph = nodes + node("MatMul", ["x", "w"], "y") + field(2, b"g") + value(11, "x", [1, k]) + value(12, "y", [1, n])
+    return (varint(1, 8) + field(2, b"p" * pad) + field(8, field(1, b"") + varint(2, 17)) +
+            field(7, graph + b"".join(field(5, i) for i in initializers)))
+
+
+def write(folder, place, k, n, numbers=None):
+    """A model whose weight is at `place`; its numbers are zeros (holes of the file) where none are given."""
+    path, raw_bytes = folder / f"{place}.onnx", 4 * k * n
+    raw = bytes(raw_bytes) if numbers is None else struct.pack(f"<{k * n}f", *numbers)
+    head = varint(1, k) + varint(1, n) + varint(2, 1) + field(8, b"w")
+    if place == "external":
+        (folder / "w.bin").write_bytes(raw)
+        keys = {"location": "w.bin", "offset": "0", "length": str(raw_bytes)}
+        head += b"".join(field(13, field(1, a.encode()) + field(2, b.encode())) for a, b in keys.items()) + varint(14, 1)
+        path.write_bytes(model(0, b"", k, n, head))
+    elif place == "list":
+        path.write_bytes(model(0, b"", k, n, head + field(4, raw)))
+    elif place == "folded":
+        assert numbers is None
+        shape = varint(1, 2) + varint(2, 7) + field(8, b"s") + field(9, struct.pack("<qq", k, n))
+        number = varint(1, 1) + varint(2, 1) + field(9, struct.pack("<f", 0.5))
+        fill = node("ConstantOfShape", ["s"], "w", field(1, b"value") + field(5, number))
+        path.write_bytes(model(0, fill, k, n, shape))
+    else:
+        for pad in range(4):
+            data = model(pad, b"", k, n, head + field(9, raw))
+            if ((len(data) - raw_bytes) % 4 == 0) == (place == "aligned"):
+                break
+        path.write_bytes(data)
+    return path
+
+
+def peak_bytes(*args):
+    """Of the process of a command that must succeed: the most it had in memory, as the kernel counts it."""
+    done = subprocess.run([os.environ["TIDE_PEAK_OF"], PROGRAM, *map(str, args)], stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, text=True, env=environment(), check=True)
+    return int(done.stderr.splitlines()[-1])
+
+
+def is_mapped(process, name):
+    with open(f"/proc/{process.pid}/maps", encoding="utf-8") as maps:
+        return name in maps.read()
+
+
+class Weights(Case):
+    def test_the_same_numbers(self):
+        """Wherever they lie, and however they are held: what is computed is what Python computes."""
+        k, n, draw = 128, 256, random.Random(7)
+        w, x = [draw.uniform(-1, 1) for _ in range(k * n)], [draw.uniform(-1, 1) for _ in range(k)]
+        w = list(struct.unpack(f"<{k * n}f", struct.pack(f"<{k * n}f", *w)))
+        y = [sum(x[i] * w[i * n + j] for i in range(k)) for j in range(n)]
+        data = self.dir / "data"
+        data.mkdir()
+        for name, numbers in (("input_0.pb", x), ("output_0.pb", y)):
+            (data / name).write_bytes(varint(1, 1) + varint(1, len(numbers)) + varint(2, 1) +
+                                      field(9, struct.pack(f"<{len(numbers)}f", *numbers)))
+        for place in PLACES:
+            if place == "folded":
+                continue
+            path = write(self.dir, place, k, n, w)
+            for how in ("auto", "map", "copy"):
+                doc = self.json("compare", path, "--weights", how, "--reference", data)
+                self.assertTrue(all(o["pass"] for o in doc["outputs"]["reference"]), (place, how))
+                self.assertTrue(doc["outputs"]["bitwise_equal"])
+                self.assertTrue(all(kind["difference_bytes"] == 0 for kind in doc["kinds"]), (place, how, doc["kinds"]))
+
+    def test_who_holds_them(self):
+        """A block in the trace, with exactly the bytes of the file, of an allocator of its own; copied: as any other."""
+        for place, stays in (("aligned", True), ("odd", False), ("external", True), ("folded", False)):
+            path, trace = write(self.dir, place, 129, 255), self.dir / "t.db"
+            for how in ("auto", "copy"):
+                trace.unlink(missing_ok=True)
+                self.ok("run", "-n", 2, "--weights", how, "-o", trace, path)
+                rows = ask(trace, "SELECT allocator, requested_bytes, reserved_bytes FROM blocks WHERE name = 'w'")
+                mapped = stays and how == "auto"
+                want = [("mapped", 4 * 129 * 255, 4 * 129 * 255)] if mapped else [("cpu", 131584, 131584)]
+                self.assertEqual(rows, want, (place, how))
+                self.ok("trace", trace, "--check")
+                plan = self.json("plan", "--weights", how, path)
+                tensor = next(t for t in plan["tensors"] if t["name"] == "w")
+                self.assertEqual((tensor["size_bytes"], tensor["align_bytes"]), (4 * 129 * 255, 4 if mapped else 256))
+
+    def test_they_are_there_once(self):
+        """64 MiB: planning reads none of them, a run holds them once, whether they are mapped, copied or made."""
+        tiny = write(self.dir, "odd", 16, 16)
+        base_plan, base_run = peak_bytes("plan", tiny), peak_bytes("run", "-n", 1, tiny)
+        for place in PLACES:
+            path = write(self.dir, place, 4096, 4096)
+            if place != "list":
+                self.assertLess(peak_bytes("plan", path), base_plan + 4 * MIB, place)
+            for how in ("auto", "copy"):
+                if place == "list":  # unpacked by the protobuf library, beside the file's bytes
+                    continue
+                taken = peak_bytes("run", "-n", 2, "--weights", how, path) - base_run
+                self.assertLess(taken, 64 * MIB + 10 * MIB, (place, how))
+                self.assertGreater(taken, 62 * MIB, (place, how))
+            path.unlink()
+
+    def test_what_does_not_stay_is_said(self):
+        mapped, odd = write(self.dir, "aligned", 128, 256), write(self.dir, "odd", 128, 256)
+        self.assertEqual(self.ok("plan", "--weights", "map", mapped).stderr, "")
+        self.assertEqual(self.ok("plan", odd).stderr, "")
+        self.assertIn("note: 0 of 1 weights, 0 B of 128.00 KiB, stay in their file",
+                      self.ok("plan", "--weights", "map", odd).stderr)
+        self.refused(2, "plan", "--weights", "maybe", odd, says=["'maybe'", "auto, map and copy"])
+
+    def test_a_limit_counts_them(self):
+        path = write(self.dir, "aligned", 1024, 1024)
+        self.ok("run", "-n", 1, "--limit", "5MiB", path)
+        self.assertIn("'w'", self.refused(6, "run", "-n", 1, "--limit", "4MB", path).stderr)
+
+    def test_no_leak(self):
+        self.ok("run", "--leak-check", write(self.dir, "aligned", 128, 256))
+
+    def test_a_file_that_is_cut_short(self):
+        """While it is used: words and an exit code, no fault of the program."""
+        path = write(self.dir, "aligned", 4096, 1024)
+        p = self.start("run", "-n", 10000000, path)
+        tidemark.until(lambda: is_mapped(p, path.name))
+        time.sleep(0.5)
+        os.truncate(path, 8192)
+        _, err = p.communicate(timeout=60)
+        self.assertEqual(p.returncode, 3, err)
+        self.assertTrue(err.startswith("error: a file that is in use was cut short"), err)
+
+    def test_a_file_that_is_replaced(self):
+        """A new file of the same name changes nothing for a run that goes on."""
+        path = write(self.dir, "aligned", 4096, 1024)
+        p = self.start("run", "-n", 2000, path)
+        tidemark.until(lambda: is_mapped(p, path.name))
+        other = self.dir / "other"
+        other.write_bytes(b"something else")
+        other.rename(path)
+        out, err = p.communicate(timeout=120)
+        self.assertEqual((p.returncode, err), (0, ""))
+
+
+if __name__ == "__main__":
+    tidemark.main()
