@@ -15,10 +15,11 @@ enum { OPT_BUDGET = CLI_OPT_FIRST_OWN, OPT_CAPACITY, OPT_DUMP, OPT_PROFILE, OPT_
 static const char help[] = CLI_PLANNING_HELP
     "  --all               every strategy there is, one row each\n"
     "  --profile NAME=MIN:OPT:MAX   one plan for several extents of a graph input, or a list NAME=DIMS,DIMS,…\n"
-    "  --budget SIZE       will everything fit (buffer, weights, inputs, outputs)? exit 6 if not, with who is alive "
-    "at\n"
-    "                      the peak and the smallest change that would make it fit; exit 7 if that could not be "
-    "settled\n"
+    "  --budget SIZE       will the process fit that runs it (program, weights, inputs, outputs, buffer)? exit 6 if "
+    "not,\n"
+    "                      with who is alive at the peak and the smallest change that would make it fit; exit 7 if "
+    "that\n"
+    "                      could not be settled. Of a list or a plan: buffer, weights, inputs and outputs alone\n"
     "  --capacity SIZE     will the planned buffer alone fit? exit 6: there is no such plan; 7: not settled\n"
     "  --full              list every tensor with its place, or every pool (default: the verdict, and the ten largest\n"
     "                      that are alive at the peak)\n"
@@ -51,6 +52,8 @@ typedef struct answer {
     bool asks_peaks; // all are listed, not only the ten largest
     tide_peaks peaks;
     tide_advice advice;
+    bool has_process, asks_process; // FILE is a model; and the process is what is to fit
+    tide_process_need process;
 } answer;
 
 // ---- does it fit ----
@@ -63,11 +66,15 @@ static void find_fit(const options *o, const cli_plans *plans, answer *a) {
         if (plans->plans[i]->bytes < a->best->bytes) a->best = plans->plans[i];
         if (plans->plans[i]->proved_bytes > proved) proved = plans->plans[i]->proved_bytes;
     }
+    a->has_process = plans->program != NULL;
+    if (a->has_process) a->process = tide_process_need_of(plans->program, a->best, 1);
     if (!o->has_budget && !o->has_capacity) return;
     const uint64_t rest = o->has_budget ? cli_plan_total_bytes(a->best) - a->best->bytes : 0;
-    a->needs = a->best->bytes + rest;
+    a->asks_process = o->has_budget && a->has_process;
+    const uint64_t least = a->asks_process ? tide_process_need_with(&a->process, proved) : proved + rest;
+    a->needs = a->asks_process ? a->process.peak_bytes : a->best->bytes + rest;
     a->limit = o->has_budget ? o->budget : o->capacity;
-    a->fits = a->needs <= a->limit ? "yes" : proved + rest > a->limit ? "no" : "unknown";
+    a->fits = a->needs <= a->limit ? "yes" : least > a->limit ? "no" : "unknown";
 }
 
 /// Whether the text begins with the verdict.
@@ -82,7 +89,7 @@ static tide_status find_answer(cli_input *in, const options *o, const cli_plans 
         a->has_peaks = true;
     }
     if (!o->has_budget || !misses) return TIDE_OK;
-    TIDE_TRY(cli_advise(in, &o->planning, a->best, o->budget, &a->advice, err));
+    TIDE_TRY(cli_advise(in, &o->planning, a->best, o->budget, a->has_process ? &a->process : NULL, &a->advice, err));
     a->has_advice = true;
     return TIDE_OK;
 }
@@ -128,6 +135,7 @@ static void print_fit(const answer *a, tide_text *out) {
         tide_text_add(out,
                       "; nothing proves that no plan fits: strategy search may settle it, the longer the likelier");
     tide_text_add(out, ")\n");
+    if (a->has_process && a->asks_process) tide_process_need_print(&a->process, out);
 }
 
 static tide_status render_text(const options *o, const cli_plans *plans, const tide_plan_extras *extras,
@@ -168,6 +176,7 @@ static tide_status emit(const options *o, const cli_plans *plans, const answer *
                                      .no_times = o->out != NULL, // the same input, the same bytes of the file
                                      .peaks = a->asks_peaks ? &a->peaks : NULL,
                                      .advice = a->has_advice ? &a->advice : NULL,
+                                     .process = a->has_process ? &a->process : NULL,
                                      .points = plans->points,
                                      .n_points = plans->n_points};
     tide_text text = {0}, json = {0};

@@ -3,6 +3,7 @@
 // tidemark run: run a model for real and see what it held, per memory kind.
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/decode.h"
@@ -90,7 +91,33 @@ typedef struct findings {
     cli_decode_result decode; // with --decode
     cli_leaks leaks;
     cli_recording recording;
+    bool has_process; // of planned runs
+    tide_process_need process;
+    uint64_t load_peak_bytes, peak_bytes; // that the process had, by the kernel; 0: it does not say
 } findings;
+
+/// The most bytes of memory that this process has had (VmHWM); 0 where the system does not tell.
+static uint64_t measured_peak(void) {
+    char *text = NULL;
+    size_t len;
+    uint64_t kib = 0;
+    if (tide_read_file("/proc/self/status", 0, &text, &len, NULL) != TIDE_OK) return 0;
+    const char *line = strstr(text, "\nVmHWM:");
+    if (line != NULL) kib = strtoull(line + strlen("\nVmHWM:"), NULL, 10);
+    tide_host_free(text);
+    return kib * 1024;
+}
+
+static void print_process(const findings *f) {
+    char predicted[24], measured[24], load[24], loaded[24];
+    printf("process, predicted: %s, %s while it was loaded",
+           tide_format_bytes(f->process.peak_bytes, predicted, sizeof predicted),
+           tide_format_bytes(f->process.load_bytes, load, sizeof load));
+    if (f->peak_bytes > 0)
+        printf("; measured by the system: %s, %s", tide_format_bytes(f->peak_bytes, measured, sizeof measured),
+               tide_format_bytes(f->load_peak_bytes, loaded, sizeof loaded));
+    puts("");
+}
 
 static int print_json(const options *o, const findings *f) {
     const cli_session_result *r = &f->result;
@@ -111,6 +138,11 @@ static int print_json(const options *o, const findings *f) {
     tide_json_u64_if(j, "limit_bytes", limit > 0, limit);
     add_kinds(j, o, r);
     tide_json_u64(j, "warm_allocations", r->warm_allocations);
+    if (f->has_process) {
+        tide_process_need_json(j, &f->process);
+        tide_json_u64_if(j, "measured_load_bytes", f->load_peak_bytes > 0, f->load_peak_bytes);
+        tide_json_u64_if(j, "measured_peak_bytes", f->peak_bytes > 0, f->peak_bytes);
+    }
     if (o->decode > 0) cli_json_decode(j, "decode", &f->decode);
     cli_json_leaks(j, "leaks", &f->leaks);
     cli_json_own_memory(j, "own_memory");
@@ -138,6 +170,7 @@ static void print_text(const options *o, const findings *f) {
     printf("%-13s %14s\n\n", "together", tide_format_bytes(r->total_peak_bytes, total, sizeof total));
     if (o->decode > 0) cli_decode_print(&f->decode);
     printf("allocations in warm runs: %" PRIu64 "\n", r->warm_allocations);
+    if (f->has_process) print_process(f);
     cli_leaks_print(&f->leaks, stdout);
     if (o->leak_check && f->leaks.n_blocks == 0) puts("leaks: none");
     cli_recording_print(&f->recording);
@@ -173,6 +206,7 @@ static tide_status run_in_session(const char *path, options *o, cli_session *ses
     o->planning.mapped = cli_session_mapped(session);
     tide_status st = load(path, o, &plans, err);
     if (st == TIDE_OK) {
+        f->load_peak_bytes = measured_peak();
         o->spec.program = plans.program;
         // A naive run carries the plan too: its lifetimes and lower bound belong to the trace.
         o->spec.plan = plans.plans[0];
@@ -184,6 +218,10 @@ static tide_status run_in_session(const char *path, options *o, cli_session *ses
     }
     if (st == TIDE_OK) {
         f->model = tide_host_strdup(plans.program->graph->name);
+        f->peak_bytes = measured_peak();
+        f->has_process = !o->naive && o->decode == 0;
+        if (f->has_process)
+            f->process = tide_process_need_of(plans.program, plans.plans[0], (uint64_t)o->spec.contexts);
         if (!o->naive) f->strategy = tide_host_strdup(plans.plans[0]->strategy);
         if (f->model == NULL || (!o->naive && f->strategy == NULL))
             st = TIDE_NO_MEMORY(err, "for the names of '%s'", path);

@@ -200,10 +200,10 @@ const char *cli__extent_name(const tide_value *v, int32_t d, char *buf, size_t b
 tide_status cli__program_make(cli_input *in, const cli_planning *p, const tide_shape_binding *shapes, size_t n_shapes,
                               tide_program **out, tide_error *err) TIDE_NODISCARD;
 
-/// What to change so that `plan` fits `budget_bytes` (everything counts). `in`
+/// What to change so that `plan` fits `budget_bytes` (everything counts, also `process`; NULL: the tensors alone). `in`
 /// keeps its bytes (cli_input_keep).
 tide_status cli_advise(cli_input *in, const cli_planning *p, const tide_memory_plan *plan, uint64_t budget_bytes,
-                       tide_advice *out, tide_error *err) TIDE_NODISCARD;
+                       const tide_process_need *process, tide_advice *out, tide_error *err) TIDE_NODISCARD;
 
 /// A model that was planned on the spot, for what-if. `in` keeps its bytes (cli_input_keep).
 typedef struct cli_model {

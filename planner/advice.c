@@ -49,6 +49,12 @@ static uint64_t persistent_bytes(const tide_lifetimes *lt) {
     return sum;
 }
 
+/// What everything takes with buffers of so many bytes.
+static uint64_t need_of(const tide_advice_question *q, uint64_t buffer_bytes, const tide_lifetimes *lt) {
+    const uint64_t need = sum_of(sum_of(buffer_bytes, persistent_bytes(lt)), q->process_bytes);
+    return need > q->load_bytes ? need : q->load_bytes;
+}
+
 // ---- measuring a changed table ----
 
 /// The best bound on the buffers' bytes that needs no search.
@@ -63,7 +69,6 @@ static tide_status bound(const tide_lifetimes *lt, uint64_t *bytes, tide_error *
 
 /// Plan the table where the bound says that it may fit. *planned: row->need_bytes is a plan's, not the bound.
 static tide_status try_plan(const adviser *a, const tide_lifetimes *lt, tide_advice_row *row, bool *planned) {
-    const uint64_t rest = persistent_bytes(lt);
     if (a->q->strategy == NULL || row->need_bytes > a->q->budget_bytes) return TIDE_OK;
     const tide_strategy_options opt = {.work_percent = WORK_PERCENT, .n_threads = 1};
     tide_memory_plan *plan = NULL;
@@ -71,7 +76,7 @@ static tide_status try_plan(const adviser *a, const tide_lifetimes *lt, tide_adv
     const tide_status st = tide_plan_make(lt, a->q->strategy, &opt, &plan, &own);
     if (st == TIDE_ERR_NOMEM) return TIDE_FAIL(a->err, st, "no memory to see what would fit");
     if (st != TIDE_OK) return TIDE_OK;
-    row->need_bytes = sum_of(plan->bytes, rest);
+    row->need_bytes = need_of(a->q, plan->bytes, lt);
     row->fits = row->need_bytes <= a->q->budget_bytes;
     *planned = true;
     tide_memory_plan_destroy(plan);
@@ -97,7 +102,7 @@ static tide_status measure(adviser *a, const tide_lifetimes *lt, const tide_chan
     bool planned = false;
     tide_status st = bound(lt, &row.need_bytes, &own);
     if (st == TIDE_OK) {
-        row.need_bytes = sum_of(row.need_bytes, persistent_bytes(lt));
+        row.need_bytes = need_of(a->q, row.need_bytes, lt);
         st = try_plan(a, lt, &row, &planned);
     }
     // A bound is held against the bound: the gap of today's plan is not what the change would save.
@@ -267,7 +272,7 @@ static tide_status try_weights(adviser *a) {
 
 /// The bound leaves room that no plan has used: a longer search may be enough.
 static tide_status try_search(adviser *a) {
-    const uint64_t proved = sum_of(a->q->plan->proved_bytes, a->out->persistent_bytes);
+    const uint64_t proved = need_of(a->q, a->q->plan->proved_bytes, a->lt);
     const uint64_t need = a->bound_bytes < proved ? proved : a->bound_bytes;
     if (need > a->q->budget_bytes) return TIDE_OK;
     const tide_advice_row row = {.change = {.kind = TIDE_CHANGE_SEARCH},
@@ -294,7 +299,7 @@ static int compare_rows(const void *a, const void *b) {
 static tide_status advise(adviser *a) {
     tide_peaks peaks;
     TIDE_TRY(bound(a->lt, &a->bound_bytes, a->err));
-    a->bound_bytes = sum_of(a->bound_bytes, a->out->persistent_bytes);
+    a->bound_bytes = need_of(a->q, a->bound_bytes, a->lt);
     TIDE_TRY(tide_peaks_find(a->lt, &peaks, a->err));
     tide_status st = try_search(a);
     if (st == TIDE_OK) st = try_program(a);
@@ -306,8 +311,10 @@ static tide_status advise(adviser *a) {
 }
 
 tide_status tide_advice_make(const tide_advice_question *q, tide_advice *out, tide_error *err) {
-    *out = (tide_advice){.budget_bytes = q->budget_bytes, .persistent_bytes = persistent_bytes(&q->plan->lifetimes)};
-    out->need_bytes = sum_of(q->plan->bytes, out->persistent_bytes);
+    *out = (tide_advice){.budget_bytes = q->budget_bytes,
+                         .persistent_bytes = persistent_bytes(&q->plan->lifetimes),
+                         .process_bytes = q->process_bytes};
+    out->need_bytes = need_of(q, q->plan->bytes, &q->plan->lifetimes);
     adviser a = {.q = q, .lt = &q->plan->lifetimes, .out = out, .err = err};
     const tide_status st = advise(&a);
     if (st != TIDE_OK) {
@@ -336,11 +343,12 @@ static void print_row(tide_grid *g, const tide_advice_row *row) {
 
 void tide_advice_print(const tide_advice *a, tide_text *out) {
     char need[24], budget[24], rest[24];
-    tide_text_addf(out, "\nIt needs %s of %s; %s of it are weights, inputs and outputs, which no plan changes.\n",
+    const uint64_t fixed = sum_of(a->persistent_bytes, a->process_bytes);
+    tide_text_addf(out, "\nIt needs %s of %s; %s of it are %sweights, inputs and outputs, which no plan changes.\n",
                    tide_format_bytes(a->need_bytes, need, sizeof need),
                    tide_format_bytes(a->budget_bytes, budget, sizeof budget),
-                   tide_format_bytes(a->persistent_bytes, rest, sizeof rest));
-    if (a->persistent_bytes > a->budget_bytes)
+                   tide_format_bytes(fixed, rest, sizeof rest), a->process_bytes > 0 ? "the program, " : "");
+    if (fixed > a->budget_bytes)
         tide_text_add(out, "These alone exceed the budget: no change to what is planned can make it fit.\n");
     if (a->n == 0) {
         tide_text_add(out, "No single change was found that saves anything.\n");

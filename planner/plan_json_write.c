@@ -197,6 +197,7 @@ static void add_advice(tide_json_out *j, const tide_advice *a) {
     tide_json_u64(j, "need_bytes", a->need_bytes);
     tide_json_u64(j, "budget_bytes", a->budget_bytes);
     tide_json_u64(j, "persistent_bytes", a->persistent_bytes);
+    tide_json_u64(j, "process_bytes", a->process_bytes);
     tide_json_open(j, "advice", '[');
     for (size_t k = 0; k < a->n; k++) {
         const tide_advice_row *row = &a->rows[k];
@@ -228,6 +229,7 @@ static void add_extras(tide_json_out *j, const tide_lifetimes *lt, const tide_pl
     if (extras == NULL) return;
     if (extras->fits != NULL) tide_json_text(j, "fits", extras->fits);
     if (extras->kernel_threads > 0) tide_json_u64(j, "kernel_threads", extras->kernel_threads);
+    if (extras->process != NULL) tide_process_need_json(j, extras->process);
     if (extras->passes != NULL) add_passes(j, extras->passes);
     if (extras->n_refused > 0) add_refused(j, extras->refused, extras->n_refused);
     if (extras->peaks != NULL) add_peaks(j, extras->peaks, lt);

@@ -88,8 +88,11 @@ typedef struct tide_node {
 } tide_node;
 
 typedef struct tide_graph {
-    char *name;    ///< of the model; never empty
-    char *source;  ///< file it came from, for messages; "" when built in memory
+    char *name;   ///< of the model; never empty
+    char *source; ///< file it came from, for messages; "" when built in memory
+    /// The most bytes that constants held at once while shapes were inferred and nodes folded, but for those that stay
+    /// in a mapped file; 0 before that.
+    uint64_t constants_peak_bytes;
     char *comment; ///< what it shows (graph text) or the producer (ONNX); may be NULL
     tide_value *values;
     size_t n_values, cap_values;

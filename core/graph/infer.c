@@ -27,9 +27,10 @@ typedef struct infer_pass {
     size_t cap_out;
     tide_tensor **result; // [cap_result]
     size_t cap_result;
-    size_t fold_bytes; // that folding may still take
-    double fold_work;  // multiply-adds or elements that it may still do
-    size_t n_unfolded; // nodes that could have been folded but for these two
+    size_t fold_bytes;   // that folding may still take
+    double fold_work;    // multiply-adds or elements that it may still do
+    size_t n_unfolded;   // nodes that could have been folded but for these two
+    uint64_t held_bytes; // of constants now, with `fold`; blank ones count as what they will be
 } infer_pass;
 
 // ---- graph inputs must be known ----
@@ -291,6 +292,17 @@ static tide_status evaluate(infer_pass *p, const tide_node *n, tide_error *err) 
     return tide__node_eval(n, p->in, n->n_inputs, p->out, n->n_outputs, p->result, err);
 }
 
+/// What a constant takes of the process's own memory.
+static uint64_t private_bytes(const tide_tensor *t) {
+    const tide_block *block = tide_tensor_storage(t)->block;
+    return block != NULL && (block->flags & TIDE_BLOCK_READ_ONLY) != 0 ? 0 : tide_tensor_size_bytes(t);
+}
+
+static void note_held(infer_pass *p, uint64_t more) {
+    p->held_bytes += more;
+    if (p->held_bytes > p->g->constants_peak_bytes) p->g->constants_peak_bytes = p->held_bytes;
+}
+
 static void keep_results(infer_pass *p, tide_node *n) {
     for (size_t k = 0; k < n->n_outputs; k++) {
         if (n->outputs[k] == TIDE_NO_VALUE) continue;
@@ -298,6 +310,7 @@ static void keep_results(infer_pass *p, tide_node *n) {
         TIDE_ASSERT(p->result[k] != NULL);
         TIDE_ASSERT(tide_tensor_size_bytes(p->result[k]) == p->out[k].size_bytes);
         if (p->fold) {
+            note_held(p, tide_tensor_size_bytes(p->result[k]));
             tide_graph_set_constant(p->g, value_i, p->result[k]);
             p->g->values[value_i].producer = TIDE_NO_NODE;
         } else if (p->n_uses[value_i] > 0) {
@@ -311,6 +324,8 @@ static void keep_results(infer_pass *p, tide_node *n) {
 /// needed.
 static void drop_content(infer_pass *p, uint32_t value_i) {
     if (p->fold) {
+        const tide_tensor *constant = p->g->values[value_i].constant;
+        if (constant != NULL) p->held_bytes -= private_bytes(constant);
         tide__graph_drop_constant(p->g, value_i);
     } else {
         tide_tensor_unref(p->known[value_i]);
@@ -358,7 +373,9 @@ static tide_status pass_init(infer_pass *p, tide_error *err) {
     p->fold_work = 0x1p34;
     for (size_t i = 0; i < p->g->n_values; i++) {
         const tide_tensor *constant = p->g->values[i].constant;
-        if (constant != NULL) p->fold_bytes += 2 * tide_tensor_size_bytes(constant);
+        if (constant == NULL) continue;
+        p->fold_bytes += 2 * tide_tensor_size_bytes(constant);
+        note_held(p, private_bytes(constant));
     }
     if (!p->fold) p->known = tide_host_calloc(p->g->n_values, sizeof *p->known);
     p->n_uses = tide__graph_use_table(p->g);

@@ -154,7 +154,7 @@ def _(t, typed):
 
 @line("tidemark plan model.onnx --budget 64MiB")
 def _(t, typed):
-    t.assertRegex(t.type(typed), r"(?m)^fits: yes \(needs [\d.]+ KiB of 64.00 MiB\)$")
+    t.assertRegex(t.type(typed), r"(?m)^fits: yes \(needs [\d.]+ MiB of 64.00 MiB\)$")
     told = t.type(typed.replace("64MiB", "1KiB"), code=(1, 6))
     t.assertRegex(told, r"(?m)^fits: no")
     t.assertIn("relu", told)
