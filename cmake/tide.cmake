@@ -16,8 +16,10 @@ else()
   target_compile_definitions(tide_flags INTERFACE "$<$<CONFIG:Debug>:TIDE_ASSERT_LEVEL=1>")
 endif()
 if(TIDE_SANITIZE)
-  target_compile_options(tide_flags INTERFACE -fsanitize=${TIDE_SANITIZE} -fno-omit-frame-pointer
-    -fno-sanitize-recover=all)
+  # Not whether an access lies within its object: with optimisation that check is a sixth of the time to compile, and what
+  # it finds (an access past an object whose size the compiler knows) AddressSanitizer finds as well.
+  target_compile_options(tide_flags INTERFACE -fsanitize=${TIDE_SANITIZE} -fno-sanitize=object-size
+    -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(tide_flags INTERFACE -fsanitize=${TIDE_SANITIZE})
 endif()
 
