@@ -4,14 +4,15 @@
 // After each of them what has been kept between frames must not show: the frame is the one that a new query cache makes
 // of the same state. Nothing is drawn outside its pane, and the state stays sound.
 //
-// TIDE_FUZZ_EVENTS sets how many events there are for each of the four, TIDE_FUZZ_SEED where they begin.
+// TIDE_FUZZ_EVENTS sets how many events there are for each of the four (fewer without it on a trace, which takes
+// longer), TIDE_FUZZ_SEED where they begin.
 #include <poll.h>
 
 #include "tests/analysis/allocator_fixture.h"
 #include "tests/tui/view_fixture.h"
 #include "tui/scene/query_cache.h"
 
-enum { DEFAULT_EVENTS = 400, TRACE_FOR_FAILURE = 12 };
+enum { DEFAULT_EVENTS = 300, EVENTS_ON_A_TRACE = 160, TRACE_FOR_FAILURE = 12 };
 
 static uint64_t number_from(const char *name, uint64_t fallback) {
     const char *text = getenv(name);
@@ -311,8 +312,8 @@ static void draw(view *v) {
     }
 }
 
-static void run(view *v, uint64_t seed) {
-    const uint64_t n = number_from("TIDE_FUZZ_EVENTS", DEFAULT_EVENTS);
+static void run(view *v, uint64_t seed, uint64_t n_events) {
+    const uint64_t n = number_from("TIDE_FUZZ_EVENTS", n_events);
     tide_rng rng = {number_from("TIDE_FUZZ_SEED", seed)};
     history h = {.n = 0};
     for (uint64_t i = 0; i < n; i++) {
@@ -333,7 +334,7 @@ static void on_a_plan(void **state) {
     (void)state;
     view v;
     view_open(&v, subject_of_plan(random_plan(11, 40, 30)), NULL, 120, 40);
-    run(&v, 1);
+    run(&v, 1, DEFAULT_EVENTS);
 }
 
 static void on_a_trace(void **state) {
@@ -346,7 +347,7 @@ static void on_a_trace(void **state) {
     work_at_random(&w, 7, 300);
     work_close(&w);
     view_open(&v, subject_of_trace(dir.file, 0), NULL, 80, 24);
-    run(&v, 2);
+    run(&v, 2, EVENTS_ON_A_TRACE);
     tmp_dir_remove(&dir);
 }
 
@@ -354,7 +355,7 @@ static void on_a_pair(void **state) {
     (void)state;
     view v;
     view_open(&v, subject_of_plan(random_plan(11, 40, 30)), subject_of_plan(random_plan(12, 45, 30)), 200, 60);
-    run(&v, 3);
+    run(&v, 3, DEFAULT_EVENTS);
 }
 
 /// Long work on a thread of its own: when it is done, the frame is the one that is made without.
@@ -366,7 +367,7 @@ static void on_a_plan_with_a_worker(void **state) {
     tide_tui_app_close(v.app);
     assert_tide_ok(tide_tui_app_open(&v.session, &v.opt, 120, 40, true, &v.app, &err), &err);
     draw(&v);
-    run(&v, 4);
+    run(&v, 4, DEFAULT_EVENTS);
 }
 
 /// Copies go to a folder of the test's own.
