@@ -58,7 +58,7 @@ static void never_larger(void **state) {
     const tide_strategy *const *all;
     const size_t n = tide_strategies(&all);
     size_t n_larger = 0;
-    for (uint64_t seed = 0; seed < (uint64_t)tide_test_rounds(150, 600); seed++) {
+    for (uint64_t seed = 0; seed < (uint64_t)tide_test_rounds(90, 600); seed++) {
         tide_rng rng = {seed};
         tide_lifetimes lt = {0};
         if (seed % 2 == 0)
