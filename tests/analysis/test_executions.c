@@ -21,6 +21,7 @@ static uint64_t sql_number(sqlite3 *db, const char *query) {
 static sqlite3 *open_holders(const char *path) {
     sqlite3 *db = sql_open(path);
     assert_int_equal(sqlite3_exec(db, "CREATE TEMP TABLE held AS SELECT * FROM holders", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "BEGIN", NULL, NULL, NULL), SQLITE_OK); // one look at the file for all questions
     return db;
 }
 
@@ -197,8 +198,9 @@ static void check_recording(uint64_t seed) {
 
 static void random_recordings(void **state) {
     (void)state;
-    const uint64_t n = (uint64_t)tide_test_rounds(12, 400);
-    for (uint64_t seed = 0; seed < n; seed++) check_recording(seed);
+    // Ten to fourteen: of one context, with and without the numbers of buffers, of two and of three.
+    const uint64_t first = (uint64_t)tide_test_rounds(10, 0), n = (uint64_t)tide_test_rounds(5, 400);
+    for (uint64_t seed = first; seed < first + n; seed++) check_recording(seed);
 }
 
 // ---- parts of a plan ----

@@ -373,7 +373,7 @@ static void random_plans_of_every_strategy(void **state) {
     size_t n_made = 0;
     tide_rng rng = {41};
     for (size_t k = 0; k < n; k++) {
-        for (int round = 0; round < 3; round++) {
+        for (int round = 0; round < tide_test_rounds(2, 3); round++) {
             tide_lifetimes lt = {0};
             tide_error err = TIDE_ERROR_INIT;
             tide_memory_plan *plan;
@@ -390,7 +390,7 @@ static void random_plans_of_every_strategy(void **state) {
             n_made++;
         }
     }
-    assert_true(n_made > 2 * n);
+    assert_true(n_made > (size_t)tide_test_rounds(1, 2) * n);
 }
 
 /// A plan without all that are alive, made anew or left of the whole one: with no look at the plans without one.

@@ -289,7 +289,7 @@ static void no_memory_anywhere(void **state) {
     tide_memory_plan *plan = random_plan(23, 40, 12);
     for (int form = 0; form < 2; form++) {
         tide_host_stats before, after;
-        for (int64_t n = 0;; n++) {
+        for (int64_t n = 0;; n = tide_test_next_failure(n)) {
             tide_error err = TIDE_ERROR_INIT;
             tide_host_get_stats(&before);
             tide_host_fail_after(n);

@@ -532,7 +532,7 @@ static void sorts_of_many_give_up(void **state) {
         assert_int_equal(sort_with_progress(form, keys, N, &whole), TIDE_OK);
         assert_true(whole.n_calls >= 10 && whole.n_calls <= 100);
         assert_true(whole.last > 0.7);
-        for (int left = 0; left < whole.n_calls; left += tide_test_rounds(9, 3)) {
+        for (int left = 0; left < whole.n_calls; left += tide_test_rounds(25, 3)) {
             listener l = {.from = 0.25, .to = 0.75, .left = left};
             assert_int_equal(sort_with_progress(form, keys, N, &l), TIDE_ERR_CANCELLED);
             assert_int_equal(l.n_calls, left + 1);
