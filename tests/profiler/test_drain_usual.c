@@ -9,7 +9,7 @@
 #include "profiler/store/snapshot.h"
 #include "tests/profiler/drain_fixture.h"
 
-enum { N_EVENTS = 20000, N_PLACES = 600, MAX_PLAYERS = 5, MAX_DEPTH = 3 };
+enum { MAX_EVENTS = 20000, N_PLACES = 600, MAX_PLAYERS = 5, MAX_DEPTH = 3 };
 
 typedef struct sent {
     uint64_t t_ns, block_id, bytes;
@@ -21,7 +21,8 @@ typedef struct player {
     uint64_t seed, first_block, places[N_PLACES], sizes[N_PLACES];
     uint64_t now, n_blocks;
     pthread_barrier_t *all; ///< have a ring
-    sent sent[N_EVENTS];
+    sent sent[MAX_EVENTS];
+    int n_events;
     size_t n_found; ///< of them in the file
 } player;
 
@@ -39,7 +40,7 @@ static void *play(void *arg) {
     size_t depth = 0;
     uint64_t n_entered = 0;
     uint64_t gone = 0;
-    for (int i = 0; i < N_EVENTS; i++) {
+    for (int i = 0; i < p->n_events; i++) {
         const size_t at = (size_t)tide_rng_below(&rng, N_PLACES);
         const uint64_t odd = tide_rng_below(&rng, 100);
         p->now += tide_rng_below(&rng, 50);
@@ -97,7 +98,7 @@ static void assert_next(player *players, size_t n_players, const tide__event *e,
         // threads are numbered as they come: which one it is, its first block says
         player *p = &players[i];
         const sent *t = &p->sent[p->n_found];
-        if (p->n_found == N_EVENTS || (int64_t)t->t_ns != e->t_ns || t->op != e->op ||
+        if (p->n_found == (size_t)p->n_events || (int64_t)t->t_ns != e->t_ns || t->op != e->op ||
             (int64_t)t->block_id != e->block_id || (int64_t)t->bytes != e->requested_bytes)
             continue;
         p->n_found++;
@@ -185,14 +186,25 @@ static void assert_same_leaves(const rig *r, made *m) {
 
 static player players[MAX_PLAYERS];
 
+/// In the suite as many of each thread as make a snapshot together.
+static int n_events_of_each(size_t n_players) {
+    return n_players == 1 ? MAX_EVENTS : tide_test_rounds(n_players == 2 ? 11000 : 6000, MAX_EVENTS);
+}
+
 static void check(size_t n_players, const tide__drain_options *opt) {
+    const int n_events = n_events_of_each(n_players);
     rig r;
     pthread_barrier_t all;
     pthread_t threads[MAX_PLAYERS];
     rig_open(&r, 1 << 15, false, opt);
     pthread_barrier_init(&all, NULL, (unsigned)n_players);
     for (uint64_t i = 0; i < n_players; i++) {
-        players[i] = (player){.feed = r.feed, .seed = i + 1, .first_block = (i + 1) << 32, .now = 1000, .all = &all};
+        players[i] = (player){.feed = r.feed,
+                              .seed = i + 1,
+                              .first_block = (i + 1) << 32,
+                              .now = 1000,
+                              .all = &all,
+                              .n_events = n_events};
         assert_int_equal(pthread_create(&threads[i], NULL, play, &players[i]), 0);
     }
     for (size_t i = 0; i < n_players; i++) pthread_join(threads[i], NULL);
@@ -202,8 +214,8 @@ static void check(size_t n_players, const tide__drain_options *opt) {
     static made m;
     memset(&m, 0, sizeof m);
     replay_file(&r, players, n_players, &m);
-    assert_int_equal(m.replay.last_event, n_players * N_EVENTS);
-    assert_true(m.leaves.n_done > 4 * n_players * N_EVENTS / TIDE__LEAF_EVENTS);
+    assert_int_equal(m.replay.last_event, n_players * (size_t)n_events);
+    assert_true(m.leaves.n_done > 4 * n_players * (size_t)n_events / TIDE__LEAF_EVENTS);
     assert_same_leaves(&r, &m);
     assert_int_equal(rig_number(&r, "SELECT count(*) FROM block WHERE free_event IS NULL"), m.replay.n_live);
     assert_int_equal(rig_number(&r, "SELECT count(*) FROM problem"), m.replay.n_problems);

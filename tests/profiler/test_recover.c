@@ -260,7 +260,7 @@ static void test_demo(void **state) {
 enum { N_STEPS = 6000 }; ///< some thousand events: two chunks
 
 /// Where there are no chunks, fewer do in the suite.
-static int n_row_steps(void) { return tide_test_rounds(2500, N_STEPS); }
+static int n_row_steps(void) { return tide_test_rounds(1500, N_STEPS); }
 
 typedef struct sample {
     char *data;
@@ -549,7 +549,7 @@ static void test_killed_and_damaged(void **state) {
     tide_rng rng = {77};
     print_message("seed %" PRIu64 "\n", rng.state);
     uint64_t n_lost = 0;
-    for (int round = 0; round < tide_test_rounds(15, 60); round++) {
+    for (int round = 0; round < tide_test_rounds(10, 60); round++) {
         ruin_lay_out(&r, &w);
         const size_t which = (size_t)tide_rng_below(&rng, r.n_files);
         char path[700], what[400];
