@@ -131,7 +131,7 @@ static void try_orders(tide_graph *(*make)(size_t), size_t i, int n_orders) {
 
 static void test_any_order_gives_the_same_bytes(void **state) {
     (void)state;
-    for (size_t i = 0; i < 4; i++) try_orders(graph_nth, i, tide_test_rounds(5, 12));
+    for (size_t i = 0; i < 4; i++) try_orders(graph_nth, i, tide_test_rounds(3, 12));
     for (size_t i = 0; i < N_SAMPLES; i++) try_orders(sample_nth, i, tide_test_rounds(1, 3));
 }
 
@@ -339,7 +339,7 @@ static void test_follow(void **state) {
         assert_runs_alike(q, bytes, n);
         assert_tide_ok(tide_program_follow(q, s.steps, s.n, s.twice, s.n_twice, &err), &err);
         assert_is(q, want); // under the same names as the first time
-        assert_runs_alike(q, bytes, n);
+        if (i % 4 == 0 || tide_test_rounds(0, 1) == 1) assert_runs_alike(q, bytes, n);
         tide_host_free(want);
         tide_host_free(fresh);
         tide_host_free(bytes);
