@@ -5,7 +5,7 @@ import os
 
 import tidemark
 from tidemark import SAMPLES, SHARED, Case
-from weights import MIB, PLACES, peak_bytes, write
+from weights import MIB, PLACES, run_measured, write
 
 EXTENTS = {"dynamic_batch": ("--extent", "batch=8")}
 
@@ -22,7 +22,7 @@ def models():
 class Process(Case):
     def measure(self, name, path, options, weights):
         """Runs it. @return the predicted and the measured bytes, of loading and in all; None: it cannot run here"""
-        p = tidemark.run("run", "-n", 2, "--json", "--weights", weights, *options, path)
+        p, outside = run_measured("run", "-n", 2, "--json", "--weights", weights, *options, path)
         if p.returncode == 3:
             return None
         self.assertEqual(p.returncode, 0, p.stderr)
@@ -35,12 +35,11 @@ class Process(Case):
                  ("program", "own", "weights", "mapped", "inputs", "outputs", "buffer")]
         self.assertEqual(sum(process[k] for k in parts), process["run_bytes"], name)
         self.assertEqual(max(process["load_bytes"], process["run_bytes"]), process["peak_bytes"])
-        outside = peak_bytes("run", "-n", 2, "--weights", weights, *options, path)
-        self.assertLess(abs(outside - doc["measured_peak_bytes"]), 6 * MIB, "what it read of itself is what the kernel says")
+        self.assertLess(abs(outside - doc["measured_peak_bytes"]), MIB, "what it read of itself is what the kernel says")
         return process["load_bytes"], doc["measured_load_bytes"], process["peak_bytes"], outside
 
     def check(self, name, path, options):
-        for weights in ("map", "copy"):
+        for weights in ("map", "copy") if path.suffix == ".onnx" and path.stat().st_size > 1 << 16 else ("map",):
             found = self.measure(name, path, options, weights)
             if found is None:
                 return False

@@ -58,11 +58,18 @@ def write(folder, place, k, n, numbers=None):
     return path
 
 
+def run_measured(*args):
+    """The finished process, and the most that it had in memory, as the kernel counts it."""
+    done = subprocess.run([os.environ["TIDE_PEAK_OF"], PROGRAM, *map(str, args)], capture_output=True, text=True,
+                          env=environment(), check=False)
+    return done, int(done.stderr.splitlines()[-1])
+
+
 def peak_bytes(*args):
-    """Of the process of a command that must succeed: the most it had in memory, as the kernel counts it."""
-    done = subprocess.run([os.environ["TIDE_PEAK_OF"], PROGRAM, *map(str, args)], stdout=subprocess.DEVNULL,
-                          stderr=subprocess.PIPE, text=True, env=environment(), check=True)
-    return int(done.stderr.splitlines()[-1])
+    """Of a command that must succeed."""
+    done, peak = run_measured(*args)
+    assert done.returncode == 0, (args, done.stderr)
+    return peak
 
 
 def is_mapped(process, name):
