@@ -151,6 +151,7 @@ typedef struct tide_live_item {
     tide_item_shape shape;
     uint64_t counts_bytes; ///< its part of the curve: of a plan's alias what it alone keeps, so that the parts sum
     uint64_t place;        ///< offset or address; TIDE_NO_OFFSET
+    uint64_t address;      ///< of a tensor in the buffer of a run too; of a plan the same as place
     int64_t begin;         ///< where it was born
     bool free_requested;   ///< given up by its owner, still held
     bool is_unused;        ///< the bytes of a plan's buffer that no tensor uses; `id` is the buffer's block
@@ -169,10 +170,10 @@ void tide_live_items_deinit(tide_live_items *l);
 /// when there is none.
 tide_status tide_subject_next_change(tide_subject *s, tide_moment from, int dir, tide_moment *out,
                                      tide_error *err) TIDE_NODISCARD;
-/// The next peak (dir > 0) or the previous one, seen at `n` columns of [t0, t1): a column that is higher than both its
-/// neighbours, plateaus once. TIDE_ERR_NOT_FOUND.
-tide_status tide_subject_next_peak(tide_subject *s, int64_t from, int dir, int64_t t0, int64_t t1, size_t n,
-                                   tide_moment *out, tide_error *err) TIDE_NODISCARD;
+/// The next peak of a curve (dir > 0) or the previous one, seen at `n` columns of [t0, t1): a column that is higher
+/// than both its neighbours, plateaus once. TIDE_ERR_NOT_FOUND.
+tide_status tide_subject_next_peak(tide_subject *s, tide_curve_key key, int64_t from, int dir, int64_t t0, int64_t t1,
+                                   size_t n, tide_moment *out, tide_error *err) TIDE_NODISCARD;
 
 #ifdef __cplusplus
 }

@@ -417,12 +417,31 @@ tide_status tide_subject_columns(tide_subject *s, tide_curve_key key, int64_t t0
     return TIDE_OK;
 }
 
+/// All but weights of a trace: the whole of a long window is bounded by leaves of several kinds, which would be settled
+/// one by one. Its columns say where the peak lies; [*t0, *t1] becomes the first of the highest and the one behind it,
+/// into which it may reach.
+static tide_status narrow_to_peak(tide_subject *s, tide_curve_key key, int64_t *t0, int64_t *t1, tide_error *err) {
+    enum { N = 256 };
+    uint64_t low[N], high[N];
+    const int64_t begin = *t0, end = *t1 < INT64_MAX ? *t1 + 1 : *t1;
+    size_t top = 0;
+    if (end - begin < 4 * N) return TIDE_OK;
+    TIDE_TRY(columns_but_weights(s, key, begin, end, N, low, high, err));
+    for (size_t i = 1; i < N; i++)
+        if (high[i] > high[top]) top = i;
+    const uint64_t len = (uint64_t)end - (uint64_t)begin;
+    *t0 = tide__column_edge(begin, len, top, N);
+    *t1 = tide__column_edge(begin, len, top + 2 < N ? top + 2 : N, N) - 1;
+    return TIDE_OK;
+}
+
 tide_status tide_subject_peak_between(tide_subject *s, tide_curve_key key, int64_t t0, int64_t t1, uint64_t *bytes,
                                       tide_moment *at, tide_error *err) {
     tide_moment m = {.t = t0};
     if (t1 < t0) return TIDE_FAIL(err, TIDE_ERR_INVALID, "a window that ends before it begins");
     if (asks_trace(s, key)) {
         uint64_t t_ns;
+        if (key.kind == TIDE_KINDS_BUT_WEIGHTS) TIDE_TRY(narrow_to_peak(s, key, &t0, &t1, err));
         TIDE_TRY(tide_trace_peak_between(s->trace, key.kind, key.device, ns(t0), ns(t1), bytes, &m.event, &t_ns, err));
         m.t = (int64_t)t_ns;
     } else {

@@ -60,6 +60,7 @@ static void fill_tensor(const tide_subject *s, size_t i, uint64_t counts, tide_l
                             .shape = tide__shape_of_tensor(l),
                             .counts_bytes = counts,
                             .place = s->plan->offsets[i],
+                            .address = s->plan->offsets[i],
                             .begin = l->begin_step};
     out->shape.device = tide__subject_device(s, l->device);
 }
@@ -104,6 +105,7 @@ static void fill_buffer_tensor(const tide_subject *s, const tide_memory_plan *pl
                             .shape = tide__shape_of_tensor(l),
                             .counts_bytes = b->requested_bytes,
                             .place = plan->offsets[b->tensor],
+                            .address = plan->offsets[b->tensor] != TIDE_NO_OFFSET ? b->address : TIDE_NO_OFFSET,
                             .begin = tide__cut(s->facts.begin, s->facts.end, b->alloc_ns)};
     out->shape.device = b->device;
     out->item = item_of(s, out->id, out->begin, l->size_bytes);
@@ -123,6 +125,7 @@ static void fill_block(const tide_subject *s, const tide_live *b, tide_live_item
                                       .role = tensor != NULL ? tensor->role : TIDE_ROLE_INTERMEDIATE},
                             .counts_bytes = b->requested_bytes,
                             .place = b->address,
+                            .address = b->address,
                             .begin = begin,
                             .free_requested = b->free_requested,
                             .is_unused = b->is_unused};
@@ -267,10 +270,10 @@ static tide_status find(const peaks *p, int64_t from, int dir, tide_moment *out,
     return TIDE_OK;
 }
 
-tide_status tide_subject_next_peak(tide_subject *s, int64_t from, int dir, int64_t t0, int64_t t1, size_t n,
-                                   tide_moment *out, tide_error *err) {
+tide_status tide_subject_next_peak(tide_subject *s, tide_curve_key key, int64_t from, int dir, int64_t t0, int64_t t1,
+                                   size_t n, tide_moment *out, tide_error *err) {
     if (t1 <= t0 || n == 0 || n > INT32_MAX) return TIDE_FAIL(err, TIDE_ERR_INVALID, "a window without columns");
-    peaks p = {.s = s, .key = {TIDE_CURVE_LIVE, -1, NULL}, .t0 = t0, .t1 = t1, .n = n};
+    peaks p = {.s = s, .key = key, .t0 = t0, .t1 = t1, .n = n};
     p.low = tide_host_alloc((n + 2) * sizeof *p.low);
     p.high = tide_host_alloc((n + 2) * sizeof *p.high);
     bool found = false;

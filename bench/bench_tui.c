@@ -126,7 +126,8 @@ static void time_moments(tide_subject *s) {
         bench_must(tide_subject_next_change(s, at, i % 2 == 0 ? 1 : -1, &next, &err), &err, "change");
         bench_add(&change, cpu_ms() - begin);
         begin = cpu_ms();
-        const tide_status st = tide_subject_next_peak(s, at.t, 1, f->begin, f->end, COLUMNS, &next, &err);
+        const tide_curve_key all = {TIDE_CURVE_LIVE, -1, NULL};
+        const tide_status st = tide_subject_next_peak(s, all, at.t, 1, f->begin, f->end, COLUMNS, &next, &err);
         if (st != TIDE_ERR_NOT_FOUND) bench_must(st, &err, "peak");
         bench_add(&peak, cpu_ms() - begin);
         uint64_t value;

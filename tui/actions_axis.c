@@ -10,6 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "analysis/address.h"
 #include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/nearest.h"
@@ -183,19 +184,33 @@ void tide__next_change(tide__action *act, int dir) {
     tide__show_moment(act, to);
 }
 
-void tide__highest(tide__action *act) {
+/// The curve as it is drawn.
+static tide_curve_key curve_of(const tide__action *act) {
+    return (tide_curve_key){.of = TIDE_CURVE_LIVE, .kind = tide_tui_curve_kinds(act->st)};
+}
+
+/// Where the curve is highest: the peak of all where it is as high there, for of a planned run that is the moment that
+/// says most; else the first.
+static tide_status find_highest(const tide__action *act, tide_moment *out, tide_error *err) {
     const tide_subject_facts *f = tide_subject_get_facts(act->st->a);
-    tide_moment to = f->peak;
+    const tide_curve_key key = curve_of(act);
+    uint64_t bytes, at_peak;
+    *out = f->peak;
+    if (key.kind == -1) return TIDE_OK;
+    tide_moment first;
+    TIDE_TRY(tide_subject_peak_between(act->st->a, key, f->begin, f->end, &bytes, &first, err));
+    TIDE_TRY(tide_subject_bytes_at(act->st->a, key, f->peak, &at_peak, err));
+    if (at_peak < bytes) *out = first;
+    return TIDE_OK;
+}
+
+void tide__highest(tide__action *act) {
     tide_error err = TIDE_ERROR_INIT;
-    if (act->st->curve_kind >= 0) {
-        const tide_curve_key key = {.of = TIDE_CURVE_LIVE, .kind = act->st->curve_kind};
-        uint64_t bytes;
-        if (tide_subject_peak_between(act->st->a, key, f->begin, f->end, &bytes, &to, &err) != TIDE_OK) {
-            tide__action_fail(act, &err);
-            return;
-        }
-    }
-    tide__show_moment(act, to);
+    tide_moment to;
+    if (find_highest(act, &to, &err) == TIDE_OK)
+        tide__show_moment(act, to);
+    else
+        tide__action_fail(act, &err);
 }
 
 /// First within the window, at the resolution on the screen; then from its edge on, at the resolution of the whole
@@ -204,12 +219,13 @@ void tide__next_peak(tide__action *act, int dir) {
     const tide_tui_window w = act->st->window, whole = whole_of(act);
     const size_t n = (size_t)tide__columns(act);
     const int64_t from = act->st->cursor;
+    const tide_curve_key key = curve_of(act);
     tide_error err = TIDE_ERROR_INIT;
     tide_moment to;
-    tide_status st = tide_subject_next_peak(act->st->a, from, dir, w.begin, w.end, n, &to, &err);
+    tide_status st = tide_subject_next_peak(act->st->a, key, from, dir, w.begin, w.end, n, &to, &err);
     if (st == TIDE_ERR_NOT_FOUND && tide_tui_window_span(w) < tide_tui_window_span(whole)) {
         const int64_t t0 = dir > 0 ? w.begin : whole.begin, t1 = dir > 0 ? whole.end : w.end;
-        st = tide_subject_next_peak(act->st->a, from, dir, t0, t1, n, &to, &err);
+        st = tide_subject_next_peak(act->st->a, key, from, dir, t0, t1, n, &to, &err);
     }
     if (st == TIDE_OK) {
         tide__show_moment(act, to);
@@ -410,46 +426,58 @@ static void go_to_event(tide__action *act, const char *digits) {
     }
 }
 
-/// Who lies at a place at the cursor: of the data, for a cell of the picture can hold several.
-static void select_at_place(tide__action *act, const char *text, const tide_region *r, uint64_t at) {
-    const tide_subject_facts *f = tide_subject_get_facts(act->st->a);
+/// The map's own cursor goes to the address, if the map is on the screen.
+static void point_at(tide__action *act, const tide_address *found, uint64_t address) {
     const tide_items *items = tide_subject_items(act->st->a);
-    const int64_t t = act->scene->map_is_moment ? act->scene->map_at.t : act->st->cursor;
-    tide_error err = TIDE_ERROR_INIT;
-    tide_space_cell cell;
-    char when[32];
-    if (tide_space_cells(act->scene->space, items, t, t + 1, at, at + 1, 1, 1, &cell, &err) != TIDE_OK) {
-        tide__action_fail(act, &err);
-        return;
-    }
-    tide_tui_format_time(f, t, when, sizeof when);
-    if (cell.item < TIDE_SPACE_HOLE && items != NULL && cell.item < items->n) {
-        tide__select_item(act, cell.item);
-        tide_tui_say(act->st, false, "%s lies at %s at %s%s", tide_items_site(items, cell.item)->name, text,
-                     f->axis == TIDE_AXIS_STEPS ? "step " : "", when);
-        return;
-    }
-    tide_tui_say(act->st, false, "nothing lies at %s at %s%s: %s%s", text, f->axis == TIDE_AXIS_STEPS ? "step " : "",
-                 when,
-                 cell.item == TIDE_SPACE_HOLE || cell.item == TIDE_SPACE_FREE ? "free bytes of " : "no memory then in ",
-                 r->label != NULL ? r->label : "it");
+    if (act->scene == NULL || act->scene->space == NULL) return;
+    const tide_region *r = region_of(act, address);
+    uint64_t lo, hi;
+    if (r != NULL)
+        tide__set_space_cursor(act, (int64_t)(r->at + (address - r->base)));
+    else if (found->item != TIDE_NO_ITEM && tide_space_of_item(act->scene->space, items, found->item, &lo, &hi))
+        tide__set_space_cursor(act, (int64_t)lo); // in a buffer, whose places are offsets
 }
 
+static void say_found(tide__action *act, const char *text, const tide_address *found) {
+    const tide_subject_facts *f = tide_subject_get_facts(act->st->a);
+    const char *step = f->axis == TIDE_AXIS_STEPS ? "step " : "";
+    char when[32], size[32];
+    tide_tui_format_time(f, act->st->cursor, when, sizeof when);
+    tide_format_bytes(found->bytes, size, sizeof size);
+    switch (found->is) {
+    case TIDE_ADDRESS_HELD:
+        tide_tui_say(act->st, false, "%s lies at %s at %s%s%s%s", found->name, text, step, when,
+                     found->inside != NULL ? ", in it " : "", found->inside != NULL ? found->inside : "");
+        break;
+    case TIDE_ADDRESS_UNUSED:
+        tide_tui_say(act->st, false, "nothing lies at %s at %s%s: unused in the buffer of %s", text, step, when, size);
+        break;
+    case TIDE_ADDRESS_FREE:
+        tide_tui_say(act->st, false, "nothing lies at %s at %s%s: free bytes of %s, in its segment of %s", text, step,
+                     when, found->name, size);
+        break;
+    default:
+        tide_tui_say(act->st, false, "nothing lies at %s at %s%s: no memory that is known has this address", text, step,
+                     when);
+        break;
+    }
+}
+
+/// Who lies there at the cursor, of the data: whatever the view shows, for a cell of the map can hold several.
 static void go_to_address(tide__action *act, const char *text) {
     char *rest;
     errno = 0;
     const unsigned long long address = strtoull(text, &rest, 16);
-    const tide_region *r;
+    tide_address found;
+    tide_error err = TIDE_ERROR_INIT;
     if (*rest != 0 || errno == ERANGE) {
         tide_tui_say(act->st, true, "'%s' is no address", text);
-    } else if (act->scene == NULL || act->scene->space == NULL) {
-        tide_tui_say(act->st, true, "addresses are shown by the view 'memory': key 2");
-    } else if ((r = region_of(act, address)) == NULL) {
-        tide_tui_say(act->st, true, "no memory that is shown lies at %s", text);
+    } else if (tide_subject_at_address(act->st->a, tide_tui_now(act->st), address, &found, &err) != TIDE_OK) {
+        tide__action_fail(act, &err);
     } else {
-        const uint64_t at = r->at + (address - r->base);
-        tide__set_space_cursor(act, (int64_t)at);
-        select_at_place(act, text, r, at);
+        point_at(act, &found, address);
+        if (found.item != TIDE_NO_ITEM) tide__select_item(act, found.item);
+        say_found(act, text, &found);
     }
 }
 

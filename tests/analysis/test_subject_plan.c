@@ -3,6 +3,8 @@
 // A plan as a subject: its curve is the sum of what it occupies, who is alive sums to it, steps are moments.
 #include "tests/analysis/subject_fixture.h"
 
+static const tide_curve_key live_bytes = {TIDE_CURVE_LIVE, -1, NULL};
+
 enum { N_PLANS = 12, N_COLUMNS = 37, MAX_STEPS = 64 };
 
 static const tide_curve_key live_key = {TIDE_CURVE_LIVE, -1, NULL};
@@ -235,17 +237,17 @@ static void peaks_are_met(void **state) {
     static const int64_t rising[] = {1, 4, 6}, falling[] = {6, 4, 1};
     tide_moment at = {-1, 0};
     for (int i = 0; i < 3; i++) {
-        assert_tide_ok(tide_subject_next_peak(s, at.t, 1, 0, 7, 7, &at, &err), &err);
+        assert_tide_ok(tide_subject_next_peak(s, live_bytes, at.t, 1, 0, 7, 7, &at, &err), &err);
         assert_int_equal(at.t, rising[i]);
     }
-    assert_tide_status(tide_subject_next_peak(s, at.t, 1, 0, 7, 7, &at, &err), TIDE_ERR_NOT_FOUND);
+    assert_tide_status(tide_subject_next_peak(s, live_bytes, at.t, 1, 0, 7, 7, &at, &err), TIDE_ERR_NOT_FOUND);
     at.t = 7;
     for (int i = 0; i < 3; i++) {
-        assert_tide_ok(tide_subject_next_peak(s, at.t, -1, 0, 7, 7, &at, &err), &err);
+        assert_tide_ok(tide_subject_next_peak(s, live_bytes, at.t, -1, 0, 7, 7, &at, &err), &err);
         assert_int_equal(at.t, falling[i]);
     }
     // A window that ends on the way up has no peak at its edge.
-    assert_tide_status(tide_subject_next_peak(s, 2, 1, 2, 4, 2, &at, &err), TIDE_ERR_NOT_FOUND);
+    assert_tide_status(tide_subject_next_peak(s, live_bytes, 2, 1, 2, 4, 2, &at, &err), TIDE_ERR_NOT_FOUND);
     tide_subject_destroy(s);
 }
 

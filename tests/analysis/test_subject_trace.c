@@ -5,6 +5,8 @@
 
 #include "profiler/moments.h"
 
+static const tide_curve_key live_bytes = {TIDE_CURVE_LIVE, -1, NULL};
+
 static const tide_curve_key live_key = {TIDE_CURVE_LIVE, -1, NULL};
 
 static void facts_of_runs(void **state) {
@@ -243,13 +245,13 @@ static void peaks_are_met(void **state) {
     demo_record(d.file, 0);
     tide_subject *s = subject_of_trace(d.file, 1);
     tide_moment at;
-    assert_tide_ok(tide_subject_next_peak(s, 1000, 1, 1000, 1600, 60, &at, &err), &err);
+    assert_tide_ok(tide_subject_next_peak(s, live_bytes, 1000, 1, 1000, 1600, 60, &at, &err), &err);
     assert_int_equal(at.t, 1120); // a and its scratch
-    assert_tide_ok(tide_subject_next_peak(s, at.t, 1, 1000, 1600, 60, &at, &err), &err);
+    assert_tide_ok(tide_subject_next_peak(s, live_bytes, at.t, 1, 1000, 1600, 60, &at, &err), &err);
     assert_int_equal(at.t, tide_subject_get_facts(s)->peak.t);
     assert_int_equal(at.event, tide_subject_get_facts(s)->peak.event);
-    assert_tide_status(tide_subject_next_peak(s, at.t, 1, 1000, 1600, 60, &at, &err), TIDE_ERR_NOT_FOUND);
-    assert_tide_ok(tide_subject_next_peak(s, at.t, -1, 1000, 1600, 60, &at, &err), &err);
+    assert_tide_status(tide_subject_next_peak(s, live_bytes, at.t, 1, 1000, 1600, 60, &at, &err), TIDE_ERR_NOT_FOUND);
+    assert_tide_ok(tide_subject_next_peak(s, live_bytes, at.t, -1, 1000, 1600, 60, &at, &err), &err);
     assert_int_equal(at.t, 1120);
     tide_subject_destroy(s);
     tmp_dir_remove(&d);

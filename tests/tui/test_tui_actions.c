@@ -146,6 +146,47 @@ static void jumps_to_peaks_and_changes(void **state) {
     view_close(&v);
 }
 
+/// Peaks are those of the curve that is drawn: with weights folded away a moment at which most of them are there is
+/// none.
+static void peaks_are_those_of_the_curve(void **state) {
+    (void)state;
+    view v;
+    tmp_dir d;
+    tmp_dir_make(&d);
+    feeder f;
+    feeder_open(&f, d.file, 64, false);
+    const tide_run_info info = {.model = "demo", .mode = "naive", .strategy = "", .device = "cpu"};
+    feed_begin_run(&f, 900, &info, NULL);
+    static const struct {
+        uint64_t t, bytes;
+        tide_memory_kind kind;
+    } blocks[] = {
+        {2000, 300, TIDE_KIND_WORKSPACE}, {4000, 5000, TIDE_KIND_PERSISTENT}, {6000, 700, TIDE_KIND_WORKSPACE}};
+    for (uint64_t i = 0; i < 3; i++) {
+        feed(&f, blocks[i].t, TIDE_MEM_ALLOC, i + 1, blocks[i].kind, blocks[i].bytes, "block");
+        feed_free(&f, blocks[i].t + 500, i + 1, blocks[i].kind, blocks[i].bytes, "block");
+    }
+    feed_end_run(&f, 8900);
+    feeder_close(&f);
+    view_open(&v, subject_of_trace(d.file, 1), NULL, 120, 40);
+    tide_tui_state *st = &v.app->st;
+    for (int folded = 0; folded < 2; folded++) {
+        st->folds_weights = folded != 0;
+        static const int64_t rising[2][3] = {{2000, 4000, 6000}, {2000, 6000, 6000}};
+        view_do(&v, "goto begin");
+        for (int i = 0; i < 3 - folded; i++) {
+            view_keys(&v, "p");
+            assert_int_equal(st->cursor, rising[folded][i]);
+        }
+        view_do(&v, "goto begin");
+        view_keys(&v, "^");
+        assert_int_equal(st->cursor, folded != 0 ? 6000 : 4000);
+        assert_int_equal(v.app->scene.cursor_bytes, folded != 0 ? 700 : 5000);
+    }
+    view_close(&v);
+    tmp_dir_remove(&d);
+}
+
 // ---- ranges, marks, moments ----
 
 static void a_range_follows_the_cursor(void **state) {
@@ -359,6 +400,7 @@ static void lines_can_be_edited(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(peaks_are_those_of_the_curve),
         cmocka_unit_test(begins_at_the_peak_with_everything_in_view),
         cmocka_unit_test(zoom_keeps_the_column_of_the_cursor),
         cmocka_unit_test(left_and_right_move_by_a_column_and_push_the_window),

@@ -270,11 +270,12 @@ static void an_address_belongs_to_whom_the_data_say(void **state) {
     (void)state;
     view v;
     view_open(&v, subject_of_plan(random_plan(4, 200, 3000)), NULL, 60, 24); // some hundred places in twelve cells
-    view_do(&v, "view 2");
     const tide_items *items = tide_subject_items(v.a);
     size_t n_found = 0, n_free = 0;
     for (uint32_t i = 0; i < items->n; i += 3) {
         char step[32];
+        snprintf(step, sizeof step, "view %u", 1 + i % 4); // whatever is on the screen
+        view_do(&v, step);
         snprintf(step, sizeof step, "goto %u", i * 10);
         view_do(&v, step);
         for (uint64_t byte = 0; byte < 2; byte++) {
@@ -289,9 +290,8 @@ static void an_address_belongs_to_whom_the_data_say(void **state) {
                 if (lies && tide_items_alive_at(items, k, v.app->st.cursor)) want = k;
             }
             view_do(&v, line);
-            const bool is_outside = strstr(view_message(&v), "no memory") != NULL;
             if (want == TIDE_NO_ITEM) {
-                assert_true(is_outside || strstr(view_message(&v), "nothing lies at") != NULL);
+                assert_text_has(view_message(&v), "nothing lies at 0x");
                 n_free++;
             } else {
                 assert_int_equal(v.app->st.item, want);
