@@ -4,7 +4,8 @@
 //
 // Numbers of the file are made texts once: a block costs a look into two tables of numbers.
 //
-//     (name, scope) of the file -> site      many scopes may be one site: each run has scopes of its own
+//     (name, scope) of the file -> site      many scopes are one site: each run has scopes of its own. What they say,
+//                                            not their numbers, is looked up: a million runs have few sites
 //     (sizes, kind, device, allocator, role of the site) -> shape
 #include <inttypes.h>
 #include <string.h>
@@ -13,7 +14,6 @@
 #include "analysis/run_plan.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
-#include "core/base/map.h"
 
 tide_status tide__trace_axis(tide_trace *trace, int64_t run_id, int64_t *begin, int64_t *end, tide_error *err) {
     tide_trace_extent x;
@@ -93,11 +93,6 @@ tide_status tide_items_of_plan(const tide_memory_plan *plan, tide_items *out, ti
 
 enum { REPORT_BLOCKS = 65536 };
 
-typedef struct pair { // an entry of a tide_map
-    uint64_t numbers; // name and scope, never 0
-    uint32_t site, zero;
-} pair;
-
 /// What the plan says of the blocks of a site.
 typedef struct site_role {
     tide_role role;
@@ -109,7 +104,6 @@ typedef struct loader {
     const tide_progress *progress;
     tide__items_builder b;
     tide__run_plan run;
-    tide_map pairs;
     site_role *roles; // [n_roles] by site
     size_t n_roles, cap_roles;
     const char **texts; // [n_texts] by number of a name: the items' copy, NULL: none yet
@@ -153,8 +147,10 @@ static tide_status add_role(loader *l, const char *name) {
     return TIDE_OK;
 }
 
-/// By names and sizes, not by numbers: those of scopes differ from run to run.
-static tide_status site_by_text(loader *l, uint32_t name, const char *owner, int64_t step, uint32_t *site) {
+/// By names and steps, not by numbers: those of scopes differ from run to run.
+static tide_status site_of(loader *l, uint32_t name, uint32_t scope, uint32_t *site) {
+    int64_t step;
+    const char *owner = tide_trace_scope_of(l->trace, scope, &step);
     // A text of the file stays where it is, so that its address stands for it.
     const uint64_t key[3] = {name, (uint64_t)(uintptr_t)owner, (uint64_t)step};
     bool is_new;
@@ -164,21 +160,6 @@ static tide_status site_by_text(loader *l, uint32_t name, const char *owner, int
     const char *text = tide_trace_text_of(l->trace, name);
     TIDE_TRY(tide__items_add_site(&l->b, text, owner, step, &made));
     return add_role(l, text);
-}
-
-static tide_status site_of(loader *l, uint32_t name, uint32_t scope, uint32_t *site) {
-    const uint64_t numbers = ((uint64_t)name << 32 | scope) + 1;
-    const pair *p = tide_map_find(&l->pairs, numbers);
-    if (p != NULL) {
-        *site = p->site;
-        return TIDE_OK;
-    }
-    int64_t step;
-    const char *owner = tide_trace_scope_of(l->trace, scope, &step);
-    pair made = {.numbers = numbers};
-    TIDE_TRY(site_by_text(l, name, owner, step, &made.site));
-    *site = made.site;
-    return tide_map_put(&l->pairs, &made) ? TIDE_OK : TIDE_ERR_NOMEM;
 }
 
 // ---- blocks ----
@@ -356,7 +337,7 @@ tide_status tide_items_of_trace(tide_trace *trace, int64_t run_id, const tide_pr
                                 tide_error *err) {
     loader *l;
     TIDE_TRY(TIDE_NEW(&l, 1, err, "for blocks"));
-    *l = (loader){.trace = trace, .progress = progress, .pairs = TIDE_MAP(pair)};
+    *l = (loader){.trace = trace, .progress = progress};
     const tide_status st = load(l, run_id, out, err);
     tide__items_abandon(&l->b);
     tide__run_plan_deinit(&l->run);
@@ -364,7 +345,6 @@ tide_status tide_items_of_trace(tide_trace *trace, int64_t run_id, const tide_pr
     tide_host_free(l->n_like_buffer);
     tide_host_free(l->sites);
     tide_host_free(l->shapes);
-    tide_map_deinit(&l->pairs);
     tide_host_free(l->roles);
     tide_host_free(l->texts);
     tide_host_free(l);
