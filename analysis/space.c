@@ -79,30 +79,58 @@ static tide_status end(tide_status st, tide_space *sp, const tide_items *items, 
 
 static const tide_item_shape *shape_of(const tide_items *items, size_t i) { return tide_items_shape(items, i); }
 
-static tide_status add_blocks(tide_subject *s, tide_space *sp, const tide_items *items, tide_error *err) {
-    const tide_subject_facts *facts = tide_subject_get_facts(s);
-    size_t n = 0;
-    for (size_t i = 0; i < items->n; i++) n += !shape_of(items, i)->is_planned;
-    if (n == 0 || !facts->is_trace) return TIDE_OK;
-    tide__addressed *blocks;
-    TIDE_TRY(TIDE_NEW(&blocks, n, err, "for a map of addresses"));
-    n = 0;
+/// Blocks that are given their region, one by one; those in no segment are kept until all are known.
+typedef struct placing {
+    tide_space *sp;
+    tide__space_segments segments;
+    tide__addressed *loose; // [n], owned
+    size_t n, cap;
+    tide_error *err;
+} placing;
+
+/// *region TIDE__NO_REGION: it is kept.
+static tide_status place_block(placing *p, const tide__addressed *b, uint32_t *region) {
+    *region = tide__space_segment_of(p->sp, &p->segments, b);
+    if (*region != TIDE__NO_REGION) return TIDE_OK;
+    TIDE_TRY(TIDE_GROW(&p->loose, &p->cap, p->n + 1, p->err, "for a map of addresses"));
+    p->loose[p->n++] = *b;
+    return TIDE_OK;
+}
+
+static void placing_deinit(placing *p) {
+    tide_host_free(p->segments.items);
+    tide_host_free(p->loose);
+}
+
+static tide_status place_items(placing *p, const tide_items *items) {
+    uint32_t *region_of = tide__space_index_of(p->sp)->region_of;
     for (size_t i = 0; i < items->n; i++) {
         const tide_item_shape *shape = shape_of(items, i);
         if (shape->is_planned || items->place[i] == TIDE_NO_OFFSET || shape->reserved_bytes == 0) continue;
-        blocks[n++] = (tide__addressed){.address = items->place[i],
-                                        .bytes = shape->reserved_bytes,
-                                        .device = shape->device,
-                                        .begin = tide_items_begin(items, i),
-                                        .end = tide_items_end(items, i),
-                                        .kind = shape->kind,
-                                        .process = tide_trace_process_of(tide_items_id(items, (uint32_t)i)),
-                                        .item = (uint32_t)i};
+        const tide__addressed b = {.address = items->place[i],
+                                   .bytes = shape->reserved_bytes,
+                                   .device = shape->device,
+                                   .begin = tide_items_begin(items, i),
+                                   .end = tide_items_end(items, i),
+                                   .kind = shape->kind,
+                                   .process = tide_trace_process_of(tide_items_id(items, (uint32_t)i)),
+                                   .item = (uint32_t)i};
+        TIDE_TRY(place_block(p, &b, &region_of[i]));
     }
-    const tide_status st = tide__space_add_blocks(s, sp, blocks, n, facts->begin, facts->end, err);
-    for (size_t i = 0; st == TIDE_OK && i < n; i++)
-        tide__space_index_of(sp)->region_of[blocks[i].item] = blocks[i].region;
-    tide_host_free(blocks);
+    TIDE_TRY(tide__space_add_stretches(p->sp, p->loose, p->n, p->err));
+    for (size_t i = 0; i < p->n; i++) region_of[p->loose[i].item] = p->loose[i].region;
+    return TIDE_OK;
+}
+
+static tide_status add_blocks(tide_subject *s, tide_space *sp, const tide_items *items, tide_error *err) {
+    const tide_subject_facts *facts = tide_subject_get_facts(s);
+    placing p = {.sp = sp, .err = err};
+    bool has_blocks = false;
+    for (size_t i = 0; !has_blocks && i < items->n; i++) has_blocks = !shape_of(items, i)->is_planned;
+    if (!has_blocks || !facts->is_trace) return TIDE_OK;
+    tide_status st = tide__space_find_segments(s, sp, facts->begin, facts->end, &p.segments, err);
+    if (st == TIDE_OK) st = place_items(&p, items);
+    placing_deinit(&p);
     return st;
 }
 
@@ -162,33 +190,41 @@ static tide_status add_live_planned(tide_subject *s, const tide_live_items *live
     return TIDE_OK;
 }
 
-static tide_status add_live_blocks(tide_subject *s, const tide_live_items *live, tide_space *sp, tide_error *err) {
-    if (!tide_subject_get_facts(s)->is_trace) return TIDE_OK;
-    tide__addressed *blocks;
-    TIDE_TRY(TIDE_NEW(&blocks, live->n + 1, err, "for a map of addresses"));
-    size_t n = 0;
+static tide_status add_live_block(tide_space *sp, const tide__addressed *b, uint32_t region, tide_error *err) {
+    const uint64_t lo = b->address - sp->regions[region].base;
+    const tide__rectangle r = {b->begin, b->end, lo, lo + b->bytes, b->item, region};
+    return tide__space_add_rectangle(sp, &r, err);
+}
+
+static tide_status place_live(placing *p, const tide_live_items *live) {
     for (size_t i = 0; i < live->n; i++) {
         const tide_live_item *item = &live->items[i];
+        uint32_t region;
         if (item->shape.is_planned || item->is_unused || item->place == TIDE_NO_OFFSET ||
             item->shape.reserved_bytes == 0)
             continue;
-        blocks[n++] = (tide__addressed){.address = item->place,
-                                        .bytes = item->shape.reserved_bytes,
-                                        .device = item->shape.device,
-                                        .begin = live->at.t,
-                                        .end = live->at.t + 1,
-                                        .kind = item->shape.kind,
-                                        .process = tide_trace_process_of(item->id),
-                                        .item = item->item != TIDE_NO_ITEM ? item->item : TIDE_SPACE_OTHER};
+        const tide__addressed b = {.address = item->place,
+                                   .bytes = item->shape.reserved_bytes,
+                                   .device = item->shape.device,
+                                   .begin = live->at.t,
+                                   .end = live->at.t + 1,
+                                   .kind = item->shape.kind,
+                                   .process = tide_trace_process_of(item->id),
+                                   .item = item->item != TIDE_NO_ITEM ? item->item : TIDE_SPACE_OTHER};
+        TIDE_TRY(place_block(p, &b, &region));
+        if (region != TIDE__NO_REGION) TIDE_TRY(add_live_block(p->sp, &b, region, p->err));
     }
-    tide_status st = tide__space_add_blocks(s, sp, blocks, n, live->at.t, live->at.t + 1, err);
-    for (size_t i = 0; st == TIDE_OK && i < n; i++) {
-        const uint64_t lo = blocks[i].address - sp->regions[blocks[i].region].base;
-        const tide__rectangle r = {blocks[i].begin,      blocks[i].end,  lo,
-                                   lo + blocks[i].bytes, blocks[i].item, blocks[i].region};
-        st = tide__space_add_rectangle(sp, &r, err);
-    }
-    tide_host_free(blocks);
+    TIDE_TRY(tide__space_add_stretches(p->sp, p->loose, p->n, p->err));
+    for (size_t i = 0; i < p->n; i++) TIDE_TRY(add_live_block(p->sp, &p->loose[i], p->loose[i].region, p->err));
+    return TIDE_OK;
+}
+
+static tide_status add_live_blocks(tide_subject *s, const tide_live_items *live, tide_space *sp, tide_error *err) {
+    if (!tide_subject_get_facts(s)->is_trace) return TIDE_OK;
+    placing p = {.sp = sp, .err = err};
+    tide_status st = tide__space_find_segments(s, sp, live->at.t, live->at.t + 1, &p.segments, err);
+    if (st == TIDE_OK) st = place_live(&p, live);
+    placing_deinit(&p);
     return st;
 }
 

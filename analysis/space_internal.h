@@ -67,9 +67,17 @@ typedef struct tide__addressed {
     tide_memory_kind kind;
     uint32_t process, item, region;
 } tide__addressed;
-/// Finds the region of each of `blocks`, made where needed: segments that were there then, else stretches of addresses.
-/// Changes their order.
-tide_status tide__space_add_blocks(tide_subject *s, tide_space *sp, tide__addressed *blocks, size_t n, int64_t begin,
-                                   int64_t end, tide_error *err) TIDE_NODISCARD;
+/// Segments that were there at some time of a window, by address: each is a region.
+typedef struct tide__space_segments {
+    struct tide__seg_place *items; ///< [n], owned: tide_host_free
+    size_t n;
+} tide__space_segments;
+tide_status tide__space_find_segments(tide_subject *s, tide_space *sp, int64_t begin, int64_t end,
+                                      tide__space_segments *out, tide_error *err) TIDE_NODISCARD;
+/// The region of the segment that a block lies in; TIDE__NO_REGION: in none that was there then.
+uint32_t tide__space_segment_of(const tide_space *sp, const tide__space_segments *segments, const tide__addressed *b);
+/// Regions for blocks that lie in no segment: stretches of addresses. Changes their order.
+tide_status tide__space_add_stretches(tide_space *sp, tide__addressed *blocks, size_t n,
+                                      tide_error *err) TIDE_NODISCARD;
 
 #endif

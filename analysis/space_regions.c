@@ -369,16 +369,13 @@ static bool same_place(const tide_trace_segment *a, const tide_trace_segment *b)
 }
 
 /// Places of segments in order of process, device and address; reach: the end of all before it, for overlaps.
-typedef struct seg_place {
+typedef struct tide__seg_place {
     const tide_trace_segment *seg;
     uint32_t region;
     uint64_t reach;
 } seg_place;
 
-typedef struct seg_places {
-    seg_place *items; // [n], owned
-    size_t n;
-} seg_places;
+typedef tide__space_segments seg_places;
 
 static tide_status add_segment(tide_space *sp, const tide_trace_segment *seg, size_t number, tide_error *err) {
     tide_region r = {
@@ -414,11 +411,11 @@ static tide_status add_segments(tide_space *sp, const tide_trace_segment **list,
     return TIDE_OK;
 }
 
-/// Those that were there at some time of [begin, end).
-static tide_status find_segments(tide_subject *s, tide_space *sp, int64_t begin, int64_t end, seg_places *out,
-                                 tide_error *err) {
+tide_status tide__space_find_segments(tide_subject *s, tide_space *sp, int64_t begin, int64_t end, seg_places *out,
+                                      tide_error *err) {
     const tide_trace_segment *all;
     size_t n_all, n = 0;
+    *out = (seg_places){0};
     TIDE_TRY(tide_trace_segments(tide_subject_trace(s), NULL, &all, &n_all, err));
     const tide_trace_segment **list;
     TIDE_TRY(TIDE_NEW(&list, n_all + 1, err, "for a map of addresses"));
@@ -453,7 +450,7 @@ static int order_of(const tide_trace_segment *seg, const tide__addressed *b) {
     return c != 0 ? c : (seg->address > b->address) - (seg->address < b->address);
 }
 
-static uint32_t segment_of(const tide_space *sp, const seg_places *places, const tide__addressed *b) {
+uint32_t tide__space_segment_of(const tide_space *sp, const seg_places *places, const tide__addressed *b) {
     size_t lo = 0, hi = places->n;
     TIDE_BISECT(lo, hi, order_of(places->items[mid].seg, b) <= 0);
     for (size_t i = lo; i-- > 0;) {
@@ -470,8 +467,6 @@ static uint32_t segment_of(const tide_space *sp, const seg_places *places, const
 
 static int by_address(const void *a, const void *b) {
     const tide__addressed *x = a, *y = b;
-    const bool x_has = x->region != TIDE__NO_REGION, y_has = y->region != TIDE__NO_REGION;
-    if (x_has != y_has) return x_has ? 1 : -1;
     int c = x->process != y->process ? (x->process < y->process ? -1 : 1) : strcmp(x->device, y->device);
     if (c == 0 && x->address != y->address) c = x->address < y->address ? -1 : 1;
     return c != 0 ? c : (x->item > y->item) - (x->item < y->item);
@@ -511,8 +506,9 @@ static tide_status add_stretch(tide_space *sp, tide__addressed *blocks, size_t n
     return add_region(sp, &r, label.data, err);
 }
 
-static tide_status add_stretches(tide_space *sp, tide__addressed *blocks, size_t n, tide_error *err) {
+tide_status tide__space_add_stretches(tide_space *sp, tide__addressed *blocks, size_t n, tide_error *err) {
     size_t number = 0;
+    if (n > 1) qsort(blocks, n, sizeof *blocks, by_address);
     for (size_t first = 0, i; first < n; first = i) {
         uint64_t reach = end_of(&blocks[first]), last_bytes = blocks[first].bytes;
         for (i = first + 1; i < n && !is_apart(&blocks[i - 1], reach, last_bytes, &blocks[i]); i++) {
@@ -523,19 +519,4 @@ static tide_status add_stretches(tide_space *sp, tide__addressed *blocks, size_t
         TIDE_TRY(add_stretch(sp, &blocks[first], i - first, reach, ++number, err));
     }
     return TIDE_OK;
-}
-
-tide_status tide__space_add_blocks(tide_subject *s, tide_space *sp, tide__addressed *blocks, size_t n, int64_t begin,
-                                   int64_t end, tide_error *err) {
-    seg_places places = {0};
-    tide_status st = find_segments(s, sp, begin, end, &places, err);
-    size_t n_loose = 0;
-    for (size_t i = 0; st == TIDE_OK && i < n; i++) {
-        blocks[i].region = segment_of(sp, &places, &blocks[i]);
-        n_loose += blocks[i].region == TIDE__NO_REGION;
-    }
-    if (st == TIDE_OK && n > 1) qsort(blocks, n, sizeof *blocks, by_address);
-    if (st == TIDE_OK) st = add_stretches(sp, blocks, n_loose, err);
-    tide_host_free(places.items);
-    return st;
 }

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
 // Addresses over time: the regions of all items, made by the worker when there are many, and the cells of the window.
-// When there are too many blocks to keep their places, the picture shows the cursor's moment only. See scene_parts.h.
+// Where there are too many blocks to keep their places, or to draw those of the window while a key waits, the picture
+// shows the cursor's moment only. See scene_parts.h.
 #include "core/base/host_alloc.h"
 #include "tui/scene/scene_parts.h"
 
-enum { MOMENT_COLUMNS = 24 }; ///< of the picture of one moment: room for a name
+enum {
+    MOMENT_COLUMNS = 24, ///< of the picture of one moment: room for a name
+    MOST_DRAWN = 100000, ///< blocks in a window, 0.1 us each
+};
 
 typedef struct space_query {
     tide_space space;
@@ -54,9 +58,24 @@ static tide_status space_of_items(tide__frame *f, tide_tui_pane pane, const tide
 
 // ---- one moment ----
 
-static bool places_are_lost(const tide__frame *f) {
+/// Items that begin before `t`.
+static size_t n_before(const tide_items *items, int64_t t) {
+    size_t lo = 0, hi = items->n;
+    while (lo < hi) {
+        const size_t mid = lo + (hi - lo) / 2;
+        if (tide_items_begin(items, mid) < t)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+static bool are_too_many(const tide__frame *f) {
     const tide_items *items = tide_subject_items(f->st->a);
-    return items != NULL && items->place == NULL;
+    const tide_tui_window w = f->st->window;
+    if (items == NULL || items->n <= MOST_DRAWN) return false;
+    return items->place == NULL || n_before(items, w.end) - n_before(items, w.begin) > MOST_DRAWN;
 }
 
 typedef struct moment_query {
@@ -92,23 +111,23 @@ static tide_status space_of_moment(tide__frame *f, const tide_space **out) {
     tide_tui_query_cache *cache = f->cache;
     *out = NULL;
     const uint64_t key = tide__key_moment(tide__key(tide__key(0, cache->a_serial), 'M'), tide_tui_now(f->st));
-    if (tide__query_is_needed(cache, TIDE__QUERY_SPACE, key)) {
+    if (tide__query_is_needed(cache, TIDE__QUERY_MOMENT_SPACE, key)) {
         moment_query *m;
         TIDE_TRY(TIDE_NEW(&m, 1, f->err, "for a question"));
         m->at = tide_tui_now(f->st);
-        TIDE_TRY(tide__query_start_at_cursor(f, TIDE__QUERY_SPACE, key, false, run_moment, release_moment, m));
+        TIDE_TRY(tide__query_start_at_cursor(f, TIDE__QUERY_MOMENT_SPACE, key, false, run_moment, release_moment, m));
     }
-    const moment_query *m = tide__query_result_of(f, TIDE__QUERY_SPACE, key, TIDE_TUI_PANE_MAP);
-    if (m == NULL) m = tide__query_previous_result(f, TIDE__QUERY_SPACE, TIDE_TUI_PANE_MAP);
-    if (m == NULL || m->hold == NULL || !tide__query_same_table(f, TIDE__QUERY_SPACE, m->hold)) return TIDE_OK;
+    const moment_query *m = tide__query_result_of(f, TIDE__QUERY_MOMENT_SPACE, key, TIDE_TUI_PANE_MAP);
+    if (m == NULL) m = tide__query_previous_result(f, TIDE__QUERY_MOMENT_SPACE, TIDE_TUI_PANE_MAP);
+    if (m == NULL || m->hold == NULL || !tide__query_same_table(f, TIDE__QUERY_MOMENT_SPACE, m->hold)) return TIDE_OK;
     *out = &m->space;
     f->out->map_at = m->at;
     return TIDE_OK;
 }
 
 /// One column, copied to all the others: the picture of a moment has no time axis.
-static tide_status cells_of_moment(tide__frame *f, uint64_t lo, uint64_t hi, size_t w, size_t h, tide_error *err) {
-    tide_space_cell *cells = f->cache->cells;
+static tide_status cells_of_moment(tide__frame *f, uint64_t lo, uint64_t hi, size_t w, size_t h, tide_space_cell *cells,
+                                   tide_error *err) {
     const int64_t t = f->out->map_at.t;
     TIDE_TRY(tide_space_cells(f->out->space, tide_subject_items(f->st->a), t, t + 1, lo, hi, 1, h, cells, err));
     for (size_t y = h; y-- > 0;) {
@@ -120,31 +139,41 @@ static tide_status cells_of_moment(tide__frame *f, uint64_t lo, uint64_t hi, siz
 
 // ---- cells ----
 
-static tide_status make_cells(tide__frame *f, uint64_t key, size_t w, size_t h) {
-    tide_tui_query_cache *cache = f->cache;
-    if (cache->cells_there && cache->cells_key == key) return TIDE_OK;
-    TIDE_TRY(TIDE_GROW(&cache->cells, &cache->cells_cap, w * h, f->err, "for a frame"));
+/// The picture with this key, else the one that was shown longer ago.
+static tide__map_picture *picture_of(tide_tui_query_cache *cache, uint64_t key) {
+    for (int i = 0; i < 2; i++) {
+        if (!cache->pictures[i].is_there || cache->pictures[i].key != key) continue;
+        cache->last_picture = i;
+        return &cache->pictures[i];
+    }
+    cache->last_picture = 1 - cache->last_picture;
+    return &cache->pictures[cache->last_picture];
+}
+
+static tide_status make_cells(tide__frame *f, tide__map_picture *p, uint64_t key, size_t w, size_t h) {
+    if (p->is_there && p->key == key) return TIDE_OK;
+    p->is_there = false;
+    TIDE_TRY(TIDE_GROW(&p->cells, &p->cap, w * h, f->err, "for a frame"));
     const bool all = f->st->space_lo >= f->st->space_hi;
     const uint64_t lo = all ? 0 : (uint64_t)f->st->space_lo;
     const uint64_t hi = all ? f->out->space->bytes : (uint64_t)f->st->space_hi;
     const tide_tui_window win = f->st->window;
     tide_error why = TIDE_ERROR_INIT;
-    const tide_status st = f->out->map_is_moment
-                               ? cells_of_moment(f, lo, hi, w, h, &why)
-                               : tide_space_cells(f->out->space, tide_subject_items(f->st->a), win.begin, win.end, lo,
-                                                  hi, w, h, cache->cells, &why);
+    const tide_status st = f->out->map_is_moment ? cells_of_moment(f, lo, hi, w, h, p->cells, &why)
+                                                 : tide_space_cells(f->out->space, tide_subject_items(f->st->a),
+                                                                    win.begin, win.end, lo, hi, w, h, p->cells, &why);
     TIDE_TRY(tide__pass_no_memory(st, &why, f->err));
-    cache->cells_there = st == TIDE_OK;
-    cache->cells_key = key;
-    if (st != TIDE_OK) tide__error_text(cache->cells_error, sizeof cache->cells_error, &why);
+    p->is_there = st == TIDE_OK;
+    p->key = key;
+    if (st != TIDE_OK) tide__error_text(p->error, sizeof p->error, &why);
     return TIDE_OK;
 }
 
 /// Key of the cells of the result that is shown, which may be the previous one.
 static uint64_t cells_key(const tide__frame *f, size_t w, size_t h) {
     const tide_tui_state *st = f->st;
-    const tide_tui_query_cache *cache = f->cache;
-    uint64_t key = cache->results[TIDE__QUERY_SPACE].key;
+    const int slot = f->out->map_is_moment ? TIDE__QUERY_MOMENT_SPACE : TIDE__QUERY_SPACE;
+    uint64_t key = tide__key(f->cache->results[slot].key, (uint64_t)slot);
     key = tide__key(tide__key(key, (uint64_t)st->window.begin), (uint64_t)st->window.end);
     key = tide__key(tide__key(key, (uint64_t)st->space_lo), (uint64_t)st->space_hi);
     return tide__key(tide__key(key, w), h);
@@ -153,8 +182,8 @@ static uint64_t cells_key(const tide__frame *f, size_t w, size_t h) {
 tide_status tide__scene_map(tide__frame *f) {
     const bool is_map = tide__is_shown(f, TIDE_TUI_PANE_MAP);
     if (!is_map && !tide__is_shown(f, TIDE_TUI_PANE_DETAILS)) return TIDE_OK;
-    if (places_are_lost(f)) {
-        if (!is_map) return TIDE_OK;
+    if (are_too_many(f)) {
+        if (!is_map) return TIDE_OK; // nor what lies beside the selection
         f->out->map_is_moment = true;
         TIDE_TRY(space_of_moment(f, &f->out->space));
     } else {
@@ -165,10 +194,12 @@ tide_status tide__scene_map(tide__frame *f) {
     if (f->out->map_is_moment && shown > MOMENT_COLUMNS) shown = MOMENT_COLUMNS;
     f->out->cells_w = shown;
     const size_t w = (size_t)shown, h = 2 * (size_t)f->layout->map.h;
-    TIDE_TRY(make_cells(f, cells_key(f, w, h), w, h));
-    if (f->cache->cells_there)
-        f->out->cells = f->cache->cells;
+    const uint64_t key = cells_key(f, w, h);
+    tide__map_picture *p = picture_of(f->cache, key);
+    TIDE_TRY(make_cells(f, p, key, w, h));
+    if (p->is_there)
+        f->out->cells = p->cells;
     else
-        tide__set_pane_error(f, TIDE_TUI_PANE_MAP, f->cache->cells_error);
+        tide__set_pane_error(f, TIDE_TUI_PANE_MAP, p->error);
     return TIDE_OK;
 }

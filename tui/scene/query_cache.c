@@ -55,7 +55,7 @@ static void drop_caches(tide_tui_query_cache *cache) {
     tide_host_free(cache->gantt);
     tide_host_free(cache->spans);
     tide_host_free(cache->match_bits);
-    tide_host_free(cache->cells);
+    for (int i = 0; i < 2; i++) tide_host_free(cache->pictures[i].cells);
     tide_host_free(cache->pool_rows);
     tide_host_free(cache->pools_of_b);
 }

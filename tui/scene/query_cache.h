@@ -34,6 +34,7 @@ enum {
     TIDE__QUERY_LEAKS,
     TIDE__QUERY_DIFF,
     TIDE__QUERY_SPACE,
+    TIDE__QUERY_MOMENT_SPACE, ///< the addresses at the cursor's moment alone
     TIDE__QUERY_ADVICE,
     TIDE__QUERY_OPERATORS,
     TIDE__QUERY_RANGE,
@@ -85,6 +86,15 @@ typedef struct tide__columns {
     bool is_there;
     char error[256];
 } tide__columns;
+
+/// Cells of the map, with the key of what they show.
+typedef struct tide__map_picture {
+    uint64_t key;
+    bool is_there;
+    tide_space_cell *cells; ///< owned
+    size_t cap;
+    char error[256];
+} tide__map_picture;
 
 typedef struct tide__held_value {
     uint64_t key;
@@ -145,11 +155,8 @@ struct tide_tui_query_cache {
     size_t pool_rows_cap, pools_of_b_cap;
 
     // ---- other panes ----
-    tide_space_cell *cells;
-    size_t cells_cap;
-    uint64_t cells_key;
-    bool cells_there;
-    char cells_error[256];
+    tide__map_picture pictures[2]; ///< with and without a legend below: a frame of a map of letters makes both
+    int last_picture;
     uint64_t selection_key;
     bool selection_there;
     tide_item_facts selection;
