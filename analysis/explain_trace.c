@@ -278,23 +278,76 @@ static tide_status those_that_persist(const tide_live_items *l, uint64_t **out, 
     return TIDE_OK;
 }
 
-/// All that are alive and can go are alive at one moment: they leave a stretch before them and one behind.
-static tide_status find_stretch(const question *q, const tide_live_set *set, const uint64_t *ids, size_t n_ids,
-                                uint64_t *from, uint64_t *to) {
-    *from = UINT64_MAX;
-    *to = 0;
+/// The item of a block that lives.
+typedef struct block_item {
+    uint64_t id;
+    uint32_t item;
+} block_item;
+
+static int by_block(const void *a, const void *b) {
+    const block_item *x = a, *y = b;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+/// Blocks that can be the last ones to go: where items are loaded those that end last, and those that are no items.
+/// *never: one of them is never freed.
+static tide_status find_last_ones(const question *q, const tide_live_set *set, const tide_live_items *live,
+                                  const uint64_t *ids, size_t n_ids, tide_trace_birth *out, size_t *n, bool *never) {
+    const tide_items *items = tide_subject_items(q->s);
+    block_item *list;
+    size_t n_list = 0;
+    int64_t last = INT64_MIN;
+    TIDE_TRY(TIDE_NEW(&list, live->n + 1, q->err, "to explain what is held"));
+    for (size_t i = 0; items != NULL && i < live->n; i++) {
+        const tide_live_item *x = &live->items[i];
+        if (x->item == TIDE_NO_ITEM || x->shape.is_planned || x->shape.persistent) continue;
+        list[n_list++] = (block_item){x->id, x->item};
+        if (tide_items_is_open_ended(items, x->item)) *never = true;
+        if (tide_items_end(items, x->item) > last) last = tide_items_end(items, x->item);
+    }
+    if (n_list > 1) qsort(list, n_list, sizeof *list, by_block);
     for (size_t i = 0; i < set->n; i++) {
-        const tide_live *b = &set->items[i];
-        uint64_t freed;
-        if (bsearch(&b->block_id, ids, n_ids, sizeof *ids, by_id) != NULL) continue;
-        if (b->alloc_event < *from) *from = b->alloc_event;
-        if (*to > q->extent.last_event) continue; // no event is left
-        if (i % TELL_BLOCKS == 0)
-            TIDE_TRY(tide__report_share(q->reporter, 0.7 + 0.3 * (double)i / (double)set->n, q->err));
-        TIDE_TRY(tide_trace_free_event(q->s->trace, b->block_id, b->alloc_event, &freed, q->err));
-        if (freed > *to) *to = freed;
+        const block_item key = {.id = set->items[i].block_id};
+        if (bsearch(&key.id, ids, n_ids, sizeof *ids, by_id) != NULL) continue;
+        const block_item *found = n_list > 0 ? bsearch(&key, list, n_list, sizeof *list, by_block) : NULL;
+        if (found == NULL || tide_items_end(items, found->item) == last)
+            out[(*n)++] = (tide_trace_birth){set->items[i].block_id, set->items[i].alloc_event};
+    }
+    tide_host_free(list);
+    return TIDE_OK;
+}
+
+/// When the last of them was freed.
+static tide_status last_freed(const question *q, const tide_trace_birth *blocks, size_t n, uint64_t *to) {
+    uint64_t freed[TELL_BLOCKS];
+    for (size_t i = 0; i < n && *to <= q->extent.last_event; i += TELL_BLOCKS) { // else no event is left
+        const size_t some = n - i < TELL_BLOCKS ? n - i : TELL_BLOCKS;
+        TIDE_TRY(tide__report_share(q->reporter, 0.7 + 0.3 * (double)i / (double)n, q->err));
+        TIDE_TRY(tide_trace_free_events(q->s->trace, blocks + i, some, freed, q->err));
+        for (size_t k = 0; k < some; k++)
+            if (freed[k] > *to) *to = freed[k];
     }
     return TIDE_OK;
+}
+
+/// All that are alive and can go are alive at one moment: they leave a stretch before them and one behind.
+static tide_status find_stretch(const question *q, const tide_live_set *set, const tide_live_items *live,
+                                const uint64_t *ids, size_t n_ids, uint64_t *from, uint64_t *to) {
+    tide_trace_birth *blocks;
+    size_t n = 0;
+    bool never = false;
+    *from = UINT64_MAX;
+    *to = 0;
+    for (size_t i = 0; i < set->n; i++)
+        if (set->items[i].alloc_event < *from &&
+            bsearch(&set->items[i].block_id, ids, n_ids, sizeof *ids, by_id) == NULL)
+            *from = set->items[i].alloc_event;
+    TIDE_TRY(TIDE_NEW(&blocks, set->n + 1, q->err, "to explain what is held"));
+    tide_status st = find_last_ones(q, set, live, ids, n_ids, blocks, &n, &never);
+    if (never) *to = UINT64_MAX;
+    if (st == TIDE_OK) st = last_freed(q, blocks, n, to);
+    tide_host_free(blocks);
+    return st;
 }
 
 /// While none of them is alive.
@@ -304,7 +357,7 @@ static tide_status second_of_stretches(const question *q, const tide_live_set *s
     size_t n_ids = 0;
     highest h = {0};
     TIDE_TRY(those_that_persist(&e->live, &ids, &n_ids, q->err));
-    tide_status st = find_stretch(q, set, ids, n_ids, &from, &to);
+    tide_status st = find_stretch(q, set, &e->live, ids, n_ids, &from, &to);
     tide_host_free(ids);
     if (st == TIDE_OK && from > first) st = look(q, first, from > last ? last : from - 1, 0, &h);
     if (st == TIDE_OK && from != UINT64_MAX && to <= last) st = look(q, to, last, 0, &h);

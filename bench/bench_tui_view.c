@@ -2,7 +2,8 @@
 //
 // What a key costs in the view: action, questions, layout and cells, at 200x60, with the worker as on a terminal (of
 // which only the bytes are missing). Keys follow each other at once, without waiting for the worker, as when a key is
-// held down. The time until the worker has everything of the last key on the screen is printed separately.
+// held down. The time until the worker has everything of the last key on the screen is printed separately, and what one
+// key costs of the processor until then, one after the other.
 #include <locale.h>
 #include <poll.h>
 #include <stdio.h>
@@ -73,6 +74,23 @@ static void time_keys(tide_tui_app *app, const key_row *row) {
     fflush(stdout);
 }
 
+/// What one key costs until its answer is on the screen, the worker's part and the frames in between: of the processor.
+static void time_settled(tide_tui_app *app, const key_row *row) {
+    static bench_samples cpu;
+    const size_t n = strlen(row->keys);
+    cpu.n = 0;
+    for (size_t i = 0; i < PRESSES; i++) {
+        const double begin = bench_cpu_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e6;
+        (void)tide_tui_app_key(app, (uint32_t)(unsigned char)row->keys[i % n]);
+        frame(app);
+        (void)settle(app);
+        bench_add(&cpu, bench_cpu_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e6 - begin);
+    }
+    printf("  %-24s CPU until settled %8.3f ms, p99 %8.3f\n", row->what, bench_quantile(&cpu, 0.5),
+           bench_quantile(&cpu, 0.99));
+    fflush(stdout);
+}
+
 // ---- bytes ----
 
 /// What goes to the screen for a key: `at_once` of the frame that it makes, `in_all` until everything is there that is
@@ -135,6 +153,7 @@ static void view(tide_tui_app *app, int number, const char *name) {
     (void)tide_tui_app_line(app, "zoom-in");
     frame(app);
     settle(app);
+    time_settled(app, &rows[0]);
     for (size_t i = 0; i < 2; i++) count_bytes(app, &rows[i]);
 }
 

@@ -8,26 +8,40 @@
 #include "profiler/lives.h"
 #include "profiler/read/moments_internal.h"
 
-/// Where two blocks have one number, the later one is kept under the number of its event, negative.
-tide_status tide_trace_free_event(tide_trace *t, uint64_t block_id, uint64_t alloc_event, uint64_t *free_event,
-                                  tide_error *err) {
-    sqlite3_stmt *stmt;
+static tide_status free_event_of(tide_trace *t, sqlite3_stmt *stmt, const tide_trace_birth *b, uint64_t *out,
+                                 tide_error *err) {
     bool has_row;
+    sqlite3_bind_int64(stmt, 1, (int64_t)b->block_id);
+    sqlite3_bind_int64(stmt, 2, (int64_t)b->alloc_event);
+    TIDE_TRY(tide__sql_step(&t->sql, stmt, &has_row, err));
+    if (!has_row)
+        return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "'%s' has no block %" PRIu64 " of event %" PRIu64, t->path,
+                         b->block_id, b->alloc_event);
+    const int64_t event = sqlite3_column_int64(stmt, 0); // NULL: 0
+    *out = event > 0 && event <= t->last_event ? (uint64_t)event : UINT64_MAX;
+    return TIDE_OK;
+}
+
+/// Where two blocks have one number, the later one is kept under the number of its event, negative.
+tide_status tide_trace_free_events(tide_trace *t, const tide_trace_birth *blocks, size_t n, uint64_t *free_events,
+                                   tide_error *err) {
+    sqlite3_stmt *stmt;
     TIDE_TRY(tide__trace_need_tables(t, err));
     TIDE_TRY(tide__sql_prepare(&t->sql, "SELECT free_event FROM block WHERE id IN (?1, -?2) AND alloc_event = ?2",
                                &stmt, err));
-    sqlite3_bind_int64(stmt, 1, (int64_t)block_id);
-    sqlite3_bind_int64(stmt, 2, (int64_t)alloc_event);
-    tide_status st = tide__sql_step(&t->sql, stmt, &has_row, err);
-    if (st == TIDE_OK && !has_row)
-        st = TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "'%s' has no block %" PRIu64 " of event %" PRIu64, t->path, block_id,
-                       alloc_event);
-    if (st == TIDE_OK) {
-        const int64_t event = sqlite3_column_int64(stmt, 0); // NULL: 0
-        *free_event = event > 0 && event <= t->last_event ? (uint64_t)event : UINT64_MAX;
+    tide_status st = TIDE_OK;
+    for (size_t i = 0; st == TIDE_OK && i < n; i++) {
+        st = free_event_of(t, stmt, &blocks[i], &free_events[i], err);
+        sqlite3_reset(stmt);
     }
     sqlite3_finalize(stmt);
     return st;
+}
+
+tide_status tide_trace_free_event(tide_trace *t, uint64_t block_id, uint64_t alloc_event, uint64_t *free_event,
+                                  tide_error *err) {
+    const tide_trace_birth b = {block_id, alloc_event};
+    return tide_trace_free_events(t, &b, 1, free_event, err);
 }
 
 tide_status tide_trace_peak_of_events(tide_trace *t, int kind, const char *device, uint64_t first, uint64_t last,
