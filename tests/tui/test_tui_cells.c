@@ -28,6 +28,10 @@ static void names_are_made_safe_and_cut(void **state) {
         {"abcdefghij", "abc…hij", "abc~hij", 7, TIDE_TUI_CUT_MIDDLE},
         {"abcdefghij", "abcd…hij", "abcd~hij", 8, TIDE_TUI_CUT_MIDDLE},
         {"abcdefghij", "…", "~", 1, TIDE_TUI_CUT_MIDDLE},
+        {"stream_caching Persistent", "stream_ca…Persistent", "stream_ca~Persistent", 20, TIDE_TUI_CUT_MIDDLE},
+        {"stream_caching Default", "stream_cachi…Default", "stream_cachi~Default", 20, TIDE_TUI_CUT_MIDDLE},
+        {"stream_caching Persistent", "stre…tent", "stre~tent", 9, TIDE_TUI_CUT_MIDDLE},
+        {"one two three four five", "one …five", "one ~five", 9, TIDE_TUI_CUT_MIDDLE},
         {"", "", "", 5, TIDE_TUI_CUT_END},
     };
     const tide_tui_locale locale = tide_tui_locale_enter();

@@ -148,6 +148,25 @@ static int emit(tide_tui_grid *grid, const tide_tui_glyphs *g, int x, int y, int
     return used;
 }
 
+/// Columns of the end of a text that is cut in the middle. Where it has several words none of its last ones is cut:
+/// half of "stream_caching Persistent" would be "stream_cac…ersistent".
+static int tail_of(const tide_tui_glyphs *glyphs, const char *text, int total, int w) {
+    enum { SHORTEST = 4 }; // of the begin
+    const int half = (w - 1) / 2;
+    int at = 0, longer = 0, shorter = 0;
+    for (const char *p = text; *p != '\0';) {
+        const bool is_space = *p == ' ';
+        int gw;
+        next_glyph(glyphs, &p, &gw);
+        at += gw;
+        const int tail = total - at;
+        if (!is_space || tail == 0) continue;
+        if (tail >= half && tail <= w - 1 - SHORTEST) longer = tail;
+        if (tail < half && 2 * tail >= half && shorter == 0) shorter = tail;
+    }
+    return longer > 0 ? longer : shorter > 0 ? shorter : half;
+}
+
 int tide_tui_put_text(tide_tui_grid *grid, const tide_tui_glyphs *glyphs, int x, int y, int w, const char *text,
                       tide_tui_cut cut, tide_tui_role role) {
     if (w <= 0) return 0;
@@ -155,7 +174,7 @@ int tide_tui_put_text(tide_tui_grid *grid, const tide_tui_glyphs *glyphs, int x,
     const int total = tide_tui_text_width(glyphs, text);
     if (total <= w) return emit(grid, glyphs, x, y, w, &p, role);
 
-    const int tail = cut == TIDE_TUI_CUT_MIDDLE && w >= 5 ? (w - 1) / 2 : 0;
+    const int tail = cut == TIDE_TUI_CUT_MIDDLE && w >= 5 ? tail_of(glyphs, text, total, w) : 0;
     int used = emit(grid, glyphs, x, y, w - 1 - tail, &p, role);
     tide_tui_put(grid, x + used, y, glyphs->cut, role);
     used++;
