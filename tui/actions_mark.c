@@ -122,7 +122,7 @@ void tide__set_compared(tide__action *act, bool is_b) {
     char other[32];
     (void)tide_tui_format_time(f, st->a_moment.t, other, sizeof other);
     (void)tide_tui_format_time(f, st->b_moment.t, when, sizeof when);
-    tide_tui_say(st, false, "A is %s, B is %s: key 5 compares, Esc there drops them", other, when);
+    tide_tui_say(st, false, "A is %s, B is %s: key 5 compares, key 4 their pools; Esc in 5 drops them", other, when);
 }
 
 void tide__compare_moments(tide__action *act, tide_moment a, tide_moment b) {

@@ -300,6 +300,59 @@ static tide_memory_plan *plan_of_nothing(void) {
     return plan;
 }
 
+/// Two moments of one trace: each pool as it was at both, and one band for it.
+static void two_moments_stand_beside_each_other(void **state) {
+    (void)state;
+    tmp_dir d;
+    tmp_dir_make(&d);
+    feeder f;
+    feeder_open(&f, d.file, 64, false);
+    const tide_run_info info = {.model = "demo", .mode = "naive", .strategy = "", .device = "cpu"};
+    feed_begin_run(&f, 900, &info, NULL);
+    feed(&f, 1000, TIDE_MEM_SEGMENT_ALLOC, 10, TIDE_KIND_WORKSPACE, 4096, "");
+    feed(&f, 1100, TIDE_MEM_ALLOC, 10, TIDE_KIND_WORKSPACE, 1000, "a");
+    feed(&f, 3000, TIDE_MEM_SEGMENT_ALLOC, 20, TIDE_KIND_WORKSPACE, 8192, "");
+    feed(&f, 3100, TIDE_MEM_ALLOC, 20, TIDE_KIND_WORKSPACE, 3000, "b");
+    feed_free(&f, 5000, 10, TIDE_KIND_WORKSPACE, 1000, "a");
+    feed_end_run(&f, 6000);
+    feeder_close(&f);
+    view v;
+    view_open(&v, subject_of_trace(d.file, 1), NULL, 120, 40);
+    view_do(&v, "view 4");
+    view_do(&v, "goto #2"); // 1100
+    view_keys(&v, "A");
+    view_do(&v, "goto end");
+    view_keys(&v, "B");
+    const tide_tui_scene *s = &v.app->scene;
+    tide_pools a, b;
+    tide_error err = TIDE_ERROR_INIT;
+    const tide_tui_state *st = &v.app->st;
+    const int64_t t0 = st->window.begin, t1 = st->window.end - 1;
+    assert_int_equal(st->preset, TIDE_TUI_PRESET_ALLOCATORS);
+    assert_non_null(s->b_pools);
+    assert_tide_ok(tide_pools_at(v.a, st->a_moment, t0, t1, NULL, &a, &err), &err);
+    assert_tide_ok(tide_pools_at(v.a, st->b_moment, t0, t1, NULL, &b, &err), &err);
+    assert_int_equal(a.reserved_bytes, 4096);
+    assert_int_equal(b.reserved_bytes, 4096 + 8192);
+    assert_int_equal(s->pools->reserved_bytes, a.reserved_bytes);
+    assert_int_equal(s->b_pools->reserved_bytes, b.reserved_bytes);
+    assert_int_equal(s->pools->n, a.n);
+    for (size_t i = 0; i < s->pools->n; i++) {
+        assert_non_null(s->pool_of_b[i]);
+        assert_int_equal(s->pools->items[i].active_bytes, a.items[i].active_bytes);
+        assert_string_equal(s->pools->items[i].name, s->pool_of_b[i]->name);
+    }
+    draw(&v);
+    must_have(&v, "B - A +8.00 KiB reserved", "");
+    view_do(&v, "goto 1100ns"); // wherever the cursor is
+    assert_int_equal(v.app->scene.b_pools->reserved_bytes, b.reserved_bytes);
+    assert_int_equal(v.app->scene.pools->reserved_bytes, a.reserved_bytes);
+    tide_pools_deinit(&a);
+    tide_pools_deinit(&b);
+    view_close(&v);
+    tmp_dir_remove(&d);
+}
+
 static void one_side_without_pools(void **state) {
     (void)state;
     static const int sizes[][2] = {{40, 20}, {80, 24}, {120, 40}};
@@ -348,6 +401,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(what_is_cached_is_seen_in_one_line),
         tide_unit_test(lanes_name_the_tensors),
+        tide_unit_test(two_moments_stand_beside_each_other),
         tide_unit_test(lanes_at_every_size),
         tide_unit_test(plans_of_offsets_have_none),
         tide_unit_test(both_sides_at_every_step),

@@ -54,6 +54,10 @@ void tide_tui_say_request(const tide_tui_scene *s, char *buf, size_t buf_bytes);
 // pool of A in a row, NULL: B alone has it.
 void tide_tui_columns_of_both(tide_tui_list_table *out);
 void tide_tui_say_both(const tide_tui_scene *s, int form, char *buf, size_t buf_bytes);
+/// Whether B's pools have bands of their own: those of another moment of A are A's.
+static inline bool tide_tui_pools_have_two_axes(const tide_tui_scene *s) {
+    return s->b_pools != NULL && !s->state->compares_moments;
+}
 const tide_pool *tide_tui_pool_of_a(const tide_tui_scene *s, size_t row);
 tide_tui_pools_parts tide_tui_pools_divide(const tide_tui_scene *s, tide_tui_rect body);
 

@@ -223,7 +223,7 @@ static void draw_lane(const tide_tui_view *v, tide_tui_rect r, const tide_pool *
 /// The band of a row on one side.
 static band band_of(const tide_tui_scene *s, size_t row, bool is_b) {
     const tide_pool *a = tide_tui_pool_of_a(s, row);
-    const bool has_b = s->b_pools != NULL;
+    const bool has_b = tide_tui_pools_have_two_axes(s);
     if (!is_b) return (band){a, s->pool_history, s->state->window, NULL, has_b ? "A " : "", 0};
     return (band){has_b ? s->pool_of_b[row] : NULL, s->b_pool_history, s->b_window, a, "B ", 0};
 }

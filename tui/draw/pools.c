@@ -291,7 +291,7 @@ static bool has_leaks(const tide_tui_scene *s) { return s->a->is_trace || (!has_
 /// Bands have the lines that the two tables do not need, up to four for each and one for the tensors of each pool; one
 /// for each where they are short. The table has six rows, or three where the bands need the others.
 static void put_bands(const tide_tui_scene *s, tide_tui_pools_parts *parts, bool has_request, int *left) {
-    const int n = s->pools->n > 64 ? 64 : (int)s->pools->n, sides = s->b_pools != NULL ? 2 : 1;
+    const int n = s->pools->n > 64 ? 64 : (int)s->pools->n, sides = tide_tui_pools_have_two_axes(s) ? 2 : 1;
     const int n_leaks = s->leaks != NULL && s->leaks->n > 0 ? 3 : has_leaks(s) ? 2 : 0;
     if (n == 0 || s->layout->panes[TIDE_TUI_PANE_CURVE].w <= 0) return;
     const int lanes = has_lanes(s) ? 1 : 0, request = has_request ? 1 : 0, least = (sides + lanes) * n + request;
@@ -345,9 +345,13 @@ tide_tui_pools_parts tide_tui_pools_divide(const tide_tui_scene *s, tide_tui_rec
 
 void tide_tui_draw_pools(const tide_tui_view *v) {
     const tide_tui_scene *s = v->scene;
-    char title[96], when[TIDE_TUI_WORD], size[TIDE_TUI_WORD], facts[96] = "", sentence[512];
-    snprintf(title, sizeof title, s->b_pools != NULL ? "A and B at %s" : "allocators at %s",
-             tide_tui_when(s->a, s->pools != NULL ? s->pools->at.t : s->state->cursor, when, sizeof when));
+    char title[128], when[TIDE_TUI_WORD], b_when[TIDE_TUI_WORD], size[TIDE_TUI_WORD], facts[96] = "", sentence[512];
+    tide_tui_when(s->a, s->pools != NULL ? s->pools->at.t : s->state->cursor, when, sizeof when);
+    if (s->b_pools != NULL && !tide_tui_pools_have_two_axes(s))
+        snprintf(title, sizeof title, "A at %s, B at %s", when,
+                 tide_tui_when(s->a, s->b_pools->at.t, b_when, sizeof b_when));
+    else
+        snprintf(title, sizeof title, s->b_pools != NULL ? "A and B at %s" : "allocators at %s", when);
     if (s->pools != NULL && s->b_pools != NULL)
         snprintf(facts, sizeof facts, "B - A %s reserved",
                  tide_tui_change(s->pools->reserved_bytes, s->b_pools->reserved_bytes, size, sizeof size));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The pools of A and B at the cursor, side by side: the table of view 4 where there is a B, and what it says above it.
+// The pools of A and B at the cursor, or at two moments, side by side: the table of view 4 where there is a B, and what
+// it says above it.
 // Over time: pool_bands.c. See draw.h.
 //
 //     B - A: -1.38 MiB reserved, 0 B active. A: 5.88 MiB reserved, 4.50 MiB active; B at step 19: …
@@ -88,7 +89,7 @@ void tide_tui_say_both(const tide_tui_scene *s, int form, char *buf, size_t buf_
     const tide_pools *a = s->pools, *b = s->b_pools;
     char at[TIDE_TUI_WORD], a_all[TIDE_TUI_WORD], a_used[TIDE_TUI_WORD], b_all[TIDE_TUI_WORD], b_used[TIDE_TUI_WORD],
         more[TIDE_TUI_WORD], more_used[TIDE_TUI_WORD];
-    tide_tui_when(s->b, b->at.t, at, sizeof at);
+    tide_tui_when(s->state->compares_moments ? s->a : s->b, b->at.t, at, sizeof at);
     tide_tui_bytes(a->reserved_bytes, a_all, sizeof a_all);
     tide_tui_bytes(a->active_bytes, a_used, sizeof a_used);
     tide_tui_bytes(b->reserved_bytes, b_all, sizeof b_all);

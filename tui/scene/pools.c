@@ -213,12 +213,13 @@ static tide_status show_pools(tide__frame *f, const tide_pools *pools) {
 tide_status tide__scene_pools(tide__frame *f) {
     tide_tui_query_cache *cache = f->cache;
     if (!tide__is_shown(f, TIDE_TUI_PANE_POOLS)) return TIDE_OK;
-    uint64_t key = tide__key_moment(tide__key(tide__key(0, cache->a_serial), 'p'), tide_tui_now(f->st));
+    const tide_moment at = f->st->compares_moments ? f->st->a_moment : tide_tui_now(f->st);
+    uint64_t key = tide__key_moment(tide__key(tide__key(0, cache->a_serial), 'p'), at);
     key = tide__key(tide__key(key, (uint64_t)f->st->window.begin), (uint64_t)f->st->window.end);
     if (tide__query_is_needed(cache, TIDE__QUERY_POOLS, key)) {
         pools_query *p;
         TIDE_TRY(TIDE_NEW(&p, 1, f->err, "for a question"));
-        *p = (pools_query){.at = tide_tui_now(f->st), .window = f->st->window};
+        *p = (pools_query){.at = at, .window = f->st->window};
         TIDE_TRY(tide__query_start_at_cursor(f, TIDE__QUERY_POOLS, key, tide__is_small(f->st->a), run_pools,
                                              release_pools, p));
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The pools of B beside those of A: at the moment that the cursor means in B, and over the same columns. See
-// scene_parts.h.
+// The pools of B beside those of A: at the moment that the cursor means in B, and over the same columns. Of two moments
+// of one subject: at the one and at the other, over time they are the same. See scene_parts.h.
 //
 //     A                  B                  rows
 //     pool 0             pool 0             A's pools in their order, each with the one of B that has its name, kind,
@@ -28,6 +28,7 @@ static int by_identity(const void *a, const void *b) {
 
 typedef struct b_query {
     uint64_t b_serial;
+    bool is_of_a; ///< B is another moment of A
     tide_moment at;
     tide_tui_window window;
     tide_pools pools;
@@ -43,7 +44,7 @@ static void release_b(void *ctx) {
 
 static tide_status run_b(void *ctx, tide_subject *a, tide_subject *b, const tide_progress *progress, tide_error *err) {
     b_query *q = ctx;
-    (void)a;
+    if (q->is_of_a) b = a;
     if (b == NULL) return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "there is nothing to compare with");
     TIDE_TRY(tide_pools_at(b, q->at, q->window.begin, q->window.end - 1, progress, &q->pools, err));
     TIDE_TRY(TIDE_NEW(&q->sorted, q->pools.n + 1, err, "for pools"));
@@ -180,7 +181,9 @@ static tide_status run_history(void *ctx, tide_subject *a, tide_subject *b, cons
     return tide_pools_over(b, h->window.begin, h->window.end, h->n, progress, &h->history, err);
 }
 
-static bool is_small(const tide__frame *f) { return tide__is_small(f->st->a) && tide__is_small(f->st->b); }
+static bool is_small(const tide__frame *f) {
+    return tide__is_small(f->st->a) && (f->st->compares_moments || tide__is_small(f->st->b));
+}
 
 static tide_status history(tide__frame *f) {
     const tide_tui_window w = f->out->b_window;
@@ -214,20 +217,22 @@ static tide_moment moment_of_b(const tide__frame *f) {
 /// The result before, of the same B, while this one is made.
 static const b_query *previous(tide__frame *f) {
     const b_query *q = tide__query_previous_result(f, TIDE__QUERY_B_POOLS, TIDE_TUI_PANE_POOLS);
-    return q != NULL && q->b_serial == f->cache->b_serial ? q : NULL;
+    return q != NULL && q->b_serial == f->cache->b_serial && q->is_of_a == f->st->compares_moments ? q : NULL;
 }
 
 tide_status tide__scene_pools_b(tide__frame *f) {
     tide_tui_query_cache *cache = f->cache;
-    if (f->st->b == NULL || f->st->b == f->st->a || f->out->pools == NULL) return TIDE_OK;
-    const tide_moment at = moment_of_b(f);
-    f->out->b_window = tide__window_of_b(f);
-    uint64_t key = tide__key_moment(tide__key(tide__key(0, cache->b_serial), 'P'), at);
+    const bool has_moments = f->st->compares_moments, has_b = f->st->b != NULL && f->st->b != f->st->a;
+    if ((!has_moments && !has_b) || f->out->pools == NULL) return TIDE_OK;
+    const tide_moment at = has_moments ? f->st->b_moment : moment_of_b(f);
+    f->out->b_window = has_moments ? f->st->window : tide__window_of_b(f);
+    uint64_t key = tide__key(tide__key(0, cache->a_serial), cache->b_serial);
+    key = tide__key_moment(tide__key(key, has_moments ? 'm' : 'P'), at);
     key = tide__key(tide__key(key, (uint64_t)f->out->b_window.begin), (uint64_t)f->out->b_window.end);
     if (tide__query_is_needed(cache, TIDE__QUERY_B_POOLS, key)) {
         b_query *q;
         TIDE_TRY(TIDE_NEW(&q, 1, f->err, "for a question"));
-        *q = (b_query){.b_serial = cache->b_serial, .at = at, .window = f->out->b_window};
+        *q = (b_query){.b_serial = cache->b_serial, .is_of_a = has_moments, .at = at, .window = f->out->b_window};
         TIDE_TRY(tide__query_start_at_cursor(f, TIDE__QUERY_B_POOLS, key, is_small(f), run_b, release_b, q));
     }
     const b_query *q = tide__query_result_of(f, TIDE__QUERY_B_POOLS, key, TIDE_TUI_N_PANES);
@@ -235,5 +240,5 @@ tide_status tide__scene_pools_b(tide__frame *f) {
     if (result->is_there && result->key == key && result->status != TIDE_OK) f->out->b_pools_error = result->error;
     if (q == NULL) q = previous(f);
     if (q != NULL) TIDE_TRY(put_side_by_side(f, q));
-    return history(f);
+    return has_moments ? TIDE_OK : history(f);
 }
