@@ -94,6 +94,14 @@ tide_status tide_pools_over(tide_subject *s, int64_t t0, int64_t t1, size_t n, c
                             tide_pool_history *out, tide_error *err) TIDE_NODISCARD;
 void tide_pool_history_deinit(tide_pool_history *h);
 
+/**
+ * The first moment of [*t0, *t1) at which a pool is fragmented most: *t0, exactly, and *share, 0 to 1.
+ *
+ * @return TIDE_ERR_NOT_FOUND where nothing is known of its free bytes then. Costs some times what tide_pools_over costs
+ */
+tide_status tide_pools_worst(tide_subject *s, size_t pool, int64_t *t0, int64_t *t1, float *share,
+                             const tide_progress *progress, tide_error *err) TIDE_NODISCARD;
+
 /// What is in the way of a request.
 typedef struct tide_pool_blocker {
     char *name, *owner; ///< owned

@@ -28,6 +28,7 @@ typedef enum tide_tui_effect {
     TIDE_TUI_EFFECT_SAVE_PLAN, ///< `text`: file; the plan of the what-if
     TIDE_TUI_EFFECT_PLAN,      ///< edits have changed: plan anew
     TIDE_TUI_EFFECT_SQL,       ///< `text`: run a SELECT, or "" for that of the pane
+    TIDE_TUI_EFFECT_WORST,     ///< look for the moment at which the selected pool is fragmented most
     TIDE_TUI_EFFECT_OPEN_B,    ///< `text`: file
     TIDE_TUI_EFFECT_MOUSE,     ///< state->mouse has changed
     TIDE_TUI_EFFECT_SAVE_STATE,
@@ -54,6 +55,9 @@ tide_tui_result tide_tui_point(tide_tui_state *st, const tide_tui_scene *scene, 
 
 /// Completion of the command line in state->text: extends it by what all candidates share and lists them.
 void tide_tui_complete(tide_tui_state *st, const tide_tui_scene *scene);
+
+/// The cursor goes to a moment, and the window with it where it lies outside.
+void tide_tui_show_moment(tide_tui_state *st, tide_moment at);
 
 #ifdef __cplusplus
 }

@@ -121,6 +121,11 @@ void tide__show_moment(tide__action *act, tide_moment m) {
     place_window(act, tide_tui_move_time(st->cursor, -signed_of(span / 2), whole.begin, whole.end), span);
 }
 
+void tide_tui_show_moment(tide_tui_state *st, tide_moment at) {
+    tide__action act = {.st = st};
+    tide__show_moment(&act, at);
+}
+
 void tide__show_whole(tide__action *act) {
     act->st->window = whole_of(act);
     act->st->space_lo = act->st->space_hi = 0;

@@ -126,69 +126,18 @@ void tide__compare_runs(tide__action *act, const char *text) {
         !moment_of(act, x, b, &b_at))
         return;
     tide__compare_moments(act, a_at, b_at);
-    tide__set_preset(act, TIDE_TUI_PRESET_COMPARISON);
+    if (st->preset != TIDE_TUI_PRESET_ALLOCATORS) tide__set_preset(act, TIDE_TUI_PRESET_COMPARISON);
     tide_tui_say(st, false, "A is execution %zu, B is execution %zu, each when most lives in it", a, b);
 }
 
 // ---- the moment at which a pool is fragmented most ----
 
-enum { LOOKED_AT = 64 };
-
-/// The column of a pool with the largest share of free bytes outside of its largest free block; n: it is never known.
-static size_t worst_column(const tide_pool_history *h, size_t pool) {
-    size_t worst = h->n_columns;
-    for (size_t i = 0; pool < h->n_pools && i < h->n_columns; i++) {
-        const float f = h->columns[pool * h->n_columns + i].fragmentation;
-        if (f >= 0 && (worst == h->n_columns || f > h->columns[pool * h->n_columns + worst].fragmentation)) worst = i;
-    }
-    return worst;
-}
-
-/// Narrows [*t0, *t1) to the first column of it that is fragmented most, until it is one step or ns.
-static tide_status find_worst(tide_subject *a, size_t pool, int64_t *t0, int64_t *t1, tide_error *err) {
-    while (*t1 - *t0 > 1) {
-        const size_t n = *t1 - *t0 < LOOKED_AT ? (size_t)(*t1 - *t0) : LOOKED_AT;
-        tide_pool_history h;
-        TIDE_TRY(tide_pools_over(a, *t0, *t1, n, NULL, &h, err));
-        const size_t worst = worst_column(&h, pool);
-        tide_pool_history_deinit(&h);
-        if (worst == n) break;
-        const tide_tui_window w = {*t0, *t1};
-        *t0 = tide__time_of_column(w, (int)n, (int)worst);
-        *t1 = tide__time_of_column(w, (int)n, (int)worst + 1);
-    }
-    return TIDE_OK;
-}
-
 void tide__go_to_worst(tide__action *act) {
-    tide_tui_state *st = act->st;
     const tide_tui_scene *s = act->scene;
-    if (s == NULL || s->pools == NULL || s->pools->n == 0 || s->pool_history == NULL) {
-        tide_tui_say(st, true, "which pool is fragmented is shown by the view 'allocators': key 4");
-        return;
-    }
-    const size_t row = st->pane_row[TIDE_TUI_PANE_POOLS];
-    const tide_pool *p = &s->pools->items[row < s->pools->n ? row : 0];
-    const size_t n = s->pool_history->n_columns, worst = worst_column(s->pool_history, p->number);
-    if (worst == n) {
-        tide_tui_say(st, false, "nothing is known of free bytes of %s in this window", p->name);
-        return;
-    }
-    const tide_tui_window w = st->window;
-    // An extreme may show one column late: both are looked at where that takes no time.
-    const double share = 100 * (double)s->pool_history->columns[p->number * n + worst].fragmentation;
-    int64_t t0 = tide__time_of_column(w, (int)n, worst > 0 ? (int)worst - 1 : 0);
-    int64_t t1 = tide__time_of_column(w, (int)n, (int)worst + 1);
-    tide_error err = TIDE_ERROR_INIT;
-    const bool is_small = tide_subject_get_facts(st->a)->n_events <= FEW_EVENTS;
-    if (is_small && find_worst(st->a, p->number, &t0, &t1, &err) != TIDE_OK) {
-        tide__action_fail(act, &err);
-        return;
-    }
-    if (!is_small) t0 = tide__time_of_column(w, (int)n, (int)worst);
-    tide__show_moment(act, (tide_moment){t0, 0});
-    tide_tui_say(st, false, "%s: %.0f %% fragmented%s", p->name, share,
-                 is_small ? "" : " in this column; zoom in and ask again for the moment");
+    if (s == NULL || s->pools == NULL || s->pools->n == 0)
+        tide_tui_say(act->st, true, "which pool is fragmented is shown by the view 'allocators': key 4");
+    else
+        tide__action_effect(act, TIDE_TUI_EFFECT_WORST, "");
 }
 
 // ---- a request ----

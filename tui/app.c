@@ -168,6 +168,9 @@ static void do_effect(tide_tui_app *app, const tide_tui_result *r) {
     case TIDE_TUI_EFFECT_PLAN:
         tide__effect_plan(app);
         break;
+    case TIDE_TUI_EFFECT_WORST:
+        tide__effect_worst(app);
+        break;
     case TIDE_TUI_EFFECT_SQL:
         tide__effect_sql(app, r->text);
         break;

@@ -33,7 +33,7 @@ typedef struct tide_tui_app {
     bool own_b_is_whatif;
     const tide_subject *worker_b;                                ///< that the worker has a copy of
     uint64_t n_asked;                                            ///< requests for plans, files and SQL so far
-    uint64_t plan_key, open_key, sql_key;                        ///< of the pending request; 0: none
+    uint64_t plan_key, open_key, sql_key, worst_key;             ///< of the pending request; 0: none
     tide_tui_window seen_axis;                                   ///< of a recording, when it was last shown
     bool has_grown;                                              ///< since then
     void (*to_terminal)(void *ctx, const char *bytes, size_t n); ///< for the clipboard; NULL: there is no terminal

@@ -36,7 +36,7 @@ static tide_status renew_worker(tide_tui_app *app, tide_error *err) {
     if (app->worker == NULL || app->worker_b == b) return TIDE_OK;
     const bool was_planning = app->plan_key != 0;
     tide__query_drop_pending(app->cache);
-    app->plan_key = app->open_key = app->sql_key = 0;
+    app->plan_key = app->open_key = app->sql_key = app->worst_key = 0;
     TIDE_TRY(tide_tui_worker_set_subjects(app->worker, app->st.a, b, err));
     app->worker_b = b;
     if (was_planning) tide__effect_plan(app);

@@ -34,5 +34,6 @@ void tide__effect_batch(tide_tui_app *app);
 void tide__effect_plan(tide_tui_app *app);
 void tide__effect_open(tide_tui_app *app, const char *path);
 void tide__effect_sql(tide_tui_app *app, const char *query);
+void tide__effect_worst(tide_tui_app *app);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What takes long: a plan with edits, a file as B, an SQL query. The worker thread gets a request, and the result is
-// taken when it is there. See app_internal.h.
+// What takes long: a plan with edits, a file as B, an SQL query, the worst moment of a pool. The worker thread gets a
+// request, and the result is taken when it is there. See app_internal.h.
 #include <stdio.h>
 #include <string.h>
 
@@ -297,6 +297,55 @@ static void take_sql(tide_tui_app *app, const tide__query_result *result) {
     tide_text_deinit(&text);
 }
 
+// ---- the moment at which a pool is fragmented most ----
+
+typedef struct worst_query {
+    size_t pool;
+    char name[64];
+    int64_t t0, t1; ///< the window, then the moment
+    float share;
+} worst_query;
+
+static tide_status run_worst(void *ctx, tide_subject *a, tide_subject *b, const tide_progress *progress,
+                             tide_error *err) {
+    (void)b;
+    worst_query *q = ctx;
+    return tide_pools_worst(a, q->pool, &q->t0, &q->t1, &q->share, progress, err);
+}
+
+static void take_worst(tide_tui_app *app, const tide__query_result *result) {
+    const worst_query *q = result->ctx;
+    app->worst_key = 0;
+    if (result->status == TIDE_ERR_NOT_FOUND) {
+        tide_tui_say(&app->st, false, "nothing is known of free bytes of %s in this window", q->name);
+    } else if (result->status != TIDE_OK) {
+        tide_tui_say(&app->st, true, "%s", result->error);
+    } else {
+        tide_tui_show_moment(&app->st, (tide_moment){q->t0, 0});
+        tide_tui_say(&app->st, false, "%s: %.0f %% fragmented", q->name, 100 * (double)q->share);
+    }
+}
+
+/// In small traces it is there at once, so that the next command sees it.
+void tide__effect_worst(tide_tui_app *app) {
+    const tide_tui_scene *s = &app->scene;
+    worst_query *q;
+    tide_error err = TIDE_ERROR_INIT;
+    if (s->pools == NULL || s->pools->n == 0) return;
+    if (TIDE_NEW(&q, 1, &err, "for a question") != TIDE_OK) {
+        say_error(app, &err);
+        return;
+    }
+    const tide_pool *p = &s->pools->items[tide_tui_scene_row(s, TIDE_TUI_PANE_POOLS) % s->pools->n];
+    *q = (worst_query){.pool = p->number, .t0 = app->st.window.begin, .t1 = app->st.window.end};
+    snprintf(q->name, sizeof q->name, "%s", p->name);
+    app->worst_key = next_key(app);
+    if (tide__query_start(app->cache, TIDE__QUERY_WORST, app->worst_key, tide__is_small(app->st.a), run_worst,
+                          tide_host_free, q, &err) != TIDE_OK)
+        say_error(app, &err);
+    tide__app_take_results(app);
+}
+
 // ---- taking ----
 
 static const tide__query_result *result_of(const tide_tui_app *app, int slot, uint64_t key) {
@@ -307,7 +356,8 @@ static const tide__query_result *result_of(const tide_tui_app *app, int slot, ui
 bool tide__app_has_results(const tide_tui_app *app) {
     return result_of(app, TIDE__QUERY_PLAN, app->plan_key) != NULL ||
            result_of(app, TIDE__QUERY_OPEN, app->open_key) != NULL ||
-           result_of(app, TIDE__QUERY_SQL, app->sql_key) != NULL;
+           result_of(app, TIDE__QUERY_SQL, app->sql_key) != NULL ||
+           result_of(app, TIDE__QUERY_WORST, app->worst_key) != NULL;
 }
 
 void tide__app_take_results(tide_tui_app *app) {
@@ -326,6 +376,11 @@ void tide__app_take_results(tide_tui_app *app) {
         take_sql(app, a);
         tide__query_forget(app->cache, TIDE__QUERY_SQL);
     }
+    a = result_of(app, TIDE__QUERY_WORST, app->worst_key);
+    if (a != NULL) {
+        take_worst(app, a);
+        tide__query_forget(app->cache, TIDE__QUERY_WORST);
+    }
 }
 
 static void say_in(tide_tui_app *app, int slot, uint64_t key, tide_tui_pane pane) {
@@ -339,4 +394,6 @@ void tide__app_show_progress(tide_tui_app *app) {
     say_in(app, TIDE__QUERY_OPEN, app->open_key, TIDE_TUI_PANE_COMPARE);
     if (app->sql_key != 0 && app->st.message[0] == '\0') tide_tui_say(&app->st, false, "asking …");
     say_in(app, TIDE__QUERY_SQL, app->sql_key, TIDE_TUI_N_PANES);
+    if (app->worst_key != 0 && app->st.message[0] == '\0') tide_tui_say(&app->st, false, "looking for the moment …");
+    say_in(app, TIDE__QUERY_WORST, app->worst_key, TIDE_TUI_PANE_POOLS);
 }

@@ -532,6 +532,44 @@ static void the_demo_plan(void **state) {
     tide_subject_destroy(s);
 }
 
+/// The worst moment is found exactly in a trace of more events than columns are exact for: at one of 30,000 steps a
+/// second block splits what is free.
+static void the_worst_moment(void **state) {
+    (void)state;
+    enum { N = 30000, WORST = 17777, PAGES = 16, PAGE = 4096 };
+    tmp_dir d;
+    tmp_dir_make(&d);
+    feeder f;
+    feeder_open(&f, d.file, 0, false);
+    const tide_run_info info = {.model = "demo", .mode = "naive", .strategy = "", .device = "cpu"};
+    feed_begin_run(&f, 900, &info, NULL);
+    feed(&f, 950, TIDE_MEM_SEGMENT_ALLOC, 100, TIDE_KIND_WORKSPACE, PAGES * PAGE, "");
+    for (uint64_t i = 0; i < N; i++) {
+        const uint64_t t = 1000 + 10 * i;
+        feed(&f, t, TIDE_MEM_ALLOC, 100, TIDE_KIND_WORKSPACE, PAGE, "a");
+        if (i == WORST) feed(&f, t + 3, TIDE_MEM_ALLOC, 100 + PAGES / 2, TIDE_KIND_WORKSPACE, PAGE, "b");
+        if (i == WORST) feed_free(&f, t + 4, 100 + PAGES / 2, TIDE_KIND_WORKSPACE, PAGE, "b");
+        feed_free(&f, t + 5, 100, TIDE_KIND_WORKSPACE, PAGE, "a");
+    }
+    feed_end_run(&f, 1000 + 10 * N);
+    feeder_close(&f);
+    tide_subject *s = subject_of_trace(d.file, 1);
+    const tide_subject_facts *facts = tide_subject_get_facts(s);
+    tide_error err = TIDE_ERROR_INIT;
+    for (int64_t cut = 0; cut < 5; cut++) { // windows that begin elsewhere
+        int64_t t0 = facts->begin + 777 * cut, t1 = facts->end;
+        float share = 0;
+        assert_tide_ok(tide_pools_worst(s, 0, &t0, &t1, &share, NULL, &err), &err);
+        assert_int_equal(t0, 1000 + 10 * WORST + 3);
+        assert_int_equal((int)(1000 * share), 500); // 7 pages and 7 pages
+    }
+    int64_t t0 = facts->begin, t1 = facts->end;
+    float share;
+    assert_tide_status(tide_pools_worst(s, 99, &t0, &t1, &share, NULL, &err), TIDE_ERR_NOT_FOUND);
+    tide_subject_destroy(s);
+    tmp_dir_remove(&d);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(every_moment_of_a_real_trace),
@@ -539,6 +577,7 @@ int main(void) {
         tide_unit_test(a_run_begins_with_what_was_there),
         tide_unit_test(a_run_that_leaves_it_idle),
         tide_unit_test(it_can_be_cancelled),
+        tide_unit_test(the_worst_moment),
         tide_unit_test(pools_and_buffers_of_plans),
         tide_unit_test(the_demo_plan),
     };

@@ -42,6 +42,7 @@ enum {
     TIDE__QUERY_BANDS,
     TIDE__QUERY_RESERVED,
     TIDE__QUERY_PLAN, ///< this one and the next are the app's
+    TIDE__QUERY_WORST,
     TIDE__QUERY_OPEN,
     TIDE__QUERY_SQL,
     TIDE__N_QUERIES
