@@ -43,6 +43,8 @@ function cut(g, text, width) {
   const head = Math.ceil(lo / 2);
   return text.slice(0, head) + '\u2026' + (lo - head > 0 ? text.slice(text.length - (lo - head)) : '');
 }
+/// The longest of the texts that has room; none where none has: a number that is cut would be another one.
+function fitting(g, texts, width) { return texts.find((text) => g.measureText(text).width <= width) || ''; }
 
 // ---- curve ----
 
@@ -136,7 +138,7 @@ function drawCurve() {
     if (v > top) continue;
     g.strokeStyle = colour; g.setLineDash(dash);
     g.beginPath(); g.moveTo(left, y(v)); g.lineTo(left + c.plot, y(v)); g.stroke(); g.setLineDash([]);
-    g.fillStyle = colour; label(g, cut(g, words, c.plot - 8), left + 4, y(v) + shift);
+    g.fillStyle = colour; label(g, fitting(g, [words, words.replace(/ \D*$/, ''), words.split(' + ')[0]], c.plot - 8), left + 4, y(v) + shift);
   }
   vertical(c, s.peak.t, colours.peak, [3, 3], curveTop, base);
   vertical(c, state.cursor, colours.accent, [], curveTop, base);

@@ -499,6 +499,20 @@ class Page(InBrowser):
                 self.assertLessEqual(wide[0], wide[1], f"at {width} px something is wider than the screen")
                 self.look(f"{width}_{'dark' if dark else 'light'}")
 
+    def test_no_level_is_cut(self):
+        """Beside a line of the curve stands a whole number, on a telephone too."""
+        self.b.size(390, 900)
+        self.open(self.report(LENET))
+        texts = self.b.js_async(
+            "const done = arguments[0], out = [], p = CanvasRenderingContext2D.prototype, f = p.fillText;"
+            "p.fillText = function(t, ...a) { out.push(t); return f.call(this, t, ...a); };"
+            "location.hash = 'sort=name'; setTimeout(() => { p.fillText = f; done(out); }, 400);")
+        levels = [t for t in texts if t.startswith(("plan", "lower bound"))]
+        self.assertTrue(levels, texts)
+        for text in levels:
+            self.assertRegex(text, r"^[a-z =]+ [0-9.]+ [KM]?i?B( \+ [0-9.]+ [KM]?i?B.*)?$")
+            self.assertNotIn("\u2026", text)
+
     # ---- accessibility ----
 
     def check_accessibility(self, name):
