@@ -120,7 +120,7 @@ static void a_pair_has_both_names(void **state) {
     scene_sample_has(s, "A smallnet: planned, greedy_by_size   B smallnet: planned, search");
     scene_sample_resize(s, 80, 24); // each is cut by itself
     scene_sample_draw(s, tide_tui_draw_title);
-    scene_sample_has(s, "A smallnet: pla\u2026 greedy_by_size   B smallnet: planned, search");
+    scene_sample_has(s, "A smallnet: plan\u2026greedy_by_size   B smallnet: planned, search");
     s->state.b_is_whatif = true;
     scene_sample_draw(s, tide_tui_draw_title);
     scene_sample_has(s, "A smallnet: planned, greedy_by_size   B what if");

@@ -148,8 +148,8 @@ static int emit(tide_tui_grid *grid, const tide_tui_glyphs *g, int x, int y, int
     return used;
 }
 
-/// Columns of the end of a text that is cut in the middle. Where it has several words none of its last ones is cut:
-/// half of "stream_caching Persistent" would be "stream_cac…ersistent".
+/// Columns of the end of a text that is cut in the middle: about half. Where it has several words none of its last ones
+/// is cut: half of "stream_caching Persistent" would be "stream_cac…ersistent".
 static int tail_of(const tide_tui_glyphs *glyphs, const char *text, int total, int w) {
     enum { SHORTEST = 4 }; // of the begin
     const int half = (w - 1) / 2;
@@ -161,7 +161,7 @@ static int tail_of(const tide_tui_glyphs *glyphs, const char *text, int total, i
         at += gw;
         const int tail = total - at;
         if (!is_space || tail == 0) continue;
-        if (tail >= half && tail <= w - 1 - SHORTEST) longer = tail;
+        if (tail >= half && tail <= half + half / 4 && tail <= w - 1 - SHORTEST) longer = tail;
         if (tail < half && 2 * tail >= half && shorter == 0) shorter = tail;
     }
     return longer > 0 ? longer : shorter > 0 ? shorter : half;
