@@ -169,7 +169,7 @@ static void print_text(const options *o, const findings *f) {
     char total[24];
     printf("%-13s %14s\n\n", "together", tide_format_bytes(r->total_peak_bytes, total, sizeof total));
     if (o->decode > 0) cli_decode_print(&f->decode);
-    printf("allocations in warm runs: %" PRIu64 "\n", r->warm_allocations);
+    printf("allocations in warm runs: %" PRIu64 " of the kinds above\n", r->warm_allocations);
     if (f->has_process) print_process(f);
     cli_leaks_print(&f->leaks, stdout);
     if (o->leak_check && f->leaks.n_blocks == 0) puts("leaks: none");

@@ -5,11 +5,15 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <exception>
 #include <execinfo.h>
 #include <new>
+#include <pthread.h>
+#include <string_view>
 #include <sys/mman.h>
 
 #include "core/ops/ops.h"
@@ -63,6 +67,123 @@ template <class call> dnnl_status_t guarded(call f) noexcept {
     }
 }
 
+// ---- what a primitive takes while it runs ----
+//
+// oneDNN allocates in every execution: its list of arguments, room for matrices that it unfolds and packs, given back
+// before it returns. What a thread's primitives give back is kept for the next ones, so that a warm run asks the system
+// for nothing:
+//
+//     malloc in execute   one is kept that is large enough -> that one     else -> malloc of the C library, and noted
+//     free in execute     noted -> kept                                    else -> free of the C library
+//     anywhere else       the C library's
+//
+// What an execution does not give back is no longer ours when it ends. What is chosen depends on the sizes that were
+// asked for and not on addresses, so that every run of a program is the same. A thread gives back what it has kept when
+// it ends, or when memory runs out.
+
+enum { MAX_NOTED = 128 };
+
+struct noted_block {
+    void *at;
+    size_t bytes, align; // as asked
+    bool is_kept;        // else the execution has it
+};
+
+struct noted_blocks {
+    noted_block list[MAX_NOTED];
+    int n;
+};
+
+thread_local noted_blocks noted;
+thread_local bool is_running; // a primitive, in this thread
+thread_local bool gives_back; // the thread ends: nothing is kept any more
+pthread_key_t at_thread_end;
+pthread_once_t key_once = PTHREAD_ONCE_INIT;
+bool has_key;
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+constexpr bool is_run(const char *name) { return std::string_view(name) == "primitive_execute"; }
+#else
+constexpr bool is_run(const char *) { return false; }
+#endif
+
+void give_back(void *p);
+
+/// Gives back all that this thread keeps. @return whether there was anything
+bool drop() {
+    bool any = false;
+    for (int i = noted.n - 1; i >= 0; i--) {
+        if (!noted.list[i].is_kept) continue;
+        give_back(noted.list[i].at);
+        noted.list[i] = noted.list[--noted.n];
+        any = true;
+    }
+    return any;
+}
+
+void end_thread(void *) {
+    gives_back = true;
+    (void)drop();
+}
+
+void make_key() { has_key = pthread_key_create(&at_thread_end, end_thread) == 0; }
+
+/// The smallest that is kept and large enough; NULL: none is, or no primitive runs.
+void *take(size_t align, size_t bytes) {
+    if (__builtin_expect(!is_running, 1)) return nullptr;
+    noted_block *best = nullptr;
+    for (int i = 0; i < noted.n; i++) {
+        noted_block *b = &noted.list[i];
+        // One that is far too large is left for what needs it.
+        const bool fits = b->is_kept && b->align == align && b->bytes >= bytes && b->bytes / 2 <= bytes + 256;
+        if (fits && (best == nullptr || b->bytes < best->bytes)) best = b;
+    }
+    if (best == nullptr) return nullptr;
+    best->is_kept = false;
+    return best->at;
+}
+
+/// A block that the C library gave to an execution.
+void note(void *at, size_t align, size_t bytes) {
+    if (__builtin_expect(!is_running, 1) || at == nullptr || noted.n == MAX_NOTED) return;
+    noted.list[noted.n++] = {at, bytes, align, false};
+}
+
+/// @return false: the block is to be freed
+bool keep(const void *at) {
+    if (__builtin_expect(!is_running, 1)) return false;
+    for (int i = noted.n - 1; i >= 0; i--) {
+        if (noted.list[i].at == at && !noted.list[i].is_kept) return noted.list[i].is_kept = true;
+    }
+    return false;
+}
+
+/// What an execution still has when it ends is for good.
+void forget_rest() {
+    for (int i = noted.n - 1; i >= 0; i--) {
+        if (!noted.list[i].is_kept) noted.list[i] = noted.list[--noted.n];
+    }
+}
+
+/// Around an execution.
+struct running {
+    const bool was = is_running;
+    explicit running(bool runs) {
+        if (!runs || gives_back) return;
+        if (noted.n == 0) { // perhaps the first time in this thread
+            pthread_once(&key_once, make_key);
+            if (!has_key || pthread_setspecific(at_thread_end, &noted) != 0) return;
+        }
+        is_running = true;
+    }
+    ~running() {
+        if (is_running && !was) forget_rest();
+        is_running = was;
+    }
+    running(const running &) = delete;
+    running &operator=(const running &) = delete;
+};
+
 /// The next definition: the C library's, or that of an allocator that was preloaded.
 template <class fn> fn next_of(std::atomic<fn> &found, const char *name) {
     fn f = found.load(std::memory_order_relaxed);
@@ -72,12 +193,19 @@ template <class fn> fn next_of(std::atomic<fn> &found, const char *name) {
     return f;
 }
 
+void give_back(void *p) {
+    static std::atomic<void (*)(void *)> found{nullptr};
+    const auto next = next_of(found, "free");
+    if (next != nullptr) next(p);
+}
+
 } // namespace
 
 extern "C" {
 
 #define XX(name, params, args)                                                                                         \
     dnnl_status_t tide__dnnl_##name params {                                                                           \
+        const running mark(is_run(#name));                                                                             \
         return guarded([&] { return dnnl_##name args; });                                                              \
     }
 TIDE__DNNL_GUARDED(XX)
@@ -112,10 +240,35 @@ bool tide_ops_on_last_words(void (*words)(void)) {
 int tide__posix_memalign(void **out, size_t align, size_t bytes) __asm__("posix_memalign");
 int tide__posix_memalign(void **out, size_t align, size_t bytes) {
     static std::atomic<int (*)(void **, size_t, size_t)> found{nullptr};
+    void *const kept = take(align, bytes);
+    if (kept != nullptr) {
+        *out = kept;
+        return 0;
+    }
     const auto next = next_of(found, "posix_memalign");
-    const int failed = next != nullptr ? next(out, align, bytes) : ENOMEM;
+    int failed = next != nullptr ? next(out, align, bytes) : ENOMEM;
+    if (failed == ENOMEM && drop()) failed = next(out, align, bytes);
     if (failed == ENOMEM && depth > 0) at_no_memory();
+    if (failed == 0) note(*out, align, bytes);
     return failed;
+}
+
+void *tide__malloc(size_t bytes) __asm__("malloc");
+void *tide__malloc(size_t bytes) {
+    static std::atomic<void *(*)(size_t)> found{nullptr};
+    void *p = take(alignof(std::max_align_t), bytes);
+    if (p != nullptr) return p;
+    const auto next = next_of(found, "malloc");
+    if (next == nullptr) return nullptr;
+    p = next(bytes);
+    if (p == nullptr && drop()) p = next(bytes);
+    note(p, alignof(std::max_align_t), bytes);
+    return p;
+}
+
+void tide__free(void *p) __asm__("free");
+void tide__free(void *p) {
+    if (!keep(p)) give_back(p);
 }
 
 void *tide__mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offset) __asm__("mmap");
@@ -129,3 +282,21 @@ void *tide__mmap(void *at, size_t bytes, int protection, int flags, int fd, off_
 #endif
 
 } // extern "C"
+
+// What a primitive takes by `new` is taken from the same place.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+void *operator new(std::size_t bytes) {
+    for (;;) {
+        void *const p = tide__malloc(bytes > 0 ? bytes : 1);
+        if (p != nullptr) return p;
+        const std::new_handler handler = std::get_new_handler();
+        if (handler == nullptr) throw std::bad_alloc();
+        handler();
+    }
+}
+void *operator new[](std::size_t bytes) { return operator new(bytes); }
+void operator delete(void *p) noexcept { tide__free(p); }
+void operator delete[](void *p) noexcept { tide__free(p); }
+void operator delete(void *p, std::size_t) noexcept { tide__free(p); }
+void operator delete[](void *p, std::size_t) noexcept { tide__free(p); }
+#endif

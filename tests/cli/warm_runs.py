@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: MIT
+"""A warm run asks the system for no memory, and neither does a library in it: every call that reaches the C library is
+counted from outside, by a library that is preloaded. What some runs more add is what warm runs take: nothing.
+TIDE_SOAK=1: 1,000 runs more (make soak)."""
+import os
+import re
+import unittest
+
+import tidemark
+from process import models
+from tidemark import SAMPLES, Case
+
+FEW, MORE = (10, 1000) if os.environ.get("TIDE_SOAK") == "1" else (3, 5)
+PRELOAD = os.environ.get("TIDE_COUNT_PRELOAD", "")
+
+
+@unittest.skipIf(not PRELOAD, "skipped: sanitizers have a malloc of their own")
+class WarmRuns(Case):
+    def counts(self, n, *args):
+        p = tidemark.run("run", "-n", n, *args, env={"LD_PRELOAD": PRELOAD})
+        if p.returncode == 3:
+            return None
+        self.assertEqual(p.returncode, 0, p.stderr)
+        self.assertIn("allocations in warm runs: 0", p.stdout)
+        found = re.findall(r"counted (.*)", p.stderr)[-1]
+        return dict(zip(found.split()[::2], map(int, found.split()[1::2])))
+
+    def assert_no_more(self, *args):
+        few = self.counts(FEW, *args)
+        if few is None:
+            return False
+        self.assertGreater(few["malloc"], 100, "nothing was counted")
+        self.assertEqual(self.counts(FEW + MORE, *args), few, args)
+        return True
+
+    def test_models(self):
+        n = sum(self.assert_no_more(*options, path) for _, path, options in models())
+        self.assertGreater(n, 17)
+
+    def test_other_kernels(self):
+        """Those that this processor has, with the scratch that they ask for."""
+        for name in ("unet", "transformer_encoder", "lenet5"):
+            few, many = (tidemark.run("run", "-n", n, SAMPLES / f"{name}.json",
+                                      env={"LD_PRELOAD": PRELOAD, "ONEDNN_MAX_CPU_ISA": None, "DNNL_MAX_CPU_ISA": None})
+                         for n in (FEW, FEW + MORE))
+            self.assertEqual(re.findall("counted.*", few.stderr), re.findall("counted.*", many.stderr), name)
+
+    def test_several_contexts(self):
+        """Each thread has what its own first runs took."""
+        few, many = (self.counts(n, "--contexts", 3, SAMPLES / "unet.json") for n in (FEW, FEW + MORE))
+        for call, n in many.items():
+            self.assertLess(abs(n - few[call]), 40, call)  # threads start and end in any order
+
+
+if __name__ == "__main__":
+    tidemark.main()
