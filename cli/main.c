@@ -127,7 +127,7 @@ static struct sigaction before[N_ENDING];
 /// A model that is mapped became shorter, or its disk fails, while it was read. Allocates nothing, flushes no file.
 static void die_of_a_file(void) {
     static const char text[] = "error: a file that is in use was cut short, or cannot be read any more\n"
-                               "hint: a model that others write to is better copied first\n";
+                               "hint: --weights copy reads the weights once, while the model is loaded\n";
     if (write(STDERR_FILENO, text, sizeof text - 1) < 0) _exit(CLI_EXIT_BAD_INPUT);
     _exit(CLI_EXIT_BAD_INPUT);
 }

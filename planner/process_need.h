@@ -24,7 +24,7 @@ typedef struct tide_process_need {
     uint64_t program_bytes;         ///< code of the program and its libraries, code of kernels, threads
     uint64_t own_bytes;             ///< graph, program, plan: tidemark's own bookkeeping
     uint64_t weights_bytes;         ///< in memory of the process
-    uint64_t mapped_bytes;          ///< weights that stay in their file: shared with whoever else maps it
+    uint64_t mapped_bytes;          ///< weights that stay in their file: shared with other processes that map it
     uint64_t inputs_bytes;          ///< shared by contexts
     uint64_t outputs_bytes;         ///< of all contexts
     uint64_t buffer_bytes;          ///< the plan's, of all contexts

@@ -100,7 +100,7 @@ void tide__graph_drop_constant(tide_graph *g, uint32_t value_i) {
     tide_tensor *constant = g->values[value_i].constant;
     if (constant == NULL) return;
     const tide_storage *storage = tide_tensor_storage(constant);
-    if (storage->block != NULL && (storage->block->flags & TIDE_BLOCK_READ_ONLY) != 0)
+    if (tide_block_is_mapped(storage->block))
         tide_pages_drop(tide_tensor_const_data(constant), tide_tensor_size_bytes(constant));
     tide_tensor_unref(constant);
     g->values[value_i].constant = NULL;

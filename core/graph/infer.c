@@ -294,8 +294,7 @@ static tide_status evaluate(infer_pass *p, const tide_node *n, tide_error *err) 
 
 /// What a constant takes of the process's own memory.
 static uint64_t private_bytes(const tide_tensor *t) {
-    const tide_block *block = tide_tensor_storage(t)->block;
-    return block != NULL && (block->flags & TIDE_BLOCK_READ_ONLY) != 0 ? 0 : tide_tensor_size_bytes(t);
+    return tide_block_is_mapped(tide_tensor_storage(t)->block) ? 0 : tide_tensor_size_bytes(t);
 }
 
 static void note_held(infer_pass *p, uint64_t more) {
@@ -325,6 +324,7 @@ static void keep_results(infer_pass *p, tide_node *n) {
 static void drop_content(infer_pass *p, uint32_t value_i) {
     if (p->fold) {
         const tide_tensor *constant = p->g->values[value_i].constant;
+        TIDE_ASSERT(constant == NULL || p->held_bytes >= private_bytes(constant));
         if (constant != NULL) p->held_bytes -= private_bytes(constant);
         tide__graph_drop_constant(p->g, value_i);
     } else {

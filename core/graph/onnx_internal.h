@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/graph/graph_internal.h"
 #include "core/graph/sizes.h"
 
@@ -47,6 +48,7 @@ void tide__onnx_free(ProtobufCMessage *message);
 /// The span of a tensor that has raw_data.
 static inline tide__onnx_span tide__onnx_raw(const Onnx__TensorProto *t) {
     tide__onnx_span span;
+    TIDE_ASSERT(t->has_raw_data && t->raw_data.len == sizeof span);
     memcpy(&span, t->raw_data.data, sizeof span);
     return span;
 }

@@ -301,6 +301,7 @@ static tide_status tensor_fill(const Onnx__TensorProto *t, const char *label, co
     const typed_field f = typed_field_of(t, dtype);
     if (t->has_raw_data) {
         const char *src = from->data + tide__onnx_raw(t).offset;
+        TIDE_ASSERT(tide__onnx_raw(t).len == size_bytes && tide__onnx_raw(t).offset <= from->len - size_bytes);
         if (from->file != NULL)
             tide_copy_dropping(dst, src, size_bytes);
         else

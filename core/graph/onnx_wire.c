@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "core/graph/onnx_internal.h"
@@ -154,6 +155,7 @@ static void put(walk *w, const char *bytes, size_t n) {
 }
 
 static void put_length(char *at, size_t len) {
+    TIDE_ASSERT(len >> 7 * LENGTH_BYTES == 0);
     for (int i = 0; i < LENGTH_BYTES; i++)
         at[i] = (char)(((len >> 7 * i) & 0x7Fu) | (i + 1 < LENGTH_BYTES ? 0x80u : 0));
 }

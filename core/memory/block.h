@@ -62,6 +62,11 @@ uint32_t tide_block_use_count(const tide_block *b);
 
 // ---- access ----
 
+/// Whether its bytes are a file's, which nothing may write; NULL: no. They can be read again when their pages were
+/// dropped.
+static inline bool tide_block_is_mapped(const tide_block *b) {
+    return b != NULL && (__atomic_load_n(&b->flags, __ATOMIC_RELAXED) & TIDE_BLOCK_READ_ONLY) != 0;
+}
 /// Where the bytes are, without any check: for callers that do not touch the bytes (dumps, alignment checks).
 static inline const void *tide_block_address(const tide_block *b) { return b->mem.data; }
 /**

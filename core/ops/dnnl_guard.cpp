@@ -145,7 +145,8 @@ void *take(size_t align, size_t bytes) {
 
 /// A block that the C library gave to an execution.
 void note(void *at, size_t align, size_t bytes) {
-    if (__builtin_expect(!is_running, 1) || at == nullptr || noted.n == MAX_NOTED) return;
+    if (__builtin_expect(!is_running, 1) || at == nullptr) return;
+    if (noted.n == MAX_NOTED && !drop()) return; // what other programs have left makes room
     noted.list[noted.n++] = {at, bytes, align, false};
 }
 
@@ -247,7 +248,7 @@ int tide__posix_memalign(void **out, size_t align, size_t bytes) {
     }
     const auto next = next_of(found, "posix_memalign");
     int failed = next != nullptr ? next(out, align, bytes) : ENOMEM;
-    if (failed == ENOMEM && drop()) failed = next(out, align, bytes);
+    if (failed == ENOMEM && next != nullptr && drop()) failed = next(out, align, bytes);
     if (failed == ENOMEM && depth > 0) at_no_memory();
     if (failed == 0) note(*out, align, bytes);
     return failed;

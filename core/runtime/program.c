@@ -148,22 +148,17 @@ static tide_status fix_sizes(build *b, tide_error *err) {
     return TIDE_OK;
 }
 
-/// The block of a file that a constant lies in; NULL: it does not.
-static tide_block *file_of(const tide_tensor *t) {
-    tide_block *block = tide_tensor_storage(t)->block;
-    return block != NULL && (block->flags & TIDE_BLOCK_READ_ONLY) != 0 ? block : NULL;
-}
-
 bool tide_program_is_mapped(const tide_program *p, uint32_t value_i) {
     const tide_tensor *t = p->graph->values[value_i].constant;
-    return p->keeps_mapped && t != NULL && tide_tensor_size_bytes(t) > 0 && file_of(t) != NULL;
+    return p->keeps_mapped && t != NULL && tide_tensor_size_bytes(t) > 0 &&
+           tide_block_is_mapped(tide_tensor_storage(t)->block);
 }
 
 /// Whether the bytes may go once they are copied: a file has them still, or the memory is ours and nothing else reads
 /// it.
 static bool is_last_reader(const tide_tensor *t) {
     const tide_block *block = tide_tensor_storage(t)->block;
-    if (file_of(t) != NULL) return true;
+    if (tide_block_is_mapped(block)) return true;
     const bool is_ours = block->owner != NULL || block->foreign.release == tide_host_free;
     return is_ours && tide_tensor_use_count(t) == 1 && tide_block_use_count(block) == 1 && !tide_block_is_cow(block);
 }
@@ -175,8 +170,8 @@ static tide_status keep_in_file(build *b, uint32_t value_i, tide_error *err) {
     const void *data;
     TIDE_TRY(tide_tensor_read(v->constant, &data, err));
     tide_block *block;
-    TIDE_TRY(tide_mapped_block_create(b->opt->mapped, file_of(v->constant), data, size_bytes, tide_dtype_size(v->dtype),
-                                      TIDE_KIND_PERSISTENT, v->name, &block, err));
+    TIDE_TRY(tide_mapped_block_create(b->opt->mapped, tide_tensor_storage(v->constant)->block, data, size_bytes,
+                                      tide_dtype_size(v->dtype), TIDE_KIND_PERSISTENT, v->name, &block, err));
     tide_storage storage = tide_storage_of_block(block);
     tide_block_unref(block);
     tide_tensor *kept;
@@ -375,7 +370,7 @@ static tide_status build_program(tide_graph *graph, const tide_program_options *
     }
     atomic_init(&p->refs, 1);
     p->graph = graph;
-    p->keeps_mapped = opt != NULL && opt->keeps_mapped;
+    p->keeps_mapped = opt != NULL && opt->keeps_mapped && (opt->weights_registry == NULL || opt->mapped != NULL);
     build b = {.p = p, .opt = opt != NULL ? opt : &defaults, .contents = contents};
     const tide_status st = run_stages(&b, err);
     if (st != TIDE_OK) {

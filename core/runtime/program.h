@@ -31,8 +31,8 @@ typedef struct tide_program_options {
     size_t weights_align_bytes; ///< of those blocks; 0: 256
     /// Weights that lie in a mapped file stay there, with exactly their bytes, and are not moved like the others.
     bool keeps_mapped;
-    /// With weights_registry and keeps_mapped: their blocks come from this allocator ("mapped", or one around it).
-    /// Borrowed for the call.
+    /// With weights_registry and keeps_mapped: their blocks come from this allocator ("mapped", or one around it);
+    /// NULL: they are moved all the same. Borrowed for the call.
     tide_allocator *mapped;
 } tide_program_options;
 

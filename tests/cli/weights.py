@@ -5,7 +5,6 @@ import os
 import random
 import struct
 import subprocess
-import time
 
 import tidemark
 from bad_input import field, tensor_type, varint
@@ -120,12 +119,11 @@ class Weights(Case):
         tiny = write(self.dir, "odd", 16, 16)
         base_plan, base_run = peak_bytes("plan", tiny), peak_bytes("run", "-n", 1, tiny)
         for place in PLACES:
+            if place == "list":  # unpacked by the protobuf library, beside the file's bytes
+                continue
             path = write(self.dir, place, 4096, 4096)
-            if place != "list":
-                self.assertLess(peak_bytes("plan", path), base_plan + 4 * MIB, place)
+            self.assertLess(peak_bytes("plan", path), base_plan + 4 * MIB, place)
             for how in ("auto", "copy"):
-                if place == "list":  # unpacked by the protobuf library, beside the file's bytes
-                    continue
                 taken = peak_bytes("run", "-n", 2, "--weights", how, path) - base_run
                 self.assertLess(taken, 64 * MIB + 10 * MIB, (place, how))
                 self.assertGreater(taken, 62 * MIB, (place, how))
@@ -152,7 +150,6 @@ class Weights(Case):
         path = write(self.dir, "aligned", 4096, 1024)
         p = self.start("run", "-n", 10000000, path)
         tidemark.until(lambda: is_mapped(p, path.name))
-        time.sleep(0.5)
         os.truncate(path, 8192)
         _, err = p.communicate(timeout=60)
         self.assertEqual(p.returncode, 3, err)

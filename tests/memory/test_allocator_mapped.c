@@ -43,7 +43,7 @@ static void parts_of_a_file(void **state) {
         assert_ptr_equal(tide_block_address(parts[i]), bytes + 8 + 404 * i);
     }
     void *data;
-    assert_tide_status(tide_block_write(parts[0], &data, &err), TIDE_ERR_BUSY); // nobody writes into a file
+    assert_tide_status(tide_block_write(parts[0], &data, &err), TIDE_ERR_BUSY); // a file is not written
     tide_meter_kind seen;
     tide_meter_get(meter, TIDE_KIND_PERSISTENT, &seen);
     assert_int_equal(seen.peak_bytes, 808);

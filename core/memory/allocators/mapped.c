@@ -96,6 +96,8 @@ tide_status tide_mapped_create(tide_allocator **out, tide_error *err) {
 tide_status tide_mapped_block_create(tide_allocator *a, tide_block *file, const void *data, size_t size_bytes,
                                      size_t align_bytes, tide_memory_kind kind, const char *tag, tide_block **out,
                                      tide_error *err) {
+    TIDE_ASSERT(tide_block_is_mapped(file) && size_bytes <= file->mem.requested_bytes);
+    TIDE_ASSERT((uintptr_t)data - (uintptr_t)tide_block_address(file) <= file->mem.requested_bytes - size_bytes);
     offer.data = data;
     offer.size_bytes = size_bytes;
     offer.file = file;
