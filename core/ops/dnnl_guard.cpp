@@ -129,7 +129,7 @@ void end_thread(void *) {
 void make_key() { has_key = pthread_key_create(&at_thread_end, end_thread) == 0; }
 
 /// The smallest that is kept and large enough; NULL: none is, or no primitive runs.
-void *take(size_t align, size_t bytes) {
+[[maybe_unused]] void *take(size_t align, size_t bytes) {
     if (__builtin_expect(!is_running, 1)) return nullptr;
     noted_block *best = nullptr;
     for (int i = 0; i < noted.n; i++) {
@@ -144,14 +144,14 @@ void *take(size_t align, size_t bytes) {
 }
 
 /// A block that the C library gave to an execution.
-void note(void *at, size_t align, size_t bytes) {
+[[maybe_unused]] void note(void *at, size_t align, size_t bytes) {
     if (__builtin_expect(!is_running, 1) || at == nullptr) return;
     if (noted.n == MAX_NOTED && !drop()) return; // what other programs have left makes room
     noted.list[noted.n++] = {at, bytes, align, false};
 }
 
 /// @return false: the block is to be freed
-bool keep(const void *at) {
+[[maybe_unused]] bool keep(const void *at) {
     if (__builtin_expect(!is_running, 1)) return false;
     for (int i = noted.n - 1; i >= 0; i--) {
         if (noted.list[i].at == at && !noted.list[i].is_kept) return noted.list[i].is_kept = true;
