@@ -52,8 +52,7 @@ typedef struct answer {
     bool asks_peaks; // all are listed, not only the ten largest
     tide_peaks peaks;
     tide_advice advice;
-    bool has_process, asks_process; // FILE is a model; and the process is what is to fit
-    tide_process_need process;
+    bool asks_process; // it is what is to fit
 } answer;
 
 // ---- does it fit ----
@@ -66,13 +65,10 @@ static void find_fit(const options *o, const cli_plans *plans, answer *a) {
         if (plans->plans[i]->bytes < a->best->bytes) a->best = plans->plans[i];
         if (plans->plans[i]->proved_bytes > proved) proved = plans->plans[i]->proved_bytes;
     }
-    a->has_process = plans->program != NULL;
-    if (a->has_process) a->process = tide_process_need_of(plans->program, a->best, 1);
     if (!o->has_budget && !o->has_capacity) return;
-    const uint64_t rest = o->has_budget ? cli_plan_total_bytes(a->best) - a->best->bytes : 0;
-    a->asks_process = o->has_budget && a->has_process;
-    const uint64_t least = a->asks_process ? tide_process_need_with(&a->process, proved) : proved + rest;
-    a->needs = a->asks_process ? a->process.peak_bytes : a->best->bytes + rest;
+    a->asks_process = o->has_budget && tide_process_is_known(&a->best->lifetimes);
+    a->needs = o->has_budget ? tide_need_bytes(&a->best->lifetimes, a->best->bytes) : a->best->bytes;
+    const uint64_t least = o->has_budget ? tide_need_bytes(&a->best->lifetimes, proved) : proved;
     a->limit = o->has_budget ? o->budget : o->capacity;
     a->fits = a->needs <= a->limit ? "yes" : least > a->limit ? "no" : "unknown";
 }
@@ -89,7 +85,7 @@ static tide_status find_answer(cli_input *in, const options *o, const cli_plans 
         a->has_peaks = true;
     }
     if (!o->has_budget || !misses) return TIDE_OK;
-    TIDE_TRY(cli_advise(in, &o->planning, a->best, o->budget, a->has_process ? &a->process : NULL, &a->advice, err));
+    TIDE_TRY(cli_advise(in, &o->planning, a->best, o->budget, &a->advice, err));
     a->has_advice = true;
     return TIDE_OK;
 }
@@ -135,7 +131,9 @@ static void print_fit(const answer *a, tide_text *out) {
         tide_text_add(out,
                       "; nothing proves that no plan fits: strategy search may settle it, the longer the likelier");
     tide_text_add(out, ")\n");
-    if (a->has_process && a->asks_process) tide_process_need_print(&a->process, out);
+    if (!a->asks_process) return;
+    const tide_process_need process = tide_process_need_of(a->best, 1);
+    tide_process_need_print(&process, out);
 }
 
 static tide_status render_text(const options *o, const cli_plans *plans, const tide_plan_extras *extras,
@@ -176,7 +174,6 @@ static tide_status emit(const options *o, const cli_plans *plans, const answer *
                                      .no_times = o->out != NULL, // the same input, the same bytes of the file
                                      .peaks = a->asks_peaks ? &a->peaks : NULL,
                                      .advice = a->has_advice ? &a->advice : NULL,
-                                     .process = a->has_process ? &a->process : NULL,
                                      .points = plans->points,
                                      .n_points = plans->n_points};
     tide_text text = {0}, json = {0};

@@ -220,8 +220,7 @@ static tide_status run_in_session(const char *path, options *o, cli_session *ses
         f->model = tide_host_strdup(plans.program->graph->name);
         f->peak_bytes = measured_peak();
         f->has_process = !o->naive && o->decode == 0;
-        if (f->has_process)
-            f->process = tide_process_need_of(plans.program, plans.plans[0], (uint64_t)o->spec.contexts);
+        if (f->has_process) f->process = tide_process_need_of(plans.plans[0], (uint64_t)o->spec.contexts);
         if (!o->naive) f->strategy = tide_host_strdup(plans.plans[0]->strategy);
         if (f->model == NULL || (!o->naive && f->strategy == NULL))
             st = TIDE_NO_MEMORY(err, "for the names of '%s'", path);

@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "planner/plan_json.h"
+#include "planner/process_need.h"
 
 /// --profile NAME=DIMS:DIMS:DIMS, any number of times: sizes of open extents for which one plan is made.
 typedef struct cli_profile_input {
@@ -200,10 +201,10 @@ const char *cli__extent_name(const tide_value *v, int32_t d, char *buf, size_t b
 tide_status cli__program_make(cli_input *in, const cli_planning *p, const tide_shape_binding *shapes, size_t n_shapes,
                               tide_program **out, tide_error *err) TIDE_NODISCARD;
 
-/// What to change so that `plan` fits `budget_bytes` (everything counts, also `process`; NULL: the tensors alone). `in`
-/// keeps its bytes (cli_input_keep).
+/// What to change so that what `plan` needs (tide_need_bytes) fits `budget_bytes`. `in` keeps its bytes
+/// (cli_input_keep).
 tide_status cli_advise(cli_input *in, const cli_planning *p, const tide_memory_plan *plan, uint64_t budget_bytes,
-                       const tide_process_need *process, tide_advice *out, tide_error *err) TIDE_NODISCARD;
+                       tide_advice *out, tide_error *err) TIDE_NODISCARD;
 
 /// A model that was planned on the spot, for what-if. `in` keeps its bytes (cli_input_keep).
 typedef struct cli_model {

@@ -117,15 +117,13 @@ static tide_status remake(void *ctx, const tide_change *change, tide_lifetimes *
 }
 
 tide_status cli_advise(cli_input *in, const cli_planning *p, const tide_memory_plan *plan, uint64_t budget_bytes,
-                       const tide_process_need *process, tide_advice *out, tide_error *err) {
+                       tide_advice *out, tide_error *err) {
     const bool is_model = in->kind == CLI_INPUT_ONNX || in->kind == CLI_INPUT_GRAPH;
     const tide_strategy *strategy;
     maker m = {.in = in, .p = p};
     TIDE_TRY(cli_strategy(p, &strategy, err));
     const tide_advice_question q = {.plan = plan,
                                     .budget_bytes = budget_bytes,
-                                    .process_bytes = process != NULL ? process->program_bytes + process->own_bytes : 0,
-                                    .load_bytes = process != NULL ? process->load_bytes : 0,
                                     .remake = is_model && p->profile.n_points == 0 ? remake : NULL,
                                     .ctx = &m,
                                     .passes = cli_pass_options(p),

@@ -15,6 +15,7 @@
 #include "core/base/host_alloc.h"
 #include "planner/grid.h"
 #include "planner/problem.h"
+#include "planner/process_need.h"
 
 /// Tensors at the peak that are tried one by one, and plans that are made to see whether a change is enough.
 /// Each of those gets a share of the default work.
@@ -49,12 +50,6 @@ static uint64_t persistent_bytes(const tide_lifetimes *lt) {
     return sum;
 }
 
-/// What everything takes with buffers of so many bytes.
-static uint64_t need_of(const tide_advice_question *q, uint64_t buffer_bytes, const tide_lifetimes *lt) {
-    const uint64_t need = sum_of(sum_of(buffer_bytes, persistent_bytes(lt)), q->process_bytes);
-    return need > q->load_bytes ? need : q->load_bytes;
-}
-
 // ---- measuring a changed table ----
 
 /// The best bound on the buffers' bytes that needs no search.
@@ -76,7 +71,7 @@ static tide_status try_plan(const adviser *a, const tide_lifetimes *lt, tide_adv
     const tide_status st = tide_plan_make(lt, a->q->strategy, &opt, &plan, &own);
     if (st == TIDE_ERR_NOMEM) return TIDE_FAIL(a->err, st, "no memory to see what would fit");
     if (st != TIDE_OK) return TIDE_OK;
-    row->need_bytes = need_of(a->q, plan->bytes, lt);
+    row->need_bytes = tide_need_bytes(lt, plan->bytes);
     row->fits = row->need_bytes <= a->q->budget_bytes;
     *planned = true;
     tide_memory_plan_destroy(plan);
@@ -102,7 +97,7 @@ static tide_status measure(adviser *a, const tide_lifetimes *lt, const tide_chan
     bool planned = false;
     tide_status st = bound(lt, &row.need_bytes, &own);
     if (st == TIDE_OK) {
-        row.need_bytes = need_of(a->q, row.need_bytes, lt);
+        row.need_bytes = tide_need_bytes(lt, row.need_bytes);
         st = try_plan(a, lt, &row, &planned);
     }
     // A bound is held against the bound: the gap of today's plan is not what the change would save.
@@ -264,6 +259,8 @@ static tide_status try_weights(adviser *a) {
     for (size_t i = 0; i < copy.n; i++) {
         if (copy.items[i].role == TIDE_ROLE_WEIGHT) resize(&copy, &copy.items[i], false, true);
     }
+    copy.process.mapped_bytes = half(copy.process.mapped_bytes, true);
+    copy.process.constants_bytes = half(copy.process.constants_bytes, true);
     const tide_status st = measure(a, &copy, &(tide_change){.kind = TIDE_CHANGE_WEIGHTS},
                                    tide_host_strdup("weights at half their size (16-bit)"));
     tide_lifetimes_deinit(&copy);
@@ -272,7 +269,7 @@ static tide_status try_weights(adviser *a) {
 
 /// The bound leaves room that no plan has used: a longer search may be enough.
 static tide_status try_search(adviser *a) {
-    const uint64_t proved = need_of(a->q, a->q->plan->proved_bytes, a->lt);
+    const uint64_t proved = tide_need_bytes(a->lt, a->q->plan->proved_bytes);
     const uint64_t need = a->bound_bytes < proved ? proved : a->bound_bytes;
     if (need > a->q->budget_bytes) return TIDE_OK;
     const tide_advice_row row = {.change = {.kind = TIDE_CHANGE_SEARCH},
@@ -299,7 +296,7 @@ static int compare_rows(const void *a, const void *b) {
 static tide_status advise(adviser *a) {
     tide_peaks peaks;
     TIDE_TRY(bound(a->lt, &a->bound_bytes, a->err));
-    a->bound_bytes = need_of(a->q, a->bound_bytes, a->lt);
+    a->bound_bytes = tide_need_bytes(a->lt, a->bound_bytes);
     TIDE_TRY(tide_peaks_find(a->lt, &peaks, a->err));
     tide_status st = try_search(a);
     if (st == TIDE_OK) st = try_program(a);
@@ -311,10 +308,11 @@ static tide_status advise(adviser *a) {
 }
 
 tide_status tide_advice_make(const tide_advice_question *q, tide_advice *out, tide_error *err) {
-    *out = (tide_advice){.budget_bytes = q->budget_bytes,
-                         .persistent_bytes = persistent_bytes(&q->plan->lifetimes),
-                         .process_bytes = q->process_bytes};
-    out->need_bytes = need_of(q, q->plan->bytes, &q->plan->lifetimes);
+    *out =
+        (tide_advice){.budget_bytes = q->budget_bytes,
+                      .persistent_bytes = persistent_bytes(&q->plan->lifetimes),
+                      .process_bytes = q->plan->lifetimes.process.program_bytes + q->plan->lifetimes.process.own_bytes};
+    out->need_bytes = tide_need_bytes(&q->plan->lifetimes, q->plan->bytes);
     adviser a = {.q = q, .lt = &q->plan->lifetimes, .out = out, .err = err};
     const tide_status st = advise(&a);
     if (st != TIDE_OK) {

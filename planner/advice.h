@@ -80,7 +80,7 @@ typedef struct tide_advice_row {
 typedef struct tide_advice {
     uint64_t need_bytes, budget_bytes; ///< what it takes now, and what there is
     uint64_t persistent_bytes;         ///< weights, inputs, outputs: no plan changes them
-    uint64_t process_bytes;            ///< what the process takes beside all that; 0: it is not asked about
+    uint64_t process_bytes;            ///< what the process takes beside all that; 0: the table does not know it
     tide_advice_row *rows;             ///< [n], the best first
     size_t n;
 } tide_advice;
@@ -92,9 +92,7 @@ typedef tide_status (*tide_remake)(void *ctx, const tide_change *change, tide_li
 
 typedef struct tide_advice_question {
     const tide_memory_plan *plan; ///< that does not fit; borrowed
-    uint64_t budget_bytes;        ///< for everything: buffers, weights, inputs, outputs, and process_bytes
-    uint64_t process_bytes;       ///< what the process takes beside these; 0: buffers and tensors alone are meant
-    uint64_t load_bytes;          ///< that loading takes whatever the plan is; 0: not known
+    uint64_t budget_bytes;        ///< for what tide_need_bytes says
     tide_remake remake;           ///< NULL: a bare list, whose tensors alone can be changed
     void *ctx;
     tide_pass_options passes; ///< as they were; of use with remake

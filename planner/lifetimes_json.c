@@ -37,12 +37,27 @@ static tide_status read_names(tide_json_reader *r, const json_t *root, const cha
     return TIDE_OK;
 }
 
+/// What does not follow from the tensors of what a plan's document says of the process; absent: not known.
+static tide_status read_process(tide_json_reader *r, const json_t *root, tide_process_facts *out) {
+    json_t *process;
+    if (!tide_json_has(root, "process")) return TIDE_OK;
+    TIDE_TRY(tide_json_get_object(r, root, "process", &process));
+    tide_json_go_into(r, "process");
+    TIDE_TRY(tide_json_get_bytes(r, process, "program_bytes", &out->program_bytes));
+    TIDE_TRY(tide_json_get_bytes(r, process, "own_bytes", &out->own_bytes));
+    TIDE_TRY(tide_json_get_bytes(r, process, "constants_bytes", &out->constants_bytes));
+    TIDE_TRY(tide_json_get_bytes(r, process, "mapped_bytes", &out->mapped_bytes));
+    r->at[0] = '\0';
+    return TIDE_OK;
+}
+
 static tide_status read_head(tide_json_reader *r, const json_t *root, tide_lifetimes *lt) {
     const char *model = "";
     r->at[0] = '\0';
     if (tide_json_has(root, "model")) TIDE_TRY(tide_json_get_text(r, root, "model", &model));
     lt->model = tide_host_strdup(model);
     if (lt->model == NULL) return TIDE_NO_MEMORY(r->err, "to read %s", r->path);
+    TIDE_TRY(read_process(r, root, &lt->process));
     TIDE_TRY(read_names(r, root, "points", &lt->point_names, &lt->n_points));
     TIDE_TRY(read_names(r, root, "order", &lt->step_names, &lt->n_step_names));
     return read_names(r, root, "recomputed", &lt->recomputed, &lt->n_recomputed);

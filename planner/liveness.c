@@ -12,6 +12,7 @@
 #include "core/base/host_alloc.h"
 #include "core/ops/ops.h"
 #include "planner/plan.h"
+#include "planner/process_need.h"
 
 #define NO_STEP UINT32_MAX
 
@@ -300,6 +301,7 @@ tide_status tide_liveness(const tide_program *program, uint64_t align_bytes, tid
                   .n_steps = program->n_steps == 0 ? 1 : (int64_t)program->n_steps};
     const tide_status st = analyse(&a, err);
     if (st == TIDE_OK) {
+        a.out.process = tide_process_facts_of(program, &a.out);
         *out = a.out;
     } else {
         tide_lifetimes_deinit(&a.out);

@@ -8,7 +8,6 @@
 #include "planner/advice.h"
 #include "planner/passes.h"
 #include "planner/points.h"
-#include "planner/process_need.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -34,9 +33,8 @@ typedef struct tide_plan_extras {
     size_t n_refused;
     const tide_peaks *peaks;
     const tide_advice *advice;
-    const tide_process_need *process; ///< of a model: what the process takes that runs it
-    uint32_t kernel_threads;          ///< of the kernels whose scratch is in the plan; 0: there are none
-    const tide_point_need *points;    ///< what each profile point would take alone
+    uint32_t kernel_threads;       ///< of the kernels whose scratch is in the plan; 0: there are none
+    const tide_point_need *points; ///< what each profile point would take alone
     size_t n_points;
     bool no_times; ///< leave out what differs from run to run
 } tide_plan_extras;

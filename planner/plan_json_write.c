@@ -12,6 +12,7 @@
 #include "planner/plan.h"
 #include "planner/plan_json.h"
 #include "planner/planner.h"
+#include "planner/process_need.h"
 
 // ---- pools ----
 
@@ -229,7 +230,6 @@ static void add_extras(tide_json_out *j, const tide_lifetimes *lt, const tide_pl
     if (extras == NULL) return;
     if (extras->fits != NULL) tide_json_text(j, "fits", extras->fits);
     if (extras->kernel_threads > 0) tide_json_u64(j, "kernel_threads", extras->kernel_threads);
-    if (extras->process != NULL) tide_process_need_json(j, extras->process);
     if (extras->passes != NULL) add_passes(j, extras->passes);
     if (extras->n_refused > 0) add_refused(j, extras->refused, extras->n_refused);
     if (extras->peaks != NULL) add_peaks(j, extras->peaks, lt);
@@ -238,6 +238,16 @@ static void add_extras(tide_json_out *j, const tide_lifetimes *lt, const tide_pl
 }
 
 // ---- document ----
+
+/// What the process takes that runs the smallest of the plans.
+static void add_process(tide_json_out *j, const tide_memory_plan *const *plans, size_t n) {
+    const tide_memory_plan *least = plans[0];
+    for (size_t k = 1; k < n; k++)
+        if (plans[k]->bytes < least->bytes) least = plans[k];
+    if (!tide_process_is_known(&least->lifetimes)) return;
+    const tide_process_need need = tide_process_need_of(least, 1);
+    tide_process_need_json(j, &need);
+}
 
 static void add_document(tide_text *out, const tide_memory_plan *const *plans, size_t n,
                          const tide_plan_extras *extras) {
@@ -249,6 +259,7 @@ static void add_document(tide_text *out, const tide_memory_plan *const *plans, s
     tide_json_text(j, "model", lt->model != NULL ? lt->model : "");
     tide_json_i64(j, "n_steps", lt->n_steps);
     tide_json_u64(j, "align_bytes", plans[0]->align_bytes);
+    add_process(j, plans, n);
     add_extras(j, lt, extras);
     tide_json_open(j, "plans", '[');
     for (size_t k = 0; k < n; k++) add_plan(j, plans[k], extras != NULL && extras->no_times);

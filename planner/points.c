@@ -99,6 +99,7 @@ static tide_status copy_head(merger *m) {
     const tide_lifetimes *base = &m->tables[m->base];
     tide_lifetimes *out = &m->out;
     out->n_steps = base->n_steps;
+    out->process = base->process;
     TIDE_TRY(copy_name(m, base->model, &out->model));
     TIDE_TRY(copy_names(m, base->step_names, base->n_step_names, &out->step_names, &out->n_step_names));
     TIDE_TRY(copy_names(m, base->recomputed, base->n_recomputed, &out->recomputed, &out->n_recomputed));

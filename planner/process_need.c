@@ -15,18 +15,21 @@ enum { OWN_BYTES = 512 << 10, OWN_NODE_BYTES = 4 << 10 };
 static uint64_t sum(uint64_t a, uint64_t b) { return tide_add_u64(a, b, &a) ? a : UINT64_MAX; }
 static uint64_t times(uint64_t a, uint64_t n) { return tide_mul_u64(a, n, &a) ? a : UINT64_MAX; }
 
-static uint64_t run_with(const tide_process_need *need, uint64_t buffer_bytes) {
-    uint64_t all = sum(need->program_bytes, need->own_bytes);
-    all = sum(all, sum(need->weights_bytes, need->mapped_bytes));
-    all = sum(all, sum(need->inputs_bytes, need->outputs_bytes));
-    return sum(all, buffer_bytes);
+tide_process_facts tide_process_facts_of(const tide_program *program, const tide_lifetimes *lt) {
+    tide_process_facts facts = {.program_bytes = PROGRAM_BYTES,
+                                .own_bytes = sum(OWN_BYTES, times(program->n_nodes_before, OWN_NODE_BYTES)),
+                                .constants_bytes = program->graph->constants_peak_bytes};
+    for (size_t i = 0; i < lt->n; i++) {
+        const tide_lifetime *t = &lt->items[i];
+        if (t->role == TIDE_ROLE_WEIGHT && tide_program_is_mapped(program, t->value))
+            facts.mapped_bytes = sum(facts.mapped_bytes, tide_lifetime_aligned_bytes(t));
+    }
+    return facts;
 }
 
-static void add_tensor(tide_process_need *need, const tide_program *program, const tide_lifetime *t) {
+static void add_tensor(tide_process_need *need, const tide_lifetime *t) {
     const uint64_t bytes = tide_lifetime_aligned_bytes(t);
-    if (t->role == TIDE_ROLE_WEIGHT && tide_program_is_mapped(program, t->value))
-        need->mapped_bytes = sum(need->mapped_bytes, bytes);
-    else if (t->role == TIDE_ROLE_WEIGHT)
+    if (t->role == TIDE_ROLE_WEIGHT)
         need->weights_bytes = sum(need->weights_bytes, bytes);
     else if (t->role == TIDE_ROLE_INPUT)
         need->inputs_bytes = sum(need->inputs_bytes, bytes);
@@ -34,26 +37,37 @@ static void add_tensor(tide_process_need *need, const tide_program *program, con
         need->outputs_bytes = sum(need->outputs_bytes, bytes);
 }
 
-tide_process_need tide_process_need_of(const tide_program *program, const tide_memory_plan *plan, uint64_t n_contexts) {
-    tide_process_need need = {.program_bytes = PROGRAM_BYTES, .n_contexts = n_contexts};
-    need.own_bytes = sum(OWN_BYTES, times(program->n_nodes_before, OWN_NODE_BYTES));
-    for (size_t i = 0; i < plan->lifetimes.n; i++)
-        if (plan->lifetimes.items[i].persistent) add_tensor(&need, program, &plan->lifetimes.items[i]);
-    need.context_bytes = sum(need.outputs_bytes, plan->bytes);
-    need.outputs_bytes = times(need.outputs_bytes, n_contexts);
-    need.buffer_bytes = times(plan->bytes, n_contexts);
-    need.constants_bytes = program->graph->constants_peak_bytes;
-    if (need.constants_bytes < need.weights_bytes) need.constants_bytes = need.weights_bytes;
+tide_process_need tide_process_need_with(const tide_lifetimes *lt, uint64_t buffer_bytes, uint64_t n_contexts) {
+    const tide_process_facts *facts = &lt->process;
+    tide_process_need need = {.program_bytes = facts->program_bytes,
+                              .own_bytes = facts->own_bytes,
+                              .constants_bytes = facts->constants_bytes,
+                              .n_contexts = n_contexts};
     TIDE_ASSERT(n_contexts > 0);
-    need.load_bytes = sum(sum(need.program_bytes, need.own_bytes), need.constants_bytes);
-    need.run_bytes = run_with(&need, need.buffer_bytes);
+    for (size_t i = 0; i < lt->n; i++)
+        if (lt->items[i].persistent) add_tensor(&need, &lt->items[i]);
+    // A table whose weights were changed may have fewer of them than the file.
+    need.mapped_bytes = facts->mapped_bytes < need.weights_bytes ? facts->mapped_bytes : need.weights_bytes;
+    need.weights_bytes -= need.mapped_bytes;
+    need.context_bytes = sum(need.outputs_bytes, buffer_bytes);
+    need.outputs_bytes = times(need.outputs_bytes, n_contexts);
+    need.buffer_bytes = times(buffer_bytes, n_contexts);
+    if (need.constants_bytes < need.weights_bytes) need.constants_bytes = need.weights_bytes;
+    const uint64_t base_bytes = sum(need.program_bytes, need.own_bytes);
+    need.load_bytes = sum(base_bytes, need.constants_bytes);
+    need.run_bytes = sum(sum(base_bytes, sum(need.weights_bytes, need.mapped_bytes)),
+                         sum(sum(need.inputs_bytes, need.outputs_bytes), need.buffer_bytes));
     need.peak_bytes = need.load_bytes > need.run_bytes ? need.load_bytes : need.run_bytes;
     return need;
 }
 
-uint64_t tide_process_need_with(const tide_process_need *need, uint64_t buffer_bytes) {
-    const uint64_t run_bytes = run_with(need, times(buffer_bytes, need->n_contexts));
-    return need->load_bytes > run_bytes ? need->load_bytes : run_bytes;
+tide_process_need tide_process_need_of(const tide_memory_plan *plan, uint64_t n_contexts) {
+    return tide_process_need_with(&plan->lifetimes, plan->bytes, n_contexts);
+}
+
+uint64_t tide_need_bytes(const tide_lifetimes *lt, uint64_t buffer_bytes) {
+    const tide_process_need need = tide_process_need_with(lt, buffer_bytes, 1);
+    return tide_process_is_known(lt) ? need.peak_bytes : need.run_bytes;
 }
 
 // ---- in words ----
@@ -63,9 +77,7 @@ static void add_part(tide_text *out, const char *name, uint64_t bytes, const cha
     if (bytes > 0) tide_text_addf(out, "%s%s %s", before, name, tide_format_bytes(bytes, text, sizeof text));
 }
 
-void tide_process_need_print(const tide_process_need *need, tide_text *out) {
-    char peak[24], load[24], more[24];
-    tide_text_addf(out, "process: %s at its peak: ", tide_format_bytes(need->peak_bytes, peak, sizeof peak));
+void tide_process_need_parts(const tide_process_need *need, tide_text *out) {
     add_part(out, "program", need->program_bytes, "");
     add_part(out, "own", need->own_bytes, ", ");
     add_part(out, "weights", need->weights_bytes, ", ");
@@ -73,6 +85,12 @@ void tide_process_need_print(const tide_process_need *need, tide_text *out) {
     add_part(out, "inputs", need->inputs_bytes, ", ");
     add_part(out, "outputs", need->outputs_bytes, ", ");
     add_part(out, "buffer", need->buffer_bytes, ", ");
+}
+
+void tide_process_need_print(const tide_process_need *need, tide_text *out) {
+    char peak[24], load[24], more[24];
+    tide_text_addf(out, "process: %s at its peak: ", tide_format_bytes(need->peak_bytes, peak, sizeof peak));
+    tide_process_need_parts(need, out);
     tide_text_addf(out, "; %s while it is loaded; %s for one more context\n",
                    tide_format_bytes(need->load_bytes, load, sizeof load),
                    tide_format_bytes(need->context_bytes, more, sizeof more));

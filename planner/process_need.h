@@ -35,10 +35,19 @@ typedef struct tide_process_need {
     uint64_t context_bytes; ///< what one more context takes
 } tide_process_need;
 
-/// Of a model that runs by a plan of it, in `n_contexts` contexts. No memory is taken, O(tensors).
-tide_process_need tide_process_need_of(const tide_program *program, const tide_memory_plan *plan, uint64_t n_contexts);
-/// The peak if the plan's buffer had so many bytes in each context: a bound, or another plan.
-uint64_t tide_process_need_with(const tide_process_need *need, uint64_t buffer_bytes);
+/// What goes into the `process` of a program's table, which has all its tensors. O(tensors).
+tide_process_facts tide_process_facts_of(const tide_program *program, const tide_lifetimes *lt);
+/// Whether a table says it: it was made of a model.
+static inline bool tide_process_is_known(const tide_lifetimes *lt) { return lt->process.program_bytes > 0; }
+/// Of a plan whose table knows it, run in `n_contexts` contexts. No memory is taken, O(tensors).
+tide_process_need tide_process_need_of(const tide_memory_plan *plan, uint64_t n_contexts);
+/// The same of the table alone, its buffers as if they had so many bytes in each context: a bound, or another plan.
+tide_process_need tide_process_need_with(const tide_lifetimes *lt, uint64_t buffer_bytes, uint64_t n_contexts);
+/// What "will it fit" asks about a table whose buffers have so many bytes: the peak of the process where the table
+/// knows it, else buffers, weights, inputs and outputs.
+uint64_t tide_need_bytes(const tide_lifetimes *lt, uint64_t buffer_bytes);
+/// "program 17.00 MiB, own 532.00 KiB, …": the parts while it runs, those of 0 bytes left out.
+void tide_process_need_parts(const tide_process_need *need, tide_text *out);
 /// "process: 24.85 MiB: program 16.00 MiB, …": one line.
 void tide_process_need_print(const tide_process_need *need, tide_text *out);
 /// As the object "process", keys as the fields.

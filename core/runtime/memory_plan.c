@@ -166,7 +166,7 @@ static tide_status copy_items(const tide_lifetimes *lt, tide_lifetimes *out) {
 }
 
 tide_status tide_lifetimes_copy(const tide_lifetimes *lt, tide_lifetimes *out, tide_error *err) {
-    tide_lifetimes copy = {.n_steps = lt->n_steps};
+    tide_lifetimes copy = {.n_steps = lt->n_steps, .process = lt->process};
     tide_status st = copy_items(lt, &copy);
     if (st == TIDE_OK) st = copy_names(lt->step_names, lt->n_step_names, &copy.step_names, &copy.n_step_names);
     if (st == TIDE_OK) st = copy_names(lt->recomputed, lt->n_recomputed, &copy.recomputed, &copy.n_recomputed);

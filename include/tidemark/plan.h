@@ -99,6 +99,14 @@ typedef struct tide_lifetime {
 tide_lifetime tide_lifetime_make(const char *name, uint64_t size_bytes, uint64_t align_bytes, int64_t begin_step,
                                  int64_t end_step);
 
+/// What a process that runs the program takes beside the tensors of the table; all 0: not known, as of a bare list.
+typedef struct tide_process_facts {
+    uint64_t program_bytes;   ///< code of the program and its libraries, code of kernels, threads
+    uint64_t own_bytes;       ///< graph, program, plan: tidemark's own bookkeeping
+    uint64_t constants_bytes; ///< the most that constants take while the model is loaded
+    uint64_t mapped_bytes;    ///< of the weights: those that stay in their file
+} tide_process_facts;
+
 /// A table of them; all zero is an empty one. Read it as you like; only the functions below may change it, because all
 /// it points to is its own and freed by tidemark.
 typedef struct tide_lifetimes {
@@ -113,6 +121,7 @@ typedef struct tide_lifetimes {
     size_t n_recomputed;
     char **point_names; ///< [n_points]: sizes for which a dynamic model is planned ("batch=1", …)
     size_t n_points;    ///< 0: one size only. size_bytes of each item is the maximum over the points
+    tide_process_facts process;
 } tide_lifetimes;
 
 /**

@@ -88,6 +88,7 @@ typedef struct tide_trace_run {
     int64_t id;
     char model[256], source[256], mode[16], strategy[64], device[16];
     uint64_t begin_ns, end_ns; ///< on the clock of the events, CLOCK_MONOTONIC
+    uint64_t n_contexts;       ///< that ran at the same time; at least 1
     bool has_plan;
     uint64_t plan_bytes, plan_naive_bytes, plan_lower_bound_bytes; ///< meaningful with has_plan
 } tide_trace_run;

@@ -34,6 +34,7 @@ static bool take_run(const tide_trace *t, sqlite3_stmt *stmt, tide_trace_run *ru
     tide__trace_copy_text(run->strategy, sizeof run->strategy, tide__sql_text(stmt, 4));
     tide__trace_copy_text(run->device, sizeof run->device, tide__sql_text(stmt, 5));
     if (!tide__sql_u64(stmt, 6, &run->begin_ns) || !take_end(t, stmt, 7, run->begin_ns, &run->end_ns)) return false;
+    if (!tide__sql_u64(stmt, 12, &run->n_contexts) || run->n_contexts == 0) return false;
     run->has_plan = sqlite3_column_type(stmt, 8) != SQLITE_NULL;
     return !run->has_plan ||
            (tide__sql_u64(stmt, 9, &run->plan_bytes) && tide__sql_u64(stmt, 10, &run->plan_naive_bytes) &&
@@ -44,7 +45,7 @@ tide_status tide_trace_runs(tide_trace *t, tide_trace_run **out, size_t *n, tide
     sqlite3_stmt *stmt;
     TIDE_TRY(tide__sql_prepare(&t->sql,
                                "SELECT r.id, r.model, r.source, r.mode, r.strategy, r.device, r.begin_ns, r.end_ns, "
-                               "p.run_id, r.plan_bytes, r.plan_naive_bytes, r.plan_lower_bound_bytes "
+                               "p.run_id, r.plan_bytes, r.plan_naive_bytes, r.plan_lower_bound_bytes, r.contexts "
                                "FROM main.run r LEFT JOIN main.plan p ON p.run_id = r.id ORDER BY r.id",
                                &stmt, err));
     tide_trace_run *runs = NULL;

@@ -421,6 +421,38 @@ static tide_status read_parts(reader *r) {
     return read_rows(r, "SELECT step, name FROM plan_step WHERE run_id = ? ORDER BY step", take_step);
 }
 
+// What a process takes beside the tensors stands in `meta`: it is the model's, the same for all plans of the trace.
+
+enum { N_PROCESS_KEYS = 4 };
+static const char *const process_keys[N_PROCESS_KEYS] = {"process_program_bytes", "process_own_bytes",
+                                                         "process_constants_bytes", "process_mapped_bytes"};
+
+static void process_fields(tide_process_facts *facts, uint64_t *out[N_PROCESS_KEYS]) {
+    out[0] = &facts->program_bytes;
+    out[1] = &facts->own_bytes;
+    out[2] = &facts->constants_bytes;
+    out[3] = &facts->mapped_bytes;
+}
+
+/// Traces of programs that ran no model, and older ones, have none of it.
+static tide_status read_process(reader *r) {
+    uint64_t *fields[N_PROCESS_KEYS];
+    sqlite3_stmt *stmt;
+    process_fields(&r->p->lifetimes.process, fields);
+    TIDE_TRY(tide__sql_prepare(
+        r->s, "SELECT CAST(value AS INTEGER) FROM meta WHERE key = ? AND value NOT GLOB '*[^0-9]*'", &stmt, r->err));
+    tide_status st = TIDE_OK;
+    for (int k = 0; st == TIDE_OK && k < N_PROCESS_KEYS; k++) {
+        bool has_row;
+        tide__sql_bind_text(stmt, 1, process_keys[k]);
+        st = tide__sql_step(r->s, stmt, &has_row, r->err);
+        if (st == TIDE_OK && has_row && !tide__sql_u64(stmt, 0, fields[k])) st = bad_row(r, "meta", k);
+        sqlite3_reset(stmt);
+    }
+    sqlite3_finalize(stmt);
+    return st;
+}
+
 /// A plan that says it was verified must be: a runtime relies on that.
 static tide_status check_verified(const reader *r) {
     if (!r->p->verified) return TIDE_OK;
@@ -442,6 +474,7 @@ tide_status tide__plan_rows_read(const tide__sql *s, int64_t run_id, tide_memory
     if (r.p == NULL) return TIDE_NO_MEMORY(err, "for a plan");
     tide_status st = read_head(&r);
     if (st == TIDE_OK) st = read_parts(&r);
+    if (st == TIDE_OK) st = read_process(&r);
     if (st == TIDE_OK) st = check_verified(&r);
     tide_host_free(r.gaps);
     tide_host_free(r.sizes);
@@ -482,6 +515,26 @@ static tide_status write_head(const tide__sql *s, int64_t run_id, const tide_mem
     sqlite3_bind_int64(stmt, 16, (int64_t)p->n_pools);
     sqlite3_bind_int64(stmt, 17, (int64_t)p->n_buffers);
     const tide_status st = fits ? tide__sql_run(s, stmt, err) : too_large(s, "a size of the buffer", err);
+    sqlite3_finalize(stmt);
+    return st;
+}
+
+static tide_status write_process(const tide__sql *s, const tide_memory_plan *p, tide_error *err) {
+    tide_process_facts facts = p->lifetimes.process;
+    uint64_t *fields[N_PROCESS_KEYS];
+    sqlite3_stmt *stmt;
+    if (facts.program_bytes == 0) return TIDE_OK;
+    process_fields(&facts, fields);
+    TIDE_TRY(tide__sql_prepare(s, "INSERT OR REPLACE INTO meta(key, value) VALUES(?, ?)", &stmt, err));
+    tide_status st = TIDE_OK;
+    for (int k = 0; st == TIDE_OK && k < N_PROCESS_KEYS; k++) {
+        char value[24];
+        snprintf(value, sizeof value, "%" PRIu64, *fields[k]);
+        tide__sql_bind_text(stmt, 1, process_keys[k]);
+        tide__sql_bind_text(stmt, 2, value);
+        st = tide__sql_run(s, stmt, err);
+        sqlite3_reset(stmt);
+    }
     sqlite3_finalize(stmt);
     return st;
 }
@@ -671,6 +724,7 @@ tide_status tide__plan_rows_write(const tide__sql *s, int64_t run_id, const tide
         {"INSERT INTO plan_step VALUES(?, ?, ?)", lt->n_step_names, bind_step},
     };
     TIDE_TRY(write_head(s, run_id, plan, err));
+    TIDE_TRY(write_process(s, plan, err));
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
         TIDE_TRY(write_rows(s, tables[i].insert, run_id, plan, tables[i].n, tables[i].bind, err));
     TIDE_TRY(write_parts(s, run_id, plan, err));
