@@ -311,7 +311,7 @@ tide_status tide_sweep_largest(uint64_t lo, uint64_t hi, uint64_t budget_bytes, 
     }
     out->is_open = s.bad == 0;
     out->value = s.good;
-    out->total_bytes = s.good_bytes;
+    out->needs_bytes = s.good_bytes;
     out->next_value = s.bad;
     out->next_bytes = s.bad != 0 ? s.bad_bytes : 0;
     return TIDE_OK;
@@ -362,6 +362,8 @@ static tide_status check_point(reader *r, const tide_sweep *s, const tide_sweep_
     const bool adds_up = tide_add_u64(p->planned_bytes, p->weights_bytes, &sum) &&
                          tide_add_u64(sum, p->io_bytes, &sum) && tide_add_u64(sum, p->other_bytes, &sum) &&
                          sum == p->total_bytes;
+    if (p->process_bytes != 0 && p->process_bytes < p->total_bytes)
+        return BAD(r, "process_bytes", "'process_bytes' is less than total_bytes, which are a part of it");
     if (!adds_up) return BAD(r, "total_bytes", "'total_bytes' is not the sum of planned, weights, io and other bytes");
     if (p->proven && p->proved_bytes != p->planned_bytes) return BAD(r, "proven", "'proven' contradicts proved_bytes");
     return TIDE_OK;
@@ -377,6 +379,7 @@ static tide_status read_point(reader *r, const json_t *o, const tide_sweep *s, t
         {"align_bytes", true, &p->align_bytes},
         {"value", s->extent[0] != '\0', &p->value},
         {"total_bytes", known, &p->total_bytes},
+        {"process_bytes", known && !is_null(o, "process_bytes"), &p->process_bytes},
         {"planned_bytes", known, &p->planned_bytes},
         {"weights_bytes", known, &p->weights_bytes},
         {"io_bytes", known, &p->io_bytes},
@@ -402,11 +405,27 @@ static tide_status read_point(reader *r, const json_t *o, const tide_sweep *s, t
 
 static tide_status read_points(reader *r, const json_t *list, tide_sweep *out) {
     static const char *const keys[] = {
-        "model",        "sizes",       "strategy",      "align_bytes",
-        "value",        "total_bytes", "planned_bytes", "weights_bytes",
-        "io_bytes",     "other_bytes", "naive_bytes",   "lower_bound_bytes",
-        "proved_bytes", "proven",      "plan_time_ns",  "measured_peak_bytes",
-        "time_ns",      "error",       "rank",          NULL,
+        "model",
+        "sizes",
+        "strategy",
+        "align_bytes",
+        "value",
+        "total_bytes",
+        "process_bytes",
+        "planned_bytes",
+        "weights_bytes",
+        "io_bytes",
+        "other_bytes",
+        "naive_bytes",
+        "lower_bound_bytes",
+        "proved_bytes",
+        "proven",
+        "plan_time_ns",
+        "time_ns",
+        "error",
+        "rank",
+        "measured_peak_bytes",
+        NULL,
     };
     for (size_t i = 0; i < json_array_size(list); i++) {
         json_t *o;
@@ -452,8 +471,8 @@ static tide_status check_series(reader *r, const json_t *list, const tide_sweep 
 static tide_status check_answer(reader *r, const tide_sweep *s, const tide_sweep_answer *a) {
     if (a->series >= s->n_series) return BAD(r, "series", "'series' is %zu, there are %zu", a->series, s->n_series);
     if (a->none_fits && a->is_open) return BAD(r, "is_open", "'is_open' contradicts none_fits");
-    if (!a->none_fits && a->total_bytes > a->budget_bytes)
-        return BAD(r, "total_bytes", "'total_bytes' does not fit into budget_bytes");
+    if (!a->none_fits && a->needs_bytes > a->budget_bytes)
+        return BAD(r, "needs_bytes", "'needs_bytes' does not fit into budget_bytes");
     if (!a->is_open && a->next_bytes <= a->budget_bytes)
         return BAD(r, "next_bytes", "'next_bytes' fits into budget_bytes");
     return TIDE_OK;
@@ -467,16 +486,17 @@ static tide_status read_answer(reader *r, const json_t *o, tide_sweep_answer *a)
     TIDE_TRY(tide_json_get_bool(r, o, "none_fits", &a->none_fits));
     TIDE_TRY(tide_json_get_bool(r, o, "is_open", &a->is_open));
     TIDE_TRY(get_number_if(r, o, "value", !a->none_fits, &a->value));
-    TIDE_TRY(get_number_if(r, o, "total_bytes", !a->none_fits, &a->total_bytes));
+    TIDE_TRY(get_number_if(r, o, "needs_bytes", !a->none_fits, &a->needs_bytes));
     TIDE_TRY(get_number_if(r, o, "next_value", !a->is_open, &a->next_value));
     TIDE_TRY(get_number_if(r, o, "next_bytes", !a->is_open, &a->next_bytes));
     a->tried = !is_null(o, a->none_fits ? "next_ran" : "ran");
+    a->next_is_untried = a->tried && !a->is_open && is_null(o, "next_ran");
     TIDE_TRY(get_bool_if(r, o, "ran", a->tried && !a->none_fits, &a->ran));
-    return get_bool_if(r, o, "next_ran", a->tried && !a->is_open, &a->next_ran);
+    return get_bool_if(r, o, "next_ran", a->tried && !a->is_open && !a->next_is_untried, &a->next_ran);
 }
 
 static tide_status read_answers(reader *r, const json_t *list, tide_sweep *out) {
-    static const char *const keys[] = {"series",     "budget_bytes", "none_fits", "is_open",  "value", "total_bytes",
+    static const char *const keys[] = {"series",     "budget_bytes", "none_fits", "is_open",  "value", "needs_bytes",
                                        "next_value", "next_bytes",   "ran",       "next_ran", NULL};
     for (size_t i = 0; i < json_array_size(list); i++) {
         json_t *o;

@@ -22,6 +22,9 @@ typedef struct tide_sweep_point {
     uint64_t value;                                               ///< of the swept extent; 0 without one
     uint64_t planned_bytes, weights_bytes, io_bytes, other_bytes; ///< buffers; Persistent; Default; all other kinds
     uint64_t total_bytes;                                         ///< of the four
+    uint64_t process_bytes; ///< peak of the process that runs it: total_bytes, the program and its bookkeeping, or
+                            ///< what loading takes, where that is more; 0: FILE is no model
+    uint64_t base_bytes;    ///< of process_bytes: the program and its bookkeeping; in no file
     uint64_t naive_bytes, lower_bound_bytes, proved_bytes;
     bool proven;
     bool measured;                  ///< it was run too
@@ -30,6 +33,11 @@ typedef struct tide_sweep_point {
     char *error;                    ///< why there are no figures; NULL: there are; owned
     uint32_t rank;                  ///< the process that made it
 } tide_sweep_point;
+
+/// What "does it fit" asks about: the process of a model, else the total.
+static inline uint64_t tide_sweep_needs(const tide_sweep_point *p) {
+    return p->process_bytes > 0 ? p->process_bytes : p->total_bytes;
+}
 
 /// Points that differ in the value alone, by value.
 typedef struct tide_sweep_series {
@@ -45,10 +53,11 @@ typedef struct tide_sweep_answer {
     bool none_fits;                  ///< not even the smallest value
     bool is_open;                    ///< the largest value asked for fits: it may be more
     uint64_t value;                  ///< the largest that fits
-    uint64_t total_bytes;            ///< at it
+    uint64_t needs_bytes;            ///< at it: tide_sweep_needs
     uint64_t next_value, next_bytes; ///< the next larger one, which was planned too and does not fit; 0 with is_open
     bool tried;                      ///< it and the next one were run within the budget as a limit
     bool ran, next_ran;              ///< with `tried`: it went through; the next one ran out of memory, as it should
+    bool next_is_untried;            ///< with `tried`: not the next one: a limit on blocks says nothing about it
 } tide_sweep_answer;
 
 typedef struct tide_sweep {
@@ -78,10 +87,10 @@ tide_status tide_sweep_merge(tide_sweep *parts, size_t n, tide_sweep *out, tide_
 /// The point of a series with that value; NULL: there is none. O(log n).
 const tide_sweep_point *tide_sweep_at(const tide_sweep *s, size_t series, uint64_t value);
 
-/// Asked for the total bytes at one value, for the same one perhaps twice; TIDE_ERR_CANCELLED ends the search. Figures
+/// Asked for what one value needs, for the same one perhaps twice; TIDE_ERR_CANCELLED ends the search. Figures
 /// go into the sweep by the callee.
-typedef tide_status (*tide_sweep_ask)(void *ctx, uint64_t value, uint64_t *total_bytes, tide_error *err);
-/// The largest value of [lo, hi] whose total is within the budget, when totals grow with the value: doubling, then
+typedef tide_status (*tide_sweep_ask)(void *ctx, uint64_t value, uint64_t *needs_bytes, tide_error *err);
+/// The largest value of [lo, hi] that needs no more than the budget, when needs grow with the value: doubling, then
 /// halving the interval, then the neighbours: memory need not grow at each single step (rounding, another plan), so the
 /// next `n_beyond` values above the answer are asked too, and the answer moves when one of them fits. O(log(answer /
 /// lo) + n_beyond) questions. TIDE_ERR_INVALID for lo 0 or above hi; else what `ask` returns.

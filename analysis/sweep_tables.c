@@ -52,10 +52,12 @@ static const void *point_row(const tide_table *t, size_t i, void *room) {
     tide_sweep_point *p = room;
     *p = s->points[i];
     if (p->error != NULL) {
-        p->total_bytes = p->planned_bytes = p->weights_bytes = p->io_bytes = p->other_bytes = TIDE_UNKNOWN_BYTES;
+        p->process_bytes = p->total_bytes = p->planned_bytes = p->weights_bytes = p->io_bytes = p->other_bytes =
+            TIDE_UNKNOWN_BYTES;
         p->naive_bytes = p->lower_bound_bytes = p->proved_bytes = TIDE_UNKNOWN_BYTES;
         p->plan_time_ns = UINT64_MAX;
     }
+    if (p->process_bytes == 0) p->process_bytes = TIDE_UNKNOWN_BYTES;
     if (!p->measured) p->measured_peak_bytes = p->time_ns = UINT64_MAX;
     if (!is_swept(s)) p->value = UINT64_MAX;
     return p;
@@ -79,7 +81,7 @@ static const char *other_sizes(const tide_sweep *s, const tide_sweep_point *p) {
 
 static void point_sizes(const void *row, tide_cell *v) { tide_cell_text(v, other_sizes(v->table->data, row)); }
 
-enum { MODEL = 1, SIZES = 3, STRATEGY, ALIGN, SWEPT, MEASURED = 16, RUN_TIME = 18, ERROR };
+enum { MODEL = 1, SIZES = 3, STRATEGY, ALIGN, SWEPT, PROCESS = 8, MEASURED = 17, RUN_TIME = 19, ERROR };
 
 static const tide_column point_columns[] = {
     {"model", NULL, NAME, TIDE_AT(tide_sweep_point, model)},
@@ -90,6 +92,7 @@ static const tide_column point_columns[] = {
     [ALIGN] = {"align_bytes", "align", COUNT, TIDE_AT(tide_sweep_point, align_bytes)},
     [SWEPT] = {"value", "value", COUNT, TIDE_AT(tide_sweep_point, value)},
     {"total_bytes", "total", BYTES, TIDE_AT(tide_sweep_point, total_bytes)},
+    [PROCESS] = {"process_bytes", "process", BYTES, TIDE_AT(tide_sweep_point, process_bytes)},
     {"planned_bytes", "planned", BYTES, TIDE_AT(tide_sweep_point, planned_bytes)},
     {"weights_bytes", "weights", BYTES, TIDE_AT(tide_sweep_point, weights_bytes)},
     {"io_bytes", "inputs, outputs", BYTES, TIDE_AT(tide_sweep_point, io_bytes)},
@@ -108,7 +111,8 @@ _Static_assert(sizeof point_columns <= TIDE_SWEEP_MAX_COLUMNS * sizeof(tide_colu
 
 /// A model, a strategy or an alignment that is the same everywhere is said once elsewhere.
 static uint64_t hidden_columns(const tide_sweep *s) {
-    bool other_model = false, other_strategy = false, other_align = false, run = false, error = false, sizes = false;
+    bool other_model = false, other_strategy = false, other_align = false, run = false, error = false, sizes = false,
+         process = false;
     for (size_t i = 0; i < s->n; i++) {
         const tide_sweep_point *p = &s->points[i];
         other_model |= strcmp(p->model, s->points[0].model) != 0;
@@ -116,6 +120,7 @@ static uint64_t hidden_columns(const tide_sweep *s) {
         other_align |= p->align_bytes != s->points[0].align_bytes;
         run |= p->measured;
         error |= p->error != NULL;
+        process |= p->process_bytes != 0;
         sizes |= other_sizes(s, p)[0] != '\0';
     }
     const struct {
@@ -126,6 +131,7 @@ static uint64_t hidden_columns(const tide_sweep *s) {
                  {STRATEGY, other_strategy},
                  {ALIGN, other_align},
                  {SWEPT, is_swept(s)},
+                 {PROCESS, process},
                  {MEASURED, run},
                  {RUN_TIME, run},
                  {ERROR, error}};
@@ -161,7 +167,7 @@ static const tide_column series_columns[] = {
 static const void *answer_row(const tide_table *t, size_t i, void *room) {
     tide_sweep_answer *a = room;
     *a = ((const tide_sweep *)t->data)->answers[i];
-    if (a->none_fits) a->value = a->total_bytes = UINT64_MAX;
+    if (a->none_fits) a->value = a->needs_bytes = UINT64_MAX;
     if (a->is_open) a->next_value = a->next_bytes = UINT64_MAX;
     return a;
 }
@@ -171,7 +177,7 @@ static void answer_ran(const void *row, tide_cell *v) {
 }
 static void answer_next_ran(const void *row, tide_cell *v) {
     const tide_sweep_answer *a = row;
-    if (a->tried && !a->is_open) tide_cell_count(v, a->next_ran);
+    if (a->tried && !a->is_open && !a->next_is_untried) tide_cell_count(v, a->next_ran);
 }
 
 static const tide_column answer_columns[] = {
@@ -180,7 +186,7 @@ static const tide_column answer_columns[] = {
     {"none_fits", NULL, FLAG, TIDE_AT(tide_sweep_answer, none_fits)},
     {"is_open", NULL, FLAG, TIDE_AT(tide_sweep_answer, is_open)},
     {"value", NULL, COUNT, TIDE_AT(tide_sweep_answer, value)},
-    {"total_bytes", NULL, BYTES, TIDE_AT(tide_sweep_answer, total_bytes)},
+    {"needs_bytes", NULL, BYTES, TIDE_AT(tide_sweep_answer, needs_bytes)},
     {"next_value", NULL, COUNT, TIDE_AT(tide_sweep_answer, next_value)},
     {"next_bytes", NULL, BYTES, TIDE_AT(tide_sweep_answer, next_bytes)},
     {"ran", NULL, FLAG, .get = answer_ran},

@@ -22,8 +22,8 @@ static const char help[] =
     "  --shape NAME=DIMS   extents of a graph input that stay as they are; may be repeated\n"
     "  --strategy A,B      how to plan (default search; a wrong name lists them all)\n"
     "  --align A,B         alignments, powers of two (default 256)\n"
-    "  --fits SIZE         the largest value of the swept extent that fits (buffer, weights, inputs, outputs); may be "
-    "repeated.\n"
+    "  --fits SIZE         the largest value of the swept extent with which the process fits (program, weights,\n"
+    "                      inputs, outputs, buffer; of lists and plans the last four); may be repeated.\n"
     "                      A..B without a step is where to look then, and NAME alone means 1 and up\n"
     "  --run[=answers]     run each point too; those that answer --fits and their neighbours within the budget: the\n"
     "                      one goes through, the next runs out of memory. =answers: these alone\n"
@@ -306,7 +306,7 @@ static int verdict(const tide_sweep *s) {
     for (size_t i = 0; i < s->n; i++) failed += s->points[i].error != NULL;
     for (size_t i = 0; i < s->n_answers; i++) {
         const tide_sweep_answer *a = &s->answers[i];
-        wrong |= a->tried && ((!a->none_fits && !a->ran) || (!a->is_open && !a->next_ran));
+        wrong |= a->tried && ((!a->none_fits && !a->ran) || (!a->is_open && !a->next_ran && !a->next_is_untried));
     }
     if (failed > 0) fprintf(stderr, "error: %zu of %zu points have no figures\n", failed, s->n);
     return failed > 0 || wrong ? CLI_EXIT_CHECK_FAILED : CLI_EXIT_OK;

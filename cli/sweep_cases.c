@@ -20,6 +20,7 @@ static tide_gate_value share(double real) { return (tide_gate_value){.known = tr
 static void put_figures(const tide_sweep_point *p, tide_gate_case *c) {
     c->metrics[TIDE_GATE_PLANNED] = exact(p->planned_bytes);
     c->metrics[TIDE_GATE_TOTAL] = exact(p->total_bytes);
+    if (p->process_bytes > 0) c->metrics[TIDE_GATE_PROCESS] = exact(p->process_bytes);
     c->metrics[TIDE_GATE_NAIVE] = exact(p->naive_bytes);
     c->metrics[TIDE_GATE_LOWER_BOUND] = exact(p->lower_bound_bytes);
     c->metrics[TIDE_GATE_PLAN_TIME] = exact(p->plan_time_ns);

@@ -132,6 +132,13 @@ static tide_status fill(const tide_memory_plan *plan, tide_sweep_point *p, tide_
     p->io_bytes = beside_buffers(plan, TIDE_KIND_DEFAULT);
     p->other_bytes = other;
     p->total_bytes = total;
+    if (tide_process_is_known(&plan->lifetimes)) {
+        const tide_process_need need = tide_process_need_of(plan, 1);
+        p->process_bytes = need.peak_bytes;
+        p->base_bytes = need.program_bytes + need.own_bytes;
+        if (p->process_bytes > INT64_MAX)
+            return TIDE_FAIL(err, TIDE_ERR_OVERFLOW, "the process takes more than 2^63 bytes");
+    }
     p->naive_bytes = tide_memory_plan_original_bytes(plan);
     p->lower_bound_bytes = plan->lower_bound_bytes;
     p->proved_bytes = plan->proved_bytes;
@@ -254,25 +261,25 @@ static tide_status plan_value(search_state *a, uint64_t value, tide_error *err) 
 }
 
 /// Removes a point whose size is above 2^63: it does not fit, and a point cannot hold it.
-static tide_status drop_last(cli_sweep_task *t, uint64_t *total_bytes) {
+static tide_status drop_last(cli_sweep_task *t, uint64_t *needs_bytes) {
     cli__sweep_point_free(&t->points[--t->n_points]);
-    *total_bytes = INT64_MAX;
+    *needs_bytes = INT64_MAX;
     return TIDE_OK;
 }
 
-static tide_status plan_for_search(void *ctx, uint64_t value, uint64_t *total_bytes, tide_error *err) {
+static tide_status plan_for_search(void *ctx, uint64_t value, uint64_t *needs_bytes, tide_error *err) {
     search_state *a = ctx;
     const tide_sweep_point *p = planned_before(a->task, value);
     if (p == NULL) {
         TIDE_TRY(plan_value(a, value, err));
-        if (a->task->last == TIDE_ERR_OVERFLOW) return drop_last(a->task, total_bytes);
+        if (a->task->last == TIDE_ERR_OVERFLOW) return drop_last(a->task, needs_bytes);
         p = &a->task->points[a->task->n_points - 1];
     }
     if (p->error != NULL) {
         a->failed = true;
         return TIDE_ERR_CANCELLED;
     }
-    *total_bytes = p->total_bytes;
+    *needs_bytes = tide_sweep_needs(p);
     return TIDE_OK;
 }
 

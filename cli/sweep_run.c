@@ -7,6 +7,7 @@
 
 #include "cli/session.h"
 #include "cli/sweep.h"
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 
 /// The result of a run.
@@ -96,24 +97,34 @@ static void print_failure(const cli_sweep_job *job, const cli_sweep_task *task, 
     if (why != NULL) cli_print_error(why);
 }
 
-/// Runs the answer within its budget, which must succeed, and the next value, which must run out of memory.
-static tide_status run_neighbours(const cli_sweep_job *job, cli_sweep_task *task, cli_sweep_found *found,
-                                  tide_error *err) {
+/// Of a budget for the process: what is left for what the run allocates.
+static uint64_t left_for_blocks(const tide_sweep_point *p, uint64_t budget) {
+    TIDE_ASSERT(p->base_bytes < budget);
+    return budget - p->base_bytes;
+}
+
+static tide_status run_answer(const cli_sweep_job *job, cli_sweep_task *task, cli_sweep_found *found, tide_error *err) {
     tide_sweep_answer *a = &found->answer;
-    const char *model = job->models[task->model].path;
     outcome of;
-    a->tried = true;
-    if (!a->none_fits) {
-        print_progress(job, model, a->value);
-        TIDE_TRY(run_at(job, task, a->value, found->strategy, a->budget_bytes, &of, err));
-        a->ran = of.ran;
-        if (!of.ran) print_failure(job, task, a->value, a->budget_bytes, "should fit, but the run failed", &of.why);
-        tide_sweep_point *p = point_at(task, found->strategy, a->value);
-        if (of.ran && p != NULL) measure(p, &of);
-    }
-    if (a->is_open) return TIDE_OK;
-    print_progress(job, model, a->next_value);
-    TIDE_TRY(run_at(job, task, a->next_value, found->strategy, a->budget_bytes, &of, err));
+    tide_sweep_point *p = point_at(task, found->strategy, a->value);
+    print_progress(job, job->models[task->model].path, a->value);
+    TIDE_TRY(run_at(job, task, a->value, found->strategy, left_for_blocks(p, a->budget_bytes), &of, err));
+    a->ran = of.ran;
+    if (!of.ran) print_failure(job, task, a->value, a->budget_bytes, "should fit, but the run failed", &of.why);
+    if (of.ran) measure(p, &of);
+    return TIDE_OK;
+}
+
+static tide_status run_next(const cli_sweep_job *job, cli_sweep_task *task, cli_sweep_found *found, tide_error *err) {
+    tide_sweep_answer *a = &found->answer;
+    outcome of;
+    const tide_sweep_point *p = point_at(task, found->strategy, a->next_value);
+    // A limit on what is allocated says nothing about loading, and nothing where the program alone is too much.
+    a->next_is_untried =
+        p == NULL || p->base_bytes >= a->budget_bytes || p->total_bytes <= left_for_blocks(p, a->budget_bytes);
+    if (a->next_is_untried) return TIDE_OK;
+    print_progress(job, job->models[task->model].path, a->next_value);
+    TIDE_TRY(run_at(job, task, a->next_value, found->strategy, left_for_blocks(p, a->budget_bytes), &of, err));
     a->next_ran = of.out_of_memory;
     if (!of.out_of_memory)
         print_failure(job, task, a->next_value, a->budget_bytes,
@@ -122,11 +133,21 @@ static tide_status run_neighbours(const cli_sweep_job *job, cli_sweep_task *task
     return TIDE_OK;
 }
 
+/// Runs the answer within its budget, which must succeed, and the next value, which must run out of memory.
+static tide_status run_neighbours(const cli_sweep_job *job, cli_sweep_task *task, cli_sweep_found *found,
+                                  tide_error *err) {
+    found->answer.tried = true;
+    if (!found->answer.none_fits) TIDE_TRY(run_answer(job, task, found, err));
+    if (!found->answer.is_open) TIDE_TRY(run_next(job, task, found, err));
+    if (found->answer.none_fits && found->answer.next_is_untried) found->answer.tried = false;
+    return TIDE_OK;
+}
+
 /// Whether the point is run: with budgets only if it fits one of them.
 static bool is_wanted(const cli_sweep_options *o, const tide_sweep_point *p) {
     if (p->error != NULL || p->measured) return false;
     for (size_t b = 0; b < o->n_budgets; b++) {
-        if (p->total_bytes <= o->budgets[b]) return true;
+        if (tide_sweep_needs(p) <= o->budgets[b]) return true;
     }
     return o->n_budgets == 0;
 }

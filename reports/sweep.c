@@ -109,7 +109,8 @@ static void write_html(const tide_sweep *s, tide_text *out) {
     tide_sweep_points_of(s, &points);
     tide_table_html(&points.table, SIZE_MAX, &style, out);
     tide_text_add(out, "</div>\n</main>\n<footer>\n<p>1 KiB is 1024 B. Total: the planned buffers, weights, inputs and "
-                       "outputs together. Lower bound: no plan of these lifetimes has smaller buffers.</p>\n"
+                       "outputs together. Process: the program and its bookkeeping too, or what loading takes, where "
+                       "that is more. Lower bound: no plan of these lifetimes has smaller buffers.</p>\n"
                        "</footer>\n</body>\n</html>\n");
 }
 
@@ -179,7 +180,10 @@ static void add_runs(const tide_sweep_answer *a, tide_text *out) {
     tide_text_add(out, ". Run within the budget: ");
     if (!a->none_fits) tide_text_addf(out, "%" PRIu64 " %s", a->value, a->ran ? "went through" : "FAILED");
     if (!a->none_fits && !a->is_open) tide_text_add(out, ", ");
-    if (!a->is_open)
+    if (!a->is_open && a->next_is_untried)
+        tide_text_addf(out, "%" PRIu64 " was not run: what is too large of it is the program, or what loading takes",
+                       a->next_value);
+    else if (!a->is_open)
         tide_text_addf(out, "%" PRIu64 " %s", a->next_value,
                        a->next_ran ? "ran out of memory" : "did NOT run out of memory");
 }
@@ -194,11 +198,11 @@ void tide_sweep_sentence(const tide_sweep *s, const tide_sweep_answer *a, tide_t
         add_size(a->next_bytes, a->budget_bytes, out);
     } else if (a->is_open) {
         tide_text_addf(out, "%" PRIu64 ", the largest %s asked for, fits %s (", a->value, extent, budget);
-        add_size(a->total_bytes, a->budget_bytes, out);
+        add_size(a->needs_bytes, a->budget_bytes, out);
         tide_text_add(out, "); more may");
     } else {
         tide_text_addf(out, "the largest %s that fits %s is %" PRIu64 " (", extent, budget, a->value);
-        add_size(a->total_bytes, a->budget_bytes, out);
+        add_size(a->needs_bytes, a->budget_bytes, out);
         tide_text_addf(out, "); %" PRIu64 " needs ", a->next_value);
         add_size(a->next_bytes, a->budget_bytes, out);
     }

@@ -28,8 +28,14 @@ typedef struct tide__sweep_group {
 void tide__sweep_groups(const tide_sweep *s, void (*take)(void *ctx, const tide__sweep_group *g), void *ctx);
 /// Whether the budget is in the picture: one far above would leave nothing to see of the curves.
 bool tide__sweep_shows(const tide__sweep_group *g, uint64_t budget_bytes);
-/// The lower bound of the buffers and all bytes beside them, of a point with figures.
-uint64_t tide__sweep_bound(const tide_sweep_point *p);
+// How high a point with figures stands in a picture: where budgets are drawn, what is held against them.
+uint64_t tide__sweep_height(const tide_sweep *s, const tide_sweep_point *p);
+/// With the lower bound in place of the planned buffers.
+uint64_t tide__sweep_bound(const tide_sweep *s, const tide_sweep_point *p);
+/// With the measured peak in place of what was predicted of it.
+uint64_t tide__sweep_measured(const tide_sweep *s, const tide_sweep_point *p);
+/// What the pictures show: "total bytes", or "bytes of the process".
+const char *tide__sweep_what(const tide_sweep *s);
 /// 1, 2 or 5 times a power of ten: the least that divides `span` into no more than `n` steps.
 uint64_t tide__sweep_step(uint64_t span, unsigned n);
 /// The step of bytes: a power of two.

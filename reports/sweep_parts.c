@@ -53,8 +53,22 @@ void tide__sweep_label(const tide_sweep *s, size_t series, tide_text *out) {
 
 bool tide__sweep_shows(const tide__sweep_group *g, uint64_t budget_bytes) { return budget_bytes / 4 <= g->y_top; }
 
-uint64_t tide__sweep_bound(const tide_sweep_point *p) {
-    return p->total_bytes - p->planned_bytes + p->lower_bound_bytes; // a part of planned_bytes
+uint64_t tide__sweep_height(const tide_sweep *s, const tide_sweep_point *p) {
+    return s->n_answers > 0 ? tide_sweep_needs(p) : p->total_bytes;
+}
+
+uint64_t tide__sweep_bound(const tide_sweep *s, const tide_sweep_point *p) {
+    return tide__sweep_height(s, p) - p->planned_bytes + p->lower_bound_bytes; // a part of planned_bytes
+}
+
+uint64_t tide__sweep_measured(const tide_sweep *s, const tide_sweep_point *p) {
+    return tide__sweep_height(s, p) - p->total_bytes + p->measured_peak_bytes;
+}
+
+const char *tide__sweep_what(const tide_sweep *s) {
+    for (size_t i = 0; s->n_answers > 0 && i < s->n; i++)
+        if (s->points[i].process_bytes > 0) return "bytes of the process";
+    return "total bytes";
 }
 
 uint64_t tide__sweep_step(uint64_t span, unsigned n) {
@@ -80,8 +94,9 @@ static void widen(const tide_sweep *s, tide__sweep_group *g) {
             g->has_runs |= p->measured;
             if (p->error != NULL) continue;
             g->n_figures++;
-            g->y_top = p->total_bytes > g->y_top ? p->total_bytes : g->y_top;
-            if (p->measured && p->measured_peak_bytes > g->y_top) g->y_top = p->measured_peak_bytes;
+            const uint64_t height = tide__sweep_height(s, p), measured = p->measured ? tide__sweep_measured(s, p) : 0;
+            g->y_top = height > g->y_top ? height : g->y_top;
+            if (measured > g->y_top) g->y_top = measured;
         }
     }
     g->x_lo = least > largest / 4 && least < largest ? least : 0;

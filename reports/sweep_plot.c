@@ -38,7 +38,7 @@ static size_t height_of(const grid *d, double bytes) {
     return h < ROWS * 8 ? (size_t)(h + 0.5) : (size_t)ROWS * 8;
 }
 
-/// Total bytes of a series at a value between two of its points; below 0: outside of them.
+/// What a series takes at a value between two of its points; below 0: outside of them.
 static double between(const grid *d, const tide_sweep_series *series, double value) {
     const tide_sweep_point *before = NULL;
     for (size_t k = series->from; k < series->from + series->n; k++) {
@@ -47,7 +47,8 @@ static double between(const grid *d, const tide_sweep_series *series, double val
         if ((double)p->value >= value) {
             if (before == NULL) return -1;
             const double part = (value - (double)before->value) / (double)(p->value - before->value);
-            return (double)before->total_bytes + part * ((double)p->total_bytes - (double)before->total_bytes);
+            const double low = (double)tide__sweep_height(d->s, before);
+            return low + part * ((double)tide__sweep_height(d->s, p) - low);
         }
         before = p;
     }
@@ -84,7 +85,7 @@ static void draw_points(grid *d, const tide_sweep_series *series, char letter) {
     for (size_t k = series->from; k < series->from + series->n; k++) {
         const tide_sweep_point *p = &d->s->points[k];
         if (p->error != NULL) continue;
-        const size_t height = height_of(d, (double)p->total_bytes), c = column_of(d, p->value);
+        const size_t height = height_of(d, (double)tide__sweep_height(d->s, p)), c = column_of(d, p->value);
         if (letter != '\0') {
             unsigned char *cell = &d->cells[(height > 0 ? (height - 1) / 8 : 0) * d->n_columns + c];
             if (*cell == 0) *cell = (unsigned char)letter;
@@ -251,7 +252,7 @@ void tide__sweep_plot(const tide_sweep *s, const tide__sweep_group *g, const tid
     }
     draw_budgets(&d);
     tide_utf8_add_clean(out, tide_sweep_model_name(s, s->series[g->from].model));
-    tide_text_add(out, ": total bytes by ");
+    tide_text_addf(out, ": %s by ", tide__sweep_what(s));
     tide_utf8_add_clean(out, s->extent);
     tide_text_add(out, "\n");
     print_rows(&d, out);

@@ -101,19 +101,17 @@ static void add_marker(tide_text *out, size_t i, double x, double y, bool run) {
 
 /// A line through all points with figures, at the height that `of` gives.
 static void add_path(const chart *c, const tide_sweep_series *series, const char *class,
-                     uint64_t (*of)(const tide_sweep_point *p)) {
+                     uint64_t (*of)(const tide_sweep *s, const tide_sweep_point *p)) {
     bool begun = false;
     for (size_t k = series->from; k < series->from + series->n; k++) {
         const tide_sweep_point *p = &c->s->points[k];
         if (p->error != NULL) continue;
         if (!begun) tide_text_addf(c->out, "<path class=\"%s\" d=\"M", class);
-        tide_text_addf(c->out, "%s%.1f %.1f", begun ? "L" : "", x_of(c, p->value), y_of(c, of(p)));
+        tide_text_addf(c->out, "%s%.1f %.1f", begun ? "L" : "", x_of(c, p->value), y_of(c, of(c->s, p)));
         begun = true;
     }
     if (begun) tide_text_add(c->out, "\"/>\n");
 }
-
-static uint64_t total_of(const tide_sweep_point *p) { return p->total_bytes; }
 
 /// Series that differ in the strategy alone have one lower bound.
 static bool has_new_bound(const chart *c, size_t i) {
@@ -128,7 +126,7 @@ static bool has_new_bound(const chart *c, size_t i) {
 static bool same_points(const chart *c, const tide_sweep_series *a, const tide_sweep_series *b) {
     for (size_t k = 0; a->n == b->n && k < a->n; k++) {
         const tide_sweep_point *p = &c->s->points[a->from + k], *q = &c->s->points[b->from + k];
-        if (p->value != q->value || p->total_bytes != q->total_bytes) return false;
+        if (p->value != q->value || tide__sweep_height(c->s, p) != tide__sweep_height(c->s, q)) return false;
     }
     return a->n == b->n;
 }
@@ -145,14 +143,15 @@ static void add_series(const chart *c, size_t i) {
     const tide_sweep_series *series = &c->s->series[i];
     const size_t at = i - c->g->from;
     tide_text_addf(c->out, "<g class=\"q%d\">", (int)(at % N_COLOURS));
-    add_path(c, series, is_hidden(c, i) ? "line under" : "line", total_of);
+    add_path(c, series, is_hidden(c, i) ? "line under" : "line", tide__sweep_height);
     for (size_t k = series->from; k < series->from + series->n; k++) {
         const tide_sweep_point *p = &c->s->points[k];
         const double x = x_of(c, p->value);
         if (p->error != NULL)
             tide_text_addf(c->out, "<path class=\"miss\" d=\"M%.1f %dl8 8m0-8l-8 8\"/>", x - 4.0, BOTTOM - 4);
         else if (p->measured || series->n <= MAX_MARKED)
-            add_marker(c->out, at, x, y_of(c, p->measured ? p->measured_peak_bytes : p->total_bytes), p->measured);
+            add_marker(c->out, at, x, y_of(c, (p->measured ? tide__sweep_measured : tide__sweep_height)(c->s, p)),
+                       p->measured);
     }
     tide_text_add(c->out, "</g>\n");
 }
@@ -167,9 +166,9 @@ static bool is_taken(const chart *c, double from_x, double to_x, double y) {
         for (size_t k = series->from; k < series->from + series->n; k++) {
             const tide_sweep_point *p = &c->s->points[k];
             if (p->error != NULL) continue;
-            const double x = x_of(c, p->value), at = y_of(c, p->total_bytes);
+            const double x = x_of(c, p->value), at = y_of(c, tide__sweep_height(c->s, p));
             const double x0 = before != NULL ? x_of(c, before->value) : x;
-            const double at0 = before != NULL ? y_of(c, before->total_bytes) : at;
+            const double at0 = before != NULL ? y_of(c, tide__sweep_height(c->s, before)) : at;
             const double high = at < at0 ? at : at0, low = at < at0 ? at0 : at; // y grows downwards
             if (x >= from_x && x0 <= to_x && high <= y + 4 && low >= y - 22) return true;
             before = p;
@@ -210,7 +209,7 @@ static void add_answers(const chart *c) {
     for (size_t i = 0; i < c->s->n_answers; i++) {
         const tide_sweep_answer *a = &c->s->answers[i];
         if (!is_mine(c, a) || a->none_fits || a->value < c->g->x_lo) continue;
-        const double x = x_of(c, a->value), y = y_of(c, a->total_bytes);
+        const double x = x_of(c, a->value), y = y_of(c, a->needs_bytes);
         const bool at_edge = x > RIGHT - 70; // the number stands left then, clear of a line that rises to it
         double text_y = at_edge ? y + 36 : y + 20;
         if (x - last_x < 60 && last_x - x < 60 && text_y - last_y < 16 && last_y - text_y < 16) text_y = last_y + 16;
@@ -277,8 +276,8 @@ int tide__sweep_svg(const tide_sweep *s, const tide__sweep_group *g, int y, tide
     const int height = add_legend(&c);
     tide_text_add(out, "<svg class=\"plot sweep\"");
     if (y >= 0) tide_text_addf(out, " x=\"0\" y=\"%d\" width=\"%d\" height=\"%d\"", y, TIDE__SWEEP_SVG_WIDTH, height);
-    tide_text_addf(out, " viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"Total bytes of ", TIDE__SWEEP_SVG_WIDTH,
-                   height);
+    tide_text_addf(out, " viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%s of ", TIDE__SWEEP_SVG_WIDTH, height,
+                   tide__sweep_what(s));
     tide_html_add_cut(out, tide_sweep_model_name(s, s->series[g->from].model), 120);
     tide_text_add(out, " by ");
     tide_html_add_cut(out, s->extent, 60);

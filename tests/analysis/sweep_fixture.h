@@ -55,7 +55,7 @@ static inline tide_sweep sweep_small(void) {
     assert_tide_ok(tide_sweep_sort(&s, &err), &err);
     sweep_answer(&s, (tide_sweep_answer){.budget_bytes = 8 << 20,
                                          .value = 4,
-                                         .total_bytes = s.points[2].total_bytes,
+                                         .needs_bytes = s.points[2].total_bytes,
                                          .next_value = 8,
                                          .next_bytes = s.points[3].total_bytes});
     return s;

@@ -119,7 +119,7 @@ static tide_sweep everything(void) {
                                          .budget_bytes = 1 << 30,
                                          .is_open = true,
                                          .value = 8,
-                                         .total_bytes = 17,
+                                         .needs_bytes = 17,
                                          .tried = true,
                                          .ran = true});
     return s;
@@ -203,7 +203,9 @@ static void bad_documents(void **state) {
          "old.json: answers[0].none_fits"},
         {"\"is_open\": false", "\"is_open\": true", "'next_value' is an integer: want null",
          "old.json: answers[0].next_value"},
-        {"\"budget_bytes\": 8388608", "\"budget_bytes\": 1", "does not fit", "old.json: answers[0].total_bytes"},
+        {"\"process_bytes\": null", "\"process_bytes\": 5", "less than total_bytes",
+         "old.json: points[0].process_bytes"},
+        {"\"budget_bytes\": 8388608", "\"budget_bytes\": 1", "does not fit", "old.json: answers[0].needs_bytes"},
         {"\"budget_bytes\": 8388608", "\"budget_bytes\": 83886080", "fits", "old.json: answers[0].next_bytes"},
         {"\"sizes\": \"N=1\",", "\"sizes\": \"N=1\",\"sizes2\": 1,", "the unknown key 'sizes2'", "old.json: points[0]"},
     };

@@ -17,13 +17,13 @@ typedef struct table {
 
 static table t;
 
-static tide_status ask(void *ctx, uint64_t value, uint64_t *total_bytes, tide_error *err) {
+static tide_status ask(void *ctx, uint64_t value, uint64_t *needs_bytes, tide_error *err) {
     table *of = ctx;
     assert_in_range(value, 1, MAX_VALUE);
     of->asked[value]++;
     of->n_asked++;
     if (value == of->cancel_at) return TIDE_FAIL(err, TIDE_ERR_CANCELLED, "enough");
-    *total_bytes = of->totals[value];
+    *needs_bytes = of->totals[value];
     return TIDE_OK;
 }
 
@@ -50,8 +50,8 @@ static void check_said(const tide_sweep_answer *a, uint64_t lo, uint64_t hi, uin
         assert_true(t.totals[lo] > budget);
     } else {
         assert_true(t.asked[a->value] > 0);
-        assert_int_equal(a->total_bytes, t.totals[a->value]);
-        assert_true(a->total_bytes <= budget);
+        assert_int_equal(a->needs_bytes, t.totals[a->value]);
+        assert_true(a->needs_bytes <= budget);
         assert_int_equal(a->is_open, a->value == hi);
     }
     if (a->is_open) {
@@ -119,7 +119,7 @@ static void edges(void **state) {
     t.totals[105] = 1; // four above the answer, where halving does not come by
     assert_int_equal(largest(1, MAX_VALUE, 1010, 3).value, 101);
     a = largest(1, MAX_VALUE, 1010, 4);
-    assert_true(a.value == 105 && a.total_bytes == 1 && a.next_value == 106 && a.next_bytes == 1060);
+    assert_true(a.value == 105 && a.needs_bytes == 1 && a.next_value == 106 && a.next_bytes == 1060);
     t.totals[105] = 1050;
     tide_error err = TIDE_ERROR_INIT;
     assert_tide_status(tide_sweep_largest(0, 5, 1, 0, ask, &t, &a, &err), TIDE_ERR_INVALID);

@@ -52,7 +52,7 @@ class Page(Case):
     def sweep(self, **kw):
         """Two models, three strategies, two budgets, points that were run and one model that has no figures."""
         return self.page(SAMPLES / "dynamic_batch.json", self.model(), SAMPLES / "lenet5.json", "--batch", "1,64..512:64", "--strategy",
-                         "search,naive,greedy_color", "--fits", "600KiB", "--fits", "900KiB", "--run=answers", "-n", 1, code=1, **kw)
+                         "search,naive,greedy_color", "--fits", "18500KiB", "--fits", "18900KiB", "--run=answers", "-n", 1, code=1, **kw)
 
     def open(self, page):
         self.b.open(page)
@@ -114,7 +114,7 @@ class Page(Case):
     def test_hostile_names_do_nothing(self):
         name = "<img src=x onerror=document.title='pwned'>&\"'\u202e.json"
         extent = "</text><script>document.title='pwned'</script>"
-        page = self.page(self.model(name, extent=extent), "--batch", "1..4096", "--fits", "1MiB")
+        page = self.page(self.model(name, extent=extent), "--batch", "1..4096", "--fits", "20MiB")
         self.open(page)
         self.assertNotEqual(self.b.js("return document.title"), "pwned")
         self.assertEqual(self.b.js("return document.images.length + document.scripts.length"), 0)

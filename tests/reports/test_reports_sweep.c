@@ -35,17 +35,17 @@ static void sentences(void **state) {
          "FAILED, 8 did NOT run out of memory");
     a = (tide_sweep_answer){.budget_bytes = 1 << 20, .none_fits = true, .next_value = 1, .next_bytes = 5 << 20};
     says(&s, &a, "a.onnx: no N of those asked for fits 1 MiB; 1 needs 5.00 MiB");
-    a = (tide_sweep_answer){.budget_bytes = 8ULL << 30, .is_open = true, .value = 8, .total_bytes = 5 << 20};
+    a = (tide_sweep_answer){.budget_bytes = 8ULL << 30, .is_open = true, .value = 8, .needs_bytes = 5 << 20};
     says(&s, &a, "a.onnx: 8, the largest N asked for, fits 8 GiB (5.00 MiB); more may");
     // What looks like the budget when rounded.
     a = (tide_sweep_answer){.budget_bytes = 8ULL << 30,
                             .value = 4,
-                            .total_bytes = (8ULL << 30) - 4096,
+                            .needs_bytes = (8ULL << 30) - 4096,
                             .next_value = 5,
                             .next_bytes = (8ULL << 30) + 1};
     says(&s, &a,
          "a.onnx: the largest N that fits 8 GiB is 4 (8.00 GiB, 4 KiB to spare); 5 needs 8.00 GiB, 1 B too much");
-    a.total_bytes = 8ULL << 30;
+    a.needs_bytes = 8ULL << 30;
     says(&s, &a, "a.onnx: the largest N that fits 8 GiB is 4 (8.00 GiB); 5 needs 8.00 GiB, 1 B too much");
     tide_sweep_deinit(&s);
 }
@@ -94,11 +94,13 @@ static void the_same_in_every_format(void **state) {
         tide_text_deinit(&again);
     }
     tide_text csv = written(&s, TIDE_REPORT_CSV, NULL);
-    assert_text_has(csv.data, "model,sizes,strategy,align_bytes,value,total_bytes,planned_bytes,weights_bytes,io_bytes,"
-                              "other_bytes,naive_bytes,lower_bound_bytes,proved_bytes,proven,measured_peak_bytes,"
-                              "plan_time_ns,time_ns,error,rank\r\n");
+    assert_text_has(
+        csv.data,
+        "model,sizes,strategy,align_bytes,value,total_bytes,process_bytes,planned_bytes,weights_bytes,io_bytes,"
+        "other_bytes,naive_bytes,lower_bound_bytes,proved_bytes,proven,measured_peak_bytes,"
+        "plan_time_ns,time_ns,error,rank\r\n");
     assert_text_has(csv.data,
-                    "nets/a.onnx,N=4,search,256,4,7344128,4194304,3145728,4096,0,8388608,2097152,4194304,1,,1004,,,0"
+                    "nets/a.onnx,N=4,search,256,4,7344128,,4194304,3145728,4096,0,8388608,2097152,4194304,1,,1004,,,0"
                     "\r\n");
     assert_int_equal(count(csv.data, "\r\n"), 5);
     tide_text svg = written(&s, TIDE_REPORT_SVG, NULL), html = written(&s, TIDE_REPORT_HTML, NULL);
@@ -184,7 +186,7 @@ static tide_sweep hostile(void) {
         sweep_answer(&s, (tide_sweep_answer){.series = i,
                                              .budget_bytes = 5 << 20,
                                              .value = 1,
-                                             .total_bytes = 4 << 20,
+                                             .needs_bytes = 4 << 20,
                                              .next_value = 2,
                                              .next_bytes = 9 << 20});
     return s;
