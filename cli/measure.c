@@ -179,6 +179,14 @@ static void put_full_plan(job *j) {
     c->metrics[TIDE_GATE_SCRATCH] = cli__measured(scratch);
 }
 
+/// What the process takes with all contexts of the run.
+static void put_process(job *j) {
+    const tide_memory_plan *plan = j->plans.plans[0];
+    const uint64_t contexts = j->settings->run ? cli_measure_contexts(j->settings) : 1;
+    if (!tide_process_is_known(&plan->lifetimes)) return;
+    j->c->metrics[TIDE_GATE_PROCESS] = cli__measured(tide_process_need_of(plan, contexts).peak_bytes);
+}
+
 static tide_status put_plan(job *j) {
     const tide_program *p = j->plans.program;
     const tide_memory_plan *plan = j->plans.plans[0];
@@ -297,9 +305,10 @@ static tide_status plan_model(job *j) {
     const bool apart = is_model && j->settings->scratch_apart;
     if (apart) TIDE_TRY(plan_apart(j));
     TIDE_TRY(cli_plans_make(j->in, &j->planning, &j->plans, j->err));
-    if (!apart) return put_plan(j);
-    put_full_plan(j);
-    return TIDE_OK;
+    if (apart) put_full_plan(j);
+    const tide_status st = apart ? TIDE_OK : put_plan(j);
+    put_process(j);
+    return st;
 }
 
 static tide_status run_model(job *j) {

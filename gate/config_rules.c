@@ -375,22 +375,30 @@ static tide_status add_named(const tide__gate_reader *r, const tide_gate_node *n
     return kind < 0 ? add_kinds(r, n, m, layer) : TIDE_OK;
 }
 
-/// max_bytes is the budget of total_bytes; the rules may set other limits of it.
-static tide_status add_max_bytes(const tide__gate_reader *r, const tide_gate_node *n, tide__gate_layer *layer) {
-    const tide_gate_metric_def *def = tide_gate_metric_get(TIDE_GATE_TOTAL);
+static tide_status add_budget_of(const tide__gate_reader *r, const tide_gate_node *n, tide_gate_metric m,
+                                 tide__gate_layer *layer) {
+    const tide_gate_metric_def *def = tide_gate_metric_get(m);
     tide__gate_rule *rule = NULL;
     for (size_t i = 0; i < layer->n; i++) {
-        if (layer->rules[i].metric == TIDE_GATE_TOTAL) rule = &layer->rules[i];
+        if (layer->rules[i].metric == m) rule = &layer->rules[i];
     }
     const bool is_there = rule != NULL && (rule->is_word || rule->fields[TIDE__GATE_BUDGET].is_set);
     if (is_there)
         return tide__gate_contradiction(r, n, rule->is_word ? rule->node : rule->fields[TIDE__GATE_BUDGET].node,
-                                        "'max_bytes' is the budget of total_bytes, whose rule says otherwise");
+                                        "'max_bytes' is the budget of process_bytes and of total_bytes, and a rule of "
+                                        "one of them says otherwise");
     if (rule != NULL) return read_field(r, n, def, TIDE__GATE_BUDGET, rule);
-    tide__gate_rule own = {.metric = TIDE_GATE_TOTAL, .kind = -1, .node = n};
+    tide__gate_rule own = {.metric = m, .kind = -1, .node = n};
     TIDE_TRY(tide__gate_keep_place(r, n, &own.place));
     TIDE_TRY(read_field(r, n, def, TIDE__GATE_BUDGET, &own));
     return append(r, layer, &own);
+}
+
+/// max_bytes is what there is for the process of a model, and for the tensors of what is none; the rules may set other
+/// limits of them.
+static tide_status add_max_bytes(const tide__gate_reader *r, const tide_gate_node *n, tide__gate_layer *layer) {
+    TIDE_TRY(add_budget_of(r, n, TIDE_GATE_TOTAL, layer));
+    return add_budget_of(r, n, TIDE_GATE_PROCESS, layer);
 }
 
 tide_status tide__gate_layer_read(const tide__gate_reader *r, const tide_gate_node *rules,

@@ -96,7 +96,8 @@ static bool drop_limits_of_machine(const tide_gate_case *a, const tide_gate_case
                                    tide_gate_rule *rule) {
     if (rule->off || !tide_gate_metric_is_of_machine(m, kind) || !tide_gate_case_has_machine(b)) return false;
     const bool elsewhere = a != NULL && !tide_gate_case_same_machine(a, b);
-    if (elsewhere) rule->has_max = rule->has_warn_max = false;
+    // Whether the process fits is asked of this machine.
+    if (elsewhere && m != TIDE_GATE_PROCESS) rule->has_max = rule->has_warn_max = false;
     if (!elsewhere && !rule->is_default) return false;
     rule->warn = rule->fail = rule->gain_warn = rule->gain_fail = (tide_gate_limit){0};
     return elsewhere;
@@ -118,6 +119,8 @@ static bool judge_figure(const judge_context *g, const tide_gate_case *a, const 
     if (a != NULL && has_no_row(a, m, kind, before, now)) return false;
     tide_gate_config_rule(g->config, key, m, kind, &rule);
     const bool elsewhere = drop_limits_of_machine(a, b, m, kind, &rule);
+    // What is no model has no process: a budget for models says nothing about it.
+    if (m == TIDE_GATE_PROCESS && !now.known && !before.known) return false;
     const bool missing = is_missing(g, a, &rule, m, before, now) && !has_no_row(b, m, kind, now, before);
     const bool has_row = tide__judge_row(&rule, m, kind, a != NULL, before, now, row);
     if (!has_row && !missing) return false;

@@ -14,6 +14,7 @@
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "planner/planner.h"
+#include "planner/process_need.h"
 
 // ---- the peak ----
 
@@ -159,6 +160,8 @@ static tide_status add_figures(const tide_memory_plan *plan, tide_gate_case *out
         out->kinds[TIDE_GATE_PREDICTED][k] = exact(bytes);
     }
     out->metrics[TIDE_GATE_TOTAL] = exact(total);
+    if (tide_process_is_known(&plan->lifetimes))
+        out->metrics[TIDE_GATE_PROCESS] = exact(tide_process_need_of(plan, 1).peak_bytes);
     out->metrics[TIDE_GATE_PLANNED] = exact(plan->bytes);
     out->metrics[TIDE_GATE_LOWER_BOUND] = exact(plan->lower_bound_bytes);
     out->metrics[TIDE_GATE_NAIVE] = exact(tide_memory_plan_original_bytes(plan));

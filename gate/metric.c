@@ -36,6 +36,7 @@ const tide_gate_metric_def *tide_gate_metric_get(tide_gate_metric m) {
 
 bool tide_gate_metric_is_of_machine(tide_gate_metric m, int kind) {
     switch (m) {
+    case TIDE_GATE_PROCESS:
     case TIDE_GATE_FULL_PLANNED:
     case TIDE_GATE_FULL_TOTAL:
     case TIDE_GATE_FULL_BOUND:

@@ -22,6 +22,9 @@ const char *tide_gate_level_name(tide_gate_level level);
 #define TIDE_GATE_METRIC_MAP(XX)                                                                                       \
     XX(PLANNED, "planned_bytes", BYTES, LESS, FAIL, false, false, "the planned buffers, without kernels' scratch")     \
     XX(TOTAL, "total_bytes", BYTES, LESS, FAIL, false, false, "these buffers, weights, inputs and outputs together")   \
+    XX(PROCESS, "process_bytes", BYTES, LESS, REPORT, false, false,                                                    \
+       "what the process takes that runs the model: program, weights, inputs, outputs, buffers, scratch; or what "     \
+       "loading takes")                                                                                                \
     XX(PREDICTED, "predicted_bytes", BYTES, LESS, FAIL, true, false, "what a run will hold at its peak, by the plan")  \
     XX(LOWER_BOUND, "lower_bound_bytes", BYTES, LESS, REPORT, false, false,                                            \
        "what no plan of these lifetimes goes "                                                                         \

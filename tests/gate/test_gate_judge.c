@@ -147,6 +147,34 @@ static void figures_that_depend_on_the_machine(void **state) {
     }
 }
 
+/// Whether the process fits is asked of the machine that asks, whatever the baseline's was; what has no process, a list
+/// or a trace, is not over a budget of it.
+static void budget_of_the_process(void **state) {
+    (void)state;
+    tide_gate_config *config = config_of("[rules]\nprocess_bytes = { max = 100 }\n");
+    for (int over = 0; over < 2; over++) {
+        tide_gate_cases was = {0}, is = {0};
+        tide_gate_case before = run_on("avx2", 5), now = run_on("sse41", 5);
+        know(&before, TIDE_GATE_PROCESS, 100);
+        know(&now, TIDE_GATE_PROCESS, 100 + (uint64_t)over);
+        add_case(&was, before);
+        add_case(&is, now);
+        add_case(&was, simple("list", 500));
+        add_case(&is, simple("list", 500));
+        tide_gate_baseline b = baseline_of(&was);
+        tide_gate_result r = judge(config, &b, &is);
+        const tide_gate_row *row = row_of(of(&r, "c"), TIDE_GATE_PROCESS);
+        assert_int_equal(row->verdict, over ? TIDE_GATE_FAIL_VERDICT : TIDE_GATE_PASS_VERDICT);
+        assert_int_equal(row->over_budget, over);
+        assert_case(&r, "list", TIDE_GATE_CASE_UNCHANGED, TIDE_GATE_PASS_VERDICT, NULL);
+        tide_gate_result_deinit(&r);
+        tide_gate_baseline_deinit(&b);
+        tide_gate_cases_deinit(&was);
+        tide_gate_cases_deinit(&is);
+    }
+    tide_gate_config_destroy(config);
+}
+
 static void states_of_cases(void **state) {
     (void)state;
     tide_gate_config *config = config_of("");
@@ -452,6 +480,7 @@ int main(void) {
         tide_unit_test(a_kind_that_is_new),
         tide_unit_test(what_is_not_run_any_more),
         tide_unit_test(budgets_alone),
+        tide_unit_test(budget_of_the_process),
         tide_unit_test(nothing_in_common),
         tide_unit_test(nothing_to_compare_with),
         tide_unit_test(levels_of_added_and_removed),
