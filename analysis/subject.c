@@ -217,6 +217,7 @@ static tide_status plan_facts(tide_subject *s, tide_error *err) {
     f->model = text_or_none(lt->model);
     f->mode = "plan";
     f->strategy = text_or_none(s->plan->strategy);
+    f->n_contexts = 1;
     f->n_items = lt->n;
     take_plan(f, s->plan);
     TIDE_TRY(make_title(s, err));
@@ -323,6 +324,7 @@ static tide_status trace_facts(tide_subject *s, int64_t run_id, tide_error *err)
     f->model = s->run.run.model;
     f->mode = s->run.run.mode;
     f->strategy = s->run.run.strategy;
+    f->n_contexts = s->run.run.n_contexts > 0 ? s->run.run.n_contexts : 1;
     take_plan(f, s->run.plan);
     TIDE_TRY(make_title(s, err));
     TIDE_TRY(take_numbers(s, err));

@@ -35,6 +35,7 @@ typedef struct tide_subject_facts {
     const char *path;   ///< "" when it came from no file
     const char *title;  ///< "mnist-8: planned, greedy_by_size"
     const char *model, *mode, *strategy;
+    uint64_t n_contexts; ///< of a run: that ran at the same time; else 1
     int64_t run_id;      ///< of a trace: 0 the whole
     bool is_recording;   ///< it is being written: tide_subject_refresh
     uint64_t n_items;    ///< tensors or blocks, loaded or not

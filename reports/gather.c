@@ -112,13 +112,19 @@ static tide_status gather_steps(tide_report_side *s, tide_error *err) {
 
 // ---- all ----
 
+/// Whether a plan says what the process takes: of a model, or of a trace whose run went by it.
+static bool knows_process(const tide_report_side *s) {
+    const tide_subject_facts *f = s->facts;
+    return f->plan != NULL && tide_process_is_known(&f->plan->lifetimes) &&
+           (!f->is_trace || strcmp(f->mode, "planned") == 0);
+}
+
 static uint64_t needs(const tide_report_side *s) {
     const tide_subject_facts *f = s->facts;
+    if (s->knows_process) return s->process.peak_bytes;
     if (s->knows_reserved && s->reserved_bytes > f->peak_bytes) return s->reserved_bytes;
     if (f->is_trace || f->plan == NULL) return f->peak_bytes;
-    uint64_t total = 0;
-    for (int k = 0; k < TIDE_N_KINDS; k++) total += tide_memory_plan_predicted(f->plan, (tide_memory_kind)k);
-    return total;
+    return tide_need_bytes(&f->plan->lifetimes, f->plan->bytes);
 }
 
 /// What a trace knows of reserved bytes: where no allocator records its segments, they are what the blocks hold.
@@ -150,6 +156,8 @@ static tide_status gather_side(tide_subject *subject, tide_report_side *s, tide_
         TIDE_TRY(
             tide_pools_over(subject, s->facts->begin, s->facts->end, TIDE_REPORT_POOL_COLUMNS, NULL, &s->history, err));
     TIDE_TRY(tide_report_find_rooms(s, err));
+    s->knows_process = knows_process(s);
+    if (s->knows_process) s->process = tide_process_need_of(s->facts->plan, s->facts->n_contexts);
     s->needs_bytes = needs(s);
     if (s->facts->is_trace) TIDE_TRY(tide_leaks_find(subject, &s->leaks, err));
     tide_error why = TIDE_ERROR_INIT;

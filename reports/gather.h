@@ -7,6 +7,7 @@
 #include "analysis/compare.h"
 #include "analysis/pools.h"
 #include "analysis/space.h"
+#include "planner/process_need.h"
 #include "reports/reports.h"
 
 #ifdef __cplusplus
@@ -92,10 +93,13 @@ typedef struct tide_report_side {
     size_t n_rooms;
     tide_report_buffer *buffers; ///< [n_buffers]
     size_t n_buffers;
-    bool knows_reserved;     ///< of a trace: what was taken from the system was recorded
-    uint64_t reserved_bytes; ///< with knows_reserved: its peak
-    tide_moment reserved_at; ///< and where that is
-    uint64_t needs_bytes;    ///< to run: buffers and what persists (plan), the peak, reserved if known (trace)
+    bool knows_reserved;       ///< of a trace: what was taken from the system was recorded
+    uint64_t reserved_bytes;   ///< with knows_reserved: its peak
+    tide_moment reserved_at;   ///< and where that is
+    bool knows_process;        ///< of a plan that is a model's, or of a run by one
+    tide_process_need process; ///< with knows_process: with all contexts of the run
+    uint64_t needs_bytes; ///< to run: the process; else buffers and what persists (plan), the peak, reserved if known
+                          ///< (trace)
 } tide_report_side;
 
 typedef struct tide_report {

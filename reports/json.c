@@ -452,6 +452,7 @@ static void facts_part(tide_json_out *j, const tide_report *r, const tide_report
     plan_part(j, f);
     levels_part(j, f);
     fit_part(j, r, s);
+    if (s->knows_process) tide_process_need_json(j, &s->process);
     tide_json_bytes(j, "needs_bytes", s->needs_bytes);
     tide_json_u64_if(j, "lost_events", f->is_trace, f->n_lost);
     tide_json_text_or_null(j, "trouble", f->trouble);

@@ -26,7 +26,9 @@ static void fit_fact(const tide_report *r, const tide_report_side *s, take_fact 
     snprintf(value, sizeof value, "%s", fits ? "yes" : "no");
     snprintf(note, sizeof note, "%s %s of %s%s", tide_format_bytes(rest, a, sizeof a),
              fits ? "are left" : "too much for a limit", tide_format_bytes(r->opt.capacity_bytes, b, sizeof b),
-             s->knows_reserved && s->reserved_bytes >= s->facts->peak_bytes ? ", by what is reserved" : "");
+             s->knows_process                                                 ? ", the process that runs it"
+             : s->knows_reserved && s->reserved_bytes >= s->facts->peak_bytes ? ", by what is reserved"
+                                                                              : "");
     take(ctx, "Will it fit", value, note);
 }
 
@@ -41,6 +43,15 @@ static void reserved_fact(const tide_report_side *s, take_fact take, void *ctx) 
     else
         snprintf(note, sizeof note, "taken from the system, at %s", when);
     take(ctx, "Peak reserved", tide_format_bytes(s->reserved_bytes, value, sizeof value), note);
+}
+
+static void process_fact(const tide_report_side *s, take_fact take, void *ctx) {
+    char value[64];
+    tide_text parts = {0};
+    if (!s->knows_process) return;
+    tide_process_need_parts(&s->process, &parts);
+    take(ctx, "Process", tide_format_bytes(s->process.peak_bytes, value, sizeof value), tide_text_str(&parts));
+    tide_text_deinit(&parts);
 }
 
 static void plan_facts(const tide_report_side *s, take_fact take, void *ctx) {
@@ -86,7 +97,8 @@ void tide_report_facts(const tide_report *r, const tide_report_side *s, take_fac
     snprintf(note, sizeof note, "live, at %s%s%.60s%s", tide_report_format_time(f, f->peak.t, true, when, sizeof when),
              step[0] != '\0' ? " (" : "", step, step[0] != '\0' ? ")" : "");
     take(ctx, "Peak", tide_format_bytes(f->peak_bytes, value, sizeof value), note);
-    if (!f->is_trace && s->needs_bytes != f->plan_bytes)
+    process_fact(s, take, ctx);
+    if (!s->knows_process && !f->is_trace && s->needs_bytes != f->plan_bytes)
         take(ctx, "Needs", tide_format_bytes(s->needs_bytes, value, sizeof value),
              "buffers, weights, inputs and outputs");
     plan_facts(s, take, ctx);

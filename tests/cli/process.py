@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What a process takes that runs a model: predicted by plan, and asked of the kernel for a real run. Both while the model
 is loaded and in all, with weights mapped and copied. TIDE_TABLE=1 prints the table of docs/benchmarks.md."""
+import json
 import os
 
 import tidemark
@@ -26,7 +27,7 @@ class Process(Case):
         if p.returncode == 3:
             return None
         self.assertEqual(p.returncode, 0, p.stderr)
-        doc = tidemark.json.loads(p.stdout)
+        doc = json.loads(p.stdout)
         process = doc["process"]
         if "--input-dir" not in options:
             plan = self.json("plan", "--weights", weights, *options, path)["process"]
@@ -79,6 +80,56 @@ class Process(Case):
         for part in ("program ", "own ", "weights ", "inputs ", "outputs ", "buffer "):
             self.assertIn(part, said)
         self.assertIn("the program, weights, inputs and outputs", said)
+
+    def fits(self, path, budget, extent=()):
+        """What each command answers that is asked whether the process fits: name -> yes or no."""
+        said = {}
+        for name, asked in (("plan", path), ("plan of a plan", self.dir / "p.json")):
+            more = extent if asked == path else ()
+            doc = self.json("plan", asked, *more, "--budget", budget, code=(0, 6))
+            said[name] = doc["fits"] == "yes"
+        (self.dir / "tidemark.toml").write_text(
+            f'version = 1\nbaseline = false\n[defaults]\nrun = false\n[[model]]\npath = "{path}"\nmax_bytes = {budget}\n' +
+            ('shapes = { x = "8x64" }\n' if extent else ""))
+        said["check"] = self.ok("check", cwd=self.dir, code=(0, 1)).returncode == 0
+        if extent:
+            name, value = extent[1].split("=")
+            doc = self.json("sweep", path, "--extent", f"{name}={value}..{value}", "--fits", budget)
+            said["sweep"] = not doc["answers"][0]["none_fits"]
+        for asked in (path, self.dir / "p.json", self.dir / "t.db"):
+            out = self.dir / "r.json"
+            self.ok("report", asked, *(extent if asked == path else ()), "--capacity", budget, "-o", out)
+            side = json.loads(out.read_text())["sides"][0]
+            said[f"report of {asked.suffix}"] = side["fit"]["fits"]
+            self.assertEqual(side["needs_bytes"], side["process"]["peak_bytes"])
+        return said
+
+    def test_one_answer(self):
+        """To the byte the same from plan, check, sweep --fits and the page, of a model, its plan and the trace of its run."""
+        cases = [(SAMPLES / "lenet5.json", ()), (SAMPLES / "dynamic_batch.json", ("--extent", "batch=8"))]
+        cases += [(p, ()) for p in (SHARED / "models/light-squeezenet/model.onnx",) if p.exists()]
+        for path, extent in cases:
+            path = path.resolve()
+            self.ok("plan", path, *extent, "-o", self.dir / "p.json")
+            self.ok("run", "-n", 1, path, *extent, "-o", self.dir / "t.db")
+            need = self.json("plan", path, *extent)["process"]["peak_bytes"]
+            self.assertEqual(set(self.fits(path, need, extent).values()), {True}, path)
+            said = self.fits(path, need - 1, extent)
+            self.assertEqual(set(said.values()), {False}, (path, said))
+
+    def test_trace_of_contexts(self):
+        """The page of a run with four contexts says what four take; that of a naive run what its blocks took."""
+        self.ok("run", "-n", 1, "--contexts", 4, SAMPLES / "lenet5.json", "-o", self.dir / "t.db")
+        self.ok("run", "-n", 1, "--naive", SAMPLES / "lenet5.json", "-o", self.dir / "n.db")
+        for trace, contexts in (("t.db", 4), ("n.db", None)):
+            self.ok("report", self.dir / trace, "--capacity", "1MiB", "-o", self.dir / "r.json")
+            side = json.loads((self.dir / "r.json").read_text())["sides"][0]
+            if contexts is None:
+                self.assertNotIn("process", side)
+                self.assertEqual(side["needs_bytes"], side["peak"]["bytes"])
+            else:
+                self.assertEqual(side["process"]["contexts"], contexts)
+                self.assertEqual(side["process"]["buffer_bytes"], 4 * self.json("plan", SAMPLES / "lenet5.json")["plans"][0]["bytes"])
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ class Reports(Case):
         plan = self.dir / "plan.json"
         self.ok("plan", LENET, "--no-passes", "-o", plan)
         inputs = [[LENET], [plan], [self.trace()], [LENET, plan], [plan, self.dir / "t.db"],
-                  [self.trace("--naive"), "--whole"], [LENET, "--capacity", "1MiB"]]
+                  [self.trace("--naive"), "--whole"], [LENET, "--capacity", "64MiB"]]
         if SHARED.is_dir():
             for pattern in ("data/*/*.csv", "models/light-*/model.onnx"):  # the validator takes a second for 1 MB
                 inputs += [[path] for path in sorted(SHARED.glob(pattern), key=lambda path: path.stat().st_size)[:3]]
@@ -160,8 +160,8 @@ class Reports(Case):
         self.assertRegex(markdown, r"\d+ more rows\.")
         widths = {line.count("|") for line in markdown.splitlines() if line.startswith("| fc1")}
         self.assertTrue(widths)
-        yes = self.report(LENET, ending="txt", options=["--capacity", "1MiB"]).read_text()
-        no = self.report(LENET, ending="txt", options=["--capacity", "100KiB"]).read_text()
+        yes = self.report(LENET, ending="txt", options=["--capacity", "64MiB"]).read_text()
+        no = self.report(LENET, ending="txt", options=["--capacity", "17MiB"]).read_text()
         self.assertRegex(yes, r"Will it fit +yes")
         self.assertRegex(no, r"Will it fit +no +\d+\.\d+ KiB too much")
 

@@ -84,7 +84,8 @@ class Case(unittest.TestCase):
 
     def ok(self, *args, code=0, **kw):
         p = run(*args, **kw)
-        self.assertEqual(p.returncode, code, f"{args}\nstdout: {p.stdout[-2000:]}\nstderr: {p.stderr[-2000:]}")
+        codes = code if isinstance(code, tuple) else (code,)
+        self.assertIn(p.returncode, codes, f"{args}\nstdout: {p.stdout[-2000:]}\nstderr: {p.stderr[-2000:]}")
         return p
 
     def json(self, *args, code=0, **kw):
