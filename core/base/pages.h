@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// pages: memory given back to the system by whole pages while its owner still has the addresses.
+// pages: memory by whole pages: given back to the system piece by piece, or handed on as a whole.
 #ifndef TIDE_CORE_BASE_PAGES_H
 #define TIDE_CORE_BASE_PAGES_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -24,6 +25,19 @@ void tide_pages_drop(const void *data, size_t size_bytes);
  * No overlap.
  */
 void tide_copy_dropping(void *dst, const void *src, size_t size_bytes);
+
+/// Memory of whole pages, with several owners one after the other: it changes hands and is never copied.
+typedef struct tide_pages {
+    char *data; ///< zeroed
+    size_t size_bytes;
+    uint32_t refs; ///< changes under atomic operations
+} tide_pages;
+/// With one reference. @return NULL: the system has not so much. size_bytes > 0. Costs a call of the system, and a page
+/// when it is first touched.
+tide_pages *tide_pages_create(size_t size_bytes);
+tide_pages *tide_pages_ref(tide_pages *pages);
+/// Takes NULL; as tide_release_fn.
+void tide_pages_unref(void *pages);
 
 #ifdef __cplusplus
 }

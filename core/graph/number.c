@@ -5,10 +5,37 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/base/pages.h"
 #include "core/graph/graph_internal.h"
+#include "core/memory/block.h"
+
+/// Constants of so many bytes lie in pages of their own, which become a weight's without a copy (tide_cpu_offer).
+enum { LARGE_BYTES = 1 << 20 };
+
+static tide_status create_large(tide_dtype dtype, const tide_shape *shape, size_t size_bytes, const char *tag,
+                                tide_tensor **out, tide_error *err) {
+    tide_pages *pages = tide_pages_create(size_bytes);
+    if (pages == NULL)
+        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "the system has no %zu B for a constant, '%s'", size_bytes, tag);
+    tide_data_ptr ptr = tide_data_ptr_make(pages->data, pages, tide_pages_unref, TIDE_CPU);
+    tide_block *block;
+    tide_status st = tide_block_adopt(&ptr, size_bytes, TIDE_KIND_HOST_PAGEABLE, tag, &block, err);
+    if (st != TIDE_OK) {
+        tide_data_ptr_reset(&ptr);
+        return st;
+    }
+    tide_storage storage = tide_storage_of_block(block);
+    tide_block_unref(block);
+    st = tide_tensor_create_on(&storage, 0, dtype, shape, out, err);
+    tide_storage_deinit(&storage);
+    return st;
+}
 
 tide_status tide__constant_create(tide_dtype dtype, const tide_shape *shape, const char *tag, tide_tensor **out,
                                   tide_error *err) {
+    size_t size_bytes;
+    TIDE_TRY(tide_shape_bytes(shape, dtype, &size_bytes, err));
+    if (size_bytes >= LARGE_BYTES) return create_large(dtype, shape, size_bytes, tag, out, err);
     const tide_tensor_spec spec = {
         .dtype = dtype, .shape = *shape, .device = TIDE_CPU, .kind = TIDE_KIND_HOST_PAGEABLE, .tag = tag};
     return tide_tensor_create(&spec, out, err);

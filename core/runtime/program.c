@@ -154,12 +154,20 @@ bool tide_program_is_mapped(const tide_program *p, uint32_t value_i) {
            tide_block_is_mapped(tide_tensor_storage(t)->block);
 }
 
+/// The pages that a large constant has to itself; NULL: it lies elsewhere.
+static tide_pages *pages_of(const tide_tensor *t) {
+    const tide_data_ptr *ptr = &tide_tensor_storage(t)->block->foreign;
+    if (tide_data_ptr_release_fn(ptr) != tide_pages_unref) return NULL;
+    tide_pages *pages = tide_data_ptr_context(ptr);
+    return pages->size_bytes == tide_tensor_size_bytes(t) ? pages : NULL; // not a part of them
+}
+
 /// Whether the bytes may go once they are copied: a file has them still, or the memory is ours and nothing else reads
 /// it.
 static bool is_last_reader(const tide_tensor *t) {
     const tide_block *block = tide_tensor_storage(t)->block;
     if (tide_block_is_mapped(block)) return true;
-    const bool is_ours = block->owner != NULL || block->foreign.release == tide_host_free;
+    const bool is_ours = block->owner != NULL || block->foreign.release == tide_host_free || pages_of(t) != NULL;
     return is_ours && tide_tensor_use_count(t) == 1 && tide_block_use_count(block) == 1 && !tide_block_is_cow(block);
 }
 
@@ -183,7 +191,7 @@ static tide_status keep_in_file(build *b, uint32_t value_i, tide_error *err) {
     return TIDE_OK;
 }
 
-/// A weight and its copy are never there as a whole at the same time.
+/// A weight and its copy are never there as a whole at the same time: large constants made here become the weight.
 static tide_status copy_weight(const tide_tensor *from, const tide_tensor_spec *where, tide_tensor **out,
                                tide_error *err) {
     const size_t size_bytes = tide_tensor_size_bytes(from);
@@ -191,12 +199,15 @@ static tide_status copy_weight(const tide_tensor *from, const tide_tensor_spec *
     const void *src;
     void *dst;
     TIDE_TRY(tide_tensor_read(from, &src, err));
-    TIDE_TRY(tide_tensor_create(where, out, err));
-    const tide_status st = tide_tensor_write(*out, &dst, err);
-    if (st == TIDE_OK)
-        tide_copy_dropping(dst, src, size_bytes);
-    else
+    tide_cpu_offer(pages_of(from));
+    tide_status st = tide_tensor_create(where, out, err);
+    tide_cpu_offer(NULL);
+    TIDE_TRY(st);
+    st = tide_tensor_write(*out, &dst, err);
+    if (st != TIDE_OK)
         tide_tensor_unref(*out);
+    else if (dst != src)
+        tide_copy_dropping(dst, src, size_bytes);
     return st;
 }
 

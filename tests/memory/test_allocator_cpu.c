@@ -159,6 +159,68 @@ static void raw_calls_of_8_threads(void **state) {
     tide_allocator_unref(a);
 }
 
+/// Pages on offer become the next block of just their size, bytes and all; whoever asks for anything else gets memory
+/// of the system, and there is no offer after any request. They go with the last of their owners.
+static void pages_change_hands(void **state) {
+    (void)state;
+    enum { SIZE = 3 * 4096 + 100 };
+    static const struct {
+        size_t size, align;
+        bool takes;
+    } rows[] = {
+        {3 * 4096 + 128, 64, true},   {3 * 4096 + 256, 256, true}, {4 * 4096, 4096, true}, {SIZE, 1, true},
+        {3 * 4096 + 128, 256, false}, {3 * 4096, 64, false},       {64, 64, false},        {4 * 4096 + 128, 64, false},
+        {3 * 4096 + 384, 128, false}};
+    tide_allocator *a = make(64);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        tide_pages *pages = tide_pages_create(SIZE);
+        assert_non_null(pages);
+        for (size_t k = 0; k < SIZE; k++) pages->data[k] = (char)k;
+        tide_cpu_offer(pages);
+        tide_memory mem = take(a, rows[i].size, rows[i].align), other = take(a, rows[i].size, rows[i].align);
+        if ((mem.data == pages->data) != rows[i].takes) fail_msg("row %zu", i);
+        assert_true(other.data != pages->data);
+        tide_pages_unref(pages);
+        for (size_t k = 0; rows[i].takes && k < SIZE; k++) assert_int_equal(((char *)mem.data)[k], (char)k);
+        memset(mem.data, 7, mem.reserved_bytes < SIZE ? mem.reserved_bytes : SIZE);
+        assert_int_equal(stats_of(a).active_bytes, mem.reserved_bytes + other.reserved_bytes);
+        give(a, &mem);
+        give(a, &other);
+        assert_sound(a);
+    }
+    assert_int_equal(stats_of(a).reserved_bytes, 0);
+    // An offer that is taken back, and one of another thread, are none.
+    tide_pages *pages = tide_pages_create(4096);
+    tide_cpu_offer(pages);
+    tide_cpu_offer(NULL);
+    tide_memory mem = take(a, 4096, 64);
+    assert_true(mem.data != pages->data);
+    give(a, &mem);
+    tide_pages_unref(pages);
+    tide_allocator_unref(a);
+}
+
+/// A wrapper that puts red zones around a block asks for more than what is on offer: it gets other memory, and paints
+/// nothing over the bytes.
+static void wrapped_allocators_leave_the_offer(void **state) {
+    (void)state;
+    tide_error err = TIDE_ERROR_INIT;
+    tide_allocator *poison;
+    tide_allocator *inner = make(64);
+    assert_tide_ok(tide_poison_create(inner, &poison, &err), &err);
+    tide_pages *pages = tide_pages_create(8192);
+    pages->data[8191] = 5;
+    tide_cpu_offer(pages);
+    tide_memory mem = take(poison, 8192, 64);
+    tide_cpu_offer(NULL);
+    assert_true(((char *)mem.data + 8192 <= pages->data) || ((char *)mem.data >= pages->data + 8192));
+    assert_int_equal(pages->data[8191], 5);
+    give(poison, &mem);
+    tide_pages_unref(pages);
+    tide_allocator_unref(poison);
+    tide_allocator_unref(inner);
+}
+
 static void host_memory_may_end(void **state) {
     (void)state;
     tide_error err = TIDE_ERROR_INIT;
@@ -180,6 +242,8 @@ int main(void) {
         tide_unit_test(raw_memory_outlives_the_allocator),
         tide_unit_test(the_systems_refusal_is_an_error),
         tide_unit_test(raw_calls_of_8_threads),
+        tide_unit_test(pages_change_hands),
+        tide_unit_test(wrapped_allocators_leave_the_offer),
         tide_unit_test(host_memory_may_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #ifndef TIDE_CORE_MEMORY_ALLOCATORS_ALLOCATORS_H
 #define TIDE_CORE_MEMORY_ALLOCATORS_ALLOCATORS_H
 
+#include "core/base/pages.h"
 #include "core/memory/block.h"
 #include "core/memory/observer.h"
 #include "tidemark/memory.h"
@@ -67,6 +68,11 @@ tide_status tide_stream_caching_release_pool(tide_allocator *a, uint64_t pool, t
  * host memory otherwise: props.page_locked says which. The allocator's own device is the CPU.
  */
 tide_status tide_pinned_create(tide_device device, tide_allocator **out, tide_error *err) TIDE_NODISCARD;
+
+/// What the next request of this thread to an allocator "cpu" gets in place of memory of the system, if it asks for
+/// just as many bytes (rounded up to its alignment) and no stricter alignment than a page: the bytes stay as they are,
+/// and change hands without a copy. Borrowed until it is taken; NULL, or any request: there is no offer any more.
+void tide_cpu_offer(tide_pages *pages);
 
 /// "mapped": parts of files that are mapped already, by tide_mapped_block_create alone: any other request is
 /// TIDE_ERR_INVALID.

@@ -47,13 +47,32 @@ static tide_status fail_alloc(cpu_state *c, size_t size_bytes, size_t align_byte
                      size_bytes, align_bytes, tag != NULL ? tag : "(no name)");
 }
 
+/// Of this thread.
+static _Thread_local tide_pages *offer;
+
+void tide_cpu_offer(tide_pages *pages) { offer = pages; }
+
+/// The pages on offer where they are what is asked for, with a reference; NULL: they are not.
+static tide_pages *take_offer(const tide_alloc_request *req, size_t align) {
+    tide_pages *pages = offer;
+    uint64_t asked;
+    offer = NULL;
+    if (pages == NULL || (uintptr_t)pages->data % align != 0) return NULL;
+    // A wrapper that puts something around a block asks for more.
+    if (!tide_align_up(pages->size_bytes, req->align_bytes, &asked) || req->size_bytes != asked) return NULL;
+    return tide_pages_ref(pages);
+}
+
 static tide_status cpu_alloc(void *self, const tide_alloc_request *req, tide_memory *out, tide_error *err) {
     cpu_state *c = self;
     const size_t align = req->align_bytes > c->min_align_bytes ? req->align_bytes : c->min_align_bytes;
     uint64_t rounded;
     void *data = NULL;
-    if (tide_align_up(req->size_bytes, align, &rounded)) data = tide__system_alloc((size_t)rounded, align);
+    tide_pages *pages = offer != NULL ? take_offer(req, align) : NULL;
+    if (tide_align_up(req->size_bytes, align, &rounded))
+        data = pages != NULL ? pages->data : tide__system_alloc((size_t)rounded, align);
     if (data == NULL) return fail_alloc(c, req->size_bytes, align, req->tag, err);
+    out->context = pages;
     out->data = data;
     out->reserved_bytes = (size_t)rounded;
     tide__lock_take(&c->lock);
@@ -66,7 +85,10 @@ static tide_status cpu_alloc(void *self, const tide_alloc_request *req, tide_mem
 static void cpu_release(void *self, const tide_memory *mem, tide_stream_id last_stream) {
     (void)last_stream; // the calling thread is the CPU's stream: what it did to the memory is done
     cpu_state *c = self;
-    tide__system_free(mem->data);
+    if (mem->context != NULL)
+        tide_pages_unref(mem->context);
+    else
+        tide__system_free(mem->data);
     tide__lock_take(&c->lock);
     tide__count_free(&c->stats, mem->requested_bytes, mem->reserved_bytes);
     TIDE_ASSERT(c->stats.reserved_bytes >= mem->reserved_bytes);
