@@ -9,6 +9,8 @@
 /// Measured, x86-64 with oneDNN 2.6 (docs/benchmarks.md): a process less its tensors and its bookkeeping has 11 MiB
 /// where no kernel is oneDNN's, and 13 to 22 MiB where some are.
 #define PROGRAM_BYTES (UINT64_C(17) << 20)
+/// Of these the pages of files, which processes share: 13.8 to 14.4 MiB where kernels are oneDNN's, 11 where none are.
+#define PROGRAM_SHARED_BYTES (UINT64_C(14) << 20)
 /// The bookkeeping of a model: 0.1 to 3.7 MiB for 5 to 1,000 nodes.
 enum { OWN_BYTES = 512 << 10, OWN_NODE_BYTES = 4 << 10 };
 
@@ -58,6 +60,13 @@ tide_process_need tide_process_need_with(const tide_lifetimes *lt, uint64_t buff
     need.run_bytes = sum(sum(base_bytes, sum(need.weights_bytes, need.mapped_bytes)),
                          sum(sum(need.inputs_bytes, need.outputs_bytes), need.buffer_bytes));
     need.peak_bytes = need.load_bytes > need.run_bytes ? need.load_bytes : need.run_bytes;
+    if (need.program_bytes > 0) need.shared_bytes = sum(PROGRAM_SHARED_BYTES, need.mapped_bytes);
+    // While it is loaded nothing of the weights has been read from the file.
+    const uint64_t run_private = need.run_bytes > need.shared_bytes ? need.run_bytes - need.shared_bytes : 0;
+    const uint64_t load_private = need.program_bytes > 0 ? need.load_bytes - PROGRAM_SHARED_BYTES : need.load_bytes;
+    need.private_bytes = run_private > load_private ? run_private : load_private;
+    if (need.shared_bytes > need.peak_bytes - need.private_bytes)
+        need.shared_bytes = need.peak_bytes - need.private_bytes;
     return need;
 }
 
@@ -88,12 +97,18 @@ void tide_process_need_parts(const tide_process_need *need, tide_text *out) {
 }
 
 void tide_process_need_print(const tide_process_need *need, tide_text *out) {
-    char peak[24], load[24], more[24];
+    char peak[24], load[24], more[24], alone[24], shared[24];
     tide_text_addf(out, "process: %s at its peak: ", tide_format_bytes(need->peak_bytes, peak, sizeof peak));
     tide_process_need_parts(need, out);
     tide_text_addf(out, "; %s while it is loaded; %s for one more context\n",
                    tide_format_bytes(need->load_bytes, load, sizeof load),
                    tide_format_bytes(need->context_bytes, more, sizeof more));
+    tide_format_bytes(need->private_bytes, alone, sizeof alone);
+    tide_text_addf(
+        out,
+        "N processes: %s shared (code, weights in the file) + N x %s private; in a cgroup it takes %s, for the "
+        "system can drop what is shared\n",
+        tide_format_bytes(need->shared_bytes, shared, sizeof shared), alone, alone);
 }
 
 void tide_process_need_json(tide_json_out *j, const tide_process_need *need) {
@@ -111,5 +126,7 @@ void tide_process_need_json(tide_json_out *j, const tide_process_need *need) {
     tide_json_u64(j, "buffer_bytes", need->buffer_bytes);
     tide_json_u64(j, "contexts", need->n_contexts);
     tide_json_u64(j, "context_bytes", need->context_bytes);
+    tide_json_u64(j, "shared_bytes", need->shared_bytes);
+    tide_json_u64(j, "private_bytes", need->private_bytes);
     tide_json_close(j, '}');
 }

@@ -9,6 +9,10 @@
 //
 // Predicted from the model alone; the same on every machine. What the kernel counts (VmHWM) is within 5 % + 20 MB of
 // it: tests/cli/process.py, docs/benchmarks.md.
+//
+// Code of the program and weights in the file are pages of files: every process that runs the model shares them, and
+// the system may drop them and read them again. A limit on addresses (ulimit -v) counts them, and some more addresses
+// that nothing lies at; a cgroup has to have room for what is private alone.
 #ifndef TIDE_PLANNER_PROCESS_NEED_H
 #define TIDE_PLANNER_PROCESS_NEED_H
 
@@ -33,6 +37,8 @@ typedef struct tide_process_need {
     uint64_t peak_bytes;            ///< the larger one
     uint64_t n_contexts;
     uint64_t context_bytes; ///< what one more context takes
+    /// Of peak_bytes: N processes on one file take shared_bytes and N times private_bytes.
+    uint64_t shared_bytes, private_bytes;
 } tide_process_need;
 
 /// What goes into the `process` of a program's table, which has all its tensors. O(tensors).

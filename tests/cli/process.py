@@ -1,11 +1,18 @@
 # SPDX-License-Identifier: MIT
 """What a process takes that runs a model: predicted by plan, and asked of the kernel for a real run. Both while the model
 is loaded and in all, with weights mapped and copied. TIDE_TABLE=1 prints the table of docs/benchmarks.md."""
+import contextlib
 import json
 import os
+import pathlib
+import resource
+import signal
+import subprocess
+import time
+import unittest
 
 import tidemark
-from tidemark import SAMPLES, SHARED, Case
+from tidemark import PROGRAM, SAMPLES, SHARED, Case, environment
 from weights import MIB, PLACES, run_measured, write
 
 EXTENTS = {"dynamic_batch": ("--extent", "batch=8")}
@@ -130,6 +137,128 @@ class Process(Case):
             else:
                 self.assertEqual(side["process"]["contexts"], contexts)
                 self.assertEqual(side["process"]["buffer_bytes"], 4 * self.json("plan", SAMPLES / "lenet5.json")["plans"][0]["bytes"])
+
+
+# What a limit on addresses counts beside what lies at them, measured on Debian 12: the parts of libraries that are never
+# read, stacks of threads.
+ADDRESSES = 42_000_000
+CGROUPS = pathlib.Path("/sys/fs/cgroup")
+
+
+def limited_models(folder):
+    """Five, and one whose weights stay in the file."""
+    yield SAMPLES / "lenet5.json"
+    yield SAMPLES / "unet.json"
+    for name in ("light-squeezenet", "light-resnet50", "light-bvlc-alexnet"):
+        path = SHARED / "models" / name / "model.onnx"
+        if path.exists():
+            yield path
+    yield write(folder, "aligned", 4096, 4096)
+
+
+@unittest.skipIf(os.environ.get("TIDE_SANITIZERS"), "skipped: sanitizers take terabytes of addresses")
+class Limits(Case):
+    def survives(self, path, prepare):
+        """Whether a run does whose process is prepared so. One that does not says so, or the system has ended it."""
+        p = subprocess.run([PROGRAM, "run", "-n", "3", str(path)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                           env=environment({}), preexec_fn=prepare, check=False)
+        self.assertIn(p.returncode, (0, 6, 127, -signal.SIGKILL), p.stderr)  # 127: libraries do not fit
+        return p.returncode == 0
+
+    def least(self, path, prepare, predicted):
+        """The smallest limit under which it runs, to 3 MiB."""
+        fails, runs = predicted - 40_000_000, predicted + 60_000_000
+        self.assertTrue(self.survives(path, prepare(runs)), path)
+        while runs - fails > 3 * MIB:
+            middle = (runs + fails) // 2
+            if middle > 0 and self.survives(path, prepare(middle)):
+                runs = middle
+            else:
+                fails = middle
+        return runs
+
+    def held_against(self, what, path, least, predicted):
+        if os.environ.get("TIDE_TABLE"):
+            print(f"| {path.parent.name}/{path.name} | {what} | {predicted / 1e6:.1f} | {least / 1e6:.1f} |")
+        self.assertLess(abs(least - predicted), 0.05 * predicted + 10e6, (what, path))
+
+    def test_addresses(self):
+        """plan --budget says yes for just those budgets under which a run survives ulimit -v of that size, and what
+        addresses take that nothing lies at."""
+        def prepare(limit):
+            return lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        for path in limited_models(self.dir):
+            predicted = self.json("plan", path)["process"]["peak_bytes"] + ADDRESSES
+            self.held_against("ulimit -v", path, self.least(path, prepare, predicted), predicted)
+
+    @contextlib.contextmanager
+    def cgroup(self):
+        """A group of its own, and its file for the limit; skipped where none can be made."""
+        old = (CGROUPS / "memory" / "cgroup.procs").exists()
+        group = (CGROUPS / "memory" if old else CGROUPS) / f"tidemark-test-{os.getpid()}"
+        try:
+            group.mkdir()
+        except OSError as e:
+            self.skipTest(f"no cgroup can be made: {e}")
+        try:
+            limit = group / ("memory.limit_in_bytes" if old else "memory.max")
+            if not limit.exists():
+                self.skipTest("cgroups here do not count memory")
+            yield group, limit
+        finally:
+            tidemark.until(lambda: not (group / "cgroup.procs").read_text())
+            group.rmdir()
+
+    def test_cgroup(self):
+        """A cgroup has to have room for what is private: what lies in files can be dropped and read again."""
+        with self.cgroup() as (group, limit_file):
+            def prepare(limit):
+                def enter():
+                    limit_file.write_text(str(limit // 4096 * 4096))
+                    (group / "cgroup.procs").write_text("0")
+                return enter
+            for path in limited_models(self.dir):
+                private = self.json("plan", path)["process"]["private_bytes"]
+                self.held_against("cgroup", path, self.least(path, prepare, private), private)
+
+    def test_processes_share(self):
+        """N of them at once take what is said to be shared, and N times what is private, by the kernel's own count."""
+        for path in list(limited_models(self.dir))[::2] + [self.dir / "aligned.onnx"]:
+            process = self.json("plan", path)["process"]
+            self.assertEqual(process["shared_bytes"] + process["private_bytes"], process["peak_bytes"])
+            for n in (1, 4):
+                taken = self.taken_by(n, path)
+                want = process["shared_bytes"] + n * process["private_bytes"]
+                self.assertLess(abs(taken - want), 0.05 * want + 20e6, (path, n, taken, want))
+                if n == 4 and path.name == "aligned.onnx":
+                    self.assertLess(taken, 1.4 * process["peak_bytes"], "the weights are there once")
+
+    def taken_by(self, n, path):
+        """Bytes of n processes together, shared ones once: the sum of their proportional set sizes, in the midst of runs."""
+        running = [subprocess.Popen([PROGRAM, "run", "-n", "20000", str(path)], stdout=subprocess.DEVNULL, env=environment({}))
+                   for _ in range(n)]
+        try:
+            last, same = None, 0
+            while same < 3:  # until they take no more
+                time.sleep(0.2)
+                for p in running:
+                    self.assertIsNone(p.poll(), "it is still running")
+                now = [self.kib(p.pid, "status", "VmHWM") for p in running]
+                same = same + 1 if now == last else 0
+                last = now
+            for p in running:
+                p.send_signal(signal.SIGSTOP)
+            return 1024 * sum(self.kib(p.pid, "smaps_rollup", "Pss") for p in running)
+        finally:
+            for p in running:
+                p.kill()
+                p.wait()
+
+    def kib(self, pid, file, key):
+        for line in pathlib.Path(f"/proc/{pid}/{file}").read_text().splitlines():
+            if line.startswith(key + ":"):
+                return int(line.split()[1])
+        return self.fail(f"no {key}")
 
 
 if __name__ == "__main__":
