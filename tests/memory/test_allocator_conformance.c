@@ -31,6 +31,18 @@ static tide_status paged(tide_allocator **out, tide_error *err) {
     return st;
 }
 
+// What `caller` cuts blocks from: one at a time, for one test.
+static void *brought;
+static void bring(void) {
+    brought = aligned_alloc(4096, 160 * MIB);
+    assert_non_null(brought);
+}
+static void take_away(void) { free(brought); }
+
+static tide_status caller(tide_allocator **out, tide_error *err) {
+    return tide_caller_create(brought, 160 * MIB, 64, out, err);
+}
+
 int main(void) {
     static conf_maker makers[] = {
         {.name = "cpu", .allocator = "cpu", .create = tide_cpu_allocator_create},
@@ -39,6 +51,7 @@ int main(void) {
         {.name = "cpu_caching steps", .allocator = "cpu_caching", .create = caching_steps},
         {.name = "device", .allocator = "device", .create = device_cpu},
         {.name = "arena", .allocator = "arena", .create = arena},
+        {.name = "caller", .allocator = "caller", .create = caller, .before = bring, .after = take_away},
         {.name = "paged", .allocator = "paged", .create = paged},
     };
     return conformance_main(makers, sizeof makers / sizeof makers[0]);

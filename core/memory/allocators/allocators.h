@@ -83,6 +83,17 @@ tide_status tide_mapped_block_create(tide_allocator *a, tide_block *file, const 
                                      size_t align_bytes, tide_memory_kind kind, const char *tag, tide_block **out,
                                      tide_error *err) TIDE_NODISCARD;
 
+/**
+ * "caller": blocks out of [memory, memory + size_bytes), which its owner keeps until the last block is given back. It
+ * takes no memory. Like an arena: a cursor that only moves up, and a reset.
+ *
+ * @param memory       borrowed; on the host; NULL with 0 bytes only
+ * @param align_bytes  of every block at the least, a power of two
+ * @return TIDE_ERR_INVALID for another alignment, NULL, or memory that would end past the last address; TIDE_ERR_NOMEM
+ */
+tide_status tide_caller_create(void *memory, size_t size_bytes, size_t align_bytes, tide_allocator **out,
+                               tide_error *err) TIDE_NODISCARD;
+
 // ---- allocators around another one ----
 
 /// One budget over several allocators: `shared` limits share what `first` has left. TIDE_ERR_INVALID when `first` is no
