@@ -24,7 +24,7 @@ static bool shares_block(const tide_tensor *a, const tide_block *block) {
 /// A run writes its buffer and its outputs before it may have read an input that lies there. A lazy clone of an output
 /// is a block of its own: the output leaves it behind when the run begins.
 static bool is_written_by_run(const tide_context *c, const tide_tensor *t) {
-    if (shares_block(t, c->buffer)) return true;
+    if (shares_block(t, c->buffer) || tide__context_is_in_caller(c, t)) return true;
     for (size_t i = 0; i < graph_of(c)->n_outputs; i++) {
         if (shares_block(t, tide_tensor_storage(c->outputs[i])->block)) return true;
     }
@@ -227,8 +227,14 @@ static tide_status take_tables(tide_context *c, tide_error *err) {
     return TIDE_OK;
 }
 
-static tide_status fill_context(tide_context *c, tide_error *err) {
-    TIDE_TRY(tide_registry_acquire(c->plan->registry, c->plan->device, TIDE_KIND_WORKSPACE, &c->workspace, err));
+/// Where the context's memory comes from.
+static tide_status find_allocators(tide_context *c, const tide_context_options *opt, tide_error *err) {
+    if (opt->memory != NULL || opt->memory_bytes > 0) return tide__context_open_caller(c, opt, err);
+    return tide_registry_acquire(c->plan->registry, c->plan->device, TIDE_KIND_WORKSPACE, &c->workspace, err);
+}
+
+static tide_status fill_context(tide_context *c, const tide_context_options *opt, tide_error *err) {
+    TIDE_TRY(find_allocators(c, opt, err));
     TIDE_TRY(take_tables(c, err));
     TIDE_TRY(make_steps(c, err));
     TIDE_TRY(tide__context_take_memory(c, err));
@@ -247,7 +253,7 @@ tide_status tide_context_create(tide_inference_plan *plan, const tide_context_op
     c->mode = c->stats.mode = opt->mode;
     c->fill = opt->fill;
     c->observer = opt->observer;
-    const tide_status st = fill_context(c, err);
+    const tide_status st = fill_context(c, opt, err);
     if (st != TIDE_OK) {
         tide_error_prefix(err, "context");
         tide_context_destroy(c);
@@ -264,6 +270,7 @@ void tide_context_destroy(tide_context *c) {
     tide_host_free(c->next_inputs);
     tide__context_drop_memory(c);
     tide_allocator_unref(c->workspace);
+    tide_allocator_unref(c->caller);
     tide_inference_plan_unref(c->plan);
     tide_host_free(c);
 }

@@ -32,17 +32,50 @@ typedef enum tide_fill {
 /// What binding a tensor to the buffer ended in (S27-10).
 typedef enum tide_bind_result { TIDE_BIND_NOT_TRIED, TIDE_BIND_BOUND, TIDE_BIND_FAILED } tide_bind_result;
 
+/// The memory of one context in planned mode: the buffer of the memory plan, whatever the form of the plan, and behind
+/// it the graph outputs, each rounded up to its alignment.
+typedef struct tide_context_need {
+    uint64_t bytes;        ///< of all together, padding included; 0: nothing is needed
+    size_t align_bytes;    ///< of its first byte; 1 when nothing is needed
+    uint64_t buffer_bytes; ///< of the planned buffer
+    uint64_t output_bytes; ///< of the outputs, each rounded up
+} tide_context_need;
+
+/**
+ * How much memory a context of this plan takes in planned mode, and how it is to be aligned. It is known from the plan
+ * alone: nothing is allocated, and no context need be there. A process needs it once per context.
+ *
+ * @param out  filled on TIDE_OK
+ * @return TIDE_ERR_INVALID for a plan without a memory plan; TIDE_ERR_OVERFLOW when the sum passes 2^64 - 1
+ * Thread-safe. Cost O(values).
+ */
+tide_status tide_context_need_of(const tide_inference_plan *plan, tide_context_need *out,
+                                 tide_error *err) TIDE_NODISCARD;
+
 typedef struct tide_context_options {
     tide_run_mode mode;
     tide_fill fill;
-    const tide_observer *observer; ///< gets run and operator scopes; borrowed, outlives the context; may be NULL
+    /// Gets run and operator scopes, and the blocks in `memory`; borrowed, outlives the context, and with `memory`
+    /// every output that is still held; may be NULL.
+    const tide_observer *observer;
+    /// Memory of the caller's for all that tide_context_need_of counts, at least that much and so aligned; the context
+    /// then takes nothing from the registry. Planned mode only. Borrowed: for this context alone as long as it lives,
+    /// and until no output of it is held any more. Only its first `need.bytes` bytes are touched. NULL: memory of the
+    /// registry.
+    void *memory;
+    size_t memory_bytes;
 } tide_context_options;
 
 /**
  * Make a context; takes a reference to the plan. Planned mode takes the one buffer (kind Workspace, exactly the
- * planned bytes) and binds every tensor; graph outputs get blocks of their own (kind Default) in both modes.
+ * planned bytes) and binds every tensor; graph outputs get blocks of their own (kind Default) in both modes. With
+ * opt->memory both lie there, as blocks of the allocator "caller"; what tidemark keeps for itself (tables, names, state
+ * of kernels) does not. A copy of an output that is asked for without a place for it is refused then
+ * (TIDE_ERR_NO_SPACE): no allocator stands behind that memory.
  *
- * @return TIDE_ERR_INVALID (planned mode of a plan without a memory plan), TIDE_ERR_NOMEM, TIDE_ERR_RUNTIME; nothing
+ * @return TIDE_ERR_INVALID (planned mode of a plan without a memory plan; memory in naive mode, without an address or
+ *         misaligned), TIDE_ERR_NO_SPACE (less memory than is needed; the message has both numbers),
+ *         TIDE_ERR_NOT_IMPLEMENTED (memory for another device than the CPU), TIDE_ERR_NOMEM, TIDE_ERR_RUNTIME; nothing
  *         is leaked on any of them
  */
 tide_status tide_context_create(tide_inference_plan *plan, const tide_context_options *opt, tide_context **out,
@@ -54,9 +87,9 @@ void tide_context_destroy(tide_context *c);
  * Set the graph inputs. Tensors are referenced, not copied (zero copy), until replaced.
  *
  * @return TIDE_ERR_INVALID for a missing or unknown name, a wrong count (both counts in the message), dtype, shape or
- *         device, a tensor that is strided (LT-6), or one that lies in memory this context writes (its buffer or one of
- *         its outputs: clone those, lazily will do); TIDE_ERR_BUSY when a guard forbids reading it; nothing is changed
- *         then
+ *         device, a tensor that is strided (LT-6), or one that lies in memory this context writes (its buffer, one of
+ * its outputs, the caller's memory: clone those, lazily will do); TIDE_ERR_BUSY when a guard forbids reading it;
+ * nothing is changed then
  */
 tide_status tide_context_set_inputs(tide_context *c, tide_tensor *const *tensors, size_t n,
                                     tide_error *err) TIDE_NODISCARD;

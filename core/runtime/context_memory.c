@@ -6,6 +6,7 @@
 //     planned   buffer  | x | y | scratch of conv | ... |   one block, Workspace, exactly the planned bytes, fixed
 //     naive     x | y | scratch | ...                       one block each, Workspace, as long as it is needed
 //     both      output 0 | output 1 | ...                   one block each, Default: no later step may reuse them
+//     planned, in memory of the caller's: | buffer | output 0 | output 1 | ...   the same blocks (context_caller.c)
 #include <inttypes.h>
 #include <string.h>
 
@@ -14,7 +15,6 @@
 #include "core/base/host_alloc.h"
 #include "core/base/log.h"
 #include "core/memory/poison.h"
-#include "core/ops/ops.h"
 #include "core/runtime/runtime_internal.h"
 
 static const tide_graph *graph_of(const tide_context *c) { return c->plan->program->graph; }
@@ -48,7 +48,8 @@ static tide_status make_output(tide_context *c, uint32_t value_i, tide_tensor **
                                    .align_bytes = c->plan->align_bytes,
                                    .registry = c->plan->registry,
                                    .tag = v->name};
-    const tide_status st = tide_tensor_create(&spec, out, err);
+    const tide_status st =
+        c->caller != NULL ? tide__context_caller_output(c, value_i, out, err) : tide_tensor_create(&spec, out, err);
     if (st != TIDE_OK) {
         tide_error_prefix(err, "output '%s'", v->name);
         return st;
@@ -131,9 +132,8 @@ tide_status tide__context_copy_outputs(tide_context *c, tide_error *err) {
 static tide_status take_buffer(tide_context *c, tide_error *err) {
     const tide_plan_buffer *m = c->plan->buffer;
     if (c->mode != TIDE_RUN_PLANNED || m == NULL || m->bytes == 0) return TIDE_OK; // nothing to place needs no buffer
-    const size_t align = m->align_bytes > TIDE_WORKSPACE_ALIGN ? (size_t)m->align_bytes : TIDE_WORKSPACE_ALIGN;
-    tide_status st =
-        tide_block_create(c->workspace, m->bytes, align, TIDE_KIND_WORKSPACE, 0, "plan buffer", &c->buffer, err);
+    tide_status st = tide_block_create(c->workspace, m->bytes, tide__plan_buffer_align(m), TIDE_KIND_WORKSPACE, 0,
+                                       "plan buffer", &c->buffer, err);
     if (st == TIDE_OK) st = tide_block_fix(c->buffer, err); // every tensor in it is reached by a kept address
     if (st != TIDE_OK) {
         tide_error_prefix(err, "plan buffer of %" PRIu64 " B", m->bytes);
@@ -228,6 +228,7 @@ tide_status tide__context_take_memory(tide_context *c, tide_error *err) {
     TIDE_TRY(take_buffer(c, err));
     TIDE_TRY(make_values(c, err));
     TIDE_TRY(make_outputs(c, err));
+    TIDE_ASSERT(tide__context_caller_is_full(c));
     bind_scratch(c);
     tide__poison_open(c);
     return TIDE_OK;

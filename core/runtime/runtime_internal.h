@@ -4,6 +4,7 @@
 #ifndef TIDE_CORE_RUNTIME_RUNTIME_INTERNAL_H
 #define TIDE_CORE_RUNTIME_RUNTIME_INTERNAL_H
 
+#include "core/ops/ops.h"
 #include "core/runtime/context.h"
 #include "core/runtime/inference_plan.h"
 #include "core/runtime/places.h"
@@ -67,7 +68,10 @@ struct tide_context {
     tide_run_mode mode;
     tide_fill fill;
     const tide_observer *observer; ///< borrowed; may be NULL
-    tide_allocator *workspace;     ///< referenced: serves naive births while running
+    tide_allocator *workspace;     ///< referenced: serves the buffer, and naive births while running
+    tide_allocator *caller;        ///< referenced: serves outputs too, out of the caller's memory; NULL: the registry
+    const char *memory;            ///< borrowed: the caller's
+    size_t memory_bytes;           ///< of it that this context uses
     tide_block *buffer;            ///< referenced; NULL in naive mode and when nothing is planned
     tide_block *scratch;           ///< naive mode: of the step that runs now
     tide_tensor **values;          ///< [n_values], referenced; NULL: fed or constant
@@ -82,6 +86,23 @@ struct tide_context {
     tide_scope run_scope;
     tide_context_stats stats;
 };
+
+// context_caller.c: memory of the caller
+
+/// Take the memory that `opt` brings as the allocator of buffer and outputs. Before any of them is made.
+tide_status tide__context_open_caller(tide_context *c, const tide_context_options *opt, tide_error *err) TIDE_NODISCARD;
+/// A tensor for a graph output in that memory.
+tide_status tide__context_caller_output(tide_context *c, uint32_t value_i, tide_tensor **out,
+                                        tide_error *err) TIDE_NODISCARD;
+/// Whether bytes of `t` lie in it.
+bool tide__context_is_in_caller(const tide_context *c, const tide_tensor *t);
+/// Once buffer and outputs are made: they fill what was said to be needed, to the byte. For assertions.
+bool tide__context_caller_is_full(const tide_context *c);
+
+/// Alignment of the one buffer: kernels count on more than some plans ask for.
+static inline size_t tide__plan_buffer_align(const tide_plan_buffer *b) {
+    return b->align_bytes > TIDE_WORKSPACE_ALIGN ? (size_t)b->align_bytes : TIDE_WORKSPACE_ALIGN;
+}
 
 // context_memory.c: outputs
 
