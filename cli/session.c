@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A session: its allocators and what observes them, measured runs in it (inputs, contexts, threads, times), which
-// allocations came in steady state, and which blocks were not given back. See session.h.
+// A session: its allocators and what observes them, measured runs in it (contexts, threads, times), which allocations
+// came in steady state, and which blocks were not given back. Inputs are made in session_inputs.c. See session.h.
 //
 //     meter, ledger, recorder  <- observers of ->  instrumented -> (limit ->) plain      one such chain per kind
 //
@@ -17,7 +17,6 @@
 
 #include "core/base/host_alloc.h"
 #include "core/base/version.h"
-#include "core/graph/import.h"
 #include "core/memory/allocators/allocators.h"
 #include "core/ops/ops.h"
 
@@ -315,71 +314,6 @@ typedef struct worker {
     tide_error err;
 } worker;
 
-// ---- inputs ----
-
-/// Floats uniform in [0, 1), everything else 0: indices stay in range whatever the model does with them.
-static void draw_input(tide_tensor *t, tide_rng *rng) {
-    void *data = tide_tensor_data(t);
-    const size_t bytes = tide_tensor_size_bytes(t);
-    if (bytes == 0) return;
-    if (tide_tensor_dtype(t) == TIDE_F32) {
-        float *values = data;
-        for (size_t i = 0; i < bytes / sizeof *values; i++) values[i] = (float)tide_rng_f64(rng);
-    } else if (tide_tensor_dtype(t) == TIDE_F64) {
-        double *values = data;
-        for (size_t i = 0; i < bytes / sizeof *values; i++) values[i] = tide_rng_f64(rng);
-    } else {
-        memset(data, 0, bytes);
-    }
-}
-
-/// The alignment of an input in the plan, so that its block takes the planned bytes; 0 (the rule of its kind)
-/// without a plan.
-static size_t input_align(const cli_session_spec *spec, const char *name) {
-    const tide_lifetimes *lt = spec->plan != NULL ? &spec->plan->lifetimes : NULL;
-    for (size_t i = 0; lt != NULL && i < lt->n; i++) {
-        const tide_lifetime *l = &lt->items[i];
-        if (l->role == TIDE_ROLE_INPUT && strcmp(l->name, name) == 0) return (size_t)l->align_bytes;
-    }
-    return 0;
-}
-
-/// The tensor of input file `i` in the place that `spec` describes. The file's own copy is no part of what is measured.
-static tide_status read_input(const char *input_dir, size_t i, const tide_tensor_spec *spec, tide_tensor **out,
-                              tide_error *err) {
-    char path[4096];
-    snprintf(path, sizeof path, "%s/input_%zu.pb", input_dir, i);
-    tide_tensor *of_file = NULL;
-    TIDE_TRY(tide_tensor_from_pb_file(path, NULL, TIDE_KIND_HOST_PAGEABLE, &of_file, NULL, err));
-    const tide_status st = tide_tensor_clone(of_file, spec, out, err);
-    tide_tensor_unref(of_file);
-    return st;
-}
-
-static tide_status make_input(job *j, size_t i, tide_rng *rng, tide_error *err) {
-    const tide_graph *g = j->spec->program->graph;
-    const tide_value *value = &g->values[g->inputs[i]];
-    const tide_tensor_spec spec = {.dtype = value->dtype,
-                                   .shape = value->shape,
-                                   .device = j->spec->device,
-                                   .kind = TIDE_KIND_DEFAULT,
-                                   .align_bytes = input_align(j->spec, value->name),
-                                   .registry = j->s->registry,
-                                   .tag = value->name};
-    if (j->spec->input_dir != NULL) return read_input(j->spec->input_dir, i, &spec, &j->inputs[i], err);
-    TIDE_TRY(tide_tensor_create(&spec, &j->inputs[i], err));
-    draw_input(j->inputs[i], rng);
-    return TIDE_OK;
-}
-
-static tide_status make_inputs(job *j, tide_error *err) {
-    j->n_inputs = j->spec->program->graph->n_inputs;
-    TIDE_TRY(TIDE_NEW(&j->inputs, j->n_inputs + 1, err, "for %zu inputs", j->n_inputs));
-    tide_rng rng = {j->spec->seed};
-    for (size_t i = 0; i < j->n_inputs; i++) TIDE_TRY(make_input(j, i, &rng, err));
-    return TIDE_OK;
-}
-
 // ---- running ----
 
 static uint64_t blocks_allocated(const cli_session *s) {
@@ -537,7 +471,9 @@ static tide_status begin(job *j, tide_error *err) {
     const tide_inference_plan_options opt = {
         .device = j->spec->device, .registry = j->s->registry, .memory_plan = j->spec->plan};
     TIDE_TRY(tide_inference_plan_create(j->spec->program, &opt, &j->plan, err));
-    return make_inputs(j, err);
+    j->n_inputs = j->spec->program->graph->n_inputs;
+    TIDE_TRY(TIDE_NEW(&j->inputs, j->n_inputs + 1, err, "for %zu inputs", j->n_inputs));
+    return cli_session_make_inputs(j->s->registry, j->spec, j->inputs, err);
 }
 
 /// Give back what the run made, then read what it held at most.
@@ -564,30 +500,4 @@ void cli_session_result_deinit(cli_session_result *r) {
     tide_host_free(r->outputs);
     r->outputs = NULL;
     r->n_outputs = 0;
-}
-
-tide_status cli_session_shapes_of_dir(const char *input_dir, const tide_graph *graph, tide_shape_binding **bindings,
-                                      size_t *n, tide_error *err) {
-    tide_shape_binding *items;
-    TIDE_TRY(TIDE_NEW(&items, graph->n_inputs + 1, err, "for %zu shapes", graph->n_inputs));
-    tide_status st = TIDE_OK;
-    size_t count = 0;
-    for (size_t i = 0; i < graph->n_inputs && st == TIDE_OK; i++) {
-        char path[4096];
-        snprintf(path, sizeof path, "%s/input_%zu.pb", input_dir, i);
-        tide_tensor *t = NULL;
-        st = tide_tensor_from_pb_file(path, NULL, TIDE_KIND_HOST_PAGEABLE, &t, NULL, err);
-        if (st == TIDE_OK) {
-            items[count++] =
-                (tide_shape_binding){.name = graph->values[graph->inputs[i]].name, .shape = *tide_tensor_shape(t)};
-            tide_tensor_unref(t);
-        }
-    }
-    if (st != TIDE_OK) {
-        tide_host_free(items);
-        return st;
-    }
-    *bindings = items;
-    *n = count;
-    return TIDE_OK;
 }

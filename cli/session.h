@@ -110,6 +110,10 @@ void cli_session_read(const cli_session *s, cli_session_result *out);
 /// cli_session_read.
 void cli_session_finish(cli_session *s, const cli_session_mark *mark, cli_session_result *out);
 
+/// The inputs that `spec` describes, in memory of `registry`. @param inputs  [n_inputs], zeroed; those that were made
+/// are there after a failure too, and are the caller's
+tide_status cli_session_make_inputs(tide_registry *registry, const cli_session_spec *spec, tide_tensor **inputs,
+                                    tide_error *err) TIDE_NODISCARD;
 /// Shapes of the inputs that `input_dir` holds, one per graph input, for open extents; names are borrowed from the
 /// graph.
 tide_status cli_session_shapes_of_dir(const char *input_dir, const tide_graph *graph, tide_shape_binding **bindings,
