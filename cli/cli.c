@@ -266,6 +266,24 @@ bool cli_same_file(const char *a, const char *b) {
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
+/// The last name of a path, and whether its folder is there.
+static const char *name_in_folder(const char *path, struct stat *folder, bool *is_there) {
+    char text[4096] = ".";
+    const char *slash = strrchr(path, '/');
+    if (slash != NULL) snprintf(text, sizeof text, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+    *is_there = stat(text, folder) == 0;
+    return slash != NULL ? slash + 1 : path;
+}
+
+bool cli_same_place(const char *a, const char *b) {
+    struct stat x, y;
+    bool has_x, has_y;
+    if (a == NULL || b == NULL || strcmp(a, "-") == 0 || strcmp(b, "-") == 0) return false;
+    const char *const name_a = name_in_folder(a, &x, &has_x), *const name_b = name_in_folder(b, &y, &has_y);
+    if (strcmp(name_a, name_b) == 0 && has_x && has_y && x.st_dev == y.st_dev && x.st_ino == y.st_ino) return true;
+    return cli_same_file(a, b);
+}
+
 bool cli_shapes_add(const cli_command *cmd, cli_shapes *shapes, const char *text) {
     const char *eq = strrchr(text, '=');
     tide_error err = TIDE_ERROR_INIT;

@@ -73,6 +73,9 @@ bool cli_parse_real(const cli_command *cmd, const char *option, const char *text
 
 /// Whether both are paths of one file that is there; false for NULL and "-".
 bool cli_same_file(const char *a, const char *b);
+/// Whether what is written to one path would be found under the other: as cli_same_file, and also where no file is
+/// there yet, by folder and name.
+bool cli_same_place(const char *a, const char *b);
 
 /// --shape NAME=1x3x224x224, any number of times.
 typedef struct cli_shapes {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/decode.h"
 #include "cli/memory_report.h"
@@ -27,25 +28,27 @@ enum {
     OPT_DECODE,
     OPT_PAGE_TOKENS,
     OPT_TUI,
+    OPT_BUFFER_FILE,
 };
 
-static const char help[] =
-    CLI_PLANNING_HELP "  --plan FILE         run with this plan (JSON of `tidemark plan -o`) instead of making one\n"
-                      "  --naive             no plan: every tensor is allocated when born and freed when dead\n"
-                      "  -n RUNS             runs per context (default 10)\n"
-                      "  --contexts N        contexts that run at the same time, one thread each (default 1)\n"
-                      "  --device D          cpu (default)\n"
-                      "  --allocator A       cpu (default) or another that `tidemark allocators` can name\n"
-                      "  --limit SIZE        all kinds together may hold so much; what does not fit is reported\n"
-                      "  --input-dir DIR     input_0.pb, input_1.pb … in ONNX's layout; also fixes open extents\n"
-                      "  --fill F            fresh memory is set to zero (default), none or poison\n"
-                      "  --leak-check        list every block still alive at the end; exit 1 when there is one\n"
-                      "  --decode N          FILE is one step of a decoder: run N of them over a paged KV cache\n"
-                      "  --page-tokens N     with --decode: tokens in one page of the cache (default 16)\n"
-                      "  --tui               look at it while it runs; the report follows when both are over\n"
-                      "  -o FILE             record a trace\n" CLI_RECORDER_HELP CLI_RECORDING_HELP
-                      "  --json              print numbers as JSON\n\n"
-                      "Example: tidemark run -n 100 -o lenet.db sample_graphs/lenet5.json\n";
+static const char help[] = CLI_PLANNING_HELP
+    "  --plan FILE         run with this plan (JSON of `tidemark plan -o`) instead of making one\n"
+    "  --naive             no plan: every tensor is allocated when born and freed when dead\n"
+    "  -n RUNS             runs per context (default 10)\n"
+    "  --contexts N        contexts that run at the same time, one thread each (default 1)\n"
+    "  --device D          cpu (default)\n"
+    "  --allocator A       cpu (default) or another that `tidemark allocators` can name\n"
+    "  --limit SIZE        all kinds together may hold so much; what does not fit is reported\n"
+    "  --input-dir DIR     input_0.pb, input_1.pb … in ONNX's layout; also fixes open extents\n"
+    "  --fill F            fresh memory is set to zero (default), none or poison\n"
+    "  --buffer-file FILE  the contexts' buffers and outputs lie in FILE, mapped; made if it is not there\n"
+    "  --leak-check        list every block still alive at the end; exit 1 when there is one\n"
+    "  --decode N          FILE is one step of a decoder: run N of them over a paged KV cache\n"
+    "  --page-tokens N     with --decode: tokens in one page of the cache (default 16)\n"
+    "  --tui               look at it while it runs; the report follows when both are over\n"
+    "  -o FILE             record a trace\n" CLI_RECORDER_HELP CLI_RECORDING_HELP
+    "  --json              print numbers as JSON\n\n"
+    "Example: tidemark run -n 100 -o lenet.db sample_graphs/lenet5.json\n";
 
 static int run(int argc, char **argv);
 const cli_command cli_command_run = {"run", "[OPTION…] FILE", "Run a model under instrumented allocators", help, run};
@@ -119,6 +122,25 @@ static void print_process(const findings *f) {
     puts("");
 }
 
+static void add_buffer_file(tide_json_out *j, const char *path, const cli_buffer_use *use) {
+    tide_json_open(j, "buffer_file", '{');
+    tide_json_text(j, "path", path);
+    tide_json_u64(j, "bytes", use->bytes);
+    tide_json_u64(j, "file_bytes", use->file_bytes);
+    tide_json_bool(j, "created", use->created);
+    tide_json_u64(j, "contexts", use->n_contexts);
+    tide_json_u64(j, "context_bytes", use->context_bytes);
+    tide_json_close(j, '}');
+}
+
+static void print_buffer_file(const char *path, const cli_buffer_use *use) {
+    char clean[256], bytes[24], file[24], each[24];
+    printf("buffer file: %s of '%s' (%s%s), %zu context%s of %s\n", tide_format_bytes(use->bytes, bytes, sizeof bytes),
+           cli_clean(path, clean, sizeof clean), tide_format_bytes(use->file_bytes, file, sizeof file),
+           use->created ? ", made by this run" : "", use->n_contexts, use->n_contexts == 1 ? "" : "s",
+           tide_format_bytes(use->context_bytes, each, sizeof each));
+}
+
 static int print_json(const options *o, const findings *f) {
     const cli_session_result *r = &f->result;
     tide_text text = {0};
@@ -138,6 +160,7 @@ static int print_json(const options *o, const findings *f) {
     tide_json_u64_if(j, "limit_bytes", limit > 0, limit);
     add_kinds(j, o, r);
     tide_json_u64(j, "warm_allocations", r->warm_allocations);
+    if (o->spec.buffer_file != NULL) add_buffer_file(j, o->spec.buffer_file, &r->buffer_file);
     if (f->has_process) {
         tide_process_need_json(j, &f->process);
         tide_json_u64_if(j, "measured_load_bytes", f->load_peak_bytes > 0, f->load_peak_bytes);
@@ -170,6 +193,7 @@ static void print_text(const options *o, const findings *f) {
     printf("%-13s %14s\n\n", "together", tide_format_bytes(r->total_peak_bytes, total, sizeof total));
     if (o->decode > 0) cli_decode_print(&f->decode);
     printf("allocations in warm runs: %" PRIu64 " of the kinds above\n", r->warm_allocations);
+    if (o->spec.buffer_file != NULL) print_buffer_file(o->spec.buffer_file, &r->buffer_file);
     if (f->has_process) print_process(f);
     cli_leaks_print(&f->leaks, stdout);
     if (o->leak_check && f->leaks.n_blocks == 0) puts("leaks: none");
@@ -241,6 +265,13 @@ static tide_status run_recorded(const char *path, options *o, cli_session **sess
     return st;
 }
 
+/// A buffer file that is too small does not fit, as a limit that is passed.
+static int fail(const cli_session *session, const options *o, const findings *f, const tide_error *err) {
+    const int code = cli_fail_in_session(session, o->json ? "run" : NULL, o->session.limit_bytes, err);
+    const cli_buffer_use *use = &f->result.buffer_file;
+    return err->status == TIDE_ERR_NO_SPACE && use->file_bytes < use->bytes ? CLI_EXIT_DOES_NOT_FIT : code;
+}
+
 static int run_file(const char *path, options *o) {
     if (cli_same_file(path, o->recording.path))
         return cli_usage(&cli_command_run, "-o: '%s' is the input; it would be replaced", o->recording.path);
@@ -249,7 +280,7 @@ static int run_file(const char *path, options *o) {
     findings f = {0};
     int code;
     if (run_recorded(path, o, &session, &f, &err) != TIDE_OK) {
-        code = cli_fail_in_session(session, o->json ? "run" : NULL, o->session.limit_bytes, &err);
+        code = fail(session, o, &f, &err);
     } else {
         code = CLI_EXIT_OK;
         cli_session_get_leaks(session, &f.leaks);
@@ -349,6 +380,10 @@ static int take_option(void *ctx, int c) {
         o->planning.input_dir = optarg;
         o->plain_only = "--input-dir";
         return CLI_EXIT_OK;
+    case OPT_BUFFER_FILE:
+        o->spec.buffer_file = optarg;
+        o->plain_only = "--buffer-file";
+        return CLI_EXIT_OK;
     case OPT_LEAK_CHECK:
         o->leak_check = true;
         return CLI_EXIT_OK;
@@ -366,6 +401,44 @@ static int take_option(void *ctx, int c) {
     }
 }
 
+/// What goes together. @return CLI_GO_ON, CLI_EXIT_USAGE
+static int check_options(const options *o) {
+    const cli_command *cmd = &cli_command_run;
+    if (o->naive && (o->plan_path != NULL || o->planning.strategy != NULL))
+        return cli_usage(cmd, "--naive runs without a plan: leave --plan and --strategy out");
+    if (o->decode > 0 && o->plain_only != NULL)
+        return cli_usage(cmd, "--decode N runs N steps in one context and feeds itself: leave %s out", o->plain_only);
+    if (o->decode == 0 && o->page_tokens > 0) return cli_usage(cmd, "--page-tokens is of use with --decode only");
+    if (o->spec.buffer_file == NULL) return CLI_GO_ON;
+    if (o->naive)
+        return cli_usage(cmd,
+                         "--buffer-file is as large as the plan says, and --naive runs without one: leave one out");
+    if (o->session.limit_bytes > 0)
+        return cli_usage(cmd, "--limit counts what is allocated, and --buffer-file is not: leave one of them out");
+    return CLI_GO_ON;
+}
+
+/// --buffer-file is written from its first byte on: it must be no file that the run reads or makes.
+static int check_buffer_file(const char *model, const options *o) {
+    const cli_command *cmd = &cli_command_run;
+    const char *const file = o->spec.buffer_file;
+    if (file[0] == '\0' || strcmp(file, "-") == 0) return cli_usage(cmd, "--buffer-file: '%s' is no file", file);
+    if (cli_same_file(model, file))
+        return cli_usage(cmd, "--buffer-file: '%s' is the input; it would be overwritten", file);
+    if (cli_same_file(o->plan_path, file))
+        return cli_usage(cmd, "--buffer-file: '%s' is the plan; it would be overwritten", file);
+    if (cli_same_place(o->recording.path, file))
+        return cli_usage(cmd, "--buffer-file: '%s' is the trace of -o; it needs a file of its own", file);
+    for (int i = 0; o->planning.input_dir != NULL; i++) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s/input_%d.pb", o->planning.input_dir, i);
+        if (access(path, F_OK) != 0) break;
+        if (cli_same_file(path, file))
+            return cli_usage(cmd, "--buffer-file: '%s' is an input of --input-dir; it would be overwritten", file);
+    }
+    return CLI_GO_ON;
+}
+
 static int run(int argc, char **argv) {
     static const struct option table[] = {CLI_PLANNING_OPTIONS,
                                           {"plan", required_argument, NULL, OPT_PLAN},
@@ -379,6 +452,7 @@ static int run(int argc, char **argv) {
                                           {"page-tokens", required_argument, NULL, OPT_PAGE_TOKENS},
                                           {"input-dir", required_argument, NULL, CLI_OPT_INPUT_DIR},
                                           {"fill", required_argument, NULL, OPT_FILL},
+                                          {"buffer-file", required_argument, NULL, OPT_BUFFER_FILE},
                                           {"leak-check", no_argument, NULL, OPT_LEAK_CHECK},
                                           {"tui", no_argument, NULL, OPT_TUI},
                                           {"output", required_argument, NULL, 'o'},
@@ -390,13 +464,8 @@ static int run(int argc, char **argv) {
                  .session = {.allocator = "cpu"},
                  .recording = {.recorder = {.drain = TIDE_RECORD_PROCESS, .rank = -1}}};
     int code = cli_parse_options(&cli_command_run, argc, argv, table, &o.planning, take_option, &o);
-    if (code == CLI_GO_ON && o.naive && (o.plan_path != NULL || o.planning.strategy != NULL))
-        code = cli_usage(&cli_command_run, "--naive runs without a plan: leave --plan and --strategy out");
-    if (code == CLI_GO_ON && o.decode > 0 && o.plain_only != NULL)
-        code = cli_usage(&cli_command_run, "--decode N runs N steps in one context and feeds itself: leave %s out",
-                         o.plain_only);
-    if (code == CLI_GO_ON && o.decode == 0 && o.page_tokens > 0)
-        code = cli_usage(&cli_command_run, "--page-tokens is of use with --decode only");
+    if (code == CLI_GO_ON) code = check_options(&o);
+    if (code == CLI_GO_ON && o.spec.buffer_file != NULL) code = check_buffer_file(argv[optind], &o);
     if (code == CLI_GO_ON) code = o.tui ? run_in_view(argv[optind], &o) : settle_and_run(argv[optind], &o);
     cli_planning_deinit(&o.planning);
     return code;

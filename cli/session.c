@@ -298,6 +298,7 @@ typedef struct job {
     const cli_session_spec *spec;
     tide_inference_plan *plan;
     cli_session_mark mark;
+    cli_buffer_file file; // the contexts' memory; all zero: it is allocated
     tide_tensor **inputs; // [n_inputs]
     size_t n_inputs;
     uint64_t *times;      // [contexts * runs]
@@ -324,7 +325,11 @@ static uint64_t blocks_allocated(const cli_session *s) {
 
 static tide_status make_context(worker *w, tide_error *err) {
     const job *j = w->j;
-    const tide_context_options opt = {.mode = j->spec->mode, .fill = j->spec->fill, .observer = &j->s->all};
+    const tide_context_options opt = {.mode = j->spec->mode,
+                                      .fill = j->spec->fill,
+                                      .observer = &j->s->all,
+                                      .memory = cli_buffer_file_part(&j->file, w->index),
+                                      .memory_bytes = j->file.part_bytes};
     TIDE_TRY(tide_context_create(j->plan, &opt, &w->context, err));
     return tide_context_set_inputs(w->context, j->inputs, j->n_inputs, err);
 }
@@ -466,11 +471,19 @@ void cli_session_finish(cli_session *s, const cli_session_mark *mark, cli_sessio
     if (mark->recorded) (void)keep_record_error(s, tide_recorder_end_run(s->recorder, &record_err), &record_err);
 }
 
+static tide_status open_buffer_file(job *j, tide_error *err) {
+    if (j->spec->buffer_file == NULL) return TIDE_OK;
+    tide_context_need need;
+    TIDE_TRY(tide_context_need_of(j->plan, &need, err));
+    return cli_buffer_file_open(j->spec->buffer_file, &need, j->spec->contexts, &j->file, err);
+}
+
 static tide_status begin(job *j, tide_error *err) {
     cli_session_begin(j->s, j->spec, &j->mark);
     const tide_inference_plan_options opt = {
         .device = j->spec->device, .registry = j->s->registry, .memory_plan = j->spec->plan};
     TIDE_TRY(tide_inference_plan_create(j->spec->program, &opt, &j->plan, err));
+    TIDE_TRY(open_buffer_file(j, err));
     j->n_inputs = j->spec->program->graph->n_inputs;
     TIDE_TRY(TIDE_NEW(&j->inputs, j->n_inputs + 1, err, "for %zu inputs", j->n_inputs));
     return cli_session_make_inputs(j->s->registry, j->spec, j->inputs, err);
@@ -482,6 +495,8 @@ static void end(job *j, cli_session_result *out) {
     tide_host_free(j->inputs);
     tide_inference_plan_unref(j->plan);
     tide_host_free(j->times);
+    out->buffer_file = j->file.use;
+    cli_buffer_file_close(&j->file);
     cli_session_finish(j->s, &j->mark, out);
 }
 

@@ -6,6 +6,7 @@
 #ifndef TIDE_CLI_SESSION_H
 #define TIDE_CLI_SESSION_H
 
+#include "cli/buffer_file.h"
 #include "core/memory/ledger.h"
 #include "core/memory/meter.h"
 #include "core/runtime/context.h"
@@ -78,16 +79,18 @@ typedef struct cli_session_spec {
     size_t contexts;       ///< threads, one context each, >= 1
     const char *input_dir; ///< ONNX layout: input_0.pb …; NULL: inputs are drawn from `seed`
     uint64_t seed;
-    const char *source; ///< file, for the trace
-    bool keep_outputs;  ///< copy the outputs of context 0, last run, out of the measured memory
+    const char *source;      ///< file, for the trace
+    const char *buffer_file; ///< planned mode: the contexts' memory lies in this file; NULL: it is allocated
+    bool keep_outputs;       ///< copy the outputs of context 0, last run, out of the measured memory
 } cli_session_spec;
 
 typedef struct cli_session_result {
     tide_meter_kind kinds[TIDE_N_KINDS]; ///< since the session was opened, or since the run before this one ended
     uint64_t total_peak_bytes;           ///< peak of the sum over kinds
     uint64_t time_min_ns, time_median_ns, time_max_ns; ///< of one run
-    uint64_t warm_allocations; ///< block allocations after the first run of every context was over
-    tide_tensor **outputs;     ///< [n_outputs] with keep_outputs; owned
+    uint64_t warm_allocations;  ///< block allocations after the first run of every context was over
+    cli_buffer_use buffer_file; ///< with buffer_file
+    tide_tensor **outputs;      ///< [n_outputs] with keep_outputs; owned
     size_t n_outputs;
 } cli_session_result;
 

@@ -276,6 +276,68 @@ static void runs_give_back_what_they_take(void **state) {
     }
 }
 
+/// Outputs of the sample, planned, one behind the other; the contexts' memory lies in `file`, or is allocated.
+static char *output_bytes(cli_session *s, const cli_plans *plans, tide_fill fill, const char *file, size_t *n) {
+    tide_error err = TIDE_ERROR_INIT;
+    cli_session_result r;
+    const cli_session_spec spec = {.program = plans->program,
+                                   .plan = plans->plans[0],
+                                   .mode = TIDE_RUN_PLANNED,
+                                   .fill = fill,
+                                   .device = TIDE_CPU,
+                                   .runs = 3,
+                                   .contexts = 2,
+                                   .seed = 5,
+                                   .source = "sample",
+                                   .buffer_file = file,
+                                   .keep_outputs = true};
+    assert_tide_ok(cli_session_run(s, &spec, &r, &err), &err);
+    assert_int_equal(r.buffer_file.n_contexts, file != NULL ? 2 : 0);
+    assert_int_equal(r.warm_allocations, 0);
+    *n = 0;
+    for (size_t i = 0; i < r.n_outputs; i++) *n += tide_tensor_size_bytes(r.outputs[i]);
+    char *all = tide_host_alloc(*n), *at = all;
+    assert_non_null(all);
+    for (size_t i = 0; i < r.n_outputs; i++) {
+        memcpy(at, tide_tensor_data(r.outputs[i]), tide_tensor_size_bytes(r.outputs[i]));
+        at += tide_tensor_size_bytes(r.outputs[i]);
+    }
+    cli_session_result_deinit(&r);
+    return all;
+}
+
+/// Byte for byte what allocated contexts compute, under every fill; the file is there afterwards and serves again.
+static void contexts_in_a_file(void **state) {
+    (void)state;
+    static const char *const samples[] = {"lenet5", "densenet_block", "early_output", "split_two_outputs"};
+    char folder[] = "/tmp/tidemark-session-XXXXXX", file[64], below[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(file, sizeof file, "%s/buffer", folder);
+    for (size_t i = 0; i < 4; i++) {
+        cli_session *s = open_session("cpu", 0);
+        cli_plans plans = {0};
+        size_t n_want, n_got;
+        snprintf(below, sizeof below, "sample_graphs/%s.json", samples[i]);
+        plan_sample(s, below, &plans);
+        char *want = output_bytes(s, &plans, TIDE_FILL_ZERO, NULL, &n_want);
+        for (int fill = TIDE_FILL_ZERO; fill <= TIDE_FILL_POISON; fill++) {
+            char *got = output_bytes(s, &plans, (tide_fill)fill, file, &n_got);
+            assert_int_equal(n_got, n_want);
+            assert_memory_equal(got, want, n_want);
+            tide_host_free(got);
+        }
+        tide_host_free(want);
+        assert_int_equal(unlink(file), 0);
+        cli_plans_deinit(&plans);
+        cli_session_end(s);
+        cli_leaks leaks;
+        cli_session_get_leaks(s, &leaks);
+        assert_int_equal(leaks.n_blocks, 0);
+        cli_session_close(s);
+    }
+    assert_int_equal(rmdir(folder), 0);
+}
+
 /// One budget for all kinds: a byte under what a run holds is too little, and what there was is told.
 static void one_budget_for_all_kinds(void **state) {
     (void)state;
@@ -433,15 +495,11 @@ static void a_planted_leak_is_reported_and_fails(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        tide_unit_test(nothing_left_is_no_leak),
-        tide_unit_test(every_live_block_is_listed),
-        tide_unit_test(blocks_that_outlive_their_run),
-        tide_unit_test(without_memory_leaks_are_counted),
-        tide_unit_test(runs_give_back_what_they_take),
-        tide_unit_test(one_budget_for_all_kinds),
-        tide_unit_test(a_run_outlives_its_recording),
-        tide_unit_test(no_recording_no_words),
-        cmocka_unit_test(a_planted_leak_is_reported_and_fails),
+        tide_unit_test(nothing_left_is_no_leak),       tide_unit_test(every_live_block_is_listed),
+        tide_unit_test(blocks_that_outlive_their_run), tide_unit_test(without_memory_leaks_are_counted),
+        tide_unit_test(runs_give_back_what_they_take), tide_unit_test(contexts_in_a_file),
+        tide_unit_test(one_budget_for_all_kinds),      tide_unit_test(a_run_outlives_its_recording),
+        tide_unit_test(no_recording_no_words),         cmocka_unit_test(a_planted_leak_is_reported_and_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
