@@ -25,19 +25,28 @@ static char nothing[1];
 
 // ---- the file ----
 
-/// Whether this process has the file mapped already: weights that are used where they lie. Told by its path, because
-/// the numbers of devices in the table are not those of stat on every file system.
-static bool is_mapped_here(const char *path) {
-    char *text = NULL, full[4096];
-    size_t len;
-    if (realpath(path, full) == NULL || tide_read_file("/proc/self/maps", 0, &text, &len, NULL) != TIDE_OK)
-        return false;
-    bool found = false;
+/// Whether `full` stands in the list of what is mapped, at the end of a line.
+static bool is_in_list(const char *maps, const char *full) {
     const size_t n = strlen(full);
-    for (const char *at = text; !found && (at = strstr(at, full)) != NULL; at += n)
-        found = at > text && at[-1] == ' ' && (at[n] == '\n' || at[n] == '\0');
-    tide_host_free(text);
-    return found;
+    for (const char *at = maps; (at = strstr(at, full)) != NULL; at += n) {
+        if (at > maps && at[-1] == ' ' && (at[n] == '\n' || at[n] == '\0')) return true;
+    }
+    return false;
+}
+
+/// A file that this process has mapped already is refused: weights that are used where they lie. It is known by its
+/// path, because the numbers of devices in the list are not those of stat on every file system. Where the system has no
+/// such list nothing is refused.
+static tide_status refuse_mapped(const char *path, tide_error *err) {
+    char *maps = NULL, full[4096];
+    size_t len;
+    if (realpath(path, full) == NULL) return tide_output_failed("look at", path, errno, err);
+    const tide_status st = tide_read_file("/proc/self/maps", 0, &maps, &len, err);
+    if (st != TIDE_OK) return st == TIDE_ERR_NOMEM ? st : TIDE_OK;
+    const bool found = is_in_list(maps, full);
+    tide_host_free(maps);
+    if (!found) return TIDE_OK;
+    return TIDE_FAIL(err, TIDE_ERR_WRITE, "buffer file '%s' is in use by this run: it would be overwritten", path);
 }
 
 static tide_status too_small(const char *path, const cli_buffer_file *f, tide_error *err) {
@@ -58,8 +67,7 @@ static tide_status check_file(const char *path, cli_buffer_file *f, tide_error *
     if (fstat(f->fd, &info) != 0) return tide_output_failed("look at", path, errno, err);
     if (!S_ISREG(info.st_mode))
         return TIDE_FAIL(err, TIDE_ERR_WRITE, "buffer file '%s' is no plain file: it cannot be memory", path);
-    if (is_mapped_here(path))
-        return TIDE_FAIL(err, TIDE_ERR_WRITE, "buffer file '%s' is in use by this run: it would be overwritten", path);
+    TIDE_TRY(refuse_mapped(path, err));
     f->use.file_bytes = (uint64_t)info.st_size;
     return f->use.file_bytes < f->use.bytes ? too_small(path, f, err) : TIDE_OK;
 }
@@ -126,8 +134,9 @@ static void give_back(cli_buffer_file *f) {
     if (f->fd >= 0) close(f->fd);
 }
 
-tide_status cli_buffer_file_open(const char *path, const tide_context_need *need, size_t n_contexts,
-                                 cli_buffer_file *out, tide_error *err) {
+/// @param path  behind all links
+static tide_status open_and_map(const char *path, const tide_context_need *need, size_t n_contexts,
+                                cli_buffer_file *out, tide_error *err) {
     TIDE_ASSERT(n_contexts > 0);
     cli_buffer_file f = {.fd = -1, .use = {.context_bytes = need->bytes, .n_contexts = n_contexts}};
     uint64_t part;
@@ -146,6 +155,15 @@ tide_status cli_buffer_file_open(const char *path, const tide_context_need *need
     }
     *out = f;
     return TIDE_OK;
+}
+
+tide_status cli_buffer_file_open(const char *path, const tide_context_need *need, size_t n_contexts,
+                                 cli_buffer_file *out, tide_error *err) {
+    char *target = NULL;
+    TIDE_TRY(tide_output_follow(path, &target, err));
+    const tide_status st = open_and_map(target, need, n_contexts, out, err);
+    tide_host_free(target);
+    return st;
 }
 
 void *cli_buffer_file_part(const cli_buffer_file *f, size_t i) {

@@ -29,15 +29,15 @@ typedef struct cli_buffer_file {
 } cli_buffer_file;
 
 /**
- * Map the parts of `n_contexts` contexts. A file that is not there is made as large as they need; one that is there
- * must be a plain file of at least that size, and keeps its size and what lies behind the parts. The system reserves
- * the room on the disk before anything is written.
+ * Map the parts of `n_contexts` contexts. Links are followed. A file that is not there is made as large as they need;
+ * one that is there must be a plain file of at least that size, and keeps its size and what lies behind the parts. The
+ * system reserves the room on the disk before anything is written.
  *
  * @param out  cli_buffer_file_close after TIDE_OK. On failure `use` alone is filled, as far as it is known, and no file
- * is left that was not there before
+ *             is left that was not there before
  * @return TIDE_ERR_NO_SPACE when the file is too small (the message has both numbers, the hint the way out);
- *         TIDE_ERR_NOMEM when there are no addresses for it; TIDE_ERR_WRITE when it cannot be made or written, is no
- * plain file, is in use by another run, or is a file that this process has mapped (weights); TIDE_ERR_OVERFLOW
+ *         TIDE_ERR_WRITE when it cannot be made or written, is no plain file, is in use by another run, or is mapped by
+ *         this process (weights); TIDE_ERR_OVERFLOW; TIDE_ERR_NOMEM, also for want of addresses
  */
 tide_status cli_buffer_file_open(const char *path, const tide_context_need *need, size_t n_contexts,
                                  cli_buffer_file *out, tide_error *err) TIDE_NODISCARD;

@@ -186,18 +186,21 @@ class CallerMemory(Case):
         for file in (self.file, None):
             options = ["--buffer-file", file] if file else []
             log = self.dir / "calls"
-            p = subprocess.run(["strace", "-f", "-o", log, "-e", "trace=mmap,brk", PROGRAM, "run", "-n", "2", *map(str, options), UNET],
+            traced = ["strace", "-f", "-o", log, "-e", "trace=mmap,brk,fallocate"]
+            p = subprocess.run([*traced, PROGRAM, "run", "-n", "2", *map(str, options), UNET],
                                capture_output=True, text=True, env=environment({"OMP_NUM_THREADS": "1"}), check=False)
             if "ptrace" in p.stderr and p.returncode != 0:
                 self.skipTest("skipped: strace may not trace here")
             self.assertEqual(p.returncode, 0, p.stderr)
             calls = [line for line in log.read_text().splitlines() if "mmap(" in line]
-            sizes = [int(re.search(r"mmap\(\S+, (\d+)", c).group(1)) for c in calls if "MAP_ANONYMOUS" in c and "NORESERVE" not in c]
+            sizes = [int(re.search(r"mmap\(\S+, (\d+)", c).group(1)) for c in calls
+                     if "MAP_ANONYMOUS" in c and "NORESERVE" not in c]
             largest[file is not None] = max(sizes)
             shared = [c for c in calls if "MAP_SHARED" in c and "PROT_WRITE" in c]
             self.assertEqual(len(shared), 1 if file else 0, shared)
             if file:
                 self.assertIn(f", {bytes_}, PROT_READ|PROT_WRITE, MAP_SHARED,", shared[0])
+                self.assertRegex(log.read_text(), rf"fallocate\(\d+, 0, 0, {bytes_}\)")  # a full disk is found before
         self.assertLess(largest[True], bytes_ // 2)
         self.assertGreaterEqual(largest[False], bytes_ * 9 // 10)  # it is this test that would see it
 
@@ -282,9 +285,10 @@ class CallerMemory(Case):
         for file in ("", "-"):
             self.refused(2, "run", "--buffer-file", file, LENET, says=["is no file"])
         self.assertFalse(pathlib.Path("-").exists())
-        link = self.dir / "link"  # to a file that is none yet
+        link = self.dir / "link"  # what it leads to is made
         link.symlink_to("target")
-        self.assertIn(tidemark.run("run", "-n", "1", "--buffer-file", link, LENET).returncode, (0, 8))
+        self.assertTrue(self.json("run", "-n", 1, "--buffer-file", link, LENET)["buffer_file"]["created"])
+        self.assertTrue(link.is_symlink() and (self.dir / "target").stat().st_size > 0)
         if not ROOT:
             self.file.write_bytes(b"\0" * MIB)
             self.file.chmod(0o400)

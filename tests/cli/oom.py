@@ -23,8 +23,8 @@ strategies = ["search"]
 model = "m.json"
 """
 
-# Name, arguments in a folder that holds m.json (kernels of oneDNN), s.json (none), plan.json, l.csv, l.json, t.db and a
-# gate; and the output it writes, if any.
+# Name, arguments in a folder that holds m.json (kernels of oneDNN), s.json (none), plan.json, l.csv, l.json, t.db, buffer.bin
+# and a gate; and the output it writes, if any.
 COMMANDS = {
     "plan": ["plan", "m.json", "-o", "new.json"],
     "plan --json": ["plan", "--json", "s.json"],
@@ -33,6 +33,7 @@ COMMANDS = {
     "plan of a table": ["plan", "l.csv"],
     "run": ["run", "m.json"],
     "run -o": ["run", "-o", "new.db", "s.json"],
+    "run --buffer-file": ["run", "--buffer-file", "buffer.bin", "s.json"],
     "compare": ["compare", "s.json"],
     "report of a model": ["report", "m.json", "-o", "new.html"],
     "report of a trace": ["report", "t.db", "-o", "new.json"],
@@ -62,6 +63,7 @@ class Preloaded(Case):
         self.ok("run", "s.json", "-o", "t.db", cwd=self.dir)
         for form in ("csv", "json"):
             self.ok("export", "m.json", "--to", form, "-o", f"l.{form}", cwd=self.dir)
+        (self.dir / "buffer.bin").write_bytes(bytes(1 << 20))
         self.kept = set(os.listdir(self.dir))
 
     def run_with(self, args, **oom):
