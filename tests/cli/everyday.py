@@ -172,6 +172,14 @@ def _(t, typed):
     t.assertRegex(t.type(typed.replace("1MiB", "1KiB"), code=(1, 6)), r"(?m)^fits: no")
 
 
+@line("tidemark run --buffer-file mem.bin model.onnx")
+def _(t, typed):
+    t.assertRegex(t.type(typed), r"(?m)^buffer file: ([\d.]+ \w+) of 'mem.bin' \(\1, made by this run\), 1 context")
+    more = re.search(r"; ([\d.]+) (\w+) for one more context", t.type("tidemark plan model.onnx --budget 64MiB"))
+    unit = {"B": 1, "KiB": 1024, "MiB": 1 << 20}[more[2]]
+    t.assertAlmostEqual((t.dir / "mem.bin").stat().st_size, float(more[1]) * unit, delta=0.01 * unit)
+
+
 @line("tidemark export model.onnx --to csv -o out.csv")
 def _(t, typed):
     t.type(typed)

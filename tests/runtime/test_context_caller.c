@@ -132,8 +132,8 @@ static void ask_once(tide_program *p, const char *strategy, uint64_t align_bytes
     assert_int_equal(need.buffer_bytes, rt_live(&rig, TIDE_KIND_WORKSPACE));
     assert_int_equal(need.output_bytes, rt_live(&rig, TIDE_KIND_DEFAULT));
     assert_int_equal(need.bytes, need.buffer_bytes + need.output_bytes); // plans leave no padding between the two
-    assert_int_equal(need.bytes, tide_process_need_of(p, m, 1).context_bytes);
-    assert_int_equal(need.bytes, tide_process_need_of(p, m, 7).context_bytes);
+    assert_int_equal(need.bytes, tide_process_need_of(m, 1).context_bytes);
+    assert_int_equal(need.bytes, tide_process_need_of(m, 7).context_bytes);
     assert_true(need.align_bytes >= (need.bytes > 0 ? align_bytes : 1));
     tide_context_destroy(c);
     tide_inference_plan_unref(ip);
