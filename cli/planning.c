@@ -80,6 +80,7 @@ static tide_status make_program(cli_input *in, const cli_planning *p, const tide
     if (st == TIDE_OK) {
         const tide_program_options opt = {.no_fuse = p->no_fuse,
                                           .no_kernels = p->no_kernels,
+                                          .fold_max_bytes = p->fold_max_bytes,
                                           .shapes = all,
                                           .n_shapes = n,
                                           .keeps_mapped = p->weights != CLI_WEIGHTS_COPY,

@@ -31,6 +31,8 @@ typedef enum cli_weights {
     CLI_WEIGHTS_COPY, ///< all are copied
 } cli_weights;
 
+enum { CLI_MIN_FOLD_LIMIT = 64 << 10 };
+
 /// The options that several commands share; zero-initialise.
 typedef struct cli_planning {
     const char *strategy; ///< NULL: the default
@@ -51,6 +53,7 @@ typedef struct cli_planning {
     const char **extent_list; ///< [n_extents] what --extent has given, owned; `extents` is this then
     size_t cap_extents;
     cli_profile profile;
+    uint64_t fold_max_bytes;         ///< constants that folding makes have at most so many bytes; 0: no limit
     uint64_t own_bytes;              ///< what planning a model may take itself; 0: 64 MiB and 20 times the file
     const char *input_dir;           ///< shapes of open extents come from here; NULL: only --shape
     tide_registry *weights_registry; ///< where a program that will run puts its weights; NULL: it will not run
@@ -93,6 +96,7 @@ enum {
     CLI_OPT_JSON,
     CLI_OPT_NO_PASSES,
     CLI_OPT_OWN_MEMORY,
+    CLI_OPT_FOLD_LIMIT,
     CLI_OPT_WEIGHTS,
     CLI_OPT_ALLOW_RECOMPUTE,
     CLI_OPT_NO_PASS, ///< and one for each pass behind it
@@ -109,6 +113,7 @@ enum {
         {"no-passes", no_argument, NULL, CLI_OPT_NO_PASSES},                                                           \
         {"own-memory", required_argument, NULL, CLI_OPT_OWN_MEMORY},                                                   \
         {"weights", required_argument, NULL, CLI_OPT_WEIGHTS},                                                         \
+        {"fold-limit", required_argument, NULL, CLI_OPT_FOLD_LIMIT},                                                   \
         {"no-views", no_argument, NULL, CLI_OPT_NO_PASS + TIDE_PASS_VIEWS},                                            \
         {"no-slices", no_argument, NULL, CLI_OPT_NO_PASS + TIDE_PASS_SLICES},                                          \
         {"no-in-place", no_argument, NULL, CLI_OPT_NO_PASS + TIDE_PASS_IN_PLACE},                                      \
@@ -123,6 +128,8 @@ enum {
     "  --extent NAME=N     an open extent by its name, in all inputs; may be repeated\n"                               \
     "  --align N           alignment of every tensor, a power of two (default 256)\n"                                  \
     "  --no-fuse           leave operators unfused\n"                                                                  \
+    "  --fold-limit SIZE   larger constants are not made while the model is loaded, but by their operators in each "   \
+    "run\n"                                                                                                            \
     "  --own-memory SIZE   what planning a model may take itself (default: 64MiB and 20 times the file)\n"             \
     "  --weights W         those in a file: auto (default) maps what lies well for its type, and copies the rest; "    \
     "map\n"                                                                                                            \

@@ -114,6 +114,11 @@ int cli_planning_option(const cli_command *cmd, cli_planning *p, int c) {
         return 1;
     case CLI_OPT_OWN_MEMORY:
         return cli_parse_size(cmd, "--own-memory", optarg, &p->own_bytes) ? 1 : -1;
+    case CLI_OPT_FOLD_LIMIT:
+        if (!cli_parse_size(cmd, "--fold-limit", optarg, &p->fold_max_bytes)) return -1;
+        if (p->fold_max_bytes >= CLI_MIN_FOLD_LIMIT) return 1;
+        cli_usage(cmd, "--fold-limit: %s is less than 64KiB: what shapes follow from is always folded", optarg);
+        return -1;
     case CLI_OPT_WEIGHTS:
         return take_weights(cmd, p) ? 1 : -1;
     case CLI_OPT_NO_PASSES:

@@ -9,6 +9,7 @@
 
 #include "cli/planning.h"
 #include "core/base/host_alloc.h"
+#include "core/ops/ops.h"
 
 // ---- advice: a model with one option changed ----
 
@@ -86,50 +87,6 @@ static tide_status remake_half(const maker *m, const cli_planning *p, tide_lifet
     tide_host_free(shapes);
     tide_graph_destroy(graph);
     return st;
-}
-
-static tide_status remake(void *ctx, const tide_change *change, tide_lifetimes *out, char **what, tide_error *err) {
-    const maker *m = ctx;
-    cli_planning p = *m->p;
-    p.weights_registry = NULL;
-    switch (change->kind) {
-    case TIDE_CHANGE_PASS:
-        p.no_pass[change->pass] = false;
-        break;
-    case TIDE_CHANGE_PASSES:
-        memset(p.no_pass, 0, sizeof p.no_pass);
-        break;
-    case TIDE_CHANGE_FUSE:
-        p.no_fuse = false;
-        break;
-    case TIDE_CHANGE_ALIGN:
-        p.align_bytes = change->align_bytes;
-        break;
-    case TIDE_CHANGE_RECOMPUTE:
-        p.recompute_share = change->recompute_share;
-        break;
-    case TIDE_CHANGE_EXTENTS:
-        return remake_half(m, &p, out, what, err);
-    default:
-        return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "no program is needed for that");
-    }
-    return make_table(m, &p, NULL, 0, out, err);
-}
-
-tide_status cli_advise(cli_input *in, const cli_planning *p, const tide_memory_plan *plan, uint64_t budget_bytes,
-                       tide_advice *out, tide_error *err) {
-    const bool is_model = in->kind == CLI_INPUT_ONNX || in->kind == CLI_INPUT_GRAPH;
-    const tide_strategy *strategy;
-    maker m = {.in = in, .p = p};
-    TIDE_TRY(cli_strategy(p, &strategy, err));
-    const tide_advice_question q = {.plan = plan,
-                                    .budget_bytes = budget_bytes,
-                                    .remake = is_model && p->profile.n_points == 0 ? remake : NULL,
-                                    .ctx = &m,
-                                    .passes = cli_pass_options(p),
-                                    .no_fuse = p->no_fuse,
-                                    .strategy = strategy};
-    return tide_advice_make(&q, out, err);
 }
 
 // ---- what-if: a model with edits ----
@@ -476,4 +433,116 @@ tide_status cli_retable_in_place(void *ctx, const char *tensor, tide_in_place *o
     const tide_status st = retable_in_place_now(ctx, tensor, out, err);
     pthread_mutex_unlock(&one_at_a_time);
     return st;
+}
+
+// ---- advice: a model with one option changed (the rest) ----
+
+static tide_status nothing_to_change(tide_error *err) { return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "it is so already"); }
+
+/// Kernels of one thread each; how many there are is the process's own.
+static tide_status remake_on_one_thread(const maker *m, const cli_planning *p, tide_lifetimes *out, tide_error *err) {
+    const uint32_t n = tide_ops_threads();
+    if (n < 2) return nothing_to_change(err);
+    TIDE_TRY(tide_ops_set_threads(1, err));
+    tide_status st = make_table(m, p, NULL, 0, out, err);
+    tide_error own = TIDE_ERROR_INIT;
+    const tide_status back = tide_ops_set_threads(n, &own);
+    if (st == TIDE_OK && back != TIDE_OK) {
+        tide_lifetimes_deinit(out);
+        if (err != NULL) *err = own;
+        st = back;
+    }
+    return st;
+}
+
+/// The first open extent of each input at `batch`; *what: how that is typed.
+static tide_status remake_batch(const maker *m, uint64_t batch, tide_lifetimes *out, char **what, tide_error *err) {
+    const cli_model model = {m->in, m->p};
+    const tide_edit edit = {.kind = TIDE_EDIT_BATCH, .bytes = batch};
+    cli_planning p = *m->p;
+    bindings b = {0};
+    tide_text words = {0};
+    tide_status st = take_edits(&model, &edit, 1, &p, &b, err);
+    if (st == TIDE_OK) st = make_edited(m->in, &p, &b, NULL, 0, out, err);
+    tide_text_addf(&words, "batch %" PRIu64 ":", batch);
+    for (size_t i = 0; st == TIDE_OK && i < b.n; i++) {
+        char shape[256];
+        bool is_first = true; // the first binding of an input wins
+        for (size_t k = 0; k < i; k++) is_first = is_first && strcmp(b.items[k].name, b.items[i].name) != 0;
+        if (is_first)
+            tide_text_addf(&words, " --shape %s=%s", b.items[i].name,
+                           cli_shape_text(&b.items[i].shape, shape, sizeof shape));
+    }
+    if (st == TIDE_OK && words.failed) {
+        tide_lifetimes_deinit(out);
+        st = TIDE_NO_MEMORY(err, "for advice");
+    }
+    if (st == TIDE_OK) {
+        *what = words.data;
+        words = (tide_text){0}; // moved out
+    }
+    tide_text_deinit(&words);
+    bindings_deinit(&b);
+    return st;
+}
+
+static tide_status remake(void *ctx, const tide_change *change, tide_lifetimes *out, char **what, tide_error *err) {
+    const maker *m = ctx;
+    cli_planning p = *m->p;
+    p.weights_registry = NULL;
+    switch (change->kind) {
+    case TIDE_CHANGE_PASS:
+        p.no_pass[change->pass] = false;
+        break;
+    case TIDE_CHANGE_PASSES:
+        memset(p.no_pass, 0, sizeof p.no_pass);
+        break;
+    case TIDE_CHANGE_FUSE:
+        p.no_fuse = false;
+        break;
+    case TIDE_CHANGE_ALIGN:
+        p.align_bytes = change->align_bytes;
+        break;
+    case TIDE_CHANGE_RECOMPUTE:
+        p.recompute_share = change->recompute_share;
+        break;
+    case TIDE_CHANGE_MAP:
+        if (p.weights != CLI_WEIGHTS_COPY || m->in->kind != CLI_INPUT_ONNX) return nothing_to_change(err);
+        p.weights = CLI_WEIGHTS_AUTO;
+        break;
+    case TIDE_CHANGE_FOLD:
+        if (p.fold_max_bytes != 0) return nothing_to_change(err);
+        p.fold_max_bytes = change->limit_bytes;
+        break;
+    case TIDE_CHANGE_THREADS:
+        return remake_on_one_thread(m, &p, out, err);
+    case TIDE_CHANGE_BATCH:
+        return remake_batch(m, change->batch, out, what, err);
+    case TIDE_CHANGE_EXTENTS:
+        return remake_half(m, &p, out, what, err);
+    default:
+        return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "no program is needed for that");
+    }
+    return make_table(m, &p, NULL, 0, out, err);
+}
+
+tide_status cli_advise(cli_input *in, const cli_planning *p, const tide_memory_plan *plan, uint64_t budget_bytes,
+                       tide_advice *out, tide_error *err) {
+    const bool is_model = in->kind == CLI_INPUT_ONNX || in->kind == CLI_INPUT_GRAPH;
+    const tide_strategy *strategy;
+    maker m = {.in = in, .p = p};
+    TIDE_TRY(cli_strategy(p, &strategy, err));
+    const bool is_remade = is_model && p->profile.n_points == 0;
+    const cli_model model = {in, p};
+    uint64_t batch = 0;
+    if (is_remade) TIDE_TRY(cli_retable_batch((void *)(uintptr_t)&model, NULL, 0, &batch, err));
+    const tide_advice_question q = {.plan = plan,
+                                    .budget_bytes = budget_bytes,
+                                    .remake = is_remade ? remake : NULL,
+                                    .ctx = &m,
+                                    .passes = cli_pass_options(p),
+                                    .no_fuse = p->no_fuse,
+                                    .batch = batch,
+                                    .strategy = strategy};
+    return tide_advice_make(&q, out, err);
 }

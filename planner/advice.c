@@ -20,6 +20,8 @@
 /// Tensors at the peak that are tried one by one, and plans that are made to see whether a change is enough.
 /// Each of those gets a share of the default work.
 enum { MAX_TENSORS = 24, MAX_TENSORS_LARGE = 4, LARGE_TABLE = 50000, WORK_PERCENT = 30 };
+/// Constants above it are what not folding is tried with.
+#define FOLD_LIMIT_BYTES (UINT64_C(1) << 20)
 
 const char *tide_change_name(tide_change_kind kind) {
     static const char *const names[] = {
@@ -91,19 +93,25 @@ static tide_status add_row(adviser *a, tide_advice_row row, uint64_t now_bytes) 
     return TIDE_OK;
 }
 
+/// What a changed table needs. TIDE_ERR_CANCELLED: it cannot be planned.
+static tide_status weigh(const adviser *a, const tide_lifetimes *lt, tide_advice_row *row, bool *planned) {
+    tide_error own = TIDE_ERROR_INIT;
+    *planned = false;
+    const tide_status st = bound(lt, &row->need_bytes, &own);
+    if (st == TIDE_ERR_NOMEM) return TIDE_FAIL(a->err, st, "no memory for advice");
+    if (st != TIDE_OK) return TIDE_ERR_CANCELLED;
+    row->need_bytes = tide_need_bytes(lt, row->need_bytes);
+    return try_plan(a, lt, row, planned);
+}
+
 static tide_status measure(adviser *a, const tide_lifetimes *lt, const tide_change *change, char *what) {
     tide_advice_row row = {.change = *change, .what = what};
-    tide_error own = TIDE_ERROR_INIT;
-    bool planned = false;
-    tide_status st = bound(lt, &row.need_bytes, &own);
-    if (st == TIDE_OK) {
-        row.need_bytes = tide_need_bytes(lt, row.need_bytes);
-        st = try_plan(a, lt, &row, &planned);
-    }
+    bool planned;
+    const tide_status st = weigh(a, lt, &row, &planned);
     // A bound is held against the bound: the gap of today's plan is not what the change would save.
     if (st == TIDE_OK) return add_row(a, row, planned ? a->out->need_bytes : a->bound_bytes);
     tide_host_free(what);
-    return st == TIDE_ERR_NOMEM ? TIDE_FAIL(a->err, st, "no memory for advice") : TIDE_OK;
+    return st == TIDE_ERR_CANCELLED ? TIDE_OK : st;
 }
 
 // ---- changes that need the program ----
@@ -126,6 +134,15 @@ static char *usual_words(const tide_change *c) {
     case TIDE_CHANGE_RECOMPUTE:
         tide_text_addf(&words, "--allow-recompute %.0f%%", 100 * c->recompute_share);
         break;
+    case TIDE_CHANGE_MAP:
+        tide_text_add(&words, "weights stay in their file (leave --weights copy out)");
+        break;
+    case TIDE_CHANGE_THREADS:
+        tide_text_add(&words, "--intra-threads 1");
+        break;
+    case TIDE_CHANGE_FOLD:
+        tide_text_addf(&words, "--fold-limit %" PRIu64 "MiB", c->limit_bytes >> 20);
+        break;
     default:
         tide_text_add(&words, "open extents of the inputs half as large");
         break;
@@ -146,6 +163,53 @@ static tide_status try_remake(adviser *a, const tide_change *change) {
     return st;
 }
 
+/// One batch. *row is `best` afterwards where it fits, or where nothing is known yet.
+static tide_status try_one_batch(adviser *a, uint64_t batch, tide_advice_row *best, uint64_t *now_bytes, bool *fits) {
+    tide_advice_row row = {.change = {.kind = TIDE_CHANGE_BATCH, .batch = batch}};
+    tide_lifetimes lt = {0};
+    tide_error own = TIDE_ERROR_INIT;
+    bool planned = false;
+    *fits = false;
+    tide_status st = a->q->remake(a->q->ctx, &row.change, &lt, &row.what, &own);
+    if (st == TIDE_ERR_NOMEM) return TIDE_FAIL(a->err, st, "no memory to see what would fit");
+    if (st == TIDE_OK) st = weigh(a, &lt, &row, &planned);
+    tide_lifetimes_deinit(&lt);
+    if (st == TIDE_ERR_NOMEM || st != TIDE_OK) {
+        tide_host_free(row.what);
+        return st == TIDE_ERR_NOMEM ? st : TIDE_OK;
+    }
+    *fits = row.fits;
+    if (!row.fits && best->what != NULL) {
+        tide_host_free(row.what);
+        return TIDE_OK;
+    }
+    tide_host_free(best->what);
+    *best = row;
+    *now_bytes = planned ? a->out->need_bytes : a->bound_bytes;
+    return TIDE_OK;
+}
+
+/// The largest batch that fits, by halving; where not even 1 does, that is said.
+static tide_status try_batch(adviser *a) {
+    tide_advice_row best = {0};
+    uint64_t good = 1, bad = a->q->batch, now_bytes = 0;
+    bool fits;
+    if (bad < 2) return TIDE_OK;
+    tide_status st = try_one_batch(a, 1, &best, &now_bytes, &fits);
+    while (st == TIDE_OK && fits && bad - good > 1) {
+        const uint64_t middle = good + (bad - good) / 2;
+        bool middle_fits;
+        st = try_one_batch(a, middle, &best, &now_bytes, &middle_fits);
+        if (middle_fits)
+            good = middle;
+        else
+            bad = middle;
+    }
+    if (st == TIDE_OK && best.what != NULL) return add_row(a, best, now_bytes);
+    tide_host_free(best.what);
+    return st;
+}
+
 static tide_status try_program(adviser *a) {
     const tide_advice_question *q = a->q;
     if (q->remake == NULL) return TIDE_OK;
@@ -157,6 +221,9 @@ static tide_status try_program(adviser *a) {
     }
     if (n_off > 1) TIDE_TRY(try_remake(a, &(tide_change){.kind = TIDE_CHANGE_PASSES}));
     if (q->no_fuse) TIDE_TRY(try_remake(a, &(tide_change){.kind = TIDE_CHANGE_FUSE}));
+    TIDE_TRY(try_remake(a, &(tide_change){.kind = TIDE_CHANGE_MAP}));
+    TIDE_TRY(try_remake(a, &(tide_change){.kind = TIDE_CHANGE_THREADS}));
+    TIDE_TRY(try_remake(a, &(tide_change){.kind = TIDE_CHANGE_FOLD, .limit_bytes = FOLD_LIMIT_BYTES}));
     static const uint64_t aligns[] = {64, 16};
     for (size_t k = 0; k < sizeof aligns / sizeof aligns[0]; k++) {
         if (aligns[k] >= q->passes.align_bytes) continue;
@@ -167,6 +234,7 @@ static tide_status try_program(adviser *a) {
         if (shares[k] <= q->passes.recompute_share) continue;
         TIDE_TRY(try_remake(a, &(tide_change){.kind = TIDE_CHANGE_RECOMPUTE, .recompute_share = shares[k]}));
     }
+    TIDE_TRY(try_batch(a));
     return try_remake(a, &(tide_change){.kind = TIDE_CHANGE_EXTENTS});
 }
 
@@ -293,11 +361,45 @@ static int compare_rows(const void *a, const void *b) {
     return strcmp(x->what, y->what);
 }
 
+/// Kernels' scratch among what is alive at the peaks.
+static uint64_t scratch_at(const tide_peaks *peaks, const tide_lifetimes *lt) {
+    uint64_t sum = 0;
+    for (size_t b = 0; b < peaks->n; b++)
+        for (size_t k = 0; k < peaks->list[b].n; k++)
+            if (lt->items[peaks->list[b].entries[k].item].role == TIDE_ROLE_SCRATCH)
+                sum = sum_of(sum, peaks->list[b].entries[k].bytes);
+    return sum;
+}
+
+/// Which part of what it takes is the largest.
+static void name_largest(adviser *a, const tide_peaks *peaks) {
+    const tide_process_need need = tide_process_need_of(a->q->plan, 1);
+    uint64_t scratch = scratch_at(peaks, a->lt);
+    if (scratch > need.buffer_bytes) scratch = need.buffer_bytes;
+    const struct {
+        const char *name;
+        uint64_t bytes;
+    } parts[] = {{"weights", need.weights_bytes},
+                 {"weights that stay in the file", need.mapped_bytes},
+                 {"intermediate tensors", need.buffer_bytes - scratch},
+                 {"scratch of kernels", scratch},
+                 {"inputs and outputs", sum_of(need.inputs_bytes, need.outputs_bytes)},
+                 {"the program", sum_of(need.program_bytes, need.own_bytes)},
+                 // What folding takes beside the weights that stay.
+                 {"constants while the model is loaded", need.load_bytes > need.run_bytes ? need.constants_bytes : 0}};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        if (parts[i].bytes <= a->out->largest_bytes) continue;
+        a->out->largest = parts[i].name;
+        a->out->largest_bytes = parts[i].bytes;
+    }
+}
+
 static tide_status advise(adviser *a) {
     tide_peaks peaks;
     TIDE_TRY(bound(a->lt, &a->bound_bytes, a->err));
     a->bound_bytes = tide_need_bytes(a->lt, a->bound_bytes);
     TIDE_TRY(tide_peaks_find(a->lt, &peaks, a->err));
+    name_largest(a, &peaks);
     tide_status st = try_search(a);
     if (st == TIDE_OK) st = try_program(a);
     if (st == TIDE_OK) st = try_tensors(a, &peaks, false);
@@ -346,8 +448,11 @@ void tide_advice_print(const tide_advice *a, tide_text *out) {
                    tide_format_bytes(a->need_bytes, need, sizeof need),
                    tide_format_bytes(a->budget_bytes, budget, sizeof budget),
                    tide_format_bytes(fixed, rest, sizeof rest), a->process_bytes > 0 ? "the program, " : "");
+    if (a->largest != NULL)
+        tide_text_addf(out, "The largest part: %s, %s.\n", a->largest,
+                       tide_format_bytes(a->largest_bytes, need, sizeof need));
     if (fixed > a->budget_bytes)
-        tide_text_add(out, "These alone exceed the budget: no change to what is planned can make it fit.\n");
+        tide_text_add(out, "These alone exceed the budget: no other plan of them can make it fit.\n");
     if (a->n == 0) {
         tide_text_add(out, "No single change was found that saves anything.\n");
         return;

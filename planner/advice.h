@@ -47,8 +47,12 @@ void tide_peaks_print(const tide_peaks *p, const tide_lifetimes *lt, size_t max_
     XX(PASS, "pass")           /* a pass that was off is on */                                                         \
     XX(PASSES, "passes")       /* all passes that were off are on */                                                   \
     XX(FUSE, "fuse")           /* operators are fused */                                                               \
+    XX(MAP, "map")             /* weights stay in their file */                                                        \
+    XX(THREADS, "threads")     /* kernels run on one thread: less scratch */                                           \
+    XX(FOLD, "fold")           /* large constants are not folded: their operators run */                               \
     XX(ALIGN, "align")         /* a smaller alignment */                                                               \
     XX(RECOMPUTE, "recompute") /* tensors may be made twice */                                                         \
+    XX(BATCH, "batch")         /* a smaller batch: the largest that fits, or 1 */                                      \
     XX(EXTENTS, "extents")     /* open extents of the inputs are half as large */                                      \
     XX(HALF, "half")           /* a tensor and what lies in it take half their bytes: 16 bits in place of 32 */        \
     XX(GONE, "gone")           /* a tensor and what lies in it are not there at all */                                 \
@@ -66,6 +70,8 @@ typedef struct tide_change {
     tide_pass pass;         ///< of PASS
     double recompute_share; ///< of RECOMPUTE: 0.1 is 10 %
     uint64_t align_bytes;   ///< of ALIGN
+    uint64_t batch;         ///< of BATCH
+    uint64_t limit_bytes;   ///< of FOLD
     uint32_t item;          ///< of HALF and GONE: in the table
 } tide_change;
 
@@ -81,7 +87,9 @@ typedef struct tide_advice {
     uint64_t need_bytes, budget_bytes; ///< what it takes now, and what there is
     uint64_t persistent_bytes;         ///< weights, inputs, outputs: no plan changes them
     uint64_t process_bytes;            ///< what the process takes beside all that; 0: the table does not know it
-    tide_advice_row *rows;             ///< [n], the best first
+    const char *largest;               ///< the largest part of what it takes, in words; static
+    uint64_t largest_bytes;
+    tide_advice_row *rows; ///< [n], the best first
     size_t n;
 } tide_advice;
 
@@ -97,6 +105,7 @@ typedef struct tide_advice_question {
     void *ctx;
     tide_pass_options passes; ///< as they were; of use with remake
     bool no_fuse;
+    uint64_t batch;                ///< what the first open extent of the inputs is bound to; 0: none is open
     const tide_strategy *strategy; ///< that plans what may fit
 } tide_advice_question;
 

@@ -199,6 +199,8 @@ static void add_advice(tide_json_out *j, const tide_advice *a) {
     tide_json_u64(j, "budget_bytes", a->budget_bytes);
     tide_json_u64(j, "persistent_bytes", a->persistent_bytes);
     tide_json_u64(j, "process_bytes", a->process_bytes);
+    tide_json_text(j, "largest_part", a->largest);
+    tide_json_u64(j, "largest_part_bytes", a->largest_bytes);
     tide_json_open(j, "advice", '[');
     for (size_t k = 0; k < a->n; k++) {
         const tide_advice_row *row = &a->rows[k];

@@ -93,6 +93,9 @@ typedef struct tide_graph {
     /// The most bytes that constants held at once while shapes were inferred and nodes folded, but for those that stay
     /// in a mapped file; 0 before that.
     uint64_t constants_peak_bytes;
+    /// Nodes whose results would be larger are not folded, but run; 0: all are folded that can be. Set before shapes
+    /// are inferred.
+    uint64_t fold_max_bytes;
     char *comment; ///< what it shows (graph text) or the producer (ONNX); may be NULL
     tide_value *values;
     size_t n_values, cap_values;

@@ -242,6 +242,14 @@ static double elements_of(const tide_operand *o, size_t n) {
     return sum;
 }
 
+/// Whether a result has more bytes than a constant may be made of.
+static bool is_too_large(const infer_pass *p, const tide_infer *x) {
+    if (!p->fold || p->g->fold_max_bytes == 0) return false;
+    for (size_t k = 0; k < x->n_out; k++)
+        if (x->out[k].size_bytes > p->g->fold_max_bytes) return true;
+    return false;
+}
+
 /// Take what evaluating the node costs from the budget; false when that is more than is left.
 static bool afford(infer_pass *p, const tide_infer *x) {
     size_t bytes = 0;
@@ -358,7 +366,7 @@ static tide_status infer_node(infer_pass *p, tide_node *n, tide_error *err) {
     const tide_infer x = {.node = n, .in = p->in, .n_in = n->n_inputs, .out = p->out, .n_out = n->n_outputs};
     TIDE_TRY(n->def->infer(&x, err));
     TIDE_TRY(store_answer(p, n, err));
-    if (can_evaluate(p, n) && afford(p, &x)) {
+    if (can_evaluate(p, n) && !is_too_large(p, &x) && afford(p, &x)) {
         const tide_status st = evaluate(p, n, err);
         if (st == TIDE_OK) keep_results(p, n);
         for (size_t k = 0; k < n->n_outputs; k++) tide_tensor_unref(p->result[k]);

@@ -95,6 +95,7 @@ static tide_status sort(build *b, tide_error *err) {
 
 static tide_status infer(build *b, tide_error *err) {
     const size_t before = count_live(b->p->graph);
+    b->p->graph->fold_max_bytes = b->opt->fold_max_bytes;
     TIDE_TRY(b->contents != NULL ? tide_graph_infer_sizes(b->p->graph, &b->p->order, b->contents, err)
                                  : tide_graph_infer(b->p->graph, &b->p->order, true, err));
     TIDE_ASSERT(count_live(b->p->graph) <= before);

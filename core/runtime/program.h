@@ -21,6 +21,8 @@ typedef struct tide_program_options {
     /// Prepare none: sizes can be planned, without any scratch, and nothing can be run. What is planned so depends on
     /// the graph alone and not on the processor.
     bool no_kernels;
+    /// Constants that folding would make larger than this are made by their operators in each run; 0: none are.
+    uint64_t fold_max_bytes;
     const tide_shape_binding *shapes; ///< [n_shapes] for open extents; borrowed for the call
     size_t n_shapes;
     /// Move the weights into the Persistent memory of this registry while building: the graph's own copies are freed

@@ -431,6 +431,40 @@ class Budget(Case):
         self.assertTrue(half["fits"])
         self.assertEqual(self.needs(DYNAMIC, "--shape", "x=32x64"), half["need_bytes"])
 
+    def test_the_largest_batch_that_fits(self):
+        """Each of its figures is a plan's: it fits, and one more does not."""
+        need = self.needs(DYNAMIC, "--extent", "batch=4096")
+        beside = self.needs(DYNAMIC, "--extent", "batch=1")
+        budget = (need + beside) // 2
+        doc = self.json("plan", DYNAMIC, "--extent", "batch=4096", "--budget", budget, code=6)
+        row = next(r for r in doc["advice"] if r["kind"] == "batch")
+        self.assertTrue(row["fits"])
+        batch, shape = re.match(r"batch (\d+): (--shape x=\d+x64)$", row["change"]).groups()
+        self.assertEqual(self.json("plan", DYNAMIC, *shape.split(), "--budget", budget)["fits"], "yes")
+        self.assertEqual(self.needs(DYNAMIC, *shape.split()), row["need_bytes"])
+        more = ("--extent", f"batch={int(batch) + 1}")
+        self.assertGreater(self.needs(DYNAMIC, *more), budget)
+        # Where not even one fits, that is what is said.
+        doc = self.json("plan", DYNAMIC, "--extent", "batch=64", "--budget", 1000, code=6)
+        row = next(r for r in doc["advice"] if r["kind"] == "batch")
+        self.assertEqual((row["change"], row["fits"], row["need_bytes"]), ("batch 1: --shape x=1x64", False, beside))
+
+    def test_fewer_threads(self):
+        many = ("--intra-threads", 4)
+        need, one = self.needs(SQUEEZENET, *many), self.needs(SQUEEZENET, "--intra-threads", 1)
+        self.assertLess(one, need)
+        rows = self.json("plan", SQUEEZENET, *many, "--budget", need - 1, code=6)["advice"]
+        row = next(r for r in rows if r["kind"] == "threads")
+        self.assertEqual((row["change"], row["need_bytes"], row["fits"]), ("--intra-threads 1", one, True))
+        rows = self.json("plan", SQUEEZENET, "--intra-threads", 1, "--budget", one - 1, code=6)["advice"]
+        self.assertNotIn("threads", {r["kind"] for r in rows})
+
+    def test_the_largest_part(self):
+        for path, budget, part in ((LENET, "10KiB", "the program"), (SAMPLES / "resnet50.json", "20MiB", "weights")):
+            doc = self.json("plan", path, "--budget", budget, code=6)
+            self.assertEqual(doc["largest_part"], part)
+            self.assertIn(f"The largest part: {part}, ", self.ok("plan", path, "--budget", budget, code=6).stdout)
+
     def test_weights_alone_exceed_the_budget(self):
         doc = self.json("plan", LENET, "--budget", "10KiB", code=6)
         self.assertGreater(doc["persistent_bytes"], 10 * KIB)

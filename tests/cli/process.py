@@ -124,6 +124,21 @@ class Process(Case):
             said = self.fits(path, need - 1, extent)
             self.assertEqual(set(said.values()), {False}, (path, said))
 
+    @unittest.skipUnless((SHARED / "models/light-bvlc-alexnet").is_dir(), "skipped: ../shared is not there")
+    def test_what_would_make_it_fit_does(self):
+        """Constants that are not folded: the advice's figure is the kernel's, and the results are the same."""
+        path = SHARED / "models/light-bvlc-alexnet/model.onnx"
+        rows = self.json("plan", path, "--budget", "200MB", code=6)["advice"]
+        row = next(r for r in rows if r["kind"] == "fold")
+        self.assertTrue(row["fits"])
+        options = row["change"].split()
+        p, outside = run_measured("run", "-n", 2, *options, path)
+        self.assertEqual(p.returncode, 0, p.stderr)
+        self.assertLess(outside, 200_000_000)
+        self.assertLess(abs(outside - row["need_bytes"]), 0.05 * outside + 20e6)
+        self.ok("compare", path, *options, "--reference", path.parent / "test_data_set_0")
+        self.refused(2, "plan", path, "--fold-limit", "1KiB", says=["64KiB"])
+
     def test_trace_of_contexts(self):
         """The page of a run with four contexts says what four take; that of a naive run what its blocks took."""
         self.ok("run", "-n", 1, "--contexts", 4, SAMPLES / "lenet5.json", "-o", self.dir / "t.db")

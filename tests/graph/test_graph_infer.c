@@ -296,6 +296,27 @@ static void test_large_results_are_not_folded(void **state) {
     }
 }
 
+/// To the byte: what is just as large as the limit is folded, and what follows from a shape alone goes on behind what
+/// stays.
+static void test_a_limit_of_one_constant(void **state) {
+    (void)state;
+    const int64_t extent = 1000, n = 1;
+    for (uint64_t limit = 3999; limit <= 4000; limit++) {
+        tide_graph *g = new_graph();
+        tide_error err = TIDE_ERROR_INIT;
+        g->fold_max_bytes = limit;
+        add_constant_of(g, "s", TIDE_I64, 1, &n, &extent);
+        add_op(g, "Fill", "fill", "s", "f");
+        add_op(g, "Double", "double", "f", "y");
+        add_op(g, "Shape", "shape", "y", "z");
+        assert_tide_ok(sort_and_infer(g, true, &err), &err);
+        assert_shape(g, "y", "[1000]");
+        assert_int_equal(n_live(g), limit == 3999 ? 2 : 0);
+        assert_non_null(g->values[value_of(g, "z")].constant);
+        tide_graph_destroy(g);
+    }
+}
+
 /// Results that would each fit are counted together.
 static void test_folding_has_one_budget(void **state) {
     (void)state;
@@ -408,6 +429,7 @@ int main(void) {
         tide_unit_test(test_size_that_overflows),
         tide_unit_test(test_extents_beside_a_zero_that_overflow),
         tide_unit_test(test_large_results_are_not_folded),
+        tide_unit_test(test_a_limit_of_one_constant),
         tide_unit_test(test_folding_has_one_budget),
         tide_unit_test(test_heavy_nodes_are_not_folded),
         tide_unit_test(test_unresolved_operator),
