@@ -34,6 +34,9 @@ typedef struct tide__onnx_span {
     uint64_t offset, len;
 } tide__onnx_span;
 
+/// Contents of so many bytes can stay in the file: a mapping takes whole pages, a process may have some 65,000 of them.
+enum { TIDE__ONNX_MAP_FROM_BYTES = 1 << 16 };
+
 /**
  * Check and unpack.
  *

@@ -163,7 +163,6 @@ static tide_status read_external(const Onnx__TensorProto *t, const char *label, 
 
 enum {
     MAP_FROM_FILE_BYTES = 1 << 28, ///< of the file: what is smaller is read in a fraction of a second
-    MAP_FROM_BYTES = 1 << 16, ///< of the tensor: a mapping takes whole pages, a process may have some 65,000 of them
 };
 
 static bool is_large_file(const char *path) {
@@ -176,7 +175,8 @@ static bool is_large_file(const char *path) {
 static tide_block *map_external(const Onnx__TensorProto *t, const char *label, const tide__onnx_bytes *from,
                                 size_t size_bytes, size_t elem_bytes) {
     place p;
-    if (size_bytes < MAP_FROM_BYTES || read_keys(t, label, &p, NULL) != TIDE_OK || p.offset % elem_bytes != 0)
+    if (size_bytes < TIDE__ONNX_MAP_FROM_BYTES || read_keys(t, label, &p, NULL) != TIDE_OK ||
+        p.offset % elem_bytes != 0)
         return NULL;
     tide_text file = {0};
     tide_block *block = NULL;
@@ -371,7 +371,7 @@ static tide_status adopt_bytes(void *bytes, size_t size_bytes, const char *label
 /// Whether the content can stay in the file: at an address that its elements may have, and worth a page of its own.
 static bool stays_in_file(const Onnx__TensorProto *t, const tide__onnx_bytes *from, size_t size_bytes,
                           size_t elem_bytes) {
-    return from->file != NULL && size_bytes >= MAP_FROM_BYTES &&
+    return from->file != NULL && size_bytes >= TIDE__ONNX_MAP_FROM_BYTES &&
            ((uintptr_t)from->data + tide__onnx_raw(t).offset) % elem_bytes == 0;
 }
 

@@ -23,6 +23,7 @@ typedef struct frame {
     const char *name;                      // content of the field "name", once it went by; not terminated
     size_t name_len;
     int depth;
+    uint32_t list; // of a tensor: number of the field whose content stands for raw_data; 0: none does
 } frame;
 
 typedef struct walk {
@@ -46,9 +47,11 @@ static void count(walk *w, size_t bytes) {
     if (!tide_add_size(w->need_bytes, bytes, &w->need_bytes)) w->need_bytes = SIZE_MAX;
 }
 
+enum { DATA_TYPE = 2, FLOAT_DATA = 4, RAW_DATA = 9, DOUBLE_DATA = 10 }; // fields of a TensorProto
+
 /// Whether the field is the content of a tensor, which is not unpacked.
 static bool is_raw_data(const frame *f) {
-    return f->type == &onnx__tensor_proto__descriptor && strcmp(f->field->name, "raw_data") == 0;
+    return f->type == &onnx__tensor_proto__descriptor && (f->field->id == RAW_DATA || f->field->id == f->list);
 }
 
 /// A field of `len` bytes in the message of `f`; what is in an inner message counts when that is walked.
@@ -139,6 +142,23 @@ static bool packed_is_whole(const ProtobufCFieldDescriptor *field, const char *a
     return true;
 }
 
+/// Bytes of the field's content at `at`, its length prefix included in *prefix; false: it runs past the end.
+static bool measure(int wire, const char *at, const char *end, size_t *prefix, size_t *len) {
+    uint64_t v;
+    *prefix = 0;
+    *len = wire == WIRE_32 ? 4 : 8;
+    if (wire == WIRE_VARINT) {
+        *len = read_varint(at, end, 10, &v);
+        return *len > 0;
+    }
+    if (wire == WIRE_BYTES) {
+        *prefix = read_varint(at, end, 10, &v);
+        if (*prefix == 0 || v > (uint64_t)(end - at - (ptrdiff_t)*prefix)) return false;
+        *len = (size_t)v;
+    }
+    return *prefix + *len <= (size_t)(end - at);
+}
+
 // ---- what is unpacked ----
 //
 // The same message without what the schema does not know, and with a span in the place of the content of each tensor.
@@ -147,6 +167,8 @@ static bool packed_is_whole(const ProtobufCFieldDescriptor *field, const char *a
 //
 //     file   | tag | 9 0 | tag name w | tag raw_data | 4 000 000 bytes ... |
 //     lean   | tag | 2E 80 80 80 00 | tag name w | tag raw_data | 16 | offset, length |
+//
+// One run of packed floats or doubles has the bytes that raw_data would have, and becomes a span of that.
 
 enum { LENGTH_BYTES = 5 };
 
@@ -160,6 +182,29 @@ static void put_length(char *at, size_t len) {
         at[i] = (char)(((len >> 7 * i) & 0x7Fu) | (i + 1 < LENGTH_BYTES ? 0x80u : 0));
 }
 
+/// The number of the field of a tensor that holds all of its content as one run of packed numbers, which are the same
+/// bytes as raw_data would have; 0: there is none, or the tensor is too small to be worth a look.
+static uint32_t list_of(const char *at, const char *end) {
+    uint64_t data_type = 0, tag;
+    uint32_t list = 0, n_contents = 0;
+    if (end - at < TIDE__ONNX_MAP_FROM_BYTES) return 0;
+    while (at < end) {
+        const size_t tag_len = read_varint(at, end, 5, &tag);
+        size_t prefix, len;
+        if (tag_len == 0 || !measure((int)(tag & 7u), at + tag_len, end, &prefix, &len)) return 0; // said by the walk
+        at += tag_len + prefix;
+        const uint64_t number = tag >> 3;
+        if (number == DATA_TYPE && read_varint(at, end, 10, &data_type) == 0) return 0;
+        if (number == FLOAT_DATA || number == DOUBLE_DATA || number == RAW_DATA) n_contents++;
+        if ((number == FLOAT_DATA || number == DOUBLE_DATA) && (tag & 7u) == WIRE_BYTES) list = (uint32_t)number;
+        at += len;
+    }
+    const uint64_t wanted = list == FLOAT_DATA    ? ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT
+                            : list == DOUBLE_DATA ? ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE
+                                                  : 0;
+    return n_contents == 1 && wanted != 0 && data_type == wanted ? list : 0;
+}
+
 static void copy_field(walk *w, const frame *f, const char *begin, const char *content, size_t len) {
     if (!is_raw_data(f)) {
         put(w, begin, (size_t)(content - begin) + len);
@@ -169,9 +214,8 @@ static void copy_field(walk *w, const frame *f, const char *begin, const char *c
     char bytes[LENGTH_BYTES + sizeof span];
     put_length(bytes, sizeof span);
     memcpy(bytes + LENGTH_BYTES, &span, sizeof span);
-    size_t tag_len = 1;
-    while (((unsigned char)begin[tag_len - 1] & 0x80u) != 0) tag_len++;
-    put(w, begin, tag_len);
+    static const char tag = (char)(RAW_DATA << 3 | WIRE_BYTES);
+    put(w, &tag, 1);
     put(w, bytes, sizeof bytes);
 }
 
@@ -196,6 +240,7 @@ static tide_status walk_bytes(walk *w, frame *f, const char *at, const char *end
             return broken(w, f, at, "a field that may occur once occurs again");
         if (f->depth + 1 >= MAX_DEPTH) return broken(w, f, at, "messages are nested too deep");
         frame inner = {.up = f, .type = field->descriptor, .depth = f->depth + 1};
+        if (inner.type == &onnx__tensor_proto__descriptor) inner.list = list_of(at, end);
         return walk_inner(w, &inner, at, end);
     }
     if (field->type == PROTOBUF_C_TYPE_STRING && strcmp(field->name, "name") == 0) {
@@ -205,23 +250,6 @@ static tide_status walk_bytes(walk *w, frame *f, const char *at, const char *end
     if (wire_of(field) != WIRE_BYTES && !packed_is_whole(field, at, end))
         return broken(w, f, at, "a packed list ends in the middle of a number");
     return TIDE_OK;
-}
-
-/// Bytes of the field's content at `at`, its length prefix included in *prefix; false: it runs past the end.
-static bool measure(int wire, const char *at, const char *end, size_t *prefix, size_t *len) {
-    uint64_t v;
-    *prefix = 0;
-    *len = wire == WIRE_32 ? 4 : 8;
-    if (wire == WIRE_VARINT) {
-        *len = read_varint(at, end, 10, &v);
-        return *len > 0;
-    }
-    if (wire == WIRE_BYTES) {
-        *prefix = read_varint(at, end, 10, &v);
-        if (*prefix == 0 || v > (uint64_t)(end - at - (ptrdiff_t)*prefix)) return false;
-        *len = (size_t)v;
-    }
-    return *prefix + *len <= (size_t)(end - at);
 }
 
 static tide_status walk_message(walk *w, frame *f, const char *at, const char *end) {
@@ -270,6 +298,7 @@ static tide_status check_wire(const ProtobufCMessageDescriptor *type, const tide
     *w = (walk){.data = bytes->data, .path = bytes->path, .err = err, .need_bytes = BASE_BYTES, .max_bytes = max_bytes};
     if (bytes->file == NULL) count(w, bytes->len);
     frame top = {.type = type};
+    if (type == &onnx__tensor_proto__descriptor) top.list = list_of(bytes->data, bytes->data + bytes->len);
     TIDE_TRY(walk_message(w, &top, bytes->data, bytes->data + bytes->len));
     return w->lean.failed ? TIDE_NO_MEMORY(err, "to unpack %zu bytes of ONNX", bytes->len) : TIDE_OK;
 }

@@ -40,8 +40,6 @@ def write(folder, place, k, n, numbers=None):
         keys = {"location": "w.bin", "offset": "0", "length": str(raw_bytes)}
         head += b"".join(field(13, field(1, a.encode()) + field(2, b.encode())) for a, b in keys.items()) + varint(14, 1)
         path.write_bytes(model(0, b"", k, n, head))
-    elif place == "list":
-        path.write_bytes(model(0, b"", k, n, head + field(4, raw)))
     elif place == "folded":
         assert numbers is None
         shape = varint(1, 2) + varint(2, 7) + field(8, b"s") + field(9, struct.pack("<qq", k, n))
@@ -50,8 +48,8 @@ def write(folder, place, k, n, numbers=None):
         path.write_bytes(model(0, fill, k, n, shape))
     else:
         for pad in range(4):
-            data = model(pad, b"", k, n, head + field(9, raw))
-            if ((len(data) - raw_bytes) % 4 == 0) == (place == "aligned"):
+            data = model(pad, b"", k, n, head + field(4 if place == "list" else 9, raw))
+            if ((len(data) - raw_bytes) % 4 == 0) == (place != "odd"):
                 break
         path.write_bytes(data)
     return path
@@ -100,7 +98,7 @@ class Weights(Case):
 
     def test_who_holds_them(self):
         """A block in the trace, with exactly the bytes of the file, of an allocator of its own; copied: as any other."""
-        for place, stays in (("aligned", True), ("odd", False), ("external", True), ("folded", False)):
+        for place, stays in (("aligned", True), ("odd", False), ("list", True), ("external", True), ("folded", False)):
             path, trace = write(self.dir, place, 129, 255), self.dir / "t.db"
             for how in ("auto", "copy"):
                 trace.unlink(missing_ok=True)
@@ -114,13 +112,44 @@ class Weights(Case):
                 tensor = next(t for t in plan["tensors"] if t["name"] == "w")
                 self.assertEqual((tensor["size_bytes"], tensor["align_bytes"]), (4 * 129 * 255, 4 if mapped else 256))
 
+    def test_lists_of_numbers(self):
+        """A list of floats is the file's bytes where it is one run of them; however else it is written, the numbers are the
+        same. What contradicts itself is refused."""
+        k, n, draw = 128, 256, random.Random(9)
+        w = struct.unpack(f"<{k * n}f", struct.pack(f"<{k * n}f", *(draw.uniform(-1, 1) for _ in range(k * n))))
+        raw, x = struct.pack(f"<{k * n}f", *w), [1.0] * k
+        y = [sum(w[i * n + j] for i in range(k)) for j in range(n)]
+        data = self.dir / "data"
+        data.mkdir()
+        for name, numbers in (("input_0.pb", x), ("output_0.pb", y)):
+            (data / name).write_bytes(varint(1, 1) + varint(1, len(numbers)) + varint(2, 1) +
+                                      field(9, struct.pack(f"<{len(numbers)}f", *numbers)))
+        dims, kind, name = varint(1, k) + varint(1, n), varint(2, 1), field(8, b"w")
+        cut = len(raw) // 2
+        one_by_one = b"".join(bytes([4 << 3 | 5]) + raw[i:i + 4] for i in range(0, len(raw), 4))
+        doubles = struct.pack(f"<{k * n}d", *w)
+        good = {"one run": dims + kind + name + field(4, raw), "the type last": dims + field(4, raw) + name + kind,
+                "two runs": dims + kind + name + field(4, raw[:cut]) + field(4, raw[cut:]), "one by one": dims + kind + name + one_by_one,
+                "a run and single ones": dims + kind + name + field(4, raw[:-4]) + bytes([4 << 3 | 5]) + raw[-4:],
+                "an empty run too": dims + kind + name + field(4, b"") + field(4, raw)}
+        path = self.dir / "m.onnx"
+        for how, tensor in good.items():
+            path.write_bytes(model(0, b"", k, n, tensor))
+            doc = self.json("compare", path, "--reference", data)
+            self.assertTrue(all(o["pass"] for o in doc["outputs"]["reference"]), how)
+        bad = {"doubles in floats": dims + varint(2, 11) + name + field(4, raw), "floats in doubles": dims + kind + name + field(10, doubles),
+               "half a number": dims + kind + name + field(4, raw[:-2]), "too few": dims + kind + name + field(4, raw[:-4]),
+               "no type": dims + name + field(4, raw), "integers": dims + varint(2, 6) + name + field(4, raw)}
+        for how, tensor in bad.items():
+            path.write_bytes(model(0, b"", k, n, tensor))
+            self.refused(3, "plan", path, says=["m.onnx"])
+            self.refused(3, "run", path)
+
     def test_they_are_there_once(self):
         """64 MiB: planning reads none of them, a run holds them once, whether they are mapped, copied or made."""
         tiny = write(self.dir, "odd", 16, 16)
         base_plan, base_run = peak_bytes("plan", tiny), peak_bytes("run", "-n", 1, tiny)
         for place in PLACES:
-            if place == "list":  # unpacked by the protobuf library, beside the file's bytes
-                continue
             path = write(self.dir, place, 4096, 4096)
             self.assertLess(peak_bytes("plan", path), base_plan + 4 * MIB, place)
             for how in ("auto", "copy"):
