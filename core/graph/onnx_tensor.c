@@ -293,6 +293,15 @@ static tide_status narrow(const typed_field *f, const char *label, tide_dtype dt
     return TIDE_OK;
 }
 
+/// A touched byte of a mapped file may bring a huge page with it: all around goes again too.
+static void copy_from_file(const tide__onnx_bytes *from, const char *src, size_t size_bytes, void *dst) {
+    enum { HUGE_BYTES = 2 << 20 };
+    const size_t at = (size_t)(src - from->data), before = at < HUGE_BYTES ? at : HUGE_BYTES;
+    const size_t behind = from->len - at - size_bytes;
+    tide_copy_dropping(dst, src, size_bytes);
+    tide_pages_drop(src - before, before + size_bytes + (behind < HUGE_BYTES ? behind : HUGE_BYTES));
+}
+
 /// Write the content to `dst`.
 static tide_status tensor_fill(const Onnx__TensorProto *t, const char *label, const tide__onnx_bytes *from,
                                tide_dtype dtype, size_t size_bytes, void *dst, tide_error *err) {
@@ -303,7 +312,7 @@ static tide_status tensor_fill(const Onnx__TensorProto *t, const char *label, co
         const char *src = from->data + tide__onnx_raw(t).offset;
         TIDE_ASSERT(tide__onnx_raw(t).len == size_bytes && tide__onnx_raw(t).offset <= from->len - size_bytes);
         if (from->file != NULL)
-            tide_copy_dropping(dst, src, size_bytes);
+            copy_from_file(from, src, size_bytes, dst);
         else
             memcpy(dst, src, size_bytes);
     } else if (f.stored == dtype) {

@@ -10,6 +10,7 @@
 #include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
+#include "core/base/pages.h"
 #include "core/graph/onnx_internal.h"
 
 enum { MAX_DEPTH = 100, MAX_FIELDS = 32, WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
@@ -32,6 +33,7 @@ typedef struct walk {
     tide_error *err;
     size_t need_bytes; // what the messages seen so far will take
     size_t max_bytes;  // of that; 0: no limit
+    const char *kept;  // of a mapped file: where pages begin that were touched; NULL: it is not mapped
     tide_text lean;    // the bytes as they are unpacked; no longer kept up when too much is needed
 } walk;
 
@@ -252,6 +254,14 @@ static tide_status walk_bytes(walk *w, frame *f, const char *at, const char *end
     return TIDE_OK;
 }
 
+/// A touched byte of a mapped file may bring two megabytes of pages with it: they go again behind the walk.
+static void drop_behind(walk *w, const char *at) {
+    enum { STEP_BYTES = 4 << 20 };
+    if (w->kept == NULL || at - w->kept < STEP_BYTES) return;
+    tide_pages_drop(w->kept, (size_t)(at - w->kept));
+    w->kept = at;
+}
+
 static tide_status walk_message(walk *w, frame *f, const char *at, const char *end) {
     if (f->type->n_fields > MAX_FIELDS) return broken(w, f, at, "the schema has more fields than this reader");
     while (at < end) {
@@ -281,6 +291,7 @@ static tide_status walk_message(walk *w, frame *f, const char *at, const char *e
             if (wire == WIRE_BYTES) TIDE_TRY(walk_bytes(w, f, at, at + len));
         }
         at += len;
+        drop_behind(w, at);
     }
     return TIDE_OK;
 }
@@ -297,6 +308,7 @@ static tide_status check_wire(const ProtobufCMessageDescriptor *type, const tide
                               walk *w, tide_error *err) {
     *w = (walk){.data = bytes->data, .path = bytes->path, .err = err, .need_bytes = BASE_BYTES, .max_bytes = max_bytes};
     if (bytes->file == NULL) count(w, bytes->len);
+    if (bytes->file != NULL) w->kept = bytes->data;
     frame top = {.type = type};
     if (type == &onnx__tensor_proto__descriptor) top.list = list_of(bytes->data, bytes->data + bytes->len);
     TIDE_TRY(walk_message(w, &top, bytes->data, bytes->data + bytes->len));

@@ -158,6 +158,19 @@ class Weights(Case):
                 self.assertGreater(taken, 62 * MIB, (place, how))
             path.unlink()
 
+    def test_many_in_a_large_file(self):
+        """Small ones between large ones: whatever page of the file is touched, with what comes along of its huge page,
+        goes again."""
+        tiny = write(self.dir, "odd", 16, 16)
+        base = peak_bytes("plan", tiny)
+        parts = [varint(1, 16) + varint(1, 16) + varint(2, 1) + field(8, b"w") + field(9, bytes(1024))]
+        for i in range(24):
+            parts.append(varint(1, 100) + varint(2, 1) + field(8, b"s%d" % i) + field(9, bytes(400)))
+            parts.append(varint(1, 1 << 20) + varint(2, 1) + field(8, b"l%d" % i) + field(9, bytes(1 << 22)))
+        path = self.dir / "many.onnx"
+        path.write_bytes(model(0, b"", 16, 16, *parts))
+        self.assertLess(peak_bytes("plan", path), base + 8 * MIB)
+
     def test_what_does_not_stay_is_said(self):
         mapped, odd = write(self.dir, "aligned", 128, 256), write(self.dir, "odd", 128, 256)
         self.assertEqual(self.ok("plan", "--weights", "map", mapped).stderr, "")
