@@ -167,6 +167,11 @@ static tide_status gather_side(tide_subject *subject, tide_report_side *s, tide_
     return st;
 }
 
+uint64_t tide_report_left_for_tensors(const tide_report *r, const tide_report_side *s) {
+    const uint64_t program = s->knows_process ? s->process.program_bytes + s->process.own_bytes : 0;
+    return r->opt.capacity_bytes > program ? r->opt.capacity_bytes - program : 0;
+}
+
 tide_status tide_report_gather(tide_subject *a, tide_subject *b, const tide_report_options *opt, tide_report *out,
                                tide_error *err) {
     *out = (tide_report){.has_b = b != NULL};

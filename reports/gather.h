@@ -112,6 +112,8 @@ typedef struct tide_report {
 tide_status tide_report_gather(tide_subject *a, tide_subject *b, const tide_report_options *opt, tide_report *out,
                                tide_error *err) TIDE_NODISCARD;
 void tide_report_deinit(tide_report *r);
+/// Of the capacity: what is left for tensors, which the curve shows, beside the program; 0: nothing, or there is none.
+uint64_t tide_report_left_for_tensors(const tide_report *r, const tide_report_side *s);
 /// Chooses what is drawn and listed: `weights`, `largest`, `live` of a side whose `why` is known. TIDE_ERR_NOMEM.
 tide_status tide_report_choose(tide_report_side *s, tide_error *err) TIDE_NODISCARD;
 

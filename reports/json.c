@@ -431,6 +431,7 @@ static void fit_part(tide_json_out *j, const tide_report *r, const tide_report_s
     tide_json_u64(j, "capacity_bytes", r->opt.capacity_bytes);
     tide_json_u64(j, "needs_bytes", s->needs_bytes);
     tide_json_bool(j, "fits", s->needs_bytes <= r->opt.capacity_bytes);
+    tide_json_u64(j, "left_bytes", tide_report_left_for_tensors(r, s));
     tide_json_close(j, '}');
 }
 

@@ -234,7 +234,7 @@ int tide_report_svg_curve(const tide_report *r, const tide_report_side *side, ti
     if (f->levels.known && f->levels.plan > s.top) s.top = f->levels.plan;
     if (f->levels.known && f->levels.bound > s.top) s.top = f->levels.bound;
     // A capacity far above would leave nothing to see of the curve: it is named instead.
-    const uint64_t capacity = r->opt.capacity_bytes;
+    const uint64_t capacity = tide_report_left_for_tensors(r, side);
     const bool shows_capacity = capacity > 0 && capacity / 4 < s.top;
     if (shows_capacity && capacity > s.top) s.top = capacity;
     add_y_ticks(&s, out);
@@ -246,8 +246,10 @@ int tide_report_svg_curve(const tide_report *r, const tide_report_side *side, ti
                    CURVE_BOTTOM, CURVE_BOTTOM);
     add_levels(f, &s, out);
     if (shows_capacity) {
-        snprintf(label, sizeof label, "capacity %s", tide_format_bytes(capacity, size, sizeof size));
-        add_level(f, &s, capacity, "peak", label, false, out);
+        snprintf(label, sizeof label, "capacity%s %s", side->knows_process ? " less the program" : "",
+                 tide_format_bytes(capacity, size, sizeof size));
+        const double apart = f->levels.known ? y_of(&s, capacity) - y_of(&s, f->levels.bound) : 100;
+        add_level(f, &s, capacity, "peak", label, apart > -18 && apart < 18, out);
     }
     add_peak(f, &s, out);
     return CURVE_HEIGHT + add_executions(f, CURVE_LABEL_Y + 8, out) + add_step_names(side, CURVE_LABEL_Y + 4, out);

@@ -60,6 +60,10 @@ static void add_y_ticks(const chart *c) {
     }
 }
 
+static void add_y_title(const chart *c) {
+    tide_text_addf(c->out, "<text class=\"l\" x=\"%d\" y=\"%d\">%s</text>\n", LEFT, TOP - 6, tide__sweep_what(c->s));
+}
+
 static void add_x_ticks(const chart *c) {
     const uint64_t each = tide__sweep_step(c->g->x_hi - c->g->x_lo, 8);
     for (uint64_t v = (c->g->x_lo + each - 1) / each * each; v <= c->g->x_hi; v += each) {
@@ -267,6 +271,7 @@ int tide__sweep_svg(const tide_sweep *s, const tide__sweep_group *g, int y, tide
     tide_text inner = {0};
     const chart c = {s, g, &inner};
     add_y_ticks(&c);
+    add_y_title(&c);
     add_x_ticks(&c);
     for (size_t i = g->from; i < g->from + g->n; i++) add_series(&c, i);
     for (size_t i = g->from; i < g->from + g->n; i++)

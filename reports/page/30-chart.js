@@ -98,7 +98,7 @@ function drawCurve() {
     if (!same) levels.push([s.levels.plan_bytes, 'plan ' + bytes(s.plan.bytes) + rest, colours.plan, [2, 3], -7]);
     levels.push([s.levels.bound_bytes, (same ? 'plan = lower bound ' : 'lower bound ') + bytes(s.plan.lower_bound_bytes) + rest, colours.bound, [7, 4], same ? -7 : 8]);
   }
-  if (s.fit) levels.push([s.fit.capacity_bytes, 'capacity', colours.peak, [], -7]);
+  if (s.fit && s.fit.left_bytes > 0) levels.push([s.fit.left_bytes, s.process ? 'capacity less the program' : 'capacity', colours.peak, [], -7]);
   const other = sides.length > 1 && sides[1 - state.side].axis === s.axis ? sides[1 - state.side] : null;
   let top = s.peak.bytes;
   for (const [v] of levels) if (v < 4 * s.peak.bytes) top = Math.max(top, v);
@@ -134,11 +134,15 @@ function drawCurve() {
   if (other) line(g, columnsOf(other.curve, other, n).max, y, colours.other, [4, 2]);
   if (s.predicted) line(g, columnsOf(s.predicted, s, n).max, y, colours.plan, [1, 2]);
   g.textAlign = 'left';
+  const taken = [];
   for (const [v, words, colour, dash, shift] of levels) {
     if (v > top) continue;
+    let at = y(v) + shift;
+    while (taken.some((t) => Math.abs(t - at) < 13)) at += 13;
+    taken.push(at);
     g.strokeStyle = colour; g.setLineDash(dash);
     g.beginPath(); g.moveTo(left, y(v)); g.lineTo(left + c.plot, y(v)); g.stroke(); g.setLineDash([]);
-    g.fillStyle = colour; label(g, fitting(g, [words, words.replace(/ \D*$/, ''), words.split(' + ')[0]], c.plot - 8), left + 4, y(v) + shift);
+    g.fillStyle = colour; label(g, fitting(g, [words, words.replace(/ \D*$/, ''), words.split(' + ')[0]], c.plot - 8), left + 4, at);
   }
   vertical(c, s.peak.t, colours.peak, [3, 3], curveTop, base);
   vertical(c, state.cursor, colours.accent, [], curveTop, base);
