@@ -166,12 +166,81 @@ static bool is_one_value(const tide_table *t, size_t column) {
     return true;
 }
 
-/// A column as an array: numbers, and of a text its place among the words. What is the same in all rows stands once.
+static uint64_t number_of(const tide_table *t, size_t column, size_t row, bool *known) {
+    tide_row_room room;
+    tide_cell v;
+    tide_table_cell(t, tide_table_row(t, row, &room), column, &v);
+    *known = v.known;
+    return t->columns[column].unit == TIDE_UNIT_TIME ? (uint64_t)v.i : v.u;
+}
+
+static size_t n_digits(uint64_t u) {
+    size_t n = 1;
+    while (u >= 10) {
+        u /= 10;
+        n++;
+    }
+    return n;
+}
+
+/// Whether a column of numbers is shorter as what each adds to the one before it: times and addresses are.
+static bool is_shorter_by_steps(const tide_table *t, size_t column) {
+    size_t as_is = 0, as_steps = 0;
+    uint64_t before = 0;
+    for (size_t i = 0; i < t->n_rows; i++) {
+        bool known;
+        const uint64_t now = number_of(t, column, i, &known);
+        if (!known || now > INT64_MAX) return false;
+        as_is += n_digits(now);
+        as_steps += now < before ? 1 + n_digits(before - now) : n_digits(now - before);
+        before = now;
+    }
+    return as_steps < as_is;
+}
+
+/// The column of bytes that a row takes, where no row takes more than its size.
+static bool is_size_again(const tide_table *t, size_t column) {
+    static const char key[] = "reserved_bytes", size_key[] = "size_bytes";
+    if (column == 0 || strcmp(t->columns[column].key, key) != 0 || strcmp(t->columns[column - 1].key, size_key) != 0)
+        return false;
+    for (size_t i = 0; i < t->n_rows; i++) {
+        bool known, size_known;
+        if (number_of(t, column, i, &known) != number_of(t, column - 1, i, &size_known) || known != size_known)
+            return false;
+    }
+    return true;
+}
+
+static void add_steps(tide_json_out *j, const tide_table *t, size_t column) {
+    uint64_t before = 0;
+    tide_json_open_flat(j, t->columns[column].key, '{');
+    tide_json_open_flat(j, "steps", '[');
+    for (size_t i = 0; i < t->n_rows && !j->out->failed; i++) {
+        bool known;
+        const uint64_t now = number_of(t, column, i, &known);
+        tide_json_i64(j, NULL, (int64_t)(now - before));
+        before = now;
+    }
+    tide_json_close(j, ']');
+    tide_json_close(j, '}');
+}
+
+/// A column as an array: numbers, and of a text its place among the words. What is the same in all rows stands once;
+/// {"steps": […]} has what each number adds to the one before; "size_bytes" is that column once more.
 static void add_column(tide_json_out *j, const tide_table *t, size_t column, words *w) {
     tide_row_room room;
     const tide_unit unit = t->columns[column].unit;
-    const size_t n = is_one_value(t, column) ? 1 : t->n_rows;
+    const bool is_one = is_one_value(t, column);
+    const size_t n = is_one ? 1 : t->n_rows;
     tide_cell v;
+    if (!is_one && is_size_again(t, column)) {
+        tide_json_text(j, t->columns[column].key, "size_bytes");
+        return;
+    }
+    if (!is_one && !tide_unit_is_words(unit) && is_shorter_by_steps(t, column)) {
+        add_steps(j, t, column);
+        return;
+    }
     tide_json_open_flat(j, t->columns[column].key, '[');
     for (size_t i = 0; i < n && !j->out->failed; i++) {
         tide_table_cell(t, tide_table_row(t, i, &room), column, &v);

@@ -178,6 +178,11 @@ static void add_peak(const tide_subject_facts *f, const y_scale *s, tide_text *o
                    tide_report_format_time(f, f->peak.t, true, when, sizeof when));
 }
 
+/// A rectangle as a part of a path: a third of what an element takes.
+static void add_box(tide_text *out, double x, double y, double width, double height) {
+    tide_text_addf(out, "M%.1f %.1fh%.1fv%.1fh-%.1fz", x, y, width, height, width);
+}
+
 /// When a run executed its program: a bar for each execution, with its number where there is room, a line for each
 /// context. Returns the height it takes.
 static int add_executions(const tide_subject_facts *f, int top, tide_text *out) {
@@ -187,6 +192,7 @@ static int add_executions(const tide_subject_facts *f, int top, tide_text *out) 
     tide_text_addf(out, "<text class=\"l\" x=\"%d\" y=\"%d\" text-anchor=\"end\">execution</text>\n", PLOT_LEFT - 8,
                    top + 12);
     double free_from[MAX_LANES] = {0};
+    tide_text boxes = {0}, names = {0};
     for (size_t i = 0; i < x->n; i++) {
         const tide_execution *e = &x->items[i];
         if (e->lane >= n_lanes) continue;
@@ -196,13 +202,16 @@ static int add_executions(const tide_subject_facts *f, int top, tide_text *out) 
         snprintf(name, sizeof name, "%zu", i);
         const double width = (double)LANE_CHAR * (double)strlen(name) + 6.0;
         if (x1 - x0 < 1.0 && x0 < free_from[e->lane]) continue; // too narrow to be told from the one before
-        tide_text_addf(out, "<rect class=\"run\" x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\"/>", x0,
-                       top + LANE_HEIGHT * (int)e->lane, x1 - x0 < 1.0 ? 1.0 : x1 - x0, LANE_HEIGHT - 2);
+        add_box(&boxes, x0, top + LANE_HEIGHT * (int)e->lane, x1 - x0 < 1.0 ? 1.0 : x1 - x0, LANE_HEIGHT - 2);
         free_from[e->lane] = x0 + 1.0;
         if (x1 - x0 < width) continue;
-        tide_text_addf(out, "<text x=\"%.1f\" y=\"%d\">%s</text>\n", x0 + 3.0, top + LANE_HEIGHT * (int)e->lane + 12,
+        tide_text_addf(&names, "<text x=\"%.1f\" y=\"%d\">%s</text>\n", x0 + 3.0, top + LANE_HEIGHT * (int)e->lane + 12,
                        name);
     }
+    tide_text_addf(out, "<path class=\"run\" d=\"%s\"/>%s", tide_text_str(&boxes), tide_text_str(&names));
+    if (boxes.failed || names.failed) out->failed = true;
+    tide_text_deinit(&boxes);
+    tide_text_deinit(&names);
     return LANE_HEIGHT * (int)n_lanes + 4;
 }
 
@@ -478,9 +487,12 @@ static void add_region(const tide_region *g, const band *b, tide_text *out) {
     const double y = b->top + b->height / 2.0;
     tide_text_addf(out, "<rect class=\"region\" x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%.1f\"/>\n", PLOT_LEFT,
                    b->top, PLOT_RIGHT - PLOT_LEFT, b->height);
-    tide_text_addf(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">", PLOT_LEFT - 8, y - 2.0);
+    tide_text_addf(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">", PLOT_LEFT - 8,
+                   b->height + REGION_GAP < 26.0 ? y + 4.0 : y - 2.0);
     tide_html_add_cut(out, g->label, 26);
-    tide_text_addf(out, "</text><text class=\"l\" x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n", PLOT_LEFT - 8,
+    tide_text_add(out, "</text>\n");
+    if (b->height + REGION_GAP < 26.0) return; // the label of the next band stands where the size would
+    tide_text_addf(out, "<text class=\"l\" x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n", PLOT_LEFT - 8,
                    y + 12.0, tide_format_bytes(g->bytes, size, sizeof size));
 }
 
@@ -498,12 +510,11 @@ static void add_items(const tide_report_side *s, const band *bands, size_t n, in
         const double y = bands[g].top + bands[g].height - (double)(hi - region->at) * scale;
         const double x0 = plot_x(s->facts, tide_items_begin(s->items, i)),
                      x1 = plot_x(s->facts, tide_items_end(s->items, i));
-        if (!any) tide_text_addf(out, "<g class=\"k%d tile\">\n", fill);
+        if (!any) tide_text_addf(out, "<path class=\"k%d tile\" d=\"", fill);
         any = true;
-        tide_text_addf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>\n", x0, y,
-                       x1 - x0 < 1.0 ? 1.0 : x1 - x0, (double)(hi - lo) * scale);
+        add_box(out, x0, y, x1 - x0 < 1.0 ? 1.0 : x1 - x0, (double)(hi - lo) * scale);
     }
-    if (any) tide_text_add(out, "</g>\n");
+    if (any) tide_text_add(out, "\"/>\n");
 }
 
 int tide_report_svg_memory(const tide_report *r, const tide_report_side *s, tide_text *out) {

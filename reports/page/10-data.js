@@ -39,8 +39,13 @@ function repeat(side) {
     if (!columns) continue;
     const n = columns.n;
     delete columns.n;
-    for (const column of Object.keys(columns)) // what is the same in all rows stands once
-      if (columns[column].length < n) columns[column] = new Array(n).fill(columns[column][0]);
+    for (const column of Object.keys(columns)) {
+      const is = columns[column];
+      let sum = 0;
+      if (is.steps) columns[column] = is.steps.map((by) => (sum += by)); // what each adds to the one before
+      else if (typeof is === 'string') columns[column] = columns[is].slice(); // another column once more
+      else if (is.length < n) columns[column] = new Array(n).fill(is[0]); // what is the same in all rows stands once
+    }
   }
   const it = side.items, t = side.tensors, x = side.executions;
   const made = it.begin.map((begin, i) => ({begin, end: it.end[i], size: it.size_bytes[i], execution: -1, at: i, number: i}));
