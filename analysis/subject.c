@@ -395,10 +395,10 @@ tide_status tide_subject_of_plan(tide_memory_plan *plan, const char *path, tide_
     return TIDE_OK;
 }
 
-tide_status tide_subject_of_trace(const char *path, int64_t run_id, tide_subject **out, tide_error *err) {
+static tide_status of_trace(const char *path, tide_trace *open, int64_t run_id, tide_subject **out, tide_error *err) {
     tide_subject *s = NULL;
     TIDE_TRY(create(path, &s, err));
-    tide_status st = tide_trace_open(path, &s->trace, err);
+    tide_status st = open != NULL ? tide_trace_open_again(open, &s->trace, err) : tide_trace_open(path, &s->trace, err);
     if (st == TIDE_OK && run_id < 0) st = tide_trace_shown_run(s->trace, &run_id, err);
     if (st == TIDE_OK) st = trace_facts(s, run_id, err);
     if (st != TIDE_OK) {
@@ -409,10 +409,14 @@ tide_status tide_subject_of_trace(const char *path, int64_t run_id, tide_subject
     return TIDE_OK;
 }
 
+tide_status tide_subject_of_trace(const char *path, int64_t run_id, tide_subject **out, tide_error *err) {
+    return of_trace(path, NULL, run_id, out, err);
+}
+
 tide_status tide_subject_again(const tide_subject *s, tide_subject **out, tide_error *err) {
     tide_memory_plan *copy;
     if (s->facts.is_trace) {
-        TIDE_TRY(tide_subject_of_trace(s->path, s->facts.run_id, out, err));
+        TIDE_TRY(of_trace(s->path, s->trace, s->facts.run_id, out, err));
     } else {
         TIDE_TRY(tide_memory_plan_copy(s->plan, &copy, err));
         TIDE_TRY(tide_subject_of_plan(copy, s->path, out, err));

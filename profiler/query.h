@@ -25,6 +25,9 @@ bool tide_trace_recognise(const void *head, size_t n_bytes);
 /// got from the trace before stays the caller's; names borrowed from it stay valid until close. Costs a replay of what
 /// is new, or of what follows the last snapshot, whichever is less. After a failure the trace is as it was.
 tide_status tide_trace_refresh(tide_trace *t, bool *grew, tide_error *err) TIDE_NODISCARD;
+/// Open the same file once more, for another thread, also while one uses `t`. What both have in common of a finished
+/// trace (names, scopes) is held once; `t` may be closed first. Errors as of tide_trace_open.
+tide_status tide_trace_open_again(const tide_trace *t, tide_trace **out, tide_error *err) TIDE_NODISCARD;
 /// For who asks a few questions and closes: from the next refresh on nothing of what the trace shows goes away, also
 /// where the recording drops its oldest events. Its log (docs/trace-format.md) grows meanwhile.
 void tide_trace_hold(tide_trace *t);

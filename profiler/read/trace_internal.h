@@ -27,11 +27,20 @@ typedef struct tide__trace_scope {
     bool is_step; ///< an operator with a step that lies in no other operator
 } tide__trace_scope;
 
-/// The small tables of the file by their numbers. They only grow, and a text stays where it is until close.
+/// A scope as it is kept: a trace may have millions, one for each operator of each execution.
+typedef struct tide__kept_scope {
+    uint64_t step_bits; ///< step + 1, two bits higher than: is an operator, is a step
+    uint32_t name_id;   ///< in the texts; 0: none
+    int32_t run;
+} tide__kept_scope;
+
+/// The small tables of the file by their numbers. They only grow, and a text stays where it is until close. Several
+/// open traces of one finished file may have them in common.
 typedef struct tide__trace_names {
+    uint32_t *refs;     ///< who has them in common, changed atomically; NULL: more may come
     const char **texts; ///< [n_texts], index = number; [0] and numbers that are not there are ""
     size_t n_texts, cap_texts;
-    tide__trace_scope *scopes; ///< [n_scopes], the same
+    tide__kept_scope *scopes; ///< [n_scopes], the same
     size_t n_scopes, cap_scopes;
     const char **devices; ///< [n_devices], the same
     size_t n_devices, cap_devices;
@@ -91,6 +100,7 @@ struct tide_trace {
     int64_t begin_ns, end_ns;        ///< of the first kept and the last event; 0, 0: none
     int64_t leaf_event;              ///< where the leaves of the file end
     tide__trace_names names;
+    uint64_t file[3]; ///< device, number and size of the file when it was opened: whether it is the same one still
 
     tide__trace_series *series; ///< [n_series], owned; [0] is the sum
     size_t n_series, cap_series;
@@ -166,7 +176,12 @@ void tide__trace_copy_text(char *out, size_t out_bytes, const char *text);
 /// A number of table meta; absent or no number: damaged.
 tide_status tide__trace_meta_number(tide_trace *t, const char *key, int64_t *out, tide_error *err) TIDE_NODISCARD;
 
-/// Take in what is new in tables name, scope and device.
+/// No more come: the names of a finished trace, which others may have in common with it from now on. TIDE_ERR_NOMEM.
+tide_status tide__trace_names_close(tide__trace_names *n, tide_error *err) TIDE_NODISCARD;
+/// From now on `to`, which has none, has the names of `from` in common with it; those are closed. Any thread may do so
+/// while others read `from`.
+void tide__trace_names_share(const tide__trace_names *from, tide__trace_names *to);
+/// Take in what is new in tables name, scope and device; of names in common nothing is.
 tide_status tide__trace_names_load(tide_trace *t, tide_error *err) TIDE_NODISCARD;
 void tide__trace_names_deinit(tide__trace_names *n);
 /// "" for 0 and for numbers that are not there.

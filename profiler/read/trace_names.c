@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "profiler/read/trace_internal.h"
 
@@ -41,7 +42,25 @@ static const char *keep_text(tide__trace_names *n, const char *text) {
     return copy;
 }
 
+tide_status tide__trace_names_close(tide__trace_names *n, tide_error *err) {
+    if (n->refs != NULL) return TIDE_OK;
+    TIDE_TRY(TIDE_NEW(&n->refs, 1, err, "for the names of a trace"));
+    *n->refs = 1;
+    return TIDE_OK;
+}
+
+void tide__trace_names_share(const tide__trace_names *from, tide__trace_names *to) {
+    TIDE_ASSERT(from->refs != NULL && to->refs == NULL && to->n_texts == 0 && to->n_scopes == 0);
+    __atomic_fetch_add(from->refs, 1, __ATOMIC_RELAXED);
+    *to = *from;
+}
+
 void tide__trace_names_deinit(tide__trace_names *n) {
+    if (n->refs != NULL && __atomic_fetch_sub(n->refs, 1, __ATOMIC_ACQ_REL) > 1) {
+        *n = (tide__trace_names){0}; // others have them still
+        return;
+    }
+    tide_host_free(n->refs);
     for (text_page *page = n->pages, *next; page != NULL; page = next) {
         next = page->next;
         tide_host_free(page);
@@ -75,22 +94,35 @@ static bool take_device(tide__trace_names *n, sqlite3_stmt *stmt, size_t id) {
     return true;
 }
 
+enum { IS_OPERATOR = 1, IS_STEP = 2, STEP_SHIFT = 2 };
+
+static tide__trace_scope scope_at(const tide__trace_names *n, size_t id) {
+    const tide__kept_scope *kept = &n->scopes[id];
+    return (tide__trace_scope){.name = kept->name_id != 0 ? n->texts[kept->name_id] : "",
+                               .step = (int64_t)(kept->step_bits >> STEP_SHIFT) - 1,
+                               .run = kept->run,
+                               .is_operator = (kept->step_bits & IS_OPERATOR) != 0,
+                               .is_step = (kept->step_bits & IS_STEP) != 0};
+}
+
 static bool take_scope(tide__trace_names *n, sqlite3_stmt *stmt, size_t id) {
     if (tide_host_grow(&n->scopes, &n->cap_scopes, id + 1, sizeof *n->scopes) != TIDE_OK) return false;
-    while (n->n_scopes < id) n->scopes[n->n_scopes++] = (tide__trace_scope){.name = "", .step = -1};
+    while (n->n_scopes < id) n->scopes[n->n_scopes++] = (tide__kept_scope){0};
     uint64_t name_id = 0, step = 0, parent_id = 0;
     const bool has_name = tide__sql_u64(stmt, 1, &name_id) && name_id < n->n_texts;
-    const bool has_step = tide__sql_u64(stmt, 2, &step);
+    const bool has_step = tide__sql_u64(stmt, 2, &step) && step < UINT64_MAX >> (STEP_SHIFT + 1);
     const char *kind = tide__sql_text(stmt, 3);
     const bool has_parent = tide__sql_u64(stmt, 4, &parent_id) && parent_id > 0 && parent_id < id;
-    const tide__trace_scope parent = has_parent ? n->scopes[parent_id] : (tide__trace_scope){0};
-    tide__trace_scope scope = {
-        .name = has_name ? n->texts[name_id] : "", .step = has_step ? (int64_t)step : -1, .run = parent.run};
-    if (strcmp(kind, "run") == 0) scope.run = (int32_t)id;
-    const bool is_operator = strcmp(kind, "operator") == 0;
-    scope.is_step = is_operator && !parent.is_operator && has_step && step <= INT32_MAX;
-    scope.is_operator = is_operator || (parent.is_operator && scope.run == parent.run);
-    n->scopes[n->n_scopes++] = scope;
+    const tide__trace_scope parent = has_parent ? scope_at(n, parent_id) : (tide__trace_scope){0};
+    const bool is_run = strcmp(kind, "run") == 0, is_operator = strcmp(kind, "operator") == 0;
+    const int32_t run = is_run ? (int32_t)id : parent.run;
+    const bool is_step = is_operator && !parent.is_operator && has_step && step <= INT32_MAX;
+    const bool lies_in_operator = is_operator || (parent.is_operator && run == parent.run);
+    n->scopes[n->n_scopes++] =
+        (tide__kept_scope){.step_bits = (has_step ? (step + 1) << STEP_SHIFT : 0) |
+                                        (lies_in_operator ? IS_OPERATOR : 0) | (is_step ? IS_STEP : 0),
+                           .name_id = has_name ? (uint32_t)name_id : 0,
+                           .run = run};
     return true;
 }
 
@@ -120,6 +152,7 @@ static tide_status take_rows(tide_trace *t, const char *table, const char *query
 
 tide_status tide__trace_names_load(tide_trace *t, tide_error *err) {
     const tide__trace_names *n = &t->names;
+    if (n->refs != NULL) return TIDE_OK;
     TIDE_TRY(take_rows(t, "name", "SELECT id, text FROM name WHERE id > ? ORDER BY id", n->n_texts, take_text, err));
     TIDE_TRY(take_rows(t, "scope", "SELECT id, name_id, step, kind, parent_id FROM scope WHERE id > ? ORDER BY id",
                        n->n_scopes, take_scope, err));
@@ -144,7 +177,7 @@ int64_t tide__trace_device_find(const tide_trace *t, const char *name) {
 }
 
 tide__trace_scope tide__trace_scope_of(const tide_trace *t, int64_t id) {
-    if (id > 0 && (uint64_t)id < t->names.n_scopes) return t->names.scopes[id];
+    if (id > 0 && (uint64_t)id < t->names.n_scopes) return scope_at(&t->names, (size_t)id);
     return (tide__trace_scope){.name = "", .step = -1};
 }
 

@@ -255,7 +255,24 @@ static tide_status open_whole(tide_trace *t, tide_error *err) {
     return tide__trace_check_content(t, false, err);
 }
 
-tide_status tide_trace_open(const char *path, tide_trace **out, tide_error *err) {
+/// What tells one file from another that took its place.
+static void note_file(const char *path, uint64_t out[3]) {
+    struct stat info;
+    const bool is_there = stat(path, &info) == 0;
+    out[0] = is_there ? (uint64_t)info.st_dev : 0;
+    out[1] = is_there ? (uint64_t)info.st_ino : 0;
+    out[2] = is_there ? (uint64_t)info.st_size : 0;
+}
+
+/// The names of a finished trace that is open already, if it is this very file.
+static void share_names(tide_trace *t, const tide_trace *with) {
+    if (with == NULL || with->names.refs == NULL || with->file[1] == 0 ||
+        memcmp(t->file, with->file, sizeof t->file) != 0)
+        return;
+    tide__trace_names_share(&with->names, &t->names);
+}
+
+static tide_status open_with(const char *path, const tide_trace *with, tide_trace **out, tide_error *err) {
     TIDE_TRY(check_head(path, err));
     TIDE_TRY(check_beside(path, err));
     tide_trace *t = tide_host_calloc(1, sizeof *t);
@@ -269,7 +286,10 @@ tide_status tide_trace_open(const char *path, tide_trace **out, tide_error *err)
     }
     t->path = copy;
     t->sql.path = copy;
-    const tide_status st = open_whole(t, err);
+    note_file(copy, t->file);
+    share_names(t, with);
+    tide_status st = open_whole(t, err);
+    if (st == TIDE_OK && t->state != TIDE_TRACE_RECORDING) st = tide__trace_names_close(&t->names, err);
     if (st != TIDE_OK) {
         tide_trace_close(t);
         return st;
@@ -277,6 +297,14 @@ tide_status tide_trace_open(const char *path, tide_trace **out, tide_error *err)
     t->is_open = true;
     *out = t;
     return TIDE_OK;
+}
+
+tide_status tide_trace_open(const char *path, tide_trace **out, tide_error *err) {
+    return open_with(path, NULL, out, err);
+}
+
+tide_status tide_trace_open_again(const tide_trace *t, tide_trace **out, tide_error *err) {
+    return open_with(t->path, t, out, err);
 }
 
 tide_status tide_trace_refresh(tide_trace *t, bool *grew, tide_error *err) {
