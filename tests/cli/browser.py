@@ -30,6 +30,7 @@ class Browser:
         self.driver = subprocess.Popen(["chromedriver", "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                        text=True)
         self.base = None
+        self.opened = 0
         for line in self.driver.stdout:
             if "started successfully on port" in line:
                 self.base = f"http://127.0.0.1:{line.split()[-1].rstrip('.')}"
@@ -75,9 +76,9 @@ class Browser:
     # ---- pages ----
 
     def open(self, path, fragment=""):
-        # by way of an empty page: another fragment of the same file would not load it anew
-        self.do("POST", "/url", {"url": "about:blank"})
-        self.do("POST", "/url", {"url": pathlib.Path(path).absolute().as_uri() + fragment})
+        # a query of its own each time: another fragment of the same file would not load it anew
+        self.opened += 1
+        self.do("POST", "/url", {"url": f"{pathlib.Path(path).absolute().as_uri()}?{self.opened}{fragment}"})
 
     def js(self, script, *args):
         return self.do("POST", "/execute/sync", {"script": script, "args": list(args)})
