@@ -41,10 +41,10 @@ static void count_out(size_t size_bytes) {
 
 static size_t *header_of(void *ptr) { return (size_t *)(void *)((char *)ptr - HEADER_BYTES); }
 
-void *tide_host_alloc(size_t size_bytes) {
+static void *host_alloc(size_t size_bytes, bool is_zero) {
     size_t total;
     if (!tide_add_size(size_bytes, HEADER_BYTES, &total) || planted_failure()) return NULL;
-    char *raw = malloc(total);
+    char *raw = is_zero ? calloc(1, total) : malloc(total);
     if (raw == NULL) return NULL;
     void *ptr = raw + HEADER_BYTES;
     *header_of(ptr) = size_bytes;
@@ -52,12 +52,13 @@ void *tide_host_alloc(size_t size_bytes) {
     return ptr;
 }
 
+void *tide_host_alloc(size_t size_bytes) { return host_alloc(size_bytes, false); }
+
 void *tide_host_calloc(size_t n, size_t size_bytes) {
     size_t total;
     if (!tide_mul_size(n, size_bytes, &total)) return NULL;
-    void *ptr = tide_host_alloc(total);
-    if (ptr != NULL) memset(ptr, 0, total);
-    return ptr;
+    // Pages that come from the system are zero: megabytes of which little is used are not touched.
+    return host_alloc(total, true);
 }
 
 void *tide_host_realloc(void *ptr, size_t size_bytes) {
