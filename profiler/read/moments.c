@@ -20,6 +20,18 @@ static tide_status dropped_event_at(tide_trace *t, int64_t t_ns, int64_t *event_
     return TIDE_OK;
 }
 
+/// One read transaction for the whole search: SQLite takes the file's lock and gives it back once, and not for each of
+/// the rows that are looked at, which took most of the time.
+static tide_status search_event(tide_trace *t, int64_t t_ns, int64_t *event_id, tide_error *err) {
+    const bool is_own = sqlite3_get_autocommit(t->sql.db) != 0;
+    if (is_own) TIDE_TRY(tide__sql_exec(&t->sql, "BEGIN", err));
+    const tide_status st = tide__cursor_event_at(&t->sql, t_ns, event_id, err);
+    if (is_own && sqlite3_get_autocommit(t->sql.db) == 0) sqlite3_exec(t->sql.db, "COMMIT", NULL, NULL, NULL);
+    // Where there was no memory for that.
+    if (is_own && sqlite3_get_autocommit(t->sql.db) == 0) sqlite3_exec(t->sql.db, "ROLLBACK", NULL, NULL, NULL);
+    return st;
+}
+
 tide_status tide__trace_event_at(tide_trace *t, uint64_t t_ns, int64_t *event_id, tide_error *err) {
     const int64_t at = t_ns > INT64_MAX ? INT64_MAX : (int64_t)t_ns;
     *event_id = t->last_event;
@@ -32,7 +44,7 @@ tide_status tide__trace_event_at(tide_trace *t, uint64_t t_ns, int64_t *event_id
         }
         if (at < t->begin_ns) return dropped_event_at(t, at, event_id, err);
     }
-    TIDE_TRY(tide__cursor_event_at(&t->sql, at, event_id, err));
+    TIDE_TRY(search_event(t, at, event_id, err));
     if (*event_id > t->last_event) *event_id = t->last_event;
     return TIDE_OK;
 }
