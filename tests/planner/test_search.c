@@ -329,7 +329,7 @@ static void heights_may_be_large(void **state) {
 /// Heights of more than 32 bits, odd ones, of any shape: rounded to grains that fit, shapes would overlap.
 static void large_shapes_do_not_overlap(void **state) {
     (void)state;
-    for (uint64_t seed = 0; seed < 64; seed++) {
+    for (uint64_t seed = 0; seed < (uint64_t)tide_test_rounds(32, 64); seed++) {
         tide_rng rng = {seed};
         tide_lifetimes lt = {0};
         tide_problems problems;
