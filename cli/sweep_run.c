@@ -97,10 +97,11 @@ static void print_failure(const cli_sweep_job *job, const cli_sweep_task *task, 
     if (why != NULL) cli_print_error(why);
 }
 
-/// Of a budget for the process: what is left for what the run allocates.
+/// Of a budget for the process: what is left for what the run allocates. A run that allocates nothing needs nothing,
+/// but a limit of 0 would be none.
 static uint64_t left_for_blocks(const tide_sweep_point *p, uint64_t budget) {
-    TIDE_ASSERT(p->base_bytes < budget);
-    return budget - p->base_bytes;
+    TIDE_ASSERT(p->base_bytes <= budget);
+    return budget > p->base_bytes ? budget - p->base_bytes : 1;
 }
 
 static tide_status run_answer(const cli_sweep_job *job, cli_sweep_task *task, cli_sweep_found *found, tide_error *err) {

@@ -16,6 +16,7 @@ import unittest
 import xml.etree.ElementTree
 
 import tidemark
+from degenerate import graph
 from tidemark import PROGRAM, SAMPLES, SOURCE, Case, environment, until
 
 DYNAMIC = SAMPLES / "dynamic_batch.json"
@@ -180,6 +181,16 @@ class Fits(Models):
             if shape is not None:
                 for value, code in ((a["value"], 0), (a["next_value"], 6)):
                     self.ok("run", model, "-n", 1, "--limit", blocks, "--shape", shape.format(value), "--node-limit", 20000, code=code)
+
+    def test_a_budget_that_the_program_fills(self):
+        """Of a model without a byte nothing is left for blocks, and nothing is needed."""
+        path = self.dir / "none.json"
+        path.write_text(graph([("Relu", ["x"], ["y"])], [("x", ["n", 0])], ["y"]))
+        need = self.json("plan", path, "--extent", "n=1")["process"]["peak_bytes"]
+        doc = self.json("sweep", path, "--extent", "n=1..4", "--fits", need, "--run")
+        self.assertTrue(doc["answers"][0]["is_open"] and doc["answers"][0]["ran"], doc["answers"])
+        doc = self.json("sweep", path, "--extent", "n=1..4", "--fits", need - 1, "--run")
+        self.assertTrue(doc["answers"][0]["none_fits"])
 
     def test_needs_something_to_grow(self):
         self.refused(2, "sweep", DYNAMIC, "--fits", "1MiB", says=["--extent", "--batch"])
