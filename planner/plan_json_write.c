@@ -195,20 +195,20 @@ static void add_peaks(tide_json_out *j, const tide_peaks *peaks, const tide_life
 }
 
 static void add_advice(tide_json_out *j, const tide_advice *a) {
-    tide_json_u64(j, "need_bytes", a->need_bytes);
+    tide_json_sum(j, "need_bytes", a->need_bytes);
     tide_json_u64(j, "budget_bytes", a->budget_bytes);
-    tide_json_u64(j, "persistent_bytes", a->persistent_bytes);
-    tide_json_u64(j, "process_bytes", a->process_bytes);
+    tide_json_sum(j, "persistent_bytes", a->persistent_bytes);
+    tide_json_sum(j, "process_bytes", a->process_bytes);
     tide_json_text(j, "largest_part", a->largest);
-    tide_json_u64(j, "largest_part_bytes", a->largest_bytes);
+    tide_json_sum(j, "largest_part_bytes", a->largest_bytes);
     tide_json_open(j, "advice", '[');
     for (size_t k = 0; k < a->n; k++) {
         const tide_advice_row *row = &a->rows[k];
         tide_json_open_flat(j, NULL, '{');
         tide_json_text(j, "kind", tide_change_name(row->change.kind));
         tide_json_text(j, "change", row->what);
-        tide_json_u64(j, "need_bytes", row->need_bytes);
-        tide_json_u64(j, "saves_bytes", row->saves_bytes);
+        tide_json_sum(j, "need_bytes", row->need_bytes);
+        tide_json_sum(j, "saves_bytes", row->saves_bytes);
         tide_json_bool(j, "fits", row->fits);
         tide_json_close(j, '}');
     }

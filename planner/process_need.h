@@ -26,7 +26,7 @@ extern "C" {
 
 typedef struct tide_process_need {
     uint64_t program_bytes;         ///< code of the program and its libraries, code of kernels, threads
-    uint64_t own_bytes;             ///< graph, program, plan: tidemark's own bookkeeping
+    uint64_t own_bytes;             ///< graph, program, plan, contexts: tidemark's own bookkeeping
     uint64_t weights_bytes;         ///< in memory of the process
     uint64_t mapped_bytes;          ///< weights that stay in their file: shared with other processes that map it
     uint64_t inputs_bytes;          ///< shared by contexts
@@ -36,12 +36,13 @@ typedef struct tide_process_need {
     uint64_t load_bytes, run_bytes; ///< peaks of the two; no sum passes 2^64 - 1
     uint64_t peak_bytes;            ///< the larger one
     uint64_t n_contexts;
-    uint64_t context_bytes; ///< what one more context takes
+    uint64_t context_bytes;     ///< what one more context takes: buffer and outputs,
+    uint64_t context_own_bytes; ///< and its bookkeeping and its thread, which are a part of own_bytes
     /// Of peak_bytes: N processes on one file take shared_bytes and N times private_bytes.
     uint64_t shared_bytes, private_bytes;
 } tide_process_need;
 
-/// What goes into the `process` of a program's table, which has all its tensors. O(tensors).
+/// What goes into the `process` of a program's table, which has all its tensors; it may have been read. O(tensors).
 tide_process_facts tide_process_facts_of(const tide_program *program, const tide_lifetimes *lt);
 /// Whether a table says it: it was made of a model.
 static inline bool tide_process_is_known(const tide_lifetimes *lt) { return lt->process.program_bytes > 0; }
@@ -56,7 +57,7 @@ uint64_t tide_need_bytes(const tide_lifetimes *lt, uint64_t buffer_bytes);
 void tide_process_need_parts(const tide_process_need *need, tide_text *out);
 /// "process: 24.85 MiB: program 16.00 MiB, …": one line.
 void tide_process_need_print(const tide_process_need *need, tide_text *out);
-/// As the object "process", keys as the fields.
+/// As the object "process", keys as the fields; bytes above 2^63 - 1 as that.
 void tide_process_need_json(tide_json_out *j, const tide_process_need *need);
 
 #ifdef __cplusplus

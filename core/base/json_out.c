@@ -95,6 +95,10 @@ void tide_json_u64(tide_json_out *j, const char *key, uint64_t value) {
     tide_text_add_n(j->out, digits, (size_t)n);
 }
 
+void tide_json_sum(tide_json_out *j, const char *key, uint64_t bytes) {
+    tide_json_u64(j, key, bytes < INT64_MAX ? bytes : INT64_MAX);
+}
+
 void tide_json_u64_if(tide_json_out *j, const char *key, bool known, uint64_t value) {
     if (known)
         tide_json_u64(j, key, value);

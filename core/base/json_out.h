@@ -31,6 +31,7 @@ void tide_json_close(tide_json_out *j, char bracket);                           
 void tide_json_text(tide_json_out *j, const char *key, const char *text);         ///< NULL: null
 void tide_json_text_or_null(tide_json_out *j, const char *key, const char *text); ///< "" too: null
 void tide_json_u64(tide_json_out *j, const char *key, uint64_t value);
+void tide_json_sum(tide_json_out *j, const char *key, uint64_t bytes); ///< above 2^63 - 1, which no reader takes: that
 void tide_json_u64_if(tide_json_out *j, const char *key, bool known, uint64_t value); ///< null where it is not known
 void tide_json_bytes(tide_json_out *j, const char *key, uint64_t bytes);              ///< UINT64_MAX, unknown: null
 void tide_json_i64(tide_json_out *j, const char *key, int64_t value);
