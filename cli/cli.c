@@ -275,13 +275,23 @@ static const char *name_in_folder(const char *path, struct stat *folder, bool *i
     return slash != NULL ? slash + 1 : path;
 }
 
-bool cli_same_place(const char *a, const char *b) {
+static bool is_one_place(const char *a, const char *b) {
     struct stat x, y;
     bool has_x, has_y;
-    if (a == NULL || b == NULL || strcmp(a, "-") == 0 || strcmp(b, "-") == 0) return false;
     const char *const name_a = name_in_folder(a, &x, &has_x), *const name_b = name_in_folder(b, &y, &has_y);
-    if (strcmp(name_a, name_b) == 0 && has_x && has_y && x.st_dev == y.st_dev && x.st_ino == y.st_ino) return true;
-    return cli_same_file(a, b);
+    return strcmp(name_a, name_b) == 0 && has_x && has_y && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+bool cli_same_place(const char *a, const char *b) {
+    char *behind_a = NULL, *behind_b = NULL;
+    if (a == NULL || b == NULL || strcmp(a, "-") == 0 || strcmp(b, "-") == 0) return false;
+    // A link that leads to nothing yet is as good as what it leads to.
+    const bool same =
+        cli_same_file(a, b) || (tide_output_follow(a, &behind_a, NULL) == TIDE_OK &&
+                                tide_output_follow(b, &behind_b, NULL) == TIDE_OK && is_one_place(behind_a, behind_b));
+    tide_host_free(behind_a);
+    tide_host_free(behind_b);
+    return same;
 }
 
 bool cli_shapes_add(const cli_command *cmd, cli_shapes *shapes, const char *text) {

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/cli.h"
 #include "core/base/host_alloc.h"
 #include "core/base/version.h"
 #include "core/memory/allocators/allocators.h"
@@ -475,6 +476,11 @@ static tide_status open_buffer_file(job *j, tide_error *err) {
     if (j->spec->buffer_file == NULL) return TIDE_OK;
     tide_context_need need;
     TIDE_TRY(tide_context_need_of(j->plan, &need, err));
+    const tide_graph *g = j->spec->program->graph;
+    for (size_t i = 0; i < g->n_files; i++)
+        if (cli_same_file(g->files[i], j->spec->buffer_file))
+            return TIDE_FAIL(err, TIDE_ERR_WRITE, "buffer file '%s' is in use by this run: it would be overwritten",
+                             j->spec->buffer_file);
     return cli_buffer_file_open(j->spec->buffer_file, &need, j->spec->contexts, &j->file, err);
 }
 

@@ -90,6 +90,8 @@ typedef struct tide_node {
 typedef struct tide_graph {
     char *name;   ///< of the model; never empty
     char *source; ///< file it came from, for messages; "" when built in memory
+    char **files; ///< [n_files] other files that constants came from, each once
+    size_t n_files, cap_files;
     /// The most bytes that constants held at once while shapes were inferred and nodes folded, but for those that stay
     /// in a mapped file; 0 before that.
     uint64_t constants_peak_bytes;

@@ -22,6 +22,7 @@ typedef struct tide__onnx_bytes {
     /// For a graph that will not run: constants of more than its one_bytes that cannot stay in the file are left blank.
     /// NULL: for one that will.
     const tide_contents *contents;
+    tide_graph *graph; ///< notes the files beside it that constants come from; NULL: a tensor alone
 } tide__onnx_bytes;
 
 // ---- onnx_wire.c ----

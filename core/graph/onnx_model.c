@@ -474,9 +474,11 @@ static void tell_of_twice(const importer *im) {
 static tide_status import_model(const Onnx__ModelProto *model, const tide__onnx_bytes *from, tide_graph **out,
                                 tide_error *err) {
     if (model->graph == NULL) return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "not an ONNX model: there is no graph in it");
-    importer im = {.model = model, .proto = model->graph, .from = from, .err = err};
+    tide__onnx_bytes noted = *from;
+    importer im = {.model = model, .proto = model->graph, .from = &noted, .err = err};
     const char *name = tide__onnx_str(model->graph->name);
     TIDE_TRY(tide_graph_create(name[0] != '\0' ? name : tide__path_leaf(from->path), from->path, &im.g, err));
+    noted.graph = im.g;
     const tide_status st = import_graph(&im);
     tell_of_twice(&im);
     tide_strmap_deinit(&im.opsets);

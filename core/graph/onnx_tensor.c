@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/host_alloc.h"
 #include "core/base/pages.h"
 #include "core/graph/import.h"
 #include "core/graph/onnx_internal.h"
@@ -185,6 +186,30 @@ static tide_block *map_external(const Onnx__TensorProto *t, const char *label, c
         st = tide_block_map_file(file.data, p.offset, size_bytes, TIDE_KIND_HOST_PAGEABLE, &block, NULL);
     tide_text_deinit(&file);
     return st == TIDE_OK ? block : NULL;
+}
+
+/// The graph notes the file: whoever writes files beside the model can tell that it is one of the model's.
+static tide_status note_file(const Onnx__TensorProto *t, const char *label, const tide__onnx_bytes *from,
+                             tide_error *err) {
+    tide_graph *g = from->graph;
+    place p;
+    tide_text path = {0};
+    TIDE_TRY(read_keys(t, label, &p, err));
+    tide_status st = path_beside(from->path, label, p.location, &path, err);
+    bool is_known = false;
+    for (size_t i = 0; st == TIDE_OK && i < g->n_files && !is_known; i++)
+        is_known = strcmp(g->files[i], path.data) == 0;
+    if (st == TIDE_OK && !is_known) {
+        char *file = tide_host_strdup(path.data);
+        if (file != NULL && tide_host_grow(&g->files, &g->cap_files, g->n_files + 1, sizeof file) == TIDE_OK) {
+            g->files[g->n_files++] = file;
+        } else {
+            tide_host_free(file);
+            st = TIDE_NO_MEMORY(err, "for a path");
+        }
+    }
+    tide_text_deinit(&path);
+    return st;
 }
 
 // ---- tensors ----
@@ -407,6 +432,7 @@ tide_status tide__onnx_tensor_take(Onnx__TensorProto *t, const char *label, cons
     if (bytes != NULL) return adopt_bytes(bytes, size_bytes, label, dtype, &shape, out, err);
     if (is_external(t) && size_bytes > 0) {
         TIDE_TRY(read_external(t, label, from->path, size_bytes, NULL, err)); // is it there?
+        if (from->graph != NULL) TIDE_TRY(note_file(t, label, from, err));
         tide_block *mapped = map_external(t, label, from, size_bytes, tide_dtype_size(dtype));
         if (mapped != NULL) return over_block(mapped, dtype, &shape, out, err);
     } else if (t->has_raw_data && stays_in_file(t, from, size_bytes, tide_dtype_size(dtype))) {

@@ -270,8 +270,16 @@ class CallerMemory(Case):
         self.assertFalse(trace.exists())
         weights = write(self.dir, "external", 512, 256)
         before = (self.dir / "w.bin").read_bytes()
-        self.refused(8, "run", "--buffer-file", self.dir / "w.bin", weights, says=["in use by this run"])
+        (self.dir / "w.link").symlink_to("w.bin")
+        for options in ((), ("--weights", "copy")):  # mapped, or read and closed again
+            for file in ("w.bin", "w.link"):
+                self.refused(8, "run", "--buffer-file", self.dir / file, *options, weights, says=["in use by this run"])
         self.assertEqual((self.dir / "w.bin").read_bytes(), before)
+        ahead = self.dir / "ahead"  # a link to what is not there yet
+        ahead.symlink_to("t.db")
+        self.refused(2, "run", "-o", trace, "--buffer-file", ahead, model, says=["is the trace"])
+        self.refused(2, "run", "-o", ahead, "--buffer-file", trace, model, says=["is the trace"])
+        self.assertFalse(trace.exists())
         data = self.dir / "data"
         data.mkdir()
         (data / "input_0.pb").write_bytes(b"\0" * MIB)
