@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analysis/step_totals.h"
+#include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 
 // ---- words ----
@@ -119,11 +120,22 @@ static bool knows_process(const tide_report_side *s) {
            (!f->is_trace || strcmp(f->mode, "planned") == 0);
 }
 
+/// What it takes by the plan, or by what was recorded where that is more: of a KV cache, of an allocator that rounds
+/// up.
+static uint64_t process_needs(const tide_report_side *s, uint64_t recorded_bytes) {
+    uint64_t bytes;
+    if (!tide_add_u64(s->process.program_bytes, s->process.own_bytes, &bytes) ||
+        !tide_add_u64(bytes, recorded_bytes, &bytes))
+        return s->process.peak_bytes; // which is above 2^63 then
+    return bytes > s->process.peak_bytes ? bytes : s->process.peak_bytes;
+}
+
 static uint64_t needs(const tide_report_side *s) {
     const tide_subject_facts *f = s->facts;
-    if (s->knows_process) return s->process.peak_bytes;
-    if (s->knows_reserved && s->reserved_bytes > f->peak_bytes) return s->reserved_bytes;
-    if (f->is_trace || f->plan == NULL) return f->peak_bytes;
+    const uint64_t recorded =
+        s->knows_reserved && s->reserved_bytes > f->peak_bytes ? s->reserved_bytes : f->peak_bytes;
+    if (s->knows_process) return process_needs(s, f->is_trace ? recorded : 0);
+    if (f->is_trace || f->plan == NULL) return recorded;
     return tide_need_bytes(&f->plan->lifetimes, f->plan->bytes);
 }
 

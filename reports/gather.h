@@ -98,8 +98,8 @@ typedef struct tide_report_side {
     tide_moment reserved_at;   ///< and where that is
     bool knows_process;        ///< of a plan that is a model's, or of a run by one
     tide_process_need process; ///< with knows_process: with all contexts of the run
-    uint64_t needs_bytes; ///< to run: the process; else buffers and what persists (plan), the peak, reserved if known
-                          ///< (trace)
+    uint64_t needs_bytes; ///< to run: the process, with what was recorded where that is more; else buffers and what
+                          ///< persists (plan), the peak, reserved if known (trace)
 } tide_report_side;
 
 typedef struct tide_report {

@@ -26,7 +26,8 @@ static void fit_fact(const tide_report *r, const tide_report_side *s, take_fact 
     snprintf(value, sizeof value, "%s", fits ? "yes" : "no");
     snprintf(note, sizeof note, "%s %s of %s%s", tide_format_bytes(rest, a, sizeof a),
              fits ? "are left" : "too much for a limit", tide_format_bytes(r->opt.capacity_bytes, b, sizeof b),
-             s->knows_process                                                 ? ", the process that runs it"
+             s->knows_process && s->needs_bytes > s->process.peak_bytes       ? ", the process, by what was recorded"
+             : s->knows_process                                               ? ", the process that runs it"
              : s->knows_reserved && s->reserved_bytes >= s->facts->peak_bytes ? ", by what is reserved"
                                                                               : "");
     take(ctx, "Will it fit", value, note);
