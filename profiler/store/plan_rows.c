@@ -421,11 +421,17 @@ static tide_status read_parts(reader *r) {
     return read_rows(r, "SELECT step, name FROM plan_step WHERE run_id = ? ORDER BY step", take_step);
 }
 
-// What a process takes beside the tensors stands in `meta`: it is the model's, the same for all plans of the trace.
+// What a process takes beside the tensors stands in `meta`, under keys that end in the number of the run: processes
+// that are recorded into one trace may run different models.
 
-enum { N_PROCESS_KEYS = 4 };
+enum { N_PROCESS_KEYS = 4, PROCESS_KEY_BYTES = 64 };
 static const char *const process_keys[N_PROCESS_KEYS] = {"process_program_bytes", "process_own_bytes",
                                                          "process_constants_bytes", "process_mapped_bytes"};
+
+static const char *process_key(int k, int64_t run_id, char buf[PROCESS_KEY_BYTES]) {
+    snprintf(buf, PROCESS_KEY_BYTES, "%s.%" PRId64, process_keys[k], run_id);
+    return buf;
+}
 
 static void process_fields(tide_process_facts *facts, uint64_t *out[N_PROCESS_KEYS]) {
     out[0] = &facts->program_bytes;
@@ -439,12 +445,15 @@ static tide_status read_process(reader *r) {
     uint64_t *fields[N_PROCESS_KEYS];
     sqlite3_stmt *stmt;
     process_fields(&r->p->lifetimes.process, fields);
-    TIDE_TRY(tide__sql_prepare(
-        r->s, "SELECT CAST(value AS INTEGER) FROM meta WHERE key = ? AND value NOT GLOB '*[^0-9]*'", &stmt, r->err));
+    TIDE_TRY(tide__sql_prepare(r->s,
+                               "SELECT iif(value = '' OR value GLOB '*[^0-9]*', -1, CAST(value AS INTEGER)) FROM meta "
+                               "WHERE key = ?",
+                               &stmt, r->err));
     tide_status st = TIDE_OK;
     for (int k = 0; st == TIDE_OK && k < N_PROCESS_KEYS; k++) {
+        char key[PROCESS_KEY_BYTES];
         bool has_row;
-        tide__sql_bind_text(stmt, 1, process_keys[k]);
+        tide__sql_bind_text(stmt, 1, process_key(k, r->run_id, key));
         st = tide__sql_step(r->s, stmt, &has_row, r->err);
         if (st == TIDE_OK && has_row && !tide__sql_u64(stmt, 0, fields[k])) st = bad_row(r, "meta", k);
         sqlite3_reset(stmt);
@@ -519,7 +528,7 @@ static tide_status write_head(const tide__sql *s, int64_t run_id, const tide_mem
     return st;
 }
 
-static tide_status write_process(const tide__sql *s, const tide_memory_plan *p, tide_error *err) {
+static tide_status write_process(const tide__sql *s, int64_t run_id, const tide_memory_plan *p, tide_error *err) {
     tide_process_facts facts = p->lifetimes.process;
     uint64_t *fields[N_PROCESS_KEYS];
     sqlite3_stmt *stmt;
@@ -528,9 +537,9 @@ static tide_status write_process(const tide__sql *s, const tide_memory_plan *p, 
     TIDE_TRY(tide__sql_prepare(s, "INSERT OR REPLACE INTO meta(key, value) VALUES(?, ?)", &stmt, err));
     tide_status st = TIDE_OK;
     for (int k = 0; st == TIDE_OK && k < N_PROCESS_KEYS; k++) {
-        char value[24];
+        char key[PROCESS_KEY_BYTES], value[24];
         snprintf(value, sizeof value, "%" PRIu64, *fields[k]);
-        tide__sql_bind_text(stmt, 1, process_keys[k]);
+        tide__sql_bind_text(stmt, 1, process_key(k, run_id, key));
         tide__sql_bind_text(stmt, 2, value);
         st = tide__sql_run(s, stmt, err);
         sqlite3_reset(stmt);
@@ -724,7 +733,7 @@ tide_status tide__plan_rows_write(const tide__sql *s, int64_t run_id, const tide
         {"INSERT INTO plan_step VALUES(?, ?, ?)", lt->n_step_names, bind_step},
     };
     TIDE_TRY(write_head(s, run_id, plan, err));
-    TIDE_TRY(write_process(s, plan, err));
+    TIDE_TRY(write_process(s, run_id, plan, err));
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
         TIDE_TRY(write_rows(s, tables[i].insert, run_id, plan, tables[i].n, tables[i].bind, err));
     TIDE_TRY(write_parts(s, run_id, plan, err));
