@@ -440,7 +440,8 @@ static tide_status follow(cli_input *in, const char *plan_path, const cli_planni
     TIDE_TRY(TIDE_NEW(&out->plans, 1, err, "for a plan"));
     TIDE_TRY(stored_plan_of(plan_path, p, &out->plans[0], err));
     out->n = 1;
-    const tide_lifetimes *lt = &out->plans[0]->lifetimes;
+    tide_lifetimes *lt = &out->plans[0]->lifetimes;
+    lt->process = tide_process_facts_of(out->program, lt); // of this process, whatever the file says
     if (lt->n_step_names == 0) return TIDE_OK; // a plan by hand names no steps: it must be of the order as it is
     return tide_program_follow(out->program, lt->step_names, lt->n_step_names, lt->recomputed, lt->n_recomputed, err);
 }

@@ -6,7 +6,9 @@ import json
 import os
 import pathlib
 import resource
+import shlex
 import signal
+import sqlite3
 import subprocess
 import time
 import unittest
@@ -71,11 +73,72 @@ class Process(Case):
     def test_contexts_cost_what_is_said(self):
         path = SAMPLES / "unet.json"
         one, five = (self.json("run", "-n", 2, "--contexts", n, path) for n in (1, 5))
-        cost = one["process"]["context_bytes"]
+        cost = one["process"]["context_bytes"] + one["process"]["context_own_bytes"]
         self.assertEqual(five["process"]["run_bytes"], one["process"]["run_bytes"] + 4 * cost)
         grown = five["measured_peak_bytes"] - one["measured_peak_bytes"]
         self.assertGreater(grown, 3 * cost)
         self.assertLess(grown, 4 * cost + 16 * MIB)  # threads, and what the library takes for each of them
+
+    def test_many_contexts_of_small_models(self):
+        """Bookkeeping and threads are the most of what they take. (Not of larger ones: their kernels allocate by themselves.)"""
+        for name in ("decoder_step", "diamond"):
+            p, outside = run_measured("run", "-n", 1, "--json", "--contexts", 200, SAMPLES / f"{name}.json")
+            self.assertEqual(p.returncode, 0, p.stderr)
+            predicted = json.loads(p.stdout)["process"]["peak_bytes"]
+            self.assertLess(abs(outside - predicted), 0.05 * outside + 20e6, (name, outside, predicted))
+
+    def test_a_plan_that_says_odd_things_of_the_process(self):
+        """Of few bytes few can be shared; and what passes 2^63 can be read again."""
+        self.ok("plan", SAMPLES / "diamond.json", "-o", self.dir / "p.json")
+        doc = json.loads((self.dir / "p.json").read_text())
+        for program, own in ((1, 0), (1 << 20, 1), (2**63 - 1, 2**63 - 1)):
+            doc["process"].update(program_bytes=program, own_bytes=own)
+            (self.dir / "p.json").write_text(json.dumps(doc))
+            process = self.json("plan", self.dir / "p.json")["process"]
+            self.assertLessEqual(process["private_bytes"], process["peak_bytes"])
+            self.assertLessEqual(process["shared_bytes"], process["program_bytes"])
+            self.assertLess(process["peak_bytes"], 2**63)
+            self.ok("plan", self.dir / "p.json", "--budget", "1MiB", "-o", self.dir / "again.json", code=(0, 6))
+            self.ok("plan", self.dir / "again.json")
+
+    def test_a_run_by_a_plan_of_a_file(self):
+        """The process is that of the run, whatever the file says of another or does not say."""
+        path, plan = SAMPLES / "lenet5.json", self.dir / "p.json"
+        self.ok("plan", path, "-o", plan)
+        doc = json.loads(plan.read_text())
+        want = doc["process"]
+        for process in ({**want, "program_bytes": 1, "constants_bytes": 2**62}, None):
+            doc["process"] = process
+            if process is None:
+                doc.pop("process")
+            plan.write_text(json.dumps(doc))
+            self.assertEqual(self.json("run", "-n", 1, "--plan", plan, path)["process"], want)
+
+    def test_two_models_in_one_trace(self):
+        """Each run has the process of its own model."""
+        models = [SAMPLES / "lenet5.json", SAMPLES / "resnet18.json"]
+        self.ok("record", "-o", self.dir / "t.db", "--", "sh", "-c",
+                " && ".join(f"{shlex.quote(str(PROGRAM))} run -n 1 {shlex.quote(str(m))}" for m in models))
+        for k, model in enumerate(models, 1):
+            self.ok("report", self.dir / "t.db", "--run", k, "-o", self.dir / "r.json")
+            process = json.loads((self.dir / "r.json").read_text())["sides"][0]["process"]
+            self.assertEqual(process, self.json("plan", model)["process"])
+
+    def test_what_was_recorded_counts_where_it_is_more(self):
+        """A KV cache is in no plan; and figures of a trace that are none are said to be damaged."""
+        trace, out = self.dir / "t.db", self.dir / "r.json"
+        self.ok("run", "--decode", 40, SAMPLES / "decoder_step.json", "-o", trace)
+        self.ok("report", trace, "--capacity", "1GiB", "-o", out)
+        side = json.loads(out.read_text())["sides"][0]
+        beside = side["process"]["program_bytes"] + side["process"]["own_bytes"]
+        self.assertEqual(side["needs_bytes"], beside + side["peak"]["bytes"])
+        self.assertGreater(side["needs_bytes"], side["process"]["peak_bytes"])
+        self.ok("report", trace, "--capacity", side["needs_bytes"] - 1, "-o", self.dir / "r.txt")
+        self.assertRegex((self.dir / "r.txt").read_text(), "Will it fit +no .*by what was recorded")
+        for value in ("-5", "abc", "1.5", ""):
+            with contextlib.closing(sqlite3.connect(trace)) as db, db:
+                db.execute("UPDATE meta SET value = ? WHERE key = 'process_own_bytes.1'", (value,))
+            self.refused(3, "report", trace, "-o", out, says=["table meta"])
 
     def test_a_budget_is_the_process(self):
         """To the byte; and what does not fit says which parts there are."""
