@@ -19,7 +19,7 @@ static const char help[] = CLI_PLANNING_HELP
     "not,\n"
     "                      with who is alive at the peak and the smallest change that would make it fit; exit 7 if "
     "that\n"
-    "                      could not be settled. Of a list or a plan: buffer, weights, inputs and outputs alone\n"
+    "                      could not be settled. Of a list: buffer, weights, inputs and outputs alone\n"
     "  --capacity SIZE     will the planned buffer alone fit? exit 6: there is no such plan; 7: not settled\n"
     "  --full              list every tensor with its place, or every pool (default: the verdict, and the ten largest\n"
     "                      that are alive at the peak)\n"

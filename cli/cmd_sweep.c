@@ -23,7 +23,7 @@ static const char help[] =
     "  --strategy A,B      how to plan (default search; a wrong name lists them all)\n"
     "  --align A,B         alignments, powers of two (default 256)\n"
     "  --fits SIZE         the largest value of the swept extent with which the process fits (program, weights,\n"
-    "                      inputs, outputs, buffer; of lists and plans the last four); may be repeated.\n"
+    "                      inputs, outputs, buffer; of a list the last four); may be repeated.\n"
     "                      A..B without a step is where to look then, and NAME alone means 1 and up\n"
     "  --run[=answers]     run each point too; those that answer --fits and their neighbours within the budget: the\n"
     "                      one goes through, the next runs out of memory. =answers: these alone\n"
