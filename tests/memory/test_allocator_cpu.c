@@ -200,6 +200,24 @@ static void pages_change_hands(void **state) {
     tide_allocator_unref(a);
 }
 
+/// By chance they begin at a multiple of more than a page, and end at none.
+static void an_offer_ends_where_its_pages_end(void **state) {
+    (void)state;
+    enum { PAGE = 4096, N = 16 };
+    tide_pages *pages[N];
+    tide_allocator *a = make(64);
+    for (size_t i = 0; i < N; i++) {
+        pages[i] = tide_pages_create((size_t)3 * PAGE);
+        assert_non_null(pages[i]);
+        tide_cpu_offer(pages[i]);
+        tide_memory mem = take(a, (size_t)4 * PAGE, (size_t)2 * PAGE);
+        assert_true(mem.data != pages[i]->data);
+        give(a, &mem);
+    }
+    for (size_t i = 0; i < N; i++) tide_pages_unref(pages[i]);
+    tide_allocator_unref(a);
+}
+
 /// A wrapper that puts red zones around a block asks for more than what is on offer: it gets other memory, and paints
 /// nothing over the bytes.
 static void wrapped_allocators_leave_the_offer(void **state) {
@@ -243,6 +261,7 @@ int main(void) {
         tide_unit_test(the_systems_refusal_is_an_error),
         tide_unit_test(raw_calls_of_8_threads),
         tide_unit_test(pages_change_hands),
+        tide_unit_test(an_offer_ends_where_its_pages_end),
         tide_unit_test(wrapped_allocators_leave_the_offer),
         tide_unit_test(host_memory_may_end),
     };

@@ -52,12 +52,15 @@ static _Thread_local tide_pages *offer;
 
 void tide_cpu_offer(tide_pages *pages) { offer = pages; }
 
+enum { SMALLEST_PAGE_BYTES = 4096 };
+
 /// The pages on offer where they are what is asked for, with a reference; NULL: they are not.
 static tide_pages *take_offer(const tide_alloc_request *req, size_t align) {
     tide_pages *pages = offer;
     uint64_t asked;
     offer = NULL;
-    if (pages == NULL || (uintptr_t)pages->data % align != 0) return NULL;
+    // What is rounded up to more than a page does not end within them, wherever they begin.
+    if (pages == NULL || align > SMALLEST_PAGE_BYTES) return NULL;
     // A wrapper that puts something around a block asks for more.
     if (!tide_align_up(pages->size_bytes, req->align_bytes, &asked) || req->size_bytes != asked) return NULL;
     return tide_pages_ref(pages);
