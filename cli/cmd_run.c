@@ -427,8 +427,13 @@ static int check_buffer_file(const char *model, const options *o) {
         return cli_usage(cmd, "--buffer-file: '%s' is the input; it would be overwritten", file);
     if (cli_same_file(o->plan_path, file))
         return cli_usage(cmd, "--buffer-file: '%s' is the plan; it would be overwritten", file);
-    if (cli_same_place(o->recording.path, file))
-        return cli_usage(cmd, "--buffer-file: '%s' is the trace of -o; it needs a file of its own", file);
+    static const char *const of_trace[] = {"", "-wal", "-shm", "-journal"}; // SQLite's own files lie beside it
+    for (size_t i = 0; o->recording.path != NULL && i < sizeof of_trace / sizeof of_trace[0]; i++) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s%s", o->recording.path, of_trace[i]);
+        if (cli_same_place(path, file))
+            return cli_usage(cmd, "--buffer-file: '%s' is the trace of -o; it needs a file of its own", file);
+    }
     for (int i = 0; o->planning.input_dir != NULL; i++) {
         char path[4096];
         snprintf(path, sizeof path, "%s/input_%d.pb", o->planning.input_dir, i);

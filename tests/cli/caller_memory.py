@@ -275,6 +275,8 @@ class CallerMemory(Case):
             for file in ("w.bin", "w.link"):
                 self.refused(8, "run", "--buffer-file", self.dir / file, *options, weights, says=["in use by this run"])
         self.assertEqual((self.dir / "w.bin").read_bytes(), before)
+        for ending in ("-wal", "-shm", "-journal"):
+            self.refused(2, "run", "-o", trace, "--buffer-file", f"{trace}{ending}", model, says=["is the trace"])
         ahead = self.dir / "ahead"  # a link to what is not there yet
         ahead.symlink_to("t.db")
         self.refused(2, "run", "-o", trace, "--buffer-file", ahead, model, says=["is the trace"])
