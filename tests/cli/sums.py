@@ -4,6 +4,7 @@ a planned run, a decoder step by step, a program that records itself (examples/s
 import collections
 import csv
 import io
+import itertools
 import json
 import os
 import pathlib
@@ -248,7 +249,11 @@ class Sums:
         """The items of the page, added up at moments; between two events of one time no page can tell."""
         for columns in filter(None, (side["items"], side["tensors"])):
             for name, column in columns.items():
-                if name != "n" and len(column) < columns["n"]:
+                if isinstance(column, dict):  # what each number adds to the one before
+                    columns[name] = list(itertools.accumulate(column["steps"]))
+                elif isinstance(column, str):  # another column once more
+                    columns[name] = columns[column]
+                elif name != "n" and len(column) < columns["n"]:
                     columns[name] = column * columns["n"]
         it = side["items"]
         blocks = [(it["begin"][i], None if it["open"][i] else it["end"][i], it["size_bytes"][i]) for i in range(it["n"])]

@@ -246,6 +246,18 @@ static void *fill_rings(void *arg) {
     return NULL;
 }
 
+/// A signal takes its time on a busy machine: whether the process stands still by now.
+static bool stands_still(pid_t pid) {
+    char path[64], text[512] = "";
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    const bool has_line = fgets(text, sizeof text, f) != NULL;
+    fclose(f);
+    const char *behind = strrchr(text, ')');
+    return has_line && behind != NULL && behind[1] == ' ' && behind[2] == 'T';
+}
+
 static void test_collector_that_is_stopped_and_killed(void **state) {
     (void)state;
     tmp_dir d;
@@ -258,6 +270,7 @@ static void test_collector_that_is_stopped_and_killed(void **state) {
     stalled s = {.f = &f, .collector = only_child()};
     tide_log_set(kill_the_stopped, &s, TIDE_LOG_WARN);
     kill(s.collector, SIGSTOP);
+    while (!stands_still(s.collector)) sched_yield();
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, fill_rings, &s), 0);
     while (!atomic_load_explicit(&s.has_stalled, memory_order_relaxed)) sched_yield();
