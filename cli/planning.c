@@ -484,9 +484,3 @@ tide_status cli_plan_of_file(const char *path, const cli_planning *p, tide_memor
     cli_input_close(&in);
     return st;
 }
-
-uint64_t cli_plan_total_bytes(const tide_memory_plan *plan) {
-    uint64_t total = 0;
-    for (int k = 0; k < TIDE_N_KINDS; k++) total += tide_memory_plan_predicted(plan, (tide_memory_kind)k);
-    return total;
-}

@@ -233,7 +233,4 @@ tide_status cli_retable_in_place(void *ctx, const char *tensor, tide_in_place *o
 tide_status cli_retable_extents(void *ctx, const tide_edit *edits, size_t n_edits, tide_open_extent *out, size_t max,
                                 size_t *n, tide_error *err) TIDE_NODISCARD;
 
-/// Bytes of everything a planned run holds: buffer, weights, inputs, outputs.
-uint64_t cli_plan_total_bytes(const tide_memory_plan *plan);
-
 #endif

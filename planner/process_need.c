@@ -49,7 +49,8 @@ static uint64_t context_own_bytes(const tide_lifetimes *lt) {
     return sum(CONTEXT_BYTES, times(lt->n_steps > 0 ? (uint64_t)lt->n_steps : 0, CONTEXT_STEP_BYTES));
 }
 
-tide_process_need tide_process_need_with(const tide_lifetimes *lt, uint64_t buffer_bytes, uint64_t n_contexts) {
+/// Of a table, its buffers as if they had so many bytes in each context: a plan's, or a bound.
+static tide_process_need need_with(const tide_lifetimes *lt, uint64_t buffer_bytes, uint64_t n_contexts) {
     const tide_process_facts *facts = &lt->process;
     tide_process_need need = {.program_bytes = facts->program_bytes,
                               .own_bytes = facts->own_bytes,
@@ -84,11 +85,11 @@ tide_process_need tide_process_need_with(const tide_lifetimes *lt, uint64_t buff
 }
 
 tide_process_need tide_process_need_of(const tide_memory_plan *plan, uint64_t n_contexts) {
-    return tide_process_need_with(&plan->lifetimes, plan->bytes, n_contexts);
+    return need_with(&plan->lifetimes, plan->bytes, n_contexts);
 }
 
 uint64_t tide_need_bytes(const tide_lifetimes *lt, uint64_t buffer_bytes) {
-    const tide_process_need need = tide_process_need_with(lt, buffer_bytes, 1);
+    const tide_process_need need = need_with(lt, buffer_bytes, 1);
     return tide_process_is_known(lt) ? need.peak_bytes : need.run_bytes;
 }
 

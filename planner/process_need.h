@@ -48,8 +48,6 @@ tide_process_facts tide_process_facts_of(const tide_program *program, const tide
 static inline bool tide_process_is_known(const tide_lifetimes *lt) { return lt->process.program_bytes > 0; }
 /// Of a plan whose table knows it, run in `n_contexts` contexts. No memory is taken, O(tensors).
 tide_process_need tide_process_need_of(const tide_memory_plan *plan, uint64_t n_contexts);
-/// The same of the table alone, its buffers as if they had so many bytes in each context: a bound, or another plan.
-tide_process_need tide_process_need_with(const tide_lifetimes *lt, uint64_t buffer_bytes, uint64_t n_contexts);
 /// What "will it fit" asks about a table whose buffers have so many bytes: the peak of the process where the table
 /// knows it, else buffers, weights, inputs and outputs.
 uint64_t tide_need_bytes(const tide_lifetimes *lt, uint64_t buffer_bytes);

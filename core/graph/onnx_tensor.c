@@ -188,7 +188,7 @@ static tide_block *map_external(const Onnx__TensorProto *t, const char *label, c
     return st == TIDE_OK ? block : NULL;
 }
 
-/// The graph notes the file: whoever writes files beside the model can tell that it is one of the model's.
+/// The graph notes the file, so that a command that writes files can tell which are the model's.
 static tide_status note_file(const Onnx__TensorProto *t, const char *label, const tide__onnx_bytes *from,
                              tide_error *err) {
     tide_graph *g = from->graph;

@@ -10,13 +10,12 @@ import resource
 import shutil
 import struct
 import subprocess
-import time
 import unittest
 
 import tidemark
 from degenerate import graph
 from process import models
-from tidemark import PROGRAM, SAMPLES, SHARED, Case, ask, environment, until
+from tidemark import PROGRAM, SAMPLES, SHARED, Case, ask, environment, settle
 from weights import MIB, write
 
 LENET, UNET, TWO = SAMPLES / "lenet5.json", SAMPLES / "unet.json", SAMPLES / "early_output.json"
@@ -97,7 +96,7 @@ class CallerMemory(Case):
                     kept = data[k * part + buffer:(k + 1) * part].rstrip(b"\xff" if fill == "poison" else b"\0")
                     outputs.add(kept)
                     between = data[k * part:k * part + buffer]
-                    self.assertEqual(between == b"\xff" * buffer, fill == "poison", "between runs nobody owns the buffer")
+                    self.assertEqual(between == b"\xff" * buffer, fill == "poison", "between runs no tensor owns the buffer")
             self.assertEqual(len(outputs), 1, path)
             self.assertGreater(len(set(outputs.pop())), 20)
 
@@ -212,15 +211,10 @@ class CallerMemory(Case):
             p = self.start("run", "-n", 100000000, "--contexts", 4, *(["--buffer-file", file] if file else []), UNET,
                            env={"OMP_NUM_THREADS": "1"})
             status = pathlib.Path(f"/proc/{p.pid}/status")
-            own = lambda s=status: int(re.search(r"RssAnon:\s+(\d+)", s.read_text()).group(1)) * 1024
+            own = lambda _pid, s=status: int(re.search(r"RssAnon:\s+(\d+)", s.read_text()).group(1)) >> 8  # quarters of a MiB
             # All contexts have run once where this does not grow any more.
-            seen = [0]
-
-            def settled():
-                seen.append(own())
-                return len(seen) > 12 and seen[-1] == seen[-8] and seen[-1] > 3 * MIB
-            self.assertTrue(until(lambda: (time.sleep(0.2), settled())[1]))
-            anonymous[file is not None] = seen[-1]
+            (quarters,) = settle([p.pid], own, 2)
+            anonymous[file is not None] = quarters << 18
             maps = pathlib.Path(f"/proc/{p.pid}/maps").read_text()
             if file:
                 line = next(line for line in maps.splitlines() if line.endswith(str(file.resolve())))

@@ -10,7 +10,6 @@ import shlex
 import signal
 import sqlite3
 import subprocess
-import time
 import unittest
 
 import tidemark
@@ -315,15 +314,10 @@ class Limits(Case):
         running = [subprocess.Popen([PROGRAM, "run", "-n", "20000", str(path)], stdout=subprocess.DEVNULL, env=environment({}))
                    for _ in range(n)]
         try:
-            last, same = None, 0
-            while same < 3:  # until they take no more
-                time.sleep(0.2)
-                for p in running:
-                    self.assertIsNone(p.poll(), "it is still running")
-                now = [self.kib(p.pid, "status", "VmHWM") for p in running]
-                same = same + 1 if now == last else 0
-                last = now
+            # Whole MiB: the list of times grows with the runs.
+            tidemark.settle([p.pid for p in running], lambda pid: self.kib(pid, "status", "VmHWM") // 1024, 0.3)
             for p in running:
+                self.assertIsNone(p.poll(), "it is still running")
                 p.send_signal(signal.SIGSTOP)
             return 1024 * sum(self.kib(p.pid, "smaps_rollup", "Pss") for p in running)
         finally:

@@ -56,6 +56,28 @@ def until(what, why="it never came to that", seconds=120):
     raise AssertionError(why)
 
 
+def processor_seconds(pid):
+    """What the process has used of processors."""
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
+        fields = stat.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def settle(pids, figure, seconds):
+    """Wait until each process has used so much of a processor since figure(pid) changed last: however slow the machine is, it
+    has worked on meanwhile. @return the figures"""
+    last = {}
+
+    def is_settled():
+        for pid in pids:
+            now = figure(pid)
+            if pid not in last or last[pid][0] != now:
+                last[pid] = (now, processor_seconds(pid))
+        return all(processor_seconds(pid) - last[pid][1] >= seconds for pid in pids)
+    until(is_settled)
+    return [last[pid][0] for pid in pids]
+
+
 def ask(path, query, *values):
     """Plain SQL on a finished trace."""
     db = sqlite3.connect(path)

@@ -159,7 +159,7 @@ static void raw_calls_of_8_threads(void **state) {
     tide_allocator_unref(a);
 }
 
-/// Pages on offer become the next block of just their size, bytes and all; whoever asks for anything else gets memory
+/// Pages on offer become the next block of just their size, bytes and all; a request for anything else gets memory
 /// of the system, and there is no offer after any request. They go with the last of their owners.
 static void pages_change_hands(void **state) {
     (void)state;

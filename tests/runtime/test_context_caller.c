@@ -261,7 +261,7 @@ static void test_fills(void **state) {
         tide_asan_unpoison(b.memory, need.buffer_bytes);
         if (fill == TIDE_FILL_POISON) {
             assert_int_equal(tide_poison_find(b.memory, need.buffer_bytes), need.buffer_bytes);
-            b.memory[8] = 1; // where nobody is
+            b.memory[8] = 1; // where no block is
             assert_tide_status(tide_context_run(c, NULL), TIDE_ERR_RUNTIME);
             rt_run(c); // it can run again
         }
@@ -358,7 +358,7 @@ static void test_refused(void **state) {
     close_set(&s);
 }
 
-/// An input may not lie in memory that the run writes, whoever made the tensor; behind what the context uses it may.
+/// An input may not lie in memory that the run writes, however it came there; behind what the context uses it may.
 static void test_inputs_in_that_memory(void **state) {
     (void)state;
     set s;
