@@ -39,6 +39,8 @@ typedef struct tide_tui_app {
     void (*to_terminal)(void *ctx, const char *bytes, size_t n); ///< for the clipboard; NULL: there is no terminal
     void *terminal;
     tide_tui_messages *messages; ///< keeps what is logged, borrowed; NULL: log lines are not kept
+    uint64_t logged_seq;         ///< the action, by st.seq,
+    size_t n_logged;             ///< after which so many lines were logged that the message tells of
     uint64_t n_frames;
 } tide_tui_app;
 

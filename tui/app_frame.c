@@ -43,17 +43,32 @@ static tide_status renew_worker(tide_tui_app *app, tide_error *err) {
     return TIDE_OK;
 }
 
-/// Logged lines are added to the message, or replace it when they are worse.
+/// What stands behind a message while lines were logged.
+static const char logged_words[] = " logged: :messages)";
+
+/// Where that begins; NULL: the message tells of no lines.
+static char *logged_part(char *message) {
+    const size_t n = strlen(message), n_words = sizeof logged_words - 1;
+    if (n < n_words || strcmp(message + n - n_words, logged_words) != 0) return NULL;
+    return strrchr(message, '(');
+}
+
+/// Lines that were logged since the last action are added to its message, also to one that comes after them; or replace
+/// it when they are worse.
 static void say_what_was_logged(tide_tui_app *app) {
     char line[sizeof app->st.message], shown[sizeof app->st.message];
-    bool is_error;
+    bool is_error = false;
     const size_t n = tide_tui_messages_news(app->messages, line, sizeof line, &is_error);
-    if (n == 0) return;
+    if (app->logged_seq != app->st.seq) app->n_logged = 0;
+    app->logged_seq = app->st.seq;
+    app->n_logged += n;
     snprintf(shown, sizeof shown, "%s", app->st.message);
-    if (shown[0] == '\0' || (is_error && !app->st.message_is_error))
-        tide_tui_say(&app->st, is_error, "%.400s (%zu logged: :messages)", line, n);
-    else
-        tide_tui_say(&app->st, app->st.message_is_error, "%.400s (%zu logged: :messages)", shown, n);
+    char *before = logged_part(shown);
+    if (app->n_logged == 0 || (n == 0 && (before != NULL || shown[0] == '\0'))) return;
+    if (before != NULL && before > shown) before[-1] = '\0'; // the space before it goes too
+    const bool is_worse = n > 0 && (shown[0] == '\0' || (is_error && !app->st.message_is_error));
+    tide_tui_say(&app->st, is_worse ? is_error : app->st.message_is_error, "%.400s (%zu%s", is_worse ? line : shown,
+                 app->n_logged, logged_words);
 }
 
 /// A map of letters gives some of its lines to their names: as many as what it shows needs.

@@ -2,6 +2,7 @@
 //
 // What the terminal says and is told, without one: mouse reports, the clipboard's control string; and the effects that
 // leave the view: plans, SQL, files, the batch line.
+#include "core/base/log.h"
 #include "tests/tui/view_fixture.h"
 #include "tui/app_internal.h"
 #include "tui/term/clipboard.h"
@@ -342,6 +343,38 @@ static void a_page_says_that_it_is_of_everything(void **state) {
     view_close(&v);
 }
 
+/// Lines that were logged for an action stand behind its message, whichever of the two comes first; the next action has
+/// none of them.
+static void a_message_tells_what_was_logged(void **state) {
+    (void)state;
+    tide_error err = TIDE_ERROR_INIT;
+    view v;
+    view_open_small(&v, 100, 30);
+    tide_tui_messages *messages = tide_tui_messages_take();
+    assert_non_null(messages);
+    v.app->messages = messages;
+    tide_log(TIDE_LOG_WARN, "first");
+    assert_tide_ok(tide_tui_app_look(v.app, &err), &err);
+    assert_string_equal(view_message(&v), "first (1 logged: :messages)");
+    tide_tui_say(&v.app->st, false, "B is planned"); // the answer of the worker
+    assert_tide_ok(tide_tui_app_look(v.app, &err), &err);
+    assert_tide_ok(tide_tui_app_look(v.app, &err), &err);
+    assert_string_equal(view_message(&v), "B is planned (1 logged: :messages)");
+    tide_log(TIDE_LOG_WARN, "second");
+    assert_tide_ok(tide_tui_app_look(v.app, &err), &err);
+    assert_string_equal(view_message(&v), "B is planned (2 logged: :messages)");
+    tide_log(TIDE_LOG_ERROR, "third");
+    assert_tide_ok(tide_tui_app_look(v.app, &err), &err);
+    assert_string_equal(view_message(&v), "third (3 logged: :messages)");
+    view_do(&v, "filter conv");
+    tide_tui_say(&v.app->st, false, "of another action");
+    assert_tide_ok(tide_tui_app_look(v.app, &err), &err);
+    assert_string_equal(view_message(&v), "of another action");
+    v.app->messages = NULL;
+    tide_tui_messages_give_back(messages);
+    view_close(&v);
+}
+
 /// The commands in the line, as the shell would hand them over, each on a line.
 static void commands_of(const char *line, tide_text *out) {
     for (const char *p = line; (p = strstr(p, "--command ")) != NULL;) {
@@ -418,6 +451,7 @@ int main(void) {
         tide_unit_test(exports_are_of_what_is_shown),
         tide_unit_test(the_frame_is_a_picture),
         tide_unit_test(a_page_says_that_it_is_of_everything),
+        tide_unit_test(a_message_tells_what_was_logged),
         tide_unit_test(the_batch_line_makes_the_same_view),
     };
     return cmocka_run_group_tests_name("tui_terminal", tests, NULL, NULL);
