@@ -141,6 +141,147 @@ static tide_status count_more(tide_trace *t, int64_t first, int64_t last, kind_t
     return st;
 }
 
+// ---- a run that is most of the trace: all of it, less what lies outside ----
+//
+//     events   1 ..... first ............................................ last ..... last of the trace
+//     counts    - walk - | what the producers counted in all, less the two walks | - walk -
+//     peaks              |-walk-| leaf | leaf | leaf | leaf | leaf | leaf |-walk-|
+
+static tide_status take_counts(tide_trace *t, const char *query, kind_table *k, tide_error *err);
+static const char counted_query[] = "SELECT kind, device, sum(n_allocs), sum(n_frees), sum(requested_bytes), "
+                                    "device << 8 | kind FROM main.total GROUP BY device, kind ORDER BY device, kind";
+
+/// Whether the sums of the producers were found equal to those of the events when the trace was closed.
+static tide_status are_totals_equal(tide_trace *t, bool *equal, tide_error *err) {
+    char totals[16] = "";
+    const tide_status st = tide_trace_meta(t, "totals", totals, sizeof totals, err);
+    *equal = st == TIDE_OK && strcmp(totals, "equal") == 0;
+    if (st == TIDE_ERR_NOT_FOUND) tide_error_clear(err); // sums that could not be compared
+    return st == TIDE_ERR_NOT_FOUND ? TIDE_OK : st;
+}
+
+/// Whether what was allocated and not freed is what lives at the end: blocks that a discard ends have no free of their
+/// own, and no producer counts them.
+static tide_status are_frees_whole(tide_trace *t, kind_table *k, bool *whole, tide_error *err) {
+    const tide__replay *r;
+    TIDE_TRY(tide__trace_state_after(t, t->last_event, &r, err));
+    const tide__live_block *b;
+    for (size_t i = 0; i < k->n; i++) k->rows[i].k.live_at_end_bytes = 0; // here the number of blocks
+    *whole = true;
+    for (size_t i = 0; (b = tide__replay_next(r, &i)) != NULL;) {
+        tide_trace_kind *row = table_row(k, (tide_memory_kind)b->kind, b->device);
+        if (row == NULL) return TIDE_NO_MEMORY(err, "for the kinds of '%s'", t->path);
+        row->live_at_end_bytes++;
+    }
+    for (size_t i = 0; i < k->n; i++) {
+        const tide_trace_kind *row = &k->rows[i].k;
+        *whole = *whole && row->n_allocs - row->n_frees == row->live_at_end_bytes;
+        k->rows[i].k.live_at_end_bytes = 0;
+    }
+    return TIDE_OK;
+}
+
+static tide_status take_away(tide_trace *t, int64_t first, int64_t last, kind_table *k, tide_error *err) {
+    kind_table outside = {0};
+    tide_status st = count_more(t, first, last, &outside, err);
+    for (size_t i = 0; st == TIDE_OK && i < outside.n; i++) {
+        const tide_trace_kind *o = &outside.rows[i].k;
+        tide_trace_kind *row = table_row(k, o->kind, outside.rows[i].device);
+        if (row == NULL) {
+            st = TIDE_NO_MEMORY(err, "for the kinds of '%s'", t->path);
+        } else if (row->n_allocs < o->n_allocs || row->n_frees < o->n_frees ||
+                   row->requested_bytes < o->requested_bytes) {
+            st = tide__trace_bad_row(t, "total", outside.rows[i].device << 8 | (int)o->kind, err);
+        } else {
+            row->n_allocs -= o->n_allocs;
+            row->n_frees -= o->n_frees;
+            row->requested_bytes -= o->requested_bytes;
+        }
+    }
+    tide_host_free(outside.rows);
+    return st;
+}
+
+/// Where the leaves that reach over an end of the span end within it.
+static tide_status find_edges(tide_trace *t, const tide__span *span, int64_t *begins, int64_t *ends, tide_error *err) {
+    *begins = span->first_event;
+    *ends = span->last_event;
+    for (size_t place = 0; place < t->n_series; place++) {
+        TIDE_TRY(tide__trace_series_load(t, place, err));
+        const tide__trace_series *s = &t->series[place];
+        for (size_t i = 0; i < s->n_leaves; i++) {
+            const tide__leaf *l = &s->leaves[i];
+            if (l->first_event < span->first_event && l->last_event > *begins) *begins = l->last_event;
+            if (l->last_event > span->last_event && l->first_event < *ends) *ends = l->first_event;
+        }
+    }
+    return TIDE_OK;
+}
+
+/// Peaks, and bytes at the end, of a span: at its edges by replay, between them by leaves. Rows of what lived in it.
+static tide_status take_peaks(tide_trace *t, const tide__span *span, int64_t begins, int64_t ends, kind_table *k,
+                              tide_error *err) {
+    TIDE_TRY(count_more(t, span->first_event, begins, k, err));
+    for (size_t i = 0; i < k->n; i++) k->rows[i].k.live_at_end_bytes = 0; // a kind that the second walk does not meet
+    TIDE_TRY(count_more(t, ends, span->last_event, k, err));
+    for (size_t place = 1; place < t->n_series; place++) {
+        const tide__trace_series *s = &t->series[place];
+        for (size_t i = 0; i < s->n_leaves; i++) {
+            const tide__leaf *l = &s->leaves[i];
+            if (l->first_event < span->first_event || l->last_event > span->last_event) continue;
+            tide_trace_kind *row = table_row(k, (tide_memory_kind)s->kind, s->device);
+            if (row == NULL) return TIDE_NO_MEMORY(err, "for the kinds of '%s'", t->path);
+            if ((uint64_t)l->max_bytes > row->peak_bytes) row->peak_bytes = (uint64_t)l->max_bytes;
+            if ((uint64_t)l->max_reserved_bytes > row->peak_reserved_bytes)
+                row->peak_reserved_bytes = (uint64_t)l->max_reserved_bytes;
+        }
+    }
+    return TIDE_OK;
+}
+
+/// The counts of `counts` instead of those that the edges alone had.
+static tide_status put_counts(tide_trace *t, const kind_table *counts, kind_table *k, tide_error *err) {
+    for (size_t i = 0; i < counts->n; i++) {
+        const tide_trace_kind *c = &counts->rows[i].k;
+        if (c->n_allocs == 0 && c->n_frees == 0) continue; // it lives here from before, or not at all
+        tide_trace_kind *row = table_row(k, c->kind, counts->rows[i].device);
+        if (row == NULL) return TIDE_NO_MEMORY(err, "for the kinds of '%s'", t->path);
+        row->n_allocs = c->n_allocs;
+        row->n_frees = c->n_frees;
+        row->requested_bytes = c->requested_bytes;
+    }
+    return TIDE_OK;
+}
+
+/// The counts of the span; *known false: what the producers counted does not tell them.
+static tide_status count_inside(tide_trace *t, const tide__span *span, kind_table *counts, bool *known,
+                                tide_error *err) {
+    TIDE_TRY(are_totals_equal(t, known, err));
+    if (!*known) return TIDE_OK;
+    TIDE_TRY(take_counts(t, counted_query, counts, err));
+    TIDE_TRY(are_frees_whole(t, counts, known, err));
+    if (!*known) return TIDE_OK;
+    TIDE_TRY(take_away(t, 1, span->first_event - 1, counts, err));
+    return take_away(t, span->last_event + 1, t->last_event, counts, err);
+}
+
+/// *counted false: not in this way, a walk over the span has to.
+static tide_status count_most(tide_trace *t, const tide__span *span, kind_table *k, bool *counted, tide_error *err) {
+    const int64_t n_inside = span->last_event - span->first_event + 1;
+    int64_t begins, ends;
+    *counted = false;
+    if (t->state == TIDE_TRACE_RECORDING || t->first_event != 1 || n_inside <= (t->last_event - n_inside) * 2)
+        return TIDE_OK;
+    TIDE_TRY(find_edges(t, span, &begins, &ends, err));
+    if (ends <= begins) return TIDE_OK;
+    kind_table counts = {0};
+    tide_status st = count_inside(t, span, &counts, counted, err);
+    if (st == TIDE_OK && *counted) st = take_peaks(t, span, begins, ends, k, err);
+    if (st == TIDE_OK && *counted) st = put_counts(t, &counts, k, err);
+    tide_host_free(counts.rows);
+    return st;
+}
+
 // ---- what was counted is kept: a run that goes on is gone on with ----
 
 struct tide__kind_counts {
@@ -166,7 +307,10 @@ static tide_status count_kept(tide_trace *t, const tide__span *span, tide_error 
             (struct tide__kind_counts){.first_event = span->first_event, .last_event = span->first_event - 1};
     }
     c = t->kind_counts;
-    const tide_status st = count_more(t, c->last_event + 1, span->last_event, &c->table, err);
+    bool counted = false;
+    tide_status st = TIDE_OK;
+    if (c->last_event < span->first_event) st = count_most(t, span, &c->table, &counted, err);
+    if (st == TIDE_OK && !counted) st = count_more(t, c->last_event + 1, span->last_event, &c->table, err);
     c->last_event = span->last_event;
     if (st != TIDE_OK) forget_kinds(t); // half of it is none of it
     return st;
@@ -240,18 +384,14 @@ static tide_status take_leaves(tide_trace *t, kind_table *k, tide_error *err) {
 static tide_status count_whole(tide_trace *t, kind_table *k, tide_error *err) {
     static const char blocks[] =
         "SELECT kind, device, 1, free_event IS NOT NULL, requested_bytes, id FROM main.block ORDER BY id";
-    static const char counted[] = "SELECT kind, device, sum(n_allocs), sum(n_frees), sum(requested_bytes), "
-                                  "device << 8 | kind FROM main.total GROUP BY device, kind ORDER BY device, kind";
     if (t->first_event == 1 && t->state == TIDE_TRACE_RECORDING) {
         const tide__span span = {.first_event = 1, .last_event = t->last_event};
         return count_walk(t, &span, k, err);
     }
-    char totals[16] = "";
-    const tide_status st = tide_trace_meta(t, "totals", totals, sizeof totals, err);
-    if (st != TIDE_OK && st != TIDE_ERR_NOT_FOUND) return st;
-    if (st == TIDE_ERR_NOT_FOUND) tide_error_clear(err); // sums that could not be compared
-    const bool by_totals = t->first_event > 1 || strcmp(totals, "equal") == 0;
-    TIDE_TRY(take_counts(t, by_totals ? counted : blocks, k, err));
+    bool by_totals;
+    TIDE_TRY(are_totals_equal(t, &by_totals, err));
+    by_totals = by_totals || t->first_event > 1;
+    TIDE_TRY(take_counts(t, by_totals ? counted_query : blocks, k, err));
     return take_leaves(t, k, err);
 }
 
