@@ -395,10 +395,11 @@ tide_status tide_subject_of_plan(tide_memory_plan *plan, const char *path, tide_
     return TIDE_OK;
 }
 
-static tide_status of_trace(const char *path, tide_trace *open, int64_t run_id, tide_subject **out, tide_error *err) {
+tide_status tide_subject_of_shared(const char *path, const tide_trace_shared *shared, int64_t run_id,
+                                   tide_subject **out, tide_error *err) {
     tide_subject *s = NULL;
     TIDE_TRY(create(path, &s, err));
-    tide_status st = open != NULL ? tide_trace_open_again(open, &s->trace, err) : tide_trace_open(path, &s->trace, err);
+    tide_status st = tide_trace_open_shared(path, shared, &s->trace, err);
     if (st == TIDE_OK && run_id < 0) st = tide_trace_shown_run(s->trace, &run_id, err);
     if (st == TIDE_OK) st = trace_facts(s, run_id, err);
     if (st != TIDE_OK) {
@@ -410,13 +411,22 @@ static tide_status of_trace(const char *path, tide_trace *open, int64_t run_id, 
 }
 
 tide_status tide_subject_of_trace(const char *path, int64_t run_id, tide_subject **out, tide_error *err) {
-    return of_trace(path, NULL, run_id, out, err);
+    return tide_subject_of_shared(path, NULL, run_id, out, err);
+}
+
+tide_status tide_subject_share(const tide_subject *s, tide_trace_shared **out, tide_error *err) {
+    *out = NULL;
+    return s->trace != NULL ? tide_trace_share(s->trace, out, err) : TIDE_OK;
 }
 
 tide_status tide_subject_again(const tide_subject *s, tide_subject **out, tide_error *err) {
     tide_memory_plan *copy;
     if (s->facts.is_trace) {
-        TIDE_TRY(of_trace(s->path, s->trace, s->facts.run_id, out, err));
+        tide_trace_shared *shared;
+        TIDE_TRY(tide_subject_share(s, &shared, err));
+        const tide_status st = tide_subject_of_shared(s->path, shared, s->facts.run_id, out, err);
+        tide_trace_shared_drop(shared);
+        TIDE_TRY(st);
     } else {
         TIDE_TRY(tide_memory_plan_copy(s->plan, &copy, err));
         TIDE_TRY(tide_subject_of_plan(copy, s->path, out, err));

@@ -5,7 +5,7 @@
 //
 // What is cheap is there at once (facts, curve, live set at a moment, also of ten million events); the table of items
 // is loaded on request, with progress, and can be loaded by another thread from a second subject of the same file.
-// A subject is for one thread at a time; tide_subject_again may be called while another thread uses the first one.
+// A subject is for one thread at a time.
 #ifndef TIDE_ANALYSIS_SUBJECT_H
 #define TIDE_ANALYSIS_SUBJECT_H
 
@@ -78,7 +78,14 @@ tide_status tide_subject_of_plan(tide_memory_plan *plan, const char *path, tide_
 /// run_id -1: the one that is shown when none is asked for (tide_trace_shown_run); 0: the whole trace. As
 /// tide_trace_open.
 tide_status tide_subject_of_trace(const char *path, int64_t run_id, tide_subject **out, tide_error *err) TIDE_NODISCARD;
-/// A second one of the same input, for another thread: a trace is opened again, a plan copied; items are not shared.
+/// What a second subject of the same finished trace has in common with it: tide_trace_share. *out NULL: of a plan, or of
+/// a trace that is still being recorded, there is nothing.
+tide_status tide_subject_share(const tide_subject *s, tide_trace_shared **out, tide_error *err) TIDE_NODISCARD;
+/// As tide_subject_of_trace; what is shared is not read again (tide_trace_open_shared).
+tide_status tide_subject_of_shared(const char *path, const tide_trace_shared *shared, int64_t run_id,
+                                   tide_subject **out, tide_error *err) TIDE_NODISCARD;
+/// A second one of the same input, for another thread, made by the thread that `s` belongs to: a trace is opened again,
+/// a plan copied; items are not shared.
 tide_status tide_subject_again(const tide_subject *s, tide_subject **out, tide_error *err) TIDE_NODISCARD;
 void tide_subject_destroy(tide_subject *s);
 struct tide_whatif;

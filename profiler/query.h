@@ -25,9 +25,18 @@ bool tide_trace_recognise(const void *head, size_t n_bytes);
 /// got from the trace before stays the caller's; names borrowed from it stay valid until close. Costs a replay of what
 /// is new, or of what follows the last snapshot, whichever is less. After a failure the trace is as it was.
 tide_status tide_trace_refresh(tide_trace *t, bool *grew, tide_error *err) TIDE_NODISCARD;
-/// Open the same file once more, for another thread, also while one uses `t`. What both have in common of a finished
-/// trace (names, scopes) is held once; `t` may be closed first. Errors as of tide_trace_open.
-tide_status tide_trace_open_again(const tide_trace *t, tide_trace **out, tide_error *err) TIDE_NODISCARD;
+/// What several open traces of one finished file may have in common: names, scopes, and the executions that were asked
+/// for. It never changes, so that each may belong to another thread.
+typedef struct tide_trace_shared tide_trace_shared;
+/// Take it, in the thread that `t` belongs to; `t` may be closed before it. *out NULL: the trace is still being
+/// recorded. TIDE_ERR_NOMEM.
+tide_status tide_trace_share(const tide_trace *t, tide_trace_shared **out, tide_error *err) TIDE_NODISCARD;
+/// As tide_trace_open; what is shared is not read again. `shared` (borrowed) may be NULL, or of another file, as where
+/// one took the place of the other: then everything is read.
+tide_status tide_trace_open_shared(const char *path, const tide_trace_shared *shared, tide_trace **out,
+                                   tide_error *err) TIDE_NODISCARD;
+/// Takes NULL.
+void tide_trace_shared_drop(tide_trace_shared *s);
 /// For who asks a few questions and closes: from the next refresh on nothing of what the trace shows goes away, also
 /// where the recording drops its oldest events. Its log (docs/trace-format.md) grows meanwhile.
 void tide_trace_hold(tide_trace *t);

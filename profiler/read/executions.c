@@ -45,6 +45,8 @@ struct tide__run_executions {
     tide_map lane_of;   // thread -> lane
     tide_map buffers;   // block ids that executions work in
     int64_t next_event; // the first that was not read
+    uint32_t refs;      // traces that have it, and takers of tide_trace_share; changed atomically
+    bool is_whole;      // of a finished trace, all of it: nothing changes any more
 };
 
 typedef struct lane_entry { // of a tide_map
@@ -77,18 +79,43 @@ static void reset(struct tide__run_executions *r) {
 }
 
 static void destroy(struct tide__run_executions *r) {
-    if (r == NULL) return;
+    if (r == NULL || __atomic_fetch_sub(&r->refs, 1, __ATOMIC_ACQ_REL) > 1) return; // others have it still
     reset(r);
     if (r->plan != NULL) tide_plan_live_deinit(&r->live);
     tide_memory_plan_destroy(r->plan);
     tide_host_free(r);
 }
 
+void tide__executions_drop(struct tide__run_executions **executions, size_t n) {
+    for (size_t i = 0; i < n; i++) destroy(executions[i]);
+    tide_host_free(executions);
+}
+
 static void forget(tide_trace *t) {
-    for (size_t i = 0; i < t->n_executions; i++) destroy(t->executions[i]);
-    tide_host_free(t->executions);
+    tide__executions_drop(t->executions, t->n_executions);
     t->executions = NULL;
     t->n_executions = t->cap_executions = 0;
+}
+
+tide_status tide__executions_share(struct tide__run_executions *const *executions, size_t n,
+                                   struct tide__run_executions ***out, size_t *n_out, tide_error *err) {
+    *n_out = 0;
+    TIDE_TRY(TIDE_NEW(out, n + 1, err, "to share executions"));
+    for (size_t i = 0; i < n; i++) {
+        if (!executions[i]->is_whole) continue;
+        __atomic_fetch_add(&executions[i]->refs, 1, __ATOMIC_RELAXED);
+        (*out)[(*n_out)++] = executions[i];
+    }
+    return TIDE_OK;
+}
+
+tide_status tide__executions_take(tide_trace *t, struct tide__run_executions *const *executions, size_t n,
+                                  tide_error *err) {
+    TIDE_ASSERT(t->executions == NULL);
+    TIDE_TRY(tide__executions_share(executions, n, &t->executions, &t->n_executions, err));
+    t->cap_executions = n + 1;
+    t->forget[TIDE__KEPT_EXECUTIONS] = forget;
+    return TIDE_OK;
 }
 
 // ---- events ----
@@ -226,6 +253,7 @@ static tide_status create(tide_trace *t, int64_t run_id, struct tide__run_execut
     if (i == n) return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "the trace has no run %lld", (long long)run_id);
     struct tide__run_executions *r;
     TIDE_TRY(TIDE_NEW(&r, 1, err, "for the executions of run %lld", (long long)run_id));
+    r->refs = 1;
     r->shown.run_id = run_id;
     r->lane_of = (tide_map)TIDE_MAP(lane_entry);
     r->buffers = (tide_map)TIDE_MAP(buffer_entry);
@@ -252,6 +280,7 @@ static tide_status read_on(tide_trace *t, struct tide__run_executions *r, tide_e
     if (span.last_event >= first) r->next_event = span.last_event + 1;
     r->shown.items = r->items;
     r->shown.plan = r->plan;
+    r->is_whole = t->state != TIDE_TRACE_RECORDING;
     return TIDE_OK;
 }
 
@@ -265,9 +294,10 @@ tide_status tide_trace_executions(tide_trace *t, int64_t run_id, const tide_exec
         TIDE_TRY(create(t, run_id, &t->executions[i], err));
         t->n_executions++;
     }
+    *out = &t->executions[i]->shown;
+    if (t->executions[i]->is_whole) return TIDE_OK;
     const tide_status st = read_on(t, t->executions[i], err);
     if (st != TIDE_OK) reset(t->executions[i]); // what was read is half of something
-    *out = &t->executions[i]->shown;
     return st;
 }
 

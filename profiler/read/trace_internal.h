@@ -178,8 +178,7 @@ tide_status tide__trace_meta_number(tide_trace *t, const char *key, int64_t *out
 
 /// No more come: the names of a finished trace, which others may have in common with it from now on. TIDE_ERR_NOMEM.
 tide_status tide__trace_names_close(tide__trace_names *n, tide_error *err) TIDE_NODISCARD;
-/// From now on `to`, which has none, has the names of `from` in common with it; those are closed. Any thread may do so
-/// while others read `from`.
+/// From now on `to`, which has none, has the names of `from` in common with it; those are closed.
 void tide__trace_names_share(const tide__trace_names *from, tide__trace_names *to);
 /// Take in what is new in tables name, scope and device; of names in common nothing is.
 tide_status tide__trace_names_load(tide_trace *t, tide_error *err) TIDE_NODISCARD;
@@ -190,6 +189,16 @@ const char *tide__trace_device(const tide_trace *t, int64_t id);
 /// The number of a device's name; 0: there is none.
 int64_t tide__trace_device_find(const tide_trace *t, const char *name);
 tide__trace_scope tide__trace_scope_of(const tide_trace *t, int64_t id);
+
+// ---- executions.c ----
+
+/// One reference more to each of the [n] that will not change any more: *out [*n_out], owned. TIDE_ERR_NOMEM.
+tide_status tide__executions_share(struct tide__run_executions *const *executions, size_t n,
+                                   struct tide__run_executions ***out, size_t *n_out, tide_error *err) TIDE_NODISCARD;
+/// The trace, which has none, has these in common with others from now on. TIDE_ERR_NOMEM.
+tide_status tide__executions_take(tide_trace *t, struct tide__run_executions *const *executions, size_t n,
+                                  tide_error *err) TIDE_NODISCARD;
+void tide__executions_drop(struct tide__run_executions **executions, size_t n);
 
 // ---- query.c ----
 

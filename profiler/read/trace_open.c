@@ -264,15 +264,46 @@ static void note_file(const char *path, uint64_t out[3]) {
     out[2] = is_there ? (uint64_t)info.st_size : 0;
 }
 
-/// The names of a finished trace that is open already, if it is this very file.
-static void share_names(tide_trace *t, const tide_trace *with) {
-    if (with == NULL || with->names.refs == NULL || with->file[1] == 0 ||
-        memcmp(t->file, with->file, sizeof t->file) != 0)
-        return;
-    tide__trace_names_share(&with->names, &t->names);
+struct tide_trace_shared {
+    uint64_t file[3]; // as of tide_trace
+    tide__trace_names names;
+    struct tide__run_executions **executions; // [n_executions], each with a reference of ours; owned
+    size_t n_executions;
+};
+
+tide_status tide_trace_share(const tide_trace *t, tide_trace_shared **out, tide_error *err) {
+    *out = NULL;
+    if (t->names.refs == NULL) return TIDE_OK;
+    tide_trace_shared *s;
+    TIDE_TRY(TIDE_NEW(&s, 1, err, "to share '%s'", t->path));
+    memcpy(s->file, t->file, sizeof s->file);
+    tide__trace_names_share(&t->names, &s->names);
+    const tide_status st =
+        tide__executions_share(t->executions, t->n_executions, &s->executions, &s->n_executions, err);
+    if (st != TIDE_OK) {
+        tide_trace_shared_drop(s);
+        return st;
+    }
+    *out = s;
+    return TIDE_OK;
 }
 
-static tide_status open_with(const char *path, const tide_trace *with, tide_trace **out, tide_error *err) {
+void tide_trace_shared_drop(tide_trace_shared *s) {
+    if (s == NULL) return;
+    tide__trace_names_deinit(&s->names);
+    tide__executions_drop(s->executions, s->n_executions);
+    tide_host_free(s);
+}
+
+/// If it is of this very file.
+static tide_status take_shared(tide_trace *t, const tide_trace_shared *s, tide_error *err) {
+    if (s == NULL || s->file[1] == 0 || memcmp(t->file, s->file, sizeof t->file) != 0) return TIDE_OK;
+    tide__trace_names_share(&s->names, &t->names);
+    return tide__executions_take(t, s->executions, s->n_executions, err);
+}
+
+tide_status tide_trace_open_shared(const char *path, const tide_trace_shared *shared, tide_trace **out,
+                                   tide_error *err) {
     TIDE_TRY(check_head(path, err));
     TIDE_TRY(check_beside(path, err));
     tide_trace *t = tide_host_calloc(1, sizeof *t);
@@ -287,8 +318,8 @@ static tide_status open_with(const char *path, const tide_trace *with, tide_trac
     t->path = copy;
     t->sql.path = copy;
     note_file(copy, t->file);
-    share_names(t, with);
-    tide_status st = open_whole(t, err);
+    tide_status st = take_shared(t, shared, err);
+    if (st == TIDE_OK) st = open_whole(t, err);
     if (st == TIDE_OK && t->state != TIDE_TRACE_RECORDING) st = tide__trace_names_close(&t->names, err);
     if (st != TIDE_OK) {
         tide_trace_close(t);
@@ -300,11 +331,7 @@ static tide_status open_with(const char *path, const tide_trace *with, tide_trac
 }
 
 tide_status tide_trace_open(const char *path, tide_trace **out, tide_error *err) {
-    return open_with(path, NULL, out, err);
-}
-
-tide_status tide_trace_open_again(const tide_trace *t, tide_trace **out, tide_error *err) {
-    return open_with(t->path, t, out, err);
+    return tide_trace_open_shared(path, NULL, out, err);
 }
 
 tide_status tide_trace_refresh(tide_trace *t, bool *grew, tide_error *err) {

@@ -2,6 +2,7 @@
 //
 // A trace that is opened twice: what both have in common is held once, and stays for the one that is closed last. Two
 // of different files, or of one that is still being recorded, have nothing in common.
+#include "profiler/executions.h"
 #include "profiler/read/trace_internal.h"
 #include "tests/profiler/trace_fixture.h"
 
@@ -15,7 +16,10 @@ static tide_trace *open_trace(const char *path) {
 static tide_trace *open_again(const tide_trace *of) {
     tide_error err = TIDE_ERROR_INIT;
     tide_trace *t = NULL;
-    assert_tide_ok(tide_trace_open_again(of, &t, &err), &err);
+    tide_trace_shared *shared;
+    assert_tide_ok(tide_trace_share(of, &shared, &err), &err);
+    assert_tide_ok(tide_trace_open_shared(of->path, shared, &t, &err), &err);
+    tide_trace_shared_drop(shared);
     return t;
 }
 
@@ -43,6 +47,38 @@ static void names_are_held_once(void **state) {
     tide_trace_close(b);
     assert_same_scopes(alone, c);
     tide_trace_close(c);
+    tide_trace_close(alone);
+    tmp_dir_remove(&d);
+}
+
+static const tide_executions *executions_of(tide_trace *t, int64_t run_id) {
+    tide_error err = TIDE_ERROR_INIT;
+    const tide_executions *x;
+    assert_tide_ok(tide_trace_executions(t, run_id, &x, &err), &err);
+    return x;
+}
+
+/// Those that were asked for, plan and all; of other runs each reads its own.
+static void executions_are_held_once(void **state) {
+    (void)state;
+    tmp_dir d;
+    tmp_dir_make(&d);
+    demo_record(d.file, 0);
+    tide_trace *alone = open_trace(d.file), *a = open_trace(d.file);
+    const tide_executions *of_a = executions_of(a, 2), *of_alone = executions_of(alone, 2);
+    tide_trace *b = open_again(a);
+    assert_ptr_equal(executions_of(b, 2), of_a);
+    assert_true(executions_of(b, 1) != executions_of(a, 1) && of_a != of_alone);
+    tide_trace_close(a);
+    const tide_executions *of_b = executions_of(b, 2);
+    assert_true(of_b->n > 0 && of_b->n == of_alone->n && of_b->plan != NULL);
+    for (size_t i = 0; i < of_b->n; i++) {
+        const tide_execution *x = &of_b->items[i], *y = &of_alone->items[i];
+        assert_true(x->number == y->number && x->first_event == y->first_event && x->n_steps == y->n_steps);
+        assert_memory_equal(tide_execution_steps(of_b, x), tide_execution_steps(of_alone, y),
+                            x->n_steps * sizeof(tide_execution_step));
+    }
+    tide_trace_close(b);
     tide_trace_close(alone);
     tmp_dir_remove(&d);
 }
@@ -87,6 +123,7 @@ static void one_that_grows_shares_nothing(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(names_are_held_once),
+        tide_unit_test(executions_are_held_once),
         tide_unit_test(another_file_has_names_of_its_own),
         tide_unit_test(one_that_grows_shares_nothing),
     };

@@ -38,10 +38,11 @@ typedef struct slot {
 } slot;
 
 /// How the thread gets a subject: a plan is copied by the caller; a trace, which takes long to open, is opened by the
-/// thread itself when the first request comes.
+/// thread itself when the first request comes, with what it shares with the caller's.
 typedef struct source {
     tide_subject *subject;
-    char *path; ///< to be opened; owned; NULL: nothing, or opened
+    char *path;                ///< to be opened; owned; NULL: nothing, or opened
+    tide_trace_shared *shared; ///< owned; NULL: nothing, or the trace is still being recorded
     int64_t run_id;
 } source;
 
@@ -70,6 +71,7 @@ struct tide_tui_worker {
 static void drop_source(source *s) {
     tide_subject_destroy(s->subject);
     tide_host_free(s->path);
+    tide_trace_shared_drop(s->shared);
     *s = (source){0};
 }
 
@@ -86,13 +88,18 @@ static tide_status note_source(const tide_subject *from, source *out, tide_error
     const tide_subject_facts *f = tide_subject_get_facts(from);
     if (!f->is_trace) return tide_subject_again(from, &out->subject, err);
     out->run_id = f->run_id;
-    return TIDE_COPY_TEXT(&out->path, f->path, err, "for a path");
+    TIDE_TRY(TIDE_COPY_TEXT(&out->path, f->path, err, "for a path"));
+    const tide_status st = tide_subject_share(from, &out->shared, err);
+    if (st != TIDE_OK) drop_source(out);
+    return st;
 }
 
 static void open_source(source *s, tide_error *open_error) {
     if (s->path == NULL) return;
-    (void)!tide_subject_of_trace(s->path, s->run_id, &s->subject, open_error);
+    (void)!tide_subject_of_shared(s->path, s->shared, s->run_id, &s->subject, open_error);
+    tide_trace_shared_drop(s->shared);
     tide_host_free(s->path);
+    s->shared = NULL;
     s->path = NULL;
 }
 
