@@ -72,22 +72,37 @@ void tide__trace_names_deinit(tide__trace_names *n) {
 }
 
 // ---- one table ----
+//
+// Rows are taken by a function of SQL, in one step of the statement: of a million scopes, each a row, that is half the
+// time of a step for each row.
 
-/// Take a row whose number is `id`; false: no memory.
-typedef bool (*take_row_fn)(tide__trace_names *n, sqlite3_stmt *stmt, size_t id);
+/// A row: its number, then what the query asks for.
+typedef bool (*take_row_fn)(tide__trace_names *n, sqlite3_value *const *row, size_t id);
 
-static bool take_text(tide__trace_names *n, sqlite3_stmt *stmt, size_t id) {
-    if (tide_host_grow(&n->texts, &n->cap_texts, id + 1, sizeof *n->texts) != TIDE_OK) return false;
-    const char *text = keep_text(n, tide__sql_text(stmt, 1));
-    if (text == NULL) return false;
-    while (n->n_texts < id) n->texts[n->n_texts++] = "";
-    n->texts[n->n_texts++] = text;
+static bool value_u64(sqlite3_value *value, uint64_t *out) {
+    if (sqlite3_value_type(value) != SQLITE_INTEGER || sqlite3_value_int64(value) < 0) return false;
+    *out = (uint64_t)sqlite3_value_int64(value);
     return true;
 }
 
-static bool take_device(tide__trace_names *n, sqlite3_stmt *stmt, size_t id) {
+static const char *value_text(sqlite3_value *value) {
+    const char *text = (const char *)sqlite3_value_text(value);
+    return text != NULL ? text : "";
+}
+
+static bool take_text(tide__trace_names *n, sqlite3_value *const *row, size_t id) {
+    if (tide_host_grow(&n->texts, &n->cap_texts, id + 1, sizeof *n->texts) != TIDE_OK) return false;
+    const char *text = keep_text(n, value_text(row[1]));
+    if (text == NULL) return false;
+    while (n->n_texts < id) n->texts[n->n_texts++] = "";
+    n->texts[n->n_texts++] = text;
+    n->n_text_rows++;
+    return true;
+}
+
+static bool take_device(tide__trace_names *n, sqlite3_value *const *row, size_t id) {
     if (tide_host_grow(&n->devices, &n->cap_devices, id + 1, sizeof *n->devices) != TIDE_OK) return false;
-    const char *text = keep_text(n, tide__sql_text(stmt, 1));
+    const char *text = keep_text(n, value_text(row[1]));
     if (text == NULL) return false;
     while (n->n_devices < id) n->devices[n->n_devices++] = "";
     n->devices[n->n_devices++] = text;
@@ -105,19 +120,20 @@ static tide__trace_scope scope_at(const tide__trace_names *n, size_t id) {
                                .is_step = (kept->step_bits & IS_STEP) != 0};
 }
 
-static bool take_scope(tide__trace_names *n, sqlite3_stmt *stmt, size_t id) {
+static bool take_scope(tide__trace_names *n, sqlite3_value *const *row, size_t id) {
     if (tide_host_grow(&n->scopes, &n->cap_scopes, id + 1, sizeof *n->scopes) != TIDE_OK) return false;
     while (n->n_scopes < id) n->scopes[n->n_scopes++] = (tide__kept_scope){0};
     uint64_t name_id = 0, step = 0, parent_id = 0;
-    const bool has_name = tide__sql_u64(stmt, 1, &name_id) && name_id < n->n_texts;
-    const bool has_step = tide__sql_u64(stmt, 2, &step) && step < UINT64_MAX >> (STEP_SHIFT + 1);
-    const char *kind = tide__sql_text(stmt, 3);
-    const bool has_parent = tide__sql_u64(stmt, 4, &parent_id) && parent_id > 0 && parent_id < id;
+    const bool has_name = value_u64(row[1], &name_id) && name_id < n->n_texts;
+    const bool has_step = value_u64(row[2], &step) && step < UINT64_MAX >> (STEP_SHIFT + 1);
+    const char *kind = value_text(row[3]);
+    const bool has_parent = value_u64(row[4], &parent_id) && parent_id > 0 && parent_id < id;
     const tide__trace_scope parent = has_parent ? scope_at(n, parent_id) : (tide__trace_scope){0};
     const bool is_run = strcmp(kind, "run") == 0, is_operator = strcmp(kind, "operator") == 0;
     const int32_t run = is_run ? (int32_t)id : parent.run;
     const bool is_step = is_operator && !parent.is_operator && has_step && step <= INT32_MAX;
     const bool lies_in_operator = is_operator || (parent.is_operator && run == parent.run);
+    n->n_scope_rows++;
     n->scopes[n->n_scopes++] =
         (tide__kept_scope){.step_bits = (has_step ? (step + 1) << STEP_SHIFT : 0) |
                                         (lies_in_operator ? IS_OPERATOR : 0) | (is_step ? IS_STEP : 0),
@@ -126,38 +142,69 @@ static bool take_scope(tide__trace_names *n, sqlite3_stmt *stmt, size_t id) {
     return true;
 }
 
-/// The rows behind number n_known - 1, where 0 stands for none.
+typedef struct taker {
+    tide__trace_names *names;
+    take_row_fn take;
+    int64_t last;               // number of the row before
+    int64_t n_left_out;         // numbers without a row
+    bool is_bad, has_no_memory; // row `last` is why
+} taker;
+
+#define TAKER_TYPE "tidemark taker of names"
+
+/// An SQL function of a taker, bound as a pointer, and the columns of a row.
+static void take_row(sqlite3_context *context, int n_values, sqlite3_value **row) {
+    taker *k = n_values > 2 ? sqlite3_value_pointer(row[0], TAKER_TYPE) : NULL;
+    if (k == NULL) {
+        sqlite3_result_error(context, "tide_take_name is tidemark's own", -1);
+        return;
+    }
+    if (k->is_bad || k->has_no_memory) return;
+    const int64_t id = sqlite3_value_int64(row[1]);
+    if (id > k->last && id <= INT32_MAX) k->n_left_out += id - k->last - 1;
+    k->is_bad = id <= k->last || id > INT32_MAX || k->n_left_out > MAX_LEFT_OUT;
+    if (!k->is_bad) k->has_no_memory = !k->take(k->names, row + 1, (size_t)id);
+    k->last = id;
+    if (k->is_bad || k->has_no_memory) sqlite3_result_error(context, "stopped", -1);
+}
+
+static tide_status prepare_taking(tide_trace *t, const char *query, sqlite3_stmt **stmt, tide_error *err) {
+    // A function that is in use cannot be replaced: it is made when there is none yet.
+    if (sqlite3_prepare_v2(t->sql.db, query, -1, stmt, NULL) == SQLITE_OK) return TIDE_OK;
+    const int rc = sqlite3_create_function_v2(t->sql.db, "tide_take_name", -1, SQLITE_UTF8 | SQLITE_DIRECTONLY, NULL,
+                                              take_row, NULL, NULL, NULL);
+    return rc == SQLITE_OK ? tide__sql_prepare(&t->sql, query, stmt, err) : tide__sql_fail(&t->sql, rc, "read", err);
+}
+
+/// The rows behind number n_known - 1, where 0 stands for none. The query gives them to take_row, in their order.
 static tide_status take_rows(tide_trace *t, const char *table, const char *query, size_t n_known, take_row_fn take,
                              tide_error *err) {
+    taker k = {.names = &t->names, .take = take, .last = n_known > 0 ? (int64_t)n_known - 1 : 0};
     sqlite3_stmt *stmt;
-    TIDE_TRY(tide__sql_prepare(&t->sql, query, &stmt, err));
-    sqlite3_bind_int64(stmt, 1, n_known > 0 ? (int64_t)n_known - 1 : 0);
-    tide_status st;
+    TIDE_TRY(prepare_taking(t, query, &stmt, err));
+    sqlite3_bind_pointer(stmt, 1, &k, TAKER_TYPE, NULL);
+    sqlite3_bind_int64(stmt, 2, k.last);
     bool has_row;
-    int64_t last = n_known > 0 ? (int64_t)n_known - 1 : 0, n_left_out = 0;
-    while ((st = tide__sql_step(&t->sql, stmt, &has_row, err)) == TIDE_OK && has_row) {
-        const int64_t id = sqlite3_column_int64(stmt, 0);
-        if (id > last && id <= INT32_MAX) n_left_out += id - last - 1;
-        if (id <= last || id > INT32_MAX || n_left_out > MAX_LEFT_OUT) {
-            st = tide__trace_bad_row(t, table, id, err);
-        } else if (!take(&t->names, stmt, (size_t)id)) {
-            st = TIDE_NO_MEMORY(err, "for the names of '%s'", t->path);
-        }
-        if (st != TIDE_OK) break;
-        last = id;
-    }
+    tide_error why = TIDE_ERROR_INIT;
+    const tide_status st = tide__sql_step(&t->sql, stmt, &has_row, &why);
     sqlite3_finalize(stmt);
+    if (k.is_bad) return tide__trace_bad_row(t, table, k.last, err);
+    if (k.has_no_memory) return TIDE_NO_MEMORY(err, "for the names of '%s'", t->path);
+    if (st != TIDE_OK && err != NULL) *err = why;
     return st;
 }
 
 tide_status tide__trace_names_load(tide_trace *t, tide_error *err) {
     const tide__trace_names *n = &t->names;
     if (n->refs != NULL) return TIDE_OK;
-    TIDE_TRY(take_rows(t, "name", "SELECT id, text FROM name WHERE id > ? ORDER BY id", n->n_texts, take_text, err));
-    TIDE_TRY(take_rows(t, "scope", "SELECT id, name_id, step, kind, parent_id FROM scope WHERE id > ? ORDER BY id",
-                       n->n_scopes, take_scope, err));
-    return take_rows(t, "device", "SELECT id, name FROM device WHERE id > ? ORDER BY id", n->n_devices, take_device,
-                     err);
+    TIDE_TRY(take_rows(t, "name", "SELECT count(tide_take_name(?1, id, text)) FROM main.name WHERE id > ?2", n->n_texts,
+                       take_text, err));
+    TIDE_TRY(
+        take_rows(t, "scope",
+                  "SELECT count(tide_take_name(?1, id, name_id, step, kind, parent_id)) FROM main.scope WHERE id > ?2",
+                  n->n_scopes, take_scope, err));
+    return take_rows(t, "device", "SELECT count(tide_take_name(?1, id, name)) FROM main.device WHERE id > ?2",
+                     n->n_devices, take_device, err);
 }
 
 // ---- by number ----

@@ -108,8 +108,6 @@ static tide_status check_leaves(tide_trace *t, tide_error *err) {
 tide_status tide__trace_check_content(tide_trace *t, bool every, tide_error *err) {
     static const counted small[] = {
         {"n_runs", "runs", "SELECT sum(1) FROM main.run"},
-        {"n_names", "names", "SELECT sum(1) FROM main.name"},
-        {"n_scopes", "scopes", "SELECT sum(1) FROM main.scope"},
         {"n_problems", "problems", "SELECT sum(1) FROM main.problem"},
         {"n_lost", "lost events", "SELECT sum(n_lost) FROM main.position"},
     };
@@ -128,6 +126,8 @@ tide_status tide__trace_check_content(tide_trace *t, bool every, tide_error *err
     TIDE_TRY(st);
     if (t->state == TIDE_TRACE_RECORDING) return TIDE_OK; // the counts come at the end
     TIDE_TRY(check_counts(t, small, sizeof small / sizeof small[0], err));
+    TIDE_TRY(check_number(t, "n_names", "names", t->names.n_text_rows, err));
+    TIDE_TRY(check_number(t, "n_scopes", "scopes", t->names.n_scope_rows, err));
     TIDE_TRY(check_number(t, "n_events", "events", t->last_event, err));
     TIDE_TRY(check_number(t, "first_kept_event", "as first event", t->first_event, err));
     TIDE_TRY(check_leaves(t, err));
