@@ -74,11 +74,15 @@ static tide_status event_at(const finder *f, int64_t t, uint64_t *event, bool *d
     return t < 0 ? TIDE_OK : or_dropped(f, tide_trace_event_at(f->s->trace, (uint64_t)t, event, &own), &own, dropped);
 }
 
-static tide_status peak_of(const finder *f, uint64_t first, uint64_t last, uint64_t *high, uint64_t *at,
+/// `at`: event, and its time where that is later than at->t is.
+static tide_status peak_of(const finder *f, uint64_t first, uint64_t last, uint64_t *high, tide_moment *at,
                            bool *dropped) {
     tide_error own = TIDE_ERROR_INIT;
+    uint64_t t_ns = 0;
     if (*dropped) return TIDE_OK;
-    const tide_status st = tide_trace_peak_of_events(f->s->trace, f->opt->kind, NULL, first, last, high, at, &own);
+    const tide_status st =
+        tide_trace_peak_of_events(f->s->trace, f->opt->kind, NULL, first, last, high, &at->event, &t_ns, &own);
+    if (st == TIDE_OK && (int64_t)t_ns > at->t) at->t = (int64_t)t_ns;
     return or_dropped(f, st, &own, dropped);
 }
 
@@ -87,18 +91,23 @@ static tide_status peak_of(const finder *f, uint64_t first, uint64_t last, uint6
 static tide_status find_event(const finder *f, size_t i) {
     const int64_t lo = begin_of(f->opt, i);
     column *c = &f->columns[i];
-    uint64_t high = 0, at = 0, at_begin;
+    uint64_t high = 0, at_begin;
+    tide_moment at = {.t = lo};
     bool *dropped = &f->is_dropped[i];
-    TIDE_TRY(event_at(f, lo - 1, &c->first, dropped));
+    if (i > 0 && end_of(f->opt, i - 1) == lo && !f->is_dropped[i - 1])
+        c->first = c[-1].last;
+    else
+        TIDE_TRY(event_at(f, lo - 1, &c->first, dropped));
     TIDE_TRY(event_at(f, lo, &at_begin, dropped));
     TIDE_TRY(event_at(f, end_of(f->opt, i) - 1, &c->last, dropped));
     TIDE_TRY(peak_of(f, c->first, c->last, &high, &at, dropped));
     while (!*dropped && high > f->bytes[i] && c->first < at_begin) {
-        c->first = (at > c->first ? at : c->first) + 1;
+        c->first = (at.event > c->first ? at.event : c->first) + 1;
+        at.t = lo;
         TIDE_TRY(peak_of(f, c->first, c->last, &high, &at, dropped));
     }
     if (!*dropped) f->bytes[i] = high; // lower where the bytes of the column are those of a whole leaf
-    f->at[i] = (tide_moment){.t = lo, .event = at};
+    f->at[i] = at;
     return TIDE_OK;
 }
 
@@ -126,27 +135,17 @@ static tide_status on_filling(void *ctx, const tide_trace_filling *x) {
     for (size_t i = f->i; i < f->opt->n && f->columns[i].first <= x->last; i++) {
         column *c = &f->columns[i];
         const uint64_t first = c->first > x->first ? c->first : x->first, last = c->last < x->last ? c->last : x->last;
-        uint64_t high, at;
+        uint64_t high;
+        tide_moment at = {.t = begin_of(f->opt, i)};
         bool dropped = false;
         if (f->is_dropped[i] || x->bytes <= c->filled || last < first) continue;
         TIDE_TRY(peak_of(f, first, last, &high, &at, &dropped));
         if (dropped || high < f->bytes[i]) continue;
         c->filled = x->bytes;
-        f->at[i].event = at;
+        f->at[i] = at;
     }
     return tide_progress_goes_on(f->progress, 0.3, "adding up") ? TIDE_OK
                                                                 : TIDE_FAIL(f->err, TIDE_ERR_CANCELLED, "cancelled");
-}
-
-static tide_status set_times(const finder *f) {
-    for (size_t i = 0; i < f->opt->n; i++) {
-        tide_trace_event e;
-        size_t n = 0;
-        if (f->is_dropped[i] || f->at[i].event == 0) continue;
-        TIDE_TRY(tide_trace_events(f->s->trace, f->at[i].event, &e, 1, &n, f->err));
-        if (n == 1 && e.id == f->at[i].event && (int64_t)e.t_ns > f->at[i].t) f->at[i].t = (int64_t)e.t_ns;
-    }
-    return TIDE_OK;
 }
 
 static tide_status moments_of_trace(finder *f) {
@@ -165,10 +164,9 @@ static tide_status moments_of_trace(finder *f) {
         TIDE_TRY(find_event(f, i));
     }
     TIDE_TRY(tide__subject_planned(f->s, &planned, f->err));
-    if (planned->n > 0)
-        TIDE_TRY(tide_trace_each_filling(f->s->trace, f->s->facts.run_id, f->columns[0].first,
-                                         f->columns[o->n - 1].last, on_filling, f, f->err));
-    return set_times(f);
+    return planned->n == 0 ? TIDE_OK
+                           : tide_trace_each_filling(f->s->trace, f->s->facts.run_id, f->columns[0].first,
+                                                     f->columns[o->n - 1].last, on_filling, f, f->err);
 }
 
 tide_status tide__bands_moments(tide_subject *s, const tide_bands_options *opt, tide_moment *at, uint64_t *bytes,

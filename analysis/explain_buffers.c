@@ -94,7 +94,7 @@ static uint64_t less_at(const asker *a, int64_t run_id, uint64_t event) {
 static tide_status look(const asker *a, int64_t run_id, uint64_t from, uint64_t behind, tide_without *w, bool *found) {
     uint64_t bytes, event;
     if (from >= behind) return TIDE_OK;
-    TIDE_TRY(tide_trace_peak_of_events(a->s->trace, -1, NULL, from, behind - 1, &bytes, &event, a->err));
+    TIDE_TRY(tide_trace_peak_of_events(a->s->trace, -1, NULL, from, behind - 1, &bytes, &event, NULL, a->err));
     const uint64_t less = less_at(a, run_id, from);
     bytes = bytes > less ? bytes - less : 0;
     if (*found && bytes <= w->peak_bytes) return TIDE_OK;

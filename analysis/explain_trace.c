@@ -136,7 +136,7 @@ typedef struct question {
 static tide_status look(const question *q, uint64_t first, uint64_t last, uint64_t less, highest *h) {
     uint64_t bytes, event;
     if (last < first) return TIDE_OK;
-    TIDE_TRY(tide_trace_peak_of_events(q->s->trace, -1, NULL, first, last, &bytes, &event, q->err));
+    TIDE_TRY(tide_trace_peak_of_events(q->s->trace, -1, NULL, first, last, &bytes, &event, NULL, q->err));
     bytes = bytes > less ? bytes - less : 0;
     if (h->found && bytes <= h->bytes) return TIDE_OK;
     *h = (highest){bytes, event, true};

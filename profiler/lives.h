@@ -23,9 +23,10 @@ typedef struct tide_trace_birth {
 tide_status tide_trace_free_events(tide_trace *t, const tide_trace_birth *blocks, size_t n, uint64_t *free_events,
                                    tide_error *err) TIDE_NODISCARD;
 /// Highest live requested bytes after event `first`, after event `last`, or after any between them, and the first event
-/// that reached them. `first` 0: before everything. TIDE_ERR_INVALID when last < first.
+/// that reached them. `first` 0: before everything. *t_ns (may be NULL) is the time of that event, untouched where it
+/// is `first`. TIDE_ERR_INVALID when last < first.
 tide_status tide_trace_peak_of_events(tide_trace *t, int kind, const char *device, uint64_t first, uint64_t last,
-                                      uint64_t *bytes, uint64_t *event, tide_error *err) TIDE_NODISCARD;
+                                      uint64_t *bytes, uint64_t *event, uint64_t *t_ns, tide_error *err) TIDE_NODISCARD;
 
 /// Blocks of one name that were allocated in scopes of one name.
 typedef struct tide_trace_alike {

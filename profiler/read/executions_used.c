@@ -333,7 +333,7 @@ static tide_status find_fullest(const walker *w, const tide_trace_extent *span, 
         const tide_trace_filling f = filling_at(w, event, span->last_event);
         next = f.last + 1;
         if (f.bytes <= most) continue;
-        TIDE_TRY(tide_trace_peak_of_events(w->t, -1, NULL, event, f.last, &high, &at, err));
+        TIDE_TRY(tide_trace_peak_of_events(w->t, -1, NULL, event, f.last, &high, &at, NULL, err));
         if (high < peak) continue;
         tide_trace_event e;
         size_t n;

@@ -45,17 +45,18 @@ tide_status tide_trace_free_event(tide_trace *t, uint64_t block_id, uint64_t all
 }
 
 tide_status tide_trace_peak_of_events(tide_trace *t, int kind, const char *device, uint64_t first, uint64_t last,
-                                      uint64_t *bytes, uint64_t *event, tide_error *err) {
+                                      uint64_t *bytes, uint64_t *event, uint64_t *t_ns, tide_error *err) {
     tide__curve *c;
-    int64_t high, high_event;
+    int64_t high, high_event, high_ns = -1;
     if (last < first)
         return TIDE_FAIL(err, TIDE_ERR_INVALID, "events %" PRIu64 " to %" PRIu64 ": there are none", first, last);
     if (last > (uint64_t)t->last_event)
         return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "'%s' has no event %" PRIu64, t->path, last);
     TIDE_TRY(tide__trace_curve(t, kind, device, &c, err));
-    TIDE_TRY(tide__curve_peak(t, c, (int64_t)first + 1, (int64_t)last, &high, &high_event, NULL, err));
+    TIDE_TRY(tide__curve_peak(t, c, (int64_t)first + 1, (int64_t)last, &high, &high_event, &high_ns, err));
     *bytes = (uint64_t)high;
     if (event != NULL) *event = (uint64_t)high_event;
+    if (t_ns != NULL && high_ns >= 0) *t_ns = (uint64_t)high_ns;
     return TIDE_OK;
 }
 

@@ -23,9 +23,10 @@ static tide_status dropped_event_at(tide_trace *t, int64_t t_ns, int64_t *event_
 /// One read transaction for the whole search: SQLite takes the file's lock and gives it back once, and not for each of
 /// the rows that are looked at, which took most of the time.
 static tide_status search_event(tide_trace *t, int64_t t_ns, int64_t *event_id, tide_error *err) {
+    if (t->search == NULL) TIDE_TRY(tide__event_search_open(&t->sql, &t->search, err));
     const bool is_own = sqlite3_get_autocommit(t->sql.db) != 0;
     if (is_own) TIDE_TRY(tide__sql_exec(&t->sql, "BEGIN", err));
-    const tide_status st = tide__cursor_event_at(&t->sql, t_ns, event_id, err);
+    const tide_status st = tide__event_search_at(t->search, t_ns, event_id, err);
     if (is_own && sqlite3_get_autocommit(t->sql.db) == 0) sqlite3_exec(t->sql.db, "COMMIT", NULL, NULL, NULL);
     // Where there was no memory for that.
     if (is_own && sqlite3_get_autocommit(t->sql.db) == 0) sqlite3_exec(t->sql.db, "ROLLBACK", NULL, NULL, NULL);

@@ -33,7 +33,7 @@ typedef struct interval {
     uint64_t used;    ///< clock of the cache
 } interval;
 
-enum { N_KEPT = 64, MAX_PROBLEMS = 1 << 20 };
+enum { N_KEPT = 512, MAX_PROBLEMS = 1 << 20 };
 
 typedef struct tide__interval_cache {
     interval kept[N_KEPT];

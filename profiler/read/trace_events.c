@@ -340,7 +340,9 @@ void tide__trace_walk_deinit(tide_trace *t) {
     tide_text_deinit(&t->snapshot);
     rows_deinit(t);
     tide__cursor_close(t->cursor);
+    tide__event_search_close(t->search);
     t->cursor = NULL;
+    t->search = NULL;
 }
 
 static tide_status apply_all(void *ctx, const tide__event *events, size_t n) {

@@ -120,6 +120,7 @@ struct tide_trace {
     const tide_reading *reading; ///< called while events are read; borrowed; NULL: none
     uint64_t n_unheard;          ///< events since its last call
     tide__cursor *cursor;        ///< NULL until events are read
+    tide__event_search *search;  ///< NULL until an event is looked for by its time
     tide__row_reader *rows;      ///< the same
     struct {
         bool has_memory; ///< `replay` was made

@@ -16,6 +16,19 @@
 
 #define POINTER_TYPE "tide cursor"
 
+/// Events that lie together: one row, or one chunk.
+typedef struct tide__event_place {
+    bool is_chunk;
+    int64_t first_id, last_id; ///< 0: there is none
+    int64_t begin_ns, end_ns;
+} tide__event_place;
+
+/// What a recorder wrote as a chunk it never changes.
+static bool is_same_chunk(const tide__event_place *a, const tide__event_place *b) {
+    return a->first_id == b->first_id && a->last_id == b->last_id && a->begin_ns == b->begin_ns &&
+           a->end_ns == b->end_ns;
+}
+
 struct tide__cursor {
     const tide__sql *sql;
     sqlite3_stmt *rows, *chunks;
@@ -29,6 +42,7 @@ struct tide__cursor {
     int64_t bad_id;      ///< of the row that stopped reading
     const char *why_bad; ///< NULL: none did
     tide__event pending;
+    tide__event_place taken; ///< chunk that `events` are; first_id 0: they are none
     size_t n;
     tide__event events[TIDE__CHUNK_MAX_EVENTS];
 };
@@ -45,6 +59,7 @@ tide_status tide__cursor_bad(const tide__sql *s, const char *table, int64_t id, 
 /// One row. @return whether reading must stop here
 static bool take_row(tide__cursor *c, sqlite3_value **columns) {
     tide__event *e = &c->events[c->n];
+    c->taken = (tide__event_place){0};
     if (!tide__event_of_columns(columns, e)) {
         c->bad_id = e->id;
         c->why_bad = "a row that is no event";
@@ -95,6 +110,7 @@ static tide_status read_rows(tide__cursor *c, tide_error *err) {
         if (c->pending.id <= c->last_id || c->pending.t_ns < c->last_ns)
             return tide__cursor_bad(c->sql, "event", c->pending.id,
                                     c->pending.id <= c->last_id ? "an event is there twice" : "time runs back", err);
+        c->taken = (tide__event_place){0};
         c->events[c->n++] = c->pending;
         c->last_id = c->pending.id;
         c->last_ns = c->pending.t_ns;
@@ -128,19 +144,32 @@ static tide_status step_chunk(tide__cursor *c, tide_error *err) {
     return TIDE_OK;
 }
 
-/// The chunk that the statement stands on, cut to what was asked for.
-static tide_status read_chunk(tide__cursor *c, const tide__event **events, size_t *n, tide_error *err) {
+static tide_status decode_chunk(tide__cursor *c, const tide__event_place *p, tide_error *err) {
     const void *data = sqlite3_column_blob(c->chunks, 4);
     const size_t n_bytes = (size_t)sqlite3_column_bytes(c->chunks, 4);
+    c->taken = (tide__event_place){0};
     if (data == NULL && n_bytes > 0) return tide__sql_fail(c->sql, SQLITE_NOMEM, "read", err);
     size_t n_all;
     if (data == NULL || !tide__chunk_decode(data, n_bytes, c->events, &n_all))
         return tide__cursor_bad(c->sql, "event_chunk", c->chunk_first, "a chunk of events is damaged", err);
     const tide__event *first = &c->events[0], *last = &c->events[n_all - 1];
-    if (first->id != c->chunk_first || last->id != c->chunk_last || first->t_ns != sqlite3_column_int64(c->chunks, 2) ||
-        last->t_ns != sqlite3_column_int64(c->chunks, 3) || last->id > TIDE__MAX_EVENT)
+    if (first->id != p->first_id || last->id != p->last_id || first->t_ns != p->begin_ns || last->t_ns != p->end_ns ||
+        last->id > TIDE__MAX_EVENT || last->id - first->id + 1 != (int64_t)n_all)
         return tide__cursor_bad(c->sql, "event_chunk", c->chunk_first,
                                 "a chunk of events is not the one its row tells of", err);
+    c->taken = *p;
+    return TIDE_OK;
+}
+
+/// The chunk that the statement stands on, cut to what was asked for; often it is the last one again.
+static tide_status read_chunk(tide__cursor *c, const tide__event **events, size_t *n, tide_error *err) {
+    const tide__event_place p = {.is_chunk = true,
+                                 .first_id = c->chunk_first,
+                                 .last_id = c->chunk_last,
+                                 .begin_ns = sqlite3_column_int64(c->chunks, 2),
+                                 .end_ns = sqlite3_column_int64(c->chunks, 3)};
+    if (p.first_id < 1 || !is_same_chunk(&p, &c->taken)) TIDE_TRY(decode_chunk(c, &p, err));
+    const tide__event *first = &c->events[0], *last = first + (p.last_id - p.first_id);
     if (first->id <= c->last_id || first->t_ns < c->last_ns)
         return tide__cursor_bad(c->sql, "event_chunk", c->chunk_first,
                                 first->id <= c->last_id ? "an event is there twice" : "time runs back", err);
@@ -225,18 +254,19 @@ void tide__cursor_close(tide__cursor *c) {
 // first and the last event, by interpolation (programs allocate at an even pace more often than not) and by halves in
 // turn, so that no pace makes it slow.
 
-/// Events that lie together: one row, or one chunk.
-typedef struct place {
-    bool is_chunk;
-    int64_t first_id, last_id; ///< 0: there is none
-    int64_t begin_ns, end_ns;
-} place;
+typedef tide__event_place place;
+typedef tide__event_search search;
 
-typedef struct search {
+struct tide__event_search {
     const tide__sql *sql;
-    sqlite3_stmt *row, *chunk; ///< the last one that begins at or before an id
-    bool has_rows, has_chunks; ///< traces mostly have one of them only
-} search;
+    sqlite3_stmt *row, *chunk;             ///< the last one that begins at or before an id
+    sqlite3_stmt *first_row, *first_chunk; ///< number of the first event of each
+    sqlite3_stmt *data;                    ///< of a chunk
+    bool has_rows, has_chunks;             ///< traces mostly have one of them only
+    place taken;                           ///< chunk that `events` are; first_id 0: they are none
+    tide__event *events;                   ///< [TIDE__CHUNK_MAX_EVENTS] of which n; owned; NULL: none was looked into
+    size_t n;
+};
 
 static tide_status last_of(const search *s, sqlite3_stmt *stmt, int64_t id, place *out, tide_error *err) {
     *out = (place){.is_chunk = stmt == s->chunk};
@@ -269,21 +299,42 @@ static tide_status place_at(const search *s, int64_t id, place *out, tide_error 
     return TIDE_OK;
 }
 
-static tide_status search_open(const tide__sql *sql, search *s, tide_error *err) {
-    *s = (search){.sql = sql};
-    tide_status st = tide__sql_prepare(
-        sql, "SELECT id, id, t_ns, t_ns FROM main.event WHERE id <= ? ORDER BY id DESC LIMIT 1", &s->row, err);
-    if (st == TIDE_OK)
-        st = tide__sql_prepare(sql,
-                               "SELECT first_event, last_event, begin_ns, end_ns FROM main.event_chunk "
-                               "WHERE first_event <= ? ORDER BY first_event DESC LIMIT 1",
-                               &s->chunk, err);
-    return st;
+static tide_status prepare_search(search *s, tide_error *err) {
+    const struct {
+        sqlite3_stmt **stmt;
+        const char *text;
+    } all[] = {
+        {&s->row, "SELECT id, id, t_ns, t_ns FROM main.event WHERE id <= ? ORDER BY id DESC LIMIT 1"},
+        {&s->chunk, "SELECT first_event, last_event, begin_ns, end_ns FROM main.event_chunk "
+                    "WHERE first_event <= ? ORDER BY first_event DESC LIMIT 1"},
+        {&s->first_row, "SELECT min(id) FROM main.event"},
+        {&s->first_chunk, "SELECT min(first_event) FROM main.event_chunk"},
+        {&s->data, "SELECT data FROM main.event_chunk WHERE first_event = ?"},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        TIDE_TRY(tide__sql_prepare(s->sql, all[i].text, all[i].stmt, err));
+    return TIDE_OK;
 }
 
-static void search_close(search *s) {
-    sqlite3_finalize(s->row);
-    sqlite3_finalize(s->chunk);
+tide_status tide__event_search_open(const tide__sql *sql, tide__event_search **out, tide_error *err) {
+    search *s;
+    TIDE_TRY(TIDE_NEW(&s, 1, err, "to read '%s'", sql->path));
+    s->sql = sql;
+    const tide_status st = prepare_search(s, err);
+    if (st != TIDE_OK) {
+        tide__event_search_close(s);
+        return st;
+    }
+    *out = s;
+    return TIDE_OK;
+}
+
+void tide__event_search_close(tide__event_search *s) {
+    if (s == NULL) return;
+    sqlite3_stmt *const all[] = {s->row, s->chunk, s->first_row, s->first_chunk, s->data};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) sqlite3_finalize(all[i]);
+    tide_host_free(s->events);
+    tide_host_free(s);
 }
 
 /// Number of the last event of [n > 0] with t_ns <= `t_ns`; the first has.
@@ -300,36 +351,47 @@ static int64_t last_until(const tide__event *events, size_t n, int64_t t_ns) {
     return events[lo - 1].id;
 }
 
-/// The last event of a chunk with t_ns <= `t_ns`; its first has.
-static tide_status search_chunk(const search *s, const place *p, int64_t t_ns, int64_t *event_id, tide_error *err) {
-    tide__event *events = tide_host_alloc(TIDE__CHUNK_MAX_EVENTS * sizeof *events);
-    if (events == NULL) return TIDE_NO_MEMORY(err, "to read '%s'", s->sql->path);
-    sqlite3_stmt *stmt = NULL;
-    tide_status st = tide__sql_prepare(s->sql, "SELECT data FROM main.event_chunk WHERE first_event = ?", &stmt, err);
-    bool has_row = false;
-    size_t n = 0;
-    if (st == TIDE_OK) sqlite3_bind_int64(stmt, 1, p->first_id);
-    if (st == TIDE_OK) st = tide__sql_step(s->sql, stmt, &has_row, err);
+static tide_status decode_for_search(search *s, const place *p, tide_error *err) {
+    s->taken = (place){0};
+    if (s->events == NULL) TIDE_TRY(TIDE_NEW(&s->events, TIDE__CHUNK_MAX_EVENTS, err, "to read '%s'", s->sql->path));
+    bool has_row;
+    sqlite3_bind_int64(s->data, 1, p->first_id);
+    tide_status st = tide__sql_step(s->sql, s->data, &has_row, err);
+    s->n = 0;
     if (st == TIDE_OK && has_row) {
-        const void *data = sqlite3_column_blob(stmt, 0);
-        const size_t n_bytes = (size_t)sqlite3_column_bytes(stmt, 0);
-        if (data == NULL || !tide__chunk_decode(data, n_bytes, events, &n) || events[0].t_ns > t_ns)
+        const void *data = sqlite3_column_blob(s->data, 0);
+        const size_t n_bytes = (size_t)sqlite3_column_bytes(s->data, 0);
+        if (data == NULL || !tide__chunk_decode(data, n_bytes, s->events, &s->n))
             st = tide__cursor_bad(s->sql, "event_chunk", p->first_id, "a chunk of events is damaged", err);
     }
-    if (st == TIDE_OK && n > 0) *event_id = last_until(events, n, t_ns);
-    sqlite3_finalize(stmt);
-    tide_host_free(events);
+    sqlite3_reset(s->data);
+    if (st == TIDE_OK && s->n > 0) s->taken = *p;
+    return st;
+}
+
+/// The last event of a chunk with t_ns <= `t_ns`; its first has.
+static tide_status search_chunk(search *s, const place *p, int64_t t_ns, int64_t *event_id, tide_error *err) {
+    if (!is_same_chunk(p, &s->taken)) TIDE_TRY(decode_for_search(s, p, err));
+    if (s->taken.first_id == 0) return TIDE_OK; // it is gone
+    if (s->events[0].t_ns > t_ns)
+        return tide__cursor_bad(s->sql, "event_chunk", p->first_id, "a chunk of events is damaged", err);
+    *event_id = last_until(s->events, s->n, t_ns);
+    return TIDE_OK;
+}
+
+static tide_status first_of(const search *s, sqlite3_stmt *stmt, int64_t *id, tide_error *err) {
+    bool has_row;
+    const tide_status st = tide__sql_step(s->sql, stmt, &has_row, err);
+    const bool has_id = st == TIDE_OK && has_row && sqlite3_column_type(stmt, 0) == SQLITE_INTEGER;
+    if (has_id && sqlite3_column_int64(stmt, 0) < *id) *id = sqlite3_column_int64(stmt, 0);
+    sqlite3_reset(stmt);
     return st;
 }
 
 static tide_status first_event(const search *s, int64_t *id, tide_error *err) {
-    int64_t chunk;
-    *id = chunk = INT64_MAX;
-    if (s->has_rows) TIDE_TRY(tide__sql_int(s->sql, "SELECT min(id) FROM main.event", INT64_MAX, id, err));
-    if (s->has_chunks)
-        TIDE_TRY(tide__sql_int(s->sql, "SELECT min(first_event) FROM main.event_chunk", INT64_MAX, &chunk, err));
-    if (*id > chunk) *id = chunk;
-    return TIDE_OK;
+    *id = INT64_MAX;
+    if (s->has_rows) TIDE_TRY(first_of(s, s->first_row, id, err));
+    return s->has_chunks ? first_of(s, s->first_chunk, id, err) : TIDE_OK;
 }
 
 /// Which id to look at next: nothing that begins between lo and `floor_id` is not lo, hi is later than t_ns.
@@ -364,9 +426,10 @@ static tide_status close_in(const search *s, int64_t t_ns, place *lo, place *hi,
     return TIDE_OK;
 }
 
-static tide_status search_events(search *s, int64_t t_ns, int64_t *event_id, tide_error *err) {
+tide_status tide__event_search_at(tide__event_search *s, int64_t t_ns, int64_t *event_id, tide_error *err) {
     place lo, hi, last_row;
     int64_t first;
+    *event_id = 0;
     TIDE_TRY(last_of(s, s->row, INT64_MAX, &last_row, err));
     TIDE_TRY(last_of(s, s->chunk, INT64_MAX, &hi, err));
     s->has_rows = last_row.first_id != 0;
@@ -387,10 +450,9 @@ static tide_status search_events(search *s, int64_t t_ns, int64_t *event_id, tid
 }
 
 tide_status tide__cursor_event_at(const tide__sql *s, int64_t t_ns, int64_t *event_id, tide_error *err) {
-    search all;
-    *event_id = 0;
-    tide_status st = search_open(s, &all, err);
-    if (st == TIDE_OK) st = search_events(&all, t_ns, event_id, err);
-    search_close(&all);
+    search *once;
+    TIDE_TRY(tide__event_search_open(s, &once, err));
+    const tide_status st = tide__event_search_at(once, t_ns, event_id, err);
+    tide__event_search_close(once);
     return st;
 }

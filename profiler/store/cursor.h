@@ -22,7 +22,15 @@ void tide__cursor_close(tide__cursor *c);
 /// TIDE_ERR_BAD_INPUT for row `id` of `table`: file, place, `why`.
 tide_status tide__cursor_bad(const tide__sql *s, const char *table, int64_t id, const char *why, tide_error *err);
 
+/// Searches by time in one file: its statements, and the chunk that was looked into last, are kept for the next one.
+typedef struct tide__event_search tide__event_search;
+tide_status tide__event_search_open(const tide__sql *s, tide__event_search **out, tide_error *err) TIDE_NODISCARD;
 /// Number of the last event with t_ns <= `t_ns`, 0 when there is none: by a search of the file's order, no index.
+tide_status tide__event_search_at(tide__event_search *s, int64_t t_ns, int64_t *event_id,
+                                  tide_error *err) TIDE_NODISCARD;
+/// Takes NULL.
+void tide__event_search_close(tide__event_search *s);
+/// The same once.
 tide_status tide__cursor_event_at(const tide__sql *s, int64_t t_ns, int64_t *event_id, tide_error *err) TIDE_NODISCARD;
 
 /// A virtual table over it for people: SELECT ... FROM all_events, with the columns of table event; bounds of id and

@@ -29,13 +29,13 @@ static void lives_of_blocks(void **state) {
                 want = h->bytes[k];
                 at = k;
             }
-            assert_tide_ok(tide_trace_peak_of_events(t, -1, NULL, first, last, &bytes, &event, &err), &err);
+            assert_tide_ok(tide_trace_peak_of_events(t, -1, NULL, first, last, &bytes, &event, NULL, &err), &err);
             assert_int_equal(bytes, want);
             assert_int_equal(event, at);
         }
     }
-    assert_tide_status(tide_trace_peak_of_events(t, -1, NULL, 5, 4, &bytes, &event, &err), TIDE_ERR_INVALID);
-    assert_tide_status(tide_trace_peak_of_events(t, -1, NULL, 5, 99999, &bytes, &event, &err), TIDE_ERR_NOT_FOUND);
+    assert_tide_status(tide_trace_peak_of_events(t, -1, NULL, 5, 4, &bytes, &event, NULL, &err), TIDE_ERR_INVALID);
+    assert_tide_status(tide_trace_peak_of_events(t, -1, NULL, 5, 99999, &bytes, &event, NULL, &err), TIDE_ERR_NOT_FOUND);
     tide_subject_destroy(s);
     free(h);
     tmp_dir_remove(&d);
