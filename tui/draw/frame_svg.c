@@ -36,13 +36,14 @@ static int block_of(uint32_t glyph) {
     return glyph == 0x2580 ? -4 : 0;
 }
 
-/// Quadrants that begin and end a bar: all but the lower right one, all but the upper left one.
-static bool is_corner(uint32_t glyph) { return glyph == 0x259B || glyph == 0x259F; }
+/// Quadrants that begin and end a bar (all but the lower right one, all but the upper left one), and those of a hatch
+/// (the upper left one and the lower right one).
+static bool is_quadrants(uint32_t glyph) { return glyph == 0x259B || glyph == 0x259F || glyph == 0x259A; }
 
 /// Light of shades: a quarter, a half, three quarters; 0: it is none.
 static int shade_of(uint32_t glyph) { return glyph >= 0x2591 && glyph <= 0x2593 ? (int)(glyph - 0x2590) : 0; }
 
-static bool is_shape(uint32_t glyph) { return block_of(glyph) != 0 || shade_of(glyph) != 0 || is_corner(glyph); }
+static bool is_shape(uint32_t glyph) { return block_of(glyph) != 0 || shade_of(glyph) != 0 || is_quadrants(glyph); }
 
 static void add_rect(tide_text *out, int x, int y, int w, int h, int32_t colour, int quarters) {
     tide_text_addf(out, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"#%06x\"", x, y, w, h,
@@ -53,13 +54,14 @@ static void add_rect(tide_text *out, int x, int y, int w, int h, int32_t colour,
 
 static void add_shape(tide_text *out, int x, int y, int n, uint32_t glyph, int32_t colour) {
     const int block = block_of(glyph), h = (block < 0 ? -block : block) * CELL_H / 8;
-    for (int i = 0; is_corner(glyph) && i < n; i++) {
+    for (int i = 0; is_quadrants(glyph) && i < n; i++) {
         const int left = (x + i) * CELL_W, top = y * CELL_H, half_w = CELL_W / 2, half_h = CELL_H / 2;
-        const bool begins = glyph == 0x259B;
-        add_rect(out, left, begins ? top : top + half_h, CELL_W, half_h, colour, 4);
-        add_rect(out, begins ? left : left + half_w, begins ? top + half_h : top, half_w, half_h, colour, 4);
+        if (glyph != 0x259F) add_rect(out, left, top, half_w, half_h, colour, 4);
+        if (glyph != 0x259A) add_rect(out, left + half_w, top, half_w, half_h, colour, 4);
+        if (glyph != 0x259A) add_rect(out, left, top + half_h, half_w, half_h, colour, 4);
+        if (glyph != 0x259B) add_rect(out, left + half_w, top + half_h, half_w, half_h, colour, 4);
     }
-    if (is_corner(glyph)) return;
+    if (is_quadrants(glyph)) return;
     if (block == 0)
         add_rect(out, x * CELL_W, y * CELL_H, n * CELL_W, CELL_H, colour, shade_of(glyph));
     else

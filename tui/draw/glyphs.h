@@ -23,7 +23,7 @@ extern "C" {
     XX(INOUT, 0x2593, '+')                                                                                             \
     XX(WEIGHT, 0x2591, '-')                                                                                            \
     XX(KV_CACHE, 0x2261, 'k')                                                                                          \
-    XX(HOST, 0x2584, 'h')
+    XX(HOST, 0x259A, 'h')
 
 enum { TIDE_TUI_N_DENSITIES = 4 };
 
